@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Configuration: one INI file, its drop-ins (FILE.d/NAME.conf sorted by name), then the OTEL_*
+ * environment. One table (config.c) says for every key its section, type, default, range and help
+ * text; --print-config, the default config file and perfwalk.conf(5) are checked against it.
+ *
+ * Errors are collected with file:line, the key, what was expected and the nearest known key, and
+ * all are reported, not only the first.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "util/cleanup.h"
+#include "util/log.h"
+
+struct config_export {
+	char *name;
+	char *endpoint, *profiles_endpoint;
+	char **headers; /* n "Name: value" lines */
+	size_t n_headers;
+	char *headers_file; /* lines "Name: value"; read by the broker, mode 0600 wanted */
+	bool gzip;
+	uint64_t timeout_ns;
+	char *certificate, *client_certificate, *client_key;
+	bool insecure_skip_verify;
+	uint64_t max_queue_bytes;
+	uint64_t max_elapsed_ns;
+};
+
+struct config {
+	/* [profiler] */
+	uint32_t samples_per_second;      /* 19 */
+	uint64_t reporter_interval_ns;    /* 10 s; 1 s .. 1 h */
+	uint32_t stack_size_bytes;        /* 32 KiB; multiple of 8, 1 KiB .. 65528 */
+	uint64_t ring_size_bytes;         /* per CPU; power of two pages; 2 MiB */
+	bool kernel_stacks;               /* yes */
+	uint32_t max_frames;              /* 1024 */
+	/* [limits] */
+	uint64_t window_memory_bytes;     /* 32 MiB */
+	uint64_t unwind_rows_bytes;       /* 8 MiB */
+	uint64_t symbols_bytes;           /* cached symbol tables; 32 MiB */
+	uint64_t symbolizer_memory_bytes; /* address space of the symbolizer; 1 GiB */
+	uint64_t symbolizer_file_timeout_ns; /* one file may hold the symbolizer this long; 3 s */
+	uint32_t max_processes;           /* 65536 */
+	uint32_t max_open_files;          /* files held open for walking and naming; 1024 */
+	/* [process] */
+	char *user;                       /* "perfwalk"; falls back to nobody, said in the log */
+	/* [resource] key = value */
+	char **resource;                  /* n_resource pairs: key, value, key, value ... */
+	size_t n_resource;
+	char *service_name;               /* OTEL_SERVICE_NAME; NULL: per process */
+	/* [log] */
+	enum log_level log_level;         /* info */
+	/* [export:NAME] */
+	struct config_export *exports;
+	size_t n_exports;
+};
+
+/*
+ * Loads path (NULL: no file, defaults and environment only). env: with OTEL_* variables applied.
+ * 0 and *ret; -errno with every error written to errors, one a line, as "file:line: text".
+ */
+int config_load(struct config **ret, const char *path, bool env, FILE *errors);
+struct config *config_free(struct config *c);
+DEFINE_CLEANUP(struct config *, config_free)
+
+/* The effective config as an INI file; header values are shown as "***". */
+void config_print(const struct config *c, FILE *out);
+/* The commented default config, every key with its help: what etc/perfwalk.conf holds. */
+void config_print_default(FILE *out);

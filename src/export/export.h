@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * OTLP payloads to their destinations: OTLP/HTTP with protobuf bodies over libcurl, gzip, retry by
+ * the specification's table. One exporter holds all destinations; each has its own queue, state
+ * and counters, so a slow one holds up no other. Driven by an event loop through one epoll
+ * descriptor; nothing blocks.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/cleanup.h"
+
+struct exporter;
+
+/* One [export:NAME]. All strings borrowed for exporter_new() only. */
+struct export_destination {
+	const char *name;
+	const char *endpoint;            /* http(s)://host[:port][/base]; v1development/profiles is appended */
+	const char *profiles_endpoint;   /* used as it is when set; NULL */
+	const char *const *headers;      /* n "Name: value" lines */
+	size_t n_headers;
+	bool gzip;
+	uint64_t timeout_ns;             /* one request; default 10 s */
+	const char *certificate;         /* CA file, NULL: the system's */
+	const char *client_certificate, *client_key;
+	bool insecure_skip_verify;
+	uint64_t max_queue_bytes;        /* oldest payload is dropped beyond; default 64 MiB */
+	uint64_t max_elapsed_ns;         /* a payload is given up after this long; 0: never */
+};
+
+struct export_stats {
+	uint64_t payloads, samples;                  /* accepted into the queue */
+	uint64_t payloads_sent, samples_sent;
+	uint64_t payloads_dropped_queue_full, payloads_dropped_refused, payloads_dropped_expired;
+	uint64_t samples_dropped;
+	uint64_t profiles_rejected;                  /* partial success */
+	uint64_t retries, failures;                  /* attempts that failed in a retryable way; all failed attempts */
+	uint64_t bytes_sent;                         /* after compression */
+	uint64_t queue_payloads, queue_bytes;        /* now */
+};
+
+/* Called when a payload is settled everywhere (sent, or dropped and counted): id as given. */
+typedef void (*export_done_fn)(void *ctx, uint64_t id);
+
+/* -EINVAL with a message in error (size n_error) for a bad destination; -ENOMEM. */
+int exporter_new(struct exporter **ret, const struct export_destination *destinations, size_t n,
+		 const char *version, export_done_fn done, void *ctx, char *error, size_t n_error);
+struct exporter *exporter_free(struct exporter *e);
+DEFINE_CLEANUP(struct exporter *, exporter_free)
+
+/*
+ * Queues one payload (a complete ExportProfilesServiceRequest) for all destinations. The bytes come
+ * from a descriptor whose size is fixed (a sealed memfd); the exporter maps it and owns fd from
+ * here on, also on failure. 0 or -errno.
+ */
+int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples);
+
+/* Readable when exporter_dispatch() has something to do. Owned by the exporter. */
+int exporter_fd(const struct exporter *e);
+/* Handles what is due; never blocks. Returns the milliseconds until it wants to be called again
+ * even when the descriptor stays quiet, -1: never. */
+int exporter_dispatch(struct exporter *e);
+/* From now on retry delays are cut short so that the queue empties or fails soon (shutdown). */
+void exporter_hurry(struct exporter *e);
+bool exporter_idle(const struct exporter *e);
+const struct export_stats *exporter_stats(const struct exporter *e, size_t destination);

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Who is this: processes, threads, mappings, files, cgroups. Fed with side-band records in time
+ * order; asks the outside (the broker) through struct host_source only on a miss.
+ *
+ * Identity of a process is (pid, start time). fork copies the parent's mappings (copy on write),
+ * exec clears them, exit marks the process as gone: it is freed by host_collect() after the window
+ * that may still refer to it. Every table is bounded and counts what it refuses.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/cleanup.h"
+
+struct host;
+
+/* Identity of a mapped file as the kernel reports it in maps and MMAP2. */
+struct host_file_key {
+	uint32_t major, minor;
+	uint64_t inode, generation; /* generation 0: not known (maps) */
+};
+
+/* One file, shared by all processes that map it. */
+struct host_file {
+	struct host_file_key key;
+	uint64_t uid;     /* unique in the host's lifetime, never 0 */
+	char *path;       /* as first seen */
+	int fd;           /* -1: not tried or not to be had */
+	bool tried;       /* an open was tried */
+	void *user;       /* the caller's (its unwind module); freed through host_limits.free_user */
+	uint64_t last_used_ns;
+	uint32_t n_refs;  /* mappings that point here */
+};
+
+enum host_mapping_kind { HOST_MAPPING_FILE, HOST_MAPPING_VDSO, HOST_MAPPING_ANON };
+
+/* One executable mapping. */
+struct host_mapping {
+	uint64_t start, end, file_offset;
+	struct host_file *file; /* HOST_MAPPING_FILE */
+	uint8_t kind;           /* enum host_mapping_kind */
+	uint8_t bias_state;     /* the caller's: 0 at first */
+	uint64_t bias;          /* the caller's */
+};
+
+struct host_cgroup {
+	uint64_t id;               /* 0: not known by id */
+	char *path;
+	char container_id[65];     /* "" none */
+	const char *runtime;       /* "docker", "containerd", "cri-o", "podman", "" ; static */
+	char pod_uid[37];          /* "" none */
+	char unit[128];            /* systemd unit, "" none */
+};
+
+struct host_process {
+	uint32_t pid;
+	uint64_t start_time_ns;    /* CLOCK_BOOTTIME-like: /proc/PID/stat field 22 in ns; 0: not known */
+	uint64_t start_unix_ns;    /* 0: not known */
+	uint32_t parent_pid;
+	char comm[17];
+	char *executable_path;     /* NULL: not known (yet) */
+	struct host_cgroup *cgroup;
+	struct host_mapping *mappings; /* sorted by start, not overlapping */
+	uint32_t n_mappings;
+	bool is_kernel;            /* kernel thread */
+	bool exited;
+	bool mappings_known;       /* seeded from maps, a fork or an exec: a miss is then a real miss */
+	int perf_map_fd;           /* -1: not tried, -2: not to be had */
+	void *user;                /* the caller's; freed through host_limits.free_process_user */
+};
+
+/* What the outside answers. All return an owned descriptor or 0, else -errno. They may be slow
+ * only within their own deadline. */
+struct host_source {
+	void *ctx;
+	/* /proc/PID/maps (TEXT of it is parsed by us). */
+	int (*open_maps)(void *ctx, uint32_t pid);
+	/* The file of one mapping; strict: verified to be the very file of the key. alternate_pid: another
+	 * process of probably the same mount namespace (the parent), 0 none. */
+	int (*open_file)(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t start, uint64_t end,
+			 const struct host_file_key *key, const char *path);
+	/* Text of /proc/TID/cgroup. */
+	int (*open_cgroup)(void *ctx, uint32_t tid);
+	/* Path of a cgroup id into buf ("/a/b"), 0 or -errno. */
+	int (*cgroup_path)(void *ctx, uint64_t id, char *buf, size_t size);
+	/* /proc/PID/stat facts: start time in ns since boot, parent, comm, executable path, thread group. */
+	int (*process_info)(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_t *ret_parent,
+			    char comm[17], char *exe, size_t n_exe, bool *ret_is_kernel);
+};
+
+struct host_limits {
+	uint32_t max_processes;     /* 65536 */
+	uint32_t max_mappings;      /* executable mappings of one process; 65536 */
+	uint32_t max_threads;       /* 262144 */
+	uint32_t max_files;         /* file entries; 16384 */
+	uint32_t max_open_files;    /* descriptors held; least recently used closed first */
+	void (*free_user)(void *ctx, struct host_file *file);
+	void (*free_process_user)(void *ctx, struct host_process *process);
+	void *ctx;
+};
+
+struct host_stats {
+	uint64_t processes, files, open_files, threads; /* now */
+	uint64_t maps_reads, maps_failed, file_opens, file_open_failed, cgroup_reads;
+	uint64_t refused_processes, refused_mappings, refused_threads, refused_files;
+};
+
+int host_new(struct host **ret, const struct host_source *source, const struct host_limits *limits);
+struct host *host_free(struct host *h);
+DEFINE_CLEANUP(struct host *, host_free)
+
+/* ---- Side-band records, in time order (perf clock) ---- */
+void host_on_fork(struct host *h, uint32_t pid, uint32_t tid, uint32_t parent_pid,
+		  uint32_t parent_tid, uint64_t time_ns);
+void host_on_exit(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns);
+void host_on_comm(struct host *h, uint32_t pid, uint32_t tid, const char *comm, bool exec, uint64_t time_ns);
+/* key NULL: the record had no inode (plain MMAP). */
+void host_on_mmap(struct host *h, uint32_t pid, uint64_t start, uint64_t length, uint64_t file_offset,
+		  const struct host_file_key *key, const char *path, uint64_t time_ns);
+void host_on_cgroup(struct host *h, uint64_t id, const char *path);
+/* Side-band records were lost: every process's mappings are doubtful and re-read on next use. */
+void host_on_lost(struct host *h);
+
+/* ---- Look-ups, at a sample ---- */
+/* The process, created and filled from the outside at first sight. NULL: table full (counted). */
+struct host_process *host_process_get(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns);
+/* Name of a thread (its own, else the process's); never NULL. */
+const char *host_thread_name(struct host *h, struct host_process *p, uint32_t tid);
+/* The executable mapping at pc; on a miss /proc/PID/maps is read again, with back-off per process
+ * (once, then not before the delay doubles). NULL: none. */
+struct host_mapping *host_mapping_find(struct host *h, struct host_process *p, uint64_t pc, uint64_t time_ns);
+/* Opens the mapping's file if that was not tried yet; its descriptor (the host's) or -1. */
+int host_file_open(struct host *h, struct host_process *p, struct host_mapping *m);
+/* cgroup of a sample: by id (0: not given), else from the thread's cgroup file at first sight.
+ * NULL: not known. Sets p->cgroup. */
+const struct host_cgroup *host_cgroup_get(struct host *h, struct host_process *p, uint32_t tid, uint64_t id);
+
+/* After a window: frees processes that exited before it began, closes cold files, forgets dead threads. */
+void host_collect(struct host *h);
+const struct host_stats *host_stats(const struct host *h);
+
+/* ---- Parsers, used by the above and tested by themselves ---- */
+struct host_maps_line {
+	uint64_t start, end, file_offset, inode;
+	uint32_t major, minor;
+	bool executable;
+	const char *path; /* into the text, unescaped, " (deleted)" removed; "" none */
+	bool deleted;
+};
+/* One line of /proc/PID/maps (n bytes, no newline; may be modified). false: not such a line. */
+bool host_parse_maps_line(char *line, size_t n, struct host_maps_line *ret);
+/* Fills container id, runtime, pod uid and unit from a cgroup path. */
+void host_parse_cgroup_path(const char *path, struct host_cgroup *ret);
+/* The most telling path of the text of /proc/PID/cgroup (v1, v2, hybrid). false: none. */
+bool host_parse_cgroup_file(char *text, size_t n, char *path, size_t size);

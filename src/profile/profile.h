@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The profile: interned processes, threads, modules, frames and stacks, and samples that refer to
+ * them. The profiler adds samples up in one, a closed window carries one to the symbolizer
+ * (window.h), which gives the frames their names, and every output is a rendering of one.
+ *
+ * Rows are never removed one by one; row numbers are stable until profile_clear(). Memory is
+ * bounded by max_bytes: what does not fit is refused and counted, never half added.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/array.h"
+#include "util/hash.h"
+#include "util/strtab.h"
+
+#define PROFILE_NONE UINT32_MAX /* no row */
+
+/* What the frames of a module are. */
+enum profile_module_kind {
+	PROFILE_MODULE_FILE,   /* a mapped file; addresses are ELF virtual addresses */
+	PROFILE_MODULE_VDSO,   /* the kernel's vdso image; addresses as in a file */
+	PROFILE_MODULE_KERNEL, /* the kernel with its modules; addresses are absolute */
+	PROFILE_MODULE_JIT,    /* executable anonymous memory of one process; addresses are absolute */
+	PROFILE_MODULE_NONE,   /* in no mapping; addresses are absolute */
+	PROFILE_MODULE_MARKER, /* not code: address is an enum profile_marker */
+	PROFILE_N_MODULE_KINDS
+};
+
+/* Marker frames: the outermost frame of a stack that does not reach the thread's entry. */
+enum profile_marker {
+	PROFILE_MARKER_TRUNCATED,    /* stack copy too short */
+	PROFILE_MARKER_NO_MAPPING,
+	PROFILE_MARKER_NO_FILE,
+	PROFILE_MARKER_NO_CFI,
+	PROFILE_MARKER_BAD_CFI,
+	PROFILE_MARKER_NO_PROGRESS,
+	PROFILE_MARKER_TOO_DEEP,
+	PROFILE_MARKER_NO_USER_REGS, /* the kernel gave no user registers or no stack */
+	PROFILE_N_MARKERS
+};
+/* "[truncated stack]" ...; "" when out of range. */
+const char *profile_marker_text(uint64_t marker);
+
+#define PROFILE_MAX_BUILD_ID 64
+
+struct profile_module {
+	uint64_t uid;           /* chosen by the profiler, unique in its lifetime: names the file's descriptor */
+	uint64_t memory_start, memory_limit, file_offset; /* ELF virtual range of the code; 0, 0 unknown */
+	uint32_t kind;          /* enum profile_module_kind */
+	uint32_t process;       /* PROFILE_MODULE_JIT: whose memory; else PROFILE_NONE */
+	strid path;             /* as mapped in the process's mount namespace; "" without a file */
+	strid go_build_id, htlhash, language; /* set when named; "" unknown */
+	uint32_t n_build_id;
+	uint8_t build_id[PROFILE_MAX_BUILD_ID];
+};
+
+/* Identity is (pid, start_time). */
+struct profile_process {
+	uint64_t start_time_unix_ns; /* 0: not known */
+	uint32_t pid;
+	strid comm;             /* name of the main thread */
+	strid executable_path;  /* target of /proc/PID/exe, as in its mount namespace; "" for kernel threads */
+	strid container_id;     /* "" : not in a container */
+	strid container_runtime;/* "docker", "containerd", "cri-o", "podman" or "" */
+	strid pod_uid;          /* Kubernetes, from the cgroup path; "" none */
+	strid systemd_unit;     /* "nginx.service", "user@1000.service" or "" */
+	strid cgroup;           /* path as the kernel names it */
+};
+
+struct profile_thread {
+	uint32_t process;
+	uint32_t tid;
+	strid name;
+};
+
+/* A place in code. Lines (innermost inlined function first, the physical function last) are the
+ * rows [first_line, first_line + n_lines) of lines; n_lines 0: not named. */
+struct profile_frame {
+	uint64_t address; /* return addresses are already decremented by one */
+	uint32_t module;
+	uint32_t first_line, n_lines;
+};
+
+struct profile_function {
+	strid name;        /* for people: demangled */
+	strid system_name; /* as linked */
+	strid file;
+	uint32_t start_line;
+	strid module_name; /* kernel module the function is in, "" otherwise */
+};
+
+struct profile_line {
+	uint32_t function;
+	uint32_t line, column; /* 0: not known */
+};
+
+struct profile_stack {
+	uint32_t first, n; /* rows of stack_frames, leaf first */
+	uint32_t n_kernel; /* the first n_kernel frames are the kernel's */
+};
+
+struct profile_sample {
+	uint64_t time_unix_ns;
+	uint64_t value; /* of the profile's sample type: 1 for a plain sample */
+	uint32_t thread, stack, cpu;
+};
+
+/* Counters of one window; they add up when windows are merged. Names: profile_counter_name(). */
+enum profile_counter {
+	PROFILE_SAMPLES,            /* taken from the rings, whatever became of them */
+	PROFILE_SAMPLES_LOST,       /* the kernel had no room in a ring (PERF_RECORD_LOST and kin) */
+	PROFILE_SAMPLES_THROTTLED,  /* times the kernel throttled an event */
+	PROFILE_SAMPLES_DROPPED,    /* did not fit the window's memory */
+	PROFILE_SAMPLES_FILTERED,   /* not asked for */
+	PROFILE_RECORDS_BAD,        /* ring records that contradict themselves */
+	PROFILE_SIDEBAND_LOST,      /* mapping, fork, comm or exit records lost */
+	PROFILE_USER_STACKS,        /* samples with user registers: the base of the next ones */
+	PROFILE_STACKS_TRUNCATED,
+	PROFILE_STACKS_NO_MAPPING,
+	PROFILE_STACKS_NO_FILE,
+	PROFILE_STACKS_NO_CFI,
+	PROFILE_STACKS_BAD_CFI,
+	PROFILE_STACKS_NO_PROGRESS,
+	PROFILE_STACKS_TOO_DEEP,
+	PROFILE_STACKS_NO_REGS,
+	PROFILE_FRAMES_UNNAMED,     /* distinct frames left without a name */
+	PROFILE_WINDOWS_DEGRADED,   /* windows of which some file was set aside */
+	PROFILE_N_COUNTERS
+};
+/* "samples", "samples_lost" ...: stable names, used in summaries and exports. */
+const char *profile_counter_name(enum profile_counter c);
+
+struct profile {
+	struct strtab strings;
+	ARRAY(struct profile_module) modules;
+	ARRAY(struct profile_process) processes;
+	ARRAY(struct profile_thread) threads;
+	ARRAY(struct profile_frame) frames;
+	ARRAY(struct profile_function) functions;
+	ARRAY(struct profile_line) lines;
+	ARRAY(struct profile_stack) stacks;
+	ARRAY(uint32_t) stack_frames;
+	ARRAY(struct profile_sample) samples;
+	struct hash_index module_index, process_index, thread_index, frame_index, function_index,
+		stack_index;
+
+	uint64_t counters[PROFILE_N_COUNTERS];
+	uint64_t start_unix_ns, end_unix_ns; /* the window: every sample's time lies in [start, end) */
+	uint64_t period_ns;                  /* distance between samples: 1e9 / rate */
+	uint32_t rate_hz;
+	strid event;                         /* "cpu-clock", "cycles" */
+	uint64_t max_bytes;
+};
+
+void profile_init(struct profile *p, uint64_t max_bytes);
+void profile_deinit(struct profile *p);
+/* Empties all tables and counters, keeps the memory. */
+void profile_clear(struct profile *p);
+/* Memory held by all tables. */
+size_t profile_bytes(const struct profile *p);
+/* True from 7/8 of max_bytes on: time to close the window early. */
+bool profile_nearly_full(const struct profile *p);
+
+/*
+ * Interning. Each returns the row of an equal entry or of a new one, PROFILE_NONE when the profile
+ * is full or memory is short. Equality: module by uid; process by (pid, start time); thread by
+ * (process, tid, name); frame by (module, address); function by (name, system_name, file,
+ * start_line); stack by its frames. An existing row is not changed, except that a process and a
+ * module take over strings that were empty before.
+ */
+uint32_t profile_add_module(struct profile *p, const struct profile_module *m);
+uint32_t profile_add_process(struct profile *p, const struct profile_process *proc);
+uint32_t profile_add_thread(struct profile *p, uint32_t process, uint32_t tid, strid name);
+uint32_t profile_add_frame(struct profile *p, uint32_t module, uint64_t address);
+uint32_t profile_add_function(struct profile *p, const struct profile_function *f);
+uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n, uint32_t n_kernel);
+/* false: full; counted in PROFILE_SAMPLES_DROPPED. */
+bool profile_add_sample(struct profile *p, const struct profile_sample *s);
+
+/* Names a frame once: copies n lines. false when full or already named. */
+bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_line *lines, uint32_t n);
+
+/* Frames of a stack, leaf first; borrowed. */
+static inline const uint32_t *profile_stack_frames(const struct profile *p, uint32_t stack,
+						   uint32_t *ret_n)
+{
+	*ret_n = p->stacks.items[stack].n;
+	return p->stack_frames.items + p->stacks.items[stack].first;
+}
+
+static inline const char *profile_text(const struct profile *p, strid id)
+{
+	return strtab_get(&p->strings, id);
+}
+
+/* Samples, user stacks and user stacks that did not reach their entry, from the counters. */
+uint64_t profile_stacks_incomplete(const struct profile *p);

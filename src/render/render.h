@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Renderings of a profile: every output perfwalk has is one of these. They read the profile and
+ * write bytes; they know nothing of files or networks beyond the stream or sink given.
+ */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct profile;
+
+/* Facts about the host and the capture that outputs carry; all strings borrowed, NULL: unknown. */
+struct render_info {
+	const char *host_name, *host_id, *host_arch, *kernel_release;
+	const char *version;     /* perfwalk's */
+	const char *title;       /* what was captured: "perfwalk record -a -d 10" */
+	uint32_t n_cpus;
+	const char *const *resource_attributes; /* n pairs key, value: from the config, win over ours */
+	size_t n_resource_attributes;
+	const char *service_name; /* overrides every service.name; NULL: per process */
+};
+
+/* All return 0 or -errno (-EIO for a stream error). */
+
+/* Folded stacks, "comm;root;...;leaf N", kernel frames with suffix _[k], JIT frames with _[j]. */
+int render_folded(const struct profile *p, const struct render_info *info, FILE *out);
+/* Self-contained flame graph page. */
+int render_html(const struct profile *p, const struct render_info *info, FILE *out);
+/* Gzipped pprof (profile.proto). */
+int render_pprof(const struct profile *p, const struct render_info *info, FILE *out);
+/* The readable summary at the end of a capture: samples, losses by cause, top functions by process
+ * and container. color: ANSI. width: columns of the terminal. */
+int render_summary(const struct profile *p, const struct render_info *info, FILE *out, int color,
+		   unsigned int width);
+
+/*
+ * OTLP: the profile as one or more ExportProfilesServiceRequest payloads (wire-identical to
+ * ProfilesData), each at most max_bytes and each complete in itself. sink gets each in turn
+ * (bytes borrowed for the call, n_samples in it) and returns 0 or -errno, which ends the rendering.
+ */
+typedef int (*render_otlp_sink)(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples);
+struct render_otlp_options {
+	size_t max_bytes;       /* 0: 4 MiB less 64 KiB */
+	uint32_t max_samples;   /* Sample entries of one Profile; 0: 16000 */
+};
+int render_otlp(const struct profile *p, const struct render_info *info,
+		const struct render_otlp_options *options, render_otlp_sink sink, void *ctx);

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * perf events: what this kernel can do (found by trying), opening them on every CPU or for one
+ * task, their rings, and records decoded and merged by time.
+ *
+ * Opening needs privileges and is the broker's; mapping an open event again and reading it is the
+ * profiler's. Rests on perf_event_open(2) of Linux 3.10 and later; each newer field says since when.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <linux/perf_event.h>
+
+#include "util/cleanup.h"
+
+/* ---- Features: what the kernel accepted, newest first (design: never read a version) ---- */
+struct sample_features {
+	bool cloexec;        /* PERF_FLAG_FD_CLOEXEC, 3.14 */
+	bool dummy;          /* PERF_COUNT_SW_DUMMY, 3.12; else cpu-clock at period UINT64_MAX carries the side band */
+	bool mmap2;          /* 3.16 (and EL6/7); else PERF_RECORD_MMAP */
+	bool comm_exec;      /* 3.16 */
+	bool clockid;        /* CLOCK_MONOTONIC record times, 4.1; else the kernel's own clock */
+	bool cgroup;         /* PERF_SAMPLE_CGROUP and PERF_RECORD_CGROUP, 5.7 */
+	bool read_lost;      /* PERF_FORMAT_LOST, 6.0 (and 5.10 stable) */
+	bool build_id;       /* MMAP2 with build ids, 5.12 -- only probed */
+	bool ksymbol;        /* PERF_RECORD_KSYMBOL, 5.1 */
+	bool kernel;         /* kernel side may be sampled (paranoid <= 1 or privileged) */
+	bool hardware;       /* cycles counted and really fired */
+	bool user_stack;     /* REGS_USER and STACK_USER, 3.7 x86_64 */
+	int paranoid;        /* kernel.perf_event_paranoid, INT_MIN: not there */
+};
+
+enum sample_event { SAMPLE_EVENT_AUTO, SAMPLE_EVENT_CYCLES, SAMPLE_EVENT_CPU_CLOCK };
+
+struct sample_options {
+	enum sample_event event;
+	uint32_t rate_hz;           /* clamped to perf_event_max_sample_rate as it is now */
+	uint32_t stack_bytes;       /* multiple of 8, < 65528 */
+	uint64_t regs_mask;         /* sample_regs_user */
+	bool kernel_stacks;
+	uint64_t ring_bytes;        /* sample ring of one CPU; halved down to 64 KiB while the kernel refuses */
+	uint64_t sideband_bytes;    /* 0: 256 KiB */
+	bool enable_on_exec;        /* with a pid: start counting at its exec */
+};
+
+/* One CPU's two events. Descriptors are owned by whoever holds the struct; rings are mapped by ring.h. */
+struct sample_cpu {
+	int cpu;
+	int sample_fd, sideband_fd;
+	uint64_t sample_ring_bytes, sideband_ring_bytes; /* data area, a power of two; 0: not mapped yet */
+};
+
+/* Tries everything on disabled events. 0, or -errno of the plainest event with a message for the
+ * user in error: cause, value read, remedy (kernel-and-reliability 3.5). */
+int sample_probe(const struct sample_options *options, pid_t pid, struct sample_features *ret,
+		 char *error, size_t n_error);
+/*
+ * Opens both events on one CPU, disabled. pid -1: the whole CPU; else the task and what it forks.
+ * attach_fd: -1, or the sample event of the same CPU whose ring this one shares (more tasks of one
+ * capture). 0, -ENODEV: the CPU is offline; other -errno with error filled.
+ */
+int sample_open_cpu(const struct sample_options *options, const struct sample_features *features,
+		    int cpu, pid_t pid, const struct sample_cpu *attach, struct sample_cpu *ret,
+		    char *error, size_t n_error);
+void sample_close_cpu(struct sample_cpu *c);
+int sample_enable_cpu(const struct sample_cpu *c, bool enable);
+/* CPUs online now, ascending, from /sys/devices/system/cpu/online (holes are normal). Count or -errno. */
+int sample_online_cpus(int *cpus, size_t max);
+/* "cpu-clock" or "cycles". */
+const char *sample_event_name(const struct sample_options *options, const struct sample_features *features);
+
+/* ---- Rings ---- */
+struct ring {
+	int fd;
+	struct perf_event_mmap_page *page;
+	uint8_t *data;
+	uint64_t data_bytes; /* power of two */
+	uint64_t tail;       /* how far the caller has read */
+};
+/* Maps fd with a data area of *bytes; on EPERM or ENOMEM halves down to 64 KiB and says so in
+ * *bytes. 0 or -errno. The mapping of a ring that is mapped elsewhere already must use its size. */
+int ring_map(struct ring *r, int fd, uint64_t *bytes, bool may_shrink);
+void ring_unmap(struct ring *r);
+
+/* ---- Records ---- */
+#define SAMPLE_MAX_KERNEL_FRAMES 128
+
+enum record_type {
+	RECORD_SAMPLE,
+	RECORD_MMAP,     /* MMAP and MMAP2, executable only */
+	RECORD_COMM,
+	RECORD_FORK,
+	RECORD_EXIT,
+	RECORD_CGROUP,
+	RECORD_LOST,     /* n records lost; of which ring: from_sideband */
+	RECORD_THROTTLE,
+	RECORD_KSYMBOL,
+	RECORD_BAD,      /* contradicts itself; skipped */
+};
+
+/* Borrowed from the ring (or the merger's wrap buffer) until the next call. */
+struct record {
+	enum record_type type;
+	uint64_t time_ns;   /* perf clock of the event */
+	uint32_t pid, tid;  /* in our pid namespace; (uint32_t)-1 of a task already gone */
+	uint32_t cpu;
+	bool from_sideband;
+	union {
+		struct {
+			uint64_t ip, period, cgroup_id;
+			uint64_t n_kernel;
+			const uint64_t *kernel; /* addresses, leaf first, context markers removed */
+			uint64_t user_abi;      /* PERF_SAMPLE_REGS_ABI_* ; NONE: no user side */
+			const uint64_t *user_regs;
+			const uint8_t *stack;
+			uint64_t n_stack;       /* really copied */
+			bool in_kernel;         /* cpumode */
+		} sample;
+		struct {
+			uint64_t start, length, file_offset;
+			uint32_t major, minor;
+			uint64_t inode, generation; /* generation 0 when the record is a plain MMAP */
+			const char *path;
+			bool has_inode;
+		} mmap;
+		struct {
+			const char *comm;
+			bool exec;
+		} comm;
+		struct {
+			uint32_t parent_pid, parent_tid;
+		} task; /* fork, exit */
+		struct {
+			uint64_t id;
+			const char *path;
+		} cgroup;
+		uint64_t lost;
+		struct {
+			uint64_t address;
+			uint32_t length;
+			bool unregister;
+			const char *name;
+		} ksymbol;
+	};
+};
+
+/*
+ * Reads the rings of many CPUs in the order of record times. Ordering rule: sample heads are
+ * snapshotted before side-band heads, and a record younger than (youngest seen - guard) waits for
+ * the next drain unless no ring moved since, or flush is set; so a mapping is always seen before
+ * the sample that needs it.
+ */
+struct merger;
+int merger_new(struct merger **ret, const struct sample_options *options,
+	       const struct sample_features *features);
+struct merger *merger_free(struct merger *m);
+DEFINE_CLEANUP(struct merger *, merger_free)
+/* Maps the CPU's rings (fds stay open and the caller's). 0 or -errno. */
+int merger_add_cpu(struct merger *m, const struct sample_cpu *c);
+/* What is left in its rings is lost to the caller: drain first. */
+void merger_remove_cpu(struct merger *m, int cpu);
+/* Snapshot of all heads: begins a drain. */
+void merger_begin(struct merger *m, bool flush);
+/* true and the next record; false: this drain is done. Releases the ring space of the record
+ * returned before. */
+bool merger_next(struct merger *m, struct record *ret);
+/* Fullest sample ring at the last merger_begin(), in percent. */
+unsigned int merger_fill_percent(const struct merger *m);
+/* Lost counts from read(2) of the events (PERF_FORMAT_LOST), added up since the last call; 0
+ * where the kernel cannot. */
+uint64_t merger_read_lost(struct merger *m);

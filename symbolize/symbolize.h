@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Names for addresses: ELF symbol tables (of the file or its separate debug file), kallsyms, perf
+ * maps; demangling. Runs in the process that may die: everything here reads hostile bytes.
+ *
+ * Opens no file: descriptors come from the caller. Each source is a sorted table built once and
+ * searched; nothing scans per address.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/cleanup.h"
+
+/* One function at an address. Strings are borrowed from the source, valid until it is freed. */
+struct symbol {
+	const char *name;        /* as linked (mangled), without a @VERSION suffix */
+	const char *module_name; /* kallsyms only: "ext4"; NULL for the kernel proper */
+	uint64_t start, size;    /* ELF virtual address (kernel: absolute); size 0: not known */
+	const char *file;        /* source file, NULL: not known */
+	uint32_t line, start_line, column; /* 0: not known */
+};
+
+/*
+ * Called at most once per file to get its separate debug file: build_id of n bytes (0: none),
+ * debuglink name (NULL: none) with its CRC. Returns an open descriptor that the callee closes, or -1.
+ */
+typedef int (*symbol_open_debug_fn)(void *ctx, const uint8_t *build_id, size_t n,
+				    const char *debuglink, uint32_t crc);
+
+struct symbol_limits {
+	uint64_t max_file_bytes;    /* symbol and string tables read from one file; default 256 MiB */
+	uint64_t max_inflate_bytes; /* any compressed section; default 256 MiB */
+	uint64_t max_table_bytes;   /* one perf map or kallsyms; default 64 MiB */
+};
+#define SYMBOL_LIMITS_DEFAULT {UINT64_C(256) << 20, UINT64_C(256) << 20, UINT64_C(64) << 20}
+
+/* ---- ELF files ---- */
+struct symbol_file;
+
+/* fd stays the caller's. 0, -ENOEXEC: not ELF or damaged, -ENOMEM, or -errno. The tables are built
+ * by the first lookup. */
+int symbol_file_new_fd(struct symbol_file **ret, int fd, const struct symbol_limits *limits,
+		       symbol_open_debug_fn open_debug, void *ctx);
+/* An image in memory (the vdso), borrowed. */
+int symbol_file_new_memory(struct symbol_file **ret, const void *image, size_t n,
+			   const struct symbol_limits *limits);
+struct symbol_file *symbol_file_free(struct symbol_file *f);
+DEFINE_CLEANUP(struct symbol_file *, symbol_file_free)
+
+/* 0: found; 1: no function covers the address (a stub section such as .plt gives name@plt). */
+int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret);
+/* Memory held by the tables, for the caller's budget. */
+size_t symbol_file_bytes(const struct symbol_file *f);
+
+/* Identities of a file for OTLP (specification: profiles/mappings). */
+struct symbol_file_id {
+	uint8_t gnu[64];
+	size_t n_gnu;      /* 0: no NT_GNU_BUILD_ID */
+	char go[128];      /* "" : no Go build id note */
+	char htlhash[33];  /* 32 hex digits: first 16 bytes of SHA-256(first 4096 + last 4096 bytes + length as BE64) */
+	const char *language; /* "go", "rust" or NULL, as far as the file itself says; static string */
+};
+/* 0 or -errno. Does not need a struct symbol_file; reads with pread. */
+int symbol_file_identify(int fd, struct symbol_file_id *ret);
+
+/* ---- Kernel ---- */
+struct kallsyms;
+
+/* Reads /proc/kallsyms' text from fd. 0; 1: all addresses are zero (kptr_restrict hides them;
+ * *ret is NULL); -errno. */
+int kallsyms_new_fd(struct kallsyms **ret, int fd, const struct symbol_limits *limits);
+struct kallsyms *kallsyms_free(struct kallsyms *k);
+DEFINE_CLEANUP(struct kallsyms *, kallsyms_free)
+int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *ret);
+size_t kallsyms_bytes(const struct kallsyms *k);
+
+/* ---- perf map (/tmp/perf-PID.map: "START SIZE name" lines in hex) ---- */
+struct perf_map;
+
+int perf_map_new(struct perf_map **ret, const struct symbol_limits *limits);
+struct perf_map *perf_map_free(struct perf_map *m);
+DEFINE_CLEANUP(struct perf_map *, perf_map_free)
+/* Reads what fd holds beyond what was read before (the file only grows; a shorter one is read
+ * anew). Later lines win over earlier ones they overlap. 0 or -errno; bad lines are skipped. */
+int perf_map_update(struct perf_map *m, int fd);
+int perf_map_lookup(struct perf_map *m, uint64_t address, struct symbol *ret);
+size_t perf_map_bytes(const struct perf_map *m);
+
+/* ---- Demangling: Itanium C++, Rust legacy and v0, D ---- */
+/* The demangled form, allocated (free()), or NULL when the name is not mangled. */
+char *symbol_demangle(const char *name);

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Offline stack walking: registers + a copy of the stack + call-frame information -> frames.
+ *
+ * What it is: CFI (.eh_frame, .debug_frame) compiled by libdw into compact rows the first time a
+ * pc in their range is met, kept per module (file) and shared by every process; a direct-mapped
+ * cache keyed by (module, module-relative pc) in front; the walk over a stack copy.
+ * What it is not: it knows no processes and no maps (the caller's find function does), opens no
+ * file, and never reads the memory of a live process.
+ *
+ * No call allocates once the modules in question are warm. Not thread-safe: one unwinder per thread.
+ * Everything in a module's file and in a stack copy is hostile; the worst it gets is an outcome.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/cleanup.h"
+
+struct unwinder;
+struct unwind_module;
+
+/* Why a walk ended. Only UNWIND_COMPLETE means that the outermost frame was reached. */
+enum unwind_outcome {
+	UNWIND_COMPLETE,      /* end of stack: CFI says the return address is undefined, or the entry */
+	UNWIND_TRUNCATED,     /* the next value lies beyond the copied stack bytes */
+	UNWIND_NO_MAPPING,    /* the pc lies in no executable mapping */
+	UNWIND_NO_FILE,       /* the mapping's file could not be read */
+	UNWIND_NO_CFI,        /* no CFI covers the pc and the frame-pointer fallback did not hold */
+	UNWIND_BAD_CFI,       /* CFI there, but damaged or not expressible within the limits */
+	UNWIND_NO_PROGRESS,   /* the canonical frame address did not grow: a loop or a broken stack */
+	UNWIND_TOO_DEEP,      /* the caller's frame array is full */
+	UNWIND_N_OUTCOMES
+};
+/* "truncated", "no mapping" ...: the field's words, for markers and counters. */
+const char *unwind_outcome_name(enum unwind_outcome outcome);
+
+/* Registers by DWARF number (x86_64 psABI 3.6.2: 0 rax 1 rdx 2 rcx 3 rbx 4 rsi 5 rdi 6 rbp 7 rsp
+ * 8..15 r8..r15 16 return address, here the pc). */
+#define UNWIND_N_REGS 17
+struct unwind_regs {
+	uint64_t r[UNWIND_N_REGS];
+	uint32_t valid; /* bit i: r[i] is known. pc and sp must be. */
+};
+
+/* The perf_event_attr.sample_regs_user mask this architecture wants, and the conversion of what
+ * the kernel then writes (one u64 for each set bit of the mask, lowest first). */
+extern const uint64_t unwind_perf_regs_mask;
+void unwind_regs_from_perf(const uint64_t *values, uint64_t mask, struct unwind_regs *ret);
+
+/* The mapping that covers a pc, as the caller knows it. */
+struct unwind_mapping {
+	uint64_t start, end;          /* runtime addresses, [start, end) */
+	uint64_t bias;                /* runtime address - ELF virtual address */
+	struct unwind_module *module; /* NULL: anonymous memory or the file cannot be read */
+	uint32_t tag;                 /* the caller's; handed back in the frames */
+	bool file_missing;            /* a file is mapped here but could not be opened */
+};
+
+/* false: no executable mapping covers pc. Called at most a few times a walk (two mappings are remembered). */
+typedef bool (*unwind_find_fn)(void *ctx, uint64_t pc, struct unwind_mapping *ret);
+
+/* address is where the frame is executing: the sampled pc in the first frame and after a signal
+ * frame, else the return address - 1. tag is of the mapping found, UINT32_MAX without one. */
+struct unwind_frame {
+	uint64_t address; /* runtime */
+	uint64_t bias;
+	uint32_t tag;
+};
+
+struct unwind_limits {
+	uint32_t cache_entries;  /* per-pc cache, a power of two, 16 bytes each; default 65536 */
+	uint64_t max_row_bytes;  /* rows of all modules; coldest module's rows go first; default 8 MiB */
+	uint64_t max_inflate_bytes; /* a compressed .debug_frame larger than this is not read; 32 MiB */
+};
+#define UNWIND_LIMITS_DEFAULT {65536, UINT64_C(8) << 20, UINT64_C(32) << 20}
+
+struct unwind_stats {
+	uint64_t walks, frames, cache_hits, cache_misses, rows_compiled, rows_evicted;
+	uint64_t outcomes[UNWIND_N_OUTCOMES];
+	uint64_t row_bytes; /* now */
+};
+
+/* limits NULL: the defaults. 0 or -ENOMEM. */
+int unwinder_new(struct unwinder **ret, const struct unwind_limits *limits);
+struct unwinder *unwinder_free(struct unwinder *u);
+DEFINE_CLEANUP(struct unwinder *, unwinder_free)
+const struct unwind_stats *unwinder_stats(const struct unwinder *u);
+
+/*
+ * A module from an ELF file (fd, read through a private mapping; fd stays the caller's and may be
+ * closed afterwards) or from an image in memory (the vdso; borrowed until free). Cheap: only the
+ * ELF and program headers are read here, CFI at the first walk through it.
+ * 0, -ENOEXEC: not an ELF file of this architecture or damaged, -ENOMEM, or -errno.
+ * name: for messages only, copied.
+ */
+int unwind_module_new_fd(struct unwind_module **ret, struct unwinder *u, int fd, const char *name);
+int unwind_module_new_memory(struct unwind_module **ret, struct unwinder *u, const void *image,
+			     size_t n, const char *name);
+struct unwind_module *unwind_module_free(struct unwind_module *m);
+DEFINE_CLEANUP(struct unwind_module *, unwind_module_free)
+
+/*
+ * Load bias of a mapping of this module: the runtime address of the mapped file offset less the
+ * ELF virtual address of that offset, from the PT_LOAD that covers it (p_align need not be the
+ * page size, p_offset need not equal p_vaddr). false: no PT_LOAD covers the offset.
+ */
+bool unwind_module_bias(const struct unwind_module *m, uint64_t start, uint64_t file_offset,
+			uint64_t *ret_bias);
+
+/* GNU build id (at most 64 bytes), 0 bytes when there is none. Borrowed. */
+const uint8_t *unwind_module_build_id(const struct unwind_module *m, size_t *ret_n);
+/* ELF virtual address range of the executable PT_LOADs, and the file offset of the first. */
+void unwind_module_text(const struct unwind_module *m, uint64_t *ret_start, uint64_t *ret_limit,
+			uint64_t *ret_offset);
+
+/*
+ * Walks. stack: the copy, whose first byte lay at address regs->r[rsp]; n_stack is what was really
+ * copied (perf's dyn_size). frames[0] is the sampled pc. Sets *ret_n (0..max_frames) and returns
+ * why the walk ended.
+ */
+enum unwind_outcome unwind_walk(struct unwinder *u, const struct unwind_regs *regs,
+				const uint8_t *stack, size_t n_stack, unwind_find_fn find, void *ctx,
+				struct unwind_frame *frames, size_t max_frames, size_t *ret_n);

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Clocks, in nanoseconds. Timers and record times use the monotonic clock; only output uses wall time. */
+#include <stdint.h>
+#include <time.h>
+
+#define NSEC_PER_SEC  UINT64_C(1000000000)
+#define NSEC_PER_MSEC UINT64_C(1000000)
+#define NSEC_PER_USEC UINT64_C(1000)
+
+static inline uint64_t clock_get_ns(clockid_t id)
+{
+	struct timespec ts;
+
+	(void)clock_gettime(id, &ts);
+	return (uint64_t)ts.tv_sec * NSEC_PER_SEC + (uint64_t)ts.tv_nsec;
+}
+
+static inline uint64_t clock_monotonic_ns(void)
+{
+	return clock_get_ns(CLOCK_MONOTONIC);
+}
+
+static inline uint64_t clock_realtime_ns(void)
+{
+	return clock_get_ns(CLOCK_REALTIME);
+}

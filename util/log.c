@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/log.h"
+
+/* The log is the one piece of process-wide state: threading it through every call buys nothing. */
+static const char *log_role;
+static enum log_level log_max = LOG_LEVEL_INFO;
+static bool log_to_journal;
+
+static const char *const level_names[] = {
+	[LOG_LEVEL_ERROR] = "error",
+	[LOG_LEVEL_WARNING] = "warning",
+	[LOG_LEVEL_INFO] = "info",
+	[LOG_LEVEL_DEBUG] = "debug",
+};
+
+void log_open(const char *role)
+{
+	log_role = role;
+	log_to_journal = getenv("JOURNAL_STREAM") != NULL;
+}
+
+void log_set_level(enum log_level level)
+{
+	log_max = level;
+}
+
+enum log_level log_get_level(void)
+{
+	return log_max;
+}
+
+int log_level_parse(const char *text, enum log_level *ret_level)
+{
+	for (int i = 0; i <= LOG_LEVEL_DEBUG; i++) {
+		if (strcmp(text, level_names[i]) == 0) {
+			*ret_level = (enum log_level)i;
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
+void log_write(enum log_level level, const char *format, ...)
+{
+	static const char priorities[][4] = {"<3>", "<4>", "<6>", "<7>"};
+	char line[2048];
+	int saved = errno, n = 0, m;
+	va_list ap;
+
+	if (level > log_max)
+		return;
+
+	if (log_to_journal)
+		n = snprintf(line, sizeof(line), "%s", priorities[level]);
+	n += snprintf(line + n, sizeof(line) - (size_t)n, "perfwalk%s%s%s: %s", log_role ? "[" : "",
+		      log_role ? log_role : "", log_role ? "]" : "",
+		      level <= LOG_LEVEL_WARNING ? level_names[level] : "");
+	if (level <= LOG_LEVEL_WARNING)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, ": ");
+
+	va_start(ap, format);
+	m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, format, ap);
+	va_end(ap);
+	if (m > 0)
+		n += m;
+	if (n > (int)sizeof(line) - 2)
+		n = (int)sizeof(line) - 2;
+	for (int i = 0; i < n; i++) {
+		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
+			line[i] = '?';
+	}
+	line[n++] = '\n';
+
+	/* One write: lines of several processes on one pipe do not interleave. */
+	for (int off = 0; off < n;) {
+		ssize_t w = write(STDERR_FILENO, line + off, (size_t)(n - off));
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0)
+			break;
+		off += (int)w;
+	}
+	errno = saved;
+}
+
+bool log_ratelimit(struct log_ratelimit *state, unsigned int interval_seconds)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (state->last_ns && now - state->last_ns < interval_seconds * NSEC_PER_SEC) {
+		state->held++;
+		return false;
+	}
+	state->last_ns = now;
+	state->reported = state->held;
+	state->held = 0;
+	return true;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Log lines on standard error: "perfwalk[role]: text", prefixed with <N> priorities when systemd
+ * reads them (JOURNAL_STREAM is set). Control characters in the text are replaced, so that no
+ * string from a profiled process can forge a line.
+ *
+ * Layers below src/ log only at debug; src/ logs each failure once, with object and cause.
+ */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
+
+/* role: a string that outlives the program's use of the log, e.g. "profiler"; NULL for none. */
+void log_open(const char *role);
+void log_set_level(enum log_level level);
+enum log_level log_get_level(void);
+/* "error", "warning", "info", "debug" -> 0 and *ret_level; anything else -EINVAL. */
+int log_level_parse(const char *text, enum log_level *ret_level);
+
+void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+#define log_error(...)   log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)
+#define log_info(...)    log_write(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_debug(...)                                                                             \
+	do {                                                                                       \
+		if (log_get_level() >= LOG_LEVEL_DEBUG)                                            \
+			log_write(LOG_LEVEL_DEBUG, __VA_ARGS__);                                   \
+	} while (0)
+
+/*
+ * At most one line an interval from one place: `if (log_ratelimit(&state, 60))`. The number of
+ * calls held back since the last true is left in state->held.
+ */
+struct log_ratelimit {
+	uint64_t last_ns;
+	uint32_t held;
+	uint32_t reported; /* what was held back before the line now allowed */
+};
+bool log_ratelimit(struct log_ratelimit *state, unsigned int interval_seconds);

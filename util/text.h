@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Text from strangers made safe, and the units of config values and options. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Copies at most n bytes of src (stops at a 0) to dst as valid UTF-8 without control characters:
+ * each bad byte becomes '?'. dst is terminated and never ends in half a character.
+ * Returns the length written, less than size.
+ */
+size_t text_clean(char *dst, size_t size, const char *src, size_t n);
+
+/* "250ms", "10s", "5m", "1h", "2d"; a bare number is seconds. 0, -EINVAL, -ERANGE. */
+int text_parse_duration_ns(const char *text, uint64_t *ret_ns);
+/* "4096", "32K", "32KiB", "2M", "1G" (powers of 1024). 0, -EINVAL, -ERANGE. */
+int text_parse_bytes(const char *text, uint64_t *ret_bytes);
+/* Decimal, whole string, min..max. 0, -EINVAL, -ERANGE. */
+int text_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret);
+/* yes/no, true/false, on/off, 1/0. 0 or -EINVAL. */
+int text_parse_bool(const char *text, bool *ret);
+
+/* "1.5 MiB", "312 B". Returns buf. */
+const char *text_format_bytes(char *buf, size_t size, uint64_t bytes);
+/* "10s", "250ms", "1m30s": parsed back by text_parse_duration_ns when a single unit. Returns buf. */
+const char *text_format_duration(char *buf, size_t size, uint64_t ns);
+
+/*
+ * The candidate nearest to word by edit distance, for "did you mean"; NULL when none is near.
+ * candidates: n strings.
+ */
+const char *text_nearest(const char *word, const char *const *candidates, size_t n);
