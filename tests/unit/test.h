@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Checks for unit tests: each prints both values and the place, and ends the program at once.
+ * A test program lists its cases in main() as RUN(test_case); exit status 77 is a skip.
+ */
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define CHECK(cond)                                                                                \
+	do {                                                                                       \
+		if (!(cond)) {                                                                     \
+			fprintf(stderr, "%s:%d: %s: check failed: %s\n", __FILE__, __LINE__,       \
+				__func__, #cond);                                                  \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+#define CHECK_INT(a, op, b)                                                                        \
+	do {                                                                                       \
+		int64_t check_a = (int64_t)(a), check_b = (int64_t)(b);                            \
+		if (!(check_a op check_b)) {                                                       \
+			fprintf(stderr,                                                            \
+				"%s:%d: %s: check failed: %s %s %s: %" PRId64 " (0x%" PRIx64       \
+				") against %" PRId64 " (0x%" PRIx64 ")\n",                         \
+				__FILE__, __LINE__, __func__, #a, #op, #b, check_a,                \
+				(uint64_t)check_a, check_b, (uint64_t)check_b);                    \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+#define CHECK_STR(a, b)                                                                            \
+	do {                                                                                       \
+		const char *check_a = (a), *check_b = (b);                                         \
+		if (!check_a || !check_b || strcmp(check_a, check_b) != 0) {                       \
+			fprintf(stderr, "%s:%d: %s: check failed: %s is \"%s\", not \"%s\"\n",     \
+				__FILE__, __LINE__, __func__, #a, check_a ? check_a : "(null)",    \
+				check_b ? check_b : "(null)");                                     \
+			exit(1);                                                                   \
+		}                                                                                  \
+	} while (0)
+
+#define RUN(test)                                                                                  \
+	do {                                                                                       \
+		fprintf(stderr, "%s\n", #test);                                                    \
+		test();                                                                            \
+	} while (0)
+
+#define SKIP(...)                                                                                  \
+	do {                                                                                       \
+		fprintf(stderr, "SKIP: " __VA_ARGS__);                                             \
+		fputc('\n', stderr);                                                               \
+		exit(77);                                                                          \
+	} while (0)
