@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+
+#include "proto/otlp-response.h"
+#include "proto/wire-read.h"
+#include "util/text.h"
+
+/* A number and a text: both messages are that, one of them inside an envelope. */
+struct outcome {
+	int64_t number;
+	const uint8_t *text;
+	size_t n_text;
+};
+
+/* Reads field 1 (varint) and field 2 (string); as in every protobuf reader the last one wins. */
+static int read_outcome(const uint8_t *bytes, size_t n, struct outcome *o)
+{
+	struct cursor c = cursor_make(n ? bytes : (const uint8_t *)"", n);
+	struct wire_field f;
+
+	while (wire_read_field(&c, &f)) {
+		if (f.number == 1 && f.type == WIRE_VARINT) {
+			o->number = (int64_t)f.value;
+		} else if (f.number == 2 && f.type == WIRE_BYTES) {
+			o->text = f.bytes;
+			o->n_text = f.n;
+		}
+	}
+	return cursor_ok(&c) ? 0 : -EBADMSG;
+}
+
+static void give_text(const struct outcome *o, char *message, size_t size)
+{
+	if (o->text)
+		(void)text_clean(message, size, (const char *)o->text, o->n_text);
+	else if (size)
+		message[0] = '\0';
+}
+
+int otlp_response_parse(const uint8_t *bytes, size_t n, int64_t *ret_rejected, char *message,
+			size_t size)
+{
+	/* An empty body may come as a null pointer, to which not even 0 may be added. */
+	struct cursor c = cursor_make(n ? bytes : (const uint8_t *)"", n);
+	struct outcome o = {0};
+	struct wire_field f;
+
+	while (wire_read_field(&c, &f)) {
+		if (f.number == 1 && f.type == WIRE_BYTES && read_outcome(f.bytes, f.n, &o) < 0)
+			return -EBADMSG;
+	}
+	if (!cursor_ok(&c))
+		return -EBADMSG;
+	*ret_rejected = o.number;
+	give_text(&o, message, size);
+	return 0;
+}
+
+int otlp_status_parse(const uint8_t *bytes, size_t n, int32_t *ret_code, char *message, size_t size)
+{
+	struct outcome o = {0};
+
+	if (read_outcome(bytes, n, &o) < 0)
+		return -EBADMSG;
+	*ret_code = (int32_t)o.number;
+	give_text(&o, message, size);
+	return 0;
+}
