@@ -1,1 +1,7 @@
-# sources of src/profile/
+noinst_LIBRARIES += libprofile.a
+libprofile_a_SOURCES = \
+	src/profile/profile.c src/profile/profile.h \
+	src/profile/window.c src/profile/window.h
+check_PROGRAMS += tests/unit/test-profile
+tests_unit_test_profile_SOURCES = tests/unit/test-profile.c tests/unit/test.h
+tests_unit_test_profile_LDADD = libprofile.a libutil.a

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "src/profile/profile.h"
+
+/* Of max_bytes, what the texts alone may take. */
+#define STRINGS_SHARE 4
+
+static const char *const marker_texts[PROFILE_N_MARKERS] = {
+	[PROFILE_MARKER_TRUNCATED] = "[truncated stack]",
+	[PROFILE_MARKER_NO_MAPPING] = "[no mapping]",
+	[PROFILE_MARKER_NO_FILE] = "[file not readable]",
+	[PROFILE_MARKER_NO_CFI] = "[no unwind information]",
+	[PROFILE_MARKER_BAD_CFI] = "[bad unwind information]",
+	[PROFILE_MARKER_NO_PROGRESS] = "[broken stack]",
+	[PROFILE_MARKER_TOO_DEEP] = "[too deep]",
+	[PROFILE_MARKER_NO_USER_REGS] = "[no user registers]",
+};
+
+static const char *const counter_names[PROFILE_N_COUNTERS] = {
+	[PROFILE_SAMPLES] = "samples",
+	[PROFILE_SAMPLES_LOST] = "samples_lost",
+	[PROFILE_SAMPLES_THROTTLED] = "throttled",
+	[PROFILE_SAMPLES_DROPPED] = "samples_dropped",
+	[PROFILE_SAMPLES_FILTERED] = "samples_filtered",
+	[PROFILE_RECORDS_BAD] = "records_bad",
+	[PROFILE_SIDEBAND_LOST] = "sideband_lost",
+	[PROFILE_USER_STACKS] = "user_stacks",
+	[PROFILE_STACKS_TRUNCATED] = "stacks_truncated",
+	[PROFILE_STACKS_NO_MAPPING] = "stacks_no_mapping",
+	[PROFILE_STACKS_NO_FILE] = "stacks_no_file",
+	[PROFILE_STACKS_NO_CFI] = "stacks_no_cfi",
+	[PROFILE_STACKS_BAD_CFI] = "stacks_bad_cfi",
+	[PROFILE_STACKS_NO_PROGRESS] = "stacks_no_progress",
+	[PROFILE_STACKS_TOO_DEEP] = "stacks_too_deep",
+	[PROFILE_STACKS_NO_REGS] = "stacks_no_regs",
+	[PROFILE_FRAMES_UNNAMED] = "frames_unnamed",
+	[PROFILE_WINDOWS_DEGRADED] = "windows_degraded",
+};
+
+const char *profile_marker_text(uint64_t marker)
+{
+	return marker < PROFILE_N_MARKERS ? marker_texts[marker] : "";
+}
+
+const char *profile_counter_name(enum profile_counter c)
+{
+	return c < PROFILE_N_COUNTERS ? counter_names[c] : "";
+}
+
+void profile_init(struct profile *p, uint64_t max_bytes)
+{
+	*p = (struct profile){.max_bytes = max_bytes};
+	strtab_init(&p->strings, max_bytes / STRINGS_SHARE);
+	/* The byte budget is what bounds the tables; row numbers must not reach PROFILE_NONE. */
+	p->modules.max = p->processes.max = p->threads.max = p->frames.max = p->functions.max =
+		p->lines.max = p->stacks.max = p->stack_frames.max = p->samples.max =
+			PROFILE_NONE - 1;
+}
+
+static void each_index(struct profile *p, void (*f)(struct hash_index *))
+{
+	f(&p->module_index);
+	f(&p->process_index);
+	f(&p->thread_index);
+	f(&p->frame_index);
+	f(&p->function_index);
+	f(&p->stack_index);
+}
+
+void profile_deinit(struct profile *p)
+{
+	each_index(p, hash_index_deinit);
+	strtab_deinit(&p->strings);
+	array_deinit(&p->modules);
+	array_deinit(&p->processes);
+	array_deinit(&p->threads);
+	array_deinit(&p->frames);
+	array_deinit(&p->functions);
+	array_deinit(&p->lines);
+	array_deinit(&p->stacks);
+	array_deinit(&p->stack_frames);
+	array_deinit(&p->samples);
+}
+
+void profile_clear(struct profile *p)
+{
+	each_index(p, hash_index_clear);
+	strtab_clear(&p->strings);
+	array_clear(&p->modules);
+	array_clear(&p->processes);
+	array_clear(&p->threads);
+	array_clear(&p->frames);
+	array_clear(&p->functions);
+	array_clear(&p->lines);
+	array_clear(&p->stacks);
+	array_clear(&p->stack_frames);
+	array_clear(&p->samples);
+	memset(p->counters, 0, sizeof(p->counters));
+	p->start_unix_ns = p->end_unix_ns = 0;
+	p->event = STRID_EMPTY;
+}
+
+/* What is in use, not what is allocated: an emptied profile keeps its memory but is not full. */
+static size_t bytes_used(const struct profile *p)
+{
+	return p->strings.n_bytes + p->strings.n * 12 + p->modules.n * sizeof(*p->modules.items) +
+	       p->processes.n * sizeof(*p->processes.items) +
+	       p->threads.n * (sizeof(*p->threads.items) + 12) +
+	       p->frames.n * (sizeof(*p->frames.items) + 12) +
+	       p->functions.n * (sizeof(*p->functions.items) + 12) +
+	       p->lines.n * sizeof(*p->lines.items) +
+	       p->stacks.n * (sizeof(*p->stacks.items) + 12) +
+	       p->stack_frames.n * sizeof(*p->stack_frames.items) +
+	       p->samples.n * sizeof(*p->samples.items);
+}
+
+size_t profile_bytes(const struct profile *p)
+{
+	return strtab_bytes(&p->strings) + array_bytes(&p->modules) + array_bytes(&p->processes) +
+	       array_bytes(&p->threads) + array_bytes(&p->frames) + array_bytes(&p->functions) +
+	       array_bytes(&p->lines) + array_bytes(&p->stacks) + array_bytes(&p->stack_frames) +
+	       array_bytes(&p->samples) + hash_index_bytes(&p->module_index) +
+	       hash_index_bytes(&p->process_index) + hash_index_bytes(&p->thread_index) +
+	       hash_index_bytes(&p->frame_index) + hash_index_bytes(&p->function_index) +
+	       hash_index_bytes(&p->stack_index);
+}
+
+bool profile_nearly_full(const struct profile *p)
+{
+	return bytes_used(p) >= p->max_bytes / 8 * 7 ||
+	       p->strings.n_bytes >= p->strings.max_bytes / 8 * 7;
+}
+
+static bool full(const struct profile *p, size_t more)
+{
+	return bytes_used(p) + more > p->max_bytes;
+}
+
+/*
+ * One interning loop for all tables. `equal` is an expression over `row`; the macro jumps to the
+ * code after it with row == PROFILE_NONE when nothing matched.
+ */
+#define FIND_ROW(ix, hash, row, equal)                                                             \
+	for (uint32_t slot_ = hash_index_first(ix, hash);                                          \
+	     ((row) = hash_index_row(ix, slot_)) != HASH_INDEX_NONE;                               \
+	     slot_ = hash_index_next(ix, slot_)) {                                                 \
+		if (hash_index_match(ix, slot_, hash) && (equal))                                  \
+			break;                                                                     \
+	}
+
+/* Appends *value to an array and its index; PROFILE_NONE when full or without memory. */
+#define ADD_ROW(p, array, ix, hash, value)                                                         \
+	({                                                                                         \
+		uint32_t row_ = PROFILE_NONE;                                                      \
+		__typeof__((array)->items) item_ = full(p, sizeof(*item_)) ? NULL : array_push(array); \
+		if (item_ && hash_index_add(ix, hash, (array)->n - 1) < 0) {                       \
+			(array)->n--;                                                              \
+			item_ = NULL;                                                              \
+		}                                                                                  \
+		if (item_) {                                                                       \
+			*item_ = *(value);                                                         \
+			row_ = (array)->n - 1;                                                     \
+		}                                                                                  \
+		row_;                                                                              \
+	})
+
+static void take_string(strid *have, strid more)
+{
+	if (*have == STRID_EMPTY)
+		*have = more;
+}
+
+uint32_t profile_add_module(struct profile *p, const struct profile_module *m)
+{
+	uint64_t hash = hash_u64(m->uid);
+	uint32_t row;
+
+	FIND_ROW(&p->module_index, hash, row, p->modules.items[row].uid == m->uid);
+	if (row == PROFILE_NONE)
+		return ADD_ROW(p, &p->modules, &p->module_index, hash, m);
+
+	struct profile_module *have = &p->modules.items[row];
+	take_string(&have->path, m->path);
+	take_string(&have->go_build_id, m->go_build_id);
+	take_string(&have->htlhash, m->htlhash);
+	take_string(&have->language, m->language);
+	if (have->n_build_id == 0) {
+		have->n_build_id = m->n_build_id;
+		memcpy(have->build_id, m->build_id, sizeof(have->build_id));
+	}
+	if (have->memory_limit == 0) {
+		have->memory_start = m->memory_start;
+		have->memory_limit = m->memory_limit;
+		have->file_offset = m->file_offset;
+	}
+	return row;
+}
+
+uint32_t profile_add_process(struct profile *p, const struct profile_process *proc)
+{
+	uint64_t hash = hash_combine(proc->pid, proc->start_time_unix_ns);
+	uint32_t row;
+
+	FIND_ROW(&p->process_index, hash, row,
+		 p->processes.items[row].pid == proc->pid &&
+			 p->processes.items[row].start_time_unix_ns == proc->start_time_unix_ns);
+	if (row == PROFILE_NONE)
+		return ADD_ROW(p, &p->processes, &p->process_index, hash, proc);
+
+	struct profile_process *have = &p->processes.items[row];
+	take_string(&have->comm, proc->comm);
+	take_string(&have->executable_path, proc->executable_path);
+	take_string(&have->container_id, proc->container_id);
+	take_string(&have->container_runtime, proc->container_runtime);
+	take_string(&have->pod_uid, proc->pod_uid);
+	take_string(&have->systemd_unit, proc->systemd_unit);
+	take_string(&have->cgroup, proc->cgroup);
+	return row;
+}
+
+uint32_t profile_add_thread(struct profile *p, uint32_t process, uint32_t tid, strid name)
+{
+	struct profile_thread t = {process, tid, name};
+	uint64_t hash = hash_combine((uint64_t)process << 32 | tid, name);
+	uint32_t row;
+
+	FIND_ROW(&p->thread_index, hash, row,
+		 p->threads.items[row].process == process && p->threads.items[row].tid == tid &&
+			 p->threads.items[row].name == name);
+	return row != PROFILE_NONE ? row : ADD_ROW(p, &p->threads, &p->thread_index, hash, &t);
+}
+
+uint32_t profile_add_frame(struct profile *p, uint32_t module, uint64_t address)
+{
+	struct profile_frame f = {.address = address, .module = module};
+	uint64_t hash = hash_combine(address, module);
+	uint32_t row;
+
+	FIND_ROW(&p->frame_index, hash, row,
+		 p->frames.items[row].address == address && p->frames.items[row].module == module);
+	return row != PROFILE_NONE ? row : ADD_ROW(p, &p->frames, &p->frame_index, hash, &f);
+}
+
+uint32_t profile_add_function(struct profile *p, const struct profile_function *f)
+{
+	uint64_t hash = hash_combine(hash_combine((uint64_t)f->name << 32 | f->system_name,
+						  (uint64_t)f->file << 32 | f->start_line),
+				     f->module_name);
+	uint32_t row;
+
+	FIND_ROW(&p->function_index, hash, row,
+		 p->functions.items[row].name == f->name &&
+			 p->functions.items[row].system_name == f->system_name &&
+			 p->functions.items[row].file == f->file &&
+			 p->functions.items[row].start_line == f->start_line &&
+			 p->functions.items[row].module_name == f->module_name);
+	return row != PROFILE_NONE ? row : ADD_ROW(p, &p->functions, &p->function_index, hash, f);
+}
+
+static bool stack_equal(const struct profile *p, uint32_t row, const uint32_t *frames, uint32_t n,
+			uint32_t n_kernel)
+{
+	const struct profile_stack *s = &p->stacks.items[row];
+
+	return s->n == n && s->n_kernel == n_kernel &&
+	       memcmp(p->stack_frames.items + s->first, frames, n * sizeof(*frames)) == 0;
+}
+
+uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n, uint32_t n_kernel)
+{
+	struct profile_stack s = {.first = p->stack_frames.n, .n = n, .n_kernel = n_kernel};
+	uint64_t hash = hash_bytes(frames, n * sizeof(*frames), n_kernel);
+	uint32_t row;
+
+	FIND_ROW(&p->stack_index, hash, row, stack_equal(p, row, frames, n, n_kernel));
+	if (row != PROFILE_NONE)
+		return row;
+
+	if (full(p, sizeof(s) + n * sizeof(*frames)))
+		return PROFILE_NONE;
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t *f = array_push(&p->stack_frames);
+
+		if (!f) {
+			p->stack_frames.n = s.first;
+			return PROFILE_NONE;
+		}
+		*f = frames[i];
+	}
+	row = ADD_ROW(p, &p->stacks, &p->stack_index, hash, &s);
+	if (row == PROFILE_NONE)
+		p->stack_frames.n = s.first;
+	return row;
+}
+
+bool profile_add_sample(struct profile *p, const struct profile_sample *s)
+{
+	struct profile_sample *have = full(p, sizeof(*s)) ? NULL : array_push(&p->samples);
+
+	if (!have) {
+		p->counters[PROFILE_SAMPLES_DROPPED]++;
+		return false;
+	}
+	*have = *s;
+	return true;
+}
+
+bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_line *lines, uint32_t n)
+{
+	struct profile_frame *f = &p->frames.items[frame];
+	uint32_t first = p->lines.n;
+
+	if (f->n_lines > 0 || n == 0 || full(p, n * sizeof(*lines)))
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		struct profile_line *l = array_push(&p->lines);
+
+		if (!l) {
+			p->lines.n = first;
+			return false;
+		}
+		*l = lines[i];
+	}
+	f->first_line = first;
+	f->n_lines = n;
+	return true;
+}
+
+uint64_t profile_stacks_incomplete(const struct profile *p)
+{
+	uint64_t n = 0;
+
+	for (int c = PROFILE_STACKS_TRUNCATED; c <= PROFILE_STACKS_NO_REGS; c++)
+		n += p->counters[c];
+	return n;
+}

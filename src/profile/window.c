@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/profile/profile.h"
+#include "src/profile/window.h"
+#include "util/cleanup.h"
+#include "util/cursor.h"
+
+#define WINDOW_MAGIC   UINT64_C(0x31776e776b6c6177) /* "walkwnw1" */
+#define WINDOW_MAX     (UINT64_C(1) << 30)
+
+enum section {
+	SECTION_STRINGS, /* texts with their terminating 0, in the order of their ids */
+	SECTION_MODULES,
+	SECTION_PROCESSES,
+	SECTION_THREADS,
+	SECTION_FRAMES,
+	SECTION_STACKS,
+	SECTION_STACK_FRAMES,
+	SECTION_SAMPLES,
+	N_SECTIONS
+};
+
+/* The item sizes in the header are the check that both sides agree on the structs. */
+static const uint32_t item_sizes[N_SECTIONS] = {
+	[SECTION_STRINGS] = 1,
+	[SECTION_MODULES] = sizeof(struct profile_module),
+	[SECTION_PROCESSES] = sizeof(struct profile_process),
+	[SECTION_THREADS] = sizeof(struct profile_thread),
+	[SECTION_FRAMES] = sizeof(struct profile_frame),
+	[SECTION_STACKS] = sizeof(struct profile_stack),
+	[SECTION_STACK_FRAMES] = sizeof(uint32_t),
+	[SECTION_SAMPLES] = sizeof(struct profile_sample),
+};
+
+struct window_header {
+	uint64_t magic, total_bytes;
+	uint64_t start_unix_ns, end_unix_ns, period_ns;
+	uint64_t counters[PROFILE_N_COUNTERS];
+	uint32_t rate_hz, event, n_strings, reserved;
+	struct {
+		uint32_t n, item_bytes;
+	} sections[N_SECTIONS];
+};
+
+static uint64_t padded(uint64_t n)
+{
+	return (n + 7) & ~UINT64_C(7);
+}
+
+static const void *section_data(const struct profile *p, enum section s, uint32_t *ret_n)
+{
+	switch (s) {
+	case SECTION_STRINGS:
+		*ret_n = (uint32_t)p->strings.n_bytes;
+		return p->strings.bytes;
+	case SECTION_MODULES:
+		*ret_n = p->modules.n;
+		return p->modules.items;
+	case SECTION_PROCESSES:
+		*ret_n = p->processes.n;
+		return p->processes.items;
+	case SECTION_THREADS:
+		*ret_n = p->threads.n;
+		return p->threads.items;
+	case SECTION_FRAMES:
+		*ret_n = p->frames.n;
+		return p->frames.items;
+	case SECTION_STACKS:
+		*ret_n = p->stacks.n;
+		return p->stacks.items;
+	case SECTION_STACK_FRAMES:
+		*ret_n = p->stack_frames.n;
+		return p->stack_frames.items;
+	case SECTION_SAMPLES:
+		*ret_n = p->samples.n;
+		return p->samples.items;
+	case N_SECTIONS:
+		break;
+	}
+	*ret_n = 0;
+	return NULL;
+}
+
+int window_write(const struct profile *p)
+{
+	struct window_header h = {
+		.magic = WINDOW_MAGIC,
+		.total_bytes = padded(sizeof(h)),
+		.start_unix_ns = p->start_unix_ns,
+		.end_unix_ns = p->end_unix_ns,
+		.period_ns = p->period_ns,
+		.rate_hz = p->rate_hz,
+		.event = p->event,
+		.n_strings = p->strings.n,
+	};
+	_cleanup_close_ int fd = -EBADF;
+	uint64_t at = padded(sizeof(h));
+	uint8_t *map;
+
+	memcpy(h.counters, p->counters, sizeof(h.counters));
+	for (int s = 0; s < N_SECTIONS; s++) {
+		(void)section_data(p, (enum section)s, &h.sections[s].n);
+		h.sections[s].item_bytes = item_sizes[s];
+		h.total_bytes += padded((uint64_t)h.sections[s].n * item_sizes[s]);
+	}
+
+	fd = memfd_create("perfwalk-window", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	if (fd < 0 || ftruncate(fd, (off_t)h.total_bytes) < 0)
+		return -errno;
+	map = mmap(NULL, h.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	memcpy(map, &h, sizeof(h));
+	for (int s = 0; s < N_SECTIONS; s++) {
+		uint32_t n;
+		const void *data = section_data(p, (enum section)s, &n);
+
+		if (n > 0)
+			memcpy(map + at, data, (size_t)n * item_sizes[s]);
+		at += padded((uint64_t)n * item_sizes[s]);
+	}
+	(void)munmap(map, h.total_bytes);
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
+		return -errno;
+	return TAKE_FD(fd);
+}
+
+/* A window being read: its sections in place, and the rows they became in the target. */
+struct reader {
+	struct profile *p;
+	struct window_header h;
+	const void *sections[N_SECTIONS];
+	strid *strings; /* [0 .. n_strings] */
+	uint32_t *modules, *processes, *threads, *frames, *stacks;
+};
+
+static void reader_free(struct reader *r)
+{
+	free(r->strings);
+	free(r->modules);
+	free(r->processes);
+	free(r->threads);
+	free(r->frames);
+	free(r->stacks);
+}
+
+static int reader_layout(struct reader *r, const uint8_t *map, uint64_t size)
+{
+	struct cursor c = cursor_make(map, size);
+
+	cursor_read(&c, &r->h, sizeof(r->h));
+	if (!cursor_ok(&c) || r->h.magic != WINDOW_MAGIC || r->h.total_bytes != size ||
+	    r->h.n_strings > r->h.sections[SECTION_STRINGS].n)
+		return -EBADMSG;
+	(void)cursor_take(&c, padded(sizeof(r->h)) - sizeof(r->h));
+	for (int s = 0; s < N_SECTIONS; s++) {
+		if (r->h.sections[s].item_bytes != item_sizes[s])
+			return -EBADMSG;
+		r->sections[s] = cursor_take(&c, padded((uint64_t)r->h.sections[s].n * item_sizes[s]));
+		if (!cursor_ok(&c))
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+static int read_strings(struct reader *r)
+{
+	struct cursor c = cursor_make(r->sections[SECTION_STRINGS], r->h.sections[SECTION_STRINGS].n);
+
+	r->strings = calloc((size_t)r->h.n_strings + 1, sizeof(*r->strings));
+	if (!r->strings)
+		return -ENOMEM;
+	for (uint32_t i = 1; i <= r->h.n_strings; i++) {
+		const char *text = cursor_string(&c);
+
+		if (!text)
+			return -EBADMSG;
+		r->strings[i] = strtab_put(&r->p->strings, text);
+	}
+	return 0;
+}
+
+static bool map_string(const struct reader *r, strid *id)
+{
+	if (*id > r->h.n_strings)
+		return false;
+	*id = r->strings[*id];
+	return true;
+}
+
+static int read_processes(struct reader *r)
+{
+	uint32_t n = r->h.sections[SECTION_PROCESSES].n;
+
+	r->processes = calloc((size_t)n + 1, sizeof(*r->processes));
+	if (!r->processes)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		struct profile_process v =
+			((const struct profile_process *)r->sections[SECTION_PROCESSES])[i];
+
+		if (!map_string(r, &v.comm) || !map_string(r, &v.executable_path) ||
+		    !map_string(r, &v.container_id) || !map_string(r, &v.container_runtime) ||
+		    !map_string(r, &v.pod_uid) || !map_string(r, &v.systemd_unit) ||
+		    !map_string(r, &v.cgroup))
+			return -EBADMSG;
+		r->processes[i] = profile_add_process(r->p, &v);
+	}
+	return 0;
+}
+
+static int read_modules(struct reader *r, uint64_t uid_base)
+{
+	uint32_t n = r->h.sections[SECTION_MODULES].n;
+
+	r->modules = calloc((size_t)n + 1, sizeof(*r->modules));
+	if (!r->modules)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		struct profile_module v = ((const struct profile_module *)r->sections[SECTION_MODULES])[i];
+
+		if (!map_string(r, &v.path) || !map_string(r, &v.go_build_id) ||
+		    !map_string(r, &v.htlhash) || !map_string(r, &v.language) ||
+		    v.kind >= PROFILE_N_MODULE_KINDS || v.n_build_id > PROFILE_MAX_BUILD_ID)
+			return -EBADMSG;
+		if (v.process != PROFILE_NONE) {
+			if (v.process >= r->h.sections[SECTION_PROCESSES].n)
+				return -EBADMSG;
+			v.process = r->processes[v.process];
+		}
+		v.uid += uid_base;
+		r->modules[i] = profile_add_module(r->p, &v);
+	}
+	return 0;
+}
+
+static int read_threads(struct reader *r)
+{
+	uint32_t n = r->h.sections[SECTION_THREADS].n;
+
+	r->threads = calloc((size_t)n + 1, sizeof(*r->threads));
+	if (!r->threads)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		struct profile_thread v = ((const struct profile_thread *)r->sections[SECTION_THREADS])[i];
+
+		if (!map_string(r, &v.name) || v.process >= r->h.sections[SECTION_PROCESSES].n)
+			return -EBADMSG;
+		v.process = r->processes[v.process];
+		r->threads[i] = v.process == PROFILE_NONE
+					? PROFILE_NONE
+					: profile_add_thread(r->p, v.process, v.tid, v.name);
+	}
+	return 0;
+}
+
+static int read_frames(struct reader *r)
+{
+	uint32_t n = r->h.sections[SECTION_FRAMES].n;
+
+	r->frames = calloc((size_t)n + 1, sizeof(*r->frames));
+	if (!r->frames)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct profile_frame *v = &((const struct profile_frame *)r->sections[SECTION_FRAMES])[i];
+		uint32_t module;
+
+		if (v->module >= r->h.sections[SECTION_MODULES].n)
+			return -EBADMSG;
+		module = r->modules[v->module];
+		r->frames[i] = module == PROFILE_NONE ? PROFILE_NONE
+						      : profile_add_frame(r->p, module, v->address);
+	}
+	return 0;
+}
+
+static int read_stacks(struct reader *r)
+{
+	uint32_t n = r->h.sections[SECTION_STACKS].n, n_rows = r->h.sections[SECTION_STACK_FRAMES].n;
+	const uint32_t *rows = r->sections[SECTION_STACK_FRAMES];
+	_cleanup_free_ uint32_t *frames = NULL;
+
+	r->stacks = calloc((size_t)n + 1, sizeof(*r->stacks));
+	frames = calloc((size_t)n_rows + 1, sizeof(*frames));
+	if (!r->stacks || !frames)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct profile_stack *v = &((const struct profile_stack *)r->sections[SECTION_STACKS])[i];
+		bool whole = true;
+
+		if (v->first > n_rows || v->n > n_rows - v->first || v->n_kernel > v->n)
+			return -EBADMSG;
+		for (uint32_t j = 0; j < v->n; j++) {
+			uint32_t row = rows[v->first + j];
+
+			if (row >= r->h.sections[SECTION_FRAMES].n)
+				return -EBADMSG;
+			frames[j] = r->frames[row];
+			whole = whole && frames[j] != PROFILE_NONE;
+		}
+		r->stacks[i] = whole ? profile_add_stack(r->p, frames, v->n, v->n_kernel) : PROFILE_NONE;
+	}
+	return 0;
+}
+
+static int read_samples(struct reader *r)
+{
+	uint32_t n = r->h.sections[SECTION_SAMPLES].n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct profile_sample v = ((const struct profile_sample *)r->sections[SECTION_SAMPLES])[i];
+
+		if (v.thread >= r->h.sections[SECTION_THREADS].n ||
+		    v.stack >= r->h.sections[SECTION_STACKS].n || v.time_unix_ns < r->h.start_unix_ns ||
+		    v.time_unix_ns >= r->h.end_unix_ns)
+			return -EBADMSG;
+		v.thread = r->threads[v.thread];
+		v.stack = r->stacks[v.stack];
+		if (v.thread == PROFILE_NONE || v.stack == PROFILE_NONE)
+			r->p->counters[PROFILE_SAMPLES_DROPPED]++;
+		else
+			(void)profile_add_sample(r->p, &v);
+	}
+	return 0;
+}
+
+static int read_all(struct reader *r, const uint8_t *map, uint64_t size, uint64_t uid_base)
+{
+	struct profile *p = r->p;
+	strid event;
+	int e;
+
+	if ((e = reader_layout(r, map, size)) < 0 || (e = read_strings(r)) < 0 ||
+	    (e = read_processes(r)) < 0 || (e = read_modules(r, uid_base)) < 0 ||
+	    (e = read_threads(r)) < 0 || (e = read_frames(r)) < 0 || (e = read_stacks(r)) < 0)
+		return e;
+	event = r->h.event;
+	if (!map_string(r, &event))
+		return -EBADMSG;
+	e = read_samples(r);
+	if (e < 0)
+		return e;
+
+	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
+		p->counters[c] += r->h.counters[c];
+	if (p->start_unix_ns == 0 || r->h.start_unix_ns < p->start_unix_ns)
+		p->start_unix_ns = r->h.start_unix_ns;
+	if (r->h.end_unix_ns > p->end_unix_ns)
+		p->end_unix_ns = r->h.end_unix_ns;
+	p->period_ns = r->h.period_ns;
+	p->rate_hz = r->h.rate_hz;
+	p->event = event;
+	return 0;
+}
+
+int window_read(struct profile *p, int fd, uint64_t module_uid_base)
+{
+	struct reader r = {.p = p};
+	struct stat st;
+	uint8_t *map;
+	int e;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (st.st_size <= 0 || (uint64_t)st.st_size > WINDOW_MAX)
+		return -EBADMSG;
+	/* Unsealed, its writer could shrink it under us. */
+	if ((fcntl(fd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_WRITE)) != (F_SEAL_SHRINK | F_SEAL_WRITE))
+		return -EBADMSG;
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		return -errno;
+	e = read_all(&r, map, (uint64_t)st.st_size, module_uid_base);
+	(void)munmap(map, (size_t)st.st_size);
+	reader_free(&r);
+	return e;
+}

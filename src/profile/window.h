@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A closed window as bytes: a profile laid flat into a memfd, handed from the profiler to the
+ * symbolizer as a sealed descriptor.
+ *
+ * Same machine, same binary: native byte order, the structs of profile.h as they are, and a header
+ * that refuses another layout. But not the same trust: the profiler reads hostile bytes, so the
+ * reader checks every count, row number and string id before it uses one.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+struct profile;
+
+/* Writes p into a new sealed memfd. The descriptor (the caller's) or -errno. */
+int window_write(const struct profile *p);
+
+/*
+ * Adds the window in fd to p: rows are interned anew, counters add up, the time range grows.
+ * module_uid_base is added to every module's uid, so that windows of a restarted profiler do not
+ * mix. 0; -EBADMSG: not a window of this layout or contradicts itself (p is then unchanged or has
+ * rows that nothing refers to); -errno.
+ */
+int window_read(struct profile *p, int fd, uint64_t module_uid_base);

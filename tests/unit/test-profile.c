@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Interning, limits, and windows that cross the wall: round trip and hostile bytes. */
+#include <errno.h>
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "src/profile/profile.h"
+#include "src/profile/window.h"
+#include "tests/unit/test.h"
+
+static void fill(struct profile *p, uint32_t n_samples)
+{
+	struct profile_process proc = {
+		.pid = 42, .start_time_unix_ns = 7, .comm = strtab_put(&p->strings, "work")};
+	struct profile_module m = {.uid = 5, .kind = PROFILE_MODULE_FILE, .process = PROFILE_NONE,
+				   .path = strtab_put(&p->strings, "/bin/work"),
+				   .memory_start = 0x1000, .memory_limit = 0x9000};
+	uint32_t process = profile_add_process(p, &proc), module = profile_add_module(p, &m);
+
+	p->start_unix_ns = 1000;
+	p->end_unix_ns = 1000 + 2 * (uint64_t)n_samples + 1;
+	p->rate_hz = 99;
+	p->event = strtab_put(&p->strings, "cpu-clock");
+	for (uint32_t i = 0; i < n_samples; i++) {
+		uint32_t frames[3] = {profile_add_frame(p, module, 0x1000 + i % 7),
+				      profile_add_frame(p, module, 0x2000 + i % 3),
+				      profile_add_frame(p, module, 0x3000)};
+		struct profile_sample s = {
+			.time_unix_ns = 1000 + 2 * (uint64_t)i, .value = 1, .cpu = i % 2,
+			.thread = profile_add_thread(p, process, 42 + i % 2, STRID_EMPTY),
+			.stack = profile_add_stack(p, frames, 3, 0)};
+
+		CHECK(profile_add_sample(p, &s));
+		p->counters[PROFILE_SAMPLES]++;
+	}
+}
+
+static void test_equal_rows_get_one_number(void)
+{
+	struct profile p;
+
+	profile_init(&p, 1 << 20);
+	fill(&p, 210);
+	CHECK_INT(p.samples.n, ==, 210);
+	CHECK_INT(p.frames.n, ==, 7 + 3 + 1);
+	CHECK_INT(p.stacks.n, ==, 21);
+	CHECK_INT(p.threads.n, ==, 2);
+	CHECK_INT(p.processes.n, ==, 1);
+	profile_clear(&p);
+	CHECK_INT(p.samples.n, ==, 0);
+	CHECK_STR(profile_text(&p, 1), "");
+	fill(&p, 21);
+	CHECK_INT(p.stacks.n, ==, 21);
+	profile_deinit(&p);
+}
+
+static void test_full_profile_counts_what_it_refuses(void)
+{
+	struct profile p;
+	uint32_t frame, stack, kept = 0;
+
+	profile_init(&p, 64 << 10);
+	fill(&p, 3);
+	frame = profile_add_frame(&p, 0, 1);
+	stack = profile_add_stack(&p, &frame, 1, 0);
+	for (int i = 0; i < 10000; i++) {
+		struct profile_sample s = {.time_unix_ns = 1, .value = 1, .stack = stack};
+
+		kept += profile_add_sample(&p, &s);
+	}
+	CHECK_INT(p.counters[PROFILE_SAMPLES_DROPPED] + kept, ==, 10000);
+	CHECK_INT(p.counters[PROFILE_SAMPLES_DROPPED], >, 0);
+	CHECK(profile_nearly_full(&p));
+	CHECK_INT(profile_add_frame(&p, 0, 0xdead), ==, PROFILE_NONE);
+	profile_deinit(&p);
+}
+
+static void test_window_round_trip_and_merge(void)
+{
+	struct profile p, q;
+	int fd;
+
+	profile_init(&p, 1 << 20);
+	profile_init(&q, 1 << 20);
+	fill(&p, 100);
+	fd = window_write(&p);
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(window_read(&q, fd, 0), ==, 0);
+	CHECK_INT(window_read(&q, fd, 0), ==, 0);
+	CHECK_INT(q.samples.n, ==, 200);
+	CHECK_INT(q.stacks.n, ==, p.stacks.n);
+	CHECK_INT(q.counters[PROFILE_SAMPLES], ==, 200);
+	CHECK_STR(profile_text(&q, q.processes.items[0].comm), "work");
+	CHECK_STR(profile_text(&q, q.event), "cpu-clock");
+	CHECK_INT(q.frames.items[0].address, ==, 0x1000);
+	/* Another profiler's modules are other modules. */
+	CHECK_INT(window_read(&q, fd, UINT64_C(1) << 40), ==, 0);
+	CHECK_INT(q.modules.n, ==, 2);
+	close(fd);
+	profile_deinit(&p);
+	profile_deinit(&q);
+}
+
+static int sealed_copy(const uint8_t *bytes, size_t n)
+{
+	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	CHECK_INT(write(fd, bytes, n), ==, (int64_t)n);
+	CHECK_INT(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), ==, 0);
+	return fd;
+}
+
+/* Whatever a corrupted profiler sends: an error or a profile whose every row number is in range. */
+static void test_hostile_windows(void)
+{
+	struct profile p, q;
+	uint8_t bytes[16384];
+	uint32_t seed = 1;
+	ssize_t n;
+	int fd;
+
+	profile_init(&p, 1 << 20);
+	fill(&p, 20);
+	fd = window_write(&p);
+	n = pread(fd, bytes, sizeof(bytes), 0);
+	CHECK_INT(n, >, 500);
+	CHECK_INT(n, <, (int64_t)sizeof(bytes));
+	close(fd);
+	for (int round = 0; round < 4000; round++) {
+		uint8_t bad[sizeof(bytes)];
+
+		memcpy(bad, bytes, (size_t)n);
+		for (int i = 0; i < 3; i++) {
+			seed = seed * 1664525 + 1013904223;
+			bad[(seed >> 8) % (size_t)n] = (uint8_t)(round % 2 ? seed >> 24 : 0xff);
+		}
+		fd = sealed_copy(bad, round % 5 ? (size_t)n : (seed >> 8) % (size_t)n + 1);
+		profile_init(&q, 1 << 18);
+		if (window_read(&q, fd, 0) == 0) {
+			for (uint32_t i = 0; i < q.samples.n; i++) {
+				CHECK_INT(q.samples.items[i].stack, <, q.stacks.n);
+				CHECK_INT(q.samples.items[i].thread, <, q.threads.n);
+			}
+			for (uint32_t i = 0; i < q.stack_frames.n; i++)
+				CHECK_INT(q.stack_frames.items[i], <, q.frames.n);
+		}
+		profile_deinit(&q);
+		close(fd);
+	}
+	/* Not sealed: its writer could still change it. */
+	fd = memfd_create("test", MFD_CLOEXEC);
+	CHECK_INT(write(fd, bytes, (size_t)n), ==, n);
+	profile_init(&q, 1 << 18);
+	CHECK_INT(window_read(&q, fd, 0), ==, -EBADMSG);
+	profile_deinit(&q);
+	close(fd);
+	profile_deinit(&p);
+}
+
+int main(void)
+{
+	RUN(test_equal_rows_get_one_number);
+	RUN(test_full_profile_counts_what_it_refuses);
+	RUN(test_window_round_trip_and_merge);
+	RUN(test_hostile_windows);
+	return 0;
+}
