@@ -7,5 +7,10 @@ libutil_a_SOURCES = \
 	util/fdmsg.c util/fdmsg.h \
 	util/hash.c util/hash.h \
 	util/log.c util/log.h \
+	util/loop.c util/loop.h \
 	util/strtab.c util/strtab.h \
 	util/text.c util/text.h
+
+check_PROGRAMS += tests/unit/test-util
+tests_unit_test_util_SOURCES = tests/unit/test-util.c tests/unit/test.h
+tests_unit_test_util_LDADD = libutil.a

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "tests/unit/test.h"
+#include "util/clock.h"
+#include "util/array.h"
+#include "util/cursor.h"
+#include "util/fdmsg.h"
+#include "util/hash.h"
+#include "util/loop.h"
+#include "util/strtab.h"
+#include "util/text.h"
+
+static uint32_t find(const struct hash_index *ix, const uint64_t *keys, uint64_t key)
+{
+	uint64_t h = hash_u64(key);
+	uint32_t slot = hash_index_first(ix, h), row;
+
+	while ((row = hash_index_row(ix, slot)) != HASH_INDEX_NONE) {
+		if (hash_index_match(ix, slot, h) && keys[row] == key)
+			return row;
+		slot = hash_index_next(ix, slot);
+	}
+	return HASH_INDEX_NONE;
+}
+
+/* Random adds and removes against a plain array of "is it in". */
+static void test_hash_index_against_a_model(void)
+{
+	struct hash_index ix = HASH_INDEX_INIT;
+	static uint64_t keys[5000];
+	static bool in[5000];
+	uint64_t seed = 1;
+
+	for (uint32_t i = 0; i < 5000; i++)
+		keys[i] = hash_u64(i) % 100000;
+	for (uint32_t i = 0; i < 5000; i++) {
+		for (uint32_t j = 0; j < i; j++) {
+			if (keys[j] == keys[i])
+				keys[i] = 200000 + i;
+		}
+	}
+	for (int step = 0; step < 50000; step++) {
+		uint32_t row = (uint32_t)(hash_u64(seed++) % 5000);
+
+		if (!in[row])
+			CHECK_INT(hash_index_add(&ix, hash_u64(keys[row]), row), ==, 0);
+		else
+			CHECK(hash_index_remove(&ix, hash_u64(keys[row]), row));
+		in[row] = !in[row];
+		if (step % 1000 == 0) {
+			for (uint32_t i = 0; i < 5000; i++)
+				CHECK_INT(find(&ix, keys, keys[i]), ==, in[i] ? i : HASH_INDEX_NONE);
+		}
+	}
+	CHECK(!hash_index_remove(&ix, hash_u64(UINT64_C(1) << 60), 4999 + 1));
+	hash_index_deinit(&ix);
+}
+
+static void test_strtab(void)
+{
+	struct strtab t;
+	char text[32];
+
+	strtab_init(&t, 10000);
+	CHECK_INT(strtab_put(&t, ""), ==, STRID_EMPTY);
+	CHECK_INT(strtab_put(&t, "abc"), ==, strtab_put_n(&t, "abcdef", 3));
+	CHECK_INT(strtab_put(&t, "ab"), !=, strtab_put(&t, "abc"));
+	CHECK_STR(strtab_get(&t, strtab_put(&t, "abc")), "abc");
+	CHECK_STR(strtab_get(&t, 12345), "");
+	for (int i = 0; i < 2000; i++) {
+		snprintf(text, sizeof(text), "string number %d", i);
+		(void)strtab_put(&t, text);
+	}
+	CHECK_INT(t.n_refused, >, 0);
+	CHECK_INT(t.n_bytes, <=, 10000);
+	strtab_clear(&t);
+	CHECK_STR(strtab_get(&t, strtab_put(&t, "again")), "again");
+	strtab_deinit(&t);
+}
+
+static void test_array_keeps_its_limit(void)
+{
+	ARRAY(uint64_t) a = ARRAY_INIT(20);
+
+	for (uint64_t i = 0; i < 20; i++) {
+		uint64_t *v = array_push(&a);
+
+		CHECK(v);
+		*v = i;
+	}
+	CHECK(!array_push(&a));
+	CHECK_INT(a.items[19], ==, 19);
+	array_deinit(&a);
+}
+
+static void test_cursor_error_is_sticky(void)
+{
+	static const char bytes[] = "\1\2\3abc\0x";
+	struct cursor c = cursor_make(bytes, sizeof(bytes) - 1);
+
+	CHECK_INT(cursor_u8(&c), ==, 1);
+	CHECK_INT(cursor_u16(&c), ==, 0x0302);
+	CHECK_STR(cursor_string(&c), "abc");
+	CHECK(cursor_ok(&c));
+	CHECK(!cursor_string(&c));
+	CHECK_INT(cursor_u8(&c), ==, 0);
+	CHECK(!cursor_ok(&c));
+	CHECK_INT(cursor_left(&c), ==, 0);
+}
+
+static void test_text_clean(void)
+{
+	char out[32];
+
+	CHECK_INT(text_clean(out, sizeof(out), "a\nb\x1b[1m\xff\xc3\xa9", 20), ==, 10);
+	CHECK_STR(out, "a?b?[1m?\xc3\xa9");
+	/* No half characters at the end of a short buffer; overlong and surrogates are bad. */
+	(void)text_clean(out, 4, "ab\xc3\xa9", 4);
+	CHECK_STR(out, "ab");
+	(void)text_clean(out, sizeof(out), "\xc0\xaf\xed\xa0\x80\xf5", 6);
+	CHECK_STR(out, "??????");
+	(void)text_clean(out, sizeof(out), "\xc2\x9b", 2);
+	CHECK_STR(out, "?");
+}
+
+static void test_units(void)
+{
+	uint64_t v;
+	char buf[32];
+	bool b;
+
+	CHECK(text_parse_duration_ns("250ms", &v) == 0 && v == 250 * NSEC_PER_MSEC);
+	CHECK(text_parse_duration_ns("10", &v) == 0 && v == 10 * NSEC_PER_SEC);
+	CHECK(text_parse_duration_ns("1.5h", &v) == 0 && v == 5400 * NSEC_PER_SEC);
+	CHECK_INT(text_parse_duration_ns("5 parsecs", &v), ==, -EINVAL);
+	CHECK_INT(text_parse_duration_ns("-1s", &v), ==, -EINVAL);
+	CHECK_INT(text_parse_duration_ns("99999999999999999999s", &v), ==, -ERANGE);
+	CHECK_INT(text_parse_duration_ns("9999999999999d", &v), ==, -ERANGE);
+	CHECK(text_parse_bytes("32K", &v) == 0 && v == 32768);
+	CHECK(text_parse_bytes("2 MiB", &v) == 0 && v == 2 << 20);
+	CHECK_INT(text_parse_bytes("lots", &v), ==, -EINVAL);
+	CHECK_INT(text_parse_u64("11", 1, 10, &v), ==, -ERANGE);
+	CHECK_INT(text_parse_u64("1x", 1, 10, &v), ==, -EINVAL);
+	CHECK(text_parse_bool("On", &b) == 0 && b);
+	CHECK_INT(text_parse_bool("maybe", &b), ==, -EINVAL);
+	CHECK_STR(text_format_bytes(buf, sizeof(buf), 1536), "1.5 KiB");
+	CHECK_STR(text_format_duration(buf, sizeof(buf), 90 * NSEC_PER_SEC), "1m30s");
+	CHECK_STR(text_format_duration(buf, sizeof(buf), 10 * NSEC_PER_SEC), "10s");
+	CHECK_STR(text_format_duration(buf, sizeof(buf), 0), "0s");
+}
+
+static void test_did_you_mean(void)
+{
+	static const char *const words[] = {"reporter_interval", "samples_per_second", "user"};
+
+	CHECK_STR(text_nearest("reporter_intervall", words, 3), "reporter_interval");
+	CHECK_STR(text_nearest("sample_per_second", words, 3), "samples_per_second");
+	CHECK(!text_nearest("zzzzzz", words, 3));
+}
+
+static void test_descriptors_cross_a_socket(void)
+{
+	int pair[2], fds[FDMSG_MAX_FDS], pipefd[2];
+	char buf[8], byte = 'x';
+	size_t n_fds;
+
+	CHECK_INT(fdmsg_pair(pair, 1), ==, 0);
+	CHECK_INT(pipe2(pipefd, O_CLOEXEC), ==, 0);
+	CHECK_INT(fdmsg_recv(pair[1], buf, sizeof(buf), fds, &n_fds, 0), ==, -EAGAIN);
+	CHECK_INT(fdmsg_send(pair[0], "hello", 5, &pipefd[1], 1), ==, 0);
+	CHECK_INT(fdmsg_recv(pair[1], buf, sizeof(buf), fds, &n_fds, 0), ==, 5);
+	CHECK_INT(n_fds, ==, 1);
+	CHECK_INT(write(fds[0], &byte, 1), ==, 1);
+	CHECK_INT(read(pipefd[0], buf, 1), ==, 1);
+	close(fds[0]);
+	/* Too large a message is an error, not a short one; its descriptor is closed. */
+	CHECK_INT(fdmsg_send(pair[0], "0123456789", 10, &pipefd[1], 1), ==, 0);
+	CHECK_INT(fdmsg_recv(pair[1], buf, sizeof(buf), fds, &n_fds, 0), ==, -EMSGSIZE);
+	close(pair[0]);
+	CHECK_INT(fdmsg_recv(pair[1], buf, sizeof(buf), fds, &n_fds, 0), ==, 0);
+	close(pair[1]);
+	close(pipefd[0]);
+	close(pipefd[1]);
+}
+
+struct ticks {
+	struct loop *loop;
+	int n, readable;
+};
+
+static void on_tick(void *ctx)
+{
+	struct ticks *t = ctx;
+
+	if (++t->n == 3)
+		loop_exit(t->loop, 42);
+}
+
+static void on_readable(void *ctx, int fd, uint32_t events)
+{
+	struct ticks *t = ctx;
+
+	t->readable++;
+	loop_remove_fd(t->loop, fd);
+}
+
+static void test_loop(void)
+{
+	struct ticks t = {0};
+	int pipefd[2];
+
+	CHECK_INT(loop_new(&t.loop), ==, 0);
+	CHECK_INT(pipe2(pipefd, O_CLOEXEC), ==, 0);
+	CHECK_INT(write(pipefd[1], "x", 1), ==, 1);
+	CHECK_INT(loop_add_fd(t.loop, pipefd[0], EPOLLIN, on_readable, &t), ==, 0);
+	CHECK_INT(loop_add_timer(t.loop, 0, NSEC_PER_MSEC, on_tick, &t), >=, 0);
+	CHECK_INT(loop_run(t.loop), ==, 42);
+	CHECK_INT(t.readable, ==, 1);
+	CHECK_INT(t.n, ==, 3);
+	loop_free(t.loop);
+	close(pipefd[0]);
+	close(pipefd[1]);
+}
+
+int main(void)
+{
+	RUN(test_hash_index_against_a_model);
+	RUN(test_strtab);
+	RUN(test_array_keeps_its_limit);
+	RUN(test_cursor_error_is_sticky);
+	RUN(test_text_clean);
+	RUN(test_units);
+	RUN(test_did_you_mean);
+	RUN(test_descriptors_cross_a_socket);
+	RUN(test_loop);
+	return 0;
+}

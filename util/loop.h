@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The event loop of every process: one epoll descriptor, descriptors with callbacks, and a few
+ * timers on the monotonic clock. No sleeps, no threads.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/epoll.h>
+
+#include "util/cleanup.h"
+
+struct loop;
+
+/* events: EPOLLIN ... as epoll_wait(2) reports. */
+typedef void (*loop_fd_fn)(void *ctx, int fd, uint32_t events);
+typedef void (*loop_timer_fn)(void *ctx);
+
+int loop_new(struct loop **ret);
+struct loop *loop_free(struct loop *l);
+DEFINE_CLEANUP(struct loop *, loop_free)
+
+/* Watches fd (borrowed); one registration a descriptor. 0 or -errno. */
+int loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn fn, void *ctx);
+int loop_modify_fd(struct loop *l, int fd, uint32_t events);
+/* Before fd is closed. A callback not yet run for it in this round will not run. */
+void loop_remove_fd(struct loop *l, int fd);
+
+/* Runs fn every interval_ns from now on; 0 interval: once, at delay. Returns an id >= 0 or -errno. */
+int loop_add_timer(struct loop *l, uint64_t delay_ns, uint64_t interval_ns, loop_timer_fn fn, void *ctx);
+/* Moves a timer: next due in delay_ns; UINT64_MAX: not until moved again. */
+void loop_set_timer(struct loop *l, int id, uint64_t delay_ns);
+
+/* Until loop_exit(); returns its code, or -errno. */
+int loop_run(struct loop *l);
+void loop_exit(struct loop *l, int code);
+bool loop_exiting(const struct loop *l);
