@@ -18,7 +18,7 @@
 /* ---- Features: what the kernel accepted, newest first (design: never read a version) ---- */
 struct sample_features {
 	bool cloexec;        /* PERF_FLAG_FD_CLOEXEC, 3.14 */
-	bool dummy;          /* PERF_COUNT_SW_DUMMY, 3.12; else cpu-clock at period UINT64_MAX carries the side band */
+	bool dummy;          /* PERF_COUNT_SW_DUMMY, 3.12; else a cpu-clock that only counts carries the side band */
 	bool mmap2;          /* 3.16 (and EL6/7); else PERF_RECORD_MMAP */
 	bool comm_exec;      /* 3.16 */
 	bool clockid;        /* CLOCK_MONOTONIC record times, 4.1; else the kernel's own clock */
@@ -30,6 +30,9 @@ struct sample_features {
 	bool hardware;       /* cycles counted and really fired */
 	bool user_stack;     /* REGS_USER and STACK_USER, 3.7 x86_64 */
 	int paranoid;        /* kernel.perf_event_paranoid, INT_MIN: not there */
+	/* Which user registers of a sample taken inside the kernel are the task's own: found by
+	 * sampling known ones, for the event in use. Bits as in sample_regs_user. */
+	uint64_t kernel_regs_valid;
 };
 
 enum sample_event { SAMPLE_EVENT_AUTO, SAMPLE_EVENT_CYCLES, SAMPLE_EVENT_CPU_CLOCK };
@@ -37,9 +40,9 @@ enum sample_event { SAMPLE_EVENT_AUTO, SAMPLE_EVENT_CYCLES, SAMPLE_EVENT_CPU_CLO
 struct sample_options {
 	enum sample_event event;
 	uint32_t rate_hz;           /* clamped to perf_event_max_sample_rate as it is now */
-	uint32_t stack_bytes;       /* multiple of 8, < 65528 */
+	uint32_t stack_bytes;       /* rounded down to a multiple of 8, at most 65528; 0: no stack */
 	uint64_t regs_mask;         /* sample_regs_user */
-	bool kernel_stacks;
+	bool kernel_stacks;         /* false: time in the kernel is sampled, its frames are not */
 	uint64_t ring_bytes;        /* sample ring of one CPU; halved down to 64 KiB while the kernel refuses */
 	uint64_t sideband_bytes;    /* 0: 256 KiB */
 	bool enable_on_exec;        /* with a pid: start counting at its exec */
@@ -66,6 +69,8 @@ int sample_open_cpu(const struct sample_options *options, const struct sample_fe
 		    char *error, size_t n_error);
 void sample_close_cpu(struct sample_cpu *c);
 int sample_enable_cpu(const struct sample_cpu *c, bool enable);
+/* The rate an event opened now really gets. */
+uint32_t sample_rate_now(const struct sample_options *options);
 /* CPUs online now, ascending, from /sys/devices/system/cpu/online (holes are normal). Count or -errno. */
 int sample_online_cpus(int *cpus, size_t max);
 /* "cpu-clock" or "cycles". */
@@ -94,8 +99,8 @@ enum record_type {
 	RECORD_FORK,
 	RECORD_EXIT,
 	RECORD_CGROUP,
-	RECORD_LOST,     /* n records lost; of which ring: from_sideband */
-	RECORD_THROTTLE,
+	RECORD_LOST,     /* records lost, of which ring: from_sideband; may be 0, see merger_read_lost() */
+	RECORD_THROTTLE, /* the kernel paused this event; throttle_end: goes on */
 	RECORD_KSYMBOL,
 	RECORD_BAD,      /* contradicts itself; skipped */
 };
@@ -117,6 +122,10 @@ struct record {
 			const uint8_t *stack;
 			uint64_t n_stack;       /* really copied */
 			bool in_kernel;         /* cpumode */
+			/* Of user_regs: those that are the task's own (bits as in regs_mask).
+			 * Less than all only inside the kernel, where old kernels, and
+			 * samples by NMI, do not have every register at hand. */
+			uint64_t user_regs_valid;
 		} sample;
 		struct {
 			uint64_t start, length, file_offset;
@@ -124,6 +133,8 @@ struct record {
 			uint64_t inode, generation; /* generation 0 when the record is a plain MMAP */
 			const char *path;
 			bool has_inode;
+			const uint8_t *build_id; /* NULL: the record has none */
+			uint32_t n_build_id;
 		} mmap;
 		struct {
 			const char *comm;
@@ -137,6 +148,7 @@ struct record {
 			const char *path;
 		} cgroup;
 		uint64_t lost;
+		bool throttle_end;
 		struct {
 			uint64_t address;
 			uint32_t length;
@@ -168,6 +180,10 @@ void merger_begin(struct merger *m, bool flush);
 bool merger_next(struct merger *m, struct record *ret);
 /* Fullest sample ring at the last merger_begin(), in percent. */
 unsigned int merger_fill_percent(const struct merger *m);
-/* Lost counts from read(2) of the events (PERF_FORMAT_LOST), added up since the last call; 0
- * where the kernel cannot. */
+/*
+ * Records that read(2) of the events (PERF_FORMAT_LOST) knows to be lost and that no RECORD_LOST
+ * has told yet; 0 where the kernel cannot. The sum of what this returned and of the records' own
+ * counts is the loss, each lost record counted once: a record that comes late for a loss already
+ * returned here says 0.
+ */
 uint64_t merger_read_lost(struct merger *m);

@@ -1,0 +1,405 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A record is a header {type, misc, size} and a body whose shape follows from the event's
+ * attributes; with sample_id_all every record but a sample ends in a trailer of who, when and
+ * where.
+ *
+ * The writer is the kernel, or a file that claims to be one: every count in a record is checked
+ * against the record's own size, and nothing outside of its bytes is ever looked at.
+ */
+#include <string.h>
+#include <sys/mman.h>
+
+#include "src/sample/decode.h"
+#include "util/cursor.h"
+
+/* The sample_type bits that appear in the trailer, each as one 64-bit word, in this order. */
+static const uint64_t trailer_bits[] = {
+	PERF_SAMPLE_TID,       PERF_SAMPLE_TIME, PERF_SAMPLE_ID,
+	PERF_SAMPLE_STREAM_ID, PERF_SAMPLE_CPU,	 PERF_SAMPLE_IDENTIFIER,
+};
+
+static size_t trailer_size(const struct record_layout *l)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; l->sample_id_all && i < sizeof(trailer_bits) / sizeof(trailer_bits[0]);
+	     i++)
+		n += l->sample_type & trailer_bits[i] ? 8 : 0;
+	return n;
+}
+
+size_t record_time_offset(const struct record_layout *l, uint32_t type, size_t n)
+{
+	size_t trailer = trailer_size(l), at = sizeof(struct perf_event_header);
+
+	if (!(l->sample_type & PERF_SAMPLE_TIME))
+		return 0;
+	if (type == PERF_RECORD_SAMPLE)
+		at += (l->sample_type & PERF_SAMPLE_IDENTIFIER ? 8 : 0) +
+		      (l->sample_type & PERF_SAMPLE_IP ? 8 : 0);
+	else if (trailer && n >= at + trailer)
+		at = n - trailer;
+	else
+		return 0;
+	at += l->sample_type & PERF_SAMPLE_TID ? 8 : 0;
+	return at + 8 <= n ? at : 0;
+}
+
+static void read_tid(struct cursor *c, struct record *r)
+{
+	r->pid = cursor_u32(c);
+	r->tid = cursor_u32(c);
+}
+
+static void read_cpu(struct cursor *c, struct record *r)
+{
+	r->cpu = cursor_u32(c);
+	(void)cursor_u32(c);
+}
+
+static void read_trailer(const struct record_layout *l, struct cursor *c, struct record *r)
+{
+	if (!l->sample_id_all)
+		return;
+	if (l->sample_type & PERF_SAMPLE_TID)
+		read_tid(c, r);
+	if (l->sample_type & PERF_SAMPLE_TIME)
+		r->time_ns = cursor_u64(c);
+	if (l->sample_type & PERF_SAMPLE_ID)
+		(void)cursor_u64(c);
+	if (l->sample_type & PERF_SAMPLE_STREAM_ID)
+		(void)cursor_u64(c);
+	if (l->sample_type & PERF_SAMPLE_CPU)
+		read_cpu(c, r);
+}
+
+/* n items of size bytes, or the cursor's error. */
+static const void *take_items(struct cursor *c, uint64_t n, size_t size)
+{
+	if (n > cursor_left(c) / size) {
+		c->failed = true;
+		return NULL;
+	}
+	return cursor_take(c, (size_t)n * size);
+}
+
+static void skip_read_values(const struct record_layout *l, struct cursor *c)
+{
+	uint64_t per_event =
+		1 + !!(l->read_format & PERF_FORMAT_ID) + !!(l->read_format & PERF_FORMAT_LOST);
+	uint64_t n = 1;
+
+	if (l->read_format & PERF_FORMAT_GROUP)
+		n = cursor_u64(c);
+	if (l->read_format & PERF_FORMAT_TOTAL_TIME_ENABLED)
+		(void)cursor_u64(c);
+	if (l->read_format & PERF_FORMAT_TOTAL_TIME_RUNNING)
+		(void)cursor_u64(c);
+	(void)take_items(c, n, (size_t)per_event * 8);
+}
+
+static bool is_context_marker(uint64_t address)
+{
+	return address >= (uint64_t)PERF_CONTEXT_MAX;
+}
+
+/*
+ * A chain is runs of addresses, each behind a marker that says whose they are. Only the kernel's
+ * run is kept, in place; the user's is walked from registers and stack.
+ */
+static void read_callchain(struct cursor *c, struct record *r)
+{
+	uint64_t n = cursor_u64(c), from = 0, to;
+	const uint64_t *chain = take_items(c, n, 8);
+
+	if (!chain)
+		return;
+	while (from < n && chain[from] != (uint64_t)PERF_CONTEXT_KERNEL)
+		from++;
+	if (from == n)
+		return;
+	for (to = ++from; to < n && !is_context_marker(chain[to]); to++)
+		;
+	if (to - from > SAMPLE_MAX_KERNEL_FRAMES)
+		to = from + SAMPLE_MAX_KERNEL_FRAMES;
+	r->sample.kernel = &chain[from];
+	r->sample.n_kernel = to - from;
+}
+
+static void skip_raw(struct cursor *c)
+{
+	uint32_t size = cursor_u32(c);
+
+	(void)cursor_take(c, size);
+}
+
+static void skip_branch_stack(const struct record_layout *l, struct cursor *c)
+{
+	uint64_t n = cursor_u64(c);
+
+	if (l->branch_type & PERF_SAMPLE_BRANCH_HW_INDEX)
+		(void)cursor_u64(c);
+	(void)take_items(c, n, 24);
+}
+
+/*
+ * Inside the kernel only the registers that this kernel was seen to report rightly count. 4.x
+ * kernels, and samples by NMI on all, write -1 for what was not saved: such a value is never
+ * trusted, whatever the start-up check found.
+ */
+static uint64_t valid_registers(const struct record_layout *l, const struct record *r)
+{
+	uint64_t valid = l->regs_mask, bit;
+	const uint64_t *value = r->sample.user_regs;
+
+	if (!r->sample.in_kernel)
+		return valid;
+	valid &= l->kernel_regs_valid;
+	for (uint64_t left = l->regs_mask; left; left &= left - 1, value++) {
+		bit = left & -left;
+		if (*value == UINT64_MAX)
+			valid &= ~bit;
+	}
+	return valid;
+}
+
+static void read_user_regs(const struct record_layout *l, struct cursor *c, struct record *r)
+{
+	const uint64_t *regs;
+
+	r->sample.user_abi = cursor_u64(c);
+	/* Kernel threads have no user side: the abi stands alone. */
+	if (r->sample.user_abi == PERF_SAMPLE_REGS_ABI_NONE)
+		return;
+	regs = take_items(c, (uint64_t)__builtin_popcountll(l->regs_mask), 8);
+	if (!regs)
+		return;
+	r->sample.user_regs = regs;
+	r->sample.user_regs_valid = valid_registers(l, r);
+}
+
+static void read_user_stack(struct cursor *c, struct record *r)
+{
+	uint64_t size = cursor_u64(c), copied;
+	const uint8_t *stack;
+
+	/* Without a stack there is no word for the size really copied. */
+	if (!size)
+		return;
+	stack = take_items(c, size, 1);
+	copied = cursor_u64(c);
+	if (copied > size)
+		c->failed = true;
+	if (!cursor_ok(c))
+		return;
+	r->sample.stack = stack;
+	r->sample.n_stack = copied;
+}
+
+/* The one-word fields that stand between the stack and the cgroup id. */
+static void skip_late_fields(const struct record_layout *l, struct cursor *c)
+{
+	if (l->sample_type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
+		(void)cursor_u64(c);
+	if (l->sample_type & PERF_SAMPLE_DATA_SRC)
+		(void)cursor_u64(c);
+	if (l->sample_type & PERF_SAMPLE_TRANSACTION)
+		(void)cursor_u64(c);
+}
+
+static void read_sample_head(const struct record_layout *l, struct cursor *c, struct record *r)
+{
+	if (l->sample_type & PERF_SAMPLE_IDENTIFIER)
+		(void)cursor_u64(c);
+	if (l->sample_type & PERF_SAMPLE_IP)
+		r->sample.ip = cursor_u64(c);
+	if (l->sample_type & PERF_SAMPLE_TID)
+		read_tid(c, r);
+	if (l->sample_type & PERF_SAMPLE_TIME)
+		r->time_ns = cursor_u64(c);
+	if (l->sample_type & PERF_SAMPLE_ADDR)
+		(void)cursor_u64(c);
+	if (l->sample_type & PERF_SAMPLE_ID)
+		(void)cursor_u64(c);
+	if (l->sample_type & PERF_SAMPLE_STREAM_ID)
+		(void)cursor_u64(c);
+	if (l->sample_type & PERF_SAMPLE_CPU)
+		read_cpu(c, r);
+	if (l->sample_type & PERF_SAMPLE_PERIOD)
+		r->sample.period = cursor_u64(c);
+}
+
+static void read_sample(const struct record_layout *l, struct cursor *c, uint16_t misc,
+			struct record *r)
+{
+	r->type = RECORD_SAMPLE;
+	r->sample.in_kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
+	read_sample_head(l, c, r);
+	if (l->sample_type & PERF_SAMPLE_READ)
+		skip_read_values(l, c);
+	if (l->sample_type & PERF_SAMPLE_CALLCHAIN)
+		read_callchain(c, r);
+	if (l->sample_type & PERF_SAMPLE_RAW)
+		skip_raw(c);
+	if (l->sample_type & PERF_SAMPLE_BRANCH_STACK)
+		skip_branch_stack(l, c);
+	/* Only a record with a lying RAW size gets here unaligned. */
+	if ((uintptr_t)c->cur & 7)
+		c->failed = true;
+	if (l->sample_type & PERF_SAMPLE_REGS_USER)
+		read_user_regs(l, c, r);
+	if (l->sample_type & PERF_SAMPLE_STACK_USER)
+		read_user_stack(c, r);
+	skip_late_fields(l, c);
+	/* The size of the interrupted registers is not ours to know: the id behind them is not
+	 * read. */
+	if ((l->sample_type & PERF_SAMPLE_CGROUP) && !(l->sample_type & PERF_SAMPLE_REGS_INTR)) {
+		if (l->sample_type & PERF_SAMPLE_PHYS_ADDR)
+			(void)cursor_u64(c);
+		r->sample.cgroup_id = cursor_u64(c);
+	}
+}
+
+static bool read_mmap(struct cursor *c, uint32_t type, uint16_t misc, struct record *r)
+{
+	bool executable = !(misc & PERF_RECORD_MISC_MMAP_DATA);
+
+	r->type = RECORD_MMAP;
+	read_tid(c, r);
+	r->mmap.start = cursor_u64(c);
+	r->mmap.length = cursor_u64(c);
+	r->mmap.file_offset = cursor_u64(c);
+	if (type == PERF_RECORD_MMAP2) {
+		if (misc & PERF_RECORD_MISC_MMAP_BUILD_ID) {
+			const uint8_t *id = cursor_take(c, 24);
+
+			if (id && id[0] > 20)
+				c->failed = true;
+			else if (id && id[0]) {
+				r->mmap.n_build_id = id[0];
+				r->mmap.build_id = id + 4;
+			}
+		} else {
+			r->mmap.major = cursor_u32(c);
+			r->mmap.minor = cursor_u32(c);
+			r->mmap.inode = cursor_u64(c);
+			r->mmap.generation = cursor_u64(c);
+			r->mmap.has_inode = true;
+		}
+		executable = executable && (cursor_u32(c) & PROT_EXEC);
+		(void)cursor_u32(c);
+	}
+	r->mmap.path = cursor_string(c);
+	if (r->mmap.start + r->mmap.length < r->mmap.start)
+		c->failed = true;
+	return executable;
+}
+
+static void read_task(struct cursor *c, enum record_type type, struct record *r)
+{
+	r->type = type;
+	r->pid = cursor_u32(c);
+	r->task.parent_pid = cursor_u32(c);
+	r->tid = cursor_u32(c);
+	r->task.parent_tid = cursor_u32(c);
+	r->time_ns = cursor_u64(c);
+}
+
+static void read_ksymbol(struct cursor *c, struct record *r)
+{
+	r->type = RECORD_KSYMBOL;
+	r->ksymbol.address = cursor_u64(c);
+	r->ksymbol.length = cursor_u32(c);
+	(void)cursor_u16(c);
+	r->ksymbol.unregister = cursor_u16(c) & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
+	r->ksymbol.name = cursor_string(c);
+}
+
+/* The body of anything but a sample. false: of no interest. */
+static bool read_event(struct cursor *c, const struct perf_event_header *h, struct record *r)
+{
+	switch (h->type) {
+	case PERF_RECORD_MMAP:
+	case PERF_RECORD_MMAP2:
+		return read_mmap(c, h->type, h->misc, r);
+	case PERF_RECORD_COMM:
+		r->type = RECORD_COMM;
+		read_tid(c, r);
+		r->comm.comm = cursor_string(c);
+		r->comm.exec = h->misc & PERF_RECORD_MISC_COMM_EXEC;
+		return true;
+	case PERF_RECORD_FORK:
+		read_task(c, RECORD_FORK, r);
+		return true;
+	case PERF_RECORD_EXIT:
+		read_task(c, RECORD_EXIT, r);
+		return true;
+	case PERF_RECORD_CGROUP:
+		r->type = RECORD_CGROUP;
+		r->cgroup.id = cursor_u64(c);
+		r->cgroup.path = cursor_string(c);
+		return true;
+	case PERF_RECORD_KSYMBOL:
+		read_ksymbol(c, r);
+		return true;
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		r->type = RECORD_LOST;
+		if (h->type == PERF_RECORD_LOST)
+			(void)cursor_u64(c);
+		r->lost = cursor_u64(c);
+		return true;
+	case PERF_RECORD_THROTTLE:
+	case PERF_RECORD_UNTHROTTLE:
+		r->type = RECORD_THROTTLE;
+		r->time_ns = cursor_u64(c);
+		r->throttle_end = h->type == PERF_RECORD_UNTHROTTLE;
+		return true;
+	default:
+		return false;
+	}
+}
+
+bool record_decode(const struct record_layout *l, const void *bytes, size_t n, struct record *ret)
+{
+	size_t trailer = trailer_size(l);
+	struct cursor c = cursor_make(bytes, n), end;
+	struct perf_event_header h;
+	struct record r = {.type = RECORD_BAD}, id = {.type = RECORD_BAD};
+
+	cursor_read(&c, &h, sizeof(h));
+	if (!cursor_ok(&c) || h.size != n || (uintptr_t)bytes & 7)
+		goto bad;
+	if (h.type == PERF_RECORD_SAMPLE) {
+		read_sample(l, &c, h.misc, &r);
+		if (!cursor_ok(&c))
+			goto bad;
+		*ret = r;
+		return true;
+	}
+	if (trailer > cursor_left(&c))
+		goto bad;
+	end = cursor_make((const uint8_t *)bytes + n - trailer, trailer);
+	c.end -= trailer;
+	read_trailer(l, &end, &id);
+	if (!read_event(&c, &h, &r))
+		return false;
+	if (!cursor_ok(&c))
+		goto bad;
+	/* Who the record is about stands in its body, if anywhere; the trailer names who wrote it.
+	 */
+	if (r.type == RECORD_LOST || r.type == RECORD_THROTTLE || r.type == RECORD_CGROUP ||
+	    r.type == RECORD_KSYMBOL) {
+		r.pid = id.pid;
+		r.tid = id.tid;
+	}
+	if (l->sample_id_all && (l->sample_type & PERF_SAMPLE_TIME))
+		r.time_ns = id.time_ns;
+	r.cpu = id.cpu;
+	*ret = r;
+	return true;
+bad:
+	*ret = (struct record){.type = RECORD_BAD};
+	return true;
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two events per CPU. The sample event counts (cycles or cpu-clock) and writes samples; the side
+ * band is a software event that never fires and only carries mappings, names, forks, exits and
+ * cgroups, in a ring of its own, so that a flood of stacks cannot push out what explains them.
+ *
+ * Both have the same trailer and the same clock: their records can be ordered against each other.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/sample/event.h"
+#include "util/cleanup.h"
+
+#define MAX_STACK_BYTES 65528 /* the kernel refuses more */
+
+/* Everything that a side-band record's trailer and a sample have in common. */
+#define COMMON_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
+
+long event_read_number(const char *path, long fallback)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32], *end;
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	long v;
+
+	if (n <= 0)
+		return fallback;
+	text[n] = '\0';
+	v = strtol(text, &end, 10);
+	return end == text ? fallback : v;
+}
+
+uint32_t sample_rate_now(const struct sample_options *options)
+{
+	/* The kernel lowers this number by itself when samples took too long; opening with more
+	 * is EINVAL, so it is read each time. */
+	long max = event_read_number("/proc/sys/kernel/perf_event_max_sample_rate", 100000);
+	uint32_t rate = options->rate_hz ? options->rate_hz : 1;
+
+	return max > 0 && (unsigned long)max < rate ? (uint32_t)max : rate;
+}
+
+static bool is_hardware(const struct sample_options *o, const struct sample_features *f)
+{
+	return f->hardware && o->event != SAMPLE_EVENT_CPU_CLOCK;
+}
+
+static void common_attr(const struct sample_features *f, pid_t pid, struct perf_event_attr *ret)
+{
+	*ret = (struct perf_event_attr){
+		.type = PERF_TYPE_SOFTWARE,
+		/* Everything we set lies in the first 96 bytes, which 3.10 knows; a longer attr
+		 * would be refused there if its tail were not zero. */
+		.size = PERF_ATTR_SIZE_VER3,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.disabled = 1,
+		.inherit = pid != -1,
+		.exclude_kernel = !f->kernel,
+		.exclude_hv = 1,
+		.exclude_guest = 1,
+		.sample_id_all = 1,
+		/* With wakeup_watermark left 0 the kernel wakes us at half of the ring as it was
+		 * mapped, also when the ring had to shrink. */
+		.watermark = 1,
+		.sample_type = COMMON_SAMPLE_TYPE,
+		.use_clockid = f->clockid,
+		.clockid = f->clockid ? CLOCK_MONOTONIC : 0,
+		.read_format = f->read_lost ? PERF_FORMAT_LOST : 0,
+	};
+}
+
+void event_sample_attr(const struct sample_options *o, const struct sample_features *f, pid_t pid,
+		       struct perf_event_attr *ret)
+{
+	uint32_t stack = o->stack_bytes > MAX_STACK_BYTES ? MAX_STACK_BYTES : o->stack_bytes & ~7u;
+
+	common_attr(f, pid, ret);
+	if (is_hardware(o, f)) {
+		ret->type = PERF_TYPE_HARDWARE;
+		ret->config = PERF_COUNT_HW_CPU_CYCLES;
+	} else {
+		/* A halted CPU has no cycles but does have time; some PMUs refuse the bit. */
+		ret->exclude_idle = 1;
+	}
+	ret->freq = 1;
+	ret->sample_freq = sample_rate_now(o);
+	ret->enable_on_exec = o->enable_on_exec && pid != -1;
+	ret->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	if (f->kernel && o->kernel_stacks) {
+		ret->sample_type |= PERF_SAMPLE_CALLCHAIN;
+		/* The user side is walked from the stack copy; following frame pointers through
+		 * code that has none costs as much as that copy. */
+		ret->exclude_callchain_user = 1;
+	}
+	if (f->user_stack) {
+		ret->sample_type |= PERF_SAMPLE_REGS_USER | (stack ? PERF_SAMPLE_STACK_USER : 0);
+		ret->sample_regs_user = o->regs_mask;
+		ret->sample_stack_user = stack;
+	}
+	if (f->cgroup)
+		ret->sample_type |= PERF_SAMPLE_CGROUP;
+}
+
+void event_sideband_attr(const struct sample_options *o, const struct sample_features *f, pid_t pid,
+			 struct perf_event_attr *ret)
+{
+	common_attr(f, pid, ret);
+	/* Without the dummy event (3.10): a cpu-clock without a period counts and never fires. */
+	if (f->dummy)
+		ret->config = PERF_COUNT_SW_DUMMY;
+	ret->enable_on_exec = o->enable_on_exec && pid != -1;
+	ret->mmap = 1;
+	ret->mmap2 = f->mmap2;
+	ret->comm = 1;
+	ret->comm_exec = f->comm_exec;
+	ret->task = 1;
+	ret->cgroup = f->cgroup;
+	ret->ksymbol = f->ksymbol && f->kernel && o->kernel_stacks && pid == -1;
+}
+
+void event_layout(const struct sample_options *o, const struct sample_features *f, bool sideband,
+		  struct record_layout *ret)
+{
+	struct perf_event_attr attr;
+
+	if (sideband)
+		event_sideband_attr(o, f, -1, &attr);
+	else
+		event_sample_attr(o, f, -1, &attr);
+	*ret = (struct record_layout){
+		.sample_type = attr.sample_type,
+		.read_format = attr.read_format,
+		.regs_mask = attr.sample_regs_user,
+		.kernel_regs_valid = f->kernel_regs_valid,
+		.sample_id_all = true,
+	};
+}
+
+int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, bool cloexec)
+{
+	unsigned long flags = cloexec ? PERF_FLAG_FD_CLOEXEC : 0;
+	int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, flags);
+
+	if (fd < 0)
+		return -errno;
+	if (!cloexec)
+		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
+	return fd;
+}
+
+/* The allowed rate may fall between our reading it and the open: then read it again. */
+static int open_sample_event(const struct sample_options *o, const struct sample_features *f,
+			     int cpu, pid_t pid)
+{
+	struct perf_event_attr attr;
+	uint64_t asked;
+	int fd;
+
+	for (int i = 0;; i++) {
+		event_sample_attr(o, f, pid, &attr);
+		asked = attr.sample_freq;
+		fd = event_open(&attr, pid, cpu, f->cloexec);
+		if (fd != -EINVAL || i == 2 || sample_rate_now(o) == asked)
+			return fd;
+	}
+}
+
+static int share_ring(int fd, int with)
+{
+	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, with) < 0 ? -errno : 0;
+}
+
+int sample_online_cpus(int *cpus, size_t max)
+{
+	_cleanup_close_ int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
+	char text[4096], *p = text;
+	size_t n_cpus = 0;
+	ssize_t n;
+
+	if (fd < 0)
+		return -errno;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	while (*p >= '0' && *p <= '9') {
+		long first = strtol(p, &p, 10), last = first;
+
+		if (*p == '-')
+			last = strtol(p + 1, &p, 10);
+		if (first < 0 || last < first || last >= 1 << 20)
+			return -EPROTO;
+		for (long cpu = first; cpu <= last; cpu++) {
+			if (n_cpus == max)
+				return -E2BIG;
+			cpus[n_cpus++] = (int)cpu;
+		}
+		if (*p == ',')
+			p++;
+	}
+	return n_cpus ? (int)n_cpus : -EPROTO;
+}
+
+static bool is_online(int cpu)
+{
+	_cleanup_free_ int *cpus = calloc(EVENT_MAX_CPUS, sizeof(*cpus));
+	int n = cpus ? sample_online_cpus(cpus, EVENT_MAX_CPUS) : 0;
+
+	for (int i = 0; i < n; i++) {
+		if (cpus[i] == cpu)
+			return true;
+	}
+	/* Without the list nothing is known against it. */
+	return n <= 0;
+}
+
+int sample_open_cpu(const struct sample_options *o, const struct sample_features *f, int cpu,
+		    pid_t pid, const struct sample_cpu *attach, struct sample_cpu *ret, char *error,
+		    size_t n_error)
+{
+	_cleanup_close_ int sample_fd = -EBADF, sideband_fd = -EBADF;
+	struct perf_event_attr attr;
+	int r;
+
+	sample_fd = open_sample_event(o, f, cpu, pid);
+	r = sample_fd;
+	if (r >= 0) {
+		event_sideband_attr(o, f, pid, &attr);
+		sideband_fd = event_open(&attr, pid, cpu, f->cloexec);
+		r = sideband_fd;
+	}
+	if (r >= 0 && attach) {
+		r = share_ring(sample_fd, attach->sample_fd);
+		if (r >= 0)
+			r = share_ring(sideband_fd, attach->sideband_fd);
+	}
+	/* A number beyond all CPUs of this machine is EINVAL to the kernel. */
+	if (r == -EINVAL && !is_online(cpu))
+		r = -ENODEV;
+	if (r < 0) {
+		event_explain(r, pid, cpu, o, error, n_error);
+		return r;
+	}
+	*ret = (struct sample_cpu){
+		.cpu = cpu, .sample_fd = TAKE_FD(sample_fd), .sideband_fd = TAKE_FD(sideband_fd)};
+	return 0;
+}
+
+void sample_close_cpu(struct sample_cpu *c)
+{
+	c->sample_fd = close_fd(c->sample_fd);
+	c->sideband_fd = close_fd(c->sideband_fd);
+}
+
+int sample_enable_cpu(const struct sample_cpu *c, bool enable)
+{
+	/* The side band first on, last off: no sample without what explains it. */
+	int first = enable ? c->sideband_fd : c->sample_fd;
+	int second = enable ? c->sample_fd : c->sideband_fd;
+	unsigned long request = enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+
+	if (ioctl(first, request, 0) < 0 || ioctl(second, request, 0) < 0)
+		return -errno;
+	return 0;
+}
+
+const char *sample_event_name(const struct sample_options *o, const struct sample_features *f)
+{
+	return is_hardware(o, f) ? "cycles" : "cpu-clock";
+}

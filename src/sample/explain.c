@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What went wrong when an event was opened: the cause, the value that was read on this machine,
+ * and what to do about it. One errno has many causes here; the system is asked which it was.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+
+#include "src/sample/event.h"
+#include "util/cleanup.h"
+
+#define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+
+/* By number: headers older than 5.8 do not name CAP_PERFMON. */
+#define CAP_NUMBER_SYS_ADMIN 21
+#define CAP_NUMBER_PERFMON   38
+
+struct circumstances {
+	long paranoid; /* LONG_MIN: no such file */
+	bool sys_admin, perfmon;
+	bool has_perfmon; /* this kernel knows CAP_PERFMON */
+	int seccomp;	  /* 0 off, 1 strict, 2 filter; -1 not known */
+};
+
+static const char *status_field(const char *status, const char *name)
+{
+	const char *p = strstr(status, name);
+
+	return p ? p + strlen(name) : NULL;
+}
+
+static void read_circumstances(struct circumstances *ret)
+{
+	_cleanup_close_ int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
+	char status[8192];
+	ssize_t n = fd < 0 ? -1 : read(fd, status, sizeof(status) - 1);
+	const char *p;
+
+	*ret = (struct circumstances){.paranoid = event_read_number(PARANOID, LONG_MIN),
+				      .seccomp = -1};
+	ret->has_perfmon =
+		event_read_number("/proc/sys/kernel/cap_last_cap", 0) >= CAP_NUMBER_PERFMON;
+	status[n > 0 ? n : 0] = '\0';
+	p = status_field(status, "\nCapEff:");
+	if (p) {
+		unsigned long long caps = strtoull(p, NULL, 16);
+
+		ret->sys_admin = caps >> CAP_NUMBER_SYS_ADMIN & 1;
+		ret->perfmon = caps >> CAP_NUMBER_PERFMON & 1;
+	}
+	p = status_field(status, "\nSeccomp:");
+	if (p)
+		ret->seccomp = (int)strtol(p, NULL, 10);
+}
+
+static void explain_not_permitted(const struct circumstances *c, pid_t pid, int cpu, char *buf,
+				  size_t size)
+{
+	const char *capability = c->has_perfmon ? "CAP_PERFMON" : "CAP_SYS_ADMIN";
+
+	if (c->sys_admin && c->seccomp > 0)
+		snprintf(
+			buf, size,
+			"perf_event_open is refused although this process has CAP_SYS_ADMIN, and a "
+			"seccomp filter is in force (Seccomp: %d): allow perf_event_open in the "
+			"container's seccomp profile",
+			c->seccomp);
+	else if (c->sys_admin)
+		snprintf(buf, size,
+			 "perf_event_open is refused although this process has CAP_SYS_ADMIN "
+			 "(kernel.perf_event_paranoid is %ld): a security module (SELinux class "
+			 "perf_event, lockdown) or a user namespace denies it; run in the host's "
+			 "namespace and see the audit log",
+			 c->paranoid);
+	else if (c->paranoid >= 3)
+		snprintf(buf, size,
+			 "kernel.perf_event_paranoid is %ld: this kernel (Debian, Ubuntu) refuses "
+			 "perf events without CAP_SYS_ADMIN, which this process does not have%s; "
+			 "run "
+			 "as root, or set kernel.perf_event_paranoid=2 or lower by sysctl",
+			 c->paranoid, c->perfmon ? " (CAP_PERFMON is not enough at 3)" : "");
+	else if (c->perfmon)
+		snprintf(buf, size,
+			 "perf_event_open is refused although this process has CAP_PERFMON "
+			 "(kernel.perf_event_paranoid is %ld%s): %s",
+			 c->paranoid, c->seccomp > 0 ? ", a seccomp filter is in force" : "",
+			 pid != -1 ? "profiling a process of another user needs CAP_SYS_PTRACE too"
+				   : "allow perf_event_open in the seccomp profile or security "
+				     "module");
+	else if (pid == -1)
+		snprintf(buf, size,
+			 "profiling all of CPU %d is not permitted: kernel.perf_event_paranoid is "
+			 "%ld "
+			 "and this process does not have %s; run as root, give it %s, set "
+			 "kernel.perf_event_paranoid=0 by sysctl, or profile processes of your own "
+			 "(-p PID)",
+			 cpu, c->paranoid, capability, capability);
+	else
+		snprintf(
+			buf, size,
+			"profiling process %d is not permitted: kernel.perf_event_paranoid is %ld, "
+			"and the process is not yours or this process lacks %s%s; run as root or "
+			"as "
+			"the process's user",
+			(int)pid, c->paranoid, capability,
+			c->seccomp > 0 ? " or a seccomp filter denies it" : "");
+}
+
+static void explain_descriptors(int error, char *buf, size_t size)
+{
+	struct rlimit limit = {0};
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	if (error == -ENFILE)
+		snprintf(buf, size,
+			 "the system's table of open files is full (fs.file-max is %ld): raise "
+			 "fs.file-max",
+			 event_read_number("/proc/sys/fs/file-max", -1));
+	else
+		snprintf(buf, size,
+			 "no file descriptor left (limit %llu): two are needed for each CPU; raise "
+			 "LimitNOFILE= or ulimit -n",
+			 (unsigned long long)limit.rlim_cur);
+}
+
+static void explain_refused_attr(const struct sample_options *o, char *buf, size_t size)
+{
+	struct utsname name = {0};
+
+	(void)uname(&name);
+	snprintf(buf, size,
+		 "this kernel (%s) refuses the event: rate %u Hz "
+		 "(kernel.perf_event_max_sample_rate is "
+		 "%ld), stack %u bytes; lower the rate or the stack size",
+		 name.release, o->rate_hz,
+		 event_read_number("/proc/sys/kernel/perf_event_max_sample_rate", -1),
+		 o->stack_bytes);
+}
+
+void event_explain(int error, pid_t pid, int cpu, const struct sample_options *o, char *buf,
+		   size_t size)
+{
+	struct circumstances c;
+
+	if (!size)
+		return;
+	read_circumstances(&c);
+	switch (error) {
+	case -EACCES:
+	case -EPERM:
+		explain_not_permitted(&c, pid, cpu, buf, size);
+		break;
+	case -ENOSYS:
+		if (c.paranoid == LONG_MIN)
+			snprintf(buf, size,
+				 "this kernel has no perf events (" PARANOID " does not exist): a "
+				 "kernel with CONFIG_PERF_EVENTS is needed");
+		else
+			snprintf(buf, size,
+				 "perf_event_open is hidden by a seccomp filter (Seccomp: %d): "
+				 "allow it "
+				 "in the container's seccomp profile",
+				 c.seccomp);
+		break;
+	case -EMFILE:
+	case -ENFILE:
+		explain_descriptors(error, buf, size);
+		break;
+	case -EINVAL:
+	case -E2BIG:
+	case -EOVERFLOW:
+		explain_refused_attr(o, buf, size);
+		break;
+	case -ENODEV:
+		snprintf(buf, size, "CPU %d is offline or does not exist", cpu);
+		break;
+	case -ENOENT:
+	case -EOPNOTSUPP:
+		snprintf(buf, size,
+			 "the CPU cycles event does not exist here or raises no interrupt (common "
+			 "in "
+			 "virtual machines): use event cpu-clock");
+		break;
+	case -EBUSY:
+		snprintf(buf, size,
+			 "another profiler holds the performance counters of CPU %d exclusively: "
+			 "stop "
+			 "it, or use event cpu-clock",
+			 cpu);
+		break;
+	case -ESRCH:
+		snprintf(buf, size, "process %d does not exist (any more)", (int)pid);
+		break;
+	case -ENOMEM:
+		snprintf(buf, size, "not enough kernel memory for an event on CPU %d", cpu);
+		break;
+	default:
+		snprintf(buf, size, "perf_event_open on CPU %d: %s", cpu, strerror(-error));
+		break;
+	}
+}

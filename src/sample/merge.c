@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two rings per CPU, each in time order by itself, read as one sequence: a heap of rings, keyed by
+ * the time of the record at their tail.
+ *
+ * Why the order can be trusted. A drain looks at the rings as they were at its begin. The heads of
+ * the sample rings are taken before those of the side band, so whatever a sample in view may need
+ * (its process's mappings, made before it) is in view too. The other way round, a side-band record
+ * (an exec, an unmap) must not be told before an older sample that is still being written on
+ * another CPU: so records younger than the youngest in view, less a guard, wait for the next drain.
+ * When no ring moved since the last one, a whole poll interval has passed and nothing is waited
+ * for. Nearly full sample rings are read to their end: a sample out of turn is better than one
+ * lost.
+ *
+ * A record stays in the ring while the caller has it; its space goes back to the kernel with the
+ * next merger_next(). The one record that wraps is copied.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/sample/event.h"
+#include "src/sample/merge.h"
+#include "util/array.h"
+
+#define MAX_RINGS	 16384 /* two for each of the 8192 CPUs a kernel can be built for */
+#define MAX_RECORD_BYTES 65536 /* the size is 16 bits wide */
+#define URGENT_PERCENT	 75
+#define NO_RING		 UINT32_MAX
+
+struct source {
+	struct ring ring;
+	int cpu;
+	bool sideband;
+	uint64_t head;	    /* at merger_begin(): records end here */
+	uint64_t head_read; /* the same, before the last merger_begin() */
+	/* The record at ring.tail. */
+	uint64_t next_time;
+	struct perf_event_header next;
+	/* Each lost record is told once, see merger_read_lost(). */
+	uint64_t lost_base, lost_read, lost_recorded, lost_told;
+};
+
+struct merger {
+	struct sample_options options;
+	struct sample_features features;
+	struct record_layout layout[2]; /* [sideband] */
+	ARRAY(struct source) sources;
+	uint32_t *heap; /* of sources with records left, oldest first */
+	uint32_t n_heap, cap_heap;
+	uint64_t limit; /* younger records wait */
+	uint32_t held;	/* source whose record the caller has, or NO_RING */
+	uint64_t held_tail;
+	unsigned int fill_percent;
+	uint64_t wrapped[MAX_RECORD_BYTES / sizeof(uint64_t)];
+};
+
+/* ---- One ring ---- */
+
+static uint64_t load_head(const struct ring *r)
+{
+	return __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
+}
+
+static void store_tail(struct ring *r, uint64_t tail)
+{
+	r->tail = tail;
+	__atomic_store_n(&r->page->data_tail, tail, __ATOMIC_RELEASE);
+}
+
+/* Headers and times are 8 bytes at multiples of 8: they never wrap. */
+static uint64_t ring_word(const struct ring *r, uint64_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, r->data + (at & (r->data_bytes - 1)), sizeof(v));
+	return v;
+}
+
+static const void *ring_bytes(const struct ring *r, uint64_t at, size_t n, void *wrapped)
+{
+	uint64_t from = at & (r->data_bytes - 1), first = r->data_bytes - from;
+
+	if (n <= first)
+		return r->data + from;
+	memcpy(wrapped, r->data + from, first);
+	memcpy((uint8_t *)wrapped + first, r->data, n - first);
+	return wrapped;
+}
+
+/*
+ * Reads header and time at tail. false: nothing left. A header that cannot be true makes the
+ * rest of the ring unreadable: it is handed out as one record of header size 0.
+ */
+static bool source_peek(const struct merger *m, struct source *s, uint64_t tail)
+{
+	uint64_t left = s->head - tail, word;
+	size_t at;
+
+	if (!left)
+		return false;
+	word = ring_word(&s->ring, tail);
+	memcpy(&s->next, &word, sizeof(s->next));
+	if (left > s->ring.data_bytes || s->next.size < sizeof(s->next) || s->next.size > left ||
+	    s->next.size % 8) {
+		s->next.size = 0;
+		return true;
+	}
+	/* A record without a time of its own keeps its place behind the one before it. */
+	at = record_time_offset(&m->layout[s->sideband], s->next.type, s->next.size);
+	if (at)
+		s->next_time = ring_word(&s->ring, tail + at);
+	return true;
+}
+
+/* The youngest time in view, by the headers alone. */
+static uint64_t source_youngest(const struct merger *m, const struct source *s)
+{
+	struct source walk = *s;
+	uint64_t youngest = 0, tail = s->ring.tail;
+
+	while (source_peek(m, &walk, tail) && walk.next.size) {
+		if (walk.next_time > youngest)
+			youngest = walk.next_time;
+		tail += walk.next.size;
+	}
+	return youngest;
+}
+
+/* ---- The heap ---- */
+
+/* At the same time, what explains a sample comes first. */
+static bool source_before(const struct merger *m, uint32_t a, uint32_t b)
+{
+	const struct source *x = &m->sources.items[a], *y = &m->sources.items[b];
+
+	if (x->next_time != y->next_time)
+		return x->next_time < y->next_time;
+	if (x->sideband != y->sideband)
+		return x->sideband;
+	return a < b;
+}
+
+static void heap_sift_down(struct merger *m, uint32_t i)
+{
+	uint32_t moved = m->heap[i], child;
+
+	for (; (child = 2 * i + 1) < m->n_heap; i = child) {
+		if (child + 1 < m->n_heap && source_before(m, m->heap[child + 1], m->heap[child]))
+			child++;
+		if (!source_before(m, m->heap[child], moved))
+			break;
+		m->heap[i] = m->heap[child];
+	}
+	m->heap[i] = moved;
+}
+
+static void heap_build(struct merger *m)
+{
+	m->n_heap = 0;
+	for (uint32_t i = 0; i < m->sources.n; i++) {
+		struct source *s = &m->sources.items[i];
+
+		if (source_peek(m, s, s->ring.tail))
+			m->heap[m->n_heap++] = i;
+	}
+	for (uint32_t i = m->n_heap / 2; i > 0; i--)
+		heap_sift_down(m, i - 1);
+}
+
+/* ---- The merger ---- */
+
+int merger_new(struct merger **ret, const struct sample_options *options,
+	       const struct sample_features *features)
+{
+	struct merger *m = calloc(1, sizeof(*m));
+
+	if (!m)
+		return -ENOMEM;
+	m->options = *options;
+	m->features = *features;
+	m->sources.max = MAX_RINGS;
+	m->held = NO_RING;
+	event_layout(options, features, false, &m->layout[false]);
+	event_layout(options, features, true, &m->layout[true]);
+	*ret = m;
+	return 0;
+}
+
+struct merger *merger_free(struct merger *m)
+{
+	if (!m)
+		return NULL;
+	for (uint32_t i = 0; i < m->sources.n; i++)
+		ring_unmap(&m->sources.items[i].ring);
+	array_deinit(&m->sources);
+	free(m->heap);
+	free(m);
+	return NULL;
+}
+
+static bool read_lost_count(const struct merger *m, const struct source *s, uint64_t *ret)
+{
+	struct {
+		uint64_t value, lost;
+	} counts;
+
+	if (!m->features.read_lost || s->ring.fd < 0 ||
+	    read(s->ring.fd, &counts, sizeof(counts)) != (ssize_t)sizeof(counts))
+		return false;
+	*ret = counts.lost;
+	return true;
+}
+
+int merger_add_ring(struct merger *m, int cpu, bool sideband, const struct ring *ring)
+{
+	struct source *s;
+
+	if (m->sources.n == m->cap_heap) {
+		uint32_t cap = m->cap_heap ? m->cap_heap * 2 : 16;
+		uint32_t *heap = realloc(m->heap, cap * sizeof(*heap));
+
+		if (!heap)
+			return -ENOMEM;
+		m->heap = heap;
+		m->cap_heap = cap;
+	}
+	s = array_push(&m->sources);
+	if (!s)
+		return m->sources.n == MAX_RINGS ? -E2BIG : -ENOMEM;
+	s->ring = *ring;
+	s->cpu = cpu;
+	s->sideband = sideband;
+	s->head = s->head_read = ring->tail;
+	/* What was lost before we came is told by the records still in the ring. */
+	(void)read_lost_count(m, s, &s->lost_base);
+	return 0;
+}
+
+static int map_and_add(struct merger *m, int cpu, bool sideband, int fd, uint64_t bytes,
+		       uint64_t default_bytes)
+{
+	bool is_mapped = bytes != 0;
+	struct ring ring;
+	int r;
+
+	if (!is_mapped)
+		bytes = default_bytes;
+	r = ring_map(&ring, fd, &bytes, !is_mapped);
+	if (r < 0)
+		return r;
+	r = merger_add_ring(m, cpu, sideband, &ring);
+	if (r < 0)
+		ring_unmap(&ring);
+	return r;
+}
+
+int merger_add_cpu(struct merger *m, const struct sample_cpu *c)
+{
+	uint64_t sideband_bytes =
+		m->options.sideband_bytes ? m->options.sideband_bytes : EVENT_SIDEBAND_BYTES;
+	int r = map_and_add(m, c->cpu, false, c->sample_fd, c->sample_ring_bytes,
+			    m->options.ring_bytes);
+
+	if (r < 0)
+		return r;
+	r = map_and_add(m, c->cpu, true, c->sideband_fd, c->sideband_ring_bytes, sideband_bytes);
+	if (r < 0)
+		merger_remove_cpu(m, c->cpu);
+	return r;
+}
+
+static void release_held(struct merger *m)
+{
+	if (m->held != NO_RING)
+		store_tail(&m->sources.items[m->held].ring, m->held_tail);
+	m->held = NO_RING;
+}
+
+void merger_remove_cpu(struct merger *m, int cpu)
+{
+	uint32_t kept = 0;
+
+	release_held(m);
+	for (uint32_t i = 0; i < m->sources.n; i++) {
+		if (m->sources.items[i].cpu == cpu)
+			ring_unmap(&m->sources.items[i].ring);
+		else
+			m->sources.items[kept++] = m->sources.items[i];
+	}
+	m->sources.n = kept;
+	heap_build(m);
+}
+
+static bool take_heads(struct merger *m, bool sideband)
+{
+	bool moved = false;
+
+	for (uint32_t i = 0; i < m->sources.n; i++) {
+		struct source *s = &m->sources.items[i];
+
+		if (s->sideband != sideband)
+			continue;
+		s->head = load_head(&s->ring);
+		moved |= s->head != s->head_read;
+		s->head_read = s->head;
+	}
+	return moved;
+}
+
+static unsigned int fullest_percent(const struct merger *m)
+{
+	unsigned int fullest = 0;
+
+	for (uint32_t i = 0; i < m->sources.n; i++) {
+		const struct source *s = &m->sources.items[i];
+		uint64_t used = s->head - s->ring.tail;
+		unsigned int percent = (unsigned int)(used * 100 / s->ring.data_bytes);
+
+		if (!s->sideband && percent > fullest)
+			fullest = percent;
+	}
+	return fullest;
+}
+
+void merger_begin(struct merger *m, bool flush)
+{
+	uint64_t youngest = 0;
+	bool moved;
+
+	release_held(m);
+	moved = take_heads(m, false);
+	moved |= take_heads(m, true);
+	m->fill_percent = fullest_percent(m);
+	m->limit = UINT64_MAX;
+	if (moved && !flush && m->fill_percent < URGENT_PERCENT) {
+		for (uint32_t i = 0; i < m->sources.n; i++) {
+			uint64_t t = source_youngest(m, &m->sources.items[i]);
+
+			youngest = t > youngest ? t : youngest;
+		}
+		m->limit = youngest > MERGE_GUARD_NS ? youngest - MERGE_GUARD_NS : 0;
+	}
+	heap_build(m);
+}
+
+/* How much of a loss report is news: read(2) may have told it before. */
+static uint64_t lost_news(struct source *s)
+{
+	uint64_t known = s->lost_recorded > s->lost_read ? s->lost_recorded : s->lost_read;
+	uint64_t news = known - s->lost_told;
+
+	s->lost_told = known;
+	return news;
+}
+
+static void decode_next(struct merger *m, struct source *s, struct record *ret, bool *ret_wanted)
+{
+	uint64_t tail = s->ring.tail;
+	const void *bytes;
+
+	*ret_wanted = true;
+	if (!s->next.size) {
+		*ret = (struct record){.type = RECORD_BAD};
+		m->held_tail = s->head;
+		return;
+	}
+	m->held_tail = tail + s->next.size;
+	bytes = ring_bytes(&s->ring, tail, s->next.size, m->wrapped);
+	*ret_wanted = record_decode(&m->layout[s->sideband], bytes, s->next.size, ret);
+	/* LOST_SAMPLES tells of samples that never came near the ring: read(2) does not. */
+	if (*ret_wanted && s->next.type == PERF_RECORD_LOST && ret->type == RECORD_LOST) {
+		s->lost_recorded += ret->lost;
+		ret->lost = lost_news(s);
+	}
+}
+
+bool merger_next(struct merger *m, struct record *ret)
+{
+	bool wanted;
+
+	for (;;) {
+		struct source *s;
+
+		release_held(m);
+		if (!m->n_heap || m->sources.items[m->heap[0]].next_time > m->limit)
+			return false;
+		s = &m->sources.items[m->heap[0]];
+		decode_next(m, s, ret, &wanted);
+		if (wanted)
+			ret->from_sideband = s->sideband;
+		m->held = m->heap[0];
+		/* The heap looks ahead of the record held; next_time is the next one's then. */
+		if (wanted && ret->type == RECORD_BAD)
+			ret->time_ns = s->next_time;
+		if (!source_peek(m, s, m->held_tail))
+			m->heap[0] = m->heap[--m->n_heap];
+		if (m->n_heap)
+			heap_sift_down(m, 0);
+		if (wanted)
+			return true;
+	}
+}
+
+unsigned int merger_fill_percent(const struct merger *m)
+{
+	return m->fill_percent;
+}
+
+uint64_t merger_read_lost(struct merger *m)
+{
+	uint64_t sum = 0, count;
+
+	for (uint32_t i = 0; i < m->sources.n; i++) {
+		struct source *s = &m->sources.items[i];
+
+		if (!read_lost_count(m, s, &count))
+			continue;
+		s->lost_read = count - s->lost_base;
+		sum += lost_news(s);
+	}
+	return sum;
+}

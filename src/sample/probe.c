@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What this kernel can do is found by opening disabled events, one feature at a time on top of the
+ * plainest event. Versions are never read: vendors' kernels have newer features than their version
+ * says, and stable ones lack older ones. What passed alone is tried once more together.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/sample/event.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+
+enum event_kind { KIND_SAMPLE, KIND_SIDEBAND };
+
+struct probe {
+	const struct sample_options *options;
+	struct sample_features *features;
+	pid_t pid;
+	int cpu;
+};
+
+static int try_open(const struct probe *p, enum event_kind kind, int cpu)
+{
+	struct perf_event_attr attr;
+	int fd;
+
+	if (kind == KIND_SAMPLE)
+		event_sample_attr(p->options, p->features, p->pid, &attr);
+	else
+		event_sideband_attr(p->options, p->features, p->pid, &attr);
+	/* Only probed: records with a build id have no inode to know the file by. */
+	attr.build_id = kind == KIND_SIDEBAND && p->features->build_id;
+	fd = event_open(&attr, p->pid, cpu, p->features->cloexec);
+	if (fd < 0)
+		return fd;
+	(void)close_fd(fd);
+	return 0;
+}
+
+static int try_both(const struct probe *p)
+{
+	int r = try_open(p, KIND_SAMPLE, p->cpu);
+
+	return r < 0 ? r : try_open(p, KIND_SIDEBAND, p->cpu);
+}
+
+static int probe_plainest(const struct probe *p)
+{
+	struct sample_features *f = p->features;
+	int r;
+
+	f->cloexec = f->kernel = true;
+	r = try_open(p, KIND_SAMPLE, p->cpu);
+	if (r == -EINVAL) {
+		f->cloexec = false;
+		r = try_open(p, KIND_SAMPLE, p->cpu);
+	}
+	if (r == -EACCES || r == -EPERM) {
+		/* Above paranoid 1 one's own processes may still be sampled in user mode. */
+		f->kernel = false;
+		r = try_open(p, KIND_SAMPLE, p->cpu);
+	}
+	return r;
+}
+
+static void probe_each(const struct probe *p)
+{
+	struct sample_features *f = p->features;
+	/* Oldest first: dropped from the end should they not go together. */
+	struct {
+		bool *feature;
+		enum event_kind kind;
+		const char *name;
+	} ladder[] = {
+		{&f->user_stack, KIND_SAMPLE, "user stacks"},
+		{&f->dummy, KIND_SIDEBAND, "dummy event"},
+		{&f->mmap2, KIND_SIDEBAND, "mmap2"},
+		{&f->comm_exec, KIND_SIDEBAND, "comm_exec"},
+		{&f->clockid, KIND_SAMPLE, "clockid"},
+		{&f->ksymbol, KIND_SIDEBAND, "ksymbol"},
+		{&f->cgroup, KIND_SAMPLE, "cgroup"},
+		{&f->build_id, KIND_SIDEBAND, "build_id"},
+		{&f->read_lost, KIND_SAMPLE, "read lost"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ladder); i++) {
+		*ladder[i].feature = true;
+		*ladder[i].feature = try_open(p, ladder[i].kind, p->cpu) >= 0;
+		log_debug("perf feature %s: %s", ladder[i].name, *ladder[i].feature ? "yes" : "no");
+	}
+	for (size_t i = ARRAY_SIZE(ladder); i > 0 && try_both(p) == -EINVAL; i--)
+		*ladder[i - 1].feature = false;
+}
+
+/* Every CPU must have it: mixed processors have counters on some of their CPUs only. */
+static int open_everywhere(const struct probe *p)
+{
+	_cleanup_free_ int *cpus = calloc(EVENT_MAX_CPUS, sizeof(*cpus));
+	int n, r;
+
+	if (!cpus)
+		return -ENOMEM;
+	n = sample_online_cpus(cpus, EVENT_MAX_CPUS);
+	for (int i = 0; i < n; i++) {
+		r = try_open(p, KIND_SAMPLE, cpus[i]);
+		if (r < 0 && r != -ENODEV)
+			return r;
+	}
+	return n < 0 ? n : 0;
+}
+
+/* Finds the event and, by the same recording, the registers to trust. */
+static int probe_event(const struct probe *p)
+{
+	struct sample_features *f = p->features;
+	int r = -ENOENT;
+
+	f->kernel_regs_valid = 0;
+	if (p->options->event != SAMPLE_EVENT_CPU_CLOCK) {
+		f->hardware = true;
+		r = open_everywhere(p);
+		if (r >= 0) {
+			r = event_self_check(p->options, f, &f->kernel_regs_valid);
+			if (r > 0)
+				return 0;
+			r = r < 0 ? r : -EOPNOTSUPP;
+		}
+		log_debug("cycles event: %s", strerror(-r));
+		f->hardware = false;
+		if (p->options->event == SAMPLE_EVENT_CYCLES)
+			return r;
+	}
+	r = event_self_check(p->options, f, &f->kernel_regs_valid);
+	if (r <= 0)
+		log_debug("cpu-clock gave no sample of ourselves: %s", strerror(-r));
+	return 0;
+}
+
+static int first_online_cpu(void)
+{
+	_cleanup_free_ int *cpus = calloc(EVENT_MAX_CPUS, sizeof(*cpus));
+
+	return cpus && sample_online_cpus(cpus, EVENT_MAX_CPUS) > 0 ? cpus[0] : 0;
+}
+
+int sample_probe(const struct sample_options *options, pid_t pid, struct sample_features *ret,
+		 char *error, size_t n_error)
+{
+	struct sample_features features = {
+		.paranoid = (int)event_read_number("/proc/sys/kernel/perf_event_paranoid", INT_MIN),
+	};
+	struct probe p = {options, &features, pid, first_online_cpu()};
+	int r = probe_plainest(&p);
+
+	if (r >= 0) {
+		probe_each(&p);
+		r = probe_event(&p);
+	}
+	if (r < 0) {
+		event_explain(r, pid, p.cpu, options, error, n_error);
+		return r;
+	}
+	*ret = features;
+	return 0;
+}
