@@ -13,10 +13,11 @@ struct profile;
 /* Facts about the host and the capture that outputs carry; all strings borrowed, NULL: unknown. */
 struct render_info {
 	const char *host_name, *host_id, *host_arch, *kernel_release;
-	const char *version;     /* perfwalk's */
-	const char *title;       /* what was captured: "perfwalk record -a -d 10" */
+	const char *version; /* perfwalk's */
+	const char *title;   /* what was captured: "perfwalk record -a -d 10" */
 	uint32_t n_cpus;
-	const char *const *resource_attributes; /* n pairs key, value: from the config, win over ours */
+	const char *const
+		*resource_attributes; /* n pairs key, value: from the config, win over ours */
 	size_t n_resource_attributes;
 	const char *service_name; /* overrides every service.name; NULL: per process */
 };
@@ -41,8 +42,8 @@ int render_summary(const struct profile *p, const struct render_info *info, FILE
  */
 typedef int (*render_otlp_sink)(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples);
 struct render_otlp_options {
-	size_t max_bytes;       /* 0: 4 MiB less 64 KiB */
-	uint32_t max_samples;   /* Sample entries of one Profile; 0: 16000 */
+	size_t max_bytes;     /* 0: 4 MiB less 64 KiB */
+	uint32_t max_samples; /* Sample entries of one Profile; 0: 16000 */
 };
 int render_otlp(const struct profile *p, const struct render_info *info,
 		const struct render_otlp_options *options, render_otlp_sink sink, void *ctx);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Samples added up by thread and stack: the first step of every rendering that has no timeline.
+ */
+#include "src/profile/profile.h"
+#include "util/array.h"
+
+struct aggregate_row {
+	uint32_t thread, stack;
+	uint64_t value; /* sum of the samples' values */
+};
+
+struct aggregate {
+	ARRAY(struct aggregate_row) rows; /* in the order of their first sample */
+	uint64_t total;			  /* sum of all values */
+};
+
+/* 0 or -ENOMEM. The caller calls aggregate_deinit() either way. */
+int aggregate_build(struct aggregate *a, const struct profile *p);
+void aggregate_deinit(struct aggregate *a);

@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each unique frame is turned into symbols once (a row of frame_symbols, outermost first), each
+ * unique (thread, stack) is walked once, and a child is found by hashing (parent, symbol). Nodes
+ * are only appended, so totals are one pass from the last row to the first, and nothing recurses
+ * however deep the stacks are.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/render/aggregate.h"
+#include "src/render/calltree.h"
+#include "util/cleanup.h"
+#include "util/hash.h"
+#include "util/text.h"
+
+#define MAX_NAME_BYTES (UINT64_C(1) << 30)
+
+struct builder {
+	struct calltree *t;
+	const struct profile *p;
+	unsigned int flags;
+	struct hash_index symbol_index, node_index;
+	ARRAY(uint32_t) frame_symbols;
+	uint32_t *first_symbol;	   /* by frame: row of frame_symbols + 1, 0: not seen yet */
+	uint32_t *process_symbol;  /* by process: symbol + 1 */
+	ARRAY(uint32_t) last_path; /* by symbol: the path that counted it last + 1 */
+	uint32_t path;
+};
+
+static uint32_t find_symbol(struct builder *b, strid name, strid module, enum frame_kind kind)
+{
+	uint64_t hash = hash_combine((uint64_t)name << 32 | module, kind);
+	uint32_t slot = hash_index_first(&b->symbol_index, hash), row;
+	struct call_symbol *s;
+
+	while ((row = hash_index_row(&b->symbol_index, slot)) != HASH_INDEX_NONE) {
+		s = &b->t->symbols.items[row];
+		if (s->name == name && s->module == module && s->kind == kind)
+			return row;
+		slot = hash_index_next(&b->symbol_index, slot);
+	}
+	s = array_push(&b->t->symbols);
+	if (!s || !array_push(&b->last_path) ||
+	    hash_index_add(&b->symbol_index, hash, b->t->symbols.n - 1) < 0)
+		return CALLTREE_NONE;
+	*s = (struct call_symbol){.name = name, .module = module, .kind = kind};
+	return b->t->symbols.n - 1;
+}
+
+/* Takes a clean name; module is cleaned here. */
+static uint32_t put_symbol(struct builder *b, char *name, const char *module, enum frame_kind kind)
+{
+	static const char *const suffix[FRAME_N_KINDS] = {
+		[FRAME_KERNEL] = "_[k]", [FRAME_JIT] = "_[j]"};
+	char text[FRAME_MAX_NAME + 8];
+	strid name_id, module_id = STRID_EMPTY;
+
+	if (b->flags & CALLTREE_FOLDED) {
+		for (char *c = name; (c = strchr(c, ';'));)
+			*c = ':';
+		(void)snprintf(text, sizeof(text), "%s%s", name, suffix[kind] ? suffix[kind] : "");
+		name = text;
+	}
+	name_id = strtab_put(&b->t->names, name);
+	if (b->flags & CALLTREE_MODULES) {
+		char clean[FRAME_MAX_NAME];
+
+		(void)text_clean(clean, sizeof(clean), module, SIZE_MAX);
+		module_id = strtab_put(&b->t->names, clean);
+	}
+	return find_symbol(b, name_id, module_id, kind);
+}
+
+static int push_frame_symbol(struct builder *b, char *name, uint32_t module, uint32_t function,
+			     enum frame_kind kind)
+{
+	uint32_t symbol = put_symbol(b, name, frame_function_module(b->p, module, function), kind);
+	uint32_t *item = symbol == CALLTREE_NONE ? NULL : array_push(&b->frame_symbols);
+
+	if (!item)
+		return -ENOMEM;
+	*item = symbol;
+	return 0;
+}
+
+/* The symbols of a frame, outermost first: n of them, of which there is always at least one. */
+static int frame_symbols(struct builder *b, uint32_t frame, const uint32_t **ret, uint32_t *ret_n)
+{
+	const struct profile_frame *f = &b->p->frames.items[frame];
+	uint32_t n = f->n_lines ? f->n_lines : 1;
+
+	if (!b->first_symbol[frame]) {
+		enum frame_kind kind = frame_kind(b->p, frame);
+		uint32_t first = b->frame_symbols.n;
+		char name[FRAME_MAX_NAME];
+		int r = 0;
+
+		if (!f->n_lines) {
+			(void)frame_fallback_name(b->p, frame, name, sizeof(name));
+			r = push_frame_symbol(b, name, f->module, PROFILE_NONE, kind);
+		}
+		for (uint32_t i = f->n_lines; i-- > 0 && r == 0;) {
+			uint32_t function = b->p->lines.items[f->first_line + i].function;
+
+			(void)frame_function_name(b->p, function, name, sizeof(name));
+			r = push_frame_symbol(b, name, f->module, function, kind);
+		}
+		if (r < 0)
+			return r;
+		b->first_symbol[frame] = first + 1;
+	}
+	*ret = b->frame_symbols.items + b->first_symbol[frame] - 1;
+	*ret_n = n;
+	return 0;
+}
+
+static int process_symbol(struct builder *b, uint32_t process, uint32_t *ret)
+{
+	if (!b->process_symbol[process]) {
+		char name[FRAME_MAX_NAME], owner[256];
+		uint32_t symbol;
+
+		(void)frame_process_name(b->p, process, name, sizeof(name));
+		(void)frame_process_owner(b->p, process, owner, sizeof(owner));
+		symbol = put_symbol(b, name, owner, FRAME_PROCESS);
+		if (symbol == CALLTREE_NONE)
+			return -ENOMEM;
+		b->t->symbols.items[symbol].n_processes++;
+		b->process_symbol[process] = symbol + 1;
+	}
+	*ret = b->process_symbol[process] - 1;
+	return 0;
+}
+
+static int push_node(struct calltree *t, uint32_t parent, uint32_t symbol)
+{
+	struct call_node *n = array_push(&t->nodes);
+
+	if (!n)
+		return -ENOMEM;
+	*n = (struct call_node){symbol, parent, CALLTREE_NONE, CALLTREE_NONE, 0, 0};
+	return 0;
+}
+
+/* Moves *node to its child for symbol; 1: the tree is full, *node stays. */
+static int descend(struct builder *b, uint32_t symbol, uint32_t *node)
+{
+	uint64_t hash = hash_u64((uint64_t)*node << 32 | symbol);
+	uint32_t slot = hash_index_first(&b->node_index, hash), row;
+
+	while ((row = hash_index_row(&b->node_index, slot)) != HASH_INDEX_NONE) {
+		const struct call_node *n = &b->t->nodes.items[row];
+
+		if (n->parent == *node && n->symbol == symbol) {
+			*node = row;
+			return 0;
+		}
+		slot = hash_index_next(&b->node_index, slot);
+	}
+	if (b->t->nodes.n == b->t->nodes.max)
+		return 1;
+	if (push_node(b->t, *node, symbol) < 0 ||
+	    hash_index_add(&b->node_index, hash, b->t->nodes.n - 1) < 0)
+		return -ENOMEM;
+	*node = b->t->nodes.n - 1;
+	return 0;
+}
+
+static void count_symbol(struct builder *b, uint32_t symbol, uint64_t value)
+{
+	if (b->last_path.items[symbol] == b->path)
+		return;
+	b->last_path.items[symbol] = b->path;
+	b->t->symbols.items[symbol].total += value;
+}
+
+static int add_path(struct builder *b, const struct aggregate_row *row)
+{
+	const struct profile *p = b->p;
+	uint32_t n_frames, node = 0, symbol;
+	const uint32_t *frames = profile_stack_frames(p, row->stack, &n_frames);
+	bool full = false;
+	int r;
+
+	b->path++;
+	r = process_symbol(b, p->threads.items[row->thread].process, &symbol);
+	if (r == 0)
+		r = descend(b, symbol, &node);
+	if (r < 0)
+		return r;
+	full = r > 0;
+	count_symbol(b, symbol, row->value);
+	for (uint32_t i = n_frames; i-- > 0;) {
+		const uint32_t *symbols;
+		uint32_t n;
+
+		r = frame_symbols(b, frames[i], &symbols, &n);
+		for (uint32_t j = 0; j < n && r >= 0; j++) {
+			symbol = symbols[j];
+			count_symbol(b, symbol, row->value);
+			r = full ? 1 : descend(b, symbol, &node);
+			full = r > 0;
+		}
+		if (r < 0)
+			return r;
+	}
+	b->t->symbols.items[symbol].self += row->value;
+	b->t->nodes.items[node].self += row->value;
+	if (full)
+		b->t->n_cut += row->value;
+	return 0;
+}
+
+static int compare_names(const void *a, const void *b, void *ctx)
+{
+	const struct calltree *t = ctx;
+	const struct call_symbol *x = &t->symbols.items[*(const uint32_t *)a];
+	const struct call_symbol *y = &t->symbols.items[*(const uint32_t *)b];
+	int r = strcmp(strtab_get(&t->names, x->name), strtab_get(&t->names, y->name));
+
+	if (r == 0)
+		r = strcmp(strtab_get(&t->names, x->module), strtab_get(&t->names, y->module));
+	return r ? r : (x->kind > y->kind) - (x->kind < y->kind);
+}
+
+struct sibling {
+	uint32_t parent, rank, node;
+};
+
+static int compare_siblings(const void *a, const void *b)
+{
+	const struct sibling *x = a, *y = b;
+
+	if (x->parent != y->parent)
+		return x->parent < y->parent ? -1 : 1;
+	return (x->rank > y->rank) - (x->rank < y->rank);
+}
+
+/* Totals and the sorted lists of children. Names are compared once for each symbol, not node. */
+static int finish(struct calltree *t)
+{
+	_cleanup_free_ uint32_t *order = malloc(((size_t)t->symbols.n + 1) * sizeof(*order));
+	_cleanup_free_ uint32_t *rank = malloc(((size_t)t->symbols.n + 1) * sizeof(*rank));
+	_cleanup_free_ struct sibling *siblings = malloc((size_t)t->nodes.n * sizeof(*siblings));
+
+	if (!order || !rank || !siblings)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->symbols.n; i++)
+		order[i] = i;
+	qsort_r(order, t->symbols.n, sizeof(*order), compare_names, t);
+	for (uint32_t i = 0; i < t->symbols.n; i++)
+		rank[order[i]] = i;
+
+	for (uint32_t i = t->nodes.n; i-- > 0;) {
+		struct call_node *n = &t->nodes.items[i];
+
+		n->total += n->self;
+		if (i > 0) {
+			t->nodes.items[n->parent].total += n->total;
+			siblings[i - 1] = (struct sibling){n->parent, rank[n->symbol], i};
+		}
+	}
+	qsort(siblings, t->nodes.n - 1, sizeof(*siblings), compare_siblings);
+	for (uint32_t i = t->nodes.n - 1; i-- > 0;) {
+		struct call_node *parent = &t->nodes.items[siblings[i].parent];
+
+		t->nodes.items[siblings[i].node].next = parent->first_child;
+		parent->first_child = siblings[i].node;
+	}
+	return 0;
+}
+
+int calltree_build(struct calltree *t, const struct profile *p, unsigned int flags)
+{
+	struct builder b = {.t = t,
+			    .p = p,
+			    .flags = flags,
+			    .frame_symbols = ARRAY_INIT(UINT32_MAX),
+			    .last_path = ARRAY_INIT(UINT32_MAX)};
+	struct aggregate a;
+	int r;
+
+	*t = (struct calltree){.symbols = ARRAY_INIT(UINT32_MAX),
+			       .nodes = ARRAY_INIT(CALLTREE_MAX_NODES)};
+	strtab_init(&t->names, MAX_NAME_BYTES);
+	b.first_symbol = calloc((size_t)p->frames.n + 1, sizeof(*b.first_symbol));
+	b.process_symbol = calloc((size_t)p->processes.n + 1, sizeof(*b.process_symbol));
+	r = aggregate_build(&a, p);
+	if (r == 0 && (!b.first_symbol || !b.process_symbol))
+		r = -ENOMEM;
+	if (r == 0)
+		r = push_node(t, CALLTREE_NONE, CALLTREE_NONE);
+	for (uint32_t i = 0; i < a.rows.n && r == 0; i++)
+		r = add_path(&b, &a.rows.items[i]);
+	if (r == 0)
+		r = finish(t);
+
+	aggregate_deinit(&a);
+	free(b.first_symbol);
+	free(b.process_symbol);
+	array_deinit(&b.frame_symbols);
+	array_deinit(&b.last_path);
+	hash_index_deinit(&b.symbol_index);
+	hash_index_deinit(&b.node_index);
+	return r;
+}
+
+void calltree_deinit(struct calltree *t)
+{
+	strtab_deinit(&t->names);
+	array_deinit(&t->symbols);
+	array_deinit(&t->nodes);
+}
+
+uint32_t calltree_next(const struct calltree *t, uint32_t n, uint32_t *depth)
+{
+	if (t->nodes.items[n].first_child != CALLTREE_NONE) {
+		++*depth;
+		return t->nodes.items[n].first_child;
+	}
+	while (n != CALLTREE_NONE && t->nodes.items[n].next == CALLTREE_NONE) {
+		n = t->nodes.items[n].parent;
+		--*depth;
+	}
+	if (n == CALLTREE_NONE) {
+		*depth = 0;
+		return n;
+	}
+	return t->nodes.items[n].next;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The call tree of a profile: root, one node per process name, then the functions from the entry
+ * of the thread down to the leaf, inlined functions as nodes of their own. Folded stacks, the
+ * flame graph and the summary are walks over it.
+ */
+#include "src/profile/profile.h"
+#include "src/render/frame.h"
+#include "util/array.h"
+#include "util/strtab.h"
+
+/* Symbols of equal name in different modules are different, processes of equal name are told
+ * apart by their owner (container, unit). Without it only name and kind count. */
+#define CALLTREE_MODULES 0x1u
+/* Names for folded stacks: ';' becomes ':', kernel and JIT names get their suffix. */
+#define CALLTREE_FOLDED 0x2u
+
+#define CALLTREE_MAX_NODES (1u << 22) /* 40 bytes each */
+#define CALLTREE_NONE	   UINT32_MAX
+
+struct call_symbol {
+	strid name, module;   /* of the tree's names; clean UTF-8 */
+	uint32_t kind;	      /* enum frame_kind */
+	uint32_t n_processes; /* FRAME_PROCESS: how many of that name and owner had samples */
+	uint64_t self, total; /* total counts a recursive function once a stack */
+};
+
+struct call_node {
+	uint32_t symbol;		    /* CALLTREE_NONE: the root */
+	uint32_t parent, first_child, next; /* CALLTREE_NONE: none; siblings are sorted by name */
+	uint64_t self, total;
+};
+
+struct calltree {
+	struct strtab names;
+	ARRAY(struct call_symbol) symbols;
+	ARRAY(struct call_node)
+	nodes;		/* 0 is the root; a parent has a smaller row than its children */
+	uint64_t n_cut; /* value booked on a caller because the tree was full */
+};
+
+/* 0 or -ENOMEM. The caller calls calltree_deinit() either way. */
+int calltree_build(struct calltree *t, const struct profile *p, unsigned int flags);
+void calltree_deinit(struct calltree *t);
+
+/* The node after n in preorder, CALLTREE_NONE at the end; *depth (0 at the root) goes along. */
+uint32_t calltree_next(const struct calltree *t, uint32_t n, uint32_t *depth);

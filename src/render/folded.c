@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One line for each node with samples of its own: the path to it is kept in one buffer that grows
+ * and is cut back as the walk goes down and up, so a line costs its own length.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/render/calltree.h"
+#include "src/render/render.h"
+
+struct path {
+	char *text;
+	size_t n, cap;
+	ARRAY(size_t) ends; /* by depth: length of the path up to and with it */
+};
+
+static int path_set(struct path *path, uint32_t depth, const char *name)
+{
+	size_t n = strlen(name);
+	size_t *end;
+
+	path->ends.n = depth;
+	path->n = depth ? path->ends.items[depth - 1] : 0;
+	if (path->n + n + 2 > path->cap) {
+		size_t cap = (path->n + n + 2) * 2;
+		char *text = realloc(path->text, cap);
+
+		if (!text)
+			return -ENOMEM;
+		path->text = text;
+		path->cap = cap;
+	}
+	end = array_push(&path->ends);
+	if (!end)
+		return -ENOMEM;
+	if (depth)
+		path->text[path->n++] = ';';
+	memcpy(path->text + path->n, name, n + 1);
+	path->n += n;
+	*end = path->n;
+	return 0;
+}
+
+static int write_lines(const struct calltree *t, struct path *path, FILE *out)
+{
+	uint32_t depth = 0;
+
+	for (uint32_t i = calltree_next(t, 0, &depth); i != CALLTREE_NONE;
+	     i = calltree_next(t, i, &depth)) {
+		const struct call_node *n = &t->nodes.items[i];
+		int r = path_set(path, depth - 1,
+				 strtab_get(&t->names, t->symbols.items[n->symbol].name));
+
+		if (r < 0)
+			return r;
+		if (n->self && fprintf(out, "%s %" PRIu64 "\n", path->text, n->self) < 0)
+			return -EIO;
+	}
+	return fflush(out) < 0 || ferror(out) ? -EIO : 0;
+}
+
+int render_folded(const struct profile *p, const struct render_info *info, FILE *out)
+{
+	struct path path = {.ends = ARRAY_INIT(UINT32_MAX)};
+	struct calltree t;
+	int r;
+
+	r = calltree_build(&t, p, CALLTREE_FOLDED);
+	if (r == 0)
+		r = write_lines(&t, &path, out);
+	calltree_deinit(&t);
+	array_deinit(&path.ends);
+	free(path.text);
+	return r;
+}

@@ -1,0 +1,435 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The page a capture ends with. It answers, in this order: what was measured, how much of it can
+ * be trusted (every loss with its cause), and where the time went. The functions come from the
+ * call tree; a loss of zero is left out, except samples lost, whose zero is news.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/render/calltree.h"
+#include "src/render/render.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/text.h"
+
+#define N_FUNCTIONS 15
+#define N_PROCESSES 10
+#define N_OWNERS    8
+#define MIN_WIDTH   60
+#define MAX_WIDTH   400
+
+struct page {
+	FILE *out;
+	const struct profile *p;
+	const struct calltree *t;
+	uint64_t total;
+	int width;
+	int color;
+};
+
+enum style { PLAIN, BOLD, DIM, WARN };
+
+static const char *style_on(const struct page *pg, enum style s)
+{
+	static const char *const codes[] = {"", "\033[1m", "\033[2m", "\033[33m"};
+
+	return pg->color ? codes[s] : "";
+}
+
+static const char *style_off(const struct page *pg, enum style s)
+{
+	return pg->color && s != PLAIN ? "\033[0m" : "";
+}
+
+/* "1,234,567". */
+static const char *format_count(char buf[32], uint64_t n)
+{
+	char digits[24];
+	int len = snprintf(digits, sizeof(digits), "%" PRIu64, n), out = 0;
+
+	for (int i = 0; i < len; i++) {
+		if (i && (len - i) % 3 == 0)
+			buf[out++] = ',';
+		buf[out++] = digits[i];
+	}
+	buf[out] = '\0';
+	return buf;
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+/* Columns of UTF-8 text, every character taken as one wide: names are. */
+static int columns(const char *text)
+{
+	int n = 0;
+
+	for (; *text; text++)
+		n += (*text & 0xc0) != 0x80;
+	return n;
+}
+
+/* Text in exactly width columns: padded, or cut and ended with an ellipsis. */
+static void put_fit(const struct page *pg, const char *text, int width, bool pad)
+{
+	int n = columns(text), keep = n > width ? width - 1 : n, bytes = 0;
+
+	for (int seen = 0; text[bytes]; bytes++) {
+		if ((text[bytes] & 0xc0) != 0x80 && seen++ == keep)
+			break;
+	}
+	fprintf(pg->out, "%.*s%s%*s", bytes, text, n > width ? "…" : "",
+		pad && n < width ? width - n : 0, "");
+}
+
+static void put_heading(const struct page *pg, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+static void put_heading(const struct page *pg, const char *format, ...)
+{
+	va_list ap;
+
+	fprintf(pg->out, "\n%s", style_on(pg, BOLD));
+	va_start(ap, format);
+	(void)vfprintf(pg->out, format, ap);
+	va_end(ap);
+	fprintf(pg->out, "%s\n", style_off(pg, BOLD));
+}
+
+static void put_head(const struct page *pg, const struct render_info *info)
+{
+	const struct profile *p = pg->p;
+	double seconds = (double)(p->end_unix_ns - p->start_unix_ns) / 1e9;
+	char text[256];
+
+	if (p->end_unix_ns < p->start_unix_ns)
+		seconds = 0;
+	(void)text_clean(text, sizeof(text), info->title ? info->title : "perfwalk", SIZE_MAX);
+	fprintf(pg->out, "%s%s%s\n", style_on(pg, BOLD), text, style_off(pg, BOLD));
+
+	(void)text_clean(text, sizeof(text), profile_text(p, p->event), SIZE_MAX);
+	fprintf(pg->out, "%s at %" PRIu32 " Hz for %.1f s", *text ? text : "samples", p->rate_hz,
+		seconds);
+	if (info->n_cpus)
+		fprintf(pg->out, " on %" PRIu32 " CPU%s", info->n_cpus,
+			info->n_cpus == 1 ? "" : "s");
+	if (info->host_name) {
+		(void)text_clean(text, sizeof(text), info->host_name, SIZE_MAX);
+		fprintf(pg->out, ", host %s", text);
+	}
+	if (info->kernel_release) {
+		(void)text_clean(text, sizeof(text), info->kernel_release, SIZE_MAX);
+		fprintf(pg->out, ", Linux %s", text);
+	}
+	fputc('\n', pg->out);
+}
+
+/* "  name   1,234  12.3%  why", the share and the reason as far as there are any. */
+static void put_count(const struct page *pg, enum style s, const char *name, uint64_t n,
+		      uint64_t base, const char *why)
+{
+	char count[32];
+
+	fprintf(pg->out, "%s%-22s%12s%s", style_on(pg, s), name, format_count(count, n),
+		style_off(pg, DIM));
+	if (base)
+		fprintf(pg->out, "  %5.1f%%", share(n, base));
+	else if (why)
+		fprintf(pg->out, "        ");
+	if (why) {
+		fprintf(pg->out, "  %s", style_on(pg, DIM));
+		put_fit(pg, why, pg->width - 44, false);
+		fputs(style_off(pg, DIM), pg->out);
+	}
+	fputc('\n', pg->out);
+}
+
+static void put_losses(const struct page *pg)
+{
+	static const struct {
+		enum profile_counter counter;
+		const char *name, *why;
+	} losses[] = {
+		{PROFILE_SAMPLES_LOST, "  lost", "the kernel had no room in a ring"},
+		{PROFILE_SAMPLES_DROPPED, "  dropped", "no room in the profile's memory"},
+		{PROFILE_SAMPLES_FILTERED, "  filtered", "not asked for"},
+		{PROFILE_SAMPLES_THROTTLED, "  throttled", "times the kernel slowed an event down"},
+		{PROFILE_RECORDS_BAD, "  bad records", "ring records that contradict themselves"},
+		{PROFILE_SIDEBAND_LOST, "  lost events",
+		 "mappings, forks or exits; names may miss"},
+		{PROFILE_WINDOWS_DEGRADED, "  degraded windows",
+		 "a file was set aside while naming"},
+	};
+	const uint64_t *c = pg->p->counters;
+	uint64_t window_ns = pg->p->end_unix_ns - pg->p->start_unix_ns;
+	double busy_ns = (double)pg->total * (double)pg->p->period_ns;
+	char worth[64];
+
+	(void)snprintf(worth, sizeof(worth), "%.1f s of CPU time, %.2f CPUs busy", busy_ns / 1e9,
+		       window_ns ? busy_ns / (double)window_ns : 0);
+	put_count(pg, BOLD, "Samples", c[PROFILE_SAMPLES], 0, pg->p->period_ns ? worth : NULL);
+	for (size_t i = 0; i < ARRAY_SIZE(losses); i++) {
+		uint64_t n = c[losses[i].counter];
+		bool of_samples = losses[i].counter == PROFILE_SAMPLES_LOST ||
+				  losses[i].counter == PROFILE_SAMPLES_DROPPED ||
+				  losses[i].counter == PROFILE_SAMPLES_FILTERED;
+
+		if (n || losses[i].counter == PROFILE_SAMPLES_LOST)
+			put_count(pg,
+				  n && losses[i].counter != PROFILE_SAMPLES_FILTERED ? WARN : PLAIN,
+				  losses[i].name, n,
+				  of_samples ? c[PROFILE_SAMPLES] + c[PROFILE_SAMPLES_LOST] : 0,
+				  losses[i].why);
+	}
+}
+
+static void put_stacks(const struct page *pg)
+{
+	static const struct {
+		enum profile_counter counter;
+		const char *name, *why;
+	} causes[] = {
+		{PROFILE_STACKS_TRUNCATED, "  truncated", "deeper than the copied stack bytes"},
+		{PROFILE_STACKS_NO_MAPPING, "  no mapping", "the code lies in no known mapping"},
+		{PROFILE_STACKS_NO_FILE, "  no file", "the mapped file could not be read"},
+		{PROFILE_STACKS_NO_CFI, "  no unwind info", "code without call-frame information"},
+		{PROFILE_STACKS_BAD_CFI, "  bad unwind info", "damaged or inexpressible"},
+		{PROFILE_STACKS_NO_PROGRESS, "  broken", "the stack leads back to itself"},
+		{PROFILE_STACKS_TOO_DEEP, "  too deep", "more frames than are kept"},
+		{PROFILE_STACKS_NO_REGS, "  no registers", "the kernel gave no user registers"},
+	};
+	const uint64_t *c = pg->p->counters;
+	uint64_t base = c[PROFILE_USER_STACKS] + c[PROFILE_STACKS_NO_REGS];
+	uint64_t bad = profile_stacks_incomplete(pg->p);
+
+	if (!base)
+		return;
+	put_count(pg, BOLD, "User stacks", base, 0, NULL);
+	put_count(pg, PLAIN, "  complete", base > bad ? base - bad : 0, base,
+		  "followed to the thread's entry");
+	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
+		if (c[causes[i].counter])
+			put_count(pg, WARN, causes[i].name, c[causes[i].counter], base,
+				  causes[i].why);
+	}
+	if (c[PROFILE_FRAMES_UNNAMED])
+		put_count(pg, WARN, "Frames without a name", c[PROFILE_FRAMES_UNNAMED], 0,
+			  "distinct addresses no symbol covers");
+}
+
+static int compare_self(const void *a, const void *b, void *ctx)
+{
+	const struct calltree *t = ctx;
+	const struct call_symbol *x = &t->symbols.items[*(const uint32_t *)a];
+	const struct call_symbol *y = &t->symbols.items[*(const uint32_t *)b];
+
+	if (x->self != y->self)
+		return x->self > y->self ? -1 : 1;
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return strcmp(strtab_get(&t->names, x->name), strtab_get(&t->names, y->name));
+}
+
+static int put_functions(const struct page *pg)
+{
+	const struct calltree *t = pg->t;
+	_cleanup_free_ uint32_t *order = malloc(((size_t)t->symbols.n + 1) * sizeof(*order));
+	int module_width = pg->width >= 100 ? 26 : 18;
+	int name_width = pg->width - 18 - module_width;
+	uint32_t n = 0;
+
+	if (!order)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < t->symbols.n; i++) {
+		if (t->symbols.items[i].kind != FRAME_PROCESS && t->symbols.items[i].self)
+			order[n++] = i;
+	}
+	qsort_r(order, n, sizeof(*order), compare_self, (void *)(uintptr_t)t);
+
+	put_heading(pg, "   Self   Total  %-*s %s", name_width, "Function", "Module");
+	for (uint32_t i = 0; i < n && i < N_FUNCTIONS; i++) {
+		const struct call_symbol *s = &t->symbols.items[order[i]];
+
+		fprintf(pg->out, "%6.1f%% %6.1f%%  ", share(s->self, pg->total),
+			share(s->total, pg->total));
+		put_fit(pg, strtab_get(&t->names, s->name), name_width, true);
+		fprintf(pg->out, " %s", style_on(pg, DIM));
+		put_fit(pg, strtab_get(&t->names, s->module), module_width, false);
+		fprintf(pg->out, "%s\n", style_off(pg, DIM));
+	}
+	return 0;
+}
+
+struct group {
+	uint32_t node, top_symbol;
+	uint64_t total, top_self;
+};
+
+static int compare_groups(const void *a, const void *b)
+{
+	const struct group *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return (x->node > y->node) - (x->node < y->node);
+}
+
+/* The processes (nodes below the root), each with the function it spends most time in itself. */
+static int find_groups(const struct calltree *t, struct group *groups, uint32_t *ret_n)
+{
+	_cleanup_free_ uint64_t *self = calloc((size_t)t->symbols.n + 1, sizeof(*self));
+	_cleanup_free_ uint32_t *group_of = calloc((size_t)t->symbols.n + 1, sizeof(*group_of));
+	uint32_t depth = 0, n = 0;
+
+	if (!self || !group_of)
+		return -ENOMEM;
+	for (uint32_t i = calltree_next(t, 0, &depth); i != CALLTREE_NONE;
+	     i = calltree_next(t, i, &depth)) {
+		const struct call_node *node = &t->nodes.items[i];
+		struct group *g;
+
+		if (depth == 1)
+			groups[n++] = (struct group){i, CALLTREE_NONE, node->total, 0};
+		g = &groups[n - 1];
+		if (depth == 1 || !node->self)
+			continue;
+		if (group_of[node->symbol] != n) {
+			group_of[node->symbol] = n;
+			self[node->symbol] = 0;
+		}
+		self[node->symbol] += node->self;
+		if (self[node->symbol] > g->top_self) {
+			g->top_self = self[node->symbol];
+			g->top_symbol = node->symbol;
+		}
+	}
+	qsort(groups, n, sizeof(*groups), compare_groups);
+	*ret_n = n;
+	return 0;
+}
+
+static void put_processes(const struct page *pg, const struct group *groups, uint32_t n)
+{
+	const struct calltree *t = pg->t;
+	int name_width = 24, function_width = pg->width - name_width - 26;
+
+	put_heading(pg, "  Share     PIDs  %-*s %s", name_width, "Process", "Top function");
+	for (uint32_t i = 0; i < n && i < N_PROCESSES; i++) {
+		const struct call_symbol *s =
+			&t->symbols.items[t->nodes.items[groups[i].node].symbol];
+		char count[32];
+
+		fprintf(pg->out, "%6.1f%% %8s  ", share(groups[i].total, pg->total),
+			format_count(count, s->n_processes));
+		put_fit(pg, strtab_get(&t->names, s->name), name_width, true);
+		if (groups[i].top_symbol != CALLTREE_NONE) {
+			fprintf(pg->out, " %5.1f%% ", share(groups[i].top_self, pg->total));
+			put_fit(pg,
+				strtab_get(&t->names, t->symbols.items[groups[i].top_symbol].name),
+				function_width, false);
+		}
+		fputc('\n', pg->out);
+	}
+	if (n > N_PROCESSES)
+		fprintf(pg->out, "%sand %" PRIu32 " more%s\n", style_on(pg, DIM), n - N_PROCESSES,
+			style_off(pg, DIM));
+}
+
+struct owner {
+	strid name;
+	uint64_t total;
+};
+
+static int compare_owners(const void *a, const void *b)
+{
+	const struct owner *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total > y->total ? -1 : 1;
+	return (x->name > y->name) - (x->name < y->name);
+}
+
+static int put_owners(const struct page *pg, const struct group *groups, uint32_t n)
+{
+	const struct calltree *t = pg->t;
+	_cleanup_free_ struct owner *owners = calloc((size_t)n + 1, sizeof(*owners));
+	_cleanup_free_ uint32_t *row = calloc((size_t)t->names.n + 1, sizeof(*row));
+	uint32_t n_owners = 0;
+
+	if (!owners || !row)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		strid name = t->symbols.items[t->nodes.items[groups[i].node].symbol].module;
+
+		if (name == STRID_EMPTY)
+			continue;
+		if (!row[name]) {
+			owners[n_owners].name = name;
+			row[name] = ++n_owners;
+		}
+		owners[row[name] - 1].total += groups[i].total;
+	}
+	if (!n_owners)
+		return 0;
+	qsort(owners, n_owners, sizeof(*owners), compare_owners);
+	put_heading(pg, "  Share  Container or unit");
+	for (uint32_t i = 0; i < n_owners && i < N_OWNERS; i++) {
+		fprintf(pg->out, "%6.1f%%  ", share(owners[i].total, pg->total));
+		put_fit(pg, strtab_get(&t->names, owners[i].name), pg->width - 9, false);
+		fputc('\n', pg->out);
+	}
+	if (n_owners > N_OWNERS)
+		fprintf(pg->out, "%sand %" PRIu32 " more%s\n", style_on(pg, DIM),
+			n_owners - N_OWNERS, style_off(pg, DIM));
+	return 0;
+}
+
+static int put_where(const struct page *pg)
+{
+	_cleanup_free_ struct group *groups = calloc((size_t)pg->t->nodes.n, sizeof(*groups));
+	uint32_t n;
+	int r;
+
+	if (!groups)
+		return -ENOMEM;
+	if (!pg->total) {
+		fprintf(pg->out, "\nNo samples: nothing of what was asked for ran.\n");
+		return 0;
+	}
+	r = put_functions(pg);
+	if (r == 0)
+		r = find_groups(pg->t, groups, &n);
+	if (r < 0)
+		return r;
+	put_processes(pg, groups, n);
+	return put_owners(pg, groups, n);
+}
+
+int render_summary(const struct profile *p, const struct render_info *info, FILE *out, int color,
+		   unsigned int width)
+{
+	struct page pg = {.out = out, .p = p, .color = color};
+	struct calltree t;
+	int r;
+
+	pg.width = width < MIN_WIDTH ? MIN_WIDTH : width > MAX_WIDTH ? MAX_WIDTH : (int)width;
+	r = calltree_build(&t, p, CALLTREE_MODULES);
+	if (r == 0) {
+		pg.t = &t;
+		pg.total = t.nodes.items[0].total;
+		put_head(&pg, info);
+		fputc('\n', out);
+		put_losses(&pg);
+		put_stacks(&pg);
+		r = put_where(&pg);
+	}
+	calltree_deinit(&t);
+	if (r == 0 && (fflush(out) != 0 || ferror(out)))
+		r = -EIO;
+	return r;
+}
