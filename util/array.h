@@ -17,7 +17,10 @@
 		type *items;                                                                       \
 		uint32_t n, cap, max;                                                              \
 	}
-#define ARRAY_INIT(limit) {NULL, 0, 0, (limit)}
+#define ARRAY_INIT(limit)                                                                          \
+	{                                                                                          \
+		NULL, 0, 0, (limit)                                                                \
+	}
 
 /* Makes room for one more item; false at the limit or without memory. */
 static inline bool array_reserve_one(void **items, uint32_t n, uint32_t *cap, uint32_t max,
@@ -41,8 +44,7 @@ static inline bool array_reserve_one(void **items, uint32_t n, uint32_t *cap, ui
 }
 
 #define array_push(a)                                                                              \
-	(array_reserve_one((void **)&(a)->items, (a)->n, &(a)->cap, (a)->max,                      \
-			   sizeof(*(a)->items))                                                    \
+	(array_reserve_one((void **)&(a)->items, (a)->n, &(a)->cap, (a)->max, sizeof(*(a)->items)) \
 		 ? (__typeof__((a)->items))memset(&(a)->items[(a)->n++], 0, sizeof(*(a)->items))   \
 		 : NULL)
 

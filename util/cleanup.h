@@ -46,7 +46,7 @@ static inline void cleanup_close(int *fd)
 	(void)close_fd(*fd);
 }
 
-#define _cleanup_free_  _cleanup_(cleanup_free)
+#define _cleanup_free_	_cleanup_(cleanup_free)
 #define _cleanup_close_ _cleanup_(cleanup_close)
 
 #define DEFINE_CLEANUP(type, func)                                                                 \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Clocks, in nanoseconds. Timers and record times use the monotonic clock; only output uses wall time. */
+/* Clocks, in nanoseconds. Timers and record times use the monotonic clock; only output uses wall
+ * time. */
 #include <stdint.h>
 #include <time.h>
 

@@ -44,12 +44,15 @@ struct hash_index {
 	struct hash_index_slot {
 		uint32_t hash; /* the key's hash, folded to 32 bits */
 		uint32_t row;
-	} *slots;
+	} * slots;
 	uint32_t mask; /* number of slots - 1; 0 when nothing is allocated */
 	uint32_t n;    /* rows in the index */
 };
 
-#define HASH_INDEX_INIT {NULL, 0, 0}
+#define HASH_INDEX_INIT                                                                            \
+	{                                                                                          \
+		NULL, 0, 0                                                                         \
+	}
 
 void hash_index_deinit(struct hash_index *ix);
 void hash_index_clear(struct hash_index *ix);

@@ -22,9 +22,9 @@ int log_level_parse(const char *text, enum log_level *ret_level);
 
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-#define log_error(...)   log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
+#define log_error(...)	 log_write(LOG_LEVEL_ERROR, __VA_ARGS__)
 #define log_warning(...) log_write(LOG_LEVEL_WARNING, __VA_ARGS__)
-#define log_info(...)    log_write(LOG_LEVEL_INFO, __VA_ARGS__)
+#define log_info(...)	 log_write(LOG_LEVEL_INFO, __VA_ARGS__)
 #define log_debug(...)                                                                             \
 	do {                                                                                       \
 		if (log_get_level() >= LOG_LEVEL_DEBUG)                                            \

@@ -5,7 +5,7 @@
 #include "util/clock.h"
 #include "util/loop.h"
 
-#define MAX_FDS    4096 /* broker: two events a CPU are not watched, only sockets; profiler: rings */
+#define MAX_FDS	   4096 /* broker: two events a CPU are not watched, only sockets; profiler: rings */
 #define MAX_TIMERS 16
 #define MAX_EVENTS 32
 
@@ -95,7 +95,8 @@ void loop_remove_fd(struct loop *l, int fd)
 	l->sources[fd] = (struct source){NULL, NULL};
 }
 
-int loop_add_timer(struct loop *l, uint64_t delay_ns, uint64_t interval_ns, loop_timer_fn fn, void *ctx)
+int loop_add_timer(struct loop *l, uint64_t delay_ns, uint64_t interval_ns, loop_timer_fn fn,
+		   void *ctx)
 {
 	if (l->n_timers == MAX_TIMERS)
 		return -ENOSPC;
@@ -106,7 +107,8 @@ int loop_add_timer(struct loop *l, uint64_t delay_ns, uint64_t interval_ns, loop
 
 void loop_set_timer(struct loop *l, int id, uint64_t delay_ns)
 {
-	l->timers[id].due_ns = delay_ns == UINT64_MAX ? UINT64_MAX : clock_monotonic_ns() + delay_ns;
+	l->timers[id].due_ns =
+		delay_ns == UINT64_MAX ? UINT64_MAX : clock_monotonic_ns() + delay_ns;
 }
 
 static int timeout_ms(const struct loop *l)

@@ -26,8 +26,10 @@ int loop_modify_fd(struct loop *l, int fd, uint32_t events);
 /* Before fd is closed. A callback not yet run for it in this round will not run. */
 void loop_remove_fd(struct loop *l, int fd);
 
-/* Runs fn every interval_ns from now on; 0 interval: once, at delay. Returns an id >= 0 or -errno. */
-int loop_add_timer(struct loop *l, uint64_t delay_ns, uint64_t interval_ns, loop_timer_fn fn, void *ctx);
+/* Runs fn every interval_ns from now on; 0 interval: once, at delay. Returns an id >= 0 or -errno.
+ */
+int loop_add_timer(struct loop *l, uint64_t delay_ns, uint64_t interval_ns, loop_timer_fn fn,
+		   void *ctx);
 /* Moves a timer: next due in delay_ns; UINT64_MAX: not until moved again. */
 void loop_set_timer(struct loop *l, int id, uint64_t delay_ns);
 

@@ -13,7 +13,7 @@ typedef uint32_t strid;
 #define STRID_EMPTY 0u
 
 struct strtab {
-	char *bytes;       /* all strings, each with its terminating 0 */
+	char *bytes; /* all strings, each with its terminating 0 */
 	size_t n_bytes, cap_bytes, max_bytes;
 	uint32_t *offsets; /* id -> offset in bytes */
 	uint32_t n, cap;

@@ -71,7 +71,8 @@ struct unit {
 	uint64_t factor;
 };
 
-static int parse_with_unit(const char *text, const struct unit *units, size_t n_units, uint64_t *ret)
+static int parse_with_unit(const char *text, const struct unit *units, size_t n_units,
+			   uint64_t *ret)
 {
 	unsigned long long whole;
 	double value;
@@ -103,10 +104,10 @@ static int parse_with_unit(const char *text, const struct unit *units, size_t n_
 int text_parse_duration_ns(const char *text, uint64_t *ret_ns)
 {
 	static const struct unit units[] = {
-		{"", NSEC_PER_SEC},        {"ns", 1},
-		{"us", NSEC_PER_USEC},     {"ms", NSEC_PER_MSEC},
-		{"s", NSEC_PER_SEC},       {"sec", NSEC_PER_SEC},
-		{"m", 60 * NSEC_PER_SEC},  {"min", 60 * NSEC_PER_SEC},
+		{"", NSEC_PER_SEC},	    {"ns", 1},
+		{"us", NSEC_PER_USEC},	    {"ms", NSEC_PER_MSEC},
+		{"s", NSEC_PER_SEC},	    {"sec", NSEC_PER_SEC},
+		{"m", 60 * NSEC_PER_SEC},   {"min", 60 * NSEC_PER_SEC},
 		{"h", 3600 * NSEC_PER_SEC}, {"d", 86400 * NSEC_PER_SEC},
 	};
 
@@ -116,9 +117,9 @@ int text_parse_duration_ns(const char *text, uint64_t *ret_ns)
 int text_parse_bytes(const char *text, uint64_t *ret_bytes)
 {
 	static const struct unit units[] = {
-		{"", 1},         {"B", 1},          {"K", 1u << 10},   {"KiB", 1u << 10},
+		{"", 1},	  {"B", 1},	     {"K", 1u << 10},	{"KiB", 1u << 10},
 		{"KB", 1u << 10}, {"M", 1u << 20},   {"MiB", 1u << 20}, {"MB", 1u << 20},
-		{"G", 1u << 30}, {"GiB", 1u << 30}, {"GB", 1u << 30},
+		{"G", 1u << 30},  {"GiB", 1u << 30}, {"GB", 1u << 30},
 	};
 
 	return parse_with_unit(text, units, ARRAY_SIZE(units), ret_bytes);
@@ -143,7 +144,8 @@ int text_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
 
 int text_parse_bool(const char *text, bool *ret)
 {
-	static const char *const yes[] = {"yes", "true", "on", "1"}, *const no[] = {"no", "false", "off", "0"};
+	static const char *const yes[] = {"yes", "true", "on", "1"}, *const no[] = {"no", "false",
+										    "off", "0"};
 
 	for (size_t i = 0; i < ARRAY_SIZE(yes); i++) {
 		if (strcasecmp(text, yes[i]) == 0 || strcasecmp(text, no[i]) == 0) {
@@ -171,8 +173,12 @@ const char *text_format_bytes(char *buf, size_t size, uint64_t bytes)
 const char *text_format_duration(char *buf, size_t size, uint64_t ns)
 {
 	static const struct unit units[] = {
-		{"d", 86400 * NSEC_PER_SEC}, {"h", 3600 * NSEC_PER_SEC}, {"m", 60 * NSEC_PER_SEC},
-		{"s", NSEC_PER_SEC},         {"ms", NSEC_PER_MSEC},      {"us", NSEC_PER_USEC},
+		{"d", 86400 * NSEC_PER_SEC},
+		{"h", 3600 * NSEC_PER_SEC},
+		{"m", 60 * NSEC_PER_SEC},
+		{"s", NSEC_PER_SEC},
+		{"ms", NSEC_PER_MSEC},
+		{"us", NSEC_PER_USEC},
 		{"ns", 1},
 	};
 	size_t i = 0;

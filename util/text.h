@@ -23,7 +23,8 @@ int text_parse_bool(const char *text, bool *ret);
 
 /* "1.5 MiB", "312 B". Returns buf. */
 const char *text_format_bytes(char *buf, size_t size, uint64_t bytes);
-/* "10s", "250ms", "1m30s": parsed back by text_parse_duration_ns when a single unit. Returns buf. */
+/* "10s", "250ms", "1m30s": parsed back by text_parse_duration_ns when a single unit. Returns buf.
+ */
 const char *text_format_duration(char *buf, size_t size, uint64_t ns);
 
 /*

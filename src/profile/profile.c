@@ -153,7 +153,8 @@ static bool full(const struct profile *p, size_t more)
 #define ADD_ROW(p, array, ix, hash, value)                                                         \
 	({                                                                                         \
 		uint32_t row_ = PROFILE_NONE;                                                      \
-		__typeof__((array)->items) item_ = full(p, sizeof(*item_)) ? NULL : array_push(array); \
+		__typeof__((array)->items) item_ =                                                 \
+			full(p, sizeof(*item_)) ? NULL : array_push(array);                        \
 		if (item_ && hash_index_add(ix, hash, (array)->n - 1) < 0) {                       \
 			(array)->n--;                                                              \
 			item_ = NULL;                                                              \
@@ -199,24 +200,18 @@ uint32_t profile_add_module(struct profile *p, const struct profile_module *m)
 
 uint32_t profile_add_process(struct profile *p, const struct profile_process *proc)
 {
-	uint64_t hash = hash_combine(proc->pid, proc->start_time_unix_ns);
+	uint64_t hash = hash_combine(
+		hash_combine(proc->pid, proc->start_time_unix_ns),
+		hash_combine((uint64_t)proc->comm << 32 | proc->executable_path, proc->cgroup));
 	uint32_t row;
 
 	FIND_ROW(&p->process_index, hash, row,
 		 p->processes.items[row].pid == proc->pid &&
-			 p->processes.items[row].start_time_unix_ns == proc->start_time_unix_ns);
-	if (row == PROFILE_NONE)
-		return ADD_ROW(p, &p->processes, &p->process_index, hash, proc);
-
-	struct profile_process *have = &p->processes.items[row];
-	take_string(&have->comm, proc->comm);
-	take_string(&have->executable_path, proc->executable_path);
-	take_string(&have->container_id, proc->container_id);
-	take_string(&have->container_runtime, proc->container_runtime);
-	take_string(&have->pod_uid, proc->pod_uid);
-	take_string(&have->systemd_unit, proc->systemd_unit);
-	take_string(&have->cgroup, proc->cgroup);
-	return row;
+			 p->processes.items[row].start_time_unix_ns == proc->start_time_unix_ns &&
+			 p->processes.items[row].comm == proc->comm &&
+			 p->processes.items[row].executable_path == proc->executable_path &&
+			 p->processes.items[row].cgroup == proc->cgroup);
+	return row != PROFILE_NONE ? row : ADD_ROW(p, &p->processes, &p->process_index, hash, proc);
 }
 
 uint32_t profile_add_thread(struct profile *p, uint32_t process, uint32_t tid, strid name)
@@ -306,7 +301,8 @@ bool profile_add_sample(struct profile *p, const struct profile_sample *s)
 	return true;
 }
 
-bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_line *lines, uint32_t n)
+bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_line *lines,
+			uint32_t n)
 {
 	struct profile_frame *f = &p->frames.items[frame];
 	uint32_t first = p->lines.n;

@@ -23,7 +23,7 @@ enum profile_module_kind {
 	PROFILE_MODULE_FILE,   /* a mapped file; addresses are ELF virtual addresses */
 	PROFILE_MODULE_VDSO,   /* the kernel's vdso image; addresses as in a file */
 	PROFILE_MODULE_KERNEL, /* the kernel with its modules; addresses are absolute */
-	PROFILE_MODULE_JIT,    /* executable anonymous memory of one process; addresses are absolute */
+	PROFILE_MODULE_JIT, /* executable anonymous memory of one process; addresses are absolute */
 	PROFILE_MODULE_NONE,   /* in no mapping; addresses are absolute */
 	PROFILE_MODULE_MARKER, /* not code: address is an enum profile_marker */
 	PROFILE_N_MODULE_KINDS
@@ -31,7 +31,7 @@ enum profile_module_kind {
 
 /* Marker frames: the outermost frame of a stack that does not reach the thread's entry. */
 enum profile_marker {
-	PROFILE_MARKER_TRUNCATED,    /* stack copy too short */
+	PROFILE_MARKER_TRUNCATED, /* stack copy too short */
 	PROFILE_MARKER_NO_MAPPING,
 	PROFILE_MARKER_NO_FILE,
 	PROFILE_MARKER_NO_CFI,
@@ -46,28 +46,43 @@ const char *profile_marker_text(uint64_t marker);
 
 #define PROFILE_MAX_BUILD_ID 64
 
+/* Module uids that mean the same in every process of the tree; the profiler's files come after. */
+enum profile_uid {
+	PROFILE_UID_NONE = 1,
+	PROFILE_UID_KERNEL,
+	PROFILE_UID_MARKER,
+	PROFILE_UID_VDSO,
+	PROFILE_UID_FIRST_FILE = 16,
+};
+
 struct profile_module {
-	uint64_t uid;           /* chosen by the profiler, unique in its lifetime: names the file's descriptor */
-	uint64_t memory_start, memory_limit, file_offset; /* ELF virtual range of the code; 0, 0 unknown */
-	uint32_t kind;          /* enum profile_module_kind */
-	uint32_t process;       /* PROFILE_MODULE_JIT: whose memory; else PROFILE_NONE */
-	strid path;             /* as mapped in the process's mount namespace; "" without a file */
+	uint64_t uid; /* chosen by the profiler, unique in its lifetime: names the file's descriptor
+		       */
+	uint64_t memory_start, memory_limit,
+		file_offset; /* ELF virtual range of the code; 0, 0 unknown */
+	uint32_t kind;	     /* enum profile_module_kind */
+	uint32_t process;    /* PROFILE_MODULE_JIT: whose memory; else PROFILE_NONE */
+	strid path;	     /* as mapped in the process's mount namespace; "" without a file */
 	strid go_build_id, htlhash, language; /* set when named; "" unknown */
 	uint32_t n_build_id;
 	uint8_t build_id[PROFILE_MAX_BUILD_ID];
 };
 
-/* Identity is (pid, start_time). */
+/*
+ * A process as samples saw it. An exec, a renaming or a move to another cgroup makes another row,
+ * so that each sample says what it belonged to at its own time.
+ */
 struct profile_process {
 	uint64_t start_time_unix_ns; /* 0: not known */
 	uint32_t pid;
-	strid comm;             /* name of the main thread */
-	strid executable_path;  /* target of /proc/PID/exe, as in its mount namespace; "" for kernel threads */
-	strid container_id;     /* "" : not in a container */
-	strid container_runtime;/* "docker", "containerd", "cri-o", "podman" or "" */
-	strid pod_uid;          /* Kubernetes, from the cgroup path; "" none */
-	strid systemd_unit;     /* "nginx.service", "user@1000.service" or "" */
-	strid cgroup;           /* path as the kernel names it */
+	strid comm;	       /* name of the main thread */
+	strid executable_path; /* target of /proc/PID/exe, as in its mount namespace; "" for kernel
+				  threads */
+	strid container_id;    /* "" : not in a container */
+	strid container_runtime; /* "docker", "containerd", "cri-o", "podman" or "" */
+	strid pod_uid;		 /* Kubernetes, from the cgroup path; "" none */
+	strid systemd_unit;	 /* "nginx.service", "user@1000.service" or "" */
+	strid cgroup;		 /* path as the kernel names it */
 };
 
 struct profile_thread {
@@ -85,7 +100,7 @@ struct profile_frame {
 };
 
 struct profile_function {
-	strid name;        /* for people: demangled */
+	strid name;	   /* for people: demangled */
 	strid system_name; /* as linked */
 	strid file;
 	uint32_t start_line;
@@ -110,14 +125,14 @@ struct profile_sample {
 
 /* Counters of one window; they add up when windows are merged. Names: profile_counter_name(). */
 enum profile_counter {
-	PROFILE_SAMPLES,            /* taken from the rings, whatever became of them */
-	PROFILE_SAMPLES_LOST,       /* the kernel had no room in a ring (PERF_RECORD_LOST and kin) */
-	PROFILE_SAMPLES_THROTTLED,  /* times the kernel throttled an event */
-	PROFILE_SAMPLES_DROPPED,    /* did not fit the window's memory */
-	PROFILE_SAMPLES_FILTERED,   /* not asked for */
-	PROFILE_RECORDS_BAD,        /* ring records that contradict themselves */
-	PROFILE_SIDEBAND_LOST,      /* mapping, fork, comm or exit records lost */
-	PROFILE_USER_STACKS,        /* samples with user registers: the base of the next ones */
+	PROFILE_SAMPLES,	   /* taken from the rings, whatever became of them */
+	PROFILE_SAMPLES_LOST,	   /* the kernel had no room in a ring (PERF_RECORD_LOST and kin) */
+	PROFILE_SAMPLES_THROTTLED, /* times the kernel throttled an event */
+	PROFILE_SAMPLES_DROPPED,   /* did not fit the window's memory */
+	PROFILE_SAMPLES_FILTERED,  /* not asked for */
+	PROFILE_RECORDS_BAD,	   /* ring records that contradict themselves */
+	PROFILE_SIDEBAND_LOST,	   /* mapping, fork, comm or exit records lost */
+	PROFILE_USER_STACKS,	   /* samples with user registers: the base of the next ones */
 	PROFILE_STACKS_TRUNCATED,
 	PROFILE_STACKS_NO_MAPPING,
 	PROFILE_STACKS_NO_FILE,
@@ -126,8 +141,8 @@ enum profile_counter {
 	PROFILE_STACKS_NO_PROGRESS,
 	PROFILE_STACKS_TOO_DEEP,
 	PROFILE_STACKS_NO_REGS,
-	PROFILE_FRAMES_UNNAMED,     /* distinct frames left without a name */
-	PROFILE_WINDOWS_DEGRADED,   /* windows of which some file was set aside */
+	PROFILE_FRAMES_UNNAMED,	  /* distinct frames left without a name */
+	PROFILE_WINDOWS_DEGRADED, /* windows of which some file was set aside */
 	PROFILE_N_COUNTERS
 };
 /* "samples", "samples_lost" ...: stable names, used in summaries and exports. */
@@ -148,10 +163,11 @@ struct profile {
 		stack_index;
 
 	uint64_t counters[PROFILE_N_COUNTERS];
-	uint64_t start_unix_ns, end_unix_ns; /* the window: every sample's time lies in [start, end) */
-	uint64_t period_ns;                  /* distance between samples: 1e9 / rate */
+	uint64_t start_unix_ns,
+		end_unix_ns; /* the window: every sample's time lies in [start, end) */
+	uint64_t period_ns;  /* distance between samples: 1e9 / rate */
 	uint32_t rate_hz;
-	strid event;                         /* "cpu-clock", "cycles" */
+	strid event; /* "cpu-clock", "cycles" */
 	uint64_t max_bytes;
 };
 
@@ -166,22 +182,24 @@ bool profile_nearly_full(const struct profile *p);
 
 /*
  * Interning. Each returns the row of an equal entry or of a new one, PROFILE_NONE when the profile
- * is full or memory is short. Equality: module by uid; process by (pid, start time); thread by
- * (process, tid, name); frame by (module, address); function by (name, system_name, file,
- * start_line); stack by its frames. An existing row is not changed, except that a process and a
- * module take over strings that were empty before.
+ * is full or memory is short. Equality: module by uid; process by (pid, start time, comm, path,
+ * cgroup); thread by (process, tid, name); frame by (module, address); function by (name,
+ * system_name, file, start_line, module_name); stack by its frames. An existing row is not changed,
+ * except that a module takes over what was empty before.
  */
 uint32_t profile_add_module(struct profile *p, const struct profile_module *m);
 uint32_t profile_add_process(struct profile *p, const struct profile_process *proc);
 uint32_t profile_add_thread(struct profile *p, uint32_t process, uint32_t tid, strid name);
 uint32_t profile_add_frame(struct profile *p, uint32_t module, uint64_t address);
 uint32_t profile_add_function(struct profile *p, const struct profile_function *f);
-uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n, uint32_t n_kernel);
+uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n,
+			   uint32_t n_kernel);
 /* false: full; counted in PROFILE_SAMPLES_DROPPED. */
 bool profile_add_sample(struct profile *p, const struct profile_sample *s);
 
 /* Names a frame once: copies n lines. false when full or already named. */
-bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_line *lines, uint32_t n);
+bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_line *lines,
+			uint32_t n);
 
 /* Frames of a stack, leaf first; borrowed. */
 static inline const uint32_t *profile_stack_frames(const struct profile *p, uint32_t stack,

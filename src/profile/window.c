@@ -11,8 +11,8 @@
 #include "util/cleanup.h"
 #include "util/cursor.h"
 
-#define WINDOW_MAGIC   UINT64_C(0x31776e776b6c6177) /* "walkwnw1" */
-#define WINDOW_MAX     (UINT64_C(1) << 30)
+#define WINDOW_MAGIC UINT64_C(0x31776e776b6c6177) /* "walkwnw1" */
+#define WINDOW_MAX   (UINT64_C(1) << 30)
 
 enum section {
 	SECTION_STRINGS, /* texts with their terminating 0, in the order of their ids */
@@ -162,7 +162,8 @@ static int reader_layout(struct reader *r, const uint8_t *map, uint64_t size)
 	for (int s = 0; s < N_SECTIONS; s++) {
 		if (r->h.sections[s].item_bytes != item_sizes[s])
 			return -EBADMSG;
-		r->sections[s] = cursor_take(&c, padded((uint64_t)r->h.sections[s].n * item_sizes[s]));
+		r->sections[s] =
+			cursor_take(&c, padded((uint64_t)r->h.sections[s].n * item_sizes[s]));
 		if (!cursor_ok(&c))
 			return -EBADMSG;
 	}
@@ -171,7 +172,8 @@ static int reader_layout(struct reader *r, const uint8_t *map, uint64_t size)
 
 static int read_strings(struct reader *r)
 {
-	struct cursor c = cursor_make(r->sections[SECTION_STRINGS], r->h.sections[SECTION_STRINGS].n);
+	struct cursor c =
+		cursor_make(r->sections[SECTION_STRINGS], r->h.sections[SECTION_STRINGS].n);
 
 	r->strings = calloc((size_t)r->h.n_strings + 1, sizeof(*r->strings));
 	if (!r->strings)
@@ -223,7 +225,8 @@ static int read_modules(struct reader *r, uint64_t uid_base)
 	if (!r->modules)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		struct profile_module v = ((const struct profile_module *)r->sections[SECTION_MODULES])[i];
+		struct profile_module v =
+			((const struct profile_module *)r->sections[SECTION_MODULES])[i];
 
 		if (!map_string(r, &v.path) || !map_string(r, &v.go_build_id) ||
 		    !map_string(r, &v.htlhash) || !map_string(r, &v.language) ||
@@ -234,7 +237,8 @@ static int read_modules(struct reader *r, uint64_t uid_base)
 				return -EBADMSG;
 			v.process = r->processes[v.process];
 		}
-		v.uid += uid_base;
+		if (v.uid >= PROFILE_UID_FIRST_FILE)
+			v.uid += uid_base;
 		r->modules[i] = profile_add_module(r->p, &v);
 	}
 	return 0;
@@ -248,7 +252,8 @@ static int read_threads(struct reader *r)
 	if (!r->threads)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		struct profile_thread v = ((const struct profile_thread *)r->sections[SECTION_THREADS])[i];
+		struct profile_thread v =
+			((const struct profile_thread *)r->sections[SECTION_THREADS])[i];
 
 		if (!map_string(r, &v.name) || v.process >= r->h.sections[SECTION_PROCESSES].n)
 			return -EBADMSG;
@@ -268,7 +273,8 @@ static int read_frames(struct reader *r)
 	if (!r->frames)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct profile_frame *v = &((const struct profile_frame *)r->sections[SECTION_FRAMES])[i];
+		const struct profile_frame *v =
+			&((const struct profile_frame *)r->sections[SECTION_FRAMES])[i];
 		uint32_t module;
 
 		if (v->module >= r->h.sections[SECTION_MODULES].n)
@@ -282,7 +288,8 @@ static int read_frames(struct reader *r)
 
 static int read_stacks(struct reader *r)
 {
-	uint32_t n = r->h.sections[SECTION_STACKS].n, n_rows = r->h.sections[SECTION_STACK_FRAMES].n;
+	uint32_t n = r->h.sections[SECTION_STACKS].n,
+		 n_rows = r->h.sections[SECTION_STACK_FRAMES].n;
 	const uint32_t *rows = r->sections[SECTION_STACK_FRAMES];
 	_cleanup_free_ uint32_t *frames = NULL;
 
@@ -291,7 +298,8 @@ static int read_stacks(struct reader *r)
 	if (!r->stacks || !frames)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < n; i++) {
-		const struct profile_stack *v = &((const struct profile_stack *)r->sections[SECTION_STACKS])[i];
+		const struct profile_stack *v =
+			&((const struct profile_stack *)r->sections[SECTION_STACKS])[i];
 		bool whole = true;
 
 		if (v->first > n_rows || v->n > n_rows - v->first || v->n_kernel > v->n)
@@ -304,7 +312,8 @@ static int read_stacks(struct reader *r)
 			frames[j] = r->frames[row];
 			whole = whole && frames[j] != PROFILE_NONE;
 		}
-		r->stacks[i] = whole ? profile_add_stack(r->p, frames, v->n, v->n_kernel) : PROFILE_NONE;
+		r->stacks[i] =
+			whole ? profile_add_stack(r->p, frames, v->n, v->n_kernel) : PROFILE_NONE;
 	}
 	return 0;
 }
@@ -314,11 +323,12 @@ static int read_samples(struct reader *r)
 	uint32_t n = r->h.sections[SECTION_SAMPLES].n;
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct profile_sample v = ((const struct profile_sample *)r->sections[SECTION_SAMPLES])[i];
+		struct profile_sample v =
+			((const struct profile_sample *)r->sections[SECTION_SAMPLES])[i];
 
 		if (v.thread >= r->h.sections[SECTION_THREADS].n ||
-		    v.stack >= r->h.sections[SECTION_STACKS].n || v.time_unix_ns < r->h.start_unix_ns ||
-		    v.time_unix_ns >= r->h.end_unix_ns)
+		    v.stack >= r->h.sections[SECTION_STACKS].n ||
+		    v.time_unix_ns < r->h.start_unix_ns || v.time_unix_ns >= r->h.end_unix_ns)
 			return -EBADMSG;
 		v.thread = r->threads[v.thread];
 		v.stack = r->stacks[v.stack];
@@ -371,7 +381,8 @@ int window_read(struct profile *p, int fd, uint64_t module_uid_base)
 	if (st.st_size <= 0 || (uint64_t)st.st_size > WINDOW_MAX)
 		return -EBADMSG;
 	/* Unsealed, its writer could shrink it under us. */
-	if ((fcntl(fd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_WRITE)) != (F_SEAL_SHRINK | F_SEAL_WRITE))
+	if ((fcntl(fd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_WRITE)) !=
+	    (F_SEAL_SHRINK | F_SEAL_WRITE))
 		return -EBADMSG;
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED)

@@ -18,8 +18,8 @@ int window_write(const struct profile *p);
 
 /*
  * Adds the window in fd to p: rows are interned anew, counters add up, the time range grows.
- * module_uid_base is added to every module's uid, so that windows of a restarted profiler do not
- * mix. 0; -EBADMSG: not a window of this layout or contradicts itself (p is then unchanged or has
- * rows that nothing refers to); -errno.
+ * module_uid_base is added to the uids from PROFILE_UID_FIRST_FILE on, so that windows of a
+ * restarted profiler do not mix. 0; -EBADMSG: not a window of this layout or contradicts itself (p
+ * is then unchanged or has rows that nothing refers to); -errno.
  */
 int window_read(struct profile *p, int fd, uint64_t module_uid_base);

@@ -14,9 +14,12 @@ static void fill(struct profile *p, uint32_t n_samples)
 {
 	struct profile_process proc = {
 		.pid = 42, .start_time_unix_ns = 7, .comm = strtab_put(&p->strings, "work")};
-	struct profile_module m = {.uid = 5, .kind = PROFILE_MODULE_FILE, .process = PROFILE_NONE,
+	struct profile_module m = {.uid = PROFILE_UID_FIRST_FILE,
+				   .kind = PROFILE_MODULE_FILE,
+				   .process = PROFILE_NONE,
 				   .path = strtab_put(&p->strings, "/bin/work"),
-				   .memory_start = 0x1000, .memory_limit = 0x9000};
+				   .memory_start = 0x1000,
+				   .memory_limit = 0x9000};
 	uint32_t process = profile_add_process(p, &proc), module = profile_add_module(p, &m);
 
 	p->start_unix_ns = 1000;
@@ -28,7 +31,9 @@ static void fill(struct profile *p, uint32_t n_samples)
 				      profile_add_frame(p, module, 0x2000 + i % 3),
 				      profile_add_frame(p, module, 0x3000)};
 		struct profile_sample s = {
-			.time_unix_ns = 1000 + 2 * (uint64_t)i, .value = 1, .cpu = i % 2,
+			.time_unix_ns = 1000 + 2 * (uint64_t)i,
+			.value = 1,
+			.cpu = i % 2,
 			.thread = profile_add_thread(p, process, 42 + i % 2, STRID_EMPTY),
 			.stack = profile_add_stack(p, frames, 3, 0)};
 

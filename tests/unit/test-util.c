@@ -52,7 +52,8 @@ static void test_hash_index_against_a_model(void)
 		in[row] = !in[row];
 		if (step % 1000 == 0) {
 			for (uint32_t i = 0; i < 5000; i++)
-				CHECK_INT(find(&ix, keys, keys[i]), ==, in[i] ? i : HASH_INDEX_NONE);
+				CHECK_INT(find(&ix, keys, keys[i]), ==,
+					  in[i] ? i : HASH_INDEX_NONE);
 		}
 	}
 	CHECK(!hash_index_remove(&ix, hash_u64(UINT64_C(1) << 60), 4999 + 1));

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Opening what a stranger chose, as root.
+ *
+ * A path of a profiled process may be a FIFO (open blocks), a device (open has side effects), a
+ * symlink out of its container, or a file on a FUSE mount whose server never answers (open and
+ * even fstat hang, unkillably). So: O_PATH first, which opens nothing; fstat of that must say
+ * regular file; the mount must not be FUSE; then a real open through /proc/self/fd of the very
+ * same inode. Paths are resolved inside the process's own root (openat2 RESOLVE_IN_ROOT, Linux
+ * 5.6; before that each component is walked with O_NOFOLLOW, so a symlink is refused there).
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <sys/sysmacros.h>
+#include <sys/syscall.h>
+#include <linux/magic.h>
+#include <linux/openat2.h>
+
+#include "src/broker/opener.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/text.h"
+
+#define FUSE_MAGIC     0x65735546
+#define MAX_FILE_BYTES (INT64_C(4) << 30)
+
+static int open_proc(uint32_t pid, const char *name, int flags)
+{
+	char path[96];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	fd = open(path, flags | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+int opener_maps(uint32_t pid)
+{
+	return open_proc(pid, "maps", O_RDONLY);
+}
+
+int opener_cgroup(uint32_t tid)
+{
+	return open_proc(tid, "cgroup", O_RDONLY);
+}
+
+int opener_identify(int fd, struct file_identity *ret)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	*ret = (struct file_identity){
+		.dev = st.st_dev,
+		.ino = st.st_ino,
+		.size = (uint64_t)st.st_size,
+		.mtime_ns =
+			(uint64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_mtim.tv_nsec,
+	};
+	return 0;
+}
+
+/* The real open of what an O_PATH descriptor names, once it is known to be harmless. */
+static int reopen_regular(int path_fd, struct stat *ret_st)
+{
+	char link[32];
+	int fd;
+
+	if (fstat(path_fd, ret_st) < 0)
+		return -errno;
+	if (!S_ISREG(ret_st->st_mode))
+		return -EINVAL;
+	if (ret_st->st_size > MAX_FILE_BYTES)
+		return -EFBIG;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", path_fd);
+	fd = open(link, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
+/* FUSE and network mounts are told from the mount table of the process: reading it asks no server.
+ */
+static bool on_blocking_mount(uint32_t pid, uint32_t major, uint32_t minor)
+{
+	_cleanup_close_ int fd = open_proc(pid, "mountinfo", O_RDONLY);
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+	FILE *f;
+
+	f = fd < 0 ? NULL : fdopen(fd, "re");
+	if (!f)
+		return false;
+	fd = -EBADF;
+	while (!found && getline(&line, &size, f) > 0) {
+		unsigned int ma, mi;
+		const char *type = strstr(line, " - ");
+
+		found = type && sscanf(line, "%*d %*d %u:%u", &ma, &mi) == 2 && ma == major &&
+			mi == minor && (strncmp(type + 3, "fuse", 4) == 0);
+	}
+	(void)fclose(f);
+	return found;
+}
+
+static int open_map_files(const struct message *ask, struct stat *st)
+{
+	_cleanup_close_ int path_fd = -EBADF;
+	char name[64];
+
+	(void)snprintf(name, sizeof(name), "map_files/%llx-%llx",
+		       (unsigned long long)ask->ask_file.start,
+		       (unsigned long long)ask->ask_file.end);
+	path_fd = open_proc(ask->ask_file.pid, name, O_PATH);
+	if (path_fd < 0)
+		return path_fd;
+	return reopen_regular(path_fd, st);
+}
+
+/* O_PATH descriptor of path inside root without following a link out of it. */
+static int resolve_in_root(int root, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	_cleanup_close_ int at = -EBADF;
+	char component[256];
+	int fd;
+
+	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	if (fd >= 0)
+		return fd;
+	/* EPERM: an old seccomp filter that does not know the call. */
+	if (errno != ENOSYS && errno != EPERM)
+		return -errno;
+
+	at = fcntl(root, F_DUPFD_CLOEXEC, 0);
+	while (at >= 0) {
+		size_t n;
+
+		path += strspn(path, "/");
+		n = strcspn(path, "/");
+		if (n == 0)
+			return TAKE_FD(at);
+		if (n >= sizeof(component))
+			return -ENAMETOOLONG;
+		memcpy(component, path, n);
+		component[n] = '\0';
+		if (strcmp(component, "..") == 0)
+			return -EXDEV;
+		fd = openat(at, component, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		(void)close_fd(at);
+		at = fd;
+		path += n;
+	}
+	return -errno;
+}
+
+static int open_in_root(uint32_t pid, const struct message *ask, struct stat *st)
+{
+	_cleanup_close_ int root = open_proc(pid, "root", O_PATH | O_DIRECTORY), path_fd = -EBADF;
+	struct statfs fs;
+	int fd;
+
+	if (root < 0)
+		return root;
+	path_fd = resolve_in_root(root, ask->ask_file.path);
+	if (path_fd < 0)
+		return path_fd;
+	fd = reopen_regular(path_fd, st);
+	if (fd < 0)
+		return fd;
+	/* An overlay shows its own device number in fstat and the lower one in maps, or the
+	 * reverse. */
+	if (st->st_ino != ask->ask_file.inode ||
+	    (st->st_dev != makedev(ask->ask_file.major, ask->ask_file.minor) &&
+	     (fstatfs(fd, &fs) < 0 ||
+	      (fs.f_type != OVERLAYFS_SUPER_MAGIC && fs.f_type != BTRFS_SUPER_MAGIC)))) {
+		(void)close_fd(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+int opener_mapped_file(const struct message *ask, struct file_identity *ret)
+{
+	_cleanup_close_ int fd = -EBADF;
+	struct stat st;
+	int r;
+
+	if (!message_text_ok(ask->ask_file.path, sizeof(ask->ask_file.path)))
+		return -EBADMSG;
+	if (on_blocking_mount(ask->ask_file.pid, ask->ask_file.major, ask->ask_file.minor))
+		return -ENOTSUP;
+
+	fd = open_map_files(ask, &st);
+	if (fd < 0 && ask->ask_file.path[0] == '/')
+		fd = open_in_root(ask->ask_file.pid, ask, &st);
+	if (fd < 0 && fd != -ESTALE && ask->ask_file.path[0] == '/' &&
+	    ask->ask_file.alternate_pid) {
+		int alternate = open_in_root(ask->ask_file.alternate_pid, ask, &st);
+
+		if (alternate >= 0)
+			fd = alternate;
+	}
+	if (fd < 0)
+		return fd;
+	r = opener_identify(fd, ret);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+/* The value of one "Key:\t..." line of /proc/PID/status, its last word (NSpid lists all levels). */
+static int status_value(uint32_t pid, const char *key, bool last_word, char *value, size_t size)
+{
+	_cleanup_close_ int fd = open_proc(pid, "status", O_RDONLY);
+	char text[4096], *at, *end;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -EIO;
+	text[n] = '\0';
+	at = strstr(text, key);
+	if (!at)
+		return -ENOENT;
+	at += strlen(key);
+	at += strspn(at, " \t");
+	end = at + strcspn(at, "\n");
+	*end = '\0';
+	if (last_word) {
+		char *word = strrchr(at, '\t');
+
+		at = word ? word + 1 : at;
+	} else {
+		at[strcspn(at, " \t")] = '\0';
+	}
+	(void)snprintf(value, size, "%s", at);
+	return 0;
+}
+
+int opener_perf_map(uint32_t pid)
+{
+	_cleanup_close_ int root = -EBADF, path_fd = -EBADF, fd = -EBADF;
+	char ns_pid[16], uid[16], path[64];
+	struct stat st;
+
+	/* Before Linux 4.1 there is no NSpid line; then the process is taken to see its own pid as
+	 * we do. */
+	if (status_value(pid, "\nNSpid:", true, ns_pid, sizeof(ns_pid)) < 0)
+		(void)snprintf(ns_pid, sizeof(ns_pid), "%u", pid);
+	if (status_value(pid, "\nUid:", false, uid, sizeof(uid)) < 0)
+		return -ESRCH;
+	root = open_proc(pid, "root", O_PATH | O_DIRECTORY);
+	if (root < 0)
+		return root;
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%s.map", ns_pid);
+	path_fd = resolve_in_root(root, path);
+	if (path_fd < 0)
+		return path_fd;
+	fd = reopen_regular(path_fd, &st);
+	if (fd < 0)
+		return fd;
+	/* /tmp is everybody's: a map that another user left there is not this process's word. */
+	if (st.st_uid != 0 && st.st_uid != (uid_t)strtoul(uid, NULL, 10))
+		return -EACCES;
+	return TAKE_FD(fd);
+}
+
+int opener_debug_file(const uint8_t *build_id, size_t n)
+{
+	_cleanup_close_ int path_fd = -EBADF;
+	char path[64 + 2 * 64], *at = path;
+	struct stat st;
+
+	if (n < 2 || n > 64)
+		return -EINVAL;
+	at += sprintf(at, "/usr/lib/debug/.build-id/%02x/", build_id[0]);
+	for (size_t i = 1; i < n; i++)
+		at += sprintf(at, "%02x", build_id[i]);
+	(void)sprintf(at, ".debug");
+	path_fd = open(path, O_PATH | O_CLOEXEC);
+	return path_fd < 0 ? -errno : reopen_regular(path_fd, &st);
+}
+
+int opener_process(uint32_t pid, struct message *answer)
+{
+	_cleanup_close_ int fd = open_proc(pid, "stat", O_RDONLY);
+	char text[1024], link[32], exe[PROTOCOL_PATH_MAX], *open_paren, *close_paren;
+	unsigned long long start_ticks;
+	unsigned long flags;
+	uint32_t parent;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	/* The name may hold any byte, also ") R 1 ": the last parenthesis is the real one. */
+	open_paren = strchr(text, '(');
+	close_paren = strrchr(text, ')');
+	if (!open_paren || !close_paren || close_paren < open_paren ||
+	    sscanf(close_paren + 1,
+		   " %*c %u %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		   "%llu",
+		   &parent, &flags, &start_ticks) != 3)
+		return -EBADMSG;
+
+	*close_paren = '\0';
+	message_set_text(answer->answer_process.comm, sizeof(answer->answer_process.comm),
+			 open_paren + 1);
+	answer->answer_process.parent_pid = parent;
+	answer->answer_process.is_kernel = (flags & 0x00200000) != 0; /* PF_KTHREAD */
+	answer->answer_process.start_time_ns =
+		start_ticks * (NSEC_PER_SEC / (uint64_t)sysconf(_SC_CLK_TCK));
+
+	(void)snprintf(link, sizeof(link), "/proc/%u/exe", pid);
+	n = readlink(link, exe, sizeof(exe) - 1);
+	exe[n > 0 ? n : 0] = '\0';
+	if (n > 10 && strcmp(exe + n - 10, " (deleted)") == 0)
+		exe[n - 10] = '\0';
+	message_set_text(answer->answer_process.executable_path,
+			 sizeof(answer->answer_process.executable_path), exe);
+	return 0;
+}
+
+/*
+ * A cgroup id is the file handle of its directory (kernfs, FILEID_KERNFS), so the kernel itself
+ * turns it into a path: no scan of the tree, and the cgroup of a process that is gone still has
+ * its name while the directory stands.
+ */
+static int path_by_handle(const char *mount, uint64_t id, char *path, size_t size)
+{
+	union {
+		struct file_handle handle;
+		char bytes[sizeof(struct file_handle) + sizeof(uint64_t)];
+	} h = {.handle = {.handle_bytes = sizeof(uint64_t), .handle_type = 0xfe}};
+	_cleanup_close_ int mount_fd = open(mount, O_RDONLY | O_DIRECTORY | O_CLOEXEC), fd = -EBADF;
+	char link[32], full[PROTOCOL_PATH_MAX];
+	size_t n_mount = strlen(mount);
+	ssize_t n;
+
+	if (mount_fd < 0)
+		return -errno;
+	memcpy(h.handle.f_handle, &id, sizeof(id));
+	fd = open_by_handle_at(mount_fd, &h.handle, O_PATH | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	(void)snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	n = readlink(link, full, sizeof(full) - 1);
+	if (n < 0)
+		return -errno;
+	full[n] = '\0';
+	if (strncmp(full, mount, n_mount) != 0)
+		return -ENOENT;
+	(void)snprintf(path, size, "%s", full[n_mount] ? full + n_mount : "/");
+	return 0;
+}
+
+int opener_cgroup_path(uint64_t id, char *path, size_t size)
+{
+	/* The ids of samples are of the perf_event hierarchy where it is mounted (v1), else of v2.
+	 */
+	static const char *const mounts[] = {
+		"/sys/fs/cgroup/perf_event",
+		"/sys/fs/cgroup",
+		"/sys/fs/cgroup/unified",
+	};
+	int r = -ENOENT;
+
+	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
+		struct statfs fs;
+
+		if (statfs(mounts[i], &fs) < 0 ||
+		    (fs.f_type != CGROUP2_SUPER_MAGIC && fs.f_type != CGROUP_SUPER_MAGIC))
+			continue;
+		r = path_by_handle(mounts[i], id, path, size);
+		if (r == 0)
+			return 0;
+	}
+	return r;
+}

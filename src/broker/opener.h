@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The broker's short closed list of things it opens for others, and how: only verified regular
+ * files, never a blocking open, never a path that a container chose outside its own root.
+ *
+ * Every function gives an owned, read-only, close-on-exec descriptor or -errno.
+ */
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/broker/protocol.h"
+
+int opener_maps(uint32_t pid);
+int opener_cgroup(uint32_t tid);
+
+/*
+ * The file behind a mapping: /proc/PID/map_files, then the path under /proc/PID/root, then under
+ * the alternate process's root. The last two only when inode (and device, unless an overlay hides
+ * it) are the mapping's. -ESTALE: there is a file, but another one. -ENOTSUP: on a filesystem that
+ * can block for ever (FUSE). *ret: identity of what was opened.
+ */
+int opener_mapped_file(const struct message *ask, struct file_identity *ret);
+
+/* /tmp/perf-NSPID.map in the process's mount namespace, owned by the process's user or root. */
+int opener_perf_map(uint32_t pid);
+
+/* Separate debug file of the host by build id (/usr/lib/debug/.build-id). */
+int opener_debug_file(const uint8_t *build_id, size_t n);
+
+/* Facts of /proc/PID/stat and /proc/PID/exe into an answer. 0 or -errno. */
+int opener_process(uint32_t pid, struct message *answer);
+
+/* Path of a cgroup by id, from any mounted hierarchy whose ids samples carry. 0 or -errno. */
+int opener_cgroup_path(uint64_t id, char *path, size_t size);
+
+/* fstat as an identity. 0 or -errno. */
+int opener_identify(int fd, struct file_identity *ret);

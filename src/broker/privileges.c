@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/capability.h>
+
+#include "src/broker/privileges.h"
+#include "util/cleanup.h"
+
+#ifndef PR_CAP_AMBIENT
+#define PR_CAP_AMBIENT		 47 /* Linux 4.3 */
+#define PR_CAP_AMBIENT_CLEAR_ALL 4
+#endif
+
+int privileges_find_user(const char *name, uint32_t *ret_uid, uint32_t *ret_gid,
+			 const char **ret_name)
+{
+	const char *const names[] = {name, "nobody"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		const struct passwd *pw = names[i] ? getpwnam(names[i]) : NULL;
+
+		if (pw && pw->pw_uid != 0) {
+			*ret_uid = pw->pw_uid;
+			*ret_gid = pw->pw_gid;
+			*ret_name = names[i];
+			return 0;
+		}
+	}
+	return -ENOENT;
+}
+
+static int set_limit(int resource, uint64_t value)
+{
+	struct rlimit have, want = {.rlim_cur = value, .rlim_max = value};
+
+	if (getrlimit((__rlimit_resource_t)resource, &have) < 0)
+		return -errno;
+	/* Only ever downwards: raising needs CAP_SYS_RESOURCE, which a container's root lacks. */
+	if (have.rlim_max != RLIM_INFINITY && value > have.rlim_max)
+		want.rlim_cur = want.rlim_max = have.rlim_max;
+	return setrlimit((__rlimit_resource_t)resource, &want) < 0 ? -errno : 0;
+}
+
+static int drop_capabilities(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct none[2] = {{0}, {0}};
+
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0,
+		    0); /* EINVAL before Linux 4.3 */
+	return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
+}
+
+int privileges_drop(const struct privileges *p)
+{
+	int r;
+
+	(void)set_limit(RLIMIT_CORE, 0);
+	if (p->max_open_files)
+		(void)set_limit(RLIMIT_NOFILE, p->max_open_files);
+	if (p->max_address_space) {
+		r = set_limit(RLIMIT_AS, p->max_address_space);
+		if (r < 0)
+			return r;
+	}
+
+	if (p->uid != (uint32_t)-1) {
+		/* The bounding set needs CAP_SETPCAP, so before the rest; EINVAL ends the list. */
+		for (unsigned long cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
+			;
+		if (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
+		    setresuid(p->uid, p->uid, p->uid) < 0)
+			return -errno;
+		if (setresuid(0, 0, 0) == 0)
+			return -EPERM; /* it came back: refuse to run */
+	}
+	r = drop_capabilities();
+	if (r < 0)
+		return r;
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+		return -errno;
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+
+	/* Changing credentials clears this, hence last; the parent may be gone already. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
+		return -errno;
+	if ((uint32_t)getppid() != p->parent_pid)
+		return -ESRCH;
+	return 0;
+}
+
+void privileges_raise_open_files(void)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_NOFILE, &l) == 0 && l.rlim_cur < l.rlim_max) {
+		l.rlim_cur = l.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &l);
+	}
+}

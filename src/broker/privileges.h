@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the children may not do: user, capabilities, limits. Linux 3.10 and later. */
+#include <stdint.h>
+#include <sys/types.h>
+
+struct privileges {
+	uint32_t uid, gid; /* (uint32_t)-1: stay who we are (perfwalk was not started as root) */
+	uint64_t max_address_space; /* RLIMIT_AS in bytes; 0: none */
+	uint32_t max_open_files;    /* RLIMIT_NOFILE; never above what we were started with */
+	uint32_t parent_pid;	    /* leave when this process does */
+};
+
+/*
+ * The user that the children run as: name, else "nobody" (*ret_name says which). -ENOENT when
+ * neither exists.
+ */
+int privileges_find_user(const char *name, uint32_t *ret_uid, uint32_t *ret_gid,
+			 const char **ret_name);
+
+/*
+ * Gives up everything, for good: user, groups, all capability sets, new privileges by exec, core
+ * dumps (raw stacks hold secrets), and sets the limits. First thing in a child. 0 or -errno.
+ */
+int privileges_drop(const struct privileges *p);
+
+/* Raises the soft limit of open files to the hard one; the broker's, at start. */
+void privileges_raise_open_files(void);

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+
+#include "src/broker/protocol.h"
+#include "util/cleanup.h"
+#include "util/fdmsg.h"
+
+#define BODY(member) (offsetof(struct message, member) + sizeof(((struct message *)NULL)->member))
+#define HEADER	     offsetof(struct message, setup)
+
+static const struct {
+	size_t size;
+	uint8_t min_fds, max_fds;
+} types[MESSAGE_N_TYPES] = {
+	[MESSAGE_SETUP] = {BODY(setup), 0, 1},
+	[MESSAGE_TEXT] = {BODY(text), 0, 0},
+	[MESSAGE_FILE] = {BODY(text), 1, 1},
+	[MESSAGE_START] = {HEADER, 0, 0},
+	[MESSAGE_PEER] = {BODY(peer), 1, 1},
+	[MESSAGE_CPU_ADD] = {BODY(cpu), 2, 2},
+	[MESSAGE_CPU_REMOVE] = {BODY(cpu), 0, 0},
+	[MESSAGE_QUARANTINE] = {BODY(quarantine), 0, 0},
+	[MESSAGE_STOP] = {HEADER, 0, 0},
+	[MESSAGE_FLUSH] = {HEADER, 0, 0},
+	[MESSAGE_RESULT] = {BODY(result), 0, 0},
+	[MESSAGE_ASK_MAPS] = {BODY(ask_pid), 0, 0},
+	[MESSAGE_ASK_FILE] = {BODY(ask_file), 0, 0},
+	[MESSAGE_ASK_CGROUP] = {BODY(ask_pid), 0, 0},
+	[MESSAGE_ASK_CGROUP_PATH] = {BODY(ask_cgroup_path), 0, 0},
+	[MESSAGE_ASK_PROCESS] = {BODY(ask_pid), 0, 0},
+	[MESSAGE_ASK_PERF_MAP] = {BODY(ask_pid), 0, 0},
+	[MESSAGE_ASK_DEBUG_FILE] = {BODY(ask_debug_file), 0, 0},
+	[MESSAGE_ANSWER] = {BODY(answer), 0, 1},
+	[MESSAGE_ANSWER_TEXT] = {BODY(answer_text), 0, 0},
+	[MESSAGE_ANSWER_PROCESS] = {BODY(answer_process), 0, 0},
+	[MESSAGE_MODULE] = {BODY(module), 1, 1},
+	[MESSAGE_PERF_MAP] = {BODY(perf_map), 1, 1},
+	[MESSAGE_WINDOW] = {BODY(item), 1, 1},
+	[MESSAGE_WINDOW_DONE] = {BODY(item), 0, 0},
+	[MESSAGE_MODULE_GONE] = {BODY(item), 0, 0},
+	[MESSAGE_PAYLOAD] = {BODY(item), 1, 1},
+	[MESSAGE_PAYLOAD_DONE] = {BODY(item), 0, 0},
+};
+
+size_t message_size(uint32_t type)
+{
+	return type < MESSAGE_N_TYPES ? types[type].size : 0;
+}
+
+int message_send(int sock, const struct message *m, const int *fds, size_t n_fds)
+{
+	return fdmsg_send(sock, m, message_size(m->type), fds, n_fds);
+}
+
+int message_recv(int sock, struct message *m, int ret_fds[2], int flags)
+{
+	int fds[FDMSG_MAX_FDS];
+	size_t n_fds = 0;
+	ssize_t n = fdmsg_recv(sock, m, sizeof(*m), fds, &n_fds, flags);
+
+	if (n == -ECONNRESET)
+		return 0;
+	if (n <= 0)
+		return (int)n;
+	if ((size_t)n < HEADER || m->type >= MESSAGE_N_TYPES || (size_t)n != types[m->type].size ||
+	    n_fds < types[m->type].min_fds || n_fds > types[m->type].max_fds) {
+		for (size_t i = 0; i < n_fds; i++)
+			(void)close_fd(fds[i]);
+		return -EBADMSG;
+	}
+	ret_fds[0] = n_fds > 0 ? fds[0] : -1;
+	ret_fds[1] = n_fds > 1 ? fds[1] : -1;
+	return 1;
+}
+
+void message_set_text(char *field, size_t size, const char *text)
+{
+	size_t n = strnlen(text, size - 1);
+
+	memset(field, 0, size);
+	memcpy(field, text, n);
+}
+
+bool message_text_ok(const char *field, size_t size)
+{
+	return memchr(field, 0, size) != NULL;
+}
+
+int status_page_new(struct status_page **ret)
+{
+	_cleanup_close_ int fd = memfd_create("perfwalk-status", MFD_CLOEXEC);
+	void *p;
+
+	if (fd < 0 || ftruncate(fd, sizeof(struct status_page)) < 0)
+		return -errno;
+	p = mmap(NULL, sizeof(struct status_page), PROT_READ, MAP_SHARED, fd, 0);
+	if (p == MAP_FAILED)
+		return -errno;
+	*ret = p;
+	return TAKE_FD(fd);
+}
+
+int status_page_map(int fd, struct status_page **ret)
+{
+	void *p = mmap(NULL, sizeof(struct status_page), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	*ret = p;
+	return 0;
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What may pass between the processes: fixed-size messages over SOCK_SEQPACKET pairs, each type
+ * with its own size and its own number of descriptors. A message of another size, an unknown type
+ * or a wrong number of descriptors is an error of the peer and ends the connection.
+ *
+ * Sockets of a child:
+ *	control	(fd 3)	broker -> child: set-up, peers, orders; child -> broker: results
+ *	ask	(fd 4)	child -> broker: one request, one answer (same seq)
+ *	peers		profiler -> symbolizer -> exporter, handed out by the broker in MESSAGE_PEER
+ *
+ * Same machine, same binary: native layout. Different trust: receivers check every field they use.
+ */
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#define PROTOCOL_CONTROL_FD 3
+#define PROTOCOL_ASK_FD	    4
+#define PROTOCOL_PATH_MAX   4096
+#define PROTOCOL_TEXT_MAX   8192
+#define PROTOCOL_BLOB_MAX   1024
+
+enum message_type {
+	/* broker -> child, in order: set-up, texts, then START; set-up may be repeated on a reload
+	 */
+	MESSAGE_SETUP,	 /* one struct of the role (src/cmd/setup.h) as a blob; fd: status page */
+	MESSAGE_TEXT,	 /* one string of the set-up */
+	MESSAGE_FILE,	 /* a descriptor of the set-up: an output file, kallsyms */
+	MESSAGE_START,	 /* the set-up is complete */
+	MESSAGE_PEER,	 /* fd: the socket to a neighbour, new after its restart */
+	MESSAGE_CPU_ADD, /* fds: sample and side-band event */
+	MESSAGE_CPU_REMOVE,
+	MESSAGE_QUARANTINE, /* this file is set aside */
+	MESSAGE_STOP,	    /* finish what is under way and leave */
+	MESSAGE_FLUSH,	    /* close the window now */
+	/* child -> broker */
+	MESSAGE_RESULT, /* the symbolizer has written all outputs of a capture */
+	/* asks and their answers */
+	MESSAGE_ASK_MAPS,
+	MESSAGE_ASK_FILE,
+	MESSAGE_ASK_CGROUP,
+	MESSAGE_ASK_CGROUP_PATH,
+	MESSAGE_ASK_PROCESS,
+	MESSAGE_ASK_PERF_MAP,
+	MESSAGE_ASK_DEBUG_FILE,
+	MESSAGE_ANSWER,	     /* error; fd when one was asked for */
+	MESSAGE_ANSWER_TEXT, /* cgroup path */
+	MESSAGE_ANSWER_PROCESS,
+	/* profiler -> symbolizer */
+	MESSAGE_MODULE,	  /* fd: the file of a module uid */
+	MESSAGE_PERF_MAP, /* fd: the perf map of a process */
+	MESSAGE_WINDOW,	  /* fd: a closed window */
+	/* symbolizer -> profiler */
+	MESSAGE_WINDOW_DONE,
+	MESSAGE_MODULE_GONE, /* the module's descriptor was closed; send it again when it is needed
+			      */
+	/* symbolizer -> exporter and back */
+	MESSAGE_PAYLOAD, /* fd: a finished request */
+	MESSAGE_PAYLOAD_DONE,
+	MESSAGE_N_TYPES
+};
+
+/* Identity of a file's content, by fstat. */
+struct file_identity {
+	uint64_t dev, ino, size, mtime_ns;
+};
+
+/* Which text a MESSAGE_TEXT or MESSAGE_FILE carries; the meaning of index is the kind's. */
+enum text_kind {
+	TEXT_HOST_NAME,
+	TEXT_HOST_ID,
+	TEXT_KERNEL_RELEASE,
+	TEXT_TITLE,
+	TEXT_SERVICE_NAME,
+	TEXT_RESOURCE,	  /* keys and values in turn */
+	TEXT_OUTPUT,	  /* path of an output file, with its descriptor */
+	TEXT_KALLSYMS,	  /* with its descriptor */
+	TEXT_SUMMARY,	  /* standard output, with its descriptor */
+	TEXT_EXPORT_NAME, /* begins the next destination */
+	TEXT_EXPORT_ENDPOINT,
+	TEXT_EXPORT_PROFILES_ENDPOINT,
+	TEXT_EXPORT_HEADER,
+	TEXT_EXPORT_CERTIFICATE,
+	TEXT_EXPORT_CLIENT_CERTIFICATE,
+	TEXT_EXPORT_CLIENT_KEY,
+	TEXT_N_KINDS
+};
+
+enum peer { PEER_PROFILER, PEER_SYMBOLIZER, PEER_EXPORTER, PEER_N };
+
+struct message {
+	uint32_t type; /* enum message_type */
+	uint32_t seq;  /* of an ask, copied to its answer; else 0 */
+	union {
+		struct {
+			uint32_t n;
+			uint8_t bytes[PROTOCOL_BLOB_MAX];
+		} setup;
+		struct {
+			uint32_t kind, n; /* enum text_kind; length without the 0 */
+			char text[PROTOCOL_TEXT_MAX];
+		} text;
+		struct {
+			uint32_t peer; /* enum peer */
+		} peer;
+		struct {
+			int32_t cpu;
+			uint32_t reserved;
+			uint64_t sample_ring_bytes, sideband_ring_bytes;
+		} cpu;
+		struct {
+			struct file_identity file;
+			uint32_t for_peer; /* enum peer: who shall not read it any more */
+			uint32_t reserved;
+		} quarantine;
+		struct {
+			int32_t code; /* 0, or -errno of what went wrong */
+		} result;
+		struct {
+			uint32_t pid, alternate_pid; /* alternate 0: none */
+			uint64_t start, end, inode;
+			uint32_t major, minor;
+			char path[PROTOCOL_PATH_MAX];
+		} ask_file;
+		struct {
+			uint32_t pid; /* maps, perf map, process; cgroup: a tid */
+		} ask_pid;
+		struct {
+			uint64_t id;
+		} ask_cgroup_path;
+		struct {
+			uint32_t n_build_id, crc;
+			uint8_t build_id[64];
+			char debuglink[256];
+		} ask_debug_file;
+		struct {
+			int32_t error;	      /* 0 or -errno */
+			uint32_t quarantined; /* bit per enum peer */
+		} answer;
+		struct {
+			int32_t error;
+			char text[PROTOCOL_PATH_MAX];
+		} answer_text;
+		struct {
+			int32_t error;
+			uint32_t parent_pid;
+			uint64_t start_time_ns; /* since boot */
+			uint32_t is_kernel;
+			char comm[16];
+			char executable_path[PROTOCOL_PATH_MAX];
+		} answer_process;
+		struct {
+			uint64_t uid;
+			char path[PROTOCOL_PATH_MAX];
+		} module;
+		struct {
+			uint64_t start_time_unix_ns;
+			uint32_t pid, reserved;
+		} perf_map;
+		struct {
+			uint64_t id;
+			uint64_t n_samples; /* payload */
+		} item; /* window, window done, module gone, payload, payload done */
+	};
+};
+
+/* The wire size of a type, and the range of descriptors it carries. */
+size_t message_size(uint32_t type);
+
+/* Sends m (of its type's size). fds are the caller's. 0, -EAGAIN on a full non-blocking socket,
+ * -errno. */
+int message_send(int sock, const struct message *m, const int *fds, size_t n_fds);
+
+/*
+ * Receives one message into m and its descriptors (at most 2, the rest -1; owned by the caller).
+ * 1: a message; 0: end of file; -EAGAIN; -EBADMSG: not a message of this protocol; -errno.
+ */
+int message_recv(int sock, struct message *m, int ret_fds[2], int flags);
+
+/* Copies text into a fixed field, cut to fit, always terminated and zero-filled. */
+void message_set_text(char *field, size_t size, const char *text);
+/* True when a fixed text field is terminated within its size. */
+bool message_text_ok(const char *field, size_t size);
+
+/*
+ * The status page of a child: a memfd that the child writes and the broker reads. Every value is
+ * advisory: the broker prints counts and blames files from it, nothing else.
+ */
+#define STATUS_MAX_FILES 1024
+struct status_page {
+	uint64_t samples, lost, windows, payloads; /* so far */
+	uint64_t job_since_ns; /* CLOCK_MONOTONIC when work on a file began; 0: on none */
+	uint32_t job;	       /* index into files of the file being read right now */
+	uint32_t ready;	       /* the child is through its start */
+	struct status_file {
+		struct file_identity identity;
+		char path[104];
+	} files[STATUS_MAX_FILES];
+};
+int status_page_new(
+	struct status_page **ret); /* memfd, mapped read-only; the descriptor or -errno */
+int status_page_map(int fd, struct status_page **ret); /* by the child, read-write; 0 or -errno */

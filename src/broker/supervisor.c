@@ -1,0 +1,499 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A child is started by fork and exec of this very binary, so each has its own address-space
+ * layout and a small heap. Its name on the command line is its role.
+ *
+ * A child that dies takes nothing with it but its own state: neighbours hold what it had not
+ * settled and hand it over again through the new socket. If it died while reading a file (its
+ * status page says which), the file gets a strike; a death by a fault or by our own time limit
+ * counts at once, one by somebody's SIGKILL (the OOM killer, an operator) only when it happens
+ * twice at the same file. A file set aside is named in the log once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+
+#include "src/broker/opener.h"
+#include "src/broker/supervisor.h"
+#include "util/clock.h"
+#include "util/fdmsg.h"
+#include "util/log.h"
+#include "util/loop.h"
+#include "util/text.h"
+
+#define BACKOFF_MIN_NS (50 * NSEC_PER_MSEC)
+#define BACKOFF_MAX_NS (30 * NSEC_PER_SEC)
+#define BACKOFF_RESET_NS                                                                           \
+	(30 * NSEC_PER_SEC) /* a child that lived this long starts at the minimum again */
+#define WATCH_NS	(250 * NSEC_PER_MSEC)
+#define MAX_SET_ASIDE	256
+#define MAX_ASKS_A_TURN 64
+#define SEND_TIMEOUT_S	5
+
+struct child {
+	pid_t pid; /* 0: not running */
+	int control, ask, status_fd;
+	struct status_page *status;
+	uint64_t started_ns, backoff_ns, start_at_ns; /* start_at_ns: 0 not waiting */
+	bool stopping, restart, killed_by_us;
+};
+
+struct strike {
+	struct file_identity file;
+	uint32_t for_peers; /* bit per enum peer: set aside for it */
+	uint8_t n[PEER_N];
+};
+
+struct supervisor {
+	struct loop *loop;
+	struct supervisor_callbacks callbacks;
+	uint64_t file_timeout_ns;
+	int exe_fd, timer;
+	struct child children[PEER_N];
+	struct strike strikes[MAX_SET_ASIDE]; /* a ring: the oldest goes first */
+	uint32_t n_strikes, next_strike;
+};
+
+static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter"};
+
+static void on_watch(void *ctx);
+
+int supervisor_new(struct supervisor **ret, struct loop *loop,
+		   const struct supervisor_callbacks *callbacks, uint64_t file_timeout_ns)
+{
+	struct supervisor *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	s->loop = loop;
+	s->callbacks = *callbacks;
+	s->file_timeout_ns = file_timeout_ns;
+	for (int i = 0; i < PEER_N; i++) {
+		struct child *c = &s->children[i];
+
+		c->control = c->ask = -EBADF;
+		c->status_fd = status_page_new(&c->status);
+		if (c->status_fd < 0) {
+			int r = c->status_fd;
+
+			supervisor_free(s);
+			return r;
+		}
+	}
+	s->exe_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	s->timer = loop_add_timer(loop, WATCH_NS, WATCH_NS, on_watch, s);
+	*ret = s;
+	return 0;
+}
+
+static void disconnect(struct supervisor *s, struct child *c)
+{
+	loop_remove_fd(s->loop, c->control);
+	loop_remove_fd(s->loop, c->ask);
+	c->control = close_fd(c->control);
+	c->ask = close_fd(c->ask);
+}
+
+struct supervisor *supervisor_free(struct supervisor *s)
+{
+	if (!s)
+		return NULL;
+	for (int i = 0; i < PEER_N; i++) {
+		struct child *c = &s->children[i];
+
+		disconnect(s, c);
+		if (c->pid > 0) {
+			(void)kill(c->pid, SIGKILL);
+			(void)waitpid(c->pid, NULL, 0);
+		}
+		(void)close_fd(c->status_fd);
+		if (c->status)
+			(void)munmap(c->status, sizeof(*c->status));
+	}
+	(void)close_fd(s->exe_fd);
+	free(s);
+	return NULL;
+}
+
+static bool same_file(const struct file_identity *a, const struct file_identity *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       a->mtime_ns == b->mtime_ns;
+}
+
+static struct strike *find_strike(struct supervisor *s, const struct file_identity *file, bool add)
+{
+	struct strike *k;
+
+	for (uint32_t i = 0; i < s->n_strikes; i++) {
+		if (same_file(&s->strikes[i].file, file))
+			return &s->strikes[i];
+	}
+	if (!add)
+		return NULL;
+	k = &s->strikes[s->next_strike];
+	s->next_strike = (s->next_strike + 1) % MAX_SET_ASIDE;
+	if (s->n_strikes < MAX_SET_ASIDE)
+		s->n_strikes++;
+	*k = (struct strike){.file = *file};
+	return k;
+}
+
+/* The file the dead child was reading, if its page names one. */
+static void blame_file(struct supervisor *s, enum peer who, int wait_status)
+{
+	const struct child *c = &s->children[who];
+	struct status_file file;
+	struct message m = {.type = MESSAGE_QUARANTINE};
+	struct strike *k;
+	bool fault;
+
+	if (!c->status->job_since_ns || c->status->job >= STATUS_MAX_FILES)
+		return;
+	file = c->status->files[c->status->job];
+	file.path[sizeof(file.path) - 1] = '\0';
+	fault = c->killed_by_us || (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) != SIGKILL &&
+				    WTERMSIG(wait_status) != SIGTERM);
+	k = find_strike(s, &file.identity, true);
+	if (++k->n[who] < 2 && !fault)
+		return;
+	if (k->for_peers & (1u << who))
+		return;
+	k->for_peers |= 1u << who;
+	log_warning("%s set aside: the %s %s while reading it; its frames carry addresses instead "
+		    "of %s",
+		    file.path[0] ? file.path : "a file", names[who],
+		    c->killed_by_us ? "took too long" : "died",
+		    who == PEER_PROFILER ? "callers" : "names");
+	m.quarantine.file = file.identity;
+	m.quarantine.for_peer = who;
+	(void)supervisor_send(s, PEER_PROFILER, &m, NULL, 0);
+}
+
+static void exec_child(struct supervisor *s, enum peer who, int control, int ask)
+{
+	char title[32];
+	char *argv[] = {title, NULL};
+	sigset_t none;
+
+	(void)snprintf(title, sizeof(title), "perfwalk: %s", names[who]);
+	/* Out of the terminal's group: Ctrl-C and SIGHUP are the broker's to handle. */
+	(void)setsid();
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	/* Neither may sit where the other is to go. */
+	control = fcntl(control, F_DUPFD_CLOEXEC, 10);
+	ask = fcntl(ask, F_DUPFD_CLOEXEC, 10);
+	if (control < 0 || ask < 0 || dup2(control, PROTOCOL_CONTROL_FD) < 0 ||
+	    dup2(ask, PROTOCOL_ASK_FD) < 0)
+		_exit(125);
+	(void)fexecve(s->exe_fd, argv, environ);
+	_exit(125);
+}
+
+static void join(struct supervisor *s, enum peer a, enum peer b)
+{
+	struct message m = {.type = MESSAGE_PEER};
+	int pair[2];
+
+	if (!s->children[a].pid || !s->children[b].pid)
+		return;
+	if (fdmsg_pair(pair, 1) < 0)
+		return;
+	m.peer.peer = b;
+	(void)supervisor_send(s, a, &m, &pair[0], 1);
+	m.peer.peer = a;
+	(void)supervisor_send(s, b, &m, &pair[1], 1);
+	(void)close_fd(pair[0]);
+	(void)close_fd(pair[1]);
+}
+
+static void answer_one(struct supervisor *s, enum peer who, const struct message *ask, int sock)
+{
+	struct message a = {.type = MESSAGE_ANSWER, .seq = ask->seq};
+	_cleanup_close_ int fd = -EBADF;
+	struct file_identity id;
+	const struct strike *k;
+	int r;
+
+	switch (ask->type) {
+	case MESSAGE_ASK_MAPS:
+		fd = opener_maps(ask->ask_pid.pid);
+		break;
+	case MESSAGE_ASK_CGROUP:
+		fd = opener_cgroup(ask->ask_pid.pid);
+		break;
+	case MESSAGE_ASK_PERF_MAP:
+		fd = opener_perf_map(ask->ask_pid.pid);
+		break;
+	case MESSAGE_ASK_DEBUG_FILE:
+		fd = opener_debug_file(ask->ask_debug_file.build_id,
+				       ask->ask_debug_file.n_build_id);
+		break;
+	case MESSAGE_ASK_FILE:
+		fd = opener_mapped_file(ask, &id);
+		k = fd < 0 ? NULL : find_strike(s, &id, false);
+		a.answer.quarantined = k ? k->for_peers : 0;
+		if (a.answer.quarantined & (1u << who)) {
+			(void)close_fd(fd);
+			fd = -EUCLEAN;
+		}
+		break;
+	case MESSAGE_ASK_CGROUP_PATH:
+		a.type = MESSAGE_ANSWER_TEXT;
+		a.answer_text.error = opener_cgroup_path(
+			ask->ask_cgroup_path.id, a.answer_text.text, sizeof(a.answer_text.text));
+		break;
+	case MESSAGE_ASK_PROCESS:
+		a.type = MESSAGE_ANSWER_PROCESS;
+		r = opener_process(ask->ask_pid.pid, &a);
+		a.answer_process.error = r;
+		break;
+	default:
+		fd = -EOPNOTSUPP;
+	}
+	if (a.type == MESSAGE_ANSWER)
+		a.answer.error = fd < 0 ? fd : 0;
+	(void)message_send(sock, &a, &fd, fd >= 0 ? 1 : 0);
+}
+
+static enum peer child_of_fd(const struct supervisor *s, int fd)
+{
+	for (int i = 0; i < PEER_N; i++) {
+		if (s->children[i].control == fd || s->children[i].ask == fd)
+			return (enum peer)i;
+	}
+	return PEER_N;
+}
+
+static void on_ask(void *ctx, int fd, uint32_t events)
+{
+	struct supervisor *s = ctx;
+	enum peer who = child_of_fd(s, fd);
+	struct message m;
+	int fds[2], r = 0;
+
+	for (int i = 0; i < MAX_ASKS_A_TURN; i++) {
+		r = message_recv(fd, &m, fds, MSG_DONTWAIT);
+		if (r <= 0)
+			break;
+		(void)close_fd(fds[0]);
+		(void)close_fd(fds[1]);
+		answer_one(s, who, &m, fd);
+	}
+	if (r == 0 || (r < 0 && r != -EAGAIN))
+		loop_remove_fd(s->loop, fd); /* its death follows as SIGCHLD */
+}
+
+static void on_control(void *ctx, int fd, uint32_t events)
+{
+	struct supervisor *s = ctx;
+	enum peer who = child_of_fd(s, fd);
+	struct message m;
+	int fds[2], r = message_recv(fd, &m, fds, MSG_DONTWAIT);
+
+	if (r == -EAGAIN)
+		return;
+	if (r <= 0) {
+		loop_remove_fd(s->loop, fd);
+		return;
+	}
+	(void)close_fd(fds[0]);
+	(void)close_fd(fds[1]);
+	s->callbacks.message(s->callbacks.ctx, who, &m);
+}
+
+int supervisor_start(struct supervisor *s, enum peer who)
+{
+	struct timeval patience = {.tv_sec = SEND_TIMEOUT_S};
+	struct child *c = &s->children[who];
+	int control[2] = {-EBADF, -EBADF}, ask[2] = {-EBADF, -EBADF}, r;
+	struct status_page *status;
+
+	c->start_at_ns = 0;
+	r = fdmsg_pair(control, 0);
+	if (r == 0)
+		r = fdmsg_pair(ask, 0);
+	if (r < 0)
+		goto out;
+	/* A fresh page: what the last one said must not be taken for the new one's. */
+	if (status_page_map(c->status_fd, &status) == 0) {
+		memset(status, 0, sizeof(*status));
+		(void)munmap(status, sizeof(*status));
+	}
+	c->pid = fork();
+	if (c->pid < 0) {
+		r = -errno;
+		c->pid = 0;
+		goto out;
+	}
+	if (c->pid == 0)
+		exec_child(s, who, control[1], ask[1]);
+
+	c->control = TAKE_FD(control[0]);
+	c->ask = TAKE_FD(ask[0]);
+	c->started_ns = clock_monotonic_ns();
+	c->stopping = c->restart = c->killed_by_us = false;
+	/* A child that does not read may not stop the broker. */
+	(void)setsockopt(c->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	(void)setsockopt(c->ask, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	r = loop_add_fd(s->loop, c->control, EPOLLIN, on_control, s);
+	if (r == 0)
+		r = loop_add_fd(s->loop, c->ask, EPOLLIN, on_ask, s);
+	if (r == 0)
+		r = s->callbacks.setup(s->callbacks.ctx, who, c->control, c->status_fd);
+	if (r < 0) {
+		log_debug("set-up of the %s failed: %s", names[who], strerror(-r));
+		(void)kill(c->pid, SIGKILL);
+	}
+	if (who == PEER_PROFILER || who == PEER_SYMBOLIZER)
+		join(s, PEER_PROFILER, PEER_SYMBOLIZER);
+	if (who == PEER_SYMBOLIZER || who == PEER_EXPORTER)
+		join(s, PEER_SYMBOLIZER, PEER_EXPORTER);
+	r = 0;
+out:
+	for (int i = 0; i < 2; i++) {
+		(void)close_fd(control[i]);
+		(void)close_fd(ask[i]);
+	}
+	return r;
+}
+
+int supervisor_send(struct supervisor *s, enum peer who, const struct message *m, const int *fds,
+		    size_t n_fds)
+{
+	if (s->children[who].control < 0)
+		return -ENOTCONN;
+	return message_send(s->children[who].control, m, fds, n_fds);
+}
+
+void supervisor_stop(struct supervisor *s, enum peer who)
+{
+	struct message m = {.type = MESSAGE_STOP};
+	struct child *c = &s->children[who];
+
+	c->start_at_ns = 0;
+	if (!c->pid) {
+		s->callbacks.gone(s->callbacks.ctx, who, true);
+		return;
+	}
+	c->stopping = true;
+	(void)supervisor_send(s, who, &m, NULL, 0);
+}
+
+void supervisor_kill(struct supervisor *s, enum peer who)
+{
+	s->children[who].start_at_ns = 0;
+	if (s->children[who].pid) {
+		s->children[who].stopping = true;
+		(void)kill(s->children[who].pid, SIGKILL);
+	}
+}
+
+void supervisor_restart(struct supervisor *s, enum peer who)
+{
+	supervisor_stop(s, who);
+	if (s->children[who].pid)
+		s->children[who].restart = true;
+}
+
+bool supervisor_running(const struct supervisor *s, enum peer who)
+{
+	return s->children[who].pid != 0;
+}
+
+static void describe_death(int status, char *buf, size_t size)
+{
+	if (WIFSIGNALED(status))
+		(void)snprintf(buf, size, "was killed by signal %d (%s)", WTERMSIG(status),
+			       strsignal(WTERMSIG(status)));
+	else
+		(void)snprintf(buf, size, "left with status %d", WEXITSTATUS(status));
+}
+
+static void on_death(struct supervisor *s, enum peer who, int status)
+{
+	struct child *c = &s->children[who];
+	bool clean = c->stopping && WIFEXITED(status) && WEXITSTATUS(status) == 0;
+	uint64_t now = clock_monotonic_ns();
+	char how[96], delay[32];
+	pid_t pid = c->pid;
+
+	blame_file(s, who, status);
+	c->pid = 0;
+	disconnect(s, c);
+	if (c->stopping && !c->restart) {
+		if (!clean) {
+			describe_death(status, how, sizeof(how));
+			log_warning("%s (pid %d) %s while stopping", names[who], (int)pid, how);
+		}
+		s->callbacks.gone(s->callbacks.ctx, who, clean);
+		return;
+	}
+	if (c->restart) {
+		(void)supervisor_start(s, who);
+		return;
+	}
+
+	if (now - c->started_ns >= BACKOFF_RESET_NS || !c->backoff_ns)
+		c->backoff_ns = BACKOFF_MIN_NS;
+	else if (c->backoff_ns < BACKOFF_MAX_NS)
+		c->backoff_ns =
+			c->backoff_ns * 2 < BACKOFF_MAX_NS ? c->backoff_ns * 2 : BACKOFF_MAX_NS;
+	c->start_at_ns = now + c->backoff_ns;
+	describe_death(status, how, sizeof(how));
+	log_warning("%s (pid %d) %s; a new one starts in %s", names[who], (int)pid, how,
+		    text_format_duration(delay, sizeof(delay), c->backoff_ns));
+	loop_set_timer(s->loop, s->timer, c->backoff_ns < WATCH_NS ? c->backoff_ns : WATCH_NS);
+}
+
+void supervisor_reap(struct supervisor *s)
+{
+	for (int i = 0; i < PEER_N; i++) {
+		int status;
+
+		if (s->children[i].pid > 0 && waitpid(s->children[i].pid, &status, WNOHANG) > 0)
+			on_death(s, (enum peer)i, status);
+	}
+}
+
+/* Starts what has waited long enough, kills what is stuck at one file. */
+static void on_watch(void *ctx)
+{
+	struct supervisor *s = ctx;
+	uint64_t now = clock_monotonic_ns();
+
+	for (int i = 0; i < PEER_N; i++) {
+		struct child *c = &s->children[i];
+		uint64_t since = c->status->job_since_ns;
+
+		if (!c->pid && c->start_at_ns && now >= c->start_at_ns) {
+			int r = supervisor_start(s, (enum peer)i);
+
+			if (r < 0) {
+				log_error("the %s cannot be started: %s", names[i], strerror(-r));
+				c->start_at_ns = now + BACKOFF_MAX_NS;
+			}
+		} else if (c->pid && since && since < now && now - since > s->file_timeout_ns &&
+			   !c->killed_by_us) {
+			c->killed_by_us = true;
+			(void)kill(c->pid, SIGKILL);
+		}
+	}
+}
+
+const struct status_page *supervisor_status(const struct supervisor *s, enum peer who)
+{
+	return s->children[who].status;
+}
+
+pid_t supervisor_pid(const struct supervisor *s, enum peer who)
+{
+	return s->children[who].pid;
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The tree: starts the children, joins neighbours by sockets, answers what they ask for, restarts
+ * what dies with back-off, and remembers the files that killed somebody.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "src/broker/protocol.h"
+#include "util/cleanup.h"
+
+struct loop;
+struct supervisor;
+
+struct supervisor_callbacks {
+	/* Sends the set-up of a child just started (ending with MESSAGE_START) down its control
+	 * socket. 0 or -errno, which counts as its death. */
+	int (*setup)(void *ctx, enum peer who, int control, int status_fd);
+	/* A message from a child on its control socket. */
+	void (*message)(void *ctx, enum peer who, const struct message *m);
+	/* A child left after supervisor_stop() (clean) or will not be started again (not clean). */
+	void (*gone)(void *ctx, enum peer who, bool clean);
+	void *ctx;
+};
+
+/* file_timeout_ns: how long a child may be at one file before it is killed and the file set aside.
+ */
+int supervisor_new(struct supervisor **ret, struct loop *loop,
+		   const struct supervisor_callbacks *callbacks, uint64_t file_timeout_ns);
+/* Kills what still runs. */
+struct supervisor *supervisor_free(struct supervisor *s);
+DEFINE_CLEANUP(struct supervisor *, supervisor_free)
+
+int supervisor_start(struct supervisor *s, enum peer who);
+/* Asks a child to finish and leave; gone() follows. kill: at once, by signal. */
+void supervisor_stop(struct supervisor *s, enum peer who);
+void supervisor_kill(struct supervisor *s, enum peer who);
+/* Stops a child and starts it afresh (a reload): its neighbours keep what it has not settled. */
+void supervisor_restart(struct supervisor *s, enum peer who);
+bool supervisor_running(const struct supervisor *s, enum peer who);
+
+/* After SIGCHLD: reaps children of the tree, and no others. */
+void supervisor_reap(struct supervisor *s);
+/* Sends one message to a running child. */
+int supervisor_send(struct supervisor *s, enum peer who, const struct message *m, const int *fds,
+		    size_t n_fds);
+/* What a child says of itself; NULL before its first start. Advisory. */
+const struct status_page *supervisor_status(const struct supervisor *s, enum peer who);
+pid_t supervisor_pid(const struct supervisor *s, enum peer who);
