@@ -17,7 +17,7 @@
 #include "util/log.h"
 
 struct config_export {
-	char *name;
+	char *name; /* NAME of [export:NAME] */
 	char *endpoint, *profiles_endpoint;
 	char **headers; /* n "Name: value" lines */
 	size_t n_headers;
@@ -32,28 +32,28 @@ struct config_export {
 
 struct config {
 	/* [profiler] */
-	uint32_t samples_per_second;      /* 19 */
-	uint64_t reporter_interval_ns;    /* 10 s; 1 s .. 1 h */
-	uint32_t stack_size_bytes;        /* 32 KiB; multiple of 8, 1 KiB .. 65528 */
-	uint64_t ring_size_bytes;         /* per CPU; power of two pages; 2 MiB */
-	bool kernel_stacks;               /* yes */
-	uint32_t max_frames;              /* 1024 */
+	uint32_t samples_per_second;   /* 19 */
+	uint64_t reporter_interval_ns; /* 10 s; 1 s .. 1 h */
+	uint32_t stack_size_bytes;     /* 32 KiB; multiple of 8, 1 KiB .. 65528 */
+	uint64_t ring_size_bytes;      /* per CPU; power of two pages; 2 MiB */
+	bool kernel_stacks;	       /* yes */
+	uint32_t max_frames;	       /* 1024 */
 	/* [limits] */
-	uint64_t window_memory_bytes;     /* 32 MiB */
-	uint64_t unwind_rows_bytes;       /* 8 MiB */
-	uint64_t symbols_bytes;           /* cached symbol tables; 32 MiB */
-	uint64_t symbolizer_memory_bytes; /* address space of the symbolizer; 1 GiB */
+	uint64_t window_memory_bytes;	     /* 32 MiB */
+	uint64_t unwind_rows_bytes;	     /* 8 MiB */
+	uint64_t symbols_bytes;		     /* cached symbol tables; 32 MiB */
+	uint64_t symbolizer_memory_bytes;    /* address space of the symbolizer; 1 GiB */
 	uint64_t symbolizer_file_timeout_ns; /* one file may hold the symbolizer this long; 3 s */
-	uint32_t max_processes;           /* 65536 */
-	uint32_t max_open_files;          /* files held open for walking and naming; 1024 */
+	uint32_t max_processes;		     /* 65536 */
+	uint32_t max_open_files;	     /* files held open for walking and naming; 1024 */
 	/* [process] */
-	char *user;                       /* "perfwalk"; falls back to nobody, said in the log */
+	char *user; /* "perfwalk"; falls back to nobody, said in the log */
 	/* [resource] key = value */
-	char **resource;                  /* n_resource pairs: key, value, key, value ... */
+	char **resource; /* n_resource pairs: key, value, key, value ... */
 	size_t n_resource;
-	char *service_name;               /* OTEL_SERVICE_NAME; NULL: per process */
+	char *service_name; /* OTEL_SERVICE_NAME; NULL: per process */
 	/* [log] */
-	enum log_level log_level;         /* info */
+	enum log_level log_level; /* info */
 	/* [export:NAME] */
 	struct config_export *exports;
 	size_t n_exports;
@@ -61,11 +61,21 @@ struct config {
 
 /*
  * Loads path (NULL: no file, defaults and environment only). env: with OTEL_* variables applied.
- * 0 and *ret; -errno with every error written to errors, one a line, as "file:line: text".
+ * 0 and *ret; -errno with every error written to errors, one a line, as "file:line: text" or
+ * "file: text"; of the environment "environment: VARIABLE: text". Variables that are ignored are
+ * told of there also when the outcome is 0.
+ *
+ * A config without destinations is fine here; who wants to send says so.
  */
 int config_load(struct config **ret, const char *path, bool env, FILE *errors);
 struct config *config_free(struct config *c);
 DEFINE_CLEANUP(struct config *, config_free)
+
+/*
+ * Appends the lines of x->headers_file, if there is one, to x->headers: not done by config_load(),
+ * since only the privileged process may read that file. 0 or -errno, the reason written to errors.
+ */
+int config_export_read_headers(struct config_export *x, FILE *errors);
 
 /* The effective config as an INI file; header values are shown as "***". */
 void config_print(const struct config *c, FILE *out);

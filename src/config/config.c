@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Loading: defaults, then the file, then its drop-ins in the order of their names, then the
+ * environment. Each step sets values through the table (table.c); later ones win. All errors of all
+ * files are written before loading fails, each with its file and line.
+ */
+#include <dirent.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "src/config/reader.h"
+#include "src/config/table.h"
+#include "util/strtab.h"
+#include "util/text.h"
+
+#define DROPINS_MAX 256
+#define ERRORS_MAX  100	 /* written; a binary file taken for a config does not fill the journal */
+#define PAIRS_MAX   4096 /* of one file */
+
+struct loader {
+	struct config *config;
+	FILE *errors;
+	unsigned int n_errors;
+	int fatal; /* -ENOMEM, or how a file failed to open */
+	const char *file;
+	/* "section key" of each pair of this file, and the line of its first place. */
+	struct strtab seen;
+	unsigned int lines[PAIRS_MAX];
+	struct config_export *current; /* of the section that was opened last */
+	bool skip;		       /* the section is unknown: one error for it is enough */
+};
+
+static void __attribute__((format(printf, 3, 4)))
+fail(struct loader *l, unsigned int line, const char *format, ...)
+{
+	va_list ap;
+
+	if (l->n_errors++ >= ERRORS_MAX)
+		return;
+	if (line)
+		fprintf(l->errors, "%s:%u: ", l->file, line);
+	else
+		fprintf(l->errors, "%s: ", l->file);
+	va_start(ap, format);
+	vfprintf(l->errors, format, ap);
+	va_end(ap);
+	fputc('\n', l->errors);
+}
+
+static void fail_code(struct loader *l, unsigned int line, int r, const char *what)
+{
+	if (r == -ENOMEM)
+		l->fatal = r;
+	fail(l, line, "%s: %s", what, r == -E2BIG ? "too many of them" : strerror(-r));
+}
+
+/* --- one file ------------------------------------------------------------------------------ */
+
+#define EXPORT_PREFIX "export:"
+
+/* "export:otel" is of the kind "export". */
+static const char *section_kind(const char *section)
+{
+	return strncmp(section, EXPORT_PREFIX, strlen(EXPORT_PREFIX)) == 0 ? CONFIG_SECTION_EXPORT
+									   : section;
+}
+
+static void on_section(void *ctx, unsigned int line, const char *name)
+{
+	struct loader *l = ctx;
+	size_t n;
+	const struct config_section *sections = config_sections(&n);
+	const char *names[16], *near;
+	int r;
+
+	l->current = NULL;
+	l->skip = false;
+	if (strncmp(name, EXPORT_PREFIX, strlen(EXPORT_PREFIX)) == 0 &&
+	    name[strlen(EXPORT_PREFIX)]) {
+		r = config_export_get(l->config, name + strlen(EXPORT_PREFIX), &l->current);
+		if (r < 0)
+			fail_code(l, line, r, "destinations");
+		l->skip = r < 0;
+		return;
+	}
+	for (size_t i = 0; i < n; i++) {
+		names[i] = sections[i].name;
+		if (strcmp(name, names[i]) == 0 && strcmp(name, CONFIG_SECTION_EXPORT) != 0)
+			return;
+	}
+	l->skip = true;
+	if (strcmp(section_kind(name), CONFIG_SECTION_EXPORT) == 0) {
+		fail(l, line, "[%s]: a destination needs a name: [export:NAME]", name);
+		return;
+	}
+	near = text_nearest(name, names, n);
+	fail(l, line, "unknown section [%s]%s%s%s", name, near ? "; did you mean [" : "",
+	     near ? near : "",
+	     !near				   ? ""
+	     : strcmp(near, CONFIG_SECTION_EXPORT) ? "]?"
+						   : ":NAME]?");
+}
+
+static void unknown_key(struct loader *l, unsigned int line, const char *section, const char *key)
+{
+	const char *candidates[64], *kind = section_kind(section), *near;
+	size_t n, n_candidates = 0;
+	const struct config_key *keys = config_keys(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(keys[i].name, key) == 0) {
+			fail(l, line, "unknown key %s in [%s]; it belongs in [%s%s]", key, section,
+			     keys[i].section,
+			     strcmp(keys[i].section, CONFIG_SECTION_EXPORT) == 0 ? ":NAME" : "");
+			return;
+		}
+		if (strcmp(keys[i].section, kind) == 0 && n_candidates < ARRAY_SIZE(candidates))
+			candidates[n_candidates++] = keys[i].name;
+	}
+	near = text_nearest(key, candidates, n_candidates);
+	if (near)
+		fail(l, line, "unknown key %s in [%s]; did you mean %s?", key, section, near);
+	else
+		fail(l, line, "unknown key %s in [%s]; perfwalk.conf(5) lists all keys", key,
+		     section);
+}
+
+/* True when the key was there before in the same section of this file: most likely a mistake. */
+static bool is_duplicate(struct loader *l, unsigned int line, const char *section, const char *key)
+{
+	char text[2 * CONFIG_NAME_MAX + 2];
+	uint32_t n_before = l->seen.n;
+	strid id;
+
+	(void)snprintf(text, sizeof(text), "%s %s", section, key);
+	id = strtab_put(&l->seen, text);
+	if (id == STRID_EMPTY || id >= PAIRS_MAX) {
+		fail(l, line, "%s: more than %u keys in one file", key, PAIRS_MAX);
+		return true;
+	}
+	if (id < n_before) {
+		fail(l, line, "%s: set before in line %u", key, l->lines[id]);
+		return true;
+	}
+	l->lines[id] = line;
+	return false;
+}
+
+/* Values that may hold a secret are not repeated in a message. */
+static bool is_secret(const struct config_key *row, const char *value)
+{
+	return row->type == CONFIG_HEADERS || strchr(value, '@');
+}
+
+static void on_pair(void *ctx, unsigned int line, const char *section, const char *key,
+		    const char *value)
+{
+	struct loader *l = ctx;
+	char error[CONFIG_ERROR_MAX], shown[64];
+	size_t n;
+	const struct config_key *keys = config_keys(&n), *row = NULL;
+	int r;
+
+	if (l->skip)
+		return;
+	if (!*section) {
+		fail(l, line, "%s: stands before the first [section]", key);
+		return;
+	}
+	if (is_duplicate(l, line, section, key))
+		return;
+	if (strcmp(section, CONFIG_SECTION_RESOURCE) == 0) {
+		r = config_resource_set(l->config, key, value);
+		if (r < 0)
+			fail_code(l, line, r, "resource attributes");
+		return;
+	}
+	for (size_t i = 0; i < n && !row; i++) {
+		if (strcmp(keys[i].name, key) == 0 &&
+		    strcmp(keys[i].section, section_kind(section)) == 0)
+			row = &keys[i];
+	}
+	if (!row) {
+		unknown_key(l, line, section, key);
+		return;
+	}
+	r = config_value_set(row, l->current ? (void *)l->current : l->config, value, error);
+	if (r == -EINVAL && is_secret(row, value)) {
+		fail(l, line, "%s: %s", key, error);
+	} else if (r == -EINVAL) {
+		(void)text_clean(shown, sizeof(shown), value, strlen(value));
+		fail(l, line, "%s: %s, not '%s'", key, error, shown);
+	} else if (r < 0) {
+		fail_code(l, line, r, key);
+	}
+}
+
+static void on_error(void *ctx, unsigned int line, const char *message)
+{
+	fail(ctx, line, "%s", message);
+}
+
+static void load_file(struct loader *l, const char *path)
+{
+	static const struct config_reader_ops ops = {on_section, on_pair, on_error};
+	_cleanup_free_ char *text = NULL;
+	char error[CONFIG_ERROR_MAX] = "out of memory";
+	size_t n;
+	int r;
+
+	l->file = path;
+	l->current = NULL;
+	l->skip = false;
+	strtab_clear(&l->seen);
+	r = config_file_read(path, CONFIG_FILE_MAX_BYTES, &text, &n, error);
+	if (r < 0) {
+		fail(l, 0, "%s", error);
+		l->fatal = r;
+		return;
+	}
+	r = config_reader_run(text, n, &ops, l);
+	if (r < 0)
+		fail_code(l, 0, r, "reading");
+}
+
+/* --- drop-ins ------------------------------------------------------------------------------ */
+
+static int is_dropin(const struct dirent *d)
+{
+	size_t n = strlen(d->d_name);
+
+	return d->d_name[0] != '.' && n > 5 && strcmp(d->d_name + n - 5, ".conf") == 0;
+}
+
+/* By bytes, not by locale: the order is the same on every host. */
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void load_dropins(struct loader *l, const char *path)
+{
+	_cleanup_free_ char *dir = NULL;
+	struct dirent **names = NULL;
+	struct stat st;
+	int n;
+
+	if (asprintf(&dir, "%s.d", path) < 0) {
+		dir = NULL;
+		l->fatal = -ENOMEM;
+		return;
+	}
+	l->file = dir;
+	if (stat(dir, &st) < 0) {
+		if (errno != ENOENT)
+			fail(l, 0, "%s", strerror(errno));
+		return;
+	}
+	if (geteuid() == 0 && (st.st_mode & (S_IWGRP | S_IWOTH))) {
+		fail(l, 0,
+		     "others than its owner can write this directory (mode %04o): chmod go-w it",
+		     (unsigned int)(st.st_mode & 07777));
+		return;
+	}
+	n = scandir(dir, &names, is_dropin, by_name);
+	if (n < 0) {
+		fail(l, 0, "%s", strerror(errno));
+		return;
+	}
+	if (n > DROPINS_MAX)
+		fail(l, 0, "more than %d drop-ins", DROPINS_MAX);
+	for (int i = 0; i < n; i++) {
+		_cleanup_free_ char *file = NULL;
+
+		if (asprintf(&file, "%s/%s", dir, names[i]->d_name) < 0)
+			file = NULL;
+		if (!file)
+			l->fatal = -ENOMEM;
+		else if (i < DROPINS_MAX)
+			load_file(l, file);
+		free(names[i]);
+	}
+	free(names);
+}
+
+/* --- the whole ----------------------------------------------------------------------------- */
+
+/* What no single value shows. path: what is to be named as the place. */
+static void check_exports(struct loader *l, const char *path)
+{
+	l->file = path ? path : "environment";
+	for (size_t i = 0; i < l->config->n_exports; i++) {
+		const struct config_export *x = &l->config->exports[i];
+
+		if (!x->endpoint && !x->profiles_endpoint)
+			fail(l, 0,
+			     "[export:%s]: endpoint is missing: expected a URL like "
+			     "http://localhost:4318",
+			     x->name);
+		if (!x->client_certificate != !x->client_key)
+			fail(l, 0,
+			     "[export:%s]: client_certificate and client_key are needed together",
+			     x->name);
+	}
+}
+
+static int load_all(struct loader *l, const char *path, bool env)
+{
+	int r = config_set_defaults("", l->config);
+
+	if (r < 0)
+		return r;
+	if (path)
+		load_file(l, path);
+	if (path && l->fatal == 0)
+		load_dropins(l, path);
+	if (env && l->fatal == 0) {
+		r = config_environment_apply(l->config, l->errors);
+		if (r < 0 && r != -EINVAL)
+			return r;
+		l->n_errors += r < 0;
+	}
+	if (l->n_errors == 0)
+		check_exports(l, path);
+	if (l->n_errors > ERRORS_MAX)
+		fprintf(l->errors, "... and %u more errors\n", l->n_errors - ERRORS_MAX);
+	if (l->fatal < 0)
+		return l->fatal;
+	return l->n_errors ? -EINVAL : 0;
+}
+
+int config_load(struct config **ret, const char *path, bool env, FILE *errors)
+{
+	_cleanup_(config_freep) struct config *c = calloc(1, sizeof(*c));
+	_cleanup_free_ struct loader *l = calloc(1, sizeof(*l));
+	int r;
+
+	if (!c || !l)
+		return -ENOMEM;
+	l->config = c;
+	l->errors = errors;
+	strtab_init(&l->seen, CONFIG_FILE_MAX_BYTES);
+	r = load_all(l, path, env);
+	strtab_deinit(&l->seen);
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(c);
+	return 0;
+}

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The OTEL_* environment. It speaks of one destination, while the file may have several, and
+ * OpenTelemetry says that a variable goes before a file. So the variables apply to one section:
+ *
+ *	[export:otel] where the file has it,
+ *	else the file's only [export:NAME],
+ *	else a new [export:otel], which needs an endpoint from the environment.
+ *
+ * In that section each variable goes before the key it stands for, and all the other sections are
+ * as the file says: a variable meant for one server never sends data or credentials of several
+ * destinations to it.
+ *
+ * OTEL_EXPORTER_OTLP_PROFILES_X goes before OTEL_EXPORTER_OTLP_X; set but empty is as good as
+ * unset. As the specification of these variables wants it, a value that makes no sense is ignored
+ * with a warning; only a bad endpoint is an error, for going on without it would send nowhere, or
+ * elsewhere.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "src/config/table.h"
+#include "util/text.h"
+
+#define PREFIX		 "OTEL_EXPORTER_OTLP_"
+#define OTEL_EXPORT_NAME "otel"
+
+struct variable {
+	char name[64];
+	const char *value; /* NULL: unset or empty */
+};
+
+static const char *get(const char *name)
+{
+	const char *v = getenv(name);
+
+	return v && *v ? v : NULL;
+}
+
+/* The signal's own form of a variable, or else the general one. */
+static struct variable get_signal(const char *what)
+{
+	struct variable v;
+
+	(void)snprintf(v.name, sizeof(v.name), PREFIX "PROFILES_%s", what);
+	v.value = get(v.name);
+	if (!v.value) {
+		(void)snprintf(v.name, sizeof(v.name), PREFIX "%s", what);
+		v.value = get(v.name);
+	}
+	return v;
+}
+
+static void ignored(FILE *errors, const char *name, const char *why)
+{
+	fprintf(errors, "environment: %s: %s; ignored\n", name, why);
+}
+
+static const struct config_key *export_key(const char *name)
+{
+	size_t n;
+	const struct config_key *keys = config_keys(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(keys[i].section, CONFIG_SECTION_EXPORT) == 0 &&
+		    strcmp(keys[i].name, name) == 0)
+			return &keys[i];
+	}
+	return NULL;
+}
+
+static int set_key(struct config_export *x, const char *key, const char *value, char *error)
+{
+	for (const char *p = value; *p; p++) {
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return config_expected(error, "a text without control characters");
+	}
+	return config_value_set(export_key(key), x, value, error);
+}
+
+/* 1: there is none, and none is wanted. */
+static int find_target(struct config *c, struct config_export **ret)
+{
+	for (size_t i = 0; i < c->n_exports; i++) {
+		if (strcmp(c->exports[i].name, OTEL_EXPORT_NAME) == 0) {
+			*ret = &c->exports[i];
+			return 0;
+		}
+	}
+	if (c->n_exports == 1) {
+		*ret = &c->exports[0];
+		return 0;
+	}
+	if (!get(PREFIX "ENDPOINT") && !get(PREFIX "PROFILES_ENDPOINT"))
+		return 1;
+	return config_export_get(c, OTEL_EXPORT_NAME, ret);
+}
+
+static int apply_endpoint(struct config_export *x, FILE *errors)
+{
+	static const struct {
+		const char *variable, *key, *other;
+	} forms[] = {
+		/* The general form replaces what the file says of either key. */
+		{PREFIX "ENDPOINT", "endpoint", "profiles_endpoint"},
+		{PREFIX "PROFILES_ENDPOINT", "profiles_endpoint", NULL},
+	};
+	int r, failed = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
+		const char *value = get(forms[i].variable);
+		char error[CONFIG_ERROR_MAX];
+
+		if (!value)
+			continue;
+		r = set_key(x, forms[i].key, value, error);
+		if (r == 0 && forms[i].other)
+			r = set_key(x, forms[i].other, "", error);
+		if (r == -EINVAL) {
+			fprintf(errors, "environment: %s: %s\n", forms[i].variable, error);
+			failed = r;
+		} else if (r < 0) {
+			return r;
+		}
+	}
+	return failed;
+}
+
+static int apply_simple(struct config_export *x, FILE *errors)
+{
+	static const struct {
+		const char *what, *key;
+	} simple[] = {
+		{"COMPRESSION", "compression"},
+		{"CERTIFICATE", "certificate"},
+		{"CLIENT_CERTIFICATE", "client_certificate"},
+		{"CLIENT_KEY", "client_key"},
+		{"HEADERS", "headers"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(simple); i++) {
+		struct variable v = get_signal(simple[i].what);
+		char error[CONFIG_ERROR_MAX];
+		int r;
+
+		if (!v.value)
+			continue;
+		r = set_key(x, simple[i].key, v.value, error);
+		if (r == -EINVAL)
+			ignored(errors, v.name, error);
+		else if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+/* Milliseconds, unlike the key. */
+static int apply_timeout(struct config_export *x, FILE *errors)
+{
+	struct variable v = get_signal("TIMEOUT");
+	char error[CONFIG_ERROR_MAX], text[32];
+	uint64_t ms;
+	int r;
+
+	if (!v.value)
+		return 0;
+	if (text_parse_u64(v.value, 0, UINT32_MAX, &ms) < 0) {
+		ignored(errors, v.name, "expected a number of milliseconds");
+		return 0;
+	}
+	(void)snprintf(text, sizeof(text), "%" PRIu64 "ms", ms);
+	r = set_key(x, "timeout", text, error);
+	if (r == -EINVAL) {
+		ignored(errors, v.name, error);
+		return 0;
+	}
+	return r;
+}
+
+static void check_protocol(FILE *errors)
+{
+	struct variable v = get_signal("PROTOCOL");
+
+	if (!v.value || strcmp(v.value, "http/protobuf") == 0)
+		return;
+	ignored(errors, v.name,
+		strcmp(v.value, "grpc") == 0 || strcmp(v.value, "http/json") == 0
+			? "perfwalk speaks http/protobuf only (port 4318, where grpc has 4317)"
+			: "expected http/protobuf");
+}
+
+struct pair_list {
+	struct config *config;
+	bool apply;
+};
+
+static int add_attribute(void *ctx, const char *key, const char *value, char *error)
+{
+	const struct pair_list *l = ctx;
+
+	for (const char *p = value; *p; p++) {
+		if ((unsigned char)*p < 0x20 || *p == 0x7f)
+			return config_expected(error, "values without control characters");
+	}
+	return l->apply ? config_resource_set(l->config, key, value) : 0;
+}
+
+/* All or nothing: one broken pair discards the variable, as the specification says. */
+static int apply_attributes(struct config *c, FILE *errors)
+{
+	static const char name[] = "OTEL_RESOURCE_ATTRIBUTES";
+	const char *value = get(name);
+	char error[CONFIG_ERROR_MAX];
+
+	if (!value)
+		return 0;
+	for (int pass = 0; pass < 2; pass++) {
+		_cleanup_free_ char *copy = strdup(value);
+		struct pair_list list = {c, pass == 1};
+		int r;
+
+		if (!copy)
+			return -ENOMEM;
+		r = config_list_parse(copy, error, add_attribute, &list);
+		if (r == -EINVAL || r == -E2BIG) {
+			ignored(errors, name, r == -E2BIG ? "too many attributes" : error);
+			return 0;
+		}
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+int config_environment_apply(struct config *c, FILE *errors)
+{
+	const char *service = get("OTEL_SERVICE_NAME");
+	struct config_export *x = NULL;
+	int r, endpoint;
+
+	r = apply_attributes(c, errors);
+	if (r == 0 && service)
+		r = config_resource_set(c, "service.name", service);
+	if (r < 0)
+		return r;
+
+	check_protocol(errors);
+	r = find_target(c, &x);
+	if (r == -E2BIG)
+		ignored(errors, PREFIX "ENDPOINT", "too many destinations in the file");
+	if (r != 0)
+		return r == -ENOMEM ? r : 0;
+	endpoint = apply_endpoint(x, errors);
+	if (endpoint < 0 && endpoint != -EINVAL)
+		return endpoint;
+	r = apply_simple(x, errors);
+	if (r == 0)
+		r = apply_timeout(x, errors);
+	return r < 0 ? r : endpoint;
+}

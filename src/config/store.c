@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What struct config owns: making, replacing and freeing it. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/config/table.h"
+
+#define EXPORTS_MAX  16
+#define RESOURCE_MAX 128
+
+int config_set_defaults(const char *section, void *base)
+{
+	char error[CONFIG_ERROR_MAX];
+	size_t n;
+	const struct config_key *keys = config_keys(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		bool of_export = strcmp(keys[i].section, CONFIG_SECTION_EXPORT) == 0;
+		int r;
+
+		if (of_export != (strcmp(section, CONFIG_SECTION_EXPORT) == 0))
+			continue;
+		r = config_value_set(&keys[i], base, "", error);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static void free_values(bool of_export, void *base)
+{
+	size_t n;
+	const struct config_key *keys = config_keys(&n);
+
+	for (size_t i = 0; i < n; i++) {
+		if (of_export == (strcmp(keys[i].section, CONFIG_SECTION_EXPORT) == 0))
+			config_value_free(&keys[i], base);
+	}
+}
+
+struct config *config_free(struct config *c)
+{
+	if (!c)
+		return NULL;
+	for (size_t i = 0; i < c->n_exports; i++) {
+		free_values(true, &c->exports[i]);
+		free(c->exports[i].name);
+	}
+	free(c->exports);
+	for (size_t i = 0; i < 2 * c->n_resource; i++)
+		free(c->resource[i]);
+	free(c->resource);
+	free(c->service_name);
+	free_values(false, c);
+	free(c);
+	return NULL;
+}
+
+int config_export_get(struct config *c, const char *name, struct config_export **ret)
+{
+	struct config_export *grown, *x;
+	int r;
+
+	for (size_t i = 0; i < c->n_exports; i++) {
+		if (strcmp(c->exports[i].name, name) == 0) {
+			*ret = &c->exports[i];
+			return 0;
+		}
+	}
+	if (c->n_exports >= EXPORTS_MAX)
+		return -E2BIG;
+	grown = reallocarray(c->exports, c->n_exports + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	c->exports = grown;
+	x = &grown[c->n_exports];
+	*x = (struct config_export){.name = strdup(name)};
+	r = x->name ? config_set_defaults(CONFIG_SECTION_EXPORT, x) : -ENOMEM;
+	if (r < 0) {
+		free_values(true, x);
+		free(x->name);
+		return r;
+	}
+	c->n_exports++;
+	*ret = x;
+	return 0;
+}
+
+static int set_service_name(struct config *c, const char *value)
+{
+	char *copy = *value ? strdup(value) : NULL;
+
+	if (*value && !copy)
+		return -ENOMEM;
+	free(c->service_name);
+	c->service_name = copy;
+	return 0;
+}
+
+int config_resource_set(struct config *c, const char *key, const char *value)
+{
+	_cleanup_free_ char *new_key = NULL, *new_value = NULL;
+	char **grown;
+	size_t i;
+
+	if (strcmp(key, "service.name") == 0)
+		return set_service_name(c, value);
+	for (i = 0; i < c->n_resource && strcmp(c->resource[2 * i], key) != 0;)
+		i++;
+	if (!*value) {
+		if (i == c->n_resource)
+			return 0;
+		free(c->resource[2 * i]);
+		free(c->resource[2 * i + 1]);
+		c->n_resource--;
+		memmove(&c->resource[2 * i], &c->resource[2 * i + 2],
+			2 * (c->n_resource - i) * sizeof(*c->resource));
+		return 0;
+	}
+	new_value = strdup(value);
+	if (!new_value)
+		return -ENOMEM;
+	if (i < c->n_resource) {
+		free(c->resource[2 * i + 1]);
+		c->resource[2 * i + 1] = TAKE_PTR(new_value);
+		return 0;
+	}
+	if (c->n_resource >= RESOURCE_MAX)
+		return -E2BIG;
+	new_key = strdup(key);
+	grown = reallocarray(c->resource, 2 * (i + 1), sizeof(*grown));
+	if (grown)
+		c->resource = grown;
+	if (!new_key || !grown)
+		return -ENOMEM;
+	grown[2 * i] = TAKE_PTR(new_key);
+	grown[2 * i + 1] = TAKE_PTR(new_value);
+	c->n_resource++;
+	return 0;
+}

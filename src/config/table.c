@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every key there is. Loading, --print-config, the default config file and the check of
+ * perfwalk.conf(5) all read this table, so a key is added here, in struct config and in the manual.
+ */
+#include "src/config/table.h"
+#include "util/clock.h"
+
+#define KIB UINT64_C(1024)
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+#define MIN (60 * NSEC_PER_SEC)
+#define DAY (24 * 60 * MIN)
+
+#define AT(field)	 offsetof(struct config, field)
+#define AT_EXPORT(field) offsetof(struct config_export, field)
+
+static const struct config_section sections[] = {
+	{"profiler", "What is sampled, and how often."},
+	{"limits",
+	 "What perfwalk may take from the host. What does not fit is left out and counted, "
+	 "never taken nevertheless."},
+	{"process", "The daemon itself."},
+	{CONFIG_SECTION_RESOURCE,
+	 "Attributes added to everything that is exported, one a line: attribute = value. "
+	 "service.name "
+	 "gives all processes of the host one service instead of one for each program."},
+	{"log", "Messages on standard error (the journal, under systemd)."},
+	{CONFIG_SECTION_EXPORT,
+	 "A destination; as many sections as there are destinations, each with a name of its own. "
+	 "Each "
+	 "has its own queue and retries, so one that is down holds up no other."},
+};
+
+static const struct config_key keys[] = {
+	{"profiler", "samples_per_second", CONFIG_COUNT, AT(samples_per_second), "19", 1, 1000, 0,
+	 false,
+	 "Samples a second on each CPU that is busy. A number that is no divisor of 1000 keeps "
+	 "away "
+	 "from the beat of timers."},
+	{"profiler", "reporter_interval", CONFIG_DURATION, AT(reporter_interval_ns), "10s",
+	 NSEC_PER_SEC, 60 * MIN, 0, false,
+	 "Length of one profile: after each interval what was added up is exported."},
+	{"profiler", "stack_size", CONFIG_BYTES32, AT(stack_size_bytes), "32K", KIB, 65528, 8,
+	 false,
+	 "Bytes of the user stack copied with each sample. Frames beyond are reported as "
+	 "truncated. "
+	 "The kernel takes no more than 65528."},
+	{"profiler", "ring_size", CONFIG_BYTES, AT(ring_size_bytes), "2M", 128 * KIB, GIB, 0, true,
+	 "Bytes of the buffer between the kernel and perfwalk, for each CPU. Samples that find it "
+	 "full "
+	 "are lost and counted."},
+	{"profiler", "kernel_stacks", CONFIG_BOOL, AT(kernel_stacks), "yes", 0, 0, 0, false,
+	 "Also record the kernel's part of each stack, where the kernel allows it."},
+	{"profiler", "max_frames", CONFIG_COUNT, AT(max_frames), "1024", 16, 16384, 0, false,
+	 "Frames of one stack; what lies beyond is reported as truncated."},
+
+	{"limits", "window_memory", CONFIG_BYTES, AT(window_memory_bytes), "32M", MIB, 4 * GIB, 0,
+	 false, "Memory for the stacks and samples of one interval."},
+	{"limits", "unwind_rows", CONFIG_BYTES, AT(unwind_rows_bytes), "8M", MIB, 4 * GIB, 0, false,
+	 "Memory for compiled unwind rules, shared by all processes."},
+	{"limits", "symbols", CONFIG_BYTES, AT(symbols_bytes), "32M", MIB, 4 * GIB, 0, false,
+	 "Memory for symbol tables kept from one interval to the next."},
+	{"limits", "symbolizer_memory", CONFIG_BYTES, AT(symbolizer_memory_bytes), "1G", 64 * MIB,
+	 64 * GIB, 0, false,
+	 "Address space of the process that reads debugging information, which is where a hostile "
+	 "file "
+	 "would have to be stopped."},
+	{"limits", "symbolizer_file_timeout", CONFIG_DURATION, AT(symbolizer_file_timeout_ns), "3s",
+	 100 * NSEC_PER_MSEC, 5 * MIN, 0, false,
+	 "How long one file may hold the symbolizer before it is set aside; its frames then go out "
+	 "as "
+	 "addresses."},
+	{"limits", "max_processes", CONFIG_COUNT, AT(max_processes), "65536", 16, 4194304, 0, false,
+	 "Processes known at one time."},
+	{"limits", "max_open_files", CONFIG_COUNT, AT(max_open_files), "1024", 16, 1048576, 0,
+	 false,
+	 "Executables and libraries held open for unwinding and naming, so that programs that were "
+	 "deleted or upgraded keep their names."},
+
+	{"process", "user", CONFIG_WORD, AT(user), "perfwalk", 0, 0, 0, false,
+	 "The user that everything but the small privileged part runs as. Where it does not exist, "
+	 "nobody is taken and the log says so."},
+
+	{"log", "level", CONFIG_LOG_LEVEL, AT(log_level), "info", 0, 0, 0, false,
+	 "The least severe kind of message that is still written."},
+
+	{CONFIG_SECTION_EXPORT, "endpoint", CONFIG_URL, AT_EXPORT(endpoint), NULL, 0, 0, 0, false,
+	 "Base URL of an OTLP/HTTP server; /v1development/profiles is added to it. For instance "
+	 "http://localhost:4318 for an OpenTelemetry Collector, http://localhost:4040 for "
+	 "Pyroscope."},
+	{CONFIG_SECTION_EXPORT, "profiles_endpoint", CONFIG_URL_EXACT, AT_EXPORT(profiles_endpoint),
+	 NULL, 0, 0, 0, false, "Complete URL, used as it is; goes before endpoint."},
+	{CONFIG_SECTION_EXPORT, "headers", CONFIG_HEADERS, AT_EXPORT(headers), NULL, 0, 0, 0, false,
+	 "HTTP headers as name=value, separated by commas. In values, %XX stands for the byte of "
+	 "that "
+	 "hexadecimal number: %2C is a comma, %25 a percent sign."},
+	{CONFIG_SECTION_EXPORT, "headers_file", CONFIG_PATH, AT_EXPORT(headers_file), NULL, 0, 0, 0,
+	 false,
+	 "File with more headers, one 'Name: value' a line: the place for credentials. No one but "
+	 "its "
+	 "owner should be able to read it (mode 0600)."},
+	{CONFIG_SECTION_EXPORT, "compression", CONFIG_COMPRESSION, AT_EXPORT(gzip), "gzip", 0, 0, 0,
+	 false, "Compression of what is sent."},
+	{CONFIG_SECTION_EXPORT, "timeout", CONFIG_DURATION, AT_EXPORT(timeout_ns), "10s",
+	 100 * NSEC_PER_MSEC, 10 * MIN, 0, false, "How long one request may take."},
+	{CONFIG_SECTION_EXPORT, "certificate", CONFIG_PATH, AT_EXPORT(certificate), NULL, 0, 0, 0,
+	 false,
+	 "PEM file with the certificate authorities that vouch for the server; by default those of "
+	 "the "
+	 "system."},
+	{CONFIG_SECTION_EXPORT, "client_certificate", CONFIG_PATH, AT_EXPORT(client_certificate),
+	 NULL, 0, 0, 0, false, "PEM file with the certificate that perfwalk shows to the server."},
+	{CONFIG_SECTION_EXPORT, "client_key", CONFIG_PATH, AT_EXPORT(client_key), NULL, 0, 0, 0,
+	 false, "PEM file with the key of client_certificate."},
+	{CONFIG_SECTION_EXPORT, "insecure_skip_verify", CONFIG_BOOL,
+	 AT_EXPORT(insecure_skip_verify), "no", 0, 0, 0, false,
+	 "Take any server certificate. Whoever sits on the network in between can then read the "
+	 "profiles and the headers."},
+	{CONFIG_SECTION_EXPORT, "max_queue_size", CONFIG_BYTES, AT_EXPORT(max_queue_bytes), "64M",
+	 MIB, 16 * GIB, 0, false,
+	 "Memory for profiles that wait for this destination. When it is full the oldest is "
+	 "dropped and "
+	 "counted."},
+	{CONFIG_SECTION_EXPORT, "max_elapsed_time", CONFIG_DURATION, AT_EXPORT(max_elapsed_ns),
+	 "1h", 0, 7 * DAY, 0, false,
+	 "How long a profile may wait for a destination that does not answer before it is dropped "
+	 "and "
+	 "counted; 0 for no limit."},
+};
+
+const struct config_key *config_keys(size_t *ret_n)
+{
+	*ret_n = ARRAY_SIZE(keys);
+	return keys;
+}
+
+const struct config_section *config_sections(size_t *ret_n)
+{
+	*ret_n = ARRAY_SIZE(sections);
+	return sections;
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The table of all keys, and reading and writing of one value: inside of src/config/ only. */
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "src/config/config.h"
+
+enum config_type {
+	CONFIG_BOOL,	    /* bool */
+	CONFIG_COUNT,	    /* uint32_t */
+	CONFIG_BYTES32,	    /* uint32_t, with units */
+	CONFIG_BYTES,	    /* uint64_t, with units */
+	CONFIG_DURATION,    /* uint64_t nanoseconds */
+	CONFIG_WORD,	    /* char *: one word */
+	CONFIG_PATH,	    /* char *: absolute */
+	CONFIG_URL,	    /* char *: http(s), no query */
+	CONFIG_URL_EXACT,   /* char *: http(s), used as it is */
+	CONFIG_HEADERS,	    /* char ** and size_t in struct config_export */
+	CONFIG_COMPRESSION, /* bool: gzip or none */
+	CONFIG_LOG_LEVEL,   /* enum log_level */
+};
+
+struct config_key {
+	const char *section; /* CONFIG_SECTION_EXPORT: any [export:NAME] */
+	const char *name;
+	enum config_type type;
+	size_t offset;	   /* in struct config, or struct config_export */
+	const char *value; /* the default, as text; NULL: unset */
+	uint64_t min, max; /* numbers */
+	uint64_t multiple; /* numbers: of this; 0: any */
+	bool power_of_two;
+	const char *help; /* one paragraph of whole sentences */
+};
+
+#define CONFIG_SECTION_EXPORT	"export"
+#define CONFIG_SECTION_RESOURCE "resource" /* keys are free: resource attributes */
+
+/* All keys, grouped by section in the order in which they are printed. */
+const struct config_key *config_keys(size_t *ret_n);
+/* The sections' names, "export" for [export:NAME], and a line on each. */
+struct config_section {
+	const char *name;
+	const char *help;
+};
+const struct config_section *config_sections(size_t *ret_n);
+
+#define CONFIG_ERROR_MAX 512
+/* error = "expected WHAT"; always -EINVAL. */
+int config_expected(char *error, const char *what);
+
+/*
+ * Sets what row describes in base from text; the empty text gives the default. 0; -ENOMEM; -EINVAL
+ * with error (CONFIG_ERROR_MAX bytes) saying what was expected, nothing changed.
+ */
+int config_value_set(const struct config_key *row, void *base, const char *text, char *error);
+/* Frees what row owns in base. */
+void config_value_free(const struct config_key *row, void *base);
+/* Writes the value to out as config_value_set() reads it; the values of headers as "***". */
+void config_value_print(const struct config_key *row, const void *base, FILE *out);
+/* "1s .. 1h", "1 .. 1000": what row allows, or "" for texts. Returns buf. */
+const char *config_value_range(const struct config_key *row, char *buf, size_t size);
+
+/* One header line "Name: value" from its parts. 0; -ENOMEM; -EINVAL and error. */
+int config_header_make(const char *name, const char *value, char **ret, char *error);
+/* Appends to the headers of x; takes line over, also on failure. 0, -ENOMEM, -E2BIG. */
+int config_header_add(struct config_export *x, char *line);
+/* Replaces the headers of x by those of a list. 0; -ENOMEM; -EINVAL and error. */
+int config_headers_set(struct config_export *x, const char *text, char *error);
+void config_headers_free(struct config_export *x);
+/*
+ * Splits "k=v,k2=v2" in place with percent-decoded values and calls add for each; stops when it
+ * fails. 0; -EINVAL and error; what add returned.
+ */
+int config_list_parse(char *text, char *error,
+		      int (*add)(void *ctx, const char *key, const char *value, char *error),
+		      void *ctx);
+
+/* Gives base the defaults of the keys of "export", or of all others (section ""). 0, -ENOMEM. */
+int config_set_defaults(const char *section, void *base);
+/* Sets a resource attribute, replacing one of the same key; value "" removes it. */
+int config_resource_set(struct config *c, const char *key, const char *value);
+/* The destination of that name, made with the defaults if there is none. 0, -ENOMEM, -E2BIG. */
+int config_export_get(struct config *c, const char *name, struct config_export **ret);
+
+/*
+ * Applies the OTEL_* variables; warnings and errors go to errors. 0; -EINVAL after an error;
+ * -ENOMEM.
+ */
+int config_environment_apply(struct config *c, FILE *errors);
+
+/* Reads a whole regular file, not beyond max bytes; refuses one that others can write when we are
+ * root. 0, or -errno with the reason in error. */
+int config_file_read(const char *path, size_t max, char **ret, size_t *ret_n, char *error);

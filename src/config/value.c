@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "src/config/table.h"
+#include "util/clock.h"
+#include "util/text.h"
+
+static const char *const level_names[] = {"error", "warning", "info", "debug"};
+
+struct unit {
+	uint64_t factor;
+	const char *name;
+};
+
+/* Units for output: the largest that divides the value, so that what is printed reads back exactly.
+ */
+static const struct unit byte_units[] = {{1 << 30, "G"}, {1 << 20, "M"}, {1 << 10, "K"}, {1, ""}};
+static const struct unit time_units[] = {
+	{3600 * NSEC_PER_SEC, "h"}, {60 * NSEC_PER_SEC, "m"}, {NSEC_PER_SEC, "s"},
+	{NSEC_PER_MSEC, "ms"},	    {NSEC_PER_USEC, "us"},    {1, "ns"},
+};
+
+static void format_number(const struct config_key *row, uint64_t v, char *buf, size_t size)
+{
+	const struct unit *u = row->type == CONFIG_DURATION ? time_units : byte_units;
+
+	if (row->type == CONFIG_COUNT || v == 0) {
+		(void)snprintf(buf, size, "%" PRIu64, v);
+		return;
+	}
+	while (v % u->factor != 0)
+		u++;
+	(void)snprintf(buf, size, "%" PRIu64 "%s", v / u->factor, u->name);
+}
+
+const char *config_value_range(const struct config_key *row, char *buf, size_t size)
+{
+	char min[32], max[32], more[64] = "";
+
+	switch (row->type) {
+	case CONFIG_BOOL:
+		(void)snprintf(buf, size, "yes or no");
+		break;
+	case CONFIG_COMPRESSION:
+		(void)snprintf(buf, size, "gzip or none");
+		break;
+	case CONFIG_LOG_LEVEL:
+		(void)snprintf(buf, size, "error, warning, info or debug");
+		break;
+	case CONFIG_COUNT:
+	case CONFIG_BYTES32:
+	case CONFIG_BYTES:
+	case CONFIG_DURATION:
+		format_number(row, row->min, min, sizeof(min));
+		format_number(row, row->max, max, sizeof(max));
+		if (row->power_of_two)
+			(void)snprintf(more, sizeof(more), ", a power of two");
+		else if (row->multiple)
+			(void)snprintf(more, sizeof(more), ", a multiple of %" PRIu64,
+				       row->multiple);
+		(void)snprintf(buf, size, "%s .. %s%s", min, max, more);
+		break;
+	default:
+		(void)snprintf(buf, size, "%s", "");
+	}
+	return buf;
+}
+
+/* error = "expected a size like 512K, 32M, 1G, 1K .. 65528, a multiple of 8". */
+static int number_expected(const struct config_key *row, char *error)
+{
+	const char *kind = row->type == CONFIG_COUNT	  ? "a whole number"
+			   : row->type == CONFIG_DURATION ? "a duration like 500ms, 10s, 5m, 1h"
+							  : "a size like 65528, 512K, 32M, 1G";
+	char range[96];
+
+	(void)snprintf(error, CONFIG_ERROR_MAX, "expected %s; %s", kind,
+		       config_value_range(row, range, sizeof(range)));
+	return -EINVAL;
+}
+
+static int parse_number(const struct config_key *row, const char *text, uint64_t *ret, char *error)
+{
+	uint64_t v = 0;
+	int r;
+
+	if (row->type == CONFIG_COUNT)
+		r = text_parse_u64(text, row->min, row->max, &v);
+	else if (row->type == CONFIG_DURATION)
+		r = text_parse_duration_ns(text, &v);
+	else
+		r = text_parse_bytes(text, &v);
+	if (r < 0 || v < row->min || v > row->max || (row->multiple && v % row->multiple != 0) ||
+	    (row->power_of_two && (v & (v - 1)) != 0))
+		return number_expected(row, error);
+	*ret = v;
+	return 0;
+}
+
+static int check_url(const char *text, bool exact, char *error)
+{
+	const char *host, *host_end;
+
+	if (strncasecmp(text, "http://", 7) == 0)
+		host = text + 7;
+	else if (strncasecmp(text, "https://", 8) == 0)
+		host = text + 8;
+	else
+		return config_expected(error, "a URL that begins with http:// or https://");
+	host_end = host + strcspn(host, "/?#");
+	if (memchr(host, '@', (size_t)(host_end - host)))
+		return config_expected(error,
+				       "a URL without user and password; credentials go into "
+				       "headers or headers_file");
+	if (host == host_end || *host == ':')
+		return config_expected(error, "a host name or address behind ://");
+	if (strpbrk(text, " \t\"<>\\^`{|}"))
+		return config_expected(error,
+				       "a URL without blanks and other characters that need %XX");
+	if (strchr(text, '#') || (!exact && strchr(text, '?')))
+		return config_expected(error, exact ? "a URL without #fragment"
+						    : "a base URL without ?query and #fragment; "
+						      "profiles_endpoint may have a query");
+	return 0;
+}
+
+static int check_text(const struct config_key *row, const char *text, char *error)
+{
+	switch (row->type) {
+	case CONFIG_PATH:
+		return text[0] == '/' ? 0 : config_expected(error, "an absolute path");
+	case CONFIG_WORD:
+		return strpbrk(text, " \t") ? config_expected(error, "one word") : 0;
+	default:
+		return check_url(text, row->type == CONFIG_URL_EXACT, error);
+	}
+}
+
+static int set_string(const struct config_key *row, char **field, const char *text, char *error)
+{
+	char *copy = NULL;
+
+	if (*text) {
+		int r = check_text(row, text, error);
+
+		if (r < 0)
+			return r;
+		copy = strdup(text);
+		if (!copy)
+			return -ENOMEM;
+	}
+	free(*field);
+	*field = copy;
+	return 0;
+}
+
+int config_value_set(const struct config_key *row, void *base, const char *text, char *error)
+{
+	void *field = (char *)base + row->offset;
+	uint64_t v;
+	int r;
+
+	if (!*text && row->value)
+		text = row->value;
+
+	switch (row->type) {
+	case CONFIG_BOOL:
+		return text_parse_bool(text, field) < 0 ? config_expected(error, "yes or no") : 0;
+	case CONFIG_COUNT:
+	case CONFIG_BYTES32:
+		r = parse_number(row, text, &v, error);
+		if (r == 0)
+			*(uint32_t *)field = (uint32_t)v;
+		return r;
+	case CONFIG_BYTES:
+	case CONFIG_DURATION:
+		return parse_number(row, text, field, error);
+	case CONFIG_COMPRESSION:
+		if (strcmp(text, "gzip") != 0 && strcmp(text, "none") != 0)
+			return config_expected(error, "gzip or none");
+		*(bool *)field = text[0] == 'g';
+		return 0;
+	case CONFIG_LOG_LEVEL:
+		return log_level_parse(text, field) < 0
+			       ? config_expected(error, "error, warning, info or debug")
+			       : 0;
+	case CONFIG_HEADERS:
+		return config_headers_set(base, text, error);
+	case CONFIG_WORD:
+	case CONFIG_PATH:
+	case CONFIG_URL:
+	case CONFIG_URL_EXACT:
+		return set_string(row, field, text, error);
+	}
+	return -EINVAL;
+}
+
+void config_value_free(const struct config_key *row, void *base)
+{
+	char **field = (char **)((char *)base + row->offset);
+
+	switch (row->type) {
+	case CONFIG_WORD:
+	case CONFIG_PATH:
+	case CONFIG_URL:
+	case CONFIG_URL_EXACT:
+		free(*field);
+		*field = NULL;
+		break;
+	case CONFIG_HEADERS:
+		config_headers_free(base);
+		break;
+	default:
+		break;
+	}
+}
+
+void config_value_print(const struct config_key *row, const void *base, FILE *out)
+{
+	const char *field = (const char *)base + row->offset, *text;
+	const struct config_export *x = base;
+	uint64_t v;
+	char buf[32];
+
+	switch (row->type) {
+	case CONFIG_BOOL:
+		fputs(*(const bool *)field ? "yes" : "no", out);
+		break;
+	case CONFIG_COMPRESSION:
+		fputs(*(const bool *)field ? "gzip" : "none", out);
+		break;
+	case CONFIG_LOG_LEVEL:
+		fputs(level_names[*(const enum log_level *)field], out);
+		break;
+	case CONFIG_COUNT:
+	case CONFIG_BYTES32:
+	case CONFIG_BYTES:
+	case CONFIG_DURATION:
+		v = row->type == CONFIG_COUNT || row->type == CONFIG_BYTES32
+			    ? *(const uint32_t *)field
+			    : *(const uint64_t *)field;
+		format_number(row, v, buf, sizeof(buf));
+		fputs(buf, out);
+		break;
+	case CONFIG_HEADERS:
+		for (size_t i = 0; i < x->n_headers; i++)
+			fprintf(out, "%s%.*s=***", i ? "," : "", (int)strcspn(x->headers[i], ":"),
+				x->headers[i]);
+		break;
+	default:
+		text = *(const char *const *)field;
+		fputs(text ? text : "", out);
+	}
+}
