@@ -14,26 +14,30 @@
 
 /* One function at an address. Strings are borrowed from the source, valid until it is freed. */
 struct symbol {
-	const char *name;        /* as linked (mangled), without a @VERSION suffix */
+	const char *name;	 /* as linked (mangled), without a @VERSION suffix */
 	const char *module_name; /* kallsyms only: "ext4"; NULL for the kernel proper */
-	uint64_t start, size;    /* ELF virtual address (kernel: absolute); size 0: not known */
-	const char *file;        /* source file, NULL: not known */
+	uint64_t start, size;	 /* ELF virtual address (kernel: absolute); size 0: not known */
+	const char *file;	 /* source file, NULL: not known */
 	uint32_t line, start_line, column; /* 0: not known */
 };
 
 /*
  * Called at most once per file to get its separate debug file: build_id of n bytes (0: none),
- * debuglink name (NULL: none) with its CRC. Returns an open descriptor that the callee closes, or -1.
+ * debuglink name (NULL: none) with its CRC. Returns an open descriptor that the callee closes, or
+ * -1.
  */
 typedef int (*symbol_open_debug_fn)(void *ctx, const uint8_t *build_id, size_t n,
 				    const char *debuglink, uint32_t crc);
 
 struct symbol_limits {
-	uint64_t max_file_bytes;    /* symbol and string tables read from one file; default 256 MiB */
+	uint64_t max_file_bytes; /* symbol and string tables read from one file; default 256 MiB */
 	uint64_t max_inflate_bytes; /* any compressed section; default 256 MiB */
 	uint64_t max_table_bytes;   /* one perf map or kallsyms; default 64 MiB */
 };
-#define SYMBOL_LIMITS_DEFAULT {UINT64_C(256) << 20, UINT64_C(256) << 20, UINT64_C(64) << 20}
+#define SYMBOL_LIMITS_DEFAULT                                                                      \
+	{                                                                                          \
+		UINT64_C(256) << 20, UINT64_C(256) << 20, UINT64_C(64) << 20                       \
+	}
 
 /* ---- ELF files ---- */
 struct symbol_file;
@@ -52,14 +56,20 @@ DEFINE_CLEANUP(struct symbol_file *, symbol_file_free)
 int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret);
 /* Memory held by the tables, for the caller's budget. */
 size_t symbol_file_bytes(const struct symbol_file *f);
+/* Gives back memory that can be read from the file again; worth a call after a burst of lookups. */
+void symbol_file_trim(struct symbol_file *f);
+/* What was left out: symbols and tables over the limits, debug files that are not this file's. */
+uint64_t symbol_file_refused(const struct symbol_file *f);
 
 /* Identities of a file for OTLP (specification: profiles/mappings). */
 struct symbol_file_id {
 	uint8_t gnu[64];
-	size_t n_gnu;      /* 0: no NT_GNU_BUILD_ID */
-	char go[128];      /* "" : no Go build id note */
-	char htlhash[33];  /* 32 hex digits: first 16 bytes of SHA-256(first 4096 + last 4096 bytes + length as BE64) */
-	const char *language; /* "go", "rust" or NULL, as far as the file itself says; static string */
+	size_t n_gnu;	  /* 0: no NT_GNU_BUILD_ID */
+	char go[128];	  /* "" : no Go build id note */
+	char htlhash[33]; /* 32 hex digits: first 16 bytes of SHA-256(first 4096 + last 4096 bytes +
+			     length as BE64) */
+	const char
+		*language; /* "go", "rust" or NULL, as far as the file itself says; static string */
 };
 /* 0 or -errno. Does not need a struct symbol_file; reads with pread. */
 int symbol_file_identify(int fd, struct symbol_file_id *ret);

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The parts of an ELF file that naming needs, read through bounds: header, segments, sections, and
+ * the bytes of a section. Both classes, the byte order of this host only.
+ *
+ * Not a general ELF library: nothing is written, no type is converted but headers, and a section
+ * is refused rather than repaired.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/cleanup.h"
+
+struct elf_segment {
+	uint32_t type, flags;
+	uint64_t offset, vaddr, filesz, memsz, align;
+};
+
+struct elf_section {
+	uint32_t name, type, link, info;
+	uint64_t flags, addr, offset, size, entsize;
+};
+
+/* Bytes of a section: mapped from the file, inflated, or borrowed from an image in memory. */
+struct elf_bytes {
+	const uint8_t *data;
+	size_t n;
+	void *map; /* what to unmap, NULL: nothing */
+	size_t n_map;
+	void *heap; /* what to free, NULL: nothing */
+	bool compressed;
+};
+
+struct elf_image {
+	int fd;		       /* borrowed; -EBADF: memory, or no more bytes wanted */
+	const uint8_t *memory; /* borrowed; NULL: fd */
+	uint64_t n_bytes;
+	bool is64;
+	uint16_t type, machine;
+	struct elf_segment *segments;
+	struct elf_section *sections;
+	uint32_t n_segments, n_sections;
+	struct elf_bytes names; /* of the sections */
+};
+#define ELF_IMAGE_INIT                                                                             \
+	{                                                                                          \
+		.fd = -EBADF                                                                       \
+	}
+
+/* 0, -ENOEXEC: not an ELF file of this byte order, or its header or segments are damaged; -ENOMEM;
+ * -errno of reading. Damaged section headers count as none. The descriptor or image is borrowed for
+ * as long as bytes are asked for. */
+int elf_image_open_fd(struct elf_image *im, int fd);
+int elf_image_open_memory(struct elf_image *im, const void *image, size_t n);
+void elf_image_close(struct elf_image *im);
+
+/* n bytes at a file offset, all or -ENOEXEC (or -errno). */
+int elf_image_read(const struct elf_image *im, uint64_t offset, void *ret, size_t n);
+
+/* The section's name, or "". Valid until close. */
+const char *elf_image_section_name(const struct elf_image *im, const struct elf_section *s);
+/* The first section of that name; NULL: none. */
+const struct elf_section *elf_image_find(const struct elf_image *im, const char *name);
+/* The first section of that SHT_ type; NULL: none. */
+const struct elf_section *elf_image_find_type(const struct elf_image *im, uint32_t type);
+
+/*
+ * The bytes of a section, to be given back by elf_bytes_release(). They outlive the image and its
+ * descriptor, but are those of the file: who changes it changes them, and who truncates it ends
+ * the process that reads them (SIGBUS). -ENOEXEC: not within the file; -EFBIG: more than max_bytes.
+ */
+int elf_image_bytes(const struct elf_image *im, const struct elf_section *s, uint64_t max_bytes,
+		    struct elf_bytes *ret);
+/* Replaces a compressed section's bytes by their contents. 0, -ENOEXEC: damaged, -EOPNOTSUPP:
+ * not zlib; -EFBIG: more than max_bytes; -ENOMEM. */
+int elf_bytes_inflate(struct elf_bytes *b, bool is64, uint64_t max_bytes);
+/* Makes the pages present, so that one pass over them takes no faults. */
+void elf_bytes_populate(const struct elf_bytes *b);
+/* Lets the pages of a mapping go; the next access brings them back. */
+void elf_bytes_forget(const struct elf_bytes *b);
+void elf_bytes_release(struct elf_bytes *b);
+
+/* Called with each note; name without its 0. Return true to stop. */
+typedef bool (*elf_note_fn)(void *ctx, uint32_t type, const char *name, size_t n_name,
+			    const uint8_t *desc, size_t n_desc);
+/* Notes of sections and segments, both when there are both. Bounded; damaged notes end theirs. */
+void elf_image_each_note(const struct elf_image *im, elf_note_fn fn, void *ctx);
+
+#define ELF_BUILD_ID_MAX 64
+/* NT_GNU_BUILD_ID: its length, 0 when there is none. */
+size_t elf_image_build_id(const struct elf_image *im, uint8_t ret[ELF_BUILD_ID_MAX]);

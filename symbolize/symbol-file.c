@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One ELF file's functions: which tables are read, and what in them counts as a function.
+ *
+ * Sources, in this order:
+ *	1. .symtab of the file, which then holds everything;
+ *	2. else .symtab of the separate debug file, if it proves to belong to this file;
+ *	3. .dynsym of the file, when it is larger than what 1 or 2 gave (nothing, or a .symtab that
+ *	   was stripped to a few names). A table inside .gnu_debugdata would come in here, as names
+ *	   of SYMBOL_NAMES_MINI: it holds what .dynsym does not.
+ * Stub sections come last (symbol-plt.c).
+ *
+ * What is taken: FUNC and GNU_IFUNC symbols, and untyped ones (assembler), defined in a section
+ * that is loaded and executable and really holds their address (so that _etext and __bss_start
+ * name nothing), within an executable segment of the file itself. Names such as f.cold or
+ * f.part.0 stay as they are: they are other code. Mapping symbols ($x, $d) are dropped.
+ *
+ * All sections are mapped when the file is opened and read when the first address is asked for; the
+ * descriptor is not kept. Names are copied when first given out, and the mapped string table, which
+ * would become resident in 64 KiB steps for names of 50 bytes, is let go every thousand names.
+ */
+#include "symbolize/symbolize.h"
+
+#include <elf.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include "symbolize/elf-image.h"
+#include "symbolize/symbol-plt.h"
+#include "symbolize/symbol-table.h"
+#include "util/cursor.h"
+
+#define MAX_DEBUGLINK 256
+#define MAX_CRC_BYTES (UINT64_C(1) << 30) /* a second of reading */
+#define TRIM_NAMES    1024 /* names read before the string table's pages are let go */
+#define CRC_CHUNK     65536
+
+struct table_bytes {
+	struct elf_bytes symbols, names;
+};
+
+struct symbol_file {
+	struct symbol_limits limits;
+	symbol_open_debug_fn open_debug;
+	void *ctx;
+	struct elf_image image, debug; /* their sections; no bytes are read of them later */
+	struct table_bytes fixed, dynamic;
+	struct elf_bytes debuglink;
+	uint8_t build_id[ELF_BUILD_ID_MAX];
+	size_t n_build_id;
+	struct symbol_table table;
+	struct symbol_plt plt;
+	bool built;
+	uint64_t n_refused; /* tables */
+};
+
+static void table_bytes_release(struct table_bytes *b)
+{
+	elf_bytes_release(&b->symbols);
+	elf_bytes_release(&b->names);
+}
+
+/* Maps the symbol table of that type with its strings. Both or none. */
+static void table_bytes_open(struct symbol_file *f, const struct elf_image *im, uint32_t type,
+			     struct table_bytes *ret)
+{
+	const struct elf_section *s = elf_image_find_type(im, type);
+	uint64_t max = f->limits.max_file_bytes;
+	int r;
+
+	if (!s || s->link >= im->n_sections)
+		return;
+	r = elf_image_bytes(im, s, max, &ret->symbols);
+	if (r == 0)
+		r = elf_image_bytes(im, &im->sections[s->link],
+				    ret->symbols.n < max ? max - ret->symbols.n : 0, &ret->names);
+	if (r < 0) {
+		table_bytes_release(ret);
+		f->n_refused += r == -EFBIG;
+	}
+}
+
+static int table_bytes_inflate(struct symbol_file *f, const struct elf_image *im,
+			       struct table_bytes *b)
+{
+	struct elf_bytes *both[] = {&b->symbols, &b->names};
+
+	for (size_t i = 0; i < ARRAY_SIZE(both); i++) {
+		int r = both[i]->compressed
+				? elf_bytes_inflate(both[i], im->is64, f->limits.max_inflate_bytes)
+				: 0;
+
+		if (r < 0) {
+			table_bytes_release(b);
+			f->n_refused++;
+			return r;
+		}
+	}
+	return 0;
+}
+
+static int symbol_file_new(struct symbol_file **ret, struct symbol_file *f)
+{
+	uint64_t max_symbols = f->limits.max_file_bytes / sizeof(Elf32_Sym);
+	const struct elf_section *s;
+
+	symbol_table_init(&f->table,
+			  max_symbols < UINT32_MAX / 2 ? (uint32_t)max_symbols : UINT32_MAX / 2);
+	for (uint32_t i = 0; i < f->image.n_segments; i++) {
+		const struct elf_segment *g = &f->image.segments[i];
+
+		if (g->type == PT_LOAD && g->flags & PF_X)
+			symbol_table_add_segment(&f->table, g->vaddr, g->memsz);
+	}
+	table_bytes_open(f, &f->image, SHT_SYMTAB, &f->fixed);
+	table_bytes_open(f, &f->image, SHT_DYNSYM, &f->dynamic);
+	symbol_plt_init(&f->plt, &f->image, f->limits.max_file_bytes);
+	s = elf_image_find(&f->image, ".gnu_debuglink");
+	if (s && !(s->flags & SHF_COMPRESSED))
+		(void)elf_image_bytes(&f->image, s, MAX_DEBUGLINK, &f->debuglink);
+	f->n_build_id = elf_image_build_id(&f->image, f->build_id);
+	f->image.fd = -EBADF;
+	*ret = f;
+	return 0;
+}
+
+int symbol_file_new_fd(struct symbol_file **ret, int fd, const struct symbol_limits *limits,
+		       symbol_open_debug_fn open_debug, void *ctx)
+{
+	struct symbol_file *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	f->limits = *limits;
+	f->open_debug = open_debug;
+	f->ctx = ctx;
+	f->debug.fd = -EBADF;
+	r = elf_image_open_fd(&f->image, fd);
+	if (r < 0) {
+		free(f);
+		return r;
+	}
+	return symbol_file_new(ret, f);
+}
+
+int symbol_file_new_memory(struct symbol_file **ret, const void *image, size_t n,
+			   const struct symbol_limits *limits)
+{
+	struct symbol_file *f = calloc(1, sizeof(*f));
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	f->limits = *limits;
+	f->debug.fd = -EBADF;
+	r = elf_image_open_memory(&f->image, image, n);
+	if (r < 0) {
+		free(f);
+		return r;
+	}
+	return symbol_file_new(ret, f);
+}
+
+struct symbol_file *symbol_file_free(struct symbol_file *f)
+{
+	if (!f)
+		return NULL;
+	symbol_plt_deinit(&f->plt);
+	symbol_table_deinit(&f->table);
+	table_bytes_release(&f->fixed);
+	table_bytes_release(&f->dynamic);
+	elf_bytes_release(&f->debuglink);
+	elf_image_close(&f->image);
+	elf_image_close(&f->debug);
+	free(f);
+	return NULL;
+}
+
+/* ---- The separate debug file ---- */
+
+/* Name and CRC; false: there is none, or it is damaged. */
+static bool debuglink_read(const struct symbol_file *f, const char **ret_name, uint32_t *ret_crc)
+{
+	struct cursor c = cursor_make(f->debuglink.n ? f->debuglink.data : (const uint8_t *)"",
+				      f->debuglink.n);
+	size_t pad;
+
+	*ret_name = cursor_string(&c);
+	pad = -(size_t)(c.cur - c.start) & 3;
+	(void)cursor_take(&c, pad);
+	*ret_crc = cursor_u32(&c);
+	return *ret_name && **ret_name && cursor_ok(&c);
+}
+
+static bool crc_matches(const struct elf_image *im, uint32_t crc)
+{
+	_cleanup_free_ uint8_t *chunk = malloc(CRC_CHUNK);
+	uLong sum = crc32(0, NULL, 0);
+
+	if (!chunk || im->n_bytes > MAX_CRC_BYTES)
+		return false;
+	for (uint64_t at = 0; at < im->n_bytes; at += CRC_CHUNK) {
+		uint64_t left = im->n_bytes - at;
+		size_t n = left < CRC_CHUNK ? (size_t)left : CRC_CHUNK;
+
+		if (elf_image_read(im, at, chunk, n) < 0)
+			return false;
+		sum = crc32(sum, chunk, (uInt)n);
+	}
+	return sum == crc;
+}
+
+/* A build id is proof; only without one on either side the checksum is. */
+static bool debug_belongs(const struct symbol_file *f, bool linked, uint32_t crc)
+{
+	uint8_t id[ELF_BUILD_ID_MAX];
+	size_t n = elf_image_build_id(&f->debug, id);
+
+	if (f->debug.machine != f->image.machine || f->debug.is64 != f->image.is64)
+		return false;
+	if (n && f->n_build_id)
+		return n == f->n_build_id && memcmp(id, f->build_id, n) == 0;
+	return linked && crc_matches(&f->debug, crc);
+}
+
+static void debug_open(struct symbol_file *f)
+{
+	_cleanup_close_ int fd = -EBADF;
+	const char *name;
+	uint32_t crc;
+	bool linked = debuglink_read(f, &name, &crc);
+
+	if (!f->open_debug || (!linked && !f->n_build_id))
+		return;
+	fd = f->open_debug(f->ctx, f->n_build_id ? f->build_id : NULL, f->n_build_id,
+			   linked ? name : NULL, linked ? crc : 0);
+	if (fd < 0 || elf_image_open_fd(&f->debug, fd) < 0)
+		return;
+	if (debug_belongs(f, linked, crc))
+		table_bytes_open(f, &f->debug, SHT_SYMTAB, &f->fixed);
+	else
+		f->n_refused++;
+	f->debug.fd = -EBADF;
+}
+
+/* ---- Reading symbols ---- */
+
+static Elf64_Sym symbol_decode(const uint8_t *p, bool is64)
+{
+	Elf64_Sym s;
+	Elf32_Sym t;
+
+	if (is64) {
+		memcpy(&s, p, sizeof(s));
+		return s;
+	}
+	memcpy(&t, p, sizeof(t));
+	return (Elf64_Sym){.st_name = t.st_name,
+			   .st_info = t.st_info,
+			   .st_other = t.st_other,
+			   .st_shndx = t.st_shndx,
+			   .st_value = t.st_value,
+			   .st_size = t.st_size};
+}
+
+/* False: not code. *ret_limit: the end of its section, 0 when that is not known. */
+static bool symbol_placed(const struct elf_image *im, const Elf64_Sym *s, uint64_t *ret_limit)
+{
+	const struct elf_section *c;
+
+	*ret_limit = 0;
+	if (s->st_shndx == SHN_XINDEX)
+		return true;
+	if (s->st_shndx == SHN_UNDEF || s->st_shndx >= SHN_LORESERVE ||
+	    s->st_shndx >= im->n_sections)
+		return false;
+	c = &im->sections[s->st_shndx];
+	if ((c->flags & (SHF_ALLOC | SHF_EXECINSTR)) != (SHF_ALLOC | SHF_EXECINSTR) ||
+	    s->st_value - c->addr >= c->size)
+		return false;
+	*ret_limit = c->addr + c->size;
+	return true;
+}
+
+static uint32_t symbol_rank(const Elf64_Sym *s)
+{
+	unsigned int bind = ELF64_ST_BIND(s->st_info);
+	uint32_t rank = ELF64_ST_TYPE(s->st_info) == STT_NOTYPE ? 0 : SYMBOL_FUNCTION;
+
+	if (bind != STB_LOCAL)
+		rank |= SYMBOL_EXTERNAL;
+	if (bind != STB_LOCAL && bind != STB_WEAK)
+		rank |= SYMBOL_GLOBAL;
+	return rank;
+}
+
+/* $x, $d, $a, $t with an optional .suffix: what kind of bytes follow, not a function. */
+static bool symbol_is_mapping(const struct elf_image *im, const struct table_bytes *b,
+			      const Elf64_Sym *s)
+{
+	if (im->machine != EM_ARM && im->machine != EM_AARCH64 && im->machine != EM_RISCV)
+		return false;
+	return ELF64_ST_TYPE(s->st_info) == STT_NOTYPE && s->st_name < b->names.n &&
+	       b->names.data[s->st_name] == '$';
+}
+
+static int symbols_add(struct symbol_file *f, const struct elf_image *im,
+		       const struct table_bytes *b, enum symbol_names which)
+{
+	size_t size = im->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+
+	symbol_table_set_names(&f->table, which, b->names.data, b->names.n);
+	elf_bytes_populate(&b->symbols);
+	for (size_t at = size; b->symbols.n - at >= size && at < b->symbols.n; at += size) {
+		Elf64_Sym s = symbol_decode(b->symbols.data + at, im->is64);
+		unsigned int type = ELF64_ST_TYPE(s.st_info);
+		uint64_t limit;
+		int r;
+
+		if (type != STT_FUNC && type != STT_GNU_IFUNC && type != STT_NOTYPE)
+			continue;
+		if (im->machine == EM_ARM && type == STT_FUNC)
+			s.st_value &= ~UINT64_C(1); /* Thumb */
+		if (!symbol_placed(im, &s, &limit) || symbol_is_mapping(im, b, &s))
+			continue;
+		r = symbol_table_add(&f->table, s.st_value, s.st_size, limit, which, s.st_name,
+				     symbol_rank(&s));
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int tables_build(struct symbol_file *f)
+{
+	const struct elf_image *im = &f->image;
+	int r = 0;
+
+	if (!f->fixed.symbols.data && f->open_debug) {
+		debug_open(f);
+		im = &f->debug;
+	}
+	if (f->fixed.symbols.data && table_bytes_inflate(f, im, &f->fixed) == 0)
+		r = symbols_add(f, im, &f->fixed, SYMBOL_NAMES_STATIC);
+	if (r == 0 && f->dynamic.symbols.data &&
+	    table_bytes_inflate(f, &f->image, &f->dynamic) == 0) {
+		size_t size = f->image.is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+
+		/* The stubs' names are there in any case. */
+		symbol_table_set_names(&f->table, SYMBOL_NAMES_DYNAMIC, f->dynamic.names.data,
+				       f->dynamic.names.n);
+		if (f->dynamic.symbols.n / size > f->table.candidates.n)
+			r = symbols_add(f, &f->image, &f->dynamic, SYMBOL_NAMES_DYNAMIC);
+	}
+	if (r == 0)
+		r = symbol_table_finish(&f->table);
+	return r;
+}
+
+static void symbol_file_build(struct symbol_file *f)
+{
+	f->built = true;
+	if (tables_build(f) < 0) {
+		/* No memory: half a table would name wrongly. */
+		symbol_plt_deinit(&f->plt);
+		symbol_table_deinit(&f->table);
+		f->n_refused++;
+	}
+	elf_bytes_release(&f->fixed.symbols);
+	elf_bytes_release(&f->dynamic.symbols);
+	elf_bytes_release(&f->debuglink);
+	elf_image_close(&f->image);
+	elf_image_close(&f->debug);
+}
+
+int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret)
+{
+	struct symbol s = {0};
+
+	if (!f->built)
+		symbol_file_build(f);
+	if (f->table.n_names_read >= TRIM_NAMES)
+		symbol_file_trim(f);
+	if (!symbol_table_lookup(&f->table, vaddr, &s.name, &s.start, &s.size) &&
+	    !symbol_plt_lookup(&f->plt, &f->table, vaddr, &s.name, &s.start, &s.size))
+		return 1;
+	*ret = s;
+	return 0;
+}
+
+void symbol_file_trim(struct symbol_file *f)
+{
+	elf_bytes_forget(&f->fixed.names);
+	elf_bytes_forget(&f->dynamic.names);
+	f->table.n_names_read = 0;
+}
+
+size_t symbol_file_bytes(const struct symbol_file *f)
+{
+	return sizeof(*f) + symbol_table_bytes(&f->table) + array_bytes(&f->plt.stubs) +
+	       (f->fixed.names.heap ? f->fixed.names.n : 0) +
+	       (f->dynamic.names.heap ? f->dynamic.names.n : 0) +
+	       (f->built ? 0
+			 : f->image.n_sections * sizeof(struct elf_section) +
+				   f->image.n_segments * sizeof(struct elf_segment));
+}
+
+uint64_t symbol_file_refused(const struct symbol_file *f)
+{
+	return f->n_refused + f->table.n_refused;
+}

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * name@plt, x86_64.
+ *
+ * Linkers lay stubs out in half a dozen ways (lazy, bound at start, with landing pads for indirect
+ * branch tracking, in two sections), but every stub either jumps through a GOT slot (ff 25 rel32)
+ * or, in the lazy half of a split table, pushes the number of its relocation (68 imm32). So the
+ * instructions are read instead of guessing the layout: the slot's relocation has the name.
+ * Slots of ifuncs carry the resolver's address in place of a symbol; the table names that.
+ *
+ * Done when an address first falls into a stub section: most files never need it, and the
+ * relocations of a big one are megabytes.
+ */
+#include "symbolize/symbol-plt.h"
+
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "symbolize/sort.h"
+#include "util/cursor.h"
+
+#define MAX_STUBS	65536u
+#define MAX_RELOCATIONS (1u << 20)
+#define MAX_STUB_NAME	4096
+
+static const char *const stub_sections[SYMBOL_PLT_SECTIONS] = {".plt", ".plt.sec", ".plt.got"};
+static const char *const relocation_sections[2] = {".rela.plt", ".rela.dyn"};
+
+void symbol_plt_init(struct symbol_plt *plt, const struct elf_image *im, uint64_t max_bytes)
+{
+	const struct elf_section *s;
+
+	*plt = (struct symbol_plt){.stubs = {.max = MAX_STUBS}};
+	if (im->machine != EM_X86_64 || !im->is64)
+		return;
+	for (size_t i = 0; i < SYMBOL_PLT_SECTIONS; i++) {
+		s = elf_image_find(im, stub_sections[i]);
+		if (!s || s->flags & SHF_COMPRESSED ||
+		    elf_image_bytes(im, s, max_bytes, &plt->sections[i].code) < 0)
+			continue;
+		plt->sections[i].vaddr = s->addr;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(relocation_sections); i++) {
+		s = elf_image_find(im, relocation_sections[i]);
+		if (s && s->type == SHT_RELA && !(s->flags & SHF_COMPRESSED))
+			(void)elf_image_bytes(im, s, max_bytes, &plt->relocations[i]);
+	}
+	s = elf_image_find_type(im, SHT_DYNSYM);
+	if (s && !(s->flags & SHF_COMPRESSED))
+		(void)elf_image_bytes(im, s, max_bytes, &plt->symbols);
+}
+
+void symbol_plt_deinit(struct symbol_plt *plt)
+{
+	for (size_t i = 0; i < SYMBOL_PLT_SECTIONS; i++)
+		elf_bytes_release(&plt->sections[i].code);
+	for (size_t i = 0; i < ARRAY_SIZE(plt->relocations); i++)
+		elf_bytes_release(&plt->relocations[i]);
+	elf_bytes_release(&plt->symbols);
+	array_deinit(&plt->stubs);
+}
+
+/* GOT slots, sorted: key slot address, extra which table, value which relocation. */
+struct slots {
+	struct sort_pair *pairs;
+	size_t n;
+};
+
+static Elf64_Rela relocation_at(const struct elf_bytes *b, size_t i)
+{
+	Elf64_Rela r;
+
+	memcpy(&r, b->data + i * sizeof(r), sizeof(r));
+	return r;
+}
+
+static int slots_collect(const struct symbol_plt *plt, struct slots *ret)
+{
+	size_t n_max = 0;
+
+	for (size_t t = 0; t < ARRAY_SIZE(plt->relocations); t++)
+		n_max += plt->relocations[t].n / sizeof(Elf64_Rela);
+	if (n_max > MAX_RELOCATIONS)
+		n_max = MAX_RELOCATIONS;
+	ret->pairs = malloc((n_max + 1) * sizeof(*ret->pairs));
+	if (!ret->pairs)
+		return -ENOMEM;
+	for (uint32_t t = 0; t < ARRAY_SIZE(plt->relocations); t++) {
+		const struct elf_bytes *b = &plt->relocations[t];
+
+		for (uint32_t i = 0; i < b->n / sizeof(Elf64_Rela) && ret->n < n_max; i++) {
+			Elf64_Rela r = relocation_at(b, i);
+			uint32_t type = ELF64_R_TYPE(r.r_info);
+
+			if (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
+			    type == R_X86_64_IRELATIVE)
+				ret->pairs[ret->n++] = (struct sort_pair){r.r_offset, i, t};
+		}
+	}
+	return sort_pairs(ret->pairs, ret->n);
+}
+
+static bool slots_find(const struct slots *slots, uint64_t address, uint32_t *ret_table,
+		       uint32_t *ret_i)
+{
+	size_t low = 0, high = slots->n;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (slots->pairs[middle].key < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == slots->n || slots->pairs[low].key != address)
+		return false;
+	*ret_table = slots->pairs[low].extra;
+	*ret_i = slots->pairs[low].value;
+	return true;
+}
+
+/* The symbol, or the ifunc's resolver, that a relocation refers to. */
+static const char *relocation_name(const struct symbol_plt *plt, struct symbol_table *t,
+				   const Elf64_Rela *r)
+{
+	uint64_t i = ELF64_R_SYM(r->r_info), start, size;
+	const char *name;
+	Elf64_Sym s;
+
+	if (ELF64_R_TYPE(r->r_info) == R_X86_64_IRELATIVE)
+		return symbol_table_lookup(t, (uint64_t)r->r_addend, &name, &start, &size) ? name
+											   : NULL;
+	if (i == 0 || i >= plt->symbols.n / sizeof(s))
+		return NULL;
+	memcpy(&s, plt->symbols.data + i * sizeof(s), sizeof(s));
+	if (s.st_name == 0 || s.st_name >= t->names[SYMBOL_NAMES_DYNAMIC].n)
+		return NULL;
+	return t->names[SYMBOL_NAMES_DYNAMIC].bytes + s.st_name;
+}
+
+/* The relocation behind the stub that is code[0..n), which is linked at vaddr. */
+static bool stub_relocation(const struct symbol_plt *plt, const struct slots *slots,
+			    const uint8_t *code, size_t n, uint64_t vaddr, Elf64_Rela *ret)
+{
+	uint32_t table = 0, i;
+	int32_t rel;
+	size_t at = 0;
+
+	if (n >= 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0) /* endbr64 */
+		at = 4;
+	if (at < n && code[at] == 0xf2) /* bnd */
+		at++;
+	if (at + 6 <= n && code[at] == 0xff && code[at + 1] == 0x25) {
+		memcpy(&rel, code + at + 2, sizeof(rel));
+		if (!slots_find(slots, vaddr + at + 6 + (uint64_t)(int64_t)rel, &table, &i))
+			return false;
+	} else if (at + 5 <= n && code[at] == 0x68) {
+		memcpy(&i, code + at + 1, sizeof(i));
+	} else {
+		return false;
+	}
+	if (i >= plt->relocations[table].n / sizeof(Elf64_Rela))
+		return false;
+	*ret = relocation_at(&plt->relocations[table], i);
+	return true;
+}
+
+/* Stubs are 16 bytes, but .plt.got has some of 8: a jump and two bytes to fill. */
+static size_t stub_size(const uint8_t *code, size_t n)
+{
+	bool jump = n >= 8 && code[0] == 0xff && code[1] == 0x25;
+
+	return jump && (code[6] == 0x66 || code[6] == 0xcc || code[6] == 0x90) ? 8 : 16;
+}
+
+static void stubs_of_section(struct symbol_plt *plt, struct symbol_table *t,
+			     const struct slots *slots, const struct elf_bytes *code,
+			     uint64_t vaddr)
+{
+	size_t size;
+
+	for (size_t at = 0; at < code->n; at += size) {
+		size_t left = code->n - at;
+		char text[MAX_STUB_NAME];
+		const char *name = NULL;
+		struct symbol_plt_stub *s;
+		Elf64_Rela r;
+		int n = 0;
+
+		size = stub_size(code->data + at, left);
+		if (stub_relocation(plt, slots, code->data + at, left < size ? left : size,
+				    vaddr + at, &r))
+			name = relocation_name(plt, t, &r);
+		if (name)
+			n = snprintf(text, sizeof(text), "%.*s@plt", MAX_STUB_NAME / 2, name);
+		else if (at == 0) /* the part all lazy stubs share */
+			n = snprintf(text, sizeof(text), ".plt");
+		if (n <= 0 || n >= MAX_STUB_NAME)
+			continue;
+		s = array_push(&plt->stubs);
+		if (!s) {
+			t->n_refused++;
+			return;
+		}
+		*s = (struct symbol_plt_stub){vaddr + at, (uint32_t)size,
+					      symbol_table_keep_name(t, text)};
+	}
+}
+
+static int stub_compare(const void *a, const void *b)
+{
+	uint64_t x = ((const struct symbol_plt_stub *)a)->start;
+	uint64_t y = ((const struct symbol_plt_stub *)b)->start;
+
+	return (x > y) - (x < y);
+}
+
+static void plt_build(struct symbol_plt *plt, struct symbol_table *t)
+{
+	struct slots slots = {0};
+
+	if (slots_collect(plt, &slots) == 0)
+		for (size_t i = 0; i < SYMBOL_PLT_SECTIONS; i++)
+			stubs_of_section(plt, t, &slots, &plt->sections[i].code,
+					 plt->sections[i].vaddr);
+	free(slots.pairs);
+	if (plt->stubs.n)
+		qsort(plt->stubs.items, plt->stubs.n, sizeof(*plt->stubs.items), stub_compare);
+}
+
+bool symbol_plt_lookup(struct symbol_plt *plt, struct symbol_table *t, uint64_t vaddr,
+		       const char **ret_name, uint64_t *ret_start, uint64_t *ret_size)
+{
+	const struct symbol_plt_stub *s;
+	bool within = false;
+	uint32_t low = 0, high;
+
+	for (size_t i = 0; i < SYMBOL_PLT_SECTIONS; i++)
+		within |= vaddr - plt->sections[i].vaddr < plt->sections[i].code.n;
+	if (!within)
+		return false;
+	if (!plt->built)
+		plt_build(plt, t);
+	plt->built = true;
+	high = plt->stubs.n;
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (plt->stubs.items[middle].start <= vaddr)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	s = low ? &plt->stubs.items[low - 1] : NULL;
+	if (!s || vaddr - s->start >= s->size || s->name == 0)
+		return false;
+	*ret_name = symbol_table_kept_name(t, s->name);
+	*ret_start = s->start;
+	*ret_size = s->size;
+	return true;
+}

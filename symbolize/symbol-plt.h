@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Names for the stubs of the procedure linkage table, which have no symbols of their own. */
+#include "symbolize/elf-image.h"
+#include "symbolize/symbol-table.h"
+
+#define SYMBOL_PLT_SECTIONS 3
+
+struct symbol_plt_stub {
+	uint64_t start;
+	uint32_t size, name; /* name: kept by the table, 0: none */
+};
+
+struct symbol_plt {
+	struct {
+		uint64_t vaddr;
+		struct elf_bytes code;
+	} sections[SYMBOL_PLT_SECTIONS];
+	struct elf_bytes relocations[2];     /* .rela.plt, .rela.dyn */
+	struct elf_bytes symbols;	     /* .dynsym */
+	ARRAY(struct symbol_plt_stub) stubs; /* sorted */
+	bool built;
+};
+
+/* Maps what stubs are named from; nothing is read yet. Other machines than x86_64: nothing. */
+void symbol_plt_init(struct symbol_plt *plt, const struct elf_image *im, uint64_t max_bytes);
+void symbol_plt_deinit(struct symbol_plt *plt);
+/* Names are kept in t, whose SYMBOL_NAMES_DYNAMIC they come from. The first address within a stub
+ * section builds the list. */
+bool symbol_plt_lookup(struct symbol_plt *plt, struct symbol_table *t, uint64_t vaddr,
+		       const char **ret_name, uint64_t *ret_start, uint64_t *ret_size);

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The sorted table.
+ *
+ * Addresses are turned into offsets in "code space", the executable segments laid end to end: 32
+ * bits, and nothing can reach over the end of a segment. A row is 12 bytes in two arrays: the
+ * starts alone, which the search reads, and {size, name}. A bucket index over equal pieces of code
+ * space narrows the search to about eight neighbours, so that a lookup costs two or three cache
+ * misses in place of seventeen.
+ *
+ * Rows do not overlap. Where symbols nest (assembler that marks inner loops), the innermost wins
+ * and the outer one goes on in a *continuation* row behind it. So a lookup looks at one row.
+ *
+ * Which of several names at one address a person would say:
+ *	1. one with a size over one without (labels);
+ *	2. a function over an untyped symbol;
+ *	3. global or weak over local (__GI_x, compiler copies);
+ *	4. fewer leading underscores (write over __write and _IO_puts under puts: this goes before
+ *	   5 because libc's plain names are the weak ones); the _Z, _R, _D of mangled names are
+ *none;
+ *	5. global over weak;
+ *	6. the shorter one, then the first in byte order, so that it is always the same.
+ * 4 to 6 read names; they wait in a list of aliases until somebody asks for the address, because
+ * reading the names of all aliases would bring most of the string table into memory.
+ *
+ * A symbol without a size inside one with a size is a label and dropped. Elsewhere it reaches to
+ * the next symbol or the end of its section.
+ */
+#include "symbolize/symbol-table.h"
+
+#include <string.h>
+
+#include "symbolize/sort.h"
+
+#define MAX_SEGMENTS   64 /* executable ones; more than 3 are rare */
+#define MAX_NESTING    64
+#define ROW_CONTINUED  0x80000000u
+#define MAX_CODE       0x7fffffffu /* 2 GiB: the code models allow no more */
+#define NAME_ALIASES   0x80000000u /* the rest: first alias */
+#define NAME_BITS      29
+#define CHUNK_BITS     14
+#define CHUNK_BYTES    (1u << CHUNK_BITS)
+#define MAX_CHUNKS     (1u << (NAME_BITS - CHUNK_BITS))
+#define MAX_NAME       8192u /* longer names are cut */
+#define MAX_ALIASES    64u   /* compared at one address */
+#define ROWS_A_BUCKET  8
+#define RANK_BY_NUMBER (SYMBOL_SIZED | SYMBOL_FUNCTION | SYMBOL_EXTERNAL)
+
+void symbol_table_init(struct symbol_table *t, uint32_t max_symbols)
+{
+	*t = (struct symbol_table){0};
+	t->segments.max = MAX_SEGMENTS;
+	t->candidates.max = max_symbols;
+	t->aliases.max = max_symbols;
+	t->chunks.max = MAX_CHUNKS;
+}
+
+void symbol_table_deinit(struct symbol_table *t)
+{
+	for (uint32_t i = 0; i < t->chunks.n; i++)
+		free(t->chunks.items[i]);
+	array_deinit(&t->chunks);
+	array_deinit(&t->aliases);
+	array_deinit(&t->candidates);
+	array_deinit(&t->segments);
+	free(t->codes);
+	free(t->rows);
+	free(t->buckets);
+	symbol_table_init(t, 0);
+}
+
+void symbol_table_add_segment(struct symbol_table *t, uint64_t vaddr, uint64_t n_bytes)
+{
+	struct symbol_segment *s;
+	uint64_t code = 0, end;
+
+	if (t->segments.n) {
+		s = &t->segments.items[t->segments.n - 1];
+		code = (uint64_t)s->code + s->n_bytes;
+	}
+	if (n_bytes == 0 || __builtin_add_overflow(vaddr, n_bytes, &end) ||
+	    n_bytes > MAX_CODE - code) {
+		t->n_refused++;
+		return;
+	}
+	s = array_push(&t->segments);
+	if (!s) {
+		t->n_refused++;
+		return;
+	}
+	*s = (struct symbol_segment){vaddr, (uint32_t)n_bytes, (uint32_t)code};
+}
+
+void symbol_table_set_names(struct symbol_table *t, enum symbol_names which, const void *bytes,
+			    size_t n)
+{
+	const char *last;
+
+	if (n > SYMBOL_NAMES_MAX_BYTES)
+		n = SYMBOL_NAMES_MAX_BYTES;
+	last = n ? memrchr(bytes, 0, n) : NULL;
+	t->names[which].bytes = bytes;
+	t->names[which].n = last ? (size_t)(last - (const char *)bytes) + 1 : 0;
+}
+
+static const struct symbol_segment *segment_of(const struct symbol_table *t, uint64_t vaddr)
+{
+	for (uint32_t i = 0; i < t->segments.n; i++) {
+		const struct symbol_segment *s = &t->segments.items[i];
+
+		if (vaddr - s->vaddr < s->n_bytes)
+			return s;
+	}
+	return NULL;
+}
+
+int symbol_table_add(struct symbol_table *t, uint64_t vaddr, uint64_t size, uint64_t limit,
+		     enum symbol_names which, uint64_t name, uint32_t rank)
+{
+	const struct symbol_segment *s = segment_of(t, vaddr);
+	struct symbol_candidate *c;
+	uint64_t room;
+
+	/* Offset 0 of a string table is the empty string. */
+	if (!s || name == 0 || name >= t->names[which].n)
+		return 0;
+	room = s->n_bytes - (vaddr - s->vaddr);
+	if (size == 0 && limit > vaddr && limit - vaddr < room)
+		room = limit - vaddr;
+	if (t->candidates.n == t->candidates.max) {
+		t->n_refused++;
+		return 0;
+	}
+	c = array_push(&t->candidates);
+	if (!c)
+		return -ENOMEM;
+	c->code = s->code + (uint32_t)(vaddr - s->vaddr);
+	c->size = (uint32_t)(size && size < room ? size : room);
+	c->name = (uint32_t)which << NAME_BITS | (uint32_t)name;
+	c->rank = rank | (size ? SYMBOL_SIZED : 0);
+	return 0;
+}
+
+/* ---- Building ---- */
+
+struct sweep {
+	struct symbol_table *t;
+	uint32_t n_max;
+	struct {
+		uint32_t row, end;
+		bool sized;
+	} open[MAX_NESTING]; /* symbols that cover the current position, the innermost last */
+	uint32_t n_open;
+};
+
+static void row_push(struct sweep *w, uint32_t code, uint32_t size, uint32_t name)
+{
+	struct symbol_table *t = w->t;
+
+	/* Each symbol opens and closes once: there are at most two rows for it. */
+	if (t->n_rows == w->n_max)
+		return;
+	t->codes[t->n_rows] = code;
+	t->rows[t->n_rows++] = (struct symbol_row){size, name};
+}
+
+/* Closes all symbols that end at or before code; who goes on behind them gets a continuation. */
+static void sweep_close(struct sweep *w, uint32_t code)
+{
+	while (w->n_open > 0 && w->open[w->n_open - 1].end <= code) {
+		uint32_t end = w->open[--w->n_open].end;
+
+		while (w->n_open > 0 && w->open[w->n_open - 1].end <= end)
+			w->n_open--;
+		if (w->n_open > 0 && end < code)
+			row_push(w, end, ROW_CONTINUED | w->open[w->n_open - 1].row, 0);
+	}
+}
+
+static void sweep_open(struct sweep *w, const struct symbol_candidate *c, uint32_t name)
+{
+	struct symbol_table *t = w->t;
+	bool sized = c->rank & SYMBOL_SIZED;
+
+	sweep_close(w, c->code);
+	if (w->n_open > 0 && !w->open[0].sized) {
+		/* One without a size is alone, and ends where the next begins. */
+		t->rows[w->open[0].row].size = c->code - t->codes[w->open[0].row];
+		w->n_open = 0;
+	}
+	if (w->n_open > 0 && !sized)
+		return;
+	if (w->n_open == MAX_NESTING) {
+		t->n_refused++;
+		return;
+	}
+	w->open[w->n_open].row = t->n_rows;
+	w->open[w->n_open].end = c->code + c->size;
+	w->open[w->n_open++].sized = sized;
+	row_push(w, c->code, c->size, name);
+}
+
+/* The best of the candidates at one address; ties that only names can break become aliases. */
+static const struct symbol_candidate *
+group_choose(struct symbol_table *t, const struct sort_pair *pairs, size_t n, uint32_t *ret_name)
+{
+	const struct symbol_candidate *best = &t->candidates.items[pairs[0].value];
+	uint32_t first = t->aliases.n;
+
+	for (size_t i = 1; i < n; i++) {
+		const struct symbol_candidate *c = &t->candidates.items[pairs[i].value];
+
+		if ((c->rank & RANK_BY_NUMBER) > (best->rank & RANK_BY_NUMBER))
+			best = c;
+	}
+	*ret_name = best->name;
+	if (n == 1)
+		return best;
+	for (size_t i = 0; i < n; i++) {
+		const struct symbol_candidate *c = &t->candidates.items[pairs[i].value];
+		struct symbol_alias *a;
+
+		if ((c->rank & RANK_BY_NUMBER) != (best->rank & RANK_BY_NUMBER))
+			continue;
+		if (c != best && c->name == best->name)
+			continue;
+		a = array_push(&t->aliases);
+		if (!a) {
+			t->n_refused++;
+			break;
+		}
+		a->name = c->name;
+		a->global = c->rank & SYMBOL_GLOBAL;
+		if (c->size > best->size)
+			best = c;
+	}
+	if (t->aliases.n - first > 1) {
+		t->aliases.items[t->aliases.n - 1].last = true;
+		*ret_name = NAME_ALIASES | first;
+	} else {
+		t->aliases.n = first;
+	}
+	return best;
+}
+
+static int buckets_build(struct symbol_table *t)
+{
+	const struct symbol_segment *s = &t->segments.items[t->segments.n - 1];
+	uint32_t span = s->code + s->n_bytes, row = 0;
+
+	while ((uint64_t)(span >> t->shift) * ROWS_A_BUCKET > t->n_rows)
+		t->shift++;
+	t->n_buckets = (span >> t->shift) + 2;
+	t->buckets = malloc(t->n_buckets * sizeof(*t->buckets));
+	if (!t->buckets)
+		return -ENOMEM;
+	for (uint32_t b = 0; b < t->n_buckets; b++) {
+		while (row < t->n_rows && t->codes[row] >> t->shift < b)
+			row++;
+		t->buckets[b] = row;
+	}
+	return 0;
+}
+
+static void rows_trim(struct symbol_table *t)
+{
+	void *p;
+
+	p = realloc(t->codes, t->n_rows * sizeof(*t->codes));
+	t->codes = p ? p : t->codes;
+	p = realloc(t->rows, t->n_rows * sizeof(*t->rows));
+	t->rows = p ? p : t->rows;
+	p = t->aliases.n ? realloc(t->aliases.items, t->aliases.n * sizeof(*t->aliases.items))
+			 : NULL;
+	if (p) {
+		t->aliases.items = p;
+		t->aliases.cap = t->aliases.n;
+	}
+	array_deinit(&t->candidates);
+}
+
+int symbol_table_finish(struct symbol_table *t)
+{
+	uint32_t n = t->candidates.n;
+	struct sweep w = {.t = t, .n_max = 2 * n};
+	_cleanup_free_ struct sort_pair *pairs = NULL;
+	int r;
+
+	if (n == 0)
+		return 0;
+	pairs = malloc(n * sizeof(*pairs));
+	t->codes = malloc(2 * (size_t)n * sizeof(*t->codes));
+	t->rows = malloc(2 * (size_t)n * sizeof(*t->rows));
+	if (!pairs || !t->codes || !t->rows)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++)
+		pairs[i] = (struct sort_pair){t->candidates.items[i].code, i, 0};
+	r = sort_pairs(pairs, n);
+	if (r < 0)
+		return r;
+	for (uint32_t i = 0, next; i < n; i = next) {
+		const struct symbol_candidate *c;
+		uint32_t name;
+
+		for (next = i + 1; next < n && pairs[next].key == pairs[i].key;)
+			next++;
+		c = group_choose(t, &pairs[i], next - i, &name);
+		sweep_open(&w, c, name);
+	}
+	sweep_close(&w, UINT32_MAX);
+	rows_trim(t);
+	return buckets_build(t);
+}
+
+/* ---- Names ---- */
+
+static const char *name_text(const struct symbol_table *t, uint32_t name)
+{
+	uint32_t which = name >> NAME_BITS & (N_SYMBOL_NAMES - 1);
+	uint32_t offset = name & ((1u << NAME_BITS) - 1);
+
+	if (which == SYMBOL_NAMES_OWN)
+		return t->chunks.items[offset / CHUNK_BYTES] + offset % CHUNK_BYTES;
+	return t->names[which].bytes + offset;
+}
+
+/* Keeps a copy; false when there is no room. */
+static bool name_keep(struct symbol_table *t, const char *text, size_t n, uint32_t *ret_name)
+{
+	uint32_t offset;
+
+	if (n >= MAX_NAME)
+		return false;
+	if (t->chunks.n == 0 || t->n_chunk_used + n + 1 > CHUNK_BYTES) {
+		char **chunk = array_push(&t->chunks);
+
+		if (!chunk)
+			return false;
+		*chunk = malloc(CHUNK_BYTES);
+		if (!*chunk) {
+			t->chunks.n--;
+			return false;
+		}
+		t->n_chunk_used = 0;
+	}
+	offset = (t->chunks.n - 1) * CHUNK_BYTES + t->n_chunk_used;
+	memcpy(t->chunks.items[t->chunks.n - 1] + t->n_chunk_used, text, n);
+	t->chunks.items[t->chunks.n - 1][t->n_chunk_used + n] = 0;
+	t->n_chunk_used += (uint32_t)n + 1;
+	*ret_name = (uint32_t)SYMBOL_NAMES_OWN << NAME_BITS | offset;
+	return true;
+}
+
+uint32_t symbol_table_keep_name(struct symbol_table *t, const char *text)
+{
+	uint32_t name;
+
+	if (name_keep(t, text, strlen(text), &name))
+		return name;
+	t->n_refused++;
+	return 0;
+}
+
+const char *symbol_table_kept_name(const struct symbol_table *t, uint32_t name)
+{
+	return name_text(t, name);
+}
+
+static size_t leading_underscores(const char *name)
+{
+	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D'))
+		return 0;
+	for (size_t n = 0; n < 8; n++)
+		if (name[n] != '_')
+			return n;
+	return 8;
+}
+
+/* True: a is the better name. */
+static bool alias_better(const struct symbol_table *t, const struct symbol_alias *a,
+			 const struct symbol_alias *b)
+{
+	const char *x = name_text(t, a->name), *y = name_text(t, b->name);
+	size_t m = leading_underscores(x), n = leading_underscores(y);
+
+	if (m != n)
+		return m < n;
+	if (a->global != b->global)
+		return a->global;
+	m = strnlen(x, MAX_NAME);
+	n = strnlen(y, MAX_NAME);
+	return m != n ? m < n : strncmp(x, y, MAX_NAME) < 0;
+}
+
+/*
+ * The name to say, with aliases decided and the version cut off; decided once for each row, and
+ * kept: the file's pages can go again, and a file that changes does not change a name given out.
+ * All work here is bounded: a string table may be one string, and all symbols aliases of its parts.
+ */
+static const char *row_name(struct symbol_table *t, struct symbol_row *row)
+{
+	const char *text, *at;
+	uint32_t kept;
+	size_t n;
+
+	if (row->name & NAME_ALIASES) {
+		const struct symbol_alias *a = &t->aliases.items[row->name & ~NAME_ALIASES];
+		const struct symbol_alias *best = a;
+
+		for (uint32_t i = 1; i < MAX_ALIASES && !a->last; i++) {
+			a++;
+			if (alias_better(t, a, best))
+				best = a;
+		}
+		row->name = best->name;
+	}
+	text = name_text(t, row->name);
+	if (row->name >> NAME_BITS == SYMBOL_NAMES_OWN)
+		return text;
+	n = strnlen(text, MAX_NAME - 1);
+	at = memchr(text, '@', n);
+	if (at && at != text)
+		n = (size_t)(at - text);
+	if (!name_keep(t, text, n, &kept)) {
+		t->n_refused++;
+		return "";
+	}
+	row->name = kept;
+	t->n_names_read++;
+	return name_text(t, kept);
+}
+
+/* ---- Searching ---- */
+
+/* The last row that starts at or before code; UINT32_MAX: none. */
+static uint32_t row_find(const struct symbol_table *t, uint32_t code)
+{
+	uint32_t low = t->buckets[code >> t->shift], high = t->buckets[(code >> t->shift) + 1];
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (t->codes[middle] <= code)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low - 1;
+}
+
+bool symbol_table_lookup(struct symbol_table *t, uint64_t vaddr, const char **ret_name,
+			 uint64_t *ret_start, uint64_t *ret_size)
+{
+	const struct symbol_segment *s = segment_of(t, vaddr);
+	const char *name;
+	uint32_t code, row;
+
+	if (!s || t->n_rows == 0)
+		return false;
+	code = s->code + (uint32_t)(vaddr - s->vaddr);
+	row = row_find(t, code);
+	if (row == UINT32_MAX)
+		return false;
+	if (t->rows[row].size & ROW_CONTINUED)
+		row = t->rows[row].size & ~ROW_CONTINUED;
+	if (code - t->codes[row] >= t->rows[row].size || t->codes[row] < s->code)
+		return false;
+	name = row_name(t, &t->rows[row]);
+	if (!*name)
+		return false;
+	*ret_name = name;
+	*ret_start = s->vaddr + (t->codes[row] - s->code);
+	*ret_size = t->rows[row].size;
+	return true;
+}
+
+size_t symbol_table_bytes(const struct symbol_table *t)
+{
+	return t->n_rows * (sizeof(*t->codes) + sizeof(*t->rows)) +
+	       t->n_buckets * sizeof(*t->buckets) + array_bytes(&t->aliases) +
+	       array_bytes(&t->segments) + array_bytes(&t->candidates) +
+	       (size_t)t->chunks.n * CHUNK_BYTES;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Sorted table of the functions of one ELF file: fill (add_segment, then add), finish, look up.
+ * Knows nothing of ELF beyond the meaning of a symbol; see symbol-table.c for the alias rule.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/array.h"
+#include "util/cleanup.h"
+
+/* Where names live. The table's own store holds those that were looked up. */
+enum symbol_names {
+	SYMBOL_NAMES_STATIC,  /* .strtab */
+	SYMBOL_NAMES_DYNAMIC, /* .dynstr */
+	SYMBOL_NAMES_OWN,
+	SYMBOL_NAMES_MINI, /* kept for the table inside .gnu_debugdata */
+	N_SYMBOL_NAMES
+};
+#define SYMBOL_NAMES_MAX_BYTES (UINT64_C(1) << 29) /* what an offset in a row can reach */
+
+/* Rank of an alias, the more the better; SYMBOL_GLOBAL counts only after the names are compared. */
+enum symbol_rank {
+	SYMBOL_GLOBAL = 1 << 0,	  /* neither weak nor local */
+	SYMBOL_EXTERNAL = 1 << 1, /* not local */
+	SYMBOL_FUNCTION = 1 << 2, /* typed as a function */
+	SYMBOL_SIZED = 1 << 3,
+};
+
+struct symbol_segment {
+	uint64_t vaddr;
+	uint32_t n_bytes, code; /* code: offset of its first byte among all segments' code */
+};
+
+struct symbol_row {
+	uint32_t size; /* bytes; or ROW_CONTINUED | row of the symbol that goes on here */
+	uint32_t name;
+};
+
+struct symbol_alias {
+	uint32_t name;
+	bool global, last;
+};
+
+struct symbol_candidate {
+	uint32_t code, size, name;
+	uint32_t rank;
+};
+
+struct symbol_table {
+	ARRAY(struct symbol_segment) segments;
+	ARRAY(struct symbol_candidate) candidates; /* gone after finish */
+	uint32_t *codes;			   /* sorted; rows[i] starts at codes[i] */
+	struct symbol_row *rows;
+	uint32_t *buckets; /* code >> shift -> first row at or behind */
+	uint32_t n_rows, n_buckets, shift;
+	ARRAY(struct symbol_alias) aliases;
+	struct {
+		const char *bytes; /* borrowed; its last byte is 0 */
+		size_t n;
+	} names[N_SYMBOL_NAMES];
+	ARRAY(char *) chunks; /* own names */
+	uint32_t n_chunk_used;
+	uint32_t n_names_read; /* from the files' strings, for who wants to drop their pages */
+	uint64_t n_refused;    /* symbols and names beyond the limits */
+};
+
+/* max_symbols: limit of candidates. Nothing is allocated yet. */
+void symbol_table_init(struct symbol_table *t, uint32_t max_symbols);
+void symbol_table_deinit(struct symbol_table *t);
+
+/* Executable memory; symbols outside of all segments are not taken. All before the first add. */
+void symbol_table_add_segment(struct symbol_table *t, uint64_t vaddr, uint64_t n_bytes);
+/* bytes: borrowed until deinit. An unterminated last string does not count. */
+void symbol_table_set_names(struct symbol_table *t, enum symbol_names which, const void *bytes,
+			    size_t n);
+/*
+ * size 0: up to the next symbol, at most to limit (an address: the end of its section; 0: of its
+ * segment). rank without SYMBOL_SIZED. 0, or -ENOMEM.
+ */
+int symbol_table_add(struct symbol_table *t, uint64_t vaddr, uint64_t size, uint64_t limit,
+		     enum symbol_names which, uint64_t name, uint32_t rank);
+/* Sorts; to be called once. 0, or -ENOMEM. */
+int symbol_table_finish(struct symbol_table *t);
+
+/*
+ * True: *ret_* set. The name is valid until deinit; not const because what a lookup decides about
+ * names is kept.
+ */
+bool symbol_table_lookup(struct symbol_table *t, uint64_t vaddr, const char **ret_name,
+			 uint64_t *ret_start, uint64_t *ret_size);
+
+/* Keeps a text in the table's own store: a handle, or 0 without room. */
+uint32_t symbol_table_keep_name(struct symbol_table *t, const char *text);
+const char *symbol_table_kept_name(const struct symbol_table *t, uint32_t name);
+
+size_t symbol_table_bytes(const struct symbol_table *t);
