@@ -9,8 +9,9 @@
  * What it is not: it knows no processes and no maps (the caller's find function does), opens no
  * file, and never reads the memory of a live process.
  *
- * No call allocates once the modules in question are warm. Not thread-safe: one unwinder per thread.
- * Everything in a module's file and in a stack copy is hostile; the worst it gets is an outcome.
+ * No call allocates once the modules in question are warm. Not thread-safe: one unwinder per
+ * thread. Everything in a module's file and in a stack copy is hostile; the worst it gets is an
+ * outcome.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -23,14 +24,14 @@ struct unwind_module;
 
 /* Why a walk ended. Only UNWIND_COMPLETE means that the outermost frame was reached. */
 enum unwind_outcome {
-	UNWIND_COMPLETE,      /* end of stack: CFI says the return address is undefined, or the entry */
-	UNWIND_TRUNCATED,     /* the next value lies beyond the copied stack bytes */
-	UNWIND_NO_MAPPING,    /* the pc lies in no executable mapping */
-	UNWIND_NO_FILE,       /* the mapping's file could not be read */
-	UNWIND_NO_CFI,        /* no CFI covers the pc and the frame-pointer fallback did not hold */
-	UNWIND_BAD_CFI,       /* CFI there, but damaged or not expressible within the limits */
-	UNWIND_NO_PROGRESS,   /* the canonical frame address did not grow: a loop or a broken stack */
-	UNWIND_TOO_DEEP,      /* the caller's frame array is full */
+	UNWIND_COMPLETE,  /* end of stack: CFI says the return address is undefined, or the entry */
+	UNWIND_TRUNCATED, /* the next value lies beyond the copied stack bytes */
+	UNWIND_NO_MAPPING,  /* the pc lies in no executable mapping */
+	UNWIND_NO_FILE,	    /* the mapping's file could not be read */
+	UNWIND_NO_CFI,	    /* no CFI covers the pc and the frame-pointer fallback did not hold */
+	UNWIND_BAD_CFI,	    /* CFI there, but damaged or not expressible within the limits */
+	UNWIND_NO_PROGRESS, /* the canonical frame address did not grow: a loop or a broken stack */
+	UNWIND_TOO_DEEP,    /* the caller's frame array is full */
 	UNWIND_N_OUTCOMES
 };
 /* "truncated", "no mapping" ...: the field's words, for markers and counters. */
@@ -51,14 +52,15 @@ void unwind_regs_from_perf(const uint64_t *values, uint64_t mask, struct unwind_
 
 /* The mapping that covers a pc, as the caller knows it. */
 struct unwind_mapping {
-	uint64_t start, end;          /* runtime addresses, [start, end) */
-	uint64_t bias;                /* runtime address - ELF virtual address */
+	uint64_t start, end;	      /* runtime addresses, [start, end) */
+	uint64_t bias;		      /* runtime address - ELF virtual address */
 	struct unwind_module *module; /* NULL: anonymous memory or the file cannot be read */
-	uint32_t tag;                 /* the caller's; handed back in the frames */
-	bool file_missing;            /* a file is mapped here but could not be opened */
+	uint32_t tag;		      /* the caller's; handed back in the frames */
+	bool file_missing;	      /* a file is mapped here but could not be opened */
 };
 
-/* false: no executable mapping covers pc. Called at most a few times a walk (two mappings are remembered). */
+/* false: no executable mapping covers pc. Called at most a few times a walk (two mappings are
+ * remembered). */
 typedef bool (*unwind_find_fn)(void *ctx, uint64_t pc, struct unwind_mapping *ret);
 
 /* address is where the frame is executing: the sampled pc in the first frame and after a signal
@@ -70,11 +72,16 @@ struct unwind_frame {
 };
 
 struct unwind_limits {
-	uint32_t cache_entries;  /* per-pc cache, a power of two, 16 bytes each; default 65536 */
-	uint64_t max_row_bytes;  /* rows of all modules; coldest module's rows go first; default 8 MiB */
-	uint64_t max_inflate_bytes; /* a compressed .debug_frame larger than this is not read; 32 MiB */
+	uint32_t cache_entries; /* per-pc cache, a power of two, 16 bytes each; default 65536 */
+	uint64_t max_row_bytes; /* rows of all modules; coldest module's rows go first; default 8
+				   MiB */
+	uint64_t max_inflate_bytes; /* a compressed .debug_frame larger than this is not read; 32
+				       MiB */
 };
-#define UNWIND_LIMITS_DEFAULT {65536, UINT64_C(8) << 20, UINT64_C(32) << 20}
+#define UNWIND_LIMITS_DEFAULT                                                                      \
+	{                                                                                          \
+		65536, UINT64_C(8) << 20, UINT64_C(32) << 20                                       \
+	}
 
 struct unwind_stats {
 	uint64_t walks, frames, cache_hits, cache_misses, rows_compiled, rows_evicted;
@@ -121,5 +128,6 @@ void unwind_module_text(const struct unwind_module *m, uint64_t *ret_start, uint
  * why the walk ended.
  */
 enum unwind_outcome unwind_walk(struct unwinder *u, const struct unwind_regs *regs,
-				const uint8_t *stack, size_t n_stack, unwind_find_fn find, void *ctx,
-				struct unwind_frame *frames, size_t max_frames, size_t *ret_n);
+				const uint8_t *stack, size_t n_stack, unwind_find_fn find,
+				void *ctx, struct unwind_frame *frames, size_t max_frames,
+				size_t *ret_n);

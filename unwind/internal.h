@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the files of this room share. Nobody outside includes it, unit tests excepted.
+ *
+ *	walk.c        the walk and the per-pc cache
+ *	step.c        one frame by a full rule: every register, expressions, signal frames
+ *	rows.c        compact rows per module, byte budget, eviction
+ *	cfi.c         one vetted CIE + FDE through libdw -> a row or a full rule
+ *	entry.c       bytes of .eh_frame and .debug_frame -> where a pc's FDE is, a copy of it
+ *	vet.c         the check of that copy before libdw may see it
+ *	debug-frame.c .debug_frame: bounded inflate
+ *	expr.c        DWARF expressions within limits
+ *	module.c      ELF headers, bias, build id, the mapped windows
+ *	guard.c       a mapped file that shrinks
+ *	arch-*.c      what only the architecture knows
+ */
+#include <elfutils/libdw.h>
+
+#include "unwind/arch.h"
+#include "unwind/unwind.h"
+#include "util/cursor.h"
+
+/*
+ * The compact form of what CFI says at a pc, enough for nearly every frame: CFA = sp or fp +
+ * offset, return address at CFA - 8, the caller's fp kept or saved. Everything else is RULE_FULL.
+ */
+enum rule_kind {
+	RULE_NONE, /* an empty cache entry */
+	RULE_SP,
+	RULE_FP,
+	RULE_END,      /* the return address is undefined: the outermost frame */
+	RULE_FULL,     /* look at the full rule */
+	RULE_GUESS_FP, /* no CFI here: try the frame pointer */
+	RULE_BAD,
+};
+struct rule {
+	uint8_t kind;
+	uint8_t unused;
+	int16_t fp_words; /* the caller's fp is at CFA + 8 * this; 0: it is in fp still */
+	int32_t cfa_offset;
+};
+
+/* [start, end) relative to the module's base, kept in a hash of 256-byte pages (rows.c). */
+struct row {
+	uint32_t start, end;
+	uint32_t page, next; /* where it was met; the next row of that chain + 1 */
+	struct rule rule;
+};
+
+/* DWARF expression, already taken apart by libdw. */
+struct expr_op {
+	uint8_t atom, reg;
+	uint16_t offset; /* in the expression's bytes, for branches */
+	int64_t number;
+};
+enum {
+	EXPR_MAX_OPS = 24,   /* of all expressions of one full rule */
+	EXPR_MAX_STEPS = 96, /* executed, loops included */
+	EXPR_MAX_STACK = 16,
+};
+
+enum reg_rule_kind {
+	REG_UNDEFINED,
+	REG_SAME,
+	REG_AT_CFA,	 /* saved at CFA + value */
+	REG_IS_CFA,	 /* is CFA + value */
+	REG_IN_REG,	 /* is in register `value` */
+	REG_AT_REG,	 /* saved at register `reg` + value (signal trampolines) */
+	REG_AT_EXPR,	 /* saved where the expression says */
+	REG_IS_EXPR,	 /* is what the expression yields */
+	REG_UNKNOWN_RULE /* not expressible: using it is BAD_CFI */
+};
+struct reg_rule {
+	uint8_t kind, reg;
+	uint8_t op, n_ops; /* expression: ops[op .. op + n_ops) */
+	int32_t value;
+};
+struct full_rule {
+	uint32_t module_id, start, end; /* module_id 0: an empty slot */
+	bool signal_frame;
+	uint8_t n_ops;
+	struct reg_rule cfa; /* REG_IS_CFA: cfa.reg + value; REG_AT_REG: loaded from there */
+	struct reg_rule regs[UNWIND_N_REGS];
+	struct expr_op ops[EXPR_MAX_OPS];
+};
+
+/* A piece of the file that stays mapped: only what CFI needs, never the whole file. */
+struct window {
+	const uint8_t *data;
+	size_t n;
+	uint64_t addr; /* ELF virtual address of data[0]; 0 for .debug_frame */
+	void *map;     /* to unmap; NULL: borrowed */
+	size_t n_map;
+};
+
+struct segment {
+	uint64_t vaddr, filesz, memsz, offset;
+	bool exec;
+};
+enum {
+	MODULE_MAX_SEGMENTS = 64,
+	MODULE_MAX_STUBS = 8,
+	MODULE_MAX_BUILD_ID = 64,
+};
+/* A section of linker-made code that has frames of its own kind: .plt*, .init, .fini. */
+struct stub_range {
+	uint32_t start, end;
+	uint32_t n_bytes;
+	enum stub_kind kind;
+	const uint8_t *bytes; /* private copy, owned */
+};
+
+/* Where the FDEs of one CFI section are: the file's own table, or an index made by a scan. */
+struct fde_ref {
+	uint32_t start; /* module-relative */
+	uint32_t offset;
+};
+struct cfi_section {
+	struct window data;
+	bool eh;	      /* .eh_frame, not .debug_frame */
+	bool broken;	      /* do not try again */
+	const uint8_t *table; /* .eh_frame_hdr's sorted (sdata4, sdata4) pairs; NULL: use index */
+	uint32_t n_table;
+	uint64_t table_addr;   /* what the pairs are relative to */
+	struct fde_ref *index; /* sorted; NULL: not made yet */
+	uint32_t n_index, n_index_reserved;
+};
+
+struct unwind_module {
+	struct unwinder *u;
+	struct unwind_module *prev, *next; /* the unwinder's list */
+	uint32_t id;			   /* key of the per-pc cache; never 0 */
+	char *name;
+	uint64_t base;	/* lowest PT_LOAD address; rows are relative to it */
+	uint32_t span;	/* bytes from base to the end of the last PT_LOAD */
+	uint64_t entry; /* e_entry */
+	struct segment segments[MODULE_MAX_SEGMENTS];
+	uint32_t n_segments;
+	struct stub_range stubs[MODULE_MAX_STUBS];
+	uint32_t n_stubs;
+	uint8_t build_id[MODULE_MAX_BUILD_ID];
+	uint8_t n_build_id;
+	bool broken; /* the file shrank under its mapping */
+
+	struct window hdr; /* .eh_frame_hdr */
+	struct cfi_section eh_frame;
+	struct window debug_raw;	/* .debug_frame as it is in the file */
+	uint8_t debug_compression;	/* enum debug_compression */
+	struct cfi_section debug_frame; /* inflated on first need */
+
+	/* rows.c */
+	struct row *rows;
+	uint32_t n_rows, cap_rows;
+	uint32_t *heads;    /* page -> first row + 1; cap_rows of them */
+	uint64_t last_used; /* walk number */
+};
+
+struct cache_entry {
+	uint64_t key;
+	struct rule rule;
+};
+
+struct unwinder {
+	struct unwind_limits limits;
+	struct unwind_stats stats;
+	struct cache_entry *cache;
+	unsigned int cache_shift; /* 64 - log2(entries) */
+	struct full_rule *full;	  /* direct-mapped, FULL_CACHE_ENTRIES */
+	struct unwind_module *modules;
+	uint32_t last_id;
+	/* cfi.c: the one image that libdw ever sees, rewritten for each entry. */
+	uint8_t *image;
+	Elf *elf;
+	struct cfi_entry *entry; /* scratch */
+};
+enum { FULL_CACHE_ENTRIES = 256 };
+
+/* walk.c: empties the caches in front of the rows (the numbers of modules have changed). */
+void unwinder_forget(struct unwinder *u);
+/* module.c: takes m out of the list, its unwinder is going away; the rest of the list. */
+struct unwind_module *unwind_module_orphan(struct unwind_module *m);
+
+/*
+ * entry.c: a private copy of one CIE + FDE; vet.c: its check: every instruction known and within
+ * bounds, registers and remembered states limited, expressions of known operators only.
+ */
+enum {
+	ENTRY_MAX_CIE_BYTES = 1024,
+	ENTRY_MAX_FDE_BYTES = 32768, /* the largest FDEs of LLVM and V8 are under 8 KiB */
+	ENTRY_MAX_REG = 127,	     /* x86_64 numbers end at 125 */
+	ENTRY_MAX_REMEMBERED = 64,
+};
+struct cfi_entry {
+	uint64_t start, end; /* ELF virtual addresses */
+	uint64_t code_align;
+	int64_t data_align;
+	bool signal_frame;
+	bool absolute; /* the FDE's addresses were plain 8 bytes */
+	uint32_t n_cie_code, n_fde_code;
+	uint8_t cie_code[ENTRY_MAX_CIE_BYTES], fde_code[ENTRY_MAX_FDE_BYTES];
+};
+/*
+ * 0: *ret is filled. -ENOENT: no FDE covers vaddr; [*gap_start, *gap_end) is cut down to the gap
+ * around it. -EBADMSG: damaged or beyond the limits. -EIO: the file shrank (m->broken).
+ */
+int entry_find(struct unwind_module *m, struct cfi_section *s, uint64_t vaddr,
+	       struct cfi_entry *ret, uint64_t *gap_start, uint64_t *gap_end);
+
+void entry_drop_index(struct unwind_module *m, struct cfi_section *s);
+/* Finds out whether .eh_frame_hdr's table can be used. */
+void entry_use_header(struct unwind_module *m);
+/* 0 or -EBADMSG. */
+int entry_vet(const struct cfi_entry *e);
+bool leb_read_u(struct cursor *c, uint64_t *ret);
+bool leb_read_s(struct cursor *c, int64_t *ret);
+
+/* debug-frame.c: makes m->debug_frame usable; 0, -ENOENT: there is none, or -errno. */
+enum debug_compression { DEBUG_PLAIN, DEBUG_ZLIB_CHDR, DEBUG_ZLIB_GNU };
+int debug_frame_load(struct unwind_module *m);
+void debug_frame_drop(struct unwind_module *m);
+
+/* cfi.c */
+int cfi_init(struct unwinder *u);
+void cfi_deinit(struct unwinder *u);
+/* What holds at vaddr: always a row; damaged or missing CFI has its own kinds of rule. */
+void cfi_compile_row(struct unwind_module *m, uint64_t vaddr, struct row *ret);
+/* The full rule; 0, -ENOENT or -EBADMSG. */
+int cfi_compile_full(struct unwind_module *m, uint64_t vaddr, struct full_rule *ret);
+
+/* rows.c */
+const struct row *rows_find(const struct unwind_module *m, uint32_t rel);
+/* Also true without memory: the row is then just not kept. */
+void rows_add(struct unwind_module *m, uint32_t rel, const struct row *row);
+void rows_drop(struct unwind_module *m);
+/* Bytes for anything that counts against max_row_bytes; evicts others' rows. false: cannot be. */
+bool rows_reserve(struct unwind_module *m, uint64_t bytes);
+void rows_release(struct unwind_module *m, uint64_t bytes);
+
+/* step.c / walk.c */
+struct stack_copy {
+	const uint8_t *bytes;
+	uint64_t start, n; /* runtime address of bytes[0]; how many */
+};
+static inline bool stack_read(const struct stack_copy *s, uint64_t addr, uint64_t *ret)
+{
+	uint64_t at = addr - s->start;
+
+	if (at >= s->n || s->n - at < sizeof(*ret))
+		return false;
+	memcpy(ret, s->bytes + at, sizeof(*ret));
+	return true;
+}
+
+/* STEP_NEEDS_REGS: a register that the compact walk does not carry along; walk again in full. */
+enum step { STEP_OK, STEP_END, STEP_TRUNCATED, STEP_BAD, STEP_NO_PROGRESS, STEP_NEEDS_REGS };
+
+/* Evaluates ops over regs; false: beyond the limits or not computable. */
+enum step expr_run(const struct expr_op *ops, unsigned int n, const struct unwind_regs *regs,
+		   const struct stack_copy *stack, const uint64_t *cfa, uint64_t *ret);
+/* Replaces regs by the caller's. innermost: the frame was interrupted, not calling. */
+enum step step_full(const struct full_rule *f, const struct stack_copy *stack, bool innermost,
+		    struct unwind_regs *regs);
+
+/*
+ * guard.c: runs fn(arg), which reads bytes of a mapped file that somebody else may truncate.
+ * Returns what fn returns, or -EIO when the file had shrunk. fn must not hold anything that a jump
+ * out of it would leak, and must not call foreign code.
+ */
+int guard_install(void);
+int guard_run(int (*fn)(void *arg), void *arg);

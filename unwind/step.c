@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One frame by a full rule: what the compact form cannot say. */
+#include "unwind/internal.h"
+
+static enum step read_word(const struct stack_copy *stack, uint64_t addr, uint64_t *ret)
+{
+	if (stack_read(stack, addr, ret))
+		return STEP_OK;
+	/* Only what lies above the copy was cut off; anything else is not a stack address. */
+	return addr >= stack->start ? STEP_TRUNCATED : STEP_BAD;
+}
+
+static bool have(const struct unwind_regs *regs, unsigned int reg)
+{
+	return reg < UNWIND_N_REGS && regs->valid & 1u << reg;
+}
+
+static enum step find_cfa(const struct full_rule *f, const struct stack_copy *stack,
+			  const struct unwind_regs *regs, uint64_t *ret)
+{
+	uint64_t base;
+
+	if (f->cfa.kind == REG_IS_EXPR)
+		return expr_run(f->ops + f->cfa.op, f->cfa.n_ops, regs, stack, NULL, ret);
+	if (f->cfa.kind != REG_IS_CFA && f->cfa.kind != REG_AT_REG)
+		return STEP_BAD;
+	if (!have(regs, f->cfa.reg))
+		return STEP_NEEDS_REGS;
+	base = regs->r[f->cfa.reg] + (uint64_t)(int64_t)f->cfa.value;
+	if (f->cfa.kind == REG_AT_REG)
+		return read_word(stack, base, ret);
+	*ret = base;
+	return STEP_OK;
+}
+
+struct frame {
+	const struct full_rule *f;
+	const struct stack_copy *stack;
+	const struct unwind_regs *regs; /* this frame's */
+	uint64_t cfa;
+};
+
+/*
+ * The caller's value of a register. A slot below sp is not saved any more (an epilogue has popped
+ * it and compilers do not say so), or not a slot at all: the value is in the register still.
+ */
+static enum step find_register(const struct frame *fr, unsigned int reg, uint64_t *ret)
+{
+	const struct reg_rule *rule = &fr->f->regs[reg];
+	const struct unwind_regs *regs = fr->regs;
+	uint64_t addr = fr->cfa + (uint64_t)(int64_t)rule->value;
+	enum step step;
+
+	switch (rule->kind) {
+	case REG_SAME:
+		break;
+	case REG_IN_REG:
+		reg = rule->reg;
+		break;
+	case REG_IS_CFA:
+		*ret = addr;
+		return STEP_OK;
+	case REG_AT_CFA:
+		if (addr >= regs->r[ARCH_REG_SP] || fr->f->signal_frame || reg == ARCH_REG_PC)
+			return read_word(fr->stack, addr, ret);
+		break;
+	case REG_AT_REG:
+		if (!have(regs, rule->reg))
+			return STEP_NEEDS_REGS;
+		return read_word(fr->stack, regs->r[rule->reg] + (uint64_t)(int64_t)rule->value,
+				 ret);
+	case REG_AT_EXPR:
+	case REG_IS_EXPR:
+		step = expr_run(fr->f->ops + rule->op, rule->n_ops, regs, fr->stack, &fr->cfa,
+				&addr);
+		if (step != STEP_OK)
+			return step;
+		if (rule->kind == REG_AT_EXPR)
+			return read_word(fr->stack, addr, ret);
+		*ret = addr;
+		return STEP_OK;
+	default:
+		return STEP_BAD;
+	}
+	if (!have(regs, reg))
+		return STEP_NEEDS_REGS;
+	*ret = regs->r[reg];
+	return STEP_OK;
+}
+
+/*
+ * The stack must shrink with every frame. Two exceptions: a function interrupted after it has
+ * moved its return address from the stack to a register (vfork), and a signal frame that returns to
+ * another stack, which lies outside of this copy.
+ */
+static bool progresses(const struct frame *fr, bool innermost, uint64_t new_sp)
+{
+	uint64_t sp = fr->regs->r[ARCH_REG_SP];
+
+	if (fr->f->signal_frame)
+		return new_sp > sp || new_sp - fr->stack->start >= fr->stack->n;
+	if (new_sp != fr->cfa)
+		return new_sp > sp;
+	return fr->cfa > sp ||
+	       (fr->cfa == sp && innermost && fr->f->regs[ARCH_REG_PC].kind == REG_IN_REG);
+}
+
+enum step step_full(const struct full_rule *f, const struct stack_copy *stack, bool innermost,
+		    struct unwind_regs *regs)
+{
+	const struct unwind_regs before = *regs;
+	struct frame fr = {f, stack, &before, 0};
+	struct unwind_regs after = {.valid = 0};
+	const uint32_t must = 1u << ARCH_REG_PC | 1u << ARCH_REG_SP;
+	enum step step;
+
+	if (f->regs[ARCH_REG_PC].kind == REG_UNDEFINED)
+		return STEP_END;
+	if (f->regs[ARCH_REG_PC].kind == REG_SAME)
+		return STEP_BAD;
+	step = find_cfa(f, stack, &before, &fr.cfa);
+	if (step != STEP_OK)
+		return step;
+	for (unsigned int reg = 0; reg < UNWIND_N_REGS; reg++) {
+		if (reg == ARCH_REG_SP && f->regs[reg].kind == REG_UNDEFINED) {
+			after.r[reg] = fr.cfa;
+			step = STEP_OK;
+		} else {
+			step = find_register(&fr, reg, &after.r[reg]);
+		}
+		if (step == STEP_OK)
+			after.valid |= 1u << reg;
+		else if (must & 1u << reg)
+			return step;
+	}
+	if (!progresses(&fr, innermost, after.r[ARCH_REG_SP]))
+		return STEP_NO_PROGRESS;
+	*regs = after;
+	return STEP_OK;
+}

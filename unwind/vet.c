@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What libdw may be shown. libdw believes register numbers up to 134 million (2 GB of rules),
+ * copies its state for every remembered one, and reads operands of bad expressions as they come; so
+ * each instruction of an entry is walked over once before, with the operands' bounds checked.
+ */
+#include <dwarf.h>
+
+#include "unwind/internal.h"
+
+/* An expression of operators that expr.c knows, each whole. */
+static bool vet_expression(struct cursor c)
+{
+	unsigned int n_ops = 0;
+	uint64_t u;
+	int64_t s;
+
+	while (cursor_left(&c) > 0) {
+		uint8_t op = cursor_u8(&c);
+
+		if (++n_ops > 4 * EXPR_MAX_OPS)
+			return false;
+		switch (op) {
+		case DW_OP_const1u:
+		case DW_OP_const1s:
+		case DW_OP_pick:
+		case DW_OP_deref_size:
+			(void)cursor_take(&c, 1);
+			break;
+		case DW_OP_const2u:
+		case DW_OP_const2s:
+		case DW_OP_bra:
+		case DW_OP_skip:
+			(void)cursor_take(&c, 2);
+			break;
+		case DW_OP_const4u:
+		case DW_OP_const4s:
+			(void)cursor_take(&c, 4);
+			break;
+		case DW_OP_const8u:
+		case DW_OP_const8s:
+			(void)cursor_take(&c, 8);
+			break;
+		case DW_OP_constu:
+		case DW_OP_plus_uconst:
+		case DW_OP_regx:
+			if (!leb_read_u(&c, &u))
+				return false;
+			break;
+		case DW_OP_consts:
+		case DW_OP_breg0 ... DW_OP_breg31:
+			if (!leb_read_s(&c, &s))
+				return false;
+			break;
+		case DW_OP_bregx:
+			if (!leb_read_u(&c, &u) || !leb_read_s(&c, &s))
+				return false;
+			break;
+		case DW_OP_deref:
+		case DW_OP_dup ... DW_OP_over:
+		case DW_OP_swap ... DW_OP_rot:
+		case DW_OP_abs ... DW_OP_plus:
+		case DW_OP_shl ... DW_OP_xor:
+		case DW_OP_eq ... DW_OP_ne:
+		case DW_OP_lit0 ... DW_OP_lit31:
+		case DW_OP_nop:
+			break;
+		default:
+			return false;
+		}
+		if (!cursor_ok(&c))
+			return false;
+	}
+	return n_ops > 0;
+}
+
+static bool read_register(struct cursor *c)
+{
+	uint64_t reg;
+
+	return leb_read_u(c, &reg) && reg <= ENTRY_MAX_REG;
+}
+
+static bool read_block(struct cursor *c)
+{
+	const uint8_t *start;
+	uint64_t n;
+
+	if (!leb_read_u(c, &n) || n > cursor_left(c))
+		return false;
+	start = cursor_take(c, (size_t)n);
+	return start && vet_expression(cursor_make(start, (size_t)n));
+}
+
+/* Operands of the instructions that are not packed into the opcode's high bits. */
+static bool vet_extended(struct cursor *c, uint8_t op, const struct cfi_entry *e, bool in_cie,
+			 int *remembered)
+{
+	uint64_t u;
+	int64_t s;
+
+	switch (op) {
+	case DW_CFA_nop:
+		return true;
+	case DW_CFA_set_loc: /* its operand is only right where the copy encodes like the file */
+		return !in_cie && e->absolute && cursor_take(c, 8);
+	case DW_CFA_advance_loc1:
+		return !in_cie && cursor_take(c, 1);
+	case DW_CFA_advance_loc2:
+		return !in_cie && cursor_take(c, 2);
+	case DW_CFA_advance_loc4:
+		return !in_cie && cursor_take(c, 4);
+	case DW_CFA_restore_extended:
+		return !in_cie && read_register(c);
+	case DW_CFA_undefined:
+	case DW_CFA_same_value:
+	case DW_CFA_def_cfa_register:
+		return read_register(c);
+	case DW_CFA_register:
+		return read_register(c) && read_register(c);
+	case DW_CFA_remember_state:
+		return ++*remembered <= ENTRY_MAX_REMEMBERED;
+	case DW_CFA_restore_state:
+		return --*remembered >= 0;
+	case DW_CFA_offset_extended:
+	case DW_CFA_val_offset:
+	case DW_CFA_GNU_negative_offset_extended:
+	case DW_CFA_def_cfa:
+		return read_register(c) && leb_read_u(c, &u);
+	case DW_CFA_offset_extended_sf:
+	case DW_CFA_val_offset_sf:
+	case DW_CFA_def_cfa_sf:
+		return read_register(c) && leb_read_s(c, &s);
+	case DW_CFA_def_cfa_offset:
+	case DW_CFA_GNU_args_size:
+		return leb_read_u(c, &u);
+	case DW_CFA_def_cfa_offset_sf:
+		return leb_read_s(c, &s);
+	case DW_CFA_def_cfa_expression:
+		return read_block(c);
+	case DW_CFA_expression:
+	case DW_CFA_val_expression:
+		return read_register(c) && read_block(c);
+	default:
+		return false;
+	}
+}
+
+static bool vet_code(const struct cfi_entry *e, bool in_cie)
+{
+	struct cursor c = in_cie ? cursor_make(e->cie_code, e->n_cie_code)
+				 : cursor_make(e->fde_code, e->n_fde_code);
+	int remembered = 0;
+	uint64_t u;
+
+	while (cursor_left(&c) > 0) {
+		uint8_t op = cursor_u8(&c);
+		bool good;
+
+		switch (op & 0xc0) {
+		case DW_CFA_advance_loc:
+		case DW_CFA_restore:
+			good = !in_cie;
+			break;
+		case DW_CFA_offset:
+			good = leb_read_u(&c, &u);
+			break;
+		default:
+			good = vet_extended(&c, op, e, in_cie, &remembered);
+			break;
+		}
+		if (!good || !cursor_ok(&c))
+			return false;
+	}
+	return true;
+}
+
+int entry_vet(const struct cfi_entry *e)
+{
+	/* An unpaired remember_state is left to libdw: it frees what remains. */
+	return vet_code(e, true) && vet_code(e, false) ? 0 : -EBADMSG;
+}

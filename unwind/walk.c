@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The walk.
+ *
+ * Most of a host's frames come from few places, so a direct-mapped cache of 16-byte entries keyed
+ * by (module, module-relative pc) stands in front of the rows: it survives exec, ASLR and dlopen
+ * because its key knows no process, and needs no generations because modules' numbers are never
+ * used twice. A hit costs the load of the entry, an add, and the load of the return address.
+ *
+ * The compact walk carries pc, sp and fp only. A rule that wants another register (ld.so's lazy
+ * resolver: CFA = rbx + 32) in a deeper frame makes the walk start over once, by full rules, which
+ * restore every register that the callees saved. That is a few samples in ten thousand.
+ */
+#include "unwind/internal.h"
+
+enum {
+	MAX_SIGNAL_FRAMES = 16, /* of one walk: they alone may move to another stack */
+	MAX_GUESS_DISTANCE = 8 * 1024 * 1024, /* a frame pointer this far above sp is one */
+	MIN_CACHE_ENTRIES = 256,
+};
+
+struct memo {
+	uint64_t start, size; /* size 0: empty */
+	uint64_t base;	      /* runtime address of the module's base */
+	struct unwind_mapping mapping;
+};
+
+struct walk {
+	struct unwinder *u;
+	struct stack_copy stack;
+	unwind_find_fn find;
+	void *ctx;
+	struct unwind_frame *frames;
+	size_t max_frames, n;
+	struct memo memo[2];
+	unsigned int current; /* the memo used last */
+	bool full;
+	bool guessed; /* the previous step followed the frame pointer without CFI */
+	unsigned int signal_frames;
+	uint64_t hits, misses;
+};
+
+static const char *const outcome_names[UNWIND_N_OUTCOMES] = {
+	[UNWIND_COMPLETE] = "complete",	      [UNWIND_TRUNCATED] = "truncated",
+	[UNWIND_NO_MAPPING] = "no mapping",   [UNWIND_NO_FILE] = "no file",
+	[UNWIND_NO_CFI] = "no CFI",	      [UNWIND_BAD_CFI] = "bad CFI",
+	[UNWIND_NO_PROGRESS] = "no progress", [UNWIND_TOO_DEEP] = "too deep",
+};
+
+const char *unwind_outcome_name(enum unwind_outcome outcome)
+{
+	return (unsigned int)outcome < UNWIND_N_OUTCOMES ? outcome_names[outcome] : "unknown";
+}
+
+/* The unwinder */
+
+int unwinder_new(struct unwinder **ret, const struct unwind_limits *limits)
+{
+	_cleanup_(unwinder_freep) struct unwinder *u = calloc(1, sizeof(*u));
+	uint32_t entries = MIN_CACHE_ENTRIES;
+	int r;
+
+	if (!u)
+		return -ENOMEM;
+	u->limits = limits ? *limits : (struct unwind_limits)UNWIND_LIMITS_DEFAULT;
+	u->cache_shift = 64 - 8;
+	while (entries < u->limits.cache_entries && entries < UINT32_C(1) << 24) {
+		entries *= 2;
+		u->cache_shift--;
+	}
+	u->limits.cache_entries = entries;
+	u->cache = calloc(entries, sizeof(*u->cache));
+	u->full = calloc(FULL_CACHE_ENTRIES, sizeof(*u->full));
+	if (!u->cache || !u->full)
+		return -ENOMEM;
+	r = cfi_init(u);
+	if (r == 0)
+		r = guard_install();
+	if (r < 0)
+		return r;
+	*ret = TAKE_PTR(u);
+	return 0;
+}
+
+struct unwinder *unwinder_free(struct unwinder *u)
+{
+	if (!u)
+		return NULL;
+	/* Modules that outlive their unwinder must not touch it any more. */
+	while (u->modules)
+		u->modules = unwind_module_orphan(u->modules);
+	cfi_deinit(u);
+	free(u->cache);
+	free(u->full);
+	free(u);
+	return NULL;
+}
+
+const struct unwind_stats *unwinder_stats(const struct unwinder *u)
+{
+	return &u->stats;
+}
+
+void unwinder_forget(struct unwinder *u)
+{
+	memset(u->cache, 0, u->limits.cache_entries * sizeof(*u->cache));
+	memset(u->full, 0, FULL_CACHE_ENTRIES * sizeof(*u->full));
+}
+
+/* Rules */
+
+static __attribute__((noinline)) struct rule find_rule_slow(struct walk *w, struct unwind_module *m,
+							    uint32_t rel)
+{
+	const struct row *row;
+	struct row made;
+
+	m->last_used = w->u->stats.walks;
+	row = rows_find(m, rel);
+	if (row)
+		return row->rule;
+	cfi_compile_row(m, m->base + rel, &made);
+	if (m->broken)
+		return (struct rule){.kind = RULE_NONE};
+	w->u->stats.rows_compiled++;
+	rows_add(m, rel, &made);
+	return made.rule;
+}
+
+static inline struct rule find_rule(struct walk *w, struct unwind_module *m, uint64_t rel)
+{
+	uint64_t key = (uint64_t)m->id << 32 | rel;
+	uint64_t slot = (key * UINT64_C(0x9e3779b97f4a7c15)) >> w->u->cache_shift;
+	struct cache_entry *e = &w->u->cache[slot];
+
+	if (__builtin_expect(e->key == key, 1)) {
+		w->hits++;
+		return e->rule;
+	}
+	w->misses++;
+	if (rel >= m->span)
+		return (struct rule){.kind = RULE_GUESS_FP};
+	struct rule rule = find_rule_slow(w, m, (uint32_t)rel);
+
+	if (rule.kind != RULE_NONE)
+		*e = (struct cache_entry){key, rule};
+	return rule;
+}
+
+static const struct full_rule *find_full(struct walk *w, struct unwind_module *m, uint32_t rel)
+{
+	uint64_t key = (uint64_t)m->id << 32 | rel;
+	struct full_rule *f =
+		&w->u->full[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (FULL_CACHE_ENTRIES - 1)];
+
+	if (f->module_id == m->id && rel >= f->start && rel < f->end)
+		return f;
+	return cfi_compile_full(m, m->base + rel, f) == 0 ? f : NULL;
+}
+
+/* Mappings */
+
+static __attribute__((noinline)) const struct memo *find_memo_slow(struct walk *w, uint64_t addr)
+{
+	unsigned int other = w->current ^ 1;
+	struct memo *memo = &w->memo[other];
+	struct unwind_mapping mapping = {.start = 0};
+
+	if (addr - memo->start < memo->size) {
+		w->current = other;
+		return memo;
+	}
+	if (!w->find(w->ctx, addr, &mapping) || addr < mapping.start || addr >= mapping.end)
+		return NULL;
+	memo->start = mapping.start;
+	memo->size = mapping.end - mapping.start;
+	memo->base = mapping.bias + (mapping.module ? mapping.module->base : 0);
+	memo->mapping = mapping;
+	w->current = other;
+	return memo;
+}
+
+static inline const struct memo *find_memo(struct walk *w, uint64_t addr)
+{
+	const struct memo *memo = &w->memo[w->current];
+
+	if (addr - memo->start < memo->size)
+		return memo;
+	return find_memo_slow(w, addr);
+}
+
+/* Steps */
+
+static inline enum step step_compact(const struct stack_copy *stack, struct rule rule, uint64_t cfa,
+				     struct unwind_regs *regs)
+{
+	uint64_t sp = regs->r[ARCH_REG_SP], ra;
+
+	/* The return address must lie at or above sp: each frame takes at least its word. */
+	if (cfa < sp + 8)
+		return STEP_NO_PROGRESS;
+	if (!stack_read(stack, cfa + ARCH_RA_OFFSET, &ra))
+		return STEP_TRUNCATED;
+	if (rule.fp_words != 0) {
+		uint64_t slot = cfa + (uint64_t)((int64_t)rule.fp_words * 8);
+
+		/* Below sp: popped already, and the register holds the caller's value (step.c). */
+		if (slot >= sp) {
+			if (!stack_read(stack, slot, &regs->r[ARCH_REG_FP]))
+				return STEP_TRUNCATED;
+			regs->valid |= 1u << ARCH_REG_FP;
+		}
+	}
+	regs->r[ARCH_REG_SP] = cfa;
+	regs->r[ARCH_REG_PC] = ra;
+	regs->valid &= 1u << ARCH_REG_SP | 1u << ARCH_REG_FP | 1u << ARCH_REG_PC;
+	return STEP_OK;
+}
+
+static bool is_code(struct walk *w, uint64_t return_address)
+{
+	return return_address != 0 && find_memo(w, return_address - 1) != NULL;
+}
+
+/*
+ * No CFI: JIT code, hand-written assembly, a stripped program. The frame pointer is believed when
+ * it points into the rest of the stack and an address of code lies above it. A frame pointer of 0
+ * in a frame that was itself reached by frame pointers is the psABI's mark of the outermost frame.
+ */
+static enum unwind_outcome step_guess_fp(struct walk *w, struct unwind_regs *regs)
+{
+	uint64_t sp = regs->r[ARCH_REG_SP], fp = regs->r[ARCH_REG_FP], caller_fp, ra;
+
+	if (!(regs->valid & 1u << ARCH_REG_FP))
+		return UNWIND_NO_CFI;
+	if (fp == 0 && w->guessed)
+		return UNWIND_COMPLETE;
+	if (fp < sp || fp % 8 != 0 || fp - sp > MAX_GUESS_DISTANCE)
+		return UNWIND_NO_CFI;
+	if (!stack_read(&w->stack, fp, &caller_fp) || !stack_read(&w->stack, fp + 8, &ra))
+		return UNWIND_TRUNCATED;
+	if (ra == 0 && caller_fp == 0)
+		return UNWIND_COMPLETE;
+	if (!is_code(w, ra))
+		return UNWIND_NO_CFI;
+	regs->r[ARCH_REG_SP] = fp + 16;
+	regs->r[ARCH_REG_FP] = caller_fp;
+	regs->r[ARCH_REG_PC] = ra;
+	regs->valid = 1u << ARCH_REG_SP | 1u << ARCH_REG_FP | 1u << ARCH_REG_PC;
+	w->guessed = true;
+	return UNWIND_N_OUTCOMES;
+}
+
+/* A call through a bad pointer: nothing has run there, the return address is on top of the stack.
+ */
+static enum unwind_outcome step_bad_call(struct walk *w, struct unwind_regs *regs)
+{
+	uint64_t ra;
+
+	if (!stack_read(&w->stack, regs->r[ARCH_REG_SP], &ra) || !is_code(w, ra))
+		return UNWIND_NO_MAPPING;
+	regs->r[ARCH_REG_SP] += 8;
+	regs->r[ARCH_REG_PC] = ra;
+	return UNWIND_N_OUTCOMES;
+}
+
+static enum step step_by_full(struct walk *w, const struct full_rule *f, bool *innermost,
+			      struct unwind_regs *regs)
+{
+	enum step step;
+
+	if (f->signal_frame && ++w->signal_frames > MAX_SIGNAL_FRAMES)
+		return STEP_NO_PROGRESS;
+	step = step_full(f, &w->stack, *innermost, regs);
+	*innermost = f->signal_frame;
+	return step;
+}
+
+static enum unwind_outcome step_outcome(enum step step)
+{
+	switch (step) {
+	case STEP_OK:
+		return UNWIND_N_OUTCOMES;
+	case STEP_END:
+		return UNWIND_COMPLETE;
+	case STEP_TRUNCATED:
+		return UNWIND_TRUNCATED;
+	case STEP_NO_PROGRESS:
+		return UNWIND_NO_PROGRESS;
+	default:
+		return UNWIND_BAD_CFI;
+	}
+}
+
+/* STEP_NEEDS_REGS: start over in full. Else *ret: the outcome, UNWIND_N_OUTCOMES to go on. */
+static inline enum step step_frame(struct walk *w, const struct memo *memo, uint64_t addr,
+				   bool *innermost, struct unwind_regs *regs,
+				   enum unwind_outcome *ret)
+{
+	struct unwind_module *m = memo->mapping.module;
+	struct rule rule = {.kind = RULE_GUESS_FP};
+	const struct full_rule *full = NULL;
+	bool was_innermost = *innermost;
+	enum step step;
+
+	if (m)
+		rule = find_rule(w, m, addr - memo->base);
+	else if (memo->mapping.file_missing)
+		rule.kind = RULE_NONE;
+	if (rule.kind == RULE_FULL || (w->full && (rule.kind == RULE_SP || rule.kind == RULE_FP))) {
+		/* Linker-made code has a compact rule only. */
+		full = find_full(w, m, (uint32_t)(addr - memo->base));
+		rule.kind = full ? RULE_FULL : rule.kind == RULE_FULL ? RULE_BAD : rule.kind;
+	}
+	*innermost = false;
+	switch (rule.kind) {
+	case RULE_SP:
+		step = step_compact(&w->stack, rule,
+				    regs->r[ARCH_REG_SP] + (uint64_t)(int64_t)rule.cfa_offset,
+				    regs);
+		break;
+	case RULE_FP:
+		if (!(regs->valid & 1u << ARCH_REG_FP))
+			return STEP_NEEDS_REGS;
+		step = step_compact(&w->stack, rule,
+				    regs->r[ARCH_REG_FP] + (uint64_t)(int64_t)rule.cfa_offset,
+				    regs);
+		break;
+	case RULE_FULL:
+		*innermost = was_innermost;
+		step = step_by_full(w, full, innermost, regs);
+		break;
+	case RULE_END:
+		step = STEP_END;
+		break;
+	case RULE_GUESS_FP:
+		*ret = step_guess_fp(w, regs);
+		return STEP_OK;
+	case RULE_NONE:
+		*ret = UNWIND_NO_FILE;
+		return STEP_OK;
+	default:
+		step = STEP_BAD;
+		break;
+	}
+	w->guessed = false;
+	*ret = step_outcome(step);
+	return step;
+}
+
+static enum step run(struct walk *w, const struct unwind_regs *first, enum unwind_outcome *ret)
+{
+	struct unwind_regs regs = *first;
+	uint64_t addr = regs.r[ARCH_REG_PC];
+	bool innermost = true;
+
+	w->n = 0;
+	w->signal_frames = 0;
+	w->guessed = false;
+	for (;;) {
+		const struct memo *memo = find_memo(w, addr);
+
+		if (w->n == w->max_frames) {
+			*ret = UNWIND_TOO_DEEP;
+			return STEP_OK;
+		}
+		w->frames[w->n++] =
+			memo ? (struct unwind_frame){addr, memo->mapping.bias, memo->mapping.tag}
+			     : (struct unwind_frame){addr, 0, UINT32_MAX};
+		if (!memo) {
+			*ret = innermost ? step_bad_call(w, &regs) : UNWIND_NO_MAPPING;
+			innermost = false;
+		} else if (step_frame(w, memo, addr, &innermost, &regs, ret) == STEP_NEEDS_REGS) {
+			return STEP_NEEDS_REGS;
+		}
+		if (*ret != UNWIND_N_OUTCOMES)
+			return STEP_OK;
+		if (regs.r[ARCH_REG_PC] == 0) {
+			*ret = UNWIND_COMPLETE;
+			return STEP_OK;
+		}
+		/* A return address may be the first byte of the next function; its call is before.
+		 */
+		addr = regs.r[ARCH_REG_PC] - (innermost ? 0 : 1);
+	}
+}
+
+enum unwind_outcome unwind_walk(struct unwinder *u, const struct unwind_regs *regs,
+				const uint8_t *stack, size_t n_stack, unwind_find_fn find,
+				void *ctx, struct unwind_frame *frames, size_t max_frames,
+				size_t *ret_n)
+{
+	const uint32_t needed = 1u << ARCH_REG_SP | 1u << ARCH_REG_PC;
+	struct walk w = {
+		.u = u,
+		.stack = {stack, regs->r[ARCH_REG_SP], n_stack},
+		.find = find,
+		.ctx = ctx,
+		.frames = frames,
+		.max_frames = max_frames,
+	};
+	enum unwind_outcome outcome = UNWIND_BAD_CFI;
+
+	u->stats.walks++;
+	if ((regs->valid & needed) != needed) {
+		outcome = UNWIND_TRUNCATED;
+	} else if (run(&w, regs, &outcome) == STEP_NEEDS_REGS) {
+		w.full = true;
+		if (run(&w, regs, &outcome) == STEP_NEEDS_REGS)
+			outcome = UNWIND_BAD_CFI;
+	}
+	u->stats.frames += w.n;
+	u->stats.cache_hits += w.hits;
+	u->stats.cache_misses += w.misses;
+	u->stats.outcomes[outcome]++;
+	*ret_n = w.n;
+	return outcome;
+}
