@@ -52,7 +52,11 @@ int symbol_file_new_memory(struct symbol_file **ret, const void *image, size_t n
 struct symbol_file *symbol_file_free(struct symbol_file *f);
 DEFINE_CLEANUP(struct symbol_file *, symbol_file_free)
 
-/* 0: found; 1: no function covers the address (a stub section such as .plt gives name@plt). */
+/*
+ * 0: found; 1: no function covers the address. A stub section such as .plt gives name@plt. The rule
+ * for several names at one address is in symbol-table.c. Without memory for the tables no address
+ * has a name.
+ */
 int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret);
 /* Memory held by the tables, for the caller's budget. */
 size_t symbol_file_bytes(const struct symbol_file *f);
@@ -77,13 +81,16 @@ int symbol_file_identify(int fd, struct symbol_file_id *ret);
 /* ---- Kernel ---- */
 struct kallsyms;
 
-/* Reads /proc/kallsyms' text from fd. 0; 1: all addresses are zero (kptr_restrict hides them;
- * *ret is NULL); -errno. */
+/* Reads /proc/kallsyms' text from fd to its end. 0; 1: all addresses are zero (kptr_restrict hides
+ * them) or there is no line at all: *ret is NULL; -errno. Damaged lines are skipped. */
 int kallsyms_new_fd(struct kallsyms **ret, int fd, const struct symbol_limits *limits);
 struct kallsyms *kallsyms_free(struct kallsyms *k);
 DEFINE_CLEANUP(struct kallsyms *, kallsyms_free)
+/* 0; 1: no function there. module_name of BPF programs is "bpf". */
 int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *ret);
 size_t kallsyms_bytes(const struct kallsyms *k);
+/* Lines beyond the limit. */
+uint64_t kallsyms_refused(const struct kallsyms *k);
 
 /* ---- perf map (/tmp/perf-PID.map: "START SIZE name" lines in hex) ---- */
 struct perf_map;
@@ -91,12 +98,24 @@ struct perf_map;
 int perf_map_new(struct perf_map **ret, const struct symbol_limits *limits);
 struct perf_map *perf_map_free(struct perf_map *m);
 DEFINE_CLEANUP(struct perf_map *, perf_map_free)
-/* Reads what fd holds beyond what was read before (the file only grows; a shorter one is read
- * anew). Later lines win over earlier ones they overlap. 0 or -errno; bad lines are skipped. */
+/*
+ * Reads what fd holds beyond what was read before, at most max_table_bytes at a time (the file only
+ * grows; a shorter or another one is read anew). Later lines win over earlier ones they overlap. 0,
+ * -EINVAL: not a regular file, -ENOMEM, or -errno; bad lines are skipped: no name, no size, a range
+ * over 1 GiB. An update may end the life of names that lookups gave before.
+ */
 int perf_map_update(struct perf_map *m, int fd);
+/* 0; 1: no function there. start and size are those of the line, also where a later one hides a
+ * part. */
 int perf_map_lookup(struct perf_map *m, uint64_t address, struct symbol *ret);
 size_t perf_map_bytes(const struct perf_map *m);
+/* Lines refused: more than 1 Mi functions, or more than max_table_bytes of memory. */
+uint64_t perf_map_refused(const struct perf_map *m);
 
 /* ---- Demangling: Itanium C++, Rust legacy and v0, D ---- */
-/* The demangled form, allocated (free()), or NULL when the name is not mangled. */
+/*
+ * The demangled form, allocated (free()), or NULL when the name is not mangled or is longer than 4
+ * KiB. At most about 16 KiB, cut with "..."; parameters are kept, the hash of legacy Rust names is
+ * not; name@plt stays at its end.
+ */
 char *symbol_demangle(const char *name);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Who a file is: build ids, and a hash that any file has. Reads notes, a few sections by name and
+ * 8 KiB of the file; nothing is mapped but section names.
+ *
+ * "rust" is what .comment says, where each compiler that had a part leaves its version: a library
+ * of several languages with Rust in it says rust too.
+ */
+#include "symbolize/symbolize.h"
+
+#include <elf.h>
+#include <nettle/sha2.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "symbolize/elf-image.h"
+
+#define HTL_PART       4096
+#define HTL_BYTES      16
+#define NT_GO_BUILD_ID 4
+#define MAX_COMMENT    65536
+#define GO_BUILDINFO   "\xff Go buildinf:"
+
+static bool id_note(void *ctx, uint32_t type, const char *name, size_t n_name, const uint8_t *desc,
+		    size_t n_desc)
+{
+	struct symbol_file_id *id = ctx;
+
+	if (type == NT_GNU_BUILD_ID && n_name == 3 && memcmp(name, "GNU", 3) == 0 && !id->n_gnu &&
+	    n_desc > 0 && n_desc <= sizeof(id->gnu)) {
+		memcpy(id->gnu, desc, n_desc);
+		id->n_gnu = n_desc;
+	}
+	if (type == NT_GO_BUILD_ID && n_name == 2 && memcmp(name, "Go", 2) == 0 && !id->go[0] &&
+	    n_desc < sizeof(id->go)) {
+		memcpy(id->go, desc, n_desc);
+		id->go[n_desc] = 0;
+	}
+	return id->n_gnu && id->go[0];
+}
+
+/* Without section names the linker's block at the start of the data still tells. */
+static bool has_go_buildinfo(const struct elf_image *im)
+{
+	uint8_t head[sizeof(GO_BUILDINFO) - 1];
+
+	if (elf_image_find(im, ".go.buildinfo"))
+		return true;
+	for (uint32_t i = 0; i < im->n_segments; i++) {
+		const struct elf_segment *s = &im->segments[i];
+
+		if (s->type == PT_LOAD && (s->flags & (PF_W | PF_X)) == PF_W &&
+		    elf_image_read(im, s->offset, head, sizeof(head)) == 0 &&
+		    memcmp(head, GO_BUILDINFO, sizeof(head)) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool has_rustc_comment(const struct elf_image *im)
+{
+	const struct elf_section *s = elf_image_find(im, ".comment");
+	_cleanup_free_ char *text = NULL;
+	size_t n;
+
+	if (!s || s->type == SHT_NOBITS || s->flags & SHF_COMPRESSED || s->size == 0)
+		return false;
+	n = s->size < MAX_COMMENT ? (size_t)s->size : MAX_COMMENT;
+	text = malloc(n);
+	return text && elf_image_read(im, s->offset, text, n) == 0 &&
+	       memmem(text, n, "rustc version", 13);
+}
+
+/* First and last 4096 bytes, which overlap or coincide in a short file, and the length. */
+static int htlhash(const struct elf_image *file, char ret[2 * HTL_BYTES + 1])
+{
+	size_t n = file->n_bytes < HTL_PART ? (size_t)file->n_bytes : HTL_PART;
+	uint8_t part[HTL_PART], digest[HTL_BYTES], length[8];
+	static const char hex[] = "0123456789abcdef";
+	struct sha256_ctx sha;
+	int r;
+
+	sha256_init(&sha);
+	r = elf_image_read(file, 0, part, n);
+	if (r < 0)
+		return r;
+	sha256_update(&sha, n, part);
+	r = elf_image_read(file, file->n_bytes - n, part, n);
+	if (r < 0)
+		return r;
+	sha256_update(&sha, n, part);
+	for (int i = 0; i < 8; i++)
+		length[i] = (uint8_t)(file->n_bytes >> (56 - 8 * i));
+	sha256_update(&sha, sizeof(length), length);
+	sha256_digest(&sha, sizeof(digest), digest);
+	for (size_t i = 0; i < HTL_BYTES; i++) {
+		ret[2 * i] = hex[digest[i] >> 4];
+		ret[2 * i + 1] = hex[digest[i] & 15];
+	}
+	ret[2 * HTL_BYTES] = 0;
+	return 0;
+}
+
+int symbol_file_identify(int fd, struct symbol_file_id *ret)
+{
+	struct symbol_file_id id = {0};
+	struct elf_image im = ELF_IMAGE_INIT;
+	struct stat st;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode))
+		return -EINVAL;
+	im.fd = fd;
+	im.n_bytes = (uint64_t)st.st_size;
+	r = htlhash(&im, id.htlhash);
+	if (r < 0)
+		return r;
+	r = elf_image_open_fd(&im, fd);
+	if (r == 0) {
+		elf_image_each_note(&im, id_note, &id);
+		if (id.go[0] || has_go_buildinfo(&im))
+			id.language = "go";
+		else if (has_rustc_comment(&im))
+			id.language = "rust";
+		elf_image_close(&im);
+	} else if (r != -ENOEXEC) {
+		return r;
+	}
+	*ret = id;
+	return 0;
+}

@@ -1,0 +1,390 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The kernel's functions from the text of /proc/kallsyms.
+ *
+ * Lines are "ADDRESS TYPE NAME[\t[MODULE]]", the kernel's own sorted, modules and BPF programs
+ * behind them in their own order. There are no sizes: a function reaches to the next symbol of
+ * any type. Where nothing follows closely, it must not name everything up to the next module:
+ *	- data symbols and markers of an end (_etext) end a function and name nothing;
+ *	- the last function of a module or of the kernel gets at most MAX_LAST bytes, any other at
+ *	  most MAX_FUNCTION.
+ * Of several names at one address, global ones win over local ones, then the one with fewer
+ * leading underscores, then the first: srso_alias_untrain_ret over _stext.
+ *
+ * One entry is 14 bytes and its name; all names lie in one blob, modules are numbers.
+ */
+#include "symbolize/symbolize.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "symbolize/sort.h"
+#include "util/array.h"
+
+#define READ_BYTES   65536
+#define MAX_LINE     1024 /* the kernel's names have at most 511 bytes */
+#define MAX_MODULES  4096
+#define MAX_MODULE   64
+#define MAX_FUNCTION (UINT64_C(1) << 20)
+#define MAX_LAST     (UINT64_C(64) << 10)
+
+struct module {
+	char name[MAX_MODULE];
+};
+
+struct kallsyms {
+	uint64_t *starts; /* sorted */
+	uint32_t *names;  /* offset in the blob; 0: a boundary, no function */
+	uint16_t *modules;
+	uint32_t n;
+	ARRAY(struct module) module_names; /* 0: the kernel proper */
+	char *blob;
+	size_t n_blob;
+	uint64_t n_refused;
+};
+
+/* While reading: name and module packed in the sort's value and extra. */
+struct reader {
+	struct kallsyms *k;
+	ARRAY(struct sort_pair) pairs;
+	size_t cap_blob, max_bytes;
+	bool any_address;
+	uint64_t n_refused;
+};
+
+#define EXTRA_MODULE   0xffffu
+#define EXTRA_EXTERNAL 0x10000u
+
+struct kallsyms *kallsyms_free(struct kallsyms *k)
+{
+	if (!k)
+		return NULL;
+	free(k->starts);
+	free(k->names);
+	free(k->modules);
+	array_deinit(&k->module_names);
+	free(k->blob);
+	free(k);
+	return NULL;
+}
+
+static bool is_end_marker(const char *name, size_t n)
+{
+	static const char *const markers[] = {"_etext", "_einittext", "_end"};
+	static const char suffix[] = "_text_end";
+
+	for (size_t i = 0; i < ARRAY_SIZE(markers); i++)
+		if (n == strlen(markers[i]) && memcmp(name, markers[i], n) == 0)
+			return true;
+	return n >= sizeof(suffix) && name[0] == '_' &&
+	       memcmp(name + n - (sizeof(suffix) - 1), suffix, sizeof(suffix) - 1) == 0;
+}
+
+/* Lines of one module follow each other: the last one is nearly always it. */
+static int module_intern(struct reader *rd, const char *name, size_t n, uint32_t *ret)
+{
+	struct kallsyms *k = rd->k;
+	struct module *m;
+
+	if (n >= MAX_MODULE)
+		n = MAX_MODULE - 1;
+	for (uint32_t i = k->module_names.n; i-- > 0;) {
+		m = &k->module_names.items[i];
+		if (memcmp(m->name, name, n) == 0 && m->name[n] == 0) {
+			*ret = i;
+			return 0;
+		}
+	}
+	m = array_push(&k->module_names);
+	if (!m)
+		return -ENOMEM;
+	memcpy(m->name, name, n);
+	*ret = k->module_names.n - 1;
+	return 0;
+}
+
+static int blob_put(struct reader *rd, const char *name, size_t n, uint32_t *ret)
+{
+	struct kallsyms *k = rd->k;
+
+	if (n + 1 > rd->cap_blob - k->n_blob) {
+		size_t want = rd->cap_blob ? rd->cap_blob * 2 : (size_t)1 << 20;
+		char *p = realloc(k->blob, want);
+
+		if (!p)
+			return -ENOMEM;
+		k->blob = p;
+		rd->cap_blob = want;
+	}
+	if (k->n_blob == 0) /* offset 0 is nobody's name */
+		k->blob[k->n_blob++] = 0;
+	memcpy(k->blob + k->n_blob, name, n);
+	k->blob[k->n_blob + n] = 0;
+	*ret = (uint32_t)k->n_blob;
+	k->n_blob += n + 1;
+	return 0;
+}
+
+static bool parse_hex(const char **p, const char *end, uint64_t *ret)
+{
+	const char *start = *p;
+	uint64_t v = 0;
+
+	for (; *p < end; (*p)++) {
+		unsigned int c = (unsigned char)**p, d;
+
+		if (c - '0' < 10)
+			d = c - '0';
+		else if ((c | 0x20) - 'a' < 6)
+			d = (c | 0x20) - 'a' + 10;
+		else
+			break;
+		if (v >> 60)
+			return false;
+		v = v << 4 | d;
+	}
+	*ret = v;
+	return *p > start;
+}
+
+/* The parts of a line; false: damaged, or of no use. */
+struct line {
+	uint64_t address;
+	const char *name, *module;
+	size_t n_name, n_module;
+	char type;
+};
+
+static bool line_parse(const char *p, const char *end, struct line *ret)
+{
+	struct line l = {0};
+	const char *q;
+
+	if (!parse_hex(&p, end, &l.address) || end - p < 4 || p[0] != ' ' || p[2] != ' ')
+		return false;
+	l.type = p[1];
+	l.name = p + 3;
+	q = memchr(l.name, '\t', (size_t)(end - l.name));
+	l.n_name = (size_t)((q ? q : end) - l.name);
+	if (q && end - q > 3 && q[1] == '[' && end[-1] == ']') {
+		l.module = q + 2;
+		l.n_module = (size_t)(end - q) - 3;
+	}
+	*ret = l;
+	/* 'a' is no address, but the offset of a variable of each CPU. */
+	return l.address && l.n_name && !memchr(l.name, 0, l.n_name) && !strchr("aAU", l.type);
+}
+
+/* 0 or -ENOMEM. */
+static int reader_line(struct reader *rd, const char *p, const char *end)
+{
+	struct sort_pair pair = {0}, *slot;
+	uint32_t module = 0;
+	struct line l;
+
+	if (!line_parse(p, end, &l))
+		return 0;
+	rd->any_address = true;
+	if (rd->k->n_blob + array_bytes(&rd->pairs) >= rd->max_bytes) {
+		rd->n_refused++;
+		return 0;
+	}
+	if (l.module && module_intern(rd, l.module, l.n_module, &module) < 0)
+		rd->n_refused++;
+	if (strchr("tTwW", l.type) && l.name[0] != '$' && !is_end_marker(l.name, l.n_name) &&
+	    blob_put(rd, l.name, l.n_name, &pair.value) < 0)
+		return -ENOMEM;
+	pair.key = l.address;
+	pair.extra = module | (l.type == 't' ? 0 : EXTRA_EXTERNAL);
+	slot = array_push(&rd->pairs);
+	if (!slot)
+		return -ENOMEM;
+	*slot = pair;
+	return 0;
+}
+
+/* All lines in the buffer; what is left is moved to its start. A line too long loses its end. */
+static int reader_lines(struct reader *rd, char *buffer, size_t *n, bool *skip)
+{
+	char *p = buffer, *end = buffer + *n, *newline;
+
+	while ((newline = memchr(p, '\n', (size_t)(end - p)))) {
+		int r = *skip ? 0 : reader_line(rd, p, newline);
+
+		if (r < 0)
+			return r;
+		*skip = false;
+		p = newline + 1;
+	}
+	if (end - p > MAX_LINE) {
+		*skip = true;
+		p = end;
+	}
+	*n = (size_t)(end - p);
+	memmove(buffer, p, *n);
+	return 0;
+}
+
+static int reader_read(struct reader *rd, int fd)
+{
+	_cleanup_free_ char *buffer = malloc(READ_BYTES);
+	uint64_t total = 0;
+	bool skip = false;
+	size_t n = 0;
+	int r;
+
+	if (!buffer)
+		return -ENOMEM;
+	/* Text is about three times what we keep: more than this is no kallsyms. */
+	while (total / 4 <= rd->max_bytes) {
+		ssize_t got = read(fd, buffer + n, READ_BYTES - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -errno;
+		if (got == 0)
+			return skip ? 0 : reader_line(rd, buffer, buffer + n);
+		total += (uint64_t)got;
+		n += (size_t)got;
+		r = reader_lines(rd, buffer, &n, &skip);
+		if (r < 0)
+			return r;
+	}
+	rd->n_refused++;
+	return 0;
+}
+
+static size_t leading_underscores(const char *name)
+{
+	return strspn(name, "_");
+}
+
+/* True: a is the better one of two at one address. */
+static bool entry_better(const struct kallsyms *k, const struct sort_pair *a,
+			 const struct sort_pair *b)
+{
+	uint32_t external = (a->extra ^ b->extra) & EXTRA_EXTERNAL;
+
+	if (!a->value || !b->value)
+		return a->value && !b->value;
+	if (external)
+		return a->extra & EXTRA_EXTERNAL;
+	return leading_underscores(k->blob + a->value) < leading_underscores(k->blob + b->value);
+}
+
+/* One entry an address; boundaries only where they end a function. */
+static uint32_t pairs_reduce(const struct kallsyms *k, struct sort_pair *pairs, uint32_t n)
+{
+	uint32_t kept = 0;
+
+	for (uint32_t i = 0, next; i < n; i = next) {
+		struct sort_pair best = pairs[i];
+
+		for (next = i + 1; next < n && pairs[next].key == pairs[i].key; next++)
+			if (entry_better(k, &pairs[next], &best))
+				best = pairs[next];
+		if (best.value || (kept && pairs[kept - 1].value))
+			pairs[kept++] = best;
+	}
+	return kept;
+}
+
+static int reader_finish(struct reader *rd)
+{
+	struct kallsyms *k = rd->k;
+	struct sort_pair *pairs = rd->pairs.items;
+	uint32_t n = rd->pairs.n;
+	void *p;
+	int r;
+
+	r = sort_pairs(pairs, n);
+	if (r < 0)
+		return r;
+	n = pairs_reduce(k, pairs, n);
+	k->starts = malloc((n + 1) * sizeof(*k->starts));
+	k->names = malloc((n + 1) * sizeof(*k->names));
+	k->modules = malloc((n + 1) * sizeof(*k->modules));
+	if (!k->starts || !k->names || !k->modules)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		k->starts[i] = pairs[i].key;
+		k->names[i] = pairs[i].value;
+		k->modules[i] = (uint16_t)(pairs[i].extra & EXTRA_MODULE);
+	}
+	k->n = n;
+	k->n_refused = rd->n_refused;
+	p = k->n_blob ? realloc(k->blob, k->n_blob) : NULL;
+	k->blob = p ? p : k->blob;
+	return 0;
+}
+
+int kallsyms_new_fd(struct kallsyms **ret, int fd, const struct symbol_limits *limits)
+{
+	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));
+	struct reader rd = {.k = k, .pairs = ARRAY_INIT(UINT32_MAX / 2)};
+	int r;
+
+	if (!k)
+		return -ENOMEM;
+	k->module_names.max = MAX_MODULES;
+	if (!array_push(&k->module_names))
+		return -ENOMEM;
+	/* Offsets in the blob have 32 bits. */
+	rd.max_bytes =
+		limits->max_table_bytes < UINT32_MAX / 2 ? limits->max_table_bytes : UINT32_MAX / 2;
+	r = reader_read(&rd, fd);
+	if (r == 0 && rd.any_address)
+		r = reader_finish(&rd);
+	array_deinit(&rd.pairs);
+	if (r < 0)
+		return r;
+	*ret = rd.any_address ? TAKE_PTR(k) : NULL;
+	return rd.any_address ? 0 : 1;
+}
+
+int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *ret)
+{
+	uint32_t low = 0, high = k->n, i;
+	uint64_t size = MAX_LAST;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (k->starts[middle] <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == 0 || k->names[low - 1] == 0)
+		return 1;
+	i = low - 1;
+	if (low < k->n) {
+		uint64_t gap = k->starts[low] - k->starts[i];
+
+		if (k->modules[low] == k->modules[i])
+			size = MAX_FUNCTION;
+		size = gap < size ? gap : size;
+	}
+	if (address - k->starts[i] >= size)
+		return 1;
+	*ret = (struct symbol){
+		.name = k->blob + k->names[i],
+		.module_name = k->modules[i] ? k->module_names.items[k->modules[i]].name : NULL,
+		.start = k->starts[i],
+		.size = size,
+	};
+	return 0;
+}
+
+size_t kallsyms_bytes(const struct kallsyms *k)
+{
+	return sizeof(*k) + k->n_blob + array_bytes(&k->module_names) +
+	       k->n * (sizeof(*k->starts) + sizeof(*k->names) + sizeof(*k->modules));
+}
+
+uint64_t kallsyms_refused(const struct kallsyms *k)
+{
+	return k->n_refused;
+}
