@@ -9,6 +9,8 @@
 #define ARCH_REG_SP	 7
 #define ARCH_REG_FP	 6
 #define ARCH_REG_PC	 16
+/* A call-saved register (rbx) that libdw believes to be call-clobbered (up to 0.196 at least). */
+#define ARCH_REG_UNLISTED 3
 /* The call instruction pushes the return address just below the CFA. */
 #define ARCH_RA_OFFSET (-8)
 

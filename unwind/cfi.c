@@ -125,6 +125,9 @@ static void write_entry(uint8_t *section, const struct cfi_entry *e)
 	*p++ = ARCH_REG_PC;
 	*p++ = 1;
 	*p++ = DW_EH_PE_absptr;
+	/* libdw's list of call-saved registers has a slip: 0 (rax) stands for 3 (rbx). */
+	*p++ = DW_CFA_same_value;
+	*p++ = ARCH_REG_UNLISTED;
 	p = put(p, e->cie_code, e->n_cie_code);
 	(void)put_u32(section, (uint32_t)(p - section - 4));
 
@@ -254,13 +257,13 @@ static struct reg_rule read_register(struct full_rule *f, Dwarf_Frame *frame, in
 	return rule;
 }
 
-static bool read_frame(struct full_rule *f, Dwarf_Frame *frame, uint32_t wanted, uint64_t *start,
-		       uint64_t *end)
+static bool read_frame(struct full_rule *f, Dwarf_Frame *frame, uint32_t wanted)
 {
+	Dwarf_Addr start, end;
 	Dwarf_Op *ops;
 	size_t n;
 
-	if (dwarf_frame_info(frame, start, end, &f->signal_frame) != ARCH_REG_PC ||
+	if (dwarf_frame_info(frame, &start, &end, &f->signal_frame) != ARCH_REG_PC ||
 	    dwarf_frame_cfa(frame, &ops, &n) != 0)
 		return false;
 	f->cfa = classify_cfa(f, ops, n);
@@ -291,7 +294,6 @@ static void set_range(const struct unwind_module *m, uint64_t vaddr, uint64_t st
 static int run_entry(struct unwind_module *m, const struct cfi_entry *e, uint64_t vaddr,
 		     uint32_t wanted, struct full_rule *ret)
 {
-	uint64_t start = 0, end = 0;
 	Dwarf_Frame *frame = NULL;
 	bool good = false;
 	Dwarf_CFI *cfi;
@@ -301,17 +303,13 @@ static int run_entry(struct unwind_module *m, const struct cfi_entry *e, uint64_
 	if (!cfi)
 		return -EBADMSG;
 	if (dwarf_cfi_addrframe(cfi, vaddr, &frame) == 0) {
-		good = read_frame(ret, frame, wanted, &start, &end);
+		good = read_frame(ret, frame, wanted);
 		free(frame);
 	}
 	(void)dwarf_cfi_end(cfi);
 	if (!good)
 		return -EBADMSG;
-	if (start < e->start)
-		start = e->start;
-	if (end > e->end)
-		end = e->end;
-	set_range(m, vaddr, start, end, &ret->start, &ret->end);
+	set_range(m, vaddr, e->row_start, e->row_end, &ret->start, &ret->end);
 	return 0;
 }
 

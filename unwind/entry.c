@@ -481,7 +481,7 @@ int entry_find(struct unwind_module *m, struct cfi_section *s, uint64_t vaddr,
 	if (r == 0)
 		r = guard_run(search, &q);
 	if (r == 0)
-		r = entry_vet(ret);
+		r = entry_vet(ret, vaddr);
 	if (r == -EIO)
 		m->broken = true;
 	return r;

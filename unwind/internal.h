@@ -192,7 +192,8 @@ enum {
 	ENTRY_MAX_REMEMBERED = 64,
 };
 struct cfi_entry {
-	uint64_t start, end; /* ELF virtual addresses */
+	uint64_t start, end;	     /* ELF virtual addresses */
+	uint64_t row_start, row_end; /* of the row around the pc that was asked for (vet.c) */
 	uint64_t code_align;
 	int64_t data_align;
 	bool signal_frame;
@@ -210,8 +211,8 @@ int entry_find(struct unwind_module *m, struct cfi_section *s, uint64_t vaddr,
 void entry_drop_index(struct unwind_module *m, struct cfi_section *s);
 /* Finds out whether .eh_frame_hdr's table can be used. */
 void entry_use_header(struct unwind_module *m);
-/* 0 or -EBADMSG. */
-int entry_vet(const struct cfi_entry *e);
+/* 0 or -EBADMSG; sets the range of the row around pc. */
+int entry_vet(struct cfi_entry *e, uint64_t pc);
 bool leb_read_u(struct cursor *c, uint64_t *ret);
 bool leb_read_s(struct cursor *c, int64_t *ret);
 

@@ -63,8 +63,9 @@ struct unwind_mapping {
  * remembered). */
 typedef bool (*unwind_find_fn)(void *ctx, uint64_t pc, struct unwind_mapping *ret);
 
-/* address is where the frame is executing: the sampled pc in the first frame and after a signal
- * frame, else the return address - 1. tag is of the mapping found, UINT32_MAX without one. */
+/* address is where the frame is executing: the sampled pc in the first frame, the exact pc in a
+ * signal trampoline and in what it interrupted, else the return address - 1. tag is of the mapping
+ * found, UINT32_MAX without one. */
 struct unwind_frame {
 	uint64_t address; /* runtime */
 	uint64_t bias;

@@ -92,10 +92,34 @@ static bool read_block(struct cursor *c)
 	return start && vet_expression(cursor_make(start, (size_t)n));
 }
 
-/* Operands of the instructions that are not packed into the opcode's high bits. */
-static bool vet_extended(struct cursor *c, uint8_t op, const struct cfi_entry *e, bool in_cie,
-			 int *remembered)
+struct vet {
+	struct cfi_entry *e;
+	struct cursor c;
+	bool in_cie;
+	int remembered;
+	uint64_t pc, loc; /* loc: what the row under construction begins with */
+	bool passed;	  /* loc has gone past pc */
+};
+
+static bool advance(struct vet *v, uint64_t to)
 {
+	v->loc = to;
+	if (v->passed)
+		return true;
+	if (to > v->pc) {
+		v->passed = true;
+		v->e->row_end = to;
+	} else {
+		v->e->row_start = to;
+	}
+	return !v->in_cie;
+}
+
+/* Operands of the instructions that are not packed into the opcode's high bits. */
+static bool vet_extended(struct vet *v, uint8_t op)
+{
+	struct cursor *c = &v->c;
+	bool in_cie = v->in_cie;
 	uint64_t u;
 	int64_t s;
 
@@ -103,13 +127,13 @@ static bool vet_extended(struct cursor *c, uint8_t op, const struct cfi_entry *e
 	case DW_CFA_nop:
 		return true;
 	case DW_CFA_set_loc: /* its operand is only right where the copy encodes like the file */
-		return !in_cie && e->absolute && cursor_take(c, 8);
+		return v->e->absolute && advance(v, cursor_u64(c));
 	case DW_CFA_advance_loc1:
-		return !in_cie && cursor_take(c, 1);
+		return advance(v, v->loc + v->e->code_align * cursor_u8(c));
 	case DW_CFA_advance_loc2:
-		return !in_cie && cursor_take(c, 2);
+		return advance(v, v->loc + v->e->code_align * cursor_u16(c));
 	case DW_CFA_advance_loc4:
-		return !in_cie && cursor_take(c, 4);
+		return advance(v, v->loc + v->e->code_align * cursor_u32(c));
 	case DW_CFA_restore_extended:
 		return !in_cie && read_register(c);
 	case DW_CFA_undefined:
@@ -119,9 +143,9 @@ static bool vet_extended(struct cursor *c, uint8_t op, const struct cfi_entry *e
 	case DW_CFA_register:
 		return read_register(c) && read_register(c);
 	case DW_CFA_remember_state:
-		return ++*remembered <= ENTRY_MAX_REMEMBERED;
+		return ++v->remembered <= ENTRY_MAX_REMEMBERED;
 	case DW_CFA_restore_state:
-		return --*remembered >= 0;
+		return --v->remembered >= 0;
 	case DW_CFA_offset_extended:
 	case DW_CFA_val_offset:
 	case DW_CFA_GNU_negative_offset_extended:
@@ -146,37 +170,50 @@ static bool vet_extended(struct cursor *c, uint8_t op, const struct cfi_entry *e
 	}
 }
 
-static bool vet_code(const struct cfi_entry *e, bool in_cie)
+static bool vet_code(struct vet *v)
 {
-	struct cursor c = in_cie ? cursor_make(e->cie_code, e->n_cie_code)
-				 : cursor_make(e->fde_code, e->n_fde_code);
-	int remembered = 0;
 	uint64_t u;
 
-	while (cursor_left(&c) > 0) {
-		uint8_t op = cursor_u8(&c);
+	while (cursor_left(&v->c) > 0) {
+		uint8_t op = cursor_u8(&v->c);
 		bool good;
 
 		switch (op & 0xc0) {
 		case DW_CFA_advance_loc:
+			good = advance(v, v->loc + v->e->code_align * (op & 0x3f));
+			break;
 		case DW_CFA_restore:
-			good = !in_cie;
+			good = !v->in_cie;
 			break;
 		case DW_CFA_offset:
-			good = leb_read_u(&c, &u);
+			good = leb_read_u(&v->c, &u);
 			break;
 		default:
-			good = vet_extended(&c, op, e, in_cie, &remembered);
+			good = vet_extended(v, op);
 			break;
 		}
-		if (!good || !cursor_ok(&c))
+		if (!good || !cursor_ok(&v->c))
 			return false;
 	}
+	/* A state that is remembered and never restored is left to libdw, which frees it. */
 	return true;
 }
 
-int entry_vet(const struct cfi_entry *e)
+int entry_vet(struct cfi_entry *e, uint64_t pc)
 {
-	/* An unpaired remember_state is left to libdw: it frees what remains. */
-	return vet_code(e, true) && vet_code(e, false) ? 0 : -EBADMSG;
+	struct vet cie = {.e = e, .c = cursor_make(e->cie_code, e->n_cie_code), .in_cie = true};
+	struct vet fde = {
+		.e = e, .c = cursor_make(e->fde_code, e->n_fde_code), .pc = pc, .loc = e->start};
+
+	if (!vet_code(&cie))
+		return -EBADMSG;
+	e->row_start = e->start;
+	e->row_end = e->end;
+	if (!vet_code(&fde))
+		return -EBADMSG;
+	if (e->row_start < e->start || e->row_start > pc)
+		e->row_start = pc;
+	if (e->row_end > e->end)
+		e->row_end = e->end;
+	return 0;
 }

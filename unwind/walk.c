@@ -269,8 +269,12 @@ static enum step step_by_full(struct walk *w, const struct full_rule *f, bool *i
 {
 	enum step step;
 
-	if (f->signal_frame && ++w->signal_frames > MAX_SIGNAL_FRAMES)
-		return STEP_NO_PROGRESS;
+	if (f->signal_frame) {
+		if (++w->signal_frames > MAX_SIGNAL_FRAMES)
+			return STEP_NO_PROGRESS;
+		/* Nobody called the trampoline: its address is not behind a call, but exact. */
+		w->frames[w->n - 1].address = regs->r[ARCH_REG_PC];
+	}
 	step = step_full(f, &w->stack, *innermost, regs);
 	*innermost = f->signal_frame;
 	return step;

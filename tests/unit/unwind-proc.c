@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include "tests/unit/unwind-proc.h"
+
+static int read_text(const char *path, char **ret)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	_cleanup_free_ char *text = malloc(1 << 20);
+	size_t n = 0;
+	ssize_t got;
+
+	if (fd < 0 || !text)
+		return fd < 0 ? -errno : -ENOMEM;
+	while (n < (1 << 20) - 1 && (got = read(fd, text + n, (1 << 20) - 1 - n)) > 0)
+		n += (size_t)got;
+	text[n] = '\0';
+	*ret = TAKE_PTR(text);
+	return 0;
+}
+
+/* Modules */
+
+static struct unwind_module *find_vdso(struct proc_modules *ms, uint64_t start, uint64_t end)
+{
+	/* Every process of the host has the same one; ours is at hand. */
+	const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+
+	if (!ms->vdso_module && image) {
+		ms->vdso = malloc(end - start);
+		memcpy(ms->vdso, image, end - start);
+		(void)unwind_module_new_memory(&ms->vdso_module, ms->u, ms->vdso, end - start,
+					       "vdso");
+	}
+	return ms->vdso_module;
+}
+
+static struct unwind_module *find_module(struct proc_modules *ms, pid_t pid, const char *path,
+					 uint64_t start, uint64_t end)
+{
+	char link[64 + 4096];
+	struct proc_module *m;
+	struct stat st;
+	_cleanup_close_ int fd = -EBADF;
+
+	(void)snprintf(link, sizeof(link), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, (int)pid,
+		       start, end);
+	fd = open(link, O_RDONLY | O_CLOEXEC);
+	if (fd < 0) {
+		(void)snprintf(link, sizeof(link), "/proc/%d/root%s", (int)pid, path);
+		fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	}
+	if (fd < 0)
+		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return NULL;
+	for (m = ms->list; m; m = m->next) {
+		if (m->dev == st.st_dev && m->ino == st.st_ino && strcmp(m->path, path) == 0)
+			return m->module;
+	}
+	m = calloc(1, sizeof(*m));
+	m->path = strdup(path);
+	m->dev = st.st_dev;
+	m->ino = st.st_ino;
+	(void)unwind_module_new_fd(&m->module, ms->u, fd, path);
+	m->next = ms->list;
+	ms->list = m;
+	return m->module;
+}
+
+void proc_modules_deinit(struct proc_modules *ms)
+{
+	while (ms->list) {
+		struct proc_module *m = ms->list;
+
+		ms->list = m->next;
+		unwind_module_free(m->module);
+		free(m->path);
+		free(m);
+	}
+	unwind_module_free(ms->vdso_module);
+	free(ms->vdso);
+}
+
+/* Maps */
+
+static void add_line(struct proc_maps *maps, struct proc_modules *ms, pid_t pid, const char *line)
+{
+	uint64_t start, end, offset;
+	char perms[8], path[4096] = "";
+	struct proc_mapping *m;
+
+	if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %4095[^\n]", &start, &end,
+		   perms, &offset, path) < 4 ||
+	    perms[2] != 'x')
+		return;
+	maps->items = realloc(maps->items, (maps->n + 1) * sizeof(*maps->items));
+	m = &maps->items[maps->n++];
+	*m = (struct proc_mapping){.start = start, .end = end, .offset = offset};
+	if (strcmp(path, "[vdso]") == 0)
+		m->module = find_vdso(ms, start, end);
+	else if (path[0] == '/') {
+		m->module = find_module(ms, pid, path, start, end);
+		m->missing = !m->module;
+	}
+	if (m->module && !unwind_module_bias(m->module, start, offset, &m->bias)) {
+		m->module = NULL;
+		m->missing = true;
+	}
+}
+
+int proc_maps_load(struct proc_maps *maps, struct proc_modules *ms, pid_t pid, const char *text)
+{
+	_cleanup_free_ char *own = NULL;
+	char path[64];
+	int r;
+
+	*maps = (struct proc_maps){.n = 0};
+	if (!text) {
+		(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
+		r = read_text(path, &own);
+		if (r < 0)
+			return r;
+		text = own;
+	}
+	while (text && *text) {
+		add_line(maps, ms, pid, text);
+		text = strchr(text, '\n');
+		if (text)
+			text++;
+	}
+	return 0;
+}
+
+void proc_maps_deinit(struct proc_maps *maps)
+{
+	free(maps->items);
+	*maps = (struct proc_maps){.n = 0};
+}
+
+bool proc_find(void *ctx, uint64_t pc, struct unwind_mapping *ret)
+{
+	struct proc_maps *maps = ctx;
+	size_t low = 0, high = maps->n;
+
+	maps->finds++;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (maps->items[mid].end <= pc)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low == maps->n || pc < maps->items[low].start)
+		return false;
+	*ret = (struct unwind_mapping){
+		.start = maps->items[low].start,
+		.end = maps->items[low].end,
+		.bias = maps->items[low].bias,
+		.module = maps->items[low].module,
+		.tag = (uint32_t)low,
+		.file_missing = maps->items[low].missing,
+	};
+	return true;
+}
+
+/* libdw */
+
+struct dw_process {
+	Dwfl *dwfl;
+	pid_t pid;
+	const struct proc_sample *sample;
+	uint64_t *addresses;
+	size_t n;
+};
+
+static int no_debuginfo(Dwfl_Module *m, void **u, const char *name, Dwarf_Addr base,
+			const char *file, const char *link, GElf_Word crc, char **ret)
+{
+	return -1;
+}
+
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+{
+	struct dw_process *p = arg;
+
+	if (*thread_arg)
+		return 0;
+	*thread_arg = p;
+	return p->pid;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
+{
+	*thread_arg = arg;
+	return true;
+}
+
+static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *ret, void *arg)
+{
+	const struct dw_process *p = arg;
+	uint64_t at = addr - p->sample->regs.r[7];
+
+	if (at >= p->sample->n_stack || p->sample->n_stack - at < sizeof(*ret))
+		return false;
+	memcpy(ret, p->sample->stack + at, sizeof(*ret));
+	return true;
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *arg)
+{
+	const struct dw_process *p = arg;
+	Dwarf_Word words[UNWIND_N_REGS];
+
+	for (int i = 0; i < UNWIND_N_REGS; i++)
+		words[i] = p->sample->regs.r[i];
+	return dwfl_thread_state_registers(thread, 0, UNWIND_N_REGS, words);
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+	.next_thread = next_thread,
+	.get_thread = get_thread,
+	.memory_read = read_memory,
+	.set_initial_registers = set_registers,
+};
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_linux_proc_find_elf,
+	.find_debuginfo = no_debuginfo,
+};
+
+struct dw_process *dw_process_new(pid_t pid, const char *maps_text)
+{
+	struct dw_process *p = calloc(1, sizeof(*p));
+
+	p->pid = pid;
+	p->dwfl = dwfl_begin(&callbacks);
+	dwfl_report_begin(p->dwfl);
+	if (maps_text) {
+		FILE *f = fmemopen((void *)(uintptr_t)maps_text, strlen(maps_text), "r");
+
+		(void)dwfl_linux_proc_maps_report(p->dwfl, f);
+		fclose(f);
+	} else {
+		(void)dwfl_linux_proc_report(p->dwfl, pid);
+	}
+	dwfl_report_end(p->dwfl, NULL, NULL);
+	return p;
+}
+
+void dw_process_free(struct dw_process *p)
+{
+	if (p) {
+		dwfl_end(p->dwfl);
+		free(p);
+	}
+}
+
+static int on_frame(Dwfl_Frame *frame, void *arg)
+{
+	struct dw_process *p = arg;
+	bool activation;
+	Dwarf_Addr pc;
+
+	if (!dwfl_frame_pc(frame, &pc, &activation) || p->n == PROC_MAX_FRAMES)
+		return DWARF_CB_ABORT;
+	p->addresses[p->n++] = pc - (activation ? 0 : 1);
+	return DWARF_CB_OK;
+}
+
+size_t dw_process_walk(struct dw_process *p, const struct proc_sample *sample,
+		       uint64_t addresses[PROC_MAX_FRAMES])
+{
+
+	p->sample = sample;
+	p->addresses = addresses;
+	p->n = 0;
+	if (dwfl_pid(p->dwfl) < 0) {
+		/* The state is attached once; which backend is asked of any module's ELF file. */
+		if (!dwfl_attach_state(p->dwfl, NULL, p->pid, &thread_callbacks, p))
+			return 0;
+	}
+	(void)dwfl_getthread_frames(p->dwfl, p->pid, on_frame, p);
+	return p->n;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * For tests and benchmarks of the unwinder: a process's mappings and their modules, and libdw's own
+ * unwinder over the same copied registers and stack.
+ */
+#include <elfutils/libdwfl.h>
+#include <sys/types.h>
+
+#include "unwind/unwind.h"
+
+struct proc_mapping {
+	uint64_t start, end, offset;
+	struct unwind_module *module; /* borrowed from the module list */
+	uint64_t bias;
+	bool missing;
+};
+
+struct proc_module {
+	char *path;
+	uint64_t dev, ino;
+	struct unwind_module *module;
+	struct proc_module *next;
+};
+
+/* Modules by file, shared by all processes of one unwinder. */
+struct proc_modules {
+	struct unwinder *u;
+	struct proc_module *list;
+	void *vdso; /* image, one for the host */
+	struct unwind_module *vdso_module;
+};
+void proc_modules_deinit(struct proc_modules *ms);
+
+struct proc_maps {
+	struct proc_mapping *items; /* executable ones, sorted */
+	size_t n;
+	uint64_t finds; /* calls of proc_find */
+};
+
+/* Reads /proc/PID/maps (or the given text, when not NULL). 0 or -errno. */
+int proc_maps_load(struct proc_maps *maps, struct proc_modules *ms, pid_t pid, const char *text);
+void proc_maps_deinit(struct proc_maps *maps);
+/* unwind_find_fn over a struct proc_maps. */
+bool proc_find(void *ctx, uint64_t pc, struct unwind_mapping *ret);
+
+/* One sample: what both unwinders see. */
+struct proc_sample {
+	struct unwind_regs regs;
+	const uint8_t *stack;
+	size_t n_stack;
+};
+
+#define PROC_MAX_FRAMES 512
+
+struct dw_process; /* libdw's view of one process; modules are reported once */
+struct dw_process *dw_process_new(pid_t pid, const char *maps_text);
+void dw_process_free(struct dw_process *p);
+/* Addresses as in struct unwind_frame; how many. */
+size_t dw_process_walk(struct dw_process *p, const struct proc_sample *sample,
+		       uint64_t addresses[PROC_MAX_FRAMES]);
