@@ -1,0 +1,90 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# build.sh OUT [NAME...]: builds the workloads (all, or those named) into OUT, optimised and without
+# frame pointers. Exit 77 when the compiler of a named workload is not installed, 1 when a build fails.
+set -u
+
+here=$(cd "$(dirname "$0")" && pwd)
+out=$1
+shift
+mkdir -p "$out" || exit 1
+CC=${WORKLOAD_CC:-gcc}
+CXX=${WORKLOAD_CXX:-g++}
+flags="-O2 -fomit-frame-pointer -fno-optimize-sibling-calls -Wall -I$here"
+
+need()
+{
+	command -v "$1" >/dev/null 2>&1 && return 0
+	echo "$1 is not installed" >&2
+	exit 77
+}
+
+c() # OUTPUT SOURCE FLAGS...
+{
+	need "$CC"
+	output=$1
+	source=$2
+	shift 2
+	# shellcheck disable=SC2086
+	$CC -std=gnu11 $flags -o "$out/$output" "$here/$source" "$@" || exit 1
+}
+
+build()
+{
+	case $1 in
+	chain | recurse | frames | handler | vdso | stages)
+		c "$1" "$1.c" ;;
+	chain-static)
+		c "$1" chain.c -static ;;
+	chain-static-pie)
+		c "$1" chain.c -static-pie ;;
+	chain-nopie)
+		c "$1" chain.c -no-pie ;;
+	chain-stripped)
+		c "$1" chain.c -s ;;
+	chain-dynsym)
+		c "$1" chain.c -s -rdynamic ;;
+	chain-debugframe)
+		# No .eh_frame entries of its own: its rules are in a compressed .debug_frame.
+		c "$1" chain.c -g -gz=zlib -fno-asynchronous-unwind-tables -fno-unwind-tables ;;
+	chain-offset)
+		# The code is far from where its file offset says it would be.
+		c "$1" chain.c -Wl,--section-start=.text=0x3000000 ;;
+	host)
+		c libtiny.so tiny.c -shared -fPIC
+		c plugin.so plugin.c -shared -fPIC
+		c host host.c -ldl -L"$out" -ltiny -Wl,-rpath,"$out" -Wl,-z,lazy ;;
+	jit)
+		c jit jit.c -static ;;
+	blip)
+		c blip blip.c -static ;;
+	cxx)
+		need "$CXX"
+		# shellcheck disable=SC2086
+		$CXX -std=c++17 $flags -pthread -o "$out/cxx" "$here/cxx.cc" || exit 1 ;;
+	rusty)
+		need rustc
+		rustc --edition 2021 -O -C force-frame-pointers=no -o "$out/rusty" "$here/rusty.rs" ||
+			exit 1 ;;
+	gopher)
+		need go
+		GOFLAGS=-buildvcs=false go build -o "$out/gopher" "$here/gopher.go" || exit 1 ;;
+	pyloop)
+		[ -x /usr/bin/python3 ] || need python3
+		cp "$here/pyloop.py" "$out/" || exit 1 ;;
+	jsloop)
+		need node
+		cp "$here/jsloop.js" "$out/" || exit 1 ;;
+	*)
+		echo "no workload is called $1" >&2
+		exit 1 ;;
+	esac
+}
+
+[ $# -gt 0 ] || set -- chain chain-static chain-static-pie chain-nopie chain-stripped chain-dynsym \
+	chain-debugframe chain-offset recurse frames handler vdso stages host jit blip cxx rusty gopher \
+	pyloop jsloop
+for name in "$@"; do
+	build "$name"
+done
