@@ -1,0 +1,393 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the system tests share: finding the program under test, starting and surely ending things,
+reading folded stacks, and saying what is checked.
+
+A test is a script with a main() that calls check(); run(main) turns the outcome into an exit
+status: 0, 1, or 77 for a skip with its reason. Everything a test starts dies with it.
+"""
+import atexit
+import ctypes
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TOP = os.path.dirname(os.path.dirname(HERE))
+WORKLOADS = os.path.join(TOP, "tests", "workloads")
+ROLES = {"profiler": "pw-profiler", "symbolizer": "pw-symbolizer", "exporter": "pw-exporter"}
+
+
+class Skip(Exception):
+    pass
+
+
+class Failure(Exception):
+    pass
+
+
+def say(text):
+    print(text, flush=True)
+
+
+def skip(reason):
+    raise Skip(reason)
+
+
+def fail(text):
+    raise Failure(text)
+
+
+def check(condition, text):
+    """Says what was checked; ends the test when it does not hold."""
+    if not condition:
+        raise Failure(text)
+    say("ok: " + text)
+
+
+def run(main):
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        main()
+    except Skip as e:
+        say(f"SKIP: {e}")
+        sys.exit(77)
+    except Failure as e:
+        say(f"FAILED: {e}")
+        sys.exit(1)
+    except Exception:
+        traceback.print_exc(file=sys.stdout)
+        sys.exit(1)
+    sys.exit(0)
+
+
+def need_root():
+    if os.geteuid() != 0:
+        skip("needs root")
+
+
+def need_programs(*names):
+    for name in names:
+        if not shutil.which(name):
+            skip(f"{name} is not installed")
+
+
+def perfwalk():
+    """The program under test: $PERFWALK, else the build directories run.sh makes."""
+    candidates = [os.environ.get("PERFWALK", ""), os.path.join(TOP, "build", "perfwalk")]
+    for path in candidates:
+        if path and os.access(path, os.X_OK):
+            return os.path.abspath(path)
+    fail("perfwalk is not built (set PERFWALK)")
+
+
+# ---- Temporary files and processes ----
+
+_work = None
+_started = []
+
+
+def workdir():
+    """A directory of this test alone that others (nobody, containers) can read."""
+    global _work
+    if not _work:
+        _work = tempfile.mkdtemp(prefix="perfwalk-test.")
+        os.chmod(_work, 0o755)
+        atexit.register(shutil.rmtree, _work, ignore_errors=True)
+    return _work
+
+
+def path(*names):
+    return os.path.join(workdir(), *names)
+
+
+def write(name, text):
+    with open(path(name), "w", encoding="utf-8") as f:
+        f.write(text)
+    return path(name)
+
+
+def _die_with_parent():
+    ctypes.CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)  # PR_SET_PDEATHSIG
+
+
+def start(argv, **options):
+    """Starts a program in a process group of its own that ends with the test."""
+    p = subprocess.Popen(argv, start_new_session=True, preexec_fn=_die_with_parent, **options)
+    _started.append(p)
+    return p
+
+
+def end(p, sig=signal.SIGKILL):
+    """Ends a started program and its group, and reaps it."""
+    try:
+        os.killpg(p.pid, sig)
+    except ProcessLookupError:
+        pass
+    try:
+        return p.wait(10)
+    except subprocess.TimeoutExpired:
+        try:
+            os.killpg(p.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        return p.wait(10)
+
+
+_begin = time.time()
+
+
+def _remove_perf_maps():
+    """Programs with compiled code of their own leave /tmp/perf-PID.map behind."""
+    for name in os.listdir("/tmp"):
+        m = re.fullmatch(r"perf-(\d+)\.map", name)
+        if m and not os.path.exists(f"/proc/{m[1]}"):
+            try:
+                if os.lstat(f"/tmp/{name}").st_mtime >= _begin - 1:
+                    os.unlink(f"/tmp/{name}")
+            except OSError:
+                pass
+
+
+@atexit.register
+def _end_all():
+    _end_started()
+    _remove_perf_maps()
+
+
+def _end_started():
+    for p in _started:
+        if p.poll() is None:
+            end(p)
+        else:
+            try:
+                os.killpg(p.pid, signal.SIGKILL)  # what it may have left behind in its group
+            except (ProcessLookupError, PermissionError):
+                pass
+
+
+def wait_for(what, condition, seconds=10.0):
+    """Polls until condition() is true and returns its value."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            fail(f"waited {seconds:g} s in vain: {what}")
+        time.sleep(0.02)
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+# ---- /proc ----
+
+
+def comm_of(pid):
+    try:
+        with open(f"/proc/{pid}/comm", encoding="utf-8", errors="replace") as f:
+            return f.read().rstrip("\n")
+    except OSError:
+        return ""
+
+
+def children_of(pid):
+    found = []
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open(f"/proc/{name}/stat", encoding="utf-8", errors="replace") as f:
+                after = f.read().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if after[0] not in "ZX" and int(after[1]) == pid:
+            found.append(int(name))
+    return found
+
+
+def status_of(pid):
+    """Fields of /proc/PID/status; empty when the process is gone."""
+    try:
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as f:
+            return dict(line.rstrip("\n").split(":\t", 1) for line in f if ":\t" in line)
+    except OSError:
+        return {}
+
+
+def rss_kib(pid):
+    return int(status_of(pid).get("VmRSS", "0 kB").split()[0])
+
+
+def anon_kib(pid):
+    """Resident memory apart from files and shared memory (the rings count as shared)."""
+    return int(status_of(pid).get("RssAnon", "0 kB").split()[0])
+
+
+def n_descriptors(pid):
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return 0
+
+
+# ---- perfwalk ----
+
+
+class Record:
+    """One finished `perfwalk record`."""
+
+    def __init__(self, argv, timeout=120, **options):
+        self.argv = argv
+        p = start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                  text=True, errors="replace", **options)
+        try:
+            self.out, self.err = p.communicate(timeout=timeout)
+        except subprocess.TimeoutExpired:
+            end(p)
+            fail(f"did not end within {timeout} s: {' '.join(argv)}")
+        self.status = p.returncode
+
+    def text(self):
+        return (f"  command: {' '.join(self.argv)}\n  exit status: {self.status}\n"
+                f"  standard output:\n{self.out}\n  standard error:\n{self.err}")
+
+
+def record(*args, timeout=120, **options):
+    return Record([perfwalk(), "record", *map(str, args)], timeout, **options)
+
+
+class Daemon:
+    """A running `perfwalk run` with its configuration and its log."""
+
+    def __init__(self, config, name="daemon", argv_prefix=(), **options):
+        self.config = write(f"{name}.conf", config)
+        self.log_path = path(f"{name}.log")
+        self.log_file = open(self.log_path, "ab")
+        self.process = start([*argv_prefix, perfwalk(), "run", "-c", self.config],
+                             stdin=subprocess.DEVNULL, stdout=self.log_file, stderr=self.log_file,
+                             **options)
+        self.pid = self.process.pid
+
+    def log(self):
+        with open(self.log_path, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def role(self, name):
+        """The process id of a role, or 0."""
+        for pid in children_of(self.pid):
+            if comm_of(pid) == ROLES[name]:
+                return pid
+        return 0
+
+    def roles(self):
+        return {name: self.role(name) for name in ROLES}
+
+    def wait_up(self, seconds=10):
+        """Until all three roles run under their own names."""
+        def up():
+            if not self.alive():
+                fail(f"perfwalk run ended with {self.process.returncode}:\n{self.log()}")
+            roles = self.roles()
+            return roles if all(roles.values()) else None
+        try:
+            return wait_for("profiler, symbolizer and exporter are running", up, seconds)
+        except Failure:
+            say(self.log())
+            raise
+
+    def stop(self, seconds=10):
+        """SIGTERM to the broker; its exit status, and how long it took."""
+        begin = time.monotonic()
+        os.kill(self.pid, signal.SIGTERM)
+        try:
+            status = self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            fail(f"perfwalk run did not leave within {seconds} s of SIGTERM:\n{self.log()}")
+        return status, time.monotonic() - begin
+
+
+# ---- Folded stacks ----
+
+# The outermost frame of a stack that does not reach the thread's entry is one of these.
+MARKERS = ("[truncated stack]", "[no mapping]", "[file not readable]", "[no unwind information]",
+           "[bad unwind information]", "[broken stack]", "[too deep]", "[no user registers]")
+
+
+class Stack:
+    """One line of folded output: names root to leaf, kernel frames apart."""
+
+    def __init__(self, comm, frames, n):
+        self.comm = comm
+        self.n = n
+        self.user = [f for f in frames if not f.endswith("_[k]")]
+        self.kernel = [f for f in frames if f.endswith("_[k]")]
+
+    def complete(self):
+        return bool(self.user) and self.user[0] not in MARKERS
+
+
+def parse_folded(text):
+    stacks = []
+    for number, line in enumerate(text.splitlines(), 1):
+        m = re.fullmatch(r"([^;]*);?(.*) (\d+)", line)
+        if not m:
+            fail(f"line {number} of the folded output is not one: {line!r}")
+        stacks.append(Stack(m[1], m[2].split(";") if m[2] else [], int(m[3])))
+    return stacks
+
+
+def read_folded(name):
+    with open(name, encoding="utf-8") as f:
+        return parse_folded(f.read())
+
+
+def total(stacks):
+    return sum(s.n for s in stacks)
+
+
+def matches(name, pattern):
+    """Whole names; `*` in the pattern stands for any text. Suffixes such as _[j] may be absent."""
+    expression = ".*".join(re.escape(part) for part in pattern.split("*"))
+    return re.fullmatch(f"(?:{expression})(?:_\\[j\\])?", name, re.S) is not None
+
+
+def contains_path(frames, patterns):
+    """Whether frames (root to leaf) hold the patterns next to each other; `...` spans any number."""
+    def from_here(i, p):
+        while p < len(patterns):
+            if patterns[p] == "...":
+                return any(from_here(j, p + 1) for j in range(i, len(frames)))
+            if i >= len(frames) or not matches(frames[i], patterns[p]):
+                return False
+            i, p = i + 1, p + 1
+        return True
+    return any(from_here(i, 0) for i in range(len(frames)))
+
+
+# ---- Workloads ----
+
+
+def build_workloads(*names):
+    """Builds workloads into the test's directory; the directory."""
+    out = path("workloads")
+    p = subprocess.run(["sh", os.path.join(WORKLOADS, "build.sh"), out, *names],
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    if p.returncode == 77:
+        skip(p.stdout.strip())
+    if p.returncode != 0:
+        fail(f"workloads {' '.join(names)} do not build:\n{p.stdout}")
+    return out
