@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real OpenTelemetry Collector receives what `perfwalk run` sends; what it writes to a file, and
+the same from a receiver of our own that keeps the bytes as they came, hold every rule."""
+import hashlib
+import os
+import subprocess
+import time
+
+import otlp
+import rig
+from checker import payload
+from otlp_check import check as problems_of
+from sink import Sink
+
+RATE = 99
+
+
+def start_collector():
+    """Builds it when need be and starts it; (process, port, output file)."""
+    build = subprocess.run(["sh", os.path.join(rig.HERE, "build-collector.sh")], check=False,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if build.returncode == 77:
+        rig.skip(build.stderr.strip())
+    if build.returncode != 0:
+        rig.fail(f"the collector does not build:\n{build.stderr[-3000:]}")
+    binary = build.stdout.strip()
+    port, out = rig.free_port(), rig.path("collector.out")
+    config = rig.write("otelcol.yaml", f"""
+receivers:
+  otlp:
+    protocols:
+      http:
+        endpoint: 127.0.0.1:{port}
+exporters:
+  file:
+    path: {out}
+    format: proto
+    flush_interval: 100ms
+service:
+  telemetry:
+    metrics:
+      level: none
+  pipelines:
+    profiles:
+      receivers: [otlp]
+      exporters: [file]
+""")
+    log = open(rig.path("otelcol.log"), "wb")
+    p = rig.start([binary, "--config", config, "--feature-gates=+service.profilesSupport"],
+                  stdout=log, stderr=log)
+
+    def listening():
+        if p.poll() is not None:
+            rig.fail("the collector ended: " + open(log.name, encoding="utf-8").read()[-2000:])
+        return "Everything is ready" in open(log.name, encoding="utf-8").read()
+    rig.wait_for("the collector is ready", listening, 30)
+    return p, port, out
+
+
+def messages(out):
+    try:
+        with open(out, "rb") as f:
+            return list(otlp.read_framed(f.read()))
+    except FileNotFoundError:
+        return []
+
+
+def post(port, body):
+    import urllib.request
+    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1development/profiles", body,
+                                     {"Content-Type": "application/x-protobuf"})
+    with urllib.request.urlopen(request, timeout=10) as reply:
+        return reply.status
+
+
+def check_reader_against_collector(port, out):
+    """Our reader and the collector's schema agree: a payload comes back with the same content."""
+    rig.check(post(port, payload()) == 200, "the collector takes the checker's own good payload")
+    rig.wait_for("the collector writes it", lambda: messages(out), 10)
+    back = otlp.View(otlp.decode(messages(out)[0]))
+    sent = otlp.View(otlp.decode(payload()))
+    rig.check(sorted(map(repr, back.samples())) == sorted(map(repr, sent.samples())),
+              "and gives back the same resources, samples and names")
+
+
+def htlhash(name):
+    with open(name, "rb") as f:
+        data = f.read()
+    whole = data[:4096] + data[-4096:] + len(data).to_bytes(8, "big")
+    return hashlib.sha256(whole).hexdigest()[:32]
+
+
+def gnu_build_id(name):
+    text = subprocess.run(["readelf", "-n", name], stdout=subprocess.PIPE, text=True,
+                          stderr=subprocess.DEVNULL, check=False).stdout
+    ids = [line.split()[-1] for line in text.splitlines() if "Build ID:" in line]
+    return ids[0] if ids else None
+
+
+def mapping_of(views, filename):
+    for view in views:
+        for m in view.dictionary.mapping_table[1:]:
+            if view.strings[m.filename_strindex] == filename:
+                return view.table_attributes(m.attribute_indices)
+    return None
+
+
+def check_content(views, name, directory, pid, what):
+    """The workload is there as itself: resource, thread, names, build ids."""
+    program = os.path.join(directory, name)
+    mine = [x for v in views for x in v.samples() if x[0].get("process.pid") == pid]
+    n = sum(x[3] for x in mine)
+    rig.check(n > 20, f"{what}: {n} samples of the workload's process")
+    resource, attributes = mine[0][:2]
+    rig.check(resource.get("process.executable.path") == program
+              and resource.get("process.executable.name") == name,
+              f"{what}: its executable is {resource.get('process.executable.path')}")
+    rig.check(attributes.get("thread.id") == pid and attributes.get("thread.name") == name
+              and isinstance(attributes.get("cpu.logical_number"), int),
+              f"{what}: thread id, thread name and cpu: {attributes}")
+    path = ["main", "chain_one", "chain_two", "chain_three", "chain_four", "chain_five", "chain_leaf"]
+    right = sum(x[3] for x in mine if rig.contains_path(x[2], path))
+    rig.check(right >= 0.8 * n, f"{what}: {right} of them hold the known call path")
+    ids = mapping_of(views, program)
+    rig.check(ids is not None, f"{what}: a mapping of {program}")
+    rig.check(ids.get("process.executable.build_id.htlhash") == htlhash(program),
+              f"{what}: its htlhash is the file's")
+    rig.check(ids.get("process.executable.build_id.gnu") == gnu_build_id(program),
+              f"{what}: its GNU build id is readelf's")
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("readelf")
+    _, port, out = start_collector()
+    check_reader_against_collector(port, out)
+    before = len(messages(out))
+
+    directory = rig.build_workloads("chain", "cxx")
+    chain = rig.start(["./chain"], cwd=directory)
+    rig.start(["./cxx"], cwd=directory)
+    begin = time.time()
+    with Sink() as sink:
+        daemon = rig.Daemon(f"""
+[profiler]
+samples_per_second = {RATE}
+reporter_interval = 1s
+[export:collector]
+endpoint = http://127.0.0.1:{port}
+[export:sink]
+endpoint = {sink.endpoint}
+""")
+        daemon.wait_up()
+        rig.wait_for("five messages at the collector", lambda: len(messages(out)) - before >= 5, 30)
+        sink.wait_for(5)
+        status, seconds = daemon.stop()
+        rig.check(status == 0 and seconds < 5, f"SIGTERM: leaves with {status} after {seconds:.1f} s")
+        time.sleep(0.5)
+        raw = sink.payloads()
+        problems = sink.problems(rate=RATE)
+        views = sink.views()
+    framed = messages(out)[before:]
+    rig.check(not problems, f"{len(raw)} requests as they came hold every rule"
+              + "".join("\n    " + p for p in problems[:20]))
+    found = [f"message {i}: {rule}: {text}" for i, m in enumerate(framed)
+             for rule, text in problems_of(m, re_encoded=True, rate=RATE)]
+    rig.check(not found, f"{len(framed)} messages written by the collector hold every rule"
+              + "".join("\n    " + p for p in found[:20]))
+    rig.check(len(framed) == len(raw), f"collector and receiver got the same number: "
+              f"{len(framed)} and {len(raw)}")
+    check_content(views, "chain", directory, chain.pid, "as sent")
+    check_content([otlp.View(otlp.decode(m)) for m in framed], "chain", directory, chain.pid,
+                  "from the collector")
+    times = [p.time_unix_nano for v in views for rp in v.message.resource_profiles
+             for sp in rp.scope_profiles for p in sp.profiles]
+    rig.check(begin - 2 < min(times) / 1e9 and max(times) / 1e9 < time.time(),
+              "the windows' times are the wall clock's")
+    types = {a.get("profile.frame.type") for v in views
+             for l in v.dictionary.location_table[1:]
+             for a in [v.table_attributes(l.attribute_indices)]}
+    rig.check({"kernel", "native"} <= types, f"frame types: {sorted(types)}")
+
+
+if __name__ == "__main__":
+    rig.run(main)

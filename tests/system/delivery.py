@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: Apache-2.0
+"""From the daemon to the receiver when things are not well: answers that ask for a retry, answers
+that forbid one, a receiver that is away for a while, SIGTERM in the middle of a window, and SIGHUP
+with a good and with a bad file."""
+import os
+import signal
+import time
+
+import rig
+from sink import Sink, windows
+
+
+def config(port, interval="1s", rate=49, extra=""):
+    return f"""
+[profiler]
+samples_per_second = {rate}
+reporter_interval = {interval}
+[export:sink]
+endpoint = http://127.0.0.1:{port}
+{extra}
+"""
+
+
+def covered(sink):
+    """Longest hole between the windows that were accepted, in seconds."""
+    holes, reach = [0.0], None
+    for begin, end in windows(sink.views()):
+        if reach is not None:
+            holes.append((begin - reach) / 1e9)
+        reach = max(end, reach or 0)
+    return max(holes)
+
+
+def retries():
+    with Sink() as sink:
+        sink.answers = [200, 503, (429, {"Retry-After": "1"}, b""), 502, 200]
+        daemon = rig.Daemon(config(sink.port), "retries")
+        daemon.wait_up()
+        sink.wait_for(9, 40)
+        daemon.stop()
+        requests = sink.requests
+        for status in (503, 429, 502):
+            refused = next(r for r in requests if r.status == status)
+            again = [r for r in requests if r is not refused and r.body == refused.body]
+            rig.check(again, f"{status}: the same payload comes again")
+        refused = next(r for r in requests if r.status == 429)
+        again = next(r for r in requests if r.body == refused.body and r.time > refused.time)
+        rig.check(again.time - refused.time >= 0.95,
+                  f"429 with Retry-After: 1 is obeyed ({again.time - refused.time:.2f} s)")
+        accepted = sink.payloads()
+        rig.check(len(set(accepted)) == len(accepted), "no payload is delivered twice")
+        rig.check(covered(sink) < 0.05, f"no window is missing (largest hole {covered(sink):.3f} s)")
+
+
+def refusals():
+    with Sink() as sink:
+        sink.answers = [200, 400, 200, 413]
+        daemon = rig.Daemon(config(sink.port), "refusals")
+        daemon.wait_up()
+        sink.wait_for(7, 40)
+        daemon.stop()
+        for status in (400, 413):
+            refused = next(r for r in sink.requests if r.status == status)
+            n = sum(r.body == refused.body for r in sink.requests)
+            rig.check(n == 1, f"{status}: not sent again")
+        rig.check("400" in daemon.log(), "the log says that the receiver answered 400")
+
+
+def away():
+    with Sink() as first:
+        port = first.port
+        daemon = rig.Daemon(config(port), "away")
+        daemon.wait_up()
+        first.wait_for(2)
+        seen = set(windows(first.views()))
+    time.sleep(4)
+    with Sink(port) as second:
+        second.wait_for(5, 60)
+        rig.wait_for("the windows of the time without a receiver",
+                     lambda: covered_both(seen, second) < 0.05, 30)
+        rig.check(True, "a receiver that was away for 4 s gets every window of that time")
+        daemon.stop()
+
+
+def covered_both(seen, sink):
+    holes, reach = [0.0], None
+    for begin, end in sorted(seen | set(windows(sink.views()))):
+        if reach is not None:
+            holes.append((begin - reach) / 1e9)
+        reach = max(end, reach or 0)
+    return max(holes)
+
+
+def flush(chain):
+    with Sink() as sink:
+        daemon = rig.Daemon(config(sink.port, "60s"), "flush")
+        daemon.wait_up()
+        time.sleep(2.5)
+        rig.check(sink.count() == 0, "nothing is sent within an interval of 60 s")
+        status, seconds = daemon.stop()
+        rig.check(status == 0 and seconds < 5, f"SIGTERM: leaves with {status} after {seconds:.2f} s")
+        n = sum(x[3] for v in sink.views() for x in v.samples() if x[0].get("process.pid") == chain.pid)
+        rig.check(n > 30, f"the window that was open has been sent: {n} samples of the workload")
+        rig.check(not sink.problems(rate=49), "it holds every rule")
+    daemon = rig.Daemon(config(rig.free_port(), "2s"), "nobody")
+    daemon.wait_up()
+    time.sleep(3)
+    status, seconds = daemon.stop()
+    rig.check(seconds < 5, f"SIGTERM without any receiver: leaves with {status} after {seconds:.2f} s")
+
+
+def reload():
+    with Sink() as one, Sink() as two:
+        daemon = rig.Daemon(config(one.port), "reload")
+        roles = daemon.wait_up()
+        one.wait_for(2)
+        rig.write("reload.conf", "[profiler]\nreporter_interval = never\n")
+        os.kill(daemon.pid, signal.SIGHUP)
+        rig.wait_for("the log names the bad line", lambda: "reload.conf:2:" in daemon.log(), 5)
+        n = one.count()
+        one.wait_for(n + 2)
+        rig.check(daemon.alive() and daemon.role("profiler") == roles["profiler"],
+                  "SIGHUP with a bad file: everything goes on as before")
+        rig.write("reload.conf", config(two.port, rate=97))
+        os.kill(daemon.pid, signal.SIGHUP)
+        two.wait_for(4)
+        rig.check(daemon.alive(), "SIGHUP with another file: the new receiver gets the profiles")
+        n = one.count()
+        two.wait_for(two.count() + 2)
+        rig.check(one.count() <= n, "and the old one no more")
+        rates = {p.period for v in two.views()[-2:] for rp in v.message.resource_profiles
+                 for sp in rp.scope_profiles for p in sp.profiles}
+        rig.check(all(abs(r - 1e9 / 97) < 2 for r in rates), f"at the new rate: periods {rates}")
+        daemon.stop()
+
+
+def main():
+    rig.need_root()
+    directory = rig.build_workloads("chain")
+    chain = rig.start(["./chain"], cwd=directory)
+    retries()
+    refusals()
+    away()
+    flush(chain)
+    reload()
+
+
+rig.run(main)

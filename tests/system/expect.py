@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is known of a workload's call tree (tests/workloads/NAME.expect), and the judge of stacks.
+
+    # comment
+    entry PATTERN          an outermost frame that counts as the program's entry; repeatable
+    depth PERCENT FRAMES   at least PERCENT of the samples have at least FRAMES user frames
+    hot PERCENT            at least PERCENT of the samples hold the frames below, next to each other
+      PATTERN              root to leaf; `*` any text, a line `...` any number of frames
+
+Every hot path ends in a function of interest. Of all samples that hold this function, 99% must hold
+one of the hot paths that end in it: its callers are right, and in order.
+"""
+import rig
+
+ENTRY_PERCENT = 99.0
+ORDER_PERCENT = 99.0
+
+
+class Expectation:
+    def __init__(self, name):
+        self.entries, self.hot, self.depth = [], [], None
+        with open(name, encoding="utf-8") as f:
+            for line in f:
+                words = line.split()
+                if not words or words[0].startswith("#"):
+                    continue
+                if line.startswith(" "):
+                    self.hot[-1][1].append(line.strip())
+                elif words[0] == "entry":
+                    self.entries.append(line.split(None, 1)[1].strip())
+                elif words[0] == "depth":
+                    self.depth = (float(words[1]), int(words[2]))
+                elif words[0] == "hot":
+                    self.hot.append((float(words[1]), []))
+                else:
+                    rig.fail(f"{name}: no idea what {line.strip()!r} means")
+
+    def judge(self, stacks):
+        """Yields (holds, text) for every demand; stacks have user frames."""
+        n = rig.total(stacks)
+        reached = [s for s in stacks if s.complete()
+                   and any(rig.matches(s.user[0], e) for e in self.entries)]
+        percent = 100.0 * rig.total(reached) / n if n else 0.0
+        text = f"{percent:.2f}% of {n} user samples reach the entry (wanted {ENTRY_PERCENT:g}%)"
+        if percent < ENTRY_PERCENT:
+            text += worst(s for s in stacks if s not in reached)
+        yield percent >= ENTRY_PERCENT, text
+
+        if self.depth:
+            wanted, frames = self.depth
+            percent = 100.0 * rig.total(s for s in stacks if len(s.user) >= frames) / n
+            yield percent >= wanted, f"{percent:.1f}% are {frames} frames deep (wanted {wanted:g}%)"
+
+        for wanted, path in self.hot:
+            percent = 100.0 * rig.total(s for s in stacks if rig.contains_path(s.user, path)) / n
+            shown = path if len(path) <= 8 else path[:3] + [f"[{len(path) - 6} more]"] + path[-3:]
+            yield percent >= wanted, f"{percent:.1f}% hold {' > '.join(shown)} (wanted {wanted:g}%)"
+
+        for last in {path[-1] for _, path in self.hot}:
+            paths = [path for _, path in self.hot if path[-1] == last]
+            there = [s for s in stacks if any(rig.matches(f, last) for f in s.user)]
+            right = [s for s in there if any(rig.contains_path(s.user, p) for p in paths)]
+            percent = 100.0 * rig.total(right) / max(rig.total(there), 1)
+            text = (f"{percent:.2f}% of {rig.total(there)} samples in {last} have the right callers "
+                    f"in order (wanted {ORDER_PERCENT:g}%)")
+            if percent < ORDER_PERCENT:
+                text += worst(s for s in there if s not in right)
+            yield percent >= ORDER_PERCENT, text
+
+
+def worst(stacks, n=4):
+    """The most frequent of the stacks that fail a demand, for the reader of the log."""
+    shown = sorted(stacks, key=lambda s: -s.n)[:n]
+    return "".join(f"\n      {s.n}: {';'.join(clip(s.user))}" for s in shown)
+
+
+def clip(frames):
+    return frames if len(frames) <= 24 else frames[:12] + ["..."] + frames[-12:]

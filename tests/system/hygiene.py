@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The tree itself: licence lines, no marks of unfinished work, no traces of one developer's machine,
+every configuration key and every option in the manual, the default configuration complete, and
+every header within its layer (tests/check-layers.sh). Needs no root."""
+import os
+import re
+import subprocess
+
+import rig
+
+
+def tracked():
+    p = subprocess.run(["git", "ls-files", "-z"], cwd=rig.TOP, stdout=subprocess.PIPE, check=False,
+                       stderr=subprocess.DEVNULL)
+    if p.returncode == 0 and p.stdout:
+        return [n.decode() for n in p.stdout.split(b"\0") if n]
+    found = []
+    for directory, names, files in os.walk(rig.TOP):
+        names[:] = [n for n in names if not n.startswith((".", "build", "autom4te"))]
+        found += [os.path.relpath(os.path.join(directory, f), rig.TOP) for f in files]
+    return found
+
+
+def read(name):
+    try:
+        with open(os.path.join(rig.TOP, name), encoding="utf-8") as f:
+            return f.read()
+    except (UnicodeDecodeError, FileNotFoundError):
+        return ""
+
+
+def offenders(files, expression, skip=()):
+    found = []
+    for name in files:
+        if name in skip:
+            continue
+        for number, line in enumerate(read(name).splitlines(), 1):
+            if re.search(expression, line):
+                found.append(f"{name}:{number}: {line.strip()[:100]}")
+    return found
+
+
+def none(found, text):
+    rig.check(not found, text + "".join("\n    " + f for f in found[:20]))
+
+
+def sources():
+    files = tracked()
+    me = "tests/system/hygiene.py"
+    code = [f for f in files if re.search(r"\.([ch]|cc|rs|go|py|sh|js|proto)$", f)]
+    none([f for f in code if "SPDX-License-Identifier: Apache-2.0" not in read(f)[:200]],
+         f"{len(code)} source files begin with their licence")
+    none(offenders(files, r"\b(TODO|FIXME|XXX|HACK)\b", (me, "LICENSE")), "nothing is marked as unfinished")
+    none(offenders(files, r"(?<![\w.$}])/(home|Users|root|work|shared)/\w", (me, "LICENSE")),
+         "no path of somebody's machine")
+    none(offenders(files, r"\b(issue|ticket|bug|PR) ?#?\d+\b|\(#\d+\)", (me, "LICENSE")),
+         "no number that only some tracker can explain")
+    none([f for f in files if re.search(r"\.(o|a|so|pyc|log|orig|rej|swp)$|~$", f)], "no build product")
+    none(offenders([f for f in files if f.endswith((".c", ".h"))], r"[ \t]+$"), "no blanks at line ends")
+    none([f for f in files if f.endswith((".c", ".h")) and read(f).count("\n") > 900],
+         "no source file of more than 900 lines")
+    for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "NEWS", "LICENSE"):
+        rig.check(read(name).strip(), f"{name} is there and not empty")
+    for word in ("sh etc/quickstart.sh", "sh tests/run.sh"):
+        rig.check(word in read("README.md"), f"README.md gives the command {word}")
+
+
+def manual(name):
+    for directory in ("etc", "doc", "man", "."):
+        text = read(os.path.join(directory, name))
+        if text:
+            return text.replace("\\-", "-").replace("\\&", "").replace("\\_", "_")
+    rig.fail(f"no manual page {name}")
+    return ""
+
+
+def documentation():
+    config = rig.write("all.conf", "[export:x]\nendpoint = http://127.0.0.1:4318\n")
+    shown = subprocess.run([rig.perfwalk(), "run", "--print-config", "-c", config], check=True,
+                           stdout=subprocess.PIPE, text=True).stdout
+    keys = set(re.findall(r"^[#; ]*([a-z][a-z0-9_]+) *=", shown, re.M))
+    rig.check(len(keys) > 15, f"--print-config knows {len(keys)} keys")
+    page, default = manual("perfwalk.conf.5"), read("etc/perfwalk.conf")
+    none(sorted(k for k in keys if not re.search(rf"\b{k}\b", page)), "perfwalk.conf(5) explains every key")
+    none(sorted(k for k in keys if not re.search(rf"^[#; ]*{k} *=", default, re.M)),
+         "etc/perfwalk.conf shows every key")
+    page = manual("perfwalk.1")
+    for command in ("record", "run"):
+        text = subprocess.run([rig.perfwalk(), command, "--help"], stdout=subprocess.PIPE, text=True,
+                              check=True).stdout
+        options = set(re.findall(r"(?<![\w-])(--?[a-zA-Z][a-z-]*)", text))
+        rig.check(len(options) >= 3, f"{command} --help knows {' '.join(sorted(options))}")
+        none(sorted(o for o in options if o not in page), f"perfwalk(1) explains every option of {command}")
+    p = subprocess.run([rig.perfwalk(), "run", "--check-config", "-c",
+                        os.path.join(rig.TOP, "etc", "perfwalk.conf")], stderr=subprocess.PIPE, text=True,
+                       stdout=subprocess.DEVNULL, check=False)
+    rig.check(p.returncode == 0, f"etc/perfwalk.conf is a good configuration {p.stderr}")
+
+
+def main():
+    sources()
+    documentation()
+
+
+rig.run(main)

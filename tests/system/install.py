@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`make install` puts everything where it belongs and `make uninstall` takes it away again; the
+archive that `make dist` makes holds all it takes to configure and build. Needs no root."""
+import glob
+import os
+import subprocess
+
+import rig
+
+INSTALLED = ["bin/perfwalk", "share/man/man1/perfwalk.1", "share/man/man5/perfwalk.conf.5",
+             "lib/systemd/system/perfwalk.service"]
+
+
+def make(*args, cwd, timeout=600):
+    p = subprocess.run(["make", *args], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                       text=True, errors="replace", check=False, timeout=timeout, stdin=subprocess.DEVNULL)
+    rig.check(p.returncode == 0, f"make {' '.join(args)}"
+              + ("" if p.returncode == 0 else "\n" + p.stdout[-3000:]))
+
+
+def files_below(directory):
+    return sorted(os.path.relpath(os.path.join(d, f), directory)
+                  for d, _, names in os.walk(directory) for f in names)
+
+
+def main():
+    build = os.path.dirname(rig.perfwalk())
+    if not os.path.exists(os.path.join(build, "Makefile")):
+        rig.skip("the program under test is not in its build directory")
+    with open(os.path.join(build, "Makefile"), encoding="utf-8") as f:
+        prefix = next(line.split("=", 1)[1].strip() for line in f if line.startswith("prefix ="))
+    root = rig.path("root")
+    make("install", f"DESTDIR={root}", cwd=build)
+    installed = files_below(root)
+    rig.say("installed: " + " ".join(installed))
+    below = prefix.lstrip("/")
+    for name in INSTALLED:
+        rig.check(os.path.join(below, name) in installed, f"{name} is installed")
+    rig.check(any(n.endswith("perfwalk.conf") for n in installed), "the default configuration is installed")
+    for kind in ("sysusers.d", "tmpfiles.d"):
+        rig.check(any(kind in n for n in installed), f"a file for {kind} is installed")
+    program = os.path.join(root, below, "bin", "perfwalk")
+    p = subprocess.run([program, "--version"], stdout=subprocess.PIPE, text=True, check=False)
+    rig.check(p.returncode == 0 and "perfwalk" in p.stdout, f"it runs: {p.stdout.strip()}")
+    with open(os.path.join(root, below, "lib/systemd/system/perfwalk.service"), encoding="utf-8") as f:
+        unit = f.read()
+    rig.check(f"{prefix}/bin/perfwalk run" in unit and "@" not in unit.replace("@system", "").replace("@mount", "").replace("@debug", ""),
+              "the unit starts the installed program")
+    make("uninstall", f"DESTDIR={root}", cwd=build)
+    left = [n for n in files_below(root) if not n.endswith("perfwalk.conf")]
+    rig.check(not left, f"make uninstall leaves nothing behind but the configuration: {left}")
+
+    make("dist", cwd=build)
+    archive = max(glob.glob(os.path.join(build, "perfwalk-*.tar.*")), key=os.path.getmtime)
+    subprocess.run(["tar", "-C", rig.workdir(), "-xf", archive], check=True)
+    tree = rig.path(os.path.basename(archive).split(".tar.")[0])
+    p = subprocess.run(["./configure", "CFLAGS=-O0"], cwd=tree, stdout=subprocess.PIPE, check=False,
+                       stderr=subprocess.STDOUT, text=True)
+    rig.check(p.returncode == 0, f"{os.path.basename(archive)}: configure" + ("" if p.returncode == 0 else p.stdout[-2000:]))
+    make("-j2", cwd=tree)
+    p = subprocess.run([os.path.join(tree, "perfwalk"), "--version"], stdout=subprocess.PIPE, text=True,
+                       check=False)
+    rig.check(p.returncode == 0, f"what is built from it runs: {p.stdout.strip()}")
+    names = files_below(tree)
+    for name in ("tests/run.sh", "tests/system/rig.py", "tests/workloads/chain.c", "etc/quickstart.sh",
+                 "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "NEWS", "LICENSE"):
+        rig.check(name in names, f"the archive holds {name}")
+
+
+rig.run(main)

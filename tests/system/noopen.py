@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The profiler and the symbolizer open no file and no socket after start-up: strace watches both
+for several windows, while processes and files come and go that they have to learn about."""
+import os
+import re
+import subprocess
+import time
+
+import rig
+from sink import Sink
+
+FORBIDDEN = ("open openat openat2 open_by_handle_at creat socket socketpair connect bind listen accept "
+             "accept4 execve execveat fork vfork ptrace perf_event_open process_vm_readv mount bpf "
+             "link linkat symlink symlinkat rename renameat renameat2 unlink unlinkat mkdir mkdirat "
+             "mknod mknodat truncate chmod fchmodat chown fchownat readlink readlinkat pidfd_open "
+             "pidfd_getfd kill tkill tgkill").split()
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("strace")
+    directory = rig.build_workloads("chain", "host", "cxx", "blip", "jit")
+    with Sink() as sink:
+        daemon = rig.Daemon(f"""
+[profiler]
+samples_per_second = 99
+reporter_interval = 1s
+[export:sink]
+endpoint = {sink.endpoint}
+""")
+        roles = daemon.wait_up()
+        sink.wait_for(1)
+        traces = {}
+        for name in ("profiler", "symbolizer"):
+            out = rig.path(f"{name}.strace")
+            p = rig.start(["strace", "-f", "-qq", "-e", "trace=all", "-o", out, "-p", str(roles[name])],
+                          stderr=subprocess.DEVNULL)
+            traces[name] = (p, out)
+            rig.wait_for(f"strace watches the {name}", lambda pid=roles[name]:
+                         rig.status_of(pid).get("TracerPid", "0") != "0", 10)
+        n = sink.count()
+        for argv in (["./chain"], ["./host", "./plugin.so"], ["./cxx"], ["./jit"]):
+            rig.start(argv, cwd=directory)
+        for _ in range(20):
+            subprocess.run(["./blip", "20"], cwd=directory, check=True)
+        sink.wait_for(n + 5, 60)
+        time.sleep(0.2)
+        rig.check(daemon.roles() == roles, "all processes are the same as before")
+        for name, (p, out) in traces.items():
+            rig.end(p)
+            with open(out, encoding="utf-8", errors="replace") as f:
+                lines = f.read().splitlines()
+            calls = [m[1] for m in (re.match(r"\d+ +([a-z0-9_]+)\(", line) for line in lines) if m]
+            rig.check(len(calls) > 50, f"{name}: {len(calls)} system calls seen, of the kinds "
+                      + " ".join(sorted(set(calls))))
+            bad = [line for line in lines
+                   if (m := re.match(r"\d+ +([a-z0-9_]+)\(", line)) and m[1] in FORBIDDEN]
+            rig.check(not bad, f"{name}: opens no file and no socket" + "".join("\n    " + b for b in bad[:10]))
+        names = {x[2][-1] for v in sink.views() for x in v.samples()}
+        rig.check({"chain_leaf", "host_callback", "jitted_inner_loop"} <= names,
+                  "and yet names what started meanwhile")
+        for name in ("profiler", "symbolizer"):
+            status = rig.status_of(roles[name])
+            rig.check(status.get("NoNewPrivs") == "1", f"{name}: NO_NEW_PRIVS")
+            caps = int(status.get("CapEff", "ff"), 16) & ~(1 << 14)  # CAP_IPC_LOCK may stay
+            rig.check(caps == 0, f"{name}: no capability ({status.get('CapEff')})")
+            rig.check("0" not in status.get("Uid", "0").split(), f"{name}: no root ({status.get('Uid')})")
+        status = rig.status_of(roles["exporter"])
+        rig.check(int(status["CapEff"], 16) == 0 and "0" not in status["Uid"].split()
+                  and status["NoNewPrivs"] == "1", "exporter: no root, no capability, NO_NEW_PRIVS")
+        sockets = [os.readlink(f"/proc/{roles[name]}/fd/{fd}") for name in ("profiler", "symbolizer")
+                   for fd in os.listdir(f"/proc/{roles[name]}/fd")]
+        with open("/proc/net/unix", encoding="utf-8") as f:
+            unix = {line.split()[6] for line in f}
+        foreign = [s for s in sockets if s.startswith("socket:") and s[8:-1] not in unix]
+        rig.check(not foreign, "their sockets are the tree's own")
+
+
+rig.run(main)

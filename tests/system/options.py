@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`perfwalk record`: its options and their errors, the files it writes by their suffixes, what it
+prints where, its exit statuses, and an interrupt before its time."""
+import gzip
+import os
+import re
+import signal
+import subprocess
+import time
+
+import rig
+
+
+def usage_errors():
+    out = rig.path("never.folded")
+    cases = [
+        ("no output", ["-a", "-d", "1"], 2, "-o"),
+        ("an unknown option", ["-a", "--frobnicate", "-o", out], 2, "frobnicate"),
+        ("a suffix nobody knows", ["-a", "-d", "1", "-o", rig.path("x.docx")], 2, "docx"),
+        ("no number as a rate", ["-a", "-F", "often", "-d", "1", "-o", out], 2, "often"),
+        ("rate zero", ["-a", "-F", "0", "-d", "1", "-o", out], 2, "-F"),
+        ("no number as a duration", ["-a", "-d", "long", "-o", out], 2, "long"),
+        ("a negative duration", ["-a", "-d", "-5", "-o", out], 2, "-5"),
+        ("no number as a process", ["-p", "me", "-d", "1", "-o", out], 2, "me"),
+        ("-a and -p together", ["-a", "-p", "1", "-d", "1", "-o", out], 2, "-p"),
+        ("-a and a command together", ["-a", "-o", out, "--", "true"], 2, "-a"),
+        ("a process that is not there", ["-p", "4194300", "-d", "1", "-o", out], 1, "4194300"),
+        ("an output that cannot be", ["-a", "-d", "1", "-o", "/nowhere/x.folded"], 1, "/nowhere"),
+    ]
+    for what, args, status, word in cases:
+        begin = time.monotonic()
+        r = rig.record(*args, timeout=20)
+        rig.check(r.status == status and word in r.err and not r.out,
+                  f"{what}: exit status {r.status} (wanted {status}), {r.err.strip()[:200]!r}")
+        rig.check(time.monotonic() - begin < 2, f"{what}: told at once, not after the capture")
+        rig.check(not os.path.exists(out), f"{what}: no file is left behind")
+
+
+def statuses(directory):
+    out = rig.path("status.folded")
+    r = rig.record("-o", out, "--", "./blip", "200", cwd=directory)
+    rig.check(r.status == 0 and os.path.exists(out), f"the command's own status 0: {r.status}")
+    r = rig.record("-o", out, "--", "sh", "-c", "./blip 100; exit 7", cwd=directory)
+    rig.check(r.status == 7, f"the command's own status 7: {r.status}")
+    r = rig.record("-o", out, "--", "sh", "-c", "./blip 100; kill -TERM $$", cwd=directory)
+    rig.check(r.status == 128 + 15, f"a command that died of SIGTERM, as shells count it: {r.status}")
+    r = rig.record("-o", out, "--", "/no/such/command", cwd=directory)
+    rig.check(r.status in (125, 127) and "/no/such/command" in r.err,
+              f"a command that is not there: {r.status}, {r.err.strip()[:200]!r}")
+    for args in ([], ["--help"], ["--version"], ["record", "--help"], ["run", "--help"]):
+        p = subprocess.run([rig.perfwalk(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           text=True, check=False, timeout=10)
+        wanted = 0 if args else 2
+        rig.check(p.returncode == wanted and "perfwalk" in (p.stdout if args else p.stderr),
+                  f"perfwalk {' '.join(args)}: {p.returncode}")
+    p = subprocess.run([rig.perfwalk(), "frobnicate"], stdout=subprocess.PIPE, text=True, check=False,
+                       stderr=subprocess.PIPE, timeout=10)
+    rig.check(p.returncode == 2 and "frobnicate" in p.stderr, f"an unknown subcommand: {p.returncode}")
+
+
+def outputs(directory):
+    chain = rig.start(["./chain"], cwd=directory)
+    files = {s: rig.path(f"all.{s}") for s in ("html", "folded", "pb.gz")}
+    begin = time.monotonic()
+    r = rig.record("-a", "-F", "199", "-d", "3s", *(x for f in files.values() for x in ("-o", f)))
+    seconds = time.monotonic() - begin
+    rig.check(r.status == 0, "a capture of the whole host" + ("" if r.status == 0 else r.text()))
+    rig.check(3 <= seconds < 8, f"-d 3s takes {seconds:.1f} s")
+    for name in files.values():
+        rig.check(name in r.out, f"the summary names {os.path.basename(name)}")
+    rig.check(re.search(r"[0-9] *samples|samples", r.out) and "lost" in r.out and "chain" in r.out,
+              "the summary counts samples and losses and names the busy process")
+    rig.check("chain_leaf" in r.out, "and its top function")
+    rig.check("lost" in r.err, "progress is on standard error")
+
+    with open(files["html"], encoding="utf-8") as f:
+        page = f.read()
+    rig.check(page.lstrip().lower().startswith("<!doctype html") and "chain_leaf" in page,
+              f"the flame graph page ({len(page) >> 10} KiB) holds the names")
+    fetched = re.findall(r"""(?:src|href)\s*=\s*["']?(https?:|//)[^"'>]*""", page)
+    rig.check(not fetched and "@import" not in page, "and fetches nothing from elsewhere")
+
+    stacks = rig.read_folded(files["folded"])
+    rig.check(any("chain_leaf" in s.user for s in stacks), "the folded file holds the names")
+    rig.check(any(s.kernel for s in stacks), "and kernel frames with their suffix")
+    with gzip.open(files["pb.gz"]) as f:
+        data = f.read()
+    rig.check(b"chain_leaf" in data, f"the pprof file ({len(data) >> 10} KiB) holds the names")
+    check_pprof(data, stacks)
+    rig.end(chain)
+
+
+def check_pprof(data, stacks):
+    """The pprof file by `protoc --decode_raw`: its tables refer to each other and it counts alike."""
+    p = subprocess.run(["protoc", "--decode_raw"], input=data, stdout=subprocess.PIPE, check=False)
+    rig.check(p.returncode == 0, "the pprof file is protobuf")
+    text = p.stdout.decode("utf-8", "replace")
+    top = re.findall(r"^(\d+)(?: \{|:)", text, re.M)
+    n = {k: top.count(k) for k in set(top)}
+    rig.check(all(n.get(k) for k in "123456"), f"sample types, samples, mappings, locations, functions "
+              f"and strings are there: {n}")
+    rig.check(re.search(r'^6: ""$', text, re.M) is not None, "the first string is empty")
+    rig.check(rig.total(stacks) > 100 and n["2"] > 5, f"{n['2']} distinct samples of {rig.total(stacks)}")
+
+
+def by_process(directory):
+    one = rig.start(["./chain"], cwd=directory)
+    two = rig.start(["./recurse"], cwd=directory)
+    rig.start(["./frames"], cwd=directory)
+    time.sleep(0.3)
+    out = rig.path("by-pid.folded")
+    r = rig.record("-p", f"{one.pid},{two.pid}", "-F", "199", "-d", "2", "-o", out)
+    comms = {s.comm for s in rig.read_folded(out)}
+    rig.check(r.status == 0 and comms == {"chain", "recurse"}, f"-p with two processes: {comms}")
+
+
+def interrupt(directory):
+    chain = rig.start(["./chain"], cwd=directory)
+    out = rig.path("interrupted.folded")
+    p = rig.start([rig.perfwalk(), "record", "-a", "-d", "60", "-o", out], text=True,
+                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL)
+    time.sleep(2.5)
+    os.kill(p.pid, signal.SIGINT)
+    text, err = p.communicate(timeout=15)
+    rig.check(p.returncode in (0, 130) and os.path.exists(out) and "samples" in text,
+              f"an interrupt ends the capture early, with its files and summary ({p.returncode})\n{err[-300:]}")
+    rig.check(any("chain_leaf" in s.user for s in rig.read_folded(out)), "and what was sampled so far")
+    rig.end(chain)
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("protoc")
+    directory = rig.build_workloads("chain", "recurse", "frames", "blip")
+    usage_errors()
+    statuses(directory)
+    outputs(directory)
+    by_process(directory)
+    interrupt(directory)
+
+
+rig.run(main)

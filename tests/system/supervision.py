@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+"""SIGKILL for the profiler, the symbolizer and the exporter, each in turn while the daemon runs: it
+comes back, the receiver keeps receiving, at most one window is missing, and the log says what
+happened. When the broker is killed, the others leave by themselves."""
+import os
+import re
+import signal
+import time
+
+import rig
+from sink import Sink, windows
+
+INTERVAL = 1.0
+
+
+def gaps(found):
+    """Time between consecutive windows that no window covers, in seconds: (gap, when)."""
+    holes, reach = [], found[0][1]
+    for begin, end in found[1:]:
+        if begin > reach:
+            holes.append(((begin - reach) / 1e9, reach / 1e9))
+        reach = max(reach, end)
+    return holes
+
+
+def kill_one(daemon, sink, name):
+    before = daemon.roles()
+    log_from = len(daemon.log())
+    n = sink.count()
+    os.kill(before[name], signal.SIGKILL)
+    rig.wait_for(f"a new {name}", lambda: daemon.role(name) not in (0, before[name]), 10)
+    rig.check(True, f"{name}: killed, and a new one is there")
+    sink.wait_for(n + 4)
+    after = daemon.roles()
+    others = [other for other in before if other != name]
+    rig.check(all(after[o] == before[o] for o in others), f"{name}: {' and '.join(others)} lived on")
+    told = daemon.log()[log_from:]
+    rig.check(re.search(rf"{name}.*signal 9", told) is not None,
+              f"{name}: the log says what happened: "
+              + next((line for line in told.splitlines() if name in line), "nothing"))
+
+
+def main():
+    rig.need_root()
+    directory = rig.build_workloads("chain")
+    chain = rig.start(["./chain"], cwd=directory)
+    with Sink() as sink:
+        daemon = rig.Daemon(f"""
+[profiler]
+samples_per_second = 49
+reporter_interval = {INTERVAL:g}s
+[export:sink]
+endpoint = {sink.endpoint}
+""")
+        first = daemon.wait_up()
+        sink.wait_for(2)
+        for name in ("profiler", "symbolizer", "exporter"):
+            begin = time.time()
+            kill_one(daemon, sink, name)
+            sink.wait_for(sink.count() + 1)
+            # A window in which the reader died may be missing, and nothing more.
+            holes = [g for g, when in gaps(windows(sink.views())) if when >= begin - INTERVAL]
+            rig.check(sum(holes) <= 1.5 * INTERVAL,
+                      f"{name}: {sum(holes):.2f} s are missing (at most one window of {INTERVAL:g} s)")
+            rig.check(daemon.alive(), f"{name}: the broker lives")
+        mine = [sum(x[3] for x in v.samples() if x[0].get("process.pid") == chain.pid)
+                for v in sink.views()[-2:]]
+        rig.check(all(mine), f"the workload is still sampled at the end: {mine}")
+        problems = sink.problems(rate=49)
+        rig.check(not problems, "all payloads hold every rule"
+                  + "".join("\n    " + p for p in problems[:20]))
+
+        roles = daemon.roles()
+        rig.check(roles != first, "the roles have new process ids by now")
+        os.kill(daemon.pid, signal.SIGKILL)
+        rig.wait_for("the others leave when the broker is killed",
+                     lambda: not any(rig.comm_of(pid) in rig.ROLES.values() for pid in roles.values()), 5)
+        rig.check(True, "the others leave when the broker is killed")
+
+
+rig.run(main)
