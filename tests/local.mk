@@ -1,1 +1,60 @@
-# sources of tests/
+# The unit tests are listed by their rooms; here is what belongs to no room.
+dist_check_SCRIPTS = tests/check-layers.sh
+TESTS += $(dist_check_SCRIPTS)
+
+EXTRA_DIST += \
+	tests/run.sh \
+	tests/system/bombs.py \
+	tests/system/build-collector.sh \
+	tests/system/checker.py \
+	tests/system/churn.py \
+	tests/system/collector.py \
+	tests/system/config.py \
+	tests/system/containers.py \
+	tests/system/delivery.py \
+	tests/system/expect.py \
+	tests/system/hygiene.py \
+	tests/system/install.py \
+	tests/system/noopen.py \
+	tests/system/options.py \
+	tests/system/otlp.py \
+	tests/system/otlp_check.py \
+	tests/system/rig.py \
+	tests/system/sink.py \
+	tests/system/supervision.py \
+	tests/system/unprivileged.py \
+	tests/system/workloads.py \
+	tests/unit/test.h
+EXTRA_DIST += \
+	tests/workloads/blip.c \
+	tests/workloads/build.sh \
+	tests/workloads/chain-stripped.expect \
+	tests/workloads/chain.c \
+	tests/workloads/chain.expect \
+	tests/workloads/common.h \
+	tests/workloads/cxx.cc \
+	tests/workloads/cxx.expect \
+	tests/workloads/frames.c \
+	tests/workloads/frames.expect \
+	tests/workloads/gopher.expect \
+	tests/workloads/gopher.go \
+	tests/workloads/handler.c \
+	tests/workloads/handler.expect \
+	tests/workloads/host.c \
+	tests/workloads/host.expect \
+	tests/workloads/jit.c \
+	tests/workloads/jit.expect \
+	tests/workloads/jsloop.expect \
+	tests/workloads/jsloop.js \
+	tests/workloads/plugin.c \
+	tests/workloads/pyloop.expect \
+	tests/workloads/pyloop.py \
+	tests/workloads/recurse.c \
+	tests/workloads/recurse.expect \
+	tests/workloads/rusty.expect \
+	tests/workloads/rusty.rs \
+	tests/workloads/stages.c \
+	tests/workloads/stages.expect \
+	tests/workloads/tiny.c \
+	tests/workloads/vdso.c \
+	tests/workloads/vdso.expect

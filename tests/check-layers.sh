@@ -1,0 +1,103 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# The rooms and what they may include: util at the bottom, unwind, symbolize and proto beside each
+# other above it, src on top, and inside src what the table below says. Fails on any other edge, on
+# a cycle among headers, and on a header that does not compile alone.
+#
+# Part of `make check`, which runs it in the build directory with srcdir set; works by hand as well.
+set -u
+
+build=$(pwd) # generated headers are here
+top=${srcdir:-$(dirname "$0")/..}
+[ -f "$top/configure.ac" ] || top=$(dirname "$0")/..
+cd "$top" || exit 99
+failed=0
+
+# room: the rooms it may include besides itself, proto/*.pb-c.h counts as proto.
+allowed()
+{
+	case $1 in
+	util) echo "" ;;
+	unwind | symbolize | proto) echo "util" ;;
+	src/sample | src/host | src/broker | src/config) echo "util" ;;
+	src/profile) echo "util unwind symbolize" ;;
+	src/render) echo "util proto src/profile" ;;
+	src/export) echo "util proto" ;;
+	src/import) echo "util proto unwind src/sample src/host src/profile" ;;
+	src/cmd) echo "*" ;;
+	*) return 1 ;;
+	esac
+}
+
+room_of()
+{
+	case $1 in
+	src/*/*) echo "$1" | cut -d/ -f1,2 ;;
+	*) echo "${1%%/*}" ;;
+	esac
+}
+
+sources=$(find util unwind symbolize proto src -name '*.[ch]' ! -name '*.pb-c.[ch]' | sort)
+[ -n "$sources" ] || { echo "no sources below $(pwd)"; exit 99; }
+
+n_edges=0
+for file in $sources; do
+	room=$(room_of "$file")
+	if ! may=$(allowed "$room"); then
+		echo "$file: the room $room is not in the table of $0"
+		failed=1
+		continue
+	fi
+	for included in $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file"); do
+		n_edges=$((n_edges + 1))
+		case $included in
+		config.h) continue ;;
+		*/*) ;;
+		*)
+			echo "$file: \"$included\" is not written from the top"
+			failed=1
+			continue ;;
+		esac
+		target=$(room_of "$included")
+		[ "$target" = "$room" ] && continue
+		case " $may " in
+		" * " | *" $target "*) ;;
+		*)
+			echo "$file: $room may not include $target ($included)"
+			failed=1 ;;
+		esac
+	done
+done
+
+# Cycles among headers: remove headers that include no header that is left, until nothing changes.
+left=$(mktemp) || exit 99
+trap 'rm -f "$left" "$left.new"' EXIT
+for file in $(find util unwind symbolize proto src -name '*.h' ! -name '*.pb-c.h'); do
+	echo "$file $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file" | tr '\n' ' ')"
+done >"$left"
+while :; do
+	awk 'NR == FNR { there[$1] = 1; next }
+	     { for (i = 2; i <= NF; i++) if (there[$i]) { print; next } }' "$left" "$left" >"$left.new"
+	cmp -s "$left" "$left.new" && break
+	mv "$left.new" "$left"
+done
+if [ -s "$left" ]; then
+	echo "headers that include each other:"
+	cut -d' ' -f1 "$left"
+	failed=1
+fi
+
+n_headers=0
+for file in $(find util unwind symbolize proto src -name '*.h' ! -name '*.pb-c.h' | sort); do
+	n_headers=$((n_headers + 1))
+	# shellcheck disable=SC2086
+	if ! echo "#include \"$file\"" | ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -I. -I"$build" \
+		${CPPFLAGS:-} -Wall -Wextra -Wno-unused-parameter -Werror -fsyntax-only -x c - ; then
+		echo "$file does not compile alone"
+		failed=1
+	fi
+done
+
+echo "$n_edges includes and $n_headers headers looked at"
+exit $failed
