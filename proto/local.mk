@@ -14,8 +14,10 @@ nodist_libproto_gen_a_SOURCES = $(proto_generated)
 libproto_gen_a_CFLAGS = $(AM_CFLAGS) -w
 
 libproto_a_SOURCES = \
+	proto/otlp-dictionary.c proto/otlp-dictionary.h \
 	proto/otlp-response.c proto/otlp-response.h \
-	proto/wire-read.h
+	proto/wire-read.h \
+	proto/wire-write.c proto/wire-write.h
 
 # One run writes both files; a pattern rule with two targets says so to every GNU make.
 proto/%.pb-c.c proto/%.pb-c.h: $(srcdir)/proto/%.proto

@@ -4,6 +4,9 @@ librender_a_SOURCES = \
 	src/render/calltree.c src/render/calltree.h \
 	src/render/folded.c \
 	src/render/frame.c src/render/frame.h \
+	src/render/otlp.c src/render/otlp-internal.h \
+	src/render/otlp-frames.c \
+	src/render/otlp-resource.c \
 	src/render/render.h \
 	src/render/summary.c
 
@@ -13,3 +16,7 @@ render_libs = librender.a libprofile.a libproto.a libproto-gen.a libutil.a $(PRO
 check_PROGRAMS += tests/unit/test-render-text
 tests_unit_test_render_text_SOURCES = tests/unit/test-render-text.c $(render_synthetic)
 tests_unit_test_render_text_LDADD = $(render_libs)
+
+check_PROGRAMS += tests/unit/test-render-otlp
+tests_unit_test_render_otlp_SOURCES = tests/unit/test-render-otlp.c $(render_synthetic)
+tests_unit_test_render_otlp_LDADD = $(render_libs)

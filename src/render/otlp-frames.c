@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Modules, functions, frames and stacks as dictionary entries. Every row is turned into an entry
+ * once a payload and remembered by its row number, so the steady cost of a sample is one look-up
+ * of its stack.
+ *
+ * Two rules of the receivers shape this:
+ *
+ * A Mapping must carry a build id of some kind. A module without any (the kernel without notes,
+ * JIT code, a file that was gone) has none: its locations say mapping 0, "unknown", and the name
+ * of an unnamed frame carries the module.
+ *
+ * A mapping counts as symbolized only when all its locations have lines. So either no location of
+ * a module has lines, which leaves its naming to a backend that has symbols for the build id; or,
+ * as soon as one of its frames could be named here, all have, the others by "[module+0xaddress]".
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "src/render/frame.h"
+#include "src/render/otlp-internal.h"
+
+int otlp_frames_init(struct otlp_frames *f, const struct profile *p)
+{
+	*f = (struct otlp_frames){.p = p, .scratch = ARRAY_INIT(UINT32_MAX)};
+	otlp_dictionary_init(&f->dictionary);
+	f->modules = calloc((size_t)p->modules.n + 1, sizeof(*f->modules));
+	f->functions = calloc((size_t)p->functions.n + 1, sizeof(*f->functions));
+	f->frames = calloc((size_t)p->frames.n + 1, sizeof(*f->frames));
+	f->stacks = calloc((size_t)p->stacks.n + 1, sizeof(*f->stacks));
+	f->module_has_names = calloc((size_t)p->modules.n + 1, sizeof(*f->module_has_names));
+	if (!f->modules || !f->functions || !f->frames || !f->stacks || !f->module_has_names)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->frames.n; i++) {
+		if (p->frames.items[i].n_lines)
+			f->module_has_names[p->frames.items[i].module] = true;
+	}
+	return 0;
+}
+
+void otlp_frames_deinit(struct otlp_frames *f)
+{
+	otlp_dictionary_deinit(&f->dictionary);
+	free(f->modules);
+	free(f->functions);
+	free(f->frames);
+	free(f->stacks);
+	free(f->module_has_names);
+	array_deinit(&f->scratch);
+}
+
+void otlp_frames_begin(struct otlp_frames *f)
+{
+	f->payload++;
+	otlp_dictionary_clear(&f->dictionary);
+}
+
+static int32_t put_module(struct otlp_frames *f, uint32_t module)
+{
+	const struct profile_module *m = &f->p->modules.items[module];
+	const char *go = profile_text(f->p, m->go_build_id),
+		   *htlhash = profile_text(f->p, m->htlhash);
+	const char *path = profile_text(f->p, m->path);
+	struct otlp_dictionary *d = &f->dictionary;
+	struct otlp_memo *memo = &f->modules[module];
+	struct otlp_mapping mapping = {
+		m->memory_start, m->memory_limit, m->file_offset, 0, NULL, 0};
+	char hex[2 * PROFILE_MAX_BUILD_ID + 1] = "";
+	int32_t ids[3], index;
+
+	if (otlp_memo_get(f, memo, &index))
+		return index;
+	for (uint32_t i = 0; i < m->n_build_id && i < PROFILE_MAX_BUILD_ID; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
+	if (*hex)
+		ids[mapping.n_attributes++] =
+			otlp_put_attribute_string(d, "process.executable.build_id.gnu", hex);
+	if (*go)
+		ids[mapping.n_attributes++] =
+			otlp_put_attribute_string(d, "process.executable.build_id.go", go);
+	if (*htlhash)
+		ids[mapping.n_attributes++] = otlp_put_attribute_string(
+			d, "process.executable.build_id.htlhash", htlhash);
+	if (!mapping.n_attributes)
+		return otlp_memo_set(f, memo, 0);
+	mapping.attributes = ids;
+	mapping.filename = otlp_put_string(d, *path ? path : frame_module_name(f->p, module));
+	return otlp_memo_set(f, memo, otlp_put_mapping(d, &mapping));
+}
+
+static int32_t put_function(struct otlp_frames *f, uint32_t function)
+{
+	const struct profile_function *fn = &f->p->functions.items[function];
+	struct otlp_function pb = {.start_line = fn->start_line};
+	struct otlp_memo *memo = &f->functions[function];
+	char name[FRAME_MAX_NAME];
+	int32_t index;
+
+	if (otlp_memo_get(f, memo, &index))
+		return index;
+	(void)frame_function_name(f->p, function, name, sizeof(name));
+	pb.name = otlp_put_string(&f->dictionary, name);
+	if (fn->system_name != fn->name)
+		pb.system_name =
+			otlp_put_string(&f->dictionary, profile_text(f->p, fn->system_name));
+	pb.filename = otlp_put_string(&f->dictionary, profile_text(f->p, fn->file));
+	return otlp_memo_set(f, memo, otlp_put_function(&f->dictionary, &pb));
+}
+
+/* The runtime whose code a process generates, as far as its executable tells. */
+static const char *jit_frame_type(const struct profile *p, uint32_t process)
+{
+	static const struct {
+		const char *prefix, *type;
+	} runtimes[] = {{"node", "v8js"},      {"java", "jvm"},	    {"beam", "beam"},
+			{"python", "cpython"}, {"ruby", "ruby"},    {"php", "php"},
+			{"dotnet", "dotnet"},  {"luajit", "luajit"}};
+	const char *exe;
+
+	if (process >= p->processes.n)
+		return "native";
+	exe = frame_basename(profile_text(p, p->processes.items[process].executable_path));
+	for (size_t i = 0; i < sizeof(runtimes) / sizeof(runtimes[0]); i++) {
+		if (strncmp(exe, runtimes[i].prefix, strlen(runtimes[i].prefix)) == 0)
+			return runtimes[i].type;
+	}
+	return "native";
+}
+
+static const char *frame_type(const struct profile *p, uint32_t module)
+{
+	const struct profile_module *m = &p->modules.items[module];
+	const char *language = profile_text(p, m->language);
+
+	switch (m->kind) {
+	case PROFILE_MODULE_KERNEL:
+		return "kernel";
+	case PROFILE_MODULE_MARKER:
+		return "abort-marker";
+	case PROFILE_MODULE_JIT:
+		return jit_frame_type(p, m->process);
+	default:
+		return strcmp(language, "go") == 0 || strcmp(language, "rust") == 0 ? language
+										    : "native";
+	}
+}
+
+static int32_t put_named_only(struct otlp_frames *f, const char *name, struct otlp_line *line)
+{
+	struct otlp_function fn = {.name = otlp_put_string(&f->dictionary, name)};
+
+	*line = (struct otlp_line){.function = otlp_put_function(&f->dictionary, &fn)};
+	return line->function;
+}
+
+static int32_t put_frame(struct otlp_frames *f, uint32_t frame)
+{
+	const struct profile_frame *fr = &f->p->frames.items[frame];
+	const struct profile_module *m = &f->p->modules.items[fr->module];
+	uint32_t n = fr->n_lines > OTLP_MAX_LINES ? OTLP_MAX_LINES : fr->n_lines;
+	struct otlp_line lines[OTLP_MAX_LINES];
+	struct otlp_location location = {.address = fr->address, .lines = lines, .n_lines = n};
+	struct otlp_memo *memo = &f->frames[frame];
+	int32_t index;
+
+	if (otlp_memo_get(f, memo, &index))
+		return index;
+	location.mapping = put_module(f, fr->module);
+	location.attribute = otlp_put_attribute_string(&f->dictionary, "profile.frame.type",
+						       frame_type(f->p, fr->module));
+	if (m->kind == PROFILE_MODULE_MARKER)
+		location.address = 0;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct profile_line *l =
+			&f->p->lines.items[fr->first_line + fr->n_lines - n + i];
+
+		lines[i] = (struct otlp_line){put_function(f, l->function), l->line, l->column};
+	}
+	if (!n && (f->module_has_names[fr->module] || !location.mapping || !m->n_build_id)) {
+		char name[FRAME_MAX_NAME];
+
+		(void)frame_fallback_name(f->p, frame, name, sizeof(name));
+		(void)put_named_only(f, name, lines);
+		location.n_lines = 1;
+	}
+	return otlp_memo_set(f, memo, otlp_put_location(&f->dictionary, &location));
+}
+
+/* The location of a marker that is no frame of the profile. */
+static int32_t put_marker(struct otlp_frames *f, enum profile_marker marker)
+{
+	struct otlp_line line;
+	struct otlp_location location = {.lines = &line, .n_lines = 1};
+
+	(void)put_named_only(f, profile_marker_text(marker), &line);
+	location.attribute =
+		otlp_put_attribute_string(&f->dictionary, "profile.frame.type", "abort-marker");
+	return otlp_put_location(&f->dictionary, &location);
+}
+
+int32_t otlp_put_profile_stack(struct otlp_frames *f, uint32_t stack, uint32_t max_frames)
+{
+	uint32_t n;
+	const uint32_t *frames = profile_stack_frames(f->p, stack, &n);
+	bool cut = n > max_frames;
+	int32_t index, *item;
+
+	if (otlp_memo_get(f, &f->stacks[stack], &index))
+		return index;
+	array_clear(&f->scratch);
+	for (uint32_t i = 0; i < (cut ? max_frames : n) + (cut ? 1 : 0); i++) {
+		item = array_push(&f->scratch);
+		if (!item) {
+			f->dictionary.failed = true;
+			return 0;
+		}
+		*item = i < max_frames ? put_frame(f, frames[i])
+				       : put_marker(f, PROFILE_MARKER_TOO_DEEP);
+	}
+	return otlp_memo_set(f, &f->stacks[stack],
+			     otlp_put_stack(&f->dictionary, f->scratch.items, f->scratch.n));
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The parts of the OTLP rendering: the resource of a process (otlp-resource.c), frames and stacks
+ * as dictionary entries (otlp-frames.c), and the payloads made of them (otlp.c).
+ */
+#include "proto/otlp-dictionary.h"
+#include "proto/wire-write.h"
+#include "src/profile/profile.h"
+#include "src/render/render.h"
+
+/* The semantic conventions that the attribute keys are from. */
+#define OTLP_SCHEMA_URL "https://opentelemetry.io/schemas/1.37.0"
+
+/* ---- resource ---- */
+
+/*
+ * Writes the Resource of a process as field 1 of the message in b. runs_user_code: some of its
+ * stacks are not the kernel's alone. 0 or -ENOMEM.
+ */
+int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
+			const struct render_info *info, uint32_t process, bool runs_user_code);
+
+/* ---- frames ---- */
+
+/* What the dictionary of the present payload has for a row of the profile. */
+struct otlp_memo {
+	uint32_t payload; /* the payload it was found in: of another one it says nothing */
+	int32_t index;
+};
+
+struct otlp_frames {
+	const struct profile *p;
+	struct otlp_dictionary dictionary;
+	uint32_t payload;
+	struct otlp_memo *modules, *functions, *frames, *stacks; /* by row */
+	bool *module_has_names; /* some frame of the module is named */
+	ARRAY(int32_t) scratch; /* the locations of a stack */
+};
+
+/* 0 or -ENOMEM; otlp_frames_deinit() either way. */
+int otlp_frames_init(struct otlp_frames *f, const struct profile *p);
+void otlp_frames_deinit(struct otlp_frames *f);
+/* Begins a payload with a dictionary of zero entries. */
+void otlp_frames_begin(struct otlp_frames *f);
+
+/*
+ * Index of a stack. max_frames: of a deeper one the frames next to the leaf are kept and a marker
+ * says so. Errors are the dictionary's.
+ */
+int32_t otlp_put_profile_stack(struct otlp_frames *f, uint32_t stack, uint32_t max_frames);
+
+/* Remembered index of a row in this payload; false: not put yet. */
+static inline bool otlp_memo_get(const struct otlp_frames *f, const struct otlp_memo *m,
+				 int32_t *ret)
+{
+	*ret = m->index;
+	return m->payload == f->payload;
+}
+
+static inline int32_t otlp_memo_set(const struct otlp_frames *f, struct otlp_memo *m, int32_t index)
+{
+	*m = (struct otlp_memo){f->payload, index};
+	return index;
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The Resource: who spent the time. Keys and texts are written out in every Resource, never as
+ * indices into the string table: backends that cannot resolve those refuse the whole payload.
+ *
+ * service.name is what people look for first. In this order: the configured name, the configured
+ * resource attribute, the executable's base name, "kernel" for all kernel threads together (a
+ * service for each kworker would be thousands of series), and the comm of a process whose
+ * executable could not be read. The specification's "unknown_service:" prefix is for a program
+ * that does not know what it is; a host profiler does know the executable and says so.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "proto/otlp-resource.pb-c.h"
+#include "src/render/frame.h"
+#include "src/render/otlp-internal.h"
+#include "util/clock.h"
+#include "util/text.h"
+
+#define KEY_SERVICE_NAME "service.name"
+#define DELETED		 " (deleted)"
+
+struct resource {
+	struct wire_buffer body;
+	const struct render_info *info;
+};
+
+static void put_key_value(struct resource *r, const char *key,
+			  Opentelemetry__Proto__Common__V1__AnyValue *value)
+{
+	Opentelemetry__Proto__Common__V1__KeyValue kv =
+		OPENTELEMETRY__PROTO__COMMON__V1__KEY_VALUE__INIT;
+	char clean_key[OTLP_MAX_STRING];
+
+	(void)text_clean(clean_key, sizeof(clean_key), key, SIZE_MAX);
+	kv.key = clean_key;
+	kv.value = value;
+	wire_put_message(&r->body, 1, &kv.base);
+}
+
+static void put_text(struct resource *r, const char *key, const char *text)
+{
+	Opentelemetry__Proto__Common__V1__AnyValue v =
+		OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__INIT;
+	char clean[OTLP_MAX_STRING];
+
+	(void)text_clean(clean, sizeof(clean), text, SIZE_MAX);
+	v.value_case = OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_STRING_VALUE;
+	v.string_value = clean;
+	put_key_value(r, key, &v);
+}
+
+/* Whether pair i of the configured ones has this key, or one after it has. */
+static bool configured_from(const struct render_info *info, size_t i, const char *key)
+{
+	for (; i < info->n_resource_attributes; i++) {
+		if (strcmp(info->resource_attributes[2 * i], key) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool configured(const struct resource *r, const char *key)
+{
+	if (r->info->service_name && strcmp(key, KEY_SERVICE_NAME) == 0)
+		return true;
+	return configured_from(r->info, 0, key);
+}
+
+/* One of our own: only with a value, and only where the config has nothing to say. */
+static void add_text(struct resource *r, const char *key, const char *text)
+{
+	if (text && *text && !configured(r, key))
+		put_text(r, key, text);
+}
+
+static void add_int(struct resource *r, const char *key, int64_t n)
+{
+	Opentelemetry__Proto__Common__V1__AnyValue v =
+		OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__INIT;
+
+	if (configured(r, key))
+		return;
+	v.value_case = OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_INT_VALUE;
+	v.int_value = n;
+	put_key_value(r, key, &v);
+}
+
+static void add_time(struct resource *r, const char *key, uint64_t unix_ns)
+{
+	time_t seconds = (time_t)(unix_ns / NSEC_PER_SEC);
+	char date[32], text[64];
+	struct tm tm;
+
+	if (!unix_ns || !gmtime_r(&seconds, &tm))
+		return;
+	(void)strftime(date, sizeof(date), "%Y-%m-%dT%H:%M:%S", &tm);
+	(void)snprintf(text, sizeof(text), "%s.%03uZ", date,
+		       (unsigned int)(unix_ns % NSEC_PER_SEC / NSEC_PER_MSEC));
+	add_text(r, key, text);
+}
+
+static void add_configured(struct resource *r)
+{
+	const struct render_info *info = r->info;
+
+	if (info->service_name)
+		put_text(r, KEY_SERVICE_NAME, info->service_name);
+	for (size_t i = 0; i < info->n_resource_attributes; i++) {
+		const char *key = info->resource_attributes[2 * i];
+
+		/* The last of several wins; the service name has been written. */
+		if (*key && !configured_from(info, i + 1, key) &&
+		    !(info->service_name && strcmp(key, KEY_SERVICE_NAME) == 0))
+			put_text(r, key, info->resource_attributes[2 * i + 1]);
+	}
+}
+
+static void add_process(struct resource *r, const struct profile *p, uint32_t process,
+			bool runs_user_code)
+{
+	const struct profile_process *proc = &p->processes.items[process];
+	const char *comm = profile_text(p, proc->comm), *name;
+	char exe[FRAME_MAX_NAME];
+	size_t n;
+
+	n = text_clean(exe, sizeof(exe), profile_text(p, proc->executable_path), SIZE_MAX);
+	if (n > strlen(DELETED) && strcmp(exe + n - strlen(DELETED), DELETED) == 0)
+		exe[n - strlen(DELETED)] = '\0';
+	name = frame_basename(exe);
+
+	if (*name)
+		add_text(r, KEY_SERVICE_NAME, name);
+	else if (!runs_user_code)
+		add_text(r, KEY_SERVICE_NAME, "kernel");
+	else
+		add_text(r, KEY_SERVICE_NAME, *comm ? comm : "unknown_service");
+	add_int(r, "process.pid", proc->pid);
+	add_time(r, "process.creation.time", proc->start_time_unix_ns);
+	add_text(r, "process.executable.name", name);
+	add_text(r, "process.executable.path", exe);
+	add_text(r, "process.linux.cgroup", profile_text(p, proc->cgroup));
+	add_text(r, "container.id", profile_text(p, proc->container_id));
+	add_text(r, "container.runtime.name", profile_text(p, proc->container_runtime));
+	add_text(r, "k8s.pod.uid", profile_text(p, proc->pod_uid));
+	add_text(r, "systemd.unit", profile_text(p, proc->systemd_unit));
+}
+
+/* The names of architectures that the conventions use; others go out as the kernel says them. */
+static const char *convention_arch(const char *arch)
+{
+	if (arch && strcmp(arch, "x86_64") == 0)
+		return "amd64";
+	if (arch && strcmp(arch, "aarch64") == 0)
+		return "arm64";
+	return arch;
+}
+
+int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
+			const struct render_info *info, uint32_t process, bool runs_user_code)
+{
+	struct resource r = {.info = info};
+	bool ok;
+
+	add_configured(&r);
+	add_process(&r, p, process, runs_user_code);
+	add_text(&r, "host.name", info->host_name);
+	add_text(&r, "host.id", info->host_id);
+	add_text(&r, "host.arch", convention_arch(info->host_arch));
+	add_text(&r, "os.type", "linux");
+	ok = wire_buffer_ok(&r.body);
+	wire_put_bytes(b, 1, r.body.bytes, r.body.n);
+	wire_buffer_deinit(&r.body);
+	return ok && wire_buffer_ok(b) ? 0 : -ENOMEM;
+}

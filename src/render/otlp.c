@@ -1,0 +1,543 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A profile as OTLP payloads. Each has one ResourceProfiles per process with one Profile in it,
+ * and a dictionary with what these refer to and nothing else.
+ *
+ * Samples go in process by process (a counting sort). Within a process those of equal identity
+ * (stack, thread, CPU, all by index in the dictionary) become one Sample with many timestamps.
+ * Before a payload takes a sample its size is known to within a few bytes a Sample; where the next
+ * one would not fit the payload is built again without it, so that the dictionary has no entry of
+ * the refused sample. That costs a second pass over payloads that are followed by another, and
+ * nothing for the usual single one.
+ *
+ * Shape: timestamps only, each worth 1. When some sample's value is not 1 (an imported profile)
+ * all Samples carry one aggregated value instead, never a value for each timestamp: Pyroscope
+ * refuses those.
+ *
+ * The profile's counters are attributes "perfwalk.NAME" of the first Profile of the first payload
+ * only, so that whoever adds up all that was received counts every loss once.
+ */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+#include "proto/otlp-profiles.pb-c.h"
+#include "src/render/otlp-internal.h"
+#include "util/clock.h"
+
+#define PB(name)      Opentelemetry__Proto__Profiles__V1development__##name
+#define PB_INIT(name) OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__##name##__INIT
+
+/* The collector's gRPC receiver takes 4 MiB a message, Pyroscope 4 MiB and 16000 samples a profile.
+ */
+#define DEFAULT_MAX_BYTES   ((4u << 20) - (64u << 10))
+#define DEFAULT_MAX_SAMPLES 16000u
+
+/* Upper bounds for the encoding of what has no size yet: a Sample without its timestamps (tags,
+ * lengths, a stack, three attributes, a value) and a Profile's own fields and envelopes. */
+#define SAMPLE_BYTES  64
+#define PROFILE_BYTES 640
+
+#define CPU_MEMO 1024
+
+struct sample_slot {
+	uint32_t profile; /* running number of the Profile: slots of earlier ones do not match */
+	int32_t stack, tid, name, cpu;
+	uint32_t first_stamp, last_stamp, n; /* rows of stamps */
+	uint64_t value;
+};
+
+struct stamp {
+	uint64_t time_unix_ns;
+	uint32_t next;
+};
+
+struct otlp {
+	const struct profile *p;
+	const struct render_info *info;
+	size_t max_bytes;
+	uint32_t max_samples;
+	bool aggregated;
+	uint64_t start_unix_ns, end_unix_ns;
+	uint32_t *order; /* rows of samples, by process */
+
+	struct otlp_frames frames;
+	struct otlp_memo *tids, *names; /* by thread */
+	struct otlp_memo cpus[CPU_MEMO];
+
+	/* The payload */
+	struct wire_buffer out;
+	bool with_counters;
+	uint32_t max_frames;
+
+	/* The Profile in progress */
+	uint32_t process, profile;
+	struct otlp_value_type {
+		int32_t type, unit;
+	} sample_type, period_type;
+	int32_t counters[PROFILE_N_COUNTERS]; /* attributes */
+	size_t n_counters;
+	struct wire_buffer resource, samples;
+	ARRAY(struct sample_slot) slots;
+	ARRAY(struct stamp) stamps;
+	ARRAY(uint64_t) scratch;
+	struct hash_index slot_index;
+};
+
+static uint32_t process_of(const struct otlp *o, uint32_t position)
+{
+	const struct profile_sample *s = &o->p->samples.items[o->order[position]];
+
+	return o->p->threads.items[s->thread].process;
+}
+
+/* Sample rows by process; within a process in their own order, which is that of time. */
+static int sort_by_process(struct otlp *o)
+{
+	const struct profile *p = o->p;
+	uint32_t *begin = calloc((size_t)p->processes.n + 1, sizeof(*begin)), sum = 0;
+
+	o->order = malloc(((size_t)p->samples.n + 1) * sizeof(*o->order));
+	if (!o->order || !begin) {
+		free(begin);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < p->samples.n; i++)
+		begin[p->threads.items[p->samples.items[i].thread].process]++;
+	for (uint32_t i = 0; i < p->processes.n; i++) {
+		uint32_t n = begin[i];
+
+		begin[i] = sum;
+		sum += n;
+	}
+	for (uint32_t i = 0; i < p->samples.n; i++)
+		o->order[begin[p->threads.items[p->samples.items[i].thread].process]++] = i;
+	free(begin);
+	return 0;
+}
+
+/* The window covers every sample, whatever the clocks did. */
+static void find_window(struct otlp *o)
+{
+	o->start_unix_ns = o->p->start_unix_ns;
+	o->end_unix_ns = o->p->end_unix_ns;
+	for (uint32_t i = 0; i < o->p->samples.n; i++) {
+		const struct profile_sample *s = &o->p->samples.items[i];
+
+		if (s->time_unix_ns < o->start_unix_ns)
+			o->start_unix_ns = s->time_unix_ns;
+		if (s->time_unix_ns >= o->end_unix_ns)
+			o->end_unix_ns = s->time_unix_ns + 1;
+		o->aggregated |= s->value != 1;
+	}
+}
+
+static int32_t put_thread(struct otlp *o, uint32_t thread, int32_t *ret_name)
+{
+	const struct profile_thread *t = &o->p->threads.items[thread];
+	const char *name = profile_text(o->p, t->name);
+	int32_t tid;
+
+	if (!otlp_memo_get(&o->frames, &o->tids[thread], &tid))
+		tid = otlp_memo_set(
+			&o->frames, &o->tids[thread],
+			otlp_put_attribute_int(&o->frames.dictionary, "thread.id", t->tid));
+	if (!otlp_memo_get(&o->frames, &o->names[thread], ret_name))
+		*ret_name = otlp_memo_set(&o->frames, &o->names[thread],
+					  *name ? otlp_put_attribute_string(&o->frames.dictionary,
+									    "thread.name", name)
+						: 0);
+	return tid;
+}
+
+static int32_t put_cpu(struct otlp *o, uint32_t cpu)
+{
+	int32_t index;
+
+	if (cpu < CPU_MEMO && otlp_memo_get(&o->frames, &o->cpus[cpu], &index))
+		return index;
+	index = otlp_put_attribute_int(&o->frames.dictionary, "cpu.logical_number", cpu);
+	return cpu < CPU_MEMO ? otlp_memo_set(&o->frames, &o->cpus[cpu], index) : index;
+}
+
+/* The slot of this identity in the Profile in progress. 1: it would be one too many; or -ENOMEM. */
+static int find_slot(struct otlp *o, const struct sample_slot *key, struct sample_slot **ret)
+{
+	uint64_t hash =
+		hash_combine(hash_combine((uint64_t)key->profile << 32 | (uint32_t)key->stack,
+					  (uint64_t)(uint32_t)key->tid << 32 | (uint32_t)key->name),
+			     (uint32_t)key->cpu);
+	uint32_t slot = hash_index_first(&o->slot_index, hash), row;
+	struct sample_slot *s;
+
+	while ((row = hash_index_row(&o->slot_index, slot)) != HASH_INDEX_NONE) {
+		s = &o->slots.items[row];
+		/* Slots of an earlier Profile may be gone from the table, but not from the index.
+		 */
+		if (hash_index_match(&o->slot_index, slot, hash) && row < o->slots.n &&
+		    s->profile == key->profile && s->stack == key->stack && s->tid == key->tid &&
+		    s->name == key->name && s->cpu == key->cpu) {
+			*ret = s;
+			return 0;
+		}
+		slot = hash_index_next(&o->slot_index, slot);
+	}
+	if (o->slots.n >= o->max_samples)
+		return 1;
+	s = array_push(&o->slots);
+	if (!s || hash_index_add(&o->slot_index, hash, o->slots.n - 1) < 0)
+		return -ENOMEM;
+	*s = *key;
+	s->first_stamp = s->last_stamp = UINT32_MAX;
+	*ret = s;
+	return 0;
+}
+
+static int add_stamp(struct otlp *o, struct sample_slot *s, uint64_t time_unix_ns)
+{
+	struct stamp *stamp = array_push(&o->stamps);
+	uint32_t row = o->stamps.n - 1;
+
+	if (!stamp)
+		return -ENOMEM;
+	*stamp = (struct stamp){time_unix_ns, UINT32_MAX};
+	if (s->last_stamp == UINT32_MAX)
+		s->first_stamp = row;
+	else
+		o->stamps.items[s->last_stamp].next = row;
+	s->last_stamp = row;
+	return 0;
+}
+
+/* 0; 1: the Profile has max_samples; or -ENOMEM. */
+static int add_sample(struct otlp *o, const struct profile_sample *sample)
+{
+	struct sample_slot key = {.profile = o->profile}, *slot;
+	int r;
+
+	key.stack = otlp_put_profile_stack(&o->frames, sample->stack, o->max_frames);
+	key.tid = put_thread(o, sample->thread, &key.name);
+	key.cpu = put_cpu(o, sample->cpu);
+	if (!otlp_dictionary_ok(&o->frames.dictionary))
+		return -ENOMEM;
+	r = find_slot(o, &key, &slot);
+	if (r != 0)
+		return r;
+	slot->n++;
+	slot->value += sample->value;
+	return o->aggregated ? 0 : add_stamp(o, slot, sample->time_unix_ns);
+}
+
+/* Never less than what the payload would take if it ended here. */
+static size_t payload_bound(const struct otlp *o)
+{
+	return o->out.n + o->resource.n + PROFILE_BYTES + (size_t)o->slots.n * SAMPLE_BYTES +
+	       (size_t)o->stamps.n * 8 + otlp_dictionary_size(&o->frames.dictionary) + 16;
+}
+
+static int compare_slots(const void *a, const void *b)
+{
+	const struct sample_slot *x = a, *y = b;
+
+	if (x->stack != y->stack)
+		return x->stack < y->stack ? -1 : 1;
+	if (x->tid != y->tid)
+		return x->tid < y->tid ? -1 : 1;
+	if (x->name != y->name)
+		return x->name < y->name ? -1 : 1;
+	return (x->cpu > y->cpu) - (x->cpu < y->cpu);
+}
+
+static int compare_times(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+/* The timestamps of a slot, sorted, in scratch. */
+static int gather_stamps(struct otlp *o, const struct sample_slot *s)
+{
+	bool sorted = true;
+
+	array_clear(&o->scratch);
+	for (uint32_t i = s->first_stamp; i != UINT32_MAX; i = o->stamps.items[i].next) {
+		uint64_t *t = array_push(&o->scratch);
+
+		if (!t)
+			return -ENOMEM;
+		*t = o->stamps.items[i].time_unix_ns;
+		sorted &= o->scratch.n < 2 || t[-1] <= *t;
+	}
+	if (!sorted)
+		qsort(o->scratch.items, o->scratch.n, sizeof(*o->scratch.items), compare_times);
+	return 0;
+}
+
+static int write_samples(struct otlp *o)
+{
+	wire_buffer_clear(&o->samples);
+	qsort(o->slots.items, o->slots.n, sizeof(*o->slots.items), compare_slots);
+	for (uint32_t i = 0; i < o->slots.n; i++) {
+		const struct sample_slot *s = &o->slots.items[i];
+		int32_t attributes[3] = {s->tid, s->cpu, s->name};
+		int64_t value = s->value > INT64_MAX ? INT64_MAX : (int64_t)s->value;
+		PB(Sample) pb = PB_INIT(SAMPLE);
+
+		pb.stack_index = s->stack;
+		pb.attribute_indices = attributes;
+		pb.n_attribute_indices = s->name ? 3 : 2;
+		if (o->aggregated) {
+			pb.values = &value;
+			pb.n_values = 1;
+		} else {
+			if (gather_stamps(o, s) < 0)
+				return -ENOMEM;
+			pb.timestamps_unix_nano = o->scratch.items;
+			pb.n_timestamps_unix_nano = o->scratch.n;
+		}
+		wire_put_message(&o->samples, 2, &pb.base);
+	}
+	return wire_buffer_ok(&o->samples) ? 0 : -ENOMEM;
+}
+
+static void put_counters(struct otlp *o)
+{
+	o->n_counters = 0;
+	for (int c = 0; c < PROFILE_N_COUNTERS && o->with_counters; c++) {
+		uint64_t v = o->p->counters[c];
+		char key[64];
+
+		if (!v && c != PROFILE_SAMPLES && c != PROFILE_SAMPLES_LOST)
+			continue;
+		(void)snprintf(key, sizeof(key), "perfwalk.%s",
+			       profile_counter_name((enum profile_counter)c));
+		o->counters[o->n_counters++] = otlp_put_attribute_int(
+			&o->frames.dictionary, key, v > INT64_MAX ? INT64_MAX : (int64_t)v);
+	}
+	o->with_counters = false;
+}
+
+/* What a Profile refers to is put when it begins: the dictionary's size is part of the bound. */
+static void put_profile_strings(struct otlp *o)
+{
+	struct otlp_dictionary *d = &o->frames.dictionary;
+
+	o->sample_type.type = otlp_put_string(d, "samples");
+	o->sample_type.unit = otlp_put_string(d, "count");
+	o->period_type.type = otlp_put_string(d, "cpu");
+	o->period_type.unit = otlp_put_string(d, "nanoseconds");
+	put_counters(o);
+}
+
+/* The fields of a Profile other than its samples. id: 16 bytes for it. */
+static void fill_profile(struct otlp *o, PB(Profile) * profile, uint8_t id[16])
+{
+	uint64_t period = o->p->period_ns;
+
+	if (!period && o->p->rate_hz)
+		period = NSEC_PER_SEC / o->p->rate_hz;
+	profile->sample_type->type_strindex = o->sample_type.type;
+	profile->sample_type->unit_strindex = o->sample_type.unit;
+	profile->period_type->type_strindex = o->period_type.type;
+	profile->period_type->unit_strindex = o->period_type.unit;
+	profile->period = (int64_t)period;
+	profile->time_unix_nano = o->start_unix_ns;
+	profile->duration_nano = o->end_unix_ns - o->start_unix_ns;
+	profile->attribute_indices = o->counters;
+	profile->n_attribute_indices = o->n_counters;
+	/* No id is better than one that is not unique. */
+	if (getrandom(id, 16, GRND_NONBLOCK) == 16) {
+		profile->profile_id.data = id;
+		profile->profile_id.len = 16;
+	}
+}
+
+/*
+ * Writes the ResourceProfiles of the process in progress, envelope by envelope: the generated
+ * encoder writes what is small, the samples are copied in behind the Profile's other fields.
+ */
+static int write_process(struct otlp *o)
+{
+	PB(ValueType) sample_type = PB_INIT(VALUE_TYPE), period_type = PB_INIT(VALUE_TYPE);
+	Opentelemetry__Proto__Common__V1__InstrumentationScope scope =
+		OPENTELEMETRY__PROTO__COMMON__V1__INSTRUMENTATION_SCOPE__INIT;
+	char scope_name[] = "perfwalk", version[64] = "", url[] = OTLP_SCHEMA_URL;
+	PB(ScopeProfiles) sp = PB_INIT(SCOPE_PROFILES);
+	PB(Profile) profile = PB_INIT(PROFILE);
+	size_t n_profile, n_scope, n_resource;
+	uint8_t id[16], *p;
+
+	if (write_samples(o) < 0)
+		return -ENOMEM;
+	profile.sample_type = &sample_type;
+	profile.period_type = &period_type;
+	fill_profile(o, &profile, id);
+	(void)snprintf(version, sizeof(version), "%s", o->info->version ? o->info->version : "");
+	scope.name = scope_name;
+	scope.version = version;
+	sp.scope = &scope;
+	sp.schema_url = url;
+
+	n_profile = protobuf_c_message_get_packed_size(&profile.base) + o->samples.n;
+	n_scope = protobuf_c_message_get_packed_size(&sp.base) + wire_prefix_size(n_profile) +
+		  n_profile;
+	n_resource = o->resource.n + wire_prefix_size(n_scope) + n_scope;
+	wire_put_prefix(&o->out, 1, n_resource);
+	p = wire_reserve(&o->out, o->resource.n);
+	if (!p)
+		return -ENOMEM;
+	memcpy(p, o->resource.bytes, o->resource.n);
+	o->out.n += o->resource.n;
+	wire_put_prefix(&o->out, 2, n_scope);
+	wire_put_fields(&o->out, &sp.base);
+	wire_put_prefix(&o->out, 2, n_profile);
+	wire_put_fields(&o->out, &profile.base);
+	p = wire_reserve(&o->out, o->samples.n);
+	if (!p)
+		return -ENOMEM;
+	memcpy(p, o->samples.bytes, o->samples.n);
+	o->out.n += o->samples.n;
+	return 0;
+}
+
+/* Begins the ResourceProfiles of the process that the sample at this position is of. */
+static int begin_process(struct otlp *o, uint32_t position, uint32_t end)
+{
+	PB(ResourceProfiles) rp = PB_INIT(RESOURCE_PROFILES);
+	char url[] = OTLP_SCHEMA_URL;
+	bool user = false;
+
+	o->process = process_of(o, position);
+	for (uint32_t i = position; i < end && !user && process_of(o, i) == o->process; i++) {
+		uint32_t stack = o->p->samples.items[o->order[i]].stack;
+
+		user = o->p->stacks.items[stack].n > o->p->stacks.items[stack].n_kernel;
+	}
+	o->profile++;
+	array_clear(&o->slots);
+	array_clear(&o->stamps);
+	put_profile_strings(o);
+	wire_buffer_clear(&o->resource);
+	rp.schema_url = url;
+	if (otlp_write_resource(&o->resource, o->p, o->info, o->process, user) < 0)
+		return -ENOMEM;
+	wire_put_fields(&o->resource, &rp.base);
+	return wire_buffer_ok(&o->resource) ? 0 : -ENOMEM;
+}
+
+/*
+ * Builds a payload of the samples at [first, end), or of as many of them as fit; *ret_n says how
+ * many. When they did not all fit the payload is no good and is built again with those that did.
+ */
+static int build_payload(struct otlp *o, uint32_t first, uint32_t end, uint32_t *ret_n)
+{
+	int r = 0;
+
+	otlp_frames_begin(&o->frames);
+	wire_buffer_clear(&o->out);
+	hash_index_clear(&o->slot_index);
+	o->with_counters = first == 0;
+	o->process = PROFILE_NONE;
+	for (uint32_t i = first; i < end; i++) {
+		if (o->process != process_of(o, i)) {
+			if (o->process != PROFILE_NONE)
+				r = write_process(o);
+			if (r == 0)
+				r = begin_process(o, i, end);
+			if (r < 0)
+				return r;
+		}
+		r = add_sample(o, &o->p->samples.items[o->order[i]]);
+		if (r < 0)
+			return r;
+		if (r > 0 || payload_bound(o) > o->max_bytes) {
+			*ret_n = i - first;
+			return 0;
+		}
+	}
+	r = write_process(o);
+	otlp_dictionary_write(&o->frames.dictionary, &o->out, 2);
+	if (r < 0 || !otlp_dictionary_ok(&o->frames.dictionary) || !wire_buffer_ok(&o->out))
+		return -ENOMEM;
+	*ret_n = end - first;
+	return 0;
+}
+
+/*
+ * One payload that begins with the sample at first. A single sample whose stack alone is too large
+ * goes out with the frames next to its leaf, as many as fit, and a marker.
+ */
+static int next_payload(struct otlp *o, uint32_t first, uint32_t *ret_n)
+{
+	uint32_t end = o->p->samples.n, n;
+	int r;
+
+	o->max_frames = UINT32_MAX;
+	r = build_payload(o, first, end, &n);
+	if (r == 0 && n > 0 && n < end - first) {
+		end = first + n;
+		r = build_payload(o, first, end, &n);
+	}
+	if (r == 0 && n == 0) {
+		(void)profile_stack_frames(o->p, o->p->samples.items[o->order[first]].stack,
+					   &o->max_frames);
+		while (r == 0 && n == 0 && o->max_frames > 0) {
+			o->max_frames /= 2;
+			r = build_payload(o, first, first + 1, &n);
+		}
+		if (r == 0 && n == 0)
+			r = -EMSGSIZE;
+	}
+	*ret_n = n;
+	return r;
+}
+
+static int otlp_init(struct otlp *o, const struct profile *p)
+{
+	int r = otlp_frames_init(&o->frames, p);
+
+	o->slots.max = o->stamps.max = o->scratch.max = UINT32_MAX - 1;
+	o->tids = calloc((size_t)p->threads.n + 1, sizeof(*o->tids));
+	o->names = calloc((size_t)p->threads.n + 1, sizeof(*o->names));
+	if (r == 0 && (!o->tids || !o->names))
+		r = -ENOMEM;
+	return r < 0 ? r : sort_by_process(o);
+}
+
+static void otlp_deinit(struct otlp *o)
+{
+	otlp_frames_deinit(&o->frames);
+	free(o->tids);
+	free(o->names);
+	free(o->order);
+	wire_buffer_deinit(&o->out);
+	wire_buffer_deinit(&o->resource);
+	wire_buffer_deinit(&o->samples);
+	array_deinit(&o->slots);
+	array_deinit(&o->stamps);
+	array_deinit(&o->scratch);
+	hash_index_deinit(&o->slot_index);
+}
+
+int render_otlp(const struct profile *p, const struct render_info *info,
+		const struct render_otlp_options *options, render_otlp_sink sink, void *ctx)
+{
+	struct otlp o = {.p = p, .info = info};
+	int r;
+
+	o.max_bytes = options && options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES;
+	o.max_samples =
+		options && options->max_samples ? options->max_samples : DEFAULT_MAX_SAMPLES;
+	r = otlp_init(&o, p);
+	find_window(&o);
+	for (uint32_t first = 0, n = 0; first < p->samples.n && r == 0; first += n) {
+		r = next_payload(&o, first, &n);
+		if (r == 0)
+			r = sink(ctx, o.out.bytes, o.out.n, n);
+	}
+	otlp_deinit(&o);
+	return r;
+}

@@ -1,0 +1,709 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OTLP payloads, decoded again and held against every rule a strict receiver has: the checks of
+ * the signal's own conformance checker, restated, and the sums of what went in.
+ */
+#include <errno.h>
+#include <stdbool.h>
+
+#include "proto/otlp-profiles-service.pb-c.h"
+#include "tests/unit/synthetic.h"
+#include "tests/unit/test.h"
+#include "util/array.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/text.h"
+
+typedef Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceRequest
+	request;
+typedef Opentelemetry__Proto__Profiles__V1development__ProfilesDictionary dictionary;
+typedef Opentelemetry__Proto__Profiles__V1development__Profile profile_message;
+typedef Opentelemetry__Proto__Profiles__V1development__Sample sample_message;
+typedef Opentelemetry__Proto__Common__V1__KeyValue key_value;
+
+struct tally {
+	size_t max_bytes;
+	uint32_t max_samples;
+	uint64_t start, end; /* of the profile */
+	uint64_t n_payloads, n_profiles, n_samples, n_sink_samples, value, counter_samples;
+	uint64_t n_named, n_unnamed;
+	const char *decode; /* protoc's command, NULL: not run */
+};
+
+static bool is_clean(const char *text)
+{
+	_cleanup_free_ char *clean = malloc(strlen(text) + 1);
+
+	CHECK(clean);
+	(void)text_clean(clean, strlen(text) + 1, text, SIZE_MAX);
+	return strcmp(clean, text) == 0;
+}
+
+static void check_strings(const dictionary *d)
+{
+	CHECK_INT(d->n_string_table, >, 0);
+	CHECK_STR(d->string_table[0], "");
+	for (size_t i = 0; i < d->n_string_table; i++) {
+		CHECK(is_clean(d->string_table[i]));
+		CHECK(i == 0 || *d->string_table[i]);
+	}
+}
+
+static void mark(uint8_t *used, size_t n, int64_t index)
+{
+	CHECK_INT(index, >=, 0);
+	CHECK_INT(index, <, n);
+	used[index] |= 1;
+}
+
+static void check_all_used(const uint8_t *used, size_t n, const char *what)
+{
+	for (size_t i = 1; i < n; i++) {
+		if (!used[i])
+			fprintf(stderr, "orphan: %s %zu\n", what, i);
+		CHECK(used[i]);
+	}
+}
+
+struct packed {
+	uint8_t *bytes;
+	size_t n;
+};
+
+static int compare_packed(const void *a, const void *b)
+{
+	const struct packed *x = a, *y = b;
+
+	return x->n != y->n ? (x->n < y->n ? -1 : 1) : memcmp(x->bytes, y->bytes, x->n);
+}
+
+/* No two entries of equal encoding; entry 0, the zero value, has no bytes, and no other has none.
+ */
+static void check_unique(ProtobufCMessage *const *entries, size_t n)
+{
+	_cleanup_free_ struct packed *packed = calloc(n, sizeof(*packed));
+
+	CHECK(packed && n > 0);
+	CHECK_INT(protobuf_c_message_get_packed_size(entries[0]), ==, 0);
+	for (size_t i = 0; i < n; i++) {
+		packed[i].bytes = malloc(protobuf_c_message_get_packed_size(entries[i]) + 1);
+		CHECK(packed[i].bytes);
+		packed[i].n = protobuf_c_message_pack(entries[i], packed[i].bytes);
+	}
+	qsort(packed, n, sizeof(*packed), compare_packed);
+	for (size_t i = 1; i < n; i++)
+		CHECK(compare_packed(&packed[i - 1], &packed[i]) != 0);
+	for (size_t i = 0; i < n; i++)
+		free(packed[i].bytes);
+}
+
+static void check_attributes(const dictionary *d, uint8_t *used, const int32_t *indices, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		mark(used, d->n_attribute_table, indices[i]);
+		CHECK_INT(indices[i], >, 0);
+		for (size_t j = 0; j < i; j++)
+			CHECK_INT(d->attribute_table[indices[i]]->key_strindex, !=,
+				  d->attribute_table[indices[j]]->key_strindex);
+	}
+}
+
+static const char *attribute(const dictionary *d, const int32_t *indices, size_t n, const char *key,
+			     int64_t *ret)
+{
+	for (size_t i = 0; i < n; i++) {
+		const Opentelemetry__Proto__Profiles__V1development__KeyValueAndUnit *kv =
+			d->attribute_table[indices[i]];
+
+		if (strcmp(d->string_table[kv->key_strindex], key) != 0)
+			continue;
+		if (kv->value->value_case ==
+		    OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_INT_VALUE) {
+			*ret = kv->value->int_value;
+			return "";
+		}
+		return kv->value->string_value;
+	}
+	return NULL;
+}
+
+struct used {
+	uint8_t *strings, *attributes, *functions, *mappings, *locations, *stacks;
+};
+
+static void check_dictionary(struct tally *t, const dictionary *d, struct used *u)
+{
+	check_strings(d);
+	check_unique((ProtobufCMessage *const *)d->mapping_table, d->n_mapping_table);
+	check_unique((ProtobufCMessage *const *)d->location_table, d->n_location_table);
+	check_unique((ProtobufCMessage *const *)d->function_table, d->n_function_table);
+	check_unique((ProtobufCMessage *const *)d->attribute_table, d->n_attribute_table);
+	check_unique((ProtobufCMessage *const *)d->stack_table, d->n_stack_table);
+	CHECK_INT(d->n_link_table, ==, 1);
+	CHECK_INT(d->link_table[0]->trace_id.len + d->link_table[0]->span_id.len, ==, 0);
+	CHECK(!d->attribute_table[0]->value);
+
+	for (size_t i = 1; i < d->n_stack_table; i++) {
+		for (size_t j = 0; j < d->stack_table[i]->n_location_indices; j++) {
+			mark(u->locations, d->n_location_table,
+			     d->stack_table[i]->location_indices[j]);
+			CHECK_INT(d->stack_table[i]->location_indices[j], >, 0);
+		}
+	}
+	for (size_t i = 1; i < d->n_location_table; i++) {
+		const Opentelemetry__Proto__Profiles__V1development__Location *l =
+			d->location_table[i];
+		int64_t n;
+
+		mark(u->mappings, d->n_mapping_table, l->mapping_index);
+		check_attributes(d, u->attributes, l->attribute_indices, l->n_attribute_indices);
+		CHECK(attribute(d, l->attribute_indices, l->n_attribute_indices,
+				"profile.frame.type", &n));
+		for (size_t j = 0; j < l->n_lines; j++) {
+			mark(u->functions, d->n_function_table, l->lines[j]->function_index);
+			CHECK_INT(l->lines[j]->function_index, >, 0);
+			CHECK_INT(l->lines[j]->line, >=, 0);
+		}
+		/* All locations of a mapping have lines or none has; those of mapping 0 have. */
+		CHECK(l->mapping_index || l->n_lines);
+		u->mappings[l->mapping_index] |= l->n_lines ? 2 : 4;
+		CHECK_INT(u->mappings[l->mapping_index] & 6, !=, 6);
+		t->n_named += l->n_lines > 0;
+		t->n_unnamed += l->n_lines == 0;
+	}
+	for (size_t i = 1; i < d->n_mapping_table; i++) {
+		const Opentelemetry__Proto__Profiles__V1development__Mapping *m =
+			d->mapping_table[i];
+		int64_t n;
+
+		mark(u->strings, d->n_string_table, m->filename_strindex);
+		CHECK(m->memory_start < m->memory_limit || (!m->memory_start && !m->memory_limit));
+		check_attributes(d, u->attributes, m->attribute_indices, m->n_attribute_indices);
+		CHECK(attribute(d, m->attribute_indices, m->n_attribute_indices,
+				"process.executable.build_id.gnu", &n) ||
+		      attribute(d, m->attribute_indices, m->n_attribute_indices,
+				"process.executable.build_id.go", &n) ||
+		      attribute(d, m->attribute_indices, m->n_attribute_indices,
+				"process.executable.build_id.htlhash", &n));
+	}
+	for (size_t i = 1; i < d->n_function_table; i++) {
+		const Opentelemetry__Proto__Profiles__V1development__Function *f =
+			d->function_table[i];
+
+		CHECK_INT(f->name_strindex, >, 0);
+		mark(u->strings, d->n_string_table, f->name_strindex);
+		mark(u->strings, d->n_string_table, f->system_name_strindex);
+		mark(u->strings, d->n_string_table, f->filename_strindex);
+	}
+	for (size_t i = 1; i < d->n_attribute_table; i++) {
+		CHECK_INT(d->attribute_table[i]->key_strindex, >, 0);
+		mark(u->strings, d->n_string_table, d->attribute_table[i]->key_strindex);
+		CHECK(d->attribute_table[i]->value);
+	}
+}
+
+static void check_sample(struct tally *t, const dictionary *d, struct used *u,
+			 const profile_message *p, const sample_message *s)
+{
+	int64_t n;
+
+	mark(u->stacks, d->n_stack_table, s->stack_index);
+	CHECK_INT(s->stack_index, >, 0);
+	CHECK_INT(s->link_index, ==, 0);
+	check_attributes(d, u->attributes, s->attribute_indices, s->n_attribute_indices);
+	CHECK(attribute(d, s->attribute_indices, s->n_attribute_indices, "thread.id", &n));
+	CHECK(attribute(d, s->attribute_indices, s->n_attribute_indices, "cpu.logical_number", &n));
+	/* One shape: either the one or the other. */
+	CHECK((s->n_values == 1 && s->n_timestamps_unix_nano == 0) ||
+	      (s->n_values == 0 && s->n_timestamps_unix_nano > 0));
+	for (size_t i = 0; i < s->n_timestamps_unix_nano; i++) {
+		CHECK_INT(s->timestamps_unix_nano[i], >=, p->time_unix_nano);
+		CHECK_INT(s->timestamps_unix_nano[i], <, p->time_unix_nano + p->duration_nano);
+		CHECK(i == 0 || s->timestamps_unix_nano[i - 1] <= s->timestamps_unix_nano[i]);
+	}
+	t->n_samples += s->n_timestamps_unix_nano;
+	t->value += s->n_values ? (uint64_t)s->values[0] : s->n_timestamps_unix_nano;
+}
+
+static bool equal_identity(const sample_message *a, const sample_message *b)
+{
+	return a->stack_index == b->stack_index &&
+	       a->n_attribute_indices == b->n_attribute_indices &&
+	       memcmp(a->attribute_indices, b->attribute_indices, a->n_attribute_indices * 4) == 0;
+}
+
+static void check_profile(struct tally *t, const dictionary *d, struct used *u,
+			  const profile_message *p)
+{
+	int64_t n;
+
+	CHECK_INT(p->n_samples, >, 0);
+	CHECK_INT(p->n_samples, <=, t->max_samples);
+	CHECK_STR(d->string_table[p->sample_type->type_strindex], "samples");
+	CHECK_STR(d->string_table[p->sample_type->unit_strindex], "count");
+	CHECK_STR(d->string_table[p->period_type->type_strindex], "cpu");
+	CHECK_STR(d->string_table[p->period_type->unit_strindex], "nanoseconds");
+	mark(u->strings, d->n_string_table, p->sample_type->type_strindex);
+	mark(u->strings, d->n_string_table, p->sample_type->unit_strindex);
+	mark(u->strings, d->n_string_table, p->period_type->type_strindex);
+	mark(u->strings, d->n_string_table, p->period_type->unit_strindex);
+	CHECK_INT(p->period, ==, NSEC_PER_SEC / 99);
+	CHECK_INT(p->time_unix_nano, <=, t->start);
+	CHECK_INT(p->time_unix_nano + p->duration_nano, >=, t->end);
+	CHECK_INT(p->profile_id.len, ==, 16);
+	check_attributes(d, u->attributes, p->attribute_indices, p->n_attribute_indices);
+	if (attribute(d, p->attribute_indices, p->n_attribute_indices, "perfwalk.samples", &n)) {
+		t->counter_samples += (uint64_t)n;
+		CHECK(attribute(d, p->attribute_indices, p->n_attribute_indices,
+				"perfwalk.samples_lost", &n));
+	}
+	for (size_t i = 0; i < p->n_samples; i++) {
+		check_sample(t, d, u, p, p->samples[i]);
+		/* They are sorted by identity, so equal ones would be neighbours. */
+		CHECK(i == 0 || !equal_identity(p->samples[i - 1], p->samples[i]));
+	}
+	t->n_profiles++;
+}
+
+static const key_value *resource_key(const Opentelemetry__Proto__Resource__V1__Resource *r,
+				     const char *key)
+{
+	for (size_t i = 0; i < r->n_attributes; i++) {
+		if (strcmp(r->attributes[i]->key, key) == 0)
+			return r->attributes[i];
+	}
+	return NULL;
+}
+
+static void check_resource(const Opentelemetry__Proto__Resource__V1__Resource *r)
+{
+	for (size_t i = 0; i < r->n_attributes; i++) {
+		CHECK(*r->attributes[i]->key && is_clean(r->attributes[i]->key));
+		CHECK_INT(r->attributes[i]->key_strindex, ==, 0);
+		CHECK(resource_key(r, r->attributes[i]->key) == r->attributes[i]);
+		if (strcmp(r->attributes[i]->key, "process.pid") != 0) {
+			CHECK_INT(r->attributes[i]->value->value_case, ==,
+				  OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_STRING_VALUE);
+			CHECK(is_clean(r->attributes[i]->value->string_value));
+			CHECK(*r->attributes[i]->value->string_value);
+		}
+	}
+	CHECK(resource_key(r, "service.name"));
+}
+
+static request *decode(const uint8_t *bytes, size_t n)
+{
+	request *r =
+		opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__unpack(
+			NULL, n, bytes);
+
+	CHECK(r && r->dictionary);
+	CHECK_INT(r->base.n_unknown_fields, ==, 0);
+	return r;
+}
+
+/* protoc reads the payload by the schema and refuses strings that are not UTF-8. */
+static void check_with_protoc(const char *command, const uint8_t *bytes, size_t n)
+{
+	FILE *f = popen(command, "w");
+
+	CHECK(f);
+	CHECK_INT(fwrite(bytes, 1, n, f), ==, n);
+	CHECK_INT(pclose(f), ==, 0);
+}
+
+static int check_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	struct tally *t = ctx;
+	uint64_t before = t->n_samples;
+	request *r = decode(bytes, n);
+	const dictionary *d = r->dictionary;
+	struct used u = {calloc(1, d->n_string_table),	 calloc(1, d->n_attribute_table),
+			 calloc(1, d->n_function_table), calloc(1, d->n_mapping_table),
+			 calloc(1, d->n_location_table), calloc(1, d->n_stack_table)};
+
+	CHECK_INT(n, <=, t->max_bytes);
+	CHECK_INT(r->n_resource_profiles, >, 0);
+	check_dictionary(t, d, &u);
+	for (size_t i = 0; i < r->n_resource_profiles; i++) {
+		check_resource(r->resource_profiles[i]->resource);
+		CHECK_INT(r->resource_profiles[i]->n_scope_profiles, ==, 1);
+		CHECK_STR(r->resource_profiles[i]->scope_profiles[0]->scope->name, "perfwalk");
+		CHECK_STR(r->resource_profiles[i]->scope_profiles[0]->scope->version, "0.1.0");
+		CHECK(*r->resource_profiles[i]->schema_url);
+		CHECK_INT(r->resource_profiles[i]->scope_profiles[0]->n_profiles, ==, 1);
+		check_profile(t, d, &u, r->resource_profiles[i]->scope_profiles[0]->profiles[0]);
+	}
+	check_all_used(u.strings, d->n_string_table, "string");
+	check_all_used(u.attributes, d->n_attribute_table, "attribute");
+	check_all_used(u.functions, d->n_function_table, "function");
+	check_all_used(u.mappings, d->n_mapping_table, "mapping");
+	check_all_used(u.locations, d->n_location_table, "location");
+	check_all_used(u.stacks, d->n_stack_table, "stack");
+	if (t->decode)
+		check_with_protoc(t->decode, bytes, n);
+
+	free(u.strings);
+	free(u.attributes);
+	free(u.functions);
+	free(u.mappings);
+	free(u.locations);
+	free(u.stacks);
+	protobuf_c_message_free_unpacked(&r->base, NULL);
+	CHECK(t->n_samples == before || t->n_samples - before == n_samples);
+	t->n_payloads++;
+	t->n_sink_samples += n_samples;
+	return 0;
+}
+
+static struct tally check(const struct profile *p, const struct render_info *info, size_t max_bytes,
+			  uint32_t max_samples)
+{
+	struct render_otlp_options options = {max_bytes, max_samples};
+	struct tally t = {.max_bytes = max_bytes ? max_bytes : (4u << 20) - (64u << 10),
+			  .max_samples = max_samples ? max_samples : 16000,
+			  .start = p->start_unix_ns,
+			  .end = p->end_unix_ns};
+
+	CHECK_INT(render_otlp(p, info, &options, check_payload, &t), ==, 0);
+	CHECK_INT(t.n_sink_samples, ==, p->samples.n);
+	CHECK_INT(t.counter_samples, ==, p->samples.n ? p->counters[PROFILE_SAMPLES] : 0);
+	return t;
+}
+
+/* The command that decodes a payload from its input, or NULL without a protoc. */
+static const char *find_protoc(void)
+{
+	static char command[512];
+	const char *srcdir = getenv("srcdir") ? getenv("srcdir") : ".";
+
+	if (system("protoc --version >/dev/null 2>&1") != 0)
+		return NULL;
+	(void)snprintf(
+		command, sizeof(command),
+		"protoc -I'%s' --decode=opentelemetry.proto.collector.profiles.v1development."
+		"ExportProfilesServiceRequest '%s'/proto/otlp-profiles-service.proto >/dev/null",
+		srcdir, srcdir);
+	return command;
+}
+
+struct kept {
+	uint8_t *bytes;
+	size_t n;
+};
+
+static int keep(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	struct kept *k = ctx;
+
+	CHECK(!k->bytes);
+	k->bytes = malloc(n);
+	CHECK(k->bytes);
+	memcpy(k->bytes, bytes, n);
+	k->n = n;
+	return 0;
+}
+
+static request *render_one(const struct profile *p, const struct render_info *info)
+{
+	struct kept k = {0};
+	request *r;
+
+	CHECK_INT(render_otlp(p, info, NULL, keep, &k), ==, 0);
+	CHECK(k.bytes);
+	r = decode(k.bytes, k.n);
+	free(k.bytes);
+	return r;
+}
+
+static const char *resource_text(const request *r, size_t i, const char *key)
+{
+	const key_value *kv = resource_key(r->resource_profiles[i]->resource, key);
+
+	return kv ? kv->value->string_value : NULL;
+}
+
+static void test_small(void)
+{
+	struct profile p;
+	struct tally t;
+	request *r;
+	const dictionary *d;
+	const sample_message *s;
+	const Opentelemetry__Proto__Profiles__V1development__Location *leaf;
+	int64_t n = 0;
+
+	synthetic_small(&p);
+	t = check(&p, &synthetic_info, 0, 0);
+	CHECK_INT(t.n_payloads, ==, 1);
+	CHECK_INT(t.n_profiles, ==, 3);
+	CHECK_INT(t.value, ==, 12);
+
+	r = render_one(&p, &synthetic_info);
+	d = r->dictionary;
+	CHECK_STR(resource_text(r, 0, "service.name"), "web");
+	CHECK_STR(resource_text(r, 0, "container.runtime.name"), "docker");
+	CHECK_STR(resource_text(r, 0, "process.executable.path"), "/usr/bin/web");
+	CHECK_STR(resource_text(r, 0, "process.creation.time"), "2026-09-21T14:11:40.000Z");
+	CHECK_STR(resource_text(r, 0, "host.arch"), "amd64");
+	CHECK_INT(resource_key(r->resource_profiles[0]->resource, "process.pid")->value->int_value,
+		  ==, 100);
+	CHECK_STR(resource_text(r, 1, "systemd.unit"), "site.service");
+	CHECK(!resource_key(r->resource_profiles[1]->resource, "container.id"));
+	CHECK_STR(resource_text(r, 2, "service.name"), "kernel");
+	CHECK(!resource_key(r->resource_profiles[2]->resource, "process.executable.name"));
+
+	s = r->resource_profiles[0]->scope_profiles[0]->profiles[0]->samples[0];
+	CHECK_INT(s->n_timestamps_unix_nano, ==, 4);
+	CHECK_STR(attribute(d, s->attribute_indices, s->n_attribute_indices, "thread.name", &n),
+		  "worker");
+	CHECK(attribute(d, s->attribute_indices, s->n_attribute_indices, "thread.id", &n));
+	CHECK_INT(n, ==, 101);
+	CHECK_INT(d->stack_table[s->stack_index]->n_location_indices, ==, 3);
+	leaf = d->location_table[d->stack_table[s->stack_index]->location_indices[0]];
+	CHECK_INT(leaf->address, ==, 0x2200);
+	CHECK_INT(leaf->n_lines, ==, 2);
+	CHECK_STR(d->string_table[d->function_table[leaf->lines[0]->function_index]->name_strindex],
+		  "skip_space");
+	CHECK_STR(d->string_table[d->function_table[leaf->lines[1]->function_index]->name_strindex],
+		  "parse");
+	CHECK_INT(leaf->lines[0]->column, ==, 2);
+	CHECK_STR(attribute(d, leaf->attribute_indices, leaf->n_attribute_indices,
+			    "profile.frame.type", &n),
+		  "native");
+
+	/* The JIT frame of node, and the marker at the outer end of its stack. */
+	s = r->resource_profiles[1]->scope_profiles[0]->profiles[0]->samples[0];
+	leaf = d->location_table[d->stack_table[s->stack_index]->location_indices[0]];
+	CHECK_STR(attribute(d, leaf->attribute_indices, leaf->n_attribute_indices,
+			    "profile.frame.type", &n),
+		  "v8js");
+	leaf = d->location_table[d->stack_table[s->stack_index]->location_indices[1]];
+	CHECK_STR(attribute(d, leaf->attribute_indices, leaf->n_attribute_indices,
+			    "profile.frame.type", &n),
+		  "abort-marker");
+	CHECK_INT(leaf->mapping_index, ==, 0);
+	protobuf_c_message_free_unpacked(&r->base, NULL);
+	profile_deinit(&p);
+}
+
+static void test_configured_attributes(void)
+{
+	static const char *const pairs[] = {"deployment.environment",
+					    "old",
+					    "host.name",
+					    "from-config",
+					    "service.name",
+					    "fleet",
+					    "deployment.environment",
+					    "prod"};
+	struct render_info info = synthetic_info;
+	struct profile p;
+	request *r;
+
+	synthetic_small(&p);
+	info.resource_attributes = pairs;
+	info.n_resource_attributes = 4;
+	(void)check(&p, &info, 0, 0);
+	r = render_one(&p, &info);
+	CHECK_STR(resource_text(r, 0, "host.name"), "from-config");
+	CHECK_STR(resource_text(r, 0, "service.name"), "fleet");
+	CHECK_STR(resource_text(r, 0, "deployment.environment"), "prod");
+	protobuf_c_message_free_unpacked(&r->base, NULL);
+
+	info.service_name = "one";
+	(void)check(&p, &info, 0, 0);
+	r = render_one(&p, &info);
+	CHECK_STR(resource_text(r, 2, "service.name"), "one");
+	protobuf_c_message_free_unpacked(&r->base, NULL);
+	profile_deinit(&p);
+}
+
+static void test_split(void)
+{
+	static const size_t sizes[] = {0, 1u << 20, 200000, 50000, 20000};
+	struct profile p;
+	uint64_t n_payloads = 0;
+
+	synthetic_random(&p, 5, 1500);
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++) {
+		struct tally t = check(&p, &synthetic_info, sizes[i], 0);
+
+		CHECK_INT(t.value, ==, 1500);
+		CHECK_INT(t.n_payloads, >=, n_payloads);
+		n_payloads = t.n_payloads;
+	}
+	CHECK_INT(n_payloads, >, 10);
+	CHECK_INT(check(&p, &synthetic_info, 0, 10).value, ==, 1500);
+	profile_deinit(&p);
+}
+
+/* One stack that is larger than a payload may be: its leaf goes out, with a marker. */
+static void test_stack_too_large(void)
+{
+	struct profile p;
+	struct tally t;
+	struct render_otlp_options tiny = {300, 0};
+	struct tally none = {0};
+
+	synthetic_random(&p, 6, 5);
+	t = check(&p, &synthetic_info, 4000, 0);
+	CHECK_INT(t.value, ==, 5);
+	CHECK_INT(render_otlp(&p, &synthetic_info, &tiny, check_payload, &none), ==, -EMSGSIZE);
+	CHECK_INT(none.n_payloads, ==, 0);
+	profile_deinit(&p);
+}
+
+static void test_hostile(void)
+{
+	struct profile p;
+	struct tally t = {.max_bytes = 1u << 20, .max_samples = 16000, .decode = find_protoc()};
+	struct render_otlp_options options = {1u << 20, 0};
+
+	synthetic_hostile(&p);
+	t.start = p.start_unix_ns;
+	t.end = p.end_unix_ns;
+	if (!t.decode)
+		fprintf(stderr, "no protoc: decoded by the generated reader only\n");
+	CHECK_INT(render_otlp(&p, &synthetic_info, &options, check_payload, &t), ==, 0);
+	CHECK_INT(t.value, ==, p.samples.n);
+	CHECK_INT(check(&p, &synthetic_info, 30000, 0).value, ==, p.samples.n);
+	profile_deinit(&p);
+}
+
+static void test_empty(void)
+{
+	struct profile p;
+
+	profile_init(&p, 1 << 20);
+	p.counters[PROFILE_SAMPLES_LOST] = 9;
+	CHECK_INT(check(&p, &synthetic_info, 0, 0).n_payloads, ==, 0);
+	profile_deinit(&p);
+}
+
+/* Samples outside the window they claim, out of order, and of a value other than 1. */
+static void test_times_and_values(void)
+{
+	struct profile p;
+	struct tally t;
+
+	synthetic_small(&p);
+	p.samples.items[0].time_unix_ns = p.start_unix_ns - 5;
+	p.samples.items[1].time_unix_ns = p.end_unix_ns + 7;
+	t = check(&p, &synthetic_info, 0, 0);
+	CHECK_INT(t.n_samples, ==, 12);
+	p.samples.items[3].value = 100;
+	t = check(&p, &synthetic_info, 0, 0);
+	CHECK_INT(t.n_samples, ==, 0);
+	CHECK_INT(t.value, ==, 111);
+	profile_deinit(&p);
+}
+
+/* Modules equal in all but their uid, threads equal after cleaning: one entry, one Sample. */
+static void test_equal_after_all(void)
+{
+	struct profile p;
+	struct profile_module m;
+	struct tally t;
+	request *r;
+	uint32_t module, frame, thread[2];
+
+	synthetic_small(&p);
+	p.samples.n = 0;
+	m = p.modules.items[1];
+	m.uid = 999;
+	module = profile_add_module(&p, &m);
+	frame = profile_add_frame(&p, module, 0x2000);
+	CHECK(profile_name_frame(&p, frame, &p.lines.items[p.frames.items[0].first_line], 1));
+	thread[0] = profile_add_thread(&p, 0, 5, strtab_put(&p.strings, "a\x01"));
+	thread[1] = profile_add_thread(&p, 0, 5, strtab_put(&p.strings, "a\x02"));
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t one = i ? frame : 0;
+		struct profile_sample s = {p.start_unix_ns + i, 1, thread[i],
+					   profile_add_stack(&p, &one, 1, 0), 0};
+
+		CHECK(profile_add_sample(&p, &s));
+	}
+	t = check(&p, &synthetic_info, 0, 0);
+	CHECK_INT(t.value, ==, 2);
+	r = render_one(&p, &synthetic_info);
+	CHECK_INT(r->dictionary->n_stack_table, ==, 2);
+	CHECK_INT(r->resource_profiles[0]->scope_profiles[0]->profiles[0]->n_samples, ==, 1);
+	protobuf_c_message_free_unpacked(&r->base, NULL);
+	profile_deinit(&p);
+}
+
+/* A module none of whose frames has a name is left to a backend that has symbols. */
+static void test_unnamed_module(void)
+{
+	struct profile p;
+	struct tally t;
+
+	synthetic_small(&p);
+	t = check(&p, &synthetic_info, 0, 0);
+	CHECK_INT(t.n_unnamed, ==, 0);
+	for (uint32_t i = 0; i < p.frames.n; i++)
+		p.frames.items[i].n_lines = 0;
+	t = check(&p, &synthetic_info, 0, 0);
+	CHECK_INT(t.n_unnamed, >, 0);
+	CHECK_INT(t.n_named, >, 0);
+	profile_deinit(&p);
+}
+
+static int stop(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	++*(int *)ctx;
+	return -ENOSPC;
+}
+
+static void test_sink_ends(void)
+{
+	struct render_otlp_options options = {20000, 0};
+	struct profile p;
+	int n = 0;
+
+	synthetic_random(&p, 7, 500);
+	CHECK_INT(render_otlp(&p, &synthetic_info, &options, stop, &n), ==, -ENOSPC);
+	CHECK_INT(n, ==, 1);
+	profile_deinit(&p);
+}
+
+static int count(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	*(uint64_t *)ctx += n;
+	return 0;
+}
+
+/* --time N: what a sample costs, for people. */
+static void show_time(uint32_t n)
+{
+	struct profile p;
+	uint64_t begin, bytes = 0;
+
+	synthetic_random(&p, 8, n);
+	begin = clock_get_ns(CLOCK_PROCESS_CPUTIME_ID);
+	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, count, &bytes), ==, 0);
+	printf("%u samples, %u stacks: %.2f us and %.1f bytes a sample\n", n, p.stacks.n,
+	       (double)(clock_get_ns(CLOCK_PROCESS_CPUTIME_ID) - begin) / 1e3 / n,
+	       (double)bytes / n);
+	profile_deinit(&p);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc > 2 && strcmp(argv[1], "--time") == 0) {
+		show_time((uint32_t)atoi(argv[2]));
+		return 0;
+	}
+	RUN(test_small);
+	RUN(test_configured_attributes);
+	RUN(test_split);
+	RUN(test_stack_too_large);
+	RUN(test_hostile);
+	RUN(test_empty);
+	RUN(test_times_and_values);
+	RUN(test_equal_after_all);
+	RUN(test_unnamed_module);
+	RUN(test_sink_ends);
+	return 0;
+}
