@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs whose ELF files are bombs for whoever reads their debugging information: sections that
-inflate to gigabytes, 200,000 nested scopes, tables that lie about their size. They run as processes
-beside an honest one. Sampling of the honest one goes on undisturbed, its names stay right, nothing
+inflate to gigabytes, 200,000 nested scopes, tables that lie about their size; and programs whose perf
+map is a FIFO, or endless. They run as processes beside an honest one. Sampling of the honest one goes on undisturbed, its names stay right, nothing
 privileged grows or dies, and each bomb is named in the log once at most."""
 import os
 import struct
@@ -186,6 +186,14 @@ def build():
     return bombs
 
 
+def start_perf_map_bombs(directory):
+    """Programs that run code of their own, with something else where their perf map should be."""
+    jit = os.path.join(directory, "jit")
+    return {"fifo map": rig.start(["sh", "-c", 'mkfifo /tmp/perf-$$.map && exec "$0" silent', jit]),
+            "endless map": rig.start(["sh", "-c", 'truncate -s 64G /tmp/perf-$$.map && exec "$0" silent',
+                                      jit])}
+
+
 def check_honest(views, pid, begin, end):
     """The honest program beside the bombs: as often sampled as its share of the CPU says, and named."""
     mine = [x for v in views for x in v.samples() if x[0].get("process.pid") == pid]
@@ -208,7 +216,7 @@ def main():
     bombs = build()
     sizes = {name: os.path.getsize(file) >> 10 for name, file in bombs.items()}
     rig.say(f"bombs and their sizes in KiB: {sizes}")
-    directory = rig.build_workloads("chain")
+    directory = rig.build_workloads("chain", "jit")
     with Sink() as sink:
         daemon = rig.Daemon(f"""
 [profiler]
@@ -222,6 +230,7 @@ endpoint = {sink.endpoint}
         sink.wait_for(2)
         begin, cpu_before = time.time(), cpu_seconds(honest.pid)
         running = {name: rig.start([file]) for name, file in bombs.items()}
+        silent = start_perf_map_bombs(directory)
         deadline = time.monotonic() + 25
         peak = {}
         while time.monotonic() < deadline:
@@ -230,7 +239,7 @@ endpoint = {sink.endpoint}
             time.sleep(0.1)
         cpu_used = cpu_seconds(honest.pid) - cpu_before
         end = time.time()
-        for name, p in running.items():
+        for name, p in {**running, **silent}.items():
             rig.check(p.poll() is None, f"{name}: the bomb itself runs on")
             rig.end(p)
         sink.wait_for(sink.count() + 4, 30)

@@ -4,9 +4,12 @@ reach its entry, and the hot path's names come out in order. Each is captured fr
 (mappings known from events) and, as far as one process has it all, a second time while it runs
 (mappings known from /proc).
 
+Some lose their file while they run: it is deleted, replaced, or a FIFO stands in its place.
+
     workloads.py [NAME...]     all, or only those
 """
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -17,18 +20,40 @@ from expect import Expectation
 RATE = 999
 WANTED = 500  # user samples
 
-# name: (what is built, command line in the build directory, expectation, also by process id)
 TABLE = {}
 
 
-def workload(name, *argv, build=None, expect=None, by_pid=True):
-    TABLE[name] = (build or [name], argv or (f"./{name}",), expect or name, by_pid)
+class Workload:
+    """argv runs in the build directory; after(file) is done to the program's file once it runs."""
+
+    def __init__(self, name, argv, build, expect, by_exec, by_pid, after):
+        self.name, self.argv, self.build = name, argv, build
+        self.by_exec, self.by_pid, self.after = by_exec, by_pid, after
+        self.expect = os.path.join(rig.WORKLOADS, f"{expect}.expect")
+
+
+def workload(name, *argv, build=None, expect=None, by_exec=True, by_pid=True, after=None):
+    TABLE[name] = Workload(name, argv or (f"./{name}",), build or [name], expect or name,
+                           by_exec, by_pid, after)
+
+
+def replace_by_another(file):
+    """As an upgrade does: another program, by rename, under the same name."""
+    shutil.copy(os.path.join(os.path.dirname(file), "recurse"), file + ".new")
+    os.rename(file + ".new", file)
+
+
+def replace_by_fifo(file):
+    os.unlink(file)
+    os.mkfifo(file)
 
 
 workload("chain")
 for variant in ("static", "static-pie", "nopie", "dynsym", "debugframe", "offset"):
     workload(f"chain-{variant}", expect="chain", by_pid=False)
 workload("chain-stripped")
+for variant, after in (("deleted", os.unlink), ("replaced", replace_by_another), ("fifo", replace_by_fifo)):
+    workload(f"chain-{variant}", build=["chain", "recurse"], expect="chain", by_exec=False, after=after)
 workload("recurse")
 workload("frames")
 workload("handler")
@@ -73,18 +98,31 @@ def judge(stacks, expectation):
     return good
 
 
+def run_by_pid(w, directory):
+    """Starts it, does to its file what is to be done, captures it by its process id."""
+    program = os.path.join(directory, w.name)
+    if w.after:
+        shutil.copy(os.path.join(directory, w.build[0]), program)
+    p = rig.start(w.argv, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    time.sleep(0.5)
+    if w.after:
+        w.after(program)
+    stacks = enough(w.name, ["-p", p.pid], directory)
+    rig.end(p)
+    return stacks
+
+
 def one(name):
-    build, argv, expect, by_pid = TABLE[name]
-    directory = rig.build_workloads(*build)
-    expectation = Expectation(os.path.join(rig.WORKLOADS, f"{expect}.expect"))
-    rig.say(f"{name}: from its exec on")
-    good = judge(enough(name, ["--", *argv], directory), expectation)
-    if by_pid:
+    w = TABLE[name]
+    directory = rig.build_workloads(*w.build)
+    expectation = Expectation(w.expect)
+    good = True
+    if w.by_exec:
+        rig.say(f"{name}: from its exec on")
+        good = judge(enough(name, ["--", *w.argv], directory), expectation)
+    if w.by_pid:
         rig.say(f"{name}: while it runs")
-        p = rig.start(argv, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        time.sleep(0.5)
-        good = judge(enough(name, ["-p", p.pid], directory), expectation) and good
-        rig.end(p)
+        good = judge(run_by_pid(w, directory), expectation) and good
     return good
 
 

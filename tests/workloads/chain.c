@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A chain of plain calls, each with locals of its own on the stack. Also built static and stripped. */
+/* A chain of plain calls, each with locals of its own on the stack. Also built static and stripped.
+ */
 #include <stdio.h>
 #include <string.h>
 #include "common.h"

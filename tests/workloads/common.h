@@ -7,7 +7,7 @@
  */
 #include <stdint.h>
 
-#define KNOWN __attribute__((noinline, noclone, used))
+#define KNOWN	     __attribute__((noinline, noclone, used))
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
 
 /* Burns CPU in the caller's own frame. */

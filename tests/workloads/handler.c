@@ -40,8 +40,8 @@ KNOWN void handler_sort(unsigned int seed)
 
 int main(void)
 {
-	struct sigaction action = { .sa_handler = handler_entry, .sa_flags = SA_RESTART };
-	struct itimerval every = { { 0, 3000 }, { 0, 3000 } };
+	struct sigaction action = {.sa_handler = handler_entry, .sa_flags = SA_RESTART};
+	struct itimerval every = {{0, 3000}, {0, 3000}};
 
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &every, NULL);

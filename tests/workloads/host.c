@@ -26,7 +26,8 @@ int main(int argc, char **argv)
 {
 	volatile int sink = 0;
 	void *library = dlopen(argv[1], RTLD_NOW);
-	int (*call)(callback, int) = library ? (int (*)(callback, int))dlsym(library, "plugin_call") : NULL;
+	int (*call)(callback, int) =
+		library ? (int (*)(callback, int))dlsym(library, "plugin_call") : NULL;
 
 	if (!call) {
 		fprintf(stderr, "%s\n", dlerror());

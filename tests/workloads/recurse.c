@@ -10,7 +10,7 @@ KNOWN int recurse_bottom(int x)
 
 KNOWN int recurse_down(int level)
 {
-	volatile int keep[4] = { level, level, level, level };
+	volatile int keep[4] = {level, level, level, level};
 	int r = level == 1 ? recurse_bottom(level) : recurse_down(level - 1);
 
 	KEEP_FRAME();
