@@ -22,12 +22,13 @@ struct host_file_key {
 	uint64_t inode, generation; /* generation 0: not known (maps) */
 };
 
-/* One file, shared by all processes that map it. */
+/* One file, shared by all processes that map it. One whose records had no inode (plain MMAP) is
+ * shared by a process and its forks only: a path alone means nothing across mount namespaces. */
 struct host_file {
 	struct host_file_key key;
 	uint64_t uid;     /* unique in the host's lifetime, never 0 */
-	char *path;       /* as first seen */
-	int fd;           /* -1: not tried or not to be had */
+	char *path;       /* as first seen, " (deleted)" removed; raw bytes: clean them for output */
+	int fd;           /* -1: not tried, not to be had, or closed again as least recently used */
 	bool tried;       /* an open was tried */
 	void *user;       /* the caller's (its unwind module); freed through host_limits.free_user */
 	uint64_t last_used_ns;
@@ -36,7 +37,8 @@ struct host_file {
 
 enum host_mapping_kind { HOST_MAPPING_FILE, HOST_MAPPING_VDSO, HOST_MAPPING_ANON };
 
-/* One executable mapping. */
+/* One executable mapping. Forks share it until one of them changes its mappings: a pointer to it
+ * holds until the next call that takes a record or looks up a process or mapping. */
 struct host_mapping {
 	uint64_t start, end, file_offset;
 	struct host_file *file; /* HOST_MAPPING_FILE */
@@ -47,11 +49,12 @@ struct host_mapping {
 
 struct host_cgroup {
 	uint64_t id;               /* 0: not known by id */
-	char *path;
+	char *path;                /* cleaned */
 	char container_id[65];     /* "" none */
 	const char *runtime;       /* "docker", "containerd", "cri-o", "podman", "" ; static */
 	char pod_uid[37];          /* "" none */
-	char unit[128];            /* systemd unit, "" none */
+	char unit[128];            /* innermost systemd *.service or *.scope that is not a container's
+				    * own scope nor init.scope; "" none */
 };
 
 struct host_process {
@@ -88,23 +91,36 @@ struct host_source {
 	/* /proc/PID/stat facts: start time in ns since boot, parent, comm, executable path, thread group. */
 	int (*process_info)(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_t *ret_parent,
 			    char comm[17], char *exe, size_t n_exe, bool *ret_is_kernel);
+	/* Now, on the clock of the records' times, when that clock is CLOCK_MONOTONIC; NULL when
+	 * it is another. With it an mmap record older than a maps read is known to be stale, and
+	 * a pid that was reused before we looked is told from the one sampled. */
+	uint64_t (*now)(void *ctx);
 };
 
 struct host_limits {
+	/* 0: the number given here */
 	uint32_t max_processes;     /* 65536 */
 	uint32_t max_mappings;      /* executable mappings of one process; 65536 */
 	uint32_t max_threads;       /* 262144 */
 	uint32_t max_files;         /* file entries; 16384 */
-	uint32_t max_open_files;    /* descriptors held; least recently used closed first */
+	uint32_t max_open_files;    /* descriptors held; least recently used closed first; 1024 */
 	void (*free_user)(void *ctx, struct host_file *file);
 	void (*free_process_user)(void *ctx, struct host_process *process);
 	void *ctx;
+	/* The kernel does not mark exec in COMM records (comm_exec, 3.16): a main thread's new name
+	 * may be an exec, and its process's mappings are doubted then. */
+	bool exec_unmarked;
 };
 
 struct host_stats {
 	uint64_t processes, files, open_files, threads; /* now */
 	uint64_t maps_reads, maps_failed, file_opens, file_open_failed, cgroup_reads;
 	uint64_t refused_processes, refused_mappings, refused_threads, refused_files;
+	uint64_t refused_cgroups;
+	uint64_t cgroups; /* now */
+	uint64_t infos;   /* process_info() asked */
+	uint64_t deferred; /* questions to the outside put off: too many in too short a time */
+	uint64_t reused_pids; /* identities found changed by their start time */
 };
 
 int host_new(struct host **ret, const struct host_source *source, const struct host_limits *limits);
@@ -124,14 +140,18 @@ void host_on_cgroup(struct host *h, uint64_t id, const char *path);
 void host_on_lost(struct host *h);
 
 /* ---- Look-ups, at a sample ---- */
-/* The process, created and filled from the outside at first sight. NULL: table full (counted). */
+/* The process, created and filled from the outside at first sight. NULL: table full (counted), or
+ * pid 0 or (uint32_t)-1: idle, another pid namespace, or a task already gone. */
 struct host_process *host_process_get(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns);
+/* The process if it is known already, exited ones too; NULL. Asks nobody. */
+struct host_process *host_process_peek(struct host *h, uint32_t pid);
 /* Name of a thread (its own, else the process's); never NULL. */
 const char *host_thread_name(struct host *h, struct host_process *p, uint32_t tid);
 /* The executable mapping at pc; on a miss /proc/PID/maps is read again, with back-off per process
  * (once, then not before the delay doubles). NULL: none. */
 struct host_mapping *host_mapping_find(struct host *h, struct host_process *p, uint64_t pc, uint64_t time_ns);
-/* Opens the mapping's file if that was not tried yet; its descriptor (the host's) or -1. */
+/* Opens the mapping's file if that was not tried yet, or failed through other processes only (a few
+ * times); its descriptor (the host's, until a later call opens another file) or -1. */
 int host_file_open(struct host *h, struct host_process *p, struct host_mapping *m);
 /* cgroup of a sample: by id (0: not given), else from the thread's cgroup file at first sight.
  * NULL: not known. Sets p->cgroup. */

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Mapped files. A file is its device, inode and inode generation; /proc/PID/maps does not show the
+ * generation, so without one the path must be the same too (an inode number alone may have passed
+ * to another file since).
+ *
+ * Descriptors are opened at first use, so that the file can still be read when its process is gone
+ * or its name is; so many are held, the least recently used is closed first. Entries without a
+ * mapping stay for some windows: the next short-lived process maps the same libraries.
+ */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/host/internal.h"
+
+#define IDLE_WINDOWS   10 /* entries nobody maps are kept that long */
+#define MAX_FAILURES   4  /* processes through which opening is tried */
+#define MAX_PATH_BYTES 4096
+
+static struct file *file_of(struct host_file *f)
+{
+	return (struct file *)f;
+}
+
+static uint64_t key_hash(const struct host_file_key *key)
+{
+	return hash_combine(hash_combine(key->major, key->minor), key->inode);
+}
+
+/* ---- Open descriptors ---- */
+
+static void lru_unlink(struct host *h, struct file *f)
+{
+	*(f->lru_prev ? &f->lru_prev->lru_next : &h->lru_first) = f->lru_next;
+	*(f->lru_next ? &f->lru_next->lru_prev : &h->lru_last) = f->lru_prev;
+	f->lru_prev = f->lru_next = NULL;
+}
+
+static void lru_push(struct host *h, struct file *f)
+{
+	f->lru_next = h->lru_first;
+	*(h->lru_first ? &h->lru_first->lru_prev : &h->lru_last) = f;
+	h->lru_first = f;
+}
+
+static void close_file(struct host *h, struct file *f)
+{
+	if (f->pub.fd < 0)
+		return;
+	(void)close(f->pub.fd);
+	f->pub.fd = -1;
+	f->pub.tried = false;
+	lru_unlink(h, f);
+	h->stats.open_files--;
+}
+
+void file_used(struct host *h, struct host_file *pub)
+{
+	struct file *f = file_of(pub);
+
+	pub->last_used_ns = h->time_ns;
+	f->last_window = h->window;
+	if (pub->fd >= 0 && h->lru_first != f) {
+		lru_unlink(h, f);
+		lru_push(h, f);
+	}
+}
+
+int host_file_open(struct host *h, struct host_process *p, struct host_mapping *m)
+{
+	struct file *f = m->kind == HOST_MAPPING_FILE ? file_of(m->file) : NULL;
+	int fd;
+
+	if (!f)
+		return -1;
+	file_used(h, &f->pub);
+	if (f->pub.tried &&
+	    (f->pub.fd >= 0 || f->failed_pid == p->pid || f->n_failed >= MAX_FAILURES))
+		return f->pub.fd;
+	f->pub.tried = true;
+	h->stats.file_opens++;
+	fd = h->source.open_file ? h->source.open_file(h->source.ctx, p->pid, p->parent_pid,
+						       m->start, m->end, &f->pub.key, f->pub.path)
+				 : -ENOSYS;
+	if (fd < 0) {
+		h->stats.file_open_failed++;
+		f->failed_pid = p->pid;
+		f->n_failed++;
+		return -1;
+	}
+	f->pub.fd = fd;
+	f->n_failed = 0;
+	lru_push(h, f);
+	h->stats.open_files++;
+	while (h->stats.open_files > h->limits.max_open_files && h->lru_last != f)
+		close_file(h, h->lru_last);
+	return fd;
+}
+
+/* ---- Entries ---- */
+
+static void free_file(struct host *h, struct file *f)
+{
+	close_file(h, f);
+	if (f->indexed)
+		(void)hash_index_remove(&h->file_index, key_hash(&f->pub.key), f->row);
+	if (h->limits.free_user && f->pub.user)
+		h->limits.free_user(h->limits.ctx, &f->pub);
+	rows_remove(&h->files, f->row);
+	h->stats.files--;
+	free(f->pub.path);
+	free(f);
+}
+
+/* Frees what nobody maps and nobody used for the given number of windows. */
+static void sweep(struct host *h, uint32_t idle_windows)
+{
+	for (uint32_t row = 0; row < h->files.items.n; row++) {
+		struct file *f = h->files.items.items[row];
+
+		if (f && !f->pub.n_refs && h->window - f->last_window >= idle_windows)
+			free_file(h, f);
+	}
+}
+
+/* The newest that matches: of two with one inode number and path the older is gone. */
+static struct file *find_file(struct host *h, const struct host_file_key *key, const char *path)
+{
+	uint64_t hash = key_hash(key);
+	uint32_t slot = hash_index_first(&h->file_index, hash), row;
+	struct file *found = NULL;
+
+	for (; (row = hash_index_row(&h->file_index, slot)) != HASH_INDEX_NONE;
+	     slot = hash_index_next(&h->file_index, slot)) {
+		struct file *f = h->files.items.items[row];
+		const struct host_file_key *k = &f->pub.key;
+
+		if (!hash_index_match(&h->file_index, slot, hash) || k->major != key->major ||
+		    k->minor != key->minor || k->inode != key->inode)
+			continue;
+		if (k->generation && key->generation ? k->generation != key->generation
+						     : strcmp(f->pub.path, path) != 0)
+			continue;
+		if (!found || f->pub.uid > found->pub.uid)
+			found = f;
+	}
+	return found;
+}
+
+static struct file *new_file(struct host *h, const struct host_file_key *key, const char *path)
+{
+	struct file *f;
+
+	/* Once a window, so that a flood of new files does not make each walk the table. */
+	if (h->stats.files >= h->limits.max_files && h->full_window != h->window + 1) {
+		h->full_window = h->window + 1;
+		sweep(h, 2);
+	}
+	if (h->stats.files >= h->limits.max_files)
+		return NULL;
+	f = calloc(1, sizeof(*f));
+	if (!f)
+		return NULL;
+	f->pub.fd = -1;
+	f->pub.path = strndup(path, MAX_PATH_BYTES);
+	f->row = f->pub.path ? rows_add(&h->files, f) : UINT32_MAX;
+	if (f->row == UINT32_MAX) {
+		free(f->pub.path);
+		free(f);
+		return NULL;
+	}
+	f->pub.uid = ++h->next_file_uid;
+	h->stats.files++;
+	if (key) {
+		f->pub.key = *key;
+		f->indexed = hash_index_add(&h->file_index, key_hash(key), f->row) >= 0;
+	}
+	return f;
+}
+
+struct host_file *file_get(struct host *h, const struct host_file_key *key, const char *path)
+{
+	struct file *f = key ? find_file(h, key, path) : NULL;
+
+	if (!f)
+		f = new_file(h, key, path);
+	if (!f) {
+		h->stats.refused_files++;
+		return NULL;
+	}
+	if (key && !f->pub.key.generation)
+		f->pub.key.generation = key->generation;
+	f->pub.n_refs++;
+	f->last_window = h->window;
+	return &f->pub;
+}
+
+void file_unref(struct host *h, struct host_file *pub)
+{
+	(void)h;
+	if (pub)
+		pub->n_refs--;
+}
+
+void file_free_all(struct host *h)
+{
+	for (uint32_t row = 0; row < h->files.items.n; row++) {
+		if (h->files.items.items[row])
+			free_file(h, h->files.items.items[row]);
+	}
+}
+
+void file_collect(struct host *h)
+{
+	sweep(h, IDLE_WINDOWS);
+	/* Mapped but long unused: the descriptor goes, the entry stays. */
+	while (h->lru_last && h->window - h->lru_last->last_window >= IDLE_WINDOWS)
+		close_file(h, h->lru_last);
+}

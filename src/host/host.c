@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The host model as a whole: its birth with all limits, its clock, its budgets, its collection.
+ *
+ * Questions to the outside (maps, process facts, cgroups) cost a round trip and are asked at a
+ * sample, so each kind has a budget a second on the records' clock. A question over budget is put
+ * off to a later sample of the same process, and counted.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "src/host/internal.h"
+#include "util/clock.h"
+
+#define DEFAULT_PROCESSES  65536
+#define DEFAULT_MAPPINGS   65536
+#define DEFAULT_THREADS	   262144
+#define DEFAULT_FILES	   16384
+#define DEFAULT_OPEN_FILES 1024
+
+/* ---- Rows ---- */
+
+uint32_t rows_add(struct rows *r, void *item)
+{
+	uint32_t row;
+
+	if (r->spare.n) {
+		row = r->spare.items[--r->spare.n];
+		r->items.items[row] = item;
+	} else {
+		void **place;
+
+		/* The spare list must be able to take every row: removal cannot fail. */
+		if (!array_reserve_one((void **)&r->spare.items, r->items.n, &r->spare.cap,
+				       r->spare.max, sizeof(*r->spare.items)))
+			return UINT32_MAX;
+		place = array_push(&r->items);
+		if (!place)
+			return UINT32_MAX;
+		*place = item;
+		row = r->items.n - 1;
+	}
+	r->n_used++;
+	return row;
+}
+
+void rows_remove(struct rows *r, uint32_t row)
+{
+	r->items.items[row] = NULL;
+	r->spare.items[r->spare.n++] = row;
+	r->n_used--;
+}
+
+void rows_deinit(struct rows *r)
+{
+	array_deinit(&r->items);
+	array_deinit(&r->spare);
+	r->n_used = 0;
+}
+
+static void rows_init(struct rows *r)
+{
+	/* The tables themselves are limited by what they count; this only bounds the rows. */
+	r->items.max = r->spare.max = UINT32_MAX / 2;
+}
+
+/* ---- Time and budget ---- */
+
+void host_see_time(struct host *h, uint64_t time_ns)
+{
+	if (time_ns > h->time_ns)
+		h->time_ns = time_ns;
+}
+
+uint64_t host_now(struct host *h)
+{
+	uint64_t now = h->source.now ? h->source.now(h->source.ctx) : 0;
+
+	return now > h->time_ns ? now : h->time_ns;
+}
+
+bool host_budget_take(struct host *h, struct budget *b, uint64_t per_second)
+{
+	uint64_t now = h->time_ns, earned;
+
+	if (!b->last_ns || now - b->last_ns >= NSEC_PER_SEC) {
+		b->tokens = per_second;
+		b->last_ns = now;
+	} else {
+		earned = (now - b->last_ns) * per_second / NSEC_PER_SEC;
+		if (earned) {
+			b->tokens += earned;
+			if (b->tokens > per_second)
+				b->tokens = per_second;
+			b->last_ns = now;
+		}
+	}
+	if (!b->tokens) {
+		h->stats.deferred++;
+		return false;
+	}
+	b->tokens--;
+	return true;
+}
+
+/* ---- The model ---- */
+
+static void set_default(uint32_t *limit, uint32_t value)
+{
+	if (!*limit)
+		*limit = value;
+}
+
+int host_new(struct host **ret, const struct host_source *source, const struct host_limits *limits)
+{
+	struct host *h = calloc(1, sizeof(*h));
+
+	if (!h)
+		return -ENOMEM;
+	h->source = *source;
+	h->limits = *limits;
+	set_default(&h->limits.max_processes, DEFAULT_PROCESSES);
+	set_default(&h->limits.max_mappings, DEFAULT_MAPPINGS);
+	set_default(&h->limits.max_threads, DEFAULT_THREADS);
+	set_default(&h->limits.max_files, DEFAULT_FILES);
+	set_default(&h->limits.max_open_files, DEFAULT_OPEN_FILES);
+	rows_init(&h->processes);
+	rows_init(&h->files);
+	rows_init(&h->cgroups);
+	h->threads.max = h->limits.max_threads;
+	h->dead_threads.max = h->limits.max_threads;
+	h->free_thread = UINT32_MAX;
+	/* 0 is "never" to those who remember a window. */
+	h->window = 1;
+	*ret = h;
+	return 0;
+}
+
+struct host *host_free(struct host *h)
+{
+	if (!h)
+		return NULL;
+	for (uint32_t row = 0; row < h->processes.items.n; row++) {
+		if (h->processes.items.items[row])
+			process_free(h, h->processes.items.items[row]);
+	}
+	file_free_all(h);
+	cgroup_free_all(h);
+	rows_deinit(&h->processes);
+	rows_deinit(&h->files);
+	rows_deinit(&h->cgroups);
+	hash_index_deinit(&h->process_index);
+	hash_index_deinit(&h->file_index);
+	hash_index_deinit(&h->cgroup_id_index);
+	hash_index_deinit(&h->cgroup_path_index);
+	hash_index_deinit(&h->thread_index);
+	array_deinit(&h->threads);
+	array_deinit(&h->dead_threads);
+	free(h);
+	return NULL;
+}
+
+void host_on_lost(struct host *h)
+{
+	/* Whoever is used next with an older number is looked at again: nothing is walked here. */
+	h->generation++;
+}
+
+void host_collect(struct host *h)
+{
+	process_collect(h);
+	thread_collect(h);
+	file_collect(h);
+	cgroup_collect(h);
+	h->window++;
+}
+
+const struct host_stats *host_stats(const struct host *h)
+{
+	return &h->stats;
+}

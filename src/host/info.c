@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Facts of a process from /proc, and its identity: a pid is a number that is given out again, the
+ * pid with the start time is the process. /proc speaks of the moment it is read, records of an
+ * earlier one; the start time tells whether both mean the same process.
+ */
+#include <limits.h>
+#include <string.h>
+
+#include "src/host/internal.h"
+#include "util/clock.h"
+#include "util/text.h"
+
+#define INFOS_PER_SECOND   512
+#define START_TICK_NS	   (10 * NSEC_PER_MSEC) /* what /proc rounds start times to */
+#define START_TOLERANCE_NS (50 * NSEC_PER_MSEC) /* of a start time taken from a fork record */
+
+/* Start time in the clock of /proc from a time on the records' clock; 0 when they do not compare.
+ */
+uint64_t info_start_from_record(struct host *h, uint64_t time_ns)
+{
+	uint64_t boot, monotonic;
+
+	if (!h->source.now)
+		return 0;
+	monotonic = clock_monotonic_ns();
+	boot = clock_get_ns(CLOCK_BOOTTIME);
+	time_ns += boot > monotonic ? boot - monotonic : 0;
+	return time_ns - time_ns % START_TICK_NS;
+}
+
+void info_set_start(struct process *p, uint64_t start_ns, bool exact)
+{
+	uint64_t real = clock_realtime_ns(), boot = clock_get_ns(CLOCK_BOOTTIME);
+
+	p->pub.start_time_ns = start_ns;
+	p->start_is_exact = exact;
+	p->pub.start_unix_ns =
+		start_ns && boot >= start_ns && real > boot ? real - (boot - start_ns) : 0;
+}
+
+static bool same_start(const struct process *p, uint64_t start_ns)
+{
+	uint64_t known = p->pub.start_time_ns;
+	uint64_t difference = known > start_ns ? known - start_ns : start_ns - known;
+
+	if (!known || !start_ns)
+		return true;
+	return difference <= (p->start_is_exact ? 0 : START_TOLERANCE_NS);
+}
+
+bool info_may_ask(struct host *h)
+{
+	return host_budget_take(h, &h->info_budget, INFOS_PER_SECOND);
+}
+
+struct info {
+	uint64_t start_ns;
+	uint32_t parent;
+	char comm[17];
+	char exe[PATH_MAX];
+	bool is_kernel;
+};
+
+static bool ask_info(struct host *h, uint32_t pid, struct info *ret)
+{
+	memset(ret, 0, offsetof(struct info, exe) + 1);
+	ret->is_kernel = false;
+	if (!h->source.process_info)
+		return false;
+	h->stats.infos++;
+	if (h->source.process_info(h->source.ctx, pid, &ret->start_ns, &ret->parent, ret->comm,
+				   ret->exe, sizeof(ret->exe), &ret->is_kernel) < 0)
+		return false;
+	ret->comm[sizeof(ret->comm) - 1] = '\0';
+	ret->exe[sizeof(ret->exe) - 1] = '\0';
+	return true;
+}
+
+void info_set_exe(struct process *p, const char *path)
+{
+	char *copy = path ? strndup(path, PATH_MAX) : NULL;
+
+	free(p->pub.executable_path);
+	p->pub.executable_path = copy;
+}
+
+/*
+ * What /proc says at first sight of a process. It speaks of now, the sample of then: a process
+ * that started later has only the pid in common with the one sampled, which is left nameless.
+ */
+void info_fill(struct host *h, struct process *p, uint64_t time_ns)
+{
+	struct info info;
+
+	if (!info_may_ask(h))
+		return;
+	p->info_known = true;
+	if (!ask_info(h, p->pub.pid, &info))
+		return;
+	if (h->source.now &&
+	    info.start_ns > info_start_from_record(h, time_ns) + START_TOLERANCE_NS) {
+		h->stats.reused_pids++;
+		process_mark_exited(h, p, time_ns);
+		/* A later sample of this number may well be of the one that is there now. */
+		p->info_known = false;
+		return;
+	}
+	info_set_start(p, info.start_ns, true);
+	p->pub.parent_pid = info.parent;
+	p->pub.is_kernel = info.is_kernel;
+	p->pub.mappings_known |= info.is_kernel;
+	(void)text_clean(p->pub.comm, sizeof(p->pub.comm), info.comm, sizeof(info.comm));
+	if (info.exe[0])
+		info_set_exe(p, info.exe);
+}
+
+enum info_identity info_check_identity(struct host *h, const struct process *p)
+{
+	struct info info;
+
+	if (!ask_info(h, p->pub.pid, &info))
+		return INFO_GONE;
+	if (same_start(p, info.start_ns))
+		return INFO_SAME;
+	h->stats.reused_pids++;
+	return INFO_OTHER;
+}

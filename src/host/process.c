@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Processes. The table has at most one living incarnation of a pid in its index; an older one whose
+ * pid was taken again waits, out of the index, for the collection.
+ *
+ * Every fork seen makes an entry, known parent or not: a process that lives for milliseconds is
+ * gone when its samples are read, and what its fork, exec and mmap records said is all there will
+ * ever be. Facts from /proc are asked for once, at a sample, and only for what no record told.
+ *
+ * What a missed record may have changed is not repaired at once: host_on_lost() only moves a
+ * counter, and a process that is behind it has its identity (start time) and its mappings checked
+ * when it is sampled next.
+ */
+#include <string.h>
+
+#include "src/host/internal.h"
+#include "util/text.h"
+
+#define INFOS_PER_SECOND   512
+#define SWEEP_PER_WINDOW   64
+#define START_TICK_NS	   (10 * NSEC_PER_MSEC) /* what /proc rounds start times to */
+#define START_TOLERANCE_NS (50 * NSEC_PER_MSEC) /* of a start time taken from a fork record */
+
+struct process *process_find(struct host *h, uint32_t pid)
+{
+	uint64_t hash = hash_u64(pid);
+	uint32_t slot = hash_index_first(&h->process_index, hash), row;
+
+	for (; (row = hash_index_row(&h->process_index, slot)) != HASH_INDEX_NONE;
+	     slot = hash_index_next(&h->process_index, slot)) {
+		struct process *p = h->processes.items.items[row];
+
+		if (p->pub.pid == pid)
+			return p;
+	}
+	return NULL;
+}
+
+static struct process *process_new(struct host *h, uint32_t pid)
+{
+	struct process *p;
+
+	if (h->processes.n_used >= h->limits.max_processes)
+		goto refused;
+	p = calloc(1, sizeof(*p));
+	if (!p)
+		goto refused;
+	p->row = rows_add(&h->processes, p);
+	if (p->row == UINT32_MAX) {
+		free(p);
+		goto refused;
+	}
+	if (hash_index_add(&h->process_index, hash_u64(pid), p->row) < 0) {
+		rows_remove(&h->processes, p->row);
+		free(p);
+		goto refused;
+	}
+	p->pub.pid = pid;
+	p->pub.perf_map_fd = -1;
+	p->generation = h->generation;
+	p->last_hit = UINT32_MAX;
+	h->stats.processes = h->processes.n_used;
+	return p;
+refused:
+	h->stats.refused_processes++;
+	return NULL;
+}
+
+void process_free(struct host *h, struct process *p)
+{
+	(void)hash_index_remove(&h->process_index, hash_u64(p->pub.pid), p->row);
+	if (h->limits.free_process_user && p->pub.user)
+		h->limits.free_process_user(h->limits.ctx, &p->pub);
+	cgroup_set(p, NULL);
+	cgroup_set_own(p, NULL);
+	mapset_unref(h, p->set);
+	rows_remove(&h->processes, p->row);
+	h->stats.processes = h->processes.n_used;
+	if (p->pub.perf_map_fd >= 0)
+		(void)close_fd(p->pub.perf_map_fd);
+	free(p->pub.executable_path);
+	free(p);
+}
+
+void process_mark_exited(struct host *h, struct process *p, uint64_t time_ns)
+{
+	p->pub.exited = true;
+	p->exit_ns = time_ns;
+	p->exit_window = h->window;
+	if (p->in_exited_list)
+		return;
+	p->in_exited_list = true;
+	p->next_exited = h->exited;
+	h->exited = p;
+}
+
+void process_retire(struct host *h, struct process *p)
+{
+	(void)hash_index_remove(&h->process_index, hash_u64(p->pub.pid), p->row);
+	process_mark_exited(h, p, h->time_ns);
+}
+
+void process_set_maps(struct process *p, struct mapset *set)
+{
+	p->set = set;
+	p->pub.mappings = set ? set->maps.items : NULL;
+	p->pub.n_mappings = set ? set->maps.n : 0;
+}
+
+/* ---- Records ---- */
+
+static void inherit(struct host *h, struct process *p, const struct process *parent)
+{
+	process_set_maps(p, mapset_ref(parent->set));
+	memcpy(p->pub.comm, parent->pub.comm, sizeof(p->pub.comm));
+	if (parent->pub.executable_path)
+		info_set_exe(p, parent->pub.executable_path);
+	p->pub.is_kernel = parent->pub.is_kernel;
+	p->pub.mappings_known = parent->pub.mappings_known;
+	p->doubtful = parent->doubtful || parent->generation != h->generation;
+	/* Without a clock to derive its start time from, /proc is asked for that. */
+	p->info_known = parent->info_known && h->source.now;
+	/* Until its own is read: a child may be moved before it runs its program. */
+	cgroup_set_own(p, parent->pub.cgroup);
+}
+
+void host_on_fork(struct host *h, uint32_t pid, uint32_t tid, uint32_t parent_pid,
+		  uint32_t parent_tid, uint64_t time_ns)
+{
+	struct process *p = process_find(h, pid), *parent;
+
+	host_see_time(h, time_ns);
+	if (pid == parent_pid) {
+		if (p)
+			thread_on_fork(h, p, tid, parent_tid);
+		return;
+	}
+	if (!pid || pid == UINT32_MAX)
+		return;
+	if (p)
+		process_retire(h, p);
+	p = process_new(h, pid);
+	if (!p)
+		return;
+	p->pub.parent_pid = parent_pid;
+	parent = process_find(h, parent_pid);
+	if (parent)
+		inherit(h, p, parent);
+	info_set_start(p, info_start_from_record(h, time_ns), false);
+}
+
+void host_on_exit(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	struct process *p = process_find(h, pid);
+
+	host_see_time(h, time_ns);
+	if (pid != tid)
+		thread_on_exit(h, tid);
+	/* The main thread may go before the others; see revive(). */
+	if (p && (pid == tid || p->leader_gone))
+		process_mark_exited(h, p, time_ns);
+}
+
+/* The address space is a new one: nothing of the old holds. */
+static void on_exec(struct host *h, struct process *p, uint64_t time_ns)
+{
+	p->pub.is_kernel = false;
+	p->info_known |= p->pub.start_time_ns != 0;
+	p->cgroup_read = false;
+	if (p->maps_time_ns && time_ns <= p->maps_time_ns)
+		return; /* the maps read since show the new program already */
+	mapset_unref(h, p->set);
+	process_set_maps(p, NULL);
+	p->pub.mappings_known = true;
+	p->doubtful = false;
+	p->generation = h->generation;
+	p->read_delay_ns = p->next_read_ns = 0;
+	p->exe_pending = true;
+	info_set_exe(p, NULL);
+	if (p->pub.perf_map_fd >= 0)
+		(void)close_fd(p->pub.perf_map_fd);
+	p->pub.perf_map_fd = -1;
+}
+
+void host_on_comm(struct host *h, uint32_t pid, uint32_t tid, const char *comm, bool exec,
+		  uint64_t time_ns)
+{
+	struct process *p = process_find(h, pid);
+
+	host_see_time(h, time_ns);
+	if (!pid || pid == UINT32_MAX)
+		return;
+	if (!p && exec)
+		p = process_new(h, pid);
+	if (!p)
+		return;
+	if (exec)
+		on_exec(h, p, time_ns);
+	else if (tid == pid && h->limits.exec_unmarked)
+		p->doubtful = true;
+	/* exec ends all other threads and gives its caller the main thread's number. */
+	if (tid == pid || exec)
+		(void)text_clean(p->pub.comm, sizeof(p->pub.comm), comm, strlen(comm));
+	else
+		thread_set_comm(h, pid, tid, comm);
+}
+
+/* ---- Look-up ---- */
+
+/* A sample after the main thread's exit: the other threads go on. */
+static void revive(struct process *p, uint64_t time_ns)
+{
+	if (p->pub.exited && time_ns > p->exit_ns) {
+		p->pub.exited = false;
+		p->leader_gone = true;
+	}
+}
+
+/* Records were lost: is this still the process we knew? NULL: no, and it has been retired. */
+static struct process *recheck(struct host *h, struct process *p)
+{
+	if (p->generation == h->generation || p->pub.exited)
+		return p;
+	if (!info_may_ask(h))
+		return p;
+	p->generation = h->generation;
+	p->doubtful = true;
+	p->next_read_ns = p->read_delay_ns = 0;
+	/* Gone: what was known of it is the best there is. */
+	if (info_check_identity(h, p) != INFO_OTHER)
+		return p;
+	process_retire(h, p);
+	return NULL;
+}
+
+struct host_process *host_process_get(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns)
+{
+	struct process *p;
+
+	if (!pid || pid == UINT32_MAX)
+		return NULL;
+	host_see_time(h, time_ns);
+	p = process_find(h, pid);
+	if (p)
+		p = recheck(h, p);
+	if (!p)
+		p = process_new(h, pid);
+	if (!p)
+		return NULL;
+	revive(p, time_ns);
+	if (!p->info_known)
+		info_fill(h, p, time_ns);
+	return &p->pub;
+}
+
+/* ---- Collection ---- */
+
+static void free_exited(struct host *h)
+{
+	struct process **link = &h->exited;
+
+	while (*link) {
+		struct process *p = *link;
+
+		if (p->pub.exited && p->exit_window >= h->window) {
+			link = &p->next_exited;
+			continue;
+		}
+		*link = p->next_exited;
+		p->in_exited_list = false;
+		if (p->pub.exited)
+			process_free(h, p);
+	}
+}
+
+/* Exits among lost records would leave their processes here for good: some are asked about. */
+static void sweep_doubtful(struct host *h)
+{
+	uint32_t n_rows = h->processes.items.n, asked = 0;
+
+	for (uint32_t i = 0; i < n_rows && asked < SWEEP_PER_WINDOW; i++) {
+		struct process *p = h->processes.items.items[h->sweep_row++ % n_rows];
+
+		if (!p || p->pub.exited || p->generation == h->generation)
+			continue;
+		asked++;
+		p->doubtful = true;
+		p->generation = h->generation;
+		switch (info_check_identity(h, p)) {
+		case INFO_SAME:
+			break;
+		case INFO_GONE:
+			/* Its last samples may still be on their way. */
+			process_mark_exited(h, p, h->time_ns);
+			break;
+		case INFO_OTHER:
+			process_retire(h, p);
+			break;
+		}
+	}
+}
+
+void process_collect(struct host *h)
+{
+	free_exited(h);
+	if (h->generation)
+		sweep_doubtful(h);
+}
