@@ -7,6 +7,7 @@ librender_a_SOURCES = \
 	src/render/otlp.c src/render/otlp-internal.h \
 	src/render/otlp-frames.c \
 	src/render/otlp-resource.c \
+	src/render/pprof.c \
 	src/render/render.h \
 	src/render/summary.c
 
@@ -20,3 +21,7 @@ tests_unit_test_render_text_LDADD = $(render_libs)
 check_PROGRAMS += tests/unit/test-render-otlp
 tests_unit_test_render_otlp_SOURCES = tests/unit/test-render-otlp.c $(render_synthetic)
 tests_unit_test_render_otlp_LDADD = $(render_libs)
+
+check_PROGRAMS += tests/unit/test-render-pprof
+tests_unit_test_render_pprof_SOURCES = tests/unit/test-render-pprof.c $(render_synthetic)
+tests_unit_test_render_pprof_LDADD = $(render_libs)

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pprof: one Profile message, gzipped. Its tables are repeated fields of the outermost message, so
+ * an entry is written as soon as it is known and nothing but the numbers given out is kept: memory
+ * does not grow with the file.
+ *
+ * The Profile's own fields come first; strings are numbered as they are first used, and written
+ * then, so entry 0 (the empty string) is the first thing in the file.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "proto/pprof.pb-c.h"
+#include "proto/wire-write.h"
+#include "src/render/aggregate.h"
+#include "src/render/frame.h"
+#include "src/render/render.h"
+#include "util/clock.h"
+#include "util/strtab.h"
+#include "util/text.h"
+
+#define PB(name)      Perftools__Profiles__##name
+#define PB_INIT(name) PERFTOOLS__PROFILES__##name##__INIT
+
+/* Field numbers of Profile. */
+enum { F_SAMPLE_TYPE = 1, F_SAMPLE, F_MAPPING, F_LOCATION, F_FUNCTION, F_STRING };
+
+#define MAX_LINES	 256
+#define MAX_STRING_BYTES (UINT64_C(1) << 30)
+#define FLUSH_BYTES	 (64u << 10)
+
+struct pprof {
+	const struct profile *p;
+	const struct render_info *info;
+	FILE *out;
+	z_stream z;
+	struct wire_buffer pending; /* encoded, not yet compressed */
+	struct strtab strings;
+	uint32_t n_strings; /* written */
+	/* By row: id given out, 0: not yet. Locations and functions of unnamed frames follow. */
+	uint32_t *mapping_ids, *function_ids, *location_ids;
+	uint32_t n_mappings, n_functions, n_locations;
+	bool *module_has_names, *module_lacks_names;
+	ARRAY(uint64_t) stack; /* scratch */
+	int error;
+};
+
+static void compress_pending(struct pprof *pp, int flush)
+{
+	uint8_t buf[16384];
+
+	if (!wire_buffer_ok(&pp->pending))
+		pp->error = pp->error ? pp->error : -ENOMEM;
+	if (pp->error)
+		return;
+	pp->z.next_in = pp->pending.bytes;
+	pp->z.avail_in = (uInt)pp->pending.n;
+	do {
+		pp->z.next_out = buf;
+		pp->z.avail_out = sizeof(buf);
+		(void)deflate(&pp->z, flush);
+		if (fwrite(buf, 1, sizeof(buf) - pp->z.avail_out, pp->out) !=
+		    sizeof(buf) - pp->z.avail_out)
+			pp->error = -EIO;
+	} while (pp->z.avail_out == 0 && !pp->error);
+	wire_buffer_clear(&pp->pending);
+}
+
+static void put_message(struct pprof *pp, uint32_t field, const ProtobufCMessage *m)
+{
+	wire_put_message(&pp->pending, field, m);
+	if (pp->pending.n >= FLUSH_BYTES)
+		compress_pending(pp, Z_NO_FLUSH);
+}
+
+static int64_t put_clean(struct pprof *pp, const char *clean)
+{
+	strid id = strtab_put(&pp->strings, clean);
+
+	/* Ids are given out in order, so a new one is the next to be written. */
+	if (id > pp->n_strings) {
+		wire_put_bytes(&pp->pending, F_STRING, clean, strlen(clean));
+		pp->n_strings = id;
+	}
+	if (id == STRID_EMPTY && *clean)
+		pp->error = pp->error ? pp->error : -ENOMEM;
+	return id;
+}
+
+static int64_t put_string(struct pprof *pp, const char *text)
+{
+	char clean[FRAME_MAX_NAME * 2];
+
+	(void)text_clean(clean, sizeof(clean), text, SIZE_MAX);
+	return put_clean(pp, clean);
+}
+
+static uint32_t put_mapping(struct pprof *pp, uint32_t module)
+{
+	const struct profile_module *m = &pp->p->modules.items[module];
+	const char *path = profile_text(pp->p, m->path);
+	char hex[2 * PROFILE_MAX_BUILD_ID + 1] = "";
+	PB(Mapping) pb = PB_INIT(MAPPING);
+
+	if (m->kind == PROFILE_MODULE_MARKER || m->kind == PROFILE_MODULE_NONE)
+		return 0;
+	if (pp->mapping_ids[module])
+		return pp->mapping_ids[module];
+	for (uint32_t i = 0; i < m->n_build_id && i < PROFILE_MAX_BUILD_ID; i++)
+		(void)snprintf(hex + 2 * i, 3, "%02x", m->build_id[i]);
+	pb.id = pp->mapping_ids[module] = ++pp->n_mappings;
+	if (m->memory_start < m->memory_limit) {
+		pb.memory_start = m->memory_start;
+		pb.memory_limit = m->memory_limit;
+	}
+	pb.file_offset = m->file_offset;
+	pb.filename = put_string(pp, *path ? path : frame_module_name(pp->p, module));
+	pb.build_id = put_string(pp, hex);
+	/* "Has" promises that nothing is left to look up; a tool would look in vain for the rest
+	 * too. */
+	pb.has_functions = pp->module_has_names[module];
+	pb.has_filenames = pb.has_line_numbers = pb.has_inline_frames =
+		pp->module_has_names[module] && !pp->module_lacks_names[module];
+	put_message(pp, F_MAPPING, &pb.base);
+	return pp->mapping_ids[module];
+}
+
+static uint32_t put_function(struct pprof *pp, uint32_t function)
+{
+	const struct profile_function *f = &pp->p->functions.items[function];
+	PB(Function) pb = PB_INIT(FUNCTION);
+	char name[FRAME_MAX_NAME];
+
+	if (pp->function_ids[function])
+		return pp->function_ids[function];
+	(void)frame_function_name(pp->p, function, name, sizeof(name));
+	pb.id = pp->function_ids[function] = ++pp->n_functions;
+	pb.name = put_clean(pp, name);
+	pb.system_name = put_string(pp, profile_text(pp->p, f->system_name));
+	pb.filename = put_string(pp, profile_text(pp->p, f->file));
+	pb.start_line = f->start_line;
+	put_message(pp, F_FUNCTION, &pb.base);
+	return pp->function_ids[function];
+}
+
+/* A function for a frame that has none. */
+static uint32_t put_fallback_function(struct pprof *pp, uint32_t frame)
+{
+	PB(Function) pb = PB_INIT(FUNCTION);
+	char name[FRAME_MAX_NAME];
+
+	(void)frame_fallback_name(pp->p, frame, name, sizeof(name));
+	pb.id = ++pp->n_functions;
+	pb.name = pb.system_name = put_clean(pp, name);
+	put_message(pp, F_FUNCTION, &pb.base);
+	return pp->n_functions;
+}
+
+static uint32_t put_location(struct pprof *pp, uint32_t frame)
+{
+	const struct profile_frame *f = &pp->p->frames.items[frame];
+	uint32_t n = f->n_lines > MAX_LINES ? MAX_LINES : f->n_lines;
+	const struct profile_line *lines = pp->p->lines.items + f->first_line + (f->n_lines - n);
+	PB(Line) pb_lines[MAX_LINES], *pointers[MAX_LINES];
+	PB(Location) pb = PB_INIT(LOCATION);
+
+	if (pp->location_ids[frame])
+		return pp->location_ids[frame];
+	for (uint32_t i = 0; i < (n ? n : 1); i++) {
+		perftools__profiles__line__init(&pb_lines[i]);
+		pointers[i] = &pb_lines[i];
+		if (!n) {
+			pb_lines[i].function_id = put_fallback_function(pp, frame);
+			break;
+		}
+		pb_lines[i].function_id = put_function(pp, lines[i].function);
+		pb_lines[i].line = lines[i].line;
+		pb_lines[i].column = lines[i].column;
+	}
+	pb.id = pp->location_ids[frame] = ++pp->n_locations;
+	pb.mapping_id = put_mapping(pp, f->module);
+	pb.address = pp->p->modules.items[f->module].kind == PROFILE_MODULE_MARKER ? 0 : f->address;
+	pb.line = pointers;
+	pb.n_line = n ? n : 1;
+	put_message(pp, F_LOCATION, &pb.base);
+	return pp->location_ids[frame];
+}
+
+/* Labels of a sample: whose it is. At most five, of which those without a text are left out. */
+static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
+			 PB(Label) * *pointers)
+{
+	const struct profile_thread *t = &pp->p->threads.items[thread];
+	const struct profile_process *proc = &pp->p->processes.items[t->process];
+	const struct {
+		const char *key, *text;
+		int64_t number;
+	} all[] = {
+		{"pid", NULL, proc->pid},
+		{"tid", NULL, t->tid},
+		{"thread", profile_text(pp->p, t->name), 0},
+		{"comm", profile_text(pp->p, proc->comm), 0},
+		{"container", profile_text(pp->p, proc->container_id), 0},
+	};
+	size_t n = 0;
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		if (all[i].text && !*all[i].text)
+			continue;
+		perftools__profiles__label__init(&labels[n]);
+		labels[n].key = put_string(pp, all[i].key);
+		labels[n].str = all[i].text ? put_string(pp, all[i].text) : 0;
+		labels[n].num = all[i].number;
+		pointers[n] = &labels[n];
+		n++;
+	}
+	return n;
+}
+
+static void put_sample(struct pprof *pp, const struct aggregate_row *row)
+{
+	uint32_t n;
+	const uint32_t *frames = profile_stack_frames(pp->p, row->stack, &n);
+	PB(Label) labels[5], *pointers[5];
+	PB(Sample) pb = PB_INIT(SAMPLE);
+	int64_t values[2];
+
+	array_clear(&pp->stack);
+	for (uint32_t i = 0; i < n; i++) {
+		uint64_t *id = array_push(&pp->stack);
+
+		if (!id) {
+			pp->error = -ENOMEM;
+			return;
+		}
+		*id = put_location(pp, frames[i]);
+	}
+	values[0] = (int64_t)row->value;
+	values[1] = (int64_t)(row->value * pp->p->period_ns);
+	pb.location_id = pp->stack.items;
+	pb.n_location_id = n;
+	pb.value = values;
+	pb.n_value = 2;
+	pb.label = pointers;
+	pb.n_label = put_labels(pp, row->thread, labels, pointers);
+	put_message(pp, F_SAMPLE, &pb.base);
+}
+
+/* One comment for each fact of the capture and for each loss: pprof -comments shows them. */
+static size_t put_comments(struct pprof *pp, int64_t *comments)
+{
+	const struct render_info *info = pp->info;
+	char text[512];
+	size_t n = 0;
+
+	if (info->title)
+		comments[n++] = put_string(pp, info->title);
+	(void)snprintf(text, sizeof(text), "host %s, Linux %s, %" PRIu32 " CPUs, perfwalk %s",
+		       info->host_name ? info->host_name : "?",
+		       info->kernel_release ? info->kernel_release : "?", info->n_cpus,
+		       info->version ? info->version : "?");
+	comments[n++] = put_string(pp, text);
+	(void)snprintf(text, sizeof(text), "%s at %" PRIu32 " Hz",
+		       profile_text(pp->p, pp->p->event), pp->p->rate_hz);
+	comments[n++] = put_string(pp, text);
+	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
+		if (!pp->p->counters[c] && c != PROFILE_SAMPLES && c != PROFILE_SAMPLES_LOST)
+			continue;
+		(void)snprintf(text, sizeof(text), "%s: %" PRIu64,
+			       profile_counter_name((enum profile_counter)c), pp->p->counters[c]);
+		comments[n++] = put_string(pp, text);
+	}
+	return n;
+}
+
+static void put_head(struct pprof *pp)
+{
+	PB(ValueType)
+	samples = PB_INIT(VALUE_TYPE),
+	cpu = PB_INIT(VALUE_TYPE), *types[] = {&samples, &cpu};
+	int64_t comments[PROFILE_N_COUNTERS + 3];
+	PB(Profile) pb = PB_INIT(PROFILE);
+
+	wire_put_bytes(&pp->pending, F_STRING, "", 0);
+	samples.type = put_string(pp, "samples");
+	samples.unit = put_string(pp, "count");
+	cpu.type = put_string(pp, "cpu");
+	cpu.unit = put_string(pp, "nanoseconds");
+	pb.sample_type = types;
+	pb.n_sample_type = 2;
+	pb.period_type = &cpu;
+	pb.period = (int64_t)pp->p->period_ns;
+	pb.default_sample_type = cpu.type;
+	pb.time_nanos = (int64_t)pp->p->start_unix_ns;
+	pb.duration_nanos = (int64_t)(pp->p->end_unix_ns - pp->p->start_unix_ns);
+	pb.comment = comments;
+	pb.n_comment = put_comments(pp, comments);
+	wire_put_fields(&pp->pending, &pb.base);
+}
+
+static int pprof_init(struct pprof *pp)
+{
+	const struct profile *p = pp->p;
+
+	strtab_init(&pp->strings, MAX_STRING_BYTES);
+	pp->stack.max = UINT32_MAX;
+	pp->mapping_ids = calloc((size_t)p->modules.n + 1, sizeof(*pp->mapping_ids));
+	pp->function_ids = calloc((size_t)p->functions.n + 1, sizeof(*pp->function_ids));
+	pp->location_ids = calloc((size_t)p->frames.n + 1, sizeof(*pp->location_ids));
+	pp->module_has_names = calloc((size_t)p->modules.n + 1, sizeof(*pp->module_has_names));
+	pp->module_lacks_names = calloc((size_t)p->modules.n + 1, sizeof(*pp->module_lacks_names));
+	if (!pp->mapping_ids || !pp->function_ids || !pp->location_ids || !pp->module_has_names ||
+	    !pp->module_lacks_names)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < p->frames.n; i++) {
+		const struct profile_frame *f = &p->frames.items[i];
+
+		if (f->n_lines)
+			pp->module_has_names[f->module] = true;
+		else
+			pp->module_lacks_names[f->module] = true;
+	}
+	/* 16 + window bits: a gzip header and not zlib's. Level 6 is what gzip does. */
+	return deflateInit2(&pp->z, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK
+		       ? 0
+		       : -ENOMEM;
+}
+
+static void pprof_deinit(struct pprof *pp)
+{
+	(void)deflateEnd(&pp->z);
+	wire_buffer_deinit(&pp->pending);
+	strtab_deinit(&pp->strings);
+	array_deinit(&pp->stack);
+	free(pp->mapping_ids);
+	free(pp->function_ids);
+	free(pp->location_ids);
+	free(pp->module_has_names);
+	free(pp->module_lacks_names);
+}
+
+int render_pprof(const struct profile *p, const struct render_info *info, FILE *out)
+{
+	struct pprof pp = {.p = p, .info = info, .out = out};
+	struct aggregate a;
+	int r;
+
+	r = aggregate_build(&a, p);
+	if (r == 0)
+		r = pprof_init(&pp);
+	if (r == 0) {
+		put_head(&pp);
+		for (uint32_t i = 0; i < a.rows.n && !pp.error; i++)
+			put_sample(&pp, &a.rows.items[i]);
+		compress_pending(&pp, Z_FINISH);
+		r = pp.error;
+	}
+	aggregate_deinit(&a);
+	pprof_deinit(&pp);
+	if (r == 0 && (fflush(out) != 0 || ferror(out)))
+		r = -EIO;
+	return r;
+}

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pprof: gunzipped, decoded and checked by hand; and read by go tool pprof where there is one. */
+#include <errno.h>
+#include <stdbool.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "proto/pprof.pb-c.h"
+#include "tests/unit/synthetic.h"
+#include "tests/unit/test.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/text.h"
+
+static uint8_t *render(const struct profile *p, size_t *ret_n)
+{
+	char *bytes = NULL;
+	FILE *f = open_memstream(&bytes, ret_n);
+
+	CHECK(f);
+	CHECK_INT(render_pprof(p, &synthetic_info, f), ==, 0);
+	CHECK_INT(fclose(f), ==, 0);
+	return (uint8_t *)bytes;
+}
+
+static Perftools__Profiles__Profile *decode(const struct profile *p)
+{
+	const size_t max = 64 << 20;
+	_cleanup_free_ uint8_t *plain = malloc(max);
+	_cleanup_free_ uint8_t *gz = NULL;
+	Perftools__Profiles__Profile *pb;
+	z_stream z = {0};
+	size_t n;
+
+	gz = render(p, &n);
+	CHECK(plain && n > 2 && gz[0] == 0x1f && gz[1] == 0x8b);
+	CHECK_INT(inflateInit2(&z, 16 + MAX_WBITS), ==, Z_OK);
+	z.next_in = gz;
+	z.avail_in = (uInt)n;
+	z.next_out = plain;
+	z.avail_out = (uInt)max;
+	CHECK_INT(inflate(&z, Z_FINISH), ==, Z_STREAM_END);
+	(void)inflateEnd(&z);
+	pb = perftools__profiles__profile__unpack(NULL, z.total_out, plain);
+	CHECK(pb);
+	return pb;
+}
+
+/* Every id refers to something, every string is in range and clean. Returns the sum of samples. */
+static int64_t check(const Perftools__Profiles__Profile *pb, uint64_t period_ns)
+{
+	int64_t n_strings = (int64_t)pb->n_string_table, sum = 0;
+
+	CHECK_STR(pb->string_table[0], "");
+	for (size_t i = 0; i < pb->n_string_table; i++) {
+		char clean[8192];
+
+		(void)text_clean(clean, sizeof(clean), pb->string_table[i], SIZE_MAX);
+		CHECK_STR(pb->string_table[i], clean);
+		CHECK(i == 0 || *clean);
+	}
+	for (size_t i = 0; i < pb->n_function; i++) {
+		CHECK_INT(pb->function[i]->id, ==, i + 1);
+		CHECK(pb->function[i]->name > 0 && pb->function[i]->name < n_strings);
+		CHECK_INT(pb->function[i]->filename, <, n_strings);
+	}
+	for (size_t i = 0; i < pb->n_mapping; i++)
+		CHECK_INT(pb->mapping[i]->id, ==, i + 1);
+	for (size_t i = 0; i < pb->n_location; i++) {
+		CHECK_INT(pb->location[i]->id, ==, i + 1);
+		CHECK_INT(pb->location[i]->mapping_id, <=, pb->n_mapping);
+		CHECK_INT(pb->location[i]->n_line, >, 0);
+		for (size_t j = 0; j < pb->location[i]->n_line; j++) {
+			CHECK_INT(pb->location[i]->line[j]->function_id, >, 0);
+			CHECK_INT(pb->location[i]->line[j]->function_id, <=, pb->n_function);
+		}
+	}
+	for (size_t i = 0; i < pb->n_sample; i++) {
+		CHECK_INT(pb->sample[i]->n_value, ==, 2);
+		CHECK_INT(pb->sample[i]->value[1], ==,
+			  pb->sample[i]->value[0] * (int64_t)period_ns);
+		sum += pb->sample[i]->value[0];
+		for (size_t j = 0; j < pb->sample[i]->n_location_id; j++) {
+			CHECK_INT(pb->sample[i]->location_id[j], >, 0);
+			CHECK_INT(pb->sample[i]->location_id[j], <=, pb->n_location);
+		}
+	}
+	return sum;
+}
+
+static const char *label(const Perftools__Profiles__Profile *pb, size_t sample, const char *key,
+			 int64_t *ret)
+{
+	for (size_t i = 0; i < pb->sample[sample]->n_label; i++) {
+		const Perftools__Profiles__Label *l = pb->sample[sample]->label[i];
+
+		*ret = l->num;
+		if (strcmp(pb->string_table[l->key], key) == 0)
+			return pb->string_table[l->str];
+	}
+	return NULL;
+}
+
+static void test_small(void)
+{
+	Perftools__Profiles__Profile *pb;
+	const Perftools__Profiles__Location *leaf;
+	struct profile p;
+	int64_t n;
+	bool lost = false;
+
+	synthetic_small(&p);
+	pb = decode(&p);
+	CHECK_INT(check(pb, p.period_ns), ==, 12);
+	CHECK_INT(pb->n_sample, ==, 5);
+	CHECK_STR(pb->string_table[pb->default_sample_type], "cpu");
+	CHECK_INT(pb->period, ==, NSEC_PER_SEC / 99);
+	CHECK_INT(pb->duration_nanos, ==, 10 * NSEC_PER_SEC);
+	CHECK_STR(label(pb, 0, "comm", &n), "web");
+	CHECK_STR(label(pb, 0, "thread", &n), "worker");
+	CHECK(label(pb, 0, "pid", &n));
+	CHECK_INT(n, ==, 100);
+	CHECK(label(pb, 0, "tid", &n));
+	CHECK_INT(n, ==, 101);
+	CHECK(!label(pb, 4, "container", &n));
+	leaf = pb->location[pb->sample[0]->location_id[0] - 1];
+	CHECK_INT(leaf->address, ==, 0x2200);
+	CHECK_INT(leaf->n_line, ==, 2);
+	CHECK_STR(pb->string_table[pb->function[leaf->line[0]->function_id - 1]->name],
+		  "skip_space");
+	CHECK_STR(pb->string_table[pb->mapping[leaf->mapping_id - 1]->filename], "/usr/bin/web");
+	CHECK_INT(strlen(pb->string_table[pb->mapping[leaf->mapping_id - 1]->build_id]), ==, 40);
+	CHECK(pb->mapping[leaf->mapping_id - 1]->has_functions);
+	for (size_t i = 0; i < pb->n_comment; i++)
+		lost |= strcmp(pb->string_table[pb->comment[i]], "samples_lost: 5") == 0;
+	CHECK(lost);
+	perftools__profiles__profile__free_unpacked(pb, NULL);
+	profile_deinit(&p);
+}
+
+static void test_sums(void)
+{
+	Perftools__Profiles__Profile *pb;
+	struct profile p;
+
+	synthetic_random(&p, 11, 5000);
+	pb = decode(&p);
+	CHECK_INT(check(pb, p.period_ns), ==, 5000);
+	perftools__profiles__profile__free_unpacked(pb, NULL);
+	profile_deinit(&p);
+
+	synthetic_hostile(&p);
+	pb = decode(&p);
+	CHECK_INT(check(pb, p.period_ns), ==, p.samples.n);
+	perftools__profiles__profile__free_unpacked(pb, NULL);
+	profile_deinit(&p);
+
+	profile_init(&p, 1 << 20);
+	pb = decode(&p);
+	CHECK_INT(check(pb, 0), ==, 0);
+	perftools__profiles__profile__free_unpacked(pb, NULL);
+	profile_deinit(&p);
+}
+
+static void test_broken_stream(void)
+{
+	struct profile p;
+	FILE *full = fopen("/dev/full", "w");
+
+	CHECK(full);
+	synthetic_random(&p, 12, 2000);
+	CHECK_INT(render_pprof(&p, &synthetic_info, full), ==, -EIO);
+	(void)fclose(full);
+	profile_deinit(&p);
+}
+
+static void go_tool(const struct profile *p, const char *option, const char *expected)
+{
+	char path[] = "/tmp/test-pprof-XXXXXX", command[256], line[512];
+	_cleanup_free_ uint8_t *bytes = NULL;
+	_cleanup_close_ int fd = mkstemp(path);
+	bool found = false;
+	FILE *f;
+	size_t n;
+
+	CHECK_INT(fd, >=, 0);
+	bytes = render(p, &n);
+	CHECK_INT(write(fd, bytes, n), ==, n);
+	(void)snprintf(command, sizeof(command), "PPROF_TMPDIR=/tmp go tool pprof %s %s 2>&1",
+		       option, path);
+	f = popen(command, "r");
+	CHECK(f);
+	while (fgets(line, sizeof(line), f))
+		found |= strstr(line, expected) != NULL;
+	CHECK_INT(pclose(f), ==, 0);
+	CHECK_INT(unlink(path), ==, 0);
+	CHECK(found);
+}
+
+static void test_go_tool(void)
+{
+	struct profile p;
+
+	if (system("go tool pprof -h >/dev/null 2>&1; test $? -le 2") != 0) {
+		fprintf(stderr, "no go tool pprof: not read by it\n");
+		return;
+	}
+	synthetic_small(&p);
+	go_tool(&p, "-top -sample_index=samples", "4 33.33% 33.33%          4 33.33%  skip_space");
+	go_tool(&p, "-comments", "samples_lost: 5");
+	profile_deinit(&p);
+	synthetic_hostile(&p);
+	go_tool(&p, "-raw", "Samples:");
+	profile_deinit(&p);
+}
+
+int main(void)
+{
+	RUN(test_small);
+	RUN(test_sums);
+	RUN(test_broken_stream);
+	RUN(test_go_tool);
+	return 0;
+}
