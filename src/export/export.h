@@ -17,52 +17,67 @@ struct exporter;
 /* One [export:NAME]. All strings borrowed for exporter_new() only. */
 struct export_destination {
 	const char *name;
-	const char *endpoint;            /* http(s)://host[:port][/base]; v1development/profiles is appended */
-	const char *profiles_endpoint;   /* used as it is when set; NULL */
-	const char *const *headers;      /* n "Name: value" lines */
+	const char *endpoint; /* http(s)://host[:port][/base]; v1development/profiles is appended */
+	const char *profiles_endpoint; /* used as it is when set; NULL */
+	const char *const *headers;    /* n "Name: value" lines */
 	size_t n_headers;
 	bool gzip;
-	uint64_t timeout_ns;             /* one request; default 10 s */
-	const char *certificate;         /* CA file, NULL: the system's */
+	uint64_t timeout_ns;	 /* one request; default 10 s */
+	const char *certificate; /* CA file, NULL: the system's */
 	const char *client_certificate, *client_key;
 	bool insecure_skip_verify;
-	uint64_t max_queue_bytes;        /* oldest payload is dropped beyond; default 64 MiB */
-	uint64_t max_elapsed_ns;         /* a payload is given up after this long; 0: never */
+	uint64_t max_queue_bytes; /* oldest payload is dropped beyond; default 64 MiB */
+	uint64_t max_elapsed_ns;  /* a payload is given up after this long; 0: never */
 };
 
 struct export_stats {
-	uint64_t payloads, samples;                  /* accepted into the queue */
+	uint64_t payloads, samples; /* submitted: sent + dropped + queued */
 	uint64_t payloads_sent, samples_sent;
 	uint64_t payloads_dropped_queue_full, payloads_dropped_refused, payloads_dropped_expired;
 	uint64_t samples_dropped;
-	uint64_t profiles_rejected;                  /* partial success */
-	uint64_t retries, failures;                  /* attempts that failed in a retryable way; all failed attempts */
-	uint64_t bytes_sent;                         /* after compression */
-	uint64_t queue_payloads, queue_bytes;        /* now */
+	uint64_t profiles_rejected; /* partial success */
+	uint64_t retries,
+		failures;    /* attempts that failed in a retryable way; all failed attempts */
+	uint64_t bytes_sent; /* bodies that were taken, as sent */
+	uint64_t queue_payloads, queue_bytes; /* now */
 };
 
-/* Called when a payload is settled everywhere (sent, or dropped and counted): id as given. */
+/*
+ * Called when a payload is settled everywhere (sent, or dropped and counted): id as given. From
+ * exporter_dispatch() only; may call exporter_submit().
+ */
 typedef void (*export_done_fn)(void *ctx, uint64_t id);
 
-/* -EINVAL with a message in error (size n_error) for a bad destination; -ENOMEM. */
+/*
+ * Loads libcurl and sets the destinations up; connects to none yet. SIGPIPE is ignored from here
+ * on. 0; -EINVAL with a message in error (size n_error) for a bad destination, -ENOENT with one
+ * when there is no libcurl; another -errno.
+ */
 int exporter_new(struct exporter **ret, const struct export_destination *destinations, size_t n,
 		 const char *version, export_done_fn done, void *ctx, char *error, size_t n_error);
 struct exporter *exporter_free(struct exporter *e);
 DEFINE_CLEANUP(struct exporter *, exporter_free)
 
 /*
- * Queues one payload (a complete ExportProfilesServiceRequest) for all destinations. The bytes come
- * from a descriptor whose size is fixed (a sealed memfd); the exporter maps it and owns fd from
- * here on, also on failure. 0 or -errno.
+ * Queues one payload (a complete ExportProfilesServiceRequest) for all destinations, read from the
+ * start of fd here and now, and compressed once for all that want gzip. The exporter owns fd from
+ * here on, also on failure. 0; -EFBIG beyond 64 MiB; -ENODATA when empty; another -errno. On
+ * failure nothing is queued, counted or reported to done: the caller has the payload's fate in
+ * hand.
  */
 int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples);
 
 /* Readable when exporter_dispatch() has something to do. Owned by the exporter. */
 int exporter_fd(const struct exporter *e);
-/* Handles what is due; never blocks. Returns the milliseconds until it wants to be called again
- * even when the descriptor stays quiet, -1: never. */
+/*
+ * Handles what is due; never blocks. Returns the milliseconds until it wants to be called again
+ * even when the descriptor stays quiet; always -1 (never) today, timers are behind the descriptor.
+ */
 int exporter_dispatch(struct exporter *e);
-/* From now on retry delays are cut short so that the queue empties or fails soon (shutdown). */
+/*
+ * From now on retry delays are cut short so that the queue empties or fails soon (shutdown): what
+ * is not delivered 5 seconds from now is dropped and counted as expired.
+ */
 void exporter_hurry(struct exporter *e);
 bool exporter_idle(const struct exporter *e);
 const struct export_stats *exporter_stats(const struct exporter *e, size_t destination);

@@ -1,1 +1,17 @@
-# sources of src/export/
+# libcurl is loaded when it is needed (src/export/curl.h), so nothing here links with it.
+noinst_LIBRARIES += libexport.a
+libexport_a_SOURCES = \
+	src/export/curl.c src/export/curl.h \
+	src/export/destination.c \
+	src/export/export.h \
+	src/export/exporter.c \
+	src/export/internal.h \
+	src/export/payload.c src/export/payload.h \
+	src/export/report.c \
+	src/export/request.c \
+	src/export/retry.c \
+	src/export/schema.h
+
+check_PROGRAMS += tests/unit/test-export
+tests_unit_test_export_SOURCES = tests/unit/test-export.c tests/unit/test.h
+tests_unit_test_export_LDADD = libexport.a libproto.a libutil.a $(ZLIB_LIBS) -ldl

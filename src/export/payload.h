@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* One request body, shared by the queues of all destinations; compressed at most once. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PAYLOAD_MAX_BYTES (64u << 20) /* before compression: the limit OTLP has clients keep */
+
+struct payload {
+	uint64_t id, n_samples;
+	unsigned int refs;
+	uint8_t *raw, *gz; /* either may be NULL when no destination wants it */
+	size_t n_raw, n_gz;
+	struct payload *next; /* for the owner of a payload without references */
+};
+
+/*
+ * Reads the payload from fd, from its start, in the forms that are wanted; fd stays the caller's.
+ * One reference. 0; -EFBIG beyond PAYLOAD_MAX_BYTES; -ENODATA when empty; -EIO when shorter than it
+ * said; or another -errno.
+ */
+int payload_new(struct payload **ret, int fd, bool want_raw, bool want_gz);
+void payload_free(struct payload *p);
+
+static inline const uint8_t *payload_body(const struct payload *p, bool gz, size_t *ret_n)
+{
+	*ret_n = gz ? p->n_gz : p->n_raw;
+	return gz ? p->gz : p->raw;
+}

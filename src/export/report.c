@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the operator reads: one line when a destination stops answering and one when it is back, in
+ * words that say what to look at. Texts of the server are cleaned and cut; URLs are shown up to the
+ * host, headers never.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "proto/otlp-response.h"
+#include "src/export/internal.h"
+#include "util/clock.h"
+#include "util/text.h"
+
+#define REPEAT_SECONDS 60
+#define TEXT_BYTES     257 /* of the server's own words, with the 0 */
+
+/* Cause and remedy for a connection that came to nothing. */
+static const char *connection_cause(const struct destination *d, const struct outcome *o)
+{
+	switch (o->code) {
+	case CURLE_COULDNT_RESOLVE_HOST:
+		return "its host name is not known; check the endpoint and the name service";
+	case CURLE_COULDNT_CONNECT:
+		switch (o->os_errno) {
+		case ECONNREFUSED:
+			return "connection refused; does an OTLP/HTTP server listen on that port "
+			       "(4318 by "
+			       "convention; 4317 is gRPC)?";
+		case ENETUNREACH:
+		case EHOSTUNREACH:
+			return "no route to that host; check the network";
+		default:
+			return "no connection; check the endpoint, the network and firewalls";
+		}
+	case CURLE_OPERATION_TIMEDOUT:
+		return "no answer in time; check the network and the server's load, or raise "
+		       "timeout";
+	case CURLE_PEER_FAILED_VERIFICATION:
+		return "its certificate does not verify; set certificate to the authority's PEM "
+		       "file";
+	case CURLE_SSL_CACERT_BADFILE:
+		return "the file of certificate cannot be used; check that perfwalk's user can "
+		       "read it";
+	case CURLE_SSL_CERTPROBLEM:
+		return "client_certificate or client_key cannot be used; check that perfwalk's "
+		       "user can "
+		       "read them";
+	case CURLE_SSL_CONNECT_ERROR:
+		return "no TLS connection; does the server speak TLS 1.2 or newer on that port?";
+	case CURLE_GOT_NOTHING:
+	case CURLE_RECV_ERROR:
+	case CURLE_SEND_ERROR:
+	case CURLE_PARTIAL_FILE:
+		return "it closed the connection without a complete answer";
+	case CURLE_UNSUPPORTED_PROTOCOL:
+	case CURLE_WEIRD_SERVER_REPLY:
+		return "it does not answer in HTTP; is this the OTLP/HTTP port?";
+	default:
+		return d->exporter->curl.easy_strerror(o->code);
+	}
+}
+
+static const char *status_cause(long status)
+{
+	switch (status) {
+	case 429:
+		return "it takes no more for now (429); are its limits too low for this host?";
+	case 502:
+	case 504:
+		return "a proxy before it gets no answer from it";
+	default:
+		return "it is not ready (503); look at the server's own log";
+	}
+}
+
+void report_unreachable(const struct destination *d, const struct outcome *o)
+{
+	log_warning("export:%s: %s cannot take profiles: %s; they are kept and retried", d->name,
+		    d->origin, o->status >= 400 ? status_cause(o->status) : connection_cause(d, o));
+}
+
+void report_back(const struct destination *d, uint64_t now)
+{
+	char took[32];
+	uint64_t ns = now - d->down_since_ns;
+
+	/* Whole seconds; a blip keeps its milliseconds. */
+	ns -= ns % (ns >= NSEC_PER_SEC ? NSEC_PER_SEC : NSEC_PER_MSEC);
+	log_info("export:%s: %s answers again after %s; %" PRIu64 " payload(s) waited", d->name,
+		 d->origin, text_format_duration(took, sizeof(took), ns),
+		 d->stats.queue_payloads + 1);
+}
+
+static const char *refusal_hint(long status)
+{
+	switch (status) {
+	case 400:
+		return "; does the server take OTLP profiles of development version 1?";
+	case 401:
+	case 403:
+		return "; check headers and headers_file";
+	case 404:
+	case 405:
+		return "; is the endpoint an OTLP/HTTP server that takes profiles?";
+	case 413:
+		return "; raise the server's limit on request bodies, or shorten reporter_interval";
+	default:
+		return status >= 300 && status < 400
+			       ? "; redirects are not followed: set the endpoint to where it points"
+			       : "";
+	}
+}
+
+/* The message of a google.rpc.Status, or else what there is of plain text. */
+static void response_text(const struct destination *d, char text[TEXT_BYTES])
+{
+	const struct response *r = &d->response;
+	int32_t code;
+
+	if (otlp_status_parse(r->body, r->n_body, &code, text, TEXT_BYTES) < 0)
+		(void)text_clean(text, TEXT_BYTES, (const char *)r->body, r->n_body);
+}
+
+void report_refused(struct destination *d, const struct outcome *o)
+{
+	char text[TEXT_BYTES] = "", held[48] = "";
+
+	if (!log_ratelimit(&d->refused, REPEAT_SECONDS))
+		return;
+	if (d->refused.reported)
+		(void)snprintf(held, sizeof(held), " (and %" PRIu32 " before)",
+			       d->refused.reported);
+	if (d->response.too_large) {
+		log_warning(
+			"export:%s: %s sent an answer beyond the limit (4 MiB, 64 KiB of headers); "
+			"the payload%s counts as refused",
+			d->name, d->origin, held);
+		return;
+	}
+	if (o->status < 300) {
+		log_warning("export:%s: %s sent an answer that does not decompress; the payload%s "
+			    "counts "
+			    "as refused",
+			    d->name, d->origin, held);
+		return;
+	}
+	response_text(d, text);
+	log_warning("export:%s: %s refused a payload%s with status %ld%s%s; it is dropped%s",
+		    d->name, d->origin, held, o->status, *text ? ": " : "", text,
+		    refusal_hint(o->status));
+}
+
+void report_sent(struct destination *d, int64_t n_rejected, const char *message)
+{
+	if ((n_rejected <= 0 && !*message) || !log_ratelimit(&d->partial, REPEAT_SECONDS))
+		return;
+	log_warning("export:%s: %s %s%" PRId64 "%s%s%s", d->name, d->origin,
+		    n_rejected > 0 ? "took a payload but for " : "took a payload, with ",
+		    n_rejected > 0 ? n_rejected : INT64_C(0),
+		    n_rejected > 0 ? " of its profiles" : " refused and a warning",
+		    *message ? ": " : "", message);
+}
+
+void report_queue_full(struct destination *d)
+{
+	if (!log_ratelimit(&d->full, REPEAT_SECONDS))
+		return;
+	log_warning(
+		"export:%s: the queue is full (max_queue_size); the oldest profiles are dropped: "
+		"%" PRIu64 " payloads so far",
+		d->name, d->stats.payloads_dropped_queue_full);
+}
+
+void report_expired(struct destination *d, uint64_t n_payloads)
+{
+	if (!log_ratelimit(&d->expired, REPEAT_SECONDS))
+		return;
+	log_warning("export:%s: %" PRIu64
+		    " payload(s) could not be delivered to %s in time and are "
+		    "dropped: %" PRIu64 " so far",
+		    d->name, n_payloads, d->origin, d->stats.payloads_dropped_expired);
+}
+
+void report_abandoned(const struct destination *d)
+{
+	log_warning("export:%s: %" PRIu64 " payload(s) were not yet delivered to %s; they are lost",
+		    d->name, d->stats.queue_payloads, d->origin);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One HTTP request at a time for each destination: how it is set up, and what is kept of the
+ * answer. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "src/export/internal.h"
+#include "src/export/schema.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+
+#define CONNECT_TIMEOUT_MS 3000L
+
+/* base/ + path, or the complete URL. */
+static char *make_url(const struct export_destination *config)
+{
+	char *url = NULL;
+	size_t n;
+
+	if (config->profiles_endpoint)
+		return strdup(config->profiles_endpoint);
+	for (n = strlen(config->endpoint); n > 0 && config->endpoint[n - 1] == '/';)
+		n--;
+	return asprintf(&url, "%.*s/" SCHEMA_PATH, (int)n, config->endpoint) < 0 ? NULL : url;
+}
+
+/* Checks what config.c would have refused too: a URL of ours is never one with a password in it. */
+static int make_origin(struct destination *d, const char *url, char *error, size_t n_error)
+{
+	const char *host = strstr(url, "://");
+	size_t n;
+
+	if (!host ||
+	    (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0)) {
+		(void)snprintf(error, n_error,
+			       "export:%s: the endpoint is not an http:// or https:// URL",
+			       d->name);
+		return -EINVAL;
+	}
+	n = strcspn(host + 3, "/?#");
+	if (n == 0 || memchr(host + 3, '@', n)) {
+		(void)snprintf(error, n_error,
+			       "export:%s: the endpoint needs a host, without user and password",
+			       d->name);
+		return -EINVAL;
+	}
+	d->origin = strndup(url, (size_t)(host + 3 - url) + n);
+	return d->origin ? 0 : -ENOMEM;
+}
+
+static int add_header(struct destination *d, const char *line)
+{
+	struct curl_slist *l = d->exporter->curl.slist_append(d->headers, line);
+
+	if (!l)
+		return -ENOMEM;
+	d->headers = l;
+	return 0;
+}
+
+static int make_headers(struct destination *d, const struct export_destination *config)
+{
+	static const char *const fixed[] = {
+		SCHEMA_CONTENT_TYPE, SCHEMA_HEADER, "Accept: application/x-protobuf",
+		"Expect:", /* no 100-continue: it costs a round trip, and some servers a second */
+	};
+	int r = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(fixed) && r == 0; i++)
+		r = add_header(d, fixed[i]);
+	if (r == 0 && config->gzip)
+		r = add_header(d, "Content-Encoding: gzip");
+	for (size_t i = 0; i < config->n_headers && r == 0; i++)
+		r = add_header(d, config->headers[i]);
+	return r;
+}
+
+/* --- what the server says ------------------------------------------------------------------ */
+
+void response_reset(struct response *r)
+{
+	free(r->body);
+	*r = (struct response){.body = NULL};
+}
+
+static size_t on_body(char *data, size_t size, size_t n, void *user)
+{
+	struct response *r = user;
+
+	n *= size;
+	if (n > RESPONSE_MAX_BYTES - r->n_body) {
+		r->too_large = true;
+		return 0;
+	}
+	if (r->n_body + n > r->size_body) {
+		size_t want = 2 * (r->n_body + n);
+		uint8_t *grown = realloc(r->body, want);
+
+		if (!grown)
+			return 0;
+		r->body = grown;
+		r->size_body = want;
+	}
+	memcpy(r->body + r->n_body, data, n);
+	r->n_body += n;
+	return n;
+}
+
+static size_t on_header(char *data, size_t size, size_t n, void *user)
+{
+	static const char name[] = "retry-after:";
+	struct response *r = user;
+	size_t at = sizeof(name) - 1, end;
+
+	n *= size;
+	r->n_header += n;
+	if (r->n_header > RESPONSE_HEADER_MAX_BYTES) {
+		r->too_large = true;
+		return 0;
+	}
+	if (n < at || strncasecmp(data, name, at) != 0)
+		return n;
+	for (end = n; end > at && strchr(" \t\r\n", data[end - 1]);)
+		end--;
+	while (at < end && (data[at] == ' ' || data[at] == '\t'))
+		at++;
+	if (end - at < sizeof(r->retry_after) && !memchr(data + at, '\0', end - at))
+		(void)snprintf(r->retry_after, sizeof(r->retry_after), "%.*s", (int)(end - at),
+			       data + at);
+	return n;
+}
+
+/* --- the handle ---------------------------------------------------------------------------- */
+
+#define SET(option, value)                                                                         \
+	do {                                                                                       \
+		if (r == CURLE_OK)                                                                 \
+			r = set(d->easy, (option), (value));                                       \
+	} while (0)
+
+static CURLcode set_tls(struct destination *d, const struct export_destination *config)
+{
+	__typeof__(d->exporter->curl.easy_setopt) set = d->exporter->curl.easy_setopt;
+	CURLcode r = CURLE_OK;
+
+	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	SET(CURLOPT_SSL_VERIFYPEER, config->insecure_skip_verify ? 0L : 1L);
+	SET(CURLOPT_SSL_VERIFYHOST, config->insecure_skip_verify ? 0L : 2L);
+	if (config->certificate)
+		SET(CURLOPT_CAINFO, config->certificate);
+	if (config->client_certificate)
+		SET(CURLOPT_SSLCERT, config->client_certificate);
+	if (config->client_key)
+		SET(CURLOPT_SSLKEY, config->client_key);
+	return r;
+}
+
+/* A server gets to answer, and nothing else: no redirects, no other protocol, no endless reply. */
+static CURLcode set_limits(struct destination *d)
+{
+	__typeof__(d->exporter->curl.easy_setopt) set = d->exporter->curl.easy_setopt;
+	long timeout_ms = (long)(d->timeout_ns / NSEC_PER_MSEC);
+	CURLcode r = CURLE_UNKNOWN_OPTION;
+
+#if LIBCURL_VERSION_NUM >= 0x075500
+	r = set(d->easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#endif
+	if (r == CURLE_UNKNOWN_OPTION) {
+		/* By its number: newer headers warn of the name. */
+		r = set(d->easy, (CURLoption)181 /* CURLOPT_PROTOCOLS */,
+			(long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+	}
+#if LIBCURL_VERSION_NUM >= 0x075700
+	/* A name server that does not answer holds up no shutdown; unknown to older libraries. */
+	(void)set(d->easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
+	SET(CURLOPT_FOLLOWLOCATION, 0L);
+	SET(CURLOPT_NOSIGNAL, 1L);
+	SET(CURLOPT_TIMEOUT_MS, timeout_ms);
+	SET(CURLOPT_CONNECTTIMEOUT_MS,
+	    timeout_ms < CONNECT_TIMEOUT_MS ? timeout_ms : CONNECT_TIMEOUT_MS);
+	SET(CURLOPT_TCP_KEEPALIVE, 1L);
+	return r;
+}
+
+int request_init(struct destination *d, const struct export_destination *config,
+		 const char *version, char *error, size_t n_error)
+{
+	__typeof__(d->exporter->curl.easy_setopt) set = d->exporter->curl.easy_setopt;
+	_cleanup_free_ char *url = make_url(config);
+	char agent[128];
+	CURLcode r;
+	int code;
+
+	if (!url)
+		return -ENOMEM;
+	code = make_origin(d, url, error, n_error);
+	if (code == 0)
+		code = make_headers(d, config);
+	if (code < 0)
+		return code;
+	d->easy = d->exporter->curl.easy_init();
+	if (!d->easy)
+		return -ENOMEM;
+
+	(void)snprintf(agent, sizeof(agent), "perfwalk/%s OTel-OTLP-Exporter-C/%s", version,
+		       version);
+	r = set_limits(d);
+	if (r == CURLE_OK)
+		r = set_tls(d, config);
+	SET(CURLOPT_URL, url);
+	SET(CURLOPT_POST, 1L);
+	SET(CURLOPT_HTTPHEADER, d->headers);
+	SET(CURLOPT_USERAGENT, agent);
+	SET(CURLOPT_ACCEPT_ENCODING, "gzip");
+	SET(CURLOPT_ERRORBUFFER, d->curl_error);
+	SET(CURLOPT_PRIVATE, d);
+	SET(CURLOPT_WRITEFUNCTION, on_body);
+	SET(CURLOPT_WRITEDATA, &d->response);
+	SET(CURLOPT_HEADERFUNCTION, on_header);
+	SET(CURLOPT_HEADERDATA, &d->response);
+	if (r != CURLE_OK) {
+		(void)snprintf(error, n_error, "export:%s: %s", d->name,
+			       d->exporter->curl.easy_strerror(r));
+		return -EINVAL;
+	}
+	return 0;
+}
+
+void request_deinit(struct destination *d)
+{
+	if (!d->exporter)
+		return;
+	if (d->easy)
+		d->exporter->curl.easy_cleanup(d->easy);
+	if (d->headers)
+		d->exporter->curl.slist_free_all(d->headers);
+	response_reset(&d->response);
+	free(d->origin);
+}
+
+int request_start(struct destination *d, const struct payload *p)
+{
+	__typeof__(d->exporter->curl.easy_setopt) set = d->exporter->curl.easy_setopt;
+	CURLcode r = CURLE_OK;
+	size_t n;
+	const uint8_t *body = payload_body(p, d->gzip, &n);
+
+	response_reset(&d->response);
+	d->curl_error[0] = '\0';
+	SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
+	SET(CURLOPT_POSTFIELDS, body);
+	if (r != CURLE_OK ||
+	    d->exporter->curl.multi_add_handle(d->exporter->multi, d->easy) != CURLM_OK)
+		return -ENOMEM;
+	return 0;
+}
+
+void request_cancel(struct destination *d)
+{
+	(void)d->exporter->curl.multi_remove_handle(d->exporter->multi, d->easy);
+	response_reset(&d->response);
+}
+
+struct outcome request_end(struct destination *d, CURLcode code)
+{
+	const struct curl_api *curl = &d->exporter->curl;
+	struct outcome o = {.code = code};
+
+	(void)curl->easy_getinfo(d->easy, CURLINFO_RESPONSE_CODE, &o.status);
+	(void)curl->easy_getinfo(d->easy, CURLINFO_OS_ERRNO, &o.os_errno);
+	(void)curl->multi_remove_handle(d->exporter->multi, d->easy);
+	o.verdict = retry_verdict(code, o.status, d->response.too_large);
+	return o;
+}

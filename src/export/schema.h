@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What names the version of the profiles schema on the wire. The path and the header value change
+ * together with the encoder in proto/; both go, for plain v1, when the signal is stable. A server
+ * that knows another version refuses with 400, and the payload must not be sent again under
+ * another number.
+ */
+#define SCHEMA_PATH   "v1development/profiles"
+#define SCHEMA_HEADER "OTLP-Profiles-Development-Version: 1"
+#define SCHEMA_CONTENT_TYPE                                                                        \
+	"Content-Type: application/x-protobuf" /* no parameters: compared as text */

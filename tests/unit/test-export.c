@@ -1,0 +1,1077 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The exporter against a real HTTP server: a forked process with one child for each connection,
+ * which answers by script. The path of a request (/N/...) says which script, shared memory says
+ * which attempt it is and keeps what was asked.
+ */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "src/export/internal.h"
+#include "tests/unit/test.h"
+#include "util/clock.h"
+
+#define N_SCRIPTS 64
+#define N_STEPS	  4
+#define BODY_MAX  (4u << 20)
+
+/* --- the server ---------------------------------------------------------------------------- */
+
+enum action {
+	LAST,	      /* the step before, for ever */
+	REPLY,	      /* status, headers, body */
+	REPLY_DATE,   /* REPLY with Retry-After: now + 2 s as a date */
+	REPLY_UNREAD, /* REPLY without having read the request's body, then close */
+	PARTIAL_TEXT, /* a response that is cut by a reset */
+	CLOSE,	      /* nothing at all */
+	STALL,	      /* a byte of header at a time, for ever */
+	SILENT,	      /* no byte, for ever */
+	ENDLESS,      /* a body without end */
+	ENDLESS_HEADERS,
+	BOMB,	  /* 64 MiB of zeros, compressed */
+	BAD_GZIP, /* says gzip, is none */
+	GARBAGE,  /* not HTTP */
+	POISON,	  /* 503 for bodies that begin with "poison", else 200 */
+};
+
+struct step {
+	enum action action;
+	int status;
+	const char *headers; /* each with its \r\n */
+	const char *body;
+	size_t n_body; /* 0: strlen(body) */
+};
+
+#define BODY(s) (s), sizeof(s) - 1
+
+struct seen {
+	unsigned int n_requests;
+	uint64_t at_ns[16];
+	char head[4096]; /* of the last request */
+	uint32_t n_body;
+	uint8_t body[BODY_MAX];
+};
+
+struct shared {
+	unsigned int n_connections;
+	struct step scripts[N_SCRIPTS][N_STEPS]; /* written before the server starts */
+	struct seen seen[N_SCRIPTS];
+};
+
+static struct shared *shared;
+
+static void send_all(int fd, const void *data, size_t n)
+{
+	const char *p = data;
+
+	while (n > 0) {
+		ssize_t sent = send(fd, p, n, MSG_NOSIGNAL);
+
+		if (sent <= 0)
+			_exit(0);
+		p += sent;
+		n -= (size_t)sent;
+	}
+}
+
+static void send_text(int fd, const char *text)
+{
+	send_all(fd, text, strlen(text));
+}
+
+static void reply(int fd, const struct step *s, const char *more)
+{
+	size_t n = s->n_body ? s->n_body : s->body ? strlen(s->body) : 0;
+	char head[1024];
+
+	(void)snprintf(head, sizeof(head), "HTTP/1.1 %d Text\r\nContent-Length: %zu\r\n%s%s\r\n",
+		       s->status, n, s->headers ? s->headers : "", more);
+	send_text(fd, head);
+	send_all(fd, s->body, n);
+}
+
+/* Ends the connection with a reset instead of an orderly end. */
+static void reset(int fd)
+{
+	struct linger l = {.l_onoff = 1, .l_linger = 0};
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &l, sizeof(l));
+	(void)close(fd);
+	_exit(0);
+}
+
+static void send_bomb(int fd)
+{
+	static uint8_t in[1 << 16], out[1 << 16];
+	z_stream z = {0};
+
+	send_text(fd, "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nConnection: close\r\n\r\n");
+	if (deflateInit2(&z, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY) != Z_OK)
+		_exit(1);
+	for (int i = 0; i <= 1024; i++) {
+		z.next_in = in;
+		z.avail_in = i < 1024 ? sizeof(in) : 0;
+		do {
+			z.next_out = out;
+			z.avail_out = sizeof(out);
+			(void)deflate(&z, i < 1024 ? Z_NO_FLUSH : Z_FINISH);
+			send_all(fd, out, sizeof(out) - z.avail_out);
+		} while (z.avail_out == 0);
+	}
+	_exit(0);
+}
+
+static bool inflate_all(const uint8_t *in, size_t n, uint8_t *out, size_t size, size_t *ret_n)
+{
+	z_stream z = {.next_in = (uint8_t *)(uintptr_t)in,
+		      .avail_in = (uInt)n,
+		      .next_out = out,
+		      .avail_out = (uInt)size};
+	bool ok = inflateInit2(&z, 15 + 16) == Z_OK && inflate(&z, Z_FINISH) == Z_STREAM_END;
+
+	*ret_n = z.total_out;
+	(void)inflateEnd(&z);
+	return ok;
+}
+
+static void act(int fd, const struct step *s, const struct seen *seen)
+{
+	static const struct step fine = {REPLY, 200, NULL, NULL, 0};
+	static char block[1 << 14];
+	char more[128] = "", date[64];
+	time_t when = time(NULL) + 2;
+	uint8_t start[4096];
+	size_t n;
+
+	switch (s->action) {
+	case REPLY:
+		reply(fd, s, "");
+		return;
+	case REPLY_DATE:
+		(void)strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", gmtime(&when));
+		(void)snprintf(more, sizeof(more), "RETRY-AFTER:  %s \r\n", date);
+		reply(fd, s, more);
+		return;
+	case REPLY_UNREAD:
+		reply(fd, s, "Connection: close\r\n");
+		_exit(0);
+	case PARTIAL_TEXT:
+		send_text(fd, "HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n0123456789");
+		reset(fd);
+		return;
+	case CLOSE:
+		_exit(0);
+	case STALL:
+		for (send_text(fd, "HTTP/1.1 200 OK\r\nX: ");; (void)usleep(20000))
+			send_text(fd, "x");
+	case SILENT:
+		for (;;)
+			(void)pause();
+	case ENDLESS:
+		memset(block, 'x', sizeof(block));
+		for (send_text(fd, "HTTP/1.1 200 OK\r\n\r\n");;)
+			send_all(fd, block, sizeof(block));
+	case ENDLESS_HEADERS:
+		for (send_text(fd, "HTTP/1.1 200 OK\r\n");;)
+			send_text(fd, "X-Something: of no interest, and there is more where it "
+				      "came from\r\n");
+	case BOMB:
+		send_bomb(fd);
+		return;
+	case BAD_GZIP:
+		send_text(fd,
+			  "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: 8\r\n\r\n"
+			  "nonsense");
+		return;
+	case GARBAGE:
+		send_text(fd, "SSH-2.0-OpenSSH_9.2\r\n");
+		_exit(0);
+	case POISON:
+		(void)inflate_all(seen->body, seen->n_body, start, sizeof(start), &n);
+		reply(fd, memcmp(start, "poison", 6) == 0 ? s : &fine, "");
+		return;
+	case LAST:
+		break;
+	}
+	_exit(1);
+}
+
+static const struct step *next_step(const struct step *script, unsigned int attempt)
+{
+	while (attempt > 0 && (attempt >= N_STEPS || script[attempt].action == LAST))
+		attempt--;
+	return &script[attempt];
+}
+
+/* One request. Ends the process when the client is gone. */
+static void serve_one(int fd)
+{
+	static char head[4096];
+	size_t n = 0, n_body = 0;
+	const char *length, *path;
+	const struct step *step;
+	struct seen *seen;
+	unsigned int attempt;
+	long script;
+
+	while (n < 4 || memcmp(head + n - 4, "\r\n\r\n", 4) != 0) {
+		if (n + 1 >= sizeof(head) || read(fd, head + n, 1) != 1)
+			_exit(0);
+		n++;
+	}
+	head[n] = '\0';
+	path = strchr(head, ' ');
+	script = path ? strtol(path + 2, NULL, 10) : -1;
+	if (script < 0 || script >= N_SCRIPTS)
+		_exit(0);
+	seen = &shared->seen[script];
+	attempt = __atomic_fetch_add(&seen->n_requests, 1, __ATOMIC_SEQ_CST);
+	if (attempt < 16)
+		seen->at_ns[attempt] = clock_monotonic_ns();
+	step = next_step(shared->scripts[script], attempt);
+	length = strstr(head, "Content-Length: ");
+	if (length)
+		n_body = strtoul(length + 16, NULL, 10);
+	if (step->action == REPLY_UNREAD)
+		n_body = 0;
+	for (size_t at = 0; at < n_body;) {
+		ssize_t got = n_body <= BODY_MAX ? read(fd, seen->body + at, n_body - at) : -1;
+
+		if (got <= 0)
+			_exit(0);
+		at += (size_t)got;
+	}
+	seen->n_body = (uint32_t)n_body;
+	memcpy(seen->head, head, n + 1);
+	act(fd, step, seen);
+}
+
+static int listen_on(uint16_t *port)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET,
+				.sin_port = htons(*port),
+				.sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t n = sizeof(a);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), one = 1;
+
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)), ==, 0);
+	CHECK_INT(bind(fd, (struct sockaddr *)&a, n), ==, 0);
+	CHECK_INT(getsockname(fd, (struct sockaddr *)&a, &n), ==, 0);
+	*port = ntohs(a.sin_port);
+	CHECK_INT(listen(fd, 128), ==, 0);
+	return fd;
+}
+
+/* port 0: any; it is told. Scripts are set before. */
+static pid_t server_start(uint16_t *port)
+{
+	int listener = listen_on(port);
+	pid_t pid = fork();
+
+	CHECK_INT(pid, >=, 0);
+	if (pid > 0) {
+		(void)close(listener);
+		return pid;
+	}
+	(void)setpgid(0, 0);
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+	(void)signal(SIGCHLD, SIG_IGN);
+	for (;;) {
+		int fd = accept(listener, NULL, NULL);
+
+		if (fd < 0)
+			_exit(1);
+		(void)__atomic_fetch_add(&shared->n_connections, 1, __ATOMIC_SEQ_CST);
+		if (fork() == 0) {
+			(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+			for (;;)
+				serve_one(fd);
+		}
+		(void)close(fd);
+	}
+}
+
+static void server_stop(pid_t pid)
+{
+	(void)kill(-pid, SIGKILL);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+}
+
+static void scripts_clear(void)
+{
+	memset(shared, 0, offsetof(struct shared, seen));
+	for (size_t i = 0; i < N_SCRIPTS; i++) {
+		shared->seen[i].n_requests = 0;
+		shared->seen[i].n_body = 0;
+	}
+}
+
+/* --- helpers ------------------------------------------------------------------------------- */
+
+static int make_fd(const void *data, size_t n)
+{
+	int fd = memfd_create("payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(write(fd, data, n), ==, n);
+	CHECK_INT(fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE), ==, 0);
+	return fd;
+}
+
+static int make_text_fd(const char *text)
+{
+	return make_fd(text, strlen(text));
+}
+
+static unsigned int n_done;
+static uint64_t done_ids[64];
+
+static void on_done(void *ctx, uint64_t id)
+{
+	CHECK(ctx == &n_done);
+	CHECK_INT(n_done, <, 64);
+	done_ids[n_done++] = id;
+}
+
+static struct exporter *exporter_of(const struct export_destination *d, size_t n)
+{
+	struct exporter *e = NULL;
+	char error[256] = "";
+	int r = exporter_new(&e, d, n, "1.2.3", on_done, &n_done, error, sizeof(error));
+
+	if (r < 0)
+		CHECK_STR(error, "");
+	n_done = 0;
+	return e;
+}
+
+/* Turns until idle, or for at most so long. Whatever it does, one turn must not block. */
+static bool turn(struct exporter *e, unsigned int ms)
+{
+	uint64_t end = clock_monotonic_ns() + ms * NSEC_PER_MSEC;
+
+	while (!exporter_idle(e)) {
+		struct pollfd p = {exporter_fd(e), POLLIN, 0};
+		uint64_t now = clock_monotonic_ns();
+		int wait;
+
+		if (now >= end)
+			return false;
+		(void)poll(&p, 1, (int)((end - now) / NSEC_PER_MSEC) + 1);
+		now = clock_monotonic_ns();
+		wait = exporter_dispatch(e);
+		CHECK_INT(wait, ==, -1);
+		CHECK_INT(clock_monotonic_ns() - now, <, 2 * NSEC_PER_SEC);
+	}
+	return true;
+}
+
+static void check_sum(const struct export_stats *s)
+{
+	CHECK_INT(s->payloads, ==,
+		  s->payloads_sent + s->payloads_dropped_queue_full + s->payloads_dropped_refused +
+			  s->payloads_dropped_expired + s->queue_payloads);
+}
+
+/* Standard error into a file, for what is logged. */
+static int saved_stderr = -1, log_fd = -1;
+static char log_text[1 << 16];
+
+static void log_begin(void)
+{
+	saved_stderr = dup(STDERR_FILENO);
+	log_fd = memfd_create("log", 0);
+	CHECK_INT(dup2(log_fd, STDERR_FILENO), ==, STDERR_FILENO);
+}
+
+static void log_end(void)
+{
+	ssize_t n = pread(log_fd, log_text, sizeof(log_text) - 1, 0);
+
+	CHECK_INT(dup2(saved_stderr, STDERR_FILENO), ==, STDERR_FILENO);
+	(void)close(saved_stderr);
+	(void)close(log_fd);
+	log_text[n < 0 ? 0 : n] = '\0';
+}
+
+static unsigned int log_count(const char *text)
+{
+	unsigned int n = 0;
+
+	for (const char *p = log_text; (p = strstr(p, text)); p++)
+		n++;
+	return n;
+}
+
+static void log_check(const char *text, unsigned int n)
+{
+	if (log_count(text) == n)
+		return;
+	fprintf(stderr, "%u times, not %u, in the log: %s\n--- log:\n%s", log_count(text), n, text,
+		log_text);
+	exit(1);
+}
+
+/* --- the table ----------------------------------------------------------------------------- */
+
+struct row {
+	const char *name;
+	struct step steps[N_STEPS];
+	unsigned int sent, refused, expired, retries, rejected;
+	unsigned int n_requests; /* 0: not looked at */
+	unsigned int wait_ms;	 /* least time from the first request to the second */
+	unsigned int timeout_ms, max_elapsed_ms;
+	const char *log;
+};
+
+#define OK                                                                                         \
+	{                                                                                          \
+		REPLY, 200, NULL, NULL, 0                                                          \
+	}
+#define ANSWER(code)                                                                               \
+	{                                                                                          \
+		REPLY, code, NULL, NULL, 0                                                         \
+	}
+#define SENT	   .sent = 1
+#define REFUSED	   .refused = 1, .n_requests = 1
+#define RETRIED(n) .sent = 1, .retries = (n), .n_requests = (n) + 1
+
+static const struct row rows[] = {
+	{"ok", {OK}, SENT, .n_requests = 1},
+	{"accepted", {ANSWER(202)}, SENT, .n_requests = 1},
+	{"warning",
+	 {{REPLY, 200, NULL, BODY("\x0a\x06\x12\x04warn")}},
+	 SENT,
+	 .n_requests = 1,
+	 .log = "export:warning: http://127.0.0.1:%d took a payload, with 0 refused and a warning: "
+		"warn"},
+	{"partial",
+	 {{REPLY, 200, NULL, BODY("\x0a\x0b\x08\x03\x12\x07too old")}},
+	 SENT,
+	 .rejected = 3,
+	 .n_requests = 1,
+	 .log = "export:partial: http://127.0.0.1:%d took a payload but for 3 of its profiles: too "
+		"old"},
+	{"nonsense-answer", {{REPLY, 200, NULL, BODY("\xff\xff\xff\xff")}}, SENT, .n_requests = 1},
+	{"bad-request",
+	 {{REPLY, 400, NULL,
+	   BODY("\x08\x03\x12\x0c"
+		"bad\nprofile!")}},
+	 REFUSED,
+	 .log = "refused a payload with status 400: bad?profile!; it is dropped; does the server"},
+	{"unauthorized",
+	 {{REPLY, 401, "WWW-Authenticate: Bearer\r\n", "go away\033[0m", 0}},
+	 REFUSED,
+	 .log = "with status 401: go away?[0m; it is dropped; check headers and headers_file"},
+	{"forbidden", {ANSWER(403)}, REFUSED},
+	{"not-found",
+	 {ANSWER(404)},
+	 REFUSED,
+	 .log = "status 404; it is dropped; is the endpoint an OTLP/HTTP server"},
+	{"too-large",
+	 {{REPLY_UNREAD, 413, NULL, NULL, 0}},
+	 REFUSED,
+	 .log = "status 413; it is dropped; raise"},
+	{"media-type", {ANSWER(415)}, REFUSED},
+	{"internal", {ANSWER(500)}, REFUSED},
+	{"not-implemented", {ANSWER(501)}, REFUSED},
+	{"redirect",
+	 {{REPLY, 307, "Location: /63/elsewhere\r\n", NULL, 0}},
+	 REFUSED,
+	 .log = "status 307; it is dropped; redirects are not followed"},
+	{"found", {{REPLY, 302, "Location: http://127.0.0.1:1/\r\n", NULL, 0}}, REFUSED},
+	{"not-modified", {ANSWER(304)}, REFUSED},
+	{"limited",
+	 {{REPLY, 429, "Retry-After: 1\r\n", NULL, 0}, OK},
+	 RETRIED(1),
+	 .wait_ms = 1000,
+	 .log = "cannot take profiles: it takes no more for now (429)"},
+	{"limited-date", {{REPLY_DATE, 429, NULL, NULL, 0}, OK}, RETRIED(1), .wait_ms = 950},
+	{"unavailable-after",
+	 {{REPLY, 503, "retry-after:\t2\r\n", NULL, 0}, OK},
+	 RETRIED(1),
+	 .wait_ms = 2000},
+	{"limited-nonsense",
+	 {{REPLY, 429, "Retry-After: soon\r\n", NULL, 0}, OK},
+	 RETRIED(1),
+	 .wait_ms = 50},
+	{"bad-gateway", {ANSWER(502), OK}, RETRIED(1), .wait_ms = 50},
+	{"unavailable", {ANSWER(503), ANSWER(503), OK}, RETRIED(2), .wait_ms = 50},
+	{"gateway-timeout", {ANSWER(504), OK}, RETRIED(1), .wait_ms = 50},
+	{"retry-then-refused",
+	 {ANSWER(503), ANSWER(400)},
+	 .refused = 1,
+	 .retries = 1,
+	 .n_requests = 2},
+	{"reset",
+	 {{.action = PARTIAL_TEXT}, OK},
+	 RETRIED(1),
+	 .log = "cannot take profiles: it closed the connection without a complete answer"},
+	{"closed", {{.action = CLOSE}, OK}, RETRIED(1)},
+	{"stall",
+	 {{.action = STALL}, OK},
+	 RETRIED(1),
+	 .timeout_ms = 400,
+	 .wait_ms = 400,
+	 .log = "cannot take profiles: no answer in time"},
+	{"silent", {{.action = SILENT}, OK}, RETRIED(1), .timeout_ms = 400, .wait_ms = 400},
+	{"endless", {{.action = ENDLESS}}, REFUSED, .log = "sent an answer beyond the limit"},
+	{"endless-headers", {{.action = ENDLESS_HEADERS}}, REFUSED},
+	{"bomb", {{.action = BOMB}}, REFUSED},
+	{"bad-gzip", {{.action = BAD_GZIP}}, REFUSED, .log = "does not decompress"},
+	{"garbage", {{.action = GARBAGE}, OK}, RETRIED(1), .log = "it does not answer in HTTP"},
+	{"never",
+	 {ANSWER(503)},
+	 .expired = 1,
+	 .max_elapsed_ms = 1200,
+	 .log = "1 payload(s) could not be delivered to http://127.0.0.1:%d in time and are "
+		"dropped"},
+};
+
+static void check_row(const struct row *row, const struct export_stats *s, const struct seen *seen)
+{
+	bool hung = row->expired > 0;
+
+	fprintf(stderr, "  %s\n", row->name);
+	check_sum(s);
+	CHECK_INT(s->payloads, ==, 1);
+	CHECK_INT(s->samples, ==, 7);
+	CHECK_INT(s->payloads_sent, ==, row->sent);
+	CHECK_INT(s->samples_sent, ==, 7 * row->sent);
+	CHECK_INT(s->payloads_dropped_refused, ==, row->refused);
+	CHECK_INT(s->payloads_dropped_expired, ==, row->expired);
+	CHECK_INT(s->payloads_dropped_queue_full, ==, 0);
+	CHECK_INT(s->samples_dropped, ==, 7 * (row->refused + row->expired));
+	CHECK_INT(s->profiles_rejected, ==, row->rejected);
+	CHECK_INT(s->queue_payloads, ==, 0);
+	CHECK_INT(s->queue_bytes, ==, 0);
+	CHECK_INT(s->bytes_sent > 0, ==, row->sent);
+	if (hung) {
+		CHECK_INT(s->retries, >=, 1);
+		CHECK_INT(seen->n_requests, ==, s->retries);
+	} else {
+		CHECK_INT(s->retries, ==, row->retries);
+		CHECK_INT(s->failures, ==, row->retries + row->refused);
+	}
+	if (row->n_requests)
+		CHECK_INT(seen->n_requests, ==, row->n_requests);
+	if (row->wait_ms)
+		CHECK_INT(seen->at_ns[1] - seen->at_ns[0], >=, row->wait_ms * NSEC_PER_MSEC);
+}
+
+static void test_answers(void)
+{
+	static char endpoints[ARRAY_SIZE(rows)][64];
+	struct export_destination d[ARRAY_SIZE(rows)];
+	_cleanup_(exporter_freep) struct exporter *e = NULL;
+	uint16_t port = 0;
+	pid_t server;
+	bool idle;
+
+	_Static_assert(ARRAY_SIZE(rows) < N_SCRIPTS - 1, "a script for each row");
+	scripts_clear();
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		memcpy(shared->scripts[i], rows[i].steps, sizeof(rows[i].steps));
+	server = server_start(&port);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		(void)snprintf(endpoints[i], sizeof(endpoints[i]), "http://127.0.0.1:%d/%zu", port,
+			       i);
+		d[i] = (struct export_destination){
+			.name = rows[i].name,
+			.endpoint = endpoints[i],
+			.gzip = i % 2 == 0,
+			.timeout_ns =
+				(rows[i].timeout_ms ? rows[i].timeout_ms : 5000) * NSEC_PER_MSEC,
+			.max_elapsed_ns = rows[i].max_elapsed_ms * NSEC_PER_MSEC,
+		};
+	}
+	log_begin();
+	e = exporter_of(d, ARRAY_SIZE(rows));
+	CHECK_INT(exporter_submit(e, 42, make_text_fd("a payload"), 7), ==, 0);
+	CHECK(!exporter_idle(e));
+	idle = turn(e, 12000);
+	log_end();
+	CHECK(idle);
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		check_row(&rows[i], exporter_stats(e, i), &shared->seen[i]);
+		if (rows[i].log) {
+			char line[256];
+
+			_Pragma("GCC diagnostic push")
+				_Pragma("GCC diagnostic ignored \"-Wformat-nonliteral\"")(void)
+					snprintf(line, sizeof(line), rows[i].log, port);
+			_Pragma("GCC diagnostic pop") if (strchr(rows[i].log, '%') ||
+							  !strstr(log_text, line))
+				log_check(line, 1);
+		}
+	}
+	/* The place that redirects point to was never asked. */
+	CHECK_INT(shared->seen[63].n_requests, ==, 0);
+	CHECK_INT(n_done, ==, 1);
+	CHECK_INT(done_ids[0], ==, 42);
+	server_stop(server);
+}
+
+/* --- what is asked ------------------------------------------------------------------------- */
+
+static void expect_header(const struct seen *s, const char *line)
+{
+	char whole[512];
+
+	(void)snprintf(whole, sizeof(whole), "\r\n%s\r\n", line);
+	if (!strstr(s->head, whole)) {
+		fprintf(stderr, "no \"%s\" in:\n%s", line, s->head);
+		exit(1);
+	}
+}
+
+static void check_common(const struct seen *s)
+{
+	expect_header(s, "Content-Type: application/x-protobuf");
+	expect_header(s, "OTLP-Profiles-Development-Version: 1");
+	expect_header(s, "User-Agent: perfwalk/1.2.3 OTel-OTLP-Exporter-C/1.2.3");
+	expect_header(s, "Accept-Encoding: gzip");
+	CHECK(!strcasestr(s->head, "\r\nExpect:"));
+}
+
+static void test_request(void)
+{
+	static const char *const headers[] = {"Authorization: Bearer s3cret", "X-Scope-OrgID: a,b"};
+	_cleanup_(exporter_freep) struct exporter *e = NULL;
+	static uint8_t payload[3 << 20], back[3 << 20];
+	struct export_destination d[3] = {
+		{.name = "gz", .gzip = true, .headers = headers, .n_headers = 2},
+		{.name = "raw", .max_queue_bytes = 64 << 20},
+		{.name = "exact", .endpoint = "http://unused.invalid", .gzip = true},
+	};
+	char urls[3][64];
+	uint16_t port = 0;
+	uint32_t x = 1;
+	pid_t server;
+	size_t n;
+	int fd;
+
+	/* Two thirds that do not compress: more than the megabyte from which curl would say Expect.
+	 */
+	for (size_t i = 0; i < sizeof(payload); i++) {
+		x = x * 1664525 + 1013904223;
+		payload[i] = i % 3 ? (uint8_t)(x >> 24) : 'p';
+	}
+	scripts_clear();
+	for (size_t i = 0; i < 3; i++)
+		shared->scripts[i][0] = (struct step)OK;
+	server = server_start(&port);
+	(void)snprintf(urls[0], sizeof(urls[0]), "http://127.0.0.1:%d/0//", port);
+	(void)snprintf(urls[1], sizeof(urls[1]), "HTTP://localhost:%d/1", port);
+	(void)snprintf(urls[2], sizeof(urls[2]), "http://127.0.0.1:%d/2/own?x=y", port);
+	d[0].endpoint = urls[0];
+	d[1].endpoint = urls[1];
+	d[2].profiles_endpoint = urls[2];
+	e = exporter_of(d, 3);
+	fd = make_fd(payload, sizeof(payload));
+	CHECK_INT(exporter_submit(e, 1, fd, 1), ==, 0);
+	CHECK_INT(fcntl(fd, F_GETFD), ==, -1); /* taken over */
+	CHECK(turn(e, 5000));
+
+	CHECK_INT(strncmp(shared->seen[0].head, "POST /0/v1development/profiles HTTP/1.1\r\n", 41),
+		  ==, 0);
+	CHECK_INT(strncmp(shared->seen[1].head, "POST /1/v1development/profiles HTTP/1.1\r\n", 41),
+		  ==, 0);
+	CHECK_INT(strncmp(shared->seen[2].head, "POST /2/own?x=y HTTP/1.1\r\n", 26), ==, 0);
+	for (size_t i = 0; i < 3; i++)
+		check_common(&shared->seen[i]);
+	expect_header(&shared->seen[0], "Authorization: Bearer s3cret");
+	expect_header(&shared->seen[0], "X-Scope-OrgID: a,b");
+	CHECK(!strstr(shared->seen[1].head, "s3cret"));
+	expect_header(&shared->seen[0], "Content-Encoding: gzip");
+	expect_header(&shared->seen[2], "Content-Encoding: gzip");
+	CHECK(!strstr(shared->seen[1].head, "Content-Encoding"));
+
+	CHECK(inflate_all(shared->seen[0].body, shared->seen[0].n_body, back, sizeof(back), &n));
+	CHECK_INT(n, ==, sizeof(payload));
+	CHECK_INT(memcmp(back, payload, n), ==, 0);
+	CHECK_INT(shared->seen[0].n_body, <, sizeof(payload));
+	CHECK_INT(exporter_stats(e, 0)->bytes_sent, ==, shared->seen[0].n_body);
+	CHECK_INT(shared->seen[1].n_body, ==, sizeof(payload));
+	CHECK_INT(memcmp(shared->seen[1].body, payload, sizeof(payload)), ==, 0);
+	CHECK_INT(exporter_stats(e, 1)->bytes_sent, ==, sizeof(payload));
+	server_stop(server);
+}
+
+static void test_keep_alive(void)
+{
+	_cleanup_(exporter_freep) struct exporter *e = NULL;
+	struct export_destination d = {.name = "a", .gzip = true};
+	char url[64];
+	uint16_t port = 0;
+	pid_t server;
+
+	scripts_clear();
+	shared->scripts[0][0] = (struct step)OK;
+	server = server_start(&port);
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/0", port);
+	d.endpoint = url;
+	e = exporter_of(&d, 1);
+	for (uint64_t i = 0; i < 5; i++) {
+		CHECK_INT(exporter_submit(e, i, make_text_fd("x"), 1), ==, 0);
+		if (i > 1)
+			CHECK(turn(e, 3000));
+	}
+	CHECK_INT(shared->seen[0].n_requests, ==, 5);
+	CHECK_INT(shared->n_connections, ==, 1);
+	CHECK_INT(n_done, ==, 5);
+	for (uint64_t i = 0; i < 5; i++)
+		CHECK_INT(done_ids[i], ==, i);
+	server_stop(server);
+}
+
+/* --- the queue ----------------------------------------------------------------------------- */
+
+/* Nobody listens; the queue fills, the oldest go; then somebody does, and what is left arrives. */
+static void test_refused_then_up(void)
+{
+	_cleanup_(exporter_freep) struct exporter *e = NULL;
+	struct export_destination d = {.name = "later"};
+	char url[64], text[16];
+	const struct export_stats *s;
+	uint16_t port = 0;
+	pid_t server;
+	int listener = listen_on(&port);
+
+	(void)close(listener);
+	scripts_clear();
+	shared->scripts[0][0] = (struct step)OK;
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/0?token=hush", port);
+	d.profiles_endpoint = url;
+	d.max_queue_bytes = 3 * (8 + 256) + 10;
+	log_begin();
+	e = exporter_of(&d, 1);
+	s = exporter_stats(e, 0);
+	for (uint64_t i = 0; i < 5; i++) {
+		(void)snprintf(text, sizeof(text), "payload%d", (int)i);
+		CHECK_INT(exporter_submit(e, i, make_text_fd(text), 10), ==, 0);
+		CHECK_INT(s->queue_bytes, <=, d.max_queue_bytes);
+	}
+	CHECK_INT(s->payloads_dropped_queue_full, ==, 2);
+	CHECK_INT(s->samples_dropped, ==, 20);
+	CHECK_INT(s->queue_payloads, ==, 3);
+	CHECK_INT(s->queue_bytes, ==, 3 * (8 + 256));
+	CHECK_INT(n_done, ==, 0);
+	CHECK(!turn(e, 700));
+	CHECK_INT(n_done, ==, 2);
+	CHECK_INT(s->retries, >=, 1);
+	CHECK_INT(s->queue_payloads, ==, 3);
+	check_sum(s);
+
+	server = server_start(&port);
+	CHECK(turn(e, 8000));
+	log_end();
+	CHECK_INT(s->payloads_sent, ==, 3);
+	CHECK_INT(s->samples_sent, ==, 30);
+	CHECK_INT(s->bytes_sent, ==, 24);
+	CHECK_INT(n_done, ==, 5);
+	check_sum(s);
+	log_check("export:later: http://127.0.0.1:", 2);
+	log_check("cannot take profiles: connection refused; does an OTLP/HTTP server listen", 1);
+	log_check("answers again after ", 1);
+	log_check("; 3 payload(s) waited", 1);
+	log_check("the queue is full", 1);
+	log_check("hush", 0);
+	server_stop(server);
+}
+
+/* A payload that can never fit is dropped, and does not push out those that wait. */
+static void test_never_fits(void)
+{
+	_cleanup_(exporter_freep) struct exporter *e = NULL;
+	struct export_destination d = {
+		.name = "small", .endpoint = "http://127.0.0.1:1", .max_queue_bytes = 1000};
+	static char big[1000];
+	const struct export_stats *s;
+
+	memset(big, 'b', sizeof(big));
+	log_begin();
+	e = exporter_of(&d, 1);
+	s = exporter_stats(e, 0);
+	CHECK_INT(exporter_submit(e, 1, make_text_fd("first"), 1), ==, 0);
+	CHECK_INT(exporter_submit(e, 2, make_fd(big, sizeof(big)), 5), ==, 0);
+	(void)turn(e, 20);
+	CHECK_INT(s->queue_payloads, ==, 1);
+	CHECK_INT(s->payloads_dropped_queue_full, ==, 1);
+	CHECK_INT(s->samples_dropped, ==, 5);
+	CHECK_INT(n_done, ==, 1);
+	CHECK_INT(done_ids[0], ==, 2);
+	e = exporter_free(e);
+	log_end();
+	log_check(
+		"export:small: 1 payload(s) were not yet delivered to http://127.0.0.1:1; they are "
+		"lost",
+		1);
+}
+
+/* One payload that the server chokes on does not hold up the others. */
+static void test_poison(void)
+{
+	_cleanup_(exporter_freep) struct exporter *e = NULL;
+	struct export_destination d = {.name = "p", .gzip = true};
+	const struct export_stats *s;
+	char url[64];
+	uint16_t port = 0;
+	uint64_t end;
+	pid_t server;
+
+	scripts_clear();
+	shared->scripts[0][0] = (struct step){POISON, 503, NULL, NULL, 0};
+	server = server_start(&port);
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/0", port);
+	d.endpoint = url;
+	log_begin();
+	e = exporter_of(&d, 1);
+	s = exporter_stats(e, 0);
+	CHECK_INT(exporter_submit(e, 0, make_text_fd("poison"), 1), ==, 0);
+	for (uint64_t i = 1; i < 4; i++)
+		CHECK_INT(exporter_submit(e, i, make_text_fd("fine"), 1), ==, 0);
+	for (end = clock_monotonic_ns() + 8 * NSEC_PER_SEC;
+	     s->payloads_sent < 3 && clock_monotonic_ns() < end;)
+		(void)turn(e, 50);
+	log_end();
+	CHECK_INT(s->payloads_sent, ==, 3);
+	CHECK_INT(s->queue_payloads, ==, 1);
+	log_begin();
+	e = exporter_free(e);
+	log_end();
+	server_stop(server);
+}
+
+static void test_hurry(void)
+{
+	_cleanup_(exporter_freep) struct exporter *e = NULL;
+	struct export_destination d[3] = {{.name = "soon"}, {.name = "never"}, {.name = "silent"}};
+	const struct export_stats *s;
+	char urls[3][64];
+	uint16_t port = 0;
+	uint64_t start;
+	pid_t server;
+
+	scripts_clear();
+	shared->scripts[0][0] = (struct step){REPLY, 503, "Retry-After: 500\r\n", NULL, 0};
+	shared->scripts[0][1] = (struct step)OK;
+	shared->scripts[1][0] = (struct step){REPLY, 503, "Retry-After: 500\r\n", NULL, 0};
+	shared->scripts[2][0] = (struct step){.action = SILENT};
+	server = server_start(&port);
+	for (size_t i = 0; i < 3; i++) {
+		(void)snprintf(urls[i], sizeof(urls[i]), "http://127.0.0.1:%d/%zu", port, i);
+		d[i].endpoint = urls[i];
+		d[i].timeout_ns = 600 * NSEC_PER_SEC;
+	}
+	log_begin();
+	e = exporter_of(d, 3);
+	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 3), ==, 0);
+	CHECK(!turn(e, 500));
+	CHECK_INT(exporter_stats(e, 0)->retries, ==, 1);
+	CHECK_INT(exporter_stats(e, 0)->queue_payloads, ==, 1);
+
+	start = clock_monotonic_ns();
+	exporter_hurry(e);
+	CHECK(!turn(e, 500));
+	CHECK_INT(exporter_stats(e, 0)->payloads_sent, ==, 1);
+	CHECK(turn(e, 6000));
+	log_end();
+	CHECK_INT(clock_monotonic_ns() - start, <, 6 * NSEC_PER_SEC);
+	s = exporter_stats(e, 1);
+	CHECK_INT(s->payloads_dropped_expired, ==, 1);
+	CHECK_INT(s->retries, >=, 5);
+	CHECK_INT(s->retries, <, 40);
+	check_sum(s);
+	s = exporter_stats(e, 2);
+	CHECK_INT(s->payloads_dropped_expired, ==, 1);
+	CHECK_INT(s->failures, ==, 1);
+	check_sum(s);
+	CHECK_INT(n_done, ==, 1);
+	server_stop(server);
+}
+
+/* --- small things -------------------------------------------------------------------------- */
+
+static void test_submit_errors(void)
+{
+	struct export_destination d = {.name = "a", .endpoint = "http://127.0.0.1:1", .gzip = true};
+	_cleanup_(exporter_freep) struct exporter *e = exporter_of(&d, 1);
+	int fd = memfd_create("big", 0);
+
+	CHECK_INT(ftruncate(fd, (64 << 20) + 1), ==, 0);
+	CHECK_INT(exporter_submit(e, 1, fd, 1), ==, -EFBIG);
+	CHECK_INT(fcntl(fd, F_GETFD), ==, -1);
+	CHECK_INT(exporter_submit(e, 1, memfd_create("empty", 0), 1), ==, -ENODATA);
+	CHECK_INT(exporter_submit(e, 1, -1, 1), ==, -EBADF);
+	CHECK_INT(exporter_stats(e, 0)->payloads, ==, 0);
+	CHECK(exporter_idle(e));
+}
+
+static void test_bad_destinations(void)
+{
+	static const struct {
+		const char *endpoint, *message;
+	} bad[] = {
+		{"ftp://h", "export:x: the endpoint is not an http:// or https:// URL"},
+		{"h:4318", "export:x: the endpoint is not an http:// or https:// URL"},
+		{"http://u:p@h", "export:x: the endpoint needs a host, without user and password"},
+		{"http:///x", "export:x: the endpoint needs a host, without user and password"},
+	};
+	struct exporter *e = NULL;
+	char error[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(bad); i++) {
+		struct export_destination d[2] = {{.name = "ok", .endpoint = "http://h"},
+						  {.name = "x", .endpoint = bad[i].endpoint}};
+
+		CHECK_INT(exporter_new(&e, d, 2, "1", NULL, NULL, error, sizeof(error)), ==,
+			  -EINVAL);
+		CHECK_STR(error, bad[i].message);
+		CHECK(!e);
+	}
+	CHECK_INT(exporter_new(&e, NULL, 0, "1", NULL, NULL, error, sizeof(error)), ==, -EINVAL);
+}
+
+/* Two destinations that cannot be had: plain HTTP where TLS is asked for, and a host without name.
+ */
+static void test_unreachable(void)
+{
+	_cleanup_(exporter_freep) struct exporter *e = NULL;
+	struct export_destination d[2] = {{.name = "tls", .max_elapsed_ns = NSEC_PER_SEC},
+					  {.name = "dns",
+					   .endpoint = "http://nothing.invalid",
+					   .max_elapsed_ns = NSEC_PER_SEC}};
+	char url[64];
+	uint16_t port = 0;
+	pid_t server;
+	bool idle;
+
+	scripts_clear();
+	shared->scripts[0][0] = (struct step){.action = GARBAGE};
+	server = server_start(&port);
+	(void)snprintf(url, sizeof(url), "https://127.0.0.1:%d/0", port);
+	d[0].endpoint = url;
+	d[0].timeout_ns = 500 * NSEC_PER_MSEC;
+	log_begin();
+	e = exporter_of(d, 2);
+	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 1), ==, 0);
+	idle = turn(e, 6000);
+	log_end();
+	CHECK(idle);
+	CHECK_INT(exporter_stats(e, 0)->payloads_dropped_expired, ==, 1);
+	CHECK_INT(exporter_stats(e, 1)->payloads_dropped_expired, ==, 1);
+	CHECK_INT(exporter_stats(e, 0)->bytes_sent, ==, 0);
+	log_check("export:dns: http://nothing.invalid cannot take profiles: ", 1);
+	log_check("export:tls: https://127.0.0.1", 1);
+	log_check("cannot take profiles: no answer in time", 1);
+	log_check("export:dns: 1 payload(s) could not be delivered", 1);
+	log_check("export:tls: 1 payload(s) could not be delivered", 1);
+	server_stop(server);
+}
+
+static void test_retry_delays(void)
+{
+	static const struct {
+		unsigned int failures;
+		uint64_t bound_ms;
+	} bounds[] = {{1, 1000},  {2, 2000},   {3, 4000},	   {5, 16000},
+		      {6, 30000}, {40, 30000}, {UINT32_MAX, 30000}};
+
+	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
+		uint64_t least = UINT64_MAX, most = 0;
+
+		for (int j = 0; j < 500; j++) {
+			uint64_t d = retry_delay_ns(bounds[i].failures);
+
+			least = d < least ? d : least;
+			most = d > most ? d : most;
+		}
+		CHECK_INT(least, >=, 50 * NSEC_PER_MSEC);
+		CHECK_INT(most, <=, bounds[i].bound_ms * NSEC_PER_MSEC);
+		/* Spread over the whole: 500 draws miss either tenth once in 10^22 runs. */
+		CHECK_INT(least, <, bounds[i].bound_ms * NSEC_PER_MSEC / 5);
+		CHECK_INT(most, >, bounds[i].bound_ms * NSEC_PER_MSEC * 9 / 10);
+	}
+}
+
+static void test_retry_after(void)
+{
+	static const struct {
+		const char *text;
+		bool valid;
+		uint64_t least_s;
+	} cases[] = {
+		{"", false, 0},
+		{"0", true, 0},
+		{"17", true, 17},
+		{"599", true, 599},
+		{"601", true, 600},
+		{"99999999999999999999999", true, 600},
+		{"-1", false, 0},
+		{"1.5x", false, 0},
+		{"soon", false, 0},
+		{"Sun, 06 Nov 1994 08:49:47 GMT", true, 10},
+		{"Sunday, 06-Nov-94 08:49:47 GMT", true, 10},
+		{"Sun Nov  6 08:49:47 1994", true, 10},
+		{"Sun, 06 Nov 1994 08:49:00 GMT", true, 0},
+		{"Sun, 06 Nov 2094 08:49:00 GMT", true, 600},
+	};
+	struct curl_api curl;
+	char error[256];
+
+	CHECK_INT(curl_api_load(&curl, error, sizeof(error)), ==, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		uint64_t ns = 0;
+
+		fprintf(stderr, "  '%s'\n", cases[i].text);
+		/* 784111777: 1994-11-06 08:49:37 UTC. */
+		CHECK_INT(retry_parse_after(&curl, cases[i].text, 784111777, &ns), ==,
+			  cases[i].valid);
+		if (!cases[i].valid)
+			continue;
+		CHECK_INT(ns, >=, cases[i].least_s * NSEC_PER_SEC);
+		CHECK_INT(ns, <=, cases[i].least_s * NSEC_PER_SEC * 11 / 10 + NSEC_PER_SEC / 10);
+	}
+}
+
+int main(void)
+{
+	struct curl_api curl;
+	char error[256];
+
+	if (curl_api_load(&curl, error, sizeof(error)) < 0)
+		SKIP("%s", error);
+	(void)unsetenv("http_proxy");
+	(void)unsetenv("https_proxy");
+	(void)unsetenv("HTTPS_PROXY");
+	(void)unsetenv("ALL_PROXY");
+	(void)unsetenv("all_proxy");
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	CHECK(shared != MAP_FAILED);
+	RUN(test_retry_delays);
+	RUN(test_retry_after);
+	RUN(test_bad_destinations);
+	RUN(test_submit_errors);
+	RUN(test_request);
+	RUN(test_keep_alive);
+	RUN(test_answers);
+	RUN(test_refused_then_up);
+	RUN(test_never_fits);
+	RUN(test_poison);
+	RUN(test_hurry);
+	RUN(test_unreachable);
+	return 0;
+}
