@@ -398,9 +398,19 @@ void supervisor_kill(struct supervisor *s, enum peer who)
 
 void supervisor_restart(struct supervisor *s, enum peer who)
 {
-	supervisor_stop(s, who);
-	if (s->children[who].pid)
-		s->children[who].restart = true;
+	struct child *c = &s->children[who];
+
+	if (c->pid) {
+		c->restart = true;
+		(void)kill(c->pid, SIGKILL);
+	} else {
+		(void)supervisor_start(s, who);
+	}
+}
+
+int supervisor_control(const struct supervisor *s, enum peer who)
+{
+	return s->children[who].control;
 }
 
 bool supervisor_running(const struct supervisor *s, enum peer who)
@@ -425,7 +435,8 @@ static void on_death(struct supervisor *s, enum peer who, int status)
 	char how[96], delay[32];
 	pid_t pid = c->pid;
 
-	blame_file(s, who, status);
+	if (!c->restart)
+		blame_file(s, who, status);
 	c->pid = 0;
 	disconnect(s, c);
 	if (c->stopping && !c->restart) {

@@ -35,10 +35,11 @@ struct supervisor *supervisor_free(struct supervisor *s);
 DEFINE_CLEANUP(struct supervisor *, supervisor_free)
 
 int supervisor_start(struct supervisor *s, enum peer who);
-/* Asks a child to finish and leave; gone() follows. kill: at once, by signal. */
+/* Asks a child to finish and leave; gone() follows. */
 void supervisor_stop(struct supervisor *s, enum peer who);
+/* The same without asking. */
 void supervisor_kill(struct supervisor *s, enum peer who);
-/* Stops a child and starts it afresh (a reload): its neighbours keep what it has not settled. */
+/* Ends a child at once and starts it afresh: its neighbours keep what it has not settled. */
 void supervisor_restart(struct supervisor *s, enum peer who);
 bool supervisor_running(const struct supervisor *s, enum peer who);
 
@@ -47,6 +48,8 @@ void supervisor_reap(struct supervisor *s);
 /* Sends one message to a running child. */
 int supervisor_send(struct supervisor *s, enum peer who, const struct message *m, const int *fds,
 		    size_t n_fds);
+/* The control socket of a running child, borrowed; negative without one. */
+int supervisor_control(const struct supervisor *s, enum peer who);
 /* What a child says of itself; NULL before its first start. Advisory. */
 const struct status_page *supervisor_status(const struct supervisor *s, enum peer who);
 pid_t supervisor_pid(const struct supervisor *s, enum peer who);

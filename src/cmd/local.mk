@@ -1,1 +1,19 @@
-# sources of src/cmd/
+bin_PROGRAMS = perfwalk
+perfwalk_SOURCES = \
+	src/cmd/ask.c src/cmd/ask.h \
+	src/cmd/attribute.c src/cmd/attribute.h \
+	src/cmd/cmd.h \
+	src/cmd/exporter.c \
+	src/cmd/format.c src/cmd/format.h \
+	src/cmd/handover.c src/cmd/handover.h \
+	src/cmd/main.c \
+	src/cmd/namer.c src/cmd/namer.h \
+	src/cmd/options.c src/cmd/options.h \
+	src/cmd/payloads.c src/cmd/payloads.h \
+	src/cmd/profiler.c \
+	src/cmd/record.c \
+	src/cmd/role.c src/cmd/role.h \
+	src/cmd/run.c \
+	src/cmd/setup.h \
+	src/cmd/symbolizer.c \
+	src/cmd/tree.c src/cmd/tree.h

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <poll.h>
+#include <sys/socket.h>
+
+#include "src/cmd/ask.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+
+#define DEADLINE_NS (300 * NSEC_PER_MSEC)
+
+/* Answers to requests given up: thrown away, newest last. */
+static int receive(struct ask *a, struct message *m, int *ret_fd)
+{
+	for (;;) {
+		int fds[2], r = message_recv(a->sock, m, fds, MSG_DONTWAIT);
+
+		if (r <= 0)
+			return r == 0 ? -ECONNRESET : r;
+		(void)close_fd(fds[1]);
+		a->stuck = false;
+		if (m->seq == a->seq) {
+			*ret_fd = fds[0];
+			return 0;
+		}
+		(void)close_fd(fds[0]);
+	}
+}
+
+int ask_broker(struct ask *a, struct message *m, int *ret_fd)
+{
+	uint32_t want = m->type == MESSAGE_ASK_PROCESS       ? MESSAGE_ANSWER_PROCESS
+			: m->type == MESSAGE_ASK_CGROUP_PATH ? MESSAGE_ANSWER_TEXT
+							     : MESSAGE_ANSWER;
+	uint64_t deadline;
+	int r, fd = -1;
+
+	if (a->stuck) {
+		struct message late;
+
+		(void)receive(a, &late, &fd);
+		(void)close_fd(fd);
+		if (a->stuck)
+			return -ETIMEDOUT;
+	}
+	a->n_asked++;
+	m->seq = ++a->seq;
+	r = message_send(a->sock, m, NULL, 0);
+	if (r < 0)
+		return r;
+	deadline = clock_monotonic_ns() + DEADLINE_NS;
+	for (;;) {
+		struct pollfd p = {.fd = a->sock, .events = POLLIN};
+		uint64_t now = clock_monotonic_ns();
+
+		r = receive(a, m, &fd);
+		if (r != -EAGAIN)
+			break;
+		if (now >= deadline || (poll(&p, 1, (int)((deadline - now) / NSEC_PER_MSEC) + 1) < 0 &&
+					errno != EINTR)) {
+			a->stuck = true;
+			a->n_timeouts++;
+			return -ETIMEDOUT;
+		}
+	}
+	if (r == 0 && m->type != want) {
+		(void)close_fd(fd);
+		return -EBADMSG;
+	}
+	if (r == 0)
+		*ret_fd = fd;
+	return r;
+}
+
+int ask_descriptor(struct ask *a, struct message *m, uint32_t *ret_quarantined)
+{
+	int fd = -1, r = ask_broker(a, m, &fd);
+
+	if (r < 0)
+		return r;
+	if (ret_quarantined)
+		*ret_quarantined = m->answer.quarantined;
+	if (m->answer.error < 0 || fd < 0) {
+		(void)close_fd(fd);
+		return m->answer.error < 0 ? m->answer.error : -EBADMSG;
+	}
+	return fd;
+}

@@ -1,0 +1,774 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Rows of the window are cached where they belong: a file carries its module row, a process its
+ * process row, each stamped with the window it is of, so a warm sample costs no look-up by string.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <linux/perf_event.h>
+
+#include "src/broker/opener.h"
+#include "src/cmd/attribute.h"
+#include "src/host/host.h"
+#include "src/sample/sample.h"
+#include "unwind/unwind.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/text.h"
+
+#define MAX_KERNEL_FRAMES SAMPLE_MAX_KERNEL_FRAMES
+#define JIT_UID           (UINT64_C(1) << 62)
+#define VDSO_MAX_BYTES    (64u << 10)
+
+/* What hangs on a host_file. */
+struct file_state {
+	struct unwind_module *module; /* NULL: not readable */
+	uint64_t window;              /* row is of this window */
+	uint32_t row, sent_generation;
+	uint32_t known; /* its place in attribution.known */
+	bool tried;
+	bool set_aside; /* not for the symbolizer */
+};
+
+/* What hangs on a host_process. */
+struct process_state {
+	uint64_t window;
+	uint32_t row, jit_row;
+	strid comm, path; /* of row: another one when these changed */
+	const struct host_cgroup *cgroup;
+};
+
+struct attribution {
+	struct role *role;
+	struct ask *ask;
+	struct host *host;
+	struct unwinder *unwinder;
+	struct unwind_module *vdso;
+	struct profile profile;
+	uint64_t window, next_jit_uid, boot_unix_ns, regs_mask;
+	uint32_t kernel_row, none_row, marker_row, vdso_row; /* PROFILE_NONE: not in this window yet */
+	uint32_t max_frames;
+	uint64_t dropped_before; /* samples of windows given up: counted in the next one */
+	struct unwind_frame *walked;
+	uint32_t *frames;
+	/* Of the sample being walked, for the find callback. */
+	struct host_process *process;
+	uint64_t time_ns;
+	/* Every file that has a state, by uid: the hand-over finds descriptors again by it. */
+	ARRAY(struct host_file *) known;
+	struct hash_index known_index;
+	/* What the symbolizer needs for this window. */
+	ARRAY(struct handover_item) items;
+};
+
+/* ---- What the host asks of the outside ---- */
+
+static int source_open_pid(void *ctx, enum message_type type, uint32_t pid)
+{
+	struct attribution *a = ctx;
+	struct message m = {.type = type};
+
+	m.ask_pid.pid = pid;
+	return ask_descriptor(a->ask, &m, NULL);
+}
+
+static int source_open_maps(void *ctx, uint32_t pid)
+{
+	return source_open_pid(ctx, MESSAGE_ASK_MAPS, pid);
+}
+
+static int source_open_cgroup(void *ctx, uint32_t tid)
+{
+	return source_open_pid(ctx, MESSAGE_ASK_CGROUP, tid);
+}
+
+static int source_open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t start,
+			    uint64_t end, const struct host_file_key *key, const char *path)
+{
+	struct attribution *a = ctx;
+	struct message m = {.type = MESSAGE_ASK_FILE};
+
+	m.ask_file.pid = pid;
+	m.ask_file.alternate_pid = alternate_pid;
+	m.ask_file.start = start;
+	m.ask_file.end = end;
+	m.ask_file.major = key->major;
+	m.ask_file.minor = key->minor;
+	m.ask_file.inode = key->inode;
+	message_set_text(m.ask_file.path, sizeof(m.ask_file.path), path);
+	return ask_descriptor(a->ask, &m, NULL);
+}
+
+static int source_cgroup_path(void *ctx, uint64_t id, char *buf, size_t size)
+{
+	struct attribution *a = ctx;
+	struct message m = {.type = MESSAGE_ASK_CGROUP_PATH};
+	int fd = -1, r;
+
+	m.ask_cgroup_path.id = id;
+	r = ask_broker(a->ask, &m, &fd);
+	(void)close_fd(fd);
+	if (r < 0 || m.answer_text.error < 0)
+		return r < 0 ? r : m.answer_text.error;
+	if (!message_text_ok(m.answer_text.text, sizeof(m.answer_text.text)) ||
+	    strlen(m.answer_text.text) >= size)
+		return -ENAMETOOLONG;
+	strcpy(buf, m.answer_text.text);
+	return 0;
+}
+
+static int source_process_info(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_t *ret_parent,
+			       char comm[17], char *exe, size_t n_exe, bool *ret_is_kernel)
+{
+	struct attribution *a = ctx;
+	struct message m = {.type = MESSAGE_ASK_PROCESS};
+	int fd = -1, r;
+
+	m.ask_pid.pid = pid;
+	r = ask_broker(a->ask, &m, &fd);
+	(void)close_fd(fd);
+	if (r < 0 || m.answer_process.error < 0)
+		return r < 0 ? r : m.answer_process.error;
+	*ret_start_ns = m.answer_process.start_time_ns;
+	*ret_parent = m.answer_process.parent_pid;
+	*ret_is_kernel = m.answer_process.is_kernel != 0;
+	memcpy(comm, m.answer_process.comm, sizeof(m.answer_process.comm));
+	comm[16] = '\0';
+	message_set_text(exe, n_exe, m.answer_process.executable_path);
+	return 0;
+}
+
+static uint64_t file_hash(const struct host_file *file)
+{
+	return hash_u64(file->uid);
+}
+
+static bool remember_file(struct attribution *a, struct host_file *file)
+{
+	struct host_file **known = array_push(&a->known);
+
+	if (!known)
+		return false;
+	if (hash_index_add(&a->known_index, file_hash(file), a->known.n - 1) < 0) {
+		a->known.n--;
+		return false;
+	}
+	*known = file;
+	return true;
+}
+
+/* The last entry moves into the hole. */
+static void forget_file(struct attribution *a, uint32_t at)
+{
+	uint32_t last = a->known.n - 1;
+	struct host_file *moved = a->known.items[last];
+
+	(void)hash_index_remove(&a->known_index, file_hash(a->known.items[at]), at);
+	if (at != last) {
+		(void)hash_index_remove(&a->known_index, file_hash(moved), last);
+		(void)hash_index_add(&a->known_index, file_hash(moved), at);
+		a->known.items[at] = moved;
+		((struct file_state *)moved->user)->known = at;
+	}
+	a->known.n = last;
+}
+
+static struct host_file *known_file(struct attribution *a, uint64_t uid)
+{
+	uint64_t hash = hash_u64(uid);
+	uint32_t slot = hash_index_first(&a->known_index, hash), row;
+
+	while ((row = hash_index_row(&a->known_index, slot)) != HASH_INDEX_NONE) {
+		if (a->known.items[row]->uid == uid)
+			return a->known.items[row];
+		slot = hash_index_next(&a->known_index, slot);
+	}
+	return NULL;
+}
+
+static void free_file_user(void *ctx, struct host_file *file)
+{
+	struct attribution *a = ctx;
+	struct file_state *s = file->user;
+
+	if (!s)
+		return;
+	forget_file(a, s->known);
+	unwind_module_free(s->module);
+	free(s);
+	file->user = NULL;
+}
+
+static uint64_t source_now(void *ctx)
+{
+	return clock_monotonic_ns();
+}
+
+static void free_process_user(void *ctx, struct host_process *process)
+{
+	free(process->user);
+	process->user = NULL;
+}
+
+/* ---- Life ---- */
+
+static int open_vdso(struct attribution *a)
+{
+	/* The kernel maps the same image into every 64-bit process, ours included. */
+	const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
+
+	return image ? unwind_module_new_memory(&a->vdso, a->unwinder, image, 2 * 4096, "[vdso]") : 0;
+}
+
+int attribution_new(struct attribution **ret, struct role *role, struct ask *ask,
+		    const struct setup_profiler *setup)
+{
+	struct unwind_limits unwind_limits = UNWIND_LIMITS_DEFAULT;
+	struct attribution *a = calloc(1, sizeof(*a));
+	int r;
+
+	if (!a)
+		return -ENOMEM;
+	a->role = role;
+	a->ask = ask;
+	a->max_frames = setup->max_frames;
+	a->regs_mask = setup->options.regs_mask;
+	a->known.max = a->items.max = 1u << 20;
+	a->boot_unix_ns = clock_realtime_ns() - clock_get_ns(CLOCK_BOOTTIME);
+	profile_init(&a->profile, setup->window_memory_bytes);
+	a->profile.period_ns = NSEC_PER_SEC / setup->options.rate_hz;
+	a->profile.rate_hz = setup->options.rate_hz;
+	a->walked = calloc(a->max_frames, sizeof(*a->walked));
+	a->frames = calloc(a->max_frames + MAX_KERNEL_FRAMES + 1, sizeof(*a->frames));
+	unwind_limits.max_row_bytes = setup->unwind_rows_bytes;
+
+	r = a->walked && a->frames ? unwinder_new(&a->unwinder, &unwind_limits) : -ENOMEM;
+	if (r == 0) {
+		const struct host_source source = {
+			.ctx = a,
+			.now = setup->features.clockid ? source_now : NULL,
+			.open_maps = source_open_maps,
+			.open_file = source_open_file,
+			.open_cgroup = source_open_cgroup,
+			.cgroup_path = source_cgroup_path,
+			.process_info = source_process_info,
+		};
+		const struct host_limits limits = {
+			.max_processes = setup->max_processes,
+			.max_mappings = 65536,
+			.max_threads = 262144,
+			.max_files = 16384,
+			.max_open_files = setup->max_open_files,
+			.free_user = free_file_user,
+			.free_process_user = free_process_user,
+			.ctx = a,
+			.exec_unmarked = !setup->features.comm_exec,
+		};
+
+		r = host_new(&a->host, &source, &limits);
+	}
+	if (r == 0 && open_vdso(a) < 0)
+		log_debug("the vdso cannot be read: frames in it end a stack");
+	if (r < 0) {
+		attribution_free(a);
+		return r;
+	}
+	attribution_next_window(a);
+	*ret = a;
+	return 0;
+}
+
+struct attribution *attribution_free(struct attribution *a)
+{
+	if (a) {
+		host_free(a->host);
+		unwind_module_free(a->vdso);
+		unwinder_free(a->unwinder);
+		profile_deinit(&a->profile);
+		array_deinit(&a->known);
+		hash_index_deinit(&a->known_index);
+		array_deinit(&a->items);
+		free(a->walked);
+		free(a->frames);
+		free(a);
+	}
+	return NULL;
+}
+
+struct profile *attribution_profile(struct attribution *a)
+{
+	return &a->profile;
+}
+
+void attribution_next_window(struct attribution *a)
+{
+	profile_clear(&a->profile);
+	host_collect(a->host);
+	a->window++;
+	a->kernel_row = a->none_row = a->marker_row = a->vdso_row = PROFILE_NONE;
+	array_clear(&a->items);
+	a->profile.counters[PROFILE_SAMPLES_DROPPED] = a->dropped_before;
+	a->dropped_before = 0;
+}
+
+void attribution_add_lost(struct attribution *a, uint64_t n)
+{
+	a->profile.counters[PROFILE_SAMPLES_LOST] += n;
+}
+
+void attribution_windows_dropped(void *ctx, uint64_t n_samples)
+{
+	struct attribution *a = ctx;
+
+	a->profile.counters[PROFILE_SAMPLES_DROPPED] += n_samples;
+}
+
+/* ---- Module rows ---- */
+
+static strid put_clean(struct attribution *a, const char *text)
+{
+	char clean[1024];
+	size_t n = text_clean(clean, sizeof(clean), text, sizeof(clean) - 1);
+
+	return strtab_put_n(&a->profile.strings, clean, n);
+}
+
+static uint32_t fixed_row(struct attribution *a, uint32_t *row, enum profile_uid uid,
+			  enum profile_module_kind kind, const char *path)
+{
+	if (*row == PROFILE_NONE) {
+		struct profile_module m = {
+			.uid = uid,
+			.kind = kind,
+			.process = PROFILE_NONE,
+			.path = strtab_put(&a->profile.strings, path),
+		};
+
+		if (uid == PROFILE_UID_VDSO && a->vdso)
+			unwind_module_text(a->vdso, &m.memory_start, &m.memory_limit, &m.file_offset);
+		*row = profile_add_module(&a->profile, &m);
+	}
+	return *row;
+}
+
+static uint32_t none_row(struct attribution *a)
+{
+	return fixed_row(a, &a->none_row, PROFILE_UID_NONE, PROFILE_MODULE_NONE, "[unmapped]");
+}
+
+static uint32_t marker_row(struct attribution *a)
+{
+	return fixed_row(a, &a->marker_row, PROFILE_UID_MARKER, PROFILE_MODULE_MARKER, "[marker]");
+}
+
+/* The first time a file is walked through: opened by the broker, its headers read. */
+static struct file_state *open_file(struct attribution *a, struct host_mapping *m)
+{
+	struct file_state *s = m->file->user;
+	struct file_identity id;
+	int fd, r;
+
+	if (!s) {
+		s = calloc(1, sizeof(*s));
+		if (!s || !remember_file(a, m->file)) {
+			free(s);
+			return NULL;
+		}
+		s->known = a->known.n - 1;
+		m->file->user = s;
+	}
+	if (s->tried)
+		return s;
+	fd = host_file_open(a->host, a->process, m);
+	/* A process that could not be asked for it may have gone; the next one that maps it is asked. */
+	if (fd < 0)
+		return s;
+	s->tried = true;
+	if (opener_identify(fd, &id) == 0)
+		role_job_file(a->role, m->file->uid, &id, m->file->path);
+	role_job_point(a->role, m->file->uid);
+	r = unwind_module_new_fd(&s->module, a->unwinder, fd, m->file->path);
+	if (r < 0)
+		log_debug("%s: not an ELF file that can be walked: %s", m->file->path, strerror(-r));
+	return s;
+}
+
+static void add_item(struct attribution *a, enum message_type type, uint64_t id, uint32_t pid)
+{
+	struct handover_item *item = array_push(&a->items);
+
+	if (item)
+		*item = (struct handover_item){.type = type, .id = id, .pid = pid};
+}
+
+static uint32_t file_row(struct attribution *a, struct host_file *file, struct file_state *s)
+{
+	struct profile_module m = {
+		.uid = PROFILE_UID_FIRST_FILE + file->uid,
+		.kind = PROFILE_MODULE_FILE,
+		.process = PROFILE_NONE,
+	};
+
+	if (s->window == a->window)
+		return s->row;
+	m.path = put_clean(a, file->path);
+	if (s->module) {
+		size_t n;
+		const uint8_t *id = unwind_module_build_id(s->module, &n);
+
+		m.n_build_id = (uint32_t)(n <= PROFILE_MAX_BUILD_ID ? n : 0);
+		if (m.n_build_id > 0)
+			memcpy(m.build_id, id, m.n_build_id);
+		unwind_module_text(s->module, &m.memory_start, &m.memory_limit, &m.file_offset);
+	}
+	s->window = a->window;
+	s->row = profile_add_module(&a->profile, &m);
+	if (s->row != PROFILE_NONE)
+		add_item(a, MESSAGE_MODULE, m.uid, 0);
+	return s->row;
+}
+
+static struct process_state *process_state(struct host_process *p)
+{
+	if (!p->user) {
+		struct process_state *s = calloc(1, sizeof(*s));
+
+		if (s)
+			s->row = s->jit_row = PROFILE_NONE;
+		p->user = s;
+	}
+	return p->user;
+}
+
+/* Code that belongs to no file: the process's own perf map may name it. */
+static uint32_t jit_row(struct attribution *a, struct host_process *p)
+{
+	struct process_state *s = process_state(p);
+
+	if (!s)
+		return none_row(a);
+	if (s->jit_row == PROFILE_NONE) {
+		struct profile_module m = {
+			.uid = JIT_UID + a->next_jit_uid++,
+			.kind = PROFILE_MODULE_JIT,
+			.process = s->row,
+			.path = strtab_put(&a->profile.strings, "[anon]"),
+		};
+
+		s->jit_row = profile_add_module(&a->profile, &m);
+		/* The map may appear later than the first frame of the code: asked for once a window. */
+		if (p->perf_map_fd < 0 && !p->exited) {
+			p->perf_map_fd = source_open_pid(a, MESSAGE_ASK_PERF_MAP, p->pid);
+			if (p->perf_map_fd < 0)
+				p->perf_map_fd = -2;
+		}
+		if (p->perf_map_fd >= 0)
+			add_item(a, MESSAGE_PERF_MAP, p->start_unix_ns, p->pid);
+	}
+	return s->jit_row;
+}
+
+/* ---- The walk ---- */
+
+static bool find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
+{
+	struct attribution *a = ctx;
+	struct host_mapping *m = host_mapping_find(a->host, a->process, pc, a->time_ns);
+	struct file_state *s;
+
+	if (!m)
+		return false;
+	*ret = (struct unwind_mapping){.start = m->start, .end = m->end};
+	switch (m->kind) {
+	case HOST_MAPPING_VDSO:
+		ret->module = a->vdso;
+		ret->tag = fixed_row(a, &a->vdso_row, PROFILE_UID_VDSO, PROFILE_MODULE_VDSO, "[vdso]");
+		if (!a->vdso || !unwind_module_bias(a->vdso, m->start, 0, &ret->bias))
+			ret->bias = m->start;
+		return true;
+	case HOST_MAPPING_ANON:
+		ret->tag = jit_row(a, a->process);
+		return true;
+	default:
+		break;
+	}
+
+	s = open_file(a, m);
+	if (!s)
+		return false;
+	role_job_point(a->role, m->file->uid);
+	ret->module = s->module;
+	ret->tag = file_row(a, m->file, s);
+	if (m->bias_state == 0 && s->tried) {
+		m->bias_state = 1;
+		if (!s->module || !unwind_module_bias(s->module, m->start, m->file_offset, &m->bias))
+			m->bias_state = 2;
+	}
+	/* Without program headers the file offset is the address that says most. */
+	ret->bias = m->bias_state == 1 ? m->bias : m->start - m->file_offset;
+	ret->file_missing = !s->module;
+	return true;
+}
+
+static uint32_t add_marker(struct attribution *a, uint32_t n, enum profile_marker marker,
+			   enum profile_counter counter)
+{
+	a->profile.counters[counter]++;
+	a->frames[n] = profile_add_frame(&a->profile, marker_row(a), marker);
+	return n + 1;
+}
+
+static const struct {
+	enum profile_marker marker;
+	enum profile_counter counter;
+} outcomes[UNWIND_N_OUTCOMES] = {
+	[UNWIND_TRUNCATED] = {PROFILE_MARKER_TRUNCATED, PROFILE_STACKS_TRUNCATED},
+	[UNWIND_NO_MAPPING] = {PROFILE_MARKER_NO_MAPPING, PROFILE_STACKS_NO_MAPPING},
+	[UNWIND_NO_FILE] = {PROFILE_MARKER_NO_FILE, PROFILE_STACKS_NO_FILE},
+	[UNWIND_NO_CFI] = {PROFILE_MARKER_NO_CFI, PROFILE_STACKS_NO_CFI},
+	[UNWIND_BAD_CFI] = {PROFILE_MARKER_BAD_CFI, PROFILE_STACKS_BAD_CFI},
+	[UNWIND_NO_PROGRESS] = {PROFILE_MARKER_NO_PROGRESS, PROFILE_STACKS_NO_PROGRESS},
+	[UNWIND_TOO_DEEP] = {PROFILE_MARKER_TOO_DEEP, PROFILE_STACKS_TOO_DEEP},
+};
+
+static void read_regs(const struct attribution *a, const struct record *r, struct unwind_regs *ret)
+{
+	struct unwind_regs trusted;
+
+	unwind_regs_from_perf(r->sample.user_regs, a->regs_mask, ret);
+	if (r->sample.user_regs_valid != a->regs_mask) {
+		/* Only the valid bits of this second reading count: they are in DWARF's order. */
+		unwind_regs_from_perf(r->sample.user_regs, r->sample.user_regs_valid & a->regs_mask, &trusted);
+		ret->valid &= trusted.valid;
+	}
+}
+
+static uint32_t add_user_frames(struct attribution *a, const struct record *r, uint32_t n)
+{
+	struct unwind_regs regs;
+	enum unwind_outcome outcome;
+	size_t n_walked = 0;
+
+	a->profile.counters[PROFILE_USER_STACKS]++;
+	if (r->sample.user_abi != PERF_SAMPLE_REGS_ABI_64 || !r->sample.user_regs)
+		return add_marker(a, n, PROFILE_MARKER_NO_USER_REGS, PROFILE_STACKS_NO_REGS);
+
+	read_regs(a, r, &regs);
+	outcome = unwind_walk(a->unwinder, &regs, r->sample.stack, r->sample.n_stack, find_mapping, a,
+			      a->walked, a->max_frames, &n_walked);
+	for (size_t i = 0; i < n_walked; i++) {
+		const struct unwind_frame *f = &a->walked[i];
+
+		a->frames[n++] = profile_add_frame(
+			&a->profile, f->tag == UINT32_MAX ? none_row(a) : f->tag, f->address - f->bias);
+	}
+	if (outcome != UNWIND_COMPLETE)
+		n = add_marker(a, n, outcomes[outcome].marker, outcomes[outcome].counter);
+	return n;
+}
+
+static uint32_t add_kernel_frames(struct attribution *a, const struct record *r)
+{
+	uint32_t row = PROFILE_NONE, n = 0;
+
+	for (uint64_t i = 0; i < r->sample.n_kernel && n < MAX_KERNEL_FRAMES; i++) {
+		if (row == PROFILE_NONE)
+			row = fixed_row(a, &a->kernel_row, PROFILE_UID_KERNEL, PROFILE_MODULE_KERNEL,
+					"[kernel.kallsyms]");
+		/* All but the innermost are return addresses. */
+		a->frames[n++] = profile_add_frame(&a->profile, row, r->sample.kernel[i] - (i > 0));
+	}
+	return n;
+}
+
+/* ---- Who ---- */
+
+static uint32_t add_process(struct attribution *a, const char *comm, const struct host_process *p,
+			    const struct host_cgroup *cgroup)
+{
+	struct profile_process proc = {.comm = put_clean(a, comm)};
+
+	if (p) {
+		proc.pid = p->pid;
+		proc.start_time_unix_ns = p->start_unix_ns;
+		proc.executable_path = put_clean(a, p->executable_path ? p->executable_path : "");
+	}
+	if (cgroup) {
+		proc.cgroup = put_clean(a, cgroup->path);
+		proc.container_id = put_clean(a, cgroup->container_id);
+		proc.container_runtime = put_clean(a, cgroup->runtime ? cgroup->runtime : "");
+		proc.pod_uid = put_clean(a, cgroup->pod_uid);
+		proc.systemd_unit = put_clean(a, cgroup->unit);
+	}
+	return profile_add_process(&a->profile, &proc);
+}
+
+static uint32_t process_row(struct attribution *a, struct host_process *p, uint32_t tid, uint64_t cgroup_id)
+{
+	const struct host_cgroup *cgroup = host_cgroup_get(a->host, p, tid, cgroup_id);
+	struct process_state *s = process_state(p);
+	strid comm, path;
+
+	if (!s)
+		return PROFILE_NONE;
+	if (s->window != a->window)
+		s->jit_row = PROFILE_NONE;
+	/* Interned again at each sample (two short strings): an exec in the window is another row. */
+	comm = put_clean(a, p->comm);
+	path = put_clean(a, p->executable_path ? p->executable_path : "");
+	if (s->window == a->window && s->row != PROFILE_NONE && s->comm == comm && s->path == path &&
+	    s->cgroup == cgroup)
+		return s->row;
+	s->row = add_process(a, p->comm, p, cgroup);
+	s->jit_row = PROFILE_NONE;
+	s->window = a->window;
+	s->comm = comm;
+	s->path = path;
+	s->cgroup = cgroup;
+	return s->row;
+}
+
+static void on_sample(struct attribution *a, const struct record *r)
+{
+	struct profile_sample s = {.value = 1, .cpu = r->cpu};
+	struct host_process *p = host_process_get(a->host, r->pid, r->tid, r->time_ns);
+	uint32_t process, n, n_kernel;
+	const char *name;
+
+	a->profile.counters[PROFILE_SAMPLES]++;
+	a->process = p;
+	a->time_ns = r->time_ns;
+	process = p ? process_row(a, p, r->tid, r->sample.cgroup_id)
+		    : add_process(a, r->pid == 0 ? "swapper" : "[exited]", NULL, NULL);
+	if (process == PROFILE_NONE) {
+		a->profile.counters[PROFILE_SAMPLES_DROPPED]++;
+		return;
+	}
+	name = p ? host_thread_name(a->host, p, r->tid) : "";
+	s.thread = profile_add_thread(&a->profile, process, p ? r->tid : 0, put_clean(a, name));
+
+	n = n_kernel = add_kernel_frames(a, r);
+	if (p && !p->is_kernel && (r->sample.user_abi != PERF_SAMPLE_REGS_ABI_NONE || n == 0))
+		n = add_user_frames(a, r, n);
+	for (uint32_t i = 0; i < n; i++) {
+		if (a->frames[i] == PROFILE_NONE)
+			n = 0;
+	}
+	s.stack = n > 0 ? profile_add_stack(&a->profile, a->frames, n, n_kernel) : PROFILE_NONE;
+	if (s.thread == PROFILE_NONE || s.stack == PROFILE_NONE) {
+		a->profile.counters[PROFILE_SAMPLES_DROPPED]++;
+		return;
+	}
+	s.time_unix_ns = r->time_ns; /* still the perf clock; made wall time when the window closes */
+	(void)profile_add_sample(&a->profile, &s);
+}
+
+static void on_mmap(struct attribution *a, const struct record *r)
+{
+	const struct host_file_key key = {r->mmap.major, r->mmap.minor, r->mmap.inode, r->mmap.generation};
+
+	host_on_mmap(a->host, r->pid, r->mmap.start, r->mmap.length, r->mmap.file_offset,
+		     r->mmap.has_inode ? &key : NULL, r->mmap.path, r->time_ns);
+}
+
+void attribution_record(struct attribution *a, const struct record *r)
+{
+	switch (r->type) {
+	case RECORD_SAMPLE:
+		on_sample(a, r);
+		break;
+	case RECORD_MMAP:
+		on_mmap(a, r);
+		break;
+	case RECORD_COMM:
+		host_on_comm(a->host, r->pid, r->tid, r->comm.comm, r->comm.exec, r->time_ns);
+		break;
+	case RECORD_FORK:
+		host_on_fork(a->host, r->pid, r->tid, r->task.parent_pid, r->task.parent_tid, r->time_ns);
+		break;
+	case RECORD_EXIT:
+		host_on_exit(a->host, r->pid, r->tid, r->time_ns);
+		break;
+	case RECORD_CGROUP:
+		host_on_cgroup(a->host, r->cgroup.id, r->cgroup.path);
+		break;
+	case RECORD_LOST:
+		if (r->from_sideband) {
+			a->profile.counters[PROFILE_SIDEBAND_LOST] += r->lost;
+			host_on_lost(a->host);
+		} else {
+			a->profile.counters[PROFILE_SAMPLES_LOST] += r->lost;
+		}
+		break;
+	case RECORD_THROTTLE:
+		a->profile.counters[PROFILE_SAMPLES_THROTTLED] += !r->throttle_end;
+		break;
+	case RECORD_BAD:
+		a->profile.counters[PROFILE_RECORDS_BAD]++;
+		break;
+	case RECORD_KSYMBOL:
+		break; /* the symbolizer reads kallsyms again on a miss */
+	}
+}
+
+/* ---- Hand-over ---- */
+
+struct handover_item *attribution_window_items(struct attribution *a, uint32_t *ret_n)
+{
+	struct handover_item *items = a->items.n ? calloc(a->items.n, sizeof(*items)) : NULL;
+
+	*ret_n = items ? a->items.n : 0;
+	if (items)
+		memcpy(items, a->items.items, a->items.n * sizeof(*items));
+	return items;
+}
+
+static struct host_file *item_file(struct attribution *a, const struct handover_item *item)
+{
+	return item->type == MESSAGE_MODULE ? known_file(a, item->id - PROFILE_UID_FIRST_FILE) : NULL;
+}
+
+int attribution_descriptor(void *ctx, const struct handover_item *item, struct message *m)
+{
+	struct attribution *a = ctx;
+	const struct host_file *file;
+
+	if (item->type == MESSAGE_PERF_MAP) {
+		const struct host_process *p = host_process_peek(a->host, item->pid);
+
+		return p && p->start_unix_ns == item->id ? p->perf_map_fd : -1;
+	}
+	file = item_file(a, item);
+	if (!file || file->fd < 0 || ((struct file_state *)file->user)->set_aside)
+		return -1;
+	message_set_text(m->module.path, sizeof(m->module.path), file->path);
+	return file->fd;
+}
+
+bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t generation, bool sent)
+{
+	struct host_file *file = item_file(ctx, item);
+	struct file_state *s = file ? file->user : NULL;
+
+	if (!s)
+		return false; /* a perf map grows: its descriptor goes with every window */
+	if (sent)
+		s->sent_generation = generation;
+	return s->sent_generation == generation;
+}
+
+void attribution_quarantine(struct attribution *a, const struct message *m)
+{
+	for (uint32_t i = 0; i < a->known.n; i++) {
+		struct host_file *file = a->known.items[i];
+		struct file_identity id;
+
+		if (file->fd < 0 || opener_identify(file->fd, &id) < 0 || id.ino != m->quarantine.file.ino ||
+		    id.dev != m->quarantine.file.dev)
+			continue;
+		if (m->quarantine.for_peer == PEER_SYMBOLIZER)
+			((struct file_state *)file->user)->set_aside = true;
+	}
+}

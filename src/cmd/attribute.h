@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * One sample record -> one sample of the window: who (host), which frames (unwind), added up
+ * (profile). The rooms below know nothing of each other; this is where they are joined.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/cmd/ask.h"
+#include "src/cmd/handover.h"
+#include "src/cmd/role.h"
+#include "src/cmd/setup.h"
+#include "src/profile/profile.h"
+
+struct record;
+struct attribution;
+
+int attribution_new(struct attribution **ret, struct role *role, struct ask *ask,
+		    const struct setup_profiler *setup);
+struct attribution *attribution_free(struct attribution *a);
+
+/* Any record of the rings, in time order. */
+void attribution_record(struct attribution *a, const struct record *r);
+void attribution_add_lost(struct attribution *a, uint64_t n);
+/* A file is set aside for a process of the tree (MESSAGE_QUARANTINE). */
+void attribution_quarantine(struct attribution *a, const struct message *m);
+
+/* The window now being filled. */
+struct profile *attribution_profile(struct attribution *a);
+/*
+ * Ends the window: the items the symbolizer needs for it (allocated, *ret_n; NULL when none).
+ * Afterwards attribution_next_window() empties the profile and begins the next.
+ */
+struct handover_item *attribution_window_items(struct attribution *a, uint32_t *ret_n);
+void attribution_next_window(struct attribution *a);
+
+/* handover's view of the files. */
+int attribution_descriptor(void *ctx, const struct handover_item *item, struct message *m);
+bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t generation, bool sent);
+void attribution_windows_dropped(void *ctx, uint64_t n_samples);

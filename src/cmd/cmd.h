@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The subcommands. Each gets its own argv (argv[0] is its name) and returns the exit code. */
+#include "src/cmd/options.h"
+
+/* Stable; documented in perfwalk(1). */
+enum exit_code {
+	EXIT_CODE_OK,
+	EXIT_CODE_FAILURE,
+	EXIT_CODE_USAGE,         /* usage or config */
+	EXIT_CODE_NOT_PERMITTED,
+	EXIT_CODE_NOT_SUPPORTED, /* by this host */
+	EXIT_CODE_DATA_LOST,     /* with --strict */
+	EXIT_CODE_OWN_FAILURE = 125, /* with a command to run: perfwalk itself failed */
+	EXIT_CODE_CANNOT_EXECUTE = 126,
+	EXIT_CODE_NOT_FOUND = 127,
+};
+
+extern const struct command record_command, run_command;
+
+int record_main(int argc, char **argv);
+int run_main(int argc, char **argv);
+
+/* The exit code for a failed start (tree_new). */
+int exit_code_of(int error);
+/* A descriptor that becomes readable with signals: blocks and collects the n given ones. */
+int signals_open(const int *signals, unsigned int n);
+/* The next signal waiting, 0: none. */
+int signals_next(int fd);

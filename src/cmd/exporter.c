@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The exporter: the one process with the network and the credentials. It sees finished payloads
+ * only, and tells the symbolizer when one is settled.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cmd/role.h"
+#include "src/export/export.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+
+#define MAX_HEADERS 64
+
+struct exporter_role {
+	struct role role;
+	struct setup_exporter setup;
+	struct exporter *exporter;
+	struct export_destination destinations[SETUP_MAX_DESTINATIONS];
+	const char **headers[SETUP_MAX_DESTINATIONS];
+	uint32_t n;
+	int symbolizer_sock, timer;
+	bool stopping;
+};
+
+static int set_text(const char **field, const char *text)
+{
+	*field = strdup(text);
+	return *field ? 0 : -ENOMEM;
+}
+
+static int add_header(struct exporter_role *e, struct export_destination *d, const char *text)
+{
+	const char ***headers = &e->headers[d - e->destinations];
+
+	if (!*headers)
+		*headers = calloc(MAX_HEADERS, sizeof(**headers));
+	if (!*headers)
+		return -ENOMEM;
+	if (d->n_headers == MAX_HEADERS)
+		return -E2BIG;
+	d->headers = *headers;
+	return set_text(&(*headers)[d->n_headers++], text);
+}
+
+static int on_text(void *ctx, const struct message *m, int fd)
+{
+	struct exporter_role *e = ctx;
+	const char *text = m->text.text;
+	struct export_destination *d;
+
+	(void)close_fd(fd);
+	if (m->text.kind == TEXT_EXPORT_NAME) {
+		if (e->n == e->setup.n || e->n == SETUP_MAX_DESTINATIONS)
+			return -E2BIG;
+		d = &e->destinations[e->n];
+		d->timeout_ns = e->setup.destinations[e->n].timeout_ns;
+		d->max_queue_bytes = e->setup.destinations[e->n].max_queue_bytes;
+		d->max_elapsed_ns = e->setup.destinations[e->n].max_elapsed_ns;
+		d->gzip = e->setup.destinations[e->n].gzip;
+		d->insecure_skip_verify = e->setup.destinations[e->n].insecure_skip_verify;
+		e->n++;
+		return set_text(&d->name, text);
+	}
+	if (e->n == 0)
+		return -EBADMSG;
+	d = &e->destinations[e->n - 1];
+	switch (m->text.kind) {
+	case TEXT_EXPORT_ENDPOINT:
+		return set_text(&d->endpoint, text);
+	case TEXT_EXPORT_PROFILES_ENDPOINT:
+		return set_text(&d->profiles_endpoint, text);
+	case TEXT_EXPORT_HEADER:
+		return add_header(e, d, text);
+	case TEXT_EXPORT_CERTIFICATE:
+		return set_text(&d->certificate, text);
+	case TEXT_EXPORT_CLIENT_CERTIFICATE:
+		return set_text(&d->client_certificate, text);
+	case TEXT_EXPORT_CLIENT_KEY:
+		return set_text(&d->client_key, text);
+	default:
+		return -EBADMSG;
+	}
+}
+
+static void on_done(void *ctx, uint64_t id)
+{
+	struct exporter_role *e = ctx;
+	struct message m = {.type = MESSAGE_PAYLOAD_DONE};
+
+	m.item.id = id;
+	if (e->symbolizer_sock >= 0)
+		(void)message_send(e->symbolizer_sock, &m, NULL, 0);
+}
+
+static void dispatch(struct exporter_role *e)
+{
+	int ms = exporter_dispatch(e->exporter);
+
+	loop_set_timer(e->role.loop, e->timer, ms < 0 ? UINT64_MAX : (uint64_t)ms * NSEC_PER_MSEC);
+	/* On STOP: what the symbolizer had sent is in (it left before us), and it is all settled. */
+	if (e->stopping && e->symbolizer_sock < 0 && exporter_idle(e->exporter))
+		loop_exit(e->role.loop, 0);
+}
+
+static void on_timer(void *ctx)
+{
+	dispatch(ctx);
+}
+
+static void on_exporter(void *ctx, int fd, uint32_t events)
+{
+	dispatch(ctx);
+}
+
+static void on_payload(void *ctx, const struct message *m, int fds[2])
+{
+	struct exporter_role *e = ctx;
+	int r;
+
+	(void)close_fd(fds[1]);
+	if (m->type != MESSAGE_PAYLOAD) {
+		(void)close_fd(fds[0]);
+		return;
+	}
+	e->role.status->payloads++;
+	r = exporter_submit(e->exporter, m->item.id, fds[0], m->item.n_samples);
+	if (r < 0) {
+		log_error("a payload of %llu samples is lost: %s", (unsigned long long)m->item.n_samples,
+			  strerror(-r));
+		on_done(e, m->item.id);
+	}
+}
+
+static void on_symbolizer(void *ctx, int fd, uint32_t events)
+{
+	struct exporter_role *e = ctx;
+
+	if (!role_drain_socket(fd, on_payload, e)) {
+		loop_remove_fd(e->role.loop, fd);
+		e->symbolizer_sock = close_fd(e->symbolizer_sock);
+	}
+	dispatch(e);
+}
+
+static void on_control(void *ctx, const struct message *m, int fds[2])
+{
+	struct exporter_role *e = ctx;
+
+	if (m->type == MESSAGE_PEER) {
+		if (e->symbolizer_sock >= 0) {
+			/* What the old one had sent is still in its socket. */
+			(void)role_drain_socket(e->symbolizer_sock, on_payload, e);
+			loop_remove_fd(e->role.loop, e->symbolizer_sock);
+			(void)close_fd(e->symbolizer_sock);
+		}
+		e->symbolizer_sock = TAKE_FD(fds[0]);
+		(void)loop_add_fd(e->role.loop, e->symbolizer_sock, EPOLLIN, on_symbolizer, e);
+	} else if (m->type == MESSAGE_STOP) {
+		e->stopping = true;
+		exporter_hurry(e->exporter);
+	}
+	(void)close_fd(fds[0]);
+	(void)close_fd(fds[1]);
+	dispatch(e);
+}
+
+static int set_up(struct exporter_role *e)
+{
+	char error[512] = "";
+	int r;
+
+	r = exporter_new(&e->exporter, e->destinations, e->n, PACKAGE_VERSION, on_done, e, error,
+			 sizeof(error));
+	if (r < 0) {
+		log_error("%s", error[0] ? error : strerror(-r));
+		return r;
+	}
+	e->timer = loop_add_timer(e->role.loop, UINT64_MAX, 0, on_timer, e);
+	r = loop_add_fd(e->role.loop, exporter_fd(e->exporter), EPOLLIN, on_exporter, e);
+	return r < 0 ? r : role_listen(&e->role, on_control, e);
+}
+
+static void free_texts(struct exporter_role *e)
+{
+	for (uint32_t i = 0; i < e->n; i++) {
+		struct export_destination *d = &e->destinations[i];
+
+		for (size_t j = 0; j < d->n_headers; j++)
+			free((void *)d->headers[j]);
+		free(e->headers[i]);
+		free((void *)d->name);
+		free((void *)d->endpoint);
+		free((void *)d->profiles_endpoint);
+		free((void *)d->certificate);
+		free((void *)d->client_certificate);
+		free((void *)d->client_key);
+	}
+}
+
+int role_exporter_main(void)
+{
+	struct exporter_role e = {.symbolizer_sock = -EBADF};
+	int r;
+
+	r = role_start(&e.role, "exporter", &e.setup, sizeof(e.setup), on_text, &e);
+	if (r == 0)
+		r = set_up(&e);
+	free_texts(&e);
+	if (r == 0)
+		r = loop_run(e.role.loop);
+	exporter_free(e.exporter);
+	(void)close_fd(e.symbolizer_sock);
+	loop_free(e.role.loop);
+	return r == 0 ? 0 : 1;
+}

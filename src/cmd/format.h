@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Output formats by file suffix: one table for choosing, rendering and --help. */
+#include <stdio.h>
+
+struct profile;
+struct render_info;
+
+struct format {
+	const char *suffix, *name, *help;
+	int (*render)(const struct profile *p, const struct render_info *info, FILE *out);
+};
+
+extern const struct format formats[];
+extern const unsigned int n_formats;
+
+/* The format that a path's suffix asks for, NULL: none does. */
+const struct format *format_of_path(const char *path);
+/* ".html, .folded, .pb.gz": for messages. Returns buf. */
+const char *format_suffixes(char *buf, unsigned long size);

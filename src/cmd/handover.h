@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Closed windows on their way to the symbolizer. Each is kept until the symbolizer has settled it
+ * and is handed over again to a new one; before a window go the descriptors of the files in it that
+ * this symbolizer does not have yet. Sending never blocks. Bounded: the oldest window goes when
+ * more than HANDOVER_MAX_WINDOWS or HANDOVER_MAX_BYTES wait, and its samples are counted.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/broker/protocol.h"
+
+#define HANDOVER_MAX_WINDOWS 64
+#define HANDOVER_MAX_BYTES   (UINT64_C(128) << 20)
+
+struct loop;
+
+/* Something a window needs the symbolizer to have: found again by the callback when it is sent. */
+struct handover_item {
+	enum message_type type; /* MESSAGE_MODULE or MESSAGE_PERF_MAP */
+	uint64_t id;            /* module uid; perf map: start time */
+	uint32_t pid;           /* perf map */
+};
+
+struct handover;
+
+/* Fills m (path) and returns a borrowed descriptor, or -1: it is not to be had (any more). */
+typedef int (*handover_fd_fn)(void *ctx, const struct handover_item *item, struct message *m);
+/* Has this symbolizer got the item? Marked by the callee when sent is true. */
+typedef bool (*handover_mark_fn)(void *ctx, const struct handover_item *item, uint32_t generation, bool sent);
+
+struct handover_callbacks {
+	handover_fd_fn descriptor;
+	handover_mark_fn mark;
+	void (*dropped)(void *ctx, uint64_t n_samples); /* a window was given up */
+	void *ctx;
+};
+
+int handover_new(struct handover **ret, struct loop *loop, const struct handover_callbacks *callbacks);
+struct handover *handover_free(struct handover *h);
+
+/* A new symbolizer: fd becomes the handover's. Everything unsettled is sent again. */
+void handover_connect(struct handover *h, int fd);
+/* Takes fd (a window of n_samples) and items (n, allocated; becomes the handover's). */
+int handover_push(struct handover *h, int fd, uint64_t n_samples, struct handover_item *items, uint32_t n);
+bool handover_empty(const struct handover *h);

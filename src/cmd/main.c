@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "src/cmd/cmd.h"
+#include "src/cmd/role.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+#include "util/text.h"
+
+static const struct {
+	const struct command *command;
+	int (*main)(int argc, char **argv);
+} commands[] = {
+	{&record_command, record_main},
+	{&run_command, run_main},
+};
+
+static const struct {
+	const char *title;
+	int (*main)(void);
+} roles[] = {
+	{"perfwalk: profiler", role_profiler_main},
+	{"perfwalk: symbolizer", role_symbolizer_main},
+	{"perfwalk: exporter", role_exporter_main},
+};
+
+int exit_code_of(int error)
+{
+	switch (-error) {
+	case EPERM:
+	case EACCES:
+		return EXIT_CODE_NOT_PERMITTED;
+	case ENOSYS:
+	case ENOENT:
+	case ENODEV:
+	case EOPNOTSUPP:
+		return EXIT_CODE_NOT_SUPPORTED;
+	default:
+		return EXIT_CODE_FAILURE;
+	}
+}
+
+int signals_open(const int *signals, unsigned int n)
+{
+	sigset_t set;
+	int fd;
+
+	(void)sigemptyset(&set);
+	for (unsigned int i = 0; i < n; i++)
+		(void)sigaddset(&set, signals[i]);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	(void)signal(SIGPIPE, SIG_IGN);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	return fd < 0 ? -errno : fd;
+}
+
+int signals_next(int fd)
+{
+	struct signalfd_siginfo info;
+
+	return read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
+}
+
+static void usage(FILE *out)
+{
+	(void)fputs("perfwalk profiles Linux hosts without eBPF: whole-host stack samples by perf_event_open,\n"
+		    "walked and named on the host, as flame graphs, pprof or OpenTelemetry profiles.\n\n"
+		    "Usage: perfwalk COMMAND [OPTIONS]\n\nCommands:\n",
+		    out);
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		(void)fprintf(out, "  %-10s %s\n", commands[i].command->name,
+			      commands[i].command->summary);
+	(void)fputs("\n  perfwalk COMMAND --help    options of a command\n"
+		    "  perfwalk --version\n\n"
+		    "First thing to try:  sudo perfwalk record -a -d 10 -o out.html\n",
+		    out);
+}
+
+static int unknown_command(const char *word)
+{
+	const char *names[ARRAY_SIZE(commands)], *near;
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		names[i] = commands[i].command->name;
+	near = text_nearest(word, names, ARRAY_SIZE(names));
+	(void)fprintf(stderr, "perfwalk: unknown command \"%s\"%s%s%s; see perfwalk --help\n", word,
+		      near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+	return EXIT_CODE_USAGE;
+}
+
+int main(int argc, char **argv)
+{
+	for (size_t i = 0; argc == 1 && i < ARRAY_SIZE(roles); i++) {
+		if (strcmp(argv[0], roles[i].title) == 0)
+			return roles[i].main();
+	}
+
+	log_open(NULL);
+	if (argc < 2) {
+		usage(stderr);
+		return EXIT_CODE_USAGE;
+	}
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+		usage(stdout);
+		return EXIT_CODE_OK;
+	}
+	if (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0) {
+		(void)puts("perfwalk " PACKAGE_VERSION);
+		return EXIT_CODE_OK;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++) {
+		if (strcmp(argv[1], commands[i].command->name) == 0)
+			return commands[i].main(argc - 1, argv + 1);
+	}
+	return unknown_command(argv[1]);
+}

@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames are named module by module, so that one symbol table is hot at a time and a file that
+ * hangs or kills this process is the one the status page points to. A function's row is remembered
+ * by (module, start address): a thousand addresses in one function cost one demangling.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <unistd.h>
+
+#include "src/broker/opener.h"
+#include "src/cmd/ask.h"
+#include "src/cmd/namer.h"
+#include "src/cmd/role.h"
+#include "symbolize/symbolize.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/text.h"
+
+#define MAX_PERF_MAPS     256
+#define KALLSYMS_RETRY_NS (30 * NSEC_PER_SEC)
+#define VDSO_BYTES        8192
+
+struct module {
+	uint64_t uid, used;
+	char *path;
+	int fd;
+	struct symbol_file *file;
+	struct symbol_file_id id;
+	bool identified, broken;
+};
+
+struct process_map {
+	uint32_t pid;
+	uint64_t start_time_unix_ns, used;
+	int fd;
+	struct perf_map *map;
+	bool updated; /* in this naming */
+};
+
+struct function_key {
+	uint64_t start;
+	uint32_t module, function;
+};
+
+struct namer {
+	struct role *role;
+	struct ask *ask;
+	struct namer_callbacks callbacks;
+	struct symbol_limits limits;
+	uint64_t max_table_bytes, turn;
+	ARRAY(struct module) modules;
+	struct hash_index module_index;
+	struct process_map perf_maps[MAX_PERF_MAPS];
+	uint32_t n_perf_maps;
+	int kallsyms_fd;
+	struct kallsyms *kallsyms;
+	uint64_t kallsyms_read_ns;
+	struct symbol_file *vdso;
+	ARRAY(struct function_key) functions;
+	struct hash_index function_index;
+};
+
+int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t max_table_bytes,
+	      uint32_t max_files, const struct namer_callbacks *callbacks)
+{
+	struct namer *n = calloc(1, sizeof(*n));
+	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
+
+	if (!n)
+		return -ENOMEM;
+	n->role = role;
+	n->ask = ask;
+	n->callbacks = *callbacks;
+	n->limits = (struct symbol_limits)SYMBOL_LIMITS_DEFAULT;
+	n->max_table_bytes = max_table_bytes;
+	n->modules.max = max_files;
+	n->functions.max = PROFILE_NONE - 1;
+	n->kallsyms_fd = -EBADF;
+	if (vdso && symbol_file_new_memory(&n->vdso, vdso, VDSO_BYTES, &n->limits) < 0)
+		log_debug("the vdso's symbols cannot be read");
+	*ret = n;
+	return 0;
+}
+
+static void module_clear(struct module *m)
+{
+	symbol_file_free(m->file);
+	(void)close_fd(m->fd);
+	free(m->path);
+	m->file = NULL;
+	m->path = NULL;
+	m->fd = -EBADF;
+}
+
+static void perf_map_clear(struct process_map *m)
+{
+	perf_map_free(m->map);
+	(void)close_fd(m->fd);
+}
+
+struct namer *namer_free(struct namer *n)
+{
+	if (!n)
+		return NULL;
+	for (uint32_t i = 0; i < n->modules.n; i++)
+		module_clear(&n->modules.items[i]);
+	for (uint32_t i = 0; i < n->n_perf_maps; i++)
+		perf_map_clear(&n->perf_maps[i]);
+	array_deinit(&n->modules);
+	array_deinit(&n->functions);
+	hash_index_deinit(&n->module_index);
+	hash_index_deinit(&n->function_index);
+	kallsyms_free(n->kallsyms);
+	symbol_file_free(n->vdso);
+	(void)close_fd(n->kallsyms_fd);
+	free(n);
+	return NULL;
+}
+
+/* ---- Sources ---- */
+
+static struct module *find_module(struct namer *n, uint64_t uid)
+{
+	uint64_t hash = hash_u64(uid);
+	uint32_t slot = hash_index_first(&n->module_index, hash), row;
+
+	while ((row = hash_index_row(&n->module_index, slot)) != HASH_INDEX_NONE) {
+		if (n->modules.items[row].uid == uid)
+			return &n->modules.items[row];
+		slot = hash_index_next(&n->module_index, slot);
+	}
+	return NULL;
+}
+
+/* The place of the module that was not used for longest. */
+static struct module *evict_module(struct namer *n)
+{
+	struct module *oldest = NULL;
+
+	for (uint32_t i = 0; i < n->modules.n; i++) {
+		if (!oldest || n->modules.items[i].used < oldest->used)
+			oldest = &n->modules.items[i];
+	}
+	if (oldest) {
+		n->callbacks.closed(n->callbacks.ctx, oldest->uid);
+		(void)hash_index_remove(&n->module_index, hash_u64(oldest->uid),
+					(uint32_t)(oldest - n->modules.items));
+		module_clear(oldest);
+	}
+	return oldest;
+}
+
+void namer_add_module(struct namer *n, uint64_t uid, const char *path, int fd)
+{
+	struct module *m = find_module(n, uid);
+	struct file_identity id;
+
+	if (m) {
+		module_clear(m);
+	} else {
+		m = array_push(&n->modules);
+		if (!m)
+			m = evict_module(n);
+		if (!m || hash_index_add(&n->module_index, hash_u64(uid),
+					 (uint32_t)(m - n->modules.items)) < 0) {
+			(void)close_fd(fd);
+			return;
+		}
+	}
+	*m = (struct module){.uid = uid, .used = n->turn, .fd = fd, .path = strdup(path)};
+	if (opener_identify(fd, &id) == 0)
+		role_job_file(n->role, uid, &id, path);
+}
+
+void namer_add_perf_map(struct namer *n, uint32_t pid, uint64_t start_time_unix_ns, int fd)
+{
+	struct process_map *m = NULL;
+
+	for (uint32_t i = 0; i < n->n_perf_maps; i++) {
+		struct process_map *have = &n->perf_maps[i];
+
+		if (have->pid == pid && have->start_time_unix_ns == start_time_unix_ns) {
+			(void)close_fd(have->fd);
+			have->fd = fd;
+			have->used = n->turn;
+			return;
+		}
+		if (!m || have->used < m->used)
+			m = have;
+	}
+	if (n->n_perf_maps < MAX_PERF_MAPS)
+		m = &n->perf_maps[n->n_perf_maps++];
+	else
+		perf_map_clear(m);
+	*m = (struct process_map){
+		.pid = pid, .start_time_unix_ns = start_time_unix_ns, .used = n->turn, .fd = fd};
+	if (perf_map_new(&m->map, &n->limits) < 0)
+		m->map = NULL;
+}
+
+void namer_set_kallsyms(struct namer *n, int fd)
+{
+	(void)close_fd(n->kallsyms_fd);
+	n->kallsyms_fd = fd;
+}
+
+static void read_kallsyms(struct namer *n)
+{
+	struct kallsyms *fresh = NULL;
+	int r;
+
+	n->kallsyms_read_ns = clock_monotonic_ns();
+	if (n->kallsyms_fd < 0 || lseek(n->kallsyms_fd, 0, SEEK_SET) < 0)
+		return;
+	r = kallsyms_new_fd(&fresh, n->kallsyms_fd, &n->limits);
+	if (r == 0) {
+		kallsyms_free(n->kallsyms);
+		n->kallsyms = fresh;
+	} else {
+		log_debug("kernel frames stay without names: %s",
+			  r > 0 ? "kernel.kptr_restrict hides the addresses" : strerror(-r));
+	}
+}
+
+static int kernel_lookup(struct namer *n, uint64_t address, struct symbol *ret)
+{
+	if (!n->kallsyms_read_ns)
+		read_kallsyms(n);
+	if (n->kallsyms && kallsyms_lookup(n->kallsyms, address, ret) == 0)
+		return 0;
+	/* A module loaded since: read again, now and then. */
+	if (clock_monotonic_ns() - n->kallsyms_read_ns < KALLSYMS_RETRY_NS)
+		return 1;
+	read_kallsyms(n);
+	/* Names of the old table are not kept anywhere: every name was copied. */
+	return n->kallsyms ? kallsyms_lookup(n->kallsyms, address, ret) : 1;
+}
+
+static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, const char *debuglink,
+		      uint32_t crc)
+{
+	struct namer *n = ctx;
+	struct message m = {.type = MESSAGE_ASK_DEBUG_FILE};
+
+	if (n_build_id == 0 || n_build_id > sizeof(m.ask_debug_file.build_id))
+		return -1;
+	m.ask_debug_file.n_build_id = (uint32_t)n_build_id;
+	memcpy(m.ask_debug_file.build_id, build_id, n_build_id);
+	return ask_descriptor(n->ask, &m, NULL);
+}
+
+static struct symbol_file *module_symbols(struct namer *n, struct module *m)
+{
+	if (!m->file && !m->broken &&
+	    symbol_file_new_fd(&m->file, m->fd, &n->limits, open_debug, n) < 0)
+		m->broken = true;
+	return m->file;
+}
+
+static struct process_map *find_perf_map(struct namer *n, const struct profile *p, uint32_t process)
+{
+	if (process == PROFILE_NONE)
+		return NULL;
+	for (uint32_t i = 0; i < n->n_perf_maps; i++) {
+		struct process_map *m = &n->perf_maps[i];
+
+		if (m->map && m->pid == p->processes.items[process].pid &&
+		    m->start_time_unix_ns == p->processes.items[process].start_time_unix_ns)
+			return m;
+	}
+	return NULL;
+}
+
+static int jit_lookup(struct namer *n, const struct profile *p, const struct profile_module *row,
+		      uint64_t address, struct symbol *ret)
+{
+	struct process_map *m = find_perf_map(n, p, row->process);
+
+	if (!m)
+		return 1;
+	m->used = n->turn;
+	if (!m->updated) {
+		(void)perf_map_update(m->map, m->fd);
+		m->updated = true;
+	}
+	return perf_map_lookup(m->map, address, ret);
+}
+
+/* ---- Rows ---- */
+
+static strid put_clean(struct profile *p, const char *text)
+{
+	char clean[4096];
+	size_t len = text_clean(clean, sizeof(clean), text, sizeof(clean) - 1);
+
+	return strtab_put_n(&p->strings, clean, len);
+}
+
+static uint32_t add_function(struct profile *p, const struct symbol *s)
+{
+	_cleanup_free_ char *demangled = symbol_demangle(s->name);
+	struct profile_function f = {
+		.name = put_clean(p, demangled ? demangled : s->name),
+		.system_name = put_clean(p, s->name),
+		.file = s->file ? put_clean(p, s->file) : STRID_EMPTY,
+		.start_line = s->start_line,
+		.module_name = s->module_name ? put_clean(p, s->module_name) : STRID_EMPTY,
+	};
+
+	return profile_add_function(p, &f);
+}
+
+static uint32_t function_row(struct namer *n, struct profile *p, uint32_t module, const struct symbol *s)
+{
+	uint64_t hash = hash_combine(s->start, module);
+	uint32_t slot = hash_index_first(&n->function_index, hash), row;
+	struct function_key *key;
+
+	while ((row = hash_index_row(&n->function_index, slot)) != HASH_INDEX_NONE) {
+		key = &n->functions.items[row];
+		if (key->start == s->start && key->module == module)
+			return key->function;
+		slot = hash_index_next(&n->function_index, slot);
+	}
+	row = add_function(p, s);
+	key = row == PROFILE_NONE ? NULL : array_push(&n->functions);
+	if (key) {
+		*key = (struct function_key){s->start, module, row};
+		if (hash_index_add(&n->function_index, hash, n->functions.n - 1) < 0)
+			n->functions.n--;
+	}
+	return row;
+}
+
+void namer_forget_rows(struct namer *n)
+{
+	array_clear(&n->functions);
+	hash_index_clear(&n->function_index);
+}
+
+static void name_frame(struct namer *n, struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = &p->frames.items[frame];
+	const struct profile_module *row = &p->modules.items[f->module];
+	struct profile_line line;
+	struct symbol s = {0};
+	struct symbol_file *file;
+	struct module *m;
+	int r = 1;
+
+	switch (row->kind) {
+	case PROFILE_MODULE_KERNEL:
+		r = kernel_lookup(n, f->address, &s);
+		break;
+	case PROFILE_MODULE_VDSO:
+		r = n->vdso ? symbol_file_lookup(n->vdso, f->address, &s) : 1;
+		break;
+	case PROFILE_MODULE_JIT:
+		r = jit_lookup(n, p, row, f->address, &s);
+		break;
+	case PROFILE_MODULE_FILE:
+		m = find_module(n, row->uid);
+		file = m ? module_symbols(n, m) : NULL;
+		r = file ? symbol_file_lookup(file, f->address, &s) : 1;
+		break;
+	default:
+		return;
+	}
+	if (r != 0 || !s.name || !s.name[0])
+		return;
+	line = (struct profile_line){
+		.function = function_row(n, p, f->module, &s), .line = s.line, .column = s.column};
+	if (line.function != PROFILE_NONE)
+		(void)profile_name_frame(p, frame, &line, 1);
+}
+
+static void identify_module(struct namer *n, struct profile *p, uint32_t module)
+{
+	struct profile_module *row = &p->modules.items[module];
+	struct module *m = row->kind == PROFILE_MODULE_FILE ? find_module(n, row->uid) : NULL;
+
+	if (!m)
+		return;
+	m->used = n->turn;
+	if (!m->identified) {
+		m->identified = true;
+		if (symbol_file_identify(m->fd, &m->id) < 0)
+			m->id = (struct symbol_file_id){0};
+	}
+	if (row->htlhash != STRID_EMPTY)
+		return;
+	row->htlhash = strtab_put(&p->strings, m->id.htlhash);
+	row->go_build_id = put_clean(p, m->id.go);
+	row->language = strtab_put(&p->strings, m->id.language ? m->id.language : "");
+	if (row->n_build_id == 0 && m->id.n_gnu <= PROFILE_MAX_BUILD_ID) {
+		row->n_build_id = (uint32_t)m->id.n_gnu;
+		memcpy(row->build_id, m->id.gnu, m->id.n_gnu);
+	}
+}
+
+/* Symbol tables beyond the budget go, the least recently used first. */
+static void trim_tables(struct namer *n)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < n->modules.n; i++)
+		total += n->modules.items[i].file ? symbol_file_bytes(n->modules.items[i].file) : 0;
+	while (total > n->max_table_bytes) {
+		struct module *oldest = NULL;
+
+		for (uint32_t i = 0; i < n->modules.n; i++) {
+			struct module *m = &n->modules.items[i];
+
+			if (m->file && (!oldest || m->used < oldest->used))
+				oldest = m;
+		}
+		if (!oldest)
+			return;
+		total -= symbol_file_bytes(oldest->file);
+		oldest->file = symbol_file_free(oldest->file);
+	}
+}
+
+/* Frames without a name, grouped by module by counting: order[first[m] .. first[m + 1]). */
+static uint32_t *group_by_module(const struct profile *p, uint32_t **ret_first)
+{
+	uint32_t *first = calloc((size_t)p->modules.n + 2, sizeof(*first));
+	uint32_t *order = calloc((size_t)p->frames.n + 1, sizeof(*order));
+
+	if (!first || !order) {
+		free(first);
+		free(order);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < p->frames.n; i++)
+		first[p->frames.items[i].module + 2] += p->frames.items[i].n_lines == 0;
+	for (uint32_t m = 2; m <= p->modules.n + 1; m++)
+		first[m] += first[m - 1];
+	/* Shifted by one: filling moves each start to where the next one began. */
+	for (uint32_t i = 0; i < p->frames.n; i++) {
+		if (p->frames.items[i].n_lines == 0)
+			order[first[p->frames.items[i].module + 1]++] = i;
+	}
+	*ret_first = first;
+	return order;
+}
+
+void namer_name(struct namer *n, struct profile *p)
+{
+	_cleanup_free_ uint32_t *first = NULL;
+	_cleanup_free_ uint32_t *order = group_by_module(p, &first);
+
+	if (!order)
+		return;
+	n->turn++;
+	for (uint32_t i = 0; i < n->n_perf_maps; i++)
+		n->perf_maps[i].updated = false;
+	for (uint32_t m = 0; m < p->modules.n; m++) {
+		role_job_begin(n->role);
+		if (p->modules.items[m].kind == PROFILE_MODULE_FILE)
+			role_job_point(n->role, p->modules.items[m].uid);
+		identify_module(n, p, m);
+		for (uint32_t i = first[m]; i < first[m + 1]; i++)
+			name_frame(n, p, order[i]);
+		role_job_end(n->role);
+	}
+	trim_tables(n);
+}

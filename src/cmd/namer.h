@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Names for the frames of a profile: which source knows an address (ELF file, vdso, kallsyms, perf
+ * map), each asked once per address, symbol tables cached within a byte budget.
+ */
+#include <stdint.h>
+
+#include "src/broker/protocol.h"
+#include "src/profile/profile.h"
+
+struct role;
+struct ask;
+struct namer;
+
+/* closed(uid): the descriptor of a module was given up to stay within max_files. */
+struct namer_callbacks {
+	void (*closed)(void *ctx, uint64_t uid);
+	void *ctx;
+};
+
+int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t max_table_bytes,
+	      uint32_t max_files, const struct namer_callbacks *callbacks);
+struct namer *namer_free(struct namer *n);
+
+/* Takes fd. A second one of the same uid replaces the first. */
+void namer_add_module(struct namer *n, uint64_t uid, const char *path, int fd);
+void namer_add_perf_map(struct namer *n, uint32_t pid, uint64_t start_time_unix_ns, int fd);
+void namer_set_kallsyms(struct namer *n, int fd);
+
+/* Names every frame of p that has no name yet, and gives modules their ids. */
+void namer_name(struct namer *n, struct profile *p);
+/* p was cleared: row numbers of before mean nothing any more. */
+void namer_forget_rows(struct namer *n);

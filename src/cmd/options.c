@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cmd/options.h"
+#include "util/text.h"
+
+#define MAX_OPTIONS 32
+#define LONG_ONLY   1000 /* getopt's value of options without a letter */
+#define HELP_VALUE  999
+
+void options_help(const struct command *c, FILE *out)
+{
+	(void)fprintf(out, "Usage: perfwalk %s\n\n%s\n", c->usage, c->summary);
+	if (c->n_options > 0)
+		(void)fputs("\nOptions:\n", out);
+	for (size_t i = 0; i < c->n_options; i++) {
+		const struct option_spec *o = &c->options[i];
+		char left[64];
+
+		(void)snprintf(left, sizeof(left), "%c%c%s --%s%s%s", o->letter ? '-' : ' ',
+			       o->letter ? o->letter : ' ', o->letter ? "," : " ", o->name,
+			       o->argument ? " " : "", o->argument ? o->argument : "");
+		(void)fprintf(out, "  %-28s %s\n", left, o->help);
+	}
+	if (c->n_options > 0)
+		(void)fprintf(out, "  %-28s %s\n", "-h,  --help", "this text");
+	if (c->epilog)
+		(void)fprintf(out, "\n%s", c->epilog);
+}
+
+static void report_unknown(const struct command *c, const char *word)
+{
+	const char *names[MAX_OPTIONS], *near = NULL;
+	size_t n = 0;
+
+	for (; n < c->n_options && n < MAX_OPTIONS; n++)
+		names[n] = c->options[n].name;
+	if (strncmp(word, "--", 2) == 0)
+		near = text_nearest(word + 2, names, n);
+	(void)fprintf(stderr, "perfwalk: %s: unknown option %s%s%s%s; see perfwalk %s --help\n", c->name,
+		      word, near ? " (did you mean --" : "", near ? near : "", near ? "?)" : "", c->name);
+}
+
+int options_parse(const struct command *c, int argc, char **argv,
+		  int (*fn)(void *ctx, int id, const char *value), void *ctx, int *ret_first)
+{
+	struct option longs[MAX_OPTIONS + 2];
+	char shorts[2 * MAX_OPTIONS + 8] = "+:h";
+	size_t n = 0, at = strlen(shorts);
+
+	for (; n < c->n_options && n < MAX_OPTIONS; n++) {
+		const struct option_spec *o = &c->options[n];
+
+		longs[n] = (struct option){o->name, o->argument ? required_argument : no_argument, NULL,
+					   o->letter ? o->letter : LONG_ONLY + (int)n};
+		if (!o->letter)
+			continue;
+		shorts[at++] = o->letter;
+		if (o->argument)
+			shorts[at++] = ':';
+	}
+	shorts[at] = '\0';
+	longs[n] = (struct option){"help", no_argument, NULL, HELP_VALUE};
+	longs[n + 1] = (struct option){NULL, 0, NULL, 0};
+
+	optind = 1;
+	opterr = 0;
+	for (;;) {
+		int before = optind, v = getopt_long(argc, argv, shorts, longs, NULL), r;
+
+		if (v == -1)
+			break;
+		if (v == 'h' || v == HELP_VALUE) {
+			options_help(c, stdout);
+			return 1;
+		}
+		if (v == ':') {
+			(void)fprintf(stderr, "perfwalk: %s: %s needs a value; see perfwalk %s --help\n",
+				      c->name, argv[optind - 1], c->name);
+			return -EINVAL;
+		}
+		if (v == '?') {
+			char letter[3] = {'-', (char)optopt, '\0'};
+
+			report_unknown(c, optopt && optopt < LONG_ONLY ? letter : argv[before]);
+			return -EINVAL;
+		}
+		for (size_t i = 0; i < n; i++) {
+			if (v != longs[i].val)
+				continue;
+			r = fn(ctx, c->options[i].id, optarg);
+			if (r < 0)
+				return r;
+		}
+	}
+	*ret_first = optind;
+	return 0;
+}

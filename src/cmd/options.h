@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Command lines from one table: parsing by getopt_long, --help, and what the man page is checked by. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+struct option_spec {
+	char letter;          /* 0: long form only */
+	const char *name;     /* long name */
+	const char *argument; /* placeholder, NULL: takes none */
+	const char *help;
+	int id;               /* given to the callback */
+};
+
+struct command {
+	const char *name, *usage, *summary;
+	const struct option_spec *options;
+	size_t n_options;
+	const char *epilog; /* after the options in --help; NULL */
+};
+
+/*
+ * Calls fn for each option; it returns 0, or -errno after telling the user what is wrong. Options
+ * end at "--" or the first argument. 0 and *ret_first: index of what is left; 1: --help was given
+ * and answered; -EINVAL: told.
+ */
+int options_parse(const struct command *c, int argc, char **argv,
+		  int (*fn)(void *ctx, int id, const char *value), void *ctx, int *ret_first);
+void options_help(const struct command *c, FILE *out);

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Finished payloads on their way to the exporter: kept until it has settled them, handed over again
+ * to a new one. Bounded in bytes: the oldest goes first, and its samples are counted.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define PAYLOADS_MAX_BYTES (UINT64_C(96) << 20)
+#define PAYLOADS_MAX       4096
+
+struct loop;
+struct payloads;
+
+int payloads_new(struct payloads **ret, struct loop *loop);
+struct payloads *payloads_free(struct payloads *p);
+/* A new exporter: fd becomes ours; everything unsettled is sent again. */
+void payloads_connect(struct payloads *p, int fd);
+/* Copies the bytes into a sealed memfd and sends it. 0 or -errno. */
+int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_samples);
+/* Everything there is was at least sent (not necessarily settled). */
+bool payloads_all_sent(const struct payloads *p);
+/* Samples of payloads that were given up since the last call. */
+uint64_t payloads_take_dropped(struct payloads *p);

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The profiler: drains the rings, walks the stacks, adds them up, closes windows. Nothing slow
+ * happens here: what it must ask for has a deadline, what it hands over never blocks, and names are
+ * somebody else's work.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cmd/ask.h"
+#include "src/cmd/attribute.h"
+#include "src/cmd/handover.h"
+#include "src/cmd/role.h"
+#include "src/profile/window.h"
+#include "src/sample/sample.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+
+/* Rings wake us at their watermark; this is for quiet hosts, and for catching short-lived processes
+ * while /proc still knows them. */
+#define DRAIN_NS (100 * NSEC_PER_MSEC)
+#define STOP_NS  (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
+#define MAX_CPUS 4096
+
+struct profiler {
+	struct role role;
+	struct setup_profiler setup;
+	struct ask ask;
+	struct merger *merger;
+	struct attribution *attribution;
+	struct handover *handover;
+	struct sample_cpu *cpus; /* by CPU number; descriptors are ours */
+	uint64_t window_start_unix_ns;
+	uint64_t clock_offset_ns; /* wall time - perf clock */
+	int stop_timer;
+	bool offset_known;
+};
+
+static void close_window(struct profiler *p);
+
+static void drain(struct profiler *p, bool flush)
+{
+	struct record r;
+
+	role_job_begin(&p->role);
+	merger_begin(p->merger, flush);
+	while (merger_next(p->merger, &r)) {
+		if (!p->offset_known) {
+			/* Without a clock of our choice (before Linux 4.1) the first record's age
+			 * is the best guess; a drain interval off at the most. */
+			p->clock_offset_ns = clock_realtime_ns() - r.time_ns;
+			p->offset_known = true;
+		}
+		attribution_record(p->attribution, &r);
+		p->role.status->samples += r.type == RECORD_SAMPLE;
+	}
+	role_job_end(&p->role);
+	if (profile_nearly_full(attribution_profile(p->attribution)))
+		close_window(p);
+}
+
+static void close_window(struct profiler *p)
+{
+	struct profile *prof = attribution_profile(p->attribution);
+	uint64_t lost = merger_read_lost(p->merger), now = clock_realtime_ns();
+	struct handover_item *items;
+	uint32_t n_items;
+	int fd;
+
+	attribution_add_lost(p->attribution, lost);
+	prof->start_unix_ns = p->window_start_unix_ns;
+	prof->end_unix_ns = now;
+	for (uint32_t i = 0; i < prof->samples.n; i++) {
+		uint64_t t = prof->samples.items[i].time_unix_ns += p->clock_offset_ns;
+
+		if (t < prof->start_unix_ns)
+			prof->start_unix_ns = t;
+		if (t >= prof->end_unix_ns)
+			prof->end_unix_ns = t + 1;
+	}
+	prof->event = strtab_put(&prof->strings, sample_event_name(&p->setup.options, &p->setup.features));
+	p->role.status->lost += prof->counters[PROFILE_SAMPLES_LOST];
+	p->role.status->windows++;
+
+	fd = window_write(prof);
+	if (fd >= 0) {
+		items = attribution_window_items(p->attribution, &n_items);
+		(void)handover_push(p->handover, fd, prof->samples.n, items, n_items);
+		attribution_next_window(p->attribution);
+	} else {
+		uint32_t n = prof->samples.n;
+
+		log_error("a window of %u samples is lost: %s", n, strerror(-fd));
+		attribution_next_window(p->attribution);
+		attribution_windows_dropped(p->attribution, n);
+	}
+	p->window_start_unix_ns = now;
+	if (p->setup.features.clockid)
+		p->clock_offset_ns = clock_realtime_ns() - clock_monotonic_ns();
+}
+
+static void on_drain_timer(void *ctx)
+{
+	drain(ctx, false);
+}
+
+static void on_ring(void *ctx, int fd, uint32_t events)
+{
+	struct profiler *p = ctx;
+
+	/* An event whose task is gone reports an error for ever. */
+	if (events & (EPOLLHUP | EPOLLERR))
+		loop_remove_fd(p->role.loop, fd);
+	drain(p, false);
+}
+
+static void on_window_timer(void *ctx)
+{
+	struct profiler *p = ctx;
+
+	drain(p, false);
+	close_window(p);
+}
+
+/* Everything handed over and settled: nothing is left to do. */
+static void on_stop_timer(void *ctx)
+{
+	struct profiler *p = ctx;
+
+	if (handover_empty(p->handover))
+		loop_exit(p->role.loop, 0);
+}
+
+static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
+{
+	int cpu = m->cpu.cpu, r;
+	struct sample_cpu *c;
+
+	if (cpu < 0 || cpu >= MAX_CPUS || p->cpus[cpu].sample_fd >= 0) {
+		(void)close_fd(fds[0]);
+		(void)close_fd(fds[1]);
+		return;
+	}
+	c = &p->cpus[cpu];
+	*c = (struct sample_cpu){
+		.cpu = cpu,
+		.sample_fd = fds[0],
+		.sideband_fd = fds[1],
+		.sample_ring_bytes = m->cpu.sample_ring_bytes,
+		.sideband_ring_bytes = m->cpu.sideband_ring_bytes,
+	};
+	r = merger_add_cpu(p->merger, c);
+	if (r == 0)
+		r = loop_add_fd(p->role.loop, c->sample_fd, EPOLLIN, on_ring, p);
+	if (r < 0)
+		log_error("CPU %d is not sampled: its ring cannot be mapped: %s", cpu, strerror(-r));
+}
+
+static void remove_cpu(struct profiler *p, int cpu)
+{
+	if (cpu < 0 || cpu >= MAX_CPUS || p->cpus[cpu].sample_fd < 0)
+		return;
+	drain(p, true);
+	merger_remove_cpu(p->merger, cpu);
+	loop_remove_fd(p->role.loop, p->cpus[cpu].sample_fd);
+	(void)close_fd(p->cpus[cpu].sample_fd);
+	(void)close_fd(p->cpus[cpu].sideband_fd);
+	p->cpus[cpu].sample_fd = p->cpus[cpu].sideband_fd = -EBADF;
+}
+
+static void on_control(void *ctx, const struct message *m, int fds[2])
+{
+	struct profiler *p = ctx;
+
+	switch (m->type) {
+	case MESSAGE_PEER:
+		handover_connect(p->handover, fds[0]);
+		return;
+	case MESSAGE_CPU_ADD:
+		add_cpu(p, m, fds);
+		return;
+	case MESSAGE_CPU_REMOVE:
+		remove_cpu(p, m->cpu.cpu);
+		break;
+	case MESSAGE_QUARANTINE:
+		attribution_quarantine(p->attribution, m);
+		break;
+	case MESSAGE_FLUSH:
+		drain(p, true);
+		close_window(p);
+		break;
+	case MESSAGE_STOP:
+		drain(p, true);
+		close_window(p);
+		loop_set_timer(p->role.loop, p->stop_timer, 0);
+		break;
+	default:
+		break;
+	}
+	(void)close_fd(fds[0]);
+	(void)close_fd(fds[1]);
+}
+
+static int on_text(void *ctx, const struct message *m, int fd)
+{
+	(void)close_fd(fd);
+	return 0;
+}
+
+static int set_up(struct profiler *p)
+{
+	const struct handover_callbacks callbacks = {
+		.descriptor = attribution_descriptor,
+		.mark = attribution_mark_sent,
+		.dropped = attribution_windows_dropped,
+	};
+	struct handover_callbacks cb = callbacks;
+	int r;
+
+	p->ask.sock = PROTOCOL_ASK_FD;
+	p->cpus = calloc(MAX_CPUS, sizeof(*p->cpus));
+	if (!p->cpus)
+		return -ENOMEM;
+	for (int i = 0; i < MAX_CPUS; i++)
+		p->cpus[i].sample_fd = p->cpus[i].sideband_fd = -EBADF;
+	p->window_start_unix_ns = clock_realtime_ns();
+	if (p->setup.features.clockid) {
+		p->clock_offset_ns = clock_realtime_ns() - clock_monotonic_ns();
+		p->offset_known = true;
+	}
+	r = attribution_new(&p->attribution, &p->role, &p->ask, &p->setup);
+	if (r < 0)
+		return r;
+	cb.ctx = p->attribution;
+	if ((r = handover_new(&p->handover, p->role.loop, &cb)) < 0 ||
+	    (r = merger_new(&p->merger, &p->setup.options, &p->setup.features)) < 0 ||
+	    (r = loop_add_timer(p->role.loop, DRAIN_NS, DRAIN_NS, on_drain_timer, p)) < 0 ||
+	    (r = loop_add_timer(p->role.loop, p->setup.interval_ns, p->setup.interval_ns, on_window_timer,
+				p)) < 0 ||
+	    (r = p->stop_timer =
+		     loop_add_timer(p->role.loop, UINT64_MAX, STOP_NS, on_stop_timer, p)) < 0)
+		return r;
+	return role_listen(&p->role, on_control, p);
+}
+
+int role_profiler_main(void)
+{
+	struct profiler p = {.role = {0}};
+	int r;
+
+	r = role_start(&p.role, "profiler", &p.setup, sizeof(p.setup), on_text, &p);
+	if (r == 0)
+		r = set_up(&p);
+	if (r == 0)
+		r = loop_run(p.role.loop);
+	else
+		log_error("cannot start: %s", strerror(-r));
+
+	handover_free(p.handover);
+	merger_free(p.merger);
+	attribution_free(p.attribution);
+	loop_free(p.role.loop);
+	free(p.cpus);
+	return r == 0 ? 0 : 1;
+}

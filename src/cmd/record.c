@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perfwalk record: the tree for a bounded time. It ends with the duration, Ctrl-C, the command, or
+ * the last of the processes asked for, and always with usable files.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/cmd/cmd.h"
+#include "src/cmd/format.h"
+#include "src/cmd/tree.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+#include "util/text.h"
+
+#define RECORD_HZ     99
+#define MAX_HZ        10000
+#define MAX_PIDS      256
+#define WINDOW_NS     (2 * NSEC_PER_SEC)
+#define PROGRESS_NS   (250 * NSEC_PER_MSEC)
+#define DEFAULT_WIDTH 100
+
+enum { OPT_ALL, OPT_PID, OPT_FREQ, OPT_DURATION, OPT_OUTPUT, OPT_STACK, OPT_USER_ONLY, OPT_STRICT,
+       OPT_QUIET, OPT_VERBOSE };
+
+static const struct option_spec option_table[] = {
+	{'a', "all", NULL, "the whole host (the default without -p and COMMAND)", OPT_ALL},
+	{'p', "pid", "PID[,PID...]", "these processes, with their threads and what they fork", OPT_PID},
+	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
+	{'d', "duration", "TIME", "how long: 10, 10s, 2m; default until Ctrl-C, or COMMAND ends",
+	 OPT_DURATION},
+	{'o', "output", "FILE", "write FILE (repeatable); the suffix says what: see below", OPT_OUTPUT},
+	{0, "stack-size", "BYTES", "stack bytes copied a sample: 1K to 65528; default 32K", OPT_STACK},
+	{0, "user-only", NULL, "no kernel frames", OPT_USER_ONLY},
+	{0, "strict", NULL, "exit with 5 when any sample was lost or dropped", OPT_STRICT},
+	{'q', "quiet", NULL, "no progress, no summary", OPT_QUIET},
+	{'v', "verbose", NULL, "say more of what is going on", OPT_VERBOSE},
+};
+
+const struct command record_command = {
+	.name = "record",
+	.usage = "record [-a | -p PID[,PID...] | -- COMMAND...] [-F HZ] [-d TIME] [-o FILE]...",
+	.summary = "capture stacks for a while: flame graph, folded stacks, pprof, summary",
+	.options = option_table,
+	.n_options = ARRAY_SIZE(option_table),
+	.epilog = "Outputs by suffix: .html (flame graph page), .folded (folded stacks), .pb.gz (pprof).\n"
+		  "Exit codes: 0 ok, 1 failure, 2 usage, 3 not permitted, 4 not supported here, 5 --strict\n"
+		  "and data was lost; with COMMAND its own status, or 125 when perfwalk itself failed.\n"
+		  "\nExamples:\n"
+		  "  perfwalk record -a -d 10 -o out.html -o out.folded -o out.pb.gz\n"
+		  "  perfwalk record -p 1234 -F 199 -d 30s -o nginx.html\n"
+		  "  perfwalk record -o build.html -- make -j4\n",
+};
+
+struct record_run {
+	/* Options */
+	pid_t pids[MAX_PIDS];
+	size_t n_pids;
+	const char *outputs[TREE_MAX_OUTPUTS];
+	bool created[TREE_MAX_OUTPUTS];
+	uint32_t n_outputs;
+	uint64_t rate_hz, duration_ns, stack_bytes;
+	bool all, user_only, strict, quiet, verbose;
+	/* The run */
+	struct loop *loop;
+	struct tree *tree;
+	struct config *config;
+	int signal_fd;
+	pid_t command;     /* 0: none */
+	int command_gate;  /* closing it lets the command exec; -1 */
+	int command_status; /* as waitpid(2) says; -1: still running */
+	uint64_t start_ns;
+	bool terminal, stopping;
+	int stop_signals;
+	int result;
+};
+
+static int complain(const char *option, const char *value, const char *expected)
+{
+	(void)fprintf(stderr, "perfwalk: record: %s %s: %s\n", option, value, expected);
+	return -EINVAL;
+}
+
+static int parse_pids(struct record_run *r, const char *value)
+{
+	_cleanup_free_ char *copy = strdup(value);
+	char *save = NULL;
+
+	for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word;
+	     word = strtok_r(NULL, ",", &save)) {
+		uint64_t pid;
+
+		if (text_parse_u64(word, 1, 1u << 22, &pid) < 0)
+			return complain("-p", word, "not a process id; give numbers, with commas between");
+		if (r->n_pids == MAX_PIDS)
+			return complain("-p", value, "more than 256 processes; use -a");
+		r->pids[r->n_pids++] = (pid_t)pid;
+	}
+	return r->n_pids > 0 ? 0 : complain("-p", value, "no process id in it");
+}
+
+static int add_output(struct record_run *r, const char *path)
+{
+	char suffixes[128], text[192];
+
+	if (r->n_outputs == TREE_MAX_OUTPUTS)
+		return complain("-o", path, "more than 16 outputs");
+	if (!format_of_path(path)) {
+		(void)snprintf(text, sizeof(text), "the suffix chooses the format: %s",
+			       format_suffixes(suffixes, sizeof(suffixes)));
+		return complain("-o", path, text);
+	}
+	r->outputs[r->n_outputs++] = path;
+	return 0;
+}
+
+static int on_option(void *ctx, int id, const char *value)
+{
+	struct record_run *r = ctx;
+
+	switch (id) {
+	case OPT_ALL:
+		r->all = true;
+		return 0;
+	case OPT_PID:
+		return parse_pids(r, value);
+	case OPT_FREQ:
+		if (text_parse_u64(value, 1, MAX_HZ, &r->rate_hz) < 0)
+			return complain("-F", value, "samples a second are a number from 1 to 10000");
+		return 0;
+	case OPT_DURATION:
+		if (text_parse_duration_ns(value, &r->duration_ns) < 0 || r->duration_ns == 0)
+			return complain("-d", value, "a time is a number with a unit: 500ms, 10s, 2m, 1h");
+		return 0;
+	case OPT_OUTPUT:
+		return add_output(r, value);
+	case OPT_STACK:
+		if (text_parse_bytes(value, &r->stack_bytes) < 0 || r->stack_bytes < 1024 ||
+		    r->stack_bytes > 65528)
+			return complain("--stack-size", value, "bytes from 1K to 65528");
+		return 0;
+	case OPT_USER_ONLY:
+		r->user_only = true;
+		return 0;
+	case OPT_STRICT:
+		r->strict = true;
+		return 0;
+	case OPT_QUIET:
+		r->quiet = true;
+		return 0;
+	default:
+		r->verbose = true;
+		return 0;
+	}
+}
+
+/* ---- The command ---- */
+
+/*
+ * The child waits for its gate to close before it execs, so that the events that start counting at
+ * the exec are open by then. What became of the exec comes back as its exit status.
+ */
+static int start_command(struct record_run *r, char **argv)
+{
+	int gate[2];
+
+	if (pipe2(gate, O_CLOEXEC) < 0)
+		return -errno;
+	r->command = fork();
+	if (r->command < 0) {
+		r->command = 0;
+		(void)close_fd(gate[0]);
+		(void)close_fd(gate[1]);
+		return -errno;
+	}
+	if (r->command == 0) {
+		sigset_t none;
+		char byte;
+
+		(void)sigemptyset(&none);
+		(void)sigprocmask(SIG_SETMASK, &none, NULL);
+		(void)signal(SIGPIPE, SIG_DFL);
+		(void)close(gate[1]);
+		/* One byte: go. End of file: perfwalk gave up. */
+		if (read(gate[0], &byte, 1) != 1)
+			_exit(EXIT_CODE_OWN_FAILURE);
+		(void)execvp(argv[0], argv);
+		(void)fprintf(stderr, "perfwalk: %s: %s\n", argv[0], strerror(errno));
+		_exit(errno == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_CANNOT_EXECUTE);
+	}
+	(void)close_fd(gate[0]);
+	r->command_gate = gate[1];
+	r->pids[0] = r->command;
+	r->n_pids = 1;
+	return 0;
+}
+
+static void release_command(struct record_run *r)
+{
+	if (r->command_gate >= 0) {
+		if (write(r->command_gate, "", 1) != 1)
+			log_debug("the command has gone already");
+		r->command_gate = close_fd(r->command_gate);
+	}
+}
+
+static void stop(struct record_run *r)
+{
+	if (r->stopping)
+		return;
+	r->stopping = true;
+	tree_stop(r->tree);
+}
+
+static void reap_command(struct record_run *r)
+{
+	int status;
+
+	if (r->command <= 0 || r->command_status >= 0)
+		return;
+	if (waitpid(r->command, &status, WNOHANG) == r->command) {
+		r->command_status = status;
+		stop(r);
+	}
+}
+
+/* ---- While it runs ---- */
+
+static void print_progress(struct record_run *r, bool last)
+{
+	uint64_t samples, lost, elapsed = clock_monotonic_ns() - r->start_ns;
+
+	if (r->quiet || !r->terminal)
+		return;
+	tree_progress(r->tree, &samples, &lost);
+	(void)fprintf(stderr, "\r%6.1f s  %llu samples  %llu lost%s", (double)elapsed / NSEC_PER_SEC,
+		      (unsigned long long)samples, (unsigned long long)lost,
+		      last ? "\033[K\n" : "   (Ctrl-C ends the capture)\033[K");
+}
+
+static void on_progress(void *ctx)
+{
+	struct record_run *r = ctx;
+
+	if (r->stopping)
+		return;
+	print_progress(r, false);
+	if (r->command <= 0 && tree_targets_gone(r->tree)) {
+		log_info("the last of the processes asked for has ended");
+		stop(r);
+	}
+}
+
+static void on_duration(void *ctx)
+{
+	stop(ctx);
+}
+
+static void on_signal(void *ctx, int fd, uint32_t events)
+{
+	struct record_run *r = ctx;
+	int number;
+
+	while ((number = signals_next(fd)) != 0) {
+		if (number == SIGCHLD) {
+			reap_command(r);
+			tree_reap(r->tree);
+		} else if (++r->stop_signals == 1) {
+			/* A command of ours got the terminal's Ctrl-C too; a plain kill is passed on. */
+			if (r->command > 0 && r->command_status < 0 && number == SIGTERM)
+				(void)kill(r->command, SIGTERM);
+			stop(r);
+		} else {
+			log_warning("stopped at the second signal: the outputs are incomplete");
+			tree_kill(r->tree);
+		}
+	}
+}
+
+static void on_done(void *ctx, int result)
+{
+	struct record_run *r = ctx;
+
+	r->result = result;
+	loop_exit(r->loop, 0);
+}
+
+/* ---- Start and end ---- */
+
+static int open_outputs(struct record_run *r, struct tree_options *o)
+{
+	for (uint32_t i = 0; i < r->n_outputs; i++) {
+		const char *path = r->outputs[i];
+		bool there = access(path, F_OK) == 0;
+		int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+
+		if (fd < 0) {
+			int e = -errno;
+
+			log_error("%s cannot be written: %s", path, strerror(errno));
+			return e;
+		}
+		r->created[i] = !there;
+		o->outputs[o->n_outputs++] = (struct tree_output){path, fd};
+	}
+	return 0;
+}
+
+/* Files that this capture made and could not fill are not left behind. */
+static void remove_outputs(struct record_run *r)
+{
+	for (uint32_t i = 0; i < r->n_outputs; i++) {
+		if (r->created[i])
+			(void)unlink(r->outputs[i]);
+	}
+}
+
+static uint32_t terminal_width(void)
+{
+	struct winsize w;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col : DEFAULT_WIDTH;
+}
+
+static char *make_title(int argc, char **argv)
+{
+	char *title = NULL;
+	size_t n;
+	FILE *f = open_memstream(&title, &n);
+
+	if (!f)
+		return NULL;
+	(void)fputs("perfwalk", f);
+	for (int i = 0; i < argc; i++)
+		(void)fprintf(f, " %s", argv[i]);
+	(void)fclose(f);
+	if (title && n > 1000)
+		title[1000] = '\0';
+	return title;
+}
+
+static int check_options(const struct record_run *r, bool command)
+{
+	if ((int)r->all + (r->n_pids > 0) + command > 1) {
+		(void)fputs("perfwalk: record: -a, -p and COMMAND exclude each other: choose one\n", stderr);
+		return -EINVAL;
+	}
+	if (r->n_outputs == 0 && r->quiet) {
+		(void)fputs("perfwalk: record: --quiet without -o gives no result; add -o FILE\n", stderr);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int set_up(struct record_run *r, struct tree_options *o)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+	int e;
+
+	e = config_load(&r->config, NULL, false, stderr);
+	if (e < 0)
+		return e;
+	r->config->stack_size_bytes = (uint32_t)r->stack_bytes;
+	r->config->kernel_stacks = !r->user_only;
+	o->config = r->config;
+	if ((e = loop_new(&r->loop)) < 0 ||
+	    (e = r->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
+	    (e = loop_add_fd(r->loop, r->signal_fd, EPOLLIN, on_signal, r)) < 0)
+		return e;
+	e = open_outputs(r, o);
+	return e;
+}
+
+static int run(struct record_run *r, struct tree_options *o)
+{
+	int e = tree_new(&r->tree, r->loop, o);
+
+	for (uint32_t i = 0; i < o->n_outputs; i++)
+		(void)close_fd(o->outputs[i].fd);
+	if (e < 0)
+		return e;
+	r->start_ns = clock_monotonic_ns();
+	e = tree_enable(r->tree);
+	if (e < 0)
+		return e;
+	release_command(r);
+	if (r->duration_ns)
+		(void)loop_add_timer(r->loop, r->duration_ns, 0, on_duration, r);
+	(void)loop_add_timer(r->loop, PROGRESS_NS, PROGRESS_NS, on_progress, r);
+	if (!r->quiet && !r->terminal)
+		log_info("recording %s at %u Hz on %u CPUs", r->n_pids ? "the processes asked for" : "the whole host",
+			 (unsigned int)r->rate_hz, tree_n_cpus(r->tree));
+	e = loop_run(r->loop);
+	print_progress(r, true);
+	return e < 0 ? e : r->result;
+}
+
+/* With a command, its own fate is the result unless perfwalk itself failed. */
+static int finish(struct record_run *r, int e)
+{
+	uint64_t samples, lost = 0;
+	int status;
+
+	if (r->tree)
+		tree_progress(r->tree, &samples, &lost);
+	if (r->command > 0 && r->command_status < 0) {
+		r->command_gate = close_fd(r->command_gate);
+		if (waitpid(r->command, &status, 0) == r->command)
+			r->command_status = status;
+	}
+	if (e < 0 && e != -EINTR)
+		return r->command > 0 ? EXIT_CODE_OWN_FAILURE : exit_code_of(e);
+	if (r->command > 0 && r->command_status >= 0)
+		return WIFSIGNALED(r->command_status) ? 128 + WTERMSIG(r->command_status)
+						      : WEXITSTATUS(r->command_status);
+	if (e == -EINTR)
+		return EXIT_CODE_FAILURE;
+	return r->strict && lost > 0 ? EXIT_CODE_DATA_LOST : EXIT_CODE_OK;
+}
+
+int record_main(int argc, char **argv)
+{
+	struct record_run r = {.rate_hz = RECORD_HZ, .stack_bytes = 32 << 10, .command_gate = -1,
+			       .command_status = -1, .signal_fd = -1};
+	struct tree_options o = {.capture = true, .interval_ns = WINDOW_NS, .summary_fd = -1,
+				 .done = on_done, .ctx = &r};
+	_cleanup_free_ char *title = make_title(argc, argv);
+	int first = argc, e, code;
+
+	e = options_parse(&record_command, argc, argv, on_option, &r, &first);
+	if (e > 0)
+		return EXIT_CODE_OK;
+	if (e == 0)
+		e = check_options(&r, first < argc);
+	if (e < 0)
+		return EXIT_CODE_USAGE;
+	log_set_level(r.verbose ? LOG_LEVEL_DEBUG : r.quiet ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO);
+
+	r.terminal = isatty(STDERR_FILENO);
+	o.rate_hz = (uint32_t)r.rate_hz;
+	o.title = title;
+	o.summary_fd = r.quiet ? -1 : STDOUT_FILENO;
+	o.color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	o.terminal_width = terminal_width();
+	e = set_up(&r, &o);
+	if (e == 0 && first < argc)
+		e = start_command(&r, argv + first);
+	o.pids = r.pids;
+	o.n_pids = r.n_pids;
+	o.enable_on_exec = r.command > 0;
+	if (e == 0)
+		e = run(&r, &o);
+	if (e < 0 && e != -EINTR)
+		remove_outputs(&r);
+	code = finish(&r, e);
+	tree_free(r.tree);
+	loop_free(r.loop);
+	(void)close_fd(r.signal_fd);
+	config_free(r.config);
+	return code;
+}

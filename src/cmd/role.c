@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+
+#include "src/cmd/role.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+
+#define MAX_MESSAGES_A_TURN 256
+
+struct listener {
+	struct role *role;
+	role_message_fn message;
+	void *ctx;
+};
+
+static void ignore_signals(void)
+{
+	/* Orders come from the broker alone: a SIGTERM to the whole service is its to answer. */
+	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
+		(void)signal(ignored[i], SIG_IGN);
+}
+
+static int take_setup(struct role *r, void *setup, size_t n)
+{
+	_cleanup_close_ int status_fd = -EBADF;
+	const struct setup_common *common = setup;
+	struct message m;
+	int fds[2], e;
+
+	e = message_recv(PROTOCOL_CONTROL_FD, &m, fds, 0);
+	if (e <= 0)
+		return e == 0 ? -ECONNRESET : e;
+	status_fd = fds[0];
+	(void)close_fd(fds[1]);
+	if (m.type != MESSAGE_SETUP || m.setup.n != n || status_fd < 0)
+		return -EBADMSG;
+	memcpy(setup, m.setup.bytes, n);
+	log_set_level((enum log_level)common->log_level);
+	e = status_page_map(status_fd, &r->status);
+	return e < 0 ? e : privileges_drop(&common->privileges);
+}
+
+static int take_texts(role_text_fn text, void *ctx)
+{
+	for (;;) {
+		struct message m;
+		int fds[2], e = message_recv(PROTOCOL_CONTROL_FD, &m, fds, 0);
+
+		if (e <= 0)
+			return e == 0 ? -ECONNRESET : e;
+		if (m.type == MESSAGE_START)
+			return 0;
+		if ((m.type != MESSAGE_TEXT && m.type != MESSAGE_FILE) ||
+		    !message_text_ok(m.text.text, sizeof(m.text.text)))
+			e = -EBADMSG;
+		else
+			e = text(ctx, &m, TAKE_FD(fds[0]));
+		(void)close_fd(fds[0]);
+		(void)close_fd(fds[1]);
+		if (e < 0)
+			return e;
+	}
+}
+
+int role_start(struct role *r, const char *name, void *setup, size_t n, role_text_fn text, void *ctx)
+{
+	char comm[16] = "pw-";
+	int e;
+
+	log_open(name);
+	(void)prctl(PR_SET_NAME, strncat(comm, name, sizeof(comm) - 4), 0, 0, 0);
+	ignore_signals();
+	*r = (struct role){.name = name};
+	e = take_setup(r, setup, n);
+	if (e == 0)
+		e = take_texts(text, ctx);
+	if (e == 0)
+		e = loop_new(&r->loop);
+	if (e < 0)
+		log_error("cannot start: %s", strerror(-e));
+	return e;
+}
+
+bool role_drain_socket(int sock, role_message_fn fn, void *ctx)
+{
+	for (int i = 0; i < MAX_MESSAGES_A_TURN; i++) {
+		struct message m;
+		int fds[2], r = message_recv(sock, &m, fds, MSG_DONTWAIT);
+
+		if (r == -EAGAIN)
+			return true;
+		if (r <= 0)
+			return false;
+		fn(ctx, &m, fds);
+	}
+	return true;
+}
+
+static void on_control(void *ctx, int fd, uint32_t events)
+{
+	struct listener *l = ctx;
+
+	if (!role_drain_socket(fd, l->message, l->ctx)) {
+		/* The broker is gone: nobody is left to work for. */
+		log_warning("the broker is gone; leaving");
+		loop_exit(l->role->loop, 1);
+	}
+}
+
+int role_listen(struct role *r, role_message_fn message, void *ctx)
+{
+	static struct listener listener;
+
+	listener = (struct listener){r, message, ctx};
+	r->status->ready = 1;
+	return loop_add_fd(r->loop, PROTOCOL_CONTROL_FD, EPOLLIN, on_control, &listener);
+}
+
+void role_job_file(struct role *r, uint64_t uid, const struct file_identity *id, const char *path)
+{
+	struct status_file *f = &r->status->files[uid % STATUS_MAX_FILES];
+
+	f->identity = *id;
+	message_set_text(f->path, sizeof(f->path), path);
+}
+
+void role_job_begin(struct role *r)
+{
+	r->status->job = STATUS_MAX_FILES;
+	__atomic_store_n(&r->status->job_since_ns, clock_monotonic_ns(), __ATOMIC_RELEASE);
+}
+
+void role_job_end(struct role *r)
+{
+	__atomic_store_n(&r->status->job_since_ns, 0, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What all children do alike: take the set-up, give up privileges, wait for orders. */
+#include <stdint.h>
+
+#include "src/broker/protocol.h"
+#include "src/cmd/setup.h"
+
+struct loop;
+
+struct role {
+	const char *name;
+	struct loop *loop;
+	struct status_page *status;
+};
+
+/* A text of the set-up and its descriptor (-1 none); the descriptor becomes the callee's. */
+typedef int (*role_text_fn)(void *ctx, const struct message *m, int fd);
+/* A message on the control socket, or a MESSAGE_STOP when the broker is gone. fds are the callee's. */
+typedef void (*role_message_fn)(void *ctx, const struct message *m, int fds[2]);
+
+/*
+ * From the first message to MESSAGE_START: setup (n bytes, beginning with struct setup_common) is
+ * filled, privileges are dropped before anything else is read, texts go to text().
+ * 0 or -errno (logged).
+ */
+int role_start(struct role *r, const char *name, void *setup, size_t n, role_text_fn text, void *ctx);
+/* Watches the control socket. 0 or -errno. */
+int role_listen(struct role *r, role_message_fn message, void *ctx);
+
+/* Reads messages from sock until it is empty: calls fn for each; false when the peer is gone or
+ * talks nonsense. */
+bool role_drain_socket(int sock, role_message_fn fn, void *ctx);
+
+/*
+ * Who is to blame if this process dies or hangs: the status page lists files, points to the one
+ * being read, and says since when work has been going on.
+ */
+void role_job_file(struct role *r, uint64_t uid, const struct file_identity *id, const char *path);
+void role_job_begin(struct role *r); /* work begins, on no file yet */
+static inline void role_job_point(struct role *r, uint64_t uid)
+{
+	r->status->job = (uint32_t)(uid % STATUS_MAX_FILES);
+}
+void role_job_end(struct role *r);
+
+int role_profiler_main(void);
+int role_symbolizer_main(void);
+int role_exporter_main(void);

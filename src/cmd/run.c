@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* perfwalk run: the daemon, in the foreground. */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/cmd/cmd.h"
+#include "src/cmd/setup.h"
+#include "src/cmd/tree.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+#include "util/text.h"
+
+#define DEFAULT_CONFIG   SYSCONFDIR "/perfwalk/perfwalk.conf"
+#define STOP_DEADLINE_NS (4500 * NSEC_PER_MSEC) /* SIGTERM: gone within 5 s */
+
+enum { OPT_CONFIG, OPT_CHECK, OPT_PRINT, OPT_PRINT_DEFAULT };
+
+static const struct option_spec option_table[] = {
+	{'c', "config", "FILE", "config file; default " DEFAULT_CONFIG, OPT_CONFIG},
+	{0, "check-config", NULL, "check the config and leave: 0, or 2 with every error", OPT_CHECK},
+	{0, "print-config", NULL, "print the config in effect, secrets masked, and leave", OPT_PRINT},
+	{0, "print-default-config", NULL, "print the commented default config and leave", OPT_PRINT_DEFAULT},
+};
+
+const struct command run_command = {
+	.name = "run",
+	.usage = "run [-c FILE] [--check-config | --print-config | --print-default-config]",
+	.summary = "profile the whole host continuously and export OTLP profiles",
+	.options = option_table,
+	.n_options = ARRAY_SIZE(option_table),
+	.epilog = "SIGHUP reloads the config; SIGTERM and SIGINT send what is under way and end the daemon\n"
+		  "within 5 seconds. The smallest config:\n\n"
+		  "  [export:collector]\n"
+		  "  endpoint = http://127.0.0.1:4318\n",
+};
+
+struct daemon_run {
+	const char *path;
+	bool path_given, check, print;
+	struct config *config;
+	struct loop *loop;
+	struct tree *tree;
+	int signal_fd, result;
+};
+
+static int on_option(void *ctx, int id, const char *value)
+{
+	struct daemon_run *d = ctx;
+
+	switch (id) {
+	case OPT_CONFIG:
+		d->path = value;
+		d->path_given = true;
+		break;
+	case OPT_CHECK:
+		d->check = true;
+		break;
+	case OPT_PRINT:
+		d->print = true;
+		break;
+	default:
+		config_print_default(stdout);
+		return -ECANCELED; /* nothing more to do */
+	}
+	return 0;
+}
+
+/* The config with its secrets, ready for use; errors are told. */
+static int load(const struct daemon_run *d, struct config **ret)
+{
+	_cleanup_(config_freep) struct config *c = NULL;
+	/* The default file may be missing: then defaults and the environment are the config. */
+	const char *path = d->path_given || access(d->path, F_OK) == 0 ? d->path : NULL;
+	int r = config_load(&c, path, true, stderr);
+
+	for (size_t i = 0; r == 0 && i < c->n_exports; i++)
+		r = config_export_read_headers(&c->exports[i], stderr);
+	if (r < 0)
+		return r;
+	if (c->n_exports == 0 || c->n_exports > SETUP_MAX_DESTINATIONS) {
+		(void)fprintf(stderr,
+			      c->n_exports ? "%s: more than 16 [export:NAME] sections\n"
+					   : "%s: no destination: add a section [export:NAME] with endpoint = "
+					     "http://HOST:4318, or set OTEL_EXPORTER_OTLP_ENDPOINT\n",
+			      path ? path : "environment");
+		return -EINVAL;
+	}
+	*ret = TAKE_PTR(c);
+	return 0;
+}
+
+static void reload(struct daemon_run *d)
+{
+	struct config *fresh = NULL;
+	int r = load(d, &fresh);
+
+	if (r < 0) {
+		log_error("reload: %s has errors; the old config stays in force", d->path);
+		return;
+	}
+	log_set_level(fresh->log_level);
+	r = tree_reload(d->tree, fresh);
+	if (r < 0) {
+		log_warning("reload: still busy with the one before; try again");
+		config_free(fresh);
+		return;
+	}
+	config_free(d->config);
+	d->config = fresh;
+	log_info("config reloaded");
+}
+
+static void on_signal(void *ctx, int fd, uint32_t events)
+{
+	struct daemon_run *d = ctx;
+	int number;
+
+	while ((number = signals_next(fd)) != 0) {
+		switch (number) {
+		case SIGCHLD:
+			tree_reap(d->tree);
+			break;
+		case SIGHUP:
+			reload(d);
+			break;
+		default:
+			log_info("%s: sending what is under way", strsignal(number));
+			tree_stop(d->tree);
+		}
+	}
+}
+
+static void on_done(void *ctx, int result)
+{
+	struct daemon_run *d = ctx;
+
+	d->result = result;
+	loop_exit(d->loop, 0);
+}
+
+static void say_started(const struct daemon_run *d)
+{
+	char interval[32];
+
+	log_info("profiling the whole host: %u CPUs at %u Hz, %s, a profile every %s to %zu destination%s",
+		 tree_n_cpus(d->tree), d->config->samples_per_second,
+		 tree_features(d->tree)->hardware ? "cycles" : "cpu-clock",
+		 text_format_duration(interval, sizeof(interval), d->config->reporter_interval_ns),
+		 d->config->n_exports, d->config->n_exports == 1 ? "" : "s");
+}
+
+static int run(struct daemon_run *d)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+	struct tree_options o = {
+		.config = d->config,
+		.interval_ns = d->config->reporter_interval_ns,
+		.rate_hz = d->config->samples_per_second,
+		.stop_deadline_ns = STOP_DEADLINE_NS,
+		.summary_fd = -1,
+		.done = on_done,
+		.ctx = d,
+	};
+	int r;
+
+	if ((r = loop_new(&d->loop)) < 0 ||
+	    (r = d->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
+	    (r = loop_add_fd(d->loop, d->signal_fd, EPOLLIN, on_signal, d)) < 0 ||
+	    (r = tree_new(&d->tree, d->loop, &o)) < 0 || (r = tree_enable(d->tree)) < 0)
+		return r;
+	say_started(d);
+	r = loop_run(d->loop);
+	return r < 0 ? r : d->result;
+}
+
+int run_main(int argc, char **argv)
+{
+	struct daemon_run d = {.path = DEFAULT_CONFIG, .signal_fd = -1};
+	int first = argc, r, code;
+
+	r = options_parse(&run_command, argc, argv, on_option, &d, &first);
+	if (r > 0 || r == -ECANCELED)
+		return EXIT_CODE_OK;
+	if (r == 0 && first < argc) {
+		(void)fprintf(stderr, "perfwalk: run: unexpected argument %s; see perfwalk run --help\n",
+			      argv[first]);
+		r = -EINVAL;
+	}
+	if (r == 0)
+		r = load(&d, &d.config);
+	if (r < 0)
+		return EXIT_CODE_USAGE;
+	if (d.print)
+		config_print(d.config, stdout);
+	if (d.print || d.check) {
+		config_free(d.config);
+		return EXIT_CODE_OK;
+	}
+
+	log_set_level(d.config->log_level);
+	r = run(&d);
+	code = r < 0 ? exit_code_of(r) : EXIT_CODE_OK;
+	tree_free(d.tree);
+	loop_free(d.loop);
+	(void)close_fd(d.signal_fd);
+	config_free(d.config);
+	return code;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the broker tells each child at its start: the blob of MESSAGE_SETUP, one struct a role. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/broker/privileges.h"
+#include "src/broker/protocol.h"
+#include "src/sample/sample.h"
+
+#define SETUP_MAX_DESTINATIONS 16
+
+struct setup_common {
+	struct privileges privileges;
+	uint32_t log_level; /* enum log_level */
+};
+
+struct setup_profiler {
+	struct setup_common common;
+	struct sample_options options;
+	struct sample_features features;
+	uint64_t interval_ns; /* of the windows */
+	uint64_t window_memory_bytes, unwind_rows_bytes;
+	uint32_t max_processes, max_open_files, max_frames;
+};
+
+struct setup_symbolizer {
+	struct setup_common common;
+	uint64_t symbols_bytes;  /* budget of cached symbol tables */
+	uint64_t profile_bytes;  /* the profile in memory: one window of the daemon, all of a capture */
+	uint32_t max_open_files, n_cpus, terminal_width;
+	bool capture;            /* record: one profile, rendered at the end; else OTLP per window */
+	bool color;
+};
+
+struct setup_exporter {
+	struct setup_common common;
+	uint32_t n;
+	struct setup_destination {
+		uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns;
+		bool gzip, insecure_skip_verify;
+	} destinations[SETUP_MAX_DESTINATIONS];
+};
+
+_Static_assert(sizeof(struct setup_profiler) <= PROTOCOL_BLOB_MAX, "fits a message");
+_Static_assert(sizeof(struct setup_exporter) <= PROTOCOL_BLOB_MAX, "fits a message");

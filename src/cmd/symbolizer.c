@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The symbolizer: windows in, names found, and either OTLP payloads out (the daemon) or one profile
+ * rendered at the end (a capture). It reads symbol tables that strangers wrote and may die of them;
+ * the profiler keeps each window until it is told that the window is settled.
+ *
+ * The profile is kept between windows without its samples, so a frame that was named once has its
+ * name when the next window brings it again; it is emptied when it nears its limit.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cmd/ask.h"
+#include "src/cmd/format.h"
+#include "src/cmd/namer.h"
+#include "src/cmd/payloads.h"
+#include "src/cmd/role.h"
+#include "src/profile/profile.h"
+#include "src/profile/window.h"
+#include "src/render/render.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+
+#define MAX_OUTPUTS    16
+#define MAX_RESOURCE   256 /* resource attributes */
+#define LEAVE_NS       (10 * NSEC_PER_MSEC) /* between looks at whether all is sent */
+#define UID_BASE_SHIFT 40 /* one profiler's files: 2^40 */
+
+struct symbolizer {
+	struct role role;
+	struct setup_symbolizer setup;
+	struct ask ask;
+	struct namer *namer;
+	struct payloads *payloads;
+	struct profile profile;
+	struct render_info info;
+	ARRAY(const char *) resource;
+	struct output {
+		char *path;
+		int fd;
+	} outputs[MAX_OUTPUTS];
+	uint32_t n_outputs;
+	int summary_fd, kallsyms_fd, profiler_sock, leave_timer;
+	uint64_t uid_base;
+	bool stopping;
+};
+
+/* ---- Set-up ---- */
+
+/* Keys and values come in turn. */
+static int add_resource(struct symbolizer *s, const char *text)
+{
+	const char **item = array_push(&s->resource);
+
+	if (item)
+		*item = strdup(text);
+	return item && *item ? 0 : -ENOMEM;
+}
+
+static int set_text(const char **field, const char *text)
+{
+	free((void *)*field);
+	*field = strdup(text);
+	return *field ? 0 : -ENOMEM;
+}
+
+static int on_text(void *ctx, const struct message *m, int fd)
+{
+	struct symbolizer *s = ctx;
+	const char *text = m->text.text;
+
+	switch (m->text.kind) {
+	case TEXT_OUTPUT:
+		if (s->n_outputs == MAX_OUTPUTS || fd < 0)
+			break;
+		s->outputs[s->n_outputs].path = strdup(text);
+		s->outputs[s->n_outputs++].fd = fd;
+		return 0;
+	case TEXT_SUMMARY:
+		s->summary_fd = fd;
+		return 0;
+	case TEXT_KALLSYMS:
+		s->kallsyms_fd = fd;
+		return 0;
+	case TEXT_HOST_NAME:
+		return set_text(&s->info.host_name, text);
+	case TEXT_HOST_ID:
+		return set_text(&s->info.host_id, text);
+	case TEXT_KERNEL_RELEASE:
+		return set_text(&s->info.kernel_release, text);
+	case TEXT_TITLE:
+		return set_text(&s->info.title, text);
+	case TEXT_SERVICE_NAME:
+		return set_text(&s->info.service_name, text);
+	case TEXT_RESOURCE:
+		return add_resource(s, text);
+	default:
+		break;
+	}
+	(void)close_fd(fd);
+	return -EBADMSG;
+}
+
+/* ---- Windows ---- */
+
+static int on_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	struct symbolizer *s = ctx;
+
+	s->role.status->payloads++;
+	return payloads_push(s->payloads, bytes, n, n_samples);
+}
+
+/* Frames of this window's samples that stay without a name. */
+static uint64_t count_unnamed(const struct profile *p)
+{
+	_cleanup_free_ bool *seen = calloc((size_t)p->frames.n + 1, sizeof(*seen));
+	uint64_t unnamed = 0;
+
+	for (uint32_t i = 0; seen && i < p->samples.n; i++) {
+		uint32_t n;
+		const uint32_t *frames = profile_stack_frames(p, p->samples.items[i].stack, &n);
+
+		for (uint32_t j = 0; j < n; j++) {
+			const struct profile_frame *f = &p->frames.items[frames[j]];
+
+			unnamed += !seen[frames[j]] && f->n_lines == 0 &&
+				   p->modules.items[f->module].kind != PROFILE_MODULE_MARKER;
+			seen[frames[j]] = true;
+		}
+	}
+	return unnamed;
+}
+
+static void forget_all(struct symbolizer *s)
+{
+	profile_clear(&s->profile);
+	namer_forget_rows(s->namer);
+}
+
+static void export_window(struct symbolizer *s)
+{
+	struct profile *p = &s->profile;
+	int r;
+
+	p->counters[PROFILE_SAMPLES_DROPPED] += payloads_take_dropped(s->payloads);
+	r = render_otlp(p, &s->info, NULL, on_payload, s);
+	if (r < 0)
+		log_error("a window of %u samples cannot be encoded: %s", p->samples.n, strerror(-r));
+	array_clear(&p->samples);
+	memset(p->counters, 0, sizeof(p->counters));
+	p->start_unix_ns = p->end_unix_ns = 0;
+	if (profile_nearly_full(p))
+		forget_all(s);
+}
+
+static void take_window(struct symbolizer *s, int fd)
+{
+	struct profile *p = &s->profile;
+	int r = window_read(p, fd, s->uid_base);
+
+	if (r < 0) {
+		log_error("a window cannot be read: %s", strerror(-r));
+		forget_all(s);
+		return;
+	}
+	namer_name(s->namer, p);
+	p->counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(p);
+	s->role.status->windows++;
+	if (!s->setup.capture)
+		export_window(s);
+}
+
+static void on_profiler_message(void *ctx, const struct message *m, int fds[2])
+{
+	struct symbolizer *s = ctx;
+	struct message done = {.type = MESSAGE_WINDOW_DONE};
+
+	switch (m->type) {
+	case MESSAGE_MODULE:
+		if (!message_text_ok(m->module.path, sizeof(m->module.path)))
+			break;
+		namer_add_module(s->namer, s->uid_base + m->module.uid, m->module.path, TAKE_FD(fds[0]));
+		break;
+	case MESSAGE_PERF_MAP:
+		namer_add_perf_map(s->namer, m->perf_map.pid, m->perf_map.start_time_unix_ns,
+				   TAKE_FD(fds[0]));
+		break;
+	case MESSAGE_WINDOW:
+		take_window(s, fds[0]);
+		done.item.id = m->item.id;
+		(void)message_send(s->profiler_sock, &done, NULL, 0);
+		break;
+	default:
+		break;
+	}
+	(void)close_fd(fds[0]);
+	(void)close_fd(fds[1]);
+}
+
+static void on_module_closed(void *ctx, uint64_t uid)
+{
+	struct symbolizer *s = ctx;
+	struct message m = {.type = MESSAGE_MODULE_GONE};
+
+	m.item.id = uid - s->uid_base;
+	if (s->profiler_sock >= 0)
+		(void)message_send(s->profiler_sock, &m, NULL, 0);
+}
+
+static void leave_if_done(struct symbolizer *s);
+
+static void disconnect_profiler(struct symbolizer *s)
+{
+	loop_remove_fd(s->role.loop, s->profiler_sock);
+	s->profiler_sock = close_fd(s->profiler_sock);
+}
+
+static void on_profiler(void *ctx, int fd, uint32_t events)
+{
+	struct symbolizer *s = ctx;
+
+	if (!role_drain_socket(fd, on_profiler_message, s))
+		disconnect_profiler(s);
+	leave_if_done(s);
+}
+
+/* ---- The end of a capture ---- */
+
+static int render_to(struct symbolizer *s, const char *what, int fd,
+		     int (*render)(const struct profile *, const struct render_info *, FILE *))
+{
+	FILE *f = fdopen(fd, "we");
+	int r = f ? render(&s->profile, &s->info, f) : -errno;
+
+	if (f && fclose(f) != 0 && r == 0)
+		r = -errno;
+	if (r < 0)
+		log_error("%s cannot be written: %s", what, strerror(-r));
+	return r;
+}
+
+static int render_all(struct symbolizer *s)
+{
+	int result = 0;
+
+	for (uint32_t i = 0; i < s->n_outputs; i++) {
+		const struct format *f = format_of_path(s->outputs[i].path);
+		int r = f ? render_to(s, s->outputs[i].path, TAKE_FD(s->outputs[i].fd), f->render)
+			  : -EINVAL;
+
+		result = result < 0 ? result : r;
+	}
+	if (s->summary_fd >= 0) {
+		FILE *f = fdopen(TAKE_FD(s->summary_fd), "we");
+		int r = f ? render_summary(&s->profile, &s->info, f, s->setup.color, s->setup.terminal_width)
+			  : -errno;
+
+		/* Nobody reading the summary (a closed pipe) is not a failed capture. */
+		if (f)
+			(void)fclose(f);
+		if (r < 0 && r != -EPIPE)
+			log_debug("the summary cannot be written: %s", strerror(-r));
+	}
+	return result;
+}
+
+/* After STOP: all windows are in (the profiler left before us), all payloads are with the exporter. */
+static void leave_if_done(struct symbolizer *s)
+{
+	struct message m = {.type = MESSAGE_RESULT};
+
+	if (!s->stopping || s->profiler_sock >= 0 || loop_exiting(s->role.loop))
+		return;
+	if (s->setup.capture)
+		m.result.code = render_all(s);
+	else if (!payloads_all_sent(s->payloads))
+		return;
+	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
+	loop_exit(s->role.loop, 0);
+}
+
+static void on_leave_timer(void *ctx)
+{
+	leave_if_done(ctx);
+}
+
+static void clear_resource(struct symbolizer *s)
+{
+	for (uint32_t i = 0; i < s->resource.n; i++)
+		free((void *)s->resource.items[i]);
+	array_clear(&s->resource);
+	s->info.n_resource_attributes = 0;
+}
+
+static void use_resource(struct symbolizer *s)
+{
+	s->info.resource_attributes = s->resource.items;
+	s->info.n_resource_attributes = s->resource.n / 2;
+	if (s->info.service_name && !s->info.service_name[0]) {
+		free((void *)s->info.service_name);
+		s->info.service_name = NULL;
+	}
+}
+
+/* A reload: the set-up comes again, without descriptors. */
+static void reconfigure(struct symbolizer *s, const struct message *m)
+{
+	if (m->type == MESSAGE_SETUP && m->setup.n == sizeof(s->setup)) {
+		memcpy(&s->setup, m->setup.bytes, sizeof(s->setup));
+		log_set_level((enum log_level)s->setup.common.log_level);
+		clear_resource(s);
+	} else if (m->type == MESSAGE_TEXT && message_text_ok(m->text.text, sizeof(m->text.text))) {
+		(void)on_text(s, m, -1);
+	} else if (m->type == MESSAGE_START) {
+		use_resource(s);
+	}
+}
+
+static void on_control(void *ctx, const struct message *m, int fds[2])
+{
+	struct symbolizer *s = ctx;
+
+	if (m->type == MESSAGE_PEER && m->peer.peer == PEER_PROFILER) {
+		disconnect_profiler(s);
+		s->profiler_sock = TAKE_FD(fds[0]);
+		s->uid_base += UINT64_C(1) << UID_BASE_SHIFT;
+		(void)loop_add_fd(s->role.loop, s->profiler_sock, EPOLLIN, on_profiler, s);
+	} else if (m->type == MESSAGE_PEER) {
+		payloads_connect(s->payloads, TAKE_FD(fds[0]));
+	} else if (m->type == MESSAGE_STOP) {
+		s->stopping = true;
+		loop_set_timer(s->role.loop, s->leave_timer, 0);
+		leave_if_done(s);
+	} else {
+		reconfigure(s, m);
+	}
+	(void)close_fd(fds[0]);
+	(void)close_fd(fds[1]);
+}
+
+static int set_up(struct symbolizer *s)
+{
+	const struct namer_callbacks callbacks = {.closed = on_module_closed, .ctx = s};
+	int r;
+
+	s->ask.sock = PROTOCOL_ASK_FD;
+	s->info.version = PACKAGE_VERSION;
+	s->info.host_arch = "amd64"; /* OpenTelemetry's word for the one architecture there is so far */
+	s->info.n_cpus = s->setup.n_cpus;
+	use_resource(s);
+	profile_init(&s->profile, s->setup.profile_bytes);
+	if ((r = namer_new(&s->namer, &s->role, &s->ask, s->setup.symbols_bytes, s->setup.max_open_files,
+			   &callbacks)) < 0 ||
+	    (r = payloads_new(&s->payloads, s->role.loop)) < 0 ||
+	    (r = s->leave_timer = loop_add_timer(s->role.loop, UINT64_MAX, LEAVE_NS, on_leave_timer, s)) < 0)
+		return r;
+	namer_set_kallsyms(s->namer, TAKE_FD(s->kallsyms_fd));
+	return role_listen(&s->role, on_control, s);
+}
+
+int role_symbolizer_main(void)
+{
+	struct symbolizer s = {
+		.resource = ARRAY_INIT(2 * MAX_RESOURCE), .summary_fd = -EBADF, .kallsyms_fd = -EBADF, .profiler_sock = -EBADF};
+	int r;
+
+	r = role_start(&s.role, "symbolizer", &s.setup, sizeof(s.setup), on_text, &s);
+	if (r == 0)
+		r = set_up(&s);
+	if (r == 0)
+		r = loop_run(s.role.loop);
+	else
+		log_error("cannot start: %s", strerror(-r));
+
+	disconnect_profiler(&s);
+	payloads_free(s.payloads);
+	namer_free(s.namer);
+	profile_deinit(&s.profile);
+	clear_resource(&s);
+	array_deinit(&s.resource);
+	free((void *)s.info.host_name);
+	free((void *)s.info.host_id);
+	free((void *)s.info.kernel_release);
+	free((void *)s.info.title);
+	free((void *)s.info.service_name);
+	for (uint32_t i = 0; i < s.n_outputs; i++) {
+		free(s.outputs[i].path);
+		(void)close_fd(s.outputs[i].fd);
+	}
+	(void)close_fd(s.summary_fd);
+	(void)close_fd(s.kallsyms_fd);
+	loop_free(s.role.loop);
+	return r == 0 ? 0 : 1;
+}

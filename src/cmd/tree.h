@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The broker at work, for the daemon and for captures alike: opens the events, starts the tree and
+ * sets it up, follows CPU hotplug, stops child after child so that nothing under way is lost.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "src/broker/protocol.h"
+#include "src/config/config.h"
+#include "src/sample/sample.h"
+#include "util/cleanup.h"
+
+struct loop;
+struct tree;
+
+#define TREE_MAX_OUTPUTS 16
+
+struct tree_options {
+	const struct config *config; /* borrowed; of tree_reload() from then on */
+	bool capture;                /* record; else the daemon with an exporter */
+	uint64_t interval_ns;        /* of the windows */
+	uint32_t rate_hz;
+	enum sample_event event;
+	const pid_t *pids;           /* n; none: the whole host */
+	size_t n_pids;
+	bool enable_on_exec;
+	uint64_t stop_deadline_ns;   /* after tree_stop(): then what is left is killed; 0: none */
+	/* Capture only */
+	const char *title;
+	struct tree_output {
+		const char *path;
+		int fd;
+	} outputs[TREE_MAX_OUTPUTS];
+	uint32_t n_outputs;
+	int summary_fd; /* -1: none */
+	bool color;
+	uint32_t terminal_width;
+	/* Called once, when all children are gone: 0, or -errno of what went wrong. */
+	void (*done)(void *ctx, int result);
+	void *ctx;
+};
+
+/* Errors are logged, with cause and remedy. 0, -EPERM/-EACCES: not permitted; -ENOENT/-ENOSYS...:
+ * not supported here; -ESRCH: no such process; other -errno. */
+int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *options);
+struct tree *tree_free(struct tree *t);
+DEFINE_CLEANUP(struct tree *, tree_free)
+
+/* Lets the events count (with enable_on_exec: the kernel does). */
+int tree_enable(struct tree *t);
+/* Finishes what is under way, then done(). */
+void tree_stop(struct tree *t);
+/* Stops at once: the second Ctrl-C. */
+void tree_kill(struct tree *t);
+/* After SIGCHLD. */
+void tree_reap(struct tree *t);
+/* Takes a new, valid config: destinations at once, sampling by a new set of events. */
+int tree_reload(struct tree *t, const struct config *config);
+
+/* Progress, from the children's status pages: samples taken and lost, windows closed. */
+void tree_progress(const struct tree *t, uint64_t *ret_samples, uint64_t *ret_lost);
+const struct sample_features *tree_features(const struct tree *t);
+uint32_t tree_n_cpus(const struct tree *t);
+/* Every target of a capture by pid is gone. */
+bool tree_targets_gone(const struct tree *t);
