@@ -15,7 +15,8 @@
 #include "util/cleanup.h"
 
 #define CHUNK_BYTES (64u << 10)
-#define GZIP_LEVEL  4	      /* a fifth larger than level 6 at a third of its time */
+/* On a 650 KB profile: 1% larger than level 6 (the default), in two thirds of its time. */
+#define GZIP_LEVEL  5
 #define GZIP_WINDOW (15 + 16) /* 16: with gzip header and trailer */
 
 DEFINE_CLEANUP(struct payload *, payload_free)
