@@ -287,7 +287,8 @@ static bool read_mmap(struct cursor *c, uint32_t type, uint16_t misc, struct rec
 			r->mmap.generation = cursor_u64(c);
 			r->mmap.has_inode = true;
 		}
-		executable = executable && (cursor_u32(c) & PROT_EXEC);
+		if (!(cursor_u32(c) & PROT_EXEC))
+			executable = false;
 		(void)cursor_u32(c);
 	}
 	r->mmap.path = cursor_string(c);
@@ -367,6 +368,7 @@ bool record_decode(const struct record_layout *l, const void *bytes, size_t n, s
 	struct cursor c = cursor_make(bytes, n), end;
 	struct perf_event_header h;
 	struct record r = {.type = RECORD_BAD}, id = {.type = RECORD_BAD};
+	bool wanted;
 
 	cursor_read(&c, &h, sizeof(h));
 	if (!cursor_ok(&c) || h.size != n || (uintptr_t)bytes & 7)
@@ -383,10 +385,11 @@ bool record_decode(const struct record_layout *l, const void *bytes, size_t n, s
 	end = cursor_make((const uint8_t *)bytes + n - trailer, trailer);
 	c.end -= trailer;
 	read_trailer(l, &end, &id);
-	if (!read_event(&c, &h, &r))
-		return false;
+	wanted = read_event(&c, &h, &r);
 	if (!cursor_ok(&c))
 		goto bad;
+	if (!wanted)
+		return false;
 	/* Who the record is about stands in its body, if anywhere; the trailer names who wrote it.
 	 */
 	if (r.type == RECORD_LOST || r.type == RECORD_THROTTLE || r.type == RECORD_CGROUP ||

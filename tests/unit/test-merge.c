@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The merge on rings in memory that the test writes as a kernel would. */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "src/sample/merge.h"
+#include "util/cleanup.h"
+
+#define RING_BYTES 65536
+#define GUARD	   MERGE_GUARD_NS
+
+static const struct sample_options options = {.rate_hz = 99, .kernel_stacks = true};
+static const struct sample_features features = {.kernel = true, .dummy = true, .comm_exec = true};
+
+/* The writer's side of a ring. */
+struct writer {
+	struct perf_event_mmap_page *page;
+	uint8_t *data;
+	uint64_t head;
+};
+
+static struct writer make_ring(struct merger *m, int cpu, bool sideband, uint64_t start)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	uint64_t bytes = RING_BYTES;
+	struct writer w = {.head = start};
+	struct ring ring;
+	int fd = memfd_create("ring", MFD_CLOEXEC);
+	void *p;
+
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(ftruncate(fd, (off_t)(page + bytes)), ==, 0);
+	p = mmap(NULL, page + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	CHECK(p != MAP_FAILED);
+	w.page = p;
+	w.data = (uint8_t *)p + page;
+	w.page->data_head = w.page->data_tail = start;
+	CHECK_INT(ring_map(&ring, fd, &bytes, false), ==, 0);
+	CHECK_INT(ring.tail, ==, (int64_t)start);
+	ring.fd = -1;
+	CHECK_INT(merger_add_ring(m, cpu, sideband, &ring), ==, 0);
+	(void)close_fd(fd);
+	return w;
+}
+
+static void drop_writer(struct writer *w)
+{
+	(void)munmap(w->page, (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES);
+}
+
+static void put(struct writer *w, const void *data, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		w->data[w->head++ & (RING_BYTES - 1)] = ((const uint8_t *)data)[i];
+}
+
+static void publish(struct writer *w)
+{
+	__atomic_store_n(&w->page->data_head, w->head, __ATOMIC_RELEASE);
+}
+
+static void put64(struct writer *w, uint64_t v)
+{
+	put(w, &v, sizeof(v));
+}
+
+static void put_header(struct writer *w, uint32_t type, size_t size)
+{
+	struct perf_event_header h = {.type = type, .size = (uint16_t)size};
+
+	put(w, &h, sizeof(h));
+}
+
+static void put_trailer(struct writer *w, uint32_t tid, uint64_t time_ns)
+{
+	put64(w, (uint64_t)tid << 32 | tid);
+	put64(w, time_ns);
+	put64(w, 0);
+}
+
+static void write_comm(struct writer *w, uint32_t tid, uint64_t time_ns)
+{
+	put_header(w, PERF_RECORD_COMM, 8 + 8 + 8 + 24);
+	put64(w, (uint64_t)tid << 32 | tid);
+	put64(w, 0x6d6d6f63); /* "comm" */
+	put_trailer(w, tid, time_ns);
+	publish(w);
+}
+
+/* A kernel chain of n addresses, each the sample's tid: what is read back can be checked. */
+static void write_sample(struct writer *w, uint32_t tid, uint64_t time_ns, uint64_t n)
+{
+	put_header(w, PERF_RECORD_SAMPLE, 8 + 40 + 8 + 8 + n * 8);
+	put64(w, 0);
+	put64(w, (uint64_t)tid << 32 | tid);
+	put64(w, time_ns);
+	put64(w, 0);
+	put64(w, 1);
+	put64(w, n + 1);
+	put64(w, (uint64_t)PERF_CONTEXT_KERNEL);
+	for (uint64_t i = 0; i < n; i++)
+		put64(w, tid);
+	publish(w);
+}
+
+static void write_lost(struct writer *w, uint64_t n, uint64_t time_ns)
+{
+	put_header(w, PERF_RECORD_LOST, 8 + 16 + 24);
+	put64(w, 0);
+	put64(w, n);
+	put_trailer(w, 0, time_ns);
+	publish(w);
+}
+
+static struct merger *new_merger(void)
+{
+	struct merger *m = NULL;
+
+	CHECK_INT(merger_new(&m, &options, &features), ==, 0);
+	return m;
+}
+
+static void expect(struct merger *m, enum record_type type, uint32_t tid, uint64_t time_ns)
+{
+	struct record r;
+
+	CHECK(merger_next(m, &r));
+	CHECK_INT(r.type, ==, type);
+	CHECK_INT(r.tid, ==, tid);
+	CHECK_INT(r.time_ns, ==, time_ns);
+	CHECK(r.from_sideband == (type != RECORD_SAMPLE));
+}
+
+static void test_order_and_guard(void)
+{
+	_cleanup_(merger_freep) struct merger *m = new_merger();
+	struct writer s0 = make_ring(m, 0, false, 0), b0 = make_ring(m, 0, true, 0);
+	struct writer s1 = make_ring(m, 1, false, 0), b1 = make_ring(m, 1, true, 0);
+	uint64_t t = 10 * GUARD;
+	struct record r;
+
+	write_sample(&s0, 1, t + 10, 3);
+	write_comm(&b1, 2, t + 5);
+	write_sample(&s1, 3, t + 7, 3);
+	write_comm(&b0, 4, t + 7); /* the same time: what explains comes first */
+	write_comm(&b0, 5, t + GUARD + 7);
+	merger_begin(m, false);
+	expect(m, RECORD_COMM, 2, t + 5);
+	expect(m, RECORD_COMM, 4, t + 7);
+	expect(m, RECORD_SAMPLE, 3, t + 7);
+	/* t + 10 is within the guard of the youngest: it waits. */
+	CHECK(!merger_next(m, &r));
+	CHECK(!merger_next(m, &r));
+
+	/* A late record, older than the one that waited, now comes before it. */
+	write_comm(&b1, 6, t + 9);
+	write_sample(&s1, 7, t + 3 * GUARD, 3);
+	merger_begin(m, false);
+	expect(m, RECORD_COMM, 6, t + 9);
+	expect(m, RECORD_SAMPLE, 1, t + 10);
+	expect(m, RECORD_COMM, 5, t + GUARD + 7);
+	CHECK(!merger_next(m, &r));
+	/* Nothing moved since: nothing is on its way. */
+	merger_begin(m, false);
+	expect(m, RECORD_SAMPLE, 7, t + 3 * GUARD);
+	CHECK(!merger_next(m, &r));
+	/* And a flush does not wait at all. */
+	write_comm(&b0, 8, t + 3 * GUARD + 1);
+	merger_begin(m, true);
+	expect(m, RECORD_COMM, 8, t + 3 * GUARD + 1);
+	drop_writer(&s0);
+	drop_writer(&s1);
+	drop_writer(&b0);
+	drop_writer(&b1);
+}
+
+static void test_tail_is_released_per_record(void)
+{
+	_cleanup_(merger_freep) struct merger *m = new_merger();
+	struct writer s = make_ring(m, 0, false, 0);
+	struct record r;
+
+	write_sample(&s, 1, 100, 1);
+	write_sample(&s, 2, 200, 1);
+	merger_begin(m, true);
+	CHECK(merger_next(m, &r));
+	CHECK_INT(s.page->data_tail, ==, 0); /* the caller has it */
+	CHECK(merger_next(m, &r));
+	CHECK_INT(s.page->data_tail, ==, 72);
+	CHECK(!merger_next(m, &r));
+	CHECK_INT(s.page->data_tail, ==, 144);
+	drop_writer(&s);
+}
+
+/* Records of all lengths over the end of the ring, with 64-bit positions far from 0. */
+static void test_wrap(void)
+{
+	_cleanup_(merger_freep) struct merger *m = new_merger();
+	struct writer s = make_ring(m, 0, false, UINT64_MAX - 3 * RING_BYTES - 7);
+	uint64_t time_ns = 1, n_wrapped = 0;
+	struct record r;
+
+	for (uint32_t i = 1; i < 3000; i++) {
+		uint64_t n = i * 7 % 101 + 1, before = s.head;
+
+		write_sample(&s, i, time_ns++, n);
+		n_wrapped += before / RING_BYTES != s.head / RING_BYTES;
+		merger_begin(m, true);
+		CHECK(merger_next(m, &r));
+		CHECK_INT(r.type, ==, RECORD_SAMPLE);
+		CHECK_INT(r.tid, ==, i);
+		CHECK_INT(r.sample.n_kernel, ==, n);
+		CHECK_INT((uintptr_t)r.sample.kernel % 8, ==, 0);
+		for (uint64_t k = 0; k < n; k++)
+			CHECK_INT(r.sample.kernel[k], ==, i);
+		CHECK(!merger_next(m, &r));
+	}
+	CHECK_INT(n_wrapped, >, 10);
+	drop_writer(&s);
+}
+
+static uint64_t random_next(uint64_t *state)
+{
+	*state ^= *state << 13;
+	*state ^= *state >> 7;
+	*state ^= *state << 17;
+	return *state;
+}
+
+/* Many rings, drained at random moments: all records come, once, in order. */
+static void test_random_rings(void)
+{
+	enum { N_CPUS = 7, N_RECORDS = 20000 };
+	_cleanup_(merger_freep) struct merger *m = new_merger();
+	struct writer w[N_CPUS * 2];
+	uint64_t state = 88172645463325252, now = 100 * GUARD, last = 0, sum = 0, n_out = 0;
+	struct record r;
+
+	for (int i = 0; i < N_CPUS * 2; i++)
+		w[i] = make_ring(m, i / 2 * 3, i % 2, 0);
+	for (uint32_t i = 1; i <= N_RECORDS; i++) {
+		uint64_t k = random_next(&state) % (N_CPUS * 2);
+
+		now += random_next(&state) % (GUARD / 4);
+		if (k % 2)
+			write_comm(&w[k], i, now);
+		else
+			write_sample(&w[k], i, now, random_next(&state) % 20);
+		if (random_next(&state) % 50 && i != N_RECORDS)
+			continue;
+		merger_begin(m, i == N_RECORDS);
+		while (merger_next(m, &r)) {
+			CHECK(r.type != RECORD_BAD);
+			CHECK(r.time_ns >= last);
+			last = r.time_ns;
+			sum += r.tid;
+			n_out++;
+		}
+	}
+	CHECK_INT(n_out, ==, N_RECORDS);
+	CHECK_INT(sum, ==, (uint64_t)N_RECORDS * (N_RECORDS + 1) / 2);
+	for (int i = 0; i < N_CPUS * 2; i++)
+		drop_writer(&w[i]);
+}
+
+static void test_damaged_ring(void)
+{
+	_cleanup_(merger_freep) struct merger *m = new_merger();
+	struct writer s = make_ring(m, 0, false, 0), b = make_ring(m, 0, true, 0);
+	struct record r;
+
+	/* A size of 4: there is no way to the record behind it. */
+	write_comm(&b, 1, 10);
+	write_sample(&s, 2, 20, 1);
+	put_header(&s, PERF_RECORD_SAMPLE, 4);
+	write_sample(&s, 3, 30, 1);
+	write_comm(&b, 4, 40);
+	merger_begin(m, true);
+	expect(m, RECORD_COMM, 1, 10);
+	expect(m, RECORD_SAMPLE, 2, 20);
+	CHECK(merger_next(m, &r));
+	CHECK_INT(r.type, ==, RECORD_BAD);
+	expect(m, RECORD_COMM, 4, 40);
+	CHECK(!merger_next(m, &r));
+	/* The ring goes on behind what could not be read. */
+	CHECK_INT(s.page->data_tail, ==, s.head);
+	write_sample(&s, 5, 50, 1);
+	merger_begin(m, true);
+	expect(m, RECORD_SAMPLE, 5, 50);
+	/* A size beyond what is written; a head further than the ring is long. */
+	put_header(&s, PERF_RECORD_SAMPLE, 4096);
+	publish(&s);
+	merger_begin(m, true);
+	CHECK(merger_next(m, &r));
+	CHECK_INT(r.type, ==, RECORD_BAD);
+	CHECK(!merger_next(m, &r));
+	s.head += 5 * RING_BYTES;
+	publish(&s);
+	merger_begin(m, true);
+	CHECK(merger_next(m, &r));
+	CHECK_INT(r.type, ==, RECORD_BAD);
+	CHECK(!merger_next(m, &r));
+	drop_writer(&s);
+	drop_writer(&b);
+}
+
+static void test_remove_in_the_middle(void)
+{
+	_cleanup_(merger_freep) struct merger *m = new_merger();
+	struct writer s0 = make_ring(m, 0, false, 0), s1 = make_ring(m, 1, false, 0);
+	struct record r;
+
+	write_sample(&s0, 1, 10, 1);
+	write_sample(&s1, 2, 20, 1);
+	write_sample(&s0, 3, 30, 1);
+	merger_begin(m, true);
+	expect(m, RECORD_SAMPLE, 1, 10);
+	merger_remove_cpu(m, 0);
+	expect(m, RECORD_SAMPLE, 2, 20);
+	CHECK(!merger_next(m, &r));
+	drop_writer(&s0);
+	drop_writer(&s1);
+}
+
+static void test_urgent_ring_is_emptied(void)
+{
+	_cleanup_(merger_freep) struct merger *m = new_merger();
+	struct writer s = make_ring(m, 0, false, 0);
+	uint64_t time_ns = 10 * GUARD;
+	struct record r;
+
+	while (s.head < RING_BYTES / 2)
+		write_sample(&s, 1, time_ns++, 100);
+	merger_begin(m, false);
+	CHECK_INT(merger_fill_percent(m), >=, 50);
+	CHECK(!merger_next(m, &r));
+	while (s.head < RING_BYTES / 10 * 9)
+		write_sample(&s, 1, time_ns++, 100);
+	merger_begin(m, false);
+	CHECK_INT(merger_fill_percent(m), >=, 75);
+	while (merger_next(m, &r))
+		;
+	CHECK_INT(s.page->data_tail, ==, s.head);
+	drop_writer(&s);
+}
+
+static void test_lost_is_told(void)
+{
+	_cleanup_(merger_freep) struct merger *m = new_merger();
+	struct writer b = make_ring(m, 0, true, 0);
+	struct record r;
+
+	write_lost(&b, 7, 10);
+	write_lost(&b, 5, 20);
+	merger_begin(m, true);
+	CHECK(merger_next(m, &r));
+	CHECK_INT(r.type, ==, RECORD_LOST);
+	CHECK_INT(r.lost, ==, 7);
+	CHECK(r.from_sideband);
+	CHECK(merger_next(m, &r));
+	CHECK_INT(r.lost, ==, 5);
+	CHECK_INT(merger_read_lost(m), ==, 0);
+	drop_writer(&b);
+}
+
+static void test_map_sizes(void)
+{
+	_cleanup_close_ int fd = memfd_create("ring", MFD_CLOEXEC);
+	struct ring r;
+	uint64_t bytes = 3 * 65536;
+
+	CHECK_INT(ftruncate(fd, 1 << 20), ==, 0);
+	CHECK_INT(ring_map(&r, fd, &bytes, true), ==, 0);
+	CHECK_INT(bytes, ==, 2 * 65536);
+	CHECK_INT(r.data_bytes, ==, 2 * 65536);
+	ring_unmap(&r);
+	/* A ring mapped elsewhere has the size it has. */
+	bytes = 3 * 65536;
+	CHECK_INT(ring_map(&r, fd, &bytes, false), ==, -EINVAL);
+	bytes = UINT64_C(1) << 40;
+	CHECK_INT(ring_map(&r, fd, &bytes, true), ==, -EINVAL);
+	bytes = 65536;
+	CHECK_INT(ring_map(&r, -1, &bytes, true), <, 0);
+}
+
+int main(void)
+{
+	RUN(test_order_and_guard);
+	RUN(test_tail_is_released_per_record);
+	RUN(test_wrap);
+	RUN(test_random_rings);
+	RUN(test_damaged_ring);
+	RUN(test_remove_in_the_middle);
+	RUN(test_urgent_ring_is_emptied);
+	RUN(test_lost_is_told);
+	RUN(test_map_sizes);
+	return 0;
+}

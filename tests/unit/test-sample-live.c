@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* This host, really sampled: needs the right to profile whole CPUs. */
+#include "tests/unit/test.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/sample/event.h"
+#include "util/clock.h"
+
+#define MAX_CPUS 256
+
+static struct sample_options options = {
+	.event = SAMPLE_EVENT_AUTO,
+	.rate_hz = 499,
+	.stack_bytes = 16384,
+#ifdef __x86_64__
+	.regs_mask = 0xff01ff,
+#else
+	.regs_mask = UINT64_C(0x1ffffffff),
+#endif
+	.kernel_stacks = true,
+	.ring_bytes = 1 << 20,
+};
+static struct sample_features features;
+static char error[512];
+
+struct session {
+	struct merger *m;
+	struct sample_cpu cpus[MAX_CPUS];
+	int n;
+};
+
+static void start_session(struct session *s)
+{
+	int cpus[MAX_CPUS];
+
+	CHECK_INT(merger_new(&s->m, &options, &features), ==, 0);
+	s->n = sample_online_cpus(cpus, MAX_CPUS);
+	CHECK_INT(s->n, >, 0);
+	for (int i = 0; i < s->n; i++) {
+		CHECK_INT(sample_open_cpu(&options, &features, cpus[i], -1, NULL, &s->cpus[i],
+					  error, sizeof(error)),
+			  ==, 0);
+		CHECK_INT(merger_add_cpu(s->m, &s->cpus[i]), ==, 0);
+		CHECK_INT(sample_enable_cpu(&s->cpus[i], true), ==, 0);
+	}
+}
+
+static void end_session(struct session *s)
+{
+	for (int i = 0; i < s->n; i++) {
+		merger_remove_cpu(s->m, s->cpus[i].cpu);
+		sample_close_cpu(&s->cpus[i]);
+	}
+	s->m = merger_free(s->m);
+}
+
+static void burn(uint64_t ns)
+{
+	uint64_t end = clock_monotonic_ns() + ns;
+
+	while (clock_monotonic_ns() < end)
+		;
+}
+
+/* Maps executable memory, then becomes a shell that uses the CPU for a moment. */
+static pid_t start_child(void)
+{
+	pid_t pid = fork();
+
+	CHECK_INT(pid, >=, 0);
+	if (pid)
+		return pid;
+	if (mmap(NULL, 3 << 12, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+	    MAP_FAILED)
+		_exit(1);
+	burn(30 * NSEC_PER_MSEC);
+	execl("/bin/sh", "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", NULL);
+	_exit(1);
+}
+
+/* What is expected of the child, in this order. */
+struct story {
+	uint64_t forked, anonymous, exec, mapped, exited;
+	uint64_t n_before, n_after; /* samples before and after exec */
+	uint64_t n_stacks, n_in_kernel;
+};
+
+static void tell(struct story *s, pid_t child, const struct record *r)
+{
+	if (r->pid != (uint32_t)child)
+		return;
+	switch (r->type) {
+	case RECORD_FORK:
+		s->forked = r->time_ns;
+		break;
+	case RECORD_MMAP:
+		if (!s->exec && r->mmap.length == 3 << 12)
+			s->anonymous = r->time_ns;
+		/* Which mapping of the new program it is does not matter. */
+		if (s->exec && !s->mapped && r->mmap.path[0] == '/') {
+			s->mapped = r->time_ns;
+			CHECK(!features.mmap2 || r->mmap.inode);
+		}
+		break;
+	case RECORD_COMM:
+		if (strcmp(r->comm.comm, "sh") == 0) {
+			CHECK(r->comm.exec == features.comm_exec);
+			s->exec = r->time_ns;
+		}
+		break;
+	case RECORD_EXIT:
+		s->exited = r->time_ns;
+		break;
+	case RECORD_SAMPLE:
+		CHECK(s->forked && !s->exited);
+		*(s->exec ? &s->n_after : &s->n_before) += 1;
+		s->n_stacks += r->sample.user_regs && r->sample.n_stack;
+		s->n_in_kernel += r->sample.in_kernel;
+		break;
+	default:
+		break;
+	}
+}
+
+/* Drains all there is; times must not go back. Returns the records lost. */
+static uint64_t drain(struct session *s, bool flush, uint64_t *last, struct story *story,
+		      pid_t child)
+{
+	struct record r;
+	uint64_t lost = 0;
+
+	merger_begin(s->m, flush);
+	while (merger_next(s->m, &r)) {
+		CHECK(r.type != RECORD_BAD);
+		CHECK_INT(r.time_ns, >=, *last);
+		*last = r.time_ns;
+		if (r.type == RECORD_LOST)
+			lost += r.lost;
+		if (story)
+			tell(story, child, &r);
+	}
+	return lost + merger_read_lost(s->m);
+}
+
+static void test_probe(void)
+{
+	uint64_t before = clock_monotonic_ns();
+	int r = sample_probe(&options, -1, &features, error, sizeof(error));
+
+	if (r == -EACCES || r == -EPERM || r == -ENOSYS)
+		SKIP("%s", error);
+	CHECK_INT(r, ==, 0);
+	CHECK_INT(clock_monotonic_ns() - before, <, 2 * NSEC_PER_SEC);
+	CHECK(features.kernel);
+	CHECK_STR(sample_event_name(&options, &features),
+		  features.hardware ? "cycles" : "cpu-clock");
+#ifdef __x86_64__
+	/* bp, sp and ip: without them no stack of a system call could be walked. */
+	fprintf(stderr, "  registers right inside the kernel: %#" PRIx64 "\n",
+		features.kernel_regs_valid);
+	if (!features.hardware && features.build_id)
+		CHECK_INT(features.kernel_regs_valid & 0x1c0, ==, 0x1c0);
+#endif
+}
+
+static void test_child_in_order(void)
+{
+	struct session s = {0};
+	struct story story = {0};
+	uint64_t last = 0, lost = 0, end;
+	pid_t child;
+
+	start_session(&s);
+	child = start_child();
+	end = clock_monotonic_ns() + 500 * NSEC_PER_MSEC;
+	while (clock_monotonic_ns() < end) {
+		(void)usleep(20000);
+		lost += drain(&s, false, &last, &story, child);
+	}
+	CHECK_INT(waitpid(child, NULL, 0), ==, child);
+	lost += drain(&s, true, &last, &story, child);
+	end_session(&s);
+	CHECK_INT(lost, ==, 0);
+	CHECK(story.forked);
+	CHECK_INT(story.anonymous, >, story.forked);
+	CHECK_INT(story.exec, >, story.anonymous);
+	CHECK_INT(story.mapped, >, story.exec);
+	CHECK_INT(story.exited, >, story.mapped);
+	CHECK_INT(story.n_before, >, 3);
+	CHECK_INT(story.n_after, >, 3);
+	CHECK_INT(story.n_stacks, >, (story.n_before + story.n_after) * 9 / 10 - 1);
+}
+
+/* Nobody reads while small rings run over: every loss is told, once. */
+static void test_loss_is_accounted_for(void)
+{
+	struct session s = {0};
+	uint64_t last = 0, told = 0, known = 0;
+	uint64_t counts[2];
+
+	if (!features.read_lost)
+		return;
+	options.ring_bytes = 65536;
+	options.rate_hz = 2000;
+	start_session(&s);
+	for (int i = 0; i < 3; i++) {
+		burn(50 * NSEC_PER_MSEC);
+		told += drain(&s, false, &last, NULL, 0);
+	}
+	for (int i = 0; i < s.n; i++)
+		CHECK_INT(sample_enable_cpu(&s.cpus[i], false), ==, 0);
+	told += drain(&s, true, &last, NULL, 0);
+	for (int i = 0; i < s.n; i++) {
+		CHECK_INT(read(s.cpus[i].sample_fd, counts, sizeof(counts)), ==, sizeof(counts));
+		known += counts[1];
+		CHECK_INT(read(s.cpus[i].sideband_fd, counts, sizeof(counts)), ==, sizeof(counts));
+		known += counts[1];
+	}
+	CHECK_INT(known, >, 0);
+	CHECK_INT(told, ==, known);
+	end_session(&s);
+	options.ring_bytes = 1 << 20;
+	options.rate_hz = 499;
+}
+
+static void test_no_such_cpu(void)
+{
+	struct sample_cpu c;
+
+	error[0] = '\0';
+	CHECK_INT(sample_open_cpu(&options, &features, 8191, -1, NULL, &c, error, sizeof(error)),
+		  ==, -ENODEV);
+	CHECK(strstr(error, "8191"));
+}
+
+static void test_own_task_with_inherit(void)
+{
+	struct sample_features f;
+	struct session s = {0};
+	struct story story = {0};
+	uint64_t last = 0;
+	int cpus[MAX_CPUS];
+	pid_t child;
+
+	CHECK_INT(sample_probe(&options, getpid(), &f, error, sizeof(error)), ==, 0);
+	CHECK_INT(merger_new(&s.m, &options, &f), ==, 0);
+	s.n = sample_online_cpus(cpus, MAX_CPUS);
+	for (int i = 0; i < s.n; i++) {
+		CHECK_INT(sample_open_cpu(&options, &f, cpus[i], getpid(), NULL, &s.cpus[i], error,
+					  sizeof(error)),
+			  ==, 0);
+		CHECK_INT(merger_add_cpu(s.m, &s.cpus[i]), ==, 0);
+		CHECK_INT(sample_enable_cpu(&s.cpus[i], true), ==, 0);
+	}
+	child = start_child();
+	while (waitpid(child, NULL, WNOHANG) != child) {
+		CHECK_INT(drain(&s, false, &last, &story, child), ==, 0);
+		(void)usleep(10000);
+	}
+	CHECK_INT(drain(&s, true, &last, &story, child), ==, 0);
+	end_session(&s);
+	CHECK(story.forked && story.exec && story.exited);
+	CHECK_INT(story.n_before, >, 3);
+	CHECK_INT(story.n_after, >, 3);
+}
+
+/* A second task's events write into the first one's rings. */
+static void test_attached_task(void)
+{
+	struct session s = {0};
+	struct sample_cpu attached[MAX_CPUS];
+	int cpus[MAX_CPUS];
+	uint64_t of_first = 0, of_second = 0;
+	struct record r;
+	pid_t first, second;
+
+	CHECK_INT(merger_new(&s.m, &options, &features), ==, 0);
+	s.n = sample_online_cpus(cpus, MAX_CPUS);
+	first = fork();
+	if (!first)
+		for (;;)
+			;
+	second = fork();
+	if (!second)
+		for (;;)
+			;
+	for (int i = 0; i < s.n; i++) {
+		CHECK_INT(sample_open_cpu(&options, &features, cpus[i], first, NULL, &s.cpus[i],
+					  error, sizeof(error)),
+			  ==, 0);
+		CHECK_INT(merger_add_cpu(s.m, &s.cpus[i]), ==, 0);
+		CHECK_INT(sample_open_cpu(&options, &features, cpus[i], second, &s.cpus[i],
+					  &attached[i], error, sizeof(error)),
+			  ==, 0);
+		CHECK_INT(sample_enable_cpu(&s.cpus[i], true), ==, 0);
+		CHECK_INT(sample_enable_cpu(&attached[i], true), ==, 0);
+	}
+	(void)usleep(200000);
+	(void)kill(first, SIGKILL);
+	(void)kill(second, SIGKILL);
+	(void)waitpid(first, NULL, 0);
+	(void)waitpid(second, NULL, 0);
+	merger_begin(s.m, true);
+	while (merger_next(s.m, &r)) {
+		of_first += r.type == RECORD_SAMPLE && r.pid == (uint32_t)first;
+		of_second += r.type == RECORD_SAMPLE && r.pid == (uint32_t)second;
+	}
+	for (int i = 0; i < s.n; i++)
+		sample_close_cpu(&attached[i]);
+	end_session(&s);
+	CHECK_INT(of_first, >, 0);
+	CHECK_INT(of_second, >, 0);
+}
+
+/* The reader dies, another one maps the same events: what was written meanwhile is there. */
+static void test_second_reader(void)
+{
+	struct session s = {0};
+	struct merger *heir;
+	uint64_t n = 0, last = 0, start = clock_monotonic_ns();
+	struct record r;
+
+	start_session(&s);
+	burn(20 * NSEC_PER_MSEC);
+	(void)drain(&s, true, &last, NULL, 0);
+	for (int i = 0; i < s.n; i++)
+		s.cpus[i].sample_ring_bytes = options.ring_bytes,
+		s.cpus[i].sideband_ring_bytes = 262144;
+	/* The rings live as long as anybody maps them. */
+	CHECK_INT(merger_new(&heir, &options, &features), ==, 0);
+	for (int i = 0; i < s.n; i++)
+		CHECK_INT(merger_add_cpu(heir, &s.cpus[i]), ==, 0);
+	s.m = merger_free(s.m);
+	burn(50 * NSEC_PER_MSEC);
+	merger_begin(heir, true);
+	while (merger_next(heir, &r)) {
+		CHECK(r.type != RECORD_BAD);
+		if (features.clockid)
+			CHECK_INT(r.time_ns, >=, start);
+		CHECK_INT(r.time_ns, >=, last);
+		n += r.type == RECORD_SAMPLE;
+	}
+	CHECK_INT(n, >, 5);
+	s.m = heir;
+	end_session(&s);
+}
+
+int main(void)
+{
+	RUN(test_probe);
+	RUN(test_child_in_order);
+	RUN(test_loss_is_accounted_for);
+	RUN(test_no_such_cpu);
+	RUN(test_own_task_with_inherit);
+	RUN(test_attached_task);
+	RUN(test_second_reader);
+	return 0;
+}
