@@ -17,3 +17,8 @@ perfwalk_SOURCES = \
 	src/cmd/setup.h \
 	src/cmd/symbolizer.c \
 	src/cmd/tree.c src/cmd/tree.h
+# In layer order: what is above needs what is below.
+perfwalk_LDADD = \
+	libconfig.a libexport.a librender.a libbroker.a libhost.a libsample.a libprofile.a \
+	libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
+	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(ZLIB_LIBS) $(NETTLE_LIBS) $(DEMANGLE_LIBS) -ldl

@@ -39,7 +39,7 @@ static void free_cgroup(struct host *h, struct cgroup *cg)
 		(void)hash_index_remove(&h->cgroup_id_index, hash_u64(cg->pub.id), cg->row);
 	else
 		(void)hash_index_remove(&h->cgroup_path_index, path_hash(cg->pub.path), cg->row);
-	rows_remove(&h->cgroups, cg->row);
+	host_rows_remove(&h->cgroups, cg->row);
 	h->stats.cgroups--;
 	free(cg->pub.path);
 	free(cg);
@@ -67,7 +67,7 @@ static struct cgroup *new_cgroup(struct host *h, uint64_t id, const char *path)
 		cg->pub.path = strdup(clean);
 	if (!cg || !cg->pub.path)
 		goto refused;
-	cg->row = rows_add(&h->cgroups, cg);
+	cg->row = host_rows_add(&h->cgroups, cg);
 	if (cg->row == UINT32_MAX)
 		goto refused;
 	cg->pub.id = id;
@@ -76,7 +76,7 @@ static struct cgroup *new_cgroup(struct host *h, uint64_t id, const char *path)
 	r = id ? hash_index_add(&h->cgroup_id_index, hash_u64(id), cg->row)
 	       : hash_index_add(&h->cgroup_path_index, path_hash(clean), cg->row);
 	if (r < 0) {
-		rows_remove(&h->cgroups, cg->row);
+		host_rows_remove(&h->cgroups, cg->row);
 		goto refused;
 	}
 	host_parse_cgroup_path(clean, &cg->pub);

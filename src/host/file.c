@@ -107,7 +107,7 @@ static void free_file(struct host *h, struct file *f)
 		(void)hash_index_remove(&h->file_index, key_hash(&f->pub.key), f->row);
 	if (h->limits.free_user && f->pub.user)
 		h->limits.free_user(h->limits.ctx, &f->pub);
-	rows_remove(&h->files, f->row);
+	host_rows_remove(&h->files, f->row);
 	h->stats.files--;
 	free(f->pub.path);
 	free(f);
@@ -164,7 +164,7 @@ static struct file *new_file(struct host *h, const struct host_file_key *key, co
 		return NULL;
 	f->pub.fd = -1;
 	f->pub.path = strndup(path, MAX_PATH_BYTES);
-	f->row = f->pub.path ? rows_add(&h->files, f) : UINT32_MAX;
+	f->row = f->pub.path ? host_rows_add(&h->files, f) : UINT32_MAX;
 	if (f->row == UINT32_MAX) {
 		free(f->pub.path);
 		free(f);

@@ -20,7 +20,7 @@
 
 /* ---- Rows ---- */
 
-uint32_t rows_add(struct rows *r, void *item)
+uint32_t host_rows_add(struct host_rows *r, void *item)
 {
 	uint32_t row;
 
@@ -44,21 +44,21 @@ uint32_t rows_add(struct rows *r, void *item)
 	return row;
 }
 
-void rows_remove(struct rows *r, uint32_t row)
+void host_rows_remove(struct host_rows *r, uint32_t row)
 {
 	r->items.items[row] = NULL;
 	r->spare.items[r->spare.n++] = row;
 	r->n_used--;
 }
 
-void rows_deinit(struct rows *r)
+void host_rows_deinit(struct host_rows *r)
 {
 	array_deinit(&r->items);
 	array_deinit(&r->spare);
 	r->n_used = 0;
 }
 
-static void rows_init(struct rows *r)
+static void host_rows_init(struct host_rows *r)
 {
 	/* The tables themselves are limited by what they count; this only bounds the rows. */
 	r->items.max = r->spare.max = UINT32_MAX / 2;
@@ -124,9 +124,9 @@ int host_new(struct host **ret, const struct host_source *source, const struct h
 	set_default(&h->limits.max_threads, DEFAULT_THREADS);
 	set_default(&h->limits.max_files, DEFAULT_FILES);
 	set_default(&h->limits.max_open_files, DEFAULT_OPEN_FILES);
-	rows_init(&h->processes);
-	rows_init(&h->files);
-	rows_init(&h->cgroups);
+	host_rows_init(&h->processes);
+	host_rows_init(&h->files);
+	host_rows_init(&h->cgroups);
 	h->threads.max = h->limits.max_threads;
 	h->dead_threads.max = h->limits.max_threads;
 	h->free_thread = UINT32_MAX;
@@ -146,9 +146,9 @@ struct host *host_free(struct host *h)
 	}
 	file_free_all(h);
 	cgroup_free_all(h);
-	rows_deinit(&h->processes);
-	rows_deinit(&h->files);
-	rows_deinit(&h->cgroups);
+	host_rows_deinit(&h->processes);
+	host_rows_deinit(&h->files);
+	host_rows_deinit(&h->cgroups);
 	hash_index_deinit(&h->process_index);
 	hash_index_deinit(&h->file_index);
 	hash_index_deinit(&h->cgroup_id_index);

@@ -75,15 +75,15 @@ struct cgroup {
 };
 
 /* Pointers with stable row numbers; free rows are reused. */
-struct rows {
+struct host_rows {
 	ARRAY(void *) items;
 	ARRAY(uint32_t) spare;
 	uint32_t n_used;
 };
 /* The row given to item, or UINT32_MAX: full or no memory. */
-uint32_t rows_add(struct rows *r, void *item);
-void rows_remove(struct rows *r, uint32_t row);
-void rows_deinit(struct rows *r);
+uint32_t host_rows_add(struct host_rows *r, void *item);
+void host_rows_remove(struct host_rows *r, uint32_t row);
+void host_rows_deinit(struct host_rows *r);
 
 /* So many questions of one kind a second, on the records' clock. */
 struct budget {
@@ -98,7 +98,7 @@ struct host {
 	uint32_t generation; /* counts host_on_lost() */
 	uint32_t window;     /* counts host_collect() */
 	uint64_t next_file_uid;
-	struct rows processes, files, cgroups;
+	struct host_rows processes, files, cgroups;
 	struct hash_index process_index; /* by pid, the living incarnation */
 	struct hash_index file_index;	 /* by device and inode */
 	struct hash_index cgroup_id_index, cgroup_path_index;

@@ -45,13 +45,13 @@ static struct process *process_new(struct host *h, uint32_t pid)
 	p = calloc(1, sizeof(*p));
 	if (!p)
 		goto refused;
-	p->row = rows_add(&h->processes, p);
+	p->row = host_rows_add(&h->processes, p);
 	if (p->row == UINT32_MAX) {
 		free(p);
 		goto refused;
 	}
 	if (hash_index_add(&h->process_index, hash_u64(pid), p->row) < 0) {
-		rows_remove(&h->processes, p->row);
+		host_rows_remove(&h->processes, p->row);
 		free(p);
 		goto refused;
 	}
@@ -74,7 +74,7 @@ void process_free(struct host *h, struct process *p)
 	cgroup_set(p, NULL);
 	cgroup_set_own(p, NULL);
 	mapset_unref(h, p->set);
-	rows_remove(&h->processes, p->row);
+	host_rows_remove(&h->processes, p->row);
 	h->stats.processes = h->processes.n_used;
 	if (p->pub.perf_map_fd >= 0)
 		(void)close_fd(p->pub.perf_map_fd);
@@ -251,6 +251,13 @@ struct host_process *host_process_get(struct host *h, uint32_t pid, uint32_t tid
 	if (!p->info_known)
 		info_fill(h, p, time_ns);
 	return &p->pub;
+}
+
+struct host_process *host_process_peek(struct host *h, uint32_t pid)
+{
+	struct process *p = process_find(h, pid);
+
+	return p ? &p->pub : NULL;
 }
 
 /* ---- Collection ---- */
