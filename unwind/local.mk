@@ -26,3 +26,29 @@ UNWIND_TEST_PROC = tests/unit/test.h tests/unit/unwind-proc.c tests/unit/unwind-
 check_PROGRAMS += tests/unit/test-unwind-live
 tests_unit_test_unwind_live_SOURCES = tests/unit/test-unwind-live.c $(UNWIND_TEST_PROC)
 tests_unit_test_unwind_live_LDADD = tests/unit/libunwindtest.a $(UNWIND_TEST_LIBS)
+
+check_PROGRAMS += tests/unit/test-unwind-walk
+tests_unit_test_unwind_walk_SOURCES = tests/unit/test-unwind-walk.c tests/unit/test.h \
+	tests/unit/unwind-elf.c tests/unit/unwind-elf.h
+tests_unit_test_unwind_walk_LDADD = $(UNWIND_TEST_LIBS)
+
+check_PROGRAMS += tests/unit/test-unwind-file
+tests_unit_test_unwind_file_SOURCES = tests/unit/test-unwind-file.c tests/unit/test.h \
+	tests/unit/unwind-elf.c tests/unit/unwind-elf.h
+tests_unit_test_unwind_file_LDADD = $(UNWIND_TEST_LIBS)
+
+check_PROGRAMS += tests/unit/test-unwind-hostile
+tests_unit_test_unwind_hostile_SOURCES = tests/unit/test-unwind-hostile.c $(UNWIND_TEST_PROC) \
+	tests/unit/unwind-elf.c tests/unit/unwind-elf.h
+tests_unit_test_unwind_hostile_LDADD = $(UNWIND_TEST_LIBS)
+
+# make bench-unwind: not part of make check, it wants root and a load (tests/bench/unwind.sh).
+EXTRA_PROGRAMS += tests/bench/unwind-bench
+tests_bench_unwind_bench_SOURCES = tests/bench/unwind.c $(UNWIND_TEST_PROC)
+tests_bench_unwind_bench_LDADD = $(UNWIND_TEST_LIBS)
+EXTRA_DIST += tests/bench/unwind.sh
+CLEANFILES += tests/bench/unwind-bench$(EXEEXT)
+
+.PHONY: bench-unwind
+bench-unwind: tests/bench/unwind-bench$(EXEEXT)
+	$(SHELL) $(srcdir)/tests/bench/unwind.sh ./tests/bench/unwind-bench$(EXEEXT)

@@ -254,6 +254,20 @@ struct dw_process *dw_process_new(pid_t pid, const char *maps_text)
 	return p;
 }
 
+static int preload(Dwfl_Module *m, void **user, const char *name, Dwarf_Addr start, void *arg)
+{
+	GElf_Addr bias;
+
+	(void)dwfl_module_getelf(m, &bias);
+	(void)dwfl_module_eh_cfi(m, &bias);
+	return DWARF_CB_OK;
+}
+
+void dw_process_preload(struct dw_process *p)
+{
+	(void)dwfl_getmodules(p->dwfl, preload, NULL, 0);
+}
+
 void dw_process_free(struct dw_process *p)
 {
 	if (p) {

@@ -55,6 +55,8 @@ struct proc_sample {
 
 struct dw_process; /* libdw's view of one process; modules are reported once */
 struct dw_process *dw_process_new(pid_t pid, const char *maps_text);
+/* Opens every module's file and CFI now. */
+void dw_process_preload(struct dw_process *p);
 void dw_process_free(struct dw_process *p);
 /* Addresses as in struct unwind_frame; how many. */
 size_t dw_process_walk(struct dw_process *p, const struct proc_sample *sample,
