@@ -3,3 +3,19 @@ perfwalkconfdir = $(sysconfdir)/perfwalk
 perfwalkconf_DATA = etc/perfwalk.conf
 dist_man_MANS += etc/perfwalk.conf.5
 EXTRA_DIST += etc/perfwalk.conf
+
+dist_man_MANS += etc/perfwalk.1
+
+systemdunit_DATA = etc/perfwalk.service
+etc/perfwalk.service: $(srcdir)/etc/perfwalk.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) etc && sed -e 's|@bindir[@]|$(bindir)|' -e 's|@sysconfdir[@]|$(sysconfdir)|' \
+		$(srcdir)/etc/perfwalk.service.in > $@.tmp && mv $@.tmp $@
+CLEANFILES += etc/perfwalk.service
+
+install-data-hook:
+	$(MKDIR_P) $(DESTDIR)$(sysusersdir)
+	$(INSTALL_DATA) $(srcdir)/etc/perfwalk.sysusers $(DESTDIR)$(sysusersdir)/perfwalk.conf
+uninstall-hook:
+	rm -f $(DESTDIR)$(sysusersdir)/perfwalk.conf
+
+EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md
