@@ -80,7 +80,7 @@ struct record_run {
 	int command_gate;  /* closing it lets the command exec; -1 */
 	int command_status; /* as waitpid(2) says; -1: still running */
 	uint64_t start_ns;
-	bool terminal, stopping;
+	bool terminal, stopping, output_failed;
 	int stop_signals;
 	int result;
 };
@@ -308,6 +308,7 @@ static int open_outputs(struct record_run *r, struct tree_options *o)
 			int e = -errno;
 
 			log_error("%s cannot be written: %s", path, strerror(errno));
+			r->output_failed = true;
 			return e;
 		}
 		r->created[i] = !there;
@@ -462,7 +463,7 @@ int record_main(int argc, char **argv)
 		e = run(&r, &o);
 	if (e < 0 && e != -EINTR)
 		remove_outputs(&r);
-	code = finish(&r, e);
+	code = r.output_failed ? EXIT_CODE_FAILURE : finish(&r, e);
 	tree_free(r.tree);
 	loop_free(r.loop);
 	(void)close_fd(r.signal_fd);
