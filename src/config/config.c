@@ -142,7 +142,7 @@ static bool is_duplicate(struct loader *l, unsigned int line, const char *sectio
 		fail(l, line, "%s: more than %u keys in one file", key, PAIRS_MAX);
 		return true;
 	}
-	if (id < n_before) {
+	if (id <= n_before) {
 		fail(l, line, "%s: set before in line %u", key, l->lines[id]);
 		return true;
 	}
