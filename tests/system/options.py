@@ -14,7 +14,7 @@ import rig
 def usage_errors():
     out = rig.path("never.folded")
     cases = [
-        ("no output", ["-a", "-d", "1"], 2, "-o"),
+        ("neither an output nor a summary", ["-a", "-d", "1", "-q"], 2, "-o"),
         ("an unknown option", ["-a", "--frobnicate", "-o", out], 2, "frobnicate"),
         ("a suffix nobody knows", ["-a", "-d", "1", "-o", rig.path("x.docx")], 2, "docx"),
         ("no number as a rate", ["-a", "-F", "often", "-d", "1", "-o", out], 2, "often"),

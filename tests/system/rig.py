@@ -18,6 +18,8 @@ import tempfile
 import time
 import traceback
 
+sys.dont_write_bytecode = True
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 WORKLOADS = os.path.join(TOP, "tests", "workloads")
