@@ -630,6 +630,20 @@ static uint32_t process_row(struct attribution *a, struct host_process *p, uint3
 	return s->row;
 }
 
+/*
+ * Kernel threads have no user side; neither has a task whose memory is being torn down or replaced
+ * (exit, execve): its registers speak of an address space that is gone, and nothing could be copied
+ * from its stack.
+ */
+static bool has_user_side(const struct host_process *p, const struct record *r, uint32_t n_kernel)
+{
+	if (!p || p->is_kernel)
+		return false;
+	if (n_kernel == 0)
+		return true;
+	return r->sample.user_abi != PERF_SAMPLE_REGS_ABI_NONE && r->sample.n_stack > 0;
+}
+
 static void on_sample(struct attribution *a, const struct record *r)
 {
 	struct profile_sample s = {.value = 1, .cpu = r->cpu};
@@ -650,7 +664,7 @@ static void on_sample(struct attribution *a, const struct record *r)
 	s.thread = profile_add_thread(&a->profile, process, p ? r->tid : 0, put_clean(a, name));
 
 	n = n_kernel = add_kernel_frames(a, r);
-	if (p && !p->is_kernel && (r->sample.user_abi != PERF_SAMPLE_REGS_ABI_NONE || n == 0))
+	if (has_user_side(p, r, n))
 		n = add_user_frames(a, r, n);
 	for (uint32_t i = 0; i < n; i++) {
 		if (a->frames[i] == PROFILE_NONE)
