@@ -29,6 +29,8 @@
 #define WINDOW_NS     (2 * NSEC_PER_SEC)
 #define PROGRESS_NS   (250 * NSEC_PER_MSEC)
 #define DEFAULT_WIDTH 100
+#define RING_MIN_BYTES (UINT64_C(2) << 20)
+#define RING_MAX_BYTES (UINT64_C(32) << 20)
 
 enum { OPT_ALL, OPT_PID, OPT_FREQ, OPT_DURATION, OPT_OUTPUT, OPT_STACK, OPT_USER_ONLY, OPT_STRICT,
        OPT_QUIET, OPT_VERBOSE };
@@ -363,6 +365,16 @@ static int check_options(const struct record_run *r, bool command)
 	return 0;
 }
 
+/* Half a second of samples of a busy CPU fits its ring, whatever the rate, within limits. */
+static uint64_t ring_bytes(const struct record_run *r)
+{
+	uint64_t bytes = RING_MIN_BYTES;
+
+	while (bytes < RING_MAX_BYTES && bytes < r->rate_hz * (r->stack_bytes + 1024) / 2)
+		bytes *= 2;
+	return bytes;
+}
+
 static int set_up(struct record_run *r, struct tree_options *o)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
@@ -373,6 +385,7 @@ static int set_up(struct record_run *r, struct tree_options *o)
 		return e;
 	r->config->stack_size_bytes = (uint32_t)r->stack_bytes;
 	r->config->kernel_stacks = !r->user_only;
+	r->config->ring_size_bytes = ring_bytes(r);
 	o->config = r->config;
 	if ((e = loop_new(&r->loop)) < 0 ||
 	    (e = r->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
