@@ -163,9 +163,12 @@ static int resolve_in_root(int root, const char *path)
 	return -errno;
 }
 
+/* pid 0: our own root. Only there the device must match whatever the filesystem. */
 static int open_in_root(uint32_t pid, const struct message *ask, struct stat *st)
 {
-	_cleanup_close_ int root = open_proc(pid, "root", O_PATH | O_DIRECTORY), path_fd = -EBADF;
+	_cleanup_close_ int root = pid ? open_proc(pid, "root", O_PATH | O_DIRECTORY)
+				       : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int path_fd = -EBADF;
 	struct statfs fs;
 	int fd;
 
@@ -181,7 +184,7 @@ static int open_in_root(uint32_t pid, const struct message *ask, struct stat *st
 	 * reverse. */
 	if (st->st_ino != ask->ask_file.inode ||
 	    (st->st_dev != makedev(ask->ask_file.major, ask->ask_file.minor) &&
-	     (fstatfs(fd, &fs) < 0 ||
+	     (!pid || fstatfs(fd, &fs) < 0 ||
 	      (fs.f_type != OVERLAYFS_SUPER_MAGIC && fs.f_type != BTRFS_SUPER_MAGIC)))) {
 		(void)close_fd(fd);
 		return -ESTALE;
@@ -203,12 +206,18 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret)
 	fd = open_map_files(ask, &st);
 	if (fd < 0 && ask->ask_file.path[0] == '/')
 		fd = open_in_root(ask->ask_file.pid, ask, &st);
-	if (fd < 0 && fd != -ESTALE && ask->ask_file.path[0] == '/' &&
-	    ask->ask_file.alternate_pid) {
-		int alternate = open_in_root(ask->ask_file.alternate_pid, ask, &st);
+	/* The process is gone: its parent, or we, may see the same file under the same name. */
+	if (fd < 0 && fd != -ESTALE && ask->ask_file.path[0] == '/') {
+		const uint32_t others[] = {ask->ask_file.alternate_pid, 0};
 
-		if (alternate >= 0)
-			fd = alternate;
+		for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+			int other = i == 0 && !others[i] ? -ENOENT : open_in_root(others[i], ask, &st);
+
+			if (other >= 0) {
+				fd = other;
+				break;
+			}
+		}
 	}
 	if (fd < 0)
 		return fd;
