@@ -396,10 +396,16 @@ void cfi_compile_row(struct unwind_module *m, uint64_t vaddr, struct row *ret)
 	const uint32_t wanted = 1u << ARCH_REG_SP | 1u << ARCH_REG_FP | 1u << ARCH_REG_PC;
 	struct full_rule f = {.n_ops = 0};
 	uint64_t gap_start, gap_end;
+	struct go_rule go;
 	int r;
 
 	*ret = (struct row){.rule = {.kind = RULE_BAD}};
 	set_range(m, vaddr, vaddr, vaddr + 1, &ret->start, &ret->end);
+	if (go_table_find(m, vaddr, &go) == 0) {
+		ret->rule = go.rule;
+		set_range(m, vaddr, go.start, go.end, &ret->start, &ret->end);
+		return;
+	}
 	r = find_entry(m, vaddr, &gap_start, &gap_end);
 	if (r == -ENOENT) {
 		gap_row(m, vaddr, gap_start, gap_end, ret);

@@ -10,6 +10,7 @@
  *	entry.c       bytes of .eh_frame and .debug_frame -> where a pc's FDE is, a copy of it
  *	vet.c         the check of that copy before libdw may see it
  *	debug-frame.c .debug_frame: bounded inflate
+ *	go-table.c    .gopclntab: the ends of Go's stacks, and its frames without CFI
  *	expr.c        DWARF expressions within limits
  *	module.c      ELF headers, bias, build id, the mapped windows
  *	guard.c       a mapped file that shrinks
@@ -29,9 +30,10 @@ enum rule_kind {
 	RULE_NONE, /* an empty cache entry */
 	RULE_SP,
 	RULE_FP,
-	RULE_END,      /* the return address is undefined: the outermost frame */
-	RULE_FULL,     /* look at the full rule */
-	RULE_GUESS_FP, /* no CFI here: try the frame pointer */
+	RULE_END,	  /* the return address is undefined: the outermost frame */
+	RULE_FULL,	  /* look at the full rule */
+	RULE_OTHER_STACK, /* a function that has left its caller's stack (Go) */
+	RULE_GUESS_FP,	  /* no CFI here: try the frame pointer */
 	RULE_BAD,
 };
 struct rule {
@@ -149,6 +151,12 @@ struct unwind_module {
 	uint8_t debug_compression;	/* enum debug_compression */
 	struct cfi_section debug_frame; /* inflated on first need */
 
+	struct {
+		struct window table; /* .gopclntab */
+		uint64_t section_text, text;
+		uint32_t magic, n_funcs, pctab, funcs;
+	} go;
+
 	/* rows.c */
 	struct row *rows;
 	uint32_t n_rows, cap_rows;
@@ -220,6 +228,14 @@ bool leb_read_s(struct cursor *c, int64_t *ret);
 enum debug_compression { DEBUG_PLAIN, DEBUG_ZLIB_CHDR, DEBUG_ZLIB_GNU };
 int debug_frame_load(struct unwind_module *m);
 void debug_frame_drop(struct unwind_module *m);
+
+/* go-table.c: what Go's own table says of vaddr; 0, -ENOENT, -EIO. */
+struct go_rule {
+	uint64_t start, end;
+	struct rule rule;
+};
+void go_table_init(struct unwind_module *m);
+int go_table_find(struct unwind_module *m, uint64_t vaddr, struct go_rule *ret);
 
 /* cfi.c */
 int cfi_init(struct unwinder *u);

@@ -6,6 +6,7 @@ libunwind_a_SOURCES = \
 	unwind/debug-frame.c \
 	unwind/entry.c \
 	unwind/expr.c \
+	unwind/go-table.c \
 	unwind/guard.c \
 	unwind/internal.h \
 	unwind/module.c \
@@ -15,7 +16,7 @@ libunwind_a_SOURCES = \
 	unwind/vet.c \
 	unwind/walk.c
 
-check_LIBRARIES = tests/unit/libunwindtest.a
+check_LIBRARIES += tests/unit/libunwindtest.a
 # Code to be stopped in: as distributions compile it, not as the rest is (sanitizers keep frame pointers).
 tests_unit_libunwindtest_a_SOURCES = tests/unit/unwind-workload.c tests/unit/unwind-workload.h
 tests_unit_libunwindtest_a_CFLAGS = $(AM_CFLAGS) -O2 -fomit-frame-pointer -fno-sanitize=all
@@ -43,7 +44,7 @@ tests_unit_test_unwind_hostile_SOURCES = tests/unit/test-unwind-hostile.c $(UNWI
 tests_unit_test_unwind_hostile_LDADD = $(UNWIND_TEST_LIBS)
 
 # make bench-unwind: not part of make check, it wants root and a load (tests/bench/unwind.sh).
-EXTRA_PROGRAMS += tests/bench/unwind-bench
+EXTRA_PROGRAMS = tests/bench/unwind-bench
 tests_bench_unwind_bench_SOURCES = tests/bench/unwind.c $(UNWIND_TEST_PROC)
 tests_bench_unwind_bench_LDADD = $(UNWIND_TEST_LIBS)
 EXTRA_DIST += tests/bench/unwind.sh
@@ -52,3 +53,7 @@ CLEANFILES += tests/bench/unwind-bench$(EXEEXT)
 .PHONY: bench-unwind
 bench-unwind: tests/bench/unwind-bench$(EXEEXT)
 	$(SHELL) $(srcdir)/tests/bench/unwind.sh ./tests/bench/unwind-bench$(EXEEXT)
+
+check_PROGRAMS += tests/unit/test-unwind-go
+tests_unit_test_unwind_go_SOURCES = tests/unit/test-unwind-go.c $(UNWIND_TEST_PROC)
+tests_unit_test_unwind_go_LDADD = $(UNWIND_TEST_LIBS)

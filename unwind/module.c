@@ -233,8 +233,12 @@ static int use_section(struct unwind_module *m, const struct source *src, const 
 		return window_open(&m->eh_frame.data, src, sh->sh_addr, sh->sh_offset, sh->sh_size);
 	if (strcmp(name, ".eh_frame_hdr") == 0)
 		return window_open(&m->hdr, src, sh->sh_addr, sh->sh_offset, sh->sh_size);
-	if (strcmp(name, ".plt") == 0 || strncmp(name, ".plt.", 5) == 0 ||
-	    strcmp(name, ".iplt") == 0)
+	if (strcmp(name, ".gopclntab") == 0)
+		return window_open(&m->go.table, src, sh->sh_addr, sh->sh_offset, sh->sh_size);
+	if (strcmp(name, ".text") == 0)
+		m->go.section_text = sh->sh_addr;
+	else if (strcmp(name, ".plt") == 0 || strncmp(name, ".plt.", 5) == 0 ||
+		 strcmp(name, ".iplt") == 0)
 		add_stub(m, src, sh, STUB_PLT);
 	else if (strcmp(name, ".init") == 0 || strcmp(name, ".fini") == 0)
 		add_stub(m, src, sh, STUB_INIT);
@@ -353,6 +357,7 @@ static int module_new(struct unwind_module **ret, struct unwinder *u, const stru
 	if (r < 0)
 		return r;
 	entry_use_header(m);
+	go_table_init(m);
 	*ret = TAKE_PTR(m);
 	return 0;
 }
@@ -399,6 +404,7 @@ struct unwind_module *unwind_module_free(struct unwind_module *m)
 	window_close(&m->hdr);
 	window_close(&m->eh_frame.data);
 	window_close(&m->debug_raw);
+	window_close(&m->go.table);
 	for (uint32_t i = 0; i < m->n_stubs; i++)
 		free((void *)(uintptr_t)m->stubs[i].bytes);
 	free(m->name);

@@ -337,6 +337,9 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 	case RULE_END:
 		step = STEP_END;
 		break;
+	case RULE_OTHER_STACK:
+		*ret = UNWIND_TRUNCATED;
+		return STEP_OK;
 	case RULE_GUESS_FP:
 		*ret = step_guess_fp(w, regs);
 		return STEP_OK;

@@ -13,7 +13,6 @@
  */
 #include <signal.h>
 #include <sys/ptrace.h>
-#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 
@@ -53,36 +52,6 @@ static pid_t start_child(enum unwind_workload_part part)
 	}
 	CHECK_INT(waitpid(pid, NULL, 0), ==, pid);
 	return pid;
-}
-
-static void take_sample(struct stepper *s, struct proc_sample *ret)
-{
-	struct user_regs_struct u;
-	struct iovec local = {s->stack, sizeof(s->stack)}, remote;
-	ssize_t n;
-
-	CHECK_INT(ptrace(PTRACE_GETREGS, s->pid, NULL, &u), ==, 0);
-	ret->regs = (struct unwind_regs){
-		.r = {u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8, u.r9, u.r10,
-		      u.r11, u.r12, u.r13, u.r14, u.r15, u.rip},
-		.valid = (1u << UNWIND_N_REGS) - 1,
-	};
-	/* Page by page, for the stack may end before the buffer does. */
-	ret->n_stack = 0;
-	while (ret->n_stack < sizeof(s->stack)) {
-		uint64_t at = u.rsp + ret->n_stack, page_left = 4096 - at % 4096;
-
-		local.iov_base = s->stack + ret->n_stack;
-		local.iov_len = sizeof(s->stack) - ret->n_stack;
-		if (local.iov_len > page_left)
-			local.iov_len = page_left;
-		remote = (struct iovec){(void *)at, local.iov_len};
-		n = process_vm_readv(s->pid, &local, 1, &remote, 1, 0);
-		if (n <= 0)
-			break;
-		ret->n_stack += (size_t)n;
-	}
-	ret->stack = s->stack;
 }
 
 static void show(struct stepper *s, const char *kind, const struct unwind_frame *ours,
@@ -175,7 +144,7 @@ static struct tally step_through(enum unwind_workload_part part, unsigned int ev
 		CHECK_INT(ptrace(PTRACE_GETREGS, s->pid, NULL, &u), ==, 0);
 		if (!proc_find(&s->maps, u.rip, &ignored))
 			reload_maps(s);
-		take_sample(s, &sample);
+		CHECK_INT(proc_sample_take(s->pid, &sample, s->stack, sizeof(s->stack)), ==, 0);
 		compare(s, &sample);
 	}
 	if (!WIFEXITED(status)) {

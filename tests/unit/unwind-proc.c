@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/user.h>
 
 #include "tests/unit/unwind-proc.h"
 
@@ -168,6 +171,38 @@ bool proc_find(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 		.file_missing = maps->items[low].missing,
 	};
 	return true;
+}
+
+/* Samples */
+
+int proc_sample_take(pid_t tid, struct proc_sample *ret, uint8_t *stack, size_t n)
+{
+	struct user_regs_struct u;
+
+	if (ptrace(PTRACE_GETREGS, tid, NULL, &u) < 0)
+		return -errno;
+	ret->regs = (struct unwind_regs){
+		.r = {u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8, u.r9, u.r10,
+		      u.r11, u.r12, u.r13, u.r14, u.r15, u.rip},
+		.valid = (1u << UNWIND_N_REGS) - 1,
+	};
+	ret->stack = stack;
+	ret->n_stack = 0;
+	/* Page by page, for the stack may end before the buffer does. */
+	while (ret->n_stack < n) {
+		uint64_t at = u.rsp + ret->n_stack, page_left = 4096 - at % 4096;
+		struct iovec local = {stack + ret->n_stack, n - ret->n_stack}, remote;
+		ssize_t got;
+
+		if (local.iov_len > page_left)
+			local.iov_len = page_left;
+		remote = (struct iovec){(void *)at, local.iov_len};
+		got = process_vm_readv(tid, &local, 1, &remote, 1, 0);
+		if (got <= 0)
+			break;
+		ret->n_stack += (size_t)got;
+	}
+	return 0;
 }
 
 /* libdw */

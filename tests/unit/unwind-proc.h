@@ -51,6 +51,9 @@ struct proc_sample {
 	size_t n_stack;
 };
 
+/* Registers and up to n bytes of stack of a thread that is stopped under ptrace. 0 or -errno. */
+int proc_sample_take(pid_t tid, struct proc_sample *ret, uint8_t *stack, size_t n);
+
 #define PROC_MAX_FRAMES 512
 
 struct dw_process; /* libdw's view of one process; modules are reported once */

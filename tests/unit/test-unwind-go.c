@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A real Go program: no .eh_frame, .debug_frame compressed (or stripped), stacks of its own that
+ * end in runtime.goexit. Its threads are stopped at random and walked; skipped where there is no
+ * Go.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include "tests/unit/test.h"
+#include "tests/unit/unwind-proc.h"
+#include "unwind/internal.h"
+
+#define ROUNDS 400
+
+static const char source[] =
+	"package main\n"
+	"import (\"fmt\"; \"os\"; \"reflect\"; \"sort\"; \"time\")\n"
+	"//go:noinline\n"
+	"func leaf(x int) int { return x*x + 3 }\n"
+	"//go:noinline\n"
+	"func work(depth int, v []int) int {\n"
+	"	if depth > 0 { return work(depth-1, v) + 1 }\n"
+	"	sort.Ints(v)\n"
+	"	s := 0\n"
+	"	for i := range v { s += leaf(v[i]) }\n"
+	"	return s\n"
+	"}\n"
+	"func main() {\n"
+	"	fmt.Println(reflect.ValueOf(work).Pointer())\n"
+	"	null, _ := os.OpenFile(\"/dev/null\", os.O_WRONLY, 0)\n"
+	"	for g := 0; g < 2; g++ { go func() {\n"
+	"		for i := 0; ; i++ {\n"
+	"			v := make([]int, 200)\n"
+	"			for k := range v { v[k] = (k * 7919) % 211 }\n"
+	"			if work(i%20, v) == 5 || i%50 == 0 { null.Write([]byte(\"x\")) }\n"
+	"		} }() }\n"
+	"	time.Sleep(time.Hour)\n"
+	"}\n";
+
+static char dir[] = "/tmp/unwind-go-XXXXXX";
+
+static int run(const char *command)
+{
+	int status = system(command);
+
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static void build(const char *flags, char *ret_path, size_t size)
+{
+	char command[512];
+	FILE *f;
+
+	(void)snprintf(ret_path, size, "%s/main.go", dir);
+	f = fopen(ret_path, "w");
+	CHECK(f && fputs(source, f) >= 0 && fclose(f) == 0);
+	(void)snprintf(ret_path, size, "%s/prog", dir);
+	(void)snprintf(command, sizeof(command),
+		       "cd %s && GO111MODULE=off GOFLAGS= go build %s -o prog main.go >&2", dir,
+		       flags);
+	if (run(command) != 0)
+		SKIP("go cannot build a program here");
+}
+
+/* The program prints where its function work is. */
+static pid_t start(const char *path, uint64_t *ret_work)
+{
+	char text[32] = "";
+	int fds[2];
+	pid_t pid;
+
+	CHECK_INT(pipe(fds), ==, 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)dup2(fds[1], STDOUT_FILENO);
+		(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+		(void)execl(path, path, (char *)NULL);
+		_exit(127);
+	}
+	CHECK_INT(pid, >, 0);
+	close(fds[1]);
+	CHECK_INT(read(fds[0], text, sizeof(text) - 1), >, 0);
+	close(fds[0]);
+	*ret_work = strtoull(text, NULL, 10);
+	usleep(50000);
+	return pid;
+}
+
+struct tally {
+	uint64_t samples, complete, identical, contradict, busy, busy_complete;
+	uint64_t outcomes[UNWIND_N_OUTCOMES];
+};
+
+struct target {
+	struct unwinder *u;
+	struct proc_modules modules;
+	struct proc_maps maps;
+	struct dw_process *dw;
+	struct tally t;
+	uint64_t work;
+	bool compare;
+	unsigned int shown;
+};
+
+static void show(const struct target *t, enum unwind_outcome outcome,
+		 const struct unwind_frame *frames, size_t n, const uint64_t *theirs,
+		 size_t n_theirs)
+{
+	fprintf(stderr, "  %s, libdw %zu:", unwind_outcome_name(outcome), n_theirs);
+	for (size_t i = 0; i < n || i < n_theirs; i++) {
+		fprintf(stderr, " %" PRIx64, i < n ? frames[i].address : 0);
+		if (t->compare && (i >= n || i >= n_theirs || frames[i].address != theirs[i]))
+			fprintf(stderr, "|%" PRIx64, i < n_theirs ? theirs[i] : 0);
+	}
+	fprintf(stderr, "\n");
+}
+
+static void walk_thread(struct target *t, pid_t tid)
+{
+	static uint8_t stack[64 * 1024];
+	static struct unwind_frame frames[PROC_MAX_FRAMES];
+	static uint64_t theirs[PROC_MAX_FRAMES];
+	struct proc_sample sample;
+	enum unwind_outcome outcome;
+	size_t n, n_theirs = 0, same = 0;
+
+	if (proc_sample_take(tid, &sample, stack, sizeof(stack)) < 0)
+		return;
+	outcome = unwind_walk(t->u, &sample.regs, stack, sample.n_stack, proc_find, &t->maps,
+			      frames, PROC_MAX_FRAMES, &n);
+	t->t.samples++;
+	t->t.outcomes[outcome]++;
+	t->t.complete += outcome == UNWIND_COMPLETE;
+	for (size_t i = 0; i < n; i++) {
+		if (frames[i].address - t->work < 0x100) {
+			t->t.busy++;
+			t->t.busy_complete += outcome == UNWIND_COMPLETE;
+			break;
+		}
+	}
+	if (t->compare) {
+		n_theirs = dw_process_walk(t->dw, &sample, theirs);
+		while (same < n && same < n_theirs && frames[same].address == theirs[same])
+			same++;
+		t->t.identical += same == n && same == n_theirs;
+		t->t.contradict += same < n && same < n_theirs;
+	}
+	if ((outcome != UNWIND_COMPLETE || (t->compare && same < n && same < n_theirs)) &&
+	    t->shown++ < 12)
+		show(t, outcome, frames, n, theirs, n_theirs);
+}
+
+static void visit_threads(struct target *t, pid_t pid)
+{
+	char path[64];
+	struct dirent *e;
+	DIR *d;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
+	d = opendir(path);
+	CHECK(d != NULL);
+	while ((e = readdir(d))) {
+		pid_t tid = atoi(e->d_name);
+
+		if (tid <= 0 || ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
+			continue;
+		if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 &&
+		    waitpid(tid, NULL, __WALL) == tid)
+			walk_thread(t, tid);
+		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
+	}
+	closedir(d);
+}
+
+enum way { BY_GO_TABLE, BY_DEBUG_FRAME };
+
+static struct tally observe(const char *flags, bool compare, enum way way)
+{
+	struct target *t = calloc(1, sizeof(*t));
+	struct tally result;
+	char path[64];
+	pid_t pid;
+
+	build(flags, path, sizeof(path));
+	pid = start(path, &t->work);
+	t->compare = compare;
+	CHECK_INT(unwinder_new(&t->u, NULL), ==, 0);
+	t->modules.u = t->u;
+	CHECK_INT(proc_maps_load(&t->maps, &t->modules, pid, NULL), ==, 0);
+	for (struct proc_module *m = t->modules.list; m && way == BY_DEBUG_FRAME; m = m->next) {
+		if (m->module)
+			m->module->go.n_funcs = 0;
+	}
+	t->dw = dw_process_new(pid, NULL);
+	for (unsigned int i = 0; i < ROUNDS; i++) {
+		visit_threads(t, pid);
+		usleep(1000);
+	}
+	result = t->t;
+	fprintf(stderr,
+		"  %" PRIu64 " samples, complete %" PRIu64 ", goroutines %" PRIu64 " of %" PRIu64
+		", identical %" PRIu64 ", contradict %" PRIu64 "\n ",
+		result.samples, result.complete, result.busy_complete, result.busy,
+		result.identical, result.contradict);
+	for (unsigned int i = 0; i < UNWIND_N_OUTCOMES; i++)
+		fprintf(stderr, " %s %" PRIu64 ";", unwind_outcome_name(i), result.outcomes[i]);
+	fprintf(stderr, " rows %" PRIu64 ", %" PRIu64 " bytes\n",
+		unwinder_stats(t->u)->rows_compiled, unwinder_stats(t->u)->row_bytes);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	dw_process_free(t->dw);
+	proc_maps_deinit(&t->maps);
+	proc_modules_deinit(&t->modules);
+	unwinder_free(t->u);
+	free(t);
+	return result;
+}
+
+static void test_go(void)
+{
+	struct tally t = observe("", true, BY_GO_TABLE);
+
+	/* libdw goes on above goexit and mcall with what happens to lie there: one frame more. */
+	CHECK_INT(t.busy, >, 100);
+	CHECK_INT(t.busy_complete, ==, t.busy);
+	CHECK_INT(t.complete + t.outcomes[UNWIND_TRUNCATED], ==, t.samples);
+	CHECK_INT(t.contradict, ==, 0);
+}
+
+/* -s -w: no symbols and no .debug_frame either. */
+static void test_go_stripped(void)
+{
+	struct tally t = observe("-ldflags='-s -w'", false, BY_GO_TABLE);
+
+	CHECK_INT(t.busy, >, 100);
+	CHECK_INT(t.busy_complete, ==, t.busy);
+}
+
+/* As a program linked by a C linker is walked. */
+static void test_go_debug_frame(void)
+{
+	struct tally t = observe("", true, BY_DEBUG_FRAME);
+
+	CHECK_INT(t.busy, >, 100);
+	CHECK_INT(t.contradict, ==, 0);
+	CHECK_INT(t.identical * 1000, >=, t.samples * 995);
+}
+
+static void clean_up(void)
+{
+	char command[128];
+
+	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
+	(void)run(command);
+}
+
+int main(void)
+{
+	if (run("command -v go >/dev/null 2>&1") != 0)
+		SKIP("no Go toolchain");
+	CHECK(mkdtemp(dir) != NULL);
+	atexit(clean_up);
+	RUN(test_go);
+	RUN(test_go_stripped);
+	RUN(test_go_debug_frame);
+	return 0;
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Go's own table of functions (.gopclntab), which every Go program keeps, stripped or not.
+ *
+ * It says what CFI cannot: which functions are the outermost of their stack (goexit, mstart,
+ * rt0_go: above them lies garbage that looks like a return address to CFI), and which move to
+ * another stack (systemstack, mcall: the frame's caller is not in the copy). And where .debug_frame
+ * was stripped, its pc-sp table is as good: the distance from sp to the return address at every pc.
+ *
+ * Formats of Go 1.18 (magic ..f0) and 1.20 (..f1) on, runtime/symtab.go and runtime2.go. The table
+ * holds offsets from runtime.text. Since 1.26 it does not say where that is: only files where it
+ * can be proven are used, those linked by Go alone, whose entry is the first byte of a function
+ * there.
+ */
+#include "unwind/internal.h"
+
+enum {
+	MAGIC_118 = 0xfffffff0,
+	MAGIC_120 = 0xfffffff1,
+	HEADER_BYTES = 72,
+	FUNC_FIXED_BYTES = 44,
+	FLAG_TOP_FRAME = 1,
+	FLAG_SP_WRITE = 2,
+	MAX_PCSP_STEPS = 4096,
+};
+
+struct go_func {
+	uint64_t entry, end;
+	uint32_t pcsp;
+	uint8_t flags;
+};
+
+static struct cursor at_offset(const struct unwind_module *m, uint64_t offset)
+{
+	const struct window *w = &m->go.table;
+
+	if (offset > w->n)
+		offset = w->n;
+	return cursor_make(w->data + offset, w->n - (size_t)offset);
+}
+
+static uint32_t table_u32(const struct unwind_module *m, uint64_t offset)
+{
+	struct cursor c = at_offset(m, offset);
+
+	return cursor_u32(&c);
+}
+
+/* Index of the last function that begins at or before offset; n_funcs: none. */
+static uint32_t find_index(const struct unwind_module *m, uint32_t offset)
+{
+	uint32_t low = 0, high = m->go.n_funcs;
+
+	while (low < high) {
+		uint32_t mid = low + (high - low) / 2;
+
+		if (table_u32(m, m->go.funcs + (uint64_t)mid * 8) <= offset)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low == 0 ? m->go.n_funcs : low - 1;
+}
+
+static bool find_func(const struct unwind_module *m, uint64_t vaddr, struct go_func *ret)
+{
+	uint64_t offset = vaddr - m->go.text, at;
+	uint32_t i, entry, end;
+
+	if (offset >= m->span)
+		return false;
+	i = find_index(m, (uint32_t)offset);
+	if (i == m->go.n_funcs)
+		return false;
+	entry = table_u32(m, m->go.funcs + (uint64_t)i * 8);
+	end = table_u32(m, m->go.funcs + (uint64_t)(i + 1) * 8);
+	at = m->go.funcs + table_u32(m, m->go.funcs + (uint64_t)i * 8 + 4);
+	if (offset >= end || table_u32(m, at) != entry || at + FUNC_FIXED_BYTES > m->go.table.n)
+		return false;
+	*ret = (struct go_func){m->go.text + entry, m->go.text + end, table_u32(m, at + 16),
+				m->go.table.data[at + (m->go.magic == MAGIC_118 ? 37 : 41)]};
+	return true;
+}
+
+/* Runs the pc-sp table: sp's distance from where it was at entry, and the pcs it holds for. */
+static bool run_pcsp(const struct unwind_module *m, const struct go_func *f, uint64_t vaddr,
+		     int32_t *ret, uint64_t *start, uint64_t *end)
+{
+	struct cursor c = at_offset(m, (uint64_t)m->go.pctab + f->pcsp);
+	uint64_t pc = f->entry, delta, value;
+	int64_t sp = -1;
+
+	if (f->pcsp == 0)
+		return false;
+	for (unsigned int i = 0; i < MAX_PCSP_STEPS; i++) {
+		if (!leb_read_u(&c, &value) || (value == 0 && i > 0) || !leb_read_u(&c, &delta) ||
+		    value > UINT32_MAX || delta > UINT32_MAX)
+			return false;
+		sp += value & 1 ? -(int64_t)(value >> 1) - 1 : (int64_t)(value >> 1);
+		*start = pc;
+		pc += delta;
+		if (vaddr < pc) {
+			*end = pc < f->end ? pc : f->end;
+			*ret = (int32_t)sp;
+			return sp >= 0 && sp < INT32_MAX - 8;
+		}
+	}
+	return false;
+}
+
+struct lookup {
+	struct unwind_module *m;
+	uint64_t vaddr;
+	struct go_rule *ret;
+};
+
+static int look_up(void *arg)
+{
+	const struct lookup *l = arg;
+	struct go_rule *ret = l->ret;
+	struct go_func f;
+	int32_t sp;
+
+	if (!find_func(l->m, l->vaddr, &f))
+		return -ENOENT;
+	*ret = (struct go_rule){.start = f.entry, .end = f.end};
+	if (f.flags & FLAG_TOP_FRAME) {
+		ret->rule.kind = RULE_END;
+	} else if (f.flags & FLAG_SP_WRITE) {
+		ret->rule.kind = RULE_OTHER_STACK;
+	} else if (run_pcsp(l->m, &f, l->vaddr, &sp, &ret->start, &ret->end)) {
+		ret->rule.kind = RULE_SP;
+		ret->rule.cfa_offset = sp + 8;
+	} else {
+		return -ENOENT;
+	}
+	return 0;
+}
+
+int go_table_find(struct unwind_module *m, uint64_t vaddr, struct go_rule *ret)
+{
+	struct lookup l = {m, vaddr, ret};
+	int r;
+
+	if (!m->go.table.data || m->go.n_funcs == 0)
+		return -ENOENT;
+	r = guard_run(look_up, &l);
+	m->broken |= r == -EIO;
+	return r;
+}
+
+static int read_header(void *arg)
+{
+	struct unwind_module *m = arg;
+	struct cursor c = at_offset(m, 0);
+	uint64_t n_funcs, text, pctab, funcs, entry;
+	uint32_t i;
+
+	m->go.magic = cursor_u32(&c);
+	if ((m->go.magic != MAGIC_118 && m->go.magic != MAGIC_120) || cursor_u16(&c) != 0 ||
+	    cursor_u8(&c) != 1 || cursor_u8(&c) != 8)
+		return -EBADMSG;
+	n_funcs = cursor_u64(&c);
+	(void)cursor_u64(&c); /* files */
+	text = cursor_u64(&c);
+	(void)cursor_take(&c, 3 * 8); /* names, compile units, files */
+	pctab = cursor_u64(&c);
+	funcs = cursor_u64(&c);
+	if (!cursor_ok(&c) || pctab >= m->go.table.n || funcs >= m->go.table.n ||
+	    n_funcs >= (m->go.table.n - funcs) / 8)
+		return -EBADMSG;
+	m->go.pctab = (uint32_t)pctab;
+	m->go.funcs = (uint32_t)funcs;
+	m->go.text = text ? text : m->go.section_text;
+	entry = m->entry - m->go.text;
+	m->go.n_funcs = (uint32_t)n_funcs;
+	i = entry < m->span ? find_index(m, (uint32_t)entry) : m->go.n_funcs;
+	if (i == m->go.n_funcs || table_u32(m, funcs + (uint64_t)i * 8) != entry)
+		m->go.n_funcs = 0;
+	return 0;
+}
+
+void go_table_init(struct unwind_module *m)
+{
+	/* A C linker puts its own code in front of Go's, and .eh_frame into the file. */
+	if (m->go.table.data && !m->eh_frame.data.data)
+		(void)guard_run(read_header, m);
+}
