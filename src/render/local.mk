@@ -4,6 +4,7 @@ librender_a_SOURCES = \
 	src/render/calltree.c src/render/calltree.h \
 	src/render/folded.c \
 	src/render/frame.c src/render/frame.h \
+	src/render/html.c \
 	src/render/otlp.c src/render/otlp-internal.h \
 	src/render/otlp-frames.c \
 	src/render/otlp-resource.c \
@@ -11,8 +12,23 @@ librender_a_SOURCES = \
 	src/render/render.h \
 	src/render/summary.c
 
+# The page's sources as C strings.
+render_page = src/render/page-css.h src/render/page-html.h src/render/page-js.h
+render_page_sources = \
+	src/render/page/flamegraph.css \
+	src/render/page/flamegraph.html \
+	src/render/page/flamegraph.js
+nodist_librender_a_SOURCES = $(render_page)
+src/render/page-%.h: $(srcdir)/src/render/page/flamegraph.% $(srcdir)/src/render/page/embed.awk
+	$(AM_V_GEN)$(MKDIR_P) src/render && \
+	$(AWK) -v name=page_$* -f $(srcdir)/src/render/page/embed.awk $(srcdir)/src/render/page/flamegraph.$* >$@.tmp && \
+	mv -f $@.tmp $@
+BUILT_SOURCES += $(render_page)
+CLEANFILES += $(render_page)
+EXTRA_DIST += $(render_page_sources) src/render/page/embed.awk tests/system/flamegraph-page.sh
+
 render_synthetic = tests/unit/synthetic.c tests/unit/synthetic.h tests/unit/test.h
-render_libs = librender.a libprofile.a libproto.a libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS)
+render_libs = librender.a libprofile.a libproto.a libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(NETTLE_LIBS)
 
 check_PROGRAMS += tests/unit/test-render-text
 tests_unit_test_render_text_SOURCES = tests/unit/test-render-text.c $(render_synthetic)
@@ -25,3 +41,8 @@ tests_unit_test_render_otlp_LDADD = $(render_libs)
 check_PROGRAMS += tests/unit/test-render-pprof
 tests_unit_test_render_pprof_SOURCES = tests/unit/test-render-pprof.c $(render_synthetic)
 tests_unit_test_render_pprof_LDADD = $(render_libs)
+
+check_PROGRAMS += tests/unit/test-render-html
+tests_unit_test_render_html_SOURCES = tests/unit/test-render-html.c $(render_synthetic)
+tests_unit_test_render_html_LDADD = $(render_libs)
+TESTS += tests/system/flamegraph-page.sh
