@@ -12,3 +12,17 @@ libhost_a_SOURCES = \
 	src/host/mapset.c \
 	src/host/process.c \
 	src/host/thread.c
+
+check_PROGRAMS += \
+	tests/unit/test-host \
+	tests/unit/test-host-proc \
+	tests/unit/test-host-text \
+	tests/unit/test-mapset
+tests_unit_test_host_SOURCES = tests/unit/test-host.c tests/unit/test.h
+tests_unit_test_host_LDADD = libhost.a libutil.a
+tests_unit_test_host_proc_SOURCES = tests/unit/test-host-proc.c tests/unit/test.h
+tests_unit_test_host_proc_LDADD = libhost.a libutil.a
+tests_unit_test_host_text_SOURCES = tests/unit/test-host-text.c tests/unit/test.h
+tests_unit_test_host_text_LDADD = libhost.a libutil.a
+tests_unit_test_mapset_SOURCES = tests/unit/test-mapset.c tests/unit/test.h
+tests_unit_test_mapset_LDADD = libhost.a libutil.a

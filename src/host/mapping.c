@@ -250,17 +250,19 @@ struct host_mapping *host_mapping_find(struct host *h, struct host_process *pub,
 {
 	struct process *p = (struct process *)pub;
 	struct host_mapping *m = NULL;
+	bool is_sure = !p->doubtful && pub->mappings_known, is_new = false;
 
 	host_see_time(h, time_ns);
-	if ((p->doubtful || !pub->mappings_known) && refresh(h, p)) {
+	if (is_sure)
 		m = find(h, p, pc);
-	} else {
+	if (!m)
+		is_new = refresh(h, p);
+	if (!m)
 		m = find(h, p, pc);
-		if (!m && refresh(h, p))
-			m = find(h, p, pc);
-	}
-	/* Reading again was worth it: the next miss need not wait. */
-	if (m && h->time_ns + p->read_delay_ns == p->next_read_ns)
+	if (m && is_new) {
+		/* Reading again was worth it: the next miss need not wait long. */
 		p->read_delay_ns = 0;
+		p->next_read_ns = h->time_ns + MIN_READ_DELAY_NS;
+	}
 	return m;
 }
