@@ -46,6 +46,8 @@ static void text_append(const char *piece, size_t n, void *ctx)
 	struct text *t = ctx;
 	size_t room = sizeof(t->bytes) - t->n;
 
+	if (n == 0) /* piece may be NULL then */
+		return;
 	memcpy(t->bytes + t->n, piece, n < room ? n : room);
 	t->n += n < room ? n : room;
 	if (n > room)

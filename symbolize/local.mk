@@ -10,3 +10,24 @@ libsymbolize_a_SOURCES = \
 	symbolize/symbol-plt.c symbolize/symbol-plt.h \
 	symbolize/symbol-table.c symbolize/symbol-table.h \
 	symbolize/symbolize.h
+
+symbolize_test_libs = libsymbolize.a libutil.a $(ZLIB_LIBS) $(NETTLE_LIBS) $(DEMANGLE_LIBS)
+check_PROGRAMS += \
+	tests/unit/test-symbolize-elf \
+	tests/unit/test-symbolize-hostile \
+	tests/unit/test-symbolize-identify \
+	tests/unit/test-symbolize-kallsyms \
+	tests/unit/test-symbolize-perf-map \
+	tests/unit/test-symbolize-demangle
+tests_unit_test_symbolize_elf_SOURCES = tests/unit/test-symbolize-elf.c
+tests_unit_test_symbolize_elf_LDADD = $(symbolize_test_libs)
+tests_unit_test_symbolize_hostile_SOURCES = tests/unit/test-symbolize-hostile.c
+tests_unit_test_symbolize_hostile_LDADD = $(symbolize_test_libs)
+tests_unit_test_symbolize_identify_SOURCES = tests/unit/test-symbolize-identify.c
+tests_unit_test_symbolize_identify_LDADD = $(symbolize_test_libs)
+tests_unit_test_symbolize_kallsyms_SOURCES = tests/unit/test-symbolize-kallsyms.c
+tests_unit_test_symbolize_kallsyms_LDADD = $(symbolize_test_libs)
+tests_unit_test_symbolize_perf_map_SOURCES = tests/unit/test-symbolize-perf-map.c
+tests_unit_test_symbolize_perf_map_LDADD = $(symbolize_test_libs)
+tests_unit_test_symbolize_demangle_SOURCES = tests/unit/test-symbolize-demangle.c
+tests_unit_test_symbolize_demangle_LDADD = $(symbolize_test_libs)

@@ -46,6 +46,7 @@ struct perf_map {
 	dev_t dev;
 	ino_t ino;
 	bool skip; /* inside a line that is too long */
+	bool more; /* the last update stopped before the end */
 	uint64_t n_refused;
 };
 
@@ -363,6 +364,7 @@ static int map_read(struct perf_map *m, int fd)
 
 	if (!buffer)
 		return -ENOMEM;
+	m->more = true;
 	while (m->offset < limit) {
 		ssize_t n = pread(fd, buffer, READ_BYTES, (off_t)m->offset);
 		size_t used = 0;
@@ -376,8 +378,11 @@ static int map_read(struct perf_map *m, int fd)
 		m->offset += used;
 		if (r < 0)
 			return r;
-		if (used == 0) /* the end, perhaps with a line that is not complete yet */
+		if (used == 0) {
+			/* The end, perhaps with a line that is not complete yet. */
+			m->more = false;
 			return m->skip ? 0 : map_line(m, buffer, buffer + n);
+		}
 	}
 	return 0;
 }
@@ -394,7 +399,7 @@ int perf_map_update(struct perf_map *m, int fd)
 		map_reset(m);
 	m->dev = st.st_dev;
 	m->ino = st.st_ino;
-	if ((uint64_t)st.st_size == m->size_seen && m->offset >= m->size_seen)
+	if ((uint64_t)st.st_size == m->size_seen && !m->more)
 		return 0;
 	m->size_seen = (uint64_t)st.st_size;
 	return map_read(m, fd);

@@ -31,10 +31,11 @@
 #include "symbolize/symbol-table.h"
 #include "util/cursor.h"
 
-#define MAX_DEBUGLINK 256
-#define MAX_CRC_BYTES (UINT64_C(1) << 30) /* a second of reading */
-#define TRIM_NAMES    1024 /* names read before the string table's pages are let go */
-#define CRC_CHUNK     65536
+#define MAX_SECTIONS_TRIED 128
+#define MAX_DEBUGLINK	   256
+#define MAX_CRC_BYTES	   (UINT64_C(1) << 30) /* a second of reading */
+#define TRIM_NAMES	   1024 /* names read before the string table's pages are let go */
+#define CRC_CHUNK	   65536
 
 struct table_bytes {
 	struct elf_bytes symbols, names;
@@ -265,20 +266,32 @@ static Elf64_Sym symbol_decode(const uint8_t *p, bool is64)
 			   .st_size = t.st_size};
 }
 
-/* False: not code. *ret_limit: the end of its section, 0 when that is not known. */
+static bool section_holds(const struct elf_section *c, uint64_t address)
+{
+	uint64_t code = SHF_ALLOC | SHF_EXECINSTR;
+
+	return (c->flags & code) == code && address - c->addr < c->size;
+}
+
+/*
+ * False: not code. *ret_limit: the end of its section, 0 when that is not known. Tools that remove
+ * sections leave the section numbers in .dynsym as they were, so a typed symbol may be found by its
+ * address alone; an untyped one must be where it says.
+ */
 static bool symbol_placed(const struct elf_image *im, const Elf64_Sym *s, uint64_t *ret_limit)
 {
-	const struct elf_section *c;
+	const struct elf_section *c = NULL;
+	bool typed = ELF64_ST_TYPE(s->st_info) != STT_NOTYPE;
 
 	*ret_limit = 0;
-	if (s->st_shndx == SHN_XINDEX)
-		return true;
-	if (s->st_shndx == SHN_UNDEF || s->st_shndx >= SHN_LORESERVE ||
-	    s->st_shndx >= im->n_sections)
+	if (s->st_shndx == SHN_UNDEF || s->st_shndx == SHN_ABS || s->st_shndx == SHN_COMMON)
 		return false;
-	c = &im->sections[s->st_shndx];
-	if ((c->flags & (SHF_ALLOC | SHF_EXECINSTR)) != (SHF_ALLOC | SHF_EXECINSTR) ||
-	    s->st_value - c->addr >= c->size)
+	if (s->st_shndx < im->n_sections && section_holds(&im->sections[s->st_shndx], s->st_value))
+		c = &im->sections[s->st_shndx];
+	for (uint32_t i = 1; typed && !c && i < im->n_sections && i < MAX_SECTIONS_TRIED; i++)
+		if (section_holds(&im->sections[i], s->st_value))
+			c = &im->sections[i];
+	if (!c)
 		return false;
 	*ret_limit = c->addr + c->size;
 	return true;

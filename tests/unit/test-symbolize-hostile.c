@@ -1,0 +1,506 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ELF files made to hurt: cut short, with flipped bits, with sizes of gigabytes, with names that
+ * are not there. All are made here from one small file with everything in it (two symbol tables,
+ * stubs, relocations, notes, a debug link), in memory of exactly its size, so that a
+ * sanitizer sees a read one byte too far.
+ */
+#include <elf.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <zlib.h>
+
+#include "symbolize/symbolize.h"
+#include "tests/unit/test.h"
+#include "util/clock.h"
+
+#define CODE	  0x10000 /* address of .text */
+#define N_CODE	  0x1000
+#define N_MUTANTS 10000
+
+static const struct symbol_limits limits = SYMBOL_LIMITS_DEFAULT;
+
+enum {
+	S_NULL,
+	S_TEXT,
+	S_PLT,
+	S_SYMTAB,
+	S_STRTAB,
+	S_DYNSYM,
+	S_DYNSTR,
+	S_RELA,
+	S_NOTE,
+	S_LINK,
+	S_NAMES,
+	N_S
+};
+
+struct elf {
+	uint8_t *bytes;
+	size_t n;
+	Elf64_Shdr sections[N_S];
+};
+
+static uint64_t put(struct elf *e, const void *data, size_t n)
+{
+	uint64_t at = (e->n + 7) & ~UINT64_C(7);
+
+	e->bytes = realloc(e->bytes, at + n + 1);
+	CHECK(e->bytes != NULL);
+	memset(e->bytes + e->n, 0, at - e->n);
+	if (n)
+		memcpy(e->bytes + at, data, n);
+	e->n = at + n;
+	return at;
+}
+
+static void section(struct elf *e, int i, uint32_t type, uint64_t flags, uint64_t addr,
+		    const void *data, size_t n, uint32_t link)
+{
+	static const uint32_t names[N_S] = {0, 1, 7, 12, 20, 28, 36, 44, 54, 66, 81};
+
+	e->sections[i] = (Elf64_Shdr){.sh_name = names[i],
+				      .sh_type = type,
+				      .sh_flags = flags,
+				      .sh_addr = addr,
+				      .sh_offset = put(e, data, n),
+				      .sh_size = n,
+				      .sh_link = link};
+}
+
+static void finish(struct elf *e)
+{
+	Elf64_Ehdr h = {.e_type = ET_DYN,
+			.e_machine = EM_X86_64,
+			.e_version = 1,
+			.e_phoff = sizeof(h),
+			.e_ehsize = sizeof(h),
+			.e_phentsize = sizeof(Elf64_Phdr),
+			.e_phnum = 2,
+			.e_shentsize = sizeof(Elf64_Shdr),
+			.e_shnum = N_S,
+			.e_shstrndx = S_NAMES};
+	Elf64_Phdr p[2] = {{.p_type = PT_LOAD,
+			    .p_flags = PF_R | PF_X,
+			    .p_offset = e->sections[S_TEXT].sh_offset,
+			    .p_vaddr = CODE,
+			    .p_filesz = N_CODE,
+			    .p_memsz = N_CODE + 0x100},
+			   {.p_type = PT_NOTE,
+			    .p_offset = e->sections[S_NOTE].sh_offset,
+			    .p_filesz = e->sections[S_NOTE].sh_size,
+			    .p_align = 4}};
+
+	memcpy(h.e_ident, ELFMAG "\2\1\1", 7);
+	h.e_shoff = put(e, e->sections, sizeof(e->sections));
+	memcpy(e->bytes, &h, sizeof(h));
+	memcpy(e->bytes + sizeof(h), p, sizeof(p));
+}
+
+#define FUNCTION(name, at, size)                                                                   \
+	{                                                                                          \
+		name, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, S_TEXT, CODE + (at), (size)          \
+	}
+
+/* With other symbol and string tables than the usual ones where those are given. */
+static struct elf build(const Elf64_Sym *symbols, size_t n_symbols, const char *strings,
+			size_t n_strings)
+{
+	static const char names[] = "\0.text\0.plt\0.symtab\0.strtab\0.dynsym\0.dynstr\0.rela.plt\0"
+				    ".note.gnu.b\0.gnu_debuglink\0.shstrtab";
+	static const char usual_strings[] = "\0first\0second@@V1\0third\0_first\0\0puts";
+	static const Elf64_Sym usual[] = {
+		{0},
+		FUNCTION(1, 0, 0x40),
+		FUNCTION(24, 0, 0x40),
+		FUNCTION(7, 0x40, 0),
+		FUNCTION(18, 0x100, 0x200),
+		{18, ELF64_ST_INFO(STB_LOCAL, STT_NOTYPE), 0, S_TEXT, CODE + 0x180, 0x20},
+	};
+	static const Elf64_Sym dynamic[] = {
+		{0},
+		{32, ELF64_ST_INFO(STB_GLOBAL, STT_FUNC), 0, SHN_UNDEF, 0, 0},
+		FUNCTION(1, 0, 0x40),
+	};
+	static const uint8_t plt[] = {0xff, 0x35, 0, 0, 0, 0,	 0xff, 0x25, 0,	   0, 0,
+				      0,    0,	  0, 0, 0, 0xff, 0x25, 0xea, 0x0f, 0, 0,
+				      0x68, 0,	  0, 0, 0, 0xe9, 0,    0,    0,	   0};
+	static const Elf64_Rela rela[] = {
+		{CODE + N_CODE + 0x1000, ELF64_R_INFO(1, R_X86_64_JUMP_SLOT), 0}};
+	static const uint8_t note[] = {4, 0, 0,	  0,   4,   0, 0, 0, 3, 0,
+				       0, 0, 'G', 'N', 'U', 0, 1, 2, 3, 4};
+	static const char link[12] = "debug";
+	uint8_t code[N_CODE] = {0};
+	struct elf e = {0};
+
+	memset(code, 0x90, sizeof(code));
+	(void)put(&e, code, sizeof(Elf64_Ehdr) + 2 * sizeof(Elf64_Phdr)); /* filled in later */
+	section(&e, S_TEXT, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, CODE, code, sizeof(code), 0);
+	section(&e, S_PLT, SHT_PROGBITS, SHF_ALLOC | SHF_EXECINSTR, CODE + N_CODE, plt, sizeof(plt),
+		0);
+	section(&e, S_SYMTAB, SHT_SYMTAB, 0, 0, symbols ? symbols : usual,
+		symbols ? n_symbols * sizeof(*symbols) : sizeof(usual), S_STRTAB);
+	section(&e, S_STRTAB, SHT_STRTAB, 0, 0, strings ? strings : usual_strings,
+		strings ? n_strings : sizeof(usual_strings), 0);
+	section(&e, S_DYNSYM, SHT_DYNSYM, SHF_ALLOC, 0, dynamic, sizeof(dynamic), S_DYNSTR);
+	section(&e, S_DYNSTR, SHT_STRTAB, SHF_ALLOC, 0, usual_strings, sizeof(usual_strings), 0);
+	section(&e, S_RELA, SHT_RELA, SHF_ALLOC, 0, rela, sizeof(rela), S_DYNSYM);
+	section(&e, S_NOTE, SHT_NOTE, SHF_ALLOC, 0, note, sizeof(note), 0);
+	section(&e, S_LINK, SHT_PROGBITS, 0, 0, link, sizeof(link), 0);
+	section(&e, S_NAMES, SHT_STRTAB, 0, 0, names, sizeof(names), 0);
+	finish(&e);
+	return e;
+}
+
+/* The sections' headers again, after a test has changed them. */
+static void rewrite_sections(struct elf *e)
+{
+	Elf64_Ehdr h;
+
+	memcpy(&h, e->bytes, sizeof(h));
+	memcpy(e->bytes + h.e_shoff, e->sections, sizeof(e->sections));
+}
+
+static struct symbol_file *open_memory(const struct elf *e, const struct symbol_limits *l)
+{
+	struct symbol_file *f = NULL;
+
+	CHECK_INT(symbol_file_new_memory(&f, e->bytes, e->n, l), ==, 0);
+	return f;
+}
+
+static void check_name(struct symbol_file *f, uint64_t address, const char *want)
+{
+	struct symbol s;
+
+	if (symbol_file_lookup(f, address, &s))
+		s.name = "(none)";
+	CHECK_STR(s.name, want);
+}
+
+static void test_usual(void)
+{
+	struct elf e = build(NULL, 0, NULL, 0);
+	_cleanup_(symbol_file_freep) struct symbol_file *f = open_memory(&e, &limits);
+
+	check_name(f, CODE, "first");
+	check_name(f, CODE + 0x3f, "first");
+	check_name(f, CODE + 0x40, "second");
+	check_name(f, CODE + 0xff, "second");
+	check_name(f, CODE + 0x100, "third");
+	check_name(f, CODE + 0x300, "(none)");
+	check_name(f, CODE - 1, "(none)");
+	check_name(f, CODE + N_CODE, ".plt");
+	check_name(f, CODE + N_CODE + 0x10, "puts@plt");
+	check_name(f, CODE + N_CODE + 0x20, "(none)");
+	CHECK_INT(symbol_file_refused(f), ==, 0);
+	f = symbol_file_free(f);
+	free(e.bytes);
+}
+
+static int no_debug(void *ctx, const uint8_t *build_id, size_t n, const char *link, uint32_t crc)
+{
+	(void)ctx, (void)build_id, (void)n, (void)crc;
+	if (link)
+		CHECK_INT(strlen(link), <, 256);
+	return -1;
+}
+
+/* Whatever the bytes: an outcome, names that end, nothing else. 1: it opened. */
+static int survive(const uint8_t *bytes, size_t n)
+{
+	_cleanup_(symbol_file_freep) struct symbol_file *f = NULL;
+	struct symbol s;
+
+	if (symbol_file_new_memory(&f, bytes, n, &limits) < 0)
+		return 0;
+	for (uint64_t at = 0; at < N_CODE + 0x100; at += 0x34)
+		if (symbol_file_lookup(f, CODE + at, &s) == 0)
+			CHECK_INT(strlen(s.name), <, 10000);
+	(void)symbol_file_lookup(f, 0, &s);
+	(void)symbol_file_lookup(f, UINT64_MAX, &s);
+	CHECK_INT(symbol_file_bytes(f), <, 1 << 20);
+	return 1;
+}
+
+/* The same through a file, with the debug file's callback and the identity. */
+static int survive_file(const uint8_t *bytes, size_t n)
+{
+	_cleanup_(symbol_file_freep) struct symbol_file *f = NULL;
+	_cleanup_close_ int fd = memfd_create("test", MFD_CLOEXEC);
+	struct symbol_file_id id;
+	struct symbol s;
+
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(write(fd, bytes, n), ==, n);
+	CHECK_INT(symbol_file_identify(fd, &id), ==, 0);
+	CHECK_INT(strlen(id.htlhash), ==, 32);
+	if (symbol_file_new_fd(&f, fd, &limits, no_debug, NULL) < 0)
+		return 0;
+	for (uint64_t at = 0; at < N_CODE + 0x100; at += 0x34)
+		(void)symbol_file_lookup(f, CODE + at, &s);
+	return 1;
+}
+
+static void test_truncated(void)
+{
+	struct elf e = build(NULL, 0, NULL, 0);
+	int n_opened = 0;
+
+	for (size_t n = 0; n < e.n; n += 64) {
+		uint8_t *cut = malloc(n ? n : 1);
+
+		CHECK(cut != NULL);
+		memcpy(cut, e.bytes, n);
+		n_opened += survive(cut, n);
+		CHECK_INT(survive_file(cut, n), >=, 0);
+		free(cut);
+	}
+	/* Header and segments are at the start; without the section headers there are no names. */
+	CHECK_INT(n_opened, >, 10);
+	free(e.bytes);
+}
+
+static void test_mutants(void)
+{
+	struct elf e = build(NULL, 0, NULL, 0);
+	uint8_t *copy = malloc(e.n);
+	uint64_t seed = 1;
+	int n_opened = 0;
+
+	CHECK(copy != NULL);
+	for (int i = 0; i < N_MUTANTS; i++) {
+		memcpy(copy, e.bytes, e.n);
+		for (int k = 0; k <= i % 8; k++) {
+			size_t at;
+
+			seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407;
+			at = (seed >> 33) % e.n;
+			/* Nine in ten outside of the code, which nobody reads. */
+			if (at - e.sections[S_TEXT].sh_offset < N_CODE && i % 10)
+				at = (at + N_CODE) % e.n;
+			copy[at] ^= (uint8_t)(1u << (seed >> 29 & 7));
+			if (i % 3 == 0)
+				copy[at] = seed >> 20 & 1 ? 0xff : 0;
+		}
+		n_opened += survive(copy, e.n);
+		if (i % 20 == 0)
+			(void)survive_file(copy, e.n);
+	}
+	fprintf(stderr, "  %d of %d opened\n", n_opened, N_MUTANTS);
+	CHECK_INT(n_opened, >, N_MUTANTS / 10);
+	CHECK_INT(n_opened, <, N_MUTANTS);
+	free(copy);
+	free(e.bytes);
+}
+
+static void test_names_out_of_range(void)
+{
+	static const Elf64_Sym symbols[] = {{0},
+					    FUNCTION(0xffffffff, 0x400, 16),
+					    FUNCTION(6, 0x410, 16),
+					    FUNCTION(1, 0x420, 16),
+					    FUNCTION(0, 0x430, 16)};
+	/* The last string does not end. */
+	struct elf e = build(symbols, ARRAY_SIZE(symbols), "\0good\0endless", 13);
+	_cleanup_(symbol_file_freep) struct symbol_file *f = open_memory(&e, &limits);
+
+	check_name(f, CODE + 0x400, "(none)");
+	check_name(f, CODE + 0x410, "(none)");
+	check_name(f, CODE + 0x420, "good");
+	check_name(f, CODE + 0x430, "(none)");
+	check_name(f, CODE, "first"); /* .dynsym had more to say */
+	f = symbol_file_free(f);
+	free(e.bytes);
+
+	e = build(symbols, ARRAY_SIZE(symbols), "xxxxx", 5);
+	f = open_memory(&e, &limits);
+	check_name(f, CODE + 0x420, "(none)");
+	check_name(f, CODE, "first");
+	f = symbol_file_free(f);
+	free(e.bytes);
+}
+
+static void test_sizes(void)
+{
+	static const uint64_t sizes[] = {
+		UINT64_C(1) << 31, UINT64_C(1) << 40, UINT64_MAX, UINT64_MAX - 0xfff, 1, 23};
+	static const int which[] = {S_SYMTAB, S_STRTAB, S_DYNSYM, S_DYNSTR, S_RELA,
+				    S_PLT,    S_NOTE,	S_LINK,	  S_NAMES};
+
+	for (size_t i = 0; i < ARRAY_SIZE(sizes); i++)
+		for (size_t k = 0; k < ARRAY_SIZE(which); k++) {
+			struct elf e = build(NULL, 0, NULL, 0);
+
+			e.sections[which[k]].sh_size = sizes[i];
+			rewrite_sections(&e);
+			CHECK_INT(survive(e.bytes, e.n), ==, 1);
+			e.sections[which[k]].sh_offset = sizes[i];
+			rewrite_sections(&e);
+			CHECK_INT(survive(e.bytes, e.n), ==, 1);
+			e.sections[which[k]].sh_link = (uint32_t)sizes[i];
+			e.sections[which[k]].sh_addr = sizes[i];
+			rewrite_sections(&e);
+			CHECK_INT(survive(e.bytes, e.n), ==, 1);
+			CHECK_INT(survive_file(e.bytes, e.n), ==, 1);
+			free(e.bytes);
+		}
+}
+
+/* e_shnum 0: the number is in section 0. Right, absurd, and with e_shstrndx there too. */
+static void test_section_count(void)
+{
+	static const uint64_t counts[] = {0, N_S, N_S + 1, 65536, 1 << 20, UINT64_MAX};
+
+	for (size_t i = 0; i < ARRAY_SIZE(counts); i++) {
+		struct elf e = build(NULL, 0, NULL, 0);
+		_cleanup_(symbol_file_freep) struct symbol_file *f = NULL;
+		Elf64_Ehdr h;
+
+		memcpy(&h, e.bytes, sizeof(h));
+		h.e_shnum = 0;
+		h.e_shstrndx = SHN_XINDEX;
+		memcpy(e.bytes, &h, sizeof(h));
+		e.sections[0].sh_size = counts[i];
+		e.sections[0].sh_link = S_NAMES;
+		rewrite_sections(&e);
+		f = open_memory(&e, &limits);
+		check_name(f, CODE, counts[i] == N_S ? "first" : "(none)");
+		check_name(f, CODE + N_CODE + 0x10, counts[i] == N_S ? "puts@plt" : "(none)");
+		f = symbol_file_free(f);
+		free(e.bytes);
+	}
+}
+
+/* All symbols at one address, all names parts of one string: bounded work, some answer. */
+static void test_alias_bomb(void)
+{
+	size_t n = 200000, n_strings = (size_t)8 << 20;
+	Elf64_Sym *symbols = calloc(n, sizeof(*symbols));
+	_cleanup_(symbol_file_freep) struct symbol_file *f = NULL;
+	char *strings = malloc(n_strings);
+	uint64_t start;
+	struct elf e;
+	struct symbol s;
+
+	CHECK(symbols != NULL && strings != NULL);
+	memset(strings, '_', n_strings);
+	strings[n_strings - 1] = 0;
+	for (size_t i = 1; i < n; i++)
+		symbols[i] = (Elf64_Sym)FUNCTION((uint32_t)i, 0, 16);
+	e = build(symbols, n, strings, n_strings);
+	f = open_memory(&e, &limits);
+	start = clock_monotonic_ns();
+	for (int i = 0; i < 1000; i++)
+		CHECK_INT(symbol_file_lookup(f, CODE, &s), ==, 0);
+	CHECK_INT(strlen(s.name), <, 10000);
+	CHECK_INT(clock_monotonic_ns() - start, <, 5 * NSEC_PER_SEC);
+	f = symbol_file_free(f);
+	free(symbols);
+	free(strings);
+	free(e.bytes);
+}
+
+/* Deeply nested and overlapping symbols. */
+static void test_nesting(void)
+{
+	enum { N = 1000 };
+	Elf64_Sym symbols[N] = {{0}};
+	_cleanup_(symbol_file_freep) struct symbol_file *f = NULL;
+	struct symbol s;
+	struct elf e;
+
+	for (int i = 1; i < N; i++)
+		symbols[i] = (Elf64_Sym)FUNCTION(1, i, N_CODE - 2 * i);
+	e = build(symbols, N, NULL, 0);
+	f = open_memory(&e, &limits);
+	for (uint64_t at = 1; at < N_CODE; at++)
+		if (symbol_file_lookup(f, CODE + at, &s) == 0) {
+			CHECK(CODE + at - s.start < s.size);
+			CHECK_STR(s.name, "first");
+		}
+	CHECK_INT(symbol_file_lookup(f, CODE + 5, &s), ==, 0);
+	CHECK_INT(s.start, ==, CODE + 5);
+	CHECK_INT(symbol_file_lookup(f, CODE + N_CODE - 6, &s), ==, 0);
+	CHECK_INT(s.start, ==, CODE + 5);
+	CHECK_INT(symbol_file_refused(f), >, 0);
+	f = symbol_file_free(f);
+	free(e.bytes);
+}
+
+/* Replaces a section's bytes by compressed ones that say to become promised bytes. */
+static void compress_section(struct elf *e, int i, uint32_t type, uint64_t promised)
+{
+	Elf64_Chdr c = {.ch_type = type, .ch_size = promised, .ch_addralign = 1};
+	uint8_t out[8192];
+	uLongf n = sizeof(out) - sizeof(c);
+
+	memcpy(out, &c, sizeof(c));
+	CHECK_INT(compress(out + sizeof(c), &n, e->bytes + e->sections[i].sh_offset,
+			   e->sections[i].sh_size),
+		  ==, Z_OK);
+	e->sections[i].sh_offset = put(e, out, sizeof(c) + n);
+	e->sections[i].sh_size = sizeof(c) + n;
+	e->sections[i].sh_flags |= SHF_COMPRESSED;
+	rewrite_sections(e);
+}
+
+static void check_compressed(uint32_t type, int64_t surplus, const struct symbol_limits *l,
+			     const char *want)
+{
+	struct elf e = build(NULL, 0, NULL, 0);
+	_cleanup_(symbol_file_freep) struct symbol_file *f = NULL;
+
+	compress_section(&e, S_SYMTAB, type, e.sections[S_SYMTAB].sh_size + (uint64_t)surplus);
+	compress_section(&e, S_STRTAB, ELFCOMPRESS_ZLIB, e.sections[S_STRTAB].sh_size);
+	f = open_memory(&e, l);
+	check_name(f, CODE + 0x40, want);
+	f = symbol_file_free(f);
+	free(e.bytes);
+}
+
+static void test_compressed(void)
+{
+	struct symbol_limits small = limits;
+
+	check_compressed(ELFCOMPRESS_ZLIB, 0, &limits, "second");
+	check_compressed(ELFCOMPRESS_ZLIB, 1, &limits, "(none)");
+	check_compressed(ELFCOMPRESS_ZLIB, -1, &limits, "(none)");
+	check_compressed(ELFCOMPRESS_ZLIB, (int64_t)1 << 33, &limits, "(none)");
+	check_compressed(ELFCOMPRESS_ZLIB, (int64_t)1 << 27, &limits, "(none)");
+	check_compressed(77, 0, &limits, "(none)");
+	small.max_inflate_bytes = 100;
+	check_compressed(ELFCOMPRESS_ZLIB, 0, &small, "(none)");
+}
+
+static void test_not_elf(void)
+{
+	static const char text[] = "#!/bin/sh\n";
+	struct elf e = build(NULL, 0, NULL, 0);
+	struct symbol_file *f = NULL;
+
+	CHECK_INT(symbol_file_new_memory(&f, text, sizeof(text), &limits), ==, -ENOEXEC);
+	CHECK_INT(symbol_file_new_memory(&f, text, 0, &limits), ==, -ENOEXEC);
+	e.bytes[EI_DATA] = ELFDATA2MSB;
+	CHECK_INT(symbol_file_new_memory(&f, e.bytes, e.n, &limits), ==, -ENOEXEC);
+	e.bytes[EI_DATA] = ELFDATA2LSB;
+	e.bytes[EI_CLASS] = 3;
+	CHECK_INT(symbol_file_new_memory(&f, e.bytes, e.n, &limits), ==, -ENOEXEC);
+	CHECK(f == NULL);
+	free(e.bytes);
+}
+
+int main(void)
+{
+	RUN(test_usual);
+	RUN(test_not_elf);
+	RUN(test_truncated);
+	RUN(test_mutants);
+	RUN(test_names_out_of_range);
+	RUN(test_sizes);
+	RUN(test_section_count);
+	RUN(test_alias_bomb);
+	RUN(test_nesting);
+	RUN(test_compressed);
+	return 0;
+}
