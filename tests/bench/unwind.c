@@ -7,10 +7,10 @@
  * Records every process by perf_event_open (root), keeps registers, stack and mappings, and replays
  *the same samples through both in one run:
  *
- *	cold         nothing compiled or cached yet, modules opened (libdw: and their CFI found)
- *	first touch  caches warm from the first half of the samples; each sample of the second half
- *is copied into a 2 MB ring just before it is walked: what a daemon sees hot repeat   the same
- *sample again and again
+ *	cold               nothing compiled or cached yet, modules opened (libdw: and their CFI
+ *found) first touch, ring  caches warm; each sample is copied into a 2 MB ring just before it is
+ *	                   walked: what a daemon sees
+ *	hot repeat         the same sample again and again
  */
 #include <inttypes.h>
 #include <linux/perf_event.h>
@@ -32,6 +32,7 @@
 #define MAX_SAMPLES 30000
 #define MAX_CPUS    64
 #define HOT_REPEATS 8
+#define ROUNDS	    5
 #define REGS_MASK   unwind_perf_regs_mask
 
 struct sample {
@@ -210,10 +211,6 @@ static void record(struct bench *b, unsigned int seconds)
 
 /* Replay */
 
-struct result {
-	uint64_t ns, frames;
-};
-
 static struct unwind_frame frames[PROC_MAX_FRAMES];
 static uint64_t addresses[PROC_MAX_FRAMES];
 static uint8_t ring[REPLAY_RING];
@@ -244,16 +241,26 @@ static size_t walk_libdw(struct bench *b, const struct sample *s, const struct p
 
 typedef size_t (*walk_fn)(struct bench *b, const struct sample *s, const struct proc_sample *p);
 
-static struct result replay(struct bench *b, walk_fn walk, uint32_t from, uint32_t to, bool in_ring,
-			    unsigned int repeats)
+/*
+ * What each sample took in each round. The machine has other work, so what is summed up is each
+ * sample's median over the rounds.
+ */
+struct times {
+	uint32_t *ns; /* [round][sample] */
+	uint64_t frames;
+};
+
+static void replay(struct bench *b, walk_fn walk, bool in_ring, unsigned int repeats, uint32_t *ns,
+		   uint64_t *ret_frames)
 {
-	struct result r = {0, 0};
 	size_t at = 0;
 
-	for (uint32_t i = from; i < to; i++) {
+	*ret_frames = 0;
+	for (uint32_t i = 0; i < b->samples.n; i++) {
 		const struct sample *s = &b->samples.items[i];
 		struct proc_sample p = s->s;
-		uint64_t start;
+		uint64_t start, took;
+		size_t n = 0;
 
 		if (in_ring)
 			copy_in(&p, &at);
@@ -261,21 +268,74 @@ static struct result replay(struct bench *b, walk_fn walk, uint32_t from, uint32
 			(void)walk(b, s, &p);
 		start = clock_monotonic_ns();
 		for (unsigned int k = 0; k < repeats; k++)
-			r.frames += walk(b, s, &p);
-		r.ns += clock_monotonic_ns() - start;
+			n = walk(b, s, &p);
+		took = (clock_monotonic_ns() - start) / repeats;
+		ns[i] = took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
+		*ret_frames += n;
 	}
-	return r;
 }
 
-static double per_frame(struct result r)
+static int compare_u32(const void *a, const void *b)
 {
-	return r.frames ? (double)r.ns / (double)r.frames : 0;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return x < y ? -1 : x > y;
 }
 
-static void print_row(const char *mode, struct result ours, struct result libdw)
+static double per_frame(const struct times *t, uint32_t n, unsigned int rounds)
 {
-	printf("%-12s %9.1f ns/frame %9.1f ns/frame   %6.1f x\n", mode, per_frame(ours),
-	       per_frame(libdw), per_frame(ours) > 0 ? per_frame(libdw) / per_frame(ours) : 0);
+	double sum = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		uint32_t v[ROUNDS];
+
+		for (unsigned int r = 0; r < rounds; r++)
+			v[r] = t->ns[(size_t)r * n + i];
+		qsort(v, rounds, sizeof(v[0]), compare_u32);
+		sum += v[rounds / 2];
+	}
+	return t->frames ? sum / (double)t->frames : 0;
+}
+
+/* Forgets everything, and opens all modules again. */
+static void make_cold(struct bench *b)
+{
+	for (uint32_t i = 0; i < b->sets.n; i++)
+		proc_maps_deinit(&b->sets.items[i].maps);
+	proc_modules_deinit(&b->modules);
+	b->modules = (struct proc_modules){.u = NULL};
+	unwinder_free(b->u);
+	(void)unwinder_new(&b->u, NULL);
+	b->modules.u = b->u;
+	for (uint32_t i = 0; i < b->sets.n; i++) {
+		struct set *set = &b->sets.items[i];
+
+		(void)proc_maps_load(&set->maps, &b->modules, set->pid, set->text);
+		dw_process_free(set->dw);
+		set->dw = dw_process_new(set->pid, set->text);
+		dw_process_preload(set->dw);
+	}
+}
+
+static void measure(struct bench *b, const char *mode, bool cold, bool in_ring,
+		    unsigned int repeats, unsigned int rounds)
+{
+	uint32_t n = b->samples.n;
+	struct times ours = {calloc((size_t)n * ROUNDS, sizeof(uint32_t)), 0};
+	struct times libdw = {calloc((size_t)n * ROUNDS, sizeof(uint32_t)), 0};
+	double a, c;
+
+	for (unsigned int r = 0; r < rounds && ours.ns && libdw.ns; r++) {
+		if (cold)
+			make_cold(b);
+		replay(b, walk_ours, in_ring, repeats, ours.ns + (size_t)r * n, &ours.frames);
+		replay(b, walk_libdw, in_ring, repeats, libdw.ns + (size_t)r * n, &libdw.frames);
+	}
+	a = per_frame(&ours, n, rounds);
+	c = per_frame(&libdw, n, rounds);
+	printf("%-18s %9.1f %9.1f   %6.1f x\n", mode, a, c, a > 0 ? c / a : 0);
+	free(ours.ns);
+	free(libdw.ns);
 }
 
 static void print_agreement(struct bench *b)
@@ -315,7 +375,6 @@ int main(int argc, char **argv)
 	unsigned int hz = argc > 2 ? (unsigned int)atoi(argv[2]) : 199;
 	unsigned int stack_bytes = argc > 3 ? (unsigned int)atoi(argv[3]) : 65528;
 	static struct bench b = {.samples = ARRAY_INIT(MAX_SAMPLES), .sets = ARRAY_INIT(8192)};
-	struct result ours, libdw;
 	uint32_t n;
 	int r;
 
@@ -333,29 +392,15 @@ int main(int argc, char **argv)
 		fprintf(stderr, "unwind-bench: only %u samples\n", n);
 		return 1;
 	}
-	for (uint32_t i = 0; i < b.sets.n; i++)
-		dw_process_preload(b.sets.items[i].dw);
 	printf("%u samples, %u sets of mappings, %" PRIu64 " without maps, %" PRIu64
 	       " times records were lost\n",
 	       n, b.sets.n, b.no_maps, b.lost);
-	printf("%-12s %18s %18s\n", "", "perfwalk", "libdw");
-
-	/* Halves first, so that what is measured as cold and as first touch was never walked
-	 * before. */
-	ours = replay(&b, walk_ours, 0, n / 2, false, 1);
-	libdw = replay(&b, walk_libdw, 0, n / 2, false, 1);
-	print_row("cold", ours, libdw);
-	print_counters(unwinder_stats(b.u), "after the first half");
-	ours = replay(&b, walk_ours, n / 2, n, true, 1);
-	libdw = replay(&b, walk_libdw, n / 2, n, true, 1);
-	print_row("first touch", ours, libdw);
-	print_counters(unwinder_stats(b.u), "after the second half");
-	ours = replay(&b, walk_ours, n / 2, n, true, 1);
-	libdw = replay(&b, walk_libdw, n / 2, n, true, 1);
-	print_row("again, ring", ours, libdw);
-	ours = replay(&b, walk_ours, 0, n, false, HOT_REPEATS);
-	libdw = replay(&b, walk_libdw, 0, n, false, HOT_REPEATS);
-	print_row("hot repeat", ours, libdw);
+	printf("%-18s %9s %9s   ns a frame, each sample's median of %u rounds\n", "", "perfwalk",
+	       "libdw", ROUNDS);
+	measure(&b, "cold", true, false, 1, 3);
+	print_counters(unwinder_stats(b.u), "  one pass");
+	measure(&b, "first touch, ring", false, true, 1, ROUNDS);
+	measure(&b, "hot repeat", false, false, HOT_REPEATS, ROUNDS);
 	print_agreement(&b);
 	for (unsigned int i = 0; i < UNWIND_N_OUTCOMES; i++)
 		printf("%s %.2f%%%s", unwind_outcome_name(i),
