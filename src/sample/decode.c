@@ -58,6 +58,12 @@ static void read_cpu(struct cursor *c, struct record *r)
 	(void)cursor_u32(c);
 }
 
+static void skip_word_if(struct cursor *c, uint64_t present)
+{
+	if (present)
+		(void)cursor_u64(c);
+}
+
 static void read_trailer(const struct record_layout *l, struct cursor *c, struct record *r)
 {
 	if (!l->sample_id_all)
@@ -66,10 +72,8 @@ static void read_trailer(const struct record_layout *l, struct cursor *c, struct
 		read_tid(c, r);
 	if (l->sample_type & PERF_SAMPLE_TIME)
 		r->time_ns = cursor_u64(c);
-	if (l->sample_type & PERF_SAMPLE_ID)
-		(void)cursor_u64(c);
-	if (l->sample_type & PERF_SAMPLE_STREAM_ID)
-		(void)cursor_u64(c);
+	skip_word_if(c, l->sample_type & PERF_SAMPLE_ID);
+	skip_word_if(c, l->sample_type & PERF_SAMPLE_STREAM_ID);
 	if (l->sample_type & PERF_SAMPLE_CPU)
 		read_cpu(c, r);
 }
@@ -92,10 +96,8 @@ static void skip_read_values(const struct record_layout *l, struct cursor *c)
 
 	if (l->read_format & PERF_FORMAT_GROUP)
 		n = cursor_u64(c);
-	if (l->read_format & PERF_FORMAT_TOTAL_TIME_ENABLED)
-		(void)cursor_u64(c);
-	if (l->read_format & PERF_FORMAT_TOTAL_TIME_RUNNING)
-		(void)cursor_u64(c);
+	skip_word_if(c, l->read_format & PERF_FORMAT_TOTAL_TIME_ENABLED);
+	skip_word_if(c, l->read_format & PERF_FORMAT_TOTAL_TIME_RUNNING);
 	(void)take_items(c, n, (size_t)per_event * 8);
 }
 
@@ -138,8 +140,7 @@ static void skip_branch_stack(const struct record_layout *l, struct cursor *c)
 {
 	uint64_t n = cursor_u64(c);
 
-	if (l->branch_type & PERF_SAMPLE_BRANCH_HW_INDEX)
-		(void)cursor_u64(c);
+	skip_word_if(c, l->branch_type & PERF_SAMPLE_BRANCH_HW_INDEX);
 	(void)take_items(c, n, 24);
 }
 
@@ -200,30 +201,23 @@ static void read_user_stack(struct cursor *c, struct record *r)
 /* The one-word fields that stand between the stack and the cgroup id. */
 static void skip_late_fields(const struct record_layout *l, struct cursor *c)
 {
-	if (l->sample_type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT))
-		(void)cursor_u64(c);
-	if (l->sample_type & PERF_SAMPLE_DATA_SRC)
-		(void)cursor_u64(c);
-	if (l->sample_type & PERF_SAMPLE_TRANSACTION)
-		(void)cursor_u64(c);
+	skip_word_if(c, l->sample_type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT));
+	skip_word_if(c, l->sample_type & PERF_SAMPLE_DATA_SRC);
+	skip_word_if(c, l->sample_type & PERF_SAMPLE_TRANSACTION);
 }
 
 static void read_sample_head(const struct record_layout *l, struct cursor *c, struct record *r)
 {
-	if (l->sample_type & PERF_SAMPLE_IDENTIFIER)
-		(void)cursor_u64(c);
+	skip_word_if(c, l->sample_type & PERF_SAMPLE_IDENTIFIER);
 	if (l->sample_type & PERF_SAMPLE_IP)
 		r->sample.ip = cursor_u64(c);
 	if (l->sample_type & PERF_SAMPLE_TID)
 		read_tid(c, r);
 	if (l->sample_type & PERF_SAMPLE_TIME)
 		r->time_ns = cursor_u64(c);
-	if (l->sample_type & PERF_SAMPLE_ADDR)
-		(void)cursor_u64(c);
-	if (l->sample_type & PERF_SAMPLE_ID)
-		(void)cursor_u64(c);
-	if (l->sample_type & PERF_SAMPLE_STREAM_ID)
-		(void)cursor_u64(c);
+	skip_word_if(c, l->sample_type & PERF_SAMPLE_ADDR);
+	skip_word_if(c, l->sample_type & PERF_SAMPLE_ID);
+	skip_word_if(c, l->sample_type & PERF_SAMPLE_STREAM_ID);
 	if (l->sample_type & PERF_SAMPLE_CPU)
 		read_cpu(c, r);
 	if (l->sample_type & PERF_SAMPLE_PERIOD)
@@ -255,8 +249,7 @@ static void read_sample(const struct record_layout *l, struct cursor *c, uint16_
 	/* The size of the interrupted registers is not ours to know: the id behind them is not
 	 * read. */
 	if ((l->sample_type & PERF_SAMPLE_CGROUP) && !(l->sample_type & PERF_SAMPLE_REGS_INTR)) {
-		if (l->sample_type & PERF_SAMPLE_PHYS_ADDR)
-			(void)cursor_u64(c);
+		skip_word_if(c, l->sample_type & PERF_SAMPLE_PHYS_ADDR);
 		r->sample.cgroup_id = cursor_u64(c);
 	}
 }

@@ -39,12 +39,18 @@ long event_read_number(const char *path, long fallback)
 
 uint32_t sample_rate_now(const struct sample_options *options)
 {
-	/* The kernel lowers this number by itself when samples took too long; opening with more
-	 * is EINVAL, so it is read each time. */
-	long max = event_read_number("/proc/sys/kernel/perf_event_max_sample_rate", 100000);
+	/*
+	 * The kernel lowers this number by itself when samples took too long; opening with more is
+	 * EINVAL, so it is read each time. At the number itself the event would be throttled at
+	 * nearly every tick, and Linux 6.16 and 6.17 can hang when a cpu-clock event is: half of
+	 * it keeps clear of both.
+	 */
+	long max = event_read_number("/proc/sys/kernel/perf_event_max_sample_rate", 100000) / 2;
 	uint32_t rate = options->rate_hz ? options->rate_hz : 1;
 
-	return max > 0 && (unsigned long)max < rate ? (uint32_t)max : rate;
+	if (max < 1)
+		max = 1;
+	return (unsigned long)max < rate ? (uint32_t)max : rate;
 }
 
 static bool is_hardware(const struct sample_options *o, const struct sample_features *f)

@@ -204,3 +204,23 @@ void event_explain(int error, pid_t pid, int cpu, const struct sample_options *o
 		break;
 	}
 }
+
+void ring_explain(int error, char *buf, size_t size)
+{
+	struct rlimit limit = {0};
+
+	(void)getrlimit(RLIMIT_MEMLOCK, &limit);
+	if (error == -EPERM || error == -ENOMEM)
+		snprintf(buf, size,
+			 "no memory for the smallest ring: the locked-memory quota is spent "
+			 "(kernel.perf_event_mlock_kb is %ld for each CPU and user, shared by all "
+			 "perf "
+			 "users of this user; RLIMIT_MEMLOCK is %llu bytes): give CAP_IPC_LOCK, "
+			 "raise "
+			 "LimitMEMLOCK= or kernel.perf_event_mlock_kb, or stop the other profiler",
+			 event_read_number("/proc/sys/kernel/perf_event_mlock_kb", -1),
+			 (unsigned long long)limit.rlim_cur);
+	else
+		snprintf(buf, size, "the ring of a perf event cannot be mapped: %s",
+			 strerror(-error));
+}

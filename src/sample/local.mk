@@ -8,14 +8,18 @@ libsample_a_SOURCES = \
 	src/sample/probe.c \
 	src/sample/ring.c \
 	src/sample/sample.h \
-	src/sample/selfcheck.c
+	src/sample/selfcheck.c \
+	src/sample/source.c src/sample/source.h
 
 check_PROGRAMS += \
 	tests/unit/test-decode \
+	tests/unit/test-explain \
 	tests/unit/test-merge \
 	tests/unit/test-sample-live
 tests_unit_test_decode_SOURCES = tests/unit/test-decode.c tests/unit/test.h
 tests_unit_test_decode_LDADD = libsample.a libutil.a
+tests_unit_test_explain_SOURCES = tests/unit/test-explain.c tests/unit/test.h
+tests_unit_test_explain_LDADD = libsample.a libutil.a
 tests_unit_test_merge_SOURCES = tests/unit/test-merge.c tests/unit/test.h
 tests_unit_test_merge_LDADD = libsample.a libutil.a
 tests_unit_test_sample_live_SOURCES = tests/unit/test-sample-live.c tests/unit/test.h

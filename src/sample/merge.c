@@ -17,29 +17,16 @@
  */
 #include <errno.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "src/sample/event.h"
 #include "src/sample/merge.h"
+#include "src/sample/source.h"
 #include "util/array.h"
 
 #define MAX_RINGS	 16384 /* two for each of the 8192 CPUs a kernel can be built for */
 #define MAX_RECORD_BYTES 65536 /* the size is 16 bits wide */
 #define URGENT_PERCENT	 75
 #define NO_RING		 UINT32_MAX
-
-struct source {
-	struct ring ring;
-	int cpu;
-	bool sideband;
-	uint64_t head;	    /* at merger_begin(): records end here */
-	uint64_t head_read; /* the same, before the last merger_begin() */
-	/* The record at ring.tail. */
-	uint64_t next_time;
-	struct perf_event_header next;
-	/* Each lost record is told once, see merger_read_lost(). */
-	uint64_t lost_base, lost_read, lost_recorded, lost_told;
-};
 
 struct merger {
 	struct sample_options options;
@@ -55,76 +42,9 @@ struct merger {
 	uint64_t wrapped[MAX_RECORD_BYTES / sizeof(uint64_t)];
 };
 
-/* ---- One ring ---- */
-
-static uint64_t load_head(const struct ring *r)
+static const struct record_layout *layout_of(const struct merger *m, const struct source *s)
 {
-	return __atomic_load_n(&r->page->data_head, __ATOMIC_ACQUIRE);
-}
-
-static void store_tail(struct ring *r, uint64_t tail)
-{
-	r->tail = tail;
-	__atomic_store_n(&r->page->data_tail, tail, __ATOMIC_RELEASE);
-}
-
-/* Headers and times are 8 bytes at multiples of 8: they never wrap. */
-static uint64_t ring_word(const struct ring *r, uint64_t at)
-{
-	uint64_t v;
-
-	memcpy(&v, r->data + (at & (r->data_bytes - 1)), sizeof(v));
-	return v;
-}
-
-static const void *ring_bytes(const struct ring *r, uint64_t at, size_t n, void *wrapped)
-{
-	uint64_t from = at & (r->data_bytes - 1), first = r->data_bytes - from;
-
-	if (n <= first)
-		return r->data + from;
-	memcpy(wrapped, r->data + from, first);
-	memcpy((uint8_t *)wrapped + first, r->data, n - first);
-	return wrapped;
-}
-
-/*
- * Reads header and time at tail. false: nothing left. A header that cannot be true makes the
- * rest of the ring unreadable: it is handed out as one record of header size 0.
- */
-static bool source_peek(const struct merger *m, struct source *s, uint64_t tail)
-{
-	uint64_t left = s->head - tail, word;
-	size_t at;
-
-	if (!left)
-		return false;
-	word = ring_word(&s->ring, tail);
-	memcpy(&s->next, &word, sizeof(s->next));
-	if (left > s->ring.data_bytes || s->next.size < sizeof(s->next) || s->next.size > left ||
-	    s->next.size % 8) {
-		s->next.size = 0;
-		return true;
-	}
-	/* A record without a time of its own keeps its place behind the one before it. */
-	at = record_time_offset(&m->layout[s->sideband], s->next.type, s->next.size);
-	if (at)
-		s->next_time = ring_word(&s->ring, tail + at);
-	return true;
-}
-
-/* The youngest time in view, by the headers alone. */
-static uint64_t source_youngest(const struct merger *m, const struct source *s)
-{
-	struct source walk = *s;
-	uint64_t youngest = 0, tail = s->ring.tail;
-
-	while (source_peek(m, &walk, tail) && walk.next.size) {
-		if (walk.next_time > youngest)
-			youngest = walk.next_time;
-		tail += walk.next.size;
-	}
-	return youngest;
+	return &m->layout[s->sideband];
 }
 
 /* ---- The heap ---- */
@@ -161,7 +81,7 @@ static void heap_build(struct merger *m)
 	for (uint32_t i = 0; i < m->sources.n; i++) {
 		struct source *s = &m->sources.items[i];
 
-		if (source_peek(m, s, s->ring.tail))
+		if (source_peek(layout_of(m, s), s, s->ring.tail))
 			m->heap[m->n_heap++] = i;
 	}
 	for (uint32_t i = m->n_heap / 2; i > 0; i--)
@@ -199,19 +119,6 @@ struct merger *merger_free(struct merger *m)
 	return NULL;
 }
 
-static bool read_lost_count(const struct merger *m, const struct source *s, uint64_t *ret)
-{
-	struct {
-		uint64_t value, lost;
-	} counts;
-
-	if (!m->features.read_lost || s->ring.fd < 0 ||
-	    read(s->ring.fd, &counts, sizeof(counts)) != (ssize_t)sizeof(counts))
-		return false;
-	*ret = counts.lost;
-	return true;
-}
-
 int merger_add_ring(struct merger *m, int cpu, bool sideband, const struct ring *ring)
 {
 	struct source *s;
@@ -233,7 +140,8 @@ int merger_add_ring(struct merger *m, int cpu, bool sideband, const struct ring 
 	s->sideband = sideband;
 	s->head = s->head_read = ring->tail;
 	/* What was lost before we came is told by the records still in the ring. */
-	(void)read_lost_count(m, s, &s->lost_base);
+	if (m->features.read_lost)
+		(void)source_read_lost(s, &s->lost_base);
 	return 0;
 }
 
@@ -273,7 +181,7 @@ int merger_add_cpu(struct merger *m, const struct sample_cpu *c)
 static void release_held(struct merger *m)
 {
 	if (m->held != NO_RING)
-		store_tail(&m->sources.items[m->held].ring, m->held_tail);
+		source_store_tail(&m->sources.items[m->held], m->held_tail);
 	m->held = NO_RING;
 }
 
@@ -301,7 +209,7 @@ static bool take_heads(struct merger *m, bool sideband)
 
 		if (s->sideband != sideband)
 			continue;
-		s->head = load_head(&s->ring);
+		s->head = source_load_head(s);
 		moved |= s->head != s->head_read;
 		s->head_read = s->head;
 	}
@@ -335,7 +243,8 @@ void merger_begin(struct merger *m, bool flush)
 	m->limit = UINT64_MAX;
 	if (moved && !flush && m->fill_percent < URGENT_PERCENT) {
 		for (uint32_t i = 0; i < m->sources.n; i++) {
-			uint64_t t = source_youngest(m, &m->sources.items[i]);
+			const struct source *s = &m->sources.items[i];
+			uint64_t t = source_youngest(layout_of(m, s), s);
 
 			youngest = t > youngest ? t : youngest;
 		}
@@ -344,19 +253,8 @@ void merger_begin(struct merger *m, bool flush)
 	heap_build(m);
 }
 
-/* How much of a loss report is news: read(2) may have told it before. */
-static uint64_t lost_news(struct source *s)
-{
-	uint64_t known = s->lost_recorded > s->lost_read ? s->lost_recorded : s->lost_read;
-	uint64_t news = known - s->lost_told;
-
-	s->lost_told = known;
-	return news;
-}
-
 static void decode_next(struct merger *m, struct source *s, struct record *ret, bool *ret_wanted)
 {
-	uint64_t tail = s->ring.tail;
 	const void *bytes;
 
 	*ret_wanted = true;
@@ -365,13 +263,13 @@ static void decode_next(struct merger *m, struct source *s, struct record *ret, 
 		m->held_tail = s->head;
 		return;
 	}
-	m->held_tail = tail + s->next.size;
-	bytes = ring_bytes(&s->ring, tail, s->next.size, m->wrapped);
-	*ret_wanted = record_decode(&m->layout[s->sideband], bytes, s->next.size, ret);
+	m->held_tail = s->ring.tail + s->next.size;
+	bytes = source_bytes(s, m->wrapped);
+	*ret_wanted = record_decode(layout_of(m, s), bytes, s->next.size, ret);
 	/* LOST_SAMPLES tells of samples that never came near the ring: read(2) does not. */
 	if (*ret_wanted && s->next.type == PERF_RECORD_LOST && ret->type == RECORD_LOST) {
 		s->lost_recorded += ret->lost;
-		ret->lost = lost_news(s);
+		ret->lost = source_lost_news(s);
 	}
 }
 
@@ -393,7 +291,7 @@ bool merger_next(struct merger *m, struct record *ret)
 		/* The heap looks ahead of the record held; next_time is the next one's then. */
 		if (wanted && ret->type == RECORD_BAD)
 			ret->time_ns = s->next_time;
-		if (!source_peek(m, s, m->held_tail))
+		if (!source_peek(layout_of(m, s), s, m->held_tail))
 			m->heap[0] = m->heap[--m->n_heap];
 		if (m->n_heap)
 			heap_sift_down(m, 0);
@@ -414,10 +312,10 @@ uint64_t merger_read_lost(struct merger *m)
 	for (uint32_t i = 0; i < m->sources.n; i++) {
 		struct source *s = &m->sources.items[i];
 
-		if (!read_lost_count(m, s, &count))
+		if (!m->features.read_lost || !source_read_lost(s, &count))
 			continue;
 		s->lost_read = count - s->lost_base;
-		sum += lost_news(s);
+		sum += source_lost_news(s);
 	}
 	return sum;
 }

@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/utsname.h>
 
 #include "src/sample/event.h"
 #include "util/cleanup.h"
@@ -139,6 +140,19 @@ static int probe_event(const struct probe *p)
 	return 0;
 }
 
+/* The only use of a version: a warning about a defect that cannot be tried without the damage. */
+static void warn_of_hang(const struct sample_features *f)
+{
+	struct utsname name;
+
+	if (f->hardware || uname(&name) < 0 ||
+	    (strncmp(name.release, "6.16.", 5) != 0 && strncmp(name.release, "6.17.", 5) != 0))
+		return;
+	log_warning("Linux %s may hang when a cpu-clock event is throttled; the rate is kept low, "
+		    "but a newer kernel is advised",
+		    name.release);
+}
+
 static int first_online_cpu(void)
 {
 	_cleanup_free_ int *cpus = calloc(EVENT_MAX_CPUS, sizeof(*cpus));
@@ -163,6 +177,7 @@ int sample_probe(const struct sample_options *options, pid_t pid, struct sample_
 		event_explain(r, pid, p.cpu, options, error, n_error);
 		return r;
 	}
+	warn_of_hang(&features);
 	*ret = features;
 	return 0;
 }

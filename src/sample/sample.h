@@ -5,7 +5,8 @@
  * task, their rings, and records decoded and merged by time.
  *
  * Opening needs privileges and is the broker's; mapping an open event again and reading it is the
- * profiler's. Rests on perf_event_open(2) of Linux 3.10 and later; each newer field says since when.
+ * profiler's. Rests on perf_event_open(2) of Linux 3.10 and later; each newer field says since
+ * when.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,19 +18,20 @@
 
 /* ---- Features: what the kernel accepted, newest first (design: never read a version) ---- */
 struct sample_features {
-	bool cloexec;        /* PERF_FLAG_FD_CLOEXEC, 3.14 */
-	bool dummy;          /* PERF_COUNT_SW_DUMMY, 3.12; else a cpu-clock that only counts carries the side band */
-	bool mmap2;          /* 3.16 (and EL6/7); else PERF_RECORD_MMAP */
-	bool comm_exec;      /* 3.16 */
-	bool clockid;        /* CLOCK_MONOTONIC record times, 4.1; else the kernel's own clock */
-	bool cgroup;         /* PERF_SAMPLE_CGROUP and PERF_RECORD_CGROUP, 5.7 */
-	bool read_lost;      /* PERF_FORMAT_LOST, 6.0 (and 5.10 stable) */
-	bool build_id;       /* MMAP2 with build ids, 5.12 -- only probed */
-	bool ksymbol;        /* PERF_RECORD_KSYMBOL, 5.1 */
-	bool kernel;         /* kernel side may be sampled (paranoid <= 1 or privileged) */
-	bool hardware;       /* cycles counted and really fired */
-	bool user_stack;     /* REGS_USER and STACK_USER, 3.7 x86_64 */
-	int paranoid;        /* kernel.perf_event_paranoid, INT_MIN: not there */
+	bool cloexec; /* PERF_FLAG_FD_CLOEXEC, 3.14 */
+	bool dummy; /* PERF_COUNT_SW_DUMMY, 3.12; else a cpu-clock that only counts carries the side
+		       band */
+	bool mmap2; /* 3.16 (and EL6/7); else PERF_RECORD_MMAP */
+	bool comm_exec;	 /* 3.16 */
+	bool clockid;	 /* CLOCK_MONOTONIC record times, 4.1; else the kernel's own clock */
+	bool cgroup;	 /* PERF_SAMPLE_CGROUP and PERF_RECORD_CGROUP, 5.7 */
+	bool read_lost;	 /* PERF_FORMAT_LOST, 6.0 (and 5.10 stable) */
+	bool build_id;	 /* MMAP2 with build ids, 5.12 -- only probed */
+	bool ksymbol;	 /* PERF_RECORD_KSYMBOL, 5.1 */
+	bool kernel;	 /* kernel side may be sampled (paranoid <= 1 or privileged) */
+	bool hardware;	 /* cycles counted and really fired */
+	bool user_stack; /* REGS_USER and STACK_USER, 3.7 x86_64 */
+	int paranoid;	 /* kernel.perf_event_paranoid, INT_MIN: not there */
 	/* Which user registers of a sample taken inside the kernel are the task's own: found by
 	 * sampling known ones, for the event in use. Bits as in sample_regs_user. */
 	uint64_t kernel_regs_valid;
@@ -39,20 +41,23 @@ enum sample_event { SAMPLE_EVENT_AUTO, SAMPLE_EVENT_CYCLES, SAMPLE_EVENT_CPU_CLO
 
 struct sample_options {
 	enum sample_event event;
-	uint32_t rate_hz;           /* clamped to perf_event_max_sample_rate as it is now */
-	uint32_t stack_bytes;       /* rounded down to a multiple of 8, at most 65528; 0: no stack */
-	uint64_t regs_mask;         /* sample_regs_user */
-	bool kernel_stacks;         /* false: time in the kernel is sampled, its frames are not */
-	uint64_t ring_bytes;        /* sample ring of one CPU; halved down to 64 KiB while the kernel refuses */
-	uint64_t sideband_bytes;    /* 0: 256 KiB */
-	bool enable_on_exec;        /* with a pid: start counting at its exec */
+	uint32_t rate_hz;	 /* clamped to half of perf_event_max_sample_rate as it is now */
+	uint32_t stack_bytes;	 /* rounded down to a multiple of 8, at most 65528; 0: no stack */
+	uint64_t regs_mask;	 /* sample_regs_user */
+	bool kernel_stacks;	 /* false: time in the kernel is sampled, its frames are not */
+	uint64_t ring_bytes;	 /* sample ring of one CPU; halved down to 64 KiB while the kernel
+				    refuses */
+	uint64_t sideband_bytes; /* 0: 256 KiB */
+	bool enable_on_exec;	 /* with a pid: start counting at its exec */
 };
 
-/* One CPU's two events. Descriptors are owned by whoever holds the struct; rings are mapped by ring.h. */
+/* One CPU's two events. Descriptors are owned by whoever holds the struct; rings are mapped by
+ * ring.h. */
 struct sample_cpu {
 	int cpu;
 	int sample_fd, sideband_fd;
-	uint64_t sample_ring_bytes, sideband_ring_bytes; /* data area, a power of two; 0: not mapped yet */
+	uint64_t sample_ring_bytes,
+		sideband_ring_bytes; /* data area, a power of two; 0: not mapped yet */
 };
 
 /* Tries everything on disabled events. 0, or -errno of the plainest event with a message for the
@@ -71,10 +76,12 @@ void sample_close_cpu(struct sample_cpu *c);
 int sample_enable_cpu(const struct sample_cpu *c, bool enable);
 /* The rate an event opened now really gets. */
 uint32_t sample_rate_now(const struct sample_options *options);
-/* CPUs online now, ascending, from /sys/devices/system/cpu/online (holes are normal). Count or -errno. */
+/* CPUs online now, ascending, from /sys/devices/system/cpu/online (holes are normal). Count or
+ * -errno. */
 int sample_online_cpus(int *cpus, size_t max);
 /* "cpu-clock" or "cycles". */
-const char *sample_event_name(const struct sample_options *options, const struct sample_features *features);
+const char *sample_event_name(const struct sample_options *options,
+			      const struct sample_features *features);
 
 /* ---- Rings ---- */
 struct ring {
@@ -82,34 +89,37 @@ struct ring {
 	struct perf_event_mmap_page *page;
 	uint8_t *data;
 	uint64_t data_bytes; /* power of two */
-	uint64_t tail;       /* how far the caller has read */
+	uint64_t tail;	     /* how far the caller has read */
 };
 /* Maps fd with a data area of *bytes; on EPERM or ENOMEM halves down to 64 KiB and says so in
  * *bytes. 0 or -errno. The mapping of a ring that is mapped elsewhere already must use its size. */
 int ring_map(struct ring *r, int fd, uint64_t *bytes, bool may_shrink);
 void ring_unmap(struct ring *r);
+/* Text for the user about an error (-errno) of ring_map(): cause, values read, remedy. */
+void ring_explain(int error, char *buf, size_t size);
 
 /* ---- Records ---- */
 #define SAMPLE_MAX_KERNEL_FRAMES 128
 
 enum record_type {
 	RECORD_SAMPLE,
-	RECORD_MMAP,     /* MMAP and MMAP2, executable only */
+	RECORD_MMAP, /* MMAP and MMAP2, executable only */
 	RECORD_COMM,
 	RECORD_FORK,
 	RECORD_EXIT,
 	RECORD_CGROUP,
-	RECORD_LOST,     /* records lost, of which ring: from_sideband; may be 0, see merger_read_lost() */
+	RECORD_LOST, /* records lost, of which ring: from_sideband; may be 0, see merger_read_lost()
+		      */
 	RECORD_THROTTLE, /* the kernel paused this event; throttle_end: goes on */
 	RECORD_KSYMBOL,
-	RECORD_BAD,      /* contradicts itself; skipped */
+	RECORD_BAD, /* contradicts itself; skipped */
 };
 
 /* Borrowed from the ring (or the merger's wrap buffer) until the next call. */
 struct record {
 	enum record_type type;
-	uint64_t time_ns;   /* perf clock of the event */
-	uint32_t pid, tid;  /* in our pid namespace; (uint32_t)-1 of a task already gone */
+	uint64_t time_ns;  /* perf clock of the event */
+	uint32_t pid, tid; /* in our pid namespace; (uint32_t)-1 of a task already gone */
 	uint32_t cpu;
 	bool from_sideband;
 	union {
@@ -117,11 +127,11 @@ struct record {
 			uint64_t ip, period, cgroup_id;
 			uint64_t n_kernel;
 			const uint64_t *kernel; /* addresses, leaf first, context markers removed */
-			uint64_t user_abi;      /* PERF_SAMPLE_REGS_ABI_* ; NONE: no user side */
+			uint64_t user_abi;	/* PERF_SAMPLE_REGS_ABI_* ; NONE: no user side */
 			const uint64_t *user_regs;
 			const uint8_t *stack;
-			uint64_t n_stack;       /* really copied */
-			bool in_kernel;         /* cpumode */
+			uint64_t n_stack; /* really copied */
+			bool in_kernel;	  /* cpumode */
 			/* Of user_regs: those that are the task's own (bits as in regs_mask).
 			 * Less than all only inside the kernel, where old kernels, and
 			 * samples by NMI, do not have every register at hand. */
@@ -130,7 +140,8 @@ struct record {
 		struct {
 			uint64_t start, length, file_offset;
 			uint32_t major, minor;
-			uint64_t inode, generation; /* generation 0 when the record is a plain MMAP */
+			uint64_t inode,
+				generation; /* generation 0 when the record is a plain MMAP */
 			const char *path;
 			bool has_inode;
 			const uint8_t *build_id; /* NULL: the record has none */
