@@ -189,6 +189,35 @@ static uint32_t put_location(struct pprof *pp, uint32_t frame)
 	return pp->location_ids[frame];
 }
 
+/* pprof takes the first mapping for the main program: the executable of the busiest process. */
+static int put_main_mapping(struct pprof *pp, const struct aggregate *a)
+{
+	const struct profile *p = pp->p;
+	uint64_t *values = calloc((size_t)p->processes.n + 1, sizeof(*values));
+	uint32_t busiest = 0;
+
+	if (!values)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < a->rows.n; i++) {
+		uint32_t process = p->threads.items[a->rows.items[i].thread].process;
+
+		values[process] += a->rows.items[i].value;
+		if (values[process] > values[busiest] || !values[busiest])
+			busiest = process;
+	}
+	for (uint32_t i = 0; i < p->modules.n && a->rows.n; i++) {
+		const struct profile_module *m = &p->modules.items[i];
+
+		if (m->kind == PROFILE_MODULE_FILE && m->path != STRID_EMPTY &&
+		    m->path == p->processes.items[busiest].executable_path) {
+			(void)put_mapping(pp, i);
+			break;
+		}
+	}
+	free(values);
+	return 0;
+}
+
 /* Labels of a sample: whose it is. At most five, of which those without a text are left out. */
 static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 			 PB(Label) * *pointers)
@@ -279,8 +308,7 @@ static size_t put_comments(struct pprof *pp, int64_t *comments)
 static void put_head(struct pprof *pp)
 {
 	PB(ValueType)
-	samples = PB_INIT(VALUE_TYPE),
-	cpu = PB_INIT(VALUE_TYPE), *types[] = {&samples, &cpu};
+	samples = PB_INIT(VALUE_TYPE), cpu = PB_INIT(VALUE_TYPE), *types[] = {&samples, &cpu};
 	int64_t comments[PROFILE_N_COUNTERS + 3];
 	PB(Profile) pb = PB_INIT(PROFILE);
 
@@ -353,6 +381,7 @@ int render_pprof(const struct profile *p, const struct render_info *info, FILE *
 		r = pprof_init(&pp);
 	if (r == 0) {
 		put_head(&pp);
+		pp.error = put_main_mapping(&pp, &a);
 		for (uint32_t i = 0; i < a.rows.n && !pp.error; i++)
 			put_sample(&pp, &a.rows.items[i]);
 		compress_pending(&pp, Z_FINISH);

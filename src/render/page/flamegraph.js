@@ -655,6 +655,13 @@
 				    make('td', bases[base] ? percent(c[name], bases[base]) : '', 'number muted'), make('td', words));
 			row.append(line);
 		}
+		if (data.cut) {
+			const line = make('tr');
+
+			line.append(make('td', count(data.cut), 'number'), make('td', percent(data.cut, data.total), 'number muted'),
+				    make('td', 'samples shown at a caller: the call tree was full'));
+			byId('quality-table').tBodies[0].append(line);
+		}
 		const whole = bases.stacks ? `${percent(bases.stacks - bad, bases.stacks)} of user stacks complete` : '';
 		const lost = c.samples_lost ? `${count(c.samples_lost)} samples lost` : 'no sample lost';
 
