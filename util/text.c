@@ -45,6 +45,11 @@ size_t text_clean(char *dst, size_t size, const char *src, size_t n)
 	if (size == 0)
 		return 0;
 	n = strnlen(src, n);
+	/* Nearly every text is plain ASCII: copied as far as it is. */
+	while (n > 0 && out + 1 < size && *p >= 0x20 && *p < 0x7f) {
+		dst[out++] = (char)*p++;
+		n--;
+	}
 	while (n > 0) {
 		size_t len = utf8_char(p, n);
 		/* C1 controls (U+0080..U+009F) move terminals too. */
