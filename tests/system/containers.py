@@ -99,9 +99,9 @@ endpoint = {sink.endpoint}
         sink.wait_for(1)
         late = containers.start("/bin/jitter")
         short = containers.start("/bin/blip", "400")
-        sink.wait_for(sink.count() + 5)
-        state = podman("inspect", "--format", "{{.State.Status}}", short)
-        rig.check(state == "exited", f"the short-lived container is gone ({state})")
+        rig.wait_for("the short-lived container is gone", lambda: podman(
+            "inspect", "--format", "{{.State.Status}}", short) == "exited", 30)
+        sink.wait_for(sink.count() + 4)
         status, _ = daemon.stop()
         rig.check(status == 0, "the daemon leaves with 0")
         views = sink.views()

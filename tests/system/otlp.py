@@ -314,13 +314,18 @@ class View:
         indices = self.dictionary.stack_table[stack_index].location_indices
         return [name for i in reversed(indices) for name in self.location_names(i)]
 
-    def samples(self):
-        """(resource attributes, sample attributes, frames root to leaf, number of samples)"""
+    def samples(self, begin=None, end=None):
+        """(resource attributes, sample attributes, frames root to leaf, number of samples), with
+        times (Unix, in seconds) only what was taken between them."""
         for rp in self.message.resource_profiles:
             resource = attributes(rp.resource, self.strings)
             for sp in rp.scope_profiles:
                 for profile in sp.profiles:
                     for s in profile.samples:
                         n = sum(s.values) if s.values else len(s.timestamps_unix_nano)
+                        if begin is not None:
+                            n = sum(begin <= t / 1e9 < end for t in s.timestamps_unix_nano)
+                        if not n:
+                            continue
                         yield (resource, self.table_attributes(s.attribute_indices),
                                self.frames(s.stack_index), n)

@@ -220,7 +220,7 @@ class Checker:
             self.resource_attributes(found, what)
             identity = tuple(sorted((k, repr(v)) for k, v in found.items()))
             if identity in seen:
-                self.bad("C8", f"{what}: the same resource twice in one message")
+                self.bad("C8", f"{what}: the same resource twice in one message: {found}")
             seen.add(identity)
             if not rp.scope_profiles:
                 self.bad("C3", f"{what}: no scope_profiles")

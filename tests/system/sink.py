@@ -8,6 +8,7 @@ what is wrong with a request's headers, and can answer as told.
 import gzip
 import http.server
 import re
+import socket
 import threading
 import time
 import zlib
@@ -61,6 +62,7 @@ class Sink:
     def __init__(self, port=0):
         self.requests = []
         self.answers = []
+        self.connections = set()
         self.lock = threading.Lock()
         sink = self
 
@@ -78,6 +80,16 @@ class Sink:
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
+
+            def setup(self):
+                super().setup()
+                with sink.lock:
+                    sink.connections.add(self.connection)
+
+            def finish(self):
+                with sink.lock:
+                    sink.connections.discard(self.connection)
+                super().finish()
 
             def log_message(self, *_):
                 pass
@@ -106,8 +118,15 @@ class Sink:
         return self
 
     def __exit__(self, *_):
+        """The port is closed, and so is every connection that was kept open."""
         self.server.shutdown()
         self.server.server_close()
+        with self.lock:
+            for connection in self.connections:
+                try:
+                    connection.shutdown(socket.SHUT_RDWR)
+                except OSError:
+                    pass  # gone by itself
 
     def count(self):
         with self.lock:
