@@ -30,21 +30,19 @@
 
 #include <string.h>
 
-#include "symbolize/sort.h"
-
-#define MAX_SEGMENTS   64 /* executable ones; more than 3 are rare */
-#define MAX_NESTING    64
-#define ROW_CONTINUED  0x80000000u
-#define MAX_CODE       0x7fffffffu /* 2 GiB: the code models allow no more */
-#define NAME_ALIASES   0x80000000u /* the rest: first alias */
-#define NAME_BITS      29
-#define CHUNK_BITS     14
-#define CHUNK_BYTES    (1u << CHUNK_BITS)
-#define MAX_CHUNKS     (1u << (NAME_BITS - CHUNK_BITS))
-#define MAX_NAME       8192u /* longer names are cut */
-#define MAX_ALIASES    64u   /* compared at one address */
-#define ROWS_A_BUCKET  8
-#define RANK_BY_NUMBER (SYMBOL_SIZED | SYMBOL_FUNCTION | SYMBOL_EXTERNAL)
+#define MAX_SEGMENTS  64 /* executable ones; more than 3 are rare */
+#define MAX_NESTING   64
+#define ROW_CONTINUED 0x80000000u
+#define MAX_CODE      0x7fffffffu /* 2 GiB: the code models allow no more */
+#define NAME_ALIASES  0x80000000u /* the rest: first alias */
+#define NAME_BITS     29
+#define CHUNK_BITS    14
+#define CHUNK_BYTES   (1u << CHUNK_BITS)
+#define MAX_CHUNKS    (1u << (NAME_BITS - CHUNK_BITS))
+#define MAX_NAME      8192u /* longer names are cut */
+#define MAX_ALIASES   64u   /* compared at one address */
+#define ROWS_A_BUCKET 8
+#define RANK_BITS     4
 
 void symbol_table_init(struct symbol_table *t, uint32_t max_symbols)
 {
@@ -118,8 +116,8 @@ int symbol_table_add(struct symbol_table *t, uint64_t vaddr, uint64_t size, uint
 		     enum symbol_names which, uint64_t name, uint32_t rank)
 {
 	const struct symbol_segment *s = segment_of(t, vaddr);
-	struct symbol_candidate *c;
-	uint64_t room;
+	struct sort_pair *c;
+	uint64_t room, code;
 
 	/* Offset 0 of a string table is the empty string. */
 	if (!s || name == 0 || name >= t->names[which].n)
@@ -134,10 +132,10 @@ int symbol_table_add(struct symbol_table *t, uint64_t vaddr, uint64_t size, uint
 	c = array_push(&t->candidates);
 	if (!c)
 		return -ENOMEM;
-	c->code = s->code + (uint32_t)(vaddr - s->vaddr);
-	c->size = (uint32_t)(size && size < room ? size : room);
-	c->name = (uint32_t)which << NAME_BITS | (uint32_t)name;
-	c->rank = rank | (size ? SYMBOL_SIZED : 0);
+	code = s->code + (vaddr - s->vaddr);
+	c->key = code << RANK_BITS | rank | (size ? SYMBOL_SIZED : 0);
+	c->value = (uint32_t)(size && size < room ? size : room);
+	c->extra = (uint32_t)which << NAME_BITS | (uint32_t)name;
 	return 0;
 }
 
@@ -177,15 +175,21 @@ static void sweep_close(struct sweep *w, uint32_t code)
 	}
 }
 
-static void sweep_open(struct sweep *w, const struct symbol_candidate *c, uint32_t name)
+static uint32_t candidate_code(const struct sort_pair *c)
+{
+	return (uint32_t)(c->key >> RANK_BITS);
+}
+
+static void sweep_open(struct sweep *w, const struct sort_pair *c, uint32_t name)
 {
 	struct symbol_table *t = w->t;
-	bool sized = c->rank & SYMBOL_SIZED;
+	uint32_t code = candidate_code(c);
+	bool sized = c->key & SYMBOL_SIZED;
 
-	sweep_close(w, c->code);
+	sweep_close(w, code);
 	if (w->n_open > 0 && !w->open[0].sized) {
 		/* One without a size is alone, and ends where the next begins. */
-		t->rows[w->open[0].row].size = c->code - t->codes[w->open[0].row];
+		t->rows[w->open[0].row].size = code - t->codes[w->open[0].row];
 		w->n_open = 0;
 	}
 	if (w->n_open > 0 && !sized)
@@ -195,44 +199,36 @@ static void sweep_open(struct sweep *w, const struct symbol_candidate *c, uint32
 		return;
 	}
 	w->open[w->n_open].row = t->n_rows;
-	w->open[w->n_open].end = c->code + c->size;
+	w->open[w->n_open].end = code + c->value;
 	w->open[w->n_open++].sized = sized;
-	row_push(w, c->code, c->size, name);
+	row_push(w, code, c->value, name);
 }
 
-/* The best of the candidates at one address; ties that only names can break become aliases. */
-static const struct symbol_candidate *
-group_choose(struct symbol_table *t, const struct sort_pair *pairs, size_t n, uint32_t *ret_name)
+/*
+ * The best of n candidates at one address, which are sorted by rank. Ties that only names can break
+ * become aliases; the longest of them gives the size.
+ */
+static const struct sort_pair *group_choose(struct symbol_table *t, const struct sort_pair *group,
+					    size_t n, uint32_t *ret_name)
 {
-	const struct symbol_candidate *best = &t->candidates.items[pairs[0].value];
+	const struct sort_pair *best = &group[n - 1];
 	uint32_t first = t->aliases.n;
 
-	for (size_t i = 1; i < n; i++) {
-		const struct symbol_candidate *c = &t->candidates.items[pairs[i].value];
-
-		if ((c->rank & RANK_BY_NUMBER) > (best->rank & RANK_BY_NUMBER))
-			best = c;
-	}
-	*ret_name = best->name;
-	if (n == 1)
-		return best;
-	for (size_t i = 0; i < n; i++) {
-		const struct symbol_candidate *c = &t->candidates.items[pairs[i].value];
+	*ret_name = best->extra;
+	for (size_t i = n; n > 1 && i-- > 0;) {
 		struct symbol_alias *a;
 
-		if ((c->rank & RANK_BY_NUMBER) != (best->rank & RANK_BY_NUMBER))
-			continue;
-		if (c != best && c->name == best->name)
-			continue;
+		if ((group[i].key | SYMBOL_GLOBAL) != (group[n - 1].key | SYMBOL_GLOBAL))
+			break;
 		a = array_push(&t->aliases);
 		if (!a) {
 			t->n_refused++;
 			break;
 		}
-		a->name = c->name;
-		a->global = c->rank & SYMBOL_GLOBAL;
-		if (c->size > best->size)
-			best = c;
+		a->name = group[i].extra;
+		a->global = group[i].key & SYMBOL_GLOBAL;
+		if (group[i].value > best->value)
+			best = &group[i];
 	}
 	if (t->aliases.n - first > 1) {
 		t->aliases.items[t->aliases.n - 1].last = true;
@@ -281,31 +277,28 @@ static void rows_trim(struct symbol_table *t)
 
 int symbol_table_finish(struct symbol_table *t)
 {
+	const struct sort_pair *c = t->candidates.items;
 	uint32_t n = t->candidates.n;
 	struct sweep w = {.t = t, .n_max = 2 * n};
-	_cleanup_free_ struct sort_pair *pairs = NULL;
 	int r;
 
 	if (n == 0)
 		return 0;
-	pairs = malloc(n * sizeof(*pairs));
 	t->codes = malloc(2 * (size_t)n * sizeof(*t->codes));
 	t->rows = malloc(2 * (size_t)n * sizeof(*t->rows));
-	if (!pairs || !t->codes || !t->rows)
+	if (!t->codes || !t->rows)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++)
-		pairs[i] = (struct sort_pair){t->candidates.items[i].code, i, 0};
-	r = sort_pairs(pairs, n);
+	r = sort_pairs(t->candidates.items, n);
 	if (r < 0)
 		return r;
 	for (uint32_t i = 0, next; i < n; i = next) {
-		const struct symbol_candidate *c;
+		const struct sort_pair *best;
 		uint32_t name;
 
-		for (next = i + 1; next < n && pairs[next].key == pairs[i].key;)
+		for (next = i + 1; next < n && candidate_code(&c[next]) == candidate_code(&c[i]);)
 			next++;
-		c = group_choose(t, &pairs[i], next - i, &name);
-		sweep_open(&w, c, name);
+		best = group_choose(t, &c[i], next - i, &name);
+		sweep_open(&w, best, name);
 	}
 	sweep_close(&w, UINT32_MAX);
 	rows_trim(t);

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "symbolize/sort.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 
@@ -44,15 +45,10 @@ struct symbol_alias {
 	bool global, last;
 };
 
-struct symbol_candidate {
-	uint32_t code, size, name;
-	uint32_t rank;
-};
-
 struct symbol_table {
 	ARRAY(struct symbol_segment) segments;
-	ARRAY(struct symbol_candidate) candidates; /* gone after finish */
-	uint32_t *codes;			   /* sorted; rows[i] starts at codes[i] */
+	ARRAY(struct sort_pair) candidates; /* key: code and rank; gone after finish */
+	uint32_t *codes;		    /* sorted; rows[i] starts at codes[i] */
 	struct symbol_row *rows;
 	uint32_t *buckets; /* code >> shift -> first row at or behind */
 	uint32_t n_rows, n_buckets, shift;
