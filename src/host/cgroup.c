@@ -229,6 +229,9 @@ static void read_file(struct host *h, struct process *p, uint32_t tid)
 	n = text ? read_all(fd, text, MAX_FILE_BYTES) : -1;
 	if (n <= 0 || !host_parse_cgroup_file(text, (size_t)n, path, sizeof(path)))
 		return;
+	/* Hierarchies are listed newest first and version 2 is the oldest: if first, it is alone.
+	 */
+	h->only_v2 = n >= 3 && memcmp(text, "0::", 3) == 0;
 	cg = find_by_path(h, path);
 	if (!cg)
 		cg = new_cgroup(h, 0, path);
@@ -249,7 +252,7 @@ const struct host_cgroup *host_cgroup_get(struct host *h, struct host_process *p
 	struct process *p = (struct process *)pub;
 	struct cgroup *cg = id ? get_by_id(h, id) : NULL;
 
-	if (!is_telling(cg)) {
+	if (!is_telling(cg) && !(cg && h->only_v2)) {
 		if (!p->cgroup_read || h->window - p->cgroup_window >= READ_AGAIN)
 			read_file(h, p, tid);
 		if (!cg || is_telling(p->own_cgroup))

@@ -110,6 +110,7 @@ struct host {
 	struct file *lru_first, *lru_last;
 	uint32_t full_window; /* the window in which the file table was swept last, + 1 */
 	uint32_t sweep_row;   /* where the check of doubtful processes goes on */
+	bool only_v2; /* no cgroup v1 hierarchy: the id of a sample is all there is to know */
 	struct budget maps_budget, info_budget, cgroup_budget;
 };
 

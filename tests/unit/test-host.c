@@ -609,6 +609,21 @@ static void test_cgroups(void)
 	CHECK_INT(outside.n_cgroups, ==, 1);
 }
 
+static void test_cgroup_v2_alone(void)
+{
+	_cleanup_(host_freep) struct host *h = new_host();
+
+	/* Once the file shows that there is no other hierarchy, ids are enough. */
+	outside.cgroup = "0::/user.slice\n";
+	host_on_cgroup(h, 77, "/user.slice");
+	for (uint32_t pid = 10; pid < 100; pid++) {
+		struct host_process *p = host_process_get(h, pid, pid, 1000);
+
+		CHECK_STR(host_cgroup_get(h, p, pid, 77)->path, "/user.slice");
+	}
+	CHECK_INT(outside.n_cgroups, ==, 1);
+}
+
 static void test_cgroup_of_a_child(void)
 {
 	_cleanup_(host_freep) struct host *h = new_host();
@@ -746,6 +761,7 @@ int main(void)
 	RUN(test_file_opening);
 	RUN(test_files_are_forgotten);
 	RUN(test_cgroups);
+	RUN(test_cgroup_v2_alone);
 	RUN(test_cgroup_of_a_child);
 	RUN(test_churn_is_bounded);
 	RUN(test_many_mappings);
