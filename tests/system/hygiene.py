@@ -57,8 +57,8 @@ def sources():
          "no number that only some tracker can explain")
     none([f for f in files if re.search(r"\.(o|a|so|pyc|log|orig|rej|swp)$|~$", f)], "no build product")
     none(offenders([f for f in files if f.endswith((".c", ".h"))], r"[ \t]+$"), "no blanks at line ends")
-    none([f for f in files if f.endswith((".c", ".h")) and read(f).count("\n") > 900],
-         "no source file of more than 900 lines")
+    none([f for f in files if f.endswith((".c", ".h")) and not f.startswith("tests/")
+          and read(f).count("\n") > 900], "no source file of more than 900 lines")
     for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "NEWS", "LICENSE"):
         rig.check(read(name).strip(), f"{name} is there and not empty")
     for word in ("sh etc/quickstart.sh", "sh tests/run.sh"):
@@ -69,7 +69,8 @@ def manual(name):
     for directory in ("etc", "doc", "man", "."):
         text = read(os.path.join(directory, name))
         if text:
-            return text.replace("\\-", "-").replace("\\&", "").replace("\\_", "_")
+            text = text.replace("\\-", "-").replace("\\&", "").replace("\\_", "_")
+            return re.sub(r"\bFl (\S+)", r"-\1", text)  # mdoc's mark of an option
     rig.fail(f"no manual page {name}")
     return ""
 

@@ -68,10 +68,10 @@ def outputs(directory):
     rig.check(3 <= seconds < 8, f"-d 3s takes {seconds:.1f} s")
     for name in files.values():
         rig.check(name in r.out, f"the summary names {os.path.basename(name)}")
-    rig.check(re.search(r"[0-9] *samples|samples", r.out) and "lost" in r.out and "chain" in r.out,
+    rig.check(re.search(r"^Samples +[0-9,]+", r.out, re.M) and "lost" in r.out and "chain" in r.out,
               "the summary counts samples and losses and names the busy process")
     rig.check("chain_leaf" in r.out, "and its top function")
-    rig.check("lost" in r.err, "progress is on standard error")
+    rig.check("199 Hz" in r.err, f"what goes on is told on standard error: {r.err.strip()!r}")
 
     with open(files["html"], encoding="utf-8") as f:
         page = f.read()
@@ -122,7 +122,7 @@ def interrupt(directory):
     time.sleep(2.5)
     os.kill(p.pid, signal.SIGINT)
     text, err = p.communicate(timeout=15)
-    rig.check(p.returncode in (0, 130) and os.path.exists(out) and "samples" in text,
+    rig.check(p.returncode in (0, 130) and os.path.exists(out) and "Samples" in text,
               f"an interrupt ends the capture early, with its files and summary ({p.returncode})\n{err[-300:]}")
     rig.check(any("chain_leaf" in s.user for s in rig.read_folded(out)), "and what was sampled so far")
     rig.end(chain)
