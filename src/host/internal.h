@@ -159,6 +159,8 @@ void file_collect(struct host *h);
 
 /* mapping.c */
 enum host_mapping_kind mapping_kind(const char *path, bool has_inode);
+/* Reads the process's maps if it is time to; false: it was not, or they cannot be read. */
+bool mapping_refresh(struct host *h, struct process *p);
 
 /* cgroup.c */
 /* What a process is told to be in, and what its file (or its parent's) says. NULL: nothing. */

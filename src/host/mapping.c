@@ -165,7 +165,7 @@ static int read_maps(struct host *h, struct process *p)
 }
 
 /* Reads the maps again if back-off and budget allow. true: the mappings are new. */
-static bool refresh(struct host *h, struct process *p)
+bool mapping_refresh(struct host *h, struct process *p)
 {
 	if (p->pub.exited || p->pub.is_kernel || h->time_ns < p->next_read_ns ||
 	    !host_budget_take(h, &h->maps_budget, READS_PER_SECOND))
@@ -256,7 +256,7 @@ struct host_mapping *host_mapping_find(struct host *h, struct host_process *pub,
 	if (is_sure)
 		m = find(h, p, pc);
 	if (!m)
-		is_new = refresh(h, p);
+		is_new = mapping_refresh(h, p);
 	if (!m)
 		m = find(h, p, pc);
 	if (m && is_new) {

@@ -233,6 +233,29 @@ static struct process *recheck(struct host *h, struct process *p)
 	return NULL;
 }
 
+/*
+ * A process that was forked by one we had never seen and is gone before /proc could be asked: it
+ * ran its parent's program, and the parent is likely still there to tell of it.
+ */
+static void adopt(struct host *h, struct process *p, uint64_t time_ns)
+{
+	struct process *parent = process_find(h, p->pub.parent_pid);
+
+	if (!p->pub.parent_pid || p->set)
+		return;
+	if (!parent)
+		parent = process_new(h, p->pub.parent_pid);
+	if (!parent)
+		return;
+	if (!parent->info_known)
+		info_fill(h, parent, time_ns);
+	if (!parent->pub.comm[0])
+		return;
+	if (!parent->pub.mappings_known)
+		(void)mapping_refresh(h, parent);
+	inherit(h, p, parent);
+}
+
 struct host_process *host_process_get(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns)
 {
 	struct process *p;
@@ -248,8 +271,11 @@ struct host_process *host_process_get(struct host *h, uint32_t pid, uint32_t tid
 	if (!p)
 		return NULL;
 	revive(p, time_ns);
-	if (!p->info_known)
+	if (!p->info_known) {
 		info_fill(h, p, time_ns);
+		if (!p->pub.comm[0])
+			adopt(h, p, time_ns);
+	}
 	return &p->pub;
 }
 

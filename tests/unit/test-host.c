@@ -24,6 +24,7 @@ static struct {
 	bool is_kernel, no_process, no_file;
 	uint32_t n_maps, n_infos, n_files, n_cgroups, n_freed, n_freed_processes;
 	uint32_t file_pid;
+	uint32_t gone_pid; /* of whom nothing is known any more */
 } outside;
 
 static int text_fd(const char *text)
@@ -39,7 +40,7 @@ static int text_fd(const char *text)
 static int open_maps(void *ctx, uint32_t pid)
 {
 	outside.n_maps++;
-	return outside.maps ? text_fd(outside.maps) : -ESRCH;
+	return outside.maps && pid != outside.gone_pid ? text_fd(outside.maps) : -ESRCH;
 }
 
 static int open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t start, uint64_t end,
@@ -69,7 +70,7 @@ static int process_info(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_
 			char comm[17], char *exe, size_t n_exe, bool *ret_is_kernel)
 {
 	outside.n_infos++;
-	if (outside.no_process)
+	if (outside.no_process || pid == outside.gone_pid)
 		return -ESRCH;
 	*ret_start_ns = outside.start_ns;
 	*ret_parent = 1;
@@ -265,6 +266,31 @@ static void test_exec_of_an_unknown_process(void)
 	CHECK_STR(p->comm, "prog");
 	CHECK_STR(path_at(h, p, 0x400000, 1200), "/bin/a");
 	CHECK_INT(outside.n_maps, ==, 0);
+}
+
+/* Forked by a process that was there before us, and gone before it could be asked. */
+static void test_short_lived_child_of_an_unknown_parent(void)
+{
+	_cleanup_(host_freep) struct host *h = new_host();
+	struct host_process *p;
+
+	outside.maps = MAPS;
+	outside.exe = "/bin/a";
+	outside.gone_pid = 30;
+	host_on_fork(h, 30, 30, 10, 10, 1000);
+	p = host_process_get(h, 30, 30, 1100);
+	CHECK_STR(p->comm, "outside");
+	CHECK_STR(p->executable_path, "/bin/a");
+	CHECK_STR(path_at(h, p, 0x400000, 1100), "/bin/a");
+	/* What its own records say holds against what the parent could tell. */
+	outside.gone_pid = 31;
+	host_on_fork(h, 31, 31, 11, 11, 2000);
+	host_on_comm(h, 31, 31, "prog", true, 2100);
+	host_on_mmap(h, 31, 0x900000, 0x1000, 0, &key_b, "/bin/b", 2200);
+	p = host_process_get(h, 31, 31, 2300);
+	CHECK_STR(p->comm, "prog");
+	CHECK_STR(path_at(h, p, 0x900000, 2300), "/bin/b");
+	CHECK_STR(path_at(h, p, 0x400000, 2300), "none");
 }
 
 static void test_unmarked_exec(void)
@@ -748,6 +774,7 @@ int main(void)
 	RUN(test_budget_over_all);
 	RUN(test_fork_exec_exit);
 	RUN(test_exec_of_an_unknown_process);
+	RUN(test_short_lived_child_of_an_unknown_parent);
 	RUN(test_unmarked_exec);
 	RUN(test_stale_records_after_maps);
 	RUN(test_pid_reuse);
