@@ -173,7 +173,12 @@ static bool line_parse(const char *p, const char *end, struct line *ret)
 	}
 	*ret = l;
 	/* 'a' is no address, but the offset of a variable of each CPU. */
-	return l.address && l.n_name && !memchr(l.name, 0, l.n_name) && !strchr("aAU", l.type);
+	return l.address && l.n_name && l.name[0] && (l.type | 0x20) != 'a' && l.type != 'U';
+}
+
+static bool type_is_function(char type)
+{
+	return (type | 0x20) == 't' || (type | 0x20) == 'w';
 }
 
 /* 0 or -ENOMEM. */
@@ -192,7 +197,7 @@ static int reader_line(struct reader *rd, const char *p, const char *end)
 	}
 	if (l.module && module_intern(rd, l.module, l.n_module, &module) < 0)
 		rd->n_refused++;
-	if (strchr("tTwW", l.type) && l.name[0] != '$' && !is_end_marker(l.name, l.n_name) &&
+	if (type_is_function(l.type) && l.name[0] != '$' && !is_end_marker(l.name, l.n_name) &&
 	    blob_put(rd, l.name, l.n_name, &pair.value) < 0)
 		return -ENOMEM;
 	pair.key = l.address;

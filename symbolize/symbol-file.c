@@ -17,7 +17,7 @@
  *
  * All sections are mapped when the file is opened and read when the first address is asked for; the
  * descriptor is not kept. Names are copied when first given out, and the mapped string table, which
- * would become resident in 64 KiB steps for names of 50 bytes, is let go every thousand names.
+ * would become resident in 64 KiB steps for names of 50 bytes, is let go every few thousand names.
  */
 #include "symbolize/symbolize.h"
 
