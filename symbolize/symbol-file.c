@@ -34,7 +34,7 @@
 #define MAX_SECTIONS_TRIED 128
 #define MAX_DEBUGLINK	   256
 #define MAX_CRC_BYTES	   (UINT64_C(1) << 30) /* a second of reading */
-#define TRIM_NAMES	   1024 /* names read before the string table's pages are let go */
+#define TRIM_NAMES	   4096 /* names read before the string table's pages are let go */
 #define CRC_CHUNK	   65536
 
 struct table_bytes {
