@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -419,6 +420,23 @@ static int run(struct record_run *r, struct tree_options *o)
 	return e < 0 ? e : r->result;
 }
 
+static void print_files(const struct record_run *r)
+{
+	if (r->quiet || r->n_outputs == 0)
+		return;
+	(void)fputs("\nFiles\n", stdout);
+	for (uint32_t i = 0; i < r->n_outputs; i++) {
+		const struct format *f = format_of_path(r->outputs[i]);
+		char size[32] = "";
+		struct stat st;
+
+		if (stat(r->outputs[i], &st) == 0)
+			(void)text_format_bytes(size, sizeof(size), (uint64_t)st.st_size);
+		(void)printf("  %-32s %10s  %s\n", r->outputs[i], size, f->help);
+	}
+	(void)fflush(stdout);
+}
+
 /* With a command, its own fate is the result unless perfwalk itself failed. */
 static int finish(struct record_run *r, int e)
 {
@@ -476,6 +494,8 @@ int record_main(int argc, char **argv)
 		e = run(&r, &o);
 	if (e < 0 && e != -EINTR)
 		remove_outputs(&r);
+	else
+		print_files(&r);
 	code = r.output_failed ? EXIT_CODE_FAILURE : finish(&r, e);
 	tree_free(r.tree);
 	loop_free(r.loop);

@@ -235,10 +235,17 @@ static int render_to(struct symbolizer *s, const char *what, int fd,
 		     int (*render)(const struct profile *, const struct render_info *, FILE *))
 {
 	FILE *f = fdopen(fd, "we");
-	int r = f ? render(&s->profile, &s->info, f) : -errno;
+	int r = f ? 0 : -errno;
 
-	if (f && fclose(f) != 0 && r == 0)
-		r = -errno;
+	if (f) {
+		errno = 0;
+		r = render(&s->profile, &s->info, f);
+		/* The stream only knows that a write failed; errno still knows why. */
+		if (r == -EIO && errno)
+			r = -errno;
+		if (fclose(f) != 0 && r == 0)
+			r = -errno;
+	}
 	if (r < 0)
 		log_error("%s cannot be written: %s", what, strerror(-r));
 	return r;
