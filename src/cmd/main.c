@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -95,8 +96,20 @@ static int unknown_command(const char *word)
 	return EXIT_CODE_USAGE;
 }
 
+/* Started with a standard descriptor closed, the first file opened would take its place. */
+static void fill_standard_descriptors(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	(void)close_fd(fd);
+}
+
 int main(int argc, char **argv)
 {
+	fill_standard_descriptors();
 	for (size_t i = 0; argc == 1 && i < ARRAY_SIZE(roles); i++) {
 		if (strcmp(argv[0], roles[i].title) == 0)
 			return roles[i].main();
