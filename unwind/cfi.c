@@ -361,32 +361,46 @@ static struct rule compact(const struct full_rule *f)
 	return rule;
 }
 
+/* Cuts the gap around vaddr down to what lies outside of [start, end). */
+static void cut_gap(uint64_t vaddr, uint64_t start, uint64_t end, uint64_t *gap_start,
+		    uint64_t *gap_end)
+{
+	if (end <= vaddr && end > *gap_start)
+		*gap_start = end;
+	if (start > vaddr && start < *gap_end)
+		*gap_end = start;
+}
+
 /* No CFI covers vaddr: linker-made code and the entry function have rules of their own. */
 static void gap_row(const struct unwind_module *m, uint64_t vaddr, uint64_t gap_start,
 		    uint64_t gap_end, struct row *ret)
 {
 	uint32_t rel = (uint32_t)(vaddr - m->base);
 
+	ret->rule.kind = RULE_GUESS_FP;
 	for (uint32_t i = 0; i < m->n_stubs; i++) {
 		const struct stub_range *s = &m->stubs[i];
 
-		if (rel < s->start || rel >= s->end)
-			continue;
-		ret->rule.cfa_offset =
-			arch_stub_cfa_offset(s->kind, s->bytes, s->n_bytes, rel - s->start);
-		ret->rule.kind = ret->rule.cfa_offset > 0 ? RULE_SP : RULE_GUESS_FP;
-		set_range(m, vaddr, vaddr, vaddr + 1, &ret->start, &ret->end);
-		return;
+		if (rel >= s->start && rel < s->end) {
+			ret->rule.cfa_offset =
+				arch_stub_cfa_offset(s->kind, s->bytes, s->n_bytes, rel - s->start);
+			if (ret->rule.cfa_offset > 0)
+				ret->rule.kind = RULE_SP;
+			return;
+		}
+		cut_gap(vaddr, m->base + s->start, m->base + s->end, &gap_start, &gap_end);
 	}
-	ret->rule.kind = RULE_GUESS_FP;
-	if (m->entry >= gap_start && vaddr - m->entry < ARCH_ENTRY_BYTES) {
-		ret->rule.kind = RULE_END;
-		gap_start = m->entry;
-		if (gap_end - m->entry > ARCH_ENTRY_BYTES)
-			gap_end = m->entry + ARCH_ENTRY_BYTES;
-	} else if (m->entry >= gap_start && m->entry < gap_end) {
-		set_range(m, vaddr, vaddr, vaddr + 1, &ret->start, &ret->end);
-		return;
+	if (m->entry >= gap_start && m->entry < gap_end) {
+		uint64_t end = m->entry + ARCH_ENTRY_BYTES;
+
+		if (vaddr >= m->entry && vaddr < end) {
+			ret->rule.kind = RULE_END;
+			gap_start = m->entry;
+			if (end < gap_end)
+				gap_end = end;
+		} else {
+			cut_gap(vaddr, m->entry, end, &gap_start, &gap_end);
+		}
 	}
 	set_range(m, vaddr, gap_start, gap_end, &ret->start, &ret->end);
 }

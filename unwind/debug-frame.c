@@ -126,6 +126,8 @@ int debug_frame_load(struct unwind_module *m)
 		m->debug_frame.data = m->debug_raw;
 		return 0;
 	}
+	if (!may_make(m->u, &m->debug_frame))
+		return -EBADMSG;
 	c = malloc(sizeof(*c));
 	r = c ? inflate_section(m, c) : -ENOMEM;
 	if (r == 0)

@@ -14,7 +14,7 @@
 #include "unwind/internal.h"
 
 enum {
-	MAX_SCAN_BYTES = 64 * 1024 * 1024,
+	MAX_SCAN_BYTES = 32 * 1024 * 1024,
 	MAX_INDEX = 4 * 1024 * 1024, /* FDEs */
 };
 
@@ -313,7 +313,10 @@ static int build_index(struct unwind_module *m, struct cfi_section *s)
 	struct scan scan = {.m = m, .s = s, .max = MAX_INDEX};
 	int r;
 
-	if (s->broken || s->data.n > MAX_SCAN_BYTES || s->data.n >= UINT32_MAX)
+	if (s->broken || s->data.n > MAX_SCAN_BYTES)
+		return -EBADMSG;
+	/* With an inflated section its index was made, and both were evicted together. */
+	if (s->eh && !may_make(m->u, s))
 		return -EBADMSG;
 	s->broken = true;
 	r = guard_run(scan_fdes, &scan);
@@ -480,8 +483,10 @@ int entry_find(struct unwind_module *m, struct cfi_section *s, uint64_t vaddr,
 		r = build_index(m, s);
 	if (r == 0)
 		r = guard_run(search, &q);
-	if (r == 0)
+	if (r == 0) {
+		m->u->work += ret->n_cie_code + ret->n_fde_code;
 		r = entry_vet(ret, vaddr);
+	}
 	if (r == -EIO)
 		m->broken = true;
 	return r;

@@ -126,6 +126,7 @@ struct cfi_section {
 	uint32_t n_table;
 	uint64_t table_addr;   /* what the pairs are relative to */
 	struct fde_ref *index; /* sorted; NULL: not made yet */
+	uint64_t made_at;      /* walk in which index or data were last made; 0: never */
 	uint32_t n_index, n_index_reserved;
 };
 
@@ -181,8 +182,33 @@ struct unwinder {
 	uint8_t *image;
 	Elf *elf;
 	struct cfi_entry *entry; /* scratch */
+	uint64_t work;		 /* bytes of CFI run in this walk */
 };
 enum { FULL_CACHE_ENTRIES = 256 };
+
+/*
+ * No file may make a walk long: in one walk at most so much CFI is run (a cold walk of a hundred
+ * frames runs 20 KiB), and an index or an inflated section that was evicted is not made again for a
+ * while. What is refused so is BAD_CFI for this walk and not remembered.
+ */
+enum {
+	MAX_WORK_BYTES = 256 * 1024,
+	REMAKE_WALKS = 5000,
+};
+static inline bool work_exhausted(const struct unwinder *u)
+{
+	return u->work > MAX_WORK_BYTES;
+}
+/* Before an index or an inflated section is made: false, and the walk's work is over: not now. */
+static inline bool may_make(struct unwinder *u, struct cfi_section *s)
+{
+	if (s->made_at && u->stats.walks + 1 - s->made_at < REMAKE_WALKS) {
+		u->work = UINT64_MAX / 2;
+		return false;
+	}
+	s->made_at = u->stats.walks + 1;
+	return true;
+}
 
 /* walk.c: empties the caches in front of the rows (the numbers of modules have changed). */
 void unwinder_forget(struct unwinder *u);

@@ -87,10 +87,10 @@ struct unwind_limits {
 struct unwind_stats {
 	uint64_t walks, frames, cache_hits, cache_misses, rows_compiled, rows_evicted;
 	uint64_t outcomes[UNWIND_N_OUTCOMES];
-	uint64_t row_bytes; /* now */
+	uint64_t row_bytes; /* now: rows, FDE indexes and inflated .debug_frame sections */
 };
 
-/* limits NULL: the defaults. 0 or -ENOMEM. */
+/* limits NULL: the defaults. 0, -ENOMEM, or -errno (the SIGBUS handler). */
 int unwinder_new(struct unwinder **ret, const struct unwind_limits *limits);
 struct unwinder *unwinder_free(struct unwinder *u);
 DEFINE_CLEANUP(struct unwinder *, unwinder_free)
@@ -99,9 +99,9 @@ const struct unwind_stats *unwinder_stats(const struct unwinder *u);
 /*
  * A module from an ELF file (fd, read through a private mapping; fd stays the caller's and may be
  * closed afterwards) or from an image in memory (the vdso; borrowed until free). Cheap: only the
- * ELF and program headers are read here, CFI at the first walk through it.
- * 0, -ENOEXEC: not an ELF file of this architecture or damaged, -ENOMEM, or -errno.
- * name: for messages only, copied.
+ * ELF's headers are read here and its CFI sections mapped, CFI is read at the first walk through
+ * it. 0, -ENOEXEC: not an ELF file of this architecture or damaged, -ENOMEM, or -errno. name: for
+ * messages only, copied.
  */
 int unwind_module_new_fd(struct unwind_module **ret, struct unwinder *u, int fd, const char *name);
 int unwind_module_new_memory(struct unwind_module **ret, struct unwinder *u, const void *image,

@@ -119,9 +119,12 @@ static __attribute__((noinline)) struct rule find_rule_slow(struct walk *w, stru
 	row = rows_find(m, rel);
 	if (row)
 		return row->rule;
-	cfi_compile_row(m, m->base + rel, &made);
+	if (!work_exhausted(w->u))
+		cfi_compile_row(m, m->base + rel, &made);
 	if (m->broken)
 		return (struct rule){.kind = RULE_NONE};
+	if (work_exhausted(w->u))
+		return (struct rule){.kind = RULE_BAD};
 	w->u->stats.rows_compiled++;
 	rows_add(m, rel, &made);
 	return made.rule;
@@ -142,7 +145,7 @@ static inline struct rule find_rule(struct walk *w, struct unwind_module *m, uin
 		return (struct rule){.kind = RULE_GUESS_FP};
 	struct rule rule = find_rule_slow(w, m, (uint32_t)rel);
 
-	if (rule.kind != RULE_NONE)
+	if (rule.kind != RULE_NONE && !work_exhausted(w->u))
 		*e = (struct cache_entry){key, rule};
 	return rule;
 }
@@ -155,6 +158,8 @@ static const struct full_rule *find_full(struct walk *w, struct unwind_module *m
 
 	if (f->module_id == m->id && rel >= f->start && rel < f->end)
 		return f;
+	if (work_exhausted(w->u))
+		return NULL;
 	return cfi_compile_full(m, m->base + rel, f) == 0 ? f : NULL;
 }
 
@@ -239,7 +244,7 @@ static enum unwind_outcome step_guess_fp(struct walk *w, struct unwind_regs *reg
 		return UNWIND_NO_CFI;
 	if (!stack_read(&w->stack, fp, &caller_fp) || !stack_read(&w->stack, fp + 8, &ra))
 		return UNWIND_TRUNCATED;
-	if (ra == 0 && caller_fp == 0)
+	if (ra == 0 && caller_fp == 0 && w->guessed)
 		return UNWIND_COMPLETE;
 	if (!is_code(w, ra))
 		return UNWIND_NO_CFI;
@@ -409,6 +414,7 @@ enum unwind_outcome unwind_walk(struct unwinder *u, const struct unwind_regs *re
 	enum unwind_outcome outcome = UNWIND_BAD_CFI;
 
 	u->stats.walks++;
+	u->work = 0;
 	if ((regs->valid & needed) != needed) {
 		outcome = UNWIND_TRUNCATED;
 	} else if (run(&w, regs, &outcome) == STEP_NEEDS_REGS) {

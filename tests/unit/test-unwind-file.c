@@ -383,36 +383,78 @@ static void test_truncated_file(void)
 	unwinder_free(u);
 }
 
-/* Rows stay in their budget; what was thrown out is made again. */
+static bool find_anywhere(void *ctx, uint64_t pc, struct unwind_mapping *ret)
+{
+	struct unwind_module *m = ctx;
+
+	*ret = (struct unwind_mapping){m->base, m->base + m->span, 0, m, 0, false};
+	return pc >= ret->start && pc < ret->end;
+}
+
+/* Rows stay in their budget, and what was thrown out is made again: the same walks in 1 KiB and 8
+ * MiB. */
 static void test_eviction(void)
 {
+	struct unwind_limits limits = {.cache_entries = 256, .max_row_bytes = 1024};
+	struct unwinder *u[2] = {new_unwinder(NULL), new_unwinder(&limits)};
+	_cleanup_close_ int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct unwind_module *m[2][3];
+	struct unwind_regs regs = {.valid = (1u << UNWIND_N_REGS) - 1};
+	struct unwind_frame frames[8];
+	uint64_t start, limit, offset, complete = 0;
+	uint64_t stack[32] = {0};
+	size_t n[2];
+
+	for (int i = 0; i < 6; i++)
+		CHECK_INT(unwind_module_new_fd(&m[i / 3][i % 3], u[i / 3], exe, "exe"), ==, 0);
+	unwind_module_text(m[0][0], &start, &limit, &offset);
+	regs.r[ARCH_REG_SP] = 0x7ffd00000000;
+	regs.r[ARCH_REG_FP] = regs.r[ARCH_REG_SP] + 64;
+	for (unsigned int i = 0; i < 6000; i++) {
+		enum unwind_outcome outcome[2];
+
+		regs.r[ARCH_REG_PC] = start + (i * UINT64_C(7919)) % (limit - start);
+		for (int k = 0; k < 2; k++)
+			outcome[k] = unwind_walk(u[k], &regs, (const uint8_t *)stack, sizeof(stack),
+						 find_anywhere, m[k][i % 3], frames, 8, &n[k]);
+		CHECK_INT(outcome[0], ==, outcome[1]);
+		CHECK_INT(n[0], ==, n[1]);
+		CHECK_INT(unwinder_stats(u[1])->row_bytes, <=, limits.max_row_bytes);
+		complete += outcome[0] == UNWIND_COMPLETE;
+	}
+	CHECK_INT(complete, >, 1000);
+	CHECK_INT(unwinder_stats(u[0])->rows_evicted, ==, 0);
+	CHECK_INT(unwinder_stats(u[1])->rows_evicted, >, 0);
+	for (int i = 0; i < 6; i++)
+		unwind_module_free(m[i / 3][i % 3]);
+	for (int k = 0; k < 2; k++) {
+		CHECK_INT(unwinder_stats(u[k])->row_bytes, ==, 0);
+		unwinder_free(u[k]);
+	}
+}
+
+/* An index that was evicted is not made again at once: the walk says so, and forgets that it did.
+ */
+static void test_remake(void)
+{
 	static struct bytes eh, image;
-	struct unwind_limits limits = {.cache_entries = 256, .max_row_bytes = 4096};
-	struct unwinder *u = new_unwinder(&limits);
-	struct unwind_module *m[3];
-	size_t cie, n;
+	struct unwinder *u = new_unwinder(NULL);
+	const uint64_t stack[] = {ELF_TEXT + 0x105, 0};
+	struct unwind_module *m;
+	unsigned int walks = 1;
+	size_t n;
 
 	eh.n = 0;
-	cie = elf_cie(&eh, 0, 0);
-	for (unsigned int i = 0; i < 100; i++)
-		elf_fde(&eh, 0, cie, ELF_TEXT + i * 64, 64, NULL, 0);
+	elf_fde(&eh, 0, elf_cie(&eh, 0, 0), ELF_TEXT + 0x100, 0x800, NULL, 0);
 	elf_make(&image, &(struct elf_spec){.eh_frame = &eh});
-	for (int i = 0; i < 3; i++)
-		m[i] = module_of(u, &image);
-	for (unsigned int round = 0; round < 4; round++) {
-		for (unsigned int i = 0; i < 300; i++) {
-			const uint64_t stack[] = {ELF_TEXT + (i % 100) * 64 + 5, 0};
-
-			CHECK_INT(walk_at(u, m[i / 100], ELF_TEXT + (i % 97) * 64, stack, 2, &n),
-				  ==, UNWIND_COMPLETE);
-			CHECK_INT(n, ==, 2);
-			CHECK_INT(unwinder_stats(u)->row_bytes, <=, limits.max_row_bytes);
-		}
-	}
-	CHECK_INT(unwinder_stats(u)->rows_evicted, >, 0);
-	for (int i = 0; i < 3; i++)
-		unwind_module_free(m[i]);
-	CHECK_INT(unwinder_stats(u)->row_bytes, ==, 0);
+	m = module_of(u, &image);
+	CHECK_INT(walk_at(u, m, ELF_TEXT + 0x110, stack, 2, &n), ==, UNWIND_COMPLETE);
+	rows_drop(m);
+	while (walk_at(u, m, ELF_TEXT + 0x210, stack, 2, &n) == UNWIND_BAD_CFI)
+		CHECK_INT(++walks, <=, REMAKE_WALKS);
+	CHECK_INT(walks, >=, REMAKE_WALKS - 1);
+	CHECK_INT(walk_at(u, m, ELF_TEXT + 0x210, stack, 2, &n), ==, UNWIND_COMPLETE);
+	unwind_module_free(m);
 	unwinder_free(u);
 }
 
@@ -426,5 +468,6 @@ int main(void)
 	RUN(test_index);
 	RUN(test_truncated_file);
 	RUN(test_eviction);
+	RUN(test_remake);
 	return 0;
 }

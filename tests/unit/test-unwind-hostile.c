@@ -267,10 +267,62 @@ static void test_bombs(void)
 	check_bomb("register 4294967295", &code);
 }
 
+static struct unwind_module *long_module;
+
+static bool find_long(void *ctx, uint64_t pc, struct unwind_mapping *ret)
+{
+	*ret = (struct unwind_mapping){ELF_TEXT, ELF_TEXT + ELF_TEXT_SIZE, 0, long_module, 1,
+				       false};
+	return pc >= ret->start && pc < ret->end;
+}
+
+/* 400 frames in a function of 30000 rows: the walk gives up in time, the next ones get further. */
+static void test_long_work(void)
+{
+	static struct bytes eh, image, code;
+	struct unwind_regs regs = {.valid = (1u << UNWIND_N_REGS) - 1};
+	static struct unwind_frame frames[512];
+	static uint64_t stack[401];
+	struct unwinder *u = NULL;
+	enum unwind_outcome outcome;
+	uint64_t start, worst = 0;
+	size_t cie, n;
+	int walks = 0;
+
+	code.n = eh.n = 0;
+	for (unsigned int i = 0; i < 30000; i++)
+		bytes_u8(&code, 0x41); /* DW_CFA_advance_loc 1 */
+	cie = elf_cie(&eh, 0, 0);
+	elf_fde(&eh, 0, cie, ELF_TEXT, 0x8000, code.data, code.n);
+	elf_make(&image, &(struct elf_spec){.eh_frame = &eh});
+	CHECK_INT(unwinder_new(&u, NULL), ==, 0);
+	CHECK_INT(unwind_module_new_memory(&long_module, u, image.data, image.n, "long"), ==, 0);
+	for (unsigned int i = 0; i < 400; i++)
+		stack[i] = ELF_TEXT + 1 + i * 70;
+	regs.r[ARCH_REG_SP] = 0x7000;
+	regs.r[ARCH_REG_PC] = ELF_TEXT + 29000;
+	do {
+		start = cpu_ns();
+		outcome = unwind_walk(u, &regs, (const uint8_t *)stack, sizeof(stack), find_long,
+				      NULL, frames, ARRAY_SIZE(frames), &n);
+		if (cpu_ns() - start > worst)
+			worst = cpu_ns() - start;
+		CHECK(outcome == UNWIND_BAD_CFI || outcome == UNWIND_COMPLETE);
+	} while (outcome != UNWIND_COMPLETE && ++walks < 200);
+	fprintf(stderr, "  %d walks, the longest %" PRIu64 " us\n", walks, worst / 1000);
+	CHECK_INT(walks, >, 10);
+	CHECK_INT(outcome, ==, UNWIND_COMPLETE);
+	CHECK_INT(n, ==, 401);
+	CHECK_INT(worst, <, 200 * NSEC_PER_MSEC);
+	unwind_module_free(long_module);
+	unwinder_free(u);
+}
+
 int main(void)
 {
 	RUN(test_random_stacks);
 	RUN(test_mutations);
 	RUN(test_bombs);
+	RUN(test_long_work);
 	return 0;
 }

@@ -368,6 +368,13 @@ static void test_no_cfi(void)
 	b->stack[3] = JIT + 0x300;
 	CHECK_INT(walk(b, JIT + 0x200), ==, UNWIND_COMPLETE);
 	CHECK_INT(b->n, ==, 2);
+	/* Zeros where rbp points by chance are no end either; behind a real link they are. */
+	b->stack[3] = 0;
+	CHECK_INT(walk(b, JIT + 0x200), ==, UNWIND_NO_CFI);
+	b->stack[2] = SP + 48;
+	b->stack[3] = JIT + 0x300;
+	b->stack[6] = b->stack[7] = 0;
+	CHECK_INT(walk(b, JIT + 0x200), ==, UNWIND_COMPLETE);
 	/* A call through a bad pointer. */
 	b->stack[0] = AT(F_END) + 1;
 	CHECK_INT(walk(b, 0x10), ==, UNWIND_COMPLETE);
