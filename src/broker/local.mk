@@ -4,3 +4,7 @@ libbroker_a_SOURCES = \
 	src/broker/privileges.c src/broker/privileges.h \
 	src/broker/protocol.c src/broker/protocol.h \
 	src/broker/supervisor.c src/broker/supervisor.h
+
+check_PROGRAMS += tests/unit/test-broker
+tests_unit_test_broker_SOURCES = tests/unit/test-broker.c tests/unit/test.h
+tests_unit_test_broker_LDADD = libbroker.a libutil.a

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The privileged side: what it accepts as a message, and what it refuses to open. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "src/broker/opener.h"
+#include "src/broker/protocol.h"
+#include "tests/unit/test.h"
+#include "util/cleanup.h"
+#include "util/fdmsg.h"
+
+static char dir[] = "/tmp/perfwalk-broker.XXXXXX";
+
+static void path_in(char *buf, size_t size, const char *name)
+{
+	(void)snprintf(buf, size, "%s/%s", dir, name);
+}
+
+static void test_messages_of_the_wrong_form(void)
+{
+	struct message m = {.type = MESSAGE_WINDOW_DONE}, got;
+	int pair[2], fds[2];
+
+	CHECK_INT(fdmsg_pair(pair, 1), ==, 0);
+	m.item.id = 7;
+	CHECK_INT(message_send(pair[0], &m, NULL, 0), ==, 0);
+	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, 1);
+	CHECK_INT(got.item.id, ==, 7);
+	CHECK_INT(fds[0], ==, -1);
+	/* A descriptor where none belongs, none where one must be, a wrong size, an unknown type. */
+	CHECK_INT(message_send(pair[0], &m, &pair[0], 1), ==, 0);
+	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, -EBADMSG);
+	m.type = MESSAGE_WINDOW;
+	CHECK_INT(message_send(pair[0], &m, NULL, 0), ==, 0);
+	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, -EBADMSG);
+	CHECK_INT(fdmsg_send(pair[0], &m, 8, NULL, 0), ==, 0);
+	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, -EBADMSG);
+	CHECK_INT(fdmsg_send(pair[0], &m, 3, NULL, 0), ==, 0);
+	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, -EBADMSG);
+	m.type = 4711;
+	CHECK_INT(fdmsg_send(pair[0], &m, sizeof(m), NULL, 0), ==, 0);
+	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, -EBADMSG);
+	close(pair[0]);
+	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, 0);
+	close(pair[1]);
+}
+
+static void test_every_type_has_a_size(void)
+{
+	for (uint32_t t = 0; t < MESSAGE_N_TYPES; t++) {
+		CHECK_INT(message_size(t), >=, 8);
+		CHECK_INT(message_size(t), <=, sizeof(struct message));
+	}
+	CHECK_INT(message_size(MESSAGE_N_TYPES), ==, 0);
+}
+
+static void ask_about(struct message *m, const char *path)
+{
+	struct stat st;
+
+	CHECK_INT(stat(path, &st), ==, 0);
+	memset(m, 0, sizeof(*m));
+	m->type = MESSAGE_ASK_FILE;
+	m->ask_file.pid = (uint32_t)getpid();
+	/* No such mapping: the path is what is left. */
+	m->ask_file.start = 0x1000;
+	m->ask_file.end = 0x2000;
+	m->ask_file.inode = st.st_ino;
+	m->ask_file.major = major(st.st_dev);
+	m->ask_file.minor = minor(st.st_dev);
+	message_set_text(m->ask_file.path, sizeof(m->ask_file.path), path);
+}
+
+static void test_files_by_path(void)
+{
+	struct file_identity id;
+	struct message m;
+	struct stat st;
+	char path[256], link[256];
+	int fd;
+
+	path_in(path, sizeof(path), "file");
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+	CHECK_INT(write(fd, "text", 4), ==, 4);
+	close(fd);
+
+	ask_about(&m, path);
+	fd = opener_mapped_file(&m, &id);
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(id.size, ==, 4);
+	CHECK_INT(fcntl(fd, F_GETFL) & O_ACCMODE, ==, O_RDONLY);
+	close(fd);
+
+	/* Another file stands there now. */
+	m.ask_file.inode++;
+	CHECK_INT(opener_mapped_file(&m, &id), ==, -ESTALE);
+	m.ask_file.inode--;
+	m.ask_file.minor++;
+	CHECK_INT(opener_mapped_file(&m, &id), <, 0);
+
+	/* A link within the root is followed, to the same file. */
+	path_in(link, sizeof(link), "link");
+	CHECK_INT(symlink(path, link), ==, 0);
+	ask_about(&m, link);
+	fd = opener_mapped_file(&m, &id);
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(fstat(fd, &st), ==, 0);
+	CHECK_INT(st.st_ino, ==, m.ask_file.inode);
+	close(fd);
+
+	/* A path without its end. */
+	memset(m.ask_file.path, 'x', sizeof(m.ask_file.path));
+	CHECK_INT(opener_mapped_file(&m, &id), ==, -EBADMSG);
+}
+
+/* Opening these would block, or do things. */
+static void test_what_is_no_file_is_not_opened(void)
+{
+	static const char *const others[] = {"/dev/null", "/dev/zero", "/tmp"};
+	struct file_identity id;
+	struct message m;
+	char path[256];
+
+	path_in(path, sizeof(path), "fifo");
+	CHECK_INT(mkfifo(path, 0600), ==, 0);
+	ask_about(&m, path);
+	CHECK_INT(opener_mapped_file(&m, &id), ==, -EINVAL);
+	for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
+		ask_about(&m, others[i]);
+		CHECK_INT(opener_mapped_file(&m, &id), ==, -EINVAL);
+	}
+}
+
+/* A mapped file is the mapped file whatever became of its name. */
+static void test_deleted_and_replaced(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct file_identity id;
+	struct message m;
+	char path[256];
+	struct stat st;
+	int fd, got;
+	void *map;
+
+	if (geteuid() != 0)
+		return; /* map_files needs a capability; what is left are the paths tested above */
+	path_in(path, sizeof(path), "mapped");
+	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0700);
+	CHECK_INT(ftruncate(fd, (off_t)page), ==, 0);
+	map = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
+	CHECK(map != MAP_FAILED);
+	CHECK_INT(fstat(fd, &st), ==, 0);
+	ask_about(&m, path);
+	m.ask_file.start = (uint64_t)(uintptr_t)map;
+	m.ask_file.end = m.ask_file.start + page;
+	CHECK_INT(unlink(path), ==, 0);
+	close(fd);
+	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0700);
+	close(fd);
+
+	got = opener_mapped_file(&m, &id);
+	CHECK_INT(got, >=, 0);
+	CHECK_INT(id.ino, ==, st.st_ino);
+	CHECK_INT(id.size, ==, page);
+	close(got);
+	(void)munmap(map, page);
+}
+
+static void test_a_hostile_name_in_stat(void)
+{
+	struct message m = {.type = MESSAGE_ANSWER_PROCESS};
+	int gate[2], status;
+	char byte;
+	pid_t pid;
+
+	CHECK_INT(pipe2(gate, O_CLOEXEC), ==, 0);
+	pid = fork();
+	CHECK_INT(pid, >=, 0);
+	if (pid == 0) {
+		(void)prctl(PR_SET_NAME, "x) R 1 (y", 0, 0, 0);
+		(void)!write(gate[1], "", 1);
+		(void)pause();
+		_exit(0);
+	}
+	CHECK_INT(read(gate[0], &byte, 1), ==, 1);
+	CHECK_INT(opener_process((uint32_t)pid, &m), ==, 0);
+	CHECK_STR(m.answer_process.comm, "x) R 1 (y");
+	CHECK_INT(m.answer_process.parent_pid, ==, getpid());
+	CHECK_INT(m.answer_process.is_kernel, ==, 0);
+	CHECK_INT(m.answer_process.start_time_ns, >, 0);
+	CHECK(strstr(m.answer_process.executable_path, "test-broker"));
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, &status, 0);
+	CHECK_INT(opener_process((uint32_t)pid, &m), <, 0);
+}
+
+static void test_perf_maps_of_others_are_refused(void)
+{
+	char path[64];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
+	CHECK_INT(fd, >=, 0);
+	close(fd);
+	fd = opener_perf_map((uint32_t)getpid());
+	CHECK_INT(fd, >=, 0);
+	close(fd);
+	if (geteuid() == 0) {
+		CHECK_INT(chown(path, 12345, 12345), ==, 0);
+		CHECK_INT(opener_perf_map((uint32_t)getpid()), ==, -EACCES);
+	}
+	CHECK_INT(unlink(path), ==, 0);
+	CHECK_INT(mkfifo(path, 0600), ==, 0);
+	CHECK_INT(opener_perf_map((uint32_t)getpid()), ==, -EINVAL);
+	CHECK_INT(unlink(path), ==, 0);
+	CHECK_INT(opener_perf_map((uint32_t)getpid()), ==, -ENOENT);
+}
+
+static void test_debug_file_names(void)
+{
+	static const uint8_t id[64] = {0xab, 0xcd};
+
+	CHECK_INT(opener_debug_file(id, 1), ==, -EINVAL);
+	CHECK_INT(opener_debug_file(id, 65), ==, -EINVAL);
+	CHECK_INT(opener_debug_file(id, 64), ==, -ENOENT);
+}
+
+static void remove_all(void)
+{
+	static const char *const names[] = {"file", "link", "fifo", "mapped"};
+	char path[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		path_in(path, sizeof(path), names[i]);
+		(void)unlink(path);
+	}
+	(void)rmdir(dir);
+}
+
+int main(void)
+{
+	CHECK(mkdtemp(dir));
+	(void)atexit(remove_all);
+	RUN(test_messages_of_the_wrong_form);
+	RUN(test_every_type_has_a_size);
+	RUN(test_files_by_path);
+	RUN(test_what_is_no_file_is_not_opened);
+	RUN(test_deleted_and_replaced);
+	RUN(test_a_hostile_name_in_stat);
+	RUN(test_perf_maps_of_others_are_refused);
+	RUN(test_debug_file_names);
+	return 0;
+}
