@@ -401,13 +401,23 @@ static void identify_module(struct namer *n, struct profile *p, uint32_t module)
 	}
 }
 
-/* Symbol tables beyond the budget go, the least recently used first. */
+/*
+ * What can be read from the files again goes at once: a daemon waits for seconds with it otherwise.
+ * Symbol tables beyond the budget go too, the least recently used first.
+ */
 static void trim_tables(struct namer *n)
 {
 	uint64_t total = 0;
 
-	for (uint32_t i = 0; i < n->modules.n; i++)
-		total += n->modules.items[i].file ? symbol_file_bytes(n->modules.items[i].file) : 0;
+	for (uint32_t i = 0; i < n->modules.n; i++) {
+		struct module *m = &n->modules.items[i];
+
+		if (!m->file)
+			continue;
+		if (m->used == n->turn)
+			symbol_file_trim(m->file);
+		total += symbol_file_bytes(m->file);
+	}
 	while (total > n->max_table_bytes) {
 		struct module *oldest = NULL;
 

@@ -261,7 +261,6 @@ static int send_cpu(const struct tree *t, const struct cpu_events *c)
 static int set_up_profiler(struct tree *t, int control, int status_fd)
 {
 	const struct config *c = t->options.config;
-	uint64_t rings = 0;
 	struct setup_profiler s = {
 		.options = t->sample,
 		.features = t->features,
@@ -274,9 +273,6 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 	};
 	int r;
 
-	for (uint32_t i = 0; i < t->cpus.n; i++)
-		rings += t->cpus.items[i].events.sample_ring_bytes +
-			 t->cpus.items[i].events.sideband_ring_bytes;
 	/* Files are mapped whole, so address space is no measure of memory here. */
 	s.common = common_setup(t, 0);
 	s.common.privileges.max_open_files = c->max_open_files + 2 * t->cpus.n + 512;
