@@ -94,8 +94,9 @@ def documentation():
         none(sorted(o for o in options if o not in page), f"perfwalk(1) explains every option of {command}")
     p = subprocess.run([rig.perfwalk(), "run", "--check-config", "-c",
                         os.path.join(rig.TOP, "etc", "perfwalk.conf")], stderr=subprocess.PIPE, text=True,
-                       stdout=subprocess.DEVNULL, check=False)
-    rig.check(p.returncode == 0, f"etc/perfwalk.conf is a good configuration {p.stderr}")
+                       stdout=subprocess.DEVNULL, check=False,
+                       env={**os.environ, "OTEL_EXPORTER_OTLP_ENDPOINT": "http://127.0.0.1:4318"})
+    rig.check(p.returncode == 0, f"with a destination, etc/perfwalk.conf is a good configuration {p.stderr}")
 
 
 def main():
