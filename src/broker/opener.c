@@ -211,7 +211,8 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret)
 		const uint32_t others[] = {ask->ask_file.alternate_pid, 0};
 
 		for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-			int other = i == 0 && !others[i] ? -ENOENT : open_in_root(others[i], ask, &st);
+			int other =
+				i == 0 && !others[i] ? -ENOENT : open_in_root(others[i], ask, &st);
 
 			if (other >= 0) {
 				fd = other;

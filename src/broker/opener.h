@@ -17,8 +17,9 @@ int opener_cgroup(uint32_t tid);
 /*
  * The file behind a mapping: /proc/PID/map_files, then the path under /proc/PID/root, under the
  * alternate process's root and under our own. By path only when inode and device are the mapping's
- * (an overlay hides the device: there the inode decides, but not under our own root). -ESTALE: there is a file, but another one. -ENOTSUP: on a filesystem that
- * can block for ever (FUSE). *ret: identity of what was opened.
+ * (an overlay hides the device: there the inode decides, but not under our own root). -ESTALE:
+ * there is a file, but another one. -ENOTSUP: on a filesystem that can block for ever (FUSE). *ret:
+ * identity of what was opened.
  */
 int opener_mapped_file(const struct message *ask, struct file_identity *ret);
 

@@ -29,7 +29,7 @@ static int receive(struct ask *a, struct message *m, int *ret_fd)
 
 int ask_broker(struct ask *a, struct message *m, int *ret_fd)
 {
-	uint32_t want = m->type == MESSAGE_ASK_PROCESS       ? MESSAGE_ANSWER_PROCESS
+	uint32_t want = m->type == MESSAGE_ASK_PROCESS	     ? MESSAGE_ANSWER_PROCESS
 			: m->type == MESSAGE_ASK_CGROUP_PATH ? MESSAGE_ANSWER_TEXT
 							     : MESSAGE_ANSWER;
 	uint64_t deadline;
@@ -56,8 +56,9 @@ int ask_broker(struct ask *a, struct message *m, int *ret_fd)
 		r = receive(a, m, &fd);
 		if (r != -EAGAIN)
 			break;
-		if (now >= deadline || (poll(&p, 1, (int)((deadline - now) / NSEC_PER_MSEC) + 1) < 0 &&
-					errno != EINTR)) {
+		if (now >= deadline ||
+		    (poll(&p, 1, (int)((deadline - now) / NSEC_PER_MSEC) + 1) < 0 &&
+		     errno != EINTR)) {
 			a->stuck = true;
 			a->n_timeouts++;
 			return -ETIMEDOUT;

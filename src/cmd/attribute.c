@@ -19,13 +19,13 @@
 #include "util/text.h"
 
 #define MAX_KERNEL_FRAMES SAMPLE_MAX_KERNEL_FRAMES
-#define JIT_UID           (UINT64_C(1) << 62)
-#define VDSO_MAX_BYTES    (64u << 10)
+#define JIT_UID		  (UINT64_C(1) << 62)
+#define VDSO_MAX_BYTES	  (64u << 10)
 
 /* What hangs on a host_file. */
 struct file_state {
 	struct unwind_module *module; /* NULL: not readable */
-	uint64_t window;              /* row is of this window */
+	uint64_t window;	      /* row is of this window */
 	uint32_t row, sent_generation;
 	uint32_t known; /* its place in attribution.known */
 	bool tried;
@@ -48,7 +48,8 @@ struct attribution {
 	struct unwind_module *vdso;
 	struct profile profile;
 	uint64_t window, next_jit_uid, boot_unix_ns, regs_mask;
-	uint32_t kernel_row, none_row, marker_row, vdso_row; /* PROFILE_NONE: not in this window yet */
+	uint32_t kernel_row, none_row, marker_row,
+		vdso_row; /* PROFILE_NONE: not in this window yet */
 	uint32_t max_frames;
 	uint64_t dropped_before; /* samples of windows given up: counted in the next one */
 	struct unwind_frame *walked;
@@ -119,8 +120,9 @@ static int source_cgroup_path(void *ctx, uint64_t id, char *buf, size_t size)
 	return 0;
 }
 
-static int source_process_info(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_t *ret_parent,
-			       char comm[17], char *exe, size_t n_exe, bool *ret_is_kernel)
+static int source_process_info(void *ctx, uint32_t pid, uint64_t *ret_start_ns,
+			       uint32_t *ret_parent, char comm[17], char *exe, size_t n_exe,
+			       bool *ret_is_kernel)
 {
 	struct attribution *a = ctx;
 	struct message m = {.type = MESSAGE_ASK_PROCESS};
@@ -219,7 +221,8 @@ static int open_vdso(struct attribution *a)
 	/* The kernel maps the same image into every 64-bit process, ours included. */
 	const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
 
-	return image ? unwind_module_new_memory(&a->vdso, a->unwinder, image, 2 * 4096, "[vdso]") : 0;
+	return image ? unwind_module_new_memory(&a->vdso, a->unwinder, image, 2 * 4096, "[vdso]")
+		     : 0;
 }
 
 int attribution_new(struct attribution **ret, struct role *role, struct ask *ask,
@@ -347,7 +350,8 @@ static uint32_t fixed_row(struct attribution *a, uint32_t *row, enum profile_uid
 		};
 
 		if (uid == PROFILE_UID_VDSO && a->vdso)
-			unwind_module_text(a->vdso, &m.memory_start, &m.memory_limit, &m.file_offset);
+			unwind_module_text(a->vdso, &m.memory_start, &m.memory_limit,
+					   &m.file_offset);
 		*row = profile_add_module(&a->profile, &m);
 	}
 	return *row;
@@ -382,7 +386,8 @@ static struct file_state *open_file(struct attribution *a, struct host_mapping *
 	if (s->tried)
 		return s;
 	fd = host_file_open(a->host, a->process, m);
-	/* A process that could not be asked for it may have gone; the next one that maps it is asked. */
+	/* A process that could not be asked for it may have gone; the next one that maps it is
+	 * asked. */
 	if (fd < 0)
 		return s;
 	s->tried = true;
@@ -391,7 +396,8 @@ static struct file_state *open_file(struct attribution *a, struct host_mapping *
 	role_job_point(a->role, m->file->uid);
 	r = unwind_module_new_fd(&s->module, a->unwinder, fd, m->file->path);
 	if (r < 0)
-		log_debug("%s: not an ELF file that can be walked: %s", m->file->path, strerror(-r));
+		log_debug("%s: not an ELF file that can be walked: %s", m->file->path,
+			  strerror(-r));
 	return s;
 }
 
@@ -458,7 +464,8 @@ static uint32_t jit_row(struct attribution *a, struct host_process *p)
 		};
 
 		s->jit_row = profile_add_module(&a->profile, &m);
-		/* The map may appear later than the first frame of the code: asked for once a window. */
+		/* The map may appear later than the first frame of the code: asked for once a
+		 * window. */
 		if (p->perf_map_fd < 0 && !p->exited) {
 			p->perf_map_fd = source_open_pid(a, MESSAGE_ASK_PERF_MAP, p->pid);
 			if (p->perf_map_fd < 0)
@@ -484,7 +491,8 @@ static bool find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 	switch (m->kind) {
 	case HOST_MAPPING_VDSO:
 		ret->module = a->vdso;
-		ret->tag = fixed_row(a, &a->vdso_row, PROFILE_UID_VDSO, PROFILE_MODULE_VDSO, "[vdso]");
+		ret->tag =
+			fixed_row(a, &a->vdso_row, PROFILE_UID_VDSO, PROFILE_MODULE_VDSO, "[vdso]");
 		if (!a->vdso || !unwind_module_bias(a->vdso, m->start, 0, &ret->bias))
 			ret->bias = m->start;
 		return true;
@@ -503,7 +511,8 @@ static bool find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 	ret->tag = file_row(a, m->file, s);
 	if (m->bias_state == 0 && s->tried) {
 		m->bias_state = 1;
-		if (!s->module || !unwind_module_bias(s->module, m->start, m->file_offset, &m->bias))
+		if (!s->module ||
+		    !unwind_module_bias(s->module, m->start, m->file_offset, &m->bias))
 			m->bias_state = 2;
 	}
 	/* Without program headers the file offset is the address that says most. */
@@ -540,7 +549,8 @@ static void read_regs(const struct attribution *a, const struct record *r, struc
 	unwind_regs_from_perf(r->sample.user_regs, a->regs_mask, ret);
 	if (r->sample.user_regs_valid != a->regs_mask) {
 		/* Only the valid bits of this second reading count: they are in DWARF's order. */
-		unwind_regs_from_perf(r->sample.user_regs, r->sample.user_regs_valid & a->regs_mask, &trusted);
+		unwind_regs_from_perf(r->sample.user_regs, r->sample.user_regs_valid & a->regs_mask,
+				      &trusted);
 		ret->valid &= trusted.valid;
 	}
 }
@@ -556,13 +566,14 @@ static uint32_t add_user_frames(struct attribution *a, const struct record *r, u
 		return add_marker(a, n, PROFILE_MARKER_NO_USER_REGS, PROFILE_STACKS_NO_REGS);
 
 	read_regs(a, r, &regs);
-	outcome = unwind_walk(a->unwinder, &regs, r->sample.stack, r->sample.n_stack, find_mapping, a,
-			      a->walked, a->max_frames, &n_walked);
+	outcome = unwind_walk(a->unwinder, &regs, r->sample.stack, r->sample.n_stack, find_mapping,
+			      a, a->walked, a->max_frames, &n_walked);
 	for (size_t i = 0; i < n_walked; i++) {
 		const struct unwind_frame *f = &a->walked[i];
 
-		a->frames[n++] = profile_add_frame(
-			&a->profile, f->tag == UINT32_MAX ? none_row(a) : f->tag, f->address - f->bias);
+		a->frames[n++] =
+			profile_add_frame(&a->profile, f->tag == UINT32_MAX ? none_row(a) : f->tag,
+					  f->address - f->bias);
 	}
 	if (outcome != UNWIND_COMPLETE)
 		n = add_marker(a, n, outcomes[outcome].marker, outcomes[outcome].counter);
@@ -575,8 +586,8 @@ static uint32_t add_kernel_frames(struct attribution *a, const struct record *r)
 
 	for (uint64_t i = 0; i < r->sample.n_kernel && n < MAX_KERNEL_FRAMES; i++) {
 		if (row == PROFILE_NONE)
-			row = fixed_row(a, &a->kernel_row, PROFILE_UID_KERNEL, PROFILE_MODULE_KERNEL,
-					"[kernel.kallsyms]");
+			row = fixed_row(a, &a->kernel_row, PROFILE_UID_KERNEL,
+					PROFILE_MODULE_KERNEL, "[kernel.kallsyms]");
 		/* All but the innermost are return addresses. */
 		a->frames[n++] = profile_add_frame(&a->profile, row, r->sample.kernel[i] - (i > 0));
 	}
@@ -605,7 +616,8 @@ static uint32_t add_process(struct attribution *a, const char *comm, const struc
 	return profile_add_process(&a->profile, &proc);
 }
 
-static uint32_t process_row(struct attribution *a, struct host_process *p, uint32_t tid, uint64_t cgroup_id)
+static uint32_t process_row(struct attribution *a, struct host_process *p, uint32_t tid,
+			    uint64_t cgroup_id)
 {
 	const struct host_cgroup *cgroup = host_cgroup_get(a->host, p, tid, cgroup_id);
 	struct process_state *s = process_state(p);
@@ -615,11 +627,12 @@ static uint32_t process_row(struct attribution *a, struct host_process *p, uint3
 		return PROFILE_NONE;
 	if (s->window != a->window)
 		s->jit_row = PROFILE_NONE;
-	/* Interned again at each sample (two short strings): an exec in the window is another row. */
+	/* Interned again at each sample (two short strings): an exec in the window is another row.
+	 */
 	comm = put_clean(a, p->comm);
 	path = put_clean(a, p->executable_path ? p->executable_path : "");
-	if (s->window == a->window && s->row != PROFILE_NONE && s->comm == comm && s->path == path &&
-	    s->cgroup == cgroup)
+	if (s->window == a->window && s->row != PROFILE_NONE && s->comm == comm &&
+	    s->path == path && s->cgroup == cgroup)
 		return s->row;
 	s->row = add_process(a, p->comm, p, cgroup);
 	s->jit_row = PROFILE_NONE;
@@ -675,13 +688,15 @@ static void on_sample(struct attribution *a, const struct record *r)
 		a->profile.counters[PROFILE_SAMPLES_DROPPED]++;
 		return;
 	}
-	s.time_unix_ns = r->time_ns; /* still the perf clock; made wall time when the window closes */
+	s.time_unix_ns =
+		r->time_ns; /* still the perf clock; made wall time when the window closes */
 	(void)profile_add_sample(&a->profile, &s);
 }
 
 static void on_mmap(struct attribution *a, const struct record *r)
 {
-	const struct host_file_key key = {r->mmap.major, r->mmap.minor, r->mmap.inode, r->mmap.generation};
+	const struct host_file_key key = {r->mmap.major, r->mmap.minor, r->mmap.inode,
+					  r->mmap.generation};
 
 	host_on_mmap(a->host, r->pid, r->mmap.start, r->mmap.length, r->mmap.file_offset,
 		     r->mmap.has_inode ? &key : NULL, r->mmap.path, r->time_ns);
@@ -700,7 +715,8 @@ void attribution_record(struct attribution *a, const struct record *r)
 		host_on_comm(a->host, r->pid, r->tid, r->comm.comm, r->comm.exec, r->time_ns);
 		break;
 	case RECORD_FORK:
-		host_on_fork(a->host, r->pid, r->tid, r->task.parent_pid, r->task.parent_tid, r->time_ns);
+		host_on_fork(a->host, r->pid, r->tid, r->task.parent_pid, r->task.parent_tid,
+			     r->time_ns);
 		break;
 	case RECORD_EXIT:
 		host_on_exit(a->host, r->pid, r->tid, r->time_ns);
@@ -741,7 +757,8 @@ struct handover_item *attribution_window_items(struct attribution *a, uint32_t *
 
 static struct host_file *item_file(struct attribution *a, const struct handover_item *item)
 {
-	return item->type == MESSAGE_MODULE ? known_file(a, item->id - PROFILE_UID_FIRST_FILE) : NULL;
+	return item->type == MESSAGE_MODULE ? known_file(a, item->id - PROFILE_UID_FIRST_FILE)
+					    : NULL;
 }
 
 int attribution_descriptor(void *ctx, const struct handover_item *item, struct message *m)
@@ -761,7 +778,8 @@ int attribution_descriptor(void *ctx, const struct handover_item *item, struct m
 	return file->fd;
 }
 
-bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t generation, bool sent)
+bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t generation,
+			   bool sent)
 {
 	struct host_file *file = item_file(ctx, item);
 	struct file_state *s = file ? file->user : NULL;
@@ -779,8 +797,8 @@ void attribution_quarantine(struct attribution *a, const struct message *m)
 		struct host_file *file = a->known.items[i];
 		struct file_identity id;
 
-		if (file->fd < 0 || opener_identify(file->fd, &id) < 0 || id.ino != m->quarantine.file.ino ||
-		    id.dev != m->quarantine.file.dev)
+		if (file->fd < 0 || opener_identify(file->fd, &id) < 0 ||
+		    id.ino != m->quarantine.file.ino || id.dev != m->quarantine.file.dev)
 			continue;
 		if (m->quarantine.for_peer == PEER_SYMBOLIZER)
 			((struct file_state *)file->user)->set_aside = true;

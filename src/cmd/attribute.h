@@ -37,5 +37,6 @@ void attribution_next_window(struct attribution *a);
 
 /* handover's view of the files. */
 int attribution_descriptor(void *ctx, const struct handover_item *item, struct message *m);
-bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t generation, bool sent);
+bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t generation,
+			   bool sent);
 void attribution_windows_dropped(void *ctx, uint64_t n_samples);

@@ -7,10 +7,10 @@
 enum exit_code {
 	EXIT_CODE_OK,
 	EXIT_CODE_FAILURE,
-	EXIT_CODE_USAGE,         /* usage or config */
+	EXIT_CODE_USAGE, /* usage or config */
 	EXIT_CODE_NOT_PERMITTED,
-	EXIT_CODE_NOT_SUPPORTED, /* by this host */
-	EXIT_CODE_DATA_LOST,     /* with --strict */
+	EXIT_CODE_NOT_SUPPORTED,     /* by this host */
+	EXIT_CODE_DATA_LOST,	     /* with --strict */
 	EXIT_CODE_OWN_FAILURE = 125, /* with a command to run: perfwalk itself failed */
 	EXIT_CODE_CANNOT_EXECUTE = 126,
 	EXIT_CODE_NOT_FOUND = 127,

@@ -104,7 +104,8 @@ static void dispatch(struct exporter_role *e)
 	int ms = exporter_dispatch(e->exporter);
 
 	loop_set_timer(e->role.loop, e->timer, ms < 0 ? UINT64_MAX : (uint64_t)ms * NSEC_PER_MSEC);
-	/* On STOP: what the symbolizer had sent is in (it left before us), and it is all settled. */
+	/* On STOP: what the symbolizer had sent is in (it left before us), and it is all settled.
+	 */
 	if (e->stopping && e->symbolizer_sock < 0 && exporter_idle(e->exporter))
 		loop_exit(e->role.loop, 0);
 }
@@ -132,8 +133,8 @@ static void on_payload(void *ctx, const struct message *m, int fds[2])
 	e->role.status->payloads++;
 	r = exporter_submit(e->exporter, m->item.id, fds[0], m->item.n_samples);
 	if (r < 0) {
-		log_error("a payload of %llu samples is lost: %s", (unsigned long long)m->item.n_samples,
-			  strerror(-r));
+		log_error("a payload of %llu samples is lost: %s",
+			  (unsigned long long)m->item.n_samples, strerror(-r));
 		on_done(e, m->item.id);
 	}
 }

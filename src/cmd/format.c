@@ -30,6 +30,7 @@ const char *format_suffixes(char *buf, unsigned long size)
 
 	buf[0] = '\0';
 	for (unsigned int i = 0; i < n_formats && at < size; i++)
-		at += (size_t)snprintf(buf + at, size - at, "%s%s", i > 0 ? ", " : "", formats[i].suffix);
+		at += (size_t)snprintf(buf + at, size - at, "%s%s", i > 0 ? ", " : "",
+				       formats[i].suffix);
 	return buf;
 }

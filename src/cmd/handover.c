@@ -18,7 +18,8 @@ struct window {
 	uint64_t id, n_samples, bytes;
 	int fd;
 	struct handover_item *items;
-	uint32_t n_items, next_item; /* items before next_item were dealt with for this symbolizer */
+	uint32_t n_items,
+		next_item; /* items before next_item were dealt with for this symbolizer */
 	bool sent;
 };
 
@@ -34,7 +35,8 @@ struct handover {
 
 static void on_retry(void *ctx);
 
-int handover_new(struct handover **ret, struct loop *loop, const struct handover_callbacks *callbacks)
+int handover_new(struct handover **ret, struct loop *loop,
+		 const struct handover_callbacks *callbacks)
 {
 	struct handover *h = calloc(1, sizeof(*h));
 
@@ -185,12 +187,14 @@ void handover_connect(struct handover *h, int fd)
 	pump(h);
 }
 
-int handover_push(struct handover *h, int fd, uint64_t n_samples, struct handover_item *items, uint32_t n)
+int handover_push(struct handover *h, int fd, uint64_t n_samples, struct handover_item *items,
+		  uint32_t n)
 {
 	struct stat st;
 	uint64_t bytes = fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 
-	while (h->n > 0 && (h->n == HANDOVER_MAX_WINDOWS || h->bytes + bytes > HANDOVER_MAX_BYTES)) {
+	while (h->n > 0 &&
+	       (h->n == HANDOVER_MAX_WINDOWS || h->bytes + bytes > HANDOVER_MAX_BYTES)) {
 		h->callbacks.dropped(h->callbacks.ctx, h->windows[0].n_samples);
 		log_warning("the symbolizer is too far behind: a window of %llu samples is dropped",
 			    (unsigned long long)h->windows[0].n_samples);

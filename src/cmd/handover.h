@@ -19,8 +19,8 @@ struct loop;
 /* Something a window needs the symbolizer to have: found again by the callback when it is sent. */
 struct handover_item {
 	enum message_type type; /* MESSAGE_MODULE or MESSAGE_PERF_MAP */
-	uint64_t id;            /* module uid; perf map: start time */
-	uint32_t pid;           /* perf map */
+	uint64_t id;		/* module uid; perf map: start time */
+	uint32_t pid;		/* perf map */
 };
 
 struct handover;
@@ -28,7 +28,8 @@ struct handover;
 /* Fills m (path) and returns a borrowed descriptor, or -1: it is not to be had (any more). */
 typedef int (*handover_fd_fn)(void *ctx, const struct handover_item *item, struct message *m);
 /* Has this symbolizer got the item? Marked by the callee when sent is true. */
-typedef bool (*handover_mark_fn)(void *ctx, const struct handover_item *item, uint32_t generation, bool sent);
+typedef bool (*handover_mark_fn)(void *ctx, const struct handover_item *item, uint32_t generation,
+				 bool sent);
 
 struct handover_callbacks {
 	handover_fd_fn descriptor;
@@ -37,11 +38,13 @@ struct handover_callbacks {
 	void *ctx;
 };
 
-int handover_new(struct handover **ret, struct loop *loop, const struct handover_callbacks *callbacks);
+int handover_new(struct handover **ret, struct loop *loop,
+		 const struct handover_callbacks *callbacks);
 struct handover *handover_free(struct handover *h);
 
 /* A new symbolizer: fd becomes the handover's. Everything unsettled is sent again. */
 void handover_connect(struct handover *h, int fd);
 /* Takes fd (a window of n_samples) and items (n, allocated; becomes the handover's). */
-int handover_push(struct handover *h, int fd, uint64_t n_samples, struct handover_item *items, uint32_t n);
+int handover_push(struct handover *h, int fd, uint64_t n_samples, struct handover_item *items,
+		  uint32_t n);
 bool handover_empty(const struct handover *h);

@@ -71,8 +71,10 @@ int signals_next(int fd)
 
 static void usage(FILE *out)
 {
-	(void)fputs("perfwalk profiles Linux hosts without eBPF: whole-host stack samples by perf_event_open,\n"
-		    "walked and named on the host, as flame graphs, pprof or OpenTelemetry profiles.\n\n"
+	(void)fputs("perfwalk profiles Linux hosts without eBPF: whole-host stack samples by "
+		    "perf_event_open,\n"
+		    "walked and named on the host, as flame graphs, pprof or OpenTelemetry "
+		    "profiles.\n\n"
 		    "Usage: perfwalk COMMAND [OPTIONS]\n\nCommands:\n",
 		    out);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
@@ -120,7 +122,8 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return EXIT_CODE_USAGE;
 	}
-	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 || strcmp(argv[1], "help") == 0) {
+	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
+	    strcmp(argv[1], "help") == 0) {
 		usage(stdout);
 		return EXIT_CODE_OK;
 	}

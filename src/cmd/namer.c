@@ -19,9 +19,9 @@
 #include "util/log.h"
 #include "util/text.h"
 
-#define MAX_PERF_MAPS     256
+#define MAX_PERF_MAPS	  256
 #define KALLSYMS_RETRY_NS (30 * NSEC_PER_SEC)
-#define VDSO_BYTES        8192
+#define VDSO_BYTES	  8192
 
 struct module {
 	uint64_t uid, used;
@@ -313,7 +313,8 @@ static uint32_t add_function(struct profile *p, const struct symbol *s)
 	return profile_add_function(p, &f);
 }
 
-static uint32_t function_row(struct namer *n, struct profile *p, uint32_t module, const struct symbol *s)
+static uint32_t function_row(struct namer *n, struct profile *p, uint32_t module,
+			     const struct symbol *s)
 {
 	uint64_t hash = hash_combine(s->start, module);
 	uint32_t slot = hash_index_first(&n->function_index, hash), row;

@@ -40,8 +40,9 @@ static void report_unknown(const struct command *c, const char *word)
 		names[n] = c->options[n].name;
 	if (strncmp(word, "--", 2) == 0)
 		near = text_nearest(word + 2, names, n);
-	(void)fprintf(stderr, "perfwalk: %s: unknown option %s%s%s%s; see perfwalk %s --help\n", c->name,
-		      word, near ? " (did you mean --" : "", near ? near : "", near ? "?)" : "", c->name);
+	(void)fprintf(stderr, "perfwalk: %s: unknown option %s%s%s%s; see perfwalk %s --help\n",
+		      c->name, word, near ? " (did you mean --" : "", near ? near : "",
+		      near ? "?)" : "", c->name);
 }
 
 int options_parse(const struct command *c, int argc, char **argv,
@@ -54,8 +55,8 @@ int options_parse(const struct command *c, int argc, char **argv,
 	for (; n < c->n_options && n < MAX_OPTIONS; n++) {
 		const struct option_spec *o = &c->options[n];
 
-		longs[n] = (struct option){o->name, o->argument ? required_argument : no_argument, NULL,
-					   o->letter ? o->letter : LONG_ONLY + (int)n};
+		longs[n] = (struct option){o->name, o->argument ? required_argument : no_argument,
+					   NULL, o->letter ? o->letter : LONG_ONLY + (int)n};
 		if (!o->letter)
 			continue;
 		shorts[at++] = o->letter;
@@ -78,7 +79,8 @@ int options_parse(const struct command *c, int argc, char **argv,
 			return 1;
 		}
 		if (v == ':') {
-			(void)fprintf(stderr, "perfwalk: %s: %s needs a value; see perfwalk %s --help\n",
+			(void)fprintf(stderr,
+				      "perfwalk: %s: %s needs a value; see perfwalk %s --help\n",
 				      c->name, argv[optind - 1], c->name);
 			return -EINVAL;
 		}

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Command lines from one table: parsing by getopt_long, --help, and what the man page is checked by. */
+/* Command lines from one table: parsing by getopt_long, --help, and what the man page is checked
+ * by. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
 struct option_spec {
-	char letter;          /* 0: long form only */
+	char letter;	      /* 0: long form only */
 	const char *name;     /* long name */
 	const char *argument; /* placeholder, NULL: takes none */
 	const char *help;
-	int id;               /* given to the callback */
+	int id; /* given to the callback */
 };
 
 struct command {

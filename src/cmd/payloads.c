@@ -168,7 +168,8 @@ int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_sa
 
 	if (fd < 0)
 		return fd;
-	while (p->queue.n > 0 && (p->queue.n == PAYLOADS_MAX || p->bytes + n > PAYLOADS_MAX_BYTES)) {
+	while (p->queue.n > 0 &&
+	       (p->queue.n == PAYLOADS_MAX || p->bytes + n > PAYLOADS_MAX_BYTES)) {
 		log_warning("the exporter is too far behind: a payload of %llu samples is dropped",
 			    (unsigned long long)p->queue.items[0].n_samples);
 		p->dropped += p->queue.items[0].n_samples;

@@ -21,7 +21,7 @@
 /* Rings wake us at their watermark; this is for quiet hosts, and for catching short-lived processes
  * while /proc still knows them. */
 #define DRAIN_NS (100 * NSEC_PER_MSEC)
-#define STOP_NS  (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
+#define STOP_NS	 (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
 #define MAX_CPUS 4096
 
 struct profiler {
@@ -80,7 +80,8 @@ static void close_window(struct profiler *p)
 		if (t >= prof->end_unix_ns)
 			prof->end_unix_ns = t + 1;
 	}
-	prof->event = strtab_put(&prof->strings, sample_event_name(&p->setup.options, &p->setup.features));
+	prof->event = strtab_put(&prof->strings,
+				 sample_event_name(&p->setup.options, &p->setup.features));
 	p->role.status->lost += prof->counters[PROFILE_SAMPLES_LOST];
 	p->role.status->windows++;
 
@@ -155,7 +156,8 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 	if (r == 0)
 		r = loop_add_fd(p->role.loop, c->sample_fd, EPOLLIN, on_ring, p);
 	if (r < 0)
-		log_error("CPU %d is not sampled: its ring cannot be mapped: %s", cpu, strerror(-r));
+		log_error("CPU %d is not sampled: its ring cannot be mapped: %s", cpu,
+			  strerror(-r));
 }
 
 static void remove_cpu(struct profiler *p, int cpu)
@@ -237,8 +239,8 @@ static int set_up(struct profiler *p)
 	if ((r = handover_new(&p->handover, p->role.loop, &cb)) < 0 ||
 	    (r = merger_new(&p->merger, &p->setup.options, &p->setup.features)) < 0 ||
 	    (r = loop_add_timer(p->role.loop, DRAIN_NS, DRAIN_NS, on_drain_timer, p)) < 0 ||
-	    (r = loop_add_timer(p->role.loop, p->setup.interval_ns, p->setup.interval_ns, on_window_timer,
-				p)) < 0 ||
+	    (r = loop_add_timer(p->role.loop, p->setup.interval_ns, p->setup.interval_ns,
+				on_window_timer, p)) < 0 ||
 	    (r = p->stop_timer =
 		     loop_add_timer(p->role.loop, UINT64_MAX, STOP_NS, on_stop_timer, p)) < 0)
 		return r;

@@ -24,26 +24,39 @@
 #include "util/loop.h"
 #include "util/text.h"
 
-#define RECORD_HZ     99
-#define MAX_HZ        10000
-#define MAX_PIDS      256
-#define WINDOW_NS     (2 * NSEC_PER_SEC)
-#define PROGRESS_NS   (250 * NSEC_PER_MSEC)
-#define DEFAULT_WIDTH 100
+#define RECORD_HZ      99
+#define MAX_HZ	       10000
+#define MAX_PIDS       256
+#define WINDOW_NS      (2 * NSEC_PER_SEC)
+#define PROGRESS_NS    (250 * NSEC_PER_MSEC)
+#define DEFAULT_WIDTH  100
 #define RING_MIN_BYTES (UINT64_C(2) << 20)
 #define RING_MAX_BYTES (UINT64_C(32) << 20)
 
-enum { OPT_ALL, OPT_PID, OPT_FREQ, OPT_DURATION, OPT_OUTPUT, OPT_STACK, OPT_USER_ONLY, OPT_STRICT,
-       OPT_QUIET, OPT_VERBOSE };
+enum {
+	OPT_ALL,
+	OPT_PID,
+	OPT_FREQ,
+	OPT_DURATION,
+	OPT_OUTPUT,
+	OPT_STACK,
+	OPT_USER_ONLY,
+	OPT_STRICT,
+	OPT_QUIET,
+	OPT_VERBOSE
+};
 
 static const struct option_spec option_table[] = {
 	{'a', "all", NULL, "the whole host (the default without -p and COMMAND)", OPT_ALL},
-	{'p', "pid", "PID[,PID...]", "these processes, with their threads and what they fork", OPT_PID},
+	{'p', "pid", "PID[,PID...]", "these processes, with their threads and what they fork",
+	 OPT_PID},
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
 	{'d', "duration", "TIME", "how long: 10, 10s, 2m; default until Ctrl-C, or COMMAND ends",
 	 OPT_DURATION},
-	{'o', "output", "FILE", "write FILE (repeatable); the suffix says what: see below", OPT_OUTPUT},
-	{0, "stack-size", "BYTES", "stack bytes copied a sample: 1K to 65528; default 32K", OPT_STACK},
+	{'o', "output", "FILE", "write FILE (repeatable); the suffix says what: see below",
+	 OPT_OUTPUT},
+	{0, "stack-size", "BYTES", "stack bytes copied a sample: 1K to 65528; default 32K",
+	 OPT_STACK},
 	{0, "user-only", NULL, "no kernel frames", OPT_USER_ONLY},
 	{0, "strict", NULL, "exit with 5 when any sample was lost or dropped", OPT_STRICT},
 	{'q', "quiet", NULL, "no progress, no summary", OPT_QUIET},
@@ -56,9 +69,12 @@ const struct command record_command = {
 	.summary = "capture stacks for a while: flame graph, folded stacks, pprof, summary",
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
-	.epilog = "Outputs by suffix: .html (flame graph page), .folded (folded stacks), .pb.gz (pprof).\n"
-		  "Exit codes: 0 ok, 1 failure, 2 usage, 3 not permitted, 4 not supported here, 5 --strict\n"
-		  "and data was lost; with COMMAND its own status, or 125 when perfwalk itself failed.\n"
+	.epilog = "Outputs by suffix: .html (flame graph page), .folded (folded stacks), .pb.gz "
+		  "(pprof).\n"
+		  "Exit codes: 0 ok, 1 failure, 2 usage, 3 not permitted, 4 not supported here, 5 "
+		  "--strict\n"
+		  "and data was lost; with COMMAND its own status, or 125 when perfwalk itself "
+		  "failed.\n"
 		  "\nExamples:\n"
 		  "  perfwalk record -a -d 10 -o out.html -o out.folded -o out.pb.gz\n"
 		  "  perfwalk record -p 1234 -F 199 -d 30s -o nginx.html\n"
@@ -79,8 +95,8 @@ struct record_run {
 	struct tree *tree;
 	struct config *config;
 	int signal_fd;
-	pid_t command;     /* 0: none */
-	int command_gate;  /* closing it lets the command exec; -1 */
+	pid_t command;	    /* 0: none */
+	int command_gate;   /* closing it lets the command exec; -1 */
 	int command_status; /* as waitpid(2) says; -1: still running */
 	uint64_t start_ns;
 	bool terminal, stopping, output_failed;
@@ -104,7 +120,8 @@ static int parse_pids(struct record_run *r, const char *value)
 		uint64_t pid;
 
 		if (text_parse_u64(word, 1, 1u << 22, &pid) < 0)
-			return complain("-p", word, "not a process id; give numbers, with commas between");
+			return complain("-p", word,
+					"not a process id; give numbers, with commas between");
 		if (r->n_pids == MAX_PIDS)
 			return complain("-p", value, "more than 256 processes; use -a");
 		r->pids[r->n_pids++] = (pid_t)pid;
@@ -139,11 +156,13 @@ static int on_option(void *ctx, int id, const char *value)
 		return parse_pids(r, value);
 	case OPT_FREQ:
 		if (text_parse_u64(value, 1, MAX_HZ, &r->rate_hz) < 0)
-			return complain("-F", value, "samples a second are a number from 1 to 10000");
+			return complain("-F", value,
+					"samples a second are a number from 1 to 10000");
 		return 0;
 	case OPT_DURATION:
 		if (text_parse_duration_ns(value, &r->duration_ns) < 0 || r->duration_ns == 0)
-			return complain("-d", value, "a time is a number with a unit: 500ms, 10s, 2m, 1h");
+			return complain("-d", value,
+					"a time is a number with a unit: 500ms, 10s, 2m, 1h");
 		return 0;
 	case OPT_OUTPUT:
 		return add_output(r, value);
@@ -246,8 +265,9 @@ static void print_progress(struct record_run *r, bool last)
 	if (r->quiet || !r->terminal)
 		return;
 	tree_progress(r->tree, &samples, &lost);
-	(void)fprintf(stderr, "\r%6.1f s  %llu samples  %llu lost%s", (double)elapsed / NSEC_PER_SEC,
-		      (unsigned long long)samples, (unsigned long long)lost,
+	(void)fprintf(stderr, "\r%6.1f s  %llu samples  %llu lost%s",
+		      (double)elapsed / NSEC_PER_SEC, (unsigned long long)samples,
+		      (unsigned long long)lost,
 		      last ? "\033[K\n" : "   (Ctrl-C ends the capture)\033[K");
 }
 
@@ -279,7 +299,8 @@ static void on_signal(void *ctx, int fd, uint32_t events)
 			reap_command(r);
 			tree_reap(r->tree);
 		} else if (++r->stop_signals == 1) {
-			/* A command of ours got the terminal's Ctrl-C too; a plain kill is passed on. */
+			/* A command of ours got the terminal's Ctrl-C too; a plain kill is passed
+			 * on. */
 			if (r->command > 0 && r->command_status < 0 && number == SIGTERM)
 				(void)kill(r->command, SIGTERM);
 			stop(r);
@@ -333,7 +354,8 @@ static uint32_t terminal_width(void)
 {
 	struct winsize w;
 
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col : DEFAULT_WIDTH;
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col
+									   : DEFAULT_WIDTH;
 }
 
 static char *make_title(int argc, char **argv)
@@ -356,11 +378,13 @@ static char *make_title(int argc, char **argv)
 static int check_options(const struct record_run *r, bool command)
 {
 	if ((int)r->all + (r->n_pids > 0) + command > 1) {
-		(void)fputs("perfwalk: record: -a, -p and COMMAND exclude each other: choose one\n", stderr);
+		(void)fputs("perfwalk: record: -a, -p and COMMAND exclude each other: choose one\n",
+			    stderr);
 		return -EINVAL;
 	}
 	if (r->n_outputs == 0 && r->quiet) {
-		(void)fputs("perfwalk: record: --quiet without -o gives no result; add -o FILE\n", stderr);
+		(void)fputs("perfwalk: record: --quiet without -o gives no result; add -o FILE\n",
+			    stderr);
 		return -EINVAL;
 	}
 	return 0;
@@ -413,7 +437,8 @@ static int run(struct record_run *r, struct tree_options *o)
 		(void)loop_add_timer(r->loop, r->duration_ns, 0, on_duration, r);
 	(void)loop_add_timer(r->loop, PROGRESS_NS, PROGRESS_NS, on_progress, r);
 	if (!r->quiet && !r->terminal)
-		log_info("recording %s at %u Hz on %u CPUs", r->n_pids ? "the processes asked for" : "the whole host",
+		log_info("recording %s at %u Hz on %u CPUs",
+			 r->n_pids ? "the processes asked for" : "the whole host",
 			 (unsigned int)r->rate_hz, tree_n_cpus(r->tree));
 	e = loop_run(r->loop);
 	print_progress(r, true);
@@ -462,10 +487,16 @@ static int finish(struct record_run *r, int e)
 
 int record_main(int argc, char **argv)
 {
-	struct record_run r = {.rate_hz = RECORD_HZ, .stack_bytes = 32 << 10, .command_gate = -1,
-			       .command_status = -1, .signal_fd = -1};
-	struct tree_options o = {.capture = true, .interval_ns = WINDOW_NS, .summary_fd = -1,
-				 .done = on_done, .ctx = &r};
+	struct record_run r = {.rate_hz = RECORD_HZ,
+			       .stack_bytes = 32 << 10,
+			       .command_gate = -1,
+			       .command_status = -1,
+			       .signal_fd = -1};
+	struct tree_options o = {.capture = true,
+				 .interval_ns = WINDOW_NS,
+				 .summary_fd = -1,
+				 .done = on_done,
+				 .ctx = &r};
 	_cleanup_free_ char *title = make_title(argc, argv);
 	int first = argc, e, code;
 

@@ -69,7 +69,8 @@ static int take_texts(role_text_fn text, void *ctx)
 	}
 }
 
-int role_start(struct role *r, const char *name, void *setup, size_t n, role_text_fn text, void *ctx)
+int role_start(struct role *r, const char *name, void *setup, size_t n, role_text_fn text,
+	       void *ctx)
 {
 	char comm[16] = "pw-";
 	int e;

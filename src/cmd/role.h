@@ -16,7 +16,8 @@ struct role {
 
 /* A text of the set-up and its descriptor (-1 none); the descriptor becomes the callee's. */
 typedef int (*role_text_fn)(void *ctx, const struct message *m, int fd);
-/* A message on the control socket, or a MESSAGE_STOP when the broker is gone. fds are the callee's. */
+/* A message on the control socket, or a MESSAGE_STOP when the broker is gone. fds are the callee's.
+ */
 typedef void (*role_message_fn)(void *ctx, const struct message *m, int fds[2]);
 
 /*
@@ -24,7 +25,8 @@ typedef void (*role_message_fn)(void *ctx, const struct message *m, int fds[2]);
  * filled, privileges are dropped before anything else is read, texts go to text().
  * 0 or -errno (logged).
  */
-int role_start(struct role *r, const char *name, void *setup, size_t n, role_text_fn text, void *ctx);
+int role_start(struct role *r, const char *name, void *setup, size_t n, role_text_fn text,
+	       void *ctx);
 /* Watches the control socket. 0 or -errno. */
 int role_listen(struct role *r, role_message_fn message, void *ctx);
 

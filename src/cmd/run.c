@@ -17,16 +17,19 @@
 #include "util/loop.h"
 #include "util/text.h"
 
-#define DEFAULT_CONFIG   SYSCONFDIR "/perfwalk/perfwalk.conf"
+#define DEFAULT_CONFIG	 SYSCONFDIR "/perfwalk/perfwalk.conf"
 #define STOP_DEADLINE_NS (4500 * NSEC_PER_MSEC) /* SIGTERM: gone within 5 s */
 
 enum { OPT_CONFIG, OPT_CHECK, OPT_PRINT, OPT_PRINT_DEFAULT };
 
 static const struct option_spec option_table[] = {
 	{'c', "config", "FILE", "config file; default " DEFAULT_CONFIG, OPT_CONFIG},
-	{0, "check-config", NULL, "check the config and leave: 0, or 2 with every error", OPT_CHECK},
-	{0, "print-config", NULL, "print the config in effect, secrets masked, and leave", OPT_PRINT},
-	{0, "print-default-config", NULL, "print the commented default config and leave", OPT_PRINT_DEFAULT},
+	{0, "check-config", NULL, "check the config and leave: 0, or 2 with every error",
+	 OPT_CHECK},
+	{0, "print-config", NULL, "print the config in effect, secrets masked, and leave",
+	 OPT_PRINT},
+	{0, "print-default-config", NULL, "print the commented default config and leave",
+	 OPT_PRINT_DEFAULT},
 };
 
 const struct command run_command = {
@@ -35,7 +38,8 @@ const struct command run_command = {
 	.summary = "profile the whole host continuously and export OTLP profiles",
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
-	.epilog = "SIGHUP reloads the config; SIGTERM and SIGINT send what is under way and end the daemon\n"
+	.epilog = "SIGHUP reloads the config; SIGTERM and SIGINT send what is under way and end "
+		  "the daemon\n"
 		  "within 5 seconds. The smallest config:\n\n"
 		  "  [export:collector]\n"
 		  "  endpoint = http://127.0.0.1:4318\n",
@@ -85,11 +89,13 @@ static int load(const struct daemon_run *d, struct config **ret)
 	if (r < 0)
 		return r;
 	if (c->n_exports == 0 || c->n_exports > SETUP_MAX_DESTINATIONS) {
-		(void)fprintf(stderr,
-			      c->n_exports ? "%s: more than 16 [export:NAME] sections\n"
-					   : "%s: no destination: add a section [export:NAME] with endpoint = "
-					     "http://HOST:4318, or set OTEL_EXPORTER_OTLP_ENDPOINT\n",
-			      path ? path : "environment");
+		(void)fprintf(
+			stderr,
+			c->n_exports
+				? "%s: more than 16 [export:NAME] sections\n"
+				: "%s: no destination: add a section [export:NAME] with endpoint = "
+				  "http://HOST:4318, or set OTEL_EXPORTER_OTLP_ENDPOINT\n",
+			path ? path : "environment");
 		return -EINVAL;
 	}
 	*ret = TAKE_PTR(c);
@@ -149,7 +155,8 @@ static void say_started(const struct daemon_run *d)
 {
 	char interval[32];
 
-	log_info("profiling the whole host: %u CPUs at %u Hz, %s, a profile every %s to %zu destination%s",
+	log_info("profiling the whole host: %u CPUs at %u Hz, %s, a profile every %s to %zu "
+		 "destination%s",
 		 tree_n_cpus(d->tree), d->config->samples_per_second,
 		 tree_features(d->tree)->hardware ? "cycles" : "cpu-clock",
 		 text_format_duration(interval, sizeof(interval), d->config->reporter_interval_ns),
@@ -189,7 +196,8 @@ int run_main(int argc, char **argv)
 	if (r > 0 || r == -ECANCELED)
 		return EXIT_CODE_OK;
 	if (r == 0 && first < argc) {
-		(void)fprintf(stderr, "perfwalk: run: unexpected argument %s; see perfwalk run --help\n",
+		(void)fprintf(stderr,
+			      "perfwalk: run: unexpected argument %s; see perfwalk run --help\n",
 			      argv[first]);
 		r = -EINVAL;
 	}

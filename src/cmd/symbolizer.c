@@ -26,9 +26,9 @@
 #include "util/loop.h"
 
 #define MAX_OUTPUTS    16
-#define MAX_RESOURCE   256 /* resource attributes */
+#define MAX_RESOURCE   256		    /* resource attributes */
 #define LEAVE_NS       (10 * NSEC_PER_MSEC) /* between looks at whether all is sent */
-#define UID_BASE_SHIFT 40 /* one profiler's files: 2^40 */
+#define UID_BASE_SHIFT 40		    /* one profiler's files: 2^40 */
 
 struct symbolizer {
 	struct role role;
@@ -150,7 +150,8 @@ static void export_window(struct symbolizer *s)
 	p->counters[PROFILE_SAMPLES_DROPPED] += payloads_take_dropped(s->payloads);
 	r = render_otlp(p, &s->info, NULL, on_payload, s);
 	if (r < 0)
-		log_error("a window of %u samples cannot be encoded: %s", p->samples.n, strerror(-r));
+		log_error("a window of %u samples cannot be encoded: %s", p->samples.n,
+			  strerror(-r));
 	array_clear(&p->samples);
 	memset(p->counters, 0, sizeof(p->counters));
 	p->start_unix_ns = p->end_unix_ns = 0;
@@ -184,7 +185,8 @@ static void on_profiler_message(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_MODULE:
 		if (!message_text_ok(m->module.path, sizeof(m->module.path)))
 			break;
-		namer_add_module(s->namer, s->uid_base + m->module.uid, m->module.path, TAKE_FD(fds[0]));
+		namer_add_module(s->namer, s->uid_base + m->module.uid, m->module.path,
+				 TAKE_FD(fds[0]));
 		break;
 	case MESSAGE_PERF_MAP:
 		namer_add_perf_map(s->namer, m->perf_map.pid, m->perf_map.start_time_unix_ns,
@@ -264,7 +266,8 @@ static int render_all(struct symbolizer *s)
 	}
 	if (s->summary_fd >= 0) {
 		FILE *f = fdopen(TAKE_FD(s->summary_fd), "we");
-		int r = f ? render_summary(&s->profile, &s->info, f, s->setup.color, s->setup.terminal_width)
+		int r = f ? render_summary(&s->profile, &s->info, f, s->setup.color,
+					   s->setup.terminal_width)
 			  : -errno;
 
 		/* Nobody reading the summary (a closed pipe) is not a failed capture. */
@@ -276,7 +279,8 @@ static int render_all(struct symbolizer *s)
 	return result;
 }
 
-/* After STOP: all windows are in (the profiler left before us), all payloads are with the exporter. */
+/* After STOP: all windows are in (the profiler left before us), all payloads are with the exporter.
+ */
 static void leave_if_done(struct symbolizer *s)
 {
 	struct message m = {.type = MESSAGE_RESULT};
@@ -357,14 +361,16 @@ static int set_up(struct symbolizer *s)
 
 	s->ask.sock = PROTOCOL_ASK_FD;
 	s->info.version = PACKAGE_VERSION;
-	s->info.host_arch = "amd64"; /* OpenTelemetry's word for the one architecture there is so far */
+	s->info.host_arch =
+		"amd64"; /* OpenTelemetry's word for the one architecture there is so far */
 	s->info.n_cpus = s->setup.n_cpus;
 	use_resource(s);
 	profile_init(&s->profile, s->setup.profile_bytes);
-	if ((r = namer_new(&s->namer, &s->role, &s->ask, s->setup.symbols_bytes, s->setup.max_open_files,
-			   &callbacks)) < 0 ||
+	if ((r = namer_new(&s->namer, &s->role, &s->ask, s->setup.symbols_bytes,
+			   s->setup.max_open_files, &callbacks)) < 0 ||
 	    (r = payloads_new(&s->payloads, s->role.loop)) < 0 ||
-	    (r = s->leave_timer = loop_add_timer(s->role.loop, UINT64_MAX, LEAVE_NS, on_leave_timer, s)) < 0)
+	    (r = s->leave_timer =
+		     loop_add_timer(s->role.loop, UINT64_MAX, LEAVE_NS, on_leave_timer, s)) < 0)
 		return r;
 	namer_set_kallsyms(s->namer, TAKE_FD(s->kallsyms_fd));
 	return role_listen(&s->role, on_control, s);
@@ -372,8 +378,10 @@ static int set_up(struct symbolizer *s)
 
 int role_symbolizer_main(void)
 {
-	struct symbolizer s = {
-		.resource = ARRAY_INIT(2 * MAX_RESOURCE), .summary_fd = -EBADF, .kallsyms_fd = -EBADF, .profiler_sock = -EBADF};
+	struct symbolizer s = {.resource = ARRAY_INIT(2 * MAX_RESOURCE),
+			       .summary_fd = -EBADF,
+			       .kallsyms_fd = -EBADF,
+			       .profiler_sock = -EBADF};
 	int r;
 
 	r = role_start(&s.role, "symbolizer", &s.setup, sizeof(s.setup), on_text, &s);

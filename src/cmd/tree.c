@@ -28,15 +28,15 @@
 #include "util/loop.h"
 #include "util/text.h"
 
-#define MAX_CPUS        4096
-#define MAX_TASK_EVENTS 65536
-#define HOTPLUG_NS      NSEC_PER_SEC
+#define MAX_CPUS	      4096
+#define MAX_TASK_EVENTS	      65536
+#define HOTPLUG_NS	      NSEC_PER_SEC
 #define CAPTURE_PROFILE_BYTES (UINT64_C(1) << 30)
 
 struct cpu_events {
 	struct sample_cpu events;
 	struct ring sample, sideband; /* held only */
-	uint32_t n_gone;              /* looks at /sys since it was seen offline */
+	uint32_t n_gone;	      /* looks at /sys since it was seen offline */
 };
 
 struct tree {
@@ -52,7 +52,7 @@ struct tree {
 	int result;
 	bool enabled, stopping;
 	bool finished; /* done() was called */
-	bool reopen; /* the profiler leaves for new events, not for good */
+	bool reopen;   /* the profiler leaves for new events, not for good */
 };
 
 /* ---- Events ---- */
@@ -72,7 +72,8 @@ static int open_cpu(struct tree *t, int cpu, pid_t pid)
 
 	if (!c)
 		return -ENOMEM;
-	r = sample_open_cpu(&t->sample, &t->features, cpu, pid, NULL, &c->events, error, sizeof(error));
+	r = sample_open_cpu(&t->sample, &t->features, cpu, pid, NULL, &c->events, error,
+			    sizeof(error));
 	if (r < 0) {
 		t->cpus.n--;
 		if (r != -ENODEV && r != -ESRCH)
@@ -83,7 +84,8 @@ static int open_cpu(struct tree *t, int cpu, pid_t pid)
 	c->events.sideband_ring_bytes = t->sample.sideband_bytes;
 	r = ring_map(&c->sample, c->events.sample_fd, &c->events.sample_ring_bytes, true);
 	if (r == 0)
-		r = ring_map(&c->sideband, c->events.sideband_fd, &c->events.sideband_ring_bytes, true);
+		r = ring_map(&c->sideband, c->events.sideband_fd, &c->events.sideband_ring_bytes,
+			     true);
 	if (r < 0) {
 		log_error("CPU %d: no ring can be mapped: %s; raise kernel.perf_event_mlock_kb or "
 			  "RLIMIT_MEMLOCK, or give CAP_IPC_LOCK",
@@ -314,7 +316,8 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 	struct setup_symbolizer s = {
 		.common = common_setup(t, t->options.capture ? 0 : c->symbolizer_memory_bytes),
 		.symbols_bytes = c->symbols_bytes,
-		.profile_bytes = t->options.capture ? CAPTURE_PROFILE_BYTES : 2 * c->window_memory_bytes,
+		.profile_bytes =
+			t->options.capture ? CAPTURE_PROFILE_BYTES : 2 * c->window_memory_bytes,
 		.max_open_files = c->max_open_files,
 		.n_cpus = t->cpus.n,
 		.terminal_width = t->options.terminal_width,
@@ -326,7 +329,8 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 	s.common.privileges.max_open_files = c->max_open_files + 512;
 	r = send_setup(control, &s, sizeof(s), status_fd);
 	if (r == 0)
-		r = send_text(control, TEXT_SERVICE_NAME, c->service_name ? c->service_name : "", -1);
+		r = send_text(control, TEXT_SERVICE_NAME, c->service_name ? c->service_name : "",
+			      -1);
 	for (size_t i = 0; i < 2 * c->n_resource && r == 0; i++)
 		r = send_text(control, TEXT_RESOURCE, c->resource[i], -1);
 	return r;
@@ -344,7 +348,8 @@ static int set_up_symbolizer(struct tree *t, int control, int status_fd)
 	if (r == 0)
 		r = send_text(control, TEXT_TITLE, t->options.title, -1);
 	for (uint32_t i = 0; i < t->options.n_outputs && r == 0; i++)
-		r = send_text(control, TEXT_OUTPUT, t->options.outputs[i].path, t->options.outputs[i].fd);
+		r = send_text(control, TEXT_OUTPUT, t->options.outputs[i].path,
+			      t->options.outputs[i].fd);
 	if (r == 0 && t->options.summary_fd >= 0)
 		r = send_text(control, TEXT_SUMMARY, "standard output", t->options.summary_fd);
 	return r < 0 ? r : send_start(control);
@@ -478,11 +483,13 @@ static void choose_user(struct tree *t)
 	if (geteuid() != 0)
 		return;
 	if (privileges_find_user(name, &t->privileges.uid, &t->privileges.gid, &found) < 0) {
-		log_warning("neither user \"%s\" nor \"nobody\" exists: the children run as uid 65534",
-			    name ? name : "");
+		log_warning(
+			"neither user \"%s\" nor \"nobody\" exists: the children run as uid 65534",
+			name ? name : "");
 		t->privileges.uid = t->privileges.gid = 65534;
 	} else if (!name || strcmp(name, found) != 0) {
-		log_debug("there is no user \"%s\": the children run as \"%s\"", name ? name : "", found);
+		log_debug("there is no user \"%s\": the children run as \"%s\"", name ? name : "",
+			  found);
 	}
 }
 
@@ -502,15 +509,17 @@ static int probe(struct tree *t)
 		.sideband_bytes = UINT64_C(256) << 10,
 		.enable_on_exec = o->enable_on_exec,
 	};
-	r = sample_probe(&t->sample, o->n_pids > 0 ? o->pids[0] : -1, &t->features, error, sizeof(error));
+	r = sample_probe(&t->sample, o->n_pids > 0 ? o->pids[0] : -1, &t->features, error,
+			 sizeof(error));
 	if (r < 0) {
 		log_error("%s", error);
 		return r;
 	}
 	t->sample.rate_hz = sample_rate_now(&t->sample);
 	if (t->sample.rate_hz < o->rate_hz)
-		log_warning("kernel.perf_event_max_sample_rate allows %u samples a second now, not %u",
-			    t->sample.rate_hz, o->rate_hz);
+		log_warning(
+			"kernel.perf_event_max_sample_rate allows %u samples a second now, not %u",
+			t->sample.rate_hz, o->rate_hz);
 	return 0;
 }
 
@@ -537,7 +546,8 @@ static void on_deadline(void *ctx)
 	for (int i = 0; i < PEER_N; i++) {
 		if (!supervisor_running(t->supervisor, (enum peer)i))
 			continue;
-		log_warning("the %s did not finish in time: what it had not settled is lost", names[i]);
+		log_warning("the %s did not finish in time: what it had not settled is lost",
+			    names[i]);
 		t->result = -ETIMEDOUT;
 		supervisor_kill(t->supervisor, (enum peer)i);
 	}
@@ -560,7 +570,8 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 	privileges_raise_open_files();
 	if ((r = probe(t)) < 0 || (r = open_events(t)) < 0)
 		return r;
-	r = supervisor_new(&t->supervisor, loop, &callbacks, options->config->symbolizer_file_timeout_ns);
+	r = supervisor_new(&t->supervisor, loop, &callbacks,
+			   options->config->symbolizer_file_timeout_ns);
 	if (r < 0)
 		return r;
 	t->deadline_timer = loop_add_timer(loop, UINT64_MAX, 0, on_deadline, t);
@@ -648,11 +659,11 @@ static bool sampling_differs(const struct config *a, const struct config *b)
 {
 	return a->samples_per_second != b->samples_per_second ||
 	       a->reporter_interval_ns != b->reporter_interval_ns ||
-	       a->stack_size_bytes != b->stack_size_bytes || a->ring_size_bytes != b->ring_size_bytes ||
-	       a->kernel_stacks != b->kernel_stacks || a->max_frames != b->max_frames ||
-	       a->window_memory_bytes != b->window_memory_bytes ||
-	       a->unwind_rows_bytes != b->unwind_rows_bytes || a->max_processes != b->max_processes ||
-	       a->max_open_files != b->max_open_files;
+	       a->stack_size_bytes != b->stack_size_bytes ||
+	       a->ring_size_bytes != b->ring_size_bytes || a->kernel_stacks != b->kernel_stacks ||
+	       a->max_frames != b->max_frames || a->window_memory_bytes != b->window_memory_bytes ||
+	       a->unwind_rows_bytes != b->unwind_rows_bytes ||
+	       a->max_processes != b->max_processes || a->max_open_files != b->max_open_files;
 }
 
 int tree_reload(struct tree *t, const struct config *config)
@@ -664,7 +675,8 @@ int tree_reload(struct tree *t, const struct config *config)
 	t->options.config = config;
 	t->options.rate_hz = config->samples_per_second;
 	t->options.interval_ns = config->reporter_interval_ns;
-	/* The symbolizer stays: it holds what the exporter has not settled and gives it to the new one. */
+	/* The symbolizer stays: it holds what the exporter has not settled and gives it to the new
+	 * one. */
 	if (supervisor_running(t->supervisor, PEER_SYMBOLIZER)) {
 		int control = supervisor_control(t->supervisor, PEER_SYMBOLIZER);
 

@@ -20,14 +20,14 @@ struct tree;
 
 struct tree_options {
 	const struct config *config; /* borrowed; of tree_reload() from then on */
-	bool capture;                /* record; else the daemon with an exporter */
-	uint64_t interval_ns;        /* of the windows */
+	bool capture;		     /* record; else the daemon with an exporter */
+	uint64_t interval_ns;	     /* of the windows */
 	uint32_t rate_hz;
 	enum sample_event event;
-	const pid_t *pids;           /* n; none: the whole host */
+	const pid_t *pids; /* n; none: the whole host */
 	size_t n_pids;
 	bool enable_on_exec;
-	uint64_t stop_deadline_ns;   /* after tree_stop(): then what is left is killed; 0: none */
+	uint64_t stop_deadline_ns; /* after tree_stop(): then what is left is killed; 0: none */
 	/* Capture only */
 	const char *title;
 	struct tree_output {

@@ -35,7 +35,8 @@ static void test_messages_of_the_wrong_form(void)
 	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, 1);
 	CHECK_INT(got.item.id, ==, 7);
 	CHECK_INT(fds[0], ==, -1);
-	/* A descriptor where none belongs, none where one must be, a wrong size, an unknown type. */
+	/* A descriptor where none belongs, none where one must be, a wrong size, an unknown type.
+	 */
 	CHECK_INT(message_send(pair[0], &m, &pair[0], 1), ==, 0);
 	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, -EBADMSG);
 	m.type = MESSAGE_WINDOW;
