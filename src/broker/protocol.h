@@ -69,6 +69,12 @@ struct file_identity {
 	uint64_t dev, ino, size, mtime_ns;
 };
 
+static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
+{
+	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
+	       a->mtime_ns == b->mtime_ns;
+}
+
 /* Which text a MESSAGE_TEXT or MESSAGE_FILE carries; the meaning of index is the kind's. */
 enum text_kind {
 	TEXT_HOST_NAME,
@@ -138,8 +144,8 @@ struct message {
 			char debuglink[256];
 		} ask_debug_file;
 		struct {
-			int32_t error;	      /* 0 or -errno */
-			uint32_t quarantined; /* bit per enum peer */
+			int32_t error; /* 0 or -errno; -EUCLEAN: the file is set aside for who asks
+					*/
 		} answer;
 		struct {
 			int32_t error;

@@ -121,18 +121,12 @@ struct supervisor *supervisor_free(struct supervisor *s)
 	return NULL;
 }
 
-static bool same_file(const struct file_identity *a, const struct file_identity *b)
-{
-	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
-	       a->mtime_ns == b->mtime_ns;
-}
-
 static struct strike *find_strike(struct supervisor *s, const struct file_identity *file, bool add)
 {
 	struct strike *k;
 
 	for (uint32_t i = 0; i < s->n_strikes; i++) {
-		if (same_file(&s->strikes[i].file, file))
+		if (file_identity_equal(&s->strikes[i].file, file))
 			return &s->strikes[i];
 	}
 	if (!add)
@@ -145,12 +139,22 @@ static struct strike *find_strike(struct supervisor *s, const struct file_identi
 	return k;
 }
 
+/* The profiler hands files on to the symbolizer: it has to know which not. */
+static void tell_profiler(struct supervisor *s, const struct file_identity *file,
+			  enum peer for_peer)
+{
+	struct message m = {.type = MESSAGE_QUARANTINE};
+
+	m.quarantine.file = *file;
+	m.quarantine.for_peer = for_peer;
+	(void)supervisor_send(s, PEER_PROFILER, &m, NULL, 0);
+}
+
 /* The file the dead child was reading, if its page names one. */
 static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 {
 	const struct child *c = &s->children[who];
 	struct status_file file;
-	struct message m = {.type = MESSAGE_QUARANTINE};
 	struct strike *k;
 	bool fault;
 
@@ -171,9 +175,7 @@ static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 		    file.path[0] ? file.path : "a file", names[who],
 		    c->killed_by_us ? "took too long" : "died",
 		    who == PEER_PROFILER ? "callers" : "names");
-	m.quarantine.file = file.identity;
-	m.quarantine.for_peer = who;
-	(void)supervisor_send(s, PEER_PROFILER, &m, NULL, 0);
+	tell_profiler(s, &file.identity, who);
 }
 
 static void exec_child(struct supervisor *s, enum peer who, int control, int ask)
@@ -239,8 +241,7 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 	case MESSAGE_ASK_FILE:
 		fd = opener_mapped_file(ask, &id);
 		k = fd < 0 ? NULL : find_strike(s, &id, false);
-		a.answer.quarantined = k ? k->for_peers : 0;
-		if (a.answer.quarantined & (1u << who)) {
+		if (k && k->for_peers & (1u << who)) {
 			(void)close_fd(fd);
 			fd = -EUCLEAN;
 		}
@@ -351,6 +352,10 @@ int supervisor_start(struct supervisor *s, enum peer who)
 	if (r < 0) {
 		log_debug("set-up of the %s failed: %s", names[who], strerror(-r));
 		(void)kill(c->pid, SIGKILL);
+	}
+	for (uint32_t i = 0; who == PEER_PROFILER && i < s->n_strikes; i++) {
+		if (s->strikes[i].for_peers & (1u << PEER_SYMBOLIZER))
+			tell_profiler(s, &s->strikes[i].file, PEER_SYMBOLIZER);
 	}
 	if (who == PEER_PROFILER || who == PEER_SYMBOLIZER)
 		join(s, PEER_PROFILER, PEER_SYMBOLIZER);

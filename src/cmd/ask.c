@@ -73,14 +73,12 @@ int ask_broker(struct ask *a, struct message *m, int *ret_fd)
 	return r;
 }
 
-int ask_descriptor(struct ask *a, struct message *m, uint32_t *ret_quarantined)
+int ask_descriptor(struct ask *a, struct message *m)
 {
 	int fd = -1, r = ask_broker(a, m, &fd);
 
 	if (r < 0)
 		return r;
-	if (ret_quarantined)
-		*ret_quarantined = m->answer.quarantined;
 	if (m->answer.error < 0 || fd < 0) {
 		(void)close_fd(fd);
 		return m->answer.error < 0 ? m->answer.error : -EBADMSG;

@@ -23,4 +23,4 @@ struct ask {
  */
 int ask_broker(struct ask *a, struct message *m, int *ret_fd);
 /* For requests that are answered by a descriptor: the descriptor or -errno. */
-int ask_descriptor(struct ask *a, struct message *m, uint32_t *ret_quarantined);
+int ask_descriptor(struct ask *a, struct message *m);

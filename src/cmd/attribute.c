@@ -11,6 +11,7 @@
 
 #include "src/broker/opener.h"
 #include "src/cmd/attribute.h"
+#include "src/cmd/outside.h"
 #include "src/host/host.h"
 #include "src/sample/sample.h"
 #include "unwind/unwind.h"
@@ -20,16 +21,14 @@
 
 #define MAX_KERNEL_FRAMES SAMPLE_MAX_KERNEL_FRAMES
 #define JIT_UID		  (UINT64_C(1) << 62)
-#define VDSO_MAX_BYTES	  (64u << 10)
+#define MAX_SET_ASIDE	  256
 
 /* What hangs on a host_file. */
 struct file_state {
 	struct unwind_module *module; /* NULL: not readable */
 	uint64_t window;	      /* row is of this window */
 	uint32_t row, sent_generation;
-	uint32_t known; /* its place in attribution.known */
 	bool tried;
-	bool set_aside; /* not for the symbolizer */
 };
 
 /* What hangs on a host_process. */
@@ -57,155 +56,21 @@ struct attribution {
 	/* Of the sample being walked, for the find callback. */
 	struct host_process *process;
 	uint64_t time_ns;
-	/* Every file that has a state, by uid: the hand-over finds descriptors again by it. */
-	ARRAY(struct host_file *) known;
-	struct hash_index known_index;
 	/* What the symbolizer needs for this window. */
 	ARRAY(struct handover_item) items;
+	/* Files that are not for the symbolizer any more: a ring, the oldest goes first. */
+	struct file_identity set_aside[MAX_SET_ASIDE];
+	uint32_t n_set_aside;
 };
-
-/* ---- What the host asks of the outside ---- */
-
-static int source_open_pid(void *ctx, enum message_type type, uint32_t pid)
-{
-	struct attribution *a = ctx;
-	struct message m = {.type = type};
-
-	m.ask_pid.pid = pid;
-	return ask_descriptor(a->ask, &m, NULL);
-}
-
-static int source_open_maps(void *ctx, uint32_t pid)
-{
-	return source_open_pid(ctx, MESSAGE_ASK_MAPS, pid);
-}
-
-static int source_open_cgroup(void *ctx, uint32_t tid)
-{
-	return source_open_pid(ctx, MESSAGE_ASK_CGROUP, tid);
-}
-
-static int source_open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t start,
-			    uint64_t end, const struct host_file_key *key, const char *path)
-{
-	struct attribution *a = ctx;
-	struct message m = {.type = MESSAGE_ASK_FILE};
-
-	m.ask_file.pid = pid;
-	m.ask_file.alternate_pid = alternate_pid;
-	m.ask_file.start = start;
-	m.ask_file.end = end;
-	m.ask_file.major = key->major;
-	m.ask_file.minor = key->minor;
-	m.ask_file.inode = key->inode;
-	message_set_text(m.ask_file.path, sizeof(m.ask_file.path), path);
-	return ask_descriptor(a->ask, &m, NULL);
-}
-
-static int source_cgroup_path(void *ctx, uint64_t id, char *buf, size_t size)
-{
-	struct attribution *a = ctx;
-	struct message m = {.type = MESSAGE_ASK_CGROUP_PATH};
-	int fd = -1, r;
-
-	m.ask_cgroup_path.id = id;
-	r = ask_broker(a->ask, &m, &fd);
-	(void)close_fd(fd);
-	if (r < 0 || m.answer_text.error < 0)
-		return r < 0 ? r : m.answer_text.error;
-	if (!message_text_ok(m.answer_text.text, sizeof(m.answer_text.text)) ||
-	    strlen(m.answer_text.text) >= size)
-		return -ENAMETOOLONG;
-	strcpy(buf, m.answer_text.text);
-	return 0;
-}
-
-static int source_process_info(void *ctx, uint32_t pid, uint64_t *ret_start_ns,
-			       uint32_t *ret_parent, char comm[17], char *exe, size_t n_exe,
-			       bool *ret_is_kernel)
-{
-	struct attribution *a = ctx;
-	struct message m = {.type = MESSAGE_ASK_PROCESS};
-	int fd = -1, r;
-
-	m.ask_pid.pid = pid;
-	r = ask_broker(a->ask, &m, &fd);
-	(void)close_fd(fd);
-	if (r < 0 || m.answer_process.error < 0)
-		return r < 0 ? r : m.answer_process.error;
-	*ret_start_ns = m.answer_process.start_time_ns;
-	*ret_parent = m.answer_process.parent_pid;
-	*ret_is_kernel = m.answer_process.is_kernel != 0;
-	memcpy(comm, m.answer_process.comm, sizeof(m.answer_process.comm));
-	comm[16] = '\0';
-	message_set_text(exe, n_exe, m.answer_process.executable_path);
-	return 0;
-}
-
-static uint64_t file_hash(const struct host_file *file)
-{
-	return hash_u64(file->uid);
-}
-
-static bool remember_file(struct attribution *a, struct host_file *file)
-{
-	struct host_file **known = array_push(&a->known);
-
-	if (!known)
-		return false;
-	if (hash_index_add(&a->known_index, file_hash(file), a->known.n - 1) < 0) {
-		a->known.n--;
-		return false;
-	}
-	*known = file;
-	return true;
-}
-
-/* The last entry moves into the hole. */
-static void forget_file(struct attribution *a, uint32_t at)
-{
-	uint32_t last = a->known.n - 1;
-	struct host_file *moved = a->known.items[last];
-
-	(void)hash_index_remove(&a->known_index, file_hash(a->known.items[at]), at);
-	if (at != last) {
-		(void)hash_index_remove(&a->known_index, file_hash(moved), last);
-		(void)hash_index_add(&a->known_index, file_hash(moved), at);
-		a->known.items[at] = moved;
-		((struct file_state *)moved->user)->known = at;
-	}
-	a->known.n = last;
-}
-
-static struct host_file *known_file(struct attribution *a, uint64_t uid)
-{
-	uint64_t hash = hash_u64(uid);
-	uint32_t slot = hash_index_first(&a->known_index, hash), row;
-
-	while ((row = hash_index_row(&a->known_index, slot)) != HASH_INDEX_NONE) {
-		if (a->known.items[row]->uid == uid)
-			return a->known.items[row];
-		slot = hash_index_next(&a->known_index, slot);
-	}
-	return NULL;
-}
 
 static void free_file_user(void *ctx, struct host_file *file)
 {
-	struct attribution *a = ctx;
 	struct file_state *s = file->user;
 
-	if (!s)
-		return;
-	forget_file(a, s->known);
-	unwind_module_free(s->module);
+	if (s)
+		unwind_module_free(s->module);
 	free(s);
 	file->user = NULL;
-}
-
-static uint64_t source_now(void *ctx)
-{
-	return clock_monotonic_ns();
 }
 
 static void free_process_user(void *ctx, struct host_process *process)
@@ -238,7 +103,7 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 	a->ask = ask;
 	a->max_frames = setup->max_frames;
 	a->regs_mask = setup->options.regs_mask;
-	a->known.max = a->items.max = 1u << 20;
+	a->items.max = 1u << 20;
 	a->boot_unix_ns = clock_realtime_ns() - clock_get_ns(CLOCK_BOOTTIME);
 	profile_init(&a->profile, setup->window_memory_bytes);
 	a->profile.period_ns = NSEC_PER_SEC / setup->options.rate_hz;
@@ -249,15 +114,7 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 
 	r = a->walked && a->frames ? unwinder_new(&a->unwinder, &unwind_limits) : -ENOMEM;
 	if (r == 0) {
-		const struct host_source source = {
-			.ctx = a,
-			.now = setup->features.clockid ? source_now : NULL,
-			.open_maps = source_open_maps,
-			.open_file = source_open_file,
-			.open_cgroup = source_open_cgroup,
-			.cgroup_path = source_cgroup_path,
-			.process_info = source_process_info,
-		};
+		const struct host_source source = outside_source(ask, setup->features.clockid);
 		const struct host_limits limits = {
 			.max_processes = setup->max_processes,
 			.max_mappings = 65536,
@@ -290,8 +147,6 @@ struct attribution *attribution_free(struct attribution *a)
 		unwind_module_free(a->vdso);
 		unwinder_free(a->unwinder);
 		profile_deinit(&a->profile);
-		array_deinit(&a->known);
-		hash_index_deinit(&a->known_index);
 		array_deinit(&a->items);
 		free(a->walked);
 		free(a->frames);
@@ -376,11 +231,8 @@ static struct file_state *open_file(struct attribution *a, struct host_mapping *
 
 	if (!s) {
 		s = calloc(1, sizeof(*s));
-		if (!s || !remember_file(a, m->file)) {
-			free(s);
+		if (!s)
 			return NULL;
-		}
-		s->known = a->known.n - 1;
 		m->file->user = s;
 	}
 	if (s->tried)
@@ -467,7 +319,7 @@ static uint32_t jit_row(struct attribution *a, struct host_process *p)
 		/* The map may appear later than the first frame of the code: asked for once a
 		 * window. */
 		if (p->perf_map_fd < 0 && !p->exited) {
-			p->perf_map_fd = source_open_pid(a, MESSAGE_ASK_PERF_MAP, p->pid);
+			p->perf_map_fd = outside_open_perf_map(a->ask, p->pid);
 			if (p->perf_map_fd < 0)
 				p->perf_map_fd = -2;
 		}
@@ -757,8 +609,23 @@ struct handover_item *attribution_window_items(struct attribution *a, uint32_t *
 
 static struct host_file *item_file(struct attribution *a, const struct handover_item *item)
 {
-	return item->type == MESSAGE_MODULE ? known_file(a, item->id - PROFILE_UID_FIRST_FILE)
-					    : NULL;
+	return item->type == MESSAGE_MODULE
+		       ? host_file_find(a->host, item->id - PROFILE_UID_FIRST_FILE)
+		       : NULL;
+}
+
+static bool is_set_aside(const struct attribution *a, int fd)
+{
+	uint32_t n = a->n_set_aside < MAX_SET_ASIDE ? a->n_set_aside : MAX_SET_ASIDE;
+	struct file_identity id;
+
+	if (n == 0 || opener_identify(fd, &id) < 0)
+		return false;
+	for (uint32_t i = 0; i < n; i++) {
+		if (file_identity_equal(&a->set_aside[i], &id))
+			return true;
+	}
+	return false;
 }
 
 int attribution_descriptor(void *ctx, const struct handover_item *item, struct message *m)
@@ -772,7 +639,7 @@ int attribution_descriptor(void *ctx, const struct handover_item *item, struct m
 		return p && p->start_unix_ns == item->id ? p->perf_map_fd : -1;
 	}
 	file = item_file(a, item);
-	if (!file || file->fd < 0 || ((struct file_state *)file->user)->set_aside)
+	if (!file || file->fd < 0 || is_set_aside(a, file->fd))
 		return -1;
 	message_set_text(m->module.path, sizeof(m->module.path), file->path);
 	return file->fd;
@@ -793,14 +660,6 @@ bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t
 
 void attribution_quarantine(struct attribution *a, const struct message *m)
 {
-	for (uint32_t i = 0; i < a->known.n; i++) {
-		struct host_file *file = a->known.items[i];
-		struct file_identity id;
-
-		if (file->fd < 0 || opener_identify(file->fd, &id) < 0 ||
-		    id.ino != m->quarantine.file.ino || id.dev != m->quarantine.file.dev)
-			continue;
-		if (m->quarantine.for_peer == PEER_SYMBOLIZER)
-			((struct file_state *)file->user)->set_aside = true;
-	}
+	if (m->quarantine.for_peer == PEER_SYMBOLIZER)
+		a->set_aside[a->n_set_aside++ % MAX_SET_ASIDE] = m->quarantine.file;
 }

@@ -9,6 +9,7 @@ perfwalk_SOURCES = \
 	src/cmd/main.c \
 	src/cmd/namer.c src/cmd/namer.h \
 	src/cmd/options.c src/cmd/options.h \
+	src/cmd/outside.c src/cmd/outside.h \
 	src/cmd/payloads.c src/cmd/payloads.h \
 	src/cmd/profiler.c \
 	src/cmd/record.c \

@@ -249,7 +249,7 @@ static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, con
 		return -1;
 	m.ask_debug_file.n_build_id = (uint32_t)n_build_id;
 	memcpy(m.ask_debug_file.build_id, build_id, n_build_id);
-	return ask_descriptor(n->ask, &m, NULL);
+	return ask_descriptor(n->ask, &m);
 }
 
 static struct symbol_file *module_symbols(struct namer *n, struct module *m)

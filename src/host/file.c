@@ -15,6 +15,7 @@
 #include "src/host/internal.h"
 
 #define IDLE_WINDOWS   10 /* entries nobody maps are kept that long */
+#define UID_ROW_BITS   16 /* of a uid, the row: found without an index */
 #define MAX_FAILURES   4  /* processes through which opening is tried */
 #define MAX_PATH_BYTES 4096
 
@@ -148,6 +149,14 @@ static struct file *find_file(struct host *h, const struct host_file_key *key, c
 	return found;
 }
 
+struct host_file *host_file_find(struct host *h, uint64_t uid)
+{
+	uint32_t row = uid & ((1u << UID_ROW_BITS) - 1);
+	struct file *f = row < h->files.items.n ? h->files.items.items[row] : NULL;
+
+	return f && f->pub.uid == uid ? &f->pub : NULL;
+}
+
 static struct file *new_file(struct host *h, const struct host_file_key *key, const char *path)
 {
 	struct file *f;
@@ -157,7 +166,7 @@ static struct file *new_file(struct host *h, const struct host_file_key *key, co
 		h->full_window = h->window + 1;
 		sweep(h, 2);
 	}
-	if (h->stats.files >= h->limits.max_files)
+	if (h->stats.files >= h->limits.max_files || h->stats.files >> UID_ROW_BITS)
 		return NULL;
 	f = calloc(1, sizeof(*f));
 	if (!f)
@@ -170,7 +179,7 @@ static struct file *new_file(struct host *h, const struct host_file_key *key, co
 		free(f);
 		return NULL;
 	}
-	f->pub.uid = ++h->next_file_uid;
+	f->pub.uid = ++h->next_file_uid << UID_ROW_BITS | f->row;
 	h->stats.files++;
 	if (key) {
 		f->pub.key = *key;

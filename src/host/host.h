@@ -26,7 +26,7 @@ struct host_file_key {
  * shared by a process and its forks only: a path alone means nothing across mount namespaces. */
 struct host_file {
 	struct host_file_key key;
-	uint64_t uid;     /* unique in the host's lifetime, never 0 */
+	uint64_t uid;     /* unique in the host's lifetime, never 0, below 2^44 */
 	char *path;       /* as first seen, " (deleted)" removed; raw bytes: clean them for output */
 	int fd;           /* -1: not tried, not to be had, or closed again as least recently used */
 	bool tried;       /* an open was tried */
@@ -153,6 +153,8 @@ struct host_mapping *host_mapping_find(struct host *h, struct host_process *p, u
 /* Opens the mapping's file if that was not tried yet, or failed through other processes only (a few
  * times); its descriptor (the host's, until a later call opens another file) or -1. */
 int host_file_open(struct host *h, struct host_process *p, struct host_mapping *m);
+/* A file by its uid, NULL when it was forgotten. */
+struct host_file *host_file_find(struct host *h, uint64_t uid);
 /* cgroup of a sample: by id (0: not given), else from the thread's cgroup file at first sight.
  * NULL: not known. Sets p->cgroup. */
 const struct host_cgroup *host_cgroup_get(struct host *h, struct host_process *p, uint32_t tid, uint64_t id);

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+
+#include "src/cmd/outside.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+
+static int open_of_pid(struct ask *ask, enum message_type type, uint32_t pid)
+{
+	struct message m = {.type = type};
+
+	m.ask_pid.pid = pid;
+	return ask_descriptor(ask, &m);
+}
+
+static int open_maps(void *ctx, uint32_t pid)
+{
+	return open_of_pid(ctx, MESSAGE_ASK_MAPS, pid);
+}
+
+static int open_cgroup(void *ctx, uint32_t tid)
+{
+	return open_of_pid(ctx, MESSAGE_ASK_CGROUP, tid);
+}
+
+static int open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t start, uint64_t end,
+		     const struct host_file_key *key, const char *path)
+{
+	struct message m = {.type = MESSAGE_ASK_FILE};
+
+	m.ask_file.pid = pid;
+	m.ask_file.alternate_pid = alternate_pid;
+	m.ask_file.start = start;
+	m.ask_file.end = end;
+	m.ask_file.major = key->major;
+	m.ask_file.minor = key->minor;
+	m.ask_file.inode = key->inode;
+	message_set_text(m.ask_file.path, sizeof(m.ask_file.path), path);
+	return ask_descriptor(ctx, &m);
+}
+
+static int cgroup_path(void *ctx, uint64_t id, char *buf, size_t size)
+{
+	struct message m = {.type = MESSAGE_ASK_CGROUP_PATH};
+	int fd = -1, r;
+
+	m.ask_cgroup_path.id = id;
+	r = ask_broker(ctx, &m, &fd);
+	(void)close_fd(fd);
+	if (r < 0 || m.answer_text.error < 0)
+		return r < 0 ? r : m.answer_text.error;
+	if (!message_text_ok(m.answer_text.text, sizeof(m.answer_text.text)) ||
+	    strlen(m.answer_text.text) >= size)
+		return -ENAMETOOLONG;
+	strcpy(buf, m.answer_text.text);
+	return 0;
+}
+
+static int process_info(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_t *ret_parent,
+			char comm[17], char *exe, size_t n_exe, bool *ret_is_kernel)
+{
+	struct message m = {.type = MESSAGE_ASK_PROCESS};
+	int fd = -1, r;
+
+	m.ask_pid.pid = pid;
+	r = ask_broker(ctx, &m, &fd);
+	(void)close_fd(fd);
+	if (r < 0 || m.answer_process.error < 0)
+		return r < 0 ? r : m.answer_process.error;
+	*ret_start_ns = m.answer_process.start_time_ns;
+	*ret_parent = m.answer_process.parent_pid;
+	*ret_is_kernel = m.answer_process.is_kernel != 0;
+	memcpy(comm, m.answer_process.comm, sizeof(m.answer_process.comm));
+	comm[16] = '\0';
+	message_set_text(exe, n_exe, m.answer_process.executable_path);
+	return 0;
+}
+
+static uint64_t now(void *ctx)
+{
+	return clock_monotonic_ns();
+}
+
+struct host_source outside_source(struct ask *ask, bool records_are_monotonic)
+{
+	return (struct host_source){
+		.ctx = ask,
+		.now = records_are_monotonic ? now : NULL,
+		.open_maps = open_maps,
+		.open_file = open_file,
+		.open_cgroup = open_cgroup,
+		.cgroup_path = cgroup_path,
+		.process_info = process_info,
+	};
+}
+
+int outside_open_perf_map(struct ask *ask, uint32_t pid)
+{
+	return open_of_pid(ask, MESSAGE_ASK_PERF_MAP, pid);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the profiler cannot see by itself, asked of the broker: the host model's source. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/cmd/ask.h"
+#include "src/host/host.h"
+
+/* Answers through ask, which is borrowed for the source's life. records_are_monotonic: record
+ * times are of CLOCK_MONOTONIC. */
+struct host_source outside_source(struct ask *ask, bool records_are_monotonic);
+/* The perf map of a process: an owned descriptor or -errno. */
+int outside_open_perf_map(struct ask *ask, uint32_t pid);
