@@ -100,6 +100,22 @@ static int window_open(struct window *w, const struct source *src, uint64_t addr
 	return 0;
 }
 
+static void window_trim(const struct window *w)
+{
+	if (w->map)
+		(void)madvise(w->map, w->n_map, MADV_DONTNEED);
+}
+
+void unwinder_trim(struct unwinder *u)
+{
+	for (const struct unwind_module *m = u->modules; m; m = m->next) {
+		window_trim(&m->hdr);
+		window_trim(&m->eh_frame.data);
+		window_trim(&m->debug_raw);
+		window_trim(&m->go.table);
+	}
+}
+
 /* Segments */
 
 static int add_segment(struct unwind_module *m, const Elf64_Phdr *ph)

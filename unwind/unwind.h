@@ -95,6 +95,9 @@ int unwinder_new(struct unwinder **ret, const struct unwind_limits *limits);
 struct unwinder *unwinder_free(struct unwinder *u);
 DEFINE_CLEANUP(struct unwinder *, unwinder_free)
 const struct unwind_stats *unwinder_stats(const struct unwinder *u);
+/* Gives back memory that can be read from the files again (pages of mapped sections): rows and
+ * caches stay. Worth a call every few seconds. */
+void unwinder_trim(struct unwinder *u);
 
 /*
  * A module from an ELF file (fd, read through a private mapping; fd stays the caller's and may be

@@ -164,6 +164,7 @@ void attribution_next_window(struct attribution *a)
 {
 	profile_clear(&a->profile);
 	host_collect(a->host);
+	unwinder_trim(a->unwinder);
 	a->window++;
 	a->kernel_row = a->none_row = a->marker_row = a->vdso_row = PROFILE_NONE;
 	array_clear(&a->items);
