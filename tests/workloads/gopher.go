@@ -18,7 +18,7 @@ func (a *account) leaf(n uint64) uint64 {
 //go:noinline
 func middle(a *account, n uint64) uint64 {
 	r := a.leaf(n)
-	sink = make([]byte, 256)
+	sink = make([]byte, 32)
 	return r + 1
 }
 
