@@ -88,15 +88,19 @@ static int load(const struct daemon_run *d, struct config **ret)
 		r = config_export_read_headers(&c->exports[i], stderr);
 	if (r < 0)
 		return r;
-	if (c->n_exports == 0 || c->n_exports > SETUP_MAX_DESTINATIONS) {
-		(void)fprintf(
-			stderr,
-			c->n_exports
-				? "%s: more than 16 [export:NAME] sections\n"
-				: "%s: no destination: add a section [export:NAME] with endpoint = "
-				  "http://HOST:4318, or set OTEL_EXPORTER_OTLP_ENDPOINT\n",
-			path ? path : "environment");
+	if (c->n_exports > SETUP_MAX_DESTINATIONS) {
+		(void)fprintf(stderr, "%s: more than %d [export:NAME] sections\n",
+			      path ? path : "environment", SETUP_MAX_DESTINATIONS);
 		return -EINVAL;
+	}
+	/* A file without one, as it is installed, is a good file; it is just not enough to run. */
+	if (c->n_exports == 0) {
+		(void)fprintf(stderr,
+			      "%s: no destination: add a section [export:NAME] with endpoint = "
+			      "http://HOST:4318, or set OTEL_EXPORTER_OTLP_ENDPOINT\n",
+			      path ? path : "environment");
+		if (!d->check && !d->print)
+			return -EINVAL;
 	}
 	*ret = TAKE_PTR(c);
 	return 0;
