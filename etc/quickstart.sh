@@ -79,7 +79,7 @@ mkdir -p "$build" || exit 1
 [ -x "$top/configure" ] || step "Preparing the build (autoreconf)" autoreconf -fi "$top"
 cd "$build" || exit 1
 [ -f config.status ] || step "Configuring in $build" "$top/configure"
-step "Compiling" make -j"$(nproc)" perfwalk
+step "Compiling" make -j"$(nproc)"
 
 busy=$(busy_percent)
 [ "$busy" -ge 5 ] || say "This host is idle (${busy}% busy): there will be little to see. Start something and run this again."
