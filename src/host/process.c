@@ -120,8 +120,10 @@ static void inherit(struct host *h, struct process *p, const struct process *par
 	p->doubtful = parent->doubtful || parent->generation != h->generation;
 	/* Without a clock to derive its start time from, /proc is asked for that. */
 	p->info_known = parent->info_known && h->source.now;
-	/* Until its own is read: a child may be moved before it runs its program. */
+	/* A child that is to be elsewhere is moved before it runs its program: read at its exec. */
 	cgroup_set_own(p, parent->pub.cgroup);
+	p->cgroup_read = parent->cgroup_read;
+	p->cgroup_window = h->window;
 }
 
 void host_on_fork(struct host *h, uint32_t pid, uint32_t tid, uint32_t parent_pid,

@@ -660,7 +660,9 @@ static void test_cgroup_of_a_child(void)
 	host_on_fork(h, 11, 11, 10, 10, 2000);
 	p = host_process_get(h, 11, 11, 2000);
 	outside.cgroup = NULL;
+	outside.n_cgroups = 0;
 	CHECK_STR(host_cgroup_get(h, p, 11, 0)->unit, "shim.service");
+	CHECK_INT(outside.n_cgroups, ==, 0);
 	/* exec comes after the move to a cgroup of its own. */
 	host_on_comm(h, 11, 11, "app", true, 3000);
 	outside.cgroup = "0::/docker/" ID "\n";
