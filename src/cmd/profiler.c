@@ -19,8 +19,8 @@
 #include "util/loop.h"
 
 /* Rings wake us at their watermark; this is for quiet hosts, and for catching short-lived processes
- * while /proc still knows them. */
-#define DRAIN_NS (100 * NSEC_PER_MSEC)
+ * while /proc still knows them. Each wake-up costs as much as a sample or two. */
+#define DRAIN_NS (200 * NSEC_PER_MSEC)
 #define STOP_NS	 (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
 #define MAX_CPUS 4096
 
