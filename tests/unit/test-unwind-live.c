@@ -184,8 +184,12 @@ static struct tally step_through(enum unwind_workload_part part, unsigned int ev
 	return t;
 }
 
+static uint64_t all_samples, all_identical; /* of all cases together */
+
 static void check_agreement(const struct tally *t)
 {
+	all_samples += t->samples;
+	all_identical += t->identical;
 	CHECK_INT(t->samples, >, 500);
 	CHECK_INT(t->contradict, ==, 0);
 	CHECK_INT(t->ours_shorter, ==, 0);
@@ -244,5 +248,7 @@ int main(void)
 #ifndef __SANITIZE_ADDRESS__ /* its vfork is assembly without CFI */
 	RUN(test_vfork);
 #endif
+	fprintf(stderr, "all: identical %" PRIu64 " of %" PRIu64 "\n", all_identical, all_samples);
+	CHECK_INT(all_identical * 1000, >=, all_samples * 995);
 	return 0;
 }
