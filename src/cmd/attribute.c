@@ -21,7 +21,9 @@
 
 #define MAX_KERNEL_FRAMES SAMPLE_MAX_KERNEL_FRAMES
 #define JIT_UID		  (UINT64_C(1) << 62)
-#define MAX_SET_ASIDE	  256
+/* File pages are given back this often: a search for new code brings some ten of them back. */
+#define TRIM_NS	      (60 * NSEC_PER_SEC)
+#define MAX_SET_ASIDE 256
 
 /* What hangs on a host_file. */
 struct file_state {
@@ -55,7 +57,7 @@ struct attribution {
 	uint32_t *frames;
 	/* Of the sample being walked, for the find callback. */
 	struct host_process *process;
-	uint64_t time_ns;
+	uint64_t time_ns, trimmed_ns;
 	/* What the symbolizer needs for this window. */
 	ARRAY(struct handover_item) items;
 	/* Files that are not for the symbolizer any more: a ring, the oldest goes first. */
@@ -160,11 +162,36 @@ struct profile *attribution_profile(struct attribution *a)
 	return &a->profile;
 }
 
+static void log_window(const struct attribution *a)
+{
+	const struct unwind_stats *u = unwinder_stats(a->unwinder);
+	const struct host_stats *h = host_stats(a->host);
+
+	log_debug("window %llu: %u samples, %u stacks, %u frames; since the start: %llu walks, "
+		  "%llu frames, %.2f%% of them cached, %llu rows compiled, %llu evicted, %llu "
+		  "bytes of rows; "
+		  "%llu processes, %llu files (%llu open), %llu maps read, %llu cgroup files read, "
+		  "%llu questions to the broker, %llu unanswered",
+		  (unsigned long long)a->window, a->profile.samples.n, a->profile.stacks.n,
+		  a->profile.frames.n, (unsigned long long)u->walks, (unsigned long long)u->frames,
+		  100.0 * (double)u->cache_hits / (double)(u->cache_hits + u->cache_misses + 1),
+		  (unsigned long long)u->rows_compiled, (unsigned long long)u->rows_evicted,
+		  (unsigned long long)u->row_bytes, (unsigned long long)h->processes,
+		  (unsigned long long)h->files, (unsigned long long)h->open_files,
+		  (unsigned long long)h->maps_reads, (unsigned long long)h->cgroup_reads,
+		  (unsigned long long)a->ask->n_asked, (unsigned long long)a->ask->n_timeouts);
+}
+
 void attribution_next_window(struct attribution *a)
 {
+	if (a->window > 0)
+		log_window(a);
 	profile_clear(&a->profile);
 	host_collect(a->host);
-	unwinder_trim(a->unwinder);
+	if (clock_monotonic_ns() - a->trimmed_ns >= TRIM_NS) {
+		unwinder_trim(a->unwinder);
+		a->trimmed_ns = clock_monotonic_ns();
+	}
 	a->window++;
 	a->kernel_row = a->none_row = a->marker_row = a->vdso_row = PROFILE_NONE;
 	array_clear(&a->items);
