@@ -30,7 +30,7 @@ HZ = 99
 TICK = os.sysconf("SC_CLK_TCK")
 
 
-def start_load(directory):
+def start_load(directory, churn=False):
     """Compiled, interpreted, just-in-time compiled and short-lived code; about two busy CPUs."""
     built = []
     for name in ("chain", "cxx", "gopher", "rusty"):
@@ -42,11 +42,16 @@ def start_load(directory):
         "while :; do g++ -O2 -x c++ -c -o /dev/null %s; done" % os.path.join(rig.WORKLOADS, "cxx.cc"),
         "while :; do head -c 8M /dev/urandom | xz -1 >/dev/null; done",
         "while :; do openssl speed -seconds 1 sha256 >/dev/null 2>&1; done",
-        "while :; do i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done; sleep 1; done",
     ]
+    if churn:
+        loops.append("while :; do i=0; while [ $i -lt 200 ]; do /bin/true; i=$((i+1)); done; sleep 1; done")
     commands = built + [["sh", "-c", loop] for loop in loops]
     if shutil.which("python3"):
         commands.append(["python3", os.path.join(rig.WORKLOADS, "pyloop.py")])
+    if shutil.which("java"):
+        source = rig.write("Loop.java", "class Loop { static long f(long x) { return x < 2 ? x : f(x - 1) + f(x - 2); }"
+                           " public static void main(String[] a) { for (;;) f(30); } }")
+        commands.append(["java", "-XX:ActiveProcessorCount=1", source])
     if shutil.which("node"):
         commands.append(["node", "--perf-basic-prof", os.path.join(rig.WORKLOADS, "jsloop.js")])
     for argv in commands:
@@ -168,10 +173,11 @@ def main():
     parser.add_argument("--seconds", type=int, default=30)
     parser.add_argument("--warm-up", type=int, default=60)
     parser.add_argument("--daemon-seconds", type=int, default=60)
+    parser.add_argument("--churn", action="store_true", help="add 200 short processes a second")
     args = parser.parse_args()
     rig.need_root()
     directory = rig.path("load")
-    print("load: " + ", ".join(start_load(directory)), flush=True)
+    print("load: " + ", ".join(start_load(directory, args.churn)), flush=True)
     time.sleep(2)
     print(f"capture of the host, {args.seconds} s at {HZ} Hz", flush=True)
     capture(args.seconds, rig.workdir())
