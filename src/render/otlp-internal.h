@@ -21,6 +21,12 @@
 int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
 			const struct render_info *info, uint32_t process, bool runs_user_code);
 
+/*
+ * For each process of p the first one whose resource is the same: a process that renamed itself is
+ * two rows of the profile but one resource. Allocated; NULL without memory.
+ */
+uint32_t *otlp_group_resources(const struct profile *p);
+
 /* ---- frames ---- */
 
 /* What the dictionary of the present payload has for a row of the profile. */

@@ -177,3 +177,32 @@ int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
 	wire_buffer_deinit(&r.body);
 	return ok && wire_buffer_ok(b) ? 0 : -ENOMEM;
 }
+
+static bool same_resource(const struct profile_process *a, const struct profile_process *b)
+{
+	return a->pid == b->pid && a->start_time_unix_ns == b->start_time_unix_ns &&
+	       a->executable_path == b->executable_path && a->cgroup == b->cgroup;
+}
+
+uint32_t *otlp_group_resources(const struct profile *p)
+{
+	uint32_t *first = calloc((size_t)p->processes.n + 1, sizeof(*first));
+	struct hash_index index = HASH_INDEX_INIT;
+
+	for (uint32_t i = 0; first && i < p->processes.n; i++) {
+		const struct profile_process *proc = &p->processes.items[i];
+		uint64_t hash = hash_combine(proc->pid, proc->start_time_unix_ns);
+		uint32_t slot = hash_index_first(&index, hash), row;
+
+		while ((row = hash_index_row(&index, slot)) != HASH_INDEX_NONE &&
+		       !same_resource(&p->processes.items[row], proc))
+			slot = hash_index_next(&index, slot);
+		first[i] = row == HASH_INDEX_NONE ? i : row;
+		if (row == HASH_INDEX_NONE && hash_index_add(&index, hash, i) < 0) {
+			free(first);
+			first = NULL;
+		}
+	}
+	hash_index_deinit(&index);
+	return first;
+}

@@ -61,7 +61,8 @@ struct otlp {
 	uint32_t max_samples;
 	bool aggregated;
 	uint64_t start_unix_ns, end_unix_ns;
-	uint32_t *order; /* rows of samples, by process */
+	uint32_t *order;	 /* rows of samples, by process */
+	uint32_t *first_process; /* of those with the same resource, by process */
 
 	struct otlp_frames frames;
 	struct otlp_memo *tids, *names; /* by thread */
@@ -86,11 +87,16 @@ struct otlp {
 	struct hash_index slot_index;
 };
 
+static uint32_t process_of_sample(const struct otlp *o, uint32_t sample)
+{
+	const struct profile *p = o->p;
+
+	return o->first_process[p->threads.items[p->samples.items[sample].thread].process];
+}
+
 static uint32_t process_of(const struct otlp *o, uint32_t position)
 {
-	const struct profile_sample *s = &o->p->samples.items[o->order[position]];
-
-	return o->p->threads.items[s->thread].process;
+	return process_of_sample(o, o->order[position]);
 }
 
 /* Sample rows by process; within a process in their own order, which is that of time. */
@@ -100,12 +106,13 @@ static int sort_by_process(struct otlp *o)
 	uint32_t *begin = calloc((size_t)p->processes.n + 1, sizeof(*begin)), sum = 0;
 
 	o->order = malloc(((size_t)p->samples.n + 1) * sizeof(*o->order));
-	if (!o->order || !begin) {
+	o->first_process = otlp_group_resources(p);
+	if (!o->order || !begin || !o->first_process) {
 		free(begin);
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < p->samples.n; i++)
-		begin[p->threads.items[p->samples.items[i].thread].process]++;
+		begin[process_of_sample(o, i)]++;
 	for (uint32_t i = 0; i < p->processes.n; i++) {
 		uint32_t n = begin[i];
 
@@ -113,7 +120,7 @@ static int sort_by_process(struct otlp *o)
 		sum += n;
 	}
 	for (uint32_t i = 0; i < p->samples.n; i++)
-		o->order[begin[p->threads.items[p->samples.items[i].thread].process]++] = i;
+		o->order[begin[process_of_sample(o, i)]++] = i;
 	free(begin);
 	return 0;
 }
@@ -513,6 +520,7 @@ static void otlp_deinit(struct otlp *o)
 	free(o->tids);
 	free(o->names);
 	free(o->order);
+	free(o->first_process);
 	wire_buffer_deinit(&o->out);
 	wire_buffer_deinit(&o->resource);
 	wire_buffer_deinit(&o->samples);

@@ -581,6 +581,39 @@ static void test_empty(void)
 	profile_deinit(&p);
 }
 
+static int count_resources(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	request *r =
+		opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__unpack(
+			NULL, n, bytes);
+
+	CHECK(r);
+	*(size_t *)ctx += r->n_resource_profiles;
+	protobuf_c_message_free_unpacked(&r->base, NULL);
+	return 0;
+}
+
+/* A process that renamed itself between two samples is two rows, but one resource. */
+static void test_renamed_process(void)
+{
+	struct profile_process renamed;
+	size_t before = 0, after = 0;
+	struct profile p;
+	uint32_t row;
+
+	synthetic_small(&p);
+	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, count_resources, &before), ==, 0);
+	renamed = p.processes.items[p.threads.items[p.samples.items[0].thread].process];
+	renamed.comm = strtab_put(&p.strings, "other name");
+	row = profile_add_process(&p, &renamed);
+	CHECK_INT(row, ==, p.processes.n - 1);
+	p.samples.items[0].thread = profile_add_thread(&p, row, 4711, STRID_EMPTY);
+	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, count_resources, &after), ==, 0);
+	CHECK_INT(after, ==, before);
+	CHECK_INT(check(&p, &synthetic_info, 0, 0).n_samples, ==, 12);
+	profile_deinit(&p);
+}
+
 /* Samples outside the window they claim, out of order, and of a value other than 1. */
 static void test_times_and_values(void)
 {
@@ -701,6 +734,7 @@ int main(int argc, char **argv)
 	RUN(test_stack_too_large);
 	RUN(test_hostile);
 	RUN(test_empty);
+	RUN(test_renamed_process);
 	RUN(test_times_and_values);
 	RUN(test_equal_after_all);
 	RUN(test_unnamed_module);
