@@ -337,6 +337,9 @@ int opener_process(uint32_t pid, struct message *answer)
 	(void)snprintf(link, sizeof(link), "/proc/%u/exe", pid);
 	n = readlink(link, exe, sizeof(exe) - 1);
 	exe[n > 0 ? n : 0] = '\0';
+	/* The name of what lay on a mount that is gone is "/": that names no program. */
+	if (n > 0 && exe[n - 1] == '/')
+		exe[0] = '\0';
 	if (n > 10 && strcmp(exe + n - 10, " (deleted)") == 0)
 		exe[n - 10] = '\0';
 	message_set_text(answer->answer_process.executable_path,
