@@ -65,6 +65,11 @@ int privileges_drop(const struct privileges *p)
 	(void)set_limit(RLIMIT_CORE, 0);
 	if (p->max_open_files)
 		(void)set_limit(RLIMIT_NOFILE, p->max_open_files);
+	if (p->max_data) {
+		r = set_limit(RLIMIT_DATA, p->max_data);
+		if (r < 0)
+			return r;
+	}
 	if (p->max_address_space) {
 		r = set_limit(RLIMIT_AS, p->max_address_space);
 		if (r < 0)

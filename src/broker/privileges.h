@@ -7,8 +7,10 @@
 struct privileges {
 	uint32_t uid, gid; /* (uint32_t)-1: stay who we are (perfwalk was not started as root) */
 	uint64_t max_address_space; /* RLIMIT_AS in bytes; 0: none */
-	uint32_t max_open_files;    /* RLIMIT_NOFILE; never above what we were started with */
-	uint32_t parent_pid;	    /* leave when this process does */
+	uint64_t
+		max_data; /* RLIMIT_DATA in bytes (heap; from 4.7 on all private memory); 0: none */
+	uint32_t max_open_files; /* RLIMIT_NOFILE; never above what we were started with */
+	uint32_t parent_pid;	 /* leave when this process does */
 };
 
 /*

@@ -32,6 +32,7 @@
 #define MAX_TASK_EVENTS	      65536
 #define HOTPLUG_NS	      NSEC_PER_SEC
 #define CAPTURE_PROFILE_BYTES (UINT64_C(1) << 30)
+#define DATA_BYTES	      (UINT64_C(256) << 20) /* tables of processes, files and threads */
 
 struct cpu_events {
 	struct sample_cpu events;
@@ -238,13 +239,14 @@ static int send_text(int control, enum text_kind kind, const char *text, int fd)
 	return message_send(control, &m, &fd, fd >= 0 ? 1 : 0);
 }
 
-static struct setup_common common_setup(const struct tree *t, uint64_t address_space)
+static struct setup_common common_setup(const struct tree *t, uint64_t address_space, uint64_t data)
 {
 	struct setup_common c = {.privileges = t->privileges,
 				 .log_level = (uint32_t)log_get_level()};
 
 #ifndef WITH_SANITIZERS /* the shadow memory is terabytes of address space */
 	c.privileges.max_address_space = address_space;
+	c.privileges.max_data = data;
 #endif
 	return c;
 }
@@ -276,7 +278,8 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 	int r;
 
 	/* Files are mapped whole, so address space is no measure of memory here. */
-	s.common = common_setup(t, 0);
+	s.common =
+		common_setup(t, 0, 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES);
 	s.common.privileges.max_open_files = c->max_open_files + 2 * t->cpus.n + 512;
 	r = send_setup(control, &s, sizeof(s), status_fd);
 	if (r == 0)
@@ -314,7 +317,8 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 {
 	const struct config *c = t->options.config;
 	struct setup_symbolizer s = {
-		.common = common_setup(t, t->options.capture ? 0 : c->symbolizer_memory_bytes),
+		.common = common_setup(t, t->options.capture ? 0 : c->symbolizer_memory_bytes,
+				       t->options.capture ? 3 * CAPTURE_PROFILE_BYTES : 0),
 		.symbols_bytes = c->symbols_bytes,
 		.profile_bytes =
 			t->options.capture ? CAPTURE_PROFILE_BYTES : 2 * c->window_memory_bytes,
@@ -377,7 +381,8 @@ static int send_destination(int control, const struct config_export *x)
 static int set_up_exporter(struct tree *t, int control, int status_fd)
 {
 	const struct config *c = t->options.config;
-	struct setup_exporter s = {.common = common_setup(t, 0)};
+	struct setup_exporter s = {.n = 0};
+	uint64_t data = DATA_BYTES;
 	int r;
 
 	for (size_t i = 0; i < c->n_exports && i < SETUP_MAX_DESTINATIONS; i++) {
@@ -390,7 +395,9 @@ static int set_up_exporter(struct tree *t, int control, int status_fd)
 			.gzip = x->gzip,
 			.insecure_skip_verify = x->insecure_skip_verify,
 		};
+		data += 2 * x->max_queue_bytes; /* as they came, and compressed */
 	}
+	s.common = common_setup(t, 0, data);
 	r = send_setup(control, &s, sizeof(s), status_fd);
 	for (uint32_t i = 0; i < s.n && r == 0; i++)
 		r = send_destination(control, &c->exports[i]);
