@@ -226,7 +226,8 @@ void host_on_mmap(struct host *h, uint32_t pid, uint64_t start, uint64_t length,
 		p->doubtful = true;
 	if (p->exe_pending) {
 		p->exe_pending = false;
-		info_set_exe(p, path);
+		/* "/" is a file on a mount that is gone (runc's copy of itself): no name. */
+		info_set_exe(p, strcmp(path, "/") == 0 ? NULL : path);
 	}
 }
 
