@@ -1,6 +1,12 @@
 noinst_LIBRARIES += libsymbolize.a
 libsymbolize_a_SOURCES = \
 	symbolize/demangle.c \
+	symbolize/dwarf.c symbolize/dwarf.h symbolize/dwarf-internal.h \
+	symbolize/dwarf-code.c \
+	symbolize/dwarf-line.c \
+	symbolize/dwarf-map.c \
+	symbolize/dwarf-read.c \
+	symbolize/dwarf-units.c \
 	symbolize/elf-image.c symbolize/elf-image.h \
 	symbolize/identify.c \
 	symbolize/kallsyms.c \
@@ -14,6 +20,7 @@ libsymbolize_a_SOURCES = \
 symbolize_test_libs = libsymbolize.a libutil.a $(ZLIB_LIBS) $(NETTLE_LIBS) $(DEMANGLE_LIBS)
 check_PROGRAMS += \
 	tests/unit/test-symbolize-elf \
+	tests/unit/test-symbolize-dwarf \
 	tests/unit/test-symbolize-hostile \
 	tests/unit/test-symbolize-identify \
 	tests/unit/test-symbolize-kallsyms \
@@ -21,6 +28,8 @@ check_PROGRAMS += \
 	tests/unit/test-symbolize-demangle
 tests_unit_test_symbolize_elf_SOURCES = tests/unit/test-symbolize-elf.c
 tests_unit_test_symbolize_elf_LDADD = $(symbolize_test_libs)
+tests_unit_test_symbolize_dwarf_SOURCES = tests/unit/test-symbolize-dwarf.c
+tests_unit_test_symbolize_dwarf_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_hostile_SOURCES = tests/unit/test-symbolize-hostile.c
 tests_unit_test_symbolize_hostile_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_identify_SOURCES = tests/unit/test-symbolize-identify.c

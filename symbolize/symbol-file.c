@@ -18,6 +18,10 @@
  * All sections are mapped when the file is opened and read when the first address is asked for; the
  * descriptor is not kept. Names are copied when first given out, and the mapped string table, which
  * would become resident in 64 KiB steps for names of 50 bytes, is let go every few thousand names.
+ *
+ * Lines come from DWARF (dwarf.c) of the file itself or of its debug file, whichever has it first.
+ * The last function of a chain is named by the symbol tables where they can: they know aliases, and
+ * parts such as f.cold, by the names that all other tools use.
  */
 #include "symbolize/symbolize.h"
 
@@ -26,6 +30,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include "symbolize/dwarf.h"
 #include "symbolize/elf-image.h"
 #include "symbolize/symbol-plt.h"
 #include "symbolize/symbol-table.h"
@@ -52,6 +57,8 @@ struct symbol_file {
 	size_t n_build_id;
 	struct symbol_table table;
 	struct symbol_plt plt;
+	struct dwarf *dwarf;	       /* NULL: no debugging information, or not yet */
+	uint64_t code_start, code_end; /* all executable segments */
 	bool built;
 	uint64_t n_refused; /* tables */
 };
@@ -101,6 +108,13 @@ static int table_bytes_inflate(struct symbol_file *f, const struct elf_image *im
 	return 0;
 }
 
+static void lines_open(struct symbol_file *f, const struct elf_image *im)
+{
+	if (f->limits.max_line_bytes && !f->dwarf &&
+	    dwarf_new(&f->dwarf, im, &f->limits, f->code_start, f->code_end) < 0)
+		f->n_refused++;
+}
+
 static int symbol_file_new(struct symbol_file **ret, struct symbol_file *f)
 {
 	uint64_t max_symbols = f->limits.max_file_bytes / sizeof(Elf32_Sym);
@@ -111,8 +125,13 @@ static int symbol_file_new(struct symbol_file **ret, struct symbol_file *f)
 	for (uint32_t i = 0; i < f->image.n_segments; i++) {
 		const struct elf_segment *g = &f->image.segments[i];
 
-		if (g->type == PT_LOAD && g->flags & PF_X)
-			symbol_table_add_segment(&f->table, g->vaddr, g->memsz);
+		if (g->type != PT_LOAD || !(g->flags & PF_X))
+			continue;
+		symbol_table_add_segment(&f->table, g->vaddr, g->memsz);
+		if (f->code_start == f->code_end || g->vaddr < f->code_start)
+			f->code_start = g->vaddr;
+		if (g->vaddr + g->memsz > f->code_end)
+			f->code_end = g->vaddr + g->memsz;
 	}
 	table_bytes_open(f, &f->image, SHT_SYMTAB, &f->fixed);
 	table_bytes_open(f, &f->image, SHT_DYNSYM, &f->dynamic);
@@ -121,6 +140,7 @@ static int symbol_file_new(struct symbol_file **ret, struct symbol_file *f)
 	if (s && !(s->flags & SHF_COMPRESSED))
 		(void)elf_image_bytes(&f->image, s, MAX_DEBUGLINK, &f->debuglink);
 	f->n_build_id = elf_image_build_id(&f->image, f->build_id);
+	lines_open(f, &f->image);
 	f->image.fd = -EBADF;
 	*ret = f;
 	return 0;
@@ -168,6 +188,7 @@ struct symbol_file *symbol_file_free(struct symbol_file *f)
 {
 	if (!f)
 		return NULL;
+	dwarf_free(f->dwarf);
 	symbol_plt_deinit(&f->plt);
 	symbol_table_deinit(&f->table);
 	table_bytes_release(&f->fixed);
@@ -239,10 +260,13 @@ static void debug_open(struct symbol_file *f)
 			   linked ? name : NULL, linked ? crc : 0);
 	if (fd < 0 || elf_image_open_fd(&f->debug, fd) < 0)
 		return;
-	if (debug_belongs(f, linked, crc))
-		table_bytes_open(f, &f->debug, SHT_SYMTAB, &f->fixed);
-	else
+	if (debug_belongs(f, linked, crc)) {
+		if (!f->fixed.symbols.data)
+			table_bytes_open(f, &f->debug, SHT_SYMTAB, &f->fixed);
+		lines_open(f, &f->debug);
+	} else {
 		f->n_refused++;
+	}
 	f->debug.fd = -EBADF;
 }
 
@@ -351,10 +375,12 @@ static int tables_build(struct symbol_file *f)
 	const struct elf_image *im = &f->image;
 	int r = 0;
 
-	if (!f->fixed.symbols.data && f->open_debug) {
+	bool own = f->fixed.symbols.data;
+
+	if (f->open_debug && (!own || (f->limits.max_line_bytes && !f->dwarf)))
 		debug_open(f);
+	if (!own && f->fixed.symbols.data)
 		im = &f->debug;
-	}
 	if (f->fixed.symbols.data && table_bytes_inflate(f, im, &f->fixed) == 0)
 		r = symbols_add(f, im, &f->fixed, SYMBOL_NAMES_STATIC);
 	if (r == 0 && f->dynamic.symbols.data &&
@@ -388,6 +414,13 @@ static void symbol_file_build(struct symbol_file *f)
 	elf_image_close(&f->debug);
 }
 
+static void names_trim(struct symbol_file *f)
+{
+	elf_bytes_forget(&f->fixed.names);
+	elf_bytes_forget(&f->dynamic.names);
+	f->table.n_names_read = 0;
+}
+
 int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret)
 {
 	struct symbol s = {0};
@@ -395,7 +428,7 @@ int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret
 	if (!f->built)
 		symbol_file_build(f);
 	if (f->table.n_names_read >= TRIM_NAMES)
-		symbol_file_trim(f);
+		names_trim(f);
 	if (!symbol_table_lookup(&f->table, vaddr, &s.name, &s.start, &s.size) &&
 	    !symbol_plt_lookup(&f->plt, &f->table, vaddr, &s.name, &s.start, &s.size))
 		return 1;
@@ -403,18 +436,67 @@ int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret
 	return 0;
 }
 
+int symbol_file_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chain, size_t max,
+		      size_t *ret_n)
+{
+	struct dwarf_frame frames[SYMBOL_MAX_CHAIN];
+	const char *language = NULL;
+	struct symbol s = {0};
+	bool named = symbol_file_lookup(f, vaddr, &s) == 0;
+	size_t n = 0;
+
+	max = max < SYMBOL_MAX_CHAIN ? max : SYMBOL_MAX_CHAIN;
+	if (!f->dwarf || dwarf_lookup(f->dwarf, vaddr, frames, max, &n, &language) != 0)
+		n = 0;
+	if (max == 0 || (!named && (n == 0 || !frames[n - 1].name)))
+		return 1;
+	for (size_t i = 0; i < n; i++) {
+		const struct dwarf_frame *frame = &frames[i];
+
+		chain[i] = (struct symbol){.name = frame->name ? frame->name : "[inlined function]",
+					   .start = frame->entry,
+					   .file = frame->file,
+					   .line = frame->line,
+					   .start_line = frame->start_line,
+					   .column = frame->column,
+					   .language = language,
+					   .inlined = true};
+	}
+	if (n == 0)
+		chain[n++] = s;
+	chain[n - 1].inlined = false;
+	if (named) {
+		chain[n - 1].name = s.name;
+		chain[n - 1].start = s.start;
+		chain[n - 1].size = s.size;
+	}
+	*ret_n = n;
+	return 0;
+}
+
 void symbol_file_trim(struct symbol_file *f)
 {
-	elf_bytes_forget(&f->fixed.names);
-	elf_bytes_forget(&f->dynamic.names);
-	f->table.n_names_read = 0;
+	names_trim(f);
+	if (f->dwarf)
+		dwarf_trim(f->dwarf);
+}
+
+void symbol_file_forget_lines(struct symbol_file *f)
+{
+	if (f->dwarf)
+		dwarf_forget(f->dwarf);
+}
+
+size_t symbol_file_line_bytes(const struct symbol_file *f)
+{
+	return f->dwarf ? dwarf_bytes(f->dwarf) : 0;
 }
 
 size_t symbol_file_bytes(const struct symbol_file *f)
 {
 	return sizeof(*f) + symbol_table_bytes(&f->table) + array_bytes(&f->plt.stubs) +
 	       (f->fixed.names.heap ? f->fixed.names.n : 0) +
-	       (f->dynamic.names.heap ? f->dynamic.names.n : 0) +
+	       (f->dynamic.names.heap ? f->dynamic.names.n : 0) + symbol_file_line_bytes(f) +
 	       (f->built ? 0
 			 : f->image.n_sections * sizeof(struct elf_section) +
 				   f->image.n_segments * sizeof(struct elf_segment));
@@ -422,5 +504,5 @@ size_t symbol_file_bytes(const struct symbol_file *f)
 
 uint64_t symbol_file_refused(const struct symbol_file *f)
 {
-	return f->n_refused + f->table.n_refused;
+	return f->n_refused + f->table.n_refused + (f->dwarf ? dwarf_refused(f->dwarf) : 0);
 }

@@ -1,24 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Names for addresses: ELF symbol tables (of the file or its separate debug file), kallsyms, perf
- * maps; demangling. Runs in the process that may die: everything here reads hostile bytes.
+ * Names for addresses: ELF symbol tables and DWARF (of the file or its separate debug file),
+ * kallsyms, perf maps; demangling. Runs in the process that may die: everything here reads hostile
+ * bytes.
  *
  * Opens no file: descriptors come from the caller. Each source is a sorted table built once and
  * searched; nothing scans per address.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "util/cleanup.h"
 
-/* One function at an address. Strings are borrowed from the source, valid until it is freed. */
+/* One function at an address. Strings are borrowed from the source, valid until it is freed; those
+ * of symbol_file_lines() until the next call for that file. */
 struct symbol {
 	const char *name;	 /* as linked (mangled), without a @VERSION suffix */
 	const char *module_name; /* kallsyms only: "ext4"; NULL for the kernel proper */
 	uint64_t start, size;	 /* ELF virtual address (kernel: absolute); size 0: not known */
-	const char *file;	 /* source file, NULL: not known */
+	const char *file;	 /* source file of the line, NULL: not known */
 	uint32_t line, start_line, column; /* 0: not known */
+	const char *language; /* "c", "c++", "go", "rust" ...; NULL: not known; static */
+	bool inlined; /* into the next one of the chain; start is a number then that no other
+			 inlined function of the file has */
 };
 
 /*
@@ -33,10 +39,13 @@ struct symbol_limits {
 	uint64_t max_file_bytes; /* symbol and string tables read from one file; default 256 MiB */
 	uint64_t max_inflate_bytes; /* any compressed section; default 256 MiB */
 	uint64_t max_table_bytes;   /* one perf map or kallsyms; default 64 MiB */
+	uint64_t max_dwarf_bytes;   /* sections mapped at one time for lines; default 512 MiB */
+	uint64_t max_line_bytes; /* tables made of them; default 0: no lines, no inlined callers */
 };
 #define SYMBOL_LIMITS_DEFAULT                                                                      \
 	{                                                                                          \
-		UINT64_C(256) << 20, UINT64_C(256) << 20, UINT64_C(64) << 20                       \
+		UINT64_C(256) << 20, UINT64_C(256) << 20, UINT64_C(64) << 20, UINT64_C(512) << 20, \
+			0                                                                          \
 	}
 
 /* ---- ELF files ---- */
@@ -58,10 +67,25 @@ DEFINE_CLEANUP(struct symbol_file *, symbol_file_free)
  * has a name.
  */
 int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret);
-/* Memory held by the tables, for the caller's budget. */
+
+#define SYMBOL_MAX_CHAIN 64 /* longer chains of inlined calls lose their innermost functions */
+
+/*
+ * All functions at an address, innermost inlined function first, the one whose code it is last,
+ * each with its line: of the address itself, or of the call of the one before. max 1: only the
+ * last. 0: *ret_n >= 1 functions; 1: no function covers the address. Without debugging information
+ * (or limits.max_line_bytes) it is what symbol_file_lookup() says.
+ */
+int symbol_file_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chain, size_t max,
+		      size_t *ret_n);
+/* Memory held by the tables, for the caller's budget; of these, what is for lines. */
 size_t symbol_file_bytes(const struct symbol_file *f);
-/* Gives back memory that can be read from the file again; worth a call after a burst of lookups. */
+size_t symbol_file_line_bytes(const struct symbol_file *f);
+/* Gives back memory that can be read from the file again; worth a call after a burst of lookups,
+ * and before the next file with a lot of debugging information. */
 void symbol_file_trim(struct symbol_file *f);
+/* The same, with all that was made for lines. */
+void symbol_file_forget_lines(struct symbol_file *f);
 /* What was left out: symbols and tables over the limits, debug files that are not this file's. */
 uint64_t symbol_file_refused(const struct symbol_file *f);
 

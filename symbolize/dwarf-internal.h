@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the files of the DWARF reader share; for them alone. */
+#include "symbolize/dwarf.h"
+#include "util/array.h"
+#include "util/cursor.h"
+#include "util/strtab.h"
+
+#define DWARF_NONE UINT32_MAX
+
+enum dwarf_section {
+	DWARF_INFO,
+	DWARF_ABBREV,
+	DWARF_STR,
+	DWARF_LINE,
+	DWARF_LINE_STR,
+	DWARF_STR_OFFSETS,
+	DWARF_ADDR,
+	DWARF_RANGES,
+	DWARF_RNGLISTS,
+	DWARF_ARANGES,
+	DWARF_N_SECTIONS
+};
+
+struct dwarf_section_state {
+	struct elf_section header; /* size 0: there is none */
+	struct elf_bytes bytes;	   /* data NULL: not mapped now */
+	bool bad;
+};
+
+/* ---- Attributes ---- */
+
+struct dwarf_spec {
+	uint16_t name, form;
+	int32_t constant; /* DW_FORM_implicit_const */
+};
+
+struct dwarf_abbrev {
+	uint64_t code;
+	uint32_t first, n; /* rows of specs */
+	uint32_t fixed;	   /* bytes of all its attributes; DWARF_NONE: it depends */
+	uint16_t tag;
+	bool children;
+};
+
+struct dwarf_abbrevs {
+	ARRAY(struct dwarf_abbrev) items;
+	ARRAY(struct dwarf_spec) specs;
+	bool dense; /* code c is item c - 1; else they are sorted by code */
+};
+
+/* One attribute as it stands there; what u means depends on the form. form 0: absent. */
+struct dwarf_value {
+	uint16_t form;
+	uint64_t u;
+	const char *text; /* DW_FORM_string */
+};
+
+/* ---- Units ---- */
+
+struct dwarf_range {
+	uint64_t start, end;
+	uint32_t node; /* or unit */
+};
+typedef ARRAY(struct dwarf_range) dwarf_ranges;
+
+/* From there on it is another one. */
+struct dwarf_change {
+	uint32_t at;   /* from the map's base */
+	uint32_t node; /* DWARF_NONE: none */
+};
+
+/* From an address to the innermost of the ranges that hold it. */
+struct dwarf_map {
+	uint64_t base;
+	ARRAY(struct dwarf_change) changes;
+};
+
+struct dwarf_code;
+struct dwarf_lines;
+
+struct dwarf_unit {
+	uint64_t offset, entries, end; /* in .debug_info: header, first entry, behind the last */
+	uint64_t abbrev_offset;
+	uint64_t low_pc, str_offsets_base, addr_base, rnglists_base;
+	uint64_t line_offset; /* UINT64_MAX: no line table */
+	uint8_t version, address_size, offset_size;
+	bool is_code, code_bad, lines_bad; /* is_code: a unit that may have machine code */
+	uint16_t language;		   /* DW_LANG_ */
+	/* Loaded on need; NULL: not now. */
+	struct dwarf_abbrevs *abbrevs;
+	struct dwarf_code *code;
+	struct dwarf_lines *lines;
+	uint64_t used;
+	size_t n_bytes; /* of these three */
+};
+
+struct dwarf {
+	struct symbol_limits limits;
+	struct elf_image image; /* its descriptor is ours; no sections */
+	struct dwarf_section_state sections[DWARF_N_SECTIONS];
+	uint64_t n_inflated, n_mapped; /* bytes */
+	uint64_t code_start, code_end;
+	bool opened;
+	ARRAY(struct dwarf_unit) units; /* by offset */
+	struct dwarf_map map;		/* units by address */
+					/* unit of an address: sorted, without overlaps */
+	ARRAY(uint32_t) loaded;		/* units with something loaded */
+	size_t n_unit_bytes;
+	struct strtab files;
+	uint64_t turn, n_refused;
+};
+
+/* dwarf.c */
+
+/* Counts what is loaded of the unit; false: no memory, and nothing is loaded any more. */
+bool dwarf_unit_account(struct dwarf *d, struct dwarf_unit *u);
+
+/* dwarf-read.c */
+
+/* The section, mapped and inflated if need be; empty when there is none or it is refused. */
+struct cursor dwarf_section(struct dwarf *d, enum dwarf_section which);
+/* From that offset on; failed when it is outside. */
+struct cursor dwarf_section_at(struct dwarf *d, enum dwarf_section which, uint64_t offset);
+void dwarf_sections_release(struct dwarf *d, bool inflated_too);
+
+uint64_t dwarf_uleb(struct cursor *c);
+int64_t dwarf_sleb(struct cursor *c);
+/* A length and what it says about the width of offsets; 0 on failure. */
+uint64_t dwarf_length(struct cursor *c, uint8_t *ret_offset_size);
+uint64_t dwarf_uint(struct cursor *c, unsigned int size);
+
+/* All the unit's abbreviations; NULL: damaged, over a limit or no memory. Kept with the unit. */
+const struct dwarf_abbrevs *dwarf_unit_abbrevs(struct dwarf *d, struct dwarf_unit *u);
+const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *a, uint64_t code);
+/* The one of that code, found without reading all of them: 0, -ENOEXEC or -ENOMEM. */
+int dwarf_abbrev_read_one(struct dwarf *d, const struct dwarf_unit *u, uint64_t code,
+			  struct dwarf_abbrevs *ret);
+void dwarf_abbrevs_free(struct dwarf_abbrevs *a);
+
+/* The next attribute; false: damaged. Without ret it is passed over. */
+bool dwarf_value_read(struct cursor *c, const struct dwarf_unit *u, const struct dwarf_spec *spec,
+		      struct dwarf_value *ret);
+const char *dwarf_value_text(struct dwarf *d, const struct dwarf_unit *u,
+			     const struct dwarf_value *v);
+bool dwarf_value_address(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_value *v,
+			 uint64_t *ret);
+/* The entry in .debug_info that a reference points to; UINT64_MAX: none in this file. */
+uint64_t dwarf_value_reference(const struct dwarf_unit *u, const struct dwarf_value *v);
+
+/* dwarf-map.c */
+
+/* 0; -EFBIG: more than 4 GiB of addresses; -ENOMEM. */
+int dwarf_map_build(struct dwarf_map *m, const dwarf_ranges *ranges);
+uint32_t dwarf_map_find(const struct dwarf_map *m, uint64_t address);
+
+/* Gives back what an array that is complete has too much. */
+#define dwarf_array_shrink(a)                                                                      \
+	do {                                                                                       \
+		void *shrunk_ = realloc((a)->items, ((size_t)(a)->n + 1) * sizeof(*(a)->items));   \
+		if (shrunk_) {                                                                     \
+			(a)->items = shrunk_;                                                      \
+			(a)->cap = (a)->n + 1;                                                     \
+		}                                                                                  \
+	} while (0)
+
+/* dwarf-units.c */
+
+/* Finds the units and the addresses they are for. 0 or -errno; units that are damaged are left out.
+ */
+int dwarf_units_open(struct dwarf *d);
+struct dwarf_unit *dwarf_unit_of_address(struct dwarf *d, uint64_t address);
+struct dwarf_unit *dwarf_unit_of_entry(struct dwarf *d, uint64_t offset);
+/* The directory the unit was compiled in and its main file; "" unknown. */
+void dwarf_unit_names(struct dwarf *d, const struct dwarf_unit *u, const char **ret_dir,
+		      const char **ret_name);
+/* Adds what low_pc, high_pc and ranges say (form 0: absent). 0; -ENOEXEC: damaged; -EFBIG: more
+ * than fits the array; -ENOMEM. Ranges that are empty or not within the code are left out. */
+int dwarf_ranges_add(struct dwarf *d, const struct dwarf_unit *u, const struct dwarf_value *low,
+		     const struct dwarf_value *high, const struct dwarf_value *ranges,
+		     uint32_t node, dwarf_ranges *ret);
+
+/* dwarf-code.c */
+
+struct dwarf_node {
+	uint32_t entry;	 /* from the unit's offset */
+	uint32_t parent; /* DWARF_NONE: a function of its own; else this is inlined there */
+	uint32_t call_file, call_line;
+	uint16_t call_column;
+};
+
+/* Functions and inlined calls of the unit: fills u->code; -EFBIG and -ENOEXEC set code_bad. */
+int dwarf_code_load(struct dwarf *d, struct dwarf_unit *u);
+void dwarf_code_free(struct dwarf_code *c);
+size_t dwarf_code_bytes(const struct dwarf_code *c);
+/* The innermost one at the address; DWARF_NONE: none. */
+uint32_t dwarf_code_find(const struct dwarf_code *c, uint64_t address);
+const struct dwarf_node *dwarf_code_node(const struct dwarf_code *c, uint32_t node);
+/* Name, first line and identity of a function, through its origins. */
+void dwarf_function_describe(struct dwarf *d, struct dwarf_unit *u, uint64_t entry,
+			     struct dwarf_frame *ret);
+
+/* dwarf-line.c */
+
+/* The unit's line table: fills u->lines; -EFBIG and -ENOEXEC set lines_bad. */
+int dwarf_lines_load(struct dwarf *d, struct dwarf_unit *u);
+void dwarf_lines_free(struct dwarf_lines *l);
+size_t dwarf_lines_bytes(const struct dwarf_lines *l);
+/* False: no row covers the address. */
+bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *ret_file,
+		      uint32_t *ret_line, uint32_t *ret_column);
+/* The path of a file of the unit, in d->files; STRID_EMPTY: not known. */
+strid dwarf_lines_path(struct dwarf *d, struct dwarf_unit *u, uint32_t file);

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * DWARF in the hands of strangers.
+ *
+ * What is read, and when: nothing at the start; at the first address one page for each unit, which
+ * gives the map from addresses to units; at the first address in a unit all entries and the line
+ * program of that unit, of which two sorted arrays remain; at any later address three binary
+ * searches, and the names of the functions found. What remains of units is kept within
+ * limits.max_line_bytes, those not used for longest go first.
+ *
+ * Why not libdw, which walks CFI for us elsewhere: it inflates every section when it opens a file,
+ * keeps whatever it decoded until the end, has no limit on rows, and decodes attributes one by one
+ * through the abbreviation each time. Here work and memory are bounded by the limits of the parts
+ * (dwarf-*.c), and a unit that is over one of them loses lines or inlined calls, nothing else does.
+ *
+ * Not read: split units (.dwo), type units, supplementary files of dwz. References into them lead
+ * nowhere, so an inlined function may be left without a name.
+ */
+#include <dwarf.h>
+#include <elf.h>
+#include <fcntl.h>
+
+#include "symbolize/dwarf-internal.h"
+
+#define MAX_FILES_BYTES (UINT64_C(16) << 20)
+
+static const char *const section_names[DWARF_N_SECTIONS] = {
+	[DWARF_INFO] = ".debug_info",	      [DWARF_ABBREV] = ".debug_abbrev",
+	[DWARF_STR] = ".debug_str",	      [DWARF_LINE] = ".debug_line",
+	[DWARF_LINE_STR] = ".debug_line_str", [DWARF_STR_OFFSETS] = ".debug_str_offsets",
+	[DWARF_ADDR] = ".debug_addr",	      [DWARF_RANGES] = ".debug_ranges",
+	[DWARF_RNGLISTS] = ".debug_rnglists", [DWARF_ARANGES] = ".debug_aranges",
+};
+
+int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbol_limits *limits,
+	      uint64_t code_start, uint64_t code_end)
+{
+	const struct elf_section *s[DWARF_N_SECTIONS];
+	struct dwarf *d;
+
+	*ret = NULL;
+	for (size_t i = 0; i < DWARF_N_SECTIONS; i++)
+		s[i] = elf_image_find(im, section_names[i]);
+	if (im->fd < 0 || !s[DWARF_INFO] || !s[DWARF_ABBREV] || s[DWARF_INFO]->type == SHT_NOBITS)
+		return 1;
+	d = calloc(1, sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	d->limits = *limits;
+	d->code_start = code_start;
+	d->code_end = code_end;
+	d->loaded.max = UINT32_MAX;
+	strtab_init(&d->files, MAX_FILES_BYTES);
+	for (size_t i = 0; i < DWARF_N_SECTIONS; i++)
+		if (s[i] && s[i]->type != SHT_NOBITS)
+			d->sections[i].header = *s[i];
+	d->image = (struct elf_image)ELF_IMAGE_INIT;
+	d->image.n_bytes = im->n_bytes;
+	d->image.is64 = im->is64;
+	d->image.fd = fcntl(im->fd, F_DUPFD_CLOEXEC, 0);
+	if (d->image.fd < 0) {
+		int r = -errno;
+
+		(void)dwarf_free(d);
+		return r;
+	}
+	*ret = d;
+	return 0;
+}
+
+/* ---- What is kept of units ---- */
+
+static size_t unit_bytes(const struct dwarf_unit *u)
+{
+	return (u->abbrevs ? sizeof(*u->abbrevs) + array_bytes(&u->abbrevs->items) +
+				     array_bytes(&u->abbrevs->specs)
+			   : 0) +
+	       (u->code ? dwarf_code_bytes(u->code) : 0) +
+	       (u->lines ? dwarf_lines_bytes(u->lines) : 0);
+}
+
+static void unit_unload(struct dwarf *d, struct dwarf_unit *u)
+{
+	dwarf_abbrevs_free(u->abbrevs);
+	dwarf_code_free(u->code);
+	dwarf_lines_free(u->lines);
+	u->abbrevs = NULL;
+	u->code = NULL;
+	u->lines = NULL;
+	d->n_unit_bytes -= u->n_bytes;
+	u->n_bytes = 0;
+}
+
+bool dwarf_unit_account(struct dwarf *d, struct dwarf_unit *u)
+{
+	size_t n = unit_bytes(u);
+	uint32_t *item;
+
+	u->used = d->turn;
+	if (n == u->n_bytes)
+		return true;
+	if (u->n_bytes == 0) {
+		item = array_push(&d->loaded);
+		if (!item) {
+			unit_unload(d, u);
+			return false;
+		}
+		*item = (uint32_t)(u - d->units.items);
+	}
+	d->n_unit_bytes += n - u->n_bytes;
+	u->n_bytes = n;
+	return true;
+}
+
+/* The units used least lately go, but never one of this turn. */
+static void units_evict(struct dwarf *d, size_t max_bytes)
+{
+	while (d->n_unit_bytes > max_bytes) {
+		uint32_t oldest = DWARF_NONE;
+
+		for (uint32_t i = 0; i < d->loaded.n; i++) {
+			const struct dwarf_unit *u = &d->units.items[d->loaded.items[i]];
+
+			if (u->used != d->turn &&
+			    (oldest == DWARF_NONE ||
+			     u->used < d->units.items[d->loaded.items[oldest]].used))
+				oldest = i;
+		}
+		if (oldest == DWARF_NONE)
+			return;
+		unit_unload(d, &d->units.items[d->loaded.items[oldest]]);
+		d->loaded.items[oldest] = d->loaded.items[--d->loaded.n];
+	}
+}
+
+static void units_forget(struct dwarf *d)
+{
+	for (uint32_t i = 0; i < d->loaded.n; i++)
+		unit_unload(d, &d->units.items[d->loaded.items[i]]);
+	array_deinit(&d->loaded);
+}
+
+void dwarf_trim(struct dwarf *d)
+{
+	bool heavy = d->n_inflated > d->limits.max_line_bytes;
+
+	dwarf_sections_release(d, heavy);
+}
+
+void dwarf_forget(struct dwarf *d)
+{
+	dwarf_sections_release(d, true);
+	units_forget(d);
+	array_deinit(&d->units);
+	array_deinit(&d->map.changes);
+	strtab_deinit(&d->files);
+	strtab_init(&d->files, MAX_FILES_BYTES);
+	d->opened = false;
+}
+
+struct dwarf *dwarf_free(struct dwarf *d)
+{
+	if (!d)
+		return NULL;
+	dwarf_forget(d);
+	(void)close_fd(d->image.fd);
+	free(d);
+	return NULL;
+}
+
+size_t dwarf_bytes(const struct dwarf *d)
+{
+	return sizeof(*d) + d->n_inflated + d->n_unit_bytes + array_bytes(&d->units) +
+	       array_bytes(&d->map.changes) + array_bytes(&d->loaded) + strtab_bytes(&d->files);
+}
+
+uint64_t dwarf_refused(const struct dwarf *d)
+{
+	return d->n_refused + d->files.n_refused;
+}
+
+/* ---- Lookup ---- */
+
+static const char *language_name(uint16_t language)
+{
+	switch (language) {
+	case DW_LANG_C89:
+	case DW_LANG_C:
+	case DW_LANG_C99:
+	case DW_LANG_C11:
+		return "c";
+	case DW_LANG_C_plus_plus:
+	case DW_LANG_C_plus_plus_03:
+	case DW_LANG_C_plus_plus_11:
+	case DW_LANG_C_plus_plus_14:
+		return "c++";
+	case DW_LANG_Go:
+		return "go";
+	case DW_LANG_Rust:
+		return "rust";
+	case DW_LANG_D:
+		return "d";
+	case DW_LANG_Fortran77:
+	case DW_LANG_Fortran90:
+	case DW_LANG_Fortran95:
+	case DW_LANG_Fortran03:
+	case DW_LANG_Fortran08:
+		return "fortran";
+	case DW_LANG_Ada83:
+	case DW_LANG_Ada95:
+		return "ada";
+	case DW_LANG_Swift:
+		return "swift";
+	default:
+		return NULL;
+	}
+}
+
+static struct dwarf_unit *unit_load(struct dwarf *d, uint64_t vaddr)
+{
+	struct dwarf_unit *u;
+
+	if (!d->opened) {
+		d->opened = true;
+		if (dwarf_units_open(d) < 0) {
+			d->n_refused++;
+			array_deinit(&d->map.changes);
+		}
+	}
+	u = dwarf_unit_of_address(d, vaddr);
+	if (!u)
+		return NULL;
+	if (!u->code && !u->code_bad)
+		(void)dwarf_code_load(d, u);
+	if (!u->lines && !u->lines_bad && u->line_offset != UINT64_MAX)
+		(void)dwarf_lines_load(d, u);
+	return u;
+}
+
+int dwarf_lookup(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *frames, size_t max,
+		 size_t *ret_n, const char **ret_language)
+{
+	strid paths[SYMBOL_MAX_CHAIN];
+	uint32_t file, line = 0, column = 0, node;
+	struct dwarf_unit *u;
+	bool has_line;
+	size_t n = 0;
+
+	d->turn++;
+	u = unit_load(d, vaddr);
+	if (!u || max == 0)
+		return 1;
+	max = max < SYMBOL_MAX_CHAIN ? max : SYMBOL_MAX_CHAIN;
+	has_line = u->lines && dwarf_lines_find(u->lines, vaddr, &file, &line, &column);
+	node = u->code ? dwarf_code_find(u->code, vaddr) : DWARF_NONE;
+	if (!has_line && node == DWARF_NONE)
+		return 1;
+	do {
+		const struct dwarf_node *at =
+			node == DWARF_NONE ? NULL : dwarf_code_node(u->code, node);
+		bool inlined = at && at->parent != DWARF_NONE;
+
+		if (n == max) { /* the innermost one goes */
+			memmove(frames, frames + 1, (n - 1) * sizeof(*frames));
+			memmove(paths, paths + 1, (n - 1) * sizeof(*paths));
+			n--;
+		}
+		frames[n] = (struct dwarf_frame){.line = line, .column = column};
+		paths[n] = has_line ? dwarf_lines_path(d, u, file) : STRID_EMPTY;
+		if (at)
+			dwarf_function_describe(d, u, u->offset + at->entry, &frames[n]);
+		n++;
+		if (!inlined)
+			break;
+		file = at->call_file;
+		line = at->call_line;
+		column = at->call_column;
+		has_line = u->lines && line;
+		node = at->parent;
+	} while (true);
+	/* Only now: a path that is added moves the others. */
+	for (size_t i = 0; i < n; i++)
+		frames[i].file = paths[i] == STRID_EMPTY ? NULL : strtab_get(&d->files, paths[i]);
+	(void)dwarf_unit_account(d, u);
+	units_evict(d, d->limits.max_line_bytes);
+	*ret_n = n;
+	*ret_language = language_name(u->language);
+	return 0;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Source lines and inlined callers of one ELF file, from DWARF 2 to 5. Knows nothing of symbol
+ * tables; see dwarf.c for what is read when, and what is kept.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolize/elf-image.h"
+#include "symbolize/symbolize.h"
+
+struct dwarf;
+
+/* One function of a chain. Texts are borrowed, valid until the next lookup, trim or free. */
+struct dwarf_frame {
+	const char *name; /* as linked where the compiler tells that name; NULL: not known */
+	const char *file; /* NULL: not known */
+	uint32_t line, column, start_line; /* 0: not known */
+	uint64_t entry; /* where the function is described, for telling it from others */
+};
+
+/*
+ * im: an open image, of whose descriptor a duplicate is kept. Addresses outside of [code_start,
+ * code_end) are nobody's. 0; 1: there is no debugging information in it, *ret is NULL; -ENOMEM;
+ * -errno.
+ */
+int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbol_limits *limits,
+	      uint64_t code_start, uint64_t code_end);
+struct dwarf *dwarf_free(struct dwarf *d);
+DEFINE_CLEANUP(struct dwarf *, dwarf_free)
+
+/*
+ * The chain at an address, innermost inlined function first, the function whose code it is last; at
+ * most max frames, of which the outermost are kept. 0: *ret_n >= 1 frames; 1: nothing is known.
+ * *ret_language: "c", "c++", "go", "rust", "d", "fortran", "ada", "swift", "zig" or NULL; static.
+ */
+int dwarf_lookup(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *frames, size_t max,
+		 size_t *ret_n, const char **ret_language);
+
+/* Unmaps the file; what was made of it stays, within the limit. */
+void dwarf_trim(struct dwarf *d);
+/* Forgets everything that can be read again. */
+void dwarf_forget(struct dwarf *d);
+size_t dwarf_bytes(const struct dwarf *d);
+/* Units and sections that were over a limit or damaged. */
+uint64_t dwarf_refused(const struct dwarf *d);
