@@ -109,12 +109,16 @@ struct dwarf {
 	size_t n_unit_bytes;
 	struct strtab files;
 	uint64_t turn, n_refused;
+	uint64_t work; /* what is left of this lookup's: bytes of abbreviations, ranges */
 };
 
 /* dwarf.c */
 
 /* Counts what is loaded of the unit; false: no memory, and nothing is loaded any more. */
 bool dwarf_unit_account(struct dwarf *d, struct dwarf_unit *u);
+
+/* Takes n from the work that one lookup may cost; false: it is used up. */
+bool dwarf_work(struct dwarf *d, uint64_t n);
 
 /* dwarf-read.c */
 

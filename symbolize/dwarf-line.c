@@ -455,8 +455,11 @@ bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *r
 static const char *place_text(struct dwarf *d, struct place p)
 {
 	struct cursor c = dwarf_section_at(d, p.section, p.offset);
-	const char *text = cursor_string(&c);
+	const char *text;
 
+	if (cursor_left(&c) > MAX_PATH)
+		c.end = c.cur + MAX_PATH;
+	text = cursor_string(&c);
 	return text ? text : "";
 }
 

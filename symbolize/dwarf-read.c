@@ -8,9 +8,9 @@
 /* A compiler makes some hundred abbreviations for a unit, with up to 20 attributes. */
 #define MAX_ABBREVS 65536
 #define MAX_SPECS   (1u << 20)
-#define MAX_ROOT_SEARCH                                                                            \
-	65536 /* bytes of abbreviations before the one of the unit's first entry                   \
-	       */
+#define MAX_TEXT    65536 /* bytes of one name */
+/* Bytes of abbreviations before the one of a unit's first entry. */
+#define MAX_ROOT_SEARCH 65536
 
 /* ---- Sections ---- */
 
@@ -267,8 +267,13 @@ const struct dwarf_abbrevs *dwarf_unit_abbrevs(struct dwarf *d, struct dwarf_uni
 	if (!a)
 		return NULL;
 	abbrevs_init(a);
-	while (r == 0 && (code = dwarf_uleb(&c)) != 0)
+	while (r == 0 && (code = dwarf_uleb(&c)) != 0) {
+		const uint8_t *start = c.cur;
+
 		r = abbrev_read(&c, u, code, a);
+		if (!dwarf_work(d, (uint64_t)(c.cur - start)))
+			r = -EFBIG;
+	}
 	if (r < 0 || !cursor_ok(&c)) {
 		dwarf_abbrevs_free(a);
 		return NULL;
@@ -288,6 +293,13 @@ const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *a, uint
 	return bsearch(&key, a->items.items, a->items.n, sizeof(key), compare_codes);
 }
 
+static int abbrevs_drop(struct dwarf_abbrevs *a)
+{
+	array_deinit(&a->items);
+	array_deinit(&a->specs);
+	return -ENOEXEC;
+}
+
 int dwarf_abbrev_read_one(struct dwarf *d, const struct dwarf_unit *u, uint64_t code,
 			  struct dwarf_abbrevs *ret)
 {
@@ -304,11 +316,10 @@ int dwarf_abbrev_read_one(struct dwarf *d, const struct dwarf_unit *u, uint64_t 
 		if (r < 0)
 			break;
 		if (have == code)
-			return 0;
+			return dwarf_work(d, (uint64_t)(c.cur - start)) ? 0 : abbrevs_drop(ret);
 	}
-	array_deinit(&ret->items);
-	array_deinit(&ret->specs);
-	return -ENOEXEC;
+	(void)dwarf_work(d, (uint64_t)(c.cur - start));
+	return abbrevs_drop(ret);
 }
 
 void dwarf_abbrevs_free(struct dwarf_abbrevs *a)
@@ -388,6 +399,8 @@ static const char *text_at(struct dwarf *d, enum dwarf_section which, uint64_t o
 {
 	struct cursor c = dwarf_section_at(d, which, offset);
 
+	if (cursor_left(&c) > MAX_TEXT)
+		c.end = c.cur + MAX_TEXT;
 	return cursor_string(&c);
 }
 

@@ -41,7 +41,6 @@ static int ranges_walk(struct dwarf *d, const struct dwarf_unit *u, uint64_t off
 	struct cursor c = dwarf_section_at(d, DWARF_RANGES, offset);
 	uint64_t base = u->low_pc, max = u->address_size == 4 ? UINT32_MAX : UINT64_MAX;
 	uint64_t start, end;
-	uint32_t n = 0;
 	int r = 0;
 
 	while (r == 0) {
@@ -51,7 +50,7 @@ static int ranges_walk(struct dwarf *d, const struct dwarf_unit *u, uint64_t off
 			return -ENOEXEC;
 		if (start == 0 && end == 0)
 			break;
-		if (++n > MAX_UNIT_RANGES)
+		if (!dwarf_work(d, 1))
 			return -EFBIG;
 		if (start == max)
 			base = end;
@@ -76,7 +75,7 @@ static int rnglist_walk(struct dwarf *d, const struct dwarf_unit *u, uint64_t of
 	uint64_t base = u->low_pc, start, end;
 	int r = 0;
 
-	for (uint32_t n = 0; r == 0; n++) {
+	while (r == 0) {
 		uint8_t kind = cursor_u8(&c);
 		bool ok = true, is_range = true;
 
@@ -117,7 +116,7 @@ static int rnglist_walk(struct dwarf *d, const struct dwarf_unit *u, uint64_t of
 		}
 		if (!ok || !cursor_ok(&c))
 			return -ENOEXEC;
-		if (n > MAX_UNIT_RANGES)
+		if (!dwarf_work(d, 1))
 			return -EFBIG;
 		if (is_range)
 			r = range_add(d, start, end, node, ret);

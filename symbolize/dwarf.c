@@ -23,6 +23,7 @@
 #include "symbolize/dwarf-internal.h"
 
 #define MAX_FILES_BYTES (UINT64_C(16) << 20)
+#define MAX_WORK	(UINT64_C(32) << 20) /* some 100 ms; the first lookup of a browser takes 10 */
 
 static const char *const section_names[DWARF_N_SECTIONS] = {
 	[DWARF_INFO] = ".debug_info",	      [DWARF_ABBREV] = ".debug_abbrev",
@@ -66,6 +67,15 @@ int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbo
 	}
 	*ret = d;
 	return 0;
+}
+
+/* Lists that many entries share would be read many times: the sum has a limit too. */
+bool dwarf_work(struct dwarf *d, uint64_t n)
+{
+	bool enough = d->work >= n;
+
+	d->work -= enough ? n : d->work;
+	return enough;
 }
 
 /* ---- What is kept of units ---- */
@@ -247,6 +257,7 @@ int dwarf_lookup(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *frames, si
 	size_t n = 0;
 
 	d->turn++;
+	d->work = MAX_WORK;
 	u = unit_load(d, vaddr);
 	if (!u || max == 0)
 		return 1;

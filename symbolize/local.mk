@@ -21,6 +21,7 @@ symbolize_test_libs = libsymbolize.a libutil.a $(ZLIB_LIBS) $(NETTLE_LIBS) $(DEM
 check_PROGRAMS += \
 	tests/unit/test-symbolize-elf \
 	tests/unit/test-symbolize-dwarf \
+	tests/unit/test-symbolize-dwarf-hostile \
 	tests/unit/test-symbolize-hostile \
 	tests/unit/test-symbolize-identify \
 	tests/unit/test-symbolize-kallsyms \
@@ -30,6 +31,8 @@ tests_unit_test_symbolize_elf_SOURCES = tests/unit/test-symbolize-elf.c
 tests_unit_test_symbolize_elf_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_dwarf_SOURCES = tests/unit/test-symbolize-dwarf.c
 tests_unit_test_symbolize_dwarf_LDADD = $(symbolize_test_libs)
+tests_unit_test_symbolize_dwarf_hostile_SOURCES = tests/unit/test-symbolize-dwarf-hostile.c
+tests_unit_test_symbolize_dwarf_hostile_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_hostile_SOURCES = tests/unit/test-symbolize-hostile.c
 tests_unit_test_symbolize_hostile_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_identify_SOURCES = tests/unit/test-symbolize-identify.c
