@@ -54,7 +54,7 @@ static uint32_t find_symbol(struct builder *b, strid name, strid module, enum fr
 static uint32_t put_symbol(struct builder *b, char *name, const char *module, enum frame_kind kind)
 {
 	static const char *const suffix[FRAME_N_KINDS] = {
-		[FRAME_KERNEL] = "_[k]", [FRAME_JIT] = "_[j]"};
+		[FRAME_KERNEL] = "_[k]", [FRAME_JIT] = "_[j]", [FRAME_INLINED] = "_[i]"};
 	char text[FRAME_MAX_NAME + 8];
 	strid name_id, module_id = STRID_EMPTY;
 
@@ -106,7 +106,11 @@ static int frame_symbols(struct builder *b, uint32_t frame, const uint32_t **ret
 			uint32_t function = b->p->lines.items[f->first_line + i].function;
 
 			(void)frame_function_name(b->p, function, name, sizeof(name));
-			r = push_frame_symbol(b, name, f->module, function, kind);
+			r = push_frame_symbol(b, name, f->module, function,
+					      i + 1 < f->n_lines && kind == FRAME_NATIVE &&
+							      b->flags & CALLTREE_INLINED
+						      ? FRAME_INLINED
+						      : kind);
 		}
 		if (r < 0)
 			return r;

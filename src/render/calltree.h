@@ -13,8 +13,10 @@
 /* Symbols of equal name in different modules are different, processes of equal name are told
  * apart by their owner (container, unit). Without it only name and kind count. */
 #define CALLTREE_MODULES 0x1u
-/* Names for folded stacks: ';' becomes ':', kernel and JIT names get their suffix. */
+/* Names for folded stacks: ';' becomes ':', kernel, JIT and inlined names get their suffix. */
 #define CALLTREE_FOLDED 0x2u
+/* Inlined functions are a kind of their own; else they are one with the functions themselves. */
+#define CALLTREE_INLINED 0x4u
 
 #define CALLTREE_MAX_NODES (1u << 22) /* 40 bytes each */
 #define CALLTREE_NONE	   UINT32_MAX

@@ -68,7 +68,7 @@ int render_folded(const struct profile *p, const struct render_info *info, FILE 
 	struct calltree t;
 	int r;
 
-	r = calltree_build(&t, p, CALLTREE_FOLDED);
+	r = calltree_build(&t, p, CALLTREE_FOLDED | CALLTREE_INLINED);
 	if (r == 0)
 		r = write_lines(&t, &path, out);
 	calltree_deinit(&t);

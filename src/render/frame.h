@@ -16,6 +16,7 @@ enum frame_kind {
 	FRAME_NATIVE,
 	FRAME_KERNEL,
 	FRAME_JIT,
+	FRAME_INLINED, /* code of another function's frame; only in trees that tell them apart */
 	FRAME_MARKER,
 	FRAME_PROCESS, /* not of a stack: the process at the root of a call tree */
 	FRAME_N_KINDS

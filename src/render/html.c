@@ -148,7 +148,7 @@ int render_html(const struct profile *p, const struct render_info *info, FILE *o
 	struct calltree t;
 	int r;
 
-	r = calltree_build(&t, p, CALLTREE_MODULES);
+	r = calltree_build(&t, p, CALLTREE_MODULES | CALLTREE_INLINED);
 	/* The marks occur once each, in this order. */
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && r == 0; i++) {
 		const char *mark = strstr(at, marks[i]);

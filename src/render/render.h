@@ -24,7 +24,8 @@ struct render_info {
 
 /* All return 0 or -errno (-EIO for a stream error). */
 
-/* Folded stacks, "comm;root;...;leaf N", kernel frames with suffix _[k], JIT frames with _[j]. */
+/* Folded stacks, "comm;root;...;leaf N", kernel frames with suffix _[k], JIT frames with _[j],
+ * inlined functions with _[i]. */
 int render_folded(const struct profile *p, const struct render_info *info, FILE *out);
 /* Self-contained flame graph page. */
 int render_html(const struct profile *p, const struct render_info *info, FILE *out);

@@ -47,7 +47,7 @@ static void test_folded_small(void)
 	CHECK_STR(text, "kworker/0:1;kthread_[k];worker_thread_[k] 2\n"
 			"node;[truncated stack];renderPage_[j] 3\n"
 			"node;foo_entry;[libfoo.so+0x1234] 1\n"
-			"web;main;handle;parse;skip_space 4\n"
+			"web;main;handle;parse;skip_space_[i] 4\n"
 			"web;main;handle;write;do_syscall_64_[k];vfs_write_[k] 2\n");
 	profile_deinit(&p);
 }

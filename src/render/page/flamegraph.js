@@ -13,7 +13,7 @@
 	const MIN_WIDTH = 0.5;    // narrower frames are not drawn
 	const MAX_ROWS = 200;     // of the table
 	const NONE = -1;
-	const [NATIVE, KERNEL, JIT, MARKER, PROCESS, OWNER] = [0, 1, 2, 3, 4, 5];
+	const [NATIVE, KERNEL, JIT, INLINED, MARKER, PROCESS, OWNER] = [0, 1, 2, 3, 4, 5, 6];
 
 	const byId = (id) => document.getElementById(id);
 	const data = JSON.parse(byId('data').textContent);
@@ -200,6 +200,7 @@
 		[NATIVE]: {hue: 39, spread: 13, saturation: 82, name: 'native'},
 		[KERNEL]: {hue: 212, spread: 12, saturation: 62, name: 'kernel'},
 		[JIT]: {hue: 142, spread: 14, saturation: 48, name: 'JIT'},
+		[INLINED]: {hue: 52, spread: 9, saturation: 68, name: 'inlined'},
 		[MARKER]: {hue: 345, spread: 0, saturation: 68, name: 'incomplete'},
 		[PROCESS]: {hue: 225, spread: 0, saturation: 12, name: 'process'},
 		[OWNER]: {hue: 225, spread: 0, saturation: 7, name: ''},
@@ -427,7 +428,7 @@
 
 	// ---- What is under the pointer ----
 
-	const kindWords = ['', 'kernel', 'JIT', 'the stack could not be followed further', 'process', ''];
+	const kindWords = ['', 'kernel', 'JIT', 'inlined', 'the stack could not be followed further', 'process', ''];
 
 	function detail(node) {
 		const v = state.view;
@@ -669,7 +670,7 @@
 		byId('quality').classList.toggle('warn', worst || bad > bases.stacks / 20);
 	}
 	function showLegend() {
-		byId('legend').replaceChildren(...[NATIVE, KERNEL, JIT, MARKER].map((kind) => {
+		byId('legend').replaceChildren(...[NATIVE, INLINED, KERNEL, JIT, MARKER].map((kind) => {
 			const item = make('span');
 			const box = make('i');
 
