@@ -249,7 +249,8 @@ uint32_t profile_add_function(struct profile *p, const struct profile_function *
 			 p->functions.items[row].system_name == f->system_name &&
 			 p->functions.items[row].file == f->file &&
 			 p->functions.items[row].start_line == f->start_line &&
-			 p->functions.items[row].module_name == f->module_name);
+			 p->functions.items[row].module_name == f->module_name &&
+			 p->functions.items[row].language == f->language);
 	return row != PROFILE_NONE ? row : ADD_ROW(p, &p->functions, &p->function_index, hash, f);
 }
 

@@ -105,6 +105,7 @@ struct profile_function {
 	strid file;
 	uint32_t start_line;
 	strid module_name; /* kernel module the function is in, "" otherwise */
+	strid language;	   /* "c", "c++", "go", "rust" ...; "" not known */
 };
 
 struct profile_line {
@@ -184,7 +185,7 @@ bool profile_nearly_full(const struct profile *p);
  * Interning. Each returns the row of an equal entry or of a new one, PROFILE_NONE when the profile
  * is full or memory is short. Equality: module by uid; process by (pid, start time, comm, path,
  * cgroup); thread by (process, tid, name); frame by (module, address); function by (name,
- * system_name, file, start_line, module_name); stack by its frames. An existing row is not changed,
+ * system_name, file, start_line, module_name, language); stack by its frames. An existing row is not changed,
  * except that a module takes over what was empty before.
  */
 uint32_t profile_add_module(struct profile *p, const struct profile_module *m);

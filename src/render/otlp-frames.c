@@ -128,10 +128,22 @@ static const char *jit_frame_type(const struct profile *p, uint32_t process)
 	return "native";
 }
 
-static const char *frame_type(const struct profile *p, uint32_t module)
+/* Of the function whose code it is, else of the module. */
+static const char *frame_language(const struct profile *p, const struct profile_frame *f)
 {
-	const struct profile_module *m = &p->modules.items[module];
-	const char *language = profile_text(p, m->language);
+	strid language = STRID_EMPTY;
+
+	if (f->n_lines)
+		language = p->functions.items[p->lines.items[f->first_line + f->n_lines - 1].function]
+				   .language;
+	return profile_text(p, language != STRID_EMPTY ? language
+						       : p->modules.items[f->module].language);
+}
+
+static const char *frame_type(const struct profile *p, const struct profile_frame *f)
+{
+	const struct profile_module *m = &p->modules.items[f->module];
+	const char *language = frame_language(p, f);
 
 	switch (m->kind) {
 	case PROFILE_MODULE_KERNEL:
@@ -168,7 +180,7 @@ static int32_t put_frame(struct otlp_frames *f, uint32_t frame)
 		return index;
 	location.mapping = put_module(f, fr->module);
 	location.attribute = otlp_put_attribute_string(&f->dictionary, "profile.frame.type",
-						       frame_type(f->p, fr->module));
+						       frame_type(f->p, fr));
 	if (m->kind == PROFILE_MODULE_MARKER)
 		location.address = 0;
 	for (uint32_t i = 0; i < n; i++) {
