@@ -2,7 +2,11 @@
 /*
  * Frames are named module by module, so that one symbol table is hot at a time and a file that
  * hangs or kills this process is the one the status page points to. A function's row is remembered
- * by (module, start address): a thousand addresses in one function cost one demangling.
+ * by (module, start address, source file): a thousand addresses in one function cost one
+ * demangling.
+ *
+ * Reading the lines of many units takes long, and windows must not wait for it: each file gets a
+ * share of time in each window, beyond which its frames get names alone.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,6 +26,9 @@
 #define MAX_PERF_MAPS	  256
 #define KALLSYMS_RETRY_NS (30 * NSEC_PER_SEC)
 #define VDSO_BYTES	  8192
+#define LINES_NS	  (1 * NSEC_PER_SEC) /* of the 3 s after which a file is set aside */
+#define MAX_LINE_BYTES	  (UINT64_C(16) << 20)
+#define LINES_EMPTY	  4096 /* a file that has let go of its lines keeps less */
 
 struct module {
 	uint64_t uid, used;
@@ -43,6 +50,8 @@ struct process_map {
 struct function_key {
 	uint64_t start;
 	uint32_t module, function;
+	strid file;
+	bool inlined;
 };
 
 struct namer {
@@ -51,6 +60,8 @@ struct namer {
 	struct namer_callbacks callbacks;
 	struct symbol_limits limits;
 	uint64_t max_table_bytes, turn;
+	bool lines, inlined;
+	uint64_t lines_ns; /* taken by the file that is being read */
 	ARRAY(struct module) modules;
 	struct hash_index module_index;
 	struct process_map perf_maps[MAX_PERF_MAPS];
@@ -207,6 +218,22 @@ void namer_set_kallsyms(struct namer *n, int fd)
 	n->kallsyms_fd = fd;
 }
 
+bool namer_set_lines(struct namer *n, bool lines, bool inlined)
+{
+	if (n->lines == lines && n->inlined == inlined)
+		return false;
+	n->lines = lines;
+	n->inlined = inlined;
+	n->limits.max_line_bytes = !lines && !inlined ? 0
+				   : n->max_table_bytes / 2 < MAX_LINE_BYTES
+					   ? n->max_table_bytes / 2
+					   : MAX_LINE_BYTES;
+	/* They are opened again when they are needed, and with lines or without. */
+	for (uint32_t i = 0; i < n->modules.n; i++)
+		n->modules.items[i].file = symbol_file_free(n->modules.items[i].file);
+	return true;
+}
+
 static void read_kallsyms(struct namer *n)
 {
 	struct kallsyms *fresh = NULL;
@@ -299,15 +326,16 @@ static strid put_clean(struct profile *p, const char *text)
 	return strtab_put_n(&p->strings, clean, len);
 }
 
-static uint32_t add_function(struct profile *p, const struct symbol *s)
+static uint32_t add_function(struct profile *p, const struct symbol *s, strid file)
 {
 	_cleanup_free_ char *demangled = symbol_demangle(s->name);
 	struct profile_function f = {
 		.name = put_clean(p, demangled ? demangled : s->name),
 		.system_name = put_clean(p, s->name),
-		.file = s->file ? put_clean(p, s->file) : STRID_EMPTY,
+		.file = file,
 		.start_line = s->start_line,
 		.module_name = s->module_name ? put_clean(p, s->module_name) : STRID_EMPTY,
+		.language = strtab_put(&p->strings, s->language ? s->language : ""),
 	};
 
 	return profile_add_function(p, &f);
@@ -316,20 +344,23 @@ static uint32_t add_function(struct profile *p, const struct symbol *s)
 static uint32_t function_row(struct namer *n, struct profile *p, uint32_t module,
 			     const struct symbol *s)
 {
-	uint64_t hash = hash_combine(s->start, module);
+	strid file = s->file ? put_clean(p, s->file) : STRID_EMPTY;
+	uint64_t hash =
+		hash_combine(hash_combine(s->start, module), (uint64_t)file << 1 | s->inlined);
 	uint32_t slot = hash_index_first(&n->function_index, hash), row;
 	struct function_key *key;
 
 	while ((row = hash_index_row(&n->function_index, slot)) != HASH_INDEX_NONE) {
 		key = &n->functions.items[row];
-		if (key->start == s->start && key->module == module)
+		if (key->start == s->start && key->module == module && key->file == file &&
+		    key->inlined == s->inlined)
 			return key->function;
 		slot = hash_index_next(&n->function_index, slot);
 	}
-	row = add_function(p, s);
+	row = add_function(p, s, file);
 	key = row == PROFILE_NONE ? NULL : array_push(&n->functions);
 	if (key) {
-		*key = (struct function_key){s->start, module, row};
+		*key = (struct function_key){s->start, module, row, file, s->inlined};
 		if (hash_index_add(&n->function_index, hash, n->functions.n - 1) < 0)
 			n->functions.n--;
 	}
@@ -342,40 +373,71 @@ void namer_forget_rows(struct namer *n)
 	hash_index_clear(&n->function_index);
 }
 
-static void name_frame(struct namer *n, struct profile *p, uint32_t frame)
+/* With lines as long as the file's time lasts. */
+static int file_lookup(struct namer *n, struct symbol_file *file, uint64_t address,
+		       struct symbol *chain, size_t *ret_n)
 {
-	const struct profile_frame *f = &p->frames.items[frame];
+	uint64_t begin;
+	int r;
+
+	*ret_n = 1;
+	if ((!n->lines && !n->inlined) || n->lines_ns > LINES_NS)
+		return symbol_file_lookup(file, address, chain);
+	begin = clock_monotonic_ns();
+	r = symbol_file_lines(file, address, chain, n->inlined ? SYMBOL_MAX_CHAIN : 1, ret_n);
+	n->lines_ns += clock_monotonic_ns() - begin;
+	for (size_t i = 0; i < *ret_n && r == 0 && !n->lines; i++) {
+		chain[i].file = NULL;
+		chain[i].line = chain[i].column = chain[i].start_line = 0;
+	}
+	return r;
+}
+
+/* The functions at a frame's address, as symbol_file_lines() gives them. */
+static int frame_lookup(struct namer *n, const struct profile *p, const struct profile_frame *f,
+			struct symbol *chain, size_t *ret_n)
+{
 	const struct profile_module *row = &p->modules.items[f->module];
-	struct profile_line line;
-	struct symbol s = {0};
 	struct symbol_file *file;
 	struct module *m;
-	int r = 1;
 
+	*ret_n = 1;
 	switch (row->kind) {
 	case PROFILE_MODULE_KERNEL:
-		r = kernel_lookup(n, f->address, &s);
-		break;
+		return kernel_lookup(n, f->address, chain);
 	case PROFILE_MODULE_VDSO:
-		r = n->vdso ? symbol_file_lookup(n->vdso, f->address, &s) : 1;
-		break;
+		return n->vdso ? symbol_file_lookup(n->vdso, f->address, chain) : 1;
 	case PROFILE_MODULE_JIT:
-		r = jit_lookup(n, p, row, f->address, &s);
-		break;
+		return jit_lookup(n, p, row, f->address, chain);
 	case PROFILE_MODULE_FILE:
 		m = find_module(n, row->uid);
 		file = m ? module_symbols(n, m) : NULL;
-		r = file ? symbol_file_lookup(file, f->address, &s) : 1;
-		break;
+		return file ? file_lookup(n, file, f->address, chain, ret_n) : 1;
 	default:
-		return;
+		return 1;
 	}
-	if (r != 0 || !s.name || !s.name[0])
+}
+
+static void name_frame(struct namer *n, struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = &p->frames.items[frame];
+	struct profile_line lines[SYMBOL_MAX_CHAIN];
+	struct symbol chain[SYMBOL_MAX_CHAIN] = {0};
+	size_t n_chain;
+
+	if (frame_lookup(n, p, f, chain, &n_chain) != 0)
 		return;
-	line = (struct profile_line){
-		.function = function_row(n, p, f->module, &s), .line = s.line, .column = s.column};
-	if (line.function != PROFILE_NONE)
-		(void)profile_name_frame(p, frame, &line, 1);
+	for (size_t i = 0; i < n_chain; i++) {
+		if (!chain[i].name || !chain[i].name[0])
+			return;
+		lines[i] =
+			(struct profile_line){.function = function_row(n, p, f->module, &chain[i]),
+					      .line = chain[i].line,
+					      .column = chain[i].column};
+		if (lines[i].function == PROFILE_NONE)
+			return;
+	}
+	(void)profile_name_frame(p, frame, lines, (uint32_t)n_chain);
 }
 
 static void identify_module(struct namer *n, struct profile *p, uint32_t module)
@@ -402,36 +464,37 @@ static void identify_module(struct namer *n, struct profile *p, uint32_t module)
 	}
 }
 
-/*
- * What can be read from the files again goes at once: a daemon waits for seconds with it otherwise.
- * Symbol tables beyond the budget go too, the least recently used first.
- */
+/* Tables beyond the budget go, the least recently used first; of a file, its lines first. */
 static void trim_tables(struct namer *n)
 {
 	uint64_t total = 0;
 
 	for (uint32_t i = 0; i < n->modules.n; i++) {
-		struct module *m = &n->modules.items[i];
-
-		if (!m->file)
-			continue;
-		if (m->used == n->turn)
-			symbol_file_trim(m->file);
-		total += symbol_file_bytes(m->file);
+		if (n->modules.items[i].file)
+			total += symbol_file_bytes(n->modules.items[i].file);
 	}
-	while (total > n->max_table_bytes) {
-		struct module *oldest = NULL;
+	for (int names = 0; names < 2; names++) {
+		while (total > n->max_table_bytes) {
+			struct module *oldest = NULL;
 
-		for (uint32_t i = 0; i < n->modules.n; i++) {
-			struct module *m = &n->modules.items[i];
+			for (uint32_t i = 0; i < n->modules.n; i++) {
+				struct module *m = &n->modules.items[i];
 
-			if (m->file && (!oldest || m->used < oldest->used))
-				oldest = m;
+				if (m->file &&
+				    (names || symbol_file_line_bytes(m->file) > LINES_EMPTY) &&
+				    (!oldest || m->used < oldest->used))
+					oldest = m;
+			}
+			if (!oldest)
+				break;
+			total -= symbol_file_bytes(oldest->file);
+			if (names) {
+				oldest->file = symbol_file_free(oldest->file);
+			} else {
+				symbol_file_forget_lines(oldest->file);
+				total += symbol_file_bytes(oldest->file);
+			}
 		}
-		if (!oldest)
-			return;
-		total -= symbol_file_bytes(oldest->file);
-		oldest->file = symbol_file_free(oldest->file);
 	}
 }
 
@@ -459,6 +522,28 @@ static uint32_t *group_by_module(const struct profile *p, uint32_t **ret_first)
 	return order;
 }
 
+/*
+ * What can be read from the file again goes at once: the next file may be as large, and a daemon
+ * waits for seconds with it otherwise.
+ */
+static void name_module(struct namer *n, struct profile *p, uint32_t module, const uint32_t *frames,
+			uint32_t n_frames)
+{
+	struct module *m;
+
+	n->lines_ns = 0;
+	for (uint32_t i = 0; i < n_frames; i++)
+		name_frame(n, p, frames[i]);
+	m = n_frames && p->modules.items[module].kind == PROFILE_MODULE_FILE
+		    ? find_module(n, p->modules.items[module].uid)
+		    : NULL;
+	if (n->lines_ns > LINES_NS)
+		log_debug("%s: reading its source lines takes too long, some frames go without",
+			  m && m->path ? m->path : "?");
+	if (m && m->file)
+		symbol_file_trim(m->file);
+}
+
 void namer_name(struct namer *n, struct profile *p)
 {
 	_cleanup_free_ uint32_t *first = NULL;
@@ -474,8 +559,7 @@ void namer_name(struct namer *n, struct profile *p)
 		if (p->modules.items[m].kind == PROFILE_MODULE_FILE)
 			role_job_point(n->role, p->modules.items[m].uid);
 		identify_module(n, p, m);
-		for (uint32_t i = first[m]; i < first[m + 1]; i++)
-			name_frame(n, p, order[i]);
+		name_module(n, p, m, order + first[m], first[m + 1] - first[m]);
 		role_job_end(n->role);
 	}
 	trim_tables(n);

@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Names for the frames of a profile: which source knows an address (ELF file, vdso, kallsyms, perf
- * map), each asked once per address, symbol tables cached within a byte budget.
+ * map), each asked once per address, symbol tables and lines cached within a byte budget.
  */
 #include <stdint.h>
 
@@ -27,6 +27,9 @@ struct namer *namer_free(struct namer *n);
 void namer_add_module(struct namer *n, uint64_t uid, const char *path, int fd);
 void namer_add_perf_map(struct namer *n, uint32_t pid, uint64_t start_time_unix_ns, int fd);
 void namer_set_kallsyms(struct namer *n, int fd);
+/* Whether frames get their source lines, and inlined functions lines of their own; neither at
+ * first. True: that is another answer than before, which frames with names do not follow. */
+bool namer_set_lines(struct namer *n, bool lines, bool inlined);
 
 /* Names every frame of p that has no name yet, and gives modules their ids. */
 void namer_name(struct namer *n, struct profile *p);

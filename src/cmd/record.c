@@ -41,6 +41,8 @@ enum {
 	OPT_OUTPUT,
 	OPT_STACK,
 	OPT_USER_ONLY,
+	OPT_NO_LINES,
+	OPT_NO_INLINE,
 	OPT_STRICT,
 	OPT_QUIET,
 	OPT_VERBOSE
@@ -58,6 +60,8 @@ static const struct option_spec option_table[] = {
 	{0, "stack-size", "BYTES", "stack bytes copied a sample: 1K to 65528; default 32K",
 	 OPT_STACK},
 	{0, "user-only", NULL, "no kernel frames", OPT_USER_ONLY},
+	{0, "no-lines", NULL, "no source files and lines", OPT_NO_LINES},
+	{0, "no-inline", NULL, "no frames for inlined functions", OPT_NO_INLINE},
 	{0, "strict", NULL, "exit with 5 when any sample was lost or dropped", OPT_STRICT},
 	{'q', "quiet", NULL, "no progress, no summary", OPT_QUIET},
 	{'v', "verbose", NULL, "say more of what is going on", OPT_VERBOSE},
@@ -89,7 +93,7 @@ struct record_run {
 	bool created[TREE_MAX_OUTPUTS];
 	uint32_t n_outputs;
 	uint64_t rate_hz, duration_ns, stack_bytes;
-	bool all, user_only, strict, quiet, verbose;
+	bool all, user_only, no_lines, no_inline, strict, quiet, verbose;
 	/* The run */
 	struct loop *loop;
 	struct tree *tree;
@@ -173,6 +177,12 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_USER_ONLY:
 		r->user_only = true;
+		return 0;
+	case OPT_NO_LINES:
+		r->no_lines = true;
+		return 0;
+	case OPT_NO_INLINE:
+		r->no_inline = true;
 		return 0;
 	case OPT_STRICT:
 		r->strict = true;
@@ -410,6 +420,8 @@ static int set_up(struct record_run *r, struct tree_options *o)
 		return e;
 	r->config->stack_size_bytes = (uint32_t)r->stack_bytes;
 	r->config->kernel_stacks = !r->user_only;
+	r->config->source_lines = !r->no_lines;
+	r->config->inline_frames = !r->no_inline;
 	r->config->ring_size_bytes = ring_bytes(r);
 	o->config = r->config;
 	if ((e = loop_new(&r->loop)) < 0 ||

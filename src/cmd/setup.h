@@ -26,12 +26,13 @@ struct setup_profiler {
 
 struct setup_symbolizer {
 	struct setup_common common;
-	uint64_t symbols_bytes; /* budget of cached symbol tables */
+	uint64_t symbols_bytes; /* budget of cached symbol tables and lines */
 	uint64_t profile_bytes; /* the profile in memory: one window of the daemon, all of a capture
 				 */
 	uint32_t max_open_files, n_cpus, terminal_width;
 	bool capture; /* record: one profile, rendered at the end; else OTLP per window */
 	bool color;
+	bool lines, inlined; /* source lines, inlined functions as frames */
 };
 
 struct setup_exporter {

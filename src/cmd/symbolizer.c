@@ -324,6 +324,8 @@ static void reconfigure(struct symbolizer *s, const struct message *m)
 	if (m->type == MESSAGE_SETUP && m->setup.n == sizeof(s->setup)) {
 		memcpy(&s->setup, m->setup.bytes, sizeof(s->setup));
 		log_set_level((enum log_level)s->setup.common.log_level);
+		if (namer_set_lines(s->namer, s->setup.lines, s->setup.inlined))
+			forget_all(s);
 		clear_resource(s);
 	} else if (m->type == MESSAGE_TEXT && message_text_ok(m->text.text, sizeof(m->text.text))) {
 		(void)on_text(s, m, -1);
@@ -372,6 +374,7 @@ static int set_up(struct symbolizer *s)
 	    (r = s->leave_timer =
 		     loop_add_timer(s->role.loop, UINT64_MAX, LEAVE_NS, on_leave_timer, s)) < 0)
 		return r;
+	(void)namer_set_lines(s->namer, s->setup.lines, s->setup.inlined);
 	namer_set_kallsyms(s->namer, TAKE_FD(s->kallsyms_fd));
 	return role_listen(&s->role, on_control, s);
 }

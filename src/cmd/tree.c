@@ -327,6 +327,8 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 		.terminal_width = t->options.terminal_width,
 		.capture = t->options.capture,
 		.color = t->options.color,
+		.lines = c->source_lines,
+		.inlined = c->inline_frames,
 	};
 	int r;
 

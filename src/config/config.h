@@ -38,10 +38,13 @@ struct config {
 	uint64_t ring_size_bytes;      /* per CPU; power of two pages; 2 MiB */
 	bool kernel_stacks;	       /* yes */
 	uint32_t max_frames;	       /* 1024 */
+	/* [symbolizer] */
+	bool source_lines;  /* yes */
+	bool inline_frames; /* yes */
 	/* [limits] */
 	uint64_t window_memory_bytes;	     /* 32 MiB */
 	uint64_t unwind_rows_bytes;	     /* 8 MiB */
-	uint64_t symbols_bytes;		     /* cached symbol tables; 32 MiB */
+	uint64_t symbols_bytes;		     /* cached symbol tables and lines; 32 MiB */
 	uint64_t symbolizer_memory_bytes;    /* address space of the symbolizer; 1 GiB */
 	uint64_t symbolizer_file_timeout_ns; /* one file may hold the symbolizer this long; 3 s */
 	uint32_t max_processes;		     /* 65536 */

@@ -17,6 +17,7 @@
 
 static const struct config_section sections[] = {
 	{"profiler", "What is sampled, and how often."},
+	{"symbolizer", "How much is said about each frame."},
 	{"limits",
 	 "What perfwalk may take from the host. What does not fit is left out and counted, "
 	 "never taken nevertheless."},
@@ -55,12 +56,18 @@ static const struct config_key keys[] = {
 	{"profiler", "max_frames", CONFIG_COUNT, AT(max_frames), "1024", 16, 16384, 0, false,
 	 "Frames of one stack; what lies beyond is reported as truncated."},
 
+	{"symbolizer", "lines", CONFIG_BOOL, AT(source_lines), "yes", 0, 0, 0, false,
+	 "Source file and line of each frame, where a program or its separate debug file has "
+	 "debugging information."},
+	{"symbolizer", "inline", CONFIG_BOOL, AT(inline_frames), "yes", 0, 0, 0, false,
+	 "Functions that the compiler inlined as frames of their own, from the same information."},
+
 	{"limits", "window_memory", CONFIG_BYTES, AT(window_memory_bytes), "32M", MIB, 4 * GIB, 0,
 	 false, "Memory for the stacks and samples of one interval."},
 	{"limits", "unwind_rows", CONFIG_BYTES, AT(unwind_rows_bytes), "8M", MIB, 4 * GIB, 0, false,
 	 "Memory for compiled unwind rules, shared by all processes."},
 	{"limits", "symbols", CONFIG_BYTES, AT(symbols_bytes), "32M", MIB, 4 * GIB, 0, false,
-	 "Memory for symbol tables kept from one interval to the next."},
+	 "Memory for symbol tables and source lines kept from one interval to the next."},
 	{"limits", "symbolizer_memory", CONFIG_BYTES, AT(symbolizer_memory_bytes), "1G", 64 * MIB,
 	 64 * GIB, 0, false,
 	 "Address space of the process that reads debugging information, which is where a hostile "
