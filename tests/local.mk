@@ -15,6 +15,7 @@ EXTRA_DIST += \
 	tests/system/expect.py \
 	tests/system/hygiene.py \
 	tests/system/install.py \
+	tests/system/lines.py \
 	tests/system/noopen.py \
 	tests/system/options.py \
 	tests/system/otlp.py \

@@ -362,9 +362,9 @@ def total(stacks):
 
 
 def matches(name, pattern):
-    """Whole names; `*` in the pattern stands for any text. Suffixes such as _[j] may be absent."""
+    """Whole names; `*` in the pattern stands for any text. Suffixes such as _[j] and _[i] may be absent."""
     expression = ".*".join(re.escape(part) for part in pattern.split("*"))
-    return re.fullmatch(f"(?:{expression})(?:_\\[j\\])?", name, re.S) is not None
+    return re.fullmatch(f"(?:{expression})(?:_\\[[ij]\\])?", name, re.S) is not None
 
 
 def contains_path(frames, patterns):

@@ -624,7 +624,8 @@ static void test_memory_image(void)
 static void test_limits(void)
 {
 	_cleanup_close_ int fd = open_file("lib.so");
-	struct symbol_limits small = {64, 64, 64};
+	struct symbol_limits small = {
+		.max_file_bytes = 64, .max_inflate_bytes = 64, .max_table_bytes = 64};
 	_cleanup_(symbol_file_freep) struct symbol_file *f = NULL;
 	struct symbol s;
 	struct truth t;

@@ -157,7 +157,7 @@ static void test_random(void)
 
 static void test_limit(void)
 {
-	struct symbol_limits small = {1 << 20, 1 << 20, 4096};
+	struct symbol_limits small = {.max_table_bytes = 4096};
 	_cleanup_(kallsyms_freep) struct kallsyms *k = NULL;
 	_cleanup_close_ int fd = memfd_create("test", MFD_CLOEXEC);
 

@@ -231,7 +231,7 @@ static void test_random_bytes(void)
 
 static void test_bounded(void)
 {
-	struct symbol_limits small = {1 << 20, 1 << 20, 1 << 20};
+	struct symbol_limits small = {.max_table_bytes = 1 << 20};
 	_cleanup_(perf_map_freep) struct perf_map *m = NULL;
 	_cleanup_close_ int fd = map_fd("");
 	FILE *f = fdopen(dup(fd), "w");
