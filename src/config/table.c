@@ -58,7 +58,8 @@ static const struct config_key keys[] = {
 
 	{"symbolizer", "lines", CONFIG_BOOL, AT(source_lines), "yes", 0, 0, 0, false,
 	 "Source file and line of each frame, where a program or its separate debug file has "
-	 "debugging information."},
+	 "debugging information. There, an address that was not seen before costs some 20 "
+	 "microseconds, and a large file up to 16M of the memory for symbols; elsewhere nothing."},
 	{"symbolizer", "inline", CONFIG_BOOL, AT(inline_frames), "yes", 0, 0, 0, false,
 	 "Functions that the compiler inlined as frames of their own, from the same information."},
 
