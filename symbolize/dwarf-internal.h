@@ -134,15 +134,9 @@ int64_t dwarf_sleb(struct cursor *c);
 uint64_t dwarf_length(struct cursor *c, uint8_t *ret_offset_size);
 uint64_t dwarf_uint(struct cursor *c, unsigned int size);
 
-/* All the unit's abbreviations; NULL: damaged, over a limit or no memory. Kept with the unit. */
-const struct dwarf_abbrevs *dwarf_unit_abbrevs(struct dwarf *d, struct dwarf_unit *u);
-const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *a, uint64_t code);
-/* The one of that code, found without reading all of them: 0, -ENOEXEC or -ENOMEM. */
-int dwarf_abbrev_read_one(struct dwarf *d, const struct dwarf_unit *u, uint64_t code,
-			  struct dwarf_abbrevs *ret);
-void dwarf_abbrevs_free(struct dwarf_abbrevs *a);
-
-/* The next attribute; false: damaged. Without ret it is passed over. */
+/* Bytes of a form in that unit; DWARF_NONE: it depends on the value. */
+uint32_t dwarf_form_size(const struct dwarf_unit *u, uint16_t form);
+/* The next attribute; false: damaged. */
 bool dwarf_value_read(struct cursor *c, const struct dwarf_unit *u, const struct dwarf_spec *spec,
 		      struct dwarf_value *ret);
 const char *dwarf_value_text(struct dwarf *d, const struct dwarf_unit *u,
@@ -151,6 +145,16 @@ bool dwarf_value_address(struct dwarf *d, const struct dwarf_unit *u, const stru
 			 uint64_t *ret);
 /* The entry in .debug_info that a reference points to; UINT64_MAX: none in this file. */
 uint64_t dwarf_value_reference(const struct dwarf_unit *u, const struct dwarf_value *v);
+
+/* dwarf-abbrev.c */
+
+/* All the unit's abbreviations; NULL: damaged, over a limit or no memory. Kept with the unit. */
+const struct dwarf_abbrevs *dwarf_unit_abbrevs(struct dwarf *d, struct dwarf_unit *u);
+const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *a, uint64_t code);
+/* The one of that code, found without reading all of them: 0, -ENOEXEC or -ENOMEM. */
+int dwarf_abbrev_read_one(struct dwarf *d, const struct dwarf_unit *u, uint64_t code,
+			  struct dwarf_abbrevs *ret);
+void dwarf_abbrevs_free(struct dwarf_abbrevs *a);
 
 /* dwarf-map.c */
 

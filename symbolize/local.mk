@@ -2,6 +2,7 @@ noinst_LIBRARIES += libsymbolize.a
 libsymbolize_a_SOURCES = \
 	symbolize/demangle.c \
 	symbolize/dwarf.c symbolize/dwarf.h symbolize/dwarf-internal.h \
+	symbolize/dwarf-abbrev.c \
 	symbolize/dwarf-code.c \
 	symbolize/dwarf-line.c \
 	symbolize/dwarf-map.c \

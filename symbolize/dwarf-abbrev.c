@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Abbreviations: which attributes an entry has. The whole table of a unit is read when its entries
+ * are walked; for its first entry alone, which is all the map of units needs, one is looked for.
+ */
+#include <dwarf.h>
+
+#include "symbolize/dwarf-internal.h"
+
+/* A compiler makes some hundred abbreviations for a unit, with up to 20 attributes. */
+#define MAX_ABBREVS 65536
+#define MAX_SPECS   (1u << 20)
+/* Bytes of abbreviations before the one of a unit's first entry. */
+#define MAX_ROOT_SEARCH 65536
+
+/* One declaration, its code already read. 0; -ENOEXEC, -EFBIG, -ENOMEM. */
+static int abbrev_read(struct cursor *c, const struct dwarf_unit *u, uint64_t code,
+		       struct dwarf_abbrevs *ret)
+{
+	struct dwarf_abbrev a = {.code = code, .first = ret->specs.n};
+
+	a.tag = (uint16_t)dwarf_uleb(c);
+	a.children = cursor_u8(c);
+	for (;;) {
+		uint64_t name = dwarf_uleb(c), form = dwarf_uleb(c);
+		int64_t constant = form == DW_FORM_implicit_const ? dwarf_sleb(c) : 0;
+		struct dwarf_spec *s;
+		uint32_t size;
+
+		if (!cursor_ok(c) || form > UINT16_MAX || name > UINT16_MAX)
+			return -ENOEXEC;
+		if (name == 0 && form == 0)
+			break;
+		if (ret->specs.n == MAX_SPECS)
+			return -EFBIG;
+		s = array_push(&ret->specs);
+		if (!s)
+			return -ENOMEM;
+		*s = (struct dwarf_spec){(uint16_t)name, (uint16_t)form, (int32_t)constant};
+		size = dwarf_form_size(u, s->form);
+		a.fixed = size == DWARF_NONE || a.fixed == DWARF_NONE ? DWARF_NONE : a.fixed + size;
+		a.n++;
+	}
+	if (ret->items.n == MAX_ABBREVS)
+		return -EFBIG;
+	if (!array_push(&ret->items))
+		return -ENOMEM;
+	ret->items.items[ret->items.n - 1] = a;
+	ret->dense = ret->dense && code == ret->items.n;
+	return 0;
+}
+
+static int compare_codes(const void *a, const void *b)
+{
+	const struct dwarf_abbrev *x = a, *y = b;
+
+	return (x->code > y->code) - (x->code < y->code);
+}
+
+static void abbrevs_init(struct dwarf_abbrevs *a)
+{
+	*a = (struct dwarf_abbrevs){
+		.items = ARRAY_INIT(MAX_ABBREVS), .specs = ARRAY_INIT(MAX_SPECS), .dense = true};
+}
+
+const struct dwarf_abbrevs *dwarf_unit_abbrevs(struct dwarf *d, struct dwarf_unit *u)
+{
+	struct dwarf_abbrevs *a;
+	struct cursor c;
+	uint64_t code;
+	int r = 0;
+
+	u->used = d->turn;
+	if (u->abbrevs)
+		return u->abbrevs;
+	c = dwarf_section_at(d, DWARF_ABBREV, u->abbrev_offset);
+	a = malloc(sizeof(*a));
+	if (!a)
+		return NULL;
+	abbrevs_init(a);
+	while (r == 0 && (code = dwarf_uleb(&c)) != 0) {
+		const uint8_t *start = c.cur;
+
+		r = abbrev_read(&c, u, code, a);
+		if (!dwarf_work(d, (uint64_t)(c.cur - start)))
+			r = -EFBIG;
+	}
+	if (r < 0 || !cursor_ok(&c)) {
+		dwarf_abbrevs_free(a);
+		return NULL;
+	}
+	if (!a->dense)
+		qsort(a->items.items, a->items.n, sizeof(*a->items.items), compare_codes);
+	u->abbrevs = a;
+	return dwarf_unit_account(d, u) ? a : NULL;
+}
+
+const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *a, uint64_t code)
+{
+	struct dwarf_abbrev key = {.code = code};
+
+	if (a->dense)
+		return code - 1 < a->items.n ? &a->items.items[code - 1] : NULL;
+	return bsearch(&key, a->items.items, a->items.n, sizeof(key), compare_codes);
+}
+
+static int abbrevs_drop(struct dwarf_abbrevs *a)
+{
+	array_deinit(&a->items);
+	array_deinit(&a->specs);
+	return -ENOEXEC;
+}
+
+int dwarf_abbrev_read_one(struct dwarf *d, const struct dwarf_unit *u, uint64_t code,
+			  struct dwarf_abbrevs *ret)
+{
+	struct cursor c = dwarf_section_at(d, DWARF_ABBREV, u->abbrev_offset);
+	const uint8_t *start = c.cur;
+	uint64_t have;
+	int r;
+
+	abbrevs_init(ret);
+	while (c.cur - start < MAX_ROOT_SEARCH && (have = dwarf_uleb(&c)) != 0) {
+		array_clear(&ret->items);
+		array_clear(&ret->specs);
+		r = abbrev_read(&c, u, have, ret);
+		if (r < 0)
+			break;
+		if (have == code)
+			return dwarf_work(d, (uint64_t)(c.cur - start)) ? 0 : abbrevs_drop(ret);
+	}
+	(void)dwarf_work(d, (uint64_t)(c.cur - start));
+	return abbrevs_drop(ret);
+}
+
+void dwarf_abbrevs_free(struct dwarf_abbrevs *a)
+{
+	if (!a)
+		return;
+	array_deinit(&a->items);
+	array_deinit(&a->specs);
+	free(a);
+}
