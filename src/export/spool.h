@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Payloads on disk: one file for each payload and destination, complete or absent, checked by sums,
+ * bounded in bytes, number and age. Knows nothing of destinations but their names; who waits for a
+ * file is its owner, and is told when the file is given up.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "util/cleanup.h"
+#include "util/strtab.h"
+
+struct spool;
+
+struct spool_limits {
+	uint64_t max_bytes;  /* of all files */
+	uint64_t max_age_ns; /* 0: any */
+	uint32_t max_files;  /* 0: SPOOL_MAX_FILES */
+};
+#define SPOOL_MAX_FILES 16384
+
+/* What is to be kept: all borrowed. */
+struct spool_item {
+	const char *destination;
+	uint64_t id, n_samples, time_unix_ns;
+	bool gzip; /* how body is encoded */
+	const uint8_t *body;
+	size_t n_body;
+};
+
+/* A file of the spool. Owned by it; valid until spool_remove() or the call of spool_lost_fn. */
+struct spool_file {
+	TAILQ_ENTRY(spool_file) link; /* by seq */
+	uint64_t seq;		      /* the order in which payloads came; the file's name */
+	uint64_t id, n_samples, n_body;
+	uint64_t bytes;	  /* of the file */
+	int64_t since_ns; /* CLOCK_MONOTONIC when it came, before the boot too */
+	uint32_t crc;	  /* of the body */
+	strid destination;
+	bool gzip;
+	bool busy;   /* its owner is sending it: the limits pass it over */
+	void *owner; /* NULL: no destination of that name */
+};
+
+enum spool_loss {
+	SPOOL_LOSS_FULL,    /* the oldest went for the sake of newer ones */
+	SPOOL_LOSS_AGE,	    /* older than max_age */
+	SPOOL_LOSS_CORRUPT, /* set aside, or gone */
+};
+
+/* f is given up: its owner forgets it now, and it is freed afterwards. */
+typedef void (*spool_lost_fn)(void *ctx, const struct spool_file *f, enum spool_loss why);
+
+/*
+ * Takes over dir_fd, a directory that is ours alone; path is what the log calls it. Reads what an
+ * earlier process left there: half-written files are deleted, damaged ones set aside, and none of
+ * that is an error. Nothing is given up for the limits before spool_trim(). 0 or -errno.
+ */
+int spool_open(struct spool **ret, int dir_fd, const char *path, const struct spool_limits *limits,
+	       spool_lost_fn lost, void *ctx);
+struct spool *spool_free(struct spool *s);
+DEFINE_CLEANUP(struct spool *, spool_free)
+
+/* The files in their order: spool_next(s, NULL) is the oldest; NULL at the end. */
+struct spool_file *spool_next(const struct spool *s, const struct spool_file *f);
+const char *spool_destination(const struct spool *s, const struct spool_file *f);
+
+/* A place in the order, for a payload that has just come. */
+uint64_t spool_take_seq(struct spool *s);
+/*
+ * Writes a payload down at its place. When this returns 0 it is safe on disk, and the oldest files
+ * beyond the limits have been given up for it. -EFBIG: beyond the limits by itself; another -errno:
+ * it cannot be written, which the log is told of once until it can again.
+ */
+int spool_put(struct spool *s, uint64_t seq, const struct spool_item *item, void *owner,
+	      struct spool_file **ret);
+/*
+ * Reads the body of f; *ret (f->n_body bytes) is the caller's to free. -EBADMSG: it was damaged or
+ * gone, and lost() has been called: f is no more. Another -errno: try again later.
+ */
+int spool_get(struct spool *s, struct spool_file *f, uint8_t **ret);
+/* f is settled: deletes it. */
+void spool_remove(struct spool *s, struct spool_file *f);
+
+/* Gives up what the limits do not allow. */
+void spool_trim(struct spool *s, uint64_t now);
+/* When spool_trim() has something to do by age (CLOCK_MONOTONIC); UINT64_MAX: never. */
+uint64_t spool_deadline(const struct spool *s);
+
+/* Whether spool_put() is worth trying: after a failure, not again for some seconds. */
+bool spool_usable(const struct spool *s, uint64_t now);
+/* When it is again; 0 when it is. */
+uint64_t spool_retry_ns(const struct spool *s);
+/* Try at the next occasion, whatever happened before. */
+void spool_retry_now(struct spool *s);
+
+uint32_t spool_n_files(const struct spool *s);
+uint64_t spool_bytes(const struct spool *s);	 /* what is set aside included */
+uint32_t spool_n_corrupt(const struct spool *s); /* set aside since the start */
+const char *spool_path(const struct spool *s);
