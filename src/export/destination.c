@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One destination: a queue bounded by bytes, at most one request under way, and what to do next.
+ * One destination: a queue bounded by bytes, behind it a backlog on disk (backlog.c), at most one
+ * request under way, and what to do next.
  *
- * The queue is sent from its oldest end. After an attempt that failed in a retryable way the newest
- * payload is tried instead: if the server is back, what is live leaves first; and if it was only
- * the oldest payload that the server chokes on, that one cannot hold up those behind it. After a
+ * The queue is sent from its oldest end, and then the backlog from its own. After an attempt that
+ * the server has seen and that failed in a retryable way the newest payload is tried instead: if it
+ * was only the oldest that the server chokes on, that one cannot hold up those behind it. After a
  * success it is the oldest's turn again.
  *
- * Every payload leaves by exactly one of four doors, each with its counter: sent, dropped because
- * the queue was full, refused by the server, expired. payloads is always their sum plus what is
- * queued.
+ * Every payload leaves by exactly one of these doors, each with its counter: sent, dropped because
+ * the queue or the spool was full, refused by the server, expired, damaged on disk. payloads is
+ * always their sum plus what is queued.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -23,6 +24,12 @@
 
 #define ENTRY_OVERHEAD_BYTES 256 /* keeps a queue of tiny payloads bounded, too */
 #define MESSAGE_BYTES	     257 /* of the server's text in a log line, with its 0 */
+
+/* Files that turn out to be damaged, in one turn. */
+#define DAMAGED_PER_TURN 16
+
+/* A destination that has failed for so long is not expected back within the next seconds. */
+#define SPOOLING_AFTER_NS (3 * NSEC_PER_SEC)
 
 /* Retries while everything is being shut down: few, and soon. */
 #define HURRY_DELAY_NS (250 * NSEC_PER_MSEC)
@@ -39,45 +46,102 @@ int destination_init(struct destination *d, struct exporter *e,
 		.max_elapsed_ns = config->max_elapsed_ns,
 	};
 	TAILQ_INIT(&d->queue);
+	TAILQ_INIT(&d->backlog);
 	d->name = strdup(config->name);
 	if (!d->name)
 		return -ENOMEM;
 	return request_init(d, config, version, error, n_error);
 }
 
-static void entry_remove(struct destination *d, struct entry *x)
+/* --- entries ------------------------------------------------------------------------------- */
+
+static void unload(struct destination *d, struct entry *x)
 {
-	TAILQ_REMOVE(&d->queue, x, link);
+	free(x->body);
+	x->body = NULL;
+	if (x->payload)
+		exporter_release(x->payload);
+	x->payload = NULL;
+	d->stats.queue_bytes -= x->bytes;
+	x->bytes = 0;
+}
+
+void entry_land(struct destination *d, struct entry *x)
+{
+	x->file->busy = false;
+	unload(d, x);
+}
+
+void entry_remove(struct destination *d, struct entry *x)
+{
+	if (x->file) {
+		TAILQ_REMOVE(&d->backlog, x, link);
+		d->stats.spool_payloads--;
+		d->stats.spool_bytes -= x->file->bytes;
+		x->file->owner = NULL;
+	} else {
+		TAILQ_REMOVE(&d->queue, x, link);
+		exporter_settle(d->exporter, x->payload);
+	}
 	if (d->flying == x)
 		d->flying = NULL;
 	d->stats.queue_payloads--;
-	d->stats.queue_bytes -= x->bytes;
-	exporter_release(d->exporter, x->payload);
+	unload(d, x);
 	free(x);
 }
 
+/* Of one in memory. */
 static void entry_drop(struct destination *d, struct entry *x, uint64_t *counter)
 {
 	(*counter)++;
-	d->stats.samples_dropped += x->payload->n_samples;
+	d->stats.samples_dropped += x->n_samples;
 	entry_remove(d, x);
+}
+
+/* What a flight that ends without an answer leaves behind. */
+static void end_flight(struct destination *d)
+{
+	struct entry *x = d->flying;
+
+	d->flying = NULL;
+	if (x->file)
+		entry_land(d, x);
 }
 
 void destination_deinit(struct destination *d)
 {
-	struct entry *x;
+	struct entry *x, *next;
+	uint64_t n_lost = 0;
 
 	if (!d->exporter)
 		return;
-	if (d->flying)
+	if (d->flying) {
 		request_cancel(d);
-	if (d->stats.queue_payloads > 0)
-		report_abandoned(d);
-	while ((x = TAILQ_FIRST(&d->queue)))
+		end_flight(d);
+	}
+	for (x = TAILQ_FIRST(&d->queue); x; x = next) {
+		next = TAILQ_NEXT(x, link);
+		if (!backlog_put(d, x)) {
+			n_lost++;
+			entry_remove(d, x);
+		}
+	}
+	if (n_lost > 0)
+		report_abandoned(d, n_lost);
+	while ((x = TAILQ_FIRST(&d->backlog)))
 		entry_remove(d, x);
 	request_deinit(d);
 	free(d->name);
 }
+
+bool destination_idle(const struct destination *d)
+{
+	if (d->exporter->hurry_ns)
+		return TAILQ_EMPTY(&d->queue) && !d->flying;
+	return d->stats.queue_payloads == 0;
+}
+
+/* --- in and out ---------------------------------------------------------------------------- */
 
 /* Makes room for bytes more. False when what is under way alone leaves too little. */
 static bool make_room(struct destination *d, uint64_t bytes)
@@ -87,7 +151,7 @@ static bool make_room(struct destination *d, uint64_t bytes)
 	for (x = TAILQ_FIRST(&d->queue); x && d->stats.queue_bytes + bytes > d->max_queue_bytes;
 	     x = next) {
 		next = TAILQ_NEXT(x, link);
-		if (x != d->flying) {
+		if (!backlog_put(d, x) && x != d->flying) {
 			entry_drop(d, x, &d->stats.payloads_dropped_queue_full);
 			report_queue_full(d);
 		}
@@ -95,29 +159,53 @@ static bool make_room(struct destination *d, uint64_t bytes)
 	return d->stats.queue_bytes + bytes <= d->max_queue_bytes;
 }
 
+static void drop_new(struct destination *d, const struct payload *p)
+{
+	d->stats.payloads_dropped_queue_full++;
+	d->stats.samples_dropped += p->n_samples;
+	report_queue_full(d);
+}
+
+/* A payload larger than the queue may be can still go to disk. */
+static bool may_queue(struct destination *d, size_t n)
+{
+	return n <= d->max_queue_bytes ? make_room(d, n) : d->exporter->spool != NULL;
+}
+
 void destination_put(struct destination *d, struct payload *p)
 {
 	struct entry *x;
 	size_t n;
 
+	if (backlog_has(d, p))
+		return;
 	(void)payload_body(p, d->gzip, &n);
 	n += ENTRY_OVERHEAD_BYTES;
 	d->stats.payloads++;
 	d->stats.samples += p->n_samples;
-	x = n <= d->max_queue_bytes && make_room(d, n) ? calloc(1, sizeof(*x)) : NULL;
+	x = may_queue(d, n) ? calloc(1, sizeof(*x)) : NULL;
 	if (!x) {
-		d->stats.payloads_dropped_queue_full++;
-		d->stats.samples_dropped += p->n_samples;
-		report_queue_full(d);
+		drop_new(d, p);
 		return;
 	}
-	x->payload = p;
 	p->refs++;
-	x->queued_ns = clock_monotonic_ns();
-	x->bytes = n;
+	p->unsettled++;
+	*x = (struct entry){
+		.destination = d,
+		.payload = p,
+		.seq = d->exporter->spool ? spool_take_seq(d->exporter->spool) : 0,
+		.n_samples = p->n_samples,
+		.queued_ns = clock_monotonic_ns(),
+		.bytes = n,
+	};
 	TAILQ_INSERT_TAIL(&d->queue, x, link);
 	d->stats.queue_payloads++;
 	d->stats.queue_bytes += n;
+	if ((n > d->max_queue_bytes || d->spooling) && !backlog_put(d, x) &&
+	    n > d->max_queue_bytes) {
+		entry_drop(d, x, &d->stats.payloads_dropped_queue_full);
+		report_queue_full(d);
+	}
 }
 
 static void drop_expired(struct destination *d, uint64_t now)
@@ -129,7 +217,7 @@ static void drop_expired(struct destination *d, uint64_t now)
 		return;
 	for (x = TAILQ_FIRST(&d->queue); x && now - x->queued_ns >= d->max_elapsed_ns; x = next) {
 		next = TAILQ_NEXT(x, link);
-		if (x != d->flying)
+		if (x != d->flying && !backlog_put(d, x))
 			entry_drop(d, x, &d->stats.payloads_dropped_expired);
 	}
 	if (d->stats.payloads_dropped_expired > before)
@@ -138,45 +226,95 @@ static void drop_expired(struct destination *d, uint64_t now)
 
 void destination_abandon(struct destination *d)
 {
-	uint64_t n = d->stats.queue_payloads;
+	uint64_t n = 0;
 
 	if (d->flying) {
 		request_cancel(d);
 		d->stats.failures++;
-		d->flying = NULL;
+		end_flight(d);
 	}
-	while (!TAILQ_EMPTY(&d->queue))
+	for (; !TAILQ_EMPTY(&d->queue); n++)
 		entry_drop(d, TAILQ_FIRST(&d->queue), &d->stats.payloads_dropped_expired);
 	if (n > 0)
 		report_expired(d, n);
 }
 
+/* NULL: nothing yet. In a hurry, what is on disk is left to the next start. */
+static struct entry *choose(const struct destination *d, uint64_t now)
+{
+	bool hurry = d->exporter->hurry_ns != 0;
+
+	if (TAILQ_EMPTY(&d->queue)) {
+		if (hurry || TAILQ_EMPTY(&d->backlog) || now < d->backlog_next_ns)
+			return NULL;
+		return d->probe_newest ? TAILQ_LAST(&d->backlog, entry_queue)
+				       : TAILQ_FIRST(&d->backlog);
+	}
+	return d->probe_newest ? TAILQ_LAST(&d->queue, entry_queue) : TAILQ_FIRST(&d->queue);
+}
+
+static int start(struct destination *d, struct entry *x)
+{
+	const uint8_t *body = x->body;
+	bool gzip = x->file ? x->file->gzip : d->gzip;
+	size_t n = x->file ? x->file->n_body : 0;
+
+	if (x->payload)
+		body = payload_body(x->payload, gzip, &n);
+	return request_start(d, body, n, gzip);
+}
+
 void destination_kick(struct destination *d, uint64_t now)
 {
-	struct entry *x;
+	struct entry *x = NULL;
+	int r = -EBADMSG;
 
+	backlog_put_due(d, now);
 	if (!d->flying)
 		drop_expired(d, now);
-	if (d->flying || TAILQ_EMPTY(&d->queue) || now < d->next_attempt_ns)
+	if (d->flying || now < d->next_attempt_ns)
 		return;
-	x = d->probe_newest ? TAILQ_LAST(&d->queue, entry_queue) : TAILQ_FIRST(&d->queue);
-	if (request_start(d, x->payload) < 0) {
-		d->next_attempt_ns = now + NSEC_PER_SEC;
-		return;
+	for (int i = 0; r == -EBADMSG && i < DAMAGED_PER_TURN; i++) {
+		x = choose(d, now);
+		if (!x)
+			return;
+		r = x->file ? backlog_load(d, x) : 0;
 	}
-	d->flying = x;
+	if (r == 0) {
+		r = start(d, x);
+		if (r < 0 && x->file)
+			entry_land(d, x);
+	}
+	if (r < 0)
+		d->next_attempt_ns = r == -EBADMSG ? now : now + NSEC_PER_SEC;
+	else
+		d->flying = x;
+}
+
+static uint64_t later(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static uint64_t sooner(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
 }
 
 uint64_t destination_deadline(const struct destination *d)
 {
-	uint64_t expires;
+	const struct entry *x = TAILQ_FIRST(&d->queue);
+	uint64_t deadline = backlog_due_ns(d);
 
-	if (d->flying || TAILQ_EMPTY(&d->queue))
-		return UINT64_MAX;
-	if (d->max_elapsed_ns == 0)
-		return d->next_attempt_ns;
-	expires = TAILQ_FIRST(&d->queue)->queued_ns + d->max_elapsed_ns;
-	return expires < d->next_attempt_ns ? expires : d->next_attempt_ns;
+	if (d->flying)
+		return deadline;
+	if (x && d->max_elapsed_ns)
+		deadline = sooner(deadline, x->queued_ns + d->max_elapsed_ns);
+	if (x)
+		return sooner(deadline, d->next_attempt_ns);
+	if (!TAILQ_EMPTY(&d->backlog) && !d->exporter->hurry_ns)
+		deadline = sooner(deadline, later(d->next_attempt_ns, d->backlog_next_ns));
+	return deadline;
 }
 
 /* --- outcomes ------------------------------------------------------------------------------ */
@@ -188,21 +326,26 @@ static void reached(struct destination *d, uint64_t now)
 	d->down = false;
 	d->failures = 0;
 	d->probe_newest = false;
+	d->spooling = false;
 	d->next_attempt_ns = 0;
 }
 
 static void on_sent(struct destination *d, uint64_t now)
 {
 	char message[MESSAGE_BYTES] = "";
+	struct entry *x = d->flying;
 	int64_t n_rejected = 0;
-	size_t n;
+	size_t n = 0;
 
-	(void)payload_body(d->flying->payload, d->gzip, &n);
+	if (x->file)
+		n = x->file->n_body;
+	else
+		(void)payload_body(x->payload, d->gzip, &n);
 	d->stats.payloads_sent++;
-	d->stats.samples_sent += d->flying->payload->n_samples;
+	d->stats.samples_sent += x->n_samples;
 	d->stats.bytes_sent += n;
-	entry_remove(d, d->flying);
 	reached(d, now);
+	backlog_settle(d, x, now);
 	/* The status says that the payload was taken; a body that cannot be read changes nothing.
 	 */
 	if (otlp_response_parse(d->response.body, d->response.n_body, &n_rejected, message,
@@ -216,8 +359,10 @@ static void on_sent(struct destination *d, uint64_t now)
 static void on_refused(struct destination *d, const struct outcome *o, uint64_t now)
 {
 	d->stats.failures++;
-	entry_drop(d, d->flying, &d->stats.payloads_dropped_refused);
+	d->stats.payloads_dropped_refused++;
+	d->stats.samples_dropped += d->flying->n_samples;
 	reached(d, now);
+	backlog_settle(d, d->flying, now);
 	report_refused(d, o);
 }
 
@@ -227,8 +372,8 @@ static void on_retry(struct destination *d, const struct outcome *o, uint64_t no
 
 	d->stats.failures++;
 	d->stats.retries++;
-	d->flying = NULL;
-	d->probe_newest = true;
+	end_flight(d);
+	d->probe_newest = !o->unseen;
 	if (d->failures < UINT32_MAX)
 		d->failures++;
 	if (!d->down) {
@@ -236,6 +381,8 @@ static void on_retry(struct destination *d, const struct outcome *o, uint64_t no
 		d->down_since_ns = now;
 		report_unreachable(d, o);
 	}
+	if (now - d->down_since_ns >= SPOOLING_AFTER_NS)
+		d->spooling = true;
 	if (d->exporter->hurry_ns)
 		delay = HURRY_DELAY_NS;
 	else if (!retry_parse_after(&d->exporter->curl, d->response.retry_after,

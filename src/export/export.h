@@ -4,7 +4,7 @@
  * OTLP payloads to their destinations: OTLP/HTTP with protobuf bodies over libcurl, gzip, retry by
  * the specification's table. One exporter holds all destinations; each has its own queue, state
  * and counters, so a slow one holds up no other. Driven by an event loop through one epoll
- * descriptor; nothing blocks.
+ * descriptor; nothing blocks but the flushes of the spool, when there is one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,25 +26,40 @@ struct export_destination {
 	const char *certificate; /* CA file, NULL: the system's */
 	const char *client_certificate, *client_key;
 	bool insecure_skip_verify;
-	uint64_t max_queue_bytes; /* oldest payload is dropped beyond; default 64 MiB */
-	uint64_t max_elapsed_ns;  /* a payload is given up after this long; 0: never */
+	uint64_t max_queue_bytes; /* in memory; the oldest payload leaves it beyond; default 64 MiB
+				   */
+	uint64_t max_elapsed_ns;  /* in memory; a payload leaves it after this long; 0: never */
+};
+
+/* Where payloads go that cannot be sent; see exporter_set_spool(). */
+struct export_spool {
+	int dir_fd;	     /* a directory that is ours alone; taken over */
+	const char *path;    /* what the log calls it; borrowed for the call */
+	uint64_t max_bytes;  /* the oldest go beyond */
+	uint64_t max_age_ns; /* 0: any */
 };
 
 struct export_stats {
-	uint64_t payloads, samples; /* submitted: sent + dropped + queued */
+	/* Submitted, or found in the spool at the start: sent + dropped + queued. */
+	uint64_t payloads, samples;
+	uint64_t payloads_found; /* in the spool at the start */
 	uint64_t payloads_sent, samples_sent;
 	uint64_t payloads_dropped_queue_full, payloads_dropped_refused, payloads_dropped_expired;
+	uint64_t payloads_dropped_spool_full, payloads_dropped_corrupt;
 	uint64_t samples_dropped;
 	uint64_t profiles_rejected; /* partial success */
 	uint64_t retries,
 		failures;    /* attempts that failed in a retryable way; all failed attempts */
 	uint64_t bytes_sent; /* bodies that were taken, as sent */
-	uint64_t queue_payloads, queue_bytes; /* now */
+	uint64_t payloads_spooled;	      /* written to disk so far */
+	uint64_t queue_payloads;	      /* now, in memory and on disk */
+	uint64_t queue_bytes;		      /* now, in memory */
+	uint64_t spool_payloads, spool_bytes; /* now, on disk */
 };
 
 /*
- * Called when a payload is settled everywhere (sent, or dropped and counted): id as given. From
- * exporter_dispatch() only; may call exporter_submit().
+ * Called when a payload is settled everywhere (sent, or safe in the spool, or dropped and counted):
+ * id as given. From exporter_dispatch() only; may call exporter_submit().
  */
 typedef void (*export_done_fn)(void *ctx, uint64_t id);
 
@@ -57,6 +72,13 @@ int exporter_new(struct exporter **ret, const struct export_destination *destina
 		 const char *version, export_done_fn done, void *ctx, char *error, size_t n_error);
 struct exporter *exporter_free(struct exporter *e);
 DEFINE_CLEANUP(struct exporter *, exporter_free)
+
+/*
+ * Before the first payload: what cannot be sent goes to disk from now on instead of being dropped,
+ * and what an earlier exporter left there is sent. 0 or -errno; without a spool everything else
+ * works as before.
+ */
+int exporter_set_spool(struct exporter *e, const struct export_spool *spool);
 
 /*
  * Queues one payload (a complete ExportProfilesServiceRequest) for all destinations, read from the
@@ -75,9 +97,11 @@ int exporter_fd(const struct exporter *e);
  */
 int exporter_dispatch(struct exporter *e);
 /*
- * From now on retry delays are cut short so that the queue empties or fails soon (shutdown): what
- * is not delivered 5 seconds from now is dropped and counted as expired.
+ * From now on retry delays are cut short so that the queue empties or fails soon (shutdown). With a
+ * spool, what does not leave at once goes there; what is still in memory 3.5 seconds from now is
+ * dropped and counted as expired.
  */
 void exporter_hurry(struct exporter *e);
+/* Nothing is left to do; after exporter_hurry(): nothing but what is safe in the spool. */
 bool exporter_idle(const struct exporter *e);
 const struct export_stats *exporter_stats(const struct exporter *e, size_t destination);

@@ -22,8 +22,9 @@
 #define DESTINATIONS_MAX 64
 #define EVENTS_PER_TURN	 32
 
-/* How long exporter_hurry() lets what is queued try to leave. */
-#define HURRY_NS (5 * NSEC_PER_SEC)
+/* How long exporter_hurry() lets what is queued try to leave; the daemon has 4.5 s for all. */
+#define HURRY_NS       (3500 * NSEC_PER_MSEC)
+#define HURRY_SPOOL_NS (1500 * NSEC_PER_MSEC)
 
 /* --- curl's callbacks ---------------------------------------------------------------------- */
 
@@ -78,6 +79,8 @@ static void arm(struct exporter *e)
 
 	if (e->hurry_ns && e->hurry_ns < deadline && !exporter_idle(e))
 		deadline = e->hurry_ns;
+	if (e->spool && spool_deadline(e->spool) < deadline)
+		deadline = spool_deadline(e->spool);
 	for (size_t i = 0; i < e->n_destinations; i++) {
 		uint64_t d = destination_deadline(&e->destinations[i]);
 
@@ -140,7 +143,7 @@ static void call_done(struct exporter *e)
 		next = p->next;
 		if (e->done)
 			e->done(e->ctx, p->id);
-		payload_free(p);
+		exporter_release(p);
 	}
 }
 
@@ -151,6 +154,8 @@ int exporter_dispatch(struct exporter *e)
 	handle_events(e);
 	finish_requests(e);
 	now = clock_monotonic_ns();
+	if (e->spool && now >= spool_deadline(e->spool))
+		spool_trim(e->spool, now);
 	for (size_t i = 0; i < e->n_destinations; i++) {
 		if (e->hurry_ns && now >= e->hurry_ns)
 			destination_abandon(&e->destinations[i]);
@@ -161,10 +166,17 @@ int exporter_dispatch(struct exporter *e)
 	return -1;
 }
 
-void exporter_release(struct exporter *e, struct payload *p)
+void exporter_release(struct payload *p)
 {
-	if (--p->refs > 0)
+	if (--p->refs == 0)
+		payload_free(p);
+}
+
+void exporter_settle(struct exporter *e, struct payload *p)
+{
+	if (--p->unsettled > 0)
 		return;
+	p->refs++;
 	p->next = e->settled;
 	e->settled = p;
 }
@@ -185,9 +197,12 @@ int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples)
 		return r;
 	p->id = id;
 	p->n_samples = n_samples;
+	p->time_unix_ns = clock_realtime_ns();
+	p->unsettled = 1; /* until all have had it */
 	for (size_t i = 0; i < e->n_destinations; i++)
 		destination_put(&e->destinations[i], p);
-	exporter_release(e, p);
+	exporter_settle(e, p);
+	exporter_release(p);
 	arm(e);
 	return 0;
 }
@@ -197,6 +212,9 @@ void exporter_hurry(struct exporter *e)
 	if (e->hurry_ns)
 		return;
 	e->hurry_ns = clock_monotonic_ns() + HURRY_NS;
+	e->hurry_spool_ns = clock_monotonic_ns() + HURRY_SPOOL_NS;
+	if (e->spool)
+		spool_retry_now(e->spool);
 	for (size_t i = 0; i < e->n_destinations; i++)
 		e->destinations[i].next_attempt_ns = 0;
 	arm(e);
@@ -205,7 +223,7 @@ void exporter_hurry(struct exporter *e)
 bool exporter_idle(const struct exporter *e)
 {
 	for (size_t i = 0; i < e->n_destinations; i++) {
-		if (e->destinations[i].stats.queue_payloads > 0)
+		if (!destination_idle(&e->destinations[i]))
 			return false;
 	}
 	return e->settled == NULL;
@@ -298,6 +316,38 @@ int exporter_new(struct exporter **ret, const struct export_destination *destina
 	return 0;
 }
 
+static struct destination *destination_of(struct exporter *e, const char *name)
+{
+	for (size_t i = 0; i < e->n_destinations; i++) {
+		if (strcmp(e->destinations[i].name, name) == 0)
+			return &e->destinations[i];
+	}
+	return NULL;
+}
+
+int exporter_set_spool(struct exporter *e, const struct export_spool *spool)
+{
+	const struct spool_limits limits = {
+		.max_bytes = spool->max_bytes,
+		.max_age_ns = spool->max_age_ns,
+	};
+	int r = spool_open(&e->spool, spool->dir_fd, spool->path, &limits, backlog_lost, e);
+
+	if (r < 0)
+		return r;
+	for (struct spool_file *f = spool_next(e->spool, NULL); f; f = spool_next(e->spool, f)) {
+		/* Of a destination that is no more: it may come back before they are too old. */
+		struct destination *d = destination_of(e, spool_destination(e->spool, f));
+
+		r = d ? backlog_adopt(d, f) : 0;
+		if (r < 0)
+			return r;
+	}
+	spool_trim(e->spool, clock_monotonic_ns());
+	arm(e);
+	return 0;
+}
+
 struct exporter *exporter_free(struct exporter *e)
 {
 	struct payload *next;
@@ -311,8 +361,9 @@ struct exporter *exporter_free(struct exporter *e)
 		(void)e->curl.multi_cleanup(e->multi);
 	for (struct payload *p = e->settled; p; p = next) {
 		next = p->next;
-		payload_free(p);
+		exporter_release(p);
 	}
+	spool_free(e->spool);
 	e->timer_fd = close_fd(e->timer_fd);
 	e->epoll_fd = close_fd(e->epoll_fd);
 	free(e);

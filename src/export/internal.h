@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The exporter's parts, for src/export/ only: exporter.c turns, destination.c decides. */
+/* The exporter's parts, for src/export/ only: exporter.c turns, destination.c decides, backlog.c
+ * keeps on disk what waits for long. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -9,18 +10,25 @@
 #include "src/export/curl.h"
 #include "src/export/export.h"
 #include "src/export/payload.h"
+#include "src/export/spool.h"
 #include "util/log.h"
 
 #define RESPONSE_MAX_BYTES (4u << 20) /* after decompression; the limit OTLP has clients keep */
 #define RESPONSE_HEADER_MAX_BYTES                                                                  \
 	(64u << 10) /* all header lines, 1xx replies and trailers included */
 
-/* A payload in one destination's queue. */
+/* A payload that waits for one destination: in memory, on disk, or both while it is being sent. */
 struct entry {
 	TAILQ_ENTRY(entry) link;
-	struct payload *payload;
+	struct destination *destination;
+	struct payload *payload; /* NULL: not in memory */
+	struct spool_file *file; /* NULL: not on disk */
+	uint8_t *body;		 /* of file, read for the attempt under way */
+	uint64_t seq;		 /* the order in which payloads came */
+	uint64_t n_samples;
 	uint64_t queued_ns;
-	uint64_t bytes; /* what it counts for in the queue's limit */
+	uint64_t bytes;	    /* what it counts for in the queue's limit; 0: not in memory */
+	bool never_on_disk; /* the spool has no room for one of its size */
 };
 
 /* What came back for the request that is under way. */
@@ -39,20 +47,24 @@ struct destination {
 	bool gzip;
 	uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns;
 	CURL *easy;
-	struct curl_slist *headers;
+	struct curl_slist *headers, *headers_gzip; /* for either kind of body */
 	char curl_error[CURL_ERROR_SIZE];
 
-	TAILQ_HEAD(entry_queue, entry) queue; /* oldest first; also holds the one under way */
-	struct entry *flying;
+	TAILQ_HEAD(entry_queue, entry) queue; /* not on disk; oldest first, as in the other */
+	struct entry_queue backlog;	      /* on disk */
+	struct entry *flying;		      /* of either */
 	struct response response;
 	uint64_t next_attempt_ns; /* not before; 0: at once */
 	unsigned int failures;	  /* in a row */
-	bool probe_newest;	  /* the last attempt failed: which payload comes next, in
-				     destination_kick() */
+	bool probe_newest; /* the last attempt failed: which payload comes next, in choose() */
+	uint64_t backlog_next_ns; /* not before: the next one from disk */
+	bool spooling;		  /* it fails for so long that what comes goes to disk at once */
+	bool backlog_told;	  /* the log knows that there is something on disk */
+	uint64_t n_from_backlog;  /* sent since then */
 
 	bool down;
 	uint64_t down_since_ns;
-	struct log_ratelimit refused, partial, full, expired;
+	struct log_ratelimit refused, partial, full, expired, spool_full;
 	struct export_stats stats;
 };
 
@@ -62,9 +74,12 @@ struct exporter {
 	int epoll_fd, timer_fd;
 	uint64_t curl_deadline_ns; /* when curl wants to be called; UINT64_MAX: not */
 	uint64_t hurry_ns;	   /* the end of what exporter_hurry() allows; 0: no hurry */
+	uint64_t hurry_spool_ns;   /* from then on what is left goes to disk */
+	struct spool *spool;	   /* NULL: none */
+	struct log_ratelimit orphans;
 	struct destination *destinations;
 	size_t n_destinations;
-	struct payload *settled; /* without references; done() is still to be called */
+	struct payload *settled; /* done() is still to be called */
 	export_done_fn done;
 	void *ctx;
 };
@@ -81,6 +96,7 @@ struct outcome {
 	CURLcode code; /* CURLE_OK when there was an answer */
 	long status;   /* HTTP; 0 without an answer */
 	long os_errno; /* of a failed connection */
+	bool unseen;   /* no byte of the request has left */
 };
 
 /* --- destination.c */
@@ -94,16 +110,40 @@ void destination_put(struct destination *d, struct payload *p);
 void destination_kick(struct destination *d, uint64_t now);
 /* The request under way has ended. */
 void destination_finish(struct destination *d, CURLcode code, uint64_t now);
-/* Drops all that is queued, also what is under way. */
+/* Drops all that is queued in memory, and ends what is under way. */
 void destination_abandon(struct destination *d);
+/* Nothing is left to be done; in a hurry: but what is safe on disk. */
+bool destination_idle(const struct destination *d);
+/* Takes x out and frees it; a file of it stays where it is. */
+void entry_remove(struct destination *d, struct entry *x);
+/* The attempt with x, which is on disk, is over: what is in memory of it is not needed. */
+void entry_land(struct destination *d, struct entry *x);
 /* When destination_kick() has something to do; UINT64_MAX: not before something changes. */
 uint64_t destination_deadline(const struct destination *d);
+
+/* --- backlog.c */
+/* Takes over a file that an earlier exporter left. 0 or -ENOMEM. */
+int backlog_adopt(struct destination *d, struct spool_file *f);
+/* p is on disk already: the exporter before us had no time to say so. */
+bool backlog_has(const struct destination *d, const struct payload *p);
+/* Moves x from memory to disk; false when it cannot. */
+bool backlog_put(struct destination *d, struct entry *x);
+/* Moves what is due. */
+void backlog_put_due(struct destination *d, uint64_t now);
+/* When backlog_put_due() has something to do; UINT64_MAX: not before something changes. */
+uint64_t backlog_due_ns(const struct destination *d);
+/* Reads x for an attempt. 0; -EBADMSG: x is no more; another -errno. */
+int backlog_load(struct destination *d, struct entry *x);
+/* x was sent or refused: removes it, from disk too. */
+void backlog_settle(struct destination *d, struct entry *x, uint64_t now);
+/* The callback of the spool; ctx is the exporter. */
+void backlog_lost(void *ctx, const struct spool_file *f, enum spool_loss why);
 
 /* --- request.c */
 int request_init(struct destination *d, const struct export_destination *config,
 		 const char *version, char *error, size_t n_error);
 void request_deinit(struct destination *d);
-int request_start(struct destination *d, const struct payload *p);
+int request_start(struct destination *d, const uint8_t *body, size_t n, bool gzip);
 void request_cancel(struct destination *d);
 /* Takes the request, which curl says has ended with code, down; the response stays. */
 struct outcome request_end(struct destination *d, CURLcode code);
@@ -113,6 +153,8 @@ void response_reset(struct response *r);
 enum verdict retry_verdict(CURLcode code, long status, bool too_large);
 /* Nanoseconds to the next attempt after the given number of failures in a row (from 1). */
 uint64_t retry_delay_ns(unsigned int failures);
+/* 0 .. bound - 1, by chance. */
+uint64_t retry_random_below(uint64_t bound);
 /* The value of a Retry-After header as a delay, bounded. False when it is none. */
 bool retry_parse_after(const struct curl_api *curl, const char *text, int64_t now_unix,
 		       uint64_t *ret_ns);
@@ -124,7 +166,13 @@ void report_refused(struct destination *d, const struct outcome *o);
 void report_sent(struct destination *d, int64_t n_rejected, const char *message);
 void report_queue_full(struct destination *d);
 void report_expired(struct destination *d, uint64_t n_payloads);
-void report_abandoned(const struct destination *d);
+void report_abandoned(const struct destination *d, uint64_t n_payloads);
+void report_spooling(const struct destination *d);
+void report_drained(const struct destination *d);
+void report_spool_full(struct destination *d);
 
 /* --- exporter.c */
-void exporter_release(struct exporter *e, struct payload *p);
+/* The bytes are not needed any more by one of those who referred to p. */
+void exporter_release(struct payload *p);
+/* One of the destinations has sent, dropped or spooled p. */
+void exporter_settle(struct exporter *e, struct payload *p);

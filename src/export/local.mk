@@ -1,6 +1,7 @@
 # libcurl is loaded when it is needed (src/export/curl.h), so nothing here links with it.
 noinst_LIBRARIES += libexport.a
 libexport_a_SOURCES = \
+	src/export/backlog.c \
 	src/export/curl.c src/export/curl.h \
 	src/export/destination.c \
 	src/export/export.h \

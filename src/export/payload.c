@@ -15,7 +15,8 @@
 #include "util/cleanup.h"
 
 #define CHUNK_BYTES (64u << 10)
-/* On a busy host's window of 160 KB: 8% larger than level 6 (the default), in two fifths of its time. */
+/* On a busy host's window of 160 KB: 8% larger than level 6 (the default), in two fifths of its
+ * time. */
 #define GZIP_LEVEL  1
 #define GZIP_WINDOW (15 + 16) /* 16: with gzip header and trailer */
 

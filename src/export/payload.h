@@ -9,10 +9,12 @@
 
 struct payload {
 	uint64_t id, n_samples;
-	unsigned int refs;
-	uint8_t *raw, *gz; /* either may be NULL when no destination wants it */
+	uint64_t time_unix_ns;	/* when it came */
+	unsigned int refs;	/* who needs the bytes */
+	unsigned int unsettled; /* destinations that have neither sent, dropped nor spooled it */
+	uint8_t *raw, *gz;	/* either may be NULL when no destination wants it */
 	size_t n_raw, n_gz;
-	struct payload *next; /* for the owner of a payload without references */
+	struct payload *next; /* of the settled ones */
 };
 
 /*

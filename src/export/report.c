@@ -90,8 +90,7 @@ void report_back(const struct destination *d, uint64_t now)
 	/* Whole seconds; a blip keeps its milliseconds. */
 	ns -= ns % (ns >= NSEC_PER_SEC ? NSEC_PER_SEC : NSEC_PER_MSEC);
 	log_info("export:%s: %s answers again after %s; %" PRIu64 " payload(s) waited", d->name,
-		 d->origin, text_format_duration(took, sizeof(took), ns),
-		 d->stats.queue_payloads + 1);
+		 d->origin, text_format_duration(took, sizeof(took), ns), d->stats.queue_payloads);
 }
 
 static const char *refusal_hint(long status)
@@ -184,8 +183,29 @@ void report_expired(struct destination *d, uint64_t n_payloads)
 		    d->name, n_payloads, d->origin, d->stats.payloads_dropped_expired);
 }
 
-void report_abandoned(const struct destination *d)
+void report_abandoned(const struct destination *d, uint64_t n_payloads)
 {
 	log_warning("export:%s: %" PRIu64 " payload(s) were not yet delivered to %s; they are lost",
-		    d->name, d->stats.queue_payloads, d->origin);
+		    d->name, n_payloads, d->origin);
+}
+
+void report_spooling(const struct destination *d)
+{
+	log_info("export:%s: what %s does not take for now is kept in %s", d->name, d->origin,
+		 spool_path(d->exporter->spool));
+}
+
+void report_drained(const struct destination *d)
+{
+	log_info("export:%s: the spool is empty again: %" PRIu64 " payload(s) of it have left",
+		 d->name, d->n_from_backlog);
+}
+
+void report_spool_full(struct destination *d)
+{
+	if (!log_ratelimit(&d->spool_full, REPEAT_SECONDS))
+		return;
+	log_warning("export:%s: the spool is full ([spool] max_bytes); the oldest profiles are "
+		    "dropped: %" PRIu64 " payloads so far",
+		    d->name, d->stats.payloads_dropped_spool_full);
 }

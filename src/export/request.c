@@ -51,17 +51,18 @@ static int make_origin(struct destination *d, const char *url, char *error, size
 	return d->origin ? 0 : -ENOMEM;
 }
 
-static int add_header(struct destination *d, const char *line)
+static int add_header(struct destination *d, struct curl_slist **list, const char *line)
 {
-	struct curl_slist *l = d->exporter->curl.slist_append(d->headers, line);
+	struct curl_slist *l = d->exporter->curl.slist_append(*list, line);
 
 	if (!l)
 		return -ENOMEM;
-	d->headers = l;
+	*list = l;
 	return 0;
 }
 
-static int make_headers(struct destination *d, const struct export_destination *config)
+static int make_headers(struct destination *d, const struct export_destination *config,
+			struct curl_slist **list)
 {
 	static const char *const fixed[] = {
 		SCHEMA_CONTENT_TYPE, SCHEMA_HEADER, "Accept: application/x-protobuf",
@@ -70,11 +71,11 @@ static int make_headers(struct destination *d, const struct export_destination *
 	int r = 0;
 
 	for (size_t i = 0; i < ARRAY_SIZE(fixed) && r == 0; i++)
-		r = add_header(d, fixed[i]);
-	if (r == 0 && config->gzip)
-		r = add_header(d, "Content-Encoding: gzip");
+		r = add_header(d, list, fixed[i]);
+	if (r == 0 && list == &d->headers_gzip)
+		r = add_header(d, list, "Content-Encoding: gzip");
 	for (size_t i = 0; i < config->n_headers && r == 0; i++)
-		r = add_header(d, config->headers[i]);
+		r = add_header(d, list, config->headers[i]);
 	return r;
 }
 
@@ -199,7 +200,9 @@ int request_init(struct destination *d, const struct export_destination *config,
 		return -ENOMEM;
 	code = make_origin(d, url, error, n_error);
 	if (code == 0)
-		code = make_headers(d, config);
+		code = make_headers(d, config, &d->headers);
+	if (code == 0)
+		code = make_headers(d, config, &d->headers_gzip);
 	if (code < 0)
 		return code;
 	d->easy = d->exporter->curl.easy_init();
@@ -213,7 +216,6 @@ int request_init(struct destination *d, const struct export_destination *config,
 		r = set_tls(d, config);
 	SET(CURLOPT_URL, url);
 	SET(CURLOPT_POST, 1L);
-	SET(CURLOPT_HTTPHEADER, d->headers);
 	SET(CURLOPT_USERAGENT, agent);
 	SET(CURLOPT_ACCEPT_ENCODING, "gzip");
 	SET(CURLOPT_ERRORBUFFER, d->curl_error);
@@ -238,19 +240,21 @@ void request_deinit(struct destination *d)
 		d->exporter->curl.easy_cleanup(d->easy);
 	if (d->headers)
 		d->exporter->curl.slist_free_all(d->headers);
+	if (d->headers_gzip)
+		d->exporter->curl.slist_free_all(d->headers_gzip);
 	response_reset(&d->response);
 	free(d->origin);
 }
 
-int request_start(struct destination *d, const struct payload *p)
+int request_start(struct destination *d, const uint8_t *body, size_t n, bool gzip)
 {
 	__typeof__(d->exporter->curl.easy_setopt) set = d->exporter->curl.easy_setopt;
 	CURLcode r = CURLE_OK;
-	size_t n;
-	const uint8_t *body = payload_body(p, d->gzip, &n);
 
 	response_reset(&d->response);
 	d->curl_error[0] = '\0';
+	/* By the body: what was spooled under another configuration may be of the other kind. */
+	SET(CURLOPT_HTTPHEADER, gzip ? d->headers_gzip : d->headers);
 	SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
 	SET(CURLOPT_POSTFIELDS, body);
 	if (r != CURLE_OK ||
@@ -269,9 +273,12 @@ struct outcome request_end(struct destination *d, CURLcode code)
 {
 	const struct curl_api *curl = &d->exporter->curl;
 	struct outcome o = {.code = code};
+	long n_sent = 0;
 
 	(void)curl->easy_getinfo(d->easy, CURLINFO_RESPONSE_CODE, &o.status);
 	(void)curl->easy_getinfo(d->easy, CURLINFO_OS_ERRNO, &o.os_errno);
+	(void)curl->easy_getinfo(d->easy, CURLINFO_REQUEST_SIZE, &n_sent);
+	o.unseen = n_sent == 0;
 	(void)curl->multi_remove_handle(d->exporter->multi, d->easy);
 	o.verdict = retry_verdict(code, o.status, d->response.too_large);
 	return o;

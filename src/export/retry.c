@@ -42,8 +42,8 @@ enum verdict retry_verdict(CURLcode code, long status, bool too_large)
 	}
 }
 
-/* 0 .. bound - 1; without randomness (an old kernel early at boot) the time will do. */
-static uint64_t random_below(uint64_t bound)
+/* Without randomness (an old kernel early at boot) the time will do. */
+uint64_t retry_random_below(uint64_t bound)
 {
 	uint64_t v;
 
@@ -60,7 +60,7 @@ uint64_t retry_delay_ns(unsigned int failures)
 		bound *= 2;
 	if (bound > RETRY_LAST_NS)
 		bound = RETRY_LAST_NS;
-	return RETRY_LEAST_NS + random_below(bound - RETRY_LEAST_NS);
+	return RETRY_LEAST_NS + retry_random_below(bound - RETRY_LEAST_NS);
 }
 
 bool retry_parse_after(const struct curl_api *curl, const char *text, int64_t now_unix,
@@ -88,6 +88,6 @@ bool retry_parse_after(const struct curl_api *curl, const char *text, int64_t no
 			ns = RETRY_AFTER_MAX_NS;
 	}
 	/* A tenth more, by chance: everyone was told the same moment. */
-	*ret_ns = ns + RETRY_LEAST_NS + random_below(ns / 10 + 1);
+	*ret_ns = ns + RETRY_LEAST_NS + retry_random_below(ns / 10 + 1);
 	return true;
 }

@@ -381,7 +381,9 @@ static void check_sum(const struct export_stats *s)
 {
 	CHECK_INT(s->payloads, ==,
 		  s->payloads_sent + s->payloads_dropped_queue_full + s->payloads_dropped_refused +
-			  s->payloads_dropped_expired + s->queue_payloads);
+			  s->payloads_dropped_expired + s->payloads_dropped_spool_full +
+			  s->payloads_dropped_corrupt + s->queue_payloads);
+	CHECK_INT(s->queue_payloads, >=, s->spool_payloads);
 }
 
 /* Standard error into a file, for what is logged. */

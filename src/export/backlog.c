@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What waits on disk for one destination.
+ *
+ * A payload goes there when it has waited for some seconds, at once when the destination has been
+ * failing for as long, when the queue in memory is full, and at the end. Oldest first, the one that
+ * is being sent included: so whatever a crash leaves in memory alone is younger than what is on
+ * disk, and the order is kept. As soon as it is on disk it is settled for who gave it to us.
+ *
+ * From there it is sent at a limited rate behind what is live, since all hosts that lost the same
+ * server get it back at the same moment. Its file goes when the server has answered.
+ *
+ * A process that is killed between a payload's being safe and having said so gets it handed over
+ * again: backlog_has() knows it by its id and its sum.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "src/export/internal.h"
+#include "src/export/spool-file.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+
+#define SPOOL_AFTER_NS (3 * NSEC_PER_SEC)
+/* Flushes of one turn: other destinations wait behind them. */
+#define PUTS_PER_TURN 16
+/* Between two payloads from disk: 50 ms on average, so 20 a second, spread by chance. */
+#define GAP_LEAST_NS (25 * NSEC_PER_MSEC)
+#define GAP_MORE_NS  (50 * NSEC_PER_MSEC)
+
+static void insert(struct destination *d, struct entry *x)
+{
+	struct entry *before = TAILQ_LAST(&d->backlog, entry_queue);
+
+	while (before && before->seq > x->seq)
+		before = TAILQ_PREV(before, entry_queue, link);
+	if (before)
+		TAILQ_INSERT_AFTER(&d->backlog, before, x, link);
+	else
+		TAILQ_INSERT_HEAD(&d->backlog, x, link);
+	d->stats.spool_payloads++;
+	d->stats.spool_bytes += x->file->bytes;
+}
+
+int backlog_adopt(struct destination *d, struct spool_file *f)
+{
+	struct entry *x = calloc(1, sizeof(*x));
+
+	if (!x)
+		return -ENOMEM;
+	*x = (struct entry){
+		.destination = d,
+		.file = f,
+		.seq = f->seq,
+		.n_samples = f->n_samples,
+	};
+	f->owner = x;
+	insert(d, x);
+	d->stats.payloads++;
+	d->stats.samples += x->n_samples;
+	d->stats.payloads_found++;
+	d->stats.queue_payloads++;
+	d->backlog_told = true;
+	/* The one before us did not get through either. */
+	d->spooling = true;
+	return 0;
+}
+
+bool backlog_has(const struct destination *d, const struct payload *p)
+{
+	const struct entry *x;
+
+	TAILQ_FOREACH(x, &d->backlog, link)
+	{
+		const uint8_t *body;
+		size_t n;
+
+		if (x->file->id != p->id || x->file->n_samples != p->n_samples)
+			continue;
+		body = payload_body(p, x->file->gzip, &n);
+		if (body && n == x->file->n_body && spool_file_crc(body, n) == x->file->crc)
+			return true;
+	}
+	return false;
+}
+
+bool backlog_put(struct destination *d, struct entry *x)
+{
+	struct spool *s = d->exporter->spool;
+	struct spool_item item = {
+		.destination = d->name,
+		.id = x->payload->id,
+		.n_samples = x->n_samples,
+		.time_unix_ns = x->payload->time_unix_ns,
+		.gzip = d->gzip,
+	};
+	int r;
+
+	if (!s || x->never_on_disk || !spool_usable(s, clock_monotonic_ns()))
+		return false;
+	item.body = payload_body(x->payload, d->gzip, &item.n_body);
+	r = spool_put(s, x->seq, &item, x, &x->file);
+	if (r < 0) {
+		x->never_on_disk = r == -EFBIG;
+		return false;
+	}
+	TAILQ_REMOVE(&d->queue, x, link);
+	insert(d, x);
+	d->stats.payloads_spooled++;
+	exporter_settle(d->exporter, x->payload);
+	if (x == d->flying)
+		x->file->busy = true;
+	else
+		entry_land(d, x);
+	if (!d->backlog_told)
+		report_spooling(d);
+	d->backlog_told = true;
+	return true;
+}
+
+/* When x has to be on disk. */
+static uint64_t due_ns(const struct destination *d, const struct entry *x)
+{
+	const struct exporter *e = d->exporter;
+	uint64_t due = x->queued_ns + SPOOL_AFTER_NS, retry = spool_retry_ns(e->spool);
+
+	if (d->spooling || (e->hurry_ns && d->down))
+		due = 0;
+	else if (e->hurry_ns && e->hurry_spool_ns < due)
+		due = e->hurry_spool_ns;
+	return due > retry ? due : retry;
+}
+
+void backlog_put_due(struct destination *d, uint64_t now)
+{
+	struct entry *x, *next;
+	int n = 0;
+
+	if (!d->exporter->spool)
+		return;
+	for (x = TAILQ_FIRST(&d->queue); x && n < PUTS_PER_TURN; x = next) {
+		next = TAILQ_NEXT(x, link);
+		if (x->never_on_disk)
+			continue;
+		if (due_ns(d, x) > now || (!backlog_put(d, x) && !x->never_on_disk))
+			return;
+		n++;
+	}
+}
+
+uint64_t backlog_due_ns(const struct destination *d)
+{
+	const struct entry *x = TAILQ_FIRST(&d->queue);
+
+	while (x && x->never_on_disk)
+		x = TAILQ_NEXT(x, link);
+	return d->exporter->spool && x ? due_ns(d, x) : UINT64_MAX;
+}
+
+int backlog_load(struct destination *d, struct entry *x)
+{
+	int r = x->payload ? 0 : spool_get(d->exporter->spool, x->file, &x->body);
+
+	if (r == 0)
+		x->file->busy = true;
+	return r;
+}
+
+static void forget_when_empty(struct destination *d)
+{
+	if (!TAILQ_EMPTY(&d->backlog))
+		return;
+	d->backlog_told = false;
+	d->n_from_backlog = 0;
+}
+
+void backlog_settle(struct destination *d, struct entry *x, uint64_t now)
+{
+	struct spool_file *f = x->file;
+
+	entry_remove(d, x);
+	if (!f)
+		return;
+	spool_remove(d->exporter->spool, f);
+	d->backlog_next_ns = now + GAP_LEAST_NS + retry_random_below(GAP_MORE_NS);
+	d->n_from_backlog++;
+	if (TAILQ_EMPTY(&d->backlog))
+		report_drained(d);
+	forget_when_empty(d);
+}
+
+void backlog_lost(void *ctx, const struct spool_file *f, enum spool_loss why)
+{
+	struct exporter *e = ctx;
+	struct entry *x = f->owner;
+	struct destination *d = x ? x->destination : NULL;
+
+	if (!x) {
+		if (log_ratelimit(&e->orphans, 60))
+			log_warning("spool: payloads for export:%s, which is no more, are dropped",
+				    spool_destination(e->spool, f));
+		return;
+	}
+	switch (why) {
+	case SPOOL_LOSS_FULL:
+		d->stats.payloads_dropped_spool_full++;
+		report_spool_full(d);
+		break;
+	case SPOOL_LOSS_AGE:
+		d->stats.payloads_dropped_expired++;
+		report_expired(d, 1);
+		break;
+	case SPOOL_LOSS_CORRUPT:
+		d->stats.payloads_dropped_corrupt++;
+		break;
+	}
+	d->stats.samples_dropped += x->n_samples;
+	entry_remove(d, x);
+	forget_when_empty(d);
+}
