@@ -51,6 +51,11 @@ struct config {
 	uint32_t max_open_files;	     /* files held open for walking and naming; 1024 */
 	/* [process] */
 	char *user; /* "perfwalk"; falls back to nobody, said in the log */
+	/* [spool] */
+	bool spool_enabled;	   /* yes */
+	char *spool_path;	   /* NULL: perfwalk/spool where the host keeps state */
+	uint64_t spool_max_bytes;  /* 256 MiB */
+	uint64_t spool_max_age_ns; /* 24 h; 0: any */
 	/* [resource] key = value */
 	char **resource; /* n_resource pairs: key, value, key, value ... */
 	size_t n_resource;

@@ -22,6 +22,10 @@ static const struct config_section sections[] = {
 	 "What perfwalk may take from the host. What does not fit is left out and counted, "
 	 "never taken nevertheless."},
 	{"process", "The daemon itself."},
+	{"spool",
+	 "What cannot be sent is kept on disk and sent later, also by the next start. Nothing is "
+	 "written "
+	 "as long as the destinations take what they get."},
 	{CONFIG_SECTION_RESOURCE,
 	 "Attributes added to everything that is exported, one a line: attribute = value. "
 	 "service.name "
@@ -90,6 +94,18 @@ static const struct config_key keys[] = {
 	 "The user that everything but the small privileged part runs as. Where it does not exist, "
 	 "nobody is taken and the log says so."},
 
+	{"spool", "enabled", CONFIG_BOOL, AT(spool_enabled), "yes", 0, 0, 0, false,
+	 "Without it, what cannot be sent is kept in memory only, and lost at the end."},
+	{"spool", "path", CONFIG_PATH, AT(spool_path), NULL, 0, 0, 0, false,
+	 "Directory of its own for this; it is made, and belongs to the user that perfwalk runs "
+	 "as. "
+	 "By default perfwalk/spool in the host's directory of state, which is /var/lib in "
+	 "packages."},
+	{"spool", "max_bytes", CONFIG_BYTES, AT(spool_max_bytes), "256M", MIB, 1024 * GIB, 0, false,
+	 "Room for it. When it is full the oldest profiles are dropped and counted."},
+	{"spool", "max_age", CONFIG_DURATION, AT(spool_max_age_ns), "24h", 0, 365 * DAY, 0, false,
+	 "Profiles older than this are dropped from the spool and counted; 0 for no limit."},
+
 	{"log", "level", CONFIG_LOG_LEVEL, AT(log_level), "info", 0, 0, 0, false,
 	 "The least severe kind of message that is still written."},
 
@@ -127,14 +143,13 @@ static const struct config_key keys[] = {
 	 "profiles and the headers."},
 	{CONFIG_SECTION_EXPORT, "max_queue_size", CONFIG_BYTES, AT_EXPORT(max_queue_bytes), "64M",
 	 MIB, 16 * GIB, 0, false,
-	 "Memory for profiles that wait for this destination. When it is full the oldest is "
-	 "dropped and "
-	 "counted."},
+	 "Memory for profiles that wait for this destination. When it is full the oldest goes to "
+	 "the "
+	 "spool, or else is dropped and counted."},
 	{CONFIG_SECTION_EXPORT, "max_elapsed_time", CONFIG_DURATION, AT_EXPORT(max_elapsed_ns),
 	 "1h", 0, 7 * DAY, 0, false,
-	 "How long a profile may wait for a destination that does not answer before it is dropped "
-	 "and "
-	 "counted; 0 for no limit."},
+	 "How long a profile may wait in memory for a destination that does not answer before it "
+	 "is dropped and counted; 0 for no limit. In the spool, max_age counts instead."},
 };
 
 const struct config_key *config_keys(size_t *ret_n)
