@@ -22,6 +22,7 @@ EXTRA_DIST += \
 	tests/system/otlp_check.py \
 	tests/system/rig.py \
 	tests/system/sink.py \
+	tests/system/spool.py \
 	tests/system/supervision.py \
 	tests/system/unprivileged.py \
 	tests/system/workloads.py \

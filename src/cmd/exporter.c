@@ -25,6 +25,8 @@ struct exporter_role {
 	struct export_destination destinations[SETUP_MAX_DESTINATIONS];
 	const char **headers[SETUP_MAX_DESTINATIONS];
 	uint32_t n;
+	const char *spool_path; /* NULL: none */
+	int spool_fd;
 	int symbolizer_sock, timer;
 	bool stopping;
 };
@@ -55,6 +57,10 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	const char *text = m->text.text;
 	struct export_destination *d;
 
+	if (m->text.kind == TEXT_SPOOL && e->spool_fd < 0) {
+		e->spool_fd = fd;
+		return set_text(&e->spool_path, text);
+	}
 	(void)close_fd(fd);
 	if (m->text.kind == TEXT_EXPORT_NAME) {
 		if (e->n == e->setup.n || e->n == SETUP_MAX_DESTINATIONS)
@@ -172,6 +178,24 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	dispatch(e);
 }
 
+/* Without it everything else goes on. */
+static void set_spool(struct exporter_role *e)
+{
+	struct export_spool spool = {
+		.dir_fd = TAKE_FD(e->spool_fd),
+		.path = e->spool_path,
+		.max_bytes = e->setup.spool_max_bytes,
+		.max_age_ns = e->setup.spool_max_age_ns,
+	};
+	int r;
+
+	if (spool.dir_fd < 0)
+		return;
+	r = exporter_set_spool(e->exporter, &spool);
+	if (r < 0)
+		log_warning("spool: %s cannot be used: %s", spool.path, strerror(-r));
+}
+
 static int set_up(struct exporter_role *e)
 {
 	char error[512] = "";
@@ -183,6 +207,7 @@ static int set_up(struct exporter_role *e)
 		log_error("%s", error[0] ? error : strerror(-r));
 		return r;
 	}
+	set_spool(e);
 	e->timer = loop_add_timer(e->role.loop, UINT64_MAX, 0, on_timer, e);
 	r = loop_add_fd(e->role.loop, exporter_fd(e->exporter), EPOLLIN, on_exporter, e);
 	return r < 0 ? r : role_listen(&e->role, on_control, e);
@@ -190,6 +215,7 @@ static int set_up(struct exporter_role *e)
 
 static void free_texts(struct exporter_role *e)
 {
+	free((void *)e->spool_path);
 	for (uint32_t i = 0; i < e->n; i++) {
 		struct export_destination *d = &e->destinations[i];
 
@@ -207,7 +233,7 @@ static void free_texts(struct exporter_role *e)
 
 int role_exporter_main(void)
 {
-	struct exporter_role e = {.symbolizer_sock = -EBADF};
+	struct exporter_role e = {.symbolizer_sock = -EBADF, .spool_fd = -EBADF};
 	int r;
 
 	r = role_start(&e.role, "exporter", &e.setup, sizeof(e.setup), on_text, &e);
@@ -217,6 +243,7 @@ int role_exporter_main(void)
 	if (r == 0)
 		r = loop_run(e.role.loop);
 	exporter_free(e.exporter);
+	(void)close_fd(e.spool_fd);
 	(void)close_fd(e.symbolizer_sock);
 	loop_free(e.role.loop);
 	return r == 0 ? 0 : 1;

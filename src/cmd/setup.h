@@ -37,6 +37,7 @@ struct setup_symbolizer {
 
 struct setup_exporter {
 	struct setup_common common;
+	uint64_t spool_max_bytes, spool_max_age_ns;
 	uint32_t n;
 	struct setup_destination {
 		uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "src/broker/privileges.h"
+#include "src/broker/state-dir.h"
 #include "src/broker/supervisor.h"
 #include "src/cmd/setup.h"
 #include "src/cmd/tree.h"
@@ -30,6 +31,7 @@
 
 #define MAX_CPUS	      4096
 #define MAX_TASK_EVENTS	      65536
+#define DEFAULT_SPOOL	      LOCALSTATEDIR "/lib/perfwalk/spool"
 #define HOTPLUG_NS	      NSEC_PER_SEC
 #define CAPTURE_PROFILE_BYTES (UINT64_C(1) << 30)
 #define DATA_BYTES	      (UINT64_C(256) << 20) /* tables of processes, files and threads */
@@ -49,6 +51,8 @@ struct tree {
 	ARRAY(struct cpu_events) cpus;
 	ARRAY(struct sample_cpu) attached; /* further tasks of a capture, sharing the rings */
 	struct privileges privileges;
+	char *spool_path; /* that was tried last, for spool_fd or in vain */
+	int spool_fd;
 	int deadline_timer;
 	int result;
 	bool enabled, stopping;
@@ -380,12 +384,39 @@ static int send_destination(int control, const struct config_export *x)
 	return r;
 }
 
+/* Opened once for each path that is configured; told once when it cannot be. */
+static int open_spool(struct tree *t)
+{
+	const struct config *c = t->options.config;
+	const char *path = c->spool_path ? c->spool_path : DEFAULT_SPOOL;
+	char error[512];
+
+	if (!c->spool_enabled)
+		path = "";
+	if (t->spool_path && strcmp(t->spool_path, path) == 0)
+		return t->spool_fd;
+	t->spool_fd = close_fd(t->spool_fd);
+	free(t->spool_path);
+	t->spool_path = strdup(path);
+	if (!*path)
+		return -1;
+	t->spool_fd =
+		state_dir_open(path, t->privileges.uid, t->privileges.gid, error, sizeof(error));
+	if (t->spool_fd < 0)
+		log_warning("spool: %s is not used: %s; what cannot be sent is kept in memory only",
+			    path, error);
+	return t->spool_fd;
+}
+
 static int set_up_exporter(struct tree *t, int control, int status_fd)
 {
 	const struct config *c = t->options.config;
-	struct setup_exporter s = {.n = 0};
+	struct setup_exporter s = {
+		.spool_max_bytes = c->spool_max_bytes,
+		.spool_max_age_ns = c->spool_max_age_ns,
+	};
 	uint64_t data = DATA_BYTES;
-	int r;
+	int spool_fd = open_spool(t), r;
 
 	for (size_t i = 0; i < c->n_exports && i < SETUP_MAX_DESTINATIONS; i++) {
 		const struct config_export *x = &c->exports[i];
@@ -401,6 +432,8 @@ static int set_up_exporter(struct tree *t, int control, int status_fd)
 	}
 	s.common = common_setup(t, 0, data);
 	r = send_setup(control, &s, sizeof(s), status_fd);
+	if (r == 0 && spool_fd >= 0)
+		r = send_text(control, TEXT_SPOOL, t->spool_path, spool_fd);
 	for (uint32_t i = 0; i < s.n && r == 0; i++)
 		r = send_destination(control, &c->exports[i]);
 	return r < 0 ? r : send_start(control);
@@ -573,6 +606,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 		return -ENOMEM;
 	t->loop = loop;
 	t->options = *options;
+	t->spool_fd = -EBADF;
 	t->cpus.max = MAX_CPUS;
 	t->attached.max = MAX_TASK_EVENTS;
 	choose_user(t);
@@ -599,6 +633,8 @@ struct tree *tree_free(struct tree *t)
 		close_events(t);
 		array_deinit(&t->attached);
 		array_deinit(&t->cpus);
+		(void)close_fd(t->spool_fd);
+		free(t->spool_path);
 		free(t);
 	}
 	return NULL;

@@ -270,10 +270,14 @@ def record(*args, timeout=120, **options):
 
 
 class Daemon:
-    """A running `perfwalk run` with its configuration and its log."""
+    """A running `perfwalk run` with its configuration, its log and a spool of its own (by a drop-in,
+    so that it stays when a test writes another configuration)."""
 
-    def __init__(self, config, name="daemon", argv_prefix=(), **options):
+    def __init__(self, config, name="daemon", argv_prefix=(), spool=None, **options):
         self.config = write(f"{name}.conf", config)
+        self.spool = spool or path(f"{name}.spool")
+        os.makedirs(f"{self.config}.d", exist_ok=True)
+        write(f"{name}.conf.d/spool.conf", f"[spool]\npath = {self.spool}\n")
         self.log_path = path(f"{name}.log")
         self.log_file = open(self.log_path, "ab")
         self.process = start([*argv_prefix, perfwalk(), "run", "-c", self.config],

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/broker/state-dir.h"
+#include "util/cleanup.h"
+
+#define LOCK_TRIES    20
+#define LOCK_PAUSE_US 50000
+
+static int say(char *error, size_t n_error, int r, const char *what)
+{
+	(void)snprintf(error, n_error, "%s: %s", what, strerror(-r));
+	return r;
+}
+
+/* The parents are for all to pass, as far as the umask lets them. */
+static int make_parents(char *path)
+{
+	for (char *p = path + 1; (p = strchr(p, '/')); p++) {
+		int r;
+
+		*p = '\0';
+		r = mkdir(path, 0755) < 0 && errno != EEXIST ? -errno : 0;
+		*p = '/';
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
+static int is_empty(int fd)
+{
+	int copy = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC), n = 0;
+	DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
+
+	if (!d) {
+		(void)close_fd(copy);
+		return 0;
+	}
+	while (n <= 2 && readdir(d))
+		n++;
+	(void)closedir(d);
+	return n <= 2; /* . and .. */
+}
+
+/*
+ * Root's own directory is given away only when there is nothing in it: a path like /var/lib, set by
+ * mistake, must not come to belong to perfwalk.
+ */
+static int own(int fd, uint32_t uid, uint32_t gid, char *error, size_t n_error)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return say(error, n_error, -errno, "it cannot be looked at");
+	if (st.st_uid != uid && (st.st_uid != geteuid() || !is_empty(fd))) {
+		(void)snprintf(
+			error, n_error,
+			"it belongs to user %u and not to user %u, or has files of others in "
+			"it; give a directory of its own, or chown -R this one",
+			(unsigned int)st.st_uid, uid);
+		return -EPERM;
+	}
+	if ((st.st_mode & 07777) != 0700 && fchmod(fd, 0700) < 0)
+		return say(error, n_error, -errno, "its mode cannot be made 0700");
+	if (st.st_uid != uid && fchown(fd, uid, gid) < 0)
+		return say(error, n_error, -errno,
+			   "it cannot be given to perfwalk's user (that needs CAP_CHOWN)");
+	return 0;
+}
+
+/* The children of a broker that was killed die a moment after it, and have copies of its lock. */
+static int lock(int fd)
+{
+	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+		if (errno != EWOULDBLOCK || i == LOCK_TRIES)
+			return -errno;
+		(void)usleep(LOCK_PAUSE_US);
+	}
+	return 0;
+}
+
+int state_dir_open(const char *path, uint32_t uid, uint32_t gid, char *error, size_t n_error)
+{
+	_cleanup_free_ char *copy = strdup(path);
+	_cleanup_close_ int fd = -EBADF;
+	int r = copy ? make_parents(copy) : -ENOMEM;
+
+	if (r == 0 && mkdir(path, 0700) < 0 && errno != EEXIST)
+		r = -errno;
+	if (r < 0)
+		return say(error, n_error, r, "it cannot be made");
+	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return say(error, n_error, -errno, "it cannot be opened");
+	r = own(fd, uid == (uint32_t)-1 ? geteuid() : uid, gid, error, n_error);
+	if (r < 0)
+		return r;
+	r = lock(fd);
+	if (r < 0)
+		return say(error, n_error, r,
+			   r == -EWOULDBLOCK ? "another perfwalk uses it" : "it cannot be locked");
+	return TAKE_FD(fd);
+}
