@@ -92,13 +92,19 @@ int state_dir_open(const char *path, uint32_t uid, uint32_t gid, char *error, si
 {
 	_cleanup_free_ char *copy = strdup(path);
 	_cleanup_close_ int fd = -EBADF;
-	int r = copy ? make_parents(copy) : -ENOMEM;
+	int r;
 
-	if (r == 0 && mkdir(path, 0700) < 0 && errno != EEXIST)
+	if (!copy)
+		return say(error, n_error, -ENOMEM, "it cannot be made");
+	/* A symbolic link with a slash behind it would be followed. */
+	for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/';)
+		copy[--n] = '\0';
+	r = make_parents(copy);
+	if (r == 0 && mkdir(copy, 0700) < 0 && errno != EEXIST)
 		r = -errno;
 	if (r < 0)
 		return say(error, n_error, r, "it cannot be made");
-	fd = open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+	fd = open(copy, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return say(error, n_error, -errno, "it cannot be opened");
 	r = own(fd, uid == (uint32_t)-1 ? geteuid() : uid, gid, error, n_error);

@@ -13,6 +13,7 @@
 
 #include "src/broker/opener.h"
 #include "src/broker/protocol.h"
+#include "src/broker/state-dir.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
 #include "util/fdmsg.h"
@@ -235,6 +236,68 @@ static void test_debug_file_names(void)
 	CHECK_INT(opener_debug_file(id, 64), ==, -ENOENT);
 }
 
+static void expect_refusal(const char *path, uint32_t uid, int r, const char *reason)
+{
+	char error[256] = "";
+
+	CHECK_INT(state_dir_open(path, uid, uid, error, sizeof(error)), ==, r);
+	if (!strstr(error, reason))
+		CHECK_STR(error, reason);
+}
+
+static void test_state_directory(void)
+{
+	bool root = geteuid() == 0;
+	uint32_t uid = root ? 65534 : geteuid();
+	char path[128], link[160], file[160], error[256];
+	struct stat st;
+	int fd;
+
+	path_in(path, sizeof(path), "state/of/it");
+	fd = state_dir_open(path, uid, uid, error, sizeof(error));
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(fstat(fd, &st), ==, 0);
+	CHECK_INT(st.st_uid, ==, uid);
+	CHECK_INT(st.st_mode & 07777, ==, 0700);
+	/* One at a time. */
+	expect_refusal(path, uid, -EWOULDBLOCK, "another perfwalk uses it");
+	(void)close(fd);
+
+	/* It is there by now, with something in it, and open to others. */
+	(void)snprintf(file, sizeof(file), "%s/file", path);
+	CHECK_INT(close(open(file, O_CREAT | O_WRONLY, 0600)), ==, 0);
+	CHECK_INT(chmod(path, 0755), ==, 0);
+	(void)snprintf(link, sizeof(link), "%s///", path);
+	fd = state_dir_open(link, uid, uid, error, sizeof(error));
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(fstat(fd, &st), ==, 0);
+	CHECK_INT(st.st_mode & 07777, ==, 0700);
+	(void)close(fd);
+
+	expect_refusal(file, uid, -ENOTDIR, "it cannot be opened");
+	path_in(link, sizeof(link), "to-state");
+	CHECK_INT(symlink(path, link), ==, 0);
+	expect_refusal(link, uid, -ENOTDIR, "it cannot be opened");
+	path_in(link, sizeof(link), "to-state/");
+	expect_refusal(link, uid, -ENOTDIR, "it cannot be opened");
+	expect_refusal("/proc/1/perfwalk", uid, -ENOENT, "it cannot be made");
+	/* Of root with files in it, or of another user. */
+	expect_refusal("/usr", uid, -EPERM, "it belongs to user 0");
+	if (root)
+		expect_refusal(path, 65533, -EPERM, "it belongs to user 65534");
+	CHECK_INT(stat("/usr", &st), ==, 0);
+	CHECK_INT(st.st_uid, ==, 0);
+
+	path_in(link, sizeof(link), "to-state");
+	(void)unlink(link);
+	(void)unlink(file);
+	for (const char *const *p = (const char *const[]){"state/of/it", "state/of", "state", NULL};
+	     *p; p++) {
+		path_in(path, sizeof(path), *p);
+		CHECK_INT(rmdir(path), ==, 0);
+	}
+}
+
 static void remove_all(void)
 {
 	static const char *const names[] = {"file", "link", "fifo", "mapped"};
@@ -259,5 +322,6 @@ int main(void)
 	RUN(test_a_hostile_name_in_stat);
 	RUN(test_perf_maps_of_others_are_refused);
 	RUN(test_debug_file_names);
+	RUN(test_state_directory);
 	return 0;
 }
