@@ -904,6 +904,229 @@ static void test_hurry(void)
 	server_stop(server);
 }
 
+/* --- the spool ----------------------------------------------------------------------------- */
+
+static char spool_dir[] = "/tmp/test-export.XXXXXX";
+
+static void use_spool(struct exporter *e, uint64_t max_bytes)
+{
+	const struct export_spool spool = {
+		.dir_fd = open(spool_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC),
+		.path = spool_dir,
+		.max_bytes = max_bytes,
+	};
+
+	CHECK_INT(spool.dir_fd, >=, 0);
+	CHECK_INT(exporter_set_spool(e, &spool), ==, 0);
+}
+
+static int n_spool_files(void)
+{
+	char command[64];
+	int n = -1;
+	FILE *f;
+
+	(void)snprintf(command, sizeof(command), "ls %s | wc -l", spool_dir);
+	f = popen(command, "r");
+	CHECK(f && fscanf(f, "%d", &n) == 1);
+	(void)pclose(f);
+	return n;
+}
+
+static void in_spool(const char *what)
+{
+	char command[256];
+
+	(void)snprintf(command, sizeof(command), "cd %s && %s", spool_dir, what);
+	CHECK_INT(system(command), ==, 0);
+}
+
+static uint16_t unused_port(void)
+{
+	uint16_t port = 0;
+
+	(void)close(listen_on(&port));
+	return port;
+}
+
+/* Of two destinations one is away: what it does not take is settled once it is on disk. */
+static void spool_while_away(struct export_destination d[2])
+{
+	_cleanup_(exporter_freep) struct exporter *e = exporter_of(d, 2);
+	const struct export_stats *s = exporter_stats(e, 0);
+	char text[16];
+
+	use_spool(e, 1 << 20);
+	for (uint64_t i = 0; i < 3; i++) {
+		(void)snprintf(text, sizeof(text), "payload%d", (int)i);
+		CHECK_INT(exporter_submit(e, i, make_text_fd(text), 10), ==, 0);
+	}
+	CHECK(!turn(e, 1500));
+	CHECK_INT(exporter_stats(e, 1)->payloads_sent, ==, 3);
+	CHECK_INT(n_done, ==, 0);
+	CHECK_INT(n_spool_files(), ==, 0);
+	CHECK(!turn(e, 3000));
+	CHECK_INT(n_done, ==, 3);
+	CHECK_INT(n_spool_files(), ==, 3);
+	CHECK_INT(s->payloads_spooled, ==, 3);
+	CHECK_INT(s->queue_payloads, ==, 3);
+	CHECK_INT(s->queue_bytes, ==, 0);
+	CHECK_INT(s->spool_payloads, ==, 3);
+	CHECK_INT(s->spool_bytes, >, 3 * 56);
+	check_sum(s);
+
+	/* By the next failure, what comes goes to disk at once. */
+	for (int i = 0; i < 8 && !turn(e, 1000) && !e->destinations[0].spooling; i++)
+		;
+	CHECK_INT(exporter_submit(e, 3, make_text_fd("payload3"), 10), ==, 0);
+	CHECK_INT(n_spool_files(), ==, 4);
+	CHECK(!turn(e, 200));
+	CHECK_INT(n_done, ==, 4);
+	CHECK_INT(exporter_stats(e, 1)->payloads_sent, ==, 4);
+	CHECK_INT(exporter_stats(e, 1)->payloads_spooled, ==, 0);
+}
+
+/* Killed before it could say that 3 is settled: it is handed over again, and known. */
+static void spool_again(struct export_destination d[2])
+{
+	_cleanup_(exporter_freep) struct exporter *e = exporter_of(d, 1);
+	const struct export_stats *s = exporter_stats(e, 0);
+
+	use_spool(e, 1 << 20);
+	CHECK_INT(s->payloads_found, ==, 4);
+	CHECK_INT(s->samples, ==, 40);
+	CHECK_INT(exporter_submit(e, 3, make_text_fd("payload3"), 10), ==, 0);
+	CHECK_INT(exporter_submit(e, 3, make_text_fd("another3"), 10), ==, 0);
+	CHECK(!turn(e, 100));
+	CHECK_INT(n_done, ==, 2);
+	CHECK_INT(s->payloads, ==, 5);
+	CHECK_INT(n_spool_files(), ==, 5);
+}
+
+static void test_spool(void)
+{
+	struct export_destination d[2] = {{.name = "away", .gzip = true}, {.name = "here"}};
+	struct exporter *e;
+	char urls[2][64];
+	uint16_t port = 0, away = unused_port();
+	pid_t server, second;
+
+	scripts_clear();
+	shared->scripts[0][0] = (struct step)OK;
+	shared->scripts[1][0] = (struct step)OK;
+	server = server_start(&port);
+	(void)snprintf(urls[0], sizeof(urls[0]), "http://127.0.0.1:%d/0", away);
+	(void)snprintf(urls[1], sizeof(urls[1]), "http://127.0.0.1:%d/1", port);
+	d[0].endpoint = urls[0];
+	d[1].endpoint = urls[1];
+	log_begin();
+	spool_while_away(d);
+	spool_again(d);
+	/* Without the destination, they wait for it. */
+	e = exporter_of(&d[1], 1);
+	use_spool(e, 1 << 20);
+	CHECK(exporter_idle(e));
+	e = exporter_free(e);
+	CHECK_INT(n_spool_files(), ==, 5);
+
+	/* It is back, under a configuration without compression: what is gzip says so. */
+	second = server_start(&away);
+	d[0].gzip = false;
+	e = exporter_of(d, 1);
+	use_spool(e, 1 << 20);
+	CHECK(turn(e, 5000));
+	log_end();
+	CHECK_INT(exporter_stats(e, 0)->payloads_sent, ==, 5);
+	CHECK_INT(exporter_stats(e, 0)->samples_sent, ==, 50);
+	CHECK_INT(exporter_stats(e, 0)->spool_bytes, ==, 0);
+	check_sum(exporter_stats(e, 0));
+	CHECK_INT(shared->seen[0].n_requests, ==, 5);
+	expect_header(&shared->seen[0], "Content-Encoding: gzip");
+	CHECK_INT(n_spool_files(), ==, 0);
+	/* At a limited rate. */
+	CHECK_INT(shared->seen[0].at_ns[4] - shared->seen[0].at_ns[0], >=, 4 * 25 * NSEC_PER_MSEC);
+	log_check("export:away: what http://127.0.0.1:", 1);
+	log_check("the spool is empty again: 5 payload(s)", 1);
+	log_check("lost", 0);
+	exporter_free(e);
+	server_stop(server);
+	server_stop(second);
+}
+
+static void test_spool_full(void)
+{
+	struct export_destination d = {.name = "away", .endpoint = "http://127.0.0.1:1"};
+	_cleanup_(exporter_freep) struct exporter *e = exporter_of(&d, 1);
+	const struct export_stats *s = exporter_stats(e, 0);
+	static char body[1000];
+
+	log_begin();
+	use_spool(e, 5 * (sizeof(body) + 60));
+	e->destinations[0].spooling = true;
+	for (uint64_t i = 0; i < 8; i++)
+		CHECK_INT(exporter_submit(e, i, make_fd(body, sizeof(body)), 10), ==, 0);
+	(void)exporter_dispatch(e);
+	CHECK_INT(s->payloads_dropped_spool_full, ==, 3);
+	CHECK_INT(s->samples_dropped, ==, 30);
+	CHECK_INT(s->spool_payloads, ==, 5);
+	CHECK_INT(n_done, ==, 8);
+	check_sum(s);
+	/* Next, a file that is damaged behind our back. */
+	in_spool("for f in *; do echo x > $f; break; done");
+	for (int i = 0; i < 50 && s->payloads_dropped_corrupt == 0; i++)
+		(void)turn(e, 100);
+	CHECK_INT(s->payloads_dropped_corrupt, ==, 1);
+	CHECK_INT(s->queue_payloads, ==, 4);
+	check_sum(s);
+	e = exporter_free(e);
+	log_end();
+	log_check("the spool is full", 1);
+	log_check("is damaged; it is set aside", 1);
+	in_spool("rm *");
+}
+
+/* At the end nothing waits for a server that is known to be away, nor for one that is silent. */
+static void test_spool_hurry(void)
+{
+	struct export_destination d[2] = {{.name = "away", .endpoint = "http://127.0.0.1:1"},
+					  {.name = "silent"}};
+	_cleanup_(exporter_freep) struct exporter *e = NULL;
+	uint64_t start;
+	uint16_t port = 0;
+	char url[64];
+	pid_t server;
+
+	scripts_clear();
+	shared->scripts[0][0] = (struct step){.action = SILENT};
+	server = server_start(&port);
+	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/0", port);
+	d[1].endpoint = url;
+	d[1].timeout_ns = 600 * NSEC_PER_SEC;
+	log_begin();
+	e = exporter_of(d, 2);
+	use_spool(e, 1 << 20);
+	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 3), ==, 0);
+	CHECK(!turn(e, 300));
+	start = clock_monotonic_ns();
+	exporter_hurry(e);
+	CHECK(!turn(e, 200));
+	CHECK_INT(exporter_stats(e, 0)->spool_payloads, ==, 1);
+	CHECK_INT(exporter_stats(e, 1)->spool_payloads, ==, 0);
+	CHECK(!turn(e, 1500));
+	/* Safe, but its answer may still come. */
+	CHECK_INT(exporter_stats(e, 1)->spool_payloads, ==, 1);
+	CHECK_INT(n_done, ==, 1);
+	CHECK(turn(e, 3000));
+	CHECK_INT(clock_monotonic_ns() - start, <, 4 * NSEC_PER_SEC);
+	e = exporter_free(e);
+	log_end();
+	log_check("lost", 0);
+	log_check("dropped", 0);
+	CHECK_INT(n_spool_files(), ==, 2);
+	in_spool("rm *");
+	server_stop(server);
+}
+
 /* --- small things -------------------------------------------------------------------------- */
 
 static void test_submit_errors(void)
@@ -1075,5 +1298,9 @@ int main(void)
 	RUN(test_poison);
 	RUN(test_hurry);
 	RUN(test_unreachable);
-	return 0;
+	CHECK(mkdtemp(spool_dir));
+	RUN(test_spool);
+	RUN(test_spool_full);
+	RUN(test_spool_hurry);
+	return rmdir(spool_dir) == 0 ? 0 : 1;
 }
