@@ -9,13 +9,15 @@ dist_man_MANS += etc/perfwalk.1
 systemdunit_DATA = etc/perfwalk.service
 etc/perfwalk.service: $(srcdir)/etc/perfwalk.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) etc && sed -e 's|@bindir[@]|$(bindir)|' -e 's|@sysconfdir[@]|$(sysconfdir)|' \
+		-e 's|@localstatedir[@]|$(localstatedir)|' \
 		$(srcdir)/etc/perfwalk.service.in > $@.tmp && mv $@.tmp $@
 CLEANFILES += etc/perfwalk.service
 
 install-data-hook:
-	$(MKDIR_P) $(DESTDIR)$(sysusersdir)
+	$(MKDIR_P) $(DESTDIR)$(sysusersdir) $(DESTDIR)$(localstatedir)/lib/perfwalk
 	$(INSTALL_DATA) $(srcdir)/etc/perfwalk.sysusers $(DESTDIR)$(sysusersdir)/perfwalk.conf
 uninstall-hook:
 	rm -f $(DESTDIR)$(sysusersdir)/perfwalk.conf
+	-rmdir $(DESTDIR)$(localstatedir)/lib/perfwalk 2>/dev/null
 
 EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md
