@@ -17,6 +17,7 @@ EXTRA_DIST += \
 	tests/system/install.py \
 	tests/system/lines.py \
 	tests/system/noopen.py \
+	tests/system/notify.py \
 	tests/system/options.py \
 	tests/system/otlp.py \
 	tests/system/otlp_check.py \

@@ -200,6 +200,7 @@ bool message_text_ok(const char *field, size_t size);
 #define STATUS_MAX_FILES 1024
 struct status_page {
 	uint64_t samples, lost, windows, payloads; /* so far */
+	uint64_t drained_ns;   /* CLOCK_MONOTONIC when the profiler had last read all rings */
 	uint64_t job_since_ns; /* CLOCK_MONOTONIC when work on a file began; 0: on none */
 	uint32_t job;	       /* index into files of the file being read right now */
 	uint32_t ready;	       /* the child is through its start */

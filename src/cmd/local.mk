@@ -8,6 +8,7 @@ perfwalk_SOURCES = \
 	src/cmd/handover.c src/cmd/handover.h \
 	src/cmd/main.c \
 	src/cmd/namer.c src/cmd/namer.h \
+	src/cmd/notify.c src/cmd/notify.h \
 	src/cmd/options.c src/cmd/options.h \
 	src/cmd/outside.c src/cmd/outside.h \
 	src/cmd/payloads.c src/cmd/payloads.h \

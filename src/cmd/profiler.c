@@ -57,6 +57,7 @@ static void drain(struct profiler *p, bool flush)
 		p->role.status->samples += r.type == RECORD_SAMPLE;
 	}
 	role_job_end(&p->role);
+	p->role.status->drained_ns = clock_monotonic_ns();
 	if (profile_nearly_full(attribution_profile(p->attribution)))
 		close_window(p);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "src/cmd/cmd.h"
+#include "src/cmd/notify.h"
 #include "src/cmd/setup.h"
 #include "src/cmd/tree.h"
 #include "util/clock.h"
@@ -19,6 +20,9 @@
 
 #define DEFAULT_CONFIG	 SYSCONFDIR "/perfwalk/perfwalk.conf"
 #define STOP_DEADLINE_NS (4500 * NSEC_PER_MSEC) /* SIGTERM: gone within 5 s */
+
+/* Between two looks at how it goes, for the service manager; the watchdog may want it sooner. */
+#define BEAT_NS (5 * NSEC_PER_SEC)
 
 enum { OPT_CONFIG, OPT_CHECK, OPT_PRINT, OPT_PRINT_DEFAULT };
 
@@ -51,6 +55,7 @@ struct daemon_run {
 	struct config *config;
 	struct loop *loop;
 	struct tree *tree;
+	uint64_t watchdog_ns;
 	int signal_fd, result;
 };
 
@@ -106,6 +111,36 @@ static int load(const struct daemon_run *d, struct config **ret)
 	return 0;
 }
 
+/*
+ * The watchdog is fed by the profiler: as long as it reads the rings. Children that die are the
+ * supervisor's to bring back; a profiler that hangs, or a broker that does not get here, is the
+ * service manager's.
+ */
+static void on_beat(void *ctx)
+{
+	const struct daemon_run *d = ctx;
+	uint64_t samples, lost, drained = tree_drained_ns(d->tree);
+
+	tree_progress(d->tree, &samples, &lost);
+	notify_send("STATUS=%u CPUs at %u Hz: %llu samples, %llu lost", tree_n_cpus(d->tree),
+		    d->config->samples_per_second, (unsigned long long)samples,
+		    (unsigned long long)lost);
+	if (d->watchdog_ns && drained && clock_monotonic_ns() - drained < d->watchdog_ns / 2)
+		notify_send("WATCHDOG=1");
+}
+
+static int start_beat(struct daemon_run *d)
+{
+	uint64_t every = BEAT_NS;
+
+	if (!notify_wanted())
+		return 0;
+	d->watchdog_ns = notify_watchdog_ns();
+	if (d->watchdog_ns && d->watchdog_ns / 4 < every)
+		every = d->watchdog_ns / 4;
+	return loop_add_timer(d->loop, every, every, on_beat, d);
+}
+
 static void reload(struct daemon_run *d)
 {
 	struct config *fresh = NULL;
@@ -138,10 +173,14 @@ static void on_signal(void *ctx, int fd, uint32_t events)
 			tree_reap(d->tree);
 			break;
 		case SIGHUP:
+			notify_send("RELOADING=1\nMONOTONIC_USEC=%llu",
+				    (unsigned long long)(clock_monotonic_ns() / NSEC_PER_USEC));
 			reload(d);
+			notify_send("READY=1");
 			break;
 		default:
 			log_info("%s: sending what is under way", strsignal(number));
+			notify_send("STOPPING=1");
 			tree_stop(d->tree);
 		}
 	}
@@ -184,9 +223,11 @@ static int run(struct daemon_run *d)
 	if ((r = loop_new(&d->loop)) < 0 ||
 	    (r = d->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
 	    (r = loop_add_fd(d->loop, d->signal_fd, EPOLLIN, on_signal, d)) < 0 ||
-	    (r = tree_new(&d->tree, d->loop, &o)) < 0 || (r = tree_enable(d->tree)) < 0)
+	    (r = tree_new(&d->tree, d->loop, &o)) < 0 || (r = tree_enable(d->tree)) < 0 ||
+	    (r = start_beat(d)) < 0)
 		return r;
 	say_started(d);
+	notify_send("READY=1");
 	r = loop_run(d->loop);
 	return r < 0 ? r : d->result;
 }

@@ -744,6 +744,11 @@ void tree_progress(const struct tree *t, uint64_t *ret_samples, uint64_t *ret_lo
 	*ret_lost = p->lost;
 }
 
+uint64_t tree_drained_ns(const struct tree *t)
+{
+	return supervisor_status(t->supervisor, PEER_PROFILER)->drained_ns;
+}
+
 const struct sample_features *tree_features(const struct tree *t)
 {
 	return &t->features;

@@ -62,6 +62,8 @@ int tree_reload(struct tree *t, const struct config *config);
 
 /* Progress, from the children's status pages: samples taken and lost, windows closed. */
 void tree_progress(const struct tree *t, uint64_t *ret_samples, uint64_t *ret_lost);
+/* When the profiler last read all rings (CLOCK_MONOTONIC); 0: a new one has not yet. */
+uint64_t tree_drained_ns(const struct tree *t);
 const struct sample_features *tree_features(const struct tree *t);
 uint32_t tree_n_cpus(const struct tree *t);
 /* Every target of a capture by pid is gone. */
