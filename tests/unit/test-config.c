@@ -120,6 +120,10 @@ static void test_defaults(void)
 	CHECK_INT(c->max_processes, ==, 65536);
 	CHECK_INT(c->max_open_files, ==, 1024);
 	CHECK_STR(c->user, "perfwalk");
+	CHECK(c->spool_enabled);
+	CHECK(!c->spool_path);
+	CHECK_INT(c->spool_max_bytes, ==, 256 << 20);
+	CHECK_INT(c->spool_max_age_ns, ==, 24 * 3600 * NSEC_PER_SEC);
 	CHECK_INT(c->log_level, ==, LOG_LEVEL_INFO);
 	CHECK_INT(c->n_exports, ==, 0);
 	CHECK_INT(c->n_resource, ==, 0);
@@ -366,6 +370,10 @@ static void test_values(void)
 		{"limits", "window_memory = 99999999999999999999", "expected a size like"},
 		{"limits", "window_memory = lots", "expected a size like"},
 		{"process", "user = a b", "expected one word, not 'a b'"},
+		{"spool", "enabled = perhaps", "expected yes or no, not 'perhaps'"},
+		{"spool", "path = spool", "expected an absolute path, not 'spool'"},
+		{"spool", "max_bytes = 1000", "1M .. 1024G, not '1000'"},
+		{"spool", "max_age = 366d", "0 .. 8760h, not '366d'"},
 		{"log", "level = verbose", "expected error, warning, info or debug, not 'verbose'"},
 		{"export:a", "endpoint = localhost:4318", "begins with http:// or https://"},
 		{"export:a", "endpoint = ftp://h", "begins with http:// or https://"},
