@@ -78,7 +78,8 @@ static void common_attr(const struct sample_features *f, pid_t pid, struct perf_
 		.sample_type = COMMON_SAMPLE_TYPE,
 		.use_clockid = f->clockid,
 		.clockid = f->clockid ? CLOCK_MONOTONIC : 0,
-		.read_format = f->read_lost ? PERF_FORMAT_LOST : 0,
+		.read_format =
+			PERF_FORMAT_TOTAL_TIME_ENABLED | (f->read_lost ? PERF_FORMAT_LOST : 0),
 	};
 }
 
@@ -274,6 +275,22 @@ int sample_enable_cpu(const struct sample_cpu *c, bool enable)
 
 	if (ioctl(first, request, 0) < 0 || ioctl(second, request, 0) < 0)
 		return -errno;
+	return 0;
+}
+
+int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns)
+{
+	/* The kernel writes what read_format asked for, and nothing when that does not fit. */
+	struct {
+		uint64_t value, enabled_ns, lost;
+	} counts;
+	ssize_t n = read(c->sideband_fd, &counts, sizeof(counts));
+
+	if (n < 0)
+		return -errno;
+	if (n < (ssize_t)(2 * sizeof(uint64_t)))
+		return -ENODATA; /* end of file: the event is in error */
+	*ret_ns = counts.enabled_ns;
 	return 0;
 }
 

@@ -74,6 +74,13 @@ int sample_open_cpu(const struct sample_options *options, const struct sample_fe
 		    char *error, size_t n_error);
 void sample_close_cpu(struct sample_cpu *c);
 int sample_enable_cpu(const struct sample_cpu *c, bool enable);
+/*
+ * For how long the events of this CPU have been counting. It grows with time while they are
+ * enabled; it stands still for good once their CPU has gone offline, also when that came back,
+ * which nothing else tells (no error, no hang-up, and PERF_EVENT_IOC_ENABLE does not revive them).
+ * 0 or -errno.
+ */
+int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns);
 /* The rate an event opened now really gets. */
 uint32_t sample_rate_now(const struct sample_options *options);
 /* CPUs online now, ascending, from /sys/devices/system/cpu/online (holes are normal). Count or

@@ -76,7 +76,7 @@ uint64_t source_youngest(const struct record_layout *layout, const struct source
 bool source_read_lost(const struct source *s, uint64_t *ret)
 {
 	struct {
-		uint64_t value, lost;
+		uint64_t value, enabled_ns, lost;
 	} counts;
 
 	if (s->ring.fd < 0 || read(s->ring.fd, &counts, sizeof(counts)) != (ssize_t)sizeof(counts))

@@ -206,7 +206,7 @@ static void test_loss_is_accounted_for(void)
 {
 	struct session s = {0};
 	uint64_t last = 0, told = 0, known = 0;
-	uint64_t counts[2];
+	uint64_t counts[3]; /* value, time enabled, lost */
 
 	if (!features.read_lost)
 		return;
@@ -222,15 +222,38 @@ static void test_loss_is_accounted_for(void)
 	told += drain(&s, true, &last, NULL, 0);
 	for (int i = 0; i < s.n; i++) {
 		CHECK_INT(read(s.cpus[i].sample_fd, counts, sizeof(counts)), ==, sizeof(counts));
-		known += counts[1];
+		known += counts[2];
 		CHECK_INT(read(s.cpus[i].sideband_fd, counts, sizeof(counts)), ==, sizeof(counts));
-		known += counts[1];
+		known += counts[2];
 	}
 	CHECK_INT(known, >, 0);
 	CHECK_INT(told, ==, known);
 	end_session(&s);
 	options.ring_bytes = 1 << 20;
 	options.rate_hz = 499;
+}
+
+/* What tells an event that its CPU left behind from a living one. */
+static void test_time_enabled(void)
+{
+	uint64_t first = 0, second = 0, off = 0, later = 0;
+	struct session s = {0};
+
+	start_session(&s);
+	CHECK_INT(sample_enabled_ns(&s.cpus[0], &first), ==, 0);
+	burn(5 * NSEC_PER_MSEC);
+	CHECK_INT(sample_enabled_ns(&s.cpus[0], &second), ==, 0);
+	CHECK_INT(second, >, first);
+	CHECK_INT(sample_enable_cpu(&s.cpus[0], false), ==, 0);
+	CHECK_INT(sample_enabled_ns(&s.cpus[0], &off), ==, 0);
+	burn(5 * NSEC_PER_MSEC);
+	CHECK_INT(sample_enabled_ns(&s.cpus[0], &later), ==, 0);
+	CHECK_INT(later, ==, off);
+	end_session(&s);
+	/* Not an event: an error, and nothing is said. */
+	later = 1;
+	CHECK_INT(sample_enabled_ns(&s.cpus[0], &later), <, 0);
+	CHECK_INT(later, ==, 1);
 }
 
 static void test_no_such_cpu(void)
@@ -360,6 +383,7 @@ int main(void)
 	RUN(test_probe);
 	RUN(test_child_in_order);
 	RUN(test_loss_is_accounted_for);
+	RUN(test_time_enabled);
 	RUN(test_no_such_cpu);
 	RUN(test_own_task_with_inherit);
 	RUN(test_attached_task);
