@@ -39,7 +39,7 @@
 struct cpu_events {
 	struct sample_cpu events;
 	struct ring sample, sideband; /* held only */
-	uint32_t n_gone;	      /* looks at /sys since it was seen offline */
+	uint64_t enabled_ns;	      /* sample_enabled_ns() at the last look; 0: none yet */
 };
 
 struct tree {
@@ -479,8 +479,46 @@ static bool contains(const int *list, int n, int cpu)
 
 /*
  * An event of a CPU that went away and came back is dead and says nothing of it (every kernel
- * measured, 3.10 to 7.2), so a CPU that was offline at one look gets new events at its return.
+ * measured, 3.10 to 7.2). A CPU that was offline at one look gets new events at its return. One
+ * that went and came between two looks, or while the whole machine was suspended, is found by the
+ * time its events have counted, which stands still from then on.
  */
+static bool events_died(const struct tree *t, struct cpu_events *c)
+{
+	uint64_t before = c->enabled_ns;
+
+	if (!t->enabled || sample_enabled_ns(&c->events, &c->enabled_ns) < 0)
+		return false;
+	return before > 0 && c->enabled_ns == before;
+}
+
+static void remove_cpu(struct tree *t, uint32_t i)
+{
+	struct message m = {.type = MESSAGE_CPU_REMOVE};
+
+	m.cpu.cpu = t->cpus.items[i].events.cpu;
+	(void)supervisor_send(t->supervisor, PEER_PROFILER, &m, NULL, 0);
+	close_cpu(&t->cpus.items[i]);
+	t->cpus.items[i] = t->cpus.items[--t->cpus.n];
+}
+
+static void add_cpu(struct tree *t, int cpu)
+{
+	struct cpu_events *c;
+
+	for (uint32_t i = 0; i < t->cpus.n; i++) {
+		if (t->cpus.items[i].events.cpu == cpu)
+			return;
+	}
+	if (open_cpu(t, cpu, -1) < 0)
+		return;
+	c = &t->cpus.items[t->cpus.n - 1];
+	log_info("CPU %d came online", cpu);
+	(void)send_cpu(t, c);
+	if (t->enabled)
+		(void)sample_enable_cpu(&c->events, true);
+}
+
 static void on_hotplug_timer(void *ctx)
 {
 	struct tree *t = ctx;
@@ -490,28 +528,18 @@ static void on_hotplug_timer(void *ctx)
 	if (n <= 0 || t->stopping || t->reopen || t->options.n_pids > 0)
 		return;
 	for (uint32_t i = t->cpus.n; i-- > 0;) {
-		struct message m = {.type = MESSAGE_CPU_REMOVE};
+		struct cpu_events *c = &t->cpus.items[i];
 
-		if (contains(online, n, t->cpus.items[i].events.cpu))
+		if (!contains(online, n, c->events.cpu))
+			log_info("CPU %d went offline", c->events.cpu);
+		else if (events_died(t, c))
+			log_info("CPU %d was offline for a moment", c->events.cpu);
+		else
 			continue;
-		m.cpu.cpu = t->cpus.items[i].events.cpu;
-		log_info("CPU %d went offline", m.cpu.cpu);
-		(void)supervisor_send(t->supervisor, PEER_PROFILER, &m, NULL, 0);
-		close_cpu(&t->cpus.items[i]);
-		t->cpus.items[i] = t->cpus.items[--t->cpus.n];
+		remove_cpu(t, i);
 	}
-	for (int i = 0; i < n; i++) {
-		bool have = false;
-
-		for (uint32_t j = 0; j < t->cpus.n && !have; j++)
-			have = t->cpus.items[j].events.cpu == online[i];
-		if (have || open_cpu(t, online[i], -1) < 0)
-			continue;
-		log_info("CPU %d came online", online[i]);
-		(void)send_cpu(t, &t->cpus.items[t->cpus.n - 1]);
-		if (t->enabled)
-			(void)sample_enable_cpu(&t->cpus.items[t->cpus.n - 1].events, true);
-	}
+	for (int i = 0; i < n; i++)
+		add_cpu(t, online[i]);
 }
 
 /* ---- Life ---- */
