@@ -136,7 +136,8 @@ void host_on_comm(struct host *h, uint32_t pid, uint32_t tid, const char *comm, 
 void host_on_mmap(struct host *h, uint32_t pid, uint64_t start, uint64_t length, uint64_t file_offset,
 		  const struct host_file_key *key, const char *path, uint64_t time_ns);
 void host_on_cgroup(struct host *h, uint64_t id, const char *path);
-/* Side-band records were lost: every process's mappings are doubtful and re-read on next use. */
+/* Side-band records were lost: every process's name, program and mappings are doubtful, and read
+ * again on next use. */
 void host_on_lost(struct host *h);
 
 /* ---- Look-ups, at a sample ---- */

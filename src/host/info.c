@@ -115,14 +115,45 @@ void info_fill(struct host *h, struct process *p, uint64_t time_ns)
 		info_set_exe(p, info.exe);
 }
 
+/* An exec among the lost records: the process is the same, its program is not. */
+static void notice_exec(struct process *p, const struct info *info)
+{
+	const char *known = p->pub.executable_path;
+
+	(void)text_clean(p->pub.comm, sizeof(p->pub.comm), info->comm, sizeof(info->comm));
+	if (!info->exe[0] || (known && strcmp(known, info->exe) == 0))
+		return;
+	info_set_exe(p, info->exe);
+	if (p->pub.perf_map_fd >= 0)
+		(void)close_fd(p->pub.perf_map_fd);
+	p->pub.perf_map_fd = -1;
+}
+
+static enum info_identity identity_of(struct host *h, const struct process *p,
+				      const struct info *info)
+{
+	if (same_start(p, info->start_ns))
+		return INFO_SAME;
+	h->stats.reused_pids++;
+	return INFO_OTHER;
+}
+
 enum info_identity info_check_identity(struct host *h, const struct process *p)
 {
 	struct info info;
 
+	return ask_info(h, p->pub.pid, &info) ? identity_of(h, p, &info) : INFO_GONE;
+}
+
+enum info_identity info_check_again(struct host *h, struct process *p)
+{
+	enum info_identity r;
+	struct info info;
+
 	if (!ask_info(h, p->pub.pid, &info))
 		return INFO_GONE;
-	if (same_start(p, info.start_ns))
-		return INFO_SAME;
-	h->stats.reused_pids++;
-	return INFO_OTHER;
+	r = identity_of(h, p, &info);
+	if (r == INFO_SAME)
+		notice_exec(p, &info);
+	return r;
 }

@@ -137,6 +137,8 @@ bool info_may_ask(struct host *h);
 /* Asks for what is not known at first sight of a process, at a record of that time. */
 void info_fill(struct host *h, struct process *p, uint64_t time_ns);
 enum info_identity info_check_identity(struct host *h, const struct process *p);
+/* The same after records were lost: the name and the program are taken anew, too. */
+enum info_identity info_check_again(struct host *h, struct process *p);
 void info_set_start(struct process *p, uint64_t start_ns, bool exact);
 /* Start time in the clock of /proc from a time on the records' clock; 0: they do not compare. */
 uint64_t info_start_from_record(struct host *h, uint64_t time_ns);

@@ -8,8 +8,8 @@
  * ever be. Facts from /proc are asked for once, at a sample, and only for what no record told.
  *
  * What a missed record may have changed is not repaired at once: host_on_lost() only moves a
- * counter, and a process that is behind it has its identity (start time) and its mappings checked
- * when it is sampled next.
+ * counter, and a process that is behind it has its identity (start time), its program and its
+ * mappings checked when it is sampled next.
  */
 #include <string.h>
 
@@ -229,7 +229,7 @@ static struct process *recheck(struct host *h, struct process *p)
 	p->doubtful = true;
 	p->next_read_ns = p->read_delay_ns = 0;
 	/* Gone: what was known of it is the best there is. */
-	if (info_check_identity(h, p) != INFO_OTHER)
+	if (info_check_again(h, p) != INFO_OTHER)
 		return p;
 	process_retire(h, p);
 	return NULL;
@@ -321,7 +321,7 @@ static void sweep_doubtful(struct host *h)
 		asked++;
 		p->doubtful = true;
 		p->generation = h->generation;
-		switch (info_check_identity(h, p)) {
+		switch (info_check_again(h, p)) {
 		case INFO_SAME:
 			break;
 		case INFO_GONE:

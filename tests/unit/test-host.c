@@ -408,9 +408,14 @@ static void test_lost_is_lazy(void)
 	p = host_process_get(h, 10, 10, NSEC_PER_SEC);
 	CHECK_STR(path_at(h, p, 0x400000, NSEC_PER_SEC), "/bin/a");
 	outside.maps = "400000-402000 r-xp 00001000 08:01 101    /bin/b\n";
+	outside.comm = "b";
+	outside.exe = "/bin/b";
 	host_on_lost(h);
 	CHECK_INT(outside.n_maps, ==, 1);
+	CHECK_STR(p->comm, "outside");
 	p = host_process_get(h, 10, 10, NSEC_PER_SEC + 1);
+	CHECK_STR(p->comm, "b");
+	CHECK_STR(p->executable_path, "/bin/b");
 	CHECK_STR(path_at(h, p, 0x400000, NSEC_PER_SEC + 1), "/bin/b");
 	CHECK_INT(outside.n_maps, ==, 2);
 	/* It exits unseen: the collection asks after the doubtful. */
