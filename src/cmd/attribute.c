@@ -204,6 +204,11 @@ void attribution_add_lost(struct attribution *a, uint64_t n)
 	a->profile.counters[PROFILE_SAMPLES_LOST] += n;
 }
 
+void attribution_doubt(struct attribution *a)
+{
+	host_on_lost(a->host);
+}
+
 void attribution_windows_dropped(void *ctx, uint64_t n_samples)
 {
 	struct attribution *a = ctx;

@@ -23,6 +23,8 @@ struct attribution *attribution_free(struct attribution *a);
 /* Any record of the rings, in time order. */
 void attribution_record(struct attribution *a, const struct record *r);
 void attribution_add_lost(struct attribution *a, uint64_t n);
+/* Something was not recorded: what is known of processes is checked when they are sampled next. */
+void attribution_doubt(struct attribution *a);
 /* A file is set aside for a process of the tree (MESSAGE_QUARANTINE). */
 void attribution_quarantine(struct attribution *a, const struct message *m);
 

@@ -153,6 +153,8 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 		.sample_ring_bytes = m->cpu.sample_ring_bytes,
 		.sideband_ring_bytes = m->cpu.sideband_ring_bytes,
 	};
+	/* A CPU that came online ran for a while with nobody to record its forks and execs. */
+	attribution_doubt(p->attribution);
 	r = merger_add_cpu(p->merger, c);
 	if (r == 0)
 		r = loop_add_fd(p->role.loop, c->sample_fd, EPOLLIN, on_ring, p);
