@@ -153,7 +153,11 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 		.sample_ring_bytes = m->cpu.sample_ring_bytes,
 		.sideband_ring_bytes = m->cpu.sideband_ring_bytes,
 	};
-	/* A CPU that came online ran for a while with nobody to record its forks and execs. */
+	/*
+	 * A CPU that came online ran for a while with nobody to record its forks and execs. Its
+	 * events count by now: who was made before is known when all rings are read.
+	 */
+	drain(p, true);
 	attribution_doubt(p->attribution);
 	r = merger_add_cpu(p->merger, c);
 	if (r == 0)

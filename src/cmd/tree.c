@@ -514,9 +514,10 @@ static void add_cpu(struct tree *t, int cpu)
 		return;
 	c = &t->cpus.items[t->cpus.n - 1];
 	log_info("CPU %d came online", cpu);
-	(void)send_cpu(t, c);
+	/* In this order: the profiler doubts what it knows until it hears of the CPU. */
 	if (t->enabled)
 		(void)sample_enable_cpu(&c->events, true);
+	(void)send_cpu(t, c);
 }
 
 static void on_hotplug_timer(void *ctx)
