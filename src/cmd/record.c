@@ -436,8 +436,6 @@ static int run(struct record_run *r, struct tree_options *o)
 {
 	int e = tree_new(&r->tree, r->loop, o);
 
-	for (uint32_t i = 0; i < o->n_outputs; i++)
-		(void)close_fd(o->outputs[i].fd);
 	if (e < 0)
 		return e;
 	r->start_ns = clock_monotonic_ns();
@@ -541,6 +539,9 @@ int record_main(int argc, char **argv)
 		print_files(&r);
 	code = r.output_failed ? EXIT_CODE_FAILURE : finish(&r, e);
 	tree_free(r.tree);
+	/* Not earlier: a symbolizer that is started again gets them again. */
+	for (uint32_t i = 0; i < o.n_outputs; i++)
+		(void)close_fd(o.outputs[i].fd);
 	loop_free(r.loop);
 	(void)close_fd(r.signal_fd);
 	config_free(r.config);

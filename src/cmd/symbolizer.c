@@ -239,6 +239,10 @@ static int render_to(struct symbolizer *s, const char *what, int fd,
 	FILE *f = fdopen(fd, "we");
 	int r = f ? 0 : -errno;
 
+	/* One that died while it wrote has left a part of it. A pipe has no start and no end. */
+	if (f && lseek(fd, 0, SEEK_SET) == 0 && ftruncate(fd, 0) < 0)
+		log_debug("%s is no file to be begun anew: %s", what, strerror(errno));
+
 	if (f) {
 		errno = 0;
 		r = render(&s->profile, &s->info, f);
