@@ -33,6 +33,7 @@
 	(30 * NSEC_PER_SEC) /* a child that lived this long starts at the minimum again */
 #define WATCH_NS	(250 * NSEC_PER_MSEC)
 #define MAX_SET_ASIDE	256
+#define MAX_PATIENCE	3 /* eight times the time */
 #define MAX_ASKS_A_TURN 64
 #define SEND_TIMEOUT_S	5
 
@@ -41,6 +42,7 @@ struct child {
 	int control, ask, status_fd;
 	struct status_page *status;
 	uint64_t started_ns, backoff_ns, start_at_ns; /* start_at_ns: 0 not waiting */
+	uint32_t patience; /* the time for one file is doubled so often */
 	bool stopping, restart, killed_by_us;
 };
 
@@ -150,6 +152,24 @@ static void tell_profiler(struct supervisor *s, const struct file_identity *file
 	(void)supervisor_send(s, PEER_PROFILER, &m, NULL, 0);
 }
 
+/*
+ * The time was up, and there is no file to set aside that would make it shorter the next time: a
+ * starved or very slow machine. Without more time the next one would end in the same way.
+ */
+static void grow_patience(struct supervisor *s, enum peer who)
+{
+	struct child *c = &s->children[who];
+	char had[32];
+
+	if (!c->killed_by_us || c->patience == MAX_PATIENCE)
+		return;
+	log_warning("the %s took more than %s with no file to blame; it gets twice the time from "
+		    "now on",
+		    names[who],
+		    text_format_duration(had, sizeof(had), s->file_timeout_ns << c->patience));
+	c->patience++;
+}
+
 /* The file the dead child was reading, if its page names one. */
 static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 {
@@ -158,8 +178,10 @@ static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 	struct strike *k;
 	bool fault;
 
-	if (!c->status->job_since_ns || c->status->job >= STATUS_MAX_FILES)
+	if (!c->status->job_since_ns || c->status->job >= STATUS_MAX_FILES) {
+		grow_patience(s, who);
 		return;
+	}
 	file = c->status->files[c->status->job];
 	file.path[sizeof(file.path) - 1] = '\0';
 	fault = c->killed_by_us || (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) != SIGKILL &&
@@ -167,8 +189,10 @@ static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 	k = find_strike(s, &file.identity, true);
 	if (++k->n[who] < 2 && !fault)
 		return;
-	if (k->for_peers & (1u << who))
+	if (k->for_peers & (1u << who)) {
+		grow_patience(s, who);
 		return;
+	}
 	k->for_peers |= 1u << who;
 	log_warning("%s set aside: the %s %s while reading it; its frames carry addresses instead "
 		    "of %s",
@@ -496,8 +520,8 @@ static void on_watch(void *ctx)
 				log_error("the %s cannot be started: %s", names[i], strerror(-r));
 				c->start_at_ns = now + BACKOFF_MAX_NS;
 			}
-		} else if (c->pid && since && since < now && now - since > s->file_timeout_ns &&
-			   !c->killed_by_us) {
+		} else if (c->pid && since && since < now && !c->killed_by_us &&
+			   now - since > s->file_timeout_ns << c->patience) {
 			c->killed_by_us = true;
 			(void)kill(c->pid, SIGKILL);
 		}
