@@ -32,6 +32,7 @@
 #define MAX_CPUS	      4096
 #define MAX_TASK_EVENTS	      65536
 #define DEFAULT_SPOOL	      LOCALSTATEDIR "/lib/perfwalk/spool"
+#define MIN_RING_BYTES	      (UINT64_C(64) << 10)
 #define HOTPLUG_NS	      NSEC_PER_SEC
 #define CAPTURE_PROFILE_BYTES (UINT64_C(1) << 30)
 #define DATA_BYTES	      (UINT64_C(256) << 20) /* tables of processes, files and threads */
@@ -99,15 +100,31 @@ static int open_cpu(struct tree *t, int cpu, pid_t pid)
 		t->cpus.n--;
 		return r;
 	}
-	if (c->events.sample_ring_bytes < t->sample.ring_bytes && t->cpus.n == 1) {
-		char want[32], got[32];
-
-		log_warning("the kernel allows rings of %s instead of %s a CPU: raise "
-			    "kernel.perf_event_mlock_kb if samples get lost",
-			    text_format_bytes(got, sizeof(got), c->events.sample_ring_bytes),
-			    text_format_bytes(want, sizeof(want), t->sample.ring_bytes));
-	}
 	return 0;
+}
+
+/*
+ * Without CAP_IPC_LOCK all rings come out of one quota: what the first got would be missing for the
+ * others, which would lose most of their samples. Then all get the same part of it.
+ */
+static int share_quota(struct tree *t, int n_cpus, int cpu, pid_t pid)
+{
+	uint64_t got = t->cpus.items[0].events.sample_ring_bytes, asked = t->sample.ring_bytes;
+	uint64_t part = got;
+	char want[32], have[32];
+
+	if (got >= asked)
+		return 0;
+	while (n_cpus > 1 && part > MIN_RING_BYTES && part * (uint64_t)n_cpus > got)
+		part /= 2;
+	log_warning("the kernel allows rings of %s instead of %s a CPU: raise "
+		    "kernel.perf_event_mlock_kb if samples get lost",
+		    text_format_bytes(have, sizeof(have), part),
+		    text_format_bytes(want, sizeof(want), asked));
+	t->sample.ring_bytes = part;
+	close_cpu(&t->cpus.items[0]);
+	t->cpus.n = 0;
+	return open_cpu(t, cpu, pid);
 }
 
 /* One more task of the capture: its events write into the rings that are there. */
@@ -169,6 +186,8 @@ static int open_events(struct tree *t)
 		return n;
 	for (int i = 0; i < n; i++) {
 		r = open_cpu(t, online[i], first);
+		if (r == 0 && t->cpus.n == 1)
+			r = share_quota(t, n, online[i], first);
 		if (r < 0 && r != -ENODEV)
 			break;
 	}
