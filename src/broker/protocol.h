@@ -116,7 +116,7 @@ struct message {
 		} peer;
 		struct {
 			int32_t cpu;
-			uint32_t reserved;
+			uint32_t came_online; /* added: its events were not there before */
 			uint64_t sample_ring_bytes, sideband_ring_bytes;
 		} cpu;
 		struct {

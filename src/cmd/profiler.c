@@ -157,8 +157,10 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 	 * A CPU that came online ran for a while with nobody to record its forks and execs. Its
 	 * events count by now: who was made before is known when all rings are read.
 	 */
-	drain(p, true);
-	attribution_doubt(p->attribution);
+	if (m->cpu.came_online) {
+		drain(p, true);
+		attribution_doubt(p->attribution);
+	}
 	r = merger_add_cpu(p->merger, c);
 	if (r == 0)
 		r = loop_add_fd(p->role.loop, c->sample_fd, EPOLLIN, on_ring, p);

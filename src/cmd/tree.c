@@ -274,12 +274,13 @@ static struct setup_common common_setup(const struct tree *t, uint64_t address_s
 	return c;
 }
 
-static int send_cpu(const struct tree *t, const struct cpu_events *c)
+static int send_cpu(const struct tree *t, const struct cpu_events *c, bool came_online)
 {
 	struct message m = {.type = MESSAGE_CPU_ADD};
 	const int fds[2] = {c->events.sample_fd, c->events.sideband_fd};
 
 	m.cpu.cpu = c->events.cpu;
+	m.cpu.came_online = came_online;
 	m.cpu.sample_ring_bytes = c->events.sample_ring_bytes;
 	m.cpu.sideband_ring_bytes = c->events.sideband_ring_bytes;
 	return supervisor_send(t->supervisor, PEER_PROFILER, &m, fds, 2);
@@ -308,7 +309,7 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 	if (r == 0)
 		r = send_start(control);
 	for (uint32_t i = 0; i < t->cpus.n && r == 0; i++)
-		r = send_cpu(t, &t->cpus.items[i]);
+		r = send_cpu(t, &t->cpus.items[i], false);
 	return r;
 }
 
@@ -536,7 +537,7 @@ static void add_cpu(struct tree *t, int cpu)
 	/* In this order: the profiler doubts what it knows until it hears of the CPU. */
 	if (t->enabled)
 		(void)sample_enable_cpu(&c->events, true);
-	(void)send_cpu(t, c);
+	(void)send_cpu(t, c, true);
 }
 
 static void on_hotplug_timer(void *ctx)
