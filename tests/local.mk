@@ -3,6 +3,8 @@ dist_check_SCRIPTS = tests/check-layers.sh
 TESTS += $(dist_check_SCRIPTS)
 
 EXTRA_DIST += \
+	tests/kernels/guest.sh \
+	tests/kernels/run.sh \
 	tests/run.sh \
 	tests/system/bombs.py \
 	tests/system/build-collector.sh \

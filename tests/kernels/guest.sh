@@ -1,0 +1,242 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# /init of the virtual machine of tests/kernels/run.sh: one line a check on the second serial port, what
+# a failed check has seen on the console, then the end.
+#
+# Which CPU was sampled is told by who ran there: each step pins a fresh copy of the same program, under
+# a name of its own, to the CPU in question.
+
+/bin/busybox mount -t proc proc /proc
+/bin/busybox mount -t sysfs sysfs /sys
+/bin/busybox mount -t devtmpfs dev /dev
+/bin/busybox mount -t tmpfs -o mode=1777 tmp /tmp
+/bin/busybox --install -s /bin
+export PATH=/bin
+cd /tmp || poweroff -f
+ifconfig lo 127.0.0.1 up
+exec 3>/dev/ttyS1
+
+ONLINE=/sys/devices/system/cpu/cpu1/online
+PARANOID=/proc/sys/kernel/perf_event_paranoid
+CHAIN="main;chain_one;chain_two;chain_three;chain_four;chain_five;chain_leaf"
+
+note() { echo "NOTE $*" >&3; }
+skip() { echo "SKIP $*" >&3; }
+
+check() # STATUS TEXT [FILE...]: 0 passes; the files go to the console when it did not
+{
+	if [ "$1" -eq 0 ]; then
+		echo "PASS $2" >&3
+		return
+	fi
+	echo "FAIL $2" >&3
+	shift 2
+	for file in "$@"; do
+		echo "---- $file"
+		head -c 8000 "$file"
+	done
+}
+
+# pin NAME CPU SECONDS: the known program runs there for so long, under that name.
+pin()
+{
+	[ -e "/tmp/$1" ] || cp /w/chain "/tmp/$1"
+	timeout "$3" taskset -c "$2" "/tmp/$1"
+}
+
+# Samples of a program in folded stacks: all, those from the entry, those with the whole chain.
+samples() # FILE NAME
+{
+	awk -v name="$2" -v chain="$CHAIN" '{
+		n = $NF; sub(/ [0-9]+$/, "")
+		if (index($0, name ";") != 1) next
+		all += n
+		if (index($0, name ";_start;") == 1) entry += n
+		if (index($0, chain)) whole += n
+	} END { printf "all=%d entry=%d whole=%d\n", all, entry, whole }' "$1"
+}
+
+check_stacks() # FILE NAME
+{
+	eval "$(samples "$1" "$2")"
+	[ "$all" -ge 100 ] && [ $((entry * 100)) -ge $((all * 99)) ] && [ $((whole * 100)) -ge $((all * 80)) ]
+	check $? "$3: $all samples of the known program, $entry from _start, $whole with its names in order" "$1" "$4"
+}
+
+# The CPU was sampled again while the program ran on it for 5 seconds, at 99 Hz.
+check_again() # FILE NAME TEXT LOG
+{
+	eval "$(samples "$1" "$2")"
+	late=$(((495 - all) * 10 / 99))
+	[ "$late" -lt 0 ] && late=0
+	[ "$all" -ge 99 ] && [ $((whole * 100)) -ge $((all * 80)) ]
+	check $? "$3: $all samples in the 5 s after (away for $((late / 10)).$((late % 10)) s)" "$1" "$4"
+}
+
+start_record() # NAME: a capture until stop_record
+{
+	perfwalk record -a -v -F 99 -o "$1.folded" >"$1.out" 2>"$1.log" &
+	record=$!
+	for _ in $(seq 100); do
+		grep -q "recording the whole host" "$1.log" && return
+		sleep 0.1
+	done
+}
+
+stop_record()
+{
+	kill -TERM $record
+	wait $record
+}
+
+# ---- A capture ----
+
+note "$(uname -r), $(nproc) CPUs, perf_event_paranoid $(cat $PARANOID)"
+default=$(cat $PARANOID)
+pin chain 1 60 &
+# What runs for the first time is slow in an emulated machine, slow enough to be taken for stuck.
+perfwalk record -a -d 1 -o warm.folded >warm.out 2>&1
+dd if=/dev/zero of=/dev/null bs=64k 2>/dev/null &
+writer=$!
+perfwalk record -a -v -d 5 -F 99 -o a.folded -o a.html -o a.pb.gz >a.out 2>a.log
+status=$?
+kill $writer
+check $status "record -a -d 5 leaves with $status" a.log a.out
+note "kernel has:$(sed -nE 's/.*perf feature (.*): yes/ \1,/p' a.log | tr -d '\n')"
+note "$(grep -iE 'samples.*lost|lost' a.out | head -n 1)"
+check_stacks a.folded chain "record -a" a.log
+[ -s a.html ] && gunzip -c a.pb.gz | grep -q chain_leaf
+check $? "flame graph page and pprof file are there" a.log
+
+# Every kernel frame has a name, and a read of /dev/zero shows the way in.
+frames=$(tr ';' '\n' <a.folded | sed 's/ [0-9]*$//' | grep -c '_\[k\]$')
+unnamed=$(tr ';' '\n' <a.folded | sed 's/ [0-9]*$//' | grep '_\[k\]$' | grep -c '0x')
+[ "$frames" -gt 20 ] && [ "$unnamed" -eq 0 ] && grep '^dd;' a.folded | grep -q ';[a-z_]*sys_read_\[k\];vfs_read_\[k\]'
+check $? "kernel frames are named: $frames, $unnamed without a name" a.folded
+
+# ---- The daemon ----
+
+cat >/www/cgi-bin/profiles <<'CGI'
+#!/bin/sh
+cat >/tmp/body.$$ && mv /tmp/body.$$ /tmp/payload.$$
+printf 'Content-Type: application/x-protobuf\r\n\r\n'
+CGI
+chmod 755 /www/cgi-bin/profiles
+httpd -p 127.0.0.1:4318 -h /www
+cat >run.conf <<'CONF'
+[profiler]
+reporter_interval = 2s
+[limits]
+symbolizer_file_timeout = 60s
+[export:test]
+endpoint = http://127.0.0.1:4318
+profiles_endpoint = http://127.0.0.1:4318/cgi-bin/profiles
+CONF
+perfwalk run -c run.conf >run.log 2>&1 &
+daemon=$!
+for _ in $(seq 200); do
+	set -- payload.*
+	[ -e "$1" ] && [ -e "${2:-}" ] && break
+	sleep 0.1
+done
+kill -TERM $daemon
+wait $daemon
+status=$?
+n=0 named=0
+for file in payload.*; do
+	n=$((n + 1))
+	gunzip -c "$file" 2>/dev/null | grep -q chain_leaf && named=$((named + 1))
+done
+[ $status -eq 0 ] && [ "$n" -ge 2 ] && [ "$named" -ge 1 ]
+check $? "run: $n payloads came over HTTP, $named with the known program; left with $status" run.log
+killall chain
+
+# ---- CPU hotplug ----
+
+if [ -w $ONLINE ]; then
+	start_record hot
+	sleep 2
+	echo 0 >$ONLINE
+	sleep 3
+	grep -q "CPU 1 went offline" hot.log
+	check $? "the log says that CPU 1 went offline" hot.log
+	echo 1 >$ONLINE
+	pin again 1 5
+	grep -q "CPU 1 came online" hot.log
+	check $? "the log says that CPU 1 came online" hot.log
+	begin=$(date +%s)
+	echo 0 >$ONLINE && echo 1 >$ONLINE
+	note "off and on at once: within $(($(date +%s) - begin)) s"
+	pin quick 1 5
+	stop_record
+	status=$?
+	check $status "record over offline and online leaves with $status" hot.log
+	check_again hot.folded again "CPU 1 off for 3 s, then on" hot.log
+	check_again hot.folded quick "CPU 1 off and on at once" hot.log
+	note "the log:$(sed -n 's/.*\(CPU 1 .*\)/ \1;/p' hot.log | tr -d '\n')"
+
+	echo 0 >$ONLINE
+	start_record missing
+	grep -q "on 1 CPUs" missing.log
+	check $? "a start with CPU 1 offline" missing.log
+	pin zero 0 3
+	echo 1 >$ONLINE
+	pin late 1 5
+	stop_record
+	status=$?
+	check $status "record begun with CPU 1 offline leaves with $status" missing.log
+	check_stacks missing.folded zero "CPU 0 with CPU 1 offline" missing.log
+	check_again missing.folded late "CPU 1 on for the first time" missing.log
+else
+	skip "CPU hotplug: this kernel cannot"
+fi
+
+# ---- Without root ----
+
+as_nobody() { su nobody -s /bin/sh -c "cd /tmp/nobody && $1"; }
+
+mkdir nobody && chown nobody nobody
+if [ "$default" -ge 3 ]; then
+	as_nobody "perfwalk record -F 499 -o own.folded -- /w/blip 1000" >three.log 2>&1
+	status=$?
+	# 3 could be the command's own.
+	[ $status -eq 125 ] && grep -q "perf_event_paranoid is $default" three.log &&
+		grep -q CAP_SYS_ADMIN three.log
+	check $? "nobody at perf_event_paranoid $default: exit status $status, and the text says why" three.log
+	as_nobody "perfwalk record -a -d 1 -o all.folded" >three.log 2>&1
+	status=$?
+	[ $status -eq 3 ] && grep -q "perf_event_paranoid is $default" three.log && [ ! -e nobody/all.folded ]
+	check $? "nobody's record -a at perf_event_paranoid $default: exit status $status, and the text says why" three.log
+else
+	skip "perf_event_paranoid 3: this kernel's highest is 2"
+fi
+echo 2 >$PARANOID
+as_nobody "perfwalk record -a -d 1 -o all.folded" >two.log 2>&1
+status=$?
+[ $status -eq 3 ] && grep -q "perf_event_paranoid is 2" two.log && grep -q CAP_PERFMON two.log
+check $? "nobody's record -a at perf_event_paranoid 2: exit status $status, and the text says why" two.log
+as_nobody "perfwalk record -F 499 -o own.folded -- /w/blip 1500" >own.log 2>&1
+status=$?
+all=$(awk '/^blip;/ { n += $NF } END { print n + 0 }' nobody/own.folded)
+n=$(awk '/^blip;_start;.*;main;blip_burn/ { n += $NF } END { print n + 0 }' nobody/own.folded)
+[ $status -eq 0 ] && [ "$n" -ge 100 ] && [ $((n * 10)) -ge $((all * 8)) ] && ! grep -q '_\[k\]' nobody/own.folded
+check $? "nobody's own command at 2: exit status $status, $n of $all stacks complete, no kernel frames" \
+	own.log nobody/own.folded
+
+# ---- Suspend: all CPUs but the first go and come, and perfwalk is frozen meanwhile ----
+
+if grep -q mem /sys/power/state 2>/dev/null && [ -w /sys/class/rtc/rtc0/wakealarm ]; then
+	start_record sleepy
+	echo +3 >/sys/class/rtc/rtc0/wakealarm && echo mem >/sys/power/state
+	check $? "suspended and woken by the clock" sleepy.log
+	pin woken 1 5
+	stop_record
+	check_again sleepy.folded woken "CPU 1 after a suspend" sleepy.log
+	note "the log:$(sed -n 's/.*\(CPU 1 .*\)/ \1;/p' sleepy.log | tr -d '\n')"
+else
+	skip "suspend: this kernel cannot"
+fi
+
+echo END >&3
+poweroff -f

@@ -1,0 +1,188 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# perfwalk on other kernels: sh tests/kernels/run.sh [KERNEL...]
+#
+# Boots Debian's cloud kernels in qemu (emulated, two CPUs, no disk, no network) with an initramfs of
+# busybox, the built perfwalk and a program with a known call tree; guest.sh is what runs inside.
+# KERNEL is a series (6.1), a package or a .deb; without one, the newest package of every series
+# that the configured apt sources offer. Not part of the default run: a kernel takes minutes.
+#
+# $PERFWALK, else build-tests/gcc/perfwalk or build/perfwalk is tested. Packages are kept in
+# ~/.cache/perfwalk-tests/kernels, logs in build-tests/kernels (or $TEST_BUILD/kernels).
+set -u
+
+top=$(cd "$(dirname "$0")/../.." && pwd) || exit 1
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/perfwalk-tests/kernels
+logs=${TEST_BUILD:-$top/build-tests}/kernels
+limit=900 # seconds a kernel may take; 80 to 130 when two CPUs are half free
+passed=0 failed=0 skipped=0
+work= machine=
+
+say() { printf '%s\n' "$*"; }
+
+give_up()
+{
+	say "$*"
+	exit 1
+}
+
+cleanup()
+{
+	[ -z "$machine" ] || kill "$machine" 2>/dev/null
+	[ -z "$work" ] || rm -rf "$work"
+}
+trap cleanup EXIT
+trap 'exit 1' INT TERM HUP
+
+install_missing()
+{
+	missing=
+	for item in qemu-system-x86_64:qemu-system-x86 cpio:cpio busybox:busybox-static gcc:gcc dpkg-deb:dpkg; do
+		command -v "${item%%:*}" >/dev/null 2>&1 || missing="$missing ${item#*:}"
+	done
+	[ -n "$missing" ] || return 0
+	command -v apt-get >/dev/null 2>&1 && [ "$(id -u)" -eq 0 ] ||
+		give_up "missing (as root: apt-get install$missing)"
+	say "installing with apt-get:$missing"
+	{
+		apt-get update
+		# shellcheck disable=SC2086
+		DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing
+	} >"$logs/apt.log" 2>&1 || give_up "apt-get failed; see $logs/apt.log"
+}
+
+find_perfwalk()
+{
+	for program in "${PERFWALK:-}" "$top/build-tests/gcc/perfwalk" "$top/build/perfwalk"; do
+		[ -n "$program" ] && [ -x "$program" ] && return 0
+	done
+	give_up "perfwalk is not built: see CONTRIBUTING.md, or set PERFWALK"
+}
+
+# The newest cloud kernel of every series on offer, or of one: offered [SERIES]
+offered()
+{
+	apt-cache pkgnames linux-image- |
+		sed -nE 's/^linux-image-([0-9]+\.[0-9]+)\..*-cloud-amd64$/\1 &/p' | sort -k1,1V -k2,2V |
+		awk -v want="${1:-}" '{ newest[$1] = $2; if (!seen[$1]++) order[++n] = $1 }
+			END { for (i = 1; i <= n; i++) if (want == "" || want == order[i]) print newest[order[i]] }'
+}
+
+# The unpacked tree of a package or a .deb, in $kernel; false: not to be had.
+unpack()
+{
+	deb=$1
+	case $1 in
+	*.deb) ;;
+	*)
+		deb=$(find "$cache" -name "$1_*_amd64.deb" | head -n 1)
+		if [ -z "$deb" ]; then
+			(cd "$cache" && apt-get download "$1") >"$logs/apt.log" 2>&1 || return 1
+			deb=$(find "$cache" -name "$1_*_amd64.deb" | head -n 1)
+		fi ;;
+	esac
+	name=$(basename "$deb" .deb)
+	kernel=$(find "$cache/$name" -name 'vmlinuz-*' 2>/dev/null | head -n 1)
+	[ -n "$kernel" ] && return 0
+	rm -rf "$work/deb"
+	dpkg-deb -x "$deb" "$work/deb" && mkdir -p "$cache/$name" && cp "$work/deb"/boot/vmlinuz-* "$cache/$name/" || return 1
+	kernel=$(find "$cache/$name" -name 'vmlinuz-*' | head -n 1)
+	[ -n "$kernel" ]
+}
+
+# A program with every library it loads, at the paths it looks for them.
+add_program() # FILE PATH-INSIDE
+{
+	mkdir -p "$root$(dirname "$2")"
+	cp "$1" "$root$2" || exit 1
+	ldd "$1" 2>/dev/null | sed -nE 's/^.*[[:space:]](\/[^ ]+) \(0x[0-9a-f]+\)$/\1/p' | while read -r library; do
+		mkdir -p "$root$(dirname "$library")"
+		[ -e "$root$library" ] || cp -L "$library" "$root$library"
+	done
+}
+
+make_initramfs()
+{
+	root=$work/root
+	mkdir -p "$root/bin" "$root/dev" "$root/etc" "$root/proc" "$root/sys" "$root/tmp" "$root/w" "$root/www/cgi-bin"
+	cp "$(command -v busybox)" "$root/bin/busybox"
+	"$root/bin/busybox" --list | grep -qx httpd || give_up "this busybox has no httpd: install busybox-static"
+	add_program "$program" /bin/perfwalk
+	# The exporter loads it by name.
+	curl=$(ldconfig -p 2>/dev/null | sed -nE 's/.*libcurl\.so\.4 .*x86-64.*=> //p' | head -n 1)
+	[ -z "$curl" ] || add_program "$curl" "$curl"
+	sh "$top/tests/workloads/build.sh" "$work/workloads" chain-static blip >"$logs/workloads.log" 2>&1 ||
+		give_up "the workloads do not build; see $logs/workloads.log"
+	cp "$work/workloads/chain-static" "$root/w/chain"
+	cp "$work/workloads/blip" "$root/w/blip"
+	cp "$top/tests/kernels/guest.sh" "$root/init"
+	printf '%s\n' 'root:x:0:0::/:/bin/sh' 'nobody:x:65534:65534::/tmp:/bin/sh' >"$root/etc/passwd"
+	printf '%s\n' 'root:x:0:' 'nogroup:x:65534:' >"$root/etc/group"
+	chmod 755 "$root/init" "$root" && chmod 1777 "$root/tmp"
+	(cd "$root" && find . | cpio -o -H newc -R 0:0 2>/dev/null | gzip -1) >"$work/initramfs.gz"
+}
+
+count()
+{
+	case $1 in
+	PASS) passed=$((passed + 1)) ;;
+	FAIL) failed=$((failed + 1)) ;;
+	SKIP) skipped=$((skipped + 1)) ;;
+	esac
+	printf '%s\n' "$*"
+}
+
+# The guest writes its verdicts to the second serial port, clear of what the kernel says on the first.
+boot() # PACKAGE
+{
+	label=${kernel##*/vmlinuz-}
+	results=$logs/$label.results
+	begin=$(date +%s)
+	: >"$results"
+	# In the background, as a shell that waits for it can be interrupted.
+	timeout -k 10 "$limit" qemu-system-x86_64 -accel tcg -cpu max -smp 2 -m 1024 -display none -no-reboot \
+		-nic none -monitor none -serial "file:$logs/$label.console" -serial "file:$results" -kernel "$kernel" \
+		-initrd "$work/initramfs.gz" -append "console=ttyS0 quiet panic=-1 rdinit=/init" \
+		</dev/null >"$logs/$label.qemu" 2>&1 &
+	machine=$!
+	wait "$machine"
+	machine=
+	while read -r verdict text; do
+		case $verdict in
+		PASS | FAIL | SKIP) count "$verdict" "$label: $text" ;;
+		NOTE) say "     $label: $text" ;;
+		esac
+	done <<-END
+		$(tr -d '\r' <"$results")
+	END
+	if grep -q '^END' "$results"; then
+		say "     $label: $(($(date +%s) - begin)) s"
+	else
+		count FAIL "$label: did not come to its end in $(($(date +%s) - begin)) s; see $logs/$label.console"
+		tail -n 15 "$logs/$label.console"
+	fi
+}
+
+mkdir -p "$cache" "$logs" || exit 1
+install_missing
+find_perfwalk
+work=$(mktemp -d "${TMPDIR:-/tmp}/perfwalk-kernels.XXXXXX") || exit 1
+make_initramfs
+
+[ -n "$(offered)" ] || [ $# -gt 0 ] || apt-get update >"$logs/apt.log" 2>&1
+# shellcheck disable=SC2046
+[ $# -gt 0 ] || set -- $(offered)
+[ $# -gt 0 ] || give_up "apt offers no linux-image-*-cloud-amd64; name a .deb"
+for item in "$@"; do
+	case $item in
+	[0-9]*) item=$(offered "$item") ;;
+	esac
+	if [ -n "$item" ] && unpack "$item"; then
+		boot "$item"
+	else
+		count SKIP "${item:-no such series}: no such kernel on offer (see $logs/apt.log)"
+	fi
+done
+say "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
