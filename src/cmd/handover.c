@@ -20,7 +20,7 @@ struct window {
 	struct handover_item *items;
 	uint32_t n_items,
 		next_item; /* items before next_item were dealt with for this symbolizer */
-	bool sent;
+	bool sent, settled;
 };
 
 struct handover {
@@ -156,10 +156,13 @@ static void on_message(void *ctx, const struct message *m, int fds[2])
 	if (m->type != MESSAGE_WINDOW_DONE)
 		return;
 	for (uint32_t i = 0; i < h->n; i++) {
-		if (h->windows[i].id == m->item.id) {
+		if (h->windows[i].id != m->item.id)
+			continue;
+		if (h->callbacks.keep_settled)
+			h->windows[i].settled = true;
+		else
 			remove_window(h, i);
-			return;
-		}
+		return;
 	}
 }
 
@@ -181,7 +184,7 @@ void handover_connect(struct handover *h, int fd)
 		return;
 	}
 	for (uint32_t i = 0; i < h->n; i++) {
-		h->windows[i].sent = false;
+		h->windows[i].sent = h->windows[i].settled = false;
 		h->windows[i].next_item = 0;
 	}
 	pump(h);
@@ -195,9 +198,12 @@ int handover_push(struct handover *h, int fd, uint64_t n_samples, struct handove
 
 	while (h->n > 0 &&
 	       (h->n == HANDOVER_MAX_WINDOWS || h->bytes + bytes > HANDOVER_MAX_BYTES)) {
-		h->callbacks.dropped(h->callbacks.ctx, h->windows[0].n_samples);
-		log_warning("the symbolizer is too far behind: a window of %llu samples is dropped",
-			    (unsigned long long)h->windows[0].n_samples);
+		if (!h->windows[0].settled) {
+			h->callbacks.dropped(h->callbacks.ctx, h->windows[0].n_samples);
+			log_warning("the symbolizer is too far behind: a window of %llu samples is "
+				    "dropped",
+				    (unsigned long long)h->windows[0].n_samples);
+		}
 		remove_window(h, 0);
 	}
 	h->windows[h->n++] = (struct window){
@@ -213,7 +219,11 @@ int handover_push(struct handover *h, int fd, uint64_t n_samples, struct handove
 	return 0;
 }
 
-bool handover_empty(const struct handover *h)
+bool handover_settled(const struct handover *h)
 {
-	return h->n == 0;
+	for (uint32_t i = 0; i < h->n; i++) {
+		if (!h->windows[i].settled)
+			return false;
+	}
+	return true;
 }

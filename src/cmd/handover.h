@@ -4,14 +4,18 @@
  * Closed windows on their way to the symbolizer. Each is kept until the symbolizer has settled it
  * and is handed over again to a new one; before a window go the descriptors of the files in it that
  * this symbolizer does not have yet. Sending never blocks. Bounded: the oldest window goes when
- * more than HANDOVER_MAX_WINDOWS or HANDOVER_MAX_BYTES wait, and its samples are counted.
+ * more than HANDOVER_MAX_WINDOWS or HANDOVER_MAX_BYTES wait, and its samples are counted unless it
+ * was settled.
+ *
+ * In a capture settled windows are kept too: the symbolizer holds all of it until the end, and one
+ * that dies on the way must not take the capture with it.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "src/broker/protocol.h"
 
-#define HANDOVER_MAX_WINDOWS 64
+#define HANDOVER_MAX_WINDOWS 1024
 #define HANDOVER_MAX_BYTES   (UINT64_C(128) << 20)
 
 struct loop;
@@ -35,6 +39,7 @@ struct handover_callbacks {
 	handover_fd_fn descriptor;
 	handover_mark_fn mark;
 	void (*dropped)(void *ctx, uint64_t n_samples); /* a window was given up */
+	bool keep_settled;				/* a capture */
 	void *ctx;
 };
 
@@ -47,4 +52,5 @@ void handover_connect(struct handover *h, int fd);
 /* Takes fd (a window of n_samples) and items (n, allocated; becomes the handover's). */
 int handover_push(struct handover *h, int fd, uint64_t n_samples, struct handover_item *items,
 		  uint32_t n);
-bool handover_empty(const struct handover *h);
+/* Nothing waits to be settled. */
+bool handover_settled(const struct handover *h);

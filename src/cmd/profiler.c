@@ -131,7 +131,7 @@ static void on_stop_timer(void *ctx)
 {
 	struct profiler *p = ctx;
 
-	if (handover_empty(p->handover))
+	if (handover_settled(p->handover))
 		loop_exit(p->role.loop, 0);
 }
 
@@ -222,12 +222,12 @@ static int on_text(void *ctx, const struct message *m, int fd)
 
 static int set_up(struct profiler *p)
 {
-	const struct handover_callbacks callbacks = {
+	struct handover_callbacks callbacks = {
 		.descriptor = attribution_descriptor,
 		.mark = attribution_mark_sent,
 		.dropped = attribution_windows_dropped,
+		.keep_settled = p->setup.capture,
 	};
-	struct handover_callbacks cb = callbacks;
 	int r;
 
 	p->ask.sock = PROTOCOL_ASK_FD;
@@ -244,8 +244,8 @@ static int set_up(struct profiler *p)
 	r = attribution_new(&p->attribution, &p->role, &p->ask, &p->setup);
 	if (r < 0)
 		return r;
-	cb.ctx = p->attribution;
-	if ((r = handover_new(&p->handover, p->role.loop, &cb)) < 0 ||
+	callbacks.ctx = p->attribution;
+	if ((r = handover_new(&p->handover, p->role.loop, &callbacks)) < 0 ||
 	    (r = merger_new(&p->merger, &p->setup.options, &p->setup.features)) < 0 ||
 	    (r = loop_add_timer(p->role.loop, DRAIN_NS, DRAIN_NS, on_drain_timer, p)) < 0 ||
 	    (r = loop_add_timer(p->role.loop, p->setup.interval_ns, p->setup.interval_ns,

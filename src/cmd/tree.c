@@ -298,6 +298,7 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 		.max_processes = c->max_processes,
 		.max_open_files = c->max_open_files,
 		.max_frames = c->max_frames,
+		.capture = t->options.capture,
 	};
 	int r;
 
