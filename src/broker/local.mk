@@ -9,3 +9,7 @@ libbroker_a_SOURCES = \
 check_PROGRAMS += tests/unit/test-broker
 tests_unit_test_broker_SOURCES = tests/unit/test-broker.c tests/unit/test.h
 tests_unit_test_broker_LDADD = libbroker.a libutil.a
+
+check_PROGRAMS += tests/unit/test-supervisor
+tests_unit_test_supervisor_SOURCES = tests/unit/test-supervisor.c tests/unit/test.h
+tests_unit_test_supervisor_LDADD = libbroker.a libutil.a

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The tree under a supervisor whose children are this program: a child acts by what its set-up text
+ * says, so crashes, hangs and kills at a file happen when they are wanted.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "src/broker/protocol.h"
+#include "src/broker/supervisor.h"
+#include "tests/unit/test.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+
+#define FILE_INO 4711
+
+/* ---- The child ---- */
+
+static int child_main(void)
+{
+	struct status_page *status = NULL;
+	struct message m;
+	int fds[2];
+
+	while (message_recv(PROTOCOL_CONTROL_FD, &m, fds, 0) > 0) {
+		if (m.type == MESSAGE_SETUP) {
+			CHECK_INT(status_page_map(fds[0], &status), ==, 0);
+			status->files[3].identity = (struct file_identity){1, FILE_INO, 2, 3};
+			message_set_text(status->files[3].path, sizeof(status->files[3].path),
+					 "/bad/file");
+			status->job = 3;
+		} else if (m.type == MESSAGE_QUARANTINE) {
+			/* Told back, for the test to see. */
+			struct message told = {.type = MESSAGE_RESULT};
+
+			told.result.code = (int32_t)m.quarantine.file.ino;
+			(void)message_send(PROTOCOL_CONTROL_FD, &told, NULL, 0);
+		} else if (m.type == MESSAGE_STOP) {
+			return 0;
+		} else if (m.type == MESSAGE_TEXT) {
+			if (strncmp(m.text.text, "idle", 4) != 0)
+				status->job_since_ns = clock_monotonic_ns();
+			(void)signal(SIGSEGV, SIG_DFL); /* a sanitizer has a handler of its own */
+			if (strcmp(m.text.text, "crash") == 0)
+				(void)raise(SIGSEGV);
+			if (strcmp(m.text.text, "killed") == 0)
+				(void)raise(SIGKILL);
+			if (strcmp(m.text.text, "idle crash") == 0)
+				(void)raise(SIGSEGV);
+		}
+	}
+	return 1;
+}
+
+/* ---- The parent ---- */
+
+static struct {
+	struct loop *loop;
+	struct supervisor *supervisor;
+	const char *symbolizer_does; /* at its next start */
+	unsigned int n_started[PEER_N], n_gone[PEER_N], n_quarantined;
+	unsigned int until_started, until_quarantined; /* then the loop ends */
+	uint64_t started_ns[16];
+	bool clean;
+} world;
+
+static void leave_if_seen(void)
+{
+	if (world.n_started[PEER_SYMBOLIZER] >= world.until_started &&
+	    world.n_quarantined >= world.until_quarantined)
+		loop_exit(world.loop, 0);
+}
+
+static int on_setup(void *ctx, enum peer who, int control, int status_fd)
+{
+	struct message m = {.type = MESSAGE_SETUP};
+	int r = message_send(control, &m, &status_fd, 1);
+
+	m.type = MESSAGE_TEXT;
+	message_set_text(m.text.text, sizeof(m.text.text),
+			 who == PEER_SYMBOLIZER ? world.symbolizer_does : "idle");
+	if (r == 0)
+		r = message_send(control, &m, NULL, 0);
+	if (who == PEER_SYMBOLIZER)
+		world.started_ns[world.n_started[who] % 16] = clock_monotonic_ns();
+	world.n_started[who]++;
+	leave_if_seen();
+	return r;
+}
+
+static void on_message(void *ctx, enum peer who, const struct message *m)
+{
+	if (who == PEER_PROFILER && m->type == MESSAGE_RESULT && m->result.code == FILE_INO) {
+		world.n_quarantined++;
+		world.symbolizer_does = "idle";
+		leave_if_seen();
+	}
+}
+
+static void on_gone(void *ctx, enum peer who, bool clean)
+{
+	world.n_gone[who]++;
+	world.clean = clean;
+	loop_exit(world.loop, 0);
+}
+
+static void on_signal(void *ctx, int fd, uint32_t events)
+{
+	struct signalfd_siginfo info;
+
+	while (read(fd, &info, sizeof(info)) > 0)
+		supervisor_reap(world.supervisor);
+}
+
+static void on_timeout(void *ctx)
+{
+	fprintf(stderr, "waited in vain\n");
+	exit(1);
+}
+
+static void on_stop_timer(void *ctx)
+{
+	supervisor_stop(world.supervisor, PEER_SYMBOLIZER);
+}
+
+/* Runs the tree until the symbolizer was started n times and n_quarantined files were told of. */
+static void run_tree(const char *symbolizer_does, unsigned int n, unsigned int n_quarantined,
+		     uint64_t file_timeout_ns)
+{
+	const struct supervisor_callbacks callbacks = {
+		.setup = on_setup, .message = on_message, .gone = on_gone};
+	sigset_t set;
+	int fd;
+
+	memset(&world, 0, sizeof(world));
+	world.symbolizer_does = symbolizer_does;
+	world.until_started = n;
+	world.until_quarantined = n_quarantined;
+	(void)sigemptyset(&set);
+	(void)sigaddset(&set, SIGCHLD);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	CHECK_INT(loop_new(&world.loop), ==, 0);
+	CHECK_INT(loop_add_fd(world.loop, fd, EPOLLIN, on_signal, NULL), ==, 0);
+	CHECK_INT(loop_add_timer(world.loop, 60 * NSEC_PER_SEC, 0, on_timeout, NULL), >=, 0);
+	if (n == UINT32_MAX)
+		(void)loop_add_timer(world.loop, 300 * NSEC_PER_MSEC, 0, on_stop_timer, NULL);
+	CHECK_INT(supervisor_new(&world.supervisor, world.loop, &callbacks, file_timeout_ns), ==,
+		  0);
+	CHECK_INT(supervisor_start(world.supervisor, PEER_PROFILER), ==, 0);
+	CHECK_INT(supervisor_start(world.supervisor, PEER_SYMBOLIZER), ==, 0);
+	CHECK_INT(loop_run(world.loop), ==, 0);
+	(void)close(fd);
+}
+
+static void end_tree(void)
+{
+	world.supervisor = supervisor_free(world.supervisor);
+	world.loop = loop_free(world.loop);
+}
+
+static void test_a_crash_sets_the_file_aside(void)
+{
+	run_tree("crash", 2, 1, 30 * NSEC_PER_SEC);
+	CHECK_INT(world.n_quarantined, ==, 1);
+	CHECK_INT(world.n_started[PEER_PROFILER], ==, 1);
+	end_tree();
+}
+
+static void test_a_hang_sets_the_file_aside(void)
+{
+	run_tree("hang", 2, 1, 300 * NSEC_PER_MSEC);
+	CHECK_INT(world.n_quarantined, ==, 1);
+	CHECK_INT(world.started_ns[1] - world.started_ns[0], >=, 300 * NSEC_PER_MSEC);
+	end_tree();
+}
+
+/* The OOM killer, or an operator: the first time it may have been anything. */
+static void test_the_second_kill_counts(void)
+{
+	run_tree("killed", 3, 1, 30 * NSEC_PER_SEC);
+	CHECK_INT(world.n_quarantined, ==, 1);
+	CHECK_INT(world.n_started[PEER_SYMBOLIZER], ==, 3);
+	end_tree();
+}
+
+/* Dead without a file to blame: nobody is, and the starts become rarer. */
+static void test_back_off(void)
+{
+	run_tree("idle crash", 5, 0, 30 * NSEC_PER_SEC);
+	CHECK_INT(world.n_quarantined, ==, 0);
+	CHECK_INT(world.started_ns[4] - world.started_ns[3], >=, 380 * NSEC_PER_MSEC);
+	end_tree();
+}
+
+static void test_stop(void)
+{
+	run_tree("idle", UINT32_MAX, 0, 30 * NSEC_PER_SEC);
+	CHECK_INT(world.n_started[PEER_SYMBOLIZER], ==, 1);
+	CHECK_INT(world.n_gone[PEER_SYMBOLIZER], ==, 1);
+	CHECK(world.clean);
+	CHECK(!supervisor_running(world.supervisor, PEER_SYMBOLIZER));
+	CHECK(supervisor_running(world.supervisor, PEER_PROFILER));
+	end_tree();
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 1 && strncmp(argv[0], "perfwalk: ", 10) == 0)
+		return child_main();
+	log_set_level(LOG_LEVEL_WARNING);
+	RUN(test_a_crash_sets_the_file_aside);
+	RUN(test_a_hang_sets_the_file_aside);
+	RUN(test_the_second_kill_counts);
+	RUN(test_back_off);
+	RUN(test_stop);
+	return 0;
+}
