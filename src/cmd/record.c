@@ -24,14 +24,15 @@
 #include "util/loop.h"
 #include "util/text.h"
 
-#define RECORD_HZ      99
-#define MAX_HZ	       10000
-#define MAX_PIDS       256
-#define WINDOW_NS      (2 * NSEC_PER_SEC)
-#define PROGRESS_NS    (250 * NSEC_PER_MSEC)
-#define DEFAULT_WIDTH  100
-#define RING_MIN_BYTES (UINT64_C(2) << 20)
-#define RING_MAX_BYTES (UINT64_C(32) << 20)
+#define RECORD_HZ	99
+#define MAX_HZ		10000
+#define MAX_PIDS	256
+#define WINDOW_NS	(2 * NSEC_PER_SEC)
+#define COMMAND_GRACE_S 3
+#define PROGRESS_NS	(250 * NSEC_PER_MSEC)
+#define DEFAULT_WIDTH	100
+#define RING_MIN_BYTES	(UINT64_C(2) << 20)
+#define RING_MAX_BYTES	(UINT64_C(32) << 20)
 
 enum {
 	OPT_ALL,
@@ -102,6 +103,7 @@ struct record_run {
 	pid_t command;	    /* 0: none */
 	int command_gate;   /* closing it lets the command exec; -1 */
 	int command_status; /* as waitpid(2) says; -1: still running */
+	bool command_ended; /* by us, at the end of the duration */
 	uint64_t start_ns;
 	bool terminal, stopping, output_failed;
 	int stop_signals;
@@ -246,11 +248,25 @@ static void release_command(struct record_run *r)
 	}
 }
 
+static void print_progress(struct record_run *r, bool last)
+{
+	uint64_t samples, lost, elapsed = clock_monotonic_ns() - r->start_ns;
+
+	if (r->quiet || !r->terminal)
+		return;
+	tree_progress(r->tree, &samples, &lost);
+	(void)fprintf(stderr, "\r%6.1f s  %llu samples  %llu lost%s",
+		      (double)elapsed / NSEC_PER_SEC, (unsigned long long)samples,
+		      (unsigned long long)lost,
+		      last ? "\033[K\n" : "   (Ctrl-C ends the capture)\033[K");
+}
+
 static void stop(struct record_run *r)
 {
 	if (r->stopping)
 		return;
 	r->stopping = true;
+	print_progress(r, true); /* before the summary, which is another process's */
 	tree_stop(r->tree);
 }
 
@@ -268,19 +284,6 @@ static void reap_command(struct record_run *r)
 
 /* ---- While it runs ---- */
 
-static void print_progress(struct record_run *r, bool last)
-{
-	uint64_t samples, lost, elapsed = clock_monotonic_ns() - r->start_ns;
-
-	if (r->quiet || !r->terminal)
-		return;
-	tree_progress(r->tree, &samples, &lost);
-	(void)fprintf(stderr, "\r%6.1f s  %llu samples  %llu lost%s",
-		      (double)elapsed / NSEC_PER_SEC, (unsigned long long)samples,
-		      (unsigned long long)lost,
-		      last ? "\033[K\n" : "   (Ctrl-C ends the capture)\033[K");
-}
-
 static void on_progress(void *ctx)
 {
 	struct record_run *r = ctx;
@@ -294,8 +297,18 @@ static void on_progress(void *ctx)
 	}
 }
 
+/* The capture ends before the command: so does the command, as with perf. */
+static void end_command(struct record_run *r, int signal_number)
+{
+	if (r->command > 0 && r->command_status < 0) {
+		r->command_ended = true;
+		(void)kill(r->command, signal_number);
+	}
+}
+
 static void on_duration(void *ctx)
 {
+	end_command(ctx, SIGTERM);
 	stop(ctx);
 }
 
@@ -451,7 +464,6 @@ static int run(struct record_run *r, struct tree_options *o)
 			 r->n_pids ? "the processes asked for" : "the whole host",
 			 (unsigned int)r->rate_hz, tree_n_cpus(r->tree));
 	e = loop_run(r->loop);
-	print_progress(r, true);
 	return e < 0 ? e : r->result;
 }
 
@@ -472,21 +484,40 @@ static void print_files(const struct record_run *r)
 	(void)fflush(stdout);
 }
 
+/* A command that we ended may take a moment over it, but not for ever. */
+static void wait_for_command(struct record_run *r)
+{
+	struct timespec patience = {.tv_sec = COMMAND_GRACE_S};
+	sigset_t child;
+
+	if (r->command <= 0 || r->command_status >= 0)
+		return;
+	r->command_gate = close_fd(r->command_gate);
+	if (r->command_ended && waitpid(r->command, &r->command_status, WNOHANG) == 0) {
+		(void)sigemptyset(&child);
+		(void)sigaddset(&child, SIGCHLD);
+		(void)sigtimedwait(&child, NULL, &patience);
+		if (waitpid(r->command, &r->command_status, WNOHANG) == r->command)
+			return;
+		log_warning("the command does not end at SIGTERM: killed");
+		(void)kill(r->command, SIGKILL);
+	}
+	if (r->command_status < 0 && waitpid(r->command, &r->command_status, 0) < 0)
+		r->command_status = -1;
+}
+
 /* With a command, its own fate is the result unless perfwalk itself failed. */
 static int finish(struct record_run *r, int e)
 {
 	uint64_t samples, lost = 0;
-	int status;
 
 	if (r->tree)
 		tree_progress(r->tree, &samples, &lost);
-	if (r->command > 0 && r->command_status < 0) {
-		r->command_gate = close_fd(r->command_gate);
-		if (waitpid(r->command, &status, 0) == r->command)
-			r->command_status = status;
-	}
+	wait_for_command(r);
 	if (e < 0 && e != -EINTR)
 		return r->command > 0 ? EXIT_CODE_OWN_FAILURE : exit_code_of(e);
+	if (r->command_ended && e == 0)
+		return r->strict && lost > 0 ? EXIT_CODE_DATA_LOST : EXIT_CODE_OK;
 	if (r->command > 0 && r->command_status >= 0)
 		return WIFSIGNALED(r->command_status) ? 128 + WTERMSIG(r->command_status)
 						      : WEXITSTATUS(r->command_status);

@@ -3,6 +3,7 @@
 prints where, its exit statuses, and an interrupt before its time."""
 import gzip
 import os
+import pty
 import re
 import signal
 import subprocess
@@ -128,6 +129,34 @@ def interrupt(directory):
     rig.end(chain)
 
 
+def command_outlives_duration():
+    out = rig.path("outlives.folded")
+    begin = time.monotonic()
+    r = rig.record("-d", "1", "-o", out, "--", "sh", "-c", "while :; do :; done")
+    took = time.monotonic() - begin
+    rig.check(r.status == 0 and took < 10, f"the duration ends the command too: {r.status} after {took:.1f} s")
+    rig.check(rig.total(rig.read_folded(out)) >= 20, "its file holds what it did until then")
+
+
+def on_a_terminal():
+    master, slave = pty.openpty()
+    p = rig.start([rig.perfwalk(), "record", "-a", "-d", "2"], stdin=subprocess.DEVNULL,
+                  stdout=subprocess.PIPE, stderr=slave, text=True)
+    os.close(slave)
+    text = b""
+    try:
+        while more := os.read(master, 4096):
+            text += more
+    except OSError:
+        pass  # the other side is closed
+    p.communicate(timeout=15)
+    shown = re.findall(rb"([0-9.]+) s +([0-9]+) samples +([0-9]+) lost", text)
+    rig.check(p.returncode == 0 and len(shown) >= 4, f"progress on a terminal: {len(shown)} times")
+    elapsed = [float(s[0]) for s in shown]
+    rig.check(elapsed == sorted(elapsed) and elapsed[-1] >= 1.9 and text.endswith(b"\n"),
+              f"it counts up to the end and leaves the line: {elapsed[0]} .. {elapsed[-1]}")
+
+
 def main():
     rig.need_root()
     rig.need_programs("protoc")
@@ -137,6 +166,8 @@ def main():
     outputs(directory)
     by_process(directory)
     interrupt(directory)
+    command_outlives_duration()
+    on_a_terminal()
 
 
 rig.run(main)
