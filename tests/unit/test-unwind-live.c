@@ -249,6 +249,10 @@ int main(void)
 	RUN(test_vfork);
 #endif
 	fprintf(stderr, "all: identical %" PRIu64 " of %" PRIu64 "\n", all_identical, all_samples);
+#ifdef __SANITIZE_ADDRESS__ /* its interceptors add more places where libdw stops before us */
+	CHECK_INT(all_identical * 1000, >=, all_samples * 990);
+#else
 	CHECK_INT(all_identical * 1000, >=, all_samples * 995);
+#endif
 	return 0;
 }
