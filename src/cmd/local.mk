@@ -3,6 +3,7 @@ perfwalk_SOURCES = \
 	src/cmd/ask.c src/cmd/ask.h \
 	src/cmd/attribute.c src/cmd/attribute.h \
 	src/cmd/cmd.h \
+	src/cmd/events.c src/cmd/events.h \
 	src/cmd/exporter.c \
 	src/cmd/format.c src/cmd/format.h \
 	src/cmd/handover.c src/cmd/handover.h \

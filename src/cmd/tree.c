@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Start order: events are opened and their rings mapped (here only to be held: a ring lives as
- * long as somebody maps it, so a profiler that dies loses no sample in it), then the children,
- * then the events count. Stop order is that of the data: the profiler drains and leaves, then the
+ * Start order: events are opened and their rings held, then the children start, then the events
+ * count. Stop order is that of the data: the profiler drains and leaves, then the
  * symbolizer, then the exporter; each leaves when its work is settled.
  */
 #include "config.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -20,37 +18,25 @@
 #include "src/broker/privileges.h"
 #include "src/broker/state-dir.h"
 #include "src/broker/supervisor.h"
+#include "src/cmd/events.h"
 #include "src/cmd/setup.h"
 #include "src/cmd/tree.h"
 #include "unwind/unwind.h"
-#include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
-#include "util/text.h"
 
-#define MAX_CPUS	      4096
-#define MAX_TASK_EVENTS	      65536
 #define DEFAULT_SPOOL	      LOCALSTATEDIR "/lib/perfwalk/spool"
-#define MIN_RING_BYTES	      (UINT64_C(64) << 10)
+#define SIDEBAND_BYTES	      (UINT64_C(256) << 10)
 #define HOTPLUG_NS	      NSEC_PER_SEC
 #define CAPTURE_PROFILE_BYTES (UINT64_C(1) << 30)
 #define DATA_BYTES	      (UINT64_C(256) << 20) /* tables of processes, files and threads */
 
-struct cpu_events {
-	struct sample_cpu events;
-	struct ring sample, sideband; /* held only */
-	uint64_t enabled_ns;	      /* sample_enabled_ns() at the last look; 0: none yet */
-};
-
 struct tree {
 	struct loop *loop;
 	struct tree_options options;
-	struct sample_options sample;
-	struct sample_features features;
+	struct events events;
 	struct supervisor *supervisor;
-	ARRAY(struct cpu_events) cpus;
-	ARRAY(struct sample_cpu) attached; /* further tasks of a capture, sharing the rings */
 	struct privileges privileges;
 	char *spool_path; /* that was tried last, for spool_fd or in vain */
 	int spool_fd;
@@ -61,172 +47,10 @@ struct tree {
 	bool reopen;   /* the profiler leaves for new events, not for good */
 };
 
-/* ---- Events ---- */
-
-static void close_cpu(struct cpu_events *c)
-{
-	ring_unmap(&c->sample);
-	ring_unmap(&c->sideband);
-	sample_close_cpu(&c->events);
-}
-
-static int open_cpu(struct tree *t, int cpu, pid_t pid)
-{
-	struct cpu_events *c = array_push(&t->cpus);
-	char error[512] = "";
-	int r;
-
-	if (!c)
-		return -ENOMEM;
-	r = sample_open_cpu(&t->sample, &t->features, cpu, pid, NULL, &c->events, error,
-			    sizeof(error));
-	if (r < 0) {
-		t->cpus.n--;
-		if (r != -ENODEV && r != -ESRCH)
-			log_error("%s", error);
-		return r;
-	}
-	c->events.sample_ring_bytes = t->sample.ring_bytes;
-	c->events.sideband_ring_bytes = t->sample.sideband_bytes;
-	r = ring_map(&c->sample, c->events.sample_fd, &c->events.sample_ring_bytes, true);
-	if (r == 0)
-		r = ring_map(&c->sideband, c->events.sideband_fd, &c->events.sideband_ring_bytes,
-			     true);
-	if (r < 0) {
-		log_error("CPU %d: no ring can be mapped: %s; raise kernel.perf_event_mlock_kb or "
-			  "RLIMIT_MEMLOCK, or give CAP_IPC_LOCK",
-			  cpu, strerror(-r));
-		close_cpu(c);
-		t->cpus.n--;
-		return r;
-	}
-	return 0;
-}
-
-/*
- * Without CAP_IPC_LOCK all rings come out of one quota: what the first got would be missing for the
- * others, which would lose most of their samples. Then all get the same part of it.
- */
-static int share_quota(struct tree *t, int n_cpus, int cpu, pid_t pid)
-{
-	uint64_t got = t->cpus.items[0].events.sample_ring_bytes, asked = t->sample.ring_bytes;
-	uint64_t part = got;
-	char want[32], have[32];
-
-	if (got >= asked)
-		return 0;
-	while (n_cpus > 1 && part > MIN_RING_BYTES && part * (uint64_t)n_cpus > got)
-		part /= 2;
-	log_warning("the kernel allows rings of %s instead of %s a CPU: raise "
-		    "kernel.perf_event_mlock_kb if samples get lost",
-		    text_format_bytes(have, sizeof(have), part),
-		    text_format_bytes(want, sizeof(want), asked));
-	t->sample.ring_bytes = part;
-	close_cpu(&t->cpus.items[0]);
-	t->cpus.n = 0;
-	return open_cpu(t, cpu, pid);
-}
-
-/* One more task of the capture: its events write into the rings that are there. */
-static int attach_task(struct tree *t, pid_t tid)
-{
-	for (uint32_t i = 0; i < t->cpus.n; i++) {
-		struct sample_cpu *c = array_push(&t->attached);
-		char error[512] = "";
-		int r;
-
-		if (!c)
-			return -ENOMEM;
-		r = sample_open_cpu(&t->sample, &t->features, t->cpus.items[i].events.cpu, tid,
-				    &t->cpus.items[i].events, c, error, sizeof(error));
-		if (r < 0) {
-			t->attached.n--;
-			if (r != -ESRCH && r != -ENODEV)
-				log_error("%s", error);
-			return r;
-		}
-	}
-	return 0;
-}
-
-static int attach_process(struct tree *t, pid_t pid)
-{
-	char path[48];
-	struct dirent *e;
-	int n = 0, r = 0;
-	DIR *d;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	d = opendir(path);
-	if (!d) {
-		log_error("no process %d: it has ended or never was; see ps -e", (int)pid);
-		return -ESRCH;
-	}
-	while ((e = readdir(d))) {
-		pid_t tid = (pid_t)atoi(e->d_name);
-
-		if (tid <= 0 || (t->cpus.n > 0 && tid == t->options.pids[0]))
-			continue;
-		r = attach_task(t, tid);
-		if (r < 0 && r != -ESRCH)
-			break;
-		n++;
-	}
-	(void)closedir(d);
-	return r == -ESRCH ? 0 : r;
-}
-
-static int open_events(struct tree *t)
-{
-	pid_t first = t->options.n_pids > 0 ? t->options.pids[0] : -1;
-	_cleanup_free_ int *online = calloc(MAX_CPUS, sizeof(*online));
-	int n = online ? sample_online_cpus(online, MAX_CPUS) : -ENOMEM, r = 0;
-
-	if (n < 0)
-		return n;
-	for (int i = 0; i < n; i++) {
-		r = open_cpu(t, online[i], first);
-		if (r == 0 && t->cpus.n == 1)
-			r = share_quota(t, n, online[i], first);
-		if (r < 0 && r != -ENODEV)
-			break;
-	}
-	if (r == -ESRCH)
-		log_error("no process %d: it has ended or never was; see ps -e", (int)first);
-	if (r < 0 && r != -ENODEV)
-		return r;
-	if (t->cpus.n == 0)
-		return -ENODEV;
-	for (size_t i = 0; i < t->options.n_pids && !t->options.enable_on_exec; i++) {
-		r = attach_process(t, t->options.pids[i]);
-		if (r < 0)
-			return r;
-	}
-	return 0;
-}
-
-static void close_events(struct tree *t)
-{
-	for (uint32_t i = 0; i < t->attached.n; i++)
-		sample_close_cpu(&t->attached.items[i]);
-	for (uint32_t i = 0; i < t->cpus.n; i++)
-		close_cpu(&t->cpus.items[i]);
-	array_clear(&t->attached);
-	array_clear(&t->cpus);
-}
-
 int tree_enable(struct tree *t)
 {
-	int r = 0;
-
 	t->enabled = true;
-	if (t->options.enable_on_exec)
-		return 0;
-	for (uint32_t i = 0; i < t->cpus.n && r == 0; i++)
-		r = sample_enable_cpu(&t->cpus.items[i].events, true);
-	for (uint32_t i = 0; i < t->attached.n && r == 0; i++)
-		r = sample_enable_cpu(&t->attached.items[i], true);
-	return r;
+	return t->options.enable_on_exec ? 0 : events_enable(&t->events);
 }
 
 /* ---- Set-up of the children ---- */
@@ -290,8 +114,8 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 {
 	const struct config *c = t->options.config;
 	struct setup_profiler s = {
-		.options = t->sample,
-		.features = t->features,
+		.options = t->events.sample,
+		.features = t->events.features,
 		.interval_ns = t->options.interval_ns,
 		.window_memory_bytes = c->window_memory_bytes,
 		.unwind_rows_bytes = c->unwind_rows_bytes,
@@ -305,12 +129,12 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 	/* Files are mapped whole, so address space is no measure of memory here. */
 	s.common =
 		common_setup(t, 0, 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES);
-	s.common.privileges.max_open_files = c->max_open_files + 2 * t->cpus.n + 512;
+	s.common.privileges.max_open_files = c->max_open_files + 2 * t->events.cpus.n + 512;
 	r = send_setup(control, &s, sizeof(s), status_fd);
 	if (r == 0)
 		r = send_start(control);
-	for (uint32_t i = 0; i < t->cpus.n && r == 0; i++)
-		r = send_cpu(t, &t->cpus.items[i], false);
+	for (uint32_t i = 0; i < t->events.cpus.n && r == 0; i++)
+		r = send_cpu(t, &t->events.cpus.items[i], false);
 	return r;
 }
 
@@ -348,7 +172,7 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 		.profile_bytes =
 			t->options.capture ? CAPTURE_PROFILE_BYTES : 2 * c->window_memory_bytes,
 		.max_open_files = c->max_open_files,
-		.n_cpus = t->cpus.n,
+		.n_cpus = t->events.cpus.n,
 		.terminal_width = t->options.terminal_width,
 		.capture = t->options.capture,
 		.color = t->options.color,
@@ -498,42 +322,21 @@ static bool contains(const int *list, int n, int cpu)
 	return false;
 }
 
-/*
- * An event of a CPU that went away and came back is dead and says nothing of it (every kernel
- * measured, 3.10 to 7.2). A CPU that was offline at one look gets new events at its return. One
- * that went and came between two looks, or while the whole machine was suspended, is found by the
- * time its events have counted, which stands still from then on.
- */
-static bool events_died(const struct tree *t, struct cpu_events *c)
-{
-	uint64_t before = c->enabled_ns;
-
-	if (!t->enabled || sample_enabled_ns(&c->events, &c->enabled_ns) < 0)
-		return false;
-	return before > 0 && c->enabled_ns == before;
-}
-
 static void remove_cpu(struct tree *t, uint32_t i)
 {
 	struct message m = {.type = MESSAGE_CPU_REMOVE};
 
-	m.cpu.cpu = t->cpus.items[i].events.cpu;
+	m.cpu.cpu = t->events.cpus.items[i].events.cpu;
 	(void)supervisor_send(t->supervisor, PEER_PROFILER, &m, NULL, 0);
-	close_cpu(&t->cpus.items[i]);
-	t->cpus.items[i] = t->cpus.items[--t->cpus.n];
+	events_remove_cpu(&t->events, i);
 }
 
 static void add_cpu(struct tree *t, int cpu)
 {
-	struct cpu_events *c;
+	struct cpu_events *c = events_add_cpu(&t->events, cpu);
 
-	for (uint32_t i = 0; i < t->cpus.n; i++) {
-		if (t->cpus.items[i].events.cpu == cpu)
-			return;
-	}
-	if (open_cpu(t, cpu, -1) < 0)
+	if (!c)
 		return;
-	c = &t->cpus.items[t->cpus.n - 1];
 	log_info("CPU %d came online", cpu);
 	/* In this order: the profiler doubts what it knows until it hears of the CPU. */
 	if (t->enabled)
@@ -544,17 +347,17 @@ static void add_cpu(struct tree *t, int cpu)
 static void on_hotplug_timer(void *ctx)
 {
 	struct tree *t = ctx;
-	_cleanup_free_ int *online = calloc(MAX_CPUS, sizeof(*online));
-	int n = online ? sample_online_cpus(online, MAX_CPUS) : -1;
+	_cleanup_free_ int *online = calloc(EVENTS_MAX_CPUS, sizeof(*online));
+	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -1;
 
 	if (n <= 0 || t->stopping || t->reopen || t->options.n_pids > 0)
 		return;
-	for (uint32_t i = t->cpus.n; i-- > 0;) {
-		struct cpu_events *c = &t->cpus.items[i];
+	for (uint32_t i = t->events.cpus.n; i-- > 0;) {
+		struct cpu_events *c = &t->events.cpus.items[i];
 
 		if (!contains(online, n, c->events.cpu))
 			log_info("CPU %d went offline", c->events.cpu);
-		else if (events_died(t, c))
+		else if (t->enabled && events_died(c))
 			log_info("CPU %d was offline for a moment", c->events.cpu);
 		else
 			continue;
@@ -585,34 +388,22 @@ static void choose_user(struct tree *t)
 	}
 }
 
-static int probe(struct tree *t)
+static int open_events(struct tree *t)
 {
 	const struct tree_options *o = &t->options;
-	char error[1024] = "";
-	int r;
-
-	t->sample = (struct sample_options){
+	const struct sample_options want = {
 		.event = o->event,
 		.rate_hz = o->rate_hz,
 		.stack_bytes = o->config->stack_size_bytes,
 		.regs_mask = unwind_perf_regs_mask,
 		.kernel_stacks = o->config->kernel_stacks,
 		.ring_bytes = o->config->ring_size_bytes,
-		.sideband_bytes = UINT64_C(256) << 10,
+		.sideband_bytes = SIDEBAND_BYTES,
 		.enable_on_exec = o->enable_on_exec,
 	};
-	r = sample_probe(&t->sample, o->n_pids > 0 ? o->pids[0] : -1, &t->features, error,
-			 sizeof(error));
-	if (r < 0) {
-		log_error("%s", error);
-		return r;
-	}
-	t->sample.rate_hz = sample_rate_now(&t->sample);
-	if (t->sample.rate_hz < o->rate_hz)
-		log_warning(
-			"kernel.perf_event_max_sample_rate allows %u samples a second now, not %u",
-			t->sample.rate_hz, o->rate_hz);
-	return 0;
+	int r = events_probe(&t->events, &want);
+
+	return r < 0 ? r : events_open(&t->events);
 }
 
 static int start_children(struct tree *t)
@@ -656,12 +447,12 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 		return -ENOMEM;
 	t->loop = loop;
 	t->options = *options;
+	events_init(&t->events, options->pids, options->n_pids);
 	t->spool_fd = -EBADF;
-	t->cpus.max = MAX_CPUS;
-	t->attached.max = MAX_TASK_EVENTS;
 	choose_user(t);
 	privileges_raise_open_files();
-	if ((r = probe(t)) < 0 || (r = open_events(t)) < 0)
+	r = open_events(t);
+	if (r < 0)
 		return r;
 	r = supervisor_new(&t->supervisor, loop, &callbacks,
 			   options->config->symbolizer_file_timeout_ns);
@@ -680,9 +471,7 @@ struct tree *tree_free(struct tree *t)
 {
 	if (t) {
 		supervisor_free(t->supervisor);
-		close_events(t);
-		array_deinit(&t->attached);
-		array_deinit(&t->cpus);
+		events_deinit(&t->events);
 		(void)close_fd(t->spool_fd);
 		free(t->spool_path);
 		free(t);
@@ -721,9 +510,9 @@ static void reopen_events(struct tree *t)
 	int r;
 
 	t->reopen = false;
-	close_events(t);
-	if ((r = probe(t)) < 0 || (r = open_events(t)) < 0 ||
-	    (r = supervisor_start(t->supervisor, PEER_PROFILER)) < 0 || (r = tree_enable(t)) < 0) {
+	events_close(&t->events);
+	if ((r = open_events(t)) < 0 || (r = supervisor_start(t->supervisor, PEER_PROFILER)) < 0 ||
+	    (r = tree_enable(t)) < 0) {
 		log_error("sampling cannot go on after the reload: %s", strerror(-r));
 		t->result = r;
 		tree_stop(t);
@@ -801,12 +590,12 @@ uint64_t tree_drained_ns(const struct tree *t)
 
 const struct sample_features *tree_features(const struct tree *t)
 {
-	return &t->features;
+	return &t->events.features;
 }
 
 uint32_t tree_n_cpus(const struct tree *t)
 {
-	return t->cpus.n;
+	return t->events.cpus.n;
 }
 
 bool tree_targets_gone(const struct tree *t)
