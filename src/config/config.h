@@ -39,8 +39,8 @@ struct config {
 	bool kernel_stacks;	       /* yes */
 	uint32_t max_frames;	       /* 1024 */
 	/* [symbolizer] */
-	bool source_lines;  /* yes */
-	bool inline_frames; /* yes */
+	bool source_lines;  /* no; captures set it */
+	bool inline_frames; /* no; captures set it */
 	/* [limits] */
 	uint64_t window_memory_bytes;	     /* 32 MiB */
 	uint64_t unwind_rows_bytes;	     /* 8 MiB */
