@@ -6,7 +6,8 @@
 
 Starts a mixed load, then in turn, all at 99 Hz and 32 KiB of stack:
   capture   perf record + perf script --no-inline + the folding and drawing they still lack (not
-            counted), against perfwalk record with flame graph and folded stacks
+            counted), against perfwalk record with flame graph and folded stacks, without source
+            lines and inlined functions as that perf script is, and with
   daemon    perfwalk run against a receiver on loopback: CPU per sample and resident memory of all
             its processes together, from the second minute on
   start     from exec to the first sample that reaches the receiver
@@ -85,13 +86,15 @@ def capture(seconds, directory):
     else:
         print("  perf is not installed: nothing to compare with")
     folded = os.path.join(directory, "out.folded")
-    cpu, done = cpu_of([rig.perfwalk(), "record", "-a", "-F", str(HZ), "-d", str(seconds), "-o", folded,
-                        "-o", os.path.join(directory, "out.html")])
-    samples = sum(int(line.rpartition(" ")[2]) for line in open(folded, encoding="utf-8"))
-    rows.append(("perfwalk record, flame graph", cpu, samples))
+    for name, options in (("perfwalk record, flame graph", ["--no-lines", "--no-inline"]),
+                          ("the same with lines, inlines", [])):
+        cpu, done = cpu_of([rig.perfwalk(), "record", "-a", "-F", str(HZ), "-d", str(seconds), *options,
+                            "-o", folded, "-o", os.path.join(directory, "out.html")])
+        with open(folded, encoding="utf-8") as f:
+            rows.append((name, cpu, sum(int(line.rpartition(" ")[2]) for line in f)))
     for name, cpu, samples in rows:
         print(f"  {name:32} {cpu:6.2f} s CPU  {samples:6} samples  {cpu / max(samples, 1) * 1e6:6.1f} us a sample")
-    if len(rows) == 2:
+    if len(rows) == 3:
         print(f"  perfwalk takes {rows[1][1] / rows[0][1]:.2f} of perf's CPU "
               f"({rows[1][1] / rows[1][2] / (rows[0][1] / rows[0][2]):.2f} a sample)")
     print("".join("    " + line + "\n" for line in done.stdout.splitlines()[3:12]), end="")
