@@ -20,4 +20,4 @@ uninstall-hook:
 	rm -f $(DESTDIR)$(sysusersdir)/perfwalk.conf
 	-rmdir $(DESTDIR)$(localstatedir)/lib/perfwalk 2>/dev/null
 
-EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md
+EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md docs/flamegraph.png tests/bench/host.py
