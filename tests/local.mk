@@ -12,6 +12,7 @@ EXTRA_DIST += \
 	tests/system/churn.py \
 	tests/system/collector.py \
 	tests/system/config.py \
+	tests/system/cgroups.py \
 	tests/system/containers.py \
 	tests/system/delivery.py \
 	tests/system/expect.py \

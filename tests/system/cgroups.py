@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The cgroups that container runtimes and systemd make, by their own names but without them: a
+program moved into each, and one that is gone when anybody could ask, shows up under the right
+container.id, pod and unit."""
+import os
+import subprocess
+import time
+
+import rig
+from sink import Sink
+
+RATE = 99
+POD = "01234567-89ab-cdef-0123-456789abcdef"
+
+
+def digits(c):
+    return (c * 64)[:64]
+
+
+# path -> what is expected of the resource
+CGROUPS = {
+    f"docker/{digits('1a')}": {"container.id": digits("1a")},
+    f"system.slice/docker-{digits('2b')}.scope": {"container.id": digits("2b")},
+    f"kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod{POD.replace('-', '_')}.slice/"
+    f"cri-containerd-{digits('3c')}.scope": {"container.id": digits("3c"), "k8s.pod.uid": POD},
+    f"kubepods/besteffort/pod{POD}/{digits('4d')}": {"container.id": digits("4d"), "k8s.pod.uid": POD},
+    f"machine.slice/crio-{digits('5e')}.scope": {"container.id": digits("5e")},
+    f"machine.slice/libpod-{digits('6f')}.scope": {"container.id": digits("6f")},
+    "system.slice/perfwalk-test.service": {"systemd.unit": "perfwalk-test.service"},
+}
+
+
+def mount_point():
+    with open("/proc/mounts", encoding="utf-8") as f:
+        mounts = [line.split()[1] for line in f if line.split()[2] == "cgroup2"]
+    if not mounts:
+        rig.skip("no cgroup v2 hierarchy is mounted")
+    return mounts[0]
+
+
+class Cgroups:
+    """The directories, made and removed."""
+
+    def __init__(self, top):
+        self.top = top
+        self.made = []
+
+    def make(self, name):
+        path = self.top
+        for part in name.split("/"):
+            path = os.path.join(path, part)
+            if not os.path.isdir(path):
+                os.mkdir(path)
+                self.made.append(path)
+        return path
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for path in reversed(self.made):
+            rig.wait_for(f"{path} is empty", lambda p=path: self.remove(p))
+
+    @staticmethod
+    def remove(path):
+        try:
+            os.rmdir(path)
+            return True
+        except OSError:
+            return False
+
+
+def start_in(cgroup, argv, **options):
+    """Starts a program that is in the cgroup before it execs, as runtimes do."""
+    return rig.start(["sh", "-c", f'echo $$ > {cgroup}/cgroup.procs && exec "$@"', "sh", *argv],
+                     stdout=subprocess.DEVNULL, **options)
+
+
+def main():
+    rig.need_root()
+    chain = os.path.join(rig.build_workloads("chain"), "chain")
+    with Cgroups(mount_point()) as cgroups, Sink() as sink:
+        early = {name: start_in(cgroups.make(name), ["nice", chain]) for name in list(CGROUPS)[:4]}
+        daemon = rig.Daemon(f"""
+[profiler]
+samples_per_second = {RATE}
+reporter_interval = 1s
+[export:sink]
+endpoint = {sink.endpoint}
+""")
+        daemon.wait_up()
+        sink.wait_for(1)
+        late = {name: start_in(cgroups.make(name), ["nice", chain]) for name in list(CGROUPS)[4:]}
+        time.sleep(4)
+        for p in [*early.values(), *late.values()]:
+            rig.end(p)
+        # Dead before the rings are read, most of the time.
+        short_id = digits("70")
+        short = [start_in(cgroups.make(f"docker/{short_id}"), ["timeout", "0.15", chain]) for _ in range(5)]
+        for p in short:
+            p.wait(10)
+        sink.wait_for(sink.count() + 3)
+        status, _ = daemon.stop()
+        views = sink.views()
+    rig.check(status == 0, "the daemon leaves with 0")
+    samples = [x for v in views for x in v.samples() if x[0].get("process.executable.name") == "chain"]
+    for name, expected in CGROUPS.items():
+        pid = (early.get(name) or late.get(name)).pid
+        mine = [x for x in samples if x[0].get("process.pid") == pid]
+        n = sum(x[3] for x in mine)
+        right = sum(x[3] for x in mine if all(x[0].get(k) == v for k, v in expected.items()))
+        rig.check(n >= 20 and right == n, f"/{name}: {right} of {n} samples with "
+                  + ", ".join(f"{k} {v[:16]}" for k, v in expected.items()))
+    n = sum(x[3] for x in samples if x[0].get("container.id") == short_id)
+    rig.check(n >= 10, f"{n} samples of programs that lived 150 ms have their container.id")
+
+
+rig.run(main)
