@@ -48,7 +48,7 @@ struct attribution {
 	struct unwinder *unwinder;
 	struct unwind_module *vdso;
 	struct profile profile;
-	uint64_t window, next_jit_uid, boot_unix_ns, regs_mask;
+	uint64_t window, next_jit_uid, regs_mask;
 	uint32_t kernel_row, none_row, marker_row,
 		vdso_row; /* PROFILE_NONE: not in this window yet */
 	uint32_t max_frames;
@@ -106,7 +106,6 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 	a->max_frames = setup->max_frames;
 	a->regs_mask = setup->options.regs_mask;
 	a->items.max = 1u << 20;
-	a->boot_unix_ns = clock_realtime_ns() - clock_get_ns(CLOCK_BOOTTIME);
 	profile_init(&a->profile, setup->window_memory_bytes);
 	a->profile.period_ns = NSEC_PER_SEC / setup->options.rate_hz;
 	a->profile.rate_hz = setup->options.rate_hz;

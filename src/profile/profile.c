@@ -115,17 +115,6 @@ static size_t bytes_used(const struct profile *p)
 	       p->samples.n * sizeof(*p->samples.items);
 }
 
-size_t profile_bytes(const struct profile *p)
-{
-	return strtab_bytes(&p->strings) + array_bytes(&p->modules) + array_bytes(&p->processes) +
-	       array_bytes(&p->threads) + array_bytes(&p->frames) + array_bytes(&p->functions) +
-	       array_bytes(&p->lines) + array_bytes(&p->stacks) + array_bytes(&p->stack_frames) +
-	       array_bytes(&p->samples) + hash_index_bytes(&p->module_index) +
-	       hash_index_bytes(&p->process_index) + hash_index_bytes(&p->thread_index) +
-	       hash_index_bytes(&p->frame_index) + hash_index_bytes(&p->function_index) +
-	       hash_index_bytes(&p->stack_index);
-}
-
 bool profile_nearly_full(const struct profile *p)
 {
 	return bytes_used(p) >= p->max_bytes / 8 * 7 ||

@@ -176,8 +176,6 @@ void profile_init(struct profile *p, uint64_t max_bytes);
 void profile_deinit(struct profile *p);
 /* Empties all tables and counters, keeps the memory. */
 void profile_clear(struct profile *p);
-/* Memory held by all tables. */
-size_t profile_bytes(const struct profile *p);
 /* True from 7/8 of max_bytes on: time to close the window early. */
 bool profile_nearly_full(const struct profile *p);
 
