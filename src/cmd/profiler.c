@@ -95,8 +95,8 @@ static void close_window(struct profiler *p)
 		uint32_t n = prof->samples.n;
 
 		log_error("a window of %u samples is lost: %s", n, strerror(-fd));
-		attribution_next_window(p->attribution);
 		attribution_windows_dropped(p->attribution, n);
+		attribution_next_window(p->attribution);
 	}
 	p->window_start_unix_ns = now;
 	if (p->setup.features.clockid)

@@ -138,7 +138,11 @@ static uint64_t count_unnamed(const struct profile *p)
 
 static void forget_all(struct symbolizer *s)
 {
+	uint64_t counters[PROFILE_N_COUNTERS];
+
+	memcpy(counters, s->profile.counters, sizeof(counters));
 	profile_clear(&s->profile);
+	memcpy(s->profile.counters, counters, sizeof(counters));
 	namer_forget_rows(s->namer);
 }
 
@@ -152,21 +156,29 @@ static void export_window(struct symbolizer *s)
 	if (r < 0)
 		log_error("a window of %u samples cannot be encoded: %s", p->samples.n,
 			  strerror(-r));
+	/* Without samples nothing was sent: what was counted goes with the next window. */
+	if (p->samples.n > 0)
+		memset(p->counters, 0, sizeof(p->counters));
+	if (r < 0)
+		p->counters[PROFILE_SAMPLES_DROPPED] += p->samples.n;
 	array_clear(&p->samples);
-	memset(p->counters, 0, sizeof(p->counters));
 	p->start_unix_ns = p->end_unix_ns = 0;
 	if (profile_nearly_full(p))
 		forget_all(s);
 }
 
-static void take_window(struct symbolizer *s, int fd)
+static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
 {
 	struct profile *p = &s->profile;
+	uint32_t before = p->samples.n;
 	int r = window_read(p, fd, s->uid_base);
 
 	if (r < 0) {
-		log_error("a window cannot be read: %s", strerror(-r));
-		forget_all(s);
+		log_error("a window of %llu samples cannot be read: %s",
+			  (unsigned long long)n_samples, strerror(-r));
+		/* Samples it had added so far; rows that nothing refers to do no harm. */
+		p->samples.n = before;
+		p->counters[PROFILE_SAMPLES_DROPPED] += n_samples;
 		return;
 	}
 	namer_name(s->namer, p);
@@ -193,7 +205,7 @@ static void on_profiler_message(void *ctx, const struct message *m, int fds[2])
 				   TAKE_FD(fds[0]));
 		break;
 	case MESSAGE_WINDOW:
-		take_window(s, fds[0]);
+		take_window(s, fds[0], m->item.n_samples);
 		done.item.id = m->item.id;
 		(void)message_send(s->profiler_sock, &done, NULL, 0);
 		break;
