@@ -76,9 +76,8 @@ static int open_cpu(struct events *e, int cpu, pid_t pid)
 		r = ring_map(&c->sideband, c->events.sideband_fd, &c->events.sideband_ring_bytes,
 			     true);
 	if (r < 0) {
-		log_error("CPU %d: no ring can be mapped: %s; raise kernel.perf_event_mlock_kb or "
-			  "RLIMIT_MEMLOCK, or give CAP_IPC_LOCK",
-			  cpu, strerror(-r));
+		ring_explain(r, error, sizeof(error));
+		log_error("CPU %d: %s", cpu, error);
 		close_cpu(c);
 		e->cpus.n--;
 		return r;
