@@ -80,13 +80,6 @@ int loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn fn, void *ct
 	return 0;
 }
 
-int loop_modify_fd(struct loop *l, int fd, uint32_t events)
-{
-	struct epoll_event ev = {.events = events, .data.fd = fd};
-
-	return epoll_ctl(l->epoll_fd, EPOLL_CTL_MOD, fd, &ev) < 0 ? -errno : 0;
-}
-
 void loop_remove_fd(struct loop *l, int fd)
 {
 	if (fd < 0 || fd >= l->n_sources || !l->sources[fd].fn)

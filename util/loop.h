@@ -22,7 +22,6 @@ DEFINE_CLEANUP(struct loop *, loop_free)
 
 /* Watches fd (borrowed); one registration a descriptor. 0 or -errno. */
 int loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn fn, void *ctx);
-int loop_modify_fd(struct loop *l, int fd, uint32_t events);
 /* Before fd is closed. A callback not yet run for it in this round will not run. */
 void loop_remove_fd(struct loop *l, int fd);
 

@@ -24,7 +24,6 @@ static const struct {
 	[MESSAGE_CPU_REMOVE] = {BODY(cpu), 0, 0},
 	[MESSAGE_QUARANTINE] = {BODY(quarantine), 0, 0},
 	[MESSAGE_STOP] = {HEADER, 0, 0},
-	[MESSAGE_FLUSH] = {HEADER, 0, 0},
 	[MESSAGE_RESULT] = {BODY(result), 0, 0},
 	[MESSAGE_ASK_MAPS] = {BODY(ask_pid), 0, 0},
 	[MESSAGE_ASK_FILE] = {BODY(ask_file), 0, 0},

@@ -36,7 +36,6 @@ enum message_type {
 	MESSAGE_CPU_REMOVE,
 	MESSAGE_QUARANTINE, /* this file is set aside */
 	MESSAGE_STOP,	    /* finish what is under way and leave */
-	MESSAGE_FLUSH,	    /* close the window now */
 	/* child -> broker */
 	MESSAGE_RESULT, /* the symbolizer has written all outputs of a capture */
 	/* asks and their answers */

@@ -532,8 +532,3 @@ const struct status_page *supervisor_status(const struct supervisor *s, enum pee
 {
 	return s->children[who].status;
 }
-
-pid_t supervisor_pid(const struct supervisor *s, enum peer who)
-{
-	return s->children[who].pid;
-}

@@ -52,4 +52,3 @@ int supervisor_send(struct supervisor *s, enum peer who, const struct message *m
 int supervisor_control(const struct supervisor *s, enum peer who);
 /* What a child says of itself; NULL before its first start. Advisory. */
 const struct status_page *supervisor_status(const struct supervisor *s, enum peer who);
-pid_t supervisor_pid(const struct supervisor *s, enum peer who);

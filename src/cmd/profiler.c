@@ -198,10 +198,6 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_QUARANTINE:
 		attribution_quarantine(p->attribution, m);
 		break;
-	case MESSAGE_FLUSH:
-		drain(p, true);
-		close_window(p);
-		break;
 	case MESSAGE_STOP:
 		drain(p, true);
 		close_window(p);
