@@ -9,6 +9,7 @@ libsymbolize_a_SOURCES = \
 	symbolize/dwarf-read.c \
 	symbolize/dwarf-units.c \
 	symbolize/elf-image.c symbolize/elf-image.h \
+	symbolize/go-table.c symbolize/go-table.h \
 	symbolize/identify.c \
 	symbolize/kallsyms.c \
 	symbolize/perf-map.c \
@@ -23,6 +24,7 @@ check_PROGRAMS += \
 	tests/unit/test-symbolize-elf \
 	tests/unit/test-symbolize-dwarf \
 	tests/unit/test-symbolize-dwarf-hostile \
+	tests/unit/test-symbolize-go \
 	tests/unit/test-symbolize-hostile \
 	tests/unit/test-symbolize-identify \
 	tests/unit/test-symbolize-kallsyms \
@@ -34,6 +36,8 @@ tests_unit_test_symbolize_dwarf_SOURCES = tests/unit/test-symbolize-dwarf.c
 tests_unit_test_symbolize_dwarf_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_dwarf_hostile_SOURCES = tests/unit/test-symbolize-dwarf-hostile.c
 tests_unit_test_symbolize_dwarf_hostile_LDADD = $(symbolize_test_libs)
+tests_unit_test_symbolize_go_SOURCES = tests/unit/test-symbolize-go.c
+tests_unit_test_symbolize_go_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_hostile_SOURCES = tests/unit/test-symbolize-hostile.c
 tests_unit_test_symbolize_hostile_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_identify_SOURCES = tests/unit/test-symbolize-identify.c

@@ -8,7 +8,7 @@
  *	3. .dynsym of the file, when it is larger than what 1 or 2 gave (nothing, or a .symtab that
  *	   was stripped to a few names). A table inside .gnu_debugdata would come in here, as names
  *	   of SYMBOL_NAMES_MINI: it holds what .dynsym does not.
- * Stub sections come last (symbol-plt.c).
+ * Then stub sections (symbol-plt.c), and Go's own table (go-table.c), which stripping leaves.
  *
  * What is taken: FUNC and GNU_IFUNC symbols, and untyped ones (assembler), defined in a section
  * that is loaded and executable and really holds their address (so that _etext and __bss_start
@@ -19,7 +19,8 @@
  * descriptor is not kept. Names are copied when first given out, and the mapped string table, which
  * would become resident in 64 KiB steps for names of 50 bytes, is let go every few thousand names.
  *
- * Lines come from DWARF (dwarf.c) of the file itself or of its debug file, whichever has it first.
+ * Lines come from DWARF (dwarf.c) of the file itself or of its debug file, whichever has it first;
+ * without any, from Go's table.
  * The last function of a chain is named by the symbol tables where they can: they know aliases, and
  * parts such as f.cold, by the names that all other tools use.
  */
@@ -32,6 +33,7 @@
 
 #include "symbolize/dwarf.h"
 #include "symbolize/elf-image.h"
+#include "symbolize/go-table.h"
 #include "symbolize/symbol-plt.h"
 #include "symbolize/symbol-table.h"
 #include "util/cursor.h"
@@ -58,6 +60,7 @@ struct symbol_file {
 	struct symbol_table table;
 	struct symbol_plt plt;
 	struct dwarf *dwarf;	       /* NULL: no debugging information, or not yet */
+	struct go_table *go;	       /* NULL: not a Go program */
 	uint64_t code_start, code_end; /* all executable segments */
 	bool built;
 	uint64_t n_refused; /* tables */
@@ -141,6 +144,8 @@ static int symbol_file_new(struct symbol_file **ret, struct symbol_file *f)
 		(void)elf_image_bytes(&f->image, s, MAX_DEBUGLINK, &f->debuglink);
 	f->n_build_id = elf_image_build_id(&f->image, f->build_id);
 	lines_open(f, &f->image);
+	if (go_table_new(&f->go, &f->image, f->limits.max_file_bytes) < 0)
+		f->n_refused++;
 	f->image.fd = -EBADF;
 	*ret = f;
 	return 0;
@@ -189,6 +194,7 @@ struct symbol_file *symbol_file_free(struct symbol_file *f)
 	if (!f)
 		return NULL;
 	dwarf_free(f->dwarf);
+	go_table_free(f->go);
 	symbol_plt_deinit(&f->plt);
 	symbol_table_deinit(&f->table);
 	table_bytes_release(&f->fixed);
@@ -418,6 +424,8 @@ static void names_trim(struct symbol_file *f)
 {
 	elf_bytes_forget(&f->fixed.names);
 	elf_bytes_forget(&f->dynamic.names);
+	if (f->go)
+		go_table_trim(f->go);
 	f->table.n_names_read = 0;
 }
 
@@ -430,7 +438,8 @@ int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret
 	if (f->table.n_names_read >= TRIM_NAMES)
 		names_trim(f);
 	if (!symbol_table_lookup(&f->table, vaddr, &s.name, &s.start, &s.size) &&
-	    !symbol_plt_lookup(&f->plt, &f->table, vaddr, &s.name, &s.start, &s.size))
+	    !symbol_plt_lookup(&f->plt, &f->table, vaddr, &s.name, &s.start, &s.size) &&
+	    !(f->go && go_table_lookup(f->go, vaddr, &s.name, &s.start, &s.size)))
 		return 1;
 	*ret = s;
 	return 0;
@@ -448,6 +457,10 @@ int symbol_file_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chai
 	max = max < SYMBOL_MAX_CHAIN ? max : SYMBOL_MAX_CHAIN;
 	if (!f->dwarf || dwarf_lookup(f->dwarf, vaddr, frames, max, &n, &language) != 0)
 		n = 0;
+	if (n == 0 && f->go && f->limits.max_line_bytes) {
+		n = go_table_chain(f->go, vaddr, frames, max);
+		language = n ? "go" : NULL;
+	}
 	if (max == 0 || (!named && (n == 0 || !frames[n - 1].name)))
 		return 1;
 	for (size_t i = 0; i < n; i++) {

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Go's table of functions (.gopclntab), which every Go program keeps, stripped or not: names,
+ * lines and inlined callers of Go code. See go-table.c for the formats.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolize/dwarf.h"
+#include "symbolize/elf-image.h"
+
+struct go_table;
+
+/* Maps what is needed of im, whose descriptor is not used later. 0; 1: there is no such table, or
+ * none of a format known here, *ret is NULL; -ENOMEM; -EFBIG: more than max_bytes. */
+int go_table_new(struct go_table **ret, const struct elf_image *im, uint64_t max_bytes);
+struct go_table *go_table_free(struct go_table *t);
+DEFINE_CLEANUP(struct go_table *, go_table_free)
+
+/* The function at an address; its name is borrowed, valid until the table is freed. */
+bool go_table_lookup(struct go_table *t, uint64_t vaddr, const char **ret_name, uint64_t *ret_start,
+		     uint64_t *ret_size);
+/* The chain at an address, as dwarf_lookup() gives it; texts as above. 0: there is no function. */
+size_t go_table_chain(struct go_table *t, uint64_t vaddr, struct dwarf_frame *frames, size_t max);
+/* Lets the pages of the file go; the next lookup brings them back. */
+void go_table_trim(struct go_table *t);
