@@ -19,6 +19,7 @@
 #include <dwarf.h>
 #include <elf.h>
 #include <fcntl.h>
+#include <stdio.h>
 
 #include "symbolize/dwarf-internal.h"
 
@@ -33,15 +34,32 @@ static const char *const section_names[DWARF_N_SECTIONS] = {
 	[DWARF_RNGLISTS] = ".debug_rnglists", [DWARF_ARANGES] = ".debug_aranges",
 };
 
+/* As .debug_x, or as .zdebug_x: compressed by GNU tools of before 2015. */
+static const struct elf_section *section_find(const struct elf_image *im, const char *name,
+					      bool *ret_zdebug)
+{
+	const struct elf_section *s = elf_image_find(im, name);
+	char old[32];
+
+	*ret_zdebug = false;
+	if (s)
+		return s;
+	(void)snprintf(old, sizeof(old), ".z%s", name + 1);
+	s = elf_image_find(im, old);
+	*ret_zdebug = s != NULL;
+	return s;
+}
+
 int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbol_limits *limits,
 	      uint64_t code_start, uint64_t code_end)
 {
 	const struct elf_section *s[DWARF_N_SECTIONS];
+	bool zdebug[DWARF_N_SECTIONS];
 	struct dwarf *d;
 
 	*ret = NULL;
 	for (size_t i = 0; i < DWARF_N_SECTIONS; i++)
-		s[i] = elf_image_find(im, section_names[i]);
+		s[i] = section_find(im, section_names[i], &zdebug[i]);
 	if (im->fd < 0 || !s[DWARF_INFO] || !s[DWARF_ABBREV] || s[DWARF_INFO]->type == SHT_NOBITS)
 		return 1;
 	d = calloc(1, sizeof(*d));
@@ -52,9 +70,12 @@ int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbo
 	d->code_end = code_end;
 	d->loaded.max = UINT32_MAX;
 	strtab_init(&d->files, MAX_FILES_BYTES);
-	for (size_t i = 0; i < DWARF_N_SECTIONS; i++)
+	for (size_t i = 0; i < DWARF_N_SECTIONS; i++) {
 		if (s[i] && s[i]->type != SHT_NOBITS)
 			d->sections[i].header = *s[i];
+		if (zdebug[i])
+			d->sections[i].header.flags |= SHF_COMPRESSED;
+	}
 	d->image = (struct elf_image)ELF_IMAGE_INIT;
 	d->image.n_bytes = im->n_bytes;
 	d->image.is64 = im->is64;

@@ -73,9 +73,12 @@ const struct elf_section *elf_image_find_type(const struct elf_image *im, uint32
  */
 int elf_image_bytes(const struct elf_image *im, const struct elf_section *s, uint64_t max_bytes,
 		    struct elf_bytes *ret);
-/* Replaces a compressed section's bytes by their contents. 0, -ENOEXEC: damaged, -EOPNOTSUPP:
- * not zlib; -EFBIG: more than max_bytes; -ENOMEM. */
+/* Replaces a compressed section's bytes by their contents: zlib, also in the form of .zdebug_*, and
+ * zstd. 0, -ENOEXEC: damaged, -EOPNOTSUPP: compressed by what this build does not have; -EFBIG:
+ * more than max_bytes; -ENOMEM. */
 int elf_bytes_inflate(struct elf_bytes *b, bool is64, uint64_t max_bytes);
+/* The same for a stream of xz; -EFBIG also when the decoder wants more than 128 MiB. */
+int elf_bytes_unxz(struct elf_bytes *b, uint64_t max_bytes);
 /* Makes the pages present, so that one pass over them takes no faults. */
 void elf_bytes_populate(const struct elf_bytes *b);
 /* Lets the pages of a mapping go; the next access brings them back. */

@@ -20,8 +20,9 @@ libsymbolize_a_SOURCES = \
 	symbolize/symbol-table.c symbolize/symbol-table.h \
 	symbolize/symbolize.h
 
-symbolize_test_libs = libsymbolize.a libutil.a $(ZLIB_LIBS) $(NETTLE_LIBS) $(DEMANGLE_LIBS)
+symbolize_test_libs = libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
 check_PROGRAMS += \
+	tests/unit/test-symbolize-compressed \
 	tests/unit/test-symbolize-elf \
 	tests/unit/test-symbolize-dwarf \
 	tests/unit/test-symbolize-dwarf-hostile \
@@ -31,6 +32,8 @@ check_PROGRAMS += \
 	tests/unit/test-symbolize-kallsyms \
 	tests/unit/test-symbolize-perf-map \
 	tests/unit/test-symbolize-demangle
+tests_unit_test_symbolize_compressed_SOURCES = tests/unit/test-symbolize-compressed.c
+tests_unit_test_symbolize_compressed_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_elf_SOURCES = tests/unit/test-symbolize-elf.c
 tests_unit_test_symbolize_elf_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_dwarf_SOURCES = tests/unit/test-symbolize-dwarf.c

@@ -5,9 +5,10 @@
  * Sources, in this order:
  *	1. .symtab of the file, which then holds everything;
  *	2. else .symtab of the separate debug file, if it proves to belong to this file;
- *	3. .dynsym of the file, when it is larger than what 1 or 2 gave (nothing, or a .symtab that
- *	   was stripped to a few names). A table inside .gnu_debugdata would come in here, as names
- *	   of SYMBOL_NAMES_MINI: it holds what .dynsym does not.
+ *	3. without either, .symtab of the ELF file inside .gnu_debugdata (MiniDebugInfo: Fedora,
+ *RHEL), which holds what .dynsym does not;
+ *	4. .dynsym of the file, after 3, or when it is larger than what 1 or 2 gave (nothing, or a
+ *	   .symtab that was stripped to a few names).
  * Then stub sections (symbol-plt.c), and Go's own table (go-table.c), which stripping leaves.
  *
  * What is taken: FUNC and GNU_IFUNC symbols, and untyped ones (assembler), defined in a section
@@ -53,8 +54,9 @@ struct symbol_file {
 	symbol_open_debug_fn open_debug;
 	void *ctx;
 	struct elf_image image, debug; /* their sections; no bytes are read of them later */
-	struct table_bytes fixed, dynamic;
+	struct table_bytes fixed, dynamic, mini;
 	struct elf_bytes debuglink;
+	struct elf_bytes mini_image; /* compressed; gone when the tables are built */
 	uint8_t build_id[ELF_BUILD_ID_MAX];
 	size_t n_build_id;
 	struct symbol_table table;
@@ -111,6 +113,23 @@ static int table_bytes_inflate(struct symbol_file *f, const struct elf_image *im
 	return 0;
 }
 
+/* Strings of an image in memory that will go get memory of their own. */
+static int table_bytes_keep_names(struct table_bytes *b)
+{
+	struct elf_bytes own = {.n = b->names.n};
+
+	if (b->names.heap)
+		return 0;
+	own.heap = malloc(own.n);
+	if (!own.heap)
+		return -ENOMEM;
+	memcpy(own.heap, b->names.data, own.n);
+	own.data = own.heap;
+	elf_bytes_release(&b->names);
+	b->names = own;
+	return 0;
+}
+
 static void lines_open(struct symbol_file *f, const struct elf_image *im)
 {
 	if (f->limits.max_line_bytes && !f->dwarf &&
@@ -142,6 +161,9 @@ static int symbol_file_new(struct symbol_file **ret, struct symbol_file *f)
 	s = elf_image_find(&f->image, ".gnu_debuglink");
 	if (s && !(s->flags & SHF_COMPRESSED))
 		(void)elf_image_bytes(&f->image, s, MAX_DEBUGLINK, &f->debuglink);
+	s = f->fixed.symbols.data ? NULL : elf_image_find(&f->image, ".gnu_debugdata");
+	if (s && !(s->flags & SHF_COMPRESSED))
+		(void)elf_image_bytes(&f->image, s, f->limits.max_inflate_bytes, &f->mini_image);
 	f->n_build_id = elf_image_build_id(&f->image, f->build_id);
 	lines_open(f, &f->image);
 	if (go_table_new(&f->go, &f->image, f->limits.max_file_bytes) < 0)
@@ -199,6 +221,8 @@ struct symbol_file *symbol_file_free(struct symbol_file *f)
 	symbol_table_deinit(&f->table);
 	table_bytes_release(&f->fixed);
 	table_bytes_release(&f->dynamic);
+	table_bytes_release(&f->mini);
+	elf_bytes_release(&f->mini_image);
 	elf_bytes_release(&f->debuglink);
 	elf_image_close(&f->image);
 	elf_image_close(&f->debug);
@@ -376,12 +400,33 @@ static int symbols_add(struct symbol_file *f, const struct elf_image *im,
 	return 0;
 }
 
+/* The symbols of .gnu_debugdata. Of the whole file inside only the strings stay. */
+static int mini_build(struct symbol_file *f)
+{
+	struct elf_image im = ELF_IMAGE_INIT;
+	int r = elf_bytes_unxz(&f->mini_image, f->limits.max_inflate_bytes);
+
+	if (r == 0)
+		r = elf_image_open_memory(&im, f->mini_image.data, f->mini_image.n);
+	if (r == 0 && (im.machine != f->image.machine || im.is64 != f->image.is64))
+		r = -ENOEXEC;
+	if (r == 0)
+		table_bytes_open(f, &im, SHT_SYMTAB, &f->mini);
+	if (r == 0 && f->mini.symbols.data && table_bytes_inflate(f, &im, &f->mini) == 0 &&
+	    table_bytes_keep_names(&f->mini) == 0)
+		r = symbols_add(f, &im, &f->mini, SYMBOL_NAMES_MINI);
+	f->n_refused += r < 0;
+	elf_bytes_release(&f->mini.symbols);
+	elf_image_close(&im);
+	elf_bytes_release(&f->mini_image);
+	return r == -ENOMEM ? r : 0;
+}
+
 static int tables_build(struct symbol_file *f)
 {
 	const struct elf_image *im = &f->image;
-	int r = 0;
-
 	bool own = f->fixed.symbols.data;
+	int r = 0;
 
 	if (f->open_debug && (!own || (f->limits.max_line_bytes && !f->dwarf)))
 		debug_open(f);
@@ -389,6 +434,8 @@ static int tables_build(struct symbol_file *f)
 		im = &f->debug;
 	if (f->fixed.symbols.data && table_bytes_inflate(f, im, &f->fixed) == 0)
 		r = symbols_add(f, im, &f->fixed, SYMBOL_NAMES_STATIC);
+	if (r == 0 && !f->fixed.symbols.data && f->mini_image.data)
+		r = mini_build(f);
 	if (r == 0 && f->dynamic.symbols.data &&
 	    table_bytes_inflate(f, &f->image, &f->dynamic) == 0) {
 		size_t size = f->image.is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -396,7 +443,7 @@ static int tables_build(struct symbol_file *f)
 		/* The stubs' names are there in any case. */
 		symbol_table_set_names(&f->table, SYMBOL_NAMES_DYNAMIC, f->dynamic.names.data,
 				       f->dynamic.names.n);
-		if (f->dynamic.symbols.n / size > f->table.candidates.n)
+		if (f->mini.names.data || f->dynamic.symbols.n / size > f->table.candidates.n)
 			r = symbols_add(f, &f->image, &f->dynamic, SYMBOL_NAMES_DYNAMIC);
 	}
 	if (r == 0)
@@ -416,6 +463,7 @@ static void symbol_file_build(struct symbol_file *f)
 	elf_bytes_release(&f->fixed.symbols);
 	elf_bytes_release(&f->dynamic.symbols);
 	elf_bytes_release(&f->debuglink);
+	elf_bytes_release(&f->mini_image);
 	elf_image_close(&f->image);
 	elf_image_close(&f->debug);
 }
@@ -509,7 +557,8 @@ size_t symbol_file_bytes(const struct symbol_file *f)
 {
 	return sizeof(*f) + symbol_table_bytes(&f->table) + array_bytes(&f->plt.stubs) +
 	       (f->fixed.names.heap ? f->fixed.names.n : 0) +
-	       (f->dynamic.names.heap ? f->dynamic.names.n : 0) + symbol_file_line_bytes(f) +
+	       (f->dynamic.names.heap ? f->dynamic.names.n : 0) + f->mini.names.n +
+	       symbol_file_line_bytes(f) +
 	       (f->built ? 0
 			 : f->image.n_sections * sizeof(struct elf_section) +
 				   f->image.n_segments * sizeof(struct elf_segment));

@@ -17,7 +17,7 @@ enum symbol_names {
 	SYMBOL_NAMES_STATIC,  /* .strtab */
 	SYMBOL_NAMES_DYNAMIC, /* .dynstr */
 	SYMBOL_NAMES_OWN,
-	SYMBOL_NAMES_MINI, /* kept for the table inside .gnu_debugdata */
+	SYMBOL_NAMES_MINI, /* .strtab inside .gnu_debugdata */
 	N_SYMBOL_NAMES
 };
 #define SYMBOL_NAMES_MAX_BYTES (UINT64_C(1) << 29) /* what an offset in a row can reach */

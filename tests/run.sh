@@ -82,7 +82,7 @@ NEEDED="gcc:gcc g++:g++ clang:clang make:make autoreconf:autoconf automake:autom
 	setsid:util-linux busybox:busybox-static podman:podman runc:runc xz:xz-utils git:git
 	rustc:rustc go:golang-go node:nodejs chromium:chromium
 	=libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
-	=nettle-dev =libiberty-dev =libc6-dev"
+	=liblzma-dev =libzstd-dev =nettle-dev =libiberty-dev =libc6-dev"
 
 install_missing()
 {

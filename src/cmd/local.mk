@@ -24,4 +24,4 @@ perfwalk_SOURCES = \
 perfwalk_LDADD = \
 	libconfig.a libexport.a librender.a libbroker.a libhost.a libsample.a libprofile.a \
 	libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
-	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(ZLIB_LIBS) $(NETTLE_LIBS) $(DEMANGLE_LIBS) -ldl
+	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) -ldl

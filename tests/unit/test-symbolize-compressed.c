@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Compressed debugging information, made by binutils and xz: each way of compressing must give what
+ * the same file gives without; MiniDebugInfo the names that stripping took; bombs nothing.
+ */
+#ifdef HAVE_CONFIG_H
+#include "config.h"
+#endif
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "symbolize/symbolize.h"
+#include "tests/unit/test.h"
+
+static char dir[] = "/tmp/symbolize-compressed-XXXXXX";
+
+static const char source[] =
+	"#include <stdlib.h>\n"
+	"static inline int square(int x)\n{\n	return x * x + 1;\n}\n"
+	"__attribute__((noinline)) static int worker(int x)\n{\n	int s = 0;\n"
+	"	for (int i = 0; i < x; i++)\n		s += square(i) ^ rand();\n	return "
+	"s;\n}\n"
+	"int exported(int x)\n{\n	return worker(x) + worker(x + 1);\n}\n"
+	"int main(int argc, char **argv)\n{\n	return exported(argc);\n}\n";
+
+static bool run(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static bool run(const char *format, ...)
+{
+	char command[2048];
+	va_list ap;
+	size_t n;
+	int status;
+
+	n = (size_t)snprintf(command, sizeof(command), "cd %s && ", dir);
+	va_start(ap, format);
+	(void)vsnprintf(command + n, sizeof(command) - n, format, ap);
+	va_end(ap);
+	status = system(command);
+	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+static struct symbol_file *open_file(const char *name, uint64_t max_inflate_bytes)
+{
+	struct symbol_limits limits = SYMBOL_LIMITS_DEFAULT;
+	struct symbol_file *f = NULL;
+	char path[512];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK_INT(fd, >=, 0);
+	limits.max_line_bytes = UINT64_C(1) << 20;
+	if (max_inflate_bytes)
+		limits.max_inflate_bytes = max_inflate_bytes;
+	CHECK_INT(symbol_file_new_fd(&f, fd, &limits, NULL, NULL), ==, 0);
+	(void)close(fd);
+	return f;
+}
+
+/* Address and size as nm has them. */
+static uint64_t address_of(const char *file, const char *function, uint64_t *ret_size)
+{
+	uint64_t address = 0;
+	char command[512];
+	FILE *f;
+
+	(void)snprintf(command, sizeof(command), "nm -S %s/%s | grep ' %s$'", dir, file, function);
+	f = popen(command, "r");
+	CHECK(f != NULL);
+	CHECK_INT(fscanf(f, "%" SCNx64 " %" SCNx64, &address, ret_size), ==, 2);
+	CHECK_INT(pclose(f), ==, 0);
+	return address;
+}
+
+static size_t lines_at(struct symbol_file *f, uint64_t address, struct symbol *chain)
+{
+	size_t n = 0;
+
+	CHECK_INT(symbol_file_lines(f, address, chain, SYMBOL_MAX_CHAIN, &n), ==, 0);
+	return n;
+}
+
+static void check_same_lines(const char *name)
+{
+	struct symbol_file *plain = open_file("plain", 0), *other = open_file(name, 0);
+	size_t n_inlined = 0;
+	uint64_t size, start = address_of("plain", "worker", &size);
+
+	for (uint64_t a = start; a < start + size; a++) {
+		struct symbol x[SYMBOL_MAX_CHAIN], y[SYMBOL_MAX_CHAIN];
+		size_t n_x = lines_at(plain, a, x), n_y = lines_at(other, a, y);
+
+		CHECK_INT(n_x, ==, n_y);
+		n_inlined += n_x > 1;
+		for (size_t i = 0; i < n_x; i++) {
+			CHECK_STR(y[i].name, x[i].name);
+			CHECK_STR(y[i].file, x[i].file);
+			CHECK_INT(y[i].line, ==, x[i].line);
+		}
+	}
+	CHECK_INT(n_inlined, >, 0);
+	CHECK_INT(symbol_file_refused(other), ==, 0);
+	symbol_file_free(plain);
+	symbol_file_free(other);
+}
+
+static void test_sections(void)
+{
+	static const char *const kinds[] = {
+		"zlib-gabi",
+		"zlib-gnu",
+#ifdef HAVE_ZSTD
+		"zstd",
+#endif
+	};
+
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		if (!run("objcopy --compress-debug-sections=%s plain %s 2>/dev/null", kinds[i],
+			 kinds[i])) {
+			fprintf(stderr, "objcopy does not know %s here\n", kinds[i]);
+			continue;
+		}
+		fprintf(stderr, "%s\n", kinds[i]);
+		check_same_lines(kinds[i]);
+	}
+}
+
+/* The limit holds: no lines, but names. */
+static void test_sections_limit(void)
+{
+	struct symbol_file *f;
+	struct symbol chain[SYMBOL_MAX_CHAIN];
+	uint64_t size, start = address_of("plain", "worker", &size);
+
+	CHECK(run("objcopy --compress-debug-sections=zlib-gabi plain limited"));
+	f = open_file("limited", 64);
+	CHECK_INT(lines_at(f, start, chain), ==, 1);
+	CHECK_STR(chain[0].name, "worker");
+	CHECK_INT(chain[0].line, ==, 0);
+	CHECK_INT(symbol_file_refused(f), >, 0);
+	symbol_file_free(f);
+}
+
+#ifdef HAVE_LZMA
+/* As the find-debuginfo of RPM makes it: functions that .dynsym does not have, stripped of the
+ * rest. */
+static void make_mini(void)
+{
+	CHECK(run("nm -D plain --format=posix --defined-only | cut -d' ' -f1 | sort > dynamic"));
+	CHECK(run("nm plain --format=posix --defined-only | grep ' [Tt] ' | cut -d' ' -f1 | sort > "
+		  "all"));
+	CHECK(run("comm -13 dynamic all > keep && grep -q worker keep"));
+	CHECK(run("objcopy --only-keep-debug plain debug && "
+		  "objcopy -S --remove-section .comment --keep-symbols=keep debug table "
+		  "2>/dev/null"));
+	CHECK(run("xz -kf table && strip --strip-all -o mini plain && "
+		  "objcopy --add-section .gnu_debugdata=table.xz mini"));
+}
+
+static void test_mini(void)
+{
+	struct symbol_file *f;
+	struct symbol s;
+	uint64_t size, worker = address_of("plain", "worker", &size), other;
+
+	make_mini();
+	f = open_file("mini", 0);
+	CHECK_INT(symbol_file_lookup(f, worker + 1, &s), ==, 0);
+	CHECK_STR(s.name, "worker");
+	CHECK_INT(s.start, ==, worker);
+	CHECK_INT(s.size, ==, size);
+	other = address_of("plain", "exported", &size); /* from .dynsym */
+	CHECK_INT(symbol_file_lookup(f, other, &s), ==, 0);
+	CHECK_STR(s.name, "exported");
+	CHECK_INT(symbol_file_refused(f), ==, 0);
+	symbol_file_free(f);
+
+	CHECK(run("strip --strip-all -o none plain"));
+	f = open_file("none", 0);
+	CHECK_INT(symbol_file_lookup(f, worker + 1, &s), ==, 1);
+	symbol_file_free(f);
+}
+
+/* 1 GiB of zeros, a cut stream, bytes that are no ELF file: the names of .dynsym are left. */
+static void test_mini_damaged(void)
+{
+	static const char *const bombs[] = {
+		"head -c 1G /dev/zero | xz -0 > bytes",
+		"head -c 200 table.xz > bytes",
+		"echo no ELF | xz > bytes",
+		"head -c 3000 /dev/urandom > bytes",
+	};
+	uint64_t size, exported = address_of("plain", "exported", &size);
+
+	for (size_t i = 0; i < sizeof(bombs) / sizeof(bombs[0]); i++) {
+		struct symbol_file *f;
+		struct symbol s;
+
+		CHECK(run("%s && strip --strip-all -o bomb plain && "
+			  "objcopy --add-section .gnu_debugdata=bytes bomb",
+			  bombs[i]));
+		f = open_file("bomb", UINT64_C(16) << 20);
+		CHECK_INT(symbol_file_lookup(f, exported, &s), ==, 0);
+		CHECK_STR(s.name, "exported");
+		CHECK_INT(symbol_file_refused(f), >, 0);
+		CHECK_INT(symbol_file_bytes(f), <, 1 << 20);
+		symbol_file_free(f);
+	}
+}
+#endif
+
+int main(void)
+{
+	char path[512];
+	FILE *f;
+
+	CHECK(mkdtemp(dir) != NULL);
+	(void)snprintf(path, sizeof(path), "%s/plain.c", dir);
+	f = fopen(path, "w");
+	CHECK(f && fputs(source, f) >= 0 && fclose(f) == 0);
+	CHECK(run("gcc -O2 -g -rdynamic -o plain plain.c"));
+	RUN(test_sections);
+	RUN(test_sections_limit);
+#ifdef HAVE_LZMA
+	RUN(test_mini);
+	RUN(test_mini_damaged);
+#endif
+	CHECK(run("rm -rf %s", dir));
+	return 0;
+}
