@@ -16,11 +16,12 @@
 #include "symbolize/dwarf-internal.h"
 
 /* Real code nests some 60 deep; a unit of whole-program optimisation has some million entries. */
-#define MAX_DEPTH   256
-#define MAX_ENTRIES (1u << 23)
-#define MAX_NODES   (1u << 21)
-#define MAX_RANGES  (1u << 22)
-#define MAX_ORIGINS 16
+#define MAX_DEPTH    256
+#define MAX_ENTRIES  (1u << 23)
+#define MAX_NODES    (1u << 21)
+#define MAX_RANGES   (1u << 22)
+#define ENTRY_IS_ALT (UINT64_C(1) << 63) /* entries of two files, told apart */
+#define MAX_ORIGINS  16
 
 struct dwarf_code {
 	ARRAY(struct dwarf_node) nodes;
@@ -268,15 +269,25 @@ const struct dwarf_node *dwarf_code_node(const struct dwarf_code *c, uint32_t no
 
 /* ---- Names ---- */
 
-/* Takes from one entry what is not known yet; the entry it comes from, UINT64_MAX: none. */
-static uint64_t entry_describe(struct dwarf *d, struct dwarf_unit *u, uint64_t entry,
-			       const char **name, const char **linkage_name, uint32_t *line)
+/* An entry, of this file or of its supplementary one. entry UINT64_MAX: none. */
+struct place {
+	struct dwarf *d;
+	struct dwarf_unit *u; /* that may hold it */
+	uint64_t entry;
+};
+
+/* Takes from one entry what is not known yet, and goes on to the entry it comes from. */
+static void entry_describe(struct place *p, const char **name, const char **linkage_name,
+			   uint32_t *line)
 {
-	struct cursor c = dwarf_section_at(d, DWARF_INFO, entry);
+	struct dwarf *d = p->d;
+	struct dwarf_unit *u = p->u;
+	struct cursor c = dwarf_section_at(d, DWARF_INFO, p->entry);
 	const struct dwarf_abbrevs *abbrevs = dwarf_unit_abbrevs(d, u);
-	uint64_t code = dwarf_uleb(&c), origin = UINT64_MAX;
+	uint64_t code = dwarf_uleb(&c), alt = UINT64_MAX;
 	const struct dwarf_abbrev *a = abbrevs && code ? dwarf_abbrev_find(abbrevs, code) : NULL;
 
+	p->entry = UINT64_MAX;
 	for (uint32_t i = 0; a && i < a->n; i++) {
 		const struct dwarf_spec *s = &abbrevs->specs.items[a->first + i];
 		struct dwarf_value v = {0};
@@ -296,28 +307,33 @@ static uint64_t entry_describe(struct dwarf *d, struct dwarf_unit *u, uint64_t e
 			break;
 		case DW_AT_abstract_origin:
 		case DW_AT_specification:
-			origin = dwarf_value_reference(u, &v);
+			p->entry = dwarf_value_reference(u, &v);
+			alt = dwarf_value_alt_reference(&v);
 			break;
 		default:
 			break;
 		}
 	}
-	return origin;
+	if (alt != UINT64_MAX && d->alt) {
+		dwarf_ensure_open(d->alt);
+		*p = (struct place){d->alt, dwarf_unit_of_entry(d->alt, alt), alt};
+	}
 }
 
 void dwarf_function_describe(struct dwarf *d, struct dwarf_unit *u, uint64_t entry,
 			     struct dwarf_frame *ret)
 {
 	const char *name = NULL, *linkage_name = NULL;
+	struct place p = {d, u, entry};
 
 	ret->start_line = 0;
-	for (int i = 0; i < MAX_ORIGINS && entry != UINT64_MAX; i++) {
-		if (entry < u->entries || entry >= u->end)
-			u = dwarf_unit_of_entry(d, entry);
-		if (!u || entry < u->entries)
+	for (int i = 0; i < MAX_ORIGINS && p.entry != UINT64_MAX; i++) {
+		if (!p.u || p.entry < p.u->entries || p.entry >= p.u->end)
+			p.u = dwarf_unit_of_entry(p.d, p.entry);
+		if (!p.u || p.entry < p.u->entries)
 			break;
-		ret->entry = entry;
-		entry = entry_describe(d, u, entry, &name, &linkage_name, &ret->start_line);
+		ret->entry = p.d == d ? p.entry : p.entry | ENTRY_IS_ALT;
+		entry_describe(&p, &name, &linkage_name, &ret->start_line);
 	}
 	ret->name = linkage_name && *linkage_name ? linkage_name : name;
 }

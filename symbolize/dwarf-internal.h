@@ -109,13 +109,17 @@ struct dwarf {
 	size_t n_unit_bytes;
 	struct strtab files;
 	uint64_t turn, n_refused;
-	uint64_t work; /* what is left of this lookup's: bytes of abbreviations, ranges */
+	uint64_t work;	   /* what is left of this lookup's: bytes of abbreviations, ranges */
+	struct dwarf *alt; /* the supplementary file; NULL: none */
 };
 
 /* dwarf.c */
 
 /* Counts what is loaded of the unit; false: no memory, and nothing is loaded any more. */
 bool dwarf_unit_account(struct dwarf *d, struct dwarf_unit *u);
+
+/* The units have been read, if they can be. */
+void dwarf_ensure_open(struct dwarf *d);
 
 /* Takes n from the work that one lookup may cost; false: it is used up. */
 bool dwarf_work(struct dwarf *d, uint64_t n);
@@ -145,6 +149,8 @@ bool dwarf_value_address(struct dwarf *d, const struct dwarf_unit *u, const stru
 			 uint64_t *ret);
 /* The entry in .debug_info that a reference points to; UINT64_MAX: none in this file. */
 uint64_t dwarf_value_reference(const struct dwarf_unit *u, const struct dwarf_value *v);
+/* The same in .debug_info of the supplementary file. */
+uint64_t dwarf_value_alt_reference(const struct dwarf_value *v);
 
 /* dwarf-abbrev.c */
 

@@ -290,6 +290,9 @@ const char *dwarf_value_text(struct dwarf *d, const struct dwarf_unit *u,
 		return text_at(d, DWARF_STR, v->u);
 	case DW_FORM_line_strp:
 		return text_at(d, DWARF_LINE_STR, v->u);
+	case DW_FORM_GNU_strp_alt:
+	case DW_FORM_strp_sup:
+		return d->alt ? text_at(d->alt, DWARF_STR, v->u) : NULL;
 	case DW_FORM_strx:
 	case DW_FORM_strx1:
 	case DW_FORM_strx2:
@@ -338,6 +341,18 @@ uint64_t dwarf_value_reference(const struct dwarf_unit *u, const struct dwarf_va
 	case DW_FORM_ref_udata:
 		return v->u < u->end - u->offset ? u->offset + v->u : UINT64_MAX;
 	case DW_FORM_ref_addr:
+		return v->u;
+	default:
+		return UINT64_MAX;
+	}
+}
+
+uint64_t dwarf_value_alt_reference(const struct dwarf_value *v)
+{
+	switch (v->form) {
+	case DW_FORM_GNU_ref_alt:
+	case DW_FORM_ref_sup4:
+	case DW_FORM_ref_sup8:
 		return v->u;
 	default:
 		return UINT64_MAX;

@@ -13,8 +13,10 @@
  * through the abbreviation each time. Here work and memory are bounded by the limits of the parts
  * (dwarf-*.c), and a unit that is over one of them loses lines or inlined calls, nothing else does.
  *
- * Not read: split units (.dwo), type units, supplementary files of dwz. References into them lead
- * nowhere, so an inlined function may be left without a name.
+ * Not read: split units (.dwo) and type units. References into them lead nowhere, so an inlined
+ * function may be left without a name. The supplementary file of dwz, where distributions put what
+ * several files of a package have in common, is a second struct dwarf of which only entries and
+ * names are wanted.
  */
 #include <dwarf.h>
 #include <elf.h>
@@ -176,10 +178,20 @@ void dwarf_trim(struct dwarf *d)
 	bool heavy = d->n_inflated > d->limits.max_line_bytes;
 
 	dwarf_sections_release(d, heavy);
+	if (d->alt)
+		dwarf_trim(d->alt);
+}
+
+void dwarf_set_alt(struct dwarf *d, struct dwarf *alt)
+{
+	d->alt = dwarf_free(d->alt);
+	d->alt = alt;
 }
 
 void dwarf_forget(struct dwarf *d)
 {
+	if (d->alt)
+		dwarf_forget(d->alt);
 	dwarf_sections_release(d, true);
 	units_forget(d);
 	array_deinit(&d->units);
@@ -194,6 +206,7 @@ struct dwarf *dwarf_free(struct dwarf *d)
 	if (!d)
 		return NULL;
 	dwarf_forget(d);
+	(void)dwarf_free(d->alt);
 	(void)close_fd(d->image.fd);
 	free(d);
 	return NULL;
@@ -202,12 +215,13 @@ struct dwarf *dwarf_free(struct dwarf *d)
 size_t dwarf_bytes(const struct dwarf *d)
 {
 	return sizeof(*d) + d->n_inflated + d->n_unit_bytes + array_bytes(&d->units) +
-	       array_bytes(&d->map.changes) + array_bytes(&d->loaded) + strtab_bytes(&d->files);
+	       array_bytes(&d->map.changes) + array_bytes(&d->loaded) + strtab_bytes(&d->files) +
+	       (d->alt ? dwarf_bytes(d->alt) : 0);
 }
 
 uint64_t dwarf_refused(const struct dwarf *d)
 {
-	return d->n_refused + d->files.n_refused;
+	return d->n_refused + d->files.n_refused + (d->alt ? dwarf_refused(d->alt) : 0);
 }
 
 /* ---- Lookup ---- */
@@ -247,17 +261,22 @@ static const char *language_name(uint16_t language)
 	}
 }
 
+void dwarf_ensure_open(struct dwarf *d)
+{
+	if (d->opened)
+		return;
+	d->opened = true;
+	if (dwarf_units_open(d) < 0) {
+		d->n_refused++;
+		array_deinit(&d->map.changes);
+	}
+}
+
 static struct dwarf_unit *unit_load(struct dwarf *d, uint64_t vaddr)
 {
 	struct dwarf_unit *u;
 
-	if (!d->opened) {
-		d->opened = true;
-		if (dwarf_units_open(d) < 0) {
-			d->n_refused++;
-			array_deinit(&d->map.changes);
-		}
-	}
+	dwarf_ensure_open(d);
 	u = dwarf_unit_of_address(d, vaddr);
 	if (!u)
 		return NULL;
@@ -279,6 +298,10 @@ int dwarf_lookup(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *frames, si
 
 	d->turn++;
 	d->work = MAX_WORK;
+	if (d->alt) {
+		d->alt->turn++;
+		d->alt->work = MAX_WORK;
+	}
 	u = unit_load(d, vaddr);
 	if (!u || max == 0)
 		return 1;
@@ -315,6 +338,8 @@ int dwarf_lookup(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *frames, si
 		frames[i].file = paths[i] == STRID_EMPTY ? NULL : strtab_get(&d->files, paths[i]);
 	(void)dwarf_unit_account(d, u);
 	units_evict(d, d->limits.max_line_bytes);
+	if (d->alt)
+		units_evict(d->alt, d->limits.max_line_bytes);
 	*ret_n = n;
 	*ret_language = language_name(u->language);
 	return 0;

@@ -31,6 +31,9 @@ int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbo
 struct dwarf *dwarf_free(struct dwarf *d);
 DEFINE_CLEANUP(struct dwarf *, dwarf_free)
 
+/* Takes alt, opened of the supplementary file (.gnu_debugaltlink, made by dwz) with code 0, 0. */
+void dwarf_set_alt(struct dwarf *d, struct dwarf *alt);
+
 /*
  * The chain at an address, innermost inlined function first, the function whose code it is last; at
  * most max frames, of which the outermost are kept. 0: *ret_n >= 1 frames; 1: nothing is known.

@@ -28,6 +28,7 @@
 #include "symbolize/symbolize.h"
 
 #include <elf.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -57,8 +58,9 @@ struct symbol_file {
 	struct table_bytes fixed, dynamic, mini;
 	struct elf_bytes debuglink;
 	struct elf_bytes mini_image; /* compressed; gone when the tables are built */
-	uint8_t build_id[ELF_BUILD_ID_MAX];
-	size_t n_build_id;
+	uint8_t build_id[ELF_BUILD_ID_MAX], alt_id[ELF_BUILD_ID_MAX];
+	size_t n_build_id, n_alt_id; /* 0: none */
+	char alt_link[MAX_DEBUGLINK];
 	struct symbol_table table;
 	struct symbol_plt plt;
 	struct dwarf *dwarf;	       /* NULL: no debugging information, or not yet */
@@ -130,11 +132,55 @@ static int table_bytes_keep_names(struct table_bytes *b)
 	return 0;
 }
 
+/* .gnu_debugaltlink: a path, and the build id behind it. */
+static void alt_read(struct symbol_file *f, const struct elf_image *im)
+{
+	const struct elf_section *s = elf_image_find(im, ".gnu_debugaltlink");
+	struct elf_bytes b = {0};
+	const char *link;
+	struct cursor c;
+
+	if (!s || s->flags & SHF_COMPRESSED || elf_image_bytes(im, s, MAX_DEBUGLINK, &b) < 0)
+		return;
+	c = cursor_make(b.data, b.n);
+	link = cursor_string(&c);
+	if (link && cursor_left(&c) <= sizeof(f->alt_id)) {
+		(void)snprintf(f->alt_link, sizeof(f->alt_link), "%s", link);
+		f->n_alt_id = cursor_left(&c);
+		cursor_read(&c, f->alt_id, f->n_alt_id);
+	}
+	elf_bytes_release(&b);
+}
+
 static void lines_open(struct symbol_file *f, const struct elf_image *im)
 {
-	if (f->limits.max_line_bytes && !f->dwarf &&
-	    dwarf_new(&f->dwarf, im, &f->limits, f->code_start, f->code_end) < 0)
+	if (!f->limits.max_line_bytes || f->dwarf)
+		return;
+	if (dwarf_new(&f->dwarf, im, &f->limits, f->code_start, f->code_end) < 0)
 		f->n_refused++;
+	if (f->dwarf)
+		alt_read(f, im);
+}
+
+/* The supplementary file of what gives the lines. */
+static void alt_open(struct symbol_file *f)
+{
+	_cleanup_close_ int fd = -EBADF;
+	struct elf_image im = ELF_IMAGE_INIT;
+	uint8_t id[ELF_BUILD_ID_MAX];
+	struct dwarf *alt = NULL;
+
+	if (!f->dwarf || !f->n_alt_id || !f->open_debug)
+		return;
+	fd = f->open_debug(f->ctx, f->alt_id, f->n_alt_id, f->alt_link, 0);
+	if (fd < 0 || elf_image_open_fd(&im, fd) < 0)
+		return;
+	if (elf_image_build_id(&im, id) != f->n_alt_id || memcmp(id, f->alt_id, f->n_alt_id) != 0 ||
+	    dwarf_new(&alt, &im, &f->limits, 0, 0) < 0)
+		f->n_refused++;
+	if (alt)
+		dwarf_set_alt(f->dwarf, alt);
+	elf_image_close(&im);
 }
 
 static int symbol_file_new(struct symbol_file **ret, struct symbol_file *f)
@@ -430,6 +476,7 @@ static int tables_build(struct symbol_file *f)
 
 	if (f->open_debug && (!own || (f->limits.max_line_bytes && !f->dwarf)))
 		debug_open(f);
+	alt_open(f);
 	if (!own && f->fixed.symbols.data)
 		im = &f->debug;
 	if (f->fixed.symbols.data && table_bytes_inflate(f, im, &f->fixed) == 0)

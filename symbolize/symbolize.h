@@ -28,7 +28,8 @@ struct symbol {
 };
 
 /*
- * Called at most once per file to get its separate debug file: build_id of n bytes (0: none),
+ * Called at most once per file to get its separate debug file, and once for the supplementary file
+ * of dwz (its path as the debuglink then): build_id of n bytes (0: none),
  * debuglink name (NULL: none) with its CRC. Returns an open descriptor that the callee closes, or
  * -1.
  */

@@ -28,8 +28,9 @@
 #include "util/clock.h"
 #include "util/text.h"
 
-#define FUSE_MAGIC     0x65735546
-#define MAX_FILE_BYTES (INT64_C(4) << 30)
+#define FUSE_MAGIC	0x65735546
+#define MAX_FILE_BYTES	(INT64_C(4) << 30)
+#define DEBUG_DIRECTORY "/usr/lib/debug" /* where all distributions put them */
 
 static int open_proc(uint32_t pid, const char *name, int flags)
 {
@@ -285,20 +286,36 @@ int opener_perf_map(uint32_t pid)
 	return TAKE_FD(fd);
 }
 
-int opener_debug_file(const uint8_t *build_id, size_t n)
+static int open_debug_by_id(const uint8_t *build_id, size_t n)
 {
 	_cleanup_close_ int path_fd = -EBADF;
 	char path[64 + 2 * 64], *at = path;
 	struct stat st;
 
-	if (n < 2 || n > 64)
-		return -EINVAL;
-	at += sprintf(at, "/usr/lib/debug/.build-id/%02x/", build_id[0]);
+	at += sprintf(at, DEBUG_DIRECTORY "/.build-id/%02x/", build_id[0]);
 	for (size_t i = 1; i < n; i++)
 		at += sprintf(at, "%02x", build_id[i]);
 	(void)sprintf(at, ".debug");
 	path_fd = open(path, O_PATH | O_CLOEXEC);
 	return path_fd < 0 ? -errno : reopen_regular(path_fd, &st);
+}
+
+int opener_debug_file(const uint8_t *build_id, size_t n, const char *path)
+{
+	_cleanup_close_ int root = -EBADF, path_fd = -EBADF;
+	struct stat st;
+	int fd;
+
+	if (n == 1 || n > 64 || (n == 0 && !*path))
+		return -EINVAL;
+	fd = n > 0 ? open_debug_by_id(build_id, n) : -ENOENT;
+	if (fd >= 0 || !*path)
+		return fd;
+	root = open(DEBUG_DIRECTORY, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	path_fd = resolve_in_root(root, path);
+	return path_fd < 0 ? path_fd : reopen_regular(path_fd, &st);
 }
 
 int opener_process(uint32_t pid, struct message *answer)

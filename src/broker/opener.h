@@ -26,8 +26,9 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret);
 /* /tmp/perf-NSPID.map in the process's mount namespace, owned by the process's user or root. */
 int opener_perf_map(uint32_t pid);
 
-/* Separate debug file of the host by build id (/usr/lib/debug/.build-id). */
-int opener_debug_file(const uint8_t *build_id, size_t n);
+/* Separate debug file of the host by build id (/usr/lib/debug/.build-id; n 0: none), else by its
+ * path below /usr/lib/debug, out of which no link leads (path "": none). */
+int opener_debug_file(const uint8_t *build_id, size_t n, const char *path);
 
 /* Facts of /proc/PID/stat and /proc/PID/exe into an answer. 0 or -errno. */
 int opener_process(uint32_t pid, struct message *answer);

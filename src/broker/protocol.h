@@ -139,9 +139,9 @@ struct message {
 			uint64_t id;
 		} ask_cgroup_path;
 		struct {
-			uint32_t n_build_id, crc;
+			uint32_t n_build_id; /* 0: none */
 			uint8_t build_id[64];
-			char debuglink[256];
+			char path[PROTOCOL_PATH_MAX]; /* below /usr/lib/debug; "": none */
 		} ask_debug_file;
 		struct {
 			int32_t error; /* 0 or -errno; -EUCLEAN: the file is set aside for who asks

@@ -259,8 +259,11 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 		fd = opener_perf_map(ask->ask_pid.pid);
 		break;
 	case MESSAGE_ASK_DEBUG_FILE:
-		fd = opener_debug_file(ask->ask_debug_file.build_id,
-				       ask->ask_debug_file.n_build_id);
+		fd = message_text_ok(ask->ask_debug_file.path, sizeof(ask->ask_debug_file.path))
+			     ? opener_debug_file(ask->ask_debug_file.build_id,
+						 ask->ask_debug_file.n_build_id,
+						 ask->ask_debug_file.path)
+			     : -EBADMSG;
 		break;
 	case MESSAGE_ASK_FILE:
 		fd = opener_mapped_file(ask, &id);

@@ -9,6 +9,7 @@
  * share of time in each window, beyond which its frames get names alone.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -62,6 +63,7 @@ struct namer {
 	uint64_t max_table_bytes, turn;
 	bool lines, inlined;
 	uint64_t lines_ns; /* taken by the file that is being read */
+	const struct module *reading;
 	ARRAY(struct module) modules;
 	struct hash_index module_index;
 	struct process_map perf_maps[MAX_PERF_MAPS];
@@ -266,21 +268,41 @@ static int kernel_lookup(struct namer *n, uint64_t address, struct symbol *ret)
 	return n->kallsyms ? kallsyms_lookup(n->kallsyms, address, ret) : 1;
 }
 
-static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, const char *debuglink,
+/*
+ * The path below the directory of debug files. A debuglink is a name, of a file in the program's
+ * own directory there. The link to a file of dwz is a path as the package was built: absolute, or
+ * relative to where the debug file would be; what counts is from .dwz on.
+ */
+static void debug_path(const struct module *m, const char *link, char *ret, size_t size)
+{
+	const char *dwz = strstr(link, "/.dwz/"), *slash = m->path ? strrchr(m->path, '/') : NULL;
+
+	ret[0] = '\0';
+	if (dwz)
+		(void)snprintf(ret, size, "%s", dwz + 1);
+	else if (slash && !strchr(link, '/'))
+		(void)snprintf(ret, size, "%.*s/%s", (int)(slash - m->path), m->path, link);
+}
+
+static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, const char *link,
 		      uint32_t crc)
 {
 	struct namer *n = ctx;
 	struct message m = {.type = MESSAGE_ASK_DEBUG_FILE};
 
-	if (n_build_id == 0 || n_build_id > sizeof(m.ask_debug_file.build_id))
+	if (n_build_id > sizeof(m.ask_debug_file.build_id))
 		return -1;
 	m.ask_debug_file.n_build_id = (uint32_t)n_build_id;
-	memcpy(m.ask_debug_file.build_id, build_id, n_build_id);
+	if (n_build_id)
+		memcpy(m.ask_debug_file.build_id, build_id, n_build_id);
+	if (link)
+		debug_path(n->reading, link, m.ask_debug_file.path, sizeof(m.ask_debug_file.path));
 	return ask_descriptor(n->ask, &m);
 }
 
 static struct symbol_file *module_symbols(struct namer *n, struct module *m)
 {
+	n->reading = m;
 	if (!m->file && !m->broken &&
 	    symbol_file_new_fd(&m->file, m->fd, &n->limits, open_debug, n) < 0)
 		m->broken = true;

@@ -42,7 +42,28 @@ static bool run(const char *format, ...)
 	return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-static struct symbol_file *open_file(const char *name, uint64_t max_inflate_bytes)
+/* The debug files asked for, by what they are asked for. */
+struct debug_files {
+	const char *name; /* of the file to give; NULL: none */
+	char link[512];
+	size_t n_build_id;
+};
+
+static int open_debug(void *ctx, const uint8_t *build_id, size_t n, const char *link, uint32_t crc)
+{
+	struct debug_files *d = ctx;
+	char path[512];
+
+	if (!d || !link)
+		return -1;
+	(void)snprintf(d->link, sizeof(d->link), "%s", link);
+	d->n_build_id = n;
+	(void)snprintf(path, sizeof(path), "%s/%s", dir, d->name);
+	return d->name ? open(path, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+static struct symbol_file *open_file_debug(const char *name, uint64_t max_inflate_bytes,
+					   struct debug_files *debug)
 {
 	struct symbol_limits limits = SYMBOL_LIMITS_DEFAULT;
 	struct symbol_file *f = NULL;
@@ -55,9 +76,14 @@ static struct symbol_file *open_file(const char *name, uint64_t max_inflate_byte
 	limits.max_line_bytes = UINT64_C(1) << 20;
 	if (max_inflate_bytes)
 		limits.max_inflate_bytes = max_inflate_bytes;
-	CHECK_INT(symbol_file_new_fd(&f, fd, &limits, NULL, NULL), ==, 0);
+	CHECK_INT(symbol_file_new_fd(&f, fd, &limits, open_debug, debug), ==, 0);
 	(void)close(fd);
 	return f;
+}
+
+static struct symbol_file *open_file(const char *name, uint64_t max_inflate_bytes)
+{
+	return open_file_debug(name, max_inflate_bytes, NULL);
 }
 
 /* Address and size as nm has them. */
@@ -212,6 +238,73 @@ static void test_mini_damaged(void)
 }
 #endif
 
+/* ---- dwz ---- */
+
+static const char shapes[] =
+	"#include <map>\n#include <string>\n#include <vector>\n#include <algorithm>\n"
+	"struct shape { std::string name; std::vector<int> sides;\n"
+	"	int area() const { int a = 0; for (int s : sides) a += s * s; return a; } };\n"
+	"static inline int total(const std::map<std::string, shape> &m) {\n"
+	"	int n = 0; for (auto &x : m) n += x.second.area(); return n; }\n"
+	"int main(int argc, char **argv) {\n"
+	"	std::map<std::string, shape> m;\n"
+	"	for (int i = 0; i < argc * 5; i++) m[std::to_string(i)] = {argv[0], {i, i + WHICH, "
+	"argc}};\n"
+	"	std::vector<int> v; for (auto &x : m) v.push_back(x.second.area());\n"
+	"	std::sort(v.begin(), v.end());\n"
+	"	return total(m) + v[0]; }\n";
+
+/* Chains as they were before dwz put into a file of its own what two programs have in common. */
+static size_t compare_dwz(const char *before, const char *after, struct debug_files *debug,
+			  size_t *ret_n)
+{
+	struct symbol_file *x = open_file(before, 0), *y = open_file_debug(after, 0, debug);
+	uint64_t size, start = address_of(before, "main", &size);
+	size_t n_same = 0;
+
+	for (uint64_t a = start; a < start + size; a++) {
+		struct symbol p[SYMBOL_MAX_CHAIN], q[SYMBOL_MAX_CHAIN];
+		size_t n_p = lines_at(x, a, p), n_q = lines_at(y, a, q);
+		bool same = n_p == n_q;
+
+		for (size_t i = 0; i < n_p && same; i++)
+			same = strcmp(p[i].name, q[i].name) == 0 && p[i].line == q[i].line &&
+			       p[i].start_line == q[i].start_line;
+		n_same += same;
+	}
+	*ret_n = size;
+	symbol_file_free(x);
+	symbol_file_free(y);
+	return n_same;
+}
+
+static void test_dwz(void)
+{
+	struct debug_files right = {.name = "common"}, none = {0}, wrong = {.name = "plain"};
+	char path[512];
+	size_t n;
+	FILE *f;
+
+	if (!run("command -v dwz >/dev/null")) {
+		fprintf(stderr, "dwz is not installed: not tested\n");
+		return;
+	}
+	(void)snprintf(path, sizeof(path), "%s/shapes.cc", dir);
+	f = fopen(path, "w");
+	CHECK(f && fputs(shapes, f) >= 0 && fclose(f) == 0);
+	CHECK(run(
+		"g++ -O2 -g -DWHICH=1 -o one shapes.cc && g++ -O2 -g -DWHICH=2 -o two shapes.cc"));
+	CHECK(run("cp one one.before && dwz -m common -M /usr/lib/debug/.dwz/common one two"));
+	CHECK(run("readelf -S one | grep -q gnu_debugaltlink"));
+
+	CHECK_INT(compare_dwz("one.before", "one", &right, &n), ==, n);
+	CHECK_STR(right.link, "/usr/lib/debug/.dwz/common");
+	CHECK_INT(right.n_build_id, ==, 20);
+	/* Without it, or with another file in its place, inlined functions have no names. */
+	CHECK_INT(compare_dwz("one.before", "one", &none, &n), <, n);
+	CHECK_INT(compare_dwz("one.before", "one", &wrong, &n), <, n);
+}
+
 int main(void)
 {
 	char path[512];
@@ -228,6 +321,7 @@ int main(void)
 	RUN(test_mini);
 	RUN(test_mini_damaged);
 #endif
+	RUN(test_dwz);
 	CHECK(run("rm -rf %s", dir));
 	return 0;
 }
