@@ -94,3 +94,7 @@ void elf_image_each_note(const struct elf_image *im, elf_note_fn fn, void *ctx);
 #define ELF_BUILD_ID_MAX 64
 /* NT_GNU_BUILD_ID: its length, 0 when there is none. */
 size_t elf_image_build_id(const struct elf_image *im, uint8_t ret[ELF_BUILD_ID_MAX]);
+
+/* elf-dynamic.c: where the dynamic symbols and their strings are, without section headers. */
+bool elf_dynamic_symbols(const struct elf_image *im, struct elf_section *ret_symbols,
+			 struct elf_section *ret_strings);

@@ -9,6 +9,7 @@ libsymbolize_a_SOURCES = \
 	symbolize/dwarf-read.c \
 	symbolize/dwarf-units.c \
 	symbolize/elf-compress.c \
+	symbolize/elf-dynamic.c \
 	symbolize/elf-image.c symbolize/elf-image.h \
 	symbolize/go-table.c symbolize/go-table.h \
 	symbolize/identify.c \

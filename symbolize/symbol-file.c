@@ -80,16 +80,24 @@ static void table_bytes_release(struct table_bytes *b)
 static void table_bytes_open(struct symbol_file *f, const struct elf_image *im, uint32_t type,
 			     struct table_bytes *ret)
 {
-	const struct elf_section *s = elf_image_find_type(im, type);
+	const struct elf_section *s = elf_image_find_type(im, type), *names;
+	struct elf_section dynamic[2];
 	uint64_t max = f->limits.max_file_bytes;
 	int r;
 
-	if (!s || s->link >= im->n_sections)
+	if (s && s->link < im->n_sections) {
+		names = &im->sections[s->link];
+	} else if (im->n_sections == 0 && type == SHT_DYNSYM &&
+		   elf_dynamic_symbols(im, &dynamic[0], &dynamic[1])) {
+		s = &dynamic[0];
+		names = &dynamic[1];
+	} else {
 		return;
+	}
 	r = elf_image_bytes(im, s, max, &ret->symbols);
 	if (r == 0)
-		r = elf_image_bytes(im, &im->sections[s->link],
-				    ret->symbols.n < max ? max - ret->symbols.n : 0, &ret->names);
+		r = elf_image_bytes(im, names, ret->symbols.n < max ? max - ret->symbols.n : 0,
+				    &ret->names);
 	if (r < 0) {
 		table_bytes_release(ret);
 		f->n_refused += r == -EFBIG;
@@ -386,6 +394,8 @@ static bool symbol_placed(const struct elf_image *im, const Elf64_Sym *s, uint64
 	*ret_limit = 0;
 	if (s->st_shndx == SHN_UNDEF || s->st_shndx == SHN_ABS || s->st_shndx == SHN_COMMON)
 		return false;
+	if (im->n_sections == 0) /* removed; the table still wants an executable segment */
+		return typed;
 	if (s->st_shndx < im->n_sections && section_holds(&im->sections[s->st_shndx], s->st_value))
 		c = &im->sections[s->st_shndx];
 	for (uint32_t i = 1; typed && !c && i < im->n_sections && i < MAX_SECTIONS_TRIED; i++)

@@ -3,6 +3,7 @@
  * Names in real ELF files: programs are built here with the system's compiler, and what we say is
  * held against nm, objdump and llvm-symbolizer. Without a compiler the test is skipped.
  */
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -365,6 +366,38 @@ static void test_dynsym(void)
 	free(t.items);
 }
 
+/* As sstrip leaves a file: the names of .dynsym are there for the loader still. */
+static void test_no_section_headers(void)
+{
+	static const char *const styles[] = {"gnu", "sysv"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(styles); i++) {
+		_cleanup_(symbol_file_freep) struct symbol_file *f = NULL;
+		char path[256];
+		Elf64_Ehdr h;
+		struct truth t;
+		int fd;
+
+		CHECK_INT(
+			run("gcc -O2 -w -shared -fPIC -Wl,--hash-style=%s -o hashed.so nover.c && "
+			    "cp hashed.so bare.so",
+			    styles[i]),
+			==, 0);
+		truth_read(&t, "nm -D -S --defined-only", "hashed.so");
+		(void)snprintf(path, sizeof(path), "%s/bare.so", dir);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		CHECK_INT(pread(fd, &h, sizeof(h), 0), ==, sizeof(h));
+		h.e_shoff = 0;
+		h.e_shnum = h.e_shstrndx = 0;
+		CHECK_INT(pwrite(fd, &h, sizeof(h), 0), ==, sizeof(h));
+		(void)close(fd);
+		f = open_symbols("bare.so", NULL, NULL);
+		CHECK_INT(compare_with_nm(f, &t, "hashed.so"), >, 500);
+		check_name(f, address_of(&t, "caller"), "caller");
+		free(t.items);
+	}
+}
+
 /* ---- Stubs ---- */
 
 /* objdump writes "0000000000001030 <puts@plt>:" before each stub. */
@@ -648,6 +681,7 @@ int main(void)
 	RUN(test_assembler);
 	RUN(test_no_objects);
 	RUN(test_dynsym);
+	RUN(test_no_section_headers);
 	RUN(test_plt);
 	RUN(test_debug_build_id);
 	RUN(test_debug_crc);
