@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Rows of the window are cached where they belong: a file carries its module row, a process its
- * process row, each stamped with the window it is of, so a warm sample costs no look-up by string.
- */
+/* Who a sample is of, and the life of the attribution; its code is the matter of code-rows.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,60 +7,15 @@
 #include <linux/perf_event.h>
 
 #include "src/broker/opener.h"
-#include "src/cmd/attribute.h"
+#include "src/cmd/attribute-internal.h"
 #include "src/cmd/outside.h"
-#include "src/host/host.h"
-#include "src/sample/sample.h"
-#include "unwind/unwind.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
 
 #define MAX_KERNEL_FRAMES SAMPLE_MAX_KERNEL_FRAMES
-#define JIT_UID		  (UINT64_C(1) << 62)
 /* File pages are given back this often: a search for new code brings some ten of them back. */
-#define TRIM_NS	      (60 * NSEC_PER_SEC)
-#define MAX_SET_ASIDE 256
-
-/* What hangs on a host_file. */
-struct file_state {
-	struct unwind_module *module; /* NULL: not readable */
-	uint64_t window;	      /* row is of this window */
-	uint32_t row, sent_generation;
-	bool tried;
-};
-
-/* What hangs on a host_process. */
-struct process_state {
-	uint64_t window;
-	uint32_t row, jit_row;
-	strid comm, path; /* of row: another one when these changed */
-	const struct host_cgroup *cgroup;
-};
-
-struct attribution {
-	struct role *role;
-	struct ask *ask;
-	struct host *host;
-	struct unwinder *unwinder;
-	struct unwind_module *vdso;
-	struct profile profile;
-	uint64_t window, next_jit_uid, regs_mask;
-	uint32_t kernel_row, none_row, marker_row,
-		vdso_row; /* PROFILE_NONE: not in this window yet */
-	uint32_t max_frames;
-	uint64_t dropped_before; /* samples of windows given up: counted in the next one */
-	struct unwind_frame *walked;
-	uint32_t *frames;
-	/* Of the sample being walked, for the find callback. */
-	struct host_process *process;
-	uint64_t time_ns, trimmed_ns;
-	/* What the symbolizer needs for this window. */
-	ARRAY(struct handover_item) items;
-	/* Files that are not for the symbolizer any more: a ring, the oldest goes first. */
-	struct file_identity set_aside[MAX_SET_ASIDE];
-	uint32_t n_set_aside;
-};
+#define TRIM_NS (60 * NSEC_PER_SEC)
 
 static void free_file_user(void *ctx, struct host_file *file)
 {
@@ -216,287 +168,26 @@ void attribution_windows_dropped(void *ctx, uint64_t n_samples)
 	a->dropped_before += n_samples;
 }
 
-/* ---- Module rows ---- */
-
-static strid put_clean(struct attribution *a, const char *text)
-{
-	char clean[1024];
-	size_t n = text_clean(clean, sizeof(clean), text, sizeof(clean) - 1);
-
-	return strtab_put_n(&a->profile.strings, clean, n);
-}
-
-static uint32_t fixed_row(struct attribution *a, uint32_t *row, enum profile_uid uid,
-			  enum profile_module_kind kind, const char *path)
-{
-	if (*row == PROFILE_NONE) {
-		struct profile_module m = {
-			.uid = uid,
-			.kind = kind,
-			.process = PROFILE_NONE,
-			.path = strtab_put(&a->profile.strings, path),
-		};
-
-		if (uid == PROFILE_UID_VDSO && a->vdso)
-			unwind_module_text(a->vdso, &m.memory_start, &m.memory_limit,
-					   &m.file_offset);
-		*row = profile_add_module(&a->profile, &m);
-	}
-	return *row;
-}
-
-static uint32_t none_row(struct attribution *a)
-{
-	return fixed_row(a, &a->none_row, PROFILE_UID_NONE, PROFILE_MODULE_NONE, "[unmapped]");
-}
-
-static uint32_t marker_row(struct attribution *a)
-{
-	return fixed_row(a, &a->marker_row, PROFILE_UID_MARKER, PROFILE_MODULE_MARKER, "[marker]");
-}
-
-/* The first time a file is walked through: opened by the broker, its headers read. */
-static struct file_state *open_file(struct attribution *a, struct host_mapping *m)
-{
-	struct file_state *s = m->file->user;
-	struct file_identity id;
-	int fd, r;
-
-	if (!s) {
-		s = calloc(1, sizeof(*s));
-		if (!s)
-			return NULL;
-		m->file->user = s;
-	}
-	if (s->tried)
-		return s;
-	fd = host_file_open(a->host, a->process, m);
-	/* A process that could not be asked for it may have gone; the next one that maps it is
-	 * asked. */
-	if (fd < 0)
-		return s;
-	s->tried = true;
-	if (opener_identify(fd, &id) == 0)
-		role_job_file(a->role, m->file->uid, &id, m->file->path);
-	role_job_point(a->role, m->file->uid);
-	r = unwind_module_new_fd(&s->module, a->unwinder, fd, m->file->path);
-	if (r < 0)
-		log_debug("%s: not an ELF file that can be walked: %s", m->file->path,
-			  strerror(-r));
-	return s;
-}
-
-static void add_item(struct attribution *a, enum message_type type, uint64_t id, uint32_t pid)
-{
-	struct handover_item *item = array_push(&a->items);
-
-	if (item)
-		*item = (struct handover_item){.type = type, .id = id, .pid = pid};
-}
-
-static uint32_t file_row(struct attribution *a, struct host_file *file, struct file_state *s)
-{
-	struct profile_module m = {
-		.uid = PROFILE_UID_FIRST_FILE + file->uid,
-		.kind = PROFILE_MODULE_FILE,
-		.process = PROFILE_NONE,
-	};
-
-	if (s->window == a->window)
-		return s->row;
-	m.path = put_clean(a, file->path);
-	if (s->module) {
-		size_t n;
-		const uint8_t *id = unwind_module_build_id(s->module, &n);
-
-		m.n_build_id = (uint32_t)(n <= PROFILE_MAX_BUILD_ID ? n : 0);
-		if (m.n_build_id > 0)
-			memcpy(m.build_id, id, m.n_build_id);
-		unwind_module_text(s->module, &m.memory_start, &m.memory_limit, &m.file_offset);
-	}
-	s->window = a->window;
-	s->row = profile_add_module(&a->profile, &m);
-	if (s->row != PROFILE_NONE)
-		add_item(a, MESSAGE_MODULE, m.uid, 0);
-	return s->row;
-}
-
-static struct process_state *process_state(struct host_process *p)
-{
-	if (!p->user) {
-		struct process_state *s = calloc(1, sizeof(*s));
-
-		if (s)
-			s->row = s->jit_row = PROFILE_NONE;
-		p->user = s;
-	}
-	return p->user;
-}
-
-/* Code that belongs to no file: the process's own perf map may name it. */
-static uint32_t jit_row(struct attribution *a, struct host_process *p)
-{
-	struct process_state *s = process_state(p);
-
-	if (!s)
-		return none_row(a);
-	if (s->jit_row == PROFILE_NONE) {
-		struct profile_module m = {
-			.uid = JIT_UID + a->next_jit_uid++,
-			.kind = PROFILE_MODULE_JIT,
-			.process = s->row,
-			.path = strtab_put(&a->profile.strings, "[anon]"),
-		};
-
-		s->jit_row = profile_add_module(&a->profile, &m);
-		/* The map may appear later than the first frame of the code: asked for once a
-		 * window. */
-		if (p->perf_map_fd < 0 && !p->exited) {
-			p->perf_map_fd = outside_open_perf_map(a->ask, p->pid);
-			if (p->perf_map_fd < 0)
-				p->perf_map_fd = -2;
-		}
-		if (p->perf_map_fd >= 0)
-			add_item(a, MESSAGE_PERF_MAP, p->start_unix_ns, p->pid);
-	}
-	return s->jit_row;
-}
-
-/* ---- The walk ---- */
-
-static bool find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
-{
-	struct attribution *a = ctx;
-	struct host_mapping *m = host_mapping_find(a->host, a->process, pc, a->time_ns);
-	struct file_state *s;
-
-	if (!m)
-		return false;
-	*ret = (struct unwind_mapping){.start = m->start, .end = m->end};
-	switch (m->kind) {
-	case HOST_MAPPING_VDSO:
-		ret->module = a->vdso;
-		ret->tag =
-			fixed_row(a, &a->vdso_row, PROFILE_UID_VDSO, PROFILE_MODULE_VDSO, "[vdso]");
-		if (!a->vdso || !unwind_module_bias(a->vdso, m->start, 0, &ret->bias))
-			ret->bias = m->start;
-		return true;
-	case HOST_MAPPING_ANON:
-		ret->tag = jit_row(a, a->process);
-		return true;
-	default:
-		break;
-	}
-
-	s = open_file(a, m);
-	if (!s)
-		return false;
-	role_job_point(a->role, m->file->uid);
-	ret->module = s->module;
-	ret->tag = file_row(a, m->file, s);
-	if (m->bias_state == 0 && s->tried) {
-		m->bias_state = 1;
-		if (!s->module ||
-		    !unwind_module_bias(s->module, m->start, m->file_offset, &m->bias))
-			m->bias_state = 2;
-	}
-	/* Without program headers the file offset is the address that says most. */
-	ret->bias = m->bias_state == 1 ? m->bias : m->start - m->file_offset;
-	ret->file_missing = !s->module;
-	return true;
-}
-
-static uint32_t add_marker(struct attribution *a, uint32_t n, enum profile_marker marker,
-			   enum profile_counter counter)
-{
-	a->profile.counters[counter]++;
-	a->frames[n] = profile_add_frame(&a->profile, marker_row(a), marker);
-	return n + 1;
-}
-
-static const struct {
-	enum profile_marker marker;
-	enum profile_counter counter;
-} outcomes[UNWIND_N_OUTCOMES] = {
-	[UNWIND_TRUNCATED] = {PROFILE_MARKER_TRUNCATED, PROFILE_STACKS_TRUNCATED},
-	[UNWIND_NO_MAPPING] = {PROFILE_MARKER_NO_MAPPING, PROFILE_STACKS_NO_MAPPING},
-	[UNWIND_NO_FILE] = {PROFILE_MARKER_NO_FILE, PROFILE_STACKS_NO_FILE},
-	[UNWIND_NO_CFI] = {PROFILE_MARKER_NO_CFI, PROFILE_STACKS_NO_CFI},
-	[UNWIND_BAD_CFI] = {PROFILE_MARKER_BAD_CFI, PROFILE_STACKS_BAD_CFI},
-	[UNWIND_NO_PROGRESS] = {PROFILE_MARKER_NO_PROGRESS, PROFILE_STACKS_NO_PROGRESS},
-	[UNWIND_TOO_DEEP] = {PROFILE_MARKER_TOO_DEEP, PROFILE_STACKS_TOO_DEEP},
-};
-
-static void read_regs(const struct attribution *a, const struct record *r, struct unwind_regs *ret)
-{
-	struct unwind_regs trusted;
-
-	unwind_regs_from_perf(r->sample.user_regs, a->regs_mask, ret);
-	if (r->sample.user_regs_valid != a->regs_mask) {
-		/* Only the valid bits of this second reading count: they are in DWARF's order. */
-		unwind_regs_from_perf(r->sample.user_regs, r->sample.user_regs_valid & a->regs_mask,
-				      &trusted);
-		ret->valid &= trusted.valid;
-	}
-}
-
-static uint32_t add_user_frames(struct attribution *a, const struct record *r, uint32_t n)
-{
-	struct unwind_regs regs;
-	enum unwind_outcome outcome;
-	size_t n_walked = 0;
-
-	a->profile.counters[PROFILE_USER_STACKS]++;
-	if (r->sample.user_abi != PERF_SAMPLE_REGS_ABI_64 || !r->sample.user_regs)
-		return add_marker(a, n, PROFILE_MARKER_NO_USER_REGS, PROFILE_STACKS_NO_REGS);
-
-	read_regs(a, r, &regs);
-	outcome = unwind_walk(a->unwinder, &regs, r->sample.stack, r->sample.n_stack, find_mapping,
-			      a, a->walked, a->max_frames, &n_walked);
-	for (size_t i = 0; i < n_walked; i++) {
-		const struct unwind_frame *f = &a->walked[i];
-
-		a->frames[n++] =
-			profile_add_frame(&a->profile, f->tag == UINT32_MAX ? none_row(a) : f->tag,
-					  f->address - f->bias);
-	}
-	if (outcome != UNWIND_COMPLETE)
-		n = add_marker(a, n, outcomes[outcome].marker, outcomes[outcome].counter);
-	return n;
-}
-
-static uint32_t add_kernel_frames(struct attribution *a, const struct record *r)
-{
-	uint32_t row = PROFILE_NONE, n = 0;
-
-	for (uint64_t i = 0; i < r->sample.n_kernel && n < MAX_KERNEL_FRAMES; i++) {
-		if (row == PROFILE_NONE)
-			row = fixed_row(a, &a->kernel_row, PROFILE_UID_KERNEL,
-					PROFILE_MODULE_KERNEL, "[kernel.kallsyms]");
-		/* All but the innermost are return addresses. */
-		a->frames[n++] = profile_add_frame(&a->profile, row, r->sample.kernel[i] - (i > 0));
-	}
-	return n;
-}
-
 /* ---- Who ---- */
 
 static uint32_t add_process(struct attribution *a, const char *comm, const struct host_process *p,
 			    const struct host_cgroup *cgroup)
 {
-	struct profile_process proc = {.comm = put_clean(a, comm)};
+	struct profile_process proc = {.comm = attribution_put_clean(a, comm)};
 
 	if (p) {
 		proc.pid = p->pid;
 		proc.start_time_unix_ns = p->start_unix_ns;
-		proc.executable_path = put_clean(a, p->executable_path ? p->executable_path : "");
+		proc.executable_path =
+			attribution_put_clean(a, p->executable_path ? p->executable_path : "");
 	}
 	if (cgroup) {
-		proc.cgroup = put_clean(a, cgroup->path);
-		proc.container_id = put_clean(a, cgroup->container_id);
-		proc.container_runtime = put_clean(a, cgroup->runtime ? cgroup->runtime : "");
-		proc.pod_uid = put_clean(a, cgroup->pod_uid);
-		proc.systemd_unit = put_clean(a, cgroup->unit);
+		proc.cgroup = attribution_put_clean(a, cgroup->path);
+		proc.container_id = attribution_put_clean(a, cgroup->container_id);
+		proc.container_runtime =
+			attribution_put_clean(a, cgroup->runtime ? cgroup->runtime : "");
+		proc.pod_uid = attribution_put_clean(a, cgroup->pod_uid);
+		proc.systemd_unit = attribution_put_clean(a, cgroup->unit);
 	}
 	return profile_add_process(&a->profile, &proc);
 }
@@ -505,7 +196,7 @@ static uint32_t process_row(struct attribution *a, struct host_process *p, uint3
 			    uint64_t cgroup_id)
 {
 	const struct host_cgroup *cgroup = host_cgroup_get(a->host, p, tid, cgroup_id);
-	struct process_state *s = process_state(p);
+	struct process_state *s = attribution_process_state(p);
 	strid comm, path;
 
 	if (!s)
@@ -514,8 +205,8 @@ static uint32_t process_row(struct attribution *a, struct host_process *p, uint3
 		s->jit_row = PROFILE_NONE;
 	/* Interned again at each sample (two short strings): an exec in the window is another row.
 	 */
-	comm = put_clean(a, p->comm);
-	path = put_clean(a, p->executable_path ? p->executable_path : "");
+	comm = attribution_put_clean(a, p->comm);
+	path = attribution_put_clean(a, p->executable_path ? p->executable_path : "");
 	if (s->window == a->window && s->row != PROFILE_NONE && s->comm == comm &&
 	    s->path == path && s->cgroup == cgroup)
 		return s->row;
@@ -559,11 +250,12 @@ static void on_sample(struct attribution *a, const struct record *r)
 		return;
 	}
 	name = p ? host_thread_name(a->host, p, r->tid) : "";
-	s.thread = profile_add_thread(&a->profile, process, p ? r->tid : 0, put_clean(a, name));
+	s.thread = profile_add_thread(&a->profile, process, p ? r->tid : 0,
+				      attribution_put_clean(a, name));
 
-	n = n_kernel = add_kernel_frames(a, r);
+	n = n_kernel = attribution_add_kernel_frames(a, r);
 	if (has_user_side(p, r, n))
-		n = add_user_frames(a, r, n);
+		n = attribution_add_user_frames(a, r, n);
 	for (uint32_t i = 0; i < n; i++) {
 		if (a->frames[i] == PROFILE_NONE)
 			n = 0;

@@ -1,8 +1,10 @@
 bin_PROGRAMS = perfwalk
 perfwalk_SOURCES = \
 	src/cmd/ask.c src/cmd/ask.h \
+	src/cmd/attribute-internal.h \
 	src/cmd/attribute.c src/cmd/attribute.h \
 	src/cmd/cmd.h \
+	src/cmd/code-rows.c \
 	src/cmd/events.c src/cmd/events.h \
 	src/cmd/exporter.c \
 	src/cmd/format.c src/cmd/format.h \
@@ -14,11 +16,14 @@ perfwalk_SOURCES = \
 	src/cmd/outside.c src/cmd/outside.h \
 	src/cmd/payloads.c src/cmd/payloads.h \
 	src/cmd/profiler.c \
-	src/cmd/record.c \
+	src/cmd/record-options.c \
+	src/cmd/record.c src/cmd/record.h \
 	src/cmd/role.c src/cmd/role.h \
 	src/cmd/run.c \
 	src/cmd/setup.h \
 	src/cmd/symbolizer.c \
+	src/cmd/tree-internal.h \
+	src/cmd/tree-setup.c \
 	src/cmd/tree.c src/cmd/tree.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \

@@ -18,6 +18,7 @@
 
 #include "src/cmd/cmd.h"
 #include "src/cmd/format.h"
+#include "src/cmd/record.h"
 #include "src/cmd/tree.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -25,8 +26,6 @@
 #include "util/text.h"
 
 #define RECORD_HZ	99
-#define MAX_HZ		10000
-#define MAX_PIDS	256
 #define WINDOW_NS	(2 * NSEC_PER_SEC)
 #define COMMAND_GRACE_S 3
 #define PROGRESS_NS	(250 * NSEC_PER_MSEC)
@@ -34,68 +33,9 @@
 #define RING_MIN_BYTES	(UINT64_C(2) << 20)
 #define RING_MAX_BYTES	(UINT64_C(32) << 20)
 
-enum {
-	OPT_ALL,
-	OPT_PID,
-	OPT_FREQ,
-	OPT_DURATION,
-	OPT_OUTPUT,
-	OPT_STACK,
-	OPT_USER_ONLY,
-	OPT_NO_LINES,
-	OPT_NO_INLINE,
-	OPT_STRICT,
-	OPT_QUIET,
-	OPT_VERBOSE
-};
-
-static const struct option_spec option_table[] = {
-	{'a', "all", NULL, "the whole host (the default without -p and COMMAND)", OPT_ALL},
-	{'p', "pid", "PID[,PID...]", "these processes, with their threads and what they fork",
-	 OPT_PID},
-	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
-	{'d', "duration", "TIME", "how long: 10, 10s, 2m; default until Ctrl-C, or COMMAND ends",
-	 OPT_DURATION},
-	{'o', "output", "FILE", "write FILE (repeatable); the suffix says what: see below",
-	 OPT_OUTPUT},
-	{0, "stack-size", "BYTES", "stack bytes copied a sample: 1K to 65528; default 32K",
-	 OPT_STACK},
-	{0, "user-only", NULL, "no kernel frames", OPT_USER_ONLY},
-	{0, "no-lines", NULL, "no source files and lines", OPT_NO_LINES},
-	{0, "no-inline", NULL, "no frames for inlined functions", OPT_NO_INLINE},
-	{0, "strict", NULL, "exit with 5 when any sample was lost or dropped", OPT_STRICT},
-	{'q', "quiet", NULL, "no progress, no summary", OPT_QUIET},
-	{'v', "verbose", NULL, "say more of what is going on", OPT_VERBOSE},
-};
-
-const struct command record_command = {
-	.name = "record",
-	.usage = "record [-a | -p PID[,PID...] | -- COMMAND...] [-F HZ] [-d TIME] [-o FILE]...",
-	.summary = "capture stacks for a while: flame graph, folded stacks, pprof, summary",
-	.options = option_table,
-	.n_options = ARRAY_SIZE(option_table),
-	.epilog = "Outputs by suffix: .html (flame graph page), .folded (folded stacks), .pb.gz "
-		  "(pprof).\n"
-		  "Exit codes: 0 ok, 1 failure, 2 usage, 3 not permitted, 4 not supported here, 5 "
-		  "--strict\n"
-		  "and data was lost; with COMMAND its own status, or 125 when perfwalk itself "
-		  "failed.\n"
-		  "\nExamples:\n"
-		  "  perfwalk record -a -d 10 -o out.html -o out.folded -o out.pb.gz\n"
-		  "  perfwalk record -p 1234 -F 199 -d 30s -o nginx.html\n"
-		  "  perfwalk record -o build.html -- make -j4\n",
-};
-
 struct record_run {
-	/* Options */
-	pid_t pids[MAX_PIDS];
-	size_t n_pids;
-	const char *outputs[TREE_MAX_OUTPUTS];
+	struct record_options options;
 	bool created[TREE_MAX_OUTPUTS];
-	uint32_t n_outputs;
-	uint64_t rate_hz, duration_ns, stack_bytes;
-	bool all, user_only, no_lines, no_inline, strict, quiet, verbose;
-	/* The run */
 	struct loop *loop;
 	struct tree *tree;
 	struct config *config;
@@ -109,94 +49,6 @@ struct record_run {
 	int stop_signals;
 	int result;
 };
-
-static int complain(const char *option, const char *value, const char *expected)
-{
-	(void)fprintf(stderr, "perfwalk: record: %s %s: %s\n", option, value, expected);
-	return -EINVAL;
-}
-
-static int parse_pids(struct record_run *r, const char *value)
-{
-	_cleanup_free_ char *copy = strdup(value);
-	char *save = NULL;
-
-	for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word;
-	     word = strtok_r(NULL, ",", &save)) {
-		uint64_t pid;
-
-		if (text_parse_u64(word, 1, 1u << 22, &pid) < 0)
-			return complain("-p", word,
-					"not a process id; give numbers, with commas between");
-		if (r->n_pids == MAX_PIDS)
-			return complain("-p", value, "more than 256 processes; use -a");
-		r->pids[r->n_pids++] = (pid_t)pid;
-	}
-	return r->n_pids > 0 ? 0 : complain("-p", value, "no process id in it");
-}
-
-static int add_output(struct record_run *r, const char *path)
-{
-	char suffixes[128], text[192];
-
-	if (r->n_outputs == TREE_MAX_OUTPUTS)
-		return complain("-o", path, "more than 16 outputs");
-	if (!format_of_path(path)) {
-		(void)snprintf(text, sizeof(text), "the suffix chooses the format: %s",
-			       format_suffixes(suffixes, sizeof(suffixes)));
-		return complain("-o", path, text);
-	}
-	r->outputs[r->n_outputs++] = path;
-	return 0;
-}
-
-static int on_option(void *ctx, int id, const char *value)
-{
-	struct record_run *r = ctx;
-
-	switch (id) {
-	case OPT_ALL:
-		r->all = true;
-		return 0;
-	case OPT_PID:
-		return parse_pids(r, value);
-	case OPT_FREQ:
-		if (text_parse_u64(value, 1, MAX_HZ, &r->rate_hz) < 0)
-			return complain("-F", value,
-					"samples a second are a number from 1 to 10000");
-		return 0;
-	case OPT_DURATION:
-		if (text_parse_duration_ns(value, &r->duration_ns) < 0 || r->duration_ns == 0)
-			return complain("-d", value,
-					"a time is a number with a unit: 500ms, 10s, 2m, 1h");
-		return 0;
-	case OPT_OUTPUT:
-		return add_output(r, value);
-	case OPT_STACK:
-		if (text_parse_bytes(value, &r->stack_bytes) < 0 || r->stack_bytes < 1024 ||
-		    r->stack_bytes > 65528)
-			return complain("--stack-size", value, "bytes from 1K to 65528");
-		return 0;
-	case OPT_USER_ONLY:
-		r->user_only = true;
-		return 0;
-	case OPT_NO_LINES:
-		r->no_lines = true;
-		return 0;
-	case OPT_NO_INLINE:
-		r->no_inline = true;
-		return 0;
-	case OPT_STRICT:
-		r->strict = true;
-		return 0;
-	case OPT_QUIET:
-		r->quiet = true;
-		return 0;
-	default:
-		r->verbose = true;
-		return 0;
-	}
-}
 
 /* ---- The command ---- */
 
@@ -234,8 +86,8 @@ static int start_command(struct record_run *r, char **argv)
 	}
 	(void)close_fd(gate[0]);
 	r->command_gate = gate[1];
-	r->pids[0] = r->command;
-	r->n_pids = 1;
+	r->options.pids[0] = r->command;
+	r->options.n_pids = 1;
 	return 0;
 }
 
@@ -252,7 +104,7 @@ static void print_progress(struct record_run *r, bool last)
 {
 	uint64_t samples, lost, elapsed = clock_monotonic_ns() - r->start_ns;
 
-	if (r->quiet || !r->terminal)
+	if (r->options.quiet || !r->terminal)
 		return;
 	tree_progress(r->tree, &samples, &lost);
 	(void)fprintf(stderr, "\r%6.1f s  %llu samples  %llu lost%s",
@@ -346,8 +198,8 @@ static void on_done(void *ctx, int result)
 
 static int open_outputs(struct record_run *r, struct tree_options *o)
 {
-	for (uint32_t i = 0; i < r->n_outputs; i++) {
-		const char *path = r->outputs[i];
+	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
+		const char *path = r->options.outputs[i];
 		bool there = access(path, F_OK) == 0;
 		int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
 
@@ -367,9 +219,9 @@ static int open_outputs(struct record_run *r, struct tree_options *o)
 /* Files that this capture made and could not fill are not left behind. */
 static void remove_outputs(struct record_run *r)
 {
-	for (uint32_t i = 0; i < r->n_outputs; i++) {
+	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
 		if (r->created[i])
-			(void)unlink(r->outputs[i]);
+			(void)unlink(r->options.outputs[i]);
 	}
 }
 
@@ -398,27 +250,13 @@ static char *make_title(int argc, char **argv)
 	return title;
 }
 
-static int check_options(const struct record_run *r, bool command)
-{
-	if ((int)r->all + (r->n_pids > 0) + command > 1) {
-		(void)fputs("perfwalk: record: -a, -p and COMMAND exclude each other: choose one\n",
-			    stderr);
-		return -EINVAL;
-	}
-	if (r->n_outputs == 0 && r->quiet) {
-		(void)fputs("perfwalk: record: --quiet without -o gives no result; add -o FILE\n",
-			    stderr);
-		return -EINVAL;
-	}
-	return 0;
-}
-
 /* Half a second of samples of a busy CPU fits its ring, whatever the rate, within limits. */
 static uint64_t ring_bytes(const struct record_run *r)
 {
 	uint64_t bytes = RING_MIN_BYTES;
 
-	while (bytes < RING_MAX_BYTES && bytes < r->rate_hz * (r->stack_bytes + 1024) / 2)
+	while (bytes < RING_MAX_BYTES &&
+	       bytes < r->options.rate_hz * (r->options.stack_bytes + 1024) / 2)
 		bytes *= 2;
 	return bytes;
 }
@@ -431,10 +269,10 @@ static int set_up(struct record_run *r, struct tree_options *o)
 	e = config_load(&r->config, NULL, false, stderr);
 	if (e < 0)
 		return e;
-	r->config->stack_size_bytes = (uint32_t)r->stack_bytes;
-	r->config->kernel_stacks = !r->user_only;
-	r->config->source_lines = !r->no_lines;
-	r->config->inline_frames = !r->no_inline;
+	r->config->stack_size_bytes = (uint32_t)r->options.stack_bytes;
+	r->config->kernel_stacks = !r->options.user_only;
+	r->config->source_lines = !r->options.no_lines;
+	r->config->inline_frames = !r->options.no_inline;
 	r->config->ring_size_bytes = ring_bytes(r);
 	o->config = r->config;
 	if ((e = loop_new(&r->loop)) < 0 ||
@@ -456,30 +294,30 @@ static int run(struct record_run *r, struct tree_options *o)
 	if (e < 0)
 		return e;
 	release_command(r);
-	if (r->duration_ns)
-		(void)loop_add_timer(r->loop, r->duration_ns, 0, on_duration, r);
+	if (r->options.duration_ns)
+		(void)loop_add_timer(r->loop, r->options.duration_ns, 0, on_duration, r);
 	(void)loop_add_timer(r->loop, PROGRESS_NS, PROGRESS_NS, on_progress, r);
-	if (!r->quiet && !r->terminal)
+	if (!r->options.quiet && !r->terminal)
 		log_info("recording %s at %u Hz on %u CPUs",
-			 r->n_pids ? "the processes asked for" : "the whole host",
-			 (unsigned int)r->rate_hz, tree_n_cpus(r->tree));
+			 r->options.n_pids ? "the processes asked for" : "the whole host",
+			 (unsigned int)r->options.rate_hz, tree_n_cpus(r->tree));
 	e = loop_run(r->loop);
 	return e < 0 ? e : r->result;
 }
 
 static void print_files(const struct record_run *r)
 {
-	if (r->quiet || r->n_outputs == 0)
+	if (r->options.quiet || r->options.n_outputs == 0)
 		return;
 	(void)fputs("\nFiles\n", stdout);
-	for (uint32_t i = 0; i < r->n_outputs; i++) {
-		const struct format *f = format_of_path(r->outputs[i]);
+	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
+		const struct format *f = format_of_path(r->options.outputs[i]);
 		char size[32] = "";
 		struct stat st;
 
-		if (stat(r->outputs[i], &st) == 0)
+		if (stat(r->options.outputs[i], &st) == 0)
 			(void)text_format_bytes(size, sizeof(size), (uint64_t)st.st_size);
-		(void)printf("  %-32s %10s  %s\n", r->outputs[i], size, f->help);
+		(void)printf("  %-32s %10s  %s\n", r->options.outputs[i], size, f->help);
 	}
 	(void)fflush(stdout);
 }
@@ -517,19 +355,18 @@ static int finish(struct record_run *r, int e)
 	if (e < 0 && e != -EINTR)
 		return r->command > 0 ? EXIT_CODE_OWN_FAILURE : exit_code_of(e);
 	if (r->command_ended && e == 0)
-		return r->strict && lost > 0 ? EXIT_CODE_DATA_LOST : EXIT_CODE_OK;
+		return r->options.strict && lost > 0 ? EXIT_CODE_DATA_LOST : EXIT_CODE_OK;
 	if (r->command > 0 && r->command_status >= 0)
 		return WIFSIGNALED(r->command_status) ? 128 + WTERMSIG(r->command_status)
 						      : WEXITSTATUS(r->command_status);
 	if (e == -EINTR)
 		return EXIT_CODE_FAILURE;
-	return r->strict && lost > 0 ? EXIT_CODE_DATA_LOST : EXIT_CODE_OK;
+	return r->options.strict && lost > 0 ? EXIT_CODE_DATA_LOST : EXIT_CODE_OK;
 }
 
 int record_main(int argc, char **argv)
 {
-	struct record_run r = {.rate_hz = RECORD_HZ,
-			       .stack_bytes = 32 << 10,
+	struct record_run r = {.options = {.rate_hz = RECORD_HZ, .stack_bytes = 32 << 10},
 			       .command_gate = -1,
 			       .command_status = -1,
 			       .signal_fd = -1};
@@ -541,26 +378,26 @@ int record_main(int argc, char **argv)
 	_cleanup_free_ char *title = make_title(argc, argv);
 	int first = argc, e, code;
 
-	e = options_parse(&record_command, argc, argv, on_option, &r, &first);
+	e = record_options_parse(&r.options, argc, argv, &first);
 	if (e > 0)
 		return EXIT_CODE_OK;
-	if (e == 0)
-		e = check_options(&r, first < argc);
 	if (e < 0)
 		return EXIT_CODE_USAGE;
-	log_set_level(r.verbose ? LOG_LEVEL_DEBUG : r.quiet ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO);
+	log_set_level(r.options.verbose ? LOG_LEVEL_DEBUG
+		      : r.options.quiet ? LOG_LEVEL_WARNING
+					: LOG_LEVEL_INFO);
 
 	r.terminal = isatty(STDERR_FILENO);
-	o.rate_hz = (uint32_t)r.rate_hz;
+	o.rate_hz = (uint32_t)r.options.rate_hz;
 	o.title = title;
-	o.summary_fd = r.quiet ? -1 : STDOUT_FILENO;
+	o.summary_fd = r.options.quiet ? -1 : STDOUT_FILENO;
 	o.color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 	o.terminal_width = terminal_width();
 	e = set_up(&r, &o);
 	if (e == 0 && first < argc)
 		e = start_command(&r, argv + first);
-	o.pids = r.pids;
-	o.n_pids = r.n_pids;
+	o.pids = r.options.pids;
+	o.n_pids = r.options.n_pids;
 	o.enable_on_exec = r.command > 0;
 	if (e == 0)
 		e = run(&r, &o);

@@ -7,298 +7,25 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 
-#include "src/broker/privileges.h"
-#include "src/broker/state-dir.h"
-#include "src/broker/supervisor.h"
-#include "src/cmd/events.h"
-#include "src/cmd/setup.h"
-#include "src/cmd/tree.h"
+#include "src/cmd/tree-internal.h"
 #include "unwind/unwind.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
 
-#define DEFAULT_SPOOL	      LOCALSTATEDIR "/lib/perfwalk/spool"
-#define SIDEBAND_BYTES	      (UINT64_C(256) << 10)
-#define HOTPLUG_NS	      NSEC_PER_SEC
-#define CAPTURE_PROFILE_BYTES (UINT64_C(1) << 30)
-#define DATA_BYTES	      (UINT64_C(256) << 20) /* tables of processes, files and threads */
-
-struct tree {
-	struct loop *loop;
-	struct tree_options options;
-	struct events events;
-	struct supervisor *supervisor;
-	struct privileges privileges;
-	char *spool_path; /* that was tried last, for spool_fd or in vain */
-	int spool_fd;
-	int deadline_timer;
-	int result;
-	bool enabled, stopping;
-	bool finished; /* done() was called */
-	bool reopen;   /* the profiler leaves for new events, not for good */
-};
+#define SIDEBAND_BYTES (UINT64_C(256) << 10)
+#define HOTPLUG_NS     NSEC_PER_SEC
 
 int tree_enable(struct tree *t)
 {
 	t->enabled = true;
 	return t->options.enable_on_exec ? 0 : events_enable(&t->events);
-}
-
-/* ---- Set-up of the children ---- */
-
-static int send_setup(int control, const void *setup, size_t n, int status_fd)
-{
-	struct message m = {.type = MESSAGE_SETUP};
-
-	m.setup.n = (uint32_t)n;
-	memcpy(m.setup.bytes, setup, n);
-	return message_send(control, &m, &status_fd, status_fd >= 0 ? 1 : 0);
-}
-
-static int send_start(int control)
-{
-	const struct message m = {.type = MESSAGE_START};
-
-	return message_send(control, &m, NULL, 0);
-}
-
-/* NULL texts are not sent. fd -1: none. */
-static int send_text(int control, enum text_kind kind, const char *text, int fd)
-{
-	struct message m = {.type = fd >= 0 ? MESSAGE_FILE : MESSAGE_TEXT};
-
-	if (!text)
-		return 0;
-	if (strlen(text) >= sizeof(m.text.text))
-		return -E2BIG;
-	m.text.kind = kind;
-	m.text.n = (uint32_t)strlen(text);
-	message_set_text(m.text.text, sizeof(m.text.text), text);
-	return message_send(control, &m, &fd, fd >= 0 ? 1 : 0);
-}
-
-static struct setup_common common_setup(const struct tree *t, uint64_t address_space, uint64_t data)
-{
-	struct setup_common c = {.privileges = t->privileges,
-				 .log_level = (uint32_t)log_get_level()};
-
-#ifndef WITH_SANITIZERS /* the shadow memory is terabytes of address space */
-	c.privileges.max_address_space = address_space;
-	c.privileges.max_data = data;
-#endif
-	return c;
-}
-
-static int send_cpu(const struct tree *t, const struct cpu_events *c, bool came_online)
-{
-	struct message m = {.type = MESSAGE_CPU_ADD};
-	const int fds[2] = {c->events.sample_fd, c->events.sideband_fd};
-
-	m.cpu.cpu = c->events.cpu;
-	m.cpu.came_online = came_online;
-	m.cpu.sample_ring_bytes = c->events.sample_ring_bytes;
-	m.cpu.sideband_ring_bytes = c->events.sideband_ring_bytes;
-	return supervisor_send(t->supervisor, PEER_PROFILER, &m, fds, 2);
-}
-
-static int set_up_profiler(struct tree *t, int control, int status_fd)
-{
-	const struct config *c = t->options.config;
-	struct setup_profiler s = {
-		.options = t->events.sample,
-		.features = t->events.features,
-		.interval_ns = t->options.interval_ns,
-		.window_memory_bytes = c->window_memory_bytes,
-		.unwind_rows_bytes = c->unwind_rows_bytes,
-		.max_processes = c->max_processes,
-		.max_open_files = c->max_open_files,
-		.max_frames = c->max_frames,
-		.capture = t->options.capture,
-	};
-	int r;
-
-	/* Files are mapped whole, so address space is no measure of memory here. */
-	s.common =
-		common_setup(t, 0, 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES);
-	s.common.privileges.max_open_files = c->max_open_files + 2 * t->events.cpus.n + 512;
-	r = send_setup(control, &s, sizeof(s), status_fd);
-	if (r == 0)
-		r = send_start(control);
-	for (uint32_t i = 0; i < t->events.cpus.n && r == 0; i++)
-		r = send_cpu(t, &t->events.cpus.items[i], false);
-	return r;
-}
-
-static int send_host_facts(int control)
-{
-	struct utsname u;
-	char id[64] = "";
-	int fd = open("/etc/machine-id", O_RDONLY | O_CLOEXEC), r = 0;
-
-	if (fd >= 0) {
-		ssize_t n = read(fd, id, sizeof(id) - 1);
-
-		id[n > 0 ? n : 0] = '\0';
-		id[strcspn(id, "\n")] = '\0';
-		(void)close_fd(fd);
-	}
-	if (uname(&u) == 0) {
-		r = send_text(control, TEXT_HOST_NAME, u.nodename, -1);
-		if (r == 0)
-			r = send_text(control, TEXT_KERNEL_RELEASE, u.release, -1);
-	}
-	if (r == 0 && id[0])
-		r = send_text(control, TEXT_HOST_ID, id, -1);
-	return r;
-}
-
-/* What a reload may change: sent at the start, and again to a running symbolizer (status_fd -1). */
-static int send_symbolizer_config(struct tree *t, int control, int status_fd)
-{
-	const struct config *c = t->options.config;
-	struct setup_symbolizer s = {
-		.common = common_setup(t, t->options.capture ? 0 : c->symbolizer_memory_bytes,
-				       t->options.capture ? 3 * CAPTURE_PROFILE_BYTES : 0),
-		.symbols_bytes = c->symbols_bytes,
-		.profile_bytes =
-			t->options.capture ? CAPTURE_PROFILE_BYTES : 2 * c->window_memory_bytes,
-		.max_open_files = c->max_open_files,
-		.n_cpus = t->events.cpus.n,
-		.terminal_width = t->options.terminal_width,
-		.capture = t->options.capture,
-		.color = t->options.color,
-		.lines = c->source_lines,
-		.inlined = c->inline_frames,
-	};
-	int r;
-
-	s.common.privileges.max_open_files = c->max_open_files + 512;
-	r = send_setup(control, &s, sizeof(s), status_fd);
-	if (r == 0)
-		r = send_text(control, TEXT_SERVICE_NAME, c->service_name ? c->service_name : "",
-			      -1);
-	for (size_t i = 0; i < 2 * c->n_resource && r == 0; i++)
-		r = send_text(control, TEXT_RESOURCE, c->resource[i], -1);
-	return r;
-}
-
-static int set_up_symbolizer(struct tree *t, int control, int status_fd)
-{
-	_cleanup_close_ int kallsyms = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-	int r = send_symbolizer_config(t, control, status_fd);
-
-	if (r == 0 && kallsyms >= 0)
-		r = send_text(control, TEXT_KALLSYMS, "/proc/kallsyms", kallsyms);
-	if (r == 0)
-		r = send_host_facts(control);
-	if (r == 0)
-		r = send_text(control, TEXT_TITLE, t->options.title, -1);
-	for (uint32_t i = 0; i < t->options.n_outputs && r == 0; i++)
-		r = send_text(control, TEXT_OUTPUT, t->options.outputs[i].path,
-			      t->options.outputs[i].fd);
-	if (r == 0 && t->options.summary_fd >= 0)
-		r = send_text(control, TEXT_SUMMARY, "standard output", t->options.summary_fd);
-	return r < 0 ? r : send_start(control);
-}
-
-static int send_destination(int control, const struct config_export *x)
-{
-	int r = send_text(control, TEXT_EXPORT_NAME, x->name, -1);
-
-	if (r == 0)
-		r = send_text(control, TEXT_EXPORT_ENDPOINT, x->endpoint, -1);
-	if (r == 0)
-		r = send_text(control, TEXT_EXPORT_PROFILES_ENDPOINT, x->profiles_endpoint, -1);
-	for (size_t i = 0; i < x->n_headers && r == 0; i++)
-		r = send_text(control, TEXT_EXPORT_HEADER, x->headers[i], -1);
-	if (r == 0)
-		r = send_text(control, TEXT_EXPORT_CERTIFICATE, x->certificate, -1);
-	if (r == 0)
-		r = send_text(control, TEXT_EXPORT_CLIENT_CERTIFICATE, x->client_certificate, -1);
-	if (r == 0)
-		r = send_text(control, TEXT_EXPORT_CLIENT_KEY, x->client_key, -1);
-	return r;
-}
-
-/* Opened once for each path that is configured; told once when it cannot be. */
-static int open_spool(struct tree *t)
-{
-	const struct config *c = t->options.config;
-	const char *path = c->spool_path ? c->spool_path : DEFAULT_SPOOL;
-	char error[512];
-
-	if (!c->spool_enabled)
-		path = "";
-	if (t->spool_path && strcmp(t->spool_path, path) == 0)
-		return t->spool_fd;
-	t->spool_fd = close_fd(t->spool_fd);
-	free(t->spool_path);
-	t->spool_path = strdup(path);
-	if (!*path)
-		return -1;
-	t->spool_fd =
-		state_dir_open(path, t->privileges.uid, t->privileges.gid, error, sizeof(error));
-	if (t->spool_fd < 0)
-		log_warning("spool: %s is not used: %s; what cannot be sent is kept in memory only",
-			    path, error);
-	return t->spool_fd;
-}
-
-static int set_up_exporter(struct tree *t, int control, int status_fd)
-{
-	const struct config *c = t->options.config;
-	struct setup_exporter s = {
-		.spool_max_bytes = c->spool_max_bytes,
-		.spool_max_age_ns = c->spool_max_age_ns,
-	};
-	uint64_t data = DATA_BYTES;
-	int spool_fd = open_spool(t), r;
-
-	for (size_t i = 0; i < c->n_exports && i < SETUP_MAX_DESTINATIONS; i++) {
-		const struct config_export *x = &c->exports[i];
-
-		s.destinations[s.n++] = (struct setup_destination){
-			.timeout_ns = x->timeout_ns,
-			.max_queue_bytes = x->max_queue_bytes,
-			.max_elapsed_ns = x->max_elapsed_ns,
-			.gzip = x->gzip,
-			.insecure_skip_verify = x->insecure_skip_verify,
-		};
-		data += 2 * x->max_queue_bytes; /* as they came, and compressed */
-	}
-	s.common = common_setup(t, 0, data);
-	r = send_setup(control, &s, sizeof(s), status_fd);
-	if (r == 0 && spool_fd >= 0)
-		r = send_text(control, TEXT_SPOOL, t->spool_path, spool_fd);
-	for (uint32_t i = 0; i < s.n && r == 0; i++)
-		r = send_destination(control, &c->exports[i]);
-	return r < 0 ? r : send_start(control);
-}
-
-static int on_setup(void *ctx, enum peer who, int control, int status_fd)
-{
-	struct tree *t = ctx;
-
-	switch (who) {
-	case PEER_PROFILER:
-		return set_up_profiler(t, control, status_fd);
-	case PEER_SYMBOLIZER:
-		return set_up_symbolizer(t, control, status_fd);
-	case PEER_EXPORTER:
-		return set_up_exporter(t, control, status_fd);
-	case PEER_N:
-		break;
-	}
-	return -EINVAL;
 }
 
 static void on_message(void *ctx, enum peer who, const struct message *m)
@@ -341,7 +68,7 @@ static void add_cpu(struct tree *t, int cpu)
 	/* In this order: the profiler doubts what it knows until it hears of the CPU. */
 	if (t->enabled)
 		(void)sample_enable_cpu(&c->events, true);
-	(void)send_cpu(t, c, true);
+	(void)tree_send_cpu(t, c, true);
 }
 
 static void on_hotplug_timer(void *ctx)
@@ -440,7 +167,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 {
 	_cleanup_(tree_freep) struct tree *t = calloc(1, sizeof(*t));
 	struct supervisor_callbacks callbacks = {
-		.setup = on_setup, .message = on_message, .gone = on_gone, .ctx = t};
+		.setup = tree_set_up, .message = on_message, .gone = on_gone, .ctx = t};
 	int r;
 
 	if (!t)
@@ -564,7 +291,7 @@ int tree_reload(struct tree *t, const struct config *config)
 	if (supervisor_running(t->supervisor, PEER_SYMBOLIZER)) {
 		int control = supervisor_control(t->supervisor, PEER_SYMBOLIZER);
 
-		if (send_symbolizer_config(t, control, -1) < 0 || send_start(control) < 0)
+		if (tree_set_up_symbolizer_again(t, control) < 0)
 			log_warning("the symbolizer does not take the new config");
 	}
 	supervisor_restart(t->supervisor, PEER_EXPORTER);

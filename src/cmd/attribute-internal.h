@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Inside of the attribution: its state, and what attribute.c asks of code-rows.c. */
+#include "src/cmd/attribute.h"
+#include "src/host/host.h"
+#include "src/sample/sample.h"
+#include "unwind/unwind.h"
+#include "util/array.h"
+
+#define MAX_SET_ASIDE 256
+
+/* What hangs on a host_file. */
+struct file_state {
+	struct unwind_module *module; /* NULL: not readable */
+	uint64_t window;	      /* row is of this window */
+	uint32_t row, sent_generation;
+	bool tried;
+};
+
+/* What hangs on a host_process. */
+struct process_state {
+	uint64_t window;
+	uint32_t row, jit_row;
+	strid comm, path; /* of row: another one when these changed */
+	const struct host_cgroup *cgroup;
+};
+
+struct attribution {
+	struct role *role;
+	struct ask *ask;
+	struct host *host;
+	struct unwinder *unwinder;
+	struct unwind_module *vdso;
+	struct profile profile;
+	uint64_t window, next_jit_uid, regs_mask;
+	uint32_t kernel_row, none_row, marker_row,
+		vdso_row; /* PROFILE_NONE: not in this window yet */
+	uint32_t max_frames;
+	uint64_t dropped_before; /* samples of windows given up: counted in the next one */
+	struct unwind_frame *walked;
+	uint32_t *frames;
+	/* Of the sample being walked, for the find callback. */
+	struct host_process *process;
+	uint64_t time_ns, trimmed_ns;
+	/* What the symbolizer needs for this window. */
+	ARRAY(struct handover_item) items;
+	/* Files that are not for the symbolizer any more: a ring, the oldest goes first. */
+	struct file_identity set_aside[MAX_SET_ASIDE];
+	uint32_t n_set_aside;
+};
+
+/* Text of strangers into the window's strings, made clean. */
+strid attribution_put_clean(struct attribution *a, const char *text);
+/* What the attribution keeps of a process; NULL without memory. */
+struct process_state *attribution_process_state(struct host_process *p);
+
+/*
+ * Frames of a sample into a->frames from n on, as rows of the window (PROFILE_NONE where it is
+ * full); the new n. The user's are those of a->process at a->time_ns.
+ */
+uint32_t attribution_add_kernel_frames(struct attribution *a, const struct record *r);
+uint32_t attribution_add_user_frames(struct attribution *a, const struct record *r, uint32_t n);

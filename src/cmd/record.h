@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Inside of perfwalk record: what it was asked for. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "src/cmd/tree.h"
+
+#define RECORD_MAX_PIDS 256
+
+struct record_options {
+	pid_t pids[RECORD_MAX_PIDS];
+	size_t n_pids;
+	const char *outputs[TREE_MAX_OUTPUTS]; /* of argv */
+	uint32_t n_outputs;
+	uint64_t rate_hz, duration_ns, stack_bytes;
+	bool all, user_only, no_lines, no_inline, strict, quiet, verbose;
+};
+
+/*
+ * Overwrites what o holds before: the defaults. 0 and *ret_first: index of the command, argc when
+ * there is none; 1: --help was answered; -EINVAL: the user was told what is wrong.
+ */
+int record_options_parse(struct record_options *o, int argc, char **argv, int *ret_first);

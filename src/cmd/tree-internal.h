@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Inside of the tree: its state, and how the children are set up (tree-setup.c). */
+#include "src/broker/privileges.h"
+#include "src/broker/supervisor.h"
+#include "src/cmd/events.h"
+#include "src/cmd/tree.h"
+
+struct tree {
+	struct loop *loop;
+	struct tree_options options;
+	struct events events;
+	struct supervisor *supervisor;
+	struct privileges privileges;
+	char *spool_path; /* that was tried last, for spool_fd or in vain */
+	int spool_fd;
+	int deadline_timer;
+	int result;
+	bool enabled, stopping;
+	bool finished; /* done() was called */
+	bool reopen;   /* the profiler leaves for new events, not for good */
+};
+
+/* supervisor_callbacks.setup of the tree. */
+int tree_set_up(void *ctx, enum peer who, int control, int status_fd);
+/* A running symbolizer takes the config of now. */
+int tree_set_up_symbolizer_again(struct tree *t, int control);
+/* Tells the profiler of a CPU. */
+int tree_send_cpu(const struct tree *t, const struct cpu_events *c, bool came_online);
