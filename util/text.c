@@ -147,6 +147,32 @@ int text_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret)
 	return 0;
 }
 
+int text_parse_ranges(const char *text, bool *set, size_t n)
+{
+	do {
+		unsigned long first, last;
+		char *end;
+
+		if (*text < '0' || *text > '9')
+			return -EINVAL;
+		errno = 0;
+		first = last = strtoul(text, &end, 10);
+		if (*end == '-') {
+			if (end[1] < '0' || end[1] > '9')
+				return -EINVAL;
+			last = strtoul(end + 1, &end, 10);
+		}
+		if (last < first)
+			return -EINVAL;
+		if (errno || last >= n)
+			return -ERANGE;
+		for (; first <= last; first++)
+			set[first] = true;
+		text = end;
+	} while (*text++ == ',');
+	return text[-1] ? -EINVAL : 0;
+}
+
 int text_parse_bool(const char *text, bool *ret)
 {
 	static const char *const yes[] = {"yes", "true", "on", "1"}, *const no[] = {"no", "false",

@@ -18,6 +18,9 @@ int text_parse_duration_ns(const char *text, uint64_t *ret_ns);
 int text_parse_bytes(const char *text, uint64_t *ret_bytes);
 /* Decimal, whole string, min..max. 0, -EINVAL, -ERANGE. */
 int text_parse_u64(const char *text, uint64_t min, uint64_t max, uint64_t *ret);
+/* Numbers and ranges, "0-3,8,10-11": sets set[i] for each, which must be below n. 0, -EINVAL,
+ * -ERANGE (set is then half done). */
+int text_parse_ranges(const char *text, bool *set, size_t n);
 /* yes/no, true/false, on/off, 1/0. 0 or -EINVAL. */
 int text_parse_bool(const char *text, bool *ret);
 

@@ -318,6 +318,23 @@ int opener_debug_file(const uint8_t *build_id, size_t n, const char *path)
 	return path_fd < 0 ? path_fd : reopen_regular(path_fd, &st);
 }
 
+int opener_user(uint32_t pid, uint32_t *ret_uid)
+{
+	_cleanup_close_ int fd = open_proc(pid, "status", O_RDONLY);
+	char text[4096], *line;
+	ssize_t n;
+
+	if (fd < 0)
+		return fd;
+	n = read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -ESRCH;
+	text[n] = '\0';
+	/* Line breaks in the name, which stands before it, are escaped. Real, then effective. */
+	line = strstr(text, "\nUid:");
+	return line && sscanf(line, "\nUid: %*u %u", ret_uid) == 1 ? 0 : -EBADMSG;
+}
+
 int opener_process(uint32_t pid, struct message *answer)
 {
 	_cleanup_close_ int fd = open_proc(pid, "stat", O_RDONLY);

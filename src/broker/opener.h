@@ -32,6 +32,8 @@ int opener_debug_file(const uint8_t *build_id, size_t n, const char *path);
 
 /* Facts of /proc/PID/stat and /proc/PID/exe into an answer. 0 or -errno. */
 int opener_process(uint32_t pid, struct message *answer);
+/* Effective user of a process. 0 or -errno. */
+int opener_user(uint32_t pid, uint32_t *ret_uid);
 
 /* Path of a cgroup by id, from any mounted hierarchy whose ids samples carry. 0 or -errno. */
 int opener_cgroup_path(uint64_t id, char *path, size_t size);

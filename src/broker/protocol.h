@@ -44,11 +44,13 @@ enum message_type {
 	MESSAGE_ASK_CGROUP,
 	MESSAGE_ASK_CGROUP_PATH,
 	MESSAGE_ASK_PROCESS,
+	MESSAGE_ASK_USER,
 	MESSAGE_ASK_PERF_MAP,
 	MESSAGE_ASK_DEBUG_FILE,
 	MESSAGE_ANSWER,	     /* error; fd when one was asked for */
 	MESSAGE_ANSWER_TEXT, /* cgroup path */
 	MESSAGE_ANSWER_PROCESS,
+	MESSAGE_ANSWER_USER,
 	/* profiler -> symbolizer */
 	MESSAGE_MODULE,	  /* fd: the file of a module uid */
 	MESSAGE_PERF_MAP, /* fd: the perf map of a process */
@@ -81,6 +83,7 @@ enum text_kind {
 	TEXT_KERNEL_RELEASE,
 	TEXT_TITLE,
 	TEXT_SERVICE_NAME,
+	TEXT_FILTER,	  /* a rule, see src/cmd/filter.h */
 	TEXT_RESOURCE,	  /* keys and values in turn */
 	TEXT_OUTPUT,	  /* path of an output file, with its descriptor */
 	TEXT_KALLSYMS,	  /* with its descriptor */
@@ -133,7 +136,7 @@ struct message {
 			char path[PROTOCOL_PATH_MAX];
 		} ask_file;
 		struct {
-			uint32_t pid; /* maps, perf map, process; cgroup: a tid */
+			uint32_t pid; /* maps, perf map, process, user; cgroup: a tid */
 		} ask_pid;
 		struct {
 			uint64_t id;
@@ -151,6 +154,10 @@ struct message {
 			int32_t error;
 			char text[PROTOCOL_PATH_MAX];
 		} answer_text;
+		struct {
+			int32_t error;
+			uint32_t uid; /* effective */
+		} answer_user;
 		struct {
 			int32_t error;
 			uint32_t parent_pid;
@@ -199,6 +206,7 @@ bool message_text_ok(const char *field, size_t size);
 #define STATUS_MAX_FILES 1024
 struct status_page {
 	uint64_t samples, lost, windows, payloads; /* so far */
+	uint64_t filtered;			   /* of the samples: not asked for */
 	uint64_t drained_ns;   /* CLOCK_MONOTONIC when the profiler had last read all rings */
 	uint64_t job_since_ns; /* CLOCK_MONOTONIC when work on a file began; 0: on none */
 	uint32_t job;	       /* index into files of the file being read right now */

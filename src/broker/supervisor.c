@@ -283,6 +283,10 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 		r = opener_process(ask->ask_pid.pid, &a);
 		a.answer_process.error = r;
 		break;
+	case MESSAGE_ASK_USER:
+		a.type = MESSAGE_ANSWER_USER;
+		a.answer_user.error = opener_user(ask->ask_pid.pid, &a.answer_user.uid);
+		break;
 	default:
 		fd = -EOPNOTSUPP;
 	}

@@ -23,16 +23,23 @@ struct process_state {
 	uint32_t row, jit_row;
 	strid comm, path; /* of row: another one when these changed */
 	const struct host_cgroup *cgroup;
+	/* For the filter. */
+	bool has_uid;
+	uint32_t uid;
+	uint64_t uid_time_ns; /* of the record at which it was asked for; 0: never */
 };
 
 struct attribution {
 	struct role *role;
 	struct ask *ask;
+	const struct filter *filter;
 	struct host *host;
 	struct unwinder *unwinder;
 	struct unwind_module *vdso;
 	struct profile profile;
 	uint64_t window, next_jit_uid, regs_mask;
+	bool frame_pointers; /* user stacks are the kernel's callchains */
+	bool weighted;	     /* a sample stands for as many events as its record says */
 	uint32_t kernel_row, none_row, marker_row,
 		vdso_row; /* PROFILE_NONE: not in this window yet */
 	uint32_t max_frames;

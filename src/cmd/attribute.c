@@ -8,12 +8,15 @@
 
 #include "src/broker/opener.h"
 #include "src/cmd/attribute-internal.h"
+#include "src/cmd/filter.h"
 #include "src/cmd/outside.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
 
 #define MAX_KERNEL_FRAMES SAMPLE_MAX_KERNEL_FRAMES
+/* The user of a process is looked at again this often. */
+#define USER_NS (2 * NSEC_PER_SEC)
 /* File pages are given back this often: a search for new code brings some ten of them back. */
 #define TRIM_NS (60 * NSEC_PER_SEC)
 
@@ -44,8 +47,22 @@ static int open_vdso(struct attribution *a)
 		     : 0;
 }
 
+/* What one sample is worth. */
+static void set_unit(struct attribution *a, const struct sample_options *o)
+{
+	struct profile *p = &a->profile;
+
+	p->rate_hz = o->period ? 0 : o->rate_hz;
+	if (sample_event_is_time(&o->event)) {
+		p->period_ns = o->period ? o->period : NSEC_PER_SEC / o->rate_hz;
+		return;
+	}
+	p->period_events = o->period ? o->period : 1;
+	p->weighted = a->weighted = !o->period;
+}
+
 int attribution_new(struct attribution **ret, struct role *role, struct ask *ask,
-		    const struct setup_profiler *setup)
+		    const struct setup_profiler *setup, const struct filter *filter)
 {
 	struct unwind_limits unwind_limits = UNWIND_LIMITS_DEFAULT;
 	struct attribution *a = calloc(1, sizeof(*a));
@@ -55,12 +72,13 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 		return -ENOMEM;
 	a->role = role;
 	a->ask = ask;
+	a->filter = filter;
 	a->max_frames = setup->max_frames;
 	a->regs_mask = setup->options.regs_mask;
 	a->items.max = 1u << 20;
 	profile_init(&a->profile, setup->window_memory_bytes);
-	a->profile.period_ns = NSEC_PER_SEC / setup->options.rate_hz;
-	a->profile.rate_hz = setup->options.rate_hz;
+	a->frame_pointers = setup->features.frame_pointers;
+	set_unit(a, &setup->options);
 	a->walked = calloc(a->max_frames, sizeof(*a->walked));
 	a->frames = calloc(a->max_frames + MAX_KERNEL_FRAMES + 1, sizeof(*a->frames));
 	unwind_limits.max_row_bytes = setup->unwind_rows_bytes;
@@ -230,12 +248,60 @@ static bool has_user_side(const struct host_process *p, const struct record *r, 
 		return false;
 	if (n_kernel == 0)
 		return true;
+	if (r->sample.n_user_chain > 0)
+		return true;
 	return r->sample.user_abi != PERF_SAMPLE_REGS_ABI_NONE && r->sample.n_stack > 0;
 }
 
-static void on_sample(struct attribution *a, const struct record *r)
+/* Asked again now and then: a service may start as root and become somebody else. */
+static void find_user(struct attribution *a, struct host_process *p, struct process_state *s)
 {
-	struct profile_sample s = {.value = 1, .cpu = r->cpu};
+	const struct host_process *parent;
+	const struct process_state *other;
+
+	if (s->uid_time_ns && a->time_ns - s->uid_time_ns < USER_NS)
+		return;
+	s->uid_time_ns = a->time_ns;
+	if (outside_user(a->ask, p->pid, &s->uid) == 0) {
+		s->has_uid = true;
+		return;
+	}
+	if (s->has_uid)
+		return;
+	/* It has gone already: most likely it was of its parent's user. */
+	parent = host_process_peek(a->host, p->parent_pid);
+	other = parent ? parent->user : NULL;
+	if (other && other->has_uid)
+		s->uid = other->uid;
+	s->has_uid = (other && other->has_uid) ||
+		     (p->parent_pid && outside_user(a->ask, p->parent_pid, &s->uid) == 0);
+}
+
+static bool is_wanted(struct attribution *a, const struct record *r, struct host_process *p)
+{
+	struct filter_subject subject = {.comm = r->pid == 0 ? "swapper" : "", .thread = ""};
+	struct process_state *s;
+
+	if (filter_is_empty(a->filter))
+		return true;
+	if (p) {
+		subject.comm = p->comm;
+		subject.thread = host_thread_name(a->host, p, r->tid);
+		s = a->filter->asks_user ? attribution_process_state(p) : NULL;
+		if (s) {
+			find_user(a, p, s);
+			subject.has_uid = s->has_uid;
+			subject.uid = s->uid;
+		}
+		if (a->filter->asks_cgroup)
+			subject.cgroup = host_cgroup_get(a->host, p, r->tid, r->sample.cgroup_id);
+	}
+	return filter_passes(a->filter, &subject);
+}
+
+static bool on_sample(struct attribution *a, const struct record *r)
+{
+	struct profile_sample s = {.value = a->weighted ? r->sample.period : 1, .cpu = r->cpu};
 	struct host_process *p = host_process_get(a->host, r->pid, r->tid, r->time_ns);
 	uint32_t process, n, n_kernel;
 	const char *name;
@@ -243,11 +309,15 @@ static void on_sample(struct attribution *a, const struct record *r)
 	a->profile.counters[PROFILE_SAMPLES]++;
 	a->process = p;
 	a->time_ns = r->time_ns;
+	if (!is_wanted(a, r, p)) {
+		a->profile.counters[PROFILE_SAMPLES_FILTERED]++;
+		return false;
+	}
 	process = p ? process_row(a, p, r->tid, r->sample.cgroup_id)
 		    : add_process(a, r->pid == 0 ? "swapper" : "[exited]", NULL, NULL);
 	if (process == PROFILE_NONE) {
 		a->profile.counters[PROFILE_SAMPLES_DROPPED]++;
-		return;
+		return true;
 	}
 	name = p ? host_thread_name(a->host, p, r->tid) : "";
 	s.thread = profile_add_thread(&a->profile, process, p ? r->tid : 0,
@@ -263,11 +333,12 @@ static void on_sample(struct attribution *a, const struct record *r)
 	s.stack = n > 0 ? profile_add_stack(&a->profile, a->frames, n, n_kernel) : PROFILE_NONE;
 	if (s.thread == PROFILE_NONE || s.stack == PROFILE_NONE) {
 		a->profile.counters[PROFILE_SAMPLES_DROPPED]++;
-		return;
+		return true;
 	}
 	s.time_unix_ns =
 		r->time_ns; /* still the perf clock; made wall time when the window closes */
 	(void)profile_add_sample(&a->profile, &s);
+	return true;
 }
 
 static void on_mmap(struct attribution *a, const struct record *r)
@@ -279,12 +350,11 @@ static void on_mmap(struct attribution *a, const struct record *r)
 		     r->mmap.has_inode ? &key : NULL, r->mmap.path, r->time_ns);
 }
 
-void attribution_record(struct attribution *a, const struct record *r)
+bool attribution_record(struct attribution *a, const struct record *r)
 {
 	switch (r->type) {
 	case RECORD_SAMPLE:
-		on_sample(a, r);
-		break;
+		return on_sample(a, r);
 	case RECORD_MMAP:
 		on_mmap(a, r);
 		break;
@@ -318,6 +388,7 @@ void attribution_record(struct attribution *a, const struct record *r)
 	case RECORD_KSYMBOL:
 		break; /* the symbolizer reads kallsyms again on a miss */
 	}
+	return true;
 }
 
 /* ---- Hand-over ---- */

@@ -13,15 +13,17 @@
 #include "src/cmd/setup.h"
 #include "src/profile/profile.h"
 
+struct filter;
 struct record;
 struct attribution;
 
+/* filter: borrowed. */
 int attribution_new(struct attribution **ret, struct role *role, struct ask *ask,
-		    const struct setup_profiler *setup);
+		    const struct setup_profiler *setup, const struct filter *filter);
 struct attribution *attribution_free(struct attribution *a);
 
-/* Any record of the rings, in time order. */
-void attribution_record(struct attribution *a, const struct record *r);
+/* Any record of the rings, in time order. false: a sample that is not wanted. */
+bool attribution_record(struct attribution *a, const struct record *r);
 void attribution_add_lost(struct attribution *a, uint64_t n);
 /* Something was not recorded: what is known of processes is checked when they are sampled next. */
 void attribution_doubt(struct attribution *a);

@@ -242,12 +242,37 @@ static void read_regs(const struct attribution *a, const struct record *r, struc
 	}
 }
 
+/*
+ * What the kernel found by following frame pointers. It does not say whether that led to the
+ * thread's entry, so there is no marker and no count; code without frame pointers just is not
+ * there.
+ */
+static uint32_t add_user_chain(struct attribution *a, const struct record *r, uint32_t n)
+{
+	uint64_t n_chain = r->sample.n_user_chain;
+
+	if (!n_chain)
+		return add_marker(a, n, PROFILE_MARKER_NO_USER_REGS, PROFILE_STACKS_NO_REGS);
+	for (uint64_t i = 0; i < n_chain && i < a->max_frames; i++) {
+		uint64_t address = r->sample.user_chain[i] - (i > 0);
+		struct unwind_mapping m;
+
+		if (find_mapping(a, address, &m))
+			a->frames[n++] = profile_add_frame(&a->profile, m.tag, address - m.bias);
+		else
+			a->frames[n++] = profile_add_frame(&a->profile, none_row(a), address);
+	}
+	return n;
+}
+
 uint32_t attribution_add_user_frames(struct attribution *a, const struct record *r, uint32_t n)
 {
 	struct unwind_regs regs;
 	enum unwind_outcome outcome;
 	size_t n_walked = 0;
 
+	if (a->frame_pointers)
+		return add_user_chain(a, r, n);
 	a->profile.counters[PROFILE_USER_STACKS]++;
 	if (r->sample.user_abi != PERF_SAMPLE_REGS_ABI_64 || !r->sample.user_regs)
 		return add_marker(a, n, PROFILE_MARKER_NO_USER_REGS, PROFILE_STACKS_NO_REGS);

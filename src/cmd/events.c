@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/cmd/events.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/text.h"
 
-#define MIN_RING_BYTES (UINT64_C(64) << 10)
+#define MIN_RING_BYTES	   (UINT64_C(64) << 10)
+#define MAX_LATE_TASKS	   8192 /* threads of a capture that follow a new CPU */
+#define MAX_CHILDREN_BYTES 16384
 
-void events_init(struct events *e, const pid_t *pids, size_t n_pids)
+void events_init(struct events *e)
 {
-	*e = (struct events){.pids = pids, .n_pids = n_pids};
+	*e = (struct events){0};
 	e->cpus.max = EVENTS_MAX_CPUS;
 	e->attached.max = EVENTS_MAX_TASKS;
 }
@@ -32,14 +36,15 @@ int events_probe(struct events *e, const struct sample_options *want)
 	int r;
 
 	e->sample = *want;
-	r = sample_probe(&e->sample, e->n_pids > 0 ? e->pids[0] : -1, &e->features, error,
-			 sizeof(error));
+	e->sample.this_thread = e->targets.threads;
+	r = sample_probe(&e->sample, e->targets.n_pids > 0 ? e->targets.pids[0] : -1, &e->features,
+			 error, sizeof(error));
 	if (r < 0) {
 		log_error("%s", error);
 		return r;
 	}
 	e->sample.rate_hz = sample_rate_now(&e->sample);
-	if (e->sample.rate_hz < want->rate_hz)
+	if (!want->period && e->sample.rate_hz < want->rate_hz)
 		log_warning(
 			"kernel.perf_event_max_sample_rate allows %u samples a second now, not %u",
 			e->sample.rate_hz, want->rate_hz);
@@ -53,16 +58,28 @@ static void close_cpu(struct cpu_events *c)
 	sample_close_cpu(&c->events);
 }
 
+/* The options of the i-th of several cgroups; of the only target there is. */
+static struct sample_options options_of(const struct events *e, size_t i)
+{
+	struct sample_options o = e->sample;
+
+	if (e->targets.n_cgroups > 0) {
+		o.by_cgroup = true;
+		o.cgroup_fd = e->targets.cgroup_fds[i];
+	}
+	return o;
+}
+
 static int open_cpu(struct events *e, int cpu, pid_t pid)
 {
+	struct sample_options o = options_of(e, 0);
 	struct cpu_events *c = array_push(&e->cpus);
 	char error[512] = "";
 	int r;
 
 	if (!c)
 		return -ENOMEM;
-	r = sample_open_cpu(&e->sample, &e->features, cpu, pid, NULL, &c->events, error,
-			    sizeof(error));
+	r = sample_open_cpu(&o, &e->features, cpu, pid, NULL, &c->events, error, sizeof(error));
 	if (r < 0) {
 		e->cpus.n--;
 		if (r != -ENODEV && r != -ESRCH)
@@ -109,26 +126,44 @@ static int share_quota(struct events *e, int n_cpus, int cpu, pid_t pid)
 	return open_cpu(e, cpu, pid);
 }
 
-/* One more task of the capture: its events write into the rings that are there. */
+/* One more task, or cgroup, of a CPU: its events write into the rings that are there. */
+static int attach(struct events *e, const struct sample_options *o, const struct sample_cpu *to,
+		  pid_t tid)
+{
+	struct sample_cpu *c = array_push(&e->attached);
+	char error[512] = "";
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	r = sample_open_cpu(o, &e->features, to->cpu, tid, to, c, error, sizeof(error));
+	if (r < 0) {
+		e->attached.n--;
+		if (r != -ESRCH && r != -ENODEV)
+			log_error("%s", error);
+	}
+	return r;
+}
+
 static int attach_task(struct events *e, pid_t tid)
 {
-	for (uint32_t i = 0; i < e->cpus.n; i++) {
-		struct sample_cpu *c = array_push(&e->attached);
-		char error[512] = "";
-		int r;
+	int r = 0;
 
-		if (!c)
-			return -ENOMEM;
-		r = sample_open_cpu(&e->sample, &e->features, e->cpus.items[i].events.cpu, tid,
-				    &e->cpus.items[i].events, c, error, sizeof(error));
-		if (r < 0) {
-			e->attached.n--;
-			if (r != -ESRCH && r != -ENODEV)
-				log_error("%s", error);
-			return r;
-		}
+	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
+		r = attach(e, &e->sample, &e->cpus.items[i].events, tid);
+	return r;
+}
+
+static int attach_cgroups(struct events *e, const struct sample_cpu *to)
+{
+	int r = 0;
+
+	for (size_t i = 1; i < e->targets.n_cgroups && r == 0; i++) {
+		const struct sample_options o = options_of(e, i);
+
+		r = attach(e, &o, to, -1);
 	}
-	return 0;
+	return r;
 }
 
 static int attach_process(struct events *e, pid_t pid)
@@ -147,7 +182,7 @@ static int attach_process(struct events *e, pid_t pid)
 	while ((entry = readdir(d))) {
 		pid_t tid = (pid_t)atoi(entry->d_name);
 
-		if (tid <= 0 || (e->cpus.n > 0 && tid == e->pids[0]))
+		if (tid <= 0 || (e->cpus.n > 0 && tid == e->targets.pids[0]))
 			continue;
 		r = attach_task(e, tid);
 		if (r < 0 && r != -ESRCH)
@@ -157,33 +192,61 @@ static int attach_process(struct events *e, pid_t pid)
 	return r == -ESRCH ? 0 : r;
 }
 
+static int attach_targets(struct events *e)
+{
+	const struct events_targets *t = &e->targets;
+	int r = 0;
+
+	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
+		r = attach_cgroups(e, &e->cpus.items[i].events);
+	/* A command that is still to exec has one thread and no child. */
+	if (e->sample.enable_on_exec)
+		return r;
+	for (size_t i = t->threads; i < t->n_pids && r == 0; i++) {
+		r = t->threads ? attach_task(e, t->pids[i]) : attach_process(e, t->pids[i]);
+		if (r == -ESRCH && t->threads)
+			log_error("no thread %d: it has ended or never was; see ps -eL",
+				  (int)t->pids[i]);
+	}
+	return r;
+}
+
+static bool is_wanted(const struct events *e, int cpu)
+{
+	return !e->targets.cpus || (cpu < EVENTS_MAX_CPUS && e->targets.cpus[cpu]);
+}
+
 int events_open(struct events *e)
 {
-	pid_t first = e->n_pids > 0 ? e->pids[0] : -1;
+	pid_t first = e->targets.n_pids > 0 ? e->targets.pids[0] : -1;
 	_cleanup_free_ int *online = calloc(EVENTS_MAX_CPUS, sizeof(*online));
-	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -ENOMEM, r = 0;
+	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -ENOMEM, n_wanted = 0, r = 0;
 
 	if (n < 0)
 		return n;
 	for (int i = 0; i < n; i++) {
+		if (is_wanted(e, online[i]))
+			online[n_wanted++] = online[i];
+	}
+	for (int i = 0; i < n_wanted; i++) {
 		r = open_cpu(e, online[i], first);
 		if (r == 0 && e->cpus.n == 1)
-			r = share_quota(e, n, online[i], first);
+			r = share_quota(e, n_wanted, online[i], first);
 		if (r < 0 && r != -ENODEV)
 			break;
 	}
 	if (r == -ESRCH)
-		log_error("no process %d: it has ended or never was; see ps -e", (int)first);
+		log_error("no %s %d: it has ended or never was; see ps -e%s",
+			  e->targets.threads ? "thread" : "process", (int)first,
+			  e->targets.threads ? "L" : "");
 	if (r < 0 && r != -ENODEV)
 		return r;
-	if (e->cpus.n == 0)
+	if (e->cpus.n == 0) {
+		log_error("none of the CPUs asked for is online; see "
+			  "/sys/devices/system/cpu/online");
 		return -ENODEV;
-	for (size_t i = 0; i < e->n_pids && !e->sample.enable_on_exec; i++) {
-		r = attach_process(e, e->pids[i]);
-		if (r < 0)
-			return r;
 	}
-	return 0;
+	return attach_targets(e);
 }
 
 void events_close(struct events *e)
@@ -196,28 +259,142 @@ void events_close(struct events *e)
 	array_clear(&e->cpus);
 }
 
-int events_enable(const struct events *e)
+int events_enable(const struct events *e, bool enable)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
-		r = sample_enable_cpu(&e->cpus.items[i].events, true);
+		r = sample_enable_cpu(&e->cpus.items[i].events, enable);
 	for (uint32_t i = 0; i < e->attached.n && r == 0; i++)
-		r = sample_enable_cpu(&e->attached.items[i], true);
+		r = sample_enable_cpu(&e->attached.items[i], enable);
 	return r;
 }
 
-struct cpu_events *events_add_cpu(struct events *e, int cpu)
+/* ---- CPUs that come online ---- */
+
+/* Adds the children that /proc knows of a thread's process (CONFIG_PROC_CHILDREN). */
+static void add_children(pid_t pid, pid_t tid, pid_t *list, size_t *n, size_t max)
 {
+	_cleanup_free_ char *text = malloc(MAX_CHILDREN_BYTES);
+	char path[64], *p = text;
+	_cleanup_close_ int fd = -EBADF;
+	ssize_t got;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task/%d/children", (int)pid, (int)tid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	got = fd >= 0 && text ? read(fd, text, MAX_CHILDREN_BYTES - 1) : -1;
+	if (got <= 0)
+		return;
+	text[got] = '\0';
+	while (*n < max) {
+		long child = strtol(p, &p, 10);
+
+		if (child <= 0)
+			return;
+		list[(*n)++] = (pid_t)child;
+	}
+}
+
+/*
+ * Events of tasks that are inherited follow their CPUs, so those of a new CPU must be opened for
+ * each task that is alive. Descendants whose parent has ended meanwhile are not found.
+ */
+static size_t list_tasks(const struct events *e, pid_t *tasks, size_t max)
+{
+	_cleanup_free_ pid_t *pids = calloc(max, sizeof(*pids));
+	size_t n_pids = 0, n = 0;
+
+	if (!pids)
+		return 0;
+	while (n_pids < e->targets.n_pids && n_pids < max) {
+		pids[n_pids] = e->targets.pids[n_pids];
+		n_pids++;
+	}
+	if (e->targets.threads) {
+		memcpy(tasks, pids, n_pids * sizeof(*pids));
+		return n_pids;
+	}
+	for (size_t i = 0; i < n_pids; i++) {
+		struct dirent *entry;
+		char path[48];
+		DIR *d;
+
+		(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pids[i]);
+		d = opendir(path);
+		while (d && n < max && (entry = readdir(d))) {
+			pid_t tid = (pid_t)atoi(entry->d_name);
+
+			if (tid <= 0)
+				continue;
+			tasks[n++] = tid;
+			add_children(pids[i], tid, pids, &n_pids, max);
+		}
+		if (d)
+			(void)closedir(d);
+	}
+	return n;
+}
+
+/* The first task that lives gets the ring, the others share it. */
+static int open_cpu_of_tasks(struct events *e, int cpu)
+{
+	_cleanup_free_ pid_t *tasks = calloc(MAX_LATE_TASKS, sizeof(*tasks));
+	size_t n = tasks ? list_tasks(e, tasks, MAX_LATE_TASKS) : 0, i = 0;
+	int r = -ESRCH;
+
+	while (i < n && r == -ESRCH)
+		r = open_cpu(e, cpu, tasks[i++]);
+	if (r < 0)
+		return r;
+	for (; i < n; i++)
+		(void)attach(e, &e->sample, &e->cpus.items[e->cpus.n - 1].events, tasks[i]);
+	return 0;
+}
+
+static int enable_cpu(const struct events *e, const struct sample_cpu *c)
+{
+	int r = sample_enable_cpu(c, true);
+
+	for (uint32_t i = 0; i < e->attached.n && r == 0; i++) {
+		if (e->attached.items[i].cpu == c->cpu)
+			r = sample_enable_cpu(&e->attached.items[i], true);
+	}
+	return r;
+}
+
+struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable)
+{
+	struct cpu_events *c;
+	int r;
+
+	if (!is_wanted(e, cpu))
+		return NULL;
 	for (uint32_t i = 0; i < e->cpus.n; i++) {
 		if (e->cpus.items[i].events.cpu == cpu)
 			return NULL;
 	}
-	return open_cpu(e, cpu, -1) < 0 ? NULL : &e->cpus.items[e->cpus.n - 1];
+	/* The command has exec'd long ago. */
+	e->sample.enable_on_exec = false;
+	r = e->targets.n_pids > 0 ? open_cpu_of_tasks(e, cpu) : open_cpu(e, cpu, -1);
+	if (r < 0)
+		return NULL;
+	c = &e->cpus.items[e->cpus.n - 1];
+	(void)attach_cgroups(e, &c->events);
+	if (enable)
+		(void)enable_cpu(e, &c->events);
+	return c;
 }
 
 void events_remove_cpu(struct events *e, uint32_t i)
 {
+	int cpu = e->cpus.items[i].events.cpu;
+
+	for (uint32_t j = e->attached.n; j-- > 0;) {
+		if (e->attached.items[j].cpu != cpu)
+			continue;
+		sample_close_cpu(&e->attached.items[j]);
+		e->attached.items[j] = e->attached.items[--e->attached.n];
+	}
 	close_cpu(&e->cpus.items[i]);
 	e->cpus.items[i] = e->cpus.items[--e->cpus.n];
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The broker's perf events: all CPUs of the host, or some tasks on all CPUs. Their rings are mapped
- * here only to be held: a ring lives as long as somebody maps it, so what the kernel wrote while a
- * profiler was dead is there for the next one.
+ * The broker's perf events: all CPUs of the host or some of them; what runs there, or some tasks,
+ * or some cgroups. Their rings are mapped here only to be held: a ring lives as long as somebody
+ * maps it, so what the kernel wrote while a profiler was dead is there for the next one.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,28 +21,43 @@ struct cpu_events {
 	uint64_t enabled_ns;	      /* sample_enabled_ns() at the last look; 0: none yet */
 };
 
-struct events {
-	const pid_t *pids; /* n_pids, borrowed; none: the whole host */
+/* What is sampled; all borrowed for the life of the events. */
+struct events_targets {
+	const pid_t *pids; /* n_pids; none: the whole host */
 	size_t n_pids;
-	struct sample_options sample; /* as the kernel grants them */
+	bool threads;	       /* pids are threads: they alone, not what they make */
+	const bool *cpus;      /* EVENTS_MAX_CPUS of them: which; NULL: all */
+	const int *cgroup_fds; /* n_cgroups directories, none inside another; none: any. Not with
+				  pids */
+	size_t n_cgroups;
+};
+
+struct events {
+	struct events_targets targets; /* set before events_probe() */
+	struct sample_options sample;  /* as the kernel grants them */
 	struct sample_features features;
 	ARRAY(struct cpu_events) cpus;
 	ARRAY(struct sample_cpu) attached; /* further tasks, sharing the rings */
 };
 
-void events_init(struct events *e, const pid_t *pids, size_t n_pids);
+void events_init(struct events *e);
 void events_deinit(struct events *e);
 
 /* What the kernel can do of what is wanted. Errors of this and of events_open() are logged with
  * cause and remedy. 0 or -errno. */
 int events_probe(struct events *e, const struct sample_options *want);
-/* Opens, disabled, on every online CPU. 0; -ESRCH: no such process; -errno. */
+/* Opens, disabled, on every online CPU that is asked for. 0; -ESRCH: no such process; -ENODEV: none
+ * of the CPUs is online; -errno. */
 int events_open(struct events *e);
 void events_close(struct events *e);
-int events_enable(const struct events *e);
+int events_enable(const struct events *e, bool enable);
 
-/* Opens on a CPU that came online. NULL: it is there already, or cannot be opened (logged). */
-struct cpu_events *events_add_cpu(struct events *e, int cpu);
+/*
+ * Opens on a CPU that came online: for tasks, for those of the targets and their descendants that
+ * are alive now. enable: they count at once. NULL: it is there already or not asked for, or cannot
+ * be opened (logged).
+ */
+struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable);
 /* Closes; the last one takes row i. */
 void events_remove_cpu(struct events *e, uint32_t i);
 /* Called at each look at enabled events: has the CPU been offline since the last one? */

@@ -7,6 +7,7 @@ perfwalk_SOURCES = \
 	src/cmd/code-rows.c \
 	src/cmd/events.c src/cmd/events.h \
 	src/cmd/exporter.c \
+	src/cmd/filter.c src/cmd/filter.h \
 	src/cmd/format.c src/cmd/format.h \
 	src/cmd/handover.c src/cmd/handover.h \
 	src/cmd/main.c \
@@ -22,6 +23,7 @@ perfwalk_SOURCES = \
 	src/cmd/run.c \
 	src/cmd/setup.h \
 	src/cmd/symbolizer.c \
+	src/cmd/targets.c \
 	src/cmd/tree-internal.h \
 	src/cmd/tree-setup.c \
 	src/cmd/tree.c src/cmd/tree.h

@@ -7,7 +7,7 @@
 #include "src/cmd/options.h"
 #include "util/text.h"
 
-#define MAX_OPTIONS 32
+#define MAX_OPTIONS 64
 #define LONG_ONLY   1000 /* getopt's value of options without a letter */
 #define HELP_VALUE  999
 

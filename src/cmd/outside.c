@@ -99,3 +99,17 @@ int outside_open_perf_map(struct ask *ask, uint32_t pid)
 {
 	return open_of_pid(ask, MESSAGE_ASK_PERF_MAP, pid);
 }
+
+int outside_user(struct ask *ask, uint32_t pid, uint32_t *ret_uid)
+{
+	struct message m = {.type = MESSAGE_ASK_USER};
+	int fd = -1, r;
+
+	m.ask_pid.pid = pid;
+	r = ask_broker(ask, &m, &fd);
+	(void)close_fd(fd);
+	if (r < 0 || m.answer_user.error < 0)
+		return r < 0 ? r : m.answer_user.error;
+	*ret_uid = m.answer_user.uid;
+	return 0;
+}

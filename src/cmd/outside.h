@@ -12,3 +12,5 @@
 struct host_source outside_source(struct ask *ask, bool records_are_monotonic);
 /* The perf map of a process: an owned descriptor or -errno. */
 int outside_open_perf_map(struct ask *ask, uint32_t pid);
+/* The effective user of a process. 0 or -errno. */
+int outside_user(struct ask *ask, uint32_t pid, uint32_t *ret_uid);

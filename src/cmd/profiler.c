@@ -10,6 +10,7 @@
 
 #include "src/cmd/ask.h"
 #include "src/cmd/attribute.h"
+#include "src/cmd/filter.h"
 #include "src/cmd/handover.h"
 #include "src/cmd/role.h"
 #include "src/profile/window.h"
@@ -28,6 +29,7 @@ struct profiler {
 	struct role role;
 	struct setup_profiler setup;
 	struct ask ask;
+	struct filter filter;
 	struct merger *merger;
 	struct attribution *attribution;
 	struct handover *handover;
@@ -53,7 +55,8 @@ static void drain(struct profiler *p, bool flush)
 			p->clock_offset_ns = clock_realtime_ns() - r.time_ns;
 			p->offset_known = true;
 		}
-		attribution_record(p->attribution, &r);
+		if (!attribution_record(p->attribution, &r))
+			p->role.status->filtered++;
 		p->role.status->samples += r.type == RECORD_SAMPLE;
 	}
 	role_job_end(&p->role);
@@ -212,8 +215,10 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 
 static int on_text(void *ctx, const struct message *m, int fd)
 {
+	struct profiler *p = ctx;
+
 	(void)close_fd(fd);
-	return 0;
+	return m->text.kind == TEXT_FILTER ? filter_add(&p->filter, m->text.text) : 0;
 }
 
 static int set_up(struct profiler *p)
@@ -237,7 +242,7 @@ static int set_up(struct profiler *p)
 		p->clock_offset_ns = clock_realtime_ns() - clock_monotonic_ns();
 		p->offset_known = true;
 	}
-	r = attribution_new(&p->attribution, &p->role, &p->ask, &p->setup);
+	r = attribution_new(&p->attribution, &p->role, &p->ask, &p->setup, &p->filter);
 	if (r < 0)
 		return r;
 	callbacks.ctx = p->attribution;
@@ -268,6 +273,7 @@ int role_profiler_main(void)
 	handover_free(p.handover);
 	merger_free(p.merger);
 	attribution_free(p.attribution);
+	filter_deinit(&p.filter);
 	loop_free(p.role.loop);
 	free(p.cpus);
 	return r == 0 ? 0 : 1;

@@ -10,17 +10,34 @@
 #include "src/cmd/cmd.h"
 #include "src/cmd/format.h"
 #include "src/cmd/record.h"
+#include "util/clock.h"
 #include "util/text.h"
 
-#define MAX_HZ 10000
+#define MAX_HZ	       10000
+#define DEFAULT_HZ     99
+#define MAX_COUNT      (UINT64_C(1) << 62)
+#define MIN_TIME_COUNT (NSEC_PER_SEC / MAX_HZ)
 
 enum {
 	OPT_ALL,
 	OPT_PID,
+	OPT_TID,
+	OPT_CPU,
+	OPT_USER,
+	OPT_COMM,
+	OPT_UNIT,
+	OPT_CONTAINER,
+	OPT_CGROUP,
+	OPT_EVENT,
+	OPT_COUNT,
 	OPT_FREQ,
 	OPT_DURATION,
 	OPT_OUTPUT,
+	OPT_GRAPH,
+	OPT_CALL_GRAPH,
 	OPT_STACK,
+	OPT_ALL_KERNEL,
+	OPT_ALL_USER,
 	OPT_USER_ONLY,
 	OPT_NO_LINES,
 	OPT_NO_INLINE,
@@ -30,17 +47,32 @@ enum {
 };
 
 static const struct option_spec option_table[] = {
-	{'a', "all", NULL, "the whole host (the default without -p and COMMAND)", OPT_ALL},
+	{'a', "all", NULL, "the whole host (the default without -p, -t and COMMAND)", OPT_ALL},
 	{'p', "pid", "PID[,PID...]", "these processes, with their threads and what they fork",
 	 OPT_PID},
+	{'t', "tid", "TID[,TID...]", "these threads alone", OPT_TID},
+	{'C', "cpu", "CPUS", "on these CPUs only: 0-3,8", OPT_CPU},
+	{'u', "user", "USER[,USER...]", "only what runs as these users, names or numbers",
+	 OPT_USER},
+	{0, "comm", "GLOB", "only processes or threads with such a name", OPT_COMM},
+	{0, "unit", "UNIT", "only this systemd unit; * ? [...] are possible", OPT_UNIT},
+	{0, "container", "ID", "only the containers whose id begins so", OPT_CONTAINER},
+	{0, "cgroup", "PATH", "only this control group and those below it", OPT_CGROUP},
+	{'e', "event", "EVENT", "what is counted; default CPU time: see below", OPT_EVENT},
+	{'c', "count", "COUNT", "a sample every COUNT events, instead of -F", OPT_COUNT},
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
 	{'d', "duration", "TIME", "how long: 10, 10s, 2m; default until Ctrl-C, or COMMAND ends",
 	 OPT_DURATION},
 	{'o', "output", "FILE", "write FILE (repeatable); the suffix says what: see below",
 	 OPT_OUTPUT},
+	{'g', "graph", NULL, "the same as --call-graph auto, the default", OPT_GRAPH},
+	{0, "call-graph", "MODE", "stacks by dwarf[,BYTES], fp (frame pointers) or auto",
+	 OPT_CALL_GRAPH},
 	{0, "stack-size", "BYTES", "stack bytes copied a sample: 1K to 65528; default 32K",
 	 OPT_STACK},
-	{0, "user-only", NULL, "no kernel frames", OPT_USER_ONLY},
+	{'K', "all-kernel", NULL, "only samples taken inside the kernel", OPT_ALL_KERNEL},
+	{'U', "all-user", NULL, "only samples taken in user code", OPT_ALL_USER},
+	{0, "user-only", NULL, "no kernel frames, of time in the kernel neither", OPT_USER_ONLY},
 	{0, "no-lines", NULL, "no source files and lines", OPT_NO_LINES},
 	{0, "no-inline", NULL, "no frames for inlined functions", OPT_NO_INLINE},
 	{0, "strict", NULL, "exit with 5 when any sample was lost or dropped", OPT_STRICT},
@@ -50,20 +82,27 @@ static const struct option_spec option_table[] = {
 
 const struct command record_command = {
 	.name = "record",
-	.usage = "record [-a | -p PID[,PID...] | -- COMMAND...] [-F HZ] [-d TIME] [-o FILE]...",
+	.usage = "record [-a | -p PID[,PID...] | -t TID[,TID...] | -- COMMAND...] [-F HZ] [-d "
+		 "TIME] [-o FILE]...",
 	.summary = "capture stacks for a while: flame graph, folded stacks, pprof, summary",
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
-	.epilog = "Outputs by suffix: .html (flame graph page), .folded (folded stacks), .pb.gz "
-		  "(pprof).\n"
-		  "Exit codes: 0 ok, 1 failure, 2 usage, 3 not permitted, 4 not supported here, 5 "
-		  "--strict\n"
-		  "and data was lost; with COMMAND its own status, or 125 when perfwalk itself "
-		  "failed.\n"
-		  "\nExamples:\n"
-		  "  perfwalk record -a -d 10 -o out.html -o out.folded -o out.pb.gz\n"
-		  "  perfwalk record -p 1234 -F 199 -d 30s -o nginx.html\n"
-		  "  perfwalk record -o build.html -- make -j4\n",
+	.epilog =
+		"Outputs by suffix: .html (flame graph page), .folded (folded stacks), .pb.gz "
+		"(pprof).\n"
+		"Events: cpu-clock, task-clock, cycles, instructions, cache-misses, branch-misses, "
+		"page-faults,\n"
+		"context-switches, cpu-migrations, rNNN, SUBSYSTEM:TRACEPOINT.\n"
+		"Of -u, --comm, --unit, --container, --cgroup and -C all must hold; of one that is "
+		"repeated, one.\n"
+		"Exit codes: 0 ok, 1 failure, 2 usage, 3 not permitted, 4 not supported here, 5 "
+		"--strict\n"
+		"and data was lost; with COMMAND its own status, or 125 when perfwalk itself "
+		"failed.\n"
+		"\nExamples:\n"
+		"  perfwalk record -a -d 10 -o out.html -o out.folded -o out.pb.gz\n"
+		"  perfwalk record -p 1234 -F 199 -d 30s -o nginx.html\n"
+		"  perfwalk record -o build.html -- make -j4\n",
 };
 static int complain(const char *option, const char *value, const char *expected)
 {
@@ -71,7 +110,15 @@ static int complain(const char *option, const char *value, const char *expected)
 	return -EINVAL;
 }
 
-static int parse_pids(struct record_options *o, const char *value)
+static int parse_stack_size(struct record_options *o, const char *option, const char *value)
+{
+	if (text_parse_bytes(value, &o->stack_bytes) < 0 || o->stack_bytes < 1024 ||
+	    o->stack_bytes > 65528)
+		return complain(option, value, "bytes from 1K to 65528");
+	return 0;
+}
+
+static int parse_pids(struct record_options *o, const char *option, const char *value)
 {
 	_cleanup_free_ char *copy = strdup(value);
 	char *save = NULL;
@@ -81,13 +128,50 @@ static int parse_pids(struct record_options *o, const char *value)
 		uint64_t pid;
 
 		if (text_parse_u64(word, 1, 1u << 22, &pid) < 0)
-			return complain("-p", word,
-					"not a process id; give numbers, with commas between");
+			return complain(
+				option, word,
+				"not a process or thread id; give numbers, with commas between");
 		if (o->n_pids == RECORD_MAX_PIDS)
-			return complain("-p", value, "more than 256 processes; use -a");
+			return complain(option, value, "more than 256 of them; use -a");
 		o->pids[o->n_pids++] = (pid_t)pid;
 	}
-	return o->n_pids > 0 ? 0 : complain("-p", value, "no process id in it");
+	return o->n_pids > 0 ? 0 : complain(option, value, "no id in it");
+}
+
+static int parse_event(struct record_options *o, const char *value)
+{
+	char error[512];
+
+	if (sample_event_parse(value, &o->event, error, sizeof(error)) < 0)
+		return complain("-e", value, error);
+	return 0;
+}
+
+static int parse_call_graph(struct record_options *o, const char *value)
+{
+	if (strcmp(value, "auto") == 0) {
+		o->stacks = SAMPLE_STACKS_AUTO;
+		return 0;
+	}
+	if (strcmp(value, "fp") == 0) {
+		o->stacks = SAMPLE_STACKS_FP;
+		return 0;
+	}
+	if (strncmp(value, "dwarf", 5) != 0 || (value[5] && value[5] != ','))
+		return complain("--call-graph", value, "dwarf, dwarf,BYTES, fp or auto");
+	o->stacks = SAMPLE_STACKS_DWARF;
+	return value[5] ? parse_stack_size(o, "--call-graph", value + 6) : 0;
+}
+
+/* Lists of [filter], checked as there. */
+static int include(struct record_options *o, const char *option, enum config_filter filter,
+		   const char *value)
+{
+	char error[600];
+
+	if (config_include(o->config, filter, value, error, sizeof(error)) < 0)
+		return complain(option, value, error);
+	return 0;
 }
 
 static int add_output(struct record_options *o, const char *path)
@@ -114,7 +198,8 @@ static int on_option(void *ctx, int id, const char *value)
 		o->all = true;
 		return 0;
 	case OPT_PID:
-		return parse_pids(o, value);
+		o->processes = true;
+		return parse_pids(o, "-p", value);
 	case OPT_FREQ:
 		if (text_parse_u64(value, 1, MAX_HZ, &o->rate_hz) < 0)
 			return complain("-F", value,
@@ -127,10 +212,38 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_OUTPUT:
 		return add_output(o, value);
+	case OPT_TID:
+		o->threads = true;
+		return parse_pids(o, "-t", value);
+	case OPT_CPU:
+		return include(o, "-C", CONFIG_FILTER_CPUS, value);
+	case OPT_USER:
+		return include(o, "-u", CONFIG_FILTER_USER, value);
+	case OPT_COMM:
+		return include(o, "--comm", CONFIG_FILTER_COMM, value);
+	case OPT_UNIT:
+		return include(o, "--unit", CONFIG_FILTER_UNIT, value);
+	case OPT_CONTAINER:
+		return include(o, "--container", CONFIG_FILTER_CONTAINER, value);
+	case OPT_CGROUP:
+		return include(o, "--cgroup", CONFIG_FILTER_CGROUP, value);
+	case OPT_EVENT:
+		return parse_event(o, value);
+	case OPT_COUNT:
+		if (text_parse_u64(value, 1, MAX_COUNT, &o->period) < 0)
+			return complain("-c", value, "events between samples are a number from 1");
+		return 0;
+	case OPT_GRAPH:
+		return parse_call_graph(o, "auto");
+	case OPT_CALL_GRAPH:
+		return parse_call_graph(o, value);
 	case OPT_STACK:
-		if (text_parse_bytes(value, &o->stack_bytes) < 0 || o->stack_bytes < 1024 ||
-		    o->stack_bytes > 65528)
-			return complain("--stack-size", value, "bytes from 1K to 65528");
+		return parse_stack_size(o, "--stack-size", value);
+	case OPT_ALL_KERNEL:
+		o->only_kernel = true;
+		return 0;
+	case OPT_ALL_USER:
+		o->only_user = true;
 		return 0;
 	case OPT_USER_ONLY:
 		o->user_only = true;
@@ -152,19 +265,44 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	}
 }
-static int check_options(const struct record_options *o, bool command)
+static int refuse(const char *text)
 {
-	if ((int)o->all + (o->n_pids > 0) + command > 1) {
-		(void)fputs("perfwalk: record: -a, -p and COMMAND exclude each other: choose one\n",
-			    stderr);
-		return -EINVAL;
-	}
-	if (o->n_outputs == 0 && o->quiet) {
-		(void)fputs("perfwalk: record: --quiet without -o gives no result; add -o FILE\n",
-			    stderr);
-		return -EINVAL;
-	}
+	(void)fprintf(stderr, "perfwalk: record: %s\n", text);
+	return -EINVAL;
+}
+
+/* How often: what was asked for, else what suits the event. */
+static int choose_distance(struct record_options *o)
+{
+	bool time = sample_event_is_time(&o->event);
+
+	if (o->period && o->rate_hz)
+		return refuse("-c and -F exclude each other: a period or a rate");
+	if (o->period && !o->event.name[0])
+		return refuse("-c needs -e EVENT: what is to be counted");
+	if (o->period && time && o->period < MIN_TIME_COUNT)
+		return refuse("-c of a clock is in nanoseconds, at least 100000");
+	if (!o->period && !o->rate_hz && !time && !sample_event_is_hardware(&o->event))
+		o->period = 1; /* events that are rare enough to take each */
+	if (!o->rate_hz)
+		o->rate_hz = DEFAULT_HZ;
 	return 0;
+}
+
+static int check_options(struct record_options *o, bool command)
+{
+	if ((int)o->all + o->processes + o->threads + command > 1)
+		return refuse("-a, -p, -t and COMMAND exclude each other: choose one");
+	if (o->only_user && o->only_kernel)
+		return refuse("--all-user and --all-kernel exclude each other");
+	if (o->only_kernel && o->user_only)
+		return refuse("--all-kernel and --user-only leave nothing of the kernel's: choose "
+			      "one");
+	if (o->only_user && sample_event_is_kernel(&o->event))
+		return refuse("the event happens inside the kernel: with --all-user there is none");
+	if (o->n_outputs == 0 && o->quiet)
+		return refuse("--quiet without -o gives no result; add -o FILE");
+	return choose_distance(o);
 }
 
 int record_options_parse(struct record_options *o, int argc, char **argv, int *ret_first)

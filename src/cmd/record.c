@@ -25,7 +25,6 @@
 #include "util/loop.h"
 #include "util/text.h"
 
-#define RECORD_HZ	99
 #define WINDOW_NS	(2 * NSEC_PER_SEC)
 #define COMMAND_GRACE_S 3
 #define PROGRESS_NS	(250 * NSEC_PER_MSEC)
@@ -250,10 +249,11 @@ static char *make_title(int argc, char **argv)
 	return title;
 }
 
-/* Half a second of samples of a busy CPU fits its ring, whatever the rate, within limits. */
+/* Half a second of samples of a busy CPU fits its ring, whatever the rate, within limits. Events
+ * that are counted come in bursts. */
 static uint64_t ring_bytes(const struct record_run *r)
 {
-	uint64_t bytes = RING_MIN_BYTES;
+	uint64_t bytes = r->options.period ? RING_MAX_BYTES : RING_MIN_BYTES;
 
 	while (bytes < RING_MAX_BYTES &&
 	       bytes < r->options.rate_hz * (r->options.stack_bytes + 1024) / 2)
@@ -266,9 +266,6 @@ static int set_up(struct record_run *r, struct tree_options *o)
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 	int e;
 
-	e = config_load(&r->config, NULL, false, stderr);
-	if (e < 0)
-		return e;
 	r->config->stack_size_bytes = (uint32_t)r->options.stack_bytes;
 	r->config->kernel_stacks = !r->options.user_only;
 	r->config->source_lines = !r->options.no_lines;
@@ -281,6 +278,22 @@ static int set_up(struct record_run *r, struct tree_options *o)
 		return e;
 	e = open_outputs(r, o);
 	return e;
+}
+
+static void say_started(const struct record_run *r)
+{
+	const struct record_options *o = &r->options;
+	const char *what = o->threads  ? "the threads asked for"
+			   : o->n_pids ? "the processes asked for"
+				       : "the whole host";
+	unsigned int n_cpus = tree_n_cpus(r->tree);
+
+	if (o->period)
+		log_info("recording %s, one of %llu %s, on %u CPUs", what,
+			 (unsigned long long)o->period, o->event.name, n_cpus);
+	else
+		log_info("recording %s at %u Hz on %u CPUs", what, (unsigned int)o->rate_hz,
+			 n_cpus);
 }
 
 static int run(struct record_run *r, struct tree_options *o)
@@ -298,9 +311,7 @@ static int run(struct record_run *r, struct tree_options *o)
 		(void)loop_add_timer(r->loop, r->options.duration_ns, 0, on_duration, r);
 	(void)loop_add_timer(r->loop, PROGRESS_NS, PROGRESS_NS, on_progress, r);
 	if (!r->options.quiet && !r->terminal)
-		log_info("recording %s at %u Hz on %u CPUs",
-			 r->options.n_pids ? "the processes asked for" : "the whole host",
-			 (unsigned int)r->options.rate_hz, tree_n_cpus(r->tree));
+		say_started(r);
 	e = loop_run(r->loop);
 	return e < 0 ? e : r->result;
 }
@@ -366,7 +377,7 @@ static int finish(struct record_run *r, int e)
 
 int record_main(int argc, char **argv)
 {
-	struct record_run r = {.options = {.rate_hz = RECORD_HZ, .stack_bytes = 32 << 10},
+	struct record_run r = {.options = {.stack_bytes = 32 << 10},
 			       .command_gate = -1,
 			       .command_status = -1,
 			       .signal_fd = -1};
@@ -378,11 +389,14 @@ int record_main(int argc, char **argv)
 	_cleanup_free_ char *title = make_title(argc, argv);
 	int first = argc, e, code;
 
+	if (config_load(&r.config, NULL, false, stderr) < 0)
+		return EXIT_CODE_FAILURE;
+	r.options.config = r.config;
 	e = record_options_parse(&r.options, argc, argv, &first);
-	if (e > 0)
-		return EXIT_CODE_OK;
-	if (e < 0)
-		return EXIT_CODE_USAGE;
+	if (e != 0) {
+		config_free(r.config);
+		return e > 0 ? EXIT_CODE_OK : EXIT_CODE_USAGE;
+	}
 	log_set_level(r.options.verbose ? LOG_LEVEL_DEBUG
 		      : r.options.quiet ? LOG_LEVEL_WARNING
 					: LOG_LEVEL_INFO);
@@ -398,6 +412,12 @@ int record_main(int argc, char **argv)
 		e = start_command(&r, argv + first);
 	o.pids = r.options.pids;
 	o.n_pids = r.options.n_pids;
+	o.threads = r.options.threads;
+	o.event = r.options.event;
+	o.period = r.options.period;
+	o.stacks = r.options.stacks;
+	o.only_user = r.options.only_user;
+	o.only_kernel = r.options.only_kernel;
 	o.enable_on_exec = r.command > 0;
 	if (e == 0)
 		e = run(&r, &o);

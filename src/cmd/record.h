@@ -6,15 +6,22 @@
 #include <sys/types.h>
 
 #include "src/cmd/tree.h"
+#include "src/config/config.h"
 
 #define RECORD_MAX_PIDS 256
 
 struct record_options {
+	struct config *config; /* borrowed; the filters go into it */
 	pid_t pids[RECORD_MAX_PIDS];
 	size_t n_pids;
+	bool processes, threads; /* which ids they are */
+	struct sample_event event;
+	uint64_t period; /* events a sample; 0: rate_hz */
+	enum sample_stacks stacks;
+	bool only_user, only_kernel;
 	const char *outputs[TREE_MAX_OUTPUTS]; /* of argv */
 	uint32_t n_outputs;
-	uint64_t rate_hz, duration_ns, stack_bytes;
+	uint64_t rate_hz, duration_ns, stack_bytes; /* rate 0: not given */
 	bool all, user_only, no_lines, no_inline, strict, quiet, verbose;
 };
 

@@ -6,12 +6,17 @@
 #include "src/cmd/events.h"
 #include "src/cmd/tree.h"
 
+#define TREE_MAX_CGROUPS 64
+
 struct tree {
 	struct loop *loop;
 	struct tree_options options;
 	struct events events;
 	struct supervisor *supervisor;
 	struct privileges privileges;
+	bool *cpus;			  /* EVENTS_MAX_CPUS: which are wanted; NULL: all */
+	int cgroup_fds[TREE_MAX_CGROUPS]; /* what the kernel itself samples only; n_cgroups */
+	size_t n_cgroups;
 	char *spool_path; /* that was tried last, for spool_fd or in vain */
 	int spool_fd;
 	int deadline_timer;
@@ -20,6 +25,11 @@ struct tree {
 	bool finished; /* done() was called */
 	bool reopen;   /* the profiler leaves for new events, not for good */
 };
+
+/* What the config and the options say is to be sampled, into t->events.targets. 0 or -errno, told.
+ */
+int tree_find_targets(struct tree *t);
+void tree_forget_targets(struct tree *t);
 
 /* supervisor_callbacks.setup of the tree. */
 int tree_set_up(void *ctx, enum peer who, int control, int status_fd);

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "src/broker/state-dir.h"
+#include "src/cmd/filter.h"
 #include "src/cmd/setup.h"
 #include "src/cmd/tree-internal.h"
 #include "util/log.h"
@@ -73,6 +74,11 @@ int tree_send_cpu(const struct tree *t, const struct cpu_events *c, bool came_on
 	return supervisor_send(t->supervisor, PEER_PROFILER, &m, fds, 2);
 }
 
+static int send_filter(void *ctx, const char *text)
+{
+	return send_text(*(const int *)ctx, TEXT_FILTER, text, -1);
+}
+
 static int set_up_profiler(struct tree *t, int control, int status_fd)
 {
 	const struct config *c = t->options.config;
@@ -94,6 +100,9 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 		common_setup(t, 0, 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES);
 	s.common.privileges.max_open_files = c->max_open_files + 2 * t->events.cpus.n + 512;
 	r = send_setup(control, &s, sizeof(s), status_fd);
+	/* Groups that the kernel picks out need not be picked out again. */
+	if (r == 0)
+		r = filter_each(c, t->n_cgroups == 0, send_filter, &control);
 	if (r == 0)
 		r = send_start(control);
 	for (uint32_t i = 0; i < t->events.cpus.n && r == 0; i++)

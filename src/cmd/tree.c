@@ -13,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/cmd/filter.h"
 #include "src/cmd/tree-internal.h"
 #include "unwind/unwind.h"
 #include "util/clock.h"
@@ -25,7 +26,7 @@
 int tree_enable(struct tree *t)
 {
 	t->enabled = true;
-	return t->options.enable_on_exec ? 0 : events_enable(&t->events);
+	return t->options.enable_on_exec ? 0 : events_enable(&t->events, true);
 }
 
 static void on_message(void *ctx, enum peer who, const struct message *m)
@@ -60,14 +61,12 @@ static void remove_cpu(struct tree *t, uint32_t i)
 
 static void add_cpu(struct tree *t, int cpu)
 {
-	struct cpu_events *c = events_add_cpu(&t->events, cpu);
+	/* In this order: the profiler doubts what it knows until it hears of the CPU. */
+	struct cpu_events *c = events_add_cpu(&t->events, cpu, t->enabled);
 
 	if (!c)
 		return;
 	log_info("CPU %d came online", cpu);
-	/* In this order: the profiler doubts what it knows until it hears of the CPU. */
-	if (t->enabled)
-		(void)sample_enable_cpu(&c->events, true);
 	(void)tree_send_cpu(t, c, true);
 }
 
@@ -77,9 +76,10 @@ static void on_hotplug_timer(void *ctx)
 	_cleanup_free_ int *online = calloc(EVENTS_MAX_CPUS, sizeof(*online));
 	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -1;
 
-	if (n <= 0 || t->stopping || t->reopen || t->options.n_pids > 0)
+	if (n <= 0 || t->stopping || t->reopen)
 		return;
-	for (uint32_t i = t->events.cpus.n; i-- > 0;) {
+	/* Events of tasks sleep while their CPU is offline, and go on when it is back. */
+	for (uint32_t i = t->options.n_pids > 0 ? 0 : t->events.cpus.n; i-- > 0;) {
 		struct cpu_events *c = &t->events.cpus.items[i];
 
 		if (!contains(online, n, c->events.cpu))
@@ -120,7 +120,11 @@ static int open_events(struct tree *t)
 	const struct tree_options *o = &t->options;
 	const struct sample_options want = {
 		.event = o->event,
+		.period = o->period,
 		.rate_hz = o->rate_hz,
+		.stacks = o->stacks,
+		.only_user = o->only_user,
+		.only_kernel = o->only_kernel,
 		.stack_bytes = o->config->stack_size_bytes,
 		.regs_mask = unwind_perf_regs_mask,
 		.kernel_stacks = o->config->kernel_stacks,
@@ -128,8 +132,10 @@ static int open_events(struct tree *t)
 		.sideband_bytes = SIDEBAND_BYTES,
 		.enable_on_exec = o->enable_on_exec,
 	};
-	int r = events_probe(&t->events, &want);
+	int r = tree_find_targets(t);
 
+	if (r == 0)
+		r = events_probe(&t->events, &want);
 	return r < 0 ? r : events_open(&t->events);
 }
 
@@ -174,7 +180,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 		return -ENOMEM;
 	t->loop = loop;
 	t->options = *options;
-	events_init(&t->events, options->pids, options->n_pids);
+	events_init(&t->events);
 	t->spool_fd = -EBADF;
 	choose_user(t);
 	privileges_raise_open_files();
@@ -199,6 +205,7 @@ struct tree *tree_free(struct tree *t)
 	if (t) {
 		supervisor_free(t->supervisor);
 		events_deinit(&t->events);
+		tree_forget_targets(t);
 		(void)close_fd(t->spool_fd);
 		free(t->spool_path);
 		free(t);
@@ -273,7 +280,7 @@ static bool sampling_differs(const struct config *a, const struct config *b)
 	       a->stack_size_bytes != b->stack_size_bytes ||
 	       a->ring_size_bytes != b->ring_size_bytes || a->kernel_stacks != b->kernel_stacks ||
 	       a->max_frames != b->max_frames || a->window_memory_bytes != b->window_memory_bytes ||
-	       a->unwind_rows_bytes != b->unwind_rows_bytes ||
+	       a->unwind_rows_bytes != b->unwind_rows_bytes || !filter_equal(a, b) ||
 	       a->max_processes != b->max_processes || a->max_open_files != b->max_open_files;
 }
 
@@ -306,7 +313,7 @@ void tree_progress(const struct tree *t, uint64_t *ret_samples, uint64_t *ret_lo
 {
 	const struct status_page *p = supervisor_status(t->supervisor, PEER_PROFILER);
 
-	*ret_samples = p->samples;
+	*ret_samples = p->samples - p->filtered;
 	*ret_lost = p->lost;
 }
 

@@ -23,9 +23,15 @@ struct tree_options {
 	bool capture;		     /* record; else the daemon with an exporter */
 	uint64_t interval_ns;	     /* of the windows */
 	uint32_t rate_hz;
-	enum sample_event event;
+	/* What is sampled, how and where; zero is the daemon's way. The [filter] of the config
+	 * holds besides. */
+	struct sample_event event;
+	uint64_t period; /* events between samples; 0: rate_hz */
+	enum sample_stacks stacks;
+	bool only_user, only_kernel;
 	const pid_t *pids; /* n; none: the whole host */
 	size_t n_pids;
+	bool threads; /* pids are threads */
 	bool enable_on_exec;
 	uint64_t stop_deadline_ns; /* after tree_stop(): then what is left is killed; 0: none */
 	/* Capture only */

@@ -30,7 +30,20 @@ struct config_export {
 	uint64_t max_elapsed_ns;
 };
 
+/* What is sampled of a host, or not: a list each, values separated by commas. */
+enum config_filter {
+	CONFIG_FILTER_COMM,	 /* globs */
+	CONFIG_FILTER_USER,	 /* names and uids */
+	CONFIG_FILTER_UNIT,	 /* globs */
+	CONFIG_FILTER_CONTAINER, /* prefixes of ids */
+	CONFIG_FILTER_CGROUP,	 /* paths */
+	CONFIG_FILTER_CPUS,	 /* numbers and ranges */
+	CONFIG_N_FILTERS
+};
+
 struct config {
+	/* [filter] */
+	char *include[CONFIG_N_FILTERS], *exclude[CONFIG_N_FILTERS]; /* NULL: none */
 	/* [profiler] */
 	uint32_t samples_per_second;   /* 19 */
 	uint64_t reporter_interval_ns; /* 10 s; 1 s .. 1 h */
@@ -78,6 +91,16 @@ struct config {
 int config_load(struct config **ret, const char *path, bool env, FILE *errors);
 struct config *config_free(struct config *c);
 DEFINE_CLEANUP(struct config *, config_free)
+
+/*
+ * Adds value to an include list, as a line in [filter] would. 0; -ENOMEM; -EINVAL with error saying
+ * what was expected.
+ */
+int config_include(struct config *c, enum config_filter filter, const char *value, char *error,
+		   size_t n_error);
+/* Calls fn for each item of a list; n characters, not terminated. Stops when it fails. NULL: none.
+ */
+int config_list_each(const char *list, int (*fn)(void *ctx, const char *item, size_t n), void *ctx);
 
 /*
  * Appends the lines of x->headers_file, if there is one, to x->headers: not done by config_load(),

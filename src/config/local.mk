@@ -3,6 +3,7 @@ libconfig_a_SOURCES = \
 	src/config/config.c src/config/config.h \
 	src/config/environment.c \
 	src/config/file.c \
+	src/config/filter.c \
 	src/config/headers.c \
 	src/config/print.c \
 	src/config/reader.c src/config/reader.h \

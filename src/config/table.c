@@ -17,6 +17,10 @@
 
 static const struct config_section sections[] = {
 	{"profiler", "What is sampled, and how often."},
+	{"filter",
+	 "What is sampled of the host. Of several kinds all must hold, of a list one; what is "
+	 "excluded is out in any case. Samples that are left out are counted, and cost little: "
+	 "their stacks are not walked."},
 	{"symbolizer", "How much is said about each frame."},
 	{"limits",
 	 "What perfwalk may take from the host. What does not fit is left out and counted, "
@@ -59,6 +63,41 @@ static const struct config_key keys[] = {
 	 "Also record the kernel's part of each stack, where the kernel allows it."},
 	{"profiler", "max_frames", CONFIG_COUNT, AT(max_frames), "1024", 16, 16384, 0, false,
 	 "Frames of one stack; what lies beyond is reported as truncated."},
+
+	{"filter", "include_comm", CONFIG_GLOBS, AT(include[CONFIG_FILTER_COMM]), NULL, 0, 0, 0,
+	 false,
+	 "Names of processes or threads, with * ? [...] as in the shell. All lists are separated "
+	 "by "
+	 "commas."},
+	{"filter", "exclude_comm", CONFIG_GLOBS, AT(exclude[CONFIG_FILTER_COMM]), NULL, 0, 0, 0,
+	 false, "The same, to be left out."},
+	{"filter", "include_user", CONFIG_USERS, AT(include[CONFIG_FILTER_USER]), NULL, 0, 0, 0,
+	 false,
+	 "Names or numbers of users, by the effective user of a process. A process that ended "
+	 "before it was looked at counts as its parent's user's."},
+	{"filter", "exclude_user", CONFIG_USERS, AT(exclude[CONFIG_FILTER_USER]), NULL, 0, 0, 0,
+	 false, "The same, to be left out."},
+	{"filter", "include_unit", CONFIG_GLOBS, AT(include[CONFIG_FILTER_UNIT]), NULL, 0, 0, 0,
+	 false,
+	 "systemd services and scopes, with * ? [...]; without a suffix, .service is meant."},
+	{"filter", "exclude_unit", CONFIG_GLOBS, AT(exclude[CONFIG_FILTER_UNIT]), NULL, 0, 0, 0,
+	 false, "The same, to be left out."},
+	{"filter", "include_container", CONFIG_CONTAINERS, AT(include[CONFIG_FILTER_CONTAINER]),
+	 NULL, 0, 0, 0, false,
+	 "The first digits of container ids. Only ids: a container's name is known to its engine "
+	 "alone, and the kernel knows the id."},
+	{"filter", "exclude_container", CONFIG_CONTAINERS, AT(exclude[CONFIG_FILTER_CONTAINER]),
+	 NULL, 0, 0, 0, false, "The same, to be left out."},
+	{"filter", "include_cgroup", CONFIG_CGROUPS, AT(include[CONFIG_FILTER_CGROUP]), NULL, 0, 0,
+	 0, false,
+	 "Control groups with all below them: /system.slice/nginx.service, with or without "
+	 "/sys/fs/cgroup before it."},
+	{"filter", "exclude_cgroup", CONFIG_CGROUPS, AT(exclude[CONFIG_FILTER_CGROUP]), NULL, 0, 0,
+	 0, false, "The same, to be left out."},
+	{"filter", "include_cpus", CONFIG_CPUS, AT(include[CONFIG_FILTER_CPUS]), NULL, 0, 0, 0,
+	 false, "Numbers and ranges of CPUs: 0-3,8. Others have no events at all."},
+	{"filter", "exclude_cpus", CONFIG_CPUS, AT(exclude[CONFIG_FILTER_CPUS]), NULL, 0, 0, 0,
+	 false, "The same, to be left out."},
 
 	{"symbolizer", "lines", CONFIG_BOOL, AT(source_lines), "no", 0, 0, 0, false,
 	 "Source file and line of each frame, where a program or its separate debug file has "

@@ -20,6 +20,11 @@ enum config_type {
 	CONFIG_HEADERS,	    /* char ** and size_t in struct config_export */
 	CONFIG_COMPRESSION, /* bool: gzip or none */
 	CONFIG_LOG_LEVEL,   /* enum log_level */
+	CONFIG_GLOBS,	    /* char *: this and the following are lists with commas */
+	CONFIG_USERS,
+	CONFIG_CONTAINERS,
+	CONFIG_CGROUPS,
+	CONFIG_CPUS,
 };
 
 struct config_key {
@@ -76,6 +81,9 @@ void config_headers_free(struct config_export *x);
 int config_list_parse(char *text, char *error,
 		      int (*add)(void *ctx, const char *key, const char *value, char *error),
 		      void *ctx);
+
+/* A list of one of the list types. 0, or -EINVAL and error. */
+int config_filter_check(enum config_type type, const char *text, char *error);
 
 /* Gives base the defaults of the keys of "export", or of all others (section ""). 0, -ENOMEM. */
 int config_set_defaults(const char *section, void *base);

@@ -134,6 +134,12 @@ static int check_text(const struct config_key *row, const char *text, char *erro
 	switch (row->type) {
 	case CONFIG_PATH:
 		return text[0] == '/' ? 0 : config_expected(error, "an absolute path");
+	case CONFIG_GLOBS:
+	case CONFIG_USERS:
+	case CONFIG_CONTAINERS:
+	case CONFIG_CGROUPS:
+	case CONFIG_CPUS:
+		return config_filter_check(row->type, text, error);
 	case CONFIG_WORD:
 		return strpbrk(text, " \t") ? config_expected(error, "one word") : 0;
 	default:
@@ -195,6 +201,11 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 	case CONFIG_PATH:
 	case CONFIG_URL:
 	case CONFIG_URL_EXACT:
+	case CONFIG_GLOBS:
+	case CONFIG_USERS:
+	case CONFIG_CONTAINERS:
+	case CONFIG_CGROUPS:
+	case CONFIG_CPUS:
 		return set_string(row, field, text, error);
 	}
 	return -EINVAL;
@@ -209,6 +220,11 @@ void config_value_free(const struct config_key *row, void *base)
 	case CONFIG_PATH:
 	case CONFIG_URL:
 	case CONFIG_URL_EXACT:
+	case CONFIG_GLOBS:
+	case CONFIG_USERS:
+	case CONFIG_CONTAINERS:
+	case CONFIG_CGROUPS:
+	case CONFIG_CPUS:
 		free(*field);
 		*field = NULL;
 		break;

@@ -313,6 +313,21 @@ bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_
 	return true;
 }
 
+uint64_t profile_period(const struct profile *p)
+{
+	return p->period_events ? p->period_events : p->period_ns;
+}
+
+const char *profile_period_type(const struct profile *p)
+{
+	return p->period_events ? profile_text(p, p->event) : "cpu";
+}
+
+const char *profile_period_unit(const struct profile *p)
+{
+	return p->period_events ? "count" : "nanoseconds";
+}
+
 uint64_t profile_stacks_incomplete(const struct profile *p)
 {
 	uint64_t n = 0;

@@ -166,9 +166,15 @@ struct profile {
 	uint64_t counters[PROFILE_N_COUNTERS];
 	uint64_t start_unix_ns,
 		end_unix_ns; /* the window: every sample's time lies in [start, end) */
-	uint64_t period_ns;  /* distance between samples: 1e9 / rate */
-	uint32_t rate_hz;
-	strid event; /* "cpu-clock", "cycles" */
+	/*
+	 * What a sample of value 1 stands for: nanoseconds of CPU time (period_ns), or events
+	 * (period_events); the other is 0. weighted: the kernel chose the distance of the samples,
+	 * each has a value of its own in events, and period_events is 1.
+	 */
+	uint64_t period_ns, period_events;
+	bool weighted;
+	uint32_t rate_hz; /* 0: by period, not by rate */
+	strid event;	  /* "cpu-clock", "cycles", "page-faults" ... */
 	uint64_t max_bytes;
 };
 
@@ -183,8 +189,8 @@ bool profile_nearly_full(const struct profile *p);
  * Interning. Each returns the row of an equal entry or of a new one, PROFILE_NONE when the profile
  * is full or memory is short. Equality: module by uid; process by (pid, start time, comm, path,
  * cgroup); thread by (process, tid, name); frame by (module, address); function by (name,
- * system_name, file, start_line, module_name, language); stack by its frames. An existing row is not changed,
- * except that a module takes over what was empty before.
+ * system_name, file, start_line, module_name, language); stack by its frames. An existing row is
+ * not changed, except that a module takes over what was empty before.
  */
 uint32_t profile_add_module(struct profile *p, const struct profile_module *m);
 uint32_t profile_add_process(struct profile *p, const struct profile_process *proc);
@@ -207,6 +213,11 @@ static inline const uint32_t *profile_stack_frames(const struct profile *p, uint
 	*ret_n = p->stacks.items[stack].n;
 	return p->stack_frames.items + p->stacks.items[stack].first;
 }
+
+/* What a sample of value 1 stands for: "cpu" in "nanoseconds", or the event in "count". */
+uint64_t profile_period(const struct profile *p);
+const char *profile_period_type(const struct profile *p);
+const char *profile_period_unit(const struct profile *p);
 
 static inline const char *profile_text(const struct profile *p, strid id)
 {

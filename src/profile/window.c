@@ -40,9 +40,9 @@ static const uint32_t item_sizes[N_SECTIONS] = {
 
 struct window_header {
 	uint64_t magic, total_bytes;
-	uint64_t start_unix_ns, end_unix_ns, period_ns;
+	uint64_t start_unix_ns, end_unix_ns, period_ns, period_events;
 	uint64_t counters[PROFILE_N_COUNTERS];
-	uint32_t rate_hz, event, n_strings, reserved;
+	uint32_t rate_hz, event, n_strings, weighted;
 	struct {
 		uint32_t n, item_bytes;
 	} sections[N_SECTIONS];
@@ -95,6 +95,8 @@ int window_write(const struct profile *p)
 		.start_unix_ns = p->start_unix_ns,
 		.end_unix_ns = p->end_unix_ns,
 		.period_ns = p->period_ns,
+		.period_events = p->period_events,
+		.weighted = p->weighted,
 		.rate_hz = p->rate_hz,
 		.event = p->event,
 		.n_strings = p->strings.n,
@@ -364,6 +366,8 @@ static int read_all(struct reader *r, const uint8_t *map, uint64_t size, uint64_
 	if (r->h.end_unix_ns > p->end_unix_ns)
 		p->end_unix_ns = r->h.end_unix_ns;
 	p->period_ns = r->h.period_ns;
+	p->period_events = r->h.period_events;
+	p->weighted = r->h.weighted != 0;
 	p->rate_hz = r->h.rate_hz;
 	p->event = event;
 	return 0;

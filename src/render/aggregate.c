@@ -14,6 +14,7 @@ static int add(struct aggregate *a, struct hash_index *ix, const struct profile_
 		r = &a->rows.items[row];
 		if (r->thread == s->thread && r->stack == s->stack) {
 			r->value += s->value;
+			r->n++;
 			return 0;
 		}
 		slot = hash_index_next(ix, slot);
@@ -21,7 +22,7 @@ static int add(struct aggregate *a, struct hash_index *ix, const struct profile_
 	r = array_push(&a->rows);
 	if (!r || hash_index_add(ix, hash, a->rows.n - 1) < 0)
 		return -ENOMEM;
-	*r = (struct aggregate_row){s->thread, s->stack, s->value};
+	*r = (struct aggregate_row){s->thread, s->stack, s->value, 1};
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 struct aggregate_row {
 	uint32_t thread, stack;
 	uint64_t value; /* sum of the samples' values */
+	uint64_t n;	/* samples */
 };
 
 struct aggregate {

@@ -332,17 +332,19 @@ static void put_profile_strings(struct otlp *o)
 {
 	struct otlp_dictionary *d = &o->frames.dictionary;
 
-	o->sample_type.type = otlp_put_string(d, "samples");
+	/* Where the kernel chose the distance, what a sample says is its events. */
+	o->sample_type.type =
+		otlp_put_string(d, o->p->weighted ? profile_period_type(o->p) : "samples");
 	o->sample_type.unit = otlp_put_string(d, "count");
-	o->period_type.type = otlp_put_string(d, "cpu");
-	o->period_type.unit = otlp_put_string(d, "nanoseconds");
+	o->period_type.type = otlp_put_string(d, profile_period_type(o->p));
+	o->period_type.unit = otlp_put_string(d, profile_period_unit(o->p));
 	put_counters(o);
 }
 
 /* The fields of a Profile other than its samples. id: 16 bytes for it. */
 static void fill_profile(struct otlp *o, PB(Profile) * profile, uint8_t id[16])
 {
-	uint64_t period = o->p->period_ns;
+	uint64_t period = profile_period(o->p);
 
 	if (!period && o->p->rate_hz)
 		period = NSEC_PER_SEC / o->p->rate_hz;

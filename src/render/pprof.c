@@ -267,8 +267,9 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 		}
 		*id = put_location(pp, frames[i]);
 	}
-	values[0] = (int64_t)row->value;
-	values[1] = (int64_t)(row->value * pp->p->period_ns);
+	/* Samples of a chosen distance, or of one that the kernel chose and that is their value. */
+	values[0] = (int64_t)(pp->p->weighted ? row->n : row->value);
+	values[1] = (int64_t)(row->value * profile_period(pp->p));
 	pb.location_id = pp->stack.items;
 	pb.n_location_id = n;
 	pb.value = values;
@@ -292,8 +293,12 @@ static size_t put_comments(struct pprof *pp, int64_t *comments)
 		       info->kernel_release ? info->kernel_release : "?", info->n_cpus,
 		       info->version ? info->version : "?");
 	comments[n++] = put_string(pp, text);
-	(void)snprintf(text, sizeof(text), "%s at %" PRIu32 " Hz",
-		       profile_text(pp->p, pp->p->event), pp->p->rate_hz);
+	if (pp->p->rate_hz)
+		(void)snprintf(text, sizeof(text), "%s at %" PRIu32 " Hz",
+			       profile_text(pp->p, pp->p->event), pp->p->rate_hz);
+	else
+		(void)snprintf(text, sizeof(text), "%s, one of %" PRIu64,
+			       profile_text(pp->p, pp->p->event), profile_period(pp->p));
 	comments[n++] = put_string(pp, text);
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
 		if (!pp->p->counters[c] && c != PROFILE_SAMPLES && c != PROFILE_SAMPLES_LOST)
@@ -315,12 +320,12 @@ static void put_head(struct pprof *pp)
 	wire_put_bytes(&pp->pending, F_STRING, "", 0);
 	samples.type = put_string(pp, "samples");
 	samples.unit = put_string(pp, "count");
-	cpu.type = put_string(pp, "cpu");
-	cpu.unit = put_string(pp, "nanoseconds");
+	cpu.type = put_string(pp, profile_period_type(pp->p));
+	cpu.unit = put_string(pp, profile_period_unit(pp->p));
 	pb.sample_type = types;
 	pb.n_sample_type = 2;
 	pb.period_type = &cpu;
-	pb.period = (int64_t)pp->p->period_ns;
+	pb.period = (int64_t)profile_period(pp->p);
 	pb.default_sample_type = cpu.type;
 	pb.time_nanos = (int64_t)pp->p->start_unix_ns;
 	pb.duration_nanos = (int64_t)(pp->p->end_unix_ns - pp->p->start_unix_ns);

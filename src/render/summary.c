@@ -101,6 +101,22 @@ static void put_heading(const struct page *pg, const char *format, ...)
 	fprintf(pg->out, "%s\n", style_off(pg, BOLD));
 }
 
+/* How far the samples are from each other. */
+static void put_distance(const struct page *pg)
+{
+	const struct profile *p = pg->p;
+	char count[32];
+
+	if (p->rate_hz)
+		fprintf(pg->out, " at %" PRIu32 " Hz", p->rate_hz);
+	else if (p->period_ns)
+		fprintf(pg->out, " every %s ns", format_count(count, p->period_ns));
+	else if (p->period_events > 1)
+		fprintf(pg->out, ", one of %s,", format_count(count, p->period_events));
+	else
+		fputs(", each of them,", pg->out);
+}
+
 static void put_head(const struct page *pg, const struct render_info *info)
 {
 	const struct profile *p = pg->p;
@@ -113,8 +129,9 @@ static void put_head(const struct page *pg, const struct render_info *info)
 	fprintf(pg->out, "%s%s%s\n", style_on(pg, BOLD), text, style_off(pg, BOLD));
 
 	(void)text_clean(text, sizeof(text), profile_text(p, p->event), SIZE_MAX);
-	fprintf(pg->out, "%s at %" PRIu32 " Hz for %.1f s", *text ? text : "samples", p->rate_hz,
-		seconds);
+	fputs(*text ? text : "samples", pg->out);
+	put_distance(pg);
+	fprintf(pg->out, " for %.1f s", seconds);
 	if (info->n_cpus)
 		fprintf(pg->out, " on %" PRIu32 " CPU%s", info->n_cpus,
 			info->n_cpus == 1 ? "" : "s");
@@ -149,6 +166,27 @@ static void put_count(const struct page *pg, enum style s, const char *name, uin
 	fputc('\n', pg->out);
 }
 
+/* What the samples stand for; NULL: nothing is known of it. */
+static const char *format_worth(const struct page *pg, char *buf, size_t size)
+{
+	const struct profile *p = pg->p;
+	uint64_t window_ns = p->end_unix_ns - p->start_unix_ns;
+	double busy_ns = (double)pg->total * (double)p->period_ns;
+	char count[32], event[96];
+
+	if (p->period_ns) {
+		(void)snprintf(buf, size, "%.1f s of CPU time, %.2f CPUs busy", busy_ns / 1e9,
+			       window_ns ? busy_ns / (double)window_ns : 0);
+	} else if (p->period_events) {
+		(void)text_clean(event, sizeof(event), profile_text(p, p->event), SIZE_MAX);
+		(void)snprintf(buf, size, "%s %s",
+			       format_count(count, pg->total * p->period_events), event);
+	} else {
+		return NULL;
+	}
+	return buf;
+}
+
 static void put_losses(const struct page *pg)
 {
 	static const struct {
@@ -166,13 +204,10 @@ static void put_losses(const struct page *pg)
 		 "a file was set aside while naming"},
 	};
 	const uint64_t *c = pg->p->counters;
-	uint64_t window_ns = pg->p->end_unix_ns - pg->p->start_unix_ns;
-	double busy_ns = (double)pg->total * (double)pg->p->period_ns;
-	char worth[64];
+	char worth[192];
 
-	(void)snprintf(worth, sizeof(worth), "%.1f s of CPU time, %.2f CPUs busy", busy_ns / 1e9,
-		       window_ns ? busy_ns / (double)window_ns : 0);
-	put_count(pg, BOLD, "Samples", c[PROFILE_SAMPLES], 0, pg->p->period_ns ? worth : NULL);
+	put_count(pg, BOLD, "Samples", c[PROFILE_SAMPLES], 0,
+		  format_worth(pg, worth, sizeof(worth)));
 	for (size_t i = 0; i < ARRAY_SIZE(losses); i++) {
 		uint64_t n = c[losses[i].counter];
 		bool of_samples = losses[i].counter == PROFILE_SAMPLES_LOST ||

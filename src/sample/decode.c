@@ -106,27 +106,37 @@ static bool is_context_marker(uint64_t address)
 	return address >= (uint64_t)PERF_CONTEXT_MAX;
 }
 
+/* The run of addresses behind the marker, in place; NULL: none. */
+static const uint64_t *find_run(const uint64_t *chain, uint64_t n, uint64_t marker, uint64_t max,
+				uint64_t *ret_n)
+{
+	uint64_t from = 0, to;
+
+	while (from < n && chain[from] != marker)
+		from++;
+	if (from == n)
+		return NULL;
+	for (to = ++from; to < n && !is_context_marker(chain[to]); to++)
+		;
+	*ret_n = to - from > max ? max : to - from;
+	return &chain[from];
+}
+
 /*
- * A chain is runs of addresses, each behind a marker that says whose they are. Only the kernel's
- * run is kept, in place; the user's is walked from registers and stack.
+ * A chain is runs of addresses, each behind a marker that says whose they are. The user's is there
+ * only when the kernel was to follow frame pointers.
  */
 static void read_callchain(struct cursor *c, struct record *r)
 {
-	uint64_t n = cursor_u64(c), from = 0, to;
+	uint64_t n = cursor_u64(c);
 	const uint64_t *chain = take_items(c, n, 8);
 
 	if (!chain)
 		return;
-	while (from < n && chain[from] != (uint64_t)PERF_CONTEXT_KERNEL)
-		from++;
-	if (from == n)
-		return;
-	for (to = ++from; to < n && !is_context_marker(chain[to]); to++)
-		;
-	if (to - from > SAMPLE_MAX_KERNEL_FRAMES)
-		to = from + SAMPLE_MAX_KERNEL_FRAMES;
-	r->sample.kernel = &chain[from];
-	r->sample.n_kernel = to - from;
+	r->sample.kernel = find_run(chain, n, (uint64_t)PERF_CONTEXT_KERNEL,
+				    SAMPLE_MAX_KERNEL_FRAMES, &r->sample.n_kernel);
+	r->sample.user_chain = find_run(chain, n, (uint64_t)PERF_CONTEXT_USER, UINT64_MAX,
+					&r->sample.n_user_chain);
 }
 
 static void skip_raw(struct cursor *c)

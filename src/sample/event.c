@@ -53,9 +53,9 @@ uint32_t sample_rate_now(const struct sample_options *options)
 	return (unsigned long)max < rate ? (uint32_t)max : rate;
 }
 
-static bool is_hardware(const struct sample_options *o, const struct sample_features *f)
+static bool is_auto_cycles(const struct sample_options *o, const struct sample_features *f)
 {
-	return f->hardware && o->event != SAMPLE_EVENT_CPU_CLOCK;
+	return f->hardware && !o->event.name[0];
 }
 
 static void common_attr(const struct sample_features *f, pid_t pid, struct perf_event_attr *ret)
@@ -88,25 +88,36 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 {
 	uint32_t stack = o->stack_bytes > MAX_STACK_BYTES ? MAX_STACK_BYTES : o->stack_bytes & ~7u;
 
+	bool chain = f->kernel && o->kernel_stacks;
+
 	common_attr(f, pid, ret);
-	if (is_hardware(o, f)) {
+	if (is_auto_cycles(o, f)) {
 		ret->type = PERF_TYPE_HARDWARE;
 		ret->config = PERF_COUNT_HW_CPU_CYCLES;
-	} else {
-		/* A halted CPU has no cycles but does have time; some PMUs refuse the bit. */
-		ret->exclude_idle = 1;
+	} else if (o->event.name[0]) {
+		ret->type = o->event.type;
+		ret->config = o->event.config;
 	}
-	ret->freq = 1;
-	ret->sample_freq = sample_rate_now(o);
+	/* A halted CPU has no cycles but does have time; some PMUs refuse the bit. */
+	ret->exclude_idle = !is_auto_cycles(o, f) && sample_event_is_time(&o->event);
+	ret->exclude_user = o->only_kernel;
+	ret->exclude_kernel |= o->only_user;
+	ret->inherit = pid != -1 && !o->this_thread;
+	ret->freq = o->period == 0;
+	if (o->period)
+		ret->sample_period = o->period;
+	else
+		ret->sample_freq = sample_rate_now(o);
 	ret->enable_on_exec = o->enable_on_exec && pid != -1;
 	ret->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
-	if (f->kernel && o->kernel_stacks) {
+	if (chain || f->frame_pointers) {
 		ret->sample_type |= PERF_SAMPLE_CALLCHAIN;
+		ret->exclude_callchain_kernel = !chain;
 		/* The user side is walked from the stack copy; following frame pointers through
 		 * code that has none costs as much as that copy. */
-		ret->exclude_callchain_user = 1;
+		ret->exclude_callchain_user = !f->frame_pointers;
 	}
-	if (f->user_stack) {
+	if (f->user_stack && !f->frame_pointers) {
 		ret->sample_type |= PERF_SAMPLE_REGS_USER | (stack ? PERF_SAMPLE_STACK_USER : 0);
 		ret->sample_regs_user = o->regs_mask;
 		ret->sample_stack_user = stack;
@@ -122,6 +133,7 @@ void event_sideband_attr(const struct sample_options *o, const struct sample_fea
 	/* Without the dummy event (3.10): a cpu-clock without a period counts and never fires. */
 	if (f->dummy)
 		ret->config = PERF_COUNT_SW_DUMMY;
+	ret->inherit = pid != -1 && !o->this_thread;
 	ret->enable_on_exec = o->enable_on_exec && pid != -1;
 	ret->mmap = 1;
 	ret->mmap2 = f->mmap2;
@@ -150,16 +162,25 @@ void event_layout(const struct sample_options *o, const struct sample_features *
 	};
 }
 
-int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, bool cloexec)
+/* pid: with PERF_FLAG_PID_CGROUP the descriptor of a cgroup's directory. */
+static int open_flags(struct perf_event_attr *attr, pid_t pid, int cpu, bool cloexec,
+		      unsigned long flags)
 {
-	unsigned long flags = cloexec ? PERF_FLAG_FD_CLOEXEC : 0;
-	int fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, flags);
+	int fd;
+
+	flags |= cloexec ? PERF_FLAG_FD_CLOEXEC : 0;
+	fd = (int)syscall(SYS_perf_event_open, attr, pid, cpu, -1, flags);
 
 	if (fd < 0)
 		return -errno;
 	if (!cloexec)
 		(void)fcntl(fd, F_SETFD, FD_CLOEXEC);
 	return fd;
+}
+
+int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, bool cloexec)
+{
+	return open_flags(attr, pid, cpu, cloexec, 0);
 }
 
 /* The allowed rate may fall between our reading it and the open: then read it again. */
@@ -173,8 +194,10 @@ static int open_sample_event(const struct sample_options *o, const struct sample
 	for (int i = 0;; i++) {
 		event_sample_attr(o, f, pid, &attr);
 		asked = attr.sample_freq;
-		fd = event_open(&attr, pid, cpu, f->cloexec);
-		if (fd != -EINVAL || i == 2 || sample_rate_now(o) == asked)
+		fd = o->by_cgroup ? open_flags(&attr, o->cgroup_fd, cpu, f->cloexec,
+					       PERF_FLAG_PID_CGROUP)
+				  : event_open(&attr, pid, cpu, f->cloexec);
+		if (fd != -EINVAL || i == 2 || o->period || sample_rate_now(o) == asked)
 			return fd;
 	}
 }
@@ -296,5 +319,7 @@ int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns)
 
 const char *sample_event_name(const struct sample_options *o, const struct sample_features *f)
 {
-	return is_hardware(o, f) ? "cycles" : "cpu-clock";
+	if (o->event.name[0])
+		return o->event.name;
+	return f->hardware ? "cycles" : "cpu-clock";
 }

@@ -133,13 +133,32 @@ static void explain_refused_attr(const struct sample_options *o, char *buf, size
 	struct utsname name = {0};
 
 	(void)uname(&name);
+	if (o->event.name[0])
+		snprintf(
+			buf, size,
+			"this kernel (%s) refuses the event %s as it is asked for: another period, "
+			"rate or stack size (%u bytes) may do",
+			name.release, o->event.name, o->stack_bytes);
+	else
+		snprintf(buf, size,
+			 "this kernel (%s) refuses the event: rate %u Hz "
+			 "(kernel.perf_event_max_sample_rate is "
+			 "%ld), stack %u bytes; lower the rate or the stack size",
+			 name.release, o->rate_hz,
+			 event_read_number("/proc/sys/kernel/perf_event_max_sample_rate", -1),
+			 o->stack_bytes);
+}
+
+static void explain_no_event(const struct sample_options *o, char *buf, size_t size)
+{
 	snprintf(buf, size,
-		 "this kernel (%s) refuses the event: rate %u Hz "
-		 "(kernel.perf_event_max_sample_rate is "
-		 "%ld), stack %u bytes; lower the rate or the stack size",
-		 name.release, o->rate_hz,
-		 event_read_number("/proc/sys/kernel/perf_event_max_sample_rate", -1),
-		 o->stack_bytes);
+		 "the event %s does not exist here, or raises no interrupt%s; what every machine "
+		 "has: cpu-clock, task-clock, page-faults, context-switches, cpu-migrations and "
+		 "tracepoints",
+		 o->event.name[0] ? o->event.name : "cycles",
+		 sample_event_is_hardware(&o->event)
+			 ? ": no processor counters are there for it, as in most virtual machines"
+			 : "");
 }
 
 void event_explain(int error, pid_t pid, int cpu, const struct sample_options *o, char *buf,
@@ -181,10 +200,7 @@ void event_explain(int error, pid_t pid, int cpu, const struct sample_options *o
 		break;
 	case -ENOENT:
 	case -EOPNOTSUPP:
-		snprintf(buf, size,
-			 "the CPU cycles event does not exist here or raises no interrupt (common "
-			 "in "
-			 "virtual machines): use event cpu-clock");
+		explain_no_event(o, buf, size);
 		break;
 	case -EBUSY:
 		snprintf(buf, size,

@@ -2,6 +2,7 @@
 noinst_LIBRARIES += libsample.a
 libsample_a_SOURCES = \
 	src/sample/decode.c src/sample/decode.h \
+	src/sample/event-name.c \
 	src/sample/event.c src/sample/event.h \
 	src/sample/explain.c \
 	src/sample/merge.c src/sample/merge.h \

@@ -113,31 +113,62 @@ static int open_everywhere(const struct probe *p)
 	return n < 0 ? n : 0;
 }
 
-/* Finds the event and, by the same recording, the registers to trust. */
+/* Cycles, if they really fire; by the same recording, the registers to trust. */
+static int probe_cycles(const struct probe *p)
+{
+	struct sample_features *f = p->features;
+	int r;
+
+	f->hardware = true;
+	r = open_everywhere(p);
+	if (r >= 0) {
+		r = event_self_check(p->options, f, &f->kernel_regs_valid);
+		if (r > 0)
+			return 0;
+		r = r < 0 ? r : -EOPNOTSUPP;
+	}
+	log_debug("cycles event: %s", strerror(-r));
+	f->hardware = false;
+	return r;
+}
+
+/*
+ * An event that was asked for by its name must be there on every CPU; whether it fires is for the
+ * workload to say. Which registers a sample inside the kernel has is found with the clock.
+ */
 static int probe_event(const struct probe *p)
 {
 	struct sample_features *f = p->features;
-	int r = -ENOENT;
+	struct sample_options clock = *p->options;
+	int r;
 
 	f->kernel_regs_valid = 0;
-	if (p->options->event != SAMPLE_EVENT_CPU_CLOCK) {
-		f->hardware = true;
+	if (clock.event.name[0]) {
 		r = open_everywhere(p);
-		if (r >= 0) {
-			r = event_self_check(p->options, f, &f->kernel_regs_valid);
-			if (r > 0)
-				return 0;
-			r = r < 0 ? r : -EOPNOTSUPP;
-		}
-		log_debug("cycles event: %s", strerror(-r));
-		f->hardware = false;
-		if (p->options->event == SAMPLE_EVENT_CYCLES)
+		if (r < 0)
 			return r;
+	} else if (probe_cycles(p) == 0) {
+		return 0;
 	}
-	r = event_self_check(p->options, f, &f->kernel_regs_valid);
+	clock.event = (struct sample_event){0};
+	r = event_self_check(&clock, f, &f->kernel_regs_valid);
 	if (r <= 0)
 		log_debug("cpu-clock gave no sample of ourselves: %s", strerror(-r));
 	return 0;
+}
+
+static int choose_stacks(const struct probe *p, char *error, size_t n_error)
+{
+	struct sample_features *f = p->features;
+
+	f->frame_pointers = p->options->stacks == SAMPLE_STACKS_FP ||
+			    (p->options->stacks == SAMPLE_STACKS_AUTO && !f->user_stack);
+	if (p->options->stacks != SAMPLE_STACKS_DWARF || f->user_stack)
+		return 0;
+	snprintf(
+		error, n_error,
+		"this kernel gives no user registers and stacks with samples: use --call-graph fp");
+	return -EOPNOTSUPP;
 }
 
 /* The only use of a version: a warning about a defect that cannot be tried without the damage. */
@@ -171,6 +202,9 @@ int sample_probe(const struct sample_options *options, pid_t pid, struct sample_
 
 	if (r >= 0) {
 		probe_each(&p);
+		r = choose_stacks(&p, error, n_error);
+		if (r < 0)
+			return r;
 		r = probe_event(&p);
 	}
 	if (r < 0) {

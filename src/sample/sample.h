@@ -22,26 +22,56 @@ struct sample_features {
 	bool dummy; /* PERF_COUNT_SW_DUMMY, 3.12; else a cpu-clock that only counts carries the side
 		       band */
 	bool mmap2; /* 3.16 (and EL6/7); else PERF_RECORD_MMAP */
-	bool comm_exec;	 /* 3.16 */
-	bool clockid;	 /* CLOCK_MONOTONIC record times, 4.1; else the kernel's own clock */
-	bool cgroup;	 /* PERF_SAMPLE_CGROUP and PERF_RECORD_CGROUP, 5.7 */
-	bool read_lost;	 /* PERF_FORMAT_LOST, 6.0 (and 5.10 stable) */
-	bool build_id;	 /* MMAP2 with build ids, 5.12 -- only probed */
-	bool ksymbol;	 /* PERF_RECORD_KSYMBOL, 5.1 */
-	bool kernel;	 /* kernel side may be sampled (paranoid <= 1 or privileged) */
-	bool hardware;	 /* cycles counted and really fired */
-	bool user_stack; /* REGS_USER and STACK_USER, 3.7 x86_64 */
-	int paranoid;	 /* kernel.perf_event_paranoid, INT_MIN: not there */
+	bool comm_exec;	     /* 3.16 */
+	bool clockid;	     /* CLOCK_MONOTONIC record times, 4.1; else the kernel's own clock */
+	bool cgroup;	     /* PERF_SAMPLE_CGROUP and PERF_RECORD_CGROUP, 5.7 */
+	bool read_lost;	     /* PERF_FORMAT_LOST, 6.0 (and 5.10 stable) */
+	bool build_id;	     /* MMAP2 with build ids, 5.12 -- only probed */
+	bool ksymbol;	     /* PERF_RECORD_KSYMBOL, 5.1 */
+	bool kernel;	     /* kernel side may be sampled (paranoid <= 1 or privileged) */
+	bool hardware;	     /* cycles counted and really fired */
+	bool user_stack;     /* REGS_USER and STACK_USER, 3.7 x86_64 */
+	bool frame_pointers; /* user stacks are the kernel's callchains: SAMPLE_STACKS_FP, or AUTO
+				without user_stack */
+	int paranoid;	     /* kernel.perf_event_paranoid, INT_MIN: not there */
 	/* Which user registers of a sample taken inside the kernel are the task's own: found by
 	 * sampling known ones, for the event in use. Bits as in sample_regs_user. */
 	uint64_t kernel_regs_valid;
 };
 
-enum sample_event { SAMPLE_EVENT_AUTO, SAMPLE_EVENT_CYCLES, SAMPLE_EVENT_CPU_CLOCK };
+/* What is counted, as perf_event_attr has it. Without a name: time, by cycles where the hardware
+ * counts them and they fire, else by cpu-clock. */
+struct sample_event {
+	char name[96]; /* as perf prints it */
+	uint32_t type; /* PERF_TYPE_* */
+	uint64_t config;
+};
+/* "page-faults", "r01c2", "sched:sched_switch". 0; -EINVAL: no event is called so; -ENOENT: a
+ * tracepoint that is not there or cannot be looked up; error says which and what to do. */
+int sample_event_parse(const char *text, struct sample_event *ret, char *error, size_t n_error);
+/* Its period is nanoseconds of a running CPU. */
+bool sample_event_is_time(const struct sample_event *e);
+/* It needs a counter of the processor. */
+bool sample_event_is_hardware(const struct sample_event *e);
+/* It happens inside the kernel only. */
+bool sample_event_is_kernel(const struct sample_event *e);
+
+/* How user stacks are found. AUTO: DWARF where the kernel gives registers and stack, else FP. */
+enum sample_stacks {
+	SAMPLE_STACKS_AUTO,
+	SAMPLE_STACKS_DWARF, /* registers and a copy of the stack, walked by us */
+	SAMPLE_STACKS_FP,    /* the kernel follows frame pointers; no copies */
+};
 
 struct sample_options {
-	enum sample_event event;
-	uint32_t rate_hz;	 /* clamped to half of perf_event_max_sample_rate as it is now */
+	struct sample_event event;
+	uint64_t period;  /* a sample every so many events; 0: rate_hz */
+	uint32_t rate_hz; /* clamped to half of perf_event_max_sample_rate as it is now */
+	enum sample_stacks stacks;
+	bool only_user, only_kernel; /* samples taken there only */
+	bool this_thread;	     /* with a pid: not what it forks */
+	bool by_cgroup;		     /* what runs in cgroup_fd, a cgroup2 or perf_event directory */
+	int cgroup_fd;
 	uint32_t stack_bytes;	 /* rounded down to a multiple of 8, at most 65528; 0: no stack */
 	uint64_t regs_mask;	 /* sample_regs_user */
 	bool kernel_stacks;	 /* false: time in the kernel is sampled, its frames are not */
@@ -86,7 +116,7 @@ uint32_t sample_rate_now(const struct sample_options *options);
 /* CPUs online now, ascending, from /sys/devices/system/cpu/online (holes are normal). Count or
  * -errno. */
 int sample_online_cpus(int *cpus, size_t max);
-/* "cpu-clock" or "cycles". */
+/* "cpu-clock", or whatever is counted. */
 const char *sample_event_name(const struct sample_options *options,
 			      const struct sample_features *features);
 
@@ -134,7 +164,9 @@ struct record {
 			uint64_t ip, period, cgroup_id;
 			uint64_t n_kernel;
 			const uint64_t *kernel; /* addresses, leaf first, context markers removed */
-			uint64_t user_abi;	/* PERF_SAMPLE_REGS_ABI_* ; NONE: no user side */
+			uint64_t n_user_chain;	/* of a callchain of the user side */
+			const uint64_t *user_chain;
+			uint64_t user_abi; /* PERF_SAMPLE_REGS_ABI_* ; NONE: no user side */
 			const uint64_t *user_regs;
 			const uint8_t *stack;
 			uint64_t n_stack; /* really copied */

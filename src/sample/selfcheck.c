@@ -209,6 +209,7 @@ int event_self_check(const struct sample_options *options, const struct sample_f
 		     uint64_t *ret_regs)
 {
 	struct sample_options o = *options;
+	struct sample_features f = *features;
 	struct record_layout layout;
 	struct perf_event_attr attr;
 	uint64_t bytes = CHECK_RING_BYTES;
@@ -216,10 +217,12 @@ int event_self_check(const struct sample_options *options, const struct sample_f
 	int r;
 
 	o.rate_hz = CHECK_RATE_HZ;
+	o.period = 0;
 	o.stack_bytes = 0;
-	o.kernel_stacks = false;
-	event_sample_attr(&o, features, -1, &attr);
-	event_layout(&o, features, false, &layout);
+	o.kernel_stacks = o.only_user = o.only_kernel = o.by_cgroup = false;
+	f.frame_pointers = false;
+	event_sample_attr(&o, &f, -1, &attr);
+	event_layout(&o, &f, false, &layout);
 
 	_cleanup_close_ int fd = event_open(&attr, 0, -1, features->cloexec);
 	if (fd < 0)

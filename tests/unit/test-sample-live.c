@@ -16,7 +16,6 @@
 #define MAX_CPUS 256
 
 static struct sample_options options = {
-	.event = SAMPLE_EVENT_AUTO,
 	.rate_hz = 499,
 	.stack_bytes = 16384,
 #ifdef __x86_64__

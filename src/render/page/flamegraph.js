@@ -28,7 +28,11 @@
 
 		return (p > 0 && p < 0.1 ? p.toFixed(2) : p.toFixed(1)) + '%';
 	};
+	// What samples are worth: time, or events that were counted.
 	const seconds = (samples) => {
+		if (meta.periodEvents)
+			return `${count(samples * meta.periodEvents)} ${meta.event}`;
+
 		const s = (samples * meta.periodNs) / 1e9;
 
 		return s >= 100 ? s.toFixed(0) + ' s' : s >= 1 ? s.toFixed(1) + ' s' : (s * 1000).toFixed(0) + ' ms';
@@ -638,9 +642,9 @@
 		if (meta.cpus)
 			add(meta.cpus === 1 ? 'CPU' : 'CPUs', count(meta.cpus));
 		if (meta.event)
-			add(`at ${meta.rate} Hz`, meta.event);
+			add(meta.rate ? `at ${meta.rate} Hz` : 'sampled', meta.event);
 		add('s', (meta.durationNs / 1e9).toFixed(1));
-		add(`samples (${seconds(data.total)} of CPU time)`, count(data.total));
+		add(`samples (${seconds(data.total)}${meta.periodEvents ? '' : ' of CPU time'})`, count(data.total));
 		if (meta.startMs)
 			facts.append(make('span', new Date(meta.startMs).toISOString().replace('T', ' ').slice(0, 19) + ' UTC'));
 		for (const [name, base, words] of losses) {

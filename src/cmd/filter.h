@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Which samples are wanted: the lists of [filter], and of the options of a capture, as rules that
+ * the profiler asks of each sample before its stack is walked. CPUs are no matter of this: others
+ * have no events.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/config/config.h"
+#include "util/array.h"
+
+struct host_cgroup;
+
+struct filter_rule {
+	enum config_filter kind;
+	bool exclude;
+	uint32_t uid; /* CONFIG_FILTER_USER */
+	char *text;   /* of all others */
+};
+
+struct filter {
+	ARRAY(struct filter_rule) rules;
+	bool includes[CONFIG_N_FILTERS]; /* there is a rule of that kind that includes */
+	bool asks_user, asks_cgroup;	 /* a rule needs to know it */
+};
+
+/* Whom a sample is of. */
+struct filter_subject {
+	const char *comm, *thread;	  /* names; never NULL */
+	const struct host_cgroup *cgroup; /* NULL: not known */
+	bool has_uid;
+	uint32_t uid;
+};
+
+/*
+ * Calls fn with each rule of the config as a text for filter_add(); users are looked up here, in
+ * the process that may. cgroups: with the rules that include control groups. 0, or what fn failed
+ * with.
+ */
+int filter_each(const struct config *c, bool cgroups, int (*fn)(void *ctx, const char *text),
+		void *ctx);
+/* 0; -EBADMSG: no rule; -ENOMEM. */
+int filter_add(struct filter *f, const char *text);
+void filter_deinit(struct filter *f);
+
+static inline bool filter_is_empty(const struct filter *f)
+{
+	return f->rules.n == 0;
+}
+
+/* What is not known is in no list: neither included nor excluded. */
+bool filter_passes(const struct filter *f, const struct filter_subject *s);
+
+/* Path of a control group as the kernel names it, from one below /sys/fs/cgroup or such a path. */
+void filter_cgroup_path(const char *text, char *ret, size_t size);
+/* Do two configs want the same? */
+bool filter_equal(const struct config *a, const struct config *b);

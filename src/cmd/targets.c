@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * From what the config includes to what the kernel is asked for: CPUs that have events at all, and
+ * control groups whose tasks alone are sampled (PERF_FLAG_PID_CGROUP), which costs the rest of the
+ * host nothing.
+ *
+ * The kernel's way fits a capture of groups that are there at its start. All else, and all of the
+ * daemon, whose groups come and go, is picked out sample by sample (filter.c).
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <glob.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/cmd/filter.h"
+#include "src/cmd/tree-internal.h"
+#include "util/log.h"
+#include "util/text.h"
+
+#define MAX_PATH 4096
+
+struct cpus {
+	bool *set;
+	bool value;
+};
+
+static int set_cpus(void *ctx, const char *item, size_t n)
+{
+	const struct cpus *c = ctx;
+	_cleanup_free_ bool *named = calloc(EVENTS_MAX_CPUS, sizeof(*named));
+	char text[64];
+	int r;
+
+	if (!named)
+		return -ENOMEM;
+	(void)snprintf(text, sizeof(text), "%.*s", (int)n, item);
+	r = text_parse_ranges(text, named, EVENTS_MAX_CPUS);
+	for (int i = 0; i < EVENTS_MAX_CPUS && r == 0; i++) {
+		if (named[i])
+			c->set[i] = c->value;
+	}
+	return r;
+}
+
+static int find_cpus(struct tree *t)
+{
+	const struct config *config = t->options.config;
+	const char *include = config->include[CONFIG_FILTER_CPUS];
+	const char *exclude = config->exclude[CONFIG_FILTER_CPUS];
+	struct cpus c = {.value = true};
+	int r;
+
+	free(t->cpus);
+	t->cpus = NULL;
+	if (!include && !exclude)
+		return 0;
+	c.set = t->cpus = calloc(EVENTS_MAX_CPUS, sizeof(*c.set));
+	if (!c.set)
+		return -ENOMEM;
+	if (!include)
+		memset(c.set, true, EVENTS_MAX_CPUS * sizeof(*c.set));
+	r = config_list_each(include, set_cpus, &c);
+	c.value = false;
+	return r < 0 ? r : config_list_each(exclude, set_cpus, &c);
+}
+
+/* ---- Control groups ---- */
+
+struct groups {
+	char **paths; /* as the kernel names them, none inside another */
+	size_t n;
+};
+
+static bool lies_in(const char *path, const char *group)
+{
+	size_t n = strlen(group);
+
+	return strncmp(path, group, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
+/* A group inside of another would have its samples twice. */
+static int add_group(void *ctx, const char *item, size_t n)
+{
+	struct groups *g = ctx;
+	char text[MAX_PATH], path[MAX_PATH];
+
+	(void)snprintf(text, sizeof(text), "%.*s", (int)n, item);
+	filter_cgroup_path(text, path, sizeof(path));
+	for (size_t i = g->n; i-- > 0;) {
+		if (lies_in(path, g->paths[i]))
+			return 0;
+		if (!lies_in(g->paths[i], path))
+			continue;
+		free(g->paths[i]);
+		g->paths[i] = g->paths[--g->n];
+	}
+	if (g->n == TREE_MAX_CGROUPS)
+		return -E2BIG;
+	g->paths[g->n] = strdup(path);
+	return g->paths[g->n++] ? 0 : -ENOMEM;
+}
+
+/* The hierarchy that perf counts by: version 1's own, if it is mounted, else version 2's. */
+static int open_group(const char *path)
+{
+	static const char *const mounts[] = {"/sys/fs/cgroup/perf_event", "/sys/fs/cgroup/unified",
+					     "/sys/fs/cgroup"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
+		char text[MAX_PATH + 64];
+
+		(void)snprintf(text, sizeof(text), "%s/cgroup.procs", mounts[i]);
+		if (access(text, F_OK) < 0)
+			continue;
+		(void)snprintf(text, sizeof(text), "%s%s", mounts[i], path);
+		return open(text, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	}
+	return -1;
+}
+
+static bool exists_somewhere(const char *path)
+{
+	static const char *const mounts[] = {"/sys/fs/cgroup", "/sys/fs/cgroup/*"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(mounts); i++) {
+		char pattern[MAX_PATH + 64];
+		glob_t found;
+		int r;
+
+		(void)snprintf(pattern, sizeof(pattern), "%s%s/cgroup.procs", mounts[i], path);
+		r = glob(pattern, GLOB_NOSORT, NULL, &found);
+		globfree(&found);
+		if (r == 0)
+			return true;
+	}
+	return false;
+}
+
+static void close_groups(struct tree *t)
+{
+	while (t->n_cgroups > 0)
+		(void)close_fd(t->cgroup_fds[--t->n_cgroups]);
+}
+
+static int open_groups(struct tree *t, const struct groups *g)
+{
+	for (size_t i = 0; i < g->n; i++) {
+		int fd;
+
+		if (!exists_somewhere(g->paths[i])) {
+			log_error(
+				"no control group %s below /sys/fs/cgroup: systemd-cgls lists them",
+				g->paths[i]);
+			return -ESRCH;
+		}
+		fd = open_group(g->paths[i]);
+		if (fd < 0) {
+			close_groups(t);
+			log_info("%s is in no hierarchy that perf counts by: its samples are "
+				 "picked out of the whole host's",
+				 g->paths[i]);
+			return 0;
+		}
+		t->cgroup_fds[t->n_cgroups++] = fd;
+	}
+	return 0;
+}
+
+static int find_groups(struct tree *t)
+{
+	const struct config *c = t->options.config;
+	char *paths[TREE_MAX_CGROUPS];
+	struct groups g = {paths, 0};
+	int r;
+
+	close_groups(t);
+	if (!t->options.capture || !c->include[CONFIG_FILTER_CGROUP])
+		return 0;
+	r = config_list_each(c->include[CONFIG_FILTER_CGROUP], add_group, &g);
+	if (r == -E2BIG)
+		log_error("more than %d control groups", TREE_MAX_CGROUPS);
+	/* Tasks and groups are not to be had together. */
+	if (r == 0 && t->options.n_pids == 0)
+		r = open_groups(t, &g);
+	while (g.n > 0)
+		free(paths[--g.n]);
+	return r;
+}
+
+int tree_find_targets(struct tree *t)
+{
+	int r = find_cpus(t);
+
+	if (r == 0)
+		r = find_groups(t);
+	t->events.targets = (struct events_targets){
+		.pids = t->options.pids,
+		.n_pids = t->options.n_pids,
+		.threads = t->options.threads,
+		.cpus = t->cpus,
+		.cgroup_fds = t->cgroup_fds,
+		.n_cgroups = t->n_cgroups,
+	};
+	return r;
+}
+
+void tree_forget_targets(struct tree *t)
+{
+	close_groups(t);
+	free(t->cpus);
+	t->cpus = NULL;
+}

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Events by the names that perf gives them: the kernel's generic events (linux/perf_event.h, the
+ * same on every machine, though not every machine counts them), raw numbers of the processor's
+ * manual, and tracepoints, whose numbers stand in tracefs and differ from boot to boot.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "src/sample/event.h"
+#include "util/cleanup.h"
+#include "util/text.h"
+
+#define HARDWARE(name) PERF_TYPE_HARDWARE, PERF_COUNT_HW_##name
+#define SOFTWARE(name) PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##name
+
+static const struct {
+	const char *name, *other; /* perf list's "OR" */
+	uint32_t type;
+	uint64_t config;
+} known_events[] = {
+	{"cpu-clock", NULL, SOFTWARE(CPU_CLOCK)},
+	{"task-clock", NULL, SOFTWARE(TASK_CLOCK)},
+	{"page-faults", "faults", SOFTWARE(PAGE_FAULTS)},
+	{"minor-faults", NULL, SOFTWARE(PAGE_FAULTS_MIN)},
+	{"major-faults", NULL, SOFTWARE(PAGE_FAULTS_MAJ)},
+	{"context-switches", "cs", SOFTWARE(CONTEXT_SWITCHES)},
+	{"cpu-migrations", "migrations", SOFTWARE(CPU_MIGRATIONS)},
+	{"alignment-faults", NULL, SOFTWARE(ALIGNMENT_FAULTS)},
+	{"emulation-faults", NULL, SOFTWARE(EMULATION_FAULTS)},
+	{"cycles", "cpu-cycles", HARDWARE(CPU_CYCLES)},
+	{"instructions", NULL, HARDWARE(INSTRUCTIONS)},
+	{"cache-references", NULL, HARDWARE(CACHE_REFERENCES)},
+	{"cache-misses", NULL, HARDWARE(CACHE_MISSES)},
+	{"branches", "branch-instructions", HARDWARE(BRANCH_INSTRUCTIONS)},
+	{"branch-misses", NULL, HARDWARE(BRANCH_MISSES)},
+	{"bus-cycles", NULL, HARDWARE(BUS_CYCLES)},
+	{"ref-cycles", NULL, HARDWARE(REF_CPU_CYCLES)},
+};
+
+static void set(struct sample_event *ret, const char *name, uint32_t type, uint64_t config)
+{
+	*ret = (struct sample_event){.type = type, .config = config};
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
+}
+
+/* rNNN: hexadecimal, as the manual of the processor has it. */
+static bool parse_raw(const char *text, struct sample_event *ret)
+{
+	size_t n = strlen(text);
+
+	if (text[0] != 'r' || n < 2 || n > 17 ||
+	    strspn(text + 1, "0123456789abcdefABCDEF") != n - 1)
+		return false;
+	set(ret, text, PERF_TYPE_RAW, strtoull(text + 1, NULL, 16));
+	return true;
+}
+
+static bool is_name(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-",
+			    text[i]))
+			return false;
+	}
+	return n > 0;
+}
+
+static int parse_tracepoint(const char *text, const char *colon, struct sample_event *ret,
+			    char *error, size_t n_error)
+{
+	static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
+	bool mounted = false;
+
+	if (!is_name(text, (size_t)(colon - text)) || !is_name(colon + 1, strlen(colon + 1)) ||
+	    strlen(text) >= sizeof(ret->name)) {
+		snprintf(error, n_error, "a tracepoint is SUBSYSTEM:NAME, as sched:sched_switch");
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
+		char path[256];
+		struct stat st;
+		long id;
+
+		(void)snprintf(path, sizeof(path), "%s/events", roots[i]);
+		mounted |= stat(path, &st) == 0;
+		(void)snprintf(path, sizeof(path), "%s/events/%.*s/%s/id", roots[i],
+			       (int)(colon - text), text, colon + 1);
+		id = event_read_number(path, -1);
+		if (id >= 0) {
+			set(ret, text, PERF_TYPE_TRACEPOINT, (uint64_t)id);
+			return 0;
+		}
+	}
+	if (mounted)
+		snprintf(error, n_error,
+			 "this kernel has no such tracepoint, or its number may not be read; "
+			 "/sys/kernel/tracing/available_events lists all");
+	else
+		snprintf(error, n_error,
+			 "the numbers of tracepoints cannot be read: mount -t tracefs none "
+			 "/sys/kernel/tracing, and run as root");
+	return -ENOENT;
+}
+
+int sample_event_parse(const char *text, struct sample_event *ret, char *error, size_t n_error)
+{
+	const char *names[ARRAY_SIZE(known_events)], *near, *colon = strchr(text, ':');
+
+	if (colon)
+		return parse_tracepoint(text, colon, ret, error, n_error);
+	for (size_t i = 0; i < ARRAY_SIZE(known_events); i++) {
+		names[i] = known_events[i].name;
+		if (strcmp(text, names[i]) == 0 ||
+		    (known_events[i].other && strcmp(text, known_events[i].other) == 0)) {
+			set(ret, names[i], known_events[i].type, known_events[i].config);
+			return 0;
+		}
+	}
+	if (parse_raw(text, ret))
+		return 0;
+	near = text_nearest(text, names, ARRAY_SIZE(names));
+	snprintf(error, n_error,
+		 "unknown event%s%s%s; cpu-clock, task-clock, cycles, instructions, cache-misses, "
+		 "branch-misses, page-faults, context-switches, cpu-migrations, rNNN or "
+		 "SUBSYSTEM:TRACEPOINT",
+		 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
+	return -EINVAL;
+}
+
+bool sample_event_is_time(const struct sample_event *e)
+{
+	return !e->name[0] ||
+	       (e->type == PERF_TYPE_SOFTWARE &&
+		(e->config == PERF_COUNT_SW_CPU_CLOCK || e->config == PERF_COUNT_SW_TASK_CLOCK));
+}
+
+bool sample_event_is_hardware(const struct sample_event *e)
+{
+	return e->name[0] && (e->type == PERF_TYPE_HARDWARE || e->type == PERF_TYPE_RAW);
+}
+
+bool sample_event_is_kernel(const struct sample_event *e)
+{
+	return e->name[0] &&
+	       (e->type == PERF_TYPE_TRACEPOINT ||
+		(e->type == PERF_TYPE_SOFTWARE && (e->config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
+						   e->config == PERF_COUNT_SW_CPU_MIGRATIONS)));
+}
