@@ -15,6 +15,8 @@
 
 #define MAX_HZ	       10000
 #define DEFAULT_HZ     99
+#define DEFAULT_STACK  (UINT64_C(32) << 10)
+#define COUNTED_STACK  (UINT64_C(8) << 10)
 #define MAX_COUNT      (UINT64_C(1) << 62)
 #define MIN_TIME_COUNT (NSEC_PER_SEC / MAX_HZ)
 
@@ -68,8 +70,8 @@ static const struct option_spec option_table[] = {
 	{'g', "graph", NULL, "the same as --call-graph auto, the default", OPT_GRAPH},
 	{0, "call-graph", "MODE", "stacks by dwarf[,BYTES], fp (frame pointers) or auto",
 	 OPT_CALL_GRAPH},
-	{0, "stack-size", "BYTES", "stack bytes copied a sample: 1K to 65528; default 32K",
-	 OPT_STACK},
+	{0, "stack-size", "BYTES",
+	 "stack bytes copied a sample: 1K to 65528; default 32K, or 8K with -c", OPT_STACK},
 	{'K', "all-kernel", NULL, "only samples taken inside the kernel", OPT_ALL_KERNEL},
 	{'U', "all-user", NULL, "only samples taken in user code", OPT_ALL_USER},
 	{0, "user-only", NULL, "no kernel frames, of time in the kernel neither", OPT_USER_ONLY},
@@ -286,6 +288,9 @@ static int choose_distance(struct record_options *o)
 		o->period = 1; /* events that are rare enough to take each */
 	if (!o->rate_hz)
 		o->rate_hz = DEFAULT_HZ;
+	/* What is counted comes in bursts: smaller stacks, and more of them fit the rings. */
+	if (!o->stack_bytes)
+		o->stack_bytes = o->period && !time ? COUNTED_STACK : DEFAULT_STACK;
 	return 0;
 }
 

@@ -21,12 +21,12 @@ struct record_options {
 	bool only_user, only_kernel;
 	const char *outputs[TREE_MAX_OUTPUTS]; /* of argv */
 	uint32_t n_outputs;
-	uint64_t rate_hz, duration_ns, stack_bytes; /* rate 0: not given */
+	uint64_t rate_hz, duration_ns, stack_bytes; /* 0: not given; set afterwards */
 	bool all, user_only, no_lines, no_inline, strict, quiet, verbose;
 };
 
 /*
- * Overwrites what o holds before: the defaults. 0 and *ret_first: index of the command, argc when
+ * o: zero but for its config. 0 and *ret_first: index of the command, argc when
  * there is none; 1: --help was answered; -EINVAL: the user was told what is wrong.
  */
 int record_options_parse(struct record_options *o, int argc, char **argv, int *ret_first);

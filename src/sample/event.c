@@ -109,7 +109,10 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 	else
 		ret->sample_freq = sample_rate_now(o);
 	ret->enable_on_exec = o->enable_on_exec && pid != -1;
-	ret->sample_type |= PERF_SAMPLE_IP | PERF_SAMPLE_PERIOD;
+	ret->sample_type |= PERF_SAMPLE_IP;
+	/* With it, the kernel makes every software event a sample, whatever the period is. */
+	if (!o->period)
+		ret->sample_type |= PERF_SAMPLE_PERIOD;
 	if (chain || f->frame_pointers) {
 		ret->sample_type |= PERF_SAMPLE_CALLCHAIN;
 		ret->exclude_callchain_kernel = !chain;
