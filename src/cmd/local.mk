@@ -32,3 +32,7 @@ perfwalk_LDADD = \
 	libconfig.a libexport.a librender.a libbroker.a libhost.a libsample.a libprofile.a \
 	libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) -ldl
+
+check_PROGRAMS += tests/unit/test-filter
+tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h src/cmd/filter.c
+tests_unit_test_filter_LDADD = libconfig.a libhost.a libutil.a $(INIH_LIBS)

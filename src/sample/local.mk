@@ -14,11 +14,14 @@ libsample_a_SOURCES = \
 
 check_PROGRAMS += \
 	tests/unit/test-decode \
+	tests/unit/test-event-name \
 	tests/unit/test-explain \
 	tests/unit/test-merge \
 	tests/unit/test-sample-live
 tests_unit_test_decode_SOURCES = tests/unit/test-decode.c tests/unit/test.h
 tests_unit_test_decode_LDADD = libsample.a libutil.a
+tests_unit_test_event_name_SOURCES = tests/unit/test-event-name.c tests/unit/test.h
+tests_unit_test_event_name_LDADD = libsample.a libutil.a
 tests_unit_test_explain_SOURCES = tests/unit/test-explain.c tests/unit/test.h
 tests_unit_test_explain_LDADD = libsample.a libutil.a
 tests_unit_test_merge_SOURCES = tests/unit/test-merge.c tests/unit/test.h

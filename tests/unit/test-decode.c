@@ -234,6 +234,29 @@ static void test_long_kernel_chain(void)
 	CHECK(r.sample.kernel[127] == 0xffffffff8100007f);
 }
 
+/* Frame pointers followed by the kernel: its run, and the user's behind it. */
+static void test_user_chain(void)
+{
+	struct builder b;
+	struct record r;
+
+	sample_head(&b, PERF_RECORD_MISC_KERNEL);
+	put64(&b, 5);
+	put64(&b, (uint64_t)PERF_CONTEXT_KERNEL);
+	put64(&b, 0xffffffff81000000);
+	put64(&b, (uint64_t)PERF_CONTEXT_USER);
+	put64(&b, 0x401000);
+	put64(&b, 0x402000);
+	put64(&b, PERF_SAMPLE_REGS_ABI_NONE);
+	put64(&b, 0);
+	put64(&b, 1);
+	end(&b);
+	r = decode(&b);
+	CHECK_INT(r.sample.n_kernel, ==, 1);
+	CHECK_INT(r.sample.n_user_chain, ==, 2);
+	CHECK(r.sample.user_chain[0] == 0x401000 && r.sample.user_chain[1] == 0x402000);
+}
+
 static void mmap2(struct builder *b, uint16_t misc, uint32_t prot, const char *path)
 {
 	begin(b, PERF_RECORD_MMAP2, misc);
@@ -562,6 +585,7 @@ int main(void)
 	RUN(test_kernel_thread);
 	RUN(test_sample_that_lies);
 	RUN(test_long_kernel_chain);
+	RUN(test_user_chain);
 	RUN(test_mmap);
 	RUN(test_unterminated_path);
 	RUN(test_tasks);

@@ -153,6 +153,21 @@ static void test_units(void)
 	CHECK_STR(text_format_duration(buf, sizeof(buf), 0), "0s");
 }
 
+static void test_ranges(void)
+{
+	static const char *const bad[] = {"",	 ",", "1,", ",1",   "1-",   "-1",
+					  "2-1", "a", "1 ", "1--2", "1,,2", "0x1"};
+	bool set[16] = {false};
+
+	CHECK_INT(text_parse_ranges("0-2,5,14-15", set, 16), ==, 0);
+	for (int i = 0; i < 16; i++)
+		CHECK_INT(set[i], ==, i <= 2 || i == 5 || i >= 14);
+	CHECK_INT(text_parse_ranges("16", set, 16), ==, -ERANGE);
+	CHECK_INT(text_parse_ranges("3-99999999999999999999999", set, 16), ==, -ERANGE);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		CHECK_INT(text_parse_ranges(bad[i], set, 16), ==, -EINVAL);
+}
+
 static void test_did_you_mean(void)
 {
 	static const char *const words[] = {"reporter_interval", "samples_per_second", "user"};
@@ -234,6 +249,7 @@ int main(void)
 	RUN(test_cursor_error_is_sticky);
 	RUN(test_text_clean);
 	RUN(test_units);
+	RUN(test_ranges);
 	RUN(test_did_you_mean);
 	RUN(test_descriptors_cross_a_socket);
 	RUN(test_loop);
