@@ -215,11 +215,19 @@ static int open_outputs(struct record_run *r, struct tree_options *o)
 	return 0;
 }
 
-/* Files that this capture made and could not fill are not left behind. */
-static void remove_outputs(struct record_run *r)
+/*
+ * Files that this capture made and could not fill are not left behind. Where the symbolizer has
+ * told of an error, what it could not write is empty, and the others are whole.
+ */
+static void remove_outputs(struct record_run *r, int error)
 {
+	bool died = error == -ECHILD || error == -ETIMEDOUT;
+
 	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
-		if (r->created[i])
+		struct stat st;
+
+		if (r->created[i] && stat(r->options.outputs[i], &st) == 0 &&
+		    (died || st.st_size == 0))
 			(void)unlink(r->options.outputs[i]);
 	}
 }
@@ -377,10 +385,7 @@ static int finish(struct record_run *r, int e)
 
 int record_main(int argc, char **argv)
 {
-	struct record_run r = {.options = {.stack_bytes = 32 << 10},
-			       .command_gate = -1,
-			       .command_status = -1,
-			       .signal_fd = -1};
+	struct record_run r = {.command_gate = -1, .command_status = -1, .signal_fd = -1};
 	struct tree_options o = {.capture = true,
 				 .interval_ns = WINDOW_NS,
 				 .summary_fd = -1,
@@ -422,7 +427,7 @@ int record_main(int argc, char **argv)
 	if (e == 0)
 		e = run(&r, &o);
 	if (e < 0 && e != -EINTR)
-		remove_outputs(&r);
+		remove_outputs(&r, e);
 	else
 		print_files(&r);
 	code = r.output_failed ? EXIT_CODE_FAILURE : finish(&r, e);

@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -248,6 +249,7 @@ static void on_profiler(void *ctx, int fd, uint32_t events)
 static int render_to(struct symbolizer *s, const char *what, int fd,
 		     int (*render)(const struct profile *, const struct render_info *, FILE *))
 {
+	_cleanup_close_ int again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	FILE *f = fdopen(fd, "we");
 	int r = f ? 0 : -errno;
 
@@ -264,8 +266,12 @@ static int render_to(struct symbolizer *s, const char *what, int fd,
 		if (fclose(f) != 0 && r == 0)
 			r = -errno;
 	}
-	if (r < 0)
+	if (r < 0) {
 		log_error("%s cannot be written: %s", what, strerror(-r));
+		/* Half of a file is none; the broker removes what is empty. */
+		if (ftruncate(again, 0) < 0)
+			log_debug("%s stays as it is: %s", what, strerror(errno));
+	}
 	return r;
 }
 
