@@ -12,7 +12,9 @@ EXTRA_DIST += \
 	tests/system/churn.py \
 	tests/system/collector.py \
 	tests/system/config.py \
+	tests/system/cgroup_dirs.py \
 	tests/system/cgroups.py \
+	tests/system/captures.py \
 	tests/system/containers.py \
 	tests/system/delivery.py \
 	tests/system/expect.py \
@@ -38,6 +40,7 @@ EXTRA_DIST += \
 	tests/workloads/chain.c \
 	tests/workloads/chain.expect \
 	tests/workloads/common.h \
+	tests/workloads/counted.c \
 	tests/workloads/cxx.cc \
 	tests/workloads/cxx.expect \
 	tests/workloads/frames.c \

@@ -3,19 +3,14 @@
 program moved into each, and one that is gone when anybody could ask, shows up under the right
 container.id, pod and unit."""
 import os
-import subprocess
 import time
 
 import rig
+from cgroup_dirs import Cgroups, digits, mount_point, start_in
 from sink import Sink
 
 RATE = 99
 POD = "01234567-89ab-cdef-0123-456789abcdef"
-
-
-def digits(c):
-    return (c * 64)[:64]
-
 
 # path -> what is expected of the resource
 CGROUPS = {
@@ -28,52 +23,6 @@ CGROUPS = {
     f"machine.slice/libpod-{digits('6f')}.scope": {"container.id": digits("6f")},
     "system.slice/perfwalk-test.service": {"systemd.unit": "perfwalk-test.service"},
 }
-
-
-def mount_point():
-    with open("/proc/mounts", encoding="utf-8") as f:
-        mounts = [line.split()[1] for line in f if line.split()[2] == "cgroup2"]
-    if not mounts:
-        rig.skip("no cgroup v2 hierarchy is mounted")
-    return mounts[0]
-
-
-class Cgroups:
-    """The directories, made and removed."""
-
-    def __init__(self, top):
-        self.top = top
-        self.made = []
-
-    def make(self, name):
-        path = self.top
-        for part in name.split("/"):
-            path = os.path.join(path, part)
-            if not os.path.isdir(path):
-                os.mkdir(path)
-                self.made.append(path)
-        return path
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        for path in reversed(self.made):
-            rig.wait_for(f"{path} is empty", lambda p=path: self.remove(p))
-
-    @staticmethod
-    def remove(path):
-        try:
-            os.rmdir(path)
-            return True
-        except OSError:
-            return False
-
-
-def start_in(cgroup, argv, **options):
-    """Starts a program that is in the cgroup before it execs, as runtimes do."""
-    return rig.start(["sh", "-c", f'echo $$ > {cgroup}/cgroup.procs && exec "$@"', "sh", *argv],
-                     stdout=subprocess.DEVNULL, **options)
 
 
 def main():

@@ -159,11 +159,11 @@ def _remove_perf_maps():
 
 @atexit.register
 def _end_all():
-    _end_started()
+    end_started()
     _remove_perf_maps()
 
 
-def _end_started():
+def end_started():
     for p in _started:
         if p.poll() is None:
             end(p)

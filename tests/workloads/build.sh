@@ -48,6 +48,10 @@ build()
 	chain-debugframe)
 		# No .eh_frame entries of its own: its rules are in a compressed .debug_frame.
 		c "$1" chain.c -g -gz=zlib -fno-asynchronous-unwind-tables -fno-unwind-tables ;;
+	chain-fp)
+		c "$1" chain.c -fno-omit-frame-pointer ;;
+	counted)
+		c "$1" counted.c -pthread ;;
 	chain-offset)
 		# The code is far from where its file offset says it would be.
 		c "$1" chain.c -Wl,--section-start=.text=0x3000000 ;;

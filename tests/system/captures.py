@@ -1,0 +1,418 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`perfwalk record` picking out what it is asked for: each target, filter, event and kind of stack on
+a real capture; and captures when the host, the target or the disk is not as one would wish. Always a
+file that can be used, or an error with its cause and the right exit status."""
+import gzip
+import os
+import pwd
+import re
+import signal
+import subprocess
+import time
+
+import rig
+from cgroup_dirs import Cgroups, digits, mount_point, start_in
+from sink import Sink
+
+SECOND = ("-F", "199", "-d", "700ms")
+
+
+def capture(what, *args, timeout=60, **options):
+    """A capture that succeeds: its stacks and what it printed."""
+    out = rig.path("capture.folded")
+    r = rig.record("-o", out, *args, timeout=timeout, **options)
+    if r.status != 0:
+        rig.fail(f"{what}: {r.text()}")
+    return rig.read_folded(out), r
+
+
+def filtered(r):
+    m = re.search(r"^ +filtered +([0-9,]+)", r.out, re.M)
+    return int(m[1].replace(",", "")) if m else 0
+
+
+def only(what, wanted, *args, leaves_out=True):
+    """A capture of one second in which nothing but processes of these names is."""
+    stacks, r = capture(what, *SECOND, *args)
+    comms = {s.comm for s in stacks}
+    rig.check(comms == wanted and rig.total(stacks) >= 5,
+              f"{what}: {comms} in {rig.total(stacks)} samples, {filtered(r)} filtered")
+    rig.check((filtered(r) > 0) == leaves_out,
+              f"{what}: what was left out is {'counted' if leaves_out else 'not even sampled'}")
+    return stacks
+
+
+def names(stacks):
+    return {f for s in stacks for f in s.user}
+
+
+# ---- Targets and filters ----
+
+
+def targets(directory):
+    chain = rig.start(["./chain"], cwd=directory)
+    threads = rig.start(["./counted", "threads"], cwd=directory, stdout=subprocess.PIPE, text=True)
+    tid = int(threads.stdout.readline())
+    stacks, _ = capture("-t", *SECOND, "-t", tid)
+    rig.check("counted_two" in names(stacks) and "counted_one" not in names(stacks),
+              f"-t: the thread asked for and not the others of its process: {rig.total(stacks)} samples")
+    stacks, _ = capture("-t with two", *SECOND, "-t", f"{tid},{chain.pid}")
+    rig.check({"counted_two", "chain_leaf"} <= names(stacks) and "counted_one" not in names(stacks),
+              "-t with two threads of two processes")
+    stacks, _ = capture("--comm", *SECOND, "--comm", "*-two")
+    rig.check("counted_two" in names(stacks) and "counted_one" not in names(stacks),
+              "--comm takes a thread by its own name, with a pattern")
+    rig.end(threads)
+    only("--comm", {"chain"}, "--comm", "chai?")
+    only("--comm within -p", {"chain"}, "--comm", "chain", "-p", chain.pid, leaves_out=False)
+
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) > 1:
+        os.sched_setaffinity(chain.pid, {cpus[0]})
+        recurse = rig.start(["./recurse"], cwd=directory)
+        os.sched_setaffinity(recurse.pid, {cpus[1]})
+        stacks, r = capture("-C", *SECOND, "-C", cpus[1])
+        comms = {s.comm for s in stacks}
+        rig.check("recurse" in comms and "chain" not in comms and "on 1 CPU" in r.out,
+                  f"-C {cpus[1]}: what runs on CPU {cpus[0]} is not there")
+        stacks, _ = capture("-C with -p", *SECOND, "-C", cpus[0], "-p", f"{chain.pid},{recurse.pid}")
+        rig.check({s.comm for s in stacks} == {"chain"}, "-C with -p: only one of two processes is there")
+        rig.end(recurse)
+    rig.end(chain)
+
+
+def users(directory):
+    nobody = pwd.getpwnam("nobody").pw_uid
+    chain = rig.start(["./chain"], cwd=directory, user=nobody)
+    rig.start(["./recurse"], cwd=directory)
+    only("-u by name", {"chain"}, "-u", "nobody")
+    only("-u by number", {"chain"}, "-u", nobody)
+    rig.end(chain)
+    # Gone before anybody can ask whose it was: it counts as its parent's.
+    shell = rig.start(["sh", "-c", "while :; do ./blip 5; done"], cwd=directory, user=nobody)
+    stacks, _ = capture("-u of short-lived processes", *SECOND, "-u", "nobody")
+    n = sum(s.n for s in stacks if s.comm == "blip")
+    rig.check(n >= 20, f"-u: {n} samples of processes that lived 5 ms")
+    rig.end(shell)
+
+
+def groups(directory):
+    chain = os.path.join(directory, "chain")
+    top = mount_point()
+    with Cgroups(top) as cgroups:
+        container = f"docker/{digits('7c')}"
+        in_container = start_in(cgroups.make(container), [chain])
+        in_unit = start_in(cgroups.make("system.slice/perfwalk-captures.service/inner"),
+                           [os.path.join(directory, "recurse")])
+        other = rig.start([os.path.join(directory, "frames")])
+        only("--container with the first digits of its id", {"chain"}, "--container", digits("7c")[:12])
+        only("--unit without its suffix", {"recurse"}, "--unit", "perfwalk-captures")
+        only("--unit with a pattern", {"recurse"}, "--unit", "perfwalk-capt*.service")
+        only("two kinds, both of which must hold", {"recurse"}, "--unit", "perfwalk-captures",
+             "--comm", "recurse,chain")
+        only("--cgroup, by the kernel", {"recurse"}, "--cgroup", "/system.slice/perfwalk-captures.service",
+             leaves_out=False)
+        only("--cgroup by its directory, two of them, one inside the other", {"recurse", "chain"},
+             "--cgroup", f"{top}/{container},{top}/system.slice/perfwalk-captures.service",
+             "--cgroup", "/system.slice/perfwalk-captures.service/inner", leaves_out=False)
+        only("--cgroup within -p", {"chain"}, "--cgroup", f"/{container}",
+             "-p", f"{in_container.pid},{other.pid}")
+        for p in in_container, in_unit, other:
+            rig.end(p)
+
+
+def hotplug(directory):
+    """The list of CPUs online, as perfwalk sees it, grows during the capture; in a mount namespace of
+    its own, so that no CPU of this machine has to go."""
+    cpus = sorted(os.sched_getaffinity(0))
+    if len(cpus) < 2:
+        rig.say("SKIP: CPUs that come online: this machine has one")
+        return
+    first, late = cpus[0], cpus[1]
+    script = ('mount --make-rprivate / && echo "$1" > online && '
+              "mount --bind online /sys/devices/system/cpu/online && shift && exec \"$@\"")
+    # Its children are moved to the CPU that comes late: one that was there before it came.
+    command = f"taskset -pc {late} $$ >/dev/null; ./chain & ./chain & sleep 3; kill %1 %2"
+    for what, args in (("a command", ("-F", "199", "-o", "late.folded", "--", "bash", "-c", command)),
+                       ("-p", None)):
+        target = None
+        if args is None:
+            target = rig.start(["taskset", "-c", str(late), "./chain"], cwd=directory)
+            time.sleep(0.2)
+            args = ("-F", "199", "-d", "3", "-o", "late.folded", "-p", str(target.pid))
+        p = rig.start(["unshare", "-m", "sh", "-c", script, "sh", str(first), rig.perfwalk(), "record", *args],
+                      cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        time.sleep(1.2)
+        with open(os.path.join(directory, "online"), "w", encoding="utf-8") as f:
+            f.write(f"{first}-{late}\n" if late == first + 1 else f"{first},{late}\n")
+        text, _ = p.communicate(timeout=30)
+        if "mount:" in text or "unshare:" in text:
+            rig.say(f"SKIP: CPUs that come online: {text.strip()}")
+            return
+        stacks = [s for s in rig.read_folded(os.path.join(directory, "late.folded")) if s.comm == "chain"]
+        rig.check(f"CPU {late} came online" in text and rig.total(stacks) >= 30,
+                  f"{what} on a CPU that comes online half-way: {rig.total(stacks)} samples there")
+        if target:
+            rig.end(target)
+
+
+# ---- Events and stacks ----
+
+
+def fields(data):
+    """(number, value) of a protobuf message: integers, and bytes."""
+    at = 0
+
+    def varint():
+        nonlocal at
+        n = shift = 0
+        while True:
+            n |= (data[at] & 127) << shift
+            shift += 7
+            at += 1
+            if data[at - 1] < 128:
+                return n
+
+    while at < len(data):
+        tag = varint()
+        value = varint()
+        if tag & 7 == 2:
+            value = data[at:at + value]
+            at += len(value)
+        yield tag >> 3, value
+
+
+def pprof_types(name):
+    """[(type, unit), ...], the sums of both values, and the period."""
+    with gzip.open(name) as f:
+        profile = list(fields(f.read()))
+    strings = [v.decode() for k, v in profile if k == 6]
+    types = [tuple(strings[x] for _, x in fields(v)) for k, v in profile if k == 1]
+    sums = [0, 0]
+    for sample in (v for k, v in profile if k == 2):
+        values = next(v for k, v in fields(sample) if k == 2)
+        numbers, n, shift = [], 0, 0
+        for byte in values:
+            n |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                numbers.append(n)
+                n = shift = 0
+        sums = [a + b for a, b in zip(sums, numbers)]
+    return types, sums, next((v for k, v in profile if k == 12), 0)
+
+
+def events(directory):
+    pprof = rig.path("events.pb.gz")
+
+    def count(event, *args, command):
+        r = rig.record("-e", event, "-o", pprof, "--strict", *args, "--", *command, cwd=directory)
+        if r.status != 0:
+            rig.fail(f"-e {event}: {r.text()}")
+        return (*pprof_types(pprof), r)
+
+    faults = ("./counted", "faults", "3000")
+    types, (n, sum_), period, r = count("page-faults", command=faults)
+    rig.check(types == [("samples", "count"), ("page-faults", "count")] and period == 1,
+              f"-e page-faults: value types {types}, period {period}")
+    rig.check(3000 <= n <= 3400 and sum_ == n and "page-faults, each of them" in r.out,
+              f"-e page-faults: {n} samples of a program that has 3000 and some at its start")
+    types, (n, sum_), period, r = count("faults", "-c", "100", command=faults)
+    rig.check(30 <= n <= 34 and sum_ == 100 * n and period == 100,
+              f"-c 100: {n} samples that stand for {sum_} page faults")
+    types, (n, sum_), period, r = count("page-faults", "-F", "500", command=("./counted", "faults", "100000"))
+    rig.check(0 < n < 20000 and sum_ > 20000 and period == 1 and "500 Hz" in r.out,
+              f"-F with page-faults: {n} samples, each with its own worth, {sum_} faults")
+    types, (n, sum_), period, r = count("context-switches", command=("./counted", "switches", "500"))
+    rig.check(500 <= n <= 800 and types[1] == ("context-switches", "count"),
+              f"-e context-switches: {n} of a program that sleeps 500 times")
+    types, (n, sum_), period, r = count("cpu-clock", "-c", "2000000", command=("./blip", "400"))
+    rig.check(150 <= n <= 210 and types[1] == ("cpu", "nanoseconds") and period == 2000000,
+              f"-e cpu-clock -c 2000000: {n} samples of 400 ms, {types}")
+    types, (n, sum_), period, r = count("task-clock", "-F", "500", command=("./blip", "400"))
+    rig.check(150 <= n <= 210 and 300e6 < sum_ < 450e6, f"-e task-clock: {n} samples, {sum_ / 1e6:.0f} ms")
+    for event in "cpu-migrations", "minor-faults", "major-faults":
+        count(event, command=("./blip", "50"))
+        rig.say(f"ok: -e {event}")
+
+    tracefs = any(os.path.exists(f"{d}/events/sched/sched_switch/id")
+                  for d in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing"))
+    if tracefs:
+        types, (n, _), _, _ = count("sched:sched_switch", command=("./counted", "switches", "500"))
+        rig.check(500 <= n <= 800 and types[1] == ("sched:sched_switch", "count"),
+                  f"-e sched:sched_switch: {n} of a program that sleeps 500 times")
+    r = rig.record("-e", "sched:no_such_thing", "-d", "1")
+    rig.check(r.status == 2 and ("no such tracepoint" in r.err or "tracefs" in r.err),
+              f"a tracepoint that is not there: {r.status}, {r.err.strip()[:120]!r}")
+    for event in "cycles", "instructions", "r01c2":
+        r = rig.record("-e", event, "-d", "1", "-o", pprof)
+        rig.check((r.status == 0 and event in r.out) or
+                  (r.status == 4 and event in r.err and "cpu-clock" in r.err),
+                  f"-e {event}: {'counted' if r.status == 0 else r.err.strip()[:150]}")
+
+
+def modes(directory):
+    chain = rig.start(["./chain-fp"], cwd=directory)
+    reader = rig.start(["dd", "if=/dev/zero", "of=/dev/null", "bs=64k"], stderr=subprocess.DEVNULL)
+    both = "-p", f"{chain.pid},{reader.pid}"
+    stacks, _ = capture("--all-kernel", *SECOND, "--all-kernel", *both)
+    rig.check(stacks and all(s.kernel for s in stacks) and any(s.user for s in stacks),
+              "-K: every sample is the kernel's, and says who called it")
+    stacks, _ = capture("--all-user", *SECOND, "-U", *both)
+    rig.check(rig.total(stacks) >= 20 and not any(s.kernel for s in stacks), "-U: no sample is")
+    # A leaf that makes no frame of its own hides its caller from frame pointers.
+    path = ["main", "chain_one", "chain_two", "chain_three", "chain_four", "...", "chain_leaf"]
+    for mode in "fp", "dwarf", "dwarf,8K", "auto":
+        stacks, r = capture(f"--call-graph {mode}", *SECOND, "--call-graph", mode, *both)
+        mine = [s for s in stacks if s.comm == "chain-fp"]
+        good = sum(s.n for s in mine if rig.contains_path(s.user, path))
+        rig.check(good >= 0.8 * rig.total(mine) > 5, f"--call-graph {mode}: {good} of {rig.total(mine)} whole")
+        rig.check(("complete" in r.out) == (mode != "fp"), "only where it is known, it is said")
+    stacks, r = capture("-g", *SECOND, "-g", *both)
+    rig.check(any(rig.contains_path(s.user, path) for s in stacks), "-g takes no argument, as perf's")
+    rig.end(chain)
+    rig.end(reader)
+
+
+def refusals():
+    cases = [
+        (["-c", "10"], 2, "-e"), (["-e", "faults", "-c", "10", "-F", "9"], 2, "-F"),
+        (["-e", "cpu-clock", "-c", "10"], 2, "100000"), (["-e", "page-fautls"], 2, "page-faults"),
+        (["-K", "-U"], 2, "--all-user"), (["-U", "-e", "cs"], 2, "kernel"),
+        (["--call-graph", "lbr"], 2, "fp"), (["--call-graph", "dwarf,1"], 2, "1K"),
+        (["-u", "no-such-user"], 2, "no-such-user"), (["-C", "1-"], 2, "0-3"),
+        (["-C", "4000"], 4, "online"), (["--container", "web"], 2, "docker ps"),
+        (["--cgroup", "x"], 2, "/system.slice"), (["--cgroup", "/no/such"], 1, "/no/such"),
+        (["-t", "4194300"], 1, "4194300"), (["-t", "1", "-p", "1"], 2, "-t"),
+    ]
+    for args, status, word in cases:
+        r = rig.record(*args, "-d", "1", "-o", rig.path("never.folded"), timeout=20)
+        rig.check(r.status == status and word in r.err and not os.path.exists(rig.path("never.folded")),
+                  f"{' '.join(args)}: {r.status}, {r.err.strip()[:130]!r}")
+
+
+# ---- The daemon's [filter] ----
+
+
+def daemon(directory):
+    rig.start(["./chain"], cwd=directory)
+    rig.start(["./recurse"], cwd=directory)
+    with Sink() as sink:
+        text = f"[profiler]\nsamples_per_second = 99\nreporter_interval = 1s\n[export:s]\nendpoint = {sink.endpoint}\n"
+        d = rig.Daemon(text + "[filter]\ninclude_comm = chain, recurse\nexclude_comm = rec*\n")
+        d.wait_up()
+        sink.wait_for(2)
+        seen = {x[0].get("process.executable.name") for v in sink.views() for x in v.samples()}
+        rig.check(seen == {"chain"}, f"[filter] include_comm and exclude_comm: {seen}")
+        d.stop()
+
+
+# ---- Situations ----
+
+
+def nothing_runs():
+    stacks, r = capture("nothing", "-d", "1", "--comm", "no-such-process", "-o", rig.path("none.html"),
+                        "-o", rig.path("none.pb.gz"))
+    rig.check(not stacks and "No samples" in r.out and os.path.getsize(rig.path("none.html")) > 10000,
+              "nothing of what was asked for ran: said, with files that are whole")
+    pprof_types(rig.path("none.pb.gz"))
+
+
+def many_processes(directory):
+    script = ("import os,time\nfor i in range(500):\n if os.fork()==0:\n  os.execv('./blip',['blip','10'])\n"
+              "for i in range(500): os.wait()")
+    stacks, r = capture("500 processes", "-F", "499", "--", "python3", "-c", script, cwd=directory)
+    mine = [s for s in stacks if s.comm == "blip"]
+    seen = re.search(r"^ *[0-9.]+% +([0-9,]+) +blip", r.out, re.M)
+    rig.check(rig.total(mine) >= 500 and seen and int(seen[1].replace(",", "")) >= 450,
+              f"500 processes at once: {rig.total(mine)} samples of {seen and seen[1]}")
+
+
+def short_command(directory):
+    stacks, r = capture("50 ms", "-F", "997", "--", "./blip", "50", cwd=directory)
+    n = sum(s.n for s in stacks if "blip_burn" in s.user)
+    rig.check(30 <= n <= 60 and r.status == 0, f"a command that lives 50 ms: {n} samples of it")
+
+
+def target_dies(directory):
+    chain = rig.start(["./chain"], cwd=directory)
+    out = rig.path("dies.folded")
+    begin = time.monotonic()
+    p = rig.start([rig.perfwalk(), "record", "-F", "199", "-d", "30", "-p", str(chain.pid), "-o", out],
+                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    time.sleep(1)
+    rig.end(chain)
+    _, err = p.communicate(timeout=20)
+    stacks = rig.read_folded(out)
+    rig.check(p.returncode == 0 and time.monotonic() - begin < 10 and "has ended" in err,
+              f"a process that dies half-way ends the capture: {p.returncode}")
+    rig.check(any("chain_leaf" in s.user for s in stacks), f"with what it did: {rig.total(stacks)} samples")
+
+
+def interrupted_twice():
+    out = rig.path("twice.folded")
+    p = rig.start([rig.perfwalk(), "record", "-a", "-d", "60", "-o", out], stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE, text=True)
+    time.sleep(1)
+    os.kill(p.pid, signal.SIGSTOP)  # both wait for it
+    os.kill(p.pid, signal.SIGINT)
+    os.kill(p.pid, signal.SIGTERM)
+    os.kill(p.pid, signal.SIGCONT)
+    begin = time.monotonic()
+    _, err = p.communicate(timeout=15)
+    rig.check(p.returncode == 1 and "incomplete" in err and time.monotonic() - begin < 3,
+              f"a second Ctrl-C ends it at once and says what it means: {p.returncode}, {err.strip()[-80:]!r}")
+    rig.check(not rig.children_of(p.pid), "nothing is left running")
+
+
+def disk(directory):
+    full = rig.path("full")
+    os.mkdir(full)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16k", "none", full], check=False).returncode:
+        rig.say("SKIP: a full disk: no tmpfs can be mounted")
+        return
+    try:
+        good = rig.path("good.folded")
+        r = rig.record("-d", "1", "-o", f"{full}/x.html", "-o", good)
+        rig.check(r.status == 1 and "x.html" in r.err and "No space left" in r.err,
+                  f"a full disk: {r.status}, {r.err.strip()[-150:]!r}")
+        rig.check(not os.path.exists(f"{full}/x.html"), "no half of a file is left on it")
+        rig.check(rig.total(rig.read_folded(good)) > 10, "and the other output is whole")
+        r = rig.record("-o", f"{full}/y.html", "--", "./blip", "300", cwd=directory)
+        rig.check(r.status == 125, f"the same with a command: {r.status}")
+    finally:
+        subprocess.run(["umount", full], check=False)
+    os.mkdir(rig.path("dir.folded"))
+    r = rig.record("-d", "1", "-o", rig.path("dir.folded"))
+    rig.check(r.status == 1 and "dir.folded" in r.err and os.path.isdir(rig.path("dir.folded")),
+              f"an output that is a directory: {r.status}, {r.err.strip()!r}")
+
+
+def nobody_reads(directory):
+    out = rig.path("unread.folded")
+    for how, redirection in (("closed", ">&-"), ("full", ">/dev/full"), ("a pipe nobody reads", "| true")):
+        script = f'"$@" {redirection}; echo ${{PIPESTATUS[0]}} >&2'
+        p = subprocess.run(["bash", "-c", script, "bash", rig.perfwalk(), "record", "-F", "199", "-o", out, "--",
+                            "./blip", "300"], cwd=directory, stderr=subprocess.PIPE, text=True, check=False,
+                           timeout=20)
+        rig.check(p.stderr.split()[-1] == "0" and rig.total(rig.read_folded(out)) > 20,
+                  f"standard output {how}: {p.stderr.split()[-1]}, and the file is there")
+        os.unlink(out)
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("unshare", "taskset", "bash")
+    directory = rig.build_workloads("chain", "chain-fp", "recurse", "frames", "blip", "counted")
+    for test in (targets, users, groups, hotplug, events, modes, many_processes, short_command, target_dies, disk,
+                 nobody_reads, daemon):
+        begin = time.monotonic()
+        test(directory)
+        rig.end_started()
+        rig.say(f"{test.__name__}: {time.monotonic() - begin:.1f} s")
+    refusals()
+    nothing_runs()
+    interrupted_twice()
+
+
+rig.run(main)

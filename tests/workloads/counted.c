@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Known numbers of events: "counted faults N" touches N new pages, "counted switches N" gives its
+ * CPU away N times, "counted threads" burns CPU in two threads of different names for ever.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "common.h"
+
+#define PAGE 4096L
+
+KNOWN void counted_touch(volatile char *pages, long n)
+{
+	for (long i = 0; i < n; i++)
+		pages[i * PAGE] = 1;
+}
+
+static int faults(long n)
+{
+	char *pages = mmap(NULL, (size_t)(n * PAGE), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		return 1;
+	(void)madvise(pages, (size_t)(n * PAGE), MADV_NOHUGEPAGE);
+	counted_touch(pages, n);
+	return 0;
+}
+
+KNOWN void counted_sleep(long n)
+{
+	for (long i = 0; i < n; i++)
+		usleep(500);
+}
+
+KNOWN void counted_one(void)
+{
+	for (;;) {
+		SPIN(SPIN_SHORT);
+		KEEP_FRAME();
+	}
+}
+
+KNOWN void *counted_two(void *unused)
+{
+	prctl(PR_SET_NAME, "counted-two");
+	printf("%ld\n", syscall(SYS_gettid));
+	fflush(stdout);
+	for (;;) {
+		SPIN(SPIN_SHORT);
+		KEEP_FRAME();
+	}
+	return unused;
+}
+
+int main(int argc, char **argv)
+{
+	long n = argc > 2 ? atol(argv[2]) : 1000;
+	pthread_t thread;
+
+	if (argc > 1 && strcmp(argv[1], "faults") == 0)
+		return faults(n);
+	if (argc > 1 && strcmp(argv[1], "switches") == 0) {
+		counted_sleep(n);
+		return 0;
+	}
+	if (pthread_create(&thread, NULL, counted_two, NULL) != 0)
+		return 1;
+	counted_one();
+	return 0;
+}
