@@ -82,15 +82,15 @@ def targets(directory):
 
 
 def users(directory):
-    nobody = pwd.getpwnam("nobody").pw_uid
-    chain = rig.start(["./chain"], cwd=directory, user=nobody)
+    someone = pwd.getpwnam("daemon").pw_uid
+    chain = rig.start(["./chain"], cwd=directory, user=someone)
     rig.start(["./recurse"], cwd=directory)
-    only("-u by name", {"chain"}, "-u", "nobody")
-    only("-u by number", {"chain"}, "-u", nobody)
+    only("-u by name", {"chain"}, "-u", "daemon")
+    only("-u by number", {"chain"}, "-u", someone)
     rig.end(chain)
     # Gone before anybody can ask whose it was: it counts as its parent's.
-    shell = rig.start(["sh", "-c", "while :; do ./blip 5; done"], cwd=directory, user=nobody)
-    stacks, _ = capture("-u of short-lived processes", *SECOND, "-u", "nobody")
+    shell = rig.start(["sh", "-c", "while :; do ./blip 5; done"], cwd=directory, user=someone)
+    stacks, _ = capture("-u of short-lived processes", *SECOND, "-u", "daemon")
     n = sum(s.n for s in stacks if s.comm == "blip")
     rig.check(n >= 20, f"-u: {n} samples of processes that lived 5 ms")
     rig.end(shell)
