@@ -21,7 +21,7 @@ perfwalk_SOURCES = \
 	src/cmd/record.c src/cmd/record.h \
 	src/cmd/role.c src/cmd/role.h \
 	src/cmd/run.c \
-	src/cmd/setup.h \
+	src/cmd/setup.c src/cmd/setup.h \
 	src/cmd/symbolizer.c \
 	src/cmd/targets.c \
 	src/cmd/tree-internal.h \

@@ -46,5 +46,11 @@ struct setup_exporter {
 	} destinations[SETUP_MAX_DESTINATIONS];
 };
 
+/* Each sends one message of a set-up down a control socket: 0 or -errno. The descriptor stays the
+ * caller's; -1: none. A text that is NULL is not sent. */
+int setup_send(int control, const void *setup, size_t n, int status_fd);
+int setup_send_text(int control, enum text_kind kind, const char *text, int fd);
+int setup_send_start(int control);
+
 _Static_assert(sizeof(struct setup_profiler) <= PROTOCOL_BLOB_MAX, "fits a message");
 _Static_assert(sizeof(struct setup_exporter) <= PROTOCOL_BLOB_MAX, "fits a message");

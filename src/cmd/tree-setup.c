@@ -19,37 +19,6 @@
 #define CAPTURE_PROFILE_BYTES (UINT64_C(1) << 30)
 #define DATA_BYTES	      (UINT64_C(256) << 20) /* tables of processes, files and threads */
 
-static int send_setup(int control, const void *setup, size_t n, int status_fd)
-{
-	struct message m = {.type = MESSAGE_SETUP};
-
-	m.setup.n = (uint32_t)n;
-	memcpy(m.setup.bytes, setup, n);
-	return message_send(control, &m, &status_fd, status_fd >= 0 ? 1 : 0);
-}
-
-static int send_start(int control)
-{
-	const struct message m = {.type = MESSAGE_START};
-
-	return message_send(control, &m, NULL, 0);
-}
-
-/* NULL texts are not sent. fd -1: none. */
-static int send_text(int control, enum text_kind kind, const char *text, int fd)
-{
-	struct message m = {.type = fd >= 0 ? MESSAGE_FILE : MESSAGE_TEXT};
-
-	if (!text)
-		return 0;
-	if (strlen(text) >= sizeof(m.text.text))
-		return -E2BIG;
-	m.text.kind = kind;
-	m.text.n = (uint32_t)strlen(text);
-	message_set_text(m.text.text, sizeof(m.text.text), text);
-	return message_send(control, &m, &fd, fd >= 0 ? 1 : 0);
-}
-
 static struct setup_common common_setup(const struct tree *t, uint64_t address_space, uint64_t data)
 {
 	struct setup_common c = {.privileges = t->privileges,
@@ -76,7 +45,7 @@ int tree_send_cpu(const struct tree *t, const struct cpu_events *c, bool came_on
 
 static int send_filter(void *ctx, const char *text)
 {
-	return send_text(*(const int *)ctx, TEXT_FILTER, text, -1);
+	return setup_send_text(*(const int *)ctx, TEXT_FILTER, text, -1);
 }
 
 static int set_up_profiler(struct tree *t, int control, int status_fd)
@@ -99,12 +68,12 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 	s.common =
 		common_setup(t, 0, 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES);
 	s.common.privileges.max_open_files = c->max_open_files + 2 * t->events.cpus.n + 512;
-	r = send_setup(control, &s, sizeof(s), status_fd);
+	r = setup_send(control, &s, sizeof(s), status_fd);
 	/* Groups that the kernel picks out need not be picked out again. */
 	if (r == 0)
 		r = filter_each(c, t->n_cgroups == 0, send_filter, &control);
 	if (r == 0)
-		r = send_start(control);
+		r = setup_send_start(control);
 	for (uint32_t i = 0; i < t->events.cpus.n && r == 0; i++)
 		r = tree_send_cpu(t, &t->events.cpus.items[i], false);
 	return r;
@@ -124,12 +93,12 @@ static int send_host_facts(int control)
 		(void)close_fd(fd);
 	}
 	if (uname(&u) == 0) {
-		r = send_text(control, TEXT_HOST_NAME, u.nodename, -1);
+		r = setup_send_text(control, TEXT_HOST_NAME, u.nodename, -1);
 		if (r == 0)
-			r = send_text(control, TEXT_KERNEL_RELEASE, u.release, -1);
+			r = setup_send_text(control, TEXT_KERNEL_RELEASE, u.release, -1);
 	}
 	if (r == 0 && id[0])
-		r = send_text(control, TEXT_HOST_ID, id, -1);
+		r = setup_send_text(control, TEXT_HOST_ID, id, -1);
 	return r;
 }
 
@@ -154,12 +123,12 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 	int r;
 
 	s.common.privileges.max_open_files = c->max_open_files + 512;
-	r = send_setup(control, &s, sizeof(s), status_fd);
+	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)
-		r = send_text(control, TEXT_SERVICE_NAME, c->service_name ? c->service_name : "",
-			      -1);
+		r = setup_send_text(control, TEXT_SERVICE_NAME,
+				    c->service_name ? c->service_name : "", -1);
 	for (size_t i = 0; i < 2 * c->n_resource && r == 0; i++)
-		r = send_text(control, TEXT_RESOURCE, c->resource[i], -1);
+		r = setup_send_text(control, TEXT_RESOURCE, c->resource[i], -1);
 	return r;
 }
 
@@ -169,35 +138,38 @@ static int set_up_symbolizer(struct tree *t, int control, int status_fd)
 	int r = send_symbolizer_config(t, control, status_fd);
 
 	if (r == 0 && kallsyms >= 0)
-		r = send_text(control, TEXT_KALLSYMS, "/proc/kallsyms", kallsyms);
+		r = setup_send_text(control, TEXT_KALLSYMS, "/proc/kallsyms", kallsyms);
 	if (r == 0)
 		r = send_host_facts(control);
 	if (r == 0)
-		r = send_text(control, TEXT_TITLE, t->options.title, -1);
+		r = setup_send_text(control, TEXT_TITLE, t->options.title, -1);
 	for (uint32_t i = 0; i < t->options.n_outputs && r == 0; i++)
-		r = send_text(control, TEXT_OUTPUT, t->options.outputs[i].path,
-			      t->options.outputs[i].fd);
+		r = setup_send_text(control, TEXT_OUTPUT, t->options.outputs[i].path,
+				    t->options.outputs[i].fd);
 	if (r == 0 && t->options.summary_fd >= 0)
-		r = send_text(control, TEXT_SUMMARY, "standard output", t->options.summary_fd);
-	return r < 0 ? r : send_start(control);
+		r = setup_send_text(control, TEXT_SUMMARY, "standard output",
+				    t->options.summary_fd);
+	return r < 0 ? r : setup_send_start(control);
 }
 
 static int send_destination(int control, const struct config_export *x)
 {
-	int r = send_text(control, TEXT_EXPORT_NAME, x->name, -1);
+	int r = setup_send_text(control, TEXT_EXPORT_NAME, x->name, -1);
 
 	if (r == 0)
-		r = send_text(control, TEXT_EXPORT_ENDPOINT, x->endpoint, -1);
+		r = setup_send_text(control, TEXT_EXPORT_ENDPOINT, x->endpoint, -1);
 	if (r == 0)
-		r = send_text(control, TEXT_EXPORT_PROFILES_ENDPOINT, x->profiles_endpoint, -1);
+		r = setup_send_text(control, TEXT_EXPORT_PROFILES_ENDPOINT, x->profiles_endpoint,
+				    -1);
 	for (size_t i = 0; i < x->n_headers && r == 0; i++)
-		r = send_text(control, TEXT_EXPORT_HEADER, x->headers[i], -1);
+		r = setup_send_text(control, TEXT_EXPORT_HEADER, x->headers[i], -1);
 	if (r == 0)
-		r = send_text(control, TEXT_EXPORT_CERTIFICATE, x->certificate, -1);
+		r = setup_send_text(control, TEXT_EXPORT_CERTIFICATE, x->certificate, -1);
 	if (r == 0)
-		r = send_text(control, TEXT_EXPORT_CLIENT_CERTIFICATE, x->client_certificate, -1);
+		r = setup_send_text(control, TEXT_EXPORT_CLIENT_CERTIFICATE, x->client_certificate,
+				    -1);
 	if (r == 0)
-		r = send_text(control, TEXT_EXPORT_CLIENT_KEY, x->client_key, -1);
+		r = setup_send_text(control, TEXT_EXPORT_CLIENT_KEY, x->client_key, -1);
 	return r;
 }
 
@@ -248,12 +220,12 @@ static int set_up_exporter(struct tree *t, int control, int status_fd)
 		data += 2 * x->max_queue_bytes; /* as they came, and compressed */
 	}
 	s.common = common_setup(t, 0, data);
-	r = send_setup(control, &s, sizeof(s), status_fd);
+	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0 && spool_fd >= 0)
-		r = send_text(control, TEXT_SPOOL, t->spool_path, spool_fd);
+		r = setup_send_text(control, TEXT_SPOOL, t->spool_path, spool_fd);
 	for (uint32_t i = 0; i < s.n && r == 0; i++)
 		r = send_destination(control, &c->exports[i]);
-	return r < 0 ? r : send_start(control);
+	return r < 0 ? r : setup_send_start(control);
 }
 
 int tree_set_up(void *ctx, enum peer who, int control, int status_fd)
@@ -277,5 +249,5 @@ int tree_set_up_symbolizer_again(struct tree *t, int control)
 {
 	int r = send_symbolizer_config(t, control, -1);
 
-	return r < 0 ? r : send_start(control);
+	return r < 0 ? r : setup_send_start(control);
 }

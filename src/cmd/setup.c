@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/cmd/setup.h"
+
+#include <errno.h>
+#include <string.h>
+
+int setup_send(int control, const void *setup, size_t n, int status_fd)
+{
+	struct message m = {.type = MESSAGE_SETUP};
+
+	m.setup.n = (uint32_t)n;
+	memcpy(m.setup.bytes, setup, n);
+	return message_send(control, &m, &status_fd, status_fd >= 0 ? 1 : 0);
+}
+
+int setup_send_start(int control)
+{
+	const struct message m = {.type = MESSAGE_START};
+
+	return message_send(control, &m, NULL, 0);
+}
+
+int setup_send_text(int control, enum text_kind kind, const char *text, int fd)
+{
+	struct message m = {.type = fd >= 0 ? MESSAGE_FILE : MESSAGE_TEXT};
+
+	if (!text)
+		return 0;
+	if (strlen(text) >= sizeof(m.text.text))
+		return -E2BIG;
+	m.text.kind = kind;
+	m.text.n = (uint32_t)strlen(text);
+	message_set_text(m.text.text, sizeof(m.text.text), text);
+	return message_send(control, &m, &fd, fd >= 0 ? 1 : 0);
+}
