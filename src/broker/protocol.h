@@ -88,6 +88,9 @@ enum text_kind {
 	TEXT_OUTPUT,	  /* path of an output file, with its descriptor */
 	TEXT_KALLSYMS,	  /* with its descriptor */
 	TEXT_SUMMARY,	  /* standard output, with its descriptor */
+	TEXT_INPUT,	  /* path of a recorded file, with its descriptor */
+	TEXT_SYMBOL,	  /* of a report: expression for functions */
+	TEXT_COMM,	  /* of a report: glob for processes */
 	TEXT_EXPORT_NAME, /* begins the next destination */
 	TEXT_EXPORT_ENDPOINT,
 	TEXT_EXPORT_PROFILES_ENDPOINT,

@@ -16,10 +16,14 @@ enum exit_code {
 	EXIT_CODE_NOT_FOUND = 127,
 };
 
-extern const struct command record_command, run_command;
+extern const struct command record_command, run_command, report_command, diff_command,
+	convert_command;
 
 int record_main(int argc, char **argv);
 int run_main(int argc, char **argv);
+int report_main(int argc, char **argv);
+int diff_main(int argc, char **argv);
+int convert_main(int argc, char **argv);
 
 /* The exit code for a failed start (tree_new). */
 int exit_code_of(int error);

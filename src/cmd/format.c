@@ -8,6 +8,8 @@ const struct format formats[] = {
 	{".html", "html", "flame graph page, self-contained", render_html},
 	{".folded", "folded", "folded stacks, one a line: comm;root;...;leaf N", render_folded},
 	{".pb.gz", "pprof", "pprof profile, gzipped", render_pprof},
+	{".otlp", "otlp", "OpenTelemetry profiles (OTLP), one ProfilesData message",
+	 render_otlp_file},
 };
 const unsigned int n_formats = sizeof(formats) / sizeof(formats[0]);
 

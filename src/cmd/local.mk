@@ -26,10 +26,12 @@ perfwalk_SOURCES = \
 	src/cmd/targets.c \
 	src/cmd/tree-internal.h \
 	src/cmd/tree-setup.c \
-	src/cmd/tree.c src/cmd/tree.h
+	src/cmd/tree.c src/cmd/tree.h \
+	src/cmd/view.c \
+	src/cmd/viewer.c src/cmd/viewer.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libconfig.a libexport.a librender.a libbroker.a libhost.a libsample.a libprofile.a \
+	libconfig.a libexport.a libimport.a librender.a libbroker.a libhost.a libsample.a libprofile.a \
 	libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) -ldl
 

@@ -19,8 +19,9 @@ static const struct {
 	const struct command *command;
 	int (*main)(int argc, char **argv);
 } commands[] = {
-	{&record_command, record_main},
-	{&run_command, run_main},
+	{&record_command, record_main},	  {&run_command, run_main},
+	{&report_command, report_main},	  {&diff_command, diff_main},
+	{&convert_command, convert_main},
 };
 
 static const struct {

@@ -3,6 +3,9 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
+
+#include "util/log.h"
 
 int setup_send(int control, const void *setup, size_t n, int status_fd)
 {
@@ -32,4 +35,23 @@ int setup_send_text(int control, enum text_kind kind, const char *text, int fd)
 	m.text.n = (uint32_t)strlen(text);
 	message_set_text(m.text.text, sizeof(m.text.text), text);
 	return message_send(control, &m, &fd, fd >= 0 ? 1 : 0);
+}
+
+void setup_choose_user(struct privileges *ret, const char *name)
+{
+	const char *found = NULL;
+
+	*ret = (struct privileges){
+		.uid = (uint32_t)-1, .gid = (uint32_t)-1, .parent_pid = (uint32_t)getpid()};
+	if (geteuid() != 0)
+		return;
+	if (privileges_find_user(name, &ret->uid, &ret->gid, &found) < 0) {
+		log_warning(
+			"neither user \"%s\" nor \"nobody\" exists: the children run as uid 65534",
+			name ? name : "");
+		ret->uid = ret->gid = 65534;
+	} else if (!name || strcmp(name, found) != 0) {
+		log_debug("there is no user \"%s\": the children run as \"%s\"", name ? name : "",
+			  found);
+	}
 }

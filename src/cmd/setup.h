@@ -6,6 +6,7 @@
 
 #include "src/broker/privileges.h"
 #include "src/broker/protocol.h"
+#include "src/render/render.h"
 #include "src/sample/sample.h"
 
 #define SETUP_MAX_DESTINATIONS 16
@@ -34,7 +35,18 @@ struct setup_symbolizer {
 	bool capture; /* record: one profile, rendered at the end; else OTLP per window */
 	bool color;
 	bool lines, inlined; /* source lines, inlined functions as frames */
+	uint32_t view;	     /* enum view_mode */
+	struct render_report_options report;
 };
+
+/* What is made of recorded files, at STOP. */
+enum view_mode {
+	VIEW_NONE, /* there are none */
+	VIEW_CONVERT,
+	VIEW_REPORT,
+	VIEW_DIFF, /* of the first and the second */
+};
+#define VIEW_MAX_INPUTS 256
 
 struct setup_exporter {
 	struct setup_common common;
@@ -51,6 +63,9 @@ struct setup_exporter {
 int setup_send(int control, const void *setup, size_t n, int status_fd);
 int setup_send_text(int control, enum text_kind kind, const char *text, int fd);
 int setup_send_start(int control);
+/* Who the children are: as root the named user, else nobody; else who we are. No limits yet. */
+void setup_choose_user(struct privileges *ret, const char *name);
 
 _Static_assert(sizeof(struct setup_profiler) <= PROTOCOL_BLOB_MAX, "fits a message");
+_Static_assert(sizeof(struct setup_symbolizer) <= PROTOCOL_BLOB_MAX, "fits a message");
 _Static_assert(sizeof(struct setup_exporter) <= PROTOCOL_BLOB_MAX, "fits a message");

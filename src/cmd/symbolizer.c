@@ -19,6 +19,7 @@
 #include "src/cmd/namer.h"
 #include "src/cmd/payloads.h"
 #include "src/cmd/role.h"
+#include "src/cmd/viewer.h"
 #include "src/profile/profile.h"
 #include "src/profile/window.h"
 #include "src/render/render.h"
@@ -45,6 +46,7 @@ struct symbolizer {
 		int fd;
 	} outputs[MAX_OUTPUTS];
 	uint32_t n_outputs;
+	struct viewer viewer;
 	int summary_fd, kallsyms_fd, profiler_sock, leave_timer;
 	uint64_t uid_base;
 	bool stopping;
@@ -73,6 +75,7 @@ static int on_text(void *ctx, const struct message *m, int fd)
 {
 	struct symbolizer *s = ctx;
 	const char *text = m->text.text;
+	int r;
 
 	switch (m->text.kind) {
 	case TEXT_OUTPUT:
@@ -100,6 +103,9 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	case TEXT_RESOURCE:
 		return add_resource(s, text);
 	default:
+		r = viewer_text(&s->viewer, m->text.kind, text, fd);
+		if (r <= 0)
+			return r;
 		break;
 	}
 	(void)close_fd(fd);
@@ -246,6 +252,7 @@ static void on_profiler(void *ctx, int fd, uint32_t events)
 
 /* ---- The end of a capture ---- */
 
+/* render NULL: the difference. */
 static int render_to(struct symbolizer *s, const char *what, int fd,
 		     int (*render)(const struct profile *, const struct render_info *, FILE *))
 {
@@ -259,7 +266,8 @@ static int render_to(struct symbolizer *s, const char *what, int fd,
 
 	if (f) {
 		errno = 0;
-		r = render(&s->profile, &s->info, f);
+		r = render ? render(&s->profile, &s->info, f)
+			   : render_diff_folded(&s->viewer.before, &s->profile, f);
 		/* The stream only knows that a write failed; errno still knows why. */
 		if (r == -EIO && errno)
 			r = -errno;
@@ -275,29 +283,57 @@ static int render_to(struct symbolizer *s, const char *what, int fd,
 	return r;
 }
 
+/* What the command prints. */
+static int render_text(struct symbolizer *s, FILE *f)
+{
+	switch ((enum view_mode)s->setup.view) {
+	case VIEW_REPORT:
+		return render_report(&s->profile, &s->info, &s->setup.report, f);
+	case VIEW_DIFF:
+		return render_diff(&s->viewer.before, &s->profile, &s->setup.report, f);
+	default:
+		return render_summary(&s->profile, &s->info, f, s->setup.color,
+				      s->setup.terminal_width);
+	}
+}
+
+static void print_summary(struct symbolizer *s)
+{
+	FILE *f = fdopen(TAKE_FD(s->summary_fd), "we");
+	int r = f ? render_text(s, f) : -errno;
+
+	/* Nobody reading it (a closed pipe) is no failure. */
+	if (f)
+		(void)fclose(f);
+	if (r < 0 && r != -EPIPE)
+		log_debug("standard output cannot be written: %s", strerror(-r));
+}
+
+/* Recorded files are read when everything else is known, and take the place of this host. */
+static int view_files(struct symbolizer *s)
+{
+	int r = viewer_read(&s->viewer, &s->role, (enum view_mode)s->setup.view, &s->profile);
+
+	viewer_info(&s->viewer, &s->info);
+	s->setup.report.symbol = s->viewer.symbol;
+	s->setup.report.comm = s->viewer.comm;
+	return r;
+}
+
 static int render_all(struct symbolizer *s)
 {
 	int result = 0;
 
 	for (uint32_t i = 0; i < s->n_outputs; i++) {
 		const struct format *f = format_of_path(s->outputs[i].path);
-		int r = f ? render_to(s, s->outputs[i].path, TAKE_FD(s->outputs[i].fd), f->render)
+		int r = f ? render_to(s, s->outputs[i].path, TAKE_FD(s->outputs[i].fd),
+				      s->setup.view == VIEW_DIFF ? NULL : f->render)
 			  : -EINVAL;
 
 		result = result < 0 ? result : r;
 	}
-	if (s->summary_fd >= 0) {
-		FILE *f = fdopen(TAKE_FD(s->summary_fd), "we");
-		int r = f ? render_summary(&s->profile, &s->info, f, s->setup.color,
-					   s->setup.terminal_width)
-			  : -errno;
-
-		/* Nobody reading the summary (a closed pipe) is not a failed capture. */
-		if (f)
-			(void)fclose(f);
-		if (r < 0 && r != -EPIPE)
-			log_debug("the summary cannot be written: %s", strerror(-r));
-	}
+	if (s->summary_fd >= 0)
+		print_summary(s);
 	return result;
 }
 
@@ -309,9 +345,11 @@ static void leave_if_done(struct symbolizer *s)
 
 	if (!s->stopping || s->profiler_sock >= 0 || loop_exiting(s->role.loop))
 		return;
-	if (s->setup.capture)
+	if (s->setup.view != VIEW_NONE)
+		m.result.code = view_files(s);
+	if (s->setup.capture && m.result.code == 0)
 		m.result.code = render_all(s);
-	else if (!payloads_all_sent(s->payloads))
+	else if (!s->setup.capture && !payloads_all_sent(s->payloads))
 		return;
 	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
 	loop_exit(s->role.loop, 0);
@@ -421,6 +459,9 @@ int role_symbolizer_main(void)
 	payloads_free(s.payloads);
 	namer_free(s.namer);
 	profile_deinit(&s.profile);
+	if (s.setup.view != VIEW_NONE) /* the facts are the viewer's */
+		s.info.host_name = s.info.kernel_release = s.info.title = NULL;
+	viewer_deinit(&s.viewer);
 	clear_resource(&s);
 	array_deinit(&s.resource);
 	free((void *)s.info.host_name);

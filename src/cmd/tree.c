@@ -96,25 +96,6 @@ static void on_hotplug_timer(void *ctx)
 
 /* ---- Life ---- */
 
-static void choose_user(struct tree *t)
-{
-	const char *name = t->options.config->user, *found = NULL;
-
-	t->privileges = (struct privileges){
-		.uid = (uint32_t)-1, .gid = (uint32_t)-1, .parent_pid = (uint32_t)getpid()};
-	if (geteuid() != 0)
-		return;
-	if (privileges_find_user(name, &t->privileges.uid, &t->privileges.gid, &found) < 0) {
-		log_warning(
-			"neither user \"%s\" nor \"nobody\" exists: the children run as uid 65534",
-			name ? name : "");
-		t->privileges.uid = t->privileges.gid = 65534;
-	} else if (!name || strcmp(name, found) != 0) {
-		log_debug("there is no user \"%s\": the children run as \"%s\"", name ? name : "",
-			  found);
-	}
-}
-
 static int open_events(struct tree *t)
 {
 	const struct tree_options *o = &t->options;
@@ -182,7 +163,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 	t->options = *options;
 	events_init(&t->events);
 	t->spool_fd = -EBADF;
-	choose_user(t);
+	setup_choose_user(&t->privileges, options->config->user);
 	privileges_raise_open_files();
 	r = open_events(t);
 	if (r < 0)

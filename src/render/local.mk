@@ -2,6 +2,7 @@ noinst_LIBRARIES += librender.a
 librender_a_SOURCES = \
 	src/render/aggregate.c src/render/aggregate.h \
 	src/render/calltree.c src/render/calltree.h \
+	src/render/diff.c \
 	src/render/folded.c \
 	src/render/frame.c src/render/frame.h \
 	src/render/html.c \
@@ -10,7 +11,9 @@ librender_a_SOURCES = \
 	src/render/otlp-resource.c \
 	src/render/pprof.c \
 	src/render/render.h \
-	src/render/summary.c
+	src/render/report.c \
+	src/render/summary.c \
+	src/render/table.c src/render/table.h
 
 # The page's sources as C strings.
 render_page = src/render/page-css.h src/render/page-html.h src/render/page-js.h

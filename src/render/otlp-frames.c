@@ -134,8 +134,9 @@ static const char *frame_language(const struct profile *p, const struct profile_
 	strid language = STRID_EMPTY;
 
 	if (f->n_lines)
-		language = p->functions.items[p->lines.items[f->first_line + f->n_lines - 1].function]
-				   .language;
+		language =
+			p->functions.items[p->lines.items[f->first_line + f->n_lines - 1].function]
+				.language;
 	return profile_text(p, language != STRID_EMPTY ? language
 						       : p->modules.items[f->module].language);
 }

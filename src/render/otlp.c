@@ -551,3 +551,29 @@ int render_otlp(const struct profile *p, const struct render_info *info,
 	otlp_deinit(&o);
 	return r;
 }
+
+/* A limit of protobuf itself: messages are below 2 GiB. */
+#define FILE_MAX_BYTES ((size_t)INT32_MAX)
+
+struct file_sink {
+	FILE *out;
+	unsigned int n;
+};
+
+static int write_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	struct file_sink *sink = ctx;
+
+	if (sink->n++) /* a file holds one message */
+		return -EFBIG;
+	return fwrite(bytes, 1, n, sink->out) == n ? 0 : -EIO;
+}
+
+int render_otlp_file(const struct profile *p, const struct render_info *info, FILE *out)
+{
+	const struct render_otlp_options options = {FILE_MAX_BYTES, UINT32_MAX};
+	struct file_sink sink = {.out = out};
+	int r = render_otlp(p, info, &options, write_payload, &sink);
+
+	return r < 0 ? r : fflush(out) != 0 || ferror(out) ? -EIO : 0;
+}

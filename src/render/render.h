@@ -4,6 +4,7 @@
  * Renderings of a profile: every output perfwalk has is one of these. They read the profile and
  * write bytes; they know nothing of files or networks beyond the stream or sink given.
  */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -35,6 +36,43 @@ int render_pprof(const struct profile *p, const struct render_info *info, FILE *
  * and container. color: ANSI. width: columns of the terminal. */
 int render_summary(const struct profile *p, const struct render_info *info, FILE *out, int color,
 		   unsigned int width);
+
+/* What a row of a report is made of. */
+enum render_report_key {
+	REPORT_COMM,
+	REPORT_CONTAINER,
+	REPORT_UNIT,
+	REPORT_THREAD,
+	REPORT_MODULE,
+	REPORT_SYMBOL,
+	REPORT_LINE,
+	REPORT_N_KEYS
+};
+const char *render_report_key_name(enum render_report_key key); /* "comm", "container" ... */
+
+struct render_report_options {
+	uint32_t n_keys;
+	uint8_t keys[REPORT_N_KEYS]; /* enum render_report_key, in the order of the columns */
+	uint32_t max_rows;	     /* 0: all */
+	double min_percent;	     /* rows with less are summed up */
+	bool callers, callees;	     /* trees of symbol instead of the table */
+	bool csv;		     /* tab-separated values */
+	bool color;
+	uint32_t width;	    /* columns of the terminal */
+	const char *symbol; /* extended regular expression; NULL or "": every function */
+	const char *comm;   /* glob; NULL or "": every process */
+};
+/* Functions, modules, processes ... by self and total. -EINVAL: a bad expression. */
+int render_report(const struct profile *p, const struct render_info *info,
+		  const struct render_report_options *options, FILE *out);
+/* What grew and shrank from one capture to the other, by function; of the options max_rows,
+ * min_percent, csv, color and width count. */
+int render_diff(const struct profile *before, const struct profile *after,
+		const struct render_report_options *options, FILE *out);
+/* Folded stacks with two counts each, before and after, as difffolded.pl writes them. */
+int render_diff_folded(const struct profile *before, const struct profile *after, FILE *out);
+/* OTLP: all of it as one ProfilesData message. */
+int render_otlp_file(const struct profile *p, const struct render_info *info, FILE *out);
 
 /*
  * OTLP: the profile as one or more ExportProfilesServiceRequest payloads (wire-identical to

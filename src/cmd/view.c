@@ -1,0 +1,493 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perfwalk convert, report and diff: recorded files to outputs and tables.
+ *
+ * This process opens the files; a symbolizer without privileges reads them and renders, so that a
+ * file made to break its reader breaks nothing else.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <regex.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/broker/supervisor.h"
+#include "src/cmd/cmd.h"
+#include "src/cmd/format.h"
+#include "src/cmd/setup.h"
+#include "src/cmd/tree.h"
+#include "src/import/import.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+#include "util/text.h"
+
+#define PROFILE_BYTES	(UINT64_C(2) << 30)
+#define FILE_TIMEOUT_NS (120 * NSEC_PER_SEC)
+#define DEFAULT_WIDTH	100
+#define DIFF_ROWS	40
+
+enum {
+	OPT_OUTPUT,
+	OPT_SORT,
+	OPT_TOP,
+	OPT_LIMIT,
+	OPT_SYMBOL,
+	OPT_COMM,
+	OPT_CALLERS,
+	OPT_CALLEES,
+	OPT_CSV
+};
+
+#define OUTPUT_OPTION                                                                              \
+	{                                                                                          \
+		'o', "output", "FILE", "write FILE (repeatable); the suffix says what", OPT_OUTPUT \
+	}
+#define LIMIT_OPTION                                                                               \
+	{                                                                                          \
+		0, "percent-limit", "PERCENT", "leave out rows with less; default 0.1", OPT_LIMIT  \
+	}
+#define TOP_OPTION                                                                                 \
+	{                                                                                          \
+		'n', "top", "ROWS", "at most so many rows; 0: all", OPT_TOP                        \
+	}
+#define CSV_OPTION                                                                                 \
+	{                                                                                          \
+		0, "csv", NULL, "tab-separated values, for programs", OPT_CSV                      \
+	}
+
+static const struct option_spec convert_options[] = {OUTPUT_OPTION};
+static const struct option_spec report_options[] = {
+	{'s', "sort", "KEY[,KEY...]",
+	 "columns: comm, container, unit, thread, module, symbol, line; default comm,module,symbol",
+	 OPT_SORT},
+	{'S', "symbol", "REGEX", "functions that match only", OPT_SYMBOL},
+	{'c', "comm", "GLOB", "samples of processes of that name only", OPT_COMM},
+	{0, "callers", NULL, "who calls the functions of --symbol, as a tree", OPT_CALLERS},
+	{0, "callees", NULL, "what the functions of --symbol call, as a tree", OPT_CALLEES},
+	LIMIT_OPTION,
+	TOP_OPTION,
+	CSV_OPTION,
+	OUTPUT_OPTION,
+};
+static const struct option_spec diff_options[] = {
+	LIMIT_OPTION,
+	TOP_OPTION,
+	CSV_OPTION,
+	{'o', "output", "FILE", "write FILE: .folded, stacks with two counts", OPT_OUTPUT},
+};
+
+#define READS                                                                                      \
+	"Reads pprof (.pb.gz, .pb), OTLP profiles (.otlp) and folded stacks (.folded, text).\n"
+
+const struct command convert_command = {
+	.name = "convert",
+	.usage = "convert FILE... -o FILE [-o FILE]...",
+	.summary = "recorded files into other formats; several are added up",
+	.options = convert_options,
+	.n_options = ARRAY_SIZE(convert_options),
+	.epilog = READS
+	"\nExamples:\n"
+	"  perfwalk convert cpu.pb.gz -o cpu.html\n"
+	"  perfwalk convert monday.folded tuesday.folded -o both.html -o both.pb.gz\n",
+};
+const struct command report_command = {
+	.name = "report",
+	.usage = "report [--sort KEYS] [--symbol REGEX [--callers] [--callees]] [-o FILE]... "
+		 "FILE...",
+	.summary = "where the time of recorded files went, as a table or a tree of calls",
+	.options = report_options,
+	.n_options = ARRAY_SIZE(report_options),
+	.epilog = READS "\nExamples:\n"
+			"  perfwalk report out.pb.gz\n"
+			"  perfwalk report --sort module,symbol --comm 'nginx*' out.pb.gz\n"
+			"  perfwalk report --symbol '^malloc$' --callers out.folded\n",
+};
+const struct command diff_command = {
+	.name = "diff",
+	.usage = "diff [--percent-limit PERCENT] [--top ROWS] BEFORE AFTER",
+	.summary = "what grew and what shrank between two recorded files",
+	.options = diff_options,
+	.n_options = ARRAY_SIZE(diff_options),
+	.epilog = READS "Changes are in percentage points of each file's own total.\n"
+			"\nExample:\n  perfwalk diff monday.pb.gz tuesday.pb.gz\n",
+};
+
+struct view {
+	const struct command *command;
+	struct setup_symbolizer setup;
+	const char *symbol, *comm;
+	const char *inputs[VIEW_MAX_INPUTS];
+	int input_fds[VIEW_MAX_INPUTS];
+	uint32_t n_inputs;
+	struct tree_output outputs[TREE_MAX_OUTPUTS];
+	bool created[TREE_MAX_OUTPUTS];
+	uint32_t n_outputs;
+	struct loop *loop;
+	struct supervisor *supervisor;
+	int signal_fd;
+	int result;
+};
+
+/* ---- Options ---- */
+
+static int complain(const struct view *v, const char *option, const char *value,
+		    const char *expected)
+{
+	(void)fprintf(stderr, "perfwalk: %s: %s %s: %s\n", v->command->name, option, value,
+		      expected);
+	return -EINVAL;
+}
+
+static int parse_keys(struct view *v, const char *value)
+{
+	struct render_report_options *o = &v->setup.report;
+	_cleanup_free_ char *copy = strdup(value);
+	char *save = NULL;
+
+	o->n_keys = 0;
+	for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word;
+	     word = strtok_r(NULL, ",", &save)) {
+		int key = 0;
+
+		while (key < REPORT_N_KEYS &&
+		       strcmp(word, render_report_key_name((enum render_report_key)key)) != 0)
+			key++;
+		if (key == REPORT_N_KEYS)
+			return complain(v, "--sort", word,
+					"no such key; there are comm, container, unit, thread, "
+					"module, symbol, line");
+		for (uint32_t i = 0; i < o->n_keys; i++)
+			if (o->keys[i] == key)
+				return complain(v, "--sort", value, "a key is named twice");
+		o->keys[o->n_keys++] = (uint8_t)key;
+	}
+	return o->n_keys ? 0 : complain(v, "--sort", value, "names no key");
+}
+
+static int parse_percent(struct view *v, const char *value)
+{
+	char *end;
+	double percent = strtod(value, &end);
+
+	if (end == value || *end || !(percent >= 0 && percent <= 100))
+		return complain(v, "--percent-limit", value, "a number from 0 to 100");
+	v->setup.report.min_percent = percent;
+	return 0;
+}
+
+static int check_expression(const struct view *v, const char *value)
+{
+	char why[128];
+	regex_t e;
+	int r = regcomp(&e, value, REG_EXTENDED | REG_NOSUB);
+
+	if (r == 0) {
+		regfree(&e);
+		return 0;
+	}
+	(void)regerror(r, &e, why, sizeof(why));
+	return complain(v, "--symbol", value, why);
+}
+
+static int add_output(struct view *v, const char *path)
+{
+	char suffixes[256], text[320];
+
+	if (v->n_outputs == TREE_MAX_OUTPUTS)
+		return complain(v, "-o", path, "more than 16 outputs");
+	if (!format_of_path(path)) {
+		(void)snprintf(text, sizeof(text), "the suffix chooses the format: %s",
+			       format_suffixes(suffixes, sizeof(suffixes)));
+		return complain(v, "-o", path, text);
+	}
+	if (v->setup.view == VIEW_DIFF && strcmp(format_of_path(path)->name, "folded") != 0)
+		return complain(v, "-o", path, "a difference is written as .folded only");
+	v->outputs[v->n_outputs++] = (struct tree_output){path, -EBADF};
+	return 0;
+}
+
+static int on_option(void *ctx, int id, const char *value)
+{
+	struct view *v = ctx;
+	struct render_report_options *o = &v->setup.report;
+	uint64_t rows;
+
+	switch (id) {
+	case OPT_OUTPUT:
+		return add_output(v, value);
+	case OPT_SORT:
+		return parse_keys(v, value);
+	case OPT_TOP:
+		if (text_parse_u64(value, 0, UINT32_MAX, &rows) < 0)
+			return complain(v, "--top", value, "a number of rows, 0 for all");
+		o->max_rows = (uint32_t)rows;
+		return 0;
+	case OPT_LIMIT:
+		return parse_percent(v, value);
+	case OPT_SYMBOL:
+		v->symbol = value;
+		return check_expression(v, value);
+	case OPT_COMM:
+		v->comm = value;
+		return 0;
+	case OPT_CALLERS:
+		o->callers = true;
+		return 0;
+	case OPT_CALLEES:
+		o->callees = true;
+		return 0;
+	default:
+		o->csv = true;
+		return 0;
+	}
+}
+
+/* What options and inputs say together. */
+static int check(const struct view *v)
+{
+	const struct render_report_options *o = &v->setup.report;
+	const char *wrong = NULL;
+	bool by_symbol = false;
+
+	for (uint32_t i = 0; i < o->n_keys; i++)
+		by_symbol |= o->keys[i] == REPORT_SYMBOL;
+	if (v->n_inputs == 0)
+		wrong = "needs a recorded file";
+	else if (v->setup.view == VIEW_CONVERT && v->n_outputs == 0)
+		wrong = "needs an output: add -o FILE";
+	else if (v->setup.view == VIEW_DIFF && v->n_inputs != 2)
+		wrong = "compares two files: give BEFORE and AFTER";
+	else if ((o->callers || o->callees) && !v->symbol)
+		wrong = "--callers and --callees want to know of which functions: add --symbol "
+			"REGEX";
+	else if (v->symbol && !by_symbol)
+		wrong = "--symbol wants the key symbol among those of --sort";
+	if (!wrong)
+		return 0;
+	(void)fprintf(stderr, "perfwalk: %s: %s; see perfwalk %s --help\n", v->command->name, wrong,
+		      v->command->name);
+	return -EINVAL;
+}
+
+/* Options may stand behind files, as in "convert in.pb.gz -o out.html". */
+static int parse(struct view *v, int argc, char **argv)
+{
+	int first = 1, r;
+
+	while (argc > 1) {
+		r = options_parse(v->command, argc, argv, on_option, v, &first);
+		if (r != 0)
+			return r;
+		if (first >= argc)
+			break;
+		if (v->n_inputs == VIEW_MAX_INPUTS) {
+			(void)fprintf(stderr, "perfwalk: %s: more than %d files\n",
+				      v->command->name, VIEW_MAX_INPUTS);
+			return -EINVAL;
+		}
+		v->inputs[v->n_inputs] = argv[first];
+		v->input_fds[v->n_inputs++] = -EBADF;
+		argc -= first;
+		argv += first;
+	}
+	return check(v);
+}
+
+/* ---- Files ---- */
+
+static int open_inputs(struct view *v)
+{
+	for (uint32_t i = 0; i < v->n_inputs; i++) {
+		int fd = open(v->inputs[i], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+		struct stat st;
+
+		if (fd < 0) {
+			int e = -errno;
+
+			log_error("%s cannot be opened: %s", v->inputs[i], strerror(-e));
+			return e;
+		}
+		v->input_fds[i] = fd;
+		if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+			log_error("%s is not a regular file; write what it gives into one first",
+				  v->inputs[i]);
+			return -EINVAL;
+		}
+	}
+	return 0;
+}
+
+static int open_outputs(struct view *v)
+{
+	for (uint32_t i = 0; i < v->n_outputs; i++) {
+		const char *path = v->outputs[i].path;
+		bool there = access(path, F_OK) == 0;
+		int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+
+		if (fd < 0) {
+			int e = -errno;
+
+			log_error("%s cannot be written: %s", path, strerror(-e));
+			return e;
+		}
+		v->created[i] = !there;
+		v->outputs[i].fd = fd;
+	}
+	return 0;
+}
+
+/* ---- The child ---- */
+
+static int on_setup(void *ctx, enum peer who, int control, int status_fd)
+{
+	struct view *v = ctx;
+	int r = setup_send(control, &v->setup, sizeof(v->setup), status_fd);
+
+	for (uint32_t i = 0; i < v->n_inputs && r == 0; i++)
+		r = setup_send_text(control, TEXT_INPUT, v->inputs[i], v->input_fds[i]);
+	for (uint32_t i = 0; i < v->n_outputs && r == 0; i++)
+		r = setup_send_text(control, TEXT_OUTPUT, v->outputs[i].path, v->outputs[i].fd);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_SYMBOL, v->symbol, -1);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_COMM, v->comm, -1);
+	if (r == 0 && v->setup.view != VIEW_CONVERT)
+		r = setup_send_text(control, TEXT_SUMMARY, "standard output", STDOUT_FILENO);
+	return r < 0 ? r : setup_send_start(control);
+}
+
+static void on_message(void *ctx, enum peer who, const struct message *m)
+{
+	struct view *v = ctx;
+
+	if (m->type == MESSAGE_RESULT)
+		v->result = m->result.code;
+}
+
+static void on_gone(void *ctx, enum peer who, bool clean)
+{
+	struct view *v = ctx;
+
+	if (!clean && v->result == 0) {
+		log_error(
+			"the process that reads the files died or hung: one of them is damaged in "
+			"a way that perfwalk does not survive; please report it");
+		v->result = -EIO;
+	}
+	loop_exit(v->loop, 0);
+}
+
+static void on_signal(void *ctx, int fd, uint32_t events)
+{
+	struct view *v = ctx;
+	int number;
+
+	while ((number = signals_next(fd)) != 0) {
+		if (number == SIGCHLD) {
+			supervisor_reap(v->supervisor);
+		} else {
+			v->result = -EINTR;
+			supervisor_kill(v->supervisor, PEER_SYMBOLIZER);
+		}
+	}
+}
+
+static void fill_setup(struct view *v)
+{
+	struct setup_symbolizer *s = &v->setup;
+	struct winsize w;
+	bool terminal = isatty(STDOUT_FILENO);
+
+	s->common.log_level = (uint32_t)log_get_level();
+	setup_choose_user(&s->common.privileges, "perfwalk");
+	s->common.privileges.max_open_files = 1024;
+#ifndef WITH_SANITIZERS
+	s->common.privileges.max_data = 2 * PROFILE_BYTES;
+#endif
+	s->symbols_bytes = UINT64_C(64) << 20;
+	s->profile_bytes = PROFILE_BYTES;
+	s->max_open_files = 256;
+	s->capture = true;
+	s->terminal_width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40
+				    ? w.ws_col
+				    : DEFAULT_WIDTH;
+	s->color = terminal && !getenv("NO_COLOR");
+	s->report.width = s->terminal_width;
+	s->report.color = s->color;
+}
+
+static int run(struct view *v)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
+	const struct supervisor_callbacks callbacks = {
+		.setup = on_setup, .message = on_message, .gone = on_gone, .ctx = v};
+	int r;
+
+	if ((r = open_inputs(v)) < 0 || (r = open_outputs(v)) < 0)
+		return r;
+	fill_setup(v);
+	if ((r = loop_new(&v->loop)) < 0 ||
+	    (r = v->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
+	    (r = loop_add_fd(v->loop, v->signal_fd, EPOLLIN, on_signal, v)) < 0 ||
+	    (r = supervisor_new(&v->supervisor, v->loop, &callbacks, FILE_TIMEOUT_NS)) < 0 ||
+	    (r = supervisor_start(v->supervisor, PEER_SYMBOLIZER)) < 0) {
+		log_error("cannot start: %s", strerror(-r));
+		return r;
+	}
+	supervisor_stop(v->supervisor, PEER_SYMBOLIZER);
+	r = loop_run(v->loop);
+	return r < 0 ? r : v->result;
+}
+
+static int view_main(const struct command *command, enum view_mode mode, int argc, char **argv)
+{
+	struct view v = {.command = command, .signal_fd = -EBADF};
+	int r;
+
+	v.setup.view = mode;
+	v.setup.report = (struct render_report_options){
+		.n_keys = 3,
+		.keys = {REPORT_COMM, REPORT_MODULE, REPORT_SYMBOL},
+		.min_percent = 0.1,
+		.max_rows = mode == VIEW_DIFF ? DIFF_ROWS : 0,
+	};
+	r = parse(&v, argc, argv);
+	if (r != 0)
+		return r > 0 ? EXIT_CODE_OK : EXIT_CODE_USAGE;
+	r = run(&v);
+	supervisor_free(v.supervisor);
+	loop_free(v.loop);
+	(void)close_fd(v.signal_fd);
+	for (uint32_t i = 0; i < v.n_inputs; i++)
+		(void)close_fd(v.input_fds[i]);
+	for (uint32_t i = 0; i < v.n_outputs; i++) {
+		(void)close_fd(v.outputs[i].fd);
+		/* What was made and could not be filled is not left behind. */
+		if (r < 0 && v.created[i])
+			(void)unlink(v.outputs[i].path);
+	}
+	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+}
+
+int convert_main(int argc, char **argv)
+{
+	return view_main(&convert_command, VIEW_CONVERT, argc, argv);
+}
+
+int report_main(int argc, char **argv)
+{
+	return view_main(&report_command, VIEW_REPORT, argc, argv);
+}
+
+int diff_main(int argc, char **argv)
+{
+	return view_main(&diff_command, VIEW_DIFF, argc, argv);
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/cmd/viewer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/broker/opener.h"
+#include "src/cmd/role.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+
+#define MAX_FILE_BYTES (UINT64_C(1) << 30) /* of an input, inflated */
+
+void viewer_deinit(struct viewer *v)
+{
+	for (uint32_t i = 0; i < v->n; i++) {
+		free(v->inputs[i].path);
+		(void)close_fd(v->inputs[i].fd);
+	}
+	free(v->symbol);
+	free(v->comm);
+	import_facts_deinit(&v->facts);
+	profile_deinit(&v->before);
+}
+
+int viewer_text(struct viewer *v, uint32_t kind, const char *text, int fd)
+{
+	switch (kind) {
+	case TEXT_INPUT:
+		if (v->n == VIEW_MAX_INPUTS || fd < 0)
+			return -EBADMSG;
+		v->inputs[v->n].path = strdup(text);
+		v->inputs[v->n].fd = fd;
+		return v->inputs[v->n++].path ? 0 : -ENOMEM;
+	case TEXT_SYMBOL:
+		v->symbol = strdup(text);
+		return v->symbol ? 0 : -ENOMEM;
+	case TEXT_COMM:
+		v->comm = strdup(text);
+		return v->comm ? 0 : -ENOMEM;
+	default:
+		return 1;
+	}
+}
+
+static int read_input(struct viewer *v, struct role *role, uint32_t i, struct profile *p)
+{
+	const char *path = v->inputs[i].path;
+	char head[IMPORT_HEAD_BYTES], error[IMPORT_ERROR_MAX] = "";
+	struct file_identity id;
+	ssize_t n = pread(v->inputs[i].fd, head, sizeof(head), 0);
+	int r;
+
+	if (n < 0) {
+		r = -errno;
+		log_error("%s cannot be read: %s", path, strerror(-r));
+		return r;
+	}
+	if (opener_identify(v->inputs[i].fd, &id) == 0)
+		role_job_file(role, i, &id, path);
+	role_job_begin(role);
+	role_job_point(role, i);
+	r = import_fd(p, &v->facts, v->inputs[i].fd, import_detect(head, (size_t)n, path),
+		      MAX_FILE_BYTES, error);
+	role_job_end(role);
+	if (r < 0)
+		log_error("%s cannot be read: %s", path, *error ? error : strerror(-r));
+	return r;
+}
+
+int viewer_read(struct viewer *v, struct role *role, enum view_mode mode, struct profile *p)
+{
+	int r = 0;
+
+	if (mode == VIEW_DIFF)
+		profile_init(&v->before, p->max_bytes);
+	for (uint32_t i = 0; i < v->n && r == 0; i++)
+		r = read_input(v, role, i, mode == VIEW_DIFF && i == 0 ? &v->before : p);
+	return r;
+}
+
+void viewer_info(const struct viewer *v, struct render_info *info)
+{
+	info->host_name = v->facts.host_name;
+	info->kernel_release = v->facts.kernel_release;
+	info->title = v->facts.title;
+	info->n_cpus = v->facts.n_cpus;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Recorded files in the symbolizer: read at the end, then rendered as a capture is. */
+#include "src/cmd/setup.h"
+#include "src/import/import.h"
+#include "src/profile/profile.h"
+
+struct role;
+
+struct viewer {
+	struct {
+		char *path;
+		int fd;
+	} inputs[VIEW_MAX_INPUTS];
+	uint32_t n;
+	char *symbol, *comm;
+	struct import_facts facts;
+	struct profile before; /* VIEW_DIFF */
+};
+
+void viewer_deinit(struct viewer *v);
+/* Texts of the set-up that are the viewer's: 0; 1: not one of them; -errno. Takes fd. */
+int viewer_text(struct viewer *v, uint32_t kind, const char *text, int fd);
+/* All inputs into p (of a diff the first into v->before). 0 or -errno, logged with cause. */
+int viewer_read(struct viewer *v, struct role *role, enum view_mode mode, struct profile *p);
+/* The facts of the files, as far as they tell. Borrowed from v. */
+void viewer_info(const struct viewer *v, struct render_info *info);

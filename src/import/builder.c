@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames in a profile are places in code, and get their names later. Here names come first, often
+ * without a place: such a frame gets an address that no code has, one for each different text.
+ * Several files that name the same thing share its frame.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/import/builder.h"
+#include "util/text.h"
+
+/* No user code is there, and the kernel's addresses have other bits set below this one. */
+#define NO_ADDRESS (UINT64_C(1) << 63)
+
+int import_damaged(struct import *im, const char *format, ...)
+{
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(im->error, IMPORT_ERROR_MAX, format, ap);
+	va_end(ap);
+	return -EBADMSG;
+}
+
+static strid put(struct import *im, const char *text)
+{
+	char clean[4096];
+
+	if (!text || !*text)
+		return STRID_EMPTY;
+	return strtab_put_n(&im->p->strings, clean,
+			    text_clean(clean, sizeof(clean), text, SIZE_MAX));
+}
+
+bool import_is_marker(const char *name, uint64_t *ret_marker)
+{
+	if (name[0] != '[')
+		return false;
+	for (uint64_t i = 0; i < PROFILE_N_MARKERS; i++) {
+		if (strcmp(name, profile_marker_text(i)) == 0) {
+			*ret_marker = i;
+			return true;
+		}
+	}
+	return false;
+}
+
+uint32_t import_kind_of_module(const char *module)
+{
+	if (!module)
+		return PROFILE_MODULE_FILE;
+	if (strncmp(module, "[kernel", 7) == 0 || strncmp(module, "[guest.kernel", 13) == 0)
+		return PROFILE_MODULE_KERNEL;
+	if (strcmp(module, "[vdso]") == 0)
+		return PROFILE_MODULE_VDSO;
+	if (strcmp(module, "[jit]") == 0 || strcmp(module, "//anon") == 0)
+		return PROFILE_MODULE_JIT;
+	return PROFILE_MODULE_FILE;
+}
+
+static void read_build_id(struct profile_module *m, const char *hex)
+{
+	unsigned int byte;
+
+	while (hex && hex[0] && hex[1] && m->n_build_id < PROFILE_MAX_BUILD_ID &&
+	       sscanf(hex, "%2x", &byte) == 1) {
+		m->build_id[m->n_build_id++] = (uint8_t)byte;
+		hex += 2;
+	}
+}
+
+static uint32_t add_module(struct import *im, const struct import_frame *f)
+{
+	struct profile_module m = {
+		.kind = f->kind,
+		.process = PROFILE_NONE,
+		.path = f->kind == PROFILE_MODULE_FILE ? put(im, f->module) : STRID_EMPTY,
+		.memory_start = f->memory_start,
+		.memory_limit = f->memory_limit,
+		.file_offset = f->file_offset,
+	};
+
+	switch (f->kind) {
+	case PROFILE_MODULE_KERNEL:
+		m.uid = PROFILE_UID_KERNEL;
+		break;
+	case PROFILE_MODULE_VDSO:
+		m.uid = PROFILE_UID_VDSO;
+		break;
+	case PROFILE_MODULE_MARKER:
+		m.uid = PROFILE_UID_MARKER;
+		break;
+	case PROFILE_MODULE_FILE:
+		m.uid = PROFILE_UID_FIRST_FILE + 1 + m.path;
+		m.language = put(im, f->language);
+		read_build_id(&m, f->build_id);
+		break;
+	default: /* all code made at run time, whosoever's */
+		m.uid = PROFILE_UID_FIRST_FILE;
+	}
+	return profile_add_module(im->p, &m);
+}
+
+static uint32_t name_lines(struct import *im, const struct import_frame *f, uint32_t frame)
+{
+	struct profile_line lines[IMPORT_MAX_CHAIN];
+	uint32_t n = f->n < IMPORT_MAX_CHAIN ? f->n : IMPORT_MAX_CHAIN;
+
+	if (im->p->frames.items[frame].n_lines || f->kind == PROFILE_MODULE_MARKER || n == 0)
+		return frame;
+	for (uint32_t i = 0; i < n; i++) {
+		/* The outermost ones are kept. */
+		const struct import_line *l = &f->lines[f->n - n + i];
+		struct profile_function function = {
+			.name = put(im, l->name),
+			.system_name = put(im, l->system_name ? l->system_name : l->name),
+			.file = put(im, l->file),
+			.start_line = l->start_line,
+			.language = put(im, f->language),
+		};
+
+		lines[i] = (struct profile_line){profile_add_function(im->p, &function), l->line,
+						 l->column};
+		if (lines[i].function == PROFILE_NONE)
+			return PROFILE_NONE;
+	}
+	return profile_name_frame(im->p, frame, lines, n) ? frame : PROFILE_NONE;
+}
+
+/* Everything that makes the frame what it is, as one text. */
+static strid frame_key(struct import *im, const struct import_frame *f)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *out = open_memstream(&text, &n);
+	strid key = STRID_EMPTY;
+
+	if (!out)
+		return STRID_EMPTY;
+	(void)fprintf(out, "%u\n%s\n%" PRIx64, f->kind, f->module ? f->module : "", f->address);
+	for (uint32_t i = 0; i < f->n && i < IMPORT_MAX_CHAIN; i++)
+		(void)fprintf(out, "\n%s\n%s\n%u:%u", f->lines[i].name ? f->lines[i].name : "",
+			      f->lines[i].file ? f->lines[i].file : "", f->lines[i].line,
+			      f->lines[i].column);
+	if (fclose(out) == 0)
+		key = strtab_put_n(&im->keys, text, n);
+	free(text);
+	return key;
+}
+
+uint32_t import_add_frame(struct import *im, const struct import_frame *f)
+{
+	uint32_t n_before = im->frames.n, module, frame, *item;
+	uint64_t address = f->address;
+	strid key = frame_key(im, f);
+
+	if (key == STRID_EMPTY)
+		return PROFILE_NONE;
+	if (key < n_before)
+		return im->frames.items[key];
+	module = add_module(im, f);
+	if (module == PROFILE_NONE)
+		return PROFILE_NONE;
+	if (f->kind != PROFILE_MODULE_MARKER) {
+		uint32_t before = im->p->frames.n;
+
+		frame = address ? profile_add_frame(im->p, module, address) : PROFILE_NONE;
+		/* Another text has that address already: tools differ in what an address is. */
+		if (!address || (frame != PROFILE_NONE && frame < before))
+			address = NO_ADDRESS | key;
+	}
+	frame = profile_add_frame(im->p, module, address);
+	frame = frame == PROFILE_NONE ? frame : name_lines(im, f, frame);
+	/* Keys are given out in order. */
+	while (frame != PROFILE_NONE && im->frames.n <= key) {
+		item = array_push(&im->frames);
+		if (!item)
+			return PROFILE_NONE;
+		*item = frame;
+	}
+	return frame;
+}
+
+void import_begin_stack(struct import *im)
+{
+	array_clear(&im->stack);
+}
+
+int import_push(struct import *im, uint32_t frame)
+{
+	uint32_t *item;
+
+	if (frame == PROFILE_NONE)
+		return -ENOMEM;
+	if (im->stack.n == IMPORT_MAX_FRAMES)
+		return 0;
+	item = array_push(&im->stack);
+	if (!item)
+		return -ENOMEM;
+	*item = frame;
+	return 0;
+}
+
+int import_add_sample(struct import *im, uint32_t thread, uint64_t value, uint64_t time_unix_ns,
+		      uint32_t cpu)
+{
+	struct profile_sample s = {
+		.time_unix_ns = time_unix_ns, .value = value, .thread = thread, .cpu = cpu};
+	const struct profile *p = im->p;
+	uint32_t n_kernel = 0;
+
+	while (n_kernel < im->stack.n &&
+	       p->modules.items[p->frames.items[im->stack.items[n_kernel]].module].kind ==
+		       PROFILE_MODULE_KERNEL)
+		n_kernel++;
+	s.stack = profile_add_stack(im->p, im->stack.items, im->stack.n, n_kernel);
+	if (thread == PROFILE_NONE || s.stack == PROFILE_NONE || !profile_add_sample(im->p, &s))
+		return -ENOMEM;
+	im->n_samples += value;
+	return 0;
+}
+
+void import_counter(struct import *im, const char *name, uint64_t n)
+{
+	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
+		if (strcmp(name, profile_counter_name((enum profile_counter)c)) == 0)
+			im->p->counters[c] += n;
+	}
+}
+
+static void take_text(char **field, const char *text, size_t n)
+{
+	if (!*field && n)
+		*field = strndup(text, n);
+}
+
+void import_comment(struct import *im, const char *text)
+{
+	const char *colon = strchr(text, ':'), *linux_ = strstr(text, ", Linux ");
+	char name[64];
+	unsigned int hz;
+	int at = 0;
+
+	if (strncmp(text, "perfwalk ", 9) == 0) {
+		take_text(&im->facts->title, text, strlen(text));
+	} else if (strncmp(text, "host ", 5) == 0 && linux_) {
+		const char *release = linux_ + 8, *cpus = strstr(release, ", ");
+
+		take_text(&im->facts->host_name, text + 5, (size_t)(linux_ - text - 5));
+		take_text(&im->facts->kernel_release, release, strcspn(release, ","));
+		if (cpus && !im->facts->n_cpus)
+			im->facts->n_cpus = (uint32_t)strtoul(cpus + 2, NULL, 10);
+	} else if (sscanf(text, "%63s at %u Hz%n", name, &hz, &at) == 2 && at) {
+		if (im->p->event == STRID_EMPTY)
+			im->p->event = put(im, name);
+		if (!im->p->rate_hz)
+			im->p->rate_hz = hz;
+	} else if (colon && (size_t)(colon - text) < sizeof(name)) {
+		(void)snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
+		import_counter(im, name, strtoull(colon + 1, NULL, 10));
+	}
+}

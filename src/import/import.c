@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which reader a file is for, and its bytes: mapped, or inflated within a limit. */
+#include "src/import/import.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <zlib.h>
+
+#include "src/import/builder.h"
+#include "util/cleanup.h"
+
+#define MAX_KEY_BYTES (UINT64_C(1) << 30)
+#define FIRST_BYTES   (UINT64_C(1) << 20)
+
+static bool has_suffix(const char *path, size_t n, const char *suffix)
+{
+	size_t m = strlen(suffix);
+
+	return n > m && strncmp(path + n - m, suffix, m) == 0;
+}
+
+enum import_kind import_detect(const void *head, size_t n, const char *path)
+{
+	size_t length = strlen(path);
+	bool gzip = n >= 2 && memcmp(head, "\x1f\x8b", 2) == 0;
+
+	if (n >= 8 && memcmp(head, "PERFILE2", 8) == 0)
+		return IMPORT_PERF_DATA;
+	if (gzip && has_suffix(path, length, ".gz"))
+		length -= 3;
+	if (has_suffix(path, length, ".otlp") || has_suffix(path, length, ".otlp.pb"))
+		return IMPORT_OTLP;
+	if (has_suffix(path, length, ".folded") || has_suffix(path, length, ".collapsed"))
+		return IMPORT_FOLDED;
+	if (gzip || has_suffix(path, length, ".pb") || has_suffix(path, length, ".pprof") ||
+	    has_suffix(path, length, ".prof"))
+		return IMPORT_PPROF;
+	/* Text, as far as one can see. */
+	for (size_t i = 0; i < n; i++) {
+		if (((const uint8_t *)head)[i] < ' ' && !strchr("\t\r\n", ((const char *)head)[i]))
+			return IMPORT_UNKNOWN;
+	}
+	return n ? IMPORT_FOLDED : IMPORT_UNKNOWN;
+}
+
+void import_facts_deinit(struct import_facts *f)
+{
+	free(f->host_name);
+	free(f->kernel_release);
+	free(f->title);
+}
+
+static int failed(struct import *im, int e)
+{
+	(void)snprintf(im->error, IMPORT_ERROR_MAX, "%s", strerror(-e));
+	return e;
+}
+
+/* All of it, in a buffer that doubles. */
+static int gunzip(struct import *im, const uint8_t *bytes, size_t n, uint64_t max_bytes,
+		  uint8_t **ret, size_t *ret_n)
+{
+	_cleanup_free_ uint8_t *out = NULL;
+	size_t room = 0;
+	z_stream z = {0};
+	int r;
+
+	if (n > UINT32_MAX || inflateInit2(&z, 16 + MAX_WBITS) != Z_OK)
+		return failed(im, -ENOMEM);
+	z.next_in = (Bytef *)bytes;
+	z.avail_in = (uInt)n;
+	do {
+		if (z.avail_out == 0) {
+			size_t more = room ? room : FIRST_BYTES;
+			uint8_t *bigger;
+
+			if (room >= max_bytes || more > UINT32_MAX / 2) {
+				(void)inflateEnd(&z);
+				(void)snprintf(im->error, IMPORT_ERROR_MAX,
+					       "it inflates to more than %llu MiB",
+					       (unsigned long long)max_bytes >> 20);
+				return -EFBIG;
+			}
+			bigger = realloc(out, room + more);
+			if (!bigger) {
+				(void)inflateEnd(&z);
+				return failed(im, -ENOMEM);
+			}
+			out = bigger;
+			z.next_out = out + room;
+			z.avail_out = (uInt)more;
+			room += more;
+		}
+		r = inflate(&z, Z_NO_FLUSH);
+		/* Some writers put one gzip member behind another. */
+		if (r == Z_STREAM_END && z.avail_in > 0)
+			r = inflateReset(&z);
+	} while (r == Z_OK);
+	*ret_n = room - z.avail_out;
+	(void)inflateEnd(&z);
+	if (r != Z_STREAM_END)
+		return import_damaged(im, "its compression (gzip) is damaged, or it is cut");
+	*ret = TAKE_PTR(out);
+	return 0;
+}
+
+static int read_bytes(struct import *im, enum import_kind kind, const uint8_t *bytes, size_t n)
+{
+	switch (kind) {
+	case IMPORT_FOLDED:
+		return import_read_folded(im, bytes, n);
+	case IMPORT_PPROF:
+		return import_read_pprof(im, bytes, n);
+	case IMPORT_OTLP:
+		return import_read_otlp(im, bytes, n);
+	case IMPORT_PERF_DATA:
+	case IMPORT_UNKNOWN:
+		break;
+	}
+	return import_damaged(im, "it is of no format that is read here: pprof (.pb.gz), OTLP "
+				  "(.otlp), folded stacks (.folded)");
+}
+
+static int import_bytes(struct import *im, enum import_kind kind, const uint8_t *bytes, size_t n,
+			uint64_t max_bytes)
+{
+	_cleanup_free_ uint8_t *inflated = NULL;
+	uint64_t known = im->p->counters[PROFILE_SAMPLES];
+	int r;
+
+	if (n >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
+		r = gunzip(im, bytes, n, max_bytes, &inflated, &n);
+		if (r < 0)
+			return r;
+		bytes = inflated;
+	}
+	im->error[0] = '\0';
+	r = read_bytes(im, kind, bytes, n);
+	if (r == -ENOMEM && !im->error[0])
+		(void)snprintf(im->error, IMPORT_ERROR_MAX,
+			       "it holds more than the memory for it (%llu MiB)",
+			       (unsigned long long)im->p->max_bytes >> 20);
+	/* Files that do not count their samples. */
+	if (im->p->counters[PROFILE_SAMPLES] == known)
+		im->p->counters[PROFILE_SAMPLES] += im->n_samples;
+	return r;
+}
+
+int import_fd(struct profile *p, struct import_facts *facts, int fd, enum import_kind kind,
+	      uint64_t max_bytes, char *error)
+{
+	struct import im = {.p = p, .facts = facts, .error = error};
+	struct stat st;
+	void *map;
+	int r;
+
+	if (fstat(fd, &st) < 0)
+		return failed(&im, -errno);
+	if (st.st_size == 0)
+		return import_damaged(&im, "it is empty");
+	if ((uint64_t)st.st_size > max_bytes) {
+		(void)snprintf(error, IMPORT_ERROR_MAX, "it is larger than %llu MiB",
+			       (unsigned long long)max_bytes >> 20);
+		return -EFBIG;
+	}
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (map == MAP_FAILED)
+		return failed(&im, -errno);
+	strtab_init(&im.keys, MAX_KEY_BYTES);
+	im.frames.max = im.stack.max = UINT32_MAX / 2;
+	r = import_bytes(&im, kind, map, (size_t)st.st_size, max_bytes);
+	(void)munmap(map, (size_t)st.st_size);
+	strtab_deinit(&im.keys);
+	array_deinit(&im.frames);
+	array_deinit(&im.stack);
+	return r;
+}

@@ -1,0 +1,561 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OTLP profiles (v1development): ProfilesData, which an ExportProfilesServiceRequest equals on the
+ * wire. All samples refer to the one dictionary of their message, so that is read first; a location
+ * becomes a frame when a stack first needs it.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/wire-read.h"
+#include "src/import/builder.h"
+#include "util/cleanup.h"
+
+/* Field numbers of ProfilesDictionary, less one. */
+enum { T_MAPPING, T_LOCATION, T_FUNCTION, T_LINK, T_STRING, T_ATTRIBUTE, T_STACK, N_TABLES };
+
+#define MAX_PENDING 65536 /* timestamps of one Sample entry */
+
+struct span {
+	const uint8_t *bytes;
+	size_t n;
+};
+
+struct otlp {
+	struct import *im;
+	ARRAY(struct span) tables[N_TABLES];
+	uint32_t *frames; /* by location */
+	char *texts[16];
+	struct profile_process process; /* of the resource that is being read */
+};
+
+enum text_place {
+	TEXT_KEY,
+	TEXT_VALUE,
+	TEXT_MODULE,
+	TEXT_BUILD_ID,
+	TEXT_LANGUAGE,
+	TEXT_THREAD,
+	TEXT_SCRATCH,
+	TEXT_RESOURCE,
+	TEXT_RESOURCE_KEY
+};
+
+/* ---- Fields ---- */
+
+static uint64_t number_of(const struct span *s, uint32_t number)
+{
+	struct cursor c = cursor_make(s->bytes, s->n);
+	struct wire_field f;
+
+	while (wire_read_field(&c, &f))
+		if (f.number == number && f.type != WIRE_BYTES)
+			return f.value;
+	return 0;
+}
+
+static struct span bytes_of(const struct span *s, uint32_t number)
+{
+	struct cursor c = cursor_make(s->bytes, s->n);
+	struct wire_field f;
+
+	while (wire_read_field(&c, &f))
+		if (f.number == number && f.type == WIRE_BYTES)
+			return (struct span){f.bytes, f.n};
+	return (struct span){NULL, 0};
+}
+
+static const struct span *row(const struct otlp *o, unsigned int table, uint64_t index)
+{
+	return index < o->tables[table].n ? &o->tables[table].items[index] : NULL;
+}
+
+static const char *keep_text(struct otlp *o, enum text_place place, const struct span *s)
+{
+	free(o->texts[place]);
+	o->texts[place] = s && s->n ? strndup((const char *)s->bytes, s->n) : NULL;
+	return o->texts[place];
+}
+
+static const char *text_of(struct otlp *o, enum text_place place, uint64_t index)
+{
+	return keep_text(o, place, index ? row(o, T_STRING, index) : NULL);
+}
+
+/* Key and value of an attribute of the dictionary; text NULL: it is a number. */
+static const char *attribute_of(struct otlp *o, uint64_t index, const char **ret_text,
+				uint64_t *ret_number)
+{
+	const struct span *a = row(o, T_ATTRIBUTE, index);
+	struct span value = a ? bytes_of(a, 2) : (struct span){NULL, 0}, text = bytes_of(&value, 1);
+
+	*ret_text = NULL;
+	*ret_number = 0;
+	if (!a || index == 0)
+		return NULL;
+	if (text.bytes)
+		*ret_text = keep_text(o, TEXT_VALUE, &text);
+	else if (number_of(&value, 8))
+		*ret_text = text_of(o, TEXT_VALUE, number_of(&value, 8));
+	else
+		*ret_number = number_of(&value, 3);
+	return text_of(o, TEXT_KEY, number_of(a, 1));
+}
+
+/* Calls fn for each number of a repeated field of s, packed or not. */
+static int each_number(struct otlp *o, const struct span *s, uint32_t number,
+		       int (*fn)(struct otlp *o, void *ctx, uint64_t value), void *ctx)
+{
+	struct cursor c = cursor_make(s->bytes, s->n);
+	struct wire_field f;
+	int r = 0;
+
+	while (r == 0 && wire_read_field(&c, &f)) {
+		struct cursor list = cursor_make(f.bytes, f.n);
+
+		if (f.number != number)
+			continue;
+		if (f.type != WIRE_BYTES)
+			r = fn(o, ctx, f.value);
+		while (f.type == WIRE_BYTES && r == 0 && cursor_left(&list) > 0) {
+			uint64_t value = wire_read_varint(&list);
+
+			r = cursor_ok(&list)
+				    ? fn(o, ctx, value)
+				    : import_damaged(o->im, "a list of numbers is damaged");
+		}
+	}
+	return r;
+}
+
+/* ---- Frames ---- */
+
+static int mapping_attribute(struct otlp *o, void *ctx, uint64_t index)
+{
+	struct import_frame *f = ctx;
+	const char *text, *key;
+	uint64_t number;
+
+	key = attribute_of(o, index, &text, &number);
+	if (key && text && strcmp(key, "process.executable.build_id.gnu") == 0) {
+		const struct span s = {(const uint8_t *)text, strlen(text)};
+
+		f->build_id = keep_text(o, TEXT_BUILD_ID, &s);
+	}
+	return 0;
+}
+
+static int location_attribute(struct otlp *o, void *ctx, uint64_t index)
+{
+	static const char *const managed[] = {"v8js", "jvm",	"beam",	  "cpython", "ruby",
+					      "php",  "dotnet", "luajit", "perl",    "hermes"};
+	struct import_frame *f = ctx;
+	const char *text, *key;
+	uint64_t number;
+
+	key = attribute_of(o, index, &text, &number);
+	if (!key || !text || strcmp(key, "profile.frame.type") != 0)
+		return 0;
+	if (strcmp(text, "kernel") == 0)
+		f->kind = PROFILE_MODULE_KERNEL;
+	else if (strcmp(text, "abort-marker") == 0)
+		f->kind = PROFILE_MODULE_MARKER;
+	else if (strcmp(text, "go") == 0 || strcmp(text, "rust") == 0)
+		f->language = strcmp(text, "go") == 0 ? "go" : "rust";
+	for (size_t i = 0; i < ARRAY_SIZE(managed); i++)
+		if (strcmp(text, managed[i]) == 0)
+			f->kind = PROFILE_MODULE_JIT;
+	return 0;
+}
+
+static void mapping_read(struct otlp *o, uint64_t index, struct import_frame *f)
+{
+	const struct span *m = index ? row(o, T_MAPPING, index) : NULL;
+
+	if (!m)
+		return;
+	f->memory_start = number_of(m, 1);
+	f->memory_limit = number_of(m, 2);
+	f->file_offset = number_of(m, 3);
+	f->module = text_of(o, TEXT_MODULE, number_of(m, 4));
+	f->kind = import_kind_of_module(f->module);
+	(void)each_number(o, m, 5, mapping_attribute, f);
+}
+
+static char *text_copy(struct otlp *o, uint64_t index)
+{
+	const char *text = text_of(o, TEXT_SCRATCH, index);
+
+	return text ? strdup(text) : NULL;
+}
+
+static uint32_t location_frame(struct otlp *o, uint64_t index)
+{
+	struct import_line lines[IMPORT_MAX_CHAIN] = {0};
+	char *texts[3 * IMPORT_MAX_CHAIN] = {NULL};
+	struct import_frame frame = {.kind = PROFILE_MODULE_FILE, .lines = lines};
+	const struct span *location = &o->tables[T_LOCATION].items[index];
+	struct cursor c = cursor_make(location->bytes, location->n);
+	struct wire_field f;
+
+	mapping_read(o, number_of(location, 1), &frame);
+	frame.address = number_of(location, 2);
+	while (wire_read_field(&c, &f)) {
+		const struct span line = {f.bytes, f.n}, *function;
+		char **text = texts + 3 * frame.n;
+
+		if (f.number != 3 || f.type != WIRE_BYTES || frame.n == IMPORT_MAX_CHAIN)
+			continue;
+		function = row(o, T_FUNCTION, number_of(&line, 1));
+		if (!function)
+			continue;
+		text[0] = text_copy(o, number_of(function, 1));
+		text[1] = text_copy(o, number_of(function, 2));
+		text[2] = text_copy(o, number_of(function, 3));
+		lines[frame.n] =
+			(struct import_line){.name = text[0] ? text[0] : text[1],
+					     .system_name = text[1],
+					     .file = text[2],
+					     .line = (uint32_t)number_of(&line, 2),
+					     .column = (uint32_t)number_of(&line, 3),
+					     .start_line = (uint32_t)number_of(function, 4)};
+		frame.n += lines[frame.n].name != NULL;
+	}
+	(void)each_number(o, location, 4, location_attribute, &frame);
+	if (frame.n == 1 && import_is_marker(lines[0].name, &frame.address))
+		frame.kind = PROFILE_MODULE_MARKER;
+	else if (frame.kind == PROFILE_MODULE_MARKER)
+		frame.kind = PROFILE_MODULE_FILE; /* of another profiler */
+	o->frames[index] = import_add_frame(o->im, &frame);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		free(texts[i]);
+	return o->frames[index];
+}
+
+static int push_location(struct otlp *o, void *ctx, uint64_t index)
+{
+	if (index >= o->tables[T_LOCATION].n)
+		return import_damaged(
+			o->im, "a stack names location %" PRIu64 ", which is not there", index);
+	return import_push(o->im, o->frames[index] == PROFILE_NONE ? location_frame(o, index)
+								   : o->frames[index]);
+}
+
+/* ---- Samples ---- */
+
+struct sample_facts {
+	uint64_t tid, cpu;
+	const char *thread;
+};
+
+static int sample_attribute(struct otlp *o, void *ctx, uint64_t index)
+{
+	struct sample_facts *s = ctx;
+	const char *text, *key;
+	uint64_t number;
+
+	key = attribute_of(o, index, &text, &number);
+	if (!key)
+		return 0;
+	if (strcmp(key, "thread.id") == 0) {
+		s->tid = number;
+	} else if (strcmp(key, "cpu.logical_number") == 0) {
+		s->cpu = number;
+	} else if (text && strcmp(key, "thread.name") == 0) {
+		const struct span name = {(const uint8_t *)text, strlen(text)};
+
+		s->thread = keep_text(o, TEXT_THREAD, &name);
+	}
+	return 0;
+}
+
+static int add_value(struct otlp *o, void *ctx, uint64_t value)
+{
+	uint64_t *sum = ctx;
+
+	*sum += (int64_t)value > 0 ? value : 0;
+	return 0;
+}
+
+/* Each timestamp is a sample of its own; the values are theirs in turn, or 1 each. */
+static int add_samples(struct otlp *o, const struct span *sample, uint32_t thread, uint32_t cpu,
+		       uint64_t fallback_time)
+{
+	struct span times = bytes_of(sample, 5);
+	size_t n_times = times.n / 8;
+	uint64_t sum = 0;
+	int r;
+
+	r = each_number(o, sample, 4, add_value, &sum);
+	if (r < 0)
+		return r;
+	if (n_times == 0)
+		return sum ? import_add_sample(o->im, thread, sum, fallback_time, cpu) : 0;
+	for (size_t i = 0; i < n_times && r == 0; i++) {
+		uint64_t time, value = sum / n_times + (i < sum % n_times);
+
+		memcpy(&time, times.bytes + 8 * i, sizeof(time));
+		r = import_add_sample(o->im, thread, sum ? value : 1, time, cpu);
+	}
+	return r;
+}
+
+static int sample_read(struct otlp *o, const struct span *sample, uint64_t time)
+{
+	struct sample_facts facts = {0};
+	struct profile *p = o->im->p;
+	const struct span *stack = row(o, T_STACK, number_of(sample, 1));
+	uint32_t process, thread;
+	int r;
+
+	import_begin_stack(o->im);
+	if (!stack)
+		return import_damaged(o->im, "a sample names stack %" PRIu64 ", which is not there",
+				      number_of(sample, 1));
+	r = each_number(o, stack, 1, push_location, NULL);
+	if (r == 0)
+		r = each_number(o, sample, 2, sample_attribute, &facts);
+	if (r < 0)
+		return r;
+	process = profile_add_process(p, &o->process);
+	if (process == PROFILE_NONE)
+		return -ENOMEM;
+	thread = profile_add_thread(p, process, (uint32_t)facts.tid,
+				    strtab_put(&p->strings, facts.thread ? facts.thread : ""));
+	return add_samples(o, sample, thread, (uint32_t)facts.cpu, time);
+}
+
+static int profile_attribute(struct otlp *o, void *ctx, uint64_t index)
+{
+	const char *text, *key;
+	uint64_t number;
+
+	key = attribute_of(o, index, &text, &number);
+	if (key && strncmp(key, "perfwalk.", 9) == 0)
+		import_counter(o->im, key + 9, number);
+	return 0;
+}
+
+static void profile_head(struct otlp *o, const struct span *profile)
+{
+	struct profile *p = o->im->p;
+	const struct span type = bytes_of(profile, 5);
+	uint64_t time = number_of(profile, 3), end = time + number_of(profile, 4);
+	uint64_t period = number_of(profile, 6);
+	const char *text = text_of(o, TEXT_SCRATCH, number_of(&type, 2));
+
+	if (time && (!p->start_unix_ns || time < p->start_unix_ns))
+		p->start_unix_ns = time;
+	if (end > p->end_unix_ns)
+		p->end_unix_ns = end;
+	if (!p->period_ns && text && strcmp(text, "nanoseconds") == 0 && period) {
+		p->period_ns = period;
+		p->rate_hz = (uint32_t)((UINT64_C(1000000000) + period / 2) / period);
+	}
+	text = text_of(o, TEXT_SCRATCH, number_of(&type, 1));
+	if (p->event == STRID_EMPTY && text)
+		p->event = strtab_put(&p->strings, text);
+}
+
+static int profile_read(struct otlp *o, const struct span *profile)
+{
+	struct cursor c = cursor_make(profile->bytes, profile->n);
+	uint64_t time = number_of(profile, 3);
+	struct wire_field f;
+	int r;
+
+	profile_head(o, profile);
+	r = each_number(o, profile, 11, profile_attribute, NULL);
+	while (r == 0 && wire_read_field(&c, &f)) {
+		const struct span sample = {f.bytes, f.n};
+
+		if (f.number == 2 && f.type == WIRE_BYTES)
+			r = sample_read(o, &sample, time);
+	}
+	return r;
+}
+
+/* ---- Resources ---- */
+
+static strid keep(struct otlp *o, const char *text)
+{
+	return strtab_put(&o->im->p->strings, text ? text : "");
+}
+
+static void take_fact(char **field, const char *text)
+{
+	if (!*field && text)
+		*field = strdup(text);
+}
+
+static void resource_attribute(struct otlp *o, const struct span *attribute)
+{
+	const struct span name = bytes_of(attribute, 1), value = bytes_of(attribute, 2);
+	const struct span string = bytes_of(&value, 1);
+	const char *key = keep_text(o, TEXT_RESOURCE_KEY, &name);
+	const char *text = keep_text(o, TEXT_RESOURCE, &string);
+	struct profile_process *p = &o->process;
+	const struct {
+		const char *key;
+		strid *field;
+	} texts[] = {
+		{"process.executable.path", &p->executable_path},
+		{"process.executable.name", &p->comm},
+		{"process.linux.cgroup", &p->cgroup},
+		{"container.id", &p->container_id},
+		{"container.runtime.name", &p->container_runtime},
+		{"k8s.pod.uid", &p->pod_uid},
+		{"systemd.unit", &p->systemd_unit},
+	};
+
+	if (!key)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		if (strcmp(key, texts[i].key) == 0)
+			*texts[i].field = keep(o, text);
+	if (strcmp(key, "process.pid") == 0)
+		p->pid = (uint32_t)number_of(&value, 3);
+	else if (strcmp(key, "service.name") == 0 && p->comm == STRID_EMPTY)
+		p->comm = keep(o, text);
+	else if (strcmp(key, "host.name") == 0)
+		take_fact(&o->im->facts->host_name, text);
+}
+
+static void resource_read(struct otlp *o, const struct span *resource)
+{
+	struct cursor c = cursor_make(resource->bytes, resource->n);
+	struct wire_field f;
+
+	o->process = (struct profile_process){0};
+	while (wire_read_field(&c, &f)) {
+		const struct span attribute = {f.bytes, f.n};
+
+		if (f.number == 1 && f.type == WIRE_BYTES)
+			resource_attribute(o, &attribute);
+	}
+}
+
+static int scope_read(struct otlp *o, const struct span *scope)
+{
+	struct cursor c = cursor_make(scope->bytes, scope->n);
+	struct wire_field f;
+	int r = 0;
+
+	while (r == 0 && wire_read_field(&c, &f)) {
+		const struct span profile = {f.bytes, f.n};
+
+		if (f.number == 2 && f.type == WIRE_BYTES)
+			r = profile_read(o, &profile);
+	}
+	return r;
+}
+
+static int resource_profiles_read(struct otlp *o, const struct span *rp)
+{
+	const struct span resource = bytes_of(rp, 1);
+	struct cursor c = cursor_make(rp->bytes, rp->n);
+	struct wire_field f;
+	int r = 0;
+
+	resource_read(o, &resource);
+	while (r == 0 && wire_read_field(&c, &f)) {
+		const struct span scope = {f.bytes, f.n};
+
+		if (f.number == 2 && f.type == WIRE_BYTES)
+			r = scope_read(o, &scope);
+	}
+	return r;
+}
+
+/* ---- The message ---- */
+
+static int dictionary_read(struct otlp *o, const struct span *dictionary)
+{
+	struct cursor c = cursor_make(dictionary->bytes, dictionary->n);
+	struct wire_field f;
+
+	while (wire_read_field(&c, &f)) {
+		struct span *item;
+
+		if (f.number < 1 || f.number > N_TABLES || f.type != WIRE_BYTES)
+			continue;
+		item = array_push(&o->tables[f.number - 1]);
+		if (!item)
+			return -ENOMEM;
+		*item = (struct span){f.bytes, f.n};
+	}
+	if (!cursor_ok(&c))
+		return import_damaged(o->im, "the dictionary is damaged");
+	o->frames = malloc(((size_t)o->tables[T_LOCATION].n + 1) * sizeof(*o->frames));
+	if (!o->frames)
+		return -ENOMEM;
+	memset(o->frames, 0xff, ((size_t)o->tables[T_LOCATION].n + 1) * sizeof(*o->frames));
+	return 0;
+}
+
+static int message_read(struct otlp *o, const struct span *message)
+{
+	const struct span dictionary = bytes_of(message, 2);
+	struct cursor c = cursor_make(message->bytes, message->n);
+	struct wire_field f;
+	int r;
+
+	if (!dictionary.bytes)
+		return import_damaged(o->im, "it holds no OTLP profiles: there is no dictionary");
+	r = dictionary_read(o, &dictionary);
+	while (r == 0 && wire_read_field(&c, &f)) {
+		const struct span rp = {f.bytes, f.n};
+
+		if (f.number == 1 && f.type == WIRE_BYTES)
+			r = resource_profiles_read(o, &rp);
+	}
+	if (r == 0 && !cursor_ok(&c))
+		r = import_damaged(o->im, "it is damaged, or cut at byte %zu",
+				   (size_t)(c.cur - c.start));
+	return r;
+}
+
+static int one_message(struct import *im, const uint8_t *bytes, size_t n)
+{
+	const struct span message = {bytes, n};
+	struct otlp o = {.im = im};
+	int r;
+
+	for (int i = 0; i < N_TABLES; i++)
+		o.tables[i].max = UINT32_MAX / 2;
+	r = message_read(&o, &message);
+	for (int i = 0; i < N_TABLES; i++)
+		array_deinit(&o.tables[i]);
+	for (size_t i = 0; i < ARRAY_SIZE(o.texts); i++)
+		free(o.texts[i]);
+	free(o.frames);
+	return r;
+}
+
+int import_read_otlp(struct import *im, const uint8_t *bytes, size_t n)
+{
+	size_t at = 0;
+	int r = 0;
+
+	/* A message begins with a tag, which is not 0; a length below 16 MiB does. */
+	if (n && bytes[0] != 0)
+		return one_message(im, bytes, n);
+	while (r == 0 && at < n) {
+		uint32_t length;
+
+		if (n - at < 4)
+			return import_damaged(im, "it is cut at byte %zu", at);
+		length = (uint32_t)bytes[at] << 24 | (uint32_t)bytes[at + 1] << 16 |
+			 (uint32_t)bytes[at + 2] << 8 | bytes[at + 3];
+		at += 4;
+		if (length > n - at)
+			return import_damaged(im,
+					      "it is cut: a message of %u bytes begins at byte %zu",
+					      length, at);
+		r = one_message(im, bytes + at, length);
+		at += length;
+	}
+	return r;
+}

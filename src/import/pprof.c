@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pprof. Tables and samples may come in any order, and refer to each other by ids of the writer's
+ * choice: a first pass notes where each entry is, a second one reads the samples, making a frame of
+ * a location when it is first used.
+ *
+ * Of several values a sample has one is taken: "samples" where there is one, else the default, else
+ * the last, as pprof does.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/wire-read.h"
+#include "src/import/builder.h"
+#include "util/hash.h"
+
+/* Field numbers of Profile. */
+enum {
+	F_SAMPLE_TYPE = 1,
+	F_SAMPLE,
+	F_MAPPING,
+	F_LOCATION,
+	F_FUNCTION,
+	F_STRING,
+	F_TIME = 9,
+	F_DURATION,
+	F_PERIOD_TYPE,
+	F_PERIOD,
+	F_COMMENT,
+	F_DEFAULT_TYPE
+};
+
+#define MAX_TYPES    64
+#define MAX_COMMENTS 256
+
+struct entry {
+	uint64_t id;
+	const uint8_t *bytes;
+	size_t n;
+	uint32_t frame; /* of a location; PROFILE_NONE: not made yet */
+};
+
+struct table {
+	ARRAY(struct entry) items;
+	struct hash_index index;
+};
+
+struct pprof {
+	struct import *im;
+	ARRAY(struct entry) strings;
+	struct table mappings, locations, functions;
+	struct {
+		uint64_t type, unit;
+	} types[MAX_TYPES], period_type;
+	uint32_t n_types, chosen;
+	uint64_t comments[MAX_COMMENTS];
+	uint32_t n_comments;
+	uint64_t time, duration, period, default_type;
+	ARRAY(char) text; /* scratch: strings are not terminated in the file */
+	char *texts[8];
+};
+
+/* ---- The tables ---- */
+
+static uint64_t first_number(const uint8_t *bytes, size_t n, uint32_t number)
+{
+	struct cursor c = cursor_make(bytes, n);
+	struct wire_field f;
+
+	while (wire_read_field(&c, &f))
+		if (f.number == number && f.type == WIRE_VARINT)
+			return f.value;
+	return 0;
+}
+
+static int table_add(struct table *t, const struct wire_field *f)
+{
+	struct entry *e = array_push(&t->items);
+
+	if (!e)
+		return -ENOMEM;
+	*e = (struct entry){first_number(f->bytes, f->n, 1), f->bytes, f->n, PROFILE_NONE};
+	return hash_index_add(&t->index, hash_u64(e->id), t->items.n - 1);
+}
+
+static struct entry *table_find(struct table *t, uint64_t id)
+{
+	uint32_t slot = hash_index_first(&t->index, hash_u64(id)), row;
+
+	while ((row = hash_index_row(&t->index, slot)) != HASH_INDEX_NONE) {
+		if (t->items.items[row].id == id)
+			return &t->items.items[row];
+		slot = hash_index_next(&t->index, slot);
+	}
+	return NULL;
+}
+
+static void table_deinit(struct table *t)
+{
+	array_deinit(&t->items);
+	hash_index_deinit(&t->index);
+}
+
+/* A string as text, in one of a few places; NULL: none, or the empty one. */
+static const char *text_of(struct pprof *pp, unsigned int place, uint64_t index)
+{
+	const struct entry *e;
+
+	if (index == 0 || index >= pp->strings.n)
+		return NULL;
+	e = &pp->strings.items[index];
+	free(pp->texts[place]);
+	pp->texts[place] = strndup((const char *)e->bytes, e->n);
+	return pp->texts[place] && *pp->texts[place] ? pp->texts[place] : NULL;
+}
+
+static int string_add(struct pprof *pp, const struct wire_field *f)
+{
+	struct entry *e = array_push(&pp->strings);
+
+	if (!e)
+		return -ENOMEM;
+	*e = (struct entry){.bytes = f->bytes, .n = f->n};
+	return 0;
+}
+
+static void type_read(const struct wire_field *f, uint64_t *ret_type, uint64_t *ret_unit)
+{
+	*ret_type = first_number(f->bytes, f->n, 1);
+	*ret_unit = first_number(f->bytes, f->n, 2);
+}
+
+static void comments_add(struct pprof *pp, const struct wire_field *f)
+{
+	struct cursor c = cursor_make(f->bytes, f->n);
+
+	if (f->type == WIRE_VARINT && pp->n_comments < MAX_COMMENTS)
+		pp->comments[pp->n_comments++] = f->value;
+	while (f->type == WIRE_BYTES && cursor_left(&c) > 0 && pp->n_comments < MAX_COMMENTS)
+		pp->comments[pp->n_comments++] = wire_read_varint(&c);
+}
+
+static int field_read(struct pprof *pp, const struct wire_field *f)
+{
+	bool nested = f->type == WIRE_BYTES;
+
+	switch (f->number) {
+	case F_SAMPLE_TYPE:
+		if (nested && pp->n_types < MAX_TYPES) {
+			type_read(f, &pp->types[pp->n_types].type, &pp->types[pp->n_types].unit);
+			pp->n_types++;
+		}
+		return 0;
+	case F_MAPPING:
+		return nested ? table_add(&pp->mappings, f) : 0;
+	case F_LOCATION:
+		return nested ? table_add(&pp->locations, f) : 0;
+	case F_FUNCTION:
+		return nested ? table_add(&pp->functions, f) : 0;
+	case F_STRING:
+		return nested ? string_add(pp, f) : 0;
+	case F_TIME:
+		pp->time = f->value;
+		return 0;
+	case F_DURATION:
+		pp->duration = f->value;
+		return 0;
+	case F_PERIOD_TYPE:
+		if (nested)
+			type_read(f, &pp->period_type.type, &pp->period_type.unit);
+		return 0;
+	case F_PERIOD:
+		pp->period = f->value;
+		return 0;
+	case F_COMMENT:
+		comments_add(pp, f);
+		return 0;
+	case F_DEFAULT_TYPE:
+		pp->default_type = f->value;
+		return 0;
+	default:
+		return 0;
+	}
+}
+
+/* ---- Frames ---- */
+
+struct line_numbers {
+	uint64_t function, line, column;
+};
+
+static void function_read(struct pprof *pp, uint64_t id, struct import_line *ret, char **texts)
+{
+	const struct entry *e = table_find(&pp->functions, id);
+	const char *text;
+
+	if (!e)
+		return;
+	text = text_of(pp, 0, first_number(e->bytes, e->n, 2));
+	ret->name = texts[0] = text ? strdup(text) : NULL;
+	text = text_of(pp, 0, first_number(e->bytes, e->n, 3));
+	ret->system_name = texts[1] = text ? strdup(text) : NULL;
+	text = text_of(pp, 0, first_number(e->bytes, e->n, 4));
+	ret->file = texts[2] = text ? strdup(text) : NULL;
+	ret->start_line = (uint32_t)first_number(e->bytes, e->n, 5);
+	if (!ret->name)
+		ret->name = ret->system_name;
+}
+
+static void mapping_read(struct pprof *pp, uint64_t id, struct import_frame *ret)
+{
+	const struct entry *e = id ? table_find(&pp->mappings, id) : NULL;
+
+	if (!e)
+		return;
+	ret->memory_start = first_number(e->bytes, e->n, 2);
+	ret->memory_limit = first_number(e->bytes, e->n, 3);
+	ret->file_offset = first_number(e->bytes, e->n, 4);
+	ret->module = text_of(pp, 1, first_number(e->bytes, e->n, 5));
+	ret->build_id = text_of(pp, 2, first_number(e->bytes, e->n, 6));
+	ret->kind = import_kind_of_module(ret->module);
+}
+
+static uint32_t location_frame(struct pprof *pp, struct entry *location)
+{
+	struct import_line lines[IMPORT_MAX_CHAIN] = {0};
+	char *texts[3 * IMPORT_MAX_CHAIN] = {NULL};
+	struct import_frame frame = {.kind = PROFILE_MODULE_FILE, .lines = lines};
+	struct cursor c = cursor_make(location->bytes, location->n);
+	struct wire_field f;
+
+	while (wire_read_field(&c, &f)) {
+		if (f.number == 2 && f.type == WIRE_VARINT)
+			mapping_read(pp, f.value, &frame);
+		else if (f.number == 3 && f.type == WIRE_VARINT)
+			frame.address = f.value;
+		if (f.number != 4 || f.type != WIRE_BYTES || frame.n == IMPORT_MAX_CHAIN)
+			continue;
+		lines[frame.n].line = (uint32_t)first_number(f.bytes, f.n, 2);
+		lines[frame.n].column = (uint32_t)first_number(f.bytes, f.n, 3);
+		function_read(pp, first_number(f.bytes, f.n, 1), &lines[frame.n],
+			      texts + 3 * frame.n);
+		if (lines[frame.n].name)
+			frame.n++;
+	}
+	if (frame.n == 1 && import_is_marker(lines[0].name, &frame.address))
+		frame.kind = PROFILE_MODULE_MARKER;
+	location->frame = import_add_frame(pp->im, &frame);
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		free(texts[i]);
+	return location->frame;
+}
+
+static int push_location(struct pprof *pp, uint64_t id)
+{
+	struct entry *e = table_find(&pp->locations, id);
+
+	if (!e)
+		return import_damaged(
+			pp->im, "a sample names location %" PRIu64 ", which is not there", id);
+	return import_push(pp->im, e->frame == PROFILE_NONE ? location_frame(pp, e) : e->frame);
+}
+
+/* ---- Samples ---- */
+
+struct labels {
+	const char *comm, *thread, *container;
+	uint64_t pid, tid;
+};
+
+static void label_read(struct pprof *pp, const struct wire_field *f, struct labels *ret)
+{
+	const char *key = text_of(pp, 3, first_number(f->bytes, f->n, 1));
+	uint64_t text = first_number(f->bytes, f->n, 2), number = first_number(f->bytes, f->n, 3);
+
+	if (!key)
+		return;
+	if (strcmp(key, "pid") == 0)
+		ret->pid = number;
+	else if (strcmp(key, "tid") == 0)
+		ret->tid = number;
+	else if (strcmp(key, "comm") == 0)
+		ret->comm = text_of(pp, 4, text);
+	else if (strcmp(key, "thread") == 0)
+		ret->thread = text_of(pp, 5, text);
+	else if (strcmp(key, "container") == 0)
+		ret->container = text_of(pp, 6, text);
+}
+
+static uint32_t thread_row(struct pprof *pp, const struct labels *l)
+{
+	struct strtab *t = &pp->im->p->strings;
+	struct profile_process process = {
+		.pid = (uint32_t)l->pid,
+		.comm = strtab_put(t, l->comm ? l->comm : ""),
+		.container_id = strtab_put(t, l->container ? l->container : ""),
+	};
+	uint32_t row = profile_add_process(pp->im->p, &process);
+
+	return row == PROFILE_NONE ? row
+				   : profile_add_thread(pp->im->p, row, (uint32_t)l->tid,
+							strtab_put(t, l->thread ? l->thread
+								      : l->comm ? l->comm
+										: ""));
+}
+
+/* Calls fn for each number of a repeated field, packed or not. */
+static int each_number(struct pprof *pp, const struct wire_field *f,
+		       int (*fn)(struct pprof *pp, uint64_t value))
+{
+	struct cursor c = cursor_make(f->bytes, f->n);
+	int r = 0;
+
+	if (f->type == WIRE_VARINT)
+		return fn(pp, f->value);
+	while (f->type == WIRE_BYTES && cursor_left(&c) > 0 && r == 0) {
+		uint64_t value = wire_read_varint(&c);
+
+		r = cursor_ok(&c) ? fn(pp, value)
+				  : import_damaged(pp->im, "a list of numbers is damaged");
+	}
+	return r;
+}
+
+static int sample_read(struct pprof *pp, const struct wire_field *sample)
+{
+	struct cursor c = cursor_make(sample->bytes, sample->n);
+	struct labels labels = {0};
+	uint64_t value = 0;
+	uint32_t n_values = 0;
+	struct wire_field f;
+	int r = 0;
+
+	import_begin_stack(pp->im);
+	while (r == 0 && wire_read_field(&c, &f)) {
+		struct cursor values = cursor_make(f.bytes, f.n);
+
+		if (f.number == 1) {
+			r = each_number(pp, &f, push_location);
+		} else if (f.number == 2 && f.type == WIRE_VARINT) {
+			value = n_values++ == pp->chosen ? f.value : value;
+		} else if (f.number == 2 && f.type == WIRE_BYTES) {
+			while (cursor_left(&values) > 0) {
+				uint64_t v = wire_read_varint(&values);
+
+				value = n_values++ == pp->chosen ? v : value;
+			}
+		} else if (f.number == 3 && f.type == WIRE_BYTES) {
+			label_read(pp, &f, &labels);
+		}
+	}
+	if (r == 0 && !cursor_ok(&c))
+		r = import_damaged(pp->im, "a sample is damaged");
+	if (r < 0 || (int64_t)value <= 0)
+		return r;
+	return import_add_sample(pp->im, thread_row(pp, &labels), value, pp->time, 0);
+}
+
+/* ---- The file ---- */
+
+static void choose_type(struct pprof *pp)
+{
+	pp->chosen = pp->n_types ? pp->n_types - 1 : 0;
+	for (uint32_t i = 0; i < pp->n_types; i++) {
+		if (pp->default_type && pp->types[i].type == pp->default_type)
+			pp->chosen = i;
+	}
+	for (uint32_t i = 0; i < pp->n_types; i++) {
+		const char *type = text_of(pp, 0, pp->types[i].type);
+
+		if (type && strcmp(type, "samples") == 0)
+			pp->chosen = i;
+	}
+}
+
+static void head_take(struct pprof *pp)
+{
+	struct profile *p = pp->im->p;
+	const char *text;
+
+	choose_type(pp);
+	for (uint32_t i = 0; i < pp->n_comments; i++) {
+		text = text_of(pp, 0, pp->comments[i]);
+		if (text)
+			import_comment(pp->im, text);
+	}
+	text = text_of(pp, 0, pp->period_type.unit);
+	if (!p->period_ns && text && strcmp(text, "nanoseconds") == 0)
+		p->period_ns = pp->period;
+	if (!p->rate_hz && p->period_ns)
+		p->rate_hz = (uint32_t)((UINT64_C(1000000000) + p->period_ns / 2) / p->period_ns);
+	text = text_of(pp, 0,
+		       pp->period_type.type ? pp->period_type.type
+		       : pp->n_types	    ? pp->types[pp->chosen].type
+					    : 0);
+	if (p->event == STRID_EMPTY && text)
+		p->event = strtab_put(&p->strings, text);
+	if (pp->time && (!p->start_unix_ns || pp->time < p->start_unix_ns))
+		p->start_unix_ns = pp->time;
+	if (pp->time && pp->time + pp->duration > p->end_unix_ns)
+		p->end_unix_ns = pp->time + pp->duration;
+}
+
+static int each_field(struct pprof *pp, const uint8_t *bytes, size_t n, bool samples)
+{
+	struct cursor c = cursor_make(bytes, n);
+	struct wire_field f;
+	int r = 0;
+
+	while (r == 0 && wire_read_field(&c, &f)) {
+		if (!samples)
+			r = field_read(pp, &f);
+		else if (f.number == F_SAMPLE && f.type == WIRE_BYTES)
+			r = sample_read(pp, &f);
+	}
+	if (r == 0 && !cursor_ok(&c))
+		return import_damaged(pp->im, "it is no pprof file, or cut at byte %zu",
+				      (size_t)(c.cur - c.start));
+	return r;
+}
+
+int import_read_pprof(struct import *im, const uint8_t *bytes, size_t n)
+{
+	struct pprof pp = {.im = im};
+	int r;
+
+	pp.strings.max = pp.mappings.items.max = pp.locations.items.max = pp.functions.items.max =
+		UINT32_MAX / 2;
+	r = each_field(&pp, bytes, n, false);
+	if (r == 0 && pp.n_types == 0)
+		r = import_damaged(im, "it is no pprof file: no sample type in it");
+	if (r == 0) {
+		head_take(&pp);
+		r = each_field(&pp, bytes, n, true);
+	}
+	table_deinit(&pp.mappings);
+	table_deinit(&pp.locations);
+	table_deinit(&pp.functions);
+	array_deinit(&pp.strings);
+	for (size_t i = 0; i < sizeof(pp.texts) / sizeof(pp.texts[0]); i++)
+		free(pp.texts[i]);
+	return r;
+}

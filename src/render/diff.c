@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Two captures, by each function's share of either: captures of different length or load compare by
+ * what part of their time a function took, in percentage points.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/render/calltree.h"
+#include "src/render/render.h"
+#include "src/render/table.h"
+#include "util/cleanup.h"
+
+#define MAX_TEXT_BYTES (UINT64_C(512) << 20)
+
+struct row {
+	uint32_t key;		  /* of texts: name and module */
+	double self[2], total[2]; /* per cent, before and after */
+};
+
+struct diff {
+	struct strtab texts;
+	ARRAY(struct row) rows; /* by key - 1: keys are given out in order, 0 is the empty text */
+};
+
+static struct row *row_of(struct diff *d, const struct calltree *t, const struct call_symbol *s)
+{
+	char text[2 * FRAME_MAX_NAME + 2];
+	int n = snprintf(text, sizeof(text), "%s\t%s", strtab_get(&t->names, s->name),
+			 strtab_get(&t->names, s->module));
+	strid key =
+		strtab_put_n(&d->texts, text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1);
+	struct row *r;
+
+	if (key == STRID_EMPTY)
+		return NULL;
+	if (key <= d->rows.n)
+		return &d->rows.items[key - 1];
+	r = array_push(&d->rows);
+	if (r)
+		*r = (struct row){.key = key};
+	return r;
+}
+
+/* Folded stacks know no modules: then names alone are compared. */
+static bool knows_modules(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		if (p->modules.items[i].path != STRID_EMPTY)
+			return true;
+	return false;
+}
+
+static int add_side(struct diff *d, const struct profile *p, int side, unsigned int flags)
+{
+	struct calltree t;
+	uint64_t total;
+	int r = calltree_build(&t, p, flags);
+
+	total = r == 0 ? t.nodes.items[0].total : 0;
+	for (uint32_t i = 0; r == 0 && i < t.symbols.n; i++) {
+		const struct call_symbol *s = &t.symbols.items[i];
+		struct row *row;
+
+		if (s->kind == FRAME_PROCESS)
+			continue;
+		row = row_of(d, &t, s);
+		if (!row) {
+			r = -ENOMEM;
+			break;
+		}
+		row->self[side] += table_share(s->self, total);
+		row->total[side] += table_share(s->total, total);
+	}
+	calltree_deinit(&t);
+	return r;
+}
+
+static double change(const struct row *r)
+{
+	return r->self[1] - r->self[0];
+}
+
+static int by_change(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+	double p = fabs(change(x)), q = fabs(change(y));
+
+	if (p != q)
+		return p < q ? 1 : -1;
+	p = fabs(x->total[1] - x->total[0]);
+	q = fabs(y->total[1] - y->total[0]);
+	if (p != q)
+		return p < q ? 1 : -1;
+	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static void print_row(const struct diff *d, struct table *t, const struct row *r)
+{
+	const char *text = strtab_get(&d->texts, r->key), *tab = strchr(text, '\t');
+	const char *mark = r->total[0] == 0 ? "new" : r->total[1] == 0 ? "gone" : "";
+	size_t n = tab ? (size_t)(tab - text) : strlen(text);
+
+	if (t->csv)
+		(void)fprintf(t->out, "%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%s", r->self[0],
+			      r->self[1], change(r), r->total[0], r->total[1],
+			      r->total[1] - r->total[0], mark);
+	else
+		(void)fprintf(t->out, "%7.2f%% %7.2f%%  %+7.2f  %+7.2f  %-4s  ", r->self[0],
+			      r->self[1], change(r), r->total[1] - r->total[0], mark);
+	t->at = 0;
+	t->room = (int)t->width - 43;
+	table_cell(t, text, n);
+	table_cell(t, tab ? tab + 1 : "", tab ? strlen(tab + 1) : 0);
+	table_end(t);
+}
+
+static void print_head(struct table *t)
+{
+	if (t->csv)
+		(void)fputs("self_before\tself_after\tself_change\ttotal_before\ttotal_after\t"
+			    "total_change\tmark\tSYMBOL\tMODULE\n",
+			    t->out);
+	else
+		(void)fputs(
+			"\n  BEFORE    AFTER     SELF    TOTAL        SYMBOL and module; changes "
+			"in percentage points\n",
+			t->out);
+}
+
+static void print_rows(struct diff *d, struct table *t, const struct render_report_options *o)
+{
+	uint32_t shown = 0, hidden = 0;
+
+	qsort(d->rows.items, d->rows.n, sizeof(*d->rows.items), by_change);
+	table_column(t, "SYMBOL");
+	table_column(t, "MODULE");
+	print_head(t);
+	for (uint32_t i = 0; i < d->rows.n; i++) {
+		const struct row *r = &d->rows.items[i];
+
+		if ((o->max_rows && shown == o->max_rows) ||
+		    (fabs(change(r)) < o->min_percent &&
+		     fabs(r->total[1] - r->total[0]) < o->min_percent)) {
+			hidden++;
+			continue;
+		}
+		print_row(d, t, r);
+		shown++;
+	}
+	if (hidden && !t->csv)
+		(void)fprintf(t->out, "%" PRIu32 " more functions changed less\n", hidden);
+}
+
+/* ---- Folded stacks with two counts ---- */
+
+struct stacks {
+	struct strtab texts;
+	ARRAY(uint64_t) counts; /* before and after, by text - 1 */
+};
+
+static int add_path(struct stacks *s, const char *path, uint64_t self, int side)
+{
+	strid id = strtab_put(&s->texts, path);
+	uint64_t *item;
+
+	if (id == STRID_EMPTY)
+		return -ENOMEM;
+	while (s->counts.n < 2 * id) {
+		item = array_push(&s->counts);
+		if (!item)
+			return -ENOMEM;
+		*item = 0;
+	}
+	s->counts.items[2 * (id - 1) + (uint32_t)side] += self;
+	return 0;
+}
+
+static int add_paths(struct stacks *s, const struct profile *p, int side)
+{
+	_cleanup_free_ char *text = NULL;
+	char *line, *save = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+	int r = f ? render_folded(p, NULL, f) : -ENOMEM;
+
+	if (f && fclose(f) != 0 && r == 0)
+		r = -ENOMEM;
+	for (line = r == 0 ? strtok_r(text, "\n", &save) : NULL; line && r == 0;
+	     line = strtok_r(NULL, "\n", &save)) {
+		char *space = strrchr(line, ' ');
+
+		if (!space)
+			continue;
+		*space = '\0';
+		r = add_path(s, line, strtoull(space + 1, NULL, 10), side);
+	}
+	return r;
+}
+
+int render_diff_folded(const struct profile *before, const struct profile *after, FILE *out)
+{
+	struct stacks s = {.counts = ARRAY_INIT(UINT32_MAX / 2)};
+	int r;
+
+	strtab_init(&s.texts, MAX_TEXT_BYTES);
+	r = add_paths(&s, before, 0);
+	if (r == 0)
+		r = add_paths(&s, after, 1);
+	for (uint32_t i = 0; r == 0 && i < s.counts.n / 2; i++)
+		(void)fprintf(out, "%s %" PRIu64 " %" PRIu64 "\n", strtab_get(&s.texts, i + 1),
+			      s.counts.items[2 * i], s.counts.items[2 * i + 1]);
+	array_deinit(&s.counts);
+	strtab_deinit(&s.texts);
+	return r < 0 ? r : fflush(out) != 0 || ferror(out) ? -EIO : 0;
+}
+
+int render_diff(const struct profile *before, const struct profile *after,
+		const struct render_report_options *options, FILE *out)
+{
+	struct diff d = {.rows = ARRAY_INIT(UINT32_MAX / 2)};
+	const struct profile *const sides[2] = {before, after};
+	unsigned int flags = knows_modules(before) && knows_modules(after) ? CALLTREE_MODULES : 0;
+	struct table t;
+	int r = 0;
+
+	strtab_init(&d.texts, MAX_TEXT_BYTES);
+	for (int i = 0; i < 2 && r == 0; i++)
+		r = add_side(&d, sides[i], i, flags);
+	if (r == 0) {
+		table_init(&t, out, options->width, options->color, options->csv);
+		if (!t.csv)
+			(void)fprintf(out, "%" PRIu64 " samples before, %" PRIu64 " after\n",
+				      before->counters[PROFILE_SAMPLES],
+				      after->counters[PROFILE_SAMPLES]);
+		print_rows(&d, &t, options);
+	}
+	array_deinit(&d.rows);
+	strtab_deinit(&d.texts);
+	return r < 0 ? r : fflush(out) != 0 || ferror(out) ? -EIO : 0;
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/render/table.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "src/profile/profile.h"
+#include "src/render/render.h"
+#include "util/text.h"
+
+#define MIN_WIDTH 60
+#define MAX_WIDTH 1000
+
+double table_share(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+void table_init(struct table *t, FILE *out, unsigned int width, bool color, bool csv)
+{
+	*t = (struct table){.out = out, .color = color && !csv, .csv = csv};
+	t->width = width < MIN_WIDTH ? MIN_WIDTH : width > MAX_WIDTH ? MAX_WIDTH : width;
+}
+
+static const char *on(const struct table *t, const char *code)
+{
+	return t->color ? code : "";
+}
+
+#define BOLD "\033[1m"
+#define DIM  "\033[2m"
+#define OFF  "\033[0m"
+
+/* Columns of n bytes of UTF-8, every character taken as one wide. */
+static int text_columns(const char *text, size_t n)
+{
+	int columns = 0;
+
+	for (size_t i = 0; i < n; i++)
+		columns += (text[i] & 0xc0) != 0x80;
+	return columns;
+}
+
+/* In width columns: cut and ended with an ellipsis, or padded. */
+static void put_fit(struct table *t, const char *text, size_t n, int width, bool pad)
+{
+	int columns = text_columns(text, n), keep = columns > width ? width - 1 : columns;
+	size_t bytes = 0;
+
+	for (int seen = 0; bytes < n; bytes++)
+		if ((text[bytes] & 0xc0) != 0x80 && seen++ == keep)
+			break;
+	(void)fprintf(t->out, "%.*s%s%*s", (int)bytes, text, columns > width ? "…" : "",
+		      pad && columns < width ? width - columns : 0, "");
+}
+
+/* Nothing of an empty text. */
+static void put_clean(struct table *t, const char *before, const char *text)
+{
+	char clean[512];
+
+	if (!text || !*text)
+		return;
+	(void)text_clean(clean, sizeof(clean), text, SIZE_MAX);
+	(void)fprintf(t->out, "%s%s", before, clean);
+}
+
+static void put_losses(struct table *t, const struct profile *p)
+{
+	const uint64_t *c = p->counters;
+	uint64_t short_stacks = profile_stacks_incomplete(p);
+
+	(void)fprintf(t->out, "%" PRIu64 " samples, %" PRIu64 " lost (%.1f%%)", c[PROFILE_SAMPLES],
+		      c[PROFILE_SAMPLES_LOST] + c[PROFILE_SAMPLES_DROPPED],
+		      table_share(c[PROFILE_SAMPLES_LOST] + c[PROFILE_SAMPLES_DROPPED],
+				  c[PROFILE_SAMPLES] + c[PROFILE_SAMPLES_LOST]));
+	if (c[PROFILE_USER_STACKS])
+		(void)fprintf(t->out, ", %.1f%% of the user stacks do not reach their entry",
+			      table_share(short_stacks, c[PROFILE_USER_STACKS]));
+	if (c[PROFILE_FRAMES_UNNAMED])
+		(void)fprintf(t->out, ", %" PRIu64 " frames without a name",
+			      c[PROFILE_FRAMES_UNNAMED]);
+	(void)fputc('\n', t->out);
+}
+
+void table_facts(struct table *t, const struct profile *p, const struct render_info *info)
+{
+	double seconds = (double)(p->end_unix_ns - p->start_unix_ns) / 1e9;
+
+	if (t->csv)
+		return;
+	(void)fputs(on(t, BOLD), t->out);
+	put_clean(t, "", info->title);
+	(void)fprintf(t->out, "%s%s", on(t, OFF), info->title ? "\n" : "");
+	put_clean(t, "", profile_text(p, p->event));
+	if (p->rate_hz)
+		(void)fprintf(t->out, " at %" PRIu32 " Hz", p->rate_hz);
+	if (p->end_unix_ns > p->start_unix_ns)
+		(void)fprintf(t->out, " for %.1f s", seconds);
+	if (info->n_cpus)
+		(void)fprintf(t->out, " on %" PRIu32 " CPU%s", info->n_cpus,
+			      info->n_cpus == 1 ? "" : "s");
+	put_clean(t, ", host ", info->host_name);
+	put_clean(t, ", Linux ", info->kernel_release);
+	if (p->event != STRID_EMPTY || p->rate_hz || info->host_name)
+		(void)fputc('\n', t->out);
+	put_losses(t, p);
+}
+
+void table_heading(struct table *t, const char *format, ...)
+{
+	va_list ap;
+
+	if (t->csv)
+		return;
+	(void)fprintf(t->out, "\n%s", on(t, BOLD));
+	va_start(ap, format);
+	(void)vfprintf(t->out, format, ap);
+	va_end(ap);
+	(void)fprintf(t->out, "%s\n", on(t, OFF));
+}
+
+void table_note(struct table *t, const char *text)
+{
+	if (!t->csv)
+		(void)fprintf(t->out, "  %s\n", text);
+}
+
+void table_column(struct table *t, const char *title)
+{
+	if (t->n_columns < TABLE_MAX_COLUMNS)
+		t->columns[t->n_columns++] = title;
+}
+
+/* Columns of a column that is not the last. */
+static int column_width(const struct table *t, unsigned int column)
+{
+	int each = (int)(t->width - 16) / (int)(t->n_columns + 1);
+
+	if (strcmp(t->columns[column], "SYMBOL") == 0)
+		return each < 24 ? 24 : each;
+	return each < 10 ? 10 : each < 24 ? each : 24;
+}
+
+static void put_cell(struct table *t, const char *text, size_t n)
+{
+	bool last = t->at + 1 == t->n_columns;
+	int width = last ? t->room : column_width(t, t->at);
+
+	put_fit(t, text, n, width > 4 ? width : 4, !last);
+	if (!last)
+		(void)fputs("  ", t->out);
+	t->room -= width + 2;
+	t->at++;
+}
+
+void table_head(struct table *t, bool totals)
+{
+	t->at = 0;
+	t->room = (int)t->width - 18;
+	if (t->csv) {
+		(void)fputs("self\ttotal\tvalue", t->out);
+		for (unsigned int i = 0; i < t->n_columns; i++)
+			(void)fprintf(t->out, "\t%s", t->columns[i]);
+		(void)fputc('\n', t->out);
+		return;
+	}
+	(void)fprintf(t->out, "\n%s%8s %8s  ", on(t, BOLD), "SELF", totals ? "TOTAL" : "");
+	for (unsigned int i = 0; i < t->n_columns; i++)
+		put_cell(t, t->columns[i], strlen(t->columns[i]));
+	(void)fprintf(t->out, "%s\n", on(t, OFF));
+}
+
+void table_begin(struct table *t, double self, double total, uint64_t value)
+{
+	t->at = 0;
+	t->room = (int)t->width - 18;
+	if (t->csv)
+		(void)fprintf(t->out, "%.4f\t%.4f\t%" PRIu64, self, total, value);
+	else
+		(void)fprintf(t->out, "%7.2f%% %7.2f%%  ", self, total);
+}
+
+void table_cell(struct table *t, const char *text, size_t n)
+{
+	if (t->csv)
+		(void)fprintf(t->out, "\t%.*s", (int)n, text);
+	else
+		put_cell(t, n ? text : "-", n ? n : 1);
+}
+
+void table_end(struct table *t)
+{
+	(void)fputc('\n', t->out);
+}
+
+void table_rest(struct table *t, uint32_t n_rows, double self)
+{
+	if (n_rows && !t->csv)
+		(void)fprintf(t->out, "%s%7.2f%%           %" PRIu32 " more row%s%s\n", on(t, DIM),
+			      self, n_rows, n_rows == 1 ? "" : "s", on(t, OFF));
+}
+
+void table_tree_line(struct table *t, double percent, uint32_t depth, const char *text, size_t n)
+{
+	int indent = (int)depth * 2;
+
+	if (t->csv) {
+		(void)fprintf(t->out, "%.4f\t%" PRIu32 "\t%.*s\n", percent, depth, (int)n, text);
+		return;
+	}
+	indent = indent < (int)t->width / 2 ? indent : (int)t->width / 2;
+	(void)fprintf(t->out, "%7.2f%%  %*s", percent, indent, "");
+	put_fit(t, text, n, (int)t->width - 10 - indent, false);
+	(void)fputc('\n', t->out);
+}
