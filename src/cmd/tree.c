@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "src/cmd/filter.h"
+#include "src/cmd/setup.h"
 #include "src/cmd/tree-internal.h"
 #include "unwind/unwind.h"
 #include "util/clock.h"
