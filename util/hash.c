@@ -19,7 +19,8 @@ uint64_t hash_bytes(const void *data, size_t n, uint64_t seed)
 		h ^= h >> 35;
 	}
 	w = 0;
-	memcpy(&w, p, n);
+	if (n) /* of an empty array there may be no address */
+		memcpy(&w, p, n);
 	return hash_u64(h ^ w);
 }
 

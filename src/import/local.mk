@@ -5,3 +5,7 @@ libimport_a_SOURCES = \
 	src/import/import.c src/import/import.h \
 	src/import/otlp.c \
 	src/import/pprof.c
+
+check_PROGRAMS += tests/unit/test-import
+tests_unit_test_import_SOURCES = tests/unit/test-import.c $(render_synthetic)
+tests_unit_test_import_LDADD = libimport.a $(render_libs)

@@ -211,6 +211,8 @@ static uint32_t location_frame(struct otlp *o, uint64_t index)
 		function = row(o, T_FUNCTION, number_of(&line, 1));
 		if (!function)
 			continue;
+		for (int i = 0; i < 3; i++) /* of one before that had no name */
+			free(text[i]);
 		text[0] = text_copy(o, number_of(function, 1));
 		text[1] = text_copy(o, number_of(function, 2));
 		text[2] = text_copy(o, number_of(function, 3));

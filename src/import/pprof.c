@@ -199,6 +199,8 @@ static void function_read(struct pprof *pp, uint64_t id, struct import_line *ret
 
 	if (!e)
 		return;
+	for (int i = 0; i < 3; i++) /* of one before that had no name */
+		free(texts[i]);
 	text = text_of(pp, 0, first_number(e->bytes, e->n, 2));
 	ret->name = texts[0] = text ? strdup(text) : NULL;
 	text = text_of(pp, 0, first_number(e->bytes, e->n, 3));

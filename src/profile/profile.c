@@ -249,7 +249,8 @@ static bool stack_equal(const struct profile *p, uint32_t row, const uint32_t *f
 	const struct profile_stack *s = &p->stacks.items[row];
 
 	return s->n == n && s->n_kernel == n_kernel &&
-	       memcmp(p->stack_frames.items + s->first, frames, n * sizeof(*frames)) == 0;
+	       (n == 0 ||
+		memcmp(p->stack_frames.items + s->first, frames, n * sizeof(*frames)) == 0);
 }
 
 uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n, uint32_t n_kernel)

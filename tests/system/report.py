@@ -1,0 +1,193 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Recorded files read again: a capture goes through each format and back and is the same; pprof
+files of another tool give what go tool pprof gives; report, diff and convert print what their
+options say; damaged files get an error that names the file and the cause."""
+import gzip
+import os
+import re
+import subprocess
+
+import rig
+
+GO = r"""
+package main
+
+import (
+	"os"
+	"runtime/pprof"
+	"time"
+)
+
+//go:noinline
+func inner(n int) (s int) {
+	for i := 0; i < n; i++ {
+		s += i * i
+	}
+	return
+}
+
+//go:noinline
+func outer(n int) int { return inner(n) + inner(n/2) }
+
+func main() {
+	f, _ := os.Create(os.Args[1])
+	pprof.StartCPUProfile(f)
+	for end := time.Now().Add(time.Second); time.Now().Before(end); {
+		outer(100000)
+	}
+	pprof.StopCPUProfile()
+	f.Close()
+}
+"""
+
+
+def perfwalk(*args, status=0):
+    p = subprocess.run([rig.perfwalk(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                       stdin=subprocess.DEVNULL, timeout=60, check=False)
+    rig.check(p.returncode == status, f"perfwalk {' '.join(os.path.basename(a) for a in args)} ends with {status}"
+              + ("" if p.returncode == status else f", not {p.returncode}:\n{p.stdout}{p.stderr}"))
+    return p.stdout if status == 0 else p.stderr
+
+
+def lines_of(name):
+    with open(name, encoding="utf-8") as f:
+        return sorted(f.read().splitlines())
+
+
+def capture():
+    chain = os.path.join(rig.build_workloads("chain"), "chain")
+    files = {s: rig.path(f"capture.{s}") for s in ("folded", "pb.gz", "otlp", "html")}
+    r = rig.record("-F", "199", "-d", "2", *(x for f in files.values() for x in ("-o", f)), "--", chain)
+    rig.check(r.status == 0, "the capture" + ("" if r.status == 0 else r.text()))
+    return files
+
+
+def round_trips(files):
+    truth = lines_of(files["folded"])
+    rig.check(len(truth) > 3, f"{len(truth)} stacks captured")
+    for suffix in ("folded", "pb.gz", "otlp"):
+        back = rig.path(f"back-{suffix}.folded")
+        perfwalk("convert", files[suffix], "-o", back)
+        have = lines_of(back)
+        rig.check(have == truth, f"{suffix}: the stacks and their numbers are the capture's"
+                  + ("" if have == truth else "\n" + "\n".join(sorted(set(have) ^ set(truth))[:6])))
+    twice = rig.path("twice.folded")
+    perfwalk("convert", files["pb.gz"], files["folded"], "-o", twice)
+    n = sum(int(l.rsplit(" ", 1)[1]) for l in truth)
+    rig.check(sum(int(l.rsplit(" ", 1)[1]) for l in lines_of(twice)) == 2 * n, "two files are added up")
+    page = rig.path("back.html")
+    perfwalk("convert", files["pb.gz"], "-o", page)
+    with open(page, encoding="utf-8") as f:
+        text = f.read()
+    rig.check(f"{n:,}" in text or str(n) in text, "the page of a pprof file knows its samples")
+    rig.check(os.uname().nodename in text, "the page of a pprof file knows the host")
+
+
+def tables(files):
+    stacks = rig.read_folded(files["folded"])
+    total = rig.total(stacks)
+    out = perfwalk("report", "--csv", "--sort", "symbol", "--percent-limit", "0", files["pb.gz"])
+    rows = [l.split("\t") for l in out.splitlines()[1:]]
+    rig.check(sum(int(r[2]) for r in rows) == total, f"the table's values add up to {total}")
+    leaf = {}
+    for line in lines_of(files["folded"]):
+        stack, n = line.rsplit(" ", 1)
+        name = re.sub(r"_\[[kij]\]$", "", stack.split(";")[-1])
+        leaf[name] = leaf.get(name, 0) + int(n)
+    top = max(leaf, key=leaf.get)
+    rig.check(rows[0][3] == top and int(rows[0][2]) == leaf[top], f"the first row is {top}, {leaf[top]} samples")
+    out = perfwalk("report", files["pb.gz"])
+    rig.check(re.search(r"cpu-clock at 199 Hz|cycles at 199 Hz", out), "the head says event and rate")
+    rig.check(f"{total} samples, 0 lost" in out, "the head says samples and losses")
+    rig.check(re.search(r"\bmain\b", out), "the table has main")
+    out = perfwalk("report", "--symbol", f"^{re.escape(top)}$", "--callers", files["pb.gz"])
+    rig.check(re.search(r"%  +" + re.escape(top) + r"[\s\S]*%  +main\b", out), "the callers lead to main")
+    out = perfwalk("report", "--symbol", "^main$", "--callees", files["folded"])
+    rig.check(re.search(r"%  main\b[\s\S]*" + re.escape(top), out), "the callees lead to the leaf")
+    out = perfwalk("report", "--sort", "comm", files["otlp"])
+    rig.check(re.search(r"100\.00%.*chain", out), "sorted by comm there is one row")
+    perfwalk("report", "--comm", "no*such", files["otlp"])
+
+
+def differences(files):
+    out = perfwalk("diff", files["pb.gz"], files["folded"])
+    rig.check("changed less" in out and " new " not in out, "a capture does not differ from itself")
+    before, after = rig.write("a.folded", "p;main;f 60\np;main;g 40\n"), rig.write(
+        "b.folded", "p;main;f 20\np;main;h 80\np;main;g 100\n")
+    out = perfwalk("diff", "--csv", before, after)
+    rows = {r.split("\t")[7]: r.split("\t") for r in out.splitlines()[1:]}
+    rig.check([float(x) for x in rows["f"][:3]] == [60, 10, -50], "f shrank by 50 points")
+    rig.check(rows["h"][6] == "new" and float(rows["h"][2]) == 40, "h is new, with 40 points")
+    rig.check("g" not in rows or float(rows["g"][2]) == 10, "g grew by 10 points")
+    both = rig.path("both.folded")
+    perfwalk("diff", before, after, "-o", both)
+    rig.check(lines_of(both) == ["p;main;f 60 20", "p;main;g 40 100", "p;main;h 0 80"], "stacks with two counts")
+
+
+def other_tools():
+    if subprocess.run(["go", "version"], stdout=subprocess.DEVNULL, check=False).returncode != 0:
+        rig.skip("go is not installed")
+    source = rig.write("main.go", GO)
+    program, profile = rig.path("goprof"), rig.path("go.pprof")
+    env = dict(os.environ, GO111MODULE="off", GOFLAGS="")
+    subprocess.run(["go", "build", "-o", program, source], env=env, check=True)
+    subprocess.run([program, profile], check=True)
+    truth = subprocess.run(["go", "tool", "pprof", "-top", "-sample_index=samples", "-nodecount=500", "-nodefraction=0",
+                            profile], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True).stdout
+    want = {}
+    for line in truth.splitlines():
+        m = re.match(r"\s*(\d+)\s+[\d.]+%\s+[\d.]+%\s+(\d+)\s+[\d.]+%\s+(.*)", line)
+        if m:
+            want[re.sub(r" \(inline\)$", "", m[3])] = (int(m[1]), int(m[2]))
+    out = perfwalk("report", "--csv", "--sort", "symbol", "--percent-limit", "0", profile)
+    total = sum(int(l.split("\t")[2]) for l in out.splitlines()[1:])
+    have = {l.split("\t")[3]: (int(l.split("\t")[2]), round(float(l.split("\t")[1]) * total / 100))
+            for l in out.splitlines()[1:]}
+    rig.check(len(want) > 2 and have == want, f"go tool pprof and report agree on {len(want)} functions"
+              + ("" if have == want else f"\n{sorted(have.items() ^ want.items())[:6]}"))
+
+
+def bad_files(files):
+    with open(files["pb.gz"], "rb") as f:
+        good = f.read()
+    raw = gzip.decompress(good)
+    cases = {
+        "empty.pb.gz": (b"", "it is empty"),
+        "cut.pb.gz": (good[:len(good) // 2], "damaged, or it is cut"),
+        "cut.pb": (raw[:len(raw) // 2], "cut at byte"),
+        "noise.pb": (os.urandom(500), "no pprof file"),
+        "bomb.pb.gz": (gzip.compress(bytes(1200 << 20), 1), "inflates to more than"),
+        "noise.otlp": (b"\x0a\x05hello", "OTLP"),
+        "long.otlp": (b"\x00\xff\xff\xff1234", "it is cut"),
+        "text.folded": (b"no number here\n", "line 1"),
+        "binary": (bytes(range(16)) * 4, "no format"),
+    }
+    for name, (content, why) in cases.items():
+        with open(rig.path(name), "wb") as f:
+            f.write(content)
+        out = rig.path("bad.html")
+        err = perfwalk("convert", rig.path(name), "-o", out, status=1)
+        rig.check(name in err and why in err, f"{name}: {err.strip()}")
+        rig.check(not os.path.exists(out), f"{name}: no half-written output is left")
+    err = perfwalk("report", rig.path("not-there"), status=1)
+    rig.check("No such file" in err, "a file that is not there is named")
+    for args, why in ((("report",), "needs a recorded file"), (("convert", files["pb.gz"]), "add -o"),
+                      (("diff", files["pb.gz"]), "BEFORE and AFTER"), (("report", "--symbol", "(", "x"), "--symbol"),
+                      (("report", "--sort", "nothing", "x"), "comm, container"),
+                      (("report", "--callers", "x"), "--symbol"),
+                      (("diff", "a", "b", "-o", "c.html"), ".folded"),
+                      (("convert", "a", "-o", "b.xyz"), ".html")):
+        err = perfwalk(*args, status=2)
+        rig.check(why in err, f"{' '.join(map(os.path.basename, args))}: {err.strip()}")
+
+
+def main():
+    files = capture()
+    round_trips(files)
+    tables(files)
+    differences(files)
+    bad_files(files)
+    other_tools()
+
+
+rig.run(main)

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the renderings write, the readers read: folded stacks of a profile that went through a
+ * format are those of the profile. Then the same bytes damaged in thousands of ways.
+ */
+#include <sys/mman.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "src/import/import.h"
+#include "src/render/render.h"
+#include "tests/unit/synthetic.h"
+#include "tests/unit/test.h"
+
+#define ROUNDS	  1500
+#define MAX_BYTES (UINT64_C(64) << 20)
+
+typedef int (*render_fn)(const struct profile *, const struct render_info *, FILE *);
+
+static char *rendered(const struct profile *p, render_fn render, size_t *ret_n)
+{
+	static const struct render_info info = {.host_name = "testhost",
+						.kernel_release = "6.1.0",
+						.title = "perfwalk record -a",
+						.version = "1.0",
+						.n_cpus = 4};
+	char *bytes = NULL;
+	FILE *f = open_memstream(&bytes, ret_n);
+
+	CHECK(f != NULL);
+	CHECK_INT(render(p, &info, f), ==, 0);
+	CHECK_INT(fclose(f), ==, 0);
+	return bytes;
+}
+
+static int import_bytes(struct profile *p, struct import_facts *facts, enum import_kind kind,
+			const void *bytes, size_t n, char *error)
+{
+	int fd = memfd_create("import", MFD_CLOEXEC), r;
+
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(write(fd, bytes, n), ==, (ssize_t)n);
+	r = import_fd(p, facts, fd, kind, MAX_BYTES, error);
+	(void)close(fd);
+	return r;
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Lines in order, without what the first of them says when no executable is known. */
+static char *sorted(char *text)
+{
+	char *lines[4096], *save = NULL, *out;
+	size_t n = 0, at = 0, size = strlen(text) + 2;
+
+	out = calloc(1, size);
+	for (char *l = strtok_r(text, "\n", &save); l && n < 4096; l = strtok_r(NULL, "\n", &save))
+		lines[n++] = l;
+	qsort(lines, n, sizeof(*lines), by_text);
+	for (size_t i = 0; i < n; i++)
+		at += (size_t)snprintf(out + at, size - at, "%s\n", lines[i]);
+	return out;
+}
+
+static void check_round_trip(const struct profile *p, enum import_kind kind, render_fn render)
+{
+	char error[IMPORT_ERROR_MAX] = "", *bytes, *want, *have, *a, *b;
+	struct import_facts facts = {0};
+	struct profile back;
+	size_t n, m;
+
+	bytes = rendered(p, render, &n);
+	profile_init(&back, UINT64_C(1) << 28);
+	CHECK_INT(import_bytes(&back, &facts, kind, bytes, n, error), ==, 0);
+	want = rendered(p, render_folded, &m);
+	have = rendered(&back, render_folded, &m);
+	a = sorted(have);
+	b = sorted(want);
+	CHECK_STR(a, b);
+	if (kind == IMPORT_PPROF) {
+		CHECK_STR(facts.host_name, "testhost");
+		CHECK_STR(facts.kernel_release, "6.1.0");
+		CHECK_STR(facts.title, "perfwalk record -a");
+		CHECK_INT(facts.n_cpus, ==, 4);
+		CHECK_INT(back.rate_hz, ==, p->rate_hz);
+		CHECK_INT(back.period_ns, ==, p->period_ns);
+		CHECK_INT(back.start_unix_ns, ==, p->start_unix_ns);
+	}
+	if (kind != IMPORT_FOLDED)
+		for (int c = 0; c < PROFILE_N_COUNTERS; c++)
+			CHECK_INT(back.counters[c], ==, p->counters[c]);
+	free(a);
+	free(b);
+	free(want);
+	free(have);
+	free(bytes);
+	import_facts_deinit(&facts);
+	profile_deinit(&back);
+}
+
+static void test_round_trips(void)
+{
+	struct profile p;
+
+	synthetic_small(&p);
+	check_round_trip(&p, IMPORT_FOLDED, render_folded);
+	check_round_trip(&p, IMPORT_PPROF, render_pprof);
+	profile_deinit(&p);
+}
+
+/* Bytes changed, cut, and doubled: an answer or an error, never more memory than allowed. */
+static void damage(enum import_kind kind, const uint8_t *bytes, size_t n)
+{
+	uint8_t *copy = malloc(2 * n);
+	unsigned int n_errors = 0;
+
+	CHECK(copy != NULL);
+	srand(11);
+	for (int round = 0; round < ROUNDS; round++) {
+		char error[IMPORT_ERROR_MAX] = "";
+		struct import_facts facts = {0};
+		struct profile p;
+		size_t length = n;
+		int r;
+
+		memcpy(copy, bytes, n);
+		for (int i = 0, k = 1 + rand() % 8; i < k; i++)
+			copy[(size_t)rand() % n] = (uint8_t)(rand() % 3 ? rand() : 0xff);
+		if (round % 5 == 0)
+			length = (size_t)rand() % n;
+		if (round % 7 == 0) {
+			memcpy(copy + n, copy, n);
+			length = 2 * n;
+		}
+		profile_init(&p, UINT64_C(1) << 22);
+		r = import_bytes(&p, &facts, kind, copy, length, error);
+		CHECK(r == 0 || *error);
+		n_errors += r != 0;
+		import_facts_deinit(&facts);
+		profile_deinit(&p);
+	}
+	fprintf(stderr, "	%u of %d refused\n", n_errors, ROUNDS);
+	free(copy);
+}
+
+static void test_damaged(void)
+{
+	struct profile p;
+	uint8_t *plain = malloc(1 << 20);
+	uLongf n_plain = 1 << 20;
+	z_stream z = {0};
+	char *bytes;
+	size_t n;
+
+	synthetic_small(&p);
+	bytes = rendered(&p, render_folded, &n);
+	damage(IMPORT_FOLDED, (uint8_t *)bytes, n);
+	free(bytes);
+	bytes = rendered(&p, render_otlp_file, &n);
+	damage(IMPORT_OTLP, (uint8_t *)bytes, n);
+	free(bytes);
+	bytes = rendered(&p, render_pprof, &n);
+	damage(IMPORT_PPROF, (uint8_t *)bytes, n);
+	CHECK_INT(inflateInit2(&z, 16 + MAX_WBITS), ==, Z_OK);
+	z.next_in = (Bytef *)bytes;
+	z.avail_in = (uInt)n;
+	z.next_out = plain;
+	z.avail_out = (uInt)n_plain;
+	CHECK_INT(inflate(&z, Z_FINISH), ==, Z_STREAM_END);
+	n_plain -= z.avail_out;
+	(void)inflateEnd(&z);
+	damage(IMPORT_PPROF, plain, n_plain);
+	free(plain);
+	free(bytes);
+	profile_deinit(&p);
+}
+
+static void test_detect(void)
+{
+	CHECK_INT(import_detect("PERFILE2........", 16, "x"), ==, IMPORT_PERF_DATA);
+	CHECK_INT(import_detect("\x1f\x8b\x08", 3, "x.pb.gz"), ==, IMPORT_PPROF);
+	CHECK_INT(import_detect("\x1f\x8b\x08", 3, "x.otlp.gz"), ==, IMPORT_OTLP);
+	CHECK_INT(import_detect("\x1f\x8b\x08", 3, "x.folded.gz"), ==, IMPORT_FOLDED);
+	CHECK_INT(import_detect("\x0a\x04", 2, "x.otlp"), ==, IMPORT_OTLP);
+	CHECK_INT(import_detect("a;b 1\n", 6, "stacks"), ==, IMPORT_FOLDED);
+	CHECK_INT(import_detect("\x0a\x04\x01", 3, "x"), ==, IMPORT_UNKNOWN);
+	CHECK_INT(import_detect("", 0, "x"), ==, IMPORT_UNKNOWN);
+}
+
+int main(void)
+{
+	RUN(test_detect);
+	RUN(test_round_trips);
+	RUN(test_damaged);
+	return 0;
+}
