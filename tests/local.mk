@@ -30,6 +30,7 @@ EXTRA_DIST += \
 	tests/system/rig.py \
 	tests/system/sink.py \
 	tests/system/spool.py \
+	tests/system/store.py \
 	tests/system/supervision.py \
 	tests/system/unprivileged.py \
 	tests/system/workloads.py \

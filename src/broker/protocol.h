@@ -98,6 +98,7 @@ enum text_kind {
 	TEXT_EXPORT_CERTIFICATE,
 	TEXT_EXPORT_CLIENT_CERTIFICATE,
 	TEXT_EXPORT_CLIENT_KEY,
+	TEXT_STORE, /* path of the store, with its descriptor */
 	TEXT_SPOOL, /* path of the spool, with its descriptor; before the destinations */
 	TEXT_N_KINDS
 };

@@ -11,6 +11,7 @@
 
 #include "src/cmd/role.h"
 #include "src/export/export.h"
+#include "src/export/store.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -25,8 +26,9 @@ struct exporter_role {
 	struct export_destination destinations[SETUP_MAX_DESTINATIONS];
 	const char **headers[SETUP_MAX_DESTINATIONS];
 	uint32_t n;
-	const char *spool_path; /* NULL: none */
-	int spool_fd;
+	const char *spool_path, *store_path; /* NULL: none */
+	int spool_fd, store_fd;
+	struct store *store; /* NULL: none */
 	int symbolizer_sock, timer;
 	bool stopping;
 };
@@ -57,6 +59,10 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	const char *text = m->text.text;
 	struct export_destination *d;
 
+	if (m->text.kind == TEXT_STORE && e->store_fd < 0) {
+		e->store_fd = fd;
+		return set_text(&e->store_path, text);
+	}
 	if (m->text.kind == TEXT_SPOOL && e->spool_fd < 0) {
 		e->spool_fd = fd;
 		return set_text(&e->spool_path, text);
@@ -107,12 +113,12 @@ static void on_done(void *ctx, uint64_t id)
 
 static void dispatch(struct exporter_role *e)
 {
-	int ms = exporter_dispatch(e->exporter);
+	int ms = e->exporter ? exporter_dispatch(e->exporter) : -1;
 
 	loop_set_timer(e->role.loop, e->timer, ms < 0 ? UINT64_MAX : (uint64_t)ms * NSEC_PER_MSEC);
 	/* On STOP: what the symbolizer had sent is in (it left before us), and it is all settled.
 	 */
-	if (e->stopping && e->symbolizer_sock < 0 && exporter_idle(e->exporter))
+	if (e->stopping && e->symbolizer_sock < 0 && (!e->exporter || exporter_idle(e->exporter)))
 		loop_exit(e->role.loop, 0);
 }
 
@@ -137,6 +143,13 @@ static void on_payload(void *ctx, const struct message *m, int fds[2])
 		return;
 	}
 	e->role.status->payloads++;
+	if (e->store)
+		(void)store_put(e->store, fds[0], m->item.n_samples); /* it says what it loses */
+	if (!e->exporter) {
+		(void)close_fd(fds[0]);
+		on_done(e, m->item.id);
+		return;
+	}
 	r = exporter_submit(e->exporter, m->item.id, fds[0], m->item.n_samples);
 	if (r < 0) {
 		log_error("a payload of %llu samples is lost: %s",
@@ -171,7 +184,8 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		(void)loop_add_fd(e->role.loop, e->symbolizer_sock, EPOLLIN, on_symbolizer, e);
 	} else if (m->type == MESSAGE_STOP) {
 		e->stopping = true;
-		exporter_hurry(e->exporter);
+		if (e->exporter)
+			exporter_hurry(e->exporter);
 	}
 	(void)close_fd(fds[0]);
 	(void)close_fd(fds[1]);
@@ -196,7 +210,19 @@ static void set_spool(struct exporter_role *e)
 		log_warning("spool: %s cannot be used: %s", spool.path, strerror(-r));
 }
 
-static int set_up(struct exporter_role *e)
+static void set_store(struct exporter_role *e)
+{
+	const struct store_limits limits = {e->setup.store_max_bytes, e->setup.store_max_age_ns};
+	int r;
+
+	if (e->store_fd < 0)
+		return;
+	r = store_open(&e->store, TAKE_FD(e->store_fd), e->store_path, &limits);
+	if (r < 0)
+		log_warning("store: %s cannot be used: %s", e->store_path, strerror(-r));
+}
+
+static int set_up_destinations(struct exporter_role *e)
 {
 	char error[512] = "";
 	int r;
@@ -208,14 +234,24 @@ static int set_up(struct exporter_role *e)
 		return r;
 	}
 	set_spool(e);
+	return loop_add_fd(e->role.loop, exporter_fd(e->exporter), EPOLLIN, on_exporter, e);
+}
+
+static int set_up(struct exporter_role *e)
+{
+	int r;
+
+	set_store(e);
 	e->timer = loop_add_timer(e->role.loop, UINT64_MAX, 0, on_timer, e);
-	r = loop_add_fd(e->role.loop, exporter_fd(e->exporter), EPOLLIN, on_exporter, e);
+	/* A host that keeps its profiles needs no libcurl. */
+	r = e->n > 0 ? set_up_destinations(e) : 0;
 	return r < 0 ? r : role_listen(&e->role, on_control, e);
 }
 
 static void free_texts(struct exporter_role *e)
 {
 	free((void *)e->spool_path);
+	free((void *)e->store_path);
 	for (uint32_t i = 0; i < e->n; i++) {
 		struct export_destination *d = &e->destinations[i];
 
@@ -233,7 +269,8 @@ static void free_texts(struct exporter_role *e)
 
 int role_exporter_main(void)
 {
-	struct exporter_role e = {.symbolizer_sock = -EBADF, .spool_fd = -EBADF};
+	struct exporter_role e = {
+		.symbolizer_sock = -EBADF, .spool_fd = -EBADF, .store_fd = -EBADF};
 	int r;
 
 	r = role_start(&e.role, "exporter", &e.setup, sizeof(e.setup), on_text, &e);
@@ -243,7 +280,9 @@ int role_exporter_main(void)
 	if (r == 0)
 		r = loop_run(e.role.loop);
 	exporter_free(e.exporter);
+	store_free(e.store);
 	(void)close_fd(e.spool_fd);
+	(void)close_fd(e.store_fd);
 	(void)close_fd(e.symbolizer_sock);
 	loop_free(e.role.loop);
 	return r == 0 ? 0 : 1;

@@ -22,6 +22,7 @@ perfwalk_SOURCES = \
 	src/cmd/role.c src/cmd/role.h \
 	src/cmd/run.c \
 	src/cmd/setup.c src/cmd/setup.h \
+	src/cmd/stored.c src/cmd/stored.h \
 	src/cmd/symbolizer.c \
 	src/cmd/targets.c \
 	src/cmd/tree-internal.h \

@@ -98,15 +98,6 @@ static int load(const struct daemon_run *d, struct config **ret)
 			      path ? path : "environment", SETUP_MAX_DESTINATIONS);
 		return -EINVAL;
 	}
-	/* A file without one, as it is installed, is a good file; it is just not enough to run. */
-	if (c->n_exports == 0) {
-		(void)fprintf(stderr,
-			      "%s: no destination: add a section [export:NAME] with endpoint = "
-			      "http://HOST:4318, or set OTEL_EXPORTER_OTLP_ENDPOINT\n",
-			      path ? path : "environment");
-		if (!d->check && !d->print)
-			return -EINVAL;
-	}
 	*ret = TAKE_PTR(c);
 	return 0;
 }
@@ -198,6 +189,10 @@ static void say_started(const struct daemon_run *d)
 {
 	char interval[32];
 
+	if (d->config->n_exports == 0)
+		log_info("no destination: profiles are kept on this host; look at them with "
+			 "perfwalk "
+			 "report --last 10m");
 	log_info("profiling the whole host: %u CPUs at %u Hz, %s, a profile every %s to %zu "
 		 "destination%s",
 		 tree_n_cpus(d->tree), d->config->samples_per_second,

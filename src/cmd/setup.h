@@ -51,6 +51,7 @@ enum view_mode {
 struct setup_exporter {
 	struct setup_common common;
 	uint64_t spool_max_bytes, spool_max_age_ns;
+	uint64_t store_max_bytes, store_max_age_ns;
 	uint32_t n;
 	struct setup_destination {
 		uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns;

@@ -17,8 +17,11 @@ struct tree {
 	bool *cpus;			  /* EVENTS_MAX_CPUS: which are wanted; NULL: all */
 	int cgroup_fds[TREE_MAX_CGROUPS]; /* what the kernel itself samples only; n_cgroups */
 	size_t n_cgroups;
-	char *spool_path; /* that was tried last, for spool_fd or in vain */
-	int spool_fd;
+	/* Directories of the exporter's. */
+	struct tree_state_dir {
+		char *path; /* that was tried last, for fd or in vain */
+		int fd;
+	} spool, store;
 	int deadline_timer;
 	int result;
 	bool enabled, stopping;

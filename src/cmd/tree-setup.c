@@ -173,28 +173,46 @@ static int send_destination(int control, const struct config_export *x)
 	return r;
 }
 
-/* Opened once for each path that is configured; told once when it cannot be. */
+/* Opened once for each path that is configured; told once when it cannot be. path "": not wanted.
+ */
+static int open_state_dir(struct tree *t, struct tree_state_dir *d, const char *path,
+			  const char *what, const char *instead)
+{
+	char error[512];
+
+	if (d->path && strcmp(d->path, path) == 0)
+		return d->fd;
+	d->fd = close_fd(d->fd);
+	free(d->path);
+	d->path = strdup(path);
+	if (!*path)
+		return -1;
+	d->fd = state_dir_open(path, t->privileges.uid, t->privileges.gid, error, sizeof(error));
+	if (d->fd < 0)
+		log_warning("%s: %s is not used: %s; %s", what, path, error, instead);
+	return d->fd;
+}
+
 static int open_spool(struct tree *t)
 {
 	const struct config *c = t->options.config;
-	const char *path = c->spool_path ? c->spool_path : DEFAULT_SPOOL;
-	char error[512];
 
-	if (!c->spool_enabled)
-		path = "";
-	if (t->spool_path && strcmp(t->spool_path, path) == 0)
-		return t->spool_fd;
-	t->spool_fd = close_fd(t->spool_fd);
-	free(t->spool_path);
-	t->spool_path = strdup(path);
-	if (!*path)
-		return -1;
-	t->spool_fd =
-		state_dir_open(path, t->privileges.uid, t->privileges.gid, error, sizeof(error));
-	if (t->spool_fd < 0)
-		log_warning("spool: %s is not used: %s; what cannot be sent is kept in memory only",
-			    path, error);
-	return t->spool_fd;
+	return open_state_dir(t, &t->spool,
+			      !c->spool_enabled || c->n_exports == 0 ? ""
+			      : c->spool_path			     ? c->spool_path
+								     : DEFAULT_SPOOL,
+			      "spool", "what cannot be sent is kept in memory only");
+}
+
+static int open_store(struct tree *t)
+{
+	const struct config *c = t->options.config;
+
+	return open_state_dir(t, &t->store,
+			      !c->store_enabled && c->n_exports > 0 ? ""
+			      : c->store_path			    ? c->store_path
+								    : CONFIG_DEFAULT_STORE,
+			      "store", "profiles are not kept on this host");
 }
 
 static int set_up_exporter(struct tree *t, int control, int status_fd)
@@ -203,9 +221,11 @@ static int set_up_exporter(struct tree *t, int control, int status_fd)
 	struct setup_exporter s = {
 		.spool_max_bytes = c->spool_max_bytes,
 		.spool_max_age_ns = c->spool_max_age_ns,
+		.store_max_bytes = c->store_max_bytes,
+		.store_max_age_ns = c->store_max_age_ns,
 	};
 	uint64_t data = DATA_BYTES;
-	int spool_fd = open_spool(t), r;
+	int spool_fd = open_spool(t), store_fd = open_store(t), r;
 
 	for (size_t i = 0; i < c->n_exports && i < SETUP_MAX_DESTINATIONS; i++) {
 		const struct config_export *x = &c->exports[i];
@@ -222,7 +242,9 @@ static int set_up_exporter(struct tree *t, int control, int status_fd)
 	s.common = common_setup(t, 0, data);
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0 && spool_fd >= 0)
-		r = setup_send_text(control, TEXT_SPOOL, t->spool_path, spool_fd);
+		r = setup_send_text(control, TEXT_SPOOL, t->spool.path, spool_fd);
+	if (r == 0 && store_fd >= 0)
+		r = setup_send_text(control, TEXT_STORE, t->store.path, store_fd);
 	for (uint32_t i = 0; i < s.n && r == 0; i++)
 		r = send_destination(control, &c->exports[i]);
 	return r < 0 ? r : setup_send_start(control);

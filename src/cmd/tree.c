@@ -163,7 +163,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 	t->loop = loop;
 	t->options = *options;
 	events_init(&t->events);
-	t->spool_fd = -EBADF;
+	t->spool.fd = t->store.fd = -EBADF;
 	setup_choose_user(&t->privileges, options->config->user);
 	privileges_raise_open_files();
 	r = open_events(t);
@@ -188,8 +188,10 @@ struct tree *tree_free(struct tree *t)
 		supervisor_free(t->supervisor);
 		events_deinit(&t->events);
 		tree_forget_targets(t);
-		(void)close_fd(t->spool_fd);
-		free(t->spool_path);
+		(void)close_fd(t->spool.fd);
+		free(t->spool.path);
+		(void)close_fd(t->store.fd);
+		free(t->store.path);
 		free(t);
 	}
 	return NULL;

@@ -22,7 +22,9 @@
 #include "src/cmd/cmd.h"
 #include "src/cmd/format.h"
 #include "src/cmd/setup.h"
+#include "src/cmd/stored.h"
 #include "src/cmd/tree.h"
+#include "src/config/config.h"
 #include "src/import/import.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -32,7 +34,9 @@
 #define PROFILE_BYTES	(UINT64_C(2) << 30)
 #define FILE_TIMEOUT_NS (120 * NSEC_PER_SEC)
 #define DEFAULT_WIDTH	100
+#define DEFAULT_CONFIG	SYSCONFDIR "/perfwalk/perfwalk.conf"
 #define DIFF_ROWS	40
+#define STORE_MAX_BYTES (UINT64_C(1) << 30)
 
 enum {
 	OPT_OUTPUT,
@@ -43,7 +47,9 @@ enum {
 	OPT_COMM,
 	OPT_CALLERS,
 	OPT_CALLEES,
-	OPT_CSV
+	OPT_CSV,
+	OPT_LAST,
+	OPT_STORE
 };
 
 #define OUTPUT_OPTION                                                                              \
@@ -72,6 +78,10 @@ static const struct option_spec report_options[] = {
 	{'c', "comm", "GLOB", "samples of processes of that name only", OPT_COMM},
 	{0, "callers", NULL, "who calls the functions of --symbol, as a tree", OPT_CALLERS},
 	{0, "callees", NULL, "what the functions of --symbol call, as a tree", OPT_CALLEES},
+	{0, "last", "TIME", "what the daemon kept on this host of the last 10m, 2h, 1d ...",
+	 OPT_LAST},
+	{0, "store", "DIRECTORY", "where it is kept; default: as the daemon's config says",
+	 OPT_STORE},
 	LIMIT_OPTION,
 	TOP_OPTION,
 	CSV_OPTION,
@@ -108,7 +118,8 @@ const struct command report_command = {
 	.epilog = READS "\nExamples:\n"
 			"  perfwalk report out.pb.gz\n"
 			"  perfwalk report --sort module,symbol --comm 'nginx*' out.pb.gz\n"
-			"  perfwalk report --symbol '^malloc$' --callers out.folded\n",
+			"  perfwalk report --symbol '^malloc$' --callers out.folded\n"
+			"  perfwalk report --last 10m -o last.html\n",
 };
 const struct command diff_command = {
 	.name = "diff",
@@ -123,7 +134,9 @@ const struct command diff_command = {
 struct view {
 	const struct command *command;
 	struct setup_symbolizer setup;
-	const char *symbol, *comm;
+	const char *symbol, *comm, *store;
+	uint64_t last_ns;
+	char store_label[256];
 	const char *inputs[VIEW_MAX_INPUTS];
 	int input_fds[VIEW_MAX_INPUTS];
 	uint32_t n_inputs;
@@ -244,6 +257,14 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_CALLEES:
 		o->callees = true;
 		return 0;
+	case OPT_LAST:
+		if (text_parse_duration_ns(value, &v->last_ns) < 0 || v->last_ns == 0)
+			return complain(v, "--last", value,
+					"a time is a number with a unit: 90s, 10m, 2h, 1d");
+		return 0;
+	case OPT_STORE:
+		v->store = value;
+		return 0;
 	default:
 		o->csv = true;
 		return 0;
@@ -259,8 +280,10 @@ static int check(const struct view *v)
 
 	for (uint32_t i = 0; i < o->n_keys; i++)
 		by_symbol |= o->keys[i] == REPORT_SYMBOL;
-	if (v->n_inputs == 0)
-		wrong = "needs a recorded file";
+	if (v->last_ns && v->n_inputs > 0)
+		wrong = "takes files or --last, not both";
+	else if (v->n_inputs == 0 && !v->last_ns)
+		wrong = "needs a recorded file, or --last TIME for what the daemon kept";
 	else if (v->setup.view == VIEW_CONVERT && v->n_outputs == 0)
 		wrong = "needs an output: add -o FILE";
 	else if (v->setup.view == VIEW_DIFF && v->n_inputs != 2)
@@ -303,8 +326,54 @@ static int parse(struct view *v, int argc, char **argv)
 
 /* ---- Files ---- */
 
+/* The daemon's config knows where; one that cannot be read says nothing. */
+static char *find_store(void)
+{
+	_cleanup_(config_freep) struct config *c = NULL;
+	FILE *quiet = fopen("/dev/null", "we");
+	char *path = NULL;
+
+	if (quiet && access(DEFAULT_CONFIG, R_OK) == 0 &&
+	    config_load(&c, DEFAULT_CONFIG, false, quiet) == 0 && c->store_path)
+		path = strdup(c->store_path);
+	if (quiet)
+		(void)fclose(quiet);
+	return path ? path : strdup(CONFIG_DEFAULT_STORE);
+}
+
+static int open_store(struct view *v)
+{
+	_cleanup_free_ char *found = v->store ? NULL : find_store();
+	const char *path = v->store ? v->store : found;
+	uint64_t now = clock_realtime_ns();
+	uint32_t n;
+	int fd;
+
+	if (!path)
+		return -ENOMEM;
+	fd = stored_open(path, now > v->last_ns ? now - v->last_ns : 0, STORE_MAX_BYTES, &n);
+	if (fd == -ENOENT)
+		log_error("nothing is kept in %s for that time; perfwalk run keeps profiles there "
+			  "when "
+			  "its config has no [export:NAME], or [store] enabled = yes",
+			  path);
+	else if (fd == -EFBIG)
+		log_error("%s holds more than 1 GiB for that time: choose a shorter one", path);
+	else if (fd < 0)
+		log_error("%s cannot be read: %s", path, strerror(-fd));
+	if (fd < 0)
+		return fd;
+	(void)snprintf(v->store_label, sizeof(v->store_label), "%s", path);
+	v->inputs[0] = v->store_label;
+	v->input_fds[0] = fd;
+	v->n_inputs = 1;
+	return 0;
+}
+
 static int open_inputs(struct view *v)
 {
+	if (v->last_ns)
+		return open_store(v);
 	for (uint32_t i = 0; i < v->n_inputs; i++) {
 		int fd = open(v->inputs[i], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 		struct stat st;

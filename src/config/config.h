@@ -41,6 +41,8 @@ enum config_filter {
 	CONFIG_N_FILTERS
 };
 
+#define CONFIG_DEFAULT_STORE LOCALSTATEDIR "/lib/perfwalk/store" /* needs config.h */
+
 struct config {
 	/* [filter] */
 	char *include[CONFIG_N_FILTERS], *exclude[CONFIG_N_FILTERS]; /* NULL: none */
@@ -69,6 +71,11 @@ struct config {
 	char *spool_path;	   /* NULL: perfwalk/spool where the host keeps state */
 	uint64_t spool_max_bytes;  /* 256 MiB */
 	uint64_t spool_max_age_ns; /* 24 h; 0: any */
+	/* [store] */
+	bool store_enabled;	   /* no; without any export it is used all the same */
+	char *store_path;	   /* NULL: perfwalk/store where the host keeps state */
+	uint64_t store_max_bytes;  /* 1 GiB */
+	uint64_t store_max_age_ns; /* 7 days; 0: any */
 	/* [resource] key = value */
 	char **resource; /* n_resource pairs: key, value, key, value ... */
 	size_t n_resource;

@@ -30,6 +30,9 @@ static const struct config_section sections[] = {
 	 "What cannot be sent is kept on disk and sent later, also by the next start. Nothing is "
 	 "written "
 	 "as long as the destinations take what they get."},
+	{"store",
+	 "Profiles kept on this host for perfwalk report --last, as OTLP files. Without any "
+	 "[export:NAME] they are always kept."},
 	{CONFIG_SECTION_RESOURCE,
 	 "Attributes added to everything that is exported, one a line: attribute = value. "
 	 "service.name "
@@ -146,6 +149,16 @@ static const struct config_key keys[] = {
 	 "Room for it. When it is full the oldest profiles are dropped and counted."},
 	{"spool", "max_age", CONFIG_DURATION, AT(spool_max_age_ns), "24h", 0, 365 * DAY, 0, false,
 	 "Profiles older than this are dropped from the spool and counted; 0 for no limit."},
+
+	{"store", "enabled", CONFIG_BOOL, AT(store_enabled), "no", 0, 0, 0, false,
+	 "Also keep what is exported."},
+	{"store", "path", CONFIG_PATH, AT(store_path), NULL, 0, 0, 0, false,
+	 "Directory of its own for this; it is made, and belongs to the user that perfwalk runs "
+	 "as. By default perfwalk/store in the host's directory of state."},
+	{"store", "max_bytes", CONFIG_BYTES, AT(store_max_bytes), "1G", MIB, 1024 * GIB, 0, false,
+	 "Room for it. When it is full the oldest profiles go."},
+	{"store", "max_age", CONFIG_DURATION, AT(store_max_age_ns), "7d", 0, 3650 * DAY, 0, false,
+	 "Profiles older than this go; 0 for no limit."},
 
 	{"log", "level", CONFIG_LOG_LEVEL, AT(log_level), "info", 0, 0, 0, false,
 	 "The least severe kind of message that is still written."},

@@ -13,7 +13,8 @@ libexport_a_SOURCES = \
 	src/export/retry.c \
 	src/export/schema.h \
 	src/export/spool.c src/export/spool.h \
-	src/export/spool-file.c src/export/spool-file.h
+	src/export/spool-file.c src/export/spool-file.h \
+	src/export/store.c src/export/store.h
 
 check_PROGRAMS += tests/unit/test-export
 tests_unit_test_export_SOURCES = tests/unit/test-export.c tests/unit/test.h

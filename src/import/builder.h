@@ -55,4 +55,5 @@ int import_damaged(struct import *im, const char *format, ...)
 
 int import_read_folded(struct import *im, const uint8_t *bytes, size_t n);
 int import_read_pprof(struct import *im, const uint8_t *bytes, size_t n);
+/* One message. */
 int import_read_otlp(struct import *im, const uint8_t *bytes, size_t n);

@@ -30,6 +30,9 @@ enum import_kind import_detect(const void *head, size_t n, const char *path)
 
 	if (n >= 8 && memcmp(head, "PERFILE2", 8) == 0)
 		return IMPORT_PERF_DATA;
+	if (n >= 6 && *(const uint8_t *)head == 0 &&
+	    memcmp((const char *)head + 4, "\x1f\x8b", 2) == 0)
+		return IMPORT_OTLP; /* as the local store gives them */
 	if (gzip && has_suffix(path, length, ".gz"))
 		length -= 3;
 	if (has_suffix(path, length, ".otlp") || has_suffix(path, length, ".otlp.pb"))
@@ -108,7 +111,48 @@ static int gunzip(struct import *im, const uint8_t *bytes, size_t n, uint64_t ma
 	return 0;
 }
 
-static int read_bytes(struct import *im, enum import_kind kind, const uint8_t *bytes, size_t n)
+static int read_message(struct import *im, const uint8_t *bytes, size_t n, uint64_t max_bytes)
+{
+	_cleanup_free_ uint8_t *inflated = NULL;
+	int r;
+
+	if (n >= 2 && bytes[0] == 0x1f && bytes[1] == 0x8b) {
+		r = gunzip(im, bytes, n, max_bytes, &inflated, &n);
+		if (r < 0)
+			return r;
+		bytes = inflated;
+	}
+	return import_read_otlp(im, bytes, n);
+}
+
+/* A message begins with a tag, which is not 0; a length below 16 MiB does. */
+static int read_messages(struct import *im, const uint8_t *bytes, size_t n, uint64_t max_bytes)
+{
+	size_t at = 0;
+	int r = 0;
+
+	if (n && bytes[0] != 0)
+		return import_read_otlp(im, bytes, n);
+	while (r == 0 && at < n) {
+		uint32_t length;
+
+		if (n - at < 4)
+			return import_damaged(im, "it is cut at byte %zu", at);
+		length = (uint32_t)bytes[at] << 24 | (uint32_t)bytes[at + 1] << 16 |
+			 (uint32_t)bytes[at + 2] << 8 | bytes[at + 3];
+		at += 4;
+		if (length > n - at)
+			return import_damaged(im,
+					      "it is cut: a message of %u bytes begins at byte %zu",
+					      length, at);
+		r = read_message(im, bytes + at, length, max_bytes);
+		at += length;
+	}
+	return r;
+}
+
+static int read_bytes(struct import *im, enum import_kind kind, const uint8_t *bytes, size_t n,
+		      uint64_t max_bytes)
 {
 	switch (kind) {
 	case IMPORT_FOLDED:
@@ -116,7 +160,7 @@ static int read_bytes(struct import *im, enum import_kind kind, const uint8_t *b
 	case IMPORT_PPROF:
 		return import_read_pprof(im, bytes, n);
 	case IMPORT_OTLP:
-		return import_read_otlp(im, bytes, n);
+		return read_messages(im, bytes, n, max_bytes);
 	case IMPORT_PERF_DATA:
 	case IMPORT_UNKNOWN:
 		break;
@@ -139,7 +183,7 @@ static int import_bytes(struct import *im, enum import_kind kind, const uint8_t 
 		bytes = inflated;
 	}
 	im->error[0] = '\0';
-	r = read_bytes(im, kind, bytes, n);
+	r = read_bytes(im, kind, bytes, n, max_bytes);
 	if (r == -ENOMEM && !im->error[0])
 		(void)snprintf(im->error, IMPORT_ERROR_MAX,
 			       "it holds more than the memory for it (%llu MiB)",

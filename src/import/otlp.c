@@ -519,7 +519,7 @@ static int message_read(struct otlp *o, const struct span *message)
 	return r;
 }
 
-static int one_message(struct import *im, const uint8_t *bytes, size_t n)
+int import_read_otlp(struct import *im, const uint8_t *bytes, size_t n)
 {
 	const struct span message = {bytes, n};
 	struct otlp o = {.im = im};
@@ -533,31 +533,5 @@ static int one_message(struct import *im, const uint8_t *bytes, size_t n)
 	for (size_t i = 0; i < ARRAY_SIZE(o.texts); i++)
 		free(o.texts[i]);
 	free(o.frames);
-	return r;
-}
-
-int import_read_otlp(struct import *im, const uint8_t *bytes, size_t n)
-{
-	size_t at = 0;
-	int r = 0;
-
-	/* A message begins with a tag, which is not 0; a length below 16 MiB does. */
-	if (n && bytes[0] != 0)
-		return one_message(im, bytes, n);
-	while (r == 0 && at < n) {
-		uint32_t length;
-
-		if (n - at < 4)
-			return import_damaged(im, "it is cut at byte %zu", at);
-		length = (uint32_t)bytes[at] << 24 | (uint32_t)bytes[at + 1] << 16 |
-			 (uint32_t)bytes[at + 2] << 8 | bytes[at + 3];
-		at += 4;
-		if (length > n - at)
-			return import_damaged(im,
-					      "it is cut: a message of %u bytes begins at byte %zu",
-					      length, at);
-		r = one_message(im, bytes + at, length);
-		at += length;
-	}
 	return r;
 }

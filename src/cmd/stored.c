@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
+#include "src/cmd/stored.h"
+
+#include <dirent.h>
+#include <endian.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/export/store.h"
+#include "util/array.h"
+#include "util/cleanup.h"
+
+#define MAX_FILES 1000000
+
+typedef ARRAY(char *) names;
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int list(int dir_fd, uint64_t since, names *ret)
+{
+	int fd = fcntl(dir_fd, F_DUPFD_CLOEXEC, 0);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+	int r = d ? 0 : -errno;
+
+	while (d && r == 0 && (entry = readdir(d))) {
+		uint64_t time;
+		char **item;
+
+		if (!store_parse_name(entry->d_name, &time) || time < since)
+			continue;
+		item = array_push(ret);
+		if (item)
+			*item = strdup(entry->d_name);
+		r = item && *item ? 0 : -ENOMEM;
+	}
+	if (d)
+		(void)closedir(d);
+	else
+		(void)close_fd(fd);
+	if (ret->n)
+		qsort(ret->items, ret->n, sizeof(*ret->items), by_name);
+	return r;
+}
+
+static int copy(int out, int in, uint64_t n)
+{
+	char buf[65536];
+
+	while (n > 0) {
+		ssize_t got = read(in, buf, n < sizeof(buf) ? n : sizeof(buf));
+
+		if (got <= 0)
+			return got < 0 ? -errno : -EIO;
+		if (write(out, buf, (size_t)got) != got)
+			return -errno;
+		n -= (uint64_t)got;
+	}
+	return 0;
+}
+
+/* A file that the daemon removes meanwhile is none. */
+static int append(int out, int dir_fd, const char *name, uint64_t *room)
+{
+	_cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	struct stat st;
+	uint32_t length;
+
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || st.st_size == 0)
+		return 0;
+	if ((uint64_t)st.st_size > *room || st.st_size > INT32_MAX)
+		return -EFBIG;
+	*room -= (uint64_t)st.st_size;
+	length = htobe32((uint32_t)st.st_size);
+	if (write(out, &length, sizeof(length)) != sizeof(length))
+		return -errno;
+	return copy(out, fd, (uint64_t)st.st_size);
+}
+
+int stored_open(const char *path, uint64_t since_unix_ns, uint64_t max_bytes, uint32_t *ret_n)
+{
+	_cleanup_close_ int dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int out = -EBADF;
+	names files = ARRAY_INIT(MAX_FILES);
+	int r;
+
+	if (dir_fd < 0)
+		return -errno;
+	out = memfd_create("perfwalk-stored", MFD_CLOEXEC);
+	r = out < 0 ? -errno : list(dir_fd, since_unix_ns, &files);
+	if (r == 0 && files.n == 0)
+		r = -ENOENT;
+	for (uint32_t i = 0; i < files.n; i++) {
+		if (r == 0)
+			r = append(out, dir_fd, files.items[i], &max_bytes);
+		free(files.items[i]);
+	}
+	*ret_n = files.n;
+	array_deinit(&files);
+	return r < 0 ? r : TAKE_FD(out);
+}

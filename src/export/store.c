@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Each file is written under another name, flushed, renamed and its directory flushed: it is
+ * complete or absent, whatever happens to the process or the machine. The directory is read once;
+ * from then on a list in memory knows it.
+ */
+#include "src/export/store.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "src/export/payload.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define MAX_FILES   1000000
+#define TEMPORARY   "new.tmp"
+#define SAME_LOOKED 64 /* files looked at for one that is handed over again */
+
+struct store_file {
+	uint64_t time_unix_ns, n_bytes;
+	uint32_t sum;
+};
+
+struct store {
+	int dir_fd;
+	char *path;
+	struct store_limits limits;
+	ARRAY(struct store_file) files; /* by time; those before first are gone */
+	uint32_t first;
+	uint64_t n_bytes;
+	bool failing;	 /* said so */
+	uint64_t n_lost; /* samples since then */
+};
+
+static bool parse_name(const char *name, struct store_file *ret)
+{
+	int end = 0;
+
+	return strlen(name) == 20 + 1 + 8 + strlen(STORE_SUFFIX) &&
+	       sscanf(name, "%20" SCNu64 "-%8" SCNx32 STORE_SUFFIX "%n", &ret->time_unix_ns,
+		      &ret->sum, &end) == 2 &&
+	       end > 0 && name[end] == '\0';
+}
+
+bool store_parse_name(const char *name, uint64_t *ret_time_unix_ns)
+{
+	struct store_file f;
+
+	if (!parse_name(name, &f))
+		return false;
+	*ret_time_unix_ns = f.time_unix_ns;
+	return true;
+}
+
+static const char *file_name(char name[STORE_NAME_MAX], const struct store_file *f)
+{
+	(void)snprintf(name, STORE_NAME_MAX, "%020" PRIu64 "-%08" PRIx32 STORE_SUFFIX,
+		       f->time_unix_ns, f->sum);
+	return name;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct store_file *x = a, *y = b;
+
+	return x->time_unix_ns < y->time_unix_ns ? -1 : x->time_unix_ns > y->time_unix_ns;
+}
+
+static int list_read(struct store *s)
+{
+	int fd = openat(s->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!d) {
+		int r = -errno;
+
+		(void)close_fd(fd);
+		return r;
+	}
+	while ((entry = readdir(d))) {
+		struct store_file f, *item;
+		struct stat st;
+
+		if (!parse_name(entry->d_name, &f) ||
+		    fstatat(s->dir_fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+			continue;
+		f.n_bytes = (uint64_t)st.st_size;
+		item = array_push(&s->files);
+		if (!item)
+			break;
+		*item = f;
+		s->n_bytes += f.n_bytes;
+	}
+	(void)closedir(d);
+	if (s->files.n)
+		qsort(s->files.items, s->files.n, sizeof(*s->files.items), by_time);
+	return 0;
+}
+
+int store_open(struct store **ret, int dir_fd, const char *path, const struct store_limits *limits)
+{
+	struct store *s = calloc(1, sizeof(*s));
+	int r;
+
+	if (!s) {
+		(void)close_fd(dir_fd);
+		return -ENOMEM;
+	}
+	s->dir_fd = dir_fd;
+	s->limits = *limits;
+	s->files.max = MAX_FILES;
+	s->path = strdup(path);
+	(void)unlinkat(dir_fd, TEMPORARY, 0);
+	r = s->path ? list_read(s) : -ENOMEM;
+	if (r < 0) {
+		store_free(s);
+		return r;
+	}
+	*ret = s;
+	return 0;
+}
+
+struct store *store_free(struct store *s)
+{
+	if (s) {
+		(void)close_fd(s->dir_fd);
+		array_deinit(&s->files);
+		free(s->path);
+		free(s);
+	}
+	return NULL;
+}
+
+static void remove_first(struct store *s)
+{
+	const struct store_file *f = &s->files.items[s->first++];
+	char name[STORE_NAME_MAX];
+
+	(void)unlinkat(s->dir_fd, file_name(name, f), 0);
+	s->n_bytes -= f->n_bytes;
+	/* The list is moved down now and then, not each time. */
+	if (s->first > 1024 && s->first > s->files.n / 2) {
+		memmove(s->files.items, s->files.items + s->first,
+			(s->files.n - s->first) * sizeof(*s->files.items));
+		s->files.n -= s->first;
+		s->first = 0;
+	}
+}
+
+static void trim(struct store *s, uint64_t now, uint64_t room)
+{
+	while (s->first < s->files.n &&
+	       (s->n_bytes + room > s->limits.max_bytes ||
+		(s->limits.max_age_ns && s->files.items[s->first].time_unix_ns < now &&
+		 now - s->files.items[s->first].time_unix_ns > s->limits.max_age_ns) ||
+		s->files.n - s->first >= MAX_FILES - 1))
+		remove_first(s);
+}
+
+static int write_all(int fd, const uint8_t *bytes, size_t n)
+{
+	while (n > 0) {
+		ssize_t r = write(fd, bytes, n);
+
+		if (r < 0 && errno == EINTR)
+			continue;
+		if (r < 0)
+			return -errno;
+		bytes += r;
+		n -= (size_t)r;
+	}
+	return 0;
+}
+
+static int write_file(const struct store *s, const struct store_file *f, const uint8_t *bytes)
+{
+	char name[STORE_NAME_MAX];
+	int fd = openat(s->dir_fd, TEMPORARY, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+			0600);
+	int r = fd < 0 ? -errno : write_all(fd, bytes, f->n_bytes);
+
+	if (r == 0 && fsync(fd) < 0)
+		r = -errno;
+	(void)close_fd(fd);
+	if (r == 0 && renameat(s->dir_fd, TEMPORARY, s->dir_fd, file_name(name, f)) < 0)
+		r = -errno;
+	if (r == 0 && fsync(s->dir_fd) < 0)
+		r = -errno;
+	if (r < 0)
+		(void)unlinkat(s->dir_fd, TEMPORARY, 0);
+	return r;
+}
+
+static bool is_there(const struct store *s, const struct store_file *f)
+{
+	for (uint32_t i = s->files.n, n = 0; i-- > s->first && n < SAME_LOOKED; n++)
+		if (s->files.items[i].sum == f->sum && s->files.items[i].n_bytes == f->n_bytes)
+			return true;
+	return false;
+}
+
+static int keep(struct store *s, const struct payload *p)
+{
+	struct store_file f = {.time_unix_ns = clock_realtime_ns(), .n_bytes = p->n_gz}, *item;
+	int r;
+
+	f.sum = (uint32_t)crc32(0, p->gz, (uInt)p->n_gz);
+	if (is_there(s, &f))
+		return 0;
+	/* A clock that was set back does not change the order. */
+	if (s->files.n > s->first && f.time_unix_ns <= s->files.items[s->files.n - 1].time_unix_ns)
+		f.time_unix_ns = s->files.items[s->files.n - 1].time_unix_ns + 1;
+	if (f.n_bytes > s->limits.max_bytes)
+		return -EFBIG;
+	trim(s, f.time_unix_ns, f.n_bytes);
+	item = array_push(&s->files);
+	if (!item)
+		return -ENOMEM;
+	*item = f;
+	r = write_file(s, &f, p->gz);
+	if (r < 0)
+		s->files.n--;
+	else
+		s->n_bytes += f.n_bytes;
+	return r;
+}
+
+int store_put(struct store *s, int fd, uint64_t n_samples)
+{
+	struct payload *p = NULL;
+	int r = payload_new(&p, fd, false, true);
+
+	if (r == 0)
+		r = keep(s, p);
+	payload_free(p);
+	if (r < 0 && !s->failing)
+		log_warning("store: %s: profiles are not kept: %s", s->path, strerror(-r));
+	else if (r == 0 && s->failing)
+		log_warning("store: %s: profiles are kept again; %llu samples were not", s->path,
+			    (unsigned long long)s->n_lost);
+	s->failing = r < 0;
+	s->n_lost = r < 0 ? s->n_lost + n_samples : 0;
+	return r;
+}

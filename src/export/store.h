@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The local store: profiles of this host kept on this host, for perfwalk report --last. A directory
+ * of files TIME-SUM.otlp.gz: the time the payload came (nanoseconds since 1970, 20 digits, which is
+ * also the order of the names), its CRC-32, and in the file one ProfilesData message, gzipped. Any
+ * tool that reads OTLP may read them.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/cleanup.h"
+
+#define STORE_SUFFIX   ".otlp.gz"
+#define STORE_NAME_MAX 48 /* of a file, with its 0 */
+
+struct store;
+
+struct store_limits {
+	uint64_t max_bytes;  /* of all files; the oldest go beyond */
+	uint64_t max_age_ns; /* 0: any */
+};
+
+/* Takes over dir_fd, a directory that is ours alone; path is what the log calls it. Half-written
+ * files of before are deleted. 0 or -errno. */
+int store_open(struct store **ret, int dir_fd, const char *path, const struct store_limits *limits);
+struct store *store_free(struct store *s);
+DEFINE_CLEANUP(struct store *, store_free)
+
+/*
+ * Keeps the payload in fd (read from its start; it stays the caller's). One that is there already,
+ * because it was handed over again, is not kept twice. When this returns 0 it is safe on disk and
+ * the limits hold. -errno: it is not kept, which the log is told of once until it can be again,
+ * and then with the number of samples.
+ */
+int store_put(struct store *s, int fd, uint64_t n_samples);
+
+/* The time in a name of the store; false: it is none. */
+bool store_parse_name(const char *name, uint64_t *ret_time_unix_ns);
