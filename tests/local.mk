@@ -16,6 +16,7 @@ EXTRA_DIST += \
 	tests/system/cgroups.py \
 	tests/system/captures.py \
 	tests/system/containers.py \
+	tests/system/ctl.py \
 	tests/system/delivery.py \
 	tests/system/expect.py \
 	tests/system/hygiene.py \

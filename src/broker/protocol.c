@@ -23,6 +23,8 @@ static const struct {
 	[MESSAGE_CPU_ADD] = {BODY(cpu), 2, 2},
 	[MESSAGE_CPU_REMOVE] = {BODY(cpu), 0, 0},
 	[MESSAGE_QUARANTINE] = {BODY(quarantine), 0, 0},
+	[MESSAGE_FLUSH] = {BODY(flush), 0, 0},
+	[MESSAGE_PAUSE] = {BODY(pause), 0, 0},
 	[MESSAGE_STOP] = {HEADER, 0, 0},
 	[MESSAGE_RESULT] = {BODY(result), 0, 0},
 	[MESSAGE_ASK_MAPS] = {BODY(ask_pid), 0, 0},

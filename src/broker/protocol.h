@@ -35,7 +35,9 @@ enum message_type {
 	MESSAGE_CPU_ADD, /* fds: sample and side-band event */
 	MESSAGE_CPU_REMOVE,
 	MESSAGE_QUARANTINE, /* this file is set aside */
-	MESSAGE_STOP,	    /* finish what is under way and leave */
+	MESSAGE_FLUSH, /* end the window now; status_page.flushed tells when it is handed over */
+	MESSAGE_PAUSE, /* the events stand still, or go on */
+	MESSAGE_STOP,  /* finish what is under way and leave */
 	/* child -> broker */
 	MESSAGE_RESULT, /* the symbolizer has written all outputs of a capture */
 	/* asks and their answers */
@@ -131,6 +133,12 @@ struct message {
 			uint32_t reserved;
 		} quarantine;
 		struct {
+			uint64_t id; /* of the request, growing */
+		} flush;
+		struct {
+			uint32_t paused;
+		} pause;
+		struct {
 			int32_t code; /* 0, or -errno of what went wrong */
 		} result;
 		struct {
@@ -207,10 +215,19 @@ bool message_text_ok(const char *field, size_t size);
  * The status page of a child: a memfd that the child writes and the broker reads. Every value is
  * advisory: the broker prints counts and blames files from it, nothing else.
  */
-#define STATUS_MAX_FILES 1024
+#define STATUS_MAX_FILES	1024
+#define STATUS_MAX_COUNTERS	32
+#define STATUS_MAX_DESTINATIONS 16
+
 struct status_page {
 	uint64_t samples, lost, windows, payloads; /* so far */
 	uint64_t filtered;			   /* of the samples: not asked for */
+	uint64_t flushed; /* the last MESSAGE_FLUSH whose window the symbolizer has settled */
+	uint64_t counters[STATUS_MAX_COUNTERS]; /* of closed windows, by enum profile_counter */
+	struct status_destination {
+		uint64_t sent, dropped, failures; /* payloads; attempts */
+		uint64_t queue_payloads, queue_bytes, spool_payloads, spool_bytes; /* now */
+	} destinations[STATUS_MAX_DESTINATIONS]; /* in the order of the set-up */
 	uint64_t drained_ns;   /* CLOCK_MONOTONIC when the profiler had last read all rings */
 	uint64_t job_since_ns; /* CLOCK_MONOTONIC when work on a file began; 0: on none */
 	uint32_t job;	       /* index into files of the file being read right now */

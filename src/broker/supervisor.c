@@ -444,6 +444,11 @@ void supervisor_restart(struct supervisor *s, enum peer who)
 	}
 }
 
+pid_t supervisor_pid(const struct supervisor *s, enum peer who)
+{
+	return s->children[who].pid;
+}
+
 int supervisor_control(const struct supervisor *s, enum peer who)
 {
 	return s->children[who].control;

@@ -48,6 +48,8 @@ void supervisor_reap(struct supervisor *s);
 /* Sends one message to a running child. */
 int supervisor_send(struct supervisor *s, enum peer who, const struct message *m, const int *fds,
 		    size_t n_fds);
+/* The process id of a running child; 0 without one. */
+pid_t supervisor_pid(const struct supervisor *s, enum peer who);
 /* The control socket of a running child, borrowed; negative without one. */
 int supervisor_control(const struct supervisor *s, enum peer who);
 /* What a child says of itself; NULL before its first start. Advisory. */

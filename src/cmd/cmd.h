@@ -17,13 +17,14 @@ enum exit_code {
 };
 
 extern const struct command record_command, run_command, report_command, diff_command,
-	convert_command;
+	convert_command, ctl_command;
 
 int record_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 int diff_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
+int ctl_main(int argc, char **argv);
 
 /* The exit code for a failed start (tree_new). */
 int exit_code_of(int error);

@@ -111,11 +111,31 @@ static void on_done(void *ctx, uint64_t id)
 		(void)message_send(e->symbolizer_sock, &m, NULL, 0);
 }
 
+static void publish(const struct exporter_role *e)
+{
+	for (uint32_t i = 0; i < e->n && i < STATUS_MAX_DESTINATIONS; i++) {
+		const struct export_stats *s = exporter_stats(e->exporter, i);
+
+		e->role.status->destinations[i] = (struct status_destination){
+			.sent = s->payloads_sent,
+			.dropped = s->payloads_dropped_queue_full + s->payloads_dropped_refused +
+				   s->payloads_dropped_expired + s->payloads_dropped_spool_full +
+				   s->payloads_dropped_corrupt,
+			.failures = s->failures,
+			.queue_payloads = s->queue_payloads,
+			.queue_bytes = s->queue_bytes,
+			.spool_payloads = s->spool_payloads,
+			.spool_bytes = s->spool_bytes,
+		};
+	}
+}
+
 static void dispatch(struct exporter_role *e)
 {
 	int ms = e->exporter ? exporter_dispatch(e->exporter) : -1;
 
 	loop_set_timer(e->role.loop, e->timer, ms < 0 ? UINT64_MAX : (uint64_t)ms * NSEC_PER_MSEC);
+	publish(e);
 	/* On STOP: what the symbolizer had sent is in (it left before us), and it is all settled.
 	 */
 	if (e->stopping && e->symbolizer_sock < 0 && (!e->exporter || exporter_idle(e->exporter)))

@@ -5,6 +5,8 @@ perfwalk_SOURCES = \
 	src/cmd/attribute.c src/cmd/attribute.h \
 	src/cmd/cmd.h \
 	src/cmd/code-rows.c \
+	src/cmd/control.c src/cmd/control.h \
+	src/cmd/ctl.c \
 	src/cmd/events.c src/cmd/events.h \
 	src/cmd/exporter.c \
 	src/cmd/filter.c src/cmd/filter.h \
@@ -22,6 +24,7 @@ perfwalk_SOURCES = \
 	src/cmd/role.c src/cmd/role.h \
 	src/cmd/run.c \
 	src/cmd/setup.c src/cmd/setup.h \
+	src/cmd/status.c \
 	src/cmd/stored.c src/cmd/stored.h \
 	src/cmd/symbolizer.c \
 	src/cmd/targets.c \

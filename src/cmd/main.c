@@ -21,7 +21,7 @@ static const struct {
 } commands[] = {
 	{&record_command, record_main},	  {&run_command, run_main},
 	{&report_command, report_main},	  {&diff_command, diff_main},
-	{&convert_command, convert_main},
+	{&convert_command, convert_main}, {&ctl_command, ctl_main},
 };
 
 static const struct {

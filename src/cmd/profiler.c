@@ -25,6 +25,8 @@
 #define STOP_NS	 (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
 #define MAX_CPUS 4096
 
+_Static_assert(PROFILE_N_COUNTERS <= STATUS_MAX_COUNTERS, "each has its place");
+
 struct profiler {
 	struct role role;
 	struct setup_profiler setup;
@@ -36,7 +38,9 @@ struct profiler {
 	struct sample_cpu *cpus; /* by CPU number; descriptors are ours */
 	uint64_t window_start_unix_ns;
 	uint64_t clock_offset_ns; /* wall time - perf clock */
-	int stop_timer;
+	int stop_timer, flush_timer;
+	uint64_t flush_id;	  /* asked for; 0: none under way */
+	uint64_t paused_since_ns; /* 0: sampling goes on */
 	bool offset_known;
 };
 
@@ -65,6 +69,38 @@ static void drain(struct profiler *p, bool flush)
 		close_window(p);
 }
 
+/* What passed of a pause goes into the window that ends, and the next begins with the rest. */
+static void count_pause(struct profiler *p)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (!p->paused_since_ns)
+		return;
+	attribution_profile(p->attribution)->counters[PROFILE_PAUSED_MS] +=
+		(now - p->paused_since_ns) / NSEC_PER_MSEC;
+	p->paused_since_ns = now;
+}
+
+static void pause_or_go_on(struct profiler *p, bool paused)
+{
+	if (paused && !p->paused_since_ns)
+		p->paused_since_ns = clock_monotonic_ns();
+	if (paused)
+		return;
+	count_pause(p);
+	p->paused_since_ns = 0;
+}
+
+static void on_flush_timer(void *ctx)
+{
+	struct profiler *p = ctx;
+
+	if (!handover_settled(p->handover))
+		return;
+	p->role.status->flushed = p->flush_id;
+	loop_set_timer(p->role.loop, p->flush_timer, UINT64_MAX);
+}
+
 static void close_window(struct profiler *p)
 {
 	struct profile *prof = attribution_profile(p->attribution);
@@ -88,6 +124,9 @@ static void close_window(struct profiler *p)
 				 sample_event_name(&p->setup.options, &p->setup.features));
 	p->role.status->lost += prof->counters[PROFILE_SAMPLES_LOST];
 	p->role.status->windows++;
+	count_pause(p);
+	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
+		p->role.status->counters[c] += prof->counters[c];
 
 	fd = window_write(prof);
 	if (fd >= 0) {
@@ -201,6 +240,15 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_QUARANTINE:
 		attribution_quarantine(p->attribution, m);
 		break;
+	case MESSAGE_FLUSH:
+		drain(p, true);
+		close_window(p);
+		p->flush_id = m->flush.id;
+		loop_set_timer(p->role.loop, p->flush_timer, 0);
+		break;
+	case MESSAGE_PAUSE:
+		pause_or_go_on(p, m->pause.paused != 0);
+		break;
 	case MESSAGE_STOP:
 		drain(p, true);
 		close_window(p);
@@ -251,9 +299,12 @@ static int set_up(struct profiler *p)
 	    (r = loop_add_timer(p->role.loop, DRAIN_NS, DRAIN_NS, on_drain_timer, p)) < 0 ||
 	    (r = loop_add_timer(p->role.loop, p->setup.interval_ns, p->setup.interval_ns,
 				on_window_timer, p)) < 0 ||
+	    (r = p->flush_timer =
+		     loop_add_timer(p->role.loop, UINT64_MAX, STOP_NS, on_flush_timer, p)) < 0 ||
 	    (r = p->stop_timer =
 		     loop_add_timer(p->role.loop, UINT64_MAX, STOP_NS, on_stop_timer, p)) < 0)
 		return r;
+	pause_or_go_on(p, p->setup.paused);
 	return role_listen(&p->role, on_control, p);
 }
 

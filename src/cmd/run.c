@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "src/cmd/cmd.h"
+#include "src/cmd/control.h"
 #include "src/cmd/notify.h"
 #include "src/cmd/setup.h"
 #include "src/cmd/tree.h"
@@ -55,6 +56,8 @@ struct daemon_run {
 	struct config *config;
 	struct loop *loop;
 	struct tree *tree;
+	struct control *control;
+	uint64_t start_ns;
 	uint64_t watchdog_ns;
 	int signal_fd, result;
 };
@@ -132,25 +135,99 @@ static int start_beat(struct daemon_run *d)
 	return loop_add_timer(d->loop, every, every, on_beat, d);
 }
 
-static void reload(struct daemon_run *d)
+static int reload(struct daemon_run *d)
 {
 	struct config *fresh = NULL;
 	int r = load(d, &fresh);
 
 	if (r < 0) {
 		log_error("reload: %s has errors; the old config stays in force", d->path);
-		return;
+		return r;
 	}
 	log_set_level(fresh->log_level);
 	r = tree_reload(d->tree, fresh);
 	if (r < 0) {
 		log_warning("reload: still busy with the one before; try again");
 		config_free(fresh);
-		return;
+		return r;
 	}
 	config_free(d->config);
 	d->config = fresh;
 	log_info("config reloaded");
+	return 0;
+}
+
+static int reload_and_tell(struct daemon_run *d)
+{
+	int r;
+
+	notify_send("RELOADING=1\nMONOTONIC_USEC=%llu",
+		    (unsigned long long)(clock_monotonic_ns() / NSEC_PER_USEC));
+	r = reload(d);
+	notify_send("READY=1");
+	return r;
+}
+
+/* ---- perfwalk ctl ---- */
+
+static void print_status(const struct daemon_run *d, FILE *out)
+{
+	(void)fprintf(out, "version " PACKAGE_VERSION "\nuptime_seconds %llu\nconfig %s\n",
+		      (unsigned long long)((clock_monotonic_ns() - d->start_ns) / NSEC_PER_SEC),
+		      d->path_given || access(d->path, F_OK) == 0 ? d->path : "none");
+	tree_print_status(d->tree, out);
+}
+
+static int pause_or_resume(struct daemon_run *d, bool pause)
+{
+	bool before = tree_is_paused(d->tree);
+	int r = tree_pause(d->tree, pause);
+
+	if (r == 0 && before != pause)
+		log_info("sampling %s", pause ? "is paused" : "goes on");
+	return r;
+}
+
+static int on_command(void *ctx, const char *name, bool first, FILE *answer, char *error,
+		      size_t n_error)
+{
+	struct daemon_run *d = ctx;
+	const char *reason = "unknown command";
+	int r = -EINVAL;
+
+	if (strcmp(name, "status") == 0) {
+		print_status(d, answer);
+		r = 0;
+	} else if (strcmp(name, "flush") == 0) {
+		r = first ? tree_flush(d->tree) : 0;
+		reason = "there is no profiler to do it now; try again";
+		if (r == 0 && !tree_flushed(d->tree))
+			r = 1;
+	} else if (strcmp(name, "reload") == 0) {
+		r = reload_and_tell(d);
+		reason = r == -EBUSY ? "still busy with the one before; try again"
+				     : "the config has errors, which the log tells; the old one "
+				       "stays in force";
+	} else if (strcmp(name, "pause") == 0 || strcmp(name, "resume") == 0) {
+		r = pause_or_resume(d, name[0] == 'p');
+		reason = "the events cannot be told now; try again";
+	}
+	(void)snprintf(error, n_error, "%s", reason);
+	return r;
+}
+
+/* Without it everything else goes on. */
+static void start_control(struct daemon_run *d)
+{
+	const struct control_callbacks callbacks = {.command = on_command, .ctx = d};
+	char error[256] = "";
+	uid_t uid;
+	gid_t gid;
+
+	tree_user(d->tree, &uid, &gid);
+	if (control_new(&d->control, d->loop, d->config->control, uid, gid, &callbacks, error,
+			sizeof(error)) < 0)
+		log_info("perfwalk ctl will not work: %s: %s", d->config->control, error);
 }
 
 static void on_signal(void *ctx, int fd, uint32_t events)
@@ -164,10 +241,7 @@ static void on_signal(void *ctx, int fd, uint32_t events)
 			tree_reap(d->tree);
 			break;
 		case SIGHUP:
-			notify_send("RELOADING=1\nMONOTONIC_USEC=%llu",
-				    (unsigned long long)(clock_monotonic_ns() / NSEC_PER_USEC));
-			reload(d);
-			notify_send("READY=1");
+			(void)reload_and_tell(d);
 			break;
 		default:
 			log_info("%s: sending what is under way", strsignal(number));
@@ -221,6 +295,8 @@ static int run(struct daemon_run *d)
 	    (r = tree_new(&d->tree, d->loop, &o)) < 0 || (r = tree_enable(d->tree)) < 0 ||
 	    (r = start_beat(d)) < 0)
 		return r;
+	d->start_ns = clock_monotonic_ns();
+	start_control(d);
 	say_started(d);
 	notify_send("READY=1");
 	r = loop_run(d->loop);
@@ -255,6 +331,7 @@ int run_main(int argc, char **argv)
 	log_set_level(d.config->log_level);
 	r = run(&d);
 	code = r < 0 ? exit_code_of(r) : EXIT_CODE_OK;
+	control_free(d.control);
 	tree_free(d.tree);
 	loop_free(d.loop);
 	(void)close_fd(d.signal_fd);

@@ -37,14 +37,14 @@ int setup_send_text(int control, enum text_kind kind, const char *text, int fd)
 	return message_send(control, &m, &fd, fd >= 0 ? 1 : 0);
 }
 
-void setup_choose_user(struct privileges *ret, const char *name)
+bool setup_choose_user(struct privileges *ret, const char *name)
 {
 	const char *found = NULL;
 
 	*ret = (struct privileges){
 		.uid = (uint32_t)-1, .gid = (uint32_t)-1, .parent_pid = (uint32_t)getpid()};
 	if (geteuid() != 0)
-		return;
+		return false;
 	if (privileges_find_user(name, &ret->uid, &ret->gid, &found) < 0) {
 		log_warning(
 			"neither user \"%s\" nor \"nobody\" exists: the children run as uid 65534",
@@ -53,5 +53,8 @@ void setup_choose_user(struct privileges *ret, const char *name)
 	} else if (!name || strcmp(name, found) != 0) {
 		log_debug("there is no user \"%s\": the children run as \"%s\"", name ? name : "",
 			  found);
+	} else {
+		return true;
 	}
+	return false;
 }

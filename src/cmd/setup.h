@@ -24,6 +24,7 @@ struct setup_profiler {
 	uint64_t window_memory_bytes, unwind_rows_bytes;
 	uint32_t max_processes, max_open_files, max_frames;
 	bool capture; /* windows are kept until the end */
+	bool paused;  /* no event counts now */
 };
 
 struct setup_symbolizer {
@@ -64,8 +65,9 @@ struct setup_exporter {
 int setup_send(int control, const void *setup, size_t n, int status_fd);
 int setup_send_text(int control, enum text_kind kind, const char *text, int fd);
 int setup_send_start(int control);
-/* Who the children are: as root the named user, else nobody; else who we are. No limits yet. */
-void setup_choose_user(struct privileges *ret, const char *name);
+/* Who the children are: as root the named user, else nobody; else who we are. No limits yet. true:
+ * it is the named one, of its own. */
+bool setup_choose_user(struct privileges *ret, const char *name);
 
 _Static_assert(sizeof(struct setup_profiler) <= PROTOCOL_BLOB_MAX, "fits a message");
 _Static_assert(sizeof(struct setup_symbolizer) <= PROTOCOL_BLOB_MAX, "fits a message");

@@ -14,6 +14,7 @@ struct tree {
 	struct events events;
 	struct supervisor *supervisor;
 	struct privileges privileges;
+	bool has_user;			  /* the one of the config, not one in its place */
 	bool *cpus;			  /* EVENTS_MAX_CPUS: which are wanted; NULL: all */
 	int cgroup_fds[TREE_MAX_CGROUPS]; /* what the kernel itself samples only; n_cgroups */
 	size_t n_cgroups;
@@ -25,8 +26,10 @@ struct tree {
 	int deadline_timer;
 	int result;
 	bool enabled, stopping;
-	bool finished; /* done() was called */
-	bool reopen;   /* the profiler leaves for new events, not for good */
+	bool paused;	   /* on demand */
+	uint64_t flush_id; /* asked for last */
+	bool finished;	   /* done() was called */
+	bool reopen;	   /* the profiler leaves for new events, not for good */
 };
 
 /* What the config and the options say is to be sampled, into t->events.targets. 0 or -errno, told.

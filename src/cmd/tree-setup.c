@@ -61,6 +61,7 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 		.max_open_files = c->max_open_files,
 		.max_frames = c->max_frames,
 		.capture = t->options.capture,
+		.paused = t->paused,
 	};
 	int r;
 

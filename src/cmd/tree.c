@@ -27,7 +27,7 @@
 int tree_enable(struct tree *t)
 {
 	t->enabled = true;
-	return t->options.enable_on_exec ? 0 : events_enable(&t->events, true);
+	return t->options.enable_on_exec || t->paused ? 0 : events_enable(&t->events, true);
 }
 
 static void on_message(void *ctx, enum peer who, const struct message *m)
@@ -63,7 +63,7 @@ static void remove_cpu(struct tree *t, uint32_t i)
 static void add_cpu(struct tree *t, int cpu)
 {
 	/* In this order: the profiler doubts what it knows until it hears of the CPU. */
-	struct cpu_events *c = events_add_cpu(&t->events, cpu, t->enabled);
+	struct cpu_events *c = events_add_cpu(&t->events, cpu, t->enabled && !t->paused);
 
 	if (!c)
 		return;
@@ -85,7 +85,7 @@ static void on_hotplug_timer(void *ctx)
 
 		if (!contains(online, n, c->events.cpu))
 			log_info("CPU %d went offline", c->events.cpu);
-		else if (t->enabled && events_died(c))
+		else if (t->enabled && !t->paused && events_died(c))
 			log_info("CPU %d was offline for a moment", c->events.cpu);
 		else
 			continue;
@@ -164,7 +164,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 	t->options = *options;
 	events_init(&t->events);
 	t->spool.fd = t->store.fd = -EBADF;
-	setup_choose_user(&t->privileges, options->config->user);
+	t->has_user = setup_choose_user(&t->privileges, options->config->user);
 	privileges_raise_open_files();
 	r = open_events(t);
 	if (r < 0)
@@ -291,6 +291,55 @@ int tree_reload(struct tree *t, const struct config *config)
 		supervisor_stop(t->supervisor, PEER_PROFILER);
 	}
 	return 0;
+}
+
+int tree_pause(struct tree *t, bool pause)
+{
+	struct message m = {.type = MESSAGE_PAUSE};
+	int r;
+
+	if (t->stopping || t->reopen)
+		return -EBUSY;
+	if (pause == t->paused)
+		return 0;
+	r = events_enable(&t->events, !pause);
+	if (r < 0)
+		return r;
+	t->paused = pause;
+	/* Events that stood still are not dead. */
+	for (uint32_t i = 0; i < t->events.cpus.n; i++)
+		t->events.cpus.items[i].enabled_ns = 0;
+	m.pause.paused = pause;
+	/* Without a profiler the next one hears of it at its start. */
+	(void)supervisor_send(t->supervisor, PEER_PROFILER, &m, NULL, 0);
+	return 0;
+}
+
+bool tree_is_paused(const struct tree *t)
+{
+	return t->paused;
+}
+
+int tree_flush(struct tree *t)
+{
+	struct message m = {.type = MESSAGE_FLUSH};
+
+	if (t->stopping || t->reopen)
+		return -EBUSY;
+	m.flush.id = ++t->flush_id;
+	return supervisor_send(t->supervisor, PEER_PROFILER, &m, NULL, 0);
+}
+
+bool tree_flushed(const struct tree *t)
+{
+	return supervisor_status(t->supervisor, PEER_PROFILER)->flushed >= t->flush_id;
+}
+
+void tree_user(const struct tree *t, uid_t *ret_uid, gid_t *ret_gid)
+{
+	*ret_uid = t->privileges.uid;
+	/* Nobody's group is not for this: others are in it. */
+	*ret_gid = t->has_user ? t->privileges.gid : (gid_t)-1;
 }
 
 void tree_progress(const struct tree *t, uint64_t *ret_samples, uint64_t *ret_lost)

@@ -6,6 +6,7 @@
  */
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/types.h>
 
 #include "src/broker/protocol.h"
@@ -66,11 +67,24 @@ void tree_reap(struct tree *t);
 /* Takes a new, valid config: destinations at once, sampling by a new set of events. */
 int tree_reload(struct tree *t, const struct config *config);
 
+/* Lets the events stand still, or go on; the outputs say for how long. 0 or -errno. */
+int tree_pause(struct tree *t, bool pause);
+bool tree_is_paused(const struct tree *t);
+/* Ends the window now. 0, or -errno when there is no profiler to do it. */
+int tree_flush(struct tree *t);
+/* What tree_flush() was to end is handed over, down to the exporter. */
+bool tree_flushed(const struct tree *t);
+/* Lines "name value": what status of perfwalk ctl shows of the tree. */
+void tree_print_status(const struct tree *t, FILE *out);
+
 /* Progress, from the children's status pages: samples taken and lost, windows closed. */
 void tree_progress(const struct tree *t, uint64_t *ret_samples, uint64_t *ret_lost);
 /* When the profiler last read all rings (CLOCK_MONOTONIC); 0: a new one has not yet. */
 uint64_t tree_drained_ns(const struct tree *t);
 const struct sample_features *tree_features(const struct tree *t);
+/* Whom the children run as; -1 each: as the broker does. The group is -1, too, where the config's
+ * user does not exist and another stands in. */
+void tree_user(const struct tree *t, uid_t *ret_uid, gid_t *ret_gid);
 uint32_t tree_n_cpus(const struct tree *t);
 /* Every target of a capture by pid is gone. */
 bool tree_targets_gone(const struct tree *t);

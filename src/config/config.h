@@ -65,6 +65,7 @@ struct config {
 	uint32_t max_processes;		     /* 65536 */
 	uint32_t max_open_files;	     /* files held open for walking and naming; 1024 */
 	/* [process] */
+	char *control; /* path of the control socket; /run/perfwalk/control */
 	char *user; /* "perfwalk"; falls back to nobody, said in the log */
 	/* [spool] */
 	bool spool_enabled;	   /* yes */

@@ -138,6 +138,11 @@ static const struct config_key keys[] = {
 	 "The user that everything but the small privileged part runs as. Where it does not exist, "
 	 "nobody is taken and the log says so."},
 
+	{"process", "control", CONFIG_PATH, AT(control), "/run/perfwalk/control", 0, 0, 0, false,
+	 "The socket of perfwalk ctl; its directory is made. Root, the user that started the "
+	 "daemon "
+	 "and the group of the user above may use it."},
+
 	{"spool", "enabled", CONFIG_BOOL, AT(spool_enabled), "yes", 0, 0, 0, false,
 	 "Without it, what cannot be sent is kept in memory only, and lost at the end."},
 	{"spool", "path", CONFIG_PATH, AT(spool_path), NULL, 0, 0, 0, false,

@@ -36,6 +36,7 @@ static const char *const counter_names[PROFILE_N_COUNTERS] = {
 	[PROFILE_STACKS_NO_REGS] = "stacks_no_regs",
 	[PROFILE_FRAMES_UNNAMED] = "frames_unnamed",
 	[PROFILE_WINDOWS_DEGRADED] = "windows_degraded",
+	[PROFILE_PAUSED_MS] = "paused_ms",
 };
 
 const char *profile_marker_text(uint64_t marker)

@@ -144,6 +144,7 @@ enum profile_counter {
 	PROFILE_STACKS_NO_REGS,
 	PROFILE_FRAMES_UNNAMED,	  /* distinct frames left without a name */
 	PROFILE_WINDOWS_DEGRADED, /* windows of which some file was set aside */
+	PROFILE_PAUSED_MS,	  /* for how long sampling was paused on demand */
 	PROFILE_N_COUNTERS
 };
 /* "samples", "samples_lost" ...: stable names, used in summaries and exports. */

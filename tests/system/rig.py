@@ -276,8 +276,9 @@ class Daemon:
     def __init__(self, config, name="daemon", argv_prefix=(), spool=None, **options):
         self.config = write(f"{name}.conf", config)
         self.spool = spool or path(f"{name}.spool")
+        self.control = path(f"{name}.control")
         os.makedirs(f"{self.config}.d", exist_ok=True)
-        write(f"{name}.conf.d/spool.conf", f"[spool]\npath = {self.spool}\n")
+        write(f"{name}.conf.d/spool.conf", f"[spool]\npath = {self.spool}\n[process]\ncontrol = {self.control}\n")
         self.log_path = path(f"{name}.log")
         self.log_file = open(self.log_path, "ab")
         self.process = start([*argv_prefix, perfwalk(), "run", "-c", self.config],

@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "src/cmd/control.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+
+#define MAX_CLIENTS  8
+#define MAX_GROUPS   1024
+#define POLL_NS	     (20 * NSEC_PER_MSEC)
+#define MAX_WAIT_NS  (30 * NSEC_PER_SEC)
+#define MAX_READ_NS  (2 * NSEC_PER_SEC)
+#define ANSWER_BYTES (256 << 10) /* room in the socket for the longest answer */
+
+struct client {
+	int fd; /* -EBADF: free */
+	char line[CONTROL_LINE_MAX];
+	size_t n;
+	bool is_running;
+	uint64_t deadline_ns;
+};
+
+struct control {
+	struct loop *loop;
+	struct control_callbacks callbacks;
+	uid_t uid;
+	gid_t gid;
+	int fd, timer;
+	bool bound;
+	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	struct client clients[MAX_CLIENTS];
+};
+
+static int say(char *error, size_t n_error, const char *what, int r)
+{
+	(void)snprintf(error, n_error, "%s: %s", what, strerror(-r));
+	return r;
+}
+
+static void end_client(struct control *c, struct client *client)
+{
+	loop_remove_fd(c->loop, client->fd);
+	client->fd = close_fd(client->fd);
+	*client = (struct client){.fd = -EBADF};
+}
+
+static bool is_member(int fd, gid_t gid)
+{
+	_cleanup_free_ gid_t *groups = calloc(MAX_GROUPS, sizeof(*groups));
+	socklen_t n = MAX_GROUPS * sizeof(*groups);
+
+	/* Linux 4.13; where it is not known only the first group counts. */
+	if (!groups || getsockopt(fd, SOL_SOCKET, SO_PEERGROUPS, groups, &n) < 0)
+		return false;
+	for (size_t i = 0; i < n / sizeof(*groups); i++) {
+		if (groups[i] == gid)
+			return true;
+	}
+	return false;
+}
+
+static bool is_allowed(const struct control *c, int fd)
+{
+	struct ucred peer;
+	socklen_t n = sizeof(peer);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &n) < 0)
+		return false;
+	if (peer.uid == 0 || peer.uid == geteuid())
+		return true;
+	return peer.uid != c->uid && c->gid != (gid_t)-1 &&
+	       (peer.gid == c->gid || is_member(fd, c->gid));
+}
+
+static void answer(struct control *c, struct client *client, const char *text, size_t n, int r,
+		   const char *error)
+{
+	char last[256];
+	int m = snprintf(last, sizeof(last), "%s%s\n", r < 0 ? "error: " : "ok",
+			 r < 0 ? error : "");
+
+	if ((n && send(client->fd, text, n, MSG_DONTWAIT | MSG_NOSIGNAL) != (ssize_t)n) ||
+	    send(client->fd, last, (size_t)m < sizeof(last) ? (size_t)m : sizeof(last) - 1,
+		 MSG_DONTWAIT | MSG_NOSIGNAL) < 0)
+		log_debug("a client of the control socket does not read");
+	end_client(c, client);
+}
+
+static void run_command(struct control *c, struct client *client)
+{
+	char error[200] = "", *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+	int r;
+
+	if (!f) {
+		end_client(c, client);
+		return;
+	}
+	r = c->callbacks.command(c->callbacks.ctx, client->line, !client->is_running, f, error,
+				 sizeof(error));
+	(void)fclose(f);
+	client->is_running = true;
+	if (r > 0 && clock_monotonic_ns() < client->deadline_ns) {
+		loop_set_timer(c->loop, c->timer, POLL_NS);
+	} else {
+		if (r > 0)
+			(void)snprintf(error, sizeof(error), "not done in time");
+		answer(c, client, text, n, r > 0 ? -ETIMEDOUT : r, error);
+	}
+	free(text);
+}
+
+static void on_client(void *ctx, int fd, uint32_t events)
+{
+	struct control *c = ctx;
+	struct client *client = NULL;
+	ssize_t n;
+	char *end;
+
+	for (size_t i = 0; i < MAX_CLIENTS && !client; i++) {
+		if (c->clients[i].fd == fd)
+			client = &c->clients[i];
+	}
+	if (!client)
+		return;
+	n = recv(fd, client->line + client->n, sizeof(client->line) - 1 - client->n, MSG_DONTWAIT);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	/* It has gone, or says more than a command. */
+	if (n <= 0 || client->is_running) {
+		end_client(c, client);
+		return;
+	}
+	client->n += (size_t)n;
+	client->line[client->n] = '\0';
+	end = strchr(client->line, '\n');
+	if (!end && client->n < sizeof(client->line) - 1)
+		return;
+	if (!end) {
+		answer(c, client, NULL, 0, -EINVAL, "the line is too long");
+		return;
+	}
+	*end = '\0';
+	client->deadline_ns = clock_monotonic_ns() + MAX_WAIT_NS;
+	run_command(c, client);
+}
+
+static void on_connection(void *ctx, int fd, uint32_t events)
+{
+	struct control *c = ctx;
+	_cleanup_close_ int client_fd = accept4(fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+	int bytes = ANSWER_BYTES;
+
+	if (client_fd < 0)
+		return;
+	if (!is_allowed(c, client_fd)) {
+		static const char refusal[] = "error: not permitted: root, or a member of the "
+					      "group that perfwalk's processes run as\n";
+
+		(void)send(client_fd, refusal, strlen(refusal), MSG_DONTWAIT | MSG_NOSIGNAL);
+		return;
+	}
+	(void)setsockopt(client_fd, SOL_SOCKET, SO_SNDBUF, &bytes, sizeof(bytes));
+	for (size_t i = 0; i < MAX_CLIENTS; i++) {
+		struct client *client = &c->clients[i];
+
+		if (client->fd >= 0 || loop_add_fd(c->loop, client_fd, EPOLLIN, on_client, c) < 0)
+			continue;
+		client->fd = TAKE_FD(client_fd);
+		client->deadline_ns = clock_monotonic_ns() + MAX_READ_NS;
+		loop_set_timer(c->loop, c->timer, POLL_NS);
+		return;
+	}
+}
+
+static void on_timer(void *ctx)
+{
+	struct control *c = ctx;
+	bool more = false;
+
+	for (size_t i = 0; i < MAX_CLIENTS; i++) {
+		struct client *client = &c->clients[i];
+
+		if (client->fd < 0)
+			continue;
+		if (client->is_running)
+			run_command(c, client);
+		else if (clock_monotonic_ns() >= client->deadline_ns)
+			end_client(c, client);
+		more |= client->fd >= 0;
+	}
+	loop_set_timer(c->loop, c->timer, more ? POLL_NS : UINT64_MAX);
+}
+
+/* ---- The socket ---- */
+
+/* A socket that nobody answers on was left behind by a daemon that was killed. */
+static int remove_stale(const struct sockaddr_un *address)
+{
+	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct stat st;
+
+	if (lstat(address->sun_path, &st) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (!S_ISSOCK(st.st_mode))
+		return -EEXIST;
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
+		return -EADDRINUSE;
+	return unlink(address->sun_path) < 0 ? -errno : 0;
+}
+
+static int make_directory(const char *path)
+{
+	char directory[sizeof(((struct sockaddr_un *)NULL)->sun_path)], *slash;
+
+	(void)snprintf(directory, sizeof(directory), "%s", path);
+	slash = strrchr(directory, '/');
+	if (!slash || slash == directory)
+		return 0;
+	*slash = '\0';
+	if (mkdir(directory, 0755) < 0)
+		return errno == EEXIST ? 0 : -errno;
+	/* For all to pass, whatever the umask: the socket itself says who may. */
+	return chmod(directory, 0755) < 0 ? -errno : 0;
+}
+
+static int listen_at(struct control *c, const char *path, char *error, size_t n_error)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	mode_t mask;
+	int r;
+
+	if (strlen(path) >= sizeof(address.sun_path)) {
+		(void)snprintf(error, n_error, "the path is too long for a socket");
+		return -ENAMETOOLONG;
+	}
+	strcpy(address.sun_path, path);
+	strcpy(c->path, path);
+	if ((r = make_directory(path)) < 0)
+		return say(error, n_error, "its directory cannot be made", r);
+	r = remove_stale(&address);
+	if (r == -EADDRINUSE)
+		return say(error, n_error, "another daemon listens there", r);
+	if (r < 0)
+		return say(error, n_error, "something else is there", r);
+	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (c->fd < 0)
+		return say(error, n_error, "socket", -errno);
+	mask = umask(0177);
+	r = bind(c->fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
+	(void)umask(mask);
+	if (r < 0)
+		return say(error, n_error, "it cannot be made", r);
+	c->bound = true;
+	if (c->gid != (gid_t)-1 && (lchown(path, (uid_t)-1, c->gid) < 0 || chmod(path, 0660) < 0))
+		log_debug("%s is for root only: %s", path, strerror(errno));
+	if (listen(c->fd, MAX_CLIENTS) < 0)
+		return say(error, n_error, "listen", -errno);
+	return 0;
+}
+
+int control_new(struct control **ret, struct loop *loop, const char *path, uid_t uid, gid_t gid,
+		const struct control_callbacks *callbacks, char *error, size_t n_error)
+{
+	_cleanup_(control_freep) struct control *c = calloc(1, sizeof(*c));
+	int r;
+
+	if (!c)
+		return say(error, n_error, "control socket", -ENOMEM);
+	c->loop = loop;
+	c->callbacks = *callbacks;
+	c->uid = uid;
+	c->gid = gid;
+	c->fd = -EBADF;
+	for (size_t i = 0; i < MAX_CLIENTS; i++)
+		c->clients[i].fd = -EBADF;
+	r = listen_at(c, path, error, n_error);
+	if (r < 0)
+		return r;
+	if ((r = c->timer = loop_add_timer(loop, UINT64_MAX, 0, on_timer, c)) < 0 ||
+	    (r = loop_add_fd(loop, c->fd, EPOLLIN, on_connection, c)) < 0)
+		return say(error, n_error, "control socket", r);
+	*ret = TAKE_PTR(c);
+	return 0;
+}
+
+struct control *control_free(struct control *c)
+{
+	if (!c)
+		return NULL;
+	for (size_t i = 0; i < MAX_CLIENTS; i++) {
+		if (c->clients[i].fd >= 0)
+			end_client(c, &c->clients[i]);
+	}
+	if (c->fd >= 0)
+		loop_remove_fd(c->loop, c->fd);
+	(void)close_fd(c->fd);
+	if (c->bound)
+		(void)unlink(c->path);
+	free(c);
+	return NULL;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The daemon's control socket: a stream socket in the runtime directory. A client sends one line, a
+ * command of the table in control.c, and gets lines "NAME VALUE" and a last line, "ok" or
+ * "error: REASON"; then the connection ends. Version 1 of this is all there is.
+ *
+ * Who may: root and the daemon's own user, and members of the group the children run as; but not
+ * the children, which read what strangers wrote.
+ */
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/types.h>
+
+#include "util/cleanup.h"
+
+#define CONTROL_DEFAULT_PATH "/run/perfwalk/control"
+#define CONTROL_LINE_MAX     64
+
+struct loop;
+struct control;
+
+struct control_callbacks {
+	/* A command: lines into answer and 0; 1: not done yet, asked again with first false;
+	 * -errno with the reason in error. */
+	int (*command)(void *ctx, const char *name, bool first, FILE *answer, char *error,
+		       size_t n_error);
+	void *ctx;
+};
+
+/* gid, uid: of the children, (gid_t)-1 and (uid_t)-1 when they run as the daemon does. 0, or -errno
+ * with the reason in error: -EADDRINUSE when another daemon listens there. */
+int control_new(struct control **ret, struct loop *loop, const char *path, uid_t uid, gid_t gid,
+		const struct control_callbacks *callbacks, char *error, size_t n_error);
+/* Ends connections and removes the socket. */
+struct control *control_free(struct control *c);
+DEFINE_CLEANUP(struct control *, control_free)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`perfwalk ctl`: what status says against what is known, a flush that brings what ran just before, a
+pause in which nothing is sampled and that the profiles tell of, a reload; and who may not ask."""
+import os
+import pwd
+import socket
+import stat
+import subprocess
+import time
+
+import rig
+from sink import Sink
+
+CONFIG = """
+[process]
+user = bin
+[profiler]
+samples_per_second = 99
+reporter_interval = {interval}
+[export:sink]
+endpoint = {endpoint}
+"""
+
+
+class Answer:
+    def __init__(self, *args, **options):
+        p = subprocess.run([rig.perfwalk(), "ctl", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                           text=True, check=False, timeout=40, stdin=subprocess.DEVNULL, **options)
+        self.status, self.out, self.err = p.returncode, p.stdout, p.stderr
+        self.values = dict(line.split(" ", 1) for line in p.stdout.splitlines())
+
+
+def ctl(daemon, *args, **options):
+    a = Answer("-s", daemon.control, *args, **options)
+    if a.status != 0:
+        rig.fail(f"ctl {' '.join(args)}: {a.status}, {a.err}")
+    return a.values
+
+
+def processes(daemon, values):
+    roles = {"broker": daemon.pid, **daemon.roles()}
+    rig.check(all(int(values[f"{name}.pid"]) == pid for name, pid in roles.items()), f"status knows {roles}")
+    for name, pid in roles.items():
+        said, known = int(values[f"{name}.memory_bytes"]) >> 10, rig.rss_kib(pid)
+        rig.check(abs(said - known) <= known / 4 and float(values[f"{name}.cpu_seconds"]) >= 0,
+                  f"{name}: {said} KiB, {values[f'{name}.cpu_seconds']} s")
+
+
+def named(views, name):
+    return sum(x[3] for v in views for x in v.samples() if x[0].get("process.executable.name") == name)
+
+
+def commands(directory):
+    with Sink() as sink:
+        d = rig.Daemon(CONFIG.format(interval="1h", endpoint=sink.endpoint))
+        d.wait_up()
+        rig.wait_for("the control socket", lambda: os.path.exists(d.control))
+        mode = os.stat(d.control)
+        rig.check(stat.S_IMODE(mode.st_mode) == 0o660 and mode.st_uid == 0,
+                  f"the socket is root's and a group's: {stat.S_IMODE(mode.st_mode):o}, group {mode.st_gid}")
+        chain = rig.start(["./chain"], cwd=directory)
+        time.sleep(1.5)
+        values = ctl(d, "status")
+        rig.check(values["config"] == d.config and values["rate_hz"] == "99" and values["paused"] == "no" and
+                  int(values["samples"]) >= 50 and int(values["samples_lost"]) == 0,
+                  f"status: {values['event']}, {values['samples']} samples, up {values['uptime_seconds']} s")
+        processes(d, values)
+
+        rig.check(sink.count() == 0, "an interval of an hour: nothing is sent yet")
+        begin = time.monotonic()
+        ctl(d, "flush")
+        rig.check(time.monotonic() - begin < 10, f"flush comes back after {time.monotonic() - begin:.2f} s")
+        sink.wait_for(1, 5)
+        n = named(sink.views(), "chain")
+        rig.check(n >= 50, f"and what ran is there: {n} samples")
+        rig.wait_for("status knows of the payload", lambda:
+                     int(ctl(d, "status")["export.sink.payloads_sent"]) >= 1)
+        values = ctl(d, "status")
+        rig.check(values["windows"] == "1" and values["export.sink.queue_payloads"] == "0" and
+                  values["spool_bytes"] == "0", "the destination has it, queue and spool are empty")
+
+        ctl(d, "pause")
+        ctl(d, "flush")
+        before = int(ctl(d, "status")["samples"])
+        time.sleep(1.2)
+        values = ctl(d, "status")
+        rig.check(int(values["samples"]) == before and values["paused"] == "yes",
+                  f"pause: no sample in more than a second, {before} before and after")
+        ctl(d, "pause")
+        ctl(d, "resume")
+        time.sleep(0.5)
+        at = sink.count()
+        ctl(d, "flush")
+        sink.wait_for(at + 1, 5)
+        values = ctl(d, "status")
+        rig.check(int(values["samples"]) > before and values["paused"] == "no", "resume: sampling goes on")
+        rig.check(1100 <= int(values["paused_ms"]) < 4000, f"status says for how long: {values['paused_ms']} ms")
+        said = paused_ms(sink.views())
+        rig.check(1100 <= said < 4000, f"and so does the profile: perfwalk.paused_ms is {said}")
+
+        old = d.role("profiler")
+        os.kill(old, 9)
+        rig.wait_for("another profiler", lambda: d.role("profiler") not in (0, old))
+        ctl(d, "flush")
+        rig.say("ok: flush after the profiler was killed")
+        with open(d.config, "a", encoding="utf-8") as f:
+            f.write("[filter]\ninclude_comm = chain\n")
+        ctl(d, "reload")
+        rig.wait_for("the filter of the new config", lambda: int(ctl(d, "status")["samples"]) > 20)
+        ctl(d, "flush")
+        rig.check("config reloaded" in d.log(), "reload takes the new config")
+        with open(d.config, "a", encoding="utf-8") as f:
+            f.write("[filtre]\n")
+        a = Answer("-s", d.control, "reload")
+        rig.check(a.status == 1 and "errors" in a.err, f"one with errors is refused: {a.err.strip()!r}")
+        who_may_not(d)
+        second = rig.Daemon(CONFIG.format(interval="1h", endpoint=sink.endpoint), name="second")
+        rig.write("second.conf.d/zz.conf", f"[process]\ncontrol = {d.control}\n")
+        second.wait_up()
+        rig.end(second.process)
+        third = rig.Daemon(CONFIG.format(interval="1h", endpoint=sink.endpoint), name="second")
+        third.wait_up()
+        rig.wait_for("the third says whose the socket is", lambda: "another daemon listens" in third.log())
+        third.stop()
+        ctl(d, "status")
+        rig.say("ok: a second daemon leaves the socket to the first")
+        status, _ = d.stop()
+        rig.check(status == 0 and not os.path.exists(d.control), "the socket goes with the daemon")
+        rig.end(chain)
+
+
+def paused_ms(views):
+    """The sum of the profiles' attribute perfwalk.paused_ms."""
+    return sum(int(v.table_attributes(profile.attribute_indices).get("perfwalk.paused_ms", 0))
+               for v in views for rp in v.message.resource_profiles for sp in rp.scope_profiles
+               for profile in sp.profiles)
+
+
+def who_may_not(d):
+    path = rig.path("stranger.control")
+    os.chmod(rig.workdir(), 0o755)
+    nobody = pwd.getpwnam("daemon")
+    a = Answer("-s", d.control, "status", user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[])
+    rig.check(a.status == 3 and "perfwalk's group" in a.err, f"a stranger: {a.status}, {a.err.strip()!r}")
+    group = os.stat(d.control).st_gid
+    a = Answer("-s", d.control, "status", user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[group])
+    rig.check(a.status == 0 and a.values["paused"] == "no", f"a member of the group: {a.status} {a.err}")
+    child = int(rig.status_of(d.role("symbolizer"))["Uid"].split()[0])
+    a = Answer("-s", d.control, "status", user=child, group=group, extra_groups=[])
+    rig.check(a.status == 3 and "not permitted" in a.err, f"the user of the children: {a.status}, {a.err.strip()!r}")
+    for what, sent in (("too long a line", b"x" * 100), ("an unknown command", b"destroy\n"), ("nothing", b"")):
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(d.control)
+            s.settimeout(10)
+            s.sendall(sent)
+            said = s.recv(4096)
+        rig.check((said.startswith(b"error: ") if sent else said == b"") and d.alive(), f"{what}: {said!r}")
+    a = Answer("-s", path, "status")
+    rig.check(a.status == 1 and "no daemon listens" in a.err, f"no daemon: {a.err.strip()!r}")
+    for args, word in ((["statsu"], "status"), ([], "missing"), (["status", "x"], "x")):
+        a = Answer(*args)
+        rig.check(a.status == 2 and word in a.err, f"ctl {' '.join(args)}: {a.err.strip()!r}")
+
+
+def main():
+    rig.need_root()
+    commands(rig.build_workloads("chain"))
+
+
+rig.run(main)
