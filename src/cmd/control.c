@@ -24,7 +24,7 @@ struct client {
 	int fd; /* -EBADF: free */
 	char line[CONTROL_LINE_MAX];
 	size_t n;
-	bool is_running;
+	bool is_running, begun;
 	uint64_t deadline_ns;
 };
 
@@ -105,7 +105,7 @@ static void run_command(struct control *c, struct client *client)
 		end_client(c, client);
 		return;
 	}
-	r = c->callbacks.command(c->callbacks.ctx, client->line, !client->is_running, f, error,
+	r = c->callbacks.command(c->callbacks.ctx, client->line, &client->begun, f, error,
 				 sizeof(error));
 	(void)fclose(f);
 	client->is_running = true;

@@ -21,9 +21,9 @@ struct loop;
 struct control;
 
 struct control_callbacks {
-	/* A command: lines into answer and 0; 1: not done yet, asked again with first false;
-	 * -errno with the reason in error. */
-	int (*command)(void *ctx, const char *name, bool first, FILE *answer, char *error,
+	/* A command: lines into answer and 0; 1: not done yet, to be asked again for a while;
+	 * -errno with the reason in error. begun: the callee's, false at first. */
+	int (*command)(void *ctx, const char *name, bool *begun, FILE *answer, char *error,
 		       size_t n_error);
 	void *ctx;
 };

@@ -188,7 +188,7 @@ static int pause_or_resume(struct daemon_run *d, bool pause)
 	return r;
 }
 
-static int on_command(void *ctx, const char *name, bool first, FILE *answer, char *error,
+static int on_command(void *ctx, const char *name, bool *begun, FILE *answer, char *error,
 		      size_t n_error)
 {
 	struct daemon_run *d = ctx;
@@ -199,10 +199,9 @@ static int on_command(void *ctx, const char *name, bool first, FILE *answer, cha
 		print_status(d, answer);
 		r = 0;
 	} else if (strcmp(name, "flush") == 0) {
-		r = first ? tree_flush(d->tree) : 0;
-		reason = "there is no profiler to do it now; try again";
-		if (r == 0 && !tree_flushed(d->tree))
-			r = 1;
+		/* A profiler that is just being started again is waited for. */
+		*begun = *begun || tree_flush(d->tree) == 0;
+		r = *begun && tree_flushed(d->tree) ? 0 : 1;
 	} else if (strcmp(name, "reload") == 0) {
 		r = reload_and_tell(d);
 		reason = r == -EBUSY ? "still busy with the one before; try again"
