@@ -6,7 +6,7 @@
  * "error: REASON"; then the connection ends. Version 1 of this is all there is.
  *
  * Who may: root and the daemon's own user, and members of the group the children run as; but not
- * the children, which read what strangers wrote.
+ * the children of a daemon that is root, which read what strangers wrote.
  */
 #include <stdbool.h>
 #include <stdio.h>

@@ -210,7 +210,7 @@ void event_explain(int error, pid_t pid, int cpu, const struct sample_options *o
 			 cpu);
 		break;
 	case -ESRCH:
-		snprintf(buf, size, "process %d does not exist (any more)", (int)pid);
+		snprintf(buf, size, "process or thread %d does not exist (any more)", (int)pid);
 		break;
 	case -ENOMEM:
 		snprintf(buf, size, "not enough kernel memory for an event on CPU %d", cpu);

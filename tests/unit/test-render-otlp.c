@@ -615,6 +615,40 @@ static void test_renamed_process(void)
 }
 
 /* Samples outside the window they claim, out of order, and of a value other than 1. */
+/* The type of the samples and of the first process's period, as "TYPE/UNIT TYPE/UNIT". */
+static void check_types(const struct profile *p, const char *expected, int64_t period)
+{
+	request *r = render_one(p, &synthetic_info);
+	const profile_message *profile = r->resource_profiles[0]->scope_profiles[0]->profiles[0];
+	char **strings = r->dictionary->string_table;
+	char text[256];
+
+	(void)snprintf(text, sizeof(text), "%s/%s %s/%s",
+		       strings[profile->sample_type->type_strindex],
+		       strings[profile->sample_type->unit_strindex],
+		       strings[profile->period_type->type_strindex],
+		       strings[profile->period_type->unit_strindex]);
+	CHECK_STR(text, expected);
+	CHECK_INT(profile->period, ==, period);
+	protobuf_c_message_free_unpacked(&r->base, NULL);
+}
+
+static void test_events(void)
+{
+	struct profile p;
+
+	synthetic_small(&p);
+	check_types(&p, "samples/count cpu/nanoseconds", NSEC_PER_SEC / 99);
+	p.period_ns = 0;
+	p.period_events = 100;
+	p.event = strtab_put(&p.strings, "page-faults");
+	check_types(&p, "samples/count page-faults/count", 100);
+	p.period_events = 1;
+	p.weighted = true;
+	check_types(&p, "page-faults/count page-faults/count", 1);
+	profile_deinit(&p);
+}
+
 static void test_times_and_values(void)
 {
 	struct profile p;
@@ -736,6 +770,7 @@ int main(int argc, char **argv)
 	RUN(test_empty);
 	RUN(test_renamed_process);
 	RUN(test_times_and_values);
+	RUN(test_events);
 	RUN(test_equal_after_all);
 	RUN(test_unnamed_module);
 	RUN(test_sink_ends);

@@ -147,6 +147,38 @@ static void test_small(void)
 	profile_deinit(&p);
 }
 
+/* Events that were counted: each N-th, or at a distance of the kernel's choice. */
+static void test_events(void)
+{
+	Perftools__Profiles__Profile *pb;
+	uint64_t n_events = 0;
+	struct profile p;
+
+	synthetic_small(&p);
+	p.period_ns = 0;
+	p.rate_hz = 0;
+	p.period_events = 100;
+	p.event = strtab_put(&p.strings, "page-faults");
+	pb = decode(&p);
+	CHECK_INT(check(pb, 100), ==, 12);
+	CHECK_STR(pb->string_table[pb->default_sample_type], "page-faults");
+	CHECK_STR(pb->string_table[pb->period_type->unit], "count");
+	CHECK_INT(pb->period, ==, 100);
+	perftools__profiles__profile__free_unpacked(pb, NULL);
+
+	p.period_events = 1;
+	p.weighted = true;
+	for (uint32_t i = 0; i < p.samples.n; i++)
+		n_events += p.samples.items[i].value = 1000 + i;
+	pb = decode(&p);
+	for (size_t i = 0; i < pb->n_sample; i++)
+		n_events -= (uint64_t)pb->sample[i]->value[1];
+	CHECK_INT(n_events, ==, 0);
+	CHECK(pb->sample[0]->value[0] < 1000);
+	perftools__profiles__profile__free_unpacked(pb, NULL);
+	profile_deinit(&p);
+}
+
 static void test_sums(void)
 {
 	Perftools__Profiles__Profile *pb;
@@ -226,6 +258,7 @@ static void test_go_tool(void)
 int main(void)
 {
 	RUN(test_small);
+	RUN(test_events);
 	RUN(test_sums);
 	RUN(test_broken_stream);
 	RUN(test_go_tool);
