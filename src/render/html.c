@@ -57,9 +57,10 @@ static void put_meta(FILE *out, const struct profile *p, const struct render_inf
 
 	fprintf(out,
 		"\"meta\":{\"rate\":%" PRIu32 ",\"periodNs\":%" PRIu64 ",\"periodEvents\":%" PRIu64
-		",\"startMs\":%" PRIu64 ",\"durationNs\":%" PRIu64 ",\"cpus\":%" PRIu32,
-		p->rate_hz, p->period_ns, p->period_events, p->start_unix_ns / 1000000, length,
-		info->n_cpus);
+		",\"weighted\":%d,\"startMs\":%" PRIu64 ",\"durationNs\":%" PRIu64
+		",\"cpus\":%" PRIu32,
+		p->rate_hz, p->period_ns, p->period_events, (int)p->weighted,
+		p->start_unix_ns / 1000000, length, info->n_cpus);
 	put_clean(out, "title", info->title ? info->title : "perfwalk");
 	put_clean(out, "host", info->host_name);
 	put_clean(out, "kernel", info->kernel_release);

@@ -37,6 +37,8 @@
 
 		return s >= 100 ? s.toFixed(0) + ' s' : s >= 1 ? s.toFixed(1) + ' s' : (s * 1000).toFixed(0) + ' ms';
 	};
+	// A weighted sample is as many as the events it stands for.
+	const unit = meta.weighted ? 'events' : 'samples';
 	const setText = (element, text) => {
 		element.textContent = text;
 		return element;
@@ -438,7 +440,7 @@
 		const v = state.view;
 		const self = state.order === 'inverted' ? '' : `, self ${count(v.self[node])} (${percent(v.self[node], v.total[0])})`;
 
-		return `${count(v.total[node])} samples (${percent(v.total[node], v.total[0])}, ${seconds(v.total[node])})${self}`;
+		return `${count(v.total[node])} ${unit} (${percent(v.total[node], v.total[0])}, ${seconds(v.total[node])})${self}`;
 	}
 	function moduleOf(node) {
 		const symbol = state.view.symbol[node];
@@ -524,7 +526,7 @@
 				stack.push(v.first[node]);
 			}
 		}
-		setText(byId('matched'), above || n ? `matched ${percent(sum, v.total[state.zoom])}, ${count(sum)} samples` : 'no match');
+		setText(byId('matched'), above || n ? `matched ${percent(sum, v.total[state.zoom])}, ${count(sum)} ${unit}` : 'no match');
 	}
 
 	// ---- Top functions ----
@@ -644,7 +646,7 @@
 		if (meta.event)
 			add(meta.rate ? `at ${meta.rate} Hz` : 'sampled', meta.event);
 		add('s', (meta.durationNs / 1e9).toFixed(1));
-		add(`samples (${seconds(data.total)}${meta.periodEvents ? '' : ' of CPU time'})`, count(data.total));
+		add(`${unit} (${seconds(data.total)}${meta.periodEvents ? '' : ' of CPU time'})`, count(data.total));
 		if (meta.startMs)
 			facts.append(make('span', new Date(meta.startMs).toISOString().replace('T', ' ').slice(0, 19) + ' UTC'));
 		for (const [name, base, words] of losses) {
