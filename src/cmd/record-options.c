@@ -144,6 +144,8 @@ static int parse_event(struct record_options *o, const char *value)
 {
 	char error[512];
 
+	if (o->event.name[0])
+		return complain("-e", value, "one event a capture: it has one already");
 	if (sample_event_parse(value, &o->event, error, sizeof(error)) < 0)
 		return complain("-e", value, error);
 	return 0;

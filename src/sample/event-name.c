@@ -106,10 +106,33 @@ static int parse_tracepoint(const char *text, const char *colon, struct sample_e
 	return -ENOENT;
 }
 
+static bool is_known(const char *text, size_t n)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(known_events); i++) {
+		const char *const names[] = {known_events[i].name, known_events[i].other};
+
+		for (size_t j = 0; j < ARRAY_SIZE(names); j++) {
+			if (names[j] && strlen(names[j]) == n && memcmp(text, names[j], n) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
 int sample_event_parse(const char *text, struct sample_event *ret, char *error, size_t n_error)
 {
 	const char *names[ARRAY_SIZE(known_events)], *near, *colon = strchr(text, ':');
 
+	if (strchr(text, ',')) {
+		snprintf(error, n_error, "one event a capture: choose one");
+		return -EINVAL;
+	}
+	if (colon && is_known(text, (size_t)(colon - text))) {
+		snprintf(
+			error, n_error,
+			"modifiers are not for events here: --all-user and --all-kernel say where");
+		return -EINVAL;
+	}
 	if (colon)
 		return parse_tracepoint(text, colon, ret, error, n_error);
 	for (size_t i = 0; i < ARRAY_SIZE(known_events); i++) {
