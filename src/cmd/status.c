@@ -78,8 +78,12 @@ void tree_print_status(const struct tree *t, FILE *out)
 	print_count(out, "samples", p->samples);
 	print_count(out, "windows", p->windows);
 	/* Of windows that are closed; since the start of the profiler that runs now. */
-	for (int c = PROFILE_SAMPLES + 1; c < PROFILE_N_COUNTERS; c++)
-		print_count(out, profile_counter_name((enum profile_counter)c), p->counters[c]);
+	for (int c = PROFILE_SAMPLES + 1; c < PROFILE_N_COUNTERS; c++) {
+		/* The symbolizer's to count. */
+		if (c != PROFILE_FRAMES_UNNAMED && c != PROFILE_WINDOWS_DEGRADED)
+			print_count(out, profile_counter_name((enum profile_counter)c),
+				    p->counters[c]);
+	}
 	print_process(out, "broker", getpid());
 	for (int i = 0; i < PEER_N; i++) {
 		pid_t pid = supervisor_pid(t->supervisor, (enum peer)i);
