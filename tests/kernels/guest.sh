@@ -188,6 +188,19 @@ if [ -w $ONLINE ]; then
 	check $status "record begun with CPU 1 offline leaves with $status" missing.log
 	check_stacks missing.folded zero "CPU 0 with CPU 1 offline" missing.log
 	check_again missing.folded late "CPU 1 on for the first time" missing.log
+
+	# Events of tasks: those of a CPU that goes and comes, and of one that comes for the first time.
+	for when in back new; do
+		[ $when = new ] && echo 0 >$ONLINE
+		cp /w/chain "/tmp/$when"
+		perfwalk record -F 99 -o task.folded -- sh -c "sleep 6; timeout 5 taskset -c 1 /tmp/$when" >task.log 2>&1 &
+		record=$!
+		sleep 2
+		[ $when = back ] && echo 0 >$ONLINE && sleep 1
+		echo 1 >$ONLINE
+		wait $record
+		check_again task.folded $when "a command, and CPU 1 is $when" task.log
+	done
 else
 	skip "CPU hotplug: this kernel cannot"
 fi
