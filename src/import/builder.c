@@ -251,8 +251,11 @@ void import_comment(struct import *im, const char *text)
 	} else if (strncmp(text, "host ", 5) == 0 && linux_) {
 		const char *release = linux_ + 8, *cpus = strstr(release, ", ");
 
-		take_text(&im->facts->host_name, text + 5, (size_t)(linux_ - text - 5));
-		take_text(&im->facts->kernel_release, release, strcspn(release, ","));
+		/* "?" is what the writer did not know. */
+		if (strncmp(text + 5, "?,", 2) != 0)
+			take_text(&im->facts->host_name, text + 5, (size_t)(linux_ - text - 5));
+		if (*release != '?')
+			take_text(&im->facts->kernel_release, release, strcspn(release, ","));
 		if (cpus && !im->facts->n_cpus)
 			im->facts->n_cpus = (uint32_t)strtoul(cpus + 2, NULL, 10);
 	} else if (sscanf(text, "%63s at %u Hz%n", name, &hz, &at) == 2 && at) {

@@ -329,14 +329,38 @@ static int sample_read(struct otlp *o, const struct span *sample, uint64_t time)
 	return add_samples(o, sample, thread, (uint32_t)facts.cpu, time);
 }
 
+static strid keep(struct otlp *o, const char *text)
+{
+	return strtab_put(&o->im->p->strings, text ? text : "");
+}
+
+static void take_fact(char **field, const char *text)
+{
+	if (!*field && text)
+		*field = strdup(text);
+}
+
 static int profile_attribute(struct otlp *o, void *ctx, uint64_t index)
 {
 	const char *text, *key;
 	uint64_t number;
 
 	key = attribute_of(o, index, &text, &number);
-	if (key && strncmp(key, "perfwalk.", 9) == 0)
+	if (!key || strncmp(key, "perfwalk.", 9) != 0)
+		return 0;
+	if (!text && strcmp(key, "perfwalk.cpus") == 0)
+		o->im->facts->n_cpus =
+			o->im->facts->n_cpus ? o->im->facts->n_cpus : (uint32_t)number;
+	else if (!text)
 		import_counter(o->im, key + 9, number);
+	else if (strcmp(key, "perfwalk.comm") == 0)
+		o->process.comm = keep(o, text);
+	else if (strcmp(key, "perfwalk.title") == 0)
+		take_fact(&o->im->facts->title, text);
+	else if (strcmp(key, "perfwalk.kernel_release") == 0)
+		take_fact(&o->im->facts->kernel_release, text);
+	else if (strcmp(key, "perfwalk.event") == 0 && o->im->p->event == STRID_EMPTY)
+		o->im->p->event = keep(o, text);
 	return 0;
 }
 
@@ -368,8 +392,9 @@ static int profile_read(struct otlp *o, const struct span *profile)
 	struct wire_field f;
 	int r;
 
-	profile_head(o, profile);
+	/* The attributes know the event's own name, the period's type is only "cpu". */
 	r = each_number(o, profile, 11, profile_attribute, NULL);
+	profile_head(o, profile);
 	while (r == 0 && wire_read_field(&c, &f)) {
 		const struct span sample = {f.bytes, f.n};
 
@@ -380,17 +405,6 @@ static int profile_read(struct otlp *o, const struct span *profile)
 }
 
 /* ---- Resources ---- */
-
-static strid keep(struct otlp *o, const char *text)
-{
-	return strtab_put(&o->im->p->strings, text ? text : "");
-}
-
-static void take_fact(char **field, const char *text)
-{
-	if (!*field && text)
-		*field = strdup(text);
-}
 
 static void resource_attribute(struct otlp *o, const struct span *attribute)
 {

@@ -23,9 +23,9 @@ int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
 
 /*
  * For each process of p the first one whose resource is the same: a process that renamed itself is
- * two rows of the profile but one resource. Allocated; NULL without memory.
+ * two rows of the profile but one resource, or two with by_comm. Allocated; NULL without memory.
  */
-uint32_t *otlp_group_resources(const struct profile *p);
+uint32_t *otlp_group_resources(const struct profile *p, bool by_comm);
 
 /* ---- frames ---- */
 

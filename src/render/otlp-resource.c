@@ -178,13 +178,15 @@ int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
 	return ok && wire_buffer_ok(b) ? 0 : -ENOMEM;
 }
 
-static bool same_resource(const struct profile_process *a, const struct profile_process *b)
+static bool same_resource(const struct profile_process *a, const struct profile_process *b,
+			  bool by_comm)
 {
-	return a->pid == b->pid && a->start_time_unix_ns == b->start_time_unix_ns &&
+	return (!by_comm || a->comm == b->comm) && a->pid == b->pid &&
+	       a->start_time_unix_ns == b->start_time_unix_ns &&
 	       a->executable_path == b->executable_path && a->cgroup == b->cgroup;
 }
 
-uint32_t *otlp_group_resources(const struct profile *p)
+uint32_t *otlp_group_resources(const struct profile *p, bool by_comm)
 {
 	uint32_t *first = calloc((size_t)p->processes.n + 1, sizeof(*first));
 	struct hash_index index = HASH_INDEX_INIT;
@@ -195,7 +197,7 @@ uint32_t *otlp_group_resources(const struct profile *p)
 		uint32_t slot = hash_index_first(&index, hash), row;
 
 		while ((row = hash_index_row(&index, slot)) != HASH_INDEX_NONE &&
-		       !same_resource(&p->processes.items[row], proc))
+		       !same_resource(&p->processes.items[row], proc, by_comm))
 			slot = hash_index_next(&index, slot);
 		first[i] = row == HASH_INDEX_NONE ? i : row;
 		if (row == HASH_INDEX_NONE && hash_index_add(&index, hash, i) < 0) {

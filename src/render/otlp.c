@@ -41,6 +41,7 @@
 #define PROFILE_BYTES 640
 
 #define CPU_MEMO 1024
+#define N_FACTS	 5
 
 struct sample_slot {
 	uint32_t profile; /* running number of the Profile: slots of earlier ones do not match */
@@ -59,7 +60,7 @@ struct otlp {
 	const struct render_info *info;
 	size_t max_bytes;
 	uint32_t max_samples;
-	bool aggregated;
+	bool aggregated, facts;
 	uint64_t start_unix_ns, end_unix_ns;
 	uint32_t *order;	 /* rows of samples, by process */
 	uint32_t *first_process; /* of those with the same resource, by process */
@@ -78,8 +79,8 @@ struct otlp {
 	struct otlp_value_type {
 		int32_t type, unit;
 	} sample_type, period_type;
-	int32_t counters[PROFILE_N_COUNTERS]; /* attributes */
-	size_t n_counters;
+	int32_t attributes[PROFILE_N_COUNTERS + N_FACTS]; /* of the Profile */
+	size_t n_attributes;
 	struct wire_buffer resource, samples;
 	ARRAY(struct sample_slot) slots;
 	ARRAY(struct stamp) stamps;
@@ -106,7 +107,7 @@ static int sort_by_process(struct otlp *o)
 	uint32_t *begin = calloc((size_t)p->processes.n + 1, sizeof(*begin)), sum = 0;
 
 	o->order = malloc(((size_t)p->samples.n + 1) * sizeof(*o->order));
-	o->first_process = otlp_group_resources(p);
+	o->first_process = otlp_group_resources(p, o->facts);
 	if (!o->order || !begin || !o->first_process) {
 		free(begin);
 		return -ENOMEM;
@@ -312,7 +313,6 @@ static int write_samples(struct otlp *o)
 
 static void put_counters(struct otlp *o)
 {
-	o->n_counters = 0;
 	for (int c = 0; c < PROFILE_N_COUNTERS && o->with_counters; c++) {
 		uint64_t v = o->p->counters[c];
 		char key[64];
@@ -321,10 +321,31 @@ static void put_counters(struct otlp *o)
 			continue;
 		(void)snprintf(key, sizeof(key), "perfwalk.%s",
 			       profile_counter_name((enum profile_counter)c));
-		o->counters[o->n_counters++] = otlp_put_attribute_int(
+		o->attributes[o->n_attributes++] = otlp_put_attribute_int(
 			&o->frames.dictionary, key, v > INT64_MAX ? INT64_MAX : (int64_t)v);
 	}
-	o->with_counters = false;
+}
+
+static void put_fact(struct otlp *o, const char *key, const char *text)
+{
+	if (text && *text)
+		o->attributes[o->n_attributes++] =
+			otlp_put_attribute_string(&o->frames.dictionary, key, text);
+}
+
+static void put_facts(struct otlp *o)
+{
+	const struct profile *p = o->p;
+
+	put_fact(o, "perfwalk.comm", profile_text(p, p->processes.items[o->process].comm));
+	if (!o->with_counters)
+		return;
+	put_fact(o, "perfwalk.title", o->info->title);
+	put_fact(o, "perfwalk.event", profile_text(p, p->event));
+	put_fact(o, "perfwalk.kernel_release", o->info->kernel_release);
+	if (o->info->n_cpus)
+		o->attributes[o->n_attributes++] = otlp_put_attribute_int(
+			&o->frames.dictionary, "perfwalk.cpus", o->info->n_cpus);
 }
 
 /* What a Profile refers to is put when it begins: the dictionary's size is part of the bound. */
@@ -338,7 +359,11 @@ static void put_profile_strings(struct otlp *o)
 	o->sample_type.unit = otlp_put_string(d, "count");
 	o->period_type.type = otlp_put_string(d, profile_period_type(o->p));
 	o->period_type.unit = otlp_put_string(d, profile_period_unit(o->p));
+	o->n_attributes = 0;
 	put_counters(o);
+	if (o->facts)
+		put_facts(o);
+	o->with_counters = false;
 }
 
 /* The fields of a Profile other than its samples. id: 16 bytes for it. */
@@ -355,8 +380,8 @@ static void fill_profile(struct otlp *o, PB(Profile) * profile, uint8_t id[16])
 	profile->period = (int64_t)period;
 	profile->time_unix_nano = o->start_unix_ns;
 	profile->duration_nano = o->end_unix_ns - o->start_unix_ns;
-	profile->attribute_indices = o->counters;
-	profile->n_attribute_indices = o->n_counters;
+	profile->attribute_indices = o->attributes;
+	profile->n_attribute_indices = o->n_attributes;
 	/* No id is better than one that is not unique. */
 	if (getrandom(id, 16, GRND_NONBLOCK) == 16) {
 		profile->profile_id.data = id;
@@ -541,6 +566,7 @@ int render_otlp(const struct profile *p, const struct render_info *info,
 	o.max_bytes = options && options->max_bytes ? options->max_bytes : DEFAULT_MAX_BYTES;
 	o.max_samples =
 		options && options->max_samples ? options->max_samples : DEFAULT_MAX_SAMPLES;
+	o.facts = options && options->facts;
 	r = otlp_init(&o, p);
 	find_window(&o);
 	for (uint32_t first = 0, n = 0; first < p->samples.n && r == 0; first += n) {
@@ -571,7 +597,7 @@ static int write_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_s
 
 int render_otlp_file(const struct profile *p, const struct render_info *info, FILE *out)
 {
-	const struct render_otlp_options options = {FILE_MAX_BYTES, UINT32_MAX};
+	const struct render_otlp_options options = {FILE_MAX_BYTES, UINT32_MAX, .facts = true};
 	struct file_sink sink = {.out = out};
 	int r = render_otlp(p, info, &options, write_payload, &sink);
 

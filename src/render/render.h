@@ -55,12 +55,16 @@ struct render_report_options {
 	uint8_t keys[REPORT_N_KEYS]; /* enum render_report_key, in the order of the columns */
 	uint32_t max_rows;	     /* 0: all */
 	double min_percent;	     /* rows with less are summed up */
-	bool callers, callees;	     /* trees of symbol instead of the table */
-	bool csv;		     /* tab-separated values */
+	/* Trees instead of the table: of symbol, else of each of the first rows. */
+	bool callers, callees;
+	bool by_total; /* sorted by total, not by self */
+	bool no_total; /* self alone, and no column for the total */
+	bool csv;      /* tab-separated values */
 	bool color;
-	uint32_t width;	    /* columns of the terminal */
-	const char *symbol; /* extended regular expression; NULL or "": every function */
-	const char *comm;   /* glob; NULL or "": every process */
+	uint32_t width;	       /* columns of the terminal; 0: there is none, nothing is cut */
+	const char *symbol;    /* extended regular expression; NULL or "": every function */
+	const char *comm;      /* glob; NULL or "": every process */
+	const char *container; /* glob for ids, whole or as shown; NULL or "": everything */
 };
 /* Functions, modules, processes ... by self and total. -EINVAL: a bad expression. */
 int render_report(const struct profile *p, const struct render_info *info,
@@ -83,6 +87,13 @@ typedef int (*render_otlp_sink)(void *ctx, const uint8_t *bytes, size_t n, uint6
 struct render_otlp_options {
 	size_t max_bytes;     /* 0: 4 MiB less 64 KiB */
 	uint32_t max_samples; /* Sample entries of one Profile; 0: 16000 */
+	/*
+	 * For files: what a capture says about itself and has no place in the format goes into
+	 * attributes too, "perfwalk.title", "perfwalk.event", "perfwalk.kernel_release" and
+	 * "perfwalk.cpus" of the first Profile, "perfwalk.comm" of each; processes that changed
+	 * their comm are as many ResourceProfiles.
+	 */
+	bool facts;
 };
 int render_otlp(const struct profile *p, const struct render_info *info,
 		const struct render_otlp_options *options, render_otlp_sink sink, void *ctx);

@@ -74,7 +74,7 @@ static int summary(const struct profile *p, FILE *out)
 
 static int otlp(const struct profile *p, FILE *out)
 {
-	struct render_otlp_options options = {20000, 0};
+	struct render_otlp_options options = {.max_bytes = 20000};
 
 	return render_otlp(p, &synthetic_info, &options, ignore, NULL);
 }

@@ -359,7 +359,7 @@ static int check_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_s
 static struct tally check(const struct profile *p, const struct render_info *info, size_t max_bytes,
 			  uint32_t max_samples)
 {
-	struct render_otlp_options options = {max_bytes, max_samples};
+	struct render_otlp_options options = {max_bytes, max_samples, false};
 	struct tally t = {.max_bytes = max_bytes ? max_bytes : (4u << 20) - (64u << 10),
 			  .max_samples = max_samples ? max_samples : 16000,
 			  .start = p->start_unix_ns,
@@ -543,7 +543,7 @@ static void test_stack_too_large(void)
 {
 	struct profile p;
 	struct tally t;
-	struct render_otlp_options tiny = {300, 0};
+	struct render_otlp_options tiny = {.max_bytes = 300};
 	struct tally none = {0};
 
 	synthetic_random(&p, 6, 5);
@@ -558,7 +558,7 @@ static void test_hostile(void)
 {
 	struct profile p;
 	struct tally t = {.max_bytes = 1u << 20, .max_samples = 16000, .decode = find_protoc()};
-	struct render_otlp_options options = {1u << 20, 0};
+	struct render_otlp_options options = {.max_bytes = 1u << 20};
 
 	synthetic_hostile(&p);
 	t.start = p.start_unix_ns;
@@ -725,7 +725,7 @@ static int stop(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
 
 static void test_sink_ends(void)
 {
-	struct render_otlp_options options = {20000, 0};
+	struct render_otlp_options options = {.max_bytes = 20000};
 	struct profile p;
 	int n = 0;
 
