@@ -317,6 +317,7 @@ static int view_files(struct symbolizer *s)
 	viewer_info(&s->viewer, &s->info);
 	s->setup.report.symbol = s->viewer.symbol;
 	s->setup.report.comm = s->viewer.comm;
+	s->setup.report.container = s->viewer.container;
 	return r;
 }
 

@@ -45,6 +45,9 @@ enum {
 	OPT_LIMIT,
 	OPT_SYMBOL,
 	OPT_COMM,
+	OPT_CONTAINER,
+	OPT_CHILDREN,
+	OPT_NO_CHILDREN,
 	OPT_CALLERS,
 	OPT_CALLEES,
 	OPT_CSV,
@@ -76,8 +79,13 @@ static const struct option_spec report_options[] = {
 	 OPT_SORT},
 	{'S', "symbol", "REGEX", "functions that match only", OPT_SYMBOL},
 	{'c', "comm", "GLOB", "samples of processes of that name only", OPT_COMM},
-	{0, "callers", NULL, "who calls the functions of --symbol, as a tree", OPT_CALLERS},
-	{0, "callees", NULL, "what the functions of --symbol call, as a tree", OPT_CALLEES},
+	{0, "container", "GLOB", "samples of containers whose id matches only", OPT_CONTAINER},
+	{0, "callers", NULL,
+	 "who calls the functions of --symbol (without it: the first of the table), as a tree",
+	 OPT_CALLERS},
+	{0, "callees", NULL, "what these functions call, as a tree", OPT_CALLEES},
+	{0, "children", NULL, "sort by total: with what was called, not by self", OPT_CHILDREN},
+	{0, "no-children", NULL, "self only, without the column of totals", OPT_NO_CHILDREN},
 	{0, "last", "TIME", "what the daemon kept on this host of the last 10m, 2h, 1d ...",
 	 OPT_LAST},
 	{0, "store", "DIRECTORY", "where it is kept; default: as the daemon's config says",
@@ -119,6 +127,7 @@ const struct command report_command = {
 			"  perfwalk report out.pb.gz\n"
 			"  perfwalk report --sort module,symbol --comm 'nginx*' out.pb.gz\n"
 			"  perfwalk report --symbol '^malloc$' --callers out.folded\n"
+			"  perfwalk report --callers --top 3 out.pb.gz\n"
 			"  perfwalk report --last 10m -o last.html\n",
 };
 const struct command diff_command = {
@@ -134,7 +143,7 @@ const struct command diff_command = {
 struct view {
 	const struct command *command;
 	struct setup_symbolizer setup;
-	const char *symbol, *comm, *store;
+	const char *symbol, *comm, *container, *store;
 	uint64_t last_ns;
 	char store_label[256];
 	const char *inputs[VIEW_MAX_INPUTS];
@@ -251,6 +260,17 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_COMM:
 		v->comm = value;
 		return 0;
+	case OPT_CONTAINER:
+		v->container = value;
+		return 0;
+	case OPT_CHILDREN:
+		o->by_total = true;
+		o->no_total = false;
+		return 0;
+	case OPT_NO_CHILDREN:
+		o->no_total = true;
+		o->by_total = false;
+		return 0;
 	case OPT_CALLERS:
 		o->callers = true;
 		return 0;
@@ -288,11 +308,9 @@ static int check(const struct view *v)
 		wrong = "needs an output: add -o FILE";
 	else if (v->setup.view == VIEW_DIFF && v->n_inputs != 2)
 		wrong = "compares two files: give BEFORE and AFTER";
-	else if ((o->callers || o->callees) && !v->symbol)
-		wrong = "--callers and --callees want to know of which functions: add --symbol "
-			"REGEX";
-	else if (v->symbol && !by_symbol)
-		wrong = "--symbol wants the key symbol among those of --sort";
+	else if ((v->symbol || o->callers || o->callees) && !by_symbol)
+		wrong = "--symbol, --callers and --callees want the key symbol among those of "
+			"--sort";
 	if (!wrong)
 		return 0;
 	(void)fprintf(stderr, "perfwalk: %s: %s; see perfwalk %s --help\n", v->command->name, wrong,
@@ -370,6 +388,15 @@ static int open_store(struct view *v)
 	return 0;
 }
 
+/* By its first bytes, which are compared and not parsed: they say which children it needs. */
+static enum import_kind kind_of(const char *path, int fd)
+{
+	char head[IMPORT_HEAD_BYTES];
+	ssize_t n = pread(fd, head, sizeof(head), 0);
+
+	return n > 0 ? import_detect(head, (size_t)n, path) : IMPORT_UNKNOWN;
+}
+
 static int open_inputs(struct view *v)
 {
 	if (v->last_ns)
@@ -388,6 +415,13 @@ static int open_inputs(struct view *v)
 		if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 			log_error("%s is not a regular file; write what it gives into one first",
 				  v->inputs[i]);
+			return -EINVAL;
+		}
+		if (kind_of(v->inputs[i], fd) == IMPORT_PERF_DATA) {
+			log_error("%s is a perf.data file, which this command does not read; make "
+				  "folded stacks of it first: perf script -i %s | "
+				  "stackcollapse-perf.pl > out.folded",
+				  v->inputs[i], v->inputs[i]);
 			return -EINVAL;
 		}
 	}
@@ -428,6 +462,8 @@ static int on_setup(void *ctx, enum peer who, int control, int status_fd)
 		r = setup_send_text(control, TEXT_SYMBOL, v->symbol, -1);
 	if (r == 0)
 		r = setup_send_text(control, TEXT_COMM, v->comm, -1);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_CONTAINER, v->container, -1);
 	if (r == 0 && v->setup.view != VIEW_CONVERT)
 		r = setup_send_text(control, TEXT_SUMMARY, "standard output", STDOUT_FILENO);
 	return r < 0 ? r : setup_send_start(control);
@@ -489,7 +525,7 @@ static void fill_setup(struct view *v)
 				    ? w.ws_col
 				    : DEFAULT_WIDTH;
 	s->color = terminal && !getenv("NO_COLOR");
-	s->report.width = s->terminal_width;
+	s->report.width = terminal ? s->terminal_width : 0;
 	s->report.color = s->color;
 }
 

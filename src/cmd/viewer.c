@@ -21,6 +21,7 @@ void viewer_deinit(struct viewer *v)
 	}
 	free(v->symbol);
 	free(v->comm);
+	free(v->container);
 	import_facts_deinit(&v->facts);
 	profile_deinit(&v->before);
 }
@@ -40,6 +41,9 @@ int viewer_text(struct viewer *v, uint32_t kind, const char *text, int fd)
 	case TEXT_COMM:
 		v->comm = strdup(text);
 		return v->comm ? 0 : -ENOMEM;
+	case TEXT_CONTAINER:
+		v->container = strdup(text);
+		return v->container ? 0 : -ENOMEM;
 	default:
 		return 1;
 	}

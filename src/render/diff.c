@@ -112,7 +112,7 @@ static void print_row(const struct diff *d, struct table *t, const struct row *r
 		(void)fprintf(t->out, "%7.2f%% %7.2f%%  %+7.2f  %+7.2f  %-4s  ", r->self[0],
 			      r->self[1], change(r), r->total[1] - r->total[0], mark);
 	t->at = 0;
-	t->room = (int)t->width - 43;
+	t->room = (int)t->width - 42;
 	table_cell(t, text, n);
 	table_cell(t, tab ? tab + 1 : "", tab ? strlen(tab + 1) : 0);
 	table_end(t);

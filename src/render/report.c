@@ -22,10 +22,12 @@
 #include "util/hash.h"
 #include "util/text.h"
 
-#define MAX_TEXT_BYTES (UINT64_C(512) << 20)
-#define MAX_CHAIN      256
-#define MAX_DEPTH      32 /* of trees of callers and callees */
-#define SEPARATOR      '\t'
+#define MAX_TEXT_BYTES	 (UINT64_C(512) << 20)
+#define MAX_CHAIN	 256
+#define MAX_DEPTH	 32 /* of trees of callers and callees */
+#define MAX_TREES	 10 /* without --symbol and --top */
+#define SEPARATOR	 '\t'
+#define CONTAINER_DIGITS 12
 
 struct entry {
 	uint32_t owner, place; /* strids of keys */
@@ -57,6 +59,7 @@ struct report {
 	uint64_t total;
 	bool by_owner, by_place, has_symbol;
 	regex_t symbol;
+	const struct entry *only; /* trees of this entry alone; NULL: of what matches symbol */
 };
 
 static const struct {
@@ -93,7 +96,7 @@ static void owner_value(const struct report *r, enum render_report_key key, uint
 		(void)frame_process_name(p, t->process, buf, size);
 		break;
 	case REPORT_CONTAINER:
-		(void)text_clean(buf, size, profile_text(p, proc->container_id), 12);
+		(void)text_clean(buf, size, profile_text(p, proc->container_id), CONTAINER_DIGITS);
 		break;
 	case REPORT_UNIT:
 		(void)text_clean(buf, size, profile_text(p, proc->systemd_unit), SIZE_MAX);
@@ -141,6 +144,7 @@ static uint32_t put_values(struct report *r, bool owner, uint32_t row,
 			   const struct profile_line *line)
 {
 	char text[8 * FRAME_MAX_NAME];
+	bool first = true;
 	size_t n = 0;
 
 	for (uint32_t i = 0; i < r->o->n_keys; i++) {
@@ -148,8 +152,9 @@ static uint32_t put_values(struct report *r, bool owner, uint32_t row,
 
 		if (keys[key].owner != owner)
 			continue;
-		if (n)
+		if (!first)
 			text[n++] = SEPARATOR;
+		first = false;
 		if (owner)
 			owner_value(r, key, row, text + n, FRAME_MAX_NAME);
 		else
@@ -230,13 +235,18 @@ static int count(struct report *r, const struct aggregate_row *row, uint64_t num
 
 static bool row_wanted(const struct report *r, const struct aggregate_row *row)
 {
-	const struct profile_thread *t = &r->p->threads.items[row->thread];
-	char comm[256];
+	uint32_t process = r->p->threads.items[row->thread].process;
+	const char *id = profile_text(r->p, r->p->processes.items[process].container_id);
+	const char *comm = r->o->comm, *container = r->o->container;
+	char text[256];
 
-	if (!r->o->comm || !*r->o->comm)
-		return true;
-	(void)frame_process_name(r->p, t->process, comm, sizeof(comm));
-	return fnmatch(r->o->comm, comm, 0) == 0;
+	(void)frame_process_name(r->p, process, text, sizeof(text));
+	if (comm && *comm && fnmatch(comm, text, 0) != 0)
+		return false;
+	/* As it is, or as it is shown. */
+	(void)snprintf(text, sizeof(text), "%.*s", CONTAINER_DIGITS, id);
+	return !container || !*container || fnmatch(container, id, 0) == 0 ||
+	       fnmatch(container, text, 0) == 0;
 }
 
 /* Calls fn for each function of the stack, leaf first; at: number from there. */
@@ -346,8 +356,11 @@ static bool place_matches(const struct report *r, uint32_t place)
 {
 	char name[FRAME_MAX_NAME];
 	const char *text;
-	size_t n = symbol_of(r, place, &text);
+	size_t n;
 
+	if (r->only)
+		return place == r->only->place;
+	n = symbol_of(r, place, &text);
 	(void)snprintf(name, sizeof(name), "%.*s", (int)n, text);
 	return regexec(&r->symbol, name, 0, NULL, 0) == 0;
 }
@@ -393,7 +406,7 @@ static int tree_build(struct report *r, bool callers)
 	for (uint32_t i = 0; i < r->a.rows.n && e == 0; i++) {
 		const struct aggregate_row *row = &r->a.rows.items[i];
 
-		if (!row_wanted(r, row))
+		if (!row_wanted(r, row) || (r->only && owner_of(r, row->thread) != r->only->owner))
 			continue;
 		array_clear(&path.places);
 		e = each_place(r, row->stack, path_add, &path);
@@ -404,38 +417,45 @@ static int tree_build(struct report *r, bool callers)
 	return e;
 }
 
-static void tree_print(const struct report *r, struct table *t, uint32_t node, uint32_t depth)
+/* The largest of the children that comes after last (0: the first one); 0: none is left. */
+static uint32_t next_child(const struct report *r, uint32_t node, uint32_t last)
 {
-	const struct tree_node *n = &r->nodes.items[node];
-	double percent = table_share(n->value, r->total);
-	uint32_t last = 0, best;
+	uint64_t limit = last ? r->nodes.items[last].value : UINT64_MAX;
+	uint32_t best = 0;
 
-	if (percent < r->o->min_percent || depth > MAX_DEPTH)
-		return;
-	if (node) {
+	for (uint32_t c = r->nodes.items[node].first_child; c; c = r->nodes.items[c].next) {
+		uint64_t v = r->nodes.items[c].value;
+
+		if ((v < limit || (v == limit && c > last)) &&
+		    (!best || v > r->nodes.items[best].value))
+			best = c;
+	}
+	return best;
+}
+
+/* A chain of calls without branches is one column: indent grows where the value changes. */
+static void tree_print(const struct report *r, struct table *t, uint32_t parent, uint32_t depth,
+		       uint32_t indent)
+{
+	uint32_t child = 0;
+
+	while (depth < MAX_DEPTH && (child = next_child(r, parent, child)) != 0) {
+		const struct tree_node *n = &r->nodes.items[child];
+		double percent = table_share(n->value, r->total);
+		bool same = parent && n->value == r->nodes.items[parent].value;
+		uint32_t at = parent && !same ? indent + 1 : indent;
 		const char *text;
 		size_t length = symbol_of(r, n->place, &text);
 
-		table_tree_line(t, percent, depth, text, length);
-	}
-	/* The largest child first, then the next one below it. */
-	for (uint64_t limit = UINT64_MAX;; last = best) {
-		best = 0;
-		for (uint32_t c = n->first_child; c; c = r->nodes.items[c].next) {
-			uint64_t v = r->nodes.items[c].value;
-
-			if ((v < limit || (v == limit && c > last)) &&
-			    (!best || v > r->nodes.items[best].value))
-				best = c;
-		}
-		if (!best)
+		if (percent < r->o->min_percent)
 			return;
-		limit = r->nodes.items[best].value;
-		tree_print(r, t, best, node ? depth + 1 : depth);
+		table_tree_line(t, percent, t->csv ? depth : at, same, text, length);
+		tree_print(r, t, child, depth + 1, at);
 	}
 }
 
-static int print_tree(struct report *r, struct table *t, bool callers)
+/* what: of which functions. */
+static int print_tree(struct report *r, struct table *t, bool callers, const char *what)
 {
 	int e = tree_build(r, callers);
 
@@ -444,17 +464,28 @@ static int print_tree(struct report *r, struct table *t, bool callers)
 	table_heading(t,
 		      callers ? "Callers of %s: each is called by those below it"
 			      : "Callees of %s: each calls those below it",
-		      r->o->symbol);
+		      what);
 	if (r->nodes.items[0].value == 0)
 		table_note(t, "no function matches");
 	else
-		tree_print(r, t, 0, 0);
+		tree_print(r, t, 0, 0, 0);
 	return 0;
+}
+
+static int print_trees(struct report *r, struct table *t, const char *what)
+{
+	int e = 0;
+
+	if (r->o->callers)
+		e = print_tree(r, t, true, what);
+	if (e == 0 && r->o->callees)
+		e = print_tree(r, t, false, what);
+	return e;
 }
 
 /* ---- The table ---- */
 
-static int by_value(const void *a, const void *b)
+static int by_self(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
 
@@ -466,54 +497,120 @@ static int by_value(const void *a, const void *b)
 				    : (x->owner < y->owner ? -1 : x->owner > y->owner);
 }
 
+static int by_total(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	if (x->total != y->total)
+		return x->total < y->total ? 1 : -1;
+	return by_self(a, b);
+}
+
+/* Puts the entries to show first, in their order, and returns how many; sums up the rest. */
+static uint32_t choose_entries(struct report *r, uint32_t max, uint32_t *ret_hidden,
+			       uint64_t *ret_rest)
+{
+	uint32_t shown = 0;
+
+	*ret_hidden = 0;
+	*ret_rest = 0;
+	if (r->entries.n)
+		qsort(r->entries.items, r->entries.n, sizeof(*r->entries.items),
+		      r->o->by_total ? by_total : by_self);
+	for (uint32_t i = 0; i < r->entries.n; i++) {
+		const struct entry e = r->entries.items[i];
+		uint64_t most = r->o->no_total ? e.self : e.total;
+
+		if (r->has_symbol && !place_matches(r, e.place))
+			continue;
+		if ((max && shown == max) || table_share(most, r->total) < r->o->min_percent) {
+			++*ret_hidden;
+			*ret_rest += e.self;
+			continue;
+		}
+		r->entries.items[shown++] = e;
+	}
+	return shown;
+}
+
+/* Calls fn for the values of an entry's keys, in the order of the columns. */
+static void each_cell(const struct report *r, struct table *t, const struct entry *e,
+		      void (*fn)(struct table *t, const char *text, size_t n))
+{
+	const char *owner = strtab_get(&r->texts, e->owner);
+	const char *place = strtab_get(&r->texts, e->place);
+
+	t->at = 0;
+	for (uint32_t k = 0; k < r->o->n_keys; k++) {
+		const char **from = keys[r->o->keys[k]].owner ? &owner : &place;
+		size_t n = strcspn(*from, "\t");
+
+		fn(t, *from, n);
+		*from += n + ((*from)[n] != '\0');
+	}
+}
+
 static void print_entries(struct report *r, struct table *t)
 {
-	uint32_t shown = 0, hidden = 0;
-	uint64_t rest = 0;
+	uint32_t hidden;
+	uint64_t rest;
+	uint32_t n = choose_entries(r, r->o->max_rows, &hidden, &rest);
 
-	qsort(r->entries.items, r->entries.n, sizeof(*r->entries.items), by_value);
 	for (uint32_t i = 0; i < r->o->n_keys; i++)
 		table_column(t, keys[r->o->keys[i]].title);
-	table_head(t, r->by_place);
-	for (uint32_t i = 0; i < r->entries.n; i++) {
+	for (uint32_t i = 0; i < n; i++)
+		each_cell(r, t, &r->entries.items[i], table_measure);
+	table_head(t, r->by_place && !r->o->no_total);
+	for (uint32_t i = 0; i < n; i++) {
 		const struct entry *e = &r->entries.items[i];
-		const char *owner = strtab_get(&r->texts, e->owner);
-		const char *place = strtab_get(&r->texts, e->place);
 
-		if (r->has_symbol && !place_matches(r, e->place))
-			continue;
-		if ((r->o->max_rows && shown == r->o->max_rows) ||
-		    (table_share(e->self, r->total) < r->o->min_percent &&
-		     table_share(e->total, r->total) < r->o->min_percent)) {
-			hidden++;
-			rest += e->self;
-			continue;
-		}
 		table_begin(t, table_share(e->self, r->total), table_share(e->total, r->total),
 			    e->self);
-		for (uint32_t k = 0; k < r->o->n_keys; k++) {
-			const char **from = keys[r->o->keys[k]].owner ? &owner : &place;
-			size_t n = strcspn(*from, "\t");
-
-			table_cell(t, *from, n);
-			*from += n + ((*from)[n] != '\0');
-		}
+		each_cell(r, t, e, table_cell);
 		table_end(t);
-		shown++;
 	}
+	if (n == 0)
+		table_note(t, "no sample matches");
 	table_rest(t, hidden, table_share(rest, r->total));
+}
+
+/* A tree for each of the first entries. */
+static int print_entry_trees(struct report *r, struct table *t)
+{
+	uint32_t hidden, n;
+	uint64_t rest;
+	int e = 0;
+
+	n = choose_entries(r, r->o->max_rows ? r->o->max_rows : MAX_TREES, &hidden, &rest);
+	for (uint32_t i = 0; i < n && e == 0; i++) {
+		const struct entry only = r->entries.items[i];
+		const char *owner = strtab_get(&r->texts, only.owner), *symbol;
+		size_t length = symbol_of(r, only.place, &symbol);
+		char what[FRAME_MAX_NAME * 2];
+
+		(void)snprintf(what, sizeof(what), "%.*s%s%s", (int)length, symbol,
+			       *owner ? " of " : "", owner);
+		for (char *c = what; *c; c++)
+			*c = *c == SEPARATOR ? ' ' : *c;
+		r->only = &only;
+		e = print_trees(r, t, what);
+		r->only = NULL;
+	}
+	return e;
 }
 
 static int report_run(struct report *r, struct table *t)
 {
 	int e = count_rows(r);
 
-	if (e == 0 && !r->o->callers && !r->o->callees)
+	if (e < 0)
+		return e;
+	if (!r->o->callers && !r->o->callees)
 		print_entries(r, t);
-	if (e == 0 && r->o->callers)
-		e = print_tree(r, t, true);
-	if (e == 0 && r->o->callees)
-		e = print_tree(r, t, false);
+	else if (r->has_symbol)
+		e = print_trees(r, t, r->o->symbol);
+	else
+		e = print_entry_trees(r, t);
 	return e;
 }
 

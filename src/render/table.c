@@ -2,6 +2,7 @@
 #include "src/render/table.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -9,8 +10,9 @@
 #include "src/render/render.h"
 #include "util/text.h"
 
-#define MIN_WIDTH 60
-#define MAX_WIDTH 1000
+#define DEFAULT_WIDTH 100
+#define MIN_WIDTH     60
+#define MAX_WIDTH     1000
 
 double table_share(uint64_t part, uint64_t whole)
 {
@@ -20,6 +22,8 @@ double table_share(uint64_t part, uint64_t whole)
 void table_init(struct table *t, FILE *out, unsigned int width, bool color, bool csv)
 {
 	*t = (struct table){.out = out, .color = color && !csv, .csv = csv};
+	t->unlimited = width == 0;
+	width = width ? width : DEFAULT_WIDTH;
 	t->width = width < MIN_WIDTH ? MIN_WIDTH : width > MAX_WIDTH ? MAX_WIDTH : width;
 }
 
@@ -137,10 +141,21 @@ void table_column(struct table *t, const char *title)
 static int column_width(const struct table *t, unsigned int column)
 {
 	int each = (int)(t->width - 16) / (int)(t->n_columns + 1);
+	int title = (int)strlen(t->columns[column]), widest = t->widest[column];
+	int most = strcmp(t->columns[column], "SYMBOL") == 0 ? 2 * each : each;
 
-	if (strcmp(t->columns[column], "SYMBOL") == 0)
-		return each < 24 ? 24 : each;
-	return each < 10 ? 10 : each < 24 ? each : 24;
+	most = most < 16 ? 16 : most;
+	widest = widest < title ? title : widest;
+	return widest < most ? widest : most;
+}
+
+void table_measure(struct table *t, const char *text, size_t n)
+{
+	int columns = text_columns(text, n);
+
+	if (t->at < t->n_columns && t->widest[t->at] < columns)
+		t->widest[t->at] = columns;
+	t->at++;
 }
 
 static void put_cell(struct table *t, const char *text, size_t n)
@@ -148,7 +163,9 @@ static void put_cell(struct table *t, const char *text, size_t n)
 	bool last = t->at + 1 == t->n_columns;
 	int width = last ? t->room : column_width(t, t->at);
 
-	put_fit(t, text, n, width > 4 ? width : 4, !last);
+	/* A pipe has room for everything. */
+	width = last && t->unlimited ? INT_MAX : width > 4 ? width : 4;
+	put_fit(t, text, n, width, !last);
 	if (!last)
 		(void)fputs("  ", t->out);
 	t->room -= width + 2;
@@ -158,7 +175,8 @@ static void put_cell(struct table *t, const char *text, size_t n)
 void table_head(struct table *t, bool totals)
 {
 	t->at = 0;
-	t->room = (int)t->width - 18;
+	t->totals = totals;
+	t->room = (int)t->width - (totals ? 19 : 10);
 	if (t->csv) {
 		(void)fputs("self\ttotal\tvalue", t->out);
 		for (unsigned int i = 0; i < t->n_columns; i++)
@@ -166,7 +184,7 @@ void table_head(struct table *t, bool totals)
 		(void)fputc('\n', t->out);
 		return;
 	}
-	(void)fprintf(t->out, "\n%s%8s %8s  ", on(t, BOLD), "SELF", totals ? "TOTAL" : "");
+	(void)fprintf(t->out, "\n%s%8s%s  ", on(t, BOLD), "SELF", totals ? "    TOTAL" : "");
 	for (unsigned int i = 0; i < t->n_columns; i++)
 		put_cell(t, t->columns[i], strlen(t->columns[i]));
 	(void)fprintf(t->out, "%s\n", on(t, OFF));
@@ -175,11 +193,13 @@ void table_head(struct table *t, bool totals)
 void table_begin(struct table *t, double self, double total, uint64_t value)
 {
 	t->at = 0;
-	t->room = (int)t->width - 18;
+	t->room = (int)t->width - (t->totals ? 19 : 10);
 	if (t->csv)
 		(void)fprintf(t->out, "%.4f\t%.4f\t%" PRIu64, self, total, value);
-	else
+	else if (t->totals)
 		(void)fprintf(t->out, "%7.2f%% %7.2f%%  ", self, total);
+	else
+		(void)fprintf(t->out, "%7.2f%%  ", self);
 }
 
 void table_cell(struct table *t, const char *text, size_t n)
@@ -198,11 +218,13 @@ void table_end(struct table *t)
 void table_rest(struct table *t, uint32_t n_rows, double self)
 {
 	if (n_rows && !t->csv)
-		(void)fprintf(t->out, "%s%7.2f%%           %" PRIu32 " more row%s%s\n", on(t, DIM),
-			      self, n_rows, n_rows == 1 ? "" : "s", on(t, OFF));
+		(void)fprintf(t->out, "%s%7.2f%%%s  %" PRIu32 " more row%s%s\n", on(t, DIM), self,
+			      t->totals ? "         " : "", n_rows, n_rows == 1 ? "" : "s",
+			      on(t, OFF));
 }
 
-void table_tree_line(struct table *t, double percent, uint32_t depth, const char *text, size_t n)
+void table_tree_line(struct table *t, double percent, uint32_t depth, bool same, const char *text,
+		     size_t n)
 {
 	int indent = (int)depth * 2;
 
@@ -211,7 +233,10 @@ void table_tree_line(struct table *t, double percent, uint32_t depth, const char
 		return;
 	}
 	indent = indent < (int)t->width / 2 ? indent : (int)t->width / 2;
-	(void)fprintf(t->out, "%7.2f%%  %*s", percent, indent, "");
-	put_fit(t, text, n, (int)t->width - 10 - indent, false);
+	if (same)
+		(void)fprintf(t->out, "%10s%*s", "", indent, "");
+	else
+		(void)fprintf(t->out, "%7.2f%%  %*s", percent, indent, "");
+	put_fit(t, text, n, t->unlimited ? INT_MAX : (int)t->width - 10 - indent, false);
 	(void)fputc('\n', t->out);
 }

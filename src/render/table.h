@@ -18,26 +18,34 @@ struct table {
 	FILE *out;
 	unsigned int width;
 	bool color, csv;
+	bool unlimited; /* no terminal: nothing is cut at the end of a line */
 	const char *columns[TABLE_MAX_COLUMNS];
+	int widest[TABLE_MAX_COLUMNS]; /* in columns of the terminal, of what was measured */
 	unsigned int n_columns, at;
+	bool totals;
 	int room; /* of the current line */
 };
 
+/* width: columns of the terminal, 0: none. */
 void table_init(struct table *t, FILE *out, unsigned int width, bool color, bool csv);
 /* What was measured, and how much of it can be trusted. */
 void table_facts(struct table *t, const struct profile *p, const struct render_info *info);
 void table_heading(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void table_note(struct table *t, const char *text);
 
-/* Columns by their titles, then the head, then rows. totals: there is one as well as self. */
+/* Columns by their titles, then every cell's measure (at from 0 in each row), then the head, then
+ * rows. totals: there is one as well as self. */
 void table_column(struct table *t, const char *title);
+void table_measure(struct table *t, const char *text, size_t n);
 void table_head(struct table *t, bool totals);
 void table_begin(struct table *t, double self, double total, uint64_t value);
 /* n bytes of clean UTF-8; the last column gets the rest of the line. */
 void table_cell(struct table *t, const char *text, size_t n);
 void table_end(struct table *t);
 void table_rest(struct table *t, uint32_t n_rows, double self);
-void table_tree_line(struct table *t, double percent, uint32_t depth, const char *text, size_t n);
+/* same: the percentage is that of the line before, and not said again. */
+void table_tree_line(struct table *t, double percent, uint32_t depth, bool same, const char *text,
+		     size_t n);
 
 /* Per cent; 0 of nothing. */
 double table_share(uint64_t part, uint64_t whole);

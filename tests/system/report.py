@@ -101,7 +101,21 @@ def tables(files):
     rig.check(f"{total} samples, 0 lost" in out, "the head says samples and losses")
     rig.check(re.search(r"\bmain\b", out), "the table has main")
     out = perfwalk("report", "--symbol", f"^{re.escape(top)}$", "--callers", files["pb.gz"])
-    rig.check(re.search(r"%  +" + re.escape(top) + r"[\s\S]*%  +main\b", out), "the callers lead to main")
+    rig.check(re.search(r"%  +" + re.escape(top) + r"[\s\S]*[% ] +main\b", out), "the callers lead to main")
+    out = perfwalk("report", "--callers", "--top", "1", files["pb.gz"])
+    rig.check(re.search(r"Callers of " + re.escape(top) + r"[\s\S]*[% ] +main\b", out),
+              "without --symbol the callers are the first row's")
+    out = perfwalk("report", "--csv", "--children", "--percent-limit", "0", "--sort", "symbol", files["pb.gz"])
+    totals = [float(l.split("\t")[1]) for l in out.splitlines()[1:]]
+    rig.check(totals == sorted(totals, reverse=True) and totals[0] > 90, "--children sorts by total")
+    out = perfwalk("report", "--no-children", files["pb.gz"])
+    rig.check("SELF" in out and "TOTAL" not in out, "--no-children leaves the totals out")
+    rows = perfwalk("report", "--csv", "--sort", "container,unit,comm,line,symbol", files["pb.gz"]).splitlines()
+    rig.check({len(r.split("\t")) for r in rows} == {8}, "empty values keep their columns")
+    rig.check("no sample matches" in perfwalk("report", "--container", "none*", files["pb.gz"]), "--container filters")
+    heads = [perfwalk("report", "--sort", "comm", files[s]).split("\n\n")[0] for s in ("pb.gz", "otlp")]
+    rig.check(heads[0] == heads[1] and " CPU" in heads[0] and os.uname().release in heads[0],
+              "pprof and OTLP files have the same honest head")
     out = perfwalk("report", "--symbol", "^main$", "--callees", files["folded"])
     rig.check(re.search(r"%  main\b[\s\S]*" + re.escape(top), out), "the callees lead to the leaf")
     out = perfwalk("report", "--sort", "comm", files["otlp"])
@@ -160,6 +174,7 @@ def bad_files(files):
         "noise.otlp": (b"\x0a\x05hello", "OTLP"),
         "long.otlp": (b"\x00\xff\xff\xff1234", "it is cut"),
         "text.folded": (b"no number here\n", "line 1"),
+        "perf.data": (b"PERFILE2" + bytes(96), "stackcollapse-perf.pl"),
         "binary": (bytes(range(16)) * 4, "no format"),
     }
     for name, (content, why) in cases.items():
@@ -174,7 +189,7 @@ def bad_files(files):
     for args, why in ((("report",), "needs a recorded file"), (("convert", files["pb.gz"]), "add -o"),
                       (("diff", files["pb.gz"]), "BEFORE and AFTER"), (("report", "--symbol", "(", "x"), "--symbol"),
                       (("report", "--sort", "nothing", "x"), "comm, container"),
-                      (("report", "--callers", "x"), "--symbol"),
+                      (("report", "--callers", "--sort", "comm", "x"), "the key symbol"),
                       (("diff", "a", "b", "-o", "c.html"), ".folded"),
                       (("convert", "a", "-o", "b.xyz"), ".html")):
         err = perfwalk(*args, status=2)
