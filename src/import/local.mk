@@ -9,3 +9,19 @@ libimport_a_SOURCES = \
 check_PROGRAMS += tests/unit/test-import
 tests_unit_test_import_SOURCES = tests/unit/test-import.c $(render_synthetic)
 tests_unit_test_import_LDADD = libimport.a $(render_libs)
+
+# The fuzz target over the files that are kept.
+check_PROGRAMS += tests/fuzz/replay-import
+tests_fuzz_replay_import_SOURCES = tests/fuzz/fuzz-import.c
+tests_fuzz_replay_import_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-import"'
+tests_fuzz_replay_import_LDADD = libimport.a $(render_libs)
+EXTRA_DIST += \
+	tests/fuzz/corpus-import/folded \
+	tests/fuzz/corpus-import/folded-odd \
+	tests/fuzz/corpus-import/otlp \
+	tests/fuzz/corpus-import/otlp-collector \
+	tests/fuzz/corpus-import/otlp-long \
+	tests/fuzz/corpus-import/otlp-out-of-range \
+	tests/fuzz/corpus-import/pprof \
+	tests/fuzz/corpus-import/pprof-gz \
+	tests/fuzz/corpus-import/pprof-self-reference

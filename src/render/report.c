@@ -41,7 +41,7 @@ struct frame_places {
 };
 
 struct tree_node {
-	uint32_t place, first_child, next;
+	uint32_t place, parent, first_child, next;
 	uint64_t value;
 };
 
@@ -55,6 +55,7 @@ struct report {
 	ARRAY(struct entry) entries;
 	struct hash_index index;
 	ARRAY(struct tree_node) nodes; /* the first is the root */
+	struct hash_index node_index;  /* by parent and place */
 	uint32_t *owners;	       /* by thread: strid + 1, 0: not known yet */
 	uint64_t total;
 	bool by_owner, by_place, has_symbol;
@@ -305,20 +306,25 @@ static int count_rows(struct report *r)
 static struct tree_node *child_of(struct report *r, uint32_t parent, uint32_t place,
 				  uint32_t *ret_row)
 {
-	uint32_t *link = &r->nodes.items[parent].first_child;
+	uint64_t hash = hash_combine(hash_u64(parent), place);
+	uint32_t slot = hash_index_first(&r->node_index, hash), row;
 	struct tree_node *n;
 
-	while (*link) {
-		if (r->nodes.items[*link].place == place) {
-			*ret_row = *link;
-			return &r->nodes.items[*link];
+	while ((row = hash_index_row(&r->node_index, slot)) != HASH_INDEX_NONE) {
+		n = &r->nodes.items[row];
+		if (n->parent == parent && n->place == place) {
+			*ret_row = row;
+			return n;
 		}
-		link = &r->nodes.items[*link].next;
+		slot = hash_index_next(&r->node_index, slot);
 	}
-	*link = *ret_row = r->nodes.n;
 	n = array_push(&r->nodes);
-	if (n)
-		*n = (struct tree_node){.place = place};
+	row = r->nodes.n - 1;
+	if (!n || hash_index_add(&r->node_index, hash, row) < 0)
+		return NULL;
+	*n = (struct tree_node){
+		.place = place, .parent = parent, .next = r->nodes.items[parent].first_child};
+	r->nodes.items[parent].first_child = *ret_row = row;
 	return n;
 }
 
@@ -399,6 +405,7 @@ static int tree_build(struct report *r, bool callers)
 
 	r->nodes.max = UINT32_MAX / 2;
 	array_clear(&r->nodes);
+	hash_index_clear(&r->node_index);
 	root = array_push(&r->nodes);
 	if (!root)
 		return -ENOMEM;
@@ -642,6 +649,7 @@ static void report_deinit(struct report *r)
 	array_deinit(&r->places);
 	array_deinit(&r->entries);
 	array_deinit(&r->nodes);
+	hash_index_deinit(&r->node_index);
 	hash_index_deinit(&r->index);
 	free(r->frames);
 	free(r->owners);

@@ -5,6 +5,7 @@ options say; damaged files get an error that names the file and the cause."""
 import gzip
 import os
 import re
+import signal
 import subprocess
 
 import rig
@@ -196,12 +197,41 @@ def bad_files(files):
         rig.check(why in err, f"{' '.join(map(os.path.basename, args))}: {err.strip()}")
 
 
+def messages_with_lengths(files):
+    """As the collector's file exporter writes them."""
+    with open(files["otlp"], "rb") as f:
+        message = f.read()
+    with open(rig.path("collector.otlp"), "wb") as f:
+        f.write(2 * (len(message).to_bytes(4, "big") + message))
+    perfwalk("convert", rig.path("collector.otlp"), "-o", rig.path("collector.folded"))
+    twice = sorted(re.sub(r"\d+$", lambda m: str(2 * int(m[0])), l) for l in lines_of(files["folded"]))
+    rig.check(lines_of(rig.path("collector.folded")) == twice, "two messages behind their lengths are added up")
+
+
+def killed_reader():
+    with open(rig.path("large.folded"), "w", encoding="utf-8") as f:
+        for i in range(400000):
+            f.write(f"p{i % 7};main;f{i};g{i};h{i % 1000} 1\n")
+    out = rig.path("large.html")
+    p = rig.start([rig.perfwalk(), "convert", rig.path("large.folded"), "-o", out], stdin=subprocess.DEVNULL,
+                  stderr=subprocess.PIPE, text=True)
+    child = rig.wait_for("a child reads", lambda: [c for c in rig.children_of(p.pid)
+                                                   if rig.comm_of(c) == rig.ROLES["symbolizer"]])[0]
+    rig.check(rig.status_of(child)["Uid"].split()[0] != "0" or os.geteuid() != 0, "who reads has no privileges")
+    os.kill(child, signal.SIGSEGV)
+    err = p.communicate(timeout=20)[1]
+    rig.check(p.returncode == 1 and "died" in err, f"a reader that dies: {err.strip()}")
+    rig.check(not os.path.exists(out), "it leaves no output behind")
+
+
 def main():
     files = capture()
     round_trips(files)
     tables(files)
     differences(files)
+    messages_with_lengths(files)
     bad_files(files)
+    killed_reader()
     other_tools()
 
 

@@ -80,7 +80,7 @@ static void check_round_trip(const struct profile *p, enum import_kind kind, ren
 	a = sorted(have);
 	b = sorted(want);
 	CHECK_STR(a, b);
-	if (kind == IMPORT_PPROF) {
+	if (kind != IMPORT_FOLDED) {
 		CHECK_STR(facts.host_name, "testhost");
 		CHECK_STR(facts.kernel_release, "6.1.0");
 		CHECK_STR(facts.title, "perfwalk record -a");
@@ -108,6 +108,7 @@ static void test_round_trips(void)
 	synthetic_small(&p);
 	check_round_trip(&p, IMPORT_FOLDED, render_folded);
 	check_round_trip(&p, IMPORT_PPROF, render_pprof);
+	check_round_trip(&p, IMPORT_OTLP, render_otlp_file);
 	profile_deinit(&p);
 }
 
