@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Output formats by file suffix: one table for choosing, rendering and --help. */
+#include <stdbool.h>
 #include <stdio.h>
 
 struct profile;
@@ -9,6 +10,9 @@ struct render_info;
 struct format {
 	const char *suffix, *name, *help;
 	int (*render)(const struct profile *p, const struct render_info *info, FILE *out);
+	/* The difference of two profiles; NULL: the format has none. */
+	int (*render_diff)(const struct profile *before, const struct profile *after,
+			   const struct render_info *info, FILE *out);
 };
 
 extern const struct format formats[];
@@ -16,5 +20,5 @@ extern const unsigned int n_formats;
 
 /* The format that a path's suffix asks for, NULL: none does. */
 const struct format *format_of_path(const char *path);
-/* ".html, .folded, .pb.gz": for messages. Returns buf. */
-const char *format_suffixes(char *buf, unsigned long size);
+/* ".html, .folded, .pb.gz": for messages; diff: of those that hold a difference. Returns buf. */
+const char *format_suffixes(char *buf, unsigned long size, bool diff);

@@ -186,7 +186,7 @@ static int add_output(struct record_options *o, const char *path)
 		return complain("-o", path, "more than 16 outputs");
 	if (!format_of_path(path)) {
 		(void)snprintf(text, sizeof(text), "the suffix chooses the format: %s",
-			       format_suffixes(suffixes, sizeof(suffixes)));
+			       format_suffixes(suffixes, sizeof(suffixes), false));
 		return complain("-o", path, text);
 	}
 	o->outputs[o->n_outputs++] = path;

@@ -252,9 +252,7 @@ static void on_profiler(void *ctx, int fd, uint32_t events)
 
 /* ---- The end of a capture ---- */
 
-/* render NULL: the difference. */
-static int render_to(struct symbolizer *s, const char *what, int fd,
-		     int (*render)(const struct profile *, const struct render_info *, FILE *))
+static int render_to(struct symbolizer *s, const char *what, int fd, const struct format *format)
 {
 	_cleanup_close_ int again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	FILE *f = fdopen(fd, "we");
@@ -266,8 +264,9 @@ static int render_to(struct symbolizer *s, const char *what, int fd,
 
 	if (f) {
 		errno = 0;
-		r = render ? render(&s->profile, &s->info, f)
-			   : render_diff_folded(&s->viewer.before, &s->profile, f);
+		r = s->setup.view == VIEW_DIFF
+			    ? format->render_diff(&s->viewer.before, &s->profile, &s->info, f)
+			    : format->render(&s->profile, &s->info, f);
 		/* The stream only knows that a write failed; errno still knows why. */
 		if (r == -EIO && errno)
 			r = -errno;
@@ -327,9 +326,9 @@ static int render_all(struct symbolizer *s)
 
 	for (uint32_t i = 0; i < s->n_outputs; i++) {
 		const struct format *f = format_of_path(s->outputs[i].path);
-		int r = f ? render_to(s, s->outputs[i].path, TAKE_FD(s->outputs[i].fd),
-				      s->setup.view == VIEW_DIFF ? NULL : f->render)
-			  : -EINVAL;
+		bool known = f && (s->setup.view != VIEW_DIFF || f->render_diff);
+		int r = known ? render_to(s, s->outputs[i].path, TAKE_FD(s->outputs[i].fd), f)
+			      : -EINVAL;
 
 		result = result < 0 ? result : r;
 	}

@@ -221,17 +221,21 @@ static int check_expression(const struct view *v, const char *value)
 
 static int add_output(struct view *v, const char *path)
 {
+	bool diff = v->setup.view == VIEW_DIFF;
 	char suffixes[256], text[320];
 
 	if (v->n_outputs == TREE_MAX_OUTPUTS)
 		return complain(v, "-o", path, "more than 16 outputs");
 	if (!format_of_path(path)) {
 		(void)snprintf(text, sizeof(text), "the suffix chooses the format: %s",
-			       format_suffixes(suffixes, sizeof(suffixes)));
+			       format_suffixes(suffixes, sizeof(suffixes), diff));
 		return complain(v, "-o", path, text);
 	}
-	if (v->setup.view == VIEW_DIFF && strcmp(format_of_path(path)->name, "folded") != 0)
-		return complain(v, "-o", path, "a difference is written as .folded only");
+	if (diff && !format_of_path(path)->render_diff) {
+		(void)snprintf(text, sizeof(text), "that format has no differences; these do: %s",
+			       format_suffixes(suffixes, sizeof(suffixes), true));
+		return complain(v, "-o", path, text);
+	}
 	v->outputs[v->n_outputs++] = (struct tree_output){path, -EBADF};
 	return 0;
 }
@@ -296,7 +300,7 @@ static int check(const struct view *v)
 {
 	const struct render_report_options *o = &v->setup.report;
 	const char *wrong = NULL;
-	bool by_symbol = false;
+	bool by_symbol = o->n_keys == 0;
 
 	for (uint32_t i = 0; i < o->n_keys; i++)
 		by_symbol |= o->keys[i] == REPORT_SYMBOL;
@@ -482,9 +486,9 @@ static void on_gone(void *ctx, enum peer who, bool clean)
 	struct view *v = ctx;
 
 	if (!clean && v->result == 0) {
-		log_error(
-			"the process that reads the files died or hung: one of them is damaged in "
-			"a way that perfwalk does not survive; please report it");
+		log_error("%s: the process that read it died or hung: the file is damaged in a way "
+			  "that perfwalk does not survive; please report it",
+			  v->n_inputs == 1 ? v->inputs[0] : "one of the files");
 		v->result = -EIO;
 	}
 	loop_exit(v->loop, 0);
@@ -559,8 +563,6 @@ static int view_main(const struct command *command, enum view_mode mode, int arg
 
 	v.setup.view = mode;
 	v.setup.report = (struct render_report_options){
-		.n_keys = 3,
-		.keys = {REPORT_COMM, REPORT_MODULE, REPORT_SYMBOL},
 		.min_percent = 0.1,
 		.max_rows = mode == VIEW_DIFF ? DIFF_ROWS : 0,
 	};

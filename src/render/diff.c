@@ -201,7 +201,8 @@ static int add_paths(struct stacks *s, const struct profile *p, int side)
 	return r;
 }
 
-int render_diff_folded(const struct profile *before, const struct profile *after, FILE *out)
+int render_diff_folded(const struct profile *before, const struct profile *after,
+		       const struct render_info *info, FILE *out)
 {
 	struct stacks s = {.counts = ARRAY_INIT(UINT32_MAX / 2)};
 	int r;

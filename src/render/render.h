@@ -51,7 +51,7 @@ enum render_report_key {
 const char *render_report_key_name(enum render_report_key key); /* "comm", "container" ... */
 
 struct render_report_options {
-	uint32_t n_keys;
+	uint32_t n_keys;	     /* 0: comm, module (where some is known) and symbol */
 	uint8_t keys[REPORT_N_KEYS]; /* enum render_report_key, in the order of the columns */
 	uint32_t max_rows;	     /* 0: all */
 	double min_percent;	     /* rows with less are summed up */
@@ -74,7 +74,8 @@ int render_report(const struct profile *p, const struct render_info *info,
 int render_diff(const struct profile *before, const struct profile *after,
 		const struct render_report_options *options, FILE *out);
 /* Folded stacks with two counts each, before and after, as difffolded.pl writes them. */
-int render_diff_folded(const struct profile *before, const struct profile *after, FILE *out);
+int render_diff_folded(const struct profile *before, const struct profile *after,
+		       const struct render_info *info, FILE *out);
 /* OTLP: all of it as one ProfilesData message. */
 int render_otlp_file(const struct profile *p, const struct render_info *info, FILE *out);
 

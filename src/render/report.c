@@ -655,12 +655,28 @@ static void report_deinit(struct report *r)
 	free(r->owners);
 }
 
+static void choose_keys(const struct profile *p, struct render_report_options *o)
+{
+	bool modules = false;
+
+	for (uint32_t i = 0; i < p->modules.n; i++)
+		modules |= p->modules.items[i].path != STRID_EMPTY;
+	o->keys[o->n_keys++] = REPORT_COMM;
+	if (modules)
+		o->keys[o->n_keys++] = REPORT_MODULE;
+	o->keys[o->n_keys++] = REPORT_SYMBOL;
+}
+
 int render_report(const struct profile *p, const struct render_info *info,
 		  const struct render_report_options *options, FILE *out)
 {
-	struct report r = {.p = p, .o = options};
+	struct render_report_options o = *options;
+	struct report r = {.p = p, .o = &o};
 	struct table t;
 	int e;
+
+	if (o.n_keys == 0)
+		choose_keys(p, &o);
 
 	e = aggregate_build(&r.a, p);
 	if (e == 0)

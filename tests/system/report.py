@@ -220,7 +220,7 @@ def killed_reader():
     rig.check(rig.status_of(child)["Uid"].split()[0] != "0" or os.geteuid() != 0, "who reads has no privileges")
     os.kill(child, signal.SIGSEGV)
     err = p.communicate(timeout=20)[1]
-    rig.check(p.returncode == 1 and "died" in err, f"a reader that dies: {err.strip()}")
+    rig.check(p.returncode == 1 and "large.folded: the process that read it died" in err, f"a reader that dies: {err.strip()}")
     rig.check(not os.path.exists(out), "it leaves no output behind")
 
 
