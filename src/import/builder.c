@@ -222,6 +222,7 @@ int import_add_sample(struct import *im, uint32_t thread, uint64_t value, uint64
 	if (thread == PROFILE_NONE || s.stack == PROFILE_NONE || !profile_add_sample(im->p, &s))
 		return -ENOMEM;
 	im->n_samples += value;
+	im->n_stacks++;
 	return 0;
 }
 
@@ -263,6 +264,9 @@ void import_comment(struct import *im, const char *text)
 			im->p->event = put(im, name);
 		if (!im->p->rate_hz)
 			im->p->rate_hz = hz;
+	} else if (sscanf(text, "%63[^,], one of %u%n", name, &hz, &at) == 2 && at) {
+		if (im->p->event == STRID_EMPTY)
+			im->p->event = put(im, name);
 	} else if (colon && (size_t)(colon - text) < sizeof(name)) {
 		(void)snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
 		import_counter(im, name, strtoull(colon + 1, NULL, 10));

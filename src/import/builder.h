@@ -14,6 +14,7 @@ struct import {
 	ARRAY(uint32_t) frames; /* by key */
 	ARRAY(uint32_t) stack;	/* of the sample that is being read, leaf first */
 	uint64_t n_samples;	/* sum of values added */
+	uint64_t n_stacks;	/* with how many calls */
 	char *error;		/* IMPORT_ERROR_MAX bytes */
 };
 

@@ -190,7 +190,7 @@ static int import_bytes(struct import *im, enum import_kind kind, const uint8_t 
 			       (unsigned long long)im->p->max_bytes >> 20);
 	/* Files that do not count their samples. */
 	if (im->p->counters[PROFILE_SAMPLES] == known)
-		im->p->counters[PROFILE_SAMPLES] += im->n_samples;
+		im->p->counters[PROFILE_SAMPLES] += im->p->weighted ? im->n_stacks : im->n_samples;
 	return r;
 }
 

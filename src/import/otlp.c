@@ -367,7 +367,7 @@ static int profile_attribute(struct otlp *o, void *ctx, uint64_t index)
 static void profile_head(struct otlp *o, const struct span *profile)
 {
 	struct profile *p = o->im->p;
-	const struct span type = bytes_of(profile, 5);
+	const struct span type = bytes_of(profile, 5), sample_type = bytes_of(profile, 1);
 	uint64_t time = number_of(profile, 3), end = time + number_of(profile, 4);
 	uint64_t period = number_of(profile, 6);
 	const char *text = text_of(o, TEXT_SCRATCH, number_of(&type, 2));
@@ -380,6 +380,11 @@ static void profile_head(struct otlp *o, const struct span *profile)
 		p->period_ns = period;
 		p->rate_hz = (uint32_t)((UINT64_C(1000000000) + period / 2) / period);
 	}
+	if (text && strcmp(text, "count") == 0 && period)
+		p->period_events = period;
+	text = text_of(o, TEXT_SCRATCH, number_of(&sample_type, 1));
+	if (text && strcmp(text, "samples") != 0 && p->period_events == 1)
+		p->weighted = true;
 	text = text_of(o, TEXT_SCRATCH, number_of(&type, 1));
 	if (p->event == STRID_EMPTY && text)
 		p->event = strtab_put(&p->strings, text);

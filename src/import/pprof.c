@@ -4,8 +4,8 @@
  * choice: a first pass notes where each entry is, a second one reads the samples, making a frame of
  * a location when it is first used.
  *
- * Of several values a sample has one is taken: "samples" where there is one, else the default, else
- * the last, as pprof does.
+ * Of several values a sample has one is taken: the default, else the last, as pprof does; where
+ * that is a time, or events of a fixed distance, "samples" if there is one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -366,19 +366,31 @@ static int sample_read(struct pprof *pp, const struct wire_field *sample)
 
 /* ---- The file ---- */
 
+/* Bytes, delays, events of the kernel's own distance: what counts is the value, not the samples. */
 static void choose_type(struct pprof *pp)
 {
+	struct profile *p = pp->im->p;
+	uint32_t samples = MAX_TYPES;
+	const char *text;
+
 	pp->chosen = pp->n_types ? pp->n_types - 1 : 0;
 	for (uint32_t i = 0; i < pp->n_types; i++) {
 		if (pp->default_type && pp->types[i].type == pp->default_type)
 			pp->chosen = i;
+		text = text_of(pp, 0, pp->types[i].type);
+		if (text && strcmp(text, "samples") == 0)
+			samples = i;
 	}
-	for (uint32_t i = 0; i < pp->n_types; i++) {
-		const char *type = text_of(pp, 0, pp->types[i].type);
-
-		if (type && strcmp(type, "samples") == 0)
-			pp->chosen = i;
-	}
+	text = text_of(pp, 0, pp->types[pp->chosen].unit);
+	if (samples < MAX_TYPES && (!text || strcmp(text, "count") != 0 || pp->period > 1))
+		pp->chosen = samples;
+	if (pp->chosen != samples)
+		p->weighted = true;
+	text = text_of(pp, 0, pp->period_type.unit);
+	if (p->weighted || (text && strcmp(text, "count") == 0))
+		p->period_events = p->weighted ? 1 : pp->period;
+	else if (!p->period_ns && text && strcmp(text, "nanoseconds") == 0)
+		p->period_ns = pp->period;
 }
 
 static void head_take(struct pprof *pp)
@@ -392,15 +404,12 @@ static void head_take(struct pprof *pp)
 		if (text)
 			import_comment(pp->im, text);
 	}
-	text = text_of(pp, 0, pp->period_type.unit);
-	if (!p->period_ns && text && strcmp(text, "nanoseconds") == 0)
-		p->period_ns = pp->period;
 	if (!p->rate_hz && p->period_ns)
 		p->rate_hz = (uint32_t)((UINT64_C(1000000000) + p->period_ns / 2) / p->period_ns);
 	text = text_of(pp, 0,
-		       pp->period_type.type ? pp->period_type.type
-		       : pp->n_types	    ? pp->types[pp->chosen].type
-					    : 0);
+		       pp->period_type.type && !p->weighted ? pp->period_type.type
+		       : pp->n_types			    ? pp->types[pp->chosen].type
+							    : 0);
 	if (p->event == STRID_EMPTY && text)
 		p->event = strtab_put(&p->strings, text);
 	if (pp->time && (!p->start_unix_ns || pp->time < p->start_unix_ns))

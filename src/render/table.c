@@ -75,7 +75,8 @@ static void put_losses(struct table *t, const struct profile *p)
 	const uint64_t *c = p->counters;
 	uint64_t short_stacks = profile_stacks_incomplete(p);
 
-	(void)fprintf(t->out, "%" PRIu64 " samples, %" PRIu64 " lost (%.1f%%)", c[PROFILE_SAMPLES],
+	(void)fprintf(t->out, "%" PRIu64 " samples%s, %" PRIu64 " lost (%.1f%%)",
+		      c[PROFILE_SAMPLES], p->weighted ? " with values of their own" : "",
 		      c[PROFILE_SAMPLES_LOST] + c[PROFILE_SAMPLES_DROPPED],
 		      table_share(c[PROFILE_SAMPLES_LOST] + c[PROFILE_SAMPLES_DROPPED],
 				  c[PROFILE_SAMPLES] + c[PROFILE_SAMPLES_LOST]));
@@ -100,7 +101,7 @@ void table_facts(struct table *t, const struct profile *p, const struct render_i
 	put_clean(t, "", profile_text(p, p->event));
 	if (p->rate_hz)
 		(void)fprintf(t->out, " at %" PRIu32 " Hz", p->rate_hz);
-	if (p->end_unix_ns > p->start_unix_ns)
+	if (seconds >= 0.001)
 		(void)fprintf(t->out, " for %.1f s", seconds);
 	if (info->n_cpus)
 		(void)fprintf(t->out, " on %" PRIu32 " CPU%s", info->n_cpus,

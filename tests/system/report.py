@@ -84,6 +84,20 @@ def round_trips(files):
     rig.check(os.uname().nodename in text, "the page of a pprof file knows the host")
 
 
+def other_events():
+    """Fixed distances and distances of the kernel's choice: numbers and head come back too."""
+    for what in (("-c", "10"), ("-F", "99")):
+        files = {s: rig.path(f"faults.{s}") for s in ("folded", "pb.gz", "otlp")}
+        r = rig.record("-e", "page-faults", *what, *(x for f in files.values() for x in ("-o", f)), "--",
+                       "python3", "-c", "x = bytearray(30 << 20)")
+        rig.check(r.status == 0, "a capture of page faults" + ("" if r.status == 0 else r.text()))
+        for suffix in ("pb.gz", "otlp"):
+            perfwalk("convert", files[suffix], "-o", rig.path("faults-back.folded"))
+            rig.check(lines_of(rig.path("faults-back.folded")) == lines_of(files["folded"]),
+                      f"{' '.join(what)}: {suffix} has the same stacks and numbers")
+            rig.check("page-faults" in perfwalk("report", files[suffix]), "and names the event")
+
+
 def tables(files):
     stacks = rig.read_folded(files["folded"])
     total = rig.total(stacks)
@@ -227,6 +241,7 @@ def killed_reader():
 def main():
     files = capture()
     round_trips(files)
+    other_events()
     tables(files)
     differences(files)
     messages_with_lengths(files)
