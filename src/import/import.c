@@ -125,13 +125,13 @@ static int read_message(struct import *im, const uint8_t *bytes, size_t n, uint6
 	return import_read_otlp(im, bytes, n);
 }
 
-/* A message begins with a tag, which is not 0; a length below 16 MiB does. */
+/* A message begins with the tag of one of its two fields, a length hardly with these. */
 static int read_messages(struct import *im, const uint8_t *bytes, size_t n, uint64_t max_bytes)
 {
 	size_t at = 0;
 	int r = 0;
 
-	if (n && bytes[0] != 0)
+	if (n && (bytes[0] == 0x0a || bytes[0] == 0x12))
 		return import_read_otlp(im, bytes, n);
 	while (r == 0 && at < n) {
 		uint32_t length;

@@ -2,7 +2,6 @@
 #include "src/render/table.h"
 
 #include <inttypes.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <string.h>
 
@@ -10,6 +9,7 @@
 #include "src/render/render.h"
 #include "util/text.h"
 
+#define NO_WIDTH      (1 << 24)
 #define DEFAULT_WIDTH 100
 #define MIN_WIDTH     60
 #define MAX_WIDTH     1000
@@ -165,7 +165,7 @@ static void put_cell(struct table *t, const char *text, size_t n)
 	int width = last ? t->room : column_width(t, t->at);
 
 	/* A pipe has room for everything. */
-	width = last && t->unlimited ? INT_MAX : width > 4 ? width : 4;
+	width = last && t->unlimited ? NO_WIDTH : width > 4 ? width : 4;
 	put_fit(t, text, n, width, !last);
 	if (!last)
 		(void)fputs("  ", t->out);
@@ -238,6 +238,6 @@ void table_tree_line(struct table *t, double percent, uint32_t depth, bool same,
 		(void)fprintf(t->out, "%10s%*s", "", indent, "");
 	else
 		(void)fprintf(t->out, "%7.2f%%  %*s", percent, indent, "");
-	put_fit(t, text, n, t->unlimited ? INT_MAX : (int)t->width - 10 - indent, false);
+	put_fit(t, text, n, t->unlimited ? NO_WIDTH : (int)t->width - 10 - indent, false);
 	(void)fputc('\n', t->out);
 }

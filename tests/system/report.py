@@ -183,7 +183,7 @@ def bad_files(files):
     cases = {
         "empty.pb.gz": (b"", "it is empty"),
         "cut.pb.gz": (good[:len(good) // 2], "damaged, or it is cut"),
-        "cut.pb": (raw[:len(raw) // 2], "cut at byte"),
+        "cut.pb": (raw[:-1], "cut at byte"),
         "noise.pb": (os.urandom(500), "no pprof file"),
         "bomb.pb.gz": (gzip.compress(bytes(1200 << 20), 1), "inflates to more than"),
         "noise.otlp": (b"\x0a\x05hello", "OTLP"),
