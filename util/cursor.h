@@ -21,7 +21,7 @@ static inline struct cursor cursor_make(const void *data, size_t n)
 {
 	const uint8_t *p = data;
 
-	return (struct cursor){p, p, p + n, false};
+	return (struct cursor){p, p, n ? p + n : p, false};
 }
 
 static inline bool cursor_ok(const struct cursor *c)

@@ -207,12 +207,12 @@ bool profile_add_sample(struct profile *p, const struct profile_sample *s);
 bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_line *lines,
 			uint32_t n);
 
-/* Frames of a stack, leaf first; borrowed. */
+/* Frames of a stack, leaf first; borrowed. NULL: it has none. */
 static inline const uint32_t *profile_stack_frames(const struct profile *p, uint32_t stack,
 						   uint32_t *ret_n)
 {
 	*ret_n = p->stacks.items[stack].n;
-	return p->stack_frames.items + p->stacks.items[stack].first;
+	return *ret_n ? p->stack_frames.items + p->stacks.items[stack].first : NULL;
 }
 
 /* What a sample of value 1 stands for: "cpu" in "nanoseconds", or the event in "count". */

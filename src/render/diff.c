@@ -135,7 +135,8 @@ static void print_rows(struct diff *d, struct table *t, const struct render_repo
 {
 	uint32_t shown = 0, hidden = 0;
 
-	qsort(d->rows.items, d->rows.n, sizeof(*d->rows.items), by_change);
+	if (d->rows.n)
+		qsort(d->rows.items, d->rows.n, sizeof(*d->rows.items), by_change);
 	table_column(t, "SYMBOL");
 	table_column(t, "MODULE");
 	print_head(t);
