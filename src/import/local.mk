@@ -1,14 +1,26 @@
+# sources of src/import/
 noinst_LIBRARIES += libimport.a
 libimport_a_SOURCES = \
 	src/import/builder.c src/import/builder.h \
 	src/import/folded.c \
 	src/import/import.c src/import/import.h \
 	src/import/otlp.c \
+	src/import/perf-data-attr.c \
+	src/import/perf-data-feature.c \
+	src/import/perf-data-inflate.c \
+	src/import/perf-data-internal.h \
+	src/import/perf-data-order.c \
+	src/import/perf-data.c src/import/perf-data.h \
 	src/import/pprof.c
 
-check_PROGRAMS += tests/unit/test-import
+check_PROGRAMS += \
+	tests/unit/test-import \
+	tests/unit/test-perf-data
 tests_unit_test_import_SOURCES = tests/unit/test-import.c $(render_synthetic)
 tests_unit_test_import_LDADD = libimport.a $(render_libs)
+tests_unit_test_perf_data_SOURCES = tests/unit/test-perf-data.c tests/unit/test.h
+tests_unit_test_perf_data_LDADD = libimport.a libsample.a libutil.a $(SYMBOLIZE_LIBS)
+EXTRA_DIST += tests/bench/perfdata.py tests/fuzz/fuzz-perf-data.c
 
 # The fuzz target over the files that are kept.
 check_PROGRAMS += tests/fuzz/replay-import

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records in the order of time. perf copies the ring of one CPU after the other and writes a mark
+ * when it has been through all (FINISHED_ROUND): what is older than the youngest record before the
+ * previous mark can then have no predecessor that is still to come. So between two marks records
+ * are noted (time and place, not copied), sorted, and told up to that time.
+ *
+ * A file without marks is one round. So many records can wait, then the older half is told; a
+ * record that comes too late is told at once, and counted.
+ */
+#include <errno.h>
+#include <stdio.h>
+
+#include "src/import/perf-data-internal.h"
+
+#define MISC_FORK_SYNTHESIZED 0x2000 /* perf's PERF_RECORD_MISC_FORK_EXEC: mappings follow */
+
+uint64_t perf_data_step(const struct perf_data *d, uint64_t at)
+{
+	struct perf_event_header h;
+	uint64_t left = d->data_end - at, size;
+	uint32_t extra;
+
+	if (left < sizeof(h))
+		return 0;
+	memcpy(&h, d->records + at, sizeof(h));
+	size = h.size;
+	if (size < sizeof(h) || size > left)
+		return 0;
+	/* Payloads that the record's own 16 bits of size do not count. */
+	if (h.type == PERF_DATA_AUXTRACE && size >= sizeof(h) + sizeof(uint64_t)) {
+		uint64_t payload;
+
+		memcpy(&payload, d->records + at + sizeof(h), sizeof(payload));
+		return payload <= left - size ? size + payload : 0;
+	}
+	if (h.type == PERF_DATA_TRACING_DATA && size >= sizeof(h) + sizeof(extra)) {
+		memcpy(&extra, d->records + at + sizeof(h), sizeof(extra));
+		extra = (extra + 7) & ~7u;
+		return extra <= left - size ? size + extra : 0;
+	}
+	return size;
+}
+
+static void note_lost(struct perf_data *d, uint32_t type, const uint8_t *record, size_t n)
+{
+	struct cursor c = cursor_make(record, n);
+	uint64_t lost;
+
+	(void)cursor_take(&c, sizeof(struct perf_event_header));
+	if (type == PERF_RECORD_LOST)
+		(void)cursor_u64(&c);
+	lost = cursor_u64(&c);
+	/*
+	 * LOST counts the records that found a ring full; LOST_SAMPLES the samples of one event
+	 * that did, by another count of the same (or samples the PMU had no room for).
+	 */
+	if (type == PERF_RECORD_LOST)
+		d->lost_records += lost;
+	else
+		d->lost_samples += lost;
+	d->stats.lost = d->lost_records > d->lost_samples ? d->lost_records : d->lost_samples;
+}
+
+/* perf's own record for the kernel's text has its address: pid -1, "[kernel.kallsyms]_text". */
+static bool note_kernel(struct perf_data *d, const uint8_t *record, size_t n)
+{
+	struct cursor c = cursor_make(record, n);
+	const char *path;
+	uint64_t start;
+	uint32_t pid;
+
+	(void)cursor_take(&c, sizeof(struct perf_event_header));
+	pid = cursor_u32(&c);
+	(void)cursor_u32(&c);
+	start = cursor_u64(&c);
+	(void)cursor_u64(&c);
+	(void)cursor_u64(&c);
+	if (!cursor_ok(&c) || pid != UINT32_MAX)
+		return false;
+	path = cursor_string(&c);
+	if (path && strcmp(path, "[kernel.kallsyms]_text") == 0 && !d->host.kernel_text)
+		d->host.kernel_text = start;
+	return true;
+}
+
+/* Does anybody want to hear of it? What is only counted is counted here. */
+static bool is_wanted(struct perf_data *d, uint32_t type, const uint8_t *record, size_t n,
+		      uint32_t attr)
+{
+	switch (type) {
+	case PERF_RECORD_SAMPLE:
+		d->stats.samples += attr == d->chosen;
+		d->stats.other_samples += attr != d->chosen;
+		return attr == d->chosen;
+	case PERF_RECORD_MMAP:
+		return attr != UINT32_MAX && !note_kernel(d, record, n);
+	case PERF_RECORD_MMAP2:
+	case PERF_RECORD_COMM:
+	case PERF_RECORD_FORK:
+	case PERF_RECORD_EXIT:
+	case PERF_RECORD_CGROUP:
+	case PERF_RECORD_THROTTLE:
+		return attr != UINT32_MAX;
+	case PERF_RECORD_LOST:
+	case PERF_RECORD_LOST_SAMPLES:
+		note_lost(d, type, record, n);
+		return false;
+	default:
+		return false;
+	}
+}
+
+static int note_record(struct perf_data *d, uint32_t type, const uint8_t *record, size_t n)
+{
+	uint32_t attr = perf_data_attr_of(d, record, n, type);
+	struct perf_data_pending *p;
+	uint64_t time = 0;
+	size_t at;
+
+	if (!is_wanted(d, type, record, n, attr))
+		return 0;
+	at = record_time_offset(&d->attrs.items[attr].layout, type, n);
+	if (at)
+		memcpy(&time, record + at, sizeof(time));
+	p = array_push(&d->pending);
+	if (!p)
+		return -ENOMEM;
+	*p = (struct perf_data_pending){time, record, attr, 0};
+	if (time > d->max_time_ns)
+		d->max_time_ns = time;
+	return 0;
+}
+
+static int compare_pending(const void *x, const void *y)
+{
+	const struct perf_data_pending *a = x, *b = y;
+
+	if (a->time_ns != b->time_ns)
+		return a->time_ns < b->time_ns ? -1 : 1;
+	/* Of one time, as they stand in the file. */
+	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
+}
+
+/* What was told goes; what is not younger than limit may be told. */
+static void make_ready(struct perf_data *d, uint64_t limit)
+{
+	uint32_t n = d->pending.n, low = 0;
+
+	qsort(d->pending.items, n, sizeof(*d->pending.items), compare_pending);
+	while (n > low) {
+		uint32_t middle = low + (n - low) / 2;
+
+		if (d->pending.items[middle].time_ns <= limit)
+			low = middle + 1;
+		else
+			n = middle;
+	}
+	d->n_ready = low;
+	d->next_ready = 0;
+}
+
+static void drop_told(struct perf_data *d)
+{
+	uint32_t left = d->pending.n - d->n_ready;
+
+	if (!d->n_ready)
+		return;
+	memmove(d->pending.items, d->pending.items + d->n_ready, left * sizeof(*d->pending.items));
+	d->pending.n = left;
+	d->n_ready = d->next_ready = 0;
+}
+
+/* Notes records until some may be told. 1; 0: that was all. */
+static int fill(struct perf_data *d, char *error, size_t n_error)
+{
+	drop_told(d);
+	while (!d->n_ready) {
+		uint64_t step = perf_data_step(d, d->at), limit;
+		struct perf_event_header h;
+		int r = 0;
+
+		if (!step) {
+			/* One that is cut ends within a record. */
+			if (d->at < d->data_end && !d->stats.cut_bytes)
+				d->stats.bad_at = d->at;
+			d->data_end = d->at;
+			make_ready(d, UINT64_MAX);
+			return d->n_ready ? 1 : 0;
+		}
+		memcpy(&h, d->records + d->at, sizeof(h));
+		if ((h.type == PERF_DATA_COMPRESSED || h.type == PERF_DATA_COMPRESSED2) &&
+		    !d->inflated) {
+			r = perf_data_inflate(d, error, n_error);
+			if (r < 0)
+				return r;
+			continue;
+		}
+		d->stats.records++;
+		if (h.type < PERF_DATA_FIRST_OWN_RECORD)
+			r = note_record(d, h.type, d->records + d->at, h.size);
+		if (r < 0)
+			return r;
+		d->at += step;
+		if (h.type == PERF_DATA_FINISHED_ROUND) {
+			limit = d->round_time_ns;
+			d->round_time_ns = d->max_time_ns;
+			make_ready(d, limit);
+		} else if (d->pending.n == d->pending.max) {
+			make_ready(d, UINT64_MAX);
+			d->n_ready /= 2;
+		}
+	}
+	return 1;
+}
+
+/* A sample of an event without stacks says where it was taken, if nothing else. */
+static void put_ip(struct record *r)
+{
+	if (r->sample.n_kernel || r->sample.n_user_chain)
+		return;
+	if (r->sample.in_kernel) {
+		r->sample.kernel = &r->sample.ip;
+		r->sample.n_kernel = 1;
+	} else {
+		r->sample.user_chain = &r->sample.ip;
+		r->sample.n_user_chain = 1;
+	}
+}
+
+/* false: of no use. */
+static bool decode(struct perf_data *d, const struct perf_data_pending *p, struct record *ret)
+{
+	const uint8_t *bytes = p->bytes;
+	struct perf_event_header h;
+
+	memcpy(&h, bytes, sizeof(h));
+	if ((uintptr_t)bytes & 7) {
+		memcpy(d->copy, bytes, h.size);
+		bytes = (const uint8_t *)d->copy;
+	}
+	if (!record_decode(&d->attrs.items[p->attr].layout, bytes, h.size, ret))
+		return false;
+	if (ret->type == RECORD_SAMPLE && !d->event.regs_mask)
+		put_ip(ret);
+	/* Of a process that was there before: a name and mappings of its own follow. */
+	if (ret->type == RECORD_FORK && ret->pid != ret->task.parent_pid &&
+	    (h.misc & MISC_FORK_SYNTHESIZED || !p->time_ns))
+		return false;
+	return true;
+}
+
+int perf_data_next(struct perf_data *d, struct record *ret, char *error, size_t n_error)
+{
+	for (;;) {
+		const struct perf_data_pending *p;
+
+		if (d->next_ready == d->n_ready) {
+			int r = fill(d, error, n_error);
+
+			if (r <= 0)
+				return r;
+		}
+		p = &d->pending.items[d->next_ready++];
+		if (p->time_ns < d->told_time_ns)
+			d->stats.late++;
+		else
+			d->told_time_ns = p->time_ns;
+		if (decode(d, p, ret))
+			return 1;
+	}
+}
+
+const struct perf_data_stats *perf_data_stats(const struct perf_data *d)
+{
+	return &d->stats;
+}
