@@ -164,13 +164,21 @@ static int resolve_in_root(int root, const char *path)
 	return -errno;
 }
 
+/* An overlay shows its own device number in fstat and the lower one in maps, or the reverse. */
+static bool hides_device(int fd)
+{
+	struct statfs fs;
+
+	return fstatfs(fd, &fs) == 0 &&
+	       (fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC);
+}
+
 /* pid 0: our own root. Only there the device must match whatever the filesystem. */
 static int open_in_root(uint32_t pid, const struct message *ask, struct stat *st)
 {
 	_cleanup_close_ int root = pid ? open_proc(pid, "root", O_PATH | O_DIRECTORY)
 				       : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_close_ int path_fd = -EBADF;
-	struct statfs fs;
 	int fd;
 
 	if (root < 0)
@@ -181,12 +189,9 @@ static int open_in_root(uint32_t pid, const struct message *ask, struct stat *st
 	fd = reopen_regular(path_fd, st);
 	if (fd < 0)
 		return fd;
-	/* An overlay shows its own device number in fstat and the lower one in maps, or the
-	 * reverse. */
 	if (st->st_ino != ask->ask_file.inode ||
 	    (st->st_dev != makedev(ask->ask_file.major, ask->ask_file.minor) &&
-	     (!pid || fstatfs(fd, &fs) < 0 ||
-	      (fs.f_type != OVERLAYFS_SUPER_MAGIC && fs.f_type != BTRFS_SUPER_MAGIC)))) {
+	     (!pid || !hides_device(fd)))) {
 		(void)close_fd(fd);
 		return -ESTALE;
 	}
@@ -223,6 +228,79 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret)
 	}
 	if (fd < 0)
 		return fd;
+	r = opener_identify(fd, ret);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+/* .build-id/ab/cdef: how the stores of perf and of debug files name what has a build id. */
+static int put_build_id(char *buf, size_t size, const uint8_t *id, size_t n)
+{
+	size_t at = 0;
+
+	if (n < 2 || 2 * n + sizeof(".build-id/x/") > size)
+		return -EINVAL;
+	at += (size_t)sprintf(buf, ".build-id/%02x/", id[0]);
+	for (size_t i = 1; i < n; i++)
+		at += (size_t)sprintf(buf + at, "%02x", id[i]);
+	return 0;
+}
+
+/* O_PATH descriptor: nothing has been opened yet. */
+static int find_recorded(const struct message *ask)
+{
+	char name[64], path[PROTOCOL_PATH_MAX];
+	const char *home = getenv("HOME");
+	int fd, r;
+
+	switch (ask->ask_recorded_file.place) {
+	case RECORDED_CACHE:
+		if (ask->ask_recorded_file.n_build_id > sizeof(ask->ask_recorded_file.build_id))
+			return -EBADMSG;
+		r = put_build_id(name, sizeof(name), ask->ask_recorded_file.build_id,
+				 ask->ask_recorded_file.n_build_id);
+		if (r < 0 || !home || !*home)
+			return r < 0 ? r : -ENOENT;
+		r = snprintf(path, sizeof(path), "%s/.debug/%s/elf", home, name);
+		if (r >= (int)sizeof(path))
+			return -ENAMETOOLONG;
+		fd = open(path, O_PATH | O_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	case RECORDED_PATH:
+		if (!message_text_ok(ask->ask_recorded_file.path,
+				     sizeof(ask->ask_recorded_file.path)) ||
+		    ask->ask_recorded_file.path[0] != '/')
+			return -EBADMSG;
+		if (on_blocking_mount((uint32_t)getpid(), ask->ask_recorded_file.major,
+				      ask->ask_recorded_file.minor))
+			return -ENOTSUP;
+		fd = open(ask->ask_recorded_file.path, O_PATH | O_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	case RECORDED_PERF_MAP:
+		(void)snprintf(path, sizeof(path), "/tmp/perf-%u.map", ask->ask_recorded_file.pid);
+		/* /tmp is everybody's: a link there is not followed. */
+		fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+		return fd < 0 ? -errno : fd;
+	default:
+		return -EBADMSG;
+	}
+}
+
+int opener_recorded_file(const struct message *ask, struct file_identity *ret)
+{
+	_cleanup_close_ int path_fd = find_recorded(ask), fd = -EBADF;
+	struct stat st;
+	int r;
+
+	if (path_fd < 0)
+		return path_fd;
+	fd = reopen_regular(path_fd, &st);
+	if (fd < 0)
+		return fd;
+	if (ask->ask_recorded_file.place == RECORDED_PATH && !ask->ask_recorded_file.n_build_id &&
+	    (st.st_ino != ask->ask_recorded_file.inode ||
+	     (st.st_dev != makedev(ask->ask_recorded_file.major, ask->ask_recorded_file.minor) &&
+	      !hides_device(fd))))
+		return -ESTALE;
 	r = opener_identify(fd, ret);
 	return r < 0 ? r : TAKE_FD(fd);
 }
@@ -289,13 +367,14 @@ int opener_perf_map(uint32_t pid)
 static int open_debug_by_id(const uint8_t *build_id, size_t n)
 {
 	_cleanup_close_ int path_fd = -EBADF;
-	char path[64 + 2 * 64], *at = path;
+	char name[16 + 2 * 64], path[32 + sizeof(name)];
 	struct stat st;
+	int r;
 
-	at += sprintf(at, DEBUG_DIRECTORY "/.build-id/%02x/", build_id[0]);
-	for (size_t i = 1; i < n; i++)
-		at += sprintf(at, "%02x", build_id[i]);
-	(void)sprintf(at, ".debug");
+	r = put_build_id(name, sizeof(name), build_id, n);
+	if (r < 0)
+		return r;
+	(void)snprintf(path, sizeof(path), DEBUG_DIRECTORY "/%s.debug", name);
 	path_fd = open(path, O_PATH | O_CLOEXEC);
 	return path_fd < 0 ? -errno : reopen_regular(path_fd, &st);
 }

@@ -30,6 +30,14 @@ int opener_perf_map(uint32_t pid);
  * path below /usr/lib/debug, out of which no link leads (path "": none). */
 int opener_debug_file(const uint8_t *build_id, size_t n, const char *path);
 
+/*
+ * A file that was mapped at another time, by a process that is gone: in the place asked for, never
+ * through /proc/PID, whose number may be another process's by now. By build id the caller has to
+ * check what it gets; by path without a build id only when inode and device are those recorded.
+ * A perf map: /tmp/perf-PID.map itself, no link. -ESTALE, -ENOTSUP and *ret as above.
+ */
+int opener_recorded_file(const struct message *ask, struct file_identity *ret);
+
 /* Facts of /proc/PID/stat and /proc/PID/exe into an answer. 0 or -errno. */
 int opener_process(uint32_t pid, struct message *answer);
 /* Effective user of a process. 0 or -errno. */

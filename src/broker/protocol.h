@@ -49,8 +49,9 @@ enum message_type {
 	MESSAGE_ASK_USER,
 	MESSAGE_ASK_PERF_MAP,
 	MESSAGE_ASK_DEBUG_FILE,
-	MESSAGE_ANSWER,	     /* error; fd when one was asked for */
-	MESSAGE_ANSWER_TEXT, /* cgroup path */
+	MESSAGE_ASK_RECORDED_FILE, /* of a process that a perf.data file tells of */
+	MESSAGE_ANSWER,		   /* error; fd when one was asked for */
+	MESSAGE_ANSWER_TEXT,	   /* cgroup path */
 	MESSAGE_ANSWER_PROCESS,
 	MESSAGE_ANSWER_USER,
 	/* profiler -> symbolizer */
@@ -101,9 +102,18 @@ enum text_kind {
 	TEXT_EXPORT_CERTIFICATE,
 	TEXT_EXPORT_CLIENT_CERTIFICATE,
 	TEXT_EXPORT_CLIENT_KEY,
+	TEXT_KERNEL_NOTES, /* with its descriptor */
 	TEXT_STORE, /* path of the store, with its descriptor */
 	TEXT_SPOOL, /* path of the spool, with its descriptor; before the destinations */
 	TEXT_N_KINDS
+};
+
+/* Where a file is looked for that was mapped when and where a perf.data file was recorded. */
+enum recorded_place {
+	RECORDED_CACHE,	   /* perf's own store, ~/.debug, by build id */
+	RECORDED_PATH,	   /* its path: the caller checks the build id; without one the inode */
+	RECORDED_PERF_MAP, /* /tmp/perf-PID.map */
+	RECORDED_N_PLACES
 };
 
 enum peer { PEER_PROFILER, PEER_SYMBOLIZER, PEER_EXPORTER, PEER_N };
@@ -159,6 +169,14 @@ struct message {
 			uint8_t build_id[64];
 			char path[PROTOCOL_PATH_MAX]; /* below /usr/lib/debug; "": none */
 		} ask_debug_file;
+		struct {
+			uint32_t place; /* enum recorded_place */
+			uint32_t pid;
+			uint32_t n_build_id, major, minor, reserved;
+			uint64_t inode; /* n_build_id 0 */
+			uint8_t build_id[20];
+			char path[PROTOCOL_PATH_MAX];
+		} ask_recorded_file;
 		struct {
 			int32_t error; /* 0 or -errno; -EUCLEAN: the file is set aside for who asks
 					*/

@@ -266,7 +266,9 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 			     : -EBADMSG;
 		break;
 	case MESSAGE_ASK_FILE:
-		fd = opener_mapped_file(ask, &id);
+	case MESSAGE_ASK_RECORDED_FILE:
+		fd = ask->type == MESSAGE_ASK_FILE ? opener_mapped_file(ask, &id)
+						   : opener_recorded_file(ask, &id);
 		k = fd < 0 ? NULL : find_strike(s, &id, false);
 		if (k && k->for_peers & (1u << who)) {
 			(void)close_fd(fd);

@@ -2,6 +2,7 @@
 #pragma once
 /* Inside of the attribution: its state, and what attribute.c asks of code-rows.c. */
 #include "src/cmd/attribute.h"
+#include "src/cmd/replay.h"
 #include "src/host/host.h"
 #include "src/sample/sample.h"
 #include "unwind/unwind.h"
@@ -33,12 +34,14 @@ struct attribution {
 	struct role *role;
 	struct ask *ask;
 	const struct filter *filter;
+	struct replay *replay; /* NULL: the host is live */
 	struct host *host;
 	struct unwinder *unwinder;
 	struct unwind_module *vdso;
 	struct profile profile;
 	uint64_t window, next_jit_uid, regs_mask;
 	bool frame_pointers; /* user stacks are the kernel's callchains */
+	bool foreign_vdso;   /* the processes had another than this one */
 	bool weighted;	     /* a sample stands for as many events as its record says */
 	uint32_t kernel_row, none_row, marker_row,
 		vdso_row; /* PROFILE_NONE: not in this window yet */

@@ -61,8 +61,33 @@ static void set_unit(struct attribution *a, const struct sample_options *o)
 	p->weighted = a->weighted = !o->period;
 }
 
+/* The same of a file, and how its stacks were taken. */
+static void set_event(struct attribution *a, const struct perf_data_event *e)
+{
+	struct profile *p = &a->profile;
+
+	p->rate_hz = e->rate_hz;
+	p->period_ns = e->period_ns;
+	p->period_events = e->period_events;
+	p->weighted = a->weighted = e->weighted;
+	a->regs_mask = e->regs_mask;
+	a->frame_pointers = !e->regs_mask;
+}
+
+static bool is_foreign_vdso(const struct attribution *a)
+{
+	const uint8_t *id;
+	size_t n;
+
+	if (!a->replay || !a->vdso)
+		return false;
+	id = unwind_module_build_id(a->vdso, &n);
+	return !replay_vdso_is_ours(a->replay, id, n);
+}
+
 int attribution_new(struct attribution **ret, struct role *role, struct ask *ask,
-		    const struct setup_profiler *setup, const struct filter *filter)
+		    const struct setup_profiler *setup, const struct filter *filter,
+		    struct replay *replay)
 {
 	struct unwind_limits unwind_limits = UNWIND_LIMITS_DEFAULT;
 	struct attribution *a = calloc(1, sizeof(*a));
@@ -73,35 +98,43 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 	a->role = role;
 	a->ask = ask;
 	a->filter = filter;
+	a->replay = replay;
 	a->max_frames = setup->max_frames;
 	a->regs_mask = setup->options.regs_mask;
 	a->items.max = 1u << 20;
 	profile_init(&a->profile, setup->window_memory_bytes);
 	a->frame_pointers = setup->features.frame_pointers;
-	set_unit(a, &setup->options);
+	if (replay)
+		set_event(a, replay_event(replay));
+	else
+		set_unit(a, &setup->options);
 	a->walked = calloc(a->max_frames, sizeof(*a->walked));
 	a->frames = calloc(a->max_frames + MAX_KERNEL_FRAMES + 1, sizeof(*a->frames));
 	unwind_limits.max_row_bytes = setup->unwind_rows_bytes;
 
 	r = a->walked && a->frames ? unwinder_new(&a->unwinder, &unwind_limits) : -ENOMEM;
 	if (r == 0) {
-		const struct host_source source = outside_source(ask, setup->features.clockid);
+		const struct host_source source =
+			replay ? replay_source(replay)
+			       : outside_source(ask, setup->features.clockid);
 		const struct host_limits limits = {
 			.max_processes = setup->max_processes,
-			.max_mappings = 65536,
+			.max_mappings = replay ? 16384 : 65536,
 			.max_threads = 262144,
 			.max_files = 16384,
 			.max_open_files = setup->max_open_files,
 			.free_user = free_file_user,
 			.free_process_user = free_process_user,
 			.ctx = a,
-			.exec_unmarked = !setup->features.comm_exec,
+			.exec_unmarked = !replay && !setup->features.comm_exec,
+			.recorded = replay != NULL,
 		};
 
 		r = host_new(&a->host, &source, &limits);
 	}
 	if (r == 0 && open_vdso(a) < 0)
 		log_debug("the vdso cannot be read: frames in it end a stack");
+	a->foreign_vdso = is_foreign_vdso(a);
 	if (r < 0) {
 		attribution_free(a);
 		return r;
@@ -343,11 +376,15 @@ static bool on_sample(struct attribution *a, const struct record *r)
 
 static void on_mmap(struct attribution *a, const struct record *r)
 {
-	const struct host_file_key key = {r->mmap.major, r->mmap.minor, r->mmap.inode,
-					  r->mmap.generation};
+	struct host_file_key key = {r->mmap.major, r->mmap.minor, r->mmap.inode,
+				    r->mmap.generation};
+	bool is_key = r->mmap.has_inode || a->replay;
+
+	if (a->replay)
+		replay_file_key(a->replay, r, &key);
 
 	host_on_mmap(a->host, r->pid, r->mmap.start, r->mmap.length, r->mmap.file_offset,
-		     r->mmap.has_inode ? &key : NULL, r->mmap.path, r->time_ns);
+		     is_key ? &key : NULL, r->mmap.path, r->time_ns);
 }
 
 bool attribution_record(struct attribution *a, const struct record *r)

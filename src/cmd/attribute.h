@@ -15,11 +15,13 @@
 
 struct filter;
 struct record;
+struct replay;
 struct attribution;
 
 /* filter: borrowed. */
 int attribution_new(struct attribution **ret, struct role *role, struct ask *ask,
-		    const struct setup_profiler *setup, const struct filter *filter);
+		    const struct setup_profiler *setup, const struct filter *filter,
+		    struct replay *replay);
 struct attribution *attribution_free(struct attribution *a);
 
 /* Any record of the rings, in time order. false: a sample that is not wanted. */

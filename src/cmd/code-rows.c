@@ -153,8 +153,9 @@ static uint32_t jit_row(struct attribution *a, struct host_process *p)
 		s->jit_row = profile_add_module(&a->profile, &m);
 		/* The map may appear later than the first frame of the code: asked for once a
 		 * window. */
-		if (p->perf_map_fd < 0 && !p->exited) {
-			p->perf_map_fd = outside_open_perf_map(a->ask, p->pid);
+		if (p->perf_map_fd < 0 && (a->replay || !p->exited)) {
+			p->perf_map_fd = a->replay ? replay_open_perf_map(a->replay, p->pid)
+						   : outside_open_perf_map(a->ask, p->pid);
 			if (p->perf_map_fd < 0)
 				p->perf_map_fd = -2;
 		}
@@ -177,10 +178,11 @@ static bool find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 	*ret = (struct unwind_mapping){.start = m->start, .end = m->end};
 	switch (m->kind) {
 	case HOST_MAPPING_VDSO:
-		ret->module = a->vdso;
-		ret->tag =
-			fixed_row(a, &a->vdso_row, PROFILE_UID_VDSO, PROFILE_MODULE_VDSO, "[vdso]");
-		if (!a->vdso || !unwind_module_bias(a->vdso, m->start, 0, &ret->bias))
+		ret->module = a->foreign_vdso ? NULL : a->vdso;
+		ret->tag = fixed_row(a, &a->vdso_row,
+				     a->foreign_vdso ? PROFILE_UID_FOREIGN_VDSO : PROFILE_UID_VDSO,
+				     PROFILE_MODULE_VDSO, "[vdso]");
+		if (!ret->module || !unwind_module_bias(a->vdso, m->start, 0, &ret->bias))
 			ret->bias = m->start;
 		return true;
 	case HOST_MAPPING_ANON:
@@ -292,14 +294,21 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 	return n;
 }
 
+static uint32_t kernel_row(struct attribution *a)
+{
+	bool ours = !a->replay || replay_kernel_is_ours(a->replay);
+
+	return fixed_row(a, &a->kernel_row, ours ? PROFILE_UID_KERNEL : PROFILE_UID_FOREIGN_KERNEL,
+			 PROFILE_MODULE_KERNEL, "[kernel.kallsyms]");
+}
+
 uint32_t attribution_add_kernel_frames(struct attribution *a, const struct record *r)
 {
 	uint32_t row = PROFILE_NONE, n = 0;
 
 	for (uint64_t i = 0; i < r->sample.n_kernel && n < MAX_KERNEL_FRAMES; i++) {
 		if (row == PROFILE_NONE)
-			row = fixed_row(a, &a->kernel_row, PROFILE_UID_KERNEL,
-					PROFILE_MODULE_KERNEL, "[kernel.kallsyms]");
+			row = kernel_row(a);
 		/* All but the innermost are return addresses. */
 		a->frames[n++] = profile_add_frame(&a->profile, row, r->sample.kernel[i] - (i > 0));
 	}

@@ -21,6 +21,7 @@ perfwalk_SOURCES = \
 	src/cmd/profiler.c \
 	src/cmd/record-options.c \
 	src/cmd/record.c src/cmd/record.h \
+	src/cmd/replay.c src/cmd/replay.h \
 	src/cmd/role.c src/cmd/role.h \
 	src/cmd/run.c \
 	src/cmd/setup.c src/cmd/setup.h \
@@ -31,11 +32,12 @@ perfwalk_SOURCES = \
 	src/cmd/tree-internal.h \
 	src/cmd/tree-setup.c \
 	src/cmd/tree.c src/cmd/tree.h \
+	src/cmd/view-perf-data.c src/cmd/view-perf-data.h \
 	src/cmd/view.c \
 	src/cmd/viewer.c src/cmd/viewer.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libconfig.a libexport.a libimport.a librender.a libbroker.a libhost.a libsample.a libprofile.a \
+	libconfig.a libexport.a librender.a libbroker.a libimport.a libhost.a libsample.a libprofile.a \
 	libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) -ldl
 

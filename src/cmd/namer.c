@@ -426,9 +426,11 @@ static int frame_lookup(struct namer *n, const struct profile *p, const struct p
 	*ret_n = 1;
 	switch (row->kind) {
 	case PROFILE_MODULE_KERNEL:
-		return kernel_lookup(n, f->address, chain);
+		return row->uid == PROFILE_UID_KERNEL ? kernel_lookup(n, f->address, chain) : 1;
 	case PROFILE_MODULE_VDSO:
-		return n->vdso ? symbol_file_lookup(n->vdso, f->address, chain) : 1;
+		return n->vdso && row->uid == PROFILE_UID_VDSO
+			       ? symbol_file_lookup(n->vdso, f->address, chain)
+			       : 1;
 	case PROFILE_MODULE_JIT:
 		return jit_lookup(n, p, row, f->address, chain);
 	case PROFILE_MODULE_FILE:

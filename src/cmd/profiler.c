@@ -12,6 +12,7 @@
 #include "src/cmd/attribute.h"
 #include "src/cmd/filter.h"
 #include "src/cmd/handover.h"
+#include "src/cmd/replay.h"
 #include "src/cmd/role.h"
 #include "src/profile/window.h"
 #include "src/sample/sample.h"
@@ -24,6 +25,9 @@
 #define DRAIN_NS (200 * NSEC_PER_MSEC)
 #define STOP_NS	 (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
 #define MAX_CPUS 4096
+/* Of a file, between looks at the sockets: some milliseconds of walking. */
+#define REPLAY_SLICE   1024
+#define REPLAY_POLL_NS (1 * NSEC_PER_MSEC) /* while the symbolizer has a window */
 
 _Static_assert(PROFILE_N_COUNTERS <= STATUS_MAX_COUNTERS, "each has its place");
 
@@ -42,6 +46,11 @@ struct profiler {
 	uint64_t flush_id;	  /* asked for; 0: none under way */
 	uint64_t paused_since_ns; /* 0: sampling goes on */
 	bool offset_known;
+	/* A perf.data file instead of the rings */
+	char *input_path;
+	int input_fd, kallsyms_fd, kernel_notes_fd;
+	struct replay *replay; /* NULL: the host is live */
+	int replay_timer;
 };
 
 static void close_window(struct profiler *p);
@@ -50,6 +59,8 @@ static void drain(struct profiler *p, bool flush)
 {
 	struct record r;
 
+	if (!p->merger)
+		return;
 	role_job_begin(&p->role);
 	merger_begin(p->merger, flush);
 	while (merger_next(p->merger, &r)) {
@@ -101,17 +112,29 @@ static void on_flush_timer(void *ctx)
 	loop_set_timer(p->role.loop, p->flush_timer, UINT64_MAX);
 }
 
+static void set_replay_times(struct profiler *p)
+{
+	if (!p->offset_known) {
+		p->clock_offset_ns = replay_clock_offset_ns(p->replay);
+		p->offset_known = true;
+	}
+	p->window_start_unix_ns = UINT64_MAX;
+}
+
 static void close_window(struct profiler *p)
 {
 	struct profile *prof = attribution_profile(p->attribution);
-	uint64_t lost = merger_read_lost(p->merger), now = clock_realtime_ns();
+	uint64_t lost = p->merger ? merger_read_lost(p->merger) : 0, now = clock_realtime_ns();
 	struct handover_item *items;
 	uint32_t n_items;
 	int fd;
 
 	attribution_add_lost(p->attribution, lost);
+	/* A file's window is as old as its samples: the loop below finds both its ends. */
+	if (p->replay)
+		set_replay_times(p);
 	prof->start_unix_ns = p->window_start_unix_ns;
-	prof->end_unix_ns = now;
+	prof->end_unix_ns = p->replay ? 0 : now;
 	for (uint32_t i = 0; i < prof->samples.n; i++) {
 		uint64_t t = prof->samples.items[i].time_unix_ns += p->clock_offset_ns;
 
@@ -120,8 +143,9 @@ static void close_window(struct profiler *p)
 		if (t >= prof->end_unix_ns)
 			prof->end_unix_ns = t + 1;
 	}
-	prof->event = strtab_put(&prof->strings,
-				 sample_event_name(&p->setup.options, &p->setup.features));
+	prof->event = strtab_put(&prof->strings, p->replay ? replay_event(p->replay)->name
+							   : sample_event_name(&p->setup.options,
+									       &p->setup.features));
 	p->role.status->lost += prof->counters[PROFILE_SAMPLES_LOST];
 	p->role.status->windows++;
 	count_pause(p);
@@ -143,6 +167,56 @@ static void close_window(struct profiler *p)
 	p->window_start_unix_ns = now;
 	if (p->setup.features.clockid)
 		p->clock_offset_ns = clock_realtime_ns() - clock_monotonic_ns();
+}
+
+/* ---- A perf.data file ---- */
+
+/* The broker stops us then, or all, by what the result says. */
+static void end_replay(struct profiler *p, int result)
+{
+	struct message m = {.type = MESSAGE_RESULT};
+
+	loop_set_timer(p->role.loop, p->replay_timer, UINT64_MAX);
+	if (result == 0) {
+		attribution_add_lost(p->attribution, replay_stats(p->replay)->lost);
+		replay_report(p->replay);
+		close_window(p);
+	}
+	m.result.code = result;
+	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
+}
+
+/*
+ * The file is read no faster than the symbolizer takes windows: nothing is gained by piling them
+ * up, and none may be dropped.
+ */
+static void on_replay_timer(void *ctx)
+{
+	struct profiler *p = ctx;
+	struct record r;
+	int e = 1;
+
+	if (!handover_settled(p->handover)) {
+		loop_set_timer(p->role.loop, p->replay_timer, REPLAY_POLL_NS);
+		return;
+	}
+	role_job_begin(&p->role);
+	for (int i = 0; i < REPLAY_SLICE && e > 0; i++) {
+		e = replay_next(p->replay, &r);
+		if (e <= 0)
+			break;
+		if (!attribution_record(p->attribution, &r))
+			p->role.status->filtered++;
+		p->role.status->samples += r.type == RECORD_SAMPLE;
+	}
+	role_job_end(&p->role);
+	if (e <= 0) {
+		end_replay(p, e);
+		return;
+	}
+	if (profile_nearly_full(attribution_profile(p->attribution)))
+		close_window(p);
+	loop_set_timer(p->role.loop, p->replay_timer, 0);
 }
 
 static void on_drain_timer(void *ctx)
@@ -250,8 +324,10 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		pause_or_go_on(p, m->pause.paused != 0);
 		break;
 	case MESSAGE_STOP:
-		drain(p, true);
-		close_window(p);
+		if (!p->replay) {
+			drain(p, true);
+			close_window(p);
+		}
 		loop_set_timer(p->role.loop, p->stop_timer, 0);
 		break;
 	default:
@@ -265,8 +341,72 @@ static int on_text(void *ctx, const struct message *m, int fd)
 {
 	struct profiler *p = ctx;
 
-	(void)close_fd(fd);
-	return m->text.kind == TEXT_FILTER ? filter_add(&p->filter, m->text.text) : 0;
+	switch (m->text.kind) {
+	case TEXT_INPUT:
+		p->input_path = strdup(m->text.text);
+		p->input_fd = fd;
+		return p->input_path ? 0 : -ENOMEM;
+	case TEXT_KALLSYMS:
+		p->kallsyms_fd = fd;
+		return 0;
+	case TEXT_KERNEL_NOTES:
+		p->kernel_notes_fd = fd;
+		return 0;
+	default:
+		(void)close_fd(fd);
+		return m->text.kind == TEXT_FILTER ? filter_add(&p->filter, m->text.text) : 0;
+	}
+}
+
+static int set_up_replay(struct profiler *p)
+{
+	const struct replay_options options = {
+		.path = p->input_path,
+		.fd = TAKE_FD(p->input_fd),
+		.kallsyms_fd = TAKE_FD(p->kallsyms_fd),
+		.kernel_notes_fd = TAKE_FD(p->kernel_notes_fd),
+		.ask = &p->ask,
+	};
+
+	return replay_new(&p->replay, &options);
+}
+
+static int start_replay(struct profiler *p)
+{
+	p->replay_timer = loop_add_timer(p->role.loop, 0, 0, on_replay_timer, p);
+	return p->replay_timer < 0 ? p->replay_timer : 0;
+}
+
+static int start_draining(struct profiler *p)
+{
+	int r;
+
+	if ((r = merger_new(&p->merger, &p->setup.options, &p->setup.features)) < 0 ||
+	    (r = loop_add_timer(p->role.loop, DRAIN_NS, DRAIN_NS, on_drain_timer, p)) < 0 ||
+	    (r = loop_add_timer(p->role.loop, p->setup.interval_ns, p->setup.interval_ns,
+				on_window_timer, p)) < 0)
+		return r;
+	return 0;
+}
+
+static void on_refused_control(void *ctx, const struct message *m, int fds[2])
+{
+	struct profiler *p = ctx;
+
+	if (m->type == MESSAGE_STOP)
+		loop_exit(p->role.loop, 0);
+	(void)close_fd(fds[0]);
+	(void)close_fd(fds[1]);
+}
+
+/* A file that cannot be read is no reason to be started again: stays until it is told to go. */
+static int refuse_input(struct profiler *p, int error)
+{
+	struct message m = {.type = MESSAGE_RESULT};
+
+	m.result.code = error;
+	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
+	return role_listen(&p->role, on_refused_control, p);
 }
 
 static int set_up(struct profiler *p)
@@ -290,15 +430,15 @@ static int set_up(struct profiler *p)
 		p->clock_offset_ns = clock_realtime_ns() - clock_monotonic_ns();
 		p->offset_known = true;
 	}
-	r = attribution_new(&p->attribution, &p->role, &p->ask, &p->setup, &p->filter);
+	r = p->input_fd >= 0 ? set_up_replay(p) : 0;
+	if (r < 0)
+		return refuse_input(p, r);
+	r = attribution_new(&p->attribution, &p->role, &p->ask, &p->setup, &p->filter, p->replay);
 	if (r < 0)
 		return r;
 	callbacks.ctx = p->attribution;
 	if ((r = handover_new(&p->handover, p->role.loop, &callbacks)) < 0 ||
-	    (r = merger_new(&p->merger, &p->setup.options, &p->setup.features)) < 0 ||
-	    (r = loop_add_timer(p->role.loop, DRAIN_NS, DRAIN_NS, on_drain_timer, p)) < 0 ||
-	    (r = loop_add_timer(p->role.loop, p->setup.interval_ns, p->setup.interval_ns,
-				on_window_timer, p)) < 0 ||
+	    (r = p->replay ? start_replay(p) : start_draining(p)) < 0 ||
 	    (r = p->flush_timer =
 		     loop_add_timer(p->role.loop, UINT64_MAX, STOP_NS, on_flush_timer, p)) < 0 ||
 	    (r = p->stop_timer =
@@ -310,7 +450,7 @@ static int set_up(struct profiler *p)
 
 int role_profiler_main(void)
 {
-	struct profiler p = {.role = {0}};
+	struct profiler p = {.input_fd = -EBADF, .kallsyms_fd = -EBADF, .kernel_notes_fd = -EBADF};
 	int r;
 
 	r = role_start(&p.role, "profiler", &p.setup, sizeof(p.setup), on_text, &p);
@@ -325,6 +465,8 @@ int role_profiler_main(void)
 	merger_free(p.merger);
 	attribution_free(p.attribution);
 	filter_deinit(&p.filter);
+	replay_free(p.replay);
+	free(p.input_path);
 	loop_free(p.role.loop);
 	free(p.cpus);
 	return r == 0 ? 0 : 1;

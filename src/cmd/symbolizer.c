@@ -313,7 +313,9 @@ static int view_files(struct symbolizer *s)
 {
 	int r = viewer_read(&s->viewer, &s->role, (enum view_mode)s->setup.view, &s->profile);
 
-	viewer_info(&s->viewer, &s->info);
+	/* Without files of its own: perf.data, from a profiler. */
+	if (s->viewer.n > 0)
+		viewer_info(&s->viewer, &s->info);
 	s->setup.report.symbol = s->viewer.symbol;
 	s->setup.report.comm = s->viewer.comm;
 	s->setup.report.container = s->viewer.container;
@@ -459,7 +461,7 @@ int role_symbolizer_main(void)
 	payloads_free(s.payloads);
 	namer_free(s.namer);
 	profile_deinit(&s.profile);
-	if (s.setup.view != VIEW_NONE) /* the facts are the viewer's */
+	if (s.viewer.n > 0) /* the facts are the viewer's */
 		s.info.host_name = s.info.kernel_release = s.info.title = NULL;
 	viewer_deinit(&s.viewer);
 	clear_resource(&s);

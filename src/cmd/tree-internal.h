@@ -29,6 +29,7 @@ struct tree {
 	bool paused;	   /* on demand */
 	uint64_t flush_id; /* asked for last */
 	bool finished;	   /* done() was called */
+	bool input_begun;  /* the profiler has the input file */
 	bool reopen;	   /* the profiler leaves for new events, not for good */
 };
 

@@ -48,6 +48,35 @@ static int send_filter(void *ctx, const char *text)
 	return setup_send_text(*(const int *)ctx, TEXT_FILTER, text, -1);
 }
 
+/*
+ * The input of a conversion. A second profiler would read the file again from the start, and the
+ * symbolizer has a part of it already: who dies of a file ends the conversion.
+ */
+static int send_input(struct tree *t, int control)
+{
+	_cleanup_close_ int kallsyms = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int notes = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
+	int r = 0;
+
+	if (t->input_begun) {
+		log_error("%s cannot be converted: reading it, or a file it names, ended the "
+			  "process that reads it",
+			  t->options.input_path);
+		tree_kill(t);
+		t->result = -EBADMSG;
+		return -EBADMSG;
+	}
+	t->input_begun = true;
+	if (kallsyms >= 0)
+		r = setup_send_text(control, TEXT_KALLSYMS, "/proc/kallsyms", kallsyms);
+	if (r == 0 && notes >= 0)
+		r = setup_send_text(control, TEXT_KERNEL_NOTES, "/sys/kernel/notes", notes);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_INPUT, t->options.input_path,
+				    t->options.input_fd);
+	return r;
+}
+
 static int set_up_profiler(struct tree *t, int control, int status_fd)
 {
 	const struct config *c = t->options.config;
@@ -73,6 +102,8 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 	/* Groups that the kernel picks out need not be picked out again. */
 	if (r == 0)
 		r = filter_each(c, t->n_cgroups == 0, send_filter, &control);
+	if (r == 0 && t->options.input_path)
+		r = send_input(t, control);
 	if (r == 0)
 		r = setup_send_start(control);
 	for (uint32_t i = 0; i < t->events.cpus.n && r == 0; i++)
@@ -123,6 +154,10 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 	};
 	int r;
 
+	if (t->options.view) {
+		s.view = t->options.view->view;
+		s.report = t->options.view->report;
+	}
 	s.common.privileges.max_open_files = c->max_open_files + 512;
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)
@@ -140,10 +175,15 @@ static int set_up_symbolizer(struct tree *t, int control, int status_fd)
 
 	if (r == 0 && kallsyms >= 0)
 		r = setup_send_text(control, TEXT_KALLSYMS, "/proc/kallsyms", kallsyms);
-	if (r == 0)
+	/* A file may be of another host than this one. */
+	if (r == 0 && !t->options.input_path)
 		r = send_host_facts(control);
 	if (r == 0)
 		r = setup_send_text(control, TEXT_TITLE, t->options.title, -1);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_SYMBOL, t->options.view_symbol, -1);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_COMM, t->options.view_comm, -1);
 	for (uint32_t i = 0; i < t->options.n_outputs && r == 0; i++)
 		r = setup_send_text(control, TEXT_OUTPUT, t->options.outputs[i].path,
 				    t->options.outputs[i].fd);

@@ -36,6 +36,12 @@ static void on_message(void *ctx, enum peer who, const struct message *m)
 
 	if (who == PEER_SYMBOLIZER && m->type == MESSAGE_RESULT && m->result.code < 0)
 		t->result = m->result.code;
+	/* The input of a conversion has been read, or cannot be. */
+	if (who == PEER_PROFILER && m->type == MESSAGE_RESULT && t->options.input_path) {
+		if (m->result.code < 0)
+			t->result = m->result.code;
+		tree_stop(t);
+	}
 }
 
 static void on_gone(void *ctx, enum peer who, bool clean);
@@ -77,7 +83,7 @@ static void on_hotplug_timer(void *ctx)
 	_cleanup_free_ int *online = calloc(EVENTS_MAX_CPUS, sizeof(*online));
 	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -1;
 
-	if (n <= 0 || t->stopping || t->reopen)
+	if (n <= 0 || t->options.input_path || t->stopping || t->reopen)
 		return;
 	/* Events of tasks sleep while their CPU is offline, and go on when it is back. */
 	for (uint32_t i = t->options.n_pids > 0 ? 0 : t->events.cpus.n; i-- > 0;) {
@@ -166,7 +172,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 	t->spool.fd = t->store.fd = -EBADF;
 	t->has_user = setup_choose_user(&t->privileges, options->config->user);
 	privileges_raise_open_files();
-	r = open_events(t);
+	r = options->input_path ? 0 : open_events(t);
 	if (r < 0)
 		return r;
 	r = supervisor_new(&t->supervisor, loop, &callbacks,

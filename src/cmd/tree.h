@@ -15,6 +15,7 @@
 #include "util/cleanup.h"
 
 struct loop;
+struct setup_symbolizer;
 struct tree;
 
 #define TREE_MAX_OUTPUTS 16
@@ -45,6 +46,13 @@ struct tree_options {
 	int summary_fd; /* -1: none */
 	bool color;
 	uint32_t terminal_width;
+	/* With capture: a perf.data file instead of the live host, opened for reading; NULL: none.
+	 * The capture ends with the file. */
+	const char *input_path;
+	int input_fd;
+	/* What is made of it, if not a capture's outputs (report); NULL. */
+	const struct setup_symbolizer *view;
+	const char *view_symbol, *view_comm;
 	/* Called once, when all children are gone: 0, or -errno of what went wrong. */
 	void (*done)(void *ctx, int result);
 	void *ctx;

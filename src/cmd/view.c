@@ -24,6 +24,7 @@
 #include "src/cmd/setup.h"
 #include "src/cmd/stored.h"
 #include "src/cmd/tree.h"
+#include "src/cmd/view-perf-data.h"
 #include "src/config/config.h"
 #include "src/import/import.h"
 #include "util/clock.h"
@@ -52,7 +53,11 @@ enum {
 	OPT_CALLEES,
 	OPT_CSV,
 	OPT_LAST,
-	OPT_STORE
+	OPT_STORE,
+	OPT_NO_LINES,
+	OPT_NO_INLINE,
+	OPT_QUIET,
+	OPT_VERBOSE
 };
 
 #define OUTPUT_OPTION                                                                              \
@@ -72,7 +77,16 @@ enum {
 		0, "csv", NULL, "tab-separated values, for programs", OPT_CSV                      \
 	}
 
-static const struct option_spec convert_options[] = {OUTPUT_OPTION};
+#define NAMING_OPTIONS                                                                             \
+	{0, "no-lines", NULL, "perf.data: no source files and lines", OPT_NO_LINES},               \
+		{0, "no-inline", NULL, "perf.data: no frames for inlined functions",               \
+		 OPT_NO_INLINE},                                                                   \
+		{'q', "quiet", NULL, "warnings and errors only", OPT_QUIET},                       \
+	{                                                                                          \
+		'v', "verbose", NULL, "say more of what is going on", OPT_VERBOSE                  \
+	}
+
+static const struct option_spec convert_options[] = {OUTPUT_OPTION, NAMING_OPTIONS};
 static const struct option_spec report_options[] = {
 	{'s', "sort", "KEY[,KEY...]",
 	 "columns: comm, container, unit, thread, module, symbol, line; default comm,module,symbol",
@@ -94,6 +108,7 @@ static const struct option_spec report_options[] = {
 	TOP_OPTION,
 	CSV_OPTION,
 	OUTPUT_OPTION,
+	NAMING_OPTIONS,
 };
 static const struct option_spec diff_options[] = {
 	LIMIT_OPTION,
@@ -103,7 +118,8 @@ static const struct option_spec diff_options[] = {
 };
 
 #define READS                                                                                      \
-	"Reads pprof (.pb.gz, .pb), OTLP profiles (.otlp) and folded stacks (.folded, text).\n"
+	"Reads perf.data, pprof (.pb.gz, .pb), OTLP profiles (.otlp) and folded stacks (.folded, " \
+	"text).\n"
 
 const struct command convert_command = {
 	.name = "convert",
@@ -113,6 +129,7 @@ const struct command convert_command = {
 	.n_options = ARRAY_SIZE(convert_options),
 	.epilog = READS
 	"\nExamples:\n"
+	"  perfwalk convert perf.data -o perf.html\n"
 	"  perfwalk convert cpu.pb.gz -o cpu.html\n"
 	"  perfwalk convert monday.folded tuesday.folded -o both.html -o both.pb.gz\n",
 };
@@ -156,6 +173,7 @@ struct view {
 	struct supervisor *supervisor;
 	int signal_fd;
 	int result;
+	bool no_lines, no_inline;
 };
 
 /* ---- Options ---- */
@@ -288,6 +306,18 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_STORE:
 		v->store = value;
+		return 0;
+	case OPT_NO_LINES:
+		v->no_lines = true;
+		return 0;
+	case OPT_NO_INLINE:
+		v->no_inline = true;
+		return 0;
+	case OPT_QUIET:
+		log_set_level(LOG_LEVEL_WARNING);
+		return 0;
+	case OPT_VERBOSE:
+		log_set_level(LOG_LEVEL_DEBUG);
 		return 0;
 	default:
 		o->csv = true;
@@ -533,6 +563,47 @@ static void fill_setup(struct view *v)
 	s->report.color = s->color;
 }
 
+/* By its magic, in either byte order. */
+static bool is_perf_data(int fd)
+{
+	char head[8];
+
+	return pread(fd, head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+	       (memcmp(head, "PERFILE2", 8) == 0 || memcmp(head, "2ELIFREP", 8) == 0);
+}
+
+static bool has_perf_data(const struct view *v)
+{
+	for (uint32_t i = 0; i < v->n_inputs; i++) {
+		if (is_perf_data(v->input_fds[i]))
+			return true;
+	}
+	return false;
+}
+
+static int run_perf_data(const struct view *v)
+{
+	const struct view_perf_data perf_data = {
+		.path = v->inputs[0],
+		.fd = v->input_fds[0],
+		.outputs = v->outputs,
+		.n_outputs = v->n_outputs,
+		.print = v->setup.view == VIEW_REPORT,
+		.lines = !v->no_lines,
+		.inlined = !v->no_inline,
+		.view = &v->setup,
+		.symbol = v->symbol,
+		.comm = v->comm,
+	};
+
+	if (v->n_inputs > 1) {
+		log_error("a perf.data file is read alone: convert each to .pb.gz first (perfwalk "
+			  "convert perf.data -o one.pb.gz)");
+		return -EINVAL;
+	}
+	return view_perf_data(&perf_data);
+}
+
 static int run(struct view *v)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
@@ -543,6 +614,8 @@ static int run(struct view *v)
 	if ((r = open_inputs(v)) < 0 || (r = open_outputs(v)) < 0)
 		return r;
 	fill_setup(v);
+	if (has_perf_data(v))
+		return run_perf_data(v);
 	if ((r = loop_new(&v->loop)) < 0 ||
 	    (r = v->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
 	    (r = loop_add_fd(v->loop, v->signal_fd, EPOLLIN, on_signal, v)) < 0 ||

@@ -110,6 +110,9 @@ struct host_limits {
 	/* The kernel does not mark exec in COMM records (comm_exec, 3.16): a main thread's new name
 	 * may be an exec, and its process's mappings are doubted then. */
 	bool exec_unmarked;
+	/* The records tell all there is to know (a file): any of them makes its process known, and
+	 * nobody is asked; the source has no functions but open_file. */
+	bool recorded;
 };
 
 struct host_stats {

@@ -122,6 +122,8 @@ uint64_t host_now(struct host *h);
 
 /* process.c */
 struct process *process_find(struct host *h, uint32_t pid);
+/* The process a side-band record is about: with limits.recorded made known by it; else NULL. */
+struct process *process_of_record(struct host *h, uint32_t pid);
 void process_free(struct host *h, struct process *p);
 /* Leaves the table to a new incarnation; freed by a later host_collect(). */
 void process_retire(struct host *h, struct process *p);

@@ -191,7 +191,7 @@ void host_on_mmap(struct host *h, uint32_t pid, uint64_t start, uint64_t length,
 		  uint64_t file_offset, const struct host_file_key *key, const char *path,
 		  uint64_t time_ns)
 {
-	struct process *p = process_find(h, pid);
+	struct process *p = process_of_record(h, pid);
 	struct host_mapping m = {.start = start, .end = start + length, .file_offset = file_offset};
 	static const char deleted[] = " (deleted)";
 	_cleanup_free_ char *cut = NULL;
@@ -203,7 +203,7 @@ void host_on_mmap(struct host *h, uint32_t pid, uint64_t start, uint64_t length,
 	if (!p || m.end <= m.start || (p->maps_time_ns && time_ns <= p->maps_time_ns))
 		return;
 	/* To move thousands of entries for each record is a way to be kept busy: read them once. */
-	if (p->pub.n_mappings >= MANY_MAPPINGS) {
+	if (p->pub.n_mappings >= MANY_MAPPINGS && !h->limits.recorded) {
 		p->doubtful = true;
 		return;
 	}

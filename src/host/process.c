@@ -66,6 +66,18 @@ refused:
 	return NULL;
 }
 
+struct process *process_of_record(struct host *h, uint32_t pid)
+{
+	struct process *p = process_find(h, pid);
+
+	if (p || !h->limits.recorded || !pid || pid == UINT32_MAX)
+		return p;
+	p = process_new(h, pid);
+	if (p)
+		p->exe_pending = p->pub.mappings_known = p->info_known = true;
+	return p;
+}
+
 void process_free(struct host *h, struct process *p)
 {
 	(void)hash_index_remove(&h->process_index, hash_u64(p->pub.pid), p->row);
@@ -119,7 +131,7 @@ static void inherit(struct host *h, struct process *p, const struct process *par
 	p->pub.mappings_known = parent->pub.mappings_known;
 	p->doubtful = parent->doubtful || parent->generation != h->generation;
 	/* Without a clock to derive its start time from, /proc is asked for that. */
-	p->info_known = parent->info_known && h->source.now;
+	p->info_known = parent->info_known && (h->source.now || h->limits.recorded);
 	/* A child that is to be elsewhere is moved before it runs its program: read at its exec. */
 	cgroup_set_own(p, parent->pub.cgroup);
 	p->cgroup_read = parent->cgroup_read;
@@ -187,7 +199,7 @@ static void on_exec(struct host *h, struct process *p, uint64_t time_ns)
 void host_on_comm(struct host *h, uint32_t pid, uint32_t tid, const char *comm, bool exec,
 		  uint64_t time_ns)
 {
-	struct process *p = process_find(h, pid);
+	struct process *p = process_of_record(h, pid);
 
 	host_see_time(h, time_ns);
 	if (!pid || pid == UINT32_MAX)

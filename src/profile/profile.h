@@ -52,6 +52,9 @@ enum profile_uid {
 	PROFILE_UID_KERNEL,
 	PROFILE_UID_MARKER,
 	PROFILE_UID_VDSO,
+	/* Of another host or boot than this one (perf.data): nothing here knows their addresses. */
+	PROFILE_UID_FOREIGN_KERNEL,
+	PROFILE_UID_FOREIGN_VDSO,
 	PROFILE_UID_FIRST_FILE = 16,
 };
 

@@ -1,0 +1,410 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What was true when a perf.data file was recorded, told now. Pids are long gone: nothing is looked
+ * up through /proc/PID. Three rules keep names honest:
+ *
+ * - A file is the one that was mapped if its build id is the one recorded. perf records build ids
+ *   only of files that samples fell into; of the others the inode must be the one recorded and the
+ *   file not younger than the recording.
+ * - A kernel address means something to kallsyms only if the same kernel runs, in the same boot:
+ *   its text lies where it lay then.
+ * - A perf map is believed if it was last written before the recording was, as that of a process
+ *   that has ended was; one that a later process of the same pid wrote is younger.
+ */
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "src/broker/opener.h"
+#include "src/cmd/replay.h"
+#include "symbolize/symbolize.h"
+#include "util/array.h"
+#include "util/clock.h"
+#include "util/cursor.h"
+#include "util/hash.h"
+#include "util/log.h"
+
+#define MAX_KEYS	65536
+#define KALLSYMS_BYTES	65536 /* _text is among the first */
+#define NOTES_BYTES	4096
+#define KEY_BY_BUILD_ID UINT32_MAX /* "device" of files known by build id, or by path alone */
+#define KEY_BY_PATH	(UINT32_MAX - 1)
+#define ERROR_BYTES	256
+
+struct replay {
+	struct ask *ask;
+	const char *path;
+	const void *bytes;
+	size_t n_bytes;
+	struct perf_data *data;
+	uint64_t written_ns;
+	uint64_t kernel_text; /* of this host's; 0: not known */
+	struct perf_data_build_id kernel_build_id;
+	int kernel_is_ours; /* -1: not found out yet */
+	uint64_t max_time_ns, n_refused_files;
+	/* Build ids that came in mmap records; the row + 1 is the "inode". */
+	ARRAY(struct perf_data_build_id) ids;
+	struct hash_index id_index;
+};
+
+/* ---- This host's kernel ---- */
+
+static ssize_t read_fd(int fd, char *buffer, size_t size)
+{
+	size_t n = 0;
+
+	while (n < size) {
+		ssize_t got = read(fd, buffer + n, size - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			break;
+		n += (size_t)got;
+	}
+	return (ssize_t)n;
+}
+
+static void read_kernel_text(struct replay *r, int fd)
+{
+	_cleanup_free_ char *text = fd < 0 ? NULL : malloc(KALLSYMS_BYTES);
+	char *at;
+
+	if (!text)
+		return;
+	text[read_fd(fd, text, KALLSYMS_BYTES - 1)] = '\0';
+	at = strstr(text, " _text\n");
+	while (at && at > text && at[-1] != '\n')
+		at--;
+	if (at)
+		r->kernel_text = strtoull(at, NULL, 16);
+}
+
+static void read_kernel_notes(struct replay *r, int fd)
+{
+	uint8_t bytes[NOTES_BYTES];
+	struct cursor c;
+	Elf64_Nhdr h;
+
+	if (fd < 0)
+		return;
+	c = cursor_make(bytes, (size_t)read_fd(fd, (char *)bytes, sizeof(bytes)));
+	while (cursor_left(&c) >= sizeof(h)) {
+		const char *name;
+		const uint8_t *desc;
+
+		cursor_read(&c, &h, sizeof(h));
+		name = cursor_take(&c, ((size_t)h.n_namesz + 3) & ~(size_t)3);
+		desc = cursor_take(&c, ((size_t)h.n_descsz + 3) & ~(size_t)3);
+		if (!desc || h.n_type != NT_GNU_BUILD_ID || h.n_namesz != 4 ||
+		    memcmp(name, "GNU", 4) != 0 || h.n_descsz > PERF_DATA_MAX_BUILD_ID)
+			continue;
+		r->kernel_build_id.n = (uint8_t)h.n_descsz;
+		memcpy(r->kernel_build_id.bytes, desc, h.n_descsz);
+		return;
+	}
+}
+
+static bool same_id(const struct perf_data_build_id *a, const uint8_t *bytes, size_t n)
+{
+	return a->n == n && memcmp(a->bytes, bytes, n) == 0;
+}
+
+static bool same_release(const struct perf_data_host *host)
+{
+	struct utsname u;
+
+	return uname(&u) == 0 && strcmp(u.release, host->release) == 0;
+}
+
+static bool find_kernel(const struct replay *r)
+{
+	const struct perf_data_host *host = perf_data_host(r->data);
+	const struct perf_data_build_id *id = &host->kernel_build_id;
+
+	if (id->n ? !same_id(id, r->kernel_build_id.bytes, r->kernel_build_id.n)
+		  : !same_release(host))
+		return false;
+	return host->kernel_text && host->kernel_text == r->kernel_text;
+}
+
+bool replay_kernel_is_ours(struct replay *r)
+{
+	if (r->kernel_is_ours < 0) {
+		r->kernel_is_ours = find_kernel(r);
+		if (!r->kernel_is_ours)
+			log_info("%s: not known to be of this kernel as it was booted now: its "
+				 "frames carry addresses",
+				 r->path);
+	}
+	return r->kernel_is_ours;
+}
+
+bool replay_vdso_is_ours(const struct replay *r, const uint8_t *build_id, size_t n)
+{
+	const struct perf_data_host *host = perf_data_host(r->data);
+
+	return host->vdso_build_id.n ? same_id(&host->vdso_build_id, build_id, n)
+				     : same_release(host);
+}
+
+/* ---- Life ---- */
+
+static int map_file(struct replay *r, int fd)
+{
+	struct stat st;
+	void *bytes;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	r->written_ns = (uint64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_mtim.tv_nsec;
+	r->n_bytes = (size_t)st.st_size;
+	if (!r->n_bytes)
+		return 0;
+	bytes = mmap(NULL, r->n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (bytes == MAP_FAILED)
+		return -errno;
+	r->bytes = bytes;
+	return 0;
+}
+
+int replay_new(struct replay **ret, const struct replay_options *o)
+{
+	_cleanup_close_ int fd = o->fd, kallsyms = o->kallsyms_fd, notes = o->kernel_notes_fd;
+	_cleanup_(replay_freep) struct replay *r = calloc(1, sizeof(*r));
+	char error[ERROR_BYTES] = "";
+	int e;
+
+	if (!r)
+		return -ENOMEM;
+	r->ask = o->ask;
+	r->path = o->path;
+	r->kernel_is_ours = -1;
+	r->ids.max = MAX_KEYS;
+	e = map_file(r, fd);
+	if (e == 0)
+		e = perf_data_new(&r->data, r->bytes, r->n_bytes, error, sizeof(error));
+	if (e < 0) {
+		log_error("%s cannot be converted: %s", r->path, error[0] ? error : strerror(-e));
+		return e;
+	}
+	read_kernel_text(r, kallsyms);
+	read_kernel_notes(r, notes);
+	*ret = TAKE_PTR(r);
+	return 0;
+}
+
+struct replay *replay_free(struct replay *r)
+{
+	if (r) {
+		perf_data_free(r->data);
+		if (r->bytes)
+			(void)munmap((void *)r->bytes, r->n_bytes);
+		array_deinit(&r->ids);
+		hash_index_deinit(&r->id_index);
+		free(r);
+	}
+	return NULL;
+}
+
+int replay_next(struct replay *r, struct record *ret)
+{
+	char error[ERROR_BYTES] = "";
+	int e = perf_data_next(r->data, ret, error, sizeof(error));
+
+	if (e < 0)
+		log_error("%s cannot be converted: %s", r->path, error[0] ? error : strerror(-e));
+	else if (e > 0 && ret->time_ns > r->max_time_ns)
+		r->max_time_ns = ret->time_ns;
+	return e;
+}
+
+void replay_report(const struct replay *r)
+{
+	const struct perf_data_stats *s = perf_data_stats(r->data);
+	const struct perf_data_event *e = perf_data_event(r->data);
+
+	if (s->cut_bytes)
+		log_warning("%s is cut: its last %llu bytes are missing, with the build ids; what "
+			    "is there was converted",
+			    r->path, (unsigned long long)s->cut_bytes);
+	if (s->bad_at)
+		log_warning("%s is damaged: no record can be where byte %llu is; what follows was "
+			    "not read",
+			    r->path, (unsigned long long)s->bad_at);
+	if (!s->samples)
+		log_warning("%s: there is no sample in it%s", r->path,
+			    s->bad_at || s->cut_bytes ? " that can be read" : "");
+	if (e->n_others)
+		log_info("%s: only the samples of \"%s\" are in the result, not %llu of %u other "
+			 "events",
+			 r->path, e->name, (unsigned long long)s->other_samples, e->n_others);
+	if (!e->stacks && !e->callchains)
+		log_info("%s was recorded without call graphs: perf record --call-graph dwarf has "
+			 "them",
+			 r->path);
+	if (r->n_refused_files)
+		log_info("%s: %llu of the files mapped are not on this host (any more) with the "
+			 "build id, or inode, recorded: their frames carry addresses",
+			 r->path, (unsigned long long)r->n_refused_files);
+	if (s->late)
+		log_debug("%s: %llu records out of turn", r->path, (unsigned long long)s->late);
+}
+
+const struct perf_data_event *replay_event(const struct replay *r)
+{
+	return perf_data_event(r->data);
+}
+
+const struct perf_data_stats *replay_stats(const struct replay *r)
+{
+	return perf_data_stats(r->data);
+}
+
+uint64_t replay_clock_offset_ns(const struct replay *r)
+{
+	const struct perf_data_host *host = perf_data_host(r->data);
+	uint64_t last = host->last_time_ns > r->max_time_ns ? host->last_time_ns : r->max_time_ns;
+
+	/* perf's own clock counts from somewhere near the boot: the last sample is taken to be as
+	 * old as the file. */
+	if (host->clock_offset_ns)
+		return host->clock_offset_ns;
+	return r->written_ns > last ? r->written_ns - last : 0;
+}
+
+/* ---- Files ---- */
+
+static uint32_t find_build_id(struct replay *r, const struct perf_data_build_id *id)
+{
+	uint64_t hash = hash_bytes(id, sizeof(*id), 0);
+	uint32_t slot = hash_index_first(&r->id_index, hash), row;
+	struct perf_data_build_id *item;
+
+	for (; (row = hash_index_row(&r->id_index, slot)) != HASH_INDEX_NONE;
+	     slot = hash_index_next(&r->id_index, slot)) {
+		if (memcmp(&r->ids.items[row], id, sizeof(*id)) == 0)
+			return row;
+	}
+	item = array_push(&r->ids);
+	if (!item)
+		return UINT32_MAX;
+	*item = *id;
+	if (hash_index_add(&r->id_index, hash, r->ids.n - 1) < 0) {
+		r->ids.n--;
+		return UINT32_MAX;
+	}
+	return r->ids.n - 1;
+}
+
+void replay_file_key(struct replay *r, const struct record *record, struct host_file_key *ret)
+{
+	struct perf_data_build_id id = {.n = (uint8_t)record->mmap.n_build_id};
+	uint32_t row = UINT32_MAX;
+
+	*ret = (struct host_file_key){record->mmap.major, record->mmap.minor, record->mmap.inode,
+				      record->mmap.generation};
+	if (record->mmap.has_inode)
+		return;
+	if (record->mmap.build_id && id.n <= sizeof(id.bytes)) {
+		memcpy(id.bytes, record->mmap.build_id, id.n);
+		row = find_build_id(r, &id);
+	}
+	if (row != UINT32_MAX)
+		*ret = (struct host_file_key){.major = KEY_BY_BUILD_ID, .inode = row + 1};
+	else
+		*ret = (struct host_file_key){
+			.major = KEY_BY_PATH,
+			.inode = hash_bytes(record->mmap.path, strlen(record->mmap.path), 0) | 1};
+}
+
+static int ask_file(struct replay *r, enum recorded_place place, const struct host_file_key *key,
+		    const struct perf_data_build_id *id, const char *path)
+{
+	struct message m = {.type = MESSAGE_ASK_RECORDED_FILE};
+
+	m.ask_recorded_file.place = place;
+	if (id) {
+		m.ask_recorded_file.n_build_id = id->n;
+		memcpy(m.ask_recorded_file.build_id, id->bytes, id->n);
+	} else {
+		m.ask_recorded_file.major = key->major;
+		m.ask_recorded_file.minor = key->minor;
+		m.ask_recorded_file.inode = key->inode;
+	}
+	message_set_text(m.ask_recorded_file.path, sizeof(m.ask_recorded_file.path), path);
+	return ask_descriptor(r->ask, &m);
+}
+
+static bool is_that_file(int fd, const struct perf_data_build_id *id)
+{
+	struct symbol_file_id found;
+
+	return symbol_file_identify(fd, &found) == 0 && same_id(id, found.gnu, found.n_gnu);
+}
+
+static bool is_older(const struct replay *r, int fd)
+{
+	struct file_identity id;
+
+	return opener_identify(fd, &id) == 0 && id.mtime_ns <= r->written_ns;
+}
+
+static int find_file(struct replay *r, const struct host_file_key *key, const char *path)
+{
+	const struct perf_data_build_id *id = key->major == KEY_BY_BUILD_ID
+						      ? &r->ids.items[key->inode - 1]
+						      : perf_data_build_id(r->data, path);
+	int fd;
+
+	if (!id && key->major == KEY_BY_PATH)
+		return -ESTALE;
+	fd = ask_file(r, RECORDED_PATH, key, id, path);
+	if (fd >= 0 && (id ? is_that_file(fd, id) : is_older(r, fd)))
+		return fd;
+	(void)close_fd(fd);
+	if (!id)
+		return -ESTALE;
+	fd = ask_file(r, RECORDED_CACHE, key, id, path);
+	if (fd >= 0 && is_that_file(fd, id))
+		return fd;
+	(void)close_fd(fd);
+	return -ESTALE;
+}
+
+static int open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t start, uint64_t end,
+		     const struct host_file_key *key, const char *path)
+{
+	struct replay *r = ctx;
+	int fd = find_file(r, key, path);
+
+	if (fd < 0) {
+		r->n_refused_files++;
+		log_debug("%s: not there as it was recorded", path);
+	}
+	return fd;
+}
+
+struct host_source replay_source(struct replay *r)
+{
+	return (struct host_source){.ctx = r, .open_file = open_file};
+}
+
+int replay_open_perf_map(struct replay *r, uint32_t pid)
+{
+	struct message m = {.type = MESSAGE_ASK_RECORDED_FILE};
+	_cleanup_close_ int fd = -EBADF;
+
+	m.ask_recorded_file.place = RECORDED_PERF_MAP;
+	m.ask_recorded_file.pid = pid;
+	fd = ask_descriptor(r->ask, &m);
+	if (fd < 0)
+		return fd;
+	return is_older(r, fd) ? TAKE_FD(fd) : -ESTALE;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* A perf.data file for convert and report: the tree of a capture, which walks its stacks. */
+#include <stdbool.h>
+
+#include "src/cmd/setup.h"
+#include "src/cmd/tree.h"
+
+struct view_perf_data {
+	const char *path;
+	int fd; /* of the file; the caller's */
+	const struct tree_output *outputs;
+	uint32_t n_outputs;
+	bool print; /* the report, to standard output */
+	bool lines, inlined;
+	/* What is made of it */
+	const struct setup_symbolizer *view;
+	const char *symbol, *comm;
+};
+
+/* 0 or -errno, logged with cause. */
+int view_perf_data(const struct view_perf_data *view);
