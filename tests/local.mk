@@ -27,6 +27,7 @@ EXTRA_DIST += \
 	tests/system/options.py \
 	tests/system/otlp.py \
 	tests/system/otlp_check.py \
+	tests/system/perfdata.py \
 	tests/system/report.py \
 	tests/system/rig.py \
 	tests/system/sink.py \

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What perf recorded, converted: names and callers as a capture of our own has them, from files and
+pipes, with every kind of call graph, of one program and of the whole host; only from the files that
+were recorded; and clear words about files that cannot be read."""
+import os
+import random
+import shutil
+import subprocess
+
+import rig
+from expect import Expectation
+
+RATE = "499"
+MUTANTS = 40
+
+
+def perf(name, *args, **options):
+    """perf record; its file. Build ids in the file, no copies of programs in ~/.debug."""
+    out = rig.path(name)
+    r = subprocess.run(["perf", "record", "-q", "-N", "-e", "cpu-clock", "-F", RATE, "-o", out, *args],
+                       stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                       text=True, check=False, timeout=60, **options)
+    rig.check(os.path.getsize(out) > 0, f"perf record {' '.join(args)}"[:100] +
+              ("" if os.path.getsize(out) else r.stdout))
+    return out
+
+
+def convert(source, *args, env=None):
+    """perfwalk convert to folded stacks: the run, and its stacks if it was one."""
+    out = rig.path("out.folded")
+    r = rig.Record([rig.perfwalk(), "convert", source, "-o", out, *args], 60, env=env)
+    return r, rig.read_folded(out) if r.status == 0 else []
+
+
+def converted(source, what, **options):
+    r, stacks = convert(source, **options)
+    rig.check(r.status == 0 and "warning" not in r.err, what + ("" if r.status == 0 else r.text()))
+    return stacks, r
+
+
+def judge(stacks, name):
+    for holds, text in Expectation(os.path.join(rig.WORKLOADS, f"{name}.expect")).judge(
+            [s for s in stacks if s.comm == name and s.user]):
+        rig.check(holds, text)
+
+
+def timed(seconds, *argv):
+    return ["timeout", str(seconds), *argv]
+
+
+def check_call_graphs(programs):
+    dwarf = perf("dwarf.data", "--call-graph", "dwarf,16384", "--", *timed(2, f"{programs}/chain"))
+    stacks, _ = converted(dwarf, "a file with copies of the stack")
+    judge(stacks, "chain")
+
+    pipe = rig.path("pipe.data")
+    with open(pipe, "wb") as f:
+        subprocess.run(["perf", "record", "-q", "-e", "cpu-clock", "-F", RATE, "--call-graph",
+                        "dwarf,16384", "-o", "-", "--", *timed(1.5, f"{programs}/chain")],
+                       stdout=f, stderr=subprocess.DEVNULL, check=False)
+    stacks, _ = converted(pipe, "the form of a pipe")
+    judge(stacks, "chain")
+
+    packed = perf("zstd.data", "-z", "--call-graph", "dwarf,16384", "--", *timed(1, f"{programs}/chain"))
+    rig.check(os.path.getsize(packed) < os.path.getsize(dwarf) // 4, "compressed records")
+    stacks, _ = converted(packed, "compressed records are read")
+    judge(stacks, "chain")
+
+    stacks, _ = converted(perf("fp.data", "--call-graph", "fp", "--", *timed(1, f"{programs}/chain-fp")),
+                          "a file with chains by frame pointers")
+    mine = [s for s in stacks if s.comm == "chain-fp" and s.user]
+    # The leaf makes no frame of its own: a chain by frame pointers has no chain_five.
+    path = ["main", "chain_one", "chain_two", "chain_three", "chain_four", "...", "chain_leaf"]
+    right = rig.total(s for s in mine if rig.contains_path(s.user, path))
+    rig.check(right >= 0.8 * rig.total(mine) > 0, f"{right} of {rig.total(mine)} chains are right")
+
+    stacks, r = converted(perf("flat.data", "--", *timed(1, f"{programs}/chain")), "a file without any")
+    leaf = rig.total(s for s in stacks if s.user == ["chain_leaf"])
+    rig.check(leaf >= 0.8 * rig.total(stacks), f"{leaf} of {rig.total(stacks)} samples name the leaf alone")
+    rig.check("--call-graph dwarf" in r.err, "and how to have call graphs is said")
+    return dwarf
+
+
+def check_host(programs):
+    """Known before the recording, forked and executed during it, gone after it."""
+    chain = rig.start([f"{programs}/chain"])
+    script = "i=0; while [ $i -lt 25 ]; do /bin/sh -c 'j=0; while [ $j -lt 9000 ]; do j=$((j+1)); done'; " \
+             "i=$((i+1)); done"
+    whole = perf("host.data", "-a", "--all-cgroups", "--call-graph", "dwarf,16384", "--",
+                 "/bin/sh", "-c", script)
+    rig.end(chain)
+    stacks, _ = converted(whole, "the whole host")
+    judge(stacks, "chain")
+    mine = [s for s in stacks if s.comm == "sh" and s.user]
+    complete = rig.total(s for s in mine if s.complete())
+    rig.check(complete >= 0.95 * rig.total(mine) > 20,
+              f"{complete} of {rig.total(mine)} samples of short-lived shells reach their entry")
+    kernel = [f for s in stacks for f in s.kernel]
+    named = sum(not f.startswith("[") for f in kernel)
+    rig.check(named >= 0.99 * len(kernel) > 0, f"{named} of {len(kernel)} kernel frames have names")
+    nameless = rig.total(s for s in stacks if not s.comm)
+    rig.check(nameless == 0, f"every process has a name (without: {nameless})")
+
+
+def check_files(programs):
+    """Only the very file that was recorded speaks for its addresses."""
+    home = rig.path("home")
+    os.mkdir(home)
+    env = dict(os.environ, HOME=home)
+    program = rig.path("chain")
+    shutil.copy(f"{programs}/chain", program)
+    source = perf("moved.data", "--call-graph", "dwarf,16384", "--", *timed(1, program))
+    stacks, _ = converted(source, "before anything happens to the program", env=env)
+    rig.check(any("chain_leaf" in s.user for s in stacks), "it has names")
+    subprocess.run(["perf", "buildid-cache", "--add", program], env=env, check=True)
+    shutil.copy(f"{programs}/recurse", program + ".new")
+    os.rename(program + ".new", program)
+
+    stacks, _ = converted(source, "with another program in its place, and the recorded in perf's cache",
+                          env=env)
+    rig.check(any("chain_leaf" in s.user for s in stacks), "it has its names from the cache")
+    shutil.rmtree(os.path.join(home, ".debug"))
+    stacks, r = converted(source, "with another program in its place", env=env)
+    frames = {f for s in stacks for f in s.user}
+    rig.check(any(f.startswith("[chain+0x") for f in frames) and "main" not in frames,
+              "its frames carry addresses, and no name of the other program")
+    rig.check("build id" in r.err, "and that is said")
+
+
+def check_perf_map(programs):
+    source = perf("jit.data", "--call-graph", "dwarf,16384", "--", *timed(1, f"{programs}/jit"))
+    stacks, _ = converted(source, "compiled code of a process that is gone")
+    named = rig.total(s for s in stacks if any(f.endswith("_[j]") and not f.startswith("[") for f in s.user))
+    rig.check(named >= 0.5 * rig.total(stacks), f"{named} of {rig.total(stacks)} samples have names of its map")
+
+
+def refused(source, *words):
+    r, _ = convert(source)
+    rig.check(r.status == 1 and all(w in r.err for w in (os.path.basename(source), *words)) and
+              "killed" not in r.err, f"refused: {r.err.strip()[:150]}" + ("" if r.status == 1 else r.text()))
+    rig.check(not os.path.exists(rig.path("out.folded")), "and no output is left behind")
+
+
+def check_refusals(dwarf):
+    with open(dwarf, "rb") as f:
+        data = f.read()
+
+    def variant(name, content):
+        with open(rig.path(name), "wb") as f:
+            f.write(content)
+        return rig.path(name)
+
+    os.unlink(rig.path("out.folded"))
+    refused(variant("header.data", data[:90]), "ends within its header")
+    refused(variant("swapped.data", data[7::-1] + data[8:]), "big-endian")
+    refused(variant("attrs.data", data[:24] + b"\xff" * 8 + data[32:]), "header is damaged")
+    os.mkfifo(rig.path("fifo.data"))
+    refused(rig.path("fifo.data"), "not a regular file")
+    refused(rig.path("not-there.data"), "No such file")
+
+    r, stacks = convert(variant("cut.data", data[:len(data) * 6 // 10]))
+    rig.check(r.status == 0 and "is cut" in r.err and rig.total(stacks) > 100,
+              f"a cut file gives what is there, with a warning: {r.err.strip()[-120:]}")
+
+    rng = random.Random(7)
+    for i in range(MUTANTS):
+        bad = bytearray(data[:400000])
+        for _ in range(rng.randrange(1, 60)):
+            at = rng.randrange(rng.choice((104, 1000, len(bad))))
+            bad[at] = rng.choice((0, 1, 0x7f, 0x80, 0xff, rng.randrange(256)))
+        r, _ = convert(variant("mutant.data", bad))
+        if r.status not in (0, 1) or "killed" in r.err or "left with" in r.err:
+            shutil.copy(rig.path("mutant.data"), "/tmp/perfwalk-mutant.data")
+            rig.fail(f"mutant {i} (/tmp/perfwalk-mutant.data):{r.text()}")
+    rig.say(f"ok: {MUTANTS} damaged files were converted or refused")
+
+    r = rig.Record([rig.perfwalk(), "convert", dwarf, dwarf, "-o", rig.path("x.folded")])
+    rig.check(r.status == 1 and "alone" in r.err, f"two at a time: {r.err.strip()}")
+
+
+def check_report(dwarf):
+    r = rig.Record([rig.perfwalk(), "report", "--sort", "comm,symbol", dwarf])
+    rig.check(r.status == 0 and any("chain_leaf" in line and "chain" in line for line in r.out.splitlines()),
+              "a report of the file names the function" + ("" if r.status == 0 else r.text()))
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("perf", "timeout", "gcc")
+    programs = rig.build_workloads("chain", "recurse", "jit")
+    subprocess.run(["gcc", "-std=gnu11", "-O2", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer",
+                    "-fno-optimize-sibling-calls", f"-I{rig.WORKLOADS}", "-o", f"{programs}/chain-fp",
+                    os.path.join(rig.WORKLOADS, "chain.c")], check=True)
+    dwarf = check_call_graphs(programs)
+    check_host(programs)
+    check_files(programs)
+    check_perf_map(programs)
+    check_report(dwarf)
+    check_refusals(dwarf)
+
+
+if __name__ == "__main__":
+    rig.run(main)
