@@ -164,6 +164,13 @@ struct profile *attribution_profile(struct attribution *a)
 	return &a->profile;
 }
 
+void attribution_put_host(struct attribution *a, const struct perf_data_host *host)
+{
+	a->profile.host_name = attribution_put_clean(a, host->name);
+	a->profile.kernel_release = attribution_put_clean(a, host->release);
+	a->profile.n_cpus = host->n_cpus;
+}
+
 static void log_window(const struct attribution *a)
 {
 	const struct unwind_stats *u = unwinder_stats(a->unwinder);

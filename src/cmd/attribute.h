@@ -15,6 +15,7 @@
 
 struct filter;
 struct record;
+struct perf_data_host;
 struct replay;
 struct attribution;
 
@@ -31,6 +32,9 @@ void attribution_add_lost(struct attribution *a, uint64_t n);
 void attribution_doubt(struct attribution *a);
 /* A file is set aside for a process of the tree (MESSAGE_QUARANTINE). */
 void attribution_quarantine(struct attribution *a, const struct message *m);
+
+/* Facts of the file's host into the window. */
+void attribution_put_host(struct attribution *a, const struct perf_data_host *host);
 
 /* The window now being filled. */
 struct profile *attribution_profile(struct attribution *a);

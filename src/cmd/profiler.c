@@ -112,13 +112,14 @@ static void on_flush_timer(void *ctx)
 	loop_set_timer(p->role.loop, p->flush_timer, UINT64_MAX);
 }
 
-static void set_replay_times(struct profiler *p)
+static void set_replay_facts(struct profiler *p)
 {
 	if (!p->offset_known) {
 		p->clock_offset_ns = replay_clock_offset_ns(p->replay);
 		p->offset_known = true;
 	}
 	p->window_start_unix_ns = UINT64_MAX;
+	attribution_put_host(p->attribution, replay_host(p->replay));
 }
 
 static void close_window(struct profiler *p)
@@ -132,7 +133,7 @@ static void close_window(struct profiler *p)
 	attribution_add_lost(p->attribution, lost);
 	/* A file's window is as old as its samples: the loop below finds both its ends. */
 	if (p->replay)
-		set_replay_times(p);
+		set_replay_facts(p);
 	prof->start_unix_ns = p->window_start_unix_ns;
 	prof->end_unix_ns = p->replay ? 0 : now;
 	for (uint32_t i = 0; i < prof->samples.n; i++) {

@@ -262,6 +262,11 @@ const struct perf_data_event *replay_event(const struct replay *r)
 	return perf_data_event(r->data);
 }
 
+const struct perf_data_host *replay_host(const struct replay *r)
+{
+	return perf_data_host(r->data);
+}
+
 const struct perf_data_stats *replay_stats(const struct replay *r)
 {
 	return perf_data_stats(r->data);

@@ -31,6 +31,7 @@ int replay_next(struct replay *r, struct record *ret);
 void replay_report(const struct replay *r);
 
 const struct perf_data_event *replay_event(const struct replay *r);
+const struct perf_data_host *replay_host(const struct replay *r);
 const struct perf_data_stats *replay_stats(const struct replay *r);
 /* Wall time - record time: as recorded, else from when the file was written. */
 uint64_t replay_clock_offset_ns(const struct replay *r);

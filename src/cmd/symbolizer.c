@@ -322,9 +322,24 @@ static int view_files(struct symbolizer *s)
 	return r;
 }
 
+/* A profile from a file may say where it was recorded. */
+static int use_facts(struct symbolizer *s)
+{
+	const struct profile *p = &s->profile;
+	int r = 0;
+
+	if (p->host_name != STRID_EMPTY)
+		r = set_text(&s->info.host_name, profile_text(p, p->host_name));
+	if (r == 0 && p->kernel_release != STRID_EMPTY)
+		r = set_text(&s->info.kernel_release, profile_text(p, p->kernel_release));
+	if (p->n_cpus)
+		s->info.n_cpus = p->n_cpus;
+	return r;
+}
+
 static int render_all(struct symbolizer *s)
 {
-	int result = 0;
+	int result = use_facts(s);
 
 	for (uint32_t i = 0; i < s->n_outputs; i++) {
 		const struct format *f = format_of_path(s->outputs[i].path);

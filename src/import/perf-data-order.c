@@ -147,7 +147,8 @@ static void make_ready(struct perf_data *d, uint64_t limit)
 {
 	uint32_t n = d->pending.n, low = 0;
 
-	qsort(d->pending.items, n, sizeof(*d->pending.items), compare_pending);
+	if (n)
+		qsort(d->pending.items, n, sizeof(*d->pending.items), compare_pending);
 	while (n > low) {
 		uint32_t middle = low + (n - low) / 2;
 

@@ -99,7 +99,7 @@ void profile_clear(struct profile *p)
 	array_clear(&p->samples);
 	memset(p->counters, 0, sizeof(p->counters));
 	p->start_unix_ns = p->end_unix_ns = 0;
-	p->event = STRID_EMPTY;
+	p->event = p->host_name = p->kernel_release = STRID_EMPTY;
 }
 
 /* What is in use, not what is allocated: an emptied profile keeps its memory but is not full. */

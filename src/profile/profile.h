@@ -178,6 +178,9 @@ struct profile {
 	uint64_t period_ns, period_events;
 	bool weighted;
 	uint32_t rate_hz; /* 0: by period, not by rate */
+	/* Of a recorded file; empty, 0: not known, or this host. */
+	strid host_name, kernel_release;
+	uint32_t n_cpus;
 	strid event;	  /* "cpu-clock", "cycles", "page-faults" ... */
 	uint64_t max_bytes;
 };

@@ -43,6 +43,7 @@ struct window_header {
 	uint64_t start_unix_ns, end_unix_ns, period_ns, period_events;
 	uint64_t counters[PROFILE_N_COUNTERS];
 	uint32_t rate_hz, event, n_strings, weighted;
+	uint32_t host_name, kernel_release, n_cpus, reserved;
 	struct {
 		uint32_t n, item_bytes;
 	} sections[N_SECTIONS];
@@ -99,6 +100,9 @@ int window_write(const struct profile *p)
 		.weighted = p->weighted,
 		.rate_hz = p->rate_hz,
 		.event = p->event,
+		.host_name = p->host_name,
+		.kernel_release = p->kernel_release,
+		.n_cpus = p->n_cpus,
 		.n_strings = p->strings.n,
 	};
 	_cleanup_close_ int fd = -EBADF;
@@ -345,7 +349,7 @@ static int read_samples(struct reader *r)
 static int read_all(struct reader *r, const uint8_t *map, uint64_t size, uint64_t uid_base)
 {
 	struct profile *p = r->p;
-	strid event;
+	strid event, host_name, kernel_release;
 	int e;
 
 	if ((e = reader_layout(r, map, size)) < 0 || (e = read_strings(r)) < 0 ||
@@ -353,7 +357,9 @@ static int read_all(struct reader *r, const uint8_t *map, uint64_t size, uint64_
 	    (e = read_threads(r)) < 0 || (e = read_frames(r)) < 0 || (e = read_stacks(r)) < 0)
 		return e;
 	event = r->h.event;
-	if (!map_string(r, &event))
+	host_name = r->h.host_name;
+	kernel_release = r->h.kernel_release;
+	if (!map_string(r, &event) || !map_string(r, &host_name) || !map_string(r, &kernel_release))
 		return -EBADMSG;
 	e = read_samples(r);
 	if (e < 0)
@@ -370,6 +376,9 @@ static int read_all(struct reader *r, const uint8_t *map, uint64_t size, uint64_
 	p->weighted = r->h.weighted != 0;
 	p->rate_hz = r->h.rate_hz;
 	p->event = event;
+	p->host_name = host_name;
+	p->kernel_release = kernel_release;
+	p->n_cpus = r->h.n_cpus;
 	return 0;
 }
 
