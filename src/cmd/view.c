@@ -422,15 +422,6 @@ static int open_store(struct view *v)
 	return 0;
 }
 
-/* By its first bytes, which are compared and not parsed: they say which children it needs. */
-static enum import_kind kind_of(const char *path, int fd)
-{
-	char head[IMPORT_HEAD_BYTES];
-	ssize_t n = pread(fd, head, sizeof(head), 0);
-
-	return n > 0 ? import_detect(head, (size_t)n, path) : IMPORT_UNKNOWN;
-}
-
 static int open_inputs(struct view *v)
 {
 	if (v->last_ns)
@@ -449,13 +440,6 @@ static int open_inputs(struct view *v)
 		if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
 			log_error("%s is not a regular file; write what it gives into one first",
 				  v->inputs[i]);
-			return -EINVAL;
-		}
-		if (kind_of(v->inputs[i], fd) == IMPORT_PERF_DATA) {
-			log_error("%s is a perf.data file, which this command does not read; make "
-				  "folded stacks of it first: perf script -i %s | "
-				  "stackcollapse-perf.pl > out.folded",
-				  v->inputs[i], v->inputs[i]);
 			return -EINVAL;
 		}
 	}
@@ -564,6 +548,7 @@ static void fill_setup(struct view *v)
 }
 
 /* By its magic, in either byte order. */
+/* By its first bytes, which are compared and not parsed: they say which children it needs. */
 static bool is_perf_data(int fd)
 {
 	char head[8];

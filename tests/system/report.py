@@ -189,7 +189,6 @@ def bad_files(files):
         "noise.otlp": (b"\x0a\x05hello", "OTLP"),
         "long.otlp": (b"\x00\xff\xff\xff1234", "it is cut"),
         "text.folded": (b"no number here\n", "line 1"),
-        "perf.data": (b"PERFILE2" + bytes(96), "stackcollapse-perf.pl"),
         "binary": (bytes(range(16)) * 4, "no format"),
     }
     for name, (content, why) in cases.items():
