@@ -11,6 +11,8 @@ const struct format formats[] = {
 	{".pb.gz", "pprof", "pprof profile, gzipped", render_pprof, NULL},
 	{".otlp", "otlp", "OpenTelemetry profiles (OTLP), one ProfilesData message",
 	 render_otlp_file, NULL},
+	{".otlp.json", "otlp-json", "OpenTelemetry profiles in OTLP/JSON", render_otlp_json_file,
+	 NULL},
 };
 const unsigned int n_formats = sizeof(formats) / sizeof(formats[0]);
 

@@ -16,39 +16,16 @@
 #include <string.h>
 
 #include "src/render/calltree.h"
+#include "src/render/json.h"
 #include "src/render/page-css.h"
 #include "src/render/page-html.h"
 #include "src/render/page-js.h"
 #include "src/render/render.h"
-#include "util/text.h"
 
-/* A JSON string that is also safe inside a script element. Clean UTF-8 comes in. */
-static void put_string(FILE *out, const char *text)
+static void put_text(FILE *out, const char *key, const char *text)
 {
-	fputc('"', out);
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-		/* U+2028 and U+2029 end a line for older JavaScript. */
-		bool separator = c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9);
-
-		if (*c == '"' || *c == '\\' || *c == '<' || *c == '>' || *c == '&' || *c == '\'' ||
-		    *c < 0x20)
-			fprintf(out, "\\u%04x", *c);
-		else if (separator)
-			fprintf(out, "\\u20%02x", c[2] == 0xa8 ? 0x28 : 0x29);
-		else
-			fputc(*c, out);
-		c += separator ? 2 : 0;
-	}
-	fputc('"', out);
-}
-
-static void put_clean(FILE *out, const char *key, const char *text)
-{
-	char clean[FRAME_MAX_NAME];
-
-	(void)text_clean(clean, sizeof(clean), text ? text : "", SIZE_MAX);
 	fprintf(out, ",\"%s\":", key);
-	put_string(out, clean);
+	json_put_string(out, text ? text : "");
 }
 
 static void put_meta(FILE *out, const struct profile *p, const struct render_info *info)
@@ -61,11 +38,11 @@ static void put_meta(FILE *out, const struct profile *p, const struct render_inf
 		",\"cpus\":%" PRIu32,
 		p->rate_hz, p->period_ns, p->period_events, (int)p->weighted,
 		p->start_unix_ns / 1000000, length, info->n_cpus);
-	put_clean(out, "title", info->title ? info->title : "perfwalk");
-	put_clean(out, "host", info->host_name);
-	put_clean(out, "kernel", info->kernel_release);
-	put_clean(out, "version", info->version);
-	put_clean(out, "event", profile_text(p, p->event));
+	put_text(out, "title", info->title ? info->title : "perfwalk");
+	put_text(out, "host", info->host_name);
+	put_text(out, "kernel", info->kernel_release);
+	put_text(out, "version", info->version);
+	put_text(out, "event", profile_text(p, p->event));
 	fputs("},\n\"counters\":{", out);
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
 		fprintf(out, "%s\"%s\":%" PRIu64, c ? "," : "",
@@ -78,7 +55,7 @@ static void put_symbols(FILE *out, const struct calltree *t)
 	fputs("\"strings\":[\"\"", out);
 	for (strid i = 1; i <= t->names.n; i++) {
 		fputc(',', out);
-		put_string(out, strtab_get(&t->names, i));
+		json_put_string(out, strtab_get(&t->names, i));
 	}
 	fputs("],\n\"symbols\":{\"name\":[", out);
 	for (uint32_t i = 0; i < t->symbols.n; i++)

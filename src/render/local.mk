@@ -6,8 +6,10 @@ librender_a_SOURCES = \
 	src/render/folded.c \
 	src/render/frame.c src/render/frame.h \
 	src/render/html.c \
+	src/render/json.c src/render/json.h \
 	src/render/otlp.c src/render/otlp-internal.h \
 	src/render/otlp-frames.c \
+	src/render/otlp-json.c \
 	src/render/otlp-resource.c \
 	src/render/pprof.c \
 	src/render/render.h \
@@ -40,6 +42,10 @@ tests_unit_test_render_text_LDADD = $(render_libs)
 check_PROGRAMS += tests/unit/test-render-otlp
 tests_unit_test_render_otlp_SOURCES = tests/unit/test-render-otlp.c $(render_synthetic)
 tests_unit_test_render_otlp_LDADD = $(render_libs)
+
+check_PROGRAMS += tests/unit/test-render-json
+tests_unit_test_render_json_SOURCES = tests/unit/test-render-json.c $(render_synthetic)
+tests_unit_test_render_json_LDADD = $(render_libs)
 
 check_PROGRAMS += tests/unit/test-render-pprof
 tests_unit_test_render_pprof_SOURCES = tests/unit/test-render-pprof.c $(render_synthetic)

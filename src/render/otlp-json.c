@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * OTLP in JSON (opentelemetry-proto, "JSON Protobuf Encoding"): the binary payload is made first,
+ * then written again as text with the generated descriptors telling names and types. So what a
+ * payload says is decided in one place, and a field added there comes out here by itself.
+ *
+ * The rules of the mapping: names in lowerCamelCase; 64-bit integers as strings; numbers for enums;
+ * trace, span and profile ids in hexadecimal, other bytes in base64; unset fields are left out.
+ *
+ * Nothing is unpacked. The entries of a repeated field are one array in JSON but may stand anywhere
+ * in the message, so each field of a descriptor is one pass over the message's bytes; passing over
+ * an entry is a jump. Memory does not grow with the payload, and the depth is that of the schema,
+ * cut at MAX_DEPTH.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <nettle/base64.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "proto/otlp-profiles.pb-c.h"
+#include "proto/wire-read.h"
+#include "src/render/json.h"
+#include "src/render/render.h"
+#include "util/cleanup.h"
+
+#define MAX_DEPTH 32
+
+/*
+ * No message of a payload becomes more than this many times as long. The worst are functions and
+ * locations with small numbers: {"nameStrindex":1,"filenameStrindex":2,"startLine":"3"}, in 8
+ * bytes.
+ */
+#define MAX_GROWTH 10
+
+/* Half of what the collector's HTTP receiver takes by default; gRPC has no JSON. */
+#define DEFAULT_MAX_BYTES (10u << 20)
+
+static int put_message(FILE *out, const ProtobufCMessageDescriptor *d, const uint8_t *bytes,
+		       size_t n, unsigned int depth);
+
+static void put_name(FILE *out, const char *name)
+{
+	(void)fputc('"', out);
+	for (; *name; name++) {
+		bool up = *name == '_' && name[1] >= 'a' && name[1] <= 'z';
+
+		(void)fputc(up ? *++name - 'a' + 'A' : *name, out);
+	}
+	(void)fputs("\":", out);
+}
+
+static bool is_hex_id(const char *name)
+{
+	return strcmp(name, "trace_id") == 0 || strcmp(name, "span_id") == 0 ||
+	       strcmp(name, "profile_id") == 0;
+}
+
+static void put_hex(FILE *out, const uint8_t *bytes, size_t n)
+{
+	(void)fputc('"', out);
+	for (size_t i = 0; i < n; i++)
+		(void)fprintf(out, "%02x", bytes[i]);
+	(void)fputc('"', out);
+}
+
+static void put_base64(FILE *out, const uint8_t *bytes, size_t n)
+{
+	(void)fputc('"', out);
+	while (n > 0) {
+		char text[BASE64_ENCODE_RAW_LENGTH(48)];
+		size_t m = n < 48 ? n : 48;
+
+		base64_encode_raw(text, m, bytes);
+		(void)fwrite(text, 1, BASE64_ENCODE_RAW_LENGTH(m), out);
+		bytes += m;
+		n -= m;
+	}
+	(void)fputc('"', out);
+}
+
+static void put_double(FILE *out, uint64_t bits)
+{
+	double v;
+
+	memcpy(&v, &bits, sizeof(v));
+	if (v != v)
+		(void)fputs("\"NaN\"", out);
+	else if (v - v != 0)
+		(void)fputs(v > 0 ? "\"Infinity\"" : "\"-Infinity\"", out);
+	else
+		(void)fprintf(out, "%.17g", v);
+}
+
+static int put_number(FILE *out, ProtobufCType type, uint64_t v)
+{
+	switch (type) {
+	case PROTOBUF_C_TYPE_INT32:
+	case PROTOBUF_C_TYPE_SFIXED32:
+	case PROTOBUF_C_TYPE_ENUM:
+		(void)fprintf(out, "%" PRId32, (int32_t)v);
+		return 0;
+	case PROTOBUF_C_TYPE_UINT32:
+	case PROTOBUF_C_TYPE_FIXED32:
+		(void)fprintf(out, "%" PRIu32, (uint32_t)v);
+		return 0;
+	case PROTOBUF_C_TYPE_INT64:
+	case PROTOBUF_C_TYPE_SFIXED64:
+		(void)fprintf(out, "\"%" PRId64 "\"", (int64_t)v);
+		return 0;
+	case PROTOBUF_C_TYPE_UINT64:
+	case PROTOBUF_C_TYPE_FIXED64:
+		(void)fprintf(out, "\"%" PRIu64 "\"", v);
+		return 0;
+	case PROTOBUF_C_TYPE_BOOL:
+		(void)fputs(v ? "true" : "false", out);
+		return 0;
+	case PROTOBUF_C_TYPE_DOUBLE:
+		put_double(out, v);
+		return 0;
+	default: /* not in this schema */
+		return -EBADMSG;
+	}
+}
+
+static int put_value(FILE *out, const ProtobufCFieldDescriptor *fd, const struct wire_field *f,
+		     unsigned int depth)
+{
+	bool is_bytes = fd->type == PROTOBUF_C_TYPE_STRING || fd->type == PROTOBUF_C_TYPE_BYTES ||
+			fd->type == PROTOBUF_C_TYPE_MESSAGE;
+
+	if (is_bytes != (f->type == WIRE_BYTES))
+		return -EBADMSG;
+	if (fd->type == PROTOBUF_C_TYPE_MESSAGE)
+		return put_message(out, fd->descriptor, f->bytes, f->n, depth + 1);
+	if (fd->type == PROTOBUF_C_TYPE_STRING)
+		json_put_bytes(out, (const char *)f->bytes, f->n);
+	else if (fd->type == PROTOBUF_C_TYPE_BYTES && is_hex_id(fd->name))
+		put_hex(out, f->bytes, f->n);
+	else if (fd->type == PROTOBUF_C_TYPE_BYTES)
+		put_base64(out, f->bytes, f->n);
+	else
+		return put_number(out, fd->type, f->value);
+	return 0;
+}
+
+/* The elements of a packed field. */
+static int put_packed(FILE *out, const ProtobufCFieldDescriptor *fd, const struct wire_field *f,
+		      const char **comma)
+{
+	bool fixed = fd->type == PROTOBUF_C_TYPE_FIXED64 || fd->type == PROTOBUF_C_TYPE_SFIXED64 ||
+		     fd->type == PROTOBUF_C_TYPE_DOUBLE;
+	struct cursor c = cursor_make(f->bytes, f->n);
+
+	while (cursor_left(&c) > 0) {
+		uint64_t v = fixed ? cursor_u64(&c) : wire_read_varint(&c);
+
+		(void)fputs(*comma, out);
+		*comma = ",";
+		if (!cursor_ok(&c) || put_number(out, fd->type, v) < 0)
+			return -EBADMSG;
+	}
+	return 0;
+}
+
+static int put_repeated(FILE *out, const ProtobufCFieldDescriptor *fd, const struct wire_field *f,
+			const char **comma, unsigned int depth)
+{
+	if (f->type == WIRE_BYTES && fd->type != PROTOBUF_C_TYPE_STRING &&
+	    fd->type != PROTOBUF_C_TYPE_BYTES && fd->type != PROTOBUF_C_TYPE_MESSAGE)
+		return put_packed(out, fd, f, comma);
+	(void)fputs(*comma, out);
+	*comma = ",";
+	return put_value(out, fd, f, depth);
+}
+
+/* One field: every occurrence when it is repeated, else the last one, which is the one that counts.
+ */
+static int put_field(FILE *out, const ProtobufCFieldDescriptor *fd, struct cursor c,
+		     const char **comma, unsigned int depth)
+{
+	bool repeated = fd->label == PROTOBUF_C_LABEL_REPEATED, found = false;
+	const char *inner = "";
+	struct wire_field f, last = {0};
+
+	while (wire_read_field(&c, &f)) {
+		if (f.number != fd->id)
+			continue;
+		if (!found) {
+			(void)fputs(*comma, out);
+			put_name(out, fd->name);
+			(void)fputs(repeated ? "[" : "", out);
+			*comma = ",";
+			found = true;
+		}
+		last = f;
+		if (repeated && put_repeated(out, fd, &f, &inner, depth) < 0)
+			return -EBADMSG;
+	}
+	if (!cursor_ok(&c))
+		return -EBADMSG;
+	if (!found)
+		return 0;
+	if (!repeated)
+		return put_value(out, fd, &last, depth);
+	(void)fputc(']', out);
+	return 0;
+}
+
+static int put_message(FILE *out, const ProtobufCMessageDescriptor *d, const uint8_t *bytes,
+		       size_t n, unsigned int depth)
+{
+	const char *comma = "";
+
+	if (depth > MAX_DEPTH)
+		return -EBADMSG;
+	(void)fputc('{', out);
+	for (unsigned int i = 0; i < d->n_fields && n > 0; i++) {
+		if (put_field(out, &d->fields[i], cursor_make(bytes, n), &comma, depth) < 0)
+			return -EBADMSG;
+	}
+	(void)fputc('}', out);
+	return 0;
+}
+
+static int write_json(FILE *out, const uint8_t *bytes, size_t n)
+{
+	return put_message(
+		out, &opentelemetry__proto__profiles__v1development__profiles_data__descriptor,
+		bytes, n, 0);
+}
+
+/* ---- Payloads ---- */
+
+struct json_sink {
+	render_otlp_sink sink;
+	void *ctx;
+};
+
+static int on_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	struct json_sink *s = ctx;
+	_cleanup_free_ char *text = NULL;
+	size_t n_text = 0;
+	FILE *f = open_memstream(&text, &n_text);
+	int r;
+
+	if (!f)
+		return -ENOMEM;
+	r = write_json(f, bytes, n);
+	if (ferror(f) && r == 0)
+		r = -ENOMEM;
+	if (fclose(f) != 0 && r == 0)
+		r = -ENOMEM;
+	return r < 0 ? r : s->sink(s->ctx, (const uint8_t *)text, n_text, n_samples);
+}
+
+int render_otlp_json(const struct profile *p, const struct render_info *info,
+		     const struct render_otlp_options *options, render_otlp_sink sink, void *ctx)
+{
+	struct render_otlp_options binary = options ? *options : (struct render_otlp_options){0};
+	struct json_sink s = {sink, ctx};
+
+	binary.max_bytes = (binary.max_bytes ? binary.max_bytes : DEFAULT_MAX_BYTES) / MAX_GROWTH;
+	return render_otlp(p, info, &binary, on_payload, &s);
+}
+
+/* ---- Files ---- */
+
+/* A file is one message whatever its size, as the binary one is (render_otlp_file()). */
+#define FILE_MAX_BYTES ((size_t)1 << 30)
+
+struct file_sink {
+	FILE *out;
+	bool written;
+};
+
+static int write_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	struct file_sink *s = ctx;
+
+	(void)n_samples;
+	if (s->written)
+		return -EFBIG;
+	s->written = true;
+	return write_json(s->out, bytes, n);
+}
+
+int render_otlp_json_file(const struct profile *p, const struct render_info *info, FILE *out)
+{
+	const struct render_otlp_options options = {FILE_MAX_BYTES, UINT32_MAX};
+	struct file_sink s = {.out = out};
+	int r = render_otlp(p, info, &options, write_payload, &s);
+
+	/* No sample, no payload: the empty message. */
+	(void)fputs(s.written ? "\n" : "{}\n", out);
+	if (r == 0 && (fflush(out) != 0 || ferror(out)))
+		r = -EIO;
+	return r;
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * JSON strings, and OTLP/JSON next to the binary payloads it is made of. That a collector takes it
+ * and that both files of a capture say the same is tests/system/outputs.py.
+ */
+#include <errno.h>
+#include <stdbool.h>
+
+#include "src/render/json.h"
+#include "tests/unit/synthetic.h"
+#include "tests/unit/test.h"
+#include "util/cleanup.h"
+
+static void check_string(const char *text, size_t n, const char *expected)
+{
+	_cleanup_free_ char *out = NULL;
+	size_t n_out;
+	FILE *f = open_memstream(&out, &n_out);
+
+	CHECK(f);
+	json_put_bytes(f, text, n);
+	CHECK_INT(fclose(f), ==, 0);
+	CHECK_STR(out, expected);
+}
+
+static void test_strings(void)
+{
+	check_string("", 0, "\"\"");
+	check_string("a\"\\b", 4, "\"a\\u0022\\u005cb\"");
+	check_string("</script>'&", 11, "\"\\u003c/script\\u003e\\u0027\\u0026\"");
+	check_string("\xe2\x80\xa8", 3, "\"\\u2028\"");
+	check_string("a\n\xff", 3, "\"a??\"");
+}
+
+/* Characters of three bytes in every place a piece could be cut. */
+static void test_long_strings(void)
+{
+	char text[9003], expected[9006];
+
+	for (size_t shift = 0; shift < 3; shift++) {
+		size_t n = shift;
+
+		memset(text, 'x', shift);
+		for (; n + 3 < sizeof(text); n += 3)
+			memcpy(text + n, "\xe2\x82\xac", 3);
+		(void)snprintf(expected, sizeof(expected), "\"%.*s\"", (int)n, text);
+		check_string(text, n, expected);
+	}
+}
+
+struct tally {
+	size_t max_bytes;
+	uint64_t n_payloads, n_samples, n_timestamps;
+};
+
+static int on_json(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	struct tally *t = ctx;
+	_cleanup_free_ char *text = strndup((const char *)bytes, n);
+	uint64_t n_stamps = 0;
+	bool quoted = false;
+	int depth = 0;
+
+	CHECK(text);
+	CHECK_INT(n, <=, t->max_bytes);
+	CHECK_INT(strlen(text), ==, n);
+	for (const char *c = text; *c; c++) {
+		quoted ^= *c == '"';
+		CHECK((unsigned char)*c >= ' ');
+		depth += quoted ? 0 : (*c == '{' || *c == '[') - (*c == '}' || *c == ']');
+		CHECK_INT(depth, >=, (c[1] == '\0' ? 0 : 1));
+	}
+	CHECK(!quoted && depth == 0);
+	for (const char *c = text; (c = strstr(c, "\"timestampsUnixNano\":[")); c++) {
+		for (const char *d = strchr(c, '['); *d != ']'; d++)
+			n_stamps += *d == '"';
+	}
+	t->n_payloads++;
+	t->n_samples += n_samples;
+	t->n_timestamps += n_stamps / 2;
+	return 0;
+}
+
+static void check_profile(struct profile *p, size_t max_bytes, uint64_t min_payloads)
+{
+	struct render_otlp_options o = {.max_bytes = max_bytes};
+	struct tally t = {.max_bytes = max_bytes};
+
+	CHECK_INT(render_otlp_json(p, &synthetic_info, &o, on_json, &t), ==, 0);
+	CHECK_INT(t.n_samples, ==, p->samples.n);
+	CHECK_INT(t.n_timestamps, ==, p->samples.n);
+	CHECK_INT(t.n_payloads, >=, min_payloads);
+	profile_deinit(p);
+}
+
+static void test_payloads(void)
+{
+	struct profile p;
+
+	synthetic_random(&p, 1, 4000);
+	check_profile(&p, 16 << 20, 1);
+	synthetic_random(&p, 2, 4000);
+	check_profile(&p, 1 << 20, 2);
+	synthetic_hostile(&p);
+	check_profile(&p, 16 << 20, 1);
+}
+
+static int refuse(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	(void)ctx, (void)bytes, (void)n, (void)n_samples;
+	return -ENOSPC;
+}
+
+static void test_small(void)
+{
+	_cleanup_free_ char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+	struct profile p;
+
+	synthetic_small(&p);
+	CHECK(f);
+	CHECK_INT(render_otlp_json_file(&p, &synthetic_info, f), ==, 0);
+	CHECK_INT(fclose(f), ==, 0);
+	CHECK(strncmp(text, "{\"resourceProfiles\":[{\"resource\":{\"attributes\":[", 48) == 0);
+	CHECK(strstr(text, "\"mappingTable\":[{},{"));
+	CHECK(strstr(text, "\"stringTable\":[\"\",\""));
+	CHECK(strstr(text, "{\"key\":\"process.pid\",\"value\":{\"intValue\":\"100\"}}"));
+	CHECK(strstr(text, "\"linkTable\":[{}]"));
+	CHECK_INT(render_otlp_json(&p, &synthetic_info, NULL, refuse, NULL), ==, -ENOSPC);
+	profile_deinit(&p);
+}
+
+int main(void)
+{
+	RUN(test_strings);
+	RUN(test_long_strings);
+	RUN(test_payloads);
+	RUN(test_small);
+	return 0;
+}
