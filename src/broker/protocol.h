@@ -86,16 +86,17 @@ enum text_kind {
 	TEXT_KERNEL_RELEASE,
 	TEXT_TITLE,
 	TEXT_SERVICE_NAME,
-	TEXT_FILTER,	  /* a rule, see src/cmd/filter.h */
-	TEXT_RESOURCE,	  /* keys and values in turn */
-	TEXT_OUTPUT,	  /* path of an output file, with its descriptor */
-	TEXT_KALLSYMS,	  /* with its descriptor */
-	TEXT_SUMMARY,	  /* standard output, with its descriptor */
-	TEXT_INPUT,	  /* path of a recorded file, with its descriptor */
-	TEXT_SYMBOL,	  /* of a report: expression for functions */
-	TEXT_COMM,	  /* of a report: glob for processes */
-	TEXT_CONTAINER,	  /* of a report: glob for container ids */
-	TEXT_EXPORT_NAME, /* begins the next destination */
+	TEXT_FILTER,	    /* a rule, see src/cmd/filter.h */
+	TEXT_RESOURCE,	    /* keys and values in turn */
+	TEXT_OUTPUT_FORMAT, /* name of the format of the next output; else its suffix says */
+	TEXT_OUTPUT,	    /* path of an output file, with its descriptor */
+	TEXT_KALLSYMS,	    /* with its descriptor */
+	TEXT_SUMMARY,	    /* standard output, with its descriptor */
+	TEXT_INPUT,	    /* path of a recorded file, with its descriptor */
+	TEXT_SYMBOL,	    /* of a report: expression for functions */
+	TEXT_COMM,	    /* of a report: glob for processes */
+	TEXT_CONTAINER,	    /* of a report: glob for container ids */
+	TEXT_EXPORT_NAME,   /* begins the next destination */
 	TEXT_EXPORT_ENDPOINT,
 	TEXT_EXPORT_PROFILES_ENDPOINT,
 	TEXT_EXPORT_HEADER,

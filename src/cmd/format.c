@@ -4,15 +4,23 @@
 #include "src/cmd/format.h"
 #include "src/render/render.h"
 
+/* The first suffix that matches counts: .otlp.json stands before .json. */
 const struct format formats[] = {
 	{".html", "html", "flame graph page, self-contained", render_html, NULL},
+	{".svg", "svg", "flame graph as a picture", render_svg, NULL},
 	{".folded", "folded", "folded stacks, one a line: comm;root;...;leaf N", render_folded,
 	 render_diff_folded},
 	{".pb.gz", "pprof", "pprof profile, gzipped", render_pprof, NULL},
-	{".otlp", "otlp", "OpenTelemetry profiles (OTLP), one ProfilesData message",
-	 render_otlp_file, NULL},
+	{".speedscope.json", "speedscope", "speedscope profile", render_speedscope, NULL},
 	{".otlp.json", "otlp-json", "OpenTelemetry profiles in OTLP/JSON", render_otlp_json_file,
 	 NULL},
+	{".otlp", "otlp", "OpenTelemetry profiles, one ProfilesData message", render_otlp_file,
+	 NULL},
+	{".json", "firefox", "Firefox Profiler profile", render_firefox, NULL},
+	{".json.gz", "firefox-gzip", "Firefox Profiler profile, gzipped", render_firefox_gzip,
+	 NULL},
+	{".perf.txt", "perf-script", "text as of perf script", render_perf_script, NULL},
+	{".script", "perf-script", "text as of perf script", render_perf_script, NULL},
 };
 const unsigned int n_formats = sizeof(formats) / sizeof(formats[0]);
 
@@ -29,6 +37,20 @@ const struct format *format_of_path(const char *path)
 	return NULL;
 }
 
+bool format_is_standard_output(const char *path)
+{
+	return strcmp(path, "-") == 0;
+}
+
+const struct format *format_of_name(const char *name)
+{
+	for (unsigned int i = 0; i < n_formats; i++) {
+		if (strcmp(formats[i].name, name) == 0)
+			return &formats[i];
+	}
+	return NULL;
+}
+
 const char *format_suffixes(char *buf, unsigned long size, bool diff)
 {
 	size_t at = 0;
@@ -38,6 +60,19 @@ const char *format_suffixes(char *buf, unsigned long size, bool diff)
 		if (!diff || formats[i].render_diff)
 			at += (size_t)snprintf(buf + at, size - at, "%s%s", at > 0 ? ", " : "",
 					       formats[i].suffix);
+	}
+	return buf;
+}
+
+const char *format_names(char *buf, unsigned long size)
+{
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (unsigned int i = 0; i < n_formats && at < size; i++) {
+		if (format_of_name(formats[i].name) == &formats[i])
+			at += (size_t)snprintf(buf + at, size - at, "%s%s", i > 0 ? ", " : "",
+					       formats[i].name);
 	}
 	return buf;
 }

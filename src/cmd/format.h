@@ -20,5 +20,11 @@ extern const unsigned int n_formats;
 
 /* The format that a path's suffix asks for, NULL: none does. */
 const struct format *format_of_path(const char *path);
+/* The format of that name, NULL: none has it. */
+const struct format *format_of_name(const char *name);
+/* The path "-". */
+bool format_is_standard_output(const char *path);
 /* ".html, .folded, .pb.gz": for messages; diff: of those that hold a difference. Returns buf. */
 const char *format_suffixes(char *buf, unsigned long size, bool diff);
+/* "html, folded, pprof": for messages. Returns buf. */
+const char *format_names(char *buf, unsigned long size);

@@ -35,6 +35,7 @@ enum {
 	OPT_FREQ,
 	OPT_DURATION,
 	OPT_OUTPUT,
+	OPT_FORMAT,
 	OPT_GRAPH,
 	OPT_CALL_GRAPH,
 	OPT_STACK,
@@ -67,6 +68,8 @@ static const struct option_spec option_table[] = {
 	 OPT_DURATION},
 	{'o', "output", "FILE", "write FILE (repeatable); the suffix says what: see below",
 	 OPT_OUTPUT},
+	{0, "format", "NAME", "what to write, whatever the suffix; -o - is standard output",
+	 OPT_FORMAT},
 	{'g', "graph", NULL, "the same as --call-graph auto, the default", OPT_GRAPH},
 	{0, "call-graph", "MODE", "stacks by dwarf[,BYTES], fp (frame pointers) or auto",
 	 OPT_CALL_GRAPH},
@@ -90,8 +93,12 @@ const struct command record_command = {
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
 	.epilog =
-		"Outputs by suffix: .html (flame graph page), .folded (folded stacks), .pb.gz "
-		"(pprof).\n"
+		"Outputs by suffix, and their names for --format:\n"
+		"  .html .svg .folded .pb.gz  html (page), svg, folded, pprof\n"
+		"  .speedscope.json           speedscope\n"
+		"  .json .json.gz             firefox, firefox-gzip (Firefox Profiler)\n"
+		"  .perf.txt .script          perf-script\n"
+		"  .otlp .otlp.json           otlp, otlp-json (OpenTelemetry)\n"
 		"Events: cpu-clock, task-clock, cycles, instructions, cache-misses, branch-misses, "
 		"page-faults,\n"
 		"context-switches, cpu-migrations, rNNN, SUBSYSTEM:TRACEPOINT.\n"
@@ -180,16 +187,53 @@ static int include(struct record_options *o, const char *option, enum config_fil
 
 static int add_output(struct record_options *o, const char *path)
 {
-	char suffixes[128], text[192];
-
 	if (o->n_outputs == TREE_MAX_OUTPUTS)
 		return complain("-o", path, "more than 16 outputs");
-	if (!format_of_path(path)) {
-		(void)snprintf(text, sizeof(text), "the suffix chooses the format: %s",
+	o->outputs[o->n_outputs++] = path;
+	return 0;
+}
+
+static int set_format(struct record_options *o, const char *name)
+{
+	char names[256], text[320];
+
+	o->format = format_of_name(name);
+	if (o->format)
+		return 0;
+	(void)snprintf(text, sizeof(text), "no such format; there are %s",
+		       format_names(names, sizeof(names)));
+	return complain("--format", name, text);
+}
+
+const struct format *record_output_format(const struct record_options *o, const char *path)
+{
+	return o->format ? o->format : format_of_path(path);
+}
+
+/* Each has a format, and standard output is one output at most. */
+static int check_outputs(const struct record_options *o)
+{
+	char suffixes[256], text[384];
+	uint32_t n_standard = 0;
+
+	for (uint32_t i = 0; i < o->n_outputs; i++) {
+		const char *path = o->outputs[i];
+
+		n_standard += format_is_standard_output(path);
+		if (n_standard > 1)
+			return complain("-o", path, "standard output can be one output only");
+		if (record_output_format(o, path))
+			continue;
+		if (format_is_standard_output(path))
+			return complain("-o", path,
+					"standard output has no suffix: say --format NAME too");
+		(void)snprintf(text, sizeof(text),
+			       "the suffix chooses the format: %s; or say --format NAME",
 			       format_suffixes(suffixes, sizeof(suffixes), false));
 		return complain("-o", path, text);
 	}
-	o->outputs[o->n_outputs++] = path;
+	if (o->format && o->n_outputs == 0)
+		return complain("--format", o->format->name, "there is no output: add -o FILE");
 	return 0;
 }
 
@@ -216,6 +260,8 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_OUTPUT:
 		return add_output(o, value);
+	case OPT_FORMAT:
+		return set_format(o, value);
 	case OPT_TID:
 		o->threads = true;
 		return parse_pids(o, "-t", value);
@@ -298,6 +344,8 @@ static int choose_distance(struct record_options *o)
 
 static int check_options(struct record_options *o, bool command)
 {
+	int r;
+
 	if ((int)o->all + o->processes + o->threads + command > 1)
 		return refuse("-a, -p, -t and COMMAND exclude each other: choose one");
 	if (o->only_user && o->only_kernel)
@@ -309,7 +357,8 @@ static int check_options(struct record_options *o, bool command)
 		return refuse("the event happens inside the kernel: with --all-user there is none");
 	if (o->n_outputs == 0 && o->quiet)
 		return refuse("--quiet without -o gives no result; add -o FILE");
-	return choose_distance(o);
+	r = check_outputs(o);
+	return r < 0 ? r : choose_distance(o);
 }
 
 int record_options_parse(struct record_options *o, int argc, char **argv, int *ret_first)

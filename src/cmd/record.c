@@ -199,8 +199,11 @@ static int open_outputs(struct record_run *r, struct tree_options *o)
 {
 	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
 		const char *path = r->options.outputs[i];
-		bool there = access(path, F_OK) == 0;
-		int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+		bool standard = format_is_standard_output(path);
+		bool there = standard || access(path, F_OK) == 0;
+		int fd = standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+				  : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY,
+					 0666);
 
 		if (fd < 0) {
 			int e = -errno;
@@ -210,7 +213,8 @@ static int open_outputs(struct record_run *r, struct tree_options *o)
 			return e;
 		}
 		r->created[i] = !there;
-		o->outputs[o->n_outputs++] = (struct tree_output){path, fd};
+		o->outputs[o->n_outputs++] = (struct tree_output){
+			path, fd, record_output_format(&r->options, path)->name};
 	}
 	return 0;
 }
@@ -232,12 +236,11 @@ static void remove_outputs(struct record_run *r, int error)
 	}
 }
 
-static uint32_t terminal_width(void)
+static uint32_t terminal_width(int fd)
 {
 	struct winsize w;
 
-	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col
-									   : DEFAULT_WIDTH;
+	return ioctl(fd, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col : DEFAULT_WIDTH;
 }
 
 static char *make_title(int argc, char **argv)
@@ -324,21 +327,36 @@ static int run(struct record_run *r, struct tree_options *o)
 	return e < 0 ? e : r->result;
 }
 
+static bool writes_standard_output(const struct record_run *r)
+{
+	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
+		if (format_is_standard_output(r->options.outputs[i]))
+			return true;
+	}
+	return false;
+}
+
 static void print_files(const struct record_run *r)
 {
+	FILE *out = writes_standard_output(r) ? stderr : stdout;
+
 	if (r->options.quiet || r->options.n_outputs == 0)
 		return;
-	(void)fputs("\nFiles\n", stdout);
+	if (r->options.n_outputs == 1 && out == stderr)
+		return;
+	(void)fputs("\nFiles\n", out);
 	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
-		const struct format *f = format_of_path(r->options.outputs[i]);
+		const struct format *f = record_output_format(&r->options, r->options.outputs[i]);
 		char size[32] = "";
 		struct stat st;
 
+		if (format_is_standard_output(r->options.outputs[i]))
+			continue;
 		if (stat(r->options.outputs[i], &st) == 0)
 			(void)text_format_bytes(size, sizeof(size), (uint64_t)st.st_size);
-		(void)printf("  %-32s %10s  %s\n", r->options.outputs[i], size, f->help);
+		(void)fprintf(out, "  %-32s %10s  %s\n", r->options.outputs[i], size, f->help);
 	}
-	(void)fflush(stdout);
+	(void)fflush(out);
 }
 
 /* A command that we ended may take a moment over it, but not for ever. */
@@ -392,7 +410,7 @@ int record_main(int argc, char **argv)
 				 .done = on_done,
 				 .ctx = &r};
 	_cleanup_free_ char *title = make_title(argc, argv);
-	int first = argc, e, code;
+	int first = argc, summary_fd, e, code;
 
 	if (config_load(&r.config, NULL, false, stderr) < 0)
 		return EXIT_CODE_FAILURE;
@@ -409,9 +427,10 @@ int record_main(int argc, char **argv)
 	r.terminal = isatty(STDERR_FILENO);
 	o.rate_hz = (uint32_t)r.options.rate_hz;
 	o.title = title;
-	o.summary_fd = r.options.quiet ? -1 : STDOUT_FILENO;
-	o.color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
-	o.terminal_width = terminal_width();
+	summary_fd = writes_standard_output(&r) ? STDERR_FILENO : STDOUT_FILENO;
+	o.summary_fd = r.options.quiet ? -1 : summary_fd;
+	o.color = isatty(summary_fd) && !getenv("NO_COLOR");
+	o.terminal_width = terminal_width(summary_fd);
 	e = set_up(&r, &o);
 	if (e == 0 && first < argc)
 		e = start_command(&r, argv + first);

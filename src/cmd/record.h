@@ -10,6 +10,8 @@
 
 #define RECORD_MAX_PIDS 256
 
+struct format;
+
 struct record_options {
 	struct config *config; /* borrowed; the filters go into it */
 	pid_t pids[RECORD_MAX_PIDS];
@@ -20,6 +22,7 @@ struct record_options {
 	enum sample_stacks stacks;
 	bool only_user, only_kernel;
 	const char *outputs[TREE_MAX_OUTPUTS]; /* of argv */
+	const struct format *format;	       /* of all of them; NULL: by suffix */
 	uint32_t n_outputs;
 	uint64_t rate_hz, duration_ns, stack_bytes; /* 0: not given; set afterwards */
 	bool all, user_only, no_lines, no_inline, strict, quiet, verbose;
@@ -30,3 +33,5 @@ struct record_options {
  * there is none; 1: --help was answered; -EINVAL: the user was told what is wrong.
  */
 int record_options_parse(struct record_options *o, int argc, char **argv, int *ret_first);
+/* Of an output of a parsed command line. */
+const struct format *record_output_format(const struct record_options *o, const char *path);

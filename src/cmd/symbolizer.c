@@ -43,8 +43,10 @@ struct symbolizer {
 	ARRAY(const char *) resource;
 	struct output {
 		char *path;
+		const struct format *format;
 		int fd;
 	} outputs[MAX_OUTPUTS];
+	const struct format *output_format; /* of the next one */
 	uint32_t n_outputs;
 	struct viewer viewer;
 	int summary_fd, kallsyms_fd, profiler_sock, leave_timer;
@@ -78,9 +80,13 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	int r;
 
 	switch (m->text.kind) {
+	case TEXT_OUTPUT_FORMAT:
+		s->output_format = format_of_name(text);
+		return 0;
 	case TEXT_OUTPUT:
 		if (s->n_outputs == MAX_OUTPUTS || fd < 0)
 			break;
+		s->outputs[s->n_outputs].format = s->output_format;
 		s->outputs[s->n_outputs].path = strdup(text);
 		s->outputs[s->n_outputs++].fd = fd;
 		return 0;
@@ -258,8 +264,10 @@ static int render_to(struct symbolizer *s, const char *what, int fd, const struc
 	FILE *f = fdopen(fd, "we");
 	int r = f ? 0 : -errno;
 
-	/* One that died while it wrote has left a part of it. A pipe has no start and no end. */
-	if (f && lseek(fd, 0, SEEK_SET) == 0 && ftruncate(fd, 0) < 0)
+	/* One that died while it wrote has left a part of it. A pipe has no start and no end, and
+	 * standard output may be a file that others write to as well. */
+	if (f && !format_is_standard_output(what) && lseek(fd, 0, SEEK_SET) == 0 &&
+	    ftruncate(fd, 0) < 0)
 		log_debug("%s is no file to be begun anew: %s", what, strerror(errno));
 
 	if (f) {
@@ -276,7 +284,7 @@ static int render_to(struct symbolizer *s, const char *what, int fd, const struc
 	if (r < 0) {
 		log_error("%s cannot be written: %s", what, strerror(-r));
 		/* Half of a file is none; the broker removes what is empty. */
-		if (ftruncate(again, 0) < 0)
+		if (!format_is_standard_output(what) && ftruncate(again, 0) < 0)
 			log_debug("%s stays as it is: %s", what, strerror(errno));
 	}
 	return r;
@@ -342,7 +350,7 @@ static int render_all(struct symbolizer *s)
 	int result = use_facts(s);
 
 	for (uint32_t i = 0; i < s->n_outputs; i++) {
-		const struct format *f = format_of_path(s->outputs[i].path);
+		const struct format *f = s->outputs[i].format;
 		bool known = f && (s->setup.view != VIEW_DIFF || f->render_diff);
 		int r = known ? render_to(s, s->outputs[i].path, TAKE_FD(s->outputs[i].fd), f)
 			      : -EINVAL;

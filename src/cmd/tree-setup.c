@@ -184,9 +184,13 @@ static int set_up_symbolizer(struct tree *t, int control, int status_fd)
 		r = setup_send_text(control, TEXT_SYMBOL, t->options.view_symbol, -1);
 	if (r == 0)
 		r = setup_send_text(control, TEXT_COMM, t->options.view_comm, -1);
-	for (uint32_t i = 0; i < t->options.n_outputs && r == 0; i++)
-		r = setup_send_text(control, TEXT_OUTPUT, t->options.outputs[i].path,
-				    t->options.outputs[i].fd);
+	for (uint32_t i = 0; i < t->options.n_outputs && r == 0; i++) {
+		const struct tree_output *o = &t->options.outputs[i];
+
+		r = setup_send_text(control, TEXT_OUTPUT_FORMAT, o->format, -1);
+		if (r == 0)
+			r = setup_send_text(control, TEXT_OUTPUT, o->path, o->fd);
+	}
 	if (r == 0 && t->options.summary_fd >= 0)
 		r = setup_send_text(control, TEXT_SUMMARY, "standard output",
 				    t->options.summary_fd);

@@ -39,8 +39,9 @@ struct tree_options {
 	/* Capture only */
 	const char *title;
 	struct tree_output {
-		const char *path;
+		const char *path; /* for messages */
 		int fd;
+		const char *format; /* its name (format.h) */
 	} outputs[TREE_MAX_OUTPUTS];
 	uint32_t n_outputs;
 	int summary_fd; /* -1: none */

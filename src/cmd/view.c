@@ -254,7 +254,7 @@ static int add_output(struct view *v, const char *path)
 			       format_suffixes(suffixes, sizeof(suffixes), true));
 		return complain(v, "-o", path, text);
 	}
-	v->outputs[v->n_outputs++] = (struct tree_output){path, -EBADF};
+	v->outputs[v->n_outputs++] = (struct tree_output){path, -EBADF, format_of_path(path)->name};
 	return 0;
 }
 
@@ -474,8 +474,13 @@ static int on_setup(void *ctx, enum peer who, int control, int status_fd)
 
 	for (uint32_t i = 0; i < v->n_inputs && r == 0; i++)
 		r = setup_send_text(control, TEXT_INPUT, v->inputs[i], v->input_fds[i]);
-	for (uint32_t i = 0; i < v->n_outputs && r == 0; i++)
-		r = setup_send_text(control, TEXT_OUTPUT, v->outputs[i].path, v->outputs[i].fd);
+	for (uint32_t i = 0; i < v->n_outputs && r == 0; i++) {
+		const struct tree_output *o = &v->outputs[i];
+
+		r = setup_send_text(control, TEXT_OUTPUT_FORMAT, o->format, -1);
+		if (r == 0)
+			r = setup_send_text(control, TEXT_OUTPUT, o->path, o->fd);
+	}
 	if (r == 0)
 		r = setup_send_text(control, TEXT_SYMBOL, v->symbol, -1);
 	if (r == 0)

@@ -1,20 +1,26 @@
 noinst_LIBRARIES += librender.a
 librender_a_SOURCES = \
 	src/render/aggregate.c src/render/aggregate.h \
+	src/render/by-thread.c src/render/by-thread.h \
 	src/render/calltree.c src/render/calltree.h \
 	src/render/diff.c \
+	src/render/firefox.c \
 	src/render/folded.c \
 	src/render/frame.c src/render/frame.h \
+	src/render/gzip.c src/render/gzip.h \
 	src/render/html.c \
 	src/render/json.c src/render/json.h \
 	src/render/otlp.c src/render/otlp-internal.h \
 	src/render/otlp-frames.c \
 	src/render/otlp-json.c \
 	src/render/otlp-resource.c \
+	src/render/perf-script.c \
+	src/render/places.c src/render/places.h \
 	src/render/pprof.c \
 	src/render/render.h \
 	src/render/report.c \
-	src/render/summary.c \
+	src/render/speedscope.c \
+	src/render/summary.c src/render/svg.c \
 	src/render/table.c src/render/table.h
 
 # The page's sources as C strings.

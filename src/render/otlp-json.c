@@ -288,7 +288,7 @@ static int write_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_s
 
 int render_otlp_json_file(const struct profile *p, const struct render_info *info, FILE *out)
 {
-	const struct render_otlp_options options = {FILE_MAX_BYTES, UINT32_MAX};
+	const struct render_otlp_options options = {FILE_MAX_BYTES, UINT32_MAX, .facts = true};
 	struct file_sink s = {.out = out};
 	int r = render_otlp(p, info, &options, write_payload, &s);
 

@@ -32,6 +32,15 @@ int render_folded(const struct profile *p, const struct render_info *info, FILE 
 int render_html(const struct profile *p, const struct render_info *info, FILE *out);
 /* Gzipped pprof (profile.proto). */
 int render_pprof(const struct profile *p, const struct render_info *info, FILE *out);
+/* The flame graph as a picture: SVG without a script. */
+int render_svg(const struct profile *p, const struct render_info *info, FILE *out);
+/* speedscope's file format: the sum of all processes, and each thread in the order of time. */
+int render_speedscope(const struct profile *p, const struct render_info *info, FILE *out);
+/* The Firefox Profiler's processed profile format, plain and gzipped. */
+int render_firefox(const struct profile *p, const struct render_info *info, FILE *out);
+int render_firefox_gzip(const struct profile *p, const struct render_info *info, FILE *out);
+/* Text as `perf script` prints it. */
+int render_perf_script(const struct profile *p, const struct render_info *info, FILE *out);
 /* The readable summary at the end of a capture: samples, losses by cause, top functions by process
  * and container. color: ANSI. width: columns of the terminal. */
 int render_summary(const struct profile *p, const struct render_info *info, FILE *out, int color,

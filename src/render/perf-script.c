@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The text of `perf script`, for what reads that: a head line a sample, a line a frame from the
+ * leaf on, an empty line. There is no specification; kept is what its parsers (stackcollapse-perf,
+ * speedscope, Firefox Profiler) look for. They take the head apart at blanks and the first number,
+ * so a blank before a digit in a thread's name becomes '_', and so does every blank in a path.
+ * A sample of more than one count (of an imported profile) is one entry with that many periods.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/render/frame.h"
+#include "src/render/render.h"
+#include "util/clock.h"
+#include "util/text.h"
+
+static void put_comm(FILE *out, const char *name)
+{
+	char clean[256];
+
+	(void)text_clean(clean, sizeof(clean), *name ? name : "[unknown]", SIZE_MAX);
+	for (char *c = clean; *c; c++) {
+		bool odd = *c == ' ' && (c == clean || isdigit((unsigned char)c[1]) || !c[1]);
+
+		(void)fputc(odd || (c == clean && *c == '#') ? '_' : *c, out);
+	}
+}
+
+static void put_module(FILE *out, const struct profile *p, uint32_t module, uint32_t function)
+{
+	const struct profile_module *m = &p->modules.items[module];
+	const char *path = profile_text(p, m->path), *name;
+	char clean[FRAME_MAX_NAME];
+	bool kernel = m->kind == PROFILE_MODULE_KERNEL;
+
+	if (m->kind == PROFILE_MODULE_JIT && m->process != PROFILE_NONE) {
+		(void)fprintf(out, "(/tmp/perf-%" PRIu32 ".map)\n",
+			      p->processes.items[m->process].pid);
+		return;
+	}
+	name = frame_function_module(p, module, function);
+	if (m->kind == PROFILE_MODULE_MARKER)
+		name = "perfwalk";
+	else if (kernel && *name == '[')
+		name = "[kernel.kallsyms]";
+	else if (!kernel && *path)
+		name = path;
+	(void)text_clean(clean, sizeof(clean), name, SIZE_MAX);
+	for (char *c = clean; *c; c++)
+		*c = *c == ' ' || *c == '(' || *c == ')' ? '_' : *c;
+	/* A kernel module's name stands in brackets, as perf has it. */
+	(void)fprintf(out, kernel && *clean != '[' ? "([%s])\n" : "(%s)\n", clean);
+}
+
+static void put_frame(FILE *out, const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = &p->frames.items[frame];
+	bool marker = p->modules.items[f->module].kind == PROFILE_MODULE_MARKER;
+	uint64_t address = marker ? 0 : f->address;
+	char name[FRAME_MAX_NAME];
+
+	for (uint32_t i = 0; i < f->n_lines; i++) {
+		uint32_t function = p->lines.items[f->first_line + i].function;
+
+		(void)frame_function_name(p, function, name, sizeof(name));
+		(void)fprintf(out, "\t%16" PRIx64 " %s ", address, name);
+		if (i + 1 < f->n_lines)
+			(void)fputs("(inlined)\n", out);
+		else
+			put_module(out, p, f->module, function);
+	}
+	if (f->n_lines)
+		return;
+	(void)frame_fallback_name(p, frame, name, sizeof(name));
+	(void)fprintf(out, "\t%16" PRIx64 " %s ", address, marker ? name : "[unknown]");
+	put_module(out, p, f->module, PROFILE_NONE);
+}
+
+static void put_sample(FILE *out, const struct profile *p, const struct profile_sample *s)
+{
+	const struct profile_thread *t = &p->threads.items[s->thread];
+	const char *event = profile_text(p, p->event);
+	uint32_t n;
+	const uint32_t *frames = profile_stack_frames(p, s->stack, &n);
+
+	put_comm(out, profile_text(p, t->name));
+	(void)fprintf(out,
+		      " %" PRIu32 "/%" PRIu32 " [%03" PRIu32 "] %" PRIu64 ".%06" PRIu64
+		      ": %10" PRIu64 " %s:\n",
+		      p->processes.items[t->process].pid, t->tid, s->cpu,
+		      s->time_unix_ns / NSEC_PER_SEC, s->time_unix_ns % NSEC_PER_SEC / 1000,
+		      s->value * (p->period_ns ? p->period_ns : 1),
+		      *event && !strpbrk(event, " \n") ? event : "cpu-clock");
+	for (uint32_t i = 0; i < n; i++)
+		put_frame(out, p, frames[i]);
+	(void)fputc('\n', out);
+}
+
+int render_perf_script(const struct profile *p, const struct render_info *info, FILE *out)
+{
+	char clean[1024];
+
+	(void)text_clean(clean, sizeof(clean), info->title ? info->title : "perfwalk", SIZE_MAX);
+	(void)fprintf(out, "# cmdline : %s\n\n", clean);
+	for (uint32_t i = 0; i < p->samples.n && !ferror(out); i++)
+		put_sample(out, p, &p->samples.items[i]);
+	return fflush(out) != 0 || ferror(out) ? -EIO : 0;
+}

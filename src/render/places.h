@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The frames of a profile as formats see them that know functions and places in them, but no
+ * frames that are several functions at once: each frame is one place for every function inlined
+ * there and one for the function itself. Functions of equal name, module and file are one.
+ */
+#include "src/profile/profile.h"
+#include "src/render/frame.h"
+#include "util/array.h"
+#include "util/strtab.h"
+
+struct place_function {
+	strid name, file;  /* of the list's strings; clean UTF-8; file "" when not known */
+	uint32_t module;   /* row of the profile */
+	uint32_t function; /* row of the profile, or PROFILE_NONE */
+	enum frame_kind kind;
+};
+
+struct place {
+	uint32_t function;     /* row of functions */
+	uint32_t frame;	       /* row of the profile */
+	uint32_t line, column; /* 0: not known */
+	uint32_t inline_depth; /* 0: the function itself */
+};
+
+struct places {
+	struct strtab strings;
+	ARRAY(struct place_function) functions;
+	ARRAY(struct place) places; /* frame by frame; within one outermost first */
+	uint32_t *first;	    /* by frame, and one more: its first place */
+};
+
+/* 0 or -ENOMEM. The caller calls places_deinit() either way. */
+int places_build(struct places *pl, const struct profile *p);
+void places_deinit(struct places *pl);
