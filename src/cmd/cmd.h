@@ -17,7 +17,7 @@ enum exit_code {
 };
 
 extern const struct command record_command, run_command, report_command, diff_command,
-	convert_command, ctl_command;
+	convert_command, ctl_command, check_command;
 
 int record_main(int argc, char **argv);
 int run_main(int argc, char **argv);
@@ -25,6 +25,7 @@ int report_main(int argc, char **argv);
 int diff_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
 int ctl_main(int argc, char **argv);
+int check_main(int argc, char **argv);
 
 /* The exit code for a failed start (tree_new). */
 int exit_code_of(int error);

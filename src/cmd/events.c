@@ -40,7 +40,7 @@ int events_probe(struct events *e, const struct sample_options *want)
 	r = sample_probe(&e->sample, e->targets.n_pids > 0 ? e->targets.pids[0] : -1, &e->features,
 			 error, sizeof(error));
 	if (r < 0) {
-		log_error("%s", error);
+		log_error("%s; perfwalk check says what this host allows", error);
 		return r;
 	}
 	e->sample.rate_hz = sample_rate_now(&e->sample);
@@ -94,7 +94,7 @@ static int open_cpu(struct events *e, int cpu, pid_t pid)
 			     true);
 	if (r < 0) {
 		ring_explain(r, error, sizeof(error));
-		log_error("CPU %d: %s", cpu, error);
+		log_error("CPU %d: %s; perfwalk check says what this host allows", cpu, error);
 		close_cpu(c);
 		e->cpus.n--;
 		return r;

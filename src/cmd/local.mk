@@ -3,6 +3,7 @@ perfwalk_SOURCES = \
 	src/cmd/ask.c src/cmd/ask.h \
 	src/cmd/attribute-internal.h \
 	src/cmd/attribute.c src/cmd/attribute.h \
+	src/cmd/check.c \
 	src/cmd/cmd.h \
 	src/cmd/code-rows.c \
 	src/cmd/control.c src/cmd/control.h \

@@ -22,6 +22,7 @@ static const struct {
 	{&record_command, record_main},	  {&run_command, run_main},
 	{&report_command, report_main},	  {&diff_command, diff_main},
 	{&convert_command, convert_main}, {&ctl_command, ctl_main},
+	{&check_command, check_main},
 };
 
 static const struct {

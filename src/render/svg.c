@@ -22,6 +22,7 @@
 #define HEAD		64.0
 #define ROW		18
 #define MIN_WIDTH	0.25
+#define TITLE_CHARS	145  /* of 15 px */
 #define CHAR_WIDTH	6.7  /* of 11 px monospace, rounded up */
 #define MAX_LABEL_BYTES 1024 /* of WIDTH / CHAR_WIDTH characters of up to four bytes */
 #define MAX_ROWS	600  /* deeper boxes are left out: no viewer shows such a picture */
@@ -171,6 +172,7 @@ static void put_head(const struct svg *s, const struct profile *p, const struct 
 	char title[512], host[256];
 
 	(void)text_clean(title, sizeof(title), info->title ? info->title : "perfwalk", SIZE_MAX);
+	title[prefix_bytes(title, TITLE_CHARS)] = '\0';
 	(void)text_clean(host, sizeof(host), info->host_name ? info->host_name : "?", SIZE_MAX);
 	(void)fprintf(s->out,
 		      "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"

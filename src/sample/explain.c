@@ -16,17 +16,6 @@
 
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
 
-/* By number: headers older than 5.8 do not name CAP_PERFMON. */
-#define CAP_NUMBER_SYS_ADMIN 21
-#define CAP_NUMBER_PERFMON   38
-
-struct circumstances {
-	long paranoid; /* LONG_MIN: no such file */
-	bool sys_admin, perfmon;
-	bool has_perfmon; /* this kernel knows CAP_PERFMON */
-	int seccomp;	  /* 0 off, 1 strict, 2 filter; -1 not known */
-};
-
 static const char *status_field(const char *status, const char *name)
 {
 	const char *p = strstr(status, name);
@@ -34,43 +23,39 @@ static const char *status_field(const char *status, const char *name)
 	return p ? p + strlen(name) : NULL;
 }
 
-static void read_circumstances(struct circumstances *ret)
+void sample_read_circumstances(struct sample_circumstances *ret)
 {
 	_cleanup_close_ int fd = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
 	char status[8192];
 	ssize_t n = fd < 0 ? -1 : read(fd, status, sizeof(status) - 1);
 	const char *p;
 
-	*ret = (struct circumstances){.paranoid = event_read_number(PARANOID, LONG_MIN),
-				      .seccomp = -1};
+	*ret = (struct sample_circumstances){.paranoid = event_read_number(PARANOID, LONG_MIN),
+					     .seccomp = -1};
 	ret->has_perfmon =
-		event_read_number("/proc/sys/kernel/cap_last_cap", 0) >= CAP_NUMBER_PERFMON;
+		event_read_number("/proc/sys/kernel/cap_last_cap", 0) >= SAMPLE_CAP_PERFMON;
 	status[n > 0 ? n : 0] = '\0';
 	p = status_field(status, "\nCapEff:");
-	if (p) {
-		unsigned long long caps = strtoull(p, NULL, 16);
-
-		ret->sys_admin = caps >> CAP_NUMBER_SYS_ADMIN & 1;
-		ret->perfmon = caps >> CAP_NUMBER_PERFMON & 1;
-	}
+	if (p)
+		ret->capabilities = strtoull(p, NULL, 16);
 	p = status_field(status, "\nSeccomp:");
 	if (p)
 		ret->seccomp = (int)strtol(p, NULL, 10);
 }
 
-static void explain_not_permitted(const struct circumstances *c, pid_t pid, int cpu, char *buf,
-				  size_t size)
+static void explain_not_permitted(const struct sample_circumstances *c, pid_t pid, int cpu,
+				  char *buf, size_t size)
 {
 	const char *capability = c->has_perfmon ? "CAP_PERFMON" : "CAP_SYS_ADMIN";
 
-	if (c->sys_admin && c->seccomp > 0)
+	if (sample_has_capability(c, SAMPLE_CAP_SYS_ADMIN) && c->seccomp > 0)
 		snprintf(
 			buf, size,
 			"perf_event_open is refused although this process has CAP_SYS_ADMIN, and a "
 			"seccomp filter is in force (Seccomp: %d): allow perf_event_open in the "
 			"container's seccomp profile",
 			c->seccomp);
-	else if (c->sys_admin)
+	else if (sample_has_capability(c, SAMPLE_CAP_SYS_ADMIN))
 		snprintf(buf, size,
 			 "perf_event_open is refused although this process has CAP_SYS_ADMIN "
 			 "(kernel.perf_event_paranoid is %ld): a security module (SELinux class "
@@ -83,8 +68,11 @@ static void explain_not_permitted(const struct circumstances *c, pid_t pid, int 
 			 "perf events without CAP_SYS_ADMIN, which this process does not have%s; "
 			 "run "
 			 "as root, or set kernel.perf_event_paranoid=2 or lower by sysctl",
-			 c->paranoid, c->perfmon ? " (CAP_PERFMON is not enough at 3)" : "");
-	else if (c->perfmon)
+			 c->paranoid,
+			 sample_has_capability(c, SAMPLE_CAP_PERFMON)
+				 ? " (CAP_PERFMON is not enough at 3)"
+				 : "");
+	else if (sample_has_capability(c, SAMPLE_CAP_PERFMON))
 		snprintf(buf, size,
 			 "perf_event_open is refused although this process has CAP_PERFMON "
 			 "(kernel.perf_event_paranoid is %ld%s): %s",
@@ -164,11 +152,11 @@ static void explain_no_event(const struct sample_options *o, char *buf, size_t s
 void event_explain(int error, pid_t pid, int cpu, const struct sample_options *o, char *buf,
 		   size_t size)
 {
-	struct circumstances c;
+	struct sample_circumstances c;
 
 	if (!size)
 		return;
-	read_circumstances(&c);
+	sample_read_circumstances(&c);
 	switch (error) {
 	case -EACCES:
 	case -EPERM:

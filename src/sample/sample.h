@@ -90,6 +90,30 @@ struct sample_cpu {
 		sideband_ring_bytes; /* data area, a power of two; 0: not mapped yet */
 };
 
+/* Capabilities that matter, by number: headers older than 5.8 do not name CAP_PERFMON. */
+enum {
+	SAMPLE_CAP_DAC_READ_SEARCH = 2,
+	SAMPLE_CAP_IPC_LOCK = 14,
+	SAMPLE_CAP_SYS_PTRACE = 19,
+	SAMPLE_CAP_SYS_ADMIN = 21,
+	SAMPLE_CAP_SYSLOG = 34,
+	SAMPLE_CAP_PERFMON = 38,
+};
+
+/* What decides whether this process may open events. */
+struct sample_circumstances {
+	long paranoid;	       /* kernel.perf_event_paranoid; LONG_MIN: no such file */
+	uint64_t capabilities; /* effective: bit SAMPLE_CAP_* */
+	bool has_perfmon;      /* this kernel knows CAP_PERFMON */
+	int seccomp;	       /* 0 off, 1 strict, 2 filter; -1 not known */
+};
+void sample_read_circumstances(struct sample_circumstances *ret);
+
+static inline bool sample_has_capability(const struct sample_circumstances *c, int capability)
+{
+	return c->capabilities >> capability & 1;
+}
+
 /* Tries everything on disabled events. 0, or -errno of the plainest event with a message for the
  * user in error: cause, value read, remedy (kernel-and-reliability 3.5). */
 int sample_probe(const struct sample_options *options, pid_t pid, struct sample_features *ret,

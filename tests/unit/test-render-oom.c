@@ -79,6 +79,26 @@ static int otlp(const struct profile *p, FILE *out)
 	return render_otlp(p, &synthetic_info, &options, ignore, NULL);
 }
 
+static int svg(const struct profile *p, FILE *out)
+{
+	return render_svg(p, &synthetic_info, out);
+}
+
+static int speedscope(const struct profile *p, FILE *out)
+{
+	return render_speedscope(p, &synthetic_info, out);
+}
+
+static int firefox(const struct profile *p, FILE *out)
+{
+	return render_firefox(p, &synthetic_info, out);
+}
+
+static int otlp_json(const struct profile *p, FILE *out)
+{
+	return render_otlp_json_file(p, &synthetic_info, out);
+}
+
 /* Fails the first allocation, the second ... until a rendering gets by without a failure. */
 static void check(const struct profile *p, int (*render)(const struct profile *p, FILE *out))
 {
@@ -115,6 +135,10 @@ int main(void)
 		check(&p[i], pprof);
 		check(&p[i], summary);
 		check(&p[i], otlp);
+		check(&p[i], svg);
+		check(&p[i], speedscope);
+		check(&p[i], firefox);
+		check(&p[i], otlp_json);
 		profile_deinit(&p[i]);
 	}
 	return 0;

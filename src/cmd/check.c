@@ -1,0 +1,440 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perfwalk check: what this host lets this user sample, before anything is recorded. One line a
+ * cause, with the fix below where one is needed, and a verdict. The verdict is not deduced from the
+ * settings: events and rings are really opened, disabled, as a capture would. The settings are read
+ * to say why.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/magic.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "src/cmd/cmd.h"
+#include "src/cmd/events.h"
+#include "unwind/unwind.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+#include "util/text.h"
+
+#define RATE_HZ	    99
+#define STACK_BYTES 32768
+#define RING_BYTES  (UINT64_C(2) << 20)
+
+/* Inode numbers of the first namespaces, fixed in the kernel (include/linux/proc_ns.h). */
+#define FIRST_USER_NAMESPACE 0xEFFFFFFDu
+#define FIRST_PID_NAMESPACE  0xEFFFFFFCu
+
+enum level { OK, NOTE, BAD };
+
+struct check {
+	struct sample_circumstances circumstances;
+	struct sample_options options;
+	struct sample_features features;
+	char host_error[1024], own_error[1024], ring_error[512];
+	int host, own, rings; /* 0 or -errno of opening: all CPUs, ourselves, the rings */
+	uint64_t ring_bytes;  /* the smallest that was given */
+	int cpus[EVENTS_MAX_CPUS], n_cpus;
+};
+
+const struct command check_command = {
+	.name = "check",
+	.usage = "check",
+	.summary = "say what this host allows, what is missing, and how to mend it",
+	.epilog = "Opens events as a capture would, records nothing.\n"
+		  "Exit codes: 0 the whole host can be recorded, 3 not permitted (or own processes "
+		  "only),\n4 not supported by this host.\n",
+};
+
+static void line(enum level level, const char *name, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void line(enum level level, const char *name, const char *format, ...)
+{
+	static const char *const marks[] = {"ok", "note", "BAD"};
+	va_list ap;
+
+	(void)printf("%-5s %-16s ", marks[level], name);
+	va_start(ap, format);
+	(void)vprintf(format, ap);
+	va_end(ap);
+	(void)putchar('\n');
+}
+
+static void fix(const char *text)
+{
+	(void)printf("%-22s -> %s\n", "", text);
+}
+
+static long read_number(const char *path, long fallback)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return fallback;
+	text[n] = '\0';
+	return strtol(text, NULL, 10);
+}
+
+/* ---- Trying ---- */
+
+static void try_rings(struct check *c)
+{
+	_cleanup_free_ struct sample_cpu *events = calloc((size_t)c->n_cpus, sizeof(*events));
+	_cleanup_free_ struct ring *rings = calloc((size_t)c->n_cpus * 2, sizeof(*rings));
+	pid_t pid = c->host == 0 ? -1 : getpid();
+	int n = 0, n_rings = 0;
+
+	c->ring_bytes = RING_BYTES;
+	c->rings = events && rings ? 0 : -ENOMEM;
+	for (; n < c->n_cpus && c->rings == 0; n++) {
+		uint64_t bytes = RING_BYTES, sideband = 256 << 10;
+		int r = sample_open_cpu(&c->options, &c->features, c->cpus[n], pid, NULL,
+					&events[n], c->ring_error, sizeof(c->ring_error));
+
+		if (r < 0) {
+			c->rings = r;
+			break;
+		}
+		c->rings = ring_map(&rings[n_rings], events[n].sample_fd, &bytes, true);
+		n_rings += c->rings == 0;
+		if (c->rings == 0) {
+			c->rings =
+				ring_map(&rings[n_rings], events[n].sideband_fd, &sideband, true);
+			n_rings += c->rings == 0;
+		}
+		if (c->rings < 0)
+			ring_explain(c->rings, c->ring_error, sizeof(c->ring_error));
+		if (bytes < c->ring_bytes)
+			c->ring_bytes = bytes;
+	}
+	while (n_rings > 0)
+		ring_unmap(&rings[--n_rings]);
+	for (int i = 0; i < c->n_cpus && i <= n && events; i++) {
+		if (events[i].sample_fd > 0)
+			sample_close_cpu(&events[i]);
+	}
+}
+
+static void try_events(struct check *c)
+{
+	struct sample_features own = {0};
+
+	c->options = (struct sample_options){.rate_hz = RATE_HZ,
+					     .stack_bytes = STACK_BYTES,
+					     .regs_mask = unwind_perf_regs_mask,
+					     .kernel_stacks = true,
+					     .ring_bytes = RING_BYTES};
+	c->host = sample_probe(&c->options, -1, &c->features, c->host_error, sizeof(c->host_error));
+	c->own = sample_probe(&c->options, getpid(), &own, c->own_error, sizeof(c->own_error));
+	if (c->host < 0)
+		c->features = own;
+	c->n_cpus = sample_online_cpus(c->cpus, EVENTS_MAX_CPUS);
+	if (c->n_cpus > 0 && (c->host == 0 || c->own == 0))
+		try_rings(c);
+}
+
+/* ---- Saying ---- */
+
+static void say_paranoid(const struct check *c)
+{
+	long paranoid = c->circumstances.paranoid;
+	bool admin = sample_has_capability(&c->circumstances, SAMPLE_CAP_SYS_ADMIN);
+	bool perfmon = sample_has_capability(&c->circumstances, SAMPLE_CAP_PERFMON);
+
+	if (paranoid == LONG_MIN) {
+		line(BAD, "perf events", "this kernel has none (no kernel.perf_event_paranoid)");
+		fix("boot a kernel with CONFIG_PERF_EVENTS");
+		return;
+	}
+	if (admin || (perfmon && paranoid < 3))
+		line(OK, "paranoid", "kernel.perf_event_paranoid is %ld, which %s overrides",
+		     paranoid, admin ? "CAP_SYS_ADMIN" : "CAP_PERFMON");
+	else if (paranoid <= 0)
+		line(OK, "paranoid", "kernel.perf_event_paranoid is %ld: everybody may sample",
+		     paranoid);
+	else {
+		line(BAD, "paranoid", "kernel.perf_event_paranoid is %ld: %s", paranoid,
+		     paranoid >= 3   ? "nothing without CAP_SYS_ADMIN (a Debian and Ubuntu level)"
+		     : paranoid == 2 ? "own processes only, and no kernel frames"
+				     : "own processes only");
+		fix("run as root, or: sysctl kernel.perf_event_paranoid=0");
+	}
+}
+
+static void say_capabilities(const struct check *c)
+{
+	static const struct {
+		int number;
+		const char *name, *without;
+	} wanted[] = {
+		{SAMPLE_CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "no mappings of others' processes"},
+		{SAMPLE_CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "no files of others"},
+		{SAMPLE_CAP_IPC_LOCK, "CAP_IPC_LOCK", "rings count against a quota"},
+	};
+	char text[256] = "";
+
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		size_t n = strlen(text);
+
+		if (!sample_has_capability(&c->circumstances, wanted[i].number))
+			(void)snprintf(text + n, sizeof(text) - n, "%s%s (%s)", n ? ", " : "",
+				       wanted[i].name, wanted[i].without);
+	}
+	if (!*text) {
+		line(OK, "capabilities", "all that help");
+		return;
+	}
+	line(NOTE, "capabilities", "without %s", text);
+	fix("run as root; in a container: --privileged, or --cap-add for each");
+}
+
+/* The kernel answers a NULL attribute with EFAULT, or EACCES; EPERM and ENOSYS are a filter's. */
+static void say_seccomp(const struct check *c)
+{
+	long r = syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0UL);
+	int e = r < 0 ? errno : 0;
+
+	if (r >= 0)
+		(void)close((int)r);
+	if (c->circumstances.seccomp > 0 && (e == EPERM || e == ENOSYS)) {
+		line(BAD, "seccomp", "a filter refuses perf_event_open (%s)", strerror(e));
+		fix("allow perf_event_open in the container's profile: --security-opt "
+		    "seccomp=FILE or unconfined, or --privileged");
+	} else if (c->circumstances.seccomp > 0)
+		line(OK, "seccomp", "a filter is in force, but lets perf_event_open through");
+	else
+		line(OK, "seccomp", "no filter");
+}
+
+static void say_lockdown(void)
+{
+	_cleanup_close_ int fd = open("/sys/kernel/security/lockdown", O_RDONLY | O_CLOEXEC);
+	char text[128];
+	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (n <= 0)
+		return;
+	text[n] = '\0';
+	if (strstr(text, "[confidentiality]")) {
+		line(BAD, "lockdown", "confidentiality: the kernel shows nothing of itself");
+		fix("boot with lockdown=integrity, or record with --user-only");
+	} else
+		line(OK, "lockdown", "%s", strstr(text, "[integrity]") ? "integrity" : "none");
+}
+
+static bool in_namespace(const char *path, unsigned int first)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_ino != first;
+}
+
+static void say_namespaces(void)
+{
+	if (in_namespace("/proc/self/ns/user", FIRST_USER_NAMESPACE)) {
+		line(NOTE, "user namespace", "not the host's: capabilities in it do not count");
+		fix("run as root of the host, not in a rootless container");
+	}
+	if (in_namespace("/proc/self/ns/pid", FIRST_PID_NAMESPACE)) {
+		line(NOTE, "pid namespace", "not the host's: processes outside have no names");
+		fix("in a container: --pid=host");
+	} else
+		line(OK, "pid namespace", "the host's");
+}
+
+static void say_kernel_names(void)
+{
+	FILE *f = fopen("/proc/kallsyms", "re");
+	unsigned long long address = 0;
+	char text[512];
+
+	for (int i = 0; f && i < 64 && !address && fgets(text, sizeof(text), f); i++)
+		address = strtoull(text, NULL, 16);
+	if (f)
+		(void)fclose(f);
+	if (address) {
+		line(OK, "kernel names", "/proc/kallsyms has addresses");
+		return;
+	}
+	line(NOTE, "kernel names", "/proc/kallsyms is hidden (kernel.kptr_restrict is %ld)",
+	     read_number("/proc/sys/kernel/kptr_restrict", -1));
+	fix("run as root or with CAP_SYSLOG, with kernel.kptr_restrict 0 or 1");
+}
+
+static void say_cgroups(const struct check *c)
+{
+	struct statfs fs, unified;
+	bool v2 = statfs("/sys/fs/cgroup", &fs) == 0 && fs.f_type == CGROUP2_SUPER_MAGIC;
+	bool hybrid = !v2 && statfs("/sys/fs/cgroup/unified", &unified) == 0 &&
+		      unified.f_type == CGROUP2_SUPER_MAGIC;
+
+	line(OK, "cgroups", "%s; the cgroup comes with %s",
+	     v2	      ? "v2"
+	     : hybrid ? "hybrid (v1 with a v2 tree)"
+		      : "v1, or not mounted",
+	     c->features.cgroup ? "each sample" : "/proc/PID/cgroup (no cgroup ids in samples)");
+}
+
+static void say_event(const struct check *c)
+{
+	const struct {
+		bool there;
+		const char *name;
+	} ladder[] = {
+		{c->features.user_stack, "user stacks"},
+		{c->features.dummy, "dummy event"},
+		{c->features.mmap2, "mmap2"},
+		{c->features.comm_exec, "comm_exec"},
+		{c->features.clockid, "clockid"},
+		{c->features.ksymbol, "ksymbol"},
+		{c->features.cgroup, "cgroup"},
+		{c->features.build_id, "build id"},
+		{c->features.read_lost, "read lost"},
+	};
+	char missing[256] = "";
+
+	if (c->host < 0 && c->own < 0)
+		return;
+	for (size_t i = 0; i < ARRAY_SIZE(ladder); i++) {
+		size_t n = strlen(missing);
+
+		if (!ladder[i].there)
+			(void)snprintf(missing + n, sizeof(missing) - n, "%s%s", n ? ", " : "",
+				       ladder[i].name);
+	}
+	if (c->features.hardware)
+		line(OK, "event", "cycles");
+	else
+		line(OK, "event",
+		     "cpu-clock: no hardware counter that interrupts (common in "
+		     "virtual machines)");
+	if (!c->features.user_stack) {
+		line(BAD, "kernel features", "no user stacks in samples");
+		fix("Linux 3.10 or later with CONFIG_HAVE_PERF_USER_STACK_DUMP is needed");
+	} else
+		line(OK, "kernel features", *missing ? "all but %s; perfwalk does without" : "all",
+		     missing);
+	if (!c->features.kernel) {
+		line(NOTE, "kernel frames", "not allowed: stacks end where the kernel begins");
+		fix("sysctl kernel.perf_event_paranoid=1, or root");
+	}
+}
+
+static void say_rings(const struct check *c)
+{
+	struct rlimit limit = {0};
+	char each[32], asked[32], memlock[32] = "unlimited";
+
+	if (c->host < 0 && c->own < 0)
+		return;
+	(void)getrlimit(RLIMIT_MEMLOCK, &limit);
+	if (limit.rlim_cur != RLIM_INFINITY)
+		(void)text_format_bytes(memlock, sizeof(memlock), limit.rlim_cur);
+	(void)text_format_bytes(each, sizeof(each), c->ring_bytes);
+	(void)text_format_bytes(asked, sizeof(asked), RING_BYTES);
+	if (c->rings < 0) {
+		line(BAD, "rings", "%s", c->ring_error);
+		return;
+	}
+	if (c->ring_bytes == RING_BYTES) {
+		line(OK, "rings", "%s for each of %d CPUs", each, c->n_cpus);
+		return;
+	}
+	line(NOTE, "rings",
+	     "only %s a CPU instead of %s: busy CPUs may lose samples "
+	     "(perf_event_mlock_kb %ld, locked-memory limit %s)",
+	     each, asked, read_number("/proc/sys/kernel/perf_event_mlock_kb", -1), memlock);
+	fix("run as root, give CAP_IPC_LOCK, or raise ulimit -l or kernel.perf_event_mlock_kb");
+}
+
+static void say_rate(void)
+{
+	long max = read_number("/proc/sys/kernel/perf_event_max_sample_rate", -1);
+
+	if (max > 0 && max < 2 * RATE_HZ) {
+		line(NOTE, "rate", "kernel.perf_event_max_sample_rate is %ld: samples are fewer",
+		     max);
+		fix("sysctl kernel.perf_event_max_sample_rate=10000");
+	} else
+		line(OK, "rate", "kernel.perf_event_max_sample_rate is %ld", max);
+}
+
+static int verdict(const struct check *c)
+{
+	(void)putchar('\n');
+	if (c->host == 0 && c->rings == 0 && c->features.user_stack) {
+		(void)puts("perfwalk record -a works here.");
+		return EXIT_CODE_OK;
+	}
+	if (c->own == 0 && c->rings == 0 && c->features.user_stack) {
+		(void)puts(
+			"perfwalk record works for your own processes only (-p PID, -- COMMAND).");
+		(void)printf("The whole host (-a): %s.\n", c->host_error);
+		return exit_code_of(c->host) == EXIT_CODE_FAILURE ? EXIT_CODE_NOT_PERMITTED
+								  : exit_code_of(c->host);
+	}
+	(void)printf("perfwalk record does not work here: %s.\n",
+		     c->host < 0 && c->own < 0 ? c->host_error
+		     : c->rings < 0	       ? c->ring_error
+					       : "samples have no user stacks");
+	if (c->rings < 0)
+		return EXIT_CODE_NOT_PERMITTED;
+	return c->host < 0 && exit_code_of(c->host) == EXIT_CODE_NOT_PERMITTED
+		       ? EXIT_CODE_NOT_PERMITTED
+		       : EXIT_CODE_NOT_SUPPORTED;
+}
+
+static int on_option(void *ctx, int id, const char *value)
+{
+	(void)ctx, (void)id, (void)value;
+	return -EINVAL;
+}
+
+int check_main(int argc, char **argv)
+{
+	_cleanup_free_ struct check *c = calloc(1, sizeof(*c));
+	struct utsname name = {0};
+	int first = argc, r;
+
+	r = options_parse(&check_command, argc, argv, on_option, NULL, &first);
+	if (r > 0)
+		return EXIT_CODE_OK;
+	if (r == 0 && first < argc)
+		(void)fprintf(stderr, "perfwalk: check: %s: takes no arguments\n", argv[first]);
+	if (r < 0 || first < argc)
+		return EXIT_CODE_USAGE;
+	if (!c)
+		return EXIT_CODE_FAILURE;
+	log_set_level(LOG_LEVEL_WARNING);
+	sample_read_circumstances(&c->circumstances);
+	try_events(c);
+	(void)uname(&name);
+	(void)printf("Linux %s, %s, %d CPUs, user %u\n\n", name.release, name.machine, c->n_cpus,
+		     (unsigned int)geteuid());
+	say_paranoid(c);
+	say_capabilities(c);
+	say_seccomp(c);
+	say_lockdown();
+	say_namespaces();
+	say_kernel_names();
+	say_cgroups(c);
+	say_rate();
+	say_event(c);
+	say_rings(c);
+	return verdict(c);
+}
