@@ -8,6 +8,8 @@ EXTRA_DIST += \
 	tests/run.sh \
 	tests/system/bombs.py \
 	tests/system/build-collector.sh \
+	tests/system/build-viewers.sh \
+	tests/system/check.py \
 	tests/system/checker.py \
 	tests/system/churn.py \
 	tests/system/collector.py \
@@ -29,6 +31,7 @@ EXTRA_DIST += \
 	tests/system/otlp_check.py \
 	tests/system/perfdata.py \
 	tests/system/report.py \
+	tests/system/outputs.py \
 	tests/system/rig.py \
 	tests/system/sink.py \
 	tests/system/spool.py \

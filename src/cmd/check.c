@@ -168,10 +168,11 @@ static void say_paranoid(const struct check *c)
 		line(OK, "paranoid", "kernel.perf_event_paranoid is %ld: everybody may sample",
 		     paranoid);
 	else {
+		/* What 3 and more mean is not the same in every kernel: what was tried tells. */
 		line(BAD, "paranoid", "kernel.perf_event_paranoid is %ld: %s", paranoid,
-		     paranoid >= 3   ? "nothing without CAP_SYS_ADMIN (a Debian and Ubuntu level)"
-		     : paranoid == 2 ? "own processes only, and no kernel frames"
-				     : "own processes only");
+		     c->own < 0	    ? "nothing without CAP_SYS_ADMIN"
+		     : paranoid > 1 ? "own processes only, and no kernel frames"
+				    : "own processes only");
 		fix("run as root, or: sysctl kernel.perf_event_paranoid=0");
 	}
 }

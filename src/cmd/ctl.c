@@ -41,7 +41,7 @@ static int on_option(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static int check_command(const char *word)
+static int verify_command(const char *word)
 {
 	const char *near = word ? text_nearest(word, commands, ARRAY_SIZE(commands)) : NULL;
 
@@ -118,7 +118,7 @@ int ctl_main(int argc, char **argv)
 		(void)fprintf(stderr, "perfwalk: ctl: unexpected argument %s\n", argv[first + 1]);
 		r = -EINVAL;
 	}
-	if (r < 0 || check_command(first < argc ? argv[first] : NULL) < 0)
+	if (r < 0 || verify_command(first < argc ? argv[first] : NULL) < 0)
 		return EXIT_CODE_USAGE;
 
 	(void)signal(SIGPIPE, SIG_IGN);

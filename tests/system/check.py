@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`perfwalk check` says what a capture then finds: as root, as nobody, in containers."""
+import os
+import re
+import shutil
+import subprocess
+
+import rig
+
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all",
+          "--bounding-set=-all"]
+
+
+def run(*argv):
+    p = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    if argv[-1] == "check" and p.returncode == 3 and "BAD" not in p.stdout:
+        rig.fail(f"not permitted, and no cause given:\n{p.stdout}{p.stderr}")
+    return p
+
+
+def verdict(p):
+    return p.stdout.rpartition("\n\n")[2].splitlines()[0]
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("setpriv")
+    program = os.path.join(rig.workdir(), "perfwalk")
+    shutil.copy(rig.perfwalk(), program)
+    p = run(program, "check")
+    rig.check(p.returncode == 0 and verdict(p) == "perfwalk record -a works here.",
+              f"root: {verdict(p)}")
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        paranoid = int(f.read())
+    p = run(*NOBODY, program, "check")
+    if paranoid > 0:
+        rig.check(p.returncode == 3 and f"perf_event_paranoid is {paranoid}: " in p.stdout
+                  and "sysctl" in p.stdout, f"nobody: {verdict(p)}")
+        q = run(*NOBODY, program, "record", "-a", "-d", "1")
+        rig.check(q.returncode == 3 and "perfwalk check" in q.stderr,
+                  "a refused capture has the same status and points to it")
+    else:
+        rig.check(p.returncode == 0, f"nobody: {verdict(p)}")
+    p = run(program, "check", "now")
+    rig.check(p.returncode == 2 and "no arguments" in p.stderr, f"an argument: {p.stderr.strip()}")
+    rig.need_programs("podman", "runc")
+    base = ["podman", "--runtime", "runc", "run", "--rm", "--cgroup-manager=cgroupfs",
+            "--network=none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024"]
+    root = ["-v", "/usr:/usr:ro", "-v", f"{program}:/perfwalk:ro", "--rootfs", make_rootfs()]
+    p = run(*base, *root, "/perfwalk", "check")
+    rig.check(p.returncode in (3, 4) and "does not work here" in verdict(p)
+              and re.search("BAD +(seccomp|paranoid)", p.stdout) and "--privileged" in p.stdout,
+              f"a container: {verdict(p)}\n{p.stdout if p.returncode == 0 else ''}{p.stderr}")
+    p = run(*base, "--privileged", "--pid=host", *root, "/perfwalk", "check")
+    rig.check(p.returncode == 0, f"a privileged container: {verdict(p)}{p.stderr}")
+
+
+def make_rootfs():
+    """Links into the host's /usr, which is mounted."""
+    top = rig.path("rootfs")
+    for name in ("usr", "tmp", "proc", "dev", "sys", "etc"):
+        os.makedirs(os.path.join(top, name))
+    for name in ("bin", "lib", "lib64"):
+        os.symlink("usr/" + name, os.path.join(top, name))
+    shutil.copy("/etc/ld.so.cache", os.path.join(top, "etc"))
+    return top
+
+
+if __name__ == "__main__":
+    rig.run(main)
