@@ -4,7 +4,8 @@
 #include "src/render/aggregate.h"
 #include "util/hash.h"
 
-static int add(struct aggregate *a, struct hash_index *ix, const struct profile_sample *s)
+static int add(struct aggregate *a, struct hash_index *ix, const struct profile_sample *s,
+	       uint32_t *ret_row)
 {
 	uint64_t hash = hash_u64((uint64_t)s->thread << 32 | s->stack);
 	uint32_t slot = hash_index_first(ix, hash), row;
@@ -15,6 +16,7 @@ static int add(struct aggregate *a, struct hash_index *ix, const struct profile_
 		if (r->thread == s->thread && r->stack == s->stack) {
 			r->value += s->value;
 			r->n++;
+			*ret_row = row;
 			return 0;
 		}
 		slot = hash_index_next(ix, slot);
@@ -23,18 +25,23 @@ static int add(struct aggregate *a, struct hash_index *ix, const struct profile_
 	if (!r || hash_index_add(ix, hash, a->rows.n - 1) < 0)
 		return -ENOMEM;
 	*r = (struct aggregate_row){s->thread, s->stack, s->value, 1};
+	*ret_row = a->rows.n - 1;
 	return 0;
 }
 
-int aggregate_build(struct aggregate *a, const struct profile *p)
+int aggregate_build(struct aggregate *a, const struct profile *p, uint32_t *ret_rows)
 {
 	struct hash_index ix = HASH_INDEX_INIT;
 	int r = 0;
 
 	*a = (struct aggregate){.rows = ARRAY_INIT(UINT32_MAX)};
 	for (uint32_t i = 0; i < p->samples.n && r == 0; i++) {
+		uint32_t row = 0;
+
 		a->total += p->samples.items[i].value;
-		r = add(a, &ix, &p->samples.items[i]);
+		r = add(a, &ix, &p->samples.items[i], &row);
+		if (ret_rows)
+			ret_rows[i] = row;
 	}
 	hash_index_deinit(&ix);
 	return r;

@@ -17,6 +17,9 @@ struct aggregate {
 	uint64_t total;			  /* sum of all values */
 };
 
-/* 0 or -ENOMEM. The caller calls aggregate_deinit() either way. */
-int aggregate_build(struct aggregate *a, const struct profile *p);
+/*
+ * 0 or -ENOMEM. ret_rows: NULL, or room for the row of each sample of p. The caller calls
+ * aggregate_deinit() either way.
+ */
+int aggregate_build(struct aggregate *a, const struct profile *p, uint32_t *ret_rows);
 void aggregate_deinit(struct aggregate *a);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each unique frame is turned into symbols once (a row of frame_symbols, outermost first), each
+ * Each unique frame is turned into symbols once (rows of places, outermost first), each
  * unique (thread, stack) is walked once, and a child is found by hashing (parent, symbol). Nodes
  * are only appended, so totals are one pass from the last row to the first, and nothing recurses
  * however deep the stacks are.
@@ -23,9 +23,8 @@ struct builder {
 	const struct profile *p;
 	unsigned int flags;
 	struct hash_index symbol_index, node_index;
-	ARRAY(uint32_t) frame_symbols;
-	uint32_t *first_symbol;	   /* by frame: row of frame_symbols + 1, 0: not seen yet */
-	uint32_t *process_symbol;  /* by process: symbol + 1 */
+	uint32_t *first_place;	   /* by frame: row of places + 1, 0: not seen yet */
+	uint32_t *process_place;   /* by process: row of places + 1 */
 	ARRAY(uint32_t) last_path; /* by symbol: the path that counted it last + 1 */
 	uint32_t path;
 };
@@ -74,56 +73,79 @@ static uint32_t put_symbol(struct builder *b, char *name, const char *module, en
 	return find_symbol(b, name_id, module_id, kind);
 }
 
-static int push_frame_symbol(struct builder *b, char *name, uint32_t module, uint32_t function,
-			     enum frame_kind kind)
+static int push_place(struct builder *b, uint32_t symbol, uint32_t frame, uint32_t line)
 {
-	uint32_t symbol = put_symbol(b, name, frame_function_module(b->p, module, function), kind);
-	uint32_t *item = symbol == CALLTREE_NONE ? NULL : array_push(&b->frame_symbols);
+	struct call_place *place = symbol == CALLTREE_NONE ? NULL : array_push(&b->t->places);
 
-	if (!item)
+	if (!place)
 		return -ENOMEM;
-	*item = symbol;
+	*place = (struct call_place){symbol, frame, line};
 	return 0;
 }
 
-/* The symbols of a frame, outermost first: n of them, of which there is always at least one. */
-static int frame_symbols(struct builder *b, uint32_t frame, const uint32_t **ret, uint32_t *ret_n)
+static void put_source(struct builder *b, uint32_t symbol, const struct profile_function *f)
+{
+	struct call_symbol *s = &b->t->symbols.items[symbol];
+	char clean[FRAME_MAX_NAME];
+
+	if (!(b->flags & CALLTREE_MODULES) || s->file != STRID_EMPTY ||
+	    !*profile_text(b->p, f->file))
+		return;
+	(void)text_clean(clean, sizeof(clean), profile_text(b->p, f->file), SIZE_MAX);
+	s->file = strtab_put(&b->t->names, clean);
+	s->line = f->start_line;
+}
+
+/* The place of a frame's line; line NULL: the frame has no name. */
+static int push_frame_place(struct builder *b, uint32_t frame, const struct profile_line *line,
+			    enum frame_kind kind)
+{
+	uint32_t function = line ? line->function : PROFILE_NONE, symbol;
+	uint32_t module = b->p->frames.items[frame].module;
+	char name[FRAME_MAX_NAME];
+
+	if (line)
+		(void)frame_function_name(b->p, function, name, sizeof(name));
+	else
+		(void)frame_fallback_name(b->p, frame, name, sizeof(name));
+	symbol = put_symbol(b, name, frame_function_module(b->p, module, function), kind);
+	if (symbol == CALLTREE_NONE)
+		return -ENOMEM;
+	if (line)
+		put_source(b, symbol, &b->p->functions.items[function]);
+	return push_place(b, symbol, frame, line ? line->line : 0);
+}
+
+/* The places of a frame, outermost first: n of them, of which there is always at least one. */
+static int frame_places(struct builder *b, uint32_t frame, uint32_t *ret, uint32_t *ret_n)
 {
 	const struct profile_frame *f = &b->p->frames.items[frame];
 	uint32_t n = f->n_lines ? f->n_lines : 1;
 
-	if (!b->first_symbol[frame]) {
+	if (!b->first_place[frame]) {
 		enum frame_kind kind = frame_kind(b->p, frame);
-		uint32_t first = b->frame_symbols.n;
-		char name[FRAME_MAX_NAME];
-		int r = 0;
+		uint32_t first = b->t->places.n;
+		int r = f->n_lines ? 0 : push_frame_place(b, frame, NULL, kind);
 
-		if (!f->n_lines) {
-			(void)frame_fallback_name(b->p, frame, name, sizeof(name));
-			r = push_frame_symbol(b, name, f->module, PROFILE_NONE, kind);
-		}
 		for (uint32_t i = f->n_lines; i-- > 0 && r == 0;) {
-			uint32_t function = b->p->lines.items[f->first_line + i].function;
+			bool inlined = i + 1 < f->n_lines && kind == FRAME_NATIVE &&
+				       b->flags & CALLTREE_INLINED;
 
-			(void)frame_function_name(b->p, function, name, sizeof(name));
-			r = push_frame_symbol(b, name, f->module, function,
-					      i + 1 < f->n_lines && kind == FRAME_NATIVE &&
-							      b->flags & CALLTREE_INLINED
-						      ? FRAME_INLINED
-						      : kind);
+			r = push_frame_place(b, frame, &b->p->lines.items[f->first_line + i],
+					     inlined ? FRAME_INLINED : kind);
 		}
 		if (r < 0)
 			return r;
-		b->first_symbol[frame] = first + 1;
+		b->first_place[frame] = first + 1;
 	}
-	*ret = b->frame_symbols.items + b->first_symbol[frame] - 1;
+	*ret = b->first_place[frame] - 1;
 	*ret_n = n;
 	return 0;
 }
 
-static int process_symbol(struct builder *b, uint32_t process, uint32_t *ret)
+static int process_place(struct builder *b, uint32_t process, uint32_t *ret)
 {
-	if (!b->process_symbol[process]) {
+	if (!b->process_place[process]) {
 		char name[FRAME_MAX_NAME], owner[256];
 		uint32_t symbol;
 
@@ -133,25 +155,28 @@ static int process_symbol(struct builder *b, uint32_t process, uint32_t *ret)
 		if (symbol == CALLTREE_NONE)
 			return -ENOMEM;
 		b->t->symbols.items[symbol].n_processes++;
-		b->process_symbol[process] = symbol + 1;
+		if (push_place(b, symbol, PROFILE_NONE, 0) < 0)
+			return -ENOMEM;
+		b->process_place[process] = b->t->places.n;
 	}
-	*ret = b->process_symbol[process] - 1;
+	*ret = b->process_place[process] - 1;
 	return 0;
 }
 
-static int push_node(struct calltree *t, uint32_t parent, uint32_t symbol)
+static int push_node(struct calltree *t, uint32_t parent, uint32_t symbol, uint32_t place)
 {
 	struct call_node *n = array_push(&t->nodes);
 
 	if (!n)
 		return -ENOMEM;
-	*n = (struct call_node){symbol, parent, CALLTREE_NONE, CALLTREE_NONE, 0, 0};
+	*n = (struct call_node){symbol, place, parent, CALLTREE_NONE, CALLTREE_NONE, 0, 0};
 	return 0;
 }
 
-/* Moves *node to its child for symbol; 1: the tree is full, *node stays. */
-static int descend(struct builder *b, uint32_t symbol, uint32_t *node)
+/* Moves *node to its child for the symbol of place; 1: the tree is full, *node stays. */
+static int descend(struct builder *b, uint32_t place, uint32_t *node)
 {
+	uint32_t symbol = b->t->places.items[place].symbol;
 	uint64_t hash = hash_u64((uint64_t)*node << 32 | symbol);
 	uint32_t slot = hash_index_first(&b->node_index, hash), row;
 
@@ -166,7 +191,7 @@ static int descend(struct builder *b, uint32_t symbol, uint32_t *node)
 	}
 	if (b->t->nodes.n == b->t->nodes.max)
 		return 1;
-	if (push_node(b->t, *node, symbol) < 0 ||
+	if (push_node(b->t, *node, symbol, place) < 0 ||
 	    hash_index_add(&b->node_index, hash, b->t->nodes.n - 1) < 0)
 		return -ENOMEM;
 	*node = b->t->nodes.n - 1;
@@ -181,31 +206,31 @@ static void count_symbol(struct builder *b, uint32_t symbol, uint64_t value)
 	b->t->symbols.items[symbol].total += value;
 }
 
-static int add_path(struct builder *b, const struct aggregate_row *row)
+static int add_path(struct builder *b, const struct aggregate_row *row, uint32_t *ret_node)
 {
 	const struct profile *p = b->p;
-	uint32_t n_frames, node = 0, symbol;
+	uint32_t n_frames, node = 0, place, symbol;
 	const uint32_t *frames = profile_stack_frames(p, row->stack, &n_frames);
 	bool full = false;
 	int r;
 
 	b->path++;
-	r = process_symbol(b, p->threads.items[row->thread].process, &symbol);
+	r = process_place(b, p->threads.items[row->thread].process, &place);
 	if (r == 0)
-		r = descend(b, symbol, &node);
+		r = descend(b, place, &node);
 	if (r < 0)
 		return r;
+	symbol = b->t->places.items[place].symbol;
 	full = r > 0;
 	count_symbol(b, symbol, row->value);
 	for (uint32_t i = n_frames; i-- > 0;) {
-		const uint32_t *symbols;
 		uint32_t n;
 
-		r = frame_symbols(b, frames[i], &symbols, &n);
+		r = frame_places(b, frames[i], &place, &n);
 		for (uint32_t j = 0; j < n && r >= 0; j++) {
-			symbol = symbols[j];
+			symbol = b->t->places.items[place + j].symbol;
 			count_symbol(b, symbol, row->value);
-			r = full ? 1 : descend(b, symbol, &node);
+			r = full ? 1 : descend(b, place + j, &node);
 			full = r > 0;
 		}
 		if (r < 0)
@@ -215,6 +240,7 @@ static int add_path(struct builder *b, const struct aggregate_row *row)
 	b->t->nodes.items[node].self += row->value;
 	if (full)
 		b->t->n_cut += row->value;
+	*ret_node = node;
 	return 0;
 }
 
@@ -279,33 +305,37 @@ static int finish(struct calltree *t)
 
 int calltree_build(struct calltree *t, const struct profile *p, unsigned int flags)
 {
-	struct builder b = {.t = t,
-			    .p = p,
-			    .flags = flags,
-			    .frame_symbols = ARRAY_INIT(UINT32_MAX),
-			    .last_path = ARRAY_INIT(UINT32_MAX)};
+	struct builder b = {.t = t, .p = p, .flags = flags, .last_path = ARRAY_INIT(UINT32_MAX)};
+	_cleanup_free_ uint32_t *row_nodes = NULL, *sample_rows = NULL;
 	struct aggregate a;
 	int r;
 
 	*t = (struct calltree){.symbols = ARRAY_INIT(UINT32_MAX),
+			       .places = ARRAY_INIT(UINT32_MAX),
 			       .nodes = ARRAY_INIT(CALLTREE_MAX_NODES)};
 	strtab_init(&t->names, MAX_NAME_BYTES);
-	b.first_symbol = calloc((size_t)p->frames.n + 1, sizeof(*b.first_symbol));
-	b.process_symbol = calloc((size_t)p->processes.n + 1, sizeof(*b.process_symbol));
-	r = aggregate_build(&a, p);
-	if (r == 0 && (!b.first_symbol || !b.process_symbol))
+	b.first_place = calloc((size_t)p->frames.n + 1, sizeof(*b.first_place));
+	b.process_place = calloc((size_t)p->processes.n + 1, sizeof(*b.process_place));
+	if (flags & CALLTREE_SAMPLES)
+		sample_rows = calloc((size_t)p->samples.n + 1, sizeof(*sample_rows));
+	r = aggregate_build(&a, p, sample_rows);
+	row_nodes = calloc((size_t)a.rows.n + 1, sizeof(*row_nodes));
+	if (r == 0 && (!b.first_place || !b.process_place || !row_nodes ||
+		       (flags & CALLTREE_SAMPLES && !sample_rows)))
 		r = -ENOMEM;
 	if (r == 0)
-		r = push_node(t, CALLTREE_NONE, CALLTREE_NONE);
+		r = push_node(t, CALLTREE_NONE, CALLTREE_NONE, CALLTREE_NONE);
 	for (uint32_t i = 0; i < a.rows.n && r == 0; i++)
-		r = add_path(&b, &a.rows.items[i]);
+		r = add_path(&b, &a.rows.items[i], &row_nodes[i]);
 	if (r == 0)
 		r = finish(t);
+	for (uint32_t i = 0; sample_rows && i < p->samples.n && r == 0; i++)
+		sample_rows[i] = row_nodes[sample_rows[i]];
+	t->sample_nodes = TAKE_PTR(sample_rows);
 
 	aggregate_deinit(&a);
-	free(b.first_symbol);
-	free(b.process_symbol);
-	array_deinit(&b.frame_symbols);
+	free(b.first_place);
+	free(b.process_place);
 	array_deinit(&b.last_path);
 	hash_index_deinit(&b.symbol_index);
 	hash_index_deinit(&b.node_index);
@@ -316,7 +346,10 @@ void calltree_deinit(struct calltree *t)
 {
 	strtab_deinit(&t->names);
 	array_deinit(&t->symbols);
+	array_deinit(&t->places);
 	array_deinit(&t->nodes);
+	free(t->sample_nodes);
+	t->sample_nodes = NULL;
 }
 
 uint32_t calltree_next(const struct calltree *t, uint32_t n, uint32_t *depth)

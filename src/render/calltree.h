@@ -17,19 +17,29 @@
 #define CALLTREE_FOLDED 0x2u
 /* Inlined functions are a kind of their own; else they are one with the functions themselves. */
 #define CALLTREE_INLINED 0x4u
+/* Remember the node of each sample. */
+#define CALLTREE_SAMPLES 0x8u
 
 #define CALLTREE_MAX_NODES (1u << 22) /* 40 bytes each */
 #define CALLTREE_NONE	   UINT32_MAX
 
 struct call_symbol {
 	strid name, module;   /* of the tree's names; clean UTF-8 */
+	strid file;	      /* source file, "" unknown; only with CALLTREE_MODULES */
+	uint32_t line;	      /* in which the function begins, 0 unknown */
 	uint32_t kind;	      /* enum frame_kind */
 	uint32_t n_processes; /* FRAME_PROCESS: how many of that name and owner had samples */
 	uint64_t self, total; /* total counts a recursive function once a stack */
 };
 
+/* A function at an address: one for each function of each frame. */
+struct call_place {
+	uint32_t symbol, frame, line; /* frame: of the profile, PROFILE_NONE for processes */
+};
+
 struct call_node {
 	uint32_t symbol;		    /* CALLTREE_NONE: the root */
+	uint32_t place;			    /* the first that led here, CALLTREE_NONE: the root */
 	uint32_t parent, first_child, next; /* CALLTREE_NONE: none; siblings are sorted by name */
 	uint64_t self, total;
 };
@@ -37,9 +47,11 @@ struct call_node {
 struct calltree {
 	struct strtab names;
 	ARRAY(struct call_symbol) symbols;
+	ARRAY(struct call_place) places;
 	ARRAY(struct call_node)
-	nodes;		/* 0 is the root; a parent has a smaller row than its children */
-	uint64_t n_cut; /* value booked on a caller because the tree was full */
+	nodes;			/* 0 is the root; a parent has a smaller row than its children */
+	uint32_t *sample_nodes; /* by sample of the profile; NULL without CALLTREE_SAMPLES */
+	uint64_t n_cut;		/* value booked on a caller because the tree was full */
 };
 
 /* 0 or -ENOMEM. The caller calls calltree_deinit() either way. */

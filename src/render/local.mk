@@ -9,6 +9,7 @@ librender_a_SOURCES = \
 	src/render/frame.c src/render/frame.h \
 	src/render/gzip.c src/render/gzip.h \
 	src/render/html.c \
+	src/render/html-data.c src/render/html-data.h \
 	src/render/json.c src/render/json.h \
 	src/render/otlp.c src/render/otlp-internal.h \
 	src/render/otlp-frames.c \
@@ -28,8 +29,24 @@ render_page = src/render/page-css.h src/render/page-html.h src/render/page-js.h
 render_page_sources = \
 	src/render/page/flamegraph.css \
 	src/render/page/flamegraph.html \
-	src/render/page/flamegraph.js
+	$(render_page_scripts)
+# One script, in this order: what a part uses at once comes before it.
+render_page_scripts = \
+	src/render/page/data.js \
+	src/render/page/views.js \
+	src/render/page/sums.js \
+	src/render/page/state.js \
+	src/render/page/colours.js \
+	src/render/page/graph.js \
+	src/render/page/heatmap.js \
+	src/render/page/tables.js \
+	src/render/page/header.js \
+	src/render/page/main.js
 nodist_librender_a_SOURCES = $(render_page)
+src/render/page-js.h: $(render_page_scripts) src/render/page/embed.awk
+	$(AM_V_GEN)$(MKDIR_P) src/render && \
+	(cd $(srcdir) && $(AWK) -v name=page_js -f src/render/page/embed.awk $(render_page_scripts)) >$@.tmp && \
+	mv -f $@.tmp $@
 src/render/page-%.h: $(srcdir)/src/render/page/flamegraph.% $(srcdir)/src/render/page/embed.awk
 	$(AM_V_GEN)$(MKDIR_P) src/render && \
 	$(AWK) -v name=page_$* -f $(srcdir)/src/render/page/embed.awk $(srcdir)/src/render/page/flamegraph.$* >$@.tmp && \

@@ -382,7 +382,7 @@ int render_pprof(const struct profile *p, const struct render_info *info, FILE *
 	struct aggregate a;
 	int r;
 
-	r = aggregate_build(&a, p);
+	r = aggregate_build(&a, p, NULL);
 	if (r == 0)
 		r = pprof_init(&pp);
 	if (r == 0) {

@@ -30,6 +30,10 @@ struct render_info {
 int render_folded(const struct profile *p, const struct render_info *info, FILE *out);
 /* Self-contained flame graph page. */
 int render_html(const struct profile *p, const struct render_info *info, FILE *out);
+/* Two captures on one page: width from after, colour from the change of the share of all samples.
+ * info: of the comparison; rate, times and counters are each profile's own. */
+int render_html_diff(const struct profile *before, const struct profile *after,
+		     const struct render_info *info, FILE *out);
 /* Gzipped pprof (profile.proto). */
 int render_pprof(const struct profile *p, const struct render_info *info, FILE *out);
 /* The flame graph as a picture: SVG without a script. */

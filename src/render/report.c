@@ -678,7 +678,7 @@ int render_report(const struct profile *p, const struct render_info *info,
 	if (o.n_keys == 0)
 		choose_keys(p, &o);
 
-	e = aggregate_build(&r.a, p);
+	e = aggregate_build(&r.a, p, NULL);
 	if (e == 0)
 		e = report_init(&r);
 	if (e == 0) {

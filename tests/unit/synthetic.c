@@ -24,6 +24,7 @@ const char *const synthetic_hostile_names[] = {
 	"\x1b[2J\x1b]0;owned\x07",
 	"\xe2\x80\xa8line\xe2\x80\xa9separators",
 	"\xff\xfe\xc0\x80\xed\xa0\x80\xf4\x90\x80\x80",
+	"\xe2\x80\xaegnp.exe \xd7\xa9\xd7\x9c\xd7\x95\xd7\x9d \xd8\xa8",
 	"__proto__",
 	"constructor",
 	" ",
@@ -171,6 +172,23 @@ void synthetic_small(struct profile *p)
 	put_samples(p, thread, profile_add_stack(p, frames, 2, 2), 3, 2);
 	p->counters[PROFILE_USER_STACKS] -= 2;
 	p->counters[PROFILE_SAMPLES_LOST] = 5;
+}
+
+void synthetic_changed(struct profile *p)
+{
+	uint32_t web, exe, thread, frames[3];
+
+	begin(p);
+	web = put_process(p, 300, "web", "/usr/bin/web",
+			  "0123456789ab0123456789ab0123456789ab0123456789ab0123456789abcdef", "");
+	exe = put_module(p, 2, PROFILE_MODULE_FILE, PROFILE_NONE, "/usr/bin/web");
+	thread = profile_add_thread(p, web, 301, strtab_put(&p->strings, "worker"));
+	frames[1] = put_frame(p, exe, 0x2100, "handle", NULL);
+	frames[2] = put_frame(p, exe, 0x2000, "main", NULL);
+	frames[0] = put_frame(p, exe, 0x2400, "render", NULL);
+	put_samples(p, thread, profile_add_stack(p, frames, 3, 0), 0, 6);
+	frames[0] = put_frame(p, exe, 0x2200, "parse", "skip_space");
+	put_samples(p, thread, profile_add_stack(p, frames, 3, 0), 0, 2);
 }
 
 static uint32_t next_random(uint64_t *state, uint32_t below)

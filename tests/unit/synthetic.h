@@ -17,6 +17,9 @@ extern const struct render_info synthetic_info;
  */
 void synthetic_small(struct profile *p);
 
+/* The same host later: main -> handle -> {render: 6, new; parse + skip_space: 2}, nothing else. */
+void synthetic_changed(struct profile *p);
+
 /* n_samples over many processes, threads, stacks and modules, always the same for a seed. */
 void synthetic_random(struct profile *p, uint32_t seed, uint32_t n_samples);
 

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The flame graph page as a file: its data against the folded stacks, and that no name can leave
- * its JSON string. What a browser makes of it is tests/system/test-flamegraph-page.sh, for which
- * this program writes pages: --write small|random|hostile FILE.
+ * its JSON string. What a browser makes of it is tests/system/flamegraph-page.py, for which
+ * this program writes pages: --write small|random|big|hostile|diff FILE.
  */
 #include <errno.h>
+#include <nettle/base64.h>
 #include <stdbool.h>
 
 #include "src/render/calltree.h"
@@ -37,20 +38,31 @@ static char *between(const char *text, const char *begin, const char *end)
 	return strndup(a, (size_t)(b - a));
 }
 
-/* Adds up the numbers of a list; counts them. */
-static uint64_t sum_list(const char *list, size_t *ret_n)
+/* Adds up the numbers of a column; counts them. */
+static uint64_t sum_column(const char *data, const char *table, const char *key, size_t *ret_n)
 {
-	uint64_t sum = 0;
+	_cleanup_free_ char *after = between(data, table, "}"), *text = between(after, key, "\"");
+	_cleanup_free_ uint8_t *bytes = malloc(strlen(text) + 1);
+	struct base64_decode_ctx ctx;
+	size_t n_bytes = BASE64_DECODE_LENGTH(strlen(text));
+	uint64_t sum = 0, value = 0;
+	unsigned int shift = 0;
 
+	CHECK(bytes);
+	base64_decode_init(&ctx);
+	CHECK(base64_decode_update(&ctx, &n_bytes, bytes, strlen(text), text));
+	CHECK(base64_decode_final(&ctx));
 	*ret_n = 0;
-	while (*list) {
-		char *end;
-
-		sum += strtoull(list, &end, 10);
-		CHECK(end != list && (*end == ',' || !*end));
+	for (size_t i = 0; i < n_bytes; i++) {
+		value |= (uint64_t)(bytes[i] & 0x7f) << shift;
+		shift += 7;
+		if (bytes[i] & 0x80)
+			continue;
+		sum += value;
+		value = shift = 0;
 		++*ret_n;
-		list = *end ? end + 1 : end;
 	}
+	CHECK_INT(shift, ==, 0);
 	return sum;
 }
 
@@ -72,16 +84,16 @@ static void check_page(const struct profile *p)
 {
 	_cleanup_free_ char *page = render(p, render_html), *folded = render(p, render_folded);
 	_cleanup_free_ char *data = between(page, "id=\"data\">", "</script>");
-	_cleanup_free_ char *symbol = between(data, "\"nodes\":{\"symbol\":[", "]");
-	_cleanup_free_ char *depth = between(data, "],\n\"depth\":[", "]");
-	_cleanup_free_ char *self = between(data, "],\n\"self\":[", "]");
-	size_t n_symbol, n_depth, n_self;
+	size_t n_place, n_up, n_value, n_node;
 
-	(void)sum_list(symbol, &n_symbol);
-	(void)sum_list(depth, &n_depth);
-	CHECK_INT(sum_list(self, &n_self), ==, sum_folded(folded));
-	CHECK_INT(n_symbol, ==, n_depth);
-	CHECK_INT(n_symbol, ==, n_self);
+	(void)sum_column(data, "\"nodes\":{", "\"place\":\"", &n_place);
+	(void)sum_column(data, "\"nodes\":{", "\"up\":\"", &n_up);
+	(void)sum_column(data, "\"samples\":{", "\"node\":\"", &n_node);
+	CHECK_INT(sum_column(data, "\"samples\":{", "\"value\":\"", &n_value), ==,
+		  sum_folded(folded));
+	CHECK_INT(n_place, ==, n_up);
+	CHECK_INT(n_value, ==, p->samples.n);
+	CHECK_INT(n_node, ==, p->samples.n);
 	CHECK(!strchr(data, '<') && !strchr(data, '>') && !strchr(data, '&') &&
 	      !strchr(data, '\''));
 	CHECK(!strstr(data, "\xe2\x80\xa8") && !strstr(data, "\xe2\x80\xa9"));
@@ -126,6 +138,29 @@ static void test_hostile(void)
 	profile_deinit(&p);
 }
 
+/* What render_html_diff() made of two profiles, and the two by themselves. */
+static void test_diff(void)
+{
+	_cleanup_free_ char *page = NULL, *data = NULL, *second = NULL;
+	struct profile before, after;
+	size_t n;
+	FILE *f = open_memstream(&page, &n);
+
+	CHECK(f);
+	synthetic_small(&before);
+	synthetic_random(&after, 5, 500);
+	CHECK_INT(render_html_diff(&before, &after, &synthetic_info, f), ==, 0);
+	CHECK_INT(fclose(f), ==, 0);
+	data = between(page, "id=\"data\">", "</script>");
+	CHECK_INT(sum_column(data, "\"samples\":{", "\"value\":\"", &n), ==, 500);
+	second = strdup(strstr(data, "},\n{\"meta\""));
+	CHECK(second);
+	CHECK_INT(sum_column(second, "\"samples\":{", "\"value\":\"", &n), ==, 12);
+	CHECK_INT(n, ==, 12);
+	profile_deinit(&before);
+	profile_deinit(&after);
+}
+
 static void test_broken_stream(void)
 {
 	struct profile p;
@@ -140,20 +175,27 @@ static void test_broken_stream(void)
 
 static int write_page(const char *kind, const char *path)
 {
-	struct profile p;
+	struct profile p, before;
 	FILE *f = fopen(path, "w");
 	int r;
 
 	if (!f)
 		return 1;
+	synthetic_small(&before);
 	if (strcmp(kind, "hostile") == 0)
 		synthetic_hostile(&p);
 	else if (strcmp(kind, "random") == 0)
 		synthetic_random(&p, 3, 20000);
+	else if (strcmp(kind, "big") == 0) /* somewhat more than 100,000 nodes */
+		synthetic_random(&p, 3, 6000);
+	else if (strcmp(kind, "diff") == 0)
+		synthetic_changed(&p);
 	else
 		synthetic_small(&p);
-	r = render_html(&p, &synthetic_info, f);
+	r = strcmp(kind, "diff") == 0 ? render_html_diff(&before, &p, &synthetic_info, f)
+				      : render_html(&p, &synthetic_info, f);
 	profile_deinit(&p);
+	profile_deinit(&before);
 	return fclose(f) == 0 && r == 0 ? 0 : 1;
 }
 
@@ -163,6 +205,7 @@ int main(int argc, char **argv)
 		return write_page(argv[2], argv[3]);
 	RUN(test_pages);
 	RUN(test_hostile);
+	RUN(test_diff);
 	RUN(test_broken_stream);
 	return 0;
 }

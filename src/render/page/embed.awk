@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Writes a text file as a C string: awk -v name=NAME -f embed.awk FILE. One literal for each line,
+# Writes text files as one C string: awk -v name=NAME -f embed.awk FILE... One literal for each line,
 # so that no literal is longer than a line and the result can be read.
 BEGIN {
 	printf "/* Made from the page's sources; change those. */\n"

@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Strings are JSON; every number that there are many of is in a column: LEB128 numbers one after
+ * the other, in base64. Columns of neighbouring values hold differences (zigzag), so most entries
+ * take one byte. That is 5 to 10 bytes for a node of the tree and about as many for a sample, and a
+ * browser decodes it faster than it parses the same as JSON.
+ *
+ * The tree is in preorder. A node says which place (a function at an address) first led to it and
+ * how many levels it lies above a child of the node before it. Values are in the samples alone:
+ * node, time, thread, CPU. So the page can add up any part of them.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <nettle/base64.h>
+#include <stdlib.h>
+
+#include "src/render/calltree.h"
+#include "src/render/html-data.h"
+#include "util/cleanup.h"
+#include "util/text.h"
+
+/* A JSON string that is also safe inside a script element. Clean UTF-8 comes in. */
+static void put_string(FILE *out, const char *text)
+{
+	fputc('"', out);
+	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
+		/* U+2028 and U+2029 end a line for older JavaScript. */
+		bool separator = c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9);
+
+		if (*c == '"' || *c == '\\' || *c == '<' || *c == '>' || *c == '&' || *c == '\'' ||
+		    *c < 0x20)
+			fprintf(out, "\\u%04x", *c);
+		else if (separator)
+			fprintf(out, "\\u20%02x", c[2] == 0xa8 ? 0x28 : 0x29);
+		else
+			fputc(*c, out);
+		c += separator ? 2 : 0;
+	}
+	fputc('"', out);
+}
+
+static void put_clean(FILE *out, const char *text)
+{
+	char clean[FRAME_MAX_NAME];
+
+	(void)text_clean(clean, sizeof(clean), text ? text : "", SIZE_MAX);
+	put_string(out, clean);
+}
+
+static void put_member(FILE *out, const char *key, const char *text)
+{
+	fprintf(out, ",\"%s\":", key);
+	put_clean(out, text);
+}
+
+static void put_meta(FILE *out, const struct profile *p, const struct render_info *info)
+{
+	uint64_t length = p->end_unix_ns > p->start_unix_ns ? p->end_unix_ns - p->start_unix_ns : 0;
+
+	fprintf(out,
+		"\"meta\":{\"rate\":%" PRIu32 ",\"periodNs\":%" PRIu64 ",\"periodEvents\":%" PRIu64
+		",\"weighted\":%d,\"startMs\":%" PRIu64 ",\"durationNs\":%" PRIu64
+		",\"cpus\":%" PRIu32,
+		p->rate_hz, p->period_ns, p->period_events, (int)p->weighted,
+		p->start_unix_ns / 1000000, length, info->n_cpus);
+	put_member(out, "title", info->title ? info->title : "perfwalk");
+	put_member(out, "host", info->host_name);
+	put_member(out, "kernel", info->kernel_release);
+	put_member(out, "version", info->version);
+	put_member(out, "event", profile_text(p, p->event));
+	fputs("},\n\"counters\":{", out);
+	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
+		fprintf(out, "%s\"%s\":%" PRIu64, c ? "," : "",
+			profile_counter_name((enum profile_counter)c), p->counters[c]);
+	fputs("}", out);
+}
+
+/* ---- Columns ---- */
+
+struct column {
+	FILE *out;
+	size_t n;
+	int64_t last;	   /* of put_difference() */
+	uint8_t buf[3072]; /* a multiple of 3: pieces of base64 can follow one another */
+};
+
+static void column_begin(struct column *c, FILE *out, const char *key)
+{
+	fprintf(out, "%s\"%s\":\"", key[0] == ',' ? ",\n" : "", key + (key[0] == ','));
+	c->out = out;
+	c->n = 0;
+	c->last = 0;
+}
+
+static void column_flush(struct column *c)
+{
+	char text[BASE64_ENCODE_RAW_LENGTH(sizeof(c->buf))];
+
+	base64_encode_raw(text, c->n, c->buf);
+	(void)fwrite(text, 1, BASE64_ENCODE_RAW_LENGTH(c->n), c->out);
+	c->n = 0;
+}
+
+static void column_put(struct column *c, uint64_t value)
+{
+	do {
+		if (c->n == sizeof(c->buf))
+			column_flush(c);
+		c->buf[c->n++] = (uint8_t)((value & 0x7f) | (value > 0x7f ? 0x80 : 0));
+		value >>= 7;
+	} while (value);
+}
+
+static void column_put_difference(struct column *c, int64_t value)
+{
+	int64_t d = (int64_t)((uint64_t)value - (uint64_t)c->last);
+
+	column_put(c, (uint64_t)d << 1 ^ (uint64_t)(d >> 63));
+	c->last = value;
+}
+
+static void column_end(struct column *c)
+{
+	column_flush(c);
+	fputc('"', c->out);
+}
+
+/* ---- Tables ---- */
+
+static void put_symbols(FILE *out, const struct calltree *t)
+{
+	struct column c;
+
+	fputs("\"strings\":[\"\"", out);
+	for (strid i = 1; i <= t->names.n; i++) {
+		fputc(',', out);
+		put_string(out, strtab_get(&t->names, i));
+	}
+	fprintf(out, "],\n\"symbols\":{\"n\":%" PRIu32, t->symbols.n);
+	column_begin(&c, out, ",name");
+	for (uint32_t i = 0; i < t->symbols.n; i++)
+		column_put_difference(&c, t->symbols.items[i].name);
+	column_end(&c);
+	column_begin(&c, out, ",module");
+	for (uint32_t i = 0; i < t->symbols.n; i++)
+		column_put(&c, t->symbols.items[i].module);
+	column_end(&c);
+	column_begin(&c, out, ",kind");
+	for (uint32_t i = 0; i < t->symbols.n; i++)
+		column_put(&c, t->symbols.items[i].kind);
+	column_end(&c);
+	column_begin(&c, out, ",file");
+	for (uint32_t i = 0; i < t->symbols.n; i++)
+		column_put(&c, t->symbols.items[i].file);
+	column_end(&c);
+	column_begin(&c, out, ",line");
+	for (uint32_t i = 0; i < t->symbols.n; i++)
+		column_put(&c, t->symbols.items[i].line);
+	column_end(&c);
+	fputs("}", out);
+}
+
+static uint64_t place_address(const struct profile *p, const struct call_place *place)
+{
+	return place->frame == PROFILE_NONE ? 0 : p->frames.items[place->frame].address;
+}
+
+/* Addresses in two halves: JavaScript's numbers are exact up to 53 bits. */
+static void put_places(FILE *out, const struct profile *p, const struct calltree *t)
+{
+	struct column c;
+
+	fprintf(out, ",\n\"places\":{\"n\":%" PRIu32, t->places.n);
+	column_begin(&c, out, ",symbol");
+	for (uint32_t i = 0; i < t->places.n; i++)
+		column_put_difference(&c, t->places.items[i].symbol);
+	column_end(&c);
+	column_begin(&c, out, ",line");
+	for (uint32_t i = 0; i < t->places.n; i++)
+		column_put(&c, t->places.items[i].line);
+	column_end(&c);
+	column_begin(&c, out, ",high");
+	for (uint32_t i = 0; i < t->places.n; i++)
+		column_put_difference(&c, (int64_t)(place_address(p, &t->places.items[i]) >> 32));
+	column_end(&c);
+	column_begin(&c, out, ",low");
+	for (uint32_t i = 0; i < t->places.n; i++)
+		column_put_difference(&c, (uint32_t)place_address(p, &t->places.items[i]));
+	column_end(&c);
+	fputs("}", out);
+}
+
+/* order: gets the number in preorder of each node, the root's is 0. */
+static void put_nodes(FILE *out, const struct calltree *t, uint32_t *order)
+{
+	uint32_t depth = 0, last = 0, n = 0;
+	struct column c;
+
+	fprintf(out, ",\n\"nodes\":{\"n\":%" PRIu32, t->nodes.n - 1);
+	column_begin(&c, out, ",place");
+	for (uint32_t i = calltree_next(t, 0, &depth); i != CALLTREE_NONE;
+	     i = calltree_next(t, i, &depth)) {
+		column_put(&c, t->nodes.items[i].place);
+		order[i] = ++n;
+	}
+	column_end(&c);
+	column_begin(&c, out, ",up");
+	depth = 0;
+	for (uint32_t i = calltree_next(t, 0, &depth); i != CALLTREE_NONE;
+	     i = calltree_next(t, i, &depth)) {
+		column_put(&c, last + 1 - depth);
+		last = depth;
+	}
+	column_end(&c);
+	fputs("}", out);
+}
+
+static void put_threads(FILE *out, const struct profile *p)
+{
+	fputs(",\n\"threads\":[", out);
+	for (uint32_t i = 0; i < p->threads.n; i++) {
+		const struct profile_thread *t = &p->threads.items[i];
+		char name[FRAME_MAX_NAME], owner[256];
+
+		(void)frame_process_name(p, t->process, name, sizeof(name));
+		(void)frame_process_owner(p, t->process, owner, sizeof(owner));
+		fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",", i ? "," : "", t->tid,
+			p->processes.items[t->process].pid);
+		put_clean(out, profile_text(p, t->name));
+		fputc(',', out);
+		put_string(out, name);
+		fputc(',', out);
+		put_string(out, owner);
+		fputc(']', out);
+	}
+	fputs("]", out);
+}
+
+static void put_samples(FILE *out, const struct profile *p, const struct calltree *t,
+			const uint32_t *order)
+{
+	const struct profile_sample *samples = p->samples.items;
+	struct column c;
+
+	fprintf(out, ",\n\"samples\":{\"n\":%" PRIu32, p->samples.n);
+	column_begin(&c, out, ",node");
+	for (uint32_t i = 0; i < p->samples.n; i++)
+		column_put(&c, order[t->sample_nodes[i]]);
+	column_end(&c);
+	/* In microseconds from the start of the capture. */
+	column_begin(&c, out, ",time");
+	for (uint32_t i = 0; i < p->samples.n; i++)
+		column_put_difference(&c,
+				      (int64_t)(samples[i].time_unix_ns - p->start_unix_ns) / 1000);
+	column_end(&c);
+	column_begin(&c, out, ",thread");
+	for (uint32_t i = 0; i < p->samples.n; i++)
+		column_put(&c, samples[i].thread);
+	column_end(&c);
+	column_begin(&c, out, ",cpu");
+	for (uint32_t i = 0; i < p->samples.n; i++)
+		column_put(&c, samples[i].cpu);
+	column_end(&c);
+	column_begin(&c, out, ",value");
+	for (uint32_t i = 0; i < p->samples.n; i++)
+		column_put(&c, samples[i].value);
+	column_end(&c);
+	fputs("}", out);
+}
+
+int html_put_data(FILE *out, const struct profile *p, const struct render_info *info)
+{
+	_cleanup_free_ uint32_t *order = NULL;
+	struct calltree t;
+	int r;
+
+	r = calltree_build(&t, p, CALLTREE_MODULES | CALLTREE_INLINED | CALLTREE_SAMPLES);
+	if (r == 0) {
+		order = calloc((size_t)t.nodes.n + 1, sizeof(*order));
+		r = order ? 0 : -ENOMEM;
+	}
+	if (r == 0) {
+		fputs("{", out);
+		put_meta(out, p, info);
+		fprintf(out, ",\n\"total\":%" PRIu64 ",\"cut\":%" PRIu64 ",\n",
+			t.nodes.items[0].total, t.n_cut);
+		put_symbols(out, &t);
+		put_places(out, p, &t);
+		put_nodes(out, &t, order);
+		put_threads(out, p);
+		put_samples(out, p, &t, order);
+		fputs("}", out);
+	}
+	calltree_deinit(&t);
+	return r;
+}

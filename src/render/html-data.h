@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A profile as the JSON object that the flame graph page reads: the call tree, the samples and the
+ * facts about the capture. Safe inside a script element, whatever the names in the profile are.
+ */
+#include <stdio.h>
+
+#include "src/profile/profile.h"
+#include "src/render/render.h"
+
+/* 0 or -ENOMEM; errors of the stream stay in it. */
+int html_put_data(FILE *out, const struct profile *p, const struct render_info *info);

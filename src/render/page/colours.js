@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Part 5: colours. One for each kind of frame; hues that people with the usual colour blindness tell
+// apart (orange, blue, bluish green, purple, yellow), each of another lightness so that they differ
+// in grey as well. The module moves the lightness a little. Frames that stand for a missing part of
+// a stack are hatched.
+
+const kinds = [
+	{kind: NATIVE, name: 'native', light: '#f0b352', dark: '#92580f'},
+	{kind: INLINED, name: 'inlined', light: '#fae7a3', dark: '#7f7136'},
+	{kind: KERNEL, name: 'kernel', light: '#6d9fdc', dark: '#1d3f7c'},
+	{kind: JIT, name: 'JIT', light: '#77cba4', dark: '#1c6a4a'},
+	{kind: INTERPRETED, name: 'interpreted', light: '#c08fd6', dark: '#5d3385'},
+	{kind: MARKER, name: 'stack cut here', light: '#d4d8df', dark: '#3d434e'},
+	{kind: PROCESS, name: '', light: '#dfe3ea', dark: '#343b47'},
+	{kind: GROUP, name: '', light: '#e9ecf1', dark: '#2b313b'},
+];
+const darkPreferred = matchMedia('(prefers-color-scheme: dark)');
+let theme = {};
+let frameColours = [];
+let hatching = null;
+
+function isDark() {
+	return state.theme ? state.theme === 'dark' : darkPreferred.matches;
+}
+function hashText(text) {
+	let h = 2166136261;
+
+	for (let i = 0; i < text.length; i++)
+		h = Math.imul(h ^ text.charCodeAt(i), 16777619);
+	return (h >>> 0) / 4294967296;
+}
+function shade(hex, factor) {
+	const part = (at) => Math.max(0, Math.min(255, Math.round(parseInt(hex.slice(at, at + 2), 16) * factor)));
+
+	return `rgb(${part(1)} ${part(3)} ${part(5)})`;
+}
+function kindColour(kind) {
+	const entry = kinds.find((k) => k.kind === kind) || kinds[0];
+
+	return isDark() ? entry.dark : entry.light;
+}
+function symbolColour(symbol) {
+	const kind = symbol === NONE ? GROUP : symbols.kind[symbol];
+
+	if (!frameColours[symbol + 1])
+		frameColours[symbol + 1] = kind === GROUP || kind === PROCESS ? kindColour(kind)
+			: shade(kindColour(kind), 0.965 + 0.07 * hashText(symbols.module[symbol]));
+	return frameColours[symbol + 1];
+}
+// Less is blue, more is orange, by how much of the larger of both shares is gone or new.
+function changeColour(before, after) {
+	const change = (after - before) / Math.max(before, after, 1e-9);
+	const strength = Math.min(1, Math.abs(change));
+	const end = change > 0 ? (isDark() ? [190, 84, 0] : [236, 112, 20]) : isDark() ? [28, 94, 178] : [72, 138, 218];
+	const middle = isDark() ? [52, 57, 66] : [226, 229, 234];
+
+	return `rgb(${middle.map((m, i) => Math.round(m + (end[i] - m) * strength)).join(' ')})`;
+}
+function makeHatching() {
+	const tile = document.createElement('canvas');
+	const pen = tile.getContext('2d');
+
+	tile.width = tile.height = 8;
+	pen.strokeStyle = isDark() ? '#8b95a7' : '#7d8797';
+	pen.lineWidth = 1.4;
+	for (let at = -8; at <= 8; at += 8) {
+		pen.moveTo(at, 8);
+		pen.lineTo(at + 8, 0);
+	}
+	pen.stroke();
+	return pen.createPattern(tile, 'repeat');
+}
+function readTheme() {
+	document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
+	const style = getComputedStyle(document.documentElement);
+	const get = (name) => style.getPropertyValue(name).trim();
+
+	frameColours = [];
+	hatching = makeHatching();
+	theme = {panel: get('--panel'), text: get('--text'), muted: get('--muted'), line: get('--line'), accent: get('--accent'),
+		 mono: get('--mono'), match: isDark() ? '#d13cb4' : '#e879d6', rest: isDark() ? '#ffffff14' : '#00000012'};
+}
+// Empty to busy, in one direction of lightness.
+function heatColour(share) {
+	const from = isDark() ? [30, 36, 46] : [238, 241, 246];
+	const to = isDark() ? [255, 190, 92] : [150, 34, 8];
+	const part = Math.sqrt(share);
+
+	return `rgb(${from.map((f, i) => Math.round(f + (to[i] - f) * part)).join(' ')})`;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Part 9: what was captured, and how much of it is missing.
+
+const losses = [
+	['samples_lost', 'samples', 'samples lost: the kernel had no room in a ring'],
+	['samples_dropped', 'samples', 'samples dropped: no room in the profile’s memory'],
+	['throttled', '', 'times the kernel slowed an event down'],
+	['records_bad', '', 'ring records that contradict themselves'],
+	['sideband_lost', '', 'mapping, fork or exit records lost: names may miss'],
+	['windows_degraded', '', 'windows in which a file was set aside while naming'],
+	['stacks_truncated', 'stacks', 'stacks cut: deeper than the copied stack bytes'],
+	['stacks_no_mapping', 'stacks', 'stacks that led to code in no known mapping'],
+	['stacks_no_file', 'stacks', 'stacks that led to a file that could not be read'],
+	['stacks_no_cfi', 'stacks', 'stacks that led to code without unwind information'],
+	['stacks_bad_cfi', 'stacks', 'stacks that led to damaged unwind information'],
+	['stacks_no_progress', 'stacks', 'stacks that lead back to themselves'],
+	['stacks_too_deep', 'stacks', 'stacks with more frames than are kept'],
+	['stacks_no_regs', 'stacks', 'samples without user registers'],
+	['frames_unnamed', '', 'distinct addresses that no symbol covers'],
+	['samples_filtered', '', 'samples not asked for'],
+];
+
+// The samples whose innermost frame has no name, and those whose stack is cut.
+function countIncomplete(c) {
+	const flags = new Uint8Array(c.tree.n);
+	let unnamed = 0;
+	let cut = 0;
+
+	for (let i = 1; i < c.tree.n; i++)
+		flags[i] = flags[c.tree.parent[i]] || (symbols.kind[c.tree.symbol[i]] === MARKER ? 1 : 0);
+	for (let i = 0; i < c.samples.n; i++) {
+		const node = c.samples.node[i];
+
+		unnamed += c.tree.depth[node] > 1 && isUnnamed(c.tree.symbol[node]) ? c.samples.value[i] : 0;
+		cut += flags[node] ? c.samples.value[i] : 0;
+	}
+	return {unnamed, cut};
+}
+function addFacts(list, c, label) {
+	const {meta} = c;
+	const add = (value, unit) => {
+		const span = make('span');
+
+		span.append(make('b', value), unit ? ' ' + unit : '');
+		list.append(span);
+	};
+
+	if (label)
+		add(label);
+	if (meta.host && !label)
+		add(meta.host);
+	if (meta.kernel && !label)
+		add(`Linux ${meta.kernel}`);
+	if (meta.cpus && !label)
+		add(count(meta.cpus), meta.cpus === 1 ? 'CPU' : 'CPUs');
+	if (meta.event)
+		add(meta.event, meta.rate ? `at ${meta.rate} Hz` : 'sampled');
+	if (meta.durationNs)
+		add((meta.durationNs / 1e9).toFixed(1), 's');
+	add(count(c.total), meta.periodNs || meta.periodEvents ? `${unit} (${worth(c.total, meta)}${meta.periodEvents ? '' : ' of CPU time'})` : unit);
+	if (meta.startMs)
+		list.append(make('span', new Date(meta.startMs).toISOString().replace('T', ' ').slice(0, 19) + ' UTC'));
+}
+function addLosses(body, c) {
+	const counters = c.counters;
+	const bases = {samples: counters.samples + counters.samples_lost, stacks: counters.user_stacks + counters.stacks_no_regs};
+	const row = (value, base, words) => {
+		const line = make('tr');
+
+		line.append(make('td', count(value), 'number'), make('td', base ? percent(value, base) : '', 'number muted'), make('td', words));
+		body.append(line);
+	};
+
+	for (const [name, base, words] of losses) {
+		if (counters[name] || name === 'samples_lost')
+			row(counters[name] || 0, bases[base], words);
+	}
+	if (c.cut)
+		row(c.cut, c.total, 'samples shown at a caller: the call tree was full');
+	row(countIncomplete(c).unnamed, c.total, 'samples in code without a name: its address is shown instead');
+}
+function showHeader() {
+	const {meta} = captures[0];
+	const body = byId('quality-table').tBodies[0];
+	const parts = captures.map((c) => {
+		const {unnamed, cut} = countIncomplete(c);
+
+		return `${percent(c.counters.samples_lost, c.counters.samples + c.counters.samples_lost)} lost, ${percent(cut, c.total)} cut, ${percent(unnamed, c.total)} unnamed`;
+	});
+
+	byId('title').textContent = meta.title;
+	document.title = `${meta.title} – ${meta.host || 'perfwalk'}`;
+	captures.forEach((c, i) => {
+		const line = make('p', undefined, 'facts');
+
+		addFacts(line, c, comparing ? ['after', 'before'][i] : '');
+		byId('facts').append(line);
+		if (comparing) {
+			const title = make('tr');
+
+			title.append(make('th', ['after', 'before'][i]));
+			body.append(title);
+		}
+		addLosses(body, c);
+	});
+	byId('quality-line').textContent = parts.join(' · before: ');
+	byId('quality').classList.toggle('warn', captures.some((c) => {
+		const {unnamed, cut} = countIncomplete(c);
+
+		return c.counters.samples_lost * 100 > c.counters.samples || (unnamed + cut) * 20 > c.total;
+	}));
+}
+function showLegend() {
+	const there = new Set(symbols.kind);
+	const items = comparing ? [['less', changeColour(1, 0)], ['as before', changeColour(1, 1)], ['more', changeColour(0, 1)]]
+		: kinds.filter((k) => k.name && there.has(k.kind)).map((k) => [k.name, kindColour(k.kind), k.kind === MARKER]);
+
+	byId('legend').replaceChildren(...items.map(([name, colour, hatched]) => {
+		const item = make('span');
+		const box = make('i', undefined, hatched ? 'hatched' : '');
+
+		box.style.backgroundColor = colour;
+		item.append(box, name);
+		return item;
+	}));
+}

@@ -1,0 +1,505 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Part 10: what follows from what. A change of the tree (split, shape, order) builds a view; a
+// change of the selection (filter, range) adds up anew; both end in show().
+
+const trees = new Map(); // split and shape to tree
+let active = [];         // by capture: the samples selected
+let baseSelf = [];       // by capture: their sums by node of its tree
+let match = null;        // by symbol, 1: matches the search
+let heatMap = null;
+let focusGraph = null;   // the graph that the details are about
+let focusNode = NONE;
+
+const graph = new Graph(byId('pane'), graphEvents(() => graph, true));
+const callers = new Graph(byId('callers'), graphEvents(() => callers, false));
+const callees = new Graph(byId('callees'), graphEvents(() => callees, false));
+const graphs = [graph, callers, callees];
+
+const widthIndex = () => (state.width === 'before' ? 1 : 0);
+const activeTotals = () => baseSelf.map((self) => self.reduce((sum, n) => sum + n, 0));
+
+// ---- Selection and views ----
+
+function select() {
+	active = captures.map((c) => selectSamples(c, state.filter, state.range));
+	baseSelf = captures.map((c, i) => sumByNode(c, active[i], c.samples.node, c.tree.n));
+	byId('range').hidden = !state.range;
+	if (state.range)
+		byId('range-words').textContent = `${(state.range[0] / 1e6).toFixed(2)} to ${(state.range[1] / 1e6).toFixed(2)} s: ${count(activeTotals()[0])} ${unit}`;
+}
+function currentTree() {
+	const key = `${state.split} ${state.shape === 'inverted'}`;
+
+	if (state.order === 'time')
+		return buildTimeline(state.split, active[0].length > 30000 ? active[0].subarray(0, 30000) : active[0]);
+	if (!trees.has(key))
+		trees.set(key, buildTree(state.split, state.shape === 'inverted'));
+	return trees.get(key);
+}
+function findPath(view, names) {
+	let node = 0;
+
+	for (const name of names) {
+		let found = NONE;
+
+		for (let j = view.childStart[node]; j < view.childStart[node + 1] && found === NONE; j++) {
+			const child = view.children[j];
+
+			if (symbols.name[view.symbol[child]] === name && view.total[child])
+				found = child;
+		}
+		if (found === NONE)
+			break;
+		node = found;
+	}
+	return node;
+}
+function showGraph() {
+	const tree = currentTree();
+	const shown = tree.timeline && active[0].length > 30000 ? [active[0].subarray(0, 30000)] : active;
+	const selves = captures.map((c, i) => sumByNode(c, shown[i], tree.sampleNodes[i], tree.n));
+	const view = layOut(tree, selves, state.order, widthIndex());
+
+	byId('limit').hidden = shown[0] === active[0];
+	graph.show(view, {zoom: findPath(view, state.zoomPath), upward: state.shape === 'flame',
+			  rootName: state.range || state.filter ? 'selection' : 'all'});
+	showPath();
+}
+function rowsOf(tab) {
+	const totals = activeTotals();
+	const sum = (keys, n) => captures.map((c, i) => sumByKey(c, baseSelf[i], keys, n));
+
+	if (tab === 'containers')
+		return containerRows(captures.map((c, i) => sumByContainer(c, active[i])), totals);
+	if (tab === 'modules') {
+		const keys = keysOfModules();
+
+		return moduleRows(sum(keys, moduleNames.length), totals);
+	}
+	return functionRows(sum(functionKeys(), symbols.name.length), totals);
+}
+function showTable(tab) {
+	const expression = state.search ? compileSearch(state.search).expression : null;
+	const rows = rowsOf(tab);
+	const found = expression ? rows.filter((r) => expression.test(r.name) || expression.test(r.module)) : rows;
+	const columns = (tab === 'containers' ? ['total'] : ['self', 'total']).concat(comparing ? ['change'] : [], ['name'], tab === 'functions' ? ['module'] : []);
+
+	byId('table').replaceChildren(tableNote(found.length, rows.length, tab),
+		makeTable(columns, found, activeTotals()[0], (sort) => change({sort}), tab === 'functions' ? openSandwich : null));
+}
+function showChanges() {
+	const keys = functionKeys();
+	const sums = captures.map((c, i) => sumByKey(c, baseSelf[i], keys, keys.length));
+
+	byId('table').replaceChildren(makeChanges(sums, activeTotals(), openSandwich));
+}
+function sandwichSymbol() {
+	for (let symbol = 0; symbol < symbols.name.length; symbol++) {
+		if (symbols.name[symbol] === state.functionName && symbols.module[symbol] === state.functionModule &&
+		    symbols.kind[symbol] !== PROCESS && symbols.kind[symbol] !== GROUP)
+			return symbol;
+	}
+	return NONE;
+}
+function showSandwich() {
+	let symbol = sandwichSymbol();
+
+	if (symbol === NONE) {
+		const [first] = rowsOf('functions').sort((a, b) => b.self - a.self);
+
+		if (!first)
+			return;
+		symbol = first.symbol;
+		state.functionName = first.name;
+		state.functionModule = first.module;
+	}
+	const below = buildCallees(symbol, baseSelf);
+
+	callers.show(buildCallers(symbol, baseSelf), {upward: true});
+	callees.show(below);
+	byId('callers').scrollTop = byId('callers').scrollHeight;
+	byId('sandwich-title').textContent = `${symbols.name[symbol]}: ${count(below.total[0])} ${unit} (${percent(below.total[0], activeTotals()[0])}), self ${count(below.self[0])}`;
+}
+function openSandwich(row) {
+	change({tab: 'sandwich', functionName: row.name, functionModule: row.module});
+}
+function show() {
+	for (const button of byId('tabs').children)
+		button.setAttribute('aria-selected', String(button.dataset.tab === state.tab));
+	byId('graph-tab').hidden = state.tab !== 'graph';
+	byId('sandwich-tab').hidden = state.tab !== 'sandwich';
+	byId('table').hidden = ['graph', 'sandwich'].includes(state.tab);
+	byId('details').hidden = !['graph', 'sandwich'].includes(state.tab);
+	if (state.tab === 'graph')
+		showGraph();
+	else if (state.tab === 'sandwich')
+		showSandwich();
+	else if (state.tab === 'changes')
+		showChanges();
+	else
+		showTable(state.tab);
+	showSearch();
+	showDetails(graph, NONE);
+}
+// Takes over what is to be different and shows it. The selection is added up only if it is another.
+function change(what) {
+	const began = performance.now();
+	const selected = 'filter' in what || 'range' in what;
+
+	Object.assign(state, what);
+	if (selected)
+		select();
+	if ('filter' in what && heatMap)
+		heatMap.count(selectSamples(captures[0], state.filter, null));
+	else if ('range' in what && heatMap)
+		heatMap.draw();
+	show();
+	syncControls();
+	writeFragment();
+	page.lastMs = performance.now() - began;
+}
+
+// ---- Path, details, search ----
+
+function showPath() {
+	const nodes = graph.pathTo(graph.zoom);
+
+	byId('path').replaceChildren(...nodes.map((node, i) => {
+		const button = makeButton(graph.nameOf(node), () => graph.zoomTo(node));
+
+		if (i === nodes.length - 1)
+			button.setAttribute('aria-current', 'location');
+		return button;
+	}));
+	state.zoomPath = nodes.slice(1).map((node) => symbols.name[graph.view.symbol[node]]);
+}
+function placeWords(view, node) {
+	const c = captures[view.capture[node]];
+	const place = view.place[node];
+	const symbol = view.symbol[node];
+	const address = place === NONE ? 0 : c.places.high[place] * 4294967296 + c.places.low[place];
+	const line = place === NONE ? 0 : c.places.line[place] || symbols.line[symbol];
+	const words = [];
+
+	if (symbol === NONE)
+		return words;
+	if (symbols.module[symbol])
+		words.push(symbols.module[symbol]);
+	if (symbols.file[symbol])
+		words.push(symbols.file[symbol] + (line ? `:${line}` : ''));
+	if (address)
+		words.push('0x' + (c.places.high[place] ? c.places.high[place].toString(16) + c.places.low[place].toString(16).padStart(8, '0')
+			: c.places.low[place].toString(16)));
+	return words;
+}
+function kindWords(symbol) {
+	const entry = symbol === NONE ? null : kinds.find((k) => k.kind === symbols.kind[symbol]);
+
+	return entry ? entry.name : '';
+}
+function valueWords(view, node) {
+	const all = view.total[0];
+	const self = view.inverted ? '' : `, self ${count(view.self[node])} (${percent(view.self[node], all)})`;
+	const {periodNs, periodEvents} = captures[0].meta;
+	const worthWords = periodNs || periodEvents ? `, ${worth(view.total[node])}` : '';
+	const words = `${count(view.total[node])} ${unit} (${percent(view.total[node], all)}${worthWords})${self}`;
+
+	if (!comparing)
+		return words;
+	const shares = view.totals.map((total) => total[node] / (total[0] || 1));
+
+	return `${words}; before ${count(view.totals[1][node])} (${(100 * shares[1]).toFixed(1)}%), change ${points(shares[0] - shares[1])} points`;
+}
+function showDetails(of, node) {
+	focusGraph = of;
+	focusNode = node;
+	const shown = node === NONE ? of.zoom : node;
+	const words = of.view ? [kindWords(of.view.symbol[shown]), ...placeWords(of.view, shown)].filter((w) => w) : [];
+
+	byId('detail-name').textContent = of.view ? of.nameOf(shown) : '';
+	byId('detail-words').textContent = of.view ? [valueWords(of.view, shown), ...words].join(' · ') : '';
+}
+function showTip(of, node, x, y) {
+	const tip = byId('tip');
+
+	tip.hidden = node === NONE;
+	if (node === NONE)
+		return;
+	const words = [kindWords(of.view.symbol[node]), ...placeWords(of.view, node)].filter((w) => w);
+
+	tip.replaceChildren(make('div', of.nameOf(node).slice(0, 600), 'name'), make('div', valueWords(of.view, node)), make('div', words.join(' · '), 'muted'));
+	const box = tip.getBoundingClientRect();
+	const left = Math.min(x + 14, window.innerWidth - box.width - 8);
+
+	tip.style.left = Math.max(4, left) + 'px';
+	tip.style.top = Math.max(4, y + 18 + box.height > window.innerHeight ? y - box.height - 10 : y + 18) + 'px';
+}
+function graphEvents(of, zoomIsState) {
+	return {
+		onFocus: (node) => showDetails(of(), node),
+		onHover: (node, x, y) => showTip(of(), node, x, y),
+		onZoom: () => {
+			showTip(of(), NONE);
+			showDetails(of(), NONE);
+			if (!zoomIsState)
+				return;
+			showPath();
+			showMatched();
+			writeFragment();
+		},
+	};
+}
+function showMatched() {
+	const view = graph.view;
+
+	if (!match || !view) {
+		byId('matched').textContent = '';
+		return;
+	}
+	const {sum, frames} = sumMatched(view, graph.zoom, match);
+
+	byId('matched').textContent = frames ? `${percent(sum, view.total[graph.zoom])} matched, ${count(sum)} ${unit}, ${count(frames)} frames` : 'no match';
+}
+function showSearch() {
+	match = null;
+	byId('search').classList.remove('bad');
+	if (state.search) {
+		const {expression, bad} = compileSearch(state.search);
+
+		byId('search').classList.toggle('bad', bad);
+		match = Uint8Array.from(symbols.name, (name) => (expression.test(name) ? 1 : 0));
+	}
+	for (const g of graphs) {
+		g.match = match;
+		if (!byId('graph-tab').hidden === (g === graph))
+			g.draw();
+	}
+	showMatched();
+}
+function search(text) {
+	const began = performance.now();
+
+	state.search = text;
+	if (['graph', 'sandwich'].includes(state.tab))
+		showSearch();
+	else
+		show();
+	writeFragment();
+	page.lastMs = performance.now() - began;
+}
+function copyText(text) {
+	const area = make('textarea', text);
+	const back = document.activeElement;
+
+	// The clipboard interface is not there for files in every browser; this command is.
+	area.className = 'copying';
+	document.body.append(area);
+	area.select();
+	const done = document.execCommand('copy');
+
+	area.remove();
+	back.focus();
+	page.copied = text;
+	byId('copied').textContent = done ? 'copied' : 'the browser does not allow copying';
+	setTimeout(() => {
+		byId('copied').textContent = '';
+	}, 2000);
+}
+function copyName() {
+	copyText(focusGraph.nameOf(focusNode === NONE ? focusGraph.zoom : focusNode));
+}
+function copyStack() {
+	const names = focusGraph.pathTo(focusNode === NONE ? focusGraph.zoom : focusNode).filter((n) => n > 0).map((n) => focusGraph.nameOf(n));
+
+	copyText(names.join('\n'));
+}
+function sandwichOfFocus() {
+	const symbol = focusGraph.view.symbol[focusNode === NONE ? focusGraph.zoom : focusNode];
+
+	if (symbol !== NONE && symbols.kind[symbol] !== PROCESS && symbols.kind[symbol] !== GROUP)
+		openSandwich({name: symbols.name[symbol], module: symbols.module[symbol]});
+}
+
+// ---- Controls ----
+
+function fillFilters() {
+	const c = captures[0];
+	const list = byId('filter');
+	const all = new Option('everything', '');
+
+	list.replaceChildren(all);
+	for (const [kind, label] of [['process', 'Process'], ['thread', 'Thread'], ['container', 'Container or unit'], ['cpu', 'CPU']]) {
+		const key = filterKeys(c, kind);
+		const sums = new Map();
+		const group = make('optgroup');
+
+		for (let i = 0; i < c.samples.n; i++)
+			sums.set(key(i), (sums.get(key(i)) || 0) + c.samples.value[i]);
+		group.label = label;
+		for (const [name, value] of [...sums].sort((a, b) => b[1] - a[1]).slice(0, 100))
+			group.append(new Option(`${percent(value, c.total)} ${kind === 'cpu' ? `CPU ${name}` : name.slice(0, 60)}`, `${kind}:${name}`));
+		list.append(group);
+	}
+}
+function syncControls() {
+	for (const key of ['split', 'order', 'shape', 'width'])
+		byId(key).value = state[key];
+	byId('search').value = state.search;
+	byId('filter').value = state.filter ? `${state.filter.kind}:${state.filter.key}` : '';
+	byId('theme').textContent = isDark() ? 'Light' : 'Dark';
+}
+function setTheme(dark) {
+	state.theme = dark === undefined ? (isDark() ? 'light' : 'dark') : dark;
+	applyTheme();
+	syncControls();
+	writeFragment();
+}
+function applyTheme() {
+	readTheme();
+	showLegend();
+	graphs.forEach((g) => g.draw());
+	if (heatMap)
+		heatMap.draw();
+}
+function cycle(key) {
+	const values = choices[key];
+
+	change({[key]: values[(values.indexOf(state[key]) + 1) % values.length]});
+}
+function toggleHelp(open) {
+	const help = byId('help');
+
+	if (open === undefined ? !help.open : open)
+		help.showModal();
+	else if (help.open)
+		help.close();
+}
+const keys = {
+	'?': () => toggleHelp(),
+	'/': () => byId('search').select(),
+	n: () => graph.selectMatch(1),
+	N: () => graph.selectMatch(-1),
+	c: copyName,
+	C: copyStack,
+	w: sandwichOfFocus,
+	s: () => cycle('split'),
+	o: () => cycle('order'),
+	f: () => cycle('shape'),
+	d: () => setTheme(),
+	t: () => heatMap && byId('heat').focus(),
+	r: () => change({range: null}),
+	Backspace: () => graph.zoom && graph.zoomTo(graph.view.parent[graph.zoom]),
+	0: () => graph.zoomTo(0),
+};
+tabs.forEach((tab, i) => {
+	keys[i + 1] = () => change({tab});
+});
+
+function onEscape() {
+	if (byId('search').value)
+		search(byId('search').value = '');
+	else if (state.range && document.activeElement === byId('heat'))
+		change({range: null});
+	else
+		graph.zoomTo(0);
+	byId('graph').focus();
+}
+function onKey(e) {
+	const at = document.activeElement;
+	const inForm = ['INPUT', 'SELECT'].includes(at.tagName);
+	const g = at === callers.canvas ? callers : at === callees.canvas ? callees : graph;
+
+	if (e.ctrlKey || e.metaKey || e.altKey || (byId('help').open && e.key !== '?'))
+		return;
+	if (e.key === 'Escape') {
+		onEscape();
+	} else if (inForm || (at.tagName === 'BUTTON' && e.key === 'Enter')) {
+		return;
+	} else if (e.key.startsWith('Arrow')) {
+		if (at === byId('heat') && heatMap)
+			heatMap.move(e.key, e.shiftKey);
+		else if (g !== graph || state.tab === 'graph')
+			g.move(e.key);
+		else
+			return;
+	} else if (e.key === 'Enter' && g.selected !== NONE) {
+		g.zoomTo(g.selected);
+	} else if (keys[e.key]) {
+		keys[e.key]();
+	} else {
+		return;
+	}
+	e.preventDefault();
+}
+function printWhole(on) {
+	document.documentElement.classList.toggle('printing', on);
+	if (on)
+		document.documentElement.dataset.theme = 'light';
+	const kept = state.theme;
+
+	state.theme = on ? 'light' : kept;
+	readTheme();
+	graphs.filter((g) => g.view).forEach((g) => g.resize());
+	if (heatMap)
+		heatMap.draw();
+	state.theme = kept;
+}
+function listen() {
+	byId('search').addEventListener('input', (e) => search(e.target.value));
+	for (const key of ['split', 'order', 'shape', 'width'])
+		byId(key).addEventListener('change', (e) => change({[key]: e.target.value}));
+	byId('filter').addEventListener('change', (e) => {
+		const at = e.target.value.indexOf(':');
+
+		change({filter: at < 0 ? null : {kind: e.target.value.slice(0, at), key: e.target.value.slice(at + 1)}});
+	});
+	for (const [id, action] of [['copy-name', copyName], ['copy-stack', copyStack], ['around', sandwichOfFocus],
+		['theme', () => setTheme()], ['help-button', () => toggleHelp(true)], ['help-close', () => toggleHelp(false)],
+		['range-clear', () => change({range: null})]])
+		byId(id).addEventListener('click', action);
+	document.addEventListener('keydown', onKey);
+	window.addEventListener('resize', () => {
+		graphs.filter((g) => g.view).forEach((g) => g.resize());
+		if (heatMap)
+			heatMap.draw();
+	});
+	window.addEventListener('hashchange', restore);
+	window.addEventListener('beforeprint', () => printWhole(true));
+	window.addEventListener('afterprint', () => printWhole(false));
+	darkPreferred.addEventListener('change', applyTheme);
+}
+function restore() {
+	readFragment();
+	readTheme();
+	showLegend();
+	change({filter: state.filter, range: state.range});
+}
+
+// What a test, or a curious reader at the console, may look at.
+const page = {state, graph, callers, callees, captures, symbols, lastMs: 0, copied: '', get heatMap() {
+	return heatMap;
+}};
+window.perfwalk = page;
+
+byId('tabs').append(...tabs.map((tab, i) => {
+	const button = makeButton(tab[0].toUpperCase() + tab.slice(1), () => change({tab}), `key ${i + 1}`);
+
+	button.setAttribute('role', 'tab');
+	button.dataset.tab = tab;
+	return button;
+}));
+if (comparing)
+	byId('order').querySelector('[value=time]').remove();
+byId('width').hidden = !comparing;
+byId('time').hidden = comparing || !captures[0].timed;
+if (!comparing && captures[0].timed)
+	heatMap = new HeatMap(byId('heat'), (range) => change({range}));
+showHeader();
+fillFilters();
+listen();
+restore();
+if (heatMap)
+	byId('heat-words').textContent = heatMap.words;
+document.documentElement.dataset.ready = String(graph.view ? graph.view.total[0] : captures[0].total);
+page.readyMs = performance.now();

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Part 4: what is shown, and that as the fragment of the address: a view can be shared as a link.
+
+const tabs = ['graph', 'functions', 'sandwich', 'modules', 'containers'].concat(comparing ? ['changes'] : []);
+const choices = {
+	tab: tabs,
+	split: Object.keys(splits),
+	order: comparing ? ['name', 'heavy'] : ['name', 'heavy', 'time'],
+	shape: ['icicle', 'flame', 'inverted'],
+	width: comparing ? ['after', 'before'] : ['after'],
+	theme: ['', 'light', 'dark'],
+	sort: ['self', 'total', 'change', 'name', 'module'],
+};
+const state = {
+	tab: 'graph',
+	split: 'process',
+	order: 'heavy',
+	shape: 'icicle',
+	width: 'after',
+	theme: '',
+	sort: 'self',
+	search: '',
+	filter: null,     // {kind, key}
+	range: null,      // [from, to) in microseconds
+	zoomPath: [],     // names from below the root
+	functionName: '', // of the sandwich
+	functionModule: '',
+};
+const initial = {...state};
+
+function writeFragment() {
+	const p = new URLSearchParams();
+
+	for (const key of Object.keys(choices)) {
+		if (state[key] !== initial[key])
+			p.set(key, state[key]);
+	}
+	if (state.search)
+		p.set('search', state.search);
+	if (state.filter)
+		p.set('only', `${state.filter.kind}:${state.filter.key}`);
+	if (state.range)
+		p.set('time', state.range.map((t) => (t / 1e6).toFixed(6).replace(/\.?0+$/, '')).join('-'));
+	if (state.functionName) {
+		p.set('function', state.functionName);
+		p.set('module', state.functionModule);
+	}
+	for (const name of state.zoomPath)
+		p.append('zoom', name);
+	history.replaceState(null, '', '#' + p.toString());
+}
+// Whatever is not understood stays as it was at first.
+function readFragment() {
+	const p = new URLSearchParams(location.hash.slice(1));
+	const only = /^(process|thread|container|cpu):([^]*)$/.exec(p.get('only') || '');
+	const time = /^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(p.get('time') || '');
+
+	Object.assign(state, initial);
+	for (const [key, values] of Object.entries(choices)) {
+		if (values.includes(p.get(key)))
+			state[key] = p.get(key);
+	}
+	state.search = p.get('search') || '';
+	state.filter = only ? {kind: only[1], key: only[2]} : null;
+	state.range = time && !comparing && Number(time[1]) < Number(time[2]) ? [time[1] * 1e6, time[2] * 1e6] : null;
+	state.functionName = p.get('function') || '';
+	state.functionModule = p.get('module') || '';
+	state.zoomPath = p.getAll('zoom');
+}
+
+// ---- Words, numbers and elements ----
+
+const byId = (id) => document.getElementById(id);
+const count = (n) => n.toLocaleString('en-US');
+function percent(part, whole) {
+	const p = whole ? (100 * part) / whole : 0;
+
+	return (p > 0 && p < 0.1 ? p.toFixed(2) : p.toFixed(1)) + '%';
+}
+function points(change) {
+	return `${change > 0 ? '+' : change < 0 ? '−' : '±'}${Math.abs(100 * change).toFixed(2)}`;
+}
+// A weighted sample is as many as the events it stands for.
+const unit = captures[0].meta.weighted ? 'events' : 'samples';
+// What samples are worth: time, or events that were counted.
+function worth(samples, meta = captures[0].meta) {
+	if (meta.periodEvents)
+		return `${count(samples * meta.periodEvents)} ${meta.event}`;
+	const s = (samples * meta.periodNs) / 1e9;
+
+	return s >= 100 ? s.toFixed(0) + ' s' : s >= 1 ? s.toFixed(1) + ' s' : (s * 1000).toFixed(0) + ' ms';
+}
+function make(tag, text, className) {
+	const element = document.createElement(tag);
+
+	if (text !== undefined)
+		element.textContent = text;
+	if (className)
+		element.className = className;
+	return element;
+}
+function makeButton(text, action, title) {
+	const button = make('button', text);
+
+	button.type = 'button';
+	if (title)
+		button.title = title;
+	button.addEventListener('click', action);
+	return button;
+}
