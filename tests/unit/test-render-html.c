@@ -187,7 +187,7 @@ static int write_page(const char *kind, const char *path)
 	else if (strcmp(kind, "random") == 0)
 		synthetic_random(&p, 3, 20000);
 	else if (strcmp(kind, "big") == 0) /* somewhat more than 100,000 nodes */
-		synthetic_random(&p, 3, 6000);
+		synthetic_random(&p, 3, 4300);
 	else if (strcmp(kind, "diff") == 0)
 		synthetic_changed(&p);
 	else

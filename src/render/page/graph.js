@@ -25,6 +25,8 @@ class Graph {
 	show(view, {zoom = 0, upward = false, rootName = 'all'} = {}) {
 		Object.assign(this, {view, zoom, upward, rootName, selected: NONE, hover: NONE});
 		this.resize();
+		if (upward && this.spacer.offsetHeight)
+			this.pane.scrollTop = this.pane.scrollHeight;
 	}
 	nameOf(node) {
 		return this.view.symbol[node] === NONE ? this.rootName : symbols.name[this.view.symbol[node]];
@@ -201,6 +203,7 @@ class Graph {
 
 	zoomTo(node) {
 		this.zoom = node;
+		this.selected = node || NONE;
 		this.hover = NONE;
 		this.resize();
 		this.pane.scrollTop = this.upward ? this.pane.scrollHeight : Math.max(0, (this.view.depth[node] - 2) * ROW);
@@ -229,7 +232,7 @@ class Graph {
 			this.select(sibling(v, node, key === 'ArrowLeft' ? -1 : 1));
 		} else if (key === outward) {
 			this.select(v.parent[node]);
-			if (v.depth[this.selected] < v.depth[this.zoom])
+			if (this.selected !== NONE && v.depth[this.selected] < v.depth[this.zoom])
 				this.zoomTo(this.selected);
 		} else {
 			this.select(firstChild(v, node));
@@ -273,7 +276,6 @@ class Graph {
 
 			if (node === NONE)
 				return;
-			this.selected = node;
 			this.zoomTo(node);
 			this.events.onFocus(node);
 		});

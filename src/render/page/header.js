@@ -23,6 +23,8 @@ const losses = [
 
 // The samples whose innermost frame has no name, and those whose stack is cut.
 function countIncomplete(c) {
+	if (c.incomplete)
+		return c.incomplete;
 	const flags = new Uint8Array(c.tree.n);
 	let unnamed = 0;
 	let cut = 0;
@@ -35,7 +37,8 @@ function countIncomplete(c) {
 		unnamed += c.tree.depth[node] > 1 && isUnnamed(c.tree.symbol[node]) ? c.samples.value[i] : 0;
 		cut += flags[node] ? c.samples.value[i] : 0;
 	}
-	return {unnamed, cut};
+	c.incomplete = {unnamed, cut};
+	return c.incomplete;
 }
 function addFacts(list, c, label) {
 	const {meta} = c;

@@ -16,7 +16,7 @@ class HeatMap {
 		this.pen = element.getContext('2d');
 		this.onRange = onRange;
 		this.from = this.to = NONE; // cells
-		this.column = [1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 3e7, 6e7, 6e8, 3.6e9].find((t) => length / t <= 200) || length / 200;
+		this.column = [1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 2e6, 5e6, 1e7, 3e7, 6e7, 6e8, 3.6e9].find((t) => length / t <= 120) || length / 120;
 		this.cell = this.column / HEAT_ROWS;
 		this.columns = Math.max(1, Math.ceil(length / this.column));
 		this.listen();

@@ -116,9 +116,10 @@ function showSandwich() {
 	}
 	const below = buildCallees(symbol, baseSelf);
 
-	callers.show(buildCallers(symbol, baseSelf), {upward: true});
 	callees.show(below);
-	byId('callers').scrollTop = byId('callers').scrollHeight;
+	callers.show(buildCallers(symbol, baseSelf), {upward: true});
+	// Each takes what the other leaves.
+	callees.resize();
 	byId('sandwich-title').textContent = `${symbols.name[symbol]}: ${count(below.total[0])} ${unit} (${percent(below.total[0], activeTotals()[0])}), self ${count(below.self[0])}`;
 }
 function openSandwich(row) {
@@ -131,6 +132,7 @@ function show() {
 	byId('sandwich-tab').hidden = state.tab !== 'sandwich';
 	byId('table').hidden = ['graph', 'sandwich'].includes(state.tab);
 	byId('details').hidden = !['graph', 'sandwich'].includes(state.tab);
+	compileMatch();
 	if (state.tab === 'graph')
 		showGraph();
 	else if (state.tab === 'sandwich')
@@ -139,8 +141,8 @@ function show() {
 		showChanges();
 	else
 		showTable(state.tab);
-	showSearch();
-	showDetails(graph, NONE);
+	showMatched();
+	showDetails(state.tab === 'sandwich' ? callees : graph, NONE);
 }
 // Takes over what is to be different and shows it. The selection is added up only if it is another.
 function change(what) {
@@ -175,7 +177,7 @@ function showPath() {
 	state.zoomPath = nodes.slice(1).map((node) => symbols.name[graph.view.symbol[node]]);
 }
 function placeWords(view, node) {
-	const c = captures[view.capture[node]];
+	const c = captures[view.capture ? view.capture[node] : 0];
 	const place = view.place[node];
 	const symbol = view.symbol[node];
 	const address = place === NONE ? 0 : c.places.high[place] * 4294967296 + c.places.low[place];
@@ -261,7 +263,7 @@ function showMatched() {
 
 	byId('matched').textContent = frames ? `${percent(sum, view.total[graph.zoom])} matched, ${count(sum)} ${unit}, ${count(frames)} frames` : 'no match';
 }
-function showSearch() {
+function compileMatch() {
 	match = null;
 	byId('search').classList.remove('bad');
 	if (state.search) {
@@ -270,11 +272,13 @@ function showSearch() {
 		byId('search').classList.toggle('bad', bad);
 		match = Uint8Array.from(symbols.name, (name) => (expression.test(name) ? 1 : 0));
 	}
-	for (const g of graphs) {
+	for (const g of graphs)
 		g.match = match;
-		if (!byId('graph-tab').hidden === (g === graph))
-			g.draw();
-	}
+}
+function showSearch() {
+	compileMatch();
+	for (const g of state.tab === 'graph' ? [graph] : [callers, callees])
+		g.draw();
 	showMatched();
 }
 function search(text) {

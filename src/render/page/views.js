@@ -152,6 +152,12 @@ function placeInverted(builder, tree, number) {
 	};
 }
 function buildTree(split, inverted) {
+	// The tree of the file is this one already.
+	if (split === 'process' && !inverted && !comparing) {
+		const {n, symbol, parent, depth, place} = captures[0].tree;
+
+		return {n, symbol, parent, depth, place, capture: null, sampleNodes: [captures[0].samples.node], inverted};
+	}
 	const builder = new TreeBuilder(nodesInFile);
 	const sampleNodes = captures.map((c, number) => {
 		const groups = groupSamples(builder, c, split);
