@@ -6,7 +6,7 @@
 
 /* The first suffix that matches counts: .otlp.json stands before .json. */
 const struct format formats[] = {
-	{".html", "html", "flame graph page, self-contained", render_html, NULL},
+	{".html", "html", "flame graph page, self-contained", render_html, render_html_diff},
 	{".svg", "svg", "flame graph as a picture", render_svg, NULL},
 	{".folded", "folded", "folded stacks, one a line: comm;root;...;leaf N", render_folded,
 	 render_diff_folded},

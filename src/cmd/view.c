@@ -114,7 +114,8 @@ static const struct option_spec diff_options[] = {
 	LIMIT_OPTION,
 	TOP_OPTION,
 	CSV_OPTION,
-	{'o', "output", "FILE", "write FILE: .folded, stacks with two counts", OPT_OUTPUT},
+	{'o', "output", "FILE",
+	 "write FILE: .html, a page of the change; .folded, stacks with two counts", OPT_OUTPUT},
 };
 
 #define READS                                                                                      \

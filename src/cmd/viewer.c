@@ -2,6 +2,7 @@
 #include "src/cmd/viewer.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -74,6 +75,20 @@ static int read_input(struct viewer *v, struct role *role, uint32_t i, struct pr
 	return r;
 }
 
+/* What is compared. */
+static void name_difference(struct viewer *v)
+{
+	const char *before = strrchr(v->inputs[0].path, '/'),
+		   *after = strrchr(v->inputs[1].path, '/');
+	char *title;
+
+	if (asprintf(&title, "%s, compared with %s before", after ? after + 1 : v->inputs[1].path,
+		     before ? before + 1 : v->inputs[0].path) < 0)
+		return;
+	free(v->facts.title);
+	v->facts.title = title;
+}
+
 int viewer_read(struct viewer *v, struct role *role, enum view_mode mode, struct profile *p)
 {
 	int r = 0;
@@ -82,6 +97,8 @@ int viewer_read(struct viewer *v, struct role *role, enum view_mode mode, struct
 		profile_init(&v->before, p->max_bytes);
 	for (uint32_t i = 0; i < v->n && r == 0; i++)
 		r = read_input(v, role, i, mode == VIEW_DIFF && i == 0 ? &v->before : p);
+	if (r == 0 && mode == VIEW_DIFF && v->n == 2)
+		name_difference(v);
 	return r;
 }
 

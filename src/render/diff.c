@@ -139,6 +139,14 @@ static void print_rows(struct diff *d, struct table *t, const struct render_repo
 		qsort(d->rows.items, d->rows.n, sizeof(*d->rows.items), by_change);
 	table_column(t, "SYMBOL");
 	table_column(t, "MODULE");
+	for (uint32_t i = 0; i < d->rows.n; i++) {
+		const char *text = strtab_get(&d->texts, d->rows.items[i].key);
+
+		if (o->max_rows && i == o->max_rows)
+			break;
+		t->at = 0;
+		table_measure(t, text, strcspn(text, "\t"));
+	}
 	print_head(t);
 	for (uint32_t i = 0; i < d->rows.n; i++) {
 		const struct row *r = &d->rows.items[i];

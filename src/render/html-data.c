@@ -16,41 +16,13 @@
 
 #include "src/render/calltree.h"
 #include "src/render/html-data.h"
+#include "src/render/json.h"
 #include "util/cleanup.h"
-#include "util/text.h"
-
-/* A JSON string that is also safe inside a script element. Clean UTF-8 comes in. */
-static void put_string(FILE *out, const char *text)
-{
-	fputc('"', out);
-	for (const unsigned char *c = (const unsigned char *)text; *c; c++) {
-		/* U+2028 and U+2029 end a line for older JavaScript. */
-		bool separator = c[0] == 0xe2 && c[1] == 0x80 && (c[2] == 0xa8 || c[2] == 0xa9);
-
-		if (*c == '"' || *c == '\\' || *c == '<' || *c == '>' || *c == '&' || *c == '\'' ||
-		    *c < 0x20)
-			fprintf(out, "\\u%04x", *c);
-		else if (separator)
-			fprintf(out, "\\u20%02x", c[2] == 0xa8 ? 0x28 : 0x29);
-		else
-			fputc(*c, out);
-		c += separator ? 2 : 0;
-	}
-	fputc('"', out);
-}
-
-static void put_clean(FILE *out, const char *text)
-{
-	char clean[FRAME_MAX_NAME];
-
-	(void)text_clean(clean, sizeof(clean), text ? text : "", SIZE_MAX);
-	put_string(out, clean);
-}
 
 static void put_member(FILE *out, const char *key, const char *text)
 {
 	fprintf(out, ",\"%s\":", key);
-	put_clean(out, text);
+	json_put_string(out, text ? text : "");
 }
 
 static void put_meta(FILE *out, const struct profile *p, const struct render_info *info)
@@ -134,7 +106,7 @@ static void put_symbols(FILE *out, const struct calltree *t)
 	fputs("\"strings\":[\"\"", out);
 	for (strid i = 1; i <= t->names.n; i++) {
 		fputc(',', out);
-		put_string(out, strtab_get(&t->names, i));
+		json_put_string(out, strtab_get(&t->names, i));
 	}
 	fprintf(out, "],\n\"symbols\":{\"n\":%" PRIu32, t->symbols.n);
 	column_begin(&c, out, ",name");
@@ -226,11 +198,11 @@ static void put_threads(FILE *out, const struct profile *p)
 		(void)frame_process_owner(p, t->process, owner, sizeof(owner));
 		fprintf(out, "%s[%" PRIu32 ",%" PRIu32 ",", i ? "," : "", t->tid,
 			p->processes.items[t->process].pid);
-		put_clean(out, profile_text(p, t->name));
+		json_put_string(out, profile_text(p, t->name));
 		fputc(',', out);
-		put_string(out, name);
+		json_put_string(out, name);
 		fputc(',', out);
-		put_string(out, owner);
+		json_put_string(out, owner);
 		fputc(']', out);
 	}
 	fputs("]", out);

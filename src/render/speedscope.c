@@ -188,7 +188,7 @@ static void put_file(struct speedscope *s)
 int render_speedscope(const struct profile *p, const struct render_info *info, FILE *out)
 {
 	struct speedscope s = {.p = p, .info = info, .out = out};
-	int r = places_build(&s.places, p), e = aggregate_build(&s.sum, p);
+	int r = places_build(&s.places, p), e = aggregate_build(&s.sum, p, NULL);
 
 	r = r < 0 ? r : e;
 	if (r == 0)

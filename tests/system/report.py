@@ -148,6 +148,10 @@ def differences(files):
     rig.check([float(x) for x in rows["f"][:3]] == [60, 10, -50], "f shrank by 50 points")
     rig.check(rows["h"][6] == "new" and float(rows["h"][2]) == 40, "h is new, with 40 points")
     rig.check("g" not in rows or float(rows["g"][2]) == 10, "g grew by 10 points")
+    page = rig.path("both.html")
+    perfwalk("diff", before, after, "-o", page)
+    with open(page, encoding="utf-8") as f:
+        rig.check("<canvas" in f.read(), "a page of the difference")
     both = rig.path("both.folded")
     perfwalk("diff", before, after, "-o", both)
     rig.check(lines_of(both) == ["p;main;f 60 20", "p;main;g 40 100", "p;main;h 0 80"], "stacks with two counts")
@@ -204,7 +208,7 @@ def bad_files(files):
                       (("diff", files["pb.gz"]), "BEFORE and AFTER"), (("report", "--symbol", "(", "x"), "--symbol"),
                       (("report", "--sort", "nothing", "x"), "comm, container"),
                       (("report", "--callers", "--sort", "comm", "x"), "the key symbol"),
-                      (("diff", "a", "b", "-o", "c.html"), ".folded"),
+                      (("diff", "a", "b", "-o", "c.pb.gz"), ".folded"),
                       (("convert", "a", "-o", "b.xyz"), ".html")):
         err = perfwalk(*args, status=2)
         rig.check(why in err, f"{' '.join(map(os.path.basename, args))}: {err.strip()}")
