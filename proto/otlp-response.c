@@ -66,3 +66,67 @@ int otlp_status_parse(const uint8_t *bytes, size_t n, int32_t *ret_code, char *m
 	give_text(&o, message, size);
 	return 0;
 }
+
+/* Duration { int64 seconds = 1; int32 nanos = 2; } */
+static uint64_t duration_ns(const struct wire_field *duration)
+{
+	struct cursor c = cursor_make(duration->bytes, duration->n);
+	uint64_t seconds = 0, nanos = 0;
+	struct wire_field f;
+
+	while (wire_read_field(&c, &f)) {
+		if (f.number == 1 && f.type == WIRE_VARINT)
+			seconds = f.value;
+		else if (f.number == 2 && f.type == WIRE_VARINT)
+			nanos = f.value;
+	}
+	/* Negative and absurd ones count as a day: who retries has a bound of his own. */
+	if (seconds > 86400)
+		seconds = 86400;
+	return seconds * UINT64_C(1000000000) + (nanos < UINT64_C(1000000000) ? nanos : 0);
+}
+
+/* RetryInfo { Duration retry_delay = 1; } */
+static bool retry_info(const uint8_t *bytes, size_t n, uint64_t *ret_ns)
+{
+	struct cursor c = cursor_make(bytes, n);
+	struct wire_field f;
+
+	while (wire_read_field(&c, &f)) {
+		if (f.number == 1 && f.type == WIRE_BYTES) {
+			*ret_ns = duration_ns(&f);
+			return true;
+		}
+	}
+	return false;
+}
+
+/* Any { string type_url = 1; bytes value = 2; } */
+static bool detail_delay(const struct wire_field *any, uint64_t *ret_ns)
+{
+	static const char type[] = "google.rpc.RetryInfo";
+	struct cursor c = cursor_make(any->bytes, any->n);
+	struct wire_field f, value = {0};
+	bool found = false;
+
+	while (wire_read_field(&c, &f)) {
+		if (f.number == 1 && f.type == WIRE_BYTES)
+			found = f.n >= sizeof(type) - 1 &&
+				memcmp(f.bytes + f.n - (sizeof(type) - 1), type,
+				       sizeof(type) - 1) == 0;
+		else if (f.number == 2 && f.type == WIRE_BYTES)
+			value = f;
+	}
+	return found && value.bytes && retry_info(value.bytes, value.n, ret_ns);
+}
+
+int otlp_status_retry_delay(const uint8_t *bytes, size_t n, uint64_t *ret_ns)
+{
+	struct cursor c = cursor_make(n ? bytes : (const uint8_t *)"", n);
+	struct wire_field f;
+
+	while (wire_read_field(&c, &f))
+		if (f.number == 3 && f.type == WIRE_BYTES && detail_delay(&f, ret_ns))
+			return 0;
+	return -ENOENT;
+}

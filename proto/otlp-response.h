@@ -21,3 +21,6 @@ int otlp_response_parse(const uint8_t *bytes, size_t n, int64_t *ret_rejected, c
 /* google.rpc.Status, the body of an HTTP error. ret_code: a gRPC status code; for the log only. */
 int otlp_status_parse(const uint8_t *bytes, size_t n, int32_t *ret_code, char *message,
 		      size_t size);
+
+/* The delay of the RetryInfo in the details of a google.rpc.Status. 0; -ENOENT: there is none. */
+int otlp_status_retry_delay(const uint8_t *bytes, size_t n, uint64_t *ret_ns);

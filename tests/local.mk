@@ -21,6 +21,8 @@ EXTRA_DIST += \
 	tests/system/ctl.py \
 	tests/system/delivery.py \
 	tests/system/expect.py \
+	tests/system/grpc.py \
+	tests/system/grpc_server.py \
 	tests/system/hygiene.py \
 	tests/system/install.py \
 	tests/system/lines.py \

@@ -56,7 +56,7 @@ struct setup_exporter {
 	uint32_t n;
 	struct setup_destination {
 		uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns;
-		bool gzip, insecure_skip_verify;
+		bool grpc, gzip, insecure_skip_verify;
 	} destinations[SETUP_MAX_DESTINATIONS];
 };
 

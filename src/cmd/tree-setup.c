@@ -279,6 +279,7 @@ static int set_up_exporter(struct tree *t, int control, int status_fd)
 			.timeout_ns = x->timeout_ns,
 			.max_queue_bytes = x->max_queue_bytes,
 			.max_elapsed_ns = x->max_elapsed_ns,
+			.grpc = x->grpc,
 			.gzip = x->gzip,
 			.insecure_skip_verify = x->insecure_skip_verify,
 		};

@@ -22,6 +22,7 @@ struct config_export {
 	char **headers; /* n "Name: value" lines */
 	size_t n_headers;
 	char *headers_file; /* lines "Name: value"; read by the broker, mode 0600 wanted */
+	bool grpc;	    /* protocol; else http/protobuf */
 	bool gzip;
 	uint64_t timeout_ns;
 	char *certificate, *client_certificate, *client_key;

@@ -135,11 +135,9 @@ static int apply_simple(struct config_export *x, FILE *errors)
 	static const struct {
 		const char *what, *key;
 	} simple[] = {
-		{"COMPRESSION", "compression"},
-		{"CERTIFICATE", "certificate"},
-		{"CLIENT_CERTIFICATE", "client_certificate"},
-		{"CLIENT_KEY", "client_key"},
-		{"HEADERS", "headers"},
+		{"PROTOCOL", "protocol"},	{"COMPRESSION", "compression"},
+		{"CERTIFICATE", "certificate"}, {"CLIENT_CERTIFICATE", "client_certificate"},
+		{"CLIENT_KEY", "client_key"},	{"HEADERS", "headers"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(simple); i++) {
@@ -179,18 +177,6 @@ static int apply_timeout(struct config_export *x, FILE *errors)
 		return 0;
 	}
 	return r;
-}
-
-static void check_protocol(FILE *errors)
-{
-	struct variable v = get_signal("PROTOCOL");
-
-	if (!v.value || strcmp(v.value, "http/protobuf") == 0)
-		return;
-	ignored(errors, v.name,
-		strcmp(v.value, "grpc") == 0 || strcmp(v.value, "http/json") == 0
-			? "perfwalk speaks http/protobuf only (port 4318, where grpc has 4317)"
-			: "expected http/protobuf");
 }
 
 struct pair_list {
@@ -248,7 +234,6 @@ int config_environment_apply(struct config *c, FILE *errors)
 	if (r < 0)
 		return r;
 
-	check_protocol(errors);
 	r = find_target(c, &x);
 	if (r == -E2BIG)
 		ignored(errors, PREFIX "ENDPOINT", "too many destinations in the file");

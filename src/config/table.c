@@ -174,6 +174,12 @@ static const struct config_key keys[] = {
 	 "Pyroscope."},
 	{CONFIG_SECTION_EXPORT, "profiles_endpoint", CONFIG_URL_EXACT, AT_EXPORT(profiles_endpoint),
 	 NULL, 0, 0, 0, false, "Complete URL, used as it is; goes before endpoint."},
+	{CONFIG_SECTION_EXPORT, "protocol", CONFIG_PROTOCOL, AT_EXPORT(grpc), "http/protobuf", 0, 0,
+	 0, false,
+	 "With grpc, endpoint is the URL of an OTLP/gRPC server, for instance "
+	 "http://localhost:4317 "
+	 "for an OpenTelemetry Collector, http://localhost:7070 for Parca; http is HTTP/2 without "
+	 "TLS."},
 	{CONFIG_SECTION_EXPORT, "headers", CONFIG_HEADERS, AT_EXPORT(headers), NULL, 0, 0, 0, false,
 	 "HTTP headers as name=value, separated by commas. In values, %XX stands for the byte of "
 	 "that "

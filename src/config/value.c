@@ -49,6 +49,9 @@ const char *config_value_range(const struct config_key *row, char *buf, size_t s
 	case CONFIG_COMPRESSION:
 		(void)snprintf(buf, size, "gzip or none");
 		break;
+	case CONFIG_PROTOCOL:
+		(void)snprintf(buf, size, "http/protobuf or grpc");
+		break;
 	case CONFIG_LOG_LEVEL:
 		(void)snprintf(buf, size, "error, warning, info or debug");
 		break;
@@ -191,6 +194,11 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 			return config_expected(error, "gzip or none");
 		*(bool *)field = text[0] == 'g';
 		return 0;
+	case CONFIG_PROTOCOL:
+		if (strcmp(text, "http/protobuf") != 0 && strcmp(text, "grpc") != 0)
+			return config_expected(error, "http/protobuf or grpc");
+		*(bool *)field = text[0] == 'g';
+		return 0;
 	case CONFIG_LOG_LEVEL:
 		return log_level_parse(text, field) < 0
 			       ? config_expected(error, "error, warning, info or debug")
@@ -249,6 +257,9 @@ void config_value_print(const struct config_key *row, const void *base, FILE *ou
 		break;
 	case CONFIG_COMPRESSION:
 		fputs(*(const bool *)field ? "gzip" : "none", out);
+		break;
+	case CONFIG_PROTOCOL:
+		fputs(*(const bool *)field ? "grpc" : "http/protobuf", out);
 		break;
 	case CONFIG_LOG_LEVEL:
 		fputs(level_names[*(const enum log_level *)field], out);

@@ -25,7 +25,8 @@
 	F(multi_setopt)                                                                            \
 	F(multi_socket_action)                                                                     \
 	F(slist_append)                                                                            \
-	F(slist_free_all)
+	F(slist_free_all)                                                                          \
+	F(version_info)
 
 struct curl_api {
 #define CURL_MEMBER(name) __typeof__(&curl_##name) name;

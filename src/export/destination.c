@@ -40,6 +40,7 @@ int destination_init(struct destination *d, struct exporter *e,
 {
 	*d = (struct destination){
 		.exporter = e,
+		.grpc = config->grpc,
 		.gzip = config->gzip,
 		.timeout_ns = config->timeout_ns ? config->timeout_ns : 10 * NSEC_PER_SEC,
 		.max_queue_bytes = config->max_queue_bytes ? config->max_queue_bytes : 64u << 20,
@@ -333,9 +334,10 @@ static void reached(struct destination *d, uint64_t now)
 static void on_sent(struct destination *d, uint64_t now)
 {
 	char message[MESSAGE_BYTES] = "";
+	const uint8_t *answer = d->response.body;
+	size_t n_answer = d->response.n_body, n = 0;
 	struct entry *x = d->flying;
 	int64_t n_rejected = 0;
-	size_t n = 0;
 
 	if (x->file)
 		n = x->file->n_body;
@@ -348,8 +350,8 @@ static void on_sent(struct destination *d, uint64_t now)
 	backlog_settle(d, x, now);
 	/* The status says that the payload was taken; a body that cannot be read changes nothing.
 	 */
-	if (otlp_response_parse(d->response.body, d->response.n_body, &n_rejected, message,
-				sizeof(message)) == 0) {
+	if ((!d->grpc || grpc_message(answer, n_answer, &answer, &n_answer)) &&
+	    otlp_response_parse(answer, n_answer, &n_rejected, message, sizeof(message)) == 0) {
 		if (n_rejected > 0)
 			d->stats.profiles_rejected += (uint64_t)n_rejected;
 		report_sent(d, n_rejected, message);
@@ -385,12 +387,15 @@ static void on_retry(struct destination *d, const struct outcome *o, uint64_t no
 		d->spooling = true;
 	if (d->exporter->hurry_ns)
 		delay = HURRY_DELAY_NS;
+	else if (d->response.grpc.has_delay)
+		delay = retry_spread(d->response.grpc.delay_ns);
 	else if (!retry_parse_after(&d->exporter->curl, d->response.retry_after,
 				    (int64_t)time(NULL), &delay))
 		delay = retry_delay_ns(d->failures);
 	d->next_attempt_ns = now + delay;
-	log_debug("export:%s: attempt %u failed (curl %d, status %ld); next in %.1f s", d->name,
-		  d->failures, (int)o->code, o->status, (double)delay / (double)NSEC_PER_SEC);
+	log_debug("export:%s: attempt %u failed (curl %d %s, status %ld); next in %.1f s", d->name,
+		  d->failures, (int)o->code, d->curl_error, o->status,
+		  (double)delay / (double)NSEC_PER_SEC);
 }
 
 void destination_finish(struct destination *d, CURLcode code, uint64_t now)

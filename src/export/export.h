@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * OTLP payloads to their destinations: OTLP/HTTP with protobuf bodies over libcurl, gzip, retry by
- * the specification's table. One exporter holds all destinations; each has its own queue, state
- * and counters, so a slow one holds up no other. Driven by an event loop through one epoll
- * descriptor; nothing blocks but the flushes of the spool, when there is one.
+ * OTLP payloads to their destinations: OTLP/HTTP with protobuf bodies and OTLP/gRPC over libcurl,
+ * gzip, retry by the specification's table. One exporter holds all destinations; each has its own
+ * queue, state and counters, so a slow one holds up no other. Driven by an event loop through one
+ * epoll descriptor; nothing blocks but the flushes of the spool, when there is one.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,6 +21,7 @@ struct export_destination {
 	const char *profiles_endpoint; /* used as it is when set; NULL */
 	const char *const *headers;    /* n "Name: value" lines */
 	size_t n_headers;
+	bool grpc; /* OTLP/gRPC over HTTP/2, else OTLP/HTTP with protobuf bodies */
 	bool gzip;
 	uint64_t timeout_ns;	 /* one request; default 10 s */
 	const char *certificate; /* CA file, NULL: the system's */

@@ -9,6 +9,7 @@
 
 #include "src/export/curl.h"
 #include "src/export/export.h"
+#include "src/export/grpc.h"
 #include "src/export/payload.h"
 #include "src/export/spool.h"
 #include "util/log.h"
@@ -38,15 +39,17 @@ struct response {
 	size_t n_header;
 	bool too_large;
 	char retry_after[64]; /* the header's value; "" when there was none */
+	struct grpc_status grpc;
 };
 
 struct destination {
 	struct exporter *exporter;
 	char *name;
 	char *origin; /* scheme://host:port, for the log: paths and queries may hold secrets */
-	bool gzip;
+	bool grpc, gzip;
 	uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns;
 	CURL *easy;
+	uint8_t *call; /* gRPC: prefix and body of the request under way, in one for curl */
 	struct curl_slist *headers, *headers_gzip; /* for either kind of body */
 	char curl_error[CURL_ERROR_SIZE];
 
@@ -155,6 +158,9 @@ enum verdict retry_verdict(CURLcode code, long status, bool too_large);
 uint64_t retry_delay_ns(unsigned int failures);
 /* 0 .. bound - 1, by chance. */
 uint64_t retry_random_below(uint64_t bound);
+/* A delay that a server has asked for, bounded, and a tenth more by chance: everyone was told the
+ * same moment. */
+uint64_t retry_spread(uint64_t ns);
 /* The value of a Retry-After header as a delay, bounded. False when it is none. */
 bool retry_parse_after(const struct curl_api *curl, const char *text, int64_t now_unix,
 		       uint64_t *ret_ns);

@@ -6,6 +6,7 @@ libexport_a_SOURCES = \
 	src/export/destination.c \
 	src/export/export.h \
 	src/export/exporter.c \
+	src/export/grpc.c src/export/grpc.h \
 	src/export/internal.h \
 	src/export/payload.c src/export/payload.h \
 	src/export/report.c \

@@ -55,8 +55,17 @@ static const char *connection_cause(const struct destination *d, const struct ou
 	case CURLE_SEND_ERROR:
 	case CURLE_PARTIAL_FILE:
 		return "it closed the connection without a complete answer";
+	case CURLE_HTTP2:
+	case CURLE_HTTP2_STREAM:
+		return d->grpc ? "it broke the HTTP/2 exchange off; is this an OTLP/gRPC port "
+				 "(4317 by "
+				 "convention)?"
+			       : d->exporter->curl.easy_strerror(o->code);
 	case CURLE_UNSUPPORTED_PROTOCOL:
 	case CURLE_WEIRD_SERVER_REPLY:
+		if (d->grpc)
+			return "it does not answer in HTTP/2; is this the OTLP/gRPC port (4317 by "
+			       "convention)?";
 		return "it does not answer in HTTP; is this the OTLP/HTTP port?";
 	default:
 		return d->exporter->curl.easy_strerror(o->code);
@@ -78,8 +87,17 @@ static const char *status_cause(long status)
 
 void report_unreachable(const struct destination *d, const struct outcome *o)
 {
-	log_warning("export:%s: %s cannot take profiles: %s; they are kept and retried", d->name,
-		    d->origin, o->status >= 400 ? status_cause(o->status) : connection_cause(d, o));
+	const struct grpc_status *g = &d->response.grpc;
+
+	if (d->grpc && o->status)
+		log_warning("export:%s: %s cannot take profiles: gRPC status %d (%s)%s%s; they are "
+			    "kept and retried",
+			    d->name, d->origin, g->code, grpc_code_name(g->code),
+			    *g->message ? ": " : "", g->message);
+	else
+		log_warning("export:%s: %s cannot take profiles: %s; they are kept and retried",
+			    d->name, d->origin,
+			    o->status >= 400 ? status_cause(o->status) : connection_cause(d, o));
 }
 
 void report_back(const struct destination *d, uint64_t now)
@@ -91,6 +109,21 @@ void report_back(const struct destination *d, uint64_t now)
 	ns -= ns % (ns >= NSEC_PER_SEC ? NSEC_PER_SEC : NSEC_PER_MSEC);
 	log_info("export:%s: %s answers again after %s; %" PRIu64 " payload(s) waited", d->name,
 		 d->origin, text_format_duration(took, sizeof(took), ns), d->stats.queue_payloads);
+}
+
+static const char *grpc_hint(int code)
+{
+	switch (code) {
+	case 7: /* PERMISSION_DENIED */
+	case 16:
+		return "; check headers and headers_file";
+	case 8:
+		return "; raise the server's limit on messages, or shorten reporter_interval";
+	case 12:
+		return "; does the server take OTLP profiles of development version 1?";
+	default:
+		return "";
+	}
 }
 
 static const char *refusal_hint(long status)
@@ -139,11 +172,20 @@ void report_refused(struct destination *d, const struct outcome *o)
 			d->name, d->origin, held);
 		return;
 	}
-	if (o->status < 300) {
+	if (o->status < 300 && !d->grpc) {
 		log_warning("export:%s: %s sent an answer that does not decompress; the payload%s "
 			    "counts "
 			    "as refused",
 			    d->name, d->origin, held);
+		return;
+	}
+	if (d->grpc) {
+		const struct grpc_status *g = &d->response.grpc;
+
+		log_warning("export:%s: %s refused a payload%s with gRPC status %d (%s)%s%s; it is "
+			    "dropped%s",
+			    d->name, d->origin, held, g->code, grpc_code_name(g->code),
+			    *g->message ? ": " : "", g->message, grpc_hint(g->code));
 		return;
 	}
 	response_text(d, text);

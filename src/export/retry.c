@@ -63,6 +63,13 @@ uint64_t retry_delay_ns(unsigned int failures)
 	return RETRY_LEAST_NS + retry_random_below(bound - RETRY_LEAST_NS);
 }
 
+uint64_t retry_spread(uint64_t ns)
+{
+	if (ns > RETRY_AFTER_MAX_NS)
+		ns = RETRY_AFTER_MAX_NS;
+	return ns + RETRY_LEAST_NS + retry_random_below(ns / 10 + 1);
+}
+
 bool retry_parse_after(const struct curl_api *curl, const char *text, int64_t now_unix,
 		       uint64_t *ret_ns)
 {
@@ -87,7 +94,6 @@ bool retry_parse_after(const struct curl_api *curl, const char *text, int64_t no
 		else
 			ns = RETRY_AFTER_MAX_NS;
 	}
-	/* A tenth more, by chance: everyone was told the same moment. */
-	*ret_ns = ns + RETRY_LEAST_NS + retry_random_below(ns / 10 + 1);
+	*ret_ns = retry_spread(ns);
 	return true;
 }

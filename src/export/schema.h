@@ -6,7 +6,9 @@
  * that knows another version refuses with 400, and the payload must not be sent again under
  * another number.
  */
-#define SCHEMA_PATH   "v1development/profiles"
+#define SCHEMA_PATH "v1development/profiles"
+#define SCHEMA_METHOD                                                                              \
+	"opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export" /* gRPC */
 #define SCHEMA_HEADER "OTLP-Profiles-Development-Version: 1"
 #define SCHEMA_CONTENT_TYPE                                                                        \
 	"Content-Type: application/x-protobuf" /* no parameters: compared as text */

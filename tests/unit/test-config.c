@@ -672,7 +672,7 @@ static void test_env_bad(void)
 	clear_env();
 	ENV("ENDPOINT", "http://h");
 	ENV("COMPRESSION", "brotli");
-	ENV("PROTOCOL", "grpc");
+	ENV("PROTOCOL", "http/json");
 	ENV("TIMEOUT", "10s");
 	ENV("HEADERS", "good=1,hush%2");
 	ENV("CERTIFICATE", "relative");
@@ -682,9 +682,7 @@ static void test_env_bad(void)
 		errors,
 		"environment: OTEL_RESOURCE_ATTRIBUTES: expected name=value pairs with two "
 		"hexadecimal digits after each % of a value (a % itself is %25); ignored\n"
-		"environment: OTEL_EXPORTER_OTLP_PROTOCOL: perfwalk speaks http/protobuf only "
-		"(port "
-		"4318, where grpc has 4317); ignored\n"
+		"environment: OTEL_EXPORTER_OTLP_PROTOCOL: expected http/protobuf or grpc; ignored\n"
 		"environment: OTEL_EXPORTER_OTLP_COMPRESSION: expected gzip or none; ignored\n"
 		"environment: OTEL_EXPORTER_OTLP_CERTIFICATE: expected an absolute path; ignored\n"
 		"environment: OTEL_EXPORTER_OTLP_HEADERS: expected name=value pairs separated by "
@@ -696,6 +694,14 @@ static void test_env_bad(void)
 	CHECK_INT(c->exports[0].timeout_ns, ==, 10 * NSEC_PER_SEC);
 	CHECK_INT(c->exports[0].n_headers, ==, 0);
 	CHECK_INT(c->n_resource, ==, 0);
+	c = config_free(c);
+	free(TAKE_PTR(errors));
+
+	clear_env();
+	ENV("ENDPOINT", "http://localhost:4317");
+	ENV("PROTOCOL", "grpc");
+	CHECK_INT(load(&c, NULL, true, &errors), ==, 0);
+	CHECK(c->exports[0].grpc);
 	c = config_free(c);
 	free(TAKE_PTR(errors));
 
