@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What a live view shows: the functions of the intervals that a sliding window still covers, each
+ * by the process it ran in. An interval counts whole until its end is older than the window.
+ */
+#include <stdint.h>
+
+#include "util/array.h"
+#include "util/hash.h"
+#include "util/strtab.h"
+
+#define TOP_MAX_INTERVALS 64
+#define TOP_MAX_ROWS	  (1u << 16) /* of an interval, and of the sum */
+#define TOP_MAX_STRINGS	  (8u << 20) /* bytes, likewise */
+
+struct top_row {
+	strid function, module, comm;
+	uint32_t pid;
+	uint64_t self, total; /* samples; total counts a recursive function once a stack */
+};
+
+struct top_table {
+	struct strtab strings;
+	ARRAY(struct top_row) rows;
+	struct hash_index index;
+	uint64_t n_samples, n_lost;
+	uint64_t n_refused; /* additions that did not fit */
+	uint64_t start_ns, end_ns;
+};
+
+struct top_model {
+	struct top_table intervals[TOP_MAX_INTERVALS]; /* n from first on, oldest first */
+	uint32_t first, n;
+	struct top_table sum; /* of top_model_slide() */
+};
+
+enum top_sort { TOP_SORT_SELF, TOP_SORT_TOTAL };
+
+void top_model_init(struct top_model *m);
+void top_model_deinit(struct top_model *m);
+
+/* A new, empty interval to fill; the oldest one makes way when there are TOP_MAX_INTERVALS. */
+struct top_table *top_model_begin(struct top_model *m, uint64_t start_ns, uint64_t end_ns);
+/* Adds to the row of (function, module, pid, comm). 0, or -ENOSPC: full, counted in n_refused. */
+int top_table_add(struct top_table *t, const char *function, const char *module, const char *comm,
+		  uint32_t pid, uint64_t self, uint64_t total);
+/* Forgets the intervals that ended at or before now_ns - window_ns, adds up and sorts the rest:
+ * largest first, then by name. The result is valid until the next call. */
+const struct top_table *top_model_slide(struct top_model *m, uint64_t now_ns, uint64_t window_ns,
+					enum top_sort sort);
