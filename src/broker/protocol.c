@@ -25,6 +25,8 @@ static const struct {
 	[MESSAGE_QUARANTINE] = {BODY(quarantine), 0, 0},
 	[MESSAGE_FLUSH] = {BODY(flush), 0, 0},
 	[MESSAGE_PAUSE] = {BODY(pause), 0, 0},
+	[MESSAGE_LOAD] = {BODY(load), 0, 0},
+	[MESSAGE_RESIZE] = {HEADER, 0, 0},
 	[MESSAGE_STOP] = {HEADER, 0, 0},
 	[MESSAGE_RESULT] = {BODY(result), 0, 0},
 	[MESSAGE_ASK_MAPS] = {BODY(ask_pid), 0, 0},
@@ -45,6 +47,7 @@ static const struct {
 	[MESSAGE_WINDOW] = {BODY(item), 1, 1},
 	[MESSAGE_WINDOW_DONE] = {BODY(item), 0, 0},
 	[MESSAGE_MODULE_GONE] = {BODY(item), 0, 0},
+	[MESSAGE_TABLE] = {BODY(item), 1, 1},
 	[MESSAGE_PAYLOAD] = {BODY(item), 1, 1},
 	[MESSAGE_PAYLOAD_DONE] = {BODY(item), 0, 0},
 };

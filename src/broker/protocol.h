@@ -8,7 +8,8 @@
  * Sockets of a child:
  *	control	(fd 3)	broker -> child: set-up, peers, orders; child -> broker: results
  *	ask	(fd 4)	child -> broker: one request, one answer (same seq)
- *	peers		profiler -> symbolizer -> exporter, handed out by the broker in MESSAGE_PEER
+ *	peers		profiler -> symbolizer -> exporter or screen, handed out by the broker in
+ *MESSAGE_PEER
  *
  * Same machine, same binary: native layout. Different trust: receivers check every field they use.
  */
@@ -35,11 +36,14 @@ enum message_type {
 	MESSAGE_CPU_ADD, /* fds: sample and side-band event */
 	MESSAGE_CPU_REMOVE,
 	MESSAGE_QUARANTINE, /* this file is set aside */
-	MESSAGE_FLUSH, /* end the window now; status_page.flushed tells when it is handed over */
-	MESSAGE_PAUSE, /* the events stand still, or go on */
-	MESSAGE_STOP,  /* finish what is under way and leave */
+	MESSAGE_FLUSH,	/* end the window now; status_page.flushed tells when it is handed over */
+	MESSAGE_PAUSE,	/* the events stand still, or go on */
+	MESSAGE_LOAD,	/* what the processes of the tree cost, for the screen */
+	MESSAGE_RESIZE, /* the terminal has another size */
+	MESSAGE_STOP,	/* finish what is under way and leave */
 	/* child -> broker */
-	MESSAGE_RESULT, /* the symbolizer has written all outputs of a capture */
+	MESSAGE_RESULT, /* the symbolizer has written all outputs of a capture; the screen has
+			   ended: the user wants no more */
 	/* asks and their answers */
 	MESSAGE_ASK_MAPS,
 	MESSAGE_ASK_FILE,
@@ -62,6 +66,8 @@ enum message_type {
 	MESSAGE_WINDOW_DONE,
 	MESSAGE_MODULE_GONE, /* the module's descriptor was closed; send it again when it is needed
 			      */
+	/* symbolizer -> screen */
+	MESSAGE_TABLE, /* fd: what a window has for a live view (src/top/wire.h) */
 	/* symbolizer -> exporter and back */
 	MESSAGE_PAYLOAD, /* fd: a finished request */
 	MESSAGE_PAYLOAD_DONE,
@@ -104,8 +110,8 @@ enum text_kind {
 	TEXT_EXPORT_CLIENT_CERTIFICATE,
 	TEXT_EXPORT_CLIENT_KEY,
 	TEXT_KERNEL_NOTES, /* with its descriptor */
-	TEXT_STORE, /* path of the store, with its descriptor */
-	TEXT_SPOOL, /* path of the spool, with its descriptor; before the destinations */
+	TEXT_STORE,	   /* path of the store, with its descriptor */
+	TEXT_SPOOL,	   /* path of the spool, with its descriptor; before the destinations */
 	TEXT_N_KINDS
 };
 
@@ -117,7 +123,7 @@ enum recorded_place {
 	RECORDED_N_PLACES
 };
 
-enum peer { PEER_PROFILER, PEER_SYMBOLIZER, PEER_EXPORTER, PEER_N };
+enum peer { PEER_PROFILER, PEER_SYMBOLIZER, PEER_EXPORTER, PEER_SCREEN, PEER_N };
 
 struct message {
 	uint32_t type; /* enum message_type */
@@ -150,6 +156,10 @@ struct message {
 		struct {
 			uint32_t paused;
 		} pause;
+		struct {
+			uint64_t cpu_ns,
+				rss_bytes; /* of all together; CPU time since their starts */
+		} load;
 		struct {
 			int32_t code; /* 0, or -errno of what went wrong */
 		} result;

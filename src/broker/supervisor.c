@@ -62,7 +62,7 @@ struct supervisor {
 	uint32_t n_strikes, next_strike;
 };
 
-static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter"};
+static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter", "screen"};
 
 static void on_watch(void *ctx);
 
@@ -394,6 +394,8 @@ int supervisor_start(struct supervisor *s, enum peer who)
 		join(s, PEER_PROFILER, PEER_SYMBOLIZER);
 	if (who == PEER_SYMBOLIZER || who == PEER_EXPORTER)
 		join(s, PEER_SYMBOLIZER, PEER_EXPORTER);
+	if (who == PEER_SYMBOLIZER || who == PEER_SCREEN)
+		join(s, PEER_SYMBOLIZER, PEER_SCREEN);
 	r = 0;
 out:
 	for (int i = 0; i < 2; i++) {
@@ -446,14 +448,14 @@ void supervisor_restart(struct supervisor *s, enum peer who)
 	}
 }
 
-pid_t supervisor_pid(const struct supervisor *s, enum peer who)
-{
-	return s->children[who].pid;
-}
-
 int supervisor_control(const struct supervisor *s, enum peer who)
 {
 	return s->children[who].control;
+}
+
+pid_t supervisor_pid(const struct supervisor *s, enum peer who)
+{
+	return s->children[who].pid;
 }
 
 bool supervisor_running(const struct supervisor *s, enum peer who)

@@ -16,10 +16,11 @@ enum exit_code {
 	EXIT_CODE_NOT_FOUND = 127,
 };
 
-extern const struct command record_command, run_command, report_command, diff_command,
+extern const struct command record_command, top_command, run_command, report_command, diff_command,
 	convert_command, ctl_command, check_command;
 
 int record_main(int argc, char **argv);
+int top_main(int argc, char **argv);
 int run_main(int argc, char **argv);
 int report_main(int argc, char **argv);
 int diff_main(int argc, char **argv);

@@ -13,6 +13,7 @@ perfwalk_SOURCES = \
 	src/cmd/filter.c src/cmd/filter.h \
 	src/cmd/format.c src/cmd/format.h \
 	src/cmd/handover.c src/cmd/handover.h \
+	src/cmd/live.c src/cmd/live.h \
 	src/cmd/main.c \
 	src/cmd/namer.c src/cmd/namer.h \
 	src/cmd/notify.c src/cmd/notify.h \
@@ -25,10 +26,12 @@ perfwalk_SOURCES = \
 	src/cmd/replay.c src/cmd/replay.h \
 	src/cmd/role.c src/cmd/role.h \
 	src/cmd/run.c \
+	src/cmd/screen.c \
 	src/cmd/setup.c src/cmd/setup.h \
 	src/cmd/status.c \
 	src/cmd/stored.c src/cmd/stored.h \
 	src/cmd/symbolizer.c \
+	src/cmd/top.c \
 	src/cmd/targets.c \
 	src/cmd/tree-internal.h \
 	src/cmd/tree-setup.c \
@@ -38,7 +41,7 @@ perfwalk_SOURCES = \
 	src/cmd/viewer.c src/cmd/viewer.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libconfig.a libexport.a librender.a libbroker.a libimport.a libhost.a libsample.a libprofile.a \
+	libconfig.a libtop.a libexport.a librender.a libbroker.a libimport.a libhost.a libsample.a libprofile.a \
 	libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) -ldl
 

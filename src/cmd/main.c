@@ -19,10 +19,10 @@ static const struct {
 	const struct command *command;
 	int (*main)(int argc, char **argv);
 } commands[] = {
-	{&record_command, record_main},	  {&run_command, run_main},
-	{&report_command, report_main},	  {&diff_command, diff_main},
-	{&convert_command, convert_main}, {&ctl_command, ctl_main},
-	{&check_command, check_main},
+	{&record_command, record_main}, {&top_command, top_main},
+	{&run_command, run_main},	{&report_command, report_main},
+	{&diff_command, diff_main},	{&convert_command, convert_main},
+	{&ctl_command, ctl_main},	{&check_command, check_main},
 };
 
 static const struct {
@@ -32,6 +32,7 @@ static const struct {
 	{"perfwalk: profiler", role_profiler_main},
 	{"perfwalk: symbolizer", role_symbolizer_main},
 	{"perfwalk: exporter", role_exporter_main},
+	{"perfwalk: screen", role_screen_main},
 };
 
 int exit_code_of(int error)

@@ -49,3 +49,4 @@ void role_job_end(struct role *r);
 int role_profiler_main(void);
 int role_symbolizer_main(void);
 int role_exporter_main(void);
+int role_screen_main(void);

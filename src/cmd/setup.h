@@ -3,6 +3,7 @@
 /* What the broker tells each child at its start: the blob of MESSAGE_SETUP, one struct a role. */
 #include <stdbool.h>
 #include <stdint.h>
+#include <termios.h>
 
 #include "src/broker/privileges.h"
 #include "src/broker/protocol.h"
@@ -34,6 +35,7 @@ struct setup_symbolizer {
 				 */
 	uint32_t max_open_files, n_cpus, terminal_width;
 	bool capture; /* record: one profile, rendered at the end; else OTLP per window */
+	bool live;    /* top: a table per window for the screen */
 	bool color;
 	bool lines, inlined; /* source lines, inlined functions as frames */
 	uint32_t view;	     /* enum view_mode */
@@ -60,6 +62,19 @@ struct setup_exporter {
 	} destinations[SETUP_MAX_DESTINATIONS];
 };
 
+/* Of perfwalk top: what it shows first, and on what. */
+struct setup_screen {
+	struct setup_common common;
+	struct termios termios; /* of the terminal as it was */
+	uint64_t window_ns;
+	uint32_t rate_hz, n_cpus;
+	uint32_t iterations; /* leave after so many tables; 0: never */
+	uint32_t view, sort; /* enum top_view_kind, enum top_sort */
+	uint32_t width;	     /* batch: columns */
+	bool batch;	     /* tables to standard output, one after the other */
+	bool color;
+};
+
 /* Each sends one message of a set-up down a control socket: 0 or -errno. The descriptor stays the
  * caller's; -1: none. A text that is NULL is not sent. */
 int setup_send(int control, const void *setup, size_t n, int status_fd);
@@ -71,4 +86,5 @@ bool setup_choose_user(struct privileges *ret, const char *name);
 
 _Static_assert(sizeof(struct setup_profiler) <= PROTOCOL_BLOB_MAX, "fits a message");
 _Static_assert(sizeof(struct setup_symbolizer) <= PROTOCOL_BLOB_MAX, "fits a message");
+_Static_assert(sizeof(struct setup_screen) <= PROTOCOL_BLOB_MAX, "fits a message");
 _Static_assert(sizeof(struct setup_exporter) <= PROTOCOL_BLOB_MAX, "fits a message");

@@ -1,44 +1,66 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The state of the tree as lines of a name and a value, from the children's status pages. */
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "src/cmd/tree-internal.h"
 #include "src/profile/profile.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 
 static void print_count(FILE *out, const char *name, uint64_t n)
 {
 	(void)fprintf(out, "%s %llu\n", name, (unsigned long long)n);
 }
 
-/* Resident memory, and CPU time from user and system ticks. */
-static void print_process(FILE *out, const char *name, pid_t pid)
+/* CPU time since its start, and resident memory. false: it is gone. */
+static bool read_load(pid_t pid, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
 {
-	unsigned long user = 0, system = 0, pages = 0;
-	char path[32], text[1024], *end;
-	size_t n;
+	unsigned long long size, resident;
+	clockid_t clock;
+	char path[32];
 	FILE *f;
+	int n;
 
-	(void)fprintf(out, "%s.pid %d\n", name, (int)pid);
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	if (clock_getcpuclockid(pid, &clock) != 0)
+		return false;
+	(void)snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
 	f = fopen(path, "re");
 	if (!f)
-		return;
-	n = fread(text, 1, sizeof(text) - 1, f);
+		return false;
+	n = fscanf(f, "%llu %llu", &size, &resident);
 	(void)fclose(f);
-	text[n] = '\0';
-	/* proc(5): fields 14, 15 and 24, from the third on behind the name. */
-	end = strrchr(text, ')');
-	if (!end || sscanf(end + 1,
-			   " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu %*d %*d %*d %*d "
-			   "%*d %*d %*u %*u %lu",
-			   &user, &system, &pages) != 3)
+	if (n != 2)
+		return false;
+	*ret_cpu_ns = clock_get_ns(clock);
+	*ret_rss_bytes = resident * (uint64_t)sysconf(_SC_PAGESIZE);
+	return true;
+}
+
+void tree_load(const struct tree *t, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
+{
+	uint64_t cpu_ns, rss_bytes;
+
+	*ret_cpu_ns = *ret_rss_bytes = 0;
+	for (int i = -1; i < PEER_N; i++) {
+		pid_t pid = i < 0 ? getpid() : supervisor_pid(t->supervisor, (enum peer)i);
+
+		if (pid <= 0 || !read_load(pid, &cpu_ns, &rss_bytes))
+			continue;
+		*ret_cpu_ns += cpu_ns;
+		*ret_rss_bytes += rss_bytes;
+	}
+}
+
+static void print_process(FILE *out, const char *name, pid_t pid)
+{
+	uint64_t cpu_ns, rss_bytes;
+
+	(void)fprintf(out, "%s.pid %d\n", name, (int)pid);
+	if (!read_load(pid, &cpu_ns, &rss_bytes))
 		return;
 	(void)fprintf(out, "%s.memory_bytes %llu\n%s.cpu_seconds %.2f\n", name,
-		      (unsigned long long)pages * (unsigned long long)sysconf(_SC_PAGESIZE), name,
-		      (double)(user + system) / (double)sysconf(_SC_CLK_TCK));
+		      (unsigned long long)rss_bytes, name, (double)cpu_ns / 1e9);
 }
 
 static void print_destinations(const struct tree *t, FILE *out)
@@ -68,7 +90,7 @@ static void print_destinations(const struct tree *t, FILE *out)
 
 void tree_print_status(const struct tree *t, FILE *out)
 {
-	static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter"};
+	static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter", "screen"};
 	const struct status_page *p = supervisor_status(t->supervisor, PEER_PROFILER);
 
 	(void)fprintf(out, "event %s\n", sample_event_name(&t->events.sample, &t->events.features));

@@ -16,6 +16,7 @@
 
 #include "src/cmd/ask.h"
 #include "src/cmd/format.h"
+#include "src/cmd/live.h"
 #include "src/cmd/namer.h"
 #include "src/cmd/payloads.h"
 #include "src/cmd/role.h"
@@ -23,6 +24,7 @@
 #include "src/profile/profile.h"
 #include "src/profile/window.h"
 #include "src/render/render.h"
+#include "src/top/wire.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
@@ -49,7 +51,8 @@ struct symbolizer {
 	const struct format *output_format; /* of the next one */
 	uint32_t n_outputs;
 	struct viewer viewer;
-	int summary_fd, kallsyms_fd, profiler_sock, leave_timer;
+	struct top_table table; /* live */
+	int summary_fd, kallsyms_fd, profiler_sock, screen_sock, leave_timer;
 	uint64_t uid_base;
 	bool stopping;
 };
@@ -159,6 +162,15 @@ static void forget_all(struct symbolizer *s)
 	namer_forget_rows(s->namer);
 }
 
+/* Made ready for the next window: names stay with their frames. */
+static void end_window(struct symbolizer *s)
+{
+	array_clear(&s->profile.samples);
+	s->profile.start_unix_ns = s->profile.end_unix_ns = 0;
+	if (profile_nearly_full(&s->profile))
+		forget_all(s);
+}
+
 static void export_window(struct symbolizer *s)
 {
 	struct profile *p = &s->profile;
@@ -174,10 +186,27 @@ static void export_window(struct symbolizer *s)
 		memset(p->counters, 0, sizeof(p->counters));
 	if (r < 0)
 		p->counters[PROFILE_SAMPLES_DROPPED] += p->samples.n;
-	array_clear(&p->samples);
-	p->start_unix_ns = p->end_unix_ns = 0;
-	if (profile_nearly_full(p))
-		forget_all(s);
+	end_window(s);
+}
+
+/* A table that nobody takes is dropped and counted in the next: the view shows what is now. */
+static void show_window(struct symbolizer *s)
+{
+	struct message m = {.type = MESSAGE_TABLE};
+	struct profile *p = &s->profile;
+	_cleanup_close_ int fd = -EBADF;
+	int r = live_table(&s->table, p);
+
+	if (r == 0)
+		r = fd = top_table_write(&s->table);
+	if (r >= 0)
+		r = s->screen_sock < 0 ? -ENOTCONN : message_send(s->screen_sock, &m, &fd, 1);
+	memset(p->counters, 0, sizeof(p->counters));
+	if (r < 0) {
+		log_debug("a table of %u samples is not shown: %s", p->samples.n, strerror(-r));
+		p->counters[PROFILE_SAMPLES_DROPPED] += p->samples.n;
+	}
+	end_window(s);
 }
 
 static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
@@ -197,7 +226,9 @@ static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
 	namer_name(s->namer, p);
 	p->counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(p);
 	s->role.status->windows++;
-	if (!s->setup.capture)
+	if (s->setup.live)
+		show_window(s);
+	else if (!s->setup.capture)
 		export_window(s);
 }
 
@@ -428,6 +459,9 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		s->profiler_sock = TAKE_FD(fds[0]);
 		s->uid_base += UINT64_C(1) << UID_BASE_SHIFT;
 		(void)loop_add_fd(s->role.loop, s->profiler_sock, EPOLLIN, on_profiler, s);
+	} else if (m->type == MESSAGE_PEER && m->peer.peer == PEER_SCREEN) {
+		(void)close_fd(s->screen_sock);
+		s->screen_sock = TAKE_FD(fds[0]);
 	} else if (m->type == MESSAGE_PEER) {
 		payloads_connect(s->payloads, TAKE_FD(fds[0]));
 	} else if (m->type == MESSAGE_STOP) {
@@ -469,8 +503,11 @@ int role_symbolizer_main(void)
 	struct symbolizer s = {.resource = ARRAY_INIT(2 * MAX_RESOURCE),
 			       .summary_fd = -EBADF,
 			       .kallsyms_fd = -EBADF,
-			       .profiler_sock = -EBADF};
+			       .profiler_sock = -EBADF,
+			       .screen_sock = -EBADF};
 	int r;
+
+	top_table_init(&s.table);
 
 	r = role_start(&s.role, "symbolizer", &s.setup, sizeof(s.setup), on_text, &s);
 	if (r == 0)
@@ -498,6 +535,8 @@ int role_symbolizer_main(void)
 		free(s.outputs[i].path);
 		(void)close_fd(s.outputs[i].fd);
 	}
+	top_table_deinit(&s.table);
+	(void)close_fd(s.screen_sock);
 	(void)close_fd(s.summary_fd);
 	(void)close_fd(s.kallsyms_fd);
 	loop_free(s.role.loop);

@@ -148,6 +148,7 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 		.n_cpus = t->events.cpus.n,
 		.terminal_width = t->options.terminal_width,
 		.capture = t->options.capture,
+		.live = t->options.screen != NULL,
 		.color = t->options.color,
 		.lines = c->source_lines,
 		.inlined = c->inline_frames,
@@ -296,6 +297,22 @@ static int set_up_exporter(struct tree *t, int control, int status_fd)
 	return r < 0 ? r : setup_send_start(control);
 }
 
+static int set_up_screen(struct tree *t, int control, int status_fd)
+{
+	struct setup_screen s;
+	int r;
+
+	if (!t->options.screen)
+		return -EINVAL;
+	s = *t->options.screen;
+	s.common = common_setup(t, 0, DATA_BYTES);
+	s.n_cpus = t->events.cpus.n;
+	r = setup_send(control, &s, sizeof(s), status_fd);
+	if (r == 0)
+		r = send_host_facts(control);
+	return r < 0 ? r : setup_send_start(control);
+}
+
 int tree_set_up(void *ctx, enum peer who, int control, int status_fd)
 {
 	struct tree *t = ctx;
@@ -307,6 +324,8 @@ int tree_set_up(void *ctx, enum peer who, int control, int status_fd)
 		return set_up_symbolizer(t, control, status_fd);
 	case PEER_EXPORTER:
 		return set_up_exporter(t, control, status_fd);
+	case PEER_SCREEN:
+		return set_up_screen(t, control, status_fd);
 	case PEER_N:
 		break;
 	}

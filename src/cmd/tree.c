@@ -34,14 +34,13 @@ static void on_message(void *ctx, enum peer who, const struct message *m)
 {
 	struct tree *t = ctx;
 
-	if (who == PEER_SYMBOLIZER && m->type == MESSAGE_RESULT && m->result.code < 0)
+	if (m->type != MESSAGE_RESULT)
+		return;
+	if (m->result.code < 0)
 		t->result = m->result.code;
-	/* The input of a conversion has been read, or cannot be. */
-	if (who == PEER_PROFILER && m->type == MESSAGE_RESULT && t->options.input_path) {
-		if (m->result.code < 0)
-			t->result = m->result.code;
+	/* The input of a conversion has been read, or cannot be; who looks wants no more. */
+	if ((who == PEER_PROFILER && t->options.input_path) || who == PEER_SCREEN)
 		tree_stop(t);
-	}
 }
 
 static void on_gone(void *ctx, enum peer who, bool clean);
@@ -131,7 +130,9 @@ static int start_children(struct tree *t)
 {
 	int r = 0;
 
-	if (!t->options.capture)
+	if (t->options.screen)
+		r = supervisor_start(t->supervisor, PEER_SCREEN);
+	else if (!t->options.capture)
 		r = supervisor_start(t->supervisor, PEER_EXPORTER);
 	if (r == 0)
 		r = supervisor_start(t->supervisor, PEER_SYMBOLIZER);
@@ -145,7 +146,7 @@ static int start_children(struct tree *t)
 static void on_deadline(void *ctx)
 {
 	struct tree *t = ctx;
-	static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter"};
+	static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter", "screen"};
 
 	for (int i = 0; i < PEER_N; i++) {
 		if (!supervisor_running(t->supervisor, (enum peer)i))
@@ -211,7 +212,8 @@ void tree_stop(struct tree *t)
 	t->reopen = false;
 	if (t->options.stop_deadline_ns)
 		loop_set_timer(t->loop, t->deadline_timer, t->options.stop_deadline_ns);
-	supervisor_stop(t->supervisor, PEER_PROFILER);
+	/* What a live view has not shown yet is of no use to anybody. */
+	supervisor_stop(t->supervisor, t->options.screen ? PEER_SCREEN : PEER_PROFILER);
 }
 
 void tree_kill(struct tree *t)
@@ -253,9 +255,14 @@ static void on_gone(void *ctx, enum peer who, bool clean)
 		reopen_events(t);
 		return;
 	}
-	if (who == PEER_PROFILER) {
+	if (who == PEER_SCREEN) {
+		/* Not by tree_free(): they would tell of a broker that has gone. */
+		supervisor_kill(t->supervisor, PEER_PROFILER);
+		supervisor_kill(t->supervisor, PEER_SYMBOLIZER);
+	}
+	if (who == PEER_PROFILER && !t->options.screen) {
 		supervisor_stop(t->supervisor, PEER_SYMBOLIZER);
-	} else if (who == PEER_SYMBOLIZER && !t->options.capture) {
+	} else if (who == PEER_SYMBOLIZER && !t->options.capture && !t->options.screen) {
 		supervisor_stop(t->supervisor, PEER_EXPORTER);
 	} else if (!t->finished) {
 		t->finished = true;
@@ -359,6 +366,11 @@ void tree_progress(const struct tree *t, uint64_t *ret_samples, uint64_t *ret_lo
 uint64_t tree_drained_ns(const struct tree *t)
 {
 	return supervisor_status(t->supervisor, PEER_PROFILER)->drained_ns;
+}
+
+void tree_tell_screen(struct tree *t, const struct message *m)
+{
+	(void)supervisor_send(t->supervisor, PEER_SCREEN, m, NULL, 0);
 }
 
 const struct sample_features *tree_features(const struct tree *t)

@@ -16,14 +16,16 @@
 
 struct loop;
 struct setup_symbolizer;
+struct setup_screen;
 struct tree;
 
 #define TREE_MAX_OUTPUTS 16
 
 struct tree_options {
-	const struct config *config; /* borrowed; of tree_reload() from then on */
-	bool capture;		     /* record; else the daemon with an exporter */
-	uint64_t interval_ns;	     /* of the windows */
+	const struct config *config;	   /* borrowed; of tree_reload() from then on */
+	bool capture;			   /* record; else the daemon with an exporter */
+	const struct setup_screen *screen; /* top: what the screen is told; else NULL. Borrowed */
+	uint64_t interval_ns;		   /* of the windows */
 	uint32_t rate_hz;
 	/* What is sampled, how and where; zero is the daemon's way. The [filter] of the config
 	 * holds besides. */
@@ -95,5 +97,9 @@ const struct sample_features *tree_features(const struct tree *t);
  * user does not exist and another stands in. */
 void tree_user(const struct tree *t, uid_t *ret_uid, gid_t *ret_gid);
 uint32_t tree_n_cpus(const struct tree *t);
+/* What all processes of the tree cost: CPU time since their starts, resident memory. */
+void tree_load(const struct tree *t, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes);
+/* Tells the screen of top, if it runs. */
+void tree_tell_screen(struct tree *t, const struct message *m);
 /* Every target of a capture by pid is gone. */
 bool tree_targets_gone(const struct tree *t);

@@ -15,16 +15,31 @@
 #define TOP_MAX_STRINGS	  (8u << 20) /* bytes, likewise */
 
 struct top_row {
-	strid function, module, comm;
+	strid function, module, comm, owner; /* owner: container, pod or unit; "" none */
 	uint32_t pid;
+	uint32_t mark;	      /* the caller's: 0 in a new row */
 	uint64_t self, total; /* samples; total counts a recursive function once a stack */
 };
+
+/* The same with texts in place of ids. */
+struct top_key {
+	const char *function, *module, *comm, *owner;
+	uint32_t pid;
+};
+
+struct top_counts {
+	uint64_t n_samples, n_lost;
+	uint64_t n_user_stacks, n_incomplete; /* of them: do not reach their entry */
+};
+
+enum top_sort { TOP_SORT_SELF, TOP_SORT_TOTAL };
 
 struct top_table {
 	struct strtab strings;
 	ARRAY(struct top_row) rows;
 	struct hash_index index;
-	uint64_t n_samples, n_lost;
+	struct top_counts counts;
+	uint64_t period_ns; /* CPU time that a sample stands for; 0: it is not time */
 	uint64_t n_refused; /* additions that did not fit */
 	uint64_t start_ns, end_ns;
 };
@@ -35,16 +50,20 @@ struct top_model {
 	struct top_table sum; /* of top_model_slide() */
 };
 
-enum top_sort { TOP_SORT_SELF, TOP_SORT_TOTAL };
-
 void top_model_init(struct top_model *m);
 void top_model_deinit(struct top_model *m);
 
 /* A new, empty interval to fill; the oldest one makes way when there are TOP_MAX_INTERVALS. */
 struct top_table *top_model_begin(struct top_model *m, uint64_t start_ns, uint64_t end_ns);
-/* Adds to the row of (function, module, pid, comm). 0, or -ENOSPC: full, counted in n_refused. */
-int top_table_add(struct top_table *t, const char *function, const char *module, const char *comm,
-		  uint32_t pid, uint64_t self, uint64_t total);
+void top_table_init(struct top_table *t);
+void top_table_deinit(struct top_table *t);
+void top_table_clear(struct top_table *t); /* keeps the memory */
+/* Adds to the row of the key. 0, or -ENOSPC: full, counted in n_refused. */
+int top_table_add(struct top_table *t, const struct top_key *key, uint64_t self, uint64_t total);
+/* The row with the ids and pid of key, new if need be, until the next one; NULL: full, counted. */
+struct top_row *top_table_row(struct top_table *t, const struct top_row *key);
+void top_table_sort(struct top_table *t, enum top_sort sort); /* then nothing can be added */
+
 /* Forgets the intervals that ended at or before now_ns - window_ns, adds up and sorts the rest:
  * largest first, then by name. The result is valid until the next call. */
 const struct top_table *top_model_slide(struct top_model *m, uint64_t now_ns, uint64_t window_ns,

@@ -7,6 +7,13 @@
 
 static struct top_model m;
 
+static int add(struct top_table *t, const char *function, const char *module, const char *comm,
+	       uint32_t pid, uint64_t self, uint64_t total)
+{
+	return top_table_add(t, &(struct top_key){function, module, comm, "unit", pid}, self,
+			     total);
+}
+
 static const char *name(const struct top_table *t, uint32_t i)
 {
 	CHECK_INT(i, <, t->rows.n);
@@ -20,21 +27,21 @@ static void test_sum_and_sort(void)
 
 	top_model_init(&m);
 	t = top_model_begin(&m, 0, 10);
-	t->n_samples = 9;
-	t->n_lost = 1;
-	CHECK_INT(top_table_add(t, "spin", "a", "w", 1, 4, 4), ==, 0);
-	CHECK_INT(top_table_add(t, "main", "a", "w", 1, 0, 9), ==, 0);
+	t->counts.n_samples = 9;
+	t->counts.n_lost = 1;
+	CHECK_INT(add(t, "spin", "a", "w", 1, 4, 4), ==, 0);
+	CHECK_INT(add(t, "main", "a", "w", 1, 0, 9), ==, 0);
 	t = top_model_begin(&m, 10, 20);
-	t->n_samples = 5;
-	CHECK_INT(top_table_add(t, "spin", "a", "w", 1, 3, 3), ==, 0);
-	CHECK_INT(top_table_add(t, "spin", "a", "w", 2, 2, 2), ==, 0);
+	t->counts.n_samples = 5;
+	CHECK_INT(add(t, "spin", "a", "w", 1, 3, 3), ==, 0);
+	CHECK_INT(add(t, "spin", "a", "w", 2, 2, 2), ==, 0);
 	s = top_model_slide(&m, 20, 100, TOP_SORT_SELF);
 	CHECK_INT(s->rows.n, ==, 3);
 	CHECK_STR(name(s, 0), "spin");
 	CHECK_INT(s->rows.items[0].self, ==, 7);
 	CHECK_INT(s->rows.items[1].pid, ==, 2);
-	CHECK_INT(s->n_samples, ==, 14);
-	CHECK_INT(s->n_lost, ==, 1);
+	CHECK_INT(s->counts.n_samples, ==, 14);
+	CHECK_INT(s->counts.n_lost, ==, 1);
 	CHECK_INT(s->end_ns - s->start_ns, ==, 20);
 	CHECK_STR(name(top_model_slide(&m, 20, 100, TOP_SORT_TOTAL), 0), "main");
 	top_model_deinit(&m);
@@ -46,8 +53,7 @@ static void test_window_slides(void)
 
 	top_model_init(&m);
 	for (uint32_t i = 0; i < 3 * TOP_MAX_INTERVALS; i++)
-		(void)top_table_add(top_model_begin(&m, i * 10, i * 10 + 10), "f", "a", "w", 1, 1,
-				    1);
+		(void)add(top_model_begin(&m, i * 10, i * 10 + 10), "f", "a", "w", 1, 1, 1);
 	CHECK_INT(m.n, ==, TOP_MAX_INTERVALS);
 	s = top_model_slide(&m, 30 * TOP_MAX_INTERVALS, 50, TOP_SORT_SELF);
 	CHECK_INT(s->rows.n, ==, 1);
@@ -64,9 +70,9 @@ static void test_full_table_counts_what_it_refuses(void)
 	top_model_init(&m);
 	t = top_model_begin(&m, 0, 10);
 	for (uint32_t i = 0; i < TOP_MAX_ROWS; i++)
-		CHECK_INT(top_table_add(t, "f", "a", "w", i, 1, 1), ==, 0);
-	CHECK_INT(top_table_add(t, "f", "a", "w", TOP_MAX_ROWS, 1, 1), ==, -ENOSPC);
-	CHECK_INT(top_table_add(t, "f", "a", "w", 7, 1, 1), ==, 0);
+		CHECK_INT(add(t, "f", "a", "w", i, 1, 1), ==, 0);
+	CHECK_INT(add(t, "f", "a", "w", TOP_MAX_ROWS, 1, 1), ==, -ENOSPC);
+	CHECK_INT(add(t, "f", "a", "w", 7, 1, 1), ==, 0);
 	CHECK_INT(top_model_slide(&m, 10, 10, TOP_SORT_SELF)->n_refused, ==, 1);
 	top_model_deinit(&m);
 }

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every frame of every stack of a window is looked at here, inlined functions as frames of their
+ * own, so texts are cleaned and interned once a function and process, and a row that a stack has
+ * counted already is known by a mark in it.
+ */
+#include "src/cmd/live.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "src/render/aggregate.h"
+#include "src/render/frame.h"
+#include "util/cleanup.h"
+#include "util/text.h"
+
+struct live {
+	struct top_table *t;
+	const struct profile *p;
+	strid *functions; /* names by row of p->functions; 0: not cleaned yet */
+	uint32_t process; /* of the row below */
+	struct top_row row;
+};
+
+static strid put(struct live *l, const char *text)
+{
+	char clean[256];
+	size_t n = text_clean(clean, sizeof(clean), text, SIZE_MAX);
+
+	return strtab_put_n(&l->t->strings, clean, n);
+}
+
+static void use_process(struct live *l, uint32_t process)
+{
+	char text[256];
+
+	if (l->process == process)
+		return;
+	l->process = process;
+	l->row = (struct top_row){.pid = l->p->processes.items[process].pid};
+	(void)frame_process_name(l->p, process, text, sizeof(text));
+	l->row.comm = put(l, text);
+	(void)frame_process_owner(l->p, process, text, sizeof(text));
+	l->row.owner = put(l, text);
+}
+
+static strid function_name(struct live *l, uint32_t frame, uint32_t function)
+{
+	char name[FRAME_MAX_NAME];
+
+	if (function == PROFILE_NONE) {
+		(void)frame_fallback_name(l->p, frame, name, sizeof(name));
+		return put(l, name);
+	}
+	if (!l->functions[function]) {
+		(void)frame_function_name(l->p, function, name, sizeof(name));
+		l->functions[function] = put(l, name);
+	}
+	return l->functions[function];
+}
+
+/* One function of a stack of n samples, the stack's mark-th. */
+static void count(struct live *l, uint32_t frame, uint32_t function, uint32_t mark, uint64_t n,
+		  bool self)
+{
+	uint64_t refused = l->t->strings.n_refused;
+	struct top_row *row;
+
+	l->row.function = function_name(l, frame, function);
+	l->row.module =
+		put(l, frame_function_module(l->p, l->p->frames.items[frame].module, function));
+	if (l->t->strings.n_refused != refused) {
+		l->t->n_refused++;
+		return;
+	}
+	row = top_table_row(l->t, &l->row);
+	if (!row)
+		return;
+	row->self += self ? n : 0;
+	row->total += row->mark == mark ? 0 : n;
+	row->mark = mark;
+}
+
+static void count_stack(struct live *l, const struct aggregate_row *a, uint32_t mark)
+{
+	const struct profile *p = l->p;
+	uint32_t n;
+	const uint32_t *frames = profile_stack_frames(p, a->stack, &n);
+	bool self = true;
+
+	use_process(l, p->threads.items[a->thread].process);
+	for (uint32_t i = 0; i < n; i++) {
+		const struct profile_frame *f = &p->frames.items[frames[i]];
+
+		/* What the outermost marker says is in the counts. */
+		if (!self && frame_kind(p, frames[i]) == FRAME_MARKER)
+			continue;
+		for (uint32_t j = 0; j < f->n_lines; j++, self = false)
+			count(l, frames[i], p->lines.items[f->first_line + j].function, mark, a->n,
+			      self);
+		if (f->n_lines == 0)
+			count(l, frames[i], PROFILE_NONE, mark, a->n, self);
+		self = false;
+	}
+}
+
+int live_table(struct top_table *t, const struct profile *p)
+{
+	_cleanup_free_ strid *functions = calloc((size_t)p->functions.n + 1, sizeof(*functions));
+	struct live l = {.t = t, .p = p, .functions = functions, .process = PROFILE_NONE};
+	struct aggregate a = {.total = 0};
+	int r = functions ? aggregate_build(&a, p, NULL) : -ENOMEM;
+
+	top_table_clear(t);
+	for (uint32_t i = 0; i < a.rows.n && r == 0; i++)
+		count_stack(&l, &a.rows.items[i], i + 1);
+	aggregate_deinit(&a);
+	t->counts.n_samples = p->samples.n;
+	t->counts.n_lost = p->counters[PROFILE_SAMPLES_LOST] + p->counters[PROFILE_SAMPLES_DROPPED];
+	t->counts.n_user_stacks = p->counters[PROFILE_USER_STACKS];
+	t->counts.n_incomplete = profile_stacks_incomplete(p);
+	if (t->counts.n_incomplete > t->counts.n_user_stacks)
+		t->counts.n_incomplete = t->counts.n_user_stacks;
+	t->period_ns = p->period_ns;
+	t->start_ns = p->start_unix_ns;
+	t->end_ns = p->end_unix_ns;
+	return r;
+}

@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perfwalk top: the tree with a screen in the exporter's place. Whatever becomes of the screen, the
+ * terminal is put back here.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "src/cmd/cmd.h"
+#include "src/cmd/record.h"
+#include "src/cmd/setup.h"
+#include "src/cmd/tree.h"
+#include "src/top/view.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+#include "util/text.h"
+
+#define DEFAULT_HZ	 99
+#define MAX_HZ		 10000
+#define DEFAULT_WINDOW	 (10 * NSEC_PER_SEC)
+#define DEFAULT_INTERVAL (2 * NSEC_PER_SEC)
+#define MIN_INTERVAL	 (100 * NSEC_PER_MSEC)
+#define MAX_INTERVAL	 (600 * NSEC_PER_SEC)
+#define STACK_BYTES	 (32u << 10)
+#define PIPE_WIDTH	 512 /* columns of a line when nobody looks at a terminal */
+#define STOP_NS		 (2 * NSEC_PER_SEC)
+
+enum {
+	OPT_PID,
+	OPT_FREQ,
+	OPT_INTERVAL,
+	OPT_WINDOW,
+	OPT_VIEW,
+	OPT_SORT,
+	OPT_BATCH,
+	OPT_ITERATIONS,
+	OPT_NO_COLOR
+};
+
+static const struct option_spec option_table[] = {
+	{'p', "pid", "PID[,PID...]", "these processes, with their threads and what they fork",
+	 OPT_PID},
+	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
+	{'d', "interval", "TIME", "between refreshes: 500ms, 2s (the default)", OPT_INTERVAL},
+	{0, "window", "TIME", "how far back a table looks; default 10s", OPT_WINDOW},
+	{0, "view", "VIEW", "begin with functions (the default), processes or containers",
+	 OPT_VIEW},
+	{0, "sort", "KEY", "begin sorted by self (the default) or total", OPT_SORT},
+	{'b', "batch", NULL, "tables to standard output, without a terminal", OPT_BATCH},
+	{'n', "iterations", "N", "leave after N refreshes", OPT_ITERATIONS},
+	{0, "no-color", NULL, "no colours; so does the variable NO_COLOR", OPT_NO_COLOR},
+};
+
+const struct command top_command = {
+	.name = "top",
+	.usage = "top [-p PID[,PID...]] [-F HZ] [-d TIME] [--window TIME] [--batch] [-n N]",
+	.summary = "show live where this host spends its CPU time",
+	.options = option_table,
+	.n_options = ARRAY_SIZE(option_table),
+	.epilog = "Keys: 1 functions, 2 processes, 3 containers, s self or total, / filter,\n"
+		  "space pause, enter the functions of a process or container, esc back, ? help, "
+		  "q quit.\n"
+		  "\nExamples:\n"
+		  "  perfwalk top\n"
+		  "  perfwalk top -p 1234 -d 1\n"
+		  "  perfwalk top --batch -n 1 --view processes\n",
+};
+
+struct top_run {
+	struct config *config;
+	struct loop *loop;
+	struct tree *tree;
+	struct setup_screen screen;
+	pid_t pids[RECORD_MAX_PIDS];
+	size_t n_pids;
+	uint64_t rate_hz, interval_ns;
+	int signal_fd, result;
+};
+
+/* ---- Options ---- */
+
+static int complain(const char *option, const char *value, const char *expected)
+{
+	(void)fprintf(stderr, "perfwalk: top: %s %s: %s\n", option, value, expected);
+	return -EINVAL;
+}
+
+static int parse_pids(struct top_run *t, const char *value)
+{
+	_cleanup_free_ char *copy = strdup(value);
+	char *save = NULL;
+
+	for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word;
+	     word = strtok_r(NULL, ",", &save)) {
+		uint64_t pid;
+
+		if (text_parse_u64(word, 1, 1u << 22, &pid) < 0)
+			return complain("-p", word,
+					"not a process id; give numbers, with commas between");
+		if (t->n_pids == RECORD_MAX_PIDS)
+			return complain("-p", value, "more than 256 of them; leave out -p");
+		t->pids[t->n_pids++] = (pid_t)pid;
+	}
+	return t->n_pids > 0 ? 0 : complain("-p", value, "no id in it");
+}
+
+static int parse_time(const char *option, const char *value, uint64_t *ret_ns)
+{
+	uint64_t ns;
+
+	if (text_parse_duration_ns(value, &ns) < 0 || ns < MIN_INTERVAL || ns > MAX_INTERVAL)
+		return complain(option, value, "a time from 100ms to 10m, like 2, 2s or 500ms");
+	*ret_ns = ns;
+	return 0;
+}
+
+static int parse_view(struct top_run *t, const char *value)
+{
+	for (uint32_t i = 0; i < TOP_VIEW_N; i++) {
+		if (strcmp(value, top_view_name((enum top_view_kind)i)) == 0) {
+			t->screen.view = i;
+			return 0;
+		}
+	}
+	return complain("--view", value, "functions, processes or containers");
+}
+
+static int parse_sort(struct top_run *t, const char *value)
+{
+	if (strcmp(value, "self") != 0 && strcmp(value, "total") != 0)
+		return complain("--sort", value, "self or total");
+	t->screen.sort = *value == 's' ? TOP_SORT_SELF : TOP_SORT_TOTAL;
+	return 0;
+}
+
+static int on_option(void *ctx, int id, const char *value)
+{
+	struct top_run *t = ctx;
+	uint64_t n;
+
+	switch (id) {
+	case OPT_PID:
+		return parse_pids(t, value);
+	case OPT_FREQ:
+		if (text_parse_u64(value, 1, MAX_HZ, &t->rate_hz) < 0)
+			return complain("-F", value,
+					"samples a second are a number from 1 to 10000");
+		return 0;
+	case OPT_INTERVAL:
+		return parse_time("-d", value, &t->interval_ns);
+	case OPT_WINDOW:
+		return parse_time("--window", value, &t->screen.window_ns);
+	case OPT_VIEW:
+		return parse_view(t, value);
+	case OPT_SORT:
+		return parse_sort(t, value);
+	case OPT_BATCH:
+		t->screen.batch = true;
+		return 0;
+	case OPT_ITERATIONS:
+		if (text_parse_u64(value, 1, UINT32_MAX, &n) < 0)
+			return complain("-n", value, "refreshes are a number from 1");
+		t->screen.iterations = (uint32_t)n;
+		return 0;
+	default:
+		t->screen.color = false;
+		return 0;
+	}
+}
+
+static int refuse(const char *text)
+{
+	(void)fprintf(stderr, "perfwalk: top: %s\n", text);
+	return -EINVAL;
+}
+
+static int check_options(const struct top_run *t)
+{
+	if (t->screen.window_ns < t->interval_ns)
+		return refuse("--window is shorter than the interval (-d): what was between two "
+			      "refreshes would never be seen");
+	if (t->screen.window_ns / t->interval_ns >= TOP_MAX_INTERVALS)
+		return refuse("--window is more than 63 intervals (-d): choose a shorter window or "
+			      "a longer interval");
+	if (!t->screen.batch)
+		return refuse("standard input and output are no terminal; for a pipe or a file "
+			      "there is --batch");
+	return 0;
+}
+
+static int parse(struct top_run *t, int argc, char **argv)
+{
+	int first = argc, r;
+
+	r = options_parse(&top_command, argc, argv, on_option, t, &first);
+	if (r != 0)
+		return r;
+	if (first < argc) {
+		(void)fprintf(stderr,
+			      "perfwalk: top: unexpected argument %s; see perfwalk top --help\n",
+			      argv[first]);
+		return -EINVAL;
+	}
+	return check_options(t);
+}
+
+/* ---- While it runs ---- */
+
+static void on_done(void *ctx, int result)
+{
+	struct top_run *t = ctx;
+
+	t->result = result;
+	loop_exit(t->loop, 0);
+}
+
+static void on_load_timer(void *ctx)
+{
+	struct top_run *t = ctx;
+	struct message m = {.type = MESSAGE_LOAD};
+
+	tree_load(t->tree, &m.load.cpu_ns, &m.load.rss_bytes);
+	tree_tell_screen(t->tree, &m);
+	if (tree_targets_gone(t->tree)) {
+		log_info("the last of the processes asked for has ended");
+		tree_stop(t->tree);
+	}
+}
+
+static void on_signal(void *ctx, int fd, uint32_t events)
+{
+	struct top_run *t = ctx;
+	int number;
+
+	while ((number = signals_next(fd)) != 0) {
+		if (number == SIGCHLD)
+			tree_reap(t->tree);
+		else if (number == SIGWINCH)
+			tree_tell_screen(t->tree, &(struct message){.type = MESSAGE_RESIZE});
+		else
+			tree_stop(t->tree);
+	}
+}
+
+static void fill_config(struct top_run *t)
+{
+	struct config *c = t->config;
+
+	c->stack_size_bytes = STACK_BYTES;
+	c->source_lines = false;
+	c->inline_frames = true;
+	t->screen.rate_hz = (uint32_t)t->rate_hz;
+}
+
+static int run(struct top_run *t)
+{
+	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGWINCH};
+	const struct tree_options o = {
+		.config = t->config,
+		.screen = &t->screen,
+		.interval_ns = t->interval_ns,
+		.rate_hz = (uint32_t)t->rate_hz,
+		.pids = t->pids,
+		.n_pids = t->n_pids,
+		.stop_deadline_ns = STOP_NS,
+		.summary_fd = -1,
+		.done = on_done,
+		.ctx = t,
+	};
+	int r;
+
+	if ((r = loop_new(&t->loop)) < 0 ||
+	    (r = t->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
+	    (r = loop_add_fd(t->loop, t->signal_fd, EPOLLIN, on_signal, t)) < 0 ||
+	    (r = tree_new(&t->tree, t->loop, &o)) < 0 || (r = tree_enable(t->tree)) < 0)
+		return r;
+	(void)loop_add_timer(t->loop, t->interval_ns / 2, t->interval_ns, on_load_timer, t);
+	r = loop_run(t->loop);
+	return r < 0 ? r : t->result;
+}
+
+static uint32_t batch_width(void)
+{
+	struct winsize w;
+
+	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40 ? w.ws_col : PIPE_WIDTH;
+}
+
+int top_main(int argc, char **argv)
+{
+	static struct top_run t = {.signal_fd = -EBADF,
+				   .rate_hz = DEFAULT_HZ,
+				   .interval_ns = DEFAULT_INTERVAL,
+				   .screen = {.window_ns = DEFAULT_WINDOW}};
+	int r;
+
+	t.screen.color = !getenv("NO_COLOR");
+	t.screen.width = batch_width();
+	r = parse(&t, argc, argv);
+	if (r != 0)
+		return r > 0 ? EXIT_CODE_OK : EXIT_CODE_USAGE;
+	if (config_load(&t.config, NULL, false, stderr) < 0)
+		return EXIT_CODE_FAILURE;
+	fill_config(&t);
+	r = run(&t);
+	tree_free(t.tree);
+	loop_free(t.loop);
+	(void)close_fd(t.signal_fd);
+	config_free(t.config);
+	return r < 0 ? exit_code_of(r) : EXIT_CODE_OK;
+}

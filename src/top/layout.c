@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/top/layout.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <wchar.h>
+#include <wctype.h>
+
+#include "util/text.h"
+
+#define COMM_COLUMNS 15 /* TASK_COMM_LEN, without its 0 */
+#define WIDE	     100
+
+/* Columns of the character at text and its bytes; what cannot be shown is one '?'. */
+static unsigned int next_char(const char *text, mbstate_t *state, const char **ret_out,
+			      size_t *ret_n, size_t *ret_out_n)
+{
+	wchar_t c;
+	size_t n = mbrtowc(&c, text, strlen(text), state);
+	int columns = n == (size_t)-1 || n == (size_t)-2 || n == 0 ? -1 : wcwidth(c);
+
+	*ret_out = text;
+	*ret_n = *ret_out_n = n;
+	if (columns > 0)
+		return (unsigned int)columns;
+	memset(state, 0, sizeof(*state));
+	*ret_n = n == (size_t)-1 || n == (size_t)-2 || n == 0 ? 1 : n;
+	*ret_out = "?";
+	*ret_out_n = 1;
+	return 1;
+}
+
+size_t top_layout_fit(char *buf, size_t size, const char *text, unsigned int columns, bool pad)
+{
+	mbstate_t state = {0};
+	unsigned int used = 0;
+	size_t at = 0, last = 0, last_n = 0;
+
+	while (*text) {
+		const char *out;
+		size_t n, out_n;
+		unsigned int w = next_char(text, &state, &out, &n, &out_n);
+
+		if (used + w > columns || at + out_n >= size) {
+			/* The last character makes way for the mark. */
+			if (last_n > 0) {
+				at = last;
+				buf[at++] = '~';
+			}
+			break;
+		}
+		last = at;
+		last_n = out_n;
+		memcpy(buf + at, out, out_n);
+		at += out_n;
+		used += w;
+		text += n;
+	}
+	for (; pad && used < columns && at + 1 < size; used++)
+		buf[at++] = ' ';
+	buf[at] = '\0';
+	return at;
+}
+
+static void __attribute__((format(printf, 3, 4)))
+put_line(char *buf, unsigned int columns, const char *format, ...)
+{
+	char line[TOP_LINE_MAX];
+	va_list ap;
+
+	va_start(ap, format);
+	(void)vsnprintf(line, sizeof(line), format, ap);
+	va_end(ap);
+	(void)top_layout_fit(buf, TOP_LINE_MAX, line, columns, false);
+}
+
+static double share(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * (double)part / (double)whole : 0;
+}
+
+static double seconds_of(const struct top_table *t)
+{
+	return (double)(t->end_ns - t->start_ns) / 1e9;
+}
+
+void top_layout_title(char *buf, unsigned int columns, const struct top_facts *f,
+		      const struct top_table *t)
+{
+	double seconds = seconds_of(t);
+	char window[32];
+
+	put_line(buf, columns,
+		 "perfwalk top  %.40s  %" PRIu32 " Hz on %" PRIu32
+		 " CPUs  %.0f samples/s  window %s%s",
+		 f->host, f->rate_hz, f->n_cpus,
+		 seconds > 0 ? (double)t->counts.n_samples / seconds : 0,
+		 text_format_duration(window, sizeof(window), f->window_ns),
+		 f->paused ? "  PAUSED" : "");
+}
+
+void top_layout_scope(char *buf, unsigned int columns, const struct top_view *v,
+		      const struct top_table *t)
+{
+	char what[300] = "";
+
+	if (v->one_process)
+		(void)snprintf(what, sizeof(what), " of process %" PRIu32, v->pid);
+	else if (v->one_owner)
+		(void)snprintf(what, sizeof(what), " of %s", v->owner);
+	put_line(buf, columns, "%s%s by %s%s%s%s  100%% = all %" PRIu64 " samples of %.1f s%s",
+		 top_view_name(v->kind), what, v->sort == TOP_SORT_SELF ? "self" : "total",
+		 v->filter[0] ? "  /" : "", v->filter, v->filter[0] ? "/" : "", t->counts.n_samples,
+		 seconds_of(t), t->n_refused ? "  (some rows did not fit)" : "");
+}
+
+void top_layout_head(char *buf, unsigned int columns, const struct top_view *v)
+{
+	switch (v->kind) {
+	case TOP_VIEW_FUNCTIONS:
+		put_line(buf, columns, "%7s %7s  %-*s %-*s %s", "SELF%", "TOTAL%", COMM_COLUMNS,
+			 "PROCESS", columns < WIDE ? 14 : 24, "MODULE", "FUNCTION");
+		break;
+	case TOP_VIEW_PROCESSES:
+		put_line(buf, columns, "%7s %7s %8s  %-*s %s", "SHARE%", "CPU%", "PID",
+			 COMM_COLUMNS, "PROCESS", "CONTAINER OR UNIT");
+		break;
+	default:
+		put_line(buf, columns, "%7s %7s  %s", "SHARE%", "CPU%", "CONTAINER OR UNIT");
+	}
+}
+
+void top_layout_row(char *buf, unsigned int columns, const struct top_view *v,
+		    const struct top_table *t, uint32_t row)
+{
+	const struct top_row *r = &t->rows.items[row];
+	double self = share(r->self, t->counts.n_samples), seconds = seconds_of(t);
+	/* As top has it: of one CPU. */
+	double cpu =
+		seconds > 0 ? 100.0 * (double)r->self * (double)t->period_ns / 1e9 / seconds : 0;
+	const char *owner = strtab_get(&t->strings, r->owner);
+	char comm[128], module[128];
+
+	(void)top_layout_fit(comm, sizeof(comm), strtab_get(&t->strings, r->comm), COMM_COLUMNS,
+			     true);
+	(void)top_layout_fit(module, sizeof(module), strtab_get(&t->strings, r->module),
+			     columns < WIDE ? 14 : 24, true);
+	switch (v->kind) {
+	case TOP_VIEW_FUNCTIONS:
+		put_line(buf, columns, "%7.2f %7.2f  %s %s %s", self,
+			 share(r->total, t->counts.n_samples), comm, module,
+			 strtab_get(&t->strings, r->function));
+		break;
+	case TOP_VIEW_PROCESSES:
+		put_line(buf, columns, "%7.2f %7.1f %8" PRIu32 "  %s %s", self, cpu, r->pid, comm,
+			 *owner ? owner : "-");
+		break;
+	default:
+		put_line(buf, columns, "%7.2f %7.1f  %s", self, cpu, owner);
+	}
+}
+
+void top_layout_status(char *buf, unsigned int columns, const struct top_facts *f,
+		       const struct top_table *t)
+{
+	const struct top_counts *c = &t->counts;
+	char rss[32];
+
+	put_line(buf, columns,
+		 "lost %" PRIu64 " (%.1f%%)  stacks cut short %.1f%%  perfwalk %.1f%% CPU, %s RSS",
+		 c->n_lost, share(c->n_lost, c->n_samples + c->n_lost),
+		 share(c->n_incomplete, c->n_user_stacks), f->own_cpu,
+		 text_format_bytes(rss, sizeof(rss), f->own_rss_bytes));
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/top/view.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *top_view_name(enum top_view_kind kind)
+{
+	static const char *const names[TOP_VIEW_N] = {"functions", "processes", "containers"};
+
+	return names[kind];
+}
+
+void top_view_deinit(struct top_view *v)
+{
+	if (v->filter[0])
+		regfree(&v->regex);
+	v->filter[0] = '\0';
+}
+
+int top_view_set_filter(struct top_view *v, const char *filter, char *error, size_t size)
+{
+	regex_t regex;
+	int r;
+
+	if (strlen(filter) >= sizeof(v->filter))
+		return -EINVAL;
+	r = *filter ? regcomp(&regex, filter, REG_EXTENDED | REG_NOSUB | REG_ICASE) : 0;
+	if (r != 0) {
+		(void)regerror(r, &regex, error, size);
+		return -EINVAL;
+	}
+	top_view_deinit(v);
+	if (*filter) {
+		(void)snprintf(v->filter, sizeof(v->filter), "%s", filter);
+		v->regex = regex;
+	}
+	return 0;
+}
+
+static bool matches(const struct top_view *v, const struct top_key *k)
+{
+	const char *const texts[] = {k->function, k->module, k->comm, k->owner};
+	char pid[16];
+
+	if (!v->filter[0])
+		return true;
+	for (int i = 0; i < 4; i++) {
+		if (*texts[i] && regexec(&v->regex, texts[i], 0, NULL, 0) == 0)
+			return true;
+	}
+	(void)snprintf(pid, sizeof(pid), "%u", k->pid);
+	return k->pid && regexec(&v->regex, pid, 0, NULL, 0) == 0;
+}
+
+static struct top_key key_of(const struct top_view *v, const struct top_table *sum,
+			     const struct top_row *r)
+{
+	const char *owner = strtab_get(&sum->strings, r->owner);
+	struct top_key k = {"", "", "", "", 0};
+
+	switch (v->kind) {
+	case TOP_VIEW_FUNCTIONS:
+		k.function = strtab_get(&sum->strings, r->function);
+		k.module = strtab_get(&sum->strings, r->module);
+		k.comm = strtab_get(&sum->strings, r->comm);
+		break;
+	case TOP_VIEW_PROCESSES:
+		k.comm = strtab_get(&sum->strings, r->comm);
+		k.owner = owner;
+		k.pid = r->pid;
+		break;
+	default:
+		k.owner = *owner ? owner : "[none]";
+	}
+	return k;
+}
+
+void top_view_make(const struct top_view *v, const struct top_table *sum, struct top_table *out)
+{
+	bool functions = v->kind == TOP_VIEW_FUNCTIONS;
+
+	top_table_clear(out);
+	for (uint32_t i = 0; i < sum->rows.n; i++) {
+		const struct top_row *r = &sum->rows.items[i];
+		const char *owner = strtab_get(&sum->strings, r->owner);
+		struct top_key k = key_of(v, sum, r);
+
+		if ((v->one_process && r->pid != v->pid) ||
+		    (v->one_owner && strcmp(*owner ? owner : "[none]", v->owner) != 0))
+			continue;
+		/* Each sample is in one row's self: its sum is what a process had in all. */
+		if ((functions || r->self > 0) && matches(v, &k))
+			(void)top_table_add(out, &k, r->self, functions ? r->total : r->self);
+	}
+	out->counts = sum->counts;
+	out->period_ns = sum->period_ns;
+	out->n_refused += sum->n_refused;
+	out->start_ns = sum->start_ns;
+	out->end_ns = sum->end_ns;
+	top_table_sort(out, v->sort);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* A look at the sliding sum: by function, process or container, of some of it, sorted. */
+#include <regex.h>
+#include <stdbool.h>
+
+#include "src/top/model.h"
+
+enum top_view_kind { TOP_VIEW_FUNCTIONS, TOP_VIEW_PROCESSES, TOP_VIEW_CONTAINERS, TOP_VIEW_N };
+const char *top_view_name(enum top_view_kind kind); /* "functions" ... */
+
+#define TOP_FILTER_MAX 80
+
+struct top_view {
+	enum top_view_kind kind;
+	enum top_sort sort;
+	/* Only these, when one was jumped to. */
+	bool one_process, one_owner;
+	uint32_t pid;
+	char owner[256];
+	/* Extended regular expression on the texts of a row; "": all rows. */
+	char filter[TOP_FILTER_MAX];
+	regex_t regex;
+};
+
+/* Takes a new filter; error says what is wrong with a bad one, which changes nothing. 0 or -EINVAL.
+ */
+int top_view_set_filter(struct top_view *v, const char *filter, char *error, size_t size);
+void top_view_deinit(struct top_view *v);
+
+/* Fills out (emptied first) with the rows of sum as v wants them; a row has only the texts of its
+ * kind. Counts and times are those of all of sum. */
+void top_view_make(const struct top_view *v, const struct top_table *sum, struct top_table *out);
