@@ -43,7 +43,7 @@ perfwalk_SOURCES = \
 perfwalk_LDADD = \
 	libconfig.a libtop.a libexport.a librender.a libbroker.a libimport.a libhost.a libsample.a libprofile.a \
 	libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
-	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) -ldl
+	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
 
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h src/cmd/filter.c

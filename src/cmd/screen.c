@@ -15,6 +15,7 @@
 
 #include "src/cmd/role.h"
 #include "src/top/layout.h"
+#include "src/top/terminal.h"
 #include "src/top/wire.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -25,8 +26,8 @@ struct screen {
 	struct role role;
 	struct setup_screen setup;
 	struct top_model model;
-	struct top_view view;
-	struct top_table shown;
+	const struct top_table *sum; /* what is shown; it stays while paused */
+	struct top_ui ui;
 	struct top_facts facts;
 	char host[256];
 	struct {
@@ -46,11 +47,12 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	return 0;
 }
 
-/* The user wants no more, or nobody reads it: the broker ends all. */
-static void say_done(struct screen *s)
+/* The user wants no more, nobody reads it, or (code -errno) it cannot be: the broker ends all. */
+static void say_done(int code)
 {
-	const struct message m = {.type = MESSAGE_RESULT};
+	struct message m = {.type = MESSAGE_RESULT};
 
+	m.result.code = code;
 	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
 }
 
@@ -66,30 +68,79 @@ static void print_batch(struct screen *s, const struct top_table *sum)
 	unsigned int width = s->setup.width;
 	char line[TOP_LINE_MAX];
 
-	top_view_make(&s->view, sum, &s->shown);
+	top_ui_update(&s->ui, sum);
 	top_layout_title(line, width, &s->facts, sum);
 	(void)printf("%s%s\n", s->n_tables > 1 ? "\n" : "", line);
 	top_layout_status(line, width, &s->facts, sum);
 	(void)puts(line);
-	top_layout_scope(line, width, &s->view, sum);
+	top_layout_scope(line, width, &s->ui.view, sum);
 	(void)printf("%s\n\n", line);
-	top_layout_head(line, width, &s->view);
+	top_layout_head(line, width, &s->ui.view);
 	(void)puts(line);
-	for (uint32_t i = 0; i < s->shown.rows.n; i++) {
-		if (nothing_of(&s->view, &s->shown.rows.items[i]))
+	for (uint32_t i = 0; i < s->ui.shown.rows.n; i++) {
+		if (nothing_of(&s->ui.view, &s->ui.shown.rows.items[i]))
 			break;
-		top_layout_row(line, width, &s->view, &s->shown, i);
+		top_layout_row(line, width, &s->ui.view, &s->ui.shown, i);
 		(void)puts(line);
 	}
 	if (fflush(stdout) != 0)
-		say_done(s);
+		say_done(0);
+}
+
+/* ---- The terminal ---- */
+
+static void on_keys(void *ctx, int fd, uint32_t events)
+{
+	struct screen *s = ctx;
+	int key;
+
+	while ((key = terminal_key()) >= 0) {
+		if (!top_ui_key(&s->ui, key)) {
+			terminal_close();
+			loop_remove_fd(s->role.loop, fd);
+			say_done(0);
+			return;
+		}
+		/* The next key is about what this one shows. */
+		top_ui_update(&s->ui, s->sum);
+	}
+	/* The terminal is gone. */
+	if (events & (EPOLLHUP | EPOLLERR)) {
+		loop_remove_fd(s->role.loop, fd);
+		say_done(0);
+	}
+	terminal_draw(&s->ui, &s->facts);
+}
+
+static int open_terminal(struct screen *s)
+{
+	const char *type = getenv("TERM");
+	int r = terminal_open(&s->setup.termios, s->setup.color);
+
+	if (r < 0) {
+		log_error("a terminal of type \"%s\" cannot show it; set TERM, install its "
+			  "terminfo entry (ncurses-term), or use --batch",
+			  type ? type : "");
+		say_done(r);
+		return 0; /* until told to leave */
+	}
+	terminal_draw(&s->ui, &s->facts);
+	return loop_add_fd(s->role.loop, STDIN_FILENO, EPOLLIN, on_keys, s);
 }
 
 /* ---- What comes in ---- */
 
-static void show(struct screen *s, const struct top_table *sum)
+static void show(struct screen *s, const struct top_table *t)
 {
-	print_batch(s, sum);
+	if (s->ui.paused)
+		return;
+	s->sum = top_model_slide(&s->model, t->end_ns, s->setup.window_ns, s->ui.view.sort);
+	if (s->setup.batch) {
+		print_batch(s, s->sum);
+		return;
+	}
+	top_ui_update(&s->ui, s->sum);
+	terminal_draw(&s->ui, &s->facts);
 }
 
 static void take_table(struct screen *s, int fd)
@@ -107,9 +158,9 @@ static void take_table(struct screen *s, int fd)
 		return;
 	}
 	s->n_tables++;
-	show(s, top_model_slide(&s->model, t->end_ns, s->setup.window_ns, s->view.sort));
+	show(s, t);
 	if (s->n_tables == s->setup.iterations)
-		say_done(s);
+		say_done(0);
 }
 
 static void on_table(void *ctx, const struct message *m, int fds[2])
@@ -160,6 +211,10 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_LOAD:
 		take_load(s, m);
 		break;
+	case MESSAGE_RESIZE:
+		terminal_resize();
+		terminal_draw(&s->ui, &s->facts);
+		break;
 	case MESSAGE_STOP:
 		loop_exit(s->role.loop, 0);
 		break;
@@ -172,19 +227,24 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 
 static int set_up(struct screen *s)
 {
+	int r = 0;
+
 	/* Not killed with the broker: the terminal is to be left as it was. The control socket
 	 * tells that the broker is gone. */
 	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
-	s->view.kind =
+	s->ui.view.kind =
 		s->setup.view < TOP_VIEW_N ? (enum top_view_kind)s->setup.view : TOP_VIEW_FUNCTIONS;
-	s->view.sort = s->setup.sort == TOP_SORT_TOTAL ? TOP_SORT_TOTAL : TOP_SORT_SELF;
+	s->ui.view.sort = s->setup.sort == TOP_SORT_TOTAL ? TOP_SORT_TOTAL : TOP_SORT_SELF;
 	s->facts.host = s->host;
 	s->facts.rate_hz = s->setup.rate_hz;
 	s->facts.n_cpus = s->setup.n_cpus;
 	s->facts.window_ns = s->setup.window_ns;
+	s->sum = &s->model.sum;
 	if (s->setup.batch)
 		(void)setlocale(LC_CTYPE, "C.UTF-8");
-	return role_listen(&s->role, on_control, s);
+	else
+		r = open_terminal(s);
+	return r < 0 ? r : role_listen(&s->role, on_control, s);
 }
 
 int role_screen_main(void)
@@ -193,15 +253,15 @@ int role_screen_main(void)
 	int r;
 
 	top_model_init(&s.model);
-	top_table_init(&s.shown);
+	top_ui_init(&s.ui);
 	r = role_start(&s.role, "screen", &s.setup, sizeof(s.setup), on_text, &s);
 	if (r == 0)
 		r = set_up(&s);
 	if (r == 0)
 		r = loop_run(s.role.loop);
+	terminal_close();
 	disconnect_symbolizer(&s);
-	top_view_deinit(&s.view);
-	top_table_deinit(&s.shown);
+	top_ui_deinit(&s.ui);
 	top_model_deinit(&s.model);
 	loop_free(s.role.loop);
 	return r == 0 ? 0 : 1;

@@ -6,17 +6,20 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "src/cmd/cmd.h"
 #include "src/cmd/record.h"
 #include "src/cmd/setup.h"
 #include "src/cmd/tree.h"
+#include "src/top/terminal.h"
 #include "src/top/view.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -30,7 +33,8 @@
 #define MIN_INTERVAL	 (100 * NSEC_PER_MSEC)
 #define MAX_INTERVAL	 (600 * NSEC_PER_SEC)
 #define STACK_BYTES	 (32u << 10)
-#define PIPE_WIDTH	 512 /* columns of a line when nobody looks at a terminal */
+#define PIPE_WIDTH	 512	     /* columns of a line when nobody looks at a terminal */
+#define MAX_LOG		 (256 << 10) /* bytes of it that are kept */
 #define STOP_NS		 (2 * NSEC_PER_SEC)
 
 enum {
@@ -83,6 +87,7 @@ struct top_run {
 	size_t n_pids;
 	uint64_t rate_hz, interval_ns;
 	int signal_fd, result;
+	int log_fd, stderr_fd; /* while curses has the terminal; else -1 */
 };
 
 /* ---- Options ---- */
@@ -182,7 +187,7 @@ static int refuse(const char *text)
 	return -EINVAL;
 }
 
-static int check_options(const struct top_run *t)
+static int check_options(struct top_run *t)
 {
 	if (t->screen.window_ns < t->interval_ns)
 		return refuse("--window is shorter than the interval (-d): what was between two "
@@ -190,7 +195,11 @@ static int check_options(const struct top_run *t)
 	if (t->screen.window_ns / t->interval_ns >= TOP_MAX_INTERVALS)
 		return refuse("--window is more than 63 intervals (-d): choose a shorter window or "
 			      "a longer interval");
-	if (!t->screen.batch)
+	if (t->screen.batch)
+		return 0;
+	if (!terminal_supported())
+		return refuse("this perfwalk was built without ncurses, so there is only --batch");
+	if (!terminal_get(&t->screen.termios))
 		return refuse("standard input and output are no terminal; for a pipe or a file "
 			      "there is --batch");
 	return 0;
@@ -212,6 +221,42 @@ static int parse(struct top_run *t, int argc, char **argv)
 	return check_options(t);
 }
 
+/* ---- The terminal ---- */
+
+/* What is told while curses has the terminal would spoil it: it is kept, and told at the end. */
+static void hold_log(struct top_run *t)
+{
+	int fd = t->screen.batch || !isatty(STDERR_FILENO)
+			 ? -1
+			 : memfd_create("perfwalk-log", MFD_CLOEXEC);
+
+	if (fd < 0 || fcntl(fd, F_SETFL, O_APPEND) < 0) {
+		(void)close_fd(fd);
+		return;
+	}
+	t->log_fd = fd;
+	t->stderr_fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 0);
+	(void)dup2(fd, STDERR_FILENO);
+}
+
+static void tell_log(struct top_run *t)
+{
+	char text[4096];
+	off_t at = 0;
+	ssize_t n;
+
+	if (t->log_fd < 0)
+		return;
+	(void)dup2(t->stderr_fd, STDERR_FILENO);
+	while ((n = pread(t->log_fd, text, sizeof(text), at)) > 0) {
+		if (write(STDERR_FILENO, text, (size_t)n) < 0)
+			break;
+		at += n;
+	}
+	t->log_fd = close_fd(t->log_fd);
+	t->stderr_fd = close_fd(t->stderr_fd);
+}
+
 /* ---- While it runs ---- */
 
 static void on_done(void *ctx, int result)
@@ -229,6 +274,9 @@ static void on_load_timer(void *ctx)
 
 	tree_load(t->tree, &m.load.cpu_ns, &m.load.rss_bytes);
 	tree_tell_screen(t->tree, &m);
+	if (t->log_fd >= 0 && lseek(t->log_fd, 0, SEEK_END) > MAX_LOG &&
+	    ftruncate(t->log_fd, 0) < 0)
+		log_debug("the kept log grows: %s", strerror(errno));
 	if (tree_targets_gone(t->tree)) {
 		log_info("the last of the processes asked for has ended");
 		tree_stop(t->tree);
@@ -277,6 +325,11 @@ static int run(struct top_run *t)
 	};
 	int r;
 
+	if (!t->screen.batch) {
+		/* The screen goes on while we would stop, or could not put back the terminal. */
+		(void)signal(SIGTSTP, SIG_IGN);
+		(void)signal(SIGTTOU, SIG_IGN);
+	}
 	if ((r = loop_new(&t->loop)) < 0 ||
 	    (r = t->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
 	    (r = loop_add_fd(t->loop, t->signal_fd, EPOLLIN, on_signal, t)) < 0 ||
@@ -297,6 +350,8 @@ static uint32_t batch_width(void)
 int top_main(int argc, char **argv)
 {
 	static struct top_run t = {.signal_fd = -EBADF,
+				   .log_fd = -EBADF,
+				   .stderr_fd = -EBADF,
 				   .rate_hz = DEFAULT_HZ,
 				   .interval_ns = DEFAULT_INTERVAL,
 				   .screen = {.window_ns = DEFAULT_WINDOW}};
@@ -310,8 +365,12 @@ int top_main(int argc, char **argv)
 	if (config_load(&t.config, NULL, false, stderr) < 0)
 		return EXIT_CODE_FAILURE;
 	fill_config(&t);
+	hold_log(&t);
 	r = run(&t);
 	tree_free(t.tree);
+	if (!t.screen.batch)
+		terminal_restore(&t.screen.termios);
+	tell_log(&t);
 	loop_free(t.loop);
 	(void)close_fd(t.signal_fd);
 	config_free(t.config);

@@ -35,8 +35,8 @@ static unsigned int next_char(const char *text, mbstate_t *state, const char **r
 size_t top_layout_fit(char *buf, size_t size, const char *text, unsigned int columns, bool pad)
 {
 	mbstate_t state = {0};
-	unsigned int used = 0;
-	size_t at = 0, last = 0, last_n = 0;
+	unsigned int used = 0, last_w = 0;
+	size_t at = 0, last = 0;
 
 	while (*text) {
 		const char *out;
@@ -45,14 +45,15 @@ size_t top_layout_fit(char *buf, size_t size, const char *text, unsigned int col
 
 		if (used + w > columns || at + out_n >= size) {
 			/* The last character makes way for the mark. */
-			if (last_n > 0) {
+			if (last_w > 0) {
 				at = last;
 				buf[at++] = '~';
+				used -= last_w - 1;
 			}
 			break;
 		}
 		last = at;
-		last_n = out_n;
+		last_w = w;
 		memcpy(buf + at, out, out_n);
 		at += out_n;
 		used += w;
@@ -110,8 +111,11 @@ void top_layout_scope(char *buf, unsigned int columns, const struct top_view *v,
 		(void)snprintf(what, sizeof(what), " of process %" PRIu32, v->pid);
 	else if (v->one_owner)
 		(void)snprintf(what, sizeof(what), " of %s", v->owner);
-	put_line(buf, columns, "%s%s by %s%s%s%s  100%% = all %" PRIu64 " samples of %.1f s%s",
-		 top_view_name(v->kind), what, v->sort == TOP_SORT_SELF ? "self" : "total",
+	put_line(buf, columns, "%s%s%s%s%s%s  100%% = all %" PRIu64 " samples of %.1f s%s",
+		 top_view_name(v->kind), what,
+		 v->kind != TOP_VIEW_FUNCTIONS ? ""
+		 : v->sort == TOP_SORT_SELF    ? " by self"
+					       : " by total",
 		 v->filter[0] ? "  /" : "", v->filter, v->filter[0] ? "/" : "", t->counts.n_samples,
 		 seconds_of(t), t->n_refused ? "  (some rows did not fit)" : "");
 }

@@ -6,6 +6,7 @@
 #include "src/top/model.h"
 
 #include <errno.h>
+#include <stdbool.h>
 
 void top_table_clear(struct top_table *t)
 {
@@ -153,10 +154,14 @@ static int compare(const void *a, const void *b, void *ctx)
 {
 	const struct order *o = ctx;
 	const struct top_row *x = a, *y = b;
-	uint64_t v = o->sort == TOP_SORT_SELF ? x->self : x->total;
-	uint64_t w = o->sort == TOP_SORT_SELF ? y->self : y->total;
+	bool self = o->sort == TOP_SORT_SELF;
+	uint64_t v = self ? x->self : x->total, w = self ? y->self : y->total;
 	int c;
 
+	if (v != w)
+		return v < w ? 1 : -1;
+	v = self ? x->total : x->self;
+	w = self ? y->total : y->self;
 	if (v != w)
 		return v < w ? 1 : -1;
 	c = strcmp(strtab_get(o->strings, x->function), strtab_get(o->strings, y->function));

@@ -65,6 +65,6 @@ struct top_row *top_table_row(struct top_table *t, const struct top_row *key);
 void top_table_sort(struct top_table *t, enum top_sort sort); /* then nothing can be added */
 
 /* Forgets the intervals that ended at or before now_ns - window_ns, adds up and sorts the rest:
- * largest first, then by name. The result is valid until the next call. */
+ * largest first, then by the other value, then by name. The result is valid until the next call. */
 const struct top_table *top_model_slide(struct top_model *m, uint64_t now_ns, uint64_t window_ns,
 					enum top_sort sort);

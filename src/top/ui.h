@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the keys of a live view do and what is on its screen; knows no terminal. */
+#include "src/top/layout.h"
+
+/* Keys that are no character. */
+enum top_key_code {
+	TOP_KEY_UP = 0x10000,
+	TOP_KEY_DOWN,
+	TOP_KEY_PAGE_UP,
+	TOP_KEY_PAGE_DOWN,
+	TOP_KEY_HOME,
+	TOP_KEY_END,
+	TOP_KEY_ENTER,
+	TOP_KEY_ESCAPE,
+	TOP_KEY_BACKSPACE,
+};
+
+enum top_style {
+	TOP_STYLE_PLAIN,
+	TOP_STYLE_BOLD,
+	TOP_STYLE_HEAD,
+	TOP_STYLE_SELECTED,
+	TOP_STYLE_HOT, /* a large share */
+	TOP_STYLE_WARM,
+	TOP_STYLE_N
+};
+
+struct top_ui {
+	struct top_view view;
+	struct top_table shown;	  /* the rows of view */
+	enum top_view_kind back;  /* where a jump came from */
+	uint32_t selected, first; /* row, and row at the top of the list */
+	uint64_t selected_hash;	  /* of its texts, to find it again */
+	uint32_t page;		  /* rows of the list when it was last drawn */
+	bool paused, help, editing;
+	char edit[TOP_FILTER_MAX];
+	char message[128];
+};
+
+void top_ui_init(struct top_ui *ui);
+void top_ui_deinit(struct top_ui *ui);
+
+/* Rows from a new sum, or the same one for another view; the selected row is found again. */
+void top_ui_update(struct top_ui *ui, const struct top_table *sum);
+/* false: the user quits. After it top_ui_update() shows what the key did. */
+bool top_ui_key(struct top_ui *ui, int key);
+
+/* Calls put for each line of a screen of rows by columns; text is valid for the call. */
+typedef void (*top_put_fn)(void *ctx, unsigned int y, enum top_style style, const char *text);
+void top_ui_draw(struct top_ui *ui, const struct top_facts *facts, unsigned int rows,
+		 unsigned int columns, top_put_fn put, void *ctx);

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A live view without its terminal: what keys do, what lines say, and tables from a stranger. */
+#include <errno.h>
+#include <locale.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "src/top/ui.h"
+#include "src/top/wire.h"
+#include "tests/unit/test.h"
+#include "util/cleanup.h"
+
+#define ROWS	24
+#define COLUMNS 80
+
+static struct top_table sum, other;
+static struct top_ui ui;
+static char lines[64][TOP_LINE_MAX];
+static const struct top_facts facts = {.host = "host", .rate_hz = 99, .n_cpus = 2};
+
+static void add(const char *function, const char *comm, const char *owner, uint32_t pid,
+		uint64_t self, uint64_t total)
+{
+	const struct top_key key = {function, "mod", comm, owner, pid};
+
+	CHECK_INT(top_table_add(&sum, &key, self, total), ==, 0);
+}
+
+static void fill(void)
+{
+	top_table_clear(&sum);
+	add("spin", "worker", "a.service", 7, 60, 60);
+	add("main", "worker", "a.service", 7, 0, 60);
+	add("spin", "worker", "a.service", 8, 10, 10);
+	add("parse", "other", "", 9, 30, 30);
+	sum.counts = (struct top_counts){100, 2, 50, 5};
+	sum.period_ns = 10000000;
+	sum.start_ns = 1000000000;
+	sum.end_ns = 2000000000;
+}
+
+static void put(void *ctx, unsigned int y, enum top_style style, const char *text)
+{
+	CHECK_INT(y, <, ROWS);
+	CHECK_INT(strlen(text), <=, COLUMNS);
+	(void)snprintf(lines[y], sizeof(lines[y]), "%s", text);
+}
+
+static void draw(void)
+{
+	memset(lines, 0, sizeof(lines));
+	top_ui_update(&ui, &sum);
+	top_ui_draw(&ui, &facts, ROWS, COLUMNS, put, NULL);
+}
+
+static bool key(int k)
+{
+	bool on = top_ui_key(&ui, k);
+
+	draw();
+	return on;
+}
+
+static bool shows(unsigned int y, const char *text)
+{
+	return strstr(lines[y], text) != NULL;
+}
+
+static void test_functions_of_all_processes(void)
+{
+	fill();
+	top_ui_init(&ui);
+	draw();
+	CHECK(shows(1, "functions by self") && shows(1, "100% = all 100 samples"));
+	CHECK(shows(3, " 70.00") && shows(3, "spin"));
+	CHECK(shows(4, " 30.00") && shows(4, "parse"));
+	CHECK(shows(22, "lost 2 (2.0%)") && shows(22, "10.0%"));
+	CHECK(key('s') && shows(1, "by total") && shows(4, "main") && shows(4, " 60.00"));
+	CHECK(!key('q'));
+	top_ui_deinit(&ui);
+}
+
+static void test_jump_and_back(void)
+{
+	fill();
+	top_ui_init(&ui);
+	CHECK(key('2') && shows(3, " 60.00") && shows(3, "60.0        7") && shows(4, "other"));
+	CHECK(key(TOP_KEY_DOWN) && key(TOP_KEY_ENTER));
+	CHECK(shows(1, "of process 9") && shows(3, "parse") && !*lines[4]);
+	CHECK(key(TOP_KEY_ESCAPE) && shows(1, "processes"));
+	CHECK(key('3') && shows(3, " 70.00") && shows(3, "a.service") && shows(4, "[none]"));
+	CHECK(key(TOP_KEY_ENTER) && shows(1, "of a.service") && shows(3, "spin"));
+	CHECK(!shows(5, "parse"));
+	top_ui_deinit(&ui);
+}
+
+static void type(const char *text)
+{
+	for (; *text; text++)
+		CHECK(key((unsigned char)*text));
+}
+
+static void test_filter(void)
+{
+	fill();
+	top_ui_init(&ui);
+	type("/par(");
+	CHECK(key(TOP_KEY_ENTER) && ui.editing && *ui.message); /* told, and still to be mended */
+	CHECK(key(TOP_KEY_BACKSPACE));
+	type("q"); /* a letter here */
+	CHECK(key(TOP_KEY_BACKSPACE) && key(TOP_KEY_ENTER));
+	CHECK(shows(1, "/par/") && shows(3, "parse") && shows(3, " 30.00") && !*lines[4]);
+	CHECK(key(TOP_KEY_ESCAPE) && shows(3, "spin"));
+	top_ui_deinit(&ui);
+}
+
+static void test_selection_follows_its_row(void)
+{
+	fill();
+	top_ui_init(&ui);
+	CHECK(key('2') && key(TOP_KEY_DOWN));
+	CHECK_INT(ui.selected, ==, 1);
+	add("parse", "other", "", 9, 200, 200);
+	draw();
+	CHECK_INT(ui.selected, ==, 0);
+	CHECK(key(TOP_KEY_END));
+	CHECK_INT(ui.selected, ==, 2);
+	CHECK(key(TOP_KEY_PAGE_UP));
+	CHECK_INT(ui.selected, ==, 0);
+	for (unsigned int rows = 0; rows < 12; rows++)
+		top_ui_draw(&ui, &facts, rows, rows * 5, put, NULL);
+	top_ui_deinit(&ui);
+}
+
+static void check_fit(const char *text, unsigned int columns, bool pad, const char *expected)
+{
+	char buf[64];
+
+	(void)top_layout_fit(buf, sizeof(buf), text, columns, pad);
+	CHECK_STR(buf, expected);
+}
+
+static void test_fit(void)
+{
+	check_fit("abcdef", 6, true, "abcdef");
+	check_fit("abcdef", 4, true, "abc~");
+	check_fit("ab", 4, true, "ab  ");
+	check_fit("ab", 0, true, "");
+	check_fit("\xff"
+		  "a\033[2J",
+		  8, false, "?a?[2J");
+	check_fit("größe", 5, true, "größe");
+	check_fit("größer", 5, true, "größ~");
+	check_fit("日本語", 5, true, "日~  ");
+	check_fit("日本語", 4, true, "日~ ");
+}
+
+static int read_bytes_as_table(const uint8_t *bytes, size_t n)
+{
+	_cleanup_close_ int fd = memfd_create("test", MFD_CLOEXEC);
+
+	CHECK_INT(write(fd, bytes, n), ==, (ssize_t)n);
+	top_table_clear(&other);
+	return top_table_read(&other, fd);
+}
+
+static void test_wire(void)
+{
+	_cleanup_close_ int fd = -EBADF;
+	static uint8_t bytes[4096];
+	ssize_t n;
+
+	fill();
+	add("evil\033[2J", "x", "", 10, 0, 1);
+	fd = top_table_write(&sum);
+	CHECK_INT(fd, >=, 0);
+	n = pread(fd, bytes, sizeof(bytes), 0);
+	CHECK_INT(read_bytes_as_table(bytes, (size_t)n), ==, 0);
+	CHECK_INT(other.rows.n, ==, 5);
+	CHECK_INT(other.rows.items[0].self, ==, 60);
+	CHECK_INT(other.counts.n_incomplete, ==, 5);
+	CHECK_INT(other.end_ns, ==, sum.end_ns);
+	CHECK_STR(strtab_get(&other.strings, other.rows.items[4].function), "evil?[2J");
+	/* Every shorter one is refused, and what is changed does no harm. */
+	for (size_t i = 0; i < (size_t)n; i++)
+		CHECK_INT(read_bytes_as_table(bytes, i), ==, -EBADMSG);
+	for (size_t i = 0; i < (size_t)n; i++) {
+		uint8_t was = bytes[i];
+
+		bytes[i] ^= 0xff;
+		(void)read_bytes_as_table(bytes, (size_t)n);
+		for (uint32_t j = 0; j < other.rows.n; j++)
+			CHECK_INT(other.rows.items[j].total, <=, 2 * other.counts.n_samples);
+		bytes[i] = was;
+	}
+}
+
+int main(void)
+{
+	CHECK(setlocale(LC_CTYPE, "C.UTF-8") != NULL);
+	top_table_init(&sum);
+	top_table_init(&other);
+	RUN(test_functions_of_all_processes);
+	RUN(test_jump_and_back);
+	RUN(test_filter);
+	RUN(test_selection_follows_its_row);
+	RUN(test_fit);
+	RUN(test_wire);
+	top_table_deinit(&sum);
+	top_table_deinit(&other);
+	return 0;
+}
