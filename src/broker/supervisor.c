@@ -109,11 +109,12 @@ struct supervisor *supervisor_free(struct supervisor *s)
 	for (int i = 0; i < PEER_N; i++) {
 		struct child *c = &s->children[i];
 
-		disconnect(s, c);
+		/* First: a child that is still there would tell of a broker that has gone. */
 		if (c->pid > 0) {
 			(void)kill(c->pid, SIGKILL);
 			(void)waitpid(c->pid, NULL, 0);
 		}
+		disconnect(s, c);
 		(void)close_fd(c->status_fd);
 		if (c->status)
 			(void)munmap(c->status, sizeof(*c->status));

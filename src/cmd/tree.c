@@ -255,11 +255,6 @@ static void on_gone(void *ctx, enum peer who, bool clean)
 		reopen_events(t);
 		return;
 	}
-	if (who == PEER_SCREEN) {
-		/* Not by tree_free(): they would tell of a broker that has gone. */
-		supervisor_kill(t->supervisor, PEER_PROFILER);
-		supervisor_kill(t->supervisor, PEER_SYMBOLIZER);
-	}
 	if (who == PEER_PROFILER && !t->options.screen) {
 		supervisor_stop(t->supervisor, PEER_SYMBOLIZER);
 	} else if (who == PEER_SYMBOLIZER && !t->options.capture && !t->options.screen) {
