@@ -39,6 +39,7 @@ EXTRA_DIST += \
 	tests/system/spool.py \
 	tests/system/store.py \
 	tests/system/supervision.py \
+	tests/system/top.py \
 	tests/system/unprivileged.py \
 	tests/system/workloads.py \
 	tests/unit/test.h

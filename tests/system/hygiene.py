@@ -86,7 +86,7 @@ def documentation():
     none(sorted(k for k in keys if not re.search(rf"^[#; ]*{k} *=", default, re.M)),
          "etc/perfwalk.conf shows every key")
     page = manual("perfwalk.1")
-    for command in ("record", "run", "ctl"):
+    for command in ("record", "top", "run", "ctl"):
         text = subprocess.run([rig.perfwalk(), command, "--help"], stdout=subprocess.PIPE, text=True,
                               check=True).stdout
         options = set(re.findall(r"(?<![\w-])(--?[a-zA-Z][a-z-]*)", text))
