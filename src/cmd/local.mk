@@ -37,7 +37,8 @@ perfwalk_SOURCES = \
 	src/cmd/tree-setup.c \
 	src/cmd/tree.c src/cmd/tree.h \
 	src/cmd/view-perf-data.c src/cmd/view-perf-data.h \
-	src/cmd/view.c \
+	src/cmd/view-options.c \
+	src/cmd/view.c src/cmd/view.h \
 	src/cmd/viewer.c src/cmd/viewer.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What perfwalk convert, report and diff are asked for. */
+#include <errno.h>
+#include <regex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cmd/cmd.h"
+#include "src/cmd/format.h"
+#include "src/cmd/view.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+#include "util/text.h"
+
+enum {
+	OPT_OUTPUT,
+	OPT_SORT,
+	OPT_TOP,
+	OPT_LIMIT,
+	OPT_SYMBOL,
+	OPT_COMM,
+	OPT_CONTAINER,
+	OPT_CHILDREN,
+	OPT_NO_CHILDREN,
+	OPT_CALLERS,
+	OPT_CALLEES,
+	OPT_CSV,
+	OPT_LAST,
+	OPT_STORE,
+	OPT_NO_LINES,
+	OPT_NO_INLINE,
+	OPT_QUIET,
+	OPT_VERBOSE
+};
+
+#define OUTPUT_OPTION                                                                              \
+	{                                                                                          \
+		'o', "output", "FILE", "write FILE (repeatable); the suffix says what", OPT_OUTPUT \
+	}
+#define LIMIT_OPTION                                                                               \
+	{                                                                                          \
+		0, "percent-limit", "PERCENT", "leave out rows with less; default 0.1", OPT_LIMIT  \
+	}
+#define TOP_OPTION                                                                                 \
+	{                                                                                          \
+		'n', "top", "ROWS", "at most so many rows; 0: all", OPT_TOP                        \
+	}
+#define CSV_OPTION                                                                                 \
+	{                                                                                          \
+		0, "csv", NULL, "tab-separated values, for programs", OPT_CSV                      \
+	}
+
+#define NAMING_OPTIONS                                                                             \
+	{0, "no-lines", NULL, "perf.data: no source files and lines", OPT_NO_LINES},               \
+		{0, "no-inline", NULL, "perf.data: no frames for inlined functions",               \
+		 OPT_NO_INLINE},                                                                   \
+		{'q', "quiet", NULL, "warnings and errors only", OPT_QUIET},                       \
+	{                                                                                          \
+		'v', "verbose", NULL, "say more of what is going on", OPT_VERBOSE                  \
+	}
+
+static const struct option_spec convert_options[] = {OUTPUT_OPTION, NAMING_OPTIONS};
+static const struct option_spec report_options[] = {
+	{'s', "sort", "KEY[,KEY...]",
+	 "columns: comm, container, unit, thread, module, symbol, line; default comm,module,symbol",
+	 OPT_SORT},
+	{'S', "symbol", "REGEX", "functions that match only", OPT_SYMBOL},
+	{'c', "comm", "GLOB", "samples of processes of that name only", OPT_COMM},
+	{0, "container", "GLOB", "samples of containers whose id matches only", OPT_CONTAINER},
+	{0, "callers", NULL,
+	 "who calls the functions of --symbol (without it: the first of the table), as a tree",
+	 OPT_CALLERS},
+	{0, "callees", NULL, "what these functions call, as a tree", OPT_CALLEES},
+	{0, "children", NULL, "sort by total: with what was called, not by self", OPT_CHILDREN},
+	{0, "no-children", NULL, "self only, without the column of totals", OPT_NO_CHILDREN},
+	{0, "last", "TIME", "what the daemon kept on this host of the last 10m, 2h, 1d ...",
+	 OPT_LAST},
+	{0, "store", "DIRECTORY", "where it is kept; default: as the daemon's config says",
+	 OPT_STORE},
+	LIMIT_OPTION,
+	TOP_OPTION,
+	CSV_OPTION,
+	OUTPUT_OPTION,
+	NAMING_OPTIONS,
+};
+static const struct option_spec diff_options[] = {
+	LIMIT_OPTION,
+	TOP_OPTION,
+	CSV_OPTION,
+	{'o', "output", "FILE",
+	 "write FILE: .html, a page of the change; .folded, stacks with two counts", OPT_OUTPUT},
+};
+
+#define READS                                                                                      \
+	"Reads perf.data, pprof (.pb.gz, .pb), OTLP profiles (.otlp) and folded stacks (.folded, " \
+	"text).\n"
+
+const struct command convert_command = {
+	.name = "convert",
+	.usage = "convert FILE... -o FILE [-o FILE]...",
+	.summary = "recorded files into other formats; several are added up",
+	.options = convert_options,
+	.n_options = ARRAY_SIZE(convert_options),
+	.epilog = READS
+	"\nExamples:\n"
+	"  perfwalk convert perf.data -o perf.html\n"
+	"  perfwalk convert cpu.pb.gz -o cpu.html\n"
+	"  perfwalk convert monday.folded tuesday.folded -o both.html -o both.pb.gz\n",
+};
+const struct command report_command = {
+	.name = "report",
+	.usage = "report [--sort KEYS] [--symbol REGEX [--callers] [--callees]] [-o FILE]... "
+		 "FILE...",
+	.summary = "where the time of recorded files went, as a table or a tree of calls",
+	.options = report_options,
+	.n_options = ARRAY_SIZE(report_options),
+	.epilog = READS "\nExamples:\n"
+			"  perfwalk report out.pb.gz\n"
+			"  perfwalk report --sort module,symbol --comm 'nginx*' out.pb.gz\n"
+			"  perfwalk report --symbol '^malloc$' --callers out.folded\n"
+			"  perfwalk report --callers --top 3 out.pb.gz\n"
+			"  perfwalk report --last 10m -o last.html\n",
+};
+const struct command diff_command = {
+	.name = "diff",
+	.usage = "diff [--percent-limit PERCENT] [--top ROWS] BEFORE AFTER",
+	.summary = "what grew and what shrank between two recorded files",
+	.options = diff_options,
+	.n_options = ARRAY_SIZE(diff_options),
+	.epilog = READS "Changes are in percentage points of each file's own total.\n"
+			"\nExample:\n  perfwalk diff monday.pb.gz tuesday.pb.gz\n",
+};
+
+static int complain(const struct view *v, const char *option, const char *value,
+		    const char *expected)
+{
+	(void)fprintf(stderr, "perfwalk: %s: %s %s: %s\n", v->command->name, option, value,
+		      expected);
+	return -EINVAL;
+}
+
+static int parse_keys(struct view *v, const char *value)
+{
+	struct render_report_options *o = &v->setup.report;
+	_cleanup_free_ char *copy = strdup(value);
+	char *save = NULL;
+
+	o->n_keys = 0;
+	for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word;
+	     word = strtok_r(NULL, ",", &save)) {
+		int key = 0;
+
+		while (key < REPORT_N_KEYS &&
+		       strcmp(word, render_report_key_name((enum render_report_key)key)) != 0)
+			key++;
+		if (key == REPORT_N_KEYS)
+			return complain(v, "--sort", word,
+					"no such key; there are comm, container, unit, thread, "
+					"module, symbol, line");
+		for (uint32_t i = 0; i < o->n_keys; i++)
+			if (o->keys[i] == key)
+				return complain(v, "--sort", value, "a key is named twice");
+		o->keys[o->n_keys++] = (uint8_t)key;
+	}
+	return o->n_keys ? 0 : complain(v, "--sort", value, "names no key");
+}
+
+static int parse_percent(struct view *v, const char *value)
+{
+	char *end;
+	double percent = strtod(value, &end);
+
+	if (end == value || *end || !(percent >= 0 && percent <= 100))
+		return complain(v, "--percent-limit", value, "a number from 0 to 100");
+	v->setup.report.min_percent = percent;
+	return 0;
+}
+
+static int check_expression(const struct view *v, const char *value)
+{
+	char why[128];
+	regex_t e;
+	int r = regcomp(&e, value, REG_EXTENDED | REG_NOSUB);
+
+	if (r == 0) {
+		regfree(&e);
+		return 0;
+	}
+	(void)regerror(r, &e, why, sizeof(why));
+	return complain(v, "--symbol", value, why);
+}
+
+static int add_output(struct view *v, const char *path)
+{
+	bool diff = v->setup.view == VIEW_DIFF;
+	char suffixes[256], text[320];
+
+	if (v->n_outputs == TREE_MAX_OUTPUTS)
+		return complain(v, "-o", path, "more than 16 outputs");
+	if (!format_of_path(path)) {
+		(void)snprintf(text, sizeof(text), "the suffix chooses the format: %s",
+			       format_suffixes(suffixes, sizeof(suffixes), diff));
+		return complain(v, "-o", path, text);
+	}
+	if (diff && !format_of_path(path)->render_diff) {
+		(void)snprintf(text, sizeof(text), "that format has no differences; these do: %s",
+			       format_suffixes(suffixes, sizeof(suffixes), true));
+		return complain(v, "-o", path, text);
+	}
+	v->outputs[v->n_outputs++] = (struct tree_output){path, -EBADF, format_of_path(path)->name};
+	return 0;
+}
+
+static int on_option(void *ctx, int id, const char *value)
+{
+	struct view *v = ctx;
+	struct render_report_options *o = &v->setup.report;
+	uint64_t rows;
+
+	switch (id) {
+	case OPT_OUTPUT:
+		return add_output(v, value);
+	case OPT_SORT:
+		return parse_keys(v, value);
+	case OPT_TOP:
+		if (text_parse_u64(value, 0, UINT32_MAX, &rows) < 0)
+			return complain(v, "--top", value, "a number of rows, 0 for all");
+		o->max_rows = (uint32_t)rows;
+		return 0;
+	case OPT_LIMIT:
+		return parse_percent(v, value);
+	case OPT_SYMBOL:
+		v->symbol = value;
+		return check_expression(v, value);
+	case OPT_COMM:
+		v->comm = value;
+		return 0;
+	case OPT_CONTAINER:
+		v->container = value;
+		return 0;
+	case OPT_CHILDREN:
+		o->by_total = true;
+		o->no_total = false;
+		return 0;
+	case OPT_NO_CHILDREN:
+		o->no_total = true;
+		o->by_total = false;
+		return 0;
+	case OPT_CALLERS:
+		o->callers = true;
+		return 0;
+	case OPT_CALLEES:
+		o->callees = true;
+		return 0;
+	case OPT_LAST:
+		if (text_parse_duration_ns(value, &v->last_ns) < 0 || v->last_ns == 0)
+			return complain(v, "--last", value,
+					"a time is a number with a unit: 90s, 10m, 2h, 1d");
+		return 0;
+	case OPT_STORE:
+		v->store = value;
+		return 0;
+	case OPT_NO_LINES:
+		v->no_lines = true;
+		return 0;
+	case OPT_NO_INLINE:
+		v->no_inline = true;
+		return 0;
+	case OPT_QUIET:
+		log_set_level(LOG_LEVEL_WARNING);
+		return 0;
+	case OPT_VERBOSE:
+		log_set_level(LOG_LEVEL_DEBUG);
+		return 0;
+	default:
+		o->csv = true;
+		return 0;
+	}
+}
+
+/* What options and inputs say together. */
+static int check(const struct view *v)
+{
+	const struct render_report_options *o = &v->setup.report;
+	const char *wrong = NULL;
+	bool by_symbol = o->n_keys == 0;
+
+	for (uint32_t i = 0; i < o->n_keys; i++)
+		by_symbol |= o->keys[i] == REPORT_SYMBOL;
+	if (v->last_ns && v->n_inputs > 0)
+		wrong = "takes files or --last, not both";
+	else if (v->n_inputs == 0 && !v->last_ns)
+		wrong = "needs a recorded file, or --last TIME for what the daemon kept";
+	else if (v->setup.view == VIEW_CONVERT && v->n_outputs == 0)
+		wrong = "needs an output: add -o FILE";
+	else if (v->setup.view == VIEW_DIFF && v->n_inputs != 2)
+		wrong = "compares two files: give BEFORE and AFTER";
+	else if ((v->symbol || o->callers || o->callees) && !by_symbol)
+		wrong = "--symbol, --callers and --callees want the key symbol among those of "
+			"--sort";
+	if (!wrong)
+		return 0;
+	(void)fprintf(stderr, "perfwalk: %s: %s; see perfwalk %s --help\n", v->command->name, wrong,
+		      v->command->name);
+	return -EINVAL;
+}
+
+/* Options may stand behind files, as in "convert in.pb.gz -o out.html". */
+int view_parse_options(struct view *v, int argc, char **argv)
+{
+	int first = 1, r;
+
+	while (argc > 1) {
+		r = options_parse(v->command, argc, argv, on_option, v, &first);
+		if (r != 0)
+			return r;
+		if (first >= argc)
+			break;
+		if (v->n_inputs == VIEW_MAX_INPUTS) {
+			(void)fprintf(stderr, "perfwalk: %s: more than %d files\n",
+				      v->command->name, VIEW_MAX_INPUTS);
+			return -EINVAL;
+		}
+		v->inputs[v->n_inputs] = argv[first];
+		v->input_fds[v->n_inputs++] = -EBADF;
+		argc -= first;
+		argv += first;
+	}
+	return check(v);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Inside of perfwalk convert, report and diff: what was asked for, and the run. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/cmd/setup.h"
+#include "src/cmd/tree.h"
+
+struct command;
+struct loop;
+struct supervisor;
+
+struct view {
+	const struct command *command;
+	struct setup_symbolizer setup;
+	const char *symbol, *comm, *container, *store;
+	uint64_t last_ns;
+	char store_label[256];
+	const char *inputs[VIEW_MAX_INPUTS];
+	int input_fds[VIEW_MAX_INPUTS];
+	uint32_t n_inputs;
+	struct tree_output outputs[TREE_MAX_OUTPUTS];
+	bool created[TREE_MAX_OUTPUTS];
+	uint32_t n_outputs;
+	struct loop *loop;
+	struct supervisor *supervisor;
+	int signal_fd;
+	int result;
+	bool no_lines, no_inline;
+};
+
+/* Into v, whose command and mode are set; texts are argv's. 0; 1: --help was answered; -EINVAL: the
+ * user was told what is wrong. */
+int view_parse_options(struct view *v, int argc, char **argv);
