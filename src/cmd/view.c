@@ -102,12 +102,14 @@ static int open_inputs(struct view *v)
 	return 0;
 }
 
+/* Not emptied yet: they may be inputs too, and what is in them outlives inputs that are damaged.
+ * The child empties each when it has something to write. */
 static int open_outputs(struct view *v)
 {
 	for (uint32_t i = 0; i < v->n_outputs; i++) {
 		const char *path = v->outputs[i].path;
 		bool there = access(path, F_OK) == 0;
-		int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY, 0666);
+		int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
 
 		if (fd < 0) {
 			int e = -errno;

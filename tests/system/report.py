@@ -180,6 +180,16 @@ def other_tools():
               + ("" if have == want else f"\n{sorted(have.items() ^ want.items())[:6]}"))
 
 
+def in_place(files):
+    name = rig.path("same.folded")
+    with open(files["folded"], "rb") as f, open(name, "wb") as out:
+        out.write(f.read())
+    perfwalk("convert", name, "-o", name)
+    rig.check(lines_of(name) == lines_of(files["folded"]), "a file converted into itself is what it was")
+    perfwalk("convert", rig.write("damaged.folded", "nothing\n"), "-o", name, status=1)
+    rig.check(lines_of(name) == lines_of(files["folded"]), "an output outlives a damaged input")
+
+
 def bad_files(files):
     with open(files["pb.gz"], "rb") as f:
         good = f.read()
@@ -248,6 +258,7 @@ def main():
     tables(files)
     differences(files)
     messages_with_lengths(files)
+    in_place(files)
     bad_files(files)
     killed_reader()
     other_tools()
