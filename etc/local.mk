@@ -13,6 +13,17 @@ etc/perfwalk.service: $(srcdir)/etc/perfwalk.service.in Makefile
 		$(srcdir)/etc/perfwalk.service.in > $@.tmp && mv $@.tmp $@
 CLEANFILES += etc/perfwalk.service
 
+# What shells complete, as the program prints it.
+bashcompletiondir = $(datadir)/bash-completion/completions
+zshcompletiondir = $(datadir)/zsh/site-functions
+nodist_bashcompletion_DATA = etc/completion/perfwalk
+nodist_zshcompletion_DATA = etc/completion/_perfwalk
+etc/completion/perfwalk: perfwalk$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) etc/completion && ./perfwalk$(EXEEXT) completion bash >$@.tmp && mv -f $@.tmp $@
+etc/completion/_perfwalk: perfwalk$(EXEEXT)
+	$(AM_V_GEN)$(MKDIR_P) etc/completion && ./perfwalk$(EXEEXT) completion zsh >$@.tmp && mv -f $@.tmp $@
+CLEANFILES += etc/completion/perfwalk etc/completion/_perfwalk
+
 install-data-hook:
 	$(MKDIR_P) $(DESTDIR)$(sysusersdir) $(DESTDIR)$(localstatedir)/lib/perfwalk
 	$(INSTALL_DATA) $(srcdir)/etc/perfwalk.sysusers $(DESTDIR)$(sysusersdir)/perfwalk.conf

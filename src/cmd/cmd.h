@@ -17,7 +17,7 @@ enum exit_code {
 };
 
 extern const struct command record_command, top_command, run_command, report_command, diff_command,
-	convert_command, ctl_command, check_command;
+	convert_command, ctl_command, check_command, completion_command;
 
 int record_main(int argc, char **argv);
 int top_main(int argc, char **argv);
@@ -27,6 +27,10 @@ int diff_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
 int ctl_main(int argc, char **argv);
 int check_main(int argc, char **argv);
+int completion_main(int argc, char **argv);
+
+/* All subcommands, in the order of --help. */
+const struct command *const *command_list(size_t *ret_n);
 
 /* The exit code for a failed start (tree_new). */
 int exit_code_of(int error);

@@ -5,6 +5,7 @@ perfwalk_SOURCES = \
 	src/cmd/attribute.c src/cmd/attribute.h \
 	src/cmd/check.c \
 	src/cmd/cmd.h \
+	src/cmd/completion.c \
 	src/cmd/code-rows.c \
 	src/cmd/control.c src/cmd/control.h \
 	src/cmd/ctl.c \

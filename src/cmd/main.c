@@ -19,10 +19,15 @@ static const struct {
 	const struct command *command;
 	int (*main)(int argc, char **argv);
 } commands[] = {
-	{&record_command, record_main}, {&top_command, top_main},
-	{&run_command, run_main},	{&report_command, report_main},
-	{&diff_command, diff_main},	{&convert_command, convert_main},
-	{&ctl_command, ctl_main},	{&check_command, check_main},
+	{&record_command, record_main},
+	{&top_command, top_main},
+	{&run_command, run_main},
+	{&report_command, report_main},
+	{&diff_command, diff_main},
+	{&convert_command, convert_main},
+	{&ctl_command, ctl_main},
+	{&check_command, check_main},
+	{&completion_command, completion_main},
 };
 
 static const struct {
@@ -34,6 +39,16 @@ static const struct {
 	{"perfwalk: exporter", role_exporter_main},
 	{"perfwalk: screen", role_screen_main},
 };
+
+const struct command *const *command_list(size_t *ret_n)
+{
+	static const struct command *list[ARRAY_SIZE(commands)];
+
+	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
+		list[i] = commands[i].command;
+	*ret_n = ARRAY_SIZE(commands);
+	return list;
+}
 
 int exit_code_of(int error)
 {
