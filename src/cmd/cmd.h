@@ -17,7 +17,7 @@ enum exit_code {
 };
 
 extern const struct command record_command, top_command, run_command, report_command, diff_command,
-	convert_command, ctl_command, check_command, completion_command;
+	convert_command, ctl_command, check_command, list_command, completion_command;
 
 int record_main(int argc, char **argv);
 int top_main(int argc, char **argv);
@@ -27,6 +27,7 @@ int diff_main(int argc, char **argv);
 int convert_main(int argc, char **argv);
 int ctl_main(int argc, char **argv);
 int check_main(int argc, char **argv);
+int list_main(int argc, char **argv);
 int completion_main(int argc, char **argv);
 
 /* All subcommands, in the order of --help. */

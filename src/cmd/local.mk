@@ -15,6 +15,7 @@ perfwalk_SOURCES = \
 	src/cmd/format.c src/cmd/format.h \
 	src/cmd/handover.c src/cmd/handover.h \
 	src/cmd/live.c src/cmd/live.h \
+	src/cmd/list.c \
 	src/cmd/main.c \
 	src/cmd/namer.c src/cmd/namer.h \
 	src/cmd/notify.c src/cmd/notify.h \

@@ -41,6 +41,11 @@ static const struct {
 	{"ref-cycles", NULL, HARDWARE(REF_CPU_CYCLES)},
 };
 
+const char *sample_event_known(unsigned int i)
+{
+	return i < ARRAY_SIZE(known_events) ? known_events[i].name : NULL;
+}
+
 static void set(struct sample_event *ret, const char *name, uint32_t type, uint64_t config)
 {
 	*ret = (struct sample_event){.type = type, .config = config};

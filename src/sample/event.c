@@ -326,3 +326,20 @@ const char *sample_event_name(const struct sample_options *o, const struct sampl
 		return o->event.name;
 	return f->hardware ? "cycles" : "cpu-clock";
 }
+
+int sample_event_try(const struct sample_event *e)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr), .type = e->type, .config = e->config, .disabled = 1};
+	int fd = event_open(&attr, 0, -1, true);
+
+	/* Who may not see the kernel may still count in user code. */
+	if (fd == -EACCES || fd == -EPERM) {
+		attr.exclude_kernel = 1;
+		fd = event_open(&attr, 0, -1, true);
+	}
+	if (fd < 0)
+		return fd;
+	(void)close(fd);
+	return 0;
+}

@@ -49,6 +49,10 @@ struct sample_event {
 /* "page-faults", "r01c2", "sched:sched_switch". 0; -EINVAL: no event is called so; -ENOENT: a
  * tracepoint that is not there or cannot be looked up; error says which and what to do. */
 int sample_event_parse(const char *text, struct sample_event *ret, char *error, size_t n_error);
+/* The kernel's generic events that have names, one after the other; NULL behind the last. */
+const char *sample_event_known(unsigned int i);
+/* Opens it for this process, counting nothing, and closes it: 0 or -errno, as the kernel says. */
+int sample_event_try(const struct sample_event *e);
 /* Its period is nanoseconds of a running CPU. */
 bool sample_event_is_time(const struct sample_event *e);
 /* It needs a counter of the processor. */

@@ -3,6 +3,8 @@
 program moved into each, and one that is gone when anybody could ask, shows up under the right
 container.id, pod and unit."""
 import os
+import re
+import subprocess
 import time
 
 import rig
@@ -25,6 +27,23 @@ CGROUPS = {
 }
 
 
+def listed(what):
+    return subprocess.run([rig.perfwalk(), "list", what], stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def check_list(early, late):
+    """perfwalk list, while they run."""
+    containers, units, processes = listed("containers"), listed("units"), listed("processes")
+    for name, expected in CGROUPS.items():
+        pid = (early.get(name) or late.get(name)).pid
+        for key, text in ((k, expected.get(k)) for k in ("container.id", "systemd.unit")):
+            have = containers if key == "container.id" else units
+            if text:
+                rig.check(re.search(rf"^{re.escape(text)} .*\[{pid}\]$", have, re.M), f"list has {key} {text[:24]}")
+                rig.check(re.search(rf"^ *{pid}  .*{re.escape(text[:12])}", processes, re.M),
+                          f"list processes has it for {pid}")
+
+
 def main():
     rig.need_root()
     chain = os.path.join(rig.build_workloads("chain"), "chain")
@@ -41,6 +60,7 @@ endpoint = {sink.endpoint}
         sink.wait_for(1)
         late = {name: start_in(cgroups.make(name), ["nice", chain]) for name in list(CGROUPS)[4:]}
         time.sleep(4)
+        check_list(early, late)
         for p in [*early.values(), *late.values()]:
             rig.end(p)
         # Dead before the rings are read, most of the time.
