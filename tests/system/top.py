@@ -55,6 +55,14 @@ def test_batch(spinner):
     rig.check(abs(sum(r[0] for r in rows) - 100) < 0.1, "so do those of containers")
 
 
+def test_recursion(directory):
+    p = rig.start([os.path.join(directory, "recurse"), "20"], stdout=subprocess.DEVNULL)
+    rows = rows_of(batch("-n", "3", "-p", str(p.pid))[2])
+    rig.check(any(r[2][2].startswith("recurse") and 80 < r[1] <= 100 for r in rows),
+              f"a function that calls itself counts once a stack: {max(r[1] for r in rows)}")
+    rig.end(p)
+
+
 def test_refusals():
     cases = ((["-F", "0"], "-F 0"), (["-d", "1ms"], "100ms"), (["--window", "1s"], "shorter"),
              (["-d", "100ms"], "63 intervals"), (["-n", "0"], "-n 0"), (["-p", "x"], "not a process id"),
@@ -264,10 +272,11 @@ def test_ends(t):
 def main():
     rig.need_root()
     rig.need_programs("tmux", "script")
-    directory = rig.build_workloads("chain")
+    directory = rig.build_workloads("chain", "recurse")
     spinner = rig.start([os.path.join(directory, "chain"), "100"], stdout=subprocess.DEVNULL)
     test_refusals()
     test_batch(spinner)
+    test_recursion(directory)
     test_closed_pipe()
     p = subprocess.run([rig.perfwalk(), "top"], capture_output=True, text=True, check=False)
     if "built without ncurses" in p.stderr:
