@@ -94,12 +94,11 @@ void top_layout_title(char *buf, unsigned int columns, const struct top_facts *f
 	char window[32];
 
 	put_line(buf, columns,
-		 "perfwalk top  %.40s  %" PRIu32 " Hz on %" PRIu32
-		 " CPUs  %.0f samples/s  window %s%s",
-		 f->host, f->rate_hz, f->n_cpus,
+		 "perfwalk top%s  %.40s  %" PRIu32 " Hz on %" PRIu32
+		 " CPUs  %.0f samples/s  window %s",
+		 f->paused ? " PAUSED" : "", f->host, f->rate_hz, f->n_cpus,
 		 seconds > 0 ? (double)t->counts.n_samples / seconds : 0,
-		 text_format_duration(window, sizeof(window), f->window_ns),
-		 f->paused ? "  PAUSED" : "");
+		 text_format_duration(window, sizeof(window), f->window_ns));
 }
 
 void top_layout_scope(char *buf, unsigned int columns, const struct top_view *v,
