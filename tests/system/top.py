@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 
+import cgroup_dirs
 import rig
 
 FAST = ["-d", "200ms", "--window", "2s"]
@@ -117,7 +118,7 @@ stty -g >after.new; mv after.new after
 sleep 1000
 """)
         self.tmux("new-session", "-d", "-s", "top", "-x", columns, "-y", rows, f"sh {script}")
-        self.wait_for("SELF%")
+        self.wait_for("(SELF|SHARE)%")
 
     def close(self):
         self.tmux("kill-session", "-t", "top")
@@ -217,6 +218,38 @@ def test_keys(t, columns, rows):
     t.close()
 
 
+def look_into_container(t):
+    t.open(100, 30, "--view", "containers")
+    t.wait_for("podman aaaaaaaaaaaa$")
+    t.keys("/", "podman", "Enter")
+    t.wait_for("^containers  /podman/")
+    t.keys("Enter")
+    screen = t.wait_for("^functions of podman aaaaaaaaaaaa by self", "chain_leaf")
+    rig.check(all(" chain " in line for line in screen[3:] if re.match(r" +\d", line)),
+              "enter on a container shows the functions in it")
+    t.keys("Escape")
+    t.wait_for("^containers")
+    t.keys("q")
+    t.check_restored("q", 0)
+    t.close()
+
+
+def test_container(t, spinner):
+    top = cgroup_dirs.mount_point()
+    with cgroup_dirs.Cgroups(top) as groups:
+        group = groups.make(f"libpod-{cgroup_dirs.digits('a')}.scope")
+        move(spinner.pid, group)
+        try:
+            look_into_container(t)
+        finally:
+            move(spinner.pid, top)
+
+
+def move(pid, group):
+    with open(os.path.join(group, "cgroup.procs"), "w", encoding="utf-8") as f:
+        f.write(str(pid))
+
+
 def test_colors(t):
     t.open(80, 24)
     t.wait_for("chain_leaf")
@@ -286,6 +319,7 @@ def main():
     test_keys(terminal, 120, 40)
     test_colors(terminal)
     test_ends(terminal)
+    test_container(terminal, spinner)
 
 
 rig.run(main)
