@@ -2,6 +2,7 @@
 """Source lines and inlined functions through the whole tree: a program built with -g, its debugging
 information in the file itself and in a separate one found by build id; folded stacks, the flame
 graph page and pprof show them, and the options take them away."""
+import base64
 import gzip
 import os
 import re
@@ -61,9 +62,9 @@ def check_shown(what, program):
     right, n = share(stacks, CHAIN)
     rig.check(n > 20 and right >= 0.9 * n, f"{what}: {right} of {n} stacks hold {' > '.join(CHAIN)}")
     rig.check(b"lines.c" in pprof, f"{what}: pprof names the source file")
-    # "kind" 3: see enum frame_kind.
-    kinds = re.search(r'"kind":\[([0-9,]*)\]', page)
-    rig.check(kinds and kinds.group(1).split(",").count("3") == 2, f"{what}: the page marks two functions")
+    # "kind" 3: see enum frame_kind. The loader may have some of its own, where libc has lines.
+    kinds = re.search(r'"kind":"([A-Za-z0-9+/=]*)"', page)
+    rig.check(kinds and base64.b64decode(kinds.group(1)).count(3) >= 2, f"{what}: the page marks two functions")
 
 
 def main():
