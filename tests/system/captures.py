@@ -6,6 +6,7 @@ import gzip
 import os
 import pwd
 import re
+import shutil
 import signal
 import subprocess
 import time
@@ -68,16 +69,20 @@ def targets(directory):
 
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) > 1:
-        os.sched_setaffinity(chain.pid, {cpus[0]})
-        recurse = rig.start(["./recurse"], cwd=directory)
-        os.sched_setaffinity(recurse.pid, {cpus[1]})
+        # Under names that nothing else on this host has.
+        pinned = []
+        for i in (0, 1):
+            shutil.copy(os.path.join(directory, "chain"), os.path.join(directory, f"pinned{i}"))
+            pinned.append(rig.start([f"./pinned{i}"], cwd=directory))
+            os.sched_setaffinity(pinned[i].pid, {cpus[i]})
         stacks, r = capture("-C", *SECOND, "-C", cpus[1])
         comms = {s.comm for s in stacks}
-        rig.check("recurse" in comms and "chain" not in comms and "on 1 CPU" in r.out,
-                  f"-C {cpus[1]}: what runs on CPU {cpus[0]} is not there")
-        stacks, _ = capture("-C with -p", *SECOND, "-C", cpus[0], "-p", f"{chain.pid},{recurse.pid}")
-        rig.check({s.comm for s in stacks} == {"chain"}, "-C with -p: only one of two processes is there")
-        rig.end(recurse)
+        rig.check("pinned1" in comms and "pinned0" not in comms and "on 1 CPU" in r.out,
+                  f"-C {cpus[1]}: what runs on CPU {cpus[0]} is not there: {sorted(comms)}")
+        stacks, _ = capture("-C with -p", *SECOND, "-C", cpus[0], "-p", f"{pinned[0].pid},{pinned[1].pid}")
+        rig.check({s.comm for s in stacks} == {"pinned0"}, "-C with -p: only one of two processes is there")
+        for p in pinned:
+            rig.end(p)
     rig.end(chain)
 
 
