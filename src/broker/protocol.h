@@ -161,7 +161,8 @@ struct message {
 				rss_bytes; /* of all together; CPU time since their starts */
 		} load;
 		struct {
-			int32_t code; /* 0, or -errno of what went wrong */
+			int32_t code;	  /* 0, or -errno of what went wrong */
+			uint32_t written; /* outputs that are whole: bit i is the i-th */
 		} result;
 		struct {
 			uint32_t pid, alternate_pid; /* alternate 0: none */

@@ -219,19 +219,14 @@ static int open_outputs(struct record_run *r, struct tree_options *o)
 	return 0;
 }
 
-/*
- * Files that this capture made and could not fill are not left behind. Where the symbolizer has
- * told of an error, what it could not write is empty, and the others are whole.
- */
-static void remove_outputs(struct record_run *r, int error)
+/* Files that this capture made and could not fill are not left behind. One that is whole may well
+ * be empty: the folded stacks of an idle host. */
+static void remove_outputs(struct record_run *r)
 {
-	bool died = error == -ECHILD || error == -ETIMEDOUT;
+	uint32_t written = r->tree ? tree_written_outputs(r->tree) : 0;
 
 	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
-		struct stat st;
-
-		if (r->created[i] && stat(r->options.outputs[i], &st) == 0 &&
-		    (died || st.st_size == 0))
+		if (r->created[i] && !(written >> i & 1))
 			(void)unlink(r->options.outputs[i]);
 	}
 }
@@ -446,7 +441,7 @@ int record_main(int argc, char **argv)
 	if (e == 0)
 		e = run(&r, &o);
 	if (e < 0 && e != -EINTR)
-		remove_outputs(&r, e);
+		remove_outputs(&r);
 	else
 		print_files(&r);
 	code = r.output_failed ? EXIT_CODE_FAILURE : finish(&r, e);

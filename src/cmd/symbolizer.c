@@ -314,7 +314,7 @@ static int render_to(struct symbolizer *s, const char *what, int fd, const struc
 	}
 	if (r < 0) {
 		log_error("%s cannot be written: %s", what, strerror(-r));
-		/* Half of a file is none; the broker removes what is empty. */
+		/* Half of a file is none; the broker removes what it made for it. */
 		if (!format_is_standard_output(what) && ftruncate(again, 0) < 0)
 			log_debug("%s stays as it is: %s", what, strerror(errno));
 	}
@@ -376,7 +376,8 @@ static int use_facts(struct symbolizer *s)
 	return r;
 }
 
-static int render_all(struct symbolizer *s)
+/* *ret_written: a bit for each output that is whole. */
+static int render_all(struct symbolizer *s, uint32_t *ret_written)
 {
 	int result = use_facts(s);
 
@@ -386,6 +387,8 @@ static int render_all(struct symbolizer *s)
 		int r = known ? render_to(s, s->outputs[i].path, TAKE_FD(s->outputs[i].fd), f)
 			      : -EINVAL;
 
+		if (r == 0)
+			*ret_written |= UINT32_C(1) << i;
 		result = result < 0 ? result : r;
 	}
 	if (s->summary_fd >= 0)
@@ -404,7 +407,7 @@ static void leave_if_done(struct symbolizer *s)
 	if (s->setup.view != VIEW_NONE)
 		m.result.code = view_files(s);
 	if (s->setup.capture && m.result.code == 0)
-		m.result.code = render_all(s);
+		m.result.code = render_all(s, &m.result.written);
 	else if (!s->setup.capture && !payloads_all_sent(s->payloads))
 		return;
 	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);

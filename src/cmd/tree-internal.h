@@ -25,6 +25,7 @@ struct tree {
 	} spool, store;
 	int deadline_timer;
 	int result;
+	uint32_t written_outputs;
 	bool enabled, stopping;
 	bool paused;	   /* on demand */
 	uint64_t flush_id; /* asked for last */

@@ -38,6 +38,8 @@ static void on_message(void *ctx, enum peer who, const struct message *m)
 		return;
 	if (m->result.code < 0)
 		t->result = m->result.code;
+	if (who == PEER_SYMBOLIZER)
+		t->written_outputs = m->result.written;
 	/* The input of a conversion has been read, or cannot be; who looks wants no more. */
 	if ((who == PEER_PROFILER && t->options.input_path) || who == PEER_SCREEN)
 		tree_stop(t);
@@ -371,6 +373,11 @@ void tree_tell_screen(struct tree *t, const struct message *m)
 const struct sample_features *tree_features(const struct tree *t)
 {
 	return &t->events.features;
+}
+
+uint32_t tree_written_outputs(const struct tree *t)
+{
+	return t->written_outputs;
 }
 
 uint32_t tree_n_cpus(const struct tree *t)

@@ -67,7 +67,7 @@ static int set_up(struct run *r, const struct view_perf_data *v)
 	return 0;
 }
 
-int view_perf_data(const struct view_perf_data *v)
+int view_perf_data(const struct view_perf_data *v, uint32_t *ret_written)
 {
 	struct run r = {.signal_fd = -EBADF};
 	struct tree_options o = {
@@ -93,6 +93,7 @@ int view_perf_data(const struct view_perf_data *v)
 		e = tree_new(&r.tree, r.loop, &o);
 	if (e == 0)
 		e = loop_run(r.loop);
+	*ret_written = r.tree ? tree_written_outputs(r.tree) : 0;
 	tree_free(r.tree);
 	loop_free(r.loop);
 	(void)close_fd(r.signal_fd);

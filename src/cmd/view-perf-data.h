@@ -18,5 +18,6 @@ struct view_perf_data {
 	const char *symbol, *comm;
 };
 
-/* 0 or -errno, logged with cause. */
-int view_perf_data(const struct view_perf_data *view);
+/* 0 or -errno, logged with cause; either way *ret_written has a bit for each output that is whole.
+ */
+int view_perf_data(const struct view_perf_data *view, uint32_t *ret_written);

@@ -154,8 +154,10 @@ static void on_message(void *ctx, enum peer who, const struct message *m)
 {
 	struct view *v = ctx;
 
-	if (m->type == MESSAGE_RESULT)
+	if (m->type == MESSAGE_RESULT) {
 		v->result = m->result.code;
+		v->written_outputs = m->result.written;
+	}
 }
 
 static void on_gone(void *ctx, enum peer who, bool clean)
@@ -228,7 +230,7 @@ static bool has_perf_data(const struct view *v)
 	return false;
 }
 
-static int run_perf_data(const struct view *v)
+static int run_perf_data(struct view *v)
 {
 	const struct view_perf_data perf_data = {
 		.path = v->inputs[0],
@@ -248,7 +250,7 @@ static int run_perf_data(const struct view *v)
 			  "convert perf.data -o one.pb.gz)");
 		return -EINVAL;
 	}
-	return view_perf_data(&perf_data);
+	return view_perf_data(&perf_data, &v->written_outputs);
 }
 
 static int run(struct view *v)
@@ -298,7 +300,7 @@ static int view_main(const struct command *command, enum view_mode mode, int arg
 	for (uint32_t i = 0; i < v.n_outputs; i++) {
 		(void)close_fd(v.outputs[i].fd);
 		/* What was made and could not be filled is not left behind. */
-		if (r < 0 && v.created[i])
+		if (r < 0 && v.created[i] && !(v.written_outputs >> i & 1))
 			(void)unlink(v.outputs[i].path);
 	}
 	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;

@@ -23,6 +23,7 @@ struct view {
 	struct tree_output outputs[TREE_MAX_OUTPUTS];
 	bool created[TREE_MAX_OUTPUTS];
 	uint32_t n_outputs;
+	uint32_t written_outputs; /* by the child, whole: bit i for the i-th */
 	struct loop *loop;
 	struct supervisor *supervisor;
 	int signal_fd;
