@@ -326,22 +326,27 @@ static void on_ask(void *ctx, int fd, uint32_t events)
 		loop_remove_fd(s->loop, fd); /* its death follows as SIGCHLD */
 }
 
+/* One message, if there is one: as message_recv(). */
+static int receive_control(struct supervisor *s, enum peer who)
+{
+	struct message m;
+	int fds[2], r = message_recv(s->children[who].control, &m, fds, MSG_DONTWAIT);
+
+	if (r > 0) {
+		(void)close_fd(fds[0]);
+		(void)close_fd(fds[1]);
+		s->callbacks.message(s->callbacks.ctx, who, &m);
+	}
+	return r;
+}
+
 static void on_control(void *ctx, int fd, uint32_t events)
 {
 	struct supervisor *s = ctx;
-	enum peer who = child_of_fd(s, fd);
-	struct message m;
-	int fds[2], r = message_recv(fd, &m, fds, MSG_DONTWAIT);
+	int r = receive_control(s, child_of_fd(s, fd));
 
-	if (r == -EAGAIN)
-		return;
-	if (r <= 0) {
+	if (r <= 0 && r != -EAGAIN)
 		loop_remove_fd(s->loop, fd);
-		return;
-	}
-	(void)close_fd(fds[0]);
-	(void)close_fd(fds[1]);
-	s->callbacks.message(s->callbacks.ctx, who, &m);
 }
 
 int supervisor_start(struct supervisor *s, enum peer who)
@@ -476,11 +481,15 @@ static void describe_death(int status, char *buf, size_t size)
 static void on_death(struct supervisor *s, enum peer who, int status)
 {
 	struct child *c = &s->children[who];
-	bool clean = c->stopping && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	uint64_t now = clock_monotonic_ns();
 	char how[96], delay[32];
 	pid_t pid = c->pid;
+	bool clean;
 
+	/* Its last words may wait still: SIGCHLD does not queue behind them. */
+	while (c->control >= 0 && receive_control(s, who) > 0)
+		;
+	clean = c->stopping && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	if (!c->restart)
 		blame_file(s, who, status);
 	c->pid = 0;

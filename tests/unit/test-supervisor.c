@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "src/broker/protocol.h"
@@ -18,7 +19,8 @@
 #include "util/log.h"
 #include "util/loop.h"
 
-#define FILE_INO 4711
+#define FILE_INO   4711
+#define LAST_WORDS 12
 
 /* ---- The child ---- */
 
@@ -42,6 +44,10 @@ static int child_main(void)
 			told.result.code = (int32_t)m.quarantine.file.ino;
 			(void)message_send(PROTOCOL_CONTROL_FD, &told, NULL, 0);
 		} else if (m.type == MESSAGE_STOP) {
+			struct message last = {.type = MESSAGE_RESULT};
+
+			last.result.code = LAST_WORDS;
+			(void)message_send(PROTOCOL_CONTROL_FD, &last, NULL, 0);
 			return 0;
 		} else if (m.type == MESSAGE_TEXT) {
 			if (strncmp(m.text.text, "idle", 4) != 0)
@@ -67,7 +73,7 @@ static struct {
 	unsigned int n_started[PEER_N], n_gone[PEER_N], n_quarantined;
 	unsigned int until_started, until_quarantined; /* then the loop ends */
 	uint64_t started_ns[16];
-	bool clean;
+	bool clean, said_last_words;
 } world;
 
 static void leave_if_seen(void)
@@ -96,6 +102,8 @@ static int on_setup(void *ctx, enum peer who, int control, int status_fd)
 
 static void on_message(void *ctx, enum peer who, const struct message *m)
 {
+	if (who == PEER_SYMBOLIZER && m->type == MESSAGE_RESULT && m->result.code == LAST_WORDS)
+		world.said_last_words = true;
 	if (who == PEER_PROFILER && m->type == MESSAGE_RESULT && m->result.code == FILE_INO) {
 		world.n_quarantined++;
 		world.symbolizer_does = "idle";
@@ -210,6 +218,21 @@ static void test_stop(void)
 	end_tree();
 }
 
+/* A child that says how it went and leaves: its death may be seen before its message. */
+static void test_last_words(void)
+{
+	siginfo_t info;
+
+	run_tree("idle", 1, 0, 30 * NSEC_PER_SEC);
+	supervisor_stop(world.supervisor, PEER_SYMBOLIZER);
+	CHECK_INT(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), ==, 0);
+	supervisor_reap(world.supervisor);
+	CHECK_INT(world.n_gone[PEER_SYMBOLIZER], ==, 1);
+	CHECK(world.clean);
+	CHECK(world.said_last_words);
+	end_tree();
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 1 && strncmp(argv[0], "perfwalk: ", 10) == 0)
@@ -220,5 +243,6 @@ int main(int argc, char **argv)
 	RUN(test_the_second_kill_counts);
 	RUN(test_back_off);
 	RUN(test_stop);
+	RUN(test_last_words);
 	return 0;
 }
