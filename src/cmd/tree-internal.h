@@ -30,8 +30,9 @@ struct tree {
 	bool paused;	   /* on demand */
 	uint64_t flush_id; /* asked for last */
 	bool finished;	   /* done() was called */
-	bool input_begun;  /* the profiler has the input file */
-	bool reopen;	   /* the profiler leaves for new events, not for good */
+	bool input_damaged;
+	bool input_begun; /* the profiler has the input file */
+	bool reopen;	  /* the profiler leaves for new events, not for good */
 };
 
 /* What the config and the options say is to be sampled, into t->events.targets. 0 or -errno, told.

@@ -40,6 +40,8 @@ static void on_message(void *ctx, enum peer who, const struct message *m)
 		t->result = m->result.code;
 	if (who == PEER_SYMBOLIZER)
 		t->written_outputs = m->result.written;
+	if (who == PEER_PROFILER && m->result.code < 0)
+		t->input_damaged = true;
 	/* The input of a conversion has been read, or cannot be; who looks wants no more. */
 	if ((who == PEER_PROFILER && t->options.input_path) || who == PEER_SCREEN)
 		tree_stop(t);
@@ -377,7 +379,7 @@ const struct sample_features *tree_features(const struct tree *t)
 
 uint32_t tree_written_outputs(const struct tree *t)
 {
-	return t->written_outputs;
+	return t->input_damaged ? 0 : t->written_outputs;
 }
 
 uint32_t tree_n_cpus(const struct tree *t)

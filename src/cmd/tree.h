@@ -92,7 +92,7 @@ void tree_print_status(const struct tree *t, FILE *out);
 void tree_progress(const struct tree *t, uint64_t *ret_samples, uint64_t *ret_lost);
 /* When the profiler last read all rings (CLOCK_MONOTONIC); 0: a new one has not yet. */
 uint64_t tree_drained_ns(const struct tree *t);
-/* After done(): which outputs are whole, bit i for the i-th. */
+/* After done(): which outputs are whole, bit i for the i-th; none of a damaged input. */
 uint32_t tree_written_outputs(const struct tree *t);
 const struct sample_features *tree_features(const struct tree *t);
 /* Whom the children run as; -1 each: as the broker does. The group is -1, too, where the config's
