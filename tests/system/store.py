@@ -109,7 +109,7 @@ def main():
         rig.check(daemon.log().count("No space left") == 1, "a full disk is said once")
         os.unlink(os.path.join(disk, "fill"))
         rig.wait_for("profiles again", lambda: files(os.path.join(disk, "store")), 15)
-        rig.check("kept again" in daemon.log(), "and said when there is room again")
+        rig.wait_for("the log to say that there is room again", lambda: "kept again" in daemon.log(), 5)
         daemon.stop()
     finally:
         rig.end_started()
