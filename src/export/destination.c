@@ -16,6 +16,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "proto/otlp-response.h"
 #include "src/export/internal.h"
@@ -348,6 +349,9 @@ static void on_sent(struct destination *d, uint64_t now)
 	d->stats.bytes_sent += n;
 	reached(d, now);
 	backlog_settle(d, x, now);
+	/* A page: a web server that says yes to everything. */
+	if (!d->grpc && n_answer > 0 && strncasecmp(d->response.type, "text/", 5) == 0)
+		report_foreign(d);
 	/* The status says that the payload was taken; a body that cannot be read changes nothing.
 	 */
 	if ((!d->grpc || grpc_message(answer, n_answer, &answer, &n_answer)) &&

@@ -39,6 +39,7 @@ struct response {
 	size_t n_header;
 	bool too_large;
 	char retry_after[64]; /* the header's value; "" when there was none */
+	char type[64];	      /* Content-Type; "" when there was none */
 	struct grpc_status grpc;
 };
 
@@ -67,7 +68,7 @@ struct destination {
 
 	bool down;
 	uint64_t down_since_ns;
-	struct log_ratelimit refused, partial, full, expired, spool_full;
+	struct log_ratelimit refused, partial, foreign, full, expired, spool_full;
 	struct export_stats stats;
 };
 
@@ -170,6 +171,8 @@ void report_unreachable(const struct destination *d, const struct outcome *o);
 void report_back(const struct destination *d, uint64_t now);
 void report_refused(struct destination *d, const struct outcome *o);
 void report_sent(struct destination *d, int64_t n_rejected, const char *message);
+/* A page, say: what took the payload may be no OTLP server. */
+void report_foreign(struct destination *d);
 void report_queue_full(struct destination *d);
 void report_expired(struct destination *d, uint64_t n_payloads);
 void report_abandoned(const struct destination *d, uint64_t n_payloads);

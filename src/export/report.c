@@ -14,8 +14,29 @@
 #include "util/clock.h"
 #include "util/text.h"
 
-#define REPEAT_SECONDS 60
-#define TEXT_BYTES     257 /* of the server's own words, with the 0 */
+#define REPEAT_SECONDS	60
+#define FOREIGN_SECONDS 3600
+#define TEXT_BYTES	257 /* of the server's own words, with the 0 */
+
+/* TLS libraries tell what is wrong with a certificate by words alone. */
+static const char *certificate_cause(const struct destination *d)
+{
+	static const struct {
+		const char *word, *cause;
+	} causes[] = {
+		{"expired", "its certificate has expired; renew it, or set the clock of this host"},
+		{"not yet valid",
+		 "its certificate is not valid yet; check the clocks of both hosts"},
+		{"match", "its certificate is for another name; set the endpoint to a name that it "
+			  "is for"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
+		if (strcasestr(d->curl_error, causes[i].word))
+			return causes[i].cause;
+	}
+	return "its certificate does not verify; set certificate to the authority's PEM file";
+}
 
 /* Cause and remedy for a connection that came to nothing. */
 static const char *connection_cause(const struct destination *d, const struct outcome *o)
@@ -39,8 +60,7 @@ static const char *connection_cause(const struct destination *d, const struct ou
 		return "no answer in time; check the network and the server's load, or raise "
 		       "timeout";
 	case CURLE_PEER_FAILED_VERIFICATION:
-		return "its certificate does not verify; set certificate to the authority's PEM "
-		       "file";
+		return certificate_cause(d);
 	case CURLE_SSL_CACERT_BADFILE:
 		return "the file of certificate cannot be used; check that perfwalk's user can "
 		       "read it";
@@ -85,9 +105,31 @@ static const char *status_cause(long status)
 	}
 }
 
+/* The TLS library's own words: its alerts say what the server did not like. */
+static const char *tls_detail(const struct destination *d, const struct outcome *o,
+			      char text[TEXT_BYTES])
+{
+	char clean[TEXT_BYTES - 3];
+
+	switch (o->code) {
+	case CURLE_PEER_FAILED_VERIFICATION:
+	case CURLE_SSL_CACERT_BADFILE:
+	case CURLE_SSL_CERTPROBLEM:
+	case CURLE_SSL_CONNECT_ERROR:
+		break;
+	default:
+		return "";
+	}
+	if (text_clean(clean, sizeof(clean), d->curl_error, strlen(d->curl_error)) == 0)
+		return "";
+	(void)snprintf(text, TEXT_BYTES, " (%s)", clean);
+	return text;
+}
+
 void report_unreachable(const struct destination *d, const struct outcome *o)
 {
 	const struct grpc_status *g = &d->response.grpc;
+	char detail[TEXT_BYTES];
 
 	if (d->grpc && o->status)
 		log_warning("export:%s: %s cannot take profiles: gRPC status %d (%s)%s%s; they are "
@@ -95,9 +137,10 @@ void report_unreachable(const struct destination *d, const struct outcome *o)
 			    d->name, d->origin, g->code, grpc_code_name(g->code),
 			    *g->message ? ": " : "", g->message);
 	else
-		log_warning("export:%s: %s cannot take profiles: %s; they are kept and retried",
+		log_warning("export:%s: %s cannot take profiles: %s%s; they are kept and retried",
 			    d->name, d->origin,
-			    o->status >= 400 ? status_cause(o->status) : connection_cause(d, o));
+			    o->status >= 400 ? status_cause(o->status) : connection_cause(d, o),
+			    tls_detail(d, o, detail));
 }
 
 void report_back(const struct destination *d, uint64_t now)
@@ -203,6 +246,18 @@ void report_sent(struct destination *d, int64_t n_rejected, const char *message)
 		    n_rejected > 0 ? n_rejected : INT64_C(0),
 		    n_rejected > 0 ? " of its profiles" : " refused and a warning",
 		    *message ? ": " : "", message);
+}
+
+void report_foreign(struct destination *d)
+{
+	char type[sizeof(d->response.type)];
+
+	if (!log_ratelimit(&d->foreign, FOREIGN_SECONDS))
+		return;
+	(void)text_clean(type, sizeof(type), d->response.type, strlen(d->response.type));
+	log_warning("export:%s: %s took a payload, but answered with %s; is the endpoint an "
+		    "OTLP/HTTP server that takes profiles?",
+		    d->name, d->origin, type);
 }
 
 void report_queue_full(struct destination *d)

@@ -130,11 +130,27 @@ static size_t on_body(char *data, size_t size, size_t n, void *user)
 	return n;
 }
 
+/* The value of a header line of that name into to. False when it is another, or too long. */
+static bool take_value(const char *line, size_t n, const char *name, char *to, size_t size)
+{
+	size_t at = strlen(name), end;
+
+	if (n < at || strncasecmp(line, name, at) != 0)
+		return false;
+	for (end = n; end > at && strchr(" \t\r\n", line[end - 1]);)
+		end--;
+	while (at < end && (line[at] == ' ' || line[at] == '\t'))
+		at++;
+	if (end - at >= size || memchr(line + at, '\0', end - at))
+		return false;
+	memcpy(to, line + at, end - at);
+	to[end - at] = '\0';
+	return true;
+}
+
 static size_t on_header(char *data, size_t size, size_t n, void *user)
 {
-	static const char name[] = "retry-after:";
 	struct response *r = user;
-	size_t at = sizeof(name) - 1, end;
 
 	n *= size;
 	r->n_header += n;
@@ -143,15 +159,8 @@ static size_t on_header(char *data, size_t size, size_t n, void *user)
 		return 0;
 	}
 	grpc_take_header(&r->grpc, data, n);
-	if (n < at || strncasecmp(data, name, at) != 0)
-		return n;
-	for (end = n; end > at && strchr(" \t\r\n", data[end - 1]);)
-		end--;
-	while (at < end && (data[at] == ' ' || data[at] == '\t'))
-		at++;
-	if (end - at < sizeof(r->retry_after) && !memchr(data + at, '\0', end - at))
-		(void)snprintf(r->retry_after, sizeof(r->retry_after), "%.*s", (int)(end - at),
-			       data + at);
+	if (!take_value(data, n, "retry-after:", r->retry_after, sizeof(r->retry_after)))
+		(void)take_value(data, n, "content-type:", r->type, sizeof(r->type));
 	return n;
 }
 

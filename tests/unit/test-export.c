@@ -465,6 +465,11 @@ static const struct row rows[] = {
 	 .n_requests = 1,
 	 .log = "export:partial: http://127.0.0.1:%d took a payload but for 3 of its profiles: too "
 		"old"},
+	{"page",
+	 {{REPLY, 200, "Content-Type: text/html\r\n", BODY("<html>")}},
+	 SENT,
+	 .n_requests = 1,
+	 .log = "export:page: http://127.0.0.1:%d took a payload, but answered with text/html; is"},
 	{"nonsense-answer", {{REPLY, 200, NULL, BODY("\xff\xff\xff\xff")}}, SENT, .n_requests = 1},
 	{"bad-request",
 	 {{REPLY, 400, NULL,
