@@ -7,6 +7,7 @@
 #include <stdbool.h>
 
 #include "proto/otlp-profiles-service.pb-c.h"
+#include "proto/otlp-split.h"
 #include "tests/unit/synthetic.h"
 #include "tests/unit/test.h"
 #include "util/array.h"
@@ -539,6 +540,92 @@ static void test_split(void)
 }
 
 /* One stack that is larger than a payload may be: its leaf goes out, with a marker. */
+struct halves {
+	struct tally t;
+	uint64_t n_leaves, n_largest;
+	uint32_t seed;
+};
+
+/* In halves and their halves until each is one sample: every piece holds every rule. */
+static void cut(struct halves *h, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	struct otlp_half half[2] = {0};
+	int r = otlp_split(bytes, n, half);
+
+	if (r == -ENODATA) {
+		CHECK_INT(check_payload(&h->t, bytes, n, n_samples), ==, 0);
+		h->n_leaves++;
+		h->n_largest = n > h->n_largest ? n : h->n_largest;
+	} else {
+		struct tally t = h->t;
+
+		CHECK_INT(r, ==, 0);
+		CHECK_INT(half[0].n_samples + half[1].n_samples, ==, n_samples);
+		for (int i = 0; i < 2; i++) {
+			CHECK_INT(half[i].bytes.n, <, n + 32); /* an id that it had not */
+			(void)check_payload(&t, half[i].bytes.bytes, half[i].bytes.n,
+					    half[i].n_samples);
+			cut(h, half[i].bytes.bytes, half[i].bytes.n, half[i].n_samples);
+		}
+	}
+	wire_buffer_deinit(&half[0].bytes);
+	wire_buffer_deinit(&half[1].bytes);
+}
+
+static int cut_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	cut(ctx, bytes, n, n_samples);
+	return 0;
+}
+
+/* Beginnings of a payload, and wrong bytes in it: an outcome, and no memory error. */
+static int damage_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	struct halves *h = ctx;
+	_cleanup_free_ uint8_t *copy = malloc(n);
+
+	CHECK(copy);
+	for (size_t i = 0; i < 3000; i++) {
+		size_t n_left = i < 1500 ? i * n / 1500 : n;
+		struct otlp_half half[2] = {0};
+		int r;
+
+		memcpy(copy, bytes, n);
+		for (int j = 0; i >= 1500 && j < 3; j++) {
+			h->seed = h->seed * 1664525 + 1013904223;
+			copy[(h->seed >> 4) % n] = (uint8_t)(h->seed >> 24);
+		}
+		r = otlp_split(copy, n_left, half);
+		CHECK(r == 0 || r == -EBADMSG || r == -ENODATA);
+		h->n_leaves += r == -EBADMSG;
+		wire_buffer_deinit(&half[0].bytes);
+		wire_buffer_deinit(&half[1].bytes);
+	}
+	return 0;
+}
+
+static void test_cut(void)
+{
+	struct profile p;
+	struct halves h = {.seed = 1};
+
+	synthetic_random(&p, 3, 300);
+	h.t = (struct tally){.max_bytes = 4u << 20,
+			     .max_samples = 16000,
+			     .start = p.start_unix_ns,
+			     .end = p.end_unix_ns};
+	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, cut_payload, &h), ==, 0);
+	CHECK_INT(h.t.n_samples, ==, 300);
+	CHECK_INT(h.t.n_sink_samples, ==, 300);
+	CHECK_INT(h.t.counter_samples, ==, p.counters[PROFILE_SAMPLES]);
+	CHECK_INT(h.n_leaves, >, 100);
+	CHECK_INT(h.n_largest, <, 8192);
+	h.n_leaves = 0;
+	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, damage_payload, &h), ==, 0);
+	CHECK_INT(h.n_leaves, >, 1500);
+	profile_deinit(&p);
+}
+
 static void test_stack_too_large(void)
 {
 	struct profile p;
@@ -765,6 +852,7 @@ int main(int argc, char **argv)
 	RUN(test_small);
 	RUN(test_configured_attributes);
 	RUN(test_split);
+	RUN(test_cut);
 	RUN(test_stack_too_large);
 	RUN(test_hostile);
 	RUN(test_empty);
