@@ -78,9 +78,11 @@ def endless_headers(conn):
         conn.sendall(b"X-More: " + b"x" * 1000 + b"\r\n")
 
 
+BOMB = gzip.compress(bytes(64 << 20), 9)
+
+
 def bomb(conn):
-    body = gzip.compress(bytes(64 << 20), 9)
-    conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+    conn.sendall(b"HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: %d\r\n\r\n" % len(BOMB) + BOMB)
 
 
 def garbage(conn):
