@@ -121,7 +121,7 @@ static void publish(const struct exporter_role *e)
 			.sent = s->payloads_sent,
 			.dropped = s->payloads_dropped_queue_full + s->payloads_dropped_refused +
 				   s->payloads_dropped_expired + s->payloads_dropped_spool_full +
-				   s->payloads_dropped_corrupt,
+				   s->payloads_dropped_corrupt + s->payloads_dropped_too_large,
 			.failures = s->failures,
 			.queue_payloads = s->queue_payloads,
 			.queue_bytes = s->queue_bytes,

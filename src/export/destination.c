@@ -57,6 +57,14 @@ int destination_init(struct destination *d, struct exporter *e,
 
 /* --- entries ------------------------------------------------------------------------------- */
 
+const uint8_t *entry_body(const struct destination *d, const struct entry *x, size_t *ret_n,
+			  bool *ret_gzip)
+{
+	*ret_gzip = x->file ? x->file->gzip : d->gzip;
+	*ret_n = x->file ? x->file->n_body : 0;
+	return x->payload ? payload_body(x->payload, *ret_gzip, ret_n) : x->body;
+}
+
 static void unload(struct destination *d, struct entry *x)
 {
 	free(x->body);
@@ -174,13 +182,12 @@ static bool may_queue(struct destination *d, size_t n)
 	return n <= d->max_queue_bytes ? make_room(d, n) : d->exporter->spool != NULL;
 }
 
-void destination_put(struct destination *d, struct payload *p)
+/* NULL: it was dropped. */
+static struct entry *put(struct destination *d, struct payload *p, uint64_t queued_ns, bool first)
 {
 	struct entry *x;
 	size_t n;
 
-	if (backlog_has(d, p))
-		return;
 	(void)payload_body(p, d->gzip, &n);
 	n += ENTRY_OVERHEAD_BYTES;
 	d->stats.payloads++;
@@ -188,7 +195,7 @@ void destination_put(struct destination *d, struct payload *p)
 	x = may_queue(d, n) ? calloc(1, sizeof(*x)) : NULL;
 	if (!x) {
 		drop_new(d, p);
-		return;
+		return NULL;
 	}
 	p->refs++;
 	p->unsettled++;
@@ -197,17 +204,67 @@ void destination_put(struct destination *d, struct payload *p)
 		.payload = p,
 		.seq = d->exporter->spool ? spool_take_seq(d->exporter->spool) : 0,
 		.n_samples = p->n_samples,
-		.queued_ns = clock_monotonic_ns(),
+		.queued_ns = queued_ns,
 		.bytes = n,
 	};
-	TAILQ_INSERT_TAIL(&d->queue, x, link);
+	if (first)
+		TAILQ_INSERT_HEAD(&d->queue, x, link);
+	else
+		TAILQ_INSERT_TAIL(&d->queue, x, link);
 	d->stats.queue_payloads++;
 	d->stats.queue_bytes += n;
 	if ((n > d->max_queue_bytes || d->spooling) && !backlog_put(d, x) &&
 	    n > d->max_queue_bytes) {
 		entry_drop(d, x, &d->stats.payloads_dropped_queue_full);
 		report_queue_full(d);
+		return NULL;
 	}
+	return x;
+}
+
+void destination_put(struct destination *d, struct payload *p)
+{
+	if (!backlog_has(d, p))
+		(void)put(d, p, clock_monotonic_ns(), false);
+}
+
+/* Ours until it has been put, as in exporter_submit(). */
+static void put_part(struct destination *d, struct payload *p, uint64_t queued_ns, bool on_disk)
+{
+	struct entry *x;
+
+	p->unsettled = 1;
+	x = put(d, p, queued_ns, true);
+	if (x && on_disk && !x->file)
+		(void)backlog_put(d, x);
+	exporter_settle(d->exporter, p);
+	exporter_release(p);
+}
+
+void destination_replace(struct destination *d, struct entry *x, struct payload *first,
+			 struct payload *second, uint64_t now)
+{
+	struct payload *const parts[] = {second, first};
+	uint64_t queued_ns = x->file ? now : x->queued_ns;
+	bool on_disk = x->file != NULL;
+
+	d->stats.payloads--;
+	d->stats.samples -= x->n_samples;
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		parts[i]->told = on_disk;
+		if (on_disk)
+			continue;
+		parts[i]->whole = x->payload;
+		x->payload->refs++;
+		x->payload->unsettled++;
+	}
+	/* In memory its room is theirs; on disk it stays until they are there. */
+	if (!on_disk)
+		entry_remove(d, x);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
+		put_part(d, parts[i], queued_ns, on_disk);
+	if (on_disk)
+		backlog_settle(d, x, now);
 }
 
 static void drop_expired(struct destination *d, uint64_t now)
@@ -257,12 +314,10 @@ static struct entry *choose(const struct destination *d, uint64_t now)
 
 static int start(struct destination *d, struct entry *x)
 {
-	const uint8_t *body = x->body;
-	bool gzip = x->file ? x->file->gzip : d->gzip;
-	size_t n = x->file ? x->file->n_body : 0;
+	bool gzip;
+	size_t n;
+	const uint8_t *body = entry_body(d, x, &n, &gzip);
 
-	if (x->payload)
-		body = payload_body(x->payload, gzip, &n);
 	return request_start(d, body, n, gzip);
 }
 
@@ -347,6 +402,7 @@ static void on_sent(struct destination *d, uint64_t now)
 	d->stats.payloads_sent++;
 	d->stats.samples_sent += x->n_samples;
 	d->stats.bytes_sent += n;
+	d->no_split = false;
 	reached(d, now);
 	backlog_settle(d, x, now);
 	/* A page: a web server that says yes to everything. */
@@ -369,6 +425,24 @@ static void on_refused(struct destination *d, const struct outcome *o, uint64_t 
 	d->stats.samples_dropped += d->flying->n_samples;
 	reached(d, now);
 	backlog_settle(d, d->flying, now);
+	report_refused(d, o);
+}
+
+static void on_too_large(struct destination *d, const struct outcome *o, uint64_t now)
+{
+	struct entry *x = d->flying;
+
+	d->stats.failures++;
+	reached(d, now);
+	if (!d->no_split && split_entry(d, x, now)) {
+		d->stats.payloads_split++;
+		report_split(d, o);
+		return;
+	}
+	d->no_split = true;
+	d->stats.payloads_dropped_too_large++;
+	d->stats.samples_dropped += x->n_samples;
+	backlog_settle(d, x, now);
 	report_refused(d, o);
 }
 
@@ -409,6 +483,9 @@ void destination_finish(struct destination *d, CURLcode code, uint64_t now)
 	switch (o.verdict) {
 	case VERDICT_SENT:
 		on_sent(d, now);
+		break;
+	case VERDICT_TOO_LARGE:
+		on_too_large(d, &o, now);
 		break;
 	case VERDICT_DROP:
 		on_refused(d, &o, now);

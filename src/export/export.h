@@ -41,13 +41,16 @@ struct export_spool {
 };
 
 struct export_stats {
-	/* Submitted, or found in the spool at the start: sent + dropped + queued. */
+	/* Submitted, or found in the spool at the start: sent + dropped + queued. One that was
+	 * split counts as the two that it became. */
 	uint64_t payloads, samples;
 	uint64_t payloads_found; /* in the spool at the start */
 	uint64_t payloads_sent, samples_sent;
 	uint64_t payloads_dropped_queue_full, payloads_dropped_refused, payloads_dropped_expired;
 	uint64_t payloads_dropped_spool_full, payloads_dropped_corrupt;
+	uint64_t payloads_dropped_too_large; /* for the server, and not to be split */
 	uint64_t samples_dropped;
+	uint64_t payloads_split;
 	uint64_t profiles_rejected; /* partial success */
 	uint64_t retries,
 		failures;    /* attempts that failed in a retryable way; all failed attempts */

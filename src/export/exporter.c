@@ -168,13 +168,19 @@ int exporter_dispatch(struct exporter *e)
 
 void exporter_release(struct payload *p)
 {
-	if (--p->refs == 0)
+	while (p && --p->refs == 0) {
+		struct payload *whole = p->whole;
+
 		payload_free(p);
+		p = whole;
+	}
 }
 
 void exporter_settle(struct exporter *e, struct payload *p)
 {
-	if (--p->unsettled > 0)
+	for (; --p->unsettled == 0 && p->whole;)
+		p = p->whole;
+	if (p->unsettled > 0 || p->told)
 		return;
 	p->refs++;
 	p->next = e->settled;

@@ -175,6 +175,20 @@ static int code_of_http(long status)
 	}
 }
 
+/* Servers say so by different codes, and in words of their libraries: Go, C++, Java, Rust. */
+static bool is_too_large(const struct grpc_status *s)
+{
+	static const char *const words[] = {"larger than max", "exceeds max", "too large"};
+
+	if ((s->code != RESOURCE_EXHAUSTED && s->code != OUT_OF_RANGE) || s->has_delay)
+		return false;
+	for (size_t i = 0; i < ARRAY_SIZE(words); i++) {
+		if (strcasestr(s->message, words[i]))
+			return true;
+	}
+	return false;
+}
+
 enum grpc_verdict grpc_decide(struct grpc_status *s, bool complete, long http_status)
 {
 	if (!s->known) {
@@ -186,7 +200,11 @@ enum grpc_verdict grpc_decide(struct grpc_status *s, bool complete, long http_st
 			return GRPC_RETRY;
 		}
 		s->code = code_of_http(http_status);
+		if (http_status == 413)
+			return GRPC_TOO_LARGE;
 	}
+	if (is_too_large(s))
+		return GRPC_TOO_LARGE;
 	switch (s->code) {
 	case OK:
 		return GRPC_SENT;

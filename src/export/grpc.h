@@ -24,7 +24,7 @@ struct grpc_status {
 /* Takes what it knows of one line of headers or trailers. */
 void grpc_take_header(struct grpc_status *s, const char *line, size_t n);
 
-enum grpc_verdict { GRPC_SENT, GRPC_RETRY, GRPC_DROP };
+enum grpc_verdict { GRPC_SENT, GRPC_RETRY, GRPC_TOO_LARGE, GRPC_DROP };
 /* After the answer. complete: it was not broken off. Fills s->code where the server was silent. */
 enum grpc_verdict grpc_decide(struct grpc_status *s, bool complete, long http_status);
 

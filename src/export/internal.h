@@ -60,6 +60,7 @@ struct destination {
 	struct response response;
 	uint64_t next_attempt_ns; /* not before; 0: at once */
 	unsigned int failures;	  /* in a row */
+	bool no_split;		  /* it found the smallest too large, and has taken nothing since */
 	bool probe_newest; /* the last attempt failed: which payload comes next, in choose() */
 	uint64_t backlog_next_ns; /* not before: the next one from disk */
 	bool spooling;		  /* it fails for so long that what comes goes to disk at once */
@@ -68,7 +69,7 @@ struct destination {
 
 	bool down;
 	uint64_t down_since_ns;
-	struct log_ratelimit refused, partial, foreign, full, expired, spool_full;
+	struct log_ratelimit refused, split, partial, foreign, full, expired, spool_full;
 	struct export_stats stats;
 };
 
@@ -91,8 +92,9 @@ struct exporter {
 /* What an attempt came to. */
 enum verdict {
 	VERDICT_SENT,
-	VERDICT_RETRY, /* 429, 502, 503, 504, or no answer at all */
-	VERDICT_DROP,  /* any other answer */
+	VERDICT_RETRY,	   /* 429, 502, 503, 504, or no answer at all */
+	VERDICT_TOO_LARGE, /* it may take a smaller one: 413, and what gRPC servers say instead */
+	VERDICT_DROP,	   /* any other answer */
 };
 
 struct outcome {
@@ -118,6 +120,12 @@ void destination_finish(struct destination *d, CURLcode code, uint64_t now);
 void destination_abandon(struct destination *d);
 /* Nothing is left to be done; in a hurry: but what is safe on disk. */
 bool destination_idle(const struct destination *d);
+/* What x is sent as, borrowed. */
+const uint8_t *entry_body(const struct destination *d, const struct entry *x, size_t *ret_n,
+			  bool *ret_gzip);
+/* The two parts, which are taken over, are sent instead of x, which is freed. */
+void destination_replace(struct destination *d, struct entry *x, struct payload *first,
+			 struct payload *second, uint64_t now);
 /* Takes x out and frees it; a file of it stays where it is. */
 void entry_remove(struct destination *d, struct entry *x);
 /* The attempt with x, which is on disk, is over: what is in memory of it is not needed. */
@@ -142,6 +150,10 @@ int backlog_load(struct destination *d, struct entry *x);
 void backlog_settle(struct destination *d, struct entry *x, uint64_t now);
 /* The callback of the spool; ctx is the exporter. */
 void backlog_lost(void *ctx, const struct spool_file *f, enum spool_loss why);
+
+/* --- split.c */
+/* Puts the halves of x in its place and frees it. False: it cannot be cut, and stays. */
+bool split_entry(struct destination *d, struct entry *x, uint64_t now);
 
 /* --- request.c */
 int request_init(struct destination *d, const struct export_destination *config,
@@ -170,6 +182,7 @@ bool retry_parse_after(const struct curl_api *curl, const char *text, int64_t no
 void report_unreachable(const struct destination *d, const struct outcome *o);
 void report_back(const struct destination *d, uint64_t now);
 void report_refused(struct destination *d, const struct outcome *o);
+void report_split(struct destination *d, const struct outcome *o);
 void report_sent(struct destination *d, int64_t n_rejected, const char *message);
 /* A page, say: what took the payload may be no OTLP server. */
 void report_foreign(struct destination *d);

@@ -13,14 +13,15 @@ libexport_a_SOURCES = \
 	src/export/request.c \
 	src/export/retry.c \
 	src/export/schema.h \
+	src/export/split.c \
 	src/export/spool.c src/export/spool.h \
 	src/export/spool-file.c src/export/spool-file.h \
 	src/export/store.c src/export/store.h
 
 check_PROGRAMS += tests/unit/test-export
 tests_unit_test_export_SOURCES = tests/unit/test-export.c tests/unit/test.h
-tests_unit_test_export_LDADD = libexport.a libproto.a libutil.a $(ZLIB_LIBS) -ldl
+tests_unit_test_export_LDADD = libexport.a libproto.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) -ldl
 
 check_PROGRAMS += tests/unit/test-spool
 tests_unit_test_spool_SOURCES = tests/unit/test-spool.c tests/unit/test.h
-tests_unit_test_spool_LDADD = libexport.a libproto.a libutil.a $(ZLIB_LIBS) -ldl
+tests_unit_test_spool_LDADD = libexport.a libproto.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) -ldl

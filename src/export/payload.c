@@ -47,11 +47,11 @@ static int deflater_init(struct deflater *d, size_t n_input)
 	return d->out ? 0 : -ENOMEM;
 }
 
-static int deflater_put(struct deflater *d, uint8_t *in, size_t n, bool last)
+static int deflater_put(struct deflater *d, const uint8_t *in, size_t n, bool last)
 {
 	int r;
 
-	d->z.next_in = in;
+	d->z.next_in = (uint8_t *)(uintptr_t)in; /* which zlib does not write to */
 	d->z.avail_in = (uInt)n;
 	do {
 		if (d->z.total_out == d->size) {
@@ -89,11 +89,19 @@ static int read_fully(int fd, uint8_t *to, size_t n, off_t at)
 	return 0;
 }
 
+static void take_gz(struct payload *p, struct deflater *d)
+{
+	uint8_t *fitted = realloc(d->out, d->z.total_out);
+
+	p->n_gz = d->z.total_out;
+	p->gz = fitted ? fitted : d->out;
+	d->out = NULL;
+}
+
 static int read_gz(struct payload *p, int fd, size_t n)
 {
 	_cleanup_(deflater_deinit) struct deflater d = {.open = false};
 	_cleanup_free_ uint8_t *chunk = malloc(CHUNK_BYTES);
-	uint8_t *fitted;
 	int r = chunk ? deflater_init(&d, n) : -ENOMEM;
 
 	for (size_t at = 0; r == 0 && at < n; at += CHUNK_BYTES) {
@@ -103,13 +111,9 @@ static int read_gz(struct payload *p, int fd, size_t n)
 		if (r == 0)
 			r = deflater_put(&d, chunk, n_chunk, at + n_chunk == n);
 	}
-	if (r < 0)
-		return r;
-	p->n_gz = d.z.total_out;
-	fitted = realloc(d.out, p->n_gz);
-	p->gz = fitted ? fitted : d.out;
-	d.out = NULL;
-	return 0;
+	if (r == 0)
+		take_gz(p, &d);
+	return r;
 }
 
 static int read_raw(struct payload *p, int fd, size_t n)
@@ -142,6 +146,88 @@ int payload_new(struct payload **ret, int fd, bool want_raw, bool want_gz)
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(p);
+	return 0;
+}
+
+int payload_pack(struct payload **ret, const uint8_t *bytes, size_t n, bool gz)
+{
+	_cleanup_(payload_freep) struct payload *p = calloc(1, sizeof(*p));
+	_cleanup_(deflater_deinit) struct deflater d = {.open = false};
+	int r;
+
+	if (n == 0)
+		return -ENODATA;
+	if (n > PAYLOAD_MAX_BYTES)
+		return -EFBIG;
+	if (!p)
+		return -ENOMEM;
+	p->refs = 1;
+	if (!gz) {
+		p->raw = malloc(n);
+		if (!p->raw)
+			return -ENOMEM;
+		memcpy(p->raw, bytes, n);
+		p->n_raw = n;
+	} else {
+		r = deflater_init(&d, n);
+		if (r == 0)
+			r = deflater_put(&d, bytes, n, true);
+		if (r < 0)
+			return r;
+		take_gz(p, &d);
+	}
+	*ret = TAKE_PTR(p);
+	return 0;
+}
+
+struct inflater {
+	z_stream z;
+	bool open;
+	uint8_t *out;
+};
+
+static void inflater_deinit(struct inflater *i)
+{
+	if (i->open)
+		(void)inflateEnd(&i->z);
+	free(i->out);
+}
+
+int payload_unpack(const uint8_t *gz, size_t n_gz, uint8_t **ret, size_t *ret_n)
+{
+	_cleanup_(inflater_deinit) struct inflater i = {.open = false};
+	size_t size = 0;
+	int r = Z_OK;
+
+	if (n_gz > PAYLOAD_MAX_BYTES)
+		return -EFBIG;
+	if (inflateInit2(&i.z, GZIP_WINDOW) != Z_OK)
+		return -ENOMEM;
+	i.open = true;
+	i.z.next_in = (uint8_t *)(uintptr_t)gz;
+	i.z.avail_in = (uInt)n_gz;
+	while (r == Z_OK) {
+		size_t more = size ? size : 4 * n_gz + 1024;
+		uint8_t *grown;
+
+		if (size >= PAYLOAD_MAX_BYTES)
+			return -EFBIG;
+		grown = realloc(i.out, size + more);
+		if (!grown)
+			return -ENOMEM;
+		i.out = grown;
+		size += more;
+		i.z.next_out = i.out + i.z.total_out;
+		i.z.avail_out = (uInt)(size - i.z.total_out);
+		r = inflate(&i.z, Z_NO_FLUSH);
+		/* All of the input is there: when it is used up, more room brings nothing. */
+		if (r == Z_OK && i.z.avail_out > 0)
+			return -EBADMSG;
+	}
+	if (r != Z_STREAM_END)
+		return r == Z_MEM_ERROR ? -ENOMEM : -EBADMSG;
+	*ret = TAKE_PTR(i.out);
+	*ret_n = i.z.total_out;
 	return 0;
 }
 

@@ -14,7 +14,9 @@ struct payload {
 	unsigned int unsettled; /* destinations that have neither sent, dropped nor spooled it */
 	uint8_t *raw, *gz;	/* either may be NULL when no destination wants it */
 	size_t n_raw, n_gz;
-	struct payload *next; /* of the settled ones */
+	struct payload *whole; /* that this is half of, a reference; it is not settled before */
+	bool told;	       /* of something on disk: settled for who gave it to us */
+	struct payload *next;  /* of the settled ones */
 };
 
 /*
@@ -23,6 +25,11 @@ struct payload {
  * said; or another -errno.
  */
 int payload_new(struct payload **ret, int fd, bool want_raw, bool want_gz);
+/* Of n bytes in memory, in one form. The same. */
+int payload_pack(struct payload **ret, const uint8_t *bytes, size_t n, bool gz);
+/* What a compressed body was before: *ret is the caller's. 0; -EBADMSG; -EFBIG as above; -ENOMEM.
+ */
+int payload_unpack(const uint8_t *gz, size_t n_gz, uint8_t **ret, size_t *ret_n);
 void payload_free(struct payload *p);
 
 static inline const uint8_t *payload_body(const struct payload *p, bool gz, size_t *ret_n)

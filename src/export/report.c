@@ -16,6 +16,7 @@
 
 #define REPEAT_SECONDS	60
 #define FOREIGN_SECONDS 3600
+#define SPLIT_SECONDS	3600
 #define TEXT_BYTES	257 /* of the server's own words, with the 0 */
 
 /* TLS libraries tell what is wrong with a certificate by words alone. */
@@ -154,14 +155,14 @@ void report_back(const struct destination *d, uint64_t now)
 		 d->origin, text_format_duration(took, sizeof(took), ns), d->stats.queue_payloads);
 }
 
+#define TOO_LARGE_HINT "; raise the server's limit on its size, or shorten reporter_interval"
+
 static const char *grpc_hint(int code)
 {
 	switch (code) {
 	case 7: /* PERMISSION_DENIED */
 	case 16:
 		return "; check headers and headers_file";
-	case 8:
-		return "; raise the server's limit on messages, or shorten reporter_interval";
 	case 12:
 		return "; does the server take OTLP profiles of development version 1?";
 	default:
@@ -180,8 +181,6 @@ static const char *refusal_hint(long status)
 	case 404:
 	case 405:
 		return "; is the endpoint an OTLP/HTTP server that takes profiles?";
-	case 413:
-		return "; raise the server's limit on request bodies, or shorten reporter_interval";
 	default:
 		return status >= 300 && status < 400
 			       ? "; redirects are not followed: set the endpoint to where it points"
@@ -228,13 +227,28 @@ void report_refused(struct destination *d, const struct outcome *o)
 		log_warning("export:%s: %s refused a payload%s with gRPC status %d (%s)%s%s; it is "
 			    "dropped%s",
 			    d->name, d->origin, held, g->code, grpc_code_name(g->code),
-			    *g->message ? ": " : "", g->message, grpc_hint(g->code));
+			    *g->message ? ": " : "", g->message,
+			    o->verdict == VERDICT_TOO_LARGE ? TOO_LARGE_HINT : grpc_hint(g->code));
 		return;
 	}
 	response_text(d, text);
 	log_warning("export:%s: %s refused a payload%s with status %ld%s%s; it is dropped%s",
 		    d->name, d->origin, held, o->status, *text ? ": " : "", text,
-		    refusal_hint(o->status));
+		    o->verdict == VERDICT_TOO_LARGE ? TOO_LARGE_HINT : refusal_hint(o->status));
+}
+
+void report_split(struct destination *d, const struct outcome *o)
+{
+	char status[16];
+
+	if (!log_ratelimit(&d->split, SPLIT_SECONDS))
+		return;
+	(void)snprintf(status, sizeof(status), "status %ld", o->status);
+	log_warning("export:%s: a payload is too large for %s (%s), and goes in halves; raise the "
+		    "server's limit on %s, or shorten reporter_interval",
+		    d->name, d->origin,
+		    d->grpc && o->status == 200 ? grpc_code_name(d->response.grpc.code) : status,
+		    d->grpc ? "messages" : "request bodies");
 }
 
 void report_sent(struct destination *d, int64_t n_rejected, const char *message)

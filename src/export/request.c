@@ -341,6 +341,14 @@ void request_cancel(struct destination *d)
 	response_reset(&d->response);
 }
 
+/* The OpenTelemetry Collector says 400, and why in words. */
+static bool says_too_large(const struct response *r)
+{
+	static const char words[] = "request body too large";
+
+	return r->body && memmem(r->body, r->n_body, words, strlen(words));
+}
+
 struct outcome request_end(struct destination *d, CURLcode code)
 {
 	const struct curl_api *curl = &d->exporter->curl;
@@ -355,9 +363,12 @@ struct outcome request_end(struct destination *d, CURLcode code)
 	free(d->call);
 	d->call = NULL;
 	o.verdict = retry_verdict(code, o.status, d->response.too_large);
+	if (o.verdict == VERDICT_DROP && o.status == 400 && says_too_large(&d->response))
+		o.verdict = VERDICT_TOO_LARGE;
 	if (d->grpc && o.status && !d->response.too_large) {
 		static const enum verdict verdicts[] = {[GRPC_SENT] = VERDICT_SENT,
 							[GRPC_RETRY] = VERDICT_RETRY,
+							[GRPC_TOO_LARGE] = VERDICT_TOO_LARGE,
 							[GRPC_DROP] = VERDICT_DROP};
 
 		o.verdict = verdicts[grpc_decide(&d->response.grpc, code == CURLE_OK, o.status)];

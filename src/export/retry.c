@@ -32,6 +32,8 @@ enum verdict retry_verdict(CURLcode code, long status, bool too_large)
 	if (status >= 200 && status < 300)
 		return VERDICT_SENT;
 	switch (status) {
+	case 413:
+		return VERDICT_TOO_LARGE;
 	case 429:
 	case 502:
 	case 503:

@@ -121,7 +121,7 @@ def real_collector():
 
 
 # What the server does, and what must become of the payload: a word of the log.
-SENT, RETRIED, DROPPED = "sent", "retried", "dropped"
+SENT, RETRIED, DROPPED, HALVED = "sent", "retried", "dropped", "sent in halves"
 ROWS = (
     ("OK", {"status": 0}, SENT, ""),
     ("OK in chunks", {"status": 0, "split": True}, SENT, ""),
@@ -131,7 +131,10 @@ ROWS = (
     ("invalid argument", {"status": 3}, DROPPED, "INVALID_ARGUMENT"),
     ("deadline exceeded", {"status": 4}, RETRIED, "DEADLINE_EXCEEDED"),
     ("permission denied", {"status": 7}, DROPPED, "headers_file"),
-    ("resource exhausted", {"status": 8, "message": "message larger than max"}, DROPPED, "larger than max"),
+    ("resource exhausted", {"status": 8, "message": "no more today"}, DROPPED, "no more today"),
+    ("a message larger than the limit", {"status": 8, "message": "received message larger than max"}, HALVED,
+     "goes in halves"),
+    ("HTTP 413 of a proxy", {"http": 413, "status": None}, HALVED, "goes in halves"),
     ("resource exhausted for a second", {"status": 8, "retry": 1}, RETRIED, "RESOURCE_EXHAUSTED"),
     ("aborted", {"status": 10}, RETRIED, "ABORTED"),
     ("out of range", {"status": 11}, RETRIED, "OUT_OF_RANGE"),
@@ -155,6 +158,9 @@ def check_row(name, script, want, text, server, log):
     bodies = [c.body for c in server.calls]
     again = bodies[0] in bodies[1:]
     rig.check(again == (want == RETRIED), f"{name}: the payload is {'sent again' if again else 'not sent again'}")
+    if want == HALVED:
+        whole, *halves = [count([gzip.decompress(b[5:])]) for b in bodies[:3]]
+        rig.check(sum(halves) == whole, f"{name}: {whole} samples come again as {halves}")
     rig.check(text in log, f"{name}: the log says {text!r}" + ("" if text in log else f":\n{log}"))
     rig.check(("is dropped" in log) == (want == DROPPED), f"{name}: dropped or not")
 
@@ -173,7 +179,7 @@ def check_request(call):
 def scripted_server():
     """Each row is a destination of its own; a daemon has room for 16."""
     burner = rig.start(["sh", "-c", "while :; do :; done"])  # something to send
-    for batch in (ROWS[:13], ROWS[13:]):
+    for batch in (ROWS[:14], ROWS[14:]):
         servers = [Server([script], then={"status": 0}) for _, script, _, _ in batch]
         daemon = rig.Daemon("[profiler]\nreporter_interval = 1s\n[spool]\nenabled = no\n" + "".join(
             f"[export:row{i}]\nendpoint = http://127.0.0.1:{s.port}\nprotocol = grpc\ntimeout = 2s\n"

@@ -17,12 +17,14 @@
 #include <zlib.h>
 
 #include "src/export/internal.h"
+#include "proto/wire-write.h"
 #include "tests/unit/test.h"
 #include "util/clock.h"
 
-#define N_SCRIPTS 64
-#define N_STEPS	  4
-#define BODY_MAX  (4u << 20)
+#define N_SCRIPTS   64
+#define N_STEPS	    4
+#define BODY_MAX    (4u << 20)
+#define LIMIT_BYTES 50000
 
 /* --- the server ---------------------------------------------------------------------------- */
 
@@ -41,6 +43,7 @@ enum action {
 	BAD_GZIP, /* says gzip, is none */
 	GARBAGE,  /* not HTTP */
 	POISON,	  /* 503 for bodies that begin with "poison", else 200 */
+	LIMIT,	  /* 413 for bodies beyond LIMIT_BYTES, which are not read, else 200 */
 };
 
 struct step {
@@ -198,6 +201,9 @@ static void act(int fd, const struct step *s, const struct seen *seen)
 	case POISON:
 		(void)inflate_all(seen->body, seen->n_body, start, sizeof(start), &n);
 		reply(fd, memcmp(start, "poison", 6) == 0 ? s : &fine, "");
+		return;
+	case LIMIT:
+		reply(fd, seen->n_body > LIMIT_BYTES ? s : &fine, "");
 		return;
 	case LAST:
 		break;
@@ -382,7 +388,8 @@ static void check_sum(const struct export_stats *s)
 	CHECK_INT(s->payloads, ==,
 		  s->payloads_sent + s->payloads_dropped_queue_full + s->payloads_dropped_refused +
 			  s->payloads_dropped_expired + s->payloads_dropped_spool_full +
-			  s->payloads_dropped_corrupt + s->queue_payloads);
+			  s->payloads_dropped_corrupt + s->payloads_dropped_too_large +
+			  s->queue_payloads);
 	CHECK_INT(s->queue_payloads, >=, s->spool_payloads);
 }
 
@@ -430,7 +437,7 @@ static void log_check(const char *text, unsigned int n)
 struct row {
 	const char *name;
 	struct step steps[N_STEPS];
-	unsigned int sent, refused, expired, retries, rejected;
+	unsigned int sent, refused, too_large, expired, retries, rejected;
 	unsigned int n_requests; /* 0: not looked at */
 	unsigned int wait_ms;	 /* least time from the first request to the second */
 	unsigned int timeout_ms, max_elapsed_ms;
@@ -488,8 +495,14 @@ static const struct row rows[] = {
 	 .log = "status 404; it is dropped; is the endpoint an OTLP/HTTP server"},
 	{"too-large",
 	 {{REPLY_UNREAD, 413, NULL, NULL, 0}},
-	 REFUSED,
+	 .too_large = 1,
+	 .n_requests = 1,
 	 .log = "status 413; it is dropped; raise"},
+	{"too-large-in-words",
+	 {{REPLY, 400, NULL, "http: request body too large", 0}},
+	 .too_large = 1,
+	 .n_requests = 1,
+	 .log = "status 400: http: request body too large; it is dropped; raise"},
 	{"media-type", {ANSWER(415)}, REFUSED},
 	{"internal", {ANSWER(500)}, REFUSED},
 	{"not-implemented", {ANSWER(501)}, REFUSED},
@@ -557,9 +570,10 @@ static void check_row(const struct row *row, const struct export_stats *s, const
 	CHECK_INT(s->payloads_sent, ==, row->sent);
 	CHECK_INT(s->samples_sent, ==, 7 * row->sent);
 	CHECK_INT(s->payloads_dropped_refused, ==, row->refused);
+	CHECK_INT(s->payloads_dropped_too_large, ==, row->too_large);
 	CHECK_INT(s->payloads_dropped_expired, ==, row->expired);
 	CHECK_INT(s->payloads_dropped_queue_full, ==, 0);
-	CHECK_INT(s->samples_dropped, ==, 7 * (row->refused + row->expired));
+	CHECK_INT(s->samples_dropped, ==, 7 * (row->refused + row->too_large + row->expired));
 	CHECK_INT(s->profiles_rejected, ==, row->rejected);
 	CHECK_INT(s->queue_payloads, ==, 0);
 	CHECK_INT(s->queue_bytes, ==, 0);
@@ -569,7 +583,7 @@ static void check_row(const struct row *row, const struct export_stats *s, const
 		CHECK_INT(seen->n_requests, ==, s->retries);
 	} else {
 		CHECK_INT(s->retries, ==, row->retries);
-		CHECK_INT(s->failures, ==, row->retries + row->refused);
+		CHECK_INT(s->failures, ==, row->retries + row->refused + row->too_large);
 	}
 	if (row->n_requests)
 		CHECK_INT(seen->n_requests, ==, row->n_requests);
@@ -1058,6 +1072,98 @@ static void test_spool(void)
 	server_stop(second);
 }
 
+/* A request of n samples, each with n_stamps timestamps of noise, which no gzip makes smaller. */
+static int make_profile_fd(unsigned int n, size_t n_stamps)
+{
+	struct wire_buffer m[4] = {0}; /* request, ResourceProfiles, ScopeProfiles, Profile */
+	uint32_t seed = 1;
+	int fd;
+
+	for (unsigned int i = 0; i < n; i++) {
+		struct wire_buffer stamps = {0}, sample = {0};
+
+		for (size_t j = 0; j < n_stamps * 2; j++) {
+			uint8_t *p = wire_reserve(&stamps, 4);
+
+			seed = seed * 1664525 + 1013904223;
+			memcpy(p, &seed, 4);
+			stamps.n += 4;
+		}
+		wire_put_bytes(&sample, 5, stamps.bytes, stamps.n);
+		wire_put_bytes(&m[3], 2, sample.bytes, sample.n);
+		wire_buffer_deinit(&stamps);
+		wire_buffer_deinit(&sample);
+	}
+	wire_put_bytes(&m[2], 2, m[3].bytes, m[3].n);
+	wire_put_bytes(&m[1], 2, m[2].bytes, m[2].n);
+	wire_put_bytes(&m[0], 1, m[1].bytes, m[1].n);
+	fd = make_fd(m[0].bytes, m[0].n);
+	for (int i = 0; i < 4; i++)
+		wire_buffer_deinit(&m[i]);
+	return fd;
+}
+
+static void check_split(const struct export_stats *s, unsigned int split, unsigned int sent,
+			unsigned int too_large)
+{
+	check_sum(s);
+	CHECK_INT(s->samples, ==, 16000);
+	CHECK_INT(s->payloads_split, ==, split);
+	CHECK_INT(s->payloads_sent, ==, sent);
+	CHECK_INT(s->payloads_dropped_too_large, ==, too_large);
+	CHECK_INT(s->samples_sent + s->samples_dropped, ==, 16000);
+	CHECK_INT(s->samples_sent, ==, too_large ? 0 : 16000);
+	CHECK_INT(s->queue_payloads + s->queue_bytes + s->spool_bytes, ==, 0);
+}
+
+/* 128 KiB at servers that take 50000 bytes go in four pieces, from memory and from disk; where
+ * nothing at all is taken, a piece of each size is tried. */
+static void test_split(void)
+{
+	static char endpoints[4][64];
+	struct export_destination d[4] = {{.name = "plain"},
+					  {.name = "gzip", .gzip = true},
+					  {.name = "never"},
+					  {.name = "disk"}};
+	_cleanup_(exporter_freep) struct exporter *e = NULL;
+	uint16_t port = 0;
+	pid_t server;
+	bool idle;
+
+	scripts_clear();
+	for (size_t i = 0; i < ARRAY_SIZE(d); i++) {
+		shared->scripts[i][0] = (struct step){i == 2 ? REPLY : LIMIT, 413, NULL, NULL, 0};
+	}
+	server = server_start(&port);
+	for (size_t i = 0; i < ARRAY_SIZE(d); i++) {
+		(void)snprintf(endpoints[i], sizeof(endpoints[i]), "http://127.0.0.1:%d/%zu", port,
+			       i);
+		d[i].endpoint = endpoints[i];
+	}
+	log_begin();
+	e = exporter_of(d, ARRAY_SIZE(d));
+	use_spool(e, 1 << 20);
+	e->destinations[3].spooling = true;
+	CHECK_INT(exporter_submit(e, 9, make_profile_fd(8, 2000), 16000), ==, 0);
+	CHECK_INT(n_spool_files(), ==, 1);
+	idle = turn(e, 10000);
+	log_end();
+	CHECK(idle);
+	check_split(exporter_stats(e, 0), 3, 4, 0);
+	check_split(exporter_stats(e, 1), 3, 4, 0);
+	check_split(exporter_stats(e, 2), 3, 0, 4);
+	check_split(exporter_stats(e, 3), 3, 4, 0);
+	CHECK_INT(exporter_stats(e, 3)->payloads_spooled, ==, 7);
+	CHECK_INT(n_spool_files(), ==, 0);
+	CHECK_INT(n_done, ==, 1);
+	CHECK_INT(done_ids[0], ==, 9);
+	log_check("export:plain: a payload is too large for http://127.0.0.1:", 1);
+	log_check("export:never: a payload is too large for http://127.0.0.1:", 1);
+	log_check("export:never: http://127.0.0.1:", 1);
+	log_check("with status 413; it is dropped; raise", 1);
+	server_stop(server);
+}
+
 static void test_spool_full(void)
 {
 	struct export_destination d = {.name = "away", .endpoint = "http://127.0.0.1:1"};
@@ -1306,6 +1412,7 @@ int main(void)
 	CHECK(mkdtemp(spool_dir));
 	RUN(test_spool);
 	RUN(test_spool_full);
+	RUN(test_split);
 	RUN(test_spool_hurry);
 	return rmdir(spool_dir) == 0 ? 0 : 1;
 }

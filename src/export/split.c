@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A payload that the server finds too large goes in halves, and these in halves again. The first
+ * half takes the place of the whole in the queue, so a server that takes nothing at all is known
+ * after as many requests as halvings lead to one sample, and what it finds too large is dropped at
+ * once from then on until it has taken something.
+ *
+ * Who gave us the whole hears of it when both halves are settled.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "proto/otlp-split.h"
+#include "src/export/internal.h"
+#include "util/clock.h"
+
+DEFINE_CLEANUP(struct payload *, payload_free)
+
+static uint64_t share(uint64_t all, uint64_t part, uint64_t total)
+{
+	uint64_t product;
+
+	if (total == 0 || __builtin_mul_overflow(all, part, &product))
+		return all / 2;
+	return product / total;
+}
+
+/* The body of x before compression: in place, or in *ret_owned. */
+static int unpack(const struct destination *d, const struct entry *x, const uint8_t **ret,
+		  size_t *ret_n, uint8_t **ret_owned)
+{
+	bool gzip;
+	int r;
+
+	*ret = entry_body(d, x, ret_n, &gzip);
+	if (!gzip)
+		return 0;
+	r = payload_unpack(*ret, *ret_n, ret_owned, ret_n);
+	*ret = *ret_owned;
+	return r;
+}
+
+static int make_parts(const struct destination *d, const struct entry *x, uint64_t now,
+		      const uint8_t *bytes, size_t n, struct payload *ret[2])
+{
+	struct otlp_half half[2] = {0};
+	uint64_t first = 0;
+	int r = otlp_split(bytes, n, half);
+
+	for (int i = 0; i < 2 && r == 0; i++) {
+		struct payload *p;
+
+		r = payload_pack(&ret[i], half[i].bytes.bytes, half[i].bytes.n, d->gzip);
+		if (r < 0)
+			break;
+		p = ret[i];
+		p->id = x->file ? x->file->id : x->payload->id;
+		p->time_unix_ns =
+			x->payload ? x->payload->time_unix_ns
+				   : clock_realtime_ns() - (now - (uint64_t)x->file->since_ns);
+		if (i == 0)
+			first = share(x->n_samples, half[0].n_samples,
+				      half[0].n_samples + half[1].n_samples);
+		p->n_samples = i == 0 ? first : x->n_samples - first;
+	}
+	wire_buffer_deinit(&half[0].bytes);
+	wire_buffer_deinit(&half[1].bytes);
+	return r;
+}
+
+bool split_entry(struct destination *d, struct entry *x, uint64_t now)
+{
+	_cleanup_(payload_freep) struct payload *first = NULL, *second = NULL;
+	_cleanup_free_ uint8_t *owned = NULL;
+	struct payload *parts[2] = {NULL, NULL};
+	const uint8_t *bytes;
+	size_t n;
+	int r = unpack(d, x, &bytes, &n, &owned);
+
+	if (r == 0)
+		r = make_parts(d, x, now, bytes, n, parts);
+	first = parts[0];
+	second = parts[1];
+	if (r < 0)
+		return false;
+	destination_replace(d, x, TAKE_PTR(first), TAKE_PTR(second), now);
+	return true;
+}
