@@ -15,6 +15,7 @@ libproto_gen_a_CFLAGS = $(AM_CFLAGS) -w
 
 libproto_a_SOURCES = \
 	proto/otlp-dictionary.c proto/otlp-dictionary.h \
+	proto/otlp-json.c proto/otlp-json.h \
 	proto/otlp-response.c proto/otlp-response.h \
 	proto/otlp-split.c proto/otlp-split.h \
 	proto/wire-read.h \

@@ -6,6 +6,7 @@ libutil_a_SOURCES = \
 	util/cursor.h \
 	util/fdmsg.c util/fdmsg.h \
 	util/hash.c util/hash.h \
+	util/json.c util/json.h \
 	util/log.c util/log.h \
 	util/loop.c util/loop.h \
 	util/strtab.c util/strtab.h \

@@ -16,7 +16,7 @@
 
 #include "src/render/by-thread.h"
 #include "src/render/gzip.h"
-#include "src/render/json.h"
+#include "util/json.h"
 #include "src/render/places.h"
 #include "src/render/render.h"
 #include "util/clock.h"

@@ -16,7 +16,7 @@
 
 #include "src/render/calltree.h"
 #include "src/render/html-data.h"
-#include "src/render/json.h"
+#include "util/json.h"
 #include "util/cleanup.h"
 
 static void put_member(FILE *out, const char *key, const char *text)

@@ -112,12 +112,5 @@ struct render_otlp_options {
 int render_otlp(const struct profile *p, const struct render_info *info,
 		const struct render_otlp_options *options, render_otlp_sink sink, void *ctx);
 
-/*
- * The same as OTLP/JSON ("JSON Protobuf Encoding" of the OTLP specification), one JSON object a
- * payload. max_bytes bounds the text; 0: 10 MiB, which only HTTP receivers take.
- */
-int render_otlp_json(const struct profile *p, const struct render_info *info,
-		     const struct render_otlp_options *options, render_otlp_sink sink, void *ctx);
-
 /* OTLP/JSON: all of it as one message, as render_otlp_file(), with a newline at its end. */
 int render_otlp_json_file(const struct profile *p, const struct render_info *info, FILE *out);

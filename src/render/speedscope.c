@@ -10,7 +10,7 @@
 
 #include "src/render/aggregate.h"
 #include "src/render/by-thread.h"
-#include "src/render/json.h"
+#include "util/json.h"
 #include "src/render/places.h"
 #include "src/render/render.h"
 

@@ -3,7 +3,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "src/render/json.h"
+#include "util/json.h"
 #include "util/text.h"
 
 /* Text is cleaned in pieces of this size, so that its length has no limit. */
