@@ -6,6 +6,7 @@ import os
 import subprocess
 import time
 
+import otelcol
 import otlp
 import rig
 from checker import payload
@@ -13,56 +14,6 @@ from otlp_check import check as problems_of
 from sink import Sink
 
 RATE = 99
-
-
-def start_collector():
-    """Builds it when need be and starts it; (process, port, output file)."""
-    build = subprocess.run(["sh", os.path.join(rig.HERE, "build-collector.sh")], check=False,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if build.returncode == 77:
-        rig.skip(build.stderr.strip())
-    if build.returncode != 0:
-        rig.fail(f"the collector does not build:\n{build.stderr[-3000:]}")
-    binary = build.stdout.strip()
-    port, out = rig.free_port(), rig.path("collector.out")
-    config = rig.write("otelcol.yaml", f"""
-receivers:
-  otlp:
-    protocols:
-      http:
-        endpoint: 127.0.0.1:{port}
-exporters:
-  file:
-    path: {out}
-    format: proto
-    flush_interval: 100ms
-service:
-  telemetry:
-    metrics:
-      level: none
-  pipelines:
-    profiles:
-      receivers: [otlp]
-      exporters: [file]
-""")
-    log = open(rig.path("otelcol.log"), "wb")
-    p = rig.start([binary, "--config", config, "--feature-gates=+service.profilesSupport"],
-                  stdout=log, stderr=log)
-
-    def listening():
-        if p.poll() is not None:
-            rig.fail("the collector ended: " + open(log.name, encoding="utf-8").read()[-2000:])
-        return "Everything is ready" in open(log.name, encoding="utf-8").read()
-    rig.wait_for("the collector is ready", listening, 30)
-    return p, port, out
-
-
-def messages(out):
-    try:
-        with open(out, "rb") as f:
-            return list(otlp.read_framed(f.read()))
-    except FileNotFoundError:
-        return []
 
 
 def post(port, body):
@@ -73,11 +24,11 @@ def post(port, body):
         return reply.status
 
 
-def check_reader_against_collector(port, out):
+def check_reader_against_collector(port, messages):
     """Our reader and the collector's schema agree: a payload comes back with the same content."""
     rig.check(post(port, payload()) == 200, "the collector takes the checker's own good payload")
-    rig.wait_for("the collector writes it", lambda: messages(out), 10)
-    back = otlp.View(otlp.decode(messages(out)[0]))
+    rig.wait_for("the collector writes it", lambda: messages(), 10)
+    back = otlp.View(otlp.decode(messages()[0]))
     sent = otlp.View(otlp.decode(payload()))
     rig.check(sorted(map(repr, back.samples())) == sorted(map(repr, sent.samples())),
               "and gives back the same resources, samples and names")
@@ -132,9 +83,13 @@ def check_content(views, name, directory, pid, what):
 def main():
     rig.need_root()
     rig.need_programs("readelf")
-    _, port, out = start_collector()
-    check_reader_against_collector(port, out)
-    before = len(messages(out))
+    collector = otelcol.start({"http": ("http", "")})
+    port = collector.ports["http"]
+
+    def messages():
+        return collector.messages("http")
+    check_reader_against_collector(port, messages)
+    before = len(messages())
 
     directory = rig.build_workloads("chain", "cxx")
     chain = rig.start(["./chain"], cwd=directory)
@@ -151,7 +106,7 @@ endpoint = http://127.0.0.1:{port}
 endpoint = {sink.endpoint}
 """)
         daemon.wait_up()
-        rig.wait_for("five messages at the collector", lambda: len(messages(out)) - before >= 5, 30)
+        rig.wait_for("five messages at the collector", lambda: len(messages()) - before >= 5, 30)
         sink.wait_for(5)
         status, seconds = daemon.stop()
         rig.check(status == 0 and seconds < 5, f"SIGTERM: leaves with {status} after {seconds:.1f} s")
@@ -159,7 +114,7 @@ endpoint = {sink.endpoint}
         raw = sink.payloads()
         problems = sink.problems(rate=RATE)
         views = sink.views()
-    framed = messages(out)[before:]
+    framed = messages()[before:]
     rig.check(not problems, f"{len(raw)} requests as they came hold every rule"
               + "".join("\n    " + p for p in problems[:20]))
     found = [f"message {i}: {rule}: {text}" for i, m in enumerate(framed)

@@ -6,11 +6,10 @@ import gzip
 import os
 import subprocess
 
-import otlp
+import otelcol
 import rig
 from grpc_server import Server
-
-RECEIVERS = ("plain", "tls", "mtls", "http-tls")
+from otelcol import count
 
 
 def certificates():
@@ -37,53 +36,16 @@ def certificates():
 
 
 def start_collector(tls):
-    build = subprocess.run(["sh", os.path.join(rig.HERE, "build-collector.sh")], check=False,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    if build.returncode == 77:
-        rig.skip(build.stderr.strip())
-    if build.returncode != 0:
-        rig.fail(f"the collector does not build:\n{build.stderr[-3000:]}")
-    ports = {name: rig.free_port() for name in RECEIVERS}
-    outs = {name: rig.path(f"collector.{name}") for name in RECEIVERS}
     server = f"tls: {{cert_file: {tls}/server.pem, key_file: {tls}/server.key"
-    kinds = {"plain": ("grpc", ""), "tls": ("grpc", server + "}"),
-             "mtls": ("grpc", server + f", client_ca_file: {tls}/ca.pem}}"), "http-tls": ("http", server + "}")}
-    text = "receivers:\n"
-    for name, (protocol, security) in kinds.items():
-        text += (f"  otlp/{name}:\n    protocols:\n      {protocol}:\n        endpoint: 127.0.0.1:{ports[name]}\n"
-                 + (f"        {security}\n" if security else ""))
-    text += "exporters:\n"
-    for name in RECEIVERS:
-        text += f"  file/{name}: {{path: {outs[name]}, format: proto, flush_interval: 100ms}}\n"
-    text += "service:\n  telemetry: {metrics: {level: none}}\n  pipelines:\n"
-    for name in RECEIVERS:
-        text += f"    profiles/{name}: {{receivers: [otlp/{name}], exporters: [file/{name}]}}\n"
-    log = open(rig.path("otelcol.log"), "wb")
-    p = rig.start([build.stdout.strip(), "--config", rig.write("otelcol.yaml", text),
-                   "--feature-gates=+service.profilesSupport"], stdout=log, stderr=log)
-
-    def listening():
-        with open(log.name, encoding="utf-8") as f:
-            have = f.read()
-        if p.poll() is not None:
-            rig.fail("the collector ended: " + have[-2000:])
-        return "Everything is ready" in have
-    rig.wait_for("the collector is ready", listening, 30)
-    return p, ports, outs
-
-
-def count(messages):
-    return sum(n for m in messages for _, _, _, n in otlp.View(otlp.decode(m)).samples())
-
-
-def framed(path):
-    with open(path, "rb") as f:
-        return list(otlp.read_framed(f.read()))
+    return otelcol.start({"plain": ("grpc", ""), "tls": ("grpc", server + "}"),
+                          "mtls": ("grpc", server + f", client_ca_file: {tls}/ca.pem}}"),
+                          "http-tls": ("http", server + "}")})
 
 
 def real_collector():
     tls = certificates()
-    collector, ports, outs = start_collector(tls)
+    collector = start_collector(tls)
+    ports = collector.ports
     store = rig.path("store")
     exports = {
         "plain": f"endpoint = http://127.0.0.1:{ports['plain']}\nprotocol = grpc\n",
@@ -104,15 +66,15 @@ def real_collector():
     rig.wait_for("four profiles", lambda: len(glob.glob(store + "/*.gz")) >= 4, 20)
     rig.end(burner)
     daemon.stop()
-    rig.end(collector)
+    collector.stop()
     messages = []
     for name in sorted(glob.glob(store + "/*.gz")):
         with gzip.open(name) as f:
             messages.append(f.read())
     kept = count(messages)
     rig.check(kept > 300, f"{kept} samples in {len(messages)} payloads kept on the host")
-    for name in RECEIVERS:
-        have = count(framed(outs[name]))
+    for name in ports:
+        have = count(collector.messages(name))
         rig.check(have == kept, f"{name}: the collector has written {have} samples of {kept}")
     log = daemon.log()
     for name, why in (("stranger", ""), ("no-ca", "certificate"), ("wrong-port", "")):

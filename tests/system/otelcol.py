@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A real OpenTelemetry Collector with as many OTLP receivers as a test needs, each with a file of its own.
+
+    collector = otelcol.start({"plain": ("grpc", ""), "small": ("http", "max_request_body_size: 20000")})
+    collector.ports["plain"] ... collector.messages("plain") ... collector.stop()
+"""
+import os
+import subprocess
+
+import otlp
+import rig
+
+
+def count(messages):
+    """Samples in them."""
+    return sum(n for m in messages for _, _, _, n in otlp.View(otlp.decode(m)).samples())
+
+
+def binary():
+    """Builds it when need be."""
+    build = subprocess.run(["sh", os.path.join(rig.HERE, "build-collector.sh")], check=False,
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if build.returncode == 77:
+        rig.skip(build.stderr.strip())
+    if build.returncode != 0:
+        rig.fail(f"the collector does not build:\n{build.stderr[-3000:]}")
+    return build.stdout.strip()
+
+
+class Collector:
+    def __init__(self, receivers):
+        """receivers: name to (protocol, what else its section holds, in YAML)."""
+        self.ports = {name: rig.free_port() for name in receivers}
+        self.outs = {name: rig.path(f"collector.{name}") for name in receivers}
+        text = "receivers:\n"
+        for name, (protocol, more) in receivers.items():
+            text += (f"  otlp/{name}:\n    protocols:\n      {protocol}:\n"
+                     f"        endpoint: 127.0.0.1:{self.ports[name]}\n" + (f"        {more}\n" if more else ""))
+        text += "exporters:\n"
+        for name in receivers:
+            text += f"  file/{name}: {{path: {self.outs[name]}, format: proto, flush_interval: 100ms}}\n"
+        text += "service:\n  telemetry: {metrics: {level: none}}\n  pipelines:\n"
+        for name in receivers:
+            text += f"    profiles/{name}: {{receivers: [otlp/{name}], exporters: [file/{name}]}}\n"
+        self.log_name = rig.path("otelcol.log")
+        with open(self.log_name, "wb") as log:
+            self.process = rig.start([binary(), "--config", rig.write("otelcol.yaml", text),
+                                      "--feature-gates=+service.profilesSupport"], stdout=log, stderr=log)
+        rig.wait_for("the collector is ready", self.ready, 30)
+
+    def log(self):
+        with open(self.log_name, encoding="utf-8") as f:
+            return f.read()
+
+    def ready(self):
+        if self.process.poll() is not None:
+            rig.fail("the collector ended: " + self.log()[-2000:])
+        return "Everything is ready" in self.log()
+
+    def stop(self):
+        rig.end(self.process)
+
+    def messages(self, name):
+        try:
+            with open(self.outs[name], "rb") as f:
+                return list(otlp.read_framed(f.read()))
+        except FileNotFoundError:
+            return []
+
+
+def start(receivers):
+    return Collector(receivers)
