@@ -75,8 +75,9 @@ static int on_text(void *ctx, const struct message *m, int fd)
 		d->timeout_ns = e->setup.destinations[e->n].timeout_ns;
 		d->max_queue_bytes = e->setup.destinations[e->n].max_queue_bytes;
 		d->max_elapsed_ns = e->setup.destinations[e->n].max_elapsed_ns;
-		d->grpc = e->setup.destinations[e->n].grpc;
-		d->gzip = e->setup.destinations[e->n].gzip;
+		d->protocol = e->setup.destinations[e->n].protocol;
+		d->encoding = e->setup.destinations[e->n].encoding;
+		d->max_request_bytes = e->setup.destinations[e->n].max_request_bytes;
 		d->insecure_skip_verify = e->setup.destinations[e->n].insecure_skip_verify;
 		e->n++;
 		return set_text(&d->name, text);

@@ -7,6 +7,7 @@
 
 #include "src/broker/privileges.h"
 #include "src/broker/protocol.h"
+#include "src/export/export.h"
 #include "src/render/render.h"
 #include "src/sample/sample.h"
 
@@ -57,8 +58,10 @@ struct setup_exporter {
 	uint64_t store_max_bytes, store_max_age_ns;
 	uint32_t n;
 	struct setup_destination {
-		uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns;
-		bool grpc, gzip, insecure_skip_verify;
+		uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns, max_request_bytes;
+		enum export_protocol protocol;
+		enum encoding encoding;
+		bool insecure_skip_verify;
 	} destinations[SETUP_MAX_DESTINATIONS];
 };
 

@@ -261,6 +261,13 @@ static int open_store(struct tree *t)
 			      "store", "profiles are not kept on this host");
 }
 
+static const enum export_protocol protocols[] = {[CONFIG_HTTP_PROTOBUF] = EXPORT_HTTP_PROTOBUF,
+						 [CONFIG_GRPC] = EXPORT_GRPC,
+						 [CONFIG_HTTP_JSON] = EXPORT_HTTP_JSON};
+static const enum encoding encodings[] = {[CONFIG_NONE] = ENCODING_IDENTITY,
+					  [CONFIG_GZIP] = ENCODING_GZIP,
+					  [CONFIG_ZSTD] = ENCODING_ZSTD};
+
 static int set_up_exporter(struct tree *t, int control, int status_fd)
 {
 	const struct config *c = t->options.config;
@@ -280,8 +287,9 @@ static int set_up_exporter(struct tree *t, int control, int status_fd)
 			.timeout_ns = x->timeout_ns,
 			.max_queue_bytes = x->max_queue_bytes,
 			.max_elapsed_ns = x->max_elapsed_ns,
-			.grpc = x->grpc,
-			.gzip = x->gzip,
+			.max_request_bytes = x->max_request_bytes,
+			.protocol = protocols[x->protocol],
+			.encoding = encodings[x->compression],
 			.insecure_skip_verify = x->insecure_skip_verify,
 		};
 		data += 2 * x->max_queue_bytes; /* as they came, and compressed */

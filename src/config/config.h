@@ -16,17 +16,21 @@
 #include "util/cleanup.h"
 #include "util/log.h"
 
+enum config_protocol { CONFIG_HTTP_PROTOBUF, CONFIG_GRPC, CONFIG_HTTP_JSON };
+enum config_compression { CONFIG_NONE, CONFIG_GZIP, CONFIG_ZSTD };
+
 struct config_export {
 	char *name; /* NAME of [export:NAME] */
 	char *endpoint, *profiles_endpoint;
 	char **headers; /* n "Name: value" lines */
 	size_t n_headers;
 	char *headers_file; /* lines "Name: value"; read by the broker, mode 0600 wanted */
-	bool grpc;	    /* protocol; else http/protobuf */
-	bool gzip;
+	enum config_protocol protocol;
+	enum config_compression compression;
 	uint64_t timeout_ns;
 	char *certificate, *client_certificate, *client_key;
 	bool insecure_skip_verify;
+	uint64_t max_request_bytes; /* before compression; 64 MiB */
 	uint64_t max_queue_bytes;
 	uint64_t max_elapsed_ns;
 };
@@ -67,7 +71,7 @@ struct config {
 	uint32_t max_open_files;	     /* files held open for walking and naming; 1024 */
 	/* [process] */
 	char *control; /* path of the control socket; /run/perfwalk/control */
-	char *user; /* "perfwalk"; falls back to nobody, said in the log */
+	char *user;    /* "perfwalk"; falls back to nobody, said in the log */
 	/* [spool] */
 	bool spool_enabled;	   /* yes */
 	char *spool_path;	   /* NULL: perfwalk/spool where the host keeps state */

@@ -173,10 +173,14 @@ static const struct config_key keys[] = {
 	 "http://localhost:4318 for an OpenTelemetry Collector, http://localhost:4040 for "
 	 "Pyroscope."},
 	{CONFIG_SECTION_EXPORT, "profiles_endpoint", CONFIG_URL_EXACT, AT_EXPORT(profiles_endpoint),
-	 NULL, 0, 0, 0, false, "Complete URL, used as it is; goes before endpoint."},
-	{CONFIG_SECTION_EXPORT, "protocol", CONFIG_PROTOCOL, AT_EXPORT(grpc), "http/protobuf", 0, 0,
-	 0, false,
-	 "With grpc, endpoint is the URL of an OTLP/gRPC server, for instance "
+	 NULL, 0, 0, 0, false,
+	 "Complete URL, used as it is; goes before endpoint. With grpc, the method's name is added "
+	 "to it all the same."},
+	{CONFIG_SECTION_EXPORT, "protocol", CONFIG_PROTOCOL, AT_EXPORT(protocol), "http/protobuf",
+	 0, 0, 0, false,
+	 "http/json is OTLP/HTTP in text, for servers that take nothing else: it costs several "
+	 "times "
+	 "as much. With grpc, endpoint is the URL of an OTLP/gRPC server, for instance "
 	 "http://localhost:4317 "
 	 "for an OpenTelemetry Collector, http://localhost:7070 for Parca; http is HTTP/2 without "
 	 "TLS."},
@@ -189,8 +193,11 @@ static const struct config_key keys[] = {
 	 "File with more headers, one 'Name: value' a line: the place for credentials. No one but "
 	 "its "
 	 "owner should be able to read it (mode 0600)."},
-	{CONFIG_SECTION_EXPORT, "compression", CONFIG_COMPRESSION, AT_EXPORT(gzip), "gzip", 0, 0, 0,
-	 false, "Compression of what is sent."},
+	{CONFIG_SECTION_EXPORT, "compression", CONFIG_COMPRESSION, AT_EXPORT(compression), "gzip",
+	 0, 0, 0, false,
+	 "Compression of what is sent. Every server takes gzip; zstd is smaller for less time, "
+	 "where "
+	 "the server takes it, as an OpenTelemetry Collector does."},
 	{CONFIG_SECTION_EXPORT, "timeout", CONFIG_DURATION, AT_EXPORT(timeout_ns), "10s",
 	 100 * NSEC_PER_MSEC, 10 * MIN, 0, false, "How long one request may take."},
 	{CONFIG_SECTION_EXPORT, "certificate", CONFIG_PATH, AT_EXPORT(certificate), NULL, 0, 0, 0,
@@ -206,6 +213,12 @@ static const struct config_key keys[] = {
 	 AT_EXPORT(insecure_skip_verify), "no", 0, 0, 0, false,
 	 "Take any server certificate. Whoever sits on the network in between can then read the "
 	 "profiles and the headers."},
+	{CONFIG_SECTION_EXPORT, "max_request_size", CONFIG_BYTES, AT_EXPORT(max_request_bytes),
+	 "64M", 16 * KIB, 64 * MIB, 0, false,
+	 "The largest request, before compression; what is larger goes in halves. Profiles are "
+	 "made "
+	 "for 4M. A server's own limit need not be set here: what it refuses for its size goes in "
+	 "halves too."},
 	{CONFIG_SECTION_EXPORT, "max_queue_size", CONFIG_BYTES, AT_EXPORT(max_queue_bytes), "64M",
 	 MIB, 16 * GIB, 0, false,
 	 "Memory for profiles that wait for this destination. When it is full the oldest goes to "

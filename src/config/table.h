@@ -18,8 +18,8 @@ enum config_type {
 	CONFIG_URL,	    /* char *: http(s), no query */
 	CONFIG_URL_EXACT,   /* char *: http(s), used as it is */
 	CONFIG_HEADERS,	    /* char ** and size_t in struct config_export */
-	CONFIG_COMPRESSION, /* bool: gzip or none */
-	CONFIG_PROTOCOL,    /* bool: grpc, or http/protobuf */
+	CONFIG_COMPRESSION, /* enum config_compression */
+	CONFIG_PROTOCOL,    /* enum config_protocol */
 	CONFIG_LOG_LEVEL,   /* enum log_level */
 	CONFIG_GLOBS,	    /* char *: this and the following are lists with commas */
 	CONFIG_USERS,

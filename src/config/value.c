@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <config.h> /* the one of configure, not our neighbour */
+
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -11,6 +13,15 @@
 #include "util/text.h"
 
 static const char *const level_names[] = {"error", "warning", "info", "debug"};
+static const char *const protocol_names[] = {"http/protobuf", "grpc", "http/json"};
+#ifdef HAVE_ZSTD
+static const char *const compression_names[] = {"none", "gzip", "zstd"};
+#define COMPRESSIONS "gzip, zstd or none"
+#else
+static const char *const compression_names[] = {"none", "gzip"};
+#define COMPRESSIONS "gzip or none"
+#endif
+#define PROTOCOLS "http/protobuf, http/json or grpc"
 
 struct unit {
 	uint64_t factor;
@@ -47,10 +58,10 @@ const char *config_value_range(const struct config_key *row, char *buf, size_t s
 		(void)snprintf(buf, size, "yes or no");
 		break;
 	case CONFIG_COMPRESSION:
-		(void)snprintf(buf, size, "gzip or none");
+		(void)snprintf(buf, size, "%s", COMPRESSIONS);
 		break;
 	case CONFIG_PROTOCOL:
-		(void)snprintf(buf, size, "http/protobuf or grpc");
+		(void)snprintf(buf, size, "%s", PROTOCOLS);
 		break;
 	case CONFIG_LOG_LEVEL:
 		(void)snprintf(buf, size, "error, warning, info or debug");
@@ -168,6 +179,18 @@ static int set_string(const struct config_key *row, char **field, const char *te
 	return 0;
 }
 
+/* An enum whose values are the places of its names. */
+static int choose(const char *const *names, size_t n, const char *text, void *field)
+{
+	for (unsigned int i = 0; i < n; i++) {
+		if (strcmp(names[i], text) == 0) {
+			memcpy(field, &i, sizeof(i));
+			return 0;
+		}
+	}
+	return -EINVAL;
+}
+
 int config_value_set(const struct config_key *row, void *base, const char *text, char *error)
 {
 	void *field = (char *)base + row->offset;
@@ -190,15 +213,13 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 	case CONFIG_DURATION:
 		return parse_number(row, text, field, error);
 	case CONFIG_COMPRESSION:
-		if (strcmp(text, "gzip") != 0 && strcmp(text, "none") != 0)
-			return config_expected(error, "gzip or none");
-		*(bool *)field = text[0] == 'g';
-		return 0;
+		return choose(compression_names, ARRAY_SIZE(compression_names), text, field) < 0
+			       ? config_expected(error, COMPRESSIONS)
+			       : 0;
 	case CONFIG_PROTOCOL:
-		if (strcmp(text, "http/protobuf") != 0 && strcmp(text, "grpc") != 0)
-			return config_expected(error, "http/protobuf or grpc");
-		*(bool *)field = text[0] == 'g';
-		return 0;
+		return choose(protocol_names, ARRAY_SIZE(protocol_names), text, field) < 0
+			       ? config_expected(error, PROTOCOLS)
+			       : 0;
 	case CONFIG_LOG_LEVEL:
 		return log_level_parse(text, field) < 0
 			       ? config_expected(error, "error, warning, info or debug")
@@ -256,10 +277,10 @@ void config_value_print(const struct config_key *row, const void *base, FILE *ou
 		fputs(*(const bool *)field ? "yes" : "no", out);
 		break;
 	case CONFIG_COMPRESSION:
-		fputs(*(const bool *)field ? "gzip" : "none", out);
+		fputs(compression_names[*(const enum config_compression *)field], out);
 		break;
 	case CONFIG_PROTOCOL:
-		fputs(*(const bool *)field ? "grpc" : "http/protobuf", out);
+		fputs(protocol_names[*(const enum config_protocol *)field], out);
 		break;
 	case CONFIG_LOG_LEVEL:
 		fputs(level_names[*(const enum log_level *)field], out);

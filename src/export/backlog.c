@@ -77,7 +77,7 @@ bool backlog_has(const struct destination *d, const struct payload *p)
 
 		if (x->file->id != p->id || x->file->n_samples != p->n_samples)
 			continue;
-		body = payload_body(p, x->file->gzip, &n);
+		body = payload_body(p, x->file->encoding, &n);
 		if (body && n == x->file->n_body && spool_file_crc(body, n) == x->file->crc)
 			return true;
 	}
@@ -92,13 +92,13 @@ bool backlog_put(struct destination *d, struct entry *x)
 		.id = x->payload->id,
 		.n_samples = x->n_samples,
 		.time_unix_ns = x->payload->time_unix_ns,
-		.gzip = d->gzip,
+		.encoding = d->encoding,
 	};
 	int r;
 
 	if (!s || x->never_on_disk || !spool_usable(s, clock_monotonic_ns()))
 		return false;
-	item.body = payload_body(x->payload, d->gzip, &item.n_body);
+	item.body = payload_body(x->payload, d->encoding, &item.n_body);
 	r = spool_put(s, x->seq, &item, x, &x->file);
 	if (r < 0) {
 		x->never_on_disk = r == -EFBIG;

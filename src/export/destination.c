@@ -23,6 +23,10 @@
 #include "util/cleanup.h"
 #include "util/clock.h"
 
+/* After so many single samples that a server finds too large, and nothing that it takes, it takes
+ * nothing at all: what is too large for it is dropped without being cut. */
+#define UNSPLIT_MAX 4
+
 #define ENTRY_OVERHEAD_BYTES 256 /* keeps a queue of tiny payloads bounded, too */
 #define MESSAGE_BYTES	     257 /* of the server's text in a log line, with its 0 */
 
@@ -41,11 +45,14 @@ int destination_init(struct destination *d, struct exporter *e,
 {
 	*d = (struct destination){
 		.exporter = e,
-		.grpc = config->grpc,
-		.gzip = config->gzip,
+		.grpc = config->protocol == EXPORT_GRPC,
+		.json = config->protocol == EXPORT_HTTP_JSON,
+		.encoding = config->encoding,
 		.timeout_ns = config->timeout_ns ? config->timeout_ns : 10 * NSEC_PER_SEC,
 		.max_queue_bytes = config->max_queue_bytes ? config->max_queue_bytes : 64u << 20,
 		.max_elapsed_ns = config->max_elapsed_ns,
+		.max_request_bytes =
+			config->max_request_bytes ? config->max_request_bytes : PAYLOAD_MAX_BYTES,
 	};
 	TAILQ_INIT(&d->queue);
 	TAILQ_INIT(&d->backlog);
@@ -58,11 +65,11 @@ int destination_init(struct destination *d, struct exporter *e,
 /* --- entries ------------------------------------------------------------------------------- */
 
 const uint8_t *entry_body(const struct destination *d, const struct entry *x, size_t *ret_n,
-			  bool *ret_gzip)
+			  enum encoding *ret_encoding)
 {
-	*ret_gzip = x->file ? x->file->gzip : d->gzip;
+	*ret_encoding = x->file ? x->file->encoding : d->encoding;
 	*ret_n = x->file ? x->file->n_body : 0;
-	return x->payload ? payload_body(x->payload, *ret_gzip, ret_n) : x->body;
+	return x->payload ? payload_body(x->payload, *ret_encoding, ret_n) : x->body;
 }
 
 static void unload(struct destination *d, struct entry *x)
@@ -188,7 +195,7 @@ static struct entry *put(struct destination *d, struct payload *p, uint64_t queu
 	struct entry *x;
 	size_t n;
 
-	(void)payload_body(p, d->gzip, &n);
+	(void)payload_body(p, d->encoding, &n);
 	n += ENTRY_OVERHEAD_BYTES;
 	d->stats.payloads++;
 	d->stats.samples += p->n_samples;
@@ -312,13 +319,43 @@ static struct entry *choose(const struct destination *d, uint64_t now)
 	return d->probe_newest ? TAILQ_LAST(&d->queue, entry_queue) : TAILQ_FIRST(&d->queue);
 }
 
+/* > 0: it is larger than may be sent. */
 static int start(struct destination *d, struct entry *x)
 {
-	bool gzip;
-	size_t n;
-	const uint8_t *body = entry_body(d, x, &n, &gzip);
+	struct body body;
+	int r = body_make(d, x, &body);
 
-	return request_start(d, body, n, gzip);
+	if (r < 0)
+		return r;
+	return body.n_raw > d->max_request_bytes ? 1 : request_start(d, &body);
+}
+
+static void drop_too_large(struct destination *d, struct entry *x, uint64_t now)
+{
+	d->stats.payloads_dropped_too_large++;
+	d->stats.samples_dropped += x->n_samples;
+	backlog_settle(d, x, now);
+}
+
+/* x has not even left; what comes of it is for the next turn, which is now. */
+static void on_not_started(struct destination *d, struct entry *x, int r, uint64_t now)
+{
+	d->next_attempt_ns = now;
+	if (r == -EBADMSG) {
+		d->stats.payloads_dropped_corrupt++;
+		d->stats.samples_dropped += x->n_samples;
+		backlog_settle(d, x, now);
+		log_error("export:%s: a payload is damaged, and dropped", d->name);
+	} else if (r < 0) {
+		if (x->file)
+			entry_land(d, x);
+		d->next_attempt_ns = now + NSEC_PER_SEC;
+	} else if (split_entry(d, x, now)) {
+		d->stats.payloads_split++;
+	} else {
+		drop_too_large(d, x, now);
+		report_beyond(d);
+	}
 }
 
 void destination_kick(struct destination *d, uint64_t now)
@@ -337,15 +374,15 @@ void destination_kick(struct destination *d, uint64_t now)
 			return;
 		r = x->file ? backlog_load(d, x) : 0;
 	}
-	if (r == 0) {
-		r = start(d, x);
-		if (r < 0 && x->file)
-			entry_land(d, x);
-	}
-	if (r < 0)
+	if (r < 0) {
 		d->next_attempt_ns = r == -EBADMSG ? now : now + NSEC_PER_SEC;
-	else
+		return;
+	}
+	r = start(d, x);
+	if (r == 0)
 		d->flying = x;
+	else
+		on_not_started(d, x, r, now);
 }
 
 static uint64_t later(uint64_t a, uint64_t b)
@@ -398,11 +435,11 @@ static void on_sent(struct destination *d, uint64_t now)
 	if (x->file)
 		n = x->file->n_body;
 	else
-		(void)payload_body(x->payload, d->gzip, &n);
+		(void)payload_body(x->payload, d->encoding, &n);
 	d->stats.payloads_sent++;
 	d->stats.samples_sent += x->n_samples;
 	d->stats.bytes_sent += n;
-	d->no_split = false;
+	d->n_unsplit = 0;
 	reached(d, now);
 	backlog_settle(d, x, now);
 	/* A page: a web server that says yes to everything. */
@@ -434,15 +471,13 @@ static void on_too_large(struct destination *d, const struct outcome *o, uint64_
 
 	d->stats.failures++;
 	reached(d, now);
-	if (!d->no_split && split_entry(d, x, now)) {
+	if (d->n_unsplit < UNSPLIT_MAX && split_entry(d, x, now)) {
 		d->stats.payloads_split++;
 		report_split(d, o);
 		return;
 	}
-	d->no_split = true;
-	d->stats.payloads_dropped_too_large++;
-	d->stats.samples_dropped += x->n_samples;
-	backlog_settle(d, x, now);
+	d->n_unsplit++;
+	drop_too_large(d, x, now);
 	report_refused(d, o);
 }
 

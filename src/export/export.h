@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * OTLP payloads to their destinations: OTLP/HTTP with protobuf bodies and OTLP/gRPC over libcurl,
- * gzip, retry by the specification's table. One exporter holds all destinations; each has its own
- * queue, state and counters, so a slow one holds up no other. Driven by an event loop through one
- * epoll descriptor; nothing blocks but the flushes of the spool, when there is one.
+ * OTLP payloads to their destinations: OTLP/HTTP with protobuf or JSON bodies and OTLP/gRPC over
+ * libcurl, compressed, retry by the specification's table. One exporter holds all destinations;
+ * each has its own queue, state and counters, so a slow one holds up no other. Driven by an event
+ * loop through one epoll descriptor; nothing blocks but the flushes of the spool, when there is
+ * one.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/export/encoding.h"
 #include "util/cleanup.h"
 
 struct exporter;
+
+enum export_protocol {
+	EXPORT_HTTP_PROTOBUF,
+	EXPORT_HTTP_JSON,
+	EXPORT_GRPC, /* over HTTP/2 */
+};
 
 /* One [export:NAME]. All strings borrowed for exporter_new() only. */
 struct export_destination {
@@ -21,15 +29,17 @@ struct export_destination {
 	const char *profiles_endpoint; /* used as it is when set; NULL */
 	const char *const *headers;    /* n "Name: value" lines */
 	size_t n_headers;
-	bool grpc; /* OTLP/gRPC over HTTP/2, else OTLP/HTTP with protobuf bodies */
-	bool gzip;
+	enum export_protocol protocol;
+	enum encoding encoding;	 /* supported */
 	uint64_t timeout_ns;	 /* one request; default 10 s */
 	const char *certificate; /* CA file, NULL: the system's */
 	const char *client_certificate, *client_key;
 	bool insecure_skip_verify;
 	uint64_t max_queue_bytes; /* in memory; the oldest payload leaves it beyond; default 64 MiB
 				   */
-	uint64_t max_elapsed_ns;  /* in memory; a payload leaves it after this long; 0: never */
+	uint64_t max_request_bytes; /* before compression; what is larger goes in halves; 0: 64 MiB
+				     */
+	uint64_t max_elapsed_ns;    /* in memory; a payload leaves it after this long; 0: never */
 };
 
 /* Where payloads go that cannot be sent; see exporter_set_spool(). */
@@ -86,9 +96,9 @@ int exporter_set_spool(struct exporter *e, const struct export_spool *spool);
 
 /*
  * Queues one payload (a complete ExportProfilesServiceRequest) for all destinations, read from the
- * start of fd here and now, and compressed once for all that want gzip. The exporter owns fd from
- * here on, also on failure. 0; -EFBIG beyond 64 MiB; -ENODATA when empty; another -errno. On
- * failure nothing is queued, counted or reported to done: the caller has the payload's fate in
+ * start of fd here and now, and compressed once for each encoding that is wanted. The exporter owns
+ * fd from here on, also on failure. 0; -EFBIG beyond 64 MiB; -ENODATA when empty; another -errno.
+ * On failure nothing is queued, counted or reported to done: the caller has the payload's fate in
  * hand.
  */
 int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples);

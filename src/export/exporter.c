@@ -190,15 +190,13 @@ void exporter_settle(struct exporter *e, struct payload *p)
 int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples)
 {
 	_cleanup_close_ int owned = fd;
-	bool want_raw = false, want_gz = false;
+	unsigned int encodings = 0;
 	struct payload *p;
 	int r;
 
-	for (size_t i = 0; i < e->n_destinations; i++) {
-		want_gz |= e->destinations[i].gzip;
-		want_raw |= !e->destinations[i].gzip;
-	}
-	r = payload_new(&p, owned, want_raw, want_gz);
+	for (size_t i = 0; i < e->n_destinations; i++)
+		encodings |= 1u << e->destinations[i].encoding;
+	r = payload_new(&p, owned, encodings);
 	if (r < 0)
 		return r;
 	p->id = id;

@@ -58,11 +58,11 @@ const char *grpc_code_name(int code)
 	return code >= 0 && code < (int)ARRAY_SIZE(code_names) ? code_names[code] : "UNKNOWN";
 }
 
-void grpc_prefix(uint8_t prefix[GRPC_PREFIX_BYTES], bool gzip, size_t n)
+void grpc_prefix(uint8_t prefix[GRPC_PREFIX_BYTES], bool compressed, size_t n)
 {
 	uint32_t length = htobe32((uint32_t)n);
 
-	prefix[0] = gzip;
+	prefix[0] = compressed;
 	memcpy(prefix + 1, &length, sizeof(length));
 }
 

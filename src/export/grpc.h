@@ -11,7 +11,7 @@
 #define GRPC_PREFIX_BYTES 5
 
 /* Before the message: compressed or not, and its length. */
-void grpc_prefix(uint8_t prefix[GRPC_PREFIX_BYTES], bool gzip, size_t n);
+void grpc_prefix(uint8_t prefix[GRPC_PREFIX_BYTES], bool compressed, size_t n);
 
 struct grpc_status {
 	bool known; /* the server has said it */

@@ -47,11 +47,12 @@ struct destination {
 	struct exporter *exporter;
 	char *name;
 	char *origin; /* scheme://host:port, for the log: paths and queries may hold secrets */
-	bool grpc, gzip;
-	uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns;
+	bool grpc, json;
+	enum encoding encoding;
+	uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns, max_request_bytes;
 	CURL *easy;
-	uint8_t *call; /* gRPC: prefix and body of the request under way, in one for curl */
-	struct curl_slist *headers, *headers_gzip; /* for either kind of body */
+	uint8_t *made; /* the body of the request under way where it is not the one in the queue */
+	struct curl_slist *headers[N_ENCODINGS]; /* for each kind of body */
 	char curl_error[CURL_ERROR_SIZE];
 
 	TAILQ_HEAD(entry_queue, entry) queue; /* not on disk; oldest first, as in the other */
@@ -60,8 +61,8 @@ struct destination {
 	struct response response;
 	uint64_t next_attempt_ns; /* not before; 0: at once */
 	unsigned int failures;	  /* in a row */
-	bool no_split;		  /* it found the smallest too large, and has taken nothing since */
-	bool probe_newest; /* the last attempt failed: which payload comes next, in choose() */
+	unsigned int n_unsplit; /* single samples that it found too large since it took anything */
+	bool probe_newest;	/* the last attempt failed: which payload comes next, in choose() */
 	uint64_t backlog_next_ns; /* not before: the next one from disk */
 	bool spooling;		  /* it fails for so long that what comes goes to disk at once */
 	bool backlog_told;	  /* the log knows that there is something on disk */
@@ -122,7 +123,7 @@ void destination_abandon(struct destination *d);
 bool destination_idle(const struct destination *d);
 /* What x is sent as, borrowed. */
 const uint8_t *entry_body(const struct destination *d, const struct entry *x, size_t *ret_n,
-			  bool *ret_gzip);
+			  enum encoding *ret_encoding);
 /* The two parts, which are taken over, are sent instead of x, which is freed. */
 void destination_replace(struct destination *d, struct entry *x, struct payload *first,
 			 struct payload *second, uint64_t now);
@@ -151,6 +152,17 @@ void backlog_settle(struct destination *d, struct entry *x, uint64_t now);
 /* The callback of the spool; ctx is the exporter. */
 void backlog_lost(void *ctx, const struct spool_file *f, enum spool_loss why);
 
+/* --- body.c */
+/* What is sent. */
+struct body {
+	const uint8_t *bytes; /* borrowed from x, or d->made */
+	size_t n;
+	size_t n_raw; /* before compression; 0: not known */
+	enum encoding encoding;
+};
+/* Of x, whose bytes are in memory. 0; -EBADMSG: they are no payload; another -errno. */
+int body_make(struct destination *d, const struct entry *x, struct body *ret);
+
 /* --- split.c */
 /* Puts the halves of x in its place and frees it. False: it cannot be cut, and stays. */
 bool split_entry(struct destination *d, struct entry *x, uint64_t now);
@@ -159,7 +171,7 @@ bool split_entry(struct destination *d, struct entry *x, uint64_t now);
 int request_init(struct destination *d, const struct export_destination *config,
 		 const char *version, char *error, size_t n_error);
 void request_deinit(struct destination *d);
-int request_start(struct destination *d, const uint8_t *body, size_t n, bool gzip);
+int request_start(struct destination *d, const struct body *body);
 void request_cancel(struct destination *d);
 /* Takes the request, which curl says has ended with code, down; the response stays. */
 struct outcome request_end(struct destination *d, CURLcode code);
@@ -182,6 +194,8 @@ bool retry_parse_after(const struct curl_api *curl, const char *text, int64_t no
 void report_unreachable(const struct destination *d, const struct outcome *o);
 void report_back(const struct destination *d, uint64_t now);
 void report_refused(struct destination *d, const struct outcome *o);
+/* A part that cannot be cut is larger than max_request_size. */
+void report_beyond(struct destination *d);
 void report_split(struct destination *d, const struct outcome *o);
 void report_sent(struct destination *d, int64_t n_rejected, const char *message);
 /* A page, say: what took the payload may be no OTLP server. */

@@ -2,8 +2,10 @@
 noinst_LIBRARIES += libexport.a
 libexport_a_SOURCES = \
 	src/export/backlog.c \
+	src/export/body.c \
 	src/export/curl.c src/export/curl.h \
 	src/export/destination.c \
+	src/export/encoding.c src/export/encoding.h \
 	src/export/export.h \
 	src/export/exporter.c \
 	src/export/grpc.c src/export/grpc.h \
@@ -20,8 +22,10 @@ libexport_a_SOURCES = \
 
 check_PROGRAMS += tests/unit/test-export
 tests_unit_test_export_SOURCES = tests/unit/test-export.c tests/unit/test.h
-tests_unit_test_export_LDADD = libexport.a libproto.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) -ldl
+tests_unit_test_export_LDADD = libexport.a libproto.a libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(ZSTD_LIBS) \
+	$(NETTLE_LIBS) -ldl
 
 check_PROGRAMS += tests/unit/test-spool
 tests_unit_test_spool_SOURCES = tests/unit/test-spool.c tests/unit/test.h
-tests_unit_test_spool_LDADD = libexport.a libproto.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) -ldl
+tests_unit_test_spool_LDADD = libexport.a libproto.a libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(ZSTD_LIBS) \
+	$(NETTLE_LIBS) -ldl

@@ -157,21 +157,29 @@ void report_back(const struct destination *d, uint64_t now)
 
 #define TOO_LARGE_HINT "; raise the server's limit on its size, or shorten reporter_interval"
 
-static const char *grpc_hint(int code)
+#define ZSTD_HINT "; if it does not take zstd, set compression = gzip"
+
+static const char *grpc_hint(const struct destination *d, int code)
 {
 	switch (code) {
 	case 7: /* PERMISSION_DENIED */
 	case 16:
 		return "; check headers and headers_file";
 	case 12:
+		if (d->encoding == ENCODING_ZSTD)
+			return ZSTD_HINT;
 		return "; does the server take OTLP profiles of development version 1?";
 	default:
 		return "";
 	}
 }
 
-static const char *refusal_hint(long status)
+static const char *refusal_hint(const struct destination *d, long status)
 {
+	if ((status == 400 || status == 415) && d->encoding == ENCODING_ZSTD)
+		return ZSTD_HINT;
+	if ((status == 400 || status == 415) && d->json)
+		return "; if it does not take JSON, set protocol = http/protobuf";
 	switch (status) {
 	case 400:
 		return "; does the server take OTLP profiles of development version 1?";
@@ -228,13 +236,22 @@ void report_refused(struct destination *d, const struct outcome *o)
 			    "dropped%s",
 			    d->name, d->origin, held, g->code, grpc_code_name(g->code),
 			    *g->message ? ": " : "", g->message,
-			    o->verdict == VERDICT_TOO_LARGE ? TOO_LARGE_HINT : grpc_hint(g->code));
+			    o->verdict == VERDICT_TOO_LARGE ? TOO_LARGE_HINT
+							    : grpc_hint(d, g->code));
 		return;
 	}
 	response_text(d, text);
 	log_warning("export:%s: %s refused a payload%s with status %ld%s%s; it is dropped%s",
 		    d->name, d->origin, held, o->status, *text ? ": " : "", text,
-		    o->verdict == VERDICT_TOO_LARGE ? TOO_LARGE_HINT : refusal_hint(o->status));
+		    o->verdict == VERDICT_TOO_LARGE ? TOO_LARGE_HINT : refusal_hint(d, o->status));
+}
+
+void report_beyond(struct destination *d)
+{
+	if (log_ratelimit(&d->refused, REPEAT_SECONDS))
+		log_warning(
+			"export:%s: a single stack is larger than max_request_size; it is dropped",
+			d->name);
 }
 
 void report_split(struct destination *d, const struct outcome *o)

@@ -14,18 +14,19 @@
 
 #define CONNECT_TIMEOUT_MS 3000L
 
-/* base/ + path, or the complete URL. */
+/* base/ + path, or the complete URL; with gRPC, the method has its name in any case. */
 static char *make_url(const struct export_destination *config)
 {
+	bool grpc = config->protocol == EXPORT_GRPC;
+	const char *base = config->profiles_endpoint ? config->profiles_endpoint : config->endpoint;
 	char *url = NULL;
 	size_t n;
 
-	if (config->profiles_endpoint)
-		return strdup(config->profiles_endpoint);
-	for (n = strlen(config->endpoint); n > 0 && config->endpoint[n - 1] == '/';)
+	if (config->profiles_endpoint && !grpc)
+		return strdup(base);
+	for (n = strlen(base); n > 0 && base[n - 1] == '/';)
 		n--;
-	return asprintf(&url, "%.*s/%s", (int)n, config->endpoint,
-			config->grpc ? SCHEMA_METHOD : SCHEMA_PATH) < 0
+	return asprintf(&url, "%.*s/%s", (int)n, base, grpc ? SCHEMA_METHOD : SCHEMA_PATH) < 0
 		       ? NULL
 		       : url;
 }
@@ -65,11 +66,20 @@ static int add_header(struct destination *d, struct curl_slist **list, const cha
 }
 
 static int make_headers(struct destination *d, const struct export_destination *config,
-			struct curl_slist **list)
+			enum encoding encoding)
 {
-	static const char *const fixed[] = {
-		SCHEMA_CONTENT_TYPE, SCHEMA_HEADER, "Accept: application/x-protobuf",
-		"Expect:", /* no 100-continue: it costs a round trip, and some servers a second */
+	/* No 100-continue ("Expect:"): it costs a round trip, and some servers a second. */
+	static const char *const protobuf[] = {
+		SCHEMA_CONTENT_TYPE,
+		SCHEMA_HEADER,
+		"Accept: application/x-protobuf",
+		"Expect:",
+	};
+	static const char *const json[] = {
+		SCHEMA_CONTENT_TYPE_JSON,
+		SCHEMA_HEADER,
+		"Accept: application/json",
+		"Expect:",
 	};
 	static const char *const grpc[] = {
 		"Content-Type: application/grpc+proto",
@@ -79,20 +89,24 @@ static int make_headers(struct destination *d, const struct export_destination *
 		"Accept:",
 		"Expect:",
 	};
-	const char *const *lines = config->grpc ? grpc : fixed;
-	size_t n = config->grpc ? ARRAY_SIZE(grpc) : ARRAY_SIZE(fixed);
-	char timeout[64];
+	const char *const *lines = d->grpc ? grpc : d->json ? json : protobuf;
+	size_t n = d->grpc ? ARRAY_SIZE(grpc) : d->json ? ARRAY_SIZE(json) : ARRAY_SIZE(protobuf);
+	struct curl_slist **list = &d->headers[encoding];
+	char line[64];
 	int r = 0;
 
 	for (size_t i = 0; i < n && r == 0; i++)
 		r = add_header(d, list, lines[i]);
-	if (r == 0 && list == &d->headers_gzip)
-		r = add_header(d, list,
-			       config->grpc ? "grpc-encoding: gzip" : "Content-Encoding: gzip");
-	if (r == 0 && config->grpc) {
-		(void)snprintf(timeout, sizeof(timeout), "grpc-timeout: %llum",
+	if (r == 0 && encoding != ENCODING_IDENTITY) {
+		(void)snprintf(line, sizeof(line), "%s: %s",
+			       d->grpc ? "grpc-encoding" : "Content-Encoding",
+			       encoding_name(encoding));
+		r = add_header(d, list, line);
+	}
+	if (r == 0 && d->grpc) {
+		(void)snprintf(line, sizeof(line), "grpc-timeout: %llum",
 			       (unsigned long long)(d->timeout_ns / NSEC_PER_MSEC));
-		r = add_header(d, list, timeout);
+		r = add_header(d, list, line);
 	}
 	for (size_t i = 0; i < config->n_headers && r == 0; i++)
 		r = add_header(d, list, config->headers[i]);
@@ -248,10 +262,8 @@ int request_init(struct destination *d, const struct export_destination *config,
 	if (!url)
 		return -ENOMEM;
 	code = make_origin(d, url, error, n_error);
-	if (code == 0)
-		code = make_headers(d, config, &d->headers);
-	if (code == 0)
-		code = make_headers(d, config, &d->headers_gzip);
+	for (enum encoding i = 0; i < N_ENCODINGS && code == 0; i++)
+		code = make_headers(d, config, i);
 	if (code < 0)
 		return code;
 	d->easy = d->exporter->curl.easy_init();
@@ -299,36 +311,46 @@ void request_deinit(struct destination *d)
 		return;
 	if (d->easy)
 		d->exporter->curl.easy_cleanup(d->easy);
-	if (d->headers)
-		d->exporter->curl.slist_free_all(d->headers);
-	if (d->headers_gzip)
-		d->exporter->curl.slist_free_all(d->headers_gzip);
+	for (int i = 0; i < N_ENCODINGS; i++)
+		d->exporter->curl.slist_free_all(d->headers[i]);
 	response_reset(&d->response);
-	free(d->call);
+	free(d->made);
 	free(d->origin);
 }
 
-int request_start(struct destination *d, const uint8_t *body, size_t n, bool gzip)
+/* gRPC: one message behind its prefix, in one for curl. */
+static int put_prefix(struct destination *d, const struct body *body)
+{
+	uint8_t *call = malloc(GRPC_PREFIX_BYTES + body->n);
+
+	if (!call)
+		return -ENOMEM;
+	grpc_prefix(call, body->encoding != ENCODING_IDENTITY, body->n);
+	memcpy(call + GRPC_PREFIX_BYTES, body->bytes, body->n);
+	free(d->made);
+	d->made = call;
+	return 0;
+}
+
+int request_start(struct destination *d, const struct body *body)
 {
 	__typeof__(d->exporter->curl.easy_setopt) set = d->exporter->curl.easy_setopt;
+	const uint8_t *bytes = body->bytes;
 	CURLcode r = CURLE_OK;
+	size_t n = body->n;
 
 	response_reset(&d->response);
 	d->curl_error[0] = '\0';
-	/* By the body: what was spooled under another configuration may be of the other kind. */
-	SET(CURLOPT_HTTPHEADER, gzip ? d->headers_gzip : d->headers);
+	/* By the body: what was spooled under another configuration may be of another kind. */
+	SET(CURLOPT_HTTPHEADER, d->headers[body->encoding]);
 	if (d->grpc) {
-		free(d->call);
-		d->call = malloc(GRPC_PREFIX_BYTES + n);
-		if (!d->call)
+		if (put_prefix(d, body) < 0)
 			return -ENOMEM;
-		grpc_prefix(d->call, gzip, n);
-		memcpy(d->call + GRPC_PREFIX_BYTES, body, n);
-		body = d->call;
+		bytes = d->made;
 		n += GRPC_PREFIX_BYTES;
 	}
 	SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)n);
-	SET(CURLOPT_POSTFIELDS, body);
+	SET(CURLOPT_POSTFIELDS, bytes);
 	if (r != CURLE_OK ||
 	    d->exporter->curl.multi_add_handle(d->exporter->multi, d->easy) != CURLM_OK)
 		return -ENOMEM;
@@ -360,8 +382,8 @@ struct outcome request_end(struct destination *d, CURLcode code)
 	(void)curl->easy_getinfo(d->easy, CURLINFO_REQUEST_SIZE, &n_sent);
 	o.unseen = n_sent == 0;
 	(void)curl->multi_remove_handle(d->exporter->multi, d->easy);
-	free(d->call);
-	d->call = NULL;
+	free(d->made);
+	d->made = NULL;
 	o.verdict = retry_verdict(code, o.status, d->response.too_large);
 	if (o.verdict == VERDICT_DROP && o.status == 400 && says_too_large(&d->response))
 		o.verdict = VERDICT_TOO_LARGE;

@@ -12,3 +12,4 @@
 #define SCHEMA_HEADER "OTLP-Profiles-Development-Version: 1"
 #define SCHEMA_CONTENT_TYPE                                                                        \
 	"Content-Type: application/x-protobuf" /* no parameters: compared as text */
+#define SCHEMA_CONTENT_TYPE_JSON "Content-Type: application/json"

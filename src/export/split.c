@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A payload that the server finds too large goes in halves, and these in halves again. The first
- * half takes the place of the whole in the queue, so a server that takes nothing at all is known
- * after as many requests as halvings lead to one sample, and what it finds too large is dropped at
- * once from then on until it has taken something.
+ * half takes the place of the whole in the queue, so the single samples are tried first, and a
+ * server that takes nothing at all is known after a few of them: a dozen requests or two. What it
+ * finds too large is dropped at once from then on until it has taken something.
  *
  * Who gave us the whole hears of it when both halves are settled.
  */
@@ -29,13 +29,13 @@ static uint64_t share(uint64_t all, uint64_t part, uint64_t total)
 static int unpack(const struct destination *d, const struct entry *x, const uint8_t **ret,
 		  size_t *ret_n, uint8_t **ret_owned)
 {
-	bool gzip;
+	enum encoding encoding;
 	int r;
 
-	*ret = entry_body(d, x, ret_n, &gzip);
-	if (!gzip)
+	*ret = entry_body(d, x, ret_n, &encoding);
+	if (encoding == ENCODING_IDENTITY)
 		return 0;
-	r = payload_unpack(*ret, *ret_n, ret_owned, ret_n);
+	r = encoding_decode(encoding, *ret, *ret_n, PAYLOAD_MAX_BYTES, ret_owned, ret_n);
 	*ret = *ret_owned;
 	return r;
 }
@@ -50,7 +50,7 @@ static int make_parts(const struct destination *d, const struct entry *x, uint64
 	for (int i = 0; i < 2 && r == 0; i++) {
 		struct payload *p;
 
-		r = payload_pack(&ret[i], half[i].bytes.bytes, half[i].bytes.n, d->gzip);
+		r = payload_pack(&ret[i], half[i].bytes.bytes, half[i].bytes.n, d->encoding);
 		if (r < 0)
 			break;
 		p = ret[i];

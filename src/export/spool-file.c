@@ -5,7 +5,7 @@
  *	0	"PWSPOOL" and the version, 1
  *	8	u32 sum of the header: of the bytes from 12 on, the name too
  *	12	u32 sum of the body
- *	16	u32 flags: 1 the body is gzip
+ *	16	u32 how the body is encoded: 0 not at all, 1 gzip, 2 zstd
  *	20	u32 length of the name
  *	24	u64 length of the body
  *	32	u64 samples, id, time (unix ns)
@@ -34,7 +34,6 @@
 
 #define MAGIC	     "PWSPOOL\1"
 #define FIXED_BYTES  56
-#define FLAG_GZIP    1u
 #define BODY_MAX     (PAYLOAD_MAX_BYTES + (PAYLOAD_MAX_BYTES >> 3)) /* what does not compress grows */
 #define SUMMED_FROM  12
 #define HEADER_BYTES (FIXED_BYTES + SPOOL_DESTINATION_MAX)
@@ -103,7 +102,7 @@ static size_t encode(const struct spool_header *h, uint8_t out[HEADER_BYTES])
 
 	memcpy(out, MAGIC, 8);
 	put32(out + 12, h->crc_body);
-	put32(out + 16, h->gzip ? FLAG_GZIP : 0);
+	put32(out + 16, h->encoding);
 	put32(out + 20, (uint32_t)n_name);
 	put64(out + 24, h->n_body);
 	put64(out + 32, h->n_samples);
@@ -117,10 +116,11 @@ static size_t encode(const struct spool_header *h, uint8_t out[HEADER_BYTES])
 /* in: the first n bytes of a file of n_file. */
 static int decode(struct spool_header *h, const uint8_t *in, size_t n, uint64_t n_file)
 {
-	uint32_t n_name;
+	uint32_t n_name, encoding;
 
 	if (n < FIXED_BYTES || memcmp(in, MAGIC, 8) != 0)
 		return -EBADMSG;
+	encoding = get32(in + 16);
 	n_name = get32(in + 20);
 	if (n_name > SPOOL_DESTINATION_MAX || n_name > n - FIXED_BYTES ||
 	    get32(in + 8) != spool_file_crc(in + SUMMED_FROM, FIXED_BYTES + n_name - SUMMED_FROM) ||
@@ -128,15 +128,17 @@ static int decode(struct spool_header *h, const uint8_t *in, size_t n, uint64_t 
 		return -EBADMSG;
 	*h = (struct spool_header){
 		.crc_body = get32(in + 12),
-		.gzip = get32(in + 16) & FLAG_GZIP,
+		.encoding = encoding,
 		.n_body = get64(in + 24),
 		.n_samples = get64(in + 32),
 		.id = get64(in + 40),
 		.time_unix_ns = get64(in + 48),
 	};
 	memcpy(h->destination, in + FIXED_BYTES, n_name);
-	return h->n_body > 0 && h->n_body <= BODY_MAX && spool_file_bytes(h) == n_file ? 0
-										       : -EBADMSG;
+	return encoding < N_ENCODINGS && h->n_body > 0 && h->n_body <= BODY_MAX &&
+			       spool_file_bytes(h) == n_file
+		       ? 0
+		       : -EBADMSG;
 }
 
 /* --- writing ------------------------------------------------------------------------------- */

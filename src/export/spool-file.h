@@ -5,6 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "src/export/encoding.h"
+
 #define SPOOL_NAME_MAX	       32 /* of a file, with its 0 */
 #define SPOOL_DESTINATION_MAX  255
 #define SPOOL_SUFFIX	       ".otlp"
@@ -14,7 +16,7 @@
 struct spool_header {
 	uint64_t id, n_samples, time_unix_ns, n_body;
 	uint32_t crc_body;
-	bool gzip;
+	enum encoding encoding;
 	char destination[SPOOL_DESTINATION_MAX + 1];
 };
 

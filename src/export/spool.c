@@ -306,7 +306,7 @@ static struct spool_file *file_of(struct spool *s, uint64_t seq, const struct sp
 		.since_ns = (int64_t)now - (int64_t)age,
 		.crc = h->crc_body,
 		.destination = strtab_put(&s->names, h->destination),
-		.gzip = h->gzip,
+		.encoding = h->encoding,
 	};
 	return f;
 }
@@ -320,7 +320,7 @@ int spool_put(struct spool *s, uint64_t seq, const struct spool_item *item, void
 		.time_unix_ns = item->time_unix_ns,
 		.n_body = item->n_body,
 		.crc_body = spool_file_crc(item->body, item->n_body),
-		.gzip = item->gzip,
+		.encoding = item->encoding,
 	};
 	struct spool_file *f;
 	int r;

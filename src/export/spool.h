@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
+#include "src/export/encoding.h"
 #include "util/cleanup.h"
 #include "util/strtab.h"
 
@@ -26,7 +27,7 @@ struct spool_limits {
 struct spool_item {
 	const char *destination;
 	uint64_t id, n_samples, time_unix_ns;
-	bool gzip; /* how body is encoded */
+	enum encoding encoding; /* of body */
 	const uint8_t *body;
 	size_t n_body;
 };
@@ -40,7 +41,7 @@ struct spool_file {
 	int64_t since_ns; /* CLOCK_MONOTONIC when it came, before the boot too */
 	uint32_t crc;	  /* of the body */
 	strid destination;
-	bool gzip;
+	enum encoding encoding;
 	bool busy;   /* its owner is sending it: the limits pass it over */
 	void *owner; /* NULL: no destination of that name */
 };

@@ -212,10 +212,11 @@ static bool is_there(const struct store *s, const struct store_file *f)
 
 static int keep(struct store *s, const struct payload *p)
 {
-	struct store_file f = {.time_unix_ns = clock_realtime_ns(), .n_bytes = p->n_gz}, *item;
+	struct store_file f = {.time_unix_ns = clock_realtime_ns()}, *item;
+	const uint8_t *body = payload_body(p, ENCODING_GZIP, &f.n_bytes);
 	int r;
 
-	f.sum = (uint32_t)crc32(0, p->gz, (uInt)p->n_gz);
+	f.sum = (uint32_t)crc32(0, body, (uInt)f.n_bytes);
 	if (is_there(s, &f))
 		return 0;
 	/* A clock that was set back does not change the order. */
@@ -228,7 +229,7 @@ static int keep(struct store *s, const struct payload *p)
 	if (!item)
 		return -ENOMEM;
 	*item = f;
-	r = write_file(s, &f, p->gz);
+	r = write_file(s, &f, body);
 	if (r < 0)
 		s->files.n--;
 	else
@@ -239,7 +240,7 @@ static int keep(struct store *s, const struct payload *p)
 int store_put(struct store *s, int fd, uint64_t n_samples)
 {
 	struct payload *p = NULL;
-	int r = payload_new(&p, fd, false, true);
+	int r = payload_new(&p, fd, 1u << ENCODING_GZIP);
 
 	if (r == 0)
 		r = keep(s, p);

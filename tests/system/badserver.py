@@ -347,4 +347,5 @@ def main():
         batch(number, ROWS[begin:begin + BATCH], ca, contexts)
 
 
-rig.run(main)
+if __name__ == "__main__":
+    rig.run(main)

@@ -190,7 +190,7 @@ static void test_types(void)
 	CHECK_STR(x->headers[1], "X-Scope-OrgID: 7");
 	CHECK_STR(x->headers[2], "a: b=c,d");
 	CHECK_STR(x->headers_file, "/etc/secret");
-	CHECK(!x->gzip);
+	CHECK_INT(x->compression, ==, CONFIG_NONE);
 	CHECK_INT(x->timeout_ns, ==, 2 * NSEC_PER_SEC);
 	CHECK_STR(x->certificate, "/a b/ca.pem");
 	CHECK_STR(x->client_certificate, "/c");
@@ -201,7 +201,7 @@ static void test_types(void)
 	x++;
 	CHECK_STR(x->name, "two");
 	CHECK_STR(x->profiles_endpoint, "http://h/x?y=z");
-	CHECK(x->gzip && !x->insecure_skip_verify);
+	CHECK(x->compression == CONFIG_GZIP && !x->insecure_skip_verify);
 	CHECK_INT(x->timeout_ns, ==, 10 * NSEC_PER_SEC);
 	CHECK_INT(x->max_queue_bytes, ==, 64 << 20);
 	CHECK_INT(x->max_elapsed_ns, ==, 3600 * NSEC_PER_SEC);
@@ -391,7 +391,7 @@ static void test_values(void)
 		{"export:a", "headers = a=b%0d%0aEvil: c", "without control characters"},
 		{"export:a", "headers = content-TYPE=text/plain", "does not set itself"},
 		{"export:a", "headers_file = secret", "expected an absolute path, not 'secret'"},
-		{"export:a", "compression = zstd", "expected gzip or none, not 'zstd'"},
+		{"export:a", "compression = lz4", "expected gzip, zstd or none, not 'lz4'"},
 		{"export:a", "timeout = 0", "100ms .. 10m, not '0'"},
 		{"export:a", "insecure_skip_verify = 2", "expected yes or no"},
 		{"export:a", "max_queue_size = 1K", "1M .. 16G, not '1K'"},
@@ -586,7 +586,7 @@ static void test_env_alone(void)
 	CHECK_INT(x->n_headers, ==, 2);
 	CHECK_STR(x->headers[1], "b: \xc3\xa4");
 	CHECK_INT(x->timeout_ns, ==, 2500 * NSEC_PER_MSEC);
-	CHECK(!x->gzip);
+	CHECK_INT(x->compression, ==, CONFIG_NONE);
 	CHECK_STR(x->certificate, "/ca");
 	CHECK_STR(x->client_key, "/key");
 	CHECK_STR(x->client_certificate, "/cert");
@@ -607,7 +607,7 @@ static void test_env_alone(void)
 	CHECK_INT(x->n_headers, ==, 1);
 	CHECK_STR(x->headers[0], "c: 3");
 	CHECK_INT(x->timeout_ns, ==, 2500 * NSEC_PER_MSEC);
-	CHECK(x->gzip);
+	CHECK_INT(x->compression, ==, CONFIG_GZIP);
 	CHECK_STR(c->service_name, "high");
 	c = config_free(c);
 
@@ -672,7 +672,7 @@ static void test_env_bad(void)
 	clear_env();
 	ENV("ENDPOINT", "http://h");
 	ENV("COMPRESSION", "brotli");
-	ENV("PROTOCOL", "http/json");
+	ENV("PROTOCOL", "http/text");
 	ENV("TIMEOUT", "10s");
 	ENV("HEADERS", "good=1,hush%2");
 	ENV("CERTIFICATE", "relative");
@@ -682,15 +682,17 @@ static void test_env_bad(void)
 		errors,
 		"environment: OTEL_RESOURCE_ATTRIBUTES: expected name=value pairs with two "
 		"hexadecimal digits after each % of a value (a % itself is %25); ignored\n"
-		"environment: OTEL_EXPORTER_OTLP_PROTOCOL: expected http/protobuf or grpc; ignored\n"
-		"environment: OTEL_EXPORTER_OTLP_COMPRESSION: expected gzip or none; ignored\n"
+		"environment: OTEL_EXPORTER_OTLP_PROTOCOL: expected http/protobuf, http/json or "
+		"grpc; ignored\n"
+		"environment: OTEL_EXPORTER_OTLP_COMPRESSION: expected gzip, zstd or none; "
+		"ignored\n"
 		"environment: OTEL_EXPORTER_OTLP_CERTIFICATE: expected an absolute path; ignored\n"
 		"environment: OTEL_EXPORTER_OTLP_HEADERS: expected name=value pairs separated by "
 		"commas (a comma in a value is written %2C); ignored\n"
 		"environment: OTEL_EXPORTER_OTLP_TIMEOUT: expected a number of milliseconds; "
 		"ignored\n");
 	CHECK_INT(c->n_exports, ==, 1);
-	CHECK(c->exports[0].gzip);
+	CHECK_INT(c->exports[0].compression, ==, CONFIG_GZIP);
 	CHECK_INT(c->exports[0].timeout_ns, ==, 10 * NSEC_PER_SEC);
 	CHECK_INT(c->exports[0].n_headers, ==, 0);
 	CHECK_INT(c->n_resource, ==, 0);
@@ -701,7 +703,7 @@ static void test_env_bad(void)
 	ENV("ENDPOINT", "http://localhost:4317");
 	ENV("PROTOCOL", "grpc");
 	CHECK_INT(load(&c, NULL, true, &errors), ==, 0);
-	CHECK(c->exports[0].grpc);
+	CHECK_INT(c->exports[0].protocol, ==, CONFIG_GRPC);
 	c = config_free(c);
 	free(TAKE_PTR(errors));
 

@@ -105,7 +105,7 @@ static int put_at(struct spool *s, uint64_t id, size_t n, uint64_t time_unix_ns,
 		.id = id,
 		.n_samples = id + 1,
 		.time_unix_ns = time_unix_ns,
-		.gzip = id % 3 == 0,
+		.encoding = id % N_ENCODINGS,
 		.body = body,
 		.n_body = n,
 	};
@@ -130,7 +130,7 @@ static void check_file(struct spool *s, struct spool_file *f)
 	fill(want, f->n_body, f->id);
 	CHECK_INT(memcmp(body, want, f->n_body), ==, 0);
 	CHECK_INT(f->n_samples, ==, f->id + 1);
-	CHECK_INT(f->gzip, ==, f->id % 3 == 0);
+	CHECK_INT(f->encoding, ==, f->id % N_ENCODINGS);
 	CHECK_STR(spool_destination(s, f), f->id % 2 ? "odd" : "even");
 	free(body);
 	free(want);
