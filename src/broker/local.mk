@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libbroker.a
 libbroker_a_SOURCES = \
+	src/broker/container-state.c \
 	src/broker/opener.c src/broker/opener.h \
 	src/broker/privileges.c src/broker/privileges.h \
 	src/broker/protocol.c src/broker/protocol.h \

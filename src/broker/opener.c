@@ -85,6 +85,14 @@ static int reopen_regular(int path_fd, struct stat *ret_st)
 	return fd < 0 ? -errno : fd;
 }
 
+int opener_regular_file(const char *path)
+{
+	_cleanup_close_ int path_fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	struct stat st;
+
+	return path_fd < 0 ? -errno : reopen_regular(path_fd, &st);
+}
+
 /* FUSE and network mounts are told from the mount table of the process: reading it asks no server.
  */
 static bool on_blocking_mount(uint32_t pid, uint32_t major, uint32_t minor)

@@ -38,6 +38,15 @@ int opener_debug_file(const uint8_t *build_id, size_t n, const char *path);
  */
 int opener_recorded_file(const struct message *ask, struct file_identity *ret);
 
+/*
+ * What its engine wrote down of a container, of which host_parse_container_state() reads the name:
+ * docker's or the OCI bundle's config, or the command line of its conmon. id: digits only.
+ */
+int opener_container_state(const char *id);
+
+/* A regular file of the host, opened as all are here: for paths that are our own. */
+int opener_regular_file(const char *path);
+
 /* Facts of /proc/PID/stat and /proc/PID/exe into an answer. 0 or -errno. */
 int opener_process(uint32_t pid, struct message *answer);
 /* Effective user of a process. 0 or -errno. */

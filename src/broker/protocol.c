@@ -33,6 +33,7 @@ static const struct {
 	[MESSAGE_ASK_FILE] = {BODY(ask_file), 0, 0},
 	[MESSAGE_ASK_CGROUP] = {BODY(ask_pid), 0, 0},
 	[MESSAGE_ASK_CGROUP_PATH] = {BODY(ask_cgroup_path), 0, 0},
+	[MESSAGE_ASK_CONTAINER] = {BODY(ask_container), 0, 0},
 	[MESSAGE_ASK_PROCESS] = {BODY(ask_pid), 0, 0},
 	[MESSAGE_ASK_USER] = {BODY(ask_pid), 0, 0},
 	[MESSAGE_ASK_PERF_MAP] = {BODY(ask_pid), 0, 0},

@@ -49,6 +49,7 @@ enum message_type {
 	MESSAGE_ASK_FILE,
 	MESSAGE_ASK_CGROUP,
 	MESSAGE_ASK_CGROUP_PATH,
+	MESSAGE_ASK_CONTAINER,
 	MESSAGE_ASK_PROCESS,
 	MESSAGE_ASK_USER,
 	MESSAGE_ASK_PERF_MAP,
@@ -176,6 +177,9 @@ struct message {
 		struct {
 			uint64_t id;
 		} ask_cgroup_path;
+		struct {
+			char id[65];
+		} ask_container;
 		struct {
 			uint32_t n_build_id; /* 0: none */
 			uint8_t build_id[64];

@@ -266,6 +266,11 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 						 ask->ask_debug_file.path)
 			     : -EBADMSG;
 		break;
+	case MESSAGE_ASK_CONTAINER:
+		fd = message_text_ok(ask->ask_container.id, sizeof(ask->ask_container.id))
+			     ? opener_container_state(ask->ask_container.id)
+			     : -EBADMSG;
+		break;
 	case MESSAGE_ASK_FILE:
 	case MESSAGE_ASK_RECORDED_FILE:
 		fd = ask->type == MESSAGE_ASK_FILE ? opener_mapped_file(ask, &id)

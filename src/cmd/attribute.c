@@ -335,6 +335,8 @@ static bool is_wanted(struct attribution *a, const struct record *r, struct host
 		}
 		if (a->filter->asks_cgroup)
 			subject.cgroup = host_cgroup_get(a->host, p, r->tid, r->sample.cgroup_id);
+		if (a->filter->asks_container && subject.cgroup)
+			subject.container = host_container_name(a->host, subject.cgroup);
 	}
 	return filter_passes(a->filter, &subject);
 }

@@ -136,6 +136,7 @@ int filter_add(struct filter *f, const char *text)
 	*place = rule;
 	f->includes[rule.kind] |= !rule.exclude;
 	f->asks_user |= rule.kind == CONFIG_FILTER_USER;
+	f->asks_container |= rule.kind == CONFIG_FILTER_CONTAINER;
 	f->asks_cgroup |= rule.kind != CONFIG_FILTER_USER && rule.kind != CONFIG_FILTER_COMM;
 	return 0;
 }
@@ -173,6 +174,26 @@ static bool lies_in(const char *path, const char *cgroup)
 	return strncmp(path, cgroup, n) == 0 && (path[n] == '/' || !path[n]);
 }
 
+static bool begins_with(const char *text, const char *prefix)
+{
+	return strncmp(text, prefix, strlen(prefix)) == 0;
+}
+
+/* The id, the name, or what follows a slash of it: the pod, or the container within. */
+static bool container_matches(const char *prefix, const struct filter_subject *s)
+{
+	if (!s->cgroup)
+		return false;
+	if (s->cgroup->container_id[0] && begins_with(s->cgroup->container_id, prefix))
+		return true;
+	for (const char *name = s->container; name; name = strchr(name, '/')) {
+		name += *name == '/';
+		if (begins_with(name, prefix))
+			return true;
+	}
+	return false;
+}
+
 static bool matches(const struct filter_rule *rule, const struct filter_subject *s)
 {
 	switch (rule->kind) {
@@ -184,8 +205,7 @@ static bool matches(const struct filter_rule *rule, const struct filter_subject 
 	case CONFIG_FILTER_UNIT:
 		return s->cgroup && unit_matches(rule->text, s->cgroup->path);
 	case CONFIG_FILTER_CONTAINER:
-		return s->cgroup &&
-		       strncmp(s->cgroup->container_id, rule->text, strlen(rule->text)) == 0;
+		return container_matches(rule->text, s);
 	case CONFIG_FILTER_CGROUP:
 		return s->cgroup && lies_in(s->cgroup->path, rule->text);
 	case CONFIG_FILTER_CPUS:

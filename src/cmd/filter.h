@@ -24,13 +24,14 @@ struct filter_rule {
 struct filter {
 	ARRAY(struct filter_rule) rules;
 	bool includes[CONFIG_N_FILTERS]; /* there is a rule of that kind that includes */
-	bool asks_user, asks_cgroup;	 /* a rule needs to know it */
+	bool asks_user, asks_cgroup, asks_container; /* a rule needs to know it */
 };
 
 /* Whom a sample is of. */
 struct filter_subject {
 	const char *comm, *thread;	  /* names; never NULL */
 	const struct host_cgroup *cgroup; /* NULL: not known */
+	const char *container;		  /* name; NULL: not known */
 	bool has_uid;
 	uint32_t uid;
 };

@@ -2,6 +2,8 @@
 /*
  * perfwalk list: what there is to sample on this host, by the names that record's options take.
  * Containers and units are what control groups say, as for samples; no container engine is asked.
+ * What engines wrote down of their containers is collected first and read after all privileges are
+ * given up: users' labels are in it.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -12,7 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/broker/opener.h"
+#include "src/broker/privileges.h"
 #include "src/cmd/cmd.h"
+#include "src/cmd/setup.h"
 #include "src/host/host.h"
 #include "src/sample/sample.h"
 #include "util/array.h"
@@ -21,6 +26,10 @@
 
 #define MAX_PROCESSES (1u << 22)
 #define CGROUP_BYTES  65536
+
+#define MAX_CONTAINERS	4096
+#define MAX_STATE_BYTES (1 << 20)
+#define NAME_BYTES	256
 
 const struct command list_command = {
 	.name = "list",
@@ -34,6 +43,7 @@ const struct command list_command = {
 struct entry {
 	uint32_t pid;
 	char comm[32];
+	char name[NAME_BYTES]; /* of the container */
 	struct host_cgroup cgroup;
 };
 
@@ -102,6 +112,91 @@ static int find_processes(struct entries *list)
 	return r;
 }
 
+/* ---- Containers' names ---- */
+
+struct state {
+	char id[65];
+	char *text;
+	size_t n;
+};
+
+struct states {
+	ARRAY(struct state) items;
+};
+
+static const char *container_of(const struct entry *e)
+{
+	return e->cgroup.container_id;
+}
+
+/* Before privileges are given up, and nothing of it looked at. */
+static void read_state(struct states *s, const char *id)
+{
+	_cleanup_close_ int fd = opener_container_state(id);
+	struct state *state = fd < 0 ? NULL : array_push(&s->items);
+	ssize_t got = 1;
+
+	if (!state)
+		return;
+	*state = (struct state){.text = malloc(MAX_STATE_BYTES)};
+	(void)snprintf(state->id, sizeof(state->id), "%s", id);
+	while (state->text && got > 0 && state->n < MAX_STATE_BYTES) {
+		got = read(fd, state->text + state->n, MAX_STATE_BYTES - state->n);
+		state->n += got > 0 ? (size_t)got : 0;
+	}
+}
+
+static void free_states(struct states *s)
+{
+	for (uint32_t i = 0; i < s->items.n; i++)
+		free(s->items.items[i].text);
+	array_deinit(&s->items);
+}
+
+static int drop_privileges(void)
+{
+	struct privileges p;
+
+	(void)setup_choose_user(&p, "perfwalk");
+	p.parent_pid = (uint32_t)getppid();
+	p.max_open_files = 64;
+	return privileges_drop(&p);
+}
+
+/* The name of each container, in an order where equal ids are neighbours. */
+static int find_names(struct entries *list)
+{
+	struct states s = {.items = ARRAY_INIT(MAX_CONTAINERS)};
+	const char *last = "";
+	int r;
+
+	for (uint32_t i = 0; i < list->items.n; i++) {
+		const char *id = container_of(&list->items.items[i]);
+
+		if (*id && strcmp(id, last) != 0)
+			read_state(&s, id);
+		last = id;
+	}
+	r = drop_privileges();
+	for (uint32_t i = 0, k = 0; r == 0 && i < list->items.n && k < s.items.n; i++) {
+		struct entry *e = &list->items.items[i];
+		const struct state *state = &s.items.items[k];
+		int order = strcmp(container_of(e), state->id);
+
+		if (order == 0 && state->text)
+			(void)host_parse_container_state(state->text, state->n, state->id, e->name,
+							 sizeof(e->name));
+		if (order > 0) {
+			k++;
+			i--;
+		}
+	}
+	free_states(&s);
+	return r;
+}
+
+/* ---- Tables ---- */
+
 static void print_processes(const struct entries *list)
 {
 	(void)printf("%8s  %-16s %-24s %s\n", "PID", "COMM", "CONTAINER", "UNIT");
@@ -118,48 +213,77 @@ static void print_processes(const struct entries *list)
 	}
 }
 
-static const char *group_of(const struct entry *e, bool containers)
-{
-	return containers ? e->cgroup.container_id : e->cgroup.unit;
-}
-
-static int compare(const void *a, const void *b, void *ctx)
+static int compare_containers(const void *a, const void *b)
 {
 	const struct entry *x = a, *y = b;
-	const bool *containers = ctx;
-	int r = strcmp(group_of(x, *containers), group_of(y, *containers));
+	int r = strcmp(container_of(x), container_of(y));
 
 	return r ? r : x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-/* Each group once, with the number of its processes and the first of them. */
-static void print_groups(struct entries *list, bool containers)
+static int compare_units(const void *a, const void *b)
 {
-	uint32_t n_groups = 0;
+	const struct entry *x = a, *y = b;
+	int r = strcmp(x->cgroup.unit, y->cgroup.unit);
 
-	if (list->items.n)
-		qsort_r(list->items.items, list->items.n, sizeof(*list->items.items), compare,
-			&containers);
+	return r ? r : x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+/* The first behind i that is of another group. */
+static uint32_t end_of_group(const struct entries *list, uint32_t i,
+			     const char *(*group)(const struct entry *))
+{
+	uint32_t end = i + 1;
+
+	while (end < list->items.n &&
+	       strcmp(group(&list->items.items[i]), group(&list->items.items[end])) == 0)
+		end++;
+	return end;
+}
+
+static const char *unit_of(const struct entry *e)
+{
+	return e->cgroup.unit;
+}
+
+/* Each with the number of its processes and the first of them. */
+static void print_units(const struct entries *list)
+{
+	uint32_t n = 0;
+
 	for (uint32_t i = 0, end; i < list->items.n; i = end) {
 		const struct entry *e = &list->items.items[i];
-		const char *group = group_of(e, containers);
 
-		for (end = i + 1;
-		     end < list->items.n &&
-		     strcmp(group_of(&list->items.items[end], containers), group) == 0;)
-			end++;
-		if (!*group)
+		end = end_of_group(list, i, unit_of);
+		if (!e->cgroup.unit[0])
 			continue;
-		if (n_groups++ == 0)
-			(void)printf("%-*s %-10s %9s  %s\n", containers ? 64 : 40,
-				     containers ? "CONTAINER" : "UNIT", containers ? "RUNTIME" : "",
-				     "PROCESSES", "FIRST");
-		(void)printf("%-*s %-10s %9u  %s[%u]\n", containers ? 64 : 40, group,
-			     containers ? e->cgroup.runtime : "", end - i, e->comm, e->pid);
+		if (n++ == 0)
+			(void)printf("%-40s %9s  %s\n", "UNIT", "PROCESSES", "FIRST");
+		(void)printf("%-40s %9u  %s[%u]\n", e->cgroup.unit, end - i, e->comm, e->pid);
 	}
-	if (n_groups == 0)
-		(void)printf("no %s on this host, as far as control groups say\n",
-			     containers ? "containers" : "systemd units");
+	if (n == 0)
+		(void)puts("no systemd units on this host, as far as control groups say");
+}
+
+static void print_containers(const struct entries *list)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0, end; i < list->items.n; i = end) {
+		const struct entry *e = &list->items.items[i];
+
+		end = end_of_group(list, i, container_of);
+		if (!*container_of(e))
+			continue;
+		if (n++ == 0)
+			(void)printf("%-64s %-32s %-10s %9s  %s\n", "CONTAINER", "NAME", "RUNTIME",
+				     "PROCESSES", "FIRST");
+		(void)printf("%-64s %-32s %-10s %9u  %s[%u]\n", container_of(e),
+			     *e->name ? e->name : "-", *e->cgroup.runtime ? e->cgroup.runtime : "-",
+			     end - i, e->comm, e->pid);
+	}
+	if (n == 0)
+		(void)puts("no containers on this host, as far as control groups say");
 }
 
 static void print_events(void)
@@ -189,6 +313,29 @@ static int on_option(void *ctx, int id, const char *value)
 	return 0;
 }
 
+static int list_processes(struct entries *list, char what)
+{
+	int r = find_processes(list);
+
+	if (r == 0 && list->items.n && what != 'p')
+		qsort(list->items.items, list->items.n, sizeof(*list->items.items),
+		      what == 'c' ? compare_containers : compare_units);
+	if (r < 0) {
+		(void)fprintf(stderr, "perfwalk: list: /proc cannot be read: %s\n", strerror(-r));
+		return r;
+	}
+	if (what == 'p')
+		print_processes(list);
+	else if (what == 'u')
+		print_units(list);
+	else if ((r = find_names(list)) == 0)
+		print_containers(list);
+	else
+		(void)fprintf(stderr, "perfwalk: list: privileges cannot be given up: %s\n",
+			      strerror(-r));
+	return r;
+}
+
 int list_main(int argc, char **argv)
 {
 	int first, r = options_parse(&list_command, argc, argv, on_option, NULL, &first);
@@ -201,14 +348,7 @@ int list_main(int argc, char **argv)
 		print_events();
 	} else if (strcmp(what, "containers") == 0 || strcmp(what, "units") == 0 ||
 		   strcmp(what, "processes") == 0) {
-		r = find_processes(&list);
-		if (r < 0)
-			(void)fprintf(stderr, "perfwalk: list: /proc cannot be read: %s\n",
-				      strerror(-r));
-		else if (what[0] == 'p')
-			print_processes(&list);
-		else
-			print_groups(&list, what[0] == 'c');
+		r = list_processes(&list, what[0]);
 		array_deinit(&list.items);
 	} else {
 		(void)fputs("perfwalk: list: what: events, containers, units or processes?\n",

@@ -57,6 +57,14 @@ static int cgroup_path(void *ctx, uint64_t id, char *buf, size_t size)
 	return 0;
 }
 
+static int open_container(void *ctx, const char *id)
+{
+	struct message m = {.type = MESSAGE_ASK_CONTAINER};
+
+	message_set_text(m.ask_container.id, sizeof(m.ask_container.id), id);
+	return ask_descriptor(ctx, &m);
+}
+
 static int process_info(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_t *ret_parent,
 			char comm[17], char *exe, size_t n_exe, bool *ret_is_kernel)
 {
@@ -91,6 +99,7 @@ struct host_source outside_source(struct ask *ask, bool records_are_monotonic)
 		.open_file = open_file,
 		.open_cgroup = open_cgroup,
 		.cgroup_path = cgroup_path,
+		.open_container = open_container,
 		.process_info = process_info,
 	};
 }

@@ -12,6 +12,9 @@
 #define MAX_LIST_BYTES 65536
 #define MAX_CPUS       4096
 
+/* Of ids and names of all engines, and the slashes between a pod's namespace and its name. */
+#define CONTAINER_CHARACTERS "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/"
+
 static bool is_blank(char c)
 {
 	return c == ' ' || c == '\t';
@@ -66,11 +69,10 @@ static int check_item(void *ctx, const char *item, size_t n)
 	case CONFIG_USERS:
 		return check_user(text, c->error);
 	case CONFIG_CONTAINERS:
-		if (strspn(text, "0123456789abcdef") == n && n <= 64)
+		if (strspn(text, CONTAINER_CHARACTERS) == n)
 			return 0;
-		return config_expected(
-			c->error, "the first digits of container ids, as docker ps, podman ps "
-				  "or crictl ps show them (names are known to the engine only)");
+		return config_expected(c->error, "how ids or names of containers begin, as "
+						 "perfwalk list containers shows them");
 	case CONFIG_CGROUPS:
 		return text[0] == '/' ? 0
 				      : config_expected(c->error, "paths of control groups, as "

@@ -87,8 +87,9 @@ static const struct config_key keys[] = {
 	 false, "The same, to be left out."},
 	{"filter", "include_container", CONFIG_CONTAINERS, AT(include[CONFIG_FILTER_CONTAINER]),
 	 NULL, 0, 0, 0, false,
-	 "The first digits of container ids. Only ids: a container's name is known to its engine "
-	 "alone, and the kernel knows the id."},
+	 "How ids or names of containers begin; in Kubernetes NAMESPACE/POD/CONTAINER, its pod or "
+	 "its "
+	 "container. perfwalk list containers shows them."},
 	{"filter", "exclude_container", CONFIG_CONTAINERS, AT(exclude[CONFIG_FILTER_CONTAINER]),
 	 NULL, 0, 0, 0, false, "The same, to be left out."},
 	{"filter", "include_cgroup", CONFIG_CGROUPS, AT(include[CONFIG_FILTER_CGROUP]), NULL, 0, 0,

@@ -22,6 +22,8 @@
 #define IDLE_WINDOWS	 10
 #define MAX_PATH_BYTES	 4096
 #define MAX_FILE_BYTES	 32768
+#define MAX_STATE_BYTES	 (1 << 20) /* docker's config: some 10 KiB, with many labels more */
+#define MAX_NAME_BYTES	 512
 
 static struct cgroup *cgroup_of(struct host_cgroup *cg)
 {
@@ -42,6 +44,7 @@ static void free_cgroup(struct host *h, struct cgroup *cg)
 	host_rows_remove(&h->cgroups, cg->row);
 	h->stats.cgroups--;
 	free(cg->pub.path);
+	free(cg->pub.container_name);
 	free(cg);
 }
 
@@ -262,6 +265,31 @@ const struct host_cgroup *host_cgroup_get(struct host *h, struct host_process *p
 		cg->last_window = h->window;
 	cgroup_set(p, cg ? &cg->pub : NULL);
 	return pub->cgroup;
+}
+
+static void read_name(struct host *h, struct cgroup *cg)
+{
+	_cleanup_close_ int fd = h->source.open_container(h->source.ctx, cg->pub.container_id);
+	_cleanup_free_ char *text = fd < 0 ? NULL : malloc(MAX_STATE_BYTES);
+	ssize_t n = text ? read_all(fd, text, MAX_STATE_BYTES) : -1;
+	char name[MAX_NAME_BYTES];
+
+	cg->name_asked = true;
+	cg->name_window = h->window;
+	if (n > 0 &&
+	    host_parse_container_state(text, (size_t)n, cg->pub.container_id, name, sizeof(name)))
+		cg->pub.container_name = strdup(name);
+}
+
+const char *host_container_name(struct host *h, const struct host_cgroup *pub)
+{
+	struct cgroup *cg = cgroup_of((struct host_cgroup *)pub);
+	bool due = !cg->name_asked || h->window - cg->name_window >= READ_AGAIN;
+
+	if (!pub->container_name && pub->container_id[0] && due && h->source.open_container &&
+	    host_budget_take(h, &h->cgroup_budget, READS_PER_SECOND))
+		read_name(h, cg);
+	return pub->container_name;
 }
 
 void cgroup_free_all(struct host *h)

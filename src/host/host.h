@@ -53,6 +53,7 @@ struct host_cgroup {
 	char container_id[65];     /* "" none */
 	const char *runtime;       /* "docker", "containerd", "cri-o", "podman", "" ; static */
 	char pod_uid[37];          /* "" none */
+	char *container_name;      /* cleaned; see host_container_name(); NULL: not known */
 	char unit[128];            /* innermost systemd *.service or *.scope that is not a container's
 				    * own scope nor init.scope; "" none */
 };
@@ -88,6 +89,8 @@ struct host_source {
 	int (*open_cgroup)(void *ctx, uint32_t tid);
 	/* Path of a cgroup id into buf ("/a/b"), 0 or -errno. */
 	int (*cgroup_path)(void *ctx, uint64_t id, char *buf, size_t size);
+	/* What its engine wrote down of the container of that id. NULL: names are not asked for. */
+	int (*open_container)(void *ctx, const char *id);
 	/* /proc/PID/stat facts: start time in ns since boot, parent, comm, executable path, thread group. */
 	int (*process_info)(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_t *ret_parent,
 			    char comm[17], char *exe, size_t n_exe, bool *ret_is_kernel);
@@ -163,6 +166,10 @@ struct host_file *host_file_find(struct host *h, uint64_t uid);
  * NULL: not known. Sets p->cgroup. */
 const struct host_cgroup *host_cgroup_get(struct host *h, struct host_process *p, uint32_t tid, uint64_t id);
 
+/* The name of a cgroup's container, "web" or "NAMESPACE/POD/NAME": asked for at first, and some
+ * windows later if it was not to be had. NULL: not known. */
+const char *host_container_name(struct host *h, const struct host_cgroup *cgroup);
+
 /* After a window: frees processes that exited before it began, closes cold files, forgets dead threads. */
 void host_collect(struct host *h);
 const struct host_stats *host_stats(const struct host *h);
@@ -181,3 +188,5 @@ bool host_parse_maps_line(char *line, size_t n, struct host_maps_line *ret);
 void host_parse_cgroup_path(const char *path, struct host_cgroup *ret);
 /* The most telling path of the text of /proc/PID/cgroup (v1, v2, hybrid). false: none. */
 bool host_parse_cgroup_file(char *text, size_t n, char *path, size_t size);
+/* The name of the container of that id, out of what opener_container_state() opens. false: none. */
+bool host_parse_container_state(const char *text, size_t n, const char *id, char *ret, size_t size);

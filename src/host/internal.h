@@ -72,6 +72,8 @@ struct cgroup {
 	uint32_t last_window;
 	bool failed; /* id could not be told; stays to be not asked again soon */
 	bool by_id;  /* in which index it is */
+	bool name_asked;
+	uint32_t name_window; /* when */
 };
 
 /* Pointers with stable row numbers; free rows are reused. */

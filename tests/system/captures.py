@@ -3,6 +3,7 @@
 a real capture; and captures when the host, the target or the disk is not as one would wish. Always a
 file that can be used, or an error with its cause and the right exit status."""
 import gzip
+import json
 import os
 import pwd
 import re
@@ -104,6 +105,38 @@ def users(directory):
     rig.end(shell)
 
 
+def named_containers(container):
+    """By the names that engines keep in their files: laid out as docker's and containerd's, in a mount
+    namespace of its own. containers.py has a real engine."""
+    number = container.rsplit("/", 1)[1]
+    docker = f"/var/lib/docker/containers/{number}"
+    bundle = f"/run/containerd/io.containerd.runtime.v2.task/k8s.io/{number}"
+    annotations = {f"io.kubernetes.cri.{k}": v for k, v in
+                   (("sandbox-namespace", "shop"), ("sandbox-name", "cart-0"), ("container-name", "redis"))}
+    script = ('mount --make-rprivate / && mount -t tmpfs none /var/lib && mount -t tmpfs none /run && '
+              'mkdir -p "$(dirname "$1")" && printf %s "$2" >"$1" && shift 2 && exec "$@"')
+    out = rig.path("named.folded")
+    # Names that no process may have: what is not asked for would be in the result otherwise.
+    for file, content, wanted, other in (
+            (f"{docker}/config.v2.json", {"Config": {"Labels": {"Name": "no"}}, "Name": "/web-7"}, ["web", "web-7"],
+             "no"),
+            (f"{bundle}/config.json", {"ociVersion": "1.1", "annotations": annotations},
+             ["shop/cart", "cart-0", "redis", "shop/cart-0/redis"], "art-0")):
+        def inside(*args, file=file, content=content):
+            return rig.Record(["unshare", "-m", "sh", "-c", script, "sh", file, json.dumps(content),
+                               rig.perfwalk(), *args], 60)
+        for name in wanted + [other]:
+            r = inside("record", *SECOND, "--container", name, "-o", out)
+            if "mount:" in r.err or "unshare:" in r.err:
+                rig.say(f"SKIP: containers by name: {r.err.strip()}")
+                return
+            comms = {s.comm for s in rig.read_folded(out)} if r.status == 0 else r.text()
+            rig.check(comms == ({"chain"} if name != other else set()), f"--container {name}: {comms}")
+        table = inside("list", "containers").out
+        line = next((x for x in table.splitlines() if x.startswith(number)), "")
+        rig.check(line.split()[1:2] == [wanted[-1]], f"list containers has the name: {line!r}")
+
+
 def groups(directory):
     chain = os.path.join(directory, "chain")
     top = mount_point()
@@ -114,6 +147,7 @@ def groups(directory):
                            [os.path.join(directory, "recurse")])
         other = rig.start([os.path.join(directory, "frames")])
         only("--container with the first digits of its id", {"chain"}, "--container", digits("7c")[:12])
+        named_containers(container)
         only("--unit without its suffix", {"recurse"}, "--unit", "perfwalk-captures")
         only("--unit with a pattern", {"recurse"}, "--unit", "perfwalk-capt*.service")
         only("two kinds, both of which must hold", {"recurse"}, "--unit", "perfwalk-captures",
@@ -289,7 +323,7 @@ def refusals():
         (["-K", "-U"], 2, "--all-user"), (["-U", "-e", "cs"], 2, "kernel"),
         (["--call-graph", "lbr"], 2, "fp"), (["--call-graph", "dwarf,1"], 2, "1K"),
         (["-u", "no-such-user"], 2, "no-such-user"), (["-C", "1-"], 2, "0-3"),
-        (["-C", "4000"], 4, "online"), (["--container", "web"], 2, "docker ps"),
+        (["-C", "4000"], 4, "online"), (["--container", "a b"], 2, "list containers"),
         (["--cgroup", "x"], 2, "/system.slice"), (["--cgroup", "/no/such"], 1, "/no/such"),
         (["-t", "4194300"], 1, "4194300"), (["-t", "1", "-p", "1"], 2, "-t"),
     ]

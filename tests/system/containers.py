@@ -81,6 +81,21 @@ def check_container(views, container, program, path, n_wanted):
     rig.check(not strange, f"{program}: never without this container.id")
 
 
+def check_names(views, container, name):
+    """The name that podman gave it: in payloads, in the list, and to choose it by."""
+    rig.check({x[0].get("container.name") for x in seen(views, container)} == {name},
+              f"container.name is {name}")
+    lines = subprocess.run([rig.perfwalk(), "list", "containers"], stdout=subprocess.PIPE, text=True,
+                           check=True).stdout.splitlines()
+    rig.check(any(line.split()[:2] == [container, name] for line in lines),
+              "list containers has it")
+    out = rig.path("named.folded")
+    r = rig.record("-F", "199", "-d", "1", "--container", name, "-o", out)
+    comms = {s.comm for s in rig.read_folded(out)}
+    rig.check(r.status == 0 and comms == {"burner"} and f"podman {name}" in r.out,
+              f"record --container {name}: {comms}")
+
+
 def main():
     rig.need_root()
     rig.need_programs("podman", "runc", "busybox")
@@ -105,6 +120,7 @@ endpoint = {sink.endpoint}
         status, _ = daemon.stop()
         rig.check(status == 0, "the daemon leaves with 0")
         views = sink.views()
+        check_names(views, early, containers.ids[0])
         problems = sink.problems(rate=RATE)
     rig.check(not problems, "the payloads hold every rule" + "".join("\n    " + p for p in problems[:20]))
     check_container(views, early, "burner", ["main", "chain_one", "chain_two", "chain_three",

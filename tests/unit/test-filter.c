@@ -34,6 +34,10 @@ static void test_each_kind(void)
 					   .cgroup = &container,
 					   .has_uid = true,
 					   .uid = 33};
+	const struct filter_subject named = {.comm = "nginx",
+					     .thread = "",
+					     .cgroup = &container,
+					     .container = "prod/web-1/nginx"};
 	const struct filter_subject editor = {.comm = "vi", .thread = "vi", .cgroup = &unit};
 
 	CHECK(PASSES(&web, "+nng*"));
@@ -52,6 +56,14 @@ static void test_each_kind(void)
 	CHECK(PASSES(&editor, "+suser-*.slice"));
 	CHECK(!PASSES(&editor, "+seditor"));
 	CHECK(!PASSES(&editor, "+c0123"));
+	/* A container by name: of a pod the whole, the pod or the container. */
+	CHECK(PASSES(&named, "+cprod/web"));
+	CHECK(PASSES(&named, "+cweb-"));
+	CHECK(PASSES(&named, "+cnginx"));
+	CHECK(PASSES(&named, "+c0123"));
+	CHECK(!PASSES(&named, "+ceb-"));
+	CHECK(!PASSES(&named, "+credis"));
+	CHECK(!PASSES(&named, "-cprod"));
 }
 
 static void test_how_rules_join(void)

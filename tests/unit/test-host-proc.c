@@ -83,8 +83,8 @@ static uint64_t now(void *ctx)
 	return clock_monotonic_ns();
 }
 
-static const struct host_source source = {NULL, open_maps,    open_file, open_cgroup,
-					  NULL, process_info, now};
+static const struct host_source source = {NULL, open_maps, open_file,	 open_cgroup,
+					  NULL, NULL,	   process_info, now};
 static const struct host_limits limits = {.max_open_files = 16};
 
 static void in_the_child(int ready)

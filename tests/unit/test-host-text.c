@@ -6,6 +6,7 @@
 
 #include "src/host/host.h"
 #include "util/cleanup.h"
+#include "util/text.h"
 
 #define ID  "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define ID2 "fedcba9876543210fedcba9876543210fedcba9876543210fedcba9876543210"
@@ -278,6 +279,108 @@ static void test_cgroup_files(void)
 	expect_file("0::/a\x01z\xff\n", "/a?z?");
 }
 
+/* ---- Containers' names ---- */
+
+#define STATE_MAX 4096
+
+/* Of a copy of just that size. */
+static const char *name_of(const char *text, size_t n, bool *ret_found)
+{
+	static char name[300];
+	_cleanup_free_ char *copy = malloc(n ? n : 1);
+
+	CHECK(copy);
+	memcpy(copy, text, n);
+	*ret_found = host_parse_container_state(copy, n, ID, name, sizeof(name));
+	return name;
+}
+
+static void test_container_json(void)
+{
+	static const struct {
+		const char *text, *name;
+	} cases[] = {
+		{"{\"ID\":\"" ID "\",\"Name\":\"/web\",\"Driver\":\"overlay2\"}", "web"},
+		{"{ \"a\" : [1, {\"Name\": \"inner\"}], \"Name\" : \"web\" }", "web"},
+		{"{\"Config\":{\"Env\":[\"Name\",\"x\"],\"Labels\":{"
+		 "\"io.kubernetes.container.name\":\"nginx\",\"io.kubernetes.pod.name\":\"web-1\","
+		 "\"io.kubernetes.pod.namespace\":\"prod\"}},\"Name\":\"/k8s_nginx_web-1\"}",
+		 "prod/web-1/nginx"},
+		/* The order of the keys is not ours to know. */
+		{"{\"Name\":\"\\/"
+		 "k8s_x\",\"Config\":{\"Labels\":{\"io.kubernetes.container.name\":\"nginx\","
+		 "\"io.kubernetes.pod.name\":\"web-1\",\"io.kubernetes.pod.namespace\":\"prod\"}}}",
+		 "prod/web-1/nginx"},
+		{"{\"ociVersion\":\"1.0\",\"process\":{\"args\":[\"{\",\"\\\"\"]},\"annotations\":{"
+		 "\"io.kubernetes.cri.sandbox-namespace\":\"prod\","
+		 "\"io.kubernetes.cri.sandbox-name\":\"web-1\","
+		 "\"io.kubernetes.cri.container-name\":\"nginx\"}}",
+		 "prod/web-1/nginx"},
+		{"{\"annotations\":{\"io.kubernetes.cri.sandbox-namespace\":\"prod\","
+		 "\"io.kubernetes.cri.sandbox-name\":\"web-1\"}}",
+		 "prod/web-1"},
+		{"{\"annotations\":{\"nerdctl/name\":\"redis\"}}", "redis"},
+		/* A user's label is not the name, nor is what is deeper. */
+		{"{\"Config\":{\"Name\":\"no\",\"Labels\":{\"Name\":\"no\"}}}", NULL},
+		{"{\"x\":{\"annotations\":{\"nerdctl/name\":\"no\"}}}", NULL},
+		{"{\"Name\":17,\"Other\":\"x\"}", NULL},
+		{"{\"Name\":\"cut", NULL},
+		{"{}", NULL},
+		{"", NULL},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		bool found;
+		const char *name = name_of(cases[i].text, strlen(cases[i].text), &found);
+
+		CHECK_INT(found, ==, cases[i].name != NULL);
+		CHECK_STR(name, cases[i].name ? cases[i].name : "");
+	}
+}
+
+static void test_container_conmon(void)
+{
+	static const char good[] = "/usr/bin/conmon\0--api-version\0001\0-c\0" ID "\0-n\0web\0";
+	static const char other[] = "/usr/bin/conmon\0-c\0" ID2 "\0-n\0web\0";
+	static const char program[] = "/usr/bin/python\0-c\0" ID "\0-n\0web\0";
+	bool found;
+
+	CHECK_STR(name_of(good, sizeof(good) - 1, &found), "web");
+	CHECK(found);
+	(void)name_of(other, sizeof(other) - 1, &found);
+	CHECK(!found);
+	(void)name_of(program, sizeof(program) - 1, &found);
+	CHECK(!found);
+	for (size_t n = 0; n < sizeof(good) - 1; n++) {
+		(void)name_of(good, n, &found);
+		CHECK(!found);
+	}
+}
+
+/* Any bytes: an outcome, and text that is clean. */
+static void test_container_hostile(void)
+{
+	static const char tokens[] = "{}[]:,\"\\\0\nab";
+	char text[STATE_MAX];
+	uint64_t seed = 1;
+	bool found;
+
+	for (int round = 0; round < 2000; round++) {
+		size_t n = 1 + (size_t)round % (STATE_MAX - 1);
+
+		for (size_t i = 0; i < n; i++) {
+			seed = seed * 6364136223846793005u + 1442695040888963407u;
+			text[i] = tokens[(seed >> 33) % (sizeof(tokens) - 1)];
+		}
+		text[0] = round % 2 ? '{' : text[0];
+		(void)name_of(text, n, &found);
+	}
+	memset(text, '[', sizeof(text));
+	text[0] = '{';
+	(void)name_of(text, sizeof(text), &found);
+	CHECK(!found);
+}
+
 int main(void)
 {
 	RUN(test_maps_line);
@@ -287,5 +390,8 @@ int main(void)
 	RUN(test_cgroup_paths);
 	RUN(test_hostile_cgroup_paths);
 	RUN(test_cgroup_files);
+	RUN(test_container_json);
+	RUN(test_container_conmon);
+	RUN(test_container_hostile);
 	return 0;
 }

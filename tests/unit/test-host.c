@@ -95,8 +95,8 @@ static void free_process_user(void *ctx, struct host_process *process)
 	outside.n_freed_processes++;
 }
 
-static struct host_source source = {NULL,	 open_maps,    open_file, open_cgroup,
-				    cgroup_path, process_info, NULL};
+static struct host_source source = {NULL,	 open_maps, open_file,	  open_cgroup,
+				    cgroup_path, NULL,	    process_info, NULL};
 static struct host_limits limits = {.free_user = free_user, .free_process_user = free_process_user};
 
 static struct host *new_host(void)

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The name of a container, out of what its engine wrote down of it:
+ *
+ *	docker's config.v2.json		"Name" at the top; "Config": {"Labels": {...}}
+ *	an OCI bundle's config.json	"annotations": {...}, of containerd, nerdctl and cri-o
+ *	conmon's command line		... -n NAME ...
+ *
+ * With Kubernetes, labels and annotations say namespace, pod and container: "NAMESPACE/POD/NAME".
+ * Of JSON no tree is made: one pass tells strings, and the keys of the objects they lie in.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "src/host/internal.h"
+#include "util/text.h"
+
+#define MAX_DEPTH 32 /* deeper than any engine goes */
+#define N_KEYS	  3  /* of the innermost objects are remembered */
+#define MAX_TEXT  256
+
+struct parts {
+	char name[MAX_TEXT], pod[MAX_TEXT], namespace[MAX_TEXT];
+};
+
+struct json {
+	const char *at, *end;
+	unsigned int depth;
+	char keys[N_KEYS + 1][MAX_TEXT]; /* keys[d]: the one that the object of depth d is in */
+	bool is_object[MAX_DEPTH + 1], wants_key[MAX_DEPTH + 1];
+};
+
+/* The labels and annotations that name something, and where it goes. */
+static const struct {
+	const char *key;
+	size_t offset;
+} labels[] = {
+	{"io.kubernetes.pod.name", offsetof(struct parts, pod)},
+	{"io.kubernetes.pod.namespace", offsetof(struct parts, namespace)},
+	{"io.kubernetes.container.name", offsetof(struct parts, name)},
+	{"io.kubernetes.cri.sandbox-name", offsetof(struct parts, pod)},
+	{"io.kubernetes.cri.sandbox-namespace", offsetof(struct parts, namespace)},
+	{"io.kubernetes.cri.container-name", offsetof(struct parts, name)},
+	{"nerdctl/name", offsetof(struct parts, name)},
+};
+
+/* The string whose first quote was read. Names have no escapes but that of the slash. */
+static bool read_string(struct json *j, char ret[MAX_TEXT])
+{
+	size_t n = 0;
+
+	while (j->at < j->end && *j->at != '"') {
+		char c = *j->at++;
+
+		if (c == '\\') {
+			if (j->at == j->end)
+				return false;
+			c = *j->at++;
+			if (!strchr("/\"\\", c))
+				c = '?';
+		}
+		if (n < MAX_TEXT - 1)
+			ret[n++] = c;
+	}
+	ret[n] = '\0';
+	return j->at++ < j->end;
+}
+
+static void take(const struct json *j, const char *value, struct parts *p)
+{
+	const char *key = j->depth <= N_KEYS ? j->keys[j->depth] : "";
+	bool labelled = (j->depth == 2 && strcmp(j->keys[1], "annotations") == 0) ||
+			(j->depth == 3 && strcmp(j->keys[1], "Config") == 0 &&
+			 strcmp(j->keys[2], "Labels") == 0);
+
+	if (j->depth == 1 && strcmp(key, "Name") == 0 && !p->name[0])
+		(void)snprintf(p->name, MAX_TEXT, "%s", value + (value[0] == '/'));
+	for (size_t i = 0; labelled && i < ARRAY_SIZE(labels); i++) {
+		if (strcmp(key, labels[i].key) == 0)
+			(void)snprintf((char *)p + labels[i].offset, MAX_TEXT, "%s", value);
+	}
+}
+
+static bool on_string(struct json *j, struct parts *p)
+{
+	char text[MAX_TEXT];
+
+	if (!read_string(j, text))
+		return false;
+	if (!j->is_object[j->depth])
+		return true;
+	if (!j->wants_key[j->depth])
+		take(j, text, p);
+	else if (j->depth <= N_KEYS)
+		memcpy(j->keys[j->depth], text, MAX_TEXT);
+	return true;
+}
+
+static void read_json(struct json *j, struct parts *p)
+{
+	while (j->at < j->end) {
+		char c = *j->at++;
+
+		switch (c) {
+		case '{':
+		case '[':
+			if (j->depth == MAX_DEPTH)
+				return;
+			j->depth++;
+			j->is_object[j->depth] = j->wants_key[j->depth] = c == '{';
+			break;
+		case '}':
+		case ']':
+			if (j->depth-- <= 1)
+				return;
+			break;
+		case ':':
+			j->wants_key[j->depth] = false;
+			break;
+		case ',':
+			j->wants_key[j->depth] = true;
+			break;
+		case '"':
+			if (!on_string(j, p))
+				return;
+			break;
+		default:
+			break; /* numbers, true, false, null, blanks */
+		}
+	}
+}
+
+/* Words with a 0 behind each. Somebody else's process may have the pid by now. */
+static void read_command_line(const char *text, size_t n, const char *id, struct parts *p)
+{
+	const char *previous = "", *slash;
+	bool is_first = true, same_id = false;
+
+	while (n) {
+		size_t length = strnlen(text, n);
+
+		if (length == n)
+			return;
+		if (is_first) {
+			slash = strrchr(text, '/');
+			if (strcmp(slash ? slash + 1 : text, "conmon") != 0)
+				return;
+		}
+		same_id |= strcmp(previous, "-c") == 0 && strcmp(text, id) == 0;
+		if (strcmp(previous, "-n") == 0 && same_id) {
+			(void)snprintf(p->name, MAX_TEXT, "%s", text);
+			return;
+		}
+		is_first = false;
+		previous = text;
+		text += length + 1;
+		n -= length + 1;
+	}
+}
+
+bool host_parse_container_state(const char *text, size_t n, const char *id, char *ret, size_t size)
+{
+	struct parts p = {0};
+	char all[3 * MAX_TEXT];
+
+	if (n && text[0] == '{') {
+		struct json j = {.at = text, .end = text + n};
+
+		read_json(&j, &p);
+	} else {
+		read_command_line(text, n, id, &p);
+	}
+	/* The container that holds the namespaces of a pod has no name of its own. */
+	(void)snprintf(all, sizeof(all), "%s%s%s%s%s", p.namespace, *p.namespace ? "/" : "", p.pod,
+		       *p.pod && *p.name ? "/" : "", p.name);
+	(void)text_clean(ret, size, all, SIZE_MAX);
+	return *p.name || *p.pod;
+}
