@@ -232,6 +232,7 @@ static uint32_t add_process(struct attribution *a, const char *comm, const struc
 			    const struct host_cgroup *cgroup)
 {
 	struct profile_process proc = {.comm = attribution_put_clean(a, comm)};
+	const char *name;
 
 	if (p) {
 		proc.pid = p->pid;
@@ -244,6 +245,8 @@ static uint32_t add_process(struct attribution *a, const char *comm, const struc
 		proc.container_id = attribution_put_clean(a, cgroup->container_id);
 		proc.container_runtime =
 			attribution_put_clean(a, cgroup->runtime ? cgroup->runtime : "");
+		name = host_container_name(a->host, cgroup);
+		proc.container_name = attribution_put_clean(a, name ? name : "");
 		proc.pod_uid = attribution_put_clean(a, cgroup->pod_uid);
 		proc.systemd_unit = attribution_put_clean(a, cgroup->unit);
 	}

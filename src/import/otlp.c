@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,7 +17,8 @@
 /* Field numbers of ProfilesDictionary, less one. */
 enum { T_MAPPING, T_LOCATION, T_FUNCTION, T_LINK, T_STRING, T_ATTRIBUTE, T_STACK, N_TABLES };
 
-#define MAX_PENDING 65536 /* timestamps of one Sample entry */
+#define MAX_NAME_BYTES 512
+#define MAX_PENDING    65536 /* timestamps of one Sample entry */
 
 struct span {
 	const uint8_t *bytes;
@@ -411,6 +413,18 @@ static int profile_read(struct otlp *o, const struct span *profile)
 
 /* ---- Resources ---- */
 
+/* Namespace, pod and container, in whatever order they are given, make one name. */
+static strid join_name(struct otlp *o, strid name, const char *part)
+{
+	const char *before = profile_text(o->im->p, name);
+	char text[MAX_NAME_BYTES];
+
+	if (!*before)
+		return keep(o, part);
+	(void)snprintf(text, sizeof(text), "%s/%s", before, part ? part : "");
+	return keep(o, text);
+}
+
 static void resource_attribute(struct otlp *o, const struct span *attribute)
 {
 	const struct span name = bytes_of(attribute, 1), value = bytes_of(attribute, 2);
@@ -426,6 +440,7 @@ static void resource_attribute(struct otlp *o, const struct span *attribute)
 		{"process.executable.name", &p->comm},
 		{"process.linux.cgroup", &p->cgroup},
 		{"container.id", &p->container_id},
+		{"container.name", &p->container_name},
 		{"container.runtime.name", &p->container_runtime},
 		{"k8s.pod.uid", &p->pod_uid},
 		{"systemd.unit", &p->systemd_unit},
@@ -436,6 +451,9 @@ static void resource_attribute(struct otlp *o, const struct span *attribute)
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		if (strcmp(key, texts[i].key) == 0)
 			*texts[i].field = keep(o, text);
+	if (strcmp(key, "k8s.namespace.name") == 0 || strcmp(key, "k8s.pod.name") == 0 ||
+	    strcmp(key, "k8s.container.name") == 0)
+		p->container_name = join_name(o, p->container_name, text);
 	if (strcmp(key, "process.pid") == 0)
 		p->pid = (uint32_t)number_of(&value, 3);
 	else if (strcmp(key, "service.name") == 0 && p->comm == STRID_EMPTY)

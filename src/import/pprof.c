@@ -60,7 +60,7 @@ struct pprof {
 	uint32_t n_comments;
 	uint64_t time, duration, period, default_type;
 	ARRAY(char) text; /* scratch: strings are not terminated in the file */
-	char *texts[8];
+	char *texts[9];
 };
 
 /* ---- The tables ---- */
@@ -269,7 +269,7 @@ static int push_location(struct pprof *pp, uint64_t id)
 /* ---- Samples ---- */
 
 struct labels {
-	const char *comm, *thread, *container, *unit;
+	const char *comm, *thread, *container, *container_name, *unit;
 	uint64_t pid, tid;
 };
 
@@ -290,6 +290,8 @@ static void label_read(struct pprof *pp, const struct wire_field *f, struct labe
 		ret->thread = text_of(pp, 5, text);
 	else if (strcmp(key, "container") == 0)
 		ret->container = text_of(pp, 6, text);
+	else if (strcmp(key, "container_name") == 0)
+		ret->container_name = text_of(pp, 8, text);
 	else if (strcmp(key, "unit") == 0)
 		ret->unit = text_of(pp, 7, text);
 }
@@ -301,6 +303,7 @@ static uint32_t thread_row(struct pprof *pp, const struct labels *l)
 		.pid = (uint32_t)l->pid,
 		.comm = strtab_put(t, l->comm ? l->comm : ""),
 		.container_id = strtab_put(t, l->container ? l->container : ""),
+		.container_name = strtab_put(t, l->container_name ? l->container_name : ""),
 		.systemd_unit = strtab_put(t, l->unit ? l->unit : ""),
 	};
 	uint32_t row = profile_add_process(pp->im->p, &process);

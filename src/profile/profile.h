@@ -83,6 +83,7 @@ struct profile_process {
 				  threads */
 	strid container_id;    /* "" : not in a container */
 	strid container_runtime; /* "docker", "containerd", "cri-o", "podman" or "" */
+	strid container_name;	 /* "web", "NAMESPACE/POD/NAME" in Kubernetes; "": not known */
 	strid pod_uid;		 /* Kubernetes, from the cgroup path; "" none */
 	strid systemd_unit;	 /* "nginx.service", "user@1000.service" or "" */
 	strid cgroup;		 /* path as the kernel names it */

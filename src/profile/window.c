@@ -215,7 +215,7 @@ static int read_processes(struct reader *r)
 
 		if (!map_string(r, &v.comm) || !map_string(r, &v.executable_path) ||
 		    !map_string(r, &v.container_id) || !map_string(r, &v.container_runtime) ||
-		    !map_string(r, &v.pod_uid) || !map_string(r, &v.systemd_unit) ||
+		    !map_string(r, &v.container_name) || !map_string(r, &v.pod_uid) || !map_string(r, &v.systemd_unit) ||
 		    !map_string(r, &v.cgroup))
 			return -EBADMSG;
 		r->processes[i] = profile_add_process(r->p, &v);

@@ -103,10 +103,11 @@ size_t frame_process_owner(const struct profile *p, uint32_t process, char *buf,
 
 	if (*profile_text(p, proc->container_id)) {
 		const char *runtime = profile_text(p, proc->container_runtime);
-		bool pod = *profile_text(p, proc->pod_uid) != '\0';
+		const char *name = profile_text(p, proc->container_name);
+		bool pod = !*name && *profile_text(p, proc->pod_uid);
 
-		(void)snprintf(text, sizeof(text), "%s %.12s%s%.36s",
-			       *runtime ? runtime : "container",
+		(void)snprintf(text, sizeof(text), "%s %.160s%s%.12s%s%.36s",
+			       *runtime ? runtime : "container", name, *name ? " " : "",
 			       profile_text(p, proc->container_id), pod ? " in pod " : "",
 			       pod ? profile_text(p, proc->pod_uid) : "");
 		return text_clean(buf, size, text, SIZE_MAX);

@@ -120,6 +120,26 @@ static void add_configured(struct resource *r)
 	}
 }
 
+/* A name of Kubernetes has parts, for each of which the conventions have a word. */
+static void add_container_name(struct resource *r, const char *name)
+{
+	static const char *const keys[] = {"k8s.namespace.name", "k8s.pod.name",
+					   "k8s.container.name"};
+
+	if (!strchr(name, '/')) {
+		add_text(r, "container.name", name);
+		return;
+	}
+	for (size_t i = 0; *name && i < sizeof(keys) / sizeof(keys[0]); i++) {
+		char part[FRAME_MAX_NAME];
+		size_t n = strcspn(name, "/");
+
+		(void)text_clean(part, sizeof(part), name, n);
+		add_text(r, keys[i], part);
+		name += n + (name[n] == '/');
+	}
+}
+
 static void add_process(struct resource *r, const struct profile *p, uint32_t process,
 			bool runs_user_code)
 {
@@ -145,6 +165,7 @@ static void add_process(struct resource *r, const struct profile *p, uint32_t pr
 	add_text(r, "process.executable.path", exe);
 	add_text(r, "process.linux.cgroup", profile_text(p, proc->cgroup));
 	add_text(r, "container.id", profile_text(p, proc->container_id));
+	add_container_name(r, profile_text(p, proc->container_name));
 	add_text(r, "container.runtime.name", profile_text(p, proc->container_runtime));
 	add_text(r, "k8s.pod.uid", profile_text(p, proc->pod_uid));
 	add_text(r, "systemd.unit", profile_text(p, proc->systemd_unit));

@@ -218,7 +218,7 @@ static int put_main_mapping(struct pprof *pp, const struct aggregate *a)
 	return 0;
 }
 
-/* Labels of a sample: whose it is. At most six, of which those without a text are left out. */
+/* Labels of a sample: whose it is. At most seven, of which those without a text are left out. */
 static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 			 PB(Label) * *pointers)
 {
@@ -233,6 +233,7 @@ static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 		{"thread", profile_text(pp->p, t->name), 0},
 		{"comm", profile_text(pp->p, proc->comm), 0},
 		{"container", profile_text(pp->p, proc->container_id), 0},
+		{"container_name", profile_text(pp->p, proc->container_name), 0},
 		{"unit", profile_text(pp->p, proc->systemd_unit), 0},
 	};
 	size_t n = 0;
@@ -254,7 +255,7 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 {
 	uint32_t n;
 	const uint32_t *frames = profile_stack_frames(pp->p, row->stack, &n);
-	PB(Label) labels[6], *pointers[6];
+	PB(Label) labels[7], *pointers[7];
 	PB(Sample) pb = PB_INIT(SAMPLE);
 	int64_t values[2];
 

@@ -89,6 +89,7 @@ static void owner_value(const struct report *r, enum render_report_key key, uint
 	const struct profile *p = r->p;
 	const struct profile_thread *t = &p->threads.items[thread];
 	const struct profile_process *proc = &p->processes.items[t->process];
+	const char *name;
 	char tid[32];
 
 	buf[0] = '\0';
@@ -97,7 +98,9 @@ static void owner_value(const struct report *r, enum render_report_key key, uint
 		(void)frame_process_name(p, t->process, buf, size);
 		break;
 	case REPORT_CONTAINER:
-		(void)text_clean(buf, size, profile_text(p, proc->container_id), CONTAINER_DIGITS);
+		name = profile_text(p, proc->container_name);
+		(void)text_clean(buf, size, *name ? name : profile_text(p, proc->container_id),
+				 *name ? SIZE_MAX : CONTAINER_DIGITS);
 		break;
 	case REPORT_UNIT:
 		(void)text_clean(buf, size, profile_text(p, proc->systemd_unit), SIZE_MAX);
@@ -237,7 +240,9 @@ static int count(struct report *r, const struct aggregate_row *row, uint64_t num
 static bool row_wanted(const struct report *r, const struct aggregate_row *row)
 {
 	uint32_t process = r->p->threads.items[row->thread].process;
-	const char *id = profile_text(r->p, r->p->processes.items[process].container_id);
+	const struct profile_process *proc = &r->p->processes.items[process];
+	const char *id = profile_text(r->p, proc->container_id);
+	const char *name = profile_text(r->p, proc->container_name);
 	const char *comm = r->o->comm, *container = r->o->container;
 	char text[256];
 
@@ -247,7 +252,7 @@ static bool row_wanted(const struct report *r, const struct aggregate_row *row)
 	/* As it is, or as it is shown. */
 	(void)snprintf(text, sizeof(text), "%.*s", CONTAINER_DIGITS, id);
 	return !container || !*container || fnmatch(container, id, 0) == 0 ||
-	       fnmatch(container, text, 0) == 0;
+	       fnmatch(container, text, 0) == 0 || fnmatch(container, name, 0) == 0;
 }
 
 /* Calls fn for each function of the stack, leaf first; at: number from there. */

@@ -78,7 +78,10 @@ static void test_full_profile_counts_what_it_refuses(void)
 	CHECK_INT(p.counters[PROFILE_SAMPLES_DROPPED] + kept, ==, 10000);
 	CHECK_INT(p.counters[PROFILE_SAMPLES_DROPPED], >, 0);
 	CHECK(profile_nearly_full(&p));
-	CHECK_INT(profile_add_frame(&p, 0, 0xdead), ==, PROFILE_NONE);
+	/* The table of frames may have room for a few: not for more than that. */
+	for (uint64_t at = 0xdead; frame != PROFILE_NONE && at < 0xdead + 1000; at++)
+		frame = profile_add_frame(&p, 0, at);
+	CHECK_INT(frame, ==, PROFILE_NONE);
 	profile_deinit(&p);
 }
 
