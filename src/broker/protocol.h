@@ -102,7 +102,8 @@ enum text_kind {
 	TEXT_INPUT,	    /* path of a recorded file, with its descriptor */
 	TEXT_SYMBOL,	    /* of a report: expression for functions */
 	TEXT_COMM,	    /* of a report: glob for processes */
-	TEXT_CONTAINER,	    /* of a report: glob for container ids */
+	TEXT_CONTAINER,	    /* of a report: glob for container ids and names */
+	TEXT_EVENT,	    /* of a recorded file: which of its events */
 	TEXT_EXPORT_NAME,   /* begins the next destination */
 	TEXT_EXPORT_ENDPOINT,
 	TEXT_EXPORT_PROFILES_ENDPOINT,

@@ -47,7 +47,7 @@ struct profiler {
 	uint64_t paused_since_ns; /* 0: sampling goes on */
 	bool offset_known;
 	/* A perf.data file instead of the rings */
-	char *input_path;
+	char *input_path, *input_event;
 	int input_fd, kallsyms_fd, kernel_notes_fd;
 	struct replay *replay; /* NULL: the host is live */
 	int replay_timer;
@@ -347,6 +347,9 @@ static int on_text(void *ctx, const struct message *m, int fd)
 		p->input_path = strdup(m->text.text);
 		p->input_fd = fd;
 		return p->input_path ? 0 : -ENOMEM;
+	case TEXT_EVENT:
+		p->input_event = strdup(m->text.text);
+		return p->input_event ? 0 : -ENOMEM;
 	case TEXT_KALLSYMS:
 		p->kallsyms_fd = fd;
 		return 0;
@@ -363,6 +366,7 @@ static int set_up_replay(struct profiler *p)
 {
 	const struct replay_options options = {
 		.path = p->input_path,
+		.event = p->input_event,
 		.fd = TAKE_FD(p->input_fd),
 		.kallsyms_fd = TAKE_FD(p->kallsyms_fd),
 		.kernel_notes_fd = TAKE_FD(p->kernel_notes_fd),
@@ -468,6 +472,7 @@ int role_profiler_main(void)
 	filter_deinit(&p.filter);
 	replay_free(p.replay);
 	free(p.input_path);
+	free(p.input_event);
 	loop_free(p.role.loop);
 	free(p.cpus);
 	return r == 0 ? 0 : 1;

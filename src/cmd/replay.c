@@ -189,7 +189,7 @@ int replay_new(struct replay **ret, const struct replay_options *o)
 	r->ids.max = MAX_KEYS;
 	e = map_file(r, fd);
 	if (e == 0)
-		e = perf_data_new(&r->data, r->bytes, r->n_bytes, error, sizeof(error));
+		e = perf_data_new(&r->data, r->bytes, r->n_bytes, o->event, error, sizeof(error));
 	if (e < 0) {
 		log_error("%s cannot be converted: %s", r->path, error[0] ? error : strerror(-e));
 		return e;
@@ -243,7 +243,7 @@ void replay_report(const struct replay *r)
 			    s->bad_at || s->cut_bytes ? " that can be read" : "");
 	if (e->n_others)
 		log_info("%s: only the samples of \"%s\" are in the result, not %llu of %u other "
-			 "events",
+			 "events: --event chooses",
 			 r->path, e->name, (unsigned long long)s->other_samples, e->n_others);
 	if (!e->stacks && !e->callchains)
 		log_info("%s was recorded without call graphs: perf record --call-graph dwarf has "

@@ -17,6 +17,7 @@ struct replay_options {
 	const char *path;		  /* for messages; borrowed */
 	int fd;				  /* of the file; becomes the replay's also on failure */
 	int kallsyms_fd, kernel_notes_fd; /* of this host's kernel, -1 none; the same */
+	const char *event;		  /* see perf_data_new(); borrowed for the call */
 	struct ask *ask;		  /* borrowed */
 };
 

@@ -72,6 +72,8 @@ static int send_input(struct tree *t, int control)
 	if (r == 0 && notes >= 0)
 		r = setup_send_text(control, TEXT_KERNEL_NOTES, "/sys/kernel/notes", notes);
 	if (r == 0)
+		r = setup_send_text(control, TEXT_EVENT, t->options.input_event, -1);
+	if (r == 0)
 		r = setup_send_text(control, TEXT_INPUT, t->options.input_path,
 				    t->options.input_fd);
 	return r;
@@ -185,6 +187,8 @@ static int set_up_symbolizer(struct tree *t, int control, int status_fd)
 		r = setup_send_text(control, TEXT_SYMBOL, t->options.view_symbol, -1);
 	if (r == 0)
 		r = setup_send_text(control, TEXT_COMM, t->options.view_comm, -1);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_CONTAINER, t->options.view_container, -1);
 	for (uint32_t i = 0; i < t->options.n_outputs && r == 0; i++) {
 		const struct tree_output *o = &t->options.outputs[i];
 

@@ -51,11 +51,11 @@ struct tree_options {
 	uint32_t terminal_width;
 	/* With capture: a perf.data file instead of the live host, opened for reading; NULL: none.
 	 * The capture ends with the file. */
-	const char *input_path;
+	const char *input_path, *input_event; /* event: NULL: the first */
 	int input_fd;
 	/* What is made of it, if not a capture's outputs (report); NULL. */
 	const struct setup_symbolizer *view;
-	const char *view_symbol, *view_comm;
+	const char *view_symbol, *view_comm, *view_container;
 	/* Called once, when all children are gone: 0, or -errno of what went wrong. */
 	void (*done)(void *ctx, int result);
 	void *ctx;

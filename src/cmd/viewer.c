@@ -23,6 +23,7 @@ void viewer_deinit(struct viewer *v)
 	free(v->symbol);
 	free(v->comm);
 	free(v->container);
+	free(v->event);
 	import_facts_deinit(&v->facts);
 	profile_deinit(&v->before);
 }
@@ -45,6 +46,9 @@ int viewer_text(struct viewer *v, uint32_t kind, const char *text, int fd)
 	case TEXT_CONTAINER:
 		v->container = strdup(text);
 		return v->container ? 0 : -ENOMEM;
+	case TEXT_EVENT:
+		v->event = strdup(text);
+		return v->event ? 0 : -ENOMEM;
 	default:
 		return 1;
 	}
@@ -67,7 +71,7 @@ static int read_input(struct viewer *v, struct role *role, uint32_t i, struct pr
 		role_job_file(role, i, &id, path);
 	role_job_begin(role);
 	role_job_point(role, i);
-	r = import_fd(p, &v->facts, v->inputs[i].fd, import_detect(head, (size_t)n, path),
+	r = import_fd(p, &v->facts, v->inputs[i].fd, import_detect(head, (size_t)n, path), v->event,
 		      MAX_FILE_BYTES, error);
 	role_job_end(role);
 	if (r < 0)

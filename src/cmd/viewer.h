@@ -13,7 +13,7 @@ struct viewer {
 		int fd;
 	} inputs[VIEW_MAX_INPUTS];
 	uint32_t n;
-	char *symbol, *comm, *container;
+	char *symbol, *comm, *container, *event;
 	struct import_facts facts;
 	struct profile before; /* VIEW_DIFF */
 };

@@ -10,12 +10,15 @@
 struct import {
 	struct profile *p;
 	struct import_facts *facts;
-	struct strtab keys;	/* frames by kind, module, address and lines */
-	ARRAY(uint32_t) frames; /* by key */
-	ARRAY(uint32_t) stack;	/* of the sample that is being read, leaf first */
-	uint64_t n_samples;	/* sum of values added */
-	uint64_t n_stacks;	/* with how many calls */
-	char *error;		/* IMPORT_ERROR_MAX bytes */
+	struct strtab keys;	    /* frames by kind, module, address and lines */
+	ARRAY(uint32_t) frames;	    /* by key */
+	ARRAY(uint32_t) stack;	    /* of the sample that is being read, leaf first */
+	uint64_t n_samples;	    /* sum of values added */
+	uint64_t n_stacks;	    /* with how many calls */
+	const char *event;	    /* the kind of values wanted; NULL: see import_fd() */
+	char *first_event;	    /* kind, or kinds, that the file has */
+	uint64_t n_event, n_others; /* profiles of the kind wanted, and others */
+	char *error;		    /* IMPORT_ERROR_MAX bytes */
 };
 
 struct import_line {

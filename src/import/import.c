@@ -12,6 +12,7 @@
 
 #include "src/import/builder.h"
 #include "util/cleanup.h"
+#include "util/log.h"
 
 #define MAX_KEY_BYTES (UINT64_C(1) << 30)
 #define FIRST_BYTES   (UINT64_C(1) << 20)
@@ -184,10 +185,19 @@ static int import_bytes(struct import *im, enum import_kind kind, const uint8_t 
 	}
 	im->error[0] = '\0';
 	r = read_bytes(im, kind, bytes, n, max_bytes);
+	if (r == 0 && im->event && !im->n_event)
+		r = im->first_event
+			    ? import_damaged(im, "it has no values called \"%s\"; there are %s",
+					     im->event, im->first_event)
+			    : import_damaged(im, "its values have no name: it is not for --event");
 	if (r == -ENOMEM && !im->error[0])
 		(void)snprintf(im->error, IMPORT_ERROR_MAX,
 			       "it holds more than the memory for it (%llu MiB)",
 			       (unsigned long long)im->p->max_bytes >> 20);
+	if (r == 0 && im->n_others && !im->event)
+		log_warning("%llu profiles hold other values than \"%s\" and are left out: --event "
+			    "chooses",
+			    (unsigned long long)im->n_others, im->first_event);
 	/* Files that do not count their samples. */
 	if (im->p->counters[PROFILE_SAMPLES] == known)
 		im->p->counters[PROFILE_SAMPLES] += im->p->weighted ? im->n_stacks : im->n_samples;
@@ -195,9 +205,9 @@ static int import_bytes(struct import *im, enum import_kind kind, const uint8_t 
 }
 
 int import_fd(struct profile *p, struct import_facts *facts, int fd, enum import_kind kind,
-	      uint64_t max_bytes, char *error)
+	      const char *event, uint64_t max_bytes, char *error)
 {
-	struct import im = {.p = p, .facts = facts, .error = error};
+	struct import im = {.p = p, .facts = facts, .event = event, .error = error};
 	struct stat st;
 	void *map;
 	int r;
@@ -219,6 +229,7 @@ int import_fd(struct profile *p, struct import_facts *facts, int fd, enum import
 	r = import_bytes(&im, kind, map, (size_t)st.st_size, max_bytes);
 	(void)munmap(map, (size_t)st.st_size);
 	strtab_deinit(&im.keys);
+	free(im.first_event);
 	array_deinit(&im.frames);
 	array_deinit(&im.stack);
 	return r;

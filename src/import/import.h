@@ -37,9 +37,11 @@ void import_facts_deinit(struct import_facts *f);
 
 /*
  * Adds the samples and counters of the file to p, which may hold others already; facts that are not
- * known yet are taken. The file's content is mapped or inflated whole, within max_bytes. 0;
- * -EBADMSG: it is damaged, with error (IMPORT_ERROR_MAX bytes) saying what and where; -EFBIG;
- * -ENOMEM; -errno, all with error. After an error p holds what was read before it.
+ * known yet are taken. event: which of several kinds of values a file has, by its name; NULL: its
+ * own choice, else the last (pprof) or the first (OTLP). The file's content is mapped or inflated
+ * whole, within max_bytes. 0; -EBADMSG: it is damaged, with error (IMPORT_ERROR_MAX bytes) saying
+ * what and where; -EFBIG; -ENOMEM; -errno, all with error. After an error p holds what was read
+ * before it.
  */
 int import_fd(struct profile *p, struct import_facts *facts, int fd, enum import_kind kind,
-	      uint64_t max_bytes, char *error);
+	      const char *event, uint64_t max_bytes, char *error);

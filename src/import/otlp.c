@@ -392,6 +392,26 @@ static void profile_head(struct otlp *o, const struct span *profile)
 		p->event = strtab_put(&p->strings, text);
 }
 
+/* Of profiles with other values than the first, or those asked for, nothing is added up. */
+static bool is_wanted(struct otlp *o, const struct span *profile)
+{
+	const struct span sample_type = bytes_of(profile, 1), type = bytes_of(profile, 5);
+	const char *text = text_of(o, TEXT_SCRATCH, number_of(&sample_type, 1)), *first;
+	bool wanted;
+
+	if (!o->im->first_event)
+		o->im->first_event = strdup(text ? text : "");
+	first = o->im->first_event ? o->im->first_event : "";
+	wanted = strcmp(text ? text : "", o->im->event ? o->im->event : first) == 0;
+	if (!wanted && o->im->event) {
+		text = text_of(o, TEXT_SCRATCH, number_of(&type, 1));
+		wanted = text && strcmp(text, o->im->event) == 0;
+	}
+	o->im->n_event += wanted;
+	o->im->n_others += !wanted;
+	return wanted;
+}
+
 static int profile_read(struct otlp *o, const struct span *profile)
 {
 	struct cursor c = cursor_make(profile->bytes, profile->n);
@@ -399,6 +419,8 @@ static int profile_read(struct otlp *o, const struct span *profile)
 	struct wire_field f;
 	int r;
 
+	if (!is_wanted(o, profile))
+		return 0;
 	/* The attributes know the event's own name, the period's type is only "cpu". */
 	r = each_number(o, profile, 11, profile_attribute, NULL);
 	profile_head(o, profile);

@@ -162,6 +162,30 @@ static void describe(struct perf_data *d)
 	e->period_events = a->attr.freq || !n ? 1 : n;
 }
 
+/* "cycles" is "cycles:P" and "cycles/period=1/" too; a tracepoint has its colon in its name. */
+static bool is_named(const struct perf_data_attr *a, const char *name)
+{
+	size_t n = strlen(name);
+
+	return strncmp(a->name, name, n) == 0 &&
+	       (!a->name[n] || a->name[n] == ':' || a->name[n] == '/');
+}
+
+/* No event has the name that was asked for. */
+static int refuse_name(const struct perf_data *d, char *error, size_t n_error)
+{
+	int at = snprintf(error, n_error, "it has no samples of an event \"%s\"; there are",
+			  d->wanted_event);
+
+	for (uint32_t i = 0; i < d->attrs.n && at >= 0 && (size_t)at < n_error; i++) {
+		const struct perf_data_attr *a = &d->attrs.items[i];
+
+		if (is_sampling(&a->attr))
+			at += snprintf(error + at, n_error - (size_t)at, " %s", a->name);
+	}
+	return -EBADMSG;
+}
+
 int perf_data_choose(struct perf_data *d, char *error, size_t n_error)
 {
 	uint32_t best = UINT32_MAX, n_sampling = 0;
@@ -176,11 +200,15 @@ int perf_data_choose(struct perf_data *d, char *error, size_t n_error)
 		if (!is_sampling(a))
 			continue;
 		n_sampling++;
+		if (d->wanted_event && !is_named(&d->attrs.items[i], d->wanted_event))
+			continue;
 		if (rank > best_rank) {
 			best_rank = rank;
 			best = i;
 		}
 	}
+	if (best == UINT32_MAX && n_sampling && d->wanted_event)
+		return refuse_name(d, error, n_error);
 	if (best == UINT32_MAX) {
 		(void)snprintf(error, n_error,
 			       "none of its %u events has samples with an address: record with "

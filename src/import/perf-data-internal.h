@@ -61,6 +61,7 @@ struct perf_data {
 	size_t id_offset;		/* of the id in a sample, from its start */
 	size_t id_from_end;		/* of the id in other records, from their end; 0: nowhere */
 	uint32_t chosen;
+	const char *wanted_event; /* while the header is read; the caller's */
 	ARRAY(struct perf_data_file_id) files;
 	struct hash_index file_index;
 	struct perf_data_event event;

@@ -242,7 +242,8 @@ static int read_all(struct perf_data *d, char *error, size_t n_error)
 	return r;
 }
 
-int perf_data_new(struct perf_data **ret, const void *bytes, size_t n, char *error, size_t n_error)
+int perf_data_new(struct perf_data **ret, const void *bytes, size_t n, const char *event,
+		  char *error, size_t n_error)
 {
 	_cleanup_(perf_data_freep) struct perf_data *d = NULL;
 	int r = check_magic(bytes, n, error, n_error);
@@ -258,7 +259,9 @@ int perf_data_new(struct perf_data **ret, const void *bytes, size_t n, char *err
 	d->ids.max = MAX_IDS;
 	d->files.max = MAX_FILES;
 	d->pending.max = MAX_PENDING;
+	d->wanted_event = event;
 	r = read_all(d, error, n_error);
+	d->wanted_event = NULL;
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(d);

@@ -24,7 +24,8 @@ struct perf_data_build_id {
 	uint8_t bytes[PERF_DATA_MAX_BUILD_ID];
 };
 
-/* The event whose samples are read: the first that has stacks, else the first that samples. */
+/* The event whose samples are read: the one asked for, else the first that has stacks, else the
+ * first that samples. */
 struct perf_data_event {
 	char name[64];	  /* as perf printed it, "cpu-clock", "cycles:P" */
 	uint32_t rate_hz; /* 0: by period, not by rate */
@@ -60,11 +61,13 @@ struct perf_data_stats {
 };
 
 /*
- * Reads the header. 0, -ENOMEM, -EBADMSG (not perf.data, or damaged) or -EOPNOTSUPP (perf.data of
- * a kind that is not read), the latter two with a text for the user in error: cause and remedy,
- * without the file's name.
+ * Reads the header. event: name of the event whose samples are wanted, with or without what stands
+ * behind its colon; NULL: see above. 0, -ENOMEM, -EBADMSG (not perf.data, or damaged) or
+ * -EOPNOTSUPP (perf.data of a kind that is not read), the latter two with a text for the user in
+ * error: cause and remedy, without the file's name.
  */
-int perf_data_new(struct perf_data **ret, const void *bytes, size_t n, char *error, size_t n_error);
+int perf_data_new(struct perf_data **ret, const void *bytes, size_t n, const char *event,
+		  char *error, size_t n_error);
 struct perf_data *perf_data_free(struct perf_data *d);
 DEFINE_CLEANUP(struct perf_data *, perf_data_free)
 

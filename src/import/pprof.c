@@ -15,6 +15,7 @@
 
 #include "proto/wire-read.h"
 #include "src/import/builder.h"
+#include "util/cleanup.h"
 #include "util/hash.h"
 
 /* Field numbers of Profile. */
@@ -369,11 +370,32 @@ static int sample_read(struct pprof *pp, const struct wire_field *sample)
 
 /* ---- The file ---- */
 
+/* The one that was asked for. */
+static int find_type(struct pprof *pp)
+{
+	_cleanup_free_ char *names = NULL;
+	size_t size;
+	FILE *f = open_memstream(&names, &size);
+
+	for (uint32_t i = 0; f && i < pp->n_types; i++) {
+		const char *text = text_of(pp, 0, pp->types[i].type);
+
+		if (text && strcmp(text, pp->im->event) == 0 && !pp->im->n_event++)
+			pp->chosen = i;
+		(void)fprintf(f, "%s%.40s", i ? ", " : "", text ? text : "");
+	}
+	if (!f || fclose(f) != 0)
+		return -ENOMEM;
+	free(pp->im->first_event);
+	pp->im->first_event = TAKE_PTR(names);
+	return 0;
+}
+
 /* Bytes, delays, events of the kernel's own distance: what counts is the value, not the samples. */
-static void choose_type(struct pprof *pp)
+static int choose_type(struct pprof *pp)
 {
 	struct profile *p = pp->im->p;
-	uint32_t samples = MAX_TYPES;
+	uint32_t samples = MAX_TYPES, wanted;
 	const char *text;
 
 	pp->chosen = pp->n_types ? pp->n_types - 1 : 0;
@@ -384,8 +406,12 @@ static void choose_type(struct pprof *pp)
 		if (text && strcmp(text, "samples") == 0)
 			samples = i;
 	}
+	wanted = pp->chosen;
+	if (pp->im->event && find_type(pp) < 0)
+		return -ENOMEM;
 	text = text_of(pp, 0, pp->types[pp->chosen].unit);
-	if (samples < MAX_TYPES && (!text || strcmp(text, "count") != 0 || pp->period > 1))
+	if (pp->chosen == wanted && samples < MAX_TYPES &&
+	    (!text || strcmp(text, "count") != 0 || pp->period > 1))
 		pp->chosen = samples;
 	if (pp->chosen != samples)
 		p->weighted = true;
@@ -394,14 +420,16 @@ static void choose_type(struct pprof *pp)
 		p->period_events = p->weighted ? 1 : pp->period;
 	else if (!p->period_ns && text && strcmp(text, "nanoseconds") == 0)
 		p->period_ns = pp->period;
+	return 0;
 }
 
-static void head_take(struct pprof *pp)
+static int head_take(struct pprof *pp)
 {
 	struct profile *p = pp->im->p;
 	const char *text;
 
-	choose_type(pp);
+	if (choose_type(pp) < 0)
+		return -ENOMEM;
 	for (uint32_t i = 0; i < pp->n_comments; i++) {
 		text = text_of(pp, 0, pp->comments[i]);
 		if (text)
@@ -419,6 +447,7 @@ static void head_take(struct pprof *pp)
 		p->start_unix_ns = pp->time;
 	if (pp->time && pp->time + pp->duration > p->end_unix_ns)
 		p->end_unix_ns = pp->time + pp->duration;
+	return 0;
 }
 
 static int each_field(struct pprof *pp, const uint8_t *bytes, size_t n, bool samples)
@@ -449,10 +478,10 @@ int import_read_pprof(struct import *im, const uint8_t *bytes, size_t n)
 	r = each_field(&pp, bytes, n, false);
 	if (r == 0 && pp.n_types == 0)
 		r = import_damaged(im, "it is no pprof file: no sample type in it");
-	if (r == 0) {
-		head_take(&pp);
+	if (r == 0)
+		r = head_take(&pp);
+	if (r == 0 && (!im->event || im->n_event))
 		r = each_field(&pp, bytes, n, true);
-	}
 	table_deinit(&pp.mappings);
 	table_deinit(&pp.locations);
 	table_deinit(&pp.functions);

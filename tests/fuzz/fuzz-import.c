@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (fd < 0 || write(fd, data + 1, n - 1) != (ssize_t)(n - 1))
 		abort();
 	profile_init(&p, MAX_BYTES);
-	r = import_fd(&p, &facts, fd, kinds[data[0] % 3], MAX_BYTES, error);
+	r = import_fd(&p, &facts, fd, kinds[data[0] % 3], NULL, MAX_BYTES, error);
 	if (r < 0 && !*error)
 		abort(); /* a refusal says why */
 	render_all(&p);

@@ -55,7 +55,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	struct record r;
 	char error[256];
 
-	if (perf_data_new(&d, data, n, error, sizeof(error)) < 0)
+	if (perf_data_new(&d, data, n, NULL, error, sizeof(error)) < 0)
 		return 0;
 	while (perf_data_next(d, &r, error, sizeof(error)) == 1)
 		touch_record(&r);

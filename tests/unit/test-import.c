@@ -33,6 +33,8 @@ static char *rendered(const struct profile *p, render_fn render, size_t *ret_n)
 	return bytes;
 }
 
+static const char *wanted; /* event */
+
 static int import_bytes(struct profile *p, struct import_facts *facts, enum import_kind kind,
 			const void *bytes, size_t n, char *error)
 {
@@ -40,7 +42,7 @@ static int import_bytes(struct profile *p, struct import_facts *facts, enum impo
 
 	CHECK_INT(fd, >=, 0);
 	CHECK_INT(write(fd, bytes, n), ==, (ssize_t)n);
-	r = import_fd(p, facts, fd, kind, MAX_BYTES, error);
+	r = import_fd(p, facts, fd, kind, wanted, MAX_BYTES, error);
 	(void)close(fd);
 	return r;
 }

@@ -150,6 +150,7 @@ static void put_round(void)
 /* ---- Reading ---- */
 
 static char error[256];
+static const char *wanted; /* event */
 
 static struct perf_data *sound(void)
 {
@@ -157,7 +158,7 @@ static struct perf_data *sound(void)
 	int r;
 
 	error[0] = '\0';
-	r = perf_data_new(&d, file, n_file, error, sizeof(error));
+	r = perf_data_new(&d, file, n_file, wanted, error, sizeof(error));
 	if (r < 0)
 		fprintf(stderr, "refused: %s\n", error);
 	CHECK_INT(r, ==, 0);
@@ -169,7 +170,7 @@ static void refused(int code, const char *word)
 	struct perf_data *d = NULL;
 
 	error[0] = '\0';
-	CHECK_INT(perf_data_new(&d, file, n_file, error, sizeof(error)), ==, code);
+	CHECK_INT(perf_data_new(&d, file, n_file, wanted, error, sizeof(error)), ==, code);
 	if (!strstr(error, word))
 		fprintf(stderr, "\"%s\" does not say \"%s\"\n", error, word);
 	CHECK(strstr(error, word));
@@ -679,7 +680,7 @@ static void test_hostile(void)
 			memcpy(bytes, saved, length);
 			if (i % 4 < 3)
 				bytes[i / 4] = values[i % 4];
-			if (perf_data_new(&d, bytes, length, error, sizeof(error)) < 0)
+			if (perf_data_new(&d, bytes, length, NULL, error, sizeof(error)) < 0)
 				continue;
 			while (next(d, &r) == 1)
 				CHECK_INT(++told, <=, 100);
