@@ -51,6 +51,27 @@ const struct format *format_of_name(const char *name)
 	return NULL;
 }
 
+const struct format *format_choose(const char *path, const struct format *named, bool diff,
+				   char *error)
+{
+	const struct format *f = named ? named : format_of_path(path);
+	char suffixes[256];
+
+	if (f && (!diff || f->render_diff))
+		return f;
+	(void)format_suffixes(suffixes, sizeof(suffixes), diff);
+	if (f)
+		(void)snprintf(error, FORMAT_ERROR_MAX,
+			       "that format has no differences; these do: %s", suffixes);
+	else if (format_is_standard_output(path))
+		(void)snprintf(error, FORMAT_ERROR_MAX,
+			       "standard output has no suffix: say --format NAME too");
+	else
+		(void)snprintf(error, FORMAT_ERROR_MAX,
+			       "the suffix chooses the format: %s; or say --format NAME", suffixes);
+	return NULL;
+}
+
 const char *format_suffixes(char *buf, unsigned long size, bool diff)
 {
 	size_t at = 0;

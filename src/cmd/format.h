@@ -22,6 +22,13 @@ extern const unsigned int n_formats;
 const struct format *format_of_path(const char *path);
 /* The format of that name, NULL: none has it. */
 const struct format *format_of_name(const char *name);
+/*
+ * The format of an output: the named one if not NULL, else by the path's suffix; of a difference,
+ * one that holds it. NULL: error (FORMAT_ERROR_MAX bytes) says what is wrong.
+ */
+#define FORMAT_ERROR_MAX 384
+const struct format *format_choose(const char *path, const struct format *named, bool diff,
+				   char *error);
 /* The path "-". */
 bool format_is_standard_output(const char *path);
 /* ".html, .folded, .pb.gz": for messages; diff: of those that hold a difference. Returns buf. */

@@ -148,12 +148,17 @@ static int parse_pids(struct record_options *o, const char *option, const char *
 	return o->n_pids > 0 ? 0 : complain(option, value, "no id in it");
 }
 
+/* The samples of one are one profile; two captures run side by side as well as one. */
+static const char one_event[] = "one event a capture: record another beside it for the other";
+
 static int parse_event(struct record_options *o, const char *value)
 {
 	char error[512];
 
 	if (o->event.name[0])
-		return complain("-e", value, "one event a capture: it has one already");
+		return complain("-e", value, one_event);
+	if (strchr(value, ',') && !strchr(value, '/'))
+		return complain("-e", value, one_event);
 	if (sample_event_parse(value, &o->event, error, sizeof(error)) < 0)
 		return complain("-e", value, error);
 	return 0;
@@ -214,7 +219,7 @@ const struct format *record_output_format(const struct record_options *o, const 
 /* Each has a format, and standard output is one output at most. */
 static int check_outputs(const struct record_options *o)
 {
-	char suffixes[256], text[384];
+	char error[FORMAT_ERROR_MAX];
 	uint32_t n_standard = 0;
 
 	for (uint32_t i = 0; i < o->n_outputs; i++) {
@@ -223,15 +228,8 @@ static int check_outputs(const struct record_options *o)
 		n_standard += format_is_standard_output(path);
 		if (n_standard > 1)
 			return complain("-o", path, "standard output can be one output only");
-		if (record_output_format(o, path))
-			continue;
-		if (format_is_standard_output(path))
-			return complain("-o", path,
-					"standard output has no suffix: say --format NAME too");
-		(void)snprintf(text, sizeof(text),
-			       "the suffix chooses the format: %s; or say --format NAME",
-			       format_suffixes(suffixes, sizeof(suffixes), false));
-		return complain("-o", path, text);
+		if (!format_choose(path, o->format, false, error))
+			return complain("-o", path, error);
 	}
 	if (o->format && o->n_outputs == 0)
 		return complain("--format", o->format->name, "there is no output: add -o FILE");

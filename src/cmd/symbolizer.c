@@ -391,7 +391,9 @@ static int render_all(struct symbolizer *s, uint32_t *ret_written)
 			*ret_written |= UINT32_C(1) << i;
 		result = result < 0 ? result : r;
 	}
-	if (s->summary_fd >= 0)
+	/* Of perf.data that could not be read no window has come, and its reader has said why. */
+	if (s->summary_fd >= 0 &&
+	    (s->setup.view == VIEW_NONE || s->viewer.n > 0 || s->role.status->windows > 0))
 		print_summary(s);
 	return result;
 }

@@ -15,6 +15,8 @@
 
 enum {
 	OPT_OUTPUT,
+	OPT_FORMAT,
+	OPT_EVENT,
 	OPT_SORT,
 	OPT_TOP,
 	OPT_LIMIT,
@@ -34,9 +36,16 @@ enum {
 	OPT_VERBOSE
 };
 
-#define OUTPUT_OPTION                                                                              \
+#define OUTPUT_OPTIONS                                                                             \
+	{'o', "output", "FILE", "write FILE (repeatable); the suffix says what", OPT_OUTPUT},      \
 	{                                                                                          \
-		'o', "output", "FILE", "write FILE (repeatable); the suffix says what", OPT_OUTPUT \
+		0, "format", "NAME",                                                               \
+			"what to write, whatever the suffix; -o - is standard output", OPT_FORMAT  \
+	}
+#define EVENT_OPTION                                                                               \
+	{                                                                                          \
+		'e', "event", "NAME", "of files with several events or kinds of values, this one", \
+			OPT_EVENT                                                                  \
 	}
 #define LIMIT_OPTION                                                                               \
 	{                                                                                          \
@@ -60,7 +69,7 @@ enum {
 		'v', "verbose", NULL, "say more of what is going on", OPT_VERBOSE                  \
 	}
 
-static const struct option_spec convert_options[] = {OUTPUT_OPTION, NAMING_OPTIONS};
+static const struct option_spec convert_options[] = {OUTPUT_OPTIONS, EVENT_OPTION, NAMING_OPTIONS};
 static const struct option_spec report_options[] = {
 	{'s', "sort", "KEY[,KEY...]",
 	 "columns: comm, container, unit, thread, module, symbol, line; default comm,module,symbol",
@@ -81,7 +90,8 @@ static const struct option_spec report_options[] = {
 	LIMIT_OPTION,
 	TOP_OPTION,
 	CSV_OPTION,
-	OUTPUT_OPTION,
+	OUTPUT_OPTIONS,
+	EVENT_OPTION,
 	NAMING_OPTIONS,
 };
 static const struct option_spec diff_options[] = {
@@ -90,6 +100,9 @@ static const struct option_spec diff_options[] = {
 	CSV_OPTION,
 	{'o', "output", "FILE",
 	 "write FILE: .html, a page of the change; .folded, stacks with two counts", OPT_OUTPUT},
+	{0, "format", "NAME", "html or folded, whatever the suffix; -o - is standard output",
+	 OPT_FORMAT},
+	EVENT_OPTION,
 };
 
 #define READS                                                                                      \
@@ -98,13 +111,14 @@ static const struct option_spec diff_options[] = {
 
 const struct command convert_command = {
 	.name = "convert",
-	.usage = "convert FILE... -o FILE [-o FILE]...",
+	.usage = "convert FILE... -o FILE [-o FILE]... [--format NAME] [--event NAME]",
 	.summary = "recorded files into other formats; several are added up",
 	.options = convert_options,
 	.n_options = ARRAY_SIZE(convert_options),
 	.epilog = READS
 	"\nExamples:\n"
 	"  perfwalk convert perf.data -o perf.html\n"
+	"  perfwalk convert perf.data --format folded -o - | flamegraph.pl > perf.svg\n"
 	"  perfwalk convert cpu.pb.gz -o cpu.html\n"
 	"  perfwalk convert monday.folded tuesday.folded -o both.html -o both.pb.gz\n",
 };
@@ -193,23 +207,45 @@ static int check_expression(const struct view *v, const char *value)
 
 static int add_output(struct view *v, const char *path)
 {
-	bool diff = v->setup.view == VIEW_DIFF;
-	char suffixes[256], text[320];
-
 	if (v->n_outputs == TREE_MAX_OUTPUTS)
 		return complain(v, "-o", path, "more than 16 outputs");
-	if (!format_of_path(path)) {
-		(void)snprintf(text, sizeof(text), "the suffix chooses the format: %s",
-			       format_suffixes(suffixes, sizeof(suffixes), diff));
-		return complain(v, "-o", path, text);
-	}
-	if (diff && !format_of_path(path)->render_diff) {
-		(void)snprintf(text, sizeof(text), "that format has no differences; these do: %s",
-			       format_suffixes(suffixes, sizeof(suffixes), true));
-		return complain(v, "-o", path, text);
-	}
-	v->outputs[v->n_outputs++] = (struct tree_output){path, -EBADF, format_of_path(path)->name};
+	v->outputs[v->n_outputs++] = (struct tree_output){path, -EBADF, NULL};
 	return 0;
+}
+
+static int set_format(struct view *v, const char *name)
+{
+	char names[256], text[320];
+
+	v->format = format_of_name(name);
+	if (v->format)
+		return 0;
+	(void)snprintf(text, sizeof(text), "no such format; there are %s",
+		       format_names(names, sizeof(names)));
+	return complain(v, "--format", name, text);
+}
+
+/* Each output has a format, whatever the order of the options. */
+static int choose_formats(struct view *v)
+{
+	uint32_t n_standard = 0;
+	char error[FORMAT_ERROR_MAX];
+
+	for (uint32_t i = 0; i < v->n_outputs; i++) {
+		struct tree_output *o = &v->outputs[i];
+		const struct format *f =
+			format_choose(o->path, v->format, v->setup.view == VIEW_DIFF, error);
+
+		if (!f)
+			return complain(v, "-o", o->path, error);
+		n_standard += format_is_standard_output(o->path);
+		if (n_standard > 1)
+			return complain(v, "-o", o->path, "standard output can be one output only");
+		o->format = f->name;
+	}
+	return v->format && !v->n_outputs
+		       ? complain(v, "--format", v->format->name, "there is no output: add -o FILE")
+		       : 0;
 }
 
 static int on_option(void *ctx, int id, const char *value)
@@ -221,6 +257,11 @@ static int on_option(void *ctx, int id, const char *value)
 	switch (id) {
 	case OPT_OUTPUT:
 		return add_output(v, value);
+	case OPT_FORMAT:
+		return set_format(v, value);
+	case OPT_EVENT:
+		v->event = value;
+		return 0;
 	case OPT_SORT:
 		return parse_keys(v, value);
 	case OPT_TOP:
@@ -280,7 +321,7 @@ static int on_option(void *ctx, int id, const char *value)
 }
 
 /* What options and inputs say together. */
-static int check(const struct view *v)
+static int check(struct view *v)
 {
 	const struct render_report_options *o = &v->setup.report;
 	const char *wrong = NULL;
@@ -300,7 +341,7 @@ static int check(const struct view *v)
 		wrong = "--symbol, --callers and --callees want the key symbol among those of "
 			"--sort";
 	if (!wrong)
-		return 0;
+		return choose_formats(v);
 	(void)fprintf(stderr, "perfwalk: %s: %s; see perfwalk %s --help\n", v->command->name, wrong,
 		      v->command->name);
 	return -EINVAL;

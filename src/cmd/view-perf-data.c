@@ -72,13 +72,15 @@ int view_perf_data(const struct view_perf_data *v, uint32_t *ret_written)
 	struct run r = {.signal_fd = -EBADF};
 	struct tree_options o = {
 		.capture = true,
-		.summary_fd = v->print ? STDOUT_FILENO : -1,
+		.summary_fd = v->print_fd,
 		.title = v->path,
 		.color = v->view->color,
 		.terminal_width = v->view->terminal_width,
 		.view = v->view,
 		.view_symbol = v->symbol,
 		.view_comm = v->comm,
+		.view_container = v->container,
+		.input_event = v->event,
 		.input_path = v->path,
 		.input_fd = v->fd,
 		.done = on_done,

@@ -11,11 +11,11 @@ struct view_perf_data {
 	int fd; /* of the file; the caller's */
 	const struct tree_output *outputs;
 	uint32_t n_outputs;
-	bool print; /* the report, to standard output */
+	int print_fd; /* for the report; -1: none */
 	bool lines, inlined;
 	/* What is made of it */
 	const struct setup_symbolizer *view;
-	const char *symbol, *comm;
+	const char *symbol, *comm, *container, *event;
 };
 
 /* 0 or -errno, logged with cause; either way *ret_written has a bit for each output that is whole.

@@ -19,6 +19,7 @@
 
 #include "src/broker/supervisor.h"
 #include "src/cmd/cmd.h"
+#include "src/cmd/format.h"
 #include "src/cmd/stored.h"
 #include "src/cmd/view-perf-data.h"
 #include "src/cmd/view.h"
@@ -108,8 +109,10 @@ static int open_outputs(struct view *v)
 {
 	for (uint32_t i = 0; i < v->n_outputs; i++) {
 		const char *path = v->outputs[i].path;
-		bool there = access(path, F_OK) == 0;
-		int fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+		bool standard = format_is_standard_output(path);
+		bool there = standard || access(path, F_OK) == 0;
+		int fd = standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
+				  : open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
 
 		if (fd < 0) {
 			int e = -errno;
@@ -119,6 +122,9 @@ static int open_outputs(struct view *v)
 		}
 		v->created[i] = !there;
 		v->outputs[i].fd = fd;
+		/* What is made takes standard output, as with record. */
+		if (standard)
+			v->table_fd = STDERR_FILENO;
 	}
 	return 0;
 }
@@ -145,8 +151,10 @@ static int on_setup(void *ctx, enum peer who, int control, int status_fd)
 		r = setup_send_text(control, TEXT_COMM, v->comm, -1);
 	if (r == 0)
 		r = setup_send_text(control, TEXT_CONTAINER, v->container, -1);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_EVENT, v->event, -1);
 	if (r == 0 && v->setup.view != VIEW_CONVERT)
-		r = setup_send_text(control, TEXT_SUMMARY, "standard output", STDOUT_FILENO);
+		r = setup_send_text(control, TEXT_SUMMARY, "the table", v->table_fd);
 	return r < 0 ? r : setup_send_start(control);
 }
 
@@ -192,7 +200,7 @@ static void fill_setup(struct view *v)
 {
 	struct setup_symbolizer *s = &v->setup;
 	struct winsize w;
-	bool terminal = isatty(STDOUT_FILENO);
+	bool terminal = isatty(v->table_fd);
 
 	s->common.log_level = (uint32_t)log_get_level();
 	setup_choose_user(&s->common.privileges, "perfwalk");
@@ -204,7 +212,7 @@ static void fill_setup(struct view *v)
 	s->profile_bytes = PROFILE_BYTES;
 	s->max_open_files = 256;
 	s->capture = true;
-	s->terminal_width = ioctl(STDOUT_FILENO, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40
+	s->terminal_width = ioctl(v->table_fd, TIOCGWINSZ, &w) == 0 && w.ws_col >= 40
 				    ? w.ws_col
 				    : DEFAULT_WIDTH;
 	s->color = terminal && !getenv("NO_COLOR");
@@ -237,12 +245,14 @@ static int run_perf_data(struct view *v)
 		.fd = v->input_fds[0],
 		.outputs = v->outputs,
 		.n_outputs = v->n_outputs,
-		.print = v->setup.view == VIEW_REPORT,
+		.print_fd = v->setup.view == VIEW_REPORT ? v->table_fd : -1,
 		.lines = !v->no_lines,
 		.inlined = !v->no_inline,
 		.view = &v->setup,
 		.symbol = v->symbol,
 		.comm = v->comm,
+		.container = v->container,
+		.event = v->event,
 	};
 
 	if (v->n_inputs > 1) {
@@ -280,7 +290,7 @@ static int run(struct view *v)
 
 static int view_main(const struct command *command, enum view_mode mode, int argc, char **argv)
 {
-	struct view v = {.command = command, .signal_fd = -EBADF};
+	struct view v = {.command = command, .signal_fd = -EBADF, .table_fd = STDOUT_FILENO};
 	int r;
 
 	v.setup.view = mode;

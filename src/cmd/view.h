@@ -8,13 +8,16 @@
 #include "src/cmd/tree.h"
 
 struct command;
+struct format;
 struct loop;
 struct supervisor;
 
 struct view {
 	const struct command *command;
 	struct setup_symbolizer setup;
-	const char *symbol, *comm, *container, *store;
+	const char *symbol, *comm, *container, *event, *store;
+	const struct format *format; /* of all outputs; NULL: by their suffixes */
+	int table_fd;		     /* where the table goes */
 	uint64_t last_ns;
 	char store_label[256];
 	const char *inputs[VIEW_MAX_INPUTS];

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 
 import rig
+from cgroup_dirs import Cgroups, digits, mount_point, start_in
 from expect import Expectation
 
 RATE = "499"
@@ -79,6 +80,41 @@ def check_call_graphs(programs):
     rig.check(leaf >= 0.8 * rig.total(stacks), f"{leaf} of {rig.total(stacks)} samples name the leaf alone")
     rig.check("--call-graph dwarf" in r.err, "and how to have call graphs is said")
     return dwarf
+
+
+def check_events(programs):
+    """Of several events the one asked for; where there is none such, which there are."""
+    source = rig.path("events.data")
+    subprocess.run(["perf", "record", "-q", "-N", "-e", "cpu-clock,page-faults/period=1/", "-o", source,
+                    "--call-graph", "dwarf,8192", "--", f"{programs}/counted", "faults", "3000"],
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    r, clock = convert(source)
+    rig.check(r.status == 0 and "--event" in r.err, f"the first, and how to have others: {r.err.strip()!r}")
+    r, faults = convert(source, "--event", "page-faults")
+    rig.check(r.status == 0 and rig.total(faults) >= 500 > 4 * rig.total(clock),
+              f"--event page-faults: {rig.total(faults)}, of cpu-clock {rig.total(clock)}")
+    r, _ = convert(source, "--event", "cycles")
+    rig.check(r.status == 1 and "cpu-clock" in r.err and "page-faults" in r.err, f"none such: {r.err.strip()!r}")
+    p = subprocess.run([rig.perfwalk(), "report", source, "--event", "cycles"], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, text=True, check=False)
+    rig.check(p.returncode == 1 and not p.stdout, "and no empty table of it")
+
+
+def check_containers(programs):
+    """Known by the records of control groups, as perf record --all-cgroups writes them."""
+    # With version 1 the ids of samples are those of a hierarchy of its own.
+    own = "/sys/fs/cgroup/perf_event"
+    with Cgroups(own if os.path.isdir(own) else mount_point()) as cgroups:
+        number = digits("5b")
+        p = start_in(cgroups.make(f"docker/{number}"), [f"{programs}/chain"])
+        other = rig.start([f"{programs}/recurse"])
+        source = perf("containers.data", "-a", "--all-cgroups", "--call-graph", "dwarf,8192", "--", "sleep", "1")
+        rig.end(p)
+        rig.end(other)
+    out = subprocess.run([rig.perfwalk(), "report", source, "--csv", "--sort", "container,comm", "--container",
+                          number[:12]], stdout=subprocess.PIPE, text=True, check=True).stdout
+    rows = [line.split("\t")[-2:] for line in out.splitlines()[1:]]
+    rig.check(rows == [[number[:12], "chain"]], f"report --container: {rows}")
 
 
 def check_host(programs):
@@ -187,11 +223,13 @@ def check_report(dwarf):
 def main():
     rig.need_root()
     rig.need_programs("perf", "timeout", "gcc")
-    programs = rig.build_workloads("chain", "recurse", "jit")
+    programs = rig.build_workloads("chain", "recurse", "jit", "counted")
     subprocess.run(["gcc", "-std=gnu11", "-O2", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer",
                     "-fno-optimize-sibling-calls", f"-I{rig.WORKLOADS}", "-o", f"{programs}/chain-fp",
                     os.path.join(rig.WORKLOADS, "chain.c")], check=True)
     dwarf = check_call_graphs(programs)
+    check_events(programs)
+    check_containers(programs)
     check_host(programs)
     check_files(programs)
     check_perf_map(programs)

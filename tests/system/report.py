@@ -65,7 +65,7 @@ def capture():
 
 def round_trips(files):
     truth = lines_of(files["folded"])
-    rig.check(len(truth) > 3, f"{len(truth)} stacks captured")
+    rig.check(len(truth) > 1, f"{len(truth)} stacks captured")
     for suffix in ("folded", "pb.gz", "otlp"):
         back = rig.path(f"back-{suffix}.folded")
         perfwalk("convert", files[suffix], "-o", back)
@@ -136,6 +136,64 @@ def tables(files):
     out = perfwalk("report", "--sort", "comm", files["otlp"])
     rig.check(re.search(r"100\.00%.*chain", out), "sorted by comm there is one row")
     perfwalk("report", "--comm", "no*such", files["otlp"])
+
+
+def pprof(path, types, samples):
+    """A pprof file: [(name, unit)], {function: values}."""
+    def varint(n):
+        out = bytearray()
+        while n > 127:
+            out.append(n & 127 | 128)
+            n >>= 7
+        return bytes(out) + bytes([n])
+
+    def field(number, value):
+        if isinstance(value, int):
+            return varint(number << 3) + varint(value)
+        return varint(number << 3 | 2) + varint(len(value)) + value
+    names = [""] + [x for t in types for x in t] + list(samples)
+    data = b"".join(field(6, x.encode()) for x in names)
+    for name, unit in types:
+        data += field(1, field(1, names.index(name)) + field(2, names.index(unit)))
+    for i, (function, values) in enumerate(samples.items(), 1):
+        data += field(5, field(1, i) + field(2, names.index(function)))
+        data += field(4, field(1, i) + field(4, field(1, i)))
+        data += field(2, field(1, i) + field(2, b"".join(varint(v) for v in values)))
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+def choices(files):
+    """--event, and outputs that go to standard output or have a suffix of no meaning."""
+    heap = rig.path("heap.pb")
+    pprof(heap, [("alloc_space", "bytes"), ("inuse_space", "bytes")], {"early": [900, 100], "late": [100, 300]})
+    for event, first in ((None, "late"), ("inuse_space", "late"), ("alloc_space", "early")):
+        rows = perfwalk("report", heap, "--csv", *(("--event", event) if event else ())).splitlines()
+        rig.check(rows[1].split("\t")[-1] == first, f"--event {event}: {rows[1]!r}")
+    err = perfwalk("report", heap, "-e", "objects", status=1)
+    rig.check("alloc_space, inuse_space" in err and "heap.pb" in err, f"what it has instead: {err.strip()!r}")
+    err = perfwalk("report", files["otlp"], "--event", "objects", status=1)
+    rig.check("samples" in err, f"OTLP: {err.strip()!r}")
+    perfwalk("report", files["otlp"], "--event", "samples")
+    direct = perfwalk("convert", files["folded"], "--format", "folded", "-o", "-")
+    rig.check(sorted(direct.splitlines()) == lines_of(files["folded"]), "convert to standard output")
+    odd = rig.path("suffix.of.no.meaning")
+    perfwalk("convert", files["pb.gz"], "-o", odd, "--format", "folded")
+    rig.check(len(lines_of(odd)) == len(lines_of(files["folded"])), "--format with any suffix")
+    p = subprocess.run([rig.perfwalk(), "report", files["pb.gz"], "-o", "-", "--format", "folded"],
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True, timeout=60)
+    rig.check(len(p.stdout.splitlines()) == len(lines_of(odd)) and "SYMBOL" in p.stderr,
+              "report: the table goes to standard error then")
+    page = perfwalk("diff", files["pb.gz"], files["folded"], "-o", "-", "--format", "html")
+    rig.check(page.startswith("<!DOCTYPE html>"), "diff to standard output")
+    for args, word in ((("convert", files["pb.gz"], "-o", "-"), "--format"),
+                       (("convert", files["pb.gz"], "-o", "-", "-o", "-", "--format", "folded"), "one output"),
+                       (("convert", files["pb.gz"], "-o", odd), "suffix"),
+                       (("convert", files["pb.gz"], "-o", odd, "--format", "jpeg"), "speedscope"),
+                       (("report", files["pb.gz"], "--format", "folded"), "-o"),
+                       (("diff", files["pb.gz"], files["otlp"], "-o", "-", "--format", "svg"), ".folded")):
+        err = perfwalk(*args, status=2)
+        rig.check(word in err, f"refused: {err.strip()!r}")
 
 
 def differences(files):
@@ -256,6 +314,7 @@ def main():
     round_trips(files)
     other_events()
     tables(files)
+    choices(files)
     differences(files)
     messages_with_lengths(files)
     in_place(files)
