@@ -25,6 +25,7 @@ void viewer_deinit(struct viewer *v)
 	free(v->container);
 	free(v->event);
 	import_facts_deinit(&v->facts);
+	import_facts_deinit(&v->before_facts);
 	profile_deinit(&v->before);
 }
 
@@ -54,7 +55,8 @@ int viewer_text(struct viewer *v, uint32_t kind, const char *text, int fd)
 	}
 }
 
-static int read_input(struct viewer *v, struct role *role, uint32_t i, struct profile *p)
+static int read_input(struct viewer *v, struct role *role, uint32_t i, bool before,
+		      struct profile *p)
 {
 	const char *path = v->inputs[i].path;
 	char head[IMPORT_HEAD_BYTES], error[IMPORT_ERROR_MAX] = "";
@@ -71,7 +73,8 @@ static int read_input(struct viewer *v, struct role *role, uint32_t i, struct pr
 		role_job_file(role, i, &id, path);
 	role_job_begin(role);
 	role_job_point(role, i);
-	r = import_fd(p, &v->facts, v->inputs[i].fd, import_detect(head, (size_t)n, path), v->event,
+	r = import_fd(before ? &v->before : p, before ? &v->before_facts : &v->facts,
+		      v->inputs[i].fd, import_detect(head, (size_t)n, path), v->event,
 		      MAX_FILE_BYTES, error);
 	role_job_end(role);
 	if (r < 0)
@@ -100,16 +103,23 @@ int viewer_read(struct viewer *v, struct role *role, enum view_mode mode, struct
 	if (mode == VIEW_DIFF)
 		profile_init(&v->before, p->max_bytes);
 	for (uint32_t i = 0; i < v->n && r == 0; i++)
-		r = read_input(v, role, i, mode == VIEW_DIFF && i == 0 ? &v->before : p);
+		r = read_input(v, role, i, mode == VIEW_DIFF && i == 0, p);
 	if (r == 0 && mode == VIEW_DIFF && v->n == 2)
 		name_difference(v);
 	return r;
 }
 
-void viewer_info(const struct viewer *v, struct render_info *info)
+static void take_facts(const struct import_facts *f, struct render_info *info)
 {
-	info->host_name = v->facts.host_name;
-	info->kernel_release = v->facts.kernel_release;
-	info->title = v->facts.title;
-	info->n_cpus = v->facts.n_cpus;
+	info->host_name = f->host_name;
+	info->kernel_release = f->kernel_release;
+	info->title = f->title;
+	info->n_cpus = f->n_cpus;
+}
+
+void viewer_info(struct viewer *v, struct render_info *info)
+{
+	take_facts(&v->facts, info);
+	take_facts(&v->before_facts, &v->before_info);
+	info->before = &v->before_info;
 }

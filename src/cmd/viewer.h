@@ -15,7 +15,10 @@ struct viewer {
 	uint32_t n;
 	char *symbol, *comm, *container, *event;
 	struct import_facts facts;
-	struct profile before; /* VIEW_DIFF */
+	/* VIEW_DIFF */
+	struct profile before;
+	struct import_facts before_facts;
+	struct render_info before_info;
 };
 
 void viewer_deinit(struct viewer *v);
@@ -24,4 +27,4 @@ int viewer_text(struct viewer *v, uint32_t kind, const char *text, int fd);
 /* All inputs into p (of a diff the first into v->before). 0 or -errno, logged with cause. */
 int viewer_read(struct viewer *v, struct role *role, enum view_mode mode, struct profile *p);
 /* The facts of the files, as far as they tell. Borrowed from v. */
-void viewer_info(const struct viewer *v, struct render_info *info);
+void viewer_info(struct viewer *v, struct render_info *info);

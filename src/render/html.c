@@ -37,13 +37,14 @@ static void put_hash(FILE *out, const char *text)
 static int put_captures(FILE *out, const struct profile *p, const struct profile *before,
 			const struct render_info *info)
 {
+	static const struct render_info unknown;
 	int r;
 
 	fputs("[", out);
 	r = html_put_data(out, p, info);
 	if (r == 0 && before) {
 		fputs(",\n", out);
-		r = html_put_data(out, before, info);
+		r = html_put_data(out, before, info->before ? info->before : &unknown);
 	}
 	fputs("]", out);
 	return r;

@@ -20,7 +20,8 @@ struct render_info {
 	const char *const
 		*resource_attributes; /* n pairs key, value: from the config, win over ours */
 	size_t n_resource_attributes;
-	const char *service_name; /* overrides every service.name; NULL: per process */
+	const char *service_name;	  /* overrides every service.name; NULL: per process */
+	const struct render_info *before; /* of a comparison's older capture; NULL: unknown */
 };
 
 /* All return 0 or -errno (-EIO for a stream error). */
@@ -31,7 +32,8 @@ int render_folded(const struct profile *p, const struct render_info *info, FILE 
 /* Self-contained flame graph page. */
 int render_html(const struct profile *p, const struct render_info *info, FILE *out);
 /* Two captures on one page: width from after, colour from the change of the share of all samples.
- * info: of the comparison; rate, times and counters are each profile's own. */
+ * info: of the newer one, with the comparison's title; rate, times and counters are each profile's
+ * own. */
 int render_html_diff(const struct profile *before, const struct profile *after,
 		     const struct render_info *info, FILE *out);
 /* Gzipped pprof (profile.proto). */

@@ -175,6 +175,7 @@ static void test_broken_stream(void)
 
 static int write_page(const char *kind, const char *path)
 {
+	struct render_info info = synthetic_info;
 	struct profile p, before;
 	FILE *f = fopen(path, "w");
 	int r;
@@ -192,7 +193,8 @@ static int write_page(const char *kind, const char *path)
 		synthetic_changed(&p);
 	else
 		synthetic_small(&p);
-	r = strcmp(kind, "diff") == 0 ? render_html_diff(&before, &p, &synthetic_info, f)
+	info.before = &synthetic_info;
+	r = strcmp(kind, "diff") == 0 ? render_html_diff(&before, &p, &info, f)
 				      : render_html(&p, &synthetic_info, f);
 	profile_deinit(&p);
 	profile_deinit(&before);

@@ -51,11 +51,11 @@ function addFacts(list, c, label) {
 
 	if (label)
 		add(label);
-	if (meta.host && !label)
+	if (meta.host)
 		add(meta.host);
-	if (meta.kernel && !label)
+	if (meta.kernel)
 		add(`Linux ${meta.kernel}`);
-	if (meta.cpus && !label)
+	if (meta.cpus)
 		add(count(meta.cpus), meta.cpus === 1 ? 'CPU' : 'CPUs');
 	if (meta.event)
 		add(meta.event, meta.rate ? `at ${meta.rate} Hz` : 'sampled');
@@ -116,12 +116,13 @@ function showHeader() {
 }
 function showLegend() {
 	const there = new Set(symbols.kind);
-	const items = comparing ? [['less', changeColour(1, 0)], ['as before', changeColour(1, 1)], ['more', changeColour(0, 1)]]
-		: kinds.filter((k) => k.name && there.has(k.kind)).map((k) => [k.name, kindColour(k.kind), k.kind === MARKER]);
+	const changes = comparing ? [['less', changeColour(1, 0)], ['as before', changeColour(1, 1)], ['more', changeColour(0, 1)]] : [];
+	const marks = kinds.filter((k) => k.name && there.has(k.kind) && (!comparing || k.mark))
+		.map((k) => [k.name, comparing ? changeColour(1, 1) : kindColour(k.kind), k.kind === MARKER ? 'hatched' : k.mark || '']);
 
-	byId('legend').replaceChildren(...items.map(([name, colour, hatched]) => {
+	byId('legend').replaceChildren(...changes.concat(marks).map(([name, colour, mark]) => {
 		const item = make('span');
-		const box = make('i', undefined, hatched ? 'hatched' : '');
+		const box = make('i', undefined, mark);
 
 		box.style.backgroundColor = colour;
 		item.append(box, name);
