@@ -128,13 +128,17 @@ class Browser:
 
     def key(self, key, shift=False):
         text = '\r' if key == 'Enter' else key if len(key) == 1 else ''
-        common = {'key': key, 'modifiers': 8 if shift else 0}
+        common = {'key': key, 'modifiers': 8 if shift else 0, 'windowsVirtualKeyCode': {'Tab': 9, 'Enter': 13}.get(key, 0)}
         self.call('Input.dispatchKeyEvent', type='keyDown', text=text, **common)
         self.call('Input.dispatchKeyEvent', type='keyUp', **common)
 
     def screenshot(self, path):
         with open(path, 'wb') as out:
             out.write(base64.b64decode(self.call('Page.captureScreenshot', format='png')['data']))
+
+    def print(self, path):
+        with open(path, 'wb') as out:
+            out.write(base64.b64decode(self.call('Page.printToPDF', preferCSSPageSize=True)['data']))
 
     def close(self):
         self.process.kill()

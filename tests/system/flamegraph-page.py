@@ -5,7 +5,9 @@ every sample, that a range, a filter, a search and a comparison show what they s
 stay text, and that 100,000 nodes are no burden. A capture of this host is compared with its folded
 stacks, for which one has to be root.
 """
+import itertools
 import json
+import math
 import os
 import re
 import shutil
@@ -83,27 +85,212 @@ def test_small():
     b.key('0')
 
 
+def count_in(*ranges):
+    """Samples of the first capture in these spans of seconds, counted here."""
+    return b.js(f'[...perfwalk.captures[0].samples.time].filter((t) => {json.dumps(ranges)}.some(([a, b]) => t >= a * 1e6 && t < b * 1e6)).length')
+
+
+def heat_point(column, row, element='heat'):
+    """The middle of a cell of a heat map: row 0 is the lowest of 20."""
+    x, y, width = b.js(f'(() => {{ const r = document.getElementById("{element}").getBoundingClientRect(); '
+                       f'return [r.x, r.y, perfwalk.heatMaps.find((h) => h.canvas.id === "{element}").cellWidth]; }})()')
+    return x + (column + 0.5) * width, y + 80 - row * 4 - 2
+
+
 def test_time():
-    # Samples are a millisecond apart from 1 ms on: the first ten milliseconds hold nine.
-    box = b.js('(() => { const r = document.getElementById("heat").getBoundingClientRect(); return [r.x, r.y, perfwalk.heatMap.cellWidth]; })()')
-    x = box[0] + box[2] / 2
-    b.drag(x, box[1] + 66, x, box[1] + 66 - 1)
-    check('a click on the heat map is a column', total(), 12)
-    b.drag(x, box[1] + 66, x, box[1] + 59)
-    b.drag(x, box[1] + 59, x, box[1] + 45)
-    check('range in the address', 'time=0.01-0.04' in b.js('location.hash'), True)
-    check('samples in 10 to 40 ms', total(), 3)
-    b.key('2')
-    check('the table shows the range', b.js('[...document.querySelectorAll("#table tbody .share:nth-child(1)")].reduce((n, e) => n + parseInt(e.textContent), 0)'), 3)
+    path = write('big')
+    b.open(path)
+    check('columns are seconds', b.js('perfwalk.heatMaps.map((h) => [h.columns, h.column, h.cell]).join()'), '10,1000000,50000')
+    check('every sample is in a cell', b.js('perfwalk.heatMaps[0].cells.reduce((n, v) => n + v, 0)'), 4300)
+    b.click(*heat_point(3, 7))
+    check('a click is a column', total(), count_in((3, 4)))
+    b.drag(*heat_point(2, 0), *heat_point(4, 19))
+    check('range in the address', b.js('location.hash'), '#time=2-5')
+    check('samples of the range', total(), count_in((2, 5)))
+    check('and in words', b.js('document.getElementById("time").innerText'), lambda t: '2.00 to 5.00 s: 1,290 samples' in t)
+    b.drag(*heat_point(4, 10), *heat_point(1, 5))
+    check('a range of cells, dragged backwards', b.js('location.hash'), '#time=1.25-4.55')
+    check('its samples', total(), count_in((1.25, 4.55)))
+    for key, rows in (('2', '#table tbody .share:nth-child(1)'), ('5', '#table tbody .share:nth-child(1)')):
+        b.key(key)
+        check(f'table {key} shows the range', b.js(f'[...document.querySelectorAll("{rows}")].reduce((n, e) => n + parseInt(e.textContent.replace(",", "")), 0)'),
+              lambda n, whole=count_in((1.25, 4.55)): whole * 0.5 < n <= whole)
     b.key('1')
-    b.open(os.path.join(work, 'small.html'), '#time=0.01-0.04')
-    check('the address brings the range back', total(), 3)
+    b.open(path, '#time=2-5')
+    check('the address brings the range back', total(), count_in((2, 5)))
     b.key('r')
-    check('the whole capture again', total(), 12)
+    check('the whole capture again', total(), 4300)
     b.key('t')
-    b.key('ArrowRight')
-    check('a column by keys', total(), 12)
+    for keys, expected in (('Right', '0-1'), ('Right', '1-2'), ('+Right', '1-3'), ('Left', '0-1'), ('Up', '1-1.05'), ('+Up', '1-1.1'), ('Down', '0.95-1'),
+                           ('+Right', '0.95-2'), ('Left', '0-1'), ('Left', '0-1')):
+        b.key('Arrow' + keys.strip('+'), shift='+' in keys)
+        check(f'{keys} on the heat map', b.js('location.hash'), '#time=' + expected)
+    b.key('Escape')
+    check('Escape clears the range', b.js('location.hash'), '')
+    x, y = heat_point(3, 7)
+    b.mouse('mouseMoved', x, y)
+    check('a cell under the pointer is told', b.js('document.getElementById("tip").innerText'), lambda t: t.startswith('3.35 to 3.40 s: ') and t.endswith(' samples'))
+    b.resize(400, 800)
+    for length, column in ((60, 1), (300, 5), (3600, 60), (86400, 1800), (40 * 86400, 86400)):
+        got = b.js(f'(() => {{ const h = perfwalk.heatMaps[0], l = h.length; h.length = {length}e6; h.resize(); '
+                   'const r = [h.column / 1e6, h.columns * h.cellWidth <= h.box.clientWidth]; h.length = l; h.resize(); return r; })()')
+        check(f'{length} s in a window of 400 pixels: seconds a column, and it fits', got, [column, True])
+    b.resize(1280, 800)
+    b.open(write('diff'))
+    b.click(*heat_point(0, 0, 'heat-before'))
+    check('a heat map for each side', b.js('[location.hash, perfwalk.graph.view.totals.map((t) => t[0])].join()'), '#time-before=0-1,8,12')
+    b.open(os.path.join(work, 'diff.html'), '#time-before=1-2')
+    check('each with its own range', b.js('perfwalk.graph.view.totals.map((t) => t[0]).join()'), '8,0')
     b.key('r')
+    check('both whole again', b.js('perfwalk.graph.view.totals.map((t) => t[0]).join()'), '8,12')
+
+
+# ---- Colours ----
+
+# Machado, Oliveira and Fernandes 2009, for a full deficiency, in linear RGB; and luminance.
+VISION = {'all cones': ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+          'protanopia': ((.152286, 1.052583, -.204868), (.114503, .786281, .099216), (-.003882, -.048116, 1.051998)),
+          'deuteranopia': ((.367322, .860646, -.227968), (.280085, .672501, .047413), (-.011820, .042940, .968881)),
+          'tritanopia': ((1.255528, -.076749, -.178779), (-.078411, .930809, .147602), (.004733, .691367, .303900)),
+          'grey': ((.2126, .7152, .0722),) * 3}
+
+
+def linear(colour):
+    parts = [int(colour[i:i + 2], 16) / 255 for i in (1, 3, 5)]
+    return [p / 12.92 if p <= .04045 else ((p + .055) / 1.055) ** 2.4 for p in parts]
+
+
+def lab(colour, vision):
+    r, g, blue = (min(1, max(0, sum(m * c for m, c in zip(row, linear(colour))))) for row in VISION[vision])
+    x, y, z = ((.4124 * r + .3576 * g + .1805 * blue) / .95047, .2126 * r + .7152 * g + .0722 * blue,
+               (.0193 * r + .1192 * g + .9505 * blue) / 1.08883)
+    fx, fy, fz = (t ** (1 / 3) if t > .008856 else 7.787 * t + 16 / 116 for t in (x, y, z))
+    return 116 * fy - 16, 500 * (fx - fy), 200 * (fy - fz)
+
+
+def difference(p, q):
+    """CIEDE2000 of two colours in CIE L*a*b*."""
+    (l1, a1, b1), (l2, a2, b2) = p, q
+    c7 = ((math.hypot(a1, b1) + math.hypot(a2, b2)) / 2) ** 7
+    g = 1.5 - math.sqrt(c7 / (c7 + 25 ** 7)) / 2
+    c1, c2 = math.hypot(a1 * g, b1), math.hypot(a2 * g, b2)
+    h1, h2 = (math.degrees(math.atan2(b_, a_ * g)) % 360 for a_, b_ in ((a1, b1), (a2, b2)))
+    if c1 * c2 == 0:
+        turn, h = 0, h1 + h2
+    else:
+        turn = (h2 - h1 + 180) % 360 - 180
+        h = (h1 + turn / 2) % 360
+    lm, cm, rad = (l1 + l2) / 2, (c1 + c2) / 2, math.radians
+    t = 1 - .17 * math.cos(rad(h - 30)) + .24 * math.cos(rad(2 * h)) + .32 * math.cos(rad(3 * h + 6)) - .2 * math.cos(rad(4 * h - 63))
+    dl = (l2 - l1) / (1 + .015 * (lm - 50) ** 2 / math.sqrt(20 + (lm - 50) ** 2))
+    dc = (c2 - c1) / (1 + .045 * cm)
+    dh = 2 * math.sqrt(c1 * c2) * math.sin(rad(turn / 2)) / (1 + .015 * cm * t)
+    rt = -2 * math.sqrt(cm ** 7 / (cm ** 7 + 25 ** 7)) * math.sin(rad(60 * math.exp(-((h - 275) / 25) ** 2)))
+    return math.sqrt(dl ** 2 + dc ** 2 + dh ** 2 + rt * dc * dh)
+
+
+def contrast(one, other):
+    low, high = sorted(sum(w * c for w, c in zip((.2126, .7152, .0722), linear(colour))) for colour in (one, other))
+    return (high + .05) / (low + .05)
+
+
+def test_colours():
+    # Two of the published test pairs of CIEDE2000 (Sharma, Wu and Dalal 2005).
+    check('CIEDE2000', [round(difference((50, 2.6772, -79.7751), (50, 0, -82.7485)), 4), round(difference((50, 2.5, 0), (73, 25, -18)), 4)], [2.0425, 27.1492])
+    b.open(os.path.join(work, 'small.html'))
+    kinds = b.js('perfwalk.kinds')
+    filled = [k for k in kinds if k['name'] and k['name'] != 'stack cut here']
+    check('kinds of frames', [k['name'] for k in filled], ['native', 'inlined', 'kernel', 'JIT', 'interpreted'])
+    for theme in ('light', 'dark'):
+        for vision in VISION:
+            least = min((difference(lab(p[theme], vision), lab(q[theme], vision)), p['name'], q['name'])
+                        for p, q in itertools.combinations(filled, 2))
+            check(f'{theme}, {vision}: the nearest two kinds, by CIEDE2000', least, lambda d, v=vision: d[0] > (4 if v == 'grey' else 8))
+        b.open(os.path.join(work, 'small.html'), f'#theme={theme}')
+        text = b.js('getComputedStyle(document.documentElement).getPropertyValue("--text").trim()')
+        least = min((contrast(text, k[theme]), k['name']) for k in kinds)
+        check(f'{theme}: the least contrast of a name with its frame', least, lambda c: c[0] >= 4.5)
+    check('where colour does not tell, the edge does', len({k.get('mark') for k in filled}), len(filled))
+    b.open(write('diff'))
+    check('so where it means a change', b.js('document.getElementById("legend").innerText'), lambda t: all(w in t for w in ('less', 'more', 'kernel', 'JIT', 'inlined')))
+
+
+# ---- Paper ----
+
+def test_paper():
+    if not shutil.which('pdftotext'):
+        print('SKIP: paper: pdftotext (poppler-utils) is not installed', file=sys.stderr)
+        check('every part is tested where CI=true', os.environ.get('CI') == 'true', False)
+        return
+    for kind, fragment, words in (('small', '#theme=dark', ['native', 'kernel', 'stack cut here']), ('big', '#shape=flame', ['deeper levels are not on paper']),
+                                  ('big', '#tab=functions', ['4,300 samples']), ('diff', '', ['less', 'after', 'before'])):
+        b.open(os.path.join(work, kind + '.html'), fragment)
+        paper = os.path.join(work, 'paper.pdf')
+        b.print(paper)
+        text = subprocess.run(['pdftotext', '-layout', paper, '-'], check=True, stdout=subprocess.PIPE, text=True).stdout
+        for word in ['perfwalk record -a -d 10', 'host-1', '6.1.0-test', '99 Hz', 'lost'] + words:
+            check(f'{kind}{fragment} on paper has {word!r}', word in text, True)
+        for word in ('Search', 'Copy name', 'Sandwich', 'Dark', 'Containers'):
+            check(f'and not the control {word!r}', word in text, False)
+        if 'functions' not in fragment:
+            check('on one page', text.count('\f'), 1)
+        check('and the window is as it was', b.js('[document.documentElement.dataset.theme, perfwalk.graphs.every((g) => !g.view || !g.pane.clientWidth || g.width === g.pane.clientWidth)].join()'),
+              'dark,true' if 'dark' in fragment else 'light,true')
+
+
+# ---- Controls ----
+
+CONTROLS = (('s', ''), ('o', ''), ('f', ''), ('d', ''), ('2', ''), ('3', ''), ('4', ''), ('5', ''), ('w', ''), ('Enter', ''), ('t ArrowRight', ''),
+            ('', 'const f = document.getElementById("filter"); f.value = "process:node"; f.dispatchEvent(new Event("change"))'),
+            ('/ m a i n', ''), ('', 'document.querySelector("[data-tab=functions]").click(); document.querySelector("[data-sort=name]").click()'))
+
+
+def state():
+    return b.js('JSON.stringify({...perfwalk.state, shown: [...document.querySelectorAll("main > section:not([hidden])")].map((e) => e.id), samples: perfwalk.state.tab === "graph" && perfwalk.graph.view.total[perfwalk.graph.zoom]})')
+
+
+def test_controls():
+    path = os.path.join(work, 'small.html')
+    for keys, script in CONTROLS:
+        b.open(path)
+        before = state()
+        b.js('document.getElementById("graph").focus()')
+        if 'w' in keys or 'Enter' in keys:
+            b.key('ArrowDown')
+            b.key('ArrowDown')
+        for key in keys.split():
+            b.key(key)
+        if script:
+            b.js(f'{{ {script} }}')
+        after, fragment = state(), b.js('location.hash')
+        check(f'{keys or script[:60]} changes what is shown', after != before, True)
+        b.open(path, fragment)
+        check(f'and {fragment} brings it back', json.loads(state()), {**json.loads(after)})
+    b.open(path)
+    type_search('(')
+    check('a bad expression is explained', b.js('[document.getElementById("matched").textContent, document.getElementById("search").getAttribute("aria-invalid")].join(" | ")'),
+          lambda t: re.search(r'not a regular expression \(.*unterminated group.*\), searched as plain text: no match \| true', t))
+    b.key('Escape')
+    check('and forgotten', b.js('document.getElementById("search").getAttribute("aria-invalid")'), 'false')
+    reached = set()
+    b.js('document.activeElement.blur()')
+    for _ in range(40):
+        b.key('Tab')
+        reached.add(b.js('document.activeElement.id || document.activeElement.dataset.tab || document.activeElement.tagName'))
+    expected = set(b.js('[...document.querySelectorAll("button, select, input, canvas, summary")].filter((e) => e.offsetParent && !e.disabled).map((e) => e.id || e.dataset.tab || e.tagName)'))
+    check('controls that Tab does not reach', sorted(expected - reached), [])
+    b.key('4')
+    b.click_on('#table tbody tr button')
+    check('a module leads to its functions', b.js('[perfwalk.state.tab, document.querySelectorAll("#table tbody tr").length > 0, perfwalk.state.search.startsWith("^")].join()'), 'functions,true,true')
+    b.open(path, '#tab=containers')
+    b.click_on('#table tbody tr button')
+    check('a container to its graph', b.js('[perfwalk.state.tab, perfwalk.state.filter.kind].join()'), 'graph,container')
+    b.resize(400, 800)
+    b.open(os.path.join(work, 'big.html'))
+    for key in '12345':
+        b.key(key)
+        check(f'tab {key} in 400 pixels: nothing sticks out', b.js('document.documentElement.scrollWidth'), 400)
+    b.resize(1280, 800)
 
 
 def test_views():
@@ -214,7 +401,7 @@ if not os.access(WRITER, os.X_OK):
 work = tempfile.mkdtemp(prefix='perfwalk-page-')
 b = browser.Browser()
 try:
-    for test in (test_small, test_time, test_views, test_hostile, test_diff, test_big, test_capture):
+    for test in (test_small, test_time, test_colours, test_paper, test_controls, test_views, test_hostile, test_diff, test_big, test_capture):
         test()
         check(f'{test.__name__}: complaints of the browser', b.complaints, [])
         check(f'{test.__name__}: requests besides the page', [r for r in b.requests if not r.startswith(('file://' + work, 'about:'))], [])

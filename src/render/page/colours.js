@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 5: colours. One for each kind of frame; hues that people with the usual colour blindness tell
-// apart (orange, blue, bluish green, purple, yellow), each of another lightness so that they differ
-// in grey as well. The module moves the lightness a little. Frames that stand for a missing part of
-// a stack are hatched.
+// Part 5: colours. One for each kind of frame, chosen so that they differ for the three kinds of
+// colour blindness and in grey (tests/system/flamegraph-page.py has the figures), and a mark of its
+// own at the edge, which also tells kinds apart where colour means a change. The module moves the
+// lightness a little. Frames that stand for a missing part of a stack are hatched.
 
 const kinds = [
-	{kind: NATIVE, name: 'native', light: '#f0b352', dark: '#92580f'},
-	{kind: INLINED, name: 'inlined', light: '#fae7a3', dark: '#7f7136'},
-	{kind: KERNEL, name: 'kernel', light: '#6d9fdc', dark: '#1d3f7c'},
-	{kind: JIT, name: 'JIT', light: '#77cba4', dark: '#1c6a4a'},
-	{kind: INTERPRETED, name: 'interpreted', light: '#c08fd6', dark: '#5d3385'},
+	{kind: NATIVE, name: 'native', light: '#e8a850', dark: '#a55a12'},
+	{kind: INLINED, name: 'inlined', light: '#faf0b4', dark: '#636239', mark: 'left'},
+	{kind: KERNEL, name: 'kernel', light: '#3c8ce4', dark: '#05316b', mark: 'solid'},
+	{kind: JIT, name: 'JIT', light: '#8ee0d2', dark: '#034f37', mark: 'dotted'},
+	{kind: INTERPRETED, name: 'interpreted', light: '#b78fbd', dark: '#713796', mark: 'dashed'},
 	{kind: MARKER, name: 'stack cut here', light: '#d4d8df', dark: '#3d434e'},
 	{kind: PROCESS, name: '', light: '#dfe3ea', dark: '#343b47'},
 	{kind: GROUP, name: '', light: '#e9ecf1', dark: '#2b313b'},
@@ -45,7 +45,7 @@ function symbolColour(symbol) {
 
 	if (!frameColours[symbol + 1])
 		frameColours[symbol + 1] = kind === GROUP || kind === PROCESS ? kindColour(kind)
-			: shade(kindColour(kind), 0.965 + 0.07 * hashText(symbols.module[symbol]));
+			: shade(kindColour(kind), 0.98 + 0.04 * hashText(symbols.module[symbol]));
 	return frameColours[symbol + 1];
 }
 // Less is blue, more is orange, by how much of the larger of both shares is gone or new.
@@ -71,6 +71,27 @@ function makeHatching() {
 	pen.stroke();
 	return pen.createPattern(tile, 'repeat');
 }
+// The mark of a kind at the lower or the left edge of its frame.
+const markOf = [];
+const dashes = {solid: [], dotted: [2, 3], dashed: [7, 4], left: []};
+
+for (const {kind, mark} of kinds)
+	markOf[kind] = mark;
+function drawMark(pen, kind, left, top, width, height) {
+	const mark = markOf[kind];
+	const bottom = top + height - 1;
+
+	if (!mark || width < 5)
+		return;
+	pen.strokeStyle = theme.mark;
+	pen.lineWidth = 2;
+	pen.setLineDash(dashes[mark]);
+	pen.beginPath();
+	pen.moveTo(left + (mark === 'left' ? 1 : 0), mark === 'left' ? top : bottom);
+	pen.lineTo(left + (mark === 'left' ? 1 : width), top + height - (mark === 'left' ? 0 : 1));
+	pen.stroke();
+	pen.setLineDash([]);
+}
 function readTheme() {
 	document.documentElement.dataset.theme = isDark() ? 'dark' : 'light';
 	const style = getComputedStyle(document.documentElement);
@@ -79,7 +100,7 @@ function readTheme() {
 	frameColours = [];
 	hatching = makeHatching();
 	theme = {panel: get('--panel'), text: get('--text'), muted: get('--muted'), line: get('--line'), accent: get('--accent'),
-		 mono: get('--mono'), match: isDark() ? '#d13cb4' : '#e879d6', rest: isDark() ? '#ffffff14' : '#00000012'};
+		 mono: get('--mono'), match: isDark() ? '#d13cb4' : '#ff7ae0', mark: isDark() ? '#ffffff8c' : '#1b202980', rest: isDark() ? '#ffffff14' : '#00000012'};
 }
 // Empty to busy, in one direction of lightness.
 function heatColour(share) {

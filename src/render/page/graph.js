@@ -2,9 +2,14 @@
 //
 // Part 6: a tree on a canvas. Of the view only what is wider than half a pixel and inside the
 // window is drawn. What the canvas shows is told in words by the element that onFocus fills.
+// On paper a canvas is as wide as the paper, and as high as PAPER_WIDTH pixels of width leave room
+// for; what is deeper is for a zoom.
 
 const ROW = 19;        // height of a frame in CSS pixels
 const MIN_WIDTH = 0.5; // narrower frames are not drawn
+const PAPER_WIDTH = 1300;
+const PAPER_ROWS = comparing ? 20 : 28;
+const PAPER_RATIO = 3; // pixels of the bitmap to one of these
 
 class Graph {
 	// events: onFocus(node or NONE), onZoom(node), onOpen(node)
@@ -18,6 +23,7 @@ class Graph {
 		this.zoom = 0;
 		this.selected = this.hover = NONE;
 		this.upward = false;
+		this.paperRows = 0; // 0: on the screen
 		this.match = null;
 		this.rootName = 'all';
 		this.listen();
@@ -49,6 +55,8 @@ class Graph {
 	}
 	// Rows count from the root; where the callers are at the bottom so is row 0.
 	rowTop(row) {
+		if (this.paperRows)
+			return this.upward ? this.tall - (row + 1) * ROW : row * ROW;
 		return this.upward ? Math.max(this.contentHeight, this.tall) - (row + 1) * ROW - this.pane.scrollTop
 			: row * ROW - this.pane.scrollTop;
 	}
@@ -88,14 +96,14 @@ class Graph {
 		return {x: box.left + left, y: box.top + this.rowTop(this.view.depth[node]), width: this.view.total[node] * this.scale, height: ROW};
 	}
 	resize() {
-		const ratio = window.devicePixelRatio || 1;
+		const ratio = this.paperRows ? PAPER_RATIO : window.devicePixelRatio || 1;
 
 		// The height comes first: a scroll bar takes from the width.
 		this.spacer.style.height = '0';
 		this.canvas.style.height = '10px';
 		this.pane.style.setProperty('--content', `${this.contentHeight + 2}px`);
-		this.width = this.pane.clientWidth;
-		this.tall = Math.max(this.pane.clientHeight, ROW);
+		this.width = this.paperRows ? PAPER_WIDTH : this.pane.clientWidth;
+		this.tall = this.paperRows ? Math.min(this.paperRows * ROW, this.contentHeight) : Math.max(this.pane.clientHeight, ROW);
 		this.canvas.width = Math.round(this.width * ratio);
 		this.canvas.height = Math.round(this.tall * ratio);
 		this.canvas.style.width = this.width + 'px';
@@ -179,6 +187,8 @@ class Graph {
 		if (symbol !== NONE && symbols.kind[symbol] === MARKER) {
 			pen.fillStyle = hatching;
 			pen.fillRect(left, top, Math.max(width - 0.6, 0.4), ROW - 1);
+		} else if (symbol !== NONE) {
+			drawMark(pen, symbols.kind[symbol], left, top, width - 0.6, ROW - 1);
 		}
 		pen.globalAlpha = faint ? 0.65 : 1;
 		if (width > 22)

@@ -7,7 +7,8 @@ const trees = new Map(); // split and shape to tree
 let active = [];         // by capture: the samples selected
 let baseSelf = [];       // by capture: their sums by node of its tree
 let match = null;        // by symbol, 1: matches the search
-let heatMap = null;
+let searchFault = '';    // what is wrong with the search
+const heatMaps = [];
 let focusGraph = null;   // the graph that the details are about
 let focusNode = NONE;
 
@@ -17,16 +18,15 @@ const callees = new Graph(byId('callees'), graphEvents(() => callees, false));
 const graphs = [graph, callers, callees];
 
 const widthIndex = () => (state.width === 'before' ? 1 : 0);
-const activeTotals = () => baseSelf.map((self) => self.reduce((sum, n) => sum + n, 0));
+const totalOf = (number) => baseSelf[number].reduce((sum, n) => sum + n, 0);
+const activeTotals = () => baseSelf.map((_, number) => totalOf(number));
+const isSelection = () => Boolean(state.filter) || state.ranges.some((range) => range);
 
 // ---- Selection and views ----
 
 function select() {
-	active = captures.map((c) => selectSamples(c, state.filter, state.range));
+	active = captures.map((c, i) => selectSamples(c, state.filter, state.ranges[i]));
 	baseSelf = captures.map((c, i) => sumByNode(c, active[i], c.samples.node, c.tree.n));
-	byId('range').hidden = !state.range;
-	if (state.range)
-		byId('range-words').textContent = `${(state.range[0] / 1e6).toFixed(2)} to ${(state.range[1] / 1e6).toFixed(2)} s: ${count(activeTotals()[0])} ${unit}`;
 }
 function currentTree() {
 	const key = `${state.split} ${state.shape === 'inverted'}`;
@@ -63,7 +63,7 @@ function showGraph() {
 
 	byId('limit').hidden = shown[0] === active[0];
 	graph.show(view, {zoom: findPath(view, state.zoomPath), upward: state.shape === 'flame',
-			  rootName: state.range || state.filter ? 'selection' : 'all'});
+			  rootName: isSelection() ? 'selection' : 'all'});
 	showPath();
 }
 function rowsOf(tab) {
@@ -86,7 +86,7 @@ function showTable(tab) {
 	const columns = (tab === 'containers' ? ['total'] : ['self', 'total']).concat(comparing ? ['change'] : [], ['name'], tab === 'functions' ? ['module'] : []);
 
 	byId('table').replaceChildren(tableNote(found.length, rows.length, tab),
-		makeTable(columns, found, activeTotals()[0], (sort) => change({sort}), tab === 'functions' ? openSandwich : null));
+		makeTable(columns, found, activeTotals()[0], (sort) => change({sort}), {functions: openSandwich, modules: openModule, containers: openContainer}[tab]));
 }
 function showChanges() {
 	const keys = functionKeys();
@@ -125,6 +125,12 @@ function showSandwich() {
 function openSandwich(row) {
 	change({tab: 'sandwich', functionName: row.name, functionModule: row.module});
 }
+function openModule(row) {
+	change({tab: 'functions', search: `^${escapeExpression(row.name)}$`});
+}
+function openContainer(row) {
+	change({tab: 'graph', filter: {kind: 'container', key: row.name}});
+}
 function show() {
 	for (const button of byId('tabs').children)
 		button.setAttribute('aria-selected', String(button.dataset.tab === state.tab));
@@ -147,19 +153,28 @@ function show() {
 // Takes over what is to be different and shows it. The selection is added up only if it is another.
 function change(what) {
 	const began = performance.now();
-	const selected = 'filter' in what || 'range' in what;
+	const selected = 'filter' in what || 'ranges' in what;
 
 	Object.assign(state, what);
 	if (selected)
 		select();
-	if ('filter' in what && heatMap)
-		heatMap.count(selectSamples(captures[0], state.filter, null));
-	else if ('range' in what && heatMap)
-		heatMap.draw();
+	for (const heat of heatMaps) {
+		if ('filter' in what)
+			heat.count(selectSamples(captures[heat.number], state.filter, null));
+		else if (selected)
+			heat.draw();
+	}
 	show();
 	syncControls();
 	writeFragment();
 	page.lastMs = performance.now() - began;
+}
+
+function changeRange(number, range) {
+	change({ranges: state.ranges.map((r, i) => (i === number ? range : r))});
+}
+function clearRanges() {
+	change({ranges: captures.map(() => null)});
 }
 
 // ---- Path, details, search ----
@@ -223,14 +238,22 @@ function showDetails(of, node) {
 	byId('detail-words').textContent = of.view ? [valueWords(of.view, shown), ...words].join(' · ') : '';
 }
 function showTip(of, node, x, y) {
-	const tip = byId('tip');
-
-	tip.hidden = node === NONE;
-	if (node === NONE)
+	if (node === NONE) {
+		placeTip(null);
 		return;
+	}
 	const words = [kindWords(of.view.symbol[node]), ...placeWords(of.view, node)].filter((w) => w);
 
-	tip.replaceChildren(make('div', of.nameOf(node).slice(0, 600), 'name'), make('div', valueWords(of.view, node)), make('div', words.join(' · '), 'muted'));
+	placeTip([make('div', of.nameOf(node).slice(0, 600), 'name'), make('div', valueWords(of.view, node)), make('div', words.join(' · '), 'muted')], x, y);
+}
+// lines: elements, null for none.
+function placeTip(lines, x, y) {
+	const tip = byId('tip');
+
+	tip.hidden = !lines;
+	if (!lines)
+		return;
+	tip.replaceChildren(...lines);
 	const box = tip.getBoundingClientRect();
 	const left = Math.min(x + 14, window.innerWidth - box.width - 8);
 
@@ -255,23 +278,25 @@ function graphEvents(of, zoomIsState) {
 function showMatched() {
 	const view = graph.view;
 
-	if (!match || !view) {
-		byId('matched').textContent = '';
-		return;
-	}
-	const {sum, frames} = sumMatched(view, graph.zoom, match);
+	const words = searchFault ? [searchFault] : [];
 
-	byId('matched').textContent = frames ? `${percent(sum, view.total[graph.zoom])} matched, ${count(sum)} ${unit}, ${count(frames)} frames` : 'no match';
+	if (match && view) {
+		const {sum, frames} = sumMatched(view, graph.zoom, match);
+
+		words.push(frames ? `${percent(sum, view.total[graph.zoom])} matched, ${count(sum)} ${unit}, ${count(frames)} frames` : 'no match');
+	}
+	byId('matched').textContent = words.join(': ');
 }
 function compileMatch() {
 	match = null;
-	byId('search').classList.remove('bad');
+	searchFault = '';
 	if (state.search) {
 		const {expression, bad} = compileSearch(state.search);
 
-		byId('search').classList.toggle('bad', bad);
+		searchFault = bad;
 		match = Uint8Array.from(symbols.name, (name) => (expression.test(name) ? 1 : 0));
 	}
+	byId('search').setAttribute('aria-invalid', String(searchFault !== ''));
 	for (const g of graphs)
 		g.match = match;
 }
@@ -363,8 +388,7 @@ function applyTheme() {
 	readTheme();
 	showLegend();
 	graphs.forEach((g) => g.draw());
-	if (heatMap)
-		heatMap.draw();
+	heatMaps.forEach((heat) => heat.draw());
 }
 function cycle(key) {
 	const values = choices[key];
@@ -390,9 +414,10 @@ const keys = {
 	s: () => cycle('split'),
 	o: () => cycle('order'),
 	f: () => cycle('shape'),
+	b: () => comparing && cycle('width'),
 	d: () => setTheme(),
-	t: () => heatMap && byId('heat').focus(),
-	r: () => change({range: null}),
+	t: () => heatMaps.length && heatMaps[0].canvas.focus(),
+	r: clearRanges,
 	Backspace: () => graph.zoom && graph.zoomTo(graph.view.parent[graph.zoom]),
 	0: () => graph.zoomTo(0),
 };
@@ -403,8 +428,8 @@ tabs.forEach((tab, i) => {
 function onEscape() {
 	if (byId('search').value)
 		search(byId('search').value = '');
-	else if (state.range && document.activeElement === byId('heat'))
-		change({range: null});
+	else if (heatMaps.some((heat) => heat.range && heat.canvas === document.activeElement))
+		clearRanges();
 	else
 		graph.zoomTo(0);
 	byId('graph').focus();
@@ -421,8 +446,10 @@ function onKey(e) {
 	} else if (inForm || (at.tagName === 'BUTTON' && e.key === 'Enter')) {
 		return;
 	} else if (e.key.startsWith('Arrow')) {
-		if (at === byId('heat') && heatMap)
-			heatMap.move(e.key, e.shiftKey);
+		const heat = heatMaps.find((h) => h.canvas === at);
+
+		if (heat)
+			heat.move(e.key, e.shiftKey);
 		else if (g !== graph || state.tab === 'graph')
 			g.move(e.key);
 		else
@@ -436,17 +463,25 @@ function onKey(e) {
 	}
 	e.preventDefault();
 }
+// On paper everything is light, and the graphs are drawn for it.
 function printWhole(on) {
-	document.documentElement.classList.toggle('printing', on);
-	if (on)
-		document.documentElement.dataset.theme = 'light';
 	const kept = state.theme;
 
 	state.theme = on ? 'light' : kept;
 	readTheme();
-	graphs.filter((g) => g.view).forEach((g) => g.resize());
-	if (heatMap)
-		heatMap.draw();
+	showLegend();
+	for (const g of graphs.filter((each) => each.view)) {
+		g.paperRows = on ? (g === graph ? PAPER_ROWS : PAPER_ROWS / 2) : 0;
+		g.resize();
+	}
+	for (const heat of heatMaps) {
+		heat.paper = on;
+		heat.resize();
+	}
+	const left = graph.view ? Math.ceil((graph.contentHeight - graph.tall) / ROW) : 0;
+
+	byId('paper').hidden = !on || state.tab !== 'graph' || !left;
+	byId('paper').textContent = `${count(left)} deeper levels are not on paper: zoom in for them.`;
 	state.theme = kept;
 }
 function listen() {
@@ -460,13 +495,12 @@ function listen() {
 	});
 	for (const [id, action] of [['copy-name', copyName], ['copy-stack', copyStack], ['around', sandwichOfFocus],
 		['theme', () => setTheme()], ['help-button', () => toggleHelp(true)], ['help-close', () => toggleHelp(false)],
-		['range-clear', () => change({range: null})]])
+		])
 		byId(id).addEventListener('click', action);
 	document.addEventListener('keydown', onKey);
 	window.addEventListener('resize', () => {
 		graphs.filter((g) => g.view).forEach((g) => g.resize());
-		if (heatMap)
-			heatMap.draw();
+		heatMaps.forEach((heat) => heat.resize());
 	});
 	window.addEventListener('hashchange', restore);
 	window.addEventListener('beforeprint', () => printWhole(true));
@@ -477,13 +511,11 @@ function restore() {
 	readFragment();
 	readTheme();
 	showLegend();
-	change({filter: state.filter, range: state.range});
+	change({filter: state.filter, ranges: state.ranges});
 }
 
 // What a test, or a curious reader at the console, may look at.
-const page = {state, graph, callers, callees, captures, symbols, lastMs: 0, copied: '', get heatMap() {
-	return heatMap;
-}};
+const page = {state, graph, graphs, callers, callees, captures, symbols, heatMaps, lastMs: 0, copied: '', kinds};
 window.perfwalk = page;
 
 byId('tabs').append(...tabs.map((tab, i) => {
@@ -496,14 +528,16 @@ byId('tabs').append(...tabs.map((tab, i) => {
 if (comparing)
 	byId('order').querySelector('[value=time]').remove();
 byId('width').hidden = !comparing;
-byId('time').hidden = comparing || !captures[0].timed;
-if (!comparing && captures[0].timed)
-	heatMap = new HeatMap(byId('heat'), (range) => change({range}));
+byId('time').hidden = !captures.some((c) => c.timed);
+captures.forEach((c, i) => {
+	if (c.timed)
+		heatMaps.push(new HeatMap(i, comparing ? ['after', 'before'][i] : '', (range) => changeRange(i, range)));
+	else if (comparing)
+		byId('time').append(make('p', `${['after', 'before'][i]}: no heat map, its samples have no times`, 'muted'));
+});
 showHeader();
 fillFilters();
 listen();
 restore();
-if (heatMap)
-	byId('heat-words').textContent = heatMap.words;
 document.documentElement.dataset.ready = String(graph.view ? graph.view.total[0] : captures[0].total);
 page.readyMs = performance.now();

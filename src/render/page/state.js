@@ -22,12 +22,13 @@ const state = {
 	sort: 'self',
 	search: '',
 	filter: null,     // {kind, key}
-	range: null,      // [from, to) in microseconds
+	ranges: captures.map(() => null), // by capture: null, or [from, to) in microseconds
 	zoomPath: [],     // names from below the root
 	functionName: '', // of the sandwich
 	functionModule: '',
 };
 const initial = {...state};
+const timeKeys = ['time', 'time-before'];
 
 function writeFragment() {
 	const p = new URLSearchParams();
@@ -40,8 +41,10 @@ function writeFragment() {
 		p.set('search', state.search);
 	if (state.filter)
 		p.set('only', `${state.filter.kind}:${state.filter.key}`);
-	if (state.range)
-		p.set('time', state.range.map((t) => (t / 1e6).toFixed(6).replace(/\.?0+$/, '')).join('-'));
+	state.ranges.forEach((range, i) => {
+		if (range)
+			p.set(timeKeys[i], range.map((t) => (t / 1e6).toFixed(6).replace(/\.?0+$/, '')).join('-'));
+	});
 	if (state.functionName) {
 		p.set('function', state.functionName);
 		p.set('module', state.functionModule);
@@ -50,11 +53,15 @@ function writeFragment() {
 		p.append('zoom', name);
 	history.replaceState(null, '', '#' + p.toString());
 }
+function readRange(c, text) {
+	const time = /^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(text || '');
+
+	return time && c.timed && Number(time[1]) < Number(time[2]) ? [time[1] * 1e6, time[2] * 1e6] : null;
+}
 // Whatever is not understood stays as it was at first.
 function readFragment() {
 	const p = new URLSearchParams(location.hash.slice(1));
 	const only = /^(process|thread|container|cpu):([^]*)$/.exec(p.get('only') || '');
-	const time = /^(\d+(?:\.\d+)?)-(\d+(?:\.\d+)?)$/.exec(p.get('time') || '');
 
 	Object.assign(state, initial);
 	for (const [key, values] of Object.entries(choices)) {
@@ -63,7 +70,7 @@ function readFragment() {
 	}
 	state.search = p.get('search') || '';
 	state.filter = only ? {kind: only[1], key: only[2]} : null;
-	state.range = time && !comparing && Number(time[1]) < Number(time[2]) ? [time[1] * 1e6, time[2] * 1e6] : null;
+	state.ranges = captures.map((c, i) => readRange(c, p.get(timeKeys[i])));
 	state.functionName = p.get('function') || '';
 	state.functionModule = p.get('module') || '';
 	state.zoomPath = p.getAll('zoom');

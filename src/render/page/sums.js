@@ -153,11 +153,17 @@ function finishAround(builder, sums) {
 
 // ---- Search ----
 
+const escapeExpression = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
+
+// bad: what is wrong with an expression that is none, and is looked for as it stands.
 function compileSearch(text) {
 	try {
-		return {expression: new RegExp(text, 'i'), bad: false};
+		return {expression: new RegExp(text, 'i'), bad: ''};
 	} catch (e) {
-		return {expression: new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'), 'i'), bad: true};
+		// "Invalid regular expression: /(/i: Unterminated group", and in other words elsewhere.
+		const why = e.message.replace(/^.*\/[a-z]*: /, '').toLowerCase();
+
+		return {expression: new RegExp(escapeExpression(text), 'i'), bad: `not a regular expression (${why}), searched as plain text`};
 	}
 }
 // The samples with a match anywhere in the stack, of those in the node zoomed to.

@@ -65,7 +65,7 @@ function makeTable(columns, rows, all, onSort, onRow) {
 			} else {
 				const cell = make('td', undefined, 'name');
 
-				cell.append(onRow ? makeButton(row.name, () => onRow(row), 'callers and callees') : row.name);
+				cell.append(makeButton(row.name, () => onRow(row)));
 				line.append(cell);
 			}
 		}
