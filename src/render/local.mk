@@ -53,7 +53,7 @@ src/render/page-%.h: $(srcdir)/src/render/page/flamegraph.% $(srcdir)/src/render
 BUILT_SOURCES += $(render_page)
 CLEANFILES += $(render_page)
 EXTRA_DIST += $(render_page_sources) src/render/page/embed.awk tests/system/flamegraph-page.sh \
-	tests/system/flamegraph-page.py tests/system/browser.py
+	tests/system/flamegraph-page.py tests/system/browser.py tests/bench/page.py
 
 render_synthetic = tests/unit/synthetic.c tests/unit/synthetic.h tests/unit/test.h
 render_libs = librender.a libprofile.a libproto.a libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(NETTLE_LIBS)
