@@ -43,11 +43,13 @@ tests_unit_test_unwind_hostile_SOURCES = tests/unit/test-unwind-hostile.c $(UNWI
 	tests/unit/unwind-elf.c tests/unit/unwind-elf.h
 tests_unit_test_unwind_hostile_LDADD = $(UNWIND_TEST_LIBS)
 
-# make bench-unwind: not part of make check, it wants root and a load (tests/bench/unwind.sh).
+# make bench-unwind: not part of make check, it wants root and makes a load (tests/bench/unwind.sh).
 EXTRA_PROGRAMS += tests/bench/unwind-bench
-tests_bench_unwind_bench_SOURCES = tests/bench/unwind.c $(UNWIND_TEST_PROC)
+tests_bench_unwind_bench_SOURCES = tests/bench/unwind.c tests/bench/framehop.c tests/bench/framehop.h \
+	tests/bench/unwind-capture.c tests/bench/unwind-capture.h $(UNWIND_TEST_PROC)
 tests_bench_unwind_bench_LDADD = $(UNWIND_TEST_LIBS)
-EXTRA_DIST += tests/bench/unwind.sh tests/fuzz/fuzz-unwind.c
+EXTRA_DIST += tests/bench/unwind.sh tests/bench/framehop/Cargo.toml tests/bench/framehop/Cargo.lock \
+	tests/bench/framehop/src/lib.rs tests/fuzz/fuzz-unwind.c
 CLEANFILES += tests/bench/unwind-bench$(EXEEXT)
 
 .PHONY: bench-unwind

@@ -1,219 +1,203 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Benchmark of the walk against libdw's own unwinder, on this host's processes.
+ * Benchmark of the walk against framehop and libdw's own unwinder, on this host's processes.
  *
- *	unwind-bench SECONDS [HZ [STACK_BYTES]]
+ *	unwind-bench SECONDS [HZ [STACK_BYTES [FRAMEHOP_ADAPTER.so]]]
  *
  * Records every process by perf_event_open (root), keeps registers, stack and mappings, and replays
- *the same samples through both in one run:
+ * the same samples through all engines in one run:
  *
  *	cold               nothing compiled or cached yet, modules opened (libdw: and their CFI
- *found) first touch, ring  caches warm; each sample is copied into a 2 MB ring just before it is
- *	                   walked: what a daemon sees
+ *			   found) and that once a round
+ *	first touch, ring  caches warm; each sample is copied into a 2 MB ring just before it is
+ *			   walked: what a daemon sees
  *	hot repeat         the same sample again and again
+ *
+ * The engines take turns at being the first of a round. What is compared is the time of the samples
+ * for which all of them find the same frames, so nobody is fast by walking less; the machine has
+ * other work, so what is summed up is each sample's median over the rounds.
  */
 #include <inttypes.h>
-#include <linux/perf_event.h>
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 
-#include "tests/unit/unwind-proc.h"
-#include "util/array.h"
+#include "tests/bench/framehop.h"
+#include "tests/bench/unwind-capture.h"
 #include "util/clock.h"
-#include "util/cursor.h"
-#include "util/hash.h"
 
-#define RING_PAGES  256
 #define REPLAY_RING (2 * 1024 * 1024)
-#define MAX_SAMPLES 30000
-#define MAX_CPUS    64
 #define HOT_REPEATS 8
-#define ROUNDS	    5
-#define REGS_MASK   unwind_perf_regs_mask
+#define ROUNDS	    6 /* each engine is the first twice */
+#define BIG_FILE    (40 * 1024 * 1024)
 
-struct sample {
-	struct proc_sample s;
-	uint32_t set;
-};
-
-/* One process at one state of its mappings. */
-struct set {
-	pid_t pid;
-	uint64_t hash;
-	char *text;
-	struct proc_maps maps;
-	struct dw_process *dw;
-};
+enum engine { OURS, FRAMEHOP, LIBDW, N_ENGINES };
+static const char *const engine_names[N_ENGINES] = {"perfwalk", "framehop", "libdw"};
 
 struct bench {
-	int fds[MAX_CPUS];
-	struct perf_event_mmap_page *rings[MAX_CPUS];
-	unsigned int n_cpus;
-	uint64_t lost, no_maps;
-	ARRAY(struct sample) samples;
-	ARRAY(struct set) sets;
+	struct capture capture;
 	struct unwinder *u;
-	struct proc_modules modules;
+	struct framehop framehop;
+	struct framehop_cache *fh_cache;
+	bool has[N_ENGINES];
+	bool *agreed;	    /* by sample */
+	uint16_t *n_frames; /* by sample, where agreed */
 };
 
-/* Recording */
-
-static int open_rings(struct bench *b, unsigned int hz, unsigned int stack_bytes)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_freq = hz,
-		.freq = 1,
-		.sample_type = PERF_SAMPLE_TID | PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
-		.sample_regs_user = REGS_MASK,
-		.sample_stack_user = stack_bytes,
-		.wakeup_events = 1,
-		.exclude_kernel = 1,
-	};
-	long page = sysconf(_SC_PAGESIZE);
-
-	b->n_cpus = (unsigned int)sysconf(_SC_NPROCESSORS_ONLN);
-	if (b->n_cpus > MAX_CPUS)
-		b->n_cpus = MAX_CPUS;
-	for (unsigned int i = 0; i < b->n_cpus; i++) {
-		b->fds[i] = (int)syscall(SYS_perf_event_open, &attr, -1, (int)i, -1,
-					 PERF_FLAG_FD_CLOEXEC);
-		if (b->fds[i] < 0)
-			return -errno;
-		b->rings[i] = mmap(NULL, (size_t)page * (RING_PAGES + 1), PROT_READ | PROT_WRITE,
-				   MAP_SHARED, b->fds[i], 0);
-		if (b->rings[i] == MAP_FAILED)
-			return -errno;
-	}
-	return 0;
-}
-
-static char *read_maps(pid_t pid)
-{
-	char path[64];
-	_cleanup_free_ char *text = malloc(1 << 18);
-	size_t n = 0, got;
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	f = fopen(path, "r");
-	if (!f)
-		return NULL;
-	while (n < (1 << 18) - 1 && (got = fread(text + n, 1, (1 << 18) - 1 - n, f)) > 0)
-		n += got;
-	fclose(f);
-	text[n] = '\0';
-	return n ? TAKE_PTR(text) : NULL;
-}
-
-static uint32_t find_set(struct bench *b, pid_t pid)
-{
-	_cleanup_free_ char *text = read_maps(pid);
-	struct set *set;
-	uint64_t hash;
-
-	if (!text)
-		return UINT32_MAX;
-	hash = hash_bytes(text, strlen(text), (uint64_t)pid);
-	for (uint32_t i = b->sets.n; i-- > 0;) {
-		if (b->sets.items[i].pid == pid && b->sets.items[i].hash == hash)
-			return i;
-	}
-	set = array_push(&b->sets);
-	if (!set)
-		return UINT32_MAX;
-	set->pid = pid;
-	set->hash = hash;
-	set->text = TAKE_PTR(text);
-	/* Opened now, while the process lives. */
-	(void)proc_maps_load(&set->maps, &b->modules, pid, set->text);
-	set->dw = dw_process_new(pid, set->text);
-	return b->sets.n - 1;
-}
-
-static void take_record(struct bench *b, const uint8_t *data, size_t n)
-{
-	struct cursor c = cursor_make(data, n);
-	uint64_t regs[64], abi, size, dyn_size;
-	struct sample *s;
-	const uint8_t *stack;
-	uint32_t pid, set;
-
-	pid = cursor_u32(&c);
-	(void)cursor_u32(&c);
-	abi = cursor_u64(&c);
-	if (abi != PERF_SAMPLE_REGS_ABI_64)
-		return;
-	cursor_read(&c, regs, (size_t)__builtin_popcountll(REGS_MASK) * 8);
-	size = cursor_u64(&c);
-	stack = cursor_take(&c, (size_t)size);
-	dyn_size = size ? cursor_u64(&c) : 0;
-	if (!cursor_ok(&c) || dyn_size > size || pid == (uint32_t)getpid())
-		return;
-	set = find_set(b, (pid_t)pid);
-	if (set == UINT32_MAX) {
-		b->no_maps++;
-		return;
-	}
-	s = array_push(&b->samples);
-	if (!s)
-		return;
-	s->set = set;
-	unwind_regs_from_perf(regs, REGS_MASK, &s->s.regs);
-	s->s.n_stack = (size_t)dyn_size;
-	s->s.stack = malloc(dyn_size ? (size_t)dyn_size : 1);
-	memcpy((void *)(uintptr_t)s->s.stack, stack, (size_t)dyn_size);
-}
-
-static void drain(struct bench *b, struct perf_event_mmap_page *ring)
-{
-	static uint8_t record[1 << 16];
-	uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE), tail = ring->data_tail;
-	const uint8_t *data = (const uint8_t *)ring + ring->data_offset;
-
-	while (tail < head) {
-		struct perf_event_header h;
-
-		for (size_t i = 0; i < sizeof(h); i++)
-			((uint8_t *)&h)[i] = data[(tail + i) % ring->data_size];
-		for (size_t i = 0; i < h.size; i++)
-			record[i] = data[(tail + i) % ring->data_size];
-		if (h.type == PERF_RECORD_SAMPLE)
-			take_record(b, record + sizeof(h), h.size - sizeof(h));
-		else if (h.type == PERF_RECORD_LOST)
-			b->lost++;
-		tail += h.size;
-		__atomic_store_n(&ring->data_tail, tail, __ATOMIC_RELEASE);
-	}
-}
-
-static void record(struct bench *b, unsigned int seconds)
-{
-	uint64_t end = clock_monotonic_ns() + seconds * NSEC_PER_SEC;
-	struct pollfd fds[MAX_CPUS];
-
-	for (unsigned int i = 0; i < b->n_cpus; i++)
-		fds[i] = (struct pollfd){.fd = b->fds[i], .events = POLLIN};
-	while (clock_monotonic_ns() < end) {
-		(void)poll(fds, b->n_cpus, 100);
-		for (unsigned int i = 0; i < b->n_cpus; i++)
-			drain(b, b->rings[i]);
-	}
-	for (unsigned int i = 0; i < b->n_cpus; i++)
-		(void)close(b->fds[i]);
-}
-
-/* Replay */
+/* ---- The engines ---- */
 
 static struct unwind_frame frames[PROC_MAX_FRAMES];
-static uint64_t addresses[PROC_MAX_FRAMES];
+static uint64_t addresses[N_ENGINES][PROC_MAX_FRAMES];
 static uint8_t ring[REPLAY_RING];
+
+static size_t walk(struct bench *b, enum engine engine, const struct sample *s,
+		   const struct proc_sample *p)
+{
+	struct set *set = &b->capture.sets.items[s->set];
+	size_t n = 0;
+
+	switch (engine) {
+	case OURS:
+		(void)unwind_walk(b->u, &p->regs, p->stack, p->n_stack, proc_find, &set->maps,
+				  frames, PROC_MAX_FRAMES, &n);
+		return n;
+	case FRAMEHOP:
+		return b->framehop.walk(set->fh, b->fh_cache, p->regs.r[16], p->regs.r[7],
+					p->regs.r[6], p->stack, p->n_stack, addresses[FRAMEHOP],
+					PROC_MAX_FRAMES);
+	default:
+		return dw_process_walk(set->dw, p, addresses[LIBDW]);
+	}
+}
+
+static void forget_framehop(struct bench *b)
+{
+	for (uint32_t i = 0; i < b->capture.sets.n; i++) {
+		b->framehop.process_free(b->capture.sets.items[i].fh);
+		b->capture.sets.items[i].fh = NULL;
+	}
+	for (struct proc_module *m = b->capture.modules.list; m; m = m->next) {
+		b->framehop.file_free(m->user);
+		m->user = NULL;
+	}
+	b->framehop.cache_free(b->fh_cache);
+	b->fh_cache = NULL;
+}
+
+static void make_framehop_cold(struct bench *b)
+{
+	const struct proc_modules *ms = &b->capture.modules;
+	static struct framehop_file *vdso;
+
+	forget_framehop(b);
+	b->fh_cache = b->framehop.cache_new();
+	for (struct proc_module *m = ms->list; m; m = m->next)
+		m->user = b->framehop.file_new(m->fd);
+	if (ms->vdso && !vdso)
+		vdso = b->framehop.file_new_memory(ms->vdso, ms->n_vdso);
+	for (uint32_t i = 0; i < b->capture.sets.n; i++) {
+		struct set *set = &b->capture.sets.items[i];
+
+		set->fh = b->framehop.process_new();
+		for (size_t k = 0; k < set->maps.n; k++) {
+			const struct proc_mapping *m = &set->maps.items[k];
+			const struct framehop_file *f = m->file ? m->file->user : vdso;
+
+			if (m->module && f)
+				b->framehop.process_add(set->fh, f, m->start, m->end, m->bias);
+		}
+	}
+}
+
+/* Forgets everything, and opens all modules again. */
+static void make_cold(struct bench *b)
+{
+	struct unwinder *old = b->u;
+
+	(void)unwinder_new(&b->u, NULL);
+	proc_modules_renew(&b->capture.modules, b->u);
+	unwinder_free(old);
+	for (uint32_t i = 0; i < b->capture.sets.n; i++) {
+		struct set *set = &b->capture.sets.items[i];
+
+		proc_maps_renew(&set->maps, &b->capture.modules);
+		dw_process_free(set->dw);
+		set->dw = dw_process_new(set->pid, set->text);
+		dw_process_preload(set->dw);
+	}
+	if (b->has[FRAMEHOP])
+		make_framehop_cold(b);
+}
+
+/* ---- Agreement ---- */
+
+struct agreement {
+	uint64_t same, shorter, longer, contradict;
+};
+
+static void compare(struct agreement *a, const uint64_t *x, size_t n, const uint64_t *y, size_t m)
+{
+	size_t k = 0;
+
+	while (k < n && k < m && x[k] == y[k])
+		k++;
+	a->same += k == n && k == m;
+	a->shorter += k == n && k < m;
+	a->longer += k == m && k < n;
+	a->contradict += k < n && k < m;
+}
+
+static void print_agreement(const struct agreement *a, enum engine x, enum engine y, uint32_t n)
+{
+	printf("%-9s %-9s %10.2f%% %8.2f%% %8.2f%% %8.2f%%\n", engine_names[x], engine_names[y],
+	       100.0 * (double)a->same / n, 100.0 * (double)a->shorter / n,
+	       100.0 * (double)a->longer / n, 100.0 * (double)a->contradict / n);
+}
+
+static void find_agreement(struct bench *b)
+{
+	static const enum engine pairs[][2] = {{OURS, LIBDW}, {OURS, FRAMEHOP}, {FRAMEHOP, LIBDW}};
+	struct agreement sums[ARRAY_SIZE(pairs)] = {0};
+	uint32_t n = b->capture.samples.n;
+	uint64_t n_agreed = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct sample *s = &b->capture.samples.items[i];
+		size_t found[N_ENGINES] = {0};
+
+		for (int e = 0; e < N_ENGINES; e++) {
+			found[e] = b->has[e] ? walk(b, (enum engine)e, s, &s->s) : 0;
+			for (size_t k = 0; e == OURS && k < found[e]; k++)
+				addresses[OURS][k] = frames[k].address;
+		}
+		b->agreed[i] = found[OURS] > 0;
+		for (size_t p = 0; p < ARRAY_SIZE(pairs); p++) {
+			enum engine x = pairs[p][0], y = pairs[p][1];
+			uint64_t same = sums[p].same;
+
+			if (!b->has[x] || !b->has[y])
+				continue;
+			compare(&sums[p], addresses[x], found[x], addresses[y], found[y]);
+			b->agreed[i] &= sums[p].same > same;
+		}
+		b->n_frames[i] = (uint16_t)found[OURS];
+		n_agreed += b->agreed[i];
+	}
+	printf("\n%-19s %11s %9s %9s %9s\n", "the first finds", "the same", "less", "more",
+	       "other");
+	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++) {
+		if (b->has[pairs[p][0]] && b->has[pairs[p][1]])
+			print_agreement(&sums[p], pairs[p][0], pairs[p][1], n);
+	}
+	printf("all the same: %.2f%% of the samples; they are what is timed\n",
+	       100.0 * (double)n_agreed / n);
+}
+
+/* ---- Time ---- */
+
+struct times {
+	uint32_t *ns[N_ENGINES]; /* [round][sample] */
+	uint32_t *median[N_ENGINES];
+};
 
 /* A sample's stack in the ring, as if the kernel had just written it. */
 static void copy_in(struct proc_sample *s, size_t *at)
@@ -225,53 +209,25 @@ static void copy_in(struct proc_sample *s, size_t *at)
 	*at += (s->n_stack + 63) & ~(size_t)63;
 }
 
-static size_t walk_ours(struct bench *b, const struct sample *s, const struct proc_sample *p)
-{
-	size_t n;
-
-	(void)unwind_walk(b->u, &p->regs, p->stack, p->n_stack, proc_find,
-			  &b->sets.items[s->set].maps, frames, PROC_MAX_FRAMES, &n);
-	return n;
-}
-
-static size_t walk_libdw(struct bench *b, const struct sample *s, const struct proc_sample *p)
-{
-	return dw_process_walk(b->sets.items[s->set].dw, p, addresses);
-}
-
-typedef size_t (*walk_fn)(struct bench *b, const struct sample *s, const struct proc_sample *p);
-
-/*
- * What each sample took in each round. The machine has other work, so what is summed up is each
- * sample's median over the rounds.
- */
-struct times {
-	uint32_t *ns; /* [round][sample] */
-	uint64_t frames;
-};
-
-static void replay(struct bench *b, walk_fn walk, bool in_ring, unsigned int repeats, uint32_t *ns,
-		   uint64_t *ret_frames)
+static void replay(struct bench *b, enum engine engine, bool in_ring, unsigned int repeats,
+		   uint32_t *ns)
 {
 	size_t at = 0;
 
-	*ret_frames = 0;
-	for (uint32_t i = 0; i < b->samples.n; i++) {
-		const struct sample *s = &b->samples.items[i];
+	for (uint32_t i = 0; i < b->capture.samples.n; i++) {
+		const struct sample *s = &b->capture.samples.items[i];
 		struct proc_sample p = s->s;
 		uint64_t start, took;
-		size_t n = 0;
 
 		if (in_ring)
 			copy_in(&p, &at);
 		if (repeats > 1)
-			(void)walk(b, s, &p);
+			(void)walk(b, engine, s, &p);
 		start = clock_monotonic_ns();
 		for (unsigned int k = 0; k < repeats; k++)
-			n = walk(b, s, &p);
+			(void)walk(b, engine, s, &p);
 		took = (clock_monotonic_ns() - start) / repeats;
 		ns[i] = took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
-		*ret_frames += n;
 	}
 }
 
@@ -282,91 +238,170 @@ static int compare_u32(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static double per_frame(const struct times *t, uint32_t n, unsigned int rounds)
+static void find_medians(struct times *t, enum engine e, uint32_t n)
 {
-	double sum = 0;
-
 	for (uint32_t i = 0; i < n; i++) {
 		uint32_t v[ROUNDS];
 
-		for (unsigned int r = 0; r < rounds; r++)
-			v[r] = t->ns[(size_t)r * n + i];
-		qsort(v, rounds, sizeof(v[0]), compare_u32);
-		sum += v[rounds / 2];
-	}
-	return t->frames ? sum / (double)t->frames : 0;
-}
-
-/* Forgets everything, and opens all modules again. */
-static void make_cold(struct bench *b)
-{
-	for (uint32_t i = 0; i < b->sets.n; i++)
-		proc_maps_deinit(&b->sets.items[i].maps);
-	proc_modules_deinit(&b->modules);
-	b->modules = (struct proc_modules){.u = NULL};
-	unwinder_free(b->u);
-	(void)unwinder_new(&b->u, NULL);
-	b->modules.u = b->u;
-	for (uint32_t i = 0; i < b->sets.n; i++) {
-		struct set *set = &b->sets.items[i];
-
-		(void)proc_maps_load(&set->maps, &b->modules, set->pid, set->text);
-		dw_process_free(set->dw);
-		set->dw = dw_process_new(set->pid, set->text);
-		dw_process_preload(set->dw);
+		for (unsigned int r = 0; r < ROUNDS; r++)
+			v[r] = t->ns[e][(size_t)r * n + i];
+		qsort(v, ROUNDS, sizeof(v[0]), compare_u32);
+		t->median[e][i] = v[ROUNDS / 2];
 	}
 }
 
-static void measure(struct bench *b, const char *mode, bool cold, bool in_ring,
-		    unsigned int repeats, unsigned int rounds)
+static double per_frame(const struct bench *b, const uint32_t *ns)
 {
-	uint32_t n = b->samples.n;
-	struct times ours = {calloc((size_t)n * ROUNDS, sizeof(uint32_t)), 0};
-	struct times libdw = {calloc((size_t)n * ROUNDS, sizeof(uint32_t)), 0};
-	double a, c;
+	double sum = 0, n_frames = 0;
 
-	for (unsigned int r = 0; r < rounds && ours.ns && libdw.ns; r++) {
+	for (uint32_t i = 0; i < b->capture.samples.n; i++) {
+		if (b->agreed[i]) {
+			sum += ns[i];
+			n_frames += b->n_frames[i];
+		}
+	}
+	return n_frames > 0 ? sum / n_frames : 0;
+}
+
+static void measure(struct bench *b, struct times *t, const char *mode, bool cold, bool in_ring,
+		    unsigned int repeats)
+{
+	uint32_t n = b->capture.samples.n;
+	double ns[N_ENGINES] = {0};
+
+	for (unsigned int r = 0; r < ROUNDS; r++) {
 		if (cold)
 			make_cold(b);
-		replay(b, walk_ours, in_ring, repeats, ours.ns + (size_t)r * n, &ours.frames);
-		replay(b, walk_libdw, in_ring, repeats, libdw.ns + (size_t)r * n, &libdw.frames);
+		for (unsigned int k = 0; k < N_ENGINES; k++) {
+			enum engine e = (enum engine)((r + k) % N_ENGINES);
+
+			if (b->has[e])
+				replay(b, e, in_ring, repeats, t->ns[e] + (size_t)r * n);
+		}
 	}
-	a = per_frame(&ours, n, rounds);
-	c = per_frame(&libdw, n, rounds);
-	printf("%-18s %9.1f %9.1f   %6.1f x\n", mode, a, c, a > 0 ? c / a : 0);
-	free(ours.ns);
-	free(libdw.ns);
+	for (int e = 0; e < N_ENGINES; e++) {
+		if (!b->has[e])
+			continue;
+		find_medians(t, (enum engine)e, n);
+		ns[e] = per_frame(b, t->median[e]);
+	}
+	printf("%-18s %9.1f %9.1f %9.1f %9.1f x %9.1f x\n", mode, ns[OURS], ns[FRAMEHOP], ns[LIBDW],
+	       ns[FRAMEHOP] / ns[OURS], ns[LIBDW] / ns[OURS]);
 }
 
-static void print_agreement(struct bench *b)
+/* ---- What a single sample may take ---- */
+
+static const struct proc_module *file_of(const struct bench *b, uint32_t sample)
 {
-	uint64_t same = 0, ours_shorter = 0, libdw_shorter = 0, contradict = 0;
+	const struct sample *s = &b->capture.samples.items[sample];
+	struct unwind_mapping m;
+	struct set *set = &b->capture.sets.items[s->set];
 
-	for (uint32_t i = 0; i < b->samples.n; i++) {
-		const struct sample *s = &b->samples.items[i];
-		size_t n = walk_ours(b, s, &s->s), m = walk_libdw(b, s, &s->s), k = 0;
-
-		while (k < n && k < m && frames[k].address == addresses[k])
-			k++;
-		same += k == n && k == m;
-		ours_shorter += k == n && k < m;
-		libdw_shorter += k == m && k < n;
-		contradict += k < n && k < m;
-	}
-	printf("agreement: identical %.2f%%, ours shorter %.2f%%, libdw shorter %.2f%%, contradict "
-	       "%.2f%%\n",
-	       100.0 * (double)same / b->samples.n, 100.0 * (double)ours_shorter / b->samples.n,
-	       100.0 * (double)libdw_shorter / b->samples.n,
-	       100.0 * (double)contradict / b->samples.n);
+	if (!proc_find(&set->maps, s->s.regs.r[16], &m))
+		return NULL;
+	return set->maps.items[m.tag].file;
 }
 
-static void print_counters(const struct unwind_stats *st, const char *when)
+static void print_worst(const struct bench *b, const struct times *t)
 {
-	printf("%s: cache hits %.2f%%, rows compiled %" PRIu64 ", evicted %" PRIu64
-	       ", row bytes %" PRIu64 "\n",
-	       when,
+	uint32_t n = b->capture.samples.n;
+
+	printf("\ncold, microseconds a sample:\n%-34s %9s %9s %9s\n", "", engine_names[OURS],
+	       engine_names[FRAMEHOP], engine_names[LIBDW]);
+	printf("%-34s", "the slowest of all");
+	for (int e = 0; e < N_ENGINES; e++) {
+		uint32_t worst = 0;
+
+		for (uint32_t i = 0; b->has[e] && i < n; i++)
+			worst = t->median[e][i] > worst ? t->median[e][i] : worst;
+		printf(" %9.1f", worst / 1e3);
+	}
+	for (const struct proc_module *m = b->capture.modules.list; m; m = m->next) {
+		const char *name = strrchr(m->path, '/');
+		uint32_t first = 0;
+
+		while (m->size >= BIG_FILE && first < n && file_of(b, first) != m)
+			first++;
+		if (m->size < BIG_FILE || first == n)
+			continue;
+		printf("\nfirst in %-17.17s %4" PRIu64 " MB", name ? name + 1 : m->path,
+		       m->size >> 20);
+		for (int e = 0; e < N_ENGINES; e++)
+			printf(" %9.1f", b->has[e] ? t->median[e][first] / 1e3 : 0.0);
+	}
+	puts("");
+}
+
+static void print_memory(const struct bench *b)
+{
+	const struct unwind_stats *st = unwinder_stats(b->u);
+	uint64_t hits = 0, misses = 0;
+
+	printf("\nafter one cold pass: perfwalk's cache hits %.2f%%, %" PRIu64
+	       " rows compiled, %" PRIu64 " evicted, %.2f MB of rows and indexes, %.2f MB of "
+	       "cache\n",
 	       100.0 * (double)st->cache_hits / (double)(st->cache_hits + st->cache_misses + 1),
-	       st->rows_compiled, st->rows_evicted, st->row_bytes);
+	       st->rows_compiled, st->rows_evicted, (double)st->row_bytes / 1e6,
+	       (double)(UINT64_C(65536) * 16) / 1e6);
+	if (b->has[FRAMEHOP]) {
+		b->framehop.cache_stats(b->fh_cache, &hits, &misses);
+		printf("framehop's cache hits %.2f%%\n",
+		       100.0 * (double)hits / (double)(hits + misses + 1));
+	}
+}
+
+static void print_outcomes(const struct bench *b)
+{
+	const struct unwind_stats *st = unwinder_stats(b->u);
+
+	printf("\nperfwalk, all samples: ");
+	for (unsigned int i = 0; i < UNWIND_N_OUTCOMES; i++)
+		printf("%s %.2f%%, ", unwind_outcome_name(i),
+		       100.0 * (double)st->outcomes[i] / (double)st->walks);
+	printf("%.1f frames a sample\n", (double)st->frames / (double)st->walks);
+}
+
+/* ---- */
+
+static bool make_room(struct bench *b, struct times *t)
+{
+	uint32_t n = b->capture.samples.n;
+	bool good;
+
+	b->agreed = calloc(n, sizeof(*b->agreed));
+	b->n_frames = calloc(n, sizeof(*b->n_frames));
+	good = b->agreed && b->n_frames;
+	for (int e = 0; e < N_ENGINES; e++) {
+		t->ns[e] = calloc((size_t)n * ROUNDS, sizeof(uint32_t));
+		t->median[e] = calloc(n, sizeof(uint32_t));
+		good = good && t->ns[e] && t->median[e];
+	}
+	return good;
+}
+
+static int run(struct bench *b)
+{
+	struct times t;
+	uint32_t n = b->capture.samples.n;
+
+	if (n < 100 || !make_room(b, &t)) {
+		fprintf(stderr, "unwind-bench: only %u samples\n", n);
+		return 1;
+	}
+	printf("%u samples, %u sets of mappings, %" PRIu64 " without maps, %" PRIu64
+	       " times records were lost\n",
+	       n, b->capture.sets.n, b->capture.no_maps, b->capture.lost);
+	make_cold(b);
+	find_agreement(b);
+	print_outcomes(b);
+	printf("\n%-18s %9s %9s %9s   ns a frame; perfwalk is faster by\n", "", engine_names[OURS],
+	       engine_names[FRAMEHOP], engine_names[LIBDW]);
+	measure(b, &t, "first touch, ring", false, true, 1);
+	measure(b, &t, "hot repeat", false, false, HOT_REPEATS);
+	measure(b, &t, "cold", true, false, 1);
+	print_memory(b);
+	print_worst(b, &t);
+	return 0;
 }
 
 int main(int argc, char **argv)
@@ -374,40 +409,19 @@ int main(int argc, char **argv)
 	unsigned int seconds = argc > 1 ? (unsigned int)atoi(argv[1]) : 10;
 	unsigned int hz = argc > 2 ? (unsigned int)atoi(argv[2]) : 199;
 	unsigned int stack_bytes = argc > 3 ? (unsigned int)atoi(argv[3]) : 65528;
-	static struct bench b = {.samples = ARRAY_INIT(MAX_SAMPLES), .sets = ARRAY_INIT(8192)};
-	uint32_t n;
+	static struct bench b = {.capture = CAPTURE_INIT, .has = {[OURS] = true, [LIBDW] = true}};
 	int r;
 
+	if (argc > 4 && !framehop_load(&b.framehop, argv[4]))
+		return 1;
+	b.has[FRAMEHOP] = b.framehop.library != NULL;
 	r = unwinder_new(&b.u, NULL);
-	b.modules.u = b.u;
+	b.capture.modules.u = b.u;
 	if (r == 0)
-		r = open_rings(&b, hz, stack_bytes);
+		r = capture_record(&b.capture, seconds, hz, stack_bytes);
 	if (r < 0) {
 		fprintf(stderr, "unwind-bench: cannot sample this host: %s\n", strerror(-r));
 		return 1;
 	}
-	record(&b, seconds);
-	n = b.samples.n;
-	if (n < 100) {
-		fprintf(stderr, "unwind-bench: only %u samples\n", n);
-		return 1;
-	}
-	printf("%u samples, %u sets of mappings, %" PRIu64 " without maps, %" PRIu64
-	       " times records were lost\n",
-	       n, b.sets.n, b.no_maps, b.lost);
-	printf("%-18s %9s %9s   ns a frame, each sample's median of %u rounds\n", "", "perfwalk",
-	       "libdw", ROUNDS);
-	measure(&b, "cold", true, false, 1, 3);
-	print_counters(unwinder_stats(b.u), "  one pass");
-	measure(&b, "first touch, ring", false, true, 1, ROUNDS);
-	measure(&b, "hot repeat", false, false, HOT_REPEATS, ROUNDS);
-	print_agreement(&b);
-	for (unsigned int i = 0; i < UNWIND_N_OUTCOMES; i++)
-		printf("%s %.2f%%%s", unwind_outcome_name(i),
-		       100.0 * (double)unwinder_stats(b.u)->outcomes[i] /
-			       (double)unwinder_stats(b.u)->walks,
-		       i + 1 < UNWIND_N_OUTCOMES ? ", " : "\n");
-	printf("frames %.1f a sample\n",
-	       (double)unwinder_stats(b.u)->frames / (double)unwinder_stats(b.u)->walks);
-	return 0;
+	return run(&b);
 }

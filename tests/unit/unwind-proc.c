@@ -37,14 +37,15 @@ static struct unwind_module *find_vdso(struct proc_modules *ms, uint64_t start, 
 	if (!ms->vdso_module && image) {
 		ms->vdso = malloc(end - start);
 		memcpy(ms->vdso, image, end - start);
+		ms->n_vdso = end - start;
 		(void)unwind_module_new_memory(&ms->vdso_module, ms->u, ms->vdso, end - start,
 					       "vdso");
 	}
 	return ms->vdso_module;
 }
 
-static struct unwind_module *find_module(struct proc_modules *ms, pid_t pid, const char *path,
-					 uint64_t start, uint64_t end)
+static struct proc_module *find_module(struct proc_modules *ms, pid_t pid, const char *path,
+				       uint64_t start, uint64_t end)
 {
 	char link[64 + 4096];
 	struct proc_module *m;
@@ -64,16 +65,18 @@ static struct unwind_module *find_module(struct proc_modules *ms, pid_t pid, con
 		return NULL;
 	for (m = ms->list; m; m = m->next) {
 		if (m->dev == st.st_dev && m->ino == st.st_ino && strcmp(m->path, path) == 0)
-			return m->module;
+			return m;
 	}
 	m = calloc(1, sizeof(*m));
 	m->path = strdup(path);
 	m->dev = st.st_dev;
 	m->ino = st.st_ino;
-	(void)unwind_module_new_fd(&m->module, ms->u, fd, path);
+	m->size = (uint64_t)st.st_size;
+	m->fd = TAKE_FD(fd);
+	(void)unwind_module_new_fd(&m->module, ms->u, m->fd, path);
 	m->next = ms->list;
 	ms->list = m;
-	return m->module;
+	return m;
 }
 
 void proc_modules_deinit(struct proc_modules *ms)
@@ -83,11 +86,25 @@ void proc_modules_deinit(struct proc_modules *ms)
 
 		ms->list = m->next;
 		unwind_module_free(m->module);
+		(void)close_fd(m->fd);
 		free(m->path);
 		free(m);
 	}
 	unwind_module_free(ms->vdso_module);
 	free(ms->vdso);
+}
+
+void proc_modules_renew(struct proc_modules *ms, struct unwinder *u)
+{
+	ms->u = u;
+	for (struct proc_module *m = ms->list; m; m = m->next) {
+		m->module = unwind_module_free(m->module);
+		(void)unwind_module_new_fd(&m->module, u, m->fd, m->path);
+	}
+	if (ms->vdso_module) {
+		ms->vdso_module = unwind_module_free(ms->vdso_module);
+		(void)unwind_module_new_memory(&ms->vdso_module, u, ms->vdso, ms->n_vdso, "vdso");
+	}
 }
 
 /* Maps */
@@ -108,12 +125,24 @@ static void add_line(struct proc_maps *maps, struct proc_modules *ms, pid_t pid,
 	if (strcmp(path, "[vdso]") == 0)
 		m->module = find_vdso(ms, start, end);
 	else if (path[0] == '/') {
-		m->module = find_module(ms, pid, path, start, end);
+		m->file = find_module(ms, pid, path, start, end);
+		m->module = m->file ? m->file->module : NULL;
 		m->missing = !m->module;
 	}
 	if (m->module && !unwind_module_bias(m->module, start, offset, &m->bias)) {
 		m->module = NULL;
+		m->file = NULL;
 		m->missing = true;
+	}
+}
+
+void proc_maps_renew(struct proc_maps *maps, const struct proc_modules *ms)
+{
+	for (size_t i = 0; i < maps->n; i++) {
+		struct proc_mapping *m = &maps->items[i];
+
+		if (m->module)
+			m->module = m->file ? m->file->module : ms->vdso_module;
 	}
 }
 

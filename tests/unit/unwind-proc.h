@@ -12,14 +12,17 @@
 struct proc_mapping {
 	uint64_t start, end, offset;
 	struct unwind_module *module; /* borrowed from the module list */
+	struct proc_module *file;     /* the same; NULL: not a file's, or it could not be opened */
 	uint64_t bias;
 	bool missing;
 };
 
 struct proc_module {
 	char *path;
-	uint64_t dev, ino;
+	uint64_t dev, ino, size;
+	int fd;
 	struct unwind_module *module;
+	void *user; /* the caller's */
 	struct proc_module *next;
 };
 
@@ -28,9 +31,12 @@ struct proc_modules {
 	struct unwinder *u;
 	struct proc_module *list;
 	void *vdso; /* image, one for the host */
+	size_t n_vdso;
 	struct unwind_module *vdso_module;
 };
 void proc_modules_deinit(struct proc_modules *ms);
+/* All modules anew, for another unwinder; proc_maps_renew() then tells the maps. */
+void proc_modules_renew(struct proc_modules *ms, struct unwinder *u);
 
 struct proc_maps {
 	struct proc_mapping *items; /* executable ones, sorted */
@@ -41,6 +47,7 @@ struct proc_maps {
 /* Reads /proc/PID/maps (or the given text, when not NULL). 0 or -errno. */
 int proc_maps_load(struct proc_maps *maps, struct proc_modules *ms, pid_t pid, const char *text);
 void proc_maps_deinit(struct proc_maps *maps);
+void proc_maps_renew(struct proc_maps *maps, const struct proc_modules *ms);
 /* unwind_find_fn over a struct proc_maps. */
 bool proc_find(void *ctx, uint64_t pc, struct unwind_mapping *ret);
 
