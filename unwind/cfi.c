@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CFI instructions -> rules, by libdw.
+ * CFI instructions -> rules, by libdw where they are not as simple as compact.c wants them.
  *
  * libdw never sees a stranger's file. dwarf_begin_elf() inflates every compressed debug section it
  * finds, dwarf_getcfi_elf() on a file without a search table reads and keeps every FDE, and both
@@ -290,14 +290,17 @@ static void set_range(const struct unwind_module *m, uint64_t vaddr, uint64_t st
 	*ret_end = (uint32_t)(end - m->base);
 }
 
-/* Runs the vetted entry for vaddr; 0 or -EBADMSG. */
-static int run_entry(struct unwind_module *m, const struct cfi_entry *e, uint64_t vaddr,
-		     uint32_t wanted, struct full_rule *ret)
+/* Vets the entry and lets libdw run it for vaddr; 0 or -EBADMSG. */
+static int run_entry(struct unwind_module *m, struct cfi_entry *e, uint64_t vaddr, uint32_t wanted,
+		     struct full_rule *ret)
 {
 	Dwarf_Frame *frame = NULL;
 	bool good = false;
 	Dwarf_CFI *cfi;
+	int r = entry_vet(e, vaddr);
 
+	if (r < 0)
+		return r;
 	write_entry(m->u->image + SECTION_OFFSET, e);
 	cfi = dwarf_getcfi_elf(m->u->elf);
 	if (!cfi)
@@ -409,7 +412,7 @@ void cfi_compile_row(struct unwind_module *m, uint64_t vaddr, struct row *ret)
 {
 	const uint32_t wanted = 1u << ARCH_REG_SP | 1u << ARCH_REG_FP | 1u << ARCH_REG_PC;
 	struct full_rule f = {.n_ops = 0};
-	uint64_t gap_start, gap_end;
+	uint64_t gap_start, gap_end, start, end;
 	struct go_rule go;
 	int r;
 
@@ -423,6 +426,8 @@ void cfi_compile_row(struct unwind_module *m, uint64_t vaddr, struct row *ret)
 	r = find_entry(m, vaddr, &gap_start, &gap_end);
 	if (r == -ENOENT) {
 		gap_row(m, vaddr, gap_start, gap_end, ret);
+	} else if (r == 0 && compact_compile(m->u->entry, vaddr, &ret->rule, &start, &end)) {
+		set_range(m, vaddr, start, end, &ret->start, &ret->end);
 	} else if (r == 0 && run_entry(m, m->u->entry, vaddr, wanted, &f) == 0) {
 		ret->start = f.start;
 		ret->end = f.end;

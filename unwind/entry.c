@@ -483,10 +483,8 @@ int entry_find(struct unwind_module *m, struct cfi_section *s, uint64_t vaddr,
 		r = build_index(m, s);
 	if (r == 0)
 		r = guard_run(search, &q);
-	if (r == 0) {
+	if (r == 0)
 		m->u->work += ret->n_cie_code + ret->n_fde_code;
-		r = entry_vet(ret, vaddr);
-	}
 	if (r == -EIO)
 		m->broken = true;
 	return r;

@@ -6,6 +6,7 @@
  *	walk.c        the walk and the per-pc cache
  *	step.c        one frame by a full rule: every register, expressions, signal frames
  *	rows.c        compact rows per module, byte budget, eviction
+ *	compact.c     one CIE + FDE -> a compact rule, if it is as simple as that
  *	cfi.c         one vetted CIE + FDE through libdw -> a row or a full rule
  *	entry.c       bytes of .eh_frame and .debug_frame -> where a pc's FDE is, a copy of it
  *	vet.c         the check of that copy before libdw may see it
@@ -236,8 +237,9 @@ struct cfi_entry {
 	uint8_t cie_code[ENTRY_MAX_CIE_BYTES], fde_code[ENTRY_MAX_FDE_BYTES];
 };
 /*
- * 0: *ret is filled. -ENOENT: no FDE covers vaddr; [*gap_start, *gap_end) is cut down to the gap
- * around it. -EBADMSG: damaged or beyond the limits. -EIO: the file shrank (m->broken).
+ * 0: *ret is filled, not vetted yet. -ENOENT: no FDE covers vaddr; [*gap_start, *gap_end) is cut
+ * down to the gap around it. -EBADMSG: damaged or beyond the limits. -EIO: the file shrank
+ * (m->broken).
  */
 int entry_find(struct unwind_module *m, struct cfi_section *s, uint64_t vaddr,
 	       struct cfi_entry *ret, uint64_t *gap_start, uint64_t *gap_end);
@@ -245,8 +247,14 @@ int entry_find(struct unwind_module *m, struct cfi_section *s, uint64_t vaddr,
 void entry_drop_index(struct unwind_module *m, struct cfi_section *s);
 /* Finds out whether .eh_frame_hdr's table can be used. */
 void entry_use_header(struct unwind_module *m);
-/* 0 or -EBADMSG; sets the range of the row around pc. */
+/* Before libdw sees it: 0 or -EBADMSG; sets the range of the row around pc. */
 int entry_vet(struct cfi_entry *e, uint64_t pc);
+/*
+ * compact.c: the rule that holds at pc, which the entry covers, and its range. false: not as simple
+ * as that, or damaged; what libdw says of the vetted entry counts.
+ */
+bool compact_compile(const struct cfi_entry *e, uint64_t pc, struct rule *ret, uint64_t *ret_start,
+		     uint64_t *ret_end);
 bool leb_read_u(struct cursor *c, uint64_t *ret);
 bool leb_read_s(struct cursor *c, int64_t *ret);
 

@@ -3,6 +3,7 @@ libunwind_a_SOURCES = \
 	unwind/arch.h \
 	unwind/arch-x86_64.c \
 	unwind/cfi.c \
+	unwind/compact.c \
 	unwind/debug-frame.c \
 	unwind/entry.c \
 	unwind/expr.c \
@@ -59,3 +60,7 @@ bench-unwind: tests/bench/unwind-bench$(EXEEXT)
 check_PROGRAMS += tests/unit/test-unwind-go
 tests_unit_test_unwind_go_SOURCES = tests/unit/test-unwind-go.c $(UNWIND_TEST_PROC)
 tests_unit_test_unwind_go_LDADD = $(UNWIND_TEST_LIBS)
+
+check_PROGRAMS += tests/unit/test-unwind-compact
+tests_unit_test_unwind_compact_SOURCES = tests/unit/test-unwind-compact.c tests/unit/test.h
+tests_unit_test_unwind_compact_LDADD = $(UNWIND_TEST_LIBS)

@@ -6,7 +6,7 @@
  *
  * One byte budget covers the rows of all modules, the FDE indexes and the inflated .debug_frame
  * sections. When it is spent, whoever was used longest ago loses all of its rows at once: what is
- * in the per-pc cache stays valid (entries are copies), and libdw can make the rest again.
+ * in the per-pc cache stays valid (entries are copies), and the rest can be made again.
  */
 #include "unwind/internal.h"
 

@@ -3,11 +3,11 @@
 /*
  * Offline stack walking: registers + a copy of the stack + call-frame information -> frames.
  *
- * What it is: CFI (.eh_frame, .debug_frame) compiled by libdw into compact rows the first time a
- * pc in their range is met, kept per module (file) and shared by every process; a direct-mapped
- * cache keyed by (module, module-relative pc) in front; the walk over a stack copy.
- * What it is not: it knows no processes and no maps (the caller's find function does), opens no
- * file, and never reads the memory of a live process.
+ * What it is: CFI (.eh_frame, .debug_frame) compiled into compact rows (by libdw where it is not
+ * simple) the first time a pc in their range is met, kept per module (file) and shared by every
+ * process; a direct-mapped cache keyed by (module, module-relative pc) in front; the walk over a
+ * stack copy. What it is not: it knows no processes and no maps (the caller's find function does),
+ * opens no file, and never reads the memory of a live process.
  *
  * No call allocates once the modules in question are warm. Not thread-safe: one unwinder per
  * thread. Everything in a module's file and in a stack copy is hostile; the worst it gets is an
