@@ -135,6 +135,7 @@ struct unwind_module {
 	struct unwinder *u;
 	struct unwind_module *prev, *next; /* the unwinder's list */
 	uint32_t id;			   /* key of the per-pc cache; never 0 */
+	uint64_t last_used;		   /* walk number; beside id, which each frame loads */
 	char *name;
 	uint64_t base;	/* lowest PT_LOAD address; rows are relative to it */
 	uint32_t span;	/* bytes from base to the end of the last PT_LOAD */
@@ -162,8 +163,7 @@ struct unwind_module {
 	/* rows.c */
 	struct row *rows;
 	uint32_t n_rows, cap_rows;
-	uint32_t *heads;    /* page -> first row + 1; cap_rows of them */
-	uint64_t last_used; /* walk number */
+	uint32_t *heads; /* page -> first row + 1; cap_rows of them */
 };
 
 struct cache_entry {

@@ -5,7 +5,8 @@
  * moving and no search of what was never asked for.
  *
  * One byte budget covers the rows of all modules, the FDE indexes and the inflated .debug_frame
- * sections. When it is spent, whoever was used longest ago loses all of its rows at once: what is
+ * sections. When it is spent, whoever was used longest ago loses all of its rows at once (used is
+ * also who is walked through without a look at its rows, because the cache knows them): what is
  * in the per-pc cache stays valid (entries are copies), and the rest can be made again.
  */
 #include "unwind/internal.h"
@@ -102,7 +103,9 @@ static bool grow(struct unwind_module *m)
 	struct row *rows;
 	uint32_t *heads;
 
-	if (cap > MAX_ROWS || !rows_reserve(m, (cap - m->cap_rows) * ROW_COST))
+	/* No more than half of the budget, lest one file throws out all others'. */
+	if (cap > MAX_ROWS || cap * ROW_COST > m->u->limits.max_row_bytes / 2 ||
+	    !rows_reserve(m, (cap - m->cap_rows) * ROW_COST))
 		return false;
 	heads = calloc(cap, sizeof(*heads));
 	rows = heads ? realloc(m->rows, cap * sizeof(*rows)) : NULL;

@@ -115,7 +115,6 @@ static __attribute__((noinline)) struct rule find_rule_slow(struct walk *w, stru
 	const struct row *row;
 	struct row made;
 
-	m->last_used = w->u->stats.walks;
 	row = rows_find(m, rel);
 	if (row)
 		return row->rule;
@@ -182,6 +181,8 @@ static __attribute__((noinline)) const struct memo *find_memo_slow(struct walk *
 	memo->base = mapping.bias + (mapping.module ? mapping.module->base : 0);
 	memo->mapping = mapping;
 	w->current = other;
+	if (mapping.module)
+		mapping.module->last_used = w->u->stats.walks;
 	return memo;
 }
 

@@ -391,11 +391,11 @@ static bool find_anywhere(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 	return pc >= ret->start && pc < ret->end;
 }
 
-/* Rows stay in their budget, and what was thrown out is made again: the same walks in 1 KiB and 8
+/* Rows stay in their budget, and what was thrown out is made again: the same walks in 2 KiB and 8
  * MiB. */
 static void test_eviction(void)
 {
-	struct unwind_limits limits = {.cache_entries = 256, .max_row_bytes = 1024};
+	struct unwind_limits limits = {.cache_entries = 256, .max_row_bytes = 2048};
 	struct unwinder *u[2] = {new_unwinder(NULL), new_unwinder(&limits)};
 	_cleanup_close_ int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct unwind_module *m[2][3];
@@ -433,6 +433,39 @@ static void test_eviction(void)
 	}
 }
 
+/* A module that is walked through all the time keeps its rows, also when the per-pc cache answers
+ * for it and the rows are never asked. */
+static void test_eviction_keeps_hot(void)
+{
+	struct unwind_limits limits = {.cache_entries = 65536, .max_row_bytes = 4096};
+	struct unwinder *u = new_unwinder(&limits);
+	_cleanup_close_ int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct unwind_regs regs = {.valid = (1u << UNWIND_N_REGS) - 1};
+	struct unwind_frame frames[8];
+	uint64_t start, limit, offset, stack[32] = {0};
+	struct unwind_module *m[3];
+	size_t n;
+
+	for (int i = 0; i < 3; i++)
+		CHECK_INT(unwind_module_new_fd(&m[i], u, exe, "exe"), ==, 0);
+	unwind_module_text(m[0], &start, &limit, &offset);
+	regs.r[ARCH_REG_SP] = 0x7ffd00000000;
+	for (unsigned int i = 0; i < 3000; i++) {
+		/* m[0] hot in one place; the others all over. */
+		regs.r[ARCH_REG_PC] = start + (limit - start) / 2;
+		(void)unwind_walk(u, &regs, (const uint8_t *)stack, sizeof(stack), find_anywhere,
+				  m[0], frames, 8, &n);
+		regs.r[ARCH_REG_PC] = start + (i * UINT64_C(7919)) % (limit - start);
+		(void)unwind_walk(u, &regs, (const uint8_t *)stack, sizeof(stack), find_anywhere,
+				  m[1 + i % 2], frames, 8, &n);
+		CHECK(m[0]->rows != NULL);
+	}
+	CHECK_INT(unwinder_stats(u)->rows_evicted, >, 0);
+	for (int i = 0; i < 3; i++)
+		unwind_module_free(m[i]);
+	unwinder_free(u);
+}
+
 /* An index that was evicted is not made again at once: the walk says so, and forgets that it did.
  */
 static void test_remake(void)
@@ -468,6 +501,7 @@ int main(void)
 	RUN(test_index);
 	RUN(test_truncated_file);
 	RUN(test_eviction);
+	RUN(test_eviction_keeps_hot);
 	RUN(test_remake);
 	return 0;
 }
