@@ -10,7 +10,8 @@
  *
  * People want to read what they wrote: parameters tell overloads apart and stay, the result type
  * of a template instance (which only those have in their names) goes, and so does the hash of
- * legacy Rust names. Suffixes of compiler-made copies read "f(int) [clone .cold]".
+ * legacy Rust names. Suffixes of compiler-made copies read "f(int) [clone .cold]". Who wants it
+ * shorter gets demangle-simple.c.
  */
 #include "symbolize/symbolize.h"
 
@@ -29,6 +30,8 @@
 #include <libiberty/demangle.h>
 #endif
 
+#include "symbolize/demangle-simple.h"
+
 /* libiberty's own limit for C++ is about 1000 bytes, as part of its limit of recursion. */
 #define MAX_MANGLED	 4096
 #define MAX_DEMANGLED	 16384
@@ -38,13 +41,13 @@
 struct text {
 	jmp_buf full;
 	size_t n;
-	char bytes[MAX_DEMANGLED];
+	char bytes[MAX_DEMANGLED + 1];
 };
 
 static void text_append(const char *piece, size_t n, void *ctx)
 {
 	struct text *t = ctx;
-	size_t room = sizeof(t->bytes) - t->n;
+	size_t room = MAX_DEMANGLED - t->n;
 
 	if (n == 0) /* piece may be NULL then */
 		return;
@@ -78,7 +81,7 @@ static bool demangle_d(const char *name, struct text *t)
 	s = dlang_demangle(name, OPTIONS);
 	if (!s || !*s)
 		return false;
-	t->n = strnlen(s, sizeof(t->bytes));
+	t->n = strnlen(s, MAX_DEMANGLED);
 	memcpy(t->bytes, s, t->n);
 	return true;
 }
@@ -96,10 +99,11 @@ static const char *rust_legacy_end(const char *name)
 }
 
 /*
- * name is a copy that may be cut. What is behind the mangled part is left in *ret_suffix when the
- * demangler does not speak of it itself.
+ * name begins with _ and is a copy that may be cut. What is behind the mangled part is left in
+ * *ret_suffix when the demangler does not speak of it itself.
  */
-static bool demangle(char *name, const char **ret_suffix, struct text *t)
+static bool demangle(char *name, const char **ret_suffix, struct text *t,
+		     enum demangle_language *ret_language)
 {
 	char *llvm = strstr(name, ".llvm.");
 	const char *end;
@@ -107,7 +111,7 @@ static bool demangle(char *name, const char **ret_suffix, struct text *t)
 	*ret_suffix = "";
 	if (llvm) /* a number that makes a local name unique */
 		*llvm = 0;
-	if (name[0] == '_' && name[1] == 'R')
+	if (name[1] == 'R' || name[1] == 'D')
 		end = name + strcspn(name, ".");
 	else if (strncmp(name, "_ZN", 3) == 0)
 		end = rust_legacy_end(name);
@@ -117,35 +121,38 @@ static bool demangle(char *name, const char **ret_suffix, struct text *t)
 		_cleanup_free_ char *base = strndup(name, (size_t)(end - name));
 
 		*ret_suffix = end;
-		if (base && demangle_bounded(rust_demangle_callback, base, t))
+		*ret_language = name[1] == 'D' ? DEMANGLE_D : DEMANGLE_RUST;
+		if (base && (name[1] == 'D' ? demangle_d(base, t)
+					    : demangle_bounded(rust_demangle_callback, base, t)))
 			return true;
 		*ret_suffix = "";
 	}
-	if (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_GLOBAL_", 8) == 0)
-		return demangle_bounded(cplus_demangle_v3_callback, name, t);
-	if (name[0] == '_' && name[1] == 'D')
-		return demangle_d(name, t);
-	return false;
+	*ret_language = DEMANGLE_CXX;
+	return (strncmp(name, "_Z", 2) == 0 || strncmp(name, "_GLOBAL_", 8) == 0) &&
+	       demangle_bounded(cplus_demangle_v3_callback, name, t);
 }
 
-char *symbol_demangle(const char *name)
+char *symbol_demangle(const char *name, enum symbol_demangling style)
 {
 	size_t n = strnlen(name, MAX_MANGLED + 1);
 	bool stub = n > 4 && memcmp(name + n - 4, "@plt", 4) == 0;
+	_cleanup_free_ char *copy = NULL, *simple = NULL;
 	_cleanup_free_ struct text *t = NULL;
-	_cleanup_free_ char *copy = NULL;
+	enum demangle_language language;
 	const char *suffix;
 	char *result;
 
-	if (n < 3 || n > MAX_MANGLED || name[0] != '_')
+	if (style == SYMBOL_DEMANGLE_NONE || n < 3 || n > MAX_MANGLED || name[0] != '_')
 		return NULL;
 	copy = strndup(name, stub ? n - 4 : n);
 	t = malloc(sizeof(*t));
-	if (!copy || !t || !demangle(copy, &suffix, t))
+	if (!copy || !t || !demangle(copy, &suffix, t, &language))
 		return NULL;
-	if (asprintf(&result, "%.*s%s%s%s%s%s", (int)t->n, t->bytes,
-		     t->n == sizeof(t->bytes) ? "..." : "", *suffix ? " [clone " : "", suffix,
-		     *suffix ? "]" : "", stub ? "@plt" : "") < 0)
+	t->bytes[t->n] = 0;
+	simple = style == SYMBOL_DEMANGLE_SIMPLE ? demangle_simplify(t->bytes, language) : NULL;
+	if (asprintf(&result, "%s%s%s%s%s%s", simple ? simple : t->bytes,
+		     !simple && t->n == MAX_DEMANGLED ? "..." : "", *suffix ? " [clone " : "",
+		     suffix, *suffix ? "]" : "", stub ? "@plt" : "") < 0)
 		return NULL;
 	return result;
 }

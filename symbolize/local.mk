@@ -1,6 +1,7 @@
 noinst_LIBRARIES += libsymbolize.a
 libsymbolize_a_SOURCES = \
 	symbolize/demangle.c \
+	symbolize/demangle-simple.c symbolize/demangle-simple.h \
 	symbolize/dwarf.c symbolize/dwarf.h symbolize/dwarf-internal.h \
 	symbolize/dwarf-abbrev.c \
 	symbolize/dwarf-code.c \

@@ -138,9 +138,14 @@ size_t perf_map_bytes(const struct perf_map *m);
 uint64_t perf_map_refused(const struct perf_map *m);
 
 /* ---- Demangling: Itanium C++, Rust legacy and v0, D ---- */
+enum symbol_demangling {
+	SYMBOL_DEMANGLE_FULL,	/* with parameters and template arguments */
+	SYMBOL_DEMANGLE_SIMPLE, /* the path alone: demangle-simple.c has examples */
+	SYMBOL_DEMANGLE_NONE,
+};
 /*
  * The demangled form, allocated (free()), or NULL when the name is not mangled or is longer than 4
- * KiB. At most about 16 KiB, cut with "..."; parameters are kept, the hash of legacy Rust names is
- * not; name@plt stays at its end.
+ * KiB. At most about 16 KiB, cut with "..."; the hash of legacy Rust names is not there; name@plt
+ * stays at its end.
  */
-char *symbol_demangle(const char *name);
+char *symbol_demangle(const char *name, enum symbol_demangling style);

@@ -28,6 +28,7 @@ EXTRA_DIST += \
 	tests/system/hygiene.py \
 	tests/system/install.py \
 	tests/system/lines.py \
+	tests/system/names.py \
 	tests/system/noopen.py \
 	tests/system/notify.py \
 	tests/system/options.py \

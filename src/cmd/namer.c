@@ -62,6 +62,7 @@ struct namer {
 	struct symbol_limits limits;
 	uint64_t max_table_bytes, turn;
 	bool lines, inlined;
+	enum symbol_demangling demangling;
 	uint64_t lines_ns; /* taken by the file that is being read */
 	const struct module *reading;
 	ARRAY(struct module) modules;
@@ -236,6 +237,14 @@ bool namer_set_lines(struct namer *n, bool lines, bool inlined)
 	return true;
 }
 
+bool namer_set_demangling(struct namer *n, enum symbol_demangling style)
+{
+	bool differs = n->demangling != style;
+
+	n->demangling = style;
+	return differs;
+}
+
 static void read_kallsyms(struct namer *n)
 {
 	struct kallsyms *fresh = NULL;
@@ -348,9 +357,10 @@ static strid put_clean(struct profile *p, const char *text)
 	return strtab_put_n(&p->strings, clean, len);
 }
 
-static uint32_t add_function(struct profile *p, const struct symbol *s, strid file)
+static uint32_t add_function(const struct namer *n, struct profile *p, const struct symbol *s,
+			     strid file)
 {
-	_cleanup_free_ char *demangled = symbol_demangle(s->name);
+	_cleanup_free_ char *demangled = symbol_demangle(s->name, n->demangling);
 	struct profile_function f = {
 		.name = put_clean(p, demangled ? demangled : s->name),
 		.system_name = put_clean(p, s->name),
@@ -379,7 +389,7 @@ static uint32_t function_row(struct namer *n, struct profile *p, uint32_t module
 			return key->function;
 		slot = hash_index_next(&n->function_index, slot);
 	}
-	row = add_function(p, s, file);
+	row = add_function(n, p, s, file);
 	key = row == PROFILE_NONE ? NULL : array_push(&n->functions);
 	if (key) {
 		*key = (struct function_key){s->start, module, row, file, s->inlined};
@@ -387,6 +397,20 @@ static uint32_t function_row(struct namer *n, struct profile *p, uint32_t module
 			n->functions.n--;
 	}
 	return row;
+}
+
+void namer_demangle_again(struct namer *n, struct profile *p)
+{
+	for (uint32_t i = 0; i < p->functions.n; i++) {
+		struct profile_function *f = &p->functions.items[i];
+		const char *linked = profile_text(p, f->system_name);
+		_cleanup_free_ char *name = symbol_demangle(linked, SYMBOL_DEMANGLE_FULL);
+		_cleanup_free_ char *wanted = symbol_demangle(linked, n->demangling);
+
+		/* What is not mangled has the name that its recorder gave it. */
+		if (name)
+			f->name = put_clean(p, wanted ? wanted : linked);
+	}
 }
 
 void namer_forget_rows(struct namer *n)

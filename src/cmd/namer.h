@@ -8,6 +8,7 @@
 
 #include "src/broker/protocol.h"
 #include "src/profile/profile.h"
+#include "symbolize/symbolize.h"
 
 struct role;
 struct ask;
@@ -30,8 +31,12 @@ void namer_set_kallsyms(struct namer *n, int fd);
 /* Whether frames get their source lines, and inlined functions lines of their own; neither at
  * first. True: that is another answer than before, which frames with names do not follow. */
 bool namer_set_lines(struct namer *n, bool lines, bool inlined);
+/* How mangled names are shown; in full at first. True as above. */
+bool namer_set_demangling(struct namer *n, enum symbol_demangling style);
 
 /* Names every frame of p that has no name yet, and gives modules their ids. */
 void namer_name(struct namer *n, struct profile *p);
+/* Names that a recorded file brought, from those as linked. */
+void namer_demangle_again(struct namer *n, struct profile *p);
 /* p was cleared: row numbers of before mean nothing any more. */
 void namer_forget_rows(struct namer *n);

@@ -44,6 +44,7 @@ enum {
 	OPT_USER_ONLY,
 	OPT_NO_LINES,
 	OPT_NO_INLINE,
+	OPT_DEMANGLE,
 	OPT_STRICT,
 	OPT_QUIET,
 	OPT_VERBOSE
@@ -81,6 +82,8 @@ static const struct option_spec option_table[] = {
 	{0, "user-only", NULL, "no kernel frames, of time in the kernel neither", OPT_USER_ONLY},
 	{0, "no-lines", NULL, "no source files and lines", OPT_NO_LINES},
 	{0, "no-inline", NULL, "no frames for inlined functions", OPT_NO_INLINE},
+	{0, "demangle", "STYLE", "names of C++, Rust and D: full (the default), simple or none",
+	 OPT_DEMANGLE},
 	{0, "strict", NULL, "exit with 5 when any sample was lost or dropped", OPT_STRICT},
 	{'q', "quiet", NULL, "no progress, no summary", OPT_QUIET},
 	{'v', "verbose", NULL, "say more of what is going on", OPT_VERBOSE},
@@ -302,6 +305,10 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_NO_INLINE:
 		o->no_inline = true;
+		return 0;
+	case OPT_DEMANGLE:
+		if (!config_demangle_parse(value, &o->demangle))
+			return complain("--demangle", value, "full, simple or none");
 		return 0;
 	case OPT_STRICT:
 		o->strict = true;

@@ -276,6 +276,7 @@ static int set_up(struct record_run *r, struct tree_options *o)
 	r->config->kernel_stacks = !r->options.user_only;
 	r->config->source_lines = !r->options.no_lines;
 	r->config->inline_frames = !r->options.no_inline;
+	r->config->demangle = r->options.demangle;
 	r->config->ring_size_bytes = ring_bytes(r);
 	o->config = r->config;
 	if ((e = loop_new(&r->loop)) < 0 ||

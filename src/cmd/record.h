@@ -25,6 +25,7 @@ struct record_options {
 	const struct format *format;	       /* of all of them; NULL: by suffix */
 	uint32_t n_outputs;
 	uint64_t rate_hz, duration_ns, stack_bytes; /* 0: not given; set afterwards */
+	enum config_demangle demangle;
 	bool all, user_only, no_lines, no_inline, strict, quiet, verbose;
 };
 

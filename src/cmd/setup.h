@@ -39,6 +39,8 @@ struct setup_symbolizer {
 	bool live;    /* top: a table per window for the screen */
 	bool color;
 	bool lines, inlined; /* source lines, inlined functions as frames */
+	bool demangle_again; /* names of recorded files, too */
+	uint32_t demangle;   /* enum config_demangle */
 	uint32_t view;	     /* enum view_mode */
 	struct render_report_options report;
 };

@@ -21,6 +21,7 @@
 #include "src/cmd/payloads.h"
 #include "src/cmd/role.h"
 #include "src/cmd/viewer.h"
+#include "src/config/config.h"
 #include "src/profile/profile.h"
 #include "src/profile/window.h"
 #include "src/render/render.h"
@@ -353,8 +354,13 @@ static int view_files(struct symbolizer *s)
 	int r = viewer_read(&s->viewer, &s->role, (enum view_mode)s->setup.view, &s->profile);
 
 	/* Without files of its own: perf.data, from a profiler. */
-	if (s->viewer.n > 0)
+	if (s->viewer.n > 0) {
 		viewer_info(&s->viewer, &s->info);
+		if (s->setup.demangle_again) {
+			namer_demangle_again(s->namer, &s->profile);
+			namer_demangle_again(s->namer, &s->viewer.before);
+		}
+	}
 	s->setup.report.symbol = s->viewer.symbol;
 	s->setup.report.comm = s->viewer.comm;
 	s->setup.report.container = s->viewer.container;
@@ -439,13 +445,25 @@ static void use_resource(struct symbolizer *s)
 	}
 }
 
+/* True: frames that have names would have others now. */
+static bool set_naming(struct symbolizer *s)
+{
+	static const enum symbol_demangling styles[] = {
+		[CONFIG_DEMANGLE_FULL] = SYMBOL_DEMANGLE_FULL,
+		[CONFIG_DEMANGLE_SIMPLE] = SYMBOL_DEMANGLE_SIMPLE,
+		[CONFIG_DEMANGLE_NONE] = SYMBOL_DEMANGLE_NONE};
+	bool differs = namer_set_lines(s->namer, s->setup.lines, s->setup.inlined);
+
+	return namer_set_demangling(s->namer, styles[s->setup.demangle]) || differs;
+}
+
 /* A reload: the set-up comes again, without descriptors. */
 static void reconfigure(struct symbolizer *s, const struct message *m)
 {
 	if (m->type == MESSAGE_SETUP && m->setup.n == sizeof(s->setup)) {
 		memcpy(&s->setup, m->setup.bytes, sizeof(s->setup));
 		log_set_level((enum log_level)s->setup.common.log_level);
-		if (namer_set_lines(s->namer, s->setup.lines, s->setup.inlined))
+		if (set_naming(s))
 			forget_all(s);
 		clear_resource(s);
 	} else if (m->type == MESSAGE_TEXT && message_text_ok(m->text.text, sizeof(m->text.text))) {
@@ -498,7 +516,7 @@ static int set_up(struct symbolizer *s)
 	    (r = s->leave_timer =
 		     loop_add_timer(s->role.loop, UINT64_MAX, LEAVE_NS, on_leave_timer, s)) < 0)
 		return r;
-	(void)namer_set_lines(s->namer, s->setup.lines, s->setup.inlined);
+	(void)set_naming(s);
 	namer_set_kallsyms(s->namer, TAKE_FD(s->kallsyms_fd));
 	return role_listen(&s->role, on_control, s);
 }

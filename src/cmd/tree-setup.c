@@ -154,6 +154,7 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 		.color = t->options.color,
 		.lines = c->source_lines,
 		.inlined = c->inline_frames,
+		.demangle = c->demangle,
 	};
 	int r;
 

@@ -32,6 +32,7 @@ enum {
 	OPT_STORE,
 	OPT_NO_LINES,
 	OPT_NO_INLINE,
+	OPT_DEMANGLE,
 	OPT_QUIET,
 	OPT_VERBOSE
 };
@@ -60,11 +61,17 @@ enum {
 		0, "csv", NULL, "tab-separated values, for programs", OPT_CSV                      \
 	}
 
+#define DEMANGLE_OPTION                                                                            \
+	{                                                                                          \
+		0, "demangle", "STYLE",                                                            \
+			"names of C++, Rust and D: full, simple or none; default: as recorded",    \
+			OPT_DEMANGLE                                                               \
+	}
 #define NAMING_OPTIONS                                                                             \
 	{0, "no-lines", NULL, "perf.data: no source files and lines", OPT_NO_LINES},               \
 		{0, "no-inline", NULL, "perf.data: no frames for inlined functions",               \
 		 OPT_NO_INLINE},                                                                   \
-		{'q', "quiet", NULL, "warnings and errors only", OPT_QUIET},                       \
+		DEMANGLE_OPTION, {'q', "quiet", NULL, "warnings and errors only", OPT_QUIET},      \
 	{                                                                                          \
 		'v', "verbose", NULL, "say more of what is going on", OPT_VERBOSE                  \
 	}
@@ -98,6 +105,7 @@ static const struct option_spec diff_options[] = {
 	LIMIT_OPTION,
 	TOP_OPTION,
 	CSV_OPTION,
+	DEMANGLE_OPTION,
 	{'o', "output", "FILE",
 	 "write FILE: .html, a page of the change; .folded, stacks with two counts", OPT_OUTPUT},
 	{0, "format", "NAME", "html or folded, whatever the suffix; -o - is standard output",
@@ -307,6 +315,12 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_NO_INLINE:
 		v->no_inline = true;
+		return 0;
+	case OPT_DEMANGLE:
+		v->setup.demangle_again = true;
+		if (!config_demangle_parse(value, &v->demangle))
+			return complain(v, "--demangle", value, "full, simple or none");
+		v->setup.demangle = v->demangle;
 		return 0;
 	case OPT_QUIET:
 		log_set_level(LOG_LEVEL_WARNING);

@@ -58,6 +58,7 @@ static int set_up(struct run *r, const struct view_perf_data *v)
 		return e;
 	r->config->source_lines = v->lines;
 	r->config->inline_frames = v->inlined;
+	r->config->demangle = v->demangle;
 	if (r->config->window_memory_bytes < WINDOW_BYTES)
 		r->config->window_memory_bytes = WINDOW_BYTES;
 	if ((e = loop_new(&r->loop)) < 0 ||

@@ -13,6 +13,7 @@ struct view_perf_data {
 	uint32_t n_outputs;
 	int print_fd; /* for the report; -1: none */
 	bool lines, inlined;
+	enum config_demangle demangle;
 	/* What is made of it */
 	const struct setup_symbolizer *view;
 	const char *symbol, *comm, *container, *event;

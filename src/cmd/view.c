@@ -248,6 +248,7 @@ static int run_perf_data(struct view *v)
 		.print_fd = v->setup.view == VIEW_REPORT ? v->table_fd : -1,
 		.lines = !v->no_lines,
 		.inlined = !v->no_inline,
+		.demangle = v->demangle,
 		.view = &v->setup,
 		.symbol = v->symbol,
 		.comm = v->comm,

@@ -32,6 +32,7 @@ struct view {
 	int signal_fd;
 	int result;
 	bool no_lines, no_inline;
+	enum config_demangle demangle;
 };
 
 /* Into v, whose command and mode are set; texts are argv's. 0; 1: --help was answered; -EINVAL: the

@@ -46,6 +46,11 @@ enum config_filter {
 	CONFIG_N_FILTERS
 };
 
+/* How mangled names are shown. */
+enum config_demangle { CONFIG_DEMANGLE_FULL, CONFIG_DEMANGLE_SIMPLE, CONFIG_DEMANGLE_NONE };
+/* "full", "simple" or "none"; false: something else. */
+bool config_demangle_parse(const char *text, enum config_demangle *ret);
+
 #define CONFIG_DEFAULT_STORE LOCALSTATEDIR "/lib/perfwalk/store" /* needs config.h */
 
 struct config {
@@ -59,8 +64,9 @@ struct config {
 	bool kernel_stacks;	       /* yes */
 	uint32_t max_frames;	       /* 1024 */
 	/* [symbolizer] */
-	bool source_lines;  /* no; captures set it */
-	bool inline_frames; /* no; captures set it */
+	bool source_lines;	       /* no; captures set it */
+	bool inline_frames;	       /* no; captures set it */
+	enum config_demangle demangle; /* full */
 	/* [limits] */
 	uint64_t window_memory_bytes;	     /* 32 MiB */
 	uint64_t unwind_rows_bytes;	     /* 8 MiB */

@@ -111,6 +111,10 @@ static const struct config_key keys[] = {
 	 "information they took 5 microseconds a sample and 25M."},
 	{"symbolizer", "inline", CONFIG_BOOL, AT(inline_frames), "no", 0, 0, 0, false,
 	 "Functions that the compiler inlined as frames of their own, from the same information."},
+	{"symbolizer", "demangle", CONFIG_DEMANGLE, AT(demangle), "full", 0, 0, 0, false,
+	 "How names of C++, Rust and D are shown: full with parameters and template arguments, as "
+	 "std::vector<int>::push_back(int&&), simple without, as std::vector::push_back, none as "
+	 "the linker knows them. OTLP and pprof carry the linker's name besides in any case."},
 
 	{"limits", "window_memory", CONFIG_BYTES, AT(window_memory_bytes), "32M", MIB, 4 * GIB, 0,
 	 false, "Memory for the stacks and samples of one interval."},

@@ -21,6 +21,7 @@ enum config_type {
 	CONFIG_COMPRESSION, /* enum config_compression */
 	CONFIG_PROTOCOL,    /* enum config_protocol */
 	CONFIG_LOG_LEVEL,   /* enum log_level */
+	CONFIG_DEMANGLE,    /* enum config_demangle */
 	CONFIG_GLOBS,	    /* char *: this and the following are lists with commas */
 	CONFIG_USERS,
 	CONFIG_CONTAINERS,

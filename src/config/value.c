@@ -22,6 +22,7 @@ static const char *const compression_names[] = {"none", "gzip"};
 #define COMPRESSIONS "gzip or none"
 #endif
 #define PROTOCOLS "http/protobuf, http/json or grpc"
+static const char *const demangle_names[] = {"full", "simple", "none"};
 
 struct unit {
 	uint64_t factor;
@@ -65,6 +66,9 @@ const char *config_value_range(const struct config_key *row, char *buf, size_t s
 		break;
 	case CONFIG_LOG_LEVEL:
 		(void)snprintf(buf, size, "error, warning, info or debug");
+		break;
+	case CONFIG_DEMANGLE:
+		(void)snprintf(buf, size, "full, simple or none");
 		break;
 	case CONFIG_COUNT:
 	case CONFIG_BYTES32:
@@ -191,6 +195,11 @@ static int choose(const char *const *names, size_t n, const char *text, void *fi
 	return -EINVAL;
 }
 
+bool config_demangle_parse(const char *text, enum config_demangle *ret)
+{
+	return choose(demangle_names, ARRAY_SIZE(demangle_names), text, ret) == 0;
+}
+
 int config_value_set(const struct config_key *row, void *base, const char *text, char *error)
 {
 	void *field = (char *)base + row->offset;
@@ -224,6 +233,10 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 		return log_level_parse(text, field) < 0
 			       ? config_expected(error, "error, warning, info or debug")
 			       : 0;
+	case CONFIG_DEMANGLE:
+		return config_demangle_parse(text, field)
+			       ? 0
+			       : config_expected(error, "full, simple or none");
 	case CONFIG_HEADERS:
 		return config_headers_set(base, text, error);
 	case CONFIG_WORD:
@@ -284,6 +297,9 @@ void config_value_print(const struct config_key *row, const void *base, FILE *ou
 		break;
 	case CONFIG_LOG_LEVEL:
 		fputs(level_names[*(const enum log_level *)field], out);
+		break;
+	case CONFIG_DEMANGLE:
+		fputs(demangle_names[*(const enum config_demangle *)field], out);
 		break;
 	case CONFIG_COUNT:
 	case CONFIG_BYTES32:

@@ -8,7 +8,7 @@
 
 static void check(const char *mangled, const char *want)
 {
-	_cleanup_free_ char *s = symbol_demangle(mangled);
+	_cleanup_free_ char *s = symbol_demangle(mangled, SYMBOL_DEMANGLE_FULL);
 
 	CHECK_STR(s ? s : "(not mangled)", want);
 }
@@ -63,14 +63,108 @@ static void test_d(void)
 {
 	check("_D3std5stdio7writelnFZv", "std.stdio.writeln()");
 	check("_Dmain", "D main");
+	/* By gdc 12. */
+	check("_D1d1C1mMFDFiZiZv", "d.C.m(int(int) delegate)");
+	check("_D1d4mainFZ__T9__lambda4TiZQnFNaNbNiNfiZi.cold",
+	      "d.main().__lambda4!(int).__lambda4(int) [clone .cold]");
+	check("_D1d__T1tSQi4mainFZ9__lambda4Vai40ZQBcMFNfiZv",
+	      "d.t!(d.main().__lambda4, '(').t(int)");
+	check("_D1d__T1STiVAyaa5_6129622822ZQw3getMxFNaNbNiNfiZi",
+	      "d.S!(int, \"a)b(\"\").S.get(int) const");
+}
+
+static void check_simple(const char *mangled, const char *want)
+{
+	_cleanup_free_ char *s = symbol_demangle(mangled, SYMBOL_DEMANGLE_SIMPLE);
+
+	CHECK_STR(s ? s : "(not mangled)", want);
+}
+
+static void test_simple_cxx(void)
+{
+	check_simple("main", "(not mangled)");
+	check_simple("_ZN3FooC1Ev", "Foo::Foo");
+	check_simple("_ZN3FooD0Ev", "Foo::~Foo");
+	check_simple("_Z3fooiPKc", "foo");
+	check_simple("_Z3barIiET_S0_", "bar");
+	check_simple("_ZNSt6vectorIiSaIiEE9push_backEOi", "std::vector::push_back");
+	check_simple("_ZNKSt6vectorIiSaIiEE4sizeEv", "std::vector::size");
+	check_simple("_ZNR1AIiE1fEv", "A::f");
+	check_simple("_ZN2v88internal12_GLOBAL__N_13runEv",
+		     "v8::internal::(anonymous namespace)::run");
+	check_simple("_ZZN3foo3barEvENKUliE_clEi", "foo::bar::{lambda#1}::operator()");
+	/* auto outer<int>(int)::{lambda(auto:1)#1}::operator()<char>(char) const */
+	check_simple("_ZZ5outerIiEDaT_ENKUlS0_E_clIcEEDaS0_", "outer::{lambda#1}::operator()");
+	check_simple("_Z3fooi.cold", "foo [clone .cold]");
+	check_simple("_Z3fooi@plt", "foo@plt");
+	check_simple("_ZNSt7__cxx119to_stringB5cxx11Ei", "std::__cxx11::to_string");
+	/* Operators, whose names are made of the brackets that go elsewhere. */
+	check_simple("_ZlsRSoi", "operator<<");
+	check_simple("_ZStlsISt11char_traitsIcEERSt13basic_ostreamIcT_ES5_PKc", "std::operator<<");
+	check_simple("_ZN1AclEi", "A::operator()");
+	check_simple("_ZN1AixEi", "A::operator[]");
+	check_simple("_ZN1AptEv", "A::operator->");
+	check_simple("_ZN1ApmEi", "A::operator->*");
+	check_simple("_ZltIiEbRK1AIT_ES4_", "operator<");
+	check_simple("_ZgtIiEbRK1AIT_ES4_", "operator>");
+	check_simple("_ZmiIiE1AIT_ERKS2_S4_", "operator-");
+	check_simple("_Znwm", "operator new");
+	check_simple("_ZdaPv", "operator delete[]");
+	check_simple("_ZN1AcvbEv", "A::operator bool");
+	check_simple("_ZNK1AcvSt6vectorIiSaIiEEEv", "A::operator std::vector");
+	check_simple("_Zli2_xy", "operator\"\" _x");
+	check_simple("_ZN8operatorC1Ev", "operator::operator");
+	/* Arguments that are expressions and functions. */
+	check_simple("_Z1fIXgtLi1ELi2EEEvv", "f");
+	check_simple("_Z1fIXadL_Z1giEEEvv", "f");
+	check_simple("_Z1fIFiPFviEEEvT_", "f");
+	check_simple("_ZThn16_N1A1fEv", "non-virtual thunk to A::f");
+	check_simple("_ZTv0_n24_N1AIiE1fEv", "virtual thunk to A::f");
+}
+
+static void test_simple_rust(void)
+{
+	check_simple("_ZN4core3fmt9Formatter3pad17h0123456789abcdefE.cold",
+		     "core::fmt::Formatter::pad [clone .cold]");
+	check_simple("_ZN71_$LT$Test$u20$$u2b$$u20$$u27$static$u20$as$u20$foo..Bar$LT$Test$GT$$GT$"
+		     "3bar17h930b740aa94f1d3aE",
+		     "<Test + 'static as foo::Bar>::bar");
+	check_simple("_RNvCs15kBYyAo9fc_7mycrate7example", "mycrate::example");
+	check_simple("_RINvNtC3std3mem8align_ofNtNtC3std3mem12DiscriminantE", "std::mem::align_of");
+	check_simple("_RMCs4fqI2P2rA04_13const_genericINtB0_8UnsignedKhb_E",
+		     "<const_generic::Unsigned>");
+	check_simple("_RMCs4fqI2P2rA04_13const_genericINtB0_4CharKc3c_E", "<const_generic::Char>");
+	check_simple("_ZN4core3str21_$LT$impl$u20$str$GT$5parse17h0123456789abcdefE",
+		     "core::str::<impl str>::parse");
+}
+
+static void test_simple_d(void)
+{
+	check_simple("_D3std5stdio7writelnFZv", "std.stdio.writeln");
+	check_simple("_Dmain", "D main");
+	check_simple("_D1d1C1mMFDFiZiZv", "d.C.m");
+	check_simple("_D1d1C6__ctorMFiZCQqQq", "d.C.this");
+	check_simple("_D1d4mainFZ__T9__lambda4TiZQnFNaNbNiNfiZi", "d.main.__lambda4.__lambda4");
+	check_simple("_D1d5outerFAiZ5innerMFNaNbNiNfiZi", "d.outer.inner");
+	check_simple("_D1d__T1tSQi4mainFZ9__lambda4Vai40ZQBcMFNfiZv", "d.t.t");
+	check_simple("_D1d__T1STiVAyaa5_6129622822ZQw3getMxFNaNbNiNfiZi", "d.S.S.get");
+	check_simple("_D1d__T1STiVAyaa5_6129622822ZQw6__dtorMFNaNbNiNfZv", "d.S.S.~this");
+}
+
+static void test_none(void)
+{
+	CHECK(symbol_demangle("_Z3fooi", SYMBOL_DEMANGLE_NONE) == NULL);
 }
 
 static void check_bounded(const char *mangled)
 {
 	uint64_t start = clock_monotonic_ns();
-	_cleanup_free_ char *s = symbol_demangle(mangled);
+	_cleanup_free_ char *s = symbol_demangle(mangled, SYMBOL_DEMANGLE_FULL);
 
 	CHECK_INT(s ? strlen(s) : 0, <, 40000);
+	free(s);
+	s = symbol_demangle(mangled, SYMBOL_DEMANGLE_SIMPLE);
+	CHECK_INT(s ? strlen(s) : 0, <, 17000);
 	CHECK_INT(clock_monotonic_ns() - start, <, 3 * NSEC_PER_SEC);
 }
 
@@ -84,7 +178,7 @@ static void test_cxx_bomb(void)
 
 	for (const char *d = digits; *d; d++)
 		n += (size_t)snprintf(name + n, sizeof(name) - n, "S0_IS%c_S%c_E", *d, *d);
-	s = symbol_demangle(name);
+	s = symbol_demangle(name, SYMBOL_DEMANGLE_FULL);
 	CHECK(s != NULL);
 	CHECK_INT(strlen(s), >, 16000);
 	CHECK_INT(strlen(s), <, 17000);
@@ -117,7 +211,7 @@ static void test_rust_bomb(void)
 	}
 	(void)snprintf(name + n, sizeof(name) - n, "E");
 	check_bounded(name);
-	s = symbol_demangle(name);
+	s = symbol_demangle(name, SYMBOL_DEMANGLE_FULL);
 	CHECK(s != NULL);
 	CHECK_INT(strlen(s), >, 16000);
 	free(s);
@@ -185,9 +279,10 @@ static void test_mutants(void)
 		for (int k = 0; k <= i % 4; k++)
 			name[2 + (size_t)rand() % (n - 2)] =
 				alphabet[(size_t)rand() % (sizeof(alphabet) - 1)];
-		s = symbol_demangle(name);
+		s = symbol_demangle(name, SYMBOL_DEMANGLE_FULL);
 		n_demangled += s != NULL;
 		free(s);
+		free(symbol_demangle(name, SYMBOL_DEMANGLE_SIMPLE));
 	}
 	CHECK_INT(n_demangled, >, 1000);
 	CHECK_INT(n_demangled, <, 20000);
@@ -199,6 +294,10 @@ int main(void)
 	RUN(test_cxx);
 	RUN(test_rust);
 	RUN(test_d);
+	RUN(test_simple_cxx);
+	RUN(test_simple_rust);
+	RUN(test_simple_d);
+	RUN(test_none);
 	RUN(test_cxx_bomb);
 	RUN(test_rust_bomb);
 	RUN(test_d_bomb);
