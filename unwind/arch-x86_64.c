@@ -24,7 +24,7 @@ void unwind_regs_from_perf(const uint64_t *values, uint64_t mask, struct unwind_
 			continue;
 		if (i < N_PERF_REGS && dwarf_of_perf[i] != NO_REG) {
 			ret->r[dwarf_of_perf[i]] = *values;
-			ret->valid |= 1u << dwarf_of_perf[i];
+			ret->valid |= UNWIND_REG_BIT(dwarf_of_perf[i]);
 		}
 		values++;
 	}

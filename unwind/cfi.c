@@ -257,7 +257,7 @@ static struct reg_rule read_register(struct full_rule *f, Dwarf_Frame *frame, in
 	return rule;
 }
 
-static bool read_frame(struct full_rule *f, Dwarf_Frame *frame, uint32_t wanted)
+static bool read_frame(struct full_rule *f, Dwarf_Frame *frame, uint64_t wanted)
 {
 	Dwarf_Addr start, end;
 	Dwarf_Op *ops;
@@ -268,7 +268,7 @@ static bool read_frame(struct full_rule *f, Dwarf_Frame *frame, uint32_t wanted)
 		return false;
 	f->cfa = classify_cfa(f, ops, n);
 	for (int reg = 0; reg < UNWIND_N_REGS; reg++) {
-		if (wanted & 1u << reg)
+		if (wanted & UNWIND_REG_BIT(reg))
 			f->regs[reg] = read_register(f, frame, reg);
 	}
 	return true;
@@ -291,7 +291,7 @@ static void set_range(const struct unwind_module *m, uint64_t vaddr, uint64_t st
 }
 
 /* Vets the entry and lets libdw run it for vaddr; 0 or -EBADMSG. */
-static int run_entry(struct unwind_module *m, struct cfi_entry *e, uint64_t vaddr, uint32_t wanted,
+static int run_entry(struct unwind_module *m, struct cfi_entry *e, uint64_t vaddr, uint64_t wanted,
 		     struct full_rule *ret)
 {
 	Dwarf_Frame *frame = NULL;
@@ -410,7 +410,8 @@ static void gap_row(const struct unwind_module *m, uint64_t vaddr, uint64_t gap_
 
 void cfi_compile_row(struct unwind_module *m, uint64_t vaddr, struct row *ret)
 {
-	const uint32_t wanted = 1u << ARCH_REG_SP | 1u << ARCH_REG_FP | 1u << ARCH_REG_PC;
+	const uint64_t wanted = UNWIND_REG_BIT(ARCH_REG_SP) | UNWIND_REG_BIT(ARCH_REG_FP) |
+				UNWIND_REG_BIT(ARCH_REG_PC);
 	struct full_rule f = {.n_ops = 0};
 	uint64_t gap_start, gap_end, start, end;
 	struct go_rule go;
@@ -443,7 +444,7 @@ int cfi_compile_full(struct unwind_module *m, uint64_t vaddr, struct full_rule *
 	memset(ret, 0, sizeof(*ret));
 	r = find_entry(m, vaddr, &gap_start, &gap_end);
 	if (r == 0)
-		r = run_entry(m, m->u->entry, vaddr, (1u << UNWIND_N_REGS) - 1, ret);
+		r = run_entry(m, m->u->entry, vaddr, UNWIND_ALL_REGS, ret);
 	if (r == 0)
 		ret->module_id = m->id;
 	return r;

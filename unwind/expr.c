@@ -176,7 +176,7 @@ static enum step run_op(struct machine *m, const struct expr_op *op, const struc
 	case DW_OP_bregx:
 		if (op->reg >= UNWIND_N_REGS)
 			return STEP_BAD;
-		if (!(regs->valid & 1u << op->reg))
+		if (!(regs->valid & UNWIND_REG_BIT(op->reg)))
 			return STEP_NEEDS_REGS;
 		push(m, regs->r[op->reg] + (uint64_t)op->number);
 		break;

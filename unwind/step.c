@@ -12,7 +12,7 @@ static enum step read_word(const struct stack_copy *stack, uint64_t addr, uint64
 
 static bool have(const struct unwind_regs *regs, unsigned int reg)
 {
-	return reg < UNWIND_N_REGS && regs->valid & 1u << reg;
+	return reg < UNWIND_N_REGS && regs->valid & UNWIND_REG_BIT(reg);
 }
 
 static enum step find_cfa(const struct full_rule *f, const struct stack_copy *stack,
@@ -111,7 +111,7 @@ enum step step_full(const struct full_rule *f, const struct stack_copy *stack, b
 	const struct unwind_regs before = *regs;
 	struct frame fr = {f, stack, &before, 0};
 	struct unwind_regs after = {.valid = 0};
-	const uint32_t must = 1u << ARCH_REG_PC | 1u << ARCH_REG_SP;
+	const uint64_t must = UNWIND_REG_BIT(ARCH_REG_PC) | UNWIND_REG_BIT(ARCH_REG_SP);
 	enum step step;
 
 	if (f->regs[ARCH_REG_PC].kind == REG_UNDEFINED)
@@ -129,8 +129,8 @@ enum step step_full(const struct full_rule *f, const struct stack_copy *stack, b
 			step = find_register(&fr, reg, &after.r[reg]);
 		}
 		if (step == STEP_OK)
-			after.valid |= 1u << reg;
-		else if (must & 1u << reg)
+			after.valid |= UNWIND_REG_BIT(reg);
+		else if (must & UNWIND_REG_BIT(reg))
 			return step;
 	}
 	if (!progresses(&fr, innermost, after.r[ARCH_REG_SP]))

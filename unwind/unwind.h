@@ -37,12 +37,24 @@ enum unwind_outcome {
 /* "truncated", "no mapping" ...: the field's words, for markers and counters. */
 const char *unwind_outcome_name(enum unwind_outcome outcome);
 
-/* Registers by DWARF number (x86_64 psABI 3.6.2: 0 rax 1 rdx 2 rcx 3 rbx 4 rsi 5 rdi 6 rbp 7 rsp
- * 8..15 r8..r15 16 return address, here the pc). */
+/*
+ * The processor whose stacks are walked is chosen when this room is compiled: the host's, or
+ * aarch64 with UNWIND_FOR_AARCH64 (tests read recorded stacks anywhere).
+ *
+ * Registers by DWARF number. x86_64 (psABI 3.6.2): 0 rax 1 rdx 2 rcx 3 rbx 4 rsi 5 rdi 6 rbp 7 rsp
+ * 8..15 r8..r15 16 return address, here the pc. aarch64 (AADWARF64 4.1): 0..30 x0..x30 31 sp 32 pc.
+ */
+#if defined(__aarch64__) || defined(UNWIND_FOR_AARCH64)
+#define UNWIND_AARCH64
+#define UNWIND_N_REGS 33
+#else
 #define UNWIND_N_REGS 17
+#endif
+#define UNWIND_REG_BIT(reg) (UINT64_C(1) << (reg))
+#define UNWIND_ALL_REGS	    (UNWIND_REG_BIT(UNWIND_N_REGS) - 1)
 struct unwind_regs {
 	uint64_t r[UNWIND_N_REGS];
-	uint32_t valid; /* bit i: r[i] is known. pc and sp must be. */
+	uint64_t valid; /* UNWIND_REG_BIT(i): r[i] is known. pc and sp must be. */
 };
 
 /* The perf_event_attr.sample_regs_user mask this architecture wants, and the conversion of what

@@ -214,12 +214,13 @@ static inline enum step step_compact(const struct stack_copy *stack, struct rule
 		if (slot >= sp) {
 			if (!stack_read(stack, slot, &regs->r[ARCH_REG_FP]))
 				return STEP_TRUNCATED;
-			regs->valid |= 1u << ARCH_REG_FP;
+			regs->valid |= UNWIND_REG_BIT(ARCH_REG_FP);
 		}
 	}
 	regs->r[ARCH_REG_SP] = cfa;
 	regs->r[ARCH_REG_PC] = ra;
-	regs->valid &= 1u << ARCH_REG_SP | 1u << ARCH_REG_FP | 1u << ARCH_REG_PC;
+	regs->valid &= UNWIND_REG_BIT(ARCH_REG_SP) | UNWIND_REG_BIT(ARCH_REG_FP) |
+		       UNWIND_REG_BIT(ARCH_REG_PC);
 	return STEP_OK;
 }
 
@@ -237,7 +238,7 @@ static enum unwind_outcome step_guess_fp(struct walk *w, struct unwind_regs *reg
 {
 	uint64_t sp = regs->r[ARCH_REG_SP], fp = regs->r[ARCH_REG_FP], caller_fp, ra;
 
-	if (!(regs->valid & 1u << ARCH_REG_FP))
+	if (!(regs->valid & UNWIND_REG_BIT(ARCH_REG_FP)))
 		return UNWIND_NO_CFI;
 	if (fp == 0 && w->guessed)
 		return UNWIND_COMPLETE;
@@ -252,7 +253,8 @@ static enum unwind_outcome step_guess_fp(struct walk *w, struct unwind_regs *reg
 	regs->r[ARCH_REG_SP] = fp + 16;
 	regs->r[ARCH_REG_FP] = caller_fp;
 	regs->r[ARCH_REG_PC] = ra;
-	regs->valid = 1u << ARCH_REG_SP | 1u << ARCH_REG_FP | 1u << ARCH_REG_PC;
+	regs->valid = UNWIND_REG_BIT(ARCH_REG_SP) | UNWIND_REG_BIT(ARCH_REG_FP) |
+		      UNWIND_REG_BIT(ARCH_REG_PC);
 	w->guessed = true;
 	return UNWIND_N_OUTCOMES;
 }
@@ -330,7 +332,7 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 				    regs);
 		break;
 	case RULE_FP:
-		if (!(regs->valid & 1u << ARCH_REG_FP))
+		if (!(regs->valid & UNWIND_REG_BIT(ARCH_REG_FP)))
 			return STEP_NEEDS_REGS;
 		step = step_compact(&w->stack, rule,
 				    regs->r[ARCH_REG_FP] + (uint64_t)(int64_t)rule.cfa_offset,
@@ -403,7 +405,7 @@ enum unwind_outcome unwind_walk(struct unwinder *u, const struct unwind_regs *re
 				void *ctx, struct unwind_frame *frames, size_t max_frames,
 				size_t *ret_n)
 {
-	const uint32_t needed = 1u << ARCH_REG_SP | 1u << ARCH_REG_PC;
+	const uint64_t needed = UNWIND_REG_BIT(ARCH_REG_SP) | UNWIND_REG_BIT(ARCH_REG_PC);
 	struct walk w = {
 		.u = u,
 		.stack = {stack, regs->r[ARCH_REG_SP], n_stack},

@@ -345,7 +345,7 @@ static enum unwind_outcome walk_at(struct unwinder *u, struct unwind_module *m, 
 {
 	static struct unwind_frame frames[64];
 	struct one_module one = {m};
-	struct unwind_regs regs = {.valid = (1u << UNWIND_N_REGS) - 1};
+	struct unwind_regs regs = {.valid = UNWIND_ALL_REGS};
 
 	regs.r[ARCH_REG_PC] = pc;
 	regs.r[ARCH_REG_SP] = 0x7ffd00000000;
@@ -399,7 +399,7 @@ static void test_eviction(void)
 	struct unwinder *u[2] = {new_unwinder(NULL), new_unwinder(&limits)};
 	_cleanup_close_ int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	struct unwind_module *m[2][3];
-	struct unwind_regs regs = {.valid = (1u << UNWIND_N_REGS) - 1};
+	struct unwind_regs regs = {.valid = UNWIND_ALL_REGS};
 	struct unwind_frame frames[8];
 	uint64_t start, limit, offset, complete = 0;
 	uint64_t stack[32] = {0};

@@ -56,8 +56,8 @@ static void test_random_stacks(void)
 	CHECK_INT(unwinder_new(&modules.u, NULL), ==, 0);
 	CHECK_INT(proc_maps_load(&maps, &modules, getpid(), NULL), ==, 0);
 	for (unsigned int i = 0; i < 150000; i++) {
-		struct unwind_regs regs = {.valid = (uint32_t)random_u64() | 1u << ARCH_REG_SP |
-						    1u << ARCH_REG_PC};
+		struct unwind_regs regs = {.valid = random_u64() | UNWIND_REG_BIT(ARCH_REG_SP) |
+						    UNWIND_REG_BIT(ARCH_REG_PC)};
 		uint64_t sp = UINT64_C(0x7ffd00001000) + (random_u64() % 16 == 0 ? 3 : 0);
 		enum unwind_outcome outcome;
 		size_t n, n_stack = random_u64() % (sizeof(stack) + 1);
@@ -98,7 +98,7 @@ static void compile_everywhere(struct unwind_module *m, unsigned int n)
 	stack.bytes = bytes;
 	for (unsigned int i = 0; i < n; i++) {
 		uint64_t pc = m->base + random_u64() % m->span;
-		struct unwind_regs regs = {.valid = (1u << UNWIND_N_REGS) - 1};
+		struct unwind_regs regs = {.valid = UNWIND_ALL_REGS};
 
 		for (unsigned int k = 0; k < UNWIND_N_REGS; k++)
 			regs.r[k] = 0x7000 + random_u64() % 600;
@@ -174,7 +174,7 @@ static void check_bomb(const char *what, const struct bytes *code)
 	static struct bytes eh, image;
 	struct unwinder *u = NULL;
 	struct unwind_module *m = NULL;
-	struct unwind_regs regs = {.valid = (1u << UNWIND_N_REGS) - 1};
+	struct unwind_regs regs = {.valid = UNWIND_ALL_REGS};
 	struct stack_copy stack = {(const uint8_t *)"12345678901234567890", 0x7000, 16};
 	static struct full_rule full;
 	uint64_t start = cpu_ns(), rss = max_rss_kib(), ns;
@@ -280,7 +280,7 @@ static bool find_long(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 static void test_long_work(void)
 {
 	static struct bytes eh, image, code;
-	struct unwind_regs regs = {.valid = (1u << UNWIND_N_REGS) - 1};
+	struct unwind_regs regs = {.valid = UNWIND_ALL_REGS};
 	static struct unwind_frame frames[512];
 	static uint64_t stack[401];
 	struct unwinder *u = NULL;

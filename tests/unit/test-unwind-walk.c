@@ -107,7 +107,7 @@ static struct bench *start(void)
 	elf_make(&image, &(struct elf_spec){.eh_frame = &eh, .entry = ELF_TEXT + F_ENTRY});
 	CHECK_INT(unwinder_new(&b->u, NULL), ==, 0);
 	CHECK_INT(unwind_module_new_memory(&b->m, b->u, image.data, image.n, "hand"), ==, 0);
-	b->regs.valid = (1u << UNWIND_N_REGS) - 1;
+	b->regs.valid = UNWIND_ALL_REGS;
 	b->regs.r[RSP] = SP;
 	b->n_stack = sizeof(b->stack);
 	b->max = ARRAY_SIZE(b->frames);
@@ -177,7 +177,7 @@ static void test_ends(void)
 	CHECK_INT(walk(b, AT(F_PLAIN)), ==, UNWIND_TRUNCATED);
 	CHECK_INT(b->n, ==, 1);
 	CHECK_INT(walk(b, AT(F_END)), ==, UNWIND_COMPLETE);
-	b->regs.valid &= ~(1u << RSP);
+	b->regs.valid &= ~UNWIND_REG_BIT(RSP);
 	CHECK_INT(walk(b, AT(F_END)), ==, UNWIND_TRUNCATED);
 	CHECK_INT(b->n, ==, 0);
 	finish(b);
@@ -220,7 +220,7 @@ static void test_frame_pointer_rule(void)
 	CHECK_INT(walk(b, AT(F_FP)), ==, UNWIND_NO_PROGRESS);
 	b->regs.r[RBP] = SP + sizeof(b->stack);
 	CHECK_INT(walk(b, AT(F_FP)), ==, UNWIND_TRUNCATED);
-	b->regs.valid &= ~(1u << RBP);
+	b->regs.valid &= ~UNWIND_REG_BIT(RBP);
 	CHECK_INT(walk(b, AT(F_FP)), ==, UNWIND_BAD_CFI);
 	finish(b);
 }
@@ -268,7 +268,7 @@ static void test_rbx(void)
 	CHECK_INT(walk(b, AT(F_PLAIN)), ==, UNWIND_COMPLETE);
 	CHECK_INT(b->n, ==, 3);
 	/* The kernel did not tell it. */
-	b->regs.valid &= ~(1u << RBX);
+	b->regs.valid &= ~UNWIND_REG_BIT(RBX);
 	CHECK_INT(walk(b, AT(F_PLAIN)), ==, UNWIND_BAD_CFI);
 	CHECK_INT(b->n, ==, 2);
 	/* r10 is nobody's to keep: usable in the first frame only. */
@@ -394,7 +394,8 @@ static void test_perf_registers(void)
 	struct unwind_regs regs;
 
 	unwind_regs_from_perf(values, mask, &regs);
-	CHECK_INT(regs.valid, ==, 1u << 3 | 1u << 7 | 1u << 16 | 1u << 15);
+	CHECK_INT(regs.valid, ==,
+		  UNWIND_REG_BIT(3) | UNWIND_REG_BIT(7) | UNWIND_REG_BIT(16) | UNWIND_REG_BIT(15));
 	CHECK_INT(regs.r[3], ==, 11);
 	CHECK_INT(regs.r[7], ==, 77);
 	CHECK_INT(regs.r[16], ==, 88);

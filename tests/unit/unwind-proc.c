@@ -213,7 +213,7 @@ int proc_sample_take(pid_t tid, struct proc_sample *ret, uint8_t *stack, size_t 
 	ret->regs = (struct unwind_regs){
 		.r = {u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi, u.rbp, u.rsp, u.r8, u.r9, u.r10,
 		      u.r11, u.r12, u.r13, u.r14, u.r15, u.rip},
-		.valid = (1u << UNWIND_N_REGS) - 1,
+		.valid = UNWIND_ALL_REGS,
 	};
 	ret->stack = stack;
 	ret->n_stack = 0;
