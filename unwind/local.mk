@@ -24,9 +24,10 @@ tests_unit_libunwindtest_a_CFLAGS = $(AM_CFLAGS) -O2 -fomit-frame-pointer -fno-s
 
 UNWIND_TEST_LIBS = libunwind.a libutil.a $(ELFUTILS_LIBS) $(ZLIB_LIBS)
 UNWIND_TEST_PROC = tests/unit/test.h tests/unit/unwind-proc.c tests/unit/unwind-proc.h
+UNWIND_TEST_COMPARE = $(UNWIND_TEST_PROC) tests/unit/unwind-compare.c tests/unit/unwind-compare.h
 
 check_PROGRAMS += tests/unit/test-unwind-live
-tests_unit_test_unwind_live_SOURCES = tests/unit/test-unwind-live.c $(UNWIND_TEST_PROC)
+tests_unit_test_unwind_live_SOURCES = tests/unit/test-unwind-live.c $(UNWIND_TEST_COMPARE)
 tests_unit_test_unwind_live_LDADD = tests/unit/libunwindtest.a $(UNWIND_TEST_LIBS)
 
 check_PROGRAMS += tests/unit/test-unwind-walk

@@ -16,27 +16,16 @@
 #include <sys/wait.h>
 
 #include "tests/unit/test.h"
-#include "tests/unit/unwind-proc.h"
+#include "tests/unit/unwind-compare.h"
 #include "tests/unit/unwind-workload.h"
-#include "unwind/internal.h"
 
 #define STACK_BYTES (64 * 1024)
 
-struct tally {
-	uint64_t samples, frames, identical, ours_longer, ours_shorter, contradict, complete;
-	uint64_t longer_not_complete;
-	uint64_t outcomes[UNWIND_N_OUTCOMES];
-};
-
 struct stepper {
 	pid_t pid;
-	struct unwinder *u;
 	struct proc_modules modules;
-	struct proc_maps maps;
-	struct dw_process *dw;
+	struct comparison c;
 	uint8_t stack[STACK_BYTES];
-	struct tally t;
-	unsigned int shown;
 };
 
 static pid_t start_child(enum unwind_workload_part part)
@@ -54,84 +43,12 @@ static pid_t start_child(enum unwind_workload_part part)
 	return pid;
 }
 
-static void show(struct stepper *s, const char *kind, const struct unwind_frame *ours,
-		 size_t n_ours, const uint64_t *theirs, size_t n_theirs,
-		 enum unwind_outcome outcome)
-{
-	if (s->shown++ >= 12)
-		return;
-	fprintf(stderr, "  %s: ours %zu (%s), libdw %zu\n", kind, n_ours,
-		unwind_outcome_name(outcome), n_theirs);
-	for (size_t i = 0; i < n_ours || i < n_theirs; i++) {
-		uint64_t bias = i < n_ours ? ours[i].bias : 0;
-
-		fprintf(stderr, "    %#" PRIx64 " %#" PRIx64 " (%#" PRIx64 " in the file)\n",
-			i < n_ours ? ours[i].address : 0, i < n_theirs ? theirs[i] : 0,
-			i < n_ours ? ours[i].address - bias : 0);
-		if (i < n_ours && i < n_theirs && ours[i].address != theirs[i])
-			break;
-	}
-}
-
-/* The linker's code without CFI, and the way to the entry found from there. */
-static bool in_stub(struct stepper *s, uint64_t pc)
-{
-	struct unwind_mapping m;
-	uint64_t rel;
-
-	if (!proc_find(&s->maps, pc, &m) || !m.module)
-		return false;
-	rel = pc - m.bias - m.module->base;
-	for (uint32_t i = 0; i < m.module->n_stubs; i++) {
-		if (rel >= m.module->stubs[i].start && rel < m.module->stubs[i].end)
-			return true;
-	}
-	return false;
-}
-
-static void compare(struct stepper *s, const struct proc_sample *sample)
-{
-	static struct unwind_frame ours[PROC_MAX_FRAMES];
-	static uint64_t theirs[PROC_MAX_FRAMES];
-	enum unwind_outcome outcome;
-	size_t n_ours, n_theirs, same = 0;
-
-	outcome = unwind_walk(s->u, &sample->regs, sample->stack, sample->n_stack, proc_find,
-			      &s->maps, ours, PROC_MAX_FRAMES, &n_ours);
-	n_theirs = dw_process_walk(s->dw, sample, theirs);
-	while (same < n_ours && same < n_theirs && ours[same].address == theirs[same])
-		same++;
-	s->t.samples++;
-	s->t.frames += n_ours;
-	s->t.outcomes[outcome]++;
-	s->t.complete += outcome == UNWIND_COMPLETE;
-	if (same == n_ours && same == n_theirs) {
-		s->t.identical++;
-		if (outcome != UNWIND_COMPLETE)
-			show(s, "same but not complete", ours, n_ours, theirs, n_theirs, outcome);
-	} else if (same == n_theirs) {
-		s->t.ours_longer++;
-		if (outcome != UNWIND_COMPLETE) {
-			s->t.longer_not_complete++;
-			show(s, "libdw shorter", ours, n_ours, theirs, n_theirs, outcome);
-		}
-	} else if (same == n_ours) {
-		s->t.ours_shorter++;
-		show(s, "ours shorter", ours, n_ours, theirs, n_theirs, outcome);
-	} else if (same == 1 && outcome == UNWIND_COMPLETE && in_stub(s, ours[0].address)) {
-		s->t.ours_longer++;
-	} else {
-		s->t.contradict++;
-		show(s, "contradiction", ours, n_ours, theirs, n_theirs, outcome);
-	}
-}
-
 static void reload_maps(struct stepper *s)
 {
-	proc_maps_deinit(&s->maps);
-	CHECK_INT(proc_maps_load(&s->maps, &s->modules, s->pid, NULL), ==, 0);
-	dw_process_free(s->dw);
-	s->dw = dw_process_new(s->pid, NULL);
+	proc_maps_deinit(&s->c.maps);
+	CHECK_INT(proc_maps_load(&s->c.maps, &s->modules, s->pid, NULL), ==, 0);
+	dw_process_free(s->c.dw);
+	s->c.dw = dw_process_new(s->pid, NULL);
 }
 
 /* max_samples: 1 in so many instructions is walked, so that a part takes a second or so. */
@@ -145,8 +62,8 @@ static struct tally step_through(enum unwind_workload_part part, unsigned int ev
 	unsigned int steps;
 	int status = 0, signo = 0;
 
-	CHECK_INT(unwinder_new(&s->u, NULL), ==, 0);
-	s->modules.u = s->u;
+	CHECK_INT(unwinder_new(&s->c.u, NULL), ==, 0);
+	s->modules.u = s->c.u;
 	s->pid = start_child(part);
 	reload_maps(s);
 	for (steps = 0; steps < max_steps; steps++) {
@@ -160,26 +77,21 @@ static struct tally step_through(enum unwind_workload_part part, unsigned int ev
 			continue;
 		/* dlopen maps new code. */
 		CHECK_INT(ptrace(PTRACE_GETREGS, s->pid, NULL, &u), ==, 0);
-		if (!proc_find(&s->maps, u.rip, &ignored))
+		if (!proc_find(&s->c.maps, u.rip, &ignored))
 			reload_maps(s);
 		CHECK_INT(proc_sample_take(s->pid, &sample, s->stack, sizeof(s->stack)), ==, 0);
-		compare(s, &sample);
+		compare_sample(&s->c, &sample);
 	}
 	if (!WIFEXITED(status)) {
 		(void)kill(s->pid, SIGKILL);
 		(void)waitpid(s->pid, NULL, 0);
 	}
-	t = s->t;
-	fprintf(stderr,
-		"  %u instructions, %" PRIu64 " walked, %" PRIu64 " frames: identical %" PRIu64
-		", libdw shorter %" PRIu64 ", ours shorter %" PRIu64 ", contradict %" PRIu64
-		", complete %" PRIu64 ", rows %" PRIu64 "\n",
-		steps, t.samples, t.frames, t.identical, t.ours_longer, t.ours_shorter,
-		t.contradict, t.complete, unwinder_stats(s->u)->rows_compiled);
-	dw_process_free(s->dw);
-	proc_maps_deinit(&s->maps);
+	t = s->c.t;
+	comparison_print(&s->c, steps);
+	dw_process_free(s->c.dw);
+	proc_maps_deinit(&s->c.maps);
 	proc_modules_deinit(&s->modules);
-	unwinder_free(s->u);
+	unwinder_free(s->c.u);
 	free(s);
 	return t;
 }

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Walks the same copied registers and stack by us and by libdw, and counts how they agree. */
+#include "tests/unit/unwind-proc.h"
+
+struct tally {
+	uint64_t samples, frames, identical, ours_longer, ours_shorter, contradict, complete;
+	uint64_t longer_not_complete;
+	uint64_t outcomes[UNWIND_N_OUTCOMES];
+};
+
+struct comparison {
+	struct unwinder *u;
+	struct proc_maps maps;
+	struct dw_process *dw;
+	uint64_t strange_start, strange_end; /* code libdw cannot know: what it says from there on
+						does not count */
+	struct tally t;
+	unsigned int shown; /* of the disagreements printed so far */
+};
+
+void compare_sample(struct comparison *c, const struct proc_sample *sample);
+/* One line: what is in the tally. */
+void comparison_print(const struct comparison *c, unsigned int steps);
