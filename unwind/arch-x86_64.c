@@ -44,6 +44,21 @@ static bool starts_with(const uint8_t *code, size_t n, size_t at, const char *by
 #define ADD_SP_8  "\x48\x83\xc4\x08"
 #define PLT_ENTRY 16
 
+/* Kernels give it CFI. */
+const uint8_t *const arch_sigreturn_code = NULL;
+const size_t arch_sigreturn_bytes = 0;
+
+void arch_sigreturn_rule(struct full_rule *ret)
+{
+	(void)ret;
+}
+
+bool arch_cfa_op_is_nop(uint8_t op)
+{
+	(void)op;
+	return false;
+}
+
 /*
  * A lazy entry is `jmp *slot; push index; jmp first`, or `endbr64; push index; jmp first`, and the
  * first entry is `push module; jmp *resolver`; the return address moves up with each push.
@@ -74,7 +89,13 @@ static int32_t init_cfa_offset(const uint8_t *code, size_t n, size_t at)
 	return at >= body && at < end + 4 ? 16 : 8;
 }
 
-int32_t arch_stub_cfa_offset(enum stub_kind kind, const uint8_t *code, size_t n, size_t at)
+bool arch_stub_rule(enum stub_kind kind, const uint8_t *code, size_t n, size_t at, struct rule *ret)
 {
-	return kind == STUB_PLT ? plt_cfa_offset(code, n, at) : init_cfa_offset(code, n, at);
+	int32_t offset =
+		kind == STUB_PLT ? plt_cfa_offset(code, n, at) : init_cfa_offset(code, n, at);
+
+	if (offset > 0)
+		*ret = (struct rule){
+			.kind = RULE_SP, .ra_words = ARCH_RA_WORDS, .cfa_offset = offset};
+	return offset > 0;
 }

@@ -5,22 +5,72 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define ARCH_ELF_MACHINE 62 /* EM_X86_64 */
-#define ARCH_REG_SP	 7
-#define ARCH_REG_FP	 6
-#define ARCH_REG_PC	 16
+#include "unwind/unwind.h"
+
+#ifdef UNWIND_AARCH64
+
+#define ARCH_ELF_MACHINE 183 /* EM_AARCH64 */
+#define ARCH_REG_FP	 29
+#define ARCH_REG_LR	 30
+#define ARCH_REG_SP	 31
+#define ARCH_REG_PC	 32
+/* CFI's column of the return address; it has none of the pc. */
+#define ARCH_REG_RA	30
+#define ARCH_N_CFI_REGS 32
+/* A call leaves the return address in the link register; who calls on must save it. */
+#define ARCH_HAS_LR true
+/* A return address may be signed (PAC): user addresses have 48 bits (52 only when asked for), the
+ * signature is above them. */
+#define ARCH_CODE_MASK UINT64_C(0x0000ffffffffffff)
+/* libdw's list of call-saved registers is right here; one of them, said again. */
+#define ARCH_REG_UNLISTED 29
+#define ARCH_MAX_PAGE	  65536
+/* What Go counts code in: bytes of the shortest instruction. */
+#define ARCH_GO_QUANTUM 4
+
+#else /* x86_64 */
+
+#define ARCH_ELF_MACHINE  62 /* EM_X86_64 */
+#define ARCH_REG_SP	  7
+#define ARCH_REG_FP	  6
+#define ARCH_REG_PC	  16
+#define ARCH_REG_RA	  16
+#define ARCH_N_CFI_REGS	  17
+/* The call instruction pushes the return address just below the CFA. */
+#define ARCH_HAS_LR	  false
+#define ARCH_REG_LR	  0 /* none */
+#define ARCH_CODE_MASK	  UINT64_MAX
 /* A call-saved register (rbx) that libdw believes to be call-clobbered (up to 0.196 at least). */
 #define ARCH_REG_UNLISTED 3
-/* The call instruction pushes the return address just below the CFA. */
-#define ARCH_RA_OFFSET (-8)
+#define ARCH_MAX_PAGE	  4096
+#define ARCH_GO_QUANTUM	  1
+
+#endif
+
+/* A function that has saved nothing yet has its return address at the CFA less a word, or in lr. */
+#define ARCH_RA_WORDS (ARCH_HAS_LR ? RULE_RA_IN_LR : -1)
+
+struct rule;
+struct full_rule;
 
 enum stub_kind { STUB_PLT, STUB_INIT };
 
+/* Code that linkers make without CFI: the rule at byte `at` of a stub section (its code bytes are
+ * given). false: not known. */
+bool arch_stub_rule(enum stub_kind kind, const uint8_t *code, size_t n, size_t at,
+		    struct rule *ret);
+
 /*
- * Code that linkers make without CFI: how far the CFA is above sp at byte `at` of a stub section
- * (its code bytes are given). 0: not known.
+ * The trampoline that signal handlers return to, where kernels give it no CFI (aarch64 since 5.8):
+ * its instructions, NULL where CFI is there, and the rule by which it is left.
  */
-int32_t arch_stub_cfa_offset(enum stub_kind kind, const uint8_t *code, size_t n, size_t at);
+extern const uint8_t *const arch_sigreturn_code;
+extern const size_t arch_sigreturn_bytes;
+void arch_sigreturn_rule(struct full_rule *ret);
 
 /* The first bytes of a program's entry function that never returns and has no caller. */
 #define ARCH_ENTRY_BYTES 96
+
+/* CFI instructions of this processor that change nothing of what a walk reads; they have no
+ * operands. */
+bool arch_cfa_op_is_nop(uint8_t op);

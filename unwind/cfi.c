@@ -122,7 +122,7 @@ static void write_entry(uint8_t *section, const struct cfi_entry *e)
 	p = e->signal_frame ? put(p, "zRS", 4) : put(p, "zR", 3);
 	p = put_leb_u(p, e->code_align);
 	p = put_leb_s(p, e->data_align);
-	*p++ = ARCH_REG_PC;
+	*p++ = ARCH_REG_RA;
 	*p++ = 1;
 	*p++ = DW_EH_PE_absptr;
 	/* libdw's list of call-saved registers has a slip: 0 (rax) stands for 3 (rbx). */
@@ -263,13 +263,19 @@ static bool read_frame(struct full_rule *f, Dwarf_Frame *frame, uint64_t wanted)
 	Dwarf_Op *ops;
 	size_t n;
 
-	if (dwarf_frame_info(frame, &start, &end, &f->signal_frame) != ARCH_REG_PC ||
+	if (dwarf_frame_info(frame, &start, &end, &f->signal_frame) != ARCH_REG_RA ||
 	    dwarf_frame_cfa(frame, &ops, &n) != 0)
 		return false;
 	f->cfa = classify_cfa(f, ops, n);
 	for (int reg = 0; reg < UNWIND_N_REGS; reg++) {
-		if (wanted & UNWIND_REG_BIT(reg))
+		if (wanted & UNWIND_REG_BIT(reg) && reg < ARCH_N_CFI_REGS)
 			f->regs[reg] = read_register(f, frame, reg);
+	}
+	if (ARCH_HAS_LR) {
+		/* The caller goes on where lr pointed at the call. */
+		f->regs[ARCH_REG_PC] = f->regs[ARCH_REG_LR];
+		if (f->regs[ARCH_REG_PC].kind == REG_SAME)
+			f->regs[ARCH_REG_PC] = (struct reg_rule){REG_IN_REG, ARCH_REG_LR, 0, 0, 0};
 	}
 	return true;
 }
@@ -348,13 +354,15 @@ static struct rule compact(const struct full_rule *f)
 		rule.kind = RULE_BAD;
 		return rule;
 	}
-	if (f->signal_frame || f->cfa.kind != REG_IS_CFA || pc->kind != REG_AT_CFA ||
-	    pc->value != ARCH_RA_OFFSET || sp->kind != REG_IS_CFA || sp->value != 0)
+	if (f->signal_frame || f->cfa.kind != REG_IS_CFA || sp->kind != REG_IS_CFA ||
+	    sp->value != 0)
 		return rule;
 	if (fp->kind == REG_AT_CFA && fp->value < 0 && fp->value % 8 == 0 &&
 	    fp->value / 8 >= INT16_MIN)
 		rule.fp_words = (int16_t)(fp->value / 8);
 	else if (fp->kind != REG_SAME)
+		return rule;
+	if (!compact_return_address(pc, &rule))
 		return rule;
 	if (f->cfa.reg == ARCH_REG_SP)
 		rule.kind = RULE_SP;
@@ -374,21 +382,29 @@ static void cut_gap(uint64_t vaddr, uint64_t start, uint64_t end, uint64_t *gap_
 		*gap_end = start;
 }
 
+/* The handler returns to the trampoline, so that its call would be right before. */
+static bool in_sigreturn(const struct unwind_module *m, uint32_t rel)
+{
+	return m->sigreturn && rel + 1 >= m->sigreturn && rel < m->sigreturn + arch_sigreturn_bytes;
+}
+
 /* No CFI covers vaddr: linker-made code and the entry function have rules of their own. */
 static void gap_row(const struct unwind_module *m, uint64_t vaddr, uint64_t gap_start,
 		    uint64_t gap_end, struct row *ret)
 {
 	uint32_t rel = (uint32_t)(vaddr - m->base);
 
+	if (in_sigreturn(m, rel)) {
+		ret->rule.kind = RULE_FULL;
+		return;
+	}
 	ret->rule.kind = RULE_GUESS_FP;
 	for (uint32_t i = 0; i < m->n_stubs; i++) {
 		const struct stub_range *s = &m->stubs[i];
 
 		if (rel >= s->start && rel < s->end) {
-			ret->rule.cfa_offset =
-				arch_stub_cfa_offset(s->kind, s->bytes, s->n_bytes, rel - s->start);
-			if (ret->rule.cfa_offset > 0)
-				ret->rule.kind = RULE_SP;
+			(void)arch_stub_rule(s->kind, s->bytes, s->n_bytes, rel - s->start,
+					     &ret->rule);
 			return;
 		}
 		cut_gap(vaddr, m->base + s->start, m->base + s->end, &gap_start, &gap_end);
@@ -411,7 +427,7 @@ static void gap_row(const struct unwind_module *m, uint64_t vaddr, uint64_t gap_
 void cfi_compile_row(struct unwind_module *m, uint64_t vaddr, struct row *ret)
 {
 	const uint64_t wanted = UNWIND_REG_BIT(ARCH_REG_SP) | UNWIND_REG_BIT(ARCH_REG_FP) |
-				UNWIND_REG_BIT(ARCH_REG_PC);
+				UNWIND_REG_BIT(ARCH_REG_RA);
 	struct full_rule f = {.n_ops = 0};
 	uint64_t gap_start, gap_end, start, end;
 	struct go_rule go;
@@ -443,8 +459,14 @@ int cfi_compile_full(struct unwind_module *m, uint64_t vaddr, struct full_rule *
 
 	memset(ret, 0, sizeof(*ret));
 	r = find_entry(m, vaddr, &gap_start, &gap_end);
-	if (r == 0)
+	if (r == 0) {
 		r = run_entry(m, m->u->entry, vaddr, UNWIND_ALL_REGS, ret);
+	} else if (r == -ENOENT && in_sigreturn(m, (uint32_t)(vaddr - m->base))) {
+		arch_sigreturn_rule(ret);
+		ret->start = m->sigreturn - 1;
+		ret->end = m->sigreturn + (uint32_t)arch_sigreturn_bytes;
+		r = 0;
+	}
 	if (r == 0)
 		ret->module_id = m->id;
 	return r;

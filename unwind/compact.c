@@ -63,7 +63,7 @@ static void set_saved(struct compact_run *r, uint64_t reg, enum saved how, int64
 {
 	if (reg == ARCH_REG_FP)
 		r->now.fp = (struct saved_reg){how, offset};
-	else if (reg == ARCH_REG_PC)
+	else if (reg == ARCH_REG_RA)
 		r->now.pc = (struct saved_reg){how, offset};
 	else if (reg == ARCH_REG_SP)
 		r->now.sp_known = false;
@@ -81,7 +81,7 @@ static bool restore(struct compact_run *r, uint64_t reg)
 {
 	if (reg == ARCH_REG_FP)
 		r->now.fp = r->initial.fp;
-	else if (reg == ARCH_REG_PC)
+	else if (reg == ARCH_REG_RA)
 		r->now.pc = r->initial.pc;
 	else if (reg == ARCH_REG_SP)
 		r->now.sp_known = r->initial.sp_known;
@@ -179,7 +179,7 @@ static bool run_extended(struct compact_run *r, uint8_t op)
 	case DW_CFA_GNU_args_size:
 		return leb_read_u(&r->c, &u);
 	default:
-		return run_register(r, op);
+		return arch_cfa_op_is_nop(op) || run_register(r, op);
 	}
 }
 
@@ -214,16 +214,33 @@ static bool run_code(struct compact_run *r)
 	return true;
 }
 
+bool compact_return_address(const struct reg_rule *pc, struct rule *rule)
+{
+	if (ARCH_HAS_LR && pc->kind == REG_IN_REG && pc->reg == ARCH_REG_LR) {
+		rule->ra_words = RULE_RA_IN_LR;
+		return true;
+	}
+	if (pc->kind != REG_AT_CFA || pc->value % 8 != 0)
+		return false;
+	if (ARCH_HAS_LR && rule->fp_words != 0 && pc->value / 8 == rule->fp_words + 1) {
+		rule->ra_words = RULE_RA_BEHIND_FP;
+		return true;
+	}
+	rule->ra_words = (int8_t)(pc->value / 8);
+	return pc->value < 0 && rule->ra_words == pc->value / 8 &&
+	       (ARCH_HAS_LR || rule->ra_words == ARCH_RA_WORDS);
+}
+
 static bool make_rule(const struct state *s, struct rule *ret)
 {
+	struct reg_rule pc = {.kind = REG_UNKNOWN_RULE};
 	struct rule rule = {.kind = RULE_SP};
 
 	if (s->pc.how == SAVED_UNDEFINED) {
 		*ret = (struct rule){.kind = RULE_END};
 		return true;
 	}
-	if (!s->cfa_known || !s->sp_known || s->pc.how != SAVED_AT_CFA ||
-	    s->pc.offset != ARCH_RA_OFFSET || s->cfa_offset != (int32_t)s->cfa_offset)
+	if (!s->cfa_known || !s->sp_known || s->cfa_offset != (int32_t)s->cfa_offset)
 		return false;
 	if (s->cfa_reg == ARCH_REG_FP)
 		rule.kind = RULE_FP;
@@ -234,6 +251,12 @@ static bool make_rule(const struct state *s, struct rule *ret)
 	    s->fp.offset / 8 >= INT16_MIN)
 		rule.fp_words = (int16_t)(s->fp.offset / 8);
 	else if (s->fp.how != SAVED_SAME)
+		return false;
+	if (s->pc.how == SAVED_AT_CFA && s->pc.offset == (int32_t)s->pc.offset)
+		pc = (struct reg_rule){.kind = REG_AT_CFA, .value = (int32_t)s->pc.offset};
+	else if (s->pc.how == SAVED_SAME && ARCH_HAS_LR)
+		pc = (struct reg_rule){.kind = REG_IN_REG, .reg = ARCH_REG_LR};
+	if (!compact_return_address(&pc, &rule))
 		return false;
 	*ret = rule;
 	return true;

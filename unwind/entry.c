@@ -184,7 +184,8 @@ static bool read_augmentation(struct cursor *c, const char *text, struct cie *ci
 				(void)cursor_take(&data,
 						  (encoding & 0x07) == DW_EH_PE_udata4 ? 4 : 8);
 			break;
-		case 'B': /* aarch64's key; it has no data */
+		case 'B': /* aarch64's key and tagged frames; they have no data */
+		case 'G':
 			break;
 		default: /* 'z' has told the size: what is unknown at the end can be passed over */
 			return cursor_ok(&data);
@@ -218,7 +219,7 @@ static int read_cie(const struct cfi_section *s, uint64_t offset, struct cie *re
 	ra = version == 1 ? cursor_u8(c) : 0;
 	if (version != 1 && !leb_read_u(c, &ra))
 		return -EBADMSG;
-	if (ra != ARCH_REG_PC || !read_augmentation(c, augmentation, ret))
+	if (ra != ARCH_REG_RA || !read_augmentation(c, augmentation, ret))
 		return -EBADMSG;
 	ret->n_code = cursor_left(c);
 	ret->code = cursor_take(c, ret->n_code);

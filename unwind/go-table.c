@@ -98,7 +98,7 @@ static bool run_pcsp(const struct unwind_module *m, const struct go_func *f, uin
 			return false;
 		sp += value & 1 ? -(int64_t)(value >> 1) - 1 : (int64_t)(value >> 1);
 		*start = pc;
-		pc += delta;
+		pc += delta * ARCH_GO_QUANTUM;
 		if (vaddr < pc) {
 			*end = pc < f->end ? pc : f->end;
 			*ret = (int32_t)sp;
@@ -106,6 +106,22 @@ static bool run_pcsp(const struct unwind_module *m, const struct go_func *f, uin
 		}
 	}
 	return false;
+}
+
+/* sp: how far it is below where it was at entry. */
+static bool set_rule(struct rule *rule, int32_t sp)
+{
+	rule->kind = RULE_SP;
+	rule->ra_words = ARCH_RA_WORDS;
+	rule->cfa_offset = ARCH_HAS_LR ? sp : sp + 8;
+	if (ARCH_HAS_LR && sp > 0) {
+		/* lr is saved at sp, and fp below it (cmd/internal/obj/arm64). */
+		if (sp % 8 != 0 || sp / 8 >= INT16_MAX)
+			return false;
+		rule->ra_words = RULE_RA_BEHIND_FP;
+		rule->fp_words = (int16_t)(-sp / 8 - 1);
+	}
+	return true;
 }
 
 struct lookup {
@@ -128,10 +144,8 @@ static int look_up(void *arg)
 		ret->rule.kind = RULE_END;
 	} else if (f.flags & FLAG_SP_WRITE) {
 		ret->rule.kind = RULE_OTHER_STACK;
-	} else if (run_pcsp(l->m, &f, l->vaddr, &sp, &ret->start, &ret->end)) {
-		ret->rule.kind = RULE_SP;
-		ret->rule.cfa_offset = sp + 8;
-	} else {
+	} else if (!run_pcsp(l->m, &f, l->vaddr, &sp, &ret->start, &ret->end) ||
+		   !set_rule(&ret->rule, sp)) {
 		return -ENOENT;
 	}
 	return 0;
@@ -158,7 +172,7 @@ static int read_header(void *arg)
 
 	m->go.magic = cursor_u32(&c);
 	if ((m->go.magic != MAGIC_118 && m->go.magic != MAGIC_120) || cursor_u16(&c) != 0 ||
-	    cursor_u8(&c) != 1 || cursor_u8(&c) != 8)
+	    cursor_u8(&c) != ARCH_GO_QUANTUM || cursor_u8(&c) != 8)
 		return -EBADMSG;
 	n_funcs = cursor_u64(&c);
 	(void)cursor_u64(&c); /* files */

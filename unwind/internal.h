@@ -15,7 +15,7 @@
  *	expr.c        DWARF expressions within limits
  *	module.c      ELF headers, bias, build id, the mapped windows
  *	guard.c       a mapped file that shrinks
- *	arch-*.c      what only the architecture knows
+ *	arch-*.c      what only the architecture knows: x86_64, aarch64
  */
 #include <elfutils/libdw.h>
 
@@ -25,7 +25,8 @@
 
 /*
  * The compact form of what CFI says at a pc, enough for nearly every frame: CFA = sp or fp +
- * offset, return address at CFA - 8, the caller's fp kept or saved. Everything else is RULE_FULL.
+ * offset, return address near it (x86_64: always at CFA - 8) or in the link register, the caller's
+ * fp kept or saved. Everything else is RULE_FULL.
  */
 enum rule_kind {
 	RULE_NONE, /* an empty cache entry */
@@ -39,10 +40,11 @@ enum rule_kind {
 };
 struct rule {
 	uint8_t kind;
-	uint8_t unused;
+	int8_t ra_words;  /* < 0: the return address is at CFA + 8 * this */
 	int16_t fp_words; /* the caller's fp is at CFA + 8 * this; 0: it is in fp still */
 	int32_t cfa_offset;
 };
+enum { RULE_RA_IN_LR = 0, RULE_RA_BEHIND_FP = 1 }; /* ra_words: lr; the word behind the saved fp */
 
 /* [start, end) relative to the module's base, kept in a hash of 256-byte pages (rows.c). */
 struct row {
@@ -137,9 +139,10 @@ struct unwind_module {
 	uint32_t id;			   /* key of the per-pc cache; never 0 */
 	uint64_t last_used;		   /* walk number; beside id, which each frame loads */
 	char *name;
-	uint64_t base;	/* lowest PT_LOAD address; rows are relative to it */
-	uint32_t span;	/* bytes from base to the end of the last PT_LOAD */
-	uint64_t entry; /* e_entry */
+	uint64_t base;	    /* lowest PT_LOAD address; rows are relative to it */
+	uint32_t span;	    /* bytes from base to the end of the last PT_LOAD */
+	uint64_t entry;	    /* e_entry */
+	uint32_t sigreturn; /* the trampoline of arch.h, relative to base; 0: none known */
 	struct segment segments[MODULE_MAX_SEGMENTS];
 	uint32_t n_segments;
 	struct stub_range stubs[MODULE_MAX_STUBS];
@@ -255,6 +258,8 @@ int entry_vet(struct cfi_entry *e, uint64_t pc);
  */
 bool compact_compile(const struct cfi_entry *e, uint64_t pc, struct rule *ret, uint64_t *ret_start,
 		     uint64_t *ret_end);
+/* Where the return address is, into rule, whose fp_words are known. false: not as simple. */
+bool compact_return_address(const struct reg_rule *pc, struct rule *rule);
 bool leb_read_u(struct cursor *c, uint64_t *ret);
 bool leb_read_s(struct cursor *c, int64_t *ret);
 

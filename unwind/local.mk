@@ -1,7 +1,5 @@
-noinst_LIBRARIES += libunwind.a
-libunwind_a_SOURCES = \
+UNWIND_SOURCES = \
 	unwind/arch.h \
-	unwind/arch-x86_64.c \
 	unwind/cfi.c \
 	unwind/compact.c \
 	unwind/debug-frame.c \
@@ -16,6 +14,14 @@ libunwind_a_SOURCES = \
 	unwind/unwind.h \
 	unwind/vet.c \
 	unwind/walk.c
+
+noinst_LIBRARIES += libunwind.a
+libunwind_a_SOURCES = $(UNWIND_SOURCES) unwind/arch-x86_64.c
+
+# The same for stacks of aarch64, read anywhere.
+check_LIBRARIES += libunwind-aarch64.a
+libunwind_aarch64_a_SOURCES = $(UNWIND_SOURCES) unwind/arch-aarch64.c
+libunwind_aarch64_a_CPPFLAGS = $(AM_CPPFLAGS) -DUNWIND_FOR_AARCH64
 
 check_LIBRARIES += tests/unit/libunwindtest.a
 # Code to be stopped in: as distributions compile it, not as the rest is (sanitizers keep frame pointers).
@@ -65,3 +71,20 @@ tests_unit_test_unwind_go_LDADD = $(UNWIND_TEST_LIBS)
 check_PROGRAMS += tests/unit/test-unwind-compact
 tests_unit_test_unwind_compact_SOURCES = tests/unit/test-unwind-compact.c tests/unit/test.h
 tests_unit_test_unwind_compact_LDADD = $(UNWIND_TEST_LIBS)
+# make check-aarch64: wants qemu-user and a cross compiler (tests/emulated/aarch64.sh).
+UNWIND_AARCH64_TEST_LIBS = libunwind-aarch64.a libutil.a $(ELFUTILS_LIBS) $(ZLIB_LIBS)
+EXTRA_PROGRAMS += tests/emulated/test-aarch64
+tests_emulated_test_aarch64_SOURCES = tests/emulated/test-aarch64.c tests/emulated/qemu.c \
+	tests/emulated/qemu.h $(UNWIND_TEST_COMPARE)
+tests_emulated_test_aarch64_CPPFLAGS = $(AM_CPPFLAGS) -DUNWIND_FOR_AARCH64
+tests_emulated_test_aarch64_LDADD = $(UNWIND_AARCH64_TEST_LIBS)
+EXTRA_PROGRAMS += tests/emulated/test-compact
+tests_emulated_test_compact_SOURCES = tests/unit/test-unwind-compact.c tests/unit/test.h
+tests_emulated_test_compact_CPPFLAGS = $(AM_CPPFLAGS) -DUNWIND_FOR_AARCH64
+tests_emulated_test_compact_LDADD = $(UNWIND_AARCH64_TEST_LIBS)
+EXTRA_DIST += tests/emulated/aarch64.sh tests/emulated/program.c tests/emulated/program.go
+CLEANFILES += tests/emulated/test-aarch64$(EXEEXT) tests/emulated/test-compact$(EXEEXT)
+
+.PHONY: check-aarch64
+check-aarch64: tests/emulated/test-aarch64$(EXEEXT) tests/emulated/test-compact$(EXEEXT)
+	$(SHELL) $(srcdir)/tests/emulated/aarch64.sh ./tests/emulated $(srcdir)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "unwind/internal.h"
 
@@ -20,7 +21,6 @@ enum {
 	MAX_SHSTRTAB = 256 * 1024,
 	MAX_NOTES = 64 * 1024,
 	MAX_STUB_BYTES = 1024 * 1024,
-	PAGE = 4096, /* of the processor, not of the linker: mappings begin at its multiples */
 };
 
 /* A file or an image, read by offset. */
@@ -83,7 +83,7 @@ static void window_close(struct window *w)
 static int window_open(struct window *w, const struct source *src, uint64_t addr, uint64_t offset,
 		       uint64_t n)
 {
-	uint64_t start = offset & ~(uint64_t)(PAGE - 1), extra = offset - start;
+	uint64_t start = offset & ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1), extra = offset - start;
 	void *map;
 
 	if (n == 0 || n > UINT32_MAX || !source_has(src, offset, n))
@@ -318,6 +318,23 @@ static int find_eh_frame(struct unwind_module *m, const struct source *src, cons
 	return 0;
 }
 
+/* Only the vdso has one, and it is an image. */
+static void find_sigreturn(struct unwind_module *m, const struct source *src)
+{
+	for (uint32_t i = 0; i < m->n_segments && arch_sigreturn_code && src->image; i++) {
+		const struct segment *s = &m->segments[i];
+		const uint8_t *at;
+
+		if (!s->exec || !source_has(src, s->offset, s->filesz))
+			continue;
+		at = memmem(src->image + s->offset, (size_t)s->filesz, arch_sigreturn_code,
+			    arch_sigreturn_bytes);
+		if (at)
+			m->sigreturn = (uint32_t)(s->vaddr - m->base) +
+				       (uint32_t)(at - src->image - s->offset);
+	}
+}
+
 /* Objects */
 
 static int read_module(struct unwind_module *m, const struct source *src)
@@ -374,6 +391,7 @@ static int module_new(struct unwind_module **ret, struct unwinder *u, const stru
 		return r;
 	entry_use_header(m);
 	go_table_init(m);
+	find_sigreturn(m, src);
 	*ret = TAKE_PTR(m);
 	return 0;
 }
@@ -428,9 +446,15 @@ struct unwind_module *unwind_module_free(struct unwind_module *m)
 	return NULL;
 }
 
+/* Mappings begin at pages of the processor, not of the linker. */
+static bool segment_begins(const struct segment *s, uint64_t offset)
+{
+	return offset <= s->offset && s->offset - offset < ARCH_MAX_PAGE;
+}
+
 static bool segment_covers(const struct segment *s, uint64_t offset)
 {
-	return offset >= (s->offset & ~(uint64_t)(PAGE - 1)) && offset < s->offset + s->filesz;
+	return offset < s->offset + s->filesz && (offset >= s->offset || segment_begins(s, offset));
 }
 
 bool unwind_module_bias(const struct unwind_module *m, uint64_t start, uint64_t file_offset,
@@ -445,8 +469,7 @@ bool unwind_module_bias(const struct unwind_module *m, uint64_t start, uint64_t 
 	 */
 	for (uint32_t i = 0; i < m->n_segments; i++) {
 		const struct segment *s = &m->segments[i];
-		bool begins = (s->offset & ~(uint64_t)(PAGE - 1)) == file_offset;
-		int score = 1 + (begins ? 1 : 0) + (s->exec ? 2 : 0);
+		int score = 1 + (segment_begins(s, file_offset) ? 1 : 0) + (s->exec ? 2 : 0);
 
 		if (segment_covers(s, file_offset) && score > best_score) {
 			best = s;

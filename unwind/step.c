@@ -61,8 +61,11 @@ static enum step find_register(const struct frame *fr, unsigned int reg, uint64_
 		*ret = addr;
 		return STEP_OK;
 	case REG_AT_CFA:
-		if (addr >= regs->r[ARCH_REG_SP] || fr->f->signal_frame || reg == ARCH_REG_PC)
+		if (addr >= regs->r[ARCH_REG_SP] || fr->f->signal_frame ||
+		    (reg == ARCH_REG_PC && !ARCH_HAS_LR))
 			return read_word(fr->stack, addr, ret);
+		if (reg == ARCH_REG_PC)
+			reg = ARCH_REG_LR;
 		break;
 	case REG_AT_REG:
 		if (!have(regs, rule->reg))
@@ -90,8 +93,8 @@ static enum step find_register(const struct frame *fr, unsigned int reg, uint64_
 
 /*
  * The stack must shrink with every frame. Two exceptions: a function interrupted after it has
- * moved its return address from the stack to a register (vfork), and a signal frame that returns to
- * another stack, which lies outside of this copy.
+ * moved its return address from the stack to a register (vfork) or has not saved it yet (aarch64),
+ * and a signal frame that returns to another stack, which lies outside of this copy.
  */
 static bool progresses(const struct frame *fr, bool innermost, uint64_t new_sp)
 {
@@ -99,10 +102,26 @@ static bool progresses(const struct frame *fr, bool innermost, uint64_t new_sp)
 
 	if (fr->f->signal_frame)
 		return new_sp > sp || new_sp - fr->stack->start >= fr->stack->n;
-	if (new_sp != fr->cfa)
-		return new_sp > sp;
-	return fr->cfa > sp ||
-	       (fr->cfa == sp && innermost && fr->f->regs[ARCH_REG_PC].kind == REG_IN_REG);
+	return new_sp > sp || (new_sp == sp && innermost &&
+			       (ARCH_HAS_LR || fr->f->regs[ARCH_REG_PC].kind == REG_IN_REG));
+}
+
+/*
+ * The CFA; but what a function saves lies below it. glibc's _dl_runtime_resolve for aarch64 takes
+ * over lr where the PLT has pushed it, and its CFI calls the address below that slot the CFA.
+ */
+static uint64_t caller_sp(const struct frame *fr)
+{
+	const struct reg_rule *pc = &fr->f->regs[ARCH_REG_PC];
+
+	if (ARCH_HAS_LR && pc->kind == REG_AT_CFA && pc->value >= 0)
+		return fr->cfa + (uint64_t)pc->value + 8;
+	return fr->cfa;
+}
+
+static bool sp_is_cfa(const struct reg_rule *rule)
+{
+	return rule->kind == REG_UNDEFINED || (rule->kind == REG_IS_CFA && rule->value == 0);
 }
 
 enum step step_full(const struct full_rule *f, const struct stack_copy *stack, bool innermost,
@@ -122,8 +141,8 @@ enum step step_full(const struct full_rule *f, const struct stack_copy *stack, b
 	if (step != STEP_OK)
 		return step;
 	for (unsigned int reg = 0; reg < UNWIND_N_REGS; reg++) {
-		if (reg == ARCH_REG_SP && f->regs[reg].kind == REG_UNDEFINED) {
-			after.r[reg] = fr.cfa;
+		if (reg == ARCH_REG_SP && sp_is_cfa(&f->regs[reg])) {
+			after.r[reg] = caller_sp(&fr);
 			step = STEP_OK;
 		} else {
 			step = find_register(&fr, reg, &after.r[reg]);
@@ -132,6 +151,11 @@ enum step step_full(const struct full_rule *f, const struct stack_copy *stack, b
 			after.valid |= UNWIND_REG_BIT(reg);
 		else if (must & UNWIND_REG_BIT(reg))
 			return step;
+	}
+	if (ARCH_HAS_LR && !f->signal_frame) {
+		/* What lr held when the caller called is not known any more. */
+		after.valid &= ~UNWIND_REG_BIT(ARCH_REG_LR);
+		after.r[ARCH_REG_PC] &= ARCH_CODE_MASK;
 	}
 	if (!progresses(&fr, innermost, after.r[ARCH_REG_SP]))
 		return STEP_NO_PROGRESS;

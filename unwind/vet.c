@@ -94,7 +94,8 @@ static bool read_block(struct cursor *c)
 
 struct vet {
 	struct cfi_entry *e;
-	struct cursor c;
+	uint8_t *code;
+	struct cursor start, c;
 	bool in_cie;
 	int remembered;
 	uint64_t pc, loc; /* loc: what the row under construction begins with */
@@ -166,7 +167,11 @@ static bool vet_extended(struct vet *v, uint8_t op)
 	case DW_CFA_val_expression:
 		return read_register(c) && read_block(c);
 	default:
-		return false;
+		if (!arch_cfa_op_is_nop(op))
+			return false;
+		/* libdw takes some for another processor's of the same number. */
+		v->code[cursor_left(&v->start) - cursor_left(c) - 1] = DW_CFA_nop;
+		return true;
 	}
 }
 
@@ -201,9 +206,16 @@ static bool vet_code(struct vet *v)
 
 int entry_vet(struct cfi_entry *e, uint64_t pc)
 {
-	struct vet cie = {.e = e, .c = cursor_make(e->cie_code, e->n_cie_code), .in_cie = true};
-	struct vet fde = {
-		.e = e, .c = cursor_make(e->fde_code, e->n_fde_code), .pc = pc, .loc = e->start};
+	struct cursor cie_code = cursor_make(e->cie_code, e->n_cie_code),
+		      fde_code = cursor_make(e->fde_code, e->n_fde_code);
+	struct vet cie = {
+		.e = e, .code = e->cie_code, .start = cie_code, .c = cie_code, .in_cie = true};
+	struct vet fde = {.e = e,
+			  .code = e->fde_code,
+			  .start = fde_code,
+			  .c = fde_code,
+			  .pc = pc,
+			  .loc = e->start};
 
 	if (!vet_code(&cie))
 		return -EBADMSG;

@@ -197,28 +197,56 @@ static inline const struct memo *find_memo(struct walk *w, uint64_t addr)
 
 /* Steps */
 
+/*
+ * Where fp and lr are saved at the bottom of a frame (aarch64), a step by the frame pointer alone
+ * does not tell the caller's sp; but its fp, which then points at where its rule says that fp is
+ * saved, tells its CFA.
+ */
+static inline uint64_t cfa_by_sp(const struct walk *w, struct rule rule,
+				 const struct unwind_regs *regs)
+{
+	if (ARCH_HAS_LR && w->guessed && rule.fp_words != 0)
+		return regs->r[ARCH_REG_FP] - (uint64_t)((int64_t)rule.fp_words * 8);
+	return regs->r[ARCH_REG_SP] + (uint64_t)(int64_t)rule.cfa_offset;
+}
+
 static inline enum step step_compact(const struct stack_copy *stack, struct rule rule, uint64_t cfa,
 				     struct unwind_regs *regs)
 {
 	uint64_t sp = regs->r[ARCH_REG_SP], ra;
 
-	/* The return address must lie at or above sp: each frame takes at least its word. */
-	if (cfa < sp + 8)
-		return STEP_NO_PROGRESS;
-	if (!stack_read(stack, cfa + ARCH_RA_OFFSET, &ra))
-		return STEP_TRUNCATED;
+	if (ARCH_HAS_LR && rule.ra_words == RULE_RA_IN_LR) {
+		/* Only of a frame that has not called: behind it lr is not valid any more. */
+		if (!(regs->valid & UNWIND_REG_BIT(ARCH_REG_LR)))
+			return STEP_NEEDS_REGS;
+		if (cfa < sp)
+			return STEP_NO_PROGRESS;
+		ra = regs->r[ARCH_REG_LR];
+	} else {
+		int words = ARCH_HAS_LR ? rule.ra_words : -1;
+
+		if (ARCH_HAS_LR && words == RULE_RA_BEHIND_FP)
+			words = rule.fp_words + 1;
+		/* The return address must lie at or above sp: each frame takes at least its word.
+		 */
+		if (cfa < sp + 8)
+			return STEP_NO_PROGRESS;
+		if (!stack_read(stack, cfa + (uint64_t)((int64_t)words * 8), &ra))
+			return STEP_TRUNCATED;
+	}
 	if (rule.fp_words != 0) {
 		uint64_t slot = cfa + (uint64_t)((int64_t)rule.fp_words * 8);
 
-		/* Below sp: popped already, and the register holds the caller's value (step.c). */
-		if (slot >= sp) {
+		/* Below sp: popped already, and the register holds the caller's value (step.c). Go
+		 * saves it there on aarch64. */
+		if (slot >= (ARCH_HAS_LR ? stack->start : sp)) {
 			if (!stack_read(stack, slot, &regs->r[ARCH_REG_FP]))
 				return STEP_TRUNCATED;
 			regs->valid |= UNWIND_REG_BIT(ARCH_REG_FP);
 		}
 	}
 	regs->r[ARCH_REG_SP] = cfa;
-	regs->r[ARCH_REG_PC] = ra;
+	regs->r[ARCH_REG_PC] = ra & ARCH_CODE_MASK;
 	regs->valid &= UNWIND_REG_BIT(ARCH_REG_SP) | UNWIND_REG_BIT(ARCH_REG_FP) |
 		       UNWIND_REG_BIT(ARCH_REG_PC);
 	return STEP_OK;
@@ -248,6 +276,7 @@ static enum unwind_outcome step_guess_fp(struct walk *w, struct unwind_regs *reg
 		return UNWIND_TRUNCATED;
 	if (ra == 0 && caller_fp == 0 && w->guessed)
 		return UNWIND_COMPLETE;
+	ra &= ARCH_CODE_MASK;
 	if (!is_code(w, ra))
 		return UNWIND_NO_CFI;
 	regs->r[ARCH_REG_SP] = fp + 16;
@@ -259,15 +288,24 @@ static enum unwind_outcome step_guess_fp(struct walk *w, struct unwind_regs *reg
 	return UNWIND_N_OUTCOMES;
 }
 
-/* A call through a bad pointer: nothing has run there, the return address is on top of the stack.
- */
+/* A call through a bad pointer: nothing has run there, the return address is on top of the stack,
+ * or in lr. */
 static enum unwind_outcome step_bad_call(struct walk *w, struct unwind_regs *regs)
 {
 	uint64_t ra;
 
-	if (!stack_read(&w->stack, regs->r[ARCH_REG_SP], &ra) || !is_code(w, ra))
+	if (ARCH_HAS_LR)
+		ra = regs->valid & UNWIND_REG_BIT(ARCH_REG_LR)
+			     ? regs->r[ARCH_REG_LR] & ARCH_CODE_MASK
+			     : 0;
+	else if (!stack_read(&w->stack, regs->r[ARCH_REG_SP], &ra))
 		return UNWIND_NO_MAPPING;
-	regs->r[ARCH_REG_SP] += 8;
+	if (!is_code(w, ra))
+		return UNWIND_NO_MAPPING;
+	if (ARCH_HAS_LR)
+		regs->valid &= ~UNWIND_REG_BIT(ARCH_REG_LR);
+	else
+		regs->r[ARCH_REG_SP] += 8;
 	regs->r[ARCH_REG_PC] = ra;
 	return UNWIND_N_OUTCOMES;
 }
@@ -327,9 +365,7 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 	*innermost = false;
 	switch (rule.kind) {
 	case RULE_SP:
-		step = step_compact(&w->stack, rule,
-				    regs->r[ARCH_REG_SP] + (uint64_t)(int64_t)rule.cfa_offset,
-				    regs);
+		step = step_compact(&w->stack, rule, cfa_by_sp(w, rule, regs), regs);
 		break;
 	case RULE_FP:
 		if (!(regs->valid & UNWIND_REG_BIT(ARCH_REG_FP)))

@@ -21,6 +21,7 @@ static bool says_the_same(const struct row *row, const struct full_rule *f)
 	const struct reg_rule *pc = &f->regs[ARCH_REG_PC], *fp = &f->regs[ARCH_REG_FP],
 			      *sp = &f->regs[ARCH_REG_SP];
 	const struct rule *rule = &row->rule;
+	struct rule other = {.fp_words = rule->fp_words};
 
 	if (row->start != f->start || row->end != f->end)
 		return false;
@@ -29,8 +30,8 @@ static bool says_the_same(const struct row *row, const struct full_rule *f)
 	if (f->signal_frame || f->cfa.kind != REG_IS_CFA || f->cfa.value != rule->cfa_offset ||
 	    f->cfa.reg != (rule->kind == RULE_SP ? ARCH_REG_SP : ARCH_REG_FP))
 		return false;
-	if (pc->kind != REG_AT_CFA || pc->value != ARCH_RA_OFFSET || sp->kind != REG_IS_CFA ||
-	    sp->value != 0)
+	if (!compact_return_address(pc, &other) || other.ra_words != rule->ra_words ||
+	    sp->kind != REG_IS_CFA || sp->value != 0)
 		return false;
 	return rule->fp_words ? fp->kind == REG_AT_CFA && fp->value == 8 * rule->fp_words
 			      : fp->kind == REG_SAME;

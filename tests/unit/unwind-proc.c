@@ -10,6 +10,7 @@
 #include <sys/user.h>
 
 #include "tests/unit/unwind-proc.h"
+#include "unwind/arch.h"
 
 static int read_text(const char *path, char **ret)
 {
@@ -204,6 +205,7 @@ bool proc_find(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 
 /* Samples */
 
+#ifdef __x86_64__
 int proc_sample_take(pid_t tid, struct proc_sample *ret, uint8_t *stack, size_t n)
 {
 	struct user_regs_struct u;
@@ -233,6 +235,7 @@ int proc_sample_take(pid_t tid, struct proc_sample *ret, uint8_t *stack, size_t 
 	}
 	return 0;
 }
+#endif
 
 /* libdw */
 
@@ -269,7 +272,7 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
 static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *ret, void *arg)
 {
 	const struct dw_process *p = arg;
-	uint64_t at = addr - p->sample->regs.r[7];
+	uint64_t at = addr - p->sample->regs.r[ARCH_REG_SP];
 
 	if (at >= p->sample->n_stack || p->sample->n_stack - at < sizeof(*ret))
 		return false;
@@ -280,11 +283,16 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *ret, void *arg)
 static bool set_registers(Dwfl_Thread *thread, void *arg)
 {
 	const struct dw_process *p = arg;
+	const uint64_t *r = p->sample->regs.r;
+	/* Where the pc is no register of CFI, it is told besides. */
+	unsigned int n = ARCH_REG_PC == ARCH_REG_RA ? UNWIND_N_REGS : ARCH_REG_PC;
 	Dwarf_Word words[UNWIND_N_REGS];
 
-	for (int i = 0; i < UNWIND_N_REGS; i++)
-		words[i] = p->sample->regs.r[i];
-	return dwfl_thread_state_registers(thread, 0, UNWIND_N_REGS, words);
+	for (unsigned int i = 0; i < n; i++)
+		words[i] = r[i];
+	if (n < UNWIND_N_REGS)
+		dwfl_thread_state_register_pc(thread, r[ARCH_REG_PC]);
+	return dwfl_thread_state_registers(thread, 0, n, words);
 }
 
 static const Dwfl_Thread_Callbacks thread_callbacks = {

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every instruction of real aarch64 code, as tests/unit/test-unwind-live.c does it on the host: the
+ * program runs under qemu-aarch64 and is stepped through its GDB stub.
+ *
+ *	test-aarch64 EMULATOR SYSROOT PROGRAM START PART EVERY MAX [alone]
+ *
+ * START: where the stepping begins, hexadecimal, relative to the begin of the program.
+ *
+ * alone: where libdw is known to go wrong (below), only that our walks reach the entry is checked.
+ *
+ *	signed return addresses (-mbranch-protection): libdw knows them since 0.191;
+ *	stripped Go: it has no CFI;
+ *	lazy binding: CFI of glibc's _dl_runtime_resolve is wrong by 16 bytes (unwind/step.c).
+ */
+#include <elf.h>
+#include <limits.h>
+#include <stdlib.h>
+
+#include "tests/emulated/qemu.h"
+#include "tests/unit/test.h"
+#include "tests/unit/unwind-compare.h"
+
+#define STACK_BYTES (32 * 1024)
+
+struct stepper {
+	struct qemu q;
+	struct proc_modules modules;
+	struct unwind_module *vdso;
+	struct comparison c;
+	char *maps; /* as loaded */
+	uint8_t stack[STACK_BYTES];
+};
+
+/*
+ * The trampoline that signal handlers return to. qemu's is an anonymous page; a kernel's lies in
+ * the vdso, with a nop before it: here it becomes such a vdso.
+ */
+static struct {
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	uint8_t nop[4], code[8];
+} vdso = {
+	.eh = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+	       .e_type = ET_DYN,
+	       .e_machine = EM_AARCH64,
+	       .e_version = EV_CURRENT,
+	       .e_phoff = sizeof(Elf64_Ehdr),
+	       .e_ehsize = sizeof(Elf64_Ehdr),
+	       .e_phentsize = sizeof(Elf64_Phdr),
+	       .e_phnum = 1},
+	.ph = {.p_type = PT_LOAD,
+	       .p_flags = PF_R | PF_X,
+	       .p_offset = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr),
+	       .p_vaddr = 0xffc,
+	       .p_filesz = 12,
+	       .p_memsz = 12,
+	       .p_align = 1},
+	.nop = {0x1f, 0x20, 0x03, 0xd5},
+	.code = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4},
+};
+
+static int compare_mappings(const void *a, const void *b)
+{
+	const struct proc_mapping *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
+static void add_vdso(struct stepper *s)
+{
+	struct proc_maps *maps = &s->c.maps;
+	uint64_t page = qemu_find_page(&s->q, vdso.code, sizeof(vdso.code));
+
+	CHECK(page != 0);
+	if (!s->vdso)
+		CHECK_INT(unwind_module_new_memory(&s->vdso, s->c.u, &vdso, sizeof(vdso), "vdso"),
+			  ==, 0);
+	maps->items = realloc(maps->items, (maps->n + 1) * sizeof(*maps->items));
+	CHECK(maps->items);
+	maps->items[maps->n++] = (struct proc_mapping){.start = page - sizeof(vdso.nop),
+						       .end = page + sizeof(vdso.code),
+						       .module = s->vdso,
+						       .bias = page - 0x1000};
+	s->c.strange_start = page - sizeof(vdso.nop);
+	s->c.strange_end = page + sizeof(vdso.code);
+	qsort(maps->items, maps->n, sizeof(*maps->items), compare_mappings);
+}
+
+/* The loader maps and unmaps. */
+static void reload_maps(struct stepper *s)
+{
+	_cleanup_free_ char *maps = qemu_maps(&s->q);
+
+	CHECK(maps && *maps);
+	if (s->maps && strcmp(s->maps, maps) == 0)
+		return;
+	free(s->maps);
+	s->maps = strdup(maps);
+	proc_maps_deinit(&s->c.maps);
+	CHECK_INT(proc_maps_load(&s->c.maps, &s->modules, s->q.pid, maps), ==, 0);
+	dw_process_free(s->c.dw);
+	s->c.dw = dw_process_new(s->q.pid, maps);
+	add_vdso(s);
+}
+
+static unsigned int step_through(struct stepper *s, unsigned int every, unsigned int max_steps)
+{
+	unsigned int steps;
+
+	for (steps = 0; steps < max_steps && qemu_step(&s->q); steps++) {
+		struct proc_sample sample;
+
+		if (steps % every != 0)
+			continue;
+		CHECK_INT(qemu_sample_take(&s->q, &sample, s->stack, sizeof(s->stack)), ==, 0);
+		reload_maps(s);
+		compare_sample(&s->c, &sample);
+	}
+	return steps;
+}
+
+int main(int argc, char **argv)
+{
+	struct stepper *s = calloc(1, sizeof(*s));
+	bool alone = argc == 9;
+	uint64_t begin;
+	struct tally *t = &s->c.t;
+	unsigned int steps;
+
+	if (argc < 8) {
+		fprintf(stderr, "use: %s EMULATOR SYSROOT PROGRAM START PART EVERY MAX [alone]\n",
+			argv[0]);
+		return 2;
+	}
+	CHECK_INT(unwinder_new(&s->c.u, NULL), ==, 0);
+	s->modules.u = s->c.u;
+	s->c.shown = alone ? UINT_MAX / 2 : 0;
+	CHECK_INT(
+		qemu_start(&s->q, argv[1],
+			   (const char *[]){"-cpu", "max", "-L", argv[2], argv[3], argv[5], NULL}),
+		==, 0);
+	/* Before the program runs, its first mapping is that of its file. */
+	reload_maps(s);
+	begin = s->c.maps.items[0].start + strtoull(argv[4], NULL, 16);
+	CHECK(qemu_run_to(&s->q, begin));
+	steps = step_through(s, (unsigned int)atoi(argv[6]), (unsigned int)atoi(argv[7]));
+	comparison_print(&s->c, steps);
+	qemu_end(&s->q);
+	CHECK_INT(t->samples, >, 200);
+	CHECK_INT(t->complete * 1000, >=, t->samples * (alone ? 990 : 1000));
+	if (!alone) {
+		CHECK_INT(t->contradict, ==, 0);
+		CHECK_INT(t->ours_shorter, ==, 0);
+		CHECK_INT(t->longer_not_complete, ==, 0);
+	}
+	dw_process_free(s->c.dw);
+	proc_maps_deinit(&s->c.maps);
+	unwind_module_free(s->vdso);
+	proc_modules_deinit(&s->modules);
+	unwinder_free(s->c.u);
+	free(s->maps);
+	free(s);
+	return 0;
+}
