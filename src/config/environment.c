@@ -100,6 +100,22 @@ static int find_target(struct config *c, struct config_export **ret)
 	return config_export_get(c, OTEL_EXPORT_NAME, ret);
 }
 
+/* For gRPC an endpoint may be a host and a port alone, and then INSECURE decides about TLS. */
+static int complete(const struct config_export *x, const char *value, char **ret)
+{
+	const char *insecure = get_signal("INSECURE").value;
+
+	*ret = NULL;
+	if (x->protocol != CONFIG_GRPC || strstr(value, "://"))
+		return 0;
+	if (asprintf(ret, "%s://%s",
+		     insecure && strcasecmp(insecure, "true") == 0 ? "http" : "https", value) < 0) {
+		*ret = NULL;
+		return -ENOMEM;
+	}
+	return 0;
+}
+
 static int apply_endpoint(struct config_export *x, FILE *errors)
 {
 	static const struct {
@@ -113,11 +129,14 @@ static int apply_endpoint(struct config_export *x, FILE *errors)
 
 	for (size_t i = 0; i < ARRAY_SIZE(forms); i++) {
 		const char *value = get(forms[i].variable);
+		_cleanup_free_ char *url = NULL;
 		char error[CONFIG_ERROR_MAX];
 
 		if (!value)
 			continue;
-		r = set_key(x, forms[i].key, value, error);
+		r = complete(x, value, &url);
+		if (r == 0)
+			r = set_key(x, forms[i].key, url ? url : value, error);
 		if (r == 0 && forms[i].other)
 			r = set_key(x, forms[i].other, "", error);
 		if (r == -EINVAL) {
@@ -226,7 +245,7 @@ int config_environment_apply(struct config *c, FILE *errors)
 {
 	const char *service = get("OTEL_SERVICE_NAME");
 	struct config_export *x = NULL;
-	int r, endpoint;
+	int r;
 
 	r = apply_attributes(c, errors);
 	if (r == 0 && service)
@@ -239,11 +258,8 @@ int config_environment_apply(struct config *c, FILE *errors)
 		ignored(errors, PREFIX "ENDPOINT", "too many destinations in the file");
 	if (r != 0)
 		return r == -ENOMEM ? r : 0;
-	endpoint = apply_endpoint(x, errors);
-	if (endpoint < 0 && endpoint != -EINVAL)
-		return endpoint;
 	r = apply_simple(x, errors);
 	if (r == 0)
 		r = apply_timeout(x, errors);
-	return r < 0 ? r : endpoint;
+	return r < 0 ? r : apply_endpoint(x, errors); /* which needs the protocol */
 }
