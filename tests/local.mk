@@ -6,7 +6,7 @@ EXTRA_DIST += \
 	tests/kernels/guest.sh \
 	tests/kernels/run.sh \
 	tests/run.sh \
-	tests/system/badserver.py tests/system/protocols.py tests/system/otelcol.py \
+	tests/system/badserver.py tests/system/protocols.py tests/system/route.py tests/system/otelcol.py \
 	tests/system/bombs.py \
 	tests/system/build-collector.sh \
 	tests/system/build-viewers.sh \

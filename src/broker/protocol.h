@@ -111,6 +111,8 @@ enum text_kind {
 	TEXT_EXPORT_CERTIFICATE,
 	TEXT_EXPORT_CLIENT_CERTIFICATE,
 	TEXT_EXPORT_CLIENT_KEY,
+	TEXT_EXPORT_SERVER_NAME,
+	TEXT_EXPORT_PROXY,
 	TEXT_KERNEL_NOTES, /* with its descriptor */
 	TEXT_STORE,	   /* path of the store, with its descriptor */
 	TEXT_SPOOL,	   /* path of the spool, with its descriptor; before the destinations */

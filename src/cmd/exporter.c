@@ -98,6 +98,10 @@ static int on_text(void *ctx, const struct message *m, int fd)
 		return set_text(&d->client_certificate, text);
 	case TEXT_EXPORT_CLIENT_KEY:
 		return set_text(&d->client_key, text);
+	case TEXT_EXPORT_SERVER_NAME:
+		return set_text(&d->server_name_override, text);
+	case TEXT_EXPORT_PROXY:
+		return set_text(&d->proxy, text);
 	default:
 		return -EBADMSG;
 	}
@@ -286,6 +290,8 @@ static void free_texts(struct exporter_role *e)
 		free((void *)d->certificate);
 		free((void *)d->client_certificate);
 		free((void *)d->client_key);
+		free((void *)d->server_name_override);
+		free((void *)d->proxy);
 	}
 }
 

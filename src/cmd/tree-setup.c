@@ -221,6 +221,10 @@ static int send_destination(int control, const struct config_export *x)
 				    -1);
 	if (r == 0)
 		r = setup_send_text(control, TEXT_EXPORT_CLIENT_KEY, x->client_key, -1);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_EXPORT_SERVER_NAME, x->server_name_override, -1);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_EXPORT_PROXY, x->proxy, -1);
 	return r;
 }
 

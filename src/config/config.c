@@ -301,6 +301,13 @@ static void check_exports(struct loader *l, const char *path)
 			     "[export:%s]: endpoint is missing: expected a URL like "
 			     "http://localhost:4318",
 			     x->name);
+		else if (x->server_name_override &&
+			 strncasecmp(x->profiles_endpoint ? x->profiles_endpoint : x->endpoint,
+				     "https:", 6) != 0)
+			fail(l, 0,
+			     "[export:%s]: server_name_override is for TLS: expected an endpoint "
+			     "that begins with https://",
+			     x->name);
 		if (!x->client_certificate != !x->client_key)
 			fail(l, 0,
 			     "[export:%s]: client_certificate and client_key are needed together",

@@ -30,6 +30,8 @@ struct config_export {
 	uint64_t timeout_ns;
 	char *certificate, *client_certificate, *client_key;
 	bool insecure_skip_verify;
+	char *server_name_override;
+	char *proxy;		    /* a URL, or "none" */
 	uint64_t max_request_bytes; /* before compression; 64 MiB */
 	uint64_t max_queue_bytes;
 	uint64_t max_elapsed_ns;

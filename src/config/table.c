@@ -218,6 +218,17 @@ static const struct config_key keys[] = {
 	 AT_EXPORT(insecure_skip_verify), "no", 0, 0, 0, false,
 	 "Take any server certificate. Whoever sits on the network in between can then read the "
 	 "profiles and the headers."},
+	{CONFIG_SECTION_EXPORT, "server_name_override", CONFIG_HOST,
+	 AT_EXPORT(server_name_override), NULL, 0, 0, 0, false,
+	 "With https, the name that the server is asked for and that its certificate has to be "
+	 "for, "
+	 "where it is reached by another one or by an address."},
+	{CONFIG_SECTION_EXPORT, "proxy", CONFIG_PROXY, AT_EXPORT(proxy), NULL, 0, 0, 0, false,
+	 "URL of a proxy: http, https, socks5 or socks5h, as in http://proxy.example:3128; none "
+	 "for "
+	 "none at all. By default http_proxy (in small letters), HTTPS_PROXY, ALL_PROXY and "
+	 "NO_PROXY "
+	 "in the environment say, which may hold credentials, too."},
 	{CONFIG_SECTION_EXPORT, "max_request_size", CONFIG_BYTES, AT_EXPORT(max_request_bytes),
 	 "64M", 16 * KIB, 64 * MIB, 0, false,
 	 "The largest request, before compression; what is larger goes in halves. Profiles are "

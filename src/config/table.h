@@ -17,6 +17,8 @@ enum config_type {
 	CONFIG_PATH,	    /* char *: absolute */
 	CONFIG_URL,	    /* char *: http(s), no query */
 	CONFIG_URL_EXACT,   /* char *: http(s), used as it is */
+	CONFIG_HOST,	    /* char *: a name or an address */
+	CONFIG_PROXY,	    /* char *: a URL, or none */
 	CONFIG_HEADERS,	    /* char ** and size_t in struct config_export */
 	CONFIG_COMPRESSION, /* enum config_compression */
 	CONFIG_PROTOCOL,    /* enum config_protocol */

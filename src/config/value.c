@@ -147,6 +147,37 @@ static int check_url(const char *text, bool exact, char *error)
 	return 0;
 }
 
+static int check_host(const char *text, char *error)
+{
+	size_t n = strlen(text);
+
+	if (n > 253 || strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				    "0123456789.-_") != n)
+		return config_expected(error, "a host name, without port");
+	return 0;
+}
+
+/* As curl takes it: what comes behind the port means nothing. */
+static int check_proxy(const char *text, char *error)
+{
+	static const char *const schemes[] = {"http://", "https://", "socks5://", "socks5h://"};
+
+	if (strcmp(text, "none") == 0)
+		return 0;
+	if (strchr(text, '@'))
+		return config_expected(error, "a URL without user and password; with them, it goes "
+					      "into https_proxy in the environment");
+	for (size_t i = 0; i < ARRAY_SIZE(schemes); i++) {
+		size_t n = strlen(schemes[i]);
+
+		if (strncasecmp(text, schemes[i], n) == 0 && text[n] &&
+		    !strpbrk(text + n, " \t\"<>\\^`{|}/?#"))
+			return 0;
+	}
+	return config_expected(error, "none, or a URL like http://proxy.example:3128 (http, https, "
+				      "socks5 or socks5h)");
+}
+
 static int check_text(const struct config_key *row, const char *text, char *error)
 {
 	switch (row->type) {
@@ -160,6 +191,10 @@ static int check_text(const struct config_key *row, const char *text, char *erro
 		return config_filter_check(row->type, text, error);
 	case CONFIG_WORD:
 		return strpbrk(text, " \t") ? config_expected(error, "one word") : 0;
+	case CONFIG_HOST:
+		return check_host(text, error);
+	case CONFIG_PROXY:
+		return check_proxy(text, error);
 	default:
 		return check_url(text, row->type == CONFIG_URL_EXACT, error);
 	}
@@ -243,6 +278,8 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 	case CONFIG_PATH:
 	case CONFIG_URL:
 	case CONFIG_URL_EXACT:
+	case CONFIG_HOST:
+	case CONFIG_PROXY:
 	case CONFIG_GLOBS:
 	case CONFIG_USERS:
 	case CONFIG_CONTAINERS:
@@ -262,6 +299,8 @@ void config_value_free(const struct config_key *row, void *base)
 	case CONFIG_PATH:
 	case CONFIG_URL:
 	case CONFIG_URL_EXACT:
+	case CONFIG_HOST:
+	case CONFIG_PROXY:
 	case CONFIG_GLOBS:
 	case CONFIG_USERS:
 	case CONFIG_CONTAINERS:

@@ -35,6 +35,9 @@ struct export_destination {
 	const char *certificate; /* CA file, NULL: the system's */
 	const char *client_certificate, *client_key;
 	bool insecure_skip_verify;
+	const char *server_name_override; /* NULL; of the certificate, and what the server is asked
+					   * for, instead of the endpoint's host */
+	const char *proxy; /* URL; "none": not even the environment's; NULL: the environment's */
 	uint64_t max_queue_bytes; /* in memory; the oldest payload leaves it beyond; default 64 MiB
 				   */
 	uint64_t max_request_bytes; /* before compression; what is larger goes in halves; 0: 64 MiB

@@ -48,9 +48,11 @@ struct destination {
 	char *name;
 	char *origin; /* scheme://host:port, for the log: paths and queries may hold secrets */
 	bool grpc, json;
+	bool proxied; /* by its configuration; the environment may say so, too */
 	enum encoding encoding;
 	uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns, max_request_bytes;
 	CURL *easy;
+	struct curl_slist *connect_to; /* NULL: where the URL says */
 	uint8_t *made; /* the body of the request under way where it is not the one in the queue */
 	struct curl_slist *headers[N_ENCODINGS]; /* for each kind of body */
 	char curl_error[CURL_ERROR_SIZE];
@@ -100,10 +102,11 @@ enum verdict {
 
 struct outcome {
 	enum verdict verdict;
-	CURLcode code; /* CURLE_OK when there was an answer */
-	long status;   /* HTTP; 0 without an answer */
-	long os_errno; /* of a failed connection */
-	bool unseen;   /* no byte of the request has left */
+	CURLcode code;	   /* CURLE_OK when there was an answer */
+	long status;	   /* HTTP; 0 without an answer */
+	long os_errno;	   /* of a failed connection */
+	long proxy_status; /* of a proxy that was asked for a tunnel; 0: none, or no answer */
+	bool unseen;	   /* no byte of the request has left */
 };
 
 /* --- destination.c */
@@ -176,6 +179,12 @@ void request_cancel(struct destination *d);
 /* Takes the request, which curl says has ended with code, down; the response stays. */
 struct outcome request_end(struct destination *d, CURLcode code);
 void response_reset(struct response *r);
+
+/* --- route.c */
+/* On d->easy: the proxy, and the server's name. *url, which is the caller's, may be exchanged. 0;
+ * -EINVAL with error; -ENOMEM. */
+int route_init(struct destination *d, const struct export_destination *config, char **url,
+	       char *error, size_t n_error);
 
 /* --- retry.c */
 enum verdict retry_verdict(CURLcode code, long status, bool too_large);

@@ -14,6 +14,7 @@ libexport_a_SOURCES = \
 	src/export/report.c \
 	src/export/request.c \
 	src/export/retry.c \
+	src/export/route.c \
 	src/export/schema.h \
 	src/export/split.c \
 	src/export/spool.c src/export/spool.h \

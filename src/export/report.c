@@ -29,7 +29,7 @@ static const char *certificate_cause(const struct destination *d)
 		{"not yet valid",
 		 "its certificate is not valid yet; check the clocks of both hosts"},
 		{"match", "its certificate is for another name; set the endpoint to a name that it "
-			  "is for"},
+			  "is for, or server_name_override"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
@@ -42,10 +42,28 @@ static const char *certificate_cause(const struct destination *d)
 /* Cause and remedy for a connection that came to nothing. */
 static const char *connection_cause(const struct destination *d, const struct outcome *o)
 {
+	if (o->proxy_status >= 300)
+		return o->proxy_status == 407
+			       ? "the proxy wants credentials (407); put them into the URL of "
+				 "https_proxy, in the environment"
+			       : "the proxy does not let it through; check the proxy's own rules, "
+				 "or "
+				 "set proxy = none";
 	switch (o->code) {
+	case CURLE_COULDNT_RESOLVE_PROXY:
+		return "the proxy's host name is not known; check proxy, and https_proxy and the "
+		       "like in the environment";
+#if LIBCURL_VERSION_NUM >= 0x074900
+	case CURLE_PROXY:
+		return "the proxy does not answer as one; check proxy, and https_proxy and the "
+		       "like "
+		       "in the environment";
+#endif
 	case CURLE_COULDNT_RESOLVE_HOST:
 		return "its host name is not known; check the endpoint and the name service";
 	case CURLE_COULDNT_CONNECT:
+		if (d->proxied)
+			return "no connection to its proxy; check proxy, and that the proxy runs";
 		switch (o->os_errno) {
 		case ECONNREFUSED:
 			return "connection refused; does an OTLP/HTTP server listen on that port "

@@ -269,6 +269,9 @@ int request_init(struct destination *d, const struct export_destination *config,
 	d->easy = d->exporter->curl.easy_init();
 	if (!d->easy)
 		return -ENOMEM;
+	code = route_init(d, config, &url, error, n_error);
+	if (code < 0)
+		return code;
 
 	(void)snprintf(agent, sizeof(agent), "perfwalk/%s OTel-OTLP-Exporter-C/%s", version,
 		       version);
@@ -313,6 +316,7 @@ void request_deinit(struct destination *d)
 		d->exporter->curl.easy_cleanup(d->easy);
 	for (int i = 0; i < N_ENCODINGS; i++)
 		d->exporter->curl.slist_free_all(d->headers[i]);
+	d->exporter->curl.slist_free_all(d->connect_to);
 	response_reset(&d->response);
 	free(d->made);
 	free(d->origin);
@@ -380,6 +384,7 @@ struct outcome request_end(struct destination *d, CURLcode code)
 	(void)curl->easy_getinfo(d->easy, CURLINFO_RESPONSE_CODE, &o.status);
 	(void)curl->easy_getinfo(d->easy, CURLINFO_OS_ERRNO, &o.os_errno);
 	(void)curl->easy_getinfo(d->easy, CURLINFO_REQUEST_SIZE, &n_sent);
+	(void)curl->easy_getinfo(d->easy, CURLINFO_HTTP_CONNECTCODE, &o.proxy_status);
 	o.unseen = n_sent == 0;
 	(void)curl->multi_remove_handle(d->exporter->multi, d->easy);
 	free(d->made);

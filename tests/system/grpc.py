@@ -132,7 +132,7 @@ def check_request(call):
     rig.check(h[":path"] == "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export"
               and h["content-type"].startswith("application/grpc") and h["te"] == "trailers"
               and h["grpc-encoding"] == "gzip" and h["grpc-timeout"] == "2000m"
-              and h["user-agent"].startswith("perfwalk/"), "the request is a gRPC call")
+              and h["otlp-profiles-development-version"] == "1" and h["user-agent"].startswith("perfwalk/"), "the request is a gRPC call")
     rig.check(call.body[0] == 1 and len(call.body) == 5 + int.from_bytes(call.body[1:5], "big"),
               "one message behind its prefix")
     rig.check(count([gzip.decompress(call.body[5:])]) > 0, "the message is a gzipped payload")

@@ -391,6 +391,13 @@ static void test_values(void)
 		{"export:a", "headers = a=b%0d%0aEvil: c", "without control characters"},
 		{"export:a", "headers = content-TYPE=text/plain", "does not set itself"},
 		{"export:a", "headers_file = secret", "expected an absolute path, not 'secret'"},
+		{"export:a", "proxy = proxy:3128",
+		 "expected none, or a URL like http://proxy.example:3128 (http, https, socks5 or "
+		 "socks5h), not 'proxy:3128'"},
+		{"export:a", "proxy = http://", "expected none, or a URL"},
+		{"export:a", "proxy = http://u:secret@proxy",
+		 "expected a URL without user and password"},
+		{"export:a", "server_name_override = a:443", "expected a host name, without port"},
 		{"export:a", "compression = lz4", "expected gzip, zstd or none, not 'lz4'"},
 		{"export:a", "timeout = 0", "100ms .. 10m, not '0'"},
 		{"export:a", "insecure_skip_verify = 2", "expected yes or no"},
@@ -543,9 +550,10 @@ static void test_dropins(void)
 
 static void clear_env(void)
 {
-	static const char *const names[] = {"ENDPOINT",	   "HEADERS",		"TIMEOUT",
-					    "COMPRESSION", "CERTIFICATE",	"CLIENT_KEY",
-					    "PROTOCOL",	   "CLIENT_CERTIFICATE"};
+	static const char *const names[] = {
+		"ENDPOINT",    "HEADERS",    "TIMEOUT",	 "COMPRESSION",
+		"CERTIFICATE", "CLIENT_KEY", "PROTOCOL", "CLIENT_CERTIFICATE",
+		"INSECURE"};
 	char name[96];
 
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
@@ -661,6 +669,87 @@ static void test_env_and_file(void)
 	CHECK_STR(c->exports[1].endpoint, "http://b");
 	CHECK_STR(c->exports[2].name, "otel");
 	CHECK_STR(c->exports[2].endpoint, "http://env");
+	clear_env();
+}
+
+#define ENV_FILE                                                                                   \
+	"[export:f]\nendpoint = http://file\nprotocol = %s\ncompression = none\ntimeout = 7s\n"    \
+	"certificate = /file\nclient_certificate = /file\nclient_key = /file\n"                    \
+	"headers = from=file\n"
+
+/* What each variable comes to: over the file, over the general one, and what it cannot be. */
+static void test_env_table(void)
+{
+	static const struct {
+		const char *general, *own; /* NULL: unset */
+		const char *key, *value;   /* a line of --print-config */
+		const char *what, *protocol;
+	} rows[] = {
+		{NULL, NULL, "endpoint", "http://file", "ENDPOINT", "http/protobuf"},
+		{"http://g:1/x", NULL, "endpoint", "http://g:1/x", "ENDPOINT", "http/protobuf"},
+		{NULL, "http://p:1/x?y", "profiles_endpoint", "http://p:1/x?y", "ENDPOINT",
+		 "http/protobuf"},
+		{"http://g", "http://p", "profiles_endpoint", "http://p", "ENDPOINT", "http/json"},
+		{"g:4317", NULL, "endpoint", "https://g:4317", "ENDPOINT", "grpc"},
+		{"g:4317", "p:4317", "profiles_endpoint", "https://p:4317", "ENDPOINT", "grpc"},
+		{"http://g:4317", NULL, "endpoint", "http://g:4317", "ENDPOINT", "grpc"},
+		{"grpc", NULL, "protocol", "grpc", "PROTOCOL", "http/protobuf"},
+		{"grpc", "http/json", "protocol", "http/json", "PROTOCOL", "http/protobuf"},
+		{"grpc", "", "protocol", "grpc", "PROTOCOL", "http/protobuf"},
+		{"gRPC", NULL, "protocol", "http/protobuf", "PROTOCOL", "http/protobuf"},
+		{"gzip", NULL, "compression", "gzip", "COMPRESSION", "http/protobuf"},
+		{"gzip", "none", "compression", "none", "COMPRESSION", "http/protobuf"},
+		{"", "snappy", "compression", "none", "COMPRESSION", "http/protobuf"},
+		{"2500", NULL, "timeout", "2500ms", "TIMEOUT", "http/protobuf"},
+		{"2500", "3000", "timeout", "3s", "TIMEOUT", "http/protobuf"},
+		{"-1", NULL, "timeout", "7s", "TIMEOUT", "http/protobuf"},
+		{"/g", NULL, "certificate", "/g", "CERTIFICATE", "http/protobuf"},
+		{"/g", "/p", "client_certificate", "/p", "CLIENT_CERTIFICATE", "http/protobuf"},
+		{"g", "/p", "client_key", "/p", "CLIENT_KEY", "http/protobuf"},
+		{"a=1,b=2", NULL, "headers", "a=***,b=***", "HEADERS", "http/protobuf"},
+		{"a=1,b=2", "c=3", "headers", "c=***", "HEADERS", "http/protobuf"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		_cleanup_(config_freep) struct config *c = NULL;
+		_cleanup_free_ char *printed = NULL, *errors = NULL;
+		char name[64], text[512], line[128];
+		size_t n;
+		FILE *f;
+
+		clear_env();
+		(void)snprintf(name, sizeof(name), "OTEL_EXPORTER_OTLP_%s", rows[i].what);
+		if (rows[i].general)
+			setenv(name, rows[i].general, 1);
+		(void)snprintf(name, sizeof(name), "OTEL_EXPORTER_OTLP_PROFILES_%s", rows[i].what);
+		if (rows[i].own)
+			setenv(name, rows[i].own, 1);
+		(void)snprintf(text, sizeof(text), ENV_FILE, rows[i].protocol);
+		CHECK_INT(load(&c, write_file("a.conf", text), true, &errors), ==, 0);
+		f = open_memstream(&printed, &n);
+		CHECK(f);
+		config_print(c, f);
+		CHECK_INT(fclose(f), ==, 0);
+		(void)snprintf(line, sizeof(line), "\n%s = %s\n", rows[i].key, rows[i].value);
+		if (!strstr(printed, line))
+			CHECK_STR(printed, line);
+	}
+
+	/* TLS or not, where the endpoint does not say. */
+	for (int i = 0; i < 4; i++) {
+		_cleanup_(config_freep) struct config *c = NULL;
+
+		clear_env();
+		ENV("PROTOCOL", "grpc");
+		ENV("ENDPOINT", "h:4317");
+		if (i > 0)
+			ENV("INSECURE", i == 1 ? "True" : i == 2 ? "1" : "false");
+		if (i == 3)
+			ENV_PROFILES("INSECURE", "TRUE");
+		c = load_env(NULL);
+		CHECK_STR(c->exports[0].endpoint,
+			  i == 1 || i == 3 ? "http://h:4317" : "https://h:4317");
+	}
 	clear_env();
 }
 
@@ -869,6 +958,7 @@ int main(void)
 	RUN(test_dropins);
 	RUN(test_env_alone);
 	RUN(test_env_and_file);
+	RUN(test_env_table);
 	RUN(test_env_bad);
 	RUN(test_headers_file);
 	RUN(test_print);

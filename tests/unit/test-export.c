@@ -899,15 +899,16 @@ static void test_hurry(void)
 	log_begin();
 	e = exporter_of(d, 3);
 	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 3), ==, 0);
-	CHECK(!turn(e, 500));
+	for (int i = 0; i < 10 && exporter_stats(e, 0)->retries + exporter_stats(e, 1)->retries < 2;
+	     i++)
+		CHECK(!turn(e, 500));
 	CHECK_INT(exporter_stats(e, 0)->retries, ==, 1);
 	CHECK_INT(exporter_stats(e, 0)->queue_payloads, ==, 1);
 
 	start = clock_monotonic_ns();
 	exporter_hurry(e);
-	CHECK(!turn(e, 500));
-	CHECK_INT(exporter_stats(e, 0)->payloads_sent, ==, 1);
 	CHECK(turn(e, 6000));
+	CHECK_INT(exporter_stats(e, 0)->payloads_sent, ==, 1);
 	log_end();
 	CHECK_INT(clock_monotonic_ns() - start, <, 6 * NSEC_PER_SEC);
 	s = exporter_stats(e, 1);

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The way to a server: through a proxy by the configuration or the environment, past it, and by
+another name than the certificate's. What the proxy sees, and what the log says where it fails."""
+import base64
+import os
+import select
+import socket
+import threading
+
+import grpc_server
+import rig
+from badserver import Server, answer, certificates
+
+SECRET = "canary-of-the-headers"
+
+
+class Proxy:
+    """Forwards what it is asked for, tunnels too; keeps the head of each request. status: what it
+    refuses everything with."""
+
+    def __init__(self, status=None):
+        self.status, self.heads = status, []
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.url = f"http://127.0.0.1:{self.listener.getsockname()[1]}"
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            conn, _ = self.listener.accept()
+            threading.Thread(target=self.serve, args=(conn,), daemon=True).start()
+
+    def serve(self, conn):
+        data = b""
+        try:
+            while b"\r\n\r\n" not in data:
+                got = conn.recv(65536)
+                if not got:
+                    return
+                data += got
+            head, rest = data.split(b"\r\n\r\n", 1)
+            self.heads.append(head.decode())
+            if self.status:
+                conn.sendall(f"HTTP/1.1 {self.status} No\r\nContent-Length: 0\r\nConnection: close\r\n\r\n".encode())
+                return
+            self.forward(conn, head.decode(), rest)
+        except OSError:
+            pass
+        finally:
+            conn.close()
+
+    @staticmethod
+    def forward(conn, head, rest):
+        method, target, _ = head.split("\r\n")[0].split(" ")
+        if method == "CONNECT":
+            host, port = target.rsplit(":", 1)
+        else:
+            host, port = target.split("/")[2].rsplit(":", 1)
+        with socket.create_connection((host, int(port)), 5) as server:
+            if method == "CONNECT":
+                conn.sendall(b"HTTP/1.1 200 Go ahead\r\n\r\n")
+                server.sendall(rest)
+            else:  # one request's way; the rest of the connection follows
+                server.sendall((head.replace(target, "/" + target.split("/", 3)[3], 1) + "\r\n\r\n").encode() + rest)
+            while True:
+                for s in select.select([conn, server], [], [])[0]:
+                    got = s.recv(65536)
+                    if not got:
+                        return
+                    (server if s is conn else conn).sendall(got)
+
+
+def run(name, sections, reached, log_says, env=()):
+    """A daemon with these destinations until all that are to be reached are, and the log has the rest."""
+    daemon = rig.Daemon("[profiler]\nreporter_interval = 1s\nsamples_per_second = 49\n[spool]\nenabled = no\n"
+                        + "".join(f"[export:{n}]\nheaders = x-secret={SECRET}\ntimeout = 3s\n{t}\n"
+                                  for n, t in sections.items()),
+                        name=name, env={**os.environ, **dict(env)})
+    daemon.wait_up()
+
+    def told(export, text):
+        return any(f"export:{export}: " in l and text in l for l in daemon.log().splitlines())
+    try:
+        for export, is_reached in reached.items():
+            rig.wait_for(f"{export} is reached", is_reached, 20)
+            rig.check(True, f"{export}: reached")
+        for export, text in log_says.items():
+            rig.wait_for(f"the log says of {export}: {text}", lambda e=export, t=text: told(e, t), 20)
+            rig.check(True, f"{export}: the log says {text!r}")
+    except rig.Failure:
+        rig.say(daemon.log())
+        raise
+    daemon.stop()
+    for export in reached:
+        rig.check(not told(export, "cannot take"), f"{export}: without a complaint")
+    return daemon.log()
+
+
+def heads(server):
+    return [r[1] for r in server.requests]
+
+
+def by_configuration(ca, contexts):
+    names = []
+    contexts["other"].sni_callback = lambda sock, name, context: names.append(name)
+    plain, secure, other, wrong = (Server(answer(200)), Server(answer(200), tls=contexts["good"]),
+                                   Server(answer(200), tls=contexts["other"]), Server(answer(200), tls=contexts["other"]))
+    grpc = grpc_server.Server([], then={"status": 0})
+    proxies = {n: Proxy() for n in ("plain", "tls", "grpc", "other")}
+    needy, strict = Proxy(407), Proxy(403)
+    https = f"endpoint = https://127.0.0.1:%d\ncertificate = {ca}\n"
+    run("configured", {
+        "plain": f"endpoint = http://127.0.0.1:{plain.port}\nproxy = {proxies['plain'].url}",
+        "tls": https % secure.port + f"proxy = {proxies['tls'].url}",
+        "grpc": f"endpoint = http://127.0.0.1:{grpc.port}\nprotocol = grpc\nproxy = {proxies['grpc'].url}",
+        "other": https % other.port + "server_name_override = other.test",
+        "other-proxy": https % other.port + f"server_name_override = other.test\nproxy = {proxies['other'].url}",
+        "wrong-name": https % wrong.port + "server_name_override = elsewhere.test",
+        "needy": https % secure.port + f"proxy = {needy.url}",
+        "strict": https % secure.port + f"proxy = {strict.url}",
+        "no-proxy": https % secure.port + f"proxy = http://127.0.0.1:{rig.free_port()}",
+        "unknown": https % secure.port + "proxy = http://proxy.invalid:3128",
+    }, {
+        "plain": lambda: plain.count() >= 2, "tls": lambda: secure.count() >= 2,
+        "grpc": lambda: len(grpc.calls) >= 2, "other": lambda: other.count() >= 4,
+        "other-proxy": lambda: proxies["other"].heads,
+    }, {"wrong-name": "certificate is for another name", "needy": "407", "strict": "proxy does not let it through",
+        "no-proxy": "no connection to its proxy", "unknown": "proxy's host name is not known"})
+    rig.check(proxies["plain"].heads[0].startswith(f"POST http://127.0.0.1:{plain.port}/v1development/profiles "),
+              "http: the proxy is asked for the URL")
+    rig.check(proxies["tls"].heads[0].startswith(f"CONNECT 127.0.0.1:{secure.port} ")
+              and proxies["grpc"].heads[0].startswith(f"CONNECT 127.0.0.1:{grpc.port} "),
+              "https and gRPC: for a tunnel")
+    rig.check(not any(SECRET in h for n in ("tls", "grpc", "other") for h in proxies[n].heads)
+              and all(SECRET in h for h in heads(secure)), "whose other end alone gets the headers")
+    rig.check(proxies["other"].heads[0].startswith(f"CONNECT 127.0.0.1:{other.port} "),
+              "server_name_override: the tunnel leads to the endpoint")
+    rig.check(set(names) == {"other.test", "elsewhere.test"} and all(f"host: other.test:{other.port}" in h.lower() for h in heads(other)),
+              f"and the name is the one that is asked for: {set(names)}")
+    rig.check(wrong.count() == 0, "a certificate for another name gets nothing")
+
+
+def by_environment(ca, contexts):
+    plain, secure, past, none = (Server(answer(200)), Server(answer(200), tls=contexts["good"]), Server(answer(200)),
+                                 Server(answer(200), tls=contexts["good"]))
+    http, https = Proxy(), Proxy()
+    log = run("environment", {
+        "plain": f"endpoint = http://127.0.0.1:{plain.port}",
+        "tls": f"endpoint = https://127.0.0.1:{secure.port}\ncertificate = {ca}",
+        "past": f"endpoint = http://localhost:{past.port}",
+        "none": f"endpoint = https://127.0.0.1:{none.port}\ncertificate = {ca}\nproxy = none",
+    }, {
+        "plain": lambda: plain.count() >= 2, "tls": lambda: secure.count() >= 2, "past": lambda: past.count() >= 2,
+        "none": lambda: none.count() >= 2,
+    }, {}, {"http_proxy": http.url, "HTTPS_PROXY": https.url.replace("//", "//me:hush-hush@"), "NO_PROXY": "localhost"})
+    token = base64.b64encode(b"me:hush-hush").decode()
+    rig.check(all(f":{plain.port}/" in h for h in http.heads), "http_proxy: for http alone, and NO_PROXY is heard")
+    rig.check(all(f"CONNECT 127.0.0.1:{secure.port} " in h and f"Proxy-Authorization: Basic {token}" in h
+                  for h in https.heads), "HTTPS_PROXY: with its credentials; proxy = none goes past it")
+    rig.check(token not in "".join(heads(secure)) and "hush" not in log, "which nobody else gets to see")
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("openssl")
+    ca, contexts = certificates()
+    rig.start(["sh", "-c", "while :; do :; done"])  # something to send
+    by_configuration(ca, contexts)
+    by_environment(ca, contexts)
+
+
+if __name__ == "__main__":
+    rig.run(main)
