@@ -399,6 +399,14 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 	return step;
 }
 
+static uint64_t depth_bytes(const struct walk *w, const struct unwind_regs *regs)
+{
+	uint64_t depth = regs->r[ARCH_REG_SP] - w->stack.start;
+
+	/* Beyond: another stack, or nonsense. */
+	return depth < w->stack.n ? depth : w->stack.n;
+}
+
 static enum step run(struct walk *w, const struct unwind_regs *first, enum unwind_outcome *ret)
 {
 	struct unwind_regs regs = *first;
@@ -424,10 +432,10 @@ static enum step run(struct walk *w, const struct unwind_regs *first, enum unwin
 		} else if (step_frame(w, memo, addr, &innermost, &regs, ret) == STEP_NEEDS_REGS) {
 			return STEP_NEEDS_REGS;
 		}
-		if (*ret != UNWIND_N_OUTCOMES)
-			return STEP_OK;
-		if (regs.r[ARCH_REG_PC] == 0) {
+		if (*ret == UNWIND_N_OUTCOMES && regs.r[ARCH_REG_PC] == 0)
 			*ret = UNWIND_COMPLETE;
+		if (*ret != UNWIND_N_OUTCOMES) {
+			w->u->stats.last_depth_bytes = depth_bytes(w, &regs);
 			return STEP_OK;
 		}
 		/* A return address may be the first byte of the next function; its call is before.

@@ -254,7 +254,7 @@ bool message_text_ok(const char *field, size_t size);
  * advisory: the broker prints counts and blames files from it, nothing else.
  */
 #define STATUS_MAX_FILES	1024
-#define STATUS_MAX_COUNTERS	32
+#define STATUS_MAX_COUNTERS	64
 #define STATUS_MAX_DESTINATIONS 16
 
 struct status_page {

@@ -231,6 +231,24 @@ static const struct {
 	[UNWIND_TOO_DEEP] = {PROFILE_MARKER_TOO_DEEP, PROFILE_STACKS_TOO_DEEP},
 };
 
+/* How far the stack reaches, for whoever wonders how much of it to copy. */
+static void count_reach(struct attribution *a, enum unwind_outcome outcome, size_t n_frames)
+{
+	static const uint32_t frames[] = {8, 16, 32, 64, 128};
+	uint64_t *c = a->profile.counters,
+		 kib = unwinder_stats(a->unwinder)->last_depth_bytes >> 10;
+	size_t i = 0;
+
+	if (outcome == UNWIND_COMPLETE)
+		c[kib < 8    ? PROFILE_STACKS_WITHIN_8K
+		  : kib < 16 ? PROFILE_STACKS_WITHIN_16K
+		  : kib < 32 ? PROFILE_STACKS_WITHIN_32K
+			     : PROFILE_STACKS_WITHIN_64K]++;
+	while (i < ARRAY_SIZE(frames) && n_frames > frames[i])
+		i++;
+	c[PROFILE_STACKS_TO_8_FRAMES + i]++;
+}
+
 static void read_regs(const struct attribution *a, const struct record *r, struct unwind_regs *ret)
 {
 	struct unwind_regs trusted;
@@ -289,7 +307,10 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 			profile_add_frame(&a->profile, f->tag == UINT32_MAX ? none_row(a) : f->tag,
 					  f->address - f->bias);
 	}
-	if (outcome != UNWIND_COMPLETE)
+	count_reach(a, outcome, n_walked);
+	if (outcome == UNWIND_TRUNCATED && r->sample.n_stack < r->sample.max_stack)
+		n = add_marker(a, n, PROFILE_MARKER_TRUNCATED, PROFILE_STACKS_UNREADABLE);
+	else if (outcome != UNWIND_COMPLETE)
 		n = add_marker(a, n, outcomes[outcome].marker, outcomes[outcome].counter);
 	return n;
 }

@@ -144,6 +144,8 @@ static void close_window(struct profiler *p)
 		if (t >= prof->end_unix_ns)
 			prof->end_unix_ns = t + 1;
 	}
+	prof->stack_bytes =
+		p->replay || p->setup.features.frame_pointers ? 0 : p->setup.options.stack_bytes;
 	prof->event = strtab_put(&prof->strings, p->replay ? replay_event(p->replay)->name
 							   : sample_event_name(&p->setup.options,
 									       &p->setup.features));

@@ -138,7 +138,9 @@ enum profile_counter {
 	PROFILE_RECORDS_BAD,	   /* ring records that contradict themselves */
 	PROFILE_SIDEBAND_LOST,	   /* mapping, fork, comm or exit records lost */
 	PROFILE_USER_STACKS,	   /* samples with user registers: the base of the next ones */
-	PROFILE_STACKS_TRUNCATED,
+	/* Those that do not reach their entry, by cause. */
+	PROFILE_STACKS_TRUNCATED,  /* the copy was full: its size is too small */
+	PROFILE_STACKS_UNREADABLE, /* the copy has room, the kernel could not read on */
 	PROFILE_STACKS_NO_MAPPING,
 	PROFILE_STACKS_NO_FILE,
 	PROFILE_STACKS_NO_CFI,
@@ -146,6 +148,18 @@ enum profile_counter {
 	PROFILE_STACKS_NO_PROGRESS,
 	PROFILE_STACKS_TOO_DEEP,
 	PROFILE_STACKS_NO_REGS,
+	/* Those that do, by the bytes from the stack pointer to their outermost frame. */
+	PROFILE_STACKS_WITHIN_8K,
+	PROFILE_STACKS_WITHIN_16K, /* and not within 8K, and so on */
+	PROFILE_STACKS_WITHIN_32K,
+	PROFILE_STACKS_WITHIN_64K,
+	/* All with user registers, by their user frames. */
+	PROFILE_STACKS_TO_8_FRAMES,
+	PROFILE_STACKS_TO_16_FRAMES,
+	PROFILE_STACKS_TO_32_FRAMES,
+	PROFILE_STACKS_TO_64_FRAMES,
+	PROFILE_STACKS_TO_128_FRAMES,
+	PROFILE_STACKS_MORE_FRAMES,
 	PROFILE_FRAMES_UNNAMED,	  /* distinct frames left without a name */
 	PROFILE_WINDOWS_DEGRADED, /* windows of which some file was set aside */
 	PROFILE_PAUSED_MS,	  /* for how long sampling was paused on demand */
@@ -178,11 +192,12 @@ struct profile {
 	 */
 	uint64_t period_ns, period_events;
 	bool weighted;
-	uint32_t rate_hz; /* 0: by period, not by rate */
+	uint32_t rate_hz;     /* 0: by period, not by rate */
+	uint32_t stack_bytes; /* copied of each user stack, at most; 0: none, or not known */
 	/* Of a recorded file; empty, 0: not known, or this host. */
 	strid host_name, kernel_release;
 	uint32_t n_cpus;
-	strid event;	  /* "cpu-clock", "cycles", "page-faults" ... */
+	strid event; /* "cpu-clock", "cycles", "page-faults" ... */
 	uint64_t max_bytes;
 };
 

@@ -43,7 +43,7 @@ struct window_header {
 	uint64_t start_unix_ns, end_unix_ns, period_ns, period_events;
 	uint64_t counters[PROFILE_N_COUNTERS];
 	uint32_t rate_hz, event, n_strings, weighted;
-	uint32_t host_name, kernel_release, n_cpus, reserved;
+	uint32_t host_name, kernel_release, n_cpus, stack_bytes;
 	struct {
 		uint32_t n, item_bytes;
 	} sections[N_SECTIONS];
@@ -103,6 +103,7 @@ int window_write(const struct profile *p)
 		.host_name = p->host_name,
 		.kernel_release = p->kernel_release,
 		.n_cpus = p->n_cpus,
+		.stack_bytes = p->stack_bytes,
 		.n_strings = p->strings.n,
 	};
 	_cleanup_close_ int fd = -EBADF;
@@ -379,6 +380,8 @@ static int read_all(struct reader *r, const uint8_t *map, uint64_t size, uint64_
 	p->host_name = host_name;
 	p->kernel_release = kernel_release;
 	p->n_cpus = r->h.n_cpus;
+	if (p->stack_bytes < r->h.stack_bytes)
+		p->stack_bytes = r->h.stack_bytes;
 	return 0;
 }
 

@@ -41,7 +41,7 @@
 #define PROFILE_BYTES 640
 
 #define CPU_MEMO 1024
-#define N_FACTS	 5
+#define N_FACTS	 6
 
 struct sample_slot {
 	uint32_t profile; /* running number of the Profile: slots of earlier ones do not match */
@@ -313,6 +313,9 @@ static int write_samples(struct otlp *o)
 
 static void put_counters(struct otlp *o)
 {
+	if (o->with_counters && o->p->stack_bytes)
+		o->attributes[o->n_attributes++] = otlp_put_attribute_int(
+			&o->frames.dictionary, "perfwalk.stack_size", o->p->stack_bytes);
 	for (int c = 0; c < PROFILE_N_COUNTERS && o->with_counters; c++) {
 		uint64_t v = o->p->counters[c];
 		char key[64];

@@ -223,6 +223,44 @@ static void put_losses(const struct page *pg)
 	}
 }
 
+/* A line of the stacks that is no count of them. */
+static void put_fact(const struct page *pg, const char *name, const char *value, const char *why)
+{
+	fprintf(pg->out, "%-22s%12s%s          ", name, value, style_on(pg, DIM));
+	put_fit(pg, why, pg->width - 44, false);
+	fprintf(pg->out, "%s\n", style_off(pg, DIM));
+}
+
+/* What smaller copies of the stacks would have been good for, and how many frames there are. */
+static void put_reach(const struct page *pg)
+{
+	const uint64_t *within = &pg->p->counters[PROFILE_STACKS_WITHIN_8K];
+	const uint64_t *frames = &pg->p->counters[PROFILE_STACKS_TO_8_FRAMES];
+	uint64_t n = within[0] + within[1] + within[2] + within[3], all = 0, most = 0;
+	char value[32], why[96];
+	unsigned int i;
+
+	if (n && pg->p->stack_bytes) {
+		(void)snprintf(why, sizeof(why),
+			       "complete by 8K of them: %.0f%%, 16K %.0f%%, 32K %.0f%%",
+			       share(within[0], n), share(within[0] + within[1], n),
+			       share(n - within[3], n));
+		put_fact(pg, "  bytes copied",
+			 text_format_bytes(value, sizeof(value), pg->p->stack_bytes), why);
+	}
+	for (i = 0; i < 6; i++)
+		all += frames[i];
+	for (i = 0; i < 5 && (most += frames[i]) * 2 < all; i++)
+		;
+	if (!all)
+		return;
+	(void)snprintf(value, sizeof(value), "%s %u", i < 5 ? "up to" : "over",
+		       i < 5 ? 8u << i : 128);
+	(void)snprintf(why, sizeof(why), "in half of them; over 128 in %.1f%%",
+		       share(frames[5], all));
+	put_fact(pg, "  frames", value, why);
+}
+
 static void put_stacks(const struct page *pg)
 {
 	static const struct {
@@ -230,6 +268,8 @@ static void put_stacks(const struct page *pg)
 		const char *name, *why;
 	} causes[] = {
 		{PROFILE_STACKS_TRUNCATED, "  truncated", "deeper than the copied stack bytes"},
+		{PROFILE_STACKS_UNREADABLE, "  unreadable",
+		 "the kernel's copy of the stack ends too early"},
 		{PROFILE_STACKS_NO_MAPPING, "  no mapping", "the code lies in no known mapping"},
 		{PROFILE_STACKS_NO_FILE, "  no file", "the mapped file could not be read"},
 		{PROFILE_STACKS_NO_CFI, "  no unwind info", "code without call-frame information"},
@@ -252,6 +292,7 @@ static void put_stacks(const struct page *pg)
 			put_count(pg, WARN, causes[i].name, c[causes[i].counter], base,
 				  causes[i].why);
 	}
+	put_reach(pg);
 	if (c[PROFILE_FRAMES_UNNAMED])
 		put_count(pg, WARN, "Frames without a name", c[PROFILE_FRAMES_UNNAMED], 0,
 			  "distinct addresses no symbol covers");

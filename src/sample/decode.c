@@ -206,6 +206,7 @@ static void read_user_stack(struct cursor *c, struct record *r)
 		return;
 	r->sample.stack = stack;
 	r->sample.n_stack = copied;
+	r->sample.max_stack = size;
 }
 
 /* The one-word fields that stand between the stack and the cgroup id. */

@@ -197,8 +197,9 @@ struct record {
 			uint64_t user_abi; /* PERF_SAMPLE_REGS_ABI_* ; NONE: no user side */
 			const uint64_t *user_regs;
 			const uint8_t *stack;
-			uint64_t n_stack; /* really copied */
-			bool in_kernel;	  /* cpumode */
+			uint64_t n_stack;   /* really copied */
+			uint64_t max_stack; /* what would have been copied of a longer one */
+			bool in_kernel;	    /* cpumode */
 			/* Of user_regs: those that are the task's own (bits as in regs_mask).
 			 * Less than all only inside the kernel, where old kernels, and
 			 * samples by NMI, do not have every register at hand. */

@@ -10,6 +10,7 @@ const losses = [
 	['sideband_lost', '', 'mapping, fork or exit records lost: names may miss'],
 	['windows_degraded', '', 'windows in which a file was set aside while naming'],
 	['stacks_truncated', 'stacks', 'stacks cut: deeper than the copied stack bytes'],
+	['stacks_unreadable', 'stacks', 'stacks cut: the kernel’s copy of them ends too early'],
 	['stacks_no_mapping', 'stacks', 'stacks that led to code in no known mapping'],
 	['stacks_no_file', 'stacks', 'stacks that led to a file that could not be read'],
 	['stacks_no_cfi', 'stacks', 'stacks that led to code without unwind information'],
@@ -79,6 +80,11 @@ function addLosses(body, c) {
 		if (counters[name] || name === 'samples_lost')
 			row(counters[name] || 0, bases[base], words);
 	}
+	const within = ['8k', '16k', '32k', '64k'].map((size) => counters[`stacks_within_${size}`]);
+	const complete = within.reduce((sum, n) => sum + n, 0);
+
+	if (complete)
+		row(complete, bases.stacks, `stacks complete: ${percent(within[0], complete)} by their first 8K, ${percent(within[0] + within[1], complete)} by 16K, ${percent(complete - within[3], complete)} by 32K`);
 	if (c.cut)
 		row(c.cut, c.total, 'samples shown at a caller: the call tree was full');
 	row(countIncomplete(c).unnamed, c.total, 'samples in code without a name: its address is shown instead');
