@@ -40,6 +40,7 @@ EXTRA_DIST += \
 	tests/system/rig.py \
 	tests/system/sink.py \
 	tests/system/spool.py \
+	tests/system/stack_size.py \
 	tests/system/store.py \
 	tests/system/supervision.py \
 	tests/system/top.py \
@@ -55,6 +56,7 @@ EXTRA_DIST += \
 	tests/workloads/common.h \
 	tests/workloads/counted.c \
 	tests/workloads/cxx.cc \
+	tests/workloads/deep.c \
 	tests/workloads/cxx.expect \
 	tests/workloads/frames.c \
 	tests/workloads/frames.expect \

@@ -28,12 +28,13 @@
 enum message_type {
 	/* broker -> child, in order: set-up, texts, then START; set-up may be repeated on a reload
 	 */
-	MESSAGE_SETUP,	 /* one struct of the role (src/cmd/setup.h) as a blob; fd: status page */
-	MESSAGE_TEXT,	 /* one string of the set-up */
-	MESSAGE_FILE,	 /* a descriptor of the set-up: an output file, kallsyms */
-	MESSAGE_START,	 /* the set-up is complete */
-	MESSAGE_PEER,	 /* fd: the socket to a neighbour, new after its restart */
-	MESSAGE_CPU_ADD, /* fds: sample and side-band event */
+	MESSAGE_SETUP,	   /* one struct of the role (src/cmd/setup.h) as a blob; fd: status page */
+	MESSAGE_TEXT,	   /* one string of the set-up */
+	MESSAGE_FILE,	   /* a descriptor of the set-up: an output file, kallsyms */
+	MESSAGE_START,	   /* the set-up is complete */
+	MESSAGE_PEER,	   /* fd: the socket to a neighbour, new after its restart */
+	MESSAGE_CPU_ADD,   /* fds: sample and side-band event */
+	MESSAGE_CPU_EVENT, /* fd: another sample event, which writes into the CPU's ring now */
 	MESSAGE_CPU_REMOVE,
 	MESSAGE_QUARANTINE, /* this file is set aside */
 	MESSAGE_FLUSH,	/* end the window now; status_page.flushed tells when it is handed over */
@@ -42,8 +43,10 @@ enum message_type {
 	MESSAGE_RESIZE, /* the terminal has another size */
 	MESSAGE_STOP,	/* finish what is under way and leave */
 	/* child -> broker */
-	MESSAGE_RESULT, /* the symbolizer has written all outputs of a capture; the screen has
-			   ended: the user wants no more */
+	MESSAGE_STACK_SIZE, /* the profiler wants stack copies of another size; the answer, behind
+			       the new events, is the size in force */
+	MESSAGE_RESULT,	    /* the symbolizer has written all outputs of a capture; the screen has
+			       ended: the user wants no more */
 	/* asks and their answers */
 	MESSAGE_ASK_MAPS,
 	MESSAGE_ASK_FILE,
@@ -160,6 +163,9 @@ struct message {
 		struct {
 			uint32_t paused;
 		} pause;
+		struct {
+			uint32_t bytes;
+		} stack_size;
 		struct {
 			uint64_t cpu_ns,
 				rss_bytes; /* of all together; CPU time since their starts */

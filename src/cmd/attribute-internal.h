@@ -46,7 +46,8 @@ struct attribution {
 	uint32_t kernel_row, none_row, marker_row,
 		vdso_row; /* PROFILE_NONE: not in this window yet */
 	uint32_t max_frames;
-	uint64_t dropped_before; /* samples of windows given up: counted in the next one */
+	struct stack_size *stack_size; /* borrowed; NULL: it is not adapted */
+	uint64_t dropped_before;       /* samples of windows given up: counted in the next one */
 	struct unwind_frame *walked;
 	uint32_t *frames;
 	/* Of the sample being walked, for the find callback. */

@@ -171,6 +171,11 @@ void attribution_put_host(struct attribution *a, const struct perf_data_host *ho
 	a->profile.n_cpus = host->n_cpus;
 }
 
+void attribution_watch_stacks(struct attribution *a, struct stack_size *watch)
+{
+	a->stack_size = watch;
+}
+
 static void log_window(const struct attribution *a)
 {
 	const struct unwind_stats *u = unwinder_stats(a->unwinder);

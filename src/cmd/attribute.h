@@ -14,6 +14,7 @@
 #include "src/profile/profile.h"
 
 struct filter;
+struct stack_size;
 struct record;
 struct perf_data_host;
 struct replay;
@@ -35,6 +36,9 @@ void attribution_quarantine(struct attribution *a, const struct message *m);
 
 /* Facts of the file's host into the window. */
 void attribution_put_host(struct attribution *a, const struct perf_data_host *host);
+
+/* Told of each stack that is walked; borrowed. NULL: nobody is. */
+void attribution_watch_stacks(struct attribution *a, struct stack_size *watch);
 
 /* The window now being filled. */
 struct profile *attribution_profile(struct attribution *a);

@@ -12,6 +12,7 @@
 #include "src/broker/opener.h"
 #include "src/cmd/attribute-internal.h"
 #include "src/cmd/outside.h"
+#include "src/cmd/stack-size.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -308,6 +309,11 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 					  f->address - f->bias);
 	}
 	count_reach(a, outcome, n_walked);
+	if (a->stack_size)
+		stack_size_count(a->stack_size, r->sample.max_stack,
+				 unwinder_stats(a->unwinder)->last_depth_bytes,
+				 outcome == UNWIND_TRUNCATED &&
+					 r->sample.n_stack == r->sample.max_stack);
 	if (outcome == UNWIND_TRUNCATED && r->sample.n_stack < r->sample.max_stack)
 		n = add_marker(a, n, PROFILE_MARKER_TRUNCATED, PROFILE_STACKS_UNREADABLE);
 	else if (outcome != UNWIND_COMPLETE)

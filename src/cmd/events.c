@@ -385,6 +385,25 @@ struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable)
 	return c;
 }
 
+int events_resize_stacks(struct events *e, uint32_t stack_bytes, bool enable)
+{
+	struct sample_options o;
+
+	if (e->targets.n_pids > 0 || e->targets.n_cgroups > 1)
+		return -ENOTSUP;
+	e->sample.stack_bytes = stack_bytes;
+	o = options_of(e, 0);
+	for (uint32_t i = 0; i < e->cpus.n; i++) {
+		struct sample_cpu *c = &e->cpus.items[i].events;
+		int r = sample_replace_event(&o, &e->features, c, enable);
+
+		if (r < 0)
+			log_warning("CPU %d: stack copies keep their size: %s", c->cpu,
+				    strerror(-r));
+	}
+	return 0;
+}
+
 void events_remove_cpu(struct events *e, uint32_t i)
 {
 	int cpu = e->cpus.items[i].events.cpu;

@@ -58,6 +58,12 @@ int events_enable(const struct events *e, bool enable);
  * be opened (logged).
  */
 struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable);
+/*
+ * Stack copies of another size from now on: new sample events that write into the rings that are
+ * there. On a CPU where that fails it stays as it was (logged). 0; -ENOTSUP: tasks or several
+ * cgroups are sampled, whose events cannot be replaced one by one.
+ */
+int events_resize_stacks(struct events *e, uint32_t stack_bytes, bool enable);
 /* Closes; the last one takes row i. */
 void events_remove_cpu(struct events *e, uint32_t i);
 /* Called at each look at enabled events: has the CPU been offline since the last one? */

@@ -30,6 +30,7 @@ perfwalk_SOURCES = \
 	src/cmd/run.c \
 	src/cmd/screen.c \
 	src/cmd/setup.c src/cmd/setup.h \
+	src/cmd/stack-size.c src/cmd/stack-size.h \
 	src/cmd/status.c \
 	src/cmd/stored.c src/cmd/stored.h \
 	src/cmd/symbolizer.c \
@@ -51,3 +52,6 @@ perfwalk_LDADD = \
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h src/cmd/filter.c
 tests_unit_test_filter_LDADD = libconfig.a libhost.a libutil.a $(INIH_LIBS)
+
+check_PROGRAMS += tests/unit/test-stack-size
+tests_unit_test_stack_size_SOURCES = tests/unit/test-stack-size.c tests/unit/test.h src/cmd/stack-size.c

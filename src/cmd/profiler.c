@@ -14,6 +14,7 @@
 #include "src/cmd/handover.h"
 #include "src/cmd/replay.h"
 #include "src/cmd/role.h"
+#include "src/cmd/stack-size.h"
 #include "src/profile/window.h"
 #include "src/sample/sample.h"
 #include "util/clock.h"
@@ -40,6 +41,7 @@ struct profiler {
 	struct attribution *attribution;
 	struct handover *handover;
 	struct sample_cpu *cpus; /* by CPU number; descriptors are ours */
+	struct stack_size stack_size;
 	uint64_t window_start_unix_ns;
 	uint64_t clock_offset_ns; /* wall time - perf clock */
 	int stop_timer, flush_timer;
@@ -54,6 +56,18 @@ struct profiler {
 };
 
 static void close_window(struct profiler *p);
+
+/* The broker owns the events: it makes others, or says that it does not. */
+static void adapt_stack_size(struct profiler *p)
+{
+	struct message m = {.type = MESSAGE_STACK_SIZE};
+
+	if (!p->setup.adapt_stack_size)
+		return;
+	m.stack_size.bytes = stack_size_decide(&p->stack_size, clock_monotonic_ns());
+	if (m.stack_size.bytes && message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0) < 0)
+		stack_size_set(&p->stack_size, p->stack_size.bytes);
+}
 
 static void drain(struct profiler *p, bool flush)
 {
@@ -76,6 +90,7 @@ static void drain(struct profiler *p, bool flush)
 	}
 	role_job_end(&p->role);
 	p->role.status->drained_ns = clock_monotonic_ns();
+	adapt_stack_size(p);
 	if (profile_nearly_full(attribution_profile(p->attribution)))
 		close_window(p);
 }
@@ -269,6 +284,7 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 		.cpu = cpu,
 		.sample_fd = fds[0],
 		.sideband_fd = fds[1],
+		.event_fd = -EBADF,
 		.sample_ring_bytes = m->cpu.sample_ring_bytes,
 		.sideband_ring_bytes = m->cpu.sideband_ring_bytes,
 	};
@@ -297,7 +313,29 @@ static void remove_cpu(struct profiler *p, int cpu)
 	loop_remove_fd(p->role.loop, p->cpus[cpu].sample_fd);
 	(void)close_fd(p->cpus[cpu].sample_fd);
 	(void)close_fd(p->cpus[cpu].sideband_fd);
+	p->cpus[cpu].event_fd = close_fd(p->cpus[cpu].event_fd);
 	p->cpus[cpu].sample_fd = p->cpus[cpu].sideband_fd = -EBADF;
+}
+
+/* Samples of the event before are in the same ring, in front of those of this one. */
+static void replace_event(struct profiler *p, int cpu, int fd)
+{
+	if (cpu < 0 || cpu >= MAX_CPUS || p->cpus[cpu].sample_fd < 0) {
+		(void)close_fd(fd);
+		return;
+	}
+	merger_replace_event(p->merger, cpu, fd);
+	(void)close_fd(p->cpus[cpu].event_fd);
+	p->cpus[cpu].event_fd = fd;
+}
+
+static void set_stack_size(struct profiler *p, uint32_t bytes)
+{
+	if (bytes != p->setup.options.stack_bytes)
+		log_info("stack copies of %u bytes instead of %u", bytes,
+			 p->setup.options.stack_bytes);
+	p->setup.options.stack_bytes = bytes;
+	stack_size_set(&p->stack_size, bytes);
 }
 
 static void on_control(void *ctx, const struct message *m, int fds[2])
@@ -311,6 +349,12 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_CPU_ADD:
 		add_cpu(p, m, fds);
 		return;
+	case MESSAGE_CPU_EVENT:
+		replace_event(p, m->cpu.cpu, fds[0]);
+		return;
+	case MESSAGE_STACK_SIZE:
+		set_stack_size(p, m->stack_size.bytes);
+		break;
 	case MESSAGE_CPU_REMOVE:
 		remove_cpu(p, m->cpu.cpu);
 		break;
@@ -431,7 +475,7 @@ static int set_up(struct profiler *p)
 	if (!p->cpus)
 		return -ENOMEM;
 	for (int i = 0; i < MAX_CPUS; i++)
-		p->cpus[i].sample_fd = p->cpus[i].sideband_fd = -EBADF;
+		p->cpus[i].sample_fd = p->cpus[i].sideband_fd = p->cpus[i].event_fd = -EBADF;
 	p->window_start_unix_ns = clock_realtime_ns();
 	if (p->setup.features.clockid) {
 		p->clock_offset_ns = clock_realtime_ns() - clock_monotonic_ns();
@@ -444,6 +488,10 @@ static int set_up(struct profiler *p)
 	if (r < 0)
 		return r;
 	callbacks.ctx = p->attribution;
+	stack_size_init(&p->stack_size, p->setup.options.stack_bytes, p->setup.options.ring_bytes,
+			p->setup.options.rate_hz);
+	if (p->setup.adapt_stack_size)
+		attribution_watch_stacks(p->attribution, &p->stack_size);
 	if ((r = handover_new(&p->handover, p->role.loop, &callbacks)) < 0 ||
 	    (r = p->replay ? start_replay(p) : start_draining(p)) < 0 ||
 	    (r = p->flush_timer =

@@ -25,8 +25,9 @@ struct setup_profiler {
 	uint64_t interval_ns; /* of the windows */
 	uint64_t window_memory_bytes, unwind_rows_bytes;
 	uint32_t max_processes, max_open_files, max_frames;
-	bool capture; /* windows are kept until the end */
-	bool paused;  /* no event counts now */
+	bool capture;	       /* windows are kept until the end */
+	bool paused;	       /* no event counts now */
+	bool adapt_stack_size; /* the broker takes MESSAGE_STACK_SIZE */
 };
 
 struct setup_symbolizer {

@@ -95,6 +95,8 @@ void tree_print_status(const struct tree *t, FILE *out)
 
 	(void)fprintf(out, "event %s\n", sample_event_name(&t->events.sample, &t->events.features));
 	print_count(out, "rate_hz", t->events.sample.rate_hz);
+	print_count(out, "stack_size",
+		    t->events.features.frame_pointers ? 0 : t->events.sample.stack_bytes);
 	print_count(out, "cpus", t->events.cpus.n);
 	(void)fprintf(out, "paused %s\n", t->paused ? "yes" : "no");
 	print_count(out, "samples", p->samples);

@@ -31,8 +31,10 @@ struct tree {
 	uint64_t flush_id; /* asked for last */
 	bool finished;	   /* done() was called */
 	bool input_damaged;
-	bool input_begun; /* the profiler has the input file */
-	bool reopen;	  /* the profiler leaves for new events, not for good */
+	bool input_begun;      /* the profiler has the input file */
+	bool reopen;	       /* the profiler leaves for new events, not for good */
+	bool adapt_stack_size; /* the profiler may have the stack copies made larger or smaller */
+	uint64_t resized_ns;   /* when it last did */
 };
 
 /* What the config and the options say is to be sampled, into t->events.targets. 0 or -errno, told.
@@ -44,5 +46,6 @@ void tree_forget_targets(struct tree *t);
 int tree_set_up(void *ctx, enum peer who, int control, int status_fd);
 /* A running symbolizer takes the config of now. */
 int tree_set_up_symbolizer_again(struct tree *t, int control);
-/* Tells the profiler of a CPU. */
+/* Tells the profiler of a CPU; of the event that now samples into its ring, if it is another. */
 int tree_send_cpu(const struct tree *t, const struct cpu_events *c, bool came_online);
+int tree_send_event(const struct tree *t, const struct cpu_events *c);

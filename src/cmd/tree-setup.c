@@ -35,12 +35,24 @@ int tree_send_cpu(const struct tree *t, const struct cpu_events *c, bool came_on
 {
 	struct message m = {.type = MESSAGE_CPU_ADD};
 	const int fds[2] = {c->events.sample_fd, c->events.sideband_fd};
+	int r;
 
 	m.cpu.cpu = c->events.cpu;
 	m.cpu.came_online = came_online;
 	m.cpu.sample_ring_bytes = c->events.sample_ring_bytes;
 	m.cpu.sideband_ring_bytes = c->events.sideband_ring_bytes;
-	return supervisor_send(t->supervisor, PEER_PROFILER, &m, fds, 2);
+	r = supervisor_send(t->supervisor, PEER_PROFILER, &m, fds, 2);
+	return r < 0 ? r : tree_send_event(t, c);
+}
+
+int tree_send_event(const struct tree *t, const struct cpu_events *c)
+{
+	struct message m = {.type = MESSAGE_CPU_EVENT};
+
+	if (c->events.event_fd < 0)
+		return 0;
+	m.cpu.cpu = c->events.cpu;
+	return supervisor_send(t->supervisor, PEER_PROFILER, &m, &c->events.event_fd, 1);
 }
 
 static int send_filter(void *ctx, const char *text)
@@ -93,13 +105,14 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 		.max_frames = c->max_frames,
 		.capture = t->options.capture,
 		.paused = t->paused,
+		.adapt_stack_size = t->adapt_stack_size,
 	};
 	int r;
 
 	/* Files are mapped whole, so address space is no measure of memory here. */
 	s.common =
 		common_setup(t, 0, 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES);
-	s.common.privileges.max_open_files = c->max_open_files + 2 * t->events.cpus.n + 512;
+	s.common.privileges.max_open_files = c->max_open_files + 3 * t->events.cpus.n + 512;
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	/* Groups that the kernel picks out need not be picked out again. */
 	if (r == 0)

@@ -15,6 +15,7 @@
 
 #include "src/cmd/filter.h"
 #include "src/cmd/setup.h"
+#include "src/cmd/stack-size.h"
 #include "src/cmd/tree-internal.h"
 #include "unwind/unwind.h"
 #include "util/clock.h"
@@ -23,6 +24,10 @@
 
 #define SIDEBAND_BYTES (UINT64_C(256) << 10)
 #define HOTPLUG_NS     NSEC_PER_SEC
+/* Of what the profiler may ask for. */
+#define MIN_STACK_BYTES 1024
+#define MIN_RESIZE_NS	(500 * NSEC_PER_MSEC)
+#define FIXED_STACK	(32u << 10) /* where the size cannot be adapted */
 
 int tree_enable(struct tree *t)
 {
@@ -30,10 +35,31 @@ int tree_enable(struct tree *t)
 	return t->options.enable_on_exec || t->paused ? 0 : events_enable(&t->events, true);
 }
 
+/* What the profiler asks for is checked: it is not trusted with more of the host than it has. */
+static void resize_stacks(struct tree *t, uint32_t bytes)
+{
+	struct message m = {.type = MESSAGE_STACK_SIZE};
+	const struct sample_options *o = &t->events.sample;
+	uint64_t now = clock_monotonic_ns();
+
+	if (t->adapt_stack_size && !t->stopping && !t->reopen && bytes % 8 == 0 &&
+	    bytes >= MIN_STACK_BYTES && bytes <= stack_size_max(o->ring_bytes, o->rate_hz) &&
+	    now - t->resized_ns >= MIN_RESIZE_NS &&
+	    events_resize_stacks(&t->events, bytes, t->enabled && !t->paused) == 0) {
+		t->resized_ns = now;
+		for (uint32_t i = 0; i < t->events.cpus.n; i++)
+			(void)tree_send_event(t, &t->events.cpus.items[i]);
+	}
+	m.stack_size.bytes = o->stack_bytes;
+	(void)supervisor_send(t->supervisor, PEER_PROFILER, &m, NULL, 0);
+}
+
 static void on_message(void *ctx, enum peer who, const struct message *m)
 {
 	struct tree *t = ctx;
 
+	if (m->type == MESSAGE_STACK_SIZE && who == PEER_PROFILER)
+		resize_stacks(t, m->stack_size.bytes);
 	if (m->type != MESSAGE_RESULT)
 		return;
 	if (m->result.code < 0)
@@ -106,9 +132,25 @@ static void on_hotplug_timer(void *ctx)
 
 /* ---- Life ---- */
 
+/* stack_size = auto: only where each CPU has one event can it be replaced. */
+static uint32_t first_stack_bytes(struct tree *t)
+{
+	const struct config *c = t->options.config;
+	uint32_t max = stack_size_max(c->ring_size_bytes, t->options.rate_hz);
+
+	t->adapt_stack_size = !c->stack_size_bytes && !t->options.period &&
+			      t->events.targets.n_pids == 0 && t->events.targets.n_cgroups <= 1;
+	if (c->stack_size_bytes)
+		return c->stack_size_bytes;
+	if (!t->adapt_stack_size)
+		return FIXED_STACK;
+	return max < STACK_SIZE_FIRST ? max : STACK_SIZE_FIRST;
+}
+
 static int open_events(struct tree *t)
 {
 	const struct tree_options *o = &t->options;
+	int r = tree_find_targets(t);
 	const struct sample_options want = {
 		.event = o->event,
 		.period = o->period,
@@ -116,14 +158,13 @@ static int open_events(struct tree *t)
 		.stacks = o->stacks,
 		.only_user = o->only_user,
 		.only_kernel = o->only_kernel,
-		.stack_bytes = o->config->stack_size_bytes,
+		.stack_bytes = first_stack_bytes(t),
 		.regs_mask = unwind_perf_regs_mask,
 		.kernel_stacks = o->config->kernel_stacks,
 		.ring_bytes = o->config->ring_size_bytes,
 		.sideband_bytes = SIDEBAND_BYTES,
 		.enable_on_exec = o->enable_on_exec,
 	};
-	int r = tree_find_targets(t);
 
 	if (r == 0)
 		r = events_probe(&t->events, &want);

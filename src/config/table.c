@@ -53,11 +53,13 @@ static const struct config_key keys[] = {
 	{"profiler", "reporter_interval", CONFIG_DURATION, AT(reporter_interval_ns), "10s",
 	 NSEC_PER_SEC, 60 * MIN, 0, false,
 	 "Length of one profile: after each interval what was added up is exported."},
-	{"profiler", "stack_size", CONFIG_BYTES32, AT(stack_size_bytes), "32K", KIB, 65528, 8,
+	{"profiler", "stack_size", CONFIG_AUTO_BYTES, AT(stack_size_bytes), "auto", KIB, 65528, 8,
 	 false,
 	 "Bytes of the user stack copied with each sample. Frames beyond are reported as "
 	 "truncated. "
-	 "The kernel takes no more than 65528."},
+	 "The kernel takes no more than 65528. auto begins with 16K and takes more, up to what "
+	 "ring_size "
+	 "has room for, as long as that completes stacks that were cut."},
 	{"profiler", "ring_size", CONFIG_BYTES, AT(ring_size_bytes), "2M", 128 * KIB, GIB, 0, true,
 	 "Bytes of the buffer between the kernel and perfwalk, for each CPU. Samples that find it "
 	 "full "

@@ -10,7 +10,7 @@
 enum config_type {
 	CONFIG_BOOL,	    /* bool */
 	CONFIG_COUNT,	    /* uint32_t */
-	CONFIG_BYTES32,	    /* uint32_t, with units */
+	CONFIG_AUTO_BYTES,  /* uint32_t, with units; 0: auto */
 	CONFIG_BYTES,	    /* uint64_t, with units */
 	CONFIG_DURATION,    /* uint64_t nanoseconds */
 	CONFIG_WORD,	    /* char *: one word */

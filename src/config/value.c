@@ -71,7 +71,7 @@ const char *config_value_range(const struct config_key *row, char *buf, size_t s
 		(void)snprintf(buf, size, "full, simple or none");
 		break;
 	case CONFIG_COUNT:
-	case CONFIG_BYTES32:
+	case CONFIG_AUTO_BYTES:
 	case CONFIG_BYTES:
 	case CONFIG_DURATION:
 		format_number(row, row->min, min, sizeof(min));
@@ -81,7 +81,8 @@ const char *config_value_range(const struct config_key *row, char *buf, size_t s
 		else if (row->multiple)
 			(void)snprintf(more, sizeof(more), ", a multiple of %" PRIu64,
 				       row->multiple);
-		(void)snprintf(buf, size, "%s .. %s%s", min, max, more);
+		(void)snprintf(buf, size, "%s%s .. %s%s",
+			       row->type == CONFIG_AUTO_BYTES ? "auto, or " : "", min, max, more);
 		break;
 	default:
 		(void)snprintf(buf, size, "%s", "");
@@ -247,8 +248,13 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 	switch (row->type) {
 	case CONFIG_BOOL:
 		return text_parse_bool(text, field) < 0 ? config_expected(error, "yes or no") : 0;
+	case CONFIG_AUTO_BYTES:
+		if (strcmp(text, "auto") == 0) {
+			*(uint32_t *)field = 0;
+			return 0;
+		}
+		__attribute__((fallthrough));
 	case CONFIG_COUNT:
-	case CONFIG_BYTES32:
 		r = parse_number(row, text, &v, error);
 		if (r == 0)
 			*(uint32_t *)field = (uint32_t)v;
@@ -341,14 +347,14 @@ void config_value_print(const struct config_key *row, const void *base, FILE *ou
 		fputs(demangle_names[*(const enum config_demangle *)field], out);
 		break;
 	case CONFIG_COUNT:
-	case CONFIG_BYTES32:
+	case CONFIG_AUTO_BYTES:
 	case CONFIG_BYTES:
 	case CONFIG_DURATION:
-		v = row->type == CONFIG_COUNT || row->type == CONFIG_BYTES32
+		v = row->type == CONFIG_COUNT || row->type == CONFIG_AUTO_BYTES
 			    ? *(const uint32_t *)field
 			    : *(const uint64_t *)field;
 		format_number(row, v, buf, sizeof(buf));
-		fputs(buf, out);
+		fputs(row->type == CONFIG_AUTO_BYTES && !v ? "auto" : buf, out);
 		break;
 	case CONFIG_HEADERS:
 		for (size_t i = 0; i < x->n_headers; i++)

@@ -282,21 +282,53 @@ int sample_open_cpu(const struct sample_options *o, const struct sample_features
 		return r;
 	}
 	*ret = (struct sample_cpu){
-		.cpu = cpu, .sample_fd = TAKE_FD(sample_fd), .sideband_fd = TAKE_FD(sideband_fd)};
+		.cpu = cpu,
+		.sample_fd = TAKE_FD(sample_fd),
+		.sideband_fd = TAKE_FD(sideband_fd),
+		.event_fd = -EBADF,
+	};
 	return 0;
 }
 
 void sample_close_cpu(struct sample_cpu *c)
 {
+	c->event_fd = close_fd(c->event_fd);
 	c->sample_fd = close_fd(c->sample_fd);
 	c->sideband_fd = close_fd(c->sideband_fd);
+}
+
+static int sampling_fd(const struct sample_cpu *c)
+{
+	return c->event_fd >= 0 ? c->event_fd : c->sample_fd;
+}
+
+int sample_replace_event(const struct sample_options *o, const struct sample_features *f,
+			 struct sample_cpu *c, bool enable)
+{
+	_cleanup_close_ int fd = open_sample_event(o, f, c->cpu, -1);
+	int r = fd;
+
+	if (r >= 0)
+		r = share_ring(fd, c->sample_fd);
+	if (r < 0)
+		return r;
+	/* Off before on: no time is sampled twice. */
+	(void)ioctl(sampling_fd(c), PERF_EVENT_IOC_DISABLE, 0);
+	if (enable && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0) {
+		r = -errno;
+		(void)ioctl(sampling_fd(c), PERF_EVENT_IOC_ENABLE, 0);
+		return r;
+	}
+	(void)close_fd(c->event_fd);
+	c->event_fd = TAKE_FD(fd);
+	return 0;
 }
 
 int sample_enable_cpu(const struct sample_cpu *c, bool enable)
 {
 	/* The side band first on, last off: no sample without what explains it. */
-	int first = enable ? c->sideband_fd : c->sample_fd;
-	int second = enable ? c->sample_fd : c->sideband_fd;
+	int first = enable ? c->sideband_fd : sampling_fd(c);
+	int second = enable ? sampling_fd(c) : c->sideband_fd;
 	unsigned long request = enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
 
 	if (ioctl(first, request, 0) < 0 || ioctl(second, request, 0) < 0)

@@ -136,6 +136,7 @@ int merger_add_ring(struct merger *m, int cpu, bool sideband, const struct ring 
 	if (!s)
 		return m->sources.n == MAX_RINGS ? -E2BIG : -ENOMEM;
 	s->ring = *ring;
+	s->event_fd = ring->fd;
 	s->cpu = cpu;
 	s->sideband = sideband;
 	s->head = s->head_read = ring->tail;
@@ -161,6 +162,19 @@ static int map_and_add(struct merger *m, int cpu, bool sideband, int fd, uint64_
 	if (r < 0)
 		ring_unmap(&ring);
 	return r;
+}
+
+void merger_replace_event(struct merger *m, int cpu, int event_fd)
+{
+	for (uint32_t i = 0; i < m->sources.n; i++) {
+		struct source *s = &m->sources.items[i];
+
+		if (s->cpu != cpu || s->sideband)
+			continue;
+		if (m->features.read_lost)
+			(void)source_read_lost(s, &s->lost_earlier);
+		s->event_fd = event_fd;
+	}
 }
 
 int merger_add_cpu(struct merger *m, const struct sample_cpu *c)

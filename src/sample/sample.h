@@ -90,6 +90,9 @@ struct sample_options {
 struct sample_cpu {
 	int cpu;
 	int sample_fd, sideband_fd;
+	/* The event that samples into the ring of sample_fd, which itself stands still then: see
+	 * sample_replace_event(). -EBADF: sample_fd does. */
+	int event_fd;
 	uint64_t sample_ring_bytes,
 		sideband_ring_bytes; /* data area, a power of two; 0: not mapped yet */
 };
@@ -131,6 +134,13 @@ int sample_open_cpu(const struct sample_options *options, const struct sample_fe
 		    int cpu, pid_t pid, const struct sample_cpu *attach, struct sample_cpu *ret,
 		    char *error, size_t n_error);
 void sample_close_cpu(struct sample_cpu *c);
+/*
+ * Another sample event with other options in the place of the CPU's; it writes into the ring that
+ * is there, so nothing that was sampled gets lost. Of a whole CPU (or cgroup) only. enable: it
+ * counts at once. 0 or -errno, and all is as before.
+ */
+int sample_replace_event(const struct sample_options *options,
+			 const struct sample_features *features, struct sample_cpu *c, bool enable);
 int sample_enable_cpu(const struct sample_cpu *c, bool enable);
 /*
  * For how long the events of this CPU have been counting. It grows with time while they are
@@ -250,6 +260,9 @@ struct merger *merger_free(struct merger *m);
 DEFINE_CLEANUP(struct merger *, merger_free)
 /* Maps the CPU's rings (fds stay open and the caller's). 0 or -errno. */
 int merger_add_cpu(struct merger *m, const struct sample_cpu *c);
+/* Another event writes into the CPU's sample ring from now on (sample_replace_event()); event_fd
+ * stays open and the caller's. The one before is read for the last time here. */
+void merger_replace_event(struct merger *m, int cpu, int event_fd);
 /* What is left in its rings is lost to the caller: drain first. */
 void merger_remove_cpu(struct merger *m, int cpu);
 /* Snapshot of all heads: begins a drain. */

@@ -79,9 +79,10 @@ bool source_read_lost(const struct source *s, uint64_t *ret)
 		uint64_t value, enabled_ns, lost;
 	} counts;
 
-	if (s->ring.fd < 0 || read(s->ring.fd, &counts, sizeof(counts)) != (ssize_t)sizeof(counts))
+	if (s->event_fd < 0 ||
+	    read(s->event_fd, &counts, sizeof(counts)) != (ssize_t)sizeof(counts))
 		return false;
-	*ret = counts.lost;
+	*ret = counts.lost + s->lost_earlier;
 	return true;
 }
 

@@ -13,6 +13,8 @@ struct source {
 	/* The record at ring.tail. */
 	uint64_t next_time;
 	struct perf_event_header next;
+	int event_fd;	       /* whose count read(2) tells: ring.fd, or the event in its place */
+	uint64_t lost_earlier; /* of the events that were in its place before */
 	/* Each lost record is told once, see merger_read_lost(). */
 	uint64_t lost_base, lost_read, lost_recorded, lost_told;
 };

@@ -108,7 +108,7 @@ static void test_defaults(void)
 
 	CHECK_INT(c->samples_per_second, ==, 19);
 	CHECK_INT(c->reporter_interval_ns, ==, 10 * NSEC_PER_SEC);
-	CHECK_INT(c->stack_size_bytes, ==, 32768);
+	CHECK_INT(c->stack_size_bytes, ==, 0);
 	CHECK_INT(c->ring_size_bytes, ==, 2 << 20);
 	CHECK(c->kernel_stacks);
 	CHECK_INT(c->max_frames, ==, 1024);

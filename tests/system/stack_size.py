@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""stack_size = auto: the daemon's copies grow for a program whose stacks are deep until they are complete,
+shrink when only shallow ones are left (also after the profiler was killed), and no sample is lost over it; a
+fixed size stays."""
+import os
+import subprocess
+
+import rig
+from sink import Sink
+
+# Only the program here counts, whatever else the host does. Rings that have room for any size.
+CONFIG = """
+[profiler]
+samples_per_second = 499
+reporter_interval = 1h
+ring_size = 32M
+stack_size = {size}
+[filter]
+include_comm = deep
+[export:sink]
+endpoint = {endpoint}
+"""
+LEVELS = 20  # of 2 KiB: 40 KiB
+
+
+def ctl(daemon, what):
+    p = subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, what], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, text=True, check=False, timeout=40)
+    if p.returncode != 0:
+        rig.fail(f"ctl {what}: {p.stderr}")
+    return dict(line.split(" ", 1) for line in p.stdout.splitlines())
+
+
+def window(daemon, sink):
+    """What is in the window that ends now: views of its payloads."""
+    at, seen = sink.count(), len(list(sink.views()))
+    ctl(daemon, "flush")
+    sink.wait_for(at + 1, 10)
+    return list(sink.views())[seen:]
+
+
+def counter(views, name):
+    """The sum of the profiles' attribute perfwalk.NAME."""
+    return sum(int(v.table_attributes(profile.attribute_indices).get("perfwalk." + name, 0))
+               for v in views for rp in v.message.resource_profiles for sp in rp.scope_profiles
+               for profile in sp.profiles)
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def burn(processes, seconds):
+    """Until they have had so much more CPU time together."""
+    def used():
+        return sum(cpu_seconds(p.pid) for p in processes)
+    begin = used()
+    rig.wait_for(f"{seconds} s of CPU time", lambda: used() - begin >= seconds, 40)
+
+
+def main():
+    rig.need_root()
+    directory = rig.build_workloads("deep")
+    with Sink() as sink:
+        d = rig.Daemon(CONFIG.format(size="auto", endpoint=sink.endpoint))
+        d.wait_up()
+        rig.wait_for("the control socket", lambda: os.path.exists(d.control))
+        rig.check(ctl(d, "status")["stack_size"] == "16384", "it begins with 16 KiB")
+
+        deep = [rig.start(["./deep", str(LEVELS)], cwd=directory) for _ in range(2)]
+        rig.wait_for("copies that grow", lambda: ctl(d, "status")["stack_size"] == "65528", 40)
+        first = window(d, sink)
+        stacks, cut = counter(first, "user_stacks"), counter(first, "stacks_truncated")
+        rig.check(cut > 250, f"{cut} of {stacks} stacks were cut before")
+        burn(deep, 0.8)
+        second = window(d, sink)
+        stacks = counter(second, "user_stacks")
+        whole = counter(second, "stacks_within_64k")
+        rig.check(stacks > 100 and whole >= 0.99 * stacks, f"then {whole} of {stacks} reach their entry")
+        rig.check(counter(second, "stack_size") == 65528, "and the profile says by which size")
+
+        used = sum(cpu_seconds(p.pid) for p in deep)
+        for p in deep:
+            rig.end(p)
+        views = window(d, sink) + first + second
+        taken = counter(views, "user_stacks")
+        rig.check(abs(taken / 499 / used - 1) < 0.2 and counter(views, "samples_lost") == 0,
+                  f"no sample is missing: {taken} of {used:.1f} s, none lost")
+
+        shallow = [rig.start(["./deep", "1"], cwd=directory) for _ in range(2)]
+        old = d.role("profiler")
+        os.kill(old, 9)
+        rig.wait_for("another profiler", lambda: d.role("profiler") not in (0, old))
+        rig.wait_for("copies that shrink", lambda: ctl(d, "status")["stack_size"] == "16384", 60)
+        views = window(d, sink)
+        rig.check(counter(views, "stacks_truncated") == 0, "and cut nothing")
+        rig.check(d.log().count("stack copies of") == 4, "four changes in all")
+
+        rig.write(os.path.basename(d.config), CONFIG.format(size="8K", endpoint=sink.endpoint))
+        ctl(d, "reload")
+        rig.wait_for("the size of the new config", lambda: ctl(d, "status")["stack_size"] == "8192")
+        for p in shallow:
+            rig.end(p)
+        deep = rig.start(["./deep", str(LEVELS)], cwd=directory)
+        burn([deep], 1.5)
+        rig.check(ctl(d, "status")["stack_size"] == "8192", "a size that is given stays")
+        rig.end(deep)
+        rig.check(d.stop()[0] == 0, "stopped")
+
+
+if __name__ == "__main__":
+    rig.run(main)
