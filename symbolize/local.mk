@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libsymbolize.a
 libsymbolize_a_SOURCES = \
+	symbolize/code-table.c symbolize/code-table.h \
 	symbolize/demangle.c \
 	symbolize/demangle-simple.c symbolize/demangle-simple.h \
 	symbolize/dwarf.c symbolize/dwarf.h symbolize/dwarf-internal.h \

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Functions that come and go: what a just-in-time compiler says of its code. Later ones win over
+ * earlier ones that they overlap; see code-table.c.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "util/array.h"
+
+#define CODE_MAX_ENTRIES (1u << 20)
+#define CODE_MAX_RANGE	 (UINT64_C(1) << 30)
+
+/* A function, or what is left of it: [start, start + size) of one that began skip bytes before. */
+struct code_entry {
+	uint64_t start;
+	uint32_t size, skip, whole; /* whole: the function's own size */
+	uint32_t name, n_more;	    /* offset in the blob; bytes behind the name's 0 */
+};
+
+struct code_table {
+	uint64_t max_bytes;
+	ARRAY(struct code_entry) rows;	  /* sorted, without overlaps */
+	ARRAY(struct code_entry) pending; /* in the order of arrival */
+	char *blob;
+	size_t n_blob, cap_blob;
+	uint64_t n_refused;
+};
+
+void code_table_init(struct code_table *t, uint64_t max_bytes);
+void code_table_deinit(struct code_table *t);
+/* Forgets all functions, keeps the memory. */
+void code_table_clear(struct code_table *t);
+
+/*
+ * A function of n_name > 0 bytes of name, none of them 0, and more bytes of the caller's that live
+ * as long. 0 also when it is refused (counted): no size, a range over 1 GiB, more than 1 Mi
+ * functions or more than max_bytes; -ENOMEM.
+ */
+int code_table_add(struct code_table *t, uint64_t start, uint64_t size, const char *name,
+		   size_t n_name, const void *more, size_t n_more);
+/* The function at an address; until the next add or lookup. NULL: none, or no memory. */
+const struct code_entry *code_table_lookup(struct code_table *t, uint64_t address);
+
+static inline const char *code_table_name(const struct code_table *t, const struct code_entry *e)
+{
+	return t->blob + e->name;
+}
+
+size_t code_table_bytes(const struct code_table *t);
