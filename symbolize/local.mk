@@ -15,6 +15,7 @@ libsymbolize_a_SOURCES = \
 	symbolize/elf-image.c symbolize/elf-image.h \
 	symbolize/go-table.c symbolize/go-table.h \
 	symbolize/identify.c \
+	symbolize/jitdump.c \
 	symbolize/kallsyms.c \
 	symbolize/perf-map.c \
 	symbolize/sort.c symbolize/sort.h \
@@ -32,6 +33,7 @@ check_PROGRAMS += \
 	tests/unit/test-symbolize-go \
 	tests/unit/test-symbolize-hostile \
 	tests/unit/test-symbolize-identify \
+	tests/unit/test-symbolize-jitdump \
 	tests/unit/test-symbolize-kallsyms \
 	tests/unit/test-symbolize-perf-map \
 	tests/unit/test-symbolize-demangle
@@ -49,6 +51,8 @@ tests_unit_test_symbolize_hostile_SOURCES = tests/unit/test-symbolize-hostile.c
 tests_unit_test_symbolize_hostile_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_identify_SOURCES = tests/unit/test-symbolize-identify.c
 tests_unit_test_symbolize_identify_LDADD = $(symbolize_test_libs)
+tests_unit_test_symbolize_jitdump_SOURCES = tests/unit/test-symbolize-jitdump.c
+tests_unit_test_symbolize_jitdump_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_kallsyms_SOURCES = tests/unit/test-symbolize-kallsyms.c
 tests_unit_test_symbolize_kallsyms_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_perf_map_SOURCES = tests/unit/test-symbolize-perf-map.c

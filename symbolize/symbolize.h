@@ -2,8 +2,8 @@
 #pragma once
 /*
  * Names for addresses: ELF symbol tables and DWARF (of the file or its separate debug file),
- * kallsyms, perf maps; demangling. Runs in the process that may die: everything here reads hostile
- * bytes.
+ * kallsyms, perf maps, jitdump; demangling. Runs in the process that may die: everything here reads
+ * hostile bytes.
  *
  * Opens no file: descriptors come from the caller. Each source is a sorted table built once and
  * searched; nothing scans per address.
@@ -136,6 +136,28 @@ int perf_map_lookup(struct perf_map *m, uint64_t address, struct symbol *ret);
 size_t perf_map_bytes(const struct perf_map *m);
 /* Lines refused: more than 1 Mi functions, or more than max_table_bytes of memory. */
 uint64_t perf_map_refused(const struct perf_map *m);
+
+/* ---- jitdump (jit-PID.dump: binary, with time stamps and source lines) ---- */
+struct jitdump;
+
+int jitdump_new(struct jitdump **ret, const struct symbol_limits *limits);
+struct jitdump *jitdump_free(struct jitdump *j);
+DEFINE_CLEANUP(struct jitdump *, jitdump_free)
+/*
+ * Reads the records that are whole and not younger than until_ns (CLOCK_MONOTONIC; of a file with
+ * another clock, all), at most some 64 MiB at a time; what was read before is not read again,
+ * unless the file is another one or shorter. 0, -ENOEXEC: it cannot be used, and jitdump_problem()
+ * says why; -EINVAL: not a regular file; -ENOMEM, or -errno. An update may end the life of names
+ * that lookups gave before.
+ */
+int jitdump_update(struct jitdump *j, int fd, uint64_t until_ns);
+/* "is of a machine of another byte order" ...; static. NULL: nothing is wrong with it. */
+const char *jitdump_problem(const struct jitdump *j);
+/* The newest function there, of all that was read, with its line. 0; 1: no function there. */
+int jitdump_lookup(struct jitdump *j, uint64_t address, struct symbol *ret);
+size_t jitdump_bytes(const struct jitdump *j);
+/* Functions over the limits, as with perf maps; records that contradict themselves. */
+uint64_t jitdump_refused(const struct jitdump *j);
 
 /* ---- Demangling: Itanium C++, Rust legacy and v0, D ---- */
 enum symbol_demangling {
