@@ -27,6 +27,7 @@ EXTRA_DIST += \
 	tests/system/grpc_server.py \
 	tests/system/hygiene.py \
 	tests/system/install.py \
+	tests/system/jitdump.py \
 	tests/system/lines.py \
 	tests/system/names.py \
 	tests/system/noopen.py \
@@ -68,6 +69,7 @@ EXTRA_DIST += \
 	tests/workloads/host.expect \
 	tests/workloads/jit.c \
 	tests/workloads/jit.expect \
+	tests/workloads/jitdump.c \
 	tests/workloads/jsloop.expect \
 	tests/workloads/jsloop.js \
 	tests/workloads/plugin.c \

@@ -344,22 +344,18 @@ static int status_value(uint32_t pid, const char *key, bool last_word, char *val
 	return 0;
 }
 
-int opener_perf_map(uint32_t pid)
+/* In /tmp of the root of that process; 0: our own. */
+static int open_perf_map(uint32_t root_pid, const char *pid, uid_t owner)
 {
-	_cleanup_close_ int root = -EBADF, path_fd = -EBADF, fd = -EBADF;
-	char ns_pid[16], uid[16], path[64];
+	_cleanup_close_ int root = root_pid ? open_proc(root_pid, "root", O_PATH | O_DIRECTORY)
+					    : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int path_fd = -EBADF, fd = -EBADF;
 	struct stat st;
+	char path[64];
 
-	/* Before Linux 4.1 there is no NSpid line; then the process is taken to see its own pid as
-	 * we do. */
-	if (status_value(pid, "\nNSpid:", true, ns_pid, sizeof(ns_pid)) < 0)
-		(void)snprintf(ns_pid, sizeof(ns_pid), "%u", pid);
-	if (status_value(pid, "\nUid:", false, uid, sizeof(uid)) < 0)
-		return -ESRCH;
-	root = open_proc(pid, "root", O_PATH | O_DIRECTORY);
 	if (root < 0)
 		return root;
-	(void)snprintf(path, sizeof(path), "/tmp/perf-%s.map", ns_pid);
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%s.map", pid);
 	path_fd = resolve_in_root(root, path);
 	if (path_fd < 0)
 		return path_fd;
@@ -367,9 +363,31 @@ int opener_perf_map(uint32_t pid)
 	if (fd < 0)
 		return fd;
 	/* /tmp is everybody's: a map that another user left there is not this process's word. */
-	if (st.st_uid != 0 && st.st_uid != (uid_t)strtoul(uid, NULL, 10))
+	if (st.st_uid != 0 && st.st_uid != owner)
 		return -EACCES;
 	return TAKE_FD(fd);
+}
+
+int opener_perf_map(uint32_t pid)
+{
+	char ns_pid[16], our_pid[16], uid[16];
+	uid_t owner;
+	int fd;
+
+	(void)snprintf(our_pid, sizeof(our_pid), "%u", pid);
+	/* Before Linux 4.1 there is no NSpid line; then the process is taken to see its own pid as
+	 * we do. */
+	if (status_value(pid, "\nNSpid:", true, ns_pid, sizeof(ns_pid)) < 0)
+		(void)snprintf(ns_pid, sizeof(ns_pid), "%u", pid);
+	if (status_value(pid, "\nUid:", false, uid, sizeof(uid)) < 0)
+		return -ESRCH;
+	owner = (uid_t)strtoul(uid, NULL, 10);
+	fd = open_perf_map(pid, ns_pid, owner);
+	if (fd >= 0 || strcmp(ns_pid, our_pid) == 0)
+		return fd;
+	/* An agent outside of the container knows it by our pid. */
+	fd = open_perf_map(pid, our_pid, owner);
+	return fd >= 0 ? fd : open_perf_map(0, our_pid, owner);
 }
 
 static int open_debug_by_id(const uint8_t *build_id, size_t n)

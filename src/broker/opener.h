@@ -23,7 +23,8 @@ int opener_cgroup(uint32_t tid);
  */
 int opener_mapped_file(const struct message *ask, struct file_identity *ret);
 
-/* /tmp/perf-NSPID.map in the process's mount namespace, owned by the process's user or root. */
+/* /tmp/perf-NSPID.map in the process's root; of one in a pid namespace of its own else
+ * /tmp/perf-PID.map there, else in ours. Owned by the process's user or root. */
 int opener_perf_map(uint32_t pid);
 
 /* Separate debug file of the host by build id (/usr/lib/debug/.build-id; n 0: none), else by its

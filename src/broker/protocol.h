@@ -65,6 +65,7 @@ enum message_type {
 	/* profiler -> symbolizer */
 	MESSAGE_MODULE,	  /* fd: the file of a module uid */
 	MESSAGE_PERF_MAP, /* fd: the perf map of a process */
+	MESSAGE_JITDUMP,  /* fd: the jitdump file of a process */
 	MESSAGE_WINDOW,	  /* fd: a closed window */
 	/* symbolizer -> profiler */
 	MESSAGE_WINDOW_DONE,
@@ -229,7 +230,7 @@ struct message {
 		struct {
 			uint64_t start_time_unix_ns;
 			uint32_t pid, reserved;
-		} perf_map;
+		} perf_map; /* jitdump, too */
 		struct {
 			uint64_t id;
 			uint64_t n_samples; /* payload */

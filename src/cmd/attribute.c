@@ -483,10 +483,12 @@ int attribution_descriptor(void *ctx, const struct handover_item *item, struct m
 	struct attribution *a = ctx;
 	const struct host_file *file;
 
-	if (item->type == MESSAGE_PERF_MAP) {
+	if (item->type != MESSAGE_MODULE) {
 		const struct host_process *p = host_process_peek(a->host, item->pid);
 
-		return p && p->start_unix_ns == item->id ? p->perf_map_fd : -1;
+		if (!p || p->start_unix_ns != item->id)
+			return -1;
+		return item->type == MESSAGE_JITDUMP ? p->jitdump_fd : p->perf_map_fd;
 	}
 	file = item_file(a, item);
 	if (!file || file->fd < 0 || is_set_aside(a, file->fd))
@@ -502,7 +504,7 @@ bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t
 	struct file_state *s = file ? file->user : NULL;
 
 	if (!s)
-		return false; /* a perf map grows: its descriptor goes with every window */
+		return false; /* a map of code grows: its descriptor goes with every window */
 	if (sent)
 		s->sent_generation = generation;
 	return s->sent_generation == generation;

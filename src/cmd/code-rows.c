@@ -5,6 +5,7 @@
  * Rows of the window are cached where they belong: a file carries its module row, a process its
  * process row, each stamped with the window it is of, so a warm sample costs no look-up by string.
  */
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <linux/perf_event.h>
@@ -136,7 +137,42 @@ struct process_state *attribution_process_state(struct host_process *p)
 	return p->user;
 }
 
-/* Code that belongs to no file: the process's own perf map may name it. */
+/* A compiler that writes such a file maps it executable, so that the mapping tells of it. */
+static bool is_jitdump(const char *path)
+{
+	const char *name = strrchr(path, '/');
+	size_t n;
+
+	if (!name || strncmp(name, "/jit-", 5) != 0)
+		return false;
+	n = strspn(name + 5, "0123456789");
+	return n > 0 && strcmp(name + 5 + n, ".dump") == 0;
+}
+
+static int open_jitdump(struct attribution *a, struct host_process *p)
+{
+	for (uint32_t i = 0; i < p->n_mappings; i++) {
+		struct host_mapping *m = &p->mappings[i];
+		int fd;
+
+		if (m->kind != HOST_MAPPING_FILE || !is_jitdump(m->file->path))
+			continue;
+		/* The host may close its own. */
+		fd = host_file_open(a->host, p, m);
+		return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	}
+	return -1;
+}
+
+static int open_perf_map(struct attribution *a, const struct host_process *p)
+{
+	int fd = a->replay ? replay_open_perf_map(a->replay, p->pid)
+			   : outside_open_perf_map(a->ask, p->pid);
+
+	return fd < 0 ? -2 : fd;
+}
+
+/* Code that belongs to no file: what its compiler writes down may name it. */
 static uint32_t jit_row(struct attribution *a, struct host_process *p)
 {
 	struct process_state *s = attribution_process_state(p);
@@ -152,14 +188,14 @@ static uint32_t jit_row(struct attribution *a, struct host_process *p)
 		};
 
 		s->jit_row = profile_add_module(&a->profile, &m);
-		/* The map may appear later than the first frame of the code: asked for once a
+		/* Either may appear later than the first frame of the code: looked for once a
 		 * window. */
-		if (p->perf_map_fd < 0 && (a->replay || !p->exited)) {
-			p->perf_map_fd = a->replay ? replay_open_perf_map(a->replay, p->pid)
-						   : outside_open_perf_map(a->ask, p->pid);
-			if (p->perf_map_fd < 0)
-				p->perf_map_fd = -2;
-		}
+		if (p->jitdump_fd < 0)
+			p->jitdump_fd = open_jitdump(a, p);
+		if (p->jitdump_fd >= 0)
+			add_item(a, MESSAGE_JITDUMP, p->start_unix_ns, p->pid);
+		if (p->perf_map_fd < 0 && (a->replay || !p->exited))
+			p->perf_map_fd = open_perf_map(a, p);
 		if (p->perf_map_fd >= 0)
 			add_item(a, MESSAGE_PERF_MAP, p->start_unix_ns, p->pid);
 	}

@@ -22,9 +22,9 @@ struct loop;
 
 /* Something a window needs the symbolizer to have: found again by the callback when it is sent. */
 struct handover_item {
-	enum message_type type; /* MESSAGE_MODULE or MESSAGE_PERF_MAP */
-	uint64_t id;		/* module uid; perf map: start time */
-	uint32_t pid;		/* perf map */
+	enum message_type type; /* MESSAGE_MODULE, MESSAGE_PERF_MAP or MESSAGE_JITDUMP */
+	uint64_t id;		/* module uid; else the start time of the process */
+	uint32_t pid;		/* that process */
 };
 
 struct handover;

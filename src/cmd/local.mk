@@ -6,6 +6,7 @@ perfwalk_SOURCES = \
 	src/cmd/check.c \
 	src/cmd/cmd.h \
 	src/cmd/completion.c \
+	src/cmd/code-names.c src/cmd/code-names.h \
 	src/cmd/code-rows.c \
 	src/cmd/control.c src/cmd/control.h \
 	src/cmd/ctl.c \

@@ -17,6 +17,7 @@
 
 #include "src/broker/opener.h"
 #include "src/cmd/ask.h"
+#include "src/cmd/code-names.h"
 #include "src/cmd/namer.h"
 #include "src/cmd/role.h"
 #include "symbolize/symbolize.h"
@@ -24,7 +25,6 @@
 #include "util/log.h"
 #include "util/text.h"
 
-#define MAX_PERF_MAPS	  256
 #define KALLSYMS_RETRY_NS (30 * NSEC_PER_SEC)
 #define VDSO_BYTES	  8192
 #define LINES_NS	  (1 * NSEC_PER_SEC) /* of the 3 s after which a file is set aside */
@@ -38,14 +38,6 @@ struct module {
 	struct symbol_file *file;
 	struct symbol_file_id id;
 	bool identified, broken;
-};
-
-struct process_map {
-	uint32_t pid;
-	uint64_t start_time_unix_ns, used;
-	int fd;
-	struct perf_map *map;
-	bool updated; /* in this naming */
 };
 
 struct function_key {
@@ -67,8 +59,11 @@ struct namer {
 	const struct module *reading;
 	ARRAY(struct module) modules;
 	struct hash_index module_index;
-	struct process_map perf_maps[MAX_PERF_MAPS];
-	uint32_t n_perf_maps;
+	struct code_names *code;
+	bool recorded;	       /* the times of samples are not of this host's clock */
+	uint64_t *times;       /* of frames, when they are wanted: last seen, CLOCK_MONOTONIC */
+	uint32_t first_sample; /* of those to be named now */
+	uint64_t time_ns;      /* at which the frame is looked up */
 	int kallsyms_fd;
 	struct kallsyms *kallsyms;
 	uint64_t kallsyms_read_ns;
@@ -78,7 +73,7 @@ struct namer {
 };
 
 int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t max_table_bytes,
-	      uint32_t max_files, const struct namer_callbacks *callbacks)
+	      uint32_t max_files, bool recorded, const struct namer_callbacks *callbacks)
 {
 	struct namer *n = calloc(1, sizeof(*n));
 	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
@@ -93,6 +88,11 @@ int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t m
 	n->modules.max = max_files;
 	n->functions.max = PROFILE_NONE - 1;
 	n->kallsyms_fd = -EBADF;
+	n->recorded = recorded;
+	if (code_names_new(&n->code, &n->limits) < 0) {
+		namer_free(n);
+		return -ENOMEM;
+	}
 	if (vdso && symbol_file_new_memory(&n->vdso, vdso, VDSO_BYTES, &n->limits) < 0)
 		log_debug("the vdso's symbols cannot be read");
 	*ret = n;
@@ -109,20 +109,13 @@ static void module_clear(struct module *m)
 	m->fd = -EBADF;
 }
 
-static void perf_map_clear(struct process_map *m)
-{
-	perf_map_free(m->map);
-	(void)close_fd(m->fd);
-}
-
 struct namer *namer_free(struct namer *n)
 {
 	if (!n)
 		return NULL;
 	for (uint32_t i = 0; i < n->modules.n; i++)
 		module_clear(&n->modules.items[i]);
-	for (uint32_t i = 0; i < n->n_perf_maps; i++)
-		perf_map_clear(&n->perf_maps[i]);
+	code_names_free(n->code);
 	array_deinit(&n->modules);
 	array_deinit(&n->functions);
 	hash_index_deinit(&n->module_index);
@@ -189,30 +182,10 @@ void namer_add_module(struct namer *n, uint64_t uid, const char *path, int fd)
 		role_job_file(n->role, uid, &id, path);
 }
 
-void namer_add_perf_map(struct namer *n, uint32_t pid, uint64_t start_time_unix_ns, int fd)
+void namer_add_code(struct namer *n, enum code_source source, uint32_t pid,
+		    uint64_t start_time_unix_ns, int fd)
 {
-	struct process_map *m = NULL;
-
-	for (uint32_t i = 0; i < n->n_perf_maps; i++) {
-		struct process_map *have = &n->perf_maps[i];
-
-		if (have->pid == pid && have->start_time_unix_ns == start_time_unix_ns) {
-			(void)close_fd(have->fd);
-			have->fd = fd;
-			have->used = n->turn;
-			return;
-		}
-		if (!m || have->used < m->used)
-			m = have;
-	}
-	if (n->n_perf_maps < MAX_PERF_MAPS)
-		m = &n->perf_maps[n->n_perf_maps++];
-	else
-		perf_map_clear(m);
-	*m = (struct process_map){
-		.pid = pid, .start_time_unix_ns = start_time_unix_ns, .used = n->turn, .fd = fd};
-	if (perf_map_new(&m->map, &n->limits) < 0)
-		m->map = NULL;
+	code_names_add(n->code, source, pid, start_time_unix_ns, fd);
 }
 
 void namer_set_kallsyms(struct namer *n, int fd)
@@ -318,33 +291,22 @@ static struct symbol_file *module_symbols(struct namer *n, struct module *m)
 	return m->file;
 }
 
-static struct process_map *find_perf_map(struct namer *n, const struct profile *p, uint32_t process)
-{
-	if (process == PROFILE_NONE)
-		return NULL;
-	for (uint32_t i = 0; i < n->n_perf_maps; i++) {
-		struct process_map *m = &n->perf_maps[i];
-
-		if (m->map && m->pid == p->processes.items[process].pid &&
-		    m->start_time_unix_ns == p->processes.items[process].start_time_unix_ns)
-			return m;
-	}
-	return NULL;
-}
-
 static int jit_lookup(struct namer *n, const struct profile *p, const struct profile_module *row,
 		      uint64_t address, struct symbol *ret)
 {
-	struct process_map *m = find_perf_map(n, p, row->process);
+	const struct profile_process *process =
+		row->process == PROFILE_NONE ? NULL : &p->processes.items[row->process];
+	int r;
 
-	if (!m)
+	if (!process)
 		return 1;
-	m->used = n->turn;
-	if (!m->updated) {
-		(void)perf_map_update(m->map, m->fd);
-		m->updated = true;
+	r = code_names_lookup(n->code, process->pid, process->start_time_unix_ns, address,
+			      n->time_ns, ret);
+	if (r == 0 && !n->lines) {
+		ret->file = NULL;
+		ret->line = ret->column = 0;
 	}
-	return perf_map_lookup(m->map, address, ret);
+	return r;
 }
 
 /* ---- Rows ---- */
@@ -570,15 +532,81 @@ static uint32_t *group_by_module(const struct profile *p, uint32_t **ret_first)
 	return order;
 }
 
+/* ---- Compiled code ---- */
+
+/*
+ * Memory of compiled code is used again, so what is at an address depends on the time. A window has
+ * an address once: the function of its last sample there is taken.
+ */
+static bool find_times(struct namer *n, const struct profile *p)
+{
+	uint64_t unix_offset = clock_realtime_ns() - clock_monotonic_ns();
+
+	if (n->times)
+		return true;
+	n->times = calloc((size_t)p->frames.n + 1, sizeof(*n->times));
+	for (uint32_t i = n->first_sample; n->times && i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.items[i];
+		uint64_t time_ns = s->time_unix_ns - unix_offset;
+		const uint32_t *frames;
+		uint32_t n_frames;
+
+		frames = profile_stack_frames(p, s->stack, &n_frames);
+		for (uint32_t k = 0; k < n_frames; k++) {
+			if (n->times[frames[k]] < time_ns)
+				n->times[frames[k]] = time_ns;
+		}
+	}
+	return n->times;
+}
+
+static int compare_times(const void *a, const void *b, void *ctx)
+{
+	const uint64_t *times = ctx;
+	uint64_t x = times[*(const uint32_t *)a], y = times[*(const uint32_t *)b];
+
+	return x < y ? -1 : x > y;
+}
+
+static void name_code(struct namer *n, struct profile *p, uint32_t module, uint32_t *frames,
+		      uint32_t n_frames)
+{
+	const struct profile_module *m = &p->modules.items[module];
+	const struct profile_process *process =
+		m->process == PROFILE_NONE ? NULL : &p->processes.items[m->process];
+
+	if (n_frames && process && !n->recorded &&
+	    code_names_have_times(n->code, process->pid, process->start_time_unix_ns) &&
+	    find_times(n, p)) {
+		qsort_r(frames, n_frames, sizeof(*frames), compare_times, n->times);
+		for (uint32_t i = 0; i < n_frames; i++) {
+			n->time_ns = n->times[frames[i]];
+			name_frame(n, p, frames[i]);
+		}
+	}
+	/* What was written down a moment after it had run, and code without times. */
+	n->time_ns = UINT64_MAX;
+	for (uint32_t i = 0; i < n_frames; i++) {
+		if (p->frames.items[frames[i]].n_lines == 0)
+			name_frame(n, p, frames[i]);
+	}
+}
+
+/* ---- All of it ---- */
+
 /*
  * What can be read from the file again goes at once: the next file may be as large, and a daemon
  * waits for seconds with it otherwise.
  */
-static void name_module(struct namer *n, struct profile *p, uint32_t module, const uint32_t *frames,
+static void name_module(struct namer *n, struct profile *p, uint32_t module, uint32_t *frames,
 			uint32_t n_frames)
 {
 	struct module *m;
 
+	if (p->modules.items[module].kind == PROFILE_MODULE_JIT) {
+		name_code(n, p, module, frames, n_frames);
+		return;
+	}
 	n->lines_ns = 0;
 	for (uint32_t i = 0; i < n_frames; i++)
 		name_frame(n, p, frames[i]);
@@ -592,7 +620,7 @@ static void name_module(struct namer *n, struct profile *p, uint32_t module, con
 		symbol_file_trim(m->file);
 }
 
-void namer_name(struct namer *n, struct profile *p)
+void namer_name(struct namer *n, struct profile *p, uint32_t first_sample)
 {
 	_cleanup_free_ uint32_t *first = NULL;
 	_cleanup_free_ uint32_t *order = group_by_module(p, &first);
@@ -600,8 +628,8 @@ void namer_name(struct namer *n, struct profile *p)
 	if (!order)
 		return;
 	n->turn++;
-	for (uint32_t i = 0; i < n->n_perf_maps; i++)
-		n->perf_maps[i].updated = false;
+	n->first_sample = first_sample;
+	code_names_refresh(n->code);
 	for (uint32_t m = 0; m < p->modules.n; m++) {
 		role_job_begin(n->role);
 		if (p->modules.items[m].kind == PROFILE_MODULE_FILE)
@@ -610,5 +638,7 @@ void namer_name(struct namer *n, struct profile *p)
 		name_module(n, p, m, order + first[m], first[m + 1] - first[m]);
 		role_job_end(n->role);
 	}
+	free(n->times);
+	n->times = NULL;
 	trim_tables(n);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Names for the frames of a profile: which source knows an address (ELF file, vdso, kallsyms, perf
- * map), each asked once per address, symbol tables and lines cached within a byte budget.
+ * Names for the frames of a profile: which source knows an address (ELF file, vdso, kallsyms, what
+ * compilers write down), each asked once per address, symbol tables and lines cached within a byte
+ * budget.
  */
 #include <stdint.h>
 
 #include "src/broker/protocol.h"
+#include "src/cmd/code-names.h"
 #include "src/profile/profile.h"
 #include "symbolize/symbolize.h"
 
@@ -20,13 +22,15 @@ struct namer_callbacks {
 	void *ctx;
 };
 
+/* recorded: samples are not of now and here. */
 int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t max_table_bytes,
-	      uint32_t max_files, const struct namer_callbacks *callbacks);
+	      uint32_t max_files, bool recorded, const struct namer_callbacks *callbacks);
 struct namer *namer_free(struct namer *n);
 
 /* Takes fd. A second one of the same uid replaces the first. */
 void namer_add_module(struct namer *n, uint64_t uid, const char *path, int fd);
-void namer_add_perf_map(struct namer *n, uint32_t pid, uint64_t start_time_unix_ns, int fd);
+void namer_add_code(struct namer *n, enum code_source source, uint32_t pid,
+		    uint64_t start_time_unix_ns, int fd);
 void namer_set_kallsyms(struct namer *n, int fd);
 /* Whether frames get their source lines, and inlined functions lines of their own; neither at
  * first. True: that is another answer than before, which frames with names do not follow. */
@@ -34,8 +38,9 @@ bool namer_set_lines(struct namer *n, bool lines, bool inlined);
 /* How mangled names are shown; in full at first. True as above. */
 bool namer_set_demangling(struct namer *n, enum symbol_demangling style);
 
-/* Names every frame of p that has no name yet, and gives modules their ids. */
-void namer_name(struct namer *n, struct profile *p);
+/* Names every frame of p that has no name yet, and gives modules their ids. first_sample: those
+ * before it have been named as far as they could be. */
+void namer_name(struct namer *n, struct profile *p, uint32_t first_sample);
 /* Names that a recorded file brought, from those as linked. */
 void namer_demangle_again(struct namer *n, struct profile *p);
 /* p was cleared: row numbers of before mean nothing any more. */

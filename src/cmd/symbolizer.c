@@ -224,7 +224,7 @@ static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
 		p->counters[PROFILE_SAMPLES_DROPPED] += n_samples;
 		return;
 	}
-	namer_name(s->namer, p);
+	namer_name(s->namer, p, before);
 	p->counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(p);
 	s->role.status->windows++;
 	if (s->setup.live)
@@ -246,8 +246,9 @@ static void on_profiler_message(void *ctx, const struct message *m, int fds[2])
 				 TAKE_FD(fds[0]));
 		break;
 	case MESSAGE_PERF_MAP:
-		namer_add_perf_map(s->namer, m->perf_map.pid, m->perf_map.start_time_unix_ns,
-				   TAKE_FD(fds[0]));
+	case MESSAGE_JITDUMP:
+		namer_add_code(s->namer, m->type == MESSAGE_JITDUMP ? CODE_JITDUMP : CODE_PERF_MAP,
+			       m->perf_map.pid, m->perf_map.start_time_unix_ns, TAKE_FD(fds[0]));
 		break;
 	case MESSAGE_WINDOW:
 		take_window(s, fds[0], m->item.n_samples);
@@ -404,6 +405,13 @@ static int render_all(struct symbolizer *s, uint32_t *ret_written)
 	return result;
 }
 
+/* Compilers write down what they made in large pieces, the last one at their end. */
+static void name_rest(struct symbolizer *s)
+{
+	namer_name(s->namer, &s->profile, 0);
+	s->profile.counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(&s->profile);
+}
+
 /* After STOP: all windows are in (the profiler left before us), all payloads are with the exporter.
  */
 static void leave_if_done(struct symbolizer *s)
@@ -414,6 +422,8 @@ static void leave_if_done(struct symbolizer *s)
 		return;
 	if (s->setup.view != VIEW_NONE)
 		m.result.code = view_files(s);
+	if (s->setup.capture && s->setup.view == VIEW_NONE)
+		name_rest(s);
 	if (s->setup.capture && m.result.code == 0)
 		m.result.code = render_all(s, &m.result.written);
 	else if (!s->setup.capture && !payloads_all_sent(s->payloads))
@@ -511,7 +521,7 @@ static int set_up(struct symbolizer *s)
 	use_resource(s);
 	profile_init(&s->profile, s->setup.profile_bytes);
 	if ((r = namer_new(&s->namer, &s->role, &s->ask, s->setup.symbols_bytes,
-			   s->setup.max_open_files, &callbacks)) < 0 ||
+			   s->setup.max_open_files, s->setup.view != VIEW_NONE, &callbacks)) < 0 ||
 	    (r = payloads_new(&s->payloads, s->role.loop)) < 0 ||
 	    (r = s->leave_timer =
 		     loop_add_timer(s->role.loop, UINT64_MAX, LEAVE_NS, on_leave_timer, s)) < 0)

@@ -72,6 +72,7 @@ struct host_process {
 	bool exited;
 	bool mappings_known;       /* seeded from maps, a fork or an exec: a miss is then a real miss */
 	int perf_map_fd;           /* -1: not tried, -2: not to be had */
+	int jitdump_fd;            /* -1: not tried, or not to be had */
 	void *user;                /* the caller's; freed through host_limits.free_process_user */
 };
 

@@ -124,9 +124,7 @@ static void notice_exec(struct process *p, const struct info *info)
 	if (!info->exe[0] || (known && strcmp(known, info->exe) == 0))
 		return;
 	info_set_exe(p, info->exe);
-	if (p->pub.perf_map_fd >= 0)
-		(void)close_fd(p->pub.perf_map_fd);
-	p->pub.perf_map_fd = -1;
+	process_close_code(p);
 }
 
 static enum info_identity identity_of(struct host *h, const struct process *p,

@@ -56,7 +56,7 @@ static struct process *process_new(struct host *h, uint32_t pid)
 		goto refused;
 	}
 	p->pub.pid = pid;
-	p->pub.perf_map_fd = -1;
+	p->pub.perf_map_fd = p->pub.jitdump_fd = -1;
 	p->generation = h->generation;
 	p->last_hit = UINT32_MAX;
 	h->stats.processes = h->processes.n_used;
@@ -88,10 +88,18 @@ void process_free(struct host *h, struct process *p)
 	mapset_unref(h, p->set);
 	host_rows_remove(&h->processes, p->row);
 	h->stats.processes = h->processes.n_used;
-	if (p->pub.perf_map_fd >= 0)
-		(void)close_fd(p->pub.perf_map_fd);
+	process_close_code(p);
 	free(p->pub.executable_path);
 	free(p);
+}
+
+void process_close_code(struct process *p)
+{
+	if (p->pub.perf_map_fd >= 0)
+		(void)close_fd(p->pub.perf_map_fd);
+	if (p->pub.jitdump_fd >= 0)
+		(void)close_fd(p->pub.jitdump_fd);
+	p->pub.perf_map_fd = p->pub.jitdump_fd = -1;
 }
 
 void process_mark_exited(struct host *h, struct process *p, uint64_t time_ns)
@@ -191,9 +199,7 @@ static void on_exec(struct host *h, struct process *p, uint64_t time_ns)
 	p->read_delay_ns = p->next_read_ns = 0;
 	p->exe_pending = true;
 	info_set_exe(p, NULL);
-	if (p->pub.perf_map_fd >= 0)
-		(void)close_fd(p->pub.perf_map_fd);
-	p->pub.perf_map_fd = -1;
+	process_close_code(p);
 }
 
 void host_on_comm(struct host *h, uint32_t pid, uint32_t tid, const char *comm, bool exec,

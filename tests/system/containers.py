@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Real containers (podman with runc, a root file system made here, no image): one that burns CPU in
-its own binary, one that burns it in code it compiled itself and named in a perf map in its own
-/tmp, and one that is gone within a second. Each shows up under its container.id with its names."""
+its own binary, two that burn it in code they compiled themselves and named in a perf map or a jitdump
+file in their own /tmp, and one that is gone within a second. Each shows up under its container.id with its names."""
 import os
 import shutil
 import subprocess
@@ -53,8 +53,8 @@ def make_rootfs():
     os.chmod(os.path.join(root, "tmp"), 0o1777)
     shutil.copy(shutil.which("busybox"), os.path.join(root, "bin"))
     os.symlink("busybox", os.path.join(root, "bin", "sh"))
-    built = rig.build_workloads("chain-static", "jit", "blip")
-    for source, name in (("chain-static", "burner"), ("jit", "jitter"), ("blip", "blip")):
+    built = rig.build_workloads("chain-static", "jit", "jitdump", "blip")
+    for source, name in (("chain-static", "burner"), ("jit", "jitter"), ("jitdump", "dumper"), ("blip", "blip")):
         shutil.copy(os.path.join(built, source), os.path.join(root, "bin", name))
     return root
 
@@ -64,7 +64,7 @@ def seen(views, container):
     return [x for v in views for x in v.samples() if x[0].get("container.id") == container]
 
 
-def check_container(views, container, program, path, n_wanted):
+def check_container(views, container, program, path, n_wanted, share=0.8):
     mine = seen(views, container)
     n = sum(x[3] for x in mine)
     rig.check(n >= n_wanted, f"{program}: {n} samples under container.id {container[:12]}... "
@@ -72,7 +72,7 @@ def check_container(views, container, program, path, n_wanted):
     named = [x for x in mine if x[0].get("process.executable.name") == program]
     rig.check(sum(x[3] for x in named) >= 0.5 * n, f"{program}: process.executable.name")
     right = [x for x in named if rig.contains_path(x[2], path)]
-    rig.check(sum(x[3] for x in right) >= 0.8 * sum(x[3] for x in named),
+    rig.check(sum(x[3] for x in right) >= share * sum(x[3] for x in named),
               f"{program}: {sum(x[3] for x in right)} of {sum(x[3] for x in named)} hold "
               f"{' > '.join(path)}")
     strange = [x for v in views for x in v.samples()
@@ -113,6 +113,7 @@ endpoint = {sink.endpoint}
         daemon.wait_up()
         sink.wait_for(1)
         late = containers.start("/bin/jitter")
+        dumper = containers.start("/bin/dumper")
         short = containers.start("/bin/blip", "400")
         rig.wait_for("the short-lived container is gone", lambda: podman(
             "inspect", "--format", "{{.State.Status}}", short) == "exited", 30)
@@ -125,7 +126,9 @@ endpoint = {sink.endpoint}
     rig.check(not problems, "the payloads hold every rule" + "".join("\n    " + p for p in problems[:20]))
     check_container(views, early, "burner", ["main", "chain_one", "chain_two", "chain_three",
                                              "chain_four", "chain_five", "chain_leaf"], 50)
-    check_container(views, late, "jitter", ["main", "jit_run", "jitted_inner_loop"], 50)
+    check_container(views, late, "jitter", ["main", "jit_run", "jitted_inner_loop"], 30)
+    check_container(views, dumper, "dumper", ["main", "run_first", "jitted_first"], 30, 0.15)
+    check_container(views, dumper, "dumper", ["main", "run_second", "jitted_second"], 30, 0.15)
     check_container(views, short, "blip", ["main", "blip_burn"], 10)
     outside = [x for v in views for x in v.samples() if x[0].get("process.pid") == host.pid]
     rig.check(outside and not any(x[0].get("container.id") in (early, late, short) for x in outside),

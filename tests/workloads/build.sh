@@ -61,6 +61,8 @@ build()
 		c host host.c -ldl -L"$out" -ltiny -Wl,-rpath,"$out" -Wl,-z,lazy ;;
 	jit)
 		c jit jit.c -static ;;
+	jitdump)
+		c jitdump jitdump.c -static ;;
 	blip)
 		c blip blip.c -static ;;
 	cxx)

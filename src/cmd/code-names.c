@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cmd/code-names.h"
+#include "util/cleanup.h"
+#include "util/hash.h"
+#include "util/log.h"
+
+#define MAX_PROCESSES 256
+
+struct process_code {
+	uint32_t pid;
+	uint64_t start_time_unix_ns, used;
+	int fds[N_CODE_SOURCES];
+	struct jitdump *dump;
+	struct perf_map *map;
+	uint64_t dump_read_ns; /* up to this time; 0: not since the last refresh */
+	bool map_read;	       /* since the last refresh */
+	bool told;	       /* that the jitdump file cannot be used */
+};
+
+struct code_names {
+	struct symbol_limits limits;
+	uint64_t turn;
+	struct process_code processes[MAX_PROCESSES];
+	uint32_t n;
+};
+
+int code_names_new(struct code_names **ret, const struct symbol_limits *limits)
+{
+	struct code_names *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->limits = *limits;
+	*ret = c;
+	return 0;
+}
+
+static void process_clear(struct process_code *p)
+{
+	jitdump_free(p->dump);
+	perf_map_free(p->map);
+	for (int i = 0; i < N_CODE_SOURCES; i++)
+		(void)close_fd(p->fds[i]);
+}
+
+struct code_names *code_names_free(struct code_names *c)
+{
+	if (c) {
+		for (uint32_t i = 0; i < c->n; i++)
+			process_clear(&c->processes[i]);
+		free(c);
+	}
+	return NULL;
+}
+
+static struct process_code *find_process(const struct code_names *c, uint32_t pid,
+					 uint64_t start_time_unix_ns)
+{
+	for (uint32_t i = 0; i < c->n; i++) {
+		const struct process_code *p = &c->processes[i];
+
+		if (p->pid == pid && p->start_time_unix_ns == start_time_unix_ns)
+			return (struct process_code *)p;
+	}
+	return NULL;
+}
+
+static struct process_code *add_process(struct code_names *c, uint32_t pid,
+					uint64_t start_time_unix_ns)
+{
+	struct process_code *p = &c->processes[0];
+
+	for (uint32_t i = 1; i < c->n; i++) {
+		if (c->processes[i].used < p->used)
+			p = &c->processes[i];
+	}
+	if (c->n < MAX_PROCESSES)
+		p = &c->processes[c->n++];
+	else
+		process_clear(p);
+	*p = (struct process_code){.pid = pid, .start_time_unix_ns = start_time_unix_ns};
+	for (int i = 0; i < N_CODE_SOURCES; i++)
+		p->fds[i] = -EBADF;
+	return p;
+}
+
+void code_names_add(struct code_names *c, enum code_source source, uint32_t pid,
+		    uint64_t start_time_unix_ns, int fd)
+{
+	struct process_code *p = find_process(c, pid, start_time_unix_ns);
+
+	if (!p)
+		p = add_process(c, pid, start_time_unix_ns);
+	p->used = c->turn;
+	(void)close_fd(p->fds[source]);
+	p->fds[source] = fd;
+	/* Without memory for it the process just has no names. */
+	if (source == CODE_JITDUMP && !p->dump && jitdump_new(&p->dump, &c->limits) < 0)
+		p->dump = NULL;
+	if (source == CODE_PERF_MAP && !p->map && perf_map_new(&p->map, &c->limits) < 0)
+		p->map = NULL;
+}
+
+void code_names_refresh(struct code_names *c)
+{
+	c->turn++;
+	for (uint32_t i = 0; i < c->n; i++) {
+		c->processes[i].dump_read_ns = 0;
+		c->processes[i].map_read = false;
+	}
+}
+
+bool code_names_have_times(const struct code_names *c, uint32_t pid, uint64_t start_time_unix_ns)
+{
+	const struct process_code *p = find_process(c, pid, start_time_unix_ns);
+
+	return p && p->dump;
+}
+
+static int lookup_dump(struct process_code *p, uint64_t address, uint64_t time_ns,
+		       struct symbol *ret)
+{
+	int r = 0;
+
+	if (!p->dump)
+		return 1;
+	if (time_ns > p->dump_read_ns) {
+		p->dump_read_ns = time_ns;
+		r = jitdump_update(p->dump, p->fds[CODE_JITDUMP], time_ns);
+	}
+	if (r == -ENOEXEC && !p->told) {
+		p->told = true;
+		log_warning("the jitdump file of process %u %s: its compiled code stays without "
+			    "those names",
+			    p->pid, jitdump_problem(p->dump));
+	}
+	return jitdump_lookup(p->dump, address, ret);
+}
+
+static int lookup_map(struct process_code *p, uint64_t address, struct symbol *ret)
+{
+	if (!p->map)
+		return 1;
+	if (!p->map_read) {
+		(void)perf_map_update(p->map, p->fds[CODE_PERF_MAP]);
+		p->map_read = true;
+	}
+	return perf_map_lookup(p->map, address, ret);
+}
+
+int code_names_lookup(struct code_names *c, uint32_t pid, uint64_t start_time_unix_ns,
+		      uint64_t address, uint64_t time_ns, struct symbol *ret)
+{
+	struct process_code *p = find_process(c, pid, start_time_unix_ns);
+
+	if (!p)
+		return 1;
+	p->used = c->turn;
+	if (lookup_dump(p, address, time_ns, ret) != 0 && lookup_map(p, address, ret) != 0)
+		return 1;
+	ret->start = hash_bytes(ret->name, strlen(ret->name), ret->start);
+	return 0;
+}

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Names of compiled code from jitdump files: of a producer of known times, seen from its start and
+joined while it runs, of Node.js, and one that cannot be used. And from a perf map that an agent
+wrote outside of the pid namespace of the program."""
+import gzip
+import os
+import re
+
+import rig
+
+SCRIPT = """'use strict';
+function scriptLeaf(n) {
+	let x = n;
+	for (let i = 0; i < 20000; i++)
+		x = (x * 31 + i) | 0;
+	return x;
+}
+let total = 0;
+const end = Date.now() + 2000;
+while (Date.now() < end)
+	total = (total + scriptLeaf(total)) | 0;
+"""
+
+
+def shares(stacks):
+    """Samples, and those in each function under the caller that runs it and no other."""
+    return rig.total(stacks), [sum(s.n for s in stacks if rig.contains_path(s.user, ["main", f"run_{x}", f"jitted_{x}"]))
+                               for x in ("first", "second")]
+
+
+def check_turns(what, *target):
+    folded, pprof, otlp = rig.path("turns.folded"), rig.path("turns.pb.gz"), rig.path("turns.json.gz")
+    r = rig.record("-F", 199, "-d", "6.2", "-o", folded, "-o", pprof, "-o", otlp, *target)
+    rig.check(r.status == 0, what + ("" if r.status == 0 else r.text()))
+    stacks = rig.read_folded(folded)
+    total, (first, second) = shares(stacks)
+    rig.check(total > 50 and first + second > 0.9 * total,
+              f"{what}: {first} + {second} of {total} samples are in compiled functions" +
+              ("" if first + second > 0.9 * total else "\n" + "\n".join(str((s.user, s.n)) for s in stacks[:20])))
+    rig.check(first > 0.25 * total and second > 0.25 * total, f"{what}: each at its time, at nearly the same addresses")
+    with gzip.open(pprof) as f:
+        rig.check(b"jitted.source" in f.read(), f"{what}: pprof names the source file")
+    return r
+
+
+def check_node():
+    folded, pprof = rig.path("node.folded"), rig.path("node.pb.gz")
+    script = rig.write("script.js", SCRIPT)
+    r = rig.record("-F", 199, "-o", folded, "-o", pprof, "--", "node", "--perf-prof", script, cwd=rig.workdir())
+    rig.check(r.status == 0, "node --perf-prof" + ("" if r.status == 0 else r.text()))
+    stacks = rig.read_folded(folded)
+    mine = [s for s in stacks if any("scriptLeaf" in f and f.endswith("_[j]") for f in s.user)]
+    rig.check(rig.total(mine) > 20,
+              f"node --perf-prof: {rig.total(mine)} of {rig.total(stacks)} samples in scriptLeaf")
+    with gzip.open(pprof) as f:
+        rig.check(script.encode() in f.read(), "node --perf-prof: pprof names the script")
+
+
+def code_of(pid):
+    """The page of compiled code."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+        for line in f:
+            words = line.split()
+            if words[1] == "r-xp" and len(words) == 5:
+                return int(words[0].split("-")[0], 16)
+    return 0
+
+
+def check_outside_map(built):
+    rig.need_programs("unshare")
+    p = rig.start(["unshare", "--fork", "--pid", "--kill-child", os.path.join(built, "jit"), "no-map"])
+    pid = rig.wait_for("it runs", lambda: next((c for c in rig.children_of(p.pid)
+                                                if rig.comm_of(c) == "jit" and code_of(c)), 0))
+    with open(f"/tmp/perf-{pid}.map", "w", encoding="utf-8") as f:
+        f.write(f"{code_of(pid):x} 1000 named_outside\n")
+    r = rig.record("-p", pid, "-F", 199, "-d", 1, "-o", rig.path("outside.folded"))
+    rig.check(r.status == 0, "a program in a pid namespace of its own")
+    stacks = rig.read_folded(rig.path("outside.folded"))
+    n = sum(s.n for s in stacks if rig.contains_path(s.user, ["main", "jit_run", "named_outside"]))
+    rig.check(n > 0.8 * rig.total(stacks) and n > 10,
+              f"{n} of {rig.total(stacks)} samples are named by the map of our pid")
+    rig.end(p)
+
+
+def main():
+    rig.need_root()
+    built = rig.build_workloads("jitdump", "jit")
+    program = os.path.join(built, "jitdump")
+    check_outside_map(built)
+    check_turns("from the start", "--", program, rig.workdir())
+    p = rig.start([program, rig.workdir()])
+    rig.wait_for("it runs", lambda: os.path.exists(rig.path(f"jit-{p.pid}.dump")))
+    check_turns("joined later", "-p", p.pid)
+    rig.end(p)
+
+    r = rig.record("-F", 99, "-d", 2, "-o", rig.path("bad.folded"), "--", program, rig.workdir(), "swapped")
+    rig.check(r.status == 0 and r.err.count("another byte order") == 1,
+              "one of another byte order is told of, once" + ("" if r.status == 0 else r.text()))
+    stacks = rig.read_folded(rig.path("bad.folded"))
+    rig.check(any(re.match(r"\[.*\]", s.user[-1]) for s in stacks if s.user), "and its code stays without a name")
+    rig.need_programs("node")
+    check_node()
+
+
+rig.run(main)
