@@ -11,8 +11,11 @@
 
 #include "src/render/aggregate.h"
 #include "src/render/frame.h"
+#include "util/array.h"
 #include "util/cleanup.h"
 #include "util/text.h"
+
+#define MAX_PATH 8192 /* functions of a stack; what is further out is the process's */
 
 struct live {
 	struct top_table *t;
@@ -20,6 +23,7 @@ struct live {
 	strid *functions; /* names by row of p->functions; 0: not cleaned yet */
 	uint32_t process; /* of the row below */
 	struct top_row row;
+	ARRAY(uint32_t) path; /* rows of a stack's functions, innermost first */
 };
 
 static strid put(struct live *l, const char *text)
@@ -65,6 +69,7 @@ static void count(struct live *l, uint32_t frame, uint32_t function, uint32_t ma
 {
 	uint64_t refused = l->t->strings.n_refused;
 	struct top_row *row;
+	uint32_t *step;
 
 	l->row.function = function_name(l, frame, function);
 	l->row.module =
@@ -79,6 +84,30 @@ static void count(struct live *l, uint32_t frame, uint32_t function, uint32_t ma
 	row->self += self ? n : 0;
 	row->total += row->mark == mark ? 0 : n;
 	row->mark = mark;
+	step = array_push(&l->path);
+	if (step)
+		*step = (uint32_t)(row - l->t->rows.items);
+}
+
+/* The path of a stack of n samples, below its process. */
+static void count_path(struct live *l, uint64_t n)
+{
+	struct top_row key = l->row, *process;
+	uint32_t node;
+
+	key.function = key.module = STRID_EMPTY;
+	process = top_table_row(l->t, &key);
+	if (!process)
+		return;
+	node = top_table_node(l->t, TOP_NO_NODE, (uint32_t)(process - l->t->rows.items));
+	for (uint32_t i = l->path.n; node != TOP_NO_NODE; i--) {
+		l->t->nodes.items[node].total += n;
+		if (i == 0) {
+			l->t->nodes.items[node].self += n;
+			break;
+		}
+		node = top_table_node(l->t, node, l->path.items[i - 1]);
+	}
 }
 
 static void count_stack(struct live *l, const struct aggregate_row *a, uint32_t mark)
@@ -89,6 +118,7 @@ static void count_stack(struct live *l, const struct aggregate_row *a, uint32_t 
 	bool self = true;
 
 	use_process(l, p->threads.items[a->thread].process);
+	array_clear(&l->path);
 	for (uint32_t i = 0; i < n; i++) {
 		const struct profile_frame *f = &p->frames.items[frames[i]];
 
@@ -102,12 +132,17 @@ static void count_stack(struct live *l, const struct aggregate_row *a, uint32_t 
 			count(l, frames[i], PROFILE_NONE, mark, a->n, self);
 		self = false;
 	}
+	count_path(l, a->n);
 }
 
 int live_table(struct top_table *t, const struct profile *p)
 {
 	_cleanup_free_ strid *functions = calloc((size_t)p->functions.n + 1, sizeof(*functions));
-	struct live l = {.t = t, .p = p, .functions = functions, .process = PROFILE_NONE};
+	struct live l = {.t = t,
+			 .p = p,
+			 .functions = functions,
+			 .process = PROFILE_NONE,
+			 .path = ARRAY_INIT(MAX_PATH)};
 	struct aggregate a = {.total = 0};
 	int r = functions ? aggregate_build(&a, p, NULL) : -ENOMEM;
 
@@ -115,6 +150,7 @@ int live_table(struct top_table *t, const struct profile *p)
 	for (uint32_t i = 0; i < a.rows.n && r == 0; i++)
 		count_stack(&l, &a.rows.items[i], i + 1);
 	aggregate_deinit(&a);
+	array_deinit(&l.path);
 	t->counts.n_samples = p->samples.n;
 	t->counts.n_lost = p->counters[PROFILE_SAMPLES_LOST] + p->counters[PROFILE_SAMPLES_DROPPED];
 	t->counts.n_user_stacks = p->counters[PROFILE_USER_STACKS];

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the symbolizer tells a live view of a window: a row a function and process. */
+/* What the symbolizer tells a live view of a window: a row a function and process, a node a
+ * function where it was called from. */
 #include "src/profile/profile.h"
 #include "src/top/model.h"
 

@@ -60,7 +60,7 @@ static void say_done(int code)
 
 static bool nothing_of(const struct top_view *v, const struct top_row *r)
 {
-	return v->sort == TOP_SORT_SELF ? r->self == 0 : r->total == 0;
+	return v->sort == TOP_SORT_SELF && v->kind != TOP_VIEW_TREE ? r->self == 0 : r->total == 0;
 }
 
 static void print_batch(struct screen *s, const struct top_table *sum)
@@ -134,7 +134,7 @@ static void show(struct screen *s, const struct top_table *t)
 {
 	if (s->ui.paused)
 		return;
-	s->sum = top_model_slide(&s->model, t->end_ns, s->setup.window_ns, s->ui.view.sort);
+	s->sum = top_model_slide(&s->model, t->end_ns, s->setup.window_ns);
 	if (s->setup.batch) {
 		print_batch(s, s->sum);
 		return;
@@ -240,6 +240,7 @@ static int set_up(struct screen *s)
 	s->facts.n_cpus = s->setup.n_cpus;
 	s->facts.window_ns = s->setup.window_ns;
 	s->sum = &s->model.sum;
+	s->ui.view.all_open = s->setup.batch;
 	if (s->setup.batch)
 		(void)setlocale(LC_CTYPE, "C.UTF-8");
 	else

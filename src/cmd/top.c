@@ -55,7 +55,7 @@ static const struct option_spec option_table[] = {
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
 	{'d', "interval", "TIME", "between refreshes: 500ms, 2s (the default)", OPT_INTERVAL},
 	{0, "window", "TIME", "how far back a table looks; default 10s", OPT_WINDOW},
-	{0, "view", "VIEW", "begin with functions (the default), processes or containers",
+	{0, "view", "VIEW", "begin with functions (the default), processes, containers or tree",
 	 OPT_VIEW},
 	{0, "sort", "KEY", "begin sorted by self (the default) or total", OPT_SORT},
 	{'b', "batch", NULL, "tables to standard output, without a terminal", OPT_BATCH},
@@ -69,13 +69,14 @@ const struct command top_command = {
 	.summary = "show live where this host spends its CPU time",
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
-	.epilog = "Keys: 1 functions, 2 processes, 3 containers, s self or total, / filter,\n"
-		  "space pause, enter the functions of a process or container, esc back, ? help, "
-		  "q quit.\n"
-		  "\nExamples:\n"
-		  "  perfwalk top\n"
-		  "  perfwalk top -p 1234 -d 1\n"
-		  "  perfwalk top --batch -n 1 --view processes\n",
+	.epilog =
+		"Keys: 1 functions, 2 processes, 3 containers, 4 tree, s self or total, / filter,\n"
+		"space pause, enter the functions of a process or container, right and left open\n"
+		"and close what is in the tree, esc back, ? help, q quit.\n"
+		"\nExamples:\n"
+		"  perfwalk top\n"
+		"  perfwalk top -p 1234 -d 1\n"
+		"  perfwalk top --batch -n 1 --view processes\n",
 };
 
 struct top_run {
@@ -135,7 +136,7 @@ static int parse_view(struct top_run *t, const char *value)
 			return 0;
 		}
 	}
-	return complain("--view", value, "functions, processes or containers");
+	return complain("--view", value, "functions, processes, containers or tree");
 }
 
 static int parse_sort(struct top_run *t, const char *value)

@@ -112,9 +112,10 @@ void top_layout_scope(char *buf, unsigned int columns, const struct top_view *v,
 		(void)snprintf(what, sizeof(what), " of %s", v->owner);
 	put_line(buf, columns, "%s%s%s%s%s%s  100%% = all %" PRIu64 " samples of %.1f s%s",
 		 top_view_name(v->kind), what,
-		 v->kind != TOP_VIEW_FUNCTIONS ? ""
-		 : v->sort == TOP_SORT_SELF    ? " by self"
-					       : " by total",
+		 v->kind == TOP_VIEW_TREE	 ? " by total"
+		 : v->kind != TOP_VIEW_FUNCTIONS ? ""
+		 : v->sort == TOP_SORT_SELF	 ? " by self"
+						 : " by total",
 		 v->filter[0] ? "  /" : "", v->filter, v->filter[0] ? "/" : "", t->counts.n_samples,
 		 seconds_of(t), t->n_refused ? "  (some rows did not fit)" : "");
 }
@@ -130,9 +131,33 @@ void top_layout_head(char *buf, unsigned int columns, const struct top_view *v)
 		put_line(buf, columns, "%7s %7s %8s  %-*s %s", "SHARE%", "CPU%", "PID",
 			 COMM_COLUMNS, "PROCESS", "CONTAINER OR UNIT");
 		break;
+	case TOP_VIEW_TREE:
+		put_line(buf, columns, "%7s %7s  %s", "TOTAL%", "SELF%",
+			 "PROCESS, AND WHAT IS CALLED");
+		break;
 	default:
 		put_line(buf, columns, "%7s %7s  %s", "SHARE%", "CPU%", "CONTAINER OR UNIT");
 	}
+}
+
+/* A column a level; what is deeper than a third of the line says how deep it is. */
+static void put_node(char *buf, unsigned int columns, const struct top_table *t,
+		     const struct top_row *r)
+{
+	static const char marks[] = {[TOP_LEAF] = ' ', [TOP_CLOSED] = '+', [TOP_OPEN] = '-'};
+	const char *where = strtab_get(&t->strings, r->depth ? r->module : r->owner);
+	uint32_t indent = r->depth < columns / 3 ? r->depth : columns / 3;
+	char deep[16] = "", process[32] = "";
+
+	if (r->depth > indent)
+		(void)snprintf(deep, sizeof(deep), "%" PRIu32 "> ", r->depth);
+	if (r->depth == 0)
+		(void)snprintf(process, sizeof(process), " (%" PRIu32 ")", r->pid);
+	put_line(buf, columns, "%7.2f %7.2f  %*s%s%c %s%s%s%s",
+		 share(r->total, t->counts.n_samples), share(r->self, t->counts.n_samples),
+		 (int)indent, "", deep, marks[r->fold],
+		 strtab_get(&t->strings, r->depth ? r->function : r->comm), process,
+		 *where ? "  " : "", where);
 }
 
 void top_layout_row(char *buf, unsigned int columns, const struct top_view *v,
@@ -159,6 +184,9 @@ void top_layout_row(char *buf, unsigned int columns, const struct top_view *v,
 	case TOP_VIEW_PROCESSES:
 		put_line(buf, columns, "%7.2f %7.1f %8" PRIu32 "  %s %s", self, cpu, r->pid, comm,
 			 *owner ? owner : "-");
+		break;
+	case TOP_VIEW_TREE:
+		put_node(buf, columns, t, r);
 		break;
 	default:
 		put_line(buf, columns, "%7.2f %7.1f  %s", self, cpu, owner);

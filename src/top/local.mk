@@ -3,6 +3,7 @@ libtop_a_SOURCES = \
 	src/top/layout.c src/top/layout.h \
 	src/top/model.c src/top/model.h \
 	src/top/terminal.c src/top/terminal.h \
+	src/top/tree.c src/top/tree.h \
 	src/top/ui.c src/top/ui.h \
 	src/top/view.c src/top/view.h \
 	src/top/wire.c src/top/wire.h

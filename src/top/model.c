@@ -8,11 +8,15 @@
 #include <errno.h>
 #include <stdbool.h>
 
+#include "util/cleanup.h"
+
 void top_table_clear(struct top_table *t)
 {
 	strtab_clear(&t->strings);
 	array_clear(&t->rows);
 	hash_index_clear(&t->index);
+	array_clear(&t->nodes);
+	hash_index_clear(&t->node_index);
 	memset(&t->counts, 0, sizeof(t->counts));
 	t->period_ns = t->n_refused = t->start_ns = t->end_ns = 0;
 }
@@ -22,6 +26,7 @@ void top_table_init(struct top_table *t)
 	memset(t, 0, sizeof(*t));
 	strtab_init(&t->strings, TOP_MAX_STRINGS);
 	t->rows.max = TOP_MAX_ROWS;
+	t->nodes.max = TOP_MAX_NODES;
 }
 
 void top_table_deinit(struct top_table *t)
@@ -29,6 +34,8 @@ void top_table_deinit(struct top_table *t)
 	strtab_deinit(&t->strings);
 	array_deinit(&t->rows);
 	hash_index_deinit(&t->index);
+	array_deinit(&t->nodes);
+	hash_index_deinit(&t->node_index);
 }
 
 void top_model_init(struct top_model *m)
@@ -98,10 +105,38 @@ struct top_row *top_table_row(struct top_table *t, const struct top_row *key)
 	return row;
 }
 
-int top_table_add(struct top_table *t, const struct top_key *key, uint64_t self, uint64_t total)
+uint32_t top_table_node(struct top_table *t, uint32_t parent, uint32_t row)
+{
+	uint64_t h = hash_combine(parent, row);
+	uint32_t slot = hash_index_first(&t->node_index, h), i;
+	struct top_node *node;
+
+	while ((i = hash_index_row(&t->node_index, slot)) != HASH_INDEX_NONE) {
+		node = &t->nodes.items[i];
+		if (hash_index_match(&t->node_index, slot, h) && node->parent == parent &&
+		    node->row == row)
+			return i;
+		slot = hash_index_next(&t->node_index, slot);
+	}
+	node = array_push(&t->nodes);
+	if (node && hash_index_add(&t->node_index, h, t->nodes.n - 1) < 0) {
+		t->nodes.n--;
+		node = NULL;
+	}
+	if (!node) {
+		t->n_refused++;
+		return TOP_NO_NODE;
+	}
+	node->parent = parent;
+	node->row = row;
+	return t->nodes.n - 1;
+}
+
+/* The row of the key, or NULL: counted. */
+static struct top_row *intern_row(struct top_table *t, const struct top_key *key)
 {
 	uint64_t refused = t->strings.n_refused;
-	struct top_row ids = {.pid = key->pid}, *row;
+	struct top_row ids = {.pid = key->pid};
 
 	ids.function = strtab_put(&t->strings, key->function);
 	ids.module = strtab_put(&t->strings, key->module);
@@ -110,9 +145,15 @@ int top_table_add(struct top_table *t, const struct top_key *key, uint64_t self,
 	/* A text that was refused would be booked on somebody without a name. */
 	if (t->strings.n_refused != refused) {
 		t->n_refused++;
-		return -ENOSPC;
+		return NULL;
 	}
-	row = top_table_row(t, &ids);
+	return top_table_row(t, &ids);
+}
+
+int top_table_add(struct top_table *t, const struct top_key *key, uint64_t self, uint64_t total)
+{
+	struct top_row *row = intern_row(t, key);
+
 	if (!row)
 		return -ENOSPC;
 	row->self += self;
@@ -120,8 +161,35 @@ int top_table_add(struct top_table *t, const struct top_key *key, uint64_t self,
 	return 0;
 }
 
+/* rows: the sum's row of each of t, TOP_NO_NODE: refused. */
+static void add_nodes(struct top_table *sum, const struct top_table *t, const uint32_t *rows)
+{
+	_cleanup_free_ uint32_t *nodes = calloc((size_t)t->nodes.n + 1, sizeof(*nodes));
+
+	if (!nodes) {
+		sum->n_refused += t->nodes.n;
+		return;
+	}
+	for (uint32_t i = 0; i < t->nodes.n; i++) {
+		const struct top_node *n = &t->nodes.items[i];
+		uint32_t parent = n->parent == TOP_NO_NODE ? TOP_NO_NODE : nodes[n->parent];
+
+		nodes[i] = TOP_NO_NODE;
+		if (rows[n->row] == TOP_NO_NODE ||
+		    (n->parent != TOP_NO_NODE && parent == TOP_NO_NODE))
+			continue;
+		nodes[i] = top_table_node(sum, parent, rows[n->row]);
+		if (nodes[i] == TOP_NO_NODE)
+			continue;
+		sum->nodes.items[nodes[i]].self += n->self;
+		sum->nodes.items[nodes[i]].total += n->total;
+	}
+}
+
 static void add_interval(struct top_table *sum, const struct top_table *t)
 {
+	_cleanup_free_ uint32_t *rows = calloc((size_t)t->rows.n + 1, sizeof(*rows));
+
 	for (uint32_t i = 0; i < t->rows.n; i++) {
 		const struct top_row *r = &t->rows.items[i];
 		const struct top_key key = {
@@ -132,8 +200,17 @@ static void add_interval(struct top_table *sum, const struct top_table *t)
 			.pid = r->pid,
 		};
 
-		(void)top_table_add(sum, &key, r->self, r->total);
+		struct top_row *row = intern_row(sum, &key);
+
+		if (row) {
+			row->self += r->self;
+			row->total += r->total;
+		}
+		if (rows)
+			rows[i] = row ? (uint32_t)(row - sum->rows.items) : TOP_NO_NODE;
 	}
+	if (rows)
+		add_nodes(sum, t, rows);
 	if (!sum->end_ns)
 		sum->start_ns = t->start_ns;
 	sum->end_ns = t->end_ns;
@@ -178,8 +255,7 @@ void top_table_sort(struct top_table *t, enum top_sort sort)
 		qsort_r(t->rows.items, t->rows.n, sizeof(*t->rows.items), compare, &order);
 }
 
-const struct top_table *top_model_slide(struct top_model *m, uint64_t now_ns, uint64_t window_ns,
-					enum top_sort sort)
+const struct top_table *top_model_slide(struct top_model *m, uint64_t now_ns, uint64_t window_ns)
 {
 	uint64_t oldest = now_ns > window_ns ? now_ns - window_ns : 0;
 
@@ -188,6 +264,5 @@ const struct top_table *top_model_slide(struct top_model *m, uint64_t now_ns, ui
 	top_table_clear(&m->sum);
 	for (uint32_t i = 0; i < m->n; i++)
 		add_interval(&m->sum, &m->intervals[(m->first + i) % TOP_MAX_INTERVALS]);
-	top_table_sort(&m->sum, sort);
 	return &m->sum;
 }

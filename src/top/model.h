@@ -2,7 +2,8 @@
 #pragma once
 /*
  * What a live view shows: the functions of the intervals that a sliding window still covers, each
- * by the process it ran in. An interval counts whole until its end is older than the window.
+ * by the process it ran in, and who called them. An interval counts whole until its end is older
+ * than the window.
  */
 #include <stdint.h>
 
@@ -12,6 +13,7 @@
 
 #define TOP_MAX_INTERVALS 64
 #define TOP_MAX_ROWS	  (1u << 16) /* of an interval, and of the sum */
+#define TOP_MAX_NODES	  (1u << 17) /* likewise */
 #define TOP_MAX_STRINGS	  (8u << 20) /* bytes, likewise */
 
 struct top_row {
@@ -19,6 +21,20 @@ struct top_row {
 	uint32_t pid;
 	uint32_t mark;	      /* the caller's: 0 in a new row */
 	uint64_t self, total; /* samples; total counts a recursive function once a stack */
+	/* Of rows that show a tree: */
+	uint64_t path; /* names its node, in other sums too */
+	uint32_t depth;
+	enum top_fold { TOP_LEAF, TOP_CLOSED, TOP_OPEN } fold;
+};
+
+#define TOP_NO_NODE UINT32_MAX
+
+/* A function where it was called from. The outermost node is the process: a row without function.
+ */
+struct top_node {
+	uint32_t parent;      /* node, smaller than this one; TOP_NO_NODE: a process */
+	uint32_t row;	      /* of the same table */
+	uint64_t self, total; /* samples */
 };
 
 /* The same with texts in place of ids. */
@@ -38,6 +54,8 @@ struct top_table {
 	struct strtab strings;
 	ARRAY(struct top_row) rows;
 	struct hash_index index;
+	ARRAY(struct top_node) nodes;
+	struct hash_index node_index;
 	struct top_counts counts;
 	uint64_t period_ns; /* CPU time that a sample stands for; 0: it is not time */
 	uint64_t n_refused; /* additions that did not fit */
@@ -62,9 +80,12 @@ void top_table_clear(struct top_table *t); /* keeps the memory */
 int top_table_add(struct top_table *t, const struct top_key *key, uint64_t self, uint64_t total);
 /* The row with the ids and pid of key, new if need be, until the next one; NULL: full, counted. */
 struct top_row *top_table_row(struct top_table *t, const struct top_row *key);
-void top_table_sort(struct top_table *t, enum top_sort sort); /* then nothing can be added */
+/* The node of a row below parent, new if need be; TOP_NO_NODE: full, counted. */
+uint32_t top_table_node(struct top_table *t, uint32_t parent, uint32_t row);
+/* Rows largest first, then by the other value, then by name. For a table without nodes, to which
+ * nothing is added any more. */
+void top_table_sort(struct top_table *t, enum top_sort sort);
 
-/* Forgets the intervals that ended at or before now_ns - window_ns, adds up and sorts the rest:
- * largest first, then by the other value, then by name. The result is valid until the next call. */
-const struct top_table *top_model_slide(struct top_model *m, uint64_t now_ns, uint64_t window_ns,
-					enum top_sort sort);
+/* Forgets the intervals that ended at or before now_ns - window_ns and adds up the rest. The result
+ * is valid until the next call. */
+const struct top_table *top_model_slide(struct top_model *m, uint64_t now_ns, uint64_t window_ns);

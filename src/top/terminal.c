@@ -134,6 +134,8 @@ int terminal_key(void)
 	} keys[] = {
 		{KEY_UP, TOP_KEY_UP},
 		{KEY_DOWN, TOP_KEY_DOWN},
+		{KEY_LEFT, TOP_KEY_LEFT},
+		{KEY_RIGHT, TOP_KEY_RIGHT},
 		{KEY_PPAGE, TOP_KEY_PAGE_UP},
 		{KEY_NPAGE, TOP_KEY_PAGE_DOWN},
 		{KEY_HOME, TOP_KEY_HOME},

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/top/tree.h"
+
 #define MIN_ROWS    6
 #define MIN_COLUMNS 20
 #define N_HEAD	    3 /* lines above the list */
@@ -13,10 +15,11 @@ static const char *const help_lines[] = {
 	"",
 	"  1  functions: self is time in the function, total also in what it calls",
 	"  2  processes, 3  containers and units; 100 CPU% is one CPU",
+	"  4  tree: who calls what, largest total first; right opens, left closes",
 	"  s      sort by self or total",
 	"  /      show only rows that match a regular expression; empty: all",
 	"  space  pause and go on",
-	"  enter  the functions of the selected process or container",
+	"  enter  the functions of the selected process or container (4: their tree)",
 	"  esc    back; without a way back: no filter",
 	"  up, down, page up, page down, home, end (or k, j)  select",
 	"  q      quit",
@@ -24,13 +27,13 @@ static const char *const help_lines[] = {
 	"  SELF%, TOTAL% and SHARE% are of all samples of the window, of all CPUs.",
 	"  lost: samples the kernel had no room for. cut short: stacks whose outer",
 	"  callers are not known, so totals of these are too small.",
-	"",
 	"  any key goes back",
 };
 
 void top_ui_init(struct top_ui *ui)
 {
 	memset(ui, 0, sizeof(*ui));
+	top_view_init(&ui->view);
 	top_table_init(&ui->shown);
 }
 
@@ -49,6 +52,8 @@ static uint64_t row_hash(const struct top_ui *ui, uint32_t i)
 	const strid ids[] = {r->function, r->module, r->comm, r->owner};
 	uint64_t h = r->pid;
 
+	if (ui->view.kind == TOP_VIEW_TREE)
+		return r->path;
 	for (int j = 0; j < 4; j++) {
 		const char *text = strtab_get(&t->strings, ids[j]);
 
@@ -70,6 +75,9 @@ void top_ui_update(struct top_ui *ui, const struct top_table *sum)
 {
 	uint32_t n;
 
+	if (ui->opening)
+		top_tree_open_chain(&ui->view, sum, ui->opening);
+	ui->opening = 0;
 	top_view_make(&ui->view, sum, &ui->shown);
 	n = ui->shown.rows.n;
 	for (uint32_t i = 0; ui->selected_hash && i < n; i++) {
@@ -83,10 +91,17 @@ void top_ui_update(struct top_ui *ui, const struct top_table *sum)
 
 /* ---- Keys ---- */
 
+static bool has_functions(enum top_view_kind kind)
+{
+	return kind == TOP_VIEW_FUNCTIONS || kind == TOP_VIEW_TREE;
+}
+
+/* What was jumped to stays between its functions and its tree. */
 static void show_kind(struct top_ui *ui, enum top_view_kind kind)
 {
+	if (!has_functions(kind) || !has_functions(ui->view.kind))
+		ui->view.one_process = ui->view.one_owner = false;
 	ui->view.kind = kind;
-	ui->view.one_process = ui->view.one_owner = false;
 	ui->selected = ui->first = 0;
 	ui->selected_hash = 0;
 }
@@ -96,7 +111,7 @@ static void jump(struct top_ui *ui)
 	const struct top_table *t = &ui->shown;
 	const struct top_row *r;
 
-	if (ui->selected >= t->rows.n || ui->view.kind == TOP_VIEW_FUNCTIONS)
+	if (ui->selected >= t->rows.n || has_functions(ui->view.kind))
 		return;
 	r = &t->rows.items[ui->selected];
 	ui->back = ui->view.kind;
@@ -107,7 +122,7 @@ static void jump(struct top_ui *ui)
 	(void)snprintf(ui->view.owner, sizeof(ui->view.owner), "%s",
 		       strtab_get(&t->strings, r->owner));
 	/* The filter picked out the process; its functions are wanted all. */
-	top_view_deinit(&ui->view);
+	top_view_clear_filter(&ui->view);
 }
 
 static void go_back(struct top_ui *ui)
@@ -115,7 +130,54 @@ static void go_back(struct top_ui *ui)
 	if (ui->view.one_process || ui->view.one_owner)
 		show_kind(ui, ui->back);
 	else
-		top_view_deinit(&ui->view);
+		top_view_clear_filter(&ui->view);
+}
+
+/* ---- The tree's keys ---- */
+
+static void select_parent(struct top_ui *ui)
+{
+	const struct top_row *rows = ui->shown.rows.items;
+	uint32_t at = ui->selected;
+
+	while (at > 0 && rows[at].depth >= rows[ui->selected].depth)
+		at--;
+	ui->selected = at;
+	ui->selected_hash = rows[at].path;
+}
+
+/* open: it, or else (what is open already) what is below; closed: it, or else what it is in. */
+static void fold(struct top_ui *ui, bool open)
+{
+	const struct top_row *r = &ui->shown.rows.items[ui->selected];
+
+	if (ui->view.kind != TOP_VIEW_TREE || ui->selected >= ui->shown.rows.n)
+		return;
+	if (open && r->fold == TOP_CLOSED) {
+		ui->opening = r->path;
+	} else if (open && r->fold == TOP_OPEN && ui->selected + 1 < ui->shown.rows.n) {
+		ui->selected++;
+		ui->selected_hash = r[1].path;
+		return;
+	} else if (!open && r->fold == TOP_OPEN) {
+		top_tree_set_open(&ui->view, r->path, false);
+	} else if (!open) {
+		select_parent(ui);
+		return;
+	}
+	/* The top row stays where it is, whatever is opened there. */
+	ui->selected_hash = r->path;
+}
+
+static void enter(struct top_ui *ui)
+{
+	bool closed = ui->selected < ui->shown.rows.n &&
+		      ui->shown.rows.items[ui->selected].fold == TOP_CLOSED;
+
+	if (ui->view.kind == TOP_VIEW_TREE)
+		fold(ui, closed);
+	else
+		jump(ui);
 }
 
 static void edit_key(struct top_ui *ui, int key)
@@ -175,6 +237,12 @@ static void list_key(struct top_ui *ui, int key)
 	case TOP_KEY_END:
 		select_row(ui, UINT32_MAX);
 		break;
+	case TOP_KEY_RIGHT:
+	case '+':
+	case TOP_KEY_LEFT:
+	case '-':
+		fold(ui, key == TOP_KEY_RIGHT || key == '+');
+		break;
 	default:
 		break;
 	}
@@ -197,6 +265,7 @@ bool top_ui_key(struct top_ui *ui, int key)
 	case '1':
 	case '2':
 	case '3':
+	case '4':
 		show_kind(ui, (enum top_view_kind)(key - '1'));
 		break;
 	case 's':
@@ -214,7 +283,7 @@ bool top_ui_key(struct top_ui *ui, int key)
 		ui->help = true;
 		break;
 	case TOP_KEY_ENTER:
-		jump(ui);
+		enter(ui);
 		break;
 	case TOP_KEY_ESCAPE:
 		go_back(ui);
@@ -230,7 +299,8 @@ bool top_ui_key(struct top_ui *ui, int key)
 static enum top_style row_style(const struct top_ui *ui, uint32_t i)
 {
 	const struct top_row *r = &ui->shown.rows.items[i];
-	uint64_t value = ui->view.sort == TOP_SORT_SELF ? r->self : r->total;
+	bool self = ui->view.sort == TOP_SORT_SELF && ui->view.kind != TOP_VIEW_TREE;
+	uint64_t value = self ? r->self : r->total;
 
 	if (i == ui->selected)
 		return TOP_STYLE_SELECTED;
@@ -269,7 +339,7 @@ static void draw_foot(struct top_ui *ui, const struct top_facts *facts, unsigned
 		(void)snprintf(text, sizeof(text), "/%s_  %s", ui->edit, ui->message);
 	else
 		(void)snprintf(text, sizeof(text),
-			       "1 functions  2 processes  3 containers  s sort  / filter  "
+			       "1 functions  2 processes  3 containers  4 tree  s sort  / filter  "
 			       "? help  q quit");
 	(void)top_layout_fit(line, sizeof(line), text, columns, true);
 	put(ctx, rows - 1, ui->editing ? TOP_STYLE_BOLD : TOP_STYLE_HEAD, line);

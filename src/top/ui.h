@@ -7,6 +7,8 @@
 enum top_key_code {
 	TOP_KEY_UP = 0x10000,
 	TOP_KEY_DOWN,
+	TOP_KEY_LEFT,
+	TOP_KEY_RIGHT,
 	TOP_KEY_PAGE_UP,
 	TOP_KEY_PAGE_DOWN,
 	TOP_KEY_HOME,
@@ -33,6 +35,7 @@ struct top_ui {
 	uint32_t selected, first; /* row, and row at the top of the list */
 	uint64_t selected_hash;	  /* of its texts, to find it again */
 	uint32_t page;		  /* rows of the list when it was last drawn */
+	uint64_t opening;	  /* path in the tree, to be opened with the next sum; 0 */
 	bool paused, help, editing;
 	char edit[TOP_FILTER_MAX];
 	char message[128];

@@ -5,18 +5,33 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/top/tree.h"
+
 const char *top_view_name(enum top_view_kind kind)
 {
-	static const char *const names[TOP_VIEW_N] = {"functions", "processes", "containers"};
+	static const char *const names[TOP_VIEW_N] = {"functions", "processes", "containers",
+						      "tree"};
 
 	return names[kind];
 }
 
-void top_view_deinit(struct top_view *v)
+void top_view_init(struct top_view *v)
+{
+	memset(v, 0, sizeof(*v));
+	v->open.max = TOP_MAX_OPEN;
+}
+
+void top_view_clear_filter(struct top_view *v)
 {
 	if (v->filter[0])
 		regfree(&v->regex);
 	v->filter[0] = '\0';
+}
+
+void top_view_deinit(struct top_view *v)
+{
+	top_view_clear_filter(v);
+	array_deinit(&v->open);
 }
 
 int top_view_set_filter(struct top_view *v, const char *filter, char *error, size_t size)
@@ -31,7 +46,7 @@ int top_view_set_filter(struct top_view *v, const char *filter, char *error, siz
 		(void)regerror(r, &regex, error, size);
 		return -EINVAL;
 	}
-	top_view_deinit(v);
+	top_view_clear_filter(v);
 	if (*filter) {
 		(void)snprintf(v->filter, sizeof(v->filter), "%s", filter);
 		v->regex = regex;
@@ -39,7 +54,7 @@ int top_view_set_filter(struct top_view *v, const char *filter, char *error, siz
 	return 0;
 }
 
-static bool matches(const struct top_view *v, const struct top_key *k)
+bool top_view_matches(const struct top_view *v, const struct top_key *k)
 {
 	const char *const texts[] = {k->function, k->module, k->comm, k->owner};
 	char pid[16];
@@ -77,27 +92,42 @@ static struct top_key key_of(const struct top_view *v, const struct top_table *s
 	return k;
 }
 
-void top_view_make(const struct top_view *v, const struct top_table *sum, struct top_table *out)
+bool top_view_wants(const struct top_view *v, const struct top_table *sum, const struct top_row *r)
+{
+	const char *owner = strtab_get(&sum->strings, r->owner);
+
+	return (!v->one_process || r->pid == v->pid) &&
+	       (!v->one_owner || strcmp(*owner ? owner : "[none]", v->owner) == 0);
+}
+
+static void make_list(const struct top_view *v, const struct top_table *sum, struct top_table *out)
 {
 	bool functions = v->kind == TOP_VIEW_FUNCTIONS;
 
-	top_table_clear(out);
 	for (uint32_t i = 0; i < sum->rows.n; i++) {
 		const struct top_row *r = &sum->rows.items[i];
-		const char *owner = strtab_get(&sum->strings, r->owner);
 		struct top_key k = key_of(v, sum, r);
 
-		if ((v->one_process && r->pid != v->pid) ||
-		    (v->one_owner && strcmp(*owner ? owner : "[none]", v->owner) != 0))
+		/* A row without function stands for the process of a tree. */
+		if (r->function == STRID_EMPTY || !top_view_wants(v, sum, r))
 			continue;
 		/* Each sample is in one row's self: its sum is what a process had in all. */
-		if ((functions || r->self > 0) && matches(v, &k))
+		if ((functions || r->self > 0) && top_view_matches(v, &k))
 			(void)top_table_add(out, &k, r->self, functions ? r->total : r->self);
 	}
+	top_table_sort(out, v->sort);
+}
+
+void top_view_make(const struct top_view *v, const struct top_table *sum, struct top_table *out)
+{
+	top_table_clear(out);
+	if (v->kind == TOP_VIEW_TREE)
+		top_tree_make(v, sum, out);
+	else
+		make_list(v, sum, out);
 	out->counts = sum->counts;
 	out->period_ns = sum->period_ns;
 	out->n_refused += sum->n_refused;
 	out->start_ns = sum->start_ns;
 	out->end_ns = sum->end_ns;
-	top_table_sort(out, v->sort);
 }

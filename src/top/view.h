@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A look at the sliding sum: by function, process or container, of some of it, sorted. */
+/* A look at the sliding sum: by function, process or container or as a tree, of some of it, sorted.
+ */
 #include <regex.h>
 #include <stdbool.h>
 
 #include "src/top/model.h"
 
-enum top_view_kind { TOP_VIEW_FUNCTIONS, TOP_VIEW_PROCESSES, TOP_VIEW_CONTAINERS, TOP_VIEW_N };
+enum top_view_kind {
+	TOP_VIEW_FUNCTIONS,
+	TOP_VIEW_PROCESSES,
+	TOP_VIEW_CONTAINERS,
+	TOP_VIEW_TREE,
+	TOP_VIEW_N
+};
 const char *top_view_name(enum top_view_kind kind); /* "functions" ... */
 
 #define TOP_FILTER_MAX 80
+#define TOP_MAX_OPEN   4096 /* nodes of the tree that are open */
 
 struct top_view {
 	enum top_view_kind kind;
@@ -21,13 +29,22 @@ struct top_view {
 	/* Extended regular expression on the texts of a row; "": all rows. */
 	char filter[TOP_FILTER_MAX];
 	regex_t regex;
+	/* Of the tree: the paths of what is open, sorted. */
+	ARRAY(uint64_t) open;
+	bool all_open; /* whatever has a hundredth of the samples, and nothing else */
 };
 
 /* Takes a new filter; error says what is wrong with a bad one, which changes nothing. 0 or -EINVAL.
  */
 int top_view_set_filter(struct top_view *v, const char *filter, char *error, size_t size);
+void top_view_clear_filter(struct top_view *v);
+void top_view_init(struct top_view *v);
 void top_view_deinit(struct top_view *v);
 
 /* Fills out (emptied first) with the rows of sum as v wants them; a row has only the texts of its
- * kind. Counts and times are those of all of sum. */
+ * kind. Counts and times are those of all of sum. Rows of a tree are in the order of the screen. */
 void top_view_make(const struct top_view *v, const struct top_table *sum, struct top_table *out);
+
+/* Does this row show what v is about, and does its text match the filter? */
+bool top_view_wants(const struct top_view *v, const struct top_table *sum, const struct top_row *r);
+bool top_view_matches(const struct top_view *v, const struct top_key *k);

@@ -12,7 +12,7 @@
 #include "util/cursor.h"
 #include "util/text.h"
 
-#define WIRE_MAGIC UINT64_C(0x31706f746b6c6177) /* "walktop1" */
+#define WIRE_MAGIC UINT64_C(0x32706f746b6c6177) /* "walktop2" */
 #define WIRE_MAX   (UINT64_C(64) << 20)
 #define TEXT_MAX   2048 /* bytes of a text, with its 0 */
 
@@ -20,7 +20,7 @@ struct wire_header {
 	uint64_t magic;
 	struct top_counts counts;
 	uint64_t period_ns, n_refused, start_ns, end_ns;
-	uint64_t n_rows;
+	uint64_t n_rows, n_nodes; /* nodes follow the rows */
 };
 
 /* What stands before the four texts of a row. */
@@ -45,6 +45,7 @@ static int write_all(FILE *f, const struct top_table *t)
 		.start_ns = t->start_ns,
 		.end_ns = t->end_ns,
 		.n_rows = t->rows.n,
+		.n_nodes = t->nodes.n,
 	};
 
 	(void)fwrite(&h, sizeof(h), 1, f);
@@ -58,6 +59,7 @@ static int write_all(FILE *f, const struct top_table *t)
 		put_text(f, t, r->comm);
 		put_text(f, t, r->owner);
 	}
+	(void)fwrite(t->nodes.items, sizeof(*t->nodes.items), t->nodes.n, f);
 	return fflush(f) != 0 || ferror(f) ? -EIO : 0;
 }
 
@@ -137,6 +139,29 @@ static int read_row(struct top_table *t, struct cursor *c)
 	return 0;
 }
 
+/* Texts that became equal when they were cleaned have one row: then theirs may be another one. */
+static int read_node(struct top_table *t, uint64_t n_rows, uint32_t number, struct cursor *c)
+{
+	struct top_node node;
+	uint32_t i;
+
+	cursor_read(c, &node, sizeof(node));
+	if (!cursor_ok(c) || node.row >= n_rows || node.self > node.total ||
+	    node.total > t->counts.n_samples ||
+	    (node.parent != TOP_NO_NODE && node.parent >= number))
+		return -EBADMSG;
+	if (t->rows.n != n_rows || t->nodes.n != number) {
+		t->n_refused++;
+		return 0;
+	}
+	i = top_table_node(t, node.parent, node.row);
+	if (i == TOP_NO_NODE)
+		return 0;
+	t->nodes.items[i].self += node.self;
+	t->nodes.items[i].total += node.total;
+	return 0;
+}
+
 int top_table_read(struct top_table *t, int fd)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
@@ -150,7 +175,7 @@ int top_table_read(struct top_table *t, int fd)
 	c = cursor_make(bytes, n);
 	cursor_read(&c, &h, sizeof(h));
 	if (!cursor_ok(&c) || h.magic != WIRE_MAGIC || h.n_rows > TOP_MAX_ROWS ||
-	    h.start_ns > h.end_ns || h.counts.n_samples > UINT32_MAX ||
+	    h.n_nodes > TOP_MAX_NODES || h.start_ns > h.end_ns || h.counts.n_samples > UINT32_MAX ||
 	    h.counts.n_lost > UINT64_C(1) << 48 || h.counts.n_user_stacks > UINT32_MAX ||
 	    h.counts.n_incomplete > h.counts.n_user_stacks || h.period_ns > UINT64_C(1) << 48)
 		return -EBADMSG;
@@ -161,5 +186,7 @@ int top_table_read(struct top_table *t, int fd)
 	t->end_ns = h.end_ns;
 	for (uint64_t i = 0; i < h.n_rows && r == 0; i++)
 		r = read_row(t, &c);
+	for (uint64_t i = 0; i < h.n_nodes && r == 0; i++)
+		r = read_node(t, h.n_rows, (uint32_t)i, &c);
 	return r < 0 ? r : cursor_left(&c) == 0 ? 0 : -EBADMSG;
 }

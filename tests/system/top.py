@@ -56,6 +56,20 @@ def test_batch(spinner):
     rig.check(abs(sum(r[0] for r in rows) - 100) < 0.1, "so do those of containers")
 
 
+def test_batch_tree(spinner):
+    table = batch("-n", "3", "--view", "tree", "-p", str(spinner.pid))[2]
+    rig.check("tree by total  100% = all" in table, "--view tree says what it is")
+    lines = table.split("\n\n", 1)[1].strip("\n").split("\n")[1:]
+    names = [re.fullmatch(r" *[\d.]+ +[\d.]+ ( +)[-+ ] (\S+).*", line) for line in lines]
+    rig.check(all(names) and names[0][2] == "chain", f"it begins with the process: {lines[0]}")
+    first = [m[2] for m in names]
+    calls = [c for c in first if c.startswith("chain_")][:6]
+    rig.check(calls == ["chain_one", "chain_two", "chain_three", "chain_four", "chain_five", "chain_leaf"],
+              f"callees stand below their callers: {calls}")
+    depths = [len(m[1]) for m in names if m[2] in calls]
+    rig.check(all(b == a + 1 for a, b in zip(depths, depths[1:6])), f"each a column further in: {depths}")
+
+
 def test_recursion(directory):
     p = rig.start([os.path.join(directory, "recurse"), "20"], stdout=subprocess.DEVNULL)
     rows = rows_of(batch("-n", "3", "-p", str(p.pid))[2])
@@ -67,7 +81,7 @@ def test_recursion(directory):
 def test_refusals():
     cases = ((["-F", "0"], "-F 0"), (["-d", "1ms"], "100ms"), (["--window", "1s"], "shorter"),
              (["-d", "100ms"], "63 intervals"), (["-n", "0"], "-n 0"), (["-p", "x"], "not a process id"),
-             (["--view", "x"], "functions, processes"), (["--sort", "x"], "self or total"), ([], "--batch"))
+             (["--view", "x"], "containers or tree"), (["--sort", "x"], "self or total"), ([], "--batch"))
     for args, text in cases:
         p = subprocess.run([rig.perfwalk(), "top", *args], text=True, check=False, stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=10)
@@ -205,6 +219,18 @@ def test_keys(t, columns, rows):
     t.wait_for("^processes")
     t.keys("3")
     t.wait_for("^containers", "CONTAINER OR UNIT")
+    t.keys("2", "/", "^chain$", "Enter")
+    t.wait_for("^processes  /")
+    t.keys("Enter", "4")
+    screen = t.wait_for(r"^tree of process \d+ by total", r"[+] chain \(\d+\)")
+    rig.check(len([line for line in screen[3:] if re.match(r" +\d", line)]) == 1, "4 is the tree of the same process")
+    t.keys("Right")
+    t.wait_for("- _start", "chain_leaf")
+    t.keys("Down", "Down", "Left")
+    screen = t.wait_for(r"[+] __libc_start")
+    rig.check("chain_leaf" not in "\n".join(screen), "left closes what is selected")
+    t.keys("Escape", "Escape", "3")
+    t.wait_for("^containers", "CONTAINER OR UNIT")
     t.keys("?")
     t.wait_for("regular expression", "any key")
     t.keys("x")
@@ -274,16 +300,16 @@ def test_ends(t):
         t.check_restored(number.name, 0)
         t.close()
     t.open(80, 24)
-    for name in ("screen", "symbolizer", "profiler"):
+    for name, number in (("screen", signal.SIGSEGV), ("symbolizer", signal.SIGKILL), ("profiler", signal.SIGKILL)):
         old = t.role(name)
-        os.kill(old, signal.SIGKILL)
-        rig.wait_for(f"a new {name} after kill -9", lambda: t.role(name) not in (0, old))
+        os.kill(old, number)
+        rig.wait_for(f"a new {name} after {number.name}", lambda: t.role(name) not in (0, old))
     before = t.wait_for("SELF%", "chain_leaf")[1]
     rig.wait_for("the view goes on", lambda: t.screen()[1] != before)
     t.keys("2")
     t.wait_for("^processes")
     t.keys("q")
-    t.check_restored("kill -9 of all its children, and q", 0)
+    t.check_restored("the end of all its children, and q", 0)
     told = t.text()
     rig.check("screen (pid" in told and "symbolizer (pid" in told, "what happened is told at the end")
     t.close()
@@ -309,6 +335,7 @@ def main():
     spinner = rig.start([os.path.join(directory, "chain"), "100"], stdout=subprocess.DEVNULL)
     test_refusals()
     test_batch(spinner)
+    test_batch_tree(spinner)
     test_recursion(directory)
     test_closed_pipe()
     p = subprocess.run([rig.perfwalk(), "top"], capture_output=True, text=True, check=False)
@@ -317,6 +344,7 @@ def main():
     terminal = Terminal()
     test_keys(terminal, 80, 24)
     test_keys(terminal, 120, 40)
+    test_keys(terminal, 200, 55)
     test_colors(terminal)
     test_ends(terminal)
     test_container(terminal, spinner)

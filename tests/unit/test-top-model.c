@@ -35,7 +35,8 @@ static void test_sum_and_sort(void)
 	t->counts.n_samples = 5;
 	CHECK_INT(add(t, "spin", "a", "w", 1, 3, 3), ==, 0);
 	CHECK_INT(add(t, "spin", "a", "w", 2, 2, 2), ==, 0);
-	s = top_model_slide(&m, 20, 100, TOP_SORT_SELF);
+	s = top_model_slide(&m, 20, 100);
+	top_table_sort(&m.sum, TOP_SORT_SELF);
 	CHECK_INT(s->rows.n, ==, 3);
 	CHECK_STR(name(s, 0), "spin");
 	CHECK_INT(s->rows.items[0].self, ==, 7);
@@ -43,7 +44,38 @@ static void test_sum_and_sort(void)
 	CHECK_INT(s->counts.n_samples, ==, 14);
 	CHECK_INT(s->counts.n_lost, ==, 1);
 	CHECK_INT(s->end_ns - s->start_ns, ==, 20);
-	CHECK_STR(name(top_model_slide(&m, 20, 100, TOP_SORT_TOTAL), 0), "main");
+	s = top_model_slide(&m, 20, 100);
+	top_table_sort(&m.sum, TOP_SORT_TOTAL);
+	CHECK_STR(name(s, 0), "main");
+	top_model_deinit(&m);
+}
+
+static void add_call(struct top_table *t, const char *caller, const char *callee, uint64_t n)
+{
+	struct top_row key = {.function = strtab_put(&t->strings, callee)};
+	uint32_t node;
+
+	CHECK_INT(add(t, caller, "a", "w", 1, 0, n), ==, 0);
+	node = top_table_node(t, TOP_NO_NODE, 0);
+	CHECK(top_table_row(t, &key));
+	node = top_table_node(t, node, t->rows.n - 1);
+	t->nodes.items[node].total += n;
+}
+
+static void test_nodes_of_intervals_add_up(void)
+{
+	const struct top_table *s;
+
+	top_model_init(&m);
+	add_call(top_model_begin(&m, 0, 10), "main", "f", 2);
+	add_call(top_model_begin(&m, 10, 20), "main", "g", 3);
+	add_call(top_model_begin(&m, 20, 30), "main", "f", 4);
+	s = top_model_slide(&m, 30, 100);
+	CHECK_INT(s->nodes.n, ==, 3);
+	CHECK_INT(s->nodes.items[1].total, ==, 6);
+	CHECK_INT(s->nodes.items[2].total, ==, 3);
+	CHECK_INT(s->nodes.items[2].parent, ==, 0);
+	CHECK_STR(name(s, s->nodes.items[2].row), "g");
 	top_model_deinit(&m);
 }
 
@@ -55,10 +87,10 @@ static void test_window_slides(void)
 	for (uint32_t i = 0; i < 3 * TOP_MAX_INTERVALS; i++)
 		(void)add(top_model_begin(&m, i * 10, i * 10 + 10), "f", "a", "w", 1, 1, 1);
 	CHECK_INT(m.n, ==, TOP_MAX_INTERVALS);
-	s = top_model_slide(&m, 30 * TOP_MAX_INTERVALS, 50, TOP_SORT_SELF);
+	s = top_model_slide(&m, 30 * TOP_MAX_INTERVALS, 50);
 	CHECK_INT(s->rows.n, ==, 1);
 	CHECK_INT(s->rows.items[0].self, ==, 5);
-	s = top_model_slide(&m, 30 * TOP_MAX_INTERVALS + 50, 50, TOP_SORT_SELF);
+	s = top_model_slide(&m, 30 * TOP_MAX_INTERVALS + 50, 50);
 	CHECK_INT(s->rows.n, ==, 0);
 	top_model_deinit(&m);
 }
@@ -73,13 +105,14 @@ static void test_full_table_counts_what_it_refuses(void)
 		CHECK_INT(add(t, "f", "a", "w", i, 1, 1), ==, 0);
 	CHECK_INT(add(t, "f", "a", "w", TOP_MAX_ROWS, 1, 1), ==, -ENOSPC);
 	CHECK_INT(add(t, "f", "a", "w", 7, 1, 1), ==, 0);
-	CHECK_INT(top_model_slide(&m, 10, 10, TOP_SORT_SELF)->n_refused, ==, 1);
+	CHECK_INT(top_model_slide(&m, 10, 10)->n_refused, ==, 1);
 	top_model_deinit(&m);
 }
 
 int main(void)
 {
 	RUN(test_sum_and_sort);
+	RUN(test_nodes_of_intervals_add_up);
 	RUN(test_window_slides);
 	RUN(test_full_table_counts_what_it_refuses);
 	return 0;

@@ -134,6 +134,100 @@ static void test_selection_follows_its_row(void)
 	top_ui_deinit(&ui);
 }
 
+/* A process and below it a chain of functions. */
+static void add_path(const char *comm, uint32_t pid, const char *const *names, uint32_t n,
+		     uint64_t samples)
+{
+	struct top_row key = {.pid = pid};
+	uint32_t node = TOP_NO_NODE;
+
+	key.comm = strtab_put(&sum.strings, comm);
+	for (uint32_t i = 0; i <= n; i++) {
+		const struct top_row *row;
+
+		key.function = i ? strtab_put(&sum.strings, names[i - 1]) : STRID_EMPTY;
+		row = top_table_row(&sum, &key);
+		CHECK(row);
+		node = top_table_node(&sum, node, (uint32_t)(row - sum.rows.items));
+		CHECK_INT(node, !=, TOP_NO_NODE);
+		sum.nodes.items[node].total += samples;
+		sum.nodes.items[node].self += i == n ? samples : 0;
+	}
+}
+
+static void fill_tree(void)
+{
+	static const char *const deep[] = {"main", "serve", "parse", "spin"};
+	static const char *const brief[] = {"main", "serve", "write"};
+
+	top_table_clear(&sum);
+	add_path("web", 7, deep, 4, 50);
+	add_path("web", 7, brief, 3, 20);
+	add_path("idle", 8, brief, 1, 30);
+	sum.counts = (struct top_counts){.n_samples = 100};
+	sum.end_ns = 1000000000;
+}
+
+static void test_tree(void)
+{
+	fill_tree();
+	top_ui_init(&ui);
+	CHECK(key('4') && shows(1, "tree by total") && shows(2, "WHAT IS CALLED"));
+	CHECK(shows(3, "  70.00    0.00  + web (7)") && shows(4, "+ idle (8)") && !*lines[5]);
+	/* main and serve have all of it, parse has not. */
+	CHECK(key(TOP_KEY_RIGHT) && shows(3, "- web") && shows(4, " - main") &&
+	      shows(5, "  - serve"));
+	CHECK(shows(6, "   + parse") && shows(7, "20.00   20.00       write") &&
+	      shows(8, "+ idle"));
+	CHECK_INT(ui.selected, ==, 0);
+	CHECK(key(TOP_KEY_RIGHT) && key(TOP_KEY_RIGHT));
+	CHECK_INT(ui.selected, ==, 2);
+	CHECK(key(TOP_KEY_LEFT) && shows(5, "  + serve") && shows(6, "+ idle"));
+	CHECK(key(TOP_KEY_LEFT) && key(TOP_KEY_LEFT) && shows(4, "+ main") && shows(5, "+ idle"));
+	CHECK_INT(ui.selected, ==, 1);
+	/* More samples elsewhere: what was open stays so, and selected. */
+	add_path("idle", 8, NULL, 0, 90);
+	draw();
+	CHECK(shows(3, "+ idle") && shows(4, "- web") && shows(5, "+ main"));
+	CHECK_INT(ui.selected, ==, 2);
+	type("/spin");
+	CHECK(key(TOP_KEY_ENTER) && shows(3, "- web") && shows(6, "   - parse"));
+	CHECK(shows(7, "      spin") && !*lines[8]);
+	CHECK(key(TOP_KEY_ESCAPE) && key('2') && key('4') && shows(3, "+ idle"));
+	top_ui_deinit(&ui);
+}
+
+static void test_tree_of_a_process(void)
+{
+	fill_tree();
+	add("main", "web", "", 7, 70, 70);
+	add("main", "idle", "", 8, 30, 30);
+	top_ui_init(&ui);
+	CHECK(key('2') && key(TOP_KEY_DOWN) && key(TOP_KEY_ENTER) && shows(1, "of process 8"));
+	CHECK(key('4') && shows(1, "tree of process 8") && shows(3, "+ idle") && !*lines[4]);
+	CHECK(key(TOP_KEY_ENTER) && shows(4, "  main") && key(TOP_KEY_ENTER) && !*lines[4]);
+	CHECK(key('1') && shows(1, "functions of process 8") && key(TOP_KEY_ESCAPE));
+	CHECK(shows(1, "processes") && key('4') && shows(3, "+ web"));
+	top_ui_deinit(&ui);
+}
+
+static void test_deep_tree(void)
+{
+	static const char *names[600];
+
+	for (uint32_t i = 0; i < 600; i++)
+		names[i] = "again";
+	top_table_clear(&sum);
+	add_path("deep", 7, names, 600, 9);
+	sum.counts.n_samples = 9;
+	top_ui_init(&ui);
+	ui.view.all_open = true;
+	CHECK(key('4'));
+	CHECK_INT(ui.shown.rows.n, ==, 601);
+	CHECK(key(TOP_KEY_END) && shows(21, "100.00  ") && shows(21, " 600>   again"));
+	top_ui_deinit(&ui);
+}
+
 static void check_fit(const char *text, unsigned int columns, bool pad, const char *expected)
 {
 	char buf[64];
@@ -186,6 +280,15 @@ static void test_wire(void)
 	/* Every shorter one is refused, and what is changed does no harm. */
 	for (size_t i = 0; i < (size_t)n; i++)
 		CHECK_INT(read_bytes_as_table(bytes, i), ==, -EBADMSG);
+	CHECK_INT(other.nodes.n, ==, 0);
+	fill_tree();
+	(void)close(fd);
+	fd = top_table_write(&sum);
+	n = pread(fd, bytes, sizeof(bytes), 0);
+	CHECK_INT(read_bytes_as_table(bytes, (size_t)n), ==, 0);
+	CHECK_INT(other.nodes.n, ==, sum.nodes.n);
+	CHECK(memcmp(other.nodes.items, sum.nodes.items, sum.nodes.n * sizeof(*sum.nodes.items)) ==
+	      0);
 	for (size_t i = 0; i < (size_t)n; i++) {
 		uint8_t was = bytes[i];
 
@@ -193,6 +296,11 @@ static void test_wire(void)
 		(void)read_bytes_as_table(bytes, (size_t)n);
 		for (uint32_t j = 0; j < other.rows.n; j++)
 			CHECK_INT(other.rows.items[j].total, <=, 2 * other.counts.n_samples);
+		for (uint32_t j = 0; j < other.nodes.n; j++) {
+			CHECK_INT(other.nodes.items[j].row, <, other.rows.n);
+			CHECK(other.nodes.items[j].parent < j ||
+			      other.nodes.items[j].parent == TOP_NO_NODE);
+		}
 		bytes[i] = was;
 	}
 }
@@ -206,6 +314,9 @@ int main(void)
 	RUN(test_jump_and_back);
 	RUN(test_filter);
 	RUN(test_selection_follows_its_row);
+	RUN(test_tree);
+	RUN(test_tree_of_a_process);
+	RUN(test_deep_tree);
 	RUN(test_fit);
 	RUN(test_wire);
 	top_table_deinit(&sum);
