@@ -4,9 +4,12 @@
     perfdata.py [FILE]     without FILE the whole host is recorded for 20 s, with compilers and scripts
 
 PERFWALK and SAMPLY name the programs (default: build/perfwalk, samply in PATH). Best of three, user
-and system time of the program and its children, in seconds.
+and system time of the program and its children, in seconds. Then whose stacks are short: of perfwalk's
+those that end in a marker; of perf's those with fewer frames than the same sample has with perfwalk, which
+reached the entry.
 """
 import os
+import re
 import resource
 import shutil
 import subprocess
@@ -54,6 +57,39 @@ def record(work):
     return out
 
 
+def user_stacks(argv):
+    """{tid: [(number of user frames, reaches the entry) of each sample with user frames or not]}"""
+    text = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True, text=True,
+                          errors="replace").stdout
+    threads = {}
+    for block in re.split(r"\n\s*\n", text):
+        lines = [x for x in block.splitlines() if not x.startswith("#")]
+        head = re.match(r".*?\s(\d+/)?(\d+)\s+\[\d+\]", lines[0]) if lines else None
+        if not head:
+            continue
+        frames = [x.split() for x in lines[1:]]
+        user = [x for x in frames if not re.match(r"ffff[0-9a-f]{12}$", x[0])]
+        marked = any("[" in x[1] and x[1] != "[unknown]" for x in user[-1:] if len(x) > 1)
+        threads.setdefault(head[2], []).append((len(user) - marked, not marked))
+    return threads
+
+
+def short_stacks(perfwalk, source):
+    ours = user_stacks([perfwalk, "convert", "-q", "--no-inline", "--no-lines", source, "--format",
+                        "perf-script", "-o", "-"])
+    perf = user_stacks(["perf", "script", "--no-inline", "-i", source])
+    total = own = short = 0
+    for tid, samples in ours.items():
+        for (n, complete), (m, _) in zip(samples, perf.get(tid, [])):
+            if not n and not m:
+                continue
+            total += 1
+            own += not complete
+            short += not complete or m < n
+    print(f"{total} samples with user frames; short: perfwalk {100 * own / total:.1f}%, "
+          f"perf {100 * short / total:.1f}%")
+
+
 def main():
     work = tempfile.mkdtemp(prefix="perfwalk-bench.")
     try:
@@ -79,6 +115,7 @@ def main():
         for name, seconds in times:
             print(f"{name:42} {seconds:7.3f} s  {1e6 * seconds / samples:7.1f} us a sample  "
                   f"{seconds / times[0][1]:6.2f}")
+        short_stacks(perfwalk, source)
     finally:
         shutil.rmtree(work)
 
