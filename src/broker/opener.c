@@ -262,13 +262,15 @@ static int find_recorded(const struct message *ask)
 
 	switch (ask->ask_recorded_file.place) {
 	case RECORDED_CACHE:
+	case RECORDED_KALLSYMS:
 		if (ask->ask_recorded_file.n_build_id > sizeof(ask->ask_recorded_file.build_id))
 			return -EBADMSG;
 		r = put_build_id(name, sizeof(name), ask->ask_recorded_file.build_id,
 				 ask->ask_recorded_file.n_build_id);
 		if (r < 0 || !home || !*home)
 			return r < 0 ? r : -ENOENT;
-		r = snprintf(path, sizeof(path), "%s/.debug/%s/elf", home, name);
+		r = snprintf(path, sizeof(path), "%s/.debug/%s/%s", home, name,
+			     ask->ask_recorded_file.place == RECORDED_CACHE ? "elf" : "kallsyms");
 		if (r >= (int)sizeof(path))
 			return -ENAMETOOLONG;
 		fd = open(path, O_PATH | O_CLOEXEC);

@@ -48,6 +48,7 @@ static const struct {
 	[MESSAGE_MODULE] = {BODY(module), 1, 1},
 	[MESSAGE_PERF_MAP] = {BODY(perf_map), 1, 1},
 	[MESSAGE_JITDUMP] = {BODY(perf_map), 1, 1},
+	[MESSAGE_KALLSYMS] = {BODY(item), 1, 1},
 	[MESSAGE_WINDOW] = {BODY(item), 1, 1},
 	[MESSAGE_WINDOW_DONE] = {BODY(item), 0, 0},
 	[MESSAGE_MODULE_GONE] = {BODY(item), 0, 0},

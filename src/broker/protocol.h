@@ -66,6 +66,7 @@ enum message_type {
 	MESSAGE_MODULE,	  /* fd: the file of a module uid */
 	MESSAGE_PERF_MAP, /* fd: the perf map of a process */
 	MESSAGE_JITDUMP,  /* fd: the jitdump file of a process */
+	MESSAGE_KALLSYMS, /* fd: kallsyms as it was in a recording, instead of this host's */
 	MESSAGE_WINDOW,	  /* fd: a closed window */
 	/* symbolizer -> profiler */
 	MESSAGE_WINDOW_DONE,
@@ -126,6 +127,7 @@ enum text_kind {
 /* Where a file is looked for that was mapped when and where a perf.data file was recorded. */
 enum recorded_place {
 	RECORDED_CACHE,	   /* perf's own store, ~/.debug, by build id */
+	RECORDED_KALLSYMS, /* there too, by the kernel's build id: what /proc/kallsyms said */
 	RECORDED_PATH,	   /* its path: the caller checks the build id; without one the inode */
 	RECORDED_PERF_MAP, /* /tmp/perf-PID.map */
 	RECORDED_N_PLACES

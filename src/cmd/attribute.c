@@ -483,6 +483,8 @@ int attribution_descriptor(void *ctx, const struct handover_item *item, struct m
 	struct attribution *a = ctx;
 	const struct host_file *file;
 
+	if (item->type == MESSAGE_KALLSYMS)
+		return replay_kallsyms_copy(a->replay);
 	if (item->type != MESSAGE_MODULE) {
 		const struct host_process *p = host_process_peek(a->host, item->pid);
 
@@ -504,7 +506,8 @@ bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t
 	struct file_state *s = file ? file->user : NULL;
 
 	if (!s)
-		return false; /* a map of code grows: its descriptor goes with every window */
+		return false; /* a map of code grows: its descriptor goes with every window; so does
+				 the one kallsyms of a file */
 	if (sent)
 		s->sent_generation = generation;
 	return s->sent_generation == generation;

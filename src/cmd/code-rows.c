@@ -359,9 +359,11 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 
 static uint32_t kernel_row(struct attribution *a)
 {
-	bool ours = !a->replay || replay_kernel_is_ours(a->replay);
+	bool known = !a->replay || replay_kernel_is_known(a->replay);
 
-	return fixed_row(a, &a->kernel_row, ours ? PROFILE_UID_KERNEL : PROFILE_UID_FOREIGN_KERNEL,
+	if (a->kernel_row == PROFILE_NONE && a->replay && replay_kallsyms_copy(a->replay) >= 0)
+		add_item(a, MESSAGE_KALLSYMS, 0, 0);
+	return fixed_row(a, &a->kernel_row, known ? PROFILE_UID_KERNEL : PROFILE_UID_FOREIGN_KERNEL,
 			 PROFILE_MODULE_KERNEL, "[kernel.kallsyms]");
 }
 

@@ -92,7 +92,7 @@ static int send_item(struct handover *h, const struct handover_item *item)
 		return 0;
 	if (item->type == MESSAGE_MODULE) {
 		m.module.uid = item->id;
-	} else {
+	} else if (item->type != MESSAGE_KALLSYMS) {
 		m.perf_map.pid = item->pid;
 		m.perf_map.start_time_unix_ns = item->id;
 	}

@@ -22,8 +22,8 @@ struct loop;
 
 /* Something a window needs the symbolizer to have: found again by the callback when it is sent. */
 struct handover_item {
-	enum message_type type; /* MESSAGE_MODULE, MESSAGE_PERF_MAP or MESSAGE_JITDUMP */
-	uint64_t id;		/* module uid; else the start time of the process */
+	enum message_type type; /* MESSAGE_MODULE, _PERF_MAP, _JITDUMP or _KALLSYMS */
+	uint64_t id;		/* module uid; of maps the start time of the process */
 	uint32_t pid;		/* that process */
 };
 

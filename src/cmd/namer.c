@@ -192,6 +192,8 @@ void namer_set_kallsyms(struct namer *n, int fd)
 {
 	(void)close_fd(n->kallsyms_fd);
 	n->kallsyms_fd = fd;
+	n->kallsyms = kallsyms_free(n->kallsyms);
+	n->kallsyms_read_ns = 0;
 }
 
 bool namer_set_lines(struct namer *n, bool lines, bool inlined)

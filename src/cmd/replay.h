@@ -43,7 +43,9 @@ void replay_file_key(struct replay *r, const struct record *record, struct host_
 /* The perf map of a process as it was when the file was written: an owned descriptor or -errno. */
 int replay_open_perf_map(struct replay *r, uint32_t pid);
 
-/* The kernel is the one that runs here, in the same boot: kallsyms knows its addresses. */
-bool replay_kernel_is_ours(struct replay *r);
+/* There is a kallsyms that knows the kernel's addresses: perf's copy, or this host's. */
+bool replay_kernel_is_known(struct replay *r);
+/* The copy, once the former is true: the replay's descriptor; -1: it is this host's. */
+int replay_kallsyms_copy(const struct replay *r);
 /* The vdso of this process, whose build id is given, is the one of the processes recorded. */
 bool replay_vdso_is_ours(const struct replay *r, const uint8_t *build_id, size_t n);

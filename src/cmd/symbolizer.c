@@ -245,6 +245,9 @@ static void on_profiler_message(void *ctx, const struct message *m, int fds[2])
 		namer_add_module(s->namer, s->uid_base + m->module.uid, m->module.path,
 				 TAKE_FD(fds[0]));
 		break;
+	case MESSAGE_KALLSYMS:
+		namer_set_kallsyms(s->namer, TAKE_FD(fds[0]));
+		break;
 	case MESSAGE_PERF_MAP:
 	case MESSAGE_JITDUMP:
 		namer_add_code(s->namer, m->type == MESSAGE_JITDUMP ? CODE_JITDUMP : CODE_PERF_MAP,
