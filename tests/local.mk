@@ -29,6 +29,7 @@ EXTRA_DIST += \
 	tests/system/install.py \
 	tests/system/jitdump.py \
 	tests/system/lines.py \
+	tests/system/manual.py \
 	tests/system/names.py \
 	tests/system/noopen.py \
 	tests/system/notify.py \

@@ -19,7 +19,7 @@ passed=0 failed=0 skipped=0
 running=
 
 # name:seconds it may take; in the order in which a failure tells most.
-SYSTEM_TESTS="checker:60 hygiene:60 config:120 options:180 completion:60 outputs:180 check:60 captures:180 top:90
+SYSTEM_TESTS="checker:60 hygiene:60 manual:120 config:120 options:180 completion:60 outputs:180 check:60 captures:180 top:90
 	ctl:60 stack_size:150 lines:90 names:60 jitdump:60 report:120 workloads:600 perfdata:120 unprivileged:90 delivery:240
 	badserver:120 protocols:120 route:60
 	spool:180 store:150 supervision:180 notify:60 noopen:180 collector:900 grpc:180 containers:180 cgroups:90 churn:240 bombs:240 install:600"
@@ -79,7 +79,7 @@ now() { date +%s; }
 # ---- What the tests need ----
 
 # What has to be there, as command:package, or =package for what brings no command.
-NEEDED="gcc:gcc g++:g++ clang:clang make:make autoreconf:autoconf automake:automake pkg-config:pkg-config
+NEEDED="gcc:gcc groff:groff-base g++:g++ clang:clang make:make autoreconf:autoconf automake:automake pkg-config:pkg-config
 	protoc-c:protobuf-c-compiler protoc:protobuf-compiler python3:python3 strace:strace readelf:binutils perf:linux-perf
 	setsid:util-linux busybox:busybox-static podman:podman runc:runc xz:xz-utils git:git
 	rustc:rustc go:golang-go node:nodejs chromium:chromium zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils

@@ -85,13 +85,25 @@ def documentation():
     none(sorted(k for k in keys if not re.search(rf"\b{k}\b", page)), "perfwalk.conf(5) explains every key")
     none(sorted(k for k in keys if not re.search(rf"^[#; ]*{k} *=", default, re.M)),
          "etc/perfwalk.conf shows every key")
-    page = manual("perfwalk.1")
-    for command in ("record", "top", "run", "ctl"):
+    overview = manual("perfwalk.1")
+    commands = re.findall(r"^  ([a-z]+) ", subprocess.run([rig.perfwalk(), "--help"], stdout=subprocess.PIPE,
+                                                         text=True, check=True).stdout.split("\n\n  perfwalk")[0], re.M)
+    rig.check(len(commands) >= 10, f"perfwalk --help knows {' '.join(commands)}")
+    installed = read("etc/local.mk")
+    for command in commands:
+        rig.check(f"perfwalk-{command} 1" in overview and f"etc/perfwalk-{command}.1" in installed,
+                  f"perfwalk(1) refers to perfwalk-{command}(1), which is installed")
+        page = manual(f"perfwalk-{command}.1")
         text = subprocess.run([rig.perfwalk(), command, "--help"], stdout=subprocess.PIPE, text=True,
                               check=True).stdout
-        options = set(re.findall(r"(?<![\w-])(--?[a-zA-Z][a-z-]*)", text))
-        rig.check(len(options) >= 3, f"{command} --help knows {' '.join(sorted(options))}")
-        none(sorted(o for o in options if o not in page), f"perfwalk(1) explains every option of {command}")
+        text = text.split("\nOptions:\n")[-1].split("\n\n")[0] if "\nOptions:\n" in text else ""
+        options = set(re.findall(r"^  (-[a-zA-Z])?,? +(--[a-z-]+)", text, re.M))
+        options = {x for pair in options for x in pair if x}
+        options -= {"-h", "--help"}
+        rig.say(f"{command} --help knows {' '.join(sorted(options))}")
+        none(sorted(o for o in options if not re.search(rf"{o}(?![\w-])", page)),
+             f"perfwalk-{command}(1) explains every option")
+        rig.check(".Sh EXAMPLES\n.Dl " in page, f"perfwalk-{command}(1) has examples")
     p = subprocess.run([rig.perfwalk(), "run", "--check-config", "-c",
                         os.path.join(rig.TOP, "etc", "perfwalk.conf")], stderr=subprocess.PIPE, text=True,
                        stdout=subprocess.DEVNULL, check=False,

@@ -7,7 +7,7 @@ import subprocess
 
 import rig
 
-INSTALLED = ["bin/perfwalk", "share/man/man1/perfwalk.1", "share/man/man5/perfwalk.conf.5",
+INSTALLED = ["bin/perfwalk", "share/man/man1/perfwalk.1", "share/man/man1/perfwalk-record.1", "share/man/man5/perfwalk.conf.5",
              "lib/systemd/system/perfwalk.service"]
 
 
