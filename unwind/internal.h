@@ -297,13 +297,17 @@ void rows_release(struct unwind_module *m, uint64_t bytes);
 struct stack_copy {
 	const uint8_t *bytes;
 	uint64_t start, n; /* runtime address of bytes[0]; how many */
+	uint64_t *missing; /* set to the address of what was read last in vain; NULL: nobody asks */
 };
 static inline bool stack_read(const struct stack_copy *s, uint64_t addr, uint64_t *ret)
 {
 	uint64_t at = addr - s->start;
 
-	if (at >= s->n || s->n - at < sizeof(*ret))
+	if (at >= s->n || s->n - at < sizeof(*ret)) {
+		if (s->missing)
+			*s->missing = addr;
 		return false;
+	}
 	memcpy(ret, s->bytes + at, sizeof(*ret));
 	return true;
 }

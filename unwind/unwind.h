@@ -100,8 +100,10 @@ struct unwind_stats {
 	uint64_t walks, frames, cache_hits, cache_misses, rows_compiled, rows_evicted;
 	uint64_t outcomes[UNWIND_N_OUTCOMES];
 	uint64_t row_bytes; /* now: rows, FDE indexes and inflated .debug_frame sections */
-	/* Of the last walk: how many bytes of the stack copy lie below its outermost frame. */
-	uint64_t last_depth_bytes;
+	/* Of the last walk: how many bytes of the stack copy lie below its outermost frame; and if
+	 * it was truncated, how far above the first byte of the copy the word lies that it wanted
+	 * next, UINT64_MAX when that is not known. */
+	uint64_t last_depth_bytes, last_missing_bytes;
 };
 
 /* limits NULL: the defaults. 0, -ENOMEM, or -errno (the SIGBUS handler). */

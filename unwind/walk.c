@@ -450,9 +450,10 @@ enum unwind_outcome unwind_walk(struct unwinder *u, const struct unwind_regs *re
 				size_t *ret_n)
 {
 	const uint64_t needed = UNWIND_REG_BIT(ARCH_REG_SP) | UNWIND_REG_BIT(ARCH_REG_PC);
+	uint64_t missing = regs->r[ARCH_REG_SP] - 1;
 	struct walk w = {
 		.u = u,
-		.stack = {stack, regs->r[ARCH_REG_SP], n_stack},
+		.stack = {stack, regs->r[ARCH_REG_SP], n_stack, &missing},
 		.find = find,
 		.ctx = ctx,
 		.frames = frames,
@@ -473,6 +474,7 @@ enum unwind_outcome unwind_walk(struct unwinder *u, const struct unwind_regs *re
 	u->stats.cache_hits += w.hits;
 	u->stats.cache_misses += w.misses;
 	u->stats.outcomes[outcome]++;
+	u->stats.last_missing_bytes = missing - w.stack.start;
 	*ret_n = w.n;
 	return outcome;
 }

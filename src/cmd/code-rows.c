@@ -19,6 +19,8 @@
 
 #define MAX_KERNEL_FRAMES SAMPLE_MAX_KERNEL_FRAMES
 #define JIT_UID		  (UINT64_C(1) << 62)
+/* Further above the stack pointer than frames are large. */
+#define OTHER_STACK_BYTES (UINT64_C(1) << 20)
 
 /* ---- Module rows ---- */
 
@@ -286,6 +288,32 @@ static void count_reach(struct attribution *a, enum unwind_outcome outcome, size
 	c[PROFILE_STACKS_TO_8_FRAMES + i]++;
 }
 
+/*
+ * A copy that ends too early is not the only reason: Go's systemstack, Rust's stacker and signal
+ * handlers leave a stack for another, which lies anywhere. And the kernel stops copying at the
+ * first page that is not in memory.
+ */
+static enum profile_counter why_truncated(const struct attribution *a, const struct record *r)
+{
+	if (unwinder_stats(a->unwinder)->last_missing_bytes >= OTHER_STACK_BYTES)
+		return PROFILE_STACKS_LEFT;
+	return r->sample.n_stack < r->sample.max_stack ? PROFILE_STACKS_UNREADABLE
+						       : PROFILE_STACKS_TRUNCATED;
+}
+
+/* A copy of any size would not have had what lies beyond the largest. */
+static void tell_stack_size(struct attribution *a, enum unwind_outcome outcome,
+			    const struct record *r)
+{
+	const struct unwind_stats *u = unwinder_stats(a->unwinder);
+
+	if (a->stack_size)
+		stack_size_count(a->stack_size, r->sample.max_stack, u->last_depth_bytes,
+				 outcome == UNWIND_TRUNCATED &&
+					 r->sample.n_stack == r->sample.max_stack &&
+					 u->last_missing_bytes < STACK_SIZE_LARGEST);
+}
+
 static void read_regs(const struct attribution *a, const struct record *r, struct unwind_regs *ret)
 {
 	struct unwind_regs trusted;
@@ -345,13 +373,9 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 					  f->address - f->bias);
 	}
 	count_reach(a, outcome, n_walked);
-	if (a->stack_size)
-		stack_size_count(a->stack_size, r->sample.max_stack,
-				 unwinder_stats(a->unwinder)->last_depth_bytes,
-				 outcome == UNWIND_TRUNCATED &&
-					 r->sample.n_stack == r->sample.max_stack);
-	if (outcome == UNWIND_TRUNCATED && r->sample.n_stack < r->sample.max_stack)
-		n = add_marker(a, n, PROFILE_MARKER_TRUNCATED, PROFILE_STACKS_UNREADABLE);
+	tell_stack_size(a, outcome, r);
+	if (outcome == UNWIND_TRUNCATED)
+		n = add_marker(a, n, PROFILE_MARKER_TRUNCATED, why_truncated(a, r));
 	else if (outcome != UNWIND_COMPLETE)
 		n = add_marker(a, n, outcomes[outcome].marker, outcomes[outcome].counter);
 	return n;

@@ -29,8 +29,8 @@ enum {
 #define GROW_SHARE    0.02
 #define SHRINK_SHARE  0.005
 
-/* The kernel takes no more than 65528. */
-static const uint32_t sizes[] = {8 << 10, STACK_SIZE_FIRST, 32 << 10, 65528};
+/* The kernel takes no more than the largest. */
+static const uint32_t sizes[] = {8 << 10, STACK_SIZE_FIRST, 32 << 10, STACK_SIZE_LARGEST};
 
 static unsigned int index_of(uint32_t bytes)
 {

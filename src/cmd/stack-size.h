@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { STACK_SIZE_FIRST = 16 << 10 };
+enum { STACK_SIZE_FIRST = 16 << 10, STACK_SIZE_LARGEST = 65528 };
 
 struct stack_size {
 	uint32_t bytes, max_bytes; /* in force; what the rings have room for */
@@ -30,7 +30,8 @@ struct stack_size {
 uint32_t stack_size_max(uint64_t ring_bytes, uint32_t rate_hz);
 void stack_size_init(struct stack_size *s, uint32_t bytes, uint64_t ring_bytes, uint32_t rate_hz);
 
-/* A walked stack, of which up to max_stack bytes were to be copied. */
+/* A walked stack, of which up to max_stack bytes were to be copied. cut: it was longer, and a
+ * larger copy would have had at least one more frame. */
 void stack_size_count(struct stack_size *s, uint64_t max_stack, uint64_t depth_bytes, bool cut);
 /* The size to change to; 0: none now. At most one change is under way. */
 uint32_t stack_size_decide(struct stack_size *s, uint64_t now_ns);

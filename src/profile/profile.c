@@ -27,6 +27,7 @@ static const char *const counter_names[PROFILE_N_COUNTERS] = {
 	[PROFILE_SIDEBAND_LOST] = "sideband_lost",
 	[PROFILE_USER_STACKS] = "user_stacks",
 	[PROFILE_STACKS_TRUNCATED] = "stacks_truncated",
+	[PROFILE_STACKS_LEFT] = "stacks_left",
 	[PROFILE_STACKS_UNREADABLE] = "stacks_unreadable",
 	[PROFILE_STACKS_NO_MAPPING] = "stacks_no_mapping",
 	[PROFILE_STACKS_NO_FILE] = "stacks_no_file",

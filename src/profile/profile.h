@@ -140,6 +140,7 @@ enum profile_counter {
 	PROFILE_USER_STACKS,	   /* samples with user registers: the base of the next ones */
 	/* Those that do not reach their entry, by cause. */
 	PROFILE_STACKS_TRUNCATED,  /* the copy was full: its size is too small */
+	PROFILE_STACKS_LEFT,	   /* they go on far away: on another stack */
 	PROFILE_STACKS_UNREADABLE, /* the copy has room, the kernel could not read on */
 	PROFILE_STACKS_NO_MAPPING,
 	PROFILE_STACKS_NO_FILE,

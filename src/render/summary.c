@@ -268,6 +268,7 @@ static void put_stacks(const struct page *pg)
 		const char *name, *why;
 	} causes[] = {
 		{PROFILE_STACKS_TRUNCATED, "  truncated", "deeper than the copied stack bytes"},
+		{PROFILE_STACKS_LEFT, "  on another stack", "left for one that is not copied"},
 		{PROFILE_STACKS_UNREADABLE, "  unreadable",
 		 "the kernel's copy of the stack ends too early"},
 		{PROFILE_STACKS_NO_MAPPING, "  no mapping", "the code lies in no known mapping"},

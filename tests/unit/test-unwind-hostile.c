@@ -175,7 +175,7 @@ static void check_bomb(const char *what, const struct bytes *code)
 	struct unwinder *u = NULL;
 	struct unwind_module *m = NULL;
 	struct unwind_regs regs = {.valid = UNWIND_ALL_REGS};
-	struct stack_copy stack = {(const uint8_t *)"12345678901234567890", 0x7000, 16};
+	struct stack_copy stack = {(const uint8_t *)"12345678901234567890", 0x7000, 16, NULL};
 	static struct full_rule full;
 	uint64_t start = cpu_ns(), rss = max_rss_kib(), ns;
 	struct row row;

@@ -194,6 +194,11 @@ static void test_short_copies(void)
 		CHECK_INT(walk(b, AT(F_PLAIN)), ==,
 			  b->n_stack >= 40 ? UNWIND_COMPLETE : UNWIND_TRUNCATED);
 		CHECK_INT(b->n, ==, b->n_stack >= 40 ? 3 : b->n_stack >= 8 ? 2 : 1);
+		if (b->n_stack < 40)
+			CHECK_INT(unwinder_stats(b->u)->last_missing_bytes, ==,
+				  b->n_stack >= 8 ? 32 : 0);
+		else
+			CHECK_INT(unwinder_stats(b->u)->last_depth_bytes, ==, 40);
 	}
 	finish(b);
 }
@@ -220,6 +225,10 @@ static void test_frame_pointer_rule(void)
 	CHECK_INT(walk(b, AT(F_FP)), ==, UNWIND_NO_PROGRESS);
 	b->regs.r[RBP] = SP + sizeof(b->stack);
 	CHECK_INT(walk(b, AT(F_FP)), ==, UNWIND_TRUNCATED);
+	/* The frame pointer of another stack. */
+	b->regs.r[RBP] = SP + (UINT64_C(1) << 32);
+	CHECK_INT(walk(b, AT(F_FP)), ==, UNWIND_TRUNCATED);
+	CHECK_INT(unwinder_stats(b->u)->last_missing_bytes >> 32, ==, 1);
 	b->regs.valid &= ~UNWIND_REG_BIT(RBP);
 	CHECK_INT(walk(b, AT(F_FP)), ==, UNWIND_BAD_CFI);
 	finish(b);

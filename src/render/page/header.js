@@ -10,6 +10,7 @@ const losses = [
 	['sideband_lost', '', 'mapping, fork or exit records lost: names may miss'],
 	['windows_degraded', '', 'windows in which a file was set aside while naming'],
 	['stacks_truncated', 'stacks', 'stacks cut: deeper than the copied stack bytes'],
+	['stacks_left', 'stacks', 'stacks left for another one, which is not copied'],
 	['stacks_unreadable', 'stacks', 'stacks cut: the kernel’s copy of them ends too early'],
 	['stacks_no_mapping', 'stacks', 'stacks that led to code in no known mapping'],
 	['stacks_no_file', 'stacks', 'stacks that led to a file that could not be read'],
