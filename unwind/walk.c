@@ -10,6 +10,22 @@
  * The compact walk carries pc, sp and fp only. A rule that wants another register (ld.so's lazy
  * resolver: CFA = rbx + 32) in a deeper frame makes the walk start over once, by full rules, which
  * restore every register that the callees saved. That is a few samples in ten thousand.
+ *
+ * Measured and left out (captures of a mixed load, copies of 64 KiB cut to size, the walk of the
+ * whole copy as the truth):
+ *
+ * - Cut stacks continued by the kernel's own chain of frame pointers. Going on blindly where that
+ *   chain agrees with all that was walked was wrong for more stacks than it was right for (184 of
+ *   518 against 159 with 8 KiB): the next caller without a frame pointer is skipped. Going on only
+ *   while each frame's rule says that its caller is at the frame pointer (CFA = fp + 16) was never
+ *   wrong, of 190 stacks, but on a distribution without frame pointers it added 5 frames to 4% of
+ *   the stacks cut at 16 KiB, none at 32, and completed no single one: the first frames of a thread
+ *   are libc's. The chain costs the kernel as much in every sample as a copy of 32 KiB, so a larger
+ *   copy is what helps.
+ * - The tail of the thread's last stack taken over where a frame is the same. It would skip three
+ *   frames of five, but without a look at the words above 4 of 1000 such tails were stale, and with
+ *   it the reads that make a first touch slow are not saved. Walking is a quarter of what the
+ *   profiler does for a sample, interning the frames a fifteenth.
  */
 #include "unwind/internal.h"
 

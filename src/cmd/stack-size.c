@@ -4,16 +4,19 @@
  * need it; a smaller one cuts stacks. Four sizes, and these rules, each looked at once a period of
  * some hundred user stacks:
  *
- *	grow	when 2% of the stacks are cut by the end of the copy, and on while that has not
- *saved a quarter of those; go back	when no size has (a recursion without an end, a stack that
- *was left for another one); there is no new attempt before half as many more are cut as then;
- *	shrink	when for some periods in a row not one in 200 needed more than the next smaller
- *size.
+ * - grow when 2% of the stacks are cut by the end of the copy, and on while that has not saved a
+ *   quarter of those;
+ * - go back when no size has (a recursion without an end): no new attempt before half as many more
+ *   are cut as then;
+ * - shrink when for some periods in a row not one in 200 needed more than the next smaller size.
  *
  * Between 2% and 0.5% nothing happens. A shrink that is taken back doubles the number of calm
  * periods that the next one needs, so that a load that comes and goes does not change the events
  * over and over: shrinks are the fewer the longer it goes on, and no more than three growths come
  * between two of them.
+ *
+ * The rings must hold a quarter of a second of a busy CPU: they are read every 200 ms, and when
+ * they are half full.
  */
 #include "src/cmd/stack-size.h"
 #include "util/cleanup.h"
@@ -24,6 +27,7 @@ enum {
 	FIRST_CALM = 4, /* periods */
 	MAX_CALM = 1 << 20,
 	RECORD_BYTES = 1024, /* of a sample besides its stack, roughly */
+	MIN_RECORDS = 16,    /* of a ring, at any rate */
 };
 #define MIN_PERIOD_NS (1 * NSEC_PER_SEC)
 #define GROW_SHARE    0.02
@@ -45,8 +49,13 @@ uint32_t stack_size_max(uint64_t ring_bytes, uint32_t rate_hz)
 {
 	unsigned int i = ARRAY_SIZE(sizes) - 1;
 
-	while (i > 0 && ((uint64_t)sizes[i] + RECORD_BYTES) * rate_hz / 2 > ring_bytes)
-		i--;
+	for (; i > 0; i--) {
+		uint64_t record = (uint64_t)sizes[i] + RECORD_BYTES;
+		uint64_t n = sizes[i] > STACK_SIZE_FIRST ? rate_hz / 4 : 0;
+
+		if (record * (n > MIN_RECORDS ? n : MIN_RECORDS) <= ring_bytes)
+			break;
+	}
 	return sizes[i];
 }
 

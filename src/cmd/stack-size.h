@@ -26,7 +26,8 @@ struct stack_size {
 	uint32_t calm, calm_wanted; /* periods in which the next smaller size would have done */
 };
 
-/* The largest size for which a ring holds half a second of a busy CPU. */
+/* The largest size for which a ring holds a quarter of a second of a busy CPU; no less than
+ * STACK_SIZE_FIRST for that. */
 uint32_t stack_size_max(uint64_t ring_bytes, uint32_t rate_hz);
 void stack_size_init(struct stack_size *s, uint32_t bytes, uint64_t ring_bytes, uint32_t rate_hz);
 

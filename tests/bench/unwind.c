@@ -2,16 +2,15 @@
 /*
  * Benchmark of the walk against framehop and libdw's own unwinder, on this host's processes.
  *
- *	unwind-bench SECONDS [HZ [STACK_BYTES [FRAMEHOP_ADAPTER.so]]]
+ *   unwind-bench SECONDS [HZ [STACK_BYTES [FRAMEHOP_ADAPTER.so]]]
  *
  * Records every process by perf_event_open (root), keeps registers, stack and mappings, and replays
  * the same samples through all engines in one run:
  *
- *	cold               nothing compiled or cached yet, modules opened (libdw: and their CFI
- *			   found) and that once a round
- *	first touch, ring  caches warm; each sample is copied into a 2 MB ring just before it is
- *			   walked: what a daemon sees
- *	hot repeat         the same sample again and again
+ * - first touch, ring: caches warm; each sample is copied into a 2 MB ring just before it is
+ *   walked, which is what a daemon sees;
+ * - hot repeat: the same sample again and again;
+ * - cold: nothing compiled or cached yet, modules opened (libdw: and their CFI found).
  *
  * The engines take turns at being the first of a round. What is compared is the time of the samples
  * for which all of them find the same frames, so nobody is fast by walking less; the machine has

@@ -107,11 +107,12 @@ static void test_bounded(void)
 
 static void test_ring(void)
 {
-	struct stack_size s = fresh(RING, 99);
+	struct stack_size s = fresh(RING, 199);
 
 	CHECK_INT(stack_size_max(RING, 19), ==, 65528);
-	CHECK_INT(stack_size_max(RING, 99), ==, 32768);
-	CHECK_INT(stack_size_max(RING, 199), ==, 16384);
+	CHECK_INT(stack_size_max(RING, 99), ==, 65528);
+	CHECK_INT(stack_size_max(RING, 199), ==, 32768);
+	CHECK_INT(stack_size_max(RING, 1000), ==, 16384);
 	CHECK_INT(stack_size_max(128 << 10, 1000), ==, 8192);
 	run(&s, (struct load){20000, 50}, 20);
 	run(&s, (struct load){40000, 50}, 20);
