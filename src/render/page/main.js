@@ -352,30 +352,54 @@ function sandwichOfFocus() {
 
 // ---- Controls ----
 
+// What there is to choose, largest first, with its share of the range; of a comparison also what is
+// in the older capture alone.
 function fillFilters() {
-	const c = captures[0];
 	const list = byId('filter');
-	const all = new Option('everything', '');
+	const chosen = captures.map((c, i) => selectSamples(c, null, state.ranges[i]));
 
-	list.replaceChildren(all);
+	list.replaceChildren(new Option('everything', ''));
 	for (const [kind, label] of [['process', 'Process'], ['thread', 'Thread'], ['container', 'Container or unit'], ['cpu', 'CPU']]) {
-		const key = filterKeys(c, kind);
-		const sums = new Map();
 		const group = make('optgroup');
+		const shares = new Map();
 
-		for (let i = 0; i < c.samples.n; i++)
-			sums.set(key(i), (sums.get(key(i)) || 0) + c.samples.value[i]);
+		captures.forEach((c, number) => {
+			const key = filterKeys(c, kind);
+			const sums = new Map();
+			let all = 0;
+
+			for (const i of chosen[number]) {
+				sums.set(key(i), (sums.get(key(i)) || 0) + c.samples.value[i]);
+				all += c.samples.value[i];
+			}
+			for (const [name, value] of sums) {
+				if (!shares.has(name))
+					shares.set(name, {share: value / all, number});
+			}
+		});
 		group.label = label;
-		for (const [name, value] of [...sums].sort((a, b) => b[1] - a[1]).slice(0, 100))
-			group.append(new Option(`${percent(value, c.total)} ${kind === 'cpu' ? `CPU ${name}` : name.slice(0, 60)}`, `${kind}:${name}`));
+		for (const [name, {share, number}] of [...shares].sort((a, b) => b[1].share - a[1].share).slice(0, 100))
+			group.append(new Option(`${percent(share, 1)} ${number ? 'before: ' : ''}${kind === 'cpu' ? `CPU ${name}` : name.slice(0, 60)}`, `${kind}:${name}`));
 		list.append(group);
+	}
+	showFilter();
+}
+// The one that is chosen, even if the range has nothing of it.
+function showFilter() {
+	const list = byId('filter');
+	const value = state.filter ? `${state.filter.kind}:${state.filter.key}` : '';
+
+	list.value = value;
+	if (list.value !== value) {
+		list.append(new Option(state.filter.key.slice(0, 60), value));
+		list.value = value;
 	}
 }
 function syncControls() {
 	for (const key of ['split', 'order', 'shape', 'width'])
 		byId(key).value = state[key];
 	byId('search').value = state.search;
-	byId('filter').value = state.filter ? `${state.filter.kind}:${state.filter.key}` : '';
+	showFilter();
 	byId('theme').textContent = isDark() ? 'Light' : 'Dark';
 }
 function setTheme(dark) {
@@ -488,6 +512,7 @@ function listen() {
 	byId('search').addEventListener('input', (e) => search(e.target.value));
 	for (const key of ['split', 'order', 'shape', 'width'])
 		byId(key).addEventListener('change', (e) => change({[key]: e.target.value}));
+	byId('filter').addEventListener('focus', fillFilters);
 	byId('filter').addEventListener('change', (e) => {
 		const at = e.target.value.indexOf(':');
 
