@@ -23,8 +23,16 @@
 #define ENTRY_IS_ALT (UINT64_C(1) << 63) /* entries of two files, told apart */
 #define MAX_ORIGINS  16
 
+/* What a chain wants of a function. */
+struct known {
+	uint64_t entry;
+	strid name;
+	uint32_t start_line;
+};
+
 struct dwarf_code {
 	ARRAY(struct dwarf_node) nodes;
+	ARRAY(struct known) known;
 	struct dwarf_map map;
 };
 
@@ -33,13 +41,15 @@ void dwarf_code_free(struct dwarf_code *c)
 	if (!c)
 		return;
 	array_deinit(&c->nodes);
+	array_deinit(&c->known);
 	array_deinit(&c->map.changes);
 	free(c);
 }
 
 size_t dwarf_code_bytes(const struct dwarf_code *c)
 {
-	return sizeof(*c) + array_bytes(&c->nodes) + array_bytes(&c->map.changes);
+	return sizeof(*c) + array_bytes(&c->nodes) + array_bytes(&c->known) +
+	       array_bytes(&c->map.changes);
 }
 
 /* ---- The walk ---- */
@@ -232,7 +242,7 @@ static int walk_entries(struct walk *w)
 
 /* ---- The tables ---- */
 
-int dwarf_code_load(struct dwarf *d, struct dwarf_unit *u)
+int dwarf_code_load(struct dwarf *d, struct dwarf_unit *u, struct dwarf_code **ret)
 {
 	struct walk w = {.d = d, .u = u, .ranges = ARRAY_INIT(MAX_RANGES)};
 	int r = -ENOEXEC;
@@ -240,7 +250,7 @@ int dwarf_code_load(struct dwarf *d, struct dwarf_unit *u)
 	w.abbrevs = dwarf_unit_abbrevs(d, u);
 	w.code = calloc(1, sizeof(*w.code));
 	if (w.abbrevs && w.code) {
-		w.code->nodes.max = MAX_NODES;
+		w.code->nodes.max = w.code->known.max = MAX_NODES;
 		r = walk_entries(&w);
 		if (r == 0)
 			r = dwarf_map_build(&w.code->map, &w.ranges);
@@ -248,12 +258,10 @@ int dwarf_code_load(struct dwarf *d, struct dwarf_unit *u)
 	array_deinit(&w.ranges);
 	if (r < 0) {
 		dwarf_code_free(w.code);
-		u->code_bad = true;
-		d->n_refused++;
 		return r;
 	}
 	dwarf_array_shrink(&w.code->nodes);
-	u->code = w.code;
+	*ret = w.code;
 	return 0;
 }
 
@@ -320,13 +328,12 @@ static void entry_describe(struct place *p, const char **name, const char **link
 	}
 }
 
-void dwarf_function_describe(struct dwarf *d, struct dwarf_unit *u, uint64_t entry,
-			     struct dwarf_frame *ret)
+static void function_describe(struct dwarf *d, struct dwarf_unit *u, uint64_t entry,
+			      struct dwarf_frame *ret)
 {
 	const char *name = NULL, *linkage_name = NULL;
 	struct place p = {d, u, entry};
 
-	ret->start_line = 0;
 	for (int i = 0; i < MAX_ORIGINS && p.entry != UINT64_MAX; i++) {
 		if (!p.u || p.entry < p.u->entries || p.entry >= p.u->end)
 			p.u = dwarf_unit_of_entry(p.d, p.entry);
@@ -336,4 +343,34 @@ void dwarf_function_describe(struct dwarf *d, struct dwarf_unit *u, uint64_t ent
 		entry_describe(&p, &name, &linkage_name, &ret->start_line);
 	}
 	ret->name = linkage_name && *linkage_name ? linkage_name : name;
+}
+
+void dwarf_code_describe(struct dwarf *d, struct dwarf_unit *u, uint32_t node,
+			 struct dwarf_frame *ret, strid *ret_name)
+{
+	struct dwarf_node *n = &u->code->nodes.items[node];
+	struct known *k = n->known ? &u->code->known.items[n->known - 1] : NULL;
+	struct dwarf_unit *in = u;
+
+	*ret_name = k ? k->name : STRID_EMPTY;
+	if (k) {
+		ret->start_line = k->start_line;
+		ret->entry = k->entry;
+		return;
+	}
+	if (u->is_split_code)
+		in = dwarf_split_open(d, u);
+	if (!in)
+		return;
+	function_describe(in == u ? d : u->split, in, in->offset + n->entry, ret);
+	if (in != u) /* entries of all split files are told apart by their skeletons */
+		ret->entry |= (uint64_t)(u - d->units.items + 1) << 32;
+	*ret_name = strtab_put(&d->texts, ret->name ? ret->name : "");
+	if (*ret_name == STRID_EMPTY && ret->name && *ret->name)
+		return; /* the store is full */
+	k = array_push(&u->code->known);
+	if (k) {
+		*k = (struct known){ret->entry, *ret_name, ret->start_line};
+		n->known = u->code->known.n;
+	}
 }

@@ -78,21 +78,26 @@ struct dwarf_map {
 
 struct dwarf_code;
 struct dwarf_lines;
+struct dwarf_package;
 
 struct dwarf_unit {
 	uint64_t offset, entries, end; /* in .debug_info: header, first entry, behind the last */
 	uint64_t abbrev_offset;
 	uint64_t low_pc, str_offsets_base, addr_base, rnglists_base;
 	uint64_t line_offset; /* UINT64_MAX: no line table */
+	uint64_t dwo_id;
 	uint8_t version, address_size, offset_size;
 	bool is_code, code_bad, lines_bad; /* is_code: a unit that may have machine code */
+	bool is_skeleton, split_bad;	   /* the rest of it is in another file; which is missing */
+	bool is_split_code;		   /* code is of that file */
 	uint16_t language;		   /* DW_LANG_ */
 	/* Loaded on need; NULL: not now. */
 	struct dwarf_abbrevs *abbrevs;
 	struct dwarf_code *code;
 	struct dwarf_lines *lines;
+	struct dwarf *split;
 	uint64_t used;
-	size_t n_bytes; /* of these three */
+	size_t n_bytes; /* of these four */
 };
 
 struct dwarf {
@@ -107,10 +112,17 @@ struct dwarf {
 					/* unit of an address: sorted, without overlaps */
 	ARRAY(uint32_t) loaded;		/* units with something loaded */
 	size_t n_unit_bytes;
-	struct strtab files;
+	struct strtab texts; /* names of functions, paths */
 	uint64_t turn, n_refused;
-	uint64_t work;	   /* what is left of this lookup's: bytes of abbreviations, ranges */
-	struct dwarf *alt; /* the supplementary file; NULL: none */
+	uint64_t work;	    /* what is left of this lookup's: bytes of abbreviations, ranges */
+	struct dwarf *alt;  /* the supplementary file; NULL: none */
+	struct dwarf *main; /* of a split file: the one with its skeletons; borrowed */
+	/* Split files of this one */
+	symbol_open_split_fn open_split;
+	void *open_split_ctx;
+	struct dwarf_package *package;
+	bool package_asked;
+	uint32_t n_splits, n_splits_missing; /* open now; not found, one after the other */
 };
 
 /* dwarf.c */
@@ -123,6 +135,11 @@ void dwarf_ensure_open(struct dwarf *d);
 
 /* Takes n from the work that one lookup may cost; false: it is used up. */
 bool dwarf_work(struct dwarf *d, uint64_t n);
+
+/* A file of whose sections those of names[] are read (NULL: not wanted); no descriptor is kept.
+ * 0, 1, -errno as dwarf_new(). */
+int dwarf_make(struct dwarf **ret, const struct elf_image *im, const struct symbol_limits *limits,
+	       const char *const names[DWARF_N_SECTIONS]);
 
 /* dwarf-read.c */
 
@@ -194,25 +211,54 @@ int dwarf_ranges_add(struct dwarf *d, const struct dwarf_unit *u, const struct d
 		     const struct dwarf_value *high, const struct dwarf_value *ranges,
 		     uint32_t node, dwarf_ranges *ret);
 
+/* The split unit of that id; NULL: none. */
+struct dwarf_unit *dwarf_unit_of_id(struct dwarf *d, uint64_t dwo_id);
+/* Where a skeleton says its rest is; "" unknown. */
+void dwarf_unit_split_names(struct dwarf *d, const struct dwarf_unit *u, const char **ret_dir,
+			    const char **ret_name);
+
+/* dwarf-split.c */
+
+/* Opens what a skeleton is the skeleton of: its unit, whose file is u->split; NULL: it is missing
+ * or not what it should be, and is not asked for again. */
+struct dwarf_unit *dwarf_split_open(struct dwarf *d, struct dwarf_unit *u);
+/* Closes the split file; what was made of it stays. */
+void dwarf_split_close(struct dwarf *d, struct dwarf_unit *u);
+void dwarf_splits_free(struct dwarf *d);
+
+/* dwarf-package.c */
+
+/* Takes fd, of a package of split files (.dwp). 0, -ENOEXEC: it is none, -ENOMEM or -errno. */
+int dwarf_package_new(struct dwarf_package **ret, int fd);
+struct dwarf_package *dwarf_package_free(struct dwarf_package *p);
+size_t dwarf_package_bytes(const struct dwarf_package *p);
+/* The package's file; its descriptor is the package's. */
+const struct elf_image *dwarf_package_image(const struct dwarf_package *p);
+/* Cuts out of each section what belongs to the unit of that id. False: it is not in there. */
+bool dwarf_package_find(const struct dwarf_package *p, uint64_t dwo_id,
+			struct dwarf_section_state sections[DWARF_N_SECTIONS]);
+
 /* dwarf-code.c */
 
 struct dwarf_node {
 	uint32_t entry;	 /* from the unit's offset */
 	uint32_t parent; /* DWARF_NONE: a function of its own; else this is inlined there */
 	uint32_t call_file, call_line;
+	uint32_t known; /* what has been read of it, row + 1; 0: nothing yet */
 	uint16_t call_column;
 };
 
-/* Functions and inlined calls of the unit: fills u->code; -EFBIG and -ENOEXEC set code_bad. */
-int dwarf_code_load(struct dwarf *d, struct dwarf_unit *u);
+/* Functions and inlined calls of the unit. 0, -EFBIG, -ENOEXEC or -ENOMEM. */
+int dwarf_code_load(struct dwarf *d, struct dwarf_unit *u, struct dwarf_code **ret);
 void dwarf_code_free(struct dwarf_code *c);
 size_t dwarf_code_bytes(const struct dwarf_code *c);
 /* The innermost one at the address; DWARF_NONE: none. */
 uint32_t dwarf_code_find(const struct dwarf_code *c, uint64_t address);
 const struct dwarf_node *dwarf_code_node(const struct dwarf_code *c, uint32_t node);
-/* Name, first line and identity of a function, through its origins. */
-void dwarf_function_describe(struct dwarf *d, struct dwarf_unit *u, uint64_t entry,
-			     struct dwarf_frame *ret);
+/* Name, first line and identity of the unit's function, through its origins; read once, then kept.
+ * *ret_name: the name's id in d->texts; STRID_EMPTY: it is in ret alone, or not known. */
+void dwarf_code_describe(struct dwarf *d, struct dwarf_unit *u, uint32_t node,
+			 struct dwarf_frame *ret, strid *ret_name);
 
 /* dwarf-line.c */
 
@@ -223,5 +269,5 @@ size_t dwarf_lines_bytes(const struct dwarf_lines *l);
 /* False: no row covers the address. */
 bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *ret_file,
 		      uint32_t *ret_line, uint32_t *ret_column);
-/* The path of a file of the unit, in d->files; STRID_EMPTY: not known. */
+/* The path of a file of the unit, in d->texts; STRID_EMPTY: not known. */
 strid dwarf_lines_path(struct dwarf *d, struct dwarf_unit *u, uint32_t file);

@@ -493,17 +493,18 @@ strid dwarf_lines_path(struct dwarf *d, struct dwarf_unit *u, uint32_t file)
 	if (f->path != STRID_EMPTY)
 		return f->path;
 	dwarf_unit_names(d, u, &unit_dir, &unit_name);
-	path_append(path, &n, unit_dir);
+	/* The first directory of DWARF 5 is the unit's own, which may be a relative one. */
+	if (l->version >= 5 && l->dirs.n)
+		path_append(path, &n, place_text(d, l->dirs.items[0]));
+	if (n == 0)
+		path_append(path, &n, unit_dir);
 	if (l->version < 5 && file == 0) {
 		path_append(path, &n, unit_name);
 	} else {
-		if (f->dir < l->dirs.n && (l->version >= 5 || f->dir > 0)) {
-			if (l->version >= 5 && f->dir > 0)
-				path_append(path, &n, place_text(d, l->dirs.items[0]));
+		if (f->dir > 0 && f->dir < l->dirs.n)
 			path_append(path, &n, place_text(d, l->dirs.items[f->dir]));
-		}
 		path_append(path, &n, place_text(d, f->name));
 	}
-	f->path = strtab_put_n(&d->files, path, n);
+	f->path = strtab_put_n(&d->texts, path, n);
 	return f->path;
 }

@@ -37,6 +37,8 @@ struct cursor dwarf_section(struct dwarf *d, enum dwarf_section which)
 {
 	struct dwarf_section_state *s = &d->sections[which];
 
+	if (d->main && (which == DWARF_ADDR || which == DWARF_RANGES))
+		return dwarf_section(d->main, which);
 	if (!s->bytes.data && !s->bad && s->header.size && section_load(d, s) < 0) {
 		s->bad = true;
 		d->n_refused++;
@@ -298,6 +300,7 @@ const char *dwarf_value_text(struct dwarf *d, const struct dwarf_unit *u,
 	case DW_FORM_strx2:
 	case DW_FORM_strx3:
 	case DW_FORM_strx4:
+	case DW_FORM_GNU_str_index:
 		return indexed_text(d, u, v->u);
 	default:
 		return NULL;

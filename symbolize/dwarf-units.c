@@ -130,8 +130,10 @@ static int ranges_of_list(struct dwarf *d, const struct dwarf_unit *u, const str
 	uint64_t at = v->u;
 	struct cursor c;
 
+	/* What a split unit says counts from its skeleton's base, what that says itself does not.
+	 */
 	if (u->version < 5)
-		return ranges_walk(d, u, at, node, ret);
+		return ranges_walk(d, u, at + (d->main ? u->rnglists_base : 0), node, ret);
 	if (v->form == DW_FORM_rnglistx) {
 		if (at > UINT32_MAX ||
 		    __builtin_add_overflow(u->rnglists_base, at * u->offset_size, &at))
@@ -174,16 +176,46 @@ enum root_attribute {
 	ROOT_RNGLISTS,
 	ROOT_DIR,
 	ROOT_NAME,
+	ROOT_DWO_NAME,
+	ROOT_DWO_ID,
 	ROOT_N
 };
 
-static const uint16_t root_names[ROOT_N] = {
-	[ROOT_LOW] = DW_AT_low_pc,	  [ROOT_HIGH] = DW_AT_high_pc,
-	[ROOT_RANGES] = DW_AT_ranges,	  [ROOT_LINES] = DW_AT_stmt_list,
-	[ROOT_LANGUAGE] = DW_AT_language, [ROOT_STR_OFFSETS] = DW_AT_str_offsets_base,
-	[ROOT_ADDR] = DW_AT_addr_base,	  [ROOT_RNGLISTS] = DW_AT_rnglists_base,
-	[ROOT_DIR] = DW_AT_comp_dir,	  [ROOT_NAME] = DW_AT_name,
-};
+/* ROOT_N: an attribute that is of no interest. */
+static enum root_attribute root_attribute(uint16_t name)
+{
+	switch (name) {
+	case DW_AT_low_pc:
+		return ROOT_LOW;
+	case DW_AT_high_pc:
+		return ROOT_HIGH;
+	case DW_AT_ranges:
+		return ROOT_RANGES;
+	case DW_AT_stmt_list:
+		return ROOT_LINES;
+	case DW_AT_language:
+		return ROOT_LANGUAGE;
+	case DW_AT_str_offsets_base:
+		return ROOT_STR_OFFSETS;
+	case DW_AT_addr_base:
+	case DW_AT_GNU_addr_base:
+		return ROOT_ADDR;
+	case DW_AT_rnglists_base:
+	case DW_AT_GNU_ranges_base:
+		return ROOT_RNGLISTS;
+	case DW_AT_comp_dir:
+		return ROOT_DIR;
+	case DW_AT_name:
+		return ROOT_NAME;
+	case DW_AT_dwo_name:
+	case DW_AT_GNU_dwo_name:
+		return ROOT_DWO_NAME;
+	case DW_AT_GNU_dwo_id:
+		return ROOT_DWO_ID;
+	default:
+		return ROOT_N;
+	}
+}
 
 static int root_read(struct dwarf *d, const struct dwarf_unit *u, uint16_t *ret_tag,
 		     struct dwarf_value values[ROOT_N])
@@ -204,17 +236,16 @@ static int root_read(struct dwarf *d, const struct dwarf_unit *u, uint16_t *ret_
 
 		if (!dwarf_value_read(&c, u, s, &v))
 			r = -ENOEXEC;
-		for (size_t j = 0; j < ROOT_N; j++)
-			if (root_names[j] == s->name)
-				values[j] = v;
+		if (root_attribute(s->name) != ROOT_N)
+			values[root_attribute(s->name)] = v;
 	}
 	array_deinit(&one.items);
 	array_deinit(&one.specs);
 	return r;
 }
 
-void dwarf_unit_names(struct dwarf *d, const struct dwarf_unit *u, const char **ret_dir,
-		      const char **ret_name)
+static void root_texts(struct dwarf *d, const struct dwarf_unit *u, enum root_attribute name,
+		       const char **ret_dir, const char **ret_name)
 {
 	struct dwarf_value values[ROOT_N];
 	uint16_t tag;
@@ -222,10 +253,32 @@ void dwarf_unit_names(struct dwarf *d, const struct dwarf_unit *u, const char **
 	*ret_dir = *ret_name = NULL;
 	if (root_read(d, u, &tag, values) == 0) {
 		*ret_dir = dwarf_value_text(d, u, &values[ROOT_DIR]);
-		*ret_name = dwarf_value_text(d, u, &values[ROOT_NAME]);
+		*ret_name = dwarf_value_text(d, u, &values[name]);
 	}
 	*ret_dir = *ret_dir ? *ret_dir : "";
 	*ret_name = *ret_name ? *ret_name : "";
+}
+
+void dwarf_unit_names(struct dwarf *d, const struct dwarf_unit *u, const char **ret_dir,
+		      const char **ret_name)
+{
+	root_texts(d, u, ROOT_NAME, ret_dir, ret_name);
+}
+
+void dwarf_unit_split_names(struct dwarf *d, const struct dwarf_unit *u, const char **ret_dir,
+			    const char **ret_name)
+{
+	root_texts(d, u, ROOT_DWO_NAME, ret_dir, ret_name);
+}
+
+/* Where the tables of a unit begin that does not say so: behind the header of their section, of
+ * which before DWARF 5 there is none. A split unit never says so, it has the sections alone. */
+static void bases_assume(const struct dwarf *d, struct dwarf_unit *u)
+{
+	bool headers = u->version >= 5;
+
+	u->str_offsets_base = headers ? 2u * u->offset_size : 0;
+	u->rnglists_base = headers && d->main ? 2u * u->offset_size + 4 : 0;
 }
 
 /* Fills the unit from its first entry and adds its ranges. */
@@ -240,11 +293,15 @@ static int unit_describe(struct dwarf *d, struct dwarf_unit *u, uint32_t row, dw
 		return r;
 	u->is_code = tag == DW_TAG_compile_unit || tag == DW_TAG_skeleton_unit;
 	u->language = (uint16_t)values[ROOT_LANGUAGE].u;
-	/* Without a base, the tables begin behind the header of the section. */
-	u->str_offsets_base =
-		values[ROOT_STR_OFFSETS].form ? values[ROOT_STR_OFFSETS].u : 2u * u->offset_size;
+	bases_assume(d, u);
+	if (values[ROOT_STR_OFFSETS].form)
+		u->str_offsets_base = values[ROOT_STR_OFFSETS].u;
+	if (values[ROOT_RNGLISTS].form)
+		u->rnglists_base = values[ROOT_RNGLISTS].u;
 	u->addr_base = values[ROOT_ADDR].u;
-	u->rnglists_base = values[ROOT_RNGLISTS].u;
+	u->is_skeleton = !d->main && values[ROOT_DWO_NAME].form;
+	if (values[ROOT_DWO_ID].form)
+		u->dwo_id = values[ROOT_DWO_ID].u;
 	u->line_offset = values[ROOT_LINES].form ? values[ROOT_LINES].u : UINT64_MAX;
 	if (!dwarf_value_address(d, u, &values[ROOT_LOW], &u->low_pc))
 		u->low_pc = 0;
@@ -272,7 +329,7 @@ static int unit_read(struct cursor *c, struct dwarf_unit *ret, uint8_t *ret_type
 		u.address_size = cursor_u8(&in);
 		u.abbrev_offset = dwarf_uint(&in, u.offset_size);
 		if (*ret_type == DW_UT_skeleton || *ret_type == DW_UT_split_compile)
-			(void)cursor_u64(&in);
+			u.dwo_id = cursor_u64(&in);
 	} else {
 		u.abbrev_offset = dwarf_uint(&in, u.offset_size);
 		u.address_size = cursor_u8(&in);
@@ -287,7 +344,8 @@ static bool unit_usable(const struct dwarf_unit *u, uint8_t type)
 {
 	return u->version >= 2 && u->version <= 5 &&
 	       (u->address_size == 4 || u->address_size == 8) &&
-	       (type == DW_UT_compile || type == DW_UT_partial || type == DW_UT_skeleton) &&
+	       (type == DW_UT_compile || type == DW_UT_partial || type == DW_UT_skeleton ||
+		type == DW_UT_split_compile) &&
 	       u->end - u->offset <= MAX_UNIT_BYTES && u->entries < u->end;
 }
 
@@ -390,6 +448,14 @@ struct dwarf_unit *dwarf_unit_of_address(struct dwarf *d, uint64_t address)
 	uint32_t row = dwarf_map_find(&d->map, address);
 
 	return row == DWARF_NONE ? NULL : &d->units.items[row];
+}
+
+struct dwarf_unit *dwarf_unit_of_id(struct dwarf *d, uint64_t dwo_id)
+{
+	for (uint32_t i = 0; i < d->units.n; i++)
+		if (d->units.items[i].is_code && d->units.items[i].dwo_id == dwo_id)
+			return &d->units.items[i];
+	return NULL;
 }
 
 struct dwarf_unit *dwarf_unit_of_entry(struct dwarf *d, uint64_t offset)

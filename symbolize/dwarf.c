@@ -13,10 +13,10 @@
  * through the abbreviation each time. Here work and memory are bounded by the limits of the parts
  * (dwarf-*.c), and a unit that is over one of them loses lines or inlined calls, nothing else does.
  *
- * Not read: split units (.dwo) and type units. References into them lead nowhere, so an inlined
- * function may be left without a name. The supplementary file of dwz, where distributions put what
- * several files of a package have in common, is a second struct dwarf of which only entries and
- * names are wanted.
+ * Not read: type units, which have no code and name no functions. What -gsplit-dwarf put into other
+ * files is read from there (dwarf-split.c). The supplementary file of dwz, where distributions put
+ * what several files of a package have in common, is a second struct dwarf of which only entries
+ * and names are wanted.
  */
 #include <dwarf.h>
 #include <elf.h>
@@ -25,7 +25,7 @@
 
 #include "symbolize/dwarf-internal.h"
 
-#define MAX_FILES_BYTES (UINT64_C(16) << 20)
+#define MAX_TEXTS_BYTES (UINT64_C(16) << 20) /* names and paths */
 #define MAX_WORK	(UINT64_C(32) << 20) /* some 100 ms; the first lookup of a browser takes 10 */
 
 static const char *const section_names[DWARF_N_SECTIONS] = {
@@ -52,26 +52,25 @@ static const struct elf_section *section_find(const struct elf_image *im, const 
 	return s;
 }
 
-int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbol_limits *limits,
-	      uint64_t code_start, uint64_t code_end)
+int dwarf_make(struct dwarf **ret, const struct elf_image *im, const struct symbol_limits *limits,
+	       const char *const names[DWARF_N_SECTIONS])
 {
-	const struct elf_section *s[DWARF_N_SECTIONS];
-	bool zdebug[DWARF_N_SECTIONS];
+	const struct elf_section *s[DWARF_N_SECTIONS] = {0};
+	bool zdebug[DWARF_N_SECTIONS] = {0};
 	struct dwarf *d;
 
 	*ret = NULL;
 	for (size_t i = 0; i < DWARF_N_SECTIONS; i++)
-		s[i] = section_find(im, section_names[i], &zdebug[i]);
+		if (names[i])
+			s[i] = section_find(im, names[i], &zdebug[i]);
 	if (im->fd < 0 || !s[DWARF_INFO] || !s[DWARF_ABBREV] || s[DWARF_INFO]->type == SHT_NOBITS)
 		return 1;
 	d = calloc(1, sizeof(*d));
 	if (!d)
 		return -ENOMEM;
 	d->limits = *limits;
-	d->code_start = code_start;
-	d->code_end = code_end;
 	d->loaded.max = UINT32_MAX;
-	strtab_init(&d->files, MAX_FILES_BYTES);
+	strtab_init(&d->texts, MAX_TEXTS_BYTES);
 	for (size_t i = 0; i < DWARF_N_SECTIONS; i++) {
 		if (s[i] && s[i]->type != SHT_NOBITS)
 			d->sections[i].header = *s[i];
@@ -92,11 +91,31 @@ int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbo
 	return 0;
 }
 
+int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbol_limits *limits,
+	      uint64_t code_start, uint64_t code_end)
+{
+	int r = dwarf_make(ret, im, limits, section_names);
+
+	if (r == 0) {
+		(*ret)->code_start = code_start;
+		(*ret)->code_end = code_end;
+	}
+	return r;
+}
+
+void dwarf_set_open_split(struct dwarf *d, symbol_open_split_fn open_split, void *ctx)
+{
+	d->open_split = open_split;
+	d->open_split_ctx = ctx;
+}
+
 /* Lists that many entries share would be read many times: the sum has a limit too. */
 bool dwarf_work(struct dwarf *d, uint64_t n)
 {
-	bool enough = d->work >= n;
+	bool enough;
 
+	d = d->main ? d->main : d;
+	enough = d->work >= n;
 	d->work -= enough ? n : d->work;
 	return enough;
 }
@@ -109,7 +128,8 @@ static size_t unit_bytes(const struct dwarf_unit *u)
 				     array_bytes(&u->abbrevs->specs)
 			   : 0) +
 	       (u->code ? dwarf_code_bytes(u->code) : 0) +
-	       (u->lines ? dwarf_lines_bytes(u->lines) : 0);
+	       (u->lines ? dwarf_lines_bytes(u->lines) : 0) +
+	       (u->split ? dwarf_bytes(u->split) : 0);
 }
 
 static void unit_unload(struct dwarf *d, struct dwarf_unit *u)
@@ -120,6 +140,9 @@ static void unit_unload(struct dwarf *d, struct dwarf_unit *u)
 	u->abbrevs = NULL;
 	u->code = NULL;
 	u->lines = NULL;
+	u->is_split_code = false;
+	d->n_splits -= u->split != NULL;
+	u->split = dwarf_free(u->split);
 	d->n_unit_bytes -= u->n_bytes;
 	u->n_bytes = 0;
 }
@@ -177,6 +200,8 @@ void dwarf_trim(struct dwarf *d)
 {
 	bool heavy = d->n_inflated > d->limits.max_line_bytes;
 
+	for (uint32_t i = 0; i < d->loaded.n; i++)
+		dwarf_split_close(d, &d->units.items[d->loaded.items[i]]);
 	dwarf_sections_release(d, heavy);
 	if (d->alt)
 		dwarf_trim(d->alt);
@@ -194,10 +219,11 @@ void dwarf_forget(struct dwarf *d)
 		dwarf_forget(d->alt);
 	dwarf_sections_release(d, true);
 	units_forget(d);
+	dwarf_splits_free(d);
 	array_deinit(&d->units);
 	array_deinit(&d->map.changes);
-	strtab_deinit(&d->files);
-	strtab_init(&d->files, MAX_FILES_BYTES);
+	strtab_deinit(&d->texts);
+	strtab_init(&d->texts, MAX_TEXTS_BYTES);
 	d->opened = false;
 }
 
@@ -215,13 +241,14 @@ struct dwarf *dwarf_free(struct dwarf *d)
 size_t dwarf_bytes(const struct dwarf *d)
 {
 	return sizeof(*d) + d->n_inflated + d->n_unit_bytes + array_bytes(&d->units) +
-	       array_bytes(&d->map.changes) + array_bytes(&d->loaded) + strtab_bytes(&d->files) +
+	       array_bytes(&d->map.changes) + array_bytes(&d->loaded) + strtab_bytes(&d->texts) +
+	       (d->package ? dwarf_package_bytes(d->package) : 0) +
 	       (d->alt ? dwarf_bytes(d->alt) : 0);
 }
 
 uint64_t dwarf_refused(const struct dwarf *d)
 {
-	return d->n_refused + d->files.n_refused + (d->alt ? dwarf_refused(d->alt) : 0);
+	return d->n_refused + d->texts.n_refused + (d->alt ? dwarf_refused(d->alt) : 0);
 }
 
 /* ---- Lookup ---- */
@@ -272,6 +299,18 @@ void dwarf_ensure_open(struct dwarf *d)
 	}
 }
 
+/* Of a skeleton what it stands for, if that is there. */
+static void code_load(struct dwarf *d, struct dwarf_unit *u)
+{
+	struct dwarf_unit *split = u->is_skeleton ? dwarf_split_open(d, u) : NULL;
+
+	u->is_split_code = split && dwarf_code_load(u->split, split, &u->code) == 0;
+	if (!u->is_split_code && dwarf_code_load(d, u, &u->code) < 0) {
+		u->code_bad = true;
+		d->n_refused++;
+	}
+}
+
 static struct dwarf_unit *unit_load(struct dwarf *d, uint64_t vaddr)
 {
 	struct dwarf_unit *u;
@@ -281,51 +320,51 @@ static struct dwarf_unit *unit_load(struct dwarf *d, uint64_t vaddr)
 	if (!u)
 		return NULL;
 	if (!u->code && !u->code_bad)
-		(void)dwarf_code_load(d, u);
+		code_load(d, u);
 	if (!u->lines && !u->lines_bad && u->line_offset != UINT64_MAX)
 		(void)dwarf_lines_load(d, u);
 	return u;
 }
 
-int dwarf_lookup(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *frames, size_t max,
-		 size_t *ret_n, const char **ret_language)
+static void lookup_begin(struct dwarf *d)
 {
-	strid paths[SYMBOL_MAX_CHAIN];
-	uint32_t file, line = 0, column = 0, node;
-	struct dwarf_unit *u;
-	bool has_line;
-	size_t n = 0;
-
 	d->turn++;
 	d->work = MAX_WORK;
 	if (d->alt) {
 		d->alt->turn++;
 		d->alt->work = MAX_WORK;
 	}
-	u = unit_load(d, vaddr);
-	if (!u || max == 0)
-		return 1;
-	max = max < SYMBOL_MAX_CHAIN ? max : SYMBOL_MAX_CHAIN;
-	has_line = u->lines && dwarf_lines_find(u->lines, vaddr, &file, &line, &column);
+}
+
+/* The chain of a unit's functions from the innermost one on, at most max of them. */
+static size_t chain_make(struct dwarf *d, struct dwarf_unit *u, uint64_t vaddr,
+			 struct dwarf_frame *frames, size_t max)
+{
+	strid paths[SYMBOL_MAX_CHAIN], names[SYMBOL_MAX_CHAIN];
+	uint32_t file, line = 0, column = 0, node;
+	bool has_line = u->lines && dwarf_lines_find(u->lines, vaddr, &file, &line, &column);
+	size_t n = 0;
+
 	node = u->code ? dwarf_code_find(u->code, vaddr) : DWARF_NONE;
 	if (!has_line && node == DWARF_NONE)
-		return 1;
+		return 0;
 	do {
 		const struct dwarf_node *at =
 			node == DWARF_NONE ? NULL : dwarf_code_node(u->code, node);
-		bool inlined = at && at->parent != DWARF_NONE;
 
 		if (n == max) { /* the innermost one goes */
 			memmove(frames, frames + 1, (n - 1) * sizeof(*frames));
 			memmove(paths, paths + 1, (n - 1) * sizeof(*paths));
+			memmove(names, names + 1, (n - 1) * sizeof(*names));
 			n--;
 		}
 		frames[n] = (struct dwarf_frame){.line = line, .column = column};
+		names[n] = STRID_EMPTY;
 		paths[n] = has_line ? dwarf_lines_path(d, u, file) : STRID_EMPTY;
 		if (at)
-			dwarf_function_describe(d, u, u->offset + at->entry, &frames[n]);
+			dwarf_code_describe(d, u, node, &frames[n], &names[n]);
 		n++;
-		if (!inlined)
+		if (!at || at->parent == DWARF_NONE)
 			break;
 		file = at->call_file;
 		line = at->call_line;
@@ -333,13 +372,32 @@ int dwarf_lookup(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *frames, si
 		has_line = u->lines && line;
 		node = at->parent;
 	} while (true);
-	/* Only now: a path that is added moves the others. */
-	for (size_t i = 0; i < n; i++)
-		frames[i].file = paths[i] == STRID_EMPTY ? NULL : strtab_get(&d->files, paths[i]);
+	/* Only now: a text that is added moves the others. */
+	for (size_t i = 0; i < n; i++) {
+		frames[i].file = paths[i] == STRID_EMPTY ? NULL : strtab_get(&d->texts, paths[i]);
+		if (names[i] != STRID_EMPTY)
+			frames[i].name = strtab_get(&d->texts, names[i]);
+	}
+	return n;
+}
+
+int dwarf_lookup(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *frames, size_t max,
+		 size_t *ret_n, const char **ret_language)
+{
+	struct dwarf_unit *u;
+	size_t n;
+
+	lookup_begin(d);
+	u = unit_load(d, vaddr);
+	if (!u || max == 0)
+		return 1;
+	n = chain_make(d, u, vaddr, frames, max < SYMBOL_MAX_CHAIN ? max : SYMBOL_MAX_CHAIN);
 	(void)dwarf_unit_account(d, u);
 	units_evict(d, d->limits.max_line_bytes);
 	if (d->alt)
 		units_evict(d->alt, d->limits.max_line_bytes);
+	if (n == 0)
+		return 1;
 	*ret_n = n;
 	*ret_language = language_name(u->language);
 	return 0;

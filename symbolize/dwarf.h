@@ -31,6 +31,9 @@ int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbo
 struct dwarf *dwarf_free(struct dwarf *d);
 DEFINE_CLEANUP(struct dwarf *, dwarf_free)
 
+/* May be NULL: then there are no split files. */
+void dwarf_set_open_split(struct dwarf *d, symbol_open_split_fn open_split, void *ctx);
+
 /* Takes alt, opened of the supplementary file (.gnu_debugaltlink, made by dwz) with code 0, 0. */
 void dwarf_set_alt(struct dwarf *d, struct dwarf *alt);
 

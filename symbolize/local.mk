@@ -8,7 +8,9 @@ libsymbolize_a_SOURCES = \
 	symbolize/dwarf-code.c \
 	symbolize/dwarf-line.c \
 	symbolize/dwarf-map.c \
+	symbolize/dwarf-package.c \
 	symbolize/dwarf-read.c \
+	symbolize/dwarf-split.c \
 	symbolize/dwarf-units.c \
 	symbolize/elf-compress.c \
 	symbolize/elf-dynamic.c \
@@ -69,3 +71,12 @@ EXTRA_DIST += \
 	tests/fuzz/corpus-jitdump/moved \
 	tests/fuzz/corpus-jitdump/node \
 	tests/fuzz/corpus-jitdump/turns
+# What tests/system/names.py asks; make check-names: all forms of files, all over their code (minutes).
+EXTRA_PROGRAMS += tests/names/answer
+tests_names_answer_SOURCES = tests/names/answer.c
+tests_names_answer_LDADD = libbroker.a $(symbolize_test_libs)
+CLEANFILES += tests/names/answer$(EXEEXT)
+
+.PHONY: check-names
+check-names: perfwalk$(EXEEXT)
+	PERFWALK=./perfwalk$(EXEEXT) python3 $(srcdir)/tests/system/names.py --all

@@ -54,6 +54,8 @@ struct symbol_file {
 	struct symbol_limits limits;
 	symbol_open_debug_fn open_debug;
 	void *ctx;
+	symbol_open_split_fn open_split;
+	void *split_ctx;
 	struct elf_image image, debug; /* their sections; no bytes are read of them later */
 	struct table_bytes fixed, dynamic, mini;
 	struct elf_bytes debuglink;
@@ -166,8 +168,10 @@ static void lines_open(struct symbol_file *f, const struct elf_image *im)
 		return;
 	if (dwarf_new(&f->dwarf, im, &f->limits, f->code_start, f->code_end) < 0)
 		f->n_refused++;
-	if (f->dwarf)
+	if (f->dwarf) {
+		dwarf_set_open_split(f->dwarf, f->open_split, f->split_ctx);
 		alt_read(f, im);
+	}
 }
 
 /* The supplementary file of what gives the lines. */
@@ -263,6 +267,14 @@ int symbol_file_new_memory(struct symbol_file **ret, const void *image, size_t n
 		return r;
 	}
 	return symbol_file_new(ret, f);
+}
+
+void symbol_file_set_open_split(struct symbol_file *f, symbol_open_split_fn open_split, void *ctx)
+{
+	f->open_split = open_split;
+	f->split_ctx = ctx;
+	if (f->dwarf)
+		dwarf_set_open_split(f->dwarf, open_split, ctx);
 }
 
 struct symbol_file *symbol_file_free(struct symbol_file *f)

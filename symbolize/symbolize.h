@@ -36,6 +36,14 @@ struct symbol {
 typedef int (*symbol_open_debug_fn)(void *ctx, const uint8_t *build_id, size_t n,
 				    const char *debuglink, uint32_t crc);
 
+/*
+ * Called for the files that hold what -gsplit-dwarf took out of the program: with the path that a
+ * unit gives, without "..", relative when it does not tell its directory; for the first address in
+ * the unit and again after a trim; and once with NULL for the package of them all, PROGRAM.dwp.
+ * Returns an open descriptor that the callee closes, or -1.
+ */
+typedef int (*symbol_open_split_fn)(void *ctx, const char *path);
+
 struct symbol_limits {
 	uint64_t max_file_bytes; /* symbol and string tables read from one file; default 256 MiB */
 	uint64_t max_inflate_bytes; /* any compressed section; default 256 MiB */
@@ -56,6 +64,8 @@ struct symbol_file;
  * by the first lookup. */
 int symbol_file_new_fd(struct symbol_file **ret, int fd, const struct symbol_limits *limits,
 		       symbol_open_debug_fn open_debug, void *ctx);
+/* To be called before the first lookup. */
+void symbol_file_set_open_split(struct symbol_file *f, symbol_open_split_fn open_split, void *ctx);
 /* An image in memory (the vdso), borrowed. */
 int symbol_file_new_memory(struct symbol_file **ret, const void *image, size_t n,
 			   const struct symbol_limits *limits);
