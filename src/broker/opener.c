@@ -93,6 +93,49 @@ int opener_regular_file(const char *path)
 	return path_fd < 0 ? -errno : reopen_regular(path_fd, &st);
 }
 
+/* The mount table writes a space as \\040. */
+static void mount_point_unescape(char *text)
+{
+	char *to = text;
+
+	for (const char *at = text; *at; to++) {
+		unsigned int code;
+
+		if (*at == '\\' && sscanf(at + 1, "%3o", &code) == 1) {
+			*to = (char)code;
+			at += 4;
+		} else {
+			*to = *at++;
+		}
+	}
+	*to = '\0';
+}
+
+/* Whether a path without links leads over a FUSE mount. */
+static bool path_blocks(const char *path)
+{
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+	bool found = false;
+	FILE *f = fopen("/proc/self/mountinfo", "re");
+
+	while (f && !found && getline(&line, &size, f) > 0) {
+		const char *type = strstr(line, " - fuse");
+		char *point = NULL;
+		size_t n;
+
+		if (!type || sscanf(line, "%*d %*d %*s %*s %ms", &point) != 1)
+			continue;
+		mount_point_unescape(point);
+		n = strlen(point);
+		found = strncmp(path, point, n) == 0 && (path[n] == '/' || point[n - 1] == '/');
+		free(point);
+	}
+	if (f)
+		(void)fclose(f);
+	return found;
+}
+
 /* FUSE and network mounts are told from the mount table of the process: reading it asks no server.
  */
 static bool on_blocking_mount(uint32_t pid, uint32_t major, uint32_t minor)
@@ -132,25 +175,13 @@ static int open_map_files(const struct message *ask, struct stat *st)
 	return reopen_regular(path_fd, st);
 }
 
-/* O_PATH descriptor of path inside root without following a link out of it. */
-static int resolve_in_root(int root, const char *path)
+/* O_PATH descriptor of path inside root, where no part of it is a link or "..". */
+static int resolve_without_links(int root, const char *path)
 {
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	_cleanup_close_ int at = -EBADF;
+	_cleanup_close_ int at = fcntl(root, F_DUPFD_CLOEXEC, 0);
 	char component[256];
 	int fd;
 
-	fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-	if (fd >= 0)
-		return fd;
-	/* EPERM: an old seccomp filter that does not know the call. */
-	if (errno != ENOSYS && errno != EPERM)
-		return -errno;
-
-	at = fcntl(root, F_DUPFD_CLOEXEC, 0);
 	while (at >= 0) {
 		size_t n;
 
@@ -170,6 +201,21 @@ static int resolve_in_root(int root, const char *path)
 		path += n;
 	}
 	return -errno;
+}
+
+/* O_PATH descriptor of path inside root without following a link out of it. */
+static int resolve_in_root(int root, const char *path)
+{
+	struct open_how how = {
+		.flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+	};
+	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	if (fd >= 0)
+		return fd;
+	/* EPERM: an old seccomp filter that does not know the call. */
+	return errno == ENOSYS || errno == EPERM ? resolve_without_links(root, path) : -errno;
 }
 
 /* An overlay shows its own device number in fstat and the lower one in maps, or the reverse. */
@@ -422,6 +468,24 @@ int opener_debug_file(const uint8_t *build_id, size_t n, const char *path)
 	if (root < 0)
 		return -errno;
 	path_fd = resolve_in_root(root, path);
+	return path_fd < 0 ? path_fd : reopen_regular(path_fd, &st);
+}
+
+int opener_split_file(const char *path)
+{
+	_cleanup_close_ int root = -EBADF, path_fd = -EBADF;
+	size_t n = strlen(path);
+	struct stat st;
+
+	if (path[0] != '/' || n < 5 ||
+	    (strcmp(path + n - 4, ".dwo") != 0 && strcmp(path + n - 4, ".dwp") != 0))
+		return -EINVAL;
+	if (path_blocks(path))
+		return -ENOTSUP;
+	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	path_fd = resolve_without_links(root, path);
 	return path_fd < 0 ? path_fd : reopen_regular(path_fd, &st);
 }
 

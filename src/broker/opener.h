@@ -32,6 +32,14 @@ int opener_perf_map(uint32_t pid);
 int opener_debug_file(const uint8_t *build_id, size_t n, const char *path);
 
 /*
+ * Split debug file of the host, in the place a program names or beside it. The place is a
+ * stranger's word, so nothing but a regular file whose own name ends in .dwo or .dwp is opened, and
+ * no part of the path may be a link or "..": whatever else root can read stays out of reach.
+ * -EINVAL: another name; -ENOTSUP: on a filesystem that can block for ever (FUSE).
+ */
+int opener_split_file(const char *path);
+
+/*
  * A file that was mapped at another time, by a process that is gone: in the place asked for, never
  * through /proc/PID, whose number may be another process's by now. By build id the caller has to
  * check what it gets; by path without a build id only when inode and device are those recorded.

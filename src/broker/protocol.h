@@ -57,6 +57,7 @@ enum message_type {
 	MESSAGE_ASK_USER,
 	MESSAGE_ASK_PERF_MAP,
 	MESSAGE_ASK_DEBUG_FILE,
+	MESSAGE_ASK_SPLIT_FILE,
 	MESSAGE_ASK_RECORDED_FILE, /* of a process that a perf.data file tells of */
 	MESSAGE_ANSWER,		   /* error; fd when one was asked for */
 	MESSAGE_ANSWER_TEXT,	   /* cgroup path */
@@ -197,6 +198,9 @@ struct message {
 			uint8_t build_id[64];
 			char path[PROTOCOL_PATH_MAX]; /* below /usr/lib/debug; "": none */
 		} ask_debug_file;
+		struct {
+			char path[PROTOCOL_PATH_MAX];
+		} ask_split_file;
 		struct {
 			uint32_t place; /* enum recorded_place */
 			uint32_t pid;

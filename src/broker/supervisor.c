@@ -271,6 +271,11 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 			     ? opener_container_state(ask->ask_container.id)
 			     : -EBADMSG;
 		break;
+	case MESSAGE_ASK_SPLIT_FILE:
+		fd = message_text_ok(ask->ask_split_file.path, sizeof(ask->ask_split_file.path))
+			     ? opener_split_file(ask->ask_split_file.path)
+			     : -EBADMSG;
+		break;
 	case MESSAGE_ASK_FILE:
 	case MESSAGE_ASK_RECORDED_FILE:
 		fd = ask->type == MESSAGE_ASK_FILE ? opener_mapped_file(ask, &id)

@@ -284,12 +284,48 @@ static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, con
 	return ask_descriptor(n->ask, &m);
 }
 
+static int ask_split(struct namer *n, const char *path)
+{
+	struct message m = {.type = MESSAGE_ASK_SPLIT_FILE};
+
+	message_set_text(m.ask_split_file.path, sizeof(m.ask_split_file.path), path);
+	return ask_descriptor(n->ask, &m);
+}
+
+/* Where the compiler wrote it, else beside the program, where it may have been copied to. */
+static int open_split(void *ctx, const char *path)
+{
+	struct namer *n = ctx;
+	const char *program = n->reading->path ? n->reading->path : "";
+	const char *slash = strrchr(program, '/'), *base = path ? strrchr(path, '/') : NULL;
+	int n_dir = slash ? (int)(slash - program) : 0, fd = -1;
+	char other[PROTOCOL_PATH_MAX];
+
+	if (!path) {
+		(void)snprintf(other, sizeof(other), "%s.dwp", program);
+		return ask_split(n, other);
+	}
+	if (*path == '/') {
+		fd = ask_split(n, path);
+	} else if (slash) {
+		(void)snprintf(other, sizeof(other), "%.*s/%s", n_dir, program, path);
+		fd = ask_split(n, other);
+	}
+	if (fd >= 0 || !slash || !base)
+		return fd;
+	(void)snprintf(other, sizeof(other), "%.*s%s", n_dir, program, base);
+	return ask_split(n, other);
+}
+
 static struct symbol_file *module_symbols(struct namer *n, struct module *m)
 {
 	n->reading = m;
-	if (!m->file && !m->broken &&
-	    symbol_file_new_fd(&m->file, m->fd, &n->limits, open_debug, n) < 0)
+	if (m->file || m->broken)
+		return m->file;
+	if (symbol_file_new_fd(&m->file, m->fd, &n->limits, open_debug, n) < 0)
 		m->broken = true;
+	else
+		symbol_file_set_open_split(m->file, open_split, n);
 	return m->file;
 }
 

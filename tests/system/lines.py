@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Source lines and inlined functions through the whole tree: a program built with -g, its debugging
-information in the file itself and in a separate one found by build id; folded stacks, the flame
-graph page and pprof show them, and the options take them away."""
+information in the file itself, in a separate one found by build id, and split off (.dwo, .dwp); folded
+stacks, the flame graph page and pprof show them, and the options take them away."""
 import base64
 import gzip
 import os
@@ -67,8 +67,30 @@ def check_shown(what, program):
     rig.check(kinds and base64.b64decode(kinds.group(1)).count(3) >= 2, f"{what}: the page marks two functions")
 
 
+def check_split(source):
+    """-gsplit-dwarf: in the place the compiler wrote to, beside the program, in a package, nowhere."""
+    os.mkdir(rig.path("objects"))
+    program, dwo = rig.path("splitted"), rig.path("objects", "lines.dwo")
+    subprocess.run(["gcc", "-g", "-gsplit-dwarf", "-gdwarf-4", "-O2", "-c", source], cwd=rig.path("objects"), check=True)
+    subprocess.run(["gcc", "-o", program, rig.path("objects", "lines.o")], check=True)
+    check_shown("split", program)
+    os.rename(dwo, rig.path("lines.dwo"))
+    check_shown("split, beside the program", program)
+    subprocess.run(["dwp", "-o", program + ".dwp", rig.path("lines.dwo")], check=True)
+    os.unlink(rig.path("lines.dwo"))
+    check_shown("split, in a package", program)
+    # Only what is really called so is opened: a link to it could be a link to anything.
+    os.rename(program + ".dwp", rig.path("package"))
+    os.symlink("package", program + ".dwp")
+    stacks, _, pprof = capture(program)
+    right, n = share(stacks, CHAIN[:2])
+    rig.check(n > 20 and right >= 0.9 * n and not any(name == CHAIN[2] for s in stacks for name in s.user),
+              f"split, package behind a link: {right} of {n} stacks end in outer")
+    rig.check(b"lines.c" in pprof, "split, package behind a link: the lines are the program's own")
+
+
 def main():
-    rig.need_programs("gcc", "objcopy")
+    rig.need_programs("gcc", "objcopy", "dwp")
     rig.need_root()
     program, source = rig.path("lines"), rig.write("lines.c", SOURCE)
     subprocess.run(["gcc", "-g", "-O2", "-Wl,--build-id=sha1", "-o", program, source], check=True)
@@ -84,6 +106,7 @@ def main():
     rig.check(n > 20 and right >= 0.9 * n, f"--no-lines: {right} of {n} stacks hold inlined functions")
     rig.check(b"lines.c" not in pprof, "--no-lines: pprof names no source file")
 
+    check_split(source)
     p = subprocess.run(["readelf", "-n", program], stdout=subprocess.PIPE, text=True, check=True)
     build_id = re.search(r"Build ID: ([0-9a-f]+)", p.stdout).group(1)
     directory = f"/usr/lib/debug/.build-id/{build_id[:2]}"
