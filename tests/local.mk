@@ -31,6 +31,7 @@ EXTRA_DIST += \
 	tests/system/lines.py \
 	tests/system/manual.py \
 	tests/system/demangle.py \
+	tests/system/names.py \
 	tests/system/noopen.py \
 	tests/system/notify.py \
 	tests/system/options.py \
