@@ -13,6 +13,8 @@
  * Where the rest is missing a skeleton may have its functions and inlined calls itself (clang,
  * -fsplit-dwarf-inlining); then these are read.
  */
+#include <dwarf.h>
+#include <elf.h>
 #include <errno.h>
 
 #include "symbolize/dwarf-internal.h"
@@ -119,6 +121,31 @@ static const char *split_path(struct dwarf *d, const struct dwarf_unit *u, char 
 	return *name == '/' || *dir == '/' || n == 0 ? path : path + 1;
 }
 
+/*
+ * A .dwo file of DWARF 5 has a section for each type unit, all of one name: the one that begins
+ * with a unit of another type, from the end, where gcc has it; NULL: none. Compressed ones do not
+ * show how they begin: the last one is it.
+ */
+static const struct elf_section *info_section(const struct elf_image *im)
+{
+	for (uint32_t i = im->n_sections; i-- > 0;) {
+		const struct elf_section *s = &im->sections[i];
+		uint8_t bytes[16];
+		struct cursor c = cursor_make(bytes, sizeof(bytes));
+
+		if (strcmp(elf_image_section_name(im, s), split_sections[DWARF_INFO]) != 0)
+			continue;
+		if (s->flags & SHF_COMPRESSED)
+			return s;
+		if (s->size < sizeof(bytes) || elf_image_read(im, s->offset, bytes, sizeof(bytes)))
+			continue;
+		c.cur += cursor_u32(&c) == UINT32_MAX ? 8 : 0;
+		if (cursor_u16(&c) < 5 || cursor_u8(&c) != DW_UT_split_type)
+			return s;
+	}
+	return NULL;
+}
+
 static struct dwarf_unit *open_alone(struct dwarf *d, struct dwarf_unit *u)
 {
 	struct elf_image im = ELF_IMAGE_INIT;
@@ -137,7 +164,11 @@ static struct dwarf_unit *open_alone(struct dwarf *d, struct dwarf_unit *u)
 		return NULL;
 	r = elf_image_open_fd(&im, fd);
 	if (r == 0) {
+		const struct elf_section *info = info_section(&im);
+
 		r = dwarf_make(&split, &im, &d->limits, split_sections);
+		if (r == 0 && info)
+			split->sections[DWARF_INFO].header = *info;
 		elf_image_close(&im);
 	}
 	if (r != 0) {
