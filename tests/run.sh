@@ -79,7 +79,7 @@ now() { date +%s; }
 # ---- What the tests need ----
 
 # What has to be there, as command:package, or =package for what brings no command.
-NEEDED="gcc:gcc groff:groff-base g++:g++ clang:clang make:make autoreconf:autoconf automake:automake pkg-config:pkg-config
+NEEDED="gcc:gcc groff:groff-base capsh:libcap2-bin g++:g++ clang:clang make:make autoreconf:autoconf automake:automake pkg-config:pkg-config
 	protoc-c:protobuf-c-compiler protoc:protobuf-compiler python3:python3 strace:strace readelf:binutils perf:linux-perf
 	setsid:util-linux busybox:busybox-static podman:podman runc:runc xz:xz-utils git:git
 	rustc:rustc go:golang-go node:nodejs chromium:chromium zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils

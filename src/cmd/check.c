@@ -150,11 +150,25 @@ static void try_events(struct check *c)
 
 /* ---- Saying ---- */
 
+static bool in_namespace(const char *path, unsigned int first)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && st.st_ino != first;
+}
+
+/* Capabilities of a rootless container are of no use to perf events. */
+static bool counts(const struct check *c, int capability)
+{
+	return sample_has_capability(&c->circumstances, capability) &&
+	       !in_namespace("/proc/self/ns/user", FIRST_USER_NAMESPACE);
+}
+
 static void say_paranoid(const struct check *c)
 {
 	long paranoid = c->circumstances.paranoid;
-	bool admin = sample_has_capability(&c->circumstances, SAMPLE_CAP_SYS_ADMIN);
-	bool perfmon = sample_has_capability(&c->circumstances, SAMPLE_CAP_PERFMON);
+	bool admin = counts(c, SAMPLE_CAP_SYS_ADMIN);
+	bool perfmon = counts(c, SAMPLE_CAP_PERFMON);
 
 	if (paranoid == LONG_MIN) {
 		line(BAD, "perf events", "this kernel has none (no kernel.perf_event_paranoid)");
@@ -168,11 +182,14 @@ static void say_paranoid(const struct check *c)
 		line(OK, "paranoid", "kernel.perf_event_paranoid is %ld: everybody may sample",
 		     paranoid);
 	else {
-		/* What 3 and more mean is not the same in every kernel: what was tried tells. */
+		/* 3 is of Debian, 4 of Ubuntu, 2 and less of all; what was tried tells. */
 		line(BAD, "paranoid", "kernel.perf_event_paranoid is %ld: %s", paranoid,
 		     c->own < 0	    ? "nothing without CAP_SYS_ADMIN"
 		     : paranoid > 1 ? "own processes only, and no kernel frames"
 				    : "own processes only");
+		if (paranoid > 2)
+			fix("a value of Debian's and Ubuntu's kernels, which stands in "
+			    "/etc/sysctl.d or is built in");
 		fix("run as root, or: sysctl kernel.perf_event_paranoid=0");
 	}
 }
@@ -192,7 +209,7 @@ static void say_capabilities(const struct check *c)
 	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
 		size_t n = strlen(text);
 
-		if (!sample_has_capability(&c->circumstances, wanted[i].number))
+		if (!counts(c, wanted[i].number))
 			(void)snprintf(text + n, sizeof(text) - n, "%s%s (%s)", n ? ", " : "",
 				       wanted[i].name, wanted[i].without);
 	}
@@ -202,6 +219,44 @@ static void say_capabilities(const struct check *c)
 	}
 	line(NOTE, "capabilities", "without %s", text);
 	fix("run as root; in a container: --privileged, or --cap-add for each");
+}
+
+/* One as root has others' processes hidden from it only in a container; others by hidepid. */
+static void say_proc(void)
+{
+	if (access("/proc/1/status", R_OK) == 0)
+		return;
+	line(NOTE, "/proc", "processes of others are hidden (hidepid): they have no names");
+	fix("run as root, or mount /proc with gid= of a group of yours");
+}
+
+static void say_descriptors(const struct check *c)
+{
+	struct rlimit limit = {0};
+	unsigned long long need = 4ULL * (unsigned long long)c->n_cpus + 64;
+
+	(void)getrlimit(RLIMIT_NOFILE, &limit);
+	if (limit.rlim_max >= need)
+		return;
+	line(BAD, "open files", "at most %llu, and %d CPUs need some %llu",
+	     (unsigned long long)limit.rlim_max, c->n_cpus, need);
+	fix("raise ulimit -Hn, or LimitNOFILE= of the unit");
+}
+
+/* Only for -e SUBSYSTEM:NAME. */
+static void say_tracepoints(void)
+{
+	static const char *const places[] = {"/sys/kernel/tracing/events",
+					     "/sys/kernel/debug/tracing/events"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		if (access(places[i], R_OK) == 0) {
+			line(OK, "tracepoints", "in %s", places[i]);
+			return;
+		}
+	}
+	line(NOTE, "tracepoints", "cannot be read: -e SUBSYSTEM:NAME does not work");
+	fix("run as root; where it is not mounted: mount -t tracefs none /sys/kernel/tracing");
 }
 
 /* The kernel answers a NULL attribute with EFAULT, or EACCES; EPERM and ENOSYS are a filter's. */
@@ -228,21 +283,19 @@ static void say_lockdown(void)
 	char text[128];
 	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
 
-	if (n <= 0)
+	if (n <= 0) {
+		line(OK, "lockdown", "%s",
+		     access("/sys/kernel/security/lockdown", F_OK) == 0
+			     ? "not to be read by this user"
+			     : "none to be seen (/sys/kernel/security)");
 		return;
+	}
 	text[n] = '\0';
 	if (strstr(text, "[confidentiality]")) {
 		line(BAD, "lockdown", "confidentiality: the kernel shows nothing of itself");
 		fix("boot with lockdown=integrity, or record with --user-only");
 	} else
 		line(OK, "lockdown", "%s", strstr(text, "[integrity]") ? "integrity" : "none");
-}
-
-static bool in_namespace(const char *path, unsigned int first)
-{
-	struct stat st;
-
-	return stat(path, &st) == 0 && st.st_ino != first;
 }
 
 static void say_namespaces(void)
@@ -319,11 +372,14 @@ static void say_event(const struct check *c)
 				       ladder[i].name);
 	}
 	if (c->features.hardware)
-		line(OK, "event", "cycles");
-	else
-		line(OK, "event",
-		     "cpu-clock: no hardware counter that interrupts (common in "
-		     "virtual machines)");
+		line(OK, "PMU", "cycles are counted, and interrupt");
+	else {
+		line(OK, "PMU",
+		     "none that interrupts (common in virtual machines): cpu-clock is sampled "
+		     "instead");
+		fix("only for -e cycles, cache-misses ...: let the hypervisor show its guest a "
+		    "PMU (QEMU/KVM: -cpu host,pmu=on; AWS, GCP: larger or metal instances)");
+	}
 	if (!c->features.user_stack) {
 		line(BAD, "kernel features", "no user stacks in samples");
 		fix("Linux 3.10 or later with CONFIG_HAVE_PERF_USER_STACK_DUMP is needed");
@@ -432,8 +488,11 @@ int check_main(int argc, char **argv)
 	say_seccomp(c);
 	say_lockdown();
 	say_namespaces();
+	say_proc();
 	say_kernel_names();
 	say_cgroups(c);
+	say_descriptors(c);
+	say_tracepoints();
 	say_rate();
 	say_event(c);
 	say_rings(c);

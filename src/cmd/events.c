@@ -83,7 +83,7 @@ static int open_cpu(struct events *e, int cpu, pid_t pid)
 	if (r < 0) {
 		e->cpus.n--;
 		if (r != -ENODEV && r != -ESRCH)
-			log_error("%s", error);
+			log_error("%s; perfwalk check says what this host allows", error);
 		return r;
 	}
 	c->events.sample_ring_bytes = e->sample.ring_bytes;
@@ -140,7 +140,7 @@ static int attach(struct events *e, const struct sample_options *o, const struct
 	if (r < 0) {
 		e->attached.n--;
 		if (r != -ESRCH && r != -ENODEV)
-			log_error("%s", error);
+			log_error("%s; perfwalk check says what this host allows", error);
 	}
 	return r;
 }

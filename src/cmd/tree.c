@@ -184,7 +184,9 @@ static int start_children(struct tree *t)
 	if (r == 0)
 		r = supervisor_start(t->supervisor, PEER_PROFILER);
 	if (r < 0)
-		log_error("the children cannot be started: %s", strerror(-r));
+		log_error("the children cannot be started: %s; perfwalk check says what this host "
+			  "allows",
+			  strerror(-r));
 	return r;
 }
 

@@ -22,9 +22,37 @@ def verdict(p):
     return p.stdout.rpartition("\n\n")[2].splitlines()[0]
 
 
+def shown(p, level, name, fix):
+    """A line of that cause, with the fix below it."""
+    lines = p.stdout.splitlines()
+    at = [i for i, x in enumerate(lines) if re.match(rf"{level} +{re.escape(name)} ", x)]
+    rig.check(at and fix in "".join(lines[at[0] + 1:at[0] + 3]), f"{level} {name}: {fix}"
+              + ("" if at else "\n" + p.stdout))
+
+
+def causes(program):
+    """Each made here where it can be, without a container."""
+    p = run("prlimit", "--nofile=20:20", program, "check")
+    shown(p, "BAD", "open files", "LimitNOFILE")
+    shown(run("unshare", "-p", "-f", "--mount-proc", program, "check"), "note", "pid namespace", "--pid=host")
+    shown(run("unshare", "-U", "-r", program, "check"), "note", "user namespace", "root of the host")
+    p = run("capsh", "--drop=cap_sys_ptrace,cap_ipc_lock", "--", "-c", f"{program} check")
+    if p.returncode == 127 or "CAP_SYS_PTRACE" not in p.stdout:
+        rig.say("SKIP: single capabilities: capsh does not drop them here")
+    else:
+        shown(p, "note", "capabilities", "--cap-add")
+    p = run("unshare", "-m", "sh", "-c", "mount --make-rprivate / && mount -t tmpfs none /sys/kernel && "
+            f"{program} check")
+    shown(p, "note", "tracepoints", "mount -t tracefs")
+    p = run(program, "check")
+    for name in ("paranoid", "capabilities", "seccomp", "lockdown", "pid namespace", "kernel names", "cgroups",
+                 "PMU", "kernel features", "rings", "rate"):
+        rig.check(re.search(rf"^(ok|note|BAD) +{name} ", p.stdout, re.M), f"it speaks of {name}")
+
+
 def main():
     rig.need_root()
-    rig.need_programs("setpriv")
+    rig.need_programs("setpriv", "prlimit", "unshare", "capsh")
     program = os.path.join(rig.workdir(), "perfwalk")
     shutil.copy(rig.perfwalk(), program)
     p = run(program, "check")
@@ -41,6 +69,7 @@ def main():
                   "a refused capture has the same status and points to it")
     else:
         rig.check(p.returncode == 0, f"nobody: {verdict(p)}")
+    causes(program)
     p = run(program, "check", "now")
     rig.check(p.returncode == 2 and "no arguments" in p.stderr, f"an argument: {p.stderr.strip()}")
     rig.need_programs("podman", "runc")
