@@ -480,9 +480,11 @@ static void put_samples(const struct firefox *x, uint32_t thread)
 		(void)fputs(i > first ? "," : "", x->out);
 		put_time(x, samples[x->by_thread.order[i]].time_unix_ns);
 	}
-	/* A sample is a period of CPU time, however long the thread slept before it. */
-	(void)fputs("],\n\"threadCPUDelta\":[", x->out);
-	for (uint32_t i = first; i < end; i++)
+	/* A sample is a period of CPU time, however long the thread slept before it; of other
+	 * events it is none. */
+	if (x->p->period_ns)
+		(void)fputs("],\n\"threadCPUDelta\":[", x->out);
+	for (uint32_t i = first; i < end && x->p->period_ns; i++)
 		(void)fprintf(x->out, "%s%" PRIu64, i > first ? "," : "",
 			      samples[x->by_thread.order[i]].value * x->p->period_ns);
 	(void)fputs(weighted ? "],\n\"weight\":[" : "],\n\"weight\":null,", x->out);

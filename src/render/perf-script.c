@@ -82,6 +82,7 @@ static void put_sample(FILE *out, const struct profile *p, const struct profile_
 {
 	const struct profile_thread *t = &p->threads.items[s->thread];
 	const char *event = profile_text(p, p->event);
+	uint64_t period = profile_period(p);
 	uint32_t n;
 	const uint32_t *frames = profile_stack_frames(p, s->stack, &n);
 
@@ -91,8 +92,10 @@ static void put_sample(FILE *out, const struct profile *p, const struct profile_
 		      ": %10" PRIu64 " %s:\n",
 		      p->processes.items[t->process].pid, t->tid, s->cpu,
 		      s->time_unix_ns / NSEC_PER_SEC, s->time_unix_ns % NSEC_PER_SEC / 1000,
-		      s->value * (p->period_ns ? p->period_ns : 1),
-		      *event && !strpbrk(event, " \n") ? event : "cpu-clock");
+		      s->value * (period ? period : 1),
+		      *event && !strpbrk(event, " \n") ? event
+		      : p->period_ns		       ? "cpu-clock"
+						       : "samples");
 	for (uint32_t i = 0; i < n; i++)
 		put_frame(out, p, frames[i]);
 	(void)fputc('\n', out);

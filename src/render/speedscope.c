@@ -91,16 +91,18 @@ static void begin_profile(struct speedscope *s, const char *name, uint64_t total
 {
 	(void)fputs("{\"type\":\"sampled\",\"name\":", s->out);
 	json_put_string(s->out, name);
+	/* Of events there is no unit but numbers. */
 	(void)fprintf(s->out,
-		      ",\"unit\":\"nanoseconds\",\"startValue\":0,\"endValue\":%" PRIu64
-		      ",\"samples\":[",
-		      total);
+		      ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64 ",\"samples\":[",
+		      s->p->period_ns ? "nanoseconds" : "none", total);
 }
 
 /* What a sample stands for; never 0, which would make it invisible. */
 static uint64_t weight(const struct speedscope *s, uint64_t value)
 {
-	return value * (s->p->period_ns ? s->p->period_ns : 1);
+	uint64_t period = profile_period(s->p);
+
+	return value * (period ? period : 1);
 }
 
 static void put_sum(struct speedscope *s)

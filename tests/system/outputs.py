@@ -215,9 +215,30 @@ def check_choice():
         rig.check(done.status == 2 and word in done.err, f"{' '.join(args)}: {done.err.strip()}")
 
 
+def check_events():
+    """What is counted are page faults, not nanoseconds: three a sample, in each format's own way."""
+    outputs = {s: rig.path("faults." + s) for s in ("speedscope.json", "json", "perf.txt", "folded")}
+    program = os.path.join(rig.build_workloads("counted"), "counted")
+    r = rig.record("-e", "page-faults", "-c", "3", *(x for f in outputs.values() for x in ("-o", f)), "--",
+                   program, "faults", "3000")
+    rig.check(r.status == 0, "a capture of page faults" + ("" if r.status == 0 else r.text()))
+    samples = rig.total(rig.read_folded(outputs["folded"]))
+    with open(outputs["speedscope.json"], encoding="utf-8") as f:
+        scope = json.load(f)["profiles"][0]
+    rig.check(scope["unit"] == "none" and sum(scope["weights"]) == 3 * samples > 2900,
+              f"speedscope: {sum(scope['weights'])} of unit {scope['unit']}, {samples} samples")
+    with open(outputs["perf.txt"], encoding="utf-8") as f:
+        heads = re.findall(r": +(\d+) (\S+):$", f.read(), re.M)
+    rig.check(set(heads) == {("3", "page-faults")} and len(heads) == samples, f"perf script: {set(heads)}")
+    with open(outputs["json"], encoding="utf-8") as f:
+        threads = json.load(f)["threads"]
+    rig.check(all("threadCPUDelta" not in t["samples"] for t in threads), "Firefox: no CPU time is made up")
+
+
 def main():
     rig.need_root()
     check_choice()
+    check_events()
     total = capture()
     check_svg(total)
     browse("the svg", "file://" + file("svg"))
