@@ -500,14 +500,15 @@ static void on_death(struct supervisor *s, enum peer who, int status)
 	while (c->control >= 0 && receive_control(s, who) > 0)
 		;
 	clean = c->stopping && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	if (!c->restart)
+	if (!c->restart && !s->callbacks.once)
 		blame_file(s, who, status);
 	c->pid = 0;
 	disconnect(s, c);
 	if (c->stopping && !c->restart) {
 		if (!clean) {
 			describe_death(status, how, sizeof(how));
-			log_warning("%s (pid %d) %s while stopping", names[who], (int)pid, how);
+			log_write(s->callbacks.once ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+				  "%s (pid %d) %s while stopping", names[who], (int)pid, how);
 		}
 		s->callbacks.gone(s->callbacks.ctx, who, clean);
 		return;

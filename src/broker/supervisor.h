@@ -23,6 +23,9 @@ struct supervisor_callbacks {
 	void (*message)(void *ctx, enum peer who, const struct message *m);
 	/* A child left after supervisor_stop() (clean) or will not be started again (not clean). */
 	void (*gone)(void *ctx, enum peer who, bool clean);
+	/* A child that dies ends what is done here: there is nothing to be set aside, and the caller
+	 * says what it meant. */
+	bool once;
 	void *ctx;
 };
 

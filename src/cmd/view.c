@@ -268,7 +268,7 @@ static int run(struct view *v)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 	const struct supervisor_callbacks callbacks = {
-		.setup = on_setup, .message = on_message, .gone = on_gone, .ctx = v};
+		.setup = on_setup, .message = on_message, .gone = on_gone, .once = true, .ctx = v};
 	int r;
 
 	if ((r = open_inputs(v)) < 0 || (r = open_outputs(v)) < 0)

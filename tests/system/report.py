@@ -306,6 +306,7 @@ def killed_reader():
     os.kill(child, signal.SIGSEGV)
     err = p.communicate(timeout=20)[1]
     rig.check(p.returncode == 1 and "large.folded: the process that read it died" in err, f"a reader that dies: {err.strip()}")
+    rig.check(len(err.splitlines()) == 1, "and nothing is said that is meant for captures")
     rig.check(not os.path.exists(out), "it leaves no output behind")
 
 
