@@ -370,6 +370,30 @@ def many_processes(directory):
               f"500 processes at once: {rig.total(mine)} samples of {seen and seen[1]}")
 
 
+def busy_host(directory):
+    """Every CPU busy several times over, programs that come and go, and 500 that sleep."""
+    sleepers = ("import os,sys\nr,w=os.pipe()\nfor i in range(500):\n if os.fork()==0:\n"
+                "  os.close(w);os.read(r,1);os._exit(0)\nprint(1,flush=True)\nos.close(r)\nsys.stdin.read()")
+    crowd = rig.start(["python3", "-c", sleepers], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    crowd.stdout.readline()
+    busy = [rig.start(["./chain"], cwd=directory) for _ in range(3 * len(os.sched_getaffinity(0)))]
+    busy.append(rig.start(["sh", "-c", "while :; do ./blip 20; done"], cwd=directory))
+    stacks, r = capture("a busy host", "-a", "-F", "199", "-d", "2", "-o", rig.path("busy.html"),
+                        "-o", rig.path("busy.pb.gz"))
+    for p in busy:
+        rig.end(p)
+    crowd.stdin.close()
+    chain = [s for s in stacks if s.comm == "chain"]
+    complete = rig.total(s for s in chain if s.complete())
+    rig.check(rig.total(chain) >= 50 and complete >= 0.95 * rig.total(chain),
+              f"a busy host with 500 more processes: {complete} of {rig.total(chain)} samples of what is busy reach "
+              f"their entry; {rig.total(stacks)} samples")
+    rig.check(any(s.comm == "blip" for s in stacks), "and what comes and goes is there")
+    lost = re.search(r"^ +lost +([0-9,]+)", r.out, re.M)
+    rig.check(lost and "busy.html" in r.out and os.path.getsize(rig.path("busy.pb.gz")) > 1000,
+              f"what was lost is said: {lost and lost[1]}; the other outputs are there")
+
+
 def short_command(directory):
     stacks, r = capture("50 ms", "-F", "997", "--", "./blip", "50", cwd=directory)
     n = sum(s.n for s in stacks if "blip_burn" in s.user)
@@ -427,6 +451,9 @@ def disk(directory):
         rig.check(r.status == 125, f"the same with a command: {r.status}")
     finally:
         subprocess.run(["umount", full], check=False)
+    r = rig.record("-d", "1", "-o", "/no/such/directory/x.html")
+    rig.check(r.status == 1 and "/no/such/directory/x.html cannot be written" in r.err and "recording" not in r.err,
+              f"a path that cannot be: {r.status}, {r.err.strip()!r}, before anything is recorded")
     os.mkdir(rig.path("dir.folded"))
     r = rig.record("-d", "1", "-o", rig.path("dir.folded"))
     rig.check(r.status == 1 and "dir.folded" in r.err and os.path.isdir(rig.path("dir.folded")),
@@ -449,7 +476,7 @@ def main():
     rig.need_root()
     rig.need_programs("unshare", "taskset", "bash")
     directory = rig.build_workloads("chain", "chain-fp", "recurse", "frames", "blip", "counted")
-    for test in (targets, users, groups, hotplug, events, modes, many_processes, short_command, target_dies, disk,
+    for test in (targets, users, groups, hotplug, events, modes, busy_host, many_processes, short_command, target_dies, disk,
                  nobody_reads, daemon):
         begin = time.monotonic()
         test(directory)
