@@ -287,6 +287,12 @@ def test_controls():
     b.open(path, '#tab=containers')
     b.click_on('#table tbody tr button')
     check('a container to its graph', b.js('[perfwalk.state.tab, perfwalk.state.filter.kind].join()'), 'graph,container')
+    for fragment, pane in (('#shape=flame', 'graph'), ('#tab=sandwich', 'callers')):
+        b.open(os.path.join(work, 'big.html'), fragment)
+        type_search('class')
+        b.js('new Promise((done) => requestAnimationFrame(() => setTimeout(done)))')
+        check(f'{fragment}: the words of a search leave the root in view', b.js(
+            f'(() => {{ const g = perfwalk.{pane}, p = g.pane.getBoundingClientRect(), r = g.boxOf(0); return [p.height === g.tall, Math.round(r.y + r.height - p.bottom)].join(); }})()'), 'true,0')
     b.resize(400, 800)
     b.open(os.path.join(work, 'big.html'))
     for key in '12345':

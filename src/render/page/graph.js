@@ -29,10 +29,13 @@ class Graph {
 		this.listen();
 	}
 	show(view, {zoom = 0, upward = false, rootName = 'all'} = {}) {
+		const other = view !== this.view || upward !== this.upward;
+
 		Object.assign(this, {view, zoom, upward, rootName, selected: NONE, hover: NONE});
 		this.resize();
-		if (upward && this.spacer.offsetHeight)
-			this.pane.scrollTop = this.pane.scrollHeight;
+		// Another selection of the same tree is looked at where it was.
+		if (other)
+			this.pane.scrollTop = upward ? this.pane.scrollHeight : 0;
 	}
 	nameOf(node) {
 		return this.view.symbol[node] === NONE ? this.rootName : symbols.name[this.view.symbol[node]];
@@ -98,6 +101,9 @@ class Graph {
 	resize() {
 		const ratio = this.paperRows ? PAPER_RATIO : window.devicePixelRatio || 1;
 
+		const {scrollTop} = this.pane;
+		const fromRoot = this.upward ? this.spacer.offsetHeight - scrollTop : scrollTop;
+
 		// The height comes first: a scroll bar takes from the width.
 		this.spacer.style.height = '0';
 		this.canvas.style.height = '10px';
@@ -110,6 +116,7 @@ class Graph {
 		this.canvas.style.height = this.tall + 'px';
 		this.pen.setTransform(ratio, 0, 0, ratio, 0, 0);
 		this.spacer.style.height = Math.max(0, this.contentHeight - this.tall) + 'px';
+		this.pane.scrollTop = this.upward ? this.spacer.offsetHeight - fromRoot : fromRoot;
 		this.draw();
 	}
 
@@ -290,5 +297,10 @@ class Graph {
 			this.events.onFocus(node);
 		});
 		this.pane.addEventListener('scroll', () => this.draw());
+		// Whatever made room or took it: the window, a line above, a longer path.
+		new ResizeObserver(() => {
+			if (this.view && !this.paperRows && (this.pane.clientHeight !== this.tall || this.pane.clientWidth !== this.width))
+				this.resize();
+		}).observe(this.pane);
 	}
 }

@@ -134,7 +134,7 @@ function openContainer(row) {
 function show() {
 	for (const button of byId('tabs').children)
 		button.setAttribute('aria-selected', String(button.dataset.tab === state.tab));
-	byId('graph-tab').hidden = state.tab !== 'graph';
+	byId('graph-tab').hidden = byId('path').hidden = state.tab !== 'graph';
 	byId('sandwich-tab').hidden = state.tab !== 'sandwich';
 	byId('table').hidden = ['graph', 'sandwich'].includes(state.tab);
 	byId('details').hidden = !['graph', 'sandwich'].includes(state.tab);
