@@ -80,3 +80,15 @@ CLEANFILES += tests/names/answer$(EXEEXT)
 .PHONY: check-names
 check-names: perfwalk$(EXEEXT)
 	PERFWALK=./perfwalk$(EXEEXT) python3 $(srcdir)/tests/system/names.py --all
+
+# make bench-symbolize: not part of make check, it compares with programs that cargo builds.
+EXTRA_PROGRAMS += tests/bench/symbolize-bench
+tests_bench_symbolize_bench_SOURCES = tests/bench/symbolize.c
+tests_bench_symbolize_bench_LDADD = $(symbolize_test_libs)
+EXTRA_DIST += tests/bench/symbolize.sh tests/bench/symbolize/Cargo.toml \
+	tests/bench/symbolize/src/main.rs
+CLEANFILES += tests/bench/symbolize-bench$(EXEEXT)
+
+.PHONY: bench-symbolize
+bench-symbolize: tests/bench/symbolize-bench$(EXEEXT)
+	$(SHELL) $(srcdir)/tests/bench/symbolize.sh ./tests/bench/symbolize-bench$(EXEEXT)

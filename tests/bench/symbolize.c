@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Cost of naming: symbolize-bench names|lines FILE [DEBUG-FILE] <ADDRESSES. The CPU time to open
+ * the file and name the first address, then that of all of them, once and again, and the memory
+ * that is kept when the file's own pages are let go. tests/bench/symbolize.sh asks others the same.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "symbolize/symbolize.h"
+#include "util/array.h"
+
+static int open_debug(void *ctx, const uint8_t *build_id, size_t n, const char *link, uint32_t crc)
+{
+	const char *file = ctx;
+
+	return file ? open(file, O_RDONLY | O_CLOEXEC) : -1;
+}
+
+/* KiB of anonymous memory of this process. */
+static long memory(void)
+{
+	FILE *f = fopen("/proc/self/status", "re");
+	char line[256];
+	long n = 0;
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "RssAnon: %ld", &n) == 1)
+			break;
+	if (f)
+		(void)fclose(f);
+	return n;
+}
+
+/* CPU time: others may be at work on the host. */
+static uint64_t cpu_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static size_t ask(struct symbol_file *f, uint64_t address, bool lines)
+{
+	struct symbol chain[SYMBOL_MAX_CHAIN];
+	size_t n = 1;
+
+	if (lines)
+		return symbol_file_lines(f, address, chain, SYMBOL_MAX_CHAIN, &n) == 0 ? n : 0;
+	return symbol_file_lookup(f, address, chain) == 0;
+}
+
+static double pass(struct symbol_file *f, const uint64_t *addresses, uint32_t n, bool lines,
+		   size_t *found)
+{
+	uint64_t begin = cpu_ns();
+
+	for (uint32_t i = 0; i < n; i++)
+		*found += ask(f, addresses[i], lines);
+	return (double)(cpu_ns() - begin) / n;
+}
+
+static int measure(bool lines, const char *name, const char *debug, const uint64_t *addresses,
+		   uint32_t n)
+{
+	struct symbol_limits limits = SYMBOL_LIMITS_DEFAULT;
+	struct symbol_file *f = NULL;
+	long before = memory();
+	uint64_t begin = cpu_ns();
+	_cleanup_close_ int fd = open(name, O_RDONLY | O_CLOEXEC);
+	double first_ms, once, again;
+	size_t found = 0;
+
+	limits.max_line_bytes = lines ? UINT64_C(16) << 20 : 0;
+	if (fd < 0 || symbol_file_new_fd(&f, fd, &limits, open_debug, (void *)debug) < 0)
+		return 1;
+	found += ask(f, addresses[0], lines);
+	first_ms = (double)(cpu_ns() - begin) / 1e6;
+	once = pass(f, addresses, n, lines, &found);
+	again = pass(f, addresses, n, lines, &found);
+	(void)printf("%-28s %9.2f ms %10.0f ns %10.0f ns %9ld KiB %zu",
+		     lines ? "perfwalk lines" : "perfwalk names", first_ms, once, again,
+		     memory() - before, found);
+	symbol_file_trim(f);
+	(void)printf("; %zu KiB kept\n", symbol_file_bytes(f) >> 10);
+	symbol_file_free(f);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	ARRAY(uint64_t) addresses = ARRAY_INIT(1 << 24);
+	char line[64];
+	uint64_t *item;
+	int r;
+
+	if (argc < 3)
+		return 2;
+	while (fgets(line, sizeof(line), stdin) && (item = array_push(&addresses)))
+		*item = strtoull(line, NULL, 16);
+	if (!addresses.n)
+		return 2;
+	r = measure(strcmp(argv[1], "lines") == 0, argv[2], argc > 3 ? argv[3] : NULL,
+		    addresses.items, addresses.n);
+	array_deinit(&addresses);
+	return r;
+}
