@@ -274,7 +274,20 @@ static void image_damage(const struct image *im, uint8_t *bytes, uint64_t *state
 	}
 }
 
-static void read_all(int fd, const struct image *im, uint64_t *n_lines)
+/* Descriptors of a split file and a package; -1: none. */
+struct split_files {
+	int unit, package;
+};
+
+static int open_split(void *ctx, const char *path)
+{
+	const struct split_files *files = ctx;
+	int fd = path ? files->unit : files->package;
+
+	return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+}
+
+static void read_all(int fd, const struct image *im, struct split_files *split, uint64_t *n_lines)
 {
 	struct symbol_limits limits = SYMBOL_LIMITS_DEFAULT;
 	struct symbol chain[SYMBOL_MAX_CHAIN];
@@ -283,6 +296,8 @@ static void read_all(int fd, const struct image *im, uint64_t *n_lines)
 
 	limits.max_line_bytes = UINT64_C(64) << 10; /* so that units come and go */
 	CHECK_INT(symbol_file_new_fd(&f, fd, &limits, NULL, NULL), ==, 0);
+	if (split)
+		symbol_file_set_open_split(f, open_split, split);
 	for (uint64_t at = 0; at < im->text_size; at += 1 + im->text_size / 64) {
 		if (symbol_file_lines(f, im->text + at, chain, SYMBOL_MAX_CHAIN, &n) != 0)
 			continue;
@@ -291,6 +306,7 @@ static void read_all(int fd, const struct image *im, uint64_t *n_lines)
 			CHECK(chain[i].name != NULL);
 			*n_lines += chain[i].file && strlen(chain[i].file) && chain[i].line;
 		}
+		*n_lines += split ? n > 1 : 0;
 		if (at % 5 == 0)
 			symbol_file_trim(f);
 		if (at % 7 == 0)
@@ -321,7 +337,7 @@ static void damage(const char *compiler, const char *flags)
 		fd = memfd_create("damaged", MFD_CLOEXEC);
 		CHECK_INT(fd, >=, 0);
 		CHECK_INT(write(fd, bytes, im.n), ==, (ssize_t)im.n);
-		read_all(fd, &im, i > 0 ? &n_lines : &n_good);
+		read_all(fd, &im, NULL, i > 0 ? &n_lines : &n_good);
 		(void)close_fd(fd);
 	}
 	CHECK_INT(n_good, >, 100);
@@ -340,6 +356,121 @@ static void test_damage(void)
 	damage("clang++", "-gdwarf-5");
 }
 
+/* ---- Split files ---- */
+
+static int memory_file(const void *bytes, size_t n)
+{
+	int fd = memfd_create("split", MFD_CLOEXEC);
+
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(write(fd, bytes, n), ==, (ssize_t)n);
+	return fd;
+}
+
+/* How many addresses of the program are in inlined functions, as far as the split file tells. */
+static uint64_t count_inlined(const struct image *program, int fd, int unit, int package)
+{
+	struct split_files split = {unit, package};
+	uint64_t n = 0;
+
+	read_all(fd, program, &split, &n);
+	return n;
+}
+
+/* A file with changed bytes, in the place of the split file or the package. */
+static void damage_split(const struct image *program, int fd, const char *name, bool package)
+{
+	uint64_t state = 30, good, n = 0;
+	struct image im;
+	uint8_t *bytes;
+	int file;
+
+	image_read(&im, name);
+	bytes = malloc(im.n);
+	CHECK(bytes != NULL);
+	file = memory_file(im.bytes, im.n);
+	good = count_inlined(program, fd, package ? -1 : file, package ? file : -1);
+	(void)close_fd(file);
+	for (int i = 0; i < N_DAMAGED; i++) {
+		memcpy(bytes, im.bytes, im.n);
+		image_damage(&im, bytes, &state);
+		file = memory_file(bytes, im.n);
+		n += count_inlined(program, fd, package ? -1 : file, package ? file : -1);
+		(void)close_fd(file);
+	}
+	for (size_t cut = 0; cut < im.n; cut += im.n / 50) {
+		file = memory_file(im.bytes, cut);
+		n += count_inlined(program, fd, package ? -1 : file, package ? file : -1);
+		(void)close_fd(file);
+	}
+	CHECK_INT(good, >, count_inlined(program, fd, -1, -1));
+	CHECK_INT(n, >, 0);
+	free(bytes);
+	free(im.bytes);
+}
+
+/* Every slot of the index is another unit's: a search that trusts it does not end; nor does one in
+ * a table that says it has 2^31 slots. */
+static void index_lies(const struct image *program, int fd, const char *name)
+{
+	struct image im;
+	uint64_t none = count_inlined(program, fd, -1, -1);
+
+	image_read(&im, name);
+	for (size_t i = 0; i < im.n_sections; i++) {
+		uint8_t *index = im.bytes + im.sections[i].offset;
+		const uint32_t many = 1u << 31, two = 2;
+		uint32_t n_slots;
+		int file;
+
+		memcpy(&n_slots, index + 12, sizeof(n_slots));
+		if (memcmp(index, &two, sizeof(two)) != 0 || n_slots > 64)
+			continue;
+		memset(index + 16, 0x55, 12 * (size_t)n_slots);
+		file = memory_file(im.bytes, im.n);
+		CHECK_INT(count_inlined(program, fd, -1, file), ==, none);
+		(void)close_fd(file);
+		memcpy(index + 12, &many, sizeof(many));
+		file = memory_file(im.bytes, im.n);
+		CHECK_INT(count_inlined(program, fd, -1, file), ==, none);
+		(void)close_fd(file);
+	}
+	free(im.bytes);
+}
+
+static void test_split(void)
+{
+	struct image program;
+	int64_t begin = cpu_ms();
+	int fd;
+
+	for (int version = 4; version <= 5; version++) {
+		CHECK_INT(run("g++ -O2 -gsplit-dwarf -gdwarf-%d -c prog.cc && g++ -o split prog.o",
+			      version),
+			  ==, 0);
+		image_read(&program, "split");
+		fd = open_file("split");
+		damage_split(&program, fd, "prog.dwo", false);
+		/* The program itself. */
+		CHECK_INT(count_inlined(&program, fd, fd, fd), ==,
+			  count_inlined(&program, fd, -1, -1));
+		/* The unit inflates beyond the limit. */
+		CHECK_INT(run("head -c 400000000 /dev/zero >zeros && objcopy --update-section "
+			      ".debug_info.dwo=zeros prog.dwo huge.dwo && objcopy "
+			      "--compress-debug-sections=zlib huge.dwo && rm zeros"),
+			  ==, 0);
+		CHECK_INT(count_inlined(&program, fd, open_file("huge.dwo"), -1), ==,
+			  count_inlined(&program, fd, -1, -1));
+		if (version == 4 && run("dwp -o prog.dwp prog.dwo") == 0) {
+			damage_split(&program, fd, "prog.dwp", true);
+			index_lies(&program, fd, "prog.dwp");
+		}
+		(void)close_fd(fd);
+		free(program.bytes);
+	}
+	fprintf(stderr, "	%" PRId64 " ms\n", cpu_ms() - begin);
+}
+
 int main(void)
 {
 	if (system("command -v gcc g++ objcopy >/dev/null") != 0)
@@ -348,6 +479,7 @@ int main(void)
 	write_file("prog.cc", source);
 	RUN(test_bombs);
 	RUN(test_damage);
+	RUN(test_split);
 	(void)run("rm -rf %s", dir);
 	return 0;
 }

@@ -488,6 +488,50 @@ static void test_without_lines(void)
 	}
 }
 
+/* With room for a few units alone they come and go; the answers stay, and so does the limit. */
+static void test_budget(void)
+{
+	struct symbol_limits limits = SYMBOL_LIMITS_DEFAULT;
+	static struct chain small_chain, chain;
+	struct symbol_file *f, *small = NULL;
+	struct text_range text;
+	size_t most = 0, largest = 0;
+	int fd;
+
+	CHECK_INT(run("for i in 0 1 2 3 4 5 6 7 8 9; do sed \"s/func/f$i&/; s/hot/h$i/; "
+		      "s/main/m$i/\" "
+		      "prog.c >many$i.c && gcc -g -O2 -fPIC -c many$i.c; done && gcc -g -O2 "
+		      "-shared -o "
+		      "many -fPIC many?.o"),
+		  ==, 0);
+	f = open_lines("many", NULL, NULL);
+	fd = open_file("many");
+	limits.max_line_bytes = UINT64_C(80) << 10;
+	CHECK_INT(symbol_file_new_fd(&small, fd, &limits, NULL, NULL), ==, 0);
+	(void)close_fd(fd);
+	text = text_section("many");
+	for (uint64_t i = 0; i < N_ADDRESSES; i++) {
+		uint64_t at = text.start + i * 7919 * 16 % text.size;
+
+		chain_of(f, at, &chain);
+		chain_of(small, at, &small_chain);
+		CHECK_INT(chain.n, ==, small_chain.n);
+		for (size_t j = 0; j < chain.n; j++) {
+			CHECK_STR(chain.frames[j].name, small_chain.frames[j].name);
+			CHECK_STR(chain.frames[j].file, small_chain.frames[j].file);
+			CHECK_INT(chain.frames[j].line, ==, small_chain.frames[j].line);
+		}
+		if (symbol_file_line_bytes(small) > most)
+			most = symbol_file_line_bytes(small);
+	}
+	largest = symbol_file_line_bytes(f);
+	fprintf(stderr, "	%zu KiB where %zu are wanted\n", most >> 10, largest >> 10);
+	CHECK_INT(largest, >, 2 * limits.max_line_bytes);
+	CHECK_INT(most, <, 2 * limits.max_line_bytes); /* one unit, names and paths beyond it */
+	symbol_file_free(f);
+	symbol_file_free(small);
+}
+
 int main(void)
 {
 	prepare();
@@ -495,6 +539,7 @@ int main(void)
 	RUN(test_clang);
 	RUN(test_debug_file);
 	RUN(test_without_lines);
+	RUN(test_budget);
 	(void)run("rm -rf %s", dir);
 	return 0;
 }
