@@ -2,6 +2,7 @@ noinst_LIBRARIES += libbroker.a
 libbroker_a_SOURCES = \
 	src/broker/container-state.c \
 	src/broker/opener.c src/broker/opener.h \
+	src/broker/opener-debug.c src/broker/opener-internal.h \
 	src/broker/privileges.c src/broker/privileges.h \
 	src/broker/protocol.c src/broker/protocol.h \
 	src/broker/state-dir.c src/broker/state-dir.h \

@@ -23,16 +23,15 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 
-#include "src/broker/opener.h"
+#include "src/broker/opener-internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/text.h"
 
-#define FUSE_MAGIC	0x65735546
-#define MAX_FILE_BYTES	(INT64_C(4) << 30)
-#define DEBUG_DIRECTORY "/usr/lib/debug" /* where all distributions put them */
+#define FUSE_MAGIC     0x65735546
+#define MAX_FILE_BYTES (INT64_C(4) << 30)
 
-static int open_proc(uint32_t pid, const char *name, int flags)
+int opener_open_proc(uint32_t pid, const char *name, int flags)
 {
 	char path[96];
 	int fd;
@@ -44,12 +43,12 @@ static int open_proc(uint32_t pid, const char *name, int flags)
 
 int opener_maps(uint32_t pid)
 {
-	return open_proc(pid, "maps", O_RDONLY);
+	return opener_open_proc(pid, "maps", O_RDONLY);
 }
 
 int opener_cgroup(uint32_t tid)
 {
-	return open_proc(tid, "cgroup", O_RDONLY);
+	return opener_open_proc(tid, "cgroup", O_RDONLY);
 }
 
 int opener_identify(int fd, struct file_identity *ret)
@@ -68,8 +67,7 @@ int opener_identify(int fd, struct file_identity *ret)
 	return 0;
 }
 
-/* The real open of what an O_PATH descriptor names, once it is known to be harmless. */
-static int reopen_regular(int path_fd, struct stat *ret_st)
+int opener_reopen_regular(int path_fd, struct stat *ret_st)
 {
 	char link[32];
 	int fd;
@@ -90,7 +88,7 @@ int opener_regular_file(const char *path)
 	_cleanup_close_ int path_fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	struct stat st;
 
-	return path_fd < 0 ? -errno : reopen_regular(path_fd, &st);
+	return path_fd < 0 ? -errno : opener_reopen_regular(path_fd, &st);
 }
 
 /* The mount table writes a space as \\040. */
@@ -140,7 +138,7 @@ static bool path_blocks(const char *path)
  */
 static bool on_blocking_mount(uint32_t pid, uint32_t major, uint32_t minor)
 {
-	_cleanup_close_ int fd = open_proc(pid, "mountinfo", O_RDONLY);
+	_cleanup_close_ int fd = opener_open_proc(pid, "mountinfo", O_RDONLY);
 	_cleanup_free_ char *line = NULL;
 	size_t size = 0;
 	bool found = false;
@@ -169,10 +167,10 @@ static int open_map_files(const struct message *ask, struct stat *st)
 	(void)snprintf(name, sizeof(name), "map_files/%llx-%llx",
 		       (unsigned long long)ask->ask_file.start,
 		       (unsigned long long)ask->ask_file.end);
-	path_fd = open_proc(ask->ask_file.pid, name, O_PATH);
+	path_fd = opener_open_proc(ask->ask_file.pid, name, O_PATH);
 	if (path_fd < 0)
 		return path_fd;
-	return reopen_regular(path_fd, st);
+	return opener_reopen_regular(path_fd, st);
 }
 
 /* O_PATH descriptor of path inside root, where no part of it is a link or "..". */
@@ -203,8 +201,7 @@ static int resolve_without_links(int root, const char *path)
 	return -errno;
 }
 
-/* O_PATH descriptor of path inside root without following a link out of it. */
-static int resolve_in_root(int root, const char *path)
+int opener_resolve_in_root(int root, const char *path)
 {
 	struct open_how how = {
 		.flags = O_PATH | O_CLOEXEC,
@@ -230,17 +227,17 @@ static bool hides_device(int fd)
 /* pid 0: our own root. Only there the device must match whatever the filesystem. */
 static int open_in_root(uint32_t pid, const struct message *ask, struct stat *st)
 {
-	_cleanup_close_ int root = pid ? open_proc(pid, "root", O_PATH | O_DIRECTORY)
+	_cleanup_close_ int root = pid ? opener_open_proc(pid, "root", O_PATH | O_DIRECTORY)
 				       : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_close_ int path_fd = -EBADF;
 	int fd;
 
 	if (root < 0)
 		return root;
-	path_fd = resolve_in_root(root, ask->ask_file.path);
+	path_fd = opener_resolve_in_root(root, ask->ask_file.path);
 	if (path_fd < 0)
 		return path_fd;
-	fd = reopen_regular(path_fd, st);
+	fd = opener_reopen_regular(path_fd, st);
 	if (fd < 0)
 		return fd;
 	if (st->st_ino != ask->ask_file.inode ||
@@ -286,8 +283,7 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-/* .build-id/ab/cdef: how the stores of perf and of debug files name what has a build id. */
-static int put_build_id(char *buf, size_t size, const uint8_t *id, size_t n)
+int opener_put_build_id(char *buf, size_t size, const uint8_t *id, size_t n)
 {
 	size_t at = 0;
 
@@ -311,8 +307,8 @@ static int find_recorded(const struct message *ask)
 	case RECORDED_KALLSYMS:
 		if (ask->ask_recorded_file.n_build_id > sizeof(ask->ask_recorded_file.build_id))
 			return -EBADMSG;
-		r = put_build_id(name, sizeof(name), ask->ask_recorded_file.build_id,
-				 ask->ask_recorded_file.n_build_id);
+		r = opener_put_build_id(name, sizeof(name), ask->ask_recorded_file.build_id,
+					ask->ask_recorded_file.n_build_id);
 		if (r < 0 || !home || !*home)
 			return r < 0 ? r : -ENOENT;
 		r = snprintf(path, sizeof(path), "%s/.debug/%s/%s", home, name,
@@ -349,7 +345,7 @@ int opener_recorded_file(const struct message *ask, struct file_identity *ret)
 
 	if (path_fd < 0)
 		return path_fd;
-	fd = reopen_regular(path_fd, &st);
+	fd = opener_reopen_regular(path_fd, &st);
 	if (fd < 0)
 		return fd;
 	if (ask->ask_recorded_file.place == RECORDED_PATH && !ask->ask_recorded_file.n_build_id &&
@@ -364,7 +360,7 @@ int opener_recorded_file(const struct message *ask, struct file_identity *ret)
 /* The value of one "Key:\t..." line of /proc/PID/status, its last word (NSpid lists all levels). */
 static int status_value(uint32_t pid, const char *key, bool last_word, char *value, size_t size)
 {
-	_cleanup_close_ int fd = open_proc(pid, "status", O_RDONLY);
+	_cleanup_close_ int fd = opener_open_proc(pid, "status", O_RDONLY);
 	char text[4096], *at, *end;
 	ssize_t n;
 
@@ -395,8 +391,9 @@ static int status_value(uint32_t pid, const char *key, bool last_word, char *val
 /* In /tmp of the root of that process; 0: our own. */
 static int open_perf_map(uint32_t root_pid, const char *pid, uid_t owner)
 {
-	_cleanup_close_ int root = root_pid ? open_proc(root_pid, "root", O_PATH | O_DIRECTORY)
-					    : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	_cleanup_close_ int root =
+		root_pid ? opener_open_proc(root_pid, "root", O_PATH | O_DIRECTORY)
+			 : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_close_ int path_fd = -EBADF, fd = -EBADF;
 	struct stat st;
 	char path[64];
@@ -404,10 +401,10 @@ static int open_perf_map(uint32_t root_pid, const char *pid, uid_t owner)
 	if (root < 0)
 		return root;
 	(void)snprintf(path, sizeof(path), "/tmp/perf-%s.map", pid);
-	path_fd = resolve_in_root(root, path);
+	path_fd = opener_resolve_in_root(root, path);
 	if (path_fd < 0)
 		return path_fd;
-	fd = reopen_regular(path_fd, &st);
+	fd = opener_reopen_regular(path_fd, &st);
 	if (fd < 0)
 		return fd;
 	/* /tmp is everybody's: a map that another user left there is not this process's word. */
@@ -438,39 +435,6 @@ int opener_perf_map(uint32_t pid)
 	return fd >= 0 ? fd : open_perf_map(0, our_pid, owner);
 }
 
-static int open_debug_by_id(const uint8_t *build_id, size_t n)
-{
-	_cleanup_close_ int path_fd = -EBADF;
-	char name[16 + 2 * 64], path[32 + sizeof(name)];
-	struct stat st;
-	int r;
-
-	r = put_build_id(name, sizeof(name), build_id, n);
-	if (r < 0)
-		return r;
-	(void)snprintf(path, sizeof(path), DEBUG_DIRECTORY "/%s.debug", name);
-	path_fd = open(path, O_PATH | O_CLOEXEC);
-	return path_fd < 0 ? -errno : reopen_regular(path_fd, &st);
-}
-
-int opener_debug_file(const uint8_t *build_id, size_t n, const char *path)
-{
-	_cleanup_close_ int root = -EBADF, path_fd = -EBADF;
-	struct stat st;
-	int fd;
-
-	if (n == 1 || n > 64 || (n == 0 && !*path))
-		return -EINVAL;
-	fd = n > 0 ? open_debug_by_id(build_id, n) : -ENOENT;
-	if (fd >= 0 || !*path)
-		return fd;
-	root = open(DEBUG_DIRECTORY, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (root < 0)
-		return -errno;
-	path_fd = resolve_in_root(root, path);
-	return path_fd < 0 ? path_fd : reopen_regular(path_fd, &st);
-}
-
 int opener_split_file(const char *path)
 {
 	_cleanup_close_ int root = -EBADF, path_fd = -EBADF;
@@ -486,12 +450,12 @@ int opener_split_file(const char *path)
 	if (root < 0)
 		return -errno;
 	path_fd = resolve_without_links(root, path);
-	return path_fd < 0 ? path_fd : reopen_regular(path_fd, &st);
+	return path_fd < 0 ? path_fd : opener_reopen_regular(path_fd, &st);
 }
 
 int opener_user(uint32_t pid, uint32_t *ret_uid)
 {
-	_cleanup_close_ int fd = open_proc(pid, "status", O_RDONLY);
+	_cleanup_close_ int fd = opener_open_proc(pid, "status", O_RDONLY);
 	char text[4096], *line;
 	ssize_t n;
 
@@ -508,7 +472,7 @@ int opener_user(uint32_t pid, uint32_t *ret_uid)
 
 int opener_process(uint32_t pid, struct message *answer)
 {
-	_cleanup_close_ int fd = open_proc(pid, "stat", O_RDONLY);
+	_cleanup_close_ int fd = opener_open_proc(pid, "stat", O_RDONLY);
 	char text[1024], link[32], exe[PROTOCOL_PATH_MAX], *open_paren, *close_paren;
 	unsigned long long start_ticks;
 	unsigned long flags;

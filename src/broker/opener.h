@@ -27,9 +27,13 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret);
  * /tmp/perf-PID.map there, else in ours. Owned by the process's user or root. */
 int opener_perf_map(uint32_t pid);
 
-/* Separate debug file of the host by build id (/usr/lib/debug/.build-id; n 0: none), else by its
- * path below /usr/lib/debug, out of which no link leads (path "": none). */
-int opener_debug_file(const uint8_t *build_id, size_t n, const char *path);
+/*
+ * Separate debug file by build id (/usr/lib/debug/.build-id; n 0: none), else by its path below
+ * /usr/lib/debug, out of which no link leads (path "": none); an absolute one that
+ * ends in .debug also as it is, and in .debug of its directory. In the root of a process (0: none)
+ * first, where that differs from ours.
+ */
+int opener_debug_file(uint32_t pid, const uint8_t *build_id, size_t n, const char *path);
 
 /*
  * Split debug file of the host, in the place a program names or beside it. The place is a

@@ -194,9 +194,10 @@ struct message {
 			char id[65];
 		} ask_container;
 		struct {
+			uint32_t pid;	     /* whose root is looked into first; 0: nobody's */
 			uint32_t n_build_id; /* 0: none */
 			uint8_t build_id[64];
-			char path[PROTOCOL_PATH_MAX]; /* below /usr/lib/debug; "": none */
+			char path[PROTOCOL_PATH_MAX]; /* as opener_debug_file() takes it */
 		} ask_debug_file;
 		struct {
 			char path[PROTOCOL_PATH_MAX];
@@ -231,6 +232,8 @@ struct message {
 		} answer_process;
 		struct {
 			uint64_t uid;
+			uint32_t pid,
+				reserved; /* a process that had it mapped; 0: a recorded one */
 			char path[PROTOCOL_PATH_MAX];
 		} module;
 		struct {

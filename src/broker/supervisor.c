@@ -261,9 +261,9 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 		break;
 	case MESSAGE_ASK_DEBUG_FILE:
 		fd = message_text_ok(ask->ask_debug_file.path, sizeof(ask->ask_debug_file.path))
-			     ? opener_debug_file(ask->ask_debug_file.build_id,
-						 ask->ask_debug_file.n_build_id,
-						 ask->ask_debug_file.path)
+			     ? opener_debug_file(
+				       ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
+				       ask->ask_debug_file.n_build_id, ask->ask_debug_file.path)
 			     : -EBADMSG;
 		break;
 	case MESSAGE_ASK_CONTAINER:

@@ -15,6 +15,7 @@ struct file_state {
 	struct unwind_module *module; /* NULL: not readable */
 	uint64_t window;	      /* row is of this window */
 	uint32_t row, sent_generation;
+	uint32_t pid; /* of the process it was opened through */
 	bool tried;
 };
 

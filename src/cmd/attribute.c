@@ -495,6 +495,7 @@ int attribution_descriptor(void *ctx, const struct handover_item *item, struct m
 	file = item_file(a, item);
 	if (!file || file->fd < 0 || is_set_aside(a, file->fd))
 		return -1;
+	m->module.pid = a->replay || !file->user ? 0 : ((struct file_state *)file->user)->pid;
 	message_set_text(m->module.path, sizeof(m->module.path), file->path);
 	return file->fd;
 }

@@ -82,6 +82,7 @@ static struct file_state *open_file(struct attribution *a, struct host_mapping *
 	if (fd < 0)
 		return s;
 	s->tried = true;
+	s->pid = a->process->pid;
 	if (opener_identify(fd, &id) == 0)
 		role_job_file(a->role, m->file->uid, &id, m->file->path);
 	role_job_point(a->role, m->file->uid);

@@ -33,6 +33,7 @@
 
 struct module {
 	uint64_t uid, used;
+	uint32_t pid; /* of a process that had it mapped; 0: not known */
 	char *path;
 	int fd;
 	struct symbol_file *file;
@@ -160,7 +161,7 @@ static struct module *evict_module(struct namer *n)
 	return oldest;
 }
 
-void namer_add_module(struct namer *n, uint64_t uid, const char *path, int fd)
+void namer_add_module(struct namer *n, uint64_t uid, uint32_t pid, const char *path, int fd)
 {
 	struct module *m = find_module(n, uid);
 	struct file_identity id;
@@ -177,7 +178,8 @@ void namer_add_module(struct namer *n, uint64_t uid, const char *path, int fd)
 			return;
 		}
 	}
-	*m = (struct module){.uid = uid, .used = n->turn, .fd = fd, .path = strdup(path)};
+	*m = (struct module){
+		.uid = uid, .used = n->turn, .pid = pid, .fd = fd, .path = strdup(path)};
 	if (opener_identify(fd, &id) == 0)
 		role_job_file(n->role, uid, &id, path);
 }
@@ -276,6 +278,7 @@ static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, con
 
 	if (n_build_id > sizeof(m.ask_debug_file.build_id))
 		return -1;
+	m.ask_debug_file.pid = n->reading->pid;
 	m.ask_debug_file.n_build_id = (uint32_t)n_build_id;
 	if (n_build_id)
 		memcpy(m.ask_debug_file.build_id, build_id, n_build_id);

@@ -27,8 +27,9 @@ int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t m
 	      uint32_t max_files, bool recorded, const struct namer_callbacks *callbacks);
 struct namer *namer_free(struct namer *n);
 
-/* Takes fd. A second one of the same uid replaces the first. */
-void namer_add_module(struct namer *n, uint64_t uid, const char *path, int fd);
+/* Takes fd. A second one of the same uid replaces the first. pid: of a process that had it mapped,
+ * 0: none that is known. */
+void namer_add_module(struct namer *n, uint64_t uid, uint32_t pid, const char *path, int fd);
 void namer_add_code(struct namer *n, enum code_source source, uint32_t pid,
 		    uint64_t start_time_unix_ns, int fd);
 void namer_set_kallsyms(struct namer *n, int fd);

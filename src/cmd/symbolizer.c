@@ -242,8 +242,8 @@ static void on_profiler_message(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_MODULE:
 		if (!message_text_ok(m->module.path, sizeof(m->module.path)))
 			break;
-		namer_add_module(s->namer, s->uid_base + m->module.uid, m->module.path,
-				 TAKE_FD(fds[0]));
+		namer_add_module(s->namer, s->uid_base + m->module.uid, m->module.pid,
+				 m->module.path, TAKE_FD(fds[0]));
 		break;
 	case MESSAGE_KALLSYMS:
 		namer_set_kallsyms(s->namer, TAKE_FD(fds[0]));

@@ -231,13 +231,13 @@ static void test_debug_file_names(void)
 {
 	static const uint8_t id[64] = {0xab, 0xcd};
 
-	CHECK_INT(opener_debug_file(id, 0, ""), ==, -EINVAL);
-	CHECK_INT(opener_debug_file(id, 1, ""), ==, -EINVAL);
-	CHECK_INT(opener_debug_file(id, 65, ""), ==, -EINVAL);
-	CHECK_INT(opener_debug_file(id, 64, ""), ==, -ENOENT);
+	CHECK_INT(opener_debug_file(0, id, 0, ""), ==, -EINVAL);
+	CHECK_INT(opener_debug_file(0, id, 1, ""), ==, -EINVAL);
+	CHECK_INT(opener_debug_file(0, id, 65, ""), ==, -EINVAL);
+	CHECK_INT(opener_debug_file(0, id, 64, ""), ==, -ENOENT);
 	/* No path leads out of the directory of debug files. */
-	CHECK_INT(opener_debug_file(id, 64, "../../../etc/passwd"), <, 0);
-	CHECK_INT(opener_debug_file(id, 0, "/etc/passwd"), <, 0);
+	CHECK_INT(opener_debug_file(0, id, 64, "../../../etc/passwd"), <, 0);
+	CHECK_INT(opener_debug_file(0, id, 0, "/etc/passwd"), <, 0);
 }
 
 static void expect_refusal(const char *path, uint32_t uid, int r, const char *reason)

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Separate debug files: of the process's own root first, then the host's.
+ *
+ * In the root of a process all directories are that process's to choose. What is opened there is
+ * found without leaving that root and without crossing into another mount, because the path could
+ * lead into a filesystem that never answers; a root that is itself FUSE (rootless containers) is
+ * not searched. That takes openat2 (Linux 5.6); without it only the host's files are there. Next to
+ * the program, where any name may stand, no link is followed at all.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <linux/openat2.h>
+
+#include "src/broker/opener-internal.h"
+#include "util/cleanup.h"
+
+#define DEBUG_DIRECTORY "/usr/lib/debug" /* where all distributions put them */
+#define IN_ROOT		(RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
+
+/* A regular file below root. */
+static int open_below(int root, const char *path, uint64_t resolve)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
+	_cleanup_close_ int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	struct stat st;
+
+	return fd < 0 ? -errno : opener_reopen_regular(fd, &st);
+}
+
+/* The mount table is read without asking any server. */
+static bool root_may_block(uint32_t pid)
+{
+	_cleanup_close_ int fd = opener_open_proc(pid, "mountinfo", O_RDONLY);
+	_cleanup_free_ char *line = NULL;
+	bool block = true;
+	size_t size = 0;
+	FILE *f = fd < 0 ? NULL : fdopen(fd, "re");
+
+	if (!f)
+		return true;
+	fd = -EBADF;
+	/* A later mount on / hides an earlier one. */
+	while (getline(&line, &size, f) > 0) {
+		const char *type = strstr(line, " - ");
+		char point[8];
+
+		if (type && sscanf(line, "%*d %*d %*s %*s %7s", point) == 1 &&
+		    strcmp(point, "/") == 0)
+			block = strncmp(type + 3, "fuse", 4) == 0;
+	}
+	(void)fclose(f);
+	return block;
+}
+
+/* The root of a process; *ret_ours: it is the one we have. -1: there is none that is safe. */
+static int open_root(uint32_t pid, bool *ret_ours)
+{
+	_cleanup_close_ int root = -EBADF;
+	struct stat theirs, ours;
+
+	if (!pid || root_may_block(pid))
+		return -1;
+	root = opener_open_proc(pid, "root", O_PATH | O_DIRECTORY);
+	if (root < 0 || fstat(root, &theirs) < 0 || stat("/", &ours) < 0)
+		return -1;
+	*ret_ours = theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino;
+	return TAKE_FD(root);
+}
+
+static int debug_path(const uint8_t *build_id, size_t n, char *path, size_t size)
+{
+	char name[16 + 2 * 64];
+	int r = opener_put_build_id(name, sizeof(name), build_id, n);
+
+	if (r == 0)
+		(void)snprintf(path, size, DEBUG_DIRECTORY "/%s.debug", name);
+	return r;
+}
+
+static int open_in_root(int root, const uint8_t *build_id, size_t n, const char *path)
+{
+	char name[PROTOCOL_PATH_MAX + 32];
+	int fd = -ENOENT;
+
+	if (n > 0 && debug_path(build_id, n, name, sizeof(name)) == 0)
+		fd = open_below(root, name, IN_ROOT);
+	if (fd >= 0 || !*path)
+		return fd;
+	(void)snprintf(name, sizeof(name), DEBUG_DIRECTORY "/%s", path);
+	return open_below(root, name, IN_ROOT);
+}
+
+/* Where a debuglink's file may be besides: next to the program, or in .debug there. Who asks must
+ * not come by other files in this way, so it has to be named as debug files are. */
+static int open_beside(int root, const char *path)
+{
+	const char *name = strrchr(path, '/'), *suffix = strrchr(path, '.');
+	char hidden[PROTOCOL_PATH_MAX + 32];
+	int fd;
+
+	if (path[0] != '/' || !suffix || strcmp(suffix, ".debug") != 0)
+		return -ENOENT;
+	(void)snprintf(hidden, sizeof(hidden), "%.*s/.debug%s", (int)(name - path), path, name);
+	fd = open_below(root, hidden, IN_ROOT | RESOLVE_NO_SYMLINKS);
+	return fd >= 0 ? fd : open_below(root, path, IN_ROOT | RESOLVE_NO_SYMLINKS);
+}
+
+/* The mappings of a chrooted process are told with the path of its root before theirs. */
+static const char *path_in_root(uint32_t pid, const char *path)
+{
+	char link[32], prefix[PROTOCOL_PATH_MAX];
+	ssize_t n;
+
+	(void)snprintf(link, sizeof(link), "/proc/%u/root", pid);
+	n = readlink(link, prefix, sizeof(prefix));
+	if (n > 1 && strncmp(path, prefix, (size_t)n) == 0 && path[n] == '/')
+		return path + n;
+	return path;
+}
+
+static int open_hosts(const uint8_t *build_id, size_t n, const char *path)
+{
+	_cleanup_close_ int root = -EBADF, path_fd = -EBADF;
+	char name[PROTOCOL_PATH_MAX + 32];
+	struct stat st;
+	int fd = -ENOENT;
+
+	if (n > 0 && debug_path(build_id, n, name, sizeof(name)) == 0) {
+		path_fd = open(name, O_PATH | O_CLOEXEC);
+		fd = path_fd < 0 ? -errno : opener_reopen_regular(path_fd, &st);
+	}
+	if (fd >= 0 || !*path)
+		return fd;
+	root = open(DEBUG_DIRECTORY, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (root < 0)
+		return -errno;
+	(void)close_fd(path_fd);
+	path_fd = opener_resolve_in_root(root, path);
+	return path_fd < 0 ? path_fd : opener_reopen_regular(path_fd, &st);
+}
+
+int opener_debug_file(uint32_t pid, const uint8_t *build_id, size_t n, const char *path)
+{
+	_cleanup_close_ int root = -EBADF;
+	bool ours = false;
+	int fd = -ENOENT;
+
+	if (n == 1 || n > 64 || (n == 0 && !*path))
+		return -EINVAL;
+	root = open_root(pid, &ours);
+	if (root >= 0 && !ours) {
+		fd = open_in_root(root, build_id, n, path_in_root(pid, path));
+		if (fd < 0)
+			fd = open_beside(root, path_in_root(pid, path));
+	}
+	if (fd < 0)
+		fd = open_hosts(build_id, n, path);
+	if (fd < 0 && root >= 0 && ours)
+		fd = open_beside(root, path);
+	return fd;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the files of the opener share; for them alone. */
+#include <sys/stat.h>
+
+#include "src/broker/opener.h"
+
+/* A file of /proc/PID: a descriptor or -errno. */
+int opener_open_proc(uint32_t pid, const char *name, int flags);
+/* The real open of what an O_PATH descriptor names, once it is known to be harmless. */
+int opener_reopen_regular(int path_fd, struct stat *ret_st);
+/* O_PATH descriptor of path inside root without following a link out of it. */
+int opener_resolve_in_root(int root, const char *path);
+/* .build-id/ab/cdef: how the stores of perf and of debug files name what has a build id. */
+int opener_put_build_id(char *buf, size_t size, const uint8_t *id, size_t n);
