@@ -383,6 +383,15 @@ int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *r
 	return 0;
 }
 
+uint64_t kallsyms_text_start(const struct kallsyms *k)
+{
+	for (uint32_t i = 0; i < k->n; i++) {
+		if (k->names[i] && !k->modules[i])
+			return k->starts[i];
+	}
+	return 0;
+}
+
 size_t kallsyms_bytes(const struct kallsyms *k)
 {
 	return sizeof(*k) + k->n_blob + array_bytes(&k->module_names) +

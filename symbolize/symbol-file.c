@@ -604,6 +604,11 @@ int symbol_file_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chai
 	return 0;
 }
 
+uint64_t symbol_file_code_start(const struct symbol_file *f)
+{
+	return f->code_start;
+}
+
 void symbol_file_trim(struct symbol_file *f)
 {
 	names_trim(f);

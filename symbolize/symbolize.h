@@ -89,6 +89,8 @@ int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret
  */
 int symbol_file_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chain, size_t max,
 		      size_t *ret_n);
+/* The lowest ELF virtual address of an executable segment. */
+uint64_t symbol_file_code_start(const struct symbol_file *f);
 /* Memory held by the tables, for the caller's budget; of these, what is for lines. */
 size_t symbol_file_bytes(const struct symbol_file *f);
 size_t symbol_file_line_bytes(const struct symbol_file *f);
@@ -123,6 +125,8 @@ struct kallsyms *kallsyms_free(struct kallsyms *k);
 DEFINE_CLEANUP(struct kallsyms *, kallsyms_free)
 /* 0; 1: no function there. module_name of BPF programs is "bpf". */
 int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *ret);
+/* The lowest function of the kernel proper; 0: there is none. */
+uint64_t kallsyms_text_start(const struct kallsyms *k);
 size_t kallsyms_bytes(const struct kallsyms *k);
 /* Lines beyond the limit. */
 uint64_t kallsyms_refused(const struct kallsyms *k);

@@ -265,6 +265,11 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 				       ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
 				       ask->ask_debug_file.n_build_id, ask->ask_debug_file.path)
 			     : -EBADMSG;
+		k = fd < 0 || opener_identify(fd, &id) < 0 ? NULL : find_strike(s, &id, false);
+		if (k && k->for_peers & (1u << who)) {
+			(void)close_fd(fd);
+			fd = -EUCLEAN;
+		}
 		break;
 	case MESSAGE_ASK_CONTAINER:
 		fd = message_text_ok(ask->ask_container.id, sizeof(ask->ask_container.id))

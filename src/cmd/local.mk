@@ -15,6 +15,7 @@ perfwalk_SOURCES = \
 	src/cmd/filter.c src/cmd/filter.h \
 	src/cmd/format.c src/cmd/format.h \
 	src/cmd/handover.c src/cmd/handover.h \
+	src/cmd/kernel-names.c src/cmd/kernel-names.h \
 	src/cmd/live.c src/cmd/live.h \
 	src/cmd/list.c \
 	src/cmd/main.c \
@@ -49,6 +50,10 @@ perfwalk_LDADD = \
 	libconfig.a libtop.a libexport.a librender.a libbroker.a libimport.a libhost.a libsample.a libprofile.a \
 	libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
+
+check_PROGRAMS += tests/unit/test-kernel-names
+tests_unit_test_kernel_names_SOURCES = tests/unit/test-kernel-names.c tests/unit/test.h src/cmd/kernel-names.c
+tests_unit_test_kernel_names_LDADD = libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h src/cmd/filter.c

@@ -18,6 +18,7 @@
 #include "src/broker/opener.h"
 #include "src/cmd/ask.h"
 #include "src/cmd/code-names.h"
+#include "src/cmd/kernel-names.h"
 #include "src/cmd/namer.h"
 #include "src/cmd/role.h"
 #include "symbolize/symbolize.h"
@@ -25,11 +26,10 @@
 #include "util/log.h"
 #include "util/text.h"
 
-#define KALLSYMS_RETRY_NS (30 * NSEC_PER_SEC)
-#define VDSO_BYTES	  8192
-#define LINES_NS	  (1 * NSEC_PER_SEC) /* of the 3 s after which a file is set aside */
-#define MAX_LINE_BYTES	  (UINT64_C(16) << 20)
-#define LINES_EMPTY	  4096 /* a file that has let go of its lines keeps less */
+#define VDSO_BYTES     8192
+#define LINES_NS       (1 * NSEC_PER_SEC) /* of the 3 s after which a file is set aside */
+#define MAX_LINE_BYTES (UINT64_C(16) << 20)
+#define LINES_EMPTY    4096 /* a file that has let go of its lines keeps less */
 
 struct module {
 	uint64_t uid, used;
@@ -65,13 +65,30 @@ struct namer {
 	uint64_t *times;       /* of frames, when they are wanted: last seen, CLOCK_MONOTONIC */
 	uint32_t first_sample; /* of those to be named now */
 	uint64_t time_ns;      /* at which the frame is looked up */
-	int kallsyms_fd;
-	struct kallsyms *kallsyms;
-	uint64_t kallsyms_read_ns;
+	struct kernel_names *kernel;
 	struct symbol_file *vdso;
 	ARRAY(struct function_key) functions;
 	struct hash_index function_index;
 };
+
+/* It is to blame for what reading it takes. */
+static int open_kernel_file(void *ctx, const uint8_t *build_id, size_t n_build_id, const char *path)
+{
+	struct namer *n = ctx;
+	struct message m = {.type = MESSAGE_ASK_DEBUG_FILE};
+	struct file_identity id;
+	int fd;
+
+	m.ask_debug_file.n_build_id = (uint32_t)n_build_id;
+	memcpy(m.ask_debug_file.build_id, build_id, n_build_id);
+	message_set_text(m.ask_debug_file.path, sizeof(m.ask_debug_file.path), path);
+	fd = ask_descriptor(n->ask, &m);
+	if (fd >= 0 && opener_identify(fd, &id) == 0) {
+		role_job_file(n->role, PROFILE_UID_KERNEL, &id, "the kernel's debug file");
+		role_job_point(n->role, PROFILE_UID_KERNEL);
+	}
+	return fd;
+}
 
 int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t max_table_bytes,
 	      uint32_t max_files, bool recorded, const struct namer_callbacks *callbacks)
@@ -88,9 +105,9 @@ int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t m
 	n->max_table_bytes = max_table_bytes;
 	n->modules.max = max_files;
 	n->functions.max = PROFILE_NONE - 1;
-	n->kallsyms_fd = -EBADF;
 	n->recorded = recorded;
-	if (code_names_new(&n->code, &n->limits) < 0) {
+	if (code_names_new(&n->code, &n->limits) < 0 ||
+	    kernel_names_new(&n->kernel, &n->limits, open_kernel_file, n) < 0) {
 		namer_free(n);
 		return -ENOMEM;
 	}
@@ -121,9 +138,8 @@ struct namer *namer_free(struct namer *n)
 	array_deinit(&n->functions);
 	hash_index_deinit(&n->module_index);
 	hash_index_deinit(&n->function_index);
-	kallsyms_free(n->kallsyms);
+	kernel_names_free(n->kernel);
 	symbol_file_free(n->vdso);
-	(void)close_fd(n->kallsyms_fd);
 	free(n);
 	return NULL;
 }
@@ -190,12 +206,10 @@ void namer_add_code(struct namer *n, enum code_source source, uint32_t pid,
 	code_names_add(n->code, source, pid, start_time_unix_ns, fd);
 }
 
-void namer_set_kallsyms(struct namer *n, int fd)
+void namer_set_kernel(struct namer *n, int kallsyms_fd, int notes_fd)
 {
-	(void)close_fd(n->kallsyms_fd);
-	n->kallsyms_fd = fd;
-	n->kallsyms = kallsyms_free(n->kallsyms);
-	n->kallsyms_read_ns = 0;
+	kernel_names_set_kallsyms(n->kernel, kallsyms_fd);
+	kernel_names_set_notes(n->kernel, notes_fd);
 }
 
 bool namer_set_lines(struct namer *n, bool lines, bool inlined)
@@ -211,6 +225,7 @@ bool namer_set_lines(struct namer *n, bool lines, bool inlined)
 	/* They are opened again when they are needed, and with lines or without. */
 	for (uint32_t i = 0; i < n->modules.n; i++)
 		n->modules.items[i].file = symbol_file_free(n->modules.items[i].file);
+	kernel_names_forget_file(n->kernel);
 	return true;
 }
 
@@ -220,38 +235,6 @@ bool namer_set_demangling(struct namer *n, enum symbol_demangling style)
 
 	n->demangling = style;
 	return differs;
-}
-
-static void read_kallsyms(struct namer *n)
-{
-	struct kallsyms *fresh = NULL;
-	int r;
-
-	n->kallsyms_read_ns = clock_monotonic_ns();
-	if (n->kallsyms_fd < 0 || lseek(n->kallsyms_fd, 0, SEEK_SET) < 0)
-		return;
-	r = kallsyms_new_fd(&fresh, n->kallsyms_fd, &n->limits);
-	if (r == 0) {
-		kallsyms_free(n->kallsyms);
-		n->kallsyms = fresh;
-	} else {
-		log_debug("kernel frames stay without names: %s",
-			  r > 0 ? "kernel.kptr_restrict hides the addresses" : strerror(-r));
-	}
-}
-
-static int kernel_lookup(struct namer *n, uint64_t address, struct symbol *ret)
-{
-	if (!n->kallsyms_read_ns)
-		read_kallsyms(n);
-	if (n->kallsyms && kallsyms_lookup(n->kallsyms, address, ret) == 0)
-		return 0;
-	/* A module loaded since: read again, now and then. */
-	if (clock_monotonic_ns() - n->kallsyms_read_ns < KALLSYMS_RETRY_NS)
-		return 1;
-	read_kallsyms(n);
-	/* Names of the old table are not kept anywhere: every name was copied. */
-	return n->kallsyms ? kallsyms_lookup(n->kallsyms, address, ret) : 1;
 }
 
 /*
@@ -422,7 +405,21 @@ void namer_forget_rows(struct namer *n)
 	hash_index_clear(&n->function_index);
 }
 
-/* With lines as long as the file's time lasts. */
+/* Whether lines are wanted, and the file's time lasts. */
+static bool lines_allowed(const struct namer *n)
+{
+	return (n->lines || n->inlined) && n->lines_ns <= LINES_NS;
+}
+
+/* Inlined functions may be wanted without lines. */
+static void strip_lines(const struct namer *n, struct symbol *chain, size_t n_chain)
+{
+	for (size_t i = 0; i < n_chain && !n->lines; i++) {
+		chain[i].file = NULL;
+		chain[i].line = chain[i].column = chain[i].start_line = 0;
+	}
+}
+
 static int file_lookup(struct namer *n, struct symbol_file *file, uint64_t address,
 		       struct symbol *chain, size_t *ret_n)
 {
@@ -430,15 +427,27 @@ static int file_lookup(struct namer *n, struct symbol_file *file, uint64_t addre
 	int r;
 
 	*ret_n = 1;
-	if ((!n->lines && !n->inlined) || n->lines_ns > LINES_NS)
+	if (!lines_allowed(n))
 		return symbol_file_lookup(file, address, chain);
 	begin = clock_monotonic_ns();
 	r = symbol_file_lines(file, address, chain, n->inlined ? SYMBOL_MAX_CHAIN : 1, ret_n);
 	n->lines_ns += clock_monotonic_ns() - begin;
-	for (size_t i = 0; i < *ret_n && r == 0 && !n->lines; i++) {
-		chain[i].file = NULL;
-		chain[i].line = chain[i].column = chain[i].start_line = 0;
-	}
+	if (r == 0)
+		strip_lines(n, chain, *ret_n);
+	return r;
+}
+
+static int kernel_lookup(struct namer *n, uint64_t address, struct symbol *chain, size_t *ret_n)
+{
+	uint64_t begin = clock_monotonic_ns();
+	int r;
+
+	role_job_point(n->role, PROFILE_UID_KERNEL);
+	r = kernel_names_lookup(n->kernel, address, lines_allowed(n), chain,
+				n->inlined ? SYMBOL_MAX_CHAIN : 1, ret_n);
+	n->lines_ns += clock_monotonic_ns() - begin;
+	if (r == 0)
+		strip_lines(n, chain, *ret_n);
 	return r;
 }
 
@@ -453,7 +462,8 @@ static int frame_lookup(struct namer *n, const struct profile *p, const struct p
 	*ret_n = 1;
 	switch (row->kind) {
 	case PROFILE_MODULE_KERNEL:
-		return row->uid == PROFILE_UID_KERNEL ? kernel_lookup(n, f->address, chain) : 1;
+		return row->uid == PROFILE_UID_KERNEL ? kernel_lookup(n, f->address, chain, ret_n)
+						      : 1;
 	case PROFILE_MODULE_VDSO:
 		return n->vdso && row->uid == PROFILE_UID_VDSO
 			       ? symbol_file_lookup(n->vdso, f->address, chain)
@@ -656,9 +666,11 @@ static void name_module(struct namer *n, struct profile *p, uint32_t module, uin
 		    : NULL;
 	if (n->lines_ns > LINES_NS)
 		log_debug("%s: reading its source lines takes too long, some frames go without",
-			  m && m->path ? m->path : "?");
+			  m && m->path ? m->path : "the kernel's debug file");
 	if (m && m->file)
 		symbol_file_trim(m->file);
+	if (n_frames && p->modules.items[module].kind == PROFILE_MODULE_KERNEL)
+		kernel_names_trim(n->kernel);
 }
 
 void namer_name(struct namer *n, struct profile *p, uint32_t first_sample)

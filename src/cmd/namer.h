@@ -32,7 +32,8 @@ struct namer *namer_free(struct namer *n);
 void namer_add_module(struct namer *n, uint64_t uid, uint32_t pid, const char *path, int fd);
 void namer_add_code(struct namer *n, enum code_source source, uint32_t pid,
 		    uint64_t start_time_unix_ns, int fd);
-void namer_set_kallsyms(struct namer *n, int fd);
+/* Takes both: /proc/kallsyms and /sys/kernel/notes; -1: not to be had. */
+void namer_set_kernel(struct namer *n, int kallsyms_fd, int notes_fd);
 /* Whether frames get their source lines, and inlined functions lines of their own; neither at
  * first. True: that is another answer than before, which frames with names do not follow. */
 bool namer_set_lines(struct namer *n, bool lines, bool inlined);

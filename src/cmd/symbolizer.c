@@ -53,7 +53,7 @@ struct symbolizer {
 	uint32_t n_outputs;
 	struct viewer viewer;
 	struct top_table table; /* live */
-	int summary_fd, kallsyms_fd, profiler_sock, screen_sock, leave_timer;
+	int summary_fd, kallsyms_fd, notes_fd, profiler_sock, screen_sock, leave_timer;
 	uint64_t uid_base;
 	bool stopping;
 };
@@ -99,6 +99,9 @@ static int on_text(void *ctx, const struct message *m, int fd)
 		return 0;
 	case TEXT_KALLSYMS:
 		s->kallsyms_fd = fd;
+		return 0;
+	case TEXT_KERNEL_NOTES:
+		s->notes_fd = fd;
 		return 0;
 	case TEXT_HOST_NAME:
 		return set_text(&s->info.host_name, text);
@@ -246,7 +249,8 @@ static void on_profiler_message(void *ctx, const struct message *m, int fds[2])
 				 m->module.path, TAKE_FD(fds[0]));
 		break;
 	case MESSAGE_KALLSYMS:
-		namer_set_kallsyms(s->namer, TAKE_FD(fds[0]));
+		namer_set_kernel(s->namer, TAKE_FD(fds[0]),
+				 -EBADF); /* of another kernel, perhaps */
 		break;
 	case MESSAGE_PERF_MAP:
 	case MESSAGE_JITDUMP:
@@ -530,7 +534,7 @@ static int set_up(struct symbolizer *s)
 		     loop_add_timer(s->role.loop, UINT64_MAX, LEAVE_NS, on_leave_timer, s)) < 0)
 		return r;
 	(void)set_naming(s);
-	namer_set_kallsyms(s->namer, TAKE_FD(s->kallsyms_fd));
+	namer_set_kernel(s->namer, TAKE_FD(s->kallsyms_fd), TAKE_FD(s->notes_fd));
 	return role_listen(&s->role, on_control, s);
 }
 
@@ -539,6 +543,7 @@ int role_symbolizer_main(void)
 	struct symbolizer s = {.resource = ARRAY_INIT(2 * MAX_RESOURCE),
 			       .summary_fd = -EBADF,
 			       .kallsyms_fd = -EBADF,
+			       .notes_fd = -EBADF,
 			       .profiler_sock = -EBADF,
 			       .screen_sock = -EBADF};
 	int r;
@@ -575,6 +580,7 @@ int role_symbolizer_main(void)
 	(void)close_fd(s.screen_sock);
 	(void)close_fd(s.summary_fd);
 	(void)close_fd(s.kallsyms_fd);
+	(void)close_fd(s.notes_fd);
 	loop_free(s.role.loop);
 	return r == 0 ? 0 : 1;
 }

@@ -60,15 +60,27 @@ static int send_filter(void *ctx, const char *text)
 	return setup_send_text(*(const int *)ctx, TEXT_FILTER, text, -1);
 }
 
+/* What the kernel tells of itself; without it its frames have no names. */
+static int send_kernel(int control)
+{
+	_cleanup_close_ int kallsyms = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int notes = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
+	int r = 0;
+
+	if (kallsyms >= 0)
+		r = setup_send_text(control, TEXT_KALLSYMS, "/proc/kallsyms", kallsyms);
+	if (r == 0 && notes >= 0)
+		r = setup_send_text(control, TEXT_KERNEL_NOTES, "/sys/kernel/notes", notes);
+	return r;
+}
+
 /*
  * The input of a conversion. A second profiler would read the file again from the start, and the
  * symbolizer has a part of it already: who dies of a file ends the conversion.
  */
 static int send_input(struct tree *t, int control)
 {
-	_cleanup_close_ int kallsyms = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
-	_cleanup_close_ int notes = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
-	int r = 0;
+	int r;
 
 	if (t->input_begun) {
 		log_error("%s cannot be converted: reading it, or a file it names, ended the "
@@ -79,10 +91,7 @@ static int send_input(struct tree *t, int control)
 		return -EBADMSG;
 	}
 	t->input_begun = true;
-	if (kallsyms >= 0)
-		r = setup_send_text(control, TEXT_KALLSYMS, "/proc/kallsyms", kallsyms);
-	if (r == 0 && notes >= 0)
-		r = setup_send_text(control, TEXT_KERNEL_NOTES, "/sys/kernel/notes", notes);
+	r = send_kernel(control);
 	if (r == 0)
 		r = setup_send_text(control, TEXT_EVENT, t->options.input_event, -1);
 	if (r == 0)
@@ -187,11 +196,10 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 
 static int set_up_symbolizer(struct tree *t, int control, int status_fd)
 {
-	_cleanup_close_ int kallsyms = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
 	int r = send_symbolizer_config(t, control, status_fd);
 
-	if (r == 0 && kallsyms >= 0)
-		r = setup_send_text(control, TEXT_KALLSYMS, "/proc/kallsyms", kallsyms);
+	if (r == 0)
+		r = send_kernel(control);
 	/* A file may be of another host than this one. */
 	if (r == 0 && !t->options.input_path)
 		r = send_host_facts(control);

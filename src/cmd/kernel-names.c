@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The debug file has the addresses the kernel was linked for; the running one is moved as a whole
+ * (KASLR). Its text begins at the lowest function of kallsyms. That the two are one kernel is said
+ * by the build id; that the distance is right, by each function: it must begin at the same place in
+ * both, else it gets no lines.
+ *
+ * Modules get names alone: their debug files are relocatable, and where each section lies is told
+ * by /sys/module to root only.
+ */
+#include "src/cmd/kernel-names.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "util/clock.h"
+#include "util/cursor.h"
+#include "util/log.h"
+
+#define RETRY_NS  (30 * NSEC_PER_SEC)
+#define MAX_NOTES 4096
+
+struct kernel_names {
+	const struct symbol_limits *limits;
+	kernel_open_fn open_debug;
+	void *ctx;
+	int kallsyms_fd;
+	struct kallsyms *kallsyms;
+	uint64_t read_ns; /* of kallsyms; 0: not yet */
+	uint8_t build_id[64];
+	size_t n_build_id;
+	struct symbol_file *file; /* NULL: none, or not tried */
+	bool tried;
+};
+
+int kernel_names_new(struct kernel_names **ret, const struct symbol_limits *limits,
+		     kernel_open_fn open_debug, void *ctx)
+{
+	struct kernel_names *k = calloc(1, sizeof(*k));
+
+	if (!k)
+		return -ENOMEM;
+	k->limits = limits;
+	k->open_debug = open_debug;
+	k->ctx = ctx;
+	k->kallsyms_fd = -EBADF;
+	*ret = k;
+	return 0;
+}
+
+struct kernel_names *kernel_names_free(struct kernel_names *k)
+{
+	if (k) {
+		kallsyms_free(k->kallsyms);
+		symbol_file_free(k->file);
+		(void)close_fd(k->kallsyms_fd);
+		free(k);
+	}
+	return NULL;
+}
+
+void kernel_names_set_kallsyms(struct kernel_names *k, int fd)
+{
+	(void)close_fd(k->kallsyms_fd);
+	k->kallsyms_fd = fd;
+	k->kallsyms = kallsyms_free(k->kallsyms);
+	k->read_ns = 0;
+}
+
+/* Notes one after the other: three words, the name and the contents, each of whole words. */
+void kernel_names_set_notes(struct kernel_names *k, int fd)
+{
+	_cleanup_close_ int notes = fd;
+	uint8_t bytes[MAX_NOTES];
+	ssize_t got = pread(notes, bytes, sizeof(bytes), 0);
+	struct cursor c = cursor_make(bytes, got > 0 ? (size_t)got : 0);
+
+	k->n_build_id = 0;
+	kernel_names_forget_file(k);
+	while (cursor_left(&c) > 0) {
+		uint32_t n_name = cursor_u32(&c), n = cursor_u32(&c), type = cursor_u32(&c);
+		const void *name = cursor_take(&c, ((size_t)n_name + 3) & ~(size_t)3);
+		const void *contents = cursor_take(&c, ((size_t)n + 3) & ~(size_t)3);
+
+		if (!cursor_ok(&c))
+			return;
+		if (type == NT_GNU_BUILD_ID && n_name == 4 && memcmp(name, "GNU", 4) == 0 &&
+		    n <= sizeof(k->build_id)) {
+			memcpy(k->build_id, contents, n);
+			k->n_build_id = n;
+			return;
+		}
+	}
+}
+
+void kernel_names_forget_file(struct kernel_names *k)
+{
+	k->file = symbol_file_free(k->file);
+	k->tried = false;
+}
+
+static void read_kallsyms(struct kernel_names *k)
+{
+	struct kallsyms *fresh = NULL;
+	int r;
+
+	k->read_ns = clock_monotonic_ns();
+	if (k->kallsyms_fd < 0 || lseek(k->kallsyms_fd, 0, SEEK_SET) < 0)
+		return;
+	r = kallsyms_new_fd(&fresh, k->kallsyms_fd, k->limits);
+	if (r == 0) {
+		kallsyms_free(k->kallsyms);
+		k->kallsyms = fresh;
+	} else {
+		log_debug("kernel frames stay without names: %s",
+			  r > 0 ? "kernel.kptr_restrict hides the addresses" : strerror(-r));
+	}
+}
+
+static int lookup_name(struct kernel_names *k, uint64_t address, struct symbol *ret)
+{
+	if (!k->read_ns)
+		read_kallsyms(k);
+	if (k->kallsyms && kallsyms_lookup(k->kallsyms, address, ret) == 0)
+		return 0;
+	/* A module loaded since: read again, now and then. */
+	if (clock_monotonic_ns() - k->read_ns < RETRY_NS)
+		return 1;
+	read_kallsyms(k);
+	/* Names of the old table are not kept anywhere: every name was copied. */
+	return k->kallsyms ? kallsyms_lookup(k->kallsyms, address, ret) : 1;
+}
+
+/* Takes fd. */
+static bool use_file(struct kernel_names *k, int fd)
+{
+	_cleanup_close_ int file = fd;
+	struct symbol_file_id id;
+
+	if (file < 0 || symbol_file_identify(file, &id) < 0)
+		return false;
+	if (id.n_gnu != k->n_build_id || memcmp(id.gnu, k->build_id, id.n_gnu) != 0) {
+		log_debug("the kernel's debug file is of another kernel than this one");
+		return false;
+	}
+	return symbol_file_new_fd(&k->file, file, k->limits, NULL, NULL) == 0;
+}
+
+/* Where Debian puts it below the directory of debug files, and where Fedora does. */
+static void open_file(struct kernel_names *k)
+{
+	struct utsname u;
+	char path[256];
+
+	k->tried = true;
+	if (!k->n_build_id || uname(&u) < 0)
+		return;
+	(void)snprintf(path, sizeof(path), "/boot/vmlinux-%s", u.release);
+	if (use_file(k, k->open_debug(k->ctx, k->build_id, k->n_build_id, path)))
+		return;
+	(void)snprintf(path, sizeof(path), "/lib/modules/%s/vmlinux", u.release);
+	(void)use_file(k, k->open_debug(k->ctx, k->build_id, k->n_build_id, path));
+}
+
+int kernel_names_lookup(struct kernel_names *k, uint64_t address, bool lines, struct symbol *chain,
+			size_t max, size_t *ret_n)
+{
+	struct symbol name, *last;
+	uint64_t moved;
+	size_t n = 0;
+	int r = lookup_name(k, address, &name);
+
+	if (r != 0)
+		return r;
+	*ret_n = 1;
+	chain[0] = name;
+	if (!lines || name.module_name || !k->limits->max_line_bytes)
+		return 0;
+	if (!k->tried)
+		open_file(k);
+	if (!k->file)
+		return 0;
+	moved = kallsyms_text_start(k->kallsyms) - symbol_file_code_start(k->file);
+	last = symbol_file_lines(k->file, address - moved, chain, max, &n) == 0 ? &chain[n - 1]
+										: NULL;
+	if (!last || last->start + moved != name.start) {
+		chain[0] = name;
+		return 0;
+	}
+	last->name = name.name;
+	last->start = name.start;
+	last->size = name.size;
+	*ret_n = n;
+	return 0;
+}
+
+void kernel_names_trim(struct kernel_names *k)
+{
+	if (k->file)
+		symbol_file_trim(k->file);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Names for addresses in the kernel: functions from kallsyms, and lines and inlined functions of
+ * the kernel proper from its debug file (vmlinux with debugging information), where there is one.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolize/symbolize.h"
+
+struct kernel_names;
+
+/* The debug file by build id, else by a path below the directory of debug files: a descriptor that
+ * becomes the callee's, or -1. Called at most twice. */
+typedef int (*kernel_open_fn)(void *ctx, const uint8_t *build_id, size_t n, const char *path);
+
+/* limits: borrowed, and looked at again at each reading. */
+int kernel_names_new(struct kernel_names **ret, const struct symbol_limits *limits,
+		     kernel_open_fn open_debug, void *ctx);
+struct kernel_names *kernel_names_free(struct kernel_names *k);
+DEFINE_CLEANUP(struct kernel_names *, kernel_names_free)
+
+/* Takes fd: the text of /proc/kallsyms; the bytes of /sys/kernel/notes, which have the build id. */
+void kernel_names_set_kallsyms(struct kernel_names *k, int fd);
+void kernel_names_set_notes(struct kernel_names *k, int fd);
+/* The limits are other ones now. */
+void kernel_names_forget_file(struct kernel_names *k);
+
+/*
+ * The functions at an address, as symbol_file_lines() gives them, with the name that kallsyms has;
+ * lines false: that alone. 0: *ret_n >= 1; 1: none is known. Texts until the next call.
+ */
+int kernel_names_lookup(struct kernel_names *k, uint64_t address, bool lines, struct symbol *chain,
+			size_t max, size_t *ret_n);
+/* Gives back what can be read again. */
+void kernel_names_trim(struct kernel_names *k);
