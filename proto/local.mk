@@ -17,7 +17,7 @@ libproto_a_SOURCES = \
 	proto/otlp-dictionary.c proto/otlp-dictionary.h \
 	proto/otlp-json.c proto/otlp-json.h \
 	proto/otlp-response.c proto/otlp-response.h \
-	proto/otlp-split.c proto/otlp-split.h \
+	proto/otlp-rewrite.c proto/otlp-rewrite.h \
 	proto/wire-read.h \
 	proto/wire-write.c proto/wire-write.h
 

@@ -77,6 +77,7 @@ static int on_text(void *ctx, const struct message *m, int fd)
 		d->max_elapsed_ns = e->setup.destinations[e->n].max_elapsed_ns;
 		d->protocol = e->setup.destinations[e->n].protocol;
 		d->encoding = e->setup.destinations[e->n].encoding;
+		d->dialect = e->setup.destinations[e->n].dialect;
 		d->max_request_bytes = e->setup.destinations[e->n].max_request_bytes;
 		d->insecure_skip_verify = e->setup.destinations[e->n].insecure_skip_verify;
 		e->n++;

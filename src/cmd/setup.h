@@ -64,6 +64,7 @@ struct setup_exporter {
 		uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns, max_request_bytes;
 		enum export_protocol protocol;
 		enum encoding encoding;
+		enum otlp_dialect dialect;
 		bool insecure_skip_verify;
 	} destinations[SETUP_MAX_DESTINATIONS];
 };

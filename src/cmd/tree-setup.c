@@ -298,6 +298,10 @@ static const enum encoding encodings[] = {[CONFIG_NONE] = ENCODING_IDENTITY,
 					  [CONFIG_GZIP] = ENCODING_GZIP,
 					  [CONFIG_ZSTD] = ENCODING_ZSTD};
 
+static const enum otlp_dialect dialects[] = {[CONFIG_COLLECTOR] = OTLP_PLAIN,
+					     [CONFIG_PYROSCOPE] = OTLP_PYROSCOPE,
+					     [CONFIG_PARCA] = OTLP_PARCA};
+
 static int set_up_exporter(struct tree *t, int control, int status_fd)
 {
 	const struct config *c = t->options.config;
@@ -320,6 +324,7 @@ static int set_up_exporter(struct tree *t, int control, int status_fd)
 			.max_request_bytes = x->max_request_bytes,
 			.protocol = protocols[x->protocol],
 			.encoding = encodings[x->compression],
+			.dialect = dialects[x->preset],
 			.insecure_skip_verify = x->insecure_skip_verify,
 		};
 		data += 2 * x->max_queue_bytes; /* as they came, and compressed */

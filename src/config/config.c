@@ -308,6 +308,11 @@ static void check_exports(struct loader *l, const char *path)
 			     "[export:%s]: server_name_override is for TLS: expected an endpoint "
 			     "that begins with https://",
 			     x->name);
+		if (x->preset == CONFIG_PARCA && x->protocol != CONFIG_GRPC)
+			fail(l, 0,
+			     "[export:%s]: preset = parca needs protocol = grpc, which is all that "
+			     "Parca takes",
+			     x->name);
 		if (!x->client_certificate != !x->client_key)
 			fail(l, 0,
 			     "[export:%s]: client_certificate and client_key are needed together",

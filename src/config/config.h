@@ -17,6 +17,7 @@
 #include "util/log.h"
 
 enum config_protocol { CONFIG_HTTP_PROTOBUF, CONFIG_GRPC, CONFIG_HTTP_JSON };
+enum config_preset { CONFIG_COLLECTOR, CONFIG_PYROSCOPE, CONFIG_PARCA };
 enum config_compression { CONFIG_NONE, CONFIG_GZIP, CONFIG_ZSTD };
 
 struct config_export {
@@ -27,6 +28,7 @@ struct config_export {
 	char *headers_file; /* lines "Name: value"; read by the broker, mode 0600 wanted */
 	enum config_protocol protocol;
 	enum config_compression compression;
+	enum config_preset preset;
 	uint64_t timeout_ns;
 	char *certificate, *client_certificate, *client_key;
 	bool insecure_skip_verify;

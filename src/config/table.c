@@ -191,6 +191,14 @@ static const struct config_key keys[] = {
 	 "http://localhost:4317 "
 	 "for an OpenTelemetry Collector, http://localhost:7070 for Parca; http is HTTP/2 without "
 	 "TLS."},
+	{CONFIG_SECTION_EXPORT, "preset", CONFIG_PRESET, AT_EXPORT(preset), "collector", 0, 0, 0,
+	 false,
+	 "What the server is, where it matters. collector is for all that take OTLP as it is "
+	 "specified. For pyroscope, what tells the processes of a program apart (process.pid) "
+	 "stays "
+	 "out, since it would make a series of each. For parca, which takes grpc only, functions "
+	 "are "
+	 "written so that versions that mistake one for its neighbour (0.28) name them right."},
 	{CONFIG_SECTION_EXPORT, "headers", CONFIG_HEADERS, AT_EXPORT(headers), NULL, 0, 0, 0, false,
 	 "HTTP headers as name=value, separated by commas. In values, %XX stands for the byte of "
 	 "that "

@@ -22,6 +22,7 @@ enum config_type {
 	CONFIG_HEADERS,	    /* char ** and size_t in struct config_export */
 	CONFIG_COMPRESSION, /* enum config_compression */
 	CONFIG_PROTOCOL,    /* enum config_protocol */
+	CONFIG_PRESET,	    /* enum config_preset */
 	CONFIG_LOG_LEVEL,   /* enum log_level */
 	CONFIG_DEMANGLE,    /* enum config_demangle */
 	CONFIG_GLOBS,	    /* char *: this and the following are lists with commas */

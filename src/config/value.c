@@ -21,6 +21,8 @@ static const char *const compression_names[] = {"none", "gzip", "zstd"};
 static const char *const compression_names[] = {"none", "gzip"};
 #define COMPRESSIONS "gzip or none"
 #endif
+static const char *const preset_names[] = {"collector", "pyroscope", "parca"};
+#define PRESETS	  "collector, pyroscope or parca"
 #define PROTOCOLS "http/protobuf, http/json or grpc"
 static const char *const demangle_names[] = {"full", "simple", "none"};
 
@@ -63,6 +65,9 @@ const char *config_value_range(const struct config_key *row, char *buf, size_t s
 		break;
 	case CONFIG_PROTOCOL:
 		(void)snprintf(buf, size, "%s", PROTOCOLS);
+		break;
+	case CONFIG_PRESET:
+		(void)snprintf(buf, size, "%s", PRESETS);
 		break;
 	case CONFIG_LOG_LEVEL:
 		(void)snprintf(buf, size, "error, warning, info or debug");
@@ -270,6 +275,10 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 		return choose(protocol_names, ARRAY_SIZE(protocol_names), text, field) < 0
 			       ? config_expected(error, PROTOCOLS)
 			       : 0;
+	case CONFIG_PRESET:
+		return choose(preset_names, ARRAY_SIZE(preset_names), text, field) < 0
+			       ? config_expected(error, PRESETS)
+			       : 0;
 	case CONFIG_LOG_LEVEL:
 		return log_level_parse(text, field) < 0
 			       ? config_expected(error, "error, warning, info or debug")
@@ -339,6 +348,9 @@ void config_value_print(const struct config_key *row, const void *base, FILE *ou
 		break;
 	case CONFIG_PROTOCOL:
 		fputs(protocol_names[*(const enum config_protocol *)field], out);
+		break;
+	case CONFIG_PRESET:
+		fputs(preset_names[*(const enum config_preset *)field], out);
 		break;
 	case CONFIG_LOG_LEVEL:
 		fputs(level_names[*(const enum log_level *)field], out);

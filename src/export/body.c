@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What waits in the queue and on disk is always protobuf, compressed as the destination wants it:
- * a change of protocol in the configuration changes nothing there. The text of JSON, four times as
- * long, is made for one attempt at a time, and compressed while it is written.
+ * a change of protocol or preset in the configuration changes nothing there. The text of JSON, four
+ * times as long, is made for one attempt at a time, and compressed while it is written.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -43,9 +43,17 @@ static int put_json(struct encoder *e, const uint8_t *bytes, size_t n, size_t *r
 
 static int make(struct destination *d, const uint8_t *raw, size_t n, struct body *ret)
 {
+	_cleanup_(wire_buffer_deinit) struct wire_buffer adapted = {0};
 	_cleanup_(encoder_freep) struct encoder *e = NULL;
-	int r = encoder_new(&e, d->encoding, d->json ? 0 : n);
+	int r = 0;
 
+	if (d->dialect != OTLP_PLAIN) {
+		r = otlp_adapt(raw, n, d->dialect, &adapted);
+		raw = adapted.bytes;
+		n = adapted.n;
+	}
+	if (r == 0)
+		r = encoder_new(&e, d->encoding, d->json ? 0 : n);
 	ret->n_raw = n;
 	if (r == 0)
 		r = d->json ? put_json(e, raw, n, &ret->n_raw) : encoder_put(e, raw, n, true);
@@ -70,7 +78,8 @@ int body_make(struct destination *d, const struct entry *x, struct body *ret)
 	raw = b.bytes;
 	n = b.n;
 	/* Spooled under another configuration: every server takes gzip, and few take zstd. */
-	if (d->json || (b.encoding != d->encoding && b.encoding == ENCODING_ZSTD)) {
+	if (d->json || d->dialect != OTLP_PLAIN ||
+	    (b.encoding != d->encoding && b.encoding == ENCODING_ZSTD)) {
 		if (b.encoding != ENCODING_IDENTITY) {
 			r = encoding_decode(b.encoding, raw, n, PAYLOAD_MAX_BYTES, &owned, &n);
 			raw = owned;

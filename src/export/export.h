@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "proto/otlp-rewrite.h"
 #include "src/export/encoding.h"
 #include "util/cleanup.h"
 
@@ -30,7 +31,8 @@ struct export_destination {
 	const char *const *headers;    /* n "Name: value" lines */
 	size_t n_headers;
 	enum export_protocol protocol;
-	enum encoding encoding;	 /* supported */
+	enum encoding encoding; /* supported */
+	enum otlp_dialect dialect;
 	uint64_t timeout_ns;	 /* one request; default 10 s */
 	const char *certificate; /* CA file, NULL: the system's */
 	const char *client_certificate, *client_key;

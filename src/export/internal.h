@@ -50,6 +50,7 @@ struct destination {
 	bool grpc, json;
 	bool proxied; /* by its configuration; the environment may say so, too */
 	enum encoding encoding;
+	enum otlp_dialect dialect;
 	uint64_t timeout_ns, max_queue_bytes, max_elapsed_ns, max_request_bytes;
 	CURL *easy;
 	struct curl_slist *connect_to; /* NULL: where the URL says */

@@ -10,7 +10,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "proto/otlp-split.h"
+#include "proto/otlp-rewrite.h"
 #include "src/export/internal.h"
 #include "util/clock.h"
 

@@ -391,6 +391,8 @@ static void test_values(void)
 		{"export:a", "headers = a=b%0d%0aEvil: c", "without control characters"},
 		{"export:a", "headers = content-TYPE=text/plain", "does not set itself"},
 		{"export:a", "headers_file = secret", "expected an absolute path, not 'secret'"},
+		{"export:a", "preset = jaeger",
+		 "expected collector, pyroscope or parca, not 'jaeger'"},
 		{"export:a", "proxy = proxy:3128",
 		 "expected none, or a URL like http://proxy.example:3128 (http, https, socks5 or "
 		 "socks5h), not 'proxy:3128'"},
@@ -442,10 +444,15 @@ static void test_secrets_stay(void)
 static void test_whole_checks(void)
 {
 	expect_errors(
-		"[export:a]\n[export:b]\nendpoint = http://h\nclient_key = /k\n",
+		"[export:a]\n[export:b]\nendpoint = http://h\nclient_key = /k\n"
+		"[export:c]\nendpoint = http://h\nserver_name_override = s\npreset = parca\n",
 		"a.conf: [export:a]: endpoint is missing: expected a URL like "
 		"http://localhost:4318\n"
-		"a.conf: [export:b]: client_certificate and client_key are needed together\n");
+		"a.conf: [export:b]: client_certificate and client_key are needed together\n"
+		"a.conf: [export:c]: server_name_override is for TLS: expected an endpoint that "
+		"begins with https://\n"
+		"a.conf: [export:c]: preset = parca needs protocol = grpc, which is all that Parca "
+		"takes\n");
 }
 
 static void test_bounds(void)

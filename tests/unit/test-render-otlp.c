@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #include "proto/otlp-profiles-service.pb-c.h"
-#include "proto/otlp-split.h"
+#include "proto/otlp-rewrite.h"
 #include "tests/unit/synthetic.h"
 #include "tests/unit/test.h"
 #include "util/array.h"
@@ -539,7 +539,6 @@ static void test_split(void)
 	profile_deinit(&p);
 }
 
-/* One stack that is larger than a payload may be: its leaf goes out, with a marker. */
 struct halves {
 	struct tally t;
 	uint64_t n_leaves, n_largest;
@@ -626,6 +625,128 @@ static void test_cut(void)
 	profile_deinit(&p);
 }
 
+static const char *function_name(const dictionary *d, int64_t i)
+{
+	return d->string_table[d->function_table[i]->name_strindex];
+}
+
+/* For Parca: a reader that takes the function before the one that is said has the same names. */
+static void check_parca(const request *plain, const request *r)
+{
+	const dictionary *from = plain->dictionary, *d = r->dictionary;
+
+	CHECK_INT(d->n_function_table, ==, 2 * from->n_function_table - 1);
+	CHECK_INT(d->n_location_table, ==, from->n_location_table);
+	for (size_t i = 0; i < d->n_location_table; i++) {
+		CHECK_INT(d->location_table[i]->n_lines, ==, from->location_table[i]->n_lines);
+		for (size_t j = 0; j < d->location_table[i]->n_lines; j++) {
+			int64_t was = from->location_table[i]->lines[j]->function_index;
+			int64_t is = d->location_table[i]->lines[j]->function_index;
+
+			CHECK_INT(is, ==, 2 * was);
+			CHECK_STR(function_name(d, is), function_name(from, was));
+			if (is)
+				CHECK_STR(function_name(d, is - 1), function_name(from, was));
+		}
+	}
+}
+
+static bool has_key(const request *r, size_t i, const char *key)
+{
+	const Opentelemetry__Proto__Resource__V1__Resource *resource =
+		r->resource_profiles[i]->resource;
+
+	for (size_t j = 0; j < resource->n_attributes; j++) {
+		if (strcmp(resource->attributes[j]->key, key) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* For Pyroscope: the processes of a program have one resource. */
+static void check_pyroscope(const request *plain, const request *r)
+{
+	CHECK_INT(r->n_resource_profiles, ==, plain->n_resource_profiles);
+	for (size_t i = 0; i < r->n_resource_profiles; i++) {
+		CHECK(has_key(plain, i, "process.pid"));
+		CHECK(!has_key(r, i, "process.pid") && !has_key(r, i, "process.creation.time"));
+		CHECK_INT(r->resource_profiles[i]->resource->n_attributes + 1, >=,
+			  plain->resource_profiles[i]->resource->n_attributes - 1);
+		CHECK(has_key(r, i, "service.name"));
+	}
+	CHECK_INT(r->dictionary->n_function_table, ==, plain->dictionary->n_function_table);
+}
+
+static uint64_t count_stamps(const request *r)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < r->n_resource_profiles; i++) {
+		const profile_message *p = r->resource_profiles[i]->scope_profiles[0]->profiles[0];
+
+		for (size_t j = 0; j < p->n_samples; j++)
+			n += p->samples[j]->n_timestamps_unix_nano;
+	}
+	return n;
+}
+
+static request *unpack(const uint8_t *bytes, size_t n)
+{
+	request *r =
+		opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__unpack(
+			NULL, n, bytes);
+
+	CHECK(r);
+	return r;
+}
+
+static void unpacked_free(request *r)
+{
+	opentelemetry__proto__collector__profiles__v1development__export_profiles_service_request__free_unpacked(
+		r, NULL);
+}
+
+static int adapt_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	request *plain = unpack(bytes, n);
+
+	(void)ctx;
+	for (enum otlp_dialect dialect = OTLP_PLAIN; dialect <= OTLP_PARCA; dialect++) {
+		struct wire_buffer out = {0};
+		request *r;
+
+		CHECK_INT(otlp_adapt(bytes, n, dialect, &out), ==, 0);
+		r = unpack(out.bytes, out.n);
+		CHECK_INT(count_stamps(r), ==, n_samples);
+		if (dialect == OTLP_PLAIN)
+			CHECK(out.n == n && memcmp(out.bytes, bytes, n) == 0);
+		else if (dialect == OTLP_PARCA)
+			check_parca(plain, r);
+		else
+			check_pyroscope(plain, r);
+		unpacked_free(r);
+		wire_buffer_deinit(&out);
+		for (size_t cut_at = 0; cut_at < n; cut_at += 1 + n / 300) {
+			int code = otlp_adapt(bytes, cut_at, dialect, &out);
+
+			CHECK(code == 0 || code == -EBADMSG);
+			wire_buffer_deinit(&out);
+		}
+	}
+	unpacked_free(plain);
+	return 0;
+}
+
+static void test_dialects(void)
+{
+	struct profile p;
+
+	synthetic_random(&p, 4, 500);
+	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, adapt_payload, NULL), ==, 0);
+	profile_deinit(&p);
+}
+
+/* One stack that is larger than a payload may be: its leaf goes out, with a marker. */
 static void test_stack_too_large(void)
 {
 	struct profile p;
@@ -853,6 +974,7 @@ int main(int argc, char **argv)
 	RUN(test_configured_attributes);
 	RUN(test_split);
 	RUN(test_cut);
+	RUN(test_dialects);
 	RUN(test_stack_too_large);
 	RUN(test_hostile);
 	RUN(test_empty);

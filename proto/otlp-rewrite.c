@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two passes over the message for each half. The first marks the dictionary's entries that the
- * half's samples need, and what those need in turn; the second writes, with the numbers that the
- * marked entries have when the others are left out.
+ * Two passes over the message for each half or dialect. The first marks the dictionary's entries
+ * that the half's samples need, and what those need in turn; the second writes, with the numbers
+ * that the marked entries have when the others are left out.
  *
  * Which fields hold numbers of entries, and of which table, is a table itself (rules). Entries
  * refer to each other in one direction only (stack, location, function, string), so walking from
@@ -15,7 +15,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "proto/otlp-split.h"
+#include "proto/otlp-rewrite.h"
 #include "proto/wire-read.h"
 #include "util/cleanup.h"
 
@@ -53,6 +53,8 @@ static const struct rule {
 /* Fields of a Profile. */
 enum { SAMPLES = 2, PROFILE_ID = 7, PROFILE_ATTRIBUTES = 11 };
 #define PROFILE_ID_BYTES 16
+/* Of ResourceProfiles. */
+#define RESOURCE 1
 
 /* The request, its ResourceProfiles, their ScopeProfiles: each holds the next in this field. */
 static const uint32_t child_field[] = {1, 2, 2};
@@ -76,6 +78,7 @@ struct split {
 	uint64_t from, to; /* the half: places in the order of all samples */
 	uint64_t at;	   /* of the sample that comes next */
 	bool marking;
+	enum otlp_dialect dialect;
 	struct wire_buffer levels[N_LEVELS]; /* of the messages in progress: each is in the next */
 	struct wire_buffer samples, message, dictionary_out;
 };
@@ -285,16 +288,23 @@ static void clear_marks(struct split *s)
 	}
 }
 
-/* In the old order. Entry 0, the zero value, stays where it is. */
+/* How often the entries of a table are written. */
+static uint32_t copies(const struct split *s, int table)
+{
+	return table == FUNCTION && s->dialect == OTLP_PARCA ? 2 : 1;
+}
+
+/* In the old order; of copies, the last counts. Entry 0, the zero value, stays where it is. */
 static void number_entries(struct split *s)
 {
 	for (int t = 0; t < N_TABLES; t++) {
-		uint32_t next = 1;
+		uint32_t n_copies = copies(s, t), last = 0;
 
 		for (uint32_t i = 1; i < s->tables[t].n; i++) {
 			struct entry *e = &s->tables[t].entries[i];
 
-			e->number = e->number ? next++ : 0;
+			if (e->number)
+				e->number = last += n_copies;
 		}
 	}
 }
@@ -317,7 +327,9 @@ static int write_dictionary(struct split *s)
 				return r;
 			if (!wire_buffer_ok(&s->message))
 				return -ENOMEM;
-			wire_put_bytes(&s->dictionary_out, t, s->message.bytes, s->message.n);
+			for (uint32_t copy = i == 0 ? 1 : copies(s, (int)t); copy > 0; copy--)
+				wire_put_bytes(&s->dictionary_out, t, s->message.bytes,
+					       s->message.n);
 		}
 	}
 	return wire_buffer_ok(&s->dictionary_out) ? 0 : -ENOMEM;
@@ -392,6 +404,53 @@ static int put_profile(struct split *s, const struct wire_field *profile, struct
 	return s->samples.failed ? -ENOMEM : 1;
 }
 
+/* What differs from one process of a program to the next. */
+static bool is_of_process(const struct wire_field *attribute)
+{
+	static const char *const keys[] = {"process.pid", "process.creation.time"};
+	struct cursor c = cursor_of(attribute->bytes, attribute->n);
+	struct wire_field f;
+
+	while (wire_read_field(&c, &f)) {
+		for (size_t i = 0; i < ARRAY_SIZE(keys) && f.number == 1; i++) {
+			if (f.n == strlen(keys[i]) && memcmp(f.bytes, keys[i], f.n) == 0)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* A Resource without these. */
+static int put_resource(struct split *s, const struct wire_field *resource, struct wire_buffer *out)
+{
+	struct cursor c = cursor_of(resource->bytes, resource->n);
+	const uint8_t *begin = c.cur;
+	struct wire_field f;
+
+	wire_buffer_clear(&s->message);
+	for (; wire_read_field(&c, &f); begin = c.cur) {
+		if (f.number != 1 || f.type != WIRE_BYTES || !is_of_process(&f))
+			put_raw(&s->message, begin, (size_t)(c.cur - begin));
+	}
+	if (!cursor_ok(&c))
+		return -EBADMSG;
+	wire_put_bytes(out, RESOURCE, s->message.bytes, s->message.n);
+	return s->message.failed ? -ENOMEM : 0;
+}
+
+/* A field that is copied as it is, but for what a dialect has otherwise. */
+static int put_other(struct split *s, size_t level, const struct wire_field *f,
+		     const uint8_t *begin, const uint8_t *end, struct wire_buffer *out)
+{
+	if (level == 0 || s->marking)
+		return 0;
+	if (level == 1 && f->number == RESOURCE && f->type == WIRE_BYTES &&
+	    s->dialect == OTLP_PYROSCOPE)
+		return put_resource(s, f, out);
+	put_raw(out, begin, (size_t)(end - begin));
+	return 0;
+}
+
 /* > 0: something of it is in the half. */
 static int put_level(struct split *s, size_t level, const struct wire_field *in,
 		     struct wire_buffer *out)
@@ -407,8 +466,9 @@ static int put_level(struct split *s, size_t level, const struct wire_field *in,
 		int r;
 
 		if (f.number != child_field[level]) {
-			if (level > 0 && !s->marking)
-				put_raw(out, begin, (size_t)(c.cur - begin));
+			r = put_other(s, level, &f, begin, c.cur, out);
+			if (r < 0)
+				return r;
 			continue;
 		}
 		if (f.type != WIRE_BYTES)
@@ -500,23 +560,42 @@ static int measure_level(struct measure *m, size_t level, const struct wire_fiel
 	return cursor_ok(&c) ? 0 : -EBADMSG;
 }
 
-int otlp_split(const uint8_t *bytes, size_t n, struct otlp_half ret[2])
+static int find_dictionary(struct split *s, const uint8_t *bytes, size_t n)
 {
-	_cleanup_(split_deinit) struct split s = {0};
-	struct wire_field request = {.bytes = bytes, .n = n}, f;
-	struct measure all = {.until_bytes = UINT64_MAX, .until_n = UINT64_MAX}, first;
 	struct cursor c = cursor_of(bytes, n);
-	int r;
+	struct wire_field f;
 
 	while (wire_read_field(&c, &f)) {
 		if (f.number != 2)
 			continue;
-		if (f.type != WIRE_BYTES || s.dictionary)
+		if (f.type != WIRE_BYTES || s->dictionary)
 			return -EBADMSG;
-		s.dictionary = f.bytes;
-		s.n_dictionary = f.n;
+		s->dictionary = f.bytes;
+		s->n_dictionary = f.n;
 	}
-	r = cursor_ok(&c) ? measure_level(&all, 0, &request) : -EBADMSG;
+	return cursor_ok(&c) ? 0 : -EBADMSG;
+}
+
+int otlp_adapt(const uint8_t *bytes, size_t n, enum otlp_dialect dialect, struct wire_buffer *ret)
+{
+	_cleanup_(split_deinit) struct split s = {.dialect = dialect, .to = UINT64_MAX};
+	struct wire_field request = {.bytes = bytes, .n = n};
+	int r = find_dictionary(&s, bytes, n);
+
+	if (r == 0)
+		r = read_dictionary(&s);
+	return r < 0 ? r : make_half(&s, &request, ret);
+}
+
+int otlp_split(const uint8_t *bytes, size_t n, struct otlp_half ret[2])
+{
+	_cleanup_(split_deinit) struct split s = {0};
+	struct wire_field request = {.bytes = bytes, .n = n};
+	struct measure all = {.until_bytes = UINT64_MAX, .until_n = UINT64_MAX}, first;
+	int r = find_dictionary(&s, bytes, n);
+
+	if (r == 0)
+		r = measure_level(&all, 0, &request);
 	if (r < 0)
 		return r;
 	if (all.n < 2 || all.bytes < 2)
