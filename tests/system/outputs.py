@@ -13,7 +13,7 @@ import subprocess
 import urllib.request
 import xml.etree.ElementTree
 
-import collector
+import otelcol
 import otlp
 import rig
 from otlp_check import check as problems_of
@@ -191,13 +191,13 @@ def check_otlp(total):
     stamps = sum(len(s["timestampsUnixNano"]) for r in data["resourceProfiles"]
                  for sp in r["scopeProfiles"] for p in sp["profiles"] for s in p["samples"])
     rig.check(stamps == total, f"otlp.json: {stamps} timestamps of {total}")
-    _, port, out = collector.start_collector()
-    request = urllib.request.Request(f"http://127.0.0.1:{port}/v1development/profiles",
+    real = otelcol.start({"http": ("http", "")})
+    request = urllib.request.Request(f"http://127.0.0.1:{real.ports['http']}/v1development/profiles",
                                      text("otlp.json").encode(), {"Content-Type": "application/json"})
     with urllib.request.urlopen(request, timeout=10) as reply:
         rig.check(reply.status == 200, "the collector takes it as application/json")
-    rig.wait_for("the collector writes it", lambda: collector.messages(out), 10)
-    rig.check(content(collector.messages(out)[0]) == content(binary),
+    rig.wait_for("the collector writes it", lambda: real.messages("http"), 10)
+    rig.check(content(real.messages("http")[0]) == content(binary),
               "and has the same resources, stacks and times as the binary file")
 
 
