@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libutil.a
 libutil_a_SOURCES = \
+	util/address.c util/address.h \
 	util/array.h \
 	util/cleanup.h \
 	util/clock.h \

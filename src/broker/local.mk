@@ -1,6 +1,7 @@
 noinst_LIBRARIES += libbroker.a
 libbroker_a_SOURCES = \
 	src/broker/container-state.c \
+	src/broker/listener.c src/broker/listener.h \
 	src/broker/opener.c src/broker/opener.h \
 	src/broker/opener-debug.c src/broker/opener-internal.h \
 	src/broker/privileges.c src/broker/privileges.h \

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
+#include "src/broker/listener.h"
 #include "src/cmd/control.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -33,9 +33,8 @@ struct control {
 	struct control_callbacks callbacks;
 	uid_t uid;
 	gid_t gid;
-	int fd, timer;
-	bool bound;
-	char path[sizeof(((struct sockaddr_un *)NULL)->sun_path)];
+	int timer;
+	struct listener listener;
 	struct client clients[MAX_CLIENTS];
 };
 
@@ -201,79 +200,12 @@ static void on_timer(void *ctx)
 	loop_set_timer(c->loop, c->timer, more ? POLL_NS : UINT64_MAX);
 }
 
-/* ---- The socket ---- */
-
-/* A socket that nobody answers on was left behind by a daemon that was killed. */
-static int remove_stale(const struct sockaddr_un *address)
-{
-	_cleanup_close_ int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	struct stat st;
-
-	if (lstat(address->sun_path, &st) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (!S_ISSOCK(st.st_mode))
-		return -EEXIST;
-	if (fd < 0)
-		return -errno;
-	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 || errno == EAGAIN)
-		return -EADDRINUSE;
-	return unlink(address->sun_path) < 0 ? -errno : 0;
-}
-
-static int make_directory(const char *path)
-{
-	char directory[sizeof(((struct sockaddr_un *)NULL)->sun_path)], *slash;
-
-	(void)snprintf(directory, sizeof(directory), "%s", path);
-	slash = strrchr(directory, '/');
-	if (!slash || slash == directory)
-		return 0;
-	*slash = '\0';
-	if (mkdir(directory, 0755) < 0)
-		return errno == EEXIST ? 0 : -errno;
-	/* For all to pass, whatever the umask: the socket itself says who may. */
-	return chmod(directory, 0755) < 0 ? -errno : 0;
-}
-
-static int listen_at(struct control *c, const char *path, char *error, size_t n_error)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	mode_t mask;
-	int r;
-
-	if (strlen(path) >= sizeof(address.sun_path)) {
-		(void)snprintf(error, n_error, "the path is too long for a socket");
-		return -ENAMETOOLONG;
-	}
-	strcpy(address.sun_path, path);
-	strcpy(c->path, path);
-	if ((r = make_directory(path)) < 0)
-		return say(error, n_error, "its directory cannot be made", r);
-	r = remove_stale(&address);
-	if (r == -EADDRINUSE)
-		return say(error, n_error, "another daemon listens there", r);
-	if (r < 0)
-		return say(error, n_error, "something else is there", r);
-	c->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (c->fd < 0)
-		return say(error, n_error, "socket", -errno);
-	mask = umask(0177);
-	r = bind(c->fd, (const struct sockaddr *)&address, sizeof(address)) < 0 ? -errno : 0;
-	(void)umask(mask);
-	if (r < 0)
-		return say(error, n_error, "it cannot be made", r);
-	c->bound = true;
-	if (c->gid != (gid_t)-1 && (lchown(path, (uid_t)-1, c->gid) < 0 || chmod(path, 0660) < 0))
-		log_debug("%s is for root only: %s", path, strerror(errno));
-	if (listen(c->fd, MAX_CLIENTS) < 0)
-		return say(error, n_error, "listen", -errno);
-	return 0;
-}
-
 int control_new(struct control **ret, struct loop *loop, const char *path, uid_t uid, gid_t gid,
 		const struct control_callbacks *callbacks, char *error, size_t n_error)
 {
 	_cleanup_(control_freep) struct control *c = calloc(1, sizeof(*c));
+	struct address address;
+	char text[PATH_MAX];
 	int r;
 
 	if (!c)
@@ -282,14 +214,20 @@ int control_new(struct control **ret, struct loop *loop, const char *path, uid_t
 	c->callbacks = *callbacks;
 	c->uid = uid;
 	c->gid = gid;
-	c->fd = -EBADF;
+	c->listener.fd = -EBADF;
 	for (size_t i = 0; i < MAX_CLIENTS; i++)
 		c->clients[i].fd = -EBADF;
-	r = listen_at(c, path, error, n_error);
+	(void)snprintf(text, sizeof(text), "unix:%s", path);
+	r = address_parse(text, &address);
+	if (r < 0) {
+		(void)snprintf(error, n_error, "the path is too long for a socket");
+		return r;
+	}
+	r = listener_open(&c->listener, &address, gid, error, n_error);
 	if (r < 0)
 		return r;
 	if ((r = c->timer = loop_add_timer(loop, UINT64_MAX, 0, on_timer, c)) < 0 ||
-	    (r = loop_add_fd(loop, c->fd, EPOLLIN, on_connection, c)) < 0)
+	    (r = loop_add_fd(loop, c->listener.fd, EPOLLIN, on_connection, c)) < 0)
 		return say(error, n_error, "control socket", r);
 	*ret = TAKE_PTR(c);
 	return 0;
@@ -303,11 +241,9 @@ struct control *control_free(struct control *c)
 		if (c->clients[i].fd >= 0)
 			end_client(c, &c->clients[i]);
 	}
-	if (c->fd >= 0)
-		loop_remove_fd(c->loop, c->fd);
-	(void)close_fd(c->fd);
-	if (c->bound)
-		(void)unlink(c->path);
+	if (c->listener.fd >= 0)
+		loop_remove_fd(c->loop, c->listener.fd);
+	listener_close(&c->listener);
 	free(c);
 	return NULL;
 }

@@ -5,6 +5,7 @@
 
 #include "tests/unit/test.h"
 #include "util/clock.h"
+#include "util/address.h"
 #include "util/array.h"
 #include "util/cursor.h"
 #include "util/fdmsg.h"
@@ -177,6 +178,54 @@ static void test_did_you_mean(void)
 	CHECK(!text_nearest("zzzzzz", words, 3));
 }
 
+static void test_addresses(void)
+{
+	static const struct {
+		const char *text;
+		int outcome; /* 1 local, 0 not, -1 none */
+	} rows[] = {
+		{"127.0.0.1:9464", 1},
+		{"localhost:1", 1},
+		{"127.9.9.9:65535", 1},
+		{"[::1]:9464", 1},
+		{"unix:/run/x", 1},
+		{"0.0.0.0:9464", 0},
+		{"[::]:9464", 0},
+		{"192.0.2.1:80", 0},
+		{"[::ffff:127.0.0.1]:1", 0},
+		{"", -1},
+		{":9464", -1},
+		{"9464", -1},
+		{"127.0.0.1", -1},
+		{"127.0.0.1:", -1},
+		{"127.0.0.1:0", -1},
+		{"127.0.0.1:65536", -1},
+		{"127.0.0.1:94x", -1},
+		{"host.example:80", -1},
+		{"::1:80", -1},
+		{"[::1:80", -1},
+		{"[::1]", -1},
+		{"unix:", -1},
+		{"unix:relative", -1},
+		{"[]:80", -1},
+		{"127.0.0.1:-1", -1},
+		{"127.0.0.1: 80", -1},
+	};
+	char longest[200] = "unix:/";
+	struct address a;
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		int r = address_parse(rows[i].text, &a);
+
+		fprintf(stderr, "  %s\n", rows[i].text);
+		CHECK_INT(r, ==, rows[i].outcome < 0 ? -EINVAL : 0);
+		if (r == 0)
+			CHECK_INT(address_is_local(&a), ==, rows[i].outcome);
+	}
+	memset(longest + 6, 'x', 190);
+	CHECK_INT(address_parse(longest, &a), ==, -EINVAL);
+}
+
 static void test_descriptors_cross_a_socket(void)
 {
 	int pair[2], fds[FDMSG_MAX_FDS], pipefd[2];
@@ -251,6 +300,7 @@ int main(void)
 	RUN(test_units);
 	RUN(test_ranges);
 	RUN(test_did_you_mean);
+	RUN(test_addresses);
 	RUN(test_descriptors_cross_a_socket);
 	RUN(test_loop);
 	return 0;
