@@ -55,6 +55,10 @@ struct export_spool {
 	uint64_t max_age_ns; /* 0: any */
 };
 
+/* Upper bounds of the classes of export_stats.latency; the last class has none. */
+#define EXPORT_LATENCY_BUCKETS 12
+extern const uint64_t export_latency_bounds_ns[EXPORT_LATENCY_BUCKETS - 1];
+
 struct export_stats {
 	/* Submitted, or found in the spool at the start: sent + dropped + queued. One that was
 	 * split counts as the two that it became. */
@@ -70,6 +74,8 @@ struct export_stats {
 	uint64_t retries,
 		failures;    /* attempts that failed in a retryable way; all failed attempts */
 	uint64_t bytes_sent; /* bodies that were taken, as sent */
+	/* Requests that ended, by how long they took, also without an answer. */
+	uint64_t latency[EXPORT_LATENCY_BUCKETS], latency_sum_ns;
 	uint64_t payloads_spooled;	      /* written to disk so far */
 	uint64_t queue_payloads;	      /* now, in memory and on disk */
 	uint64_t queue_bytes;		      /* now, in memory */
@@ -124,3 +130,5 @@ void exporter_hurry(struct exporter *e);
 /* Nothing is left to do; after exporter_hurry(): nothing but what is safe in the spool. */
 bool exporter_idle(const struct exporter *e);
 const struct export_stats *exporter_stats(const struct exporter *e, size_t destination);
+/* The last attempt brought no answer, or a refusal for now. */
+bool exporter_is_down(const struct exporter *e, size_t destination);

@@ -92,6 +92,26 @@ static void arm(struct exporter *e)
 
 /* --- turning ------------------------------------------------------------------------------- */
 
+const uint64_t export_latency_bounds_ns[EXPORT_LATENCY_BUCKETS - 1] = {
+	5 * NSEC_PER_MSEC,    10 * NSEC_PER_MSEC,  25 * NSEC_PER_MSEC,	50 * NSEC_PER_MSEC,
+	100 * NSEC_PER_MSEC,  250 * NSEC_PER_MSEC, 500 * NSEC_PER_MSEC, 1 * NSEC_PER_SEC,
+	2500 * NSEC_PER_MSEC, 5 * NSEC_PER_SEC,	   10 * NSEC_PER_SEC,
+};
+
+static void count_latency(struct destination *d)
+{
+	curl_off_t us = 0;
+	int i = 0;
+
+	if (d->exporter->curl.easy_getinfo(d->easy, CURLINFO_TOTAL_TIME_T, &us) != CURLE_OK)
+		return;
+	while (i < EXPORT_LATENCY_BUCKETS - 1 &&
+	       (uint64_t)us * NSEC_PER_USEC > export_latency_bounds_ns[i])
+		i++;
+	d->stats.latency[i]++;
+	d->stats.latency_sum_ns += (uint64_t)us * NSEC_PER_USEC;
+}
+
 static void finish_requests(struct exporter *e)
 {
 	struct destination *d;
@@ -105,6 +125,7 @@ static void finish_requests(struct exporter *e)
 			continue;
 		(void)e->curl.easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private);
 		d = (struct destination *)(void *)private;
+		count_latency(d);
 		destination_finish(d, m->data.result, clock_monotonic_ns());
 	}
 }
@@ -241,6 +262,11 @@ int exporter_fd(const struct exporter *e)
 const struct export_stats *exporter_stats(const struct exporter *e, size_t destination)
 {
 	return &e->destinations[destination].stats;
+}
+
+bool exporter_is_down(const struct exporter *e, size_t destination)
+{
+	return e->destinations[destination].down;
 }
 
 /* --- life ---------------------------------------------------------------------------------- */
