@@ -40,6 +40,7 @@ struct store {
 	uint64_t n_bytes;
 	bool failing;	 /* said so */
 	uint64_t n_lost; /* samples since then */
+	uint64_t n_lost_ever;
 };
 
 static bool parse_name(const char *name, struct store_file *ret)
@@ -252,5 +253,11 @@ int store_put(struct store *s, int fd, uint64_t n_samples)
 			    (unsigned long long)s->n_lost);
 	s->failing = r < 0;
 	s->n_lost = r < 0 ? s->n_lost + n_samples : 0;
+	s->n_lost_ever += r < 0 ? n_samples : 0;
 	return r;
+}
+
+struct store_stats store_stats(const struct store *s)
+{
+	return (struct store_stats){s->files.n - s->first, s->n_bytes, s->n_lost_ever};
 }

@@ -36,5 +36,11 @@ DEFINE_CLEANUP(struct store *, store_free)
  */
 int store_put(struct store *s, int fd, uint64_t n_samples);
 
+struct store_stats {
+	uint64_t n_files, n_bytes; /* now */
+	uint64_t n_samples_lost;   /* since the start: of payloads that could not be kept */
+};
+struct store_stats store_stats(const struct store *s);
+
 /* The time in a name of the store; false: it is none. */
 bool store_parse_name(const char *name, uint64_t *ret_time_unix_ns);
