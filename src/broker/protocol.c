@@ -42,10 +42,13 @@ static const struct {
 	[MESSAGE_ASK_DEBUG_FILE] = {BODY(ask_debug_file), 0, 0},
 	[MESSAGE_ASK_SPLIT_FILE] = {BODY(ask_split_file), 0, 0},
 	[MESSAGE_ASK_RECORDED_FILE] = {BODY(ask_recorded_file), 0, 0},
+	[MESSAGE_ASK_STATISTICS] = {HEADER, 0, 0},
+	[MESSAGE_ASK_FLUSH] = {HEADER, 0, 0},
 	[MESSAGE_ANSWER] = {BODY(answer), 0, 1},
 	[MESSAGE_ANSWER_TEXT] = {BODY(answer_text), 0, 0},
 	[MESSAGE_ANSWER_PROCESS] = {BODY(answer_process), 0, 0},
 	[MESSAGE_ANSWER_USER] = {BODY(answer_user), 0, 0},
+	[MESSAGE_ANSWER_STATISTICS] = {BODY(answer_statistics), 0, 0},
 	[MESSAGE_MODULE] = {BODY(module), 1, 1},
 	[MESSAGE_PERF_MAP] = {BODY(perf_map), 1, 1},
 	[MESSAGE_JITDUMP] = {BODY(perf_map), 1, 1},
@@ -100,6 +103,16 @@ void message_set_text(char *field, size_t size, const char *text)
 bool message_text_ok(const char *field, size_t size)
 {
 	return memchr(field, 0, size) != NULL;
+}
+
+void status_counts_add(struct status_counts *to, const struct status_counts *from)
+{
+	uint64_t *a = (uint64_t *)to;
+	const uint64_t *b = (const uint64_t *)from;
+
+	_Static_assert(sizeof(*to) % sizeof(*a) == 0, "nothing else is in it");
+	for (size_t i = 0; i < sizeof(*to) / sizeof(*a); i++)
+		a[i] += b[i];
 }
 
 int status_page_new(struct status_page **ret)

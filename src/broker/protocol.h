@@ -19,11 +19,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define PROTOCOL_CONTROL_FD 3
-#define PROTOCOL_ASK_FD	    4
-#define PROTOCOL_PATH_MAX   4096
-#define PROTOCOL_TEXT_MAX   8192
-#define PROTOCOL_BLOB_MAX   1024
+#define PROTOCOL_CONTROL_FD	3
+#define PROTOCOL_ASK_FD		4
+#define PROTOCOL_PATH_MAX	4096
+#define PROTOCOL_TEXT_MAX	8192
+#define PROTOCOL_BLOB_MAX	1024
+#define PROTOCOL_STATISTICS_MAX 8000
 
 enum message_type {
 	/* broker -> child, in order: set-up, texts, then START; set-up may be repeated on a reload
@@ -59,10 +60,13 @@ enum message_type {
 	MESSAGE_ASK_DEBUG_FILE,
 	MESSAGE_ASK_SPLIT_FILE,
 	MESSAGE_ASK_RECORDED_FILE, /* of a process that a perf.data file tells of */
+	MESSAGE_ASK_STATISTICS,	   /* of the whole tree */
+	MESSAGE_ASK_FLUSH,	   /* end the window now */
 	MESSAGE_ANSWER,		   /* error; fd when one was asked for */
 	MESSAGE_ANSWER_TEXT,	   /* cgroup path */
 	MESSAGE_ANSWER_PROCESS,
 	MESSAGE_ANSWER_USER,
+	MESSAGE_ANSWER_STATISTICS, /* struct statistics (src/cmd/statistics.h) as a blob */
 	/* profiler -> symbolizer */
 	MESSAGE_MODULE,	  /* fd: the file of a module uid */
 	MESSAGE_PERF_MAP, /* fd: the perf map of a process */
@@ -224,6 +228,11 @@ struct message {
 		} answer_user;
 		struct {
 			int32_t error;
+			uint32_t n;
+			uint8_t bytes[PROTOCOL_STATISTICS_MAX];
+		} answer_statistics;
+		struct {
+			int32_t error;
 			uint32_t parent_pid;
 			uint64_t start_time_ns; /* since boot */
 			uint32_t is_kernel;
@@ -272,16 +281,47 @@ bool message_text_ok(const char *field, size_t size);
 #define STATUS_MAX_FILES	1024
 #define STATUS_MAX_COUNTERS	64
 #define STATUS_MAX_DESTINATIONS 16
+#define STATUS_LATENCY_BUCKETS	12
+
+enum status_drop {
+	STATUS_DROP_QUEUE_FULL,
+	STATUS_DROP_REFUSED,
+	STATUS_DROP_EXPIRED,
+	STATUS_DROP_SPOOL_FULL,
+	STATUS_DROP_CORRUPT,
+	STATUS_DROP_TOO_LARGE,
+	STATUS_N_DROPS
+};
+
+/*
+ * What has happened since the start of a child. Each field is one child's to count, and all are
+ * uint64_t: so those of all children, also of the dead, add up to those of the tree.
+ */
+struct status_counts {
+	uint64_t samples, filtered, lost, windows;	 /* profiler; lost: of closed windows */
+	uint64_t windows_named, payloads, payload_bytes; /* symbolizer: what it made of them */
+	uint64_t counters[STATUS_MAX_COUNTERS]; /* of closed windows, by enum profile_counter */
+	uint64_t store_samples_lost;		/* exporter, this and the rest */
+	struct status_export {
+		uint64_t sent, samples_sent, bytes_sent; /* payloads; as sent */
+		uint64_t dropped[STATUS_N_DROPS];	 /* payloads */
+		uint64_t samples_dropped, profiles_rejected;
+		uint64_t failures, retries, spooled; /* attempts; those to come again; payloads */
+		uint64_t latency[STATUS_LATENCY_BUCKETS]; /* requests by export_latency_bounds_ns */
+		uint64_t latency_sum_ns;
+	} exports[STATUS_MAX_DESTINATIONS]; /* in the order of the set-up */
+};
+/* to += from. */
+void status_counts_add(struct status_counts *to, const struct status_counts *from);
 
 struct status_page {
-	uint64_t samples, lost, windows, payloads; /* so far */
-	uint64_t filtered;			   /* of the samples: not asked for */
+	struct status_counts counts;
 	uint64_t flushed; /* the last MESSAGE_FLUSH whose window the symbolizer has settled */
-	uint64_t counters[STATUS_MAX_COUNTERS]; /* of closed windows, by enum profile_counter */
 	struct status_destination {
-		uint64_t sent, dropped, failures; /* payloads; attempts */
 		uint64_t queue_payloads, queue_bytes, spool_payloads, spool_bytes; /* now */
+		uint64_t down; /* 1: the last attempt got no answer, or a refusal for now */
 	} destinations[STATUS_MAX_DESTINATIONS]; /* in the order of the set-up */
+	uint64_t store_files, store_bytes;
 	uint64_t drained_ns;   /* CLOCK_MONOTONIC when the profiler had last read all rings */
 	uint64_t job_since_ns; /* CLOCK_MONOTONIC when work on a file began; 0: on none */
 	uint32_t job;	       /* index into files of the file being read right now */

@@ -42,6 +42,7 @@ struct child {
 	int control, ask, status_fd;
 	struct status_page *status;
 	uint64_t started_ns, backoff_ns, start_at_ns; /* start_at_ns: 0 not waiting */
+	uint64_t n_starts;
 	uint32_t patience; /* the time for one file is doubled so often */
 	bool stopping, restart, killed_by_us;
 };
@@ -241,6 +242,19 @@ static void join(struct supervisor *s, enum peer a, enum peer b)
 	(void)close_fd(pair[1]);
 }
 
+/* What only the tree knows. */
+static void answer_other(struct supervisor *s, enum peer who, const struct message *ask,
+			 struct message *a)
+{
+	int r = s->callbacks.answer ? s->callbacks.answer(s->callbacks.ctx, who, ask, a)
+				    : -EOPNOTSUPP;
+
+	if (r < 0)
+		a->type = MESSAGE_ANSWER;
+	if (a->type == MESSAGE_ANSWER)
+		a->answer.error = r;
+}
+
 static void answer_one(struct supervisor *s, enum peer who, const struct message *ask, int sock)
 {
 	struct message a = {.type = MESSAGE_ANSWER, .seq = ask->seq};
@@ -306,7 +320,9 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 		a.answer_user.error = opener_user(ask->ask_pid.pid, &a.answer_user.uid);
 		break;
 	default:
-		fd = -EOPNOTSUPP;
+		answer_other(s, who, ask, &a);
+		(void)message_send(sock, &a, NULL, 0);
+		return;
 	}
 	if (a.type == MESSAGE_ANSWER)
 		a.answer.error = fd < 0 ? fd : 0;
@@ -369,7 +385,6 @@ int supervisor_start(struct supervisor *s, enum peer who)
 	struct timeval patience = {.tv_sec = SEND_TIMEOUT_S};
 	struct child *c = &s->children[who];
 	int control[2] = {-EBADF, -EBADF}, ask[2] = {-EBADF, -EBADF}, r;
-	struct status_page *status;
 
 	c->start_at_ns = 0;
 	r = fdmsg_pair(control, 0);
@@ -377,11 +392,6 @@ int supervisor_start(struct supervisor *s, enum peer who)
 		r = fdmsg_pair(ask, 0);
 	if (r < 0)
 		goto out;
-	/* A fresh page: what the last one said must not be taken for the new one's. */
-	if (status_page_map(c->status_fd, &status) == 0) {
-		memset(status, 0, sizeof(*status));
-		(void)munmap(status, sizeof(*status));
-	}
 	c->pid = fork();
 	if (c->pid < 0) {
 		r = -errno;
@@ -394,6 +404,7 @@ int supervisor_start(struct supervisor *s, enum peer who)
 	c->control = TAKE_FD(control[0]);
 	c->ask = TAKE_FD(ask[0]);
 	c->started_ns = clock_monotonic_ns();
+	c->n_starts++;
 	c->stopping = c->restart = c->killed_by_us = false;
 	/* A child that does not read may not stop the broker. */
 	(void)setsockopt(c->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
@@ -474,6 +485,25 @@ int supervisor_control(const struct supervisor *s, enum peer who)
 	return s->children[who].control;
 }
 
+uint64_t supervisor_starts(const struct supervisor *s, enum peer who)
+{
+	return s->children[who].n_starts;
+}
+
+uint32_t supervisor_n_set_aside(const struct supervisor *s)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < s->n_strikes; i++)
+		n += s->strikes[i].for_peers != 0;
+	return n;
+}
+
+const char *supervisor_name(enum peer who)
+{
+	return names[who];
+}
+
 pid_t supervisor_pid(const struct supervisor *s, enum peer who)
 {
 	return s->children[who].pid;
@@ -493,6 +523,19 @@ static void describe_death(int status, char *buf, size_t size)
 		(void)snprintf(buf, size, "left with status %d", WEXITSTATUS(status));
 }
 
+/* What the last one said must not be taken for the new one's. */
+static void take_down_page(struct supervisor *s, enum peer who)
+{
+	struct status_page *status;
+
+	if (s->callbacks.died)
+		s->callbacks.died(s->callbacks.ctx, who);
+	if (status_page_map(s->children[who].status_fd, &status) == 0) {
+		memset(status, 0, sizeof(*status));
+		(void)munmap(status, sizeof(*status));
+	}
+}
+
 static void on_death(struct supervisor *s, enum peer who, int status)
 {
 	struct child *c = &s->children[who];
@@ -507,6 +550,7 @@ static void on_death(struct supervisor *s, enum peer who, int status)
 	clean = c->stopping && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	if (!c->restart && !s->callbacks.once)
 		blame_file(s, who, status);
+	take_down_page(s, who);
 	c->pid = 0;
 	disconnect(s, c);
 	if (c->stopping && !c->restart) {

@@ -21,6 +21,12 @@ struct supervisor_callbacks {
 	int (*setup)(void *ctx, enum peer who, int control, int status_fd);
 	/* A message from a child on its control socket. */
 	void (*message)(void *ctx, enum peer who, const struct message *m);
+	/* A child has died, for whatever reason: its status page is there for this call, and empty
+	 * from then on. NULL: nobody wants to know. */
+	void (*died)(void *ctx, enum peer who);
+	/* Answers a request of a type that the opener knows nothing of; NULL: there is none. 0, or
+	 * -errno, and the child is told. */
+	int (*answer)(void *ctx, enum peer who, const struct message *ask, struct message *ret);
 	/* A child left after supervisor_stop() (clean) or will not be started again (not clean). */
 	void (*gone)(void *ctx, enum peer who, bool clean);
 	/* A child that dies ends what is done here: there is nothing to be set aside, and the caller
@@ -51,6 +57,12 @@ void supervisor_reap(struct supervisor *s);
 /* Sends one message to a running child. */
 int supervisor_send(struct supervisor *s, enum peer who, const struct message *m, const int *fds,
 		    size_t n_fds);
+/* How often a child was started. */
+uint64_t supervisor_starts(const struct supervisor *s, enum peer who);
+/* Files that nobody reads any more. */
+uint32_t supervisor_n_set_aside(const struct supervisor *s);
+/* "profiler" ... */
+const char *supervisor_name(enum peer who);
 /* The process id of a running child; 0 without one. */
 pid_t supervisor_pid(const struct supervisor *s, enum peer who);
 /* The control socket of a running child, borrowed; negative without one. */

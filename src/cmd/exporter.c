@@ -19,6 +19,8 @@
 
 #define MAX_HEADERS 64
 
+_Static_assert(EXPORT_LATENCY_BUCKETS == STATUS_LATENCY_BUCKETS, "each has its place");
+
 struct exporter_role {
 	struct role role;
 	struct setup_exporter setup;
@@ -118,23 +120,49 @@ static void on_done(void *ctx, uint64_t id)
 		(void)message_send(e->symbolizer_sock, &m, NULL, 0);
 }
 
+static void publish_destination(const struct exporter_role *e, uint32_t i)
+{
+	const struct export_stats *s = exporter_stats(e->exporter, i);
+	struct status_export *x = &e->role.status->counts.exports[i];
+
+	*x = (struct status_export){
+		.sent = s->payloads_sent,
+		.samples_sent = s->samples_sent,
+		.bytes_sent = s->bytes_sent,
+		.dropped = {[STATUS_DROP_QUEUE_FULL] = s->payloads_dropped_queue_full,
+			    [STATUS_DROP_REFUSED] = s->payloads_dropped_refused,
+			    [STATUS_DROP_EXPIRED] = s->payloads_dropped_expired,
+			    [STATUS_DROP_SPOOL_FULL] = s->payloads_dropped_spool_full,
+			    [STATUS_DROP_CORRUPT] = s->payloads_dropped_corrupt,
+			    [STATUS_DROP_TOO_LARGE] = s->payloads_dropped_too_large},
+		.samples_dropped = s->samples_dropped,
+		.profiles_rejected = s->profiles_rejected,
+		.failures = s->failures,
+		.retries = s->retries,
+		.spooled = s->payloads_spooled,
+		.latency_sum_ns = s->latency_sum_ns,
+	};
+	memcpy(x->latency, s->latency, sizeof(x->latency));
+	e->role.status->destinations[i] = (struct status_destination){
+		.queue_payloads = s->queue_payloads,
+		.queue_bytes = s->queue_bytes,
+		.spool_payloads = s->spool_payloads,
+		.spool_bytes = s->spool_bytes,
+		.down = exporter_is_down(e->exporter, i),
+	};
+}
+
 static void publish(const struct exporter_role *e)
 {
-	for (uint32_t i = 0; i < e->n && i < STATUS_MAX_DESTINATIONS; i++) {
-		const struct export_stats *s = exporter_stats(e->exporter, i);
+	struct store_stats s = {0};
 
-		e->role.status->destinations[i] = (struct status_destination){
-			.sent = s->payloads_sent,
-			.dropped = s->payloads_dropped_queue_full + s->payloads_dropped_refused +
-				   s->payloads_dropped_expired + s->payloads_dropped_spool_full +
-				   s->payloads_dropped_corrupt + s->payloads_dropped_too_large,
-			.failures = s->failures,
-			.queue_payloads = s->queue_payloads,
-			.queue_bytes = s->queue_bytes,
-			.spool_payloads = s->spool_payloads,
-			.spool_bytes = s->spool_bytes,
-		};
-	}
+	for (uint32_t i = 0; i < e->n && i < STATUS_MAX_DESTINATIONS; i++)
+		publish_destination(e, i);
+	if (e->store)
+		s = store_stats(e->store);
+	e->role.status->counts.store_samples_lost = s.n_samples_lost;
+	e->role.status->store_files = s.n_files;
+	e->role.status->store_bytes = s.n_bytes;
 }
 
 static void dispatch(struct exporter_role *e)
@@ -169,7 +197,6 @@ static void on_payload(void *ctx, const struct message *m, int fds[2])
 		(void)close_fd(fds[0]);
 		return;
 	}
-	e->role.status->payloads++;
 	if (e->store)
 		(void)store_put(e->store, fds[0], m->item.n_samples); /* it says what it loses */
 	if (!e->exporter) {

@@ -85,8 +85,8 @@ static void drain(struct profiler *p, bool flush)
 			p->offset_known = true;
 		}
 		if (!attribution_record(p->attribution, &r))
-			p->role.status->filtered++;
-		p->role.status->samples += r.type == RECORD_SAMPLE;
+			p->role.status->counts.filtered++;
+		p->role.status->counts.samples += r.type == RECORD_SAMPLE;
 	}
 	role_job_end(&p->role);
 	p->role.status->drained_ns = clock_monotonic_ns();
@@ -164,11 +164,11 @@ static void close_window(struct profiler *p)
 	prof->event = strtab_put(&prof->strings, p->replay ? replay_event(p->replay)->name
 							   : sample_event_name(&p->setup.options,
 									       &p->setup.features));
-	p->role.status->lost += prof->counters[PROFILE_SAMPLES_LOST];
-	p->role.status->windows++;
+	p->role.status->counts.lost += prof->counters[PROFILE_SAMPLES_LOST];
+	p->role.status->counts.windows++;
 	count_pause(p);
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
-		p->role.status->counters[c] += prof->counters[c];
+		p->role.status->counts.counters[c] += prof->counters[c];
 
 	fd = window_write(prof);
 	if (fd >= 0) {
@@ -224,8 +224,8 @@ static void on_replay_timer(void *ctx)
 		if (e <= 0)
 			break;
 		if (!attribution_record(p->attribution, &r))
-			p->role.status->filtered++;
-		p->role.status->samples += r.type == RECORD_SAMPLE;
+			p->role.status->counts.filtered++;
+		p->role.status->counts.samples += r.type == RECORD_SAMPLE;
 	}
 	role_job_end(&p->role);
 	if (e <= 0) {

@@ -113,12 +113,11 @@ static int load(const struct daemon_run *d, struct config **ret)
 static void on_beat(void *ctx)
 {
 	const struct daemon_run *d = ctx;
-	uint64_t samples, lost, drained = tree_drained_ns(d->tree);
+	uint64_t drained = tree_drained_ns(d->tree);
+	char text[256];
 
-	tree_progress(d->tree, &samples, &lost);
-	notify_send("STATUS=%u CPUs at %u Hz: %llu samples, %llu lost", tree_n_cpus(d->tree),
-		    d->config->samples_per_second, (unsigned long long)samples,
-		    (unsigned long long)lost);
+	tree_describe(d->tree, text, sizeof(text));
+	notify_send("STATUS=%s", text);
 	if (d->watchdog_ns && drained && clock_monotonic_ns() - drained < d->watchdog_ns / 2)
 		notify_send("WATCHDOG=1");
 }

@@ -1,82 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The state of the tree as lines of a name and a value, from the children's status pages. */
+/* The state of the tree as lines of a name and a value. */
 #include <stdio.h>
-#include <unistd.h>
 
+#include "src/cmd/statistics.h"
 #include "src/cmd/tree-internal.h"
 #include "src/profile/profile.h"
 #include "util/cleanup.h"
-#include "util/clock.h"
+#include "util/text.h"
 
 static void print_count(FILE *out, const char *name, uint64_t n)
 {
 	(void)fprintf(out, "%s %llu\n", name, (unsigned long long)n);
 }
 
-/* CPU time since its start, and resident memory. false: it is gone. */
-static bool read_load(pid_t pid, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
+static void print_process(FILE *out, const char *name, const struct statistics_process *p)
 {
-	unsigned long long size, resident;
-	clockid_t clock;
-	char path[32];
-	FILE *f;
-	int n;
-
-	if (clock_getcpuclockid(pid, &clock) != 0)
-		return false;
-	(void)snprintf(path, sizeof(path), "/proc/%d/statm", (int)pid);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	n = fscanf(f, "%llu %llu", &size, &resident);
-	(void)fclose(f);
-	if (n != 2)
-		return false;
-	*ret_cpu_ns = clock_get_ns(clock);
-	*ret_rss_bytes = resident * (uint64_t)sysconf(_SC_PAGESIZE);
-	return true;
+	if (p->pid)
+		(void)fprintf(out, "%s.pid %d\n%s.memory_bytes %llu\n%s.cpu_seconds %.2f\n", name,
+			      (int)p->pid, name, (unsigned long long)p->rss_bytes, name,
+			      (double)p->cpu_ns / 1e9);
 }
 
-void tree_load(const struct tree *t, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
+static void print_destinations(const struct statistics *s, const struct config *c, FILE *out)
 {
-	uint64_t cpu_ns, rss_bytes;
-
-	*ret_cpu_ns = *ret_rss_bytes = 0;
-	for (int i = -1; i < PEER_N; i++) {
-		pid_t pid = i < 0 ? getpid() : supervisor_pid(t->supervisor, (enum peer)i);
-
-		if (pid <= 0 || !read_load(pid, &cpu_ns, &rss_bytes))
-			continue;
-		*ret_cpu_ns += cpu_ns;
-		*ret_rss_bytes += rss_bytes;
-	}
-}
-
-static void print_process(FILE *out, const char *name, pid_t pid)
-{
-	uint64_t cpu_ns, rss_bytes;
-
-	(void)fprintf(out, "%s.pid %d\n", name, (int)pid);
-	if (!read_load(pid, &cpu_ns, &rss_bytes))
-		return;
-	(void)fprintf(out, "%s.memory_bytes %llu\n%s.cpu_seconds %.2f\n", name,
-		      (unsigned long long)rss_bytes, name, (double)cpu_ns / 1e9);
-}
-
-static void print_destinations(const struct tree *t, FILE *out)
-{
-	const struct config *c = t->options.config;
-	const struct status_page *p = supervisor_status(t->supervisor, PEER_EXPORTER);
 	uint64_t spool_bytes = 0;
 
-	for (size_t i = 0; i < c->n_exports && i < STATUS_MAX_DESTINATIONS; i++) {
-		const struct status_destination *d = &p->destinations[i];
+	for (uint32_t i = 0; i < s->n_destinations; i++) {
+		const struct status_export *x = &s->counts.exports[i];
+		const struct status_destination *d = &s->destinations[i];
+		uint64_t dropped = 0;
+
+		for (int why = 0; why < STATUS_N_DROPS; why++)
+			dropped += x->dropped[why];
 		const struct {
 			const char *name;
 			uint64_t n;
 		} lines[] = {
-			{"payloads_sent", d->sent},	 {"payloads_dropped", d->dropped},
-			{"failures", d->failures},	 {"queue_payloads", d->queue_payloads},
+			{"payloads_sent", x->sent},	 {"payloads_dropped", dropped},
+			{"failures", x->failures},	 {"queue_payloads", d->queue_payloads},
 			{"queue_bytes", d->queue_bytes}, {"spool_payloads", d->spool_payloads},
 		};
 
@@ -90,30 +51,58 @@ static void print_destinations(const struct tree *t, FILE *out)
 
 void tree_print_status(const struct tree *t, FILE *out)
 {
-	static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter", "screen"};
-	const struct status_page *p = supervisor_status(t->supervisor, PEER_PROFILER);
+	struct statistics s;
 
-	(void)fprintf(out, "event %s\n", sample_event_name(&t->events.sample, &t->events.features));
-	print_count(out, "rate_hz", t->events.sample.rate_hz);
-	print_count(out, "stack_size",
-		    t->events.features.frame_pointers ? 0 : t->events.sample.stack_bytes);
-	print_count(out, "cpus", t->events.cpus.n);
-	(void)fprintf(out, "paused %s\n", t->paused ? "yes" : "no");
-	print_count(out, "samples", p->samples);
-	print_count(out, "windows", p->windows);
-	/* Of windows that are closed; since the start of the profiler that runs now. */
+	statistics_collect(t, &s);
+	(void)fprintf(out, "event %s\n", s.event);
+	print_count(out, "rate_hz", s.rate_hz);
+	print_count(out, "stack_size", s.stack_bytes);
+	print_count(out, "cpus", s.n_cpus);
+	(void)fprintf(out, "paused %s\n", s.paused ? "yes" : "no");
+	print_count(out, "samples", s.counts.samples);
+	print_count(out, "windows", s.counts.windows);
+	/* Of windows that are closed. */
 	for (int c = PROFILE_SAMPLES + 1; c < PROFILE_N_COUNTERS; c++) {
-		/* The symbolizer's to count. */
-		if (c != PROFILE_FRAMES_UNNAMED && c != PROFILE_WINDOWS_DEGRADED)
+		if (c != PROFILE_WINDOWS_DEGRADED)
 			print_count(out, profile_counter_name((enum profile_counter)c),
-				    p->counters[c]);
+				    s.counts.counters[c]);
 	}
-	print_process(out, "broker", getpid());
-	for (int i = 0; i < PEER_N; i++) {
-		pid_t pid = supervisor_pid(t->supervisor, (enum peer)i);
+	print_process(out, "broker", &s.processes[STATISTICS_BROKER]);
+	for (int i = 0; i < PEER_N; i++)
+		print_process(out, supervisor_name((enum peer)i), &s.processes[i]);
+	print_destinations(&s, t->options.config, out);
+}
 
-		if (pid > 0)
-			print_process(out, names[i], pid);
+void tree_describe(const struct tree *t, char *buf, size_t size)
+{
+	uint64_t queue = 0, spool = 0, spool_bytes = 0, dropped = 0;
+	const char *down = "";
+	struct statistics s;
+	char bytes[32];
+	int n;
+
+	statistics_collect(t, &s);
+	for (uint32_t i = 0; i < s.n_destinations; i++) {
+		queue += s.destinations[i].queue_payloads;
+		spool += s.destinations[i].spool_payloads;
+		spool_bytes += s.destinations[i].spool_bytes;
+		down = s.destinations[i].down ? t->options.config->exports[i].name : down;
+		for (int why = 0; why < STATUS_N_DROPS; why++)
+			dropped += s.counts.exports[i].dropped[why];
 	}
-	print_destinations(t, out);
+	n = snprintf(buf, size, "%u CPUs at %u Hz: %llu samples, %llu lost", s.n_cpus, s.rate_hz,
+		     (unsigned long long)(s.counts.samples - s.counts.filtered),
+		     (unsigned long long)s.counts.lost);
+	if (s.paused && n >= 0 && (size_t)n < size)
+		n += snprintf(buf + n, size - (size_t)n, ", paused");
+	if (queue && n >= 0 && (size_t)n < size)
+		n += snprintf(buf + n, size - (size_t)n,
+			      "; %llu profiles wait, %llu of them on disk (%s)",
+			      (unsigned long long)queue, (unsigned long long)spool,
+			      text_format_bytes(bytes, sizeof(bytes), spool_bytes));
+	if (dropped && n >= 0 && (size_t)n < size)
+		n += snprintf(buf + n, size - (size_t)n, "; %llu dropped",
+			      (unsigned long long)dropped);
+	if (*down && n >= 0 && (size_t)n < size)
+		(void)snprintf(buf + n, size - (size_t)n, "; export:%s is not reached", down);
 }

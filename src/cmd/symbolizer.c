@@ -131,8 +131,16 @@ static int on_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samp
 {
 	struct symbolizer *s = ctx;
 
-	s->role.status->payloads++;
+	s->role.status->counts.payloads++;
+	s->role.status->counts.payload_bytes += n;
 	return payloads_push(s->payloads, bytes, n, n_samples);
+}
+
+/* They go with the next window. */
+static void count_dropped(struct symbolizer *s, uint64_t n_samples)
+{
+	s->profile.counters[PROFILE_SAMPLES_DROPPED] += n_samples;
+	s->role.status->counts.counters[PROFILE_SAMPLES_DROPPED] += n_samples;
 }
 
 /* Frames of this window's samples that stay without a name. */
@@ -180,7 +188,7 @@ static void export_window(struct symbolizer *s)
 	struct profile *p = &s->profile;
 	int r;
 
-	p->counters[PROFILE_SAMPLES_DROPPED] += payloads_take_dropped(s->payloads);
+	count_dropped(s, payloads_take_dropped(s->payloads));
 	r = render_otlp(p, &s->info, NULL, on_payload, s);
 	if (r < 0)
 		log_error("a window of %u samples cannot be encoded: %s", p->samples.n,
@@ -189,7 +197,7 @@ static void export_window(struct symbolizer *s)
 	if (p->samples.n > 0)
 		memset(p->counters, 0, sizeof(p->counters));
 	if (r < 0)
-		p->counters[PROFILE_SAMPLES_DROPPED] += p->samples.n;
+		count_dropped(s, p->samples.n);
 	end_window(s);
 }
 
@@ -224,12 +232,14 @@ static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
 			  (unsigned long long)n_samples, strerror(-r));
 		/* Samples it had added so far; rows that nothing refers to do no harm. */
 		p->samples.n = before;
-		p->counters[PROFILE_SAMPLES_DROPPED] += n_samples;
+		count_dropped(s, n_samples);
 		return;
 	}
 	namer_name(s->namer, p, before);
 	p->counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(p);
-	s->role.status->windows++;
+	s->role.status->counts.windows_named++;
+	s->role.status->counts.counters[PROFILE_FRAMES_UNNAMED] +=
+		p->counters[PROFILE_FRAMES_UNNAMED];
 	if (s->setup.live)
 		show_window(s);
 	else if (!s->setup.capture)
@@ -406,8 +416,8 @@ static int render_all(struct symbolizer *s, uint32_t *ret_written)
 		result = result < 0 ? result : r;
 	}
 	/* Of perf.data that could not be read no window has come, and its reader has said why. */
-	if (s->summary_fd >= 0 &&
-	    (s->setup.view == VIEW_NONE || s->viewer.n > 0 || s->role.status->windows > 0))
+	if (s->summary_fd >= 0 && (s->setup.view == VIEW_NONE || s->viewer.n > 0 ||
+				   s->role.status->counts.windows_named > 0))
 		print_summary(s);
 	return result;
 }

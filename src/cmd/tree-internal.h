@@ -23,6 +23,9 @@ struct tree {
 		char *path; /* that was tried last, for fd or in vain */
 		int fd;
 	} spool, store;
+	struct status_counts counts_of_the_dead;
+	uint64_t start_unix_ns;
+	bool forget_exports; /* the exporter that leaves counts for other destinations */
 	int deadline_timer;
 	int result;
 	uint32_t written_outputs;
@@ -41,6 +44,9 @@ struct tree {
  */
 int tree_find_targets(struct tree *t);
 void tree_forget_targets(struct tree *t);
+
+/* What all children have counted, also those that have died. */
+void tree_counts(const struct tree *t, struct status_counts *ret);
 
 /* supervisor_callbacks.setup of the tree. */
 int tree_set_up(void *ctx, enum peer who, int control, int status_fd);

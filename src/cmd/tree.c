@@ -75,6 +75,21 @@ static void on_message(void *ctx, enum peer who, const struct message *m)
 
 static void on_gone(void *ctx, enum peer who, bool clean);
 
+static void forget_exports(struct tree *t)
+{
+	memset(t->counts_of_the_dead.exports, 0, sizeof(t->counts_of_the_dead.exports));
+	t->forget_exports = false;
+}
+
+static void on_died(void *ctx, enum peer who)
+{
+	struct tree *t = ctx;
+
+	status_counts_add(&t->counts_of_the_dead, &supervisor_status(t->supervisor, who)->counts);
+	if (who == PEER_EXPORTER && t->forget_exports)
+		forget_exports(t);
+}
+
 /* ---- Hotplug ---- */
 
 static bool contains(const int *list, int n, int cpu)
@@ -193,13 +208,12 @@ static int start_children(struct tree *t)
 static void on_deadline(void *ctx)
 {
 	struct tree *t = ctx;
-	static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter", "screen"};
 
 	for (int i = 0; i < PEER_N; i++) {
 		if (!supervisor_running(t->supervisor, (enum peer)i))
 			continue;
 		log_warning("the %s did not finish in time: what it had not settled is lost",
-			    names[i]);
+			    supervisor_name((enum peer)i));
 		t->result = -ETIMEDOUT;
 		supervisor_kill(t->supervisor, (enum peer)i);
 	}
@@ -208,14 +222,18 @@ static void on_deadline(void *ctx)
 int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *options)
 {
 	_cleanup_(tree_freep) struct tree *t = calloc(1, sizeof(*t));
-	struct supervisor_callbacks callbacks = {
-		.setup = tree_set_up, .message = on_message, .gone = on_gone, .ctx = t};
+	struct supervisor_callbacks callbacks = {.setup = tree_set_up,
+						 .message = on_message,
+						 .died = on_died,
+						 .gone = on_gone,
+						 .ctx = t};
 	int r;
 
 	if (!t)
 		return -ENOMEM;
 	t->loop = loop;
 	t->options = *options;
+	t->start_unix_ns = clock_realtime_ns();
 	events_init(&t->events);
 	t->spool.fd = t->store.fd = -EBADF;
 	t->has_user = setup_choose_user(&t->privileges, options->config->user);
@@ -323,9 +341,19 @@ static bool sampling_differs(const struct config *a, const struct config *b)
 	       a->max_processes != b->max_processes || a->max_open_files != b->max_open_files;
 }
 
+static bool destinations_differ(const struct config *a, const struct config *b)
+{
+	for (size_t i = 0; i < a->n_exports && i < b->n_exports; i++) {
+		if (strcmp(a->exports[i].name, b->exports[i].name) != 0)
+			return true;
+	}
+	return a->n_exports != b->n_exports;
+}
+
 int tree_reload(struct tree *t, const struct config *config)
 {
 	bool resample = sampling_differs(t->options.config, config);
+	bool other_exports = destinations_differ(t->options.config, config);
 
 	if (t->stopping || t->reopen)
 		return -EBUSY;
@@ -340,6 +368,9 @@ int tree_reload(struct tree *t, const struct config *config)
 		if (tree_set_up_symbolizer_again(t, control) < 0)
 			log_warning("the symbolizer does not take the new config");
 	}
+	t->forget_exports = other_exports;
+	if (other_exports && !supervisor_running(t->supervisor, PEER_EXPORTER))
+		forget_exports(t);
 	supervisor_restart(t->supervisor, PEER_EXPORTER);
 	if (resample) {
 		t->reopen = true;
@@ -399,10 +430,11 @@ void tree_user(const struct tree *t, uid_t *ret_uid, gid_t *ret_gid)
 
 void tree_progress(const struct tree *t, uint64_t *ret_samples, uint64_t *ret_lost)
 {
-	const struct status_page *p = supervisor_status(t->supervisor, PEER_PROFILER);
+	struct status_counts c;
 
-	*ret_samples = p->samples - p->filtered;
-	*ret_lost = p->lost;
+	tree_counts(t, &c);
+	*ret_samples = c.samples - c.filtered;
+	*ret_lost = c.lost;
 }
 
 uint64_t tree_drained_ns(const struct tree *t)

@@ -88,7 +88,10 @@ bool tree_flushed(const struct tree *t);
 /* Lines "name value": what status of perfwalk ctl shows of the tree. */
 void tree_print_status(const struct tree *t, FILE *out);
 
-/* Progress, from the children's status pages: samples taken and lost, windows closed. */
+/* One line for the service manager. */
+void tree_describe(const struct tree *t, char *buf, size_t size);
+
+/* Progress, from the children's status pages: samples taken and lost. */
 void tree_progress(const struct tree *t, uint64_t *ret_samples, uint64_t *ret_lost);
 /* When the profiler last read all rings (CLOCK_MONOTONIC); 0: a new one has not yet. */
 uint64_t tree_drained_ns(const struct tree *t);

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What the tree knows of itself at one moment: counts since the start of the daemon, also of
+ * children that have died, and how things stand. The broker fills it in (statistics.c); perfwalk
+ * ctl prints it as lines (status.c), the metrics child as Prometheus text (exposition.c).
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/broker/protocol.h"
+
+struct tree;
+
+#define STATISTICS_BROKER      PEER_N
+#define STATISTICS_N_PROCESSES (PEER_N + 1)
+
+struct statistics {
+	struct status_counts counts;
+	struct status_destination destinations[STATUS_MAX_DESTINATIONS];
+	uint64_t store_files, store_bytes;
+	uint64_t start_unix_ns;	    /* of the broker */
+	uint64_t drained_before_ns; /* since the profiler has read all rings; UINT64_MAX: not yet */
+	struct statistics_process {
+		uint64_t pid; /* 0: does not run */
+		uint64_t starts, cpu_ns, rss_bytes;
+		uint64_t ready;		     /* 1: through its start */
+	} processes[STATISTICS_N_PROCESSES]; /* by enum peer, and the broker */
+	uint32_t n_destinations, n_cpus, rate_hz, n_files_set_aside;
+	uint32_t stack_bytes; /* copied with each sample; 0: none is */
+	bool paused;
+	bool has_exporter, has_screen, has_metrics; /* which children there are to be */
+	char event[64];
+};
+
+_Static_assert(sizeof(struct statistics) <= PROTOCOL_STATISTICS_MAX, "fits a message");
+
+void statistics_collect(const struct tree *t, struct statistics *ret);
