@@ -24,7 +24,7 @@ allowed()
 	src/profile) echo "util unwind symbolize" ;;
 	src/render) echo "util proto src/profile" ;;
 	src/export) echo "util proto" ;;
-	src/top) echo "util" ;;
+	src/serve | src/top) echo "util" ;;
 	src/import) echo "util proto unwind src/sample src/host src/profile" ;;
 	src/cmd) echo "*" ;;
 	*) return 1 ;;
