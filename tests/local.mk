@@ -33,6 +33,7 @@ EXTRA_DIST += \
 	tests/system/manual.py \
 	tests/system/demangle.py \
 	tests/system/names.py \
+	tests/system/metrics.py \
 	tests/system/noopen.py \
 	tests/system/notify.py \
 	tests/system/options.py \

@@ -84,9 +84,9 @@ NEEDED="gcc:gcc groff:groff-base capsh:libcap2-bin g++:g++ clang:clang make:make
 	setsid:util-linux busybox:busybox-static podman:podman runc:runc xz:xz-utils git:git
 	rustc:rustc go:golang-go node:nodejs chromium:chromium zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils
 	=libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
-	openssl:openssl =python3-h2
+	openssl:openssl =python3-h2 =python3-prometheus-client
 	llvm-symbolizer:llvm dwz:dwz
-	=liblzma-dev =libzstd-dev =nettle-dev =libiberty-dev =libncurses-dev =libc6-dev"
+	=liblzma-dev =libzstd-dev =nettle-dev =libiberty-dev =libncurses-dev =libmicrohttpd-dev =libc6-dev"
 
 install_missing()
 {

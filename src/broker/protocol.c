@@ -105,6 +105,17 @@ bool message_text_ok(const char *field, size_t size)
 	return memchr(field, 0, size) != NULL;
 }
 
+const char *status_drop_name(enum status_drop why)
+{
+	static const char *const drop_names[STATUS_N_DROPS] = {
+		[STATUS_DROP_QUEUE_FULL] = "queue_full", [STATUS_DROP_REFUSED] = "refused",
+		[STATUS_DROP_EXPIRED] = "expired",	 [STATUS_DROP_SPOOL_FULL] = "spool_full",
+		[STATUS_DROP_CORRUPT] = "corrupt",	 [STATUS_DROP_TOO_LARGE] = "too_large",
+	};
+
+	return drop_names[why];
+}
+
 void status_counts_add(struct status_counts *to, const struct status_counts *from)
 {
 	uint64_t *a = (uint64_t *)to;

@@ -8,8 +8,8 @@
  * Sockets of a child:
  *	control	(fd 3)	broker -> child: set-up, peers, orders; child -> broker: results
  *	ask	(fd 4)	child -> broker: one request, one answer (same seq)
- *	peers		profiler -> symbolizer -> exporter or screen, handed out by the broker in
- *MESSAGE_PEER
+ *	peers		profiler -> symbolizer -> exporter, screen and metrics, handed out by the
+ *			broker in MESSAGE_PEER
  *
  * Same machine, same binary: native layout. Different trust: receivers check every field they use.
  */
@@ -79,7 +79,7 @@ enum message_type {
 			      */
 	/* symbolizer -> screen */
 	MESSAGE_TABLE, /* fd: what a window has for a live view (src/top/wire.h) */
-	/* symbolizer -> exporter and back */
+	/* symbolizer -> exporter and back; to metrics one way, with ids that follow each other */
 	MESSAGE_PAYLOAD, /* fd: a finished request */
 	MESSAGE_PAYLOAD_DONE,
 	MESSAGE_N_TYPES
@@ -125,6 +125,7 @@ enum text_kind {
 	TEXT_EXPORT_PROXY,
 	TEXT_KERNEL_NOTES, /* with its descriptor */
 	TEXT_STORE,	   /* path of the store, with its descriptor */
+	TEXT_LISTEN,	   /* where metrics are asked for, with the socket */
 	TEXT_SPOOL,	   /* path of the spool, with its descriptor; before the destinations */
 	TEXT_N_KINDS
 };
@@ -138,7 +139,7 @@ enum recorded_place {
 	RECORDED_N_PLACES
 };
 
-enum peer { PEER_PROFILER, PEER_SYMBOLIZER, PEER_EXPORTER, PEER_SCREEN, PEER_N };
+enum peer { PEER_PROFILER, PEER_SYMBOLIZER, PEER_EXPORTER, PEER_SCREEN, PEER_METRICS, PEER_N };
 
 struct message {
 	uint32_t type; /* enum message_type */
@@ -292,6 +293,7 @@ enum status_drop {
 	STATUS_DROP_TOO_LARGE,
 	STATUS_N_DROPS
 };
+const char *status_drop_name(enum status_drop why); /* "queue_full" ... */
 
 /*
  * What has happened since the start of a child. Each field is one child's to count, and all are
@@ -306,7 +308,8 @@ struct status_counts {
 		uint64_t sent, samples_sent, bytes_sent; /* payloads; as sent */
 		uint64_t dropped[STATUS_N_DROPS];	 /* payloads */
 		uint64_t samples_dropped, profiles_rejected;
-		uint64_t failures, retries, spooled; /* attempts; those to come again; payloads */
+		uint64_t failures, retries;		  /* attempts; those to come again */
+		uint64_t spooled, split;		  /* payloads */
 		uint64_t latency[STATUS_LATENCY_BUCKETS]; /* requests by export_latency_bounds_ns */
 		uint64_t latency_sum_ns;
 	} exports[STATUS_MAX_DESTINATIONS]; /* in the order of the set-up */

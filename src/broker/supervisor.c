@@ -63,7 +63,8 @@ struct supervisor {
 	uint32_t n_strikes, next_strike;
 };
 
-static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter", "screen"};
+static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter", "screen",
+					  "metrics"};
 
 static void on_watch(void *ctx);
 
@@ -428,6 +429,8 @@ int supervisor_start(struct supervisor *s, enum peer who)
 		join(s, PEER_SYMBOLIZER, PEER_EXPORTER);
 	if (who == PEER_SYMBOLIZER || who == PEER_SCREEN)
 		join(s, PEER_SYMBOLIZER, PEER_SCREEN);
+	if (who == PEER_SYMBOLIZER || who == PEER_METRICS)
+		join(s, PEER_SYMBOLIZER, PEER_METRICS);
 	r = 0;
 out:
 	for (int i = 0; i < 2; i++) {

@@ -31,6 +31,7 @@ int ask_broker(struct ask *a, struct message *m, int *ret_fd)
 {
 	uint32_t want = m->type == MESSAGE_ASK_PROCESS	     ? MESSAGE_ANSWER_PROCESS
 			: m->type == MESSAGE_ASK_USER	     ? MESSAGE_ANSWER_USER
+			: m->type == MESSAGE_ASK_STATISTICS  ? MESSAGE_ANSWER_STATISTICS
 			: m->type == MESSAGE_ASK_CGROUP_PATH ? MESSAGE_ANSWER_TEXT
 							     : MESSAGE_ANSWER;
 	uint64_t deadline;

@@ -140,6 +140,7 @@ static void publish_destination(const struct exporter_role *e, uint32_t i)
 		.failures = s->failures,
 		.retries = s->retries,
 		.spooled = s->payloads_spooled,
+		.split = s->payloads_split,
 		.latency_sum_ns = s->latency_sum_ns,
 	};
 	memcpy(x->latency, s->latency, sizeof(x->latency));

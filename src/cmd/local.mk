@@ -12,19 +12,23 @@ perfwalk_SOURCES = \
 	src/cmd/ctl.c \
 	src/cmd/events.c src/cmd/events.h \
 	src/cmd/exporter.c \
+	src/cmd/exposition.c src/cmd/exposition.h \
 	src/cmd/filter.c src/cmd/filter.h \
 	src/cmd/format.c src/cmd/format.h \
 	src/cmd/handover.c src/cmd/handover.h \
+	src/cmd/health.c src/cmd/health.h \
 	src/cmd/kernel-names.c src/cmd/kernel-names.h \
 	src/cmd/live.c src/cmd/live.h \
 	src/cmd/list.c \
 	src/cmd/main.c \
+	src/cmd/metrics.c \
 	src/cmd/namer.c src/cmd/namer.h \
 	src/cmd/notify.c src/cmd/notify.h \
 	src/cmd/options.c src/cmd/options.h \
 	src/cmd/outside.c src/cmd/outside.h \
 	src/cmd/payloads.c src/cmd/payloads.h \
 	src/cmd/profiler.c \
+	src/cmd/pulls.c src/cmd/pulls.h \
 	src/cmd/record-options.c \
 	src/cmd/record.c src/cmd/record.h \
 	src/cmd/replay.c src/cmd/replay.h \
@@ -48,7 +52,7 @@ perfwalk_SOURCES = \
 	src/cmd/viewer.c src/cmd/viewer.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libconfig.a libtop.a libexport.a librender.a libbroker.a libimport.a libhost.a libsample.a libprofile.a \
+	libconfig.a libserve.a libtop.a libexport.a librender.a libbroker.a libimport.a libhost.a libsample.a libprofile.a \
 	libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
 

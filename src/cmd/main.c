@@ -30,10 +30,9 @@ static const struct {
 	const char *title;
 	int (*main)(void);
 } roles[] = {
-	{"perfwalk: profiler", role_profiler_main},
-	{"perfwalk: symbolizer", role_symbolizer_main},
-	{"perfwalk: exporter", role_exporter_main},
-	{"perfwalk: screen", role_screen_main},
+	{"perfwalk: profiler", role_profiler_main}, {"perfwalk: symbolizer", role_symbolizer_main},
+	{"perfwalk: exporter", role_exporter_main}, {"perfwalk: screen", role_screen_main},
+	{"perfwalk: metrics", role_metrics_main},
 };
 
 const struct command *const *command_list(size_t *ret_n)

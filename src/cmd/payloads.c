@@ -22,7 +22,7 @@ struct payload {
 
 struct payloads {
 	struct loop *loop;
-	int sock, timer;
+	int sock, mirror_sock, timer;
 	uint64_t last_id, bytes, dropped;
 	ARRAY(struct payload) queue; /* oldest first */
 };
@@ -36,7 +36,7 @@ int payloads_new(struct payloads **ret, struct loop *loop)
 	if (!p)
 		return -ENOMEM;
 	p->loop = loop;
-	p->sock = -EBADF;
+	p->sock = p->mirror_sock = -EBADF;
 	p->queue.max = PAYLOADS_MAX;
 	/* Ids of two symbolizers must not meet in one exporter. */
 	p->last_id = clock_monotonic_ns();
@@ -63,6 +63,7 @@ struct payloads *payloads_free(struct payloads *p)
 		array_deinit(&p->queue);
 		loop_remove_fd(p->loop, p->sock);
 		(void)close_fd(p->sock);
+		(void)close_fd(p->mirror_sock);
 		free(p);
 	}
 	return NULL;
@@ -140,6 +141,22 @@ void payloads_connect(struct payloads *p, int fd)
 	pump(p);
 }
 
+void payloads_mirror(struct payloads *p, int fd)
+{
+	(void)close_fd(p->mirror_sock);
+	p->mirror_sock = fd;
+}
+
+static void send_to_mirror(struct payloads *p, const struct payload *q)
+{
+	struct message m = {.type = MESSAGE_PAYLOAD};
+
+	m.item.id = q->id;
+	m.item.n_samples = q->n_samples;
+	if (p->mirror_sock >= 0 && message_send(p->mirror_sock, &m, &q->fd, 1) == -EPIPE)
+		p->mirror_sock = close_fd(p->mirror_sock);
+}
+
 static int seal(const void *bytes, size_t n)
 {
 	_cleanup_close_ int fd = memfd_create("perfwalk-payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -182,6 +199,7 @@ int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_sa
 	}
 	*q = (struct payload){.id = ++p->last_id, .n_samples = n_samples, .bytes = n, .fd = fd};
 	p->bytes += n;
+	send_to_mirror(p, q);
 	pump(p);
 	return 0;
 }

@@ -18,6 +18,9 @@ int payloads_new(struct payloads **ret, struct loop *loop);
 struct payloads *payloads_free(struct payloads *p);
 /* A new exporter: fd becomes ours; everything unsettled is sent again. */
 void payloads_connect(struct payloads *p, int fd);
+/* Somebody else who gets all from now on, and settles nothing: fd becomes ours. What does not fit
+ * its socket is not sent; ids follow each other, so that it knows. */
+void payloads_mirror(struct payloads *p, int fd);
 /* Copies the bytes into a sealed memfd and sends it. 0 or -errno. */
 int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_samples);
 /* Everything there is was at least sent (not necessarily settled). */

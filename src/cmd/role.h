@@ -50,3 +50,4 @@ int role_profiler_main(void);
 int role_symbolizer_main(void);
 int role_exporter_main(void);
 int role_screen_main(void);
+int role_metrics_main(void);

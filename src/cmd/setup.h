@@ -82,6 +82,13 @@ struct setup_screen {
 	bool color;
 };
 
+/* Texts: the socket, what is known of the host, the destinations' names. */
+struct setup_metrics {
+	struct setup_common common;
+	uint64_t profile_bytes; /* of each profile that is asked for, in memory */
+	uint32_t n_cpus;
+};
+
 /* Each sends one message of a set-up down a control socket: 0 or -errno. The descriptor stays the
  * caller's; -1: none. A text that is NULL is not sent. */
 int setup_send(int control, const void *setup, size_t n, int status_fd);
@@ -94,4 +101,5 @@ bool setup_choose_user(struct privileges *ret, const char *name);
 _Static_assert(sizeof(struct setup_profiler) <= PROTOCOL_BLOB_MAX, "fits a message");
 _Static_assert(sizeof(struct setup_symbolizer) <= PROTOCOL_BLOB_MAX, "fits a message");
 _Static_assert(sizeof(struct setup_screen) <= PROTOCOL_BLOB_MAX, "fits a message");
+_Static_assert(sizeof(struct setup_metrics) <= PROTOCOL_BLOB_MAX, "fits a message");
 _Static_assert(sizeof(struct setup_exporter) <= PROTOCOL_BLOB_MAX, "fits a message");

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/cmd/ask.h"
 #include "src/cmd/statistics.h"
 #include "src/cmd/tree-internal.h"
 #include "util/clock.h"
@@ -53,6 +54,34 @@ void tree_counts(const struct tree *t, struct status_counts *ret)
 		status_counts_add(ret, &supervisor_status(t->supervisor, (enum peer)i)->counts);
 }
 
+const char *statistics_role(int process)
+{
+	return process == STATISTICS_BROKER ? "broker" : supervisor_name((enum peer)process);
+}
+
+static bool is_wanted(const struct tree *t, int process)
+{
+	if (process == PEER_EXPORTER)
+		return !t->options.capture && !t->options.screen;
+	if (process == PEER_SCREEN)
+		return t->options.screen != NULL;
+	return process != PEER_METRICS || t->metrics.fd >= 0;
+}
+
+int statistics_ask(struct ask *ask, struct statistics *ret)
+{
+	struct message m = {.type = MESSAGE_ASK_STATISTICS};
+	int fd = -EBADF, r = ask_broker(ask, &m, &fd);
+
+	(void)close_fd(fd);
+	if (r < 0 || m.answer_statistics.error < 0)
+		return r < 0 ? r : m.answer_statistics.error;
+	if (m.answer_statistics.n != sizeof(*ret))
+		return -EBADMSG;
+	memcpy(ret, m.answer_statistics.bytes, sizeof(*ret));
+	return 0;
+}
+
 void statistics_collect(const struct tree *t, struct statistics *ret)
 {
 	const struct status_page *exporter = supervisor_status(t->supervisor, PEER_EXPORTER);
@@ -72,6 +101,7 @@ void statistics_collect(const struct tree *t, struct statistics *ret)
 		p->pid =
 			(uint64_t)(broker ? getpid() : supervisor_pid(t->supervisor, (enum peer)i));
 		p->starts = broker ? 1 : supervisor_starts(t->supervisor, (enum peer)i);
+		p->wanted = is_wanted(t, i);
 		p->ready =
 			broker || (p->pid && supervisor_status(t->supervisor, (enum peer)i)->ready);
 		if (p->pid)
@@ -86,6 +116,7 @@ void statistics_collect(const struct tree *t, struct statistics *ret)
 		t->events.features.frame_pointers ? 0 : t->events.sample.stack_bytes;
 	ret->n_files_set_aside = supervisor_n_set_aside(t->supervisor);
 	ret->paused = t->paused;
+	ret->flushing = !tree_flushed(t);
 	(void)snprintf(ret->event, sizeof(ret->event), "%s",
 		       sample_event_name(&t->events.sample, &t->events.features));
 }

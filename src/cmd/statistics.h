@@ -10,6 +10,7 @@
 
 #include "src/broker/protocol.h"
 
+struct ask;
 struct tree;
 
 #define STATISTICS_BROKER      PEER_N
@@ -24,15 +25,20 @@ struct statistics {
 	struct statistics_process {
 		uint64_t pid; /* 0: does not run */
 		uint64_t starts, cpu_ns, rss_bytes;
+		uint64_t wanted;	     /* 1: it is to run */
 		uint64_t ready;		     /* 1: through its start */
 	} processes[STATISTICS_N_PROCESSES]; /* by enum peer, and the broker */
 	uint32_t n_destinations, n_cpus, rate_hz, n_files_set_aside;
 	uint32_t stack_bytes; /* copied with each sample; 0: none is */
-	bool paused;
-	bool has_exporter, has_screen, has_metrics; /* which children there are to be */
+	bool paused, flushing; /* a window that was to end now is still on its way */
 	char event[64];
 };
 
 _Static_assert(sizeof(struct statistics) <= PROTOCOL_STATISTICS_MAX, "fits a message");
 
+/* "broker", "profiler" ... */
+const char *statistics_role(int process);
+/* By a child that the broker answers this: 0 or -errno. */
+int statistics_ask(struct ask *ask, struct statistics *ret);
+/* By the broker. */
 void statistics_collect(const struct tree *t, struct statistics *ret);

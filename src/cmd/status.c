@@ -36,9 +36,16 @@ static void print_destinations(const struct statistics *s, const struct config *
 			const char *name;
 			uint64_t n;
 		} lines[] = {
-			{"payloads_sent", x->sent},	 {"payloads_dropped", dropped},
-			{"failures", x->failures},	 {"queue_payloads", d->queue_payloads},
-			{"queue_bytes", d->queue_bytes}, {"spool_payloads", d->spool_payloads},
+			{"payloads_sent", x->sent},
+			{"samples_sent", x->samples_sent},
+			{"payloads_dropped", dropped},
+			{"samples_dropped", x->samples_dropped},
+			{"profiles_rejected", x->profiles_rejected},
+			{"failures", x->failures},
+			{"retries", x->retries},
+			{"queue_payloads", d->queue_payloads},
+			{"queue_bytes", d->queue_bytes},
+			{"spool_payloads", d->spool_payloads},
 		};
 
 		spool_bytes += d->spool_bytes;
@@ -47,6 +54,9 @@ static void print_destinations(const struct statistics *s, const struct config *
 				      (unsigned long long)lines[j].n);
 	}
 	print_count(out, "spool_bytes", spool_bytes);
+	print_count(out, "store_files", s->store_files);
+	print_count(out, "store_bytes", s->store_bytes);
+	print_count(out, "store_samples_lost", s->counts.store_samples_lost);
 }
 
 void tree_print_status(const struct tree *t, FILE *out)
@@ -61,6 +71,7 @@ void tree_print_status(const struct tree *t, FILE *out)
 	(void)fprintf(out, "paused %s\n", s.paused ? "yes" : "no");
 	print_count(out, "samples", s.counts.samples);
 	print_count(out, "windows", s.counts.windows);
+	print_count(out, "payloads", s.counts.payloads);
 	/* Of windows that are closed. */
 	for (int c = PROFILE_SAMPLES + 1; c < PROFILE_N_COUNTERS; c++) {
 		if (c != PROFILE_WINDOWS_DEGRADED)

@@ -512,6 +512,8 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	} else if (m->type == MESSAGE_PEER && m->peer.peer == PEER_SCREEN) {
 		(void)close_fd(s->screen_sock);
 		s->screen_sock = TAKE_FD(fds[0]);
+	} else if (m->type == MESSAGE_PEER && m->peer.peer == PEER_METRICS) {
+		payloads_mirror(s->payloads, TAKE_FD(fds[0]));
 	} else if (m->type == MESSAGE_PEER) {
 		payloads_connect(s->payloads, TAKE_FD(fds[0]));
 	} else if (m->type == MESSAGE_STOP) {

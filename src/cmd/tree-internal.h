@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Inside of the tree: its state, and how the children are set up (tree-setup.c). */
+#include "src/broker/listener.h"
 #include "src/broker/privileges.h"
 #include "src/broker/supervisor.h"
 #include "src/cmd/events.h"
@@ -24,15 +25,18 @@ struct tree {
 		int fd;
 	} spool, store;
 	struct status_counts counts_of_the_dead;
-	uint64_t start_unix_ns;
-	bool forget_exports; /* the exporter that leaves counts for other destinations */
+	uint64_t start_unix_ns, flushed_at_ns;
+	struct listener metrics; /* of the metrics process's */
+	char *metrics_listen;	 /* as in the config; NULL: none */
+	bool forget_exports;	 /* the exporter that leaves counts for other destinations */
 	int deadline_timer;
 	int result;
 	uint32_t written_outputs;
 	bool enabled, stopping;
 	bool paused;	   /* on demand */
 	uint64_t flush_id; /* asked for last */
-	bool finished;	   /* done() was called */
+	bool exporter_gone;
+	bool finished; /* done() was called */
 	bool input_damaged;
 	bool input_begun;      /* the profiler has the input file */
 	bool reopen;	       /* the profiler leaves for new events, not for good */

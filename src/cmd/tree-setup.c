@@ -11,12 +11,14 @@
 
 #include "src/broker/state-dir.h"
 #include "src/cmd/filter.h"
+#include "src/cmd/pulls.h"
 #include "src/cmd/setup.h"
 #include "src/cmd/tree-internal.h"
 #include "util/log.h"
 
 #define DEFAULT_SPOOL	      LOCALSTATEDIR "/lib/perfwalk/spool"
 #define CAPTURE_PROFILE_BYTES (UINT64_C(1) << 30)
+#define PULL_BYTES	      (UINT64_C(64) << 20)  /* of a profile asked for over HTTP */
 #define DATA_BYTES	      (UINT64_C(256) << 20) /* tables of processes, files and threads */
 
 static struct setup_common common_setup(const struct tree *t, uint64_t address_space, uint64_t data)
@@ -356,6 +358,25 @@ static int set_up_screen(struct tree *t, int control, int status_fd)
 	return r < 0 ? r : setup_send_start(control);
 }
 
+static int set_up_metrics(struct tree *t, int control, int status_fd)
+{
+	const struct config *c = t->options.config;
+	struct setup_metrics s = {.profile_bytes = PULL_BYTES, .n_cpus = t->events.cpus.n};
+	int r;
+
+	if (t->metrics.fd < 0)
+		return -EINVAL;
+	s.common = common_setup(t, 0, 2 * PULLS_MAX * PULL_BYTES + DATA_BYTES);
+	r = setup_send(control, &s, sizeof(s), status_fd);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_LISTEN, c->metrics_listen, t->metrics.fd);
+	if (r == 0)
+		r = send_host_facts(control);
+	for (size_t i = 0; i < c->n_exports && i < STATUS_MAX_DESTINATIONS && r == 0; i++)
+		r = setup_send_text(control, TEXT_EXPORT_NAME, c->exports[i].name, -1);
+	return r < 0 ? r : setup_send_start(control);
+}
+
 int tree_set_up(void *ctx, enum peer who, int control, int status_fd)
 {
 	struct tree *t = ctx;
@@ -369,6 +390,8 @@ int tree_set_up(void *ctx, enum peer who, int control, int status_fd)
 		return set_up_exporter(t, control, status_fd);
 	case PEER_SCREEN:
 		return set_up_screen(t, control, status_fd);
+	case PEER_METRICS:
+		return set_up_metrics(t, control, status_fd);
 	case PEER_N:
 		break;
 	}

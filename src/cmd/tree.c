@@ -16,6 +16,7 @@
 #include "src/cmd/filter.h"
 #include "src/cmd/setup.h"
 #include "src/cmd/stack-size.h"
+#include "src/cmd/statistics.h"
 #include "src/cmd/tree-internal.h"
 #include "unwind/unwind.h"
 #include "util/clock.h"
@@ -28,6 +29,7 @@
 #define MIN_STACK_BYTES 1024
 #define MIN_RESIZE_NS	(500 * NSEC_PER_MSEC)
 #define FIXED_STACK	(32u << 10) /* where the size cannot be adapted */
+#define FLUSH_AGAIN_NS NSEC_PER_SEC
 
 int tree_enable(struct tree *t)
 {
@@ -62,6 +64,12 @@ static void on_message(void *ctx, enum peer who, const struct message *m)
 		resize_stacks(t, m->stack_size.bytes);
 	if (m->type != MESSAGE_RESULT)
 		return;
+	if (who == PEER_METRICS) {
+		/* It cannot serve, and has said why. */
+		listener_close(&t->metrics);
+		supervisor_stop(t->supervisor, PEER_METRICS);
+		return;
+	}
 	if (m->result.code < 0)
 		t->result = m->result.code;
 	if (who == PEER_SYMBOLIZER)
@@ -88,6 +96,69 @@ static void on_died(void *ctx, enum peer who)
 	status_counts_add(&t->counts_of_the_dead, &supervisor_status(t->supervisor, who)->counts);
 	if (who == PEER_EXPORTER && t->forget_exports)
 		forget_exports(t);
+}
+
+/* ---- Metrics ---- */
+
+static int on_ask(void *ctx, enum peer who, const struct message *ask, struct message *ret)
+{
+	struct tree *t = ctx;
+	struct statistics s;
+
+	if (who != PEER_METRICS)
+		return -EPERM;
+	switch (ask->type) {
+	case MESSAGE_ASK_STATISTICS:
+		statistics_collect(t, &s);
+		ret->type = MESSAGE_ANSWER_STATISTICS;
+		ret->answer_statistics.error = 0;
+		ret->answer_statistics.n = sizeof(s);
+		memcpy(ret->answer_statistics.bytes, &s, sizeof(s));
+		return 0;
+	case MESSAGE_ASK_FLUSH:
+		/* One after the other; one that came to nothing holds up no other for long. */
+		if (!tree_flushed(t) && clock_monotonic_ns() - t->flushed_at_ns < FLUSH_AGAIN_NS)
+			return -EBUSY;
+		return tree_flush(t);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/* The socket is there, or it is said why not and everything else goes on. */
+static void listen_for_metrics(struct tree *t)
+{
+	const char *where = t->options.config->metrics_listen;
+	char error[256] = "";
+	struct address address;
+	uid_t uid;
+	gid_t gid;
+
+	listener_close(&t->metrics);
+	free(t->metrics_listen);
+	t->metrics_listen = where ? strdup(where) : NULL;
+	if (!where || t->options.capture || t->options.screen)
+		return;
+	tree_user(t, &uid, &gid);
+	if (address_parse(where, &address) < 0 ||
+	    listener_open(&t->metrics, &address, gid, error, sizeof(error)) < 0)
+		log_error("metrics: nothing is served at %s: %s", where, error);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* The new one hears of other destinations. */
+static void reload_metrics(struct tree *t)
+{
+	if (!same_text(t->metrics_listen, t->options.config->metrics_listen) || t->metrics.fd < 0)
+		listen_for_metrics(t);
+	if (t->metrics.fd >= 0)
+		supervisor_restart(t->supervisor, PEER_METRICS);
+	else if (supervisor_running(t->supervisor, PEER_METRICS))
+		supervisor_stop(t->supervisor, PEER_METRICS);
 }
 
 /* ---- Hotplug ---- */
@@ -198,6 +269,8 @@ static int start_children(struct tree *t)
 		r = supervisor_start(t->supervisor, PEER_SYMBOLIZER);
 	if (r == 0)
 		r = supervisor_start(t->supervisor, PEER_PROFILER);
+	if (r == 0 && t->metrics.fd >= 0)
+		r = supervisor_start(t->supervisor, PEER_METRICS);
 	if (r < 0)
 		log_error("the children cannot be started: %s; perfwalk check says what this host "
 			  "allows",
@@ -225,6 +298,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 	struct supervisor_callbacks callbacks = {.setup = tree_set_up,
 						 .message = on_message,
 						 .died = on_died,
+						 .answer = on_ask,
 						 .gone = on_gone,
 						 .ctx = t};
 	int r;
@@ -236,6 +310,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 	t->start_unix_ns = clock_realtime_ns();
 	events_init(&t->events);
 	t->spool.fd = t->store.fd = -EBADF;
+	t->metrics.fd = -EBADF;
 	t->has_user = setup_choose_user(&t->privileges, options->config->user);
 	privileges_raise_open_files();
 	r = options->input_path ? 0 : open_events(t);
@@ -247,6 +322,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 		return r;
 	t->deadline_timer = loop_add_timer(loop, UINT64_MAX, 0, on_deadline, t);
 	(void)loop_add_timer(loop, HOTPLUG_NS, HOTPLUG_NS, on_hotplug_timer, t);
+	listen_for_metrics(t);
 	r = start_children(t);
 	if (r < 0)
 		return r;
@@ -264,6 +340,8 @@ struct tree *tree_free(struct tree *t)
 		free(t->spool.path);
 		(void)close_fd(t->store.fd);
 		free(t->store.path);
+		listener_close(&t->metrics);
+		free(t->metrics_listen);
 		free(t);
 	}
 	return NULL;
@@ -314,6 +392,9 @@ static void on_gone(void *ctx, enum peer who, bool clean)
 {
 	struct tree *t = ctx;
 
+	/* Alone: it could not serve, or is not wanted any more. */
+	if (who == PEER_METRICS && !t->exporter_gone)
+		return;
 	if (!clean && t->result == 0 && t->stopping)
 		t->result = -ECHILD;
 	if (who == PEER_PROFILER && t->reopen) {
@@ -324,6 +405,9 @@ static void on_gone(void *ctx, enum peer who, bool clean)
 		supervisor_stop(t->supervisor, PEER_SYMBOLIZER);
 	} else if (who == PEER_SYMBOLIZER && !t->options.capture && !t->options.screen) {
 		supervisor_stop(t->supervisor, PEER_EXPORTER);
+	} else if (who == PEER_EXPORTER) {
+		t->exporter_gone = true;
+		supervisor_stop(t->supervisor, PEER_METRICS);
 	} else if (!t->finished) {
 		t->finished = true;
 		t->options.done(t->options.ctx, t->result);
@@ -372,6 +456,7 @@ int tree_reload(struct tree *t, const struct config *config)
 	if (other_exports && !supervisor_running(t->supervisor, PEER_EXPORTER))
 		forget_exports(t);
 	supervisor_restart(t->supervisor, PEER_EXPORTER);
+	reload_metrics(t);
 	if (resample) {
 		t->reopen = true;
 		supervisor_stop(t->supervisor, PEER_PROFILER);
@@ -413,6 +498,7 @@ int tree_flush(struct tree *t)
 	if (t->stopping || t->reopen)
 		return -EBUSY;
 	m.flush.id = ++t->flush_id;
+	t->flushed_at_ns = clock_monotonic_ns();
 	return supervisor_send(t->supervisor, PEER_PROFILER, &m, NULL, 0);
 }
 

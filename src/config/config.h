@@ -92,6 +92,8 @@ struct config {
 	char *store_path;	   /* NULL: perfwalk/store where the host keeps state */
 	uint64_t store_max_bytes;  /* 1 GiB */
 	uint64_t store_max_age_ns; /* 7 days; 0: any */
+	/* [metrics] */
+	char *metrics_listen; /* NULL: nowhere */
 	/* [resource] key = value */
 	char **resource; /* n_resource pairs: key, value, key, value ... */
 	size_t n_resource;

@@ -33,6 +33,10 @@ static const struct config_section sections[] = {
 	{"store",
 	 "Profiles kept on this host for perfwalk report --last, as OTLP files. Without any "
 	 "[export:NAME] they are always kept."},
+	{"metrics",
+	 "How perfwalk itself is doing, over HTTP: /metrics for Prometheus, /healthz, /readyz, and "
+	 "/debug/pprof/profile?seconds=30 for a pprof of the whole host, as go tool pprof, Parca "
+	 "and Alloy fetch it. Needs libmicrohttpd."},
 	{CONFIG_SECTION_RESOURCE,
 	 "Attributes added to everything that is exported, one a line: attribute = value. "
 	 "service.name "
@@ -171,6 +175,12 @@ static const struct config_key keys[] = {
 	 "Room for it. When it is full the oldest profiles go."},
 	{"store", "max_age", CONFIG_DURATION, AT(store_max_age_ns), "7d", 0, 3650 * DAY, 0, false,
 	 "Profiles older than this go; 0 for no limit."},
+
+	{"metrics", "listen", CONFIG_LISTEN, AT(metrics_listen), NULL, 0, 0, 0, false,
+	 "Where: 127.0.0.1:9464, [::1]:9464 or unix:/run/perfwalk/metrics; nowhere by default. "
+	 "Other "
+	 "hosts cannot get there. All users of this host can get to a port, and see what everyone "
+	 "runs; the socket is for root and the group of the user above."},
 
 	{"log", "level", CONFIG_LOG_LEVEL, AT(log_level), "info", 0, 0, 0, false,
 	 "The least severe kind of message that is still written."},

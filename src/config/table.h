@@ -23,6 +23,7 @@ enum config_type {
 	CONFIG_COMPRESSION, /* enum config_compression */
 	CONFIG_PROTOCOL,    /* enum config_protocol */
 	CONFIG_PRESET,	    /* enum config_preset */
+	CONFIG_LISTEN,	    /* char *: an address of this host alone, as util/address.h reads it */
 	CONFIG_LOG_LEVEL,   /* enum log_level */
 	CONFIG_DEMANGLE,    /* enum config_demangle */
 	CONFIG_GLOBS,	    /* char *: this and the following are lists with commas */

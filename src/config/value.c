@@ -9,6 +9,7 @@
 #include <strings.h>
 
 #include "src/config/table.h"
+#include "util/address.h"
 #include "util/clock.h"
 #include "util/text.h"
 
@@ -184,6 +185,22 @@ static int check_proxy(const char *text, char *error)
 				      "socks5 or socks5h)");
 }
 
+static int check_listen(const char *text, char *error)
+{
+	struct address address;
+
+	if (address_parse(text, &address) < 0)
+		return config_expected(error,
+				       "unix:/path (of less than 108 characters), 127.0.0.1:PORT "
+				       "or [::1]:PORT");
+	if (!address_is_local(&address))
+		return config_expected(error,
+				       "an address that only this host can reach (unix:/path, "
+				       "127.0.0.1:PORT, [::1]:PORT): it tells what everyone runs; "
+				       "for other hosts put a proxy with a password before it");
+	return 0;
+}
+
 static int check_text(const struct config_key *row, const char *text, char *error)
 {
 	switch (row->type) {
@@ -195,6 +212,8 @@ static int check_text(const struct config_key *row, const char *text, char *erro
 	case CONFIG_CGROUPS:
 	case CONFIG_CPUS:
 		return config_filter_check(row->type, text, error);
+	case CONFIG_LISTEN:
+		return check_listen(text, error);
 	case CONFIG_WORD:
 		return strpbrk(text, " \t") ? config_expected(error, "one word") : 0;
 	case CONFIG_HOST:
@@ -289,6 +308,7 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 			       : config_expected(error, "full, simple or none");
 	case CONFIG_HEADERS:
 		return config_headers_set(base, text, error);
+	case CONFIG_LISTEN:
 	case CONFIG_WORD:
 	case CONFIG_PATH:
 	case CONFIG_URL:
@@ -310,6 +330,7 @@ void config_value_free(const struct config_key *row, void *base)
 	char **field = (char **)((char *)base + row->offset);
 
 	switch (row->type) {
+	case CONFIG_LISTEN:
 	case CONFIG_WORD:
 	case CONFIG_PATH:
 	case CONFIG_URL:

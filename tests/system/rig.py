@@ -296,7 +296,7 @@ class Daemon:
     def role(self, name):
         """The process id of a role, or 0."""
         for pid in children_of(self.pid):
-            if comm_of(pid) == ROLES[name]:
+            if comm_of(pid) == ROLES.get(name, f"pw-{name}"):
                 return pid
         return 0
 

@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A family is its HELP and TYPE and then its lines, one for each value of its labels. Names end in
+ * their unit, those of counters in _total; times are seconds.
+ */
+#include "config.h"
+
+#include "src/cmd/exposition.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "src/cmd/statistics.h"
+#include "src/export/export.h"
+#include "src/profile/profile.h"
+#include "util/clock.h"
+
+static void begin(FILE *out, const char *name, const char *type, const char *help)
+{
+	(void)fprintf(out, "# HELP perfwalk_%s %s\n# TYPE perfwalk_%s %s\n", name, help, name,
+		      type);
+}
+
+static void put(FILE *out, const char *name, uint64_t n)
+{
+	(void)fprintf(out, "perfwalk_%s %" PRIu64 "\n", name, n);
+}
+
+static void put_label(FILE *out, const char *name, const char *label, const char *value, uint64_t n)
+{
+	(void)fprintf(out, "perfwalk_%s{%s=\"%s\"} %" PRIu64 "\n", name, label, value, n);
+}
+
+static void put_counter(FILE *out, const char *name, const char *help, uint64_t n)
+{
+	begin(out, name, "counter", help);
+	put(out, name, n);
+}
+
+static void put_gauge(FILE *out, const char *name, const char *help, uint64_t n)
+{
+	begin(out, name, "gauge", help);
+	put(out, name, n);
+}
+
+/* A name of the config's, as a label's value. */
+static const char *escape(const char *text, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	for (; *text && n + 3 < size; text++) {
+		if (strchr("\\\"\n", *text))
+			buf[n++] = '\\';
+		buf[n++] = *text == '\n' ? 'n' : *text;
+	}
+	buf[n] = '\0';
+	return buf;
+}
+
+/* ---- Sampling ---- */
+
+static void print_samples(const struct statistics *s, FILE *out)
+{
+	const uint64_t *c = s->counts.counters;
+
+	put_counter(out, "samples_total", "Samples taken from the kernel's rings.",
+		    s->counts.samples);
+	put_counter(out, "samples_filtered_total", "Samples that [filter] leaves out.",
+		    s->counts.filtered);
+	begin(out, "samples_lost_total", "counter",
+	      "Samples that are in no profile: the ring was full, or the memory for a window or "
+	      "for "
+	      "what waits between two processes.");
+	put_label(out, "samples_lost_total", "reason", "ring_full", s->counts.lost);
+	put_label(out, "samples_lost_total", "reason", "memory", c[PROFILE_SAMPLES_DROPPED]);
+	put_counter(out, "throttles_total", "Times the kernel throttled an event.",
+		    c[PROFILE_SAMPLES_THROTTLED]);
+	put_counter(out, "records_bad_total", "Ring records that contradict themselves.",
+		    c[PROFILE_RECORDS_BAD]);
+	put_counter(out, "sideband_lost_total", "Mapping, fork, name or exit records lost.",
+		    c[PROFILE_SIDEBAND_LOST]);
+	begin(out, "paused_seconds_total", "counter",
+	      "For how long sampling was paused on demand.");
+	(void)fprintf(out, "perfwalk_paused_seconds_total %.3f\n",
+		      (double)c[PROFILE_PAUSED_MS] / 1e3);
+}
+
+static void print_stacks(const struct statistics *s, FILE *out)
+{
+	const uint64_t *c = s->counts.counters;
+
+	put_counter(out, "user_stacks_total", "Samples with a user stack.", c[PROFILE_USER_STACKS]);
+	put_counter(out, "stacks_truncated_total",
+		    "User stacks that are larger than what is copied of them.",
+		    c[PROFILE_STACKS_TRUNCATED]);
+	begin(out, "unwind_errors_total", "counter",
+	      "User stacks that end before the thread's entry for another reason.");
+	for (int i = PROFILE_STACKS_TRUNCATED + 1; i <= PROFILE_STACKS_NO_REGS; i++)
+		put_label(out, "unwind_errors_total", "cause",
+			  profile_counter_name((enum profile_counter)i) + strlen("stacks_"), c[i]);
+	put_counter(out, "frames_unnamed_total", "Distinct frames of each window without a name.",
+		    c[PROFILE_FRAMES_UNNAMED]);
+	put_gauge(out, "files_set_aside",
+		  "Files that are not read any more, having killed a reader.",
+		  s->n_files_set_aside);
+}
+
+static void print_windows(const struct statistics *s, FILE *out)
+{
+	put_counter(out, "windows_total", "Windows that the profiler has closed.",
+		    s->counts.windows);
+	put_counter(out, "windows_named_total", "Windows that the symbolizer has named.",
+		    s->counts.windows_named);
+	put_counter(out, "payloads_total", "Requests made of windows.", s->counts.payloads);
+	put_counter(out, "payload_bytes_total", "Bytes of these requests, not compressed.",
+		    s->counts.payload_bytes);
+}
+
+static void print_state(const struct statistics *s, FILE *out)
+{
+	begin(out, "build_info", "gauge", "The version.");
+	put_label(out, "build_info", "version", PACKAGE_VERSION, 1);
+	begin(out, "start_time_seconds", "gauge", "When the daemon was started, in Unix time.");
+	(void)fprintf(out, "perfwalk_start_time_seconds %.3f\n", (double)s->start_unix_ns / 1e9);
+	put_gauge(out, "cpus", "CPUs that are sampled.", s->n_cpus);
+	put_gauge(out, "sample_rate_hertz", "Samples a second asked for on each busy CPU.",
+		  s->rate_hz);
+	put_gauge(out, "paused", "1: sampling is paused on demand.", s->paused);
+	begin(out, "last_drain_timestamp_seconds", "gauge",
+	      "When the rings were read last, in Unix time; 0: not yet.");
+	(void)fprintf(out, "perfwalk_last_drain_timestamp_seconds %.3f\n",
+		      s->drained_before_ns == UINT64_MAX
+			      ? 0.0
+			      : (double)(clock_realtime_ns() - s->drained_before_ns) / 1e9);
+}
+
+/* ---- Destinations ---- */
+
+struct export_family {
+	const char *name, *type, *help;
+	size_t offset; /* of a uint64_t in struct status_export or struct status_destination */
+};
+
+#define COUNT(field) offsetof(struct status_export, field)
+#define NOW(field)   offsetof(struct status_destination, field)
+
+static const struct export_family export_counts[] = {
+	{"export_payloads_sent_total", "counter", "Requests that the destination took.",
+	 COUNT(sent)},
+	{"export_samples_sent_total", "counter", "Samples in them.", COUNT(samples_sent)},
+	{"export_sent_bytes_total", "counter", "Their bodies, as sent.", COUNT(bytes_sent)},
+	{"export_samples_dropped_total", "counter", "Samples of requests that were dropped.",
+	 COUNT(samples_dropped)},
+	{"export_profiles_rejected_total", "counter",
+	 "Profiles that the destination refused of requests that it took.",
+	 COUNT(profiles_rejected)},
+	{"export_failures_total", "counter", "Attempts that failed.", COUNT(failures)},
+	{"export_retries_total", "counter", "Those of them that are made again.", COUNT(retries)},
+	{"export_payloads_spooled_total", "counter", "Requests written to the spool.",
+	 COUNT(spooled)},
+	{"export_payloads_split_total", "counter",
+	 "Requests that were too large and went on as two.", COUNT(split)},
+};
+static const struct export_family export_gauges[] = {
+	{"export_queue_payloads", "gauge", "Requests that wait, in memory and on disk.",
+	 NOW(queue_payloads)},
+	{"export_queue_bytes", "gauge", "Memory of those that wait there.", NOW(queue_bytes)},
+	{"export_spool_files", "gauge", "Requests that wait on disk, a file each.",
+	 NOW(spool_payloads)},
+	{"export_spool_bytes", "gauge", "Size of these files.", NOW(spool_bytes)},
+	{"export_down", "gauge", "1: the last attempt failed, and will be made again.", NOW(down)},
+};
+
+static void print_families(const struct export_family *families, size_t n, const void *base,
+			   size_t size, const struct statistics *s, const char *const *names,
+			   FILE *out)
+{
+	char name[256];
+
+	for (size_t i = 0; i < n; i++) {
+		begin(out, families[i].name, families[i].type, families[i].help);
+		for (uint32_t d = 0; d < s->n_destinations; d++) {
+			uint64_t v;
+
+			memcpy(&v, (const char *)base + d * size + families[i].offset, sizeof(v));
+			put_label(out, families[i].name, "destination",
+				  escape(names[d], name, sizeof(name)), v);
+		}
+	}
+}
+
+static void print_drops(const struct statistics *s, const char *const *names, FILE *out)
+{
+	char name[256];
+
+	begin(out, "export_payloads_dropped_total", "counter",
+	      "Requests that will not be sent, by reason.");
+	for (uint32_t d = 0; d < s->n_destinations; d++) {
+		for (int why = 0; why < STATUS_N_DROPS; why++)
+			(void)fprintf(out,
+				      "perfwalk_export_payloads_dropped_total{destination=\"%s\","
+				      "reason=\"%s\"} %" PRIu64 "\n",
+				      escape(names[d], name, sizeof(name)),
+				      status_drop_name((enum status_drop)why),
+				      s->counts.exports[d].dropped[why]);
+	}
+}
+
+static void print_latency(const struct statistics *s, const char *const *names, FILE *out)
+{
+	static const char name[] = "perfwalk_export_request_duration_seconds";
+	char label[256];
+
+	begin(out, "export_request_duration_seconds", "histogram",
+	      "How long requests took, whatever became of them.");
+	for (uint32_t d = 0; d < s->n_destinations; d++) {
+		const struct status_export *x = &s->counts.exports[d];
+		uint64_t n = 0;
+
+		(void)escape(names[d], label, sizeof(label));
+		for (int i = 0; i < STATUS_LATENCY_BUCKETS; i++) {
+			n += x->latency[i];
+			(void)fprintf(out, "%s_bucket{destination=\"%s\",le=\"", name, label);
+			if (i < STATUS_LATENCY_BUCKETS - 1)
+				(void)fprintf(out, "%g", (double)export_latency_bounds_ns[i] / 1e9);
+			else
+				(void)fputs("+Inf", out);
+			(void)fprintf(out, "\"} %" PRIu64 "\n", n);
+		}
+		(void)fprintf(
+			out,
+			"%s_sum{destination=\"%s\"} %.6f\n%s_count{destination=\"%s\"} %" PRIu64
+			"\n",
+			name, label, (double)x->latency_sum_ns / 1e9, name, label, n);
+	}
+}
+
+static void print_store(const struct statistics *s, FILE *out)
+{
+	put_gauge(out, "store_files", "Files of the local store.", s->store_files);
+	put_gauge(out, "store_bytes", "Size of these files.", s->store_bytes);
+	put_counter(out, "store_samples_lost_total", "Samples that could not be kept in the store.",
+		    s->counts.store_samples_lost);
+}
+
+/* ---- Processes ---- */
+
+static void print_processes(const struct statistics *s, FILE *out)
+{
+	const struct statistics_process *p = s->processes;
+
+	begin(out, "process_cpu_seconds_total", "counter",
+	      "CPU time of the process that has the role now.");
+	for (int i = 0; i < STATISTICS_N_PROCESSES; i++) {
+		if (p[i].pid)
+			(void)fprintf(out, "perfwalk_process_cpu_seconds_total{role=\"%s\"} %.2f\n",
+				      statistics_role(i), (double)p[i].cpu_ns / 1e9);
+	}
+	begin(out, "process_resident_memory_bytes", "gauge",
+	      "Resident memory, shared parts and all.");
+	for (int i = 0; i < STATISTICS_N_PROCESSES; i++) {
+		if (p[i].pid)
+			put_label(out, "process_resident_memory_bytes", "role", statistics_role(i),
+				  p[i].rss_bytes);
+	}
+	begin(out, "process_starts_total", "counter", "How often a process was started.");
+	for (int i = 0; i < STATISTICS_N_PROCESSES; i++) {
+		if (p[i].wanted)
+			put_label(out, "process_starts_total", "role", statistics_role(i),
+				  p[i].starts);
+	}
+}
+
+void exposition_print(const struct statistics *s, const char *const *names, FILE *out)
+{
+	print_state(s, out);
+	print_samples(s, out);
+	print_stacks(s, out);
+	print_windows(s, out);
+	if (s->n_destinations > 0) {
+		print_families(export_counts, sizeof(export_counts) / sizeof(*export_counts),
+			       s->counts.exports, sizeof(*s->counts.exports), s, names, out);
+		print_families(export_gauges, sizeof(export_gauges) / sizeof(*export_gauges),
+			       s->destinations, sizeof(*s->destinations), s, names, out);
+		print_drops(s, names, out);
+		print_latency(s, names, out);
+	}
+	print_store(s, out);
+	print_processes(s, out);
+}

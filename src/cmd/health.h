@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Whether the tree does its work: what /healthz and /readyz say. */
+#include <stdbool.h>
+#include <stddef.h>
+
+struct statistics;
+
+/* Every process runs, and the rings were read just now. why: one line, in either case. */
+bool health_is_alive(const struct statistics *s, char *why, size_t size);
+/* It also samples, and what it samples can be handed on. names: of the destinations. */
+bool health_is_ready(const struct statistics *s, const char *const *names, char *why, size_t size);

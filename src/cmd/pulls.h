@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Profiles of the next seconds that somebody has asked for over HTTP, as pprof. They are made of
+ * the daemon's own samples: the payloads of all windows that reach into these seconds, read again.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/render/render.h"
+
+struct ask;
+struct loop;
+struct pulls;
+struct serve_exchange;
+
+#define PULLS_MAX	  4 /* at a time; others are told to come again */
+#define PULLS_MAX_SECONDS 600
+#define PULLS_SECONDS	  30 /* when not said */
+
+struct pulls_options {
+	struct loop *loop;
+	struct ask *ask;
+	const struct render_info *info; /* borrowed */
+	uint64_t profile_bytes;		/* of each in memory */
+	/* Reads what the symbolizer has sent by now. */
+	void (*drain)(void *ctx);
+	void *ctx;
+};
+
+int pulls_new(struct pulls **ret, const struct pulls_options *options);
+struct pulls *pulls_free(struct pulls *p);
+
+/* A request; seconds: as it came, NULL: not said. It is answered, now or then. */
+void pulls_begin(struct pulls *p, struct serve_exchange *x, const char *seconds);
+/* The exchange has ended, whatever became of it. */
+void pulls_end(struct pulls *p, const struct serve_exchange *x);
+/* A payload of the symbolizer's; fd stays the caller's. */
+void pulls_payload(struct pulls *p, int fd);
+/* Something is missing in what is under way, or twice in it. */
+void pulls_fail(struct pulls *p, const char *why);
