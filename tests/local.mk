@@ -39,6 +39,7 @@ EXTRA_DIST += \
 	tests/system/options.py \
 	tests/system/otlp.py \
 	tests/system/otlp_check.py \
+	tests/system/outage.py \
 	tests/system/perfdata.py \
 	tests/system/report.py \
 	tests/system/outputs.py \
@@ -59,6 +60,7 @@ EXTRA_DIST += \
 	tests/workloads/chain.c \
 	tests/workloads/chain.expect \
 	tests/workloads/common.h \
+	tests/workloads/clock.c \
 	tests/workloads/counted.c \
 	tests/workloads/cxx.cc \
 	tests/workloads/deep.c \
@@ -88,3 +90,8 @@ EXTRA_DIST += \
 	tests/workloads/tiny.c \
 	tests/workloads/vdso.c \
 	tests/workloads/vdso.expect
+
+# Ten minutes without a receiver; make check has none of it, tests/run.sh twenty seconds.
+.PHONY: check-outage
+check-outage: perfwalk
+	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py

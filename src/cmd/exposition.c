@@ -125,6 +125,8 @@ static void print_state(const struct statistics *s, FILE *out)
 	put_gauge(out, "cpus", "CPUs that are sampled.", s->n_cpus);
 	put_gauge(out, "sample_rate_hertz", "Samples a second asked for on each busy CPU.",
 		  s->rate_hz);
+	put_gauge(out, "stack_size_bytes", "Bytes of the user stack copied with each sample.",
+		  s->stack_bytes);
 	put_gauge(out, "paused", "1: sampling is paused on demand.", s->paused);
 	begin(out, "last_drain_timestamp_seconds", "gauge",
 	      "When the rings were read last, in Unix time; 0: not yet.");
