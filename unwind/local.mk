@@ -9,6 +9,8 @@ UNWIND_SOURCES = \
 	unwind/guard.c \
 	unwind/internal.h \
 	unwind/module.c \
+	unwind/recorded.c \
+	unwind/recorded.h \
 	unwind/rows.c \
 	unwind/step.c \
 	unwind/unwind.h \
@@ -88,3 +90,14 @@ CLEANFILES += tests/emulated/test-aarch64$(EXEEXT) tests/emulated/test-compact$(
 .PHONY: check-aarch64
 check-aarch64: tests/emulated/test-aarch64$(EXEEXT) tests/emulated/test-compact$(EXEEXT)
 	$(SHELL) $(srcdir)/tests/emulated/aarch64.sh ./tests/emulated $(srcdir)
+# The corpus: recorded samples with every trap, and the tool that makes them (tests/corpus/make.sh).
+CORPUS_ORACLE = tests/corpus/oracle.c tests/corpus/oracle.h tests/corpus/relation.h
+EXTRA_PROGRAMS += tests/corpus/take
+tests_corpus_take_SOURCES = tests/corpus/take.c tests/corpus/take.h tests/corpus/take-maps.c tests/corpus/take-cut.c \
+	tests/corpus/take-write.c tests/corpus/touch.c tests/corpus/touch.h $(CORPUS_ORACLE) $(UNWIND_TEST_PROC)
+tests_corpus_take_LDADD = $(UNWIND_TEST_LIBS)
+CLEANFILES += tests/corpus/take$(EXEEXT)
+
+check_PROGRAMS += tests/unit/test-unwind-corpus
+tests_unit_test_unwind_corpus_SOURCES = tests/unit/test-unwind-corpus.c tests/unit/test.h $(CORPUS_ORACLE)
+tests_unit_test_unwind_corpus_LDADD = $(UNWIND_TEST_LIBS)

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/corpus/oracle.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define PID 1 /* of the one process, which is none */
+
+struct oracle {
+	Dwfl *dwfl;
+	const struct unwind_regs *regs;
+	const uint8_t *stack;
+	size_t n_stack;
+	uint64_t *addresses;
+	size_t n, max;
+};
+
+static int no_debuginfo(Dwfl_Module *m, void **u, const char *name, Dwarf_Addr base,
+			const char *file, const char *link, GElf_Word crc, char **ret)
+{
+	return -1;
+}
+
+static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
+{
+	if (*thread_arg)
+		return 0;
+	*thread_arg = arg;
+	return PID;
+}
+
+static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
+{
+	*thread_arg = arg;
+	return true;
+}
+
+static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *ret, void *arg)
+{
+	const struct oracle *o = arg;
+	uint64_t at = addr - o->regs->r[7];
+
+	if (at >= o->n_stack || o->n_stack - at < sizeof(*ret))
+		return false;
+	memcpy(ret, o->stack + at, sizeof(*ret));
+	return true;
+}
+
+static bool set_registers(Dwfl_Thread *thread, void *arg)
+{
+	const struct oracle *o = arg;
+	Dwarf_Word words[UNWIND_N_REGS];
+
+	for (int i = 0; i < UNWIND_N_REGS; i++)
+		words[i] = o->regs->r[i];
+	return dwfl_thread_state_registers(thread, 0, UNWIND_N_REGS, words);
+}
+
+static const Dwfl_Thread_Callbacks thread_callbacks = {
+	.next_thread = next_thread,
+	.get_thread = get_thread,
+	.memory_read = read_memory,
+	.set_initial_registers = set_registers,
+};
+
+static const Dwfl_Callbacks callbacks = {
+	.find_elf = dwfl_build_id_find_elf,
+	.find_debuginfo = no_debuginfo,
+};
+
+struct oracle *oracle_new(void)
+{
+	struct oracle *o = calloc(1, sizeof(*o));
+
+	o->dwfl = dwfl_begin(&callbacks);
+	dwfl_report_begin(o->dwfl);
+	return o;
+}
+
+struct oracle *oracle_free(struct oracle *o)
+{
+	if (o) {
+		dwfl_end(o->dwfl);
+		free(o);
+	}
+	return NULL;
+}
+
+bool oracle_add(struct oracle *o, const struct oracle_module *m)
+{
+	/* libdwfl takes the descriptor. */
+	int fd = fcntl(m->fd, F_DUPFD_CLOEXEC, 0);
+	Dwfl_Module *module = dwfl_report_elf(o->dwfl, m->name, m->name, fd, m->bias, true);
+	GElf_Addr bias = 0;
+
+	if (!module) {
+		(void)close(fd);
+		return false;
+	}
+	return dwfl_module_getelf(module, &bias) && bias == m->bias;
+}
+
+void oracle_ready(struct oracle *o)
+{
+	dwfl_report_end(o->dwfl, NULL, NULL);
+}
+
+const uint8_t *oracle_image(struct oracle *o, uint64_t address, size_t *ret_n)
+{
+	Dwfl_Module *m = dwfl_addrmodule(o->dwfl, address);
+	GElf_Addr bias;
+	Elf *elf = m ? dwfl_module_getelf(m, &bias) : NULL;
+
+	return elf ? (const uint8_t *)elf_rawfile(elf, ret_n) : NULL;
+}
+
+const char *oracle_symbol(struct oracle *o, uint64_t address, char *buf, size_t n)
+{
+	Dwfl_Module *m = dwfl_addrmodule(o->dwfl, address);
+	const char *name;
+	GElf_Off offset;
+	GElf_Sym sym;
+
+	buf[0] = '\0';
+	name = m ? dwfl_module_addrinfo(m, address, &offset, &sym, NULL, NULL, NULL) : NULL;
+	if (name)
+		(void)snprintf(buf, n, "%s+%#" PRIx64, name, (uint64_t)offset);
+	return buf;
+}
+
+static int on_frame(Dwfl_Frame *frame, void *arg)
+{
+	struct oracle *o = arg;
+	bool activation;
+	Dwarf_Addr pc;
+
+	if (!dwfl_frame_pc(frame, &pc, &activation) || o->n == o->max)
+		return DWARF_CB_ABORT;
+	o->addresses[o->n++] = pc - (activation ? 0 : 1);
+	return DWARF_CB_OK;
+}
+
+size_t oracle_walk(struct oracle *o, const struct unwind_regs *regs, const uint8_t *stack,
+		   size_t n_stack, uint64_t *addresses, size_t max)
+{
+	o->regs = regs;
+	o->stack = stack;
+	o->n_stack = n_stack;
+	o->addresses = addresses;
+	o->n = 0;
+	o->max = max;
+	if (dwfl_pid(o->dwfl) < 0 && !dwfl_attach_state(o->dwfl, NULL, PID, &thread_callbacks, o))
+		return 0;
+	(void)dwfl_getthread_frames(o->dwfl, PID, on_frame, o);
+	return o->n;
+}

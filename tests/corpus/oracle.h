@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* libdw's own unwinder over a copied stack and given files: what ours is held against. */
+#include <elfutils/libdwfl.h>
+
+#include "unwind/unwind.h"
+
+struct oracle_module {
+	const char *name; /* unique: libdwfl loses a module whose name comes twice */
+	int fd;		  /* of the file; stays the caller's */
+	uint64_t bias;
+};
+struct oracle;
+
+struct oracle *oracle_new(void);
+struct oracle *oracle_free(struct oracle *o);
+DEFINE_CLEANUP(struct oracle *, oracle_free)
+/* All modules, then oracle_ready(). false: libdw does not want it at that place. */
+bool oracle_add(struct oracle *o, const struct oracle_module *m);
+void oracle_ready(struct oracle *o);
+/* Opens what covers address; the bytes that libdw has mapped of that file, NULL: none. */
+const uint8_t *oracle_image(struct oracle *o, uint64_t address, size_t *ret_n);
+/* "name+0x1f", or "" */
+const char *oracle_symbol(struct oracle *o, uint64_t address, char *buf, size_t n);
+
+/* Addresses as in struct unwind_frame; how many. */
+size_t oracle_walk(struct oracle *o, const struct unwind_regs *regs, const uint8_t *stack,
+		   size_t n_stack, uint64_t *addresses, size_t max);
