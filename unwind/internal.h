@@ -15,6 +15,8 @@
  *	expr.c        DWARF expressions within limits
  *	module.c      ELF headers, bias, build id, the mapped windows
  *	guard.c       a mapped file that shrinks
+ *	recorded.c    files of recorded samples
+ *	explain.c     rows and walks as text
  *	arch-*.c      what only the architecture knows: x86_64, aarch64
  */
 #include <elfutils/libdw.h>
@@ -169,12 +171,27 @@ struct unwind_module {
 	uint32_t *heads; /* page -> first row + 1; cap_rows of them */
 };
 
+struct stack_copy;
+
 struct cache_entry {
 	uint64_t key;
 	struct rule rule;
 };
 
+/* What a walk tells of each of its frames before it steps on, when somebody asks (explain.c). */
+struct walk_step {
+	size_t n; /* which frame; 0 a second time: the walk has started over, in full */
+	uint64_t address;
+	const struct unwind_mapping *mapping;
+	struct rule rule;
+	const struct full_rule *full; /* of RULE_FULL */
+	const struct unwind_regs *regs;
+	const struct stack_copy *stack;
+};
+
 struct unwinder {
+	void (*trace)(void *ctx, const struct walk_step *step); /* NULL: nobody asks */
+	void *trace_ctx;
 	struct unwind_limits limits;
 	struct unwind_stats stats;
 	struct cache_entry *cache;

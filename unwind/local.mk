@@ -4,6 +4,8 @@ UNWIND_SOURCES = \
 	unwind/compact.c \
 	unwind/debug-frame.c \
 	unwind/entry.c \
+	unwind/explain.c \
+	unwind/explain.h \
 	unwind/expr.c \
 	unwind/go-table.c \
 	unwind/guard.c \

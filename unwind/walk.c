@@ -379,6 +379,9 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 		rule.kind = full ? RULE_FULL : rule.kind == RULE_FULL ? RULE_BAD : rule.kind;
 	}
 	*innermost = false;
+	if (__builtin_expect(w->u->trace != NULL, 0))
+		w->u->trace(w->u->trace_ctx, &(struct walk_step){w->n - 1, addr, &memo->mapping,
+								 rule, full, regs, &w->stack});
 	switch (rule.kind) {
 	case RULE_SP:
 		step = step_compact(&w->stack, rule, cfa_by_sp(w, rule, regs), regs);

@@ -17,7 +17,8 @@ enum exit_code {
 };
 
 extern const struct command record_command, top_command, run_command, report_command, diff_command,
-	convert_command, ctl_command, check_command, list_command, completion_command;
+	convert_command, ctl_command, check_command, list_command, debug_command,
+	completion_command;
 
 int record_main(int argc, char **argv);
 int top_main(int argc, char **argv);
@@ -28,6 +29,7 @@ int convert_main(int argc, char **argv);
 int ctl_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int list_main(int argc, char **argv);
+int debug_main(int argc, char **argv);
 int completion_main(int argc, char **argv);
 
 /* All subcommands, in the order of --help. */

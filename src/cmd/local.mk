@@ -10,6 +10,8 @@ perfwalk_SOURCES = \
 	src/cmd/code-rows.c \
 	src/cmd/control.c src/cmd/control.h \
 	src/cmd/ctl.c \
+	src/cmd/debug.c src/cmd/debug.h \
+	src/cmd/debug-show.c \
 	src/cmd/events.c src/cmd/events.h \
 	src/cmd/exporter.c \
 	src/cmd/exposition.c src/cmd/exposition.h \

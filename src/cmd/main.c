@@ -19,11 +19,17 @@ static const struct {
 	const struct command *command;
 	int (*main)(int argc, char **argv);
 } commands[] = {
-	{&record_command, record_main}, {&top_command, top_main},
-	{&run_command, run_main},	{&report_command, report_main},
-	{&diff_command, diff_main},	{&convert_command, convert_main},
-	{&ctl_command, ctl_main},	{&check_command, check_main},
-	{&list_command, list_main},	{&completion_command, completion_main},
+	{&record_command, record_main},
+	{&top_command, top_main},
+	{&run_command, run_main},
+	{&report_command, report_main},
+	{&diff_command, diff_main},
+	{&convert_command, convert_main},
+	{&ctl_command, ctl_main},
+	{&check_command, check_main},
+	{&list_command, list_main},
+	{&debug_command, debug_main},
+	{&completion_command, completion_main},
 };
 
 static const struct {

@@ -44,6 +44,8 @@ struct setup_symbolizer {
 	uint32_t demangle;   /* enum config_demangle */
 	uint32_t view;	     /* enum view_mode */
 	struct render_report_options report;
+	bool has_which; /* of the samples one, of the rows the one at an address */
+	uint64_t which;
 };
 
 /* What is made of recorded files, at STOP. */
@@ -51,7 +53,9 @@ enum view_mode {
 	VIEW_NONE, /* there are none */
 	VIEW_CONVERT,
 	VIEW_REPORT,
-	VIEW_DIFF, /* of the first and the second */
+	VIEW_DIFF,	   /* of the first and the second */
+	VIEW_DEBUG_SAMPLE, /* how recorded samples are walked */
+	VIEW_DEBUG_UNWIND, /* the rows of a binary */
 };
 #define VIEW_MAX_INPUTS 256
 

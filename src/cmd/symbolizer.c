@@ -15,6 +15,7 @@
 #include <string.h>
 
 #include "src/cmd/ask.h"
+#include "src/cmd/debug.h"
 #include "src/cmd/format.h"
 #include "src/cmd/live.h"
 #include "src/cmd/namer.h"
@@ -366,6 +367,20 @@ static void print_summary(struct symbolizer *s)
 		log_debug("standard output cannot be written: %s", strerror(-r));
 }
 
+/* perfwalk debug: the file is shown as it is, there is no profile. */
+static int show_debug(struct symbolizer *s)
+{
+	const struct setup_symbolizer *setup = &s->setup;
+	FILE *f = fdopen(TAKE_FD(s->summary_fd), "we");
+	int r = f ? debug_show(&s->role, (enum view_mode)setup->view, s->viewer.inputs[0].path,
+			       s->viewer.inputs[0].fd, setup->has_which ? &setup->which : NULL, f)
+		  : -EBADF;
+
+	if (f)
+		(void)fclose(f);
+	return r;
+}
+
 /* Recorded files are read when everything else is known, and take the place of this host. */
 static int view_files(struct symbolizer *s)
 {
@@ -437,7 +452,9 @@ static void leave_if_done(struct symbolizer *s)
 
 	if (!s->stopping || s->profiler_sock >= 0 || loop_exiting(s->role.loop))
 		return;
-	if (s->setup.view != VIEW_NONE)
+	if (s->setup.view == VIEW_DEBUG_SAMPLE || s->setup.view == VIEW_DEBUG_UNWIND)
+		m.result.code = s->viewer.n == 1 ? show_debug(s) : -EINVAL;
+	else if (s->setup.view != VIEW_NONE)
 		m.result.code = view_files(s);
 	if (s->setup.capture && s->setup.view == VIEW_NONE)
 		name_rest(s);

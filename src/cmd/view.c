@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfwalk convert, report and diff: recorded files to outputs and tables.
+ * perfwalk convert, report and diff: recorded files to outputs and tables (debug.c runs this too).
  *
  * This process opens the files; a symbolizer without privileges reads them and renders, so that a
  * file made to break its reader breaks nothing else.
@@ -274,7 +274,7 @@ static int run(struct view *v)
 	if ((r = open_inputs(v)) < 0 || (r = open_outputs(v)) < 0)
 		return r;
 	fill_setup(v);
-	if (has_perf_data(v))
+	if (v->setup.view <= VIEW_DIFF && has_perf_data(v))
 		return run_perf_data(v);
 	if ((r = loop_new(&v->loop)) < 0 ||
 	    (r = v->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
@@ -287,6 +287,24 @@ static int run(struct view *v)
 	supervisor_stop(v->supervisor, PEER_SYMBOLIZER);
 	r = loop_run(v->loop);
 	return r < 0 ? r : v->result;
+}
+
+int view_run(struct view *v)
+{
+	int r = run(v);
+
+	supervisor_free(v->supervisor);
+	loop_free(v->loop);
+	(void)close_fd(v->signal_fd);
+	for (uint32_t i = 0; i < v->n_inputs; i++)
+		(void)close_fd(v->input_fds[i]);
+	for (uint32_t i = 0; i < v->n_outputs; i++) {
+		(void)close_fd(v->outputs[i].fd);
+		/* What was made and could not be filled is not left behind. */
+		if (r < 0 && v->created[i] && !(v->written_outputs >> i & 1))
+			(void)unlink(v->outputs[i].path);
+	}
+	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }
 
 static int view_main(const struct command *command, enum view_mode mode, int argc, char **argv)
@@ -302,19 +320,7 @@ static int view_main(const struct command *command, enum view_mode mode, int arg
 	r = view_parse_options(&v, argc, argv);
 	if (r != 0)
 		return r > 0 ? EXIT_CODE_OK : EXIT_CODE_USAGE;
-	r = run(&v);
-	supervisor_free(v.supervisor);
-	loop_free(v.loop);
-	(void)close_fd(v.signal_fd);
-	for (uint32_t i = 0; i < v.n_inputs; i++)
-		(void)close_fd(v.input_fds[i]);
-	for (uint32_t i = 0; i < v.n_outputs; i++) {
-		(void)close_fd(v.outputs[i].fd);
-		/* What was made and could not be filled is not left behind. */
-		if (r < 0 && v.created[i] && !(v.written_outputs >> i & 1))
-			(void)unlink(v.outputs[i].path);
-	}
-	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
+	return view_run(&v);
 }
 
 int convert_main(int argc, char **argv)

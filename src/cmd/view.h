@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Inside of perfwalk convert, report and diff: what was asked for, and the run. */
+/* Inside of perfwalk convert, report, diff and debug: what was asked for, and the run. */
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,3 +38,5 @@ struct view {
 /* Into v, whose command and mode are set; texts are argv's. 0; 1: --help was answered; -EINVAL: the
  * user was told what is wrong. */
 int view_parse_options(struct view *v, int argc, char **argv);
+/* Opens inputs and outputs, lets the child do its work and frees all; the exit code. */
+int view_run(struct view *v);

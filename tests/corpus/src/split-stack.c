@@ -1,19 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* -fsplit-stack: libgcc's __morestack, in assembler, between a function and its caller. */
-#include <string.h>
-
 #include "mark.h"
 
 volatile int sink;
 
+static NOINLINE void use(volatile char *p, int n)
+{
+	p[n] = (char)n;
+	sink += p[n];
+}
+
 static NOINLINE int grow(int depth)
 {
-	char frame[20000];
+	volatile char frame[20000];
 
-	memset(frame, depth, sizeof(frame));
-	if (depth == 0)
-		return frame[sink & 7];
-	return grow(depth - 1) + frame[100];
+	use(frame, depth);
+	if (depth > 0)
+		sink += grow(depth - 1);
+	use(frame, depth + 1);
+	return frame[depth];
 }
 
 int main(void)

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * perfwalk debug: what the unwinder knows of a binary, and how it walked a recorded sample. The
+ * file is opened here and read by a child without privileges, as those of perfwalk convert are.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cmd/cmd.h"
+#include "src/cmd/view.h"
+
+const struct command debug_command = {
+	.name = "debug",
+	.usage = "debug sample FILE [N] | debug unwind FILE [ADDRESS]",
+	.summary = "how a recorded sample is walked, and the unwind rows of a binary",
+	.epilog = "sample: each frame of the N-th sample (the first is 0; all without N) of a file "
+		  "of\n"
+		  "recorded samples: the rule that was used, where it is from, which bytes of the "
+		  "stack\n"
+		  "were read, and why the walk ended.\n"
+		  "unwind: the rows of a program or library, from .eh_frame, .debug_frame, Go's "
+		  "table or\n"
+		  "the linker's stubs; with an ADDRESS (as in the file) the one that covers it.\n"
+		  "Each is CFA=... and the registers that are not as in the caller: [c-16] is "
+		  "saved 16\n"
+		  "bytes below the CFA, {...} a DWARF expression.\n"
+		  "\nExamples:\n  perfwalk debug unwind /usr/bin/true\n"
+		  "  perfwalk debug unwind /usr/lib/x86_64-linux-gnu/libc.so.6 0x27249\n"
+		  "  perfwalk debug sample plt.samples.gz 3\n",
+};
+
+static int complain(const char *what, const char *text)
+{
+	(void)fprintf(stderr, "perfwalk: debug: %s%s%s; see perfwalk debug --help\n", what,
+		      text ? ": " : "", text ? text : "");
+	return EXIT_CODE_USAGE;
+}
+
+/* Decimal, or with 0x. */
+static int parse_number(const char *text, uint64_t *ret)
+{
+	char *end;
+
+	errno = 0;
+	*ret = strtoull(text, &end, 0);
+	return errno || end == text || *end || *text == '-' ? -EINVAL : 0;
+}
+
+static int on_option(void *ctx, int id, const char *value)
+{
+	return 0;
+}
+
+int debug_main(int argc, char **argv)
+{
+	struct view v = {.command = &debug_command, .signal_fd = -EBADF};
+	int first, r = options_parse(&debug_command, argc, argv, on_option, NULL, &first);
+
+	if (r != 0)
+		return r > 0 ? EXIT_CODE_OK : EXIT_CODE_USAGE;
+	argc -= first;
+	argv += first;
+	if (argc > 0 && strcmp(argv[0], "sample") == 0)
+		v.setup.view = VIEW_DEBUG_SAMPLE;
+	else if (argc > 0 && strcmp(argv[0], "unwind") == 0)
+		v.setup.view = VIEW_DEBUG_UNWIND;
+	else
+		return complain("which: sample or unwind?", NULL);
+	if (argc < 2)
+		return complain(v.setup.view == VIEW_DEBUG_SAMPLE
+					? "sample needs a file of recorded samples"
+					: "unwind needs a program or library",
+				NULL);
+	if (argc > 3)
+		return complain("takes one file and one number", argv[3]);
+	if (argc == 3 && parse_number(argv[2], &v.setup.which) < 0)
+		return complain(v.setup.view == VIEW_DEBUG_SAMPLE
+					? "a sample is a number from 0"
+					: "an address is a number as 0x27249",
+				argv[2]);
+	v.setup.has_which = argc == 3;
+	v.inputs[0] = argv[1];
+	v.input_fds[0] = -EBADF;
+	v.n_inputs = 1;
+	return view_run(&v);
+}
