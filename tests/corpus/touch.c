@@ -11,11 +11,15 @@
 /* An access is at its fault's address and this long at the most. */
 #define WIDEST 64
 #define PAGE   4096
+/* All are private mappings; libelf writes to its own. */
+/* A page that is read so often (an inflate of it) is needed as a whole, and not watched further. */
+#define OFTEN 48
 
 static struct touch_range ranges[TOUCH_MAX_RANGES];
 static size_t n_ranges;
-static uint8_t *opened; /* the pages that are accessible for one instruction; NULL: none */
-static size_t n_opened;
+static uint8_t *counts[TOUCH_MAX_RANGES]; /* reads of each page */
+static size_t opened_range, opened_page;  /* two pages are accessible for one instruction */
+static bool is_opened;
 static struct sigaction old_segv, old_trap;
 
 void touch_mark(const struct touch_range *r, uint64_t offset, uint64_t n)
@@ -39,6 +43,14 @@ static void protect(uint8_t *start, size_t n, int how)
 		abort();
 }
 
+static void protect_page(size_t range, size_t page, int how)
+{
+	const struct touch_range *r = &ranges[range];
+
+	if (page * PAGE < r->n && counts[range][page] < OFTEN)
+		protect(r->start + page * PAGE, PAGE, how);
+}
+
 static void on_segv(int sig, siginfo_t *info, void *context)
 {
 	ucontext_t *uc = context;
@@ -47,16 +59,20 @@ static void on_segv(int sig, siginfo_t *info, void *context)
 	for (size_t i = 0; i < n_ranges; i++) {
 		const struct touch_range *r = &ranges[i];
 
-		if ((size_t)(addr - r->start) < r->n) {
-			touch_mark(r, (uint64_t)(addr - r->start), WIDEST);
-			opened = r->start + (size_t)(addr - r->start) / PAGE * PAGE;
-			n_opened = r->n - (size_t)(opened - r->start);
-			if (n_opened > 2 * PAGE)
-				n_opened = 2 * PAGE;
-			protect(opened, n_opened, PROT_READ);
-			uc->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
-			return;
-		}
+		size_t offset = (size_t)(addr - r->start), page = offset / PAGE;
+
+		if (offset >= r->n)
+			continue;
+		touch_mark(r, offset, WIDEST);
+		protect_page(i, page, PROT_READ | PROT_WRITE);
+		protect_page(i, page + 1, PROT_READ | PROT_WRITE);
+		if (++counts[i][page] == OFTEN)
+			touch_mark(r, page * PAGE, PAGE);
+		opened_range = i;
+		opened_page = page;
+		is_opened = true;
+		uc->uc_mcontext.gregs[REG_EFL] |= TRAP_FLAG;
+		return;
 	}
 	(void)sigaction(SIGSEGV, &old_segv, NULL); /* a real one: comes again */
 }
@@ -66,9 +82,11 @@ static void on_trap(int sig, siginfo_t *info, void *context)
 	ucontext_t *uc = context;
 
 	uc->uc_mcontext.gregs[REG_EFL] &= ~TRAP_FLAG;
-	if (opened)
-		protect(opened, n_opened, PROT_NONE);
-	opened = NULL;
+	if (is_opened) {
+		protect_page(opened_range, opened_page, PROT_NONE);
+		protect_page(opened_range, opened_page + 1, PROT_NONE);
+	}
+	is_opened = false;
 }
 
 void touch_begin(const struct touch_range *r, size_t n)
@@ -83,14 +101,19 @@ void touch_begin(const struct touch_range *r, size_t n)
 	(void)sigaction(SIGTRAP, &trap, &old_trap);
 	for (size_t i = 0; i < n; i++) {
 		ranges[i] = r[i];
+		counts[i] = calloc(r[i].n / PAGE + 2, 1);
+		if (!counts[i])
+			abort();
 		protect(ranges[i].start, ranges[i].n, PROT_NONE);
 	}
 }
 
 void touch_end(void)
 {
-	for (size_t i = 0; i < n_ranges; i++)
-		protect(ranges[i].start, ranges[i].n, PROT_READ);
+	for (size_t i = 0; i < n_ranges; i++) {
+		protect(ranges[i].start, ranges[i].n, PROT_READ | PROT_WRITE);
+		free(counts[i]);
+	}
 	n_ranges = 0;
 	(void)sigaction(SIGSEGV, &old_segv, NULL);
 	(void)sigaction(SIGTRAP, &old_trap, NULL);
