@@ -10,6 +10,7 @@ dist_man_MANS += \
 	etc/perfwalk-completion.1 \
 	etc/perfwalk-convert.1 \
 	etc/perfwalk-ctl.1 \
+	etc/perfwalk-debug.1 \
 	etc/perfwalk-diff.1 \
 	etc/perfwalk-list.1 \
 	etc/perfwalk-record.1 \

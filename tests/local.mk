@@ -21,6 +21,7 @@ EXTRA_DIST += \
 	tests/system/captures.py \
 	tests/system/containers.py \
 	tests/system/ctl.py \
+	tests/system/debug.py \
 	tests/system/debugfiles.py \
 	tests/system/delivery.py \
 	tests/system/expect.py \

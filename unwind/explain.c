@@ -12,9 +12,22 @@ enum {
 	MAX_DAMAGED = 256 * 1024, /* bytes of code without a rule that can be used */
 };
 
-static const char *const reg_names[UNWIND_N_REGS] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi",
-						     "rbp", "rsp", "r8",  "r9",	 "r10", "r11",
-						     "r12", "r13", "r14", "r15", "ra"};
+/* By DWARF number; the column of the return address is called ra, as readelf does. */
+static const char *const reg_names[UNWIND_N_REGS] = {
+#ifdef UNWIND_AARCH64
+	"x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",	 "x7",	"x8",  "x9",  "x10",
+	"x11", "x12", "x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21",
+	"x22", "x23", "x24", "x25", "x26", "x27", "x28", "x29", "lr",  "sp",  "pc",
+#else
+	"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8",
+	"r9",  "r10", "r11", "r12", "r13", "r14", "r15", "rip",
+#endif
+};
+
+static const char *column_name(int reg)
+{
+	return reg == ARCH_REG_RA ? "ra" : reg_names[reg];
+}
 
 /* ---- Rules ---- */
 
@@ -57,11 +70,7 @@ static void print_op(FILE *out, const struct expr_op *op)
 		return;
 	}
 	if ((op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31) || op->atom == DW_OP_bregx) {
-		print_offset(out,
-			     op->reg == ARCH_REG_PC    ? "rip"
-			     : op->reg < UNWIND_N_REGS ? reg_names[op->reg]
-						       : "?",
-			     op->number);
+		print_offset(out, op->reg < UNWIND_N_REGS ? reg_names[op->reg] : "?", op->number);
 		return;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(op_names); i++) {
@@ -134,18 +143,26 @@ static void print_full(FILE *out, const struct full_rule *f)
 		print_offset(out, reg_names[f->cfa.reg], f->cfa.value);
 	else
 		print_rule(out, f, &f->cfa);
-	for (int i = 0; i < UNWIND_N_REGS; i++) {
+	for (int i = 0; i < ARCH_N_CFI_REGS; i++) {
 		bool is_usual = f->regs[i].kind == REG_SAME || f->regs[i].kind == REG_UNDEFINED ||
 				(i == ARCH_REG_SP && f->regs[i].kind == REG_IS_CFA &&
 				 f->regs[i].value == 0);
 
-		if (is_usual && i != ARCH_REG_PC)
+		if (is_usual && i != ARCH_REG_RA)
 			continue;
-		(void)fprintf(out, " %s=", reg_names[i]);
+		(void)fprintf(out, " %s=", column_name(i));
 		print_rule(out, f, &f->regs[i]);
 	}
 	if (f->signal_frame)
 		(void)fputs(" (signal frame)", out);
+}
+
+/* Where the return address is above the CFA, in words; 0: in the link register. */
+static int return_words(struct rule rule)
+{
+	if (!ARCH_HAS_LR)
+		return -1;
+	return rule.ra_words == RULE_RA_BEHIND_FP ? rule.fp_words + 1 : rule.ra_words;
 }
 
 static void print_compact(FILE *out, struct rule rule)
@@ -158,7 +175,10 @@ static void print_compact(FILE *out, struct rule rule)
 			     rule.cfa_offset);
 		if (rule.fp_words)
 			(void)fprintf(out, " %s=[c%+d]", reg_names[ARCH_REG_FP], rule.fp_words * 8);
-		(void)fputs(" ra=[c-8]", out);
+		if (return_words(rule) == 0)
+			(void)fputs(" ra=lr", out);
+		else
+			(void)fprintf(out, " ra=[c%+d]", return_words(rule) * 8);
 		break;
 	case RULE_END:
 		(void)fputs("the outermost frame", out);
@@ -167,7 +187,8 @@ static void print_compact(FILE *out, struct rule rule)
 		(void)fputs("its caller is on another stack", out);
 		break;
 	case RULE_GUESS_FP:
-		(void)fputs("frame pointer: CFA=rbp+16 rbp=[c-16] ra=[c-8]", out);
+		(void)fprintf(out, "frame pointer: CFA=%s+16 %s=[c-16] ra=[c-8]",
+			      reg_names[ARCH_REG_FP], reg_names[ARCH_REG_FP]);
 		break;
 	case RULE_NONE:
 		(void)fputs("the file cannot be read", out);
@@ -252,7 +273,8 @@ struct listing {
 
 static bool same_rule(struct rule a, struct rule b)
 {
-	return a.kind == b.kind && a.fp_words == b.fp_words && a.cfa_offset == b.cfa_offset;
+	return a.kind == b.kind && a.ra_words == b.ra_words && a.fp_words == b.fp_words &&
+	       a.cfa_offset == b.cfa_offset;
 }
 
 /* Rows of a byte (stubs, damaged entries) that say the same are one line. */
@@ -395,20 +417,20 @@ static void print_reads(const struct telling *t, const struct walk_step *s, uint
 {
 	uint64_t sp = s->regs->r[ARCH_REG_SP];
 
-	for (int i = UNWIND_N_REGS - 1; i >= 0; i--) {
+	for (int i = ARCH_N_CFI_REGS - 1; i >= 0; i--) {
 		const struct reg_rule *r = &f->regs[i];
 		uint64_t addr = cfa + (uint64_t)(int64_t)r->value;
 
-		if (r->kind == REG_AT_REG && s->regs->valid & 1u << r->reg)
+		if (r->kind == REG_AT_REG && s->regs->valid & UNWIND_REG_BIT(r->reg))
 			addr = s->regs->r[r->reg] + (uint64_t)(int64_t)r->value;
 		else if (r->kind != REG_AT_CFA)
 			continue;
-		if (r->kind == REG_AT_CFA && addr < sp && i != ARCH_REG_PC && !f->signal_frame)
+		if (r->kind == REG_AT_CFA && addr < sp && i != ARCH_REG_RA && !f->signal_frame)
 			(void)fprintf(t->out,
 				      "        keep  %-4s its slot is below sp: popped already\n",
-				      reg_names[i]);
+				      column_name(i));
 		else
-			print_read(t, s, reg_names[i], addr);
+			print_read(t, s, column_name(i), addr);
 	}
 }
 
@@ -417,7 +439,7 @@ static bool find_cfa(const struct walk_step *s, const struct full_rule *f, uint6
 	if (f->cfa.kind == REG_IS_EXPR)
 		return expr_run(f->ops + f->cfa.op, f->cfa.n_ops, s->regs, s->stack, NULL, ret) ==
 		       STEP_OK;
-	if (f->cfa.reg >= UNWIND_N_REGS || !(s->regs->valid & 1u << f->cfa.reg))
+	if (f->cfa.reg >= UNWIND_N_REGS || !(s->regs->valid & UNWIND_REG_BIT(f->cfa.reg)))
 		return false;
 	*ret = s->regs->r[f->cfa.reg] + (uint64_t)(int64_t)f->cfa.value;
 	return f->cfa.kind == REG_IS_CFA ||
@@ -431,7 +453,9 @@ static struct full_rule widen(struct rule rule)
 				      .reg = rule.kind == RULE_SP ? ARCH_REG_SP : ARCH_REG_FP,
 				      .value = rule.cfa_offset}};
 
-	f.regs[ARCH_REG_PC] = (struct reg_rule){.kind = REG_AT_CFA, .value = ARCH_RA_OFFSET};
+	if (return_words(rule) != 0)
+		f.regs[ARCH_REG_RA] =
+			(struct reg_rule){.kind = REG_AT_CFA, .value = return_words(rule) * 8};
 	if (rule.fp_words)
 		f.regs[ARCH_REG_FP] =
 			(struct reg_rule){.kind = REG_AT_CFA, .value = rule.fp_words * 8};
@@ -452,7 +476,8 @@ static void print_step(const struct telling *t, const struct walk_step *s)
 		f = *s->full;
 		break;
 	case RULE_GUESS_FP:
-		f = widen((struct rule){.kind = RULE_FP, .fp_words = -2, .cfa_offset = 16});
+		f = widen((struct rule){
+			.kind = RULE_FP, .ra_words = -1, .fp_words = -2, .cfa_offset = 16});
 		break;
 	default:
 		return;

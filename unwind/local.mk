@@ -99,6 +99,9 @@ tests_corpus_take_SOURCES = tests/corpus/take.c tests/corpus/take.h tests/corpus
 	tests/corpus/take-write.c tests/corpus/touch.c tests/corpus/touch.h $(CORPUS_ORACLE) $(UNWIND_TEST_PROC)
 tests_corpus_take_LDADD = $(UNWIND_TEST_LIBS)
 CLEANFILES += tests/corpus/take$(EXEEXT)
+CORPUS_TRAPS = asm-libc asm-libcrypto asm-libgcc coroutine cxx-clang cxx-exception debug-frame debug-frame-zlib
+EXTRA_DIST += tests/corpus/make.sh $(CORPUS_TRAPS:%=tests/data/unwind/%.samples.gz) \
+	$(CORPUS_TRAPS:%=tests/data/unwind/%.expect) tests/data/unwind/differences
 
 check_PROGRAMS += tests/unit/test-unwind-corpus
 tests_unit_test_unwind_corpus_SOURCES = tests/unit/test-unwind-corpus.c tests/unit/test.h $(CORPUS_ORACLE)

@@ -101,7 +101,7 @@ static int read_sample(struct recorded *r, struct cursor *c, char *error)
 		return complain(error, "a sample has registers of another architecture");
 	for (uint32_t i = 0; i < n_regs; i++)
 		s->regs.r[i] = cursor_u64(c);
-	s->regs.valid = (uint32_t)cursor_u64(c) & ((1u << UNWIND_N_REGS) - 1);
+	s->regs.valid = cursor_u64(c) & UNWIND_ALL_REGS;
 	s->label = cursor_string(c);
 	s->n_stack = cursor_left(c);
 	s->stack = cursor_take(c, s->n_stack);

@@ -130,7 +130,7 @@ static bool is_call(struct corpus *c, uint64_t last)
 static bool is_proven(struct corpus *c, const struct unwind_frame *frames, size_t n,
 		      size_t n_theirs, enum unwind_outcome outcome)
 {
-	if (outcome != UNWIND_COMPLETE)
+	if (outcome != UNWIND_COMPLETE && outcome != UNWIND_TRUNCATED)
 		return false;
 	for (size_t i = n_theirs; i < n; i++) {
 		if (!is_call(c, frames[i].address))

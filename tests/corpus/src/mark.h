@@ -2,5 +2,5 @@
 #pragma once
 /* Where the recorder's stepping begins, and where it ends. */
 #define MARK()	 __asm__ volatile("int3" ::: "memory")
-#define NOINLINE __attribute__((noinline, noclone))
+#define NOINLINE __attribute__((noinline))
 extern volatile int sink;
