@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/cmd/cmd.h"
 #include "src/cmd/view.h"
@@ -55,7 +56,7 @@ static int on_option(void *ctx, int id, const char *value)
 
 int debug_main(int argc, char **argv)
 {
-	struct view v = {.command = &debug_command, .signal_fd = -EBADF};
+	struct view v = {.command = &debug_command, .signal_fd = -EBADF, .table_fd = STDOUT_FILENO};
 	int first, r = options_parse(&debug_command, argc, argv, on_option, NULL, &first);
 
 	if (r != 0)

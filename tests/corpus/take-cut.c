@@ -140,6 +140,27 @@ static size_t needed_stack(const struct touch_range *r, size_t n_copied)
 	return n < n_copied ? n : n_copied;
 }
 
+/*
+ * Stub sections are copied whole when a module is opened, and are megabytes in large libraries; of
+ * them only the code around each frame is kept. Called once for a file, before that is marked.
+ */
+static void forget_stubs(struct take_file *f)
+{
+	const struct unwind_module *m = f->module;
+
+	for (uint32_t i = 0; i < m->n_stubs; i++) {
+		uint64_t vaddr = m->base + m->stubs[i].start;
+
+		for (uint32_t k = 0; k < m->n_segments && m->stubs[i].n_bytes > 4096; k++) {
+			const struct segment *s = &m->segments[k];
+
+			if (vaddr - s->vaddr < s->filesz)
+				touch_clear(&f->bytes, vaddr - s->vaddr + s->offset,
+					    m->stubs[i].n_bytes);
+		}
+	}
+}
+
 int take_cut(struct take *t, struct take_sample *s)
 {
 	static struct touch_range ranges[TOUCH_MAX_RANGES];
@@ -169,8 +190,13 @@ int take_cut(struct take *t, struct take_sample *s)
 	touch_begin(ranges, n);
 	s->outcome = walk_ours(t, s);
 	touch_end();
-	for (uint32_t i = 0; i < t->files.n; i++)
-		t->files.items[i].watched |= t->files.items[i].module != NULL;
+	for (uint32_t i = 0; i < t->files.n; i++) {
+		struct take_file *f = &t->files.items[i];
+
+		if (f->module && !f->watched)
+			forget_stubs(f);
+		f->watched |= f->module != NULL;
+	}
 	/* libdw: once to know the modules, once to watch. */
 	o = make_oracle(t);
 	s->n_theirs = oracle_walk(o, &s->regs, s->stack, s->n_copied, s->theirs, TAKE_MAX_FRAMES);

@@ -58,8 +58,12 @@ static bool is_module(struct take *t, uint64_t address, const char *prefix)
 
 static bool is_wanted(struct recorder *r, const struct unwind_frame *frames, size_t n)
 {
-	bool among = !r->among;
+	bool among = !r->among, in_file = false;
 
+	for (size_t i = 0; i < n && !in_file; i++)
+		in_file = !is_module(&r->t, frames[i].address, "[anonymous]");
+	if (!in_file)
+		return false;
 	if (r->innermost && !is_module(&r->t, frames[0].address, r->innermost))
 		return false;
 	for (size_t i = 1; i < n && !among; i++)

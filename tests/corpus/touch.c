@@ -30,6 +30,14 @@ void touch_mark(const struct touch_range *r, uint64_t offset, uint64_t n)
 	}
 }
 
+void touch_clear(const struct touch_range *r, uint64_t offset, uint64_t n)
+{
+	uint64_t at = (offset + TOUCH_GRANULE - 1) / TOUCH_GRANULE;
+
+	for (; (at + 1) * TOUCH_GRANULE <= offset + n; at++)
+		r->bits[at / 8] &= (uint8_t) ~(1u << at % 8);
+}
+
 bool touch_is_marked(const struct touch_range *r, uint64_t offset)
 {
 	uint64_t at = offset / TOUCH_GRANULE;

@@ -22,4 +22,6 @@ void touch_begin(const struct touch_range *ranges, size_t n);
 void touch_end(void);
 /* Marks what is known to be needed. */
 void touch_mark(const struct touch_range *r, uint64_t offset, uint64_t n);
+/* Takes the marks away of whole granules. */
+void touch_clear(const struct touch_range *r, uint64_t offset, uint64_t n);
 bool touch_is_marked(const struct touch_range *r, uint64_t offset);

@@ -125,14 +125,36 @@ static bool is_call(struct corpus *c, uint64_t last)
 	return false;
 }
 
-/* Ours goes on behind libdw's end: to the entry, each step to behind a call or by a signal frame.
+/* In code that a linker made, without call-frame information: libdw guesses there. */
+static bool in_stub(struct corpus *c, const struct unwind_frame *f)
+{
+	struct unwind_mapping m;
+	uint64_t rel;
+
+	if (!recorded_find(c->r, f->address, &m) || !m.module)
+		return false;
+	rel = f->address - m.bias - m.module->base;
+	for (uint32_t i = 0; i < m.module->n_stubs; i++) {
+		if (rel >= m.module->stubs[i].start && rel < m.module->stubs[i].end)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Ours goes on behind libdw's end, or libdw has lost the caller of a stub: proven when each frame
+ * of ours from there on, up to the entry or to where the copy ends, lies behind a call.
  */
 static bool is_proven(struct corpus *c, const struct unwind_frame *frames, size_t n,
-		      size_t n_theirs, enum unwind_outcome outcome)
+		      size_t n_theirs, enum relation relation, enum unwind_outcome outcome)
 {
+	size_t first = relation == RELATION_OURS_LONGER ? n_theirs : 1;
+
 	if (outcome != UNWIND_COMPLETE && outcome != UNWIND_TRUNCATED)
 		return false;
-	for (size_t i = n_theirs; i < n; i++) {
+	if (relation != RELATION_OURS_LONGER && !in_stub(c, &frames[0]))
+		return false;
+	for (size_t i = first; i < n; i++) {
 		if (!is_call(c, frames[i].address))
 			return false;
 	}
@@ -218,7 +240,8 @@ static void check_sample(struct corpus *c, uint32_t i)
 	total.relations[relation]++;
 	if (relation == RELATION_IDENTICAL)
 		return;
-	if (relation == RELATION_OURS_LONGER && is_proven(c, frames, n, n_theirs, outcome)) {
+	if (relation != RELATION_OURS_SHORTER &&
+	    is_proven(c, frames, n, n_theirs, relation, outcome)) {
 		total.proven++;
 	} else if (is_listed(c, i)) {
 		total.listed++;
