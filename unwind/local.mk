@@ -99,10 +99,38 @@ tests_corpus_take_SOURCES = tests/corpus/take.c tests/corpus/take.h tests/corpus
 	tests/corpus/take-write.c tests/corpus/touch.c tests/corpus/touch.h $(CORPUS_ORACLE) $(UNWIND_TEST_PROC)
 tests_corpus_take_LDADD = $(UNWIND_TEST_LIBS)
 CLEANFILES += tests/corpus/take$(EXEEXT)
-CORPUS_TRAPS = asm-libc asm-libcrypto asm-libgcc coroutine cxx-clang cxx-exception debug-frame debug-frame-zlib
-EXTRA_DIST += tests/corpus/make.sh $(CORPUS_TRAPS:%=tests/data/unwind/%.samples.gz) \
+CORPUS_TRAPS = asm-libc asm-libcrypto asm-libgcc coroutine cxx-clang cxx-exception debug-frame debug-frame- \
+	zlib go go-cgo go-morestack go-stripped java-jit llvm longjmp mapped-twice mapping-split musl \
+	musl-static no-cfi-frame-pointer no-sections node node-jit plt plt-ibt plt-no-cfi prelinked \
+	prologue rust-panic rustc signal signal-altstack signal-fault static static-pie tail-call \
+	truncated vdso
+EXTRA_DIST += tests/corpus/make.sh \
+	tests/corpus/src/Hot.java \
+	tests/corpus/src/context.c \
+	tests/corpus/src/crypto.c \
+	tests/corpus/src/exception.cc \
+	tests/corpus/src/gotraps.go \
+	tests/corpus/src/hot.js \
+	tests/corpus/src/library.c \
+	tests/corpus/src/many.cc \
+	tests/corpus/src/mark.h \
+	tests/corpus/src/panic.rs \
+	tests/corpus/src/split-stack.c \
+	tests/corpus/src/traps.c \
+	tests/corpus/src/twice.c \
+	tests/corpus/src/cgo/main.go \
+	$(CORPUS_TRAPS:%=tests/data/unwind/%.samples.gz) \
 	$(CORPUS_TRAPS:%=tests/data/unwind/%.expect) tests/data/unwind/differences
 
 check_PROGRAMS += tests/unit/test-unwind-corpus
 tests_unit_test_unwind_corpus_SOURCES = tests/unit/test-unwind-corpus.c tests/unit/test.h $(CORPUS_ORACLE)
 tests_unit_test_unwind_corpus_LDADD = $(UNWIND_TEST_LIBS)
+
+# The fuzz targets over what is kept.
+check_PROGRAMS += tests/fuzz/replay-recorded tests/fuzz/replay-walk
+tests_fuzz_replay_recorded_SOURCES = tests/fuzz/fuzz-recorded.c
+tests_fuzz_replay_recorded_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/data/unwind"'
+tests_fuzz_replay_recorded_LDADD = $(UNWIND_TEST_LIBS)
+tests_fuzz_replay_walk_SOURCES = tests/fuzz/fuzz-walk.c tests/unit/unwind-elf.c tests/unit/unwind-elf.h
+tests_fuzz_replay_walk_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY
+tests_fuzz_replay_walk_LDADD = $(UNWIND_TEST_LIBS)

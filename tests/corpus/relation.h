@@ -14,6 +14,10 @@ enum relation {
 static const char *const relation_names[RELATION_N] = {"identical", "libdw-shorter", "libdw-longer",
 						       "different"};
 
+/* Behind it, where libdw read whole files when the sample was recorded, and cannot be asked again.
+ */
+#define RELATION_OF_WHOLE_FILES " on the whole files"
+
 static inline enum relation relation_of(const uint64_t *ours, size_t n_ours, const uint64_t *theirs,
 					size_t n_theirs)
 {

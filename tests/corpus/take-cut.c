@@ -100,12 +100,13 @@ static size_t find_shadows(struct take *t, struct oracle *o, const struct take_s
 	return n;
 }
 
-static void merge_shadows(struct shadow *shadows, size_t n)
+static void merge_shadows(const struct take *t, struct shadow *shadows, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		const struct touch_range *r = &shadows[i].range, *to = &shadows[i].file->bytes;
 
-		for (size_t k = 0; k < r->n / TOUCH_GRANULE / 8 + 1 && r->n == to->n; k++)
+		for (size_t k = 0;
+		     k < r->n / TOUCH_GRANULE / 8 + 1 && r->n == to->n && !t->ours_only; k++)
 			to->bits[k] |= r->bits[k];
 		free(r->bits);
 	}
@@ -210,7 +211,7 @@ int take_cut(struct take *t, struct take_sample *s)
 	s->n_theirs = oracle_walk(o, &s->regs, s->stack, s->n_copied, s->theirs, TAKE_MAX_FRAMES);
 	touch_end();
 	oracle_free(o);
-	merge_shadows(shadows, n_shadows);
+	merge_shadows(t, shadows, n_shadows);
 	mark_code(t, s->ours, s->n_ours);
 	mark_code(t, s->theirs, s->n_theirs);
 	s->n_stack = needed_stack(&stack, s->n_copied);

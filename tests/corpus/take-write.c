@@ -198,8 +198,8 @@ static void print_expected(struct take *t, uint32_t i, const struct take_sample 
 
 	t->current = &t->maps.items[s->maps];
 	o = names_of(t);
-	(void)fprintf(out, "sample %u: %s, %s\n", i, unwind_outcome_name(s->outcome),
-		      relation_names[relation]);
+	(void)fprintf(out, "sample %u: %s, %s%s\n", i, unwind_outcome_name(s->outcome),
+		      relation_names[relation], t->ours_only ? RELATION_OF_WHOLE_FILES : "");
 	for (size_t k = 0; k < s->n_ours; k++)
 		print_frame(t, o, s->ours[k], "\t", out);
 	if (relation != RELATION_IDENTICAL) {

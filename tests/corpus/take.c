@@ -8,7 +8,8 @@
  * stepped instruction by instruction; with -i all threads are stopped every so often instead. A
  *stop becomes a sample when its shape is new: the row of call-frame information that its pc is in,
  *and how the walk ended. -m: only with the pc in a module whose name begins so; -w: only with such
- *a module among the callers' ("[anonymous]" for code without a file).
+ *a module among the callers' ("[anonymous]" for code without a file). -r: what only libdw reads is
+ *left out, for files without a search table, which it reads from end to end.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -286,7 +287,7 @@ int main(int argc, char **argv)
 	const char *out = NULL, *expect = NULL, *label = "";
 	int option, e;
 
-	while ((option = getopt(argc, argv, "+n:i:m:w:l:o:e:")) != -1) {
+	while ((option = getopt(argc, argv, "+n:i:m:w:l:ro:e:")) != -1) {
 		switch (option) {
 		case 'n':
 			r.max_samples = (uint32_t)atoi(optarg);
@@ -302,6 +303,9 @@ int main(int argc, char **argv)
 			break;
 		case 'l':
 			label = optarg;
+			break;
+		case 'r':
+			r.t.ours_only = true;
 			break;
 		case 'o':
 			out = optarg;

@@ -54,6 +54,7 @@ struct take {
 	ARRAY(struct take_file) files;
 	ARRAY(struct take_maps) maps;
 	ARRAY(struct take_sample *) samples;
+	bool ours_only; /* libdw reads too much of these files: its answer is kept instead */
 	struct take_maps *current; /* that take_find() looks into */
 };
 

@@ -21,7 +21,7 @@
 enum { MAX_FRAMES = 512, MAX_TEXT = 1 << 18, PAGE = 4096 };
 
 struct tally {
-	uint64_t files, samples, frames, listed, proven;
+	uint64_t files, samples, frames, listed, proven, unknown;
 	uint64_t relations[RELATION_N];
 };
 
@@ -91,8 +91,9 @@ static struct oracle *make_oracle(struct corpus *c, uint32_t maps)
 		if (c->fds[m->module] < 0)
 			c->fds[m->module] = make_file(&c->r->modules.items[m->module]);
 		(void)snprintf(names[n], sizeof(names[n]), "%u", i);
-		CHECK(oracle_add(o,
-				 &(struct oracle_module){names[n++], c->fds[m->module], m->bias}));
+		/* It does not take a file a second time where that would overlap the first. */
+		(void)oracle_add(o,
+				 &(struct oracle_module){names[n++], c->fds[m->module], m->bias});
 	}
 	oracle_ready(o);
 	return o;
@@ -125,40 +126,25 @@ static bool is_call(struct corpus *c, uint64_t last)
 	return false;
 }
 
-/* In code that a linker made, without call-frame information: libdw guesses there. */
-static bool in_stub(struct corpus *c, const struct unwind_frame *f)
-{
-	struct unwind_mapping m;
-	uint64_t rel;
-
-	if (!recorded_find(c->r, f->address, &m) || !m.module)
-		return false;
-	rel = f->address - m.bias - m.module->base;
-	for (uint32_t i = 0; i < m.module->n_stubs; i++) {
-		if (rel >= m.module->stubs[i].start && rel < m.module->stubs[i].end)
-			return true;
-	}
-	return false;
-}
-
 /*
- * Ours goes on behind libdw's end, or libdw has lost the caller of a stub: proven when each frame
- * of ours from there on, up to the entry or to where the copy ends, lies behind a call.
+ * Ours goes on behind libdw's end, or libdw has lost callers (of stubs, and of leaf functions
+ * without call-frame information): its frames are among ours, in order. Proven when each frame that
+ * is ours alone, up to the entry or to where the copy ends, lies behind a call.
  */
 static bool is_proven(struct corpus *c, const struct unwind_frame *frames, size_t n,
-		      size_t n_theirs, enum relation relation, enum unwind_outcome outcome)
+		      const uint64_t *theirs, size_t n_theirs, enum unwind_outcome outcome)
 {
-	size_t first = relation == RELATION_OURS_LONGER ? n_theirs : 1;
+	size_t at = 0;
 
 	if (outcome != UNWIND_COMPLETE && outcome != UNWIND_TRUNCATED)
 		return false;
-	if (relation != RELATION_OURS_LONGER && !in_stub(c, &frames[0]))
-		return false;
-	for (size_t i = first; i < n; i++) {
-		if (!is_call(c, frames[i].address))
+	for (size_t i = 0; i < n; i++) {
+		if (at < n_theirs && frames[i].address == theirs[at])
+			at++;
+		else if (i == 0 || !is_call(c, frames[i].address))
 			return false;
 	}
-	return true;
+	return at == n_theirs;
 }
 
 /* "NAME SAMPLE ..." in the list of differences. */
@@ -207,25 +193,41 @@ static void check_frame(struct corpus *c, const struct unwind_frame *f)
 	check_line(c, line);
 }
 
+/* libdw's answer when the sample was taken, for what it cannot be asked again; RELATION_N: ask. */
+static enum relation recorded_relation(const struct corpus *c)
+{
+	char first[128];
+
+	(void)snprintf(first, sizeof(first), "%.*s", (int)strcspn(c->at, "\n"), c->at);
+	for (int i = 0; i < RELATION_N && strstr(first, RELATION_OF_WHOLE_FILES); i++) {
+		if (strstr(first, relation_names[i]))
+			return (enum relation)i;
+	}
+	return RELATION_N;
+}
+
 static void check_sample(struct corpus *c, uint32_t i)
 {
 	static struct unwind_frame frames[MAX_FRAMES];
 	static uint64_t ours[MAX_FRAMES], theirs[MAX_FRAMES];
 	const struct recorded_sample *s = &c->r->samples.items[i];
 	enum unwind_outcome outcome;
-	enum relation relation;
+	enum relation relation, recorded;
 	struct oracle *o;
-	size_t n, n_theirs;
+	size_t n, n_theirs = 0;
 	char line[128];
 
 	outcome = recorded_walk(c->r, c->u, i, frames, MAX_FRAMES, &n);
 	for (size_t k = 0; k < n; k++)
 		ours[k] = frames[k].address;
-	o = make_oracle(c, s->maps);
-	n_theirs = oracle_walk(o, &s->regs, s->stack, s->n_stack, theirs, MAX_FRAMES);
-	oracle_free(o);
-	relation = relation_of(ours, n, theirs, n_theirs);
-
+	recorded = recorded_relation(c);
+	relation = recorded;
+	if (recorded == RELATION_N) {
+		o = make_oracle(c, s->maps);
+		n_theirs = oracle_walk(o, &s->regs, s->stack, s->n_stack, theirs, MAX_FRAMES);
+		oracle_free(o);
+		relation = relation_of(ours, n, theirs, n_theirs);
+	}
 	(void)snprintf(line, sizeof(line), "sample %u: %s, %s", i, unwind_outcome_name(outcome),
 		       relation_names[relation]);
 	check_line(c, line);
@@ -240,8 +242,7 @@ static void check_sample(struct corpus *c, uint32_t i)
 	total.relations[relation]++;
 	if (relation == RELATION_IDENTICAL)
 		return;
-	if (relation != RELATION_OURS_SHORTER &&
-	    is_proven(c, frames, n, n_theirs, relation, outcome)) {
+	if (is_proven(c, frames, n, theirs, n_theirs, outcome)) {
 		total.proven++;
 	} else if (is_listed(c, i)) {
 		total.listed++;
@@ -250,7 +251,7 @@ static void check_sample(struct corpus *c, uint32_t i)
 			"%s: sample %u: %s is neither proven by the bytes nor listed in "
 			"differences\n",
 			c->name, i, relation_names[relation]);
-		exit(1);
+		total.unknown++;
 	}
 }
 
@@ -335,5 +336,5 @@ int main(int argc, char **argv)
 		total.relations[RELATION_OURS_LONGER], total.proven,
 		total.relations[RELATION_OURS_SHORTER], total.relations[RELATION_DIFFERENT],
 		total.listed);
-	return 0;
+	return total.unknown ? 1 : 0;
 }
