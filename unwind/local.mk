@@ -99,10 +99,10 @@ tests_corpus_take_SOURCES = tests/corpus/take.c tests/corpus/take.h tests/corpus
 	tests/corpus/take-write.c tests/corpus/touch.c tests/corpus/touch.h $(CORPUS_ORACLE) $(UNWIND_TEST_PROC)
 tests_corpus_take_LDADD = $(UNWIND_TEST_LIBS)
 CLEANFILES += tests/corpus/take$(EXEEXT)
-CORPUS_TRAPS = asm-libc asm-libcrypto asm-libgcc coroutine cxx-clang cxx-exception debug-frame debug-frame- \
-	zlib go go-cgo go-morestack go-stripped java-jit llvm longjmp mapped-twice mapping-split musl \
+CORPUS_TRAPS = asm-libc asm-libcrypto asm-libgcc coroutine cxx-clang cxx-exception debug-frame debug-frame-zlib \
+	go go-cgo go-morestack go-stripped java-jit longjmp mapped-twice mapping-split musl \
 	musl-static no-cfi-frame-pointer no-sections node node-jit plt plt-ibt plt-no-cfi prelinked \
-	prologue rust-panic rustc signal signal-altstack signal-fault static static-pie tail-call \
+	prologue rust-panic signal signal-altstack signal-fault static static-pie tail-call \
 	truncated vdso
 EXTRA_DIST += tests/corpus/make.sh \
 	tests/corpus/src/Hot.java \

@@ -28,7 +28,6 @@ const struct command debug_command = {
 		  "saved 16\n"
 		  "bytes below the CFA, {...} a DWARF expression.\n"
 		  "\nExamples:\n  perfwalk debug unwind /usr/bin/true\n"
-		  "  perfwalk debug unwind /usr/lib/x86_64-linux-gnu/libc.so.6 0x27249\n"
 		  "  perfwalk debug sample plt.samples.gz 3\n",
 };
 

@@ -4,6 +4,7 @@ our own, and a daemon of our own behind ctl and --last. And the pages are pages.
 import glob
 import os
 import re
+import shutil
 import subprocess
 
 import rig
@@ -66,6 +67,7 @@ def prepare(programs):
     run("./perfwalk", "record", "-q", "-o", "tuesday.pb.gz", "-o", "tuesday.folded", "--", f"{programs}/blip", "300")
     run("perf", "record", "-q", "-N", "-e", "cpu-clock,page-faults", "--call-graph", "dwarf,8192", "-o", "perf.data",
         "--", f"{programs}/blip", "300")
+    shutil.copy(os.path.join(rig.TOP, "tests", "data", "unwind", "plt.samples.gz"), directory)
     rig.write("examples/Makefile", f"all:\n\t{programs}/blip 200\n")
     return directory
 
