@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Known numbers of events: "counted faults N" touches N new pages, "counted switches N" gives its
- * CPU away N times, "counted threads" burns CPU in two threads of different names for ever.
+ * Known numbers of events: "counted faults N" touches N new pages, "counted switches N" sleeps N
+ * times and prints how often it gave its CPU away (a sleep may be over before it has begun),
+ * "counted threads" burns CPU in two threads of different names for ever.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "common.h"
@@ -68,7 +70,14 @@ int main(int argc, char **argv)
 	if (argc > 1 && strcmp(argv[1], "faults") == 0)
 		return faults(n);
 	if (argc > 1 && strcmp(argv[1], "switches") == 0) {
+		struct rusage before, after;
+
+		if (getrusage(RUSAGE_SELF, &before) != 0)
+			return 1;
 		counted_sleep(n);
+		if (getrusage(RUSAGE_SELF, &after) != 0)
+			return 1;
+		printf("switches %ld\n", after.ru_nvcsw - before.ru_nvcsw);
 		return 0;
 	}
 	if (pthread_create(&thread, NULL, counted_two, NULL) != 0)
