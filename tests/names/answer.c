@@ -29,7 +29,7 @@ static int open_debug(void *ctx, const uint8_t *build_id, size_t n, const char *
 	if (given)
 		return open(given, O_RDONLY | O_CLOEXEC);
 	dwz = link ? strstr(link, "/.dwz/") : NULL;
-	return opener_debug_file(build_id, n, dwz ? dwz + 1 : "");
+	return opener_debug_file(0, build_id, n, dwz ? dwz + 1 : "");
 }
 
 static int open_split(void *ctx, const char *path)
