@@ -91,7 +91,7 @@ def away_and_killed(chain):
         first.wait_for(2)
     before = first.payloads()
     rig.check(not files(daemon), "nothing is written while the receiver takes what it gets")
-    kills, end = 0, time.monotonic() + 20
+    kills, end = 0, time.monotonic() + 12
     while time.monotonic() < end:
         time.sleep(4)
         pid = daemon.role("exporter")
@@ -101,8 +101,8 @@ def away_and_killed(chain):
     rig.wait_for("a new exporter", lambda: daemon.role("exporter"), 10)
     waiting = files(daemon)
     kept = read_spool(daemon)
-    rig.check(kills >= 4 and len(waiting) >= 12,
-              f"{len(waiting)} payloads are on disk after 20 s without a receiver and {kills} SIGKILLs")
+    rig.check(kills >= 2 and len(waiting) >= 5,
+              f"{len(waiting)} payloads are on disk after 12 s without a receiver and {kills} SIGKILLs")
     s = os.stat(daemon.spool)
     owners = {os.stat(os.path.join(daemon.spool, n)).st_uid for n in waiting}
     rig.check(stat.S_IMODE(s.st_mode) == 0o700 and s.st_uid != 0 and owners == {s.st_uid},
@@ -123,7 +123,7 @@ def away_and_killed(chain):
         rig.check(doubles <= kills + 1, f"{doubles} payloads came twice after {kills} SIGKILLs")
         # The window in which the receiver came back may be of either kind.
         backlog = [b for b in once(after) if begin_of(b) < back - 1.5 * INTERVAL * 1e9]
-        rig.check(len(backlog) >= 15 and disorder(backlog) == 0,
+        rig.check(len(backlog) >= len(waiting) - 2 and disorder(backlog) == 0,
                   f"{len(backlog)} payloads from disk came in their order")
         live = [b for b in once(after) if begin_of(b) > back]
         rig.check(disorder(live) == 0, f"and so did {len(live)} live ones")
