@@ -202,8 +202,12 @@ static void export_window(struct symbolizer *s)
 	end_window(s);
 }
 
-/* A table that nobody takes is dropped and counted in the next: the view shows what is now. */
-static void show_window(struct symbolizer *s)
+/*
+ * A table that nobody takes is dropped and counted in the next: the view shows what is now.
+ * Not inlined, as settle() is not: a message takes 16 KiB of the stack, and would do so below all
+ * that names frames, so that a profile of ourselves has these stacks cut.
+ */
+static __attribute__((noinline)) void show_window(struct symbolizer *s)
 {
 	struct message m = {.type = MESSAGE_TABLE};
 	struct profile *p = &s->profile;
@@ -247,10 +251,17 @@ static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
 		export_window(s);
 }
 
+static __attribute__((noinline)) void settle(const struct symbolizer *s, uint64_t id)
+{
+	struct message done = {.type = MESSAGE_WINDOW_DONE};
+
+	done.item.id = id;
+	(void)message_send(s->profiler_sock, &done, NULL, 0);
+}
+
 static void on_profiler_message(void *ctx, const struct message *m, int fds[2])
 {
 	struct symbolizer *s = ctx;
-	struct message done = {.type = MESSAGE_WINDOW_DONE};
 
 	switch (m->type) {
 	case MESSAGE_MODULE:
@@ -270,8 +281,7 @@ static void on_profiler_message(void *ctx, const struct message *m, int fds[2])
 		break;
 	case MESSAGE_WINDOW:
 		take_window(s, fds[0], m->item.n_samples);
-		done.item.id = m->item.id;
-		(void)message_send(s->profiler_sock, &done, NULL, 0);
+		settle(s, m->item.id);
 		break;
 	default:
 		break;
