@@ -253,6 +253,7 @@ struct message {
 		struct {
 			uint64_t id;
 			uint64_t n_samples; /* payload */
+			uint64_t made_ns;   /* payload: when, by the monotonic clock */
 		} item; /* window, window done, module gone, payload, payload done */
 	};
 };

@@ -205,7 +205,7 @@ static void on_payload(void *ctx, const struct message *m, int fds[2])
 		on_done(e, m->item.id);
 		return;
 	}
-	r = exporter_submit(e->exporter, m->item.id, fds[0], m->item.n_samples);
+	r = exporter_submit(e->exporter, m->item.id, fds[0], m->item.n_samples, m->item.made_ns);
 	if (r < 0) {
 		log_error("a payload of %llu samples is lost: %s",
 			  (unsigned long long)m->item.n_samples, strerror(-r));

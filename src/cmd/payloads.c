@@ -15,7 +15,7 @@
 #define RETRY_NS (20 * NSEC_PER_MSEC)
 
 struct payload {
-	uint64_t id, n_samples, bytes;
+	uint64_t id, n_samples, bytes, made_ns;
 	int fd;
 	bool sent;
 };
@@ -86,6 +86,7 @@ static void pump(struct payloads *p)
 			continue;
 		m.item.id = q->id;
 		m.item.n_samples = q->n_samples;
+		m.item.made_ns = q->made_ns;
 		r = message_send(p->sock, &m, &q->fd, 1);
 		if (r == -EAGAIN || r == -ETOOMANYREFS || r == -ENOBUFS) {
 			loop_set_timer(p->loop, p->timer, RETRY_NS);
@@ -153,6 +154,7 @@ static void send_to_mirror(struct payloads *p, const struct payload *q)
 
 	m.item.id = q->id;
 	m.item.n_samples = q->n_samples;
+	m.item.made_ns = q->made_ns;
 	if (p->mirror_sock >= 0 && message_send(p->mirror_sock, &m, &q->fd, 1) == -EPIPE)
 		p->mirror_sock = close_fd(p->mirror_sock);
 }
@@ -197,7 +199,11 @@ int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_sa
 		(void)close_fd(fd);
 		return -ENOMEM;
 	}
-	*q = (struct payload){.id = ++p->last_id, .n_samples = n_samples, .bytes = n, .fd = fd};
+	*q = (struct payload){.id = ++p->last_id,
+			      .n_samples = n_samples,
+			      .bytes = n,
+			      .made_ns = clock_monotonic_ns(),
+			      .fd = fd};
 	p->bytes += n;
 	send_to_mirror(p, q);
 	pump(p);

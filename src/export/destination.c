@@ -221,8 +221,8 @@ static struct entry *put(struct destination *d, struct payload *p, uint64_t queu
 		TAILQ_INSERT_TAIL(&d->queue, x, link);
 	d->stats.queue_payloads++;
 	d->stats.queue_bytes += n;
-	if ((n > d->max_queue_bytes || d->spooling) && !backlog_put(d, x) &&
-	    n > d->max_queue_bytes) {
+	if ((n > d->max_queue_bytes || d->spooling || p->made_ns < d->back_ns) &&
+	    !backlog_put(d, x) && n > d->max_queue_bytes) {
 		entry_drop(d, x, &d->stats.payloads_dropped_queue_full);
 		report_queue_full(d);
 		return NULL;
@@ -263,6 +263,7 @@ void destination_replace(struct destination *d, struct entry *x, struct payload 
 		if (on_disk)
 			continue;
 		parts[i]->whole = x->payload;
+		parts[i]->made_ns = x->payload->made_ns;
 		x->payload->refs++;
 		x->payload->unsettled++;
 	}
@@ -421,6 +422,8 @@ static void reached(struct destination *d, uint64_t now)
 	d->down = false;
 	d->failures = 0;
 	d->probe_newest = false;
+	if (d->spooling)
+		d->back_ns = now;
 	d->spooling = false;
 	d->next_attempt_ns = 0;
 }

@@ -110,9 +110,10 @@ int exporter_set_spool(struct exporter *e, const struct export_spool *spool);
  * start of fd here and now, and compressed once for each encoding that is wanted. The exporter owns
  * fd from here on, also on failure. 0; -EFBIG beyond 64 MiB; -ENODATA when empty; another -errno.
  * On failure nothing is queued, counted or reported to done: the caller has the payload's fate in
- * hand.
+ * hand. made_ns: when it was made, by the monotonic clock. What was made before a destination was
+ * reached again goes behind what is on disk for it, whenever it comes.
  */
-int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples);
+int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples, uint64_t made_ns);
 
 /* Readable when exporter_dispatch() has something to do. Owned by the exporter. */
 int exporter_fd(const struct exporter *e);

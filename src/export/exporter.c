@@ -208,7 +208,7 @@ void exporter_settle(struct exporter *e, struct payload *p)
 	e->settled = p;
 }
 
-int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples)
+int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples, uint64_t made_ns)
 {
 	_cleanup_close_ int owned = fd;
 	unsigned int encodings = 0;
@@ -222,6 +222,7 @@ int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples)
 		return r;
 	p->id = id;
 	p->n_samples = n_samples;
+	p->made_ns = made_ns;
 	p->time_unix_ns = clock_realtime_ns();
 	p->unsettled = 1; /* until all have had it */
 	for (size_t i = 0; i < e->n_destinations; i++)

@@ -68,6 +68,7 @@ struct destination {
 	bool probe_newest;	/* the last attempt failed: which payload comes next, in choose() */
 	uint64_t backlog_next_ns; /* not before: the next one from disk */
 	bool spooling;		  /* it fails for so long that what comes goes to disk at once */
+	uint64_t back_ns;	  /* when that was last over: what is older goes to disk, too */
 	bool backlog_told;	  /* the log knows that there is something on disk */
 	uint64_t n_from_backlog;  /* sent since then */
 

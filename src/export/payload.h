@@ -11,6 +11,7 @@
 
 struct payload {
 	uint64_t id, n_samples;
+	uint64_t made_ns;	/* by the monotonic clock */
 	uint64_t time_unix_ns;	/* when it came */
 	unsigned int refs;	/* who needs the bytes */
 	unsigned int unsettled; /* destinations that have neither sent, dropped nor spooled it */

@@ -25,6 +25,7 @@
 #define N_STEPS	    4
 #define BODY_MAX    (4u << 20)
 #define LIMIT_BYTES 50000
+#define NOW	    clock_monotonic_ns()
 
 /* --- the server ---------------------------------------------------------------------------- */
 
@@ -622,7 +623,7 @@ static void test_answers(void)
 	log_begin();
 	e = exporter_of(d, ARRAY_SIZE(rows));
 	begin_ns = clock_monotonic_ns();
-	CHECK_INT(exporter_submit(e, 42, make_text_fd("a payload"), 7), ==, 0);
+	CHECK_INT(exporter_submit(e, 42, make_text_fd("a payload"), 7, begin_ns), ==, 0);
 	CHECK(!exporter_idle(e));
 	idle = turn(e, 12000);
 	log_end();
@@ -704,7 +705,7 @@ static void test_request(void)
 	d[2].profiles_endpoint = urls[2];
 	e = exporter_of(d, 3);
 	fd = make_fd(payload, sizeof(payload));
-	CHECK_INT(exporter_submit(e, 1, fd, 1), ==, 0);
+	CHECK_INT(exporter_submit(e, 1, fd, 1, NOW), ==, 0);
 	CHECK_INT(fcntl(fd, F_GETFD), ==, -1); /* taken over */
 	CHECK(turn(e, 5000));
 
@@ -748,7 +749,7 @@ static void test_keep_alive(void)
 	d.endpoint = url;
 	e = exporter_of(&d, 1);
 	for (uint64_t i = 0; i < 5; i++) {
-		CHECK_INT(exporter_submit(e, i, make_text_fd("x"), 1), ==, 0);
+		CHECK_INT(exporter_submit(e, i, make_text_fd("x"), 1, NOW), ==, 0);
 		if (i > 1)
 			CHECK(turn(e, 3000));
 	}
@@ -784,7 +785,7 @@ static void test_refused_then_up(void)
 	s = exporter_stats(e, 0);
 	for (uint64_t i = 0; i < 5; i++) {
 		(void)snprintf(text, sizeof(text), "payload%d", (int)i);
-		CHECK_INT(exporter_submit(e, i, make_text_fd(text), 10), ==, 0);
+		CHECK_INT(exporter_submit(e, i, make_text_fd(text), 10, NOW), ==, 0);
 		CHECK_INT(s->queue_bytes, <=, d.max_queue_bytes);
 	}
 	CHECK_INT(s->payloads_dropped_queue_full, ==, 2);
@@ -828,8 +829,8 @@ static void test_never_fits(void)
 	log_begin();
 	e = exporter_of(&d, 1);
 	s = exporter_stats(e, 0);
-	CHECK_INT(exporter_submit(e, 1, make_text_fd("first"), 1), ==, 0);
-	CHECK_INT(exporter_submit(e, 2, make_fd(big, sizeof(big)), 5), ==, 0);
+	CHECK_INT(exporter_submit(e, 1, make_text_fd("first"), 1, NOW), ==, 0);
+	CHECK_INT(exporter_submit(e, 2, make_fd(big, sizeof(big)), 5, NOW), ==, 0);
 	(void)turn(e, 20);
 	CHECK_INT(s->queue_payloads, ==, 1);
 	CHECK_INT(s->payloads_dropped_queue_full, ==, 1);
@@ -863,9 +864,9 @@ static void test_poison(void)
 	log_begin();
 	e = exporter_of(&d, 1);
 	s = exporter_stats(e, 0);
-	CHECK_INT(exporter_submit(e, 0, make_text_fd("poison"), 1), ==, 0);
+	CHECK_INT(exporter_submit(e, 0, make_text_fd("poison"), 1, NOW), ==, 0);
 	for (uint64_t i = 1; i < 4; i++)
-		CHECK_INT(exporter_submit(e, i, make_text_fd("fine"), 1), ==, 0);
+		CHECK_INT(exporter_submit(e, i, make_text_fd("fine"), 1, NOW), ==, 0);
 	for (end = clock_monotonic_ns() + 8 * NSEC_PER_SEC;
 	     s->payloads_sent < 3 && clock_monotonic_ns() < end;)
 		(void)turn(e, 50);
@@ -901,7 +902,7 @@ static void test_hurry(void)
 	}
 	log_begin();
 	e = exporter_of(d, 3);
-	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 3), ==, 0);
+	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 3, NOW), ==, 0);
 	for (int i = 0; i < 10 && exporter_stats(e, 0)->retries + exporter_stats(e, 1)->retries < 2;
 	     i++)
 		CHECK(!turn(e, 500));
@@ -982,7 +983,7 @@ static void spool_while_away(struct export_destination d[2])
 	use_spool(e, 1 << 20);
 	for (uint64_t i = 0; i < 3; i++) {
 		(void)snprintf(text, sizeof(text), "payload%d", (int)i);
-		CHECK_INT(exporter_submit(e, i, make_text_fd(text), 10), ==, 0);
+		CHECK_INT(exporter_submit(e, i, make_text_fd(text), 10, NOW), ==, 0);
 	}
 	CHECK(!turn(e, 1500));
 	CHECK_INT(exporter_stats(e, 1)->payloads_sent, ==, 3);
@@ -1001,7 +1002,7 @@ static void spool_while_away(struct export_destination d[2])
 	/* By the next failure, what comes goes to disk at once. */
 	for (int i = 0; i < 8 && !turn(e, 1000) && !e->destinations[0].spooling; i++)
 		;
-	CHECK_INT(exporter_submit(e, 3, make_text_fd("payload3"), 10), ==, 0);
+	CHECK_INT(exporter_submit(e, 3, make_text_fd("payload3"), 10, NOW), ==, 0);
 	CHECK_INT(n_spool_files(), ==, 4);
 	for (int i = 0; i < 50 && exporter_stats(e, 1)->payloads_sent < 4; i++)
 		CHECK(!turn(e, 100));
@@ -1020,8 +1021,8 @@ static void spool_again(struct export_destination d[2])
 	use_spool(e, 1 << 20);
 	CHECK_INT(s->payloads_found, ==, 4);
 	CHECK_INT(s->samples, ==, 40);
-	CHECK_INT(exporter_submit(e, 3, make_text_fd("payload3"), 10), ==, 0);
-	CHECK_INT(exporter_submit(e, 3, make_text_fd("another3"), 10), ==, 0);
+	CHECK_INT(exporter_submit(e, 3, make_text_fd("payload3"), 10, NOW), ==, 0);
+	CHECK_INT(exporter_submit(e, 3, make_text_fd("another3"), 10, NOW), ==, 0);
 	for (int i = 0; i < 50 && n_done < 2; i++)
 		CHECK(!turn(e, 100));
 	CHECK_INT(n_done, ==, 2);
@@ -1037,6 +1038,7 @@ static void test_spool(void)
 	char urls[2][64];
 	uint16_t port = 0, away = unused_port();
 	pid_t server, second;
+	uint64_t made_ns;
 
 	scripts_clear();
 	shared->scripts[0][0] = (struct step)OK;
@@ -1061,19 +1063,25 @@ static void test_spool(void)
 	d[0].encoding = ENCODING_IDENTITY;
 	e = exporter_of(d, 1);
 	use_spool(e, 1 << 20);
+	made_ns = NOW;
+	for (int i = 0; i < 250 && exporter_stats(e, 0)->payloads_sent < 1; i++)
+		CHECK(!turn(e, 20));
+	expect_header(&shared->seen[0], "Content-Encoding: gzip");
+	/* What comes now and is from before goes behind them. */
+	CHECK_INT(exporter_submit(e, 9, make_text_fd("late"), 10, made_ns), ==, 0);
 	CHECK(turn(e, 5000));
 	log_end();
-	CHECK_INT(exporter_stats(e, 0)->payloads_sent, ==, 5);
-	CHECK_INT(exporter_stats(e, 0)->samples_sent, ==, 50);
+	CHECK_INT(exporter_stats(e, 0)->payloads_sent, ==, 6);
+	CHECK_INT(exporter_stats(e, 0)->samples_sent, ==, 60);
+	CHECK(shared->seen[0].n_body == 4 && memcmp(shared->seen[0].body, "late", 4) == 0);
 	CHECK_INT(exporter_stats(e, 0)->spool_bytes, ==, 0);
 	check_sum(exporter_stats(e, 0));
-	CHECK_INT(shared->seen[0].n_requests, ==, 5);
-	expect_header(&shared->seen[0], "Content-Encoding: gzip");
+	CHECK_INT(shared->seen[0].n_requests, ==, 6);
 	CHECK_INT(n_spool_files(), ==, 0);
 	/* At a limited rate. */
 	CHECK_INT(shared->seen[0].at_ns[4] - shared->seen[0].at_ns[0], >=, 4 * 25 * NSEC_PER_MSEC);
 	log_check("export:away: what http://127.0.0.1:", 1);
-	log_check("the spool is empty again: 5 payload(s)", 1);
+	log_check("the spool is empty again: 6 payload(s)", 1);
 	log_check("lost", 0);
 	exporter_free(e);
 	server_stop(server);
@@ -1152,7 +1160,7 @@ static void test_split(void)
 	e = exporter_of(d, ARRAY_SIZE(d));
 	use_spool(e, 1 << 20);
 	e->destinations[3].spooling = true;
-	CHECK_INT(exporter_submit(e, 9, make_profile_fd(8, 2000), 16000), ==, 0);
+	CHECK_INT(exporter_submit(e, 9, make_profile_fd(8, 2000), 16000, NOW), ==, 0);
 	CHECK_INT(n_spool_files(), ==, 1);
 	idle = turn(e, 10000);
 	log_end();
@@ -1183,7 +1191,7 @@ static void test_spool_full(void)
 	use_spool(e, 5 * (sizeof(body) + 60));
 	e->destinations[0].spooling = true;
 	for (uint64_t i = 0; i < 8; i++)
-		CHECK_INT(exporter_submit(e, i, make_fd(body, sizeof(body)), 10), ==, 0);
+		CHECK_INT(exporter_submit(e, i, make_fd(body, sizeof(body)), 10, NOW), ==, 0);
 	(void)exporter_dispatch(e);
 	CHECK_INT(s->payloads_dropped_spool_full, ==, 3);
 	CHECK_INT(s->samples_dropped, ==, 30);
@@ -1224,7 +1232,7 @@ static void test_spool_hurry(void)
 	log_begin();
 	e = exporter_of(d, 2);
 	use_spool(e, 1 << 20);
-	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 3), ==, 0);
+	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 3, NOW), ==, 0);
 	CHECK(!turn(e, 300));
 	start = clock_monotonic_ns();
 	exporter_hurry(e);
@@ -1256,10 +1264,10 @@ static void test_submit_errors(void)
 	int fd = memfd_create("big", 0);
 
 	CHECK_INT(ftruncate(fd, (64 << 20) + 1), ==, 0);
-	CHECK_INT(exporter_submit(e, 1, fd, 1), ==, -EFBIG);
+	CHECK_INT(exporter_submit(e, 1, fd, 1, NOW), ==, -EFBIG);
 	CHECK_INT(fcntl(fd, F_GETFD), ==, -1);
-	CHECK_INT(exporter_submit(e, 1, memfd_create("empty", 0), 1), ==, -ENODATA);
-	CHECK_INT(exporter_submit(e, 1, -1, 1), ==, -EBADF);
+	CHECK_INT(exporter_submit(e, 1, memfd_create("empty", 0), 1, NOW), ==, -ENODATA);
+	CHECK_INT(exporter_submit(e, 1, -1, 1, NOW), ==, -EBADF);
 	CHECK_INT(exporter_stats(e, 0)->payloads, ==, 0);
 	CHECK(exporter_idle(e));
 }
@@ -1350,7 +1358,7 @@ static void test_unreachable(void)
 	d[0].timeout_ns = 500 * NSEC_PER_MSEC;
 	log_begin();
 	e = exporter_of(d, 2);
-	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 1), ==, 0);
+	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 1, NOW), ==, 0);
 	idle = turn(e, 6000);
 	log_end();
 	CHECK(idle);
