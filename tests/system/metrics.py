@@ -413,6 +413,22 @@ def places(daemon, port):
     healthy(port)
 
 
+def without_library(library, endpoint):
+    """Where libmicrohttpd is missing, the log names it and its package once, and all else goes on."""
+    port = rig.free_port()
+    hide = ["unshare", "-m", "sh", "-c", 'mount --bind "$1" "$2" && shift 2 && exec "$@"', "sh", rig.write("none.so", ""),
+            os.path.realpath(library)]
+    daemon = rig.Daemon(CONFIG.format(rate=RATE, listen=f"127.0.0.1:{port}", endpoint=endpoint), "bare", argv_prefix=hide)
+    daemon.wait_up()
+    rig.wait_for("the log to name libmicrohttpd", lambda: "install the libmicrohttpd package" in daemon.log(), 10)
+    time.sleep(1.5)
+    said = [l for l in daemon.log().splitlines() if "libmicrohttpd" in l]
+    rig.check(len(said) == 1 and f"127.0.0.1:{port}" in said[0] and not daemon.role("metrics")
+              and all(daemon.roles().values()), f"without it: {said}")
+    status, _ = daemon.stop()
+    rig.check(status == 0, f"and the daemon leaves with {status}")
+
+
 def main():
     rig.need_root()
     if not text_string_to_metric_families:
@@ -436,6 +452,9 @@ def main():
     bad_clients(daemon, port)
     bad_days(daemon, port, sink)
     places(daemon, port)
+    with Sink() as other:
+        without_library(re.search(r"\S*/libmicrohttpd\S*", libraries["metrics"])[0], other.endpoint)
+        rig.check(other.count() > 0, "having sent what it had")
     begin = time.monotonic()
     with socket.create_connection(("127.0.0.1", port)) as s:
         s.sendall(b"GET /debug/pprof/profile?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
