@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The way to a server: through a proxy by the configuration or the environment, past it, and by
-another name than the certificate's. What the proxy sees, and what the log says where it fails."""
+another name than the certificate's; what the proxy sees, and what the log says where it fails. And
+what OTEL_* alone make of a request."""
 import base64
+import gzip
+import json
 import os
 import select
 import socket
+import ssl
 import threading
 
 import grpc_server
@@ -159,6 +163,64 @@ def by_environment(ca, contexts):
     rig.check(token not in "".join(heads(secure)) and "hush" not in log, "which nobody else gets to see")
 
 
+# name: (variables, TLS, how the request begins, its headers)
+OTEL = {
+    "base": ({"ENDPOINT": "http://127.0.0.1:{port}/base/", "HEADERS": "x-a=%C3%A4%20b%2Cc, x-b = 2", "COMPRESSION": "none"},
+             None, "POST /base/v1development/profiles ", {"x-a": "\u00e4 b,c", "x-b": "2", "content-encoding": None,
+                                                         "content-type": "application/x-protobuf"}),
+    "default": ({"ENDPOINT": "http://127.0.0.1:{port}"}, None, "POST /v1development/profiles ", {"content-encoding": "gzip"}),
+    "own": ({"ENDPOINT": "http://127.0.0.1:9", "HEADERS": "x-a=1", "COMPRESSION": "none", "PROTOCOL": "grpc",
+             "PROFILES_ENDPOINT": "https://127.0.0.1:{port}", "PROFILES_HEADERS": "x-b=2", "PROFILES_COMPRESSION": "gzip",
+             "PROFILES_PROTOCOL": "http/json", "PROFILES_CERTIFICATE": "{ca}", "PROFILES_CLIENT_CERTIFICATE": "{cert}",
+             "PROFILES_CLIENT_KEY": "{key}", "PROFILES_TIMEOUT": "4000"},
+            "mutual", "POST / ", {"x-a": None, "x-b": "2", "content-encoding": "gzip", "content-type": "application/json"}),
+    "as-it-is": ({"PROFILES_ENDPOINT": "http://127.0.0.1:{port}/some/where?a=b", "CERTIFICATE": "{ca}"}, None,
+                 "POST /some/where?a=b ", {}),
+}
+
+
+def by_otel_variables(ca, contexts):
+    """No file but an empty one: each of the variables, on the wire."""
+    directory = os.path.dirname(ca)
+    files = {"ca": ca, "cert": f"{directory}/good.pem", "key": f"{directory}/good.key"}
+    for name in ("cert", "key"):
+        os.chmod(files[name], 0o644)
+    contexts["mutual"] = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    contexts["mutual"].load_cert_chain(files["cert"], files["key"])
+    contexts["mutual"].load_verify_locations(ca)
+    contexts["mutual"].verify_mode = ssl.CERT_REQUIRED
+    grpc = grpc_server.Server([], then={"status": 0})
+    running = []
+    for name, (variables, tls, _, _) in OTEL.items():
+        server = Server(answer(200), tls=contexts.get(tls))
+        running.append((name, server, otel_daemon(name, {k: v.format(port=server.port, **files)
+                                                         for k, v in variables.items()})))
+    call = otel_daemon("call", {"ENDPOINT": f"127.0.0.1:{grpc.port}", "PROTOCOL": "grpc", "INSECURE": "true"})
+    for name, server, daemon in running:
+        rig.wait_for(f"{name}: a request\n{daemon.log()}", lambda s=server: s.count() >= 1, 20)
+        daemon.stop()
+        line, *lines = server.requests[0][1].splitlines()
+        have = {k.lower(): v.strip() for k, _, v in (l.partition(":") for l in lines)}
+        _, _, start, wanted = OTEL[name]
+        wrong = {k: have.get(k) for k, v in wanted.items() if have.get(k) != v}
+        rig.check(line.startswith(start) and not wrong, f"OTEL_*, {name}: {line} {wrong or wanted}")
+    rig.wait_for("OTEL_*: a gRPC call", lambda: grpc.calls, 20)
+    call.stop()
+    rig.check(grpc.calls[0].headers[":path"].endswith("ProfilesService/Export"),
+              "OTEL_*: grpc at a host and a port, INSECURE=true")
+    text = json.loads(gzip.decompress(next(s for n, s, _ in running if n == "own").requests[0][2]))
+    have = {a["key"]: a["value"].get("stringValue") for a in text["resourceProfiles"][0]["resource"]["attributes"]}
+    rig.check(have["service.name"] == "the-name" and have["deployment.environment.name"] == "a b,c",
+              "OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are in the resource")
+
+
+def otel_daemon(name, env):
+    return rig.Daemon("[profiler]\nreporter_interval = 1s\nsamples_per_second = 49\n", name=f"otel-{name}",
+                      env={**{k: v for k, v in os.environ.items() if not k.startswith("OTEL_")},
+                           **{f"OTEL_EXPORTER_OTLP_{k}": v for k, v in env.items()}, "OTEL_SERVICE_NAME": "the-name",
+                           "OTEL_RESOURCE_ATTRIBUTES": "service.name=other,deployment.environment.name=a%20b%2Cc"})
+
+
 def main():
     rig.need_root()
     rig.need_programs("openssl")
@@ -166,6 +228,7 @@ def main():
     rig.start(["sh", "-c", "while :; do :; done"])  # something to send
     by_configuration(ca, contexts)
     by_environment(ca, contexts)
+    by_otel_variables(ca, contexts)
 
 
 if __name__ == "__main__":
