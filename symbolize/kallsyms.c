@@ -74,10 +74,12 @@ static bool is_end_marker(const char *name, size_t n)
 	static const char *const markers[] = {"_etext", "_einittext", "_end"};
 	static const char suffix[] = "_text_end";
 
+	if (name[0] != '_')
+		return false;
 	for (size_t i = 0; i < ARRAY_SIZE(markers); i++)
 		if (n == strlen(markers[i]) && memcmp(name, markers[i], n) == 0)
 			return true;
-	return n >= sizeof(suffix) && name[0] == '_' &&
+	return n >= sizeof(suffix) &&
 	       memcmp(name + n - (sizeof(suffix) - 1), suffix, sizeof(suffix) - 1) == 0;
 }
 
@@ -126,26 +128,29 @@ static int blob_put(struct reader *rd, const char *name, size_t n, uint32_t *ret
 	return 0;
 }
 
+/* The digit + 1; 0: none. A comparison would be guessed wrong at every other digit of an address.
+ */
+static const uint8_t hex_digit[256] = {
+	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
+	['6'] = 7,  ['7'] = 8,	['8'] = 9,  ['9'] = 10, ['a'] = 11, ['b'] = 12,
+	['c'] = 13, ['d'] = 14, ['e'] = 15, ['f'] = 16, ['A'] = 11, ['B'] = 12,
+	['C'] = 13, ['D'] = 14, ['E'] = 15, ['F'] = 16,
+};
+
 static bool parse_hex(const char **p, const char *end, uint64_t *ret)
 {
-	const char *start = *p;
+	const char *start = *p, *at = start;
 	uint64_t v = 0;
+	unsigned int d;
 
-	for (; *p < end; (*p)++) {
-		unsigned int c = (unsigned char)**p, d;
-
-		if (c - '0' < 10)
-			d = c - '0';
-		else if ((c | 0x20) - 'a' < 6)
-			d = (c | 0x20) - 'a' + 10;
-		else
-			break;
+	for (; at < end && (d = hex_digit[(unsigned char)*at]); at++) {
 		if (v >> 60)
 			return false;
-		v = v << 4 | d;
+		v = v << 4 | (d - 1);
 	}
+	*p = at;
 	*ret = v;
-	return *p > start;
+	return at > start;
 }
 
 /* The parts of a line; false: damaged, or of no use. */
