@@ -134,16 +134,19 @@ static bool path_blocks(const char *path)
 	return found;
 }
 
-/* FUSE and network mounts are told from the mount table of the process: reading it asks no server.
- */
+/* FUSE mounts are told from the mount table of the process: reading it asks no server. Nothing is
+ * on device 0:0, which is what is asked about a file that is known by its build id. */
 static bool on_blocking_mount(uint32_t pid, uint32_t major, uint32_t minor)
 {
-	_cleanup_close_ int fd = opener_open_proc(pid, "mountinfo", O_RDONLY);
+	_cleanup_close_ int fd = -EBADF;
 	_cleanup_free_ char *line = NULL;
 	size_t size = 0;
 	bool found = false;
 	FILE *f;
 
+	if (!major && !minor)
+		return false;
+	fd = opener_open_proc(pid, "mountinfo", O_RDONLY);
 	f = fd < 0 ? NULL : fdopen(fd, "re");
 	if (!f)
 		return false;
