@@ -163,7 +163,8 @@ static uint32_t put_location(struct pprof *pp, uint32_t frame)
 {
 	const struct profile_frame *f = &pp->p->frames.items[frame];
 	uint32_t n = f->n_lines > MAX_LINES ? MAX_LINES : f->n_lines;
-	const struct profile_line *lines = pp->p->lines.items + f->first_line + (f->n_lines - n);
+	const struct profile_line *lines =
+		n ? &pp->p->lines.items[f->first_line + (f->n_lines - n)] : NULL;
 	PB(Line) pb_lines[MAX_LINES], *pointers[MAX_LINES];
 	PB(Location) pb = PB_INIT(LOCATION);
 
