@@ -321,7 +321,7 @@ static struct dwarf_unit *unit_load(struct dwarf *d, uint64_t vaddr)
 		return NULL;
 	if (!u->code && !u->code_bad)
 		code_load(d, u);
-	if (!u->lines && !u->lines_bad && u->line_offset != UINT64_MAX)
+	if (!u->lines && !u->lines_bad && u->line_offset != UINT64_MAX && !d->limits.only_inlined)
 		(void)dwarf_lines_load(d, u);
 	return u;
 }
@@ -367,8 +367,8 @@ static size_t chain_make(struct dwarf *d, struct dwarf_unit *u, uint64_t vaddr,
 		if (!at || at->parent == DWARF_NONE)
 			break;
 		file = at->call_file;
-		line = at->call_line;
-		column = at->call_column;
+		line = u->lines ? at->call_line : 0;
+		column = u->lines ? at->call_column : 0;
 		has_line = u->lines && line;
 		node = at->parent;
 	} while (true);

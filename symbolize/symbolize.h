@@ -50,11 +50,12 @@ struct symbol_limits {
 	uint64_t max_table_bytes;   /* one perf map or kallsyms; default 64 MiB */
 	uint64_t max_dwarf_bytes;   /* sections mapped at one time for lines; default 512 MiB */
 	uint64_t max_line_bytes; /* tables made of them; default 0: no lines, no inlined callers */
+	bool only_inlined;	 /* inlined callers, and line tables are not read */
 };
 #define SYMBOL_LIMITS_DEFAULT                                                                      \
 	{                                                                                          \
 		UINT64_C(256) << 20, UINT64_C(256) << 20, UINT64_C(64) << 20, UINT64_C(512) << 20, \
-			0                                                                          \
+			0, false                                                                   \
 	}
 
 /* ---- ELF files ---- */
@@ -85,7 +86,8 @@ int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret
  * All functions at an address, innermost inlined function first, the one whose code it is last,
  * each with its line: of the address itself, or of the call of the one before. max 1: only the
  * last. 0: *ret_n >= 1 functions; 1: no function covers the address. Without debugging information
- * (or limits.max_line_bytes) it is what symbol_file_lookup() says.
+ * (or limits.max_line_bytes) it is what symbol_file_lookup() says; with limits.only_inlined no
+ * lines are told but those of declarations.
  */
 int symbol_file_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chain, size_t max,
 		      size_t *ret_n);

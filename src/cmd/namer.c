@@ -222,6 +222,7 @@ bool namer_set_lines(struct namer *n, bool lines, bool inlined)
 				   : n->max_table_bytes / 2 < MAX_LINE_BYTES
 					   ? n->max_table_bytes / 2
 					   : MAX_LINE_BYTES;
+	n->limits.only_inlined = !lines;
 	/* They are opened again when they are needed, and with lines or without. */
 	for (uint32_t i = 0; i < n->modules.n; i++)
 		n->modules.items[i].file = symbol_file_free(n->modules.items[i].file);

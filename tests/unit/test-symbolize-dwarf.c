@@ -488,6 +488,42 @@ static void test_without_lines(void)
 	}
 }
 
+/* The same functions, and not the lines of those that have some. */
+static void test_only_inlined(void)
+{
+	struct symbol_limits limits = SYMBOL_LIMITS_DEFAULT;
+	struct symbol with[SYMBOL_MAX_CHAIN], without[SYMBOL_MAX_CHAIN];
+	struct symbol_file *full, *f;
+	struct text_range text;
+	size_t n_inlined = 0;
+	int fd;
+
+	CHECK_INT(run("gcc -g -O2 -o prog prog.c other.c"), ==, 0);
+	text = text_section("prog");
+	full = open_lines("prog", NULL, NULL);
+	fd = open_file("prog");
+	limits.max_line_bytes = LINE_BYTES;
+	limits.only_inlined = true;
+	CHECK_INT(symbol_file_new_fd(&f, fd, &limits, NULL, NULL), ==, 0);
+	(void)close_fd(fd);
+	for (uint64_t at = text.start; at < text.start + text.size; at += 3) {
+		size_t n = 0, m = 0;
+		int r = symbol_file_lines(full, at, with, SYMBOL_MAX_CHAIN, &n);
+
+		CHECK_INT(symbol_file_lines(f, at, without, SYMBOL_MAX_CHAIN, &m), ==, r);
+		CHECK_INT(m, ==, n);
+		n_inlined += n > 1;
+		for (size_t i = 0; i < m; i++) {
+			CHECK_STR(without[i].name, with[i].name);
+			CHECK(!without[i].file && !without[i].line && !without[i].column);
+		}
+	}
+	CHECK_INT(n_inlined, >, 10);
+	CHECK_INT(symbol_file_line_bytes(f), <, symbol_file_line_bytes(full));
+	symbol_file_free(full);
+	symbol_file_free(f);
+}
+
 /* With room for a few units alone they come and go; the answers stay, and so does the limit. */
 static void test_budget(void)
 {
@@ -539,6 +575,7 @@ int main(void)
 	RUN(test_clang);
 	RUN(test_debug_file);
 	RUN(test_without_lines);
+	RUN(test_only_inlined);
 	RUN(test_budget);
 	(void)run("rm -rf %s", dir);
 	return 0;
