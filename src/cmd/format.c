@@ -6,21 +6,21 @@
 
 /* The first suffix that matches counts: .otlp.json stands before .json. */
 const struct format formats[] = {
-	{".html", "html", "flame graph page, self-contained", render_html, render_html_diff},
-	{".svg", "svg", "flame graph as a picture", render_svg, NULL},
-	{".folded", "folded", "folded stacks, one a line: comm;root;...;leaf N", render_folded,
-	 render_diff_folded},
-	{".pb.gz", "pprof", "pprof profile, gzipped", render_pprof, NULL},
-	{".speedscope.json", "speedscope", "speedscope profile", render_speedscope, NULL},
-	{".otlp.json", "otlp-json", "OpenTelemetry profiles in OTLP/JSON", render_otlp_json_file,
+	{".html", "html", "flame graph page, self-contained", true, render_html, render_html_diff},
+	{".svg", "svg", "flame graph as a picture", false, render_svg, NULL},
+	{".folded", "folded", "folded stacks, one a line: comm;root;...;leaf N", false,
+	 render_folded, render_diff_folded},
+	{".pb.gz", "pprof", "pprof profile, gzipped", true, render_pprof, NULL},
+	{".speedscope.json", "speedscope", "speedscope profile", true, render_speedscope, NULL},
+	{".otlp.json", "otlp-json", "OpenTelemetry profiles in OTLP/JSON", true,
+	 render_otlp_json_file, NULL},
+	{".otlp", "otlp", "OpenTelemetry profiles, one ProfilesData message", true,
+	 render_otlp_file, NULL},
+	{".json", "firefox", "Firefox Profiler profile", true, render_firefox, NULL},
+	{".json.gz", "firefox-gzip", "Firefox Profiler profile, gzipped", true, render_firefox_gzip,
 	 NULL},
-	{".otlp", "otlp", "OpenTelemetry profiles, one ProfilesData message", render_otlp_file,
-	 NULL},
-	{".json", "firefox", "Firefox Profiler profile", render_firefox, NULL},
-	{".json.gz", "firefox-gzip", "Firefox Profiler profile, gzipped", render_firefox_gzip,
-	 NULL},
-	{".perf.txt", "perf-script", "text as of perf script", render_perf_script, NULL},
-	{".script", "perf-script", "text as of perf script", render_perf_script, NULL},
+	{".perf.txt", "perf-script", "text as of perf script", false, render_perf_script, NULL},
+	{".script", "perf-script", "text as of perf script", false, render_perf_script, NULL},
 };
 const unsigned int n_formats = sizeof(formats) / sizeof(formats[0]);
 

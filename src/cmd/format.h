@@ -9,6 +9,7 @@ struct render_info;
 
 struct format {
 	const char *suffix, *name, *help;
+	bool lines; /* holds source lines */
 	int (*render)(const struct profile *p, const struct render_info *info, FILE *out);
 	/* The difference of two profiles; NULL: the format has none. */
 	int (*render_diff)(const struct profile *before, const struct profile *after,

@@ -11,6 +11,7 @@
 
 #include "src/broker/state-dir.h"
 #include "src/cmd/filter.h"
+#include "src/cmd/format.h"
 #include "src/cmd/pulls.h"
 #include "src/cmd/setup.h"
 #include "src/cmd/tree-internal.h"
@@ -160,6 +161,20 @@ static int send_host_facts(int control)
 	return r;
 }
 
+/* Reading lines is the most expensive part of naming: a capture does it where something shows them.
+ */
+static bool lines_are_shown(const struct tree *t)
+{
+	const struct tree_options *o = &t->options;
+	bool shown = !o->capture;
+
+	for (uint32_t i = 0; i < o->n_outputs; i++)
+		shown |= format_of_name(o->outputs[i].format)->lines;
+	for (uint32_t i = 0; o->view && i < o->view->report.n_keys; i++)
+		shown |= o->view->report.keys[i] == REPORT_LINE;
+	return shown;
+}
+
 /* What a reload may change: sent at the start, and again to a running symbolizer (status_fd -1). */
 static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 {
@@ -176,7 +191,7 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 		.capture = t->options.capture,
 		.live = t->options.screen != NULL,
 		.color = t->options.color,
-		.lines = c->source_lines,
+		.lines = c->source_lines && lines_are_shown(t),
 		.inlined = c->inline_frames,
 		.demangle = c->demangle,
 	};
