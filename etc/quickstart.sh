@@ -12,8 +12,8 @@ build=${BUILD:-$top/build}
 seconds=${1:-10}
 output=${OUTPUT:-$build/capture}
 needed="gcc make autoconf automake pkg-config protobuf-c-compiler libc6-dev libdw-dev libelf-dev
-	libprotobuf-c-dev libcurl4-openssl-dev libinih-dev zlib1g-dev liblzma-dev libzstd-dev nettle-dev libiberty-dev
-	libncurses-dev libmicrohttpd-dev"
+	libprotobuf-c-dev libcurl4-openssl-dev libinih-dev zlib1g-dev liblzma-dev libzstd-dev libdeflate-dev
+	nettle-dev libiberty-dev libncurses-dev libmicrohttpd-dev"
 
 say() { printf '%s\n' "$*"; }
 die()

@@ -87,7 +87,7 @@ NEEDED="gcc:gcc groff:groff-base capsh:libcap2-bin g++:g++ clang:clang make:make
 	=libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
 	openssl:openssl =python3-h2 =python3-prometheus-client
 	llvm-symbolizer:llvm dwz:dwz
-	=liblzma-dev =libzstd-dev =nettle-dev =libiberty-dev =libncurses-dev =libmicrohttpd-dev =libc6-dev"
+	=liblzma-dev =libzstd-dev =libdeflate-dev =nettle-dev =libiberty-dev =libncurses-dev =libmicrohttpd-dev =libc6-dev"
 
 install_missing()
 {
