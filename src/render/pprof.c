@@ -359,8 +359,9 @@ static int pprof_init(struct pprof *pp)
 		else
 			pp->module_lacks_names[f->module] = true;
 	}
-	/* 16 + window bits: a gzip header and not zlib's. Level 6 is what gzip does. */
-	return deflateInit2(&pp->z, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK
+	/* 16 + window bits: a gzip header and not zlib's. Level 1 as of Go's own profiles: level 6
+	 * makes 6% less in more than twice the time. */
+	return deflateInit2(&pp->z, 1, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK
 		       ? 0
 		       : -ENOMEM;
 }
