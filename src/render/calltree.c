@@ -23,9 +23,10 @@ struct builder {
 	const struct profile *p;
 	unsigned int flags;
 	struct hash_index symbol_index, node_index;
-	uint32_t *first_place;	   /* by frame: row of places + 1, 0: not seen yet */
-	uint32_t *process_place;   /* by process: row of places + 1 */
-	ARRAY(uint32_t) last_path; /* by symbol: the path that counted it last + 1 */
+	uint32_t *first_place;	    /* by frame: row of places + 1, 0: not seen yet */
+	uint32_t *process_place;    /* by process: row of places + 1 */
+	ARRAY(uint32_t) last_child; /* by node: where a path went on from it last */
+	ARRAY(uint32_t) last_path;  /* by symbol: the path that counted it last + 1 */
 	uint32_t path;
 };
 
@@ -163,11 +164,11 @@ static int process_place(struct builder *b, uint32_t process, uint32_t *ret)
 	return 0;
 }
 
-static int push_node(struct calltree *t, uint32_t parent, uint32_t symbol, uint32_t place)
+static int push_node(struct builder *b, uint32_t parent, uint32_t symbol, uint32_t place)
 {
-	struct call_node *n = array_push(&t->nodes);
+	struct call_node *n = array_push(&b->t->nodes);
 
-	if (!n)
+	if (!n || !array_push(&b->last_child))
 		return -ENOMEM;
 	*n = (struct call_node){symbol, place, parent, CALLTREE_NONE, CALLTREE_NONE, 0, 0};
 	return 0;
@@ -177,13 +178,21 @@ static int push_node(struct calltree *t, uint32_t parent, uint32_t symbol, uint3
 static int descend(struct builder *b, uint32_t place, uint32_t *node)
 {
 	uint32_t symbol = b->t->places.items[place].symbol;
-	uint64_t hash = hash_u64((uint64_t)*node << 32 | symbol);
-	uint32_t slot = hash_index_first(&b->node_index, hash), row;
+	uint32_t slot, row = b->last_child.items[*node];
+	uint64_t hash;
 
+	/* Most paths begin as the one before. */
+	if (row && b->t->nodes.items[row].symbol == symbol) {
+		*node = row;
+		return 0;
+	}
+	hash = hash_u64((uint64_t)*node << 32 | symbol);
+	slot = hash_index_first(&b->node_index, hash);
 	while ((row = hash_index_row(&b->node_index, slot)) != HASH_INDEX_NONE) {
 		const struct call_node *n = &b->t->nodes.items[row];
 
 		if (n->parent == *node && n->symbol == symbol) {
+			b->last_child.items[*node] = row;
 			*node = row;
 			return 0;
 		}
@@ -191,9 +200,10 @@ static int descend(struct builder *b, uint32_t place, uint32_t *node)
 	}
 	if (b->t->nodes.n == b->t->nodes.max)
 		return 1;
-	if (push_node(b->t, *node, symbol, place) < 0 ||
+	if (push_node(b, *node, symbol, place) < 0 ||
 	    hash_index_add(&b->node_index, hash, b->t->nodes.n - 1) < 0)
 		return -ENOMEM;
+	b->last_child.items[*node] = b->t->nodes.n - 1;
 	*node = b->t->nodes.n - 1;
 	return 0;
 }
@@ -305,7 +315,11 @@ static int finish(struct calltree *t)
 
 int calltree_build(struct calltree *t, const struct profile *p, unsigned int flags)
 {
-	struct builder b = {.t = t, .p = p, .flags = flags, .last_path = ARRAY_INIT(UINT32_MAX)};
+	struct builder b = {.t = t,
+			    .p = p,
+			    .flags = flags,
+			    .last_path = ARRAY_INIT(UINT32_MAX),
+			    .last_child = ARRAY_INIT(UINT32_MAX)};
 	_cleanup_free_ uint32_t *row_nodes = NULL, *sample_rows = NULL;
 	struct aggregate a;
 	int r;
@@ -324,7 +338,7 @@ int calltree_build(struct calltree *t, const struct profile *p, unsigned int fla
 		       (flags & CALLTREE_SAMPLES && !sample_rows)))
 		r = -ENOMEM;
 	if (r == 0)
-		r = push_node(t, CALLTREE_NONE, CALLTREE_NONE, CALLTREE_NONE);
+		r = push_node(&b, CALLTREE_NONE, CALLTREE_NONE, CALLTREE_NONE);
 	for (uint32_t i = 0; i < a.rows.n && r == 0; i++)
 		r = add_path(&b, &a.rows.items[i], &row_nodes[i]);
 	if (r == 0)
@@ -337,6 +351,7 @@ int calltree_build(struct calltree *t, const struct profile *p, unsigned int fla
 	free(b.first_place);
 	free(b.process_place);
 	array_deinit(&b.last_path);
+	array_deinit(&b.last_child);
 	hash_index_deinit(&b.symbol_index);
 	hash_index_deinit(&b.node_index);
 	return r;
