@@ -17,7 +17,6 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -184,13 +183,17 @@ static void say_paranoid(const struct check *c)
 	else {
 		/* 3 is of Debian, 4 of Ubuntu, 2 and less of all; what was tried tells. */
 		line(BAD, "paranoid", "kernel.perf_event_paranoid is %ld: %s", paranoid,
-		     c->own < 0	    ? "nothing without CAP_SYS_ADMIN"
+		     c->own < 0 && !c->circumstances.seccomp_refusal
+			     ? "nothing without CAP_SYS_ADMIN"
 		     : paranoid > 1 ? "own processes only, and no kernel frames"
 				    : "own processes only");
 		if (paranoid > 2)
 			fix("a value of Debian's and Ubuntu's kernels, which stands in "
 			    "/etc/sysctl.d or is built in");
-		fix("run as root, or: sysctl kernel.perf_event_paranoid=0");
+		fix(geteuid() == 0 ? "give it CAP_PERFMON or CAP_SYS_ADMIN (in a container: "
+				     "--privileged, or "
+				     "--cap-add), or: sysctl kernel.perf_event_paranoid=0"
+				   : "run as root, or: sysctl kernel.perf_event_paranoid=0");
 	}
 }
 
@@ -259,15 +262,11 @@ static void say_tracepoints(void)
 	fix("run as root; where it is not mounted: mount -t tracefs none /sys/kernel/tracing");
 }
 
-/* The kernel answers a NULL attribute with EFAULT, or EACCES; EPERM and ENOSYS are a filter's. */
 static void say_seccomp(const struct check *c)
 {
-	long r = syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0UL);
-	int e = r < 0 ? errno : 0;
+	int e = c->circumstances.seccomp_refusal;
 
-	if (r >= 0)
-		(void)close((int)r);
-	if (c->circumstances.seccomp > 0 && (e == EPERM || e == ENOSYS)) {
+	if (e) {
 		line(BAD, "seccomp", "a filter refuses perf_event_open (%s)", strerror(e));
 		fix("allow perf_event_open in the container's profile: --security-opt "
 		    "seccomp=FILE or unconfined, or --privileged");
@@ -316,6 +315,7 @@ static void say_kernel_names(void)
 	FILE *f = fopen("/proc/kallsyms", "re");
 	unsigned long long address = 0;
 	char text[512];
+	long restriction;
 
 	for (int i = 0; f && i < 64 && !address && fgets(text, sizeof(text), f); i++)
 		address = strtoull(text, NULL, 16);
@@ -325,9 +325,16 @@ static void say_kernel_names(void)
 		line(OK, "kernel names", "/proc/kallsyms has addresses");
 		return;
 	}
+	restriction = read_number("/proc/sys/kernel/kptr_restrict", -1);
 	line(NOTE, "kernel names", "/proc/kallsyms is hidden (kernel.kptr_restrict is %ld)",
-	     read_number("/proc/sys/kernel/kptr_restrict", -1));
-	fix("run as root or with CAP_SYSLOG, with kernel.kptr_restrict 0 or 1");
+	     restriction);
+	/* At 0 the kernel also shows it to those who may sample the kernel without a capability. */
+	(void)snprintf(text, sizeof(text), "%s%s",
+		       geteuid() == 0 ? "give it CAP_SYSLOG" : "run as root or with CAP_SYSLOG",
+		       restriction > 1	  ? ", and: sysctl kernel.kptr_restrict=1"
+		       : restriction == 0 ? ", or: sysctl kernel.perf_event_paranoid=1"
+					  : "");
+	fix(text);
 }
 
 static void say_cgroups(const struct check *c)

@@ -9,12 +9,25 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <unistd.h>
 
 #include "src/sample/event.h"
 #include "util/cleanup.h"
 
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+
+/* The kernel answers a NULL attribute with EFAULT, or EACCES; EPERM and ENOSYS are a filter's. */
+static int filter_answer(void)
+{
+	long r = syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0UL);
+	int e = r < 0 ? errno : 0;
+
+	if (r >= 0)
+		(void)close((int)r);
+	return e == EPERM || e == ENOSYS ? e : 0;
+}
 
 static const char *status_field(const char *status, const char *name)
 {
@@ -41,6 +54,14 @@ void sample_read_circumstances(struct sample_circumstances *ret)
 	p = status_field(status, "\nSeccomp:");
 	if (p)
 		ret->seccomp = (int)strtol(p, NULL, 10);
+	ret->seccomp_refusal = ret->seccomp > 0 ? filter_answer() : 0;
+}
+
+/* Root is not enough for those that are root already. */
+static const char *become_root(void)
+{
+	return geteuid() == 0 ? "run it with all capabilities (in a container: --privileged)"
+			      : "run as root";
 }
 
 static void explain_not_permitted(const struct sample_circumstances *c, pid_t pid, int cpu,
@@ -48,7 +69,15 @@ static void explain_not_permitted(const struct sample_circumstances *c, pid_t pi
 {
 	const char *capability = c->has_perfmon ? "CAP_PERFMON" : "CAP_SYS_ADMIN";
 
-	if (sample_has_capability(c, SAMPLE_CAP_SYS_ADMIN) && c->seccomp > 0)
+	if (c->seccomp_refusal)
+		snprintf(buf, size,
+			 "a seccomp filter refuses perf_event_open (Seccomp: %d), whatever this "
+			 "process may do: allow it in the container's seccomp profile "
+			 "(--privileged, or "
+			 "--security-opt seccomp=unconfined and --cap-add %s), or in the unit's "
+			 "SystemCallFilter=",
+			 c->seccomp, capability + strlen("CAP_"));
+	else if (sample_has_capability(c, SAMPLE_CAP_SYS_ADMIN) && c->seccomp > 0)
 		snprintf(
 			buf, size,
 			"perf_event_open is refused although this process has CAP_SYS_ADMIN, and a "
@@ -66,12 +95,12 @@ static void explain_not_permitted(const struct sample_circumstances *c, pid_t pi
 		snprintf(buf, size,
 			 "kernel.perf_event_paranoid is %ld: this kernel (Debian, Ubuntu) refuses "
 			 "perf events without CAP_SYS_ADMIN, which this process does not have%s; "
-			 "run "
-			 "as root, or set kernel.perf_event_paranoid=2 or lower by sysctl",
+			 "%s, or set kernel.perf_event_paranoid=2 or lower by sysctl",
 			 c->paranoid,
 			 sample_has_capability(c, SAMPLE_CAP_PERFMON)
 				 ? " (CAP_PERFMON is not enough at 3)"
-				 : "");
+				 : "",
+			 become_root());
 	else if (sample_has_capability(c, SAMPLE_CAP_PERFMON))
 		snprintf(buf, size,
 			 "perf_event_open is refused although this process has CAP_PERFMON "
@@ -84,10 +113,10 @@ static void explain_not_permitted(const struct sample_circumstances *c, pid_t pi
 		snprintf(buf, size,
 			 "profiling all of CPU %d is not permitted: kernel.perf_event_paranoid is "
 			 "%ld "
-			 "and this process does not have %s; run as root, give it %s, set "
+			 "and this process does not have %s; %s, give it %s, set "
 			 "kernel.perf_event_paranoid=0 by sysctl, or profile processes of your own "
 			 "(-p PID)",
-			 cpu, c->paranoid, capability, capability);
+			 cpu, c->paranoid, capability, become_root(), capability);
 	else
 		snprintf(
 			buf, size,

@@ -113,6 +113,7 @@ struct sample_circumstances {
 	uint64_t capabilities; /* effective: bit SAMPLE_CAP_* */
 	bool has_perfmon;      /* this kernel knows CAP_PERFMON */
 	int seccomp;	       /* 0 off, 1 strict, 2 filter; -1 not known */
+	int seccomp_refusal;   /* the errno that a filter answers to whatever is asked; 0: none */
 };
 void sample_read_circumstances(struct sample_circumstances *ret);
 

@@ -44,10 +44,29 @@ def causes(program):
     p = run("unshare", "-m", "sh", "-c", "mount --make-rprivate / && mount -t tmpfs none /sys/kernel && "
             f"{program} check")
     shown(p, "note", "tracepoints", "mount -t tracefs")
+    p = run("unshare", "-m", "sh", "-c", "mount --make-rprivate / && mount -t tmpfs none /sys/kernel && "
+            "mkdir /sys/kernel/security && echo 'none integrity [confidentiality]' >/sys/kernel/security/lockdown && "
+            f"{program} check")
+    shown(p, "BAD", "lockdown", "lockdown=integrity")
+    # What Debian's and Ubuntu's kernels have there, for one who is not root.
+    for value in (3, 4):
+        script = (f"mount --make-rprivate / && echo {value} >{rig.path('value')} && mount --bind {rig.path('value')} "
+                  f"/proc/sys/kernel/perf_event_paranoid && exec {' '.join(NOBODY)} {program} \"$@\"")
+        p = run("unshare", "-m", "sh", "-c", script, "sh", "check")
+        shown(p, "BAD", "paranoid", "Debian's and Ubuntu's")
+        p = run("unshare", "-m", "sh", "-c", script, "sh", "record", "-a", "-d", "1", "--format", "folded",
+                "-o", "-")
+        rig.check(p.returncode == 3 and f"perf_event_paranoid is {value}: this kernel (Debian, Ubuntu)" in p.stderr,
+                  f"paranoid {value}: {p.returncode}, {p.stderr.strip()[:150]!r}")
     p = run(program, "check")
     for name in ("paranoid", "capabilities", "seccomp", "lockdown", "pid namespace", "kernel names", "cgroups",
                  "PMU", "kernel features", "rings", "rate"):
         rig.check(re.search(rf"^(ok|note|BAD) +{name} ", p.stdout, re.M), f"it speaks of {name}")
+
+
+def paranoid_here():
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
+        return int(f.read())
 
 
 def main():
@@ -58,8 +77,7 @@ def main():
     p = run(program, "check")
     rig.check(p.returncode == 0 and verdict(p) == "perfwalk record -a works here.",
               f"root: {verdict(p)}")
-    with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
-        paranoid = int(f.read())
+    paranoid = paranoid_here()
     p = run(*NOBODY, program, "check")
     if paranoid > 0:
         rig.check(p.returncode == 3 and f"perf_event_paranoid is {paranoid}: " in p.stdout
@@ -80,6 +98,17 @@ def main():
     rig.check(p.returncode in (3, 4) and "does not work here" in verdict(p)
               and re.search("BAD +(seccomp|paranoid)", p.stdout) and "--privileged" in p.stdout,
               f"a container: {verdict(p)}\n{p.stdout if p.returncode == 0 else ''}{p.stderr}")
+    lines = p.stdout.splitlines()
+    paranoid = next(x for x in lines if " paranoid " in x)
+    rig.check("seccomp filter refuses" in verdict(p) and "CAP_SYS_ADMIN" not in paranoid,
+              f"which is the filter's doing, and no other cause is blamed: {paranoid!r}")
+    p = run(*base, *root, "/perfwalk", "record", "-d", "1", "-o", "/tmp/x.html")
+    rig.check(p.returncode == 3 and "seccomp filter refuses" in p.stderr and "perfwalk check" in p.stderr,
+              f"a capture there says the same: {p.stderr.strip()[-200:]!r}")
+    p = run(*base, "--cap-drop=all", "--security-opt", "seccomp=unconfined", *root, "/perfwalk", "check")
+    rig.check(p.returncode == (3 if paranoid_here() > 0 else 0) and "run as root" not in "".join(
+        x for x in p.stdout.splitlines() if "paranoid" in x),
+              f"a container without capabilities, whose root is told to become no root: {verdict(p)}")
     p = run(*base, "--privileged", "--pid=host", *root, "/perfwalk", "check")
     rig.check(p.returncode == 0, f"a privileged container: {verdict(p)}{p.stderr}")
 
