@@ -108,6 +108,7 @@ def by_configuration(ca, contexts):
     contexts["other"].sni_callback = lambda sock, name, context: names.append(name)
     plain, secure, other, wrong = (Server(answer(200)), Server(answer(200), tls=contexts["good"]),
                                    Server(answer(200), tls=contexts["other"]), Server(answer(200), tls=contexts["other"]))
+    stranger = Server(answer(200), tls=contexts["stranger"])
     grpc = grpc_server.Server([], then={"status": 0})
     proxies = {n: Proxy() for n in ("plain", "tls", "grpc", "other")}
     needy, strict = Proxy(407), Proxy(403)
@@ -118,6 +119,7 @@ def by_configuration(ca, contexts):
         "grpc": f"endpoint = http://127.0.0.1:{grpc.port}\nprotocol = grpc\nproxy = {proxies['grpc'].url}",
         "other": https % other.port + "server_name_override = other.test",
         "other-proxy": https % other.port + f"server_name_override = other.test\nproxy = {proxies['other'].url}",
+        "careless": f"endpoint = https://127.0.0.1:{stranger.port}\ninsecure_skip_verify = yes",
         "wrong-name": https % wrong.port + "server_name_override = elsewhere.test",
         "needy": https % secure.port + f"proxy = {needy.url}",
         "strict": https % secure.port + f"proxy = {strict.url}",
@@ -126,7 +128,7 @@ def by_configuration(ca, contexts):
     }, {
         "plain": lambda: plain.count() >= 2, "tls": lambda: secure.count() >= 2,
         "grpc": lambda: len(grpc.calls) >= 2, "other": lambda: other.count() >= 4,
-        "other-proxy": lambda: proxies["other"].heads,
+        "other-proxy": lambda: proxies["other"].heads, "careless": lambda: stranger.count() >= 2,
     }, {"wrong-name": "certificate is for another name", "needy": "407", "strict": "proxy does not let it through",
         "no-proxy": "no connection to its proxy", "unknown": "proxy's host name is not known"})
     rig.check(proxies["plain"].heads[0].startswith(f"POST http://127.0.0.1:{plain.port}/v1development/profiles "),
