@@ -139,30 +139,40 @@ def away_and_killed(chain):
               "the log says that the spool is in use, and that it is empty again")
 
 
+def killed(pids):
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+
+
 def without_receiver():
     port, spool = rig.free_port(), rig.path("restart.spool")
     stopped = []
-    for i in range(2):
+    for i, what in enumerate(("SIGTERM", "SIGKILL of the broker", "SIGKILL of all")):
         daemon = rig.Daemon(config(port), f"restart{i}", spool=spool)
-        daemon.wait_up()
+        pids = [daemon.pid, *daemon.wait_up().values()]
         time.sleep(3.5)
-        status, seconds = daemon.stop()
+        if i == 0:
+            status, seconds = daemon.stop()
+            rig.check(status == 0 and seconds < 4.5, f"without a receiver it leaves with {status} after {seconds:.2f} s")
+        else:
+            killed(pids if i == 2 else pids[:1])
+            daemon.process.wait(10)
+            rig.wait_for("the other processes to leave", lambda p=pids: not any(map(rig.comm_of, p)), 10)
         stopped.append((time.time_ns(), len(files(daemon))))
-        rig.check(status == 0 and seconds < 4.5,
-                  f"start {i}: without a receiver it leaves with {status} after {seconds:.2f} s; "
-                  f"{len(files(daemon))} payloads are on disk")
-        rig.check("lost" not in daemon.log() and "dropped" not in daemon.log(), "and none is lost")
-    rig.check(stopped[1][1] > stopped[0][1] >= 3, "those of the first start are still there")
+        rig.check("lost" not in daemon.log() and "dropped" not in daemon.log(),
+                  f"{what}: {len(files(daemon))} payloads are on disk, and none is lost")
+    counts = [n for _, n in stopped]
+    rig.check(counts[2] >= counts[1] + 2 >= counts[0] + 4 >= 7, f"those of the starts before are still there: {counts}")
     with Sink(port) as sink:
-        daemon = rig.Daemon(config(port), "restart2", spool=spool)
+        daemon = rig.Daemon(config(port), "restart3", spool=spool)
         rig.wait_for("the spool is empty", lambda: not files(daemon), 30)
-        sink.wait_for(stopped[1][1] + 2)
+        sink.wait_for(counts[2] + 2)
         daemon.stop()
         bodies = sink.payloads()
         rig.check(len(bodies) == len(set(bodies)), "each payload came once")
-        old = [b for b in bodies if begin_of(b) < stopped[1][0]]
-        rig.check(len(old) == stopped[1][1] and disorder(old) == 0,
-                  f"all {len(old)} payloads of both starts came, in their order")
+        old = [b for b in bodies if begin_of(b) < stopped[2][0]]
+        rig.check(len(old) == counts[2] and disorder(old) == 0,
+                  f"all {len(old)} payloads of the three starts came, in their order")
         rig.check("of an earlier run" in daemon.log(), "the log says what was left")
 
 
