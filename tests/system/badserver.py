@@ -212,6 +212,7 @@ ROWS = [
     ("a certificate of a stranger", ("tls", "stranger"), KEPT, "authority"),
     ("no TLS where TLS is wanted", ("plain", answer(200)), KEPT, "TLS"),
 ]
+RSS_MAX_KIB = 20 << 10
 BATCH = 15  # and the good one: a daemon has room for 16
 DELAYS = {"429 with a delay": 2, "503 until a date": 2}
 
@@ -321,6 +322,8 @@ def batch(number, rows, ca, contexts):
                 if row[2] != KEPT:
                     rig.wait_for(f"{row[0]}: three requests", lambda s=server: s.count() >= 3, 20)
             good.wait_for(4)
+            peak = int(rig.status_of(daemon.role("exporter"))["VmHWM"].split()[0])
+            rig.check(peak < RSS_MAX_KIB, f"the exporter took {peak} KiB at the most (limit {RSS_MAX_KIB})")
             for pid in [daemon.pid, *daemon.roles().values()]:
                 with open(f"/proc/{pid}/cmdline", "rb") as f:
                     told.append(f.read())
