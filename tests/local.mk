@@ -8,6 +8,8 @@ EXTRA_DIST += \
 	tests/run.sh \
 	tests/system/badserver.py tests/system/protocols.py tests/system/route.py tests/system/otelcol.py \
 	tests/system/bombs.py \
+	tests/system/backends.py \
+	tests/system/build-backends.sh \
 	tests/system/build-collector.sh \
 	tests/system/build-viewers.sh \
 	tests/system/check.py \
@@ -93,6 +95,10 @@ EXTRA_DIST += \
 	tests/workloads/vdso.expect
 
 # Ten minutes without a receiver; make check has none of it, tests/run.sh twenty seconds.
-.PHONY: check-outage
+.PHONY: check-outage check-backends
 check-outage: perfwalk
 	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py
+
+# Servers of others, which it takes minutes to build.
+check-backends: perfwalk
+	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/backends.py

@@ -1,0 +1,306 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Pyroscope and Parca themselves take what the daemon sends, and tell through their query interfaces
+what they have understood: for every program each stack of names with its number of samples, held
+against what the daemon has kept on the host. Parca also pulls a pprof from [metrics].
+`make check-backends`; it takes minutes to build the servers, once (build-backends.sh)."""
+import base64
+import collections
+import glob
+import gzip
+import json
+import os
+import re
+import subprocess
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+
+import otlp
+import rig
+
+RATE = 99
+PERIOD = round(1e9 / RATE)
+TENANTS = ("http", "json", "grpc")
+CPU = "process_cpu:cpu:nanoseconds:cpu:nanoseconds"
+
+
+def build(name):
+    p = subprocess.run(["sh", os.path.join(rig.HERE, "build-backends.sh"), name], check=False,
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if p.returncode != 0:
+        return None, p.stderr.strip().splitlines()[-1] if p.stderr else f"exit status {p.returncode}"
+    return p.stdout.strip(), None
+
+
+def ask(url, body=None, **headers):
+    data = json.dumps(body).encode() if body is not None else None
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers})
+    try:
+        with urllib.request.urlopen(request, timeout=20) as reply:
+            return json.load(reply)
+    except urllib.error.HTTPError as e:
+        rig.fail(f"{url}: {e.code} {e.read()[:500]}")
+
+
+def is_up(url):
+    try:
+        with urllib.request.urlopen(url, timeout=5):
+            return True
+    except (urllib.error.URLError, ConnectionError, TimeoutError):
+        return False
+
+
+class Server:
+    """A process, its log and when it is ready."""
+
+    def __init__(self, name, argv, ready):
+        self.log_name = rig.path(f"{name}.log")
+        directory = rig.path(name)
+        os.makedirs(directory, exist_ok=True)
+        with open(self.log_name, "wb") as log:
+            self.process = rig.start(argv, cwd=directory, stdout=log, stderr=log)
+        try:
+            rig.wait_for(f"{name} is ready", lambda: self.look(name) and is_up(ready), 90)
+        except rig.Failure:
+            rig.say(self.log()[-3000:])
+            raise
+
+    def look(self, name):
+        if self.process.poll() is not None:
+            rig.fail(f"{name} ended with {self.process.returncode}: {self.log()[-3000:]}")
+        return True
+
+    def log(self):
+        with open(self.log_name, encoding="utf-8", errors="replace") as f:
+            return f.read()
+
+
+# ---- What was sent ----
+
+
+def frame_names(names):
+    """Frames without a name are the backend's to show."""
+    return tuple("?" if not n or re.fullmatch(r"(\[.*\+)?0x[0-9a-f]+\]?", n) else n for n in names)
+
+
+def kept(directory):
+    """{service.name: {stack of names: samples}} of the local store."""
+    found = collections.defaultdict(collections.Counter)
+    for name in sorted(glob.glob(directory + "/*.gz")):
+        with gzip.open(name) as f:
+            for resource, _, frames, n in otlp.View(otlp.decode(f.read())).samples():
+                found[resource["service.name"]][frame_names(frames)] += n
+    return found
+
+
+def check_same(what, sent, got, services):
+    """Samples per stack of names, of each of the programs."""
+    for service in services:
+        a, b = sent[service], got(service)
+        wrong = sorted(((k, a[k], b[k]) for k in a.keys() | b.keys() if a[k] != b[k]), key=repr)
+        rig.check(not wrong and a, f"{what}: {service}: {sum(b.values())} samples of {sum(a.values())} in {len(b)} stacks of "
+                  f"{len(a)}, each with its names" + "".join(f"\n    sent {n}, there {m}: {';'.join(k)}" for k, n, m in wrong[:6]))
+
+
+def samples_of(nanoseconds):
+    """Both make CPU time out of samples and the period, and exactly that."""
+    if any(v % PERIOD for v in nanoseconds.values()):
+        rig.fail(f"values that are no multiples of {PERIOD}: {nanoseconds.most_common(3)}")
+    return collections.Counter({k: v // PERIOD for k, v in nanoseconds.items()})
+
+
+# ---- Pyroscope ----
+
+
+def start_pyroscope(binary):
+    ports = {n: rig.free_port() for n in ("http", "grpc", "members", "admin", "raft")}
+    local = "127.0.0.1"
+    Server("pyroscope", [binary, f"-server.http-listen-address={local}", f"-server.http-listen-port={ports['http']}",
+                         f"-server.grpc-listen-address={local}", f"-server.grpc-listen-port={ports['grpc']}",
+                         f"-admin-server.http-listen-port={ports['admin']}",
+                         f"-memberlist.bind-addr={local}", f"-memberlist.bind-port={ports['members']}",
+                         f"-memberlist.advertise-addr={local}", "-auth.multitenancy-enabled=true",
+                         "-self-profiling.disable-push=true", "-usage-stats.enabled=false"],
+           f"http://{local}:{ports['http']}/ready")
+    return ports["http"]
+
+
+def of_pprof(profile):
+    """{stack of names: value} of a pprof in JSON."""
+    strings = profile["stringTable"]
+    names = {f["id"]: strings[int(f.get("name", 0))] for f in profile.get("function", [])}
+    lines = {l["id"]: [names[x["functionId"]] for x in reversed(l.get("line", []))] or ["?"]
+             for l in profile.get("location", [])}
+    found = collections.Counter()
+    for s in profile.get("sample", []):
+        stack = [n for i in reversed(s["locationId"]) for n in lines[i]]
+        found[frame_names(stack)] += int(s["value"][0])
+    return found
+
+
+def pyroscope_has(port, tenant, service, begin):
+    reply = ask(f"http://127.0.0.1:{port}/querier.v1.QuerierService/SelectMergeProfile",
+                {"profileTypeID": CPU, "labelSelector": f'{{service_name="{service}"}}',
+                 "start": int(begin * 1000), "end": int(time.time() * 1000) + 1000, "maxNodes": 1 << 20},
+                **{"X-Scope-OrgID": tenant})
+    found = of_pprof(reply)
+    return samples_of(found)
+
+
+def pyroscope_sections(port):
+    protocols = {"http": "http/protobuf", "json": "http/json", "grpc": "grpc"}
+    return "".join(f"[export:pyroscope-{t}]\nendpoint = http://127.0.0.1:{port}\nprotocol = {protocols[t]}\n"
+                   f"preset = pyroscope\nheaders = X-Scope-OrgID={t}\n" for t in TENANTS)
+
+
+def check_pyroscope(port, sent, services, begin):
+    for tenant in TENANTS:
+        total = sum(sent[services[0]].values())
+        rig.wait_for(f"Pyroscope has all of {services[0]}", lambda t=tenant, n=total: sum(
+            pyroscope_has(port, t, services[0], begin).values()) >= n, 60)
+        check_same(f"Pyroscope, {tenant}", sent, lambda s, t=tenant: pyroscope_has(port, t, s, begin), services)
+    labels = ask(f"http://127.0.0.1:{port}/querier.v1.QuerierService/Series",
+                 {"matchers": [f'{{service_name="{services[0]}"}}'], "start": int(begin * 1000),
+                  "end": int(time.time() * 1000) + 1000, "labelNames": []}, **{"X-Scope-OrgID": "http"})
+    rig.check(len(labels["labelsSet"]) == 1, f"Pyroscope: one series of {services[0]}: "
+              + ", ".join(f"{x['name']}={x['value']}" for x in labels["labelsSet"][0]["labels"]))
+
+
+# ---- Parca ----
+
+
+def start_parca(binary, metrics):
+    port = rig.free_port()
+    config = rig.write("parca.yaml", f"""
+object_storage: {{bucket: {{type: FILESYSTEM, config: {{directory: {rig.path('parca-data')}}}}}}}
+scrape_configs:
+- job_name: pulled
+  scrape_interval: 3s
+  static_configs: [{{targets: ['127.0.0.1:{metrics}']}}]
+  profiling_config:
+    pprof_config:
+      memory: {{enabled: false}}
+      block: {{enabled: false}}
+      goroutine: {{enabled: false}}
+      mutex: {{enabled: false}}
+      process_cpu: {{enabled: true, delta: true, path: /debug/pprof/profile}}
+""")
+    Server("parca", [binary, f"--config-path={config}", f"--http-address=127.0.0.1:{port}"],
+           f"http://127.0.0.1:{port}/ready")
+    return port
+
+
+def parca(port, path, **query):
+    return ask(f"http://127.0.0.1:{port}/api/profiles/{path}?" + urllib.parse.urlencode(
+        {k.replace("__", "."): v for k, v in query.items()}))
+
+
+def parca_kind(port, name):
+    """The type of profile of that name; as the query language has it."""
+    for t in parca(port, "types").get("types", []):
+        if t["name"] == name:
+            return ":".join([name, t["sampleType"], t["sampleUnit"], t["periodType"], t["periodUnit"]]
+                            + (["delta"] if t.get("delta") else []))
+    return None
+
+
+def parca_has(port, kind, label, value, begin):
+    def stamp(t):
+        return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(t))
+    reply = parca(port, "query", mode="MODE_MERGE", report_type="REPORT_TYPE_PPROF",
+                  merge__query=f'{kind}{{{label}="{value}"}}', merge__start=stamp(begin - 1),
+                  merge__end=stamp(time.time() + 2))
+    name = rig.path("parca.pb.gz")
+    with open(name, "wb") as f:
+        f.write(base64.b64decode(reply["pprof"]))
+    return raw_pprof(name)
+
+
+def raw_pprof(name):
+    """{stack of names: value} by go tool pprof."""
+    text = subprocess.run(["go", "tool", "pprof", "-raw", name], capture_output=True, text=True, check=True).stdout
+    samples, _, rest = text.partition("\nSamples:\n")[2].partition("\nLocations\n")
+    locations = collections.defaultdict(list)
+    at = None
+    for line in rest.partition("\nMappings\n")[0].splitlines():
+        m = re.match(r"\s+(\d+): 0x[0-9a-f]+ (?:M=\d+ )?(.*)$", line)
+        at, text = (m[1], m[2]) if m else (at, line.strip())
+        m = re.match(r"(.*?) \S*:\d+(?::\d+)? s=\d+", text)
+        locations[at].insert(0, m[1] if m else "?")
+    found = collections.Counter()
+    for m in re.finditer(r"^\s+(\d+)(?:\s+\d+)?: ([\d ]*)$", samples, re.M):
+        stack = [n for i in reversed(m[2].split()) for n in locations[i]]
+        found[frame_names(stack)] += int(m[1])
+    return found
+
+
+def check_parca(port, sent, services, begin):
+    kind = rig.wait_for("Parca knows the type", lambda: parca_kind(port, "perfwalk"), 30)
+
+    def has(service):
+        return samples_of(parca_has(port, kind, "service_name", service, begin))
+    total = sum(sent[services[0]].values())
+    rig.wait_for(f"Parca has all of {services[0]}", lambda: sum(has(services[0]).values()) >= total, 60)
+    check_same("Parca", sent, has, services)
+    labels = parca(port, "labels").get("labelNames", [])
+    rig.check({"service_name", "thread_name"} <= set(labels), f"Parca: labels: {', '.join(sorted(labels))}")
+
+
+def check_pulled(port, begin):
+    """What Parca pulled by itself has the workload in it."""
+    path = ["main", "chain_one", "chain_two", "chain_three", "chain_four", "chain_five"]
+
+    def found():
+        kind = parca_kind(port, "process_cpu")
+        stacks = parca_has(port, kind, "job", "pulled", begin) if kind else {}
+        return sum(n for k, n in stacks.items() if rig.contains_path(list(k), path))
+    n = rig.wait_for("Parca has pulled a profile", found, 40)
+    rig.check(n > 0, f"Parca: {n / 1e9:.2f} s of the workload in what it has pulled")
+
+
+# ---- All of it ----
+
+
+def main():
+    rig.need_root()
+    os.environ["PATH"] += ":/usr/local/go/bin"
+    rig.need_programs("go")
+    binaries, missing = {}, []
+    for name in ("pyroscope", "parca"):
+        binaries[name], why = build(name)
+        if not binaries[name]:
+            missing.append(f"{name}: {why}")
+    if not any(binaries.values()):
+        rig.skip("; ".join(missing))
+    for text in missing:
+        rig.say(f"left out: {text}")
+    pyroscope = start_pyroscope(binaries["pyroscope"]) if binaries["pyroscope"] else None
+    metrics = rig.free_port()
+    parca_port = start_parca(binaries["parca"], metrics) if binaries["parca"] else None
+    directory, store = rig.build_workloads("chain", "cxx"), rig.path("store")
+    for name in ("chain", "cxx"):
+        rig.start([f"./{name}"], cwd=directory, stdout=subprocess.DEVNULL)
+    begin = time.time()
+    daemon = rig.Daemon(f"[profiler]\nreporter_interval = 2s\nsamples_per_second = {RATE}\n"
+                        f"[store]\nenabled = yes\npath = {store}\n[metrics]\nlisten = 127.0.0.1:{metrics}\n"
+                        + (pyroscope_sections(pyroscope) if pyroscope else "")
+                        + (f"[export:parca]\nendpoint = http://127.0.0.1:{parca_port}\nprotocol = grpc\n"
+                           "preset = parca\n" if parca_port else ""))
+    daemon.wait_up()
+    rig.wait_for("five windows", lambda: len(glob.glob(store + "/*.gz")) >= 5, 30)
+    if parca_port:
+        check_pulled(parca_port, begin)
+    rig.check(daemon.stop(20)[0] == 0, "the daemon leaves with 0")
+    told = [l for l in daemon.log().splitlines() if "export:" in l]
+    rig.check(not told, f"and had nothing to say of its destinations {told}")
+    sent = kept(store)
+    services = [s for s, _ in sorted(sent.items(), key=lambda x: (x[0] != "chain", -sum(x[1].values())))][:6]
+    rig.check({"chain", "cxx"} <= set(services), f"programs: {services}")
+    if pyroscope:
+        check_pyroscope(pyroscope, sent, services, begin)
+    if parca_port:
+        check_parca(parca_port, sent, services, begin)
+
+
+rig.run(main)
