@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * libcurl, loaded when it is needed. perfwalk is one program in four roles and one of them speaks
+ * libcurl, loaded when it is needed. perfwalk is one program in several roles and two of them speak
  * HTTP; linked in, libcurl and the 30 libraries behind it would cost each role 6 MB resident and
  * each start 9 ms (measured on Debian 12).
  */
@@ -37,3 +37,5 @@ struct curl_api {
 /* Loads and initialises the library; it stays loaded. 0; -ENOENT or -EIO with a message in error.
  */
 int curl_api_load(struct curl_api *ret, char *error, size_t n_error);
+/* Of a handle: http and https alone, also where a server sends it on to. */
+CURLcode curl_api_set_protocols(const struct curl_api *api, CURL *easy);

@@ -208,16 +208,8 @@ static CURLcode set_limits(struct destination *d)
 {
 	__typeof__(d->exporter->curl.easy_setopt) set = d->exporter->curl.easy_setopt;
 	long timeout_ms = (long)(d->timeout_ns / NSEC_PER_MSEC);
-	CURLcode r = CURLE_UNKNOWN_OPTION;
+	CURLcode r = curl_api_set_protocols(&d->exporter->curl, d->easy);
 
-#if LIBCURL_VERSION_NUM >= 0x075500
-	r = set(d->easy, CURLOPT_PROTOCOLS_STR, "http,https");
-#endif
-	if (r == CURLE_UNKNOWN_OPTION) {
-		/* By its number: newer headers warn of the name. */
-		r = set(d->easy, (CURLoption)181 /* CURLOPT_PROTOCOLS */,
-			(long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
-	}
 #if LIBCURL_VERSION_NUM >= 0x075700
 	/* A name server that does not answer holds up no shutdown; unknown to older libraries. */
 	(void)set(d->easy, CURLOPT_QUICK_EXIT, 1L);
