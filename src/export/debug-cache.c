@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/export/debug-cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "util/array.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+
+#define NAME_BYTES  (DEBUG_ID_HEX_MAX + 32)
+#define MAX_ENTRIES 65536
+
+struct entry {
+	char name[NAME_BYTES];
+	uint64_t time_ns, n_bytes;
+};
+
+const char *debug_id_hex(const struct debug_id *id, char buf[DEBUG_ID_HEX_MAX])
+{
+	for (uint32_t i = 0; i < id->n; i++)
+		(void)snprintf(buf + 2 * (size_t)i, 3, "%02x", id->bytes[i]);
+	return buf;
+}
+
+static const char *file_name(char name[NAME_BYTES], const struct debug_id *id, const char *suffix)
+{
+	char hex[DEBUG_ID_HEX_MAX];
+
+	(void)snprintf(name, NAME_BYTES, "%s%s", debug_id_hex(id, hex), suffix);
+	return name;
+}
+
+static const char *part_name(char name[NAME_BYTES], const struct debug_id *id)
+{
+	char suffix[24];
+
+	(void)snprintf(suffix, sizeof(suffix), ".%d.part", (int)getpid());
+	return file_name(name, id, suffix);
+}
+
+static uint64_t age_ns(uint64_t time_ns)
+{
+	uint64_t now = clock_realtime_ns();
+
+	return now > time_ns ? now - time_ns : 0;
+}
+
+static uint64_t mtime_ns(const struct stat *st)
+{
+	return (uint64_t)st->st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st->st_mtim.tv_nsec;
+}
+
+enum debug_cache_answer debug_cache_find(const struct debug_cache *c, const struct debug_id *id)
+{
+	char name[NAME_BYTES];
+	struct stat st;
+
+	if (fstatat(c->dir_fd, file_name(name, id, ".debug"), &st, AT_SYMLINK_NOFOLLOW) == 0)
+		return DEBUG_CACHE_FOUND;
+	if (fstatat(c->dir_fd, file_name(name, id, ".missing"), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
+	    age_ns(mtime_ns(&st)) < c->missing_ns)
+		return DEBUG_CACHE_MISSING;
+	return DEBUG_CACHE_UNKNOWN;
+}
+
+int debug_cache_begin(const struct debug_cache *c, const struct debug_id *id)
+{
+	char name[NAME_BYTES];
+	_cleanup_close_ int fd = openat(c->dir_fd, part_name(name, id),
+					O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	/* The lock says that somebody is still writing it. */
+	return fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : TAKE_FD(fd);
+}
+
+void debug_cache_abandon(const struct debug_cache *c, const struct debug_id *id)
+{
+	char name[NAME_BYTES];
+
+	(void)unlinkat(c->dir_fd, part_name(name, id), 0);
+}
+
+int debug_cache_commit(struct debug_cache *c, const struct debug_id *id, int fd)
+{
+	char part[NAME_BYTES], name[NAME_BYTES];
+
+	/* The name must not be on disk before what it stands for. */
+	if (fdatasync(fd) < 0 || renameat(c->dir_fd, part_name(part, id), c->dir_fd,
+					  file_name(name, id, ".debug")) < 0) {
+		int r = -errno;
+
+		debug_cache_abandon(c, id);
+		return r;
+	}
+	(void)unlinkat(c->dir_fd, file_name(name, id, ".missing"), 0);
+	debug_cache_trim(c);
+	return 0;
+}
+
+int debug_cache_put_missing(const struct debug_cache *c, const struct debug_id *id)
+{
+	char name[NAME_BYTES];
+	_cleanup_close_ int fd = openat(c->dir_fd, file_name(name, id, ".missing"),
+					O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	return fd < 0 || futimens(fd, NULL) < 0 ? -errno : 0;
+}
+
+static bool ends_in(const char *name, const char *suffix)
+{
+	size_t n = strlen(name), m = strlen(suffix);
+
+	return n > m && strcmp(name + n - m, suffix) == 0;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct entry *x = a, *y = b;
+
+	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
+}
+
+static bool is_abandoned(const struct debug_cache *c, const char *name)
+{
+	_cleanup_close_ int fd =
+		openat(c->dir_fd, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+
+	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
+}
+
+/* False: it takes no room, or not any more. */
+static bool read_entry(const struct debug_cache *c, const char *name, struct entry *ret)
+{
+	bool part = ends_in(name, ".part"), missing = ends_in(name, ".missing");
+	struct stat st;
+
+	if ((!part && !missing && !ends_in(name, ".debug")) || strlen(name) >= NAME_BYTES ||
+	    fstatat(c->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
+		return false;
+	if (missing ? age_ns(mtime_ns(&st)) >= c->missing_ns : part && is_abandoned(c, name)) {
+		(void)unlinkat(c->dir_fd, name, 0);
+		return false;
+	}
+	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
+	ret->time_ns = part ? UINT64_MAX : mtime_ns(&st); /* the last to go */
+	ret->n_bytes = (uint64_t)st.st_size;
+	return !missing;
+}
+
+void debug_cache_trim(struct debug_cache *c)
+{
+	ARRAY(struct entry) files = ARRAY_INIT(MAX_ENTRIES);
+	int fd = openat(c->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *next;
+	uint64_t total = 0;
+
+	if (!d) {
+		(void)close_fd(fd);
+		return;
+	}
+	while ((next = readdir(d))) {
+		struct entry found,
+			*e = read_entry(c, next->d_name, &found) ? array_push(&files) : NULL;
+
+		if (e) {
+			*e = found;
+			total += e->n_bytes;
+		}
+	}
+	(void)closedir(d);
+	if (files.n)
+		qsort(files.items, files.n, sizeof(*files.items), by_time);
+	for (uint32_t i = 0; i < files.n && total > c->max_bytes; i++) {
+		if (ends_in(files.items[i].name, ".part"))
+			break;
+		if (unlinkat(c->dir_fd, files.items[i].name, 0) == 0)
+			c->n_evicted++;
+		total -= files.items[i].n_bytes;
+	}
+	array_deinit(&files);
+}

@@ -1,0 +1,541 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A request goes through the servers in their order until one has the file. Each that says no (404)
+ * is done with; one that fails is passed over for a while, with one line in the log, however many
+ * files were to come from it. When all have said no, the cache remembers that. When some were
+ * passed over, the request waits until the first of them is to be asked again; after MAX_ATTEMPTS
+ * of its own that failed it is given up as if they had said no.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "src/export/curl.h"
+#include "src/export/debuginfod.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+#include "util/text.h"
+
+#define MAX_REQUESTS	   512
+#define MAX_TRANSFERS	   2
+#define MAX_ATTEMPTS	   4
+#define MAX_REDIRECTS	   3
+#define DOWN_MIN_NS	   (30 * NSEC_PER_SEC)
+#define DOWN_MAX_NS	   (600 * NSEC_PER_SEC)
+#define MISSING_NS	   (600 * NSEC_PER_SEC) /* as elfutils' client has it */
+#define CONNECT_TIMEOUT_MS 5000L
+
+struct server {
+	char *url; /* without a slash at its end */
+	uint64_t down_until_ns, backoff_ns;
+};
+
+struct request {
+	TAILQ_ENTRY(request) link;
+	struct debuginfod *client;
+	struct debug_id id;
+	uint32_t server;   /* to be asked next, or now; n_servers: all have had their turn */
+	uint32_t attempts; /* that failed */
+	uint64_t not_before_ns;
+	bool looked_up; /* in the cache */
+	bool skipped;	/* a server that may have it has not said so */
+	bool told;
+	/* While it is under way: */
+	CURL *easy; /* NULL: it is not */
+	int fd, write_error;
+	bool too_large;
+	uint64_t n_bytes;
+	char error[CURL_ERROR_SIZE];
+};
+
+struct debuginfod {
+	struct curl_api curl;
+	struct loop *loop;
+	struct debuginfod_options options;
+	struct debug_cache cache;
+	struct debuginfod_stats stats;
+	CURLM *multi;
+	int curl_timer, retry_timer;
+	bool disk_failed; /* and it was said */
+	struct server *servers;
+	uint32_t n_servers, n_requests, n_transfers;
+	char agent[64];
+	TAILQ_HEAD(, request) requests;
+};
+
+static void kick(struct debuginfod *d);
+
+/* ---- libcurl in the loop ---- */
+
+static void turn(struct debuginfod *d, curl_socket_t fd, int what);
+
+static void on_ready(void *ctx, int fd, uint32_t events)
+{
+	turn(ctx, fd,
+	     (events & (EPOLLIN | EPOLLHUP) ? CURL_CSELECT_IN : 0) |
+		     (events & EPOLLOUT ? CURL_CSELECT_OUT : 0) |
+		     (events & EPOLLERR ? CURL_CSELECT_ERR : 0));
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *user, void *socket_user)
+{
+	struct debuginfod *d = user;
+	uint32_t events =
+		(what & CURL_POLL_IN ? EPOLLIN : 0u) | (what & CURL_POLL_OUT ? EPOLLOUT : 0u);
+
+	loop_remove_fd(d->loop, fd);
+	if (what != CURL_POLL_REMOVE && loop_add_fd(d->loop, fd, events, on_ready, d) < 0)
+		log_error("debuginfod: a socket cannot be watched");
+	return 0;
+}
+
+static int on_curl_timer(CURLM *multi, long timeout_ms, void *user)
+{
+	struct debuginfod *d = user;
+
+	loop_set_timer(d->loop, d->curl_timer,
+		       timeout_ms < 0 ? UINT64_MAX : (uint64_t)timeout_ms * NSEC_PER_MSEC);
+	return 0;
+}
+
+static void on_curl_timeout(void *ctx)
+{
+	turn(ctx, CURL_SOCKET_TIMEOUT, 0);
+}
+
+static void on_retry_timer(void *ctx)
+{
+	kick(ctx);
+}
+
+/* ---- Outcomes ---- */
+
+static void tell(struct request *r, bool found)
+{
+	struct debuginfod *d = r->client;
+
+	/* What could not be had so far may still come. */
+	if (!r->told || found)
+		d->options.done(d->options.ctx, &r->id, found);
+	r->told = true;
+}
+
+static void drop(struct debuginfod *d, struct request *r)
+{
+	TAILQ_REMOVE(&d->requests, r, link);
+	d->n_requests--;
+	free(r);
+}
+
+static void end_transfer(struct request *r)
+{
+	struct debuginfod *d = r->client;
+
+	(void)d->curl.multi_remove_handle(d->multi, r->easy);
+	d->curl.easy_cleanup(r->easy);
+	r->easy = NULL;
+	r->fd = close_fd(r->fd);
+	d->n_transfers--;
+}
+
+static void server_failed(struct debuginfod *d, struct server *s, const char *why)
+{
+	char delay[32];
+	bool known = s->backoff_ns;
+
+	d->stats.failures++;
+	s->backoff_ns = known ? s->backoff_ns * 2 : DOWN_MIN_NS;
+	if (s->backoff_ns > DOWN_MAX_NS)
+		s->backoff_ns = DOWN_MAX_NS;
+	s->down_until_ns = clock_monotonic_ns() + s->backoff_ns;
+	log_write(known ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+		  "debuginfod: %s: %s; it is asked again in %s", s->url, why,
+		  text_format_duration(delay, sizeof(delay), s->backoff_ns));
+}
+
+static void server_answered(struct server *s)
+{
+	if (s->backoff_ns)
+		log_info("debuginfod: %s answers again", s->url);
+	s->backoff_ns = s->down_until_ns = 0;
+}
+
+static void disk_failed(struct debuginfod *d, int error)
+{
+	if (!d->disk_failed)
+		log_warning("debuginfod: %s cannot be written: %s; debug files are not kept",
+			    d->options.cache_path, strerror(-error));
+	d->disk_failed = true;
+}
+
+static void attempt_failed(struct request *r, CURLcode code, long status)
+{
+	struct debuginfod *d = r->client;
+	char text[64];
+
+	r->skipped = true;
+	r->attempts++;
+	if (r->write_error) {
+		disk_failed(d, r->write_error);
+		return;
+	}
+	(void)snprintf(text, sizeof(text), "it answers with status %ld", status);
+	server_failed(d, &d->servers[r->server],
+		      status && status != 200 ? text
+		      : r->error[0]	      ? r->error
+					      : d->curl.easy_strerror(code));
+}
+
+/* The file came. False: it is not what was asked for. */
+static bool keep(struct debuginfod *d, struct request *r)
+{
+	int error;
+
+	d->stats.bytes += r->n_bytes;
+	if (r->n_bytes == 0 || !d->options.belongs(r->fd, &r->id)) {
+		debug_cache_abandon(&d->cache, &r->id);
+		log_debug("debuginfod: %s: this is not the file that was asked for",
+			  d->servers[r->server].url);
+		return false;
+	}
+	error = debug_cache_commit(&d->cache, &r->id, r->fd);
+	if (error < 0) {
+		r->write_error = error;
+		attempt_failed(r, CURLE_OK, 200);
+		return false;
+	}
+	d->disk_failed = false;
+	d->stats.fetched++;
+	return true;
+}
+
+static void finish(struct request *r, CURLcode code)
+{
+	struct debuginfod *d = r->client;
+	struct server *s = &d->servers[r->server];
+	bool kept = false;
+	long status = 0;
+
+	(void)d->curl.easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
+	if (code == CURLE_OK && status == 200) {
+		server_answered(s);
+		kept = keep(d, r);
+	} else {
+		debug_cache_abandon(&d->cache, &r->id);
+		if (status == 404 || status == 410 || code == CURLE_FILESIZE_EXCEEDED ||
+		    r->too_large)
+			server_answered(s);
+		else
+			attempt_failed(r, code, status);
+	}
+	end_transfer(r);
+	r->server++;
+	if (kept) {
+		tell(r, true);
+		drop(d, r);
+	}
+}
+
+static void turn(struct debuginfod *d, curl_socket_t fd, int what)
+{
+	int running, left;
+	CURLMsg *m;
+
+	(void)d->curl.multi_socket_action(d->multi, fd, what, &running);
+	while ((m = d->curl.multi_info_read(d->multi, &left))) {
+		char *private = NULL;
+		CURLcode code = m->data.result;
+
+		if (m->msg != CURLMSG_DONE)
+			continue;
+		(void)d->curl.easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private);
+		finish((struct request *)(void *)private, code);
+	}
+	kick(d);
+}
+
+/* ---- Downloads ---- */
+
+static size_t on_body(char *data, size_t size, size_t n, void *user)
+{
+	struct request *r = user;
+	size_t done = 0;
+
+	n *= size;
+	if (n > r->client->options.max_file_bytes - r->n_bytes) {
+		r->too_large = true;
+		return 0;
+	}
+	while (done < n) {
+		ssize_t w = write(r->fd, data + done, n - done);
+
+		if (w < 0 && errno == EINTR)
+			continue;
+		if (w <= 0) {
+			r->write_error = w < 0 ? -errno : -EIO;
+			return 0;
+		}
+		done += (size_t)w;
+	}
+	r->n_bytes += n;
+	return n;
+}
+
+#define SET(option, value)                                                                         \
+	do {                                                                                       \
+		if (e == CURLE_OK)                                                                 \
+			e = set(r->easy, (option), (value));                                       \
+	} while (0)
+
+static CURLcode set_options(struct request *r, const char *url)
+{
+	struct debuginfod *d = r->client;
+	__typeof__(d->curl.easy_setopt) set = d->curl.easy_setopt;
+	CURLcode e = curl_api_set_protocols(&d->curl, r->easy);
+
+	SET(CURLOPT_URL, url);
+	SET(CURLOPT_USERAGENT, d->agent);
+	SET(CURLOPT_NOSIGNAL, 1L);
+	SET(CURLOPT_FAILONERROR, 1L);
+	SET(CURLOPT_FOLLOWLOCATION, 1L); /* as other clients do; one server stands for several */
+	SET(CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS);
+	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
+	SET(CURLOPT_TIMEOUT_MS, (long)(d->options.timeout_ns / NSEC_PER_MSEC));
+	SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)d->options.max_file_bytes);
+	SET(CURLOPT_ERRORBUFFER, r->error);
+	SET(CURLOPT_WRITEFUNCTION, on_body);
+	SET(CURLOPT_WRITEDATA, r);
+	SET(CURLOPT_PRIVATE, r);
+	return e;
+}
+
+static void start(struct debuginfod *d, struct request *r)
+{
+	char hex[DEBUG_ID_HEX_MAX], url[2048];
+
+	(void)snprintf(url, sizeof(url), "%s/buildid/%s/debuginfo", d->servers[r->server].url,
+		       debug_id_hex(&r->id, hex));
+	r->error[0] = '\0';
+	r->n_bytes = 0;
+	r->write_error = 0;
+	r->too_large = false;
+	r->fd = debug_cache_begin(&d->cache, &r->id);
+	r->easy = r->fd < 0 ? NULL : d->curl.easy_init();
+	if (r->easy && set_options(r, url) == CURLE_OK &&
+	    d->curl.multi_add_handle(d->multi, r->easy) == CURLM_OK) {
+		d->n_transfers++;
+		return;
+	}
+	if (r->easy)
+		d->curl.easy_cleanup(r->easy);
+	r->easy = NULL;
+	r->write_error = r->fd < 0 ? r->fd : -ENOMEM;
+	if (r->fd >= 0)
+		debug_cache_abandon(&d->cache, &r->id);
+	r->fd = close_fd(r->fd);
+	attempt_failed(r, CURLE_OK, 0);
+	r->server = d->n_servers;
+}
+
+/* ---- Requests ---- */
+
+/* Over servers that are left alone now. False: there is none left. */
+static bool find_server(const struct debuginfod *d, struct request *r, uint64_t now)
+{
+	while (r->server < d->n_servers && d->servers[r->server].down_until_ns > now) {
+		r->skipped = true;
+		r->server++;
+	}
+	return r->server < d->n_servers;
+}
+
+/* All servers have had their turn. */
+static void end_round(struct debuginfod *d, struct request *r, uint64_t now)
+{
+	uint64_t first = UINT64_MAX;
+
+	tell(r, false);
+	if (!r->skipped || r->attempts >= MAX_ATTEMPTS) {
+		d->stats.missing++;
+		(void)debug_cache_put_missing(&d->cache, &r->id);
+		drop(d, r);
+		return;
+	}
+	for (uint32_t i = 0; i < d->n_servers; i++) {
+		if (d->servers[i].down_until_ns > now && d->servers[i].down_until_ns < first)
+			first = d->servers[i].down_until_ns;
+	}
+	r->not_before_ns = first == UINT64_MAX ? now + DOWN_MIN_NS : first;
+	r->server = 0;
+	r->skipped = false;
+}
+
+/* True: the cache has the answer. */
+static bool look_up(struct debuginfod *d, struct request *r)
+{
+	enum debug_cache_answer answer = debug_cache_find(&d->cache, &r->id);
+
+	r->looked_up = true;
+	if (answer == DEBUG_CACHE_UNKNOWN)
+		return false;
+	tell(r, answer == DEBUG_CACHE_FOUND);
+	drop(d, r);
+	return true;
+}
+
+/* Starts what is due, as far as that is allowed. */
+static void kick(struct debuginfod *d)
+{
+	uint64_t now = clock_monotonic_ns(), first = UINT64_MAX;
+	struct request *next;
+
+	for (struct request *r = TAILQ_FIRST(&d->requests); r; r = next) {
+		next = TAILQ_NEXT(r, link);
+		if (r->easy)
+			continue;
+		if (r->not_before_ns <= now) {
+			if (!r->looked_up && look_up(d, r))
+				continue;
+			if (!find_server(d, r, now)) {
+				end_round(d, r, now);
+				first = first < now + NSEC_PER_SEC ? first : now + NSEC_PER_SEC;
+			} else if (d->n_transfers < MAX_TRANSFERS) {
+				start(d, r);
+				/* If that failed, its round ends with the next turn. */
+				first = r->easy ? first : now;
+			}
+		} else if (r->not_before_ns < first) {
+			first = r->not_before_ns;
+		}
+	}
+	loop_set_timer(d->loop, d->retry_timer,
+		       first == UINT64_MAX ? UINT64_MAX
+		       : first > now	   ? first - now
+					   : 0);
+}
+
+void debuginfod_request(struct debuginfod *d, const struct debug_id *id)
+{
+	struct request *r;
+
+	TAILQ_FOREACH(r, &d->requests, link)
+	{
+		if (debug_id_equal(&r->id, id)) {
+			/* Who asks again has missed the answer. */
+			r->told = false;
+			return;
+		}
+	}
+	r = d->n_requests < MAX_REQUESTS ? calloc(1, sizeof(*r)) : NULL;
+	if (!r) {
+		d->stats.refused++;
+		return;
+	}
+	r->client = d;
+	r->id = *id;
+	r->fd = -EBADF;
+	TAILQ_INSERT_TAIL(&d->requests, r, link);
+	d->n_requests++;
+	loop_set_timer(d->loop, d->retry_timer, 0);
+}
+
+const struct debuginfod_stats *debuginfod_stats(struct debuginfod *d)
+{
+	d->stats.evicted = d->cache.n_evicted;
+	return &d->stats;
+}
+
+/* ---- Life ---- */
+
+static int set_servers(struct debuginfod *d, const struct debuginfod_options *o)
+{
+	d->servers = calloc(o->n_urls, sizeof(*d->servers));
+	if (!d->servers)
+		return -ENOMEM;
+	for (size_t i = 0; i < o->n_urls; i++) {
+		char *url = strdup(o->urls[i]);
+
+		if (!url)
+			return -ENOMEM;
+		for (size_t n = strlen(url); n > 0 && url[n - 1] == '/';)
+			url[--n] = '\0';
+		d->servers[d->n_servers++].url = url;
+	}
+	return 0;
+}
+
+static int set_up(struct debuginfod *d)
+{
+	d->curl_timer = loop_add_timer(d->loop, UINT64_MAX, 0, on_curl_timeout, d);
+	d->retry_timer = loop_add_timer(d->loop, UINT64_MAX, 0, on_retry_timer, d);
+	if (d->curl_timer < 0 || d->retry_timer < 0)
+		return -ENOSPC;
+	d->multi = d->curl.multi_init();
+	if (!d->multi ||
+	    d->curl.multi_setopt(d->multi, CURLMOPT_SOCKETFUNCTION, on_socket) != CURLM_OK ||
+	    d->curl.multi_setopt(d->multi, CURLMOPT_SOCKETDATA, d) != CURLM_OK ||
+	    d->curl.multi_setopt(d->multi, CURLMOPT_TIMERFUNCTION, on_curl_timer) != CURLM_OK ||
+	    d->curl.multi_setopt(d->multi, CURLMOPT_TIMERDATA, d) != CURLM_OK)
+		return -ENOMEM;
+	return 0;
+}
+
+int debuginfod_new(struct debuginfod **ret, struct loop *loop,
+		   const struct debuginfod_options *options, const char *version, char *error,
+		   size_t n_error)
+{
+	_cleanup_(debuginfod_freep) struct debuginfod *d = calloc(1, sizeof(*d));
+	int r;
+
+	(void)snprintf(error, n_error, "out of memory");
+	if (!d)
+		return -ENOMEM;
+	TAILQ_INIT(&d->requests);
+	d->loop = loop;
+	d->options = *options;
+	d->options.urls = NULL;
+	if (d->options.max_file_bytes > d->options.max_cache_bytes)
+		d->options.max_file_bytes = d->options.max_cache_bytes;
+	d->cache = (struct debug_cache){.dir_fd = options->cache_fd,
+					.max_bytes = options->max_cache_bytes,
+					.missing_ns = MISSING_NS};
+	(void)snprintf(d->agent, sizeof(d->agent), "perfwalk/%s", version);
+	(void)signal(SIGPIPE, SIG_IGN); /* TLS libraries write to sockets that may be closed */
+	r = curl_api_load(&d->curl, error, n_error);
+	if (r == 0)
+		r = set_servers(d, options);
+	if (r == 0)
+		r = set_up(d);
+	if (r < 0)
+		return r;
+	debug_cache_trim(&d->cache);
+	*ret = TAKE_PTR(d);
+	return 0;
+}
+
+struct debuginfod *debuginfod_free(struct debuginfod *d)
+{
+	struct request *r;
+
+	if (!d)
+		return NULL;
+	while ((r = TAILQ_FIRST(&d->requests))) {
+		if (r->easy) {
+			debug_cache_abandon(&d->cache, &r->id);
+			end_transfer(r);
+		}
+		drop(d, r);
+	}
+	if (d->multi)
+		(void)d->curl.multi_cleanup(d->multi);
+	for (uint32_t i = 0; i < d->n_servers; i++)
+		free(d->servers[i].url);
+	free(d->servers);
+	free(d);
+	return NULL;
+}
