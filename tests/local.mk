@@ -25,6 +25,7 @@ EXTRA_DIST += \
 	tests/system/ctl.py \
 	tests/system/debug.py \
 	tests/system/debugfiles.py \
+	tests/system/debuginfod.py \
 	tests/system/delivery.py \
 	tests/system/expect.py \
 	tests/system/grpc.py \

@@ -146,6 +146,26 @@ static int open_hosts(const uint8_t *build_id, size_t n, const char *path)
 	return path_fd < 0 ? path_fd : opener_reopen_regular(path_fd, &st);
 }
 
+int opener_cached_debug_file(int dir, const uint8_t *build_id, size_t n)
+{
+	char name[2 * 64 + sizeof(".debug")];
+	_cleanup_close_ int path_fd = -EBADF, fd = -EBADF;
+	struct stat st, owner;
+
+	if (n < 1 || n > 64)
+		return -EINVAL;
+	for (size_t i = 0; i < n; i++)
+		(void)snprintf(name + 2 * i, 3, "%02x", build_id[i]);
+	(void)strcat(name, ".debug");
+	path_fd = openat(dir, name, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (path_fd < 0 || fstat(dir, &owner) < 0)
+		return -errno;
+	fd = opener_reopen_regular(path_fd, &st);
+	if (fd >= 0 && (st.st_uid != owner.st_uid || st.st_nlink != 1))
+		return -EACCES; /* a second name of a file that is none of its */
+	return TAKE_FD(fd);
+}
+
 int opener_debug_file(uint32_t pid, const uint8_t *build_id, size_t n, const char *path)
 {
 	_cleanup_close_ int root = -EBADF;

@@ -36,6 +36,12 @@ int opener_perf_map(uint32_t pid);
 int opener_debug_file(uint32_t pid, const uint8_t *build_id, size_t n, const char *path);
 
 /*
+ * A file of the fetcher's cache, which is that process's to fill: the regular file BUILDID.debug
+ * in dir itself, of the user whose dir is, no link. -EINVAL: no build id.
+ */
+int opener_cached_debug_file(int dir, const uint8_t *build_id, size_t n);
+
+/*
  * Split debug file of the host, in the place a program names or beside it. The place is a
  * stranger's word, so nothing but a regular file whose own name ends in .dwo or .dwp is opened, and
  * no part of the path may be a link or "..": whatever else root can read stays out of reach.

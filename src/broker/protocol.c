@@ -28,6 +28,8 @@ static const struct {
 	[MESSAGE_PAUSE] = {BODY(pause), 0, 0},
 	[MESSAGE_LOAD] = {BODY(load), 0, 0},
 	[MESSAGE_RESIZE] = {HEADER, 0, 0},
+	[MESSAGE_FETCH] = {BODY(fetch), 0, 0},
+	[MESSAGE_FETCHED] = {BODY(fetch), 0, 0},
 	[MESSAGE_STOP] = {HEADER, 0, 0},
 	[MESSAGE_STACK_SIZE] = {BODY(stack_size), 0, 0},
 	[MESSAGE_RESULT] = {BODY(result), 0, 0},

@@ -42,12 +42,14 @@ enum message_type {
 	MESSAGE_PAUSE,	/* the events stand still, or go on */
 	MESSAGE_LOAD,	/* what the processes of the tree cost, for the screen */
 	MESSAGE_RESIZE, /* the terminal has another size */
+	MESSAGE_FETCH,	/* the fetcher is to get a debug file */
 	MESSAGE_STOP,	/* finish what is under way and leave */
 	/* child -> broker */
 	MESSAGE_STACK_SIZE, /* the profiler wants stack copies of another size; the answer, behind
 			       the new events, is the size in force */
 	MESSAGE_RESULT,	    /* the symbolizer has written all outputs of a capture; the screen has
 			       ended: the user wants no more */
+	MESSAGE_FETCHED,    /* by the fetcher, and handed on to the symbolizer */
 	/* asks and their answers */
 	MESSAGE_ASK_MAPS,
 	MESSAGE_ASK_FILE,
@@ -127,6 +129,8 @@ enum text_kind {
 	TEXT_STORE,	   /* path of the store, with its descriptor */
 	TEXT_LISTEN,	   /* where metrics are asked for, with the socket */
 	TEXT_SPOOL,	   /* path of the spool, with its descriptor; before the destinations */
+	TEXT_DEBUGINFOD,   /* URL of a server */
+	TEXT_DEBUG_CACHE,  /* path of the cache of debug files, with its descriptor */
 	TEXT_N_KINDS
 };
 
@@ -139,7 +143,15 @@ enum recorded_place {
 	RECORDED_N_PLACES
 };
 
-enum peer { PEER_PROFILER, PEER_SYMBOLIZER, PEER_EXPORTER, PEER_SCREEN, PEER_METRICS, PEER_N };
+enum peer {
+	PEER_PROFILER,
+	PEER_SYMBOLIZER,
+	PEER_EXPORTER,
+	PEER_SCREEN,
+	PEER_METRICS,
+	PEER_FETCHER,
+	PEER_N
+};
 
 struct message {
 	uint32_t type; /* enum message_type */
@@ -202,8 +214,14 @@ struct message {
 			uint32_t pid;	     /* whose root is looked into first; 0: nobody's */
 			uint32_t n_build_id; /* 0: none */
 			uint8_t build_id[64];
+			uint32_t fetch; /* 1: -EINPROGRESS when a server is asked for it */
 			char path[PROTOCOL_PATH_MAX]; /* as opener_debug_file() takes it */
 		} ask_debug_file;
+		struct {
+			int32_t error; /* fetched: -errno when it is not there, or not yet */
+			uint32_t n;    /* fetched: 0: the fetcher died; ask again for everything */
+			uint8_t build_id[64];
+		} fetch;
 		struct {
 			char path[PROTOCOL_PATH_MAX];
 		} ask_split_file;
@@ -304,7 +322,10 @@ struct status_counts {
 	uint64_t samples, filtered, lost, windows;	 /* profiler; lost: of closed windows */
 	uint64_t windows_named, payloads, payload_bytes; /* symbolizer: what it made of them */
 	uint64_t counters[STATUS_MAX_COUNTERS]; /* of closed windows, by enum profile_counter */
-	uint64_t store_samples_lost;		/* exporter, this and the rest */
+	struct status_debuginfod {		/* fetcher; see debuginfod_stats */
+		uint64_t fetched, bytes, missing, failures, refused, evicted;
+	} debuginfod;
+	uint64_t store_samples_lost; /* exporter, this and the rest */
 	struct status_export {
 		uint64_t sent, samples_sent, bytes_sent; /* payloads; as sent */
 		uint64_t dropped[STATUS_N_DROPS];	 /* payloads */

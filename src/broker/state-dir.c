@@ -78,9 +78,9 @@ static int own(int fd, uint32_t uid, uint32_t gid, char *error, size_t n_error)
 }
 
 /* The children of a broker that was killed die a moment after it, and have copies of its lock. */
-static int lock(int fd)
+static int lock(int fd, bool shared)
 {
-	for (int i = 0; flock(fd, LOCK_EX | LOCK_NB) < 0; i++) {
+	for (int i = 0; flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) < 0; i++) {
 		if (errno != EWOULDBLOCK || i == LOCK_TRIES)
 			return -errno;
 		(void)usleep(LOCK_PAUSE_US);
@@ -88,7 +88,8 @@ static int lock(int fd)
 	return 0;
 }
 
-int state_dir_open(const char *path, uint32_t uid, uint32_t gid, char *error, size_t n_error)
+int state_dir_open(const char *path, uint32_t uid, uint32_t gid, bool shared, char *error,
+		   size_t n_error)
 {
 	_cleanup_free_ char *copy = strdup(path);
 	_cleanup_close_ int fd = -EBADF;
@@ -110,7 +111,7 @@ int state_dir_open(const char *path, uint32_t uid, uint32_t gid, char *error, si
 	r = own(fd, uid == (uint32_t)-1 ? geteuid() : uid, gid, error, n_error);
 	if (r < 0)
 		return r;
-	r = lock(fd);
+	r = lock(fd, shared);
 	if (r < 0)
 		return say(error, n_error, r,
 			   r == -EWOULDBLOCK ? "another perfwalk uses it" : "it cannot be locked");

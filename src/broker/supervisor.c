@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,8 +64,8 @@ struct supervisor {
 	uint32_t n_strikes, next_strike;
 };
 
-static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter", "screen",
-					  "metrics"};
+static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter",
+					  "screen",   "metrics",    "fetcher"};
 
 static void on_watch(void *ctx);
 
@@ -280,6 +281,8 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 				       ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
 				       ask->ask_debug_file.n_build_id, ask->ask_debug_file.path)
 			     : -EBADMSG;
+		if (fd < 0 && fd != -EBADMSG && fd != -EINVAL && s->callbacks.debug_file)
+			fd = s->callbacks.debug_file(s->callbacks.ctx, ask);
 		k = fd < 0 || opener_identify(fd, &id) < 0 ? NULL : find_strike(s, &id, false);
 		if (k && k->for_peers & (1u << who)) {
 			(void)close_fd(fd);
@@ -446,6 +449,16 @@ int supervisor_send(struct supervisor *s, enum peer who, const struct message *m
 	if (s->children[who].control < 0)
 		return -ENOTCONN;
 	return message_send(s->children[who].control, m, fds, n_fds);
+}
+
+int supervisor_try_send(struct supervisor *s, enum peer who, const struct message *m)
+{
+	struct pollfd p = {.fd = s->children[who].control, .events = POLLOUT};
+
+	if (p.fd < 0)
+		return -ENOTCONN;
+	return poll(&p, 1, 0) == 1 && p.revents == POLLOUT ? message_send(p.fd, m, NULL, 0)
+							   : -EAGAIN;
 }
 
 void supervisor_stop(struct supervisor *s, enum peer who)

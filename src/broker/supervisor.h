@@ -27,10 +27,13 @@ struct supervisor_callbacks {
 	/* Answers a request of a type that the opener knows nothing of; NULL: there is none. 0, or
 	 * -errno, and the child is told. */
 	int (*answer)(void *ctx, enum peer who, const struct message *ask, struct message *ret);
+	/* A debug file that this host has not; NULL: there is no other place. A descriptor, or
+	 * -errno for the child to be told. */
+	int (*debug_file)(void *ctx, const struct message *ask);
 	/* A child left after supervisor_stop() (clean) or will not be started again (not clean). */
 	void (*gone)(void *ctx, enum peer who, bool clean);
-	/* A child that dies ends what is done here: there is nothing to be set aside, and the caller
-	 * says what it meant. */
+	/* A child that dies ends what is done here: there is nothing to be set aside, and the
+	 * caller says what it meant. */
 	bool once;
 	void *ctx;
 };
@@ -57,6 +60,9 @@ void supervisor_reap(struct supervisor *s);
 /* Sends one message to a running child. */
 int supervisor_send(struct supervisor *s, enum peer who, const struct message *m, const int *fds,
 		    size_t n_fds);
+/* The same, unless that would have to wait for the child: -EAGAIN. For what one child can make us
+ * send to another. */
+int supervisor_try_send(struct supervisor *s, enum peer who, const struct message *m);
 /* How often a child was started. */
 uint64_t supervisor_starts(const struct supervisor *s, enum peer who);
 /* Files that nobody reads any more. */

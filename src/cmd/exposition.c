@@ -116,6 +116,20 @@ static void print_windows(const struct statistics *s, FILE *out)
 		    s->counts.payload_bytes);
 }
 
+static void print_debuginfod(const struct status_debuginfod *d, FILE *out)
+{
+	put_counter(out, "debuginfod_fetched_total", "Debug files that were fetched.", d->fetched);
+	put_counter(out, "debuginfod_bytes_total", "Bytes of them, also of such as were not kept.",
+		    d->bytes);
+	put_counter(out, "debuginfod_missing_total",
+		    "Debug files that no server has, or none that fits the limits.", d->missing);
+	put_counter(out, "debuginfod_failures_total",
+		    "Requests without an answer, or with one that says nothing.", d->failures);
+	put_counter(out, "debuginfod_refused_total", "Requests beyond what can wait.", d->refused);
+	put_counter(out, "debuginfod_evicted_total", "Debug files that went for newer ones.",
+		    d->evicted);
+}
+
 static void print_state(const struct statistics *s, FILE *out)
 {
 	begin(out, "build_info", "gauge", "The version.");
@@ -287,6 +301,8 @@ void exposition_print(const struct statistics *s, const char *const *names, FILE
 		print_drops(s, names, out);
 		print_latency(s, names, out);
 	}
+	if (s->processes[PEER_FETCHER].starts)
+		print_debuginfod(&s->counts.debuginfod, out);
 	print_store(s, out);
 	print_processes(s, out);
 }

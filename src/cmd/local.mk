@@ -15,6 +15,7 @@ perfwalk_SOURCES = \
 	src/cmd/events.c src/cmd/events.h \
 	src/cmd/exporter.c \
 	src/cmd/exposition.c src/cmd/exposition.h \
+	src/cmd/fetcher.c \
 	src/cmd/filter.c src/cmd/filter.h \
 	src/cmd/format.c src/cmd/format.h \
 	src/cmd/handover.c src/cmd/handover.h \
@@ -45,6 +46,7 @@ perfwalk_SOURCES = \
 	src/cmd/symbolizer.c \
 	src/cmd/top.c \
 	src/cmd/targets.c \
+	src/cmd/tree-fetch.c \
 	src/cmd/tree-internal.h \
 	src/cmd/tree-setup.c \
 	src/cmd/tree.c src/cmd/tree.h \

@@ -38,7 +38,7 @@ static const struct {
 } roles[] = {
 	{"perfwalk: profiler", role_profiler_main}, {"perfwalk: symbolizer", role_symbolizer_main},
 	{"perfwalk: exporter", role_exporter_main}, {"perfwalk: screen", role_screen_main},
-	{"perfwalk: metrics", role_metrics_main},
+	{"perfwalk: metrics", role_metrics_main},   {"perfwalk: fetcher", role_fetcher_main},
 };
 
 const struct command *const *command_list(size_t *ret_n)

@@ -29,6 +29,7 @@
 #define VDSO_BYTES     8192
 #define LINES_NS       (1 * NSEC_PER_SEC) /* of the 3 s after which a file is set aside */
 #define MAX_LINE_BYTES (UINT64_C(16) << 20)
+#define MAX_AWAITED    1024
 #define LINES_EMPTY    4096 /* a file that has let go of its lines keeps less */
 
 struct module {
@@ -38,7 +39,14 @@ struct module {
 	int fd;
 	struct symbol_file *file;
 	struct symbol_file_id id;
-	bool identified, broken;
+	bool identified, broken, renamed; /* renamed: its frames are to be named anew */
+};
+
+/* A debug file that is being fetched. */
+struct awaited {
+	uint64_t uid; /* of the module that it is for */
+	uint32_t n_build_id;
+	uint8_t build_id[64];
 };
 
 struct function_key {
@@ -69,6 +77,7 @@ struct namer {
 	struct symbol_file *vdso;
 	ARRAY(struct function_key) functions;
 	struct hash_index function_index;
+	ARRAY(struct awaited) awaited;
 };
 
 /* It is to blame for what reading it takes. */
@@ -105,6 +114,7 @@ int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t m
 	n->max_table_bytes = max_table_bytes;
 	n->modules.max = max_files;
 	n->functions.max = PROFILE_NONE - 1;
+	n->awaited.max = MAX_AWAITED;
 	n->recorded = recorded;
 	if (code_names_new(&n->code, &n->limits) < 0 ||
 	    kernel_names_new(&n->kernel, &n->limits, open_kernel_file, n) < 0) {
@@ -136,6 +146,7 @@ struct namer *namer_free(struct namer *n)
 	code_names_free(n->code);
 	array_deinit(&n->modules);
 	array_deinit(&n->functions);
+	array_deinit(&n->awaited);
 	hash_index_deinit(&n->module_index);
 	hash_index_deinit(&n->function_index);
 	kernel_names_free(n->kernel);
@@ -259,6 +270,8 @@ static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, con
 {
 	struct namer *n = ctx;
 	struct message m = {.type = MESSAGE_ASK_DEBUG_FILE};
+	struct awaited *a;
+	int fd;
 
 	if (n_build_id > sizeof(m.ask_debug_file.build_id))
 		return -1;
@@ -268,7 +281,43 @@ static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, con
 		memcpy(m.ask_debug_file.build_id, build_id, n_build_id);
 	if (link)
 		debug_path(n->reading, link, m.ask_debug_file.path, sizeof(m.ask_debug_file.path));
-	return ask_descriptor(n->ask, &m);
+	m.ask_debug_file.fetch = n_build_id > 0;
+	fd = ask_descriptor(n->ask, &m);
+	a = fd == -EINPROGRESS ? array_push(&n->awaited) : NULL;
+	if (a) {
+		a->uid = n->reading->uid;
+		a->n_build_id = (uint32_t)n_build_id;
+		memcpy(a->build_id, build_id, n_build_id);
+	}
+	return fd;
+}
+
+void namer_debug_file_came(struct namer *n, const uint8_t *build_id, size_t n_build_id, int error)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < n->awaited.n; i++) {
+		const struct awaited *a = &n->awaited.items[i];
+		struct module *m;
+
+		if (n_build_id > 0 && (a->n_build_id != n_build_id ||
+				       memcmp(a->build_id, build_id, n_build_id) != 0)) {
+			n->awaited.items[left++] = *a;
+			continue;
+		}
+		m = error < 0 ? NULL : find_module(n, a->uid);
+		if (m) {
+			/* It is opened again for the next address. */
+			m->file = symbol_file_free(m->file);
+			m->renamed = true;
+		}
+	}
+	n->awaited.n = left;
+}
+
+uint32_t namer_n_awaited(const struct namer *n)
+{
+	return n->awaited.n;
 }
 
 static int ask_split(struct namer *n, const char *path)
@@ -646,6 +695,26 @@ static void name_code(struct namer *n, struct profile *p, uint32_t module, uint3
 
 /* ---- All of it ---- */
 
+/* What was named before its debug file came. */
+static void forget_outdated(struct namer *n, struct profile *p)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < p->modules.n; i++) {
+		const struct profile_module *row = &p->modules.items[i];
+		struct module *m =
+			row->kind == PROFILE_MODULE_FILE ? find_module(n, row->uid) : NULL;
+
+		if (!m || !m->renamed)
+			continue;
+		m->renamed = false;
+		profile_forget_names(p, i);
+		any = true;
+	}
+	if (any)
+		namer_forget_rows(n);
+}
+
 /*
  * What can be read from the file again goes at once: the next file may be as large, and a daemon
  * waits for seconds with it otherwise.
@@ -676,9 +745,10 @@ static void name_module(struct namer *n, struct profile *p, uint32_t module, uin
 
 void namer_name(struct namer *n, struct profile *p, uint32_t first_sample)
 {
-	_cleanup_free_ uint32_t *first = NULL;
-	_cleanup_free_ uint32_t *order = group_by_module(p, &first);
+	_cleanup_free_ uint32_t *first = NULL, *order = NULL;
 
+	forget_outdated(n, p);
+	order = group_by_module(p, &first);
 	if (!order)
 		return;
 	n->turn++;

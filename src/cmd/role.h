@@ -51,3 +51,4 @@ int role_symbolizer_main(void);
 int role_exporter_main(void);
 int role_screen_main(void);
 int role_metrics_main(void);
+int role_fetcher_main(void);

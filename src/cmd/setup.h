@@ -93,6 +93,12 @@ struct setup_metrics {
 	uint32_t n_cpus;
 };
 
+/* Texts: the servers' URLs, the cache with its descriptor. */
+struct setup_fetcher {
+	struct setup_common common;
+	uint64_t cache_bytes, max_file_bytes, timeout_ns;
+};
+
 /* Each sends one message of a set-up down a control socket: 0 or -errno. The descriptor stays the
  * caller's; -1: none. A text that is NULL is not sent. */
 int setup_send(int control, const void *setup, size_t n, int status_fd);
@@ -106,4 +112,5 @@ _Static_assert(sizeof(struct setup_profiler) <= PROTOCOL_BLOB_MAX, "fits a messa
 _Static_assert(sizeof(struct setup_symbolizer) <= PROTOCOL_BLOB_MAX, "fits a message");
 _Static_assert(sizeof(struct setup_screen) <= PROTOCOL_BLOB_MAX, "fits a message");
 _Static_assert(sizeof(struct setup_metrics) <= PROTOCOL_BLOB_MAX, "fits a message");
+_Static_assert(sizeof(struct setup_fetcher) <= PROTOCOL_BLOB_MAX, "fits a message");
 _Static_assert(sizeof(struct setup_exporter) <= PROTOCOL_BLOB_MAX, "fits a message");

@@ -65,6 +65,8 @@ static bool is_wanted(const struct tree *t, int process)
 		return !t->options.capture && !t->options.screen;
 	if (process == PEER_SCREEN)
 		return t->options.screen != NULL;
+	if (process == PEER_FETCHER) /* nothing is amiss without it */
+		return supervisor_running(t->supervisor, PEER_FETCHER);
 	return process != PEER_METRICS || t->metrics.fd >= 0;
 }
 
@@ -112,8 +114,7 @@ void statistics_collect(const struct tree *t, struct statistics *ret)
 						 : STATUS_MAX_DESTINATIONS);
 	ret->n_cpus = t->events.cpus.n;
 	ret->rate_hz = t->events.sample.rate_hz;
-	ret->stack_bytes =
-		t->events.features.frame_pointers ? 0 : t->events.sample.stack_bytes;
+	ret->stack_bytes = t->events.features.frame_pointers ? 0 : t->events.sample.stack_bytes;
 	ret->n_files_set_aside = supervisor_n_set_aside(t->supervisor);
 	ret->paused = t->paused;
 	ret->flushing = !tree_flushed(t);

@@ -21,6 +21,16 @@ static void print_process(FILE *out, const char *name, const struct statistics_p
 			      (double)p->cpu_ns / 1e9);
 }
 
+static void print_debuginfod(const struct status_debuginfod *d, FILE *out)
+{
+	print_count(out, "debuginfod.fetched", d->fetched);
+	print_count(out, "debuginfod.bytes", d->bytes);
+	print_count(out, "debuginfod.missing", d->missing);
+	print_count(out, "debuginfod.failures", d->failures);
+	print_count(out, "debuginfod.refused", d->refused);
+	print_count(out, "debuginfod.evicted", d->evicted);
+}
+
 static void print_destinations(const struct statistics *s, const struct config *c, FILE *out)
 {
 	uint64_t spool_bytes = 0;
@@ -81,6 +91,8 @@ void tree_print_status(const struct tree *t, FILE *out)
 	print_process(out, "broker", &s.processes[STATISTICS_BROKER]);
 	for (int i = 0; i < PEER_N; i++)
 		print_process(out, supervisor_name((enum peer)i), &s.processes[i]);
+	if (s.processes[PEER_FETCHER].starts)
+		print_debuginfod(&s.counts.debuginfod, out);
 	print_destinations(&s, t->options.config, out);
 }
 

@@ -33,6 +33,7 @@
 
 #define MAX_OUTPUTS    16
 #define MAX_RESOURCE   256		    /* resource attributes */
+#define AWAIT_NS       (5 * NSEC_PER_SEC)   /* of a capture's end, for debug files to come */
 #define LEAVE_NS       (10 * NSEC_PER_MSEC) /* between looks at whether all is sent */
 #define UID_BASE_SHIFT 40		    /* one profiler's files: 2^40 */
 
@@ -57,6 +58,8 @@ struct symbolizer {
 	int summary_fd, kallsyms_fd, notes_fd, profiler_sock, screen_sock, leave_timer;
 	uint64_t uid_base;
 	bool stopping;
+	uint64_t await_until_ns; /* 0: not yet */
+	uint32_t n_awaited;	 /* then, debug files */
 };
 
 /* ---- Set-up ---- */
@@ -454,6 +457,28 @@ static void name_rest(struct symbolizer *s)
 	s->profile.counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(&s->profile);
 }
 
+/*
+ * Debug files that are under way at the end of a capture get a moment; of what they name, some may
+ * want another one.
+ */
+static bool await_debug_files(struct symbolizer *s)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (!s->await_until_ns || namer_n_awaited(s->namer) != s->n_awaited)
+		name_rest(s);
+	s->n_awaited = namer_n_awaited(s->namer);
+	if (s->n_awaited && !s->await_until_ns)
+		log_info("waiting up to 5s for %u debug file%s from debuginfod", s->n_awaited,
+			 s->n_awaited == 1 ? "" : "s");
+	if (!s->await_until_ns)
+		s->await_until_ns = now + AWAIT_NS;
+	if (s->n_awaited && now >= s->await_until_ns)
+		log_info("%u debug file%s did not come in time: names are less than they could be",
+			 s->n_awaited, s->n_awaited == 1 ? "" : "s");
+	return s->n_awaited && now < s->await_until_ns;
+}
+
 /* After STOP: all windows are in (the profiler left before us), all payloads are with the exporter.
  */
 static void leave_if_done(struct symbolizer *s)
@@ -462,12 +487,13 @@ static void leave_if_done(struct symbolizer *s)
 
 	if (!s->stopping || s->profiler_sock >= 0 || loop_exiting(s->role.loop))
 		return;
+	/* Recorded profiles have their names. */
+	if (s->setup.capture && s->viewer.n == 0 && await_debug_files(s))
+		return;
 	if (s->setup.view == VIEW_DEBUG_SAMPLE || s->setup.view == VIEW_DEBUG_UNWIND)
 		m.result.code = s->viewer.n == 1 ? show_debug(s) : -EINVAL;
 	else if (s->setup.view != VIEW_NONE)
 		m.result.code = view_files(s);
-	if (s->setup.capture && s->setup.view == VIEW_NONE)
-		name_rest(s);
 	if (s->setup.capture && m.result.code == 0)
 		m.result.code = render_all(s, &m.result.written);
 	else if (!s->setup.capture && !payloads_all_sent(s->payloads))
@@ -543,6 +569,9 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		payloads_mirror(s->payloads, TAKE_FD(fds[0]));
 	} else if (m->type == MESSAGE_PEER) {
 		payloads_connect(s->payloads, TAKE_FD(fds[0]));
+	} else if (m->type == MESSAGE_FETCHED && m->fetch.n <= sizeof(m->fetch.build_id)) {
+		namer_debug_file_came(s->namer, m->fetch.build_id, m->fetch.n, m->fetch.error);
+		leave_if_done(s);
 	} else if (m->type == MESSAGE_STOP) {
 		s->stopping = true;
 		loop_set_timer(s->role.loop, s->leave_timer, 0);

@@ -24,6 +24,7 @@ struct tree {
 		char *path; /* that was tried last, for fd or in vain */
 		int fd;
 	} spool, store;
+	struct tree_state_dir debug_cache; /* the fetcher's */
 	struct status_counts counts_of_the_dead;
 	uint64_t start_unix_ns, flushed_at_ns;
 	struct listener metrics; /* of the metrics process's */
@@ -54,8 +55,20 @@ void tree_counts(const struct tree *t, struct status_counts *ret);
 
 /* supervisor_callbacks.setup of the tree. */
 int tree_set_up(void *ctx, enum peer who, int control, int status_fd);
+/* Opened once for each path that is configured; told once when it cannot be. path "": not wanted.
+ * The descriptor, negative without one. */
+int tree_open_state_dir(struct tree *t, struct tree_state_dir *d, const char *path, bool shared,
+			const char *what, const char *instead);
 /* A running symbolizer takes the config of now. */
 int tree_set_up_symbolizer_again(struct tree *t, int control);
 /* Tells the profiler of a CPU; of the event that now samples into its ring, if it is another. */
 int tree_send_cpu(const struct tree *t, const struct cpu_events *c, bool came_online);
 int tree_send_event(const struct tree *t, const struct cpu_events *c);
+
+/* The fetcher, where the config wants one (tree-fetch.c). 0 or -errno. */
+int tree_start_fetcher(struct tree *t);
+void tree_reload_fetcher(struct tree *t);
+/* supervisor_callbacks.debug_file of the tree: -EINPROGRESS: it is being fetched. */
+int tree_debug_file(void *ctx, const struct message *ask);
+/* To the symbolizer what the fetcher says; NULL: that it died, and no answer comes any more. */
+void tree_tell_fetched(struct tree *t, const struct message *from);

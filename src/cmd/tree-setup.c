@@ -266,10 +266,8 @@ static int send_destination(int control, const struct config_export *x)
 	return r;
 }
 
-/* Opened once for each path that is configured; told once when it cannot be. path "": not wanted.
- */
-static int open_state_dir(struct tree *t, struct tree_state_dir *d, const char *path,
-			  const char *what, const char *instead)
+int tree_open_state_dir(struct tree *t, struct tree_state_dir *d, const char *path, bool shared,
+			const char *what, const char *instead)
 {
 	char error[512];
 
@@ -280,7 +278,8 @@ static int open_state_dir(struct tree *t, struct tree_state_dir *d, const char *
 	d->path = strdup(path);
 	if (!*path)
 		return -1;
-	d->fd = state_dir_open(path, t->privileges.uid, t->privileges.gid, error, sizeof(error));
+	d->fd = state_dir_open(path, t->privileges.uid, t->privileges.gid, shared, error,
+			       sizeof(error));
 	if (d->fd < 0)
 		log_warning("%s: %s is not used: %s; %s", what, path, error, instead);
 	return d->fd;
@@ -290,22 +289,22 @@ static int open_spool(struct tree *t)
 {
 	const struct config *c = t->options.config;
 
-	return open_state_dir(t, &t->spool,
-			      !c->spool_enabled || c->n_exports == 0 ? ""
-			      : c->spool_path			     ? c->spool_path
-								     : DEFAULT_SPOOL,
-			      "spool", "what cannot be sent is kept in memory only");
+	return tree_open_state_dir(t, &t->spool,
+				   !c->spool_enabled || c->n_exports == 0 ? ""
+				   : c->spool_path			  ? c->spool_path
+									  : DEFAULT_SPOOL,
+				   false, "spool", "what cannot be sent is kept in memory only");
 }
 
 static int open_store(struct tree *t)
 {
 	const struct config *c = t->options.config;
 
-	return open_state_dir(t, &t->store,
-			      !c->store_enabled && c->n_exports > 0 ? ""
-			      : c->store_path			    ? c->store_path
-								    : CONFIG_DEFAULT_STORE,
-			      "store", "profiles are not kept on this host");
+	return tree_open_state_dir(t, &t->store,
+				   !c->store_enabled && c->n_exports > 0 ? ""
+				   : c->store_path			 ? c->store_path
+									 : CONFIG_DEFAULT_STORE,
+				   false, "store", "profiles are not kept on this host");
 }
 
 static const enum export_protocol protocols[] = {[CONFIG_HTTP_PROTOBUF] = EXPORT_HTTP_PROTOBUF,
@@ -392,6 +391,42 @@ static int set_up_metrics(struct tree *t, int control, int status_fd)
 	return r < 0 ? r : setup_send_start(control);
 }
 
+static int send_urls(int control, const char *urls)
+{
+	_cleanup_free_ char *copy = strdup(urls);
+	char *state = NULL, *url;
+	int r = copy ? 0 : -ENOMEM;
+
+	url = copy ? strtok_r(copy, " \t", &state) : NULL;
+	for (int n = 0; url && r == 0 && n < CONFIG_DEBUGINFOD_MAX_URLS; n++) {
+		r = setup_send_text(control, TEXT_DEBUGINFOD, url, -1);
+		url = strtok_r(NULL, " \t", &state);
+	}
+	return r;
+}
+
+static int set_up_fetcher(struct tree *t, int control, int status_fd)
+{
+	const struct config *c = t->options.config;
+	struct setup_fetcher s = {
+		.common = common_setup(t, 0, DATA_BYTES),
+		.cache_bytes = c->debuginfod_cache_bytes,
+		.max_file_bytes = c->debuginfod_max_file_bytes,
+		.timeout_ns = c->debuginfod_timeout_ns,
+	};
+	int r;
+
+	if (t->debug_cache.fd < 0 || !c->debuginfod_urls)
+		return -EINVAL;
+	r = setup_send(control, &s, sizeof(s), status_fd);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_DEBUG_CACHE, t->debug_cache.path,
+				    t->debug_cache.fd);
+	if (r == 0)
+		r = send_urls(control, c->debuginfod_urls);
+	return r < 0 ? r : setup_send_start(control);
+}
+
 int tree_set_up(void *ctx, enum peer who, int control, int status_fd)
 {
 	struct tree *t = ctx;
@@ -407,6 +442,8 @@ int tree_set_up(void *ctx, enum peer who, int control, int status_fd)
 		return set_up_screen(t, control, status_fd);
 	case PEER_METRICS:
 		return set_up_metrics(t, control, status_fd);
+	case PEER_FETCHER:
+		return set_up_fetcher(t, control, status_fd);
 	case PEER_N:
 		break;
 	}

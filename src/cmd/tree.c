@@ -29,7 +29,7 @@
 #define MIN_STACK_BYTES 1024
 #define MIN_RESIZE_NS	(500 * NSEC_PER_MSEC)
 #define FIXED_STACK	(32u << 10) /* where the size cannot be adapted */
-#define FLUSH_AGAIN_NS NSEC_PER_SEC
+#define FLUSH_AGAIN_NS	NSEC_PER_SEC
 
 int tree_enable(struct tree *t)
 {
@@ -62,8 +62,15 @@ static void on_message(void *ctx, enum peer who, const struct message *m)
 
 	if (m->type == MESSAGE_STACK_SIZE && who == PEER_PROFILER)
 		resize_stacks(t, m->stack_size.bytes);
+	if (m->type == MESSAGE_FETCHED && who == PEER_FETCHER)
+		tree_tell_fetched(t, m);
 	if (m->type != MESSAGE_RESULT)
 		return;
+	if (who == PEER_FETCHER) {
+		/* It cannot fetch, and has said why. */
+		supervisor_stop(t->supervisor, PEER_FETCHER);
+		return;
+	}
 	if (who == PEER_METRICS) {
 		/* It cannot serve, and has said why. */
 		listener_close(&t->metrics);
@@ -96,6 +103,8 @@ static void on_died(void *ctx, enum peer who)
 	status_counts_add(&t->counts_of_the_dead, &supervisor_status(t->supervisor, who)->counts);
 	if (who == PEER_EXPORTER && t->forget_exports)
 		forget_exports(t);
+	if (who == PEER_FETCHER)
+		tree_tell_fetched(t, NULL);
 }
 
 /* ---- Metrics ---- */
@@ -266,6 +275,8 @@ static int start_children(struct tree *t)
 	else if (!t->options.capture)
 		r = supervisor_start(t->supervisor, PEER_EXPORTER);
 	if (r == 0)
+		r = tree_start_fetcher(t);
+	if (r == 0)
 		r = supervisor_start(t->supervisor, PEER_SYMBOLIZER);
 	if (r == 0)
 		r = supervisor_start(t->supervisor, PEER_PROFILER);
@@ -299,6 +310,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 						 .message = on_message,
 						 .died = on_died,
 						 .answer = on_ask,
+						 .debug_file = tree_debug_file,
 						 .gone = on_gone,
 						 .ctx = t};
 	int r;
@@ -309,7 +321,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 	t->options = *options;
 	t->start_unix_ns = clock_realtime_ns();
 	events_init(&t->events);
-	t->spool.fd = t->store.fd = -EBADF;
+	t->spool.fd = t->store.fd = t->debug_cache.fd = -EBADF;
 	t->metrics.fd = -EBADF;
 	t->has_user = setup_choose_user(&t->privileges, options->config->user);
 	privileges_raise_open_files();
@@ -340,6 +352,8 @@ struct tree *tree_free(struct tree *t)
 		free(t->spool.path);
 		(void)close_fd(t->store.fd);
 		free(t->store.path);
+		(void)close_fd(t->debug_cache.fd);
+		free(t->debug_cache.path);
 		listener_close(&t->metrics);
 		free(t->metrics_listen);
 		free(t);
@@ -393,7 +407,7 @@ static void on_gone(void *ctx, enum peer who, bool clean)
 	struct tree *t = ctx;
 
 	/* Alone: it could not serve, or is not wanted any more. */
-	if (who == PEER_METRICS && !t->exporter_gone)
+	if (who == PEER_FETCHER || (who == PEER_METRICS && !t->exporter_gone))
 		return;
 	if (!clean && t->result == 0 && t->stopping)
 		t->result = -ECHILD;
@@ -401,6 +415,8 @@ static void on_gone(void *ctx, enum peer who, bool clean)
 		reopen_events(t);
 		return;
 	}
+	if (who == PEER_SYMBOLIZER && supervisor_running(t->supervisor, PEER_FETCHER))
+		supervisor_stop(t->supervisor, PEER_FETCHER);
 	if (who == PEER_PROFILER && !t->options.screen) {
 		supervisor_stop(t->supervisor, PEER_SYMBOLIZER);
 	} else if (who == PEER_SYMBOLIZER && !t->options.capture && !t->options.screen) {
@@ -457,6 +473,7 @@ int tree_reload(struct tree *t, const struct config *config)
 		forget_exports(t);
 	supervisor_restart(t->supervisor, PEER_EXPORTER);
 	reload_metrics(t);
+	tree_reload_fetcher(t);
 	if (resample) {
 		t->reopen = true;
 		supervisor_stop(t->supervisor, PEER_PROFILER);

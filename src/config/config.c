@@ -336,6 +336,8 @@ static int load_all(struct loader *l, const char *path, bool env)
 			return r;
 		l->n_errors += r < 0;
 	}
+	if (l->fatal == 0 && (r = config_environment_apply_debuginfod(l->config, l->errors)) < 0)
+		return r;
 	if (l->n_errors == 0)
 		check_exports(l, path);
 	if (l->n_errors > ERRORS_MAX)

@@ -2,8 +2,9 @@
 #pragma once
 /*
  * Configuration: one INI file, its drop-ins (FILE.d/NAME.conf sorted by name), then the OTEL_*
- * environment. One table (config.c) says for every key its section, type, default, range and help
- * text; --print-config, the default config file and perfwalk.conf(5) are checked against it.
+ * environment and DEBUGINFOD_URLS. One table (config.c) says for every key its section, type,
+ * default, range and help text; --print-config, the default config file and perfwalk.conf(5) are
+ * checked against it.
  *
  * Errors are collected with file:line, the key, what was expected and the nearest known key, and
  * all are reported, not only the first.
@@ -55,6 +56,8 @@ enum config_demangle { CONFIG_DEMANGLE_FULL, CONFIG_DEMANGLE_SIMPLE, CONFIG_DEMA
 /* "full", "simple" or "none"; false: something else. */
 bool config_demangle_parse(const char *text, enum config_demangle *ret);
 
+#define CONFIG_DEBUGINFOD_MAX_URLS 16
+
 #define CONFIG_DEFAULT_STORE LOCALSTATEDIR "/lib/perfwalk/store" /* needs config.h */
 
 struct config {
@@ -92,6 +95,12 @@ struct config {
 	char *store_path;	   /* NULL: perfwalk/store where the host keeps state */
 	uint64_t store_max_bytes;  /* 1 GiB */
 	uint64_t store_max_age_ns; /* 7 days; 0: any */
+	/* [debuginfod] */
+	char *debuginfod_urls;		    /* NULL: not asked; else with blanks between them */
+	char *debuginfod_cache_path;	    /* NULL: perfwalk/debuginfod where caches are */
+	uint64_t debuginfod_cache_bytes;    /* 1 GiB */
+	uint64_t debuginfod_max_file_bytes; /* 256 MiB */
+	uint64_t debuginfod_timeout_ns;	    /* 2 minutes */
 	/* [metrics] */
 	char *metrics_listen; /* NULL: nowhere */
 	/* [resource] key = value */
@@ -106,7 +115,8 @@ struct config {
 };
 
 /*
- * Loads path (NULL: no file, defaults and environment only). env: with OTEL_* variables applied.
+ * Loads path (NULL: no file, defaults and environment only). env: with OTEL_* variables applied;
+ * DEBUGINFOD_URLS is in any case.
  * 0 and *ret; -errno with every error written to errors, one a line, as "file:line: text" or
  * "file: text"; of the environment "environment: VARIABLE: text". Variables that are ignored are
  * told of there also when the outcome is 0.

@@ -60,14 +60,13 @@ static void ignored(FILE *errors, const char *name, const char *why)
 	fprintf(errors, "environment: %s: %s; ignored\n", name, why);
 }
 
-static const struct config_key *export_key(const char *name)
+static const struct config_key *find_key(const char *section, const char *name)
 {
 	size_t n;
 	const struct config_key *keys = config_keys(&n);
 
 	for (size_t i = 0; i < n; i++) {
-		if (strcmp(keys[i].section, CONFIG_SECTION_EXPORT) == 0 &&
-		    strcmp(keys[i].name, name) == 0)
+		if (strcmp(keys[i].section, section) == 0 && strcmp(keys[i].name, name) == 0)
 			return &keys[i];
 	}
 	return NULL;
@@ -79,7 +78,7 @@ static int set_key(struct config_export *x, const char *key, const char *value, 
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			return config_expected(error, "a text without control characters");
 	}
-	return config_value_set(export_key(key), x, value, error);
+	return config_value_set(find_key(CONFIG_SECTION_EXPORT, key), x, value, error);
 }
 
 /* 1: there is none, and none is wanted. */
@@ -212,6 +211,42 @@ static int add_attribute(void *ctx, const char *key, const char *value, char *er
 			return config_expected(error, "values without control characters");
 	}
 	return l->apply ? config_resource_set(l->config, key, value) : 0;
+}
+
+/* What other clients of debuginfod take besides URLs: words such as ima:enforcing. */
+static bool is_setting(const char *word)
+{
+	return strncmp(word, "ima:", 4) == 0;
+}
+
+int config_environment_apply_debuginfod(struct config *c, FILE *errors)
+{
+	static const char name[] = "DEBUGINFOD_URLS";
+	const char *value = getenv(name);
+	_cleanup_free_ char *copy = value ? strdup(value) : NULL;
+	_cleanup_free_ char *urls = value ? calloc(1, strlen(value) + 2) : NULL;
+	char error[CONFIG_ERROR_MAX], *state = NULL;
+	const struct config_key *key = find_key("debuginfod", "urls");
+
+	/* Set but empty turns it off: shells set it for everyone on some systems. */
+	if (!value)
+		return 0;
+	if (!copy || !urls)
+		return -ENOMEM;
+	for (char *word = strtok_r(copy, " \t\n", &state); word;
+	     word = strtok_r(NULL, " \t\n", &state)) {
+		struct config scratch = {0};
+		int r = is_setting(word) ? 1 : config_value_set(key, &scratch, word, error);
+
+		config_value_free(key, &scratch);
+		if (r == -ENOMEM)
+			return r;
+		if (r == -EINVAL)
+			ignored(errors, name, error);
+		else if (r == 0)
+			(void)strcat(strcat(urls, *urls ? " " : ""), word);
+	}
+	return config_value_set(key, c, urls, error);
 }
 
 /* All or nothing: one broken pair discards the variable, as the specification says. */

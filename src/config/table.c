@@ -22,6 +22,11 @@ static const struct config_section sections[] = {
 	 "excluded is out in any case. Samples that are left out are counted, and cost little: "
 	 "their stacks are not walked."},
 	{"symbolizer", "How much is said about each frame."},
+	{"debuginfod",
+	 "Debug files of programs that have none here are fetched from debuginfod servers, which "
+	 "learn the build ids of what runs here. Nothing waits for them: names and lines get "
+	 "better "
+	 "when they have come."},
 	{"limits",
 	 "What perfwalk may take from the host. What does not fit is left out and counted, "
 	 "never taken nevertheless."},
@@ -121,6 +126,22 @@ static const struct config_key keys[] = {
 	 "How names of C++, Rust and D are shown: full with parameters and template arguments, as "
 	 "std::vector<int>::push_back(int&&), simple without, as std::vector::push_back, none as "
 	 "the linker knows them. OTLP and pprof carry the linker's name besides in any case."},
+
+	{"debuginfod", "urls", CONFIG_URLS, AT(debuginfod_urls), NULL, 0, 0, 0, false,
+	 "Base URLs of the servers with blanks between them, asked in this order; none by default. "
+	 "DEBUGINFOD_URLS in the environment goes before it."},
+	{"debuginfod", "cache_path", CONFIG_PATH, AT(debuginfod_cache_path), NULL, 0, 0, 0, false,
+	 "Directory of its own for what was fetched; it is made, and belongs to the user that "
+	 "perfwalk runs as. By default perfwalk/debuginfod in the host's directory of caches, "
+	 "which "
+	 "is /var/cache in packages, or in XDG_CACHE_HOME where that is set; users other than root "
+	 "have theirs in ~/.cache."},
+	{"debuginfod", "cache_size", CONFIG_BYTES, AT(debuginfod_cache_bytes), "1G", MIB,
+	 1024 * GIB, 0, false, "Room for it. When it is full the oldest files go."},
+	{"debuginfod", "max_file_size", CONFIG_BYTES, AT(debuginfod_max_file_bytes), "256M", KIB,
+	 4 * GIB, 0, false, "The largest file that is fetched."},
+	{"debuginfod", "timeout", CONFIG_DURATION, AT(debuginfod_timeout_ns), "2m", NSEC_PER_SEC,
+	 60 * MIN, 0, false, "How long one download may take."},
 
 	{"limits", "window_memory", CONFIG_BYTES, AT(window_memory_bytes), "32M", MIB, 4 * GIB, 0,
 	 false, "Memory for the stacks and samples of one interval."},

@@ -17,6 +17,7 @@ enum config_type {
 	CONFIG_PATH,	    /* char *: absolute */
 	CONFIG_URL,	    /* char *: http(s), no query */
 	CONFIG_URL_EXACT,   /* char *: http(s), used as it is */
+	CONFIG_URLS,	    /* char *: as CONFIG_URL, some with blanks between them */
 	CONFIG_HOST,	    /* char *: a name or an address */
 	CONFIG_PROXY,	    /* char *: a URL, or none */
 	CONFIG_HEADERS,	    /* char ** and size_t in struct config_export */
@@ -103,6 +104,9 @@ int config_export_get(struct config *c, const char *name, struct config_export *
  * -ENOMEM.
  */
 int config_environment_apply(struct config *c, FILE *errors);
+/* The same with DEBUGINFOD_URLS, which is all that captures take from the environment. 0, -ENOMEM.
+ */
+int config_environment_apply_debuginfod(struct config *c, FILE *errors);
 
 /* Reads a whole regular file, not beyond max bytes; refuses one that others can write when we are
  * root. 0, or -errno with the reason in error. */

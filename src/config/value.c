@@ -154,6 +154,24 @@ static int check_url(const char *text, bool exact, char *error)
 	return 0;
 }
 
+static int check_urls(const char *text, char *error)
+{
+	for (size_t n; *text; text += n) {
+		_cleanup_free_ char *url = NULL;
+		int r;
+
+		text += strspn(text, " \t");
+		n = strcspn(text, " \t");
+		url = strndup(text, n);
+		if (!url)
+			return -ENOMEM;
+		r = n ? check_url(url, false, error) : 0;
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 static int check_host(const char *text, char *error)
 {
 	size_t n = strlen(text);
@@ -216,6 +234,8 @@ static int check_text(const struct config_key *row, const char *text, char *erro
 		return check_listen(text, error);
 	case CONFIG_WORD:
 		return strpbrk(text, " \t") ? config_expected(error, "one word") : 0;
+	case CONFIG_URLS:
+		return check_urls(text, error);
 	case CONFIG_HOST:
 		return check_host(text, error);
 	case CONFIG_PROXY:
@@ -313,6 +333,7 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 	case CONFIG_PATH:
 	case CONFIG_URL:
 	case CONFIG_URL_EXACT:
+	case CONFIG_URLS:
 	case CONFIG_HOST:
 	case CONFIG_PROXY:
 	case CONFIG_GLOBS:
@@ -335,6 +356,7 @@ void config_value_free(const struct config_key *row, void *base)
 	case CONFIG_PATH:
 	case CONFIG_URL:
 	case CONFIG_URL_EXACT:
+	case CONFIG_URLS:
 	case CONFIG_HOST:
 	case CONFIG_PROXY:
 	case CONFIG_GLOBS:

@@ -327,6 +327,14 @@ bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_
 	return true;
 }
 
+void profile_forget_names(struct profile *p, uint32_t module)
+{
+	for (uint32_t i = 0; i < p->frames.n; i++) {
+		if (p->frames.items[i].module == module)
+			p->frames.items[i].n_lines = 0;
+	}
+}
+
 uint64_t profile_period(const struct profile *p)
 {
 	return p->period_events ? p->period_events : p->period_ns;

@@ -230,6 +230,9 @@ bool profile_add_sample(struct profile *p, const struct profile_sample *s);
 bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_line *lines,
 			uint32_t n);
 
+/* Frames of a module lose their names; the rows of lines and functions stay until it is cleared. */
+void profile_forget_names(struct profile *p, uint32_t module);
+
 /* Frames of a stack, leaf first; borrowed. NULL: it has none. */
 static inline const uint32_t *profile_stack_frames(const struct profile *p, uint32_t stack,
 						   uint32_t *ret_n)

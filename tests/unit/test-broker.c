@@ -240,11 +240,47 @@ static void test_debug_file_names(void)
 	CHECK_INT(opener_debug_file(0, id, 0, "/etc/passwd"), <, 0);
 }
 
+/* The directory is a process's to fill that may turn against us. */
+static void test_cached_debug_files(void)
+{
+	static const uint8_t id[] = {0xab, 0xcd};
+	char path[128], other[128];
+	int dir_fd, fd;
+
+	path_in(path, sizeof(path), "");
+	dir_fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK_INT(dir_fd, >=, 0);
+	CHECK_INT(opener_cached_debug_file(dir_fd, id, 0), ==, -EINVAL);
+	CHECK_INT(opener_cached_debug_file(dir_fd, id, 65), ==, -EINVAL);
+	CHECK_INT(opener_cached_debug_file(dir_fd, id, 2), ==, -ENOENT);
+	path_in(path, sizeof(path), "abcd.debug");
+	CHECK_INT(mkfifo(path, 0600), ==, 0);
+	CHECK_INT(opener_cached_debug_file(dir_fd, id, 2), ==, -EINVAL);
+	CHECK_INT(unlink(path), ==, 0);
+	CHECK_INT(symlink("/etc/passwd", path), ==, 0);
+	CHECK_INT(opener_cached_debug_file(dir_fd, id, 2), <, 0);
+	CHECK_INT(unlink(path), ==, 0);
+	CHECK_INT(close(open(path, O_CREAT | O_WRONLY, 0600)), ==, 0);
+	fd = opener_cached_debug_file(dir_fd, id, 2);
+	CHECK_INT(fd, >=, 0);
+	(void)close(fd);
+	path_in(other, sizeof(other), "another-name");
+	CHECK_INT(link(path, other), ==, 0);
+	CHECK_INT(opener_cached_debug_file(dir_fd, id, 2), ==, -EACCES);
+	CHECK_INT(unlink(other), ==, 0);
+	if (geteuid() == 0) {
+		CHECK_INT(chown(path, 65534, 65534), ==, 0);
+		CHECK_INT(opener_cached_debug_file(dir_fd, id, 2), ==, -EACCES);
+	}
+	CHECK_INT(unlink(path), ==, 0);
+	(void)close(dir_fd);
+}
+
 static void expect_refusal(const char *path, uint32_t uid, int r, const char *reason)
 {
 	char error[256] = "";
 
-	CHECK_INT(state_dir_open(path, uid, uid, error, sizeof(error)), ==, r);
+	CHECK_INT(state_dir_open(path, uid, uid, false, error, sizeof(error)), ==, r);
 	if (!strstr(error, reason))
 		CHECK_STR(error, reason);
 }
@@ -258,12 +294,18 @@ static void test_state_directory(void)
 	int fd;
 
 	path_in(path, sizeof(path), "state/of/it");
-	fd = state_dir_open(path, uid, uid, error, sizeof(error));
+	fd = state_dir_open(path, uid, uid, false, error, sizeof(error));
 	CHECK_INT(fd, >=, 0);
 	CHECK_INT(fstat(fd, &st), ==, 0);
 	CHECK_INT(st.st_uid, ==, uid);
 	CHECK_INT(st.st_mode & 07777, ==, 0700);
 	/* One at a time. */
+	expect_refusal(path, uid, -EWOULDBLOCK, "another perfwalk uses it");
+	(void)close(fd);
+	/* Or several, if all say so. */
+	fd = state_dir_open(path, uid, uid, true, error, sizeof(error));
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(close(state_dir_open(path, uid, uid, true, error, sizeof(error))), ==, 0);
 	expect_refusal(path, uid, -EWOULDBLOCK, "another perfwalk uses it");
 	(void)close(fd);
 
@@ -272,7 +314,7 @@ static void test_state_directory(void)
 	CHECK_INT(close(open(file, O_CREAT | O_WRONLY, 0600)), ==, 0);
 	CHECK_INT(chmod(path, 0755), ==, 0);
 	(void)snprintf(link, sizeof(link), "%s///", path);
-	fd = state_dir_open(link, uid, uid, error, sizeof(error));
+	fd = state_dir_open(link, uid, uid, false, error, sizeof(error));
 	CHECK_INT(fd, >=, 0);
 	CHECK_INT(fstat(fd, &st), ==, 0);
 	CHECK_INT(st.st_mode & 07777, ==, 0700);
@@ -326,6 +368,7 @@ int main(void)
 	RUN(test_a_hostile_name_in_stat);
 	RUN(test_perf_maps_of_others_are_refused);
 	RUN(test_debug_file_names);
+	RUN(test_cached_debug_files);
 	RUN(test_state_directory);
 	return 0;
 }

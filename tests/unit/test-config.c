@@ -571,6 +571,7 @@ static void clear_env(void)
 	}
 	unsetenv("OTEL_RESOURCE_ATTRIBUTES");
 	unsetenv("OTEL_SERVICE_NAME");
+	unsetenv("DEBUGINFOD_URLS");
 }
 
 #define ENV(what, value)	  setenv("OTEL_EXPORTER_OTLP_" what, value, 1)
@@ -677,6 +678,40 @@ static void test_env_and_file(void)
 	CHECK_STR(c->exports[2].name, "otel");
 	CHECK_STR(c->exports[2].endpoint, "http://env");
 	clear_env();
+}
+
+static void test_env_debuginfod(void)
+{
+	static const char text[] = "[debuginfod]\nurls = http://file  https://other/base\n";
+	_cleanup_(config_freep) struct config *c = NULL;
+	_cleanup_free_ char *errors = NULL;
+
+	clear_env();
+	c = load_ok("");
+	CHECK(!c->debuginfod_urls);
+	c = config_free(c);
+	c = load_ok(text);
+	CHECK_STR(c->debuginfod_urls, "http://file  https://other/base");
+	c = config_free(c);
+
+	/* Not of OpenTelemetry, and for captures, too. */
+	setenv("DEBUGINFOD_URLS", "ima:enforcing http://env/ ima:ignore\thttps://more", 1);
+	c = load_ok(text);
+	CHECK_STR(c->debuginfod_urls, "http://env/ https://more");
+	c = config_free(c);
+	setenv("DEBUGINFOD_URLS", "", 1);
+	c = load_ok(text);
+	CHECK(!c->debuginfod_urls);
+	c = config_free(c);
+	setenv("DEBUGINFOD_URLS", "file:///srv http://env", 1);
+	CHECK_INT(load(&c, write_file("a.conf", text), true, &errors), ==, 0);
+	CHECK_STR(errors, "environment: DEBUGINFOD_URLS: expected a URL that begins with http:// "
+			  "or https://; ignored\n");
+	CHECK_STR(c->debuginfod_urls, "http://env");
+	clear_env();
+	expect_errors("[debuginfod]\nurls = http://a ftp://b\n",
+		      "a.conf:2: urls: expected a URL that begins with http:// or https://, "
+		      "not 'http://a ftp://b'\n");
 }
 
 #define ENV_FILE                                                                                   \
@@ -965,6 +1000,7 @@ int main(void)
 	RUN(test_dropins);
 	RUN(test_env_alone);
 	RUN(test_env_and_file);
+	RUN(test_env_debuginfod);
 	RUN(test_env_table);
 	RUN(test_env_bad);
 	RUN(test_headers_file);

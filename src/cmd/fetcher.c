@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The fetcher: gets debug files from debuginfod servers into a directory, out of which the broker
+ * opens them for the symbolizer. It has the network and that directory, and sees neither profiles
+ * nor credentials; build ids are all that it is told.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cmd/role.h"
+#include "src/config/config.h"
+#include "src/export/debuginfod.h"
+#include "symbolize/symbolize.h"
+#include "util/log.h"
+#include "util/loop.h"
+
+struct fetcher {
+	struct role role;
+	struct setup_fetcher setup;
+	const char *urls[CONFIG_DEBUGINFOD_MAX_URLS];
+	size_t n_urls;
+	char *cache_path;
+	int cache_fd;
+	struct debuginfod *client;
+};
+
+static int on_text(void *ctx, const struct message *m, int fd)
+{
+	struct fetcher *f = ctx;
+	char *text = strdup(m->text.text);
+
+	if (text && m->text.kind == TEXT_DEBUG_CACHE && f->cache_fd < 0) {
+		f->cache_fd = fd;
+		f->cache_path = text;
+		return 0;
+	}
+	(void)close_fd(fd);
+	if (text && m->text.kind == TEXT_DEBUGINFOD && f->n_urls < ARRAY_SIZE(f->urls)) {
+		f->urls[f->n_urls++] = text;
+		return 0;
+	}
+	free(text);
+	return text ? -EBADMSG : -ENOMEM;
+}
+
+static void publish(const struct fetcher *f)
+{
+	const struct debuginfod_stats *s = debuginfod_stats(f->client);
+
+	f->role.status->counts.debuginfod = (struct status_debuginfod){
+		.fetched = s->fetched,
+		.bytes = s->bytes,
+		.missing = s->missing,
+		.failures = s->failures,
+		.refused = s->refused,
+		.evicted = s->evicted,
+	};
+}
+
+static bool on_belongs(int fd, const struct debug_id *id)
+{
+	struct symbol_file_id found;
+
+	return symbol_file_identify(fd, &found) == 0 && found.n_gnu == id->n &&
+	       memcmp(found.gnu, id->bytes, id->n) == 0;
+}
+
+static void on_done(void *ctx, const struct debug_id *id, bool found)
+{
+	struct fetcher *f = ctx;
+	struct message m = {.type = MESSAGE_FETCHED};
+
+	m.fetch.error = found ? 0 : -ENOENT;
+	m.fetch.n = id->n;
+	memcpy(m.fetch.build_id, id->bytes, id->n);
+	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
+	publish(f);
+}
+
+static void on_control(void *ctx, const struct message *m, int fds[2])
+{
+	struct fetcher *f = ctx;
+	struct debug_id id;
+
+	(void)close_fd(fds[0]);
+	(void)close_fd(fds[1]);
+	if (m->type == MESSAGE_STOP) {
+		loop_exit(f->role.loop, 0);
+	} else if (m->type == MESSAGE_FETCH && f->client && m->fetch.n >= 1 &&
+		   m->fetch.n <= sizeof(id.bytes)) {
+		id.n = m->fetch.n;
+		memcpy(id.bytes, m->fetch.build_id, sizeof(id.bytes));
+		debuginfod_request(f->client, &id);
+		publish(f);
+	}
+}
+
+/* Without it everything else goes on: the broker lets us go. */
+static void give_up(int error, const char *why)
+{
+	struct message m = {.type = MESSAGE_RESULT};
+
+	log_error("debuginfod: no debug files are fetched: %s", *why ? why : strerror(-error));
+	m.result.code = error;
+	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
+}
+
+static int set_up(struct fetcher *f)
+{
+	const struct debuginfod_options options = {
+		.urls = f->urls,
+		.n_urls = f->n_urls,
+		.cache_fd = f->cache_fd,
+		.cache_path = f->cache_path,
+		.max_cache_bytes = f->setup.cache_bytes,
+		.max_file_bytes = f->setup.max_file_bytes,
+		.timeout_ns = f->setup.timeout_ns,
+		.belongs = on_belongs,
+		.done = on_done,
+		.ctx = f,
+	};
+	char error[256] = "";
+	int r;
+
+	if (f->cache_fd < 0 || f->n_urls == 0)
+		return -EBADMSG;
+	r = debuginfod_new(&f->client, f->role.loop, &options, PACKAGE_VERSION, error,
+			   sizeof(error));
+	if (r < 0)
+		give_up(r, error);
+	return role_listen(&f->role, on_control, f);
+}
+
+int role_fetcher_main(void)
+{
+	struct fetcher f = {.cache_fd = -EBADF};
+	int r;
+
+	r = role_start(&f.role, "fetcher", &f.setup, sizeof(f.setup), on_text, &f);
+	if (r == 0)
+		r = set_up(&f);
+	if (r == 0)
+		r = loop_run(f.role.loop);
+	debuginfod_free(f.client);
+	for (size_t i = 0; i < f.n_urls; i++)
+		free((void *)f.urls[i]);
+	free(f.cache_path);
+	(void)close_fd(f.cache_fd);
+	loop_free(f.role.loop);
+	return r == 0 ? 0 : 1;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Debug files from elsewhere, as the broker sees them. The symbolizer asks for a debug file as for
+ * any other; what this host has not is looked for in the fetcher's cache by its build id, and else
+ * the fetcher is told to get it while the symbolizer goes on without. When it has come the
+ * symbolizer hears of it, and asks again.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/broker/opener.h"
+#include "src/cmd/tree-internal.h"
+
+/* Users other than root have caches of their own. */
+static char *default_path(void)
+{
+	const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+	char *path = NULL;
+	int n;
+
+	if (cache && *cache == '/')
+		n = asprintf(&path, "%s/perfwalk/debuginfod", cache);
+	else if (geteuid() != 0 && home && *home == '/')
+		n = asprintf(&path, "%s/.cache/perfwalk/debuginfod", home);
+	else
+		n = asprintf(&path, "%s", LOCALSTATEDIR "/cache/perfwalk/debuginfod");
+	return n < 0 ? NULL : path;
+}
+
+static int open_cache(struct tree *t)
+{
+	const struct config *c = t->options.config;
+	_cleanup_free_ char *found =
+		c->debuginfod_urls && !c->debuginfod_cache_path ? default_path() : NULL;
+	const char *path = found ? found : c->debuginfod_cache_path;
+
+	return tree_open_state_dir(t, &t->debug_cache, c->debuginfod_urls && path ? path : "", true,
+				   "debuginfod", "no debug files are fetched");
+}
+
+/* The symbolizer gets what was fetched before; what was not is fetched for the next time. */
+int tree_debug_file(void *ctx, const struct message *ask)
+{
+	const struct tree *t = ctx;
+	struct message m = {.type = MESSAGE_FETCH};
+	uint32_t n = ask->ask_debug_file.n_build_id;
+	int fd;
+
+	if (t->debug_cache.fd < 0)
+		return -ENOENT;
+	fd = opener_cached_debug_file(t->debug_cache.fd, ask->ask_debug_file.build_id, n);
+	if (fd >= 0 || fd == -EINVAL || !ask->ask_debug_file.fetch)
+		return fd;
+	m.fetch.n = n;
+	memcpy(m.fetch.build_id, ask->ask_debug_file.build_id, n);
+	return supervisor_try_send(t->supervisor, PEER_FETCHER, &m) == 0 ? -EINPROGRESS : -ENOENT;
+}
+
+/* Of a fetcher that died no answer comes any more. */
+void tree_tell_fetched(struct tree *t, const struct message *from)
+{
+	struct message m = {.type = MESSAGE_FETCHED};
+
+	if (from && (from->fetch.n < 1 || from->fetch.n > sizeof(m.fetch.build_id)))
+		return;
+	if (from)
+		m.fetch = from->fetch;
+	(void)supervisor_try_send(t->supervisor, PEER_SYMBOLIZER, &m);
+}
+
+int tree_start_fetcher(struct tree *t)
+{
+	return open_cache(t) < 0 ? 0 : supervisor_start(t->supervisor, PEER_FETCHER);
+}
+
+void tree_reload_fetcher(struct tree *t)
+{
+	if (open_cache(t) >= 0)
+		supervisor_restart(t->supervisor, PEER_FETCHER);
+	else if (supervisor_running(t->supervisor, PEER_FETCHER))
+		supervisor_stop(t->supervisor, PEER_FETCHER);
+}

@@ -1,0 +1,279 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debug files from debuginfod servers: a stripped program gets its names and lines from Debian's server
+while the windows go on; servers that are dead, slow or lie cost nobody anything but names; what was
+fetched and what is missing is remembered, within bounds."""
+import http.server
+import os
+import re
+import subprocess
+import threading
+import time
+
+import otlp
+import rig
+import sink
+
+SOURCE = r"""
+static inline __attribute__((always_inline)) unsigned long inner(unsigned long a)
+{
+	for (int i = 0; i < 1000; i++)
+		a = a * 31 + (a >> 7);
+	return a;
+}
+__attribute__((noinline)) unsigned long outer(unsigned long a)
+{
+	return inner(a) ^ 5;
+}
+volatile unsigned long total;
+int main(void)
+{
+	for (;;)
+		total = outer(total);
+}
+"""
+INNER_LINES = range(4, 7)
+CONFIG = """[profiler]
+reporter_interval = 1s
+[symbolizer]
+lines = yes
+inline = yes
+[debuginfod]
+urls = {urls}
+cache_path = {cache}
+timeout = 1s
+{more}
+[export:sink]
+endpoint = {endpoint}
+"""
+
+
+class Program:
+    """Stripped, running, with a build id of its own; its debug file apart."""
+
+    def __init__(self, name, padding=0):
+        self.name, self.file, self.debug = name, rig.path(name), rig.path(f"{name}.full")
+        self.id = (name.encode().hex() + "00" * 20)[:40]
+        source = rig.write("outer.c", SOURCE)
+        subprocess.run(["gcc", "-g", "-O2", f"-Wl,--build-id=0x{self.id}", "-o", self.file, source], check=True)
+        subprocess.run(["objcopy", "--only-keep-debug", self.file, self.debug], check=True)
+        if padding:
+            with open(rig.path("padding"), "wb") as f:
+                f.write(os.urandom(padding))
+            subprocess.run(["objcopy", f"--add-section=.padding={rig.path('padding')}", self.debug], check=True)
+        subprocess.run(["strip", self.file], check=True)
+        self.process = rig.start([self.file])
+
+
+class Server:
+    """As a debuginfod; each build id has a way of its own to be answered."""
+
+    def __init__(self):
+        self.asked, self.answers = [], {}
+        server = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                build_id = self.path.split("/")[2]
+                server.asked.append(build_id)
+                server.answers.get(build_id, missing)(self)
+
+            def log_message(self, *_):
+                pass
+
+        class Http(http.server.ThreadingHTTPServer):
+            daemon_threads = True
+
+            def handle_error(self, *_):
+                pass
+
+        self.http = Http(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+        threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True).start()
+
+    def asked_for(self, program):
+        return self.asked.count(program.id)
+
+
+def missing(handler):
+    handler.send_error(404)
+
+
+def slow(handler):
+    time.sleep(20)
+
+
+def endless(handler):
+    handler.send_response(200)
+    handler.end_headers()
+    while True:
+        handler.wfile.write(bytes(65536))
+
+
+def half(handler):
+    handler.send_response(200)
+    handler.send_header("Content-Length", "100000")
+    handler.end_headers()
+    handler.wfile.write(b"\x7fELF")
+
+
+def whole(file):
+    def answer(handler):
+        with open(file, "rb") as f:
+            body = f.read()
+        handler.send_response(200)
+        handler.send_header("Content-Length", str(len(body)))
+        handler.end_headers()
+        handler.wfile.write(body)
+    return answer
+
+
+def real_server(directory):
+    port = rig.free_port()
+    server = rig.start(["debuginfod", "-F", "-p", str(port), "-d", ":memory:", "-t", "1", directory],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    return server, f"http://127.0.0.1:{port}"
+
+
+def named(receiver, program):
+    """Whether the last window with the program has its functions; with the lines of inner()."""
+    for body in reversed(receiver.payloads()):
+        view = otlp.View(otlp.decode(body))
+        stacks = [frames for resource, _, frames, _ in view.samples()
+                  if resource.get("process.executable.name") == program.name]
+        if not stacks:
+            continue
+        lines = {line.line for location in view.dictionary.location_table for line in location.lines
+                 if view.strings[view.dictionary.function_table[line.function_index].name_strindex] == "inner"}
+        return any("outer" in frames for frames in stacks) and bool(lines & set(INNER_LINES))
+    return False
+
+
+def daemon(receiver, name, urls, more="", cache=None):
+    cache = cache or rig.path(f"{name}.cache")
+    d = rig.Daemon(CONFIG.format(urls=" ".join(urls), cache=cache, more=more, endpoint=receiver.endpoint), name=name)
+    d.wait_up()
+    return d, cache
+
+
+def status(d, key):
+    p = subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, "status"], stdout=subprocess.PIPE, text=True,
+                       check=False)
+    m = re.search(rf"^{re.escape(key)} (\d+)$", p.stdout, re.M)
+    return int(m[1]) if m else None
+
+
+def files(cache, suffix=""):
+    return sorted(f for f in os.listdir(cache) if f.endswith(suffix))
+
+
+def check_real(receiver):
+    """One server dead, one that never answers, then the real one."""
+    program = Program("real")
+    directory = rig.path("served")
+    os.mkdir(directory)
+    os.rename(program.debug, os.path.join(directory, "real.debug"))
+    server, url = real_server(directory)
+    silent = Server()
+    silent.answers[program.id] = slow
+    dead = f"http://127.0.0.1:{rig.free_port()}"
+    d, cache = daemon(receiver, "real", [dead, silent.url, url])
+    rig.wait_for("names and lines from the server", lambda: named(receiver, program), 20)
+    rig.say("ok: names and lines come from Debian's debuginfod behind a dead and a silent server")
+    rig.check(files(cache, ".debug") == [program.id + ".debug"] and not files(cache, ".part"),
+              f"the cache holds the file: {files(cache)}")
+    log = d.log()
+    for name, other in (("dead", dead), ("silent", silent.url)):
+        n = log.count(f"debuginfod: {other}: ")
+        rig.check(n == 1, f"the {name} server is one line in the log" + ("" if n == 1 else f", not {n}:\n{log}"))
+    rig.check(status(d, "debuginfod.fetched") >= 1 and status(d, "debuginfod.failures") >= 2, "it is counted")
+    times = [r.time for r in receiver.requests]
+    gaps = [b - a for a, b in zip(times, times[1:])]
+    rig.check(not gaps or max(gaps) < 8, f"windows went on meanwhile, at most {max(gaps or [0]):.1f} s apart")
+
+    # From the cache at once, without a server.
+    d.stop()
+    rig.end(server)
+    n = receiver.count()
+    d, _ = daemon(receiver, "again", [dead], cache=cache)
+    rig.wait_for("names from the cache", lambda: receiver.count() > n and named(receiver, program), 10)
+    rig.check(status(d, "debuginfod.fetched") == 0, "the next daemon takes it from the cache")
+    d.stop()
+    rig.end(program.process)
+
+
+def check_bad(receiver):
+    """Answers that are of no use, and a cache that is too small for two files."""
+    bad = {name: Program(name) for name in ("nobody", "endless", "other", "half")}
+    large = [Program(f"large{i}", padding=600 << 10) for i in range(2)]
+    server = Server()
+    server.answers = {bad["endless"].id: endless, bad["other"].id: whole(bad["nobody"].debug),
+                      **{p.id: whole(p.debug) for p in large}}
+    d, cache = daemon(receiver, "bad", [server.url], "cache_size = 1M")
+    for p in large:
+        rig.wait_for(f"names of {p.name}", lambda p=p: named(receiver, p), 20)
+    rig.wait_for("an end of the others", lambda: len(files(cache, ".missing")) >= 3, 10)
+    wanted = {bad[name].id + ".missing" for name in ("nobody", "endless", "other")}
+    rig.check(wanted <= set(files(cache, ".missing")), "404, endless and another file: remembered as missing")
+    rig.check(len(files(cache, ".debug")) == 1 and not files(cache, ".part"),
+              f"a full cache: the older file went: {files(cache)}")
+    rig.check(status(d, "debuginfod.evicted") >= 1, "it is counted")
+    rig.check(not any(named(receiver, bad[name]) for name in bad), "none of them gave names")
+    d.stop()
+    asked = [server.asked_for(bad[name]) for name in ("nobody", "endless", "other")]
+    d, _ = daemon(receiver, "after", [server.url], "cache_size = 1M", cache)
+    rig.wait_for("the next daemon asks", lambda: (status(d, "samples") or 0) > 0, 10)
+    n = receiver.count()
+    receiver.wait_for(n + 3)
+    rig.check([server.asked_for(bad[name]) for name in ("nobody", "endless", "other")] == asked,
+              "the next daemon does not ask for them again")
+
+    # A download that ends early is a failure of the server; it is off limits for a while.
+    server.answers[bad["half"].id] = half
+    os.unlink(os.path.join(cache, bad["half"].id + ".missing"))
+    d.stop()
+    d, _ = daemon(receiver, "early", [server.url], "cache_size = 1M", cache)
+    rig.wait_for("the failure in the log", lambda: f"debuginfod: {server.url}: " in d.log(), 10)
+    rig.check(not any(f.startswith(bad["half"].id) for f in files(cache)), "half a file is none")
+    rig.check(d.log().count("debuginfod: ") == 1, "one line for it")
+    os.kill(d.role("fetcher"), 9)
+    n = receiver.count()
+    receiver.wait_for(n + 2)
+    rig.check(d.alive() and d.role("fetcher"), "the fetcher may die: windows go on, and a new one starts")
+    d.stop()
+    for p in [*bad.values(), *large]:
+        rig.end(p.process)
+
+
+def check_record():
+    """A capture takes DEBUGINFOD_URLS, and waits a moment at its end."""
+    program = Program("captured")
+    server = Server()
+    server.answers[program.id] = whole(program.debug)
+    folded = rig.path("captured.folded")
+
+    def capture(urls):
+        r = rig.record("-p", program.process.pid, "-F", 199, "-d", "1.2", "-o", folded,
+                       env={**os.environ, "DEBUGINFOD_URLS": urls, "XDG_CACHE_HOME": rig.path("xdg")})
+        rig.check(r.status == 0, "a capture" + ("" if r.status == 0 else r.text()))
+        stacks = rig.read_folded(folded)
+        return sum(s.n for s in stacks if rig.contains_path(s.user, ["main", "outer", "inner_[i]"])), rig.total(stacks), r
+
+    n, total, r = capture("")
+    rig.check(total > 10 and n == 0 and server.asked_for(program) == 0, "off without DEBUGINFOD_URLS")
+    n, total, r = capture(f"ima:enforcing file:///srv {server.url}/")
+    rig.check(total > 10 and n > 0.8 * total, f"{n} of {total} samples of the first capture have names")
+    rig.check(files(rig.path("xdg/perfwalk/debuginfod")) == [program.id + ".debug"], "it is kept in XDG_CACHE_HOME")
+    rig.check( "DEBUGINFOD_URLS: expected" in r.err, "what is no server's URL is told of")
+    rig.end(program.process)
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("gcc", "objcopy", "debuginfod")
+    with sink.Sink() as receiver:
+        check_real(receiver)
+        check_bad(receiver)
+    check_record()
+
+
+rig.run(main)
