@@ -30,8 +30,8 @@
 #define CONNECT_TIMEOUT_MS 5000L
 
 struct server {
-	char *url; /* without a slash at its end */
-	uint64_t down_until_ns, backoff_ns;
+	char *url;				       /* without a slash at its end */
+	uint64_t down_until_ns, failed_ns, backoff_ns; /* backoff 0: it works */
 };
 
 struct request {
@@ -47,6 +47,7 @@ struct request {
 	/* While it is under way: */
 	CURL *easy; /* NULL: it is not */
 	int fd, write_error;
+	uint64_t started_ns;
 	bool too_large;
 	uint64_t n_bytes;
 	char error[CURL_ERROR_SIZE];
@@ -151,16 +152,18 @@ static void server_failed(struct debuginfod *d, struct server *s, const char *wh
 	s->backoff_ns = known ? s->backoff_ns * 2 : DOWN_MIN_NS;
 	if (s->backoff_ns > DOWN_MAX_NS)
 		s->backoff_ns = DOWN_MAX_NS;
-	s->down_until_ns = clock_monotonic_ns() + s->backoff_ns;
+	s->failed_ns = clock_monotonic_ns();
+	s->down_until_ns = s->failed_ns + s->backoff_ns;
 	log_write(known ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
 		  "debuginfod: %s: %s; it is asked again in %s", s->url, why,
 		  text_format_duration(delay, sizeof(delay), s->backoff_ns));
 }
 
-static void server_answered(struct server *s)
+static void server_answered(struct server *s, const struct request *r)
 {
-	if (s->backoff_ns)
-		log_info("debuginfod: %s answers again", s->url);
+	if (!s->backoff_ns || r->started_ns < s->failed_ns)
+		return;
+	log_info("debuginfod: %s answers again", s->url);
 	s->backoff_ns = s->down_until_ns = 0;
 }
 
@@ -222,13 +225,13 @@ static void finish(struct request *r, CURLcode code)
 
 	(void)d->curl.easy_getinfo(r->easy, CURLINFO_RESPONSE_CODE, &status);
 	if (code == CURLE_OK && status == 200) {
-		server_answered(s);
+		server_answered(s, r);
 		kept = keep(d, r);
 	} else {
 		debug_cache_abandon(&d->cache, &r->id);
 		if (status == 404 || status == 410 || code == CURLE_FILESIZE_EXCEEDED ||
 		    r->too_large)
-			server_answered(s);
+			server_answered(s, r);
 		else
 			attempt_failed(r, code, status);
 	}
@@ -321,6 +324,7 @@ static void start(struct debuginfod *d, struct request *r)
 	(void)snprintf(url, sizeof(url), "%s/buildid/%s/debuginfo", d->servers[r->server].url,
 		       debug_id_hex(&r->id, hex));
 	r->error[0] = '\0';
+	r->started_ns = clock_monotonic_ns();
 	r->n_bytes = 0;
 	r->write_error = 0;
 	r->too_large = false;
