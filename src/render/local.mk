@@ -18,7 +18,9 @@ librender_a_SOURCES = \
 	src/render/places.c src/render/places.h \
 	src/render/pprof.c \
 	src/render/render.h \
-	src/render/report.c \
+	src/render/report.c src/render/report-internal.h \
+	src/render/report-keys.c \
+	src/render/report-tree.c \
 	src/render/speedscope.c \
 	src/render/summary.c src/render/svg.c \
 	src/render/table.c src/render/table.h
