@@ -16,7 +16,7 @@ import rig
 from cgroup_dirs import Cgroups, digits, mount_point, start_in
 from sink import Sink
 
-SECOND = ("-F", "199", "-d", "700ms")
+SHORT = ("-F", "199", "-d", "500ms")
 
 
 def capture(what, *args, timeout=60, **options):
@@ -34,10 +34,10 @@ def filtered(r):
 
 
 def only(what, wanted, *args, leaves_out=True):
-    """A capture of one second in which nothing but processes of these names is, beside another that
+    """A short capture in which nothing but processes of these names is, beside another that
     is busy too: on an idle host there may be nothing to leave out."""
     other = rig.start(["sh", "-c", "while :; do :; done"])
-    stacks, r = capture(what, *SECOND, *args)
+    stacks, r = capture(what, *SHORT, *args)
     rig.end(other)
     comms = {s.comm for s in stacks}
     rig.check(comms == wanted and rig.total(stacks) >= 5,
@@ -58,13 +58,13 @@ def targets(directory):
     chain = rig.start(["./chain"], cwd=directory)
     threads = rig.start(["./counted", "threads"], cwd=directory, stdout=subprocess.PIPE, text=True)
     tid = int(threads.stdout.readline())
-    stacks, _ = capture("-t", *SECOND, "-t", tid)
+    stacks, _ = capture("-t", *SHORT, "-t", tid)
     rig.check("counted_two" in names(stacks) and "counted_one" not in names(stacks),
               f"-t: the thread asked for and not the others of its process: {rig.total(stacks)} samples")
-    stacks, _ = capture("-t with two", *SECOND, "-t", f"{tid},{chain.pid}")
+    stacks, _ = capture("-t with two", *SHORT, "-t", f"{tid},{chain.pid}")
     rig.check({"counted_two", "chain_leaf"} <= names(stacks) and "counted_one" not in names(stacks),
               "-t with two threads of two processes")
-    stacks, _ = capture("--comm", *SECOND, "--comm", "*-two")
+    stacks, _ = capture("--comm", *SHORT, "--comm", "*-two")
     rig.check("counted_two" in names(stacks) and "counted_one" not in names(stacks),
               "--comm takes a thread by its own name, with a pattern")
     rig.end(threads)
@@ -79,11 +79,11 @@ def targets(directory):
             shutil.copy(os.path.join(directory, "chain"), os.path.join(directory, f"pinned{i}"))
             pinned.append(rig.start([f"./pinned{i}"], cwd=directory))
             os.sched_setaffinity(pinned[i].pid, {cpus[i]})
-        stacks, r = capture("-C", *SECOND, "-C", cpus[1])
+        stacks, r = capture("-C", *SHORT, "-C", cpus[1])
         comms = {s.comm for s in stacks}
         rig.check("pinned1" in comms and "pinned0" not in comms and "on 1 CPU" in r.out,
                   f"-C {cpus[1]}: what runs on CPU {cpus[0]} is not there: {sorted(comms)}")
-        stacks, _ = capture("-C with -p", *SECOND, "-C", cpus[0], "-p", f"{pinned[0].pid},{pinned[1].pid}")
+        stacks, _ = capture("-C with -p", *SHORT, "-C", cpus[0], "-p", f"{pinned[0].pid},{pinned[1].pid}")
         rig.check({s.comm for s in stacks} == {"pinned0"}, "-C with -p: only one of two processes is there")
         for p in pinned:
             rig.end(p)
@@ -99,7 +99,7 @@ def users(directory):
     rig.end(chain)
     # Gone before anybody can ask whose it was: it counts as its parent's.
     shell = rig.start(["sh", "-c", "while :; do ./blip 5; done"], cwd=directory, user=someone)
-    stacks, _ = capture("-u of short-lived processes", *SECOND, "-u", "daemon")
+    stacks, _ = capture("-u of short-lived processes", *SHORT, "-u", "daemon")
     n = sum(s.n for s in stacks if s.comm == "blip")
     rig.check(n >= 20, f"-u: {n} samples of processes that lived 5 ms")
     rig.end(shell)
@@ -126,7 +126,7 @@ def named_containers(container):
             return rig.Record(["unshare", "-m", "sh", "-c", script, "sh", file, json.dumps(content),
                                rig.perfwalk(), *args], 60)
         for name in wanted + [other]:
-            r = inside("record", *SECOND, "--container", name, "-o", out)
+            r = inside("record", "-F", "199", "-d", "300ms", "--container", name, "-o", out)
             if "mount:" in r.err or "unshare:" in r.err:
                 rig.say(f"SKIP: containers by name: {r.err.strip()}")
                 return
@@ -300,20 +300,20 @@ def modes(directory):
     chain = rig.start(["./chain-fp"], cwd=directory)
     reader = rig.start(["dd", "if=/dev/zero", "of=/dev/null", "bs=64k"], stderr=subprocess.DEVNULL)
     both = "-p", f"{chain.pid},{reader.pid}"
-    stacks, _ = capture("--all-kernel", *SECOND, "--all-kernel", *both)
+    stacks, _ = capture("--all-kernel", *SHORT, "--all-kernel", *both)
     rig.check(stacks and all(s.kernel for s in stacks) and any(s.user for s in stacks),
               "-K: every sample is the kernel's, and says who called it")
-    stacks, _ = capture("--all-user", *SECOND, "-U", *both)
+    stacks, _ = capture("--all-user", *SHORT, "-U", *both)
     rig.check(rig.total(stacks) >= 20 and not any(s.kernel for s in stacks), "-U: no sample is")
     # A leaf that makes no frame of its own hides its caller from frame pointers.
     path = ["main", "chain_one", "chain_two", "chain_three", "chain_four", "...", "chain_leaf"]
     for mode in "fp", "dwarf", "dwarf,8K", "auto":
-        stacks, r = capture(f"--call-graph {mode}", *SECOND, "--call-graph", mode, *both)
+        stacks, r = capture(f"--call-graph {mode}", *SHORT, "--call-graph", mode, *both)
         mine = [s for s in stacks if s.comm == "chain-fp"]
         good = sum(s.n for s in mine if rig.contains_path(s.user, path))
         rig.check(good >= 0.8 * rig.total(mine) > 5, f"--call-graph {mode}: {good} of {rig.total(mine)} whole")
         rig.check(("complete" in r.out) == (mode != "fp"), "only where it is known, it is said")
-    stacks, r = capture("-g", *SECOND, "-g", *both)
+    stacks, r = capture("-g", *SHORT, "-g", *both)
     rig.check(any(rig.contains_path(s.user, path) for s in stacks), "-g takes no argument, as perf's")
     rig.end(chain)
     rig.end(reader)
@@ -364,9 +364,9 @@ def nothing_runs():
 
 
 def many_processes(directory):
-    script = ("import os,time\nfor i in range(500):\n if os.fork()==0:\n  os.execv('./blip',['blip','10'])\n"
+    script = ("import os,time\nfor i in range(500):\n if os.fork()==0:\n  os.execv('./blip',['blip','5'])\n"
               "for i in range(500): os.wait()")
-    stacks, r = capture("500 processes", "-F", "499", "--", "python3", "-c", script, cwd=directory)
+    stacks, r = capture("500 processes", "-F", "997", "--", "python3", "-c", script, cwd=directory)
     mine = [s for s in stacks if s.comm == "blip"]
     seen = re.search(r"^ *[0-9.]+% +([0-9,]+) +blip", r.out, re.M)
     rig.check(rig.total(mine) >= 500 and seen and int(seen[1].replace(",", "")) >= 450,
