@@ -346,7 +346,8 @@ static int render_to(struct symbolizer *s, const char *what, int fd, const struc
 			r = -errno;
 	}
 	if (r < 0) {
-		log_error("%s cannot be written: %s", what, strerror(-r));
+		log_error("%s cannot be written: %s",
+			  format_is_standard_output(what) ? "standard output" : what, strerror(-r));
 		/* Half of a file is none; the broker removes what it made for it. */
 		if (!format_is_standard_output(what) && ftruncate(again, 0) < 0)
 			log_debug("%s stays as it is: %s", what, strerror(errno));
@@ -368,16 +369,25 @@ static int render_text(struct symbolizer *s, FILE *f)
 	}
 }
 
-static void print_summary(struct symbolizer *s)
+/* A table is all that a report is; the summary of a capture may get lost, its files are there. */
+static int print_text(struct symbolizer *s)
 {
 	FILE *f = fdopen(TAKE_FD(s->summary_fd), "we");
-	int r = f ? render_text(s, f) : -errno;
+	int r = f ? 0 : -errno;
 
+	if (f) {
+		errno = 0;
+		r = render_text(s, f);
+		if (r == -EIO && errno)
+			r = -errno;
+		if (fclose(f) != 0 && r == 0)
+			r = -errno;
+	}
 	/* Nobody reading it (a closed pipe) is no failure. */
-	if (f)
-		(void)fclose(f);
-	if (r < 0 && r != -EPIPE)
-		log_debug("standard output cannot be written: %s", strerror(-r));
+	if (r == 0 || r == -EPIPE || s->setup.view == VIEW_NONE)
+		return 0;
+	log_error("the table cannot be written: %s", strerror(-r));
+	return r;
 }
 
 /* perfwalk debug: the file is shown as it is, there is no profile. */
@@ -445,8 +455,11 @@ static int render_all(struct symbolizer *s, uint32_t *ret_written)
 	}
 	/* Of perf.data that could not be read no window has come, and its reader has said why. */
 	if (s->summary_fd >= 0 && (s->setup.view == VIEW_NONE || s->viewer.n > 0 ||
-				   s->role.status->counts.windows_named > 0))
-		print_summary(s);
+				   s->role.status->counts.windows_named > 0)) {
+		int r = print_text(s);
+
+		result = result < 0 ? result : r;
+	}
 	return result;
 }
 

@@ -196,6 +196,18 @@ def choices(files):
         rig.check(word in err, f"refused: {err.strip()!r}")
 
 
+def nobody_reads(files):
+    """What a table has been written to is full, closed, or gone."""
+    for command in (("report", files["pb.gz"]), ("diff", files["pb.gz"], files["folded"])):
+        for how, redirection, status in (("full", ">/dev/full", 1), ("closed", ">&-", 0),
+                                         ("a pipe nobody reads", "| true", 0)):
+            script = f'"$@" {redirection}; echo ${{PIPESTATUS[0]}} >&2'
+            p = subprocess.run(["bash", "-c", script, "bash", rig.perfwalk(), *command], stderr=subprocess.PIPE,
+                               text=True, check=False, timeout=30)
+            rig.check(p.stderr.split()[-1] == str(status) and ("No space left" in p.stderr) == (status == 1),
+                      f"{command[0]}: standard output {how}: {p.stderr.strip()!r}")
+
+
 def differences(files):
     out = perfwalk("diff", files["pb.gz"], files["folded"])
     rig.check("changed less" in out and " new " not in out, "a capture does not differ from itself")
@@ -316,6 +328,7 @@ def main():
     other_events()
     tables(files)
     choices(files)
+    nobody_reads(files)
     differences(files)
     messages_with_lengths(files)
     in_place(files)
