@@ -207,7 +207,7 @@ static void export_window(struct symbolizer *s)
 
 /*
  * A table that nobody takes is dropped and counted in the next: the view shows what is now.
- * Not inlined, as settle() is not: a message takes 16 KiB of the stack, and would do so below all
+ * Not inlined, as settle() is not: a message takes 8 KiB of the stack, and would do so below all
  * that names frames, so that a profile of ourselves has these stacks cut.
  */
 static __attribute__((noinline)) void show_window(struct symbolizer *s)
