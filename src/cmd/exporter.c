@@ -17,7 +17,9 @@
 #include "util/log.h"
 #include "util/loop.h"
 
-#define MAX_HEADERS 64
+#define MAX_HEADERS	   64
+#define PAYLOADS_A_TURN	   8	/* each may be compressed and flushed to disk: requests wait */
+#define PAYLOADS_IN_SOCKET 4096 /* more than fit into its buffer */
 
 _Static_assert(EXPORT_LATENCY_BUCKETS == STATUS_LATENCY_BUCKETS, "each has its place");
 
@@ -217,7 +219,7 @@ static void on_symbolizer(void *ctx, int fd, uint32_t events)
 {
 	struct exporter_role *e = ctx;
 
-	if (!role_drain_socket(fd, on_payload, e)) {
+	if (!role_read_messages(fd, PAYLOADS_A_TURN, on_payload, e)) {
 		loop_remove_fd(e->role.loop, fd);
 		e->symbolizer_sock = close_fd(e->symbolizer_sock);
 	}
@@ -231,7 +233,8 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	if (m->type == MESSAGE_PEER) {
 		if (e->symbolizer_sock >= 0) {
 			/* What the old one had sent is still in its socket. */
-			(void)role_drain_socket(e->symbolizer_sock, on_payload, e);
+			(void)role_read_messages(e->symbolizer_sock, PAYLOADS_IN_SOCKET, on_payload,
+						 e);
 			loop_remove_fd(e->role.loop, e->symbolizer_sock);
 			(void)close_fd(e->symbolizer_sock);
 		}

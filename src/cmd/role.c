@@ -89,9 +89,9 @@ int role_start(struct role *r, const char *name, void *setup, size_t n, role_tex
 	return e;
 }
 
-bool role_drain_socket(int sock, role_message_fn fn, void *ctx)
+bool role_read_messages(int sock, int max, role_message_fn fn, void *ctx)
 {
-	for (int i = 0; i < MAX_MESSAGES_A_TURN; i++) {
+	for (int i = 0; i < max; i++) {
 		struct message m;
 		int fds[2], r = message_recv(sock, &m, fds, MSG_DONTWAIT);
 
@@ -102,6 +102,11 @@ bool role_drain_socket(int sock, role_message_fn fn, void *ctx)
 		fn(ctx, &m, fds);
 	}
 	return true;
+}
+
+bool role_drain_socket(int sock, role_message_fn fn, void *ctx)
+{
+	return role_read_messages(sock, MAX_MESSAGES_A_TURN, fn, ctx);
 }
 
 static void on_control(void *ctx, int fd, uint32_t events)

@@ -30,8 +30,10 @@ int role_start(struct role *r, const char *name, void *setup, size_t n, role_tex
 /* Watches the control socket. 0 or -errno. */
 int role_listen(struct role *r, role_message_fn message, void *ctx);
 
-/* Reads messages from sock until it is empty: calls fn for each; false when the peer is gone or
- * talks nonsense. */
+/* Reads up to max messages from sock, or until it is empty: calls fn for each; false when the peer
+ * is gone or talks nonsense. */
+bool role_read_messages(int sock, int max, role_message_fn fn, void *ctx);
+/* As many as one turn of a loop has time for where each takes little. */
 bool role_drain_socket(int sock, role_message_fn fn, void *ctx);
 
 /*
