@@ -167,6 +167,10 @@ def order(run):
     for what, some in (("from before", [b for b in begins if b < reached - 1.5e9]),
                        ("live", [b for b in begins if b > reached + 0.5e9])):
         wrong = disorder(some)
+        for a, b in zip(some, some[1:]):
+            if a > b:  # in seconds after it was reached
+                rig.say(f"{run.name}: {what}: after the window of {(a - reached) / 1e9:.2f} comes that of "
+                        f"{(b - reached) / 1e9:.2f}")
         # What waits in memory, because the disk is full, goes before what is on disk.
         rig.check(some and wrong <= (run.name == "full"),
                   f"{run.name}: {len(some)} payloads {what} came in their order, but for {wrong} jumps")
