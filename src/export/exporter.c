@@ -291,7 +291,9 @@ static int open_multi(struct exporter *e)
 	    e->curl.multi_setopt(e->multi, CURLMOPT_SOCKETFUNCTION, on_socket) != CURLM_OK ||
 	    e->curl.multi_setopt(e->multi, CURLMOPT_SOCKETDATA, e) != CURLM_OK ||
 	    e->curl.multi_setopt(e->multi, CURLMOPT_TIMERFUNCTION, on_timer) != CURLM_OK ||
-	    e->curl.multi_setopt(e->multi, CURLMOPT_TIMERDATA, e) != CURLM_OK)
+	    e->curl.multi_setopt(e->multi, CURLMOPT_TIMERDATA, e) != CURLM_OK ||
+	    /* Or a destination's request would go down the connection of another one's gRPC. */
+	    e->curl.multi_setopt(e->multi, CURLMOPT_PIPELINING, CURLPIPE_NOTHING) != CURLM_OK)
 		return -ENOMEM;
 	return 0;
 }

@@ -236,9 +236,14 @@ static CURLcode set_grpc(struct destination *d, const char *url)
 		return CURLE_UNSUPPORTED_PROTOCOL;
 	SET(CURLOPT_HTTP_VERSION,
 	    (long)(tls ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE));
-	/* 7.88, Debian 12's, fails every second request on such a connection (CURLE_HTTP2). */
-	if (!tls && v->version_num < 0x080000)
+	/*
+	 * A connection for each: libcurl would take one to the same port that speaks HTTP/1.1 for
+	 * another destination, and 7.88, Debian 12's, fails every second request on one of its own.
+	 */
+	if (!tls) {
 		SET(CURLOPT_FORBID_REUSE, 1L);
+		SET(CURLOPT_FRESH_CONNECT, 1L);
+	}
 	return r;
 }
 
@@ -271,6 +276,8 @@ int request_init(struct destination *d, const struct export_destination *config,
 	if (r == CURLE_OK)
 		r = set_tls(d, config);
 	SET(CURLOPT_URL, url);
+	if (!d->grpc && strncasecmp(url, "http:", 5) == 0)
+		SET(CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	SET(CURLOPT_POST, 1L);
 	SET(CURLOPT_USERAGENT, agent);
 	if (!d->grpc)

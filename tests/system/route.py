@@ -73,6 +73,25 @@ class Proxy:
                     (server if s is conn else conn).sendall(got)
 
 
+class Both:
+    """HTTP/1.1 and gRPC at one port, as Pyroscope and proxies have it."""
+
+    def __init__(self):
+        self.http, self.grpc = Server(answer(200)), grpc_server.Server([], then={"status": 0})
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listener.getsockname()[1]
+        threading.Thread(target=self.accept, daemon=True).start()
+
+    def accept(self):
+        while True:
+            conn, _ = self.listener.accept()
+            threading.Thread(target=self.serve, args=(conn,), daemon=True).start()
+
+    def serve(self, conn):
+        http2 = conn.recv(3, socket.MSG_PEEK) == b"PRI"
+        (self.grpc._serve if http2 else self.http.serve)(conn)  # pylint: disable=protected-access
+
+
 def run(name, sections, reached, log_says, env=()):
     """A daemon with these destinations until all that are to be reached are, and the log has the rest."""
     daemon = rig.Daemon("[profiler]\nreporter_interval = 1s\nsamples_per_second = 49\n[spool]\nenabled = no\n"
@@ -108,6 +127,7 @@ def by_configuration(ca, contexts):
     contexts["other"].sni_callback = lambda sock, name, context: names.append(name)
     plain, secure, other, wrong = (Server(answer(200)), Server(answer(200), tls=contexts["good"]),
                                    Server(answer(200), tls=contexts["other"]), Server(answer(200), tls=contexts["other"]))
+    both = Both()
     stranger = Server(answer(200), tls=contexts["stranger"])
     grpc = grpc_server.Server([], then={"status": 0})
     proxies = {n: Proxy() for n in ("plain", "tls", "grpc", "other")}
@@ -119,6 +139,8 @@ def by_configuration(ca, contexts):
         "grpc": f"endpoint = http://127.0.0.1:{grpc.port}\nprotocol = grpc\nproxy = {proxies['grpc'].url}",
         "other": https % other.port + "server_name_override = other.test",
         "other-proxy": https % other.port + f"server_name_override = other.test\nproxy = {proxies['other'].url}",
+        "both-http": f"endpoint = http://127.0.0.1:{both.port}",
+        "both-grpc": f"endpoint = http://127.0.0.1:{both.port}\nprotocol = grpc",
         "careless": f"endpoint = https://127.0.0.1:{stranger.port}\ninsecure_skip_verify = yes",
         "wrong-name": https % wrong.port + "server_name_override = elsewhere.test",
         "needy": https % secure.port + f"proxy = {needy.url}",
@@ -128,6 +150,7 @@ def by_configuration(ca, contexts):
     }, {
         "plain": lambda: plain.count() >= 2, "tls": lambda: secure.count() >= 2,
         "grpc": lambda: len(grpc.calls) >= 2, "other": lambda: other.count() >= 4,
+        "both-http": lambda: both.http.count() >= 4, "both-grpc": lambda: len(both.grpc.calls) >= 4,
         "other-proxy": lambda: proxies["other"].heads, "careless": lambda: stranger.count() >= 2,
     }, {"wrong-name": "certificate is for another name", "needy": "407", "strict": "proxy does not let it through",
         "no-proxy": "no connection to its proxy", "unknown": "proxy's host name is not known"})
