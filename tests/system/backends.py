@@ -114,16 +114,20 @@ def samples_of(nanoseconds):
 
 
 def start_pyroscope(binary):
-    ports = {n: rig.free_port() for n in ("http", "grpc", "members", "admin", "raft")}
-    local = "127.0.0.1"
-    Server("pyroscope", [binary, f"-server.http-listen-address={local}", f"-server.http-listen-port={ports['http']}",
-                         f"-server.grpc-listen-address={local}", f"-server.grpc-listen-port={ports['grpc']}",
-                         f"-admin-server.http-listen-port={ports['admin']}",
-                         f"-memberlist.bind-addr={local}", f"-memberlist.bind-port={ports['members']}",
-                         f"-memberlist.advertise-addr={local}", "-auth.multitenancy-enabled=true",
-                         "-self-profiling.disable-push=true", "-usage-stats.enabled=false"],
-           f"http://{local}:{ports['http']}/ready")
-    return ports["http"]
+    http, grpc, members, admin, raft = (rig.free_port() for _ in range(5))
+    options = {
+        "architecture.storage": "v2", "auth.multitenancy-enabled": "true",
+        "server.http-listen-address": "127.0.0.1", "server.http-listen-port": http,
+        "server.grpc-listen-address": "127.0.0.1", "server.grpc-listen-port": grpc, "admin-server.http-listen-port": admin,
+        "memberlist.bind-addr": "127.0.0.1", "memberlist.bind-port": members, "memberlist.advertise-addr": "127.0.0.1",
+        "metastore.address": f"127.0.0.1:{grpc}", "query-backend.address": f"127.0.0.1:{grpc}",
+        "metastore.raft.bind-address": f"127.0.0.1:{raft}", "metastore.raft.advertise-address": f"127.0.0.1:{raft}",
+        "metastore.raft.server-id": f"127.0.0.1:{raft}", "segment-writer.lifecycler.addr": "127.0.0.1",
+        "distributor.ring.instance-interface-names": "lo", "overrides-exporter.ring.instance-interface-names": "lo",
+        "self-profiling.disable-push": "true", "usage-stats.enabled": "false",
+    }
+    Server("pyroscope", [binary, *(f"-{k}={v}" for k, v in options.items())], f"http://127.0.0.1:{http}/ready")
+    return http
 
 
 def of_pprof(profile):
