@@ -479,19 +479,16 @@ static void path_append(char path[MAX_PATH], size_t *n, const char *part)
 		*n = *n + (size_t)r < MAX_PATH ? *n + (size_t)r : MAX_PATH - 1;
 }
 
-strid dwarf_lines_path(struct dwarf *d, struct dwarf_unit *u, uint32_t file)
+/* Apart from dwarf_lines_path(), for the path takes a page of stack to clear. */
+static __attribute__((noinline)) strid path_make(struct dwarf *d, struct dwarf_unit *u,
+						 uint32_t file)
 {
 	const char *unit_dir, *unit_name;
+	const struct dwarf_lines *l = u->lines;
+	const struct file *f = &l->files.items[file];
 	char path[MAX_PATH] = "";
-	struct dwarf_lines *l = u->lines;
-	struct file *f;
 	size_t n = 0;
 
-	if (!l || file >= l->files.n)
-		return STRID_EMPTY;
-	f = &l->files.items[file];
-	if (f->path != STRID_EMPTY)
-		return f->path;
 	dwarf_unit_names(d, u, &unit_dir, &unit_name);
 	/* The first directory of DWARF 5 is the unit's own, which may be a relative one. */
 	if (l->version >= 5 && l->dirs.n)
@@ -505,6 +502,18 @@ strid dwarf_lines_path(struct dwarf *d, struct dwarf_unit *u, uint32_t file)
 			path_append(path, &n, place_text(d, l->dirs.items[f->dir]));
 		path_append(path, &n, place_text(d, f->name));
 	}
-	f->path = strtab_put_n(&d->texts, path, n);
+	return strtab_put_n(&d->texts, path, n);
+}
+
+strid dwarf_lines_path(struct dwarf *d, struct dwarf_unit *u, uint32_t file)
+{
+	struct dwarf_lines *l = u->lines;
+	struct file *f;
+
+	if (!l || file >= l->files.n)
+		return STRID_EMPTY;
+	f = &l->files.items[file];
+	if (f->path == STRID_EMPTY)
+		f->path = path_make(d, u, file);
 	return f->path;
 }
