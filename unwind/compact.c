@@ -79,13 +79,15 @@ static bool set_cfa(struct compact_run *r, uint64_t reg, int64_t offset)
 
 static bool restore(struct compact_run *r, uint64_t reg)
 {
+	if (r->in_cie) /* there is nothing yet to go back to */
+		return false;
 	if (reg == ARCH_REG_FP)
 		r->now.fp = r->initial.fp;
 	else if (reg == ARCH_REG_RA)
 		r->now.pc = r->initial.pc;
 	else if (reg == ARCH_REG_SP)
 		r->now.sp_known = r->initial.sp_known;
-	return !r->in_cie;
+	return true;
 }
 
 static int64_t factored(const struct compact_run *r, uint64_t operand)
