@@ -95,16 +95,25 @@ check-aarch64: tests/emulated/test-aarch64$(EXEEXT) tests/emulated/test-compact$
 # The corpus: recorded samples with every trap, and the tool that makes them (tests/corpus/make.sh).
 CORPUS_ORACLE = tests/corpus/oracle.c tests/corpus/oracle.h tests/corpus/relation.h
 EXTRA_PROGRAMS += tests/corpus/take
-tests_corpus_take_SOURCES = tests/corpus/take.c tests/corpus/take.h tests/corpus/take-maps.c tests/corpus/take-cut.c \
+CORPUS_TAKE = tests/corpus/take.c tests/corpus/take.h tests/corpus/take-maps.c tests/corpus/take-cut.c \
 	tests/corpus/take-write.c tests/corpus/touch.c tests/corpus/touch.h $(CORPUS_ORACLE) $(UNWIND_TEST_PROC)
+tests_corpus_take_SOURCES = $(CORPUS_TAKE) tests/corpus/take-ptrace.c
 tests_corpus_take_LDADD = $(UNWIND_TEST_LIBS)
-CLEANFILES += tests/corpus/take$(EXEEXT)
+EXTRA_PROGRAMS += tests/corpus/take-aarch64
+tests_corpus_take_aarch64_SOURCES = $(CORPUS_TAKE) tests/corpus/take-qemu.c tests/emulated/qemu.c tests/emulated/qemu.h
+tests_corpus_take_aarch64_CPPFLAGS = $(AM_CPPFLAGS) -DUNWIND_FOR_AARCH64
+tests_corpus_take_aarch64_LDADD = $(UNWIND_AARCH64_TEST_LIBS)
+CLEANFILES += tests/corpus/take$(EXEEXT) tests/corpus/take-aarch64$(EXEEXT)
 CORPUS_TRAPS = asm-libc asm-libcrypto asm-libgcc coroutine cxx-clang cxx-exception debug-frame debug-frame-zlib \
-	go go-cgo go-morestack go-stripped java-jit longjmp mapped-twice mapping-split musl \
+	go go-cgo go-morestack go-stripped java-jit llvm longjmp mapped-twice mapping-split musl \
 	musl-static no-cfi-frame-pointer no-sections node node-jit plt plt-ibt plt-no-cfi prelinked \
-	prologue rust-panic signal signal-altstack signal-fault static static-pie tail-call \
+	prologue rust-panic rustc signal signal-altstack signal-fault static static-pie tail-call \
 	truncated vdso
-EXTRA_DIST += tests/corpus/make.sh \
+CORPUS_AARCH64 = asm-libc coroutine debug-frame frame-pointer go go-stripped longjmp no-cfi-frame-pointer plt prologue signal \
+	signal-altstack signal-fault signed signed-signal static-pie tail-call truncated
+EXTRA_DIST += $(CORPUS_AARCH64:%=tests/data/unwind/aarch64/%.samples.gz) \
+	$(CORPUS_AARCH64:%=tests/data/unwind/aarch64/%.expect) tests/data/unwind/aarch64/differences
+EXTRA_DIST += tests/corpus/make.sh tests/corpus/make-aarch64.sh \
 	tests/corpus/src/Hot.java \
 	tests/corpus/src/context.c \
 	tests/corpus/src/crypto.c \
@@ -122,9 +131,12 @@ EXTRA_DIST += tests/corpus/make.sh \
 	$(CORPUS_TRAPS:%=tests/data/unwind/%.samples.gz) \
 	$(CORPUS_TRAPS:%=tests/data/unwind/%.expect) tests/data/unwind/differences
 
-check_PROGRAMS += tests/unit/test-unwind-corpus
+check_PROGRAMS += tests/unit/test-unwind-corpus tests/unit/test-unwind-corpus-aarch64
 tests_unit_test_unwind_corpus_SOURCES = tests/unit/test-unwind-corpus.c tests/unit/test.h $(CORPUS_ORACLE)
 tests_unit_test_unwind_corpus_LDADD = $(UNWIND_TEST_LIBS)
+tests_unit_test_unwind_corpus_aarch64_SOURCES = tests/unit/test-unwind-corpus.c tests/unit/test.h $(CORPUS_ORACLE)
+tests_unit_test_unwind_corpus_aarch64_CPPFLAGS = $(AM_CPPFLAGS) -DUNWIND_FOR_AARCH64
+tests_unit_test_unwind_corpus_aarch64_LDADD = $(UNWIND_AARCH64_TEST_LIBS)
 
 # The fuzz targets over what is kept.
 check_PROGRAMS += tests/fuzz/replay-recorded tests/fuzz/replay-walk

@@ -21,6 +21,7 @@ enum {
 	MAX_SHSTRTAB = 256 * 1024,
 	MAX_NOTES = 64 * 1024,
 	MAX_STUB_BYTES = 1024 * 1024,
+	MAX_VDSO_BYTES = 64 * 1024,
 };
 
 /* A file or an image, read by offset. */
@@ -318,14 +319,15 @@ static int find_eh_frame(struct unwind_module *m, const struct source *src, cons
 	return 0;
 }
 
-/* Only the vdso has one, and it is an image. */
+/* Only the vdso has one, and it is an image, of a few pages. */
 static void find_sigreturn(struct unwind_module *m, const struct source *src)
 {
 	for (uint32_t i = 0; i < m->n_segments && arch_sigreturn_code && src->image; i++) {
 		const struct segment *s = &m->segments[i];
 		const uint8_t *at;
 
-		if (!s->exec || !source_has(src, s->offset, s->filesz))
+		if (!s->exec || s->filesz > MAX_VDSO_BYTES ||
+		    !source_has(src, s->offset, s->filesz))
 			continue;
 		at = memmem(src->image + s->offset, (size_t)s->filesz, arch_sigreturn_code,
 			    arch_sigreturn_bytes);

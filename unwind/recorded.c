@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files of recorded samples: see the header for what is in them. */
+#include <elf.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <zlib.h>
@@ -133,6 +134,23 @@ static int read_block(struct recorded *r, struct cursor *c, char *error)
 	}
 }
 
+static const char *machine_name(uint32_t machine)
+{
+	return machine == EM_X86_64 ? "x86_64" : machine == EM_AARCH64 ? "aarch64" : NULL;
+}
+
+static int refuse_machine(uint32_t machine, char *error)
+{
+	const char *name = machine_name(machine);
+	char number[32];
+
+	(void)snprintf(number, sizeof(number), "ELF machine %u", machine);
+	(void)snprintf(error, RECORDED_ERROR_MAX,
+		       "samples of %s; this perfwalk walks those of %s only", name ? name : number,
+		       machine_name(ARCH_ELF_MACHINE));
+	return -EBADMSG;
+}
+
 static int parse(struct recorded *r, char *error)
 {
 	struct cursor c = cursor_make(r->bytes, r->n_bytes);
@@ -149,7 +167,7 @@ static int parse(struct recorded *r, char *error)
 		return -EBADMSG;
 	}
 	if (machine != ARCH_ELF_MACHINE)
-		return complain(error, "samples of another architecture");
+		return refuse_machine(machine, error);
 	while (cursor_left(&c) > 0 && e == 0)
 		e = read_block(r, &c, error);
 	return e;

@@ -157,6 +157,6 @@ for_trap java-jit java javac && javac -d . "$src/Hot.java" &&
 	trap_is java-jit -n 16 -i 5 -w '[anonymous]' -- "$(realpath "$(command -v java)")" -Xshare:off -XX:+UseSerialGC -cp . Hot
 for_trap llvm clang && trap_is llvm -r -n 16 -i 1 -m libLLVM -- "$(realpath "$(command -v clang)")" -cc1 -emit-obj \
 	-O3 -o llvm.o -x c++ "$src/many.cc"
-for_trap rustc rustc && trap_is rustc -r -n 16 -i 3 -m librustc_driver -- \
+for_trap rustc rustc && trap_is rustc -r -n 5 -i 3 -m librustc_driver -- \
 	"$(rustc --print sysroot)/bin/rustc" --edition 2021 -O -o panic2 "$src/panic.rs"
 exit $failed

@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "unwind/arch.h"
+
 #define PID 1 /* of the one process, which is none */
 
 struct oracle {
@@ -42,7 +44,7 @@ static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
 static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *ret, void *arg)
 {
 	const struct oracle *o = arg;
-	uint64_t at = addr - o->regs->r[7];
+	uint64_t at = addr - o->regs->r[ARCH_REG_SP];
 
 	if (at >= o->n_stack || o->n_stack - at < sizeof(*ret))
 		return false;
@@ -53,11 +55,15 @@ static bool read_memory(Dwfl *dwfl, Dwarf_Addr addr, Dwarf_Word *ret, void *arg)
 static bool set_registers(Dwfl_Thread *thread, void *arg)
 {
 	const struct oracle *o = arg;
+	/* Where the pc is no register of CFI, it is told besides. */
+	unsigned int n = ARCH_REG_PC == ARCH_REG_RA ? UNWIND_N_REGS : ARCH_REG_PC;
 	Dwarf_Word words[UNWIND_N_REGS];
 
-	for (int i = 0; i < UNWIND_N_REGS; i++)
+	for (unsigned int i = 0; i < n; i++)
 		words[i] = o->regs->r[i];
-	return dwfl_thread_state_registers(thread, 0, UNWIND_N_REGS, words);
+	if (n < UNWIND_N_REGS)
+		dwfl_thread_state_register_pc(thread, o->regs->r[ARCH_REG_PC]);
+	return dwfl_thread_state_registers(thread, 0, n, words);
 }
 
 static const Dwfl_Thread_Callbacks thread_callbacks = {

@@ -8,25 +8,6 @@
 #include "tests/corpus/take.h"
 #include "util/hash.h"
 
-static int read_text(pid_t pid, char **ret)
-{
-	_cleanup_free_ char *text = malloc(1 << 20);
-	_cleanup_close_ int fd = -EBADF;
-	char path[64];
-	size_t n = 0;
-	ssize_t got;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	while (n < (1 << 20) - 1 && (got = read(fd, text + n, (1 << 20) - 1 - n)) > 0)
-		n += (size_t)got;
-	text[n] = '\0';
-	*ret = TAKE_PTR(text);
-	return 0;
-}
-
 static int map_file(struct take_file *f, size_t n)
 {
 	f->bytes.n = n;
@@ -38,15 +19,19 @@ static int map_file(struct take_file *f, size_t n)
 /* The image of the vdso goes into a file of its own. */
 static int open_vdso(struct take *t, struct take_file *f, pid_t pid, uint64_t start, size_t n)
 {
-	_cleanup_free_ uint8_t *bytes = malloc(n);
+	_cleanup_free_ uint8_t *own = malloc(n);
+	const uint8_t *bytes = t->vdso ? t->vdso : own;
 	_cleanup_close_ int fd = -EBADF;
 	char path[64];
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/mem", (int)pid);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (!t->vdso && (fd < 0 || pread(fd, own, n, (off_t)start) != (ssize_t)n))
+		return -EIO;
+	if (t->vdso)
+		n = t->n_vdso;
 	f->fd = memfd_create("vdso", MFD_CLOEXEC);
-	if (fd < 0 || f->fd < 0 || pread(fd, bytes, n, (off_t)start) != (ssize_t)n ||
-	    write(f->fd, bytes, n) != (ssize_t)n)
+	if (f->fd < 0 || write(f->fd, bytes, n) != (ssize_t)n)
 		return -EIO;
 	f->vdso = true;
 	return map_file(f, n);
@@ -106,12 +91,19 @@ static void add_line(struct take *t, struct take_maps *maps, pid_t pid, const ch
 	*array_push(&maps->lines) = l;
 }
 
+static int compare_lines(const void *a, const void *b)
+{
+	const struct take_line *x = a, *y = b;
+
+	return x->start < y->start ? -1 : x->start > y->start;
+}
+
 int take_maps_load(struct take *t, pid_t pid)
 {
 	_cleanup_free_ char *text = NULL;
 	struct take_maps *maps;
 	uint64_t hash;
-	int r = read_text(pid, &text);
+	int r = take_read_maps(t, pid, &text);
 
 	if (r < 0)
 		return r;
@@ -130,6 +122,7 @@ int take_maps_load(struct take *t, pid_t pid)
 		line = strchr(line, '\n');
 		line = line ? line + 1 : NULL;
 	}
+	qsort(maps->lines.items, maps->lines.n, sizeof(*maps->lines.items), compare_lines);
 	return (int)t->maps.n - 1;
 }
 

@@ -6,11 +6,17 @@
 
 #include "tests/corpus/oracle.h"
 #include "tests/corpus/touch.h"
+#include "tests/unit/unwind-proc.h"
 #include "unwind/internal.h"
 #include "unwind/recorded.h"
 #include "util/array.h"
 
-enum { TAKE_MAX_FRAMES = 512, TAKE_STACK_BYTES = 64 * 1024 };
+enum {
+	TAKE_MAX_FRAMES = 512,
+	TAKE_STACK_BYTES = 64 * 1024,
+	TAKE_MAX_STEPS = 400000,
+	TAKE_MAX_TIME_S = 60,
+};
 
 /* A mapped file, whole in memory. */
 struct take_file {
@@ -56,7 +62,28 @@ struct take {
 	ARRAY(struct take_sample *) samples;
 	bool ours_only; /* libdw reads too much of these files: its answer is kept instead */
 	struct take_maps *current; /* that take_find() looks into */
+	int32_t last_maps;	   /* of the last look; -1: look again */
+	/* What make.sh asks for. */
+	const char *innermost, *among;
+	uint32_t max_samples;
+	uint64_t interval_ns, begin;
+	bool complete_only;
+	uint64_t steps;
+	/* The vdso where the process has none of its own (take-qemu.c). */
+	const uint8_t *vdso;
+	size_t n_vdso;
 };
+
+/* take.c: a stop of the program; kept where its shape is new. The stack is copied. */
+void take_look(struct take *t, pid_t pid, const struct proc_sample *taken);
+
+/*
+ * take-ptrace.c, or take-qemu.c for programs of aarch64: runs the program, and looks at where it
+ * stops. -errno: it cannot be started.
+ */
+int take_run(struct take *t, char **argv);
+/* The mappings in the form of /proc/PID/maps, malloc'ed. */
+int take_read_maps(struct take *t, pid_t pid, char **ret);
 
 /* take-maps.c: the process's mappings now, as a row of t->maps; files are opened. -errno. */
 int take_maps_load(struct take *t, pid_t pid);

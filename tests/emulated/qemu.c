@@ -264,7 +264,38 @@ char *qemu_maps(const struct qemu *q)
 	return text;
 }
 
-uint64_t qemu_find_page(const struct qemu *q, const uint8_t *bytes, size_t n)
+/* ---- The vdso ---- */
+
+/*
+ * The trampoline that signal handlers return to. qemu's is an anonymous page; a kernel's lies in
+ * the vdso, with a nop before it: here it becomes such a vdso.
+ */
+static const struct {
+	Elf64_Ehdr eh;
+	Elf64_Phdr ph;
+	uint8_t nop[4], code[8];
+} vdso_image = {
+	.eh = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
+	       .e_type = ET_DYN,
+	       .e_machine = EM_AARCH64,
+	       .e_version = EV_CURRENT,
+	       .e_phoff = sizeof(Elf64_Ehdr),
+	       .e_ehsize = sizeof(Elf64_Ehdr),
+	       .e_phentsize = sizeof(Elf64_Phdr),
+	       .e_phnum = 1},
+	.ph = {.p_type = PT_LOAD,
+	       .p_flags = PF_R | PF_X,
+	       .p_offset = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr),
+	       .p_vaddr = 0xffc,
+	       .p_filesz = 12,
+	       .p_memsz = 12,
+	       .p_align = 1},
+	.nop = {0x1f, 0x20, 0x03, 0xd5},
+	.code = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4},
+};
+
+/* Where these bytes begin a page of anonymous memory of the program; 0: nowhere. */
+static uint64_t find_page(const struct qemu *q, const uint8_t *bytes, size_t n)
 {
 	_cleanup_close_ int mem = -EBADF;
 	char path[64], line[8192];
@@ -285,4 +316,18 @@ uint64_t qemu_find_page(const struct qemu *q, const uint8_t *bytes, size_t n)
 	if (maps)
 		(void)fclose(maps);
 	return found;
+}
+
+bool qemu_find_vdso(const struct qemu *q, struct qemu_vdso *ret)
+{
+	uint64_t page = find_page(q, vdso_image.code, sizeof(vdso_image.code));
+
+	*ret = (struct qemu_vdso){
+		.image = (const uint8_t *)&vdso_image,
+		.n = sizeof(vdso_image),
+		.start = page - sizeof(vdso_image.nop),
+		.end = page + sizeof(vdso_image.code),
+		.offset = vdso_image.ph.p_offset,
+	};
+	return page != 0;
 }

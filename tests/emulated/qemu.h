@@ -34,6 +34,14 @@ size_t qemu_read(struct qemu *q, uint64_t addr, void *ret, size_t n);
  * permissions. malloc'ed.
  */
 char *qemu_maps(const struct qemu *q);
-/* Where these bytes begin a page of anonymous memory of the program; 0: nowhere. */
-uint64_t qemu_find_page(const struct qemu *q, const uint8_t *bytes, size_t n);
+/*
+ * qemu's trampoline for signal handlers, as the vdso that a kernel would have: an ELF image, of
+ * which offset is mapped at [start, end). false: the program has none (yet).
+ */
+struct qemu_vdso {
+	const uint8_t *image;
+	size_t n;
+	uint64_t start, end, offset;
+};
+bool qemu_find_vdso(const struct qemu *q, struct qemu_vdso *ret);
 void qemu_end(struct qemu *q);

@@ -13,7 +13,6 @@
  *	stripped Go: it has no CFI;
  *	lazy binding: CFI of glibc's _dl_runtime_resolve is wrong by 16 bytes (unwind/step.c).
  */
-#include <elf.h>
 #include <limits.h>
 #include <stdlib.h>
 
@@ -32,34 +31,6 @@ struct stepper {
 	uint8_t stack[STACK_BYTES];
 };
 
-/*
- * The trampoline that signal handlers return to. qemu's is an anonymous page; a kernel's lies in
- * the vdso, with a nop before it: here it becomes such a vdso.
- */
-static struct {
-	Elf64_Ehdr eh;
-	Elf64_Phdr ph;
-	uint8_t nop[4], code[8];
-} vdso = {
-	.eh = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64, ELFDATA2LSB, EV_CURRENT},
-	       .e_type = ET_DYN,
-	       .e_machine = EM_AARCH64,
-	       .e_version = EV_CURRENT,
-	       .e_phoff = sizeof(Elf64_Ehdr),
-	       .e_ehsize = sizeof(Elf64_Ehdr),
-	       .e_phentsize = sizeof(Elf64_Phdr),
-	       .e_phnum = 1},
-	.ph = {.p_type = PT_LOAD,
-	       .p_flags = PF_R | PF_X,
-	       .p_offset = sizeof(Elf64_Ehdr) + sizeof(Elf64_Phdr),
-	       .p_vaddr = 0xffc,
-	       .p_filesz = 12,
-	       .p_memsz = 12,
-	       .p_align = 1},
-	.nop = {0x1f, 0x20, 0x03, 0xd5},
-	.code = {0x68, 0x11, 0x80, 0xd2, 0x01, 0x00, 0x00, 0xd4},
-};
-
 static int compare_mappings(const void *a, const void *b)
 {
 	const struct proc_mapping *x = a, *y = b;
@@ -70,20 +41,20 @@ static int compare_mappings(const void *a, const void *b)
 static void add_vdso(struct stepper *s)
 {
 	struct proc_maps *maps = &s->c.maps;
-	uint64_t page = qemu_find_page(&s->q, vdso.code, sizeof(vdso.code));
+	struct qemu_vdso vdso;
 
-	CHECK(page != 0);
+	CHECK(qemu_find_vdso(&s->q, &vdso));
 	if (!s->vdso)
-		CHECK_INT(unwind_module_new_memory(&s->vdso, s->c.u, &vdso, sizeof(vdso), "vdso"),
+		CHECK_INT(unwind_module_new_memory(&s->vdso, s->c.u, vdso.image, vdso.n, "vdso"),
 			  ==, 0);
 	maps->items = realloc(maps->items, (maps->n + 1) * sizeof(*maps->items));
 	CHECK(maps->items);
-	maps->items[maps->n++] = (struct proc_mapping){.start = page - sizeof(vdso.nop),
-						       .end = page + sizeof(vdso.code),
-						       .module = s->vdso,
-						       .bias = page - 0x1000};
-	s->c.strange_start = page - sizeof(vdso.nop);
-	s->c.strange_end = page + sizeof(vdso.code);
+	maps->items[maps->n] =
+		(struct proc_mapping){.start = vdso.start, .end = vdso.end, .module = s->vdso};
+	CHECK(unwind_module_bias(s->vdso, vdso.start, vdso.offset, &maps->items[maps->n].bias));
+	maps->n++;
+	s->c.strange_start = vdso.start;
+	s->c.strange_end = vdso.end;
 	qsort(maps->items, maps->n, sizeof(*maps->items), compare_mappings);
 }
 

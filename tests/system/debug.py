@@ -116,7 +116,7 @@ def bad_files():
         "cut.gz": (packed[:len(packed) // 2], "end too early"),
         "cut": (good[:-1], "in the middle of a block"),
         "version": (good[:8] + b"\x09" + good[9:], "version 9"),
-        "machine": (good[:12] + b"\xb7" + good[13:], "another architecture"),
+        "machine": (good[:12] + b"\x28" + good[13:], "ELF machine 40; this perfwalk walks those of x86_64"),
         "bomb.gz": (gzip.compress(b"PWSAMPLE" + bytes(80 << 20), 1), "larger than 64 MiB"),
     }
     for name, (content, why) in cases.items():
@@ -124,6 +124,8 @@ def bad_files():
             f.write(content)
         err = debug("sample", rig.path(name), status=1)
         rig.check(name in err and why in err, f"{name}: {err.strip()}")
+    err = debug("sample", os.path.join(DATA, "aarch64", "signed.samples.gz"), status=1)
+    rig.check("samples of aarch64; this perfwalk walks those of x86_64" in err, f"of another processor: {err.strip()}")
     rnd = random.Random(1)
     for i in range(12):
         bad = bytearray(good)
