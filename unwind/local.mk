@@ -61,7 +61,7 @@ tests_bench_unwind_bench_SOURCES = tests/bench/unwind.c tests/bench/framehop.c t
 	tests/bench/unwind-capture.c tests/bench/unwind-capture.h $(UNWIND_TEST_PROC)
 tests_bench_unwind_bench_LDADD = $(UNWIND_TEST_LIBS)
 EXTRA_DIST += tests/bench/unwind.sh tests/bench/framehop/Cargo.toml tests/bench/framehop/Cargo.lock \
-	tests/bench/framehop/src/lib.rs tests/fuzz/fuzz-unwind.c
+	tests/bench/framehop/src/lib.rs
 CLEANFILES += tests/bench/unwind-bench$(EXEEXT)
 
 .PHONY: bench-unwind
@@ -139,10 +139,26 @@ tests_unit_test_unwind_corpus_aarch64_CPPFLAGS = $(AM_CPPFLAGS) -DUNWIND_FOR_AAR
 tests_unit_test_unwind_corpus_aarch64_LDADD = $(UNWIND_AARCH64_TEST_LIBS)
 
 # The fuzz targets over what is kept.
-check_PROGRAMS += tests/fuzz/replay-recorded tests/fuzz/replay-walk
-tests_fuzz_replay_recorded_SOURCES = tests/fuzz/fuzz-recorded.c
+UNWIND_FUZZ_ELF = tests/unit/unwind-elf.c tests/unit/unwind-elf.h
+check_PROGRAMS += tests/fuzz/replay-recorded tests/fuzz/replay-recorded-aarch64 tests/fuzz/replay-unwind \
+	tests/fuzz/replay-walk
+tests_fuzz_replay_recorded_SOURCES = tests/fuzz/fuzz-recorded.c tests/fuzz/replay.h
 tests_fuzz_replay_recorded_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/data/unwind"'
 tests_fuzz_replay_recorded_LDADD = $(UNWIND_TEST_LIBS)
-tests_fuzz_replay_walk_SOURCES = tests/fuzz/fuzz-walk.c tests/unit/unwind-elf.c tests/unit/unwind-elf.h
+tests_fuzz_replay_recorded_aarch64_SOURCES = tests/fuzz/fuzz-recorded.c tests/fuzz/replay.h
+tests_fuzz_replay_recorded_aarch64_CPPFLAGS = $(AM_CPPFLAGS) -DUNWIND_FOR_AARCH64 \
+	-DFUZZ_REPLAY='"$(srcdir)/tests/data/unwind/aarch64"'
+tests_fuzz_replay_recorded_aarch64_LDADD = $(UNWIND_AARCH64_TEST_LIBS)
+tests_fuzz_replay_unwind_SOURCES = tests/fuzz/fuzz-unwind.c tests/fuzz/replay.h $(UNWIND_FUZZ_ELF)
+tests_fuzz_replay_unwind_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-unwind"'
+tests_fuzz_replay_unwind_LDADD = $(UNWIND_TEST_LIBS)
+tests_fuzz_replay_walk_SOURCES = tests/fuzz/fuzz-walk.c $(UNWIND_FUZZ_ELF)
 tests_fuzz_replay_walk_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY
 tests_fuzz_replay_walk_LDADD = $(UNWIND_TEST_LIBS)
+FUZZ_UNWIND_KEPT = expression-loop frame-pointer plt registers remember restore restore-in-cie signal
+EXTRA_DIST += tests/fuzz/unwind.sh $(FUZZ_UNWIND_KEPT:%=tests/fuzz/corpus-unwind/%)
+
+# make fuzz-unwind: half an hour a target, with clang's libFuzzer (tests/fuzz/unwind.sh).
+.PHONY: fuzz-unwind
+fuzz-unwind:
+	$(SHELL) $(srcdir)/tests/fuzz/unwind.sh $(srcdir) $${FUZZ_SECONDS:-1800} $${FUZZ_TARGETS:-}

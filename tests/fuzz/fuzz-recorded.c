@@ -2,11 +2,7 @@
 /*
  * libFuzzer target: a file of recorded samples, read, walked and explained. All of it is the
  * fuzzer's: registers, stacks, mappings that lie, headers and call-frame information.
- *
- *	clang -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -I. \
- *		tests/fuzz/fuzz-recorded.c unwind/[a-z]*.c util/{text,hash}.c -ldw -lelf -lz
- *	for f in tests/data/unwind/?*.gz; do gzip -dc $f >corpus/$(basename $f .gz); done; ./a.out
- *corpus
+ * tests/fuzz/unwind.sh builds and runs it.
  *
  * With a main of its own (FUZZ_REPLAY) it reads the files kept there, as make check does, and
  * changes each here and there.
@@ -56,50 +52,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 }
 
 #ifdef FUZZ_REPLAY
-#include <dirent.h>
-#include <zlib.h>
-
-static uint8_t bytes[1 << 22];
-
-static size_t load(const char *directory, const char *name)
-{
-	char path[4096];
-	gzFile f;
-	int n;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
-	f = gzopen(path, "rb");
-	n = f ? gzread(f, bytes, sizeof(bytes)) : 0;
-	if (f)
-		(void)gzclose(f);
-	return n > 0 ? (size_t)n : 0;
-}
+#include "tests/fuzz/replay.h"
 
 int main(void)
 {
-	DIR *d = opendir(FUZZ_REPLAY);
-	unsigned int n_files = 0;
-	uint32_t random = 1;
-
-	for (struct dirent *e; d && (e = readdir(d));) {
-		size_t n = e->d_name[0] == '.' ? 0 : load(FUZZ_REPLAY, e->d_name);
-
-		if (n == 0 || n == sizeof(bytes))
-			continue;
-		(void)LLVMFuzzerTestOneInput(bytes, n);
-		for (int i = 0; i < 4; i++) { /* changes pile up */
-			for (int k = 0; k < 16; k++) {
-				random = random * 1664525 + 1013904223;
-				bytes[16 + random % (n - 16)] = (uint8_t)(random >> 24);
-			}
-			(void)LLVMFuzzerTestOneInput(bytes, n);
-		}
-		(void)LLVMFuzzerTestOneInput(bytes, n / 2);
-		n_files++;
-	}
-	if (d)
-		(void)closedir(d);
-	printf("%u files of %s\n", n_files, FUZZ_REPLAY);
-	return n_files == 0;
+	return replay_directory(FUZZ_REPLAY, sizeof(RECORDED_MAGIC) + 7, 4);
 }
 #endif

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libFuzzer target: the input is an ELF file; what CFI says all over it is asked for, and walked.
+ * tests/fuzz/unwind.sh builds and runs it.
  *
- *	clang -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -I. \
- *		tests/fuzz/fuzz-unwind.c tests/unit/unwind-elf.c unwind/[a-z]*.c -ldw -lelf -lz
+ * The input may be CFI programs instead, which are put into an otherwise sound file, so that the
+ * fuzzer does not have to invent one: "CFI" and an FDE's, or "CIE", a byte with the length of the
+ * CIE's, that, and an FDE's.
  *
- * The input may begin with a raw CFI program instead ("CFI" and its bytes): it is then put into an
- * otherwise sound file, so that the fuzzer does not have to invent one.
+ * With a main of its own (FUZZ_REPLAY) it reads the files kept there, as make check does, and
+ * changes each here and there.
  */
 #include "tests/unit/unwind-elf.h"
 #include "unwind/internal.h"
@@ -43,9 +45,32 @@ static void walk_at(struct unwinder *u, uint64_t pc)
 	(void)cfi_compile_full(module, pc, &full);
 }
 
+/* The file around CFI programs; false: the input is none. */
+static bool make_elf(const uint8_t *data, size_t n, struct bytes *image)
+{
+	static struct bytes eh;
+	size_t n_cie = n > 4 ? data[3] : 0, cie, at;
+
+	if (n < 3 || n >= 40000)
+		return false;
+	eh.n = 0;
+	if (memcmp(data, "CFI", 3) == 0) {
+		at = 3;
+		cie = elf_cie(&eh, 0, n & 1);
+	} else if (memcmp(data, "CIE", 3) == 0 && n > 4 && n_cie <= n - 4) {
+		at = 4 + n_cie;
+		cie = elf_cie_of(&eh, 0, 0, data + 4, n_cie);
+	} else {
+		return false;
+	}
+	elf_fde(&eh, 0, cie, ELF_TEXT, 0x8000, data + at, n - at);
+	elf_make(image, &(struct elf_spec){.eh_frame = &eh});
+	return true;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	static struct bytes eh, image;
+	static struct bytes image;
 	struct unwind_limits limits = {
 		.cache_entries = 256, .max_row_bytes = 65536, .max_inflate_bytes = 65536};
 	struct unwinder *u = NULL;
@@ -53,10 +78,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 	if (unwinder_new(&u, &limits) < 0)
 		return 0;
-	if (n >= 3 && n < 40000 && memcmp(data, "CFI", 3) == 0) {
-		eh.n = 0;
-		elf_fde(&eh, 0, elf_cie(&eh, 0, n & 1), ELF_TEXT, 0x8000, data + 3, n - 3);
-		elf_make(&image, &(struct elf_spec){.eh_frame = &eh});
+	if (make_elf(data, n, &image)) {
 		data = image.data;
 		n = image.n;
 	}
@@ -74,3 +96,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	unwinder_free(u);
 	return 0;
 }
+
+#ifdef FUZZ_REPLAY
+#include "tests/fuzz/replay.h"
+
+int main(void)
+{
+	return replay_directory(FUZZ_REPLAY, 3, 200);
+}
+#endif

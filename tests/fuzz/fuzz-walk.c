@@ -2,10 +2,7 @@
 /*
  * libFuzzer target: a walk over a sound file with rules of every kind; registers, stack and the
  * answers of find() are the fuzzer's.
- *
- *	clang -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -I. \
- *		tests/fuzz/fuzz-walk.c tests/unit/unwind-elf.c unwind/[a-z]*.c util/{text,hash}.c \
- *		-ldw -lelf -lz
+ * tests/fuzz/unwind.sh builds and runs it.
  *
  * With a main of its own (FUZZ_REPLAY) it makes its inputs itself, as make check does.
  */

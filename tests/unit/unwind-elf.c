@@ -51,6 +51,12 @@ static void set_length(struct bytes *b, size_t at)
 size_t elf_cie(struct bytes *b, int debug, int signal_frame)
 {
 	static const uint8_t code[] = {0x0c, 7, 8, 0x90, 1}; /* CFA = rsp + 8; r16 at CFA - 8 */
+
+	return elf_cie_of(b, debug, signal_frame, code, sizeof(code));
+}
+
+size_t elf_cie_of(struct bytes *b, int debug, int signal_frame, const void *code, size_t n_code)
+{
 	size_t at = b->n;
 
 	bytes_u32(b, 0);
@@ -69,7 +75,7 @@ size_t elf_cie(struct bytes *b, int debug, int signal_frame)
 		bytes_u8(b, 1);
 		bytes_u8(b, 0); /* absolute pointers */
 	}
-	bytes_put(b, code, sizeof(code));
+	bytes_put(b, code, n_code);
 	set_length(b, at);
 	return at;
 }

@@ -20,6 +20,8 @@ void bytes_uleb(struct bytes *b, uint64_t v);
  * whose return address is at CFA - 8; its offset. debug: in .debug_frame's form.
  */
 size_t elf_cie(struct bytes *b, int debug, int signal_frame);
+/* One with other instructions. */
+size_t elf_cie_of(struct bytes *b, int debug, int signal_frame, const void *code, size_t n_code);
 /* An FDE of that CIE with the given instructions. */
 void elf_fde(struct bytes *b, int debug, size_t cie, uint64_t start, uint64_t n, const void *code,
 	     size_t n_code);

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* For fuzz targets as tests: the files that are kept (compressed by gzip or not), as they are, cut
+ * in half, and with changes that pile up. */
+#include <dirent.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <zlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+
+static uint8_t replay_bytes[1 << 22];
+
+static inline size_t replay_load(const char *directory, const char *name)
+{
+	char path[4096];
+	gzFile f;
+	int n;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+	f = gzopen(path, "rb");
+	n = f ? gzread(f, replay_bytes, sizeof(replay_bytes)) : 0;
+	if (f)
+		(void)gzclose(f);
+	return n > 0 && (size_t)n < sizeof(replay_bytes) ? (size_t)n : 0;
+}
+
+/* Bytes from `fixed` on are changed, `rounds` times; what main() returns: 0, or 1 without files. */
+static inline int replay_directory(const char *directory, size_t fixed, int rounds)
+{
+	DIR *d = opendir(directory);
+	unsigned int n_files = 0;
+	uint32_t random = 1;
+
+	for (struct dirent *e; d && (e = readdir(d));) {
+		size_t n = e->d_name[0] == '.' ? 0 : replay_load(directory, e->d_name);
+
+		if (n <= fixed)
+			continue;
+		(void)LLVMFuzzerTestOneInput(replay_bytes, n);
+		for (int i = 0; i < rounds; i++) {
+			for (size_t k = 0; k < 16 && k <= n / 8; k++) {
+				random = random * 1664525 + 1013904223;
+				replay_bytes[fixed + random % (n - fixed)] =
+					(uint8_t)(random >> 24);
+			}
+			(void)LLVMFuzzerTestOneInput(replay_bytes, n);
+		}
+		(void)LLVMFuzzerTestOneInput(replay_bytes, n / 2);
+		n_files++;
+	}
+	if (d)
+		(void)closedir(d);
+	printf("%u files of %s\n", n_files, directory);
+	return n_files == 0;
+}
