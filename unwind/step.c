@@ -108,7 +108,8 @@ static bool progresses(const struct frame *fr, bool innermost, uint64_t new_sp)
 
 /*
  * The CFA; but what a function saves lies below it. glibc's _dl_runtime_resolve for aarch64 takes
- * over lr where the PLT has pushed it, and its CFI calls the address below that slot the CFA.
+ * over lr where the PLT has pushed it, and its CFI calls the address below that slot the CFA. At its
+ * first instruction, a nop, the CFI does not speak of the slot yet: there the caller's sp is wrong.
  */
 static uint64_t caller_sp(const struct frame *fr)
 {
