@@ -219,7 +219,9 @@ struct message {
 		} ask_debug_file;
 		struct {
 			int32_t error; /* fetched: -errno when it is not there, or not yet */
-			uint32_t n;    /* fetched: 0: the fetcher died; ask again for everything */
+			uint32_t n;    /* fetched: 0: ask again, for everything there is (error 0:
+					  there is a fetcher now) or for what was being fetched (it
+					  died) */
 			uint8_t build_id[64];
 		} fetch;
 		struct {

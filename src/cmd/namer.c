@@ -292,27 +292,40 @@ static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, con
 	return fd;
 }
 
-void namer_debug_file_came(struct namer *n, const uint8_t *build_id, size_t n_build_id, int error)
+/* It is opened again for the next address, and its frames get new names. */
+static void reopen_module(struct module *m)
+{
+	m->file = symbol_file_free(m->file);
+	m->renamed = true;
+}
+
+void namer_debug_file_came(struct namer *n, const uint8_t *build_id, size_t n_build_id, bool found)
 {
 	uint32_t left = 0;
 
 	for (uint32_t i = 0; i < n->awaited.n; i++) {
 		const struct awaited *a = &n->awaited.items[i];
-		struct module *m;
+		struct module *m = found ? find_module(n, a->uid) : NULL;
 
-		if (n_build_id > 0 && (a->n_build_id != n_build_id ||
-				       memcmp(a->build_id, build_id, n_build_id) != 0)) {
+		if (a->n_build_id != n_build_id || memcmp(a->build_id, build_id, n_build_id) != 0)
 			n->awaited.items[left++] = *a;
-			continue;
-		}
-		m = error < 0 ? NULL : find_module(n, a->uid);
-		if (m) {
-			/* It is opened again for the next address. */
-			m->file = symbol_file_free(m->file);
-			m->renamed = true;
-		}
+		else if (m)
+			reopen_module(m);
 	}
 	n->awaited.n = left;
+}
+
+void namer_ask_again(struct namer *n, bool all)
+{
+	for (uint32_t i = 0; all && i < n->modules.n; i++)
+		reopen_module(&n->modules.items[i]);
+	for (uint32_t i = 0; i < n->awaited.n; i++) {
+		struct module *m = find_module(n, n->awaited.items[i].uid);
+
+		if (m)
+			reopen_module(m);
+	}
+	array_clear(&n->awaited);
 }
 
 uint32_t namer_n_awaited(const struct namer *n)

@@ -46,12 +46,12 @@ void namer_name(struct namer *n, struct profile *p, uint32_t first_sample);
 /* Names that a recorded file brought, from those as linked. */
 void namer_demangle_again(struct namer *n, struct profile *p);
 /* p was cleared: row numbers of before mean nothing any more. */
-/*
- * A debug file that was not here has come (or not: error < 0) from elsewhere; n 0: all that were
- * waited for are to be asked for again. What it is for gets its names anew by the next
- * namer_name().
+/* A debug file that was not here has come from elsewhere, or is not to be had. What it is for gets
+ * its names anew by the next namer_name(). */
+void namer_debug_file_came(struct namer *n, const uint8_t *build_id, size_t n_build_id, bool found);
+/* The same for all that were waited for, or for all files: their debug files are asked for again.
  */
-void namer_debug_file_came(struct namer *n, const uint8_t *build_id, size_t n_build_id, int error);
+void namer_ask_again(struct namer *n, bool all);
 /* Debug files that may come yet. */
 uint32_t namer_n_awaited(const struct namer *n);
 void namer_forget_rows(struct namer *n);

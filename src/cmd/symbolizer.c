@@ -583,7 +583,11 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	} else if (m->type == MESSAGE_PEER) {
 		payloads_connect(s->payloads, TAKE_FD(fds[0]));
 	} else if (m->type == MESSAGE_FETCHED && m->fetch.n <= sizeof(m->fetch.build_id)) {
-		namer_debug_file_came(s->namer, m->fetch.build_id, m->fetch.n, m->fetch.error);
+		if (m->fetch.n == 0)
+			namer_ask_again(s->namer, m->fetch.error == 0);
+		else
+			namer_debug_file_came(s->namer, m->fetch.build_id, m->fetch.n,
+					      m->fetch.error == 0);
 		leave_if_done(s);
 	} else if (m->type == MESSAGE_STOP) {
 		s->stopping = true;

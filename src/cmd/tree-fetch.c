@@ -61,13 +61,13 @@ int tree_debug_file(void *ctx, const struct message *ask)
 	return supervisor_try_send(t->supervisor, PEER_FETCHER, &m) == 0 ? -EINPROGRESS : -ENOENT;
 }
 
-/* Of a fetcher that died no answer comes any more. */
 void tree_tell_fetched(struct tree *t, const struct message *from)
 {
 	struct message m = {.type = MESSAGE_FETCHED};
 
 	if (from && (from->fetch.n < 1 || from->fetch.n > sizeof(m.fetch.build_id)))
 		return;
+	m.fetch.error = -ECONNRESET;
 	if (from)
 		m.fetch = from->fetch;
 	(void)supervisor_try_send(t->supervisor, PEER_SYMBOLIZER, &m);
@@ -80,8 +80,13 @@ int tree_start_fetcher(struct tree *t)
 
 void tree_reload_fetcher(struct tree *t)
 {
+	const struct message m = {.type = MESSAGE_FETCHED};
+	bool runs = supervisor_running(t->supervisor, PEER_FETCHER);
+
 	if (open_cache(t) >= 0)
 		supervisor_restart(t->supervisor, PEER_FETCHER);
-	else if (supervisor_running(t->supervisor, PEER_FETCHER))
+	else if (runs)
 		supervisor_stop(t->supervisor, PEER_FETCHER);
+	if (t->debug_cache.fd >= 0 && !runs)
+		(void)supervisor_try_send(t->supervisor, PEER_SYMBOLIZER, &m);
 }

@@ -5,6 +5,7 @@ fetched and what is missing is remembered, within bounds."""
 import http.server
 import os
 import re
+import signal
 import subprocess
 import threading
 import time
@@ -190,12 +191,16 @@ def check_real(receiver):
     gaps = [b - a for a, b in zip(times, times[1:])]
     rig.check(not gaps or max(gaps) < 8, f"windows went on meanwhile, at most {max(gaps or [0]):.1f} s apart")
 
-    # From the cache at once, without a server.
+    # From the cache, without a server, by a daemon that hears of it when it has named the program without.
     d.stop()
     rig.end(server)
     n = receiver.count()
-    d, _ = daemon(receiver, "again", [dead], cache=cache)
-    rig.wait_for("names from the cache", lambda: receiver.count() > n and named(receiver, program), 10)
+    d, _ = daemon(receiver, "again", [], cache=cache)
+    receiver.wait_for(n + 3)
+    rig.check(not named(receiver, program) and not d.role("fetcher"), "without urls there are no names")
+    rig.write("again.conf", CONFIG.format(urls=dead, cache=cache, more="", endpoint=receiver.endpoint))
+    os.kill(d.pid, signal.SIGHUP)
+    rig.wait_for("names from the cache", lambda: named(receiver, program), 10)
     rig.check(status(d, "debuginfod.fetched") == 0, "the next daemon takes it from the cache")
     d.stop()
     rig.end(program.process)
