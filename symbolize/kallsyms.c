@@ -12,12 +12,18 @@
  * leading underscores, then the first: srso_alias_untrain_ret over _stext.
  *
  * One entry is 14 bytes and its name; all names lie in one blob, modules are numbers.
+ *
+ * A text in a file, as perf keeps one, is only read where somebody asks: the kernel's own lines are
+ * cut into parts that begin where the address changes, and a part becomes a table when an address
+ * in it is looked up. /proc/kallsyms cannot be mapped; it is read as a whole.
  */
 #include "symbolize/symbolize.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
 
 #include "symbolize/sort.h"
 #include "util/array.h"
@@ -28,12 +34,26 @@
 #define MAX_MODULE   64
 #define MAX_FUNCTION (UINT64_C(1) << 20)
 #define MAX_LAST     (UINT64_C(64) << 10)
+#define PART_BYTES   8192
+#define MIN_PARTED   (UINT64_C(256) << 10) /* of a file; a smaller one is read as a whole */
 
 struct module {
 	char name[MAX_MODULE];
 };
 
+struct part {
+	uint64_t start;
+	size_t offset; /* in the text; it reaches to that of the next */
+	struct kallsyms *k;
+	bool loaded;
+};
+
 struct kallsyms {
+	char *text; /* of a file, mapped; NULL: the fields below are all there is */
+	size_t n_text, n_kernel;
+	ARRAY(struct part) parts; /* of the kernel proper, sorted */
+	struct kallsyms *behind;  /* modules and programs; may be NULL */
+	uint64_t max_bytes;
 	uint64_t *starts; /* sorted */
 	uint32_t *names;  /* offset in the blob; 0: a boundary, no function */
 	uint16_t *modules;
@@ -65,6 +85,12 @@ struct kallsyms *kallsyms_free(struct kallsyms *k)
 	free(k->modules);
 	array_deinit(&k->module_names);
 	free(k->blob);
+	for (uint32_t i = 0; i < k->parts.n; i++)
+		kallsyms_free(k->parts.items[i].k);
+	array_deinit(&k->parts);
+	kallsyms_free(k->behind);
+	if (k->text)
+		(void)munmap(k->text, k->n_text);
 	free(k);
 	return NULL;
 }
@@ -330,12 +356,152 @@ static int reader_finish(struct reader *rd)
 	return 0;
 }
 
+/* ---- Texts in files ---- */
+
+/* A table of some lines; end: where the next of them begins, 0: nowhere. NULL without memory. */
+static struct kallsyms *lines_read(const char *p, size_t n, uint64_t end, uint64_t max_bytes)
+{
+	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));
+	struct reader rd = {.k = k, .pairs = ARRAY_INIT(UINT32_MAX / 2), .max_bytes = max_bytes};
+	const char *stop = p + n, *newline;
+	int r = 0;
+
+	if (!k)
+		return NULL;
+	k->module_names.max = MAX_MODULES;
+	if (!array_push(&k->module_names))
+		return NULL;
+	for (; p < stop && r == 0; p = newline + 1) {
+		newline = memchr(p, '\n', (size_t)(stop - p));
+		newline = newline ? newline : stop;
+		r = newline - p > MAX_LINE ? 0 : reader_line(&rd, p, newline);
+	}
+	if (r == 0 && end) {
+		struct sort_pair *boundary = array_push(&rd.pairs);
+
+		r = boundary ? 0 : -ENOMEM;
+		if (boundary)
+			boundary->key = end;
+	}
+	r = r == 0 ? reader_finish(&rd) : r;
+	array_deinit(&rd.pairs);
+	return r == 0 ? TAKE_PTR(k) : NULL;
+}
+
+/* Where the line behind p begins whose address is another one than that of the line before it. */
+static const char *part_end(const char *start, const char *p, const char *end)
+{
+	uint64_t before, address;
+	const char *line;
+
+	p = memchr(p, '\n', (size_t)(end - p));
+	if (!p || p + 1 == end)
+		return end;
+	line = memrchr(start, '\n', (size_t)(p - start));
+	start = line ? line + 1 : start;
+	if (!parse_hex(&start, end, &before))
+		return end;
+	for (;;) {
+		const char *at = ++p;
+
+		if (!parse_hex(&at, end, &address) || address != before)
+			return p;
+		p = memchr(p, '\n', (size_t)(end - p));
+		if (!p || p + 1 == end)
+			return end;
+	}
+}
+
+/* Cuts the kernel's own lines; false: they are not in order. */
+static bool parts_cut(struct kallsyms *k)
+{
+	const char *p = k->text, *bracket = memchr(p, '[', k->n_text), *end = p + k->n_text;
+
+	while (bracket && bracket > k->text && bracket[-1] != '\n')
+		bracket--;
+	end = bracket ? bracket : end;
+	k->n_kernel = (size_t)(end - p);
+	k->parts.max = UINT32_MAX / 2;
+	while (p < end) {
+		const char *at = p;
+		struct part *part = array_push(&k->parts);
+
+		if (!part || !parse_hex(&at, end, &part->start) ||
+		    (k->parts.n > 1 && part->start <= part[-1].start))
+			return false;
+		part->offset = (size_t)(p - k->text);
+		p = end - p > PART_BYTES ? part_end(p, p + PART_BYTES, end) : end;
+	}
+	return k->parts.n > 1;
+}
+
+/* NULL: not a file, or not one that can be read in parts. */
+static struct kallsyms *parted_new(int fd, uint64_t max_bytes)
+{
+	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));
+	struct stat st;
+	void *text;
+
+	if (!k || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size < MIN_PARTED ||
+	    (uint64_t)st.st_size > max_bytes)
+		return NULL;
+	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (text == MAP_FAILED)
+		return NULL;
+	k->text = text;
+	k->n_text = (size_t)st.st_size;
+	k->max_bytes = max_bytes;
+	if (!parts_cut(k))
+		return NULL;
+	if (k->n_kernel < k->n_text)
+		k->behind =
+			lines_read(k->text + k->n_kernel, k->n_text - k->n_kernel, 0, max_bytes);
+	return TAKE_PTR(k);
+}
+
+static const struct kallsyms *part_table(const struct kallsyms *k, uint32_t i)
+{
+	struct part *part = &k->parts.items[i];
+	bool last = i + 1 == k->parts.n;
+	size_t end = last ? k->n_kernel : part[1].offset;
+
+	if (!part->loaded)
+		part->k = lines_read(k->text + part->offset, end - part->offset,
+				     last ? 0 : part[1].start, k->max_bytes);
+	part->loaded = true;
+	return part->k;
+}
+
+static int parts_lookup(const struct kallsyms *k, uint64_t address, struct symbol *ret)
+{
+	const struct kallsyms *table;
+	uint32_t low = 0, high = k->parts.n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (k->parts.items[middle].start <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	table = low ? part_table(k, low - 1) : NULL;
+	if (table && kallsyms_lookup(table, address, ret) == 0)
+		return 0;
+	return k->behind ? kallsyms_lookup(k->behind, address, ret) : 1;
+}
+
 int kallsyms_new_fd(struct kallsyms **ret, int fd, const struct symbol_limits *limits)
 {
+	struct kallsyms *parted = parted_new(fd, limits->max_table_bytes);
 	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));
 	struct reader rd = {.k = k, .pairs = ARRAY_INIT(UINT32_MAX / 2)};
 	int r;
 
+	if (parted) {
+		*ret = parted;
+		return 0;
+	}
 	if (!k)
 		return -ENOMEM;
 	k->module_names.max = MAX_MODULES;
@@ -359,6 +525,8 @@ int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *r
 	uint32_t low = 0, high = k->n, i;
 	uint64_t size = MAX_LAST;
 
+	if (k->text)
+		return parts_lookup(k, address, ret);
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
@@ -390,6 +558,13 @@ int kallsyms_lookup(const struct kallsyms *k, uint64_t address, struct symbol *r
 
 uint64_t kallsyms_text_start(const struct kallsyms *k)
 {
+	for (uint32_t i = 0; i < k->parts.n; i++) {
+		const struct kallsyms *table = part_table(k, i);
+		uint64_t start = table ? kallsyms_text_start(table) : 0;
+
+		if (start)
+			return start;
+	}
 	for (uint32_t i = 0; i < k->n; i++) {
 		if (k->names[i] && !k->modules[i])
 			return k->starts[i];
@@ -399,7 +574,12 @@ uint64_t kallsyms_text_start(const struct kallsyms *k)
 
 size_t kallsyms_bytes(const struct kallsyms *k)
 {
-	return sizeof(*k) + k->n_blob + array_bytes(&k->module_names) +
+	size_t n = k->behind ? kallsyms_bytes(k->behind) : 0;
+
+	for (uint32_t i = 0; i < k->parts.n; i++)
+		n += sizeof(*k->parts.items) +
+		     (k->parts.items[i].k ? kallsyms_bytes(k->parts.items[i].k) : 0);
+	return n + sizeof(*k) + k->n_blob + array_bytes(&k->module_names) +
 	       k->n * (sizeof(*k->starts) + sizeof(*k->names) + sizeof(*k->modules));
 }
 

@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "symbolize/symbolize.h"
 #include "tests/unit/test.h"
@@ -171,6 +173,94 @@ static void test_limit(void)
 }
 
 /* The order of lines does not matter, and nothing is lost: against a plain reading of the text. */
+static struct kallsyms *open_text(const char *text, size_t n, bool file)
+{
+	_cleanup_close_ int fd = memfd_create("kallsyms", MFD_CLOEXEC);
+	struct kallsyms *k = NULL;
+	int pipes[2];
+
+	if (file) {
+		CHECK_INT(write(fd, text, n), ==, (ssize_t)n);
+		CHECK_INT(lseek(fd, 0, SEEK_SET), ==, 0);
+		CHECK_INT(kallsyms_new_fd(&k, fd, &limits), ==, 0);
+		return k;
+	}
+	CHECK_INT(pipe(pipes), ==, 0);
+	if (fork() == 0) {
+		(void)close(pipes[0]);
+		for (size_t at = 0; at < n;)
+			at += (size_t)write(pipes[1], text + at, n - at);
+		_exit(0);
+	}
+	(void)close(pipes[1]);
+	CHECK_INT(kallsyms_new_fd(&k, pipes[0], &limits), ==, 0);
+	(void)close(pipes[0]);
+	(void)wait(NULL);
+	return k;
+}
+
+static void same(const struct kallsyms *a, const struct kallsyms *b, uint64_t address)
+{
+	struct symbol x, y;
+	int r = kallsyms_lookup(a, address, &x);
+
+	CHECK_INT(kallsyms_lookup(b, address, &y), ==, r);
+	if (r)
+		return;
+	CHECK_STR(x.name, y.name);
+	CHECK_STR(x.module_name ? x.module_name : "", y.module_name ? y.module_name : "");
+	CHECK_INT(x.start, ==, y.start);
+	CHECK_INT(x.size, ==, y.size);
+}
+
+/* Of a file parts are read when they are asked for, of a pipe all: the answers are the same. */
+static void test_in_parts(void)
+{
+	char *text = malloc(4 << 20);
+	_cleanup_(kallsyms_freep) struct kallsyms *file = NULL, *pipe = NULL;
+	uint64_t address = 0xffffffff81000000;
+	static const char types[] = "TtDtWtbt";
+	size_t n = (size_t)sprintf(text, "0000000000000000 A fixed\n0000000000001000 A gdt\n");
+	uint64_t addresses[40000];
+	char *middle;
+
+	srand(1);
+	for (int i = 0; i < 40000; i++) {
+		/* Several at one address, also where a part would end; gaps of all kinds. */
+		address += rand() % 3 ? (uint64_t)(rand() % 512) : rand() % 200 ? 0 : 3 << 20;
+		addresses[i] = address;
+		n += (size_t)sprintf(text + n, "%016" PRIx64 " %c %s%d\n", address,
+				     types[rand() % 8], rand() % 4 ? "f" : "__f", i);
+	}
+	middle = text + n;
+	/* A module in the order of its file, and a program. */
+	n += (size_t)sprintf(text + n, "ffffffffc0002000 t second\t[mod]\nffffffffc0001000 t "
+				       "first\t[mod]\nffffffffc0009000 t prog\t[bpf]\n");
+	file = open_text(text, n, true);
+	pipe = open_text(text, n, false);
+	CHECK_INT(kallsyms_bytes(file), <, kallsyms_bytes(pipe) / 8);
+	CHECK_INT(kallsyms_text_start(file), ==, kallsyms_text_start(pipe));
+	for (int i = 0; i < 40000; i++)
+		for (int off = -1; off < 2; off++)
+			same(file, pipe, addresses[i] + (uint64_t)off);
+	for (uint64_t at = 0xffffffffc0000f00; at < 0xffffffffc0009100; at += 0x80)
+		same(file, pipe, at);
+	same(file, pipe, 0);
+	same(file, pipe, 0x1000);
+	same(file, pipe, UINT64_MAX);
+	kallsyms_free(file);
+	kallsyms_free(pipe);
+	/* Not in order: read as a whole, and one line longer than any. */
+	memset(middle - (1 << 20), 'x', 20000);
+	memcpy(text, "ffffffffffff0000 T high\n", 24);
+	file = open_text(text, n, true);
+	pipe = open_text(text, n, false);
+	for (int i = 0; i < 40000; i += 7)
+		same(file, pipe, addresses[i]);
+	same(file, pipe, 0xffffffffffff0010);
+	free(text);
+}
+
 static void test_running_kernel(void)
 {
 	_cleanup_close_ int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
@@ -219,6 +309,7 @@ int main(void)
 	RUN(test_garbage);
 	RUN(test_random);
 	RUN(test_limit);
+	RUN(test_in_parts);
 	RUN(test_running_kernel);
 	return 0;
 }
