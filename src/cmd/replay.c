@@ -45,7 +45,7 @@ struct replay {
 	size_t n_bytes;
 	struct perf_data *data;
 	uint64_t written_ns;
-	uint64_t kernel_text; /* of this host's; 0: not known */
+	int kallsyms;	      /* this host's */
 	struct perf_data_build_id kernel_build_id;
 	int kernel_is_known; /* -1: not found out yet */
 	int kallsyms_copy;   /* perf's; -1: none */
@@ -133,7 +133,7 @@ static bool is_running_kernel(const struct replay *r)
 	if (id->n ? !same_id(id, r->kernel_build_id.bytes, r->kernel_build_id.n)
 		  : !same_release(host))
 		return false;
-	return host->kernel_text && host->kernel_text == r->kernel_text;
+	return host->kernel_text && host->kernel_text == read_kernel_text(r->kallsyms);
 }
 
 /* There is one a build id: another boot of the same kernel may have overwritten it. */
@@ -213,6 +213,7 @@ int replay_new(struct replay **ret, const struct replay_options *o)
 	r->ask = o->ask;
 	r->path = o->path;
 	r->kernel_is_known = -1;
+	r->kallsyms = TAKE_FD(kallsyms);
 	r->kallsyms_copy = -EBADF;
 	r->ids.max = MAX_KEYS;
 	e = map_file(r, fd);
@@ -222,7 +223,6 @@ int replay_new(struct replay **ret, const struct replay_options *o)
 		log_error("%s cannot be converted: %s", r->path, error[0] ? error : strerror(-e));
 		return e;
 	}
-	r->kernel_text = read_kernel_text(kallsyms);
 	read_kernel_notes(r, notes);
 	*ret = TAKE_PTR(r);
 	return 0;
@@ -232,6 +232,7 @@ struct replay *replay_free(struct replay *r)
 {
 	if (r) {
 		perf_data_free(r->data);
+		(void)close_fd(r->kallsyms);
 		(void)close_fd(r->kallsyms_copy);
 		if (r->bytes)
 			(void)munmap((void *)r->bytes, r->n_bytes);
