@@ -482,7 +482,10 @@ endpoint = {sink.endpoint}
                                  for other in bombs)]
             rig.check(len(lines) <= 1, f"{name}: named in the log {len(lines)} times"
                       + "".join("\n    " + line for line in lines[:5]))
-        problems = sink.problems(rate=RATE)
+        # A file that is set aside (with sanitizers, 16 Mi rows take too long) is not read for a hash either.
+        aside = [file for file in bombs.values() if f"{file} set aside" in daemon.log()]
+        problems = [p for p in sink.problems(rate=RATE)
+                    if not (p.endswith("is a file without htlhash") and any(f"({file})" in p for file in aside))]
         rig.check(not problems, "the payloads hold every rule"
                   + "".join("\n    " + p for p in problems[:20]))
 
