@@ -150,7 +150,7 @@ build()
 check()
 {
 	begin=$(now)
-	run "$2" "$logs/check-$1.log" make -C "$out/$1" -k check
+	run "$2" "$logs/check-$1.log" make -C "$out/$1" -j"$(nproc)" -k check
 	status=$?
 	n=0
 	while read -r verdict test; do
