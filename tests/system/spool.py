@@ -207,7 +207,7 @@ def broken_files():
 def full_disk(chain):
     directory = rig.path("full.spool")
     os.mkdir(directory)
-    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", directory],
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24k", "tmpfs", directory],
                       check=False).returncode != 0:
         rig.say("left out: no tmpfs can be mounted here")
         return
