@@ -61,6 +61,7 @@ struct serve {
 	struct MHD_Daemon *daemon;
 	int epoll_fd, run_timer;
 	bool is_port, stopping;
+	bool closed; /* a connection, since the last run */
 	struct client clients[SERVE_MAX_CONNECTIONS];
 };
 
@@ -88,6 +89,11 @@ static void run(struct serve *s)
 	(void)s->mhd.run(s->daemon);
 	if (s->mhd.get_timeout(s->daemon, &ms) == MHD_YES)
 		loop_set_timer(s->loop, s->run_timer, ms * NSEC_PER_MSEC);
+	/* At its limit libmicrohttpd listens no more, and looks only at the beginning of a run
+	 * whether it is there: without another one nobody would come in ever again. */
+	if (s->closed)
+		loop_set_timer(s->loop, s->run_timer, 0);
+	s->closed = false;
 }
 
 static void on_run_timer(void *ctx)
@@ -265,6 +271,7 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 	bool begins = code == MHD_CONNECTION_NOTIFY_STARTED;
 	struct client *c = client_of(s, begins ? NULL : connection);
 
+	s->closed |= !begins;
 	if (!c)
 		return;
 	*c = (struct client){.connection = begins ? connection : NULL};
