@@ -15,6 +15,8 @@
 #include "util/log.h"
 
 #define RESPONSE_MAX_BYTES (4u << 20) /* after decompression; the limit OTLP has clients keep */
+/* What is looked at; the rest is counted and let go, for each destination may be told that much. */
+#define RESPONSE_KEPT_BYTES (256u << 10)
 #define RESPONSE_HEADER_MAX_BYTES                                                                  \
 	(64u << 10) /* all header lines, 1xx replies and trailers included */
 
@@ -34,8 +36,9 @@ struct entry {
 
 /* What came back for the request that is under way. */
 struct response {
-	uint8_t *body;
+	uint8_t *body; /* its first RESPONSE_KEPT_BYTES */
 	size_t n_body, size_body;
+	size_t n_received; /* of the whole body */
 	size_t n_header;
 	bool too_large;
 	char retry_after[64]; /* the header's value; "" when there was none */

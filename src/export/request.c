@@ -124,14 +124,17 @@ void response_reset(struct response *r)
 static size_t on_body(char *data, size_t size, size_t n, void *user)
 {
 	struct response *r = user;
+	size_t kept;
 
 	n *= size;
-	if (n > RESPONSE_MAX_BYTES - r->n_body) {
+	if (n > RESPONSE_MAX_BYTES - r->n_received) {
 		r->too_large = true;
 		return 0;
 	}
-	if (r->n_body + n > r->size_body) {
-		size_t want = 2 * (r->n_body + n);
+	r->n_received += n;
+	kept = n < RESPONSE_KEPT_BYTES - r->n_body ? n : RESPONSE_KEPT_BYTES - r->n_body;
+	if (r->n_body + kept > r->size_body) {
+		size_t want = 2 * (r->n_body + kept);
 		uint8_t *grown = realloc(r->body, want);
 
 		if (!grown)
@@ -139,8 +142,9 @@ static size_t on_body(char *data, size_t size, size_t n, void *user)
 		r->body = grown;
 		r->size_body = want;
 	}
-	memcpy(r->body + r->n_body, data, n);
-	r->n_body += n;
+	if (kept)
+		memcpy(r->body + r->n_body, data, kept);
+	r->n_body += kept;
 	return n;
 }
 
