@@ -8,6 +8,7 @@ libutil_a_SOURCES = \
 	util/fdmsg.c util/fdmsg.h \
 	util/hash.c util/hash.h \
 	util/json.c util/json.h \
+	util/library.c util/library.h \
 	util/log.c util/log.h \
 	util/loop.c util/loop.h \
 	util/strtab.c util/strtab.h \

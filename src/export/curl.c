@@ -1,48 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <dlfcn.h>
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "src/export/curl.h"
 #include "util/cleanup.h"
+#include "util/library.h"
 
 int curl_api_load(struct curl_api *ret, char *error, size_t n_error)
 {
 	/* The ABI is the same whichever TLS library stands behind it. */
 	static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
-	static const struct {
-		const char *name;
-		size_t offset;
-	} functions[] = {
-#define CURL_ROW(name) {"curl_" #name, offsetof(struct curl_api, name)},
-		CURL_FUNCTIONS(CURL_ROW)
-#undef CURL_ROW
-	};
+#define CURL_NAME(name) "curl_" #name,
+	static const char *const functions[] = {CURL_FUNCTIONS(CURL_NAME)};
+#undef CURL_NAME
+	static const struct library library = {.names = names,
+					       .n_names = ARRAY_SIZE(names),
+					       .package = "libcurl",
+					       .functions = functions,
+					       .n_functions = ARRAY_SIZE(functions)};
+	void *found[ARRAY_SIZE(functions)];
 	struct curl_api api;
-	void *library = NULL;
+	int r = library_load(&library, found, error, n_error);
 
-	for (size_t i = 0; i < ARRAY_SIZE(names) && !library; i++)
-		library = dlopen(names[i], RTLD_NOW | RTLD_LOCAL);
-	if (!library) {
-		(void)snprintf(
-			error, n_error,
-			"libcurl.so.4 is needed to export, and cannot be loaded: install the "
-			"libcurl package of this system (%s)",
-			dlerror());
-		return -ENOENT;
-	}
-	for (size_t i = 0; i < ARRAY_SIZE(functions); i++) {
-		void *f = dlsym(library, functions[i].name);
-
-		if (!f) {
-			(void)snprintf(error, n_error,
-				       "the libcurl of this system is too old: it has no %s",
-				       functions[i].name);
-			return -ENOENT;
-		}
-		memcpy((char *)&api + functions[i].offset, &f, sizeof(f));
-	}
+	if (r < 0)
+		return r;
+	/* Its members are pointers to these functions, in this order. */
+	_Static_assert(sizeof(api) == sizeof(found), "nothing else is in it");
+	memcpy(&api, found, sizeof(api));
 	if (api.global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) {
 		(void)snprintf(error, n_error, "libcurl cannot be initialised");
 		return -EIO;
