@@ -3,10 +3,11 @@
  * One destination: a queue bounded by bytes, behind it a backlog on disk (backlog.c), at most one
  * request under way, and what to do next.
  *
- * The queue is sent from its oldest end, and then the backlog from its own. After an attempt that
- * the server has seen and that failed in a retryable way the newest payload is tried instead: if it
- * was only the oldest that the server chokes on, that one cannot hold up those behind it. After a
- * success it is the oldest's turn again.
+ * The queue is sent from its oldest end. While there is a backlog, what was made since the server
+ * was last reached goes first, and then all that waited for it in its order, on disk or, when that
+ * was full, in memory. After an attempt that the server has seen and that failed in a retryable way
+ * the newest payload is tried instead: if it was only the oldest that the server chokes on, that
+ * one cannot hold up those behind it. After a success it is the oldest's turn again.
  *
  * Every payload leaves by exactly one of these doors, each with its counter: sent, dropped because
  * the queue or the spool was full, refused by the server, expired, damaged on disk. payloads is
@@ -307,18 +308,42 @@ void destination_abandon(struct destination *d)
 		report_expired(d, n);
 }
 
-/* NULL: nothing yet. In a hurry, what is on disk is left to the next start. */
-static struct entry *choose(const struct destination *d, uint64_t now)
+/* The oldest in memory that was made since the destination was last reached; NULL: none. */
+static struct entry *oldest_live(const struct destination *d)
 {
-	bool hurry = d->exporter->hurry_ns != 0;
+	struct entry *x, *live = NULL;
 
-	if (TAILQ_EMPTY(&d->queue)) {
-		if (hurry || TAILQ_EMPTY(&d->backlog) || now < d->backlog_next_ns)
-			return NULL;
-		return d->probe_newest ? TAILQ_LAST(&d->backlog, entry_queue)
-				       : TAILQ_FIRST(&d->backlog);
+	if (d->spooling)
+		return NULL;
+	TAILQ_FOREACH_REVERSE(x, &d->queue, entry_queue, link)
+	{
+		if (x->payload->made_ns < d->back_ns)
+			break;
+		live = x;
 	}
-	return d->probe_newest ? TAILQ_LAST(&d->queue, entry_queue) : TAILQ_FIRST(&d->queue);
+	return live;
+}
+
+/*
+ * The next to be sent, and from when on (0: at once); NULL: none. In a hurry, what is on disk is
+ * left to the next start.
+ */
+static struct entry *choose(const struct destination *d, uint64_t *ret_from_ns)
+{
+	struct entry *here = TAILQ_FIRST(&d->queue), *there = TAILQ_FIRST(&d->backlog), *live;
+
+	*ret_from_ns = 0;
+	if (here && d->probe_newest)
+		return TAILQ_LAST(&d->queue, entry_queue);
+	if (!there || d->exporter->hurry_ns)
+		return here;
+	live = oldest_live(d);
+	if (live)
+		return live;
+	*ret_from_ns = d->backlog_next_ns;
+	if (d->probe_newest)
+		return TAILQ_LAST(&d->backlog, entry_queue);
+	return here && here->seq < there->seq ? here : there;
 }
 
 /* > 0: it is larger than may be sent. */
@@ -363,6 +388,7 @@ static void on_not_started(struct destination *d, struct entry *x, int r, uint64
 void destination_kick(struct destination *d, uint64_t now)
 {
 	struct entry *x = NULL;
+	uint64_t from_ns;
 	int r = -EBADMSG;
 
 	backlog_put_due(d, now);
@@ -371,8 +397,8 @@ void destination_kick(struct destination *d, uint64_t now)
 	if (d->flying || now < d->next_attempt_ns)
 		return;
 	for (int i = 0; r == -EBADMSG && i < DAMAGED_PER_TURN; i++) {
-		x = choose(d, now);
-		if (!x)
+		x = choose(d, &from_ns);
+		if (!x || now < from_ns)
 			return;
 		r = x->file ? backlog_load(d, x) : 0;
 	}
@@ -400,16 +426,14 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 uint64_t destination_deadline(const struct destination *d)
 {
 	const struct entry *x = TAILQ_FIRST(&d->queue);
-	uint64_t deadline = backlog_due_ns(d);
+	uint64_t deadline = backlog_due_ns(d), from_ns;
 
 	if (d->flying)
 		return deadline;
 	if (x && d->max_elapsed_ns)
 		deadline = sooner(deadline, x->queued_ns + d->max_elapsed_ns);
-	if (x)
-		return sooner(deadline, d->next_attempt_ns);
-	if (!TAILQ_EMPTY(&d->backlog) && !d->exporter->hurry_ns)
-		deadline = sooner(deadline, later(d->next_attempt_ns, d->backlog_next_ns));
+	if (choose(d, &from_ns))
+		deadline = sooner(deadline, later(d->next_attempt_ns, from_ns));
 	return deadline;
 }
 
