@@ -16,6 +16,7 @@ perfwalk_SOURCES = \
 	src/cmd/exporter.c \
 	src/cmd/exposition.c src/cmd/exposition.h \
 	src/cmd/fetcher.c \
+	src/cmd/file-names.c src/cmd/file-names.h \
 	src/cmd/filter.c src/cmd/filter.h \
 	src/cmd/format.c src/cmd/format.h \
 	src/cmd/handover.c src/cmd/handover.h \

@@ -18,6 +18,7 @@
 #include "src/broker/opener.h"
 #include "src/cmd/ask.h"
 #include "src/cmd/code-names.h"
+#include "src/cmd/file-names.h"
 #include "src/cmd/kernel-names.h"
 #include "src/cmd/namer.h"
 #include "src/cmd/role.h"
@@ -29,25 +30,6 @@
 #define VDSO_BYTES     8192
 #define LINES_NS       (1 * NSEC_PER_SEC) /* of the 3 s after which a file is set aside */
 #define MAX_LINE_BYTES (UINT64_C(16) << 20)
-#define MAX_AWAITED    1024
-#define LINES_EMPTY    4096 /* a file that has let go of its lines keeps less */
-
-struct module {
-	uint64_t uid, used;
-	uint32_t pid; /* of a process that had it mapped; 0: not known */
-	char *path;
-	int fd;
-	struct symbol_file *file;
-	struct symbol_file_id id;
-	bool identified, broken, renamed; /* renamed: its frames are to be named anew */
-};
-
-/* A debug file that is being fetched. */
-struct awaited {
-	uint64_t uid; /* of the module that it is for */
-	uint32_t n_build_id;
-	uint8_t build_id[64];
-};
 
 struct function_key {
 	uint64_t start;
@@ -59,15 +41,12 @@ struct function_key {
 struct namer {
 	struct role *role;
 	struct ask *ask;
-	struct namer_callbacks callbacks;
 	struct symbol_limits limits;
-	uint64_t max_table_bytes, turn;
+	uint64_t max_table_bytes;
 	bool lines, inlined;
 	enum symbol_demangling demangling;
 	uint64_t lines_ns; /* taken by the file that is being read */
-	const struct module *reading;
-	ARRAY(struct module) modules;
-	struct hash_index module_index;
+	struct file_names *files;
 	struct code_names *code;
 	bool recorded;	       /* the times of samples are not of this host's clock */
 	uint64_t *times;       /* of frames, when they are wanted: last seen, CLOCK_MONOTONIC */
@@ -77,7 +56,6 @@ struct namer {
 	struct symbol_file *vdso;
 	ARRAY(struct function_key) functions;
 	struct hash_index function_index;
-	ARRAY(struct awaited) awaited;
 };
 
 /* It is to blame for what reading it takes. */
@@ -100,7 +78,7 @@ static int open_kernel_file(void *ctx, const uint8_t *build_id, size_t n_build_i
 }
 
 int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t max_table_bytes,
-	      uint32_t max_files, bool recorded, const struct namer_callbacks *callbacks)
+	      uint32_t max_files, bool recorded, file_names_closed_fn closed, void *ctx)
 {
 	struct namer *n = calloc(1, sizeof(*n));
 	const void *vdso = (const void *)getauxval(AT_SYSINFO_EHDR);
@@ -109,14 +87,12 @@ int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t m
 		return -ENOMEM;
 	n->role = role;
 	n->ask = ask;
-	n->callbacks = *callbacks;
 	n->limits = (struct symbol_limits)SYMBOL_LIMITS_DEFAULT;
 	n->max_table_bytes = max_table_bytes;
-	n->modules.max = max_files;
 	n->functions.max = PROFILE_NONE - 1;
-	n->awaited.max = MAX_AWAITED;
 	n->recorded = recorded;
-	if (code_names_new(&n->code, &n->limits) < 0 ||
+	if (file_names_new(&n->files, role, ask, &n->limits, max_files, closed, ctx) < 0 ||
+	    code_names_new(&n->code, &n->limits) < 0 ||
 	    kernel_names_new(&n->kernel, &n->limits, open_kernel_file, n) < 0) {
 		namer_free(n);
 		return -ENOMEM;
@@ -127,27 +103,13 @@ int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t m
 	return 0;
 }
 
-static void module_clear(struct module *m)
-{
-	symbol_file_free(m->file);
-	(void)close_fd(m->fd);
-	free(m->path);
-	m->file = NULL;
-	m->path = NULL;
-	m->fd = -EBADF;
-}
-
 struct namer *namer_free(struct namer *n)
 {
 	if (!n)
 		return NULL;
-	for (uint32_t i = 0; i < n->modules.n; i++)
-		module_clear(&n->modules.items[i]);
+	file_names_free(n->files);
 	code_names_free(n->code);
-	array_deinit(&n->modules);
 	array_deinit(&n->functions);
-	array_deinit(&n->awaited);
-	hash_index_deinit(&n->module_index);
 	hash_index_deinit(&n->function_index);
 	kernel_names_free(n->kernel);
 	symbol_file_free(n->vdso);
@@ -157,58 +119,9 @@ struct namer *namer_free(struct namer *n)
 
 /* ---- Sources ---- */
 
-static struct module *find_module(struct namer *n, uint64_t uid)
+struct file_names *namer_files(struct namer *n)
 {
-	uint64_t hash = hash_u64(uid);
-	uint32_t slot = hash_index_first(&n->module_index, hash), row;
-
-	while ((row = hash_index_row(&n->module_index, slot)) != HASH_INDEX_NONE) {
-		if (n->modules.items[row].uid == uid)
-			return &n->modules.items[row];
-		slot = hash_index_next(&n->module_index, slot);
-	}
-	return NULL;
-}
-
-/* The place of the module that was not used for longest. */
-static struct module *evict_module(struct namer *n)
-{
-	struct module *oldest = NULL;
-
-	for (uint32_t i = 0; i < n->modules.n; i++) {
-		if (!oldest || n->modules.items[i].used < oldest->used)
-			oldest = &n->modules.items[i];
-	}
-	if (oldest) {
-		n->callbacks.closed(n->callbacks.ctx, oldest->uid);
-		(void)hash_index_remove(&n->module_index, hash_u64(oldest->uid),
-					(uint32_t)(oldest - n->modules.items));
-		module_clear(oldest);
-	}
-	return oldest;
-}
-
-void namer_add_module(struct namer *n, uint64_t uid, uint32_t pid, const char *path, int fd)
-{
-	struct module *m = find_module(n, uid);
-	struct file_identity id;
-
-	if (m) {
-		module_clear(m);
-	} else {
-		m = array_push(&n->modules);
-		if (!m)
-			m = evict_module(n);
-		if (!m || hash_index_add(&n->module_index, hash_u64(uid),
-					 (uint32_t)(m - n->modules.items)) < 0) {
-			(void)close_fd(fd);
-			return;
-		}
-	}
-	*m = (struct module){
-		.uid = uid, .used = n->turn, .pid = pid, .fd = fd, .path = strdup(path)};
-	if (opener_identify(fd, &id) == 0)
-		role_job_file(n->role, uid, &id, path);
+	return n->files;
 }
 
 void namer_add_code(struct namer *n, enum code_source source, uint32_t pid,
@@ -234,9 +147,7 @@ bool namer_set_lines(struct namer *n, bool lines, bool inlined)
 					   ? n->max_table_bytes / 2
 					   : MAX_LINE_BYTES;
 	n->limits.only_inlined = !lines;
-	/* They are opened again when they are needed, and with lines or without. */
-	for (uint32_t i = 0; i < n->modules.n; i++)
-		n->modules.items[i].file = symbol_file_free(n->modules.items[i].file);
+	file_names_close(n->files);
 	kernel_names_forget_file(n->kernel);
 	return true;
 }
@@ -247,135 +158,6 @@ bool namer_set_demangling(struct namer *n, enum symbol_demangling style)
 
 	n->demangling = style;
 	return differs;
-}
-
-/*
- * The path below the directory of debug files. A debuglink is a name, of a file in the program's
- * own directory there. The link to a file of dwz is a path as the package was built: absolute, or
- * relative to where the debug file would be; what counts is from .dwz on.
- */
-static void debug_path(const struct module *m, const char *link, char *ret, size_t size)
-{
-	const char *dwz = strstr(link, "/.dwz/"), *slash = m->path ? strrchr(m->path, '/') : NULL;
-
-	ret[0] = '\0';
-	if (dwz)
-		(void)snprintf(ret, size, "%s", dwz + 1);
-	else if (slash && !strchr(link, '/'))
-		(void)snprintf(ret, size, "%.*s/%s", (int)(slash - m->path), m->path, link);
-}
-
-static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, const char *link,
-		      uint32_t crc)
-{
-	struct namer *n = ctx;
-	struct message m = {.type = MESSAGE_ASK_DEBUG_FILE};
-	struct awaited *a;
-	int fd;
-
-	if (n_build_id > sizeof(m.ask_debug_file.build_id))
-		return -1;
-	m.ask_debug_file.pid = n->reading->pid;
-	m.ask_debug_file.n_build_id = (uint32_t)n_build_id;
-	if (n_build_id)
-		memcpy(m.ask_debug_file.build_id, build_id, n_build_id);
-	if (link)
-		debug_path(n->reading, link, m.ask_debug_file.path, sizeof(m.ask_debug_file.path));
-	m.ask_debug_file.fetch = n_build_id > 0;
-	fd = ask_descriptor(n->ask, &m);
-	a = fd == -EINPROGRESS ? array_push(&n->awaited) : NULL;
-	if (a) {
-		a->uid = n->reading->uid;
-		a->n_build_id = (uint32_t)n_build_id;
-		memcpy(a->build_id, build_id, n_build_id);
-	}
-	return fd;
-}
-
-/* It is opened again for the next address, and its frames get new names. */
-static void reopen_module(struct module *m)
-{
-	m->file = symbol_file_free(m->file);
-	m->renamed = true;
-}
-
-void namer_debug_file_came(struct namer *n, const uint8_t *build_id, size_t n_build_id, bool found)
-{
-	uint32_t left = 0;
-
-	for (uint32_t i = 0; i < n->awaited.n; i++) {
-		const struct awaited *a = &n->awaited.items[i];
-		struct module *m = found ? find_module(n, a->uid) : NULL;
-
-		if (a->n_build_id != n_build_id || memcmp(a->build_id, build_id, n_build_id) != 0)
-			n->awaited.items[left++] = *a;
-		else if (m)
-			reopen_module(m);
-	}
-	n->awaited.n = left;
-}
-
-void namer_ask_again(struct namer *n, bool all)
-{
-	for (uint32_t i = 0; all && i < n->modules.n; i++)
-		reopen_module(&n->modules.items[i]);
-	for (uint32_t i = 0; i < n->awaited.n; i++) {
-		struct module *m = find_module(n, n->awaited.items[i].uid);
-
-		if (m)
-			reopen_module(m);
-	}
-	array_clear(&n->awaited);
-}
-
-uint32_t namer_n_awaited(const struct namer *n)
-{
-	return n->awaited.n;
-}
-
-static int ask_split(struct namer *n, const char *path)
-{
-	struct message m = {.type = MESSAGE_ASK_SPLIT_FILE};
-
-	message_set_text(m.ask_split_file.path, sizeof(m.ask_split_file.path), path);
-	return ask_descriptor(n->ask, &m);
-}
-
-/* Where the compiler wrote it, else beside the program, where it may have been copied to. */
-static int open_split(void *ctx, const char *path)
-{
-	struct namer *n = ctx;
-	const char *program = n->reading->path ? n->reading->path : "";
-	const char *slash = strrchr(program, '/'), *base = path ? strrchr(path, '/') : NULL;
-	int n_dir = slash ? (int)(slash - program) : 0, fd = -1;
-	char other[PROTOCOL_PATH_MAX];
-
-	if (!path) {
-		(void)snprintf(other, sizeof(other), "%s.dwp", program);
-		return ask_split(n, other);
-	}
-	if (*path == '/') {
-		fd = ask_split(n, path);
-	} else if (slash) {
-		(void)snprintf(other, sizeof(other), "%.*s/%s", n_dir, program, path);
-		fd = ask_split(n, other);
-	}
-	if (fd >= 0 || !slash || !base)
-		return fd;
-	(void)snprintf(other, sizeof(other), "%.*s%s", n_dir, program, base);
-	return ask_split(n, other);
-}
-
-static struct symbol_file *module_symbols(struct namer *n, struct module *m)
-{
-	n->reading = m;
-	if (m->file || m->broken)
-		return m->file;
-	if (symbol_file_new_fd(&m->file, m->fd, &n->limits, open_debug, n) < 0)
-		m->broken = true;
-	else
-		symbol_file_set_open_split(m->file, open_split, n);
-	return m->file;
 }
 
 static int jit_lookup(struct namer *n, const struct profile *p, const struct profile_module *row,
@@ -520,7 +302,6 @@ static int frame_lookup(struct namer *n, const struct profile *p, const struct p
 {
 	const struct profile_module *row = &p->modules.items[f->module];
 	struct symbol_file *file;
-	struct module *m;
 
 	*ret_n = 1;
 	switch (row->kind) {
@@ -534,8 +315,7 @@ static int frame_lookup(struct namer *n, const struct profile *p, const struct p
 	case PROFILE_MODULE_JIT:
 		return jit_lookup(n, p, row, f->address, chain);
 	case PROFILE_MODULE_FILE:
-		m = find_module(n, row->uid);
-		file = m ? module_symbols(n, m) : NULL;
+		file = file_names_symbols(n->files, row->uid);
 		return file ? file_lookup(n, file, f->address, chain, ret_n) : 1;
 	default:
 		return 1;
@@ -567,58 +347,17 @@ static void name_frame(struct namer *n, struct profile *p, uint32_t frame)
 static void identify_module(struct namer *n, struct profile *p, uint32_t module)
 {
 	struct profile_module *row = &p->modules.items[module];
-	struct module *m = row->kind == PROFILE_MODULE_FILE ? find_module(n, row->uid) : NULL;
+	const struct symbol_file_id *id =
+		row->kind == PROFILE_MODULE_FILE ? file_names_identify(n->files, row->uid) : NULL;
 
-	if (!m)
+	if (!id || row->htlhash != STRID_EMPTY)
 		return;
-	m->used = n->turn;
-	if (!m->identified) {
-		m->identified = true;
-		if (symbol_file_identify(m->fd, &m->id) < 0)
-			m->id = (struct symbol_file_id){0};
-	}
-	if (row->htlhash != STRID_EMPTY)
-		return;
-	row->htlhash = strtab_put(&p->strings, m->id.htlhash);
-	row->go_build_id = put_clean(p, m->id.go);
-	row->language = strtab_put(&p->strings, m->id.language ? m->id.language : "");
-	if (row->n_build_id == 0 && m->id.n_gnu <= PROFILE_MAX_BUILD_ID) {
-		row->n_build_id = (uint32_t)m->id.n_gnu;
-		memcpy(row->build_id, m->id.gnu, m->id.n_gnu);
-	}
-}
-
-/* Tables beyond the budget go, the least recently used first; of a file, its lines first. */
-static void trim_tables(struct namer *n)
-{
-	uint64_t total = 0;
-
-	for (uint32_t i = 0; i < n->modules.n; i++) {
-		if (n->modules.items[i].file)
-			total += symbol_file_bytes(n->modules.items[i].file);
-	}
-	for (int names = 0; names < 2; names++) {
-		while (total > n->max_table_bytes) {
-			struct module *oldest = NULL;
-
-			for (uint32_t i = 0; i < n->modules.n; i++) {
-				struct module *m = &n->modules.items[i];
-
-				if (m->file &&
-				    (names || symbol_file_line_bytes(m->file) > LINES_EMPTY) &&
-				    (!oldest || m->used < oldest->used))
-					oldest = m;
-			}
-			if (!oldest)
-				break;
-			total -= symbol_file_bytes(oldest->file);
-			if (names) {
-				oldest->file = symbol_file_free(oldest->file);
-			} else {
-				symbol_file_forget_lines(oldest->file);
-				total += symbol_file_bytes(oldest->file);
-			}
-		}
+	row->htlhash = strtab_put(&p->strings, id->htlhash);
+	row->go_build_id = put_clean(p, id->go);
+	row->language = strtab_put(&p->strings, id->language ? id->language : "");
+	if (row->n_build_id == 0 && id->n_gnu <= PROFILE_MAX_BUILD_ID) {
+		row->n_build_id = (uint32_t)id->n_gnu;
+		memcpy(row->build_id, id->gnu, id->n_gnu);
 	}
 }
 
@@ -715,12 +454,10 @@ static void forget_outdated(struct namer *n, struct profile *p)
 
 	for (uint32_t i = 0; i < p->modules.n; i++) {
 		const struct profile_module *row = &p->modules.items[i];
-		struct module *m =
-			row->kind == PROFILE_MODULE_FILE ? find_module(n, row->uid) : NULL;
 
-		if (!m || !m->renamed)
+		if (row->kind != PROFILE_MODULE_FILE ||
+		    !file_names_take_renamed(n->files, row->uid))
 			continue;
-		m->renamed = false;
 		profile_forget_names(p, i);
 		any = true;
 	}
@@ -735,24 +472,22 @@ static void forget_outdated(struct namer *n, struct profile *p)
 static void name_module(struct namer *n, struct profile *p, uint32_t module, uint32_t *frames,
 			uint32_t n_frames)
 {
-	struct module *m;
+	const struct profile_module *m = &p->modules.items[module];
 
-	if (p->modules.items[module].kind == PROFILE_MODULE_JIT) {
+	if (m->kind == PROFILE_MODULE_JIT) {
 		name_code(n, p, module, frames, n_frames);
 		return;
 	}
 	n->lines_ns = 0;
 	for (uint32_t i = 0; i < n_frames; i++)
 		name_frame(n, p, frames[i]);
-	m = n_frames && p->modules.items[module].kind == PROFILE_MODULE_FILE
-		    ? find_module(n, p->modules.items[module].uid)
-		    : NULL;
 	if (n->lines_ns > LINES_NS)
 		log_debug("%s: reading its source lines takes too long, some frames go without",
-			  m && m->path ? m->path : "the kernel's debug file");
-	if (m && m->file)
-		symbol_file_trim(m->file);
-	if (n_frames && p->modules.items[module].kind == PROFILE_MODULE_KERNEL)
+			  m->kind == PROFILE_MODULE_FILE ? file_names_path(n->files, m->uid)
+							 : "the kernel's debug file");
+	if (n_frames && m->kind == PROFILE_MODULE_FILE)
+		file_names_trim_file(n->files, m->uid);
+	if (n_frames && m->kind == PROFILE_MODULE_KERNEL)
 		kernel_names_trim(n->kernel);
 }
 
@@ -764,7 +499,7 @@ void namer_name(struct namer *n, struct profile *p, uint32_t first_sample)
 	order = group_by_module(p, &first);
 	if (!order)
 		return;
-	n->turn++;
+	file_names_begin(n->files);
 	n->first_sample = first_sample;
 	code_names_refresh(n->code);
 	for (uint32_t m = 0; m < p->modules.n; m++) {
@@ -777,5 +512,5 @@ void namer_name(struct namer *n, struct profile *p, uint32_t first_sample)
 	}
 	free(n->times);
 	n->times = NULL;
-	trim_tables(n);
+	file_names_trim(n->files, n->max_table_bytes);
 }

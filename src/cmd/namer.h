@@ -9,6 +9,7 @@
 
 #include "src/broker/protocol.h"
 #include "src/cmd/code-names.h"
+#include "src/cmd/file-names.h"
 #include "src/profile/profile.h"
 #include "symbolize/symbolize.h"
 
@@ -16,20 +17,13 @@ struct role;
 struct ask;
 struct namer;
 
-/* closed(uid): the descriptor of a module was given up to stay within max_files. */
-struct namer_callbacks {
-	void (*closed)(void *ctx, uint64_t uid);
-	void *ctx;
-};
-
-/* recorded: samples are not of now and here. */
+/* closed, ctx: as file_names_new() has them. recorded: samples are not of now and here. */
 int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t max_table_bytes,
-	      uint32_t max_files, bool recorded, const struct namer_callbacks *callbacks);
+	      uint32_t max_files, bool recorded, file_names_closed_fn closed, void *ctx);
 struct namer *namer_free(struct namer *n);
 
-/* Takes fd. A second one of the same uid replaces the first. pid: of a process that had it mapped,
- * 0: none that is known. */
-void namer_add_module(struct namer *n, uint64_t uid, uint32_t pid, const char *path, int fd);
+/* Where modules are added, and debug files that came are told of. */
+struct file_names *namer_files(struct namer *n);
 void namer_add_code(struct namer *n, enum code_source source, uint32_t pid,
 		    uint64_t start_time_unix_ns, int fd);
 /* Takes both: /proc/kallsyms and /sys/kernel/notes; -1: not to be had. */
@@ -46,12 +40,4 @@ void namer_name(struct namer *n, struct profile *p, uint32_t first_sample);
 /* Names that a recorded file brought, from those as linked. */
 void namer_demangle_again(struct namer *n, struct profile *p);
 /* p was cleared: row numbers of before mean nothing any more. */
-/* A debug file that was not here has come from elsewhere, or is not to be had. What it is for gets
- * its names anew by the next namer_name(). */
-void namer_debug_file_came(struct namer *n, const uint8_t *build_id, size_t n_build_id, bool found);
-/* The same for all that were waited for, or for all files: their debug files are asked for again.
- */
-void namer_ask_again(struct namer *n, bool all);
-/* Debug files that may come yet. */
-uint32_t namer_n_awaited(const struct namer *n);
 void namer_forget_rows(struct namer *n);

@@ -270,8 +270,8 @@ static void on_profiler_message(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_MODULE:
 		if (!message_text_ok(m->module.path, sizeof(m->module.path)))
 			break;
-		namer_add_module(s->namer, s->uid_base + m->module.uid, m->module.pid,
-				 m->module.path, TAKE_FD(fds[0]));
+		file_names_add(namer_files(s->namer), s->uid_base + m->module.uid, m->module.pid,
+			       m->module.path, TAKE_FD(fds[0]));
 		break;
 	case MESSAGE_KALLSYMS:
 		namer_set_kernel(s->namer, TAKE_FD(fds[0]),
@@ -478,9 +478,9 @@ static bool await_debug_files(struct symbolizer *s)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (!s->await_until_ns || namer_n_awaited(s->namer) != s->n_awaited)
+	if (!s->await_until_ns || file_names_n_awaited(namer_files(s->namer)) != s->n_awaited)
 		name_rest(s);
-	s->n_awaited = namer_n_awaited(s->namer);
+	s->n_awaited = file_names_n_awaited(namer_files(s->namer));
 	if (s->n_awaited && !s->await_until_ns)
 		log_info("waiting up to 5s for %u debug file%s from debuginfod", s->n_awaited,
 			 s->n_awaited == 1 ? "" : "s");
@@ -584,10 +584,10 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		payloads_connect(s->payloads, TAKE_FD(fds[0]));
 	} else if (m->type == MESSAGE_FETCHED && m->fetch.n <= sizeof(m->fetch.build_id)) {
 		if (m->fetch.n == 0)
-			namer_ask_again(s->namer, m->fetch.error == 0);
+			file_names_ask_again(namer_files(s->namer), m->fetch.error == 0);
 		else
-			namer_debug_file_came(s->namer, m->fetch.build_id, m->fetch.n,
-					      m->fetch.error == 0);
+			file_names_debug_file_came(namer_files(s->namer), m->fetch.build_id,
+						   m->fetch.n, m->fetch.error == 0);
 		leave_if_done(s);
 	} else if (m->type == MESSAGE_STOP) {
 		s->stopping = true;
@@ -602,7 +602,6 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 
 static int set_up(struct symbolizer *s)
 {
-	const struct namer_callbacks callbacks = {.closed = on_module_closed, .ctx = s};
 	int r;
 
 	s->ask.sock = PROTOCOL_ASK_FD;
@@ -613,7 +612,8 @@ static int set_up(struct symbolizer *s)
 	use_resource(s);
 	profile_init(&s->profile, s->setup.profile_bytes);
 	if ((r = namer_new(&s->namer, &s->role, &s->ask, s->setup.symbols_bytes,
-			   s->setup.max_open_files, s->setup.view != VIEW_NONE, &callbacks)) < 0 ||
+			   s->setup.max_open_files, s->setup.view != VIEW_NONE, on_module_closed,
+			   s)) < 0 ||
 	    (r = payloads_new(&s->payloads, s->role.loop)) < 0 ||
 	    (r = s->leave_timer =
 		     loop_add_timer(s->role.loop, UINT64_MAX, LEAVE_NS, on_leave_timer, s)) < 0)

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/broker/opener.h"
+#include "src/cmd/ask.h"
+#include "src/cmd/file-names.h"
+#include "src/cmd/role.h"
+#include "util/array.h"
+#include "util/cleanup.h"
+#include "util/hash.h"
+
+#define MAX_AWAITED 1024
+#define LINES_EMPTY 4096 /* a file that has let go of its lines keeps less */
+
+struct module {
+	uint64_t uid, used;
+	uint32_t pid; /* of a process that had it mapped; 0: not known */
+	char *path;
+	int fd;
+	struct symbol_file *file;
+	struct symbol_file_id id;
+	bool identified, broken, renamed; /* renamed: its frames are to be named anew */
+};
+
+/* A debug file that is being fetched. */
+struct awaited {
+	uint64_t uid; /* of the module that it is for */
+	uint32_t n_build_id;
+	uint8_t build_id[64];
+};
+
+struct file_names {
+	struct role *role;
+	struct ask *ask;
+	const struct symbol_limits *limits;
+	file_names_closed_fn closed;
+	void *ctx;
+	uint64_t turn;
+	const struct module *reading;
+	ARRAY(struct module) modules;
+	struct hash_index module_index;
+	ARRAY(struct awaited) awaited;
+};
+
+int file_names_new(struct file_names **ret, struct role *role, struct ask *ask,
+		   const struct symbol_limits *limits, uint32_t max_files,
+		   file_names_closed_fn closed, void *ctx)
+{
+	struct file_names *n = calloc(1, sizeof(*n));
+
+	if (!n)
+		return -ENOMEM;
+	n->role = role;
+	n->ask = ask;
+	n->limits = limits;
+	n->closed = closed;
+	n->ctx = ctx;
+	n->modules.max = max_files;
+	n->awaited.max = MAX_AWAITED;
+	*ret = n;
+	return 0;
+}
+
+static void module_clear(struct module *m)
+{
+	symbol_file_free(m->file);
+	(void)close_fd(m->fd);
+	free(m->path);
+	m->file = NULL;
+	m->path = NULL;
+	m->fd = -EBADF;
+}
+
+struct file_names *file_names_free(struct file_names *n)
+{
+	if (!n)
+		return NULL;
+	for (uint32_t i = 0; i < n->modules.n; i++)
+		module_clear(&n->modules.items[i]);
+	array_deinit(&n->modules);
+	array_deinit(&n->awaited);
+	hash_index_deinit(&n->module_index);
+	free(n);
+	return NULL;
+}
+
+static struct module *find_module(struct file_names *n, uint64_t uid)
+{
+	uint64_t hash = hash_u64(uid);
+	uint32_t slot = hash_index_first(&n->module_index, hash), row;
+
+	while ((row = hash_index_row(&n->module_index, slot)) != HASH_INDEX_NONE) {
+		if (n->modules.items[row].uid == uid)
+			return &n->modules.items[row];
+		slot = hash_index_next(&n->module_index, slot);
+	}
+	return NULL;
+}
+
+/* The place of the module that was not used for longest. */
+static struct module *evict_module(struct file_names *n)
+{
+	struct module *oldest = NULL;
+
+	for (uint32_t i = 0; i < n->modules.n; i++) {
+		if (!oldest || n->modules.items[i].used < oldest->used)
+			oldest = &n->modules.items[i];
+	}
+	if (oldest) {
+		n->closed(n->ctx, oldest->uid);
+		(void)hash_index_remove(&n->module_index, hash_u64(oldest->uid),
+					(uint32_t)(oldest - n->modules.items));
+		module_clear(oldest);
+	}
+	return oldest;
+}
+
+void file_names_add(struct file_names *n, uint64_t uid, uint32_t pid, const char *path, int fd)
+{
+	struct module *m = find_module(n, uid);
+	struct file_identity id;
+
+	if (m) {
+		module_clear(m);
+	} else {
+		m = array_push(&n->modules);
+		if (!m)
+			m = evict_module(n);
+		if (!m || hash_index_add(&n->module_index, hash_u64(uid),
+					 (uint32_t)(m - n->modules.items)) < 0) {
+			(void)close_fd(fd);
+			return;
+		}
+	}
+	*m = (struct module){
+		.uid = uid, .used = n->turn, .pid = pid, .fd = fd, .path = strdup(path)};
+	if (opener_identify(fd, &id) == 0)
+		role_job_file(n->role, uid, &id, path);
+}
+
+/*
+ * The path below the directory of debug files. A debuglink is a name, of a file in the program's
+ * own directory there. The link to a file of dwz is a path as the package was built: absolute, or
+ * relative to where the debug file would be; what counts is from .dwz on.
+ */
+static void debug_path(const struct module *m, const char *link, char *ret, size_t size)
+{
+	const char *dwz = strstr(link, "/.dwz/"), *slash = m->path ? strrchr(m->path, '/') : NULL;
+
+	ret[0] = '\0';
+	if (dwz)
+		(void)snprintf(ret, size, "%s", dwz + 1);
+	else if (slash && !strchr(link, '/'))
+		(void)snprintf(ret, size, "%.*s/%s", (int)(slash - m->path), m->path, link);
+}
+
+static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, const char *link,
+		      uint32_t crc)
+{
+	struct file_names *n = ctx;
+	struct message m = {.type = MESSAGE_ASK_DEBUG_FILE};
+	struct awaited *a;
+	int fd;
+
+	if (n_build_id > sizeof(m.ask_debug_file.build_id))
+		return -1;
+	m.ask_debug_file.pid = n->reading->pid;
+	m.ask_debug_file.n_build_id = (uint32_t)n_build_id;
+	if (n_build_id)
+		memcpy(m.ask_debug_file.build_id, build_id, n_build_id);
+	if (link)
+		debug_path(n->reading, link, m.ask_debug_file.path, sizeof(m.ask_debug_file.path));
+	m.ask_debug_file.fetch = n_build_id > 0;
+	fd = ask_descriptor(n->ask, &m);
+	a = fd == -EINPROGRESS ? array_push(&n->awaited) : NULL;
+	if (a) {
+		a->uid = n->reading->uid;
+		a->n_build_id = (uint32_t)n_build_id;
+		memcpy(a->build_id, build_id, n_build_id);
+	}
+	return fd;
+}
+
+/* It is opened again for the next address, and its frames get new names. */
+static void reopen_module(struct module *m)
+{
+	m->file = symbol_file_free(m->file);
+	m->renamed = true;
+}
+
+void file_names_debug_file_came(struct file_names *n, const uint8_t *build_id, size_t n_build_id,
+				bool found)
+{
+	uint32_t left = 0;
+
+	for (uint32_t i = 0; i < n->awaited.n; i++) {
+		const struct awaited *a = &n->awaited.items[i];
+		struct module *m = found ? find_module(n, a->uid) : NULL;
+
+		if (a->n_build_id != n_build_id || memcmp(a->build_id, build_id, n_build_id) != 0)
+			n->awaited.items[left++] = *a;
+		else if (m)
+			reopen_module(m);
+	}
+	n->awaited.n = left;
+}
+
+void file_names_ask_again(struct file_names *n, bool all)
+{
+	for (uint32_t i = 0; all && i < n->modules.n; i++)
+		reopen_module(&n->modules.items[i]);
+	for (uint32_t i = 0; i < n->awaited.n; i++) {
+		struct module *m = find_module(n, n->awaited.items[i].uid);
+
+		if (m)
+			reopen_module(m);
+	}
+	array_clear(&n->awaited);
+}
+
+uint32_t file_names_n_awaited(const struct file_names *n)
+{
+	return n->awaited.n;
+}
+
+static int ask_split(struct file_names *n, const char *path)
+{
+	struct message m = {.type = MESSAGE_ASK_SPLIT_FILE};
+
+	message_set_text(m.ask_split_file.path, sizeof(m.ask_split_file.path), path);
+	return ask_descriptor(n->ask, &m);
+}
+
+/* Where the compiler wrote it, else beside the program, where it may have been copied to. */
+static int open_split(void *ctx, const char *path)
+{
+	struct file_names *n = ctx;
+	const char *program = n->reading->path ? n->reading->path : "";
+	const char *slash = strrchr(program, '/'), *base = path ? strrchr(path, '/') : NULL;
+	int n_dir = slash ? (int)(slash - program) : 0, fd = -1;
+	char other[PROTOCOL_PATH_MAX];
+
+	if (!path) {
+		(void)snprintf(other, sizeof(other), "%s.dwp", program);
+		return ask_split(n, other);
+	}
+	if (*path == '/') {
+		fd = ask_split(n, path);
+	} else if (slash) {
+		(void)snprintf(other, sizeof(other), "%.*s/%s", n_dir, program, path);
+		fd = ask_split(n, other);
+	}
+	if (fd >= 0 || !slash || !base)
+		return fd;
+	(void)snprintf(other, sizeof(other), "%.*s%s", n_dir, program, base);
+	return ask_split(n, other);
+}
+
+struct symbol_file *file_names_symbols(struct file_names *n, uint64_t uid)
+{
+	struct module *m = find_module(n, uid);
+
+	if (!m)
+		return NULL;
+	n->reading = m;
+	if (m->file || m->broken)
+		return m->file;
+	if (symbol_file_new_fd(&m->file, m->fd, n->limits, open_debug, n) < 0)
+		m->broken = true;
+	else
+		symbol_file_set_open_split(m->file, open_split, n);
+	return m->file;
+}
+
+void file_names_begin(struct file_names *n)
+{
+	n->turn++;
+}
+
+void file_names_close(struct file_names *n)
+{
+	for (uint32_t i = 0; i < n->modules.n; i++)
+		n->modules.items[i].file = symbol_file_free(n->modules.items[i].file);
+}
+
+const struct symbol_file_id *file_names_identify(struct file_names *n, uint64_t uid)
+{
+	struct module *m = find_module(n, uid);
+
+	if (!m)
+		return NULL;
+	m->used = n->turn;
+	if (!m->identified) {
+		m->identified = true;
+		if (symbol_file_identify(m->fd, &m->id) < 0)
+			m->id = (struct symbol_file_id){0};
+	}
+	return &m->id;
+}
+
+bool file_names_take_renamed(struct file_names *n, uint64_t uid)
+{
+	struct module *m = find_module(n, uid);
+	bool renamed = m && m->renamed;
+
+	if (m)
+		m->renamed = false;
+	return renamed;
+}
+
+const char *file_names_path(struct file_names *n, uint64_t uid)
+{
+	const struct module *m = find_module(n, uid);
+
+	return m && m->path ? m->path : "";
+}
+
+void file_names_trim_file(struct file_names *n, uint64_t uid)
+{
+	struct module *m = find_module(n, uid);
+
+	if (m && m->file)
+		symbol_file_trim(m->file);
+}
+
+void file_names_trim(struct file_names *n, uint64_t max_bytes)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < n->modules.n; i++) {
+		if (n->modules.items[i].file)
+			total += symbol_file_bytes(n->modules.items[i].file);
+	}
+	for (int names = 0; names < 2; names++) {
+		while (total > max_bytes) {
+			struct module *oldest = NULL;
+
+			for (uint32_t i = 0; i < n->modules.n; i++) {
+				struct module *m = &n->modules.items[i];
+
+				if (m->file &&
+				    (names || symbol_file_line_bytes(m->file) > LINES_EMPTY) &&
+				    (!oldest || m->used < oldest->used))
+					oldest = m;
+			}
+			if (!oldest)
+				break;
+			total -= symbol_file_bytes(oldest->file);
+			if (names) {
+				oldest->file = symbol_file_free(oldest->file);
+			} else {
+				symbol_file_forget_lines(oldest->file);
+				total += symbol_file_bytes(oldest->file);
+			}
+		}
+	}
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The files that frames lie in, by the uid of their module, with their symbols and debug files. The
+ * descriptors of those that were not used for longest make room for new ones.
+ *
+ * A debug file that this host has not may be fetched from elsewhere: its module goes on without,
+ * and is to be named anew when it has come.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "symbolize/symbolize.h"
+
+struct role;
+struct ask;
+struct file_names;
+
+/* The descriptor of a module was given up to stay within max_files. */
+typedef void (*file_names_closed_fn)(void *ctx, uint64_t uid);
+
+/* limits: borrowed, and looked at again when a file is opened. */
+int file_names_new(struct file_names **ret, struct role *role, struct ask *ask,
+		   const struct symbol_limits *limits, uint32_t max_files,
+		   file_names_closed_fn closed, void *ctx);
+struct file_names *file_names_free(struct file_names *n);
+
+/* Takes fd. A second one of the same uid replaces the first. pid: of a process that had it mapped,
+ * 0: none that is known. */
+void file_names_add(struct file_names *n, uint64_t uid, uint32_t pid, const char *path, int fd);
+/* All are opened again when they are needed, since the limits are other ones now. */
+void file_names_close(struct file_names *n);
+
+/* A debug file that was not here has come from elsewhere, or is not to be had. What it is for is to
+ * be named anew. */
+void file_names_debug_file_came(struct file_names *n, const uint8_t *build_id, size_t n_build_id,
+				bool found);
+/* The same for all that were waited for, or for all files: their debug files are asked for again.
+ */
+void file_names_ask_again(struct file_names *n, bool all);
+/* Debug files that may come yet. */
+uint32_t file_names_n_awaited(const struct file_names *n);
+
+/* What is identified from here on is used later than what was before. */
+void file_names_begin(struct file_names *n);
+/* NULL: there is no such module. Until the next file_names_add(). */
+const struct symbol_file_id *file_names_identify(struct file_names *n, uint64_t uid);
+/* NULL: there is no such module, or it cannot be read. Until the next call of a function here. */
+struct symbol_file *file_names_symbols(struct file_names *n, uint64_t uid);
+/* Empty: not known. */
+const char *file_names_path(struct file_names *n, uint64_t uid);
+/* Whether it is to be named anew; once. */
+bool file_names_take_renamed(struct file_names *n, uint64_t uid);
+
+/* Gives back what can be read from the file again. */
+void file_names_trim_file(struct file_names *n, uint64_t uid);
+/* Tables beyond the budget go, the least recently used first; of a file, its lines first. */
+void file_names_trim(struct file_names *n, uint64_t max_bytes);
