@@ -4,6 +4,7 @@
  * What the files of this room share. Nobody outside includes it, unit tests excepted.
  *
  *	walk.c        the walk and the per-pc cache
+ *	continue.c    cut stacks, by the kernel's callchain
  *	step.c        one frame by a full rule: every register, expressions, signal frames
  *	rows.c        compact rows per module, byte budget, eviction
  *	compact.c     one CIE + FDE -> a compact rule, if it is as simple as that
@@ -171,8 +172,12 @@ struct unwind_module {
 	uint32_t *heads; /* page -> first row + 1; cap_rows of them */
 };
 
-struct stack_copy;
-
+/* The copy of a stack. */
+struct stack_copy {
+	const uint8_t *bytes;
+	uint64_t start, n; /* runtime address of bytes[0]; how many */
+	uint64_t *missing; /* set to the address of what was read last in vain; NULL: nobody asks */
+};
 struct cache_entry {
 	uint64_t key;
 	struct rule rule;
@@ -187,6 +192,12 @@ struct walk_step {
 	const struct full_rule *full; /* of RULE_FULL */
 	const struct unwind_regs *regs;
 	const struct stack_copy *stack;
+};
+
+/* Where a walk ended for want of stack bytes: the registers of its first and of its last frame. */
+struct unwind_cut {
+	struct unwind_regs first, last;
+	struct stack_copy stack;
 };
 
 struct unwinder {
@@ -204,6 +215,7 @@ struct unwinder {
 	Elf *elf;
 	struct cfi_entry *entry; /* scratch */
 	uint64_t work;		 /* bytes of CFI run in this walk */
+	struct unwind_cut cut;	 /* of the last walk that was truncated */
 };
 enum { FULL_CACHE_ENTRIES = 256 };
 
@@ -231,6 +243,8 @@ static inline bool may_make(struct unwinder *u, struct cfi_section *s)
 	return true;
 }
 
+/* walk.c: the compact rule at an address in a mapping. */
+struct rule walk_rule(struct unwinder *u, const struct unwind_mapping *mapping, uint64_t addr);
 /* walk.c: empties the caches in front of the rows (the numbers of modules have changed). */
 void unwinder_forget(struct unwinder *u);
 /* module.c: takes m out of the list, its unwinder is going away; the rest of the list. */
@@ -311,11 +325,6 @@ bool rows_reserve(struct unwind_module *m, uint64_t bytes);
 void rows_release(struct unwind_module *m, uint64_t bytes);
 
 /* step.c / walk.c */
-struct stack_copy {
-	const uint8_t *bytes;
-	uint64_t start, n; /* runtime address of bytes[0]; how many */
-	uint64_t *missing; /* set to the address of what was read last in vain; NULL: nobody asks */
-};
 static inline bool stack_read(const struct stack_copy *s, uint64_t addr, uint64_t *ret)
 {
 	uint64_t at = addr - s->start;

@@ -2,6 +2,7 @@ UNWIND_SOURCES = \
 	unwind/arch.h \
 	unwind/cfi.c \
 	unwind/compact.c \
+	unwind/continue.c \
 	unwind/debug-frame.c \
 	unwind/entry.c \
 	unwind/explain.c \
@@ -137,6 +138,10 @@ tests_unit_test_unwind_corpus_LDADD = $(UNWIND_TEST_LIBS)
 tests_unit_test_unwind_corpus_aarch64_SOURCES = tests/unit/test-unwind-corpus.c tests/unit/test.h $(CORPUS_ORACLE)
 tests_unit_test_unwind_corpus_aarch64_CPPFLAGS = $(AM_CPPFLAGS) -DUNWIND_FOR_AARCH64
 tests_unit_test_unwind_corpus_aarch64_LDADD = $(UNWIND_AARCH64_TEST_LIBS)
+
+check_PROGRAMS += tests/unit/test-unwind-continue
+tests_unit_test_unwind_continue_SOURCES = tests/unit/test-unwind-continue.c tests/unit/test.h
+tests_unit_test_unwind_continue_LDADD = $(UNWIND_TEST_LIBS)
 
 # The fuzz targets over what is kept.
 UNWIND_FUZZ_ELF = tests/unit/unwind-elf.c tests/unit/unwind-elf.h

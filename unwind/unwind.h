@@ -151,3 +151,14 @@ enum unwind_outcome unwind_walk(struct unwinder *u, const struct unwind_regs *re
 				const uint8_t *stack, size_t n_stack, unwind_find_fn find,
 				void *ctx, struct unwind_frame *frames, size_t max_frames,
 				size_t *ret_n);
+
+/*
+ * Directly behind a walk that returned UNWIND_TRUNCATED, whose stack copy must still be there: goes
+ * on where that is provably right. chain: what the kernel found in the same sample by following
+ * frame pointers (PERF_SAMPLE_CALLCHAIN behind PERF_CONTEXT_USER), innermost first. Appends to
+ * frames, *n of max_frames. Returns why it ended: UNWIND_TRUNCATED again, UNWIND_COMPLETE, or
+ * UNWIND_TOO_DEEP. Not counted in the unwinder's outcomes.
+ */
+enum unwind_outcome unwind_continue(struct unwinder *u, const uint64_t *chain, size_t n_chain,
+				    unwind_find_fn find, void *ctx, struct unwind_frame *frames,
+				    size_t max_frames, size_t *n);

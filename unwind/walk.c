@@ -14,14 +14,11 @@
  * Measured and left out (captures of a mixed load, copies of 64 KiB cut to size, the walk of the
  * whole copy as the truth):
  *
- * - Cut stacks continued by the kernel's own chain of frame pointers. Going on blindly where that
- *   chain agrees with all that was walked was wrong for more stacks than it was right for (184 of
- *   518 against 159 with 8 KiB): the next caller without a frame pointer is skipped. Going on only
- *   while each frame's rule says that its caller is at the frame pointer (CFA = fp + 16) was never
- *   wrong, of 190 stacks, but on a distribution without frame pointers it added 5 frames to 4% of
- *   the stacks cut at 16 KiB, none at 32, and completed no single one: the first frames of a thread
- *   are libc's. The chain costs the kernel as much in every sample as a copy of 32 KiB, so a larger
- *   copy is what helps.
+ * - Cut stacks continued by the kernel's own chain of frame pointers wherever that agrees with all
+ *   that was walked: wrong for more stacks than it was right for (184 of 518 against 159 with 8
+ * KiB), since the next caller without a frame pointer is skipped. continue.c goes on only while
+ * each frame's rule says that its caller is at the frame pointer. The chain costs the kernel as
+ * much in every sample as 32 KiB more of a copy, so it is asked for with the largest copies only.
  * - The tail of the thread's last stack taken over where a frame is the same. It would skip three
  *   frames of five, but without a look at the words above 4 of 1000 such tails were stale, and with
  *   it the reads that make a first touch slow are not saved. Walking is a quarter of what the
@@ -163,6 +160,15 @@ static inline struct rule find_rule(struct walk *w, struct unwind_module *m, uin
 	if (rule.kind != RULE_NONE && !work_exhausted(w->u))
 		*e = (struct cache_entry){key, rule};
 	return rule;
+}
+
+struct rule walk_rule(struct unwinder *u, const struct unwind_mapping *mapping, uint64_t addr)
+{
+	struct unwind_module *m = mapping->module;
+	struct walk w = {.u = u};
+
+	return m ? find_rule(&w, m, addr - mapping->bias - m->base)
+		 : (struct rule){.kind = RULE_GUESS_FP};
 }
 
 static const struct full_rule *find_full(struct walk *w, struct unwind_module *m, uint32_t rel)
@@ -455,6 +461,8 @@ static enum step run(struct walk *w, const struct unwind_regs *first, enum unwin
 			*ret = UNWIND_COMPLETE;
 		if (*ret != UNWIND_N_OUTCOMES) {
 			w->u->stats.last_depth_bytes = depth_bytes(w, &regs);
+			if (*ret == UNWIND_TRUNCATED)
+				w->u->cut = (struct unwind_cut){*first, regs, w->stack};
 			return STEP_OK;
 		}
 		/* A return address may be the first byte of the next function; its call is before.

@@ -355,7 +355,7 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 {
 	struct unwind_regs regs;
 	enum unwind_outcome outcome;
-	size_t n_walked = 0;
+	size_t n_walked = 0, n_copied;
 
 	if (a->frame_pointers)
 		return add_user_chain(a, r, n);
@@ -366,6 +366,12 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 	read_regs(a, r, &regs);
 	outcome = unwind_walk(a->unwinder, &regs, r->sample.stack, r->sample.n_stack, find_mapping,
 			      a, a->walked, a->max_frames, &n_walked);
+	tell_stack_size(a, outcome, r);
+	n_copied = n_walked;
+	if (outcome == UNWIND_TRUNCATED && r->sample.n_user_chain > 0)
+		outcome = unwind_continue(a->unwinder, r->sample.user_chain, r->sample.n_user_chain,
+					  find_mapping, a, a->walked, a->max_frames, &n_walked);
+	a->profile.counters[PROFILE_STACKS_CONTINUED] += n_walked > n_copied;
 	for (size_t i = 0; i < n_walked; i++) {
 		const struct unwind_frame *f = &a->walked[i];
 
@@ -373,8 +379,7 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 			profile_add_frame(&a->profile, f->tag == UINT32_MAX ? none_row(a) : f->tag,
 					  f->address - f->bias);
 	}
-	count_reach(a, outcome, n_walked);
-	tell_stack_size(a, outcome, r);
+	count_reach(a, n_walked > n_copied ? UNWIND_TRUNCATED : outcome, n_walked);
 	if (outcome == UNWIND_TRUNCATED)
 		n = add_marker(a, n, PROFILE_MARKER_TRUNCATED, why_truncated(a, r));
 	else if (outcome != UNWIND_COMPLETE)

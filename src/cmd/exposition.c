@@ -98,6 +98,9 @@ static void print_stacks(const struct statistics *s, FILE *out)
 	for (int i = PROFILE_STACKS_TRUNCATED + 1; i <= PROFILE_STACKS_NO_REGS; i++)
 		put_label(out, "unwind_errors_total", "cause",
 			  profile_counter_name((enum profile_counter)i) + strlen("stacks_"), c[i]);
+	put_counter(out, "stacks_continued_total",
+		    "User stacks continued beyond what is copied, by frame pointers.",
+		    c[PROFILE_STACKS_CONTINUED]);
 	put_counter(out, "frames_unnamed_total", "Distinct frames of each window without a name.",
 		    c[PROFILE_FRAMES_UNNAMED]);
 	put_gauge(out, "files_set_aside",

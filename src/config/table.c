@@ -68,7 +68,9 @@ static const struct config_key keys[] = {
 	 "truncated. "
 	 "The kernel takes no more than 65528. auto begins with 16K and takes more, up to what "
 	 "ring_size "
-	 "has room for, as long as that completes stacks that were cut."},
+	 "has room for, as long as that completes stacks that were cut. Stacks that are larger "
+	 "than "
+	 "65528 are continued by frame pointers where those are proven right."},
 	{"profiler", "ring_size", CONFIG_BYTES, AT(ring_size_bytes), "2M", 128 * KIB, GIB, 0, true,
 	 "Bytes of the buffer between the kernel and perfwalk, for each CPU. Samples that find it "
 	 "full "

@@ -36,6 +36,7 @@ static const char *const counter_names[PROFILE_N_COUNTERS] = {
 	[PROFILE_STACKS_NO_PROGRESS] = "stacks_no_progress",
 	[PROFILE_STACKS_TOO_DEEP] = "stacks_too_deep",
 	[PROFILE_STACKS_NO_REGS] = "stacks_no_regs",
+	[PROFILE_STACKS_CONTINUED] = "stacks_continued",
 	[PROFILE_STACKS_WITHIN_8K] = "stacks_within_8k",
 	[PROFILE_STACKS_WITHIN_16K] = "stacks_within_16k",
 	[PROFILE_STACKS_WITHIN_32K] = "stacks_within_32k",

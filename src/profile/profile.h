@@ -149,7 +149,9 @@ enum profile_counter {
 	PROFILE_STACKS_NO_PROGRESS,
 	PROFILE_STACKS_TOO_DEEP,
 	PROFILE_STACKS_NO_REGS,
-	/* Those that do, by the bytes from the stack pointer to their outermost frame. */
+	PROFILE_STACKS_CONTINUED, /* beyond the copy, as far as frame pointers were proven right */
+	/* Those that do by the copy alone, by the bytes from the stack pointer to their outermost
+	   frame. */
 	PROFILE_STACKS_WITHIN_8K,
 	PROFILE_STACKS_WITHIN_16K, /* and not within 8K, and so on */
 	PROFILE_STACKS_WITHIN_32K,

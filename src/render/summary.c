@@ -293,6 +293,9 @@ static void put_stacks(const struct page *pg)
 			put_count(pg, WARN, causes[i].name, c[causes[i].counter], base,
 				  causes[i].why);
 	}
+	if (c[PROFILE_STACKS_CONTINUED])
+		put_count(pg, PLAIN, "  continued", c[PROFILE_STACKS_CONTINUED], base,
+			  "beyond the copied bytes, by frame pointers");
 	put_reach(pg);
 	if (c[PROFILE_FRAMES_UNNAMED])
 		put_count(pg, WARN, "Frames without a name", c[PROFILE_FRAMES_UNNAMED], 0,

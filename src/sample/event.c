@@ -117,8 +117,9 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 		ret->sample_type |= PERF_SAMPLE_CALLCHAIN;
 		ret->exclude_callchain_kernel = !chain;
 		/* The user side is walked from the stack copy; following frame pointers through
-		 * code that has none costs as much as that copy. */
-		ret->exclude_callchain_user = !f->frame_pointers;
+		 * code that has none costs as much as that copy. Beyond the largest copy it is all
+		 * there is. */
+		ret->exclude_callchain_user = !f->frame_pointers && stack < MAX_STACK_BYTES;
 	}
 	if (f->user_stack && !f->frame_pointers) {
 		ret->sample_type |= PERF_SAMPLE_REGS_USER | (stack ? PERF_SAMPLE_STACK_USER : 0);

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """stack_size = auto: the daemon's copies grow for a program whose stacks are deep until they are complete,
 shrink when only shallow ones are left (also after the profiler was killed), and no sample is lost over it; a
-fixed size stays."""
+fixed size stays. Beyond the largest copy the kernel's callchain continues stacks with frame pointers, and
+those alone."""
 import os
 import subprocess
 
@@ -21,6 +22,7 @@ include_comm = deep
 endpoint = {endpoint}
 """
 LEVELS = 20  # of 2 KiB: 40 KiB
+BEYOND = 60  # 120 KiB
 
 
 def ctl(daemon, what):
@@ -60,9 +62,36 @@ def burn(processes, seconds):
     rig.wait_for(f"{seconds} s of CPU time", lambda: used() - begin >= seconds, 40)
 
 
+def beyond(directory, program):
+    """Shares of the stacks of a capture: cut at the copy's end; of those to main, and with each of its levels."""
+    out = rig.path(f"{program}.folded")
+    p = rig.start([f"./{program}", str(BEYOND)], cwd=directory)
+    r = rig.record("-p", p.pid, "-d", "1", "-F", "199", "--stack-size", "65528", "--no-inline", "-o", out)
+    rig.end(p)
+    if r.status != 0:
+        rig.fail(r.text())
+    cut = main = whole = 0
+    with open(out, encoding="utf-8") as f:
+        for line in f:
+            stack, n = line.rsplit(" ", 1)
+            frames = stack.split(";")
+            if "[truncated stack]" not in frames:
+                continue
+            cut += int(n)
+            main += "main" in frames and int(n)
+            whole += (frames.count("deep_down") == BEYOND and frames[-1] == "deep_bottom") and int(n)
+    rig.check(cut > 50, f"{program}: {cut} stacks are cut")
+    return main / cut, whole / cut, "  continued " in r.out + r.err
+
+
 def main():
     rig.need_root()
-    directory = rig.build_workloads("deep")
+    directory = rig.build_workloads("deep", "deep-fp")
+    to_main, whole, told = beyond(directory, "deep-fp")
+    rig.check(to_main > 0.95 and whole > 0.8 and told,
+              f"with frame pointers {100 * to_main:.1f}% go on to main, {100 * whole:.1f}% at the bottom with all levels")
+    to_main, _, told = beyond(directory, "deep")
+    rig.check(to_main == 0 and not told, "without they end with the copy")
     with Sink() as sink:
         d = rig.Daemon(CONFIG.format(size="auto", endpoint=sink.endpoint))
         d.wait_up()

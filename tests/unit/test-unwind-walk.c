@@ -395,6 +395,97 @@ static void test_no_cfi(void)
 	finish(b);
 }
 
+/* Cut behind two frames of one recursion, both of which have their frame pointers. */
+static struct bench *start_cut(uint64_t *chain)
+{
+	struct bench *b = start();
+
+	b->regs.r[RBP] = SP + 16;
+	b->stack[2] = SP + 48;
+	b->stack[3] = chain[1] = AT(F_FP) + 1;
+	b->stack[6] = SP + 0x10000;
+	b->stack[7] = chain[2] = AT(F_FP) + 1;
+	b->n_stack = 64;
+	chain[0] = AT(F_FP) + 9;
+	CHECK_INT(walk(b, chain[0]), ==, UNWIND_TRUNCATED);
+	CHECK_INT(b->n, ==, 3);
+	return b;
+}
+
+static enum unwind_outcome go_on(struct bench *b, const uint64_t *chain, size_t n)
+{
+	b->n = 3;
+	return unwind_continue(b->u, chain, n, find, b, b->frames, b->max, &b->n);
+}
+
+static void test_continue(void)
+{
+	uint64_t chain[8];
+	struct bench *b = start_cut(chain);
+
+	chain[3] = chain[4] = AT(F_FP) + 1;
+	chain[5] = AT(F_END) + 1;
+	chain[6] = 0x1234;
+	CHECK_INT(go_on(b, chain, 7), ==, UNWIND_COMPLETE);
+	CHECK_INT(b->n, ==, 6);
+	CHECK_INT(b->frames[3].address, ==, AT(F_FP));
+	CHECK_INT(b->frames[5].address, ==, AT(F_END));
+	CHECK_INT(b->frames[5].tag, ==, 1);
+	/* The chain is over, or ends in the mark of the outermost frame. */
+	CHECK_INT(go_on(b, chain, 5), ==, UNWIND_TRUNCATED);
+	CHECK_INT(b->n, ==, 5);
+	CHECK_INT(go_on(b, chain, 3), ==, UNWIND_TRUNCATED);
+	CHECK_INT(b->n, ==, 3);
+	CHECK_INT(go_on(b, chain, 0), ==, UNWIND_TRUNCATED);
+	chain[5] = 0;
+	CHECK_INT(go_on(b, chain, 6), ==, UNWIND_COMPLETE);
+	CHECK_INT(b->n, ==, 5);
+	/* A caller without a frame pointer is still right, and the last that is. */
+	chain[4] = AT(F_FRAME) + 8;
+	chain[5] = AT(F_END) + 1;
+	CHECK_INT(go_on(b, chain, 6), ==, UNWIND_TRUNCATED);
+	CHECK_INT(b->n, ==, 5);
+	CHECK_INT(b->frames[4].address, ==, AT(F_FRAME) + 7);
+	/* Nor does it go on from code without CFI, nor to where there is no code. */
+	chain[4] = JIT + 8;
+	CHECK_INT(go_on(b, chain, 6), ==, UNWIND_TRUNCATED);
+	CHECK_INT(b->n, ==, 5);
+	chain[4] = 0x77;
+	CHECK_INT(go_on(b, chain, 6), ==, UNWIND_TRUNCATED);
+	CHECK_INT(b->n, ==, 4);
+	/* No room. */
+	b->max = 3;
+	CHECK_INT(go_on(b, chain, 6), ==, UNWIND_TOO_DEEP);
+	CHECK_INT(b->n, ==, 3);
+	finish(b);
+}
+
+/* Chains that are not of this stack. */
+static void test_continue_not(void)
+{
+	uint64_t chain[8];
+	struct bench *b = start_cut(chain);
+
+	chain[3] = chain[4] = AT(F_FP) + 1;
+	for (size_t i = 0; i < 3; i++) {
+		chain[i] += 2;
+		CHECK_INT(go_on(b, chain, 5), ==, UNWIND_TRUNCATED);
+		CHECK_INT(b->n, ==, 3);
+		chain[i] -= 2;
+	}
+	CHECK_INT(go_on(b, chain, 5), ==, UNWIND_TRUNCATED);
+	CHECK_INT(b->n, ==, 5);
+	/* The kernel started from what is no frame pointer, and never came by the cut frame. */
+	b->regs.r[RBP] = SP + 200;
+	b->stack[1] = SP + 48;
+	chain[0] = AT(F_FRAME) + 10;
+	CHECK_INT(walk(b, chain[0]), ==, UNWIND_TRUNCATED);
+	CHECK_INT(b->n, ==, 3);
+	CHECK_INT(go_on(b, chain, 5), ==, UNWIND_TRUNCATED);
+	CHECK_INT(b->n, ==, 3);
+	finish(b);
+}
+
 static void test_perf_registers(void)
 {
 	const uint64_t mask = UINT64_C(1) << 1 | UINT64_C(1) << 7 | UINT64_C(1) << 8 |
@@ -422,6 +513,8 @@ int main(void)
 	RUN(test_signal_frame);
 	RUN(test_expressions);
 	RUN(test_no_cfi);
+	RUN(test_continue);
+	RUN(test_continue_not);
 	RUN(test_perf_registers);
 	return 0;
 }

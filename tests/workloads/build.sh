@@ -50,6 +50,8 @@ build()
 		c "$1" chain.c -g -gz=zlib -fno-asynchronous-unwind-tables -fno-unwind-tables ;;
 	chain-fp)
 		c "$1" chain.c -fno-omit-frame-pointer ;;
+	deep-fp)
+		c "$1" deep.c -fno-omit-frame-pointer ;;
 	counted)
 		c "$1" counted.c -pthread ;;
 	chain-offset)

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A cut stack, continued.
+ *
+ * The kernel's callchain was made by following frame pointers in the whole stack, not in the copy.
+ * What is known of it is which return addresses it found; where it was when it found them it does
+ * not say. So it is followed again through the copy, as the kernel did it, until it stands where
+ * the walk was cut: the two agree when each return address is the same and the frame pointer of the
+ * cut frame is met. From there its next return address is the cut frame's, if the frame's rule says
+ * that the return address is the word behind the saved frame pointer and the frame pointer points
+ * at that one; and so on, as long as each function's rule says so. The first that says something
+ * else, or nothing, ends it: no frame is guessed, and none is skipped.
+ */
+#include "unwind/internal.h"
+
+/* { caller's fp, return address } is where fp points. */
+static bool is_frame_record(struct rule rule)
+{
+	int ra_words = ARCH_HAS_LR ? rule.ra_words : -1;
+
+	if (ARCH_HAS_LR && ra_words == RULE_RA_BEHIND_FP)
+		ra_words = rule.fp_words + 1;
+	return rule.kind == RULE_FP && rule.fp_words != 0 && ra_words == rule.fp_words + 1 &&
+	       rule.cfa_offset + rule.fp_words * 8 == 0;
+}
+
+/* Which entry of the chain is the cut frame's own address; false: they do not agree. */
+static bool find_cut(const struct unwind_cut *cut, const uint64_t *chain, size_t n_chain,
+		     size_t *ret)
+{
+	const uint64_t fp_bit = UNWIND_REG_BIT(ARCH_REG_FP);
+	struct stack_copy stack = cut->stack;
+	uint64_t fp = cut->first.r[ARCH_REG_FP], next, ra;
+
+	stack.missing = NULL;
+	if (!(cut->first.valid & fp_bit) || !(cut->last.valid & fp_bit) || n_chain == 0 ||
+	    chain[0] != cut->first.r[ARCH_REG_PC])
+		return false;
+	for (size_t i = 0; i < n_chain; i++) {
+		if (fp == cut->last.r[ARCH_REG_FP]) {
+			*ret = i;
+			return true;
+		}
+		if (i + 1 == n_chain || !stack_read(&stack, fp, &next) ||
+		    !stack_read(&stack, fp + 8, &ra) ||
+		    (ra & ARCH_CODE_MASK) != (chain[i + 1] & ARCH_CODE_MASK))
+			return false;
+		fp = next;
+	}
+	return false;
+}
+
+enum unwind_outcome unwind_continue(struct unwinder *u, const uint64_t *chain, size_t n_chain,
+				    unwind_find_fn find, void *ctx, struct unwind_frame *frames,
+				    size_t max_frames, size_t *n)
+{
+	struct unwind_mapping m;
+	uint64_t addr, ra;
+	struct rule rule;
+	size_t i;
+
+	if (*n == 0 || !find_cut(&u->cut, chain, n_chain, &i))
+		return UNWIND_TRUNCATED;
+	addr = frames[*n - 1].address;
+	while (find(ctx, addr, &m)) {
+		rule = walk_rule(u, &m, addr);
+		if (rule.kind == RULE_END)
+			return UNWIND_COMPLETE;
+		if (!is_frame_record(rule) || ++i == n_chain)
+			return UNWIND_TRUNCATED;
+		ra = chain[i] & ARCH_CODE_MASK;
+		if (ra == 0)
+			return UNWIND_COMPLETE;
+		addr = ra - 1;
+		if (!find(ctx, addr, &m))
+			break;
+		if (*n == max_frames)
+			return UNWIND_TOO_DEEP;
+		frames[(*n)++] = (struct unwind_frame){addr, m.bias, m.tag};
+	}
+	return UNWIND_TRUNCATED;
+}
