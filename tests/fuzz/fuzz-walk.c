@@ -10,7 +10,7 @@
 #include "unwind/internal.h"
 
 #define STACK UINT64_C(0x7ffd00001000)
-enum { MAX_FRAMES = 64, N_MAPS = 4 };
+enum { MAX_FRAMES = 64, MAX_CHAIN = 32, N_MAPS = 4 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -79,6 +79,21 @@ static struct unwinder *make(struct unwind_module **ret)
 	return u;
 }
 
+/* The kernel's callchain, which agrees with the copy; behind that it is words of the copy. */
+static void go_on(struct unwinder *u, const struct stack_copy *stack,
+		  const struct unwind_regs *regs, struct input *in, struct unwind_frame *frames,
+		  size_t max, size_t *n_frames)
+{
+	uint64_t chain[MAX_CHAIN] = {regs->r[ARCH_REG_PC]}, fp = regs->r[ARCH_REG_FP];
+	size_t n = 1;
+
+	while (n < MAX_CHAIN && stack_read(stack, fp + 8, &chain[n]) && stack_read(stack, fp, &fp))
+		n++;
+	while (n < MAX_CHAIN && stack_read(stack, stack->start + 8 * n, &chain[n]))
+		n++;
+	(void)unwind_continue(u, chain, n, find, in, frames, max, n_frames);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	static struct unwinder *u;
@@ -108,7 +123,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		return 0;
 	n_stack = cursor_left(&c);
 	stack = cursor_take(&c, n_stack);
-	(void)unwind_walk(u, &regs, stack, n_stack, find, &in, frames, max, &n_frames);
+	if (unwind_walk(u, &regs, stack, n_stack, find, &in, frames, max, &n_frames) ==
+	    UNWIND_TRUNCATED)
+		go_on(u, &(struct stack_copy){stack, regs.r[ARCH_REG_SP], n_stack, NULL}, &regs,
+		      &in, frames, max, &n_frames);
 	if (n_frames > max)
 		abort();
 	return 0;
