@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "src/cmd/events.h"
+#include "src/cmd/stack-size.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -70,7 +71,21 @@ static struct sample_options options_of(const struct events *e, size_t i)
 	return o;
 }
 
-static int open_cpu(struct events *e, int cpu, pid_t pid)
+/* -ENOBUFS: not all of it, and it need not be. */
+static int map_rings(const struct events *e, struct cpu_events *c, bool may_shrink)
+{
+	int r;
+
+	c->events.sample_ring_bytes = e->sample.ring_bytes;
+	c->events.sideband_ring_bytes = e->sample.sideband_bytes;
+	r = ring_map(&c->sample, c->events.sample_fd, &c->events.sample_ring_bytes, may_shrink);
+	if (r == 0)
+		r = ring_map(&c->sideband, c->events.sideband_fd, &c->events.sideband_ring_bytes,
+			     may_shrink);
+	return (r == -EPERM || r == -ENOMEM) && !may_shrink ? -ENOBUFS : r;
+}
+
+static int open_cpu(struct events *e, int cpu, pid_t pid, bool may_shrink)
 {
 	struct sample_options o = options_of(e, 0);
 	struct cpu_events *c = array_push(&e->cpus);
@@ -86,44 +101,73 @@ static int open_cpu(struct events *e, int cpu, pid_t pid)
 			log_error("%s; perfwalk check says what this host allows", error);
 		return r;
 	}
-	c->events.sample_ring_bytes = e->sample.ring_bytes;
-	c->events.sideband_ring_bytes = e->sample.sideband_bytes;
-	r = ring_map(&c->sample, c->events.sample_fd, &c->events.sample_ring_bytes, true);
+	r = map_rings(e, c, may_shrink);
 	if (r == 0)
-		r = ring_map(&c->sideband, c->events.sideband_fd, &c->events.sideband_ring_bytes,
-			     true);
-	if (r < 0) {
+		return 0;
+	close_cpu(c);
+	e->cpus.n--;
+	if (r != -ENOBUFS) {
 		ring_explain(r, error, sizeof(error));
 		log_error("CPU %d: %s; perfwalk check says what this host allows", cpu, error);
-		close_cpu(c);
-		e->cpus.n--;
-		return r;
 	}
-	return 0;
+	return r;
+}
+
+static int open_cpus(struct events *e, const int *cpus, int n, pid_t pid, bool may_shrink)
+{
+	int r = 0;
+
+	for (int i = 0; i < n; i++) {
+		r = open_cpu(e, cpus[i], pid, may_shrink);
+		if (r < 0 && r != -ENODEV)
+			return r;
+	}
+	return r;
+}
+
+static void warn_of_quota(const struct events *e, uint64_t asked, uint32_t stack_asked)
+{
+	char want[32], have[32], copies[48] = "", stack[32];
+
+	if (e->sample.stack_bytes < stack_asked)
+		(void)snprintf(copies, sizeof(copies), ", with stack copies of %s",
+			       text_format_bytes(stack, sizeof(stack), e->sample.stack_bytes));
+	log_warning("the kernel allows rings of %s instead of %s a CPU%s: raise "
+		    "kernel.perf_event_mlock_kb if samples get lost",
+		    text_format_bytes(have, sizeof(have), e->sample.ring_bytes),
+		    text_format_bytes(want, sizeof(want), asked), copies);
 }
 
 /*
  * Without CAP_IPC_LOCK all rings come out of one quota: what the first got would be missing for the
- * others, which would lose most of their samples. Then all get the same part of it.
+ * others, which would lose most of their samples, or get no ring at all. So all get the same, and
+ * less until there is enough for each; and so do the stack copies, of which a ring must hold some.
  */
-static int share_quota(struct events *e, int n_cpus, int cpu, pid_t pid)
+static int share_quota(struct events *e, const int *cpus, int n, pid_t pid)
 {
-	uint64_t got = e->cpus.items[0].events.sample_ring_bytes, asked = e->sample.ring_bytes;
-	uint64_t part = got;
-	char want[32], have[32];
+	const uint64_t asked = e->sample.ring_bytes;
+	const uint32_t stack_asked = e->sample.stack_bytes;
+	uint64_t bytes = MIN_RING_BYTES;
+	uint32_t stack;
+	int r;
 
-	if (got >= asked)
-		return 0;
-	while (n_cpus > 1 && part > MIN_RING_BYTES && part * (uint64_t)n_cpus > got)
-		part /= 2;
-	log_warning("the kernel allows rings of %s instead of %s a CPU: raise "
-		    "kernel.perf_event_mlock_kb if samples get lost",
-		    text_format_bytes(have, sizeof(have), part),
-		    text_format_bytes(want, sizeof(want), asked));
-	e->sample.ring_bytes = part;
-	close_cpu(&e->cpus.items[0]);
-	e->cpus.n = 0;
-	return open_cpu(e, cpu, pid);
+	while (bytes * 2 <= asked)
+		bytes *= 2;
+	for (;; bytes /= 2) {
+		e->sample.ring_bytes = bytes;
+		if (e->sample.sideband_bytes > bytes)
+			e->sample.sideband_bytes = bytes;
+		r = open_cpus(e, cpus, n, pid, bytes == MIN_RING_BYTES);
+		if (r != -ENOBUFS)
+			break;
+		events_close(e);
+		stack = stack_size_max(bytes / 2, e->sample.rate_hz);
+		if (e->sample.stack_bytes > stack)
+			e->sample.stack_bytes = stack;
+	}
+	if ((r == 0 || r == -ENODEV) && bytes <= asked / 2)
+		warn_of_quota(e, asked, stack_asked);
+	return r;
 }
 
 /* One more task, or cgroup, of a CPU: its events write into the rings that are there. */
@@ -220,7 +264,7 @@ int events_open(struct events *e)
 {
 	pid_t first = e->targets.n_pids > 0 ? e->targets.pids[0] : -1;
 	_cleanup_free_ int *online = calloc(EVENTS_MAX_CPUS, sizeof(*online));
-	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -ENOMEM, n_wanted = 0, r = 0;
+	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -ENOMEM, n_wanted = 0, r;
 
 	if (n < 0)
 		return n;
@@ -228,13 +272,7 @@ int events_open(struct events *e)
 		if (is_wanted(e, online[i]))
 			online[n_wanted++] = online[i];
 	}
-	for (int i = 0; i < n_wanted; i++) {
-		r = open_cpu(e, online[i], first);
-		if (r == 0 && e->cpus.n == 1)
-			r = share_quota(e, n_wanted, online[i], first);
-		if (r < 0 && r != -ENODEV)
-			break;
-	}
+	r = share_quota(e, online, n_wanted, first);
 	if (r == -ESRCH)
 		log_error("no %s %d: it has ended or never was; see ps -e%s",
 			  e->targets.threads ? "thread" : "process", (int)first,
@@ -343,7 +381,7 @@ static int open_cpu_of_tasks(struct events *e, int cpu)
 	int r = -ESRCH;
 
 	while (i < n && r == -ESRCH)
-		r = open_cpu(e, cpu, tasks[i++]);
+		r = open_cpu(e, cpu, tasks[i++], true);
 	if (r < 0)
 		return r;
 	for (; i < n; i++)
@@ -375,7 +413,7 @@ struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable)
 	}
 	/* The command has exec'd long ago. */
 	e->sample.enable_on_exec = false;
-	r = e->targets.n_pids > 0 ? open_cpu_of_tasks(e, cpu) : open_cpu(e, cpu, -1);
+	r = e->targets.n_pids > 0 ? open_cpu_of_tasks(e, cpu) : open_cpu(e, cpu, -1, true);
 	if (r < 0)
 		return NULL;
 	c = &e->cpus.items[e->cpus.n - 1];
