@@ -11,6 +11,7 @@ libutil_a_SOURCES = \
 	util/library.c util/library.h \
 	util/log.c util/log.h \
 	util/loop.c util/loop.h \
+	util/memory-file.c util/memory-file.h \
 	util/strtab.c util/strtab.h \
 	util/text.c util/text.h
 

@@ -7,6 +7,7 @@
 #include "src/broker/protocol.h"
 #include "util/cleanup.h"
 #include "util/fdmsg.h"
+#include "util/memory-file.h"
 
 #define BODY(member) (offsetof(struct message, member) + sizeof(((struct message *)NULL)->member))
 #define HEADER	     offsetof(struct message, setup)
@@ -130,10 +131,12 @@ void status_counts_add(struct status_counts *to, const struct status_counts *fro
 
 int status_page_new(struct status_page **ret)
 {
-	_cleanup_close_ int fd = memfd_create("perfwalk-status", MFD_CLOEXEC);
+	_cleanup_close_ int fd = memory_file_new("perfwalk-status");
 	void *p;
 
-	if (fd < 0 || ftruncate(fd, sizeof(struct status_page)) < 0)
+	if (fd < 0)
+		return fd;
+	if (ftruncate(fd, sizeof(struct status_page)) < 0)
 		return -errno;
 	p = mmap(NULL, sizeof(struct status_page), PROT_READ, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)

@@ -11,6 +11,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
+#include "util/memory-file.h"
 
 #define RETRY_NS (20 * NSEC_PER_MSEC)
 
@@ -161,11 +162,12 @@ static void send_to_mirror(struct payloads *p, const struct payload *q)
 
 static int seal(const void *bytes, size_t n)
 {
-	_cleanup_close_ int fd = memfd_create("perfwalk-payload", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	_cleanup_close_ int fd = memory_file_new("perfwalk-payload");
 	size_t done = 0;
+	int r;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	while (done < n) {
 		ssize_t w = write(fd, (const char *)bytes + done, n - done);
 
@@ -175,9 +177,8 @@ static int seal(const void *bytes, size_t n)
 			return w < 0 ? -errno : -EIO;
 		done += (size_t)w;
 	}
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
-		return -errno;
-	return TAKE_FD(fd);
+	r = memory_file_seal(fd);
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_samples)

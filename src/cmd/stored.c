@@ -16,6 +16,7 @@
 #include "src/export/store.h"
 #include "util/array.h"
 #include "util/cleanup.h"
+#include "util/memory-file.h"
 
 #define MAX_FILES 1000000
 
@@ -100,8 +101,8 @@ int stored_open(const char *path, uint64_t since_unix_ns, uint64_t max_bytes, ui
 
 	if (dir_fd < 0)
 		return -errno;
-	out = memfd_create("perfwalk-stored", MFD_CLOEXEC);
-	r = out < 0 ? -errno : list(dir_fd, since_unix_ns, &files);
+	out = memory_file_new("perfwalk-stored");
+	r = out < 0 ? out : list(dir_fd, since_unix_ns, &files);
 	if (r == 0 && files.n == 0)
 		r = -ENOENT;
 	for (uint32_t i = 0; i < files.n; i++) {

@@ -25,6 +25,7 @@
 #include "util/log.h"
 #include "util/loop.h"
 #include "util/text.h"
+#include "util/memory-file.h"
 
 #define DEFAULT_HZ	 99
 #define MAX_HZ		 10000
@@ -227,9 +228,7 @@ static int parse(struct top_run *t, int argc, char **argv)
 /* What is told while curses has the terminal would spoil it: it is kept, and told at the end. */
 static void hold_log(struct top_run *t)
 {
-	int fd = t->screen.batch || !isatty(STDERR_FILENO)
-			 ? -1
-			 : memfd_create("perfwalk-log", MFD_CLOEXEC);
+	int fd = t->screen.batch || !isatty(STDERR_FILENO) ? -1 : memory_file_new("perfwalk-log");
 
 	if (fd < 0 || fcntl(fd, F_SETFL, O_APPEND) < 0) {
 		(void)close_fd(fd);

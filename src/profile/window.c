@@ -10,6 +10,7 @@
 #include "src/profile/window.h"
 #include "util/cleanup.h"
 #include "util/cursor.h"
+#include "util/memory-file.h"
 
 #define WINDOW_MAGIC UINT64_C(0x31776e776b6c6177) /* "walkwnw1" */
 #define WINDOW_MAX   (UINT64_C(1) << 30)
@@ -109,6 +110,7 @@ int window_write(const struct profile *p)
 	_cleanup_close_ int fd = -EBADF;
 	uint64_t at = padded(sizeof(h));
 	uint8_t *map;
+	int e;
 
 	memcpy(h.counters, p->counters, sizeof(h.counters));
 	for (int s = 0; s < N_SECTIONS; s++) {
@@ -117,8 +119,10 @@ int window_write(const struct profile *p)
 		h.total_bytes += padded((uint64_t)h.sections[s].n * item_sizes[s]);
 	}
 
-	fd = memfd_create("perfwalk-window", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	if (fd < 0 || ftruncate(fd, (off_t)h.total_bytes) < 0)
+	fd = memory_file_new("perfwalk-window");
+	if (fd < 0)
+		return fd;
+	if (ftruncate(fd, (off_t)h.total_bytes) < 0)
 		return -errno;
 	map = mmap(NULL, h.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)
@@ -133,9 +137,8 @@ int window_write(const struct profile *p)
 		at += padded((uint64_t)n * item_sizes[s]);
 	}
 	(void)munmap(map, h.total_bytes);
-	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
-		return -errno;
-	return TAKE_FD(fd);
+	e = memory_file_seal(fd);
+	return e < 0 ? e : TAKE_FD(fd);
 }
 
 /* A window being read: its sections in place, and the rows they became in the target. */
@@ -216,8 +219,8 @@ static int read_processes(struct reader *r)
 
 		if (!map_string(r, &v.comm) || !map_string(r, &v.executable_path) ||
 		    !map_string(r, &v.container_id) || !map_string(r, &v.container_runtime) ||
-		    !map_string(r, &v.container_name) || !map_string(r, &v.pod_uid) || !map_string(r, &v.systemd_unit) ||
-		    !map_string(r, &v.cgroup))
+		    !map_string(r, &v.container_name) || !map_string(r, &v.pod_uid) ||
+		    !map_string(r, &v.systemd_unit) || !map_string(r, &v.cgroup))
 			return -EBADMSG;
 		r->processes[i] = profile_add_process(r->p, &v);
 	}
@@ -385,24 +388,46 @@ static int read_all(struct reader *r, const uint8_t *map, uint64_t size, uint64_
 	return 0;
 }
 
+/* n bytes that nobody can change any more; to be unmapped. */
+static int map_sealed(int fd, size_t n, uint8_t **ret)
+{
+	bool sealed = memory_file_is_sealed(fd);
+	size_t done = 0;
+	uint8_t *map = mmap(NULL, n, sealed ? PROT_READ : PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | (sealed ? 0 : MAP_ANONYMOUS), sealed ? fd : -1, 0);
+
+	if (map == MAP_FAILED)
+		return -errno;
+	/* Its writer could change or shrink it under us: a copy. */
+	while (!sealed && done < n) {
+		ssize_t got = pread(fd, map + done, n - done, (off_t)done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			(void)munmap(map, n);
+			return got < 0 ? -errno : -EBADMSG;
+		}
+		done += (size_t)got;
+	}
+	*ret = map;
+	return 0;
+}
+
 int window_read(struct profile *p, int fd, uint64_t module_uid_base)
 {
 	struct reader r = {.p = p};
 	struct stat st;
-	uint8_t *map;
+	uint8_t *map = NULL;
 	int e;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
 	if (st.st_size <= 0 || (uint64_t)st.st_size > WINDOW_MAX)
 		return -EBADMSG;
-	/* Unsealed, its writer could shrink it under us. */
-	if ((fcntl(fd, F_GET_SEALS) & (F_SEAL_SHRINK | F_SEAL_WRITE)) !=
-	    (F_SEAL_SHRINK | F_SEAL_WRITE))
-		return -EBADMSG;
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED)
-		return -errno;
+	e = map_sealed(fd, (size_t)st.st_size, &map);
+	if (e < 0)
+		return e;
 	e = read_all(&r, map, (uint64_t)st.st_size, module_uid_base);
 	(void)munmap(map, (size_t)st.st_size);
 	reader_free(&r);

@@ -11,6 +11,7 @@
 #include "util/cleanup.h"
 #include "util/cursor.h"
 #include "util/text.h"
+#include "util/memory-file.h"
 
 #define WIRE_MAGIC UINT64_C(0x32706f746b6c6177) /* "walktop2" */
 #define WIRE_MAX   (UINT64_C(64) << 20)
@@ -65,20 +66,19 @@ static int write_all(FILE *f, const struct top_table *t)
 
 int top_table_write(const struct top_table *t)
 {
-	_cleanup_close_ int fd = memfd_create("perfwalk-top", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-	int again = fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0), r;
+	_cleanup_close_ int fd = memory_file_new("perfwalk-top");
+	int again = fd < 0 ? fd : fcntl(fd, F_DUPFD_CLOEXEC, 0), r;
 	FILE *f = again < 0 ? NULL : fdopen(again, "w");
 
 	if (!f) {
-		r = -errno;
+		r = fd < 0 ? fd : -errno;
 		(void)close_fd(again);
 		return r;
 	}
 	r = write_all(f, t);
 	(void)fclose(f);
-	if (r == 0 &&
-	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL) < 0)
-		r = -errno;
+	if (r == 0)
+		r = memory_file_seal(fd);
 	return r < 0 ? r : TAKE_FD(fd);
 }
 

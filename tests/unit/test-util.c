@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "tests/unit/test.h"
@@ -11,6 +18,7 @@
 #include "util/fdmsg.h"
 #include "util/hash.h"
 #include "util/loop.h"
+#include "util/memory-file.h"
 #include "util/strtab.h"
 #include "util/text.h"
 
@@ -290,6 +298,56 @@ static void test_loop(void)
 	close(pipefd[1]);
 }
 
+/* What kernels before 3.17 have of memfd_create(). */
+static void forbid_memfd_create(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	const struct sock_fprog filter = {ARRAY_SIZE(code), code};
+
+	CHECK_INT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), ==, 0);
+	CHECK_INT(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter), ==, 0);
+}
+
+static void check_memory_file(bool seals)
+{
+	int fd = memory_file_new("perfwalk-test");
+	struct stat st;
+
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(fcntl(fd, F_GETFD), ==, FD_CLOEXEC);
+	CHECK_INT(write(fd, "x", 1), ==, 1);
+	CHECK(!memory_file_is_sealed(fd));
+	CHECK_INT(memory_file_seal(fd), ==, 0);
+	CHECK_INT(memory_file_is_sealed(fd), ==, seals);
+	CHECK_INT(ftruncate(fd, 0) == 0, ==, !seals);
+	/* Nobody else finds it. */
+	CHECK_INT(fstat(fd, &st), ==, 0);
+	CHECK_INT(st.st_nlink, ==, 0);
+	CHECK_INT(st.st_mode & 077, ==, seals ? 077 : 0);
+	close(fd);
+}
+
+static void test_memory_files(void)
+{
+	int status;
+	pid_t pid;
+
+	check_memory_file(true);
+	pid = fork();
+	if (pid == 0) {
+		forbid_memfd_create();
+		check_memory_file(false);
+		_exit(0);
+	}
+	CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+	CHECK_INT(status, ==, 0);
+}
+
 int main(void)
 {
 	RUN(test_hash_index_against_a_model);
@@ -302,6 +360,7 @@ int main(void)
 	RUN(test_did_you_mean);
 	RUN(test_addresses);
 	RUN(test_descriptors_cross_a_socket);
+	RUN(test_memory_files);
 	RUN(test_loop);
 	return 0;
 }
