@@ -26,10 +26,12 @@
 #include "src/broker/opener-internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/memory-file.h"
 #include "util/text.h"
 
 #define FUSE_MAGIC     0x65735546
 #define MAX_FILE_BYTES (INT64_C(4) << 30)
+#define MAX_MAPS_BYTES (UINT64_C(32) << 20)
 
 int opener_open_proc(uint32_t pid, const char *name, int flags)
 {
@@ -41,9 +43,34 @@ int opener_open_proc(uint32_t pid, const char *name, int flags)
 	return fd < 0 ? -errno : fd;
 }
 
-int opener_maps(uint32_t pid)
+int opener_copy(int fd, uint64_t max_bytes)
 {
-	return opener_open_proc(pid, "maps", O_RDONLY);
+	_cleanup_close_ int copy = memory_file_new("perfwalk-copy");
+	char buf[16384];
+	uint64_t total = 0;
+	ssize_t n;
+
+	if (copy < 0)
+		return copy;
+	while ((n = read(fd, buf, sizeof(buf))) != 0) {
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		total += (uint64_t)n;
+		if (total > max_bytes)
+			return -EFBIG;
+		if (write(copy, buf, (size_t)n) != n)
+			return -EIO;
+	}
+	return lseek(copy, 0, SEEK_SET) < 0 ? -errno : TAKE_FD(copy);
+}
+
+int opener_maps(uint32_t pid, bool copy)
+{
+	_cleanup_close_ int fd = opener_open_proc(pid, "maps", O_RDONLY);
+
+	return copy && fd >= 0 ? opener_copy(fd, MAX_MAPS_BYTES) : TAKE_FD(fd);
 }
 
 int opener_cgroup(uint32_t tid)

@@ -11,7 +11,11 @@
 
 #include "src/broker/protocol.h"
 
-int opener_maps(uint32_t pid);
+/* What is left to be read from fd, in a memory file; -EFBIG: more than max_bytes. */
+int opener_copy(int fd, uint64_t max_bytes);
+/* /proc/PID/maps. copy: what it says now, for who may not read the file itself: before Linux 3.18
+ * it is not the opener of maps but each reader who must be allowed to. */
+int opener_maps(uint32_t pid, bool copy);
 int opener_cgroup(uint32_t tid);
 
 /*

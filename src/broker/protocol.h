@@ -202,7 +202,8 @@ struct message {
 			char path[PROTOCOL_PATH_MAX];
 		} ask_file;
 		struct {
-			uint32_t pid; /* maps, perf map, process, user; cgroup: a tid */
+			uint32_t pid;  /* maps, perf map, process, user; cgroup: a tid */
+			uint32_t copy; /* maps: what it says now, in a file of its own */
 		} ask_pid;
 		struct {
 			uint64_t id;

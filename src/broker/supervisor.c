@@ -267,7 +267,7 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 
 	switch (ask->type) {
 	case MESSAGE_ASK_MAPS:
-		fd = opener_maps(ask->ask_pid.pid);
+		fd = opener_maps(ask->ask_pid.pid, ask->ask_pid.copy != 0);
 		break;
 	case MESSAGE_ASK_CGROUP:
 		fd = opener_cgroup(ask->ask_pid.pid);

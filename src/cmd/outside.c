@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/cmd/outside.h"
 #include "util/cleanup.h"
@@ -14,9 +15,33 @@ static int open_of_pid(struct ask *ask, enum message_type type, uint32_t pid)
 	return ask_descriptor(ask, &m);
 }
 
+static int ask_maps(struct ask *ask, uint32_t pid, bool copy)
+{
+	struct message m = {.type = MESSAGE_ASK_MAPS};
+
+	m.ask_pid.pid = pid;
+	m.ask_pid.copy = copy;
+	return ask_descriptor(ask, &m);
+}
+
+/* What the first maps that say something at all tell of this kernel. */
 static int open_maps(void *ctx, uint32_t pid)
 {
-	return open_of_pid(ctx, MESSAGE_ASK_MAPS, pid);
+	static enum { UNTRIED, READABLE, COPIED } maps;
+	int fd = ask_maps(ctx, pid, maps == COPIED);
+	ssize_t n;
+	char c;
+
+	if (fd < 0 || maps != UNTRIED)
+		return fd;
+	n = pread(fd, &c, sizeof(c), 0);
+	if (n > 0)
+		maps = READABLE;
+	if (n >= 0 || (errno != EACCES && errno != EPERM))
+		return fd;
+	(void)close(fd);
+	maps = COPIED;
+	return ask_maps(ctx, pid, true);
 }
 
 static int open_cgroup(void *ctx, uint32_t tid)
