@@ -48,6 +48,28 @@ static int set_limit(int resource, uint64_t value)
 	return setrlimit((__rlimit_resource_t)resource, &want) < 0 ? -errno : 0;
 }
 
+/* So much of it has addresses that are not 0 (those of variables of a CPU begin there). */
+#define KALLSYMS_LOOK_BYTES 4096
+
+bool privileges_kallsyms_need_them(int fd)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct have[2] = {{0}, {0}}, less[2];
+	char with[KALLSYMS_LOOK_BYTES], without[KALLSYMS_LOOK_BYTES];
+	ssize_t n = pread(fd, with, sizeof(with), 0), m;
+
+	if (n <= 0 || syscall(SYS_capget, &header, have) < 0)
+		return false;
+	memcpy(less, have, sizeof(less));
+	less[CAP_TO_INDEX(CAP_SYSLOG)].effective &= ~CAP_TO_MASK(CAP_SYSLOG);
+	if (syscall(SYS_capset, &header, less) < 0)
+		return false;
+	m = pread(fd, without, sizeof(without), 0);
+	/* Back to what it was, which is always allowed. */
+	(void)syscall(SYS_capset, &header, have);
+	return m != n || memcmp(with, without, (size_t)n) != 0;
+}
+
 static int drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* What the children may not do: user, capabilities, limits. Linux 3.10 and later. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -25,6 +26,12 @@ int privileges_find_user(const char *name, uint32_t *ret_uid, uint32_t *ret_gid,
  * dumps (raw stacks hold secrets), and sets the limits. First thing in a child. 0 or -errno.
  */
 int privileges_drop(const struct privileges *p);
+
+/*
+ * Whether /proc/kallsyms, opened by us, hides addresses from who has no capabilities and reads it.
+ * Since Linux 4.15 what counts is who opened it, before it was the reader (with kptr_restrict 1).
+ */
+bool privileges_kallsyms_need_them(int fd);
 
 /* Raises the soft limit of open files to the hard one; the broker's, at start. */
 void privileges_raise_open_files(void);

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "src/broker/opener.h"
 #include "src/broker/state-dir.h"
 #include "src/cmd/filter.h"
 #include "src/cmd/format.h"
@@ -19,6 +20,7 @@
 
 #define DEFAULT_SPOOL	      LOCALSTATEDIR "/lib/perfwalk/spool"
 #define CAPTURE_PROFILE_BYTES (UINT64_C(1) << 30)
+#define MAX_KALLSYMS_BYTES    (UINT64_C(64) << 20)
 #define PULL_BYTES	      (UINT64_C(64) << 20)  /* of a profile asked for over HTTP */
 #define DATA_BYTES	      (UINT64_C(256) << 20) /* tables of processes, files and threads */
 
@@ -63,10 +65,23 @@ static int send_filter(void *ctx, const char *text)
 	return setup_send_text(*(const int *)ctx, TEXT_FILTER, text, -1);
 }
 
+/* A copy where our children would find no addresses in it; modules that come later are not there.
+ */
+static int open_kallsyms(void)
+{
+	int fd = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC), copy;
+
+	if (fd < 0 || !privileges_kallsyms_need_them(fd))
+		return fd;
+	copy = lseek(fd, 0, SEEK_SET) < 0 ? -errno : opener_copy(fd, MAX_KALLSYMS_BYTES);
+	(void)close(fd);
+	return copy;
+}
+
 /* What the kernel tells of itself; without it its frames have no names. */
 static int send_kernel(int control)
 {
-	_cleanup_close_ int kallsyms = open("/proc/kallsyms", O_RDONLY | O_CLOEXEC);
+	_cleanup_close_ int kallsyms = open_kallsyms();
 	_cleanup_close_ int notes = open("/sys/kernel/notes", O_RDONLY | O_CLOEXEC);
 	int r = 0;
 
