@@ -12,8 +12,8 @@
 #define ARCH_ELF_MACHINE 183 /* EM_AARCH64 */
 #define ARCH_REG_FP	 29
 #define ARCH_REG_LR	 30
-#define ARCH_REG_SP	 31
-#define ARCH_REG_PC	 32
+#define ARCH_REG_SP	 UNWIND_REG_SP
+#define ARCH_REG_PC	 UNWIND_REG_PC
 /* CFI's column of the return address; it has none of the pc. */
 #define ARCH_REG_RA	30
 #define ARCH_N_CFI_REGS 32
@@ -31,9 +31,9 @@
 #else /* x86_64 */
 
 #define ARCH_ELF_MACHINE  62 /* EM_X86_64 */
-#define ARCH_REG_SP	  7
+#define ARCH_REG_SP	  UNWIND_REG_SP
 #define ARCH_REG_FP	  6
-#define ARCH_REG_PC	  16
+#define ARCH_REG_PC	  UNWIND_REG_PC
 #define ARCH_REG_RA	  16
 #define ARCH_N_CFI_REGS	  17
 /* The call instruction pushes the return address just below the CFA. */

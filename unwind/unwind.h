@@ -47,8 +47,10 @@ const char *unwind_outcome_name(enum unwind_outcome outcome);
 #if defined(__aarch64__) || defined(UNWIND_FOR_AARCH64)
 #define UNWIND_AARCH64
 #define UNWIND_N_REGS 33
+enum { UNWIND_REG_SP = 31, UNWIND_REG_PC = 32 };
 #else
 #define UNWIND_N_REGS 17
+enum { UNWIND_REG_SP = 7, UNWIND_REG_PC = 16 };
 #endif
 #define UNWIND_REG_BIT(reg) (UINT64_C(1) << (reg))
 #define UNWIND_ALL_REGS	    (UNWIND_REG_BIT(UNWIND_N_REGS) - 1)

@@ -351,19 +351,31 @@ static uint32_t add_user_chain(struct attribution *a, const struct record *r, ui
 	return n;
 }
 
+/* Where it is may be known without a stack pointer that can be trusted; who called it is not. */
+static uint32_t add_without_stack(struct attribution *a, const struct unwind_regs *regs, uint32_t n)
+{
+	struct unwind_mapping m;
+
+	if ((regs->valid & UNWIND_REG_BIT(UNWIND_REG_PC)) &&
+	    find_mapping(a, regs->r[UNWIND_REG_PC], &m))
+		a->frames[n++] =
+			profile_add_frame(&a->profile, m.tag, regs->r[UNWIND_REG_PC] - m.bias);
+	return add_marker(a, n, PROFILE_MARKER_NO_USER_REGS, PROFILE_STACKS_NO_REGS);
+}
+
 uint32_t attribution_add_user_frames(struct attribution *a, const struct record *r, uint32_t n)
 {
-	struct unwind_regs regs;
+	struct unwind_regs regs = {.valid = 0};
 	enum unwind_outcome outcome;
 	size_t n_walked = 0, n_copied;
 
 	if (a->frame_pointers)
 		return add_user_chain(a, r, n);
+	if (r->sample.user_abi == PERF_SAMPLE_REGS_ABI_64 && r->sample.user_regs)
+		read_regs(a, r, &regs);
+	if (!(regs.valid & UNWIND_REG_BIT(UNWIND_REG_SP)))
+		return add_without_stack(a, &regs, n);
 	a->profile.counters[PROFILE_USER_STACKS]++;
-	if (r->sample.user_abi != PERF_SAMPLE_REGS_ABI_64 || !r->sample.user_regs)
-		return add_marker(a, n, PROFILE_MARKER_NO_USER_REGS, PROFILE_STACKS_NO_REGS);
-
-	read_regs(a, r, &regs);
 	outcome = unwind_walk(a->unwinder, &regs, r->sample.stack, r->sample.n_stack, find_mapping,
 			      a, a->walked, a->max_frames, &n_walked);
 	tell_stack_size(a, outcome, r);

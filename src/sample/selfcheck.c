@@ -9,7 +9,10 @@
  * Which user registers are right in a sample taken inside the kernel? A system call on an old
  * kernel does not save all of them: what a sample then shows is -1 (4.x), or whatever stood in that
  * place of the kernel's stack, without a mark (3.10). So registers are set to known values around
- * short system calls, and a register that was wrong once is not trusted in such samples again.
+ * short system calls, and a register that was wrong once is not trusted in such samples again. Up
+ * to 4.0 the stack pointer of a system call is what the last interrupt of the thread has left
+ * there, mostly the right one by chance: so between the calls the loop is somewhere else with its
+ * stack.
  */
 #include <errno.h>
 #include <string.h>
@@ -52,7 +55,8 @@ static const struct {
 	{PERF_REG_X86_R10, KNOWN(0x0b)},
 };
 
-/* n_calls short system calls (getppid: no argument, no cost) with known registers. */
+/* n_calls short system calls (getppid: no argument, no cost) with known registers; before each some
+ * time with another stack pointer, about as long as a call. */
 static __attribute__((noinline)) void run_known(struct known *k)
 {
 	__asm__ volatile("sub $128, %%rsp\n\t" /* leave the red zone alone */
@@ -67,11 +71,16 @@ static __attribute__((noinline)) void run_known(struct known *k)
 			 "mov %%rsp, 8(%%rdi)\n\t"
 			 "lea 1f(%%rip), %%rax\n\tmov %%rax, 16(%%rdi)\n\t"
 			 "lea 2f(%%rip), %%rax\n\tmov %%rax, 24(%%rdi)\n"
+			 "3:\tlea -1024(%%rsp), %%rsp\n\t"
+			 "mov $200, %%eax\n"
+			 "4:\tsub $1, %%eax\n\t"
+			 "jnz 4b\n\t"
+			 "lea 1024(%%rsp), %%rsp\n"
 			 "1:\tmov %[call], %%eax\n\t"
-			 "syscall\n\t"
-			 "subq $1, (%%rdi)\n\t"
-			 "jnz 1b\n"
-			 "2:\tpop %%r15\n\tpop %%r14\n\tpop %%r13\n\tpop %%r12\n\t"
+			 "syscall\n"
+			 "2:\tsubq $1, (%%rdi)\n\t"
+			 "jnz 3b\n\t"
+			 "pop %%r15\n\tpop %%r14\n\tpop %%r13\n\tpop %%r12\n\t"
 			 "pop %%rbp\n\tpop %%rbx\n\t"
 			 "add $128, %%rsp\n\t"
 			 :
@@ -93,8 +102,9 @@ static bool judge_sample(const struct known *k, uint64_t mask, const struct reco
 
 	if (!r->sample.in_kernel || !regs || !(mask & BIT(IP)))
 		return false;
+	/* Of a call it is what the call returns to. */
 	ip = register_value(mask, regs, PERF_REG_X86_IP);
-	if (ip < k->begin || ip >= k->end)
+	if (ip <= k->begin || ip > k->end)
 		return false;
 	if ((mask & BIT(SP)) && register_value(mask, regs, PERF_REG_X86_SP) != k->sp)
 		*valid &= ~BIT(SP);
