@@ -7,15 +7,8 @@
  * than asked for, so a caller who goes forward in time step by step sees the code as it was at
  * each step. Of a record only the head and the name are read; the code itself is skipped.
  *
- * Lines come in a record before their function's and are kept with its name. The addresses of
- * lines are those of the code; but V8 adds the size of an ELF header to them, which perf inject
- * would put before the code. Nothing in the file tells who wrote it. So: as long as no function had
- * a line in its first 64 bytes the addresses are taken to be of V8's kind.
- *
  * Unwinding records are skipped: the symbolizer does not walk.
  */
-#include "symbolize/symbolize.h"
-
 #include <elf.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -23,8 +16,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "symbolize/code-table.h"
-#include "util/cursor.h"
+#include "symbolize/jitdump-internal.h"
 
 #define MAGIC		UINT32_C(0x4A695444)
 #define MAGIC_SWAPPED	UINT32_C(0x4454694A)
@@ -32,12 +24,8 @@
 #define RECORD_BYTES	16
 #define MAX_HEADER	65536
 #define MAX_RECORD	(UINT32_C(1) << 30)
-#define MAX_NAME	8192
-#define MAX_LINES	65536 /* of one function */
-#define MAX_LINES_BYTES (1u << 20)
 #define READ_BYTES	(UINT64_C(256) << 10)
 #define UPDATE_BYTES	(UINT64_C(64) << 20)
-#define V8_SHIFT	64
 #define FLAG_ARCH_CLOCK 1
 
 #if defined(__x86_64__)
@@ -49,29 +37,6 @@
 #endif
 
 enum record_id { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO, CODE_CLOSE, CODE_UNWINDING_INFO };
-
-/* From there on; behind the rows of a function are the names of its files. */
-struct line_row {
-	uint32_t at, line, column;
-	uint32_t file; /* from the end of the rows */
-};
-
-struct lines {
-	uint64_t code_address; /* of the function they are for */
-	ARRAY(struct line_row) rows;
-	ARRAY(char) files;
-};
-
-struct jitdump {
-	struct code_table table;
-	struct lines lines; /* of the function that comes next */
-	uint64_t offset;    /* of the next record; 0: the header comes */
-	dev_t dev;
-	ino_t ino;
-	const char *problem;
-	bool arch_clock, plain_lines;
-	uint64_t n_bad;
-};
 
 /* What of the file is in memory, during an update. */
 struct window {
@@ -88,8 +53,7 @@ int jitdump_new(struct jitdump **ret, const struct symbol_limits *limits)
 	if (!j)
 		return -ENOMEM;
 	code_table_init(&j->table, limits->max_table_bytes);
-	j->lines.rows.max = MAX_LINES;
-	j->lines.files.max = MAX_LINES_BYTES;
+	jitdump_lines_init(&j->lines);
 	*ret = j;
 	return 0;
 }
@@ -99,8 +63,7 @@ struct jitdump *jitdump_free(struct jitdump *j)
 	if (!j)
 		return NULL;
 	code_table_deinit(&j->table);
-	array_deinit(&j->lines.rows);
-	array_deinit(&j->lines.files);
+	jitdump_lines_deinit(&j->lines);
 	free(j);
 	return NULL;
 }
@@ -136,8 +99,8 @@ static const uint8_t *window_at(struct window *w, uint64_t offset, size_t n)
 
 /* ---- Records ---- */
 
-/* A name, at most MAX_NAME bytes of it; *ret_n 0: there is none. */
-static const char *take_name(struct cursor *c, size_t *ret_n)
+/* A name, at most JITDUMP_MAX_NAME bytes of it; *ret_n 0: there is none. */
+const char *jitdump_take_name(struct cursor *c, size_t *ret_n)
 {
 	const char *name = (const char *)c->cur;
 
@@ -146,111 +109,20 @@ static const char *take_name(struct cursor *c, size_t *ret_n)
 		*ret_n = 0; /* without an end */
 	else
 		(void)cursor_take(c, *ret_n + 1);
-	*ret_n = *ret_n < MAX_NAME ? *ret_n : MAX_NAME;
+	*ret_n = *ret_n < JITDUMP_MAX_NAME ? *ret_n : JITDUMP_MAX_NAME;
 	return name;
 }
 
-/* 0 and where it is among the files; 1: no room; -ENOMEM. */
-static int put_file(struct lines *l, const char *name, size_t n, uint32_t *ret)
-{
-	uint32_t begin = l->files.n;
-
-	for (size_t i = 0; i <= n; i++) {
-		char *p = array_push(&l->files);
-
-		if (!p) {
-			int r = l->files.n == l->files.max ? 1 : -ENOMEM;
-
-			l->files.n = begin;
-			return r;
-		}
-		*p = i < n ? name[i] : 0;
-	}
-	*ret = begin;
-	return 0;
-}
-
-/* 0; 1: this line and those behind it cannot be used; -ENOMEM. */
-static int read_line(struct lines *l, struct cursor *c)
-{
-	const struct line_row *last = l->rows.n ? &l->rows.items[l->rows.n - 1] : NULL;
-	struct line_row line = {.file = last ? last->file : 0}, *row;
-	uint64_t at = cursor_u64(c) - l->code_address;
-	const char *name;
-	size_t n;
-	int r;
-
-	line.line = cursor_u32(c);
-	line.column = cursor_u32(c);
-	name = take_name(c, &n);
-	if (!cursor_ok(c) || n == 0 || at > CODE_MAX_RANGE || line.line == 0)
-		return 1;
-	line.at = (uint32_t)at;
-	/* A lone 0xff stands for the file of the line before. */
-	if (!last ||
-	    (strcmp(name, "\xff") != 0 && strcmp(l->files.items + last->file, name) != 0)) {
-		r = put_file(l, name, n, &line.file);
-		if (r != 0)
-			return r;
-	}
-	row = array_push(&l->rows);
-	if (!row)
-		return l->rows.n == l->rows.max ? 1 : -ENOMEM;
-	*row = line;
-	return 0;
-}
-
-static int compare_rows(const void *a, const void *b)
-{
-	const struct line_row *x = a, *y = b;
-
-	return x->at < y->at ? -1 : x->at > y->at;
-}
-
-static int read_lines(struct jitdump *j, struct cursor *c)
-{
-	struct lines *l = &j->lines;
-	uint64_t n;
-	int r = 0;
-
-	array_clear(&l->rows);
-	array_clear(&l->files);
-	l->code_address = cursor_u64(c);
-	n = cursor_u64(c);
-	for (uint64_t i = 0; i < n && r == 0; i++)
-		r = read_line(l, c);
-	if (r < 0)
-		return r;
-	j->n_bad += r > 0;
-	if (l->rows.n)
-		qsort(l->rows.items, l->rows.n, sizeof(*l->rows.items), compare_rows);
-	j->plain_lines |= l->rows.n > 0 && l->rows.items[0].at < V8_SHIFT;
-	return 0;
-}
-
-/* With the lines read before it, as the number of rows, the rows, the files. */
+/* With the lines read before it. */
 static int add_function(struct jitdump *j, uint64_t start, uint64_t size, const char *name,
 			size_t n_name)
 {
-	const struct lines *l = &j->lines;
-	size_t n_rows = l->rows.n * sizeof(*l->rows.items);
-	size_t n_more = sizeof(uint32_t) + n_rows + l->files.n;
-	_cleanup_free_ uint8_t *more = malloc(n_more);
+	size_t n_more = 0;
+	_cleanup_free_ void *more = jitdump_pack_lines(&j->lines, &n_more);
 
 	if (!more)
 		return -ENOMEM;
-	memcpy(more, &l->rows.n, sizeof(uint32_t));
-	if (n_rows) {
-		memcpy(more + sizeof(uint32_t), l->rows.items, n_rows);
-		memcpy(more + sizeof(uint32_t) + n_rows, l->files.items, l->files.n);
-	}
-	return code_table_add(&j->table, start, size, name, n_name, more, n_rows ? n_more : 0);
-}
-
-static void forget_lines(struct lines *l)
-{
-	array_clear(&l->rows);
-	array_clear(&l->files);
+	return code_table_add(&j->table, start, size, name, n_name, more, n_more);
 }
 
 static int read_load(struct jitdump *j, struct cursor *c)
@@ -265,15 +137,15 @@ static int read_load(struct jitdump *j, struct cursor *c)
 	code_address = cursor_u64(c);
 	size = cursor_u64(c);
 	(void)cursor_u64(c); /* index */
-	name = take_name(c, &n);
+	name = jitdump_take_name(c, &n);
 	if (!cursor_ok(c) || n == 0) {
 		j->n_bad++;
 		return 0;
 	}
 	if (j->lines.code_address != code_address)
-		forget_lines(&j->lines);
+		jitdump_lines_forget(&j->lines);
 	r = add_function(j, vma, size, name, n);
-	forget_lines(&j->lines);
+	jitdump_lines_forget(&j->lines);
 	return r;
 }
 
@@ -311,7 +183,7 @@ static int read_record(struct jitdump *j, uint32_t id, const uint8_t *body, size
 	case CODE_MOVE:
 		return read_move(j, &c);
 	case CODE_DEBUG_INFO:
-		return read_lines(j, &c);
+		return jitdump_read_lines(j, &c);
 	case CODE_CLOSE:
 	case CODE_UNWINDING_INFO:
 		break;
@@ -324,7 +196,7 @@ static int read_record(struct jitdump *j, uint32_t id, const uint8_t *body, size
 static void jitdump_reset(struct jitdump *j)
 {
 	code_table_clear(&j->table);
-	forget_lines(&j->lines);
+	jitdump_lines_forget(&j->lines);
 	j->offset = 0;
 	j->problem = NULL;
 	j->plain_lines = false;
@@ -367,8 +239,8 @@ static int read_header(struct jitdump *j, struct window *w)
 /* What of the record is of interest: all of it but code and unwinding information. */
 static size_t useful_bytes(uint32_t id, uint32_t size)
 {
-	uint32_t most = id == CODE_DEBUG_INFO ? 4 * MAX_LINES_BYTES
-			: id == CODE_LOAD     ? RECORD_BYTES + 40 + MAX_NAME + 1
+	uint32_t most = id == CODE_DEBUG_INFO ? 4 * JITDUMP_MAX_LINES_BYTES
+			: id == CODE_LOAD     ? RECORD_BYTES + 40 + JITDUMP_MAX_NAME + 1
 					      : RECORD_BYTES + 48;
 
 	return size < most ? size : most;
@@ -437,37 +309,6 @@ const char *jitdump_problem(const struct jitdump *j)
 	return j->problem;
 }
 
-/* The last row at or before the place in the function. */
-static void find_line(const struct jitdump *j, const struct code_entry *e, uint64_t at,
-		      struct symbol *ret)
-{
-	const char *more = code_table_name(&j->table, e) + strlen(ret->name) + 1, *files;
-	uint32_t n, low = 0, high;
-	struct line_row row;
-
-	if (e->n_more == 0)
-		return;
-	memcpy(&n, more, sizeof(n));
-	more += sizeof(n);
-	files = more + n * sizeof(row);
-	at += j->plain_lines ? 0 : V8_SHIFT;
-	for (high = n; low < high;) {
-		uint32_t middle = low + (high - low) / 2;
-
-		memcpy(&row, more + middle * sizeof(row), sizeof(row));
-		if (row.at <= at)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	if (low == 0)
-		return;
-	memcpy(&row, more + (low - 1) * sizeof(row), sizeof(row));
-	ret->file = files + row.file;
-	ret->line = row.line;
-	ret->column = row.column;
-}
-
 int jitdump_lookup(struct jitdump *j, uint64_t address, struct symbol *ret)
 {
 	const struct code_entry *e = code_table_lookup(&j->table, address);
@@ -477,7 +318,7 @@ int jitdump_lookup(struct jitdump *j, uint64_t address, struct symbol *ret)
 	*ret = (struct symbol){.name = code_table_name(&j->table, e),
 			       .start = e->start - e->skip,
 			       .size = e->whole};
-	find_line(j, e, address - ret->start, ret);
+	jitdump_find_line(j, e, address - ret->start, ret);
 	return 0;
 }
 

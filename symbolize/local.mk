@@ -17,7 +17,8 @@ libsymbolize_a_SOURCES = \
 	symbolize/elf-image.c symbolize/elf-image.h \
 	symbolize/go-table.c symbolize/go-table.h \
 	symbolize/identify.c \
-	symbolize/jitdump.c \
+	symbolize/jitdump.c symbolize/jitdump-internal.h \
+	symbolize/jitdump-lines.c \
 	symbolize/kallsyms.c \
 	symbolize/perf-map.c \
 	symbolize/sort.c symbolize/sort.h \

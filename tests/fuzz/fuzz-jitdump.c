@@ -4,8 +4,8 @@
  * it names are looked up.
  *
  *	clang -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -I. -IBUILD \
- *		tests/fuzz/fuzz-jitdump.c symbolize/jitdump.c symbolize/code-table.c
- *symbolize/sort.c
+ *		tests/fuzz/fuzz-jitdump.c symbolize/jitdump*.c symbolize/code-table.c \
+ *		symbolize/sort.c
  *
  * Seeds are in corpus-jitdump: of tests/workloads/jitdump.c, and what Node.js writes of one
  *function in several versions. With a main of its own (FUZZ_REPLAY) it reads these, as make check
