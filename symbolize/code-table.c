@@ -227,11 +227,24 @@ static bool blob_reserve(struct code_table *t, size_t n)
 	return true;
 }
 
+/* The same name and bytes as the function before: they are there once. */
+static bool equals_last(const struct code_table *t, const char *name, size_t n_name,
+			const void *more, size_t n_more)
+{
+	const struct code_entry *last = t->pending.n ? &t->pending.items[t->pending.n - 1] : NULL;
+	const char *there = last ? t->blob + last->name : NULL;
+
+	return last && last->n_more == n_more && strlen(there) == n_name &&
+	       memcmp(there, name, n_name) == 0 &&
+	       (n_more == 0 || memcmp(there + n_name + 1, more, n_more) == 0);
+}
+
 int code_table_add(struct code_table *t, uint64_t start, uint64_t size, const char *name,
 		   size_t n_name, const void *more, size_t n_more)
 {
 	struct code_entry *e;
 	uint64_t past;
+	bool shared;
 	int r;
 
 	if (n_name == 0 || size == 0 || size > CODE_MAX_RANGE ||
@@ -247,7 +260,8 @@ int code_table_add(struct code_table *t, uint64_t start, uint64_t size, const ch
 		t->n_refused++;
 		return 0;
 	}
-	if (!blob_reserve(t, n_name + 1 + n_more))
+	shared = equals_last(t, name, n_name, more, n_more);
+	if (!shared && !blob_reserve(t, n_name + 1 + n_more))
 		return -ENOMEM;
 	e = array_push(&t->pending);
 	if (!e)
@@ -257,6 +271,10 @@ int code_table_add(struct code_table *t, uint64_t start, uint64_t size, const ch
 				 .whole = (uint32_t)size,
 				 .name = (uint32_t)t->n_blob,
 				 .n_more = (uint32_t)n_more};
+	if (shared) {
+		e->name = e[-1].name;
+		return 0;
+	}
 	memcpy(t->blob + t->n_blob, name, n_name);
 	t->blob[t->n_blob + n_name] = 0;
 	if (n_more)
@@ -297,6 +315,25 @@ const struct code_entry *code_table_lookup(struct code_table *t, uint64_t addres
 	}
 	e = low ? &t->rows.items[low - 1] : NULL;
 	return e && address - e->start < e->size ? e : NULL;
+}
+
+void code_table_piece(const struct code_table *t, const struct code_entry *e, uint64_t address,
+		      uint64_t *ret_start, uint64_t *ret_end)
+{
+	const struct code_entry *newer = t->pending.items, *end = newer + t->pending.n;
+
+	*ret_start = e->start;
+	*ret_end = entry_end(e);
+	if (t->pending.n == 0)
+		return;
+	if (e >= newer && e < end)
+		newer = e + 1;
+	for (; newer < end; newer++) {
+		if (newer->start > address && newer->start < *ret_end)
+			*ret_end = newer->start;
+		else if (entry_end(newer) <= address && entry_end(newer) > *ret_start)
+			*ret_start = entry_end(newer);
+	}
 }
 
 size_t code_table_bytes(const struct code_table *t)

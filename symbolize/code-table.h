@@ -37,12 +37,17 @@ void code_table_clear(struct code_table *t);
 /*
  * A function of n_name > 0 bytes of name, none of them 0, and more bytes of the caller's that live
  * as long. 0 also when it is refused (counted): no size, a range over 1 GiB, more than 1 Mi
- * functions or more than max_bytes; -ENOMEM.
+ * functions or more than max_bytes; -ENOMEM. Name and bytes that are equal to those of the function
+ * before take no memory.
  */
 int code_table_add(struct code_table *t, uint64_t start, uint64_t size, const char *name,
 		   size_t n_name, const void *more, size_t n_more);
 /* The function at an address; until the next add or lookup. NULL: none, or no memory. */
 const struct code_entry *code_table_lookup(struct code_table *t, uint64_t address);
+
+/* What of that function later ones have left around an address, which a look-up has found in it. */
+void code_table_piece(const struct code_table *t, const struct code_entry *e, uint64_t address,
+		      uint64_t *ret_start, uint64_t *ret_end);
 
 static inline const char *code_table_name(const struct code_table *t, const struct code_entry *e)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* What the files of the jitdump reader share: jitdump.c reads the file and its functions,
- * jitdump-lines.c their source lines. */
+ * jitdump-lines.c their source lines, jitdump-unwinding.c how they are unwound. */
 #include <string.h>
 #include <sys/types.h>
 
@@ -9,8 +9,9 @@
 #include "symbolize/symbolize.h"
 #include "util/cursor.h"
 
-#define JITDUMP_MAX_NAME	8192
-#define JITDUMP_MAX_LINES_BYTES (1u << 20) /* of one function */
+#define JITDUMP_MAX_NAME	 8192
+#define JITDUMP_MAX_LINES_BYTES	 (1u << 20)  /* of one function */
+#define JITDUMP_MAX_FRAMES_BYTES (64u << 10) /* of one record */
 
 /* From there on; behind the rows of a function are the names of its files. */
 struct line_row {
@@ -24,10 +25,22 @@ struct jitdump_lines {
 	ARRAY(char) files;
 };
 
+/* What an unwinding record says of the functions behind it. */
+struct jitdump_frames {
+	uint64_t serial;  /* of the record */
+	uint64_t address; /* of the .eh_frame; 0: behind the code of the one function it is for */
+	uint8_t *bytes;	  /* the .eh_frame */
+	size_t n;
+};
+
 struct jitdump {
+	enum jitdump_use use;
 	struct code_table table;
 	struct jitdump_lines lines; /* of the function that comes next */
-	uint64_t offset;	    /* of the next record; 0: the header comes */
+	struct jitdump_frames frames;
+	uint64_t n_frames;     /* unwinding records so far */
+	uint64_t offset;       /* of the next record; 0: the header comes */
+	uint64_t next_time_ns; /* its time, when it was too young; 0: not known */
 	dev_t dev;
 	ino_t ino;
 	const char *problem;
@@ -48,3 +61,9 @@ void *jitdump_pack_lines(const struct jitdump_lines *l, size_t *ret_n);
 /* The line at that place in the function, into ret, whose name is set. */
 void jitdump_find_line(const struct jitdump *j, const struct code_entry *e, uint64_t at,
 		       struct symbol *ret);
+
+/* The body of a JIT_CODE_UNWINDING_INFO record. 0 or -ENOMEM. */
+int jitdump_read_frames(struct jitdump *j, struct cursor *c);
+void jitdump_frames_forget(struct jitdump_frames *f);
+/* A function and what was read of its frames. 0 or -ENOMEM. */
+int jitdump_add_frames(struct jitdump *j, uint64_t start, uint64_t size);

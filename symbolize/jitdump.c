@@ -5,9 +5,8 @@
  *
  * Records come in the order of their time stamps. Reading stops at the first one that is younger
  * than asked for, so a caller who goes forward in time step by step sees the code as it was at
- * each step. Of a record only the head and the name are read; the code itself is skipped.
- *
- * Unwinding records are skipped: the symbolizer does not walk.
+ * each step. Of a record only the head is read and what is of use to the caller: names and lines,
+ * or how the code is unwound; the code itself is skipped.
  */
 #include <elf.h>
 #include <errno.h>
@@ -25,7 +24,6 @@
 #define MAX_HEADER	65536
 #define MAX_RECORD	(UINT32_C(1) << 30)
 #define READ_BYTES	(UINT64_C(256) << 10)
-#define UPDATE_BYTES	(UINT64_C(64) << 20)
 #define FLAG_ARCH_CLOCK 1
 
 #if defined(__x86_64__)
@@ -38,6 +36,12 @@
 
 enum record_id { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO, CODE_CLOSE, CODE_UNWINDING_INFO };
 
+/* Read by one update. Who walks stacks has the rings to drain. */
+static const uint64_t update_bytes[] = {
+	[JITDUMP_NAMES] = UINT64_C(64) << 20,
+	[JITDUMP_UNWINDING] = UINT64_C(1) << 20,
+};
+
 /* What of the file is in memory, during an update. */
 struct window {
 	int fd;
@@ -46,12 +50,13 @@ struct window {
 	size_t n, cap;
 };
 
-int jitdump_new(struct jitdump **ret, const struct symbol_limits *limits)
+int jitdump_new(struct jitdump **ret, const struct symbol_limits *limits, enum jitdump_use use)
 {
 	struct jitdump *j = calloc(1, sizeof(*j));
 
 	if (!j)
 		return -ENOMEM;
+	j->use = use;
 	code_table_init(&j->table, limits->max_table_bytes);
 	jitdump_lines_init(&j->lines);
 	*ret = j;
@@ -64,6 +69,7 @@ struct jitdump *jitdump_free(struct jitdump *j)
 		return NULL;
 	code_table_deinit(&j->table);
 	jitdump_lines_deinit(&j->lines);
+	jitdump_frames_forget(&j->frames);
 	free(j);
 	return NULL;
 }
@@ -137,6 +143,10 @@ static int read_load(struct jitdump *j, struct cursor *c)
 	code_address = cursor_u64(c);
 	size = cursor_u64(c);
 	(void)cursor_u64(c); /* index */
+	if (j->use == JITDUMP_UNWINDING) {
+		j->n_bad += !cursor_ok(c);
+		return cursor_ok(c) ? jitdump_add_frames(j, vma, size) : 0;
+	}
 	name = jitdump_take_name(c, &n);
 	if (!cursor_ok(c) || n == 0) {
 		j->n_bad++;
@@ -183,9 +193,10 @@ static int read_record(struct jitdump *j, uint32_t id, const uint8_t *body, size
 	case CODE_MOVE:
 		return read_move(j, &c);
 	case CODE_DEBUG_INFO:
-		return jitdump_read_lines(j, &c);
-	case CODE_CLOSE:
+		return j->use == JITDUMP_NAMES ? jitdump_read_lines(j, &c) : 0;
 	case CODE_UNWINDING_INFO:
+		return j->use == JITDUMP_UNWINDING ? jitdump_read_frames(j, &c) : 0;
+	case CODE_CLOSE:
 		break;
 	}
 	return 0;
@@ -197,7 +208,8 @@ static void jitdump_reset(struct jitdump *j)
 {
 	code_table_clear(&j->table);
 	jitdump_lines_forget(&j->lines);
-	j->offset = 0;
+	jitdump_frames_forget(&j->frames);
+	j->offset = j->next_time_ns = 0;
 	j->problem = NULL;
 	j->plain_lines = false;
 }
@@ -236,13 +248,18 @@ static int read_header(struct jitdump *j, struct window *w)
 	return j->problem ? -ENOEXEC : 0;
 }
 
-/* What of the record is of interest: all of it but code and unwinding information. */
-static size_t useful_bytes(uint32_t id, uint32_t size)
+/* What of the record is of interest: all of it but code, and what the caller has no use for. */
+static size_t useful_bytes(const struct jitdump *j, uint32_t id, uint32_t size)
 {
-	uint32_t most = id == CODE_DEBUG_INFO ? 4 * JITDUMP_MAX_LINES_BYTES
-			: id == CODE_LOAD     ? RECORD_BYTES + 40 + JITDUMP_MAX_NAME + 1
-					      : RECORD_BYTES + 48;
+	bool names = j->use == JITDUMP_NAMES;
+	uint32_t most = RECORD_BYTES + 48;
 
+	if (id == CODE_LOAD && names)
+		most = RECORD_BYTES + 40 + JITDUMP_MAX_NAME + 1;
+	else if (id == CODE_DEBUG_INFO && names)
+		most = 4 * JITDUMP_MAX_LINES_BYTES;
+	else if (id == CODE_UNWINDING_INFO && !names)
+		most += JITDUMP_MAX_FRAMES_BYTES;
 	return size < most ? size : most;
 }
 
@@ -253,6 +270,7 @@ static int next_record(struct jitdump *j, struct window *w, uint64_t until_ns)
 	const uint8_t *bytes;
 	struct cursor c;
 	uint64_t time;
+	size_t n;
 	int r;
 
 	if (j->offset > w->n_file || w->n_file - j->offset < RECORD_BYTES)
@@ -268,12 +286,17 @@ static int next_record(struct jitdump *j, struct window *w, uint64_t until_ns)
 		j->problem = "has a record of impossible size";
 		return -ENOEXEC;
 	}
-	if (size > w->n_file - j->offset || (time > until_ns && !j->arch_clock))
+	if (size > w->n_file - j->offset)
 		return 1;
-	bytes = window_at(w, j->offset, useful_bytes(id, size));
+	if (time > until_ns && !j->arch_clock) {
+		j->next_time_ns = time;
+		return 1;
+	}
+	n = useful_bytes(j, id, size);
+	bytes = window_at(w, j->offset, n);
 	if (!bytes)
 		return -errno;
-	r = read_record(j, id, bytes + RECORD_BYTES, useful_bytes(id, size) - RECORD_BYTES);
+	r = read_record(j, id, bytes + RECORD_BYTES, n - RECORD_BYTES);
 	if (r == 0)
 		j->offset += size;
 	return r;
@@ -296,9 +319,13 @@ int jitdump_update(struct jitdump *j, int fd, uint64_t until_ns)
 	j->ino = st.st_ino;
 	if (j->problem)
 		return -ENOEXEC;
+	/* Known already: the next record is too young. */
+	if (until_ns < j->next_time_ns)
+		return 0;
+	j->next_time_ns = 0;
 	errno = ENOMEM;
 	r = j->offset ? 0 : read_header(j, &w);
-	while (r == 0 && w.n_read < UPDATE_BYTES)
+	while (r == 0 && w.n_read < update_bytes[j->use])
 		r = next_record(j, &w, until_ns);
 	free(w.bytes);
 	return r < 0 ? r : 0;
@@ -325,7 +352,7 @@ int jitdump_lookup(struct jitdump *j, uint64_t address, struct symbol *ret)
 size_t jitdump_bytes(const struct jitdump *j)
 {
 	return sizeof(*j) + code_table_bytes(&j->table) + array_bytes(&j->lines.rows) +
-	       array_bytes(&j->lines.files);
+	       array_bytes(&j->lines.files) + j->frames.n;
 }
 
 uint64_t jitdump_refused(const struct jitdump *j)

@@ -19,6 +19,7 @@ libsymbolize_a_SOURCES = \
 	symbolize/identify.c \
 	symbolize/jitdump.c symbolize/jitdump-internal.h \
 	symbolize/jitdump-lines.c \
+	symbolize/jitdump-unwinding.c \
 	symbolize/kallsyms.c \
 	symbolize/perf-map.c \
 	symbolize/sort.c symbolize/sort.h \
@@ -54,7 +55,8 @@ tests_unit_test_symbolize_hostile_SOURCES = tests/unit/test-symbolize-hostile.c
 tests_unit_test_symbolize_hostile_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_identify_SOURCES = tests/unit/test-symbolize-identify.c
 tests_unit_test_symbolize_identify_LDADD = $(symbolize_test_libs)
-tests_unit_test_symbolize_jitdump_SOURCES = tests/unit/test-symbolize-jitdump.c
+tests_unit_test_symbolize_jitdump_SOURCES = tests/unit/test-symbolize-jitdump.c \
+	tests/unit/jitdump-file.h
 tests_unit_test_symbolize_jitdump_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_kallsyms_SOURCES = tests/unit/test-symbolize-kallsyms.c
 tests_unit_test_symbolize_kallsyms_LDADD = $(symbolize_test_libs)
@@ -71,7 +73,10 @@ tests_fuzz_replay_jitdump_LDADD = $(symbolize_test_libs)
 EXTRA_DIST += \
 	tests/fuzz/corpus-jitdump/moved \
 	tests/fuzz/corpus-jitdump/node \
-	tests/fuzz/corpus-jitdump/turns
+	tests/fuzz/corpus-jitdump/node-unwinding \
+	tests/fuzz/corpus-jitdump/turns \
+	tests/fuzz/corpus-jitdump/unwound-apart \
+	tests/fuzz/corpus-jitdump/unwound-behind
 # What tests/system/names.py asks; make check-names: all forms of files, all over their code (minutes).
 EXTRA_PROGRAMS += tests/names/answer
 tests_names_answer_SOURCES = tests/names/answer.c

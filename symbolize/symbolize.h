@@ -155,13 +155,16 @@ uint64_t perf_map_refused(const struct perf_map *m);
 
 /* ---- jitdump (jit-PID.dump: binary, with time stamps and source lines) ---- */
 struct jitdump;
+enum jitdump_use { JITDUMP_NAMES, JITDUMP_UNWINDING };
 
-int jitdump_new(struct jitdump **ret, const struct symbol_limits *limits);
+/* What it is used for is all that is kept of the file. */
+int jitdump_new(struct jitdump **ret, const struct symbol_limits *limits, enum jitdump_use use);
 struct jitdump *jitdump_free(struct jitdump *j);
 DEFINE_CLEANUP(struct jitdump *, jitdump_free)
 /*
  * Reads the records that are whole and not younger than until_ns (CLOCK_MONOTONIC; of a file with
- * another clock, all), at most some 64 MiB at a time; what was read before is not read again,
+ * another clock, all), at most some 64 MiB at a time (JITDUMP_UNWINDING: 1 MiB, and the next call
+ * goes on); what was read before is not read again,
  * unless the file is another one or shorter. 0, -ENOEXEC: it cannot be used, and jitdump_problem()
  * says why; -EINVAL: not a regular file; -ENOMEM, or -errno. An update may end the life of names
  * that lookups gave before.
@@ -169,8 +172,21 @@ DEFINE_CLEANUP(struct jitdump *, jitdump_free)
 int jitdump_update(struct jitdump *j, int fd, uint64_t until_ns);
 /* "is of a machine of another byte order" ...; static. NULL: nothing is wrong with it. */
 const char *jitdump_problem(const struct jitdump *j);
-/* The newest function there, of all that was read, with its line. 0; 1: no function there. */
+/* JITDUMP_NAMES: the newest function there, of all that was read, with its line. 0; 1: no function
+ * there. */
 int jitdump_lookup(struct jitdump *j, uint64_t address, struct symbol *ret);
+/* Of one function, or of all that were compiled together. Borrowed until the next update. */
+struct jitdump_unwinding {
+	uint64_t start, end; /* of the function, or what is left of it */
+	uint64_t serial;     /* the same: the same .eh_frame, if address is, too */
+	const uint8_t *eh_frame;
+	size_t n_eh_frame; /* at most 64 KiB; nobody has looked into it */
+	uint64_t address;  /* where it stands, as its relative addresses mean it */
+};
+/* JITDUMP_UNWINDING: 0; 1: the newest function there has none, or there is no function. */
+int jitdump_lookup_unwinding(struct jitdump *j, uint64_t address, struct jitdump_unwinding *ret);
+/* Whether any function had some, so far. */
+bool jitdump_has_unwinding(const struct jitdump *j);
 size_t jitdump_bytes(const struct jitdump *j);
 /* Functions over the limits, as with perf maps; records that contradict themselves. */
 uint64_t jitdump_refused(const struct jitdump *j);

@@ -99,7 +99,8 @@ void code_names_add(struct code_names *c, enum code_source source, uint32_t pid,
 	(void)close_fd(p->fds[source]);
 	p->fds[source] = fd;
 	/* Without memory for it the process just has no names. */
-	if (source == CODE_JITDUMP && !p->dump && jitdump_new(&p->dump, &c->limits) < 0)
+	if (source == CODE_JITDUMP && !p->dump &&
+	    jitdump_new(&p->dump, &c->limits, JITDUMP_NAMES) < 0)
 		p->dump = NULL;
 	if (source == CODE_PERF_MAP && !p->map && perf_map_new(&p->map, &c->limits) < 0)
 		p->map = NULL;

@@ -1,149 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* jitdump files, made record by record; hostile ones; what a file means at a time. */
-#include <elf.h>
 #include <stdbool.h>
-#include <sys/mman.h>
 
-#include "symbolize/symbolize.h"
-#include "tests/unit/test.h"
+#include "tests/unit/jitdump-file.h"
 #include "util/clock.h"
 
-#define ALL UINT64_MAX
-
 static const struct symbol_limits limits = SYMBOL_LIMITS_DEFAULT;
-
-struct dump {
-	int fd;
-	uint8_t bytes[1 << 16];
-	size_t n, record; /* record: where the one under way began */
-};
-
-static void put(struct dump *d, const void *bytes, size_t n)
-{
-	CHECK_INT(d->n + n, <=, sizeof(d->bytes));
-	memcpy(d->bytes + d->n, bytes, n);
-	d->n += n;
-}
-
-static void put32(struct dump *d, uint32_t v)
-{
-	put(d, &v, sizeof(v));
-}
-
-static void put64(struct dump *d, uint64_t v)
-{
-	put(d, &v, sizeof(v));
-}
-
-static void put_text(struct dump *d, const char *text)
-{
-	put(d, text, strlen(text) + 1);
-}
-
-static void put_header(struct dump *d, uint64_t flags)
-{
-	put32(d, 0x4A695444);
-	put32(d, 1);
-	put32(d, 40);
-#if defined(__aarch64__)
-	put32(d, EM_AARCH64);
-#else
-	put32(d, EM_X86_64);
-#endif
-	put32(d, 0);
-	put32(d, 4711);
-	put64(d, 1);
-	put64(d, flags);
-}
-
-static void begin(struct dump *d, uint32_t id, uint64_t time)
-{
-	d->record = d->n;
-	put32(d, id);
-	put32(d, 0);
-	put64(d, time);
-}
-
-static void finish(struct dump *d)
-{
-	uint32_t size = (uint32_t)(d->n - d->record);
-
-	memcpy(d->bytes + d->record + 4, &size, sizeof(size));
-}
-
-static void put_load(struct dump *d, uint64_t time, uint64_t start, uint64_t size, const char *name)
-{
-	begin(d, 0, time);
-	put32(d, 4711);
-	put32(d, 4711);
-	put64(d, start);
-	put64(d, start);
-	put64(d, size);
-	put64(d, 1);
-	put_text(d, name);
-	put(d, "\xcc\xcc\xcc\xcc", 4); /* its code */
-	finish(d);
-}
-
-static void put_move(struct dump *d, uint64_t time, uint64_t to, uint64_t from, uint64_t size)
-{
-	begin(d, 1, time);
-	put32(d, 4711);
-	put32(d, 4711);
-	put64(d, to);
-	put64(d, from);
-	put64(d, to);
-	put64(d, size);
-	put64(d, 1);
-	finish(d);
-}
-
-static void put_line(struct dump *d, uint64_t address, uint32_t line, uint32_t column,
-		     const char *file)
-{
-	put64(d, address);
-	put32(d, line);
-	put32(d, column);
-	put_text(d, file);
-}
-
-static void begin_lines(struct dump *d, uint64_t time, uint64_t start, uint64_t n)
-{
-	begin(d, 2, time);
-	put64(d, start);
-	put64(d, n);
-}
-
-static struct dump *dump_new(uint64_t flags)
-{
-	struct dump *d = calloc(1, sizeof(*d));
-
-	CHECK(d != NULL);
-	d->fd = memfd_create("jit-4711.dump", MFD_CLOEXEC);
-	CHECK_INT(d->fd, >=, 0);
-	put_header(d, flags);
-	return d;
-}
-
-static struct dump *dump_free(struct dump *d)
-{
-	(void)close_fd(d->fd);
-	free(d);
-	return NULL;
-}
-
-static int update(struct jitdump *j, struct dump *d, size_t n, uint64_t until)
-{
-	CHECK_INT(ftruncate(d->fd, 0), ==, 0);
-	CHECK_INT(pwrite(d->fd, d->bytes, n, 0), ==, n);
-	return jitdump_update(j, d->fd, until);
-}
 
 static struct jitdump *load(struct dump *d)
 {
 	struct jitdump *j = NULL;
 
-	CHECK_INT(jitdump_new(&j, &limits), ==, 0);
+	CHECK_INT(jitdump_new(&j, &limits, JITDUMP_NAMES), ==, 0);
 	CHECK_INT(update(j, d, d->n, ALL), ==, 0);
 	return j;
 }
@@ -212,7 +80,7 @@ static void test_grows(void)
 	first = d->n;
 	put_load(d, 11, 0x2000, 0x100, "second");
 	second = d->n;
-	CHECK_INT(jitdump_new(&j, &limits), ==, 0);
+	CHECK_INT(jitdump_new(&j, &limits, JITDUMP_NAMES), ==, 0);
 	for (size_t n = 0; n <= second; n++) {
 		CHECK_INT(update(j, d, n, ALL), ==, 0);
 		check_name(j, 0x1000, n >= first ? "first" : "(none)");
@@ -233,7 +101,7 @@ static void test_time(void)
 	put_load(d, 100, 0x1000, 0x100, "old");
 	put_load(d, 200, 0x1000, 0x80, "new");
 	put_move(d, 300, 0x5000, 0x1000, 0x80);
-	CHECK_INT(jitdump_new(&j, &limits), ==, 0);
+	CHECK_INT(jitdump_new(&j, &limits, JITDUMP_NAMES), ==, 0);
 	CHECK_INT(update(j, d, d->n, 99), ==, 0);
 	check_name(j, 0x1000, "(none)");
 	CHECK_INT(update(j, d, d->n, 199), ==, 0);
@@ -254,7 +122,7 @@ static void test_arch_clock(void)
 	_cleanup_(jitdump_freep) struct jitdump *j = NULL;
 
 	put_load(d, 100, 0x1000, 0x100, "function");
-	CHECK_INT(jitdump_new(&j, &limits), ==, 0);
+	CHECK_INT(jitdump_new(&j, &limits, JITDUMP_NAMES), ==, 0);
 	CHECK_INT(update(j, d, d->n, 1), ==, 0);
 	check_name(j, 0x1000, "function");
 	dump_free(d);
@@ -319,7 +187,7 @@ static void check_problem(uint32_t at, uint32_t value, const char *want)
 
 	put_load(d, 10, 0x1000, 0x100, "f");
 	memcpy(d->bytes + at, &value, sizeof(value));
-	CHECK_INT(jitdump_new(&j, &limits), ==, 0);
+	CHECK_INT(jitdump_new(&j, &limits, JITDUMP_NAMES), ==, 0);
 	CHECK_INT(update(j, d, d->n, ALL), ==, -ENOEXEC);
 	CHECK_STR(jitdump_problem(j), want);
 	CHECK_INT(update(j, d, d->n, ALL), ==, -ENOEXEC);
@@ -340,7 +208,7 @@ static void test_problems(void)
 	check_problem(8, 1 << 30, "has a header of impossible size");
 	check_problem(44, 15, "has a record of impossible size");
 	check_problem(44, UINT32_MAX, "has a record of impossible size");
-	CHECK_INT(jitdump_new(&j, &limits), ==, 0);
+	CHECK_INT(jitdump_new(&j, &limits, JITDUMP_NAMES), ==, 0);
 	CHECK_INT(jitdump_update(j, -1, ALL), ==, -EBADF);
 	CHECK_INT(pipe(pair), ==, 0);
 	CHECK_INT(jitdump_update(j, pair[0], ALL), ==, -EINVAL);
@@ -420,7 +288,7 @@ static void test_mutants(void)
 		memcpy(d->bytes, whole, n);
 		for (int k = 0; k <= i % 4; k++)
 			d->bytes[40 + (size_t)rand() % (n - 40)] = (uint8_t)rand();
-		CHECK_INT(jitdump_new(&j, &limits), ==, 0);
+		CHECK_INT(jitdump_new(&j, &limits, JITDUMP_NAMES), ==, 0);
 		(void)update(j, d, n - (size_t)(i % 50), ALL);
 		for (uint64_t a = 0; a < 16; a++) {
 			if (jitdump_lookup(j, (a & 8 ? 0x100000 : 0) + 0x1000 * (a & 7) + 20, &s) ==
@@ -443,7 +311,7 @@ static void test_bounded(void)
 
 	memset(name, 'n', sizeof(name) - 1);
 	name[sizeof(name) - 1] = 0;
-	CHECK_INT(jitdump_new(&j, &small), ==, 0);
+	CHECK_INT(jitdump_new(&j, &small, JITDUMP_NAMES), ==, 0);
 	for (int round = 0; round < 200; round++) {
 		CHECK_INT(pwrite(d->fd, d->bytes, d->n, at), ==, d->n);
 		at += (off_t)d->n;
