@@ -23,6 +23,7 @@ enum {
 	MAX_STUB_BYTES = 1024 * 1024,
 	MAX_VDSO_BYTES = 64 * 1024,
 };
+#define EITHER_SIDE (UINT64_C(1) << 31) /* of an .eh_frame without a file */
 
 /* A file or an image, read by offset. */
 struct source {
@@ -370,24 +371,34 @@ static uint32_t next_id(struct unwinder *u)
 	return ++u->last_id;
 }
 
-static int module_new(struct unwind_module **ret, struct unwinder *u, const struct source *src,
-		      const char *name)
+/* Without anything in it yet; extra: bytes behind it, of the caller's. */
+static struct unwind_module *module_alloc(struct unwinder *u, const char *name, size_t extra)
 {
-	_cleanup_(unwind_module_freep) struct unwind_module *m = calloc(1, sizeof(*m));
-	int r;
+	_cleanup_(unwind_module_freep) struct unwind_module *m = calloc(1, sizeof(*m) + extra);
 
 	if (!m)
-		return -ENOMEM;
+		return NULL;
 	m->eh_frame.eh = true;
 	m->name = strdup(name ? name : "");
 	if (!m->name)
-		return -ENOMEM;
+		return NULL;
 	m->u = u;
 	m->id = next_id(u);
 	m->next = u->modules;
 	if (m->next)
 		m->next->prev = m;
 	u->modules = m;
+	return TAKE_PTR(m);
+}
+
+static int module_new(struct unwind_module **ret, struct unwinder *u, const struct source *src,
+		      const char *name)
+{
+	_cleanup_(unwind_module_freep) struct unwind_module *m = module_alloc(u, name, 0);
+	int r;
+
+	if (!m)
+		return -ENOMEM;
 	r = read_module(m, src);
 	if (r < 0)
 		return r;
@@ -395,6 +406,25 @@ static int module_new(struct unwind_module **ret, struct unwinder *u, const stru
 	go_table_init(m);
 	find_sigreturn(m, src);
 	*ret = TAKE_PTR(m);
+	return 0;
+}
+
+int unwind_module_new_eh_frame(struct unwind_module **ret, struct unwinder *u, const void *eh_frame,
+			       size_t n, uint64_t address, const char *name)
+{
+	struct unwind_module *m;
+
+	if (address > INT64_MAX || n == 0 || n > UINT32_MAX)
+		return -ENOEXEC;
+	m = module_alloc(u, name, n);
+	if (!m)
+		return -ENOMEM;
+	memcpy(m + 1, eh_frame, n);
+	m->eh_frame.data = (struct window){(const uint8_t *)(m + 1), n, address, NULL, 0};
+	m->base = address > EITHER_SIDE ? address - EITHER_SIDE : 0;
+	m->span = UINT32_MAX;
+	m->entry = UINT64_MAX;
+	*ret = m;
 	return 0;
 }
 

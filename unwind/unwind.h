@@ -127,6 +127,13 @@ void unwinder_trim(struct unwinder *u);
 int unwind_module_new_fd(struct unwind_module **ret, struct unwinder *u, int fd, const char *name);
 int unwind_module_new_memory(struct unwind_module **ret, struct unwinder *u, const void *image,
 			     size_t n, const char *name);
+/*
+ * A module of nothing but an .eh_frame of n bytes (copied), which stands at that address and covers
+ * code within 2 GiB of it: a just-in-time compiler's. Its bias is 0. 0, -ENOEXEC: no such address,
+ * -ENOMEM. Sizes are the caller's to limit: it is read as a whole at the first walk through it.
+ */
+int unwind_module_new_eh_frame(struct unwind_module **ret, struct unwinder *u, const void *eh_frame,
+			       size_t n, uint64_t address, const char *name);
 struct unwind_module *unwind_module_free(struct unwind_module *m);
 DEFINE_CLEANUP(struct unwind_module *, unwind_module_free)
 
