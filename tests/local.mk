@@ -92,6 +92,7 @@ EXTRA_DIST += \
 	tests/workloads/stages.c \
 	tests/workloads/stages.expect \
 	tests/workloads/tiny.c \
+	tests/workloads/unwound.c \
 	tests/workloads/vdso.c \
 	tests/workloads/vdso.expect
 

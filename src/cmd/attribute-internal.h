@@ -2,6 +2,7 @@
 #pragma once
 /* Inside of the attribution: its state, and what attribute.c asks of code-rows.c. */
 #include "src/cmd/attribute.h"
+#include "src/cmd/code-unwinding.h"
 #include "src/cmd/replay.h"
 #include "src/host/host.h"
 #include "src/sample/sample.h"
@@ -29,6 +30,7 @@ struct process_state {
 	bool has_uid;
 	uint32_t uid;
 	uint64_t uid_time_ns; /* of the record at which it was asked for; 0: never */
+	uint64_t jitdump_uid; /* of the file behind jitdump_fd of the process */
 };
 
 struct attribution {
@@ -39,10 +41,12 @@ struct attribution {
 	struct host *host;
 	struct unwinder *unwinder;
 	struct unwind_module *vdso;
+	struct code_unwinding *code;
 	struct profile profile;
 	uint64_t window, next_jit_uid, regs_mask;
 	bool frame_pointers; /* user stacks are the kernel's callchains */
 	bool foreign_vdso;   /* the processes had another than this one */
+	bool other_clock;    /* the times of records are not CLOCK_MONOTONIC's of this host */
 	bool weighted;	     /* a sample stands for as many events as its record says */
 	uint32_t kernel_row, none_row, marker_row,
 		vdso_row; /* PROFILE_NONE: not in this window yet */

@@ -32,6 +32,11 @@ static void free_file_user(void *ctx, struct host_file *file)
 
 static void free_process_user(void *ctx, struct host_process *process)
 {
+	const struct attribution *a = ctx;
+	const struct process_state *s = process->user;
+
+	if (s && s->jitdump_uid)
+		code_unwinding_forget(a->code, process->pid, process->start_unix_ns);
 	free(process->user);
 	process->user = NULL;
 }
@@ -104,6 +109,7 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 	a->items.max = 1u << 20;
 	profile_init(&a->profile, setup->window_memory_bytes);
 	a->frame_pointers = setup->features.frame_pointers;
+	a->other_clock = replay || !setup->features.clockid;
 	if (replay)
 		set_event(a, replay_event(replay));
 	else
@@ -113,6 +119,8 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 	unwind_limits.max_row_bytes = setup->unwind_rows_bytes;
 
 	r = a->walked && a->frames ? unwinder_new(&a->unwinder, &unwind_limits) : -ENOMEM;
+	if (r == 0)
+		r = code_unwinding_new(&a->code, a->unwinder);
 	if (r == 0) {
 		const struct host_source source =
 			replay ? replay_source(replay)
@@ -149,6 +157,7 @@ struct attribution *attribution_free(struct attribution *a)
 	if (a) {
 		host_free(a->host);
 		unwind_module_free(a->vdso);
+		code_unwinding_free(a->code);
 		unwinder_free(a->unwinder);
 		profile_deinit(&a->profile);
 		array_deinit(&a->items);
@@ -180,17 +189,22 @@ static void log_window(const struct attribution *a)
 {
 	const struct unwind_stats *u = unwinder_stats(a->unwinder);
 	const struct host_stats *h = host_stats(a->host);
+	struct code_unwinding_stats c;
 
+	code_unwinding_stats(a->code, &c);
 	log_debug("window %llu: %u samples, %u stacks, %u frames; since the start: %llu walks, "
 		  "%llu frames, %.2f%% of them cached, %llu rows compiled, %llu evicted, %llu "
-		  "bytes of rows; "
+		  "bytes of rows; %llu modules of compiled code (%llu refused), %llu bytes of what "
+		  "jitdump files say of it (%llu functions refused); "
 		  "%llu processes, %llu files (%llu open), %llu maps read, %llu cgroup files read, "
 		  "%llu questions to the broker, %llu unanswered",
 		  (unsigned long long)a->window, a->profile.samples.n, a->profile.stacks.n,
 		  a->profile.frames.n, (unsigned long long)u->walks, (unsigned long long)u->frames,
 		  100.0 * (double)u->cache_hits / (double)(u->cache_hits + u->cache_misses + 1),
 		  (unsigned long long)u->rows_compiled, (unsigned long long)u->rows_evicted,
-		  (unsigned long long)u->row_bytes, (unsigned long long)h->processes,
+		  (unsigned long long)u->row_bytes, (unsigned long long)c.modules_made,
+		  (unsigned long long)c.modules_refused, (unsigned long long)c.bytes,
+		  (unsigned long long)c.refused, (unsigned long long)h->processes,
 		  (unsigned long long)h->files, (unsigned long long)h->open_files,
 		  (unsigned long long)h->maps_reads, (unsigned long long)h->cgroup_reads,
 		  (unsigned long long)a->ask->n_asked, (unsigned long long)a->ask->n_timeouts);

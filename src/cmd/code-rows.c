@@ -152,17 +152,23 @@ static bool is_jitdump(const char *path)
 	return n > 0 && strcmp(name + 5 + n, ".dump") == 0;
 }
 
-static int open_jitdump(struct attribution *a, struct host_process *p)
+static int open_jitdump(struct attribution *a, struct host_process *p, struct process_state *s)
 {
 	for (uint32_t i = 0; i < p->n_mappings; i++) {
 		struct host_mapping *m = &p->mappings[i];
+		struct file_identity id;
 		int fd;
 
 		if (m->kind != HOST_MAPPING_FILE || !is_jitdump(m->file->path))
 			continue;
-		/* The host may close its own. */
 		fd = host_file_open(a->host, p, m);
-		return fd < 0 ? -1 : fcntl(fd, F_DUPFD_CLOEXEC, 0);
+		if (fd < 0)
+			return -1;
+		s->jitdump_uid = m->file->uid;
+		if (opener_identify(fd, &id) == 0)
+			role_job_file(a->role, m->file->uid, &id, m->file->path);
+		/* The host may close its own. */
+		return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	}
 	return -1;
 }
@@ -194,7 +200,7 @@ static uint32_t jit_row(struct attribution *a, struct host_process *p)
 		/* Either may appear later than the first frame of the code: looked for once a
 		 * window. */
 		if (p->jitdump_fd < 0)
-			p->jitdump_fd = open_jitdump(a, p);
+			p->jitdump_fd = open_jitdump(a, p, s);
 		if (p->jitdump_fd >= 0)
 			add_item(a, MESSAGE_JITDUMP, p->start_unix_ns, p->pid);
 		if (p->perf_map_fd < 0 && (a->replay || !p->exited))
@@ -206,6 +212,19 @@ static uint32_t jit_row(struct attribution *a, struct host_process *p)
 }
 
 /* ---- The walk ---- */
+
+/* Its compiler may have written down how it is unwound. */
+static void find_jit_rows(struct attribution *a, uint64_t pc, struct unwind_mapping *mapping)
+{
+	const struct host_process *p = a->process;
+	const struct process_state *s = p->user;
+
+	if (p->jitdump_fd < 0 || !s || a->frame_pointers)
+		return;
+	role_job_point(a->role, s->jitdump_uid);
+	code_unwinding_find(a->code, p->pid, p->start_unix_ns, p->jitdump_fd,
+			    a->other_clock ? UINT64_MAX : a->time_ns, pc, mapping);
+}
 
 static bool find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 {
@@ -227,6 +246,7 @@ static bool find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 		return true;
 	case HOST_MAPPING_ANON:
 		ret->tag = jit_row(a, a->process);
+		find_jit_rows(a, pc, ret);
 		return true;
 	default:
 		break;
@@ -376,6 +396,7 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 	if (!(regs.valid & UNWIND_REG_BIT(UNWIND_REG_SP)))
 		return add_without_stack(a, &regs, n);
 	a->profile.counters[PROFILE_USER_STACKS]++;
+	code_unwinding_begin(a->code);
 	outcome = unwind_walk(a->unwinder, &regs, r->sample.stack, r->sample.n_stack, find_mapping,
 			      a, a->walked, a->max_frames, &n_walked);
 	tell_stack_size(a, outcome, r);

@@ -8,6 +8,7 @@ perfwalk_SOURCES = \
 	src/cmd/completion.c \
 	src/cmd/code-names.c src/cmd/code-names.h \
 	src/cmd/code-rows.c \
+	src/cmd/code-unwinding.c src/cmd/code-unwinding.h \
 	src/cmd/control.c src/cmd/control.h \
 	src/cmd/ctl.c \
 	src/cmd/debug.c src/cmd/debug.h \
@@ -64,6 +65,11 @@ perfwalk_LDADD = \
 check_PROGRAMS += tests/unit/test-kernel-names
 tests_unit_test_kernel_names_SOURCES = tests/unit/test-kernel-names.c tests/unit/test.h src/cmd/kernel-names.c
 tests_unit_test_kernel_names_LDADD = libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
+
+check_PROGRAMS += tests/unit/test-code-unwinding
+tests_unit_test_code_unwinding_SOURCES = tests/unit/test-code-unwinding.c tests/unit/test.h \
+	tests/unit/jitdump-file.h src/cmd/code-unwinding.c
+tests_unit_test_code_unwinding_LDADD = libsymbolize.a libunwind.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h src/cmd/filter.c

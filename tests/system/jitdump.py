@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Names of compiled code from jitdump files: of a producer of known times, seen from its start and
 joined while it runs, of Node.js, and one that cannot be used. And from a perf map that an agent
-wrote outside of the pid namespace of the program."""
+wrote outside of the pid namespace of the program. Stacks through compiled code without frame pointers,
+as far as the jitdump file says how it is unwound."""
 import gzip
 import os
 import re
@@ -43,15 +44,43 @@ def check_turns(what, *target):
     return r
 
 
-def check_node():
+def check_unwound(what, how, *target, seconds=1):
+    """Whether the stacks reach the entry: all, or without such records none."""
+    folded = rig.path("unwound.folded")
+    r = rig.record("-F", 199, "-d", seconds, "-o", folded, *target)
+    rig.check(r.status == 0, what + ("" if r.status == 0 else r.text()))
+    stacks = rig.read_folded(folded)
+    inner = [s for s in stacks if s.user and s.user[-1].startswith("jitted_inner")]
+    whole = [s for s in inner if s.user[0] == "_start" and
+             rig.contains_path(s.user, ["main", "run_outer", "jitted_outer", "jitted_inner"])]
+    n, total = rig.total(whole), rig.total(inner)
+    right = n == 0 if how == "untold" else n > 0.97 * total
+    rig.check(total > 20 and right,
+              f"{what}: {n} of {total} samples in jitted_inner reach the entry" +
+              ("" if right else "\n" + "\n".join(str((s.user, s.n)) for s in stacks[:20])))
+
+
+def check_all_unwound(program):
+    for how in ("behind", "apart", "untold"):
+        # Its code moves twice a second.
+        check_unwound(how, how, "--", program, rig.workdir(), how, seconds=1.7 if how == "behind" else 1)
+    p = rig.start([program, rig.workdir(), "behind"])
+    rig.wait_for("it runs", lambda: os.path.exists(rig.path(f"jit-{p.pid}.dump")))
+    check_unwound("behind, joined later", "behind", "-p", p.pid)
+    rig.end(p)
+
+
+def check_node(*options):
     folded, pprof = rig.path("node.folded"), rig.path("node.pb.gz")
     script = rig.write("script.js", SCRIPT)
-    r = rig.record("-F", 199, "-o", folded, "-o", pprof, "--", "node", "--perf-prof", script, cwd=rig.workdir())
+    r = rig.record("-F", 199, "-o", folded, "-o", pprof, "--", "node", "--perf-prof", *options, script, cwd=rig.workdir())
     rig.check(r.status == 0, "node --perf-prof" + ("" if r.status == 0 else r.text()))
     stacks = rig.read_folded(folded)
     mine = [s for s in stacks if any("scriptLeaf" in f and f.endswith("_[j]") for f in s.user)]
     rig.check(rig.total(mine) > 20,
               f"node --perf-prof: {rig.total(mine)} of {rig.total(stacks)} samples in scriptLeaf")
+    whole = rig.total(s for s in mine if s.user[0] == "_start")
+    rig.check(whole > 0.97 * rig.total(mine), f"{' '.join(options) or 'by frame pointers'}: {whole} of them reach the entry")
     with gzip.open(pprof) as f:
         rig.check(script.encode() in f.read(), "node --perf-prof: pprof names the script")
 
@@ -84,7 +113,7 @@ def check_outside_map(built):
 
 def main():
     rig.need_root()
-    built = rig.build_workloads("jitdump", "jit")
+    built = rig.build_workloads("jitdump", "jit", "unwound")
     program = os.path.join(built, "jitdump")
     check_outside_map(built)
     check_turns("from the start", "--", program, rig.workdir())
@@ -98,8 +127,10 @@ def main():
               "one of another byte order is told of, once" + ("" if r.status == 0 else r.text()))
     stacks = rig.read_folded(rig.path("bad.folded"))
     rig.check(any(re.match(r"\[.*\]", s.user[-1]) for s in stacks if s.user), "and its code stays without a name")
+    check_all_unwound(os.path.join(built, "unwound"))
     rig.need_programs("node")
     check_node()
+    check_node("--perf-prof-unwinding-info")
 
 
 rig.run(main)

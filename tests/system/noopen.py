@@ -19,7 +19,7 @@ FORBIDDEN = ("open openat openat2 open_by_handle_at creat socket socketpair conn
 def main():
     rig.need_root()
     rig.need_programs("strace")
-    directory = rig.build_workloads("chain", "host", "cxx", "blip", "jit")
+    directory = rig.build_workloads("chain", "host", "cxx", "blip", "jit", "unwound")
     with Sink() as sink:
         daemon = rig.Daemon(f"""
 [profiler]
@@ -39,7 +39,8 @@ endpoint = {sink.endpoint}
             rig.wait_for(f"strace watches the {name}", lambda pid=roles[name]:
                          rig.status_of(pid).get("TracerPid", "0") != "0", 10)
         n = sink.count()
-        for argv in (["./chain"], ["./host", "./plugin.so"], ["./cxx"], ["./jit"]):
+        for argv in (["./chain"], ["./host", "./plugin.so"], ["./cxx"], ["./jit"],
+                     ["./unwound", rig.workdir(), "behind"]):
             rig.start(argv, cwd=directory)
         for _ in range(20):
             subprocess.run(["./blip", "20"], cwd=directory, check=True)
@@ -56,9 +57,12 @@ endpoint = {sink.endpoint}
             bad = [line for line in lines
                    if (m := re.match(r"\d+ +([a-z0-9_]+)\(", line)) and m[1] in FORBIDDEN]
             rig.check(not bad, f"{name}: opens no file and no socket" + "".join("\n    " + b for b in bad[:10]))
-        names = {x[2][-1] for v in sink.views() for x in v.samples()}
+        stacks = [x[2] for v in sink.views() for x in v.samples()]
+        names = {x[-1] for x in stacks}
         rig.check({"chain_leaf", "host_callback", "jitted_inner_loop"} <= names,
                   "and yet names what started meanwhile")
+        rig.check(any(rig.contains_path(x, ["main", "run_outer", "jitted_outer", "jitted_inner"]) for x in stacks),
+                  "and walks compiled code by what its jitdump file says")
         for name in ("profiler", "symbolizer"):
             status = rig.status_of(roles[name])
             rig.check(status.get("NoNewPrivs") == "1", f"{name}: NO_NEW_PRIVS")

@@ -200,6 +200,13 @@ def check_perf_map(programs):
     rig.check(named >= 0.5 * rig.total(stacks), f"{named} of {rig.total(stacks)} samples have names of its map")
 
 
+def check_jitdump(programs):
+    source = perf("unwound.data", "--call-graph", "dwarf,16384", "--", *timed(1, f"{programs}/unwound", rig.workdir()))
+    stacks, _ = converted(source, "compiled code without frame pointers, of a process that is gone")
+    whole = rig.total(s for s in stacks if rig.contains_path(s.user, ["main", "run_outer", "jitted_outer", "jitted_inner"]))
+    rig.check(whole > 0.9 * rig.total(stacks), f"{whole} of {rig.total(stacks)} stacks pass it by what its jitdump file says")
+
+
 def refused(source, *words):
     r, _ = convert(source)
     rig.check(r.status == 1 and all(w in r.err for w in (os.path.basename(source), *words)) and
@@ -253,7 +260,7 @@ def check_report(dwarf):
 def main():
     rig.need_root()
     rig.need_programs("perf", "timeout", "gcc")
-    programs = rig.build_workloads("chain", "recurse", "jit", "counted")
+    programs = rig.build_workloads("chain", "recurse", "jit", "unwound", "counted")
     subprocess.run(["gcc", "-std=gnu11", "-O2", "-fno-omit-frame-pointer", "-mno-omit-leaf-frame-pointer",
                     "-fno-optimize-sibling-calls", f"-I{rig.WORKLOADS}", "-o", f"{programs}/chain-fp",
                     os.path.join(rig.WORKLOADS, "chain.c")], check=True)
@@ -264,6 +271,7 @@ def main():
     check_files(programs)
     check_kallsyms(programs)
     check_perf_map(programs)
+    check_jitdump(programs)
     check_report(dwarf)
     check_refusals(dwarf)
 

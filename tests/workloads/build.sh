@@ -65,6 +65,8 @@ build()
 		c jit jit.c -static ;;
 	jitdump)
 		c jitdump jitdump.c -static ;;
+	unwound)
+		c unwound unwound.c -static ;;
 	blip)
 		c blip blip.c -static ;;
 	cxx)
