@@ -187,6 +187,9 @@ static int read_record(struct jitdump *j, uint32_t id, const uint8_t *body, size
 {
 	struct cursor c = cursor_make(body, n);
 
+	/* Before the first of these records there is nothing that other functions could hide. */
+	if (j->use == JITDUMP_UNWINDING && j->n_frames == 0 && id != CODE_UNWINDING_INFO)
+		return 0;
 	switch ((enum record_id)id) {
 	case CODE_LOAD:
 		return read_load(j, &c);

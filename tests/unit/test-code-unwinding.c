@@ -225,9 +225,11 @@ static void test_none(void)
 	put_sizes(b->dump, 20, 20);
 	put(b->dump, "\x01\x1b\x03\x3b----++++****////", 20);
 	finish(b->dump);
-	put_load(b->dump, 1, F, SIZE, "f");
+	for (uint64_t i = 0; i < 500; i++)
+		put_load(b->dump, 1, F + 100 * i, SIZE, "f");
 	check_lost(b, F);
 	CHECK_INT(stats(b).modules_made + stats(b).refused, ==, 0);
+	CHECK_INT(stats(b).bytes, <, 4096); /* such functions take no memory */
 	finish_bench(b);
 }
 
