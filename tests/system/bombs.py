@@ -2,7 +2,7 @@
 """Programs whose ELF files are bombs for whoever reads their debugging information: sections that
 inflate to gigabytes, 200,000 nested scopes, 16 million lines, references that go in circles, rules for
 unwinding that do, tables that lie about their size, split files of the same kinds; and programs whose perf
-map or jitdump is a FIFO, endless or false. They run as processes beside an honest one. Sampling of the honest one goes on undisturbed, its names stay right, nothing
+map or jitdump is a FIFO, endless, false or grows by the megabyte. They run as processes beside an honest one. Sampling of the honest one goes on undisturbed, its names stay right, nothing
 privileged grows or dies, and each bomb is named in the log once at most."""
 import os
 import struct
@@ -178,23 +178,52 @@ JITDUMP = r"""
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
+/* The same function again and again, each time with as much as there may be to unwind it by. */
+static void grow(int fd, uint64_t code)
+{
+	static struct {
+		uint32_t id, size;
+		uint64_t time, sizes[3];
+		uint32_t cie[6], fdes[3000][5];
+		uint32_t load_id, load_size;
+		uint64_t load_time, pid, vma, code, code_size, index;
+		char name[8];
+	} r = {.id = 4, .size = 40 + 24 + 3000 * 20, .sizes = {24 + 3000 * 20},
+	       .cie = {20, 0, 0x00527a01, 0x01107801, 0x08070c1b, 0x00000190},
+	       .load_size = 64, .code_size = 64, .name = "hot"};
+	r.vma = r.code = code;
+	prctl(PR_SET_PDEATHSIG, 9);
+	for (uint32_t i = 0; i < 3000; i++)
+		memcpy(r.fdes[i], (uint32_t[]){16, 28 + 20 * i, -64 - 32 - 20 * i + i % 60, i, 0x7f0e00}, 20);
+	for (int i = 0; i < 1200; i++) {
+		write(fd, &r, sizeof(r));
+		usleep(10000);
+	}
+	for (;;)
+		pause();
+}
 int main(int argc, char **argv)
 {
 	uint32_t header[10] = {0x4A695444, 1, 40, 62, 0, getpid()};
 	uint32_t records[][4] = {{0, 16}, {1, 0}, {2, 0xffffffff}, {0, 24}};
 	static const uint8_t loop[] = {0xeb, 0xfe};
+	int growing = argc > 2, fd;
 	char name[256];
-	int fd;
 
 	snprintf(name, sizeof(name), "%s/jit-%d.dump", argv[1], getpid());
 	fd = open(name, O_RDWR | O_CREAT, 0644);
 	write(fd, header, sizeof(header));
-	write(fd, records, sizeof(records));
-	ftruncate(fd, 1 << 30);
+	if (!growing) {
+		write(fd, records, sizeof(records));
+		ftruncate(fd, 1 << 30);
+	}
 	mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	void *code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	memcpy(code, loop, sizeof(loop));
+	if (growing && fork() == 0)
+		grow(fd, (uint64_t)code);
 	((void (*)(void))code)();
 }
 """
@@ -399,6 +428,7 @@ def start_perf_map_bombs(directory):
     os.mkdir(rig.path("dumps"), 0o777)
     cc("-w", "-o", rig.path("bomb_jitdump"), rig.write("jitdump.c", JITDUMP))
     return {"false jitdump": rig.start([rig.path("bomb_jitdump"), rig.path("dumps")]),
+            "growing jitdump": rig.start([rig.path("bomb_jitdump"), rig.path("dumps"), "growing"]),
             "fifo map": rig.start(["sh", "-c", 'mkfifo /tmp/perf-$$.map && exec "$0" silent', jit]),
             "endless map": rig.start(["sh", "-c", 'truncate -s 64G /tmp/perf-$$.map && exec "$0" silent',
                                       jit])}
