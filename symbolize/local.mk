@@ -67,7 +67,7 @@ tests_unit_test_symbolize_demangle_LDADD = $(symbolize_test_libs)
 
 # The fuzz target over the files that are kept.
 check_PROGRAMS += tests/fuzz/replay-jitdump
-tests_fuzz_replay_jitdump_SOURCES = tests/fuzz/fuzz-jitdump.c
+tests_fuzz_replay_jitdump_SOURCES = tests/fuzz/fuzz-jitdump.c tests/fuzz/replay.h
 tests_fuzz_replay_jitdump_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-jitdump"'
 tests_fuzz_replay_jitdump_LDADD = $(symbolize_test_libs)
 EXTRA_DIST += \

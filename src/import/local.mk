@@ -24,7 +24,7 @@ EXTRA_DIST += tests/bench/perfdata.py tests/fuzz/fuzz-perf-data.c
 
 # The fuzz target over the files that are kept.
 check_PROGRAMS += tests/fuzz/replay-import
-tests_fuzz_replay_import_SOURCES = tests/fuzz/fuzz-import.c
+tests_fuzz_replay_import_SOURCES = tests/fuzz/fuzz-import.c tests/fuzz/replay.h
 tests_fuzz_replay_import_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-import"'
 tests_fuzz_replay_import_LDADD = libimport.a $(render_libs)
 EXTRA_DIST += \

@@ -73,40 +73,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 }
 
 #ifdef FUZZ_REPLAY
-#include <dirent.h>
-
-static void replay(const char *directory, const char *name)
-{
-	static uint8_t bytes[1 << 16];
-	char path[4096];
-	size_t n;
-	FILE *f;
-
-	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
-	f = fopen(path, "re");
-	n = f ? fread(bytes, 1, sizeof(bytes), f) : 0;
-	if (f)
-		(void)fclose(f);
-	(void)LLVMFuzzerTestOneInput(bytes, n);
-	/* And cut anywhere. */
-	for (size_t i = 0; i < n; i += 1 + n / 64)
-		(void)LLVMFuzzerTestOneInput(bytes, i);
-}
+#include "tests/fuzz/replay.h"
 
 int main(void)
 {
-	DIR *d = opendir(FUZZ_REPLAY);
-	unsigned int n = 0;
-
-	for (struct dirent *e; d && (e = readdir(d));) {
-		if (e->d_name[0] == '.')
-			continue;
-		replay(FUZZ_REPLAY, e->d_name);
-		n++;
-	}
-	if (d)
-		(void)closedir(d);
-	printf("%u files read\n", n);
-	return n > 0 ? 0 : 1;
+	return replay_directory(FUZZ_REPLAY, 40 /* the header stays */, 64, 50);
 }
 #endif

@@ -56,6 +56,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 int main(void)
 {
-	return replay_directory(FUZZ_REPLAY, sizeof(RECORDED_MAGIC) + 7, 4);
+	return replay_directory(FUZZ_REPLAY, sizeof(RECORDED_MAGIC) + 7, 1, 4);
 }
 #endif

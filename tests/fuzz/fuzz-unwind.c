@@ -102,6 +102,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 
 int main(void)
 {
-	return replay_directory(FUZZ_REPLAY, 3, 200);
+	return replay_directory(FUZZ_REPLAY, 3, 1, 200);
 }
 #endif

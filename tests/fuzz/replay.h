@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* For fuzz targets as tests: the files that are kept (compressed by gzip or not), as they are, cut
- * in half, and with changes that pile up. */
+ * off, and with changes that pile up. */
 #include <dirent.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,8 +26,9 @@ static inline size_t replay_load(const char *directory, const char *name)
 	return n > 0 && (size_t)n < sizeof(replay_bytes) ? (size_t)n : 0;
 }
 
-/* Bytes from `fixed` on are changed, `rounds` times; what main() returns: 0, or 1 without files. */
-static inline int replay_directory(const char *directory, size_t fixed, int rounds)
+/* Each is cut off in `cuts` places; bytes from `fixed` on are changed, `rounds` times. What main()
+ * returns: 0, or 1 without files. */
+static inline int replay_directory(const char *directory, size_t fixed, int cuts, int rounds)
 {
 	DIR *d = opendir(directory);
 	unsigned int n_files = 0;
@@ -39,6 +40,9 @@ static inline int replay_directory(const char *directory, size_t fixed, int roun
 		if (n <= fixed)
 			continue;
 		(void)LLVMFuzzerTestOneInput(replay_bytes, n);
+		for (int i = 1; i <= cuts; i++)
+			(void)LLVMFuzzerTestOneInput(replay_bytes,
+						     n * (size_t)i / ((size_t)cuts + 1));
 		for (int i = 0; i < rounds; i++) {
 			for (size_t k = 0; k < 16 && k <= n / 8; k++) {
 				random = random * 1664525 + 1013904223;
@@ -47,7 +51,6 @@ static inline int replay_directory(const char *directory, size_t fixed, int roun
 			}
 			(void)LLVMFuzzerTestOneInput(replay_bytes, n);
 		}
-		(void)LLVMFuzzerTestOneInput(replay_bytes, n / 2);
 		n_files++;
 	}
 	if (d)
