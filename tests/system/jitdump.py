@@ -23,6 +23,27 @@ while (Date.now() < end)
 """
 
 
+# Each calls the other; half of the time is spent before they have set up their frames. What comes
+# between makes Node.js write down the last of what it says of them: it writes 4 KiB at a time.
+FRAMELESS = """'use strict';
+function fibLeft(n) { return n < 2 ? n : fibRight(n - 1) + fibRight(n - 2); }
+function fibRight(n) { return n < 2 ? n : fibLeft(n - 1) + fibLeft(n - 2); }
+let total = 0;
+function run(ms) {
+	const end = Date.now() + ms;
+	while (Date.now() < end)
+		total = (total + fibLeft(20)) | 0;
+}
+run(100);
+for (let i = 0; i < 50; i++) {
+	const f = new Function('n', `let x = n; for (let i = 0; i < 100; i++) x = (x * ${i + 3}) | 0; return x;`);
+	for (let k = 0; k < 300; k++)
+		total = (total + f(k)) | 0;
+}
+run(2000);
+"""
+
+
 def shares(stacks):
     """Samples, and those in each function under the caller that runs it and no other."""
     return rig.total(stacks), [sum(s.n for s in stacks if rig.contains_path(s.user, ["main", f"run_{x}", f"jitted_{x}"]))
@@ -70,19 +91,29 @@ def check_all_unwound(program):
     rig.end(p)
 
 
-def check_node(*options):
+def check_node():
     folded, pprof = rig.path("node.folded"), rig.path("node.pb.gz")
     script = rig.write("script.js", SCRIPT)
-    r = rig.record("-F", 199, "-o", folded, "-o", pprof, "--", "node", "--perf-prof", *options, script, cwd=rig.workdir())
+    r = rig.record("-F", 199, "-o", folded, "-o", pprof, "--", "node", "--perf-prof", script, cwd=rig.workdir())
     rig.check(r.status == 0, "node --perf-prof" + ("" if r.status == 0 else r.text()))
     stacks = rig.read_folded(folded)
     mine = [s for s in stacks if any("scriptLeaf" in f and f.endswith("_[j]") for f in s.user)]
     rig.check(rig.total(mine) > 20,
               f"node --perf-prof: {rig.total(mine)} of {rig.total(stacks)} samples in scriptLeaf")
-    whole = rig.total(s for s in mine if s.user[0] == "_start")
-    rig.check(whole > 0.97 * rig.total(mine), f"{' '.join(options) or 'by frame pointers'}: {whole} of them reach the entry")
     with gzip.open(pprof) as f:
         rig.check(script.encode() in f.read(), "node --perf-prof: pprof names the script")
+
+
+def check_node_frameless():
+    """Without what V8 says of these instructions the walk skips the caller: 40% of all samples."""
+    folded = rig.path("node.folded")
+    r = rig.record("-F", 499, "-o", folded, "--", "node", "--perf-prof", "--perf-prof-unwinding-info", "--no-turbo-inlining",
+                   "--sparkplug", rig.write("fib.js", FRAMELESS), cwd=rig.workdir())
+    rig.check(r.status == 0, "node --perf-prof-unwinding-info" + ("" if r.status == 0 else r.text()))
+    stacks = [s for s in rig.read_folded(folded) if s.user and "JS:*fib" in s.user[-1]]
+    wrong = rig.total(s for s in stacks if len(s.user) > 1 and s.user[-1] == s.user[-2])
+    total = rig.total(stacks)
+    rig.check(total > 100 and wrong < 0.15 * total, f"node --perf-prof-unwinding-info: {wrong} of {total} samples have no caller")
 
 
 def code_of(pid):
@@ -130,7 +161,7 @@ def main():
     check_all_unwound(os.path.join(built, "unwound"))
     rig.need_programs("node")
     check_node()
-    check_node("--perf-prof-unwinding-info")
+    check_node_frameless()
 
 
 rig.run(main)

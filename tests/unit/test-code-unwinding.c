@@ -248,6 +248,37 @@ static void test_apart(void)
 	finish_bench(b);
 }
 
+/* Many functions of one record have its bytes once, also when they do not wait any more. */
+static void test_shared(void)
+{
+	struct bench *b = start();
+	size_t section;
+
+	begin(b->dump, 4, 1);
+	put_sizes(b->dump, 12 + 20000, 12);
+	put(b->dump, "\x01\x0c\xff\xff", 4);
+	put64(b->dump, AREA + 0x654320);
+	section = b->dump->n;
+	put_cie(b->dump);
+	for (uint64_t i = 0; i < 400; i++)
+		put_fde(b->dump, section, AREA + 0x654320, F + 64 * i, SIZE, F_WORDS);
+	put_fde(b->dump, section, AREA + 0x654320, G + 0x100000, SIZE, G_WORDS);
+	while (b->dump->n < section + 20000)
+		put32(b->dump, 0);
+	finish(b->dump);
+	for (uint64_t i = 0; i < 400; i++)
+		put_load(b->dump, 1, F + 64 * i, SIZE, "f");
+	put_load(b->dump, 1, G + 0x100000, SIZE, "g");
+	b->stack[F_WORDS - 1] = G + 0x100000 + 20;
+	for (uint64_t i = 0; i < 400; i += 7) {
+		CHECK_STR(unwind_outcome_name(walk(b, F + 64 * i)), "complete");
+		CHECK_INT(b->n, ==, 2);
+	}
+	CHECK_INT(stats(b).modules_made, ==, 1);
+	CHECK_INT(stats(b).bytes, <, 400000);
+	finish_bench(b);
+}
+
 static void test_moves(void)
 {
 	struct bench *b = start_with_both();
@@ -558,6 +589,7 @@ int main(void)
 	RUN(test_behind);
 	RUN(test_none);
 	RUN(test_apart);
+	RUN(test_shared);
 	RUN(test_moves);
 	RUN(test_replaced);
 	RUN(test_piece);
