@@ -29,21 +29,21 @@
 struct process {
 	uint32_t pid;
 	uint64_t start_time_unix_ns, used;
+	uint64_t number;  /* no other table has had it */
 	uint64_t read_ns; /* the file was read up to this time */
 	struct jitdump *dump;
 };
 
 struct code_module {
 	struct module_key {
-		uint32_t pid;
-		uint64_t start_time_unix_ns, serial, address;
+		uint64_t process, serial, address;
 	} key;
 	struct unwind_module *module;
 };
 
 struct code_unwinding {
 	struct unwinder *unwinder;
-	uint64_t turn, walk_bytes;
+	uint64_t turn, walk_bytes, last_number;
 	struct process processes[MAX_PROCESSES];
 	uint32_t n;
 	struct code_module modules[MAX_MODULES];
@@ -125,7 +125,8 @@ static struct process *get_process(struct code_unwinding *c, uint32_t pid,
 	if (c->n == MAX_PROCESSES)
 		forget_process(c, coldest(c));
 	p = &c->processes[c->n];
-	*p = (struct process){.pid = pid, .start_time_unix_ns = start_time_unix_ns};
+	*p = (struct process){
+		.pid = pid, .start_time_unix_ns = start_time_unix_ns, .number = ++c->last_number};
 	if (jitdump_new(&p->dump, &limits, JITDUMP_UNWINDING) < 0)
 		return NULL;
 	c->n++;
@@ -173,14 +174,12 @@ static void read_on(struct code_unwinding *c, struct process *p, int fd, uint64_
 
 static bool keys_equal(const struct module_key *a, const struct module_key *b)
 {
-	return a->pid == b->pid && a->start_time_unix_ns == b->start_time_unix_ns &&
-	       a->serial == b->serial && a->address == b->address;
+	return a->process == b->process && a->serial == b->serial && a->address == b->address;
 }
 
 static uint64_t key_hash(const struct module_key *k)
 {
-	return hash_combine(hash_combine(k->pid, k->start_time_unix_ns),
-			    hash_combine(k->serial, k->address));
+	return hash_combine(hash_combine(k->process, k->serial), k->address);
 }
 
 /* NULL: not in this walk any more. */
@@ -209,7 +208,7 @@ static struct unwind_module *make_module(struct code_unwinding *c, const struct 
 static struct unwind_module *get_module(struct code_unwinding *c, const struct process *p,
 					const struct jitdump_unwinding *u)
 {
-	const struct module_key key = {p->pid, p->start_time_unix_ns, u->serial, u->address};
+	const struct module_key key = {p->number, u->serial, u->address};
 	uint64_t hash = key_hash(&key);
 	uint32_t slot = hash_index_first(&c->index, hash), row;
 

@@ -389,6 +389,31 @@ static void test_processes(void)
 	finish_bench(b);
 }
 
+/* Another file of the same process, whose functions stand where those of the first did: behind an
+ * exec, or when the process was forgotten in between. */
+static void check_another_file(bool forget)
+{
+	struct bench *b = start_with_both();
+
+	check_whole(b, F);
+	dump_free(b->dump);
+	b->dump = dump_new(0);
+	put_function(b->dump, 1, F, F_WORDS + 1);
+	put_function(b->dump, 1, G, G_WORDS);
+	b->stack[F_WORDS - 1] = 1;
+	b->stack[F_WORDS] = G + 20;
+	if (forget)
+		code_unwinding_forget(b->code, b->pid, 1);
+	check_whole(b, F);
+	finish_bench(b);
+}
+
+static void test_another_file(void)
+{
+	check_another_file(false);
+	check_another_file(true);
+}
+
 /* ---- Files that lie ---- */
 
 /* A record of these sizes in front of an .eh_frame that would be right. */
@@ -595,6 +620,7 @@ int main(void)
 	RUN(test_piece);
 	RUN(test_time);
 	RUN(test_processes);
+	RUN(test_another_file);
 	RUN(test_sizes);
 	RUN(test_too_large);
 	RUN(test_wrong_place);
