@@ -17,8 +17,8 @@
  * f.part.0 stay as they are: they are other code. Mapping symbols ($x, $d) are dropped.
  *
  * All sections are mapped when the file is opened and read when the first address is asked for; the
- * descriptor is not kept. Names are copied when first given out, and the mapped string table, which
- * would become resident in 64 KiB steps for names of 50 bytes, is let go every few thousand names.
+ * descriptor is not kept. Names are given out where they are in the mapped string table; it becomes
+ * resident in 64 KiB steps as they are read, and symbol_file_trim() lets it go.
  *
  * Lines come from DWARF (dwarf.c) of the file itself or of its debug file, whichever has it first;
  * without any, from Go's table.
@@ -43,7 +43,6 @@
 #define MAX_SECTIONS_TRIED 128
 #define MAX_DEBUGLINK	   256
 #define MAX_CRC_BYTES	   (UINT64_C(1) << 30) /* a second of reading */
-#define TRIM_NAMES	   4096 /* names read before the string table's pages are let go */
 #define CRC_CHUNK	   65536
 
 struct table_bytes {
@@ -499,6 +498,8 @@ static int tables_build(struct symbol_file *f)
 	if (f->open_debug && (!own || (f->limits.max_line_bytes && !f->dwarf)))
 		debug_open(f);
 	alt_open(f);
+	/* Who defines no versions has no name that ends in one. */
+	f->table.versions = f->image.n_sections == 0 || elf_image_find(&f->image, ".gnu.version_d");
 	if (!own && f->fixed.symbols.data)
 		im = &f->debug;
 	if (f->fixed.symbols.data && table_bytes_inflate(f, im, &f->fixed) == 0)
@@ -537,23 +538,12 @@ static void symbol_file_build(struct symbol_file *f)
 	elf_image_close(&f->debug);
 }
 
-static void names_trim(struct symbol_file *f)
-{
-	elf_bytes_forget(&f->fixed.names);
-	elf_bytes_forget(&f->dynamic.names);
-	if (f->go)
-		go_table_trim(f->go);
-	f->table.n_names_read = 0;
-}
-
 int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret)
 {
 	struct symbol s = {0};
 
 	if (!f->built)
 		symbol_file_build(f);
-	if (f->table.n_names_read >= TRIM_NAMES)
-		names_trim(f);
 	if (!symbol_table_lookup(&f->table, vaddr, &s.name, &s.start, &s.size) &&
 	    !symbol_plt_lookup(&f->plt, &f->table, vaddr, &s.name, &s.start, &s.size) &&
 	    !(f->go && go_table_lookup(f->go, vaddr, &s.name, &s.start, &s.size)))
@@ -611,7 +601,10 @@ uint64_t symbol_file_code_start(const struct symbol_file *f)
 
 void symbol_file_trim(struct symbol_file *f)
 {
-	names_trim(f);
+	elf_bytes_forget(&f->fixed.names);
+	elf_bytes_forget(&f->dynamic.names);
+	if (f->go)
+		go_table_trim(f->go);
 	if (f->dwarf)
 		dwarf_trim(f->dwarf);
 }

@@ -23,6 +23,10 @@
  * 4 to 6 read names; they wait in a list of aliases until somebody asks for the address, because
  * reading the names of all aliases would bring most of the string table into memory.
  *
+ * Names stay where they are, and a lookup does not read them unless it must: the string table of a
+ * big file is ten times the size of the rows, and each first look at a piece of it is a page fault.
+ * Who asks for many addresses of a function reads its name once.
+ *
  * A symbol without a size inside one with a size is a label and dropped. Elsewhere it reaches to
  * the next symbol or the end of its section.
  */
@@ -39,7 +43,7 @@
 #define CHUNK_BITS    14
 #define CHUNK_BYTES   (1u << CHUNK_BITS)
 #define MAX_CHUNKS    (1u << (NAME_BITS - CHUNK_BITS))
-#define MAX_NAME      8192u /* longer names are cut */
+#define MAX_NAME      8192u /* what is read of one */
 #define MAX_ALIASES   64u   /* compared at one address */
 #define ROWS_A_BUCKET 8
 #define RANK_BITS     4
@@ -307,9 +311,14 @@ int symbol_table_finish(struct symbol_table *t)
 
 /* ---- Names ---- */
 
+static enum symbol_names name_place(uint32_t name)
+{
+	return name >> NAME_BITS & (N_SYMBOL_NAMES - 1);
+}
+
 static const char *name_text(const struct symbol_table *t, uint32_t name)
 {
-	uint32_t which = name >> NAME_BITS & (N_SYMBOL_NAMES - 1);
+	enum symbol_names which = name_place(name);
 	uint32_t offset = name & ((1u << NAME_BITS) - 1);
 
 	if (which == SYMBOL_NAMES_OWN)
@@ -386,15 +395,14 @@ static bool alias_better(const struct symbol_table *t, const struct symbol_alias
 }
 
 /*
- * The name to say, with aliases decided and the version cut off; decided once for each row, and
- * kept: the file's pages can go again, and a file that changes does not change a name given out.
- * All work here is bounded: a string table may be one string, and all symbols aliases of its parts.
+ * The name to say, with aliases decided and the version cut off (of a copy); decided once for each
+ * row. All work here is bounded: a string table may be one string, and all symbols aliases of its
+ * parts.
  */
 static const char *row_name(struct symbol_table *t, struct symbol_row *row)
 {
 	const char *text, *at;
 	uint32_t kept;
-	size_t n;
 
 	if (row->name & NAME_ALIASES) {
 		const struct symbol_alias *a = &t->aliases.items[row->name & ~NAME_ALIASES];
@@ -408,18 +416,17 @@ static const char *row_name(struct symbol_table *t, struct symbol_row *row)
 		row->name = best->name;
 	}
 	text = name_text(t, row->name);
-	if (row->name >> NAME_BITS == SYMBOL_NAMES_OWN)
+	if (!t->versions || name_place(row->name) == SYMBOL_NAMES_OWN ||
+	    name_place(row->name) == SYMBOL_NAMES_DYNAMIC)
 		return text;
-	n = strnlen(text, MAX_NAME - 1);
-	at = memchr(text, '@', n);
-	if (at && at != text)
-		n = (size_t)(at - text);
-	if (!name_keep(t, text, n, &kept)) {
+	at = memchr(text, '@', strnlen(text, MAX_NAME - 1));
+	if (!at || at == text)
+		return text;
+	if (!name_keep(t, text, (size_t)(at - text), &kept)) {
 		t->n_refused++;
-		return "";
+		return NULL;
 	}
 	row->name = kept;
-	t->n_names_read++;
 	return name_text(t, kept);
 }
 
@@ -459,7 +466,7 @@ bool symbol_table_lookup(struct symbol_table *t, uint64_t vaddr, const char **re
 	if (code - t->codes[row] >= t->rows[row].size || t->codes[row] < s->code)
 		return false;
 	name = row_name(t, &t->rows[row]);
-	if (!*name)
+	if (!name)
 		return false;
 	*ret_name = name;
 	*ret_start = s->vaddr + (t->codes[row] - s->code);

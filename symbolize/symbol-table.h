@@ -12,7 +12,7 @@
 #include "util/array.h"
 #include "util/cleanup.h"
 
-/* Where names live. The table's own store holds those that were looked up. */
+/* Where names live. The table's own store holds those that are in no file. */
 enum symbol_names {
 	SYMBOL_NAMES_STATIC,  /* .strtab */
 	SYMBOL_NAMES_DYNAMIC, /* .dynstr */
@@ -59,8 +59,8 @@ struct symbol_table {
 	} names[N_SYMBOL_NAMES];
 	ARRAY(char *) chunks; /* own names */
 	uint32_t n_chunk_used;
-	uint32_t n_names_read; /* from the files' strings, for who wants to drop their pages */
-	uint64_t n_refused;    /* symbols and names beyond the limits */
+	bool versions;	    /* names may end in @VERSION, but those of .dynstr */
+	uint64_t n_refused; /* symbols and names beyond the limits */
 };
 
 /* max_symbols: limit of candidates. Nothing is allocated yet. */
@@ -82,8 +82,8 @@ int symbol_table_add(struct symbol_table *t, uint64_t vaddr, uint64_t size, uint
 int symbol_table_finish(struct symbol_table *t);
 
 /*
- * True: *ret_* set. The name is valid until deinit; not const because what a lookup decides about
- * names is kept.
+ * True: *ret_* set. The name is valid until deinit, and of any length; not const because what a
+ * lookup decides about names is kept.
  */
 bool symbol_table_lookup(struct symbol_table *t, uint64_t vaddr, const char **ret_name,
 			 uint64_t *ret_start, uint64_t *ret_size);
