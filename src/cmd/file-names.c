@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Files with the same contents share what is read of them: a library in the images of a hundred
+ * containers has a hundred uids, and one table of symbols. The same are files of the same build id,
+ * length, and first and last page, where an ELF file says where all its parts are. Whoever can make
+ * a file that agrees in all of that can give names of his choice to the frames of the other, and no
+ * more than names.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +22,22 @@
 #define MAX_AWAITED 1024
 #define LINES_EMPTY 4096 /* a file that has let go of its lines keeps less */
 
+/* What is known of the files that are the same. */
+struct contents {
+	struct symbol_file_id id;
+	struct symbol_file *file; /* NULL: not open */
+	bool broken;
+	uint32_t n_modules;
+	uint64_t used;
+};
+
 struct module {
 	uint64_t uid, used;
 	uint32_t pid; /* of a process that had it mapped; 0: not known */
 	char *path;
 	int fd;
-	struct symbol_file *file;
-	struct symbol_file_id id;
-	bool identified, broken, renamed; /* renamed: its frames are to be named anew */
+	struct contents *contents; /* NULL: not identified */
+	bool renamed;		   /* its frames are to be named anew */
 };
 
 /* A debug file that is being fetched. */
@@ -42,6 +57,7 @@ struct file_names {
 	const struct module *reading;
 	ARRAY(struct module) modules;
 	struct hash_index module_index;
+	ARRAY(struct contents *) contents;
 	ARRAY(struct awaited) awaited;
 };
 
@@ -58,18 +74,32 @@ int file_names_new(struct file_names **ret, struct role *role, struct ask *ask,
 	n->limits = limits;
 	n->closed = closed;
 	n->ctx = ctx;
-	n->modules.max = max_files;
+	n->modules.max = n->contents.max = max_files;
 	n->awaited.max = MAX_AWAITED;
 	*ret = n;
 	return 0;
 }
 
-static void module_clear(struct module *m)
+static void contents_release(struct file_names *n, struct contents *c)
 {
-	symbol_file_free(m->file);
+	if (!c || --c->n_modules > 0)
+		return;
+	for (uint32_t i = 0; i < n->contents.n; i++) {
+		if (n->contents.items[i] == c) {
+			n->contents.items[i] = n->contents.items[--n->contents.n];
+			break;
+		}
+	}
+	symbol_file_free(c->file);
+	free(c);
+}
+
+static void module_clear(struct file_names *n, struct module *m)
+{
+	contents_release(n, m->contents);
 	(void)close_fd(m->fd);
 	free(m->path);
-	m->file = NULL;
+	m->contents = NULL;
 	m->path = NULL;
 	m->fd = -EBADF;
 }
@@ -79,8 +109,9 @@ struct file_names *file_names_free(struct file_names *n)
 	if (!n)
 		return NULL;
 	for (uint32_t i = 0; i < n->modules.n; i++)
-		module_clear(&n->modules.items[i]);
+		module_clear(n, &n->modules.items[i]);
 	array_deinit(&n->modules);
+	array_deinit(&n->contents);
 	array_deinit(&n->awaited);
 	hash_index_deinit(&n->module_index);
 	free(n);
@@ -113,7 +144,7 @@ static struct module *evict_module(struct file_names *n)
 		n->closed(n->ctx, oldest->uid);
 		(void)hash_index_remove(&n->module_index, hash_u64(oldest->uid),
 					(uint32_t)(oldest - n->modules.items));
-		module_clear(oldest);
+		module_clear(n, oldest);
 	}
 	return oldest;
 }
@@ -124,7 +155,7 @@ void file_names_add(struct file_names *n, uint64_t uid, uint32_t pid, const char
 	struct file_identity id;
 
 	if (m) {
-		module_clear(m);
+		module_clear(n, m);
 	} else {
 		m = array_push(&n->modules);
 		if (!m)
@@ -184,11 +215,18 @@ static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, con
 	return fd;
 }
 
-/* It is opened again for the next address, and its frames get new names. */
-static void reopen_module(struct module *m)
+/* It is opened again for the next address, and its frames, and those of the same files, get new
+ * names. */
+static void reopen_module(struct file_names *n, struct module *m)
 {
-	m->file = symbol_file_free(m->file);
+	struct contents *c = m->contents;
+
 	m->renamed = true;
+	if (!c)
+		return;
+	c->file = symbol_file_free(c->file);
+	for (uint32_t i = 0; c->n_modules > 1 && i < n->modules.n; i++)
+		n->modules.items[i].renamed |= n->modules.items[i].contents == c;
 }
 
 void file_names_debug_file_came(struct file_names *n, const uint8_t *build_id, size_t n_build_id,
@@ -203,7 +241,7 @@ void file_names_debug_file_came(struct file_names *n, const uint8_t *build_id, s
 		if (a->n_build_id != n_build_id || memcmp(a->build_id, build_id, n_build_id) != 0)
 			n->awaited.items[left++] = *a;
 		else if (m)
-			reopen_module(m);
+			reopen_module(n, m);
 	}
 	n->awaited.n = left;
 }
@@ -211,12 +249,12 @@ void file_names_debug_file_came(struct file_names *n, const uint8_t *build_id, s
 void file_names_ask_again(struct file_names *n, bool all)
 {
 	for (uint32_t i = 0; all && i < n->modules.n; i++)
-		reopen_module(&n->modules.items[i]);
+		reopen_module(n, &n->modules.items[i]);
 	for (uint32_t i = 0; i < n->awaited.n; i++) {
 		struct module *m = find_module(n, n->awaited.items[i].uid);
 
 		if (m)
-			reopen_module(m);
+			reopen_module(n, m);
 	}
 	array_clear(&n->awaited);
 }
@@ -259,20 +297,55 @@ static int open_split(void *ctx, const char *path)
 	return ask_split(n, other);
 }
 
+static bool same_contents(const struct symbol_file_id *a, const struct symbol_file_id *b)
+{
+	return a->n_gnu > 0 && a->n_gnu == b->n_gnu && memcmp(a->gnu, b->gnu, a->n_gnu) == 0 &&
+	       strcmp(a->htlhash, b->htlhash) == 0;
+}
+
+/* NULL: no memory. */
+static struct contents *module_identify(struct file_names *n, struct module *m)
+{
+	struct symbol_file_id id = {0};
+	struct contents **place, *c;
+
+	if (m->contents)
+		return m->contents;
+	if (symbol_file_identify(m->fd, &id) < 0)
+		id = (struct symbol_file_id){0};
+	for (uint32_t i = 0; i < n->contents.n && !m->contents; i++) {
+		if (same_contents(&n->contents.items[i]->id, &id))
+			m->contents = n->contents.items[i];
+	}
+	if (!m->contents) {
+		c = calloc(1, sizeof(*c));
+		place = c ? array_push(&n->contents) : NULL;
+		if (!place) {
+			free(c);
+			return NULL;
+		}
+		c->id = id;
+		*place = m->contents = c;
+	}
+	m->contents->n_modules++;
+	return m->contents;
+}
+
 struct symbol_file *file_names_symbols(struct file_names *n, uint64_t uid)
 {
 	struct module *m = find_module(n, uid);
+	struct contents *c = m ? module_identify(n, m) : NULL;
 
-	if (!m)
+	if (!c)
 		return NULL;
 	n->reading = m;
-	if (m->file || m->broken)
-		return m->file;
-	if (symbol_file_new_fd(&m->file, m->fd, n->limits, open_debug, n) < 0)
-		m->broken = true;
+	if (c->file || c->broken)
+		return c->file;
+	if (symbol_file_new_fd(&c->file, m->fd, n->limits, open_debug, n) < 0)
+		c->broken = true;
 	else
-		symbol_file_set_open_split(m->file, open_split, n);
-	return m->file;
+		symbol_file_set_open_split(c->file, open_split, n);
+	return c->file;
 }
 
 void file_names_begin(struct file_names *n)
@@ -282,23 +355,19 @@ void file_names_begin(struct file_names *n)
 
 void file_names_close(struct file_names *n)
 {
-	for (uint32_t i = 0; i < n->modules.n; i++)
-		n->modules.items[i].file = symbol_file_free(n->modules.items[i].file);
+	for (uint32_t i = 0; i < n->contents.n; i++)
+		n->contents.items[i]->file = symbol_file_free(n->contents.items[i]->file);
 }
 
 const struct symbol_file_id *file_names_identify(struct file_names *n, uint64_t uid)
 {
 	struct module *m = find_module(n, uid);
+	struct contents *c = m ? module_identify(n, m) : NULL;
 
-	if (!m)
+	if (!c)
 		return NULL;
-	m->used = n->turn;
-	if (!m->identified) {
-		m->identified = true;
-		if (symbol_file_identify(m->fd, &m->id) < 0)
-			m->id = (struct symbol_file_id){0};
-	}
-	return &m->id;
+	m->used = c->used = n->turn;
+	return &c->id;
 }
 
 bool file_names_take_renamed(struct file_names *n, uint64_t uid)
@@ -322,39 +391,48 @@ void file_names_trim_file(struct file_names *n, uint64_t uid)
 {
 	struct module *m = find_module(n, uid);
 
-	if (m && m->file)
-		symbol_file_trim(m->file);
+	if (m && m->contents && m->contents->file)
+		symbol_file_trim(m->contents->file);
+}
+
+uint64_t file_names_bytes(const struct file_names *n)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < n->contents.n; i++) {
+		if (n->contents.items[i]->file)
+			total += symbol_file_bytes(n->contents.items[i]->file);
+	}
+	return total;
+}
+
+/* The one not used for longest, of those that have lines, or of all. */
+static struct contents *oldest_contents(const struct file_names *n, bool with_lines)
+{
+	struct contents *oldest = NULL;
+
+	for (uint32_t i = 0; i < n->contents.n; i++) {
+		struct contents *c = n->contents.items[i];
+
+		if (c->file && (!with_lines || symbol_file_line_bytes(c->file) > LINES_EMPTY) &&
+		    (!oldest || c->used < oldest->used))
+			oldest = c;
+	}
+	return oldest;
 }
 
 void file_names_trim(struct file_names *n, uint64_t max_bytes)
 {
-	uint64_t total = 0;
+	uint64_t total = file_names_bytes(n);
+	struct contents *c;
 
-	for (uint32_t i = 0; i < n->modules.n; i++) {
-		if (n->modules.items[i].file)
-			total += symbol_file_bytes(n->modules.items[i].file);
+	while (total > max_bytes && (c = oldest_contents(n, true))) {
+		total -= symbol_file_bytes(c->file);
+		symbol_file_forget_lines(c->file);
+		total += symbol_file_bytes(c->file);
 	}
-	for (int names = 0; names < 2; names++) {
-		while (total > max_bytes) {
-			struct module *oldest = NULL;
-
-			for (uint32_t i = 0; i < n->modules.n; i++) {
-				struct module *m = &n->modules.items[i];
-
-				if (m->file &&
-				    (names || symbol_file_line_bytes(m->file) > LINES_EMPTY) &&
-				    (!oldest || m->used < oldest->used))
-					oldest = m;
-			}
-			if (!oldest)
-				break;
-			total -= symbol_file_bytes(oldest->file);
-			if (names) {
-				oldest->file = symbol_file_free(oldest->file);
-			} else {
-				symbol_file_forget_lines(oldest->file);
-				total += symbol_file_bytes(oldest->file);
-			}
-		}
+	while (total > max_bytes && (c = oldest_contents(n, false))) {
+		total -= symbol_file_bytes(c->file);
+		c->file = symbol_file_free(c->file);
 	}
 }

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * The files that frames lie in, by the uid of their module, with their symbols and debug files. The
- * descriptors of those that were not used for longest make room for new ones.
+ * descriptors of those that were not used for longest make room for new ones. Files with the same
+ * contents have one table of symbols.
  *
  * A debug file that this host has not may be fetched from elsewhere: its module goes on without,
  * and is to be named anew when it has come.
@@ -55,5 +56,7 @@ bool file_names_take_renamed(struct file_names *n, uint64_t uid);
 
 /* Gives back what can be read from the file again. */
 void file_names_trim_file(struct file_names *n, uint64_t uid);
+/* Memory held by all tables. */
+uint64_t file_names_bytes(const struct file_names *n);
 /* Tables beyond the budget go, the least recently used first; of a file, its lines first. */
 void file_names_trim(struct file_names *n, uint64_t max_bytes);

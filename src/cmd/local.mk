@@ -71,6 +71,11 @@ tests_unit_test_code_unwinding_SOURCES = tests/unit/test-code-unwinding.c tests/
 	tests/unit/jitdump-file.h src/cmd/code-unwinding.c
 tests_unit_test_code_unwinding_LDADD = libsymbolize.a libunwind.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
 
+check_PROGRAMS += tests/unit/test-file-names
+tests_unit_test_file_names_SOURCES = tests/unit/test-file-names.c tests/unit/test.h \
+	src/cmd/ask.c src/cmd/file-names.c src/cmd/role.c
+tests_unit_test_file_names_LDADD = libbroker.a libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
+
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h src/cmd/filter.c
 tests_unit_test_filter_LDADD = libconfig.a libhost.a libutil.a $(INIH_LIBS)

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What is kept of the files of frames: one table for files with the same contents, and not more
+ * than the budget. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/cmd/ask.h"
+#include "src/cmd/file-names.h"
+#include "src/cmd/role.h"
+#include "tests/unit/test.h"
+
+enum { N_FILES = 8 };
+
+DEFINE_CLEANUP(struct file_names *, file_names_free)
+
+static const struct symbol_limits limits = {.max_file_bytes = 1 << 26,
+					    .max_inflate_bytes = 1 << 26,
+					    .max_table_bytes = 1 << 26,
+					    .max_dwarf_bytes = 1 << 26,
+					    .max_line_bytes = 1 << 22};
+static char directory[] = "/tmp/perfwalk-test.XXXXXX";
+static struct role role;
+static struct ask ask = {.sock = -EBADF}; /* nobody answers: no debug files */
+static uint64_t address;
+static uint32_t n_closed;
+
+static void run(const char *command)
+{
+	CHECK_INT(system(command), ==, 0);
+}
+
+/* A program of a thousand functions; copies that are the same, and copies that are not: something
+ * is behind their end. */
+static void build(void)
+{
+	char command[128], line[128], name[64];
+	FILE *f;
+
+	CHECK(mkdtemp(directory) != NULL);
+	CHECK_INT(chdir(directory), ==, 0);
+	f = fopen("program.c", "w");
+	CHECK(f != NULL);
+	for (int i = 0; i < 1000; i++)
+		(void)fprintf(f, "int function_%d(int a)\n{\n\treturn a * %d;\n}\n", i, i + 3);
+	(void)fputs("int main(int argc, char **argv)\n{\n\treturn function_500(argc);\n}\n", f);
+	(void)fclose(f);
+	run("gcc -g -O1 -no-pie -w -Wl,--build-id=sha1 -o program program.c");
+	run("cp program same");
+	for (int i = 0; i < N_FILES; i++) {
+		(void)snprintf(command, sizeof(command), "(cat program; echo %d) > other-%d", i, i);
+		run(command);
+	}
+	f = popen("nm program", "r");
+	CHECK(f != NULL);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%*x T %63s", name) == 1 && strcmp(name, "function_500") == 0)
+			address = strtoull(line, NULL, 16);
+	(void)pclose(f);
+	CHECK_INT(address, >, 0);
+}
+
+static void closed(void *ctx, uint64_t uid)
+{
+	(void)ctx, (void)uid;
+	n_closed++;
+}
+
+static struct file_names *make(uint32_t max_files)
+{
+	struct file_names *n = NULL;
+
+	CHECK_INT(file_names_new(&n, &role, &ask, &limits, max_files, closed, NULL), ==, 0);
+	return n;
+}
+
+static void add(struct file_names *n, uint64_t uid, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	CHECK_INT(fd, >=, 0);
+	file_names_add(n, uid, 0, path, fd);
+}
+
+/* As a window does that has one address in that file. */
+static struct symbol_file *name_one(struct file_names *n, uint64_t uid, bool lines)
+{
+	struct symbol chain[SYMBOL_MAX_CHAIN];
+	struct symbol_file *f;
+	size_t n_chain = 1;
+
+	file_names_begin(n);
+	CHECK(file_names_identify(n, uid) != NULL);
+	f = file_names_symbols(n, uid);
+	CHECK(f != NULL);
+	if (lines) {
+		CHECK_INT(symbol_file_lines(f, address, chain, SYMBOL_MAX_CHAIN, &n_chain), ==, 0);
+		CHECK_INT(chain[0].start_line, ==, 4 * 500 + 1);
+	} else {
+		CHECK_INT(symbol_file_lookup(f, address, chain), ==, 0);
+	}
+	CHECK_STR(chain[0].name, "function_500");
+	return f;
+}
+
+static void test_same_contents(void)
+{
+	_cleanup_(file_names_freep) struct file_names *n = make(100);
+	struct symbol_file *first, *again;
+	uint64_t bytes;
+
+	add(n, 1, "program");
+	add(n, 2, "same");
+	first = name_one(n, 1, true);
+	bytes = file_names_bytes(n);
+	CHECK_INT(bytes, >, 12000);
+	CHECK(name_one(n, 2, true) == first);
+	CHECK_INT(file_names_bytes(n), ==, bytes);
+	/* It is named as long as one of them is there. */
+	add(n, 1, "other-0");
+	CHECK(name_one(n, 2, true) == first);
+	CHECK_INT(file_names_bytes(n), ==, bytes);
+	again = name_one(n, 1, true);
+	CHECK(again != first);
+	CHECK_INT(file_names_bytes(n), >, bytes + 12000);
+}
+
+/* The same build id, but not the same file. */
+static void test_forged(void)
+{
+	_cleanup_(file_names_freep) struct file_names *n = make(100);
+
+	add(n, 1, "program");
+	add(n, 2, "other-1");
+	CHECK_INT(file_names_identify(n, 1)->n_gnu, ==, 20);
+	CHECK_INT(file_names_identify(n, 2)->n_gnu, ==, 20);
+	CHECK_INT(memcmp(file_names_identify(n, 1)->gnu, file_names_identify(n, 2)->gnu, 20), ==,
+		  0);
+	CHECK(name_one(n, 1, false) != name_one(n, 2, false));
+}
+
+/* A debug file that comes for one of them is for all. */
+static void test_named_anew(void)
+{
+	_cleanup_(file_names_freep) struct file_names *n = make(100);
+
+	add(n, 1, "program");
+	add(n, 2, "same");
+	add(n, 3, "other-0");
+	for (uint64_t uid = 1; uid <= 3; uid++)
+		(void)name_one(n, uid, false);
+	CHECK(!file_names_take_renamed(n, 2));
+	file_names_ask_again(n, true);
+	for (uint64_t uid = 1; uid <= 3; uid++) {
+		CHECK(file_names_take_renamed(n, uid));
+		CHECK(!file_names_take_renamed(n, uid));
+		(void)name_one(n, uid, false);
+	}
+}
+
+static uint64_t name_all(struct file_names *n, bool lines)
+{
+	char path[16];
+
+	for (uint64_t i = 0; i < N_FILES; i++) {
+		(void)snprintf(path, sizeof(path), "other-%d", (int)i);
+		add(n, i, path);
+		(void)name_one(n, i, lines);
+	}
+	return file_names_bytes(n);
+}
+
+/* The files not used for longest go, and are read again when they are needed. */
+static void test_budget(void)
+{
+	_cleanup_(file_names_freep) struct file_names *n = make(100);
+	uint64_t all = name_all(n, false), each = all / N_FILES, budget = 3 * each + each / 2;
+
+	(void)name_one(n, 0, false);
+	file_names_trim(n, all);
+	CHECK_INT(file_names_bytes(n), ==, all);
+	file_names_trim(n, budget);
+	CHECK_INT(file_names_bytes(n), ==, 3 * each);
+	(void)name_one(n, 0, false);
+	(void)name_one(n, N_FILES - 1, false);
+	(void)name_one(n, N_FILES - 2, false);
+	CHECK_INT(file_names_bytes(n), ==, 3 * each);
+	for (int round = 0; round < 3; round++)
+		for (uint64_t i = 0; i < N_FILES; i++) {
+			(void)name_one(n, i, false);
+			file_names_trim(n, budget);
+			CHECK_INT(file_names_bytes(n), <=, budget);
+		}
+	file_names_trim(n, 0);
+	CHECK_INT(file_names_bytes(n), ==, 0);
+}
+
+/* Lines go before names do. */
+static void test_lines_first(void)
+{
+	_cleanup_(file_names_freep) struct file_names *n = make(100);
+	uint64_t all = name_all(n, true), names;
+	struct symbol_file *f[N_FILES];
+
+	for (uint64_t i = 0; i < N_FILES; i++)
+		f[i] = file_names_symbols(n, i);
+	for (uint64_t i = 0; i < N_FILES; i++)
+		CHECK_INT(symbol_file_line_bytes(f[i]), >, 4096);
+	names = all - N_FILES * symbol_file_line_bytes(f[0]);
+	file_names_trim(n, names + N_FILES * UINT64_C(4096));
+	CHECK_INT(file_names_bytes(n), <=, names + N_FILES * UINT64_C(4096));
+	for (uint64_t i = 0; i < N_FILES; i++)
+		CHECK(name_one(n, i, true) == f[i]);
+}
+
+static void test_descriptors(void)
+{
+	_cleanup_(file_names_freep) struct file_names *n = make(3);
+
+	n_closed = 0;
+	(void)name_all(n, false);
+	CHECK_INT(n_closed, ==, N_FILES - 3);
+	CHECK(file_names_symbols(n, 0) == NULL);
+	(void)name_one(n, N_FILES - 1, false);
+}
+
+int main(void)
+{
+	static struct status_page status;
+
+	if (system("command -v gcc nm >/dev/null") != 0)
+		SKIP("gcc or binutils are not installed");
+	role.status = &status;
+	build();
+	RUN(test_same_contents);
+	RUN(test_forged);
+	RUN(test_named_anew);
+	RUN(test_budget);
+	RUN(test_lines_first);
+	RUN(test_descriptors);
+	run("rm -r \"$PWD\"");
+	return 0;
+}
