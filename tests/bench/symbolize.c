@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Cost of naming: symbolize-bench names|lines FILE [DEBUG-FILE] <ADDRESSES. The CPU time to open
- * the file and name the first address, then that of all of them, once and again, and the memory
- * that is kept when the file's own pages are let go. tests/bench/symbolize.sh asks others the same.
+ * the file and name the first address, then that of all of them, once, again, and with each name
+ * read to its end, and the memory that is kept when the file's own pages are let go.
+ * tests/bench/symbolize.sh asks others the same.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -45,23 +46,32 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
-static size_t ask(struct symbol_file *f, uint64_t address, bool lines)
+static volatile size_t n_read; /* bytes of names */
+
+static size_t ask(struct symbol_file *f, uint64_t address, bool lines, bool read)
 {
 	struct symbol chain[SYMBOL_MAX_CHAIN];
 	size_t n = 1;
+	int r;
 
 	if (lines)
-		return symbol_file_lines(f, address, chain, SYMBOL_MAX_CHAIN, &n) == 0 ? n : 0;
-	return symbol_file_lookup(f, address, chain) == 0;
+		r = symbol_file_lines(f, address, chain, SYMBOL_MAX_CHAIN, &n);
+	else
+		r = symbol_file_lookup(f, address, chain);
+	if (r != 0)
+		return 0;
+	for (size_t i = 0; read && i < n; i++)
+		n_read += strlen(chain[i].name);
+	return n;
 }
 
 static double pass(struct symbol_file *f, const uint64_t *addresses, uint32_t n, bool lines,
-		   size_t *found)
+		   bool read, size_t *found)
 {
 	uint64_t begin = cpu_ns();
 
 	for (uint32_t i = 0; i < n; i++)
-		*found += ask(f, addresses[i], lines);
+		*found += ask(f, addresses[i], lines, read);
 	return (double)(cpu_ns() - begin) / n;
 }
 
@@ -73,18 +83,19 @@ static int measure(bool lines, const char *name, const char *debug, const uint64
 	long before = memory();
 	uint64_t begin = cpu_ns();
 	_cleanup_close_ int fd = open(name, O_RDONLY | O_CLOEXEC);
-	double first_ms, once, again;
+	double first_ms, once, again, read;
 	size_t found = 0;
 
 	limits.max_line_bytes = lines ? UINT64_C(16) << 20 : 0;
 	if (fd < 0 || symbol_file_new_fd(&f, fd, &limits, open_debug, (void *)debug) < 0)
 		return 1;
-	found += ask(f, addresses[0], lines);
+	found += ask(f, addresses[0], lines, false);
 	first_ms = (double)(cpu_ns() - begin) / 1e6;
-	once = pass(f, addresses, n, lines, &found);
-	again = pass(f, addresses, n, lines, &found);
-	(void)printf("%-28s %9.2f ms %10.0f ns %10.0f ns %9ld KiB %zu",
-		     lines ? "perfwalk lines" : "perfwalk names", first_ms, once, again,
+	once = pass(f, addresses, n, lines, false, &found);
+	again = pass(f, addresses, n, lines, false, &found);
+	read = pass(f, addresses, n, lines, true, &found);
+	(void)printf("%-16s %8.2f ms %7.0f ns %7.0f ns %7.0f ns %8ld KiB %8zu",
+		     lines ? "perfwalk lines" : "perfwalk names", first_ms, once, again, read,
 		     memory() - before, found);
 	symbol_file_trim(f);
 	(void)printf("; %zu KiB kept\n", symbol_file_bytes(f) >> 10);

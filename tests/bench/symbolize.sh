@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # What naming costs, here and with addr2line and blazesym (built by cargo the first time), in turns:
 # symbolize.sh PROGRAM [N]. Addresses are drawn from all over the code of each file; each program asks
-# for the first one of a file just opened, then for all of them, and for all again.
+# for the first one of a file just opened, then for all of them, for all again, and reads their names
+# to the end.
 set -eu
 
 program=$1
@@ -39,7 +40,7 @@ END
 
 ask() # names|lines FILE [DEBUG-FILE]
 {
-	echo "$1 of $2 ($(($(stat -L -c %s "$2") >> 20)) MiB): open and first, each first, each again, memory, found"
+	echo "$1 of $2 ($(($(stat -L -c %s "$2") >> 20)) MiB): open and first, each first, again, and read; memory, found"
 	addresses "${3:-$2}" >"$work/addresses"
 	for round in 1 2 3; do
 		"$program" "$@" <"$work/addresses"

@@ -20,16 +20,30 @@ fn cpu() -> f64 {
     t.tv_sec as f64 + t.tv_nsec as f64 / 1e9
 }
 
-fn measure(what: &str, addresses: &[u64], begin: f64, before: i64, mut one: impl FnMut(u64) -> usize) {
-    let mut found = one(addresses[0]);
+/// Reads a name, as who writes it down does.
+fn read_name(name: &[u8]) {
+    black_box(name.iter().map(|b| *b as usize).sum::<usize>());
+}
+
+fn measure(
+    what: &str,
+    addresses: &[u64],
+    begin: f64,
+    before: i64,
+    mut one: impl FnMut(u64, bool) -> usize,
+) {
+    let mut found = one(addresses[0], false);
     let open = (cpu() - begin) * 1e3;
-    let mut pass = || {
+    let mut pass = |read| {
         let begin = cpu();
-        addresses.iter().for_each(|a| found += one(*a));
+        addresses.iter().for_each(|a| found += one(*a, read));
         (cpu() - begin) * 1e9 / addresses.len() as f64
     };
-    let (first, again) = (pass(), pass());
-    println!("{what:<28} {open:9.2} ms {first:10.0} ns {again:10.0} ns {:9} KiB {found}", memory() - before);
+    let (first, again, read) = (pass(false), pass(false), pass(true));
+    println!(
+        "{what:<16} {open:8.2} ms {first:7.0} ns {again:7.0} ns {read:7.0} ns {:8} KiB {found:8}",
+        memory() - before
+    );
 }
 
 fn main() {
@@ -44,17 +58,25 @@ fn main() {
     let begin = cpu();
     if peer == "addr2line" {
         let loader = Loader::new(file).unwrap();
-        measure(&what, &addresses, begin, before, |a| {
+        measure(&what, &addresses, begin, before, |a, read| {
             let mut n = 0;
             if lines {
                 let mut frames = loader.find_frames(a).unwrap();
                 while let Some(f) = frames.next().unwrap() {
                     n += 1;
-                    black_box(f.function.map(|f| f.raw_name().map(|n| n.len()).unwrap_or(0)));
+                    if let Some(Ok(name)) = f.function.as_ref().map(|f| f.raw_name()) {
+                        if read {
+                            read_name(name.as_bytes());
+                        }
+                        black_box(name.len());
+                    }
                     black_box(f.location.and_then(|l| l.line));
                 }
-            } else {
-                n += black_box(loader.find_symbol(a)).is_some() as usize;
+            } else if let Some(name) = black_box(loader.find_symbol(a)) {
+                n += 1;
+                if read {
+                    read_name(name.as_bytes());
+                }
             }
             n
         });
@@ -67,9 +89,14 @@ fn main() {
         let mut elf = Elf::new(file);
         elf.debug_syms = lines;
         let source = Source::Elf(elf);
-        measure(&what, &addresses, begin, before, |a| {
+        measure(&what, &addresses, begin, before, |a, read| {
             let s = symbolizer.symbolize_single(&source, Input::VirtOffset(a)).unwrap();
-            s.as_sym().map(|s| 1 + s.inlined.len()).unwrap_or(0)
+            let Some(s) = s.as_sym() else { return 0 };
+            if read {
+                read_name(s.name.as_bytes());
+                s.inlined.iter().for_each(|i| read_name(i.name.as_bytes()));
+            }
+            1 + s.inlined.len()
         });
     }
 }
