@@ -82,6 +82,7 @@ EXTRA_DIST += \
 	tests/workloads/jitdump.c \
 	tests/workloads/jsloop.expect \
 	tests/workloads/jsloop.js \
+	tests/workloads/outer.c \
 	tests/workloads/plugin.c \
 	tests/workloads/pyloop.expect \
 	tests/workloads/pyloop.py \

@@ -8,24 +8,7 @@ import subprocess
 
 import rig
 
-SOURCE = r"""
-static inline __attribute__((always_inline)) unsigned long inner(unsigned long a)
-{
-	for (int i = 0; i < 1000; i++)
-		a = a * 31 + (a >> 7);
-	return a;
-}
-__attribute__((noinline)) unsigned long outer(unsigned long a)
-{
-	return inner(a) ^ 5;
-}
-volatile unsigned long total;
-int main(void)
-{
-	for (;;)
-		total = outer(total);
-}
-"""
+SOURCE = os.path.join(rig.WORKLOADS, "outer.c")
 
 
 class Root:
@@ -35,7 +18,7 @@ class Root:
         self.path = rig.path(name)
         self.program = os.path.join(self.path, "bin", name)
         os.makedirs(os.path.dirname(self.program))
-        subprocess.run(["gcc", "-g", "-O2", "-static", *flags, "-o", self.program, rig.write("outer.c", SOURCE)],
+        subprocess.run(["gcc", "-g", "-O2", "-static", *flags, "-o", self.program, SOURCE],
                        check=True)
         self.full = rig.path(f"{name}.full")
         shutil.copy(self.program, self.full)

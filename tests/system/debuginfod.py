@@ -14,25 +14,8 @@ import otlp
 import rig
 import sink
 
-SOURCE = r"""
-static inline __attribute__((always_inline)) unsigned long inner(unsigned long a)
-{
-	for (int i = 0; i < 1000; i++)
-		a = a * 31 + (a >> 7);
-	return a;
-}
-__attribute__((noinline)) unsigned long outer(unsigned long a)
-{
-	return inner(a) ^ 5;
-}
-volatile unsigned long total;
-int main(void)
-{
-	for (;;)
-		total = outer(total);
-}
-"""
-INNER_LINES = range(4, 7)
+SOURCE = os.path.join(rig.WORKLOADS, "outer.c")
+INNER_LINES = range(5, 8)
 CONFIG = """[profiler]
 reporter_interval = 1s
 [symbolizer]
@@ -54,8 +37,7 @@ class Program:
     def __init__(self, name, padding=0):
         self.name, self.file, self.debug = name, rig.path(name), rig.path(f"{name}.full")
         self.id = (name.encode().hex() + "00" * 20)[:40]
-        source = rig.write("outer.c", SOURCE)
-        subprocess.run(["gcc", "-g", "-O2", f"-Wl,--build-id=0x{self.id}", "-o", self.file, source], check=True)
+        subprocess.run(["gcc", "-g", "-O2", f"-Wl,--build-id=0x{self.id}", "-o", self.file, SOURCE], check=True)
         subprocess.run(["objcopy", "--only-keep-debug", self.file, self.debug], check=True)
         if padding:
             with open(rig.path("padding"), "wb") as f:
