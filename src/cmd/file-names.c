@@ -43,6 +43,7 @@ struct module {
 /* A debug file that is being fetched. */
 struct awaited {
 	uint64_t uid; /* of the module that it is for */
+	bool late;    /* it is not to be had so far; nobody waits for it, but it may come */
 	uint32_t n_build_id;
 	uint8_t build_id[64];
 };
@@ -188,12 +189,37 @@ static void debug_path(const struct module *m, const char *link, char *ret, size
 		(void)snprintf(ret, size, "%.*s/%s", (int)(slash - m->path), m->path, link);
 }
 
+static bool is_awaited(const struct awaited *a, const uint8_t *build_id, size_t n_build_id)
+{
+	return a->n_build_id == n_build_id && memcmp(a->build_id, build_id, n_build_id) == 0;
+}
+
+/* What is late gives way when there are too many. */
+static void await(struct file_names *n, uint64_t uid, const uint8_t *build_id, size_t n_build_id)
+{
+	struct awaited *place = NULL, *late = NULL;
+
+	for (uint32_t i = 0; i < n->awaited.n && !place; i++) {
+		struct awaited *a = &n->awaited.items[i];
+
+		if (a->uid == uid && is_awaited(a, build_id, n_build_id))
+			place = a;
+		else if (a->late)
+			late = a;
+	}
+	if (!place)
+		place = n->awaited.n < n->awaited.max ? array_push(&n->awaited) : late;
+	if (!place)
+		return;
+	*place = (struct awaited){.uid = uid, .n_build_id = (uint32_t)n_build_id};
+	memcpy(place->build_id, build_id, n_build_id);
+}
+
 static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, const char *link,
 		      uint32_t crc)
 {
 	struct file_names *n = ctx;
 	struct message m = {.type = MESSAGE_ASK_DEBUG_FILE};
-	struct awaited *a;
 	int fd;
 
 	if (n_build_id > sizeof(m.ask_debug_file.build_id))
@@ -206,12 +232,8 @@ static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, con
 		debug_path(n->reading, link, m.ask_debug_file.path, sizeof(m.ask_debug_file.path));
 	m.ask_debug_file.fetch = n_build_id > 0;
 	fd = ask_descriptor(n->ask, &m);
-	a = fd == -EINPROGRESS ? array_push(&n->awaited) : NULL;
-	if (a) {
-		a->uid = n->reading->uid;
-		a->n_build_id = (uint32_t)n_build_id;
-		memcpy(a->build_id, build_id, n_build_id);
-	}
+	if (fd == -EINPROGRESS)
+		await(n, n->reading->uid, build_id, n_build_id);
 	return fd;
 }
 
@@ -235,13 +257,15 @@ void file_names_debug_file_came(struct file_names *n, const uint8_t *build_id, s
 	uint32_t left = 0;
 
 	for (uint32_t i = 0; i < n->awaited.n; i++) {
-		const struct awaited *a = &n->awaited.items[i];
-		struct module *m = found ? find_module(n, a->uid) : NULL;
+		struct awaited *a = &n->awaited.items[i];
+		bool same = is_awaited(a, build_id, n_build_id);
+		struct module *m = same && found ? find_module(n, a->uid) : NULL;
 
-		if (a->n_build_id != n_build_id || memcmp(a->build_id, build_id, n_build_id) != 0)
-			n->awaited.items[left++] = *a;
-		else if (m)
+		a->late |= same;
+		if (m)
 			reopen_module(n, m);
+		if (!same || !found)
+			n->awaited.items[left++] = *a;
 	}
 	n->awaited.n = left;
 }
@@ -261,7 +285,11 @@ void file_names_ask_again(struct file_names *n, bool all)
 
 uint32_t file_names_n_awaited(const struct file_names *n)
 {
-	return n->awaited.n;
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < n->awaited.n; i++)
+		count += !n->awaited.items[i].late;
+	return count;
 }
 
 static int ask_split(struct file_names *n, const char *path)

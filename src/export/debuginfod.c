@@ -236,7 +236,8 @@ static void finish(struct request *r, CURLcode code)
 			attempt_failed(r, code, status);
 	}
 	end_transfer(r);
-	r->server++;
+	/* What cannot be written is not asked of the others. */
+	r->server = r->write_error ? d->n_servers : r->server + 1;
 	if (kept) {
 		tell(r, true);
 		drop(d, r);

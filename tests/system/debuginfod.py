@@ -232,6 +232,41 @@ def check_bad(receiver):
         rig.end(p.process)
 
 
+def check_full(receiver):
+    """A cache on a disk without room."""
+    small, large = Program("small"), Program("toolarge", padding=600 << 10)
+    disk = rig.path("disk")
+    os.mkdir(disk)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", disk], check=False).returncode:
+        rig.say("SKIP: a full disk: no tmpfs can be mounted")
+        return
+    try:
+        server, other = Server(), Server()
+        for s in (server, other):
+            s.answers = {large.id: whole(large.debug), small.id: whole(small.debug)}
+        d, cache = daemon(receiver, "full", [server.url, other.url], cache=os.path.join(disk, "cache"))
+        rig.wait_for("names of the file that fits", lambda: named(receiver, small), 20)
+        full = f"debuginfod: {cache} cannot be written: No space left on device"
+        rig.wait_for("the full disk in the log", lambda: full in d.log(), 20)
+        n = receiver.count()
+        receiver.wait_for(n + 2)
+        rig.check(d.log().count("debuginfod: ") == 1, "a full disk is one line in the log")
+        rig.check(files(cache, ".debug") == [small.id + ".debug"] and not files(cache, ".part"),
+                  f"what does not fit leaves nothing behind: {files(cache)}")
+        rig.check(other.asked_for(large) == 0, "no other server is asked for what cannot be kept")
+        rig.check(d.alive() and d.role("fetcher") and not named(receiver, large), "windows go on, without its names")
+        # It comes when there is room.
+        subprocess.run(["mount", "-o", "remount,size=2m", disk], check=True)
+        os.kill(d.role("fetcher"), 9)
+        rig.wait_for("names when there is room", lambda: named(receiver, large), 20)
+        rig.say("ok: with room the file comes")
+        d.stop()
+    finally:
+        subprocess.run(["umount", "-l", disk], check=False)
+    for p in (small, large):
+        rig.end(p.process)
+
+
 def check_record():
     """A capture takes DEBUGINFOD_URLS, and waits a moment at its end."""
     program = Program("captured")
@@ -261,6 +296,7 @@ def main():
     with sink.Sink() as receiver:
         check_real(receiver)
         check_bad(receiver)
+        check_full(receiver)
     check_record()
 
 

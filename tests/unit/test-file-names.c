@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "src/cmd/ask.h"
@@ -49,6 +50,7 @@ static void build(void)
 	(void)fclose(f);
 	run("gcc -g -O1 -no-pie -w -Wl,--build-id=sha1 -o program program.c");
 	run("cp program same");
+	run("strip -g -o stripped program");
 	for (int i = 0; i < N_FILES; i++) {
 		(void)snprintf(command, sizeof(command), "(cat program; echo %d) > other-%d", i, i);
 		run(command);
@@ -160,6 +162,48 @@ static void test_named_anew(void)
 	}
 }
 
+/* What the broker says when a debug file is being fetched. */
+static void answer_fetching(int broker)
+{
+	struct message m = {.type = MESSAGE_ANSWER, .seq = ask.seq + 1};
+
+	m.answer.error = -EINPROGRESS;
+	CHECK_INT(message_send(broker, &m, NULL, 0), ==, 0);
+}
+
+/* One that was given up comes after all. */
+static void test_late(void)
+{
+	_cleanup_(file_names_freep) struct file_names *n = make(100);
+	const struct symbol_file_id *id;
+	int sockets[2];
+
+	CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets), ==, 0);
+	ask.sock = sockets[0];
+	answer_fetching(sockets[1]);
+	add(n, 1, "stripped");
+	id = file_names_identify(n, 1);
+	(void)name_one(n, 1, false);
+	CHECK_INT(file_names_n_awaited(n), ==, 1);
+	file_names_debug_file_came(n, id->gnu, id->n_gnu, false);
+	CHECK_INT(file_names_n_awaited(n), ==, 0);
+	CHECK(!file_names_take_renamed(n, 1));
+	file_names_debug_file_came(n, id->gnu, id->n_gnu, true);
+	CHECK(file_names_take_renamed(n, 1));
+	file_names_debug_file_came(n, id->gnu, id->n_gnu, true);
+	CHECK(!file_names_take_renamed(n, 1));
+	/* Asked for twice, awaited once. */
+	for (int i = 0; i < 2; i++) {
+		file_names_close(n);
+		answer_fetching(sockets[1]);
+		(void)name_one(n, 1, false);
+		CHECK_INT(file_names_n_awaited(n), ==, 1);
+	}
+	ask.sock = -EBADF;
+	(void)close(sockets[0]);
+	(void)close(sockets[1]);
+}
+
 static uint64_t name_all(struct file_names *n, bool lines)
 {
 	char path[16];
@@ -230,13 +274,14 @@ int main(void)
 {
 	static struct status_page status;
 
-	if (system("command -v gcc nm >/dev/null") != 0)
+	if (system("command -v gcc nm strip >/dev/null") != 0)
 		SKIP("gcc or binutils are not installed");
 	role.status = &status;
 	build();
 	RUN(test_same_contents);
 	RUN(test_forged);
 	RUN(test_named_anew);
+	RUN(test_late);
 	RUN(test_budget);
 	RUN(test_lines_first);
 	RUN(test_descriptors);
