@@ -139,7 +139,7 @@ static const struct config_key keys[] = {
 	 "is /var/cache in packages, or in XDG_CACHE_HOME where that is set; users other than root "
 	 "have theirs in ~/.cache."},
 	{"debuginfod", "cache_size", CONFIG_BYTES, AT(debuginfod_cache_bytes), "1G", MIB,
-	 1024 * GIB, 0, false, "Room for it. When it is full the oldest files go."},
+	 1024 * GIB, 0, false, "Room for it. When it is full the files not used for longest go."},
 	{"debuginfod", "max_file_size", CONFIG_BYTES, AT(debuginfod_max_file_bytes), "256M", KIB,
 	 4 * GIB, 0, false, "The largest file that is fetched."},
 	{"debuginfod", "timeout", CONFIG_DURATION, AT(debuginfod_timeout_ns), "2m", NSEC_PER_SEC,

@@ -53,9 +53,18 @@ static uint64_t age_ns(uint64_t time_ns)
 	return now > time_ns ? now - time_ns : 0;
 }
 
-static uint64_t mtime_ns(const struct stat *st)
+static uint64_t time_ns(const struct timespec *t)
 {
-	return (uint64_t)st->st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st->st_mtim.tv_nsec;
+	return (uint64_t)t->tv_sec * NSEC_PER_SEC + (uint64_t)t->tv_nsec;
+}
+
+/* The broker opens them, and may not write down that it did: the file system has it, as a rule to
+ * the day. */
+static uint64_t last_use_ns(const struct stat *st)
+{
+	uint64_t read = time_ns(&st->st_atim), written = time_ns(&st->st_mtim);
+
+	return read > written ? read : written;
 }
 
 enum debug_cache_answer debug_cache_find(const struct debug_cache *c, const struct debug_id *id)
@@ -66,7 +75,7 @@ enum debug_cache_answer debug_cache_find(const struct debug_cache *c, const stru
 	if (fstatat(c->dir_fd, file_name(name, id, ".debug"), &st, AT_SYMLINK_NOFOLLOW) == 0)
 		return DEBUG_CACHE_FOUND;
 	if (fstatat(c->dir_fd, file_name(name, id, ".missing"), &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-	    age_ns(mtime_ns(&st)) < c->missing_ns)
+	    age_ns(time_ns(&st.st_mtim)) < c->missing_ns)
 		return DEBUG_CACHE_MISSING;
 	return DEBUG_CACHE_UNKNOWN;
 }
@@ -145,12 +154,13 @@ static bool read_entry(const struct debug_cache *c, const char *name, struct ent
 	if ((!part && !missing && !ends_in(name, ".debug")) || strlen(name) >= NAME_BYTES ||
 	    fstatat(c->dir_fd, name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return false;
-	if (missing ? age_ns(mtime_ns(&st)) >= c->missing_ns : part && is_abandoned(c, name)) {
+	if (missing ? age_ns(time_ns(&st.st_mtim)) >= c->missing_ns
+		    : part && is_abandoned(c, name)) {
 		(void)unlinkat(c->dir_fd, name, 0);
 		return false;
 	}
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
-	ret->time_ns = part ? UINT64_MAX : mtime_ns(&st); /* the last to go */
+	ret->time_ns = part ? UINT64_MAX : last_use_ns(&st); /* the last to go */
 	ret->n_bytes = (uint64_t)st.st_size;
 	return !missing;
 }

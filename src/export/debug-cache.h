@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Debug files by build id in one directory: each whole or not there, bounded in bytes, the oldest
- * first to go; and of which build ids it is known that there is none. All of it is in the names of
- * the files (IDENTITY.debug, IDENTITY.missing, IDENTITY.PID.part), so that several processes can
- * use the directory at a time.
+ * Debug files by build id in one directory: each whole or not there, bounded in bytes, those not
+ * used for longest first to go; and of which build ids it is known that there is none. All of it is
+ * in the names of the files (IDENTITY.debug, IDENTITY.missing, IDENTITY.PID.part), so that several
+ * processes can use the directory at a time.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,12 +37,12 @@ enum debug_cache_answer debug_cache_find(const struct debug_cache *c, const stru
 /* A file to be written, that only debug_cache_commit() makes visible: a descriptor of the caller's,
  * or -errno. Ends with commit or abandon. */
 int debug_cache_begin(const struct debug_cache *c, const struct debug_id *id);
-/* fd is whole: it goes to disk, takes its name, and the oldest go beyond max_bytes. 0 or -errno,
+/* fd is whole: it goes to disk, takes its name, and others go beyond max_bytes. 0 or -errno,
  * abandoned then. */
 int debug_cache_commit(struct debug_cache *c, const struct debug_id *id, int fd);
 void debug_cache_abandon(const struct debug_cache *c, const struct debug_id *id);
 /* Nobody has it. 0 or -errno. */
 int debug_cache_put_missing(const struct debug_cache *c, const struct debug_id *id);
-/* The oldest go beyond max_bytes; misses that are not believed any more, and what a process that
- * was killed had begun, go too. */
+/* Those not used for longest go beyond max_bytes; misses that are not believed any more, and what a
+ * process that was killed had begun, go too. */
 void debug_cache_trim(struct debug_cache *c);

@@ -93,6 +93,22 @@ static void test_oldest_go(void)
 	CHECK_INT(cache.n_evicted, ==, 1);
 }
 
+/* One that was read since it came stays before one that was not. */
+static void test_used_stay(void)
+{
+	const struct timespec read[2] = {{time(NULL) - 5, 0}, {0, UTIME_OMIT}};
+
+	make_old("0a03ff.debug", 100);
+	make_old("0a05ff.debug", 100);
+	put(7, 400);
+	make_old("0a07ff.debug", 30);
+	put(8, 400);
+	make_old("0a08ff.debug", 20);
+	CHECK_INT(utimensat(cache.dir_fd, "0a07ff.debug", read, 0), ==, 0);
+	put(9, 400);
+	CHECK(there("0a07ff.debug") && !there("0a08ff.debug") && there("0a09ff.debug"));
+}
+
 /* What a process is writing stays, what one that died had begun goes. */
 static void test_begun(void)
 {
@@ -125,6 +141,7 @@ int main(void)
 	test_whole_or_not_there();
 	test_missing();
 	test_oldest_go();
+	test_used_stay();
 	test_begun();
 	(void)snprintf(command, sizeof(command), "rm -r %s", dir);
 	return system(command) != 0;
