@@ -36,6 +36,8 @@ struct kernel_names {
 	size_t n_build_id;
 	struct symbol_file *file; /* NULL: none, or not tried */
 	bool tried;
+	bool awaited,
+		late; /* late: it is not to be had so far; nobody waits for it, but it may come */
 };
 
 int kernel_names_new(struct kernel_names **ret, const struct symbol_limits *limits,
@@ -104,6 +106,30 @@ void kernel_names_forget_file(struct kernel_names *k)
 	k->tried = false;
 }
 
+bool kernel_names_awaits(const struct kernel_names *k)
+{
+	return k->awaited && !k->late;
+}
+
+bool kernel_names_debug_file_came(struct kernel_names *k, const uint8_t *build_id,
+				  size_t n_build_id, bool found)
+{
+	if (!k->awaited || n_build_id != k->n_build_id ||
+	    memcmp(build_id, k->build_id, n_build_id) != 0)
+		return false;
+	k->late = !found;
+	return found && kernel_names_ask_again(k, false);
+}
+
+bool kernel_names_ask_again(struct kernel_names *k, bool all)
+{
+	if (!k->awaited && !all)
+		return false;
+	k->awaited = false;
+	kernel_names_forget_file(k);
+	return true;
+}
+
 static void read_kallsyms(struct kernel_names *k)
 {
 	struct kallsyms *fresh = NULL;
@@ -156,15 +182,19 @@ static void open_file(struct kernel_names *k)
 {
 	struct utsname u;
 	char path[256];
+	int fd;
 
 	k->tried = true;
 	if (!k->n_build_id || uname(&u) < 0)
 		return;
 	(void)snprintf(path, sizeof(path), "/boot/vmlinux-%s", u.release);
-	if (use_file(k, k->open_debug(k->ctx, k->build_id, k->n_build_id, path)))
+	if (use_file(k, k->open_debug(k->ctx, k->build_id, k->n_build_id, path, false)))
 		return;
 	(void)snprintf(path, sizeof(path), "/lib/modules/%s/vmlinux", u.release);
-	(void)use_file(k, k->open_debug(k->ctx, k->build_id, k->n_build_id, path));
+	fd = k->open_debug(k->ctx, k->build_id, k->n_build_id, path, true);
+	k->awaited = fd == -EINPROGRESS;
+	k->late = false;
+	(void)use_file(k, fd);
 }
 
 int kernel_names_lookup(struct kernel_names *k, uint64_t address, bool lines, struct symbol *chain,

@@ -12,9 +12,11 @@
 
 struct kernel_names;
 
-/* The debug file by build id, else by a path below the directory of debug files: a descriptor that
- * becomes the callee's, or -1. Called at most twice. */
-typedef int (*kernel_open_fn)(void *ctx, const uint8_t *build_id, size_t n, const char *path);
+/* The debug file by build id, else by a path below the directory of debug files, else, if fetch,
+ * from elsewhere: a descriptor that becomes the callee's, -EINPROGRESS when it may come, or another
+ * negative number. Called at most twice, and again when that may have changed. */
+typedef int (*kernel_open_fn)(void *ctx, const uint8_t *build_id, size_t n, const char *path,
+			      bool fetch);
 
 /* limits: borrowed, and looked at again at each reading. */
 int kernel_names_new(struct kernel_names **ret, const struct symbol_limits *limits,
@@ -27,6 +29,15 @@ void kernel_names_set_kallsyms(struct kernel_names *k, int fd);
 void kernel_names_set_notes(struct kernel_names *k, int fd);
 /* The limits are other ones now. */
 void kernel_names_forget_file(struct kernel_names *k);
+
+/* Whether the debug file is under way. */
+bool kernel_names_awaits(const struct kernel_names *k);
+/* A debug file has come, or is not to be had, or not so soon. True: it is the kernel's, whose
+ * frames may get lines now. */
+bool kernel_names_debug_file_came(struct kernel_names *k, const uint8_t *build_id,
+				  size_t n_build_id, bool found);
+/* It is asked for again, if it was awaited, or in any case. True: as above. */
+bool kernel_names_ask_again(struct kernel_names *k, bool all);
 
 /*
  * The functions at an address, as symbol_file_lines() gives them, with the name that kallsyms has;

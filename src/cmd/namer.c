@@ -53,13 +53,15 @@ struct namer {
 	uint32_t first_sample; /* of those to be named now */
 	uint64_t time_ns;      /* at which the frame is looked up */
 	struct kernel_names *kernel;
+	bool kernel_renamed; /* its frames are to be named anew */
 	struct symbol_file *vdso;
 	ARRAY(struct function_key) functions;
 	struct hash_index function_index;
 };
 
 /* It is to blame for what reading it takes. */
-static int open_kernel_file(void *ctx, const uint8_t *build_id, size_t n_build_id, const char *path)
+static int open_kernel_file(void *ctx, const uint8_t *build_id, size_t n_build_id, const char *path,
+			    bool fetch)
 {
 	struct namer *n = ctx;
 	struct message m = {.type = MESSAGE_ASK_DEBUG_FILE};
@@ -69,6 +71,7 @@ static int open_kernel_file(void *ctx, const uint8_t *build_id, size_t n_build_i
 	m.ask_debug_file.n_build_id = (uint32_t)n_build_id;
 	memcpy(m.ask_debug_file.build_id, build_id, n_build_id);
 	message_set_text(m.ask_debug_file.path, sizeof(m.ask_debug_file.path), path);
+	m.ask_debug_file.fetch = fetch;
 	fd = ask_descriptor(n->ask, &m);
 	if (fd >= 0 && opener_identify(fd, &id) == 0) {
 		role_job_file(n->role, PROFILE_UID_KERNEL, &id, "the kernel's debug file");
@@ -122,6 +125,23 @@ struct namer *namer_free(struct namer *n)
 struct file_names *namer_files(struct namer *n)
 {
 	return n->files;
+}
+
+void namer_debug_file_came(struct namer *n, const uint8_t *build_id, size_t n_build_id, bool found)
+{
+	file_names_debug_file_came(n->files, build_id, n_build_id, found);
+	n->kernel_renamed |= kernel_names_debug_file_came(n->kernel, build_id, n_build_id, found);
+}
+
+void namer_ask_again(struct namer *n, bool all)
+{
+	file_names_ask_again(n->files, all);
+	n->kernel_renamed |= kernel_names_ask_again(n->kernel, all);
+}
+
+uint32_t namer_n_awaited(const struct namer *n)
+{
+	return file_names_n_awaited(n->files) + kernel_names_awaits(n->kernel);
 }
 
 void namer_add_code(struct namer *n, enum code_source source, uint32_t pid,
@@ -447,6 +467,13 @@ static void name_code(struct namer *n, struct profile *p, uint32_t module, uint3
 
 /* ---- All of it ---- */
 
+static bool is_outdated(struct namer *n, const struct profile_module *row)
+{
+	if (row->kind == PROFILE_MODULE_KERNEL)
+		return n->kernel_renamed && row->uid == PROFILE_UID_KERNEL;
+	return row->kind == PROFILE_MODULE_FILE && file_names_take_renamed(n->files, row->uid);
+}
+
 /* What was named before its debug file came. */
 static void forget_outdated(struct namer *n, struct profile *p)
 {
@@ -455,12 +482,12 @@ static void forget_outdated(struct namer *n, struct profile *p)
 	for (uint32_t i = 0; i < p->modules.n; i++) {
 		const struct profile_module *row = &p->modules.items[i];
 
-		if (row->kind != PROFILE_MODULE_FILE ||
-		    !file_names_take_renamed(n->files, row->uid))
+		if (!is_outdated(n, row))
 			continue;
 		profile_forget_names(p, i);
 		any = true;
 	}
+	n->kernel_renamed = false;
 	if (any)
 		namer_forget_rows(n);
 }

@@ -22,8 +22,13 @@ int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t m
 	      uint32_t max_files, bool recorded, file_names_closed_fn closed, void *ctx);
 struct namer *namer_free(struct namer *n);
 
-/* Where modules are added, and debug files that came are told of. */
+/* Where modules are added. */
 struct file_names *namer_files(struct namer *n);
+/* As file_names_debug_file_came(), file_names_ask_again() and file_names_n_awaited(), and for the
+ * kernel's too. */
+void namer_debug_file_came(struct namer *n, const uint8_t *build_id, size_t n_build_id, bool found);
+void namer_ask_again(struct namer *n, bool all);
+uint32_t namer_n_awaited(const struct namer *n);
 void namer_add_code(struct namer *n, enum code_source source, uint32_t pid,
 		    uint64_t start_time_unix_ns, int fd);
 /* Takes both: /proc/kallsyms and /sys/kernel/notes; -1: not to be had. */

@@ -478,9 +478,9 @@ static bool await_debug_files(struct symbolizer *s)
 {
 	uint64_t now = clock_monotonic_ns();
 
-	if (!s->await_until_ns || file_names_n_awaited(namer_files(s->namer)) != s->n_awaited)
+	if (!s->await_until_ns || namer_n_awaited(s->namer) != s->n_awaited)
 		name_rest(s);
-	s->n_awaited = file_names_n_awaited(namer_files(s->namer));
+	s->n_awaited = namer_n_awaited(s->namer);
 	if (s->n_awaited && !s->await_until_ns)
 		log_info("waiting up to 5s for %u debug file%s from debuginfod", s->n_awaited,
 			 s->n_awaited == 1 ? "" : "s");
@@ -584,10 +584,10 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		payloads_connect(s->payloads, TAKE_FD(fds[0]));
 	} else if (m->type == MESSAGE_FETCHED && m->fetch.n <= sizeof(m->fetch.build_id)) {
 		if (m->fetch.n == 0)
-			file_names_ask_again(namer_files(s->namer), m->fetch.error == 0);
+			namer_ask_again(s->namer, m->fetch.error == 0);
 		else
-			file_names_debug_file_came(namer_files(s->namer), m->fetch.build_id,
-						   m->fetch.n, m->fetch.error == 0);
+			namer_debug_file_came(s->namer, m->fetch.build_id, m->fetch.n,
+					      m->fetch.error == 0);
 		leave_if_done(s);
 	} else if (m->type == MESSAGE_STOP) {
 		s->stopping = true;

@@ -24,7 +24,7 @@ inline = yes
 [debuginfod]
 urls = {urls}
 cache_path = {cache}
-timeout = 1s
+timeout = {timeout}
 {more}
 [export:sink]
 endpoint = {endpoint}
@@ -131,9 +131,10 @@ def named(receiver, program):
     return False
 
 
-def daemon(receiver, name, urls, more="", cache=None):
+def daemon(receiver, name, urls, more="", cache=None, timeout="1s"):
     cache = cache or rig.path(f"{name}.cache")
-    d = rig.Daemon(CONFIG.format(urls=" ".join(urls), cache=cache, more=more, endpoint=receiver.endpoint), name=name)
+    d = rig.Daemon(CONFIG.format(urls=" ".join(urls), cache=cache, more=more, timeout=timeout,
+                                 endpoint=receiver.endpoint), name=name)
     d.wait_up()
     return d, cache
 
@@ -180,7 +181,8 @@ def check_real(receiver):
     d, _ = daemon(receiver, "again", [], cache=cache)
     receiver.wait_for(n + 3)
     rig.check(not named(receiver, program) and not d.role("fetcher"), "without urls there are no names")
-    rig.write("again.conf", CONFIG.format(urls=dead, cache=cache, more="", endpoint=receiver.endpoint))
+    rig.write("again.conf", CONFIG.format(urls=dead, cache=cache, more="", timeout="1s",
+                                         endpoint=receiver.endpoint))
     os.kill(d.pid, signal.SIGHUP)
     rig.wait_for("names from the cache", lambda: named(receiver, program), 10)
     rig.check(status(d, "debuginfod.fetched") == 0, "the next daemon takes it from the cache")
@@ -267,6 +269,74 @@ def check_full(receiver):
         rig.end(p.process)
 
 
+KERNEL = r"""
+void text(void) {}
+__attribute__((section(".entry"))) int do_syscall_64(int a)
+{
+	__asm__ volatile(".fill 8192, 1, 0x90");
+	return a;
+}
+"""
+
+
+def kernel_debug_file():
+    """One with this kernel's build id, that has one function at its place; and the build id."""
+    with open("/sys/kernel/notes", "rb") as f:
+        notes = f.read()
+    at = notes.find(b"\x14\0\0\0\3\0\0\0GNU\0")
+    addresses = {}
+    with open("/proc/kallsyms", encoding="ascii", errors="replace") as f:
+        for line in f:
+            address, kind, name = line.split("\t")[0].split()[:3]
+            if "\t" not in line and kind in "tT":
+                addresses.setdefault(name, int(address, 16))
+    if at < 0 or not addresses.get("do_syscall_64"):
+        return None, None
+    build_id = notes[at + 12:at + 32].hex()
+    text = 0xffffffff81001000
+    entry = text + addresses["do_syscall_64"] - min(a for a in addresses.values() if a)
+    source, file, debug = rig.write("entry.c", KERNEL), rig.path("vmlinux"), rig.path("vmlinux.debug")
+    subprocess.run(["gcc", "-g", "-O1", "-nostdlib", "-static", "-ffreestanding", "-mcmodel=kernel", "-fno-pic",
+                    "-no-pie", f"-Wl,-Ttext={text:#x},--section-start=.entry={entry:#x},--build-id=0x{build_id},-e,text",
+                    "-o", file, source], check=True)
+    subprocess.run(["objcopy", "--only-keep-debug", file, debug], check=True)
+    return debug, build_id
+
+
+def kernel_lines(receiver):
+    """Those of do_syscall_64 in the last window."""
+    view = otlp.View(otlp.decode(receiver.payloads()[-1])) if receiver.payloads() else None
+    functions = view.dictionary.function_table if view else []
+    return {(view.strings[functions[line.function_index].filename_strindex].rsplit("/")[-1], line.line)
+            for location in (view.dictionary.location_table if view else []) for line in location.lines
+            if view.strings[functions[line.function_index].name_strindex] == "do_syscall_64"}
+
+
+def check_kernel(receiver):
+    """Frames of the kernel get lines from its debug file."""
+    file, build_id = kernel_debug_file()
+    if not file or os.uname().machine != "x86_64":
+        rig.say("SKIP: the kernel's debug file: no build id, no addresses, or no x86_64")
+        return
+    server, held = Server(), threading.Event()
+
+    def later(handler):
+        held.wait(20)
+        whole(file)(handler)
+
+    server.answers[build_id] = later
+    caller = rig.start(["dd", "if=/dev/zero", "of=/dev/null", "bs=1"], stderr=subprocess.DEVNULL)
+    d, cache = daemon(receiver, "kernel", [server.url], timeout="30s")
+    rig.wait_for("the kernel's name without a line", lambda: kernel_lines(receiver) == {("", 0)}, 20)
+    rig.wait_for("the question for it", lambda: build_id in server.asked, 10)
+    held.set()
+    rig.wait_for("its line", lambda: kernel_lines(receiver) == {("entry.c", 5)}, 20)
+    rig.say("ok: the kernel's frames have lines of the debug file that came")
+    rig.check(build_id + ".debug" in files(cache) and server.asked.count(build_id) == 1, "it was asked for once")
+    d.stop()
+    rig.end(caller)
+
+
 def check_record():
     """A capture takes DEBUGINFOD_URLS, and waits a moment at its end."""
     program = Program("captured")
@@ -285,7 +355,7 @@ def check_record():
     rig.check(total > 10 and n == 0 and server.asked_for(program) == 0, "off without DEBUGINFOD_URLS")
     n, total, r = capture(f"ima:enforcing file:///srv {server.url}/")
     rig.check(total > 10 and n > 0.8 * total, f"{n} of {total} samples of the first capture have names")
-    rig.check(files(rig.path("xdg/perfwalk/debuginfod")) == [program.id + ".debug"], "it is kept in XDG_CACHE_HOME")
+    rig.check(files(rig.path("xdg/perfwalk/debuginfod"), ".debug") == [program.id + ".debug"], "it is kept in XDG_CACHE_HOME")
     rig.check( "DEBUGINFOD_URLS: expected" in r.err, "what is no server's URL is told of")
     rig.end(program.process)
 
@@ -297,6 +367,7 @@ def main():
         check_real(receiver)
         check_bad(receiver)
         check_full(receiver)
+        check_kernel(receiver)
     check_record()
 
 

@@ -34,6 +34,7 @@ static const struct symbol_limits limits = {.max_file_bytes = 1 << 26,
 static char directory[] = "/tmp/perfwalk-test.XXXXXX";
 static uint64_t startup, thing, thing_size;
 static int n_opened, open_which; /* the file is found at which question; 0: never */
+static int fetching = -1;	 /* the answer when there is none here */
 static char last_path[256];
 
 static void run(const char *command)
@@ -94,11 +95,12 @@ static int kallsyms(uint64_t distance, bool hidden)
 	return fd;
 }
 
-static int open_debug(void *ctx, const uint8_t *build_id, size_t n, const char *path)
+static int open_debug(void *ctx, const uint8_t *build_id, size_t n, const char *path, bool fetch)
 {
+	CHECK_INT(fetch, ==, n_opened % 2);
 	(void)snprintf(last_path, sizeof(last_path), "%s", path);
 	CHECK_INT(n, ==, 20);
-	return ++n_opened == open_which ? open(ctx, O_RDONLY | O_CLOEXEC) : -1;
+	return ++n_opened == open_which ? open(ctx, O_RDONLY | O_CLOEXEC) : fetch ? fetching : -1;
 }
 
 static struct kernel_names *names_new(const char *file, uint64_t distance, bool hidden)
@@ -175,6 +177,38 @@ static void test_no_lines(void)
 	check_name_alone("kernel.c", 0);
 }
 
+/* The debug file comes from elsewhere, but not at once. */
+static void test_fetched(void)
+{
+	_cleanup_(kernel_names_freep) struct kernel_names *k = names_new("vmlinux", 0, false);
+	struct symbol chain[SYMBOL_MAX_CHAIN];
+	uint8_t id[20], other[20] = {0};
+	size_t n;
+	int notes = open("notes", O_RDONLY | O_CLOEXEC);
+
+	CHECK_INT(pread(notes, id, sizeof(id), 16), ==, sizeof(id));
+	(void)close(notes);
+	open_which = 5;
+	fetching = -EINPROGRESS;
+	CHECK(!kernel_names_ask_again(k, false));
+	CHECK_INT(kernel_names_lookup(k, thing + MOVED, true, chain, 64, &n), ==, 0);
+	CHECK(n == 1 && chain[0].file == NULL && kernel_names_awaits(k));
+	CHECK(!kernel_names_debug_file_came(k, other, sizeof(other), true));
+	CHECK(kernel_names_awaits(k));
+	/* The fetcher died: the next one is asked. */
+	CHECK(kernel_names_ask_again(k, false) && !kernel_names_awaits(k));
+	CHECK_INT(kernel_names_lookup(k, thing + MOVED, true, chain, 64, &n), ==, 0);
+	CHECK(n == 1 && kernel_names_awaits(k));
+	CHECK(!kernel_names_debug_file_came(k, id, sizeof(id), false));
+	CHECK(!kernel_names_awaits(k));
+	CHECK(kernel_names_debug_file_came(k, id, sizeof(id), true));
+	CHECK_INT(kernel_names_lookup(k, thing + MOVED, true, chain, 64, &n), ==, 0);
+	CHECK(chain[0].file != NULL && !kernel_names_awaits(k));
+	CHECK_INT(n_opened, ==, 5);
+	CHECK(!kernel_names_debug_file_came(k, id, sizeof(id), true));
+	fetching = -1;
+}
+
 static void test_hidden(void)
 {
 	_cleanup_(kernel_names_freep) struct kernel_names *k = names_new("vmlinux", 0, true);
@@ -206,6 +240,7 @@ int main(void)
 	build();
 	RUN(test_lines);
 	RUN(test_no_lines);
+	RUN(test_fetched);
 	RUN(test_hidden);
 	RUN(test_notes);
 	run("rm -f vmlinux notes symbols kernel.c gcc.log");
