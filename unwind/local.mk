@@ -35,7 +35,8 @@ tests_unit_libunwindtest_a_CFLAGS = $(AM_CFLAGS) -O2 -fomit-frame-pointer -fno-s
 
 UNWIND_TEST_LIBS = libunwind.a libutil.a $(ELFUTILS_LIBS) $(ZLIB_LIBS)
 UNWIND_TEST_PROC = tests/unit/test.h tests/unit/unwind-proc.c tests/unit/unwind-proc.h
-UNWIND_TEST_COMPARE = $(UNWIND_TEST_PROC) tests/unit/unwind-compare.c tests/unit/unwind-compare.h
+CORPUS_ORACLE = tests/corpus/oracle.c tests/corpus/oracle.h tests/corpus/relation.h
+UNWIND_TEST_COMPARE = $(UNWIND_TEST_PROC) $(CORPUS_ORACLE) tests/unit/unwind-compare.c tests/unit/unwind-compare.h
 
 check_PROGRAMS += tests/unit/test-unwind-live
 tests_unit_test_unwind_live_SOURCES = tests/unit/test-unwind-live.c $(UNWIND_TEST_COMPARE)
@@ -59,7 +60,7 @@ tests_unit_test_unwind_hostile_LDADD = $(UNWIND_TEST_LIBS)
 # make bench-unwind: not part of make check, it wants root and makes a load (tests/bench/unwind.sh).
 EXTRA_PROGRAMS += tests/bench/unwind-bench
 tests_bench_unwind_bench_SOURCES = tests/bench/unwind.c tests/bench/framehop.c tests/bench/framehop.h \
-	tests/bench/unwind-capture.c tests/bench/unwind-capture.h $(UNWIND_TEST_PROC)
+	tests/bench/unwind-capture.c tests/bench/unwind-capture.h $(UNWIND_TEST_PROC) $(CORPUS_ORACLE)
 tests_bench_unwind_bench_LDADD = $(UNWIND_TEST_LIBS)
 EXTRA_DIST += tests/bench/unwind.sh tests/bench/framehop/Cargo.toml tests/bench/framehop/Cargo.lock \
 	tests/bench/framehop/src/lib.rs
@@ -70,7 +71,7 @@ bench-unwind: tests/bench/unwind-bench$(EXEEXT)
 	$(SHELL) $(srcdir)/tests/bench/unwind.sh ./tests/bench/unwind-bench$(EXEEXT)
 
 check_PROGRAMS += tests/unit/test-unwind-go
-tests_unit_test_unwind_go_SOURCES = tests/unit/test-unwind-go.c $(UNWIND_TEST_PROC)
+tests_unit_test_unwind_go_SOURCES = tests/unit/test-unwind-go.c $(UNWIND_TEST_PROC) $(CORPUS_ORACLE)
 tests_unit_test_unwind_go_LDADD = $(UNWIND_TEST_LIBS)
 
 check_PROGRAMS += tests/unit/test-unwind-compact
@@ -94,7 +95,6 @@ CLEANFILES += tests/emulated/test-aarch64$(EXEEXT) tests/emulated/test-compact$(
 check-aarch64: tests/emulated/test-aarch64$(EXEEXT) tests/emulated/test-compact$(EXEEXT)
 	$(SHELL) $(srcdir)/tests/emulated/aarch64.sh ./tests/emulated $(srcdir)
 # The corpus: recorded samples with every trap, and the tool that makes them (tests/corpus/make.sh).
-CORPUS_ORACLE = tests/corpus/oracle.c tests/corpus/oracle.h tests/corpus/relation.h
 EXTRA_PROGRAMS += tests/corpus/take
 CORPUS_TAKE = tests/corpus/take.c tests/corpus/take.h tests/corpus/take-maps.c tests/corpus/take-cut.c \
 	tests/corpus/take-write.c tests/corpus/touch.c tests/corpus/touch.h $(CORPUS_ORACLE) $(UNWIND_TEST_PROC)

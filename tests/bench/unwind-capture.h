@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The benchmark's own capture of this host: samples with their registers, stacks and mappings. */
+#include "tests/corpus/oracle.h"
 #include "tests/unit/unwind-proc.h"
 #include "util/array.h"
 
-struct dw_process;
 struct framehop_process;
 
 /* One process at one state of its mappings. */
@@ -13,7 +13,7 @@ struct set {
 	uint64_t hash;
 	char *text;
 	struct proc_maps maps;
-	struct dw_process *dw;
+	struct oracle *oracle;
 	struct framehop_process *fh;
 };
 

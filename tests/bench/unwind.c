@@ -64,7 +64,8 @@ static size_t walk(struct bench *b, enum engine engine, const struct sample *s,
 					p->regs.r[6], p->stack, p->n_stack, addresses[FRAMEHOP],
 					PROC_MAX_FRAMES);
 	default:
-		return dw_process_walk(set->dw, p, addresses[LIBDW]);
+		return oracle_walk(set->oracle, &p->regs, p->stack, p->n_stack, addresses[LIBDW],
+				   PROC_MAX_FRAMES);
 	}
 }
 
@@ -119,9 +120,9 @@ static void make_cold(struct bench *b)
 		struct set *set = &b->capture.sets.items[i];
 
 		proc_maps_renew(&set->maps, &b->capture.modules);
-		dw_process_free(set->dw);
-		set->dw = dw_process_new(set->pid, set->text);
-		dw_process_preload(set->dw);
+		oracle_free(set->oracle);
+		set->oracle = oracle_new_process(set->pid, set->text);
+		oracle_preload(set->oracle);
 	}
 	if (b->has[FRAMEHOP])
 		make_framehop_cold(b);

@@ -10,10 +10,11 @@
 
 #include "unwind/arch.h"
 
-#define PID 1 /* of the one process, which is none */
+#define NO_PROCESS 1 /* the pid of a process that is none */
 
 struct oracle {
 	Dwfl *dwfl;
+	pid_t pid;
 	const struct unwind_regs *regs;
 	const uint8_t *stack;
 	size_t n_stack;
@@ -29,10 +30,12 @@ static int no_debuginfo(Dwfl_Module *m, void **u, const char *name, Dwarf_Addr b
 
 static pid_t next_thread(Dwfl *dwfl, void *arg, void **thread_arg)
 {
+	const struct oracle *o = arg;
+
 	if (*thread_arg)
 		return 0;
 	*thread_arg = arg;
-	return PID;
+	return o->pid;
 }
 
 static bool get_thread(Dwfl *dwfl, pid_t tid, void *arg, void **thread_arg)
@@ -73,17 +76,44 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 	.set_initial_registers = set_registers,
 };
 
-static const Dwfl_Callbacks callbacks = {
+static const Dwfl_Callbacks given_files = {
 	.find_elf = dwfl_build_id_find_elf,
 	.find_debuginfo = no_debuginfo,
 };
 
-struct oracle *oracle_new(void)
+static const Dwfl_Callbacks files_of_process = {
+	.find_elf = dwfl_linux_proc_find_elf,
+	.find_debuginfo = no_debuginfo,
+};
+
+static struct oracle *begin(pid_t pid, const Dwfl_Callbacks *callbacks)
 {
 	struct oracle *o = calloc(1, sizeof(*o));
 
-	o->dwfl = dwfl_begin(&callbacks);
+	o->pid = pid;
+	o->dwfl = dwfl_begin(callbacks);
 	dwfl_report_begin(o->dwfl);
+	return o;
+}
+
+struct oracle *oracle_new(void)
+{
+	return begin(NO_PROCESS, &given_files);
+}
+
+struct oracle *oracle_new_process(pid_t pid, const char *maps_text)
+{
+	struct oracle *o = begin(pid, &files_of_process);
+
+	if (maps_text) {
+		FILE *f = fmemopen((void *)(uintptr_t)maps_text, strlen(maps_text), "r");
+
+		(void)dwfl_linux_proc_maps_report(o->dwfl, f);
+		(void)fclose(f);
+	} else {
+		(void)dwfl_linux_proc_report(o->dwfl, pid);
+	}
+	oracle_ready(o);
 	return o;
 }
 
@@ -113,6 +143,20 @@ bool oracle_add(struct oracle *o, const struct oracle_module *m)
 void oracle_ready(struct oracle *o)
 {
 	dwfl_report_end(o->dwfl, NULL, NULL);
+}
+
+static int preload(Dwfl_Module *m, void **user, const char *name, Dwarf_Addr start, void *arg)
+{
+	GElf_Addr bias;
+
+	(void)dwfl_module_getelf(m, &bias);
+	(void)dwfl_module_eh_cfi(m, &bias);
+	return DWARF_CB_OK;
+}
+
+void oracle_preload(struct oracle *o)
+{
+	(void)dwfl_getmodules(o->dwfl, preload, NULL, 0);
 }
 
 const uint8_t *oracle_image(struct oracle *o, uint64_t address, size_t *ret_n)
@@ -159,8 +203,10 @@ size_t oracle_walk(struct oracle *o, const struct unwind_regs *regs, const uint8
 	o->addresses = addresses;
 	o->n = 0;
 	o->max = max;
-	if (dwfl_pid(o->dwfl) < 0 && !dwfl_attach_state(o->dwfl, NULL, PID, &thread_callbacks, o))
+	/* The state is attached once; which backend is asked of any module's ELF file. */
+	if (dwfl_pid(o->dwfl) < 0 &&
+	    !dwfl_attach_state(o->dwfl, NULL, o->pid, &thread_callbacks, o))
 		return 0;
-	(void)dwfl_getthread_frames(o->dwfl, PID, on_frame, o);
+	(void)dwfl_getthread_frames(o->dwfl, o->pid, on_frame, o);
 	return o->n;
 }

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* libdw's own unwinder over a copied stack and given files: what ours is held against. */
+/*
+ * libdw's own unwinder over a copied stack, and given files or those of a process: what ours is
+ * held against.
+ */
 #include <elfutils/libdwfl.h>
+#include <sys/types.h>
 
 #include "unwind/unwind.h"
 
@@ -13,11 +17,16 @@ struct oracle_module {
 struct oracle;
 
 struct oracle *oracle_new(void);
+/* What the process has mapped, or what the text, in the form of /proc/PID/maps, says it has. */
+struct oracle *oracle_new_process(pid_t pid, const char *maps_text);
 struct oracle *oracle_free(struct oracle *o);
 DEFINE_CLEANUP(struct oracle *, oracle_free)
-/* All modules, then oracle_ready(). false: libdw does not want it at that place. */
+/* Of oracle_new(): all modules, then oracle_ready(). false: libdw does not want it at that place.
+ */
 bool oracle_add(struct oracle *o, const struct oracle_module *m);
 void oracle_ready(struct oracle *o);
+/* Opens every module's file and CFI now. */
+void oracle_preload(struct oracle *o);
 /* Opens what covers address; the bytes that libdw has mapped of that file, NULL: none. */
 const uint8_t *oracle_image(struct oracle *o, uint64_t address, size_t *ret_n);
 /* "name+0x1f", or "" */

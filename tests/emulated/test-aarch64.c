@@ -70,8 +70,8 @@ static void reload_maps(struct stepper *s)
 	s->maps = strdup(maps);
 	proc_maps_deinit(&s->c.maps);
 	CHECK_INT(proc_maps_load(&s->c.maps, &s->modules, s->q.pid, maps), ==, 0);
-	dw_process_free(s->c.dw);
-	s->c.dw = dw_process_new(s->q.pid, maps);
+	oracle_free(s->c.oracle);
+	s->c.oracle = oracle_new_process(s->q.pid, maps);
 	add_vdso(s);
 }
 
@@ -125,7 +125,7 @@ int main(int argc, char **argv)
 		CHECK_INT(t->ours_shorter, ==, 0);
 		CHECK_INT(t->longer_not_complete, ==, 0);
 	}
-	dw_process_free(s->c.dw);
+	oracle_free(s->c.oracle);
 	proc_maps_deinit(&s->c.maps);
 	unwind_module_free(s->vdso);
 	proc_modules_deinit(&s->modules);

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "tests/corpus/oracle.h"
 #include "tests/unit/test.h"
 #include "tests/unit/unwind-proc.h"
 #include "unwind/internal.h"
@@ -101,7 +102,7 @@ struct target {
 	struct unwinder *u;
 	struct proc_modules modules;
 	struct proc_maps maps;
-	struct dw_process *dw;
+	struct oracle *oracle;
 	struct tally t;
 	uint64_t work;
 	bool compare;
@@ -145,7 +146,8 @@ static void walk_thread(struct target *t, pid_t tid)
 		}
 	}
 	if (t->compare) {
-		n_theirs = dw_process_walk(t->dw, &sample, theirs);
+		n_theirs = oracle_walk(t->oracle, &sample.regs, stack, sample.n_stack, theirs,
+				       PROC_MAX_FRAMES);
 		while (same < n && same < n_theirs && frames[same].address == theirs[same])
 			same++;
 		t->t.identical += same == n && same == n_theirs;
@@ -197,7 +199,7 @@ static struct tally observe(const char *flags, bool compare, enum way way)
 		if (m->module)
 			m->module->go.n_funcs = 0;
 	}
-	t->dw = dw_process_new(pid, NULL);
+	t->oracle = oracle_new_process(pid, NULL);
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		visit_threads(t, pid);
 		usleep(1000);
@@ -214,7 +216,7 @@ static struct tally observe(const char *flags, bool compare, enum way way)
 		unwinder_stats(t->u)->rows_compiled, unwinder_stats(t->u)->row_bytes);
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
-	dw_process_free(t->dw);
+	oracle_free(t->oracle);
 	proc_maps_deinit(&t->maps);
 	proc_modules_deinit(&t->modules);
 	unwinder_free(t->u);

@@ -47,8 +47,8 @@ static void reload_maps(struct stepper *s)
 {
 	proc_maps_deinit(&s->c.maps);
 	CHECK_INT(proc_maps_load(&s->c.maps, &s->modules, s->pid, NULL), ==, 0);
-	dw_process_free(s->c.dw);
-	s->c.dw = dw_process_new(s->pid, NULL);
+	oracle_free(s->c.oracle);
+	s->c.oracle = oracle_new_process(s->pid, NULL);
 }
 
 /* max_samples: 1 in so many instructions is walked, so that a part takes a second or so. */
@@ -88,7 +88,7 @@ static struct tally step_through(enum unwind_workload_part part, unsigned int ev
 	}
 	t = s->c.t;
 	comparison_print(&s->c, steps);
-	dw_process_free(s->c.dw);
+	oracle_free(s->c.oracle);
 	proc_maps_deinit(&s->c.maps);
 	proc_modules_deinit(&s->modules);
 	unwinder_free(s->c.u);

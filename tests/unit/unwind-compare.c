@@ -50,7 +50,8 @@ void compare_sample(struct comparison *c, const struct proc_sample *sample)
 
 	outcome = unwind_walk(c->u, &sample->regs, sample->stack, sample->n_stack, proc_find,
 			      &c->maps, ours, PROC_MAX_FRAMES, &n_ours);
-	n_theirs = dw_process_walk(c->dw, sample, theirs);
+	n_theirs = oracle_walk(c->oracle, &sample->regs, sample->stack, sample->n_stack, theirs,
+			       PROC_MAX_FRAMES);
 	while (same < n_ours && same < n_theirs && ours[same].address == theirs[same])
 		same++;
 	for (size_t i = 0; i <= same && i < n_ours; i++) {

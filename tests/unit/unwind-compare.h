@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Walks the same copied registers and stack by us and by libdw, and counts how they agree. */
+#include "tests/corpus/oracle.h"
 #include "tests/unit/unwind-proc.h"
 
 struct tally {
@@ -12,7 +13,7 @@ struct tally {
 struct comparison {
 	struct unwinder *u;
 	struct proc_maps maps;
-	struct dw_process *dw;
+	struct oracle *oracle;
 	uint64_t strange_start, strange_end; /* code libdw cannot know: what it says from there on
 						does not count */
 	struct tally t;

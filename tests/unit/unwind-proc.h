@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * For tests and benchmarks of the unwinder: a process's mappings and their modules, and libdw's own
- * unwinder over the same copied registers and stack.
+ * For tests and benchmarks of the unwinder: a process's mappings and their modules, registers and
+ * stack.
  */
-#include <elfutils/libdwfl.h>
 #include <sys/types.h>
 
 #include "unwind/unwind.h"
@@ -62,12 +61,3 @@ struct proc_sample {
 int proc_sample_take(pid_t tid, struct proc_sample *ret, uint8_t *stack, size_t n);
 
 #define PROC_MAX_FRAMES 512
-
-struct dw_process; /* libdw's view of one process; modules are reported once */
-struct dw_process *dw_process_new(pid_t pid, const char *maps_text);
-/* Opens every module's file and CFI now. */
-void dw_process_preload(struct dw_process *p);
-void dw_process_free(struct dw_process *p);
-/* Addresses as in struct unwind_frame; how many. */
-size_t dw_process_walk(struct dw_process *p, const struct proc_sample *sample,
-		       uint64_t addresses[PROC_MAX_FRAMES]);
