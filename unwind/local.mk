@@ -114,7 +114,7 @@ CORPUS_AARCH64 = asm-libc coroutine debug-frame frame-pointer go go-stripped lon
 	signal-altstack signal-fault signed signed-signal static-pie tail-call truncated
 EXTRA_DIST += $(CORPUS_AARCH64:%=tests/data/unwind/aarch64/%.samples.gz) \
 	$(CORPUS_AARCH64:%=tests/data/unwind/aarch64/%.expect) tests/data/unwind/aarch64/differences
-EXTRA_DIST += tests/corpus/make.sh tests/corpus/make-aarch64.sh \
+EXTRA_DIST += tests/corpus/common.sh tests/corpus/make.sh tests/corpus/make-aarch64.sh \
 	tests/corpus/src/Hot.java \
 	tests/corpus/src/context.c \
 	tests/corpus/src/crypto.c \

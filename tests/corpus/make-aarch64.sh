@@ -4,13 +4,6 @@
 # make-aarch64.sh TAKE [NAME...]: the corpus's part for aarch64, tests/data/unwind/aarch64, as make.sh makes the
 # rest. TAKE: make tests/corpus/take-aarch64. The programs run under qemu-aarch64 and are stepped through by its GDB
 # stub. Wants qemu-user, gcc-aarch64-linux-gnu and libc6-dev-arm64-cross; go for Go's.
-set -u
-
-take=$(realpath "$1")
-shift
-here=$(cd "$(dirname "$0")" && pwd)
-src=$here/src
-data=${CORPUS_DATA:-$here/../data/unwind/aarch64}
 sysroot=/usr/aarch64-linux-gnu
 for program in qemu-aarch64 aarch64-linux-gnu-gcc; do
 	if ! command -v $program >/dev/null; then
@@ -18,14 +11,8 @@ for program in qemu-aarch64 aarch64-linux-gnu-gcc; do
 		exit 77
 	fi
 done
-mkdir -p "$data" || exit 1
-data=$(realpath "$data")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT INT TERM
-cd "$work" || exit 1
-PATH=$PATH:/usr/local/go/bin
-wanted=" $* "
-failed=0
+default_data=../data/unwind/aarch64
+. "$(dirname "$0")/common.sh"
 
 # trap_is NAME SAMPLES SYMBOL PROGRAM ARGUMENTS...: steps through the function SYMBOL.
 trap_is()
@@ -37,25 +24,13 @@ trap_is()
 	base=$(aarch64-linux-gnu-readelf -lW "$1" | awk '$1 == "LOAD" { print $3; exit }')
 	start=$(printf %x $((start - base)))
 	# shellcheck disable=SC2086
-	env -i HOME=/nonexistent $environment "$take" $options -l "$name" -n "$samples" -s "$start" -o "$name.samples.gz" \
-		-e "$name.expect" -- "$(command -v qemu-aarch64)" -cpu max -L $sysroot "$@" >"$name.log" 2>&1
-	status=$?
-	grep -h "^$name:\|^take:" "$name.log"
-	if [ $status -ne 0 ]; then
-		tail -n 3 "$name.log"
-		failed=1
-		return
-	fi
-	mv "$name.samples.gz" "$name.expect" "$data/"
+	record "$name" "$environment" $options -n "$samples" -s "$start" -- "$(command -v qemu-aarch64)" -cpu max -L $sysroot "$@"
 }
 
 for_trap()
 {
 	environment= options=
-	case "$wanted" in
-	"  " | *" $1 "*) return 0 ;;
-	esac
-	return 1
+	is_wanted "$1"
 }
 
 compile() # OUTPUT SOURCE FLAGS...
@@ -91,16 +66,16 @@ for_trap truncated && compile lazy traps.c -Wl,-z,lazy && trap_is truncated 6 pr
 
 # Go: .debug_frame, and .gopclntab alone.
 go_program() # OUTPUT FLAGS...
-{
+(
+	export GOARCH=arm64 CGO_ENABLED=0
 	output=$1
 	shift
-	GOARCH=arm64 CGO_ENABLED=0 GO111MODULE=off GOFLAGS=-buildvcs=false go build -trimpath "$@" -o "$output" "$here/../emulated/program.go"
-}
+	go_build "$output" "$here/../emulated/program.go" "$@"
+)
 if command -v go >/dev/null; then
 	# The scheduler may want the thread at any call; what it does then on its own stack is another trap.
 	quiet="GOMAXPROCS=1 GOGC=off GODEBUG=asyncpreemptoff=1"
-	for_trap go && go_program go && aarch64-linux-gnu-objcopy -R .debug_info -R .debug_abbrev -R .debug_line -R .debug_loc \
-		-R .debug_ranges -R .debug_gdb_scripts -R .debug_addr -R .debug_loclists -R .debug_rnglists go && environment=$quiet options=-c &&
+	for_trap go && go_program go && strip_go aarch64-linux-gnu-objcopy go && environment=$quiet options=-c &&
 		trap_is go 24 main.build ./go
 	for_trap go-stripped && go_program go && go_program go-stripped -ldflags='-s -w' && environment=$quiet options=-c &&
 		trap_is go-stripped 24 $((0x$(aarch64-linux-gnu-nm go | awk '$3 == "main.build" { print $1 }'))) ./go-stripped

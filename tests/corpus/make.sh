@@ -9,46 +9,22 @@
 # keeps its old file. Programs run with an empty environment: a stack ends with it.
 #
 # What is new in the expectations is for a person to read: `git diff tests/data/unwind`.
-set -u
-
-take=$(realpath "$1")
-shift
-here=$(cd "$(dirname "$0")" && pwd)
-src=$here/src
-data=${CORPUS_DATA:-$here/../data/unwind}
-mkdir -p "$data" || exit 1
-data=$(realpath "$data")
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT INT TERM
-cd "$work" || exit 1
-PATH=$PATH:/usr/local/go/bin:$HOME/.cargo/bin
+default_data=../data/unwind
+. "$(dirname "$0")/common.sh"
 flags="-O2 -fomit-frame-pointer -D_GNU_SOURCE -I$src"
-wanted=" $* "
-failed=0
 
-# trap NAME TAKE'S OPTIONS -- PROGRAM...
+# trap_is NAME TAKE'S OPTIONS -- PROGRAM...
 trap_is()
 {
 	name=$1
 	shift
-	env -i HOME=/nonexistent "$take" -l "$name" -o "$name.samples.gz" -e "$name.expect" "$@" >"$name.log" 2>&1
-	status=$?
-	grep -h "^$name:\|^take:" "$name.log"
-	if [ $status -ne 0 ]; then
-		tail -n 3 "$name.log"
-		failed=1
-		return
-	fi
-	mv "$name.samples.gz" "$name.expect" "$data/"
+	record "$name" "" "$@"
 }
 
 # for_trap NAME TOOL...: is it asked for, and are its tools there?
 for_trap()
 {
-	case "$wanted" in
-	"  " | *" $1 "*) ;;
-	*) return 1 ;;
-	esac
+	is_wanted "$1" || return 1
 	trap_name=$1
 	shift
 	for tool in "$@"; do
@@ -131,15 +107,9 @@ for_trap musl musl-gcc && musl-gcc $flags -o musl "$src/traps.c" && trap_is musl
 for_trap musl-static musl-gcc && musl-gcc $flags -static -o musl-static "$src/traps.c" &&
 	trap_is musl-static -n 20 -- ./musl-static assembler
 
-# Go: all its call-frame information is in a compressed .debug_frame. The other debug sections, which
-# libdw would inflate, are taken out.
 go_program() # OUTPUT PACKAGE FLAGS...
 {
-	output=$1 package=$2
-	shift 2
-	GOFLAGS=-buildvcs=false GO111MODULE=off go build -trimpath "$@" -o "$output" "$package" || return 1
-	objcopy -R .debug_info -R .debug_abbrev -R .debug_line -R .debug_loclists -R .debug_rnglists \
-		-R .debug_addr -R .debug_str_offsets -R .debug_loc -R .debug_ranges -R .debug_gdb_scripts "$output"
+	go_build "$@" && strip_go objcopy "$1"
 }
 for_trap go go objcopy && go_program gotraps "$src/gotraps.go" && trap_is go -n 30 -- ./gotraps
 for_trap go-morestack go objcopy && go_program gotraps "$src/gotraps.go" &&
