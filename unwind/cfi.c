@@ -296,6 +296,21 @@ static void set_range(const struct unwind_module *m, uint64_t vaddr, uint64_t st
 	*ret_end = (uint32_t)(end - m->base);
 }
 
+/* The CFA is higher than CFI says (compact.c), and so all is further below it. */
+static void add_pushed(struct full_rule *f, int32_t pushed)
+{
+	if (f->cfa.kind != REG_IS_CFA || f->cfa.reg != ARCH_REG_SP || f->n_ops > 0 ||
+	    __builtin_add_overflow(f->cfa.value, pushed, &f->cfa.value))
+		return;
+	for (int reg = 0; reg < UNWIND_N_REGS; reg++) {
+		struct reg_rule *rule = &f->regs[reg];
+
+		if (rule->kind == REG_AT_CFA &&
+		    __builtin_sub_overflow(rule->value, pushed, &rule->value))
+			rule->kind = REG_UNKNOWN_RULE;
+	}
+}
+
 /* Vets the entry and lets libdw run it for vaddr; 0 or -EBADMSG. */
 static int run_entry(struct unwind_module *m, struct cfi_entry *e, uint64_t vaddr, uint64_t wanted,
 		     struct full_rule *ret)
@@ -313,6 +328,8 @@ static int run_entry(struct unwind_module *m, struct cfi_entry *e, uint64_t vadd
 		return -EBADMSG;
 	if (dwarf_cfi_addrframe(cfi, vaddr, &frame) == 0) {
 		good = read_frame(ret, frame, wanted);
+		if (ARCH_HAS_LR && good)
+			add_pushed(ret, compact_pushed_bytes(e));
 		free(frame);
 	}
 	(void)dwarf_cfi_end(cfi);
@@ -363,6 +380,10 @@ static struct rule compact(const struct full_rule *f)
 	else if (fp->kind != REG_SAME)
 		return rule;
 	if (!compact_return_address(pc, &rule))
+		return rule;
+	/* Below sp: popped again (step.c). */
+	if (ARCH_HAS_LR && pc->kind == REG_AT_CFA && f->cfa.reg == ARCH_REG_SP &&
+	    (int64_t)f->cfa.value + pc->value < 0)
 		return rule;
 	if (f->cfa.reg == ARCH_REG_SP)
 		rule.kind = RULE_SP;

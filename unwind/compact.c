@@ -42,6 +42,7 @@ struct compact_run {
 	unsigned int n_remembered;
 	uint64_t pc, loc, end;
 	bool in_cie, passed;
+	int64_t pushed; /* compact_pushed_bytes() */
 };
 
 static bool advance(struct compact_run *r, uint64_t delta)
@@ -67,6 +68,9 @@ static void set_saved(struct compact_run *r, uint64_t reg, enum saved how, int64
 		r->now.pc = (struct saved_reg){how, offset};
 	else if (reg == ARCH_REG_SP)
 		r->now.sp_known = false;
+	if (ARCH_HAS_LR && reg == ARCH_REG_RA && how == SAVED_AT_CFA && offset >= 0 &&
+	    r->now.cfa_known && r->now.cfa_reg == ARCH_REG_SP)
+		r->pushed = offset + 8;
 }
 
 static bool set_cfa(struct compact_run *r, uint64_t reg, int64_t offset)
@@ -264,28 +268,49 @@ static bool make_rule(const struct state *s, struct rule *ret)
 	return true;
 }
 
+/* The CIE's and the FDE's instructions up to the row of pc. */
+static bool run_entry(struct compact_run *r, const struct cfi_entry *e, uint64_t pc)
+{
+	r->e = e;
+	r->c = cursor_make(e->cie_code, e->n_cie_code);
+	r->now = (struct state){.sp_known = true};
+	r->n_remembered = 0;
+	r->pc = pc;
+	r->loc = e->start;
+	r->end = e->end;
+	r->in_cie = true;
+	r->passed = false;
+	r->pushed = 0;
+	if (!run_code(r))
+		return false;
+	r->initial = r->now;
+	r->in_cie = false;
+	r->c = cursor_make(e->fde_code, e->n_fde_code);
+	return run_code(r);
+}
+
+/*
+ * What a function saves lies below its CFA, so CFI that says of lr, by sp, that it was saved above
+ * it is of a function that is entered with a part of its frame pushed, and takes the CFA for lower
+ * than it is: in all of its rows, those before and behind the save too. glibc's _dl_runtime_resolve
+ * is such a one: the PLT has pushed lr.
+ */
+int32_t compact_pushed_bytes(const struct cfi_entry *e)
+{
+	struct compact_run r;
+
+	(void)run_entry(&r, e, UINT64_MAX);
+	return r.pushed == (int32_t)r.pushed ? (int32_t)r.pushed : 0;
+}
+
 bool compact_compile(const struct cfi_entry *e, uint64_t pc, struct rule *ret, uint64_t *ret_start,
 		     uint64_t *ret_end)
 {
 	struct compact_run r;
 
-	if (e->signal_frame)
+	if (e->signal_frame || !run_entry(&r, e, pc) || !make_rule(&r.now, ret))
 		return false;
-	r.e = e;
-	r.c = cursor_make(e->cie_code, e->n_cie_code);
-	r.now = (struct state){.sp_known = true};
-	r.n_remembered = 0;
-	r.pc = pc;
-	r.loc = e->start;
-	r.end = e->end;
-	r.in_cie = true;
-	r.passed = false;
-	if (!run_code(&r))
-		return false;
-	r.initial = r.now;
-	r.in_cie = false;
-	r.c = cursor_make(e->fde_code, e->n_fde_code);
-	if (!run_code(&r) || !make_rule(&r.now, ret))
+	if (ARCH_HAS_LR && ret->ra_words == RULE_RA_IN_LR && compact_pushed_bytes(e) != 0)
 		return false;
 	*ret_start = r.loc;
 	*ret_end = r.end < e->end ? r.end : e->end;

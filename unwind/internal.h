@@ -294,6 +294,8 @@ bool compact_return_address(const struct reg_rule *pc, struct rule *rule);
 bool leb_read_u(struct cursor *c, uint64_t *ret);
 bool leb_read_s(struct cursor *c, int64_t *ret);
 
+/* Bytes that were pushed before the function was entered and that its CFI leaves out; 0: none. */
+int32_t compact_pushed_bytes(const struct cfi_entry *e);
 /* debug-frame.c: makes m->debug_frame usable; 0, -ENOENT: there is none, or -errno. */
 enum debug_compression { DEBUG_PLAIN, DEBUG_ZLIB_CHDR, DEBUG_ZLIB_GNU };
 int debug_frame_load(struct unwind_module *m);
@@ -339,7 +341,16 @@ static inline bool stack_read(const struct stack_copy *s, uint64_t addr, uint64_
 }
 
 /* STEP_NEEDS_REGS: a register that the compact walk does not carry along; walk again in full. */
-enum step { STEP_OK, STEP_END, STEP_TRUNCATED, STEP_BAD, STEP_NO_PROGRESS, STEP_NEEDS_REGS };
+/* STEP_LOST_SP: pc is the caller's, nothing else is known. */
+enum step {
+	STEP_OK,
+	STEP_END,
+	STEP_TRUNCATED,
+	STEP_BAD,
+	STEP_NO_PROGRESS,
+	STEP_NEEDS_REGS,
+	STEP_LOST_SP
+};
 
 /* Evaluates ops over regs; false: beyond the limits or not computable. */
 enum step expr_run(const struct expr_op *ops, unsigned int n, const struct unwind_regs *regs,

@@ -106,27 +106,13 @@ static bool progresses(const struct frame *fr, bool innermost, uint64_t new_sp)
 			       (ARCH_HAS_LR || fr->f->regs[ARCH_REG_PC].kind == REG_IN_REG));
 }
 
-/*
- * The CFA; but what a function saves lies below it. glibc's _dl_runtime_resolve for aarch64 takes
- * over lr where the PLT has pushed it, and its CFI calls the address below that slot the CFA. At its
- * first instruction, a nop, the CFI does not speak of the slot yet: there the caller's sp is wrong.
- */
-static uint64_t caller_sp(const struct frame *fr)
-{
-	const struct reg_rule *pc = &fr->f->regs[ARCH_REG_PC];
-
-	if (ARCH_HAS_LR && pc->kind == REG_AT_CFA && pc->value >= 0)
-		return fr->cfa + (uint64_t)pc->value + 8;
-	return fr->cfa;
-}
-
 static bool sp_is_cfa(const struct reg_rule *rule)
 {
 	return rule->kind == REG_UNDEFINED || (rule->kind == REG_IS_CFA && rule->value == 0);
 }
 
-enum step step_full(const struct full_rule *f, const struct stack_copy *stack, bool innermost,
-		    struct unwind_regs *regs)
+static enum step find_caller(const struct full_rule *f, const struct stack_copy *stack,
+			     bool innermost, struct unwind_regs *regs)
 {
 	const struct unwind_regs before = *regs;
 	struct frame fr = {f, stack, &before, 0};
@@ -143,7 +129,7 @@ enum step step_full(const struct full_rule *f, const struct stack_copy *stack, b
 		return step;
 	for (unsigned int reg = 0; reg < UNWIND_N_REGS; reg++) {
 		if (reg == ARCH_REG_SP && sp_is_cfa(&f->regs[reg])) {
-			after.r[reg] = caller_sp(&fr);
+			after.r[reg] = fr.cfa;
 			step = STEP_OK;
 		} else {
 			step = find_register(&fr, reg, &after.r[reg]);
@@ -162,4 +148,30 @@ enum step step_full(const struct full_rule *f, const struct stack_copy *stack, b
 		return STEP_NO_PROGRESS;
 	*regs = after;
 	return STEP_OK;
+}
+
+/*
+ * A function that is about to leave for another frame: longjmp of aarch64 has loaded lr, and CFI
+ * says so, but what it calls the CFA is the jump buffer, for there is no other name for the sp that
+ * it loads last. The place it goes to is known then, and its frame is not.
+ */
+static bool is_leaving(const struct full_rule *f, enum step step, bool innermost,
+		       const struct unwind_regs *regs)
+{
+	const struct reg_rule *pc = &f->regs[ARCH_REG_PC];
+
+	return ARCH_HAS_LR && innermost && (step == STEP_NO_PROGRESS || step == STEP_NEEDS_REGS) &&
+	       pc->kind == REG_IN_REG && pc->reg == ARCH_REG_LR && have(regs, ARCH_REG_LR) &&
+	       !(f->cfa.kind == REG_IS_CFA && f->cfa.reg == ARCH_REG_SP);
+}
+
+enum step step_full(const struct full_rule *f, const struct stack_copy *stack, bool innermost,
+		    struct unwind_regs *regs)
+{
+	enum step step = find_caller(f, stack, innermost, regs);
+
+	if (!is_leaving(f, step, innermost, regs))
+		return step;
+	regs->r[ARCH_REG_PC] = regs->r[ARCH_REG_LR] & ARCH_CODE_MASK;
+	return STEP_LOST_SP;
 }

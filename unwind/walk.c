@@ -50,6 +50,7 @@ struct walk {
 	bool full;
 	bool guessed; /* the previous step followed the frame pointer without CFI */
 	unsigned int signal_frames;
+	bool lost_sp; /* of this frame only the address is known */
 	uint64_t hits, misses;
 };
 
@@ -389,6 +390,10 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 		w->u->trace(w->u->trace_ctx, &(struct walk_step){w->n - 1, addr, &memo->mapping,
 								 rule, full, regs, &w->stack});
 	switch (rule.kind) {
+	if (step == STEP_LOST_SP) {
+		w->lost_sp = is_code(w, regs->r[ARCH_REG_PC]);
+		return w->lost_sp ? STEP_OK : STEP_NO_PROGRESS;
+	}
 	case RULE_SP:
 		step = step_compact(&w->stack, rule, cfa_by_sp(w, rule, regs), regs);
 		break;
@@ -451,11 +456,15 @@ static enum step run(struct walk *w, const struct unwind_regs *first, enum unwin
 		w->frames[w->n++] =
 			memo ? (struct unwind_frame){addr, memo->mapping.bias, memo->mapping.tag}
 			     : (struct unwind_frame){addr, 0, UINT32_MAX};
-		if (!memo) {
+		if (w->lost_sp) {
+			*ret = UNWIND_NO_PROGRESS;
+		} else if (!memo) {
 			*ret = innermost ? step_bad_call(w, &regs) : UNWIND_NO_MAPPING;
 			innermost = false;
 		} else if (step_frame(w, memo, addr, &innermost, &regs, ret) == STEP_NEEDS_REGS) {
-			return STEP_NEEDS_REGS;
+			if (!w->full)
+				return STEP_NEEDS_REGS;
+			*ret = UNWIND_BAD_CFI;
 		}
 		if (*ret == UNWIND_N_OUTCOMES && regs.r[ARCH_REG_PC] == 0)
 			*ret = UNWIND_COMPLETE;
@@ -483,6 +492,7 @@ enum unwind_outcome unwind_walk(struct unwinder *u, const struct unwind_regs *re
 		.stack = {stack, regs->r[ARCH_REG_SP], n_stack, &missing},
 		.find = find,
 		.ctx = ctx,
+/* STEP_OK, or STEP_NEEDS_REGS of a walk that is not in full. */
 		.frames = frames,
 		.max_frames = max_frames,
 	};
@@ -494,8 +504,7 @@ enum unwind_outcome unwind_walk(struct unwinder *u, const struct unwind_regs *re
 		outcome = UNWIND_TRUNCATED;
 	} else if (run(&w, regs, &outcome) == STEP_NEEDS_REGS) {
 		w.full = true;
-		if (run(&w, regs, &outcome) == STEP_NEEDS_REGS)
-			outcome = UNWIND_BAD_CFI;
+		(void)run(&w, regs, &outcome);
 	}
 	u->stats.frames += w.n;
 	u->stats.cache_hits += w.hits;
