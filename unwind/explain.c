@@ -170,8 +170,10 @@ static void print_compact(FILE *out, struct rule rule)
 	switch (rule.kind) {
 	case RULE_SP:
 	case RULE_FP:
+	case RULE_SP_TRAP:
+	case RULE_OTHER_STACK:
 		(void)fputs("CFA=", out);
-		print_offset(out, reg_names[rule.kind == RULE_SP ? ARCH_REG_SP : ARCH_REG_FP],
+		print_offset(out, reg_names[rule.kind == RULE_FP ? ARCH_REG_FP : ARCH_REG_SP],
 			     rule.cfa_offset);
 		if (rule.fp_words)
 			(void)fprintf(out, " %s=[c%+d]", reg_names[ARCH_REG_FP], rule.fp_words * 8);
@@ -179,12 +181,13 @@ static void print_compact(FILE *out, struct rule rule)
 			(void)fputs(" ra=lr", out);
 		else
 			(void)fprintf(out, " ra=[c%+d]", return_words(rule) * 8);
+		if (rule.kind == RULE_SP_TRAP)
+			(void)fputs(", its caller was interrupted", out);
+		if (rule.kind == RULE_OTHER_STACK)
+			(void)fputs(", if it has not moved to another stack", out);
 		break;
 	case RULE_END:
 		(void)fputs("the outermost frame", out);
-		break;
-	case RULE_OTHER_STACK:
-		(void)fputs("its caller is on another stack", out);
 		break;
 	case RULE_GUESS_FP:
 		(void)fprintf(out, "frame pointer: CFA=%s+16 %s=[c-16] ra=[c-8]",
@@ -450,7 +453,7 @@ static bool find_cfa(const struct walk_step *s, const struct full_rule *f, uint6
 static struct full_rule widen(struct rule rule)
 {
 	struct full_rule f = {.cfa = {.kind = REG_IS_CFA,
-				      .reg = rule.kind == RULE_SP ? ARCH_REG_SP : ARCH_REG_FP,
+				      .reg = rule.kind == RULE_FP ? ARCH_REG_FP : ARCH_REG_SP,
 				      .value = rule.cfa_offset}};
 
 	if (return_words(rule) != 0)
@@ -470,6 +473,8 @@ static void print_step(const struct telling *t, const struct walk_step *s)
 	switch (s->rule.kind) {
 	case RULE_SP:
 	case RULE_FP:
+	case RULE_SP_TRAP:
+	case RULE_OTHER_STACK:
 		f = widen(s->rule);
 		break;
 	case RULE_FULL:

@@ -3,9 +3,10 @@
  * Go's own table of functions (.gopclntab), which every Go program keeps, stripped or not.
  *
  * It says what CFI cannot: which functions are the outermost of their stack (goexit, mstart,
- * rt0_go: above them lies garbage that looks like a return address to CFI), and which move to
- * another stack (systemstack, mcall: the frame's caller is not in the copy). And where .debug_frame
- * was stripped, its pc-sp table is as good: the distance from sp to the return address at every pc.
+ * rt0_go: above them lies garbage that looks like a return address to CFI), which move to another
+ * stack somewhere (systemstack, mcall: behind that place the caller is not in the copy), and which
+ * were put in where the program was interrupted (asyncPreempt). And where .debug_frame was
+ * stripped, its pc-sp table is as good: the distance from sp to the return address at every pc.
  *
  * Formats of Go 1.18 (magic ..f0) and 1.20 (..f1) on, runtime/symtab.go and runtime2.go. The table
  * holds offsets from runtime.text. Since 1.26 it does not say where that is: only files where it
@@ -26,7 +27,7 @@ enum {
 
 struct go_func {
 	uint64_t entry, end;
-	uint32_t pcsp;
+	uint32_t name, pcsp;
 	uint8_t flags;
 };
 
@@ -77,9 +78,33 @@ static bool find_func(const struct unwind_module *m, uint64_t vaddr, struct go_f
 	at = m->go.funcs + table_u32(m, m->go.funcs + (uint64_t)i * 8 + 4);
 	if (offset >= end || table_u32(m, at) != entry || at + FUNC_FIXED_BYTES > m->go.table.n)
 		return false;
-	*ret = (struct go_func){m->go.text + entry, m->go.text + end, table_u32(m, at + 16),
-				m->go.table.data[at + (m->go.magic == MAGIC_118 ? 37 : 41)]};
+	*ret = (struct go_func){
+		.entry = m->go.text + entry,
+		.end = m->go.text + end,
+		.name = table_u32(m, at + 4),
+		.pcsp = table_u32(m, at + 16),
+		.flags = m->go.table.data[at + (m->go.magic == MAGIC_118 ? 37 : 41)]};
 	return true;
+}
+
+static bool is_named(const struct unwind_module *m, const struct go_func *f, const char *wanted)
+{
+	struct cursor c = at_offset(m, (uint64_t)m->go.names + f->name);
+	const char *name = cursor_string(&c);
+
+	return name && strcmp(name, wanted) == 0;
+}
+
+/* The runtime puts calls of these in where a signal stopped the program (sigctxt.pushCall). */
+static bool is_injected(const struct unwind_module *m, const struct go_func *f)
+{
+	return is_named(m, f, "runtime.asyncPreempt") || is_named(m, f, "runtime.sigpanic");
+}
+
+/* What a signal handler returns to: it leaves the signal stack, and the table does not say so. */
+static bool is_sigreturn(const struct unwind_module *m, const struct go_func *f)
+{
+	return is_named(m, f, "runtime.sigreturn__sigaction");
 }
 
 /* Runs the pc-sp table: sp's distance from where it was at entry, and the pcs it holds for. */
@@ -132,6 +157,8 @@ struct lookup {
 
 static int look_up(void *arg)
 {
+	/* On another stack, and no way there. */
+	static const struct rule nowhere = {.kind = RULE_OTHER_STACK, .cfa_offset = INT32_MIN};
 	const struct lookup *l = arg;
 	struct go_rule *ret = l->ret;
 	struct go_func f;
@@ -142,11 +169,17 @@ static int look_up(void *arg)
 	*ret = (struct go_rule){.start = f.entry, .end = f.end};
 	if (f.flags & FLAG_TOP_FRAME) {
 		ret->rule.kind = RULE_END;
-	} else if (f.flags & FLAG_SP_WRITE) {
-		ret->rule.kind = RULE_OTHER_STACK;
+	} else if (is_sigreturn(l->m, &f)) {
+		ret->rule = nowhere;
 	} else if (!run_pcsp(l->m, &f, l->vaddr, &sp, &ret->start, &ret->end) ||
 		   !set_rule(&ret->rule, sp)) {
-		return -ENOENT;
+		if (!(f.flags & FLAG_SP_WRITE))
+			return -ENOENT;
+		*ret = (struct go_rule){f.entry, f.end, nowhere};
+	} else if (f.flags & FLAG_SP_WRITE) {
+		ret->rule.kind = RULE_OTHER_STACK;
+	} else if (!ARCH_HAS_LR && is_injected(l->m, &f)) {
+		ret->rule.kind = RULE_SP_TRAP;
 	}
 	return 0;
 }
@@ -167,7 +200,7 @@ static int read_header(void *arg)
 {
 	struct unwind_module *m = arg;
 	struct cursor c = at_offset(m, 0);
-	uint64_t n_funcs, text, pctab, funcs, entry;
+	uint64_t n_funcs, text, names, pctab, funcs, entry;
 	uint32_t i;
 
 	m->go.magic = cursor_u32(&c);
@@ -177,12 +210,14 @@ static int read_header(void *arg)
 	n_funcs = cursor_u64(&c);
 	(void)cursor_u64(&c); /* files */
 	text = cursor_u64(&c);
-	(void)cursor_take(&c, 3 * 8); /* names, compile units, files */
+	names = cursor_u64(&c);
+	(void)cursor_take(&c, 2 * 8); /* compile units, files */
 	pctab = cursor_u64(&c);
 	funcs = cursor_u64(&c);
-	if (!cursor_ok(&c) || pctab >= m->go.table.n || funcs >= m->go.table.n ||
-	    n_funcs >= (m->go.table.n - funcs) / 8)
+	if (!cursor_ok(&c) || names >= m->go.table.n || pctab >= m->go.table.n ||
+	    funcs >= m->go.table.n || n_funcs >= (m->go.table.n - funcs) / 8)
 		return -EBADMSG;
+	m->go.names = (uint32_t)names;
 	m->go.pctab = (uint32_t)pctab;
 	m->go.funcs = (uint32_t)funcs;
 	m->go.text = text ? text : m->go.section_text;

@@ -35,10 +35,15 @@ enum rule_kind {
 	RULE_NONE, /* an empty cache entry */
 	RULE_SP,
 	RULE_FP,
-	RULE_END,	  /* the return address is undefined: the outermost frame */
-	RULE_FULL,	  /* look at the full rule */
-	RULE_OTHER_STACK, /* a function that has left its caller's stack (Go) */
-	RULE_GUESS_FP,	  /* no CFI here: try the frame pointer */
+	RULE_END,  /* the return address is undefined: the outermost frame */
+	RULE_FULL, /* look at the full rule */
+	/*
+	 * A function of Go's that moves to another stack at some place in it. The rule holds before
+	 * that place, and behind it if the function did not move after all (walk.c).
+	 */
+	RULE_OTHER_STACK,
+	RULE_SP_TRAP,  /* as RULE_SP, of what nobody called: Go's runtime put it in between */
+	RULE_GUESS_FP, /* no CFI here: try the frame pointer */
 	RULE_BAD,
 };
 struct rule {
@@ -163,7 +168,7 @@ struct unwind_module {
 	struct {
 		struct window table; /* .gopclntab */
 		uint64_t section_text, text;
-		uint32_t magic, n_funcs, pctab, funcs;
+		uint32_t magic, n_funcs, names, pctab, funcs;
 	} go;
 
 	/* rows.c */
@@ -289,13 +294,13 @@ int entry_vet(struct cfi_entry *e, uint64_t pc);
  */
 bool compact_compile(const struct cfi_entry *e, uint64_t pc, struct rule *ret, uint64_t *ret_start,
 		     uint64_t *ret_end);
+/* Bytes that were pushed before the function was entered and that its CFI leaves out; 0: none. */
+int32_t compact_pushed_bytes(const struct cfi_entry *e);
 /* Where the return address is, into rule, whose fp_words are known. false: not as simple. */
 bool compact_return_address(const struct reg_rule *pc, struct rule *rule);
 bool leb_read_u(struct cursor *c, uint64_t *ret);
 bool leb_read_s(struct cursor *c, int64_t *ret);
 
-/* Bytes that were pushed before the function was entered and that its CFI leaves out; 0: none. */
-int32_t compact_pushed_bytes(const struct cfi_entry *e);
 /* debug-frame.c: makes m->debug_frame usable; 0, -ENOENT: there is none, or -errno. */
 enum debug_compression { DEBUG_PLAIN, DEBUG_ZLIB_CHDR, DEBUG_ZLIB_GNU };
 int debug_frame_load(struct unwind_module *m);

@@ -35,7 +35,7 @@ tests_unit_libunwindtest_a_CFLAGS = $(AM_CFLAGS) -O2 -fomit-frame-pointer -fno-s
 
 UNWIND_TEST_LIBS = libunwind.a libutil.a $(ELFUTILS_LIBS) $(ZLIB_LIBS)
 UNWIND_TEST_PROC = tests/unit/test.h tests/unit/unwind-proc.c tests/unit/unwind-proc.h
-CORPUS_ORACLE = tests/corpus/oracle.c tests/corpus/oracle.h tests/corpus/relation.h
+CORPUS_ORACLE = tests/corpus/judge.c tests/corpus/judge.h tests/corpus/oracle.c tests/corpus/oracle.h tests/corpus/relation.h
 UNWIND_TEST_COMPARE = $(UNWIND_TEST_PROC) $(CORPUS_ORACLE) tests/unit/unwind-compare.c tests/unit/unwind-compare.h
 
 check_PROGRAMS += tests/unit/test-unwind-live
@@ -110,7 +110,7 @@ CORPUS_TRAPS = asm-libc asm-libcrypto asm-libgcc coroutine cxx-clang cxx-excepti
 	musl-static no-cfi-frame-pointer no-sections node node-jit plt plt-ibt plt-no-cfi prelinked \
 	prologue rust-panic rustc signal signal-altstack signal-fault static static-pie tail-call \
 	truncated vdso
-CORPUS_AARCH64 = asm-libc coroutine debug-frame frame-pointer go go-stripped longjmp no-cfi-frame-pointer plt prologue signal \
+CORPUS_AARCH64 = asm-libc coroutine debug-frame frame-pointer go go-stripped longjmp no-cfi-frame-pointer plt prologue resolver signal \
 	signal-altstack signal-fault signed signed-signal static-pie tail-call truncated
 EXTRA_DIST += $(CORPUS_AARCH64:%=tests/data/unwind/aarch64/%.samples.gz) \
 	$(CORPUS_AARCH64:%=tests/data/unwind/aarch64/%.expect) tests/data/unwind/aarch64/differences

@@ -29,6 +29,7 @@
 enum {
 	MAX_SIGNAL_FRAMES = 16, /* of one walk: they alone may move to another stack */
 	MAX_GUESS_DISTANCE = 8 * 1024 * 1024, /* a frame pointer this far above sp is one */
+	MAX_UNCOUNTED_BYTES = 64, /* that Go's assembler takes of the stack and does not count */
 	MIN_CACHE_ENTRIES = 256,
 };
 
@@ -49,8 +50,10 @@ struct walk {
 	unsigned int current; /* the memo used last */
 	bool full;
 	bool guessed; /* the previous step followed the frame pointer without CFI */
-	unsigned int signal_frames;
 	bool lost_sp; /* of this frame only the address is known */
+	unsigned int signal_frames;
+	size_t n_certain; /* frames up to a change of stacks; 0: all are certain */
+	uint64_t certain_sp;
 	uint64_t hits, misses;
 };
 
@@ -333,6 +336,47 @@ static enum unwind_outcome step_bad_call(struct walk *w, struct unwind_regs *reg
 	return UNWIND_N_OUTCOMES;
 }
 
+/*
+ * A function of Go's that moves to another stack at some place; CFI is right until then, and
+ * nothing says where that is. Behind it what looks like the caller is a word of the other stack. So
+ * the walk goes on, but what it finds counts only if it gets to where stacks of Go end: an
+ * outermost function, or another one that has moved. That does not happen by accident: each frame
+ * in between would have to fit.
+ *
+ * One that has called must have moved before, or has seen that it need not: then the frame pointer,
+ * which such a function saves and sets when it has a frame, is right above its frame, and gives the
+ * caller where the function has also aligned sp. The stack that it would have left is far away.
+ */
+static enum step step_other_stack(struct walk *w, struct rule rule, bool innermost,
+				  struct unwind_regs *regs)
+{
+	uint64_t sp = regs->r[ARCH_REG_SP], cfa = sp + (uint64_t)(int64_t)rule.cfa_offset;
+	uint64_t fp = regs->r[ARCH_REG_FP];
+
+	w->n_certain = w->n;
+	w->certain_sp = sp;
+	if (!innermost) {
+		if (ARCH_HAS_LR || !(regs->valid & UNWIND_REG_BIT(ARCH_REG_FP)) ||
+		    rule.cfa_offset < 16 || fp + 16 - cfa > MAX_UNCOUNTED_BYTES)
+			return STEP_NO_PROGRESS;
+		cfa = fp + 16;
+		rule.fp_words = -2;
+	}
+	return step_compact(&w->stack, rule, cfa, regs);
+}
+
+/* At the end of a walk: what does not count is forgotten, and the stack is one that goes on. */
+static enum unwind_outcome settle(struct walk *w, enum unwind_outcome outcome,
+				  struct unwind_regs *regs)
+{
+	if (w->n_certain == 0)
+		return outcome;
+	w->n = w->n_certain;
+	regs->r[ARCH_REG_SP] = w->certain_sp;
+	*w->stack.missing = w->stack.start - 1;
+	return UNWIND_TRUNCATED;
+}
+
 static enum step step_by_full(struct walk *w, const struct full_rule *f, bool *innermost,
 			      struct unwind_regs *regs)
 {
@@ -346,6 +390,10 @@ static enum step step_by_full(struct walk *w, const struct full_rule *f, bool *i
 	}
 	step = step_full(f, &w->stack, *innermost, regs);
 	*innermost = f->signal_frame;
+	if (step == STEP_LOST_SP) {
+		w->lost_sp = is_code(w, regs->r[ARCH_REG_PC]);
+		return w->lost_sp ? STEP_OK : STEP_NO_PROGRESS;
+	}
 	return step;
 }
 
@@ -390,10 +438,6 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 		w->u->trace(w->u->trace_ctx, &(struct walk_step){w->n - 1, addr, &memo->mapping,
 								 rule, full, regs, &w->stack});
 	switch (rule.kind) {
-	if (step == STEP_LOST_SP) {
-		w->lost_sp = is_code(w, regs->r[ARCH_REG_PC]);
-		return w->lost_sp ? STEP_OK : STEP_NO_PROGRESS;
-	}
 	case RULE_SP:
 		step = step_compact(&w->stack, rule, cfa_by_sp(w, rule, regs), regs);
 		break;
@@ -409,11 +453,16 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 		step = step_by_full(w, full, innermost, regs);
 		break;
 	case RULE_END:
+		w->n_certain = 0;
 		step = STEP_END;
 		break;
 	case RULE_OTHER_STACK:
-		*ret = UNWIND_TRUNCATED;
-		return STEP_OK;
+		step = step_other_stack(w, rule, was_innermost, regs);
+		break;
+	case RULE_SP_TRAP:
+		step = step_compact(&w->stack, rule, cfa_by_sp(w, rule, regs), regs);
+		*innermost = true;
+		break;
 	case RULE_GUESS_FP:
 		*ret = step_guess_fp(w, regs);
 		return STEP_OK;
@@ -437,6 +486,7 @@ static uint64_t depth_bytes(const struct walk *w, const struct unwind_regs *regs
 	return depth < w->stack.n ? depth : w->stack.n;
 }
 
+/* STEP_OK, or STEP_NEEDS_REGS of a walk that is not in full. */
 static enum step run(struct walk *w, const struct unwind_regs *first, enum unwind_outcome *ret)
 {
 	struct unwind_regs regs = *first;
@@ -446,11 +496,13 @@ static enum step run(struct walk *w, const struct unwind_regs *first, enum unwin
 	w->n = 0;
 	w->signal_frames = 0;
 	w->guessed = false;
+	w->lost_sp = false;
+	w->n_certain = 0;
 	for (;;) {
 		const struct memo *memo = find_memo(w, addr);
 
 		if (w->n == w->max_frames) {
-			*ret = UNWIND_TOO_DEEP;
+			*ret = settle(w, UNWIND_TOO_DEEP, &regs);
 			return STEP_OK;
 		}
 		w->frames[w->n++] =
@@ -469,6 +521,7 @@ static enum step run(struct walk *w, const struct unwind_regs *first, enum unwin
 		if (*ret == UNWIND_N_OUTCOMES && regs.r[ARCH_REG_PC] == 0)
 			*ret = UNWIND_COMPLETE;
 		if (*ret != UNWIND_N_OUTCOMES) {
+			*ret = settle(w, *ret, &regs);
 			w->u->stats.last_depth_bytes = depth_bytes(w, &regs);
 			if (*ret == UNWIND_TRUNCATED)
 				w->u->cut = (struct unwind_cut){*first, regs, w->stack};
@@ -492,7 +545,6 @@ enum unwind_outcome unwind_walk(struct unwinder *u, const struct unwind_regs *re
 		.stack = {stack, regs->r[ARCH_REG_SP], n_stack, &missing},
 		.find = find,
 		.ctx = ctx,
-/* STEP_OK, or STEP_NEEDS_REGS of a walk that is not in full. */
 		.frames = frames,
 		.max_frames = max_frames,
 	};

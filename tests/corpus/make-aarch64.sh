@@ -48,6 +48,8 @@ for_trap signed && compile signed traps.c -mbranch-protection=standard && trap_i
 for_trap signed-signal && compile signed traps.c -mbranch-protection=standard && trap_is signed-signal 16 main ./signed signals
 # Stubs and ld.so's lazy resolver.
 for_trap plt && compile lazy traps.c -Wl,-z,lazy && trap_is plt 24 plt ./lazy plt
+# ... each instruction of which is a sample.
+for_trap resolver && compile lazy traps.c -Wl,-z,lazy && options="-m ld-linux" && trap_is resolver 60 tail ./lazy tail
 # Frame pointers, with call-frame information and without any.
 for_trap frame-pointer && compile fp traps.c -fno-omit-frame-pointer && trap_is frame-pointer 16 prologue ./fp prologue
 for_trap no-cfi-frame-pointer && compile nocfi traps.c -fno-asynchronous-unwind-tables -fno-unwind-tables -fno-omit-frame-pointer &&

@@ -18,13 +18,14 @@ trap_is()
 {
 	name=$1
 	shift
-	record "$name" "" "$@"
+	record "$name" "$environment" "$@"
 }
 
 # for_trap NAME TOOL...: is it asked for, and are its tools there?
 for_trap()
 {
 	is_wanted "$1" || return 1
+	environment=
 	trap_name=$1
 	shift
 	for tool in "$@"; do
@@ -111,11 +112,13 @@ go_program() # OUTPUT PACKAGE FLAGS...
 {
 	go_build "$@" && strip_go objcopy "$1"
 }
-for_trap go go objcopy && go_program gotraps "$src/gotraps.go" && trap_is go -n 30 -- ./gotraps
+# Without signals of the scheduler, which come as they like; go-morestack has them.
+quiet=GODEBUG=asyncpreemptoff=1
+for_trap go go objcopy && go_program gotraps "$src/gotraps.go" && environment=$quiet && trap_is go -n 30 -- ./gotraps
 for_trap go-morestack go objcopy && go_program gotraps "$src/gotraps.go" &&
 	trap_is go-morestack -n 30 -- ./gotraps morestack
 for_trap go-stripped go && go_program gostripped "$src/gotraps.go" -ldflags='-s -w' &&
-	trap_is go-stripped -n 30 -- ./gostripped
+	environment=$quiet && trap_is go-stripped -n 30 -- ./gostripped
 for_trap go-cgo go gcc objcopy && cp -r "$src/cgo" . && (cd cgo && go_program ../cgotraps .) &&
 	trap_is go-cgo -n 30 -- ./cgotraps
 

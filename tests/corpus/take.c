@@ -74,8 +74,8 @@ static void describe(struct take *t, struct take_sample *s)
 	/* Not from call-frame information, or not in a row's compact form. */
 	s->special = (row.rule.kind != RULE_SP && row.rule.kind != RULE_FP) ||
 		     cfi_compile_full(m.module, pc - m.bias, &full) != 0;
-	/* Of stubs and the like each instruction is another case. */
-	if (s->special && row.rule.kind != RULE_OTHER_STACK)
+	/* Of stubs and the like each instruction is another case; an outermost function is one. */
+	if (s->special && row.rule.kind != RULE_END)
 		s->key ^= hash_u64(pc);
 }
 

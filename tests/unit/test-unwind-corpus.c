@@ -2,8 +2,9 @@
 /*
  * The corpus: every recorded sample of tests/data/unwind walked by us and by libdw, which sees the
  * same stack and the same slices of the binaries. Our frames must be the expected ones
- *(NAME.expect), and where libdw's are not the same, either the bytes show that ours are right, or
- *the file "differences" says what is known of it.
+ * (NAME.expect), and where libdw's are not the same, the bytes must show that libdw is wrong
+ * (tests/corpus/judge.h). Where they do not, the file "differences" says what is known of it; there
+ * may be few such.
  *
  *	test-unwind-corpus [FILE...]    these only
  */
@@ -12,6 +13,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "tests/corpus/judge.h"
 #include "tests/corpus/oracle.h"
 #include "tests/corpus/relation.h"
 #include "tests/unit/test.h"
@@ -23,11 +25,17 @@
 #else
 #define CORPUS "tests/data/unwind"
 #endif
-enum { MAX_FRAMES = 512, MAX_TEXT = 1 << 18, PAGE = 4096 };
+enum {
+	MAX_FRAMES = 512,
+	MAX_TEXT = 1 << 18,
+	PAGE = 4096,
+	/* Of a thousand samples so many are walked as libdw does, or libdw is shown to be wrong. */
+	MIN_RIGHT = ARCH_HAS_LR ? 990 : 999,
+};
 
 struct tally {
-	uint64_t files, samples, frames, listed, proven, unknown;
-	uint64_t relations[RELATION_N];
+	uint64_t files, samples, frames, listed, unknown, judged;
+	uint64_t verdicts[VERDICT_N];
 };
 
 struct corpus {
@@ -106,79 +114,51 @@ static struct oracle *make_oracle(struct corpus *c, uint32_t maps)
 
 /* ---- What the bytes say ---- */
 
-/* Is the instruction that ends just behind `last` a call? */
-static bool is_call(struct corpus *c, uint64_t last)
+static bool find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 {
+	const struct corpus *c = ctx;
+
+	return recorded_find(c->r, pc, ret);
+}
+
+static bool read_code(void *ctx, uint64_t address, uint8_t *ret, size_t n)
+{
+	const struct corpus *c = ctx;
 	const struct recorded_module *module;
 	struct unwind_mapping m;
-	const uint8_t *end;
 	uint64_t offset;
 
-	if (!recorded_find(c->r, last, &m) || !m.module)
+	if (!recorded_find(c->r, address, &m) || !m.module)
 		return false;
-	offset = last - m.start + c->r->mappings.items[m.tag].offset + 1;
+	offset = address - m.start + c->r->mappings.items[m.tag].offset;
 	module = &c->r->modules.items[c->r->mappings.items[m.tag].module];
-	if (offset < 8 || offset > module->size)
+	if (offset > module->size || module->size - offset < n)
 		return false;
-	end = module->image + offset;
-#ifdef UNWIND_AARCH64
-	uint32_t insn;
-
-	memcpy(&insn, end - sizeof(insn), sizeof(insn));
-	/* bl; blr, and blraa, blrab and their forms without a modifier */
-	return (insn & 0xfc000000) == 0x94000000 || (insn & 0xfffffc1f) == 0xd63f0000 ||
-	       (insn & 0xfefff800) == 0xd63f0800;
-#else
-	if (end[-5] == 0xe8) /* call rel32 */
-		return true;
-	/* call *r/m (ff /2) with and without displacement and SIB byte */
-	for (int n = 2; n <= 7; n++) {
-		if (end[-n] == 0xff && (end[-n + 1] & 0x38) == 0x10)
-			return true;
-	}
-	return false;
-#endif
+	memcpy(ret, module->image + offset, n);
+	return true;
 }
 
-/*
- * aarch64's trampoline for signal handlers, which nobody calls, and behind it what was interrupted:
- * no calls to be seen.
- */
-static bool is_trampoline(const struct corpus *c, const struct unwind_frame *f)
+static struct judge make_judge(struct corpus *c, const struct recorded_sample *s)
 {
-	uint32_t module = f->tag == UINT32_MAX ? UINT32_MAX : c->r->mappings.items[f->tag].module;
-
-	return ARCH_HAS_LR && module < c->r->modules.n &&
-	       c->r->modules.items[module].flags & RECORDED_VDSO;
+	return (struct judge){&s->regs,	 s->stack, s->n_stack, find_mapping,
+			      read_code, c,	   MAX_FRAMES};
 }
 
-/*
- * Ours goes on behind libdw's end, or libdw has lost callers (of stubs, and of leaf functions
- * without call-frame information): its frames, less those that are behind no call, are among ours,
- * in order. Proven when each frame that is ours alone, up to the entry or to where the copy ends,
- * lies behind a call.
- */
-static bool is_proven(struct corpus *c, const struct unwind_frame *frames, size_t n,
-		      const uint64_t *theirs, size_t n_theirs, enum unwind_outcome outcome)
+/* The judge must not take a walk of libdw's, which is right, for wrong where ours is made so. */
+static void check_judge(struct corpus *c, const struct recorded_sample *s, const uint64_t *right,
+			size_t n)
 {
-	size_t at = 0;
+	const struct judge j = make_judge(c, s);
+	uint64_t wrong[MAX_FRAMES];
 
-	if (outcome != UNWIND_COMPLETE && outcome != UNWIND_TRUNCATED)
-		return false;
-	for (size_t i = 0; i < n; i++) {
-		while (i > 0 && at < n_theirs && theirs[at] != frames[i].address &&
-		       !is_call(c, theirs[at]))
-			at++;
-		if (at < n_theirs && frames[i].address == theirs[at])
-			at++;
-		else if (i == 0 ||
-			 (!is_call(c, frames[i].address) && !is_trampoline(c, &frames[i]) &&
-			  !is_trampoline(c, &frames[i - 1])))
-			return false;
-	}
-	while (at < n_theirs && !is_call(c, theirs[at]))
-		at++;
-	return at == n_theirs;
+	/* Only where each frame is behind a call, so that it would have been shown to be right. */
+	if (n < 2 || judge_walks(&j, right, n, UNWIND_COMPLETE, right, 1) != VERDICT_LOST_CALLERS)
+		return;
+	memcpy(wrong, right, n * sizeof(*wrong));
+	CHECK_INT(judge_walks(&j, wrong, n - 1, UNWIND_COMPLETE, right, n), ==, VERDICT_UNDECIDED);
+	wrong[n / 2]++;
+	CHECK_INT(judge_walks(&j, wrong, n, UNWIND_COMPLETE, right, n), ==, VERDICT_UNDECIDED);
+	total.judged++;
 }
 
 /* "NAME SAMPLE ..." in the list of differences. */
@@ -247,6 +227,8 @@ static void check_sample(struct corpus *c, uint32_t i)
 	const struct recorded_sample *s = &c->r->samples.items[i];
 	enum unwind_outcome outcome;
 	enum relation relation, recorded;
+	enum verdict verdict;
+	struct judge judge;
 	struct oracle *o;
 	size_t n, n_theirs = 0;
 	char line[128];
@@ -271,22 +253,25 @@ static void check_sample(struct corpus *c, uint32_t i)
 		c->at += strcspn(c->at, "\n");
 		c->at += *c->at == '\n';
 	}
+	judge = make_judge(c, s);
+	if (recorded == RELATION_N)
+		verdict = judge_walks(&judge, ours, n, outcome, theirs, n_theirs);
+	else
+		verdict = recorded == RELATION_IDENTICAL ? VERDICT_IDENTICAL : VERDICT_UNDECIDED;
+	if (recorded == RELATION_N && verdict == VERDICT_IDENTICAL)
+		check_judge(c, s, theirs, n_theirs);
 	total.samples++;
 	total.frames += n;
-	total.relations[relation]++;
-	if (relation == RELATION_IDENTICAL)
-		return;
-	/* What libdw adds at the end has to be looked at. */
-	if (relation != RELATION_OURS_SHORTER &&
-	    is_proven(c, frames, n, theirs, n_theirs, outcome)) {
-		total.proven++;
-	} else if (is_listed(c, i)) {
+	total.verdicts[verdict]++;
+	if (verdict == VERDICT_UNDECIDED && is_listed(c, i)) {
 		total.listed++;
-	} else {
-		fprintf(stderr,
-			"%s: sample %u: %s is neither proven by the bytes nor listed in "
-			"differences\n",
+	} else if (verdict == VERDICT_UNDECIDED) {
+		fprintf(stderr, "%s: sample %u: %s, and the bytes do not show that ours is right\n",
 			c->name, i, relation_names[relation]);
+		total.unknown++;
+	} else if (is_listed(c, i)) {
+		fprintf(stderr, "%s: sample %u is listed in differences: %s\n", c->name, i,
+			verdict_names[verdict]);
 		total.unknown++;
 	}
 }
@@ -363,14 +348,16 @@ int main(int argc, char **argv)
 	} else {
 		check_directory();
 	}
-	fprintf(stderr,
-		"%" PRIu64 " files, %" PRIu64 " samples, %" PRIu64 " frames: identical %" PRIu64
-		", libdw shorter %" PRIu64 " (%" PRIu64
-		" proven by the bytes), libdw longer %" PRIu64 ", different %" PRIu64 "; %" PRIu64
-		" listed\n",
-		total.files, total.samples, total.frames, total.relations[RELATION_IDENTICAL],
-		total.relations[RELATION_OURS_LONGER], total.proven,
-		total.relations[RELATION_OURS_SHORTER], total.relations[RELATION_DIFFERENT],
-		total.listed);
+	fprintf(stderr, "%" PRIu64 " files, %" PRIu64 " samples, %" PRIu64 " frames:\n",
+		total.files, total.samples, total.frames);
+	for (int i = 0; i < VERDICT_N; i++)
+		fprintf(stderr, "%8" PRIu64 " %s\n", total.verdicts[i], verdict_names[i]);
+	fprintf(stderr, "%8" PRIu64 " of them listed\n", total.listed);
+	fprintf(stderr, "%8" PRIu64 " made wrong, and seen to be\n", total.judged);
+	if (argc > 1)
+		return total.unknown ? 1 : 0;
+	CHECK_INT(total.judged * 4, >=, total.verdicts[VERDICT_IDENTICAL]);
+	CHECK_INT((total.samples - total.verdicts[VERDICT_UNDECIDED]) * 1000, >=,
+		  total.samples * MIN_RIGHT);
 	return total.unknown ? 1 : 0;
 }

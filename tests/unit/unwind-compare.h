@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Walks the same copied registers and stack by us and by libdw, and counts how they agree. */
+#include "tests/corpus/judge.h"
 #include "tests/corpus/oracle.h"
 #include "tests/unit/unwind-proc.h"
 
 struct tally {
-	uint64_t samples, frames, identical, ours_longer, ours_shorter, contradict, complete;
-	uint64_t longer_not_complete;
+	uint64_t samples, frames, complete;
+	uint64_t verdicts[VERDICT_N]; /* what libdw does differently (tests/corpus/judge.h) */
 	uint64_t outcomes[UNWIND_N_OUTCOMES];
 };
 
@@ -21,5 +22,5 @@ struct comparison {
 };
 
 void compare_sample(struct comparison *c, const struct proc_sample *sample);
-/* One line: what is in the tally. */
+/* A few lines: what is in the tally. */
 void comparison_print(const struct comparison *c, unsigned int steps);

@@ -123,9 +123,11 @@ static void add_line(struct proc_maps *maps, struct proc_modules *ms, pid_t pid,
 	maps->items = realloc(maps->items, (maps->n + 1) * sizeof(*maps->items));
 	m = &maps->items[maps->n++];
 	*m = (struct proc_mapping){.start = start, .end = end, .offset = offset};
-	if (strcmp(path, "[vdso]") == 0)
+	if (strcmp(path, "[vdso]") == 0) {
 		m->module = find_vdso(ms, start, end);
-	else if (path[0] == '/') {
+		m->image = ms->vdso;
+		m->n_image = ms->n_vdso;
+	} else if (path[0] == '/') {
 		m->file = find_module(ms, pid, path, start, end);
 		m->module = m->file ? m->file->module : NULL;
 		m->missing = !m->module;
@@ -201,6 +203,24 @@ bool proc_find(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 		.file_missing = maps->items[low].missing,
 	};
 	return true;
+}
+
+bool proc_read(void *ctx, uint64_t address, uint8_t *ret, size_t n)
+{
+	const struct proc_maps *maps = ctx;
+	const struct proc_mapping *m;
+	struct unwind_mapping found;
+	uint64_t offset;
+
+	if (!proc_find(ctx, address, &found))
+		return false;
+	m = &maps->items[found.tag];
+	offset = address - m->start + m->offset;
+	if (m->image && offset < m->n_image && m->n_image - offset >= n) {
+		memcpy(ret, m->image + offset, n);
+		return true;
+	}
+	return m->file && pread(m->file->fd, ret, n, (off_t)offset) == (ssize_t)n;
 }
 
 /* Samples */

@@ -12,6 +12,8 @@ struct proc_mapping {
 	uint64_t start, end, offset;
 	struct unwind_module *module; /* borrowed from the module list */
 	struct proc_module *file;     /* the same; NULL: not a file's, or it could not be opened */
+	const uint8_t *image;	      /* of the vdso; NULL: a file's */
+	size_t n_image;
 	uint64_t bias;
 	bool missing;
 };
@@ -49,6 +51,8 @@ void proc_maps_deinit(struct proc_maps *maps);
 void proc_maps_renew(struct proc_maps *maps, const struct proc_modules *ms);
 /* unwind_find_fn over a struct proc_maps. */
 bool proc_find(void *ctx, uint64_t pc, struct unwind_mapping *ret);
+/* n bytes of the file or image that is mapped at address; false: there are none. */
+bool proc_read(void *ctx, uint64_t address, uint8_t *ret, size_t n);
 
 /* One sample: what both unwinders see. */
 struct proc_sample {
