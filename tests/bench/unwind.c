@@ -12,6 +12,9 @@
  * - hot repeat: the same sample again and again;
  * - cold: nothing compiled or cached yet, modules opened (libdw: and their CFI found).
  *
+ * Where our walk is not libdw's, the code must show that libdw is wrong (tests/corpus/judge.h); it
+ * fails where more than one sample in a thousand is not so.
+ *
  * The engines take turns at being the first of a round. What is compared is the time of the samples
  * for which all of them find the same frames, so nobody is fast by walking less; the machine has
  * other work, so what is summed up is each sample's median over the rounds.
@@ -22,6 +25,7 @@
 
 #include "tests/bench/framehop.h"
 #include "tests/bench/unwind-capture.h"
+#include "tests/corpus/judge.h"
 #include "util/clock.h"
 
 #define REPLAY_RING (2 * 1024 * 1024)
@@ -38,8 +42,10 @@ struct bench {
 	struct framehop framehop;
 	struct framehop_cache *fh_cache;
 	bool has[N_ENGINES];
-	bool *agreed;	    /* by sample */
-	uint16_t *n_frames; /* by sample, where agreed */
+	bool *agreed;		     /* by sample */
+	uint16_t *n_frames;	     /* by sample, where agreed */
+	enum unwind_outcome outcome; /* of our last walk */
+	uint64_t undecided;	     /* samples where libdw may be right and ours is not the same */
 };
 
 /* ---- The engines ---- */
@@ -56,8 +62,8 @@ static size_t walk(struct bench *b, enum engine engine, const struct sample *s,
 
 	switch (engine) {
 	case OURS:
-		(void)unwind_walk(b->u, &p->regs, p->stack, p->n_stack, proc_find, &set->maps,
-				  frames, PROC_MAX_FRAMES, &n);
+		b->outcome = unwind_walk(b->u, &p->regs, p->stack, p->n_stack, proc_find,
+					 &set->maps, frames, PROC_MAX_FRAMES, &n);
 		return n;
 	case FRAMEHOP:
 		return b->framehop.walk(set->fh, b->fh_cache, p->regs.r[16], p->regs.r[7],
@@ -153,8 +159,66 @@ static void print_agreement(const struct agreement *a, enum engine x, enum engin
 	       100.0 * (double)a->longer / n, 100.0 * (double)a->contradict / n);
 }
 
+/* Where ours is not libdw's: which of them is right. */
+static enum verdict judge_sample(const struct bench *b, const struct sample *s, size_t n,
+				 enum unwind_outcome outcome, size_t n_theirs)
+{
+	const struct judge judge = {&s->s.regs,	    s->s.stack, s->s.n_stack,
+				    proc_find,	    proc_read,	&b->capture.sets.items[s->set].maps,
+				    PROC_MAX_FRAMES};
+
+	return judge_walks(&judge, addresses[OURS], n, outcome, addresses[LIBDW], n_theirs);
+}
+
+static void print_place(const struct bench *b, const struct sample *s, uint64_t address)
+{
+	struct set *set = &b->capture.sets.items[s->set];
+	struct unwind_mapping m;
+	const struct proc_module *file;
+
+	if (!proc_find(&set->maps, address, &m)) {
+		printf(" [none]+%#" PRIx64, address);
+		return;
+	}
+	file = set->maps.items[m.tag].file;
+	printf(" %s+%#" PRIx64, file ? strrchr(file->path, '/') + 1 : "[no file]",
+	       address - m.bias);
+}
+
+/* Both walks around where they part. */
+static void print_difference(const struct bench *b, uint32_t sample, size_t n, size_t n_theirs)
+{
+	const struct sample *s = &b->capture.samples.items[sample];
+	const uint64_t *ours = addresses[OURS], *theirs = addresses[LIBDW];
+	size_t same = 0, n_of[2] = {n, n_theirs};
+
+	while (same < n && same < n_theirs && ours[same] == theirs[same])
+		same++;
+	printf("sample %u: %s, %zu frames, libdw %zu, the same %zu:", sample,
+	       unwind_outcome_name(b->outcome), n, n_theirs, same);
+	for (size_t i = same > 2 ? same - 2 : 0; i < same; i++)
+		print_place(b, s, ours[i]);
+	for (int e = 0; e < 2; e++) {
+		printf(e ? " | libdw:" : " | ours:");
+		for (size_t i = same; i < n_of[e] && i < same + 3; i++)
+			print_place(b, s, e ? theirs[i] : ours[i]);
+	}
+	puts("");
+}
+
+static void print_verdicts(const uint64_t verdicts[VERDICT_N], uint32_t n)
+{
+	printf("\nperfwalk and libdw:\n");
+	for (int i = 0; i < VERDICT_N; i++) {
+		if (verdicts[i])
+			printf("%8" PRIu64 " %8.3f%% %s\n", verdicts[i],
+			       100.0 * (double)verdicts[i] / n, verdict_names[i]);
+	}
+}
+
 static void find_agreement(struct bench *b)
 {
+	uint64_t verdicts[VERDICT_N] = {0};
 	static const enum engine pairs[][2] = {{OURS, LIBDW}, {OURS, FRAMEHOP}, {FRAMEHOP, LIBDW}};
 	struct agreement sums[ARRAY_SIZE(pairs)] = {0};
 	uint32_t n = b->capture.samples.n;
@@ -163,12 +227,17 @@ static void find_agreement(struct bench *b)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct sample *s = &b->capture.samples.items[i];
 		size_t found[N_ENGINES] = {0};
+		enum verdict verdict;
 
 		for (int e = 0; e < N_ENGINES; e++) {
 			found[e] = b->has[e] ? walk(b, (enum engine)e, s, &s->s) : 0;
 			for (size_t k = 0; e == OURS && k < found[e]; k++)
 				addresses[OURS][k] = frames[k].address;
 		}
+		verdict = judge_sample(b, s, found[OURS], b->outcome, found[LIBDW]);
+		verdicts[verdict]++;
+		if (verdict == VERDICT_UNDECIDED)
+			print_difference(b, i, found[OURS], found[LIBDW]);
 		b->agreed[i] = found[OURS] > 0;
 		for (size_t p = 0; p < ARRAY_SIZE(pairs); p++) {
 			enum engine x = pairs[p][0], y = pairs[p][1];
@@ -182,6 +251,8 @@ static void find_agreement(struct bench *b)
 		b->n_frames[i] = (uint16_t)found[OURS];
 		n_agreed += b->agreed[i];
 	}
+	print_verdicts(verdicts, n);
+	b->undecided = verdicts[VERDICT_UNDECIDED];
 	printf("\n%-19s %11s %9s %9s %9s\n", "the first finds", "the same", "less", "more",
 	       "other");
 	for (size_t p = 0; p < ARRAY_SIZE(pairs); p++) {
@@ -401,6 +472,13 @@ static int run(struct bench *b)
 	measure(b, &t, "cold", true, false, 1);
 	print_memory(b);
 	print_worst(b, &t);
+	if (b->undecided * 1000 > n) {
+		fprintf(stderr,
+			"unwind-bench: in %" PRIu64
+			" samples of %u libdw may be right against us\n",
+			b->undecided, n);
+		return 1;
+	}
 	return 0;
 }
 

@@ -6,6 +6,7 @@
 const char *const verdict_names[VERDICT_N] = {
 	[VERDICT_IDENTICAL] = "identical",
 	[VERDICT_LOST_CALLERS] = "libdw lost callers",
+	[VERDICT_ENDS_EARLY] = "libdw ends early, then code without a file",
 	[VERDICT_NO_MAPPING] = "libdw: frame in no mapping",
 	[VERDICT_NO_CALL] = "libdw: frame behind no call",
 	[VERDICT_PAST_END] = "libdw: past the outermost function",
@@ -211,6 +212,27 @@ static bool has_lost_callers(const struct judge *j, const uint64_t *ours, size_t
 	return at == n_theirs;
 }
 
+static bool has_no_file(const struct judge *j, uint64_t address)
+{
+	struct unwind_mapping m;
+
+	return j->find(j->ctx, address, &m) && !m.module;
+}
+
+/* libdw's end is followed by a caller in a file; what is behind that may be without one. */
+static bool ends_early(const struct judge *j, const uint64_t *ours, size_t n,
+		       enum unwind_outcome outcome, size_t n_theirs)
+{
+	if (n_theirs >= n || n_theirs == 0 || !is_caller(j, ours, n, n_theirs) ||
+	    (outcome != UNWIND_COMPLETE && outcome != UNWIND_TRUNCATED))
+		return false;
+	for (size_t i = n_theirs; i < n; i++) {
+		if (!has_no_file(j, ours[i]) && !is_caller(j, ours, n, i))
+			return false;
+	}
+	return true;
+}
+
 /* ---- libdw's ---- */
 
 static bool is_circle(const struct judge *j, const uint64_t *theirs, size_t n, size_t from)
@@ -273,6 +295,8 @@ enum verdict judge_walks(const struct judge *j, const uint64_t *ours, size_t n_o
 	/* Where ours ends, what libdw has more must be wrong. */
 	if (same < n_ours && has_lost_callers(j, ours, n_ours, outcome, theirs, n_theirs))
 		return VERDICT_LOST_CALLERS;
+	if (same == n_theirs && ends_early(j, ours, n_ours, outcome, n_theirs))
+		return VERDICT_ENDS_EARLY;
 	if (same > 0 && same < n_theirs)
 		wrong = what_is_wrong(j, theirs, n_theirs, same);
 	if (same == n_ours)

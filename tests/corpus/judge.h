@@ -12,6 +12,9 @@ enum verdict {
 	/* libdw ends early or leaves out callers: its frames are among ours, and each frame that is
 	 * ours alone lies behind a call. */
 	VERDICT_LOST_CALLERS,
+	/* It ends before a caller that lies behind a call; further out is code without a file,
+	 * where calls cannot be seen. */
+	VERDICT_ENDS_EARLY,
 	/* libdw's walk is wrong where it parts from ours, and ours ends there or goes on behind
 	 * calls. */
 	VERDICT_NO_MAPPING,  /* its frame, or the last one that both have, lies in no mapping */
