@@ -74,8 +74,8 @@ static bool is_sigreturn(const struct judge *j, uint64_t address)
 		(insns[0] == 0xd2801168 && insns[1] == 0xd4000001));
 }
 
-/* A call of one function cannot be a call of another: frames[i] was called where frames[i + 1] is,
- * and is in another module than the one called there before, directly. */
+/* frames[i] twice: one direct call instruction would have called frames[i - 1] and itself, which
+ * are in different modules. */
 static bool calls_other(const struct judge *j, const uint64_t *frames, size_t i)
 {
 	struct unwind_mapping a, b;

@@ -18,10 +18,10 @@ trap 'rm -rf "$dir"' EXIT
 echo "rows of the C library"
 "$compact" $sysroot/lib/*.so.*
 
-# name, LD_BIND_NOW, judge, compiler options
+# name, LD_BIND_NOW, compiler options
 step() {
-	name=$1 now=$2 alone=$3
-	shift 3
+	name=$1 now=$2
+	shift 2
 	aarch64-linux-gnu-gcc -O2 -g "$@" -I "$src" "$src/tests/emulated/program.c" \
 		"$src/tests/unit/unwind-workload.c" -o "$dir/$name" -ldl
 	start=$(nm "$dir/$name" | awk '$3 == "unwind_workload" { print $1 }')
@@ -29,15 +29,15 @@ step() {
 	for part in "0 5 12000" "1 5 12000" "2 41 40000" "3 97 200000"; do
 		echo "$name, part $part"
 		# shellcheck disable=SC2086
-		LD_BIND_NOW=$now timeout 300 "$test" qemu-aarch64 $sysroot "$dir/$name" "$start" $part $alone
+		LD_BIND_NOW=$now timeout 300 "$test" qemu-aarch64 $sysroot "$dir/$name" "$start" $part
 	done
 }
 
-step plain 1 "" -fomit-frame-pointer
-step frame-pointers 1 "" -fno-omit-frame-pointer
-step lazy "" alone -fomit-frame-pointer -Wl,-z,lazy
-step signed 1 alone -fomit-frame-pointer -mbranch-protection=standard
-step static 1 "" -static-pie
+step plain 1 -fomit-frame-pointer
+step frame-pointers 1 -fno-omit-frame-pointer
+step lazy "" -fomit-frame-pointer -Wl,-z,lazy
+step signed 1 -fomit-frame-pointer -mbranch-protection=standard
+step static 1 -static-pie
 
 # Go: by .debug_frame, and by .gopclntab alone. Not further than to where a stack grows: from there on the copy
 # is of the scheduler's stack.

@@ -2,13 +2,13 @@
 /*
  * Every instruction of real code: a child is stepped one instruction at a time through prologues,
  * epilogues, the PLT, ld.so's lazy resolver, dlopen, a signal handler and vfork, and at each stop
- * its registers and stack are copied and walked by us and by libdw. Where our frames are not
- *libdw's (0.5% here) the code must show that libdw is wrong (tests/corpus/judge.h). Known of libdw:
+ * its registers and stack are copied and walked by us and by libdw. Where our frames are not its,
+ * as in 0.5% of the stops, the code must show that libdw is wrong (tests/corpus/judge.h).
  *
- *	below sp   After an epilogue's `pop %rbp` CFI says still that rbp is saved, now below sp,
- *where the copy (which begins at sp) has nothing. libdw gives up where a caller needs rbp. rbx
- *libdw takes rbx for call-clobbered unless CFI mentions it, so it cannot pass ld.so's lazy resolver
- *(CFA = rbx + 32) from a function that has not saved rbx yet.
+ * Known of it: after an epilogue's `pop %rbp` CFI says still that rbp is saved, now below sp, where
+ * the copy has nothing; libdw gives up where a caller needs rbp. And it takes rbx for
+ * call-clobbered unless CFI mentions it, so it cannot pass ld.so's lazy resolver (CFA = rbx + 32)
+ * from a function that has not saved rbx yet.
  */
 #include <signal.h>
 #include <sys/ptrace.h>
