@@ -373,6 +373,7 @@ static enum unwind_outcome settle(struct walk *w, enum unwind_outcome outcome,
 		return outcome;
 	w->n = w->n_certain;
 	regs->r[ARCH_REG_SP] = w->certain_sp;
+	regs->valid = UNWIND_REG_BIT(ARCH_REG_SP); /* no other is that frame's: see continue.c */
 	*w->stack.missing = w->stack.start - 1;
 	return UNWIND_TRUNCATED;
 }
@@ -552,6 +553,7 @@ enum unwind_outcome unwind_walk(struct unwinder *u, const struct unwind_regs *re
 
 	u->stats.walks++;
 	u->work = 0;
+	u->cut.last.valid = 0;
 	if ((regs->valid & needed) != needed) {
 		outcome = UNWIND_TRUNCATED;
 	} else if (run(&w, regs, &outcome) == STEP_NEEDS_REGS) {
