@@ -4,6 +4,7 @@ libbroker_a_SOURCES = \
 	src/broker/listener.c src/broker/listener.h \
 	src/broker/opener.c src/broker/opener.h \
 	src/broker/opener-debug.c src/broker/opener-internal.h \
+	src/broker/opener-resolve.c \
 	src/broker/privileges.c src/broker/privileges.h \
 	src/broker/protocol.c src/broker/protocol.h \
 	src/broker/state-dir.c src/broker/state-dir.h \

@@ -5,8 +5,8 @@
  * In the root of a process all directories are that process's to choose. What is opened there is
  * found without leaving that root and without crossing into another mount, because the path could
  * lead into a filesystem that never answers; a root that is itself FUSE (rootless containers) is
- * not searched. That takes openat2 (Linux 5.6); without it only the host's files are there. Next to
- * the program, where any name may stand, no link is followed at all.
+ * not searched. Before Linux 3.15 mounts cannot be told, and only the host's files are there. Next
+ * to the program, where any name may stand, no link is followed at all.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include <linux/openat2.h>
 
@@ -27,11 +26,10 @@
 /* A regular file below root. */
 static int open_below(int root, const char *path, uint64_t resolve)
 {
-	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
-	_cleanup_close_ int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+	_cleanup_close_ int fd = opener_resolve(root, path, resolve);
 	struct stat st;
 
-	return fd < 0 ? -errno : opener_reopen_regular(fd, &st);
+	return fd < 0 ? fd : opener_reopen_regular(fd, &st);
 }
 
 /* The mount table is read without asking any server. */
@@ -142,7 +140,7 @@ static int open_hosts(const uint8_t *build_id, size_t n, const char *path)
 	if (root < 0)
 		return -errno;
 	(void)close_fd(path_fd);
-	path_fd = opener_resolve_in_root(root, path);
+	path_fd = opener_resolve(root, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 	return path_fd < 0 ? path_fd : opener_reopen_regular(path_fd, &st);
 }
 

@@ -9,7 +9,10 @@
 int opener_open_proc(uint32_t pid, const char *name, int flags);
 /* The real open of what an O_PATH descriptor names, once it is known to be harmless. */
 int opener_reopen_regular(int path_fd, struct stat *ret_st);
-/* O_PATH descriptor of path inside root without following a link out of it. */
-int opener_resolve_in_root(int root, const char *path);
+/* O_PATH descriptor of path inside root, or -errno. resolve: RESOLVE_IN_ROOT and others of
+ * openat2(2) (links, and other filesystems, may be forbidden). */
+int opener_resolve(int root, const char *path, uint64_t resolve);
+/* The same where the kernel does not have that call. */
+int opener_resolve_by_hand(int root, const char *path, uint64_t resolve);
 /* .build-id/ab/cdef: how the stores of perf and of debug files name what has a build id. */
 int opener_put_build_id(char *buf, size_t size, const uint8_t *id, size_t n);

@@ -6,8 +6,7 @@
  * symlink out of its container, or a file on a FUSE mount whose server never answers (open and
  * even fstat hang, unkillably). So: O_PATH first, which opens nothing; fstat of that must say
  * regular file; the mount must not be FUSE; then a real open through /proc/self/fd of the very
- * same inode. Paths are resolved inside the process's own root (openat2 RESOLVE_IN_ROOT, Linux
- * 5.6; before that each component is walked with O_NOFOLLOW, so a symlink is refused there).
+ * same inode. Paths are resolved inside the process's own root (opener-resolve.c).
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -19,7 +18,6 @@
 #include <sys/stat.h>
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
-#include <sys/syscall.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
 
@@ -31,6 +29,7 @@
 
 #define FUSE_MAGIC     0x65735546
 #define MAX_FILE_BYTES (INT64_C(4) << 30)
+#define IN_ROOT	       (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
 #define MAX_MAPS_BYTES (UINT64_C(32) << 20)
 
 int opener_open_proc(uint32_t pid, const char *name, int flags)
@@ -203,48 +202,6 @@ static int open_map_files(const struct message *ask, struct stat *st)
 	return opener_reopen_regular(path_fd, st);
 }
 
-/* O_PATH descriptor of path inside root, where no part of it is a link or "..". */
-static int resolve_without_links(int root, const char *path)
-{
-	_cleanup_close_ int at = fcntl(root, F_DUPFD_CLOEXEC, 0);
-	char component[256];
-	int fd;
-
-	while (at >= 0) {
-		size_t n;
-
-		path += strspn(path, "/");
-		n = strcspn(path, "/");
-		if (n == 0)
-			return TAKE_FD(at);
-		if (n >= sizeof(component))
-			return -ENAMETOOLONG;
-		memcpy(component, path, n);
-		component[n] = '\0';
-		if (strcmp(component, "..") == 0)
-			return -EXDEV;
-		fd = openat(at, component, O_PATH | O_NOFOLLOW | O_CLOEXEC);
-		(void)close_fd(at);
-		at = fd;
-		path += n;
-	}
-	return -errno;
-}
-
-int opener_resolve_in_root(int root, const char *path)
-{
-	struct open_how how = {
-		.flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
-	};
-	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
-
-	if (fd >= 0)
-		return fd;
-	/* EPERM: an old seccomp filter that does not know the call. */
-	return errno == ENOSYS || errno == EPERM ? resolve_without_links(root, path) : -errno;
-}
-
 /* An overlay shows its own device number in fstat and the lower one in maps, or the reverse. */
 static bool hides_device(int fd)
 {
@@ -264,7 +221,7 @@ static int open_in_root(uint32_t pid, const struct message *ask, struct stat *st
 
 	if (root < 0)
 		return root;
-	path_fd = opener_resolve_in_root(root, ask->ask_file.path);
+	path_fd = opener_resolve(root, ask->ask_file.path, IN_ROOT);
 	if (path_fd < 0)
 		return path_fd;
 	fd = opener_reopen_regular(path_fd, st);
@@ -431,7 +388,7 @@ static int open_perf_map(uint32_t root_pid, const char *pid, uid_t owner)
 	if (root < 0)
 		return root;
 	(void)snprintf(path, sizeof(path), "/tmp/perf-%s.map", pid);
-	path_fd = opener_resolve_in_root(root, path);
+	path_fd = opener_resolve(root, path, IN_ROOT);
 	if (path_fd < 0)
 		return path_fd;
 	fd = opener_reopen_regular(path_fd, &st);
@@ -474,12 +431,15 @@ int opener_split_file(const char *path)
 	if (path[0] != '/' || n < 5 ||
 	    (strcmp(path + n - 4, ".dwo") != 0 && strcmp(path + n - 4, ".dwp") != 0))
 		return -EINVAL;
+	/* The mount table that path_blocks() looks into has no "..". */
+	if (strstr(path, "/../"))
+		return -EXDEV;
 	if (path_blocks(path))
 		return -ENOTSUP;
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	path_fd = resolve_without_links(root, path);
+	path_fd = opener_resolve(root, path, IN_ROOT | RESOLVE_NO_SYMLINKS);
 	return path_fd < 0 ? path_fd : opener_reopen_regular(path_fd, &st);
 }
 

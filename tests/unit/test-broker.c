@@ -11,7 +11,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "src/broker/opener.h"
+#include <linux/openat2.h>
+
+#include "src/broker/opener-internal.h"
 #include "src/broker/protocol.h"
 #include "src/broker/state-dir.h"
 #include "tests/unit/test.h"
@@ -285,6 +287,93 @@ static void expect_refusal(const char *path, uint32_t uid, int r, const char *re
 		CHECK_STR(error, reason);
 }
 
+/* By hand as by openat2: every way to write a path, and every way to get out. */
+static void test_paths_inside_a_root(void)
+{
+	static const struct {
+		const char *target, *name;
+	} links[] = {
+		{"/a/b/file", "absolute"}, {"a/b", "relative"},		{"../../../a/b/file", "up"},
+		{"loop", "loop"},	   {"../a/b/file", "a/back"},	{"/etc/passwd", "outside"},
+		{"/proc/self", "self"},	   {"/absolute", "a/b/twice"},	{"a/b/file/", "slash"},
+		{"..", "a/b/parent"},	   {"/a/b/../b/file", "round"}, {"/", "top"},
+	};
+	static const char *const paths[] = {
+		"a/b/file",
+		"/a/b/file",
+		"//a/./b//file",
+		"a/../a/b/file",
+		"../../a/b/file",
+		"absolute",
+		"relative/file",
+		"relative/../file",
+		"up",
+		"loop",
+		"a/back",
+		"outside",
+		"self",
+		"a/b/twice",
+		"slash",
+		"a/b/parent/b/file",
+		"a/b/parent/parent",
+		"round",
+		"top/top/a/b/file",
+		"a/b/file/x",
+		"nothing",
+		"a/nothing/../b/file",
+		".",
+		"/",
+		"..",
+		"a/b/../../../../a/b/file",
+	};
+	static const uint64_t modes[] = {
+		RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS,
+		RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_SYMLINKS,
+		RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+	};
+	char path[256];
+	int root, n_found = 0;
+
+	path_in(path, sizeof(path), "inside");
+	CHECK_INT(mkdir(path, 0700), ==, 0);
+	root = open(path, O_PATH | O_DIRECTORY);
+	CHECK_INT(root, >=, 0);
+	CHECK_INT(mkdirat(root, "a", 0700) | mkdirat(root, "a/b", 0700), ==, 0);
+	CHECK_INT(close(openat(root, "a/b/file", O_CREAT | O_WRONLY, 0600)), ==, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		CHECK_INT(symlinkat(links[i].target, root, links[i].name), ==, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(paths) * ARRAY_SIZE(modes); i++) {
+		const char *which = paths[i / ARRAY_SIZE(modes)];
+		uint64_t mode = modes[i % ARRAY_SIZE(modes)];
+		int a = opener_resolve(root, which, mode);
+		int b = opener_resolve_by_hand(root, which, mode);
+		struct stat sa, sb;
+
+		if ((a < 0 ? a : 0) != (b < 0 ? b : 0))
+			fprintf(stderr, "%s, mode %zu\n", which, i % ARRAY_SIZE(modes));
+		CHECK_INT(a < 0 ? a : 0, ==, b < 0 ? b : 0);
+		if (a >= 0) {
+			CHECK_INT(fstat(a, &sa) | fstat(b, &sb), ==, 0);
+			CHECK(sa.st_dev == sb.st_dev && sa.st_ino == sb.st_ino);
+			n_found++;
+		}
+		(void)close_fd(a);
+		(void)close_fd(b);
+	}
+	CHECK_INT(n_found, >, 30);
+	for (size_t i = 0; i < ARRAY_SIZE(links); i++)
+		CHECK_INT(unlinkat(root, links[i].name, 0), ==, 0);
+	CHECK_INT(unlinkat(root, "a/b/file", 0), ==, 0);
+	CHECK_INT(unlinkat(root, "a/b", AT_REMOVEDIR) | unlinkat(root, "a", AT_REMOVEDIR), ==, 0);
+	CHECK_INT(rmdir(path), ==, 0);
+	/* Another filesystem. */
+	(void)close(root);
+	root = open("/", O_PATH | O_DIRECTORY);
+	CHECK_INT(opener_resolve_by_hand(root, "proc/self", RESOLVE_IN_ROOT | RESOLVE_NO_XDEV), ==,
+		  -EXDEV);
+	(void)close(root);
+}
+
 static void test_state_directory(void)
 {
 	bool root = geteuid() == 0;
@@ -369,6 +458,7 @@ int main(void)
 	RUN(test_perf_maps_of_others_are_refused);
 	RUN(test_debug_file_names);
 	RUN(test_cached_debug_files);
+	RUN(test_paths_inside_a_root);
 	RUN(test_state_directory);
 	return 0;
 }

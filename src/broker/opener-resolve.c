@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Paths inside a root that is not ours, or of somebody else's making: openat2(2) (Linux 5.6), and
+ * the same by hand where the kernel has none. By hand each component is opened relative to the one
+ * before, no link is followed by the kernel, and what ".." leads back to is a descriptor that was
+ * held on the way: whoever moves directories about meanwhile cannot lead us out. Nothing is asked
+ * of a file, since its filesystem may be one that never answers; links and mounts tell by
+ * themselves.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/openat2.h>
+
+#include "src/broker/opener-internal.h"
+#include "util/cleanup.h"
+
+enum { MAX_DEPTH = 64, MAX_LINKS = 40 };
+
+struct walk {
+	int root;
+	int held[MAX_DEPTH]; /* below root, outermost first */
+	unsigned int n, n_links;
+	uint64_t resolve;
+	long mount;			  /* of root, when no other will do */
+	char rest[2 * PROTOCOL_PATH_MAX]; /* still to go */
+};
+
+static int top(const struct walk *w)
+{
+	return w->n ? w->held[w->n - 1] : w->root;
+}
+
+static void pop(struct walk *w, unsigned int to)
+{
+	while (w->n > to)
+		(void)close(w->held[--w->n]);
+}
+
+/* Off the front of rest, "." for a slash at the end; false: there is none, or (*error) it is too
+ * long. */
+static bool next_component(struct walk *w, char *ret, size_t size, int *error)
+{
+	size_t from = strspn(w->rest, "/"), n = strcspn(w->rest + from, "/");
+
+	*error = n >= size ? -ENAMETOOLONG : 0;
+	if (from + n == 0 || n >= size)
+		return false;
+	memcpy(ret, n ? w->rest + from : ".", n ? n : 1);
+	ret[n ? n : 1] = '\0';
+	memmove(w->rest, w->rest + from + n, strlen(w->rest + from + n) + 1);
+	return true;
+}
+
+/* 1: it is no link. Else what it says is put in front of rest. */
+static int follow(struct walk *w, int fd)
+{
+	char target[PROTOCOL_PATH_MAX], rest[sizeof(w->rest)];
+	ssize_t n = readlinkat(fd, "", target, sizeof(target));
+
+	if (n < 0)
+		return errno == EINVAL || errno == ENOENT ? 1 : -errno;
+	if ((w->resolve & RESOLVE_NO_SYMLINKS) || ++w->n_links > MAX_LINKS)
+		return -ELOOP;
+	if ((size_t)n + strlen(w->rest) >= sizeof(rest))
+		return -ENAMETOOLONG;
+	memcpy(rest, w->rest, sizeof(rest));
+	memcpy(w->rest, target, (size_t)n);
+	memcpy(w->rest + n, rest, strlen(rest) + 1);
+	if (n > 0 && target[0] == '/')
+		pop(w, 0);
+	return 0;
+}
+
+/* Which mount it is on, asking no server; -1: this kernel does not tell (before 3.15). */
+static long mount_id(int fd)
+{
+	char path[48], text[128];
+	_cleanup_close_ int info = -EBADF;
+	const char *id;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	info = open(path, O_RDONLY | O_CLOEXEC);
+	n = info < 0 ? -1 : read(info, text, sizeof(text) - 1);
+	if (n <= 0)
+		return -1;
+	text[n] = '\0';
+	id = strstr(text, "mnt_id:");
+	return id ? strtol(id + strlen("mnt_id:"), NULL, 10) : -1;
+}
+
+/* "." and ".." are in directories only. */
+static int step_to_dots(struct walk *w, const char *component)
+{
+	int fd = openat(top(w), ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return -errno;
+	(void)close(fd);
+	if (component[1])
+		pop(w, w->n ? w->n - 1 : 0);
+	return 0;
+}
+
+static int step(struct walk *w, const char *component)
+{
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	if (strcmp(component, ".") == 0 || strcmp(component, "..") == 0)
+		return step_to_dots(w, component);
+	fd = openat(top(w), component, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	if ((w->resolve & RESOLVE_NO_XDEV) && (w->mount < 0 || mount_id(fd) != w->mount))
+		return -EXDEV;
+	r = follow(w, fd);
+	if (r <= 0)
+		return r;
+	if (w->n == MAX_DEPTH)
+		return -ENAMETOOLONG;
+	w->held[w->n++] = TAKE_FD(fd);
+	return 0;
+}
+
+int opener_resolve_by_hand(int root, const char *path, uint64_t resolve)
+{
+	struct walk w = {.root = root, .resolve = resolve};
+	char component[256];
+	int r, fd;
+
+	if (resolve & RESOLVE_NO_XDEV)
+		w.mount = mount_id(root);
+	if (strlen(path) >= PROTOCOL_PATH_MAX)
+		return -ENAMETOOLONG;
+	(void)snprintf(w.rest, sizeof(w.rest), "%s", path);
+	while (next_component(&w, component, sizeof(component), &r) &&
+	       (r = step(&w, component)) == 0)
+		;
+	fd = r < 0 ? r : fcntl(top(&w), F_DUPFD_CLOEXEC, 0);
+	if (r == 0 && fd < 0)
+		fd = -errno;
+	pop(&w, 0);
+	return fd;
+}
+
+int opener_resolve(int root, const char *path, uint64_t resolve)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
+	int fd = (int)syscall(SYS_openat2, root, path, &how, sizeof(how));
+
+	if (fd >= 0)
+		return fd;
+	/* EPERM: an old seccomp filter that does not know the call. */
+	return errno == ENOSYS || errno == EPERM ? opener_resolve_by_hand(root, path, resolve)
+						 : -errno;
+}
