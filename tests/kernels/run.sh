@@ -3,10 +3,10 @@
 #
 # perfwalk on other kernels: sh tests/kernels/run.sh [KERNEL...]
 #
-# Boots Debian's cloud kernels in qemu (emulated, two CPUs, no disk, no network) with an initramfs of
-# busybox, the built perfwalk and a program with a known call tree; guest.sh is what runs inside.
-# KERNEL is a series (6.1), a package or a .deb; without one, the newest package of every series
-# that the configured apt sources offer. Not part of the default run: a kernel takes minutes.
+# Boots kernels in qemu (emulated, two CPUs, no disk, no network) with an initramfs of busybox, the built
+# perfwalk and a program with a known call tree; guest.sh is what runs inside. KERNEL is a series (6.1), a
+# package, a .deb (also Ubuntu's: 4.4, 4.15, 5.4, 5.15) or a vmlinuz-*; without one, the newest cloud kernel
+# of every series that the configured apt sources offer. Not part of the default run: a kernel takes minutes.
 #
 # $PERFWALK, else build-tests/gcc/perfwalk or build/perfwalk is tested. Packages are kept in
 # ~/.cache/perfwalk-tests/kernels, logs in build-tests/kernels (or $TEST_BUILD/kernels).
@@ -74,6 +74,10 @@ unpack()
 {
 	deb=$1
 	case $1 in
+	*/vmlinuz-*)
+		kernel=$1
+		[ -e "$kernel" ]
+		return ;;
 	*.deb) ;;
 	*)
 		deb=$(find "$cache" -name "$1_*_amd64.deb" | head -n 1)
