@@ -54,6 +54,7 @@ EXTRA_DIST += \
 	tests/system/store.py \
 	tests/system/supervision.py \
 	tests/system/top.py \
+	tests/system/oldkernel.py \
 	tests/system/unprivileged.py \
 	tests/system/workloads.py \
 	tests/unit/test.h
@@ -82,6 +83,7 @@ EXTRA_DIST += \
 	tests/workloads/jitdump.c \
 	tests/workloads/jsloop.expect \
 	tests/workloads/jsloop.js \
+	tests/workloads/lacking.c \
 	tests/workloads/outer.c \
 	tests/workloads/plugin.c \
 	tests/workloads/pyloop.expect \

@@ -61,6 +61,8 @@ build()
 		c libtiny.so tiny.c -shared -fPIC
 		c plugin.so plugin.c -shared -fPIC
 		c host host.c -ldl -L"$out" -ltiny -Wl,-rpath,"$out" -Wl,-z,lazy ;;
+	lacking)
+		c "$1" lacking.c ;;
 	jit)
 		c jit jit.c -static ;;
 	jitdump)
