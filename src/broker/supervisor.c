@@ -87,6 +87,9 @@ int supervisor_new(struct supervisor **ret, struct loop *loop,
 		if (c->status_fd < 0) {
 			int r = c->status_fd;
 
+			log_error("no memory to share with the children: %s; before Linux 3.17 a "
+				  "file in /dev/shm or /tmp is needed for that",
+				  strerror(-r));
 			supervisor_free(s);
 			return r;
 		}
