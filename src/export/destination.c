@@ -153,11 +153,20 @@ void destination_deinit(struct destination *d)
 	free(d->name);
 }
 
+/* In a hurry, what is on disk is sent as long as it goes well; the rest is for the next start. */
+static bool may_send_backlog(const struct destination *d)
+{
+	const struct exporter *e = d->exporter;
+
+	return !e->hurry_ns ||
+	       (!d->down && !d->spooling && clock_monotonic_ns() < e->hurry_spool_ns);
+}
+
 bool destination_idle(const struct destination *d)
 {
-	if (d->exporter->hurry_ns)
-		return TAILQ_EMPTY(&d->queue) && !d->flying;
-	return d->stats.queue_payloads == 0;
+	if (may_send_backlog(d))
+		return d->stats.queue_payloads == 0;
+	return TAILQ_EMPTY(&d->queue) && !d->flying;
 }
 
 /* --- in and out ---------------------------------------------------------------------------- */
@@ -324,10 +333,7 @@ static struct entry *oldest_live(const struct destination *d)
 	return live;
 }
 
-/*
- * The next to be sent, and from when on (0: at once); NULL: none. In a hurry, what is on disk is
- * left to the next start.
- */
+/* The next to be sent, and from when on (0: at once); NULL: none. */
 static struct entry *choose(const struct destination *d, uint64_t *ret_from_ns)
 {
 	struct entry *here = TAILQ_FIRST(&d->queue), *there = TAILQ_FIRST(&d->backlog), *live;
@@ -335,7 +341,7 @@ static struct entry *choose(const struct destination *d, uint64_t *ret_from_ns)
 	*ret_from_ns = 0;
 	if (here && d->probe_newest)
 		return TAILQ_LAST(&d->queue, entry_queue);
-	if (!there || d->exporter->hurry_ns)
+	if (!there || !may_send_backlog(d))
 		return here;
 	live = oldest_live(d);
 	if (live)

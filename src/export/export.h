@@ -124,8 +124,9 @@ int exporter_fd(const struct exporter *e);
 int exporter_dispatch(struct exporter *e);
 /*
  * From now on retry delays are cut short so that the queue empties or fails soon (shutdown). With a
- * spool, what does not leave at once goes there; what is still in memory 3.5 seconds from now is
- * dropped and counted as expired.
+ * spool, what does not leave at once goes there, and what is there is sent for 1.5 seconds more
+ * where it is taken; what is still in memory 3.5 seconds from now is dropped and counted as
+ * expired.
  */
 void exporter_hurry(struct exporter *e);
 /* Nothing is left to do; after exporter_hurry(): nothing but what is safe in the spool. */

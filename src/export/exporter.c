@@ -77,8 +77,13 @@ static void arm(struct exporter *e)
 {
 	uint64_t deadline = e->settled ? 0 : e->curl_deadline_ns;
 
-	if (e->hurry_ns && e->hurry_ns < deadline && !exporter_idle(e))
-		deadline = e->hurry_ns;
+	if (e->hurry_ns && !exporter_idle(e)) {
+		uint64_t next =
+			clock_monotonic_ns() < e->hurry_spool_ns ? e->hurry_spool_ns : e->hurry_ns;
+
+		if (next < deadline)
+			deadline = next;
+	}
 	if (e->spool && spool_deadline(e->spool) < deadline)
 		deadline = spool_deadline(e->spool);
 	for (size_t i = 0; i < e->n_destinations; i++) {
