@@ -86,7 +86,9 @@ int host_file_open(struct host *h, struct host_process *p, struct host_mapping *
 				 : -ENOSYS;
 	if (fd < 0) {
 		h->stats.file_open_failed++;
-		f->failed_pid = p->pid;
+		/* No answer in time says nothing of the process: it may be asked for again. */
+		if (fd != -ETIMEDOUT)
+			f->failed_pid = p->pid;
 		f->n_failed++;
 		return -1;
 	}
