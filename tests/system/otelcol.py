@@ -5,6 +5,7 @@
     collector.ports["plain"] ... collector.messages("plain") ... collector.stop()
 """
 import os
+import signal
 import subprocess
 
 import otlp
@@ -58,7 +59,8 @@ class Collector:
         return "Everything is ready" in self.log()
 
     def stop(self):
-        rig.end(self.process)
+        """It writes down what it still has."""
+        rig.end(self.process, signal.SIGTERM)
 
     def messages(self, name):
         try:
