@@ -18,8 +18,8 @@
  *	          u32 module: which of the module blocks (the first is 0), or RECORDED_ANONYMOUS,
  *	          or RECORDED_FILE_MISSING; executable mappings only
  *	sample    (3) u32 mappings: which block of mappings, u32 n, n u64: registers by DWARF
- *number, u64 valid: a bit for each that is known, text: what is special about it; until the end the
- *bytes of the stack, from sp on
+ *	          number, u64 valid: a bit for each that is known, text: what is special about
+ *	          it; until the end the bytes of the stack, from sp on
  */
 #include <stdbool.h>
 #include <stddef.h>

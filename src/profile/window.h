@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * A closed window as bytes: a profile laid flat into a memfd, handed from the profiler to the
- * symbolizer as a sealed descriptor.
+ * A closed window as bytes: a profile laid flat into a file in memory, handed from the profiler to
+ * the symbolizer as a descriptor, sealed where the kernel can; what is not is read as a copy.
  *
  * Same machine, same binary: native byte order, the structs of profile.h as they are, and a header
  * that refuses another layout. But not the same trust: the profiler reads hostile bytes, so the
@@ -13,7 +13,7 @@
 
 struct profile;
 
-/* Writes p into a new sealed memfd. The descriptor (the caller's) or -errno. */
+/* Writes p into a new file in memory. The descriptor (the caller's) or -errno. */
 int window_write(const struct profile *p);
 
 /*
