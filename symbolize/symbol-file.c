@@ -5,8 +5,8 @@
  * Sources, in this order:
  *	1. .symtab of the file, which then holds everything;
  *	2. else .symtab of the separate debug file, if it proves to belong to this file;
- *	3. without either, .symtab of the ELF file inside .gnu_debugdata (MiniDebugInfo: Fedora,
- *RHEL), which holds what .dynsym does not;
+ *	3. without either, .symtab of the ELF file inside .gnu_debugdata (MiniDebugInfo: Fedora
+ *	   and RHEL), which holds what .dynsym does not;
  *	4. .dynsym of the file, after 3, or when it is larger than what 1 or 2 gave (nothing, or a
  *	   .symtab that was stripped to a few names).
  * Then stub sections (symbol-plt.c), and Go's own table (go-table.c), which stripping leaves.

@@ -16,8 +16,8 @@
  *	2. a function over an untyped symbol;
  *	3. global or weak over local (__GI_x, compiler copies);
  *	4. fewer leading underscores (write over __write and _IO_puts under puts: this goes before
- *	   5 because libc's plain names are the weak ones); the _Z, _R, _D of mangled names are
- *none;
+ *	   5 because libc's plain names are the weak ones), not counting the _Z, _R or _D of mangled
+ *	   names;
  *	5. global over weak;
  *	6. the shorter one, then the first in byte order, so that it is always the same.
  * 4 to 6 read names; they wait in a list of aliases until somebody asks for the address, because

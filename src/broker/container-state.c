@@ -5,12 +5,12 @@
  * an id that is nothing but digits; what is in the files is for somebody else to read, since labels
  * and environments in them are the users'.
  *
- *	docker			/var/lib/docker/containers/ID/config.v2.json
- *	containerd, kubelet
- *	/run/containerd/io.containerd.runtime.v2.task/NAMESPACE/ID/config.json cri-o
- *	/run/containers/storage/DRIVER-containers/ID/userdata/config.json podman
- *the command line of the container's conmon, whose pid is in conmon.pid there (podman's own
- *config.json has no name in it)
+ *	docker		/var/lib/docker/containers/ID/config.v2.json
+ *	containerd	/run/containerd/io.containerd.runtime.v2.task/NAMESPACE/ID/config.json (also
+ *			under a kubelet)
+ *	cri-o		/run/containers/storage/DRIVER-containers/ID/userdata/config.json
+ *	podman		the command line of the container's conmon, whose pid is in conmon.pid there
+ *			(podman's own config.json has no name in it)
  */
 #include <dirent.h>
 #include <errno.h>

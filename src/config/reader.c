@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * inih does the parsing, but how it parses was decided when it was built. Debian's build takes
- *lines of at most 200 bytes, cuts values at " ;", lets an indented line continue the value above
- *it, and says nothing of line numbers or of sections without keys. Other builds differ in each
- *point.
+ * lines of at most 200 bytes, cuts values at " ;", lets an indented line continue the value above
+ * it, and says nothing of line numbers or of sections without keys. Other builds differ in each
+ * point.
  *
  * So inih is fed by a reader that leaves it no choice to make. The reader counts real lines, drops
  * comments, joins continued lines, refuses what has not the form of a section or a pair, and hands
- *on
+ * on
  *
  *	[section]
  *	key=chunk
  *	key=chunk
  *
  * without indentation, a long value as several short pairs of the same key. Blanks in a value
- *travel as control characters (which a config file may not contain), so that inih finds nothing to
- *strip and no inline comment. The handler puts the chunks together again: the reader has set n_left
- * to what is still to come when the handler runs.
+ * travel as control characters (which a config file may not contain), so that inih finds nothing to
+ * strip and no inline comment. The handler puts the chunks together again: the reader has set
+ * n_left to what is still to come when the handler runs.
  */
 #include <errno.h>
 #include <ini.h>

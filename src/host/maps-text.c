@@ -5,8 +5,8 @@
  *	55d22df66000-55d22df7c000 r-xp 00004000 fe:00 247493      /usr/bin/ls
  *
  * All numbers but the inode are hexadecimal. The path is the rest of the line, blanks included; a
- * newline in it is written \012, a backslash is not escaped, so "\012" in a name is read as
- *newline.
+ * newline in it is written \012, a backslash is not escaped, so "\012" in a name is read as a
+ * newline.
  */
 #include <string.h>
 

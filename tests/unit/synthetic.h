@@ -10,10 +10,11 @@ extern const struct render_info synthetic_info;
 /*
  * Twelve samples of three processes, every one of which a test may name:
  *
- *	web (pid 100, in a container)   main -> handle -> {parse + inlined skip_space: 4, write: 2
- *with two kernel frames} node (pid 200, a unit)          [truncated stack] -> a JIT frame
- *"renderPage": 3, an unnamed one of libfoo.so: 1 kworker/0:1 (pid 7)             two kernel frames:
- *2
+ *	web (pid 100, in a container)	main -> handle -> {parse + inlined skip_space: 4,
+ *					write: 2 with two kernel frames}
+ *	node (pid 200, a unit)		[truncated stack] -> a JIT frame "renderPage": 3,
+ *					an unnamed one of libfoo.so: 1
+ *	kworker/0:1 (pid 7)		two kernel frames: 2
  */
 void synthetic_small(struct profile *p);
 
