@@ -18,6 +18,7 @@
 #include "tests/unit/test.h"
 
 #define N_ADDRESSES 1000 /* `make check-names` asks for 10,000 */
+#define N_FUNCTIONS 25  /* of the C program, beside the ones that are written out */
 #define LINE_BYTES  (UINT64_C(16) << 20)
 
 static char dir[] = "/tmp/test-dwarf-XXXXXX";
@@ -179,7 +180,7 @@ static void write_c_source(void)
 	FILE *f = create_file("prog.c");
 
 	(void)fwrite(c_source, 1, (size_t)(mark - c_source), f);
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < N_FUNCTIONS; i++)
 		(void)fprintf(f,
 			      "static uint64_t func%d(uint64_t a)\n{\n	uint64_t s = four(a + "
 			      "%d);\n"
@@ -189,7 +190,7 @@ static void write_c_source(void)
 			      "	return s;\n}\n",
 			      i, i, i + 3);
 	(void)fputs("static uint64_t (*const table[])(uint64_t) = {", f);
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < N_FUNCTIONS; i++)
 		(void)fprintf(f, "func%d, ", i);
 	(void)fprintf(f, "};\n%s", mark + strlen("FUNCTIONS"));
 	CHECK_INT(fclose(f), ==, 0);
@@ -542,7 +543,7 @@ static void test_budget(void)
 		  ==, 0);
 	f = open_lines("many", NULL, NULL);
 	fd = open_file("many");
-	limits.max_line_bytes = UINT64_C(300) << 10; /* a unit takes 212 KiB */
+	limits.max_line_bytes = UINT64_C(100) << 10; /* a unit takes 56 KiB */
 	CHECK_INT(symbol_file_new_fd(&small, fd, &limits, NULL, NULL), ==, 0);
 	(void)close_fd(fd);
 	text = text_section("many");
