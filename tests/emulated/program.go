@@ -4,6 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"sort"
 )
 
@@ -36,4 +37,7 @@ func work() {
 	fmt.Fprintln(os.Stderr, "sum", x, fmt.Sprintf("%5.2f", 3.7))
 }
 
-func main() { work() }
+func main() {
+	runtime.Gosched() // its time begins again
+	work()
+}

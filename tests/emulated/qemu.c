@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/emulated/qemu.h"
 
+#include <dirent.h>
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <sys/wait.h>
@@ -158,6 +160,33 @@ bool qemu_run_to(struct qemu *q, uint64_t addr)
 	       ask(q, clear, answer, sizeof(answer));
 }
 
+int qemu_hold_others(const struct qemu *q)
+{
+	const char *number = strchr(q->thread, '.');
+	unsigned long own = strtoul(number ? number + 1 : q->thread, NULL, 16);
+	char path[64];
+	struct dirent *d;
+	DIR *tasks;
+	int n = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/task", q->pid);
+	tasks = opendir(path);
+	while (tasks && (d = readdir(tasks))) {
+		pid_t tid = (pid_t)strtoul(d->d_name, NULL, 10);
+
+		if (tid <= 0 || (unsigned long)tid == own)
+			continue;
+		if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0 ||
+		    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 ||
+		    waitpid(tid, NULL, __WALL) != tid)
+			n = -1;
+		n += n >= 0;
+	}
+	if (tasks)
+		(void)closedir(tasks);
+	return n;
+}
+
 size_t qemu_read(struct qemu *q, uint64_t addr, void *ret, size_t n)
 {
 	uint8_t *to = ret;
@@ -200,9 +229,13 @@ int qemu_sample_take(struct qemu *q, struct proc_sample *ret, uint8_t *stack, si
 void qemu_end(struct qemu *q)
 {
 	char path[96];
+	pid_t ended;
 
 	(void)kill(q->pid, SIGKILL);
-	(void)waitpid(q->pid, NULL, 0);
+	/* The threads that were held are ours to reap, and come before the process. */
+	do
+		ended = waitpid(-1, NULL, __WALL);
+	while (ended > 0 && ended != q->pid);
 	(void)close_fd(q->fd);
 	(void)snprintf(path, sizeof(path), "%s/stub", q->dir);
 	(void)unlink(path);

@@ -24,6 +24,11 @@ int qemu_start(struct qemu *q, const char *emulator, const char *const argv[]);
 bool qemu_run_to(struct qemu *q, uint64_t addr);
 /* One instruction. false: the program has ended. */
 bool qemu_step(struct qemu *q);
+/*
+ * Stops all threads but the one that has stopped, until the end; how many, or -1. For programs
+ * with a thread that watches how long the others take, which is longer when they are stepped.
+ */
+int qemu_hold_others(const struct qemu *q);
 /* Registers and up to n bytes of stack. 0 or -errno. */
 int qemu_sample_take(struct qemu *q, struct proc_sample *ret, uint8_t *stack, size_t n);
 /* Memory of the program; how many bytes could be read. */

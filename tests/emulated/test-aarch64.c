@@ -12,7 +12,8 @@
  * binding, where glibc's CFI of _dl_runtime_resolve leaves out 16 bytes (unwind/compact.c).
  *
  * alone: only that our walks reach the entry is checked. For Go, which has no CFI when it is
- * stripped, and whose scheduler may take the thread to a stack of its own.
+ * stripped. Its other threads are stopped: one of them sends a goroutine that runs for 10 ms to the
+ * scheduler, which is on a stack of its own, and stepping makes that of any.
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -120,6 +121,8 @@ int main(int argc, char **argv)
 	reload_maps(s);
 	begin = s->c.maps.items[0].start + strtoull(argv[4], NULL, 16);
 	CHECK(qemu_run_to(&s->q, begin));
+	if (alone)
+		CHECK_INT(qemu_hold_others(&s->q), >, 0);
 	steps = step_through(s, (unsigned int)atoi(argv[6]), (unsigned int)atoi(argv[7]));
 	comparison_print(&s->c, steps);
 	qemu_end(&s->q);
