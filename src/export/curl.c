@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/export/curl.h"
 #include "util/cleanup.h"
@@ -54,4 +55,24 @@ CURLcode curl_api_set_protocols(const struct curl_api *api, CURL *easy)
 					     (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 	}
 	return r;
+}
+
+CURLcode curl_api_set_authorities(const struct curl_api *api, CURL *easy)
+{
+#if LIBCURL_VERSION_NUM >= 0x075400 /* 7.84: it tells of its file */
+	static const char *const places[] = {
+		"/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Alpine, Arch */
+		"/etc/pki/tls/certs/ca-bundle.crt",   /* Red Hat, Fedora */
+		"/etc/ssl/ca-bundle.pem",	      /* SUSE */
+	};
+	const char *own = NULL;
+
+	if (api->easy_getinfo(easy, CURLINFO_CAINFO, &own) != CURLE_OK || !own ||
+	    access(own, R_OK) == 0)
+		return CURLE_OK;
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++)
+		if (access(places[i], R_OK) == 0)
+			return api->easy_setopt(easy, CURLOPT_CAINFO, places[i]);
+#endif
+	return CURLE_OK;
 }

@@ -301,6 +301,8 @@ static CURLcode set_options(struct request *r, const char *url)
 	__typeof__(d->curl.easy_setopt) set = d->curl.easy_setopt;
 	CURLcode e = curl_api_set_protocols(&d->curl, r->easy);
 
+	if (e == CURLE_OK)
+		e = curl_api_set_authorities(&d->curl, r->easy);
 	SET(CURLOPT_URL, url);
 	SET(CURLOPT_USERAGENT, d->agent);
 	SET(CURLOPT_NOSIGNAL, 1L);

@@ -200,6 +200,8 @@ static CURLcode set_tls(struct destination *d, const struct export_destination *
 	SET(CURLOPT_SSL_VERIFYHOST, config->insecure_skip_verify ? 0L : 2L);
 	if (config->certificate)
 		SET(CURLOPT_CAINFO, config->certificate);
+	else if (r == CURLE_OK)
+		r = curl_api_set_authorities(&d->exporter->curl, d->easy);
 	if (config->client_certificate)
 		SET(CURLOPT_SSLCERT, config->client_certificate);
 	if (config->client_key)
