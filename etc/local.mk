@@ -2,7 +2,7 @@
 perfwalkconfdir = $(sysconfdir)/perfwalk
 perfwalkconf_DATA = etc/perfwalk.conf
 dist_man_MANS += etc/perfwalk.conf.5
-EXTRA_DIST += etc/perfwalk.conf etc/quickstart.sh LICENSE
+EXTRA_DIST += etc/bundle.sh etc/perfwalk.conf etc/quickstart.sh LICENSE
 
 dist_man_MANS += \
 	etc/perfwalk.1 \

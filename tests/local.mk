@@ -31,7 +31,7 @@ EXTRA_DIST += \
 	tests/system/grpc.py \
 	tests/system/grpc_server.py \
 	tests/system/hygiene.py \
-	tests/system/install.py \
+	tests/system/bundle.py tests/system/install.py \
 	tests/system/jitdump.py \
 	tests/system/lines.py \
 	tests/system/manual.py \

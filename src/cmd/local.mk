@@ -62,6 +62,21 @@ perfwalk_LDADD = \
 	libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
 
+# make bundle: an archive with every library that perfwalk needs, for hosts whose own are older or
+# missing (etc/bundle.sh). The same objects, linked to be started by the C library of the bundle;
+# DT_RPATH, not DT_RUNPATH, because it also counts for the libraries' own libraries.
+bundlelibdir = $(libdir)/perfwalk
+EXTRA_PROGRAMS += bundle/perfwalk
+CLEANFILES += bundle/perfwalk$(EXEEXT) $(PACKAGE)-$(VERSION)-$(host_cpu).tar.xz
+bundle_perfwalk_SOURCES = $(perfwalk_SOURCES)
+bundle_perfwalk_LDADD = $(perfwalk_LDADD)
+bundle_perfwalk_LDFLAGS = -Wl,--dynamic-linker=$(bundlelibdir)/ld-linux-x86-64.so.2 \
+	-Wl,-rpath,$(bundlelibdir) -Wl,--disable-new-dtags
+.PHONY: bundle
+bundle: all bundle/perfwalk$(EXEEXT)
+	MAKE="$(MAKE)" $(SHELL) $(srcdir)/etc/bundle.sh $(bindir) $(bundlelibdir) $(docdir)/libraries \
+		$(PACKAGE)-$(VERSION)-$(host_cpu).tar.xz
+
 check_PROGRAMS += tests/unit/test-kernel-names
 tests_unit_test_kernel_names_SOURCES = tests/unit/test-kernel-names.c tests/unit/test.h src/cmd/kernel-names.c
 tests_unit_test_kernel_names_LDADD = libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)

@@ -1,0 +1,55 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# bundle.sh BINDIR LIBDIR DOCDIR ARCHIVE: what `make bundle` makes in the build directory: what make install
+# installs, with every library that perfwalk needs, the C library among them, in LIBDIR, and their licences in
+# DOCDIR. To be unpacked in / of any x86_64 Linux; nothing of what it brings is seen by other programs.
+set -eu
+
+bindir=$1 libdir=$2 docdir=$3 archive=$4
+stage=$(mktemp -d)
+files=$(mktemp)
+trap 'rm -rf "$stage" "$files"' EXIT INT TERM
+
+# Loaded at run time, so the program itself does not name them.
+loaded=
+for name in libcurl.so.4 libmicrohttpd.so.12; do
+	path=$(PATH=$PATH:/sbin ldconfig -p | awk -v name="$name" '$1 == name && /x86-64/ { print $NF; exit }')
+	if [ -z "$path" ]; then
+		echo "bundle: $name is not installed; without it the bundle would lack a part of perfwalk" >&2
+		exit 1
+	fi
+	loaded="$loaded $path"
+done
+
+# soname and path of each, with those that they need in turn
+{
+	for path in $loaded; do
+		echo "$(basename "$path") $path"
+	done
+	# shellcheck disable=SC2086
+	ldd ./perfwalk $loaded | awk '
+		/not found/ { print "bundle: " $1 " is not found" >"/dev/stderr"; exit 1 }
+		$2 == "=>" { print $1, $3 }
+		$1 ~ /ld-linux/ { print "ld-linux-x86-64.so.2", $1 }'
+} | sort -u >"$files"
+
+${MAKE:-make} -s install DESTDIR="$stage" >/dev/null
+strip -o "$stage$bindir/perfwalk" bundle/perfwalk
+mkdir -p "$stage$libdir" "$stage$docdir"
+while read -r name path; do
+	cp -L "$path" "$stage$libdir/$name"
+	# Debian's packages know files by the names from before /lib and /usr/lib became one.
+	path=$(realpath "$path")
+	package=$(dpkg -S "$path" "${path#/usr}" 2>/dev/null | sed -n '1s/:.*//p') || package=
+	licence=/usr/share/doc/$package/copyright
+	if [ -n "$package" ] && [ -e "$licence" ]; then
+		cp -L "$licence" "$stage$docdir/$package"
+		echo "$name $package $(dpkg-query -W -f '${Version}' "$package" | head -n 1)"
+	else
+		echo "$name (of no package)"
+	fi
+done <"$files" >"$stage$docdir/LIST"
+# Files alone: directories that the host has keep their owners and modes.
+(cd "$stage" && find ./* -type f | LC_ALL=C sort) |
+	tar --owner=0 --group=0 --numeric-owner -C "$stage" -T - -cJf "$archive"
+echo "$archive: $(du -h "$archive" | cut -f1), perfwalk with $(wc -l <"$files") libraries; unpack it with: tar -xJf $(basename "$archive") -C /"

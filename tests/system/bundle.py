@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The archive of `make bundle` on a host that has nothing but busybox: a capture with names, the daemon with its
+endpoint for metrics, https by the authorities where Red Hat keeps them."""
+import glob
+import gzip
+import os
+import shutil
+import signal
+import stat
+import subprocess
+import urllib.request
+
+import rig
+from badserver import Server, answer, certificates
+
+ENTER = ("mount -t proc proc $0/proc && mount -t sysfs sys $0/sys && mount --rbind /dev $0/dev && "
+         "exec chroot $0 \"$@\"")
+
+
+def make_root():
+    """Busybox and two users; /: what another host's administrator made it."""
+    root = rig.path("root")
+    for d in ("bin", "etc/pki/tls/certs", "proc", "sys", "dev", "tmp", "usr/local/bin", "usr/local/var"):
+        os.makedirs(os.path.join(root, d))
+    shutil.copy(shutil.which("busybox"), os.path.join(root, "bin/busybox"))
+    os.symlink("busybox", os.path.join(root, "bin/sh"))
+    rig.write("root/etc/passwd", "root:x:0:0::/:/bin/sh\nperfwalk:x:64123:64123::/:/bin/false\n")
+    rig.write("root/etc/group", "root:x:0:\nperfwalk:x:64123:\n")
+    os.chmod(os.path.join(root, "usr/local"), 0o2755)
+    return root
+
+
+def unpack(root):
+    build = os.path.dirname(rig.perfwalk())
+    p = subprocess.run(["make", "-s", "bundle"], cwd=build, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                       check=False, stdin=subprocess.DEVNULL, env={**os.environ, "XZ_OPT": "-0"})
+    rig.check(p.returncode == 0, f"make bundle: {p.stdout.strip()[-600:]}")
+    archive = max(glob.glob(os.path.join(build, "perfwalk-*-x86_64.tar.xz")), key=os.path.getmtime)
+    subprocess.run(["tar", "-xJf", archive, "-C", root], check=True)
+    mode = stat.S_IMODE(os.stat(os.path.join(root, "usr/local")).st_mode)
+    rig.check(mode == 0o2755, f"a directory that was there keeps its mode: {mode:o}")
+
+
+def inside(root, *argv):
+    return ["unshare", "-m", "sh", "-c", ENTER, root, *argv]
+
+
+def check_libraries(root, program):
+    libraries = os.path.join(os.path.dirname(os.path.dirname(program)), "lib/perfwalk")
+    names = os.listdir(root + libraries)
+    for name in sorted(n for n in names if not n.startswith("ld-")):
+        p = subprocess.run(inside(root, f"{libraries}/ld-linux-x86-64.so.2", "--list", f"{libraries}/{name}"),
+                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False,
+                           env={"LD_LIBRARY_PATH": libraries})
+        if p.returncode or "not found" in p.stdout:
+            rig.fail(f"{name} lacks a library:\n{p.stdout}")
+    with open(glob.glob(f"{root}/**/doc/perfwalk/libraries/LIST", recursive=True)[0], encoding="utf-8") as f:
+        listed = {line.split()[0] for line in f}
+    rig.check(listed == set(names), f"{len(names)} libraries, each with all that it needs and in the list")
+
+
+def check_capture(root, program):
+    p = subprocess.run(inside(root, program, "record", "-a", "-d", "2", "-F", "199", "-o", "/tmp/o.folded"),
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=60)
+    rig.check(p.returncode == 0, f"record -a leaves with {p.returncode}" + ("" if p.returncode == 0 else f"\n{p.stdout}"))
+    mine = [s for s in rig.read_folded(os.path.join(root, "tmp/o.folded")) if s.comm == "chain" and s.user]
+    n = rig.total(mine)
+    right = rig.total(s for s in mine if rig.contains_path(s.user, ["_start", "...", "main", "chain_one", "chain_two"]))
+    rig.check(n >= 50 and right >= 0.9 * n, f"{right} of {n} stacks from _start, with names")
+
+
+def check_daemon(root, program):
+    ca, contexts = certificates()
+    shutil.copy(ca, os.path.join(root, "etc/pki/tls/certs/ca-bundle.crt"))
+    server = Server(answer(200), tls=contexts["good"])
+    port = rig.free_port()
+    rig.write("root/etc/perfwalk.conf", "[profiler]\nreporter_interval = 1s\n"
+              f"[export:x]\nendpoint = https://127.0.0.1:{server.port}\n[metrics]\nlisten = 127.0.0.1:{port}\n")
+    os.chmod(os.path.join(root, "etc/perfwalk.conf"), 0o644)
+    log_path = rig.path("bundle.log")
+    with open(log_path, "wb") as log:
+        p = rig.start(inside(root, program, "run", "-c", "/etc/perfwalk.conf"), stdout=log, stderr=log)
+
+    def sent():
+        if p.poll() is not None:
+            rig.fail(f"perfwalk run ended with {p.returncode}")
+        return any(b"chain_two" in gzip.decompress(body) for _, _, body in list(server.requests))
+    try:
+        rig.wait_for("profiles with names arrive over https", sent, 20)
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as r:
+            rig.check(r.status == 200 and b"perfwalk_" in r.read(), "/metrics answers")
+        os.kill(p.pid, signal.SIGTERM)
+        rig.check(p.wait(10) == 0, "SIGTERM: status 0")
+    except rig.Failure:
+        with open(log_path, encoding="utf-8", errors="replace") as f:
+            rig.say(f.read())
+        raise
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("busybox", "openssl", "unshare", "chroot")
+    if not os.path.exists(os.path.join(os.path.dirname(rig.perfwalk()), "Makefile")):
+        rig.skip("the program under test is not in its build directory")
+    root = make_root()
+    unpack(root)
+    program = "/" + os.path.relpath(glob.glob(f"{root}/**/bin/perfwalk", recursive=True)[0], root)
+    check_libraries(root, program)
+    rig.start(["./chain"], cwd=rig.build_workloads("chain"))
+    check_capture(root, program)
+    check_daemon(root, program)
+
+
+rig.run(main)
