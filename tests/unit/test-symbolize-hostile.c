@@ -392,11 +392,11 @@ static void test_alias_bomb(void)
 		symbols[i] = (Elf64_Sym)FUNCTION((uint32_t)i, 0, 16);
 	e = build(symbols, n, strings, n_strings);
 	f = open_memory(&e, &limits);
-	start = clock_monotonic_ns();
+	start = clock_get_ns(CLOCK_PROCESS_CPUTIME_ID);
 	for (int i = 0; i < 1000; i++)
 		CHECK_INT(symbol_file_lookup(f, CODE, &s), ==, 0);
 	CHECK_INT(strlen(s.name), <, n_strings);
-	CHECK_INT(clock_monotonic_ns() - start, <, 5 * NSEC_PER_SEC);
+	CHECK_INT(clock_get_ns(CLOCK_PROCESS_CPUTIME_ID) - start, <, 5 * NSEC_PER_SEC);
 	f = symbol_file_free(f);
 	free(symbols);
 	free(strings);
