@@ -15,20 +15,24 @@ loaded=
 for name in libcurl.so.4 libmicrohttpd.so.12; do
 	path=$(PATH=$PATH:/sbin ldconfig -p | awk -v name="$name" '$1 == name && /x86-64/ { print $NF; exit }')
 	if [ -z "$path" ]; then
-		echo "bundle: $name is not installed; without it the bundle would lack a part of perfwalk" >&2
+		echo "bundle: $name is not installed, and without it the bundle would lack a part of perfwalk; install its package" >&2
 		exit 1
 	fi
 	loaded="$loaded $path"
 done
 
 # soname and path of each, with those that they need in turn
+# shellcheck disable=SC2086
+needed=$(ldd ./perfwalk $loaded)
+if echo "$needed" | grep 'not found' >&2; then
+	echo "bundle: these libraries are not there; install their packages" >&2
+	exit 1
+fi
 {
 	for path in $loaded; do
 		echo "$(basename "$path") $path"
 	done
-	# shellcheck disable=SC2086
-	ldd ./perfwalk $loaded | awk '
-		/not found/ { print "bundle: " $1 " is not found" >"/dev/stderr"; exit 1 }
+	echo "$needed" | awk '
 		$2 == "=>" { print $1, $3 }
 		$1 ~ /ld-linux/ { print "ld-linux-x86-64.so.2", $1 }'
 } | sort -u >"$files"
