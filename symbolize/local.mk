@@ -30,6 +30,8 @@ libsymbolize_a_SOURCES = \
 
 symbolize_test_libs = libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
 check_PROGRAMS += \
+	tests/unit/test-symbolize-dwarf \
+	tests/unit/test-symbolize-dwarf-hostile \
 	tests/unit/test-symbolize-compressed \
 	tests/unit/test-symbolize-elf \
 	tests/unit/test-symbolize-go \
