@@ -7,7 +7,7 @@
  *
  * Sockets of a child:
  *	control	(fd 3)	broker -> child: set-up, peers, orders; child -> broker: results
- *	ask	(fd 4)	child -> broker: one request, one answer (same seq)
+ *	ask	(fd 4)	child -> broker: one request, one answer (same seq); of those who ask
  *	peers		profiler -> symbolizer -> exporter, screen and metrics, handed out by the
  *			broker in MESSAGE_PEER
  *

@@ -45,7 +45,7 @@ struct child {
 	uint64_t started_ns, backoff_ns, start_at_ns; /* start_at_ns: 0 not waiting */
 	uint64_t n_starts;
 	uint32_t patience; /* the time for one file is doubled so often */
-	bool stopping, restart, killed_by_us;
+	bool stopping, restart, killed_by_us, refused;
 };
 
 struct strike {
@@ -66,6 +66,22 @@ struct supervisor {
 
 static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter",
 					  "screen",   "metrics",    "fetcher"};
+
+/*
+ * Who may ask for what: whoever talks to a network or a terminal, or reads hostile files, gets no
+ * further than what its own work needs. Who is in no row has no ask socket.
+ */
+#define MAY(who) (1u << PEER_##who)
+
+static const uint32_t may_ask[MESSAGE_N_TYPES] = {
+	[MESSAGE_ASK_MAPS] = MAY(PROFILER),	     [MESSAGE_ASK_FILE] = MAY(PROFILER),
+	[MESSAGE_ASK_CGROUP] = MAY(PROFILER),	     [MESSAGE_ASK_CGROUP_PATH] = MAY(PROFILER),
+	[MESSAGE_ASK_CONTAINER] = MAY(PROFILER),     [MESSAGE_ASK_PROCESS] = MAY(PROFILER),
+	[MESSAGE_ASK_USER] = MAY(PROFILER),	     [MESSAGE_ASK_PERF_MAP] = MAY(PROFILER),
+	[MESSAGE_ASK_RECORDED_FILE] = MAY(PROFILER), /* while it reads a recording */
+	[MESSAGE_ASK_DEBUG_FILE] = MAY(SYMBOLIZER),  [MESSAGE_ASK_SPLIT_FILE] = MAY(SYMBOLIZER),
+	[MESSAGE_ASK_STATISTICS] = MAY(METRICS),     [MESSAGE_ASK_FLUSH] = MAY(METRICS),
+};
 
 static void on_watch(void *ctx);
 
@@ -209,6 +225,15 @@ static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 	tell_profiler(s, &file.identity, who);
 }
 
+static bool has_asks(enum peer who)
+{
+	for (int i = 0; i < MESSAGE_N_TYPES; i++) {
+		if (may_ask[i] & (1u << who))
+			return true;
+	}
+	return false;
+}
+
 static void exec_child(struct supervisor *s, enum peer who, int control, int ask)
 {
 	char title[32];
@@ -222,9 +247,14 @@ static void exec_child(struct supervisor *s, enum peer who, int control, int ask
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	/* Neither may sit where the other is to go. */
 	control = fcntl(control, F_DUPFD_CLOEXEC, 10);
-	ask = fcntl(ask, F_DUPFD_CLOEXEC, 10);
-	if (control < 0 || ask < 0 || dup2(control, PROTOCOL_CONTROL_FD) < 0 ||
-	    dup2(ask, PROTOCOL_ASK_FD) < 0)
+	if (control < 0)
+		_exit(125);
+	if (has_asks(who)) {
+		ask = fcntl(ask, F_DUPFD_CLOEXEC, 10);
+		if (ask < 0 || dup2(ask, PROTOCOL_ASK_FD) < 0)
+			_exit(125);
+	}
+	if (dup2(control, PROTOCOL_CONTROL_FD) < 0)
 		_exit(125);
 	(void)fexecve(s->exe_fd, argv, environ);
 	_exit(125);
@@ -245,6 +275,22 @@ static void join(struct supervisor *s, enum peer a, enum peer b)
 	(void)supervisor_send(s, b, &m, &pair[1], 1);
 	(void)close_fd(pair[0]);
 	(void)close_fd(pair[1]);
+}
+
+/* No child of ours asks for what it may not have, unless somebody else speaks through it. */
+static bool is_refused(struct supervisor *s, enum peer who, const struct message *ask)
+{
+	struct child *c = &s->children[who];
+
+	if ((may_ask[ask->type] & (1u << who)) &&
+	    (ask->type != MESSAGE_ASK_RECORDED_FILE || s->callbacks.recording))
+		return false;
+	if (!c->refused)
+		log_warning("the %s (pid %d) asked for what it has no right to (request %u): it is "
+			    "refused; the process may have been taken over",
+			    names[who], (int)c->pid, ask->type);
+	c->refused = true;
+	return true;
 }
 
 /* What only the tree knows. */
@@ -268,6 +314,11 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 	const struct strike *k;
 	int r;
 
+	if (is_refused(s, who, ask)) {
+		a.answer.error = -EPERM;
+		(void)message_send(sock, &a, NULL, 0);
+		return;
+	}
 	switch (ask->type) {
 	case MESSAGE_ASK_MAPS:
 		fd = opener_maps(ask->ask_pid.pid, ask->ask_pid.copy != 0);
@@ -395,7 +446,7 @@ int supervisor_start(struct supervisor *s, enum peer who)
 
 	c->start_at_ns = 0;
 	r = fdmsg_pair(control, 0);
-	if (r == 0)
+	if (r == 0 && has_asks(who))
 		r = fdmsg_pair(ask, 0);
 	if (r < 0)
 		goto out;
@@ -412,12 +463,13 @@ int supervisor_start(struct supervisor *s, enum peer who)
 	c->ask = TAKE_FD(ask[0]);
 	c->started_ns = clock_monotonic_ns();
 	c->n_starts++;
-	c->stopping = c->restart = c->killed_by_us = false;
+	c->stopping = c->restart = c->killed_by_us = c->refused = false;
 	/* A child that does not read may not stop the broker. */
 	(void)setsockopt(c->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	(void)setsockopt(c->ask, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+	if (c->ask >= 0)
+		(void)setsockopt(c->ask, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	r = loop_add_fd(s->loop, c->control, EPOLLIN, on_control, s);
-	if (r == 0)
+	if (r == 0 && c->ask >= 0)
 		r = loop_add_fd(s->loop, c->ask, EPOLLIN, on_ask, s);
 	if (r == 0)
 		r = s->callbacks.setup(s->callbacks.ctx, who, c->control, c->status_fd);

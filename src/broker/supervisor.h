@@ -32,6 +32,9 @@ struct supervisor_callbacks {
 	int (*debug_file)(void *ctx, const struct message *ask);
 	/* A child left after supervisor_stop() (clean) or will not be started again (not clean). */
 	void (*gone)(void *ctx, enum peer who, bool clean);
+	/* A recording is read in the place of the host: files that it names may be asked for by
+	 * their paths. */
+	bool recording;
 	/* A child that dies ends what is done here: there is nothing to be set aside, and the
 	 * caller says what it meant. */
 	bool once;

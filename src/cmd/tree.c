@@ -114,8 +114,6 @@ static int on_ask(void *ctx, enum peer who, const struct message *ask, struct me
 	struct tree *t = ctx;
 	struct statistics s;
 
-	if (who != PEER_METRICS)
-		return -EPERM;
 	switch (ask->type) {
 	case MESSAGE_ASK_STATISTICS:
 		statistics_collect(t, &s);
@@ -312,6 +310,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 						 .answer = on_ask,
 						 .debug_file = tree_debug_file,
 						 .gone = on_gone,
+						 .recording = options->input_path != NULL,
 						 .ctx = t};
 	int r;
 

@@ -15,6 +15,7 @@
 #include "src/broker/protocol.h"
 #include "src/broker/supervisor.h"
 #include "tests/unit/test.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
@@ -23,6 +24,27 @@
 #define LAST_WORDS 12
 
 /* ---- The child ---- */
+
+/* Asks for a file by its path alone, or whatever else; the error, or 1 for a descriptor. */
+static int ask(uint32_t type)
+{
+	struct message m = {.type = type};
+	int fds[2], r;
+
+	if (type == MESSAGE_ASK_RECORDED_FILE) {
+		m.ask_recorded_file.place = RECORDED_PATH;
+		m.ask_recorded_file.n_build_id = 1;
+		message_set_text(m.ask_recorded_file.path, sizeof(m.ask_recorded_file.path),
+				 "/etc/passwd");
+	}
+	m.ask_pid.pid = type == MESSAGE_ASK_MAPS ? (uint32_t)getpid() : m.ask_pid.pid;
+	r = message_send(PROTOCOL_ASK_FD, &m, NULL, 0);
+	if (r == 0)
+		r = message_recv(PROTOCOL_ASK_FD, &m, fds, 0);
+	if (r <= 0)
+		return r;
+	return m.type == MESSAGE_ANSWER && m.answer.error < 0 ? m.answer.error : fds[0] >= 0;
+}
 
 static int child_main(void)
 {
@@ -52,6 +74,12 @@ static int child_main(void)
 		} else if (m.type == MESSAGE_TEXT) {
 			if (strncmp(m.text.text, "idle", 4) != 0)
 				status->job_since_ns = clock_monotonic_ns();
+			if (strncmp(m.text.text, "idle ask ", 9) == 0) {
+				struct message told = {.type = MESSAGE_RESULT};
+
+				told.result.code = ask((uint32_t)atoi(m.text.text + 9));
+				(void)message_send(PROTOCOL_CONTROL_FD, &told, NULL, 0);
+			}
 			(void)signal(SIGSEGV, SIG_DFL); /* a sanitizer has a handler of its own */
 			if (strcmp(m.text.text, "crash") == 0)
 				(void)raise(SIGSEGV);
@@ -233,6 +261,78 @@ static void test_last_words(void)
 	end_tree();
 }
 
+/* ---- Who may ask for what ---- */
+
+static struct {
+	struct loop *loop;
+	uint32_t type;
+	int answer;
+} question;
+
+static int on_asking_setup(void *ctx, enum peer who, int control, int status_fd)
+{
+	struct message m = {.type = MESSAGE_SETUP};
+	int r = message_send(control, &m, &status_fd, 1);
+
+	m.type = MESSAGE_TEXT;
+	(void)snprintf(m.text.text, sizeof(m.text.text), "idle ask %u", question.type);
+	return r < 0 ? r : message_send(control, &m, NULL, 0);
+}
+
+static void on_answer(void *ctx, enum peer who, const struct message *m)
+{
+	question.answer = m->result.code;
+	loop_exit(question.loop, 0);
+}
+
+static int on_other_ask(void *ctx, enum peer who, const struct message *a, struct message *ret)
+{
+	return 0;
+}
+
+static int answer_to(enum peer who, uint32_t type, bool recording)
+{
+	const struct supervisor_callbacks callbacks = {.setup = on_asking_setup,
+						       .message = on_answer,
+						       .answer = on_other_ask,
+						       .recording = recording};
+	struct supervisor *supervisor;
+
+	question.type = type;
+	CHECK_INT(loop_new(&question.loop), ==, 0);
+	CHECK_INT(loop_add_timer(question.loop, 60 * NSEC_PER_SEC, 0, on_timeout, NULL), >=, 0);
+	CHECK_INT(supervisor_new(&supervisor, question.loop, &callbacks, NSEC_PER_SEC), ==, 0);
+	CHECK_INT(supervisor_start(supervisor, who), ==, 0);
+	CHECK_INT(loop_run(question.loop), ==, 0);
+	(void)supervisor_free(supervisor);
+	(void)loop_free(question.loop);
+	return question.answer;
+}
+
+static void test_who_may_ask_for_what(void)
+{
+	static const enum peer without[] = {PEER_EXPORTER, PEER_SCREEN, PEER_FETCHER};
+
+	/* The warnings are what is wanted. */
+	log_set_level(LOG_LEVEL_ERROR);
+	/* Any file of the host: only where a recording names files, and only for its reader. */
+	CHECK_INT(answer_to(PEER_PROFILER, MESSAGE_ASK_RECORDED_FILE, true), ==, 1);
+	CHECK_INT(answer_to(PEER_PROFILER, MESSAGE_ASK_RECORDED_FILE, false), ==, -EPERM);
+	CHECK_INT(answer_to(PEER_SYMBOLIZER, MESSAGE_ASK_RECORDED_FILE, true), ==, -EPERM);
+	CHECK_INT(answer_to(PEER_METRICS, MESSAGE_ASK_RECORDED_FILE, true), ==, -EPERM);
+	CHECK_INT(answer_to(PEER_PROFILER, MESSAGE_ASK_MAPS, false), ==, 1);
+	CHECK_INT(answer_to(PEER_SYMBOLIZER, MESSAGE_ASK_MAPS, false), ==, -EPERM);
+	CHECK_INT(answer_to(PEER_SYMBOLIZER, MESSAGE_ASK_DEBUG_FILE, false), ==, -EINVAL);
+	CHECK_INT(answer_to(PEER_METRICS, MESSAGE_ASK_DEBUG_FILE, false), ==, -EPERM);
+	CHECK_INT(answer_to(PEER_METRICS, MESSAGE_ASK_FLUSH, false), ==, 0);
+	CHECK_INT(answer_to(PEER_PROFILER, MESSAGE_ASK_FLUSH, false), ==, -EPERM);
+	/* What is none of a child's requests. */
+	CHECK_INT(answer_to(PEER_PROFILER, MESSAGE_STOP, false), ==, -EPERM);
+	for (size_t i = 0; i < ARRAY_SIZE(without); i++)
+		CHECK_INT(answer_to(without[i], MESSAGE_ASK_FLUSH, false), <, 0);
+	log_set_level(LOG_LEVEL_WARNING);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 1 && strncmp(argv[0], "perfwalk: ", 10) == 0)
@@ -244,5 +344,6 @@ int main(int argc, char **argv)
 	RUN(test_back_off);
 	RUN(test_stop);
 	RUN(test_last_words);
+	RUN(test_who_may_ask_for_what);
 	return 0;
 }
