@@ -5,7 +5,6 @@
 #include "util/clock.h"
 #include "util/loop.h"
 
-#define MAX_FDS	   4096 /* broker: two events a CPU are not watched, only sockets; profiler: rings */
 #define MAX_TIMERS 16
 #define MAX_EVENTS 32
 
@@ -24,7 +23,7 @@ struct loop {
 	int epoll_fd;
 	bool exiting;
 	int code;
-	struct source *sources; /* by descriptor */
+	struct source *sources; /* by descriptor, of which RLIMIT_NOFILE is the bound */
 	int n_sources;
 	struct timer timers[MAX_TIMERS];
 	int n_timers;
@@ -61,8 +60,8 @@ int loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn fn, void *ct
 {
 	struct epoll_event ev = {.events = events, .data.fd = fd};
 
-	if (fd < 0 || fd >= MAX_FDS)
-		return -EMFILE;
+	if (fd < 0)
+		return -EBADF;
 	if (fd >= l->n_sources) {
 		int n = fd + 64;
 		struct source *p = realloc(l->sources, (size_t)n * sizeof(*p));

@@ -474,7 +474,9 @@ int supervisor_start(struct supervisor *s, enum peer who)
 	if (r == 0)
 		r = s->callbacks.setup(s->callbacks.ctx, who, c->control, c->status_fd);
 	if (r < 0) {
-		log_debug("set-up of the %s failed: %s", names[who], strerror(-r));
+		/* Who stopped it meanwhile has said why. */
+		log_write(c->stopping ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+			  "set-up of the %s failed: %s", names[who], strerror(-r));
 		(void)kill(c->pid, SIGKILL);
 	}
 	for (uint32_t i = 0; who == PEER_PROFILER && i < s->n_strikes; i++) {
