@@ -5,7 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/config/config.h"
 #include "util/log.h"
+
+_Static_assert(CONFIG_VALUE_MAX_BYTES < PROTOCOL_TEXT_MAX, "what config_load() takes fits");
 
 int setup_send(int control, const void *setup, size_t n, int status_fd)
 {

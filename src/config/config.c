@@ -174,6 +174,10 @@ static void on_pair(void *ctx, unsigned int line, const char *section, const cha
 	if (is_duplicate(l, line, section, key))
 		return;
 	if (strcmp(section, CONFIG_SECTION_RESOURCE) == 0) {
+		if (config_text_check(value, error) < 0) {
+			fail(l, line, "%s: %s", key, error);
+			return;
+		}
 		r = config_resource_set(l->config, key, value);
 		if (r < 0)
 			fail_code(l, line, r, "resource attributes");

@@ -210,6 +210,8 @@ static int add_attribute(void *ctx, const char *key, const char *value, char *er
 		if ((unsigned char)*p < 0x20 || *p == 0x7f)
 			return config_expected(error, "values without control characters");
 	}
+	if (config_text_check(key, error) < 0 || config_text_check(value, error) < 0)
+		return -EINVAL;
 	return l->apply ? config_resource_set(l->config, key, value) : 0;
 }
 
@@ -278,12 +280,16 @@ static int apply_attributes(struct config *c, FILE *errors)
 
 int config_environment_apply(struct config *c, FILE *errors)
 {
-	const char *service = get("OTEL_SERVICE_NAME");
+	static const char service_name[] = "OTEL_SERVICE_NAME";
+	const char *service = get(service_name);
 	struct config_export *x = NULL;
+	char error[CONFIG_ERROR_MAX];
 	int r;
 
 	r = apply_attributes(c, errors);
-	if (r == 0 && service)
+	if (r == 0 && service && config_text_check(service, error) < 0)
+		ignored(errors, service_name, error);
+	else if (r == 0 && service)
 		r = config_resource_set(c, "service.name", service);
 	if (r < 0)
 		return r;

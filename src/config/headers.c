@@ -40,6 +40,8 @@ int config_header_make(const char *name, const char *value, char **ret, char *er
 		"content-type",	     "expect",		 "te",
 		"transfer-encoding", "upgrade",		 "otlp-profiles-development-version",
 	};
+	char *line = NULL;
+	int r;
 
 	if (!is_token(name))
 		return config_expected(error, "a header name of letters, digits and -");
@@ -53,7 +55,14 @@ int config_header_make(const char *name, const char *value, char **ret, char *er
 		if (((unsigned char)*p < 0x20 && *p != '\t') || *p == 0x7f)
 			return config_expected(error, "header values without control characters");
 	}
-	return asprintf(ret, "%s: %s", name, value) < 0 ? -ENOMEM : 0;
+	if (asprintf(&line, "%s: %s", name, value) < 0)
+		return -ENOMEM;
+	r = config_text_check(line, error);
+	if (r < 0)
+		free(line);
+	else
+		*ret = line;
+	return r;
 }
 
 int config_header_add(struct config_export *x, char *line)

@@ -71,6 +71,8 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 void config_value_free(const struct config_key *row, void *base);
 /* Writes the value to out as config_value_set() reads it; the values of headers as "***". */
 void config_value_print(const struct config_key *row, const void *base, FILE *out);
+/* Whether a text is short enough for who uses it. 0, or -EINVAL and error. */
+int config_text_check(const char *text, char *error);
 /* "1s .. 1h", "1 .. 1000": what row allows, or "" for texts. Returns buf. */
 const char *config_value_range(const struct config_key *row, char *buf, size_t size);
 

@@ -127,10 +127,21 @@ static int parse_number(const struct config_key *row, const char *text, uint64_t
 	return 0;
 }
 
+int config_text_check(const char *text, char *error)
+{
+	if (strlen(text) <= CONFIG_VALUE_MAX_BYTES)
+		return 0;
+	(void)snprintf(error, CONFIG_ERROR_MAX, "expected at most %d bytes",
+		       CONFIG_VALUE_MAX_BYTES);
+	return -EINVAL;
+}
+
 static int check_url(const char *text, bool exact, char *error)
 {
 	const char *host, *host_end;
 
+	if (config_text_check(text, error) < 0)
+		return -EINVAL;
 	if (strncasecmp(text, "http://", 7) == 0)
 		host = text + 7;
 	else if (strncasecmp(text, "https://", 8) == 0)
@@ -187,6 +198,8 @@ static int check_proxy(const char *text, char *error)
 {
 	static const char *const schemes[] = {"http://", "https://", "socks5://", "socks5h://"};
 
+	if (config_text_check(text, error) < 0)
+		return -EINVAL;
 	if (strcmp(text, "none") == 0)
 		return 0;
 	if (strchr(text, '@'))
@@ -223,7 +236,8 @@ static int check_text(const struct config_key *row, const char *text, char *erro
 {
 	switch (row->type) {
 	case CONFIG_PATH:
-		return text[0] == '/' ? 0 : config_expected(error, "an absolute path");
+		return text[0] == '/' ? config_text_check(text, error)
+				      : config_expected(error, "an absolute path");
 	case CONFIG_GLOBS:
 	case CONFIG_USERS:
 	case CONFIG_CONTAINERS:
@@ -233,7 +247,8 @@ static int check_text(const struct config_key *row, const char *text, char *erro
 	case CONFIG_LISTEN:
 		return check_listen(text, error);
 	case CONFIG_WORD:
-		return strpbrk(text, " \t") ? config_expected(error, "one word") : 0;
+		return strpbrk(text, " \t") ? config_expected(error, "one word")
+					    : config_text_check(text, error);
 	case CONFIG_URLS:
 		return check_urls(text, error);
 	case CONFIG_HOST:

@@ -229,13 +229,15 @@ static void test_long_lines(void)
 	for (size_t i = 0; i < 10240; i++)
 		value[i] = (char)('!' + i * 7 % 90);
 	value[0] = 'x';
+	value[3000] = value[6000] = value[9000] = ',';
 	value[10239] = 'x';
 	value[10240] = '\0';
-	(void)snprintf(text, sizeof(text), "[resource]\nk = %s\n[log]\nlevel = warning", value);
+	(void)snprintf(text, sizeof(text), "[filter]\ninclude_comm = %s\n[log]\nlevel = warning",
+		       value);
 	{
 		_cleanup_(config_freep) struct config *c = load_ok(text);
 
-		CHECK_STR(c->resource[1], value);
+		CHECK_STR(c->include[CONFIG_FILTER_COMM], value);
 		CHECK_INT(c->log_level, ==, LOG_LEVEL_WARNING);
 	}
 	memset(value, 'y', 65600);
@@ -880,6 +882,47 @@ static void test_headers_file(void)
 	CHECK(strstr(errors, "/headers: cannot be opened"));
 }
 
+/* Each goes to a process in one message: what does not fit is refused before it is started. */
+static void test_values_too_long(void)
+{
+	static const char *const wanted[] = {
+		"a.conf:2: k: expected at most 8000 bytes\n",
+		"a.conf:4: endpoint: expected at most 8000 bytes, ",
+		"a.conf:5: headers: expected at most 8000 bytes\n",
+		"a.conf:6: certificate: expected at most 8000 bytes, "};
+	static char value[CONFIG_VALUE_MAX_BYTES + 2], text[6 * sizeof(value)];
+	_cleanup_(config_freep) struct config *c = NULL;
+	_cleanup_free_ char *errors = NULL;
+	FILE *f;
+	size_t n;
+
+	memset(value, 'y', sizeof(value) - 1);
+	(void)snprintf(text, sizeof(text),
+		       "[resource]\nk = %s\n[export:a]\nendpoint = http://%s\nheaders = h=%s\n"
+		       "certificate = /%s\n",
+		       value, value, value, value);
+	CHECK_INT(load(&c, write_file("a.conf", text), false, &errors), ==, -EINVAL);
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++)
+		CHECK(strstr(errors, wanted[i]));
+	CHECK_INT(strlen(errors), <, 500);
+	free(TAKE_PTR(errors));
+	write_file("headers", "A: 1\nB: ");
+	f = fopen(path_of("headers"), "a");
+	fprintf(f, "%s\n", value);
+	CHECK_INT(fclose(f), ==, 0);
+	value[CONFIG_VALUE_MAX_BYTES] = '\0';
+	(void)snprintf(text, sizeof(text),
+		       "[resource]\nk = %s\n[export:a]\nendpoint=http://h\nheaders_file=%s\n",
+		       value, path_of("headers"));
+	c = load_ok(text);
+	CHECK_STR(c->resource[1], value);
+	f = open_memstream(&errors, &n);
+	CHECK_INT(config_export_read_headers(&c->exports[0], f), ==, -EINVAL);
+	CHECK_INT(fclose(f), ==, 0);
+	CHECK(strstr(errors, "/headers:2: expected at most 8000 bytes\n"));
+	CHECK_INT(unlink(path_of("headers")), ==, 0);
+}
+
 /* What is printed loads again and prints the same. */
 static void test_print(void)
 {
@@ -1004,6 +1047,7 @@ int main(void)
 	RUN(test_env_table);
 	RUN(test_env_bad);
 	RUN(test_headers_file);
+	RUN(test_values_too_long);
 	RUN(test_print);
 	RUN(test_default_file);
 	RUN(test_manual);
