@@ -42,7 +42,8 @@ struct child {
 	pid_t pid; /* 0: not running */
 	int control, ask, status_fd;
 	struct status_page *status;
-	uint64_t started_ns, backoff_ns, start_at_ns; /* start_at_ns: 0 not waiting */
+	uint64_t started_ns, backoff_ns; /* started_ns: or tried to */
+	uint64_t start_at_ns;		 /* 0: not waiting */
 	uint64_t n_starts;
 	uint32_t patience; /* the time for one file is doubled so often */
 	bool stopping, restart, killed_by_us, refused;
@@ -445,6 +446,7 @@ int supervisor_start(struct supervisor *s, enum peer who)
 	int control[2] = {-EBADF, -EBADF}, ask[2] = {-EBADF, -EBADF}, r;
 
 	c->start_at_ns = 0;
+	c->started_ns = clock_monotonic_ns();
 	r = fdmsg_pair(control, 0);
 	if (r == 0 && has_asks(who))
 		r = fdmsg_pair(ask, 0);
@@ -461,7 +463,6 @@ int supervisor_start(struct supervisor *s, enum peer who)
 
 	c->control = TAKE_FD(control[0]);
 	c->ask = TAKE_FD(ask[0]);
-	c->started_ns = clock_monotonic_ns();
 	c->n_starts++;
 	c->stopping = c->restart = c->killed_by_us = c->refused = false;
 	/* A child that does not read may not stop the broker. */
@@ -498,6 +499,34 @@ out:
 		(void)close_fd(ask[i]);
 	}
 	return r;
+}
+
+/* The time between starts that come to nothing grows. Returns it. */
+static uint64_t start_later(struct supervisor *s, enum peer who)
+{
+	struct child *c = &s->children[who];
+	uint64_t now = clock_monotonic_ns();
+
+	if (now - c->started_ns >= BACKOFF_RESET_NS || !c->backoff_ns)
+		c->backoff_ns = BACKOFF_MIN_NS;
+	else if (c->backoff_ns < BACKOFF_MAX_NS)
+		c->backoff_ns =
+			c->backoff_ns * 2 < BACKOFF_MAX_NS ? c->backoff_ns * 2 : BACKOFF_MAX_NS;
+	c->start_at_ns = now + c->backoff_ns;
+	loop_set_timer(s->loop, s->timer, c->backoff_ns < WATCH_NS ? c->backoff_ns : WATCH_NS);
+	return c->backoff_ns;
+}
+
+/* No process or no descriptor to be had now: it is tried again. */
+static void start_or_later(struct supervisor *s, enum peer who)
+{
+	int r = supervisor_start(s, who);
+	char delay[32];
+
+	if (r < 0)
+		log_error("the %s cannot be started: %s; tried again in %s", names[who],
+			  strerror(-r),
+			  text_format_duration(delay, sizeof(delay), start_later(s, who)));
 }
 
 int supervisor_send(struct supervisor *s, enum peer who, const struct message *m, const int *fds,
@@ -549,7 +578,7 @@ void supervisor_restart(struct supervisor *s, enum peer who)
 		c->restart = true;
 		(void)kill(c->pid, SIGKILL);
 	} else {
-		(void)supervisor_start(s, who);
+		start_or_later(s, who);
 	}
 }
 
@@ -612,7 +641,6 @@ static void take_down_page(struct supervisor *s, enum peer who)
 static void on_death(struct supervisor *s, enum peer who, int status)
 {
 	struct child *c = &s->children[who];
-	uint64_t now = clock_monotonic_ns();
 	char how[96], delay[32];
 	pid_t pid = c->pid;
 	bool clean;
@@ -636,20 +664,13 @@ static void on_death(struct supervisor *s, enum peer who, int status)
 		return;
 	}
 	if (c->restart) {
-		(void)supervisor_start(s, who);
+		start_or_later(s, who);
 		return;
 	}
 
-	if (now - c->started_ns >= BACKOFF_RESET_NS || !c->backoff_ns)
-		c->backoff_ns = BACKOFF_MIN_NS;
-	else if (c->backoff_ns < BACKOFF_MAX_NS)
-		c->backoff_ns =
-			c->backoff_ns * 2 < BACKOFF_MAX_NS ? c->backoff_ns * 2 : BACKOFF_MAX_NS;
-	c->start_at_ns = now + c->backoff_ns;
 	describe_death(status, how, sizeof(how));
 	log_warning("%s (pid %d) %s; a new one starts in %s", names[who], (int)pid, how,
-		    text_format_duration(delay, sizeof(delay), c->backoff_ns));
-	loop_set_timer(s->loop, s->timer, c->backoff_ns < WATCH_NS ? c->backoff_ns : WATCH_NS);
+		    text_format_duration(delay, sizeof(delay), start_later(s, who)));
 }
 
 void supervisor_reap(struct supervisor *s)
@@ -673,12 +694,7 @@ static void on_watch(void *ctx)
 		uint64_t since = c->status->job_since_ns;
 
 		if (!c->pid && c->start_at_ns && now >= c->start_at_ns) {
-			int r = supervisor_start(s, (enum peer)i);
-
-			if (r < 0) {
-				log_error("the %s cannot be started: %s", names[i], strerror(-r));
-				c->start_at_ns = now + BACKOFF_MAX_NS;
-			}
+			start_or_later(s, (enum peer)i);
 		} else if (c->pid && since && since < now && !c->killed_by_us &&
 			   now - since > s->file_timeout_ns << c->patience) {
 			c->killed_by_us = true;

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -160,6 +161,26 @@ static void on_timeout(void *ctx)
 	exit(1);
 }
 
+static void set_max_files(rlim_t n)
+{
+	struct rlimit limit;
+
+	CHECK_INT(getrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+	limit.rlim_cur = n < limit.rlim_max ? n : limit.rlim_max;
+	CHECK_INT(setrlimit(RLIMIT_NOFILE, &limit), ==, 0);
+}
+
+static void on_starve_timer(void *ctx)
+{
+	set_max_files(0);
+	supervisor_restart(world.supervisor, PEER_SYMBOLIZER);
+}
+
+static void on_feed_timer(void *ctx)
+{
+	set_max_files(RLIM_INFINITY);
+}
+
 static void on_stop_timer(void *ctx)
 {
 	supervisor_stop(world.supervisor, PEER_SYMBOLIZER);
@@ -185,6 +206,10 @@ static void run_tree(const char *symbolizer_does, unsigned int n, unsigned int n
 	CHECK_INT(loop_new(&world.loop), ==, 0);
 	CHECK_INT(loop_add_fd(world.loop, fd, EPOLLIN, on_signal, NULL), ==, 0);
 	CHECK_INT(loop_add_timer(world.loop, 60 * NSEC_PER_SEC, 0, on_timeout, NULL), >=, 0);
+	if (strcmp(symbolizer_does, "idle starved") == 0) {
+		(void)loop_add_timer(world.loop, 50 * NSEC_PER_MSEC, 0, on_starve_timer, NULL);
+		(void)loop_add_timer(world.loop, 300 * NSEC_PER_MSEC, 0, on_feed_timer, NULL);
+	}
 	if (n == UINT32_MAX)
 		(void)loop_add_timer(world.loop, 300 * NSEC_PER_MSEC, 0, on_stop_timer, NULL);
 	CHECK_INT(supervisor_new(&world.supervisor, world.loop, &callbacks, file_timeout_ns), ==,
@@ -232,6 +257,14 @@ static void test_back_off(void)
 	run_tree("idle crash", 5, 0, 30 * NSEC_PER_SEC);
 	CHECK_INT(world.n_quarantined, ==, 0);
 	CHECK_INT(world.started_ns[4] - world.started_ns[3], >=, 380 * NSEC_PER_MSEC);
+	end_tree();
+}
+
+/* No descriptor is free for a moment, in which one is to be started anew. */
+static void test_a_failed_start_is_tried_again(void)
+{
+	run_tree("idle starved", 2, 0, 30 * NSEC_PER_SEC);
+	CHECK_INT(world.started_ns[1] - world.started_ns[0], >=, 200 * NSEC_PER_MSEC);
 	end_tree();
 }
 
@@ -342,6 +375,7 @@ int main(int argc, char **argv)
 	RUN(test_a_hang_sets_the_file_aside);
 	RUN(test_the_second_kill_counts);
 	RUN(test_back_off);
+	RUN(test_a_failed_start_is_tried_again);
 	RUN(test_stop);
 	RUN(test_last_words);
 	RUN(test_who_may_ask_for_what);
