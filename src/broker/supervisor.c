@@ -89,31 +89,39 @@ static void on_watch(void *ctx);
 int supervisor_new(struct supervisor **ret, struct loop *loop,
 		   const struct supervisor_callbacks *callbacks, uint64_t file_timeout_ns)
 {
-	struct supervisor *s = calloc(1, sizeof(*s));
+	_cleanup_(supervisor_freep) struct supervisor *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
 	s->loop = loop;
 	s->callbacks = *callbacks;
 	s->file_timeout_ns = file_timeout_ns;
+	s->exe_fd = -EBADF;
+	for (int i = 0; i < PEER_N; i++)
+		s->children[i].control = s->children[i].ask = s->children[i].status_fd = -EBADF;
 	for (int i = 0; i < PEER_N; i++) {
 		struct child *c = &s->children[i];
 
-		c->control = c->ask = -EBADF;
 		c->status_fd = status_page_new(&c->status);
 		if (c->status_fd < 0) {
-			int r = c->status_fd;
-
 			log_error("no memory to share with the children: %s; before Linux 3.17 a "
 				  "file in /dev/shm or /tmp is needed for that",
-				  strerror(-r));
-			supervisor_free(s);
-			return r;
+				  strerror(-c->status_fd));
+			return c->status_fd;
 		}
 	}
 	s->exe_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	if (s->exe_fd < 0) {
+		int r = -errno;
+
+		log_error("/proc/self/exe, of which the children are made, cannot be opened: %s",
+			  strerror(-r));
+		return r;
+	}
 	s->timer = loop_add_timer(loop, WATCH_NS, WATCH_NS, on_watch, s);
-	*ret = s;
+	if (s->timer < 0)
+		return s->timer;
+	*ret = TAKE_PTR(s);
 	return 0;
 }
 

@@ -331,8 +331,9 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 			   options->config->symbolizer_file_timeout_ns);
 	if (r < 0)
 		return r;
-	t->deadline_timer = loop_add_timer(loop, UINT64_MAX, 0, on_deadline, t);
-	(void)loop_add_timer(loop, HOTPLUG_NS, HOTPLUG_NS, on_hotplug_timer, t);
+	if ((r = t->deadline_timer = loop_add_timer(loop, UINT64_MAX, 0, on_deadline, t)) < 0 ||
+	    (r = loop_add_timer(loop, HOTPLUG_NS, HOTPLUG_NS, on_hotplug_timer, t)) < 0)
+		return r;
 	listen_for_metrics(t);
 	r = start_children(t);
 	if (r < 0)

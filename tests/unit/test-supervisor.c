@@ -4,6 +4,7 @@
  * says, so crashes, hangs and kills at a file happen when they are wanted.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -268,6 +269,22 @@ static void test_a_failed_start_is_tried_again(void)
 	end_tree();
 }
 
+/* What is half made is taken down, and nothing else: no descriptor is 0 by chance. */
+static void test_no_descriptors_to_begin_with(void)
+{
+	const struct supervisor_callbacks callbacks = {.setup = on_setup};
+	struct supervisor *supervisor = NULL;
+
+	CHECK_INT(loop_new(&world.loop), ==, 0);
+	/* The error is what is wanted. */
+	set_max_files(0);
+	CHECK_INT(supervisor_new(&supervisor, world.loop, &callbacks, 1), ==, -EMFILE);
+	set_max_files(RLIM_INFINITY);
+	CHECK(!supervisor);
+	CHECK_INT(fcntl(STDIN_FILENO, F_GETFD), >=, 0);
+	world.loop = loop_free(world.loop);
+}
+
 static void test_stop(void)
 {
 	run_tree("idle", UINT32_MAX, 0, 30 * NSEC_PER_SEC);
@@ -376,6 +393,7 @@ int main(int argc, char **argv)
 	RUN(test_the_second_kill_counts);
 	RUN(test_back_off);
 	RUN(test_a_failed_start_is_tried_again);
+	RUN(test_no_descriptors_to_begin_with);
 	RUN(test_stop);
 	RUN(test_last_words);
 	RUN(test_who_may_ask_for_what);
