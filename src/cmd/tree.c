@@ -547,7 +547,7 @@ uint64_t tree_drained_ns(const struct tree *t)
 
 void tree_tell_screen(struct tree *t, const struct message *m)
 {
-	(void)supervisor_send(t->supervisor, PEER_SCREEN, m, NULL, 0);
+	(void)supervisor_try_send(t->supervisor, PEER_SCREEN, m);
 }
 
 const struct sample_features *tree_features(const struct tree *t)

@@ -104,7 +104,7 @@ void tree_user(const struct tree *t, uid_t *ret_uid, gid_t *ret_gid);
 uint32_t tree_n_cpus(const struct tree *t);
 /* What all processes of the tree cost: CPU time since their starts, resident memory. */
 void tree_load(const struct tree *t, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes);
-/* Tells the screen of top, if it runs. */
+/* Tells the screen of top, if it runs and listens. */
 void tree_tell_screen(struct tree *t, const struct message *m);
 /* Every target of a capture by pid is gone. */
 bool tree_targets_gone(const struct tree *t);
