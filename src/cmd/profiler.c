@@ -309,6 +309,8 @@ static void remove_cpu(struct profiler *p, int cpu)
 	if (cpu < 0 || cpu >= MAX_CPUS || p->cpus[cpu].sample_fd < 0)
 		return;
 	drain(p, true);
+	/* What its rings lost since the last window is known only as long as they are there. */
+	attribution_add_lost(p->attribution, merger_read_lost(p->merger));
 	merger_remove_cpu(p->merger, cpu);
 	loop_remove_fd(p->role.loop, p->cpus[cpu].sample_fd);
 	(void)close_fd(p->cpus[cpu].sample_fd);
