@@ -32,12 +32,12 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
 	} while (0)
 
 /*
- * At most one line an interval from one place: `if (log_ratelimit(&state, 60))`. The number of
- * calls held back since the last true is left in state->held.
+ * At most one line an interval from one place: `if (log_ratelimit(&state, 60))`. When it says true,
+ * state->reported is the number of calls held back since it last did.
  */
 struct log_ratelimit {
 	uint64_t last_ns;
-	uint32_t held;
-	uint32_t reported; /* what was held back before the line now allowed */
+	uint32_t held; /* since then */
+	uint32_t reported;
 };
 bool log_ratelimit(struct log_ratelimit *state, unsigned int interval_seconds);

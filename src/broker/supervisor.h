@@ -76,5 +76,5 @@ const char *supervisor_name(enum peer who);
 pid_t supervisor_pid(const struct supervisor *s, enum peer who);
 /* The control socket of a running child, borrowed; negative without one. */
 int supervisor_control(const struct supervisor *s, enum peer who);
-/* What a child says of itself; NULL before its first start. Advisory. */
+/* What a child says of itself; all 0 while it does not run. Never NULL. Advisory. */
 const struct status_page *supervisor_status(const struct supervisor *s, enum peer who);

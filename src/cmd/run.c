@@ -12,7 +12,6 @@
 #include "src/cmd/cmd.h"
 #include "src/cmd/control.h"
 #include "src/cmd/notify.h"
-#include "src/cmd/setup.h"
 #include "src/cmd/tree.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -96,11 +95,6 @@ static int load(const struct daemon_run *d, struct config **ret)
 		r = config_export_read_headers(&c->exports[i], stderr);
 	if (r < 0)
 		return r;
-	if (c->n_exports > SETUP_MAX_DESTINATIONS) {
-		(void)fprintf(stderr, "%s: more than %d [export:NAME] sections\n",
-			      path ? path : "environment", SETUP_MAX_DESTINATIONS);
-		return -EINVAL;
-	}
 	*ret = TAKE_PTR(c);
 	return 0;
 }

@@ -56,6 +56,7 @@ enum config_demangle { CONFIG_DEMANGLE_FULL, CONFIG_DEMANGLE_SIMPLE, CONFIG_DEMA
 /* "full", "simple" or "none"; false: something else. */
 bool config_demangle_parse(const char *text, enum config_demangle *ret);
 
+#define CONFIG_MAX_EXPORTS	   16
 #define CONFIG_DEBUGINFOD_MAX_URLS 16
 /* One value, header or item of a list, without its end: it goes to a process in one message. */
 #define CONFIG_VALUE_MAX_BYTES 8000

@@ -6,7 +6,6 @@
 
 #include "src/config/table.h"
 
-#define EXPORTS_MAX  16
 #define RESOURCE_MAX 128
 
 int config_set_defaults(const char *section, void *base)
@@ -68,7 +67,7 @@ int config_export_get(struct config *c, const char *name, struct config_export *
 			return 0;
 		}
 	}
-	if (c->n_exports >= EXPORTS_MAX)
+	if (c->n_exports >= CONFIG_MAX_EXPORTS)
 		return -E2BIG;
 	grown = reallocarray(c->exports, c->n_exports + 1, sizeof(*grown));
 	if (!grown)
