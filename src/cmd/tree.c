@@ -30,6 +30,9 @@
 #define MIN_RESIZE_NS	(500 * NSEC_PER_MSEC)
 #define FIXED_STACK	(32u << 10) /* where the size cannot be adapted */
 #define FLUSH_AGAIN_NS	NSEC_PER_SEC
+/* Of a reload: until the symbolizer has settled what the profiler gave it. More than the slowest
+ * file may take. */
+#define REOPEN_DEADLINE_NS (30 * NSEC_PER_SEC)
 
 int tree_enable(struct tree *t)
 {
@@ -291,6 +294,12 @@ static void on_deadline(void *ctx)
 {
 	struct tree *t = ctx;
 
+	if (t->reopen) {
+		log_warning("the profiler could not leave in time for the new config: the windows "
+			    "that the symbolizer had not settled are lost");
+		supervisor_kill(t->supervisor, PEER_PROFILER);
+		return;
+	}
 	for (int i = 0; i < PEER_N; i++) {
 		if (!supervisor_running(t->supervisor, (enum peer)i))
 			continue;
@@ -393,6 +402,7 @@ static void reopen_events(struct tree *t)
 	int r;
 
 	t->reopen = false;
+	loop_set_timer(t->loop, t->deadline_timer, UINT64_MAX);
 	events_close(&t->events);
 	if ((r = open_events(t)) < 0 || (r = supervisor_start(t->supervisor, PEER_PROFILER)) < 0 ||
 	    (r = tree_enable(t)) < 0) {
@@ -476,6 +486,10 @@ int tree_reload(struct tree *t, const struct config *config)
 	tree_reload_fetcher(t);
 	if (resample) {
 		t->reopen = true;
+		/* What the profiler reads after its last window comes into no other. */
+		if (t->enabled && !t->paused)
+			(void)events_enable(&t->events, false);
+		loop_set_timer(t->loop, t->deadline_timer, REOPEN_DEADLINE_NS);
 		supervisor_stop(t->supervisor, PEER_PROFILER);
 	}
 	return 0;

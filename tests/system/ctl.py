@@ -3,6 +3,7 @@
 pause in which nothing is sampled and that the profiles tell of, a reload; and who may not ask."""
 import os
 import pwd
+import signal
 import socket
 import stat
 import subprocess
@@ -109,6 +110,7 @@ def commands(directory):
         rig.wait_for("the filter of the new config", lambda: int(ctl(d, "status")["samples"]) > 20)
         ctl(d, "flush")
         rig.check("config reloaded" in d.log(), "reload takes the new config")
+        reload_that_waits(d)
         with open(d.config, "a", encoding="utf-8") as f:
             f.write("[filtre]\n")
         a = Answer("-s", d.control, "reload")
@@ -127,6 +129,30 @@ def commands(directory):
         status, _ = d.stop()
         rig.check(status == 0 and not os.path.exists(d.control), "the socket goes with the daemon")
         rig.end(chain)
+
+
+def change(d, old, new):
+    with open(d.config, encoding="utf-8") as f:
+        text = f.read()
+    if old not in text:
+        rig.fail(f"{old} is not in {d.config}")
+    with open(d.config, "w", encoding="utf-8") as f:
+        f.write(text.replace(old, new))
+    ctl(d, "reload")
+
+
+def reload_that_waits(d):
+    """While the profiler cannot leave nothing is sampled: that would come into no profile."""
+    symbolizer = d.role("symbolizer")
+    os.kill(symbolizer, signal.SIGSTOP)
+    change(d, "samples_per_second = 99", "samples_per_second = 199")
+    time.sleep(0.5)
+    before = int(ctl(d, "status")["samples"])
+    time.sleep(0.7)
+    after = int(ctl(d, "status")["samples"])
+    os.kill(symbolizer, signal.SIGCONT)
+    rig.check(after == before, f"a reload that waits for the symbolizer: {before} samples, then {after}")
+    rig.wait_for("sampling at the new rate", lambda: int(ctl(d, "status")["samples"]) > after + 20)
 
 
 def paused_ms(views):
