@@ -27,6 +27,7 @@ static const struct {
 	[MESSAGE_QUARANTINE] = {BODY(quarantine), 0, 0},
 	[MESSAGE_FLUSH] = {BODY(flush), 0, 0},
 	[MESSAGE_PAUSE] = {BODY(pause), 0, 0},
+	[MESSAGE_LOG_LEVEL] = {BODY(log), 0, 0},
 	[MESSAGE_LOAD] = {BODY(load), 0, 0},
 	[MESSAGE_RESIZE] = {HEADER, 0, 0},
 	[MESSAGE_FETCH] = {BODY(fetch), 0, 0},

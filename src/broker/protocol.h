@@ -38,12 +38,13 @@ enum message_type {
 	MESSAGE_CPU_EVENT, /* fd: another sample event, which writes into the CPU's ring now */
 	MESSAGE_CPU_REMOVE,
 	MESSAGE_QUARANTINE, /* this file is set aside */
-	MESSAGE_FLUSH,	/* end the window now; status_page.flushed tells when it is handed over */
-	MESSAGE_PAUSE,	/* the events stand still, or go on */
-	MESSAGE_LOAD,	/* what the processes of the tree cost, for the screen */
-	MESSAGE_RESIZE, /* the terminal has another size */
-	MESSAGE_FETCH,	/* the fetcher is to get a debug file */
-	MESSAGE_STOP,	/* finish what is under way and leave */
+	MESSAGE_FLUSH, /* end the window now; status_page.flushed tells when it is handed over */
+	MESSAGE_PAUSE, /* the events stand still, or go on */
+	MESSAGE_LOG_LEVEL, /* the profiler logs more, or less */
+	MESSAGE_LOAD,	   /* what the processes of the tree cost, for the screen */
+	MESSAGE_RESIZE,	   /* the terminal has another size */
+	MESSAGE_FETCH,	   /* the fetcher is to get a debug file */
+	MESSAGE_STOP,	   /* finish what is under way and leave */
 	/* child -> broker */
 	MESSAGE_STACK_SIZE, /* the profiler wants stack copies of another size; the answer, behind
 			       the new events, is the size in force */
@@ -184,6 +185,9 @@ struct message {
 		struct {
 			uint32_t paused;
 		} pause;
+		struct {
+			uint32_t level; /* enum log_level */
+		} log;
 		struct {
 			uint32_t bytes;
 		} stack_size;

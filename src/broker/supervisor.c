@@ -125,6 +125,11 @@ int supervisor_new(struct supervisor **ret, struct loop *loop,
 	return 0;
 }
 
+void supervisor_set_file_timeout(struct supervisor *s, uint64_t file_timeout_ns)
+{
+	s->file_timeout_ns = file_timeout_ns;
+}
+
 static void disconnect(struct supervisor *s, struct child *c)
 {
 	loop_remove_fd(s->loop, c->control);

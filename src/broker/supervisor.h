@@ -45,6 +45,8 @@ struct supervisor_callbacks {
  */
 int supervisor_new(struct supervisor **ret, struct loop *loop,
 		   const struct supervisor_callbacks *callbacks, uint64_t file_timeout_ns);
+/* From now on, for all. */
+void supervisor_set_file_timeout(struct supervisor *s, uint64_t file_timeout_ns);
 /* Kills what still runs. */
 struct supervisor *supervisor_free(struct supervisor *s);
 DEFINE_CLEANUP(struct supervisor *, supervisor_free)

@@ -372,6 +372,9 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_PAUSE:
 		pause_or_go_on(p, m->pause.paused != 0);
 		break;
+	case MESSAGE_LOG_LEVEL:
+		log_set_level((enum log_level)m->log.level);
+		break;
 	case MESSAGE_STOP:
 		if (!p->replay) {
 			drain(p, true);

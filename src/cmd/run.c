@@ -128,6 +128,12 @@ static int start_beat(struct daemon_run *d)
 	return loop_add_timer(d->loop, every, every, on_beat, d);
 }
 
+static void warn_of_start_only(const char *key, const char *before, const char *now)
+{
+	if (before && now ? strcmp(before, now) != 0 : before != now)
+		log_warning("reload: %s in [process] takes effect at the next start", key);
+}
+
 static int reload(struct daemon_run *d)
 {
 	struct config *fresh = NULL;
@@ -141,9 +147,12 @@ static int reload(struct daemon_run *d)
 	r = tree_reload(d->tree, fresh);
 	if (r < 0) {
 		log_warning("reload: still busy with the one before; try again");
+		log_set_level(d->config->log_level);
 		config_free(fresh);
 		return r;
 	}
+	warn_of_start_only("user", d->config->user, fresh->user);
+	warn_of_start_only("control", d->config->control, fresh->control);
 	config_free(d->config);
 	d->config = fresh;
 	log_info("config reloaded");

@@ -41,6 +41,7 @@ struct tree {
 	bool input_damaged;
 	bool input_begun;      /* the profiler has the input file */
 	bool reopen;	       /* the profiler leaves for new events, not for good */
+	bool renew_symbolizer; /* and so does the symbolizer behind it, for new limits */
 	bool adapt_stack_size; /* the profiler may have the stack copies made larger or smaller */
 	uint64_t resized_ns;   /* when it last did */
 };
@@ -55,10 +56,12 @@ void tree_counts(const struct tree *t, struct status_counts *ret);
 
 /* supervisor_callbacks.setup of the tree. */
 int tree_set_up(void *ctx, enum peer who, int control, int status_fd);
-/* Opened once for each path that is configured; told once when it cannot be. path "": not wanted.
- * The descriptor, negative without one. */
+/* Opened once for each path that is configured, and tried once a reload; told when it cannot be.
+ * path "": not wanted. The descriptor, negative without one. */
 int tree_open_state_dir(struct tree *t, struct tree_state_dir *d, const char *path, bool shared,
 			const char *what, const char *instead);
+/* A reload: what could not be opened is tried again. */
+void tree_forget_failed_dir(struct tree_state_dir *d);
 /* A running symbolizer takes the config of now. */
 int tree_set_up_symbolizer_again(struct tree *t, int control);
 /* Tells the profiler of a CPU; of the event that now samples into its ring, if it is another. */

@@ -300,6 +300,14 @@ int tree_open_state_dir(struct tree *t, struct tree_state_dir *d, const char *pa
 	return d->fd;
 }
 
+void tree_forget_failed_dir(struct tree_state_dir *d)
+{
+	if (d->fd >= 0)
+		return;
+	free(d->path);
+	d->path = NULL;
+}
+
 static int open_spool(struct tree *t)
 {
 	const struct config *c = t->options.config;

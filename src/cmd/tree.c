@@ -295,9 +295,13 @@ static void on_deadline(void *ctx)
 	struct tree *t = ctx;
 
 	if (t->reopen) {
-		log_warning("the profiler could not leave in time for the new config: the windows "
-			    "that the symbolizer had not settled are lost");
-		supervisor_kill(t->supervisor, PEER_PROFILER);
+		enum peer who = supervisor_running(t->supervisor, PEER_PROFILER) ? PEER_PROFILER
+										 : PEER_SYMBOLIZER;
+
+		log_warning("the %s could not leave in time for the new config: what was not "
+			    "settled of what it held is lost",
+			    supervisor_name(who));
+		supervisor_kill(t->supervisor, who);
 		return;
 	}
 	for (int i = 0; i < PEER_N; i++) {
@@ -396,16 +400,26 @@ void tree_reap(struct tree *t)
 	supervisor_reap(t->supervisor);
 }
 
+/* They leave as at the end, with all that is theirs to do done. */
+static void leave_for_reload(struct tree *t, enum peer who)
+{
+	loop_set_timer(t->loop, t->deadline_timer, REOPEN_DEADLINE_NS);
+	supervisor_stop(t->supervisor, who);
+}
+
 /* The events are made anew for a new config; the profiler that read the old ones has left. */
 static void reopen_events(struct tree *t)
 {
-	int r;
+	int r = 0;
 
 	t->reopen = false;
 	loop_set_timer(t->loop, t->deadline_timer, UINT64_MAX);
 	events_close(&t->events);
-	if ((r = open_events(t)) < 0 || (r = supervisor_start(t->supervisor, PEER_PROFILER)) < 0 ||
-	    (r = tree_enable(t)) < 0) {
+	if (t->renew_symbolizer)
+		r = supervisor_start(t->supervisor, PEER_SYMBOLIZER);
+	t->renew_symbolizer = false;
+	if (r < 0 || (r = open_events(t)) < 0 ||
+	    (r = supervisor_start(t->supervisor, PEER_PROFILER)) < 0 || (r = tree_enable(t)) < 0) {
 		log_error("sampling cannot go on after the reload: %s", strerror(-r));
 		t->result = r;
 		tree_stop(t);
@@ -421,7 +435,11 @@ static void on_gone(void *ctx, enum peer who, bool clean)
 		return;
 	if (!clean && t->result == 0 && t->stopping)
 		t->result = -ECHILD;
-	if (who == PEER_PROFILER && t->reopen) {
+	if (who == PEER_PROFILER && t->reopen && t->renew_symbolizer) {
+		leave_for_reload(t, PEER_SYMBOLIZER);
+		return;
+	}
+	if ((who == PEER_PROFILER || who == PEER_SYMBOLIZER) && t->reopen) {
 		reopen_events(t);
 		return;
 	}
@@ -451,6 +469,15 @@ static bool sampling_differs(const struct config *a, const struct config *b)
 	       a->max_processes != b->max_processes || a->max_open_files != b->max_open_files;
 }
 
+/* What a symbolizer is told at its start alone. */
+static bool symbolizer_limits_differ(const struct config *a, const struct config *b)
+{
+	return a->symbols_bytes != b->symbols_bytes ||
+	       a->symbolizer_memory_bytes != b->symbolizer_memory_bytes ||
+	       a->window_memory_bytes != b->window_memory_bytes ||
+	       a->max_open_files != b->max_open_files;
+}
+
 static bool destinations_differ(const struct config *a, const struct config *b)
 {
 	for (size_t i = 0; i < a->n_exports && i < b->n_exports; i++) {
@@ -462,7 +489,9 @@ static bool destinations_differ(const struct config *a, const struct config *b)
 
 int tree_reload(struct tree *t, const struct config *config)
 {
-	bool resample = sampling_differs(t->options.config, config);
+	bool renew_symbolizer = symbolizer_limits_differ(t->options.config, config);
+	bool resample = renew_symbolizer || sampling_differs(t->options.config, config);
+	struct message log = {.type = MESSAGE_LOG_LEVEL};
 	bool other_exports = destinations_differ(t->options.config, config);
 
 	if (t->stopping || t->reopen)
@@ -470,6 +499,12 @@ int tree_reload(struct tree *t, const struct config *config)
 	t->options.config = config;
 	t->options.rate_hz = config->samples_per_second;
 	t->options.interval_ns = config->reporter_interval_ns;
+	supervisor_set_file_timeout(t->supervisor, config->symbolizer_file_timeout_ns);
+	log.log.level = (uint32_t)log_get_level();
+	(void)supervisor_send(t->supervisor, PEER_PROFILER, &log, NULL, 0);
+	tree_forget_failed_dir(&t->spool);
+	tree_forget_failed_dir(&t->store);
+	tree_forget_failed_dir(&t->debug_cache);
 	/* The symbolizer stays: it holds what the exporter has not settled and gives it to the new
 	 * one. */
 	if (supervisor_running(t->supervisor, PEER_SYMBOLIZER)) {
@@ -486,11 +521,11 @@ int tree_reload(struct tree *t, const struct config *config)
 	tree_reload_fetcher(t);
 	if (resample) {
 		t->reopen = true;
+		t->renew_symbolizer = renew_symbolizer;
 		/* What the profiler reads after its last window comes into no other. */
 		if (t->enabled && !t->paused)
 			(void)events_enable(&t->events, false);
-		loop_set_timer(t->loop, t->deadline_timer, REOPEN_DEADLINE_NS);
-		supervisor_stop(t->supervisor, PEER_PROFILER);
+		leave_for_reload(t, PEER_PROFILER);
 	}
 	return 0;
 }

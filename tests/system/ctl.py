@@ -111,6 +111,7 @@ def commands(directory):
         ctl(d, "flush")
         rig.check("config reloaded" in d.log(), "reload takes the new config")
         reload_that_waits(d)
+        reload_of_limits(d, sink)
         with open(d.config, "a", encoding="utf-8") as f:
             f.write("[filtre]\n")
         a = Answer("-s", d.control, "reload")
@@ -153,6 +154,22 @@ def reload_that_waits(d):
     os.kill(symbolizer, signal.SIGCONT)
     rig.check(after == before, f"a reload that waits for the symbolizer: {before} samples, then {after}")
     rig.wait_for("sampling at the new rate", lambda: int(ctl(d, "status")["samples"]) > after + 20)
+
+
+def reload_of_limits(d, sink):
+    """What a symbolizer is told at its start alone: there is another, and nothing is lost on the way."""
+    old, at = d.role("symbolizer"), sink.count()
+    change(d, "user = bin", "user = daemon\n[limits]\nsymbolizer_memory = 512MiB\nsymbols = 16MiB")
+    rig.wait_for("another symbolizer", lambda: d.role("symbolizer") not in (0, old))
+    with open(f"/proc/{d.role('symbolizer')}/limits", encoding="utf-8") as f:
+        rig.check("Max address space         536870912" in f.read(), "with the new limits")
+    rig.wait_for("the window of before", lambda: sink.count() > at)
+    samples = int(ctl(d, "status")["samples"])
+    rig.wait_for("sampling", lambda: int(ctl(d, "status")["samples"]) > samples)
+    at = sink.count()
+    ctl(d, "flush")
+    sink.wait_for(at + 1, 5)
+    rig.check("user in [process] takes effect at the next start" in d.log(), "the log says what waits")
 
 
 def paused_ms(views):
