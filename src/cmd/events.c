@@ -14,6 +14,7 @@
 #include "util/text.h"
 
 #define MIN_RING_BYTES	   (UINT64_C(64) << 10)
+#define TELL_SECONDS	   60
 #define MAX_LATE_TASKS	   8192 /* threads of a capture that follow a new CPU */
 #define MAX_CHILDREN_BYTES 16384
 
@@ -50,6 +51,13 @@ int events_probe(struct events *e, const struct sample_options *want)
 			"kernel.perf_event_max_sample_rate allows %u samples a second now, not %u",
 			e->sample.rate_hz, want->rate_hz);
 	return 0;
+}
+
+/* A CPU that is refused now is refused in a second, too: one line a minute for all of them. */
+static void tell_refusal(struct events *e, const char *error)
+{
+	if (log_ratelimit(&e->refused, TELL_SECONDS))
+		log_error("%s; perfwalk check says what this host allows", error);
 }
 
 static void close_cpu(struct cpu_events *c)
@@ -89,7 +97,7 @@ static int open_cpu(struct events *e, int cpu, pid_t pid, bool may_shrink)
 {
 	struct sample_options o = options_of(e, 0);
 	struct cpu_events *c = array_push(&e->cpus);
-	char error[512] = "";
+	char error[600] = "", reason[512];
 	int r;
 
 	if (!c)
@@ -98,7 +106,7 @@ static int open_cpu(struct events *e, int cpu, pid_t pid, bool may_shrink)
 	if (r < 0) {
 		e->cpus.n--;
 		if (r != -ENODEV && r != -ESRCH)
-			log_error("%s; perfwalk check says what this host allows", error);
+			tell_refusal(e, error);
 		return r;
 	}
 	r = map_rings(e, c, may_shrink);
@@ -107,8 +115,9 @@ static int open_cpu(struct events *e, int cpu, pid_t pid, bool may_shrink)
 	close_cpu(c);
 	e->cpus.n--;
 	if (r != -ENOBUFS) {
-		ring_explain(r, error, sizeof(error));
-		log_error("CPU %d: %s; perfwalk check says what this host allows", cpu, error);
+		ring_explain(r, reason, sizeof(reason));
+		(void)snprintf(error, sizeof(error), "CPU %d: %s", cpu, reason);
+		tell_refusal(e, error);
 	}
 	return r;
 }
@@ -184,7 +193,7 @@ static int attach(struct events *e, const struct sample_options *o, const struct
 	if (r < 0) {
 		e->attached.n--;
 		if (r != -ESRCH && r != -ENODEV)
-			log_error("%s; perfwalk check says what this host allows", error);
+			tell_refusal(e, error);
 	}
 	return r;
 }
@@ -268,6 +277,7 @@ int events_open(struct events *e)
 
 	if (n < 0)
 		return n;
+	e->refused = (struct log_ratelimit){0}; /* what ends it all is told in any case */
 	for (int i = 0; i < n; i++) {
 		if (is_wanted(e, online[i]))
 			online[n_wanted++] = online[i];

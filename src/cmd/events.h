@@ -11,6 +11,7 @@
 
 #include "src/sample/sample.h"
 #include "util/array.h"
+#include "util/log.h"
 
 #define EVENTS_MAX_CPUS	 4096
 #define EVENTS_MAX_TASKS 65536
@@ -38,6 +39,7 @@ struct events {
 	struct sample_features features;
 	ARRAY(struct cpu_events) cpus;
 	ARRAY(struct sample_cpu) attached; /* further tasks, sharing the rings */
+	struct log_ratelimit refused; /* of CPUs that came online; each is tried every second */
 };
 
 void events_init(struct events *e);
@@ -55,7 +57,7 @@ int events_enable(const struct events *e, bool enable);
 /*
  * Opens on a CPU that came online: for tasks, for those of the targets and their descendants that
  * are alive now. enable: they count at once. NULL: it is there already or not asked for, or cannot
- * be opened (logged).
+ * be opened (logged, once a minute).
  */
 struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable);
 /*
