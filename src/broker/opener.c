@@ -135,14 +135,20 @@ static void mount_point_unescape(char *text)
 	*to = '\0';
 }
 
-/* Whether a path without links leads over a FUSE mount. */
-static bool path_blocks(const char *path)
+/* Whether a path without links leads over a FUSE mount, in the root of that process (0: ours), or
+ * nobody can tell. */
+static bool path_blocks(uint32_t pid, const char *path)
 {
 	_cleanup_free_ char *line = NULL;
+	char table[48] = "/proc/self/mountinfo";
 	size_t size = 0;
-	bool found = false;
-	FILE *f = fopen("/proc/self/mountinfo", "re");
+	bool found;
+	FILE *f;
 
+	if (pid)
+		(void)snprintf(table, sizeof(table), "/proc/%u/mountinfo", pid);
+	f = fopen(table, "re");
+	found = !f;
 	while (f && !found && getline(&line, &size, f) > 0) {
 		const char *type = strstr(line, " - fuse");
 		char *point = NULL;
@@ -152,7 +158,8 @@ static bool path_blocks(const char *path)
 			continue;
 		mount_point_unescape(point);
 		n = strlen(point);
-		found = strncmp(path, point, n) == 0 && (path[n] == '/' || point[n - 1] == '/');
+		found = strncmp(path, point, n) == 0 &&
+			(path[n] == '/' || path[n] == '\0' || point[n - 1] == '/');
 		free(point);
 	}
 	if (f)
@@ -375,27 +382,53 @@ static int status_value(uint32_t pid, const char *key, bool last_word, char *val
 	return 0;
 }
 
-/* In /tmp of the root of that process; 0: our own. */
+/* Whether that process has the mounts that we have. */
+static bool has_our_mounts(uint32_t pid)
+{
+	char path[48], theirs[64], ours[64];
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
+	n = readlink(path, theirs, sizeof(theirs));
+	return n > 0 && readlink("/proc/self/ns/mnt", ours, sizeof(ours)) == n &&
+	       memcmp(theirs, ours, (size_t)n) == 0;
+}
+
+/*
+ * In /tmp of the root of that process; 0: our own. Everybody writes there: the map itself may be no
+ * link, and it is the process's user's, or root's, who often makes it for others. Where the mounts
+ * are of the process's making any file of root's can be mounted over that name; so can a filesystem
+ * that never answers, which links to /tmp would lead to without being seen in the mount table.
+ */
 static int open_perf_map(uint32_t root_pid, const char *pid, uid_t owner)
 {
 	_cleanup_close_ int root =
 		root_pid ? opener_open_proc(root_pid, "root", O_PATH | O_DIRECTORY)
 			 : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	_cleanup_close_ int path_fd = -EBADF, fd = -EBADF;
+	_cleanup_close_ int dir = -EBADF, path_fd = -EBADF, fd = -EBADF;
+	bool ours = !root_pid || has_our_mounts(root_pid), mounted_over;
+	const uint64_t no_links = IN_ROOT | RESOLVE_NO_SYMLINKS;
+	char path[64], *name = path + strlen("/tmp/");
 	struct stat st;
-	char path[64];
 
 	if (root < 0)
 		return root;
 	(void)snprintf(path, sizeof(path), "/tmp/perf-%s.map", pid);
-	path_fd = opener_resolve(root, path, IN_ROOT);
+	if (path_blocks(root_pid, path))
+		return -ENOTSUP;
+	dir = opener_resolve(root, "/tmp", ours ? IN_ROOT : no_links);
+	if (dir < 0)
+		return dir;
+	path_fd = opener_resolve(dir, name, no_links | RESOLVE_NO_XDEV);
+	mounted_over = path_fd == -EXDEV; /* or, before Linux 3.15, not known */
+	if (mounted_over)
+		path_fd = opener_resolve(dir, name, no_links);
 	if (path_fd < 0)
 		return path_fd;
 	fd = opener_reopen_regular(path_fd, &st);
 	if (fd < 0)
 		return fd;
-	/* /tmp is everybody's: a map that another user left there is not this process's word. */
-	if (st.st_uid != 0 && st.st_uid != owner)
+	if (st.st_uid != owner && (st.st_uid != 0 || st.st_nlink != 1 || (mounted_over && !ours)))
 		return -EACCES;
 	return TAKE_FD(fd);
 }
@@ -434,7 +467,7 @@ int opener_split_file(const char *path)
 	/* The mount table that path_blocks() looks into has no "..". */
 	if (strstr(path, "/../"))
 		return -EXDEV;
-	if (path_blocks(path))
+	if (path_blocks(0, path))
 		return -ENOTSUP;
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)

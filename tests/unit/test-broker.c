@@ -3,7 +3,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <sched.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -223,10 +225,58 @@ static void test_perf_maps_of_others_are_refused(void)
 		CHECK_INT(opener_perf_map((uint32_t)getpid()), ==, -EACCES);
 	}
 	CHECK_INT(unlink(path), ==, 0);
+	CHECK_INT(symlink("/etc/passwd", path), ==, 0);
+	CHECK_INT(opener_perf_map((uint32_t)getpid()), ==, -ELOOP);
+	CHECK_INT(unlink(path), ==, 0);
 	CHECK_INT(mkfifo(path, 0600), ==, 0);
 	CHECK_INT(opener_perf_map((uint32_t)getpid()), ==, -EINVAL);
 	CHECK_INT(unlink(path), ==, 0);
 	CHECK_INT(opener_perf_map((uint32_t)getpid()), ==, -ENOENT);
+}
+
+/* A process with mounts of its own and a map of root's, which it may have mounted there. */
+static int perf_map_of_a_stranger(bool mounted)
+{
+	int ready[2], r = -ENODEV;
+	char path[64], c;
+	pid_t pid;
+
+	CHECK_INT(pipe2(ready, O_CLOEXEC), ==, 0);
+	pid = fork();
+	if (pid == 0) {
+		(void)snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+		if (unshare(CLONE_NEWNS) == 0 &&
+		    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
+		    close(open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644)) == 0 &&
+		    (!mounted || mount("/etc/passwd", path, NULL, MS_BIND, NULL) == 0) &&
+		    setresuid(12345, 12345, 12345) == 0)
+			(void)!write(ready[1], "", 1);
+		(void)close(ready[1]);
+		(void)pause();
+		_exit(0);
+	}
+	(void)close(ready[1]);
+	if (read(ready[0], &c, 1) == 1)
+		r = opener_perf_map((uint32_t)pid);
+	(void)close(ready[0]);
+	(void)kill(pid, SIGKILL);
+	(void)waitpid(pid, NULL, 0);
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)pid);
+	(void)unlink(path);
+	return r;
+}
+
+static void test_perf_maps_of_root(void)
+{
+	int fd = geteuid() == 0 ? perf_map_of_a_stranger(false) : -ENODEV;
+
+	if (fd == -ENODEV) {
+		fprintf(stderr, "no mount namespace to be had: not tested\n");
+		return;
+	}
+	CHECK_INT(fd, >=, 0);
+	(void)close(fd);
+	CHECK_INT(perf_map_of_a_stranger(true), ==, -EACCES);
 }
 
 static void test_debug_file_names(void)
@@ -456,6 +506,7 @@ int main(void)
 	RUN(test_deleted_and_replaced);
 	RUN(test_a_hostile_name_in_stat);
 	RUN(test_perf_maps_of_others_are_refused);
+	RUN(test_perf_maps_of_root);
 	RUN(test_debug_file_names);
 	RUN(test_cached_debug_files);
 	RUN(test_paths_inside_a_root);
