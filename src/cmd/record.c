@@ -195,6 +195,8 @@ static void on_done(void *ctx, int result)
 
 /* ---- Start and end ---- */
 
+/* Not emptied yet: what was in them outlives a capture that is refused. The symbolizer empties each
+ * when it has something to write. */
 static int open_outputs(struct record_run *r, struct tree_options *o)
 {
 	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
@@ -202,8 +204,7 @@ static int open_outputs(struct record_run *r, struct tree_options *o)
 		bool standard = format_is_standard_output(path);
 		bool there = standard || access(path, F_OK) == 0;
 		int fd = standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-				  : open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY,
-					 0666);
+				  : open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
 
 		if (fd < 0) {
 			int e = -errno;
@@ -219,14 +220,17 @@ static int open_outputs(struct record_run *r, struct tree_options *o)
 	return 0;
 }
 
+static bool is_written(const struct record_run *r, uint32_t output)
+{
+	return r->tree && (tree_written_outputs(r->tree) >> output & 1);
+}
+
 /* Files that this capture made and could not fill are not left behind. One that is whole may well
  * be empty: the folded stacks of an idle host. */
-static void remove_outputs(struct record_run *r)
+static void remove_outputs(const struct record_run *r)
 {
-	uint32_t written = r->tree ? tree_written_outputs(r->tree) : 0;
-
 	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
-		if (r->created[i] && !(written >> i & 1))
+		if (r->created[i] && !is_written(r, i))
 			(void)unlink(r->options.outputs[i]);
 	}
 }
@@ -335,19 +339,17 @@ static bool writes_standard_output(const struct record_run *r)
 static void print_files(const struct record_run *r)
 {
 	FILE *out = writes_standard_output(r) ? stderr : stdout;
+	uint32_t n = 0;
 
-	if (r->options.quiet || r->options.n_outputs == 0)
-		return;
-	if (r->options.n_outputs == 1 && out == stderr)
-		return;
-	(void)fputs("\nFiles\n", out);
-	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
+	for (uint32_t i = 0; i < r->options.n_outputs && !r->options.quiet; i++) {
 		const struct format *f = record_output_format(&r->options, r->options.outputs[i]);
 		char size[32] = "";
 		struct stat st;
 
-		if (format_is_standard_output(r->options.outputs[i]))
+		if (format_is_standard_output(r->options.outputs[i]) || !is_written(r, i))
 			continue;
+		if (n++ == 0)
+			(void)fputs("\nFiles\n", out);
 		if (stat(r->options.outputs[i], &st) == 0)
 			(void)text_format_bytes(size, sizeof(size), (uint64_t)st.st_size);
 		(void)fprintf(out, "  %-32s %10s  %s\n", r->options.outputs[i], size, f->help);
@@ -441,9 +443,8 @@ int record_main(int argc, char **argv)
 	o.enable_on_exec = r.command > 0;
 	if (e == 0)
 		e = run(&r, &o);
-	if (e < 0 && e != -EINTR)
-		remove_outputs(&r);
-	else
+	remove_outputs(&r);
+	if (e == 0 || e == -EINTR)
 		print_files(&r);
 	code = r.output_failed ? EXIT_CODE_FAILURE : finish(&r, e);
 	tree_free(r.tree);

@@ -334,6 +334,18 @@ def refusals():
         r = rig.record(*args, "-d", "1", "-o", rig.path("never.folded"), timeout=20)
         rig.check(r.status == status and word in r.err and not os.path.exists(rig.path("never.folded")),
                   f"{' '.join(args)}: {r.status}, {r.err.strip()[:130]!r}")
+    earlier = rig.write("earlier.folded", "what an earlier capture wrote 1\n" * 9)
+    r = rig.record("-p", "4194300", "-d", "1", "-o", earlier, timeout=20)
+    with open(earlier, encoding="utf-8") as f:
+        rig.check(r.status == 1 and len(f.readlines()) == 9,
+                  "a capture that is refused leaves an earlier one as it was")
+    r = rig.record("-d", "100ms", "--comm", "no-such-process", "--format", "folded", "-o", earlier, "-o", "/dev/null")
+    rig.check(os.path.getsize(earlier) == 0, "and one that is not begins it anew")
+    named = rig.path("named-pipe")
+    os.mkfifo(named)
+    reader = rig.start(["cat", named], stdout=subprocess.PIPE)
+    r = rig.record("--format", "html", "-o", named, "-d", "100ms")
+    rig.check(r.status == 0 and len(reader.communicate(timeout=10)[0]) > 10000, "a named pipe is an output, too")
 
 
 # ---- The daemon's [filter] ----
@@ -428,9 +440,10 @@ def interrupted_twice():
     os.kill(p.pid, signal.SIGTERM)
     os.kill(p.pid, signal.SIGCONT)
     begin = time.monotonic()
-    _, err = p.communicate(timeout=15)
+    text, err = p.communicate(timeout=15)
     rig.check(p.returncode == 1 and "incomplete" in err and time.monotonic() - begin < 3,
               f"a second Ctrl-C ends it at once and says what it means: {p.returncode}, {err.strip()[-80:]!r}")
+    rig.check(not os.path.exists(out) and "Files" not in text, "no empty file is left behind, or listed")
     rig.check(not rig.children_of(p.pid), "nothing is left running")
 
 
