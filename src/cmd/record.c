@@ -379,24 +379,31 @@ static void wait_for_command(struct record_run *r)
 		r->command_status = -1;
 }
 
-/* With a command, its own fate is the result unless perfwalk itself failed. */
-static int finish(struct record_run *r, int e)
+static bool has_lost(const struct record_run *r)
 {
 	uint64_t samples, lost = 0;
 
 	if (r->tree)
 		tree_progress(r->tree, &samples, &lost);
+	return lost > 0;
+}
+
+/* With a command, its own failure is the result unless perfwalk itself failed. */
+static int finish(struct record_run *r, int e)
+{
+	int code = EXIT_CODE_OK;
+
 	wait_for_command(r);
 	if (e < 0 && e != -EINTR)
 		return r->command > 0 ? EXIT_CODE_OWN_FAILURE : exit_code_of(e);
-	if (r->command_ended && e == 0)
-		return r->options.strict && lost > 0 ? EXIT_CODE_DATA_LOST : EXIT_CODE_OK;
-	if (r->command > 0 && r->command_status >= 0)
-		return WIFSIGNALED(r->command_status) ? 128 + WTERMSIG(r->command_status)
-						      : WEXITSTATUS(r->command_status);
-	if (e == -EINTR)
+	if (e == -EINTR && r->command_status < 0)
 		return EXIT_CODE_FAILURE;
-	return r->options.strict && lost > 0 ? EXIT_CODE_DATA_LOST : EXIT_CODE_OK;
+	/* How one ends that we ended says nothing. */
+	if (r->command > 0 && r->command_status >= 0 && !(r->command_ended && e == 0))
+		code = WIFSIGNALED(r->command_status) ? 128 + WTERMSIG(r->command_status)
+						      : WEXITSTATUS(r->command_status);
+	return code == EXIT_CODE_OK && r->options.strict && has_lost(r) ? EXIT_CODE_DATA_LOST
+									: code;
 }
 
 int record_main(int argc, char **argv)

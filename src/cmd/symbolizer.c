@@ -243,6 +243,10 @@ static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
 		count_dropped(s, n_samples);
 		return;
 	}
+	/* The profile has counted them itself. */
+	if (p->samples.n - before < n_samples)
+		s->role.status->counts.counters[PROFILE_SAMPLES_DROPPED] +=
+			n_samples - (p->samples.n - before);
 	namer_name(s->namer, p, before);
 	p->counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(p);
 	s->role.status->counts.windows_named++;

@@ -18,6 +18,7 @@
 #include "src/cmd/stack-size.h"
 #include "src/cmd/statistics.h"
 #include "src/cmd/tree-internal.h"
+#include "src/profile/profile.h"
 #include "unwind/unwind.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -586,7 +587,7 @@ void tree_progress(const struct tree *t, uint64_t *ret_samples, uint64_t *ret_lo
 
 	tree_counts(t, &c);
 	*ret_samples = c.samples - c.filtered;
-	*ret_lost = c.lost;
+	*ret_lost = c.lost + c.counters[PROFILE_SAMPLES_DROPPED];
 }
 
 uint64_t tree_drained_ns(const struct tree *t)

@@ -91,7 +91,8 @@ void tree_print_status(const struct tree *t, FILE *out);
 /* One line for the service manager. */
 void tree_describe(const struct tree *t, char *buf, size_t size);
 
-/* Progress, from the children's status pages: samples taken and lost. */
+/* Progress, from the children's status pages: samples taken, and those lost in the rings or dropped
+ * behind them. */
 void tree_progress(const struct tree *t, uint64_t *ret_samples, uint64_t *ret_lost);
 /* When the profiler last read all rings (CLOCK_MONOTONIC); 0: a new one has not yet. */
 uint64_t tree_drained_ns(const struct tree *t);

@@ -409,6 +409,35 @@ def busy_host(directory):
               f"what was lost is said: {lost and lost[1]}; the other outputs are there")
 
 
+def strict(directory):
+    """The profiler stands still while more happens than the rings can hold."""
+    def run(script):
+        p = rig.start([rig.perfwalk(), "record", "--strict", "-e", "page-faults", "-o", rig.path("strict.folded"), "--",
+                       "sh", "-c", f"read x; {script}"], cwd=directory, stdin=subprocess.PIPE,
+                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        profiler = None
+        while not profiler:
+            time.sleep(0.05)
+            profiler = next((c for c in rig.children_of(p.pid)
+                             if rig.status_of(c).get("Name") == rig.ROLES["profiler"]), None)
+        time.sleep(0.3)
+        os.kill(profiler, signal.SIGSTOP)
+        p.stdin.write("go\n")
+        p.stdin.flush()
+        while not os.path.exists(rig.path("faulted")):
+            time.sleep(0.05)
+        os.remove(rig.path("faulted"))
+        os.kill(profiler, signal.SIGCONT)
+        text, _ = p.communicate(timeout=30)
+        return p.returncode, re.search(r"^ +lost +([0-9,]+)", text, re.M)
+
+    faults, done = "./counted faults 20000", f">{rig.path('faulted')}"
+    status, lost = run(f"{faults}; : {done}")
+    rig.check(status == 5 and lost, f"--strict and {lost and lost[1]} lost of a command that ended with 0: {status}")
+    status, lost = run(f"{faults}; : {done}; exit 7")
+    rig.check(status == 7 and lost, f"--strict and {lost and lost[1]} lost of a command that ended with 7: {status}")
+
+
 def short_command(directory):
     stacks, r = capture("50 ms", "-F", "997", "--", "./blip", "50", cwd=directory)
     n = sum(s.n for s in stacks if "blip_burn" in s.user)
@@ -492,7 +521,7 @@ def main():
     rig.need_root()
     rig.need_programs("unshare", "taskset", "bash")
     directory = rig.build_workloads("chain", "chain-fp", "recurse", "frames", "blip", "counted")
-    for test in (targets, users, groups, hotplug, events, modes, busy_host, many_processes, short_command, target_dies, disk,
+    for test in (targets, users, groups, hotplug, events, modes, busy_host, many_processes, strict, short_command, target_dies, disk,
                  nobody_reads, daemon):
         begin = time.monotonic()
         test(directory)
