@@ -7,11 +7,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,12 +27,12 @@
 #include "util/loop.h"
 #include "util/text.h"
 
-#define WINDOW_NS	(2 * NSEC_PER_SEC)
-#define COMMAND_GRACE_S 3
-#define PROGRESS_NS	(250 * NSEC_PER_MSEC)
-#define DEFAULT_WIDTH	100
-#define RING_MIN_BYTES	(UINT64_C(2) << 20)
-#define RING_MAX_BYTES	(UINT64_C(32) << 20)
+#define WINDOW_NS	 (2 * NSEC_PER_SEC)
+#define COMMAND_GRACE_NS (3 * NSEC_PER_SEC)
+#define PROGRESS_NS	 (250 * NSEC_PER_MSEC)
+#define DEFAULT_WIDTH	 100
+#define RING_MIN_BYTES	 (UINT64_C(2) << 20)
+#define RING_MAX_BYTES	 (UINT64_C(32) << 20)
 
 struct record_run {
 	struct record_options options;
@@ -148,35 +150,57 @@ static void on_progress(void *ctx)
 	}
 }
 
-/* The capture ends before the command: so does the command, as with perf. */
-static void end_command(struct record_run *r, int signal_number)
+static void signal_command(const struct record_run *r, int number)
 {
-	if (r->command > 0 && r->command_status < 0) {
-		r->command_ended = true;
-		(void)kill(r->command, signal_number);
-	}
+	if (r->command > 0 && r->command_status < 0)
+		(void)kill(r->command, number);
+}
+
+/* The capture ends before the command: so does the command, as with perf. */
+static void end_command(struct record_run *r)
+{
+	r->command_ended = r->command > 0 && r->command_status < 0;
+	signal_command(r, SIGTERM);
 }
 
 static void on_duration(void *ctx)
 {
-	end_command(ctx, SIGTERM);
-	stop(ctx);
+	struct record_run *r = ctx;
+
+	if (r->stopping)
+		return;
+	end_command(r);
+	stop(r);
+}
+
+/* The first asks the command to end, too, and the second makes it. The terminal's (SI_KERNEL) have
+ * reached it already. */
+static void pass_on(struct record_run *r, const struct signalfd_siginfo *s)
+{
+	if (++r->stop_signals > 1)
+		signal_command(r, SIGKILL);
+	else if (s->ssi_code != SI_KERNEL)
+		signal_command(r, (int)s->ssi_signo);
+}
+
+static bool next_signal(const struct record_run *r, struct signalfd_siginfo *ret)
+{
+	return read(r->signal_fd, ret, sizeof(*ret)) == (ssize_t)sizeof(*ret);
 }
 
 static void on_signal(void *ctx, int fd, uint32_t events)
 {
 	struct record_run *r = ctx;
-	int number;
+	struct signalfd_siginfo s;
 
-	while ((number = signals_next(fd)) != 0) {
-		if (number == SIGCHLD) {
+	while (next_signal(r, &s)) {
+		if (s.ssi_signo == SIGCHLD) {
 			reap_command(r);
 			tree_reap(r->tree);
-		} else if (++r->stop_signals == 1) {
-			/* A command of ours got the terminal's Ctrl-C too; a plain kill is passed
-			 * on. */
-			if (r->command > 0 && r->command_status < 0 && number == SIGTERM)
-				(void)kill(r->command, SIGTERM);
+			continue;
+		}
+		pass_on(r, &s);
+		if (r->stop_signals == 1) {
 			stop(r);
 		} else {
 			log_warning("stopped at the second signal: the outputs are incomplete");
@@ -357,26 +381,47 @@ static void print_files(const struct record_run *r)
 	(void)fflush(out);
 }
 
-/* A command that we ended may take a moment over it, but not for ever. */
+/* It has had its time. */
+static void urge_command(const struct record_run *r)
+{
+	if (r->command_ended) {
+		log_warning("the command does not end at SIGTERM: killed");
+		signal_command(r, SIGKILL);
+	} else {
+		log_warning("the command goes on, and is sent SIGTERM; another Ctrl-C kills it");
+		signal_command(r, SIGTERM);
+	}
+}
+
+/*
+ * A command that we ended may take a moment over it, but not for ever. One that was interrupted with
+ * us, as by Ctrl-C, may have more to do: it is sent SIGTERM as perf does, and whoever waits decides
+ * how long.
+ */
 static void wait_for_command(struct record_run *r)
 {
-	struct timespec patience = {.tv_sec = COMMAND_GRACE_S};
-	sigset_t child;
+	uint64_t now = clock_monotonic_ns(), deadline = now + COMMAND_GRACE_NS;
+	struct pollfd p = {.fd = r->signal_fd, .events = POLLIN};
+	struct signalfd_siginfo s;
 
 	if (r->command <= 0 || r->command_status >= 0)
 		return;
 	r->command_gate = close_fd(r->command_gate);
-	if (r->command_ended && waitpid(r->command, &r->command_status, WNOHANG) == 0) {
-		(void)sigemptyset(&child);
-		(void)sigaddset(&child, SIGCHLD);
-		(void)sigtimedwait(&child, NULL, &patience);
-		if (waitpid(r->command, &r->command_status, WNOHANG) == r->command)
-			return;
-		log_warning("the command does not end at SIGTERM: killed");
-		(void)kill(r->command, SIGKILL);
+	if (!r->command_ended && r->stop_signals == 0) /* the capture failed */
+		end_command(r);
+	while (waitpid(r->command, &r->command_status, WNOHANG) == 0) {
+		int left_ms = now < deadline ? (int)((deadline - now) / NSEC_PER_MSEC) + 1 : -1;
+
+		(void)poll(&p, 1, left_ms);
+		/* Other children end, too. */
+		while (next_signal(r, &s)) {
+			if (s.ssi_signo != SIGCHLD)
+				pass_on(r, &s);
+		}
+		now = clock_monotonic_ns();
+		if (left_ms >= 0 && now >= deadline)
+			urge_command(r);
 	}
-	if (r->command_status < 0 && waitpid(r->command, &r->command_status, 0) < 0)
-		r->command_status = -1;
 }
 
 static bool has_lost(const struct record_run *r)

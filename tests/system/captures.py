@@ -521,8 +521,8 @@ def main():
     rig.need_root()
     rig.need_programs("unshare", "taskset", "bash")
     directory = rig.build_workloads("chain", "chain-fp", "recurse", "frames", "blip", "counted")
-    for test in (targets, users, groups, hotplug, events, modes, busy_host, many_processes, strict, short_command, target_dies, disk,
-                 nobody_reads, daemon):
+    for test in (targets, users, groups, hotplug, events, modes, busy_host, many_processes, strict, short_command,
+                 target_dies, disk, nobody_reads, daemon):
         begin = time.monotonic()
         test(directory)
         rig.end_started()

@@ -138,6 +138,62 @@ def command_outlives_duration():
     rig.check(rig.total(rig.read_folded(out)) >= 20, "its file holds what it did until then")
 
 
+def stubborn_commands():
+    """Commands that take their time over the end of the capture, or mean to ignore it."""
+    out = rig.path("stubborn.folded")
+
+    def start(script, *args, command=(), **options):
+        if os.path.exists(out):
+            os.remove(out)
+        p = rig.start([*command, rig.perfwalk(), "record", *args, "-o", out, "--", "sh", "-c", f"echo up; {script}"],
+                      **{"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, **options})
+        if p.stdout:
+            p.stdout.readline()
+            time.sleep(0.2)
+        return p
+
+    def written():
+        for _ in range(100):
+            if os.path.exists(out) and os.path.getsize(out):
+                return
+            time.sleep(0.05)
+
+    p = start("trap 'echo told; exit 3' INT; while :; do sleep 0.05; done")
+    os.kill(p.pid, signal.SIGINT)
+    text, _ = p.communicate(timeout=15)
+    rig.check(p.returncode == 3 and "told" in text, f"an interrupt sent to perfwalk alone is passed on: {p.returncode}")
+
+    p = start("trap '' INT HUP TERM; while :; do :; done")
+    os.kill(p.pid, signal.SIGHUP)
+    written()
+    begin = time.monotonic()
+    os.kill(p.pid, signal.SIGINT)
+    p.communicate(timeout=15)
+    rig.check(p.returncode == 128 + 9 and time.monotonic() - begin < 2 and rig.total(rig.read_folded(out)) > 5,
+              f"a second one ends a command that ignores all of them: {p.returncode}, and the file is there")
+
+    p = start("trap '' INT; while :; do :; done")
+    os.kill(p.pid, signal.SIGINT)
+    _, err = p.communicate(timeout=15)
+    rig.check(p.returncode == 128 + 15 and "goes on" in err, f"one that ignores it ends at SIGTERM: {p.returncode}")
+
+    p = start("trap 'sleep 1; echo finished; exit' TERM; while :; do :; done", "-d", "500ms")
+    written()
+    os.kill(p.pid, signal.SIGCHLD)  # as when another child ends
+    text, err = p.communicate(timeout=15)
+    rig.check(p.returncode == 0 and "finished" in text and "killed" not in err,
+              f"one that takes a second over its end is not killed: {p.returncode}")
+
+    master, slave = pty.openpty()
+    p = start("n=0; trap 'n=$((n+1))' INT; while [ $n = 0 ]; do sleep 0.05; done; sleep 1; exit $n",
+              command=("setsid", "-wc"), stdin=slave, stdout=slave, stderr=slave)
+    os.close(slave)
+    time.sleep(1)
+    os.write(master, b"\x03")
+    rig.check(p.wait(15) == 1, f"the terminal's Ctrl-C reaches the command once: {p.returncode}")
+    os.close(master)
+
+
 def on_a_terminal():
     master, slave = pty.openpty()
     p = rig.start([rig.perfwalk(), "record", "-a", "-d", "2"], stdin=subprocess.DEVNULL,
@@ -167,6 +223,7 @@ def main():
     by_process(directory)
     interrupt(directory)
     command_outlives_duration()
+    stubborn_commands()
     on_a_terminal()
 
 
