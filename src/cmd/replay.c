@@ -345,7 +345,8 @@ void replay_file_key(struct replay *r, const struct record *record, struct host_
 
 	*ret = (struct host_file_key){record->mmap.major, record->mmap.minor, record->mmap.inode,
 				      record->mmap.generation};
-	if (record->mmap.has_inode)
+	/* A device that no kernel has would pass for a key of ours: it is as good as none. */
+	if (record->mmap.has_inode && record->mmap.major < KEY_BY_PATH)
 		return;
 	if (record->mmap.build_id && id.n <= sizeof(id.bytes)) {
 		memcpy(id.bytes, record->mmap.build_id, id.n);
@@ -391,14 +392,20 @@ static bool is_older(const struct replay *r, int fd)
 	return opener_identify(fd, &id) == 0 && id.mtime_ns <= r->written_ns;
 }
 
+static const struct perf_data_build_id *
+recorded_id(const struct replay *r, const struct host_file_key *key, const char *path)
+{
+	if (key->major != KEY_BY_BUILD_ID)
+		return perf_data_build_id(r->data, path);
+	return key->inode - 1 < r->ids.n ? &r->ids.items[key->inode - 1] : NULL;
+}
+
 static int find_file(struct replay *r, const struct host_file_key *key, const char *path)
 {
-	const struct perf_data_build_id *id = key->major == KEY_BY_BUILD_ID
-						      ? &r->ids.items[key->inode - 1]
-						      : perf_data_build_id(r->data, path);
+	const struct perf_data_build_id *id = recorded_id(r, key, path);
 	int fd;
 
-	if (!id && key->major == KEY_BY_PATH)
+	if (!id && key->major >= KEY_BY_PATH)
 		return -ESTALE;
 	fd = ask_file(r, RECORDED_PATH, key, id, path);
 	if (fd >= 0 && (id ? is_that_file(fd, id) : is_older(r, fd)))
