@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fnmatch.h>
-#include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -52,20 +51,13 @@ static int each_item(void *ctx, const char *item, size_t n)
 {
 	const struct each *e = ctx;
 	char name[MAX_TEXT_BYTES - 64], value[MAX_TEXT_BYTES - 32], text[MAX_TEXT_BYTES];
-	const struct passwd *user;
 
 	if (n >= sizeof(name))
 		return -E2BIG;
 	memcpy(name, item, n);
 	name[n] = '\0';
 	(void)snprintf(value, sizeof(value), "%s", name);
-	if (e->kind == CONFIG_FILTER_USER && strspn(name, "0123456789") != n) {
-		user = getpwnam(name);
-		/* It was there when the config was read. */
-		if (!user)
-			return 0;
-		(void)snprintf(value, sizeof(value), "%u", (unsigned int)user->pw_uid);
-	} else if (e->kind == CONFIG_FILTER_UNIT && !strchr(name, '.')) {
+	if (e->kind == CONFIG_FILTER_UNIT && !strchr(name, '.')) {
 		(void)snprintf(value, sizeof(value), "%s.service", name);
 	} else if (e->kind == CONFIG_FILTER_CGROUP) {
 		filter_cgroup_path(name, value, sizeof(value));

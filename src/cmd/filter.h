@@ -37,9 +37,8 @@ struct filter_subject {
 };
 
 /*
- * Calls fn with each rule of the config as a text for filter_add(); users are looked up here, in
- * the process that may. cgroups: with the rules that include control groups. 0, or what fn failed
- * with.
+ * Calls fn with each rule of the config as a text for filter_add(). cgroups: with the rules that
+ * include control groups. 0, or what fn failed with.
  */
 int filter_each(const struct config *c, bool cgroups, int (*fn)(void *ctx, const char *text),
 		void *ctx);

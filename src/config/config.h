@@ -43,7 +43,7 @@ struct config_export {
 /* What is sampled of a host, or not: a list each, values separated by commas. */
 enum config_filter {
 	CONFIG_FILTER_COMM,	 /* globs */
-	CONFIG_FILTER_USER,	 /* names and uids */
+	CONFIG_FILTER_USER,	 /* uids; names became such */
 	CONFIG_FILTER_UNIT,	 /* globs */
 	CONFIG_FILTER_CONTAINER, /* prefixes of ids */
 	CONFIG_FILTER_CGROUP,	 /* paths */

@@ -2,10 +2,12 @@
 /* The lists of [filter]: what their items must look like. */
 #include <errno.h>
 #include <pwd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/config/table.h"
+#include "util/cleanup.h"
 #include "util/text.h"
 
 #define MAX_ITEM_BYTES 4000 /* each goes to the profiler in one message */
@@ -46,15 +48,6 @@ struct check {
 	char *error;
 };
 
-static int check_user(const char *name, char *error)
-{
-	uint64_t uid;
-
-	if (text_parse_u64(name, 0, UINT32_MAX - 1, &uid) == 0 || getpwnam(name))
-		return 0;
-	return config_expected(error, "names or numbers of users of this host");
-}
-
 static int check_item(void *ctx, const char *item, size_t n)
 {
 	const struct check *c = ctx;
@@ -66,8 +59,6 @@ static int check_item(void *ctx, const char *item, size_t n)
 	memcpy(text, item, n);
 	text[n] = '\0';
 	switch (c->type) {
-	case CONFIG_USERS:
-		return check_user(text, c->error);
 	case CONFIG_CONTAINERS:
 		if (strspn(text, CONTAINER_CHARACTERS) == n)
 			return 0;
@@ -95,6 +86,54 @@ int config_filter_check(enum config_type type, const char *text, char *error)
 	if (text[strspn(text, " \t,")] == '\0')
 		return config_expected(error, "at least one name");
 	return config_list_each(text, check_item, &c);
+}
+
+/* ---- Users ---- */
+
+struct uids {
+	FILE *out;
+	char *error;
+};
+
+static int put_uid(void *ctx, const char *item, size_t n)
+{
+	const struct uids *u = ctx;
+	char name[MAX_ITEM_BYTES + 1];
+	const struct passwd *user;
+	uint64_t uid;
+
+	memcpy(name, item, n);
+	name[n] = '\0';
+	if (text_parse_u64(name, 0, UINT32_MAX - 1, &uid) < 0) {
+		user = getpwnam(name);
+		if (!user)
+			return config_expected(u->error, "names or numbers of users of this host");
+		uid = user->pw_uid;
+	}
+	(void)fprintf(u->out, "%s%u", ftell(u->out) > 0 ? "," : "", (unsigned int)uid);
+	return 0;
+}
+
+int config_users_set(char **field, const char *text, char *error)
+{
+	_cleanup_free_ char *list = NULL;
+	struct uids u = {.error = error};
+	size_t n_list;
+	int r = *text ? config_filter_check(CONFIG_USERS, text, error) : 0;
+
+	if (r < 0)
+		return r;
+	u.out = open_memstream(&list, &n_list);
+	if (!u.out)
+		return -ENOMEM;
+	r = config_list_each(text, put_uid, &u);
+	if (fclose(u.out) != 0)
+		return -ENOMEM;
+	if (r < 0)
+		return r;
+	free(*field);
+	*field = *list ? TAKE_PTR(list) : NULL;
+	return 0;
 }
 
 int config_include(struct config *c, enum config_filter filter, const char *value, char *error,

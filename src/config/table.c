@@ -89,8 +89,9 @@ static const struct config_key keys[] = {
 	 false, "The same, to be left out."},
 	{"filter", "include_user", CONFIG_USERS, AT(include[CONFIG_FILTER_USER]), NULL, 0, 0, 0,
 	 false,
-	 "Names or numbers of users, by the effective user of a process. A process that ended "
-	 "before it was looked at counts as its parent's user's."},
+	 "Names or numbers of users, by the effective user of a process; names are looked up when "
+	 "the config is read. A process that ended before it was looked at counts as its parent's "
+	 "user's."},
 	{"filter", "exclude_user", CONFIG_USERS, AT(exclude[CONFIG_FILTER_USER]), NULL, 0, 0, 0,
 	 false, "The same, to be left out."},
 	{"filter", "include_unit", CONFIG_GLOBS, AT(include[CONFIG_FILTER_UNIT]), NULL, 0, 0, 0,

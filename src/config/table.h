@@ -28,7 +28,7 @@ enum config_type {
 	CONFIG_LOG_LEVEL,   /* enum log_level */
 	CONFIG_DEMANGLE,    /* enum config_demangle */
 	CONFIG_GLOBS,	    /* char *: this and the following are lists with commas */
-	CONFIG_USERS,
+	CONFIG_USERS,	    /* numbers, whatever was written: see config_users_set() */
 	CONFIG_CONTAINERS,
 	CONFIG_CGROUPS,
 	CONFIG_CPUS,
@@ -93,6 +93,13 @@ int config_list_parse(char *text, char *error,
 
 /* A list of one of the list types. 0, or -EINVAL and error. */
 int config_filter_check(enum config_type type, const char *text, char *error);
+
+/*
+ * Sets field to the numbers of a list of users, "" unsets it. They are looked up here and never
+ * again: a rule that says whom not to sample must not depend on a directory service that answers.
+ * 0; -ENOMEM; -EINVAL and error, nothing changed.
+ */
+int config_users_set(char **field, const char *text, char *error);
 
 /* Gives base the defaults of the keys of "export", or of all others (section ""). 0, -ENOMEM. */
 int config_set_defaults(const char *section, void *base);

@@ -239,7 +239,6 @@ static int check_text(const struct config_key *row, const char *text, char *erro
 		return text[0] == '/' ? config_text_check(text, error)
 				      : config_expected(error, "an absolute path");
 	case CONFIG_GLOBS:
-	case CONFIG_USERS:
 	case CONFIG_CONTAINERS:
 	case CONFIG_CGROUPS:
 	case CONFIG_CPUS:
@@ -343,6 +342,8 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 			       : config_expected(error, "full, simple or none");
 	case CONFIG_HEADERS:
 		return config_headers_set(base, text, error);
+	case CONFIG_USERS:
+		return config_users_set(field, text, error);
 	case CONFIG_LISTEN:
 	case CONFIG_WORD:
 	case CONFIG_PATH:
@@ -352,7 +353,6 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 	case CONFIG_HOST:
 	case CONFIG_PROXY:
 	case CONFIG_GLOBS:
-	case CONFIG_USERS:
 	case CONFIG_CONTAINERS:
 	case CONFIG_CGROUPS:
 	case CONFIG_CPUS:

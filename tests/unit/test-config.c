@@ -207,6 +207,28 @@ static void test_types(void)
 	CHECK_INT(x->max_elapsed_ns, ==, 3600 * NSEC_PER_SEC);
 }
 
+/* Kept as numbers: who is left out must not hang on a later look-up. */
+static void test_users(void)
+{
+	_cleanup_(config_freep) struct config *c =
+		load_ok("[filter]\ninclude_user = root , 12\nexclude_user = 007\n");
+	char error[600];
+
+	CHECK_STR(c->include[CONFIG_FILTER_USER], "0,12");
+	CHECK_STR(c->exclude[CONFIG_FILTER_USER], "7");
+	CHECK_INT(config_include(c, CONFIG_FILTER_USER, "13,root", error, sizeof(error)), ==, 0);
+	CHECK_STR(c->include[CONFIG_FILTER_USER], "0,12,13,0");
+	CHECK_INT(config_include(c, CONFIG_FILTER_USER, "no-such-user", error, sizeof(error)), ==,
+		  -EINVAL);
+	CHECK_STR(error, "expected names or numbers of users of this host");
+	CHECK_STR(c->include[CONFIG_FILTER_USER], "0,12,13,0");
+	expect_errors("[filter]\ninclude_user = root, no-such-user\n",
+		      "a.conf:2: include_user: expected names or numbers of users of this host, "
+		      "not 'root, no-such-user'\n");
+	expect_errors("[filter]\nexclude_user = ,\n",
+		      "a.conf:2: exclude_user: expected at least one name, not ','\n");
+}
+
 /* inih's line limit must not show: every length around it, and a long one, byte for byte. */
 static void test_long_lines(void)
 {
@@ -1031,6 +1053,7 @@ int main(void)
 	clear_env();
 	RUN(test_defaults);
 	RUN(test_types);
+	RUN(test_users);
 	RUN(test_long_lines);
 	RUN(test_continuation);
 	RUN(test_form_errors);
