@@ -13,6 +13,9 @@
 #include "util/log.h"
 #include "util/text.h"
 
+#define DIFF_ROWS 40
+#define MAX_TREES 10
+
 enum {
 	OPT_OUTPUT,
 	OPT_FORMAT,
@@ -52,9 +55,9 @@ enum {
 	{                                                                                          \
 		0, "percent-limit", "PERCENT", "leave out rows with less; default 0.1", OPT_LIMIT  \
 	}
-#define TOP_OPTION                                                                                 \
+#define TOP_OPTION(help)                                                                           \
 	{                                                                                          \
-		'n', "top", "ROWS", "at most so many rows; 0: all", OPT_TOP                        \
+		'n', "top", "ROWS", help, OPT_TOP                                                  \
 	}
 #define CSV_OPTION                                                                                 \
 	{                                                                                          \
@@ -95,7 +98,7 @@ static const struct option_spec report_options[] = {
 	{0, "store", "DIRECTORY", "where it is kept; default: as the daemon's config says",
 	 OPT_STORE},
 	LIMIT_OPTION,
-	TOP_OPTION,
+	TOP_OPTION("at most so many rows, or trees; 0: all; default all rows, 10 trees"),
 	CSV_OPTION,
 	OUTPUT_OPTIONS,
 	EVENT_OPTION,
@@ -103,7 +106,7 @@ static const struct option_spec report_options[] = {
 };
 static const struct option_spec diff_options[] = {
 	LIMIT_OPTION,
-	TOP_OPTION,
+	TOP_OPTION("at most so many rows; 0: all; default 40"),
 	CSV_OPTION,
 	DEMANGLE_OPTION,
 	{'o', "output", "FILE",
@@ -132,8 +135,8 @@ const struct command convert_command = {
 };
 const struct command report_command = {
 	.name = "report",
-	.usage = "report [--sort KEYS] [--symbol REGEX [--callers] [--callees]] [-o FILE]... "
-		 "FILE...",
+	.usage = "report [--sort KEYS] [--symbol REGEX] [--callers] [--callees] [-o FILE]... "
+		 "FILE... | --last TIME",
 	.summary = "where the time of recorded files went, as a table or a tree of calls",
 	.options = report_options,
 	.n_options = ARRAY_SIZE(report_options),
@@ -146,7 +149,7 @@ const struct command report_command = {
 };
 const struct command diff_command = {
 	.name = "diff",
-	.usage = "diff [--percent-limit PERCENT] [--top ROWS] BEFORE AFTER",
+	.usage = "diff [--percent-limit PERCENT] [--top ROWS] [-o FILE]... BEFORE AFTER",
 	.summary = "what grew and what shrank between two recorded files",
 	.options = diff_options,
 	.n_options = ARRAY_SIZE(diff_options),
@@ -276,6 +279,7 @@ static int on_option(void *ctx, int id, const char *value)
 		if (text_parse_u64(value, 0, UINT32_MAX, &rows) < 0)
 			return complain(v, "--top", value, "a number of rows, 0 for all");
 		o->max_rows = (uint32_t)rows;
+		v->has_max_rows = true;
 		return 0;
 	case OPT_LIMIT:
 		return parse_percent(v, value);
@@ -334,24 +338,38 @@ static int on_option(void *ctx, int id, const char *value)
 	}
 }
 
+/* Which inputs there are; NULL: as it should be. */
+static const char *check_inputs(const struct view *v)
+{
+	if (v->setup.view == VIEW_DIFF)
+		return v->n_inputs == 2 ? NULL : "compares two files: give BEFORE and AFTER";
+	if (v->last_ns && v->n_inputs > 0)
+		return "takes files or --last, not both";
+	if (v->store && !v->last_ns)
+		return "--store is where --last TIME looks: add that";
+	if (v->n_inputs > 0 || v->last_ns)
+		return NULL;
+	return v->setup.view == VIEW_REPORT
+		       ? "needs a recorded file, or --last TIME for what the daemon kept"
+		       : "needs a recorded file";
+}
+
 /* What options and inputs say together. */
 static int check(struct view *v)
 {
-	const struct render_report_options *o = &v->setup.report;
-	const char *wrong = NULL;
+	struct render_report_options *o = &v->setup.report;
+	const char *wrong = check_inputs(v);
 	bool by_symbol = o->n_keys == 0;
 
+	if (!v->has_max_rows && v->setup.view == VIEW_DIFF)
+		o->max_rows = DIFF_ROWS;
+	else if (!v->has_max_rows && (o->callers || o->callees))
+		o->max_rows = MAX_TREES;
 	for (uint32_t i = 0; i < o->n_keys; i++)
 		by_symbol |= o->keys[i] == REPORT_SYMBOL;
-	if (v->last_ns && v->n_inputs > 0)
-		wrong = "takes files or --last, not both";
-	else if (v->n_inputs == 0 && !v->last_ns)
-		wrong = "needs a recorded file, or --last TIME for what the daemon kept";
-	else if (v->setup.view == VIEW_CONVERT && v->n_outputs == 0)
+	if (!wrong && v->setup.view == VIEW_CONVERT && v->n_outputs == 0)
 		wrong = "needs an output: add -o FILE";
-	else if (v->setup.view == VIEW_DIFF && v->n_inputs != 2)
-		wrong = "compares two files: give BEFORE and AFTER";
-	else if ((v->symbol || o->callers || o->callees) && !by_symbol)
+	if (!wrong && (v->symbol || o->callers || o->callees) && !by_symbol)
 		wrong = "--symbol, --callers and --callees want the key symbol among those of "
 			"--sort";
 	if (!wrong)

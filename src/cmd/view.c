@@ -32,7 +32,6 @@
 #define FILE_TIMEOUT_NS (120 * NSEC_PER_SEC)
 #define DEFAULT_WIDTH	100
 #define DEFAULT_CONFIG	SYSCONFDIR "/perfwalk/perfwalk.conf"
-#define DIFF_ROWS	40
 #define STORE_MAX_BYTES (UINT64_C(1) << 30)
 
 /* The daemon's config knows where; one that cannot be read says nothing. */
@@ -313,10 +312,7 @@ static int view_main(const struct command *command, enum view_mode mode, int arg
 	int r;
 
 	v.setup.view = mode;
-	v.setup.report = (struct render_report_options){
-		.min_percent = 0.1,
-		.max_rows = mode == VIEW_DIFF ? DIFF_ROWS : 0,
-	};
+	v.setup.report.min_percent = 0.1;
 	r = view_parse_options(&v, argc, argv);
 	if (r != 0)
 		return r > 0 ? EXIT_CODE_OK : EXIT_CODE_USAGE;

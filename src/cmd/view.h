@@ -32,6 +32,7 @@ struct view {
 	int signal_fd;
 	int result;
 	bool no_lines, no_inline;
+	bool has_max_rows; /* given, not the default */
 	enum config_demangle demangle;
 };
 

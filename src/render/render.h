@@ -68,7 +68,7 @@ const char *render_report_key_name(enum render_report_key key); /* "comm", "cont
 struct render_report_options {
 	uint32_t n_keys;	     /* 0: comm, module (where some is known) and symbol */
 	uint8_t keys[REPORT_N_KEYS]; /* enum render_report_key, in the order of the columns */
-	uint32_t max_rows;	     /* 0: all */
+	uint32_t max_rows;	     /* or trees; 0: all */
 	double min_percent;	     /* rows with less are summed up */
 	/* Trees instead of the table: of symbol, else of each of the first rows. */
 	bool callers, callees;

@@ -14,7 +14,6 @@
 #include "util/text.h"
 
 #define MAX_TEXT_BYTES (UINT64_C(512) << 20)
-#define MAX_TREES      10 /* without --symbol and --top */
 
 /* ---- Rows ---- */
 
@@ -179,7 +178,7 @@ static int print_entry_trees(struct report *r, struct table *t)
 	uint64_t rest;
 	int e = 0;
 
-	n = choose_entries(r, r->o->max_rows ? r->o->max_rows : MAX_TREES, &hidden, &rest);
+	n = choose_entries(r, r->o->max_rows, &hidden, &rest);
 	for (uint32_t i = 0; i < n && e == 0; i++) {
 		const struct report_entry only = r->entries.items[i];
 		const char *owner = strtab_get(&r->texts, only.owner), *symbol;

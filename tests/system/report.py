@@ -120,6 +120,11 @@ def tables(files):
     out = perfwalk("report", "--callers", "--top", "1", files["pb.gz"])
     rig.check(re.search(r"Callers of " + re.escape(top) + r"[\s\S]*[% ] +main\b", out),
               "without --symbol the callers are the first row's")
+    with open(rig.path("many.folded"), "w", encoding="utf-8") as f:
+        f.writelines(f"p;main;f{i} 1\n" for i in range(25))
+    for top_option, wanted in (((), 10), (("--top", "12"), 12), (("--top", "0"), 26)):
+        out = perfwalk("report", "--callers", *top_option, rig.path("many.folded"))
+        rig.check(out.count("Callers of") == wanted, f"{wanted} trees with {' '.join(top_option) or 'no --top'}")
     out = perfwalk("report", "--csv", "--children", "--percent-limit", "0", "--sort", "symbol", files["pb.gz"])
     totals = [float(l.split("\t")[1]) for l in out.splitlines()[1:]]
     rig.check(totals == sorted(totals, reverse=True) and totals[0] > 90, "--children sorts by total")
@@ -285,6 +290,8 @@ def bad_files(files):
     err = perfwalk("report", rig.path("not-there"), status=1)
     rig.check("No such file" in err, "a file that is not there is named")
     for args, why in ((("report",), "needs a recorded file"), (("convert", files["pb.gz"]), "add -o"),
+                      (("convert",), "needs a recorded file; "), (("diff",), "BEFORE and AFTER"),
+                      (("report", "--store", "/x", files["pb.gz"]), "add that"), (("report", "--store", "/x"), "--last"),
                       (("diff", files["pb.gz"]), "BEFORE and AFTER"), (("report", "--symbol", "(", "x"), "--symbol"),
                       (("report", "--sort", "nothing", "x"), "comm, container"),
                       (("report", "--callers", "--sort", "comm", "x"), "the key symbol"),
