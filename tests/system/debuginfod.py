@@ -356,13 +356,23 @@ def check_record():
     n, total, r = capture(f"ima:enforcing file:///srv {server.url}/")
     rig.check(total > 10 and n > 0.8 * total, f"{n} of {total} samples of the first capture have names")
     rig.check(files(rig.path("xdg/perfwalk/debuginfod"), ".debug") == [program.id + ".debug"], "it is kept in XDG_CACHE_HOME")
-    rig.check( "DEBUGINFOD_URLS: expected" in r.err, "what is no server's URL is told of")
+    rig.check("DEBUGINFOD_URLS: expected" in r.err, "what is no server's URL is told of")
+    recorded = rig.path("captured.data")
+    subprocess.run(["perf", "record", "-q", "-N", "-e", "cpu-clock", "-F", "199", "--call-graph", "dwarf", "-o", recorded,
+                    "-p", str(program.process.pid), "--", "sleep", "1"], check=True, timeout=30)
+    for urls, cache, wanted in (("", "xdg", 0), (server.url, "other", 0.8)):
+        r = rig.Record([rig.perfwalk(), "convert", recorded, "-o", folded], 30,
+                       env={**os.environ, "DEBUGINFOD_URLS": urls, "XDG_CACHE_HOME": rig.path(cache)})
+        stacks = rig.read_folded(folded)
+        n = sum(s.n for s in stacks if rig.contains_path(s.user, ["main", "outer", "inner_[i]"]))
+        rig.check(r.status == 0 and (n > wanted * rig.total(stacks) if wanted else n == 0),
+                  f"{n} of {rig.total(stacks)} samples of a perf.data file have names with DEBUGINFOD_URLS={urls}")
     rig.end(program.process)
 
 
 def main():
     rig.need_root()
-    rig.need_programs("gcc", "objcopy", "debuginfod")
+    rig.need_programs("gcc", "objcopy", "debuginfod", "perf")
     with sink.Sink() as receiver:
         check_real(receiver)
         check_bad(receiver)
