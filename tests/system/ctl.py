@@ -3,6 +3,7 @@
 pause in which nothing is sampled and that the profiles tell of, a reload; and who may not ask."""
 import os
 import pwd
+import re
 import signal
 import socket
 import stat
@@ -159,10 +160,10 @@ def reload_that_waits(d):
 def reload_of_limits(d, sink):
     """What a symbolizer is told at its start alone: there is another, and nothing is lost on the way."""
     old, at = d.role("symbolizer"), sink.count()
-    change(d, "user = bin", "user = daemon\n[limits]\nsymbolizer_memory = 512MiB\nsymbols = 16MiB")
+    change(d, "user = bin", "user = daemon\n[limits]\nmax_open_files = 700\nsymbols = 16MiB")
     rig.wait_for("another symbolizer", lambda: d.role("symbolizer") not in (0, old))
     with open(f"/proc/{d.role('symbolizer')}/limits", encoding="utf-8") as f:
-        rig.check("Max address space         536870912" in f.read(), "with the new limits")
+        rig.check(re.search("Max open files +1212 ", f.read()), "with the new limits")
     rig.wait_for("the window of before", lambda: sink.count() > at)
     samples = int(ctl(d, "status")["samples"])
     rig.wait_for("sampling", lambda: int(ctl(d, "status")["samples"]) > samples)
