@@ -70,10 +70,12 @@ static int copy(int out, int in, uint64_t n)
 	return 0;
 }
 
-/* A file that the daemon removes meanwhile is none. */
+/* A file that the daemon removes meanwhile is none. The directory is the unprivileged user's: what
+ * is no file must not hold us up when it is opened. */
 static int append(int out, int dir_fd, const char *name, uint64_t *room)
 {
-	_cleanup_close_ int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	_cleanup_close_ int fd =
+		openat(dir_fd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
 	struct stat st;
 	uint32_t length;
 

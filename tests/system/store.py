@@ -67,6 +67,10 @@ def main():
     rig.check(os.path.getsize(page) > 10000, "the page of the last ten minutes")
     one = files(path)[0]
     rig.check(samples(report(one)) > 0, "a file of the store is a file as any other")
+    pipe = os.path.join(path, f"{2**63:020}-00000000.otlp.gz")
+    os.mkfifo(pipe)
+    rig.check(samples(report("--last", "10m", "--store", path)) == everything, "a named pipe among them is no file")
+    os.remove(pipe)
     decoded = subprocess.run("gzip -dc %s | protoc --decode_raw | head -c 100" % one, shell=True, check=False,
                              stdout=subprocess.PIPE).stdout
     rig.check(decoded, "protoc decodes it")
