@@ -229,6 +229,7 @@ int config_environment_apply_debuginfod(struct config *c, FILE *errors)
 	_cleanup_free_ char *urls = value ? calloc(1, strlen(value) + 2) : NULL;
 	char error[CONFIG_ERROR_MAX], *state = NULL;
 	const struct config_key *key = find_key("debuginfod", "urls");
+	int n = 0;
 
 	/* Set but empty turns it off: shells set it for everyone on some systems. */
 	if (!value)
@@ -243,6 +244,8 @@ int config_environment_apply_debuginfod(struct config *c, FILE *errors)
 		config_value_free(key, &scratch);
 		if (r == -ENOMEM)
 			return r;
+		if (r == 0 && ++n > CONFIG_DEBUGINFOD_MAX_URLS)
+			r = config_expected(error, "at most 16 URLs");
 		if (r == -EINVAL)
 			ignored(errors, name, error);
 		else if (r == 0)

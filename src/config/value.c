@@ -167,6 +167,8 @@ static int check_url(const char *text, bool exact, char *error)
 
 static int check_urls(const char *text, char *error)
 {
+	size_t n_urls = 0;
+
 	for (size_t n; *text; text += n) {
 		_cleanup_free_ char *url = NULL;
 		int r;
@@ -177,6 +179,9 @@ static int check_urls(const char *text, char *error)
 		if (!url)
 			return -ENOMEM;
 		r = n ? check_url(url, false, error) : 0;
+		n_urls += n > 0;
+		if (r == 0 && n_urls > CONFIG_DEBUGINFOD_MAX_URLS)
+			r = config_expected(error, "at most 16 URLs");
 		if (r < 0)
 			return r;
 	}

@@ -704,6 +704,9 @@ static void test_env_and_file(void)
 	clear_env();
 }
 
+#define FOUR_URLS "http://a http://b http://c http://d"
+#define MANY_URLS FOUR_URLS " " FOUR_URLS " " FOUR_URLS " " FOUR_URLS
+
 static void test_env_debuginfod(void)
 {
 	static const char text[] = "[debuginfod]\nurls = http://file  https://other/base\n";
@@ -736,6 +739,22 @@ static void test_env_debuginfod(void)
 	expect_errors("[debuginfod]\nurls = http://a ftp://b\n",
 		      "a.conf:2: urls: expected a URL that begins with http:// or https://, "
 		      "not 'http://a ftp://b'\n");
+
+	/* One more than are asked. */
+	c = config_free(c);
+	free(errors);
+	errors = NULL;
+	setenv("DEBUGINFOD_URLS", MANY_URLS " http://last", 1);
+	CHECK_INT(load(&c, write_file("a.conf", text), true, &errors), ==, 0);
+	CHECK_STR(errors, "environment: DEBUGINFOD_URLS: expected at most 16 URLs; ignored\n");
+	CHECK_STR(c->debuginfod_urls, MANY_URLS);
+	clear_env();
+	c = config_free(c);
+	free(errors);
+	CHECK_INT(load(&c, write_file("a.conf", "[debuginfod]\nurls = " MANY_URLS " http://last\n"),
+		       false, &errors),
+		  ==, -EINVAL);
+	CHECK(strstr(errors, "a.conf:2: urls: expected at most 16 URLs, not"));
 }
 
 #define ENV_FILE                                                                                   \
