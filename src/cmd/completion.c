@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "src/cmd/cmd.h"
+#include "util/cleanup.h"
 #include "util/text.h"
 
 const struct command completion_command = {
@@ -116,20 +117,21 @@ static int on_option(void *ctx, int id, const char *value)
 
 int completion_main(int argc, char **argv)
 {
+	static const char *const shells[] = {"bash", "zsh"};
+	static void (*const print[])(const struct command *const *commands, size_t n) = {print_bash,
+											 print_zsh};
 	int first, r = options_parse(&completion_command, argc, argv, on_option, NULL, &first);
 	const struct command *const *commands;
 	size_t n;
 
-	if (r != 0)
-		return r > 0 ? EXIT_CODE_OK : EXIT_CODE_USAGE;
-	commands = command_list(&n);
-	if (first + 1 == argc && strcmp(argv[first], "bash") == 0) {
-		print_bash(commands, n);
-	} else if (first + 1 == argc && strcmp(argv[first], "zsh") == 0) {
-		print_zsh(commands, n);
-	} else {
-		(void)fputs("perfwalk: completion: which shell: bash or zsh?\n", stderr);
+	if (r > 0)
+		return EXIT_CODE_OK;
+	if (r == 0)
+		r = options_choose(&completion_command, "shell", shells, ARRAY_SIZE(shells),
+				   argv[first]);
+	if (r < 0 || options_end(&completion_command, argc, argv, first + 1) < 0)
 		return EXIT_CODE_USAGE;
-	}
+	commands = command_list(&n);
+	print[r](commands, n);
 	return fflush(stdout) == 0 ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
 }

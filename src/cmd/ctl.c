@@ -41,26 +41,6 @@ static int on_option(void *ctx, int id, const char *value)
 	return 0;
 }
 
-static int verify_command(const char *word)
-{
-	const char *near = word ? text_nearest(word, commands, ARRAY_SIZE(commands)) : NULL;
-
-	for (size_t i = 0; word && i < ARRAY_SIZE(commands); i++) {
-		if (strcmp(word, commands[i]) == 0)
-			return 0;
-	}
-	if (!word)
-		(void)fputs("perfwalk: ctl: a command is missing: status, flush, reload, pause or "
-			    "resume\n",
-			    stderr);
-	else
-		(void)fprintf(stderr,
-			      "perfwalk: ctl: unknown command %s%s%s%s; see perfwalk ctl --help\n",
-			      word, near ? " (did you mean " : "", near ? near : "",
-			      near ? "?)" : "");
-	return -EINVAL;
-}
-
 static int connect_to(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -114,11 +94,10 @@ int ctl_main(int argc, char **argv)
 
 	if (r > 0)
 		return EXIT_CODE_OK;
-	if (r == 0 && first + 1 < argc) {
-		(void)fprintf(stderr, "perfwalk: ctl: unexpected argument %s\n", argv[first + 1]);
-		r = -EINVAL;
-	}
-	if (r < 0 || verify_command(first < argc ? argv[first] : NULL) < 0)
+	if (r < 0 ||
+	    options_choose(&ctl_command, "command", commands, ARRAY_SIZE(commands), argv[first]) <
+		    0 ||
+	    options_end(&ctl_command, argc, argv, first + 1) < 0)
 		return EXIT_CODE_USAGE;
 
 	(void)signal(SIGPIPE, SIG_IGN);

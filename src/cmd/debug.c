@@ -56,18 +56,20 @@ static int on_option(void *ctx, int id, const char *value)
 int debug_main(int argc, char **argv)
 {
 	struct view v = {.command = &debug_command, .signal_fd = -EBADF, .table_fd = STDOUT_FILENO};
+	static const char *const commands[] = {"sample", "unwind"};
+	static const enum view_mode modes[] = {VIEW_DEBUG_SAMPLE, VIEW_DEBUG_UNWIND};
 	int first, r = options_parse(&debug_command, argc, argv, on_option, NULL, &first);
 
-	if (r != 0)
-		return r > 0 ? EXIT_CODE_OK : EXIT_CODE_USAGE;
+	if (r > 0)
+		return EXIT_CODE_OK;
+	if (r == 0)
+		r = options_choose(&debug_command, "command", commands, ARRAY_SIZE(commands),
+				   argv[first]);
+	if (r < 0)
+		return EXIT_CODE_USAGE;
 	argc -= first;
 	argv += first;
-	if (argc > 0 && strcmp(argv[0], "sample") == 0)
-		v.setup.view = VIEW_DEBUG_SAMPLE;
-	else if (argc > 0 && strcmp(argv[0], "unwind") == 0)
-		v.setup.view = VIEW_DEBUG_UNWIND;
-	else
-		return complain("which: sample or unwind?", NULL);
+	v.setup.view = modes[r];
 	if (argc < 2)
 		return complain(v.setup.view == VIEW_DEBUG_SAMPLE
 					? "sample needs a file of recorded samples"

@@ -338,22 +338,22 @@ static int list_processes(struct entries *list, char what)
 
 int list_main(int argc, char **argv)
 {
+	/* By their first letters from here on. */
+	static const char *const kinds[] = {"events", "containers", "units", "processes"};
 	int first, r = options_parse(&list_command, argc, argv, on_option, NULL, &first);
 	struct entries list = {.items = ARRAY_INIT(MAX_PROCESSES)};
-	const char *what = r == 0 && first + 1 == argc ? argv[first] : "";
 
-	if (r != 0)
-		return r > 0 ? EXIT_CODE_OK : EXIT_CODE_USAGE;
-	if (strcmp(what, "events") == 0) {
-		print_events();
-	} else if (strcmp(what, "containers") == 0 || strcmp(what, "units") == 0 ||
-		   strcmp(what, "processes") == 0) {
-		r = list_processes(&list, what[0]);
-		array_deinit(&list.items);
-	} else {
-		(void)fputs("perfwalk: list: what: events, containers, units or processes?\n",
-			    stderr);
+	if (r > 0)
+		return EXIT_CODE_OK;
+	if (r < 0 ||
+	    options_choose(&list_command, "kind", kinds, ARRAY_SIZE(kinds), argv[first]) < 0 ||
+	    options_end(&list_command, argc, argv, first + 1) < 0)
 		return EXIT_CODE_USAGE;
+	if (argv[first][0] == 'e') {
+		print_events();
+	} else {
+		r = list_processes(&list, argv[first][0]);
+		array_deinit(&list.items);
 	}
 	return r == 0 && fflush(stdout) == 0 ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
 }

@@ -101,3 +101,41 @@ int options_parse(const struct command *c, int argc, char **argv,
 	*ret_first = optind;
 	return 0;
 }
+
+static void report_missing(const struct command *c, const char *kind, const char *const *words,
+			   size_t n)
+{
+	(void)fprintf(stderr, "perfwalk: %s: a %s is missing: ", c->name, kind);
+	for (size_t i = 0; i < n; i++)
+		(void)fprintf(stderr, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " or ", words[i]);
+	(void)fputc('\n', stderr);
+}
+
+int options_choose(const struct command *c, const char *kind, const char *const *words, size_t n,
+		   const char *word)
+{
+	const char *near;
+
+	if (!word) {
+		report_missing(c, kind, words, n);
+		return -EINVAL;
+	}
+	for (size_t i = 0; i < n; i++) {
+		if (strcmp(word, words[i]) == 0)
+			return (int)i;
+	}
+	near = text_nearest(word, words, n);
+	(void)fprintf(stderr, "perfwalk: %s: unknown %s %s%s%s%s; see perfwalk %s --help\n",
+		      c->name, kind, word, near ? " (did you mean " : "", near ? near : "",
+		      near ? "?)" : "", c->name);
+	return -EINVAL;
+}
+
+int options_end(const struct command *c, int argc, char **argv, int at)
+{
+	if (at >= argc)
+		return 0;
+	(void)fprintf(stderr, "perfwalk: %s: unexpected argument %s; see perfwalk %s --help\n",
+		      c->name, argv[at], c->name);
+	return -EINVAL;
+}

@@ -28,4 +28,12 @@ struct command {
  */
 int options_parse(const struct command *c, int argc, char **argv,
 		  int (*fn)(void *ctx, int id, const char *value), void *ctx, int *ret_first);
+/*
+ * What stands behind the options is one of n words of a kind ("shell"): its index. -EINVAL: the user
+ * was told that it is missing (word NULL), or is none of them.
+ */
+int options_choose(const struct command *c, const char *kind, const char *const *words, size_t n,
+		   const char *word);
+/* Nothing may stand at argv[at]. 0; -EINVAL: the user was told what does. */
+int options_end(const struct command *c, int argc, char **argv, int at);
 void options_help(const struct command *c, FILE *out);

@@ -258,7 +258,8 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_DURATION:
 		if (text_parse_duration_ns(value, &o->duration_ns) < 0 || o->duration_ns == 0)
 			return complain("-d", value,
-					"a time is a number with a unit: 500ms, 10s, 2m, 1h");
+					"a time is a number with a unit, as 500ms, 10s, 2m, or of "
+					"seconds without");
 		return 0;
 	case OPT_OUTPUT:
 		return add_output(o, value);

@@ -212,15 +212,9 @@ static int parse(struct top_run *t, int argc, char **argv)
 	int first = argc, r;
 
 	r = options_parse(&top_command, argc, argv, on_option, t, &first);
-	if (r != 0)
-		return r;
-	if (first < argc) {
-		(void)fprintf(stderr,
-			      "perfwalk: top: unexpected argument %s; see perfwalk top --help\n",
-			      argv[first]);
-		return -EINVAL;
-	}
-	return check_options(t);
+	if (r == 0)
+		r = options_end(&top_command, argc, argv, first);
+	return r != 0 ? r : check_options(t);
 }
 
 /* ---- The terminal ---- */

@@ -309,7 +309,8 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_LAST:
 		if (text_parse_duration_ns(value, &v->last_ns) < 0 || v->last_ns == 0)
 			return complain(v, "--last", value,
-					"a time is a number with a unit: 90s, 10m, 2h, 1d");
+					"a time is a number with a unit, as 10m, 2h, 1d, or of "
+					"seconds without");
 		return 0;
 	case OPT_STORE:
 		v->store = value;

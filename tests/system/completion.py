@@ -23,7 +23,20 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     return set(subprocess.run(["bash", "-c", text], stdout=subprocess.PIPE, text=True, check=True).stdout.split())
 
 
+def check_words():
+    """Commands that take a word say which one was meant, or which there are."""
+    for args, wanted in ((("list", "contaners"), "did you mean containers?"), (("list",), "units or processes"),
+                         (("list", "units", "more"), "unexpected argument more"),
+                         (("completion", "zhs"), "did you mean zsh?"), (("completion",), "bash or zsh"),
+                         (("debug", "unwnd"), "did you mean unwind?"), (("debug",), "sample or unwind"),
+                         (("ctl", "relod"), "did you mean reload?"), (("ctl", "status", "x"), "unexpected argument x"),
+                         (("record", "-d", "10 parsecs"), "seconds without")):
+        r = rig.Record([rig.perfwalk(), *args], 10)
+        rig.check(r.status == 2 and wanted in r.err and not r.out, f"{' '.join(args)}: {r.err.strip()}")
+
+
 def main():
+    check_words()
     script = rig.write("perfwalk.bash", output("completion", "bash"))
     commands = set(re.findall(r"^  ([a-z]+) ", output("--help"), re.M)) - {"perfwalk"}
     rig.check({"record", "run", "report"} <= commands, f"--help lists {len(commands)} commands")
