@@ -41,6 +41,13 @@ void filter_cgroup_path(const char *text, char *ret, size_t size)
 	(void)snprintf(ret, size, "%.*s", (int)n, text);
 }
 
+bool filter_cgroup_lies_in(const char *path, const char *group)
+{
+	size_t n = strlen(group);
+
+	return strncmp(path, group, n) == 0 && (path[n] == '/' || !path[n]);
+}
+
 /* The kinds' letters of the texts. */
 static const char kind_letters[CONFIG_N_FILTERS] = {
 	[CONFIG_FILTER_COMM] = 'n',	 [CONFIG_FILTER_USER] = 'u',   [CONFIG_FILTER_UNIT] = 's',
@@ -159,13 +166,6 @@ static bool unit_matches(const char *glob, const char *path)
 	return false;
 }
 
-static bool lies_in(const char *path, const char *cgroup)
-{
-	size_t n = strlen(cgroup);
-
-	return strncmp(path, cgroup, n) == 0 && (path[n] == '/' || !path[n]);
-}
-
 static bool begins_with(const char *text, const char *prefix)
 {
 	return strncmp(text, prefix, strlen(prefix)) == 0;
@@ -199,7 +199,7 @@ static bool matches(const struct filter_rule *rule, const struct filter_subject 
 	case CONFIG_FILTER_CONTAINER:
 		return container_matches(rule->text, s);
 	case CONFIG_FILTER_CGROUP:
-		return s->cgroup && lies_in(s->cgroup->path, rule->text);
+		return s->cgroup && filter_cgroup_lies_in(s->cgroup->path, rule->text);
 	case CONFIG_FILTER_CPUS:
 	case CONFIG_N_FILTERS:
 		break;

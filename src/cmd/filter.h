@@ -56,5 +56,7 @@ bool filter_passes(const struct filter *f, const struct filter_subject *s);
 
 /* Path of a control group as the kernel names it, from one below /sys/fs/cgroup or such a path. */
 void filter_cgroup_path(const char *text, char *ret, size_t size);
+/* Is a control group another one, or below it? Both as the kernel names them. */
+bool filter_cgroup_lies_in(const char *path, const char *group);
 /* Do two configs want the same? */
 bool filter_equal(const struct config *a, const struct config *b);

@@ -74,13 +74,6 @@ struct groups {
 	size_t n;
 };
 
-static bool lies_in(const char *path, const char *group)
-{
-	size_t n = strlen(group);
-
-	return strncmp(path, group, n) == 0 && (path[n] == '/' || !path[n]);
-}
-
 /* A group inside of another would have its samples twice. */
 static int add_group(void *ctx, const char *item, size_t n)
 {
@@ -90,9 +83,9 @@ static int add_group(void *ctx, const char *item, size_t n)
 	(void)snprintf(text, sizeof(text), "%.*s", (int)n, item);
 	filter_cgroup_path(text, path, sizeof(path));
 	for (size_t i = g->n; i-- > 0;) {
-		if (lies_in(path, g->paths[i]))
+		if (filter_cgroup_lies_in(path, g->paths[i]))
 			return 0;
-		if (!lies_in(g->paths[i], path))
+		if (!filter_cgroup_lies_in(g->paths[i], path))
 			continue;
 		free(g->paths[i]);
 		g->paths[i] = g->paths[--g->n];
