@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "src/cmd/options.h"
+#include "util/cleanup.h"
 #include "util/text.h"
 
 #define MAX_OPTIONS 64
-#define LONG_ONLY   1000 /* getopt's value of options without a letter */
+#define MAX_ID	    (1u << 22) /* the kernel's own limit */
+#define LONG_ONLY   1000       /* getopt's value of options without a letter */
 #define HELP_VALUE  999
 
 void options_help(const struct command *c, FILE *out)
@@ -138,4 +140,33 @@ int options_end(const struct command *c, int argc, char **argv, int at)
 	(void)fprintf(stderr, "perfwalk: %s: unexpected argument %s; see perfwalk %s --help\n",
 		      c->name, argv[at], c->name);
 	return -EINVAL;
+}
+
+static int complain(const struct command *c, const char *option, const char *value,
+		    const char *expected)
+{
+	(void)fprintf(stderr, "perfwalk: %s: %s %s: %s\n", c->name, option, value, expected);
+	return -EINVAL;
+}
+
+int options_parse_ids(const struct command *c, const char *option, const char *value, pid_t *ids,
+		      size_t *n)
+{
+	_cleanup_free_ char *copy = strdup(value);
+	char *save = NULL;
+
+	for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word;
+	     word = strtok_r(NULL, ",", &save)) {
+		uint64_t id;
+
+		if (text_parse_u64(word, 1, MAX_ID, &id) < 0)
+			return complain(c, option, word,
+					"not a process or thread id; give numbers, with commas "
+					"between");
+		if (*n == OPTIONS_MAX_IDS)
+			return complain(c, option, value,
+					"more than 256 of them; sample the whole host instead");
+		ids[(*n)++] = (pid_t)id;
+	}
+	return *n > 0 ? 0 : complain(c, option, value, "no id in it");
 }

@@ -5,6 +5,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <sys/types.h>
+
+#define OPTIONS_MAX_IDS 256
 
 struct option_spec {
 	char letter;	      /* 0: long form only */
@@ -34,6 +37,12 @@ int options_parse(const struct command *c, int argc, char **argv,
  */
 int options_choose(const struct command *c, const char *kind, const char *const *words, size_t n,
 		   const char *word);
+/*
+ * Adds the ids of processes or threads in value, with commas between, to ids, of which there are *n
+ * and may be OPTIONS_MAX_IDS. 0; -EINVAL: the user was told what is wrong.
+ */
+int options_parse_ids(const struct command *c, const char *option, const char *value, pid_t *ids,
+		      size_t *n);
 /* Nothing may stand at argv[at]. 0; -EINVAL: the user was told what does. */
 int options_end(const struct command *c, int argc, char **argv, int at);
 void options_help(const struct command *c, FILE *out);

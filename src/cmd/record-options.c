@@ -131,26 +131,6 @@ static int parse_stack_size(struct record_options *o, const char *option, const 
 	return 0;
 }
 
-static int parse_pids(struct record_options *o, const char *option, const char *value)
-{
-	_cleanup_free_ char *copy = strdup(value);
-	char *save = NULL;
-
-	for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word;
-	     word = strtok_r(NULL, ",", &save)) {
-		uint64_t pid;
-
-		if (text_parse_u64(word, 1, 1u << 22, &pid) < 0)
-			return complain(
-				option, word,
-				"not a process or thread id; give numbers, with commas between");
-		if (o->n_pids == RECORD_MAX_PIDS)
-			return complain(option, value, "more than 256 of them; use -a");
-		o->pids[o->n_pids++] = (pid_t)pid;
-	}
-	return o->n_pids > 0 ? 0 : complain(option, value, "no id in it");
-}
-
 /* The samples of one are one profile; two captures run side by side as well as one. */
 static const char one_event[] = "one event a capture: record another beside it for the other";
 
@@ -249,7 +229,7 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_PID:
 		o->processes = true;
-		return parse_pids(o, "-p", value);
+		return options_parse_ids(&record_command, "-p", value, o->pids, &o->n_pids);
 	case OPT_FREQ:
 		if (text_parse_u64(value, 1, MAX_HZ, &o->rate_hz) < 0)
 			return complain("-F", value,
@@ -267,7 +247,7 @@ static int on_option(void *ctx, int id, const char *value)
 		return set_format(o, value);
 	case OPT_TID:
 		o->threads = true;
-		return parse_pids(o, "-t", value);
+		return options_parse_ids(&record_command, "-t", value, o->pids, &o->n_pids);
 	case OPT_CPU:
 		return include(o, "-C", CONFIG_FILTER_CPUS, value);
 	case OPT_USER:

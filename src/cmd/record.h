@@ -5,16 +5,15 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "src/cmd/options.h"
 #include "src/cmd/tree.h"
 #include "src/config/config.h"
-
-#define RECORD_MAX_PIDS 256
 
 struct format;
 
 struct record_options {
 	struct config *config; /* borrowed; the filters go into it */
-	pid_t pids[RECORD_MAX_PIDS];
+	pid_t pids[OPTIONS_MAX_IDS];
 	size_t n_pids;
 	bool processes, threads; /* which ids they are */
 	struct sample_event event;

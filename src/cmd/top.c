@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "src/cmd/cmd.h"
-#include "src/cmd/record.h"
 #include "src/cmd/setup.h"
 #include "src/cmd/tree.h"
 #include "src/top/terminal.h"
@@ -85,7 +84,7 @@ struct top_run {
 	struct loop *loop;
 	struct tree *tree;
 	struct setup_screen screen;
-	pid_t pids[RECORD_MAX_PIDS];
+	pid_t pids[OPTIONS_MAX_IDS];
 	size_t n_pids;
 	uint64_t rate_hz, interval_ns;
 	int signal_fd, result;
@@ -98,25 +97,6 @@ static int complain(const char *option, const char *value, const char *expected)
 {
 	(void)fprintf(stderr, "perfwalk: top: %s %s: %s\n", option, value, expected);
 	return -EINVAL;
-}
-
-static int parse_pids(struct top_run *t, const char *value)
-{
-	_cleanup_free_ char *copy = strdup(value);
-	char *save = NULL;
-
-	for (char *word = copy ? strtok_r(copy, ",", &save) : NULL; word;
-	     word = strtok_r(NULL, ",", &save)) {
-		uint64_t pid;
-
-		if (text_parse_u64(word, 1, 1u << 22, &pid) < 0)
-			return complain("-p", word,
-					"not a process id; give numbers, with commas between");
-		if (t->n_pids == RECORD_MAX_PIDS)
-			return complain("-p", value, "more than 256 of them; leave out -p");
-		t->pids[t->n_pids++] = (pid_t)pid;
-	}
-	return t->n_pids > 0 ? 0 : complain("-p", value, "no id in it");
 }
 
 static int parse_time(const char *option, const char *value, uint64_t *ret_ns)
@@ -155,7 +135,7 @@ static int on_option(void *ctx, int id, const char *value)
 
 	switch (id) {
 	case OPT_PID:
-		return parse_pids(t, value);
+		return options_parse_ids(&top_command, "-p", value, t->pids, &t->n_pids);
 	case OPT_FREQ:
 		if (text_parse_u64(value, 1, MAX_HZ, &t->rate_hz) < 0)
 			return complain("-F", value,

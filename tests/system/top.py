@@ -80,7 +80,7 @@ def test_recursion(directory):
 
 def test_refusals():
     cases = ((["-F", "0"], "-F 0"), (["-d", "1ms"], "100ms"), (["--window", "1s"], "shorter"),
-             (["-d", "100ms"], "63 intervals"), (["-n", "0"], "-n 0"), (["-p", "x"], "not a process id"),
+             (["-d", "100ms"], "63 intervals"), (["-n", "0"], "-n 0"), (["-p", "x"], "not a process or thread id"),
              (["--view", "x"], "containers or tree"), (["--sort", "x"], "self or total"), ([], "--batch"))
     for args, text in cases:
         p = subprocess.run([rig.perfwalk(), "top", *args], text=True, check=False, stdin=subprocess.DEVNULL,
