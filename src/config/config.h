@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Configuration: one INI file, its drop-ins (FILE.d/NAME.conf sorted by name), then the OTEL_*
- * environment and DEBUGINFOD_URLS. One table (config.c) says for every key its section, type,
+ * environment and DEBUGINFOD_URLS. One table (table.c) says for every key its section, type,
  * default, range and help text; --print-config, the default config file and perfwalk.conf(5) are
  * checked against it.
  *
@@ -45,7 +45,7 @@ enum config_filter {
 	CONFIG_FILTER_COMM,	 /* globs */
 	CONFIG_FILTER_USER,	 /* uids; names became such */
 	CONFIG_FILTER_UNIT,	 /* globs */
-	CONFIG_FILTER_CONTAINER, /* prefixes of ids */
+	CONFIG_FILTER_CONTAINER, /* prefixes of ids and names */
 	CONFIG_FILTER_CGROUP,	 /* paths */
 	CONFIG_FILTER_CPUS,	 /* numbers and ranges */
 	CONFIG_N_FILTERS
@@ -69,10 +69,10 @@ struct config {
 	/* [profiler] */
 	uint32_t samples_per_second;   /* 19 */
 	uint64_t reporter_interval_ns; /* 10 s; 1 s .. 1 h */
-	uint32_t stack_size_bytes;     /* 32 KiB; multiple of 8, 1 KiB .. 65528 */
-	uint64_t ring_size_bytes;      /* per CPU; power of two pages; 2 MiB */
-	bool kernel_stacks;	       /* yes */
-	uint32_t max_frames;	       /* 1024 */
+	uint32_t stack_size_bytes; /* 0, the default: auto; else a multiple of 8, 1 KiB .. 65528 */
+	uint64_t ring_size_bytes;  /* per CPU; power of two pages; 2 MiB */
+	bool kernel_stacks;	   /* yes */
+	uint32_t max_frames;	   /* 1024 */
 	/* [symbolizer] */
 	bool source_lines;	       /* no; captures set it */
 	bool inline_frames;	       /* no; captures set it */
