@@ -79,7 +79,9 @@ static const struct option_spec option_table[] = {
 	 "stack bytes copied a sample: 1K to 65528; default 32K, or 8K with -c", OPT_STACK},
 	{'K', "all-kernel", NULL, "only samples taken inside the kernel", OPT_ALL_KERNEL},
 	{'U', "all-user", NULL, "only samples taken in user code", OPT_ALL_USER},
-	{0, "user-only", NULL, "no kernel frames, of time in the kernel neither", OPT_USER_ONLY},
+	{0, "user-only", NULL,
+	 "leave kernel frames out; kernel time is shown at the function that called it",
+	 OPT_USER_ONLY},
 	{0, "no-lines", NULL, "no source files and lines", OPT_NO_LINES},
 	{0, "no-inline", NULL, "no frames for inlined functions", OPT_NO_INLINE},
 	{0, "demangle", "STYLE", "names of C++, Rust and D: full (the default), simple or none",
@@ -106,12 +108,15 @@ const struct command record_command = {
 		"Events: cpu-clock, task-clock, cycles, instructions, cache-misses, branch-misses, "
 		"page-faults,\n"
 		"context-switches, cpu-migrations, rNNN, SUBSYSTEM:TRACEPOINT.\n"
-		"Of -u, --comm, --unit, --container, --cgroup and -C all must hold; of one that is "
-		"repeated, one.\n"
+		"Different filters (-u, --comm, --unit, --container, --cgroup, -C) must all match; "
+		"several\nvalues of one filter match if any does.\n"
 		"Exit codes: 0 ok, 1 failure, 2 usage, 3 not permitted, 4 not supported here, 5 "
 		"--strict\n"
-		"and data was lost; with COMMAND its own status, or 125 when perfwalk itself "
-		"failed.\n"
+		"and data was lost; with COMMAND its own status (128 plus the signal that ended "
+		"it), "
+		"125\nwhen perfwalk itself failed, 126 when COMMAND cannot be executed, 127 when "
+		"it "
+		"is not found.\n"
 		"\nExamples:\n"
 		"  perfwalk record -a -d 10 -o out.html -o out.folded -o out.pb.gz\n"
 		"  perfwalk record -p 1234 -F 199 -d 30s -o nginx.html\n"
