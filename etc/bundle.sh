@@ -53,7 +53,8 @@ while read -r name path; do
 		echo "$name (of no package)"
 	fi
 done <"$files" >"$stage$docdir/LIST"
-# Files alone: directories that the host has keep their owners and modes.
-(cd "$stage" && find ./* -type f | LC_ALL=C sort) |
+# Files, and the directories for what the daemon keeps, which are empty: others that the host has keep their owners
+# and modes.
+(cd "$stage" && find ./* -type f -o -type d -empty | LC_ALL=C sort) |
 	tar --owner=0 --group=0 --numeric-owner -C "$stage" -T - -cJf "$archive"
 echo "$archive: $(du -h "$archive" | cut -f1), perfwalk with $(wc -l <"$files") libraries; unpack it with: tar -xJf $(basename "$archive") -C /"

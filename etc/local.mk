@@ -36,11 +36,14 @@ etc/completion/_perfwalk: perfwalk$(EXEEXT)
 	$(AM_V_GEN)$(MKDIR_P) etc/completion && ./perfwalk$(EXEEXT) completion zsh >$@.tmp && mv -f $@.tmp $@
 CLEANFILES += etc/completion/perfwalk etc/completion/_perfwalk
 
+# What the daemon keeps: under systemd only what is there when it starts can be written.
+statedirs = $(localstatedir)/lib/perfwalk $(localstatedir)/cache/perfwalk
+
 install-data-hook:
-	$(MKDIR_P) $(DESTDIR)$(sysusersdir) $(DESTDIR)$(localstatedir)/lib/perfwalk
+	$(MKDIR_P) $(addprefix $(DESTDIR),$(sysusersdir) $(statedirs))
 	$(INSTALL_DATA) $(srcdir)/etc/perfwalk.sysusers $(DESTDIR)$(sysusersdir)/perfwalk.conf
 uninstall-hook:
 	rm -f $(DESTDIR)$(sysusersdir)/perfwalk.conf
-	-rmdir $(DESTDIR)$(localstatedir)/lib/perfwalk 2>/dev/null
+	rmdir $(addprefix $(DESTDIR),$(statedirs)) 2>/dev/null || :
 
 EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md docs/flamegraph.png tests/bench/host.py

@@ -20,7 +20,7 @@ ENTER = ("mount -t proc proc $0/proc && mount -t sysfs sys $0/sys && mount --rbi
 def make_root():
     """Busybox and two users; /: what another host's administrator made it."""
     root = rig.path("root")
-    for d in ("bin", "etc/pki/tls/certs", "proc", "sys", "dev", "tmp", "usr/local/bin", "usr/local/var"):
+    for d in ("bin", "etc/pki/tls/certs", "proc", "sys", "dev", "tmp", "usr/local/bin"):
         os.makedirs(os.path.join(root, d))
     shutil.copy(shutil.which("busybox"), os.path.join(root, "bin/busybox"))
     os.symlink("busybox", os.path.join(root, "bin/sh"))
