@@ -43,6 +43,15 @@ def skip(reason):
     raise Skip(reason)
 
 
+_left_out = []
+
+
+def leave_out(reason):
+    """A part that cannot run here: the rest goes on, and at its end the test counts as skipped."""
+    say("left out: " + reason)
+    _left_out.append(reason)
+
+
 def fail(text):
     raise Failure(text)
 
@@ -67,7 +76,9 @@ def run(main):
     except Exception:
         traceback.print_exc(file=sys.stdout)
         sys.exit(1)
-    sys.exit(0)
+    if _left_out:
+        say("SKIP: in part: " + "; ".join(_left_out))
+    sys.exit(77 if _left_out else 0)
 
 
 def need_root():
