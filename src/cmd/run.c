@@ -18,7 +18,6 @@
 #include "util/loop.h"
 #include "util/text.h"
 
-#define DEFAULT_CONFIG	 SYSCONFDIR "/perfwalk/perfwalk.conf"
 #define STOP_DEADLINE_NS (4500 * NSEC_PER_MSEC) /* SIGTERM: gone within 5 s */
 
 /* Between two looks at how it goes, for the service manager; the watchdog may want it sooner. */
@@ -27,7 +26,7 @@
 enum { OPT_CONFIG, OPT_CHECK, OPT_PRINT, OPT_PRINT_DEFAULT };
 
 static const struct option_spec option_table[] = {
-	{'c', "config", "FILE", "config file; default " DEFAULT_CONFIG, OPT_CONFIG},
+	{'c', "config", "FILE", "config file; default " CONFIG_DEFAULT_FILE, OPT_CONFIG},
 	{0, "check-config", NULL, "check the config and leave: 0, or 2 with every error",
 	 OPT_CHECK},
 	{0, "print-config", NULL, "print the config in effect, secrets masked, and leave",
@@ -83,12 +82,17 @@ static int on_option(void *ctx, int id, const char *value)
 	return 0;
 }
 
+/* NULL: without a default file, defaults and the environment are the config. */
+static const char *config_path(const struct daemon_run *d)
+{
+	return d->path_given || config_exists(d->path) ? d->path : NULL;
+}
+
 /* The config with its secrets, ready for use; errors are told. */
 static int load(const struct daemon_run *d, struct config **ret)
 {
 	_cleanup_(config_freep) struct config *c = NULL;
-	/* The default file may be missing: then defaults and the environment are the config. */
-	const char *path = d->path_given || access(d->path, F_OK) == 0 ? d->path : NULL;
+	const char *path = config_path(d);
 	int r = config_load(&c, path, true, stderr);
 
 	for (size_t i = 0; r == 0 && i < c->n_exports; i++)
@@ -174,9 +178,11 @@ static int reload_and_tell(struct daemon_run *d)
 
 static void print_status(const struct daemon_run *d, FILE *out)
 {
+	const char *path = config_path(d);
+
 	(void)fprintf(out, "version " PACKAGE_VERSION "\nuptime_seconds %llu\nconfig %s\n",
 		      (unsigned long long)((clock_monotonic_ns() - d->start_ns) / NSEC_PER_SEC),
-		      d->path_given || access(d->path, F_OK) == 0 ? d->path : "none");
+		      path ? path : "none");
 	tree_print_status(d->tree, out);
 }
 
@@ -306,7 +312,7 @@ static int run(struct daemon_run *d)
 
 int run_main(int argc, char **argv)
 {
-	struct daemon_run d = {.path = DEFAULT_CONFIG, .signal_fd = -1};
+	struct daemon_run d = {.path = CONFIG_DEFAULT_FILE, .signal_fd = -1};
 	int first = argc, r, code;
 
 	r = options_parse(&run_command, argc, argv, on_option, &d, &first);

@@ -31,7 +31,6 @@
 #define PROFILE_BYTES	(UINT64_C(2) << 30)
 #define FILE_TIMEOUT_NS (120 * NSEC_PER_SEC)
 #define DEFAULT_WIDTH	100
-#define DEFAULT_CONFIG	SYSCONFDIR "/perfwalk/perfwalk.conf"
 #define STORE_MAX_BYTES (UINT64_C(1) << 30)
 
 /* The daemon's config knows where; one that cannot be read says nothing. */
@@ -41,8 +40,8 @@ static char *find_store(void)
 	FILE *quiet = fopen("/dev/null", "we");
 	char *path = NULL;
 
-	if (quiet && access(DEFAULT_CONFIG, R_OK) == 0 &&
-	    config_load(&c, DEFAULT_CONFIG, false, quiet) == 0 && c->store_path)
+	if (quiet && config_exists(CONFIG_DEFAULT_FILE) &&
+	    config_load(&c, CONFIG_DEFAULT_FILE, false, quiet) == 0 && c->store_path)
 		path = strdup(c->store_path);
 	if (quiet)
 		(void)fclose(quiet);

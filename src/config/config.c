@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "src/config/reader.h"
 #include "src/config/table.h"
@@ -291,6 +292,20 @@ static void load_dropins(struct loader *l, const char *path)
 	free(names);
 }
 
+static bool has_dropins(const char *path)
+{
+	_cleanup_free_ char *dir = NULL;
+
+	if (asprintf(&dir, "%s.d", path) < 0)
+		dir = NULL;
+	return dir && access(dir, F_OK) == 0;
+}
+
+bool config_exists(const char *path)
+{
+	return access(path, F_OK) == 0 || has_dropins(path);
+}
+
 /* --- the whole ----------------------------------------------------------------------------- */
 
 /* What no single value shows. path: what is to be named as the place. */
@@ -330,7 +345,7 @@ static int load_all(struct loader *l, const char *path, bool env)
 
 	if (r < 0)
 		return r;
-	if (path)
+	if (path && (access(path, F_OK) == 0 || !has_dropins(path)))
 		load_file(l, path);
 	if (path && l->fatal == 0)
 		load_dropins(l, path);

@@ -61,6 +61,7 @@ bool config_demangle_parse(const char *text, enum config_demangle *ret);
 /* One value, header or item of a list, without its end: it goes to a process in one message. */
 #define CONFIG_VALUE_MAX_BYTES 8000
 
+#define CONFIG_DEFAULT_FILE  SYSCONFDIR "/perfwalk/perfwalk.conf"
 #define CONFIG_DEFAULT_STORE LOCALSTATEDIR "/lib/perfwalk/store" /* needs config.h */
 
 struct config {
@@ -118,7 +119,8 @@ struct config {
 };
 
 /*
- * Loads path (NULL: no file, defaults and environment only). env: with OTEL_* variables applied;
+ * Loads path (NULL: no file, defaults and environment only), which may be missing where there are
+ * drop-ins for it. env: with OTEL_* variables applied;
  * DEBUGINFOD_URLS is in any case.
  * 0 and *ret; -errno with every error written to errors, one a line, as "file:line: text" or
  * "file: text"; of the environment "environment: VARIABLE: text". Variables that are ignored are
@@ -127,6 +129,8 @@ struct config {
  * A config without destinations is fine here; who wants to send says so.
  */
 int config_load(struct config **ret, const char *path, bool env, FILE *errors);
+/* Whether there is a file path, or a directory of drop-ins for it. */
+bool config_exists(const char *path);
 struct config *config_free(struct config *c);
 DEFINE_CLEANUP(struct config *, config_free)
 

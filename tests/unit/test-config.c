@@ -564,6 +564,16 @@ static void test_dropins(void)
 	c = config_free(c);
 	free(TAKE_PTR(errors));
 
+	/* The file itself need not be there. */
+	CHECK(!config_exists(path_of("c.conf")));
+	CHECK_INT(mkdir(path_of("c.conf.d"), 0755), ==, 0);
+	write_file("c.conf.d/mine.conf", "[profiler]\nsamples_per_second = 14\n");
+	CHECK(config_exists(path_of("c.conf")));
+	CHECK_INT(load(&c, path_of("c.conf"), false, &errors), ==, 0);
+	CHECK_INT(c->samples_per_second, ==, 14);
+	c = config_free(c);
+	free(TAKE_PTR(errors));
+
 	/* The errors of all files are told. */
 	write_file("b.conf.d/30-bad.conf", "\n[log]\nlevel = x\n");
 	write_file("b.conf.d/40-bad.conf", "[lag]\n");
