@@ -1,11 +1,13 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# bundle.sh BINDIR LIBDIR DOCDIR ARCHIVE: what `make bundle` makes in the build directory: what make install
-# installs, with every library that perfwalk needs, the C library among them, in LIBDIR, and their licences in
-# DOCDIR. To be unpacked in / of any x86_64 Linux; nothing of what it brings is seen by other programs.
+# bundle.sh BINDIR SYSCONFDIR LIBDIR DOCDIR ARCHIVE: what `make bundle` makes in the build directory: what make
+# install installs, with every library that perfwalk needs, the C library among them, in LIBDIR, and their licences
+# in DOCDIR/libraries. To be unpacked in / of any x86_64 Linux; nothing of what it brings is seen by other programs.
+# The default config is in DOCDIR: one that the host has is not overwritten.
 set -eu
 
-bindir=$1 libdir=$2 docdir=$3 archive=$4
+bindir=$1 sysconfdir=$2 libdir=$3 docdir=$4 archive=$5
+licences=$docdir/libraries
 stage=$(mktemp -d)
 files=$(mktemp)
 trap 'rm -rf "$stage" "$files"' EXIT INT TERM
@@ -39,7 +41,9 @@ fi
 
 ${MAKE:-make} -s install DESTDIR="$stage" >/dev/null
 strip -o "$stage$bindir/perfwalk" bundle/perfwalk
-mkdir -p "$stage$libdir" "$stage$docdir"
+mkdir -p "$stage$libdir" "$stage$licences"
+mv "$stage$sysconfdir/perfwalk/perfwalk.conf" "$stage$docdir/"
+rmdir -p --ignore-fail-on-non-empty "$stage$sysconfdir/perfwalk"
 while read -r name path; do
 	cp -L "$path" "$stage$libdir/$name"
 	# Debian's packages know files by the names from before /lib and /usr/lib became one.
@@ -47,12 +51,12 @@ while read -r name path; do
 	package=$(dpkg -S "$path" "${path#/usr}" 2>/dev/null | sed -n '1s/:.*//p') || package=
 	licence=/usr/share/doc/$package/copyright
 	if [ -n "$package" ] && [ -e "$licence" ]; then
-		cp -L "$licence" "$stage$docdir/$package"
+		cp -L "$licence" "$stage$licences/$package"
 		echo "$name $package $(dpkg-query -W -f '${Version}' "$package" | head -n 1)"
 	else
 		echo "$name (of no package)"
 	fi
-done <"$files" >"$stage$docdir/LIST"
+done <"$files" >"$stage$licences/LIST"
 # Files, and the directories for what the daemon keeps, which are empty: others that the host has keep their owners
 # and modes.
 (cd "$stage" && find ./* -type f -o -type d -empty | LC_ALL=C sort) |

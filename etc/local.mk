@@ -1,6 +1,5 @@
 # The default config, as the program prints it (a unit test compares), and its manual page.
-perfwalkconfdir = $(sysconfdir)/perfwalk
-perfwalkconf_DATA = etc/perfwalk.conf
+configfile = $(sysconfdir)/perfwalk/perfwalk.conf
 dist_man_MANS += etc/perfwalk.conf.5
 EXTRA_DIST += etc/bundle.sh etc/perfwalk.conf etc/quickstart.sh LICENSE
 
@@ -20,8 +19,7 @@ dist_man_MANS += \
 
 systemdunit_DATA = etc/perfwalk.service
 etc/perfwalk.service: $(srcdir)/etc/perfwalk.service.in Makefile
-	$(AM_V_GEN)$(MKDIR_P) etc && sed -e 's|@bindir[@]|$(bindir)|g' -e 's|@sysconfdir[@]|$(sysconfdir)|g' \
-		-e 's|@localstatedir[@]|$(localstatedir)|g' \
+	$(AM_V_GEN)$(MKDIR_P) etc && sed -e 's|@bindir[@]|$(bindir)|g' -e 's|@localstatedir[@]|$(localstatedir)|g' \
 		$(srcdir)/etc/perfwalk.service.in > $@.tmp && mv $@.tmp $@
 CLEANFILES += etc/perfwalk.service
 
@@ -39,11 +37,14 @@ CLEANFILES += etc/completion/perfwalk etc/completion/_perfwalk
 # What the daemon keeps: under systemd only what is there when it starts can be written.
 statedirs = $(localstatedir)/lib/perfwalk $(localstatedir)/cache/perfwalk
 
+# The config file is the administrator's: one that is there stays, and one that was changed is not taken away.
 install-data-hook:
-	$(MKDIR_P) $(addprefix $(DESTDIR),$(sysusersdir) $(statedirs))
+	$(MKDIR_P) $(addprefix $(DESTDIR),$(sysusersdir) $(sysconfdir)/perfwalk $(statedirs))
+	test -e $(DESTDIR)$(configfile) || $(INSTALL_DATA) $(srcdir)/etc/perfwalk.conf $(DESTDIR)$(configfile)
 	$(INSTALL_DATA) $(srcdir)/etc/perfwalk.sysusers $(DESTDIR)$(sysusersdir)/perfwalk.conf
 uninstall-hook:
 	rm -f $(DESTDIR)$(sysusersdir)/perfwalk.conf
-	rmdir $(addprefix $(DESTDIR),$(statedirs)) 2>/dev/null || :
+	! cmp -s $(srcdir)/etc/perfwalk.conf $(DESTDIR)$(configfile) || rm -f $(DESTDIR)$(configfile)
+	rmdir $(addprefix $(DESTDIR),$(sysconfdir)/perfwalk $(statedirs)) 2>/dev/null || :
 
 EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md docs/flamegraph.png tests/bench/host.py

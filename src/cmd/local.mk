@@ -74,7 +74,7 @@ bundle_perfwalk_LDFLAGS = -Wl,--dynamic-linker=$(bundlelibdir)/ld-linux-x86-64.s
 	-Wl,-rpath,$(bundlelibdir) -Wl,--disable-new-dtags
 .PHONY: bundle
 bundle: all bundle/perfwalk$(EXEEXT)
-	MAKE="$(MAKE)" $(SHELL) $(srcdir)/etc/bundle.sh $(bindir) $(bundlelibdir) $(docdir)/libraries \
+	MAKE="$(MAKE)" $(SHELL) $(srcdir)/etc/bundle.sh $(bindir) $(sysconfdir) $(bundlelibdir) $(docdir) \
 		$(PACKAGE)-$(VERSION)-$(host_cpu).tar.xz
 
 check_PROGRAMS += tests/unit/test-kernel-names

@@ -36,6 +36,9 @@ def unpack(root):
                        check=False, stdin=subprocess.DEVNULL, env={**os.environ, "XZ_OPT": "-0"})
     rig.check(p.returncode == 0, f"make bundle: {p.stdout.strip()[-600:]}")
     archive = max(glob.glob(os.path.join(build, "perfwalk-*-x86_64.tar.xz")), key=os.path.getmtime)
+    names = subprocess.run(["tar", "-tJf", archive], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    rig.check(not [n for n in names if n.startswith("./etc")], "the archive has nothing in /etc, where an administrator's file may be")
+    rig.check(any(n.endswith("/doc/perfwalk/perfwalk.conf") for n in names), "the default configuration is in its documentation")
     subprocess.run(["tar", "-xJf", archive, "-C", root], check=True)
     mode = stat.S_IMODE(os.stat(os.path.join(root, "usr/local")).st_mode)
     rig.check(mode == 0o2755, f"a directory that was there keeps its mode: {mode:o}")
@@ -74,12 +77,12 @@ def check_daemon(root, program):
     shutil.copy(ca, os.path.join(root, "etc/pki/tls/certs/ca-bundle.crt"))
     server = Server(answer(200), tls=contexts["good"])
     port = rig.free_port()
-    rig.write("root/etc/perfwalk.conf", "[profiler]\nreporter_interval = 1s\n"
+    os.makedirs(os.path.join(root, "etc/perfwalk/perfwalk.conf.d"))
+    rig.write("root/etc/perfwalk/perfwalk.conf.d/x.conf", "[profiler]\nreporter_interval = 1s\n"
               f"[export:x]\nendpoint = https://127.0.0.1:{server.port}\n[metrics]\nlisten = 127.0.0.1:{port}\n")
-    os.chmod(os.path.join(root, "etc/perfwalk.conf"), 0o644)
     log_path = rig.path("bundle.log")
     with open(log_path, "wb") as log:
-        p = rig.start(inside(root, program, "run", "-c", "/etc/perfwalk.conf"), stdout=log, stderr=log)
+        p = rig.start(inside(root, program, "run"), stdout=log, stderr=log)
 
     def sent():
         if p.poll() is not None:

@@ -3,6 +3,8 @@
 archive that `make dist` makes holds all it takes to configure and build. Needs no root."""
 import glob
 import os
+import re
+import shutil
 import subprocess
 
 import rig
@@ -18,25 +20,27 @@ def make(*args, cwd, timeout=600):
               + ("" if p.returncode == 0 else "\n" + p.stdout[-3000:]))
 
 
+def variable(build, name):
+    """What a directory of the Makefile is."""
+    with open(os.path.join(build, "Makefile"), encoding="utf-8") as f:
+        values = dict(re.findall(r"^(\w+) = (.*)$", f.read(), re.M))
+    return re.sub(r"\$\{(\w+)\}", lambda m: values[m[1]], values[name])
+
+
 def files_below(directory):
     return sorted(os.path.relpath(os.path.join(d, f), directory)
                   for d, _, names in os.walk(directory) for f in names)
 
 
-def main():
-    build = os.path.dirname(rig.perfwalk())
-    if not os.path.exists(os.path.join(build, "Makefile")):
-        rig.skip("the program under test is not in its build directory")
-    with open(os.path.join(build, "Makefile"), encoding="utf-8") as f:
-        prefix = next(line.split("=", 1)[1].strip() for line in f if line.startswith("prefix ="))
-    root = rig.path("root")
+def check_installed(build, root, config):
+    prefix = variable(build, "prefix")
     make("install", f"DESTDIR={root}", cwd=build)
     installed = files_below(root)
     rig.say("installed: " + " ".join(installed))
     below = prefix.lstrip("/")
     for name in INSTALLED:
         rig.check(os.path.join(below, name) in installed, f"{name} is installed")
-    rig.check(any(n.endswith("perfwalk.conf") for n in installed), "the default configuration is installed")
+    rig.check(config in installed, f"the default configuration is installed: {config}")
     rig.check(any("sysusers.d" in n for n in installed), "the user perfwalk is declared")
     program = os.path.join(root, below, "bin", "perfwalk")
     p = subprocess.run([program, "--version"], stdout=subprocess.PIPE, text=True, check=False)
@@ -45,10 +49,46 @@ def main():
         unit = f.read()
     rig.check(f"{prefix}/bin/perfwalk run" in unit and "@" not in unit.replace("@system", "").replace("@mount", "").replace("@debug", ""),
               "the unit starts the installed program")
-    make("uninstall", f"DESTDIR={root}", cwd=build)
-    left = [n for n in files_below(root) if not n.endswith("perfwalk.conf")]
-    rig.check(not left, f"make uninstall leaves nothing behind but the configuration: {left}")
+    for d in ("lib", "cache"):
+        d = f"{variable(build, 'localstatedir')}/{d}/perfwalk"
+        rig.check(os.path.isdir(root + d), f"{d} is there")
+    service_manager(root, f"{prefix}/bin/perfwalk", unit)
 
+
+def quiet(what, *argv):
+    p = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
+    rig.check(p.returncode == 0 and not p.stdout.strip(), what + ("" if p.returncode == 0 else ": ") + p.stdout)
+
+
+def service_manager(root, program, unit):
+    """systemd's own opinion; it looks for the program on this host."""
+    if not shutil.which("systemd-analyze") or not shutil.which("systemd-sysusers"):
+        rig.leave_out("systemd-analyze and systemd-sysusers are not installed")
+        return
+    quiet("systemd finds nothing wrong with the unit", "systemd-analyze", "verify", "--man=no",
+          rig.write("perfwalk.service", unit.replace(program, "/bin/true")))
+    p = subprocess.run(["systemd-sysusers", "--dry-run", f"--root={root}"], stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT, text=True, check=False)
+    rig.check(p.returncode == 0 and "user 'perfwalk'" in p.stdout, f"systemd-sysusers makes the user: {p.stdout.strip()}")
+
+
+def check_uninstall(build, root, config):
+    """Nothing is left but a configuration that was edited, which a second installation does not touch either."""
+    make("uninstall", f"DESTDIR={root}", cwd=build)
+    left = files_below(root)
+    rig.check(not left, f"make uninstall leaves nothing behind: {left}")
+    make("install", f"DESTDIR={root}", cwd=build)
+    mine = "[profiler]\nsamples_per_second = 11\n"
+    rig.write(f"root/{config}", mine)
+    make("install", f"DESTDIR={root}", cwd=build)
+    make("uninstall", f"DESTDIR={root}", cwd=build)
+    left = files_below(root)
+    rig.check(left == [config], f"what was edited is left, and nothing else: {left}")
+    with open(os.path.join(root, config), encoding="utf-8") as f:
+        rig.check(f.read() == mine, "it is as it was")
+
+
+def check_archive(build):
     make("dist", cwd=build)
     archive = max(glob.glob(os.path.join(build, "perfwalk-*.tar.*")), key=os.path.getmtime)
     subprocess.run(["tar", "-C", rig.workdir(), "-xf", archive], check=True)
@@ -64,6 +104,17 @@ def main():
     for name in ("tests/run.sh", "tests/system/rig.py", "tests/workloads/chain.c", "etc/quickstart.sh",
                  "README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "NEWS", "LICENSE"):
         rig.check(name in names, f"the archive holds {name}")
+
+
+def main():
+    build = os.path.dirname(rig.perfwalk())
+    if not os.path.exists(os.path.join(build, "Makefile")):
+        rig.skip("the program under test is not in its build directory")
+    config = os.path.relpath(variable(build, "sysconfdir"), "/") + "/perfwalk/perfwalk.conf"
+    root = rig.path("root")
+    check_installed(build, root, config)
+    check_uninstall(build, root, config)
+    check_archive(build)
 
 
 rig.run(main)
