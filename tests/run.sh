@@ -195,6 +195,13 @@ system_test() # NAME SECONDS BUILD
 	esac
 }
 
+for name in "$@"; do
+	known=$(for item in $SYSTEM_TESTS; do echo "${item%:*}"; done)
+	echo "$known" | grep -qxFe "$name" || {
+		say "$name: no such system test; there are:" $known >&2
+		exit 2
+	}
+done
 mkdir -p "$logs" || exit 1
 PATH=$PATH:/usr/local/go/bin:$HOME/.cargo/bin:/usr/sbin:/sbin
 export PATH
