@@ -96,6 +96,15 @@ def healthy(where, path="/healthz"):
 # ---- What it says ----
 
 
+def promtool(text):
+    p = subprocess.run(["sh", os.path.join(rig.HERE, "fetch-promtool.sh")], capture_output=True, text=True, check=False)
+    if p.returncode == 77:
+        rig.skip(p.stderr.strip())
+    rig.check(p.returncode == 0, f"promtool is here {p.stderr[-500:] if p.returncode else ''}")
+    p = subprocess.run([p.stdout.strip(), "check", "metrics"], input=text, capture_output=True, text=True, check=False)
+    rig.check(p.returncode == 0 and not p.stdout and not p.stderr, f"promtool has nothing to say {p.stderr}")
+
+
 def formats(port):
     text = get(port, "/metrics")[2].decode()
     families = {f.name.removeprefix("perfwalk_"): f for f in text_string_to_metric_families(text)}
@@ -106,12 +115,7 @@ def formats(port):
             rig.fail(f"/metrics has no good {name}")
     rig.check(all(f.documentation.endswith(".") for f in families.values()),
               f"python's parser reads {len(families)} families, each with HELP and TYPE")
-    promtool = shutil.which("promtool") or os.environ.get("PROMTOOL")
-    if promtool:
-        p = subprocess.run([promtool, "check", "metrics"], input=text, capture_output=True, text=True, check=False)
-        rig.check(p.returncode == 0 and not p.stdout and not p.stderr, f"promtool has nothing to say {p.stderr}")
-    else:
-        rig.say("left out: promtool (package prometheus) is not installed")
+    rig.apart(promtool, text)
     status, headers, body = get(port, "/")
     rig.check(status == 200 and b"/debug/pprof/profile" in body and headers["Connection"] == "close",
               "/ lists what there is")
@@ -259,7 +263,7 @@ def profiles(port, pid):
         rig.check(p.returncode == 0, f"go tool pprof {url}: {p.returncode} {p.stderr.strip()}")
         judge(rig.path("go.pb.gz"), 3, cpu, pid)
     else:
-        rig.say("left out: go tool pprof, there is no go")
+        rig.leave_out("go tool pprof: there is no go")
     cpu.ends = True
     for bad in ("0", "601", "x", "-1", "1.5", "", "99999999999999999999"):
         status, _, body = get(port, f"/debug/pprof/profile?seconds={bad}")

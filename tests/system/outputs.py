@@ -191,6 +191,10 @@ def check_otlp(total):
     stamps = sum(len(s["timestampsUnixNano"]) for r in data["resourceProfiles"]
                  for sp in r["scopeProfiles"] for p in sp["profiles"] for s in p["samples"])
     rig.check(stamps == total, f"otlp.json: {stamps} timestamps of {total}")
+    return binary
+
+
+def check_collector(binary):
     real = otelcol.start({"http": ("http", "")})
     request = urllib.request.Request(f"http://127.0.0.1:{real.ports['http']}/v1development/profiles",
                                      text("otlp.json").encode(), {"Content-Type": "application/json"})
@@ -199,6 +203,16 @@ def check_otlp(total):
     rig.wait_for("the collector writes it", lambda: real.messages("http"), 10)
     rig.check(content(real.messages("http")[0]) == content(binary),
               "and has the same resources, stacks and times as the binary file")
+
+
+def check_viewers(total):
+    p = subprocess.run(["sh", os.path.join(rig.HERE, "build-viewers.sh")], capture_output=True,
+                       text=True, check=False)
+    if p.returncode == 77:
+        rig.skip(p.stderr.strip())
+    rig.check(p.returncode == 0, f"the viewers are here {p.stderr[-500:] if p.returncode else ''}")
+    check_speedscope(p.stdout.strip(), total)
+    check_firefox(p.stdout.strip(), total)
 
 
 def check_choice():
@@ -241,17 +255,12 @@ def main():
     check_events()
     total = capture()
     check_svg(total)
-    browse("the svg", "file://" + file("svg"))
+    rig.apart(browse, "the svg", "file://" + file("svg"))
     check_perf_script(total)
-    check_otlp(total)
-    p = subprocess.run(["sh", os.path.join(rig.HERE, "build-viewers.sh")], capture_output=True,
-                       text=True, check=False)
-    if p.returncode == 77:
-        rig.skip(p.stderr.strip())
-    rig.check(p.returncode == 0, f"the viewers are here {p.stderr[-500:] if p.returncode else ''}")
-    check_speedscope(p.stdout.strip(), total)
-    check_firefox(p.stdout.strip(), total)
-    check_pprof(total)
+    binary = check_otlp(total)
+    rig.apart(check_collector, binary)
+    rig.apart(check_viewers, total)
+    rig.apart(check_pprof, total)
 
 
 if __name__ == "__main__":

@@ -63,6 +63,14 @@ def check(condition, text):
     say("ok: " + text)
 
 
+def apart(part, *args):
+    """Runs a part of a test that may skip itself; the rest goes on."""
+    try:
+        part(*args)
+    except Skip as e:
+        leave_out(str(e))
+
+
 def run(main):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
@@ -84,6 +92,12 @@ def run(main):
 def need_root():
     if os.geteuid() != 0:
         skip("needs root")
+
+
+def can_mount():
+    """Whether a tmpfs can be mounted here, in a mount namespace of its own as well."""
+    return subprocess.run(["unshare", "-m", "mount", "-t", "tmpfs", "none", workdir()], check=False,
+                          stderr=subprocess.DEVNULL).returncode == 0
 
 
 def need_programs(*names):
