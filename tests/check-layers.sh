@@ -20,12 +20,10 @@ allowed()
 	case $1 in
 	util) echo "" ;;
 	unwind | symbolize | proto) echo "util" ;;
-	src/sample | src/host | src/broker | src/config) echo "util" ;;
-	src/profile) echo "util unwind symbolize" ;;
+	src/sample | src/host | src/profile | src/broker | src/config | src/serve | src/top) echo "util" ;;
 	src/render) echo "util proto src/profile" ;;
 	src/export) echo "util proto" ;;
-	src/serve | src/top) echo "util" ;;
-	src/import) echo "util proto unwind src/sample src/host src/profile" ;;
+	src/import) echo "util proto src/sample src/profile" ;;
 	src/cmd) echo "*" ;;
 	*) return 1 ;;
 	esac
