@@ -20,14 +20,20 @@ tests_unit_test_import_SOURCES = tests/unit/test-import.c $(render_synthetic)
 tests_unit_test_import_LDADD = libimport.a $(render_libs)
 tests_unit_test_perf_data_SOURCES = tests/unit/test-perf-data.c tests/unit/test.h
 tests_unit_test_perf_data_LDADD = libimport.a libsample.a libutil.a $(SYMBOLIZE_LIBS)
-EXTRA_DIST += tests/bench/perfdata.py tests/fuzz/fuzz-perf-data.c
+EXTRA_DIST += tests/bench/perfdata.py
 
-# The fuzz target over the files that are kept.
-check_PROGRAMS += tests/fuzz/replay-import
+# The fuzz targets over the files that are kept.
+check_PROGRAMS += tests/fuzz/replay-import tests/fuzz/replay-perf-data
+tests_fuzz_replay_perf_data_SOURCES = tests/fuzz/fuzz-perf-data.c tests/fuzz/replay.h
+tests_fuzz_replay_perf_data_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-perf-data"'
+tests_fuzz_replay_perf_data_LDADD = libimport.a libsample.a libutil.a $(SYMBOLIZE_LIBS)
 tests_fuzz_replay_import_SOURCES = tests/fuzz/fuzz-import.c tests/fuzz/replay.h
 tests_fuzz_replay_import_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-import"'
 tests_fuzz_replay_import_LDADD = libimport.a $(render_libs)
 EXTRA_DIST += \
+	tests/fuzz/corpus-perf-data/file \
+	tests/fuzz/corpus-perf-data/pipe \
+	tests/fuzz/corpus-perf-data/zstd \
 	tests/fuzz/corpus-import/folded \
 	tests/fuzz/corpus-import/folded-odd \
 	tests/fuzz/corpus-import/otlp \

@@ -7,8 +7,11 @@
  *		tests/fuzz/fuzz-perf-data.c src/import/perf-data*.c src/sample/decode.c \
  *		util/hash.c util/text.c -lzstd
  *
- * Seeds: perf record -o FILE, with -z, and -o - > FILE for a pipe's, of a program that ends at
- * once.
+ *	./a.out corpus tests/fuzz/corpus-perf-data
+ *
+ * Seeds: perf record -e cpu-clock:u --call-graph dwarf,256 -o FILE, with -z, and -o - > FILE for a
+ * pipe's, of a short loop. With a main of its own (FUZZ_REPLAY) it reads those that are kept, as
+ * make check does.
  */
 #include <string.h>
 
@@ -64,3 +67,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	perf_data_free(d);
 	return 0;
 }
+
+#ifdef FUZZ_REPLAY
+#include "tests/fuzz/replay.h"
+
+int main(void)
+{
+	return replay_directory(FUZZ_REPLAY, 104 /* the header stays */, 64, 100);
+}
+#endif
