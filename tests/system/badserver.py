@@ -295,7 +295,7 @@ def check_elsewhere(good, stored):
     have = sum(n for view in good.views() for _, _, _, n in view.samples())
     rig.check(have == kept > 50, f"the good server beside them has {have} samples of {kept}")
     late = max(r.time - max(w[1] for w in windows_of(r)) / 1e9 for r in good.requests)
-    rig.check(late < 2, f"each within {late:.2f} s of its window")
+    rig.check(late < 10, f"each within {late:.2f} s of its window")
 
 
 def windows_of(request):

@@ -15,25 +15,25 @@ import rig
 def usage_errors():
     out = rig.path("never.folded")
     cases = [
-        ("neither an output nor a summary", ["-a", "-d", "1", "-q"], 2, "-o"),
+        ("neither an output nor a summary", ["-a", "-d", "60", "-q"], 2, "-o"),
         ("an unknown option", ["-a", "--frobnicate", "-o", out], 2, "frobnicate"),
-        ("a suffix nobody knows", ["-a", "-d", "1", "-o", rig.path("x.docx")], 2, "docx"),
-        ("no number as a rate", ["-a", "-F", "often", "-d", "1", "-o", out], 2, "often"),
-        ("rate zero", ["-a", "-F", "0", "-d", "1", "-o", out], 2, "-F"),
+        ("a suffix nobody knows", ["-a", "-d", "60", "-o", rig.path("x.docx")], 2, "docx"),
+        ("no number as a rate", ["-a", "-F", "often", "-d", "60", "-o", out], 2, "often"),
+        ("rate zero", ["-a", "-F", "0", "-d", "60", "-o", out], 2, "-F"),
         ("no number as a duration", ["-a", "-d", "long", "-o", out], 2, "long"),
         ("a negative duration", ["-a", "-d", "-5", "-o", out], 2, "-5"),
-        ("no number as a process", ["-p", "me", "-d", "1", "-o", out], 2, "me"),
-        ("-a and -p together", ["-a", "-p", "1", "-d", "1", "-o", out], 2, "-p"),
+        ("no number as a process", ["-p", "me", "-d", "60", "-o", out], 2, "me"),
+        ("-a and -p together", ["-a", "-p", "1", "-d", "60", "-o", out], 2, "-p"),
         ("-a and a command together", ["-a", "-o", out, "--", "true"], 2, "-a"),
-        ("a process that is not there", ["-p", "4194300", "-d", "1", "-o", out], 1, "4194300"),
-        ("an output that cannot be", ["-a", "-d", "1", "-o", "/nowhere/x.folded"], 1, "/nowhere"),
+        ("a process that is not there", ["-p", "4194300", "-d", "60", "-o", out], 1, "4194300"),
+        ("an output that cannot be", ["-a", "-d", "60", "-o", "/nowhere/x.folded"], 1, "/nowhere"),
     ]
     for what, args, status, word in cases:
         begin = time.monotonic()
         r = rig.record(*args, timeout=20)
         rig.check(r.status == status and word in r.err and not r.out,
                   f"{what}: exit status {r.status} (wanted {status}), {r.err.strip()[:200]!r}")
-        rig.check(time.monotonic() - begin < 2, f"{what}: told at once, not after the capture")
+        rig.check(time.monotonic() - begin < 10, f"{what}: told at once, not after the capture")
         rig.check(not os.path.exists(out), f"{what}: no file is left behind")
 
 
@@ -138,7 +138,7 @@ def command_outlives_duration():
     r = rig.record("-F", "499", "-d", "1", "-o", out, "--", "sh", "-c", "while :; do :; done")
     took = time.monotonic() - begin
     rig.check(r.status == 0 and took < 10, f"the duration ends the command too: {r.status} after {took:.1f} s")
-    rig.check(rig.total(rig.read_folded(out)) >= 20, "its file holds what it did until then")
+    rig.check(rig.total(rig.read_folded(out)) >= 3, "its file holds what it did until then")
 
 
 def stubborn_commands():
