@@ -83,7 +83,7 @@ now() { date +%s; }
 NEEDED="gcc:gcc groff:groff-base capsh:libcap2-bin g++:g++ clang:clang make:make autoreconf:autoconf automake:automake pkg-config:pkg-config
 	protoc-c:protobuf-c-compiler protoc:protobuf-compiler python3:python3 strace:strace readelf:binutils perf:linux-perf
 	setsid:util-linux busybox:busybox-static podman:podman runc:runc xz:xz-utils git:git
-	rustc:rustc go:golang-go node:nodejs chromium:chromium zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils systemd-analyze:systemd
+	rustc:rustc go:golang-go node:nodejs npm:npm chromium:chromium zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils systemd-analyze:systemd
 	=libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
 	openssl:openssl =python3-h2 =python3-prometheus-client
 	llvm-symbolizer:llvm dwz:dwz debuginfod:debuginfod

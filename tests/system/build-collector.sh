@@ -3,8 +3,9 @@
 #
 # Builds an OpenTelemetry Collector with the OTLP receiver, the file exporter and the debug exporter
 # from its Go modules, once: the result is kept outside the tree, keyed by version, and its path is
-# the only line on standard output. Exit 77 with a reason on standard error when Go is missing or
-# too old; 1 when the build fails.
+# the only line on standard output. Exit 77 with a reason on standard error when there is no Go; 1 when
+# the build fails. From 1.21 on Go fetches the version it needs itself, as a module; one that is older
+# (Debian 12 has 1.19) is told to fetch that module here.
 #
 # The builder writes the sources and then wants to tidy the modules, which needs one that only the
 # tests of a dependency use and that not every module proxy serves. That step may fail: the compiler,
@@ -23,12 +24,7 @@ if [ -x "$binary" ]; then
 fi
 
 if ! command -v go >/dev/null 2>&1; then
-	echo "go is not installed (1.$go_minor or newer builds the collector)" >&2
-	exit 77
-fi
-minor=$(go env GOVERSION 2>/dev/null | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
-if [ "${minor:-0}" -lt 21 ]; then
-	echo "go 1.${minor:-?} is too old: 1.$go_minor, or 1.21 that can fetch it, builds the collector" >&2
+	echo "go is not installed" >&2
 	exit 77
 fi
 
@@ -54,7 +50,23 @@ providers:
   - gomod: go.opentelemetry.io/collector/confmap/provider/yamlprovider v$stable
 END
 
+newer_go()
+{
+	toolchain=$(cd "$work" && go mod download -json \
+		"golang.org/toolchain@v0.0.1-go1.$go_minor.0.$(go env GOOS)-$(go env GOARCH)" |
+		sed -n 's/.*"Dir": "\(.*\)",*$/\1/p')
+	# Modules have no executable files.
+	[ -n "$toolchain" ] && chmod -R a+x "$toolchain/bin" "$toolchain/pkg/tool" || return 1
+	unset GOROOT
+	PATH=$toolchain/bin:$PATH
+}
+
 export GOFLAGS=-buildvcs=false
+minor=$(go env GOVERSION | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
+[ "${minor:-0}" -ge 21 ] || newer_go >&2 || {
+	echo "go 1.${minor:-?} is too old, and go 1.$go_minor cannot be fetched" >&2
+	exit 1
+}
 {
 	echo "building OpenTelemetry Collector $version into $cache (some minutes, once)"
 	GOBIN=$work go install "go.opentelemetry.io/collector/cmd/builder@v$version" &&
