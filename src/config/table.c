@@ -96,7 +96,8 @@ static const struct config_key keys[] = {
 	 false, "The same, to be left out."},
 	{"filter", "include_unit", CONFIG_GLOBS, AT(include[CONFIG_FILTER_UNIT]), NULL, 0, 0, 0,
 	 false,
-	 "systemd services and scopes, with * ? [...]; without a suffix, .service is meant."},
+	 "systemd services, scopes and slices, with * ? [...]; without a suffix, .service is "
+	 "meant."},
 	{"filter", "exclude_unit", CONFIG_GLOBS, AT(exclude[CONFIG_FILTER_UNIT]), NULL, 0, 0, 0,
 	 false, "The same, to be left out."},
 	{"filter", "include_container", CONFIG_CONTAINERS, AT(include[CONFIG_FILTER_CONTAINER]),
@@ -135,10 +136,8 @@ static const struct config_key keys[] = {
 	 "DEBUGINFOD_URLS in the environment goes before it."},
 	{"debuginfod", "cache_path", CONFIG_PATH, AT(debuginfod_cache_path), NULL, 0, 0, 0, false,
 	 "Directory of its own for what was fetched; it is made, and belongs to the user that "
-	 "perfwalk runs as. By default perfwalk/debuginfod in the host's directory of caches, "
-	 "which "
-	 "is /var/cache in packages, or in XDG_CACHE_HOME where that is set; users other than root "
-	 "have theirs in ~/.cache."},
+	 "perfwalk runs as. By default /var/cache/perfwalk/debuginfod; where XDG_CACHE_HOME is "
+	 "set perfwalk/debuginfod there, and of users other than root in ~/.cache."},
 	{"debuginfod", "cache_size", CONFIG_BYTES, AT(debuginfod_cache_bytes), "1G", MIB,
 	 1024 * GIB, 0, false, "Room for it. When it is full the files not used for longest go."},
 	{"debuginfod", "max_file_size", CONFIG_BYTES, AT(debuginfod_max_file_bytes), "256M", KIB,
@@ -182,9 +181,7 @@ static const struct config_key keys[] = {
 	 "Without it, what cannot be sent is kept in memory only, and lost at the end."},
 	{"spool", "path", CONFIG_PATH, AT(spool_path), NULL, 0, 0, 0, false,
 	 "Directory of its own for this; it is made, and belongs to the user that perfwalk runs "
-	 "as. "
-	 "By default perfwalk/spool in the host's directory of state, which is /var/lib in "
-	 "packages."},
+	 "as. By default /var/lib/perfwalk/spool."},
 	{"spool", "max_bytes", CONFIG_BYTES, AT(spool_max_bytes), "256M", MIB, 1024 * GIB, 0, false,
 	 "Room for it. When it is full the oldest profiles are dropped and counted."},
 	{"spool", "max_age", CONFIG_DURATION, AT(spool_max_age_ns), "24h", 0, 365 * DAY, 0, false,
@@ -194,7 +191,7 @@ static const struct config_key keys[] = {
 	 "Also keep what is exported."},
 	{"store", "path", CONFIG_PATH, AT(store_path), NULL, 0, 0, 0, false,
 	 "Directory of its own for this; it is made, and belongs to the user that perfwalk runs "
-	 "as. By default perfwalk/store in the host's directory of state."},
+	 "as. By default /var/lib/perfwalk/store."},
 	{"store", "max_bytes", CONFIG_BYTES, AT(store_max_bytes), "1G", MIB, 1024 * GIB, 0, false,
 	 "Room for it. When it is full the oldest profiles go."},
 	{"store", "max_age", CONFIG_DURATION, AT(store_max_age_ns), "7d", 0, 3650 * DAY, 0, false,
@@ -269,10 +266,8 @@ static const struct config_key keys[] = {
 	 "where it is reached by another one or by an address."},
 	{CONFIG_SECTION_EXPORT, "proxy", CONFIG_PROXY, AT_EXPORT(proxy), NULL, 0, 0, 0, false,
 	 "URL of a proxy: http, https, socks5 or socks5h, as in http://proxy.example:3128; none "
-	 "for "
-	 "none at all. By default http_proxy (in small letters), HTTPS_PROXY, ALL_PROXY and "
-	 "NO_PROXY "
-	 "in the environment say, which may hold credentials, too."},
+	 "for none at all. By default the environment decides (http_proxy in small letters, "
+	 "HTTPS_PROXY, ALL_PROXY, NO_PROXY); those variables may contain credentials."},
 	{CONFIG_SECTION_EXPORT, "max_request_size", CONFIG_BYTES, AT_EXPORT(max_request_bytes),
 	 "64M", 16 * KIB, 64 * MIB, 0, false,
 	 "The largest request, before compression; what is larger goes in halves. Profiles are "

@@ -86,6 +86,9 @@ def documentation():
     none(sorted(k for k in keys if not re.search(rf"^[#; ]*{k} *=", default, re.M)),
          "etc/perfwalk.conf shows every key")
     overview = manual("perfwalk.1")
+    markers = re.findall(r'\[PROFILE_MARKER_\w+\] = "(.*)"', read("src/profile/profile.c"))
+    rig.check(sorted(markers) == sorted(rig.MARKERS), f"{len(markers)} markers of stacks that end early")
+    none([m for m in markers if f".It {m}\n" not in overview], "perfwalk(1) explains each")
     commands = re.findall(r"^  ([a-z]+) ", subprocess.run([rig.perfwalk(), "--help"], stdout=subprocess.PIPE,
                                                          text=True, check=True).stdout.split("\n\n  perfwalk")[0], re.M)
     rig.check(len(commands) >= 10, f"perfwalk --help knows {' '.join(commands)}")
