@@ -1,20 +1,21 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# bundle.sh BINDIR SYSCONFDIR LIBDIR DOCDIR ARCHIVE: what `make bundle` makes in the build directory: what make
-# install installs, with every library that perfwalk needs, the C library among them, in LIBDIR, and their licences
-# in DOCDIR/libraries. To be unpacked in / of any x86_64 Linux; nothing of what it brings is seen by other programs.
-# The default config is in DOCDIR: one that the host has is not overwritten.
+# bundle.sh BINDIR SYSCONFDIR LIBDIR DOCDIR ARCHIVE LIBRARY...: what `make bundle` makes in the build directory:
+# what make install installs, with every library that perfwalk needs, the C library among them, in LIBDIR, and their
+# licences in DOCDIR/libraries. To be unpacked in / of any x86_64 Linux; nothing of what it brings is seen by other
+# programs. The LIBRARYs are loaded at run time: the program does not name them. The default config is in DOCDIR, so
+# that one that the host has is not overwritten.
 set -eu
 
 bindir=$1 sysconfdir=$2 libdir=$3 docdir=$4 archive=$5
 licences=$docdir/libraries
+shift 5
 stage=$(mktemp -d)
 files=$(mktemp)
 trap 'rm -rf "$stage" "$files"' EXIT INT TERM
 
-# Loaded at run time, so the program itself does not name them.
 loaded=
-for name in libcurl.so.4 libmicrohttpd.so.12; do
+for name; do
 	path=$(PATH=$PATH:/sbin ldconfig -p | awk -v name="$name" '$1 == name && /x86-64/ { print $NF; exit }')
 	if [ -z "$path" ]; then
 		echo "bundle: $name is not installed, and without it the bundle would lack a part of perfwalk; install its package" >&2

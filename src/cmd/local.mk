@@ -75,7 +75,7 @@ bundle_perfwalk_LDFLAGS = -Wl,--dynamic-linker=$(bundlelibdir)/ld-linux-x86-64.s
 .PHONY: bundle
 bundle: all bundle/perfwalk$(EXEEXT)
 	MAKE="$(MAKE)" $(SHELL) $(srcdir)/etc/bundle.sh $(bindir) $(sysconfdir) $(bundlelibdir) $(docdir) \
-		$(PACKAGE)-$(VERSION)-$(host_cpu).tar.xz
+		$(PACKAGE)-$(VERSION)-$(host_cpu).tar.xz $(LOADED_LIBRARIES)
 
 check_PROGRAMS += tests/unit/test-kernel-names
 tests_unit_test_kernel_names_SOURCES = tests/unit/test-kernel-names.c tests/unit/test.h src/cmd/kernel-names.c

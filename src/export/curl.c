@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +13,7 @@
 int curl_api_load(struct curl_api *ret, char *error, size_t n_error)
 {
 	/* The ABI is the same whichever TLS library stands behind it. */
-	static const char *const names[] = {"libcurl.so.4", "libcurl-gnutls.so.4"};
+	static const char *const names[] = {CURL_SONAME, "libcurl-gnutls.so.4"};
 #define CURL_NAME(name) "curl_" #name,
 	static const char *const functions[] = {CURL_FUNCTIONS(CURL_NAME)};
 #undef CURL_NAME

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "config.h"
+
 #include "src/serve/microhttpd.h"
 
 #include <string.h>
@@ -8,7 +10,7 @@
 
 int microhttpd_api_load(struct microhttpd_api *ret, char *error, size_t n_error)
 {
-	static const char *const names[] = {"libmicrohttpd.so.12"};
+	static const char *const names[] = {MICROHTTPD_SONAME};
 #define MICROHTTPD_NAME(name) "MHD_" #name,
 	static const char *const functions[] = {MICROHTTPD_FUNCTIONS(MICROHTTPD_NAME)};
 #undef MICROHTTPD_NAME
