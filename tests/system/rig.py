@@ -107,7 +107,7 @@ def need_programs(*names):
 
 
 def perfwalk():
-    """The program under test: $PERFWALK, else the build directories run.sh makes."""
+    """The program under test: $PERFWALK, else build/perfwalk."""
     candidates = [os.environ.get("PERFWALK", ""), os.path.join(TOP, "build", "perfwalk")]
     for path in candidates:
         if path and os.access(path, os.X_OK):
