@@ -3,6 +3,8 @@
  * The functions of a just-in-time compiler, from the text it appends to /tmp/perf-PID.map.
  *
  * The last line is read even before its newline is there, and once more when the file has grown.
+ * Others write the whole file anew, in its place (OpenJDK's Compiler.perfmap): it has only grown
+ * if the bytes in front of what is new are still those that were read there.
  * Anybody may write such a file: a line says nothing that is not bounded (no line claims the
  * address space; zero sizes and wrapping ranges are skipped).
  */
@@ -16,11 +18,14 @@
 
 #define READ_BYTES 65536
 #define MAX_LINE   8192 /* the rest of a name is dropped */
+#define TAIL_BYTES 64	/* with an address in them that is no other line's */
 
 struct perf_map {
 	struct code_table table;
-	uint64_t offset; /* of the first line that was not complete */
+	uint64_t offset;       /* of the first line that was not complete */
+	char tail[TAIL_BYTES]; /* what was read in front of that; at its end, if it is less */
 	uint64_t size_seen;
+	struct timespec mtime;
 	dev_t dev;
 	ino_t ino;
 	bool skip; /* inside a line that is too long */
@@ -125,6 +130,31 @@ static void map_reset(struct perf_map *m)
 	m->skip = false;
 }
 
+/* n bytes of the buffer, which lies at m->offset, are done with. */
+static void map_advance(struct perf_map *m, const char *buffer, size_t n)
+{
+	size_t n_tail = n < TAIL_BYTES ? n : TAIL_BYTES;
+
+	memmove(m->tail, m->tail + n_tail, TAIL_BYTES - n_tail);
+	memcpy(m->tail + TAIL_BYTES - n_tail, buffer + n - n_tail, n_tail);
+	m->offset += n;
+}
+
+/* Whether the file is the one that was read, with nothing or something added to it. */
+static bool map_goes_on(const struct perf_map *m, int fd, const struct stat *st)
+{
+	size_t n = m->offset < TAIL_BYTES ? (size_t)m->offset : TAIL_BYTES;
+	char tail[TAIL_BYTES];
+
+	if (st->st_dev != m->dev || st->st_ino != m->ino || (uint64_t)st->st_size < m->size_seen)
+		return false;
+	if ((uint64_t)st->st_size == m->size_seen)
+		return st->st_mtim.tv_sec == m->mtime.tv_sec &&
+		       st->st_mtim.tv_nsec == m->mtime.tv_nsec;
+	return n > 0 && pread(fd, tail, n, (off_t)(m->offset - n)) == (ssize_t)n &&
+	       memcmp(tail, m->tail + TAIL_BYTES - n, n) == 0;
+}
+
 static int map_read(struct perf_map *m, int fd)
 {
 	_cleanup_free_ char *buffer = malloc(READ_BYTES);
@@ -143,7 +173,7 @@ static int map_read(struct perf_map *m, int fd)
 		if (n < 0)
 			return -errno;
 		r = map_lines(m, buffer, (size_t)n, &used);
-		m->offset += used;
+		map_advance(m, buffer, used);
 		if (r < 0)
 			return r;
 		if (used == 0) {
@@ -163,10 +193,11 @@ int perf_map_update(struct perf_map *m, int fd)
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -EINVAL;
-	if (st.st_dev != m->dev || st.st_ino != m->ino || (uint64_t)st.st_size < m->size_seen)
+	if (!map_goes_on(m, fd, &st))
 		map_reset(m);
 	m->dev = st.st_dev;
 	m->ino = st.st_ino;
+	m->mtime = st.st_mtim;
 	if ((uint64_t)st.st_size == m->size_seen && !m->more)
 		return 0;
 	m->size_seen = (uint64_t)st.st_size;

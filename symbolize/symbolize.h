@@ -140,10 +140,10 @@ int perf_map_new(struct perf_map **ret, const struct symbol_limits *limits);
 struct perf_map *perf_map_free(struct perf_map *m);
 DEFINE_CLEANUP(struct perf_map *, perf_map_free)
 /*
- * Reads what fd holds beyond what was read before, at most max_table_bytes at a time (the file only
- * grows; a shorter or another one is read anew). Later lines win over earlier ones they overlap. 0,
- * -EINVAL: not a regular file, -ENOMEM, or -errno; bad lines are skipped: no name, no size, a range
- * over 1 GiB. An update may end the life of names that lookups gave before.
+ * Reads what fd holds beyond what was read before, at most max_table_bytes at a time; another file,
+ * or one that was written anew, from its beginning. Later lines win over earlier ones they overlap.
+ * 0, -EINVAL: not a regular file, -ENOMEM, or -errno; bad lines are skipped: no name, no size, a
+ * range over 1 GiB. An update may end the life of names that lookups gave before.
  */
 int perf_map_update(struct perf_map *m, int fd);
 /* 0; 1: no function there. start and size are those of the line, also where a later one hides a

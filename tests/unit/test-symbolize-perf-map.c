@@ -86,6 +86,45 @@ static void test_growing(void)
 	check_name(m, 0x5000, "five");
 }
 
+static void rewrite(int fd, const char *text)
+{
+	/* Time stamps of files move by ticks of up to 10 ms. */
+	(void)usleep(20000);
+	CHECK_INT(ftruncate(fd, 0), ==, 0);
+	CHECK_INT(pwrite(fd, text, strlen(text), 0), ==, strlen(text));
+}
+
+/* As jcmd PID Compiler.perfmap does: the same file, and each time the whole of it. */
+static void test_rewritten(void)
+{
+	_cleanup_(perf_map_freep) struct perf_map *m = new_map();
+	_cleanup_close_ int fd = map_fd("1000 100 one\n2000 100 two\n");
+
+	CHECK_INT(perf_map_update(m, fd), ==, 0);
+	check_name(m, 0x1000, "one");
+	/* Larger */
+	rewrite(fd, "1000 100 uno\n1800 100 due\n2000 100 tre\n");
+	CHECK_INT(perf_map_update(m, fd), ==, 0);
+	check_name(m, 0x1000, "uno");
+	check_name(m, 0x1800, "due");
+	check_name(m, 0x2000, "tre");
+	/* Of the same size */
+	rewrite(fd, "1000 100 une\n1800 100 dos\n2400 100 tre\n");
+	CHECK_INT(perf_map_update(m, fd), ==, 0);
+	check_name(m, 0x1000, "une");
+	check_name(m, 0x1800, "dos");
+	check_name(m, 0x2000, "(none)");
+	check_name(m, 0x2400, "tre");
+	/* Larger, where nothing was complete before */
+	rewrite(fd, "1000 100 o");
+	CHECK_INT(perf_map_update(m, fd), ==, 0);
+	check_name(m, 0x1000, "o");
+	rewrite(fd, "1000 100 ein\n2000 100 zwei\n");
+	CHECK_INT(perf_map_update(m, fd), ==, 0);
+	check_name(m, 0x1000, "ein");
+	check_name(m, 0x2000, "zwei");
+}
+
 static void test_other_file(void)
 {
 	_cleanup_(perf_map_freep) struct perf_map *m = new_map();
@@ -289,6 +328,7 @@ int main(void)
 {
 	RUN(test_lines);
 	RUN(test_growing);
+	RUN(test_rewritten);
 	RUN(test_other_file);
 	RUN(test_overlap);
 	RUN(test_overlap_random);
