@@ -104,11 +104,20 @@ const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *a, uint
 	return bsearch(&key, a->items.items, a->items.n, sizeof(key), compare_codes);
 }
 
-static int abbrevs_drop(struct dwarf_abbrevs *a)
+/* Behind a declaration whose code has been read; false: damaged. */
+static bool abbrev_skip(struct cursor *c)
 {
-	array_deinit(&a->items);
-	array_deinit(&a->specs);
-	return -ENOEXEC;
+	uint64_t name, form;
+
+	(void)dwarf_uleb(c); /* tag */
+	(void)cursor_u8(c);
+	do {
+		name = dwarf_uleb(c);
+		form = dwarf_uleb(c);
+		if (form == DW_FORM_implicit_const)
+			(void)dwarf_sleb(c);
+	} while (cursor_ok(c) && (name || form));
+	return cursor_ok(c);
 }
 
 int dwarf_abbrev_read_one(struct dwarf *d, const struct dwarf_unit *u, uint64_t code,
@@ -117,20 +126,23 @@ int dwarf_abbrev_read_one(struct dwarf *d, const struct dwarf_unit *u, uint64_t 
 	struct cursor c = dwarf_section_at(d, DWARF_ABBREV, u->abbrev_offset);
 	const uint8_t *start = c.cur;
 	uint64_t have;
-	int r;
+	int r = -ENOEXEC;
 
+	if (cursor_left(&c) > MAX_ROOT_SEARCH)
+		c.end = c.cur + MAX_ROOT_SEARCH;
 	abbrevs_init(ret);
-	while (c.cur - start < MAX_ROOT_SEARCH && (have = dwarf_uleb(&c)) != 0) {
-		array_clear(&ret->items);
-		array_clear(&ret->specs);
-		r = abbrev_read(&c, u, have, ret);
-		if (r < 0)
-			break;
+	do {
+		have = dwarf_uleb(&c);
 		if (have == code)
-			return dwarf_work(d, (uint64_t)(c.cur - start)) ? 0 : abbrevs_drop(ret);
+			r = abbrev_read(&c, u, have, ret);
+	} while (have && have != code && abbrev_skip(&c));
+	if (!dwarf_work(d, (uint64_t)(c.cur - start)))
+		r = -EFBIG;
+	if (r < 0) {
+		array_deinit(&ret->items);
+		array_deinit(&ret->specs);
 	}
-	(void)dwarf_work(d, (uint64_t)(c.cur - start));
-	return abbrevs_drop(ret);
+	return r;
 }
 
 void dwarf_abbrevs_free(struct dwarf_abbrevs *a)

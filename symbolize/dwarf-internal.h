@@ -114,7 +114,7 @@ struct dwarf {
 	size_t n_unit_bytes;
 	struct strtab texts; /* names of functions, paths */
 	uint64_t turn, n_refused;
-	uint64_t work;	    /* what is left of this lookup's: bytes of abbreviations, ranges */
+	uint64_t work;	    /* what is left of this lookup's: bytes of abbreviations and the like */
 	struct dwarf *alt;  /* the supplementary file; NULL: none */
 	struct dwarf *main; /* of a split file: the one with its skeletons; borrowed */
 	/* Split files of this one */
@@ -174,7 +174,8 @@ uint64_t dwarf_value_alt_reference(const struct dwarf_value *v);
 /* All the unit's abbreviations; NULL: damaged, over a limit or no memory. Kept with the unit. */
 const struct dwarf_abbrevs *dwarf_unit_abbrevs(struct dwarf *d, struct dwarf_unit *u);
 const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *a, uint64_t code);
-/* The one of that code, found without reading all of them: 0, -ENOEXEC or -ENOMEM. */
+/* The one of that code, found without reading all of them: 0, -ENOEXEC, -ENOMEM, or -EFBIG when the
+ * work is used up. */
 int dwarf_abbrev_read_one(struct dwarf *d, const struct dwarf_unit *u, uint64_t code,
 			  struct dwarf_abbrevs *ret);
 void dwarf_abbrevs_free(struct dwarf_abbrevs *a);
@@ -197,8 +198,8 @@ uint32_t dwarf_map_find(const struct dwarf_map *m, uint64_t address);
 
 /* dwarf-units.c */
 
-/* Finds the units and the addresses they are for. 0 or -errno; units that are damaged are left out.
- */
+/* Finds the units and the addresses they are for. 0 or -errno; units that are damaged are left out,
+ * and those behind one that is over a limit. */
 int dwarf_units_open(struct dwarf *d);
 struct dwarf_unit *dwarf_unit_of_address(struct dwarf *d, uint64_t address);
 struct dwarf_unit *dwarf_unit_of_entry(struct dwarf *d, uint64_t offset);

@@ -16,6 +16,9 @@
 #define MAX_UNIT_RANGES (1u << 20)
 #define MAX_UNIT_BYTES	UINT32_MAX
 #define MAX_ARANGES	(1u << 20)
+/* What a range and a unit cost of the work, in bytes of abbreviations that take as long. */
+#define RANGE_WORK 4
+#define UNIT_WORK  32
 
 /* ---- Ranges ---- */
 
@@ -50,7 +53,7 @@ static int ranges_walk(struct dwarf *d, const struct dwarf_unit *u, uint64_t off
 			return -ENOEXEC;
 		if (start == 0 && end == 0)
 			break;
-		if (!dwarf_work(d, 1))
+		if (!dwarf_work(d, RANGE_WORK))
 			return -EFBIG;
 		if (start == max)
 			base = end;
@@ -116,7 +119,7 @@ static int rnglist_walk(struct dwarf *d, const struct dwarf_unit *u, uint64_t of
 		}
 		if (!ok || !cursor_ok(&c))
 			return -ENOEXEC;
-		if (!dwarf_work(d, 1))
+		if (!dwarf_work(d, RANGE_WORK))
 			return -EFBIG;
 		if (is_range)
 			r = range_add(d, start, end, node, ret);
@@ -405,11 +408,13 @@ static int units_read(struct dwarf *d, dwarf_ranges *ranges, bool *ret_unknown)
 	int r;
 
 	while (cursor_left(&c) > 0 && unit_read(&c, &u, &type) == 0) {
+		if (!dwarf_work(d, UNIT_WORK))
+			return -EFBIG;
 		if (!unit_usable(&u, type))
 			continue;
 		item = array_push(&d->units);
 		if (!item)
-			return -EFBIG;
+			return d->units.n == d->units.max ? -EFBIG : -ENOMEM;
 		*item = u;
 		before = ranges->n;
 		r = unit_describe(d, item, d->units.n - 1, ranges);
@@ -434,6 +439,11 @@ int dwarf_units_open(struct dwarf *d)
 
 	d->units.max = MAX_UNITS;
 	r = units_read(d, &ranges, &unknown);
+	if (r == -EFBIG) {
+		/* What was read is as good as ever. */
+		d->n_refused++;
+		r = 0;
+	}
 	if (r == 0 && unknown)
 		r = aranges_read(d, &ranges);
 	if (r == 0)

@@ -11,7 +11,8 @@
  * Why not libdw, which walks CFI for us elsewhere: it inflates every section when it opens a file,
  * keeps whatever it decoded until the end, has no limit on rows, and decodes attributes one by one
  * through the abbreviation each time. Here work and memory are bounded by the limits of the parts
- * (dwarf-*.c), and a unit that is over one of them loses lines or inlined calls, nothing else does.
+ * (dwarf-*.c), and a unit that is over one of them loses lines or inlined calls, nothing else does;
+ * of too many units the first ones stay.
  *
  * Not read: type units, which have no code and name no functions. What -gsplit-dwarf put into other
  * files is read from there (dwarf-split.c). The supplementary file of dwz, where distributions put
@@ -27,6 +28,9 @@
 
 #define MAX_TEXTS_BYTES (UINT64_C(16) << 20) /* names and paths */
 #define MAX_WORK	(UINT64_C(32) << 20) /* some 100 ms; the first lookup of a browser takes 10 */
+/* All units: compilers put the entry that each begins with some 50 abbreviations, or a kilobyte,
+ * into its table. */
+#define MAX_OPEN_WORK (UINT64_C(128) << 20)
 
 static const char *const section_names[DWARF_N_SECTIONS] = {
 	[DWARF_INFO] = ".debug_info",	      [DWARF_ABBREV] = ".debug_abbrev",
@@ -290,13 +294,17 @@ static const char *language_name(uint16_t language)
 
 void dwarf_ensure_open(struct dwarf *d)
 {
+	uint64_t work = d->work;
+
 	if (d->opened)
 		return;
 	d->opened = true;
+	d->work = MAX_OPEN_WORK;
 	if (dwarf_units_open(d) < 0) {
 		d->n_refused++;
 		array_deinit(&d->map.changes);
 	}
+	d->work = work;
 }
 
 /* Of a skeleton what it stands for, if that is there. */

@@ -104,6 +104,17 @@ static int64_t cpu_ms(void)
 	"0\n3:\n"                                                                                  \
 	".byte 0, 9, 2\n.quad bomb\n"
 
+/* Units whose only entry is 1, of no use, 4, of a list of ranges, or 3, which is not in their table
+ * of abbreviations, before whose end so many others are. */
+#define ROOTS(n)                                                                                   \
+	".section .debug_abbrev\nroots:\n.rept " n "\n.uleb128 2, 0x34\n.byte 0\n"                 \
+	".uleb128 3,8, 0x3a,11, 0x3b,11, 0x49,0x13, 2,0x18, 0,0\n.endr\n"                          \
+	".uleb128 1, 0x3c\n.byte 0,0,0\n"                                                          \
+	".uleb128 4, 0x11\n.byte 0\n.uleb128 0x55,0x17, 0,0\n.byte 0\n"
+#define UNITS(n, entry)                                                                            \
+	".section .debug_info\n.rept " n "\n.long 2f - 1f\n1: .value 4\n.long roots\n"             \
+	".byte 8, " entry "\n2:\n.endr\n"
+
 static const struct bomb {
 	const char *name, *source, *objcopy;
 	bool has_line, has_chain; /* what must be left of it */
@@ -136,6 +147,27 @@ static const struct bomb {
 				 ".section .debug_ranges,\"\",@progbits\n.rept 200000\n"
 				 ".quad 0x7000000, 0x7000010\n.endr\n.quad 0, 0\n" LINES
 				 ".byte 1, 2\n.uleb128 65536\n.byte 0,1,1\n9:\n",
+	 "", true, false},
+	{"60,000 units, each described at the end of a table",
+	 TEXT ABBREVS ROOTS("100") UNITS("60000", "1") UNIT_BEGIN
+	 ".byte 0,0\n" UNIT_END LINES ".byte 1, 2\n.uleb128 65536\n.byte 0,1,1\n9:\n",
+	 "", true, false},
+	{"300,000 units that are described nowhere",
+	 TEXT ABBREVS ROOTS("4000") UNIT_BEGIN ".byte 0,0\n" UNIT_END UNITS("300000", "3") LINES
+	 ".byte 1, 2\n.uleb128 65536\n.byte 0,1,1\n9:\n",
+	 "", true, false},
+	{"more ranges of units than fit",
+	 TEXT ABBREVS ROOTS("0") UNIT_BEGIN ".byte 0,0\n" UNIT_END UNITS(
+		 "12", "4, 0,0,0,0") ".section .debug_ranges,\"\",@progbits\n.rept 100000\n.quad "
+				     "0x401000, 0x401010\n.endr\n"
+				     ".quad 0, 0\n" LINES
+				     ".byte 1, 2\n.uleb128 65536\n.byte 0,1,1\n9:\n",
+	 "", true, false},
+	{"400 units with a list of a million ranges",
+	 TEXT ABBREVS ROOTS("0") UNIT_BEGIN ".byte 0,0\n" UNIT_END UNITS(
+		 "400", "4, 0,0,0,0") ".section .debug_ranges,\"\",@progbits\n.fill 2000000, 8, "
+				      "0x401000\n.quad 0, 0\n" LINES
+				      ".byte 1, 2\n.uleb128 65536\n.byte 0,1,1\n9:\n",
 	 "", true, false},
 	{"sections that inflate beyond the limit",
 	 TEXT ".section .debug_abbrev,\"\",@progbits\n.skip 100000000\n"
