@@ -46,7 +46,8 @@ typedef int (*symbol_open_split_fn)(void *ctx, const char *path);
 
 struct symbol_limits {
 	uint64_t max_file_bytes; /* symbol and string tables read from one file; default 256 MiB */
-	uint64_t max_inflate_bytes; /* any compressed section; default 256 MiB */
+	uint64_t max_inflate_bytes; /* one compressed table of symbols or their names; of sections
+				       for lines, all inflated at one time; default 256 MiB */
 	uint64_t max_table_bytes;   /* one perf map or kallsyms; default 64 MiB */
 	uint64_t max_dwarf_bytes;   /* sections mapped at one time for lines; default 512 MiB */
 	uint64_t max_line_bytes; /* tables made of them; default 0: no lines, no inlined callers */
