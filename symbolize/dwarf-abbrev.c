@@ -75,8 +75,10 @@ const struct dwarf_abbrevs *dwarf_unit_abbrevs(struct dwarf *d, struct dwarf_uni
 		return u->abbrevs;
 	c = dwarf_section_at(d, DWARF_ABBREV, u->abbrev_offset);
 	a = malloc(sizeof(*a));
-	if (!a)
+	if (!a) {
+		dwarf_refuse(d, -ENOMEM);
 		return NULL;
+	}
 	abbrevs_init(a);
 	while (r == 0 && (code = dwarf_uleb(&c)) != 0) {
 		const uint8_t *start = c.cur;
@@ -87,6 +89,8 @@ const struct dwarf_abbrevs *dwarf_unit_abbrevs(struct dwarf *d, struct dwarf_uni
 	}
 	if (r < 0 || !cursor_ok(&c)) {
 		dwarf_abbrevs_free(a);
+		if (r == -ENOMEM)
+			dwarf_refuse(d, r);
 		return NULL;
 	}
 	if (!a->dense)

@@ -245,10 +245,11 @@ static int walk_entries(struct walk *w)
 int dwarf_code_load(struct dwarf *d, struct dwarf_unit *u, struct dwarf_code **ret)
 {
 	struct walk w = {.d = d, .u = u, .ranges = ARRAY_INIT(MAX_RANGES)};
-	int r = -ENOEXEC;
+	int r;
 
 	w.abbrevs = dwarf_unit_abbrevs(d, u);
 	w.code = calloc(1, sizeof(*w.code));
+	r = w.code ? -ENOEXEC : -ENOMEM;
 	if (w.abbrevs && w.code) {
 		w.code->nodes.max = w.code->known.max = MAX_NODES;
 		r = walk_entries(&w);

@@ -114,6 +114,7 @@ struct dwarf {
 	size_t n_unit_bytes;
 	struct strtab texts; /* names of functions, paths */
 	uint64_t turn, n_refused;
+	bool no_memory;	    /* for something, which is tried again after the next trim */
 	uint64_t work;	    /* what is left of this lookup's: bytes of abbreviations and the like */
 	struct dwarf *alt;  /* the supplementary file; NULL: none */
 	struct dwarf *main; /* of a split file: the one with its skeletons; borrowed */
@@ -135,6 +136,9 @@ void dwarf_ensure_open(struct dwarf *d);
 
 /* Takes n from the work that one lookup may cost; false: it is used up. */
 bool dwarf_work(struct dwarf *d, uint64_t n);
+
+/* Counts something that is not read for that reason, and not tried again but for -ENOMEM, later. */
+void dwarf_refuse(struct dwarf *d, int reason);
 
 /* A file of whose sections those of names[] are read (NULL: not wanted); no descriptor is kept.
  * 0, 1, -errno as dwarf_new(). */
@@ -263,8 +267,8 @@ void dwarf_code_describe(struct dwarf *d, struct dwarf_unit *u, uint32_t node,
 
 /* dwarf-line.c */
 
-/* The unit's line table: fills u->lines; -EFBIG and -ENOEXEC set lines_bad. */
-int dwarf_lines_load(struct dwarf *d, struct dwarf_unit *u);
+/* The unit's line table: fills u->lines or sets u->lines_bad. */
+void dwarf_lines_load(struct dwarf *d, struct dwarf_unit *u);
 void dwarf_lines_free(struct dwarf_lines *l);
 size_t dwarf_lines_bytes(const struct dwarf_lines *l);
 /* False: no row covers the address. */

@@ -397,7 +397,7 @@ static int rows_finish(struct run *run, struct dwarf_lines *l)
 	return r;
 }
 
-int dwarf_lines_load(struct dwarf *d, struct dwarf_unit *u)
+void dwarf_lines_load(struct dwarf *d, struct dwarf_unit *u)
 {
 	struct run run = {.rows = ARRAY_INIT(MAX_ROWS), .sequences = ARRAY_INIT(MAX_ROWS)};
 	struct dwarf_lines *l = calloc(1, sizeof(*l));
@@ -417,12 +417,11 @@ int dwarf_lines_load(struct dwarf *d, struct dwarf_unit *u)
 	array_deinit(&run.sequences);
 	if (r < 0) {
 		dwarf_lines_free(l);
+		l = NULL;
 		u->lines_bad = true;
-		d->n_refused++;
-		return r;
+		dwarf_refuse(d, r);
 	}
 	u->lines = l;
-	return 0;
 }
 
 bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *ret_file,

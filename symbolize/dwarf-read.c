@@ -36,12 +36,14 @@ static int section_load(struct dwarf *d, struct dwarf_section_state *s)
 struct cursor dwarf_section(struct dwarf *d, enum dwarf_section which)
 {
 	struct dwarf_section_state *s = &d->sections[which];
+	int r;
 
 	if (d->main && (which == DWARF_ADDR || which == DWARF_RANGES))
 		return dwarf_section(d->main, which);
-	if (!s->bytes.data && !s->bad && s->header.size && section_load(d, s) < 0) {
+	r = !s->bytes.data && !s->bad && s->header.size ? section_load(d, s) : 0;
+	if (r < 0) {
 		s->bad = true;
-		d->n_refused++;
+		dwarf_refuse(d, r);
 	}
 	return s->bytes.data ? cursor_make(s->bytes.data, s->bytes.n) : cursor_make("", 0);
 }

@@ -172,7 +172,7 @@ static struct dwarf_unit *open_alone(struct dwarf *d, struct dwarf_unit *u)
 		elf_image_close(&im);
 	}
 	if (r != 0) {
-		d->n_refused++;
+		dwarf_refuse(d, r);
 		return NULL;
 	}
 	return split_take(d, u, split);

@@ -124,6 +124,13 @@ bool dwarf_work(struct dwarf *d, uint64_t n)
 	return enough;
 }
 
+void dwarf_refuse(struct dwarf *d, int reason)
+{
+	d->n_refused++;
+	if (reason == -ENOMEM)
+		(d->main ? d->main : d)->no_memory = true;
+}
+
 /* ---- What is kept of units ---- */
 
 static size_t unit_bytes(const struct dwarf_unit *u)
@@ -207,6 +214,8 @@ void dwarf_trim(struct dwarf *d)
 	for (uint32_t i = 0; i < d->loaded.n; i++)
 		dwarf_split_close(d, &d->units.items[d->loaded.items[i]]);
 	dwarf_sections_release(d, heavy);
+	if (d->no_memory || (d->alt && d->alt->no_memory))
+		dwarf_forget(d);
 	if (d->alt)
 		dwarf_trim(d->alt);
 }
@@ -228,7 +237,9 @@ void dwarf_forget(struct dwarf *d)
 	array_deinit(&d->map.changes);
 	strtab_deinit(&d->texts);
 	strtab_init(&d->texts, MAX_TEXTS_BYTES);
-	d->opened = false;
+	for (size_t i = 0; i < DWARF_N_SECTIONS; i++)
+		d->sections[i].bad = false;
+	d->opened = d->no_memory = false;
 }
 
 struct dwarf *dwarf_free(struct dwarf *d)
@@ -295,13 +306,15 @@ static const char *language_name(uint16_t language)
 void dwarf_ensure_open(struct dwarf *d)
 {
 	uint64_t work = d->work;
+	int r;
 
 	if (d->opened)
 		return;
 	d->opened = true;
 	d->work = MAX_OPEN_WORK;
-	if (dwarf_units_open(d) < 0) {
-		d->n_refused++;
+	r = dwarf_units_open(d);
+	if (r < 0) {
+		dwarf_refuse(d, r);
 		array_deinit(&d->map.changes);
 	}
 	d->work = work;
@@ -312,10 +325,13 @@ static void code_load(struct dwarf *d, struct dwarf_unit *u)
 {
 	struct dwarf_unit *split = u->is_skeleton ? dwarf_split_open(d, u) : NULL;
 
+	int r;
+
 	u->is_split_code = split && dwarf_code_load(u->split, split, &u->code) == 0;
-	if (!u->is_split_code && dwarf_code_load(d, u, &u->code) < 0) {
+	r = u->is_split_code ? 0 : dwarf_code_load(d, u, &u->code);
+	if (r < 0) {
 		u->code_bad = true;
-		d->n_refused++;
+		dwarf_refuse(d, r);
 	}
 }
 
@@ -330,7 +346,7 @@ static struct dwarf_unit *unit_load(struct dwarf *d, uint64_t vaddr)
 	if (!u->code && !u->code_bad)
 		code_load(d, u);
 	if (!u->lines && !u->lines_bad && u->line_offset != UINT64_MAX && !d->limits.only_inlined)
-		(void)dwarf_lines_load(d, u);
+		dwarf_lines_load(d, u);
 	return u;
 }
 

@@ -45,9 +45,10 @@ void dwarf_set_alt(struct dwarf *d, struct dwarf *alt);
 int dwarf_lookup(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *frames, size_t max,
 		 size_t *ret_n, const char **ret_language);
 
-/* Unmaps the file; what was made of it stays, within the limit. */
+/* Unmaps the file; what was made of it stays, within the limit. What there was no memory for is
+ * tried again from now on. */
 void dwarf_trim(struct dwarf *d);
-/* Forgets everything that can be read again. */
+/* Forgets everything that can be read again, and what could not be read. */
 void dwarf_forget(struct dwarf *d);
 size_t dwarf_bytes(const struct dwarf *d);
 /* Units and sections that were over a limit or damaged. */

@@ -98,7 +98,8 @@ uint64_t symbol_file_code_start(const struct symbol_file *f);
 size_t symbol_file_bytes(const struct symbol_file *f);
 size_t symbol_file_line_bytes(const struct symbol_file *f);
 /* Gives back memory that can be read from the file again; worth a call after a burst of lookups,
- * and before the next file with a lot of debugging information. */
+ * and before the next file with a lot of debugging information. Lines that there was no memory for
+ * are tried again from now on. */
 void symbol_file_trim(struct symbol_file *f);
 /* The same, with all that was made for lines. */
 void symbol_file_forget_lines(struct symbol_file *f);

@@ -363,16 +363,18 @@ struct symbol_file *file_names_symbols(struct file_names *n, uint64_t uid)
 {
 	struct module *m = find_module(n, uid);
 	struct contents *c = m ? module_identify(n, m) : NULL;
+	int r;
 
 	if (!c)
 		return NULL;
 	n->reading = m;
 	if (c->file || c->broken)
 		return c->file;
-	if (symbol_file_new_fd(&c->file, m->fd, n->limits, open_debug, n) < 0)
-		c->broken = true;
-	else
+	r = symbol_file_new_fd(&c->file, m->fd, n->limits, open_debug, n);
+	if (r == 0)
 		symbol_file_set_open_split(c->file, open_split, n);
+	else
+		c->broken = r != -ENOMEM;
 	return c->file;
 }
 

@@ -18,8 +18,16 @@
 #include "tests/unit/test.h"
 
 #define N_ADDRESSES 1000 /* `make check-names` asks for 10,000 */
-#define N_FUNCTIONS 25  /* of the C program, beside the ones that are written out */
+#define N_FUNCTIONS 25	 /* of the C program, beside the ones that are written out */
 #define LINE_BYTES  (UINT64_C(16) << 20)
+
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#elif defined(__has_feature)
+#define SANITIZED __has_feature(address_sanitizer)
+#else
+#define SANITIZED 0
+#endif
 
 static char dir[] = "/tmp/test-dwarf-XXXXXX";
 
@@ -569,6 +577,34 @@ static void test_budget(void)
 	symbol_file_free(small);
 }
 
+/* What there was no memory for comes back after a trim. */
+static void test_no_memory(void)
+{
+	struct rlimit memory, none;
+	struct text_range text;
+	struct symbol_file *f;
+	struct symbol s[4];
+	size_t n = 0;
+
+	if (SANITIZED) /* which wants memory itself */
+		return;
+	CHECK_INT(run("gcc -g -O2 -gz -o prog prog.c other.c"), ==, 0);
+	text = text_section("prog");
+	f = open_lines("prog", NULL, NULL);
+	CHECK_INT(symbol_file_lookup(f, text.start, s), ==, 0);
+	CHECK_INT(getrlimit(RLIMIT_AS, &memory), ==, 0);
+	none = (struct rlimit){1, memory.rlim_max};
+	for (int i = 0; i < 3; i++) {
+		CHECK_INT(setrlimit(RLIMIT_AS, i == 0 ? &none : &memory), ==, 0);
+		CHECK_INT(symbol_file_lines(f, text.start + text.size / 2, s, 4, &n), ==, 0);
+		CHECK(i == 2 ? s[0].file && s[0].line : !s[0].file && !s[0].line);
+		if (i == 1)
+			symbol_file_trim(f);
+	}
+	CHECK_INT(symbol_file_refused(f), >, 0);
+	symbol_file_free(f);
+}
+
 int main(void)
 {
 	prepare();
@@ -578,6 +614,7 @@ int main(void)
 	RUN(test_without_lines);
 	RUN(test_only_inlined);
 	RUN(test_budget);
+	RUN(test_no_memory);
 	(void)run("rm -rf %s", dir);
 	return 0;
 }
