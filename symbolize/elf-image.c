@@ -180,6 +180,18 @@ static int read_segments(struct elf_image *im, const struct header *h)
 	return 0;
 }
 
+/* Up to the last name that has an end: so each that begins within has one, and nobody looks for it
+ * again at each of thousands of sections. */
+static void read_names(struct elf_image *im, const struct elf_section *s)
+{
+	const uint8_t *last;
+
+	if (elf_image_bytes(im, s, MAX_NAMES, &im->names) < 0)
+		return;
+	last = im->names.compressed ? NULL : memrchr(im->names.data, 0, im->names.n);
+	im->names.n = last ? (size_t)(last - im->names.data) + 1 : 0;
+}
+
 static int read_sections(struct elf_image *im, const struct header *h)
 {
 	size_t size = im->is64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
@@ -199,7 +211,7 @@ static int read_sections(struct elf_image *im, const struct header *h)
 	for (; im->n_sections < h->shnum; im->n_sections++)
 		im->sections[im->n_sections] = section_decode(&c, im->is64);
 	if (h->shstrndx < im->n_sections)
-		(void)elf_image_bytes(im, &im->sections[h->shstrndx], MAX_NAMES, &im->names);
+		read_names(im, &im->sections[h->shstrndx]);
 	return 0;
 }
 
@@ -252,12 +264,7 @@ void elf_image_close(struct elf_image *im)
 
 const char *elf_image_section_name(const struct elf_image *im, const struct elf_section *s)
 {
-	const char *p = (const char *)im->names.data;
-
-	if (s->name >= im->names.n || im->names.compressed ||
-	    !memchr(p + s->name, 0, im->names.n - s->name))
-		return "";
-	return p + s->name;
+	return s->name < im->names.n ? (const char *)im->names.data + s->name : "";
 }
 
 const struct elf_section *elf_image_find(const struct elf_image *im, const char *name)

@@ -42,7 +42,7 @@ struct elf_image {
 	struct elf_segment *segments;
 	struct elf_section *sections;
 	uint32_t n_segments, n_sections;
-	struct elf_bytes names; /* of the sections */
+	struct elf_bytes names; /* of the sections; n: behind the 0 of the last one */
 };
 #define ELF_IMAGE_INIT                                                                             \
 	{                                                                                          \

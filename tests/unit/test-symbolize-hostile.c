@@ -8,6 +8,7 @@
 #include <elf.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <zlib.h>
 
 #include "symbolize/symbolize.h"
@@ -374,6 +375,43 @@ static void test_section_count(void)
 	}
 }
 
+static int64_t cpu_ms(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* As many sections as there may be, all with the same name of 4 MiB, which has no end. */
+static void test_section_names(void)
+{
+	size_t n = 65535, n_name = (size_t)4 << 20;
+	struct elf e = build(NULL, 0, NULL, 0);
+	_cleanup_(symbol_file_freep) struct symbol_file *f = NULL;
+	Elf64_Shdr *headers = calloc(n, sizeof(*headers));
+	char *name = malloc(n_name);
+	int64_t begin = cpu_ms();
+	Elf64_Ehdr h;
+
+	CHECK(headers && name);
+	memset(name, '.', n_name);
+	memcpy(headers, e.sections, sizeof(e.sections));
+	headers[S_NAMES].sh_offset = put(&e, name, n_name);
+	headers[S_NAMES].sh_size = n_name;
+	memcpy(&h, e.bytes, sizeof(h));
+	h.e_shnum = (uint16_t)n;
+	h.e_shoff = put(&e, headers, n * sizeof(*headers));
+	memcpy(e.bytes, &h, sizeof(h));
+	f = open_memory(&e, &limits);
+	check_name(f, CODE, "first");
+	CHECK_INT(cpu_ms() - begin, <, 2000);
+	f = symbol_file_free(f);
+	free(headers);
+	free(name);
+	free(e.bytes);
+}
+
 /* All symbols at one address, all names parts of one string: bounded work, some answer. */
 static void test_alias_bomb(void)
 {
@@ -501,6 +539,7 @@ int main(void)
 	RUN(test_names_out_of_range);
 	RUN(test_sizes);
 	RUN(test_section_count);
+	RUN(test_section_names);
 	RUN(test_alias_bomb);
 	RUN(test_nesting);
 	RUN(test_compressed);
