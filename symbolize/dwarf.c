@@ -268,6 +268,21 @@ uint64_t dwarf_refused(const struct dwarf *d)
 
 /* ---- Lookup ---- */
 
+/* Codes given out since DWARF 5 (dwarfstd.org/languages.html), which compilers use with it: gcc
+ * from 15 on, zig. */
+enum {
+	LANGUAGE_ZIG = 0x27,
+	LANGUAGE_CXX17 = 0x2a,
+	LANGUAGE_CXX20 = 0x2b,
+	LANGUAGE_C17 = 0x2c,
+	LANGUAGE_FORTRAN18 = 0x2d,
+	LANGUAGE_ADA2005 = 0x2e,
+	LANGUAGE_ADA2012 = 0x2f,
+	LANGUAGE_CXX23 = 0x3a,
+	LANGUAGE_C23 = 0x3e,
+	LANGUAGE_FORTRAN23 = 0x3f,
+};
+
 static const char *language_name(uint16_t language)
 {
 	switch (language) {
@@ -275,11 +290,16 @@ static const char *language_name(uint16_t language)
 	case DW_LANG_C:
 	case DW_LANG_C99:
 	case DW_LANG_C11:
+	case LANGUAGE_C17:
+	case LANGUAGE_C23:
 		return "c";
 	case DW_LANG_C_plus_plus:
 	case DW_LANG_C_plus_plus_03:
 	case DW_LANG_C_plus_plus_11:
 	case DW_LANG_C_plus_plus_14:
+	case LANGUAGE_CXX17:
+	case LANGUAGE_CXX20:
+	case LANGUAGE_CXX23:
 		return "c++";
 	case DW_LANG_Go:
 		return "go";
@@ -292,12 +312,18 @@ static const char *language_name(uint16_t language)
 	case DW_LANG_Fortran95:
 	case DW_LANG_Fortran03:
 	case DW_LANG_Fortran08:
+	case LANGUAGE_FORTRAN18:
+	case LANGUAGE_FORTRAN23:
 		return "fortran";
 	case DW_LANG_Ada83:
 	case DW_LANG_Ada95:
+	case LANGUAGE_ADA2005:
+	case LANGUAGE_ADA2012:
 		return "ada";
 	case DW_LANG_Swift:
 		return "swift";
+	case LANGUAGE_ZIG:
+		return "zig";
 	default:
 		return NULL;
 	}

@@ -577,6 +577,45 @@ static void test_budget(void)
 	symbol_file_free(small);
 }
 
+/* A unit and a function for each of some codes of languages. */
+static void test_languages(void)
+{
+	static const struct {
+		unsigned int code;
+		const char *name;
+	} languages[] = {
+		{0x02, "c"},   {0x21, "c++"}, {0x1c, "rust"}, {0x16, "go"},	 {0x1e, "swift"},
+		{0x27, "zig"}, {0x2b, "c++"}, {0x3e, "c"},    {0x2d, "fortran"}, {0x05, NULL},
+	};
+	FILE *s = create_file("languages.s");
+	struct symbol chain[4];
+	struct text_range text;
+	struct symbol_file *f;
+	size_t n;
+
+	fputs(".section .debug_abbrev,\"\",@progbits\n.uleb128 1, 0x11\n.byte 1\n"
+	      ".uleb128 0x11,1, 0x12,6, 0x13,0xb, 0,0\n.uleb128 2, 0x2e\n.byte 0\n"
+	      ".uleb128 0x11,1, 0x12,6, 0,0\n.byte 0\n",
+	      s);
+	for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++)
+		fprintf(s,
+			".text\n.globl f%zu\n.type f%zu,@function\nf%zu: .skip 16, 0x90\n"
+			".size f%zu, 16\n.section .debug_info,\"\",@progbits\n.long 2f - 1f\n"
+			"1: .value 4\n.long .debug_abbrev\n.byte 8, 1\n.quad f%zu\n.long 16\n"
+			".byte %u, 2\n.quad f%zu\n.long 16\n.byte 0\n2:\n",
+			i, i, i, i, i, languages[i].code, i);
+	CHECK_INT(fclose(s), ==, 0);
+	CHECK_INT(run("gcc -nostdlib -static -Wl,-e,f0 -o languages languages.s"), ==, 0);
+	text = text_section("languages");
+	f = open_lines("languages", NULL, NULL);
+	for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++) {
+		CHECK_INT(symbol_file_lines(f, text.start + 16 * i, chain, 4, &n), ==, 0);
+		CHECK_STR(chain[0].language ? chain[0].language : "-",
+			  languages[i].name ? languages[i].name : "-");
+	}
+	symbol_file_free(f);
+}
+
 /* What there was no memory for comes back after a trim. */
 static void test_no_memory(void)
 {
@@ -614,6 +653,7 @@ int main(void)
 	RUN(test_without_lines);
 	RUN(test_only_inlined);
 	RUN(test_budget);
+	RUN(test_languages);
 	RUN(test_no_memory);
 	(void)run("rm -rf %s", dir);
 	return 0;
