@@ -9,9 +9,8 @@
  *
  * Two things are outside of it: the address of the code (in the header until 1.25, and even then
  * one that a loader fills in when the program is position independent), and the trees of inlined
- * calls (go:func.*). Both are named by the runtime's struct moduledata, which is found as the place
- * that holds the table's own address, as bytes of the file or as the addend of a relocation.
- * Without it there are no inlined calls, and code begins where .text does if the functions agree
+ * calls (go:func.*). Both are named by the runtime's struct moduledata (util/go-module.h). Without
+ * it there are no inlined calls, and code begins where .text does if the functions agree
  * with that.
  *
  * Nothing is copied: a lookup is a binary search in the mapped file, and a few programs of tens of
@@ -23,6 +22,7 @@
 #include <stdlib.h>
 
 #include "util/cursor.h"
+#include "util/go-module.h"
 
 enum {
 	MAGIC_118 = 0xfffffff0,
@@ -35,13 +35,6 @@ enum {
 	CALL_BYTES_120 = 16,
 	MAX_PROGRAM_STEPS = 16384,
 	MAX_RELOCATIONS = 1 << 22,
-	/* Words of struct moduledata: six slices stand between the first and the next */
-	MODULE_NAMES = 1,
-	MODULE_MIN_PC = 20,
-	MODULE_TEXT = 22,
-	MODULE_GO_FUNC_118 = 38,
-	MODULE_GO_FUNC_120 = 40, /* behind the counters of coverage */
-	MODULE_WORDS = 41,
 };
 
 #define MAX_DATA (UINT64_C(64) << 20) /* of .data, to look for the module's data in */
@@ -301,93 +294,39 @@ void go_table_trim(struct go_table *t)
 
 /* ---- The module's data ---- */
 
-struct module_data {
-	uint64_t words[MODULE_WORDS];
-};
-
-/* True: these words are the module's, as far as they can be checked. */
-static bool module_check(const struct go_table *t, const struct module_data *m)
+static uint32_t relative_type(const struct elf_image *im)
 {
-	uint64_t first = m->words[MODULE_TEXT] + table_u32(t, t->funcs);
-
-	return m->words[0] == t->address && m->words[MODULE_NAMES] == t->address + t->names &&
-	       m->words[MODULE_MIN_PC] == first;
+	return im->machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
 }
 
-/* As bytes of the file: programs that stay where they were linked. */
-static bool module_in_section(const struct go_table *t, const struct elf_image *im,
-			      const struct elf_section *s, struct module_data *ret)
+static bool module_in_section(const struct go_module_key *key, const struct elf_image *im,
+			      const struct elf_section *s, struct go_module *ret)
 {
+	bool relocations = s && s->type == SHT_RELA, found;
 	struct elf_bytes b = {0};
-	bool found = false;
 
-	if (!s || s->flags & SHF_COMPRESSED || elf_image_bytes(im, s, MAX_DATA, &b) < 0)
+	if (!s || s->flags & SHF_COMPRESSED ||
+	    elf_image_bytes(im, s, relocations ? MAX_RELOCATIONS * sizeof(Elf64_Rela) : MAX_DATA,
+			    &b) < 0)
 		return false;
-	for (size_t at = -s->addr & 7; b.n >= sizeof(*ret) && at <= b.n - sizeof(*ret) && !found;
-	     at += 8) {
-		uint64_t word;
-
-		memcpy(&word, b.data + at, sizeof(word));
-		if (word != t->address)
-			continue;
-		memcpy(ret, b.data + at, sizeof(*ret));
-		found = module_check(t, ret);
-	}
+	found = relocations ? go_module_find_relocated(key, b.data, b.n, relative_type(im), ret)
+			    : go_module_find(key, b.data, b.n, s->addr, ret);
 	elf_bytes_release(&b);
 	return found;
 }
 
-static bool is_relative(const struct elf_image *im, uint64_t info)
+static bool module_find(const struct go_table *t, const struct elf_image *im, struct go_module *ret)
 {
-	uint32_t type = (uint32_t)info;
+	const struct go_module_key key = {t->address, t->address + t->names,
+					  table_u32(t, t->funcs)};
 
-	return (im->machine == EM_X86_64 && type == R_X86_64_RELATIVE) ||
-	       (im->machine == EM_AARCH64 && type == R_AARCH64_RELATIVE);
-}
-
-/* As addends of relocations, which a linker sorts by the address they are for. */
-static bool module_in_relocations(const struct go_table *t, const struct elf_image *im,
-				  const struct elf_section *s, struct module_data *ret)
-{
-	struct elf_bytes b = {0};
-	bool found = false;
-	size_t n;
-
-	if (!s || s->type != SHT_RELA || s->flags & SHF_COMPRESSED ||
-	    elf_image_bytes(im, s, MAX_RELOCATIONS * sizeof(Elf64_Rela), &b) < 0)
-		return false;
-	n = b.n / sizeof(Elf64_Rela);
-	for (size_t i = 0; i < n && !found; i++) {
-		uint64_t base;
-		Elf64_Rela r;
-
-		memcpy(&r, b.data + i * sizeof(r), sizeof(r));
-		if (!is_relative(im, r.r_info) || (uint64_t)r.r_addend != t->address)
-			continue;
-		base = r.r_offset;
-		memset(ret, 0, sizeof(*ret));
-		for (size_t k = i; k < n && k < i + MODULE_WORDS; k++) {
-			memcpy(&r, b.data + k * sizeof(r), sizeof(r));
-			if (is_relative(im, r.r_info) && r.r_offset >= base &&
-			    r.r_offset - base < sizeof(*ret))
-				ret->words[(r.r_offset - base) / 8] = (uint64_t)r.r_addend;
-		}
-		found = module_check(t, ret);
-	}
-	elf_bytes_release(&b);
-	return found;
-}
-
-static bool module_find(const struct go_table *t, const struct elf_image *im,
-			struct module_data *ret)
-{
-	static const char *const data[] = {".go.module", ".noptrdata", ".data", ".data.rel.ro"};
-
-	for (size_t i = 0; i < sizeof(data) / sizeof(data[0]); i++)
-		if (module_in_section(t, im, elf_image_find(im, data[i]), ret))
+	for (const char *const *name = go_module_data_sections; *name; name++)
+		if (module_in_section(&key, im, elf_image_find(im, *name), ret))
 			return true;
-	return module_in_relocations(t, im, elf_image_find(im, ".rela.dyn"), ret) ||
-	       module_in_relocations(t, im, elf_image_find(im, ".rela"), ret);
+	for (const char *const *name = go_module_relocation_sections; *name; name++)
+		if (module_in_section(&key, im, elf_image_find(im, *name), ret))
+			return true;
+	return false;
 }
 
 /* The section that holds the trees of inlined calls. */
@@ -437,16 +376,16 @@ static bool header_read(struct go_table *t, uint64_t *ret_text)
 static bool table_open(struct go_table *t, const struct elf_image *im, uint64_t max_bytes)
 {
 	const struct elf_section *code = elf_image_find(im, ".text");
-	struct module_data module;
+	struct go_module module;
 	uint64_t text;
 
 	if (!header_read(t, &text))
 		return false;
 	if (module_find(t, im, &module)) {
-		t->text = module.words[MODULE_TEXT];
+		t->text = module.words[GO_MODULE_TEXT];
 		trees_open(t, im,
-			   module.words[t->magic == MAGIC_120 ? MODULE_GO_FUNC_120
-							      : MODULE_GO_FUNC_118],
+			   module.words[t->magic == MAGIC_120 ? GO_MODULE_GO_FUNC_120
+							      : GO_MODULE_GO_FUNC_118],
 			   max_bytes);
 		return true;
 	}

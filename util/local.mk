@@ -6,6 +6,7 @@ libutil_a_SOURCES = \
 	util/clock.h \
 	util/cursor.h \
 	util/fdmsg.c util/fdmsg.h \
+	util/go-module.c util/go-module.h \
 	util/hash.c util/hash.h \
 	util/json.c util/json.h \
 	util/library.c util/library.h \
