@@ -27,6 +27,7 @@
 #define ARCH_MAX_PAGE	  65536
 /* What Go counts code in: bytes of the shortest instruction. */
 #define ARCH_GO_QUANTUM 4
+#define ARCH_R_RELATIVE 1027 /* R_AARCH64_RELATIVE */
 
 #else /* x86_64 */
 
@@ -44,6 +45,7 @@
 #define ARCH_REG_UNLISTED 3
 #define ARCH_MAX_PAGE	  4096
 #define ARCH_GO_QUANTUM	  1
+#define ARCH_R_RELATIVE	  8 /* R_X86_64_RELATIVE */
 
 #endif
 

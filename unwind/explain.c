@@ -326,7 +326,7 @@ static void print_module(FILE *out, const struct unwind_module *m)
 		      m->eh_frame.data.n,
 		      m->eh_frame.table ? "with a search table" : "no search table", m->debug_raw.n,
 		      m->debug_raw.n && m->debug_compression != DEBUG_PLAIN ? ", compressed" : "",
-		      m->go.n_funcs ? "in use" : "none");
+		      m->go.usable ? "in use" : "none");
 }
 
 static bool in_code(const struct unwind_module *m, uint64_t address)

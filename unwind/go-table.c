@@ -9,11 +9,13 @@
  * stripped, its pc-sp table is as good: the distance from sp to the return address at every pc.
  *
  * Formats of Go 1.18 (magic ..f0) and 1.20 (..f1) on, runtime/symtab.go and runtime2.go. The table
- * holds offsets from runtime.text. Since 1.26 it does not say where that is: only files where it
- * can be proven are used, those linked by Go alone, whose entry is the first byte of a function
- * there.
+ * holds offsets from runtime.text. Where that is, its head says until 1.25, but not in programs that
+ * are position independent. Otherwise it must be proven: in a file that Go alone has linked, .text
+ * begins there and the entry is the first byte of a function; where a C linker has put its own code
+ * in front (cgo), the runtime's moduledata says it.
  */
 #include "unwind/internal.h"
+#include "util/go-module.h"
 
 enum {
 	MAGIC_118 = 0xfffffff0,
@@ -189,19 +191,18 @@ int go_table_find(struct unwind_module *m, uint64_t vaddr, struct go_rule *ret)
 	struct lookup l = {m, vaddr, ret};
 	int r;
 
-	if (!m->go.table.data || m->go.n_funcs == 0)
+	if (!m->go.usable)
 		return -ENOENT;
 	r = guard_run(look_up, &l);
 	m->broken |= r == -EIO;
 	return r;
 }
 
-static int read_header(void *arg)
+/* *ret_text: 0: it does not say. */
+static int read_header(struct unwind_module *m, uint64_t *ret_text)
 {
-	struct unwind_module *m = arg;
 	struct cursor c = at_offset(m, 0);
-	uint64_t n_funcs, text, names, pctab, funcs, entry;
-	uint32_t i;
+	uint64_t n_funcs, names, pctab, funcs;
 
 	m->go.magic = cursor_u32(&c);
 	if ((m->go.magic != MAGIC_118 && m->go.magic != MAGIC_120) || cursor_u16(&c) != 0 ||
@@ -209,29 +210,100 @@ static int read_header(void *arg)
 		return -EBADMSG;
 	n_funcs = cursor_u64(&c);
 	(void)cursor_u64(&c); /* files */
-	text = cursor_u64(&c);
+	*ret_text = cursor_u64(&c);
 	names = cursor_u64(&c);
 	(void)cursor_take(&c, 2 * 8); /* compile units, files */
 	pctab = cursor_u64(&c);
 	funcs = cursor_u64(&c);
 	if (!cursor_ok(&c) || names >= m->go.table.n || pctab >= m->go.table.n ||
-	    funcs >= m->go.table.n || n_funcs >= (m->go.table.n - funcs) / 8)
+	    funcs >= m->go.table.n || n_funcs == 0 || n_funcs >= (m->go.table.n - funcs) / 8)
 		return -EBADMSG;
 	m->go.names = (uint32_t)names;
 	m->go.pctab = (uint32_t)pctab;
 	m->go.funcs = (uint32_t)funcs;
-	m->go.text = text ? text : m->go.section_text;
-	entry = m->entry - m->go.text;
 	m->go.n_funcs = (uint32_t)n_funcs;
-	i = entry < m->span ? find_index(m, (uint32_t)entry) : m->go.n_funcs;
-	if (i == m->go.n_funcs || table_u32(m, funcs + (uint64_t)i * 8) != entry)
-		m->go.n_funcs = 0;
 	return 0;
 }
 
-void go_table_init(struct unwind_module *m)
+/* Code between here and there: from the first function's begin to the last one's end. */
+static bool text_is_code(const struct unwind_module *m, uint64_t text)
 {
-	/* A C linker puts its own code in front of Go's, and .eh_frame into the file. */
-	if (m->go.table.data && !m->eh_frame.data.data)
-		(void)guard_run(read_header, m);
+	uint64_t first = table_u32(m, m->go.funcs);
+	uint64_t end = table_u32(m, m->go.funcs + (uint64_t)m->go.n_funcs * 8);
+
+	for (uint32_t i = 0; i < m->n_segments; i++) {
+		const struct segment *s = &m->segments[i];
+
+		if (s->exec && text + first - s->vaddr < s->memsz && end > first &&
+		    end - first <= s->memsz - (text + first - s->vaddr))
+			return true;
+	}
+	return false;
+}
+
+/* The entry is the first byte of a function there. */
+static bool entry_is_function(const struct unwind_module *m, uint64_t text)
+{
+	uint64_t entry = m->entry - text;
+	uint32_t i = entry < m->span ? find_index(m, (uint32_t)entry) : m->go.n_funcs;
+
+	return i < m->go.n_funcs && table_u32(m, m->go.funcs + (uint64_t)i * 8) == entry;
+}
+
+static int use_text(struct unwind_module *m, uint64_t text)
+{
+	if (!text_is_code(m, text))
+		return -EBADMSG;
+	m->go.text = text;
+	m->go.usable = true;
+	return 0;
+}
+
+/* -ENOENT: what is here does not say where the code begins. */
+static int init(void *arg)
+{
+	struct unwind_module *m = arg;
+	uint64_t text;
+	int r = read_header(m, &text);
+
+	if (r < 0)
+		return r;
+	/* A C linker brings .eh_frame into the file. */
+	if (text == 0 && !m->eh_frame.data.data && entry_is_function(m, m->go.section_text))
+		text = m->go.section_text;
+	return text ? use_text(m, text) : -ENOENT;
+}
+
+bool go_table_init(struct unwind_module *m)
+{
+	return m->go.table.data && guard_run(init, m) == -ENOENT;
+}
+
+struct module_search {
+	struct unwind_module *m;
+	const struct window *section;
+	bool relocations;
+};
+
+static int use_module(void *arg)
+{
+	const struct module_search *q = arg;
+	struct unwind_module *m = q->m;
+	const struct window *w = q->section;
+	const struct go_module_key key = {m->go.table.addr, m->go.table.addr + m->go.names,
+					  table_u32(m, m->go.funcs)};
+	struct go_module found;
+
+	if (!(q->relocations
+		      ? go_module_find_relocated(&key, w->data, w->n, ARCH_R_RELATIVE, &found)
+		      : go_module_find(&key, w->data, w->n, w->addr, &found)))
+		return -ENOENT;
+	return use_text(m, found.words[GO_MODULE_TEXT]);
+}
+
+bool go_table_use_module(struct unwind_module *m, const struct window *section, bool relocations)
+{
+	struct module_search q = {m, section, relocations};
+
+	return guard_run(use_module, &q) == 0;
 }

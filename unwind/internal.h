@@ -111,10 +111,15 @@ struct segment {
 	uint64_t vaddr, filesz, memsz, offset;
 	bool exec;
 };
+struct section_place {
+	uint64_t addr, offset, n;
+	bool relocations; /* SHT_RELA */
+};
 enum {
 	MODULE_MAX_SEGMENTS = 64,
 	MODULE_MAX_STUBS = 8,
 	MODULE_MAX_BUILD_ID = 64,
+	GO_MAX_PLACES = 6,
 };
 /* A section of linker-made code that has frames of its own kind: .plt*, .init, .fini. */
 struct stub_range {
@@ -167,8 +172,11 @@ struct unwind_module {
 
 	struct {
 		struct window table; /* .gopclntab */
+		bool usable;	     /* it is known where the code begins */
 		uint64_t section_text, text;
 		uint32_t magic, n_funcs, names, pctab, funcs;
+		struct section_place places[GO_MAX_PLACES]; /* where moduledata may be */
+		uint32_t n_places;
 	} go;
 
 	/* rows.c */
@@ -306,12 +314,17 @@ enum debug_compression { DEBUG_PLAIN, DEBUG_ZLIB_CHDR, DEBUG_ZLIB_GNU };
 int debug_frame_load(struct unwind_module *m);
 void debug_frame_drop(struct unwind_module *m);
 
-/* go-table.c: what Go's own table says of vaddr; 0, -ENOENT, -EIO. */
+/*
+ * go-table.c: after the file's headers. True: moduledata is wanted, and go_table_use_module() to be
+ * called with each section that may hold it until it has found it there.
+ */
+bool go_table_init(struct unwind_module *m);
+bool go_table_use_module(struct unwind_module *m, const struct window *section, bool relocations);
+/* What Go's own table says of vaddr; 0, -ENOENT, -EIO. */
 struct go_rule {
 	uint64_t start, end;
 	struct rule rule;
 };
-void go_table_init(struct unwind_module *m);
 int go_table_find(struct unwind_module *m, uint64_t vaddr, struct go_rule *ret);
 
 /* cfi.c */

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "unwind/internal.h"
+#include "util/go-module.h"
 
 enum {
 	MAX_PHDRS = 256,
@@ -22,6 +23,7 @@ enum {
 	MAX_NOTES = 64 * 1024,
 	MAX_STUB_BYTES = 1024 * 1024,
 	MAX_VDSO_BYTES = 64 * 1024,
+	MAX_GO_PLACE = 64 * 1024 * 1024,
 };
 #define EITHER_SIDE (UINT64_C(1) << 31) /* of an .eh_frame without a file */
 
@@ -236,6 +238,25 @@ static int use_debug_frame(struct unwind_module *m, const struct source *src, co
 	return window_open(&m->debug_raw, src, 0, sh->sh_offset, sh->sh_size);
 }
 
+static bool is_listed(const char *const *list, const char *name)
+{
+	while (*list && strcmp(*list, name) != 0)
+		list++;
+	return *list;
+}
+
+/* One that may hold Go's moduledata. */
+static void note_place(struct unwind_module *m, const Elf64_Shdr *sh, const char *name)
+{
+	bool relocations = sh->sh_type == SHT_RELA;
+	const char *const *list =
+		relocations ? go_module_relocation_sections : go_module_data_sections;
+
+	if (m->go.n_places < GO_MAX_PLACES && is_listed(list, name))
+		m->go.places[m->go.n_places++] = (struct section_place){sh->sh_addr, sh->sh_offset,
+									sh->sh_size, relocations};
+}
+
 static int use_section(struct unwind_module *m, const struct source *src, const Elf64_Shdr *sh,
 		       const char *name)
 {
@@ -251,7 +272,8 @@ static int use_section(struct unwind_module *m, const struct source *src, const 
 		return window_open(&m->eh_frame.data, src, sh->sh_addr, sh->sh_offset, sh->sh_size);
 	if (strcmp(name, ".eh_frame_hdr") == 0)
 		return window_open(&m->hdr, src, sh->sh_addr, sh->sh_offset, sh->sh_size);
-	if (strcmp(name, ".gopclntab") == 0)
+	/* The second one: position independent, until Go 1.25. */
+	if (strcmp(name, ".gopclntab") == 0 || strcmp(name, ".data.rel.ro.gopclntab") == 0)
 		return window_open(&m->go.table, src, sh->sh_addr, sh->sh_offset, sh->sh_size);
 	if (strcmp(name, ".text") == 0)
 		m->go.section_text = sh->sh_addr;
@@ -260,6 +282,8 @@ static int use_section(struct unwind_module *m, const struct source *src, const 
 		add_stub(m, src, sh, STUB_PLT);
 	else if (strcmp(name, ".init") == 0 || strcmp(name, ".fini") == 0)
 		add_stub(m, src, sh, STUB_INIT);
+	else
+		note_place(m, sh, name);
 	return 0;
 }
 
@@ -316,6 +340,24 @@ static int find_eh_frame(struct unwind_module *m, const struct source *src, cons
 		if (at < s->filesz)
 			return window_open(&m->eh_frame.data, src, addr, s->offset + at,
 					   s->filesz - at);
+	}
+	return 0;
+}
+
+/* Where the code of Go begins, if its table needs to be told. */
+static int find_go_text(struct unwind_module *m, const struct source *src)
+{
+	bool wanted = go_table_init(m);
+
+	for (uint32_t i = 0; i < m->go.n_places && wanted; i++) {
+		const struct section_place *p = &m->go.places[i];
+		struct window w = {0};
+		int r = p->n > MAX_GO_PLACE ? 0 : window_open(&w, src, p->addr, p->offset, p->n);
+
+		if (r < 0)
+			return r;
+		wanted = !w.data || !go_table_use_module(m, &w, p->relocations);
+		window_close(&w);
 	}
 	return 0;
 }
@@ -403,7 +445,9 @@ static int module_new(struct unwind_module **ret, struct unwinder *u, const stru
 	if (r < 0)
 		return r;
 	entry_use_header(m);
-	go_table_init(m);
+	r = find_go_text(m, src);
+	if (r < 0)
+		return r;
 	find_sigreturn(m, src);
 	*ret = TAKE_PTR(m);
 	return 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A real Go program: no .eh_frame, .debug_frame compressed (or stripped), stacks of its own that
- * end in runtime.goexit. Its threads are stopped at random and walked; skipped where there is no
- * Go.
+ * Real Go programs, linked by Go alone (no .eh_frame, .debug_frame compressed or stripped) and by a C
+ * linker (cgo): stacks of their own that end in runtime.goexit. Their threads are stopped at random
+ * and walked; skipped where there is no Go.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,7 +21,6 @@
 #define ROUNDS 400
 
 static const char source[] =
-	"package main\n"
 	"import (\"fmt\"; \"os\"; \"reflect\"; \"sort\"; \"time\")\n"
 	"//go:noinline\n"
 	"func leaf(x int) int { return x*x + 3 }\n"
@@ -54,18 +53,20 @@ static int run(const char *command)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-static void build(const char *flags, char *ret_path, size_t size)
+static void build(bool cgo, const char *flags, char *ret_path, size_t size)
 {
 	char command[512];
 	FILE *f;
 
 	(void)snprintf(ret_path, size, "%s/main.go", dir);
 	f = fopen(ret_path, "w");
-	CHECK(f && fputs(source, f) >= 0 && fclose(f) == 0);
+	CHECK(f && fprintf(f, "package main\n%s%s", cgo ? "import \"C\"\n" : "", source) > 0 &&
+	      fclose(f) == 0);
 	(void)snprintf(ret_path, size, "%s/prog", dir);
-	(void)snprintf(command, sizeof(command),
-		       "cd %s && GO111MODULE=off GOFLAGS= go build %s -o prog main.go >&2", dir,
-		       flags);
+	(void)snprintf(
+		command, sizeof(command),
+		"cd %s && GO111MODULE=off GOFLAGS= CGO_ENABLED=%d go build %s -o prog main.go >&2",
+		dir, cgo, flags);
 	if (run(command) != 0)
 		SKIP("go cannot build a program here");
 }
@@ -178,24 +179,28 @@ static void visit_threads(struct target *t, pid_t pid)
 	closedir(d);
 }
 
-enum way { BY_GO_TABLE, BY_DEBUG_FRAME };
+enum way { BY_GO_TABLE, BY_DEBUG_FRAME, BY_GO_TABLE_OF_CGO };
 
 static struct tally observe(const char *flags, enum way way)
 {
 	struct target *t = calloc(1, sizeof(*t));
 	struct tally result;
+	bool usable = false;
 	char path[64];
 	pid_t pid;
 
-	build(flags, path, sizeof(path));
+	build(way == BY_GO_TABLE_OF_CGO, flags, path, sizeof(path));
 	pid = start(path, &t->work);
 	CHECK_INT(unwinder_new(&t->u, NULL), ==, 0);
 	t->modules.u = t->u;
 	CHECK_INT(proc_maps_load(&t->maps, &t->modules, pid, NULL), ==, 0);
-	for (struct proc_module *m = t->modules.list; m && way == BY_DEBUG_FRAME; m = m->next) {
-		if (m->module)
-			m->module->go.n_funcs = 0;
+	for (struct proc_module *m = t->modules.list; m; m = m->next) {
+		usable |= m->module && m->module->go.usable;
+		if (m->module && way == BY_DEBUG_FRAME)
+			m->module->go.usable = false;
 	}
+	/* Without it frame pointers lead to the end, too, but past callers of leaf functions. */
+	CHECK(usable);
 	t->oracle = oracle_new_process(pid, NULL);
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		visit_threads(t, pid);
@@ -245,7 +250,6 @@ static void test_go_stripped(void)
 	CHECK_INT(t.verdicts[VERDICT_UNDECIDED], ==, 0);
 }
 
-/* As a program linked by a C linker is walked. */
 static void test_go_debug_frame(void)
 {
 	struct tally t = observe("", BY_DEBUG_FRAME);
@@ -253,6 +257,22 @@ static void test_go_debug_frame(void)
 	CHECK_INT(t.busy, >, 100);
 	CHECK_INT(t.verdicts[VERDICT_UNDECIDED], ==, 0);
 	CHECK_INT(t.verdicts[VERDICT_IDENTICAL] * 1000, >=, t.samples * 999);
+}
+
+/* Linked by a C linker, whose code comes first; position independent, too. */
+static void check_cgo(const char *flags)
+{
+	struct tally t = observe(flags, BY_GO_TABLE_OF_CGO);
+
+	CHECK_INT(t.busy, >, 100);
+	CHECK_INT(t.busy_complete, ==, t.busy);
+	CHECK_INT(t.verdicts[VERDICT_UNDECIDED], ==, 0);
+}
+
+static void test_go_cgo(void)
+{
+	check_cgo("-ldflags='-s -w -linkmode=external'");
+	check_cgo("-buildmode=pie -ldflags='-s -w -linkmode=external'");
 }
 
 static void clean_up(void)
@@ -272,5 +292,6 @@ int main(void)
 	RUN(test_go);
 	RUN(test_go_stripped);
 	RUN(test_go_debug_frame);
+	RUN(test_go_cgo);
 	return 0;
 }
