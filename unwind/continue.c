@@ -10,14 +10,22 @@
  * that the return address is the word behind the saved frame pointer and the frame pointer points
  * at that one; and so on, as long as each function's rule says so. The first that says something
  * else, or nothing, ends it: no frame is guessed, and none is skipped.
+ *
+ * In the same way callers on another stack are found that was never copied: those of a goroutine
+ * that has gone to its thread's stack (systemstack), or to C (asmcgocall). Go's runtime leaves the
+ * frame pointer on purpose at the record of the function that moved, on the stack that it left.
  */
 #include "unwind/internal.h"
 
 /* { caller's fp, return address } is where fp points. */
-static bool is_frame_record(struct rule rule)
+static bool is_frame_record(struct rule rule, bool called)
 {
 	int ra_words = ARCH_HAS_LR ? rule.ra_words : -1;
 
+	if (!ARCH_HAS_LR && rule.kind == RULE_SP)
+		return called && rule.ra_words == RULE_RA_BEHIND_FP;
+	if (!ARCH_HAS_LR && rule.kind == RULE_OTHER_STACK)
+		return called && rule.cfa_offset >= 16; /* it has a frame */
 	if (ARCH_HAS_LR && ra_words == RULE_RA_BEHIND_FP)
 		ra_words = rule.fp_words + 1;
 	return rule.kind == RULE_FP && rule.fp_words != 0 && ra_words == rule.fp_words + 1 &&
@@ -54,6 +62,7 @@ enum unwind_outcome unwind_continue(struct unwinder *u, const uint64_t *chain, s
 				    unwind_find_fn find, void *ctx, struct unwind_frame *frames,
 				    size_t max_frames, size_t *n)
 {
+	bool called = u->cut.called;
 	struct unwind_mapping m;
 	uint64_t addr, ra;
 	struct rule rule;
@@ -66,8 +75,9 @@ enum unwind_outcome unwind_continue(struct unwinder *u, const uint64_t *chain, s
 		rule = walk_rule(u, &m, addr);
 		if (rule.kind == RULE_END)
 			return UNWIND_COMPLETE;
-		if (!is_frame_record(rule) || ++i == n_chain)
+		if (!is_frame_record(rule, called) || ++i == n_chain)
 			return UNWIND_TRUNCATED;
+		called = true;
 		ra = chain[i] & ARCH_CODE_MASK;
 		if (ra == 0)
 			return UNWIND_COMPLETE;

@@ -24,6 +24,7 @@ enum {
 	FUNC_FIXED_BYTES = 44,
 	FLAG_TOP_FRAME = 1,
 	FLAG_SP_WRITE = 2,
+	FLAG_ASM = 4,
 	MAX_PCSP_STEPS = 4096,
 };
 
@@ -136,11 +137,17 @@ static bool run_pcsp(const struct unwind_module *m, const struct go_func *f, uin
 }
 
 /* sp: how far it is below where it was at entry. */
-static bool set_rule(struct rule *rule, int32_t sp)
+static bool set_rule(struct rule *rule, const struct go_func *f, int32_t sp)
 {
 	rule->kind = RULE_SP;
 	rule->ra_words = ARCH_RA_WORDS;
 	rule->cfa_offset = ARCH_HAS_LR ? sp : sp + 8;
+	if (!ARCH_HAS_LR && sp >= 8 && !(f->flags & FLAG_ASM)) {
+		/* First of all the compiler pushes fp, and lets it point there (cmd/internal/obj/x86);
+		 * what is written by hand may not. */
+		rule->ra_words = RULE_RA_BEHIND_FP;
+		rule->fp_words = -2;
+	}
 	if (ARCH_HAS_LR && sp > 0) {
 		/* lr is saved at sp, and fp below it (cmd/internal/obj/arm64). */
 		if (sp % 8 != 0 || sp / 8 >= INT16_MAX)
@@ -174,7 +181,7 @@ static int look_up(void *arg)
 	} else if (is_sigreturn(l->m, &f)) {
 		ret->rule = nowhere;
 	} else if (!run_pcsp(l->m, &f, l->vaddr, &sp, &ret->start, &ret->end) ||
-		   !set_rule(&ret->rule, sp)) {
+		   !set_rule(&ret->rule, &f, sp)) {
 		if (!(f.flags & FLAG_SP_WRITE))
 			return -ENOENT;
 		*ret = (struct go_rule){f.entry, f.end, nowhere};

@@ -52,7 +52,11 @@ struct rule {
 	int16_t fp_words; /* the caller's fp is at CFA + 8 * this; 0: it is in fp still */
 	int32_t cfa_offset;
 };
-enum { RULE_RA_IN_LR = 0, RULE_RA_BEHIND_FP = 1 }; /* ra_words: lr; the word behind the saved fp */
+/*
+ * ra_words: lr; the word behind the saved fp. The latter on x86_64, where it makes no difference to
+ * a step: and fp points there as soon as the function calls another.
+ */
+enum { RULE_RA_IN_LR = 0, RULE_RA_BEHIND_FP = 1 };
 
 /* [start, end) relative to the module's base, kept in a hash of 256-byte pages (rows.c). */
 struct row {
@@ -211,6 +215,7 @@ struct walk_step {
 struct unwind_cut {
 	struct unwind_regs first, last;
 	struct stack_copy stack;
+	bool called; /* the last one had called another, and was not interrupted */
 };
 
 struct unwinder {

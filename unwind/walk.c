@@ -52,8 +52,8 @@ struct walk {
 	bool guessed; /* the previous step followed the frame pointer without CFI */
 	bool lost_sp; /* of this frame only the address is known */
 	unsigned int signal_frames;
-	size_t n_certain; /* frames up to a change of stacks; 0: all are certain */
-	uint64_t certain_sp;
+	size_t n_certain;	    /* frames up to a change of stacks; 0: all are certain */
+	struct unwind_regs certain; /* sp, and fp if it is the frame's own, of the last of them */
 	uint64_t hits, misses;
 };
 
@@ -354,7 +354,12 @@ static enum step step_other_stack(struct walk *w, struct rule rule, bool innermo
 	uint64_t fp = regs->r[ARCH_REG_FP];
 
 	w->n_certain = w->n;
-	w->certain_sp = sp;
+	w->certain = (struct unwind_regs){.valid = UNWIND_REG_BIT(ARCH_REG_SP)};
+	w->certain.r[ARCH_REG_SP] = sp;
+	if (!innermost && regs->valid & UNWIND_REG_BIT(ARCH_REG_FP)) {
+		w->certain.valid |= UNWIND_REG_BIT(ARCH_REG_FP);
+		w->certain.r[ARCH_REG_FP] = fp;
+	}
 	if (!innermost) {
 		if (ARCH_HAS_LR || !(regs->valid & UNWIND_REG_BIT(ARCH_REG_FP)) ||
 		    rule.cfa_offset < 16 || fp + 16 - cfa > MAX_UNCOUNTED_BYTES)
@@ -372,8 +377,7 @@ static enum unwind_outcome settle(struct walk *w, enum unwind_outcome outcome,
 	if (w->n_certain == 0)
 		return outcome;
 	w->n = w->n_certain;
-	regs->r[ARCH_REG_SP] = w->certain_sp;
-	regs->valid = UNWIND_REG_BIT(ARCH_REG_SP); /* no other is that frame's: see continue.c */
+	*regs = w->certain;
 	*w->stack.missing = w->stack.start - 1;
 	return UNWIND_TRUNCATED;
 }
@@ -501,6 +505,7 @@ static enum step run(struct walk *w, const struct unwind_regs *first, enum unwin
 	w->n_certain = 0;
 	for (;;) {
 		const struct memo *memo = find_memo(w, addr);
+		bool called = !innermost;
 
 		if (w->n == w->max_frames) {
 			*ret = settle(w, UNWIND_TOO_DEEP, &regs);
@@ -525,7 +530,8 @@ static enum step run(struct walk *w, const struct unwind_regs *first, enum unwin
 			*ret = settle(w, *ret, &regs);
 			w->u->stats.last_depth_bytes = depth_bytes(w, &regs);
 			if (*ret == UNWIND_TRUNCATED)
-				w->u->cut = (struct unwind_cut){*first, regs, w->stack};
+				w->u->cut = (struct unwind_cut){*first, regs, w->stack,
+								called || w->n_certain};
 			return STEP_OK;
 		}
 		/* A return address may be the first byte of the next function; its call is before.
