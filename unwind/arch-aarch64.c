@@ -42,6 +42,15 @@ void arch_sigreturn_rule(struct full_rule *ret)
 	ret->cfa = ret->regs[ARCH_REG_SP];
 }
 
+/* The trampoline is the vdso's. */
+bool arch_signal_frame(const struct stack_copy *stack, uint64_t sp, struct unwind_regs *ret)
+{
+	(void)stack;
+	(void)sp;
+	(void)ret;
+	return false;
+}
+
 bool arch_cfa_op_is_nop(uint8_t op)
 {
 	/* DW_CFA_AARCH64_negate_ra_state and .._with_pc: signatures are cut off anyway. */

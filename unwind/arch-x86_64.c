@@ -44,13 +44,41 @@ static bool starts_with(const uint8_t *code, size_t n, size_t at, const char *by
 #define ADD_SP_8  "\x48\x83\xc4\x08"
 #define PLT_ENTRY 16
 
-/* Kernels give it CFI. */
+/* It is the C library's: glibc gives it CFI, of others see arch_signal_frame(). */
 const uint8_t *const arch_sigreturn_code = NULL;
 const size_t arch_sigreturn_bytes = 0;
 
 void arch_sigreturn_rule(struct full_rule *ret)
 {
 	(void)ret;
+}
+
+/*
+ * struct ucontext (asm-generic/ucontext.h, asm/sigcontext.h): flags of three bits, a link that is
+ * always 0, the signal stack, then struct sigcontext_64, whose cs, gs and fs have one value in 64-bit
+ * programs, and ss one, or 0 before Linux 4.6.
+ */
+bool arch_signal_frame(const struct stack_copy *stack, uint64_t sp, struct unwind_regs *ret)
+{
+	enum { LINK = 8, CONTEXT = 40, FLAGS = CONTEXT + 17 * 8, SEGMENTS = FLAGS + 8 };
+	enum { KNOWN_FLAGS = 7, ALWAYS_SET = 2, USER_CS = 0x33, USER_SS = 0x2b };
+	/* DWARF's numbers, in the order of struct sigcontext_64. */
+	static const uint8_t order[UNWIND_N_REGS] = {8, 9, 10, 11, 12, 13, 14, 15, 5,
+						     4, 6, 3,  1,  0,  2,  7,  16};
+	const struct stack_copy copy = {stack->bytes, stack->start, stack->n, NULL};
+	uint64_t uc_flags, link, flags, segments;
+
+	if (!stack_read(&copy, sp, &uc_flags) || !stack_read(&copy, sp + LINK, &link) ||
+	    !stack_read(&copy, sp + FLAGS, &flags) || !stack_read(&copy, sp + SEGMENTS, &segments))
+		return false;
+	if (uc_flags > KNOWN_FLAGS || link != 0 || !(flags & ALWAYS_SET) || flags > UINT32_MAX ||
+	    (segments & UINT64_C(0xffffffffffff)) != USER_CS ||
+	    (segments >> 48 != USER_SS && segments >> 48 != 0))
+		return false;
+	*ret = (struct unwind_regs){.valid = UNWIND_ALL_REGS};
+	for (unsigned int i = 0; i < UNWIND_N_REGS; i++)
+		(void)stack_read(&copy, sp + CONTEXT + 8 * i, &ret->r[order[i]]);
+	return true;
 }
 
 bool arch_cfa_op_is_nop(uint8_t op)

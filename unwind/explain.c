@@ -193,6 +193,9 @@ static void print_compact(FILE *out, struct rule rule)
 		(void)fprintf(out, "frame pointer: CFA=%s+16 %s=[c-16] ra=[c-8]",
 			      reg_names[ARCH_REG_FP], reg_names[ARCH_REG_FP]);
 		break;
+	case RULE_SIGNAL:
+		(void)fputs("what the kernel pushed for a signal handler", out);
+		break;
 	case RULE_NONE:
 		(void)fputs("the file cannot be read", out);
 		break;

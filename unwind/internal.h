@@ -44,6 +44,7 @@ enum rule_kind {
 	RULE_OTHER_STACK,
 	RULE_SP_TRAP,  /* as RULE_SP, of what nobody called: Go's runtime put it in between */
 	RULE_GUESS_FP, /* no CFI here: try the frame pointer */
+	RULE_SIGNAL,   /* in no row: a signal handler has returned there (arch_signal_frame()) */
 	RULE_BAD,
 };
 struct rule {

@@ -402,6 +402,31 @@ static enum step step_by_full(struct walk *w, const struct full_rule *f, bool *i
 	return step;
 }
 
+/* A signal handler returns to where no CFI is, but what the kernel pushed is on the stack. */
+static bool is_signal_frame(struct walk *w, const struct unwind_regs *regs,
+			    struct unwind_regs *ret_before)
+{
+	uint64_t sp = regs->r[ARCH_REG_SP];
+
+	if (!arch_signal_frame(&w->stack, sp, ret_before) ||
+	    !find_memo(w, ret_before->r[ARCH_REG_PC]))
+		return false;
+	/* Further up in this stack, or in another. */
+	return ret_before->r[ARCH_REG_SP] > sp ||
+	       ret_before->r[ARCH_REG_SP] - w->stack.start >= w->stack.n;
+}
+
+static enum step step_signal_frame(struct walk *w, const struct unwind_regs *before,
+				   bool *innermost, struct unwind_regs *regs)
+{
+	if (++w->signal_frames > MAX_SIGNAL_FRAMES)
+		return STEP_NO_PROGRESS;
+	w->frames[w->n - 1].address = regs->r[ARCH_REG_PC]; /* exact: nobody called it */
+	*regs = *before;
+	*innermost = true;
+	return STEP_OK;
+}
+
 static enum unwind_outcome step_outcome(enum step step)
 {
 	switch (step) {
@@ -427,6 +452,7 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 	struct rule rule = {.kind = RULE_GUESS_FP};
 	const struct full_rule *full = NULL;
 	bool was_innermost = *innermost;
+	struct unwind_regs before;
 	enum step step;
 
 	if (m)
@@ -438,6 +464,8 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 		full = find_full(w, m, (uint32_t)(addr - memo->base));
 		rule.kind = full ? RULE_FULL : rule.kind == RULE_FULL ? RULE_BAD : rule.kind;
 	}
+	if (rule.kind == RULE_GUESS_FP && !was_innermost && is_signal_frame(w, regs, &before))
+		rule.kind = RULE_SIGNAL;
 	*innermost = false;
 	if (__builtin_expect(w->u->trace != NULL, 0))
 		w->u->trace(w->u->trace_ctx, &(struct walk_step){w->n - 1, addr, &memo->mapping,
@@ -471,6 +499,9 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 	case RULE_GUESS_FP:
 		*ret = step_guess_fp(w, regs);
 		return STEP_OK;
+	case RULE_SIGNAL:
+		step = step_signal_frame(w, &before, innermost, regs);
+		break;
 	case RULE_NONE:
 		*ret = UNWIND_NO_FILE;
 		return STEP_OK;

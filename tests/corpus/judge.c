@@ -197,7 +197,7 @@ static bool has_lost_callers(const struct judge *j, const uint64_t *ours, size_t
 {
 	size_t at = 0;
 
-	if (outcome != UNWIND_COMPLETE && outcome != UNWIND_TRUNCATED)
+	if (outcome != UNWIND_COMPLETE && outcome != UNWIND_TRUNCATED && outcome != UNWIND_NO_CFI)
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		while (i > 0 && at < n_theirs && theirs[at] != ours[i] && !is_call(j, theirs[at]))
