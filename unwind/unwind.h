@@ -90,8 +90,8 @@ struct unwind_limits {
 	uint32_t cache_entries; /* per-pc cache, a power of two, 16 bytes each; default 65536 */
 	uint64_t max_row_bytes; /* rows of all modules; coldest module's rows go first; default 8
 				   MiB */
-	uint64_t max_inflate_bytes; /* a compressed .debug_frame larger than this is not read; 32
-				       MiB */
+	uint64_t max_inflate_bytes; /* a compressed .debug_frame larger than this, or than
+				       max_row_bytes, which it counts against, is not read; 32 MiB */
 };
 #define UNWIND_LIMITS_DEFAULT                                                                      \
 	{                                                                                          \

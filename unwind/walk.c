@@ -540,6 +540,7 @@ static enum step run(struct walk *w, const struct unwind_regs *first, enum unwin
 
 		if (w->n == w->max_frames) {
 			*ret = settle(w, UNWIND_TOO_DEEP, &regs);
+			w->u->stats.last_depth_bytes = depth_bytes(w, &regs);
 			return STEP_OK;
 		}
 		w->frames[w->n++] =
@@ -591,6 +592,7 @@ enum unwind_outcome unwind_walk(struct unwinder *u, const struct unwind_regs *re
 	u->stats.walks++;
 	u->work = 0;
 	u->cut.last.valid = 0;
+	u->stats.last_depth_bytes = 0;
 	if ((regs->valid & needed) != needed) {
 		outcome = UNWIND_TRUNCATED;
 	} else if (run(&w, regs, &outcome) == STEP_NEEDS_REGS) {
