@@ -34,7 +34,7 @@ build() # TARGET
 	# shellcheck disable=SC2046,SC2086
 	(cd "$src" && "$clang" -std=gnu11 -D_GNU_SOURCE $define -g -O1 -fsanitize=fuzzer,address,undefined \
 		-fno-sanitize-recover=undefined -I. "$source" tests/unit/unwind-elf.c \
-		$(ls unwind/[a-z]*.c | grep -v "arch-$other") util/text.c util/hash.c -ldw -lelf -lz -o "$out/$1/fuzz")
+		$(ls unwind/[a-z]*.c | grep -v "arch-$other") util/text.c util/hash.c util/go-module.c -ldw -lelf -lz -o "$out/$1/fuzz")
 }
 
 seeds_of_unwind()
