@@ -576,10 +576,13 @@ void supervisor_stop(struct supervisor *s, enum peer who)
 
 void supervisor_kill(struct supervisor *s, enum peer who)
 {
-	s->children[who].start_at_ns = 0;
-	if (s->children[who].pid) {
-		s->children[who].stopping = true;
-		(void)kill(s->children[who].pid, SIGKILL);
+	struct child *c = &s->children[who];
+
+	c->start_at_ns = 0;
+	c->restart = false;
+	if (c->pid) {
+		c->stopping = true;
+		(void)kill(c->pid, SIGKILL);
 	}
 }
 
@@ -589,6 +592,7 @@ void supervisor_restart(struct supervisor *s, enum peer who)
 
 	if (c->pid) {
 		c->restart = true;
+		c->stopping = false;
 		(void)kill(c->pid, SIGKILL);
 	} else {
 		start_or_later(s, who);
@@ -677,7 +681,11 @@ static void on_death(struct supervisor *s, enum peer who, int status)
 		return;
 	}
 	if (c->restart) {
+		bool stop = c->stopping; /* said since: what is under way is the next one's */
+
 		start_or_later(s, who);
+		if (stop)
+			supervisor_stop(s, who);
 		return;
 	}
 

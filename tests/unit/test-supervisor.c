@@ -311,6 +311,32 @@ static void test_last_words(void)
 	end_tree();
 }
 
+static void reap_until_gone(unsigned int n)
+{
+	for (int i = 0; i < 1000 && world.n_gone[PEER_SYMBOLIZER] < n; i++) {
+		(void)usleep(10000);
+		supervisor_reap(world.supervisor);
+	}
+	CHECK_INT(world.n_gone[PEER_SYMBOLIZER], ==, n);
+}
+
+/* A reload, and the end before the old one was reaped. */
+static void test_stop_behind_a_restart(void)
+{
+	run_tree("idle", 1, 0, 30 * NSEC_PER_SEC);
+	supervisor_restart(world.supervisor, PEER_SYMBOLIZER);
+	supervisor_stop(world.supervisor, PEER_SYMBOLIZER);
+	reap_until_gone(1);
+	CHECK_INT(world.n_started[PEER_SYMBOLIZER], ==, 2);
+	CHECK(world.clean);
+	CHECK_INT(supervisor_start(world.supervisor, PEER_SYMBOLIZER), ==, 0);
+	supervisor_restart(world.supervisor, PEER_SYMBOLIZER);
+	supervisor_kill(world.supervisor, PEER_SYMBOLIZER);
+	reap_until_gone(2);
+	CHECK_INT(world.n_started[PEER_SYMBOLIZER], ==, 3);
+	end_tree();
+}
+
 /* ---- Who may ask for what ---- */
 
 static struct {
@@ -396,6 +422,7 @@ int main(int argc, char **argv)
 	RUN(test_no_descriptors_to_begin_with);
 	RUN(test_stop);
 	RUN(test_last_words);
+	RUN(test_stop_behind_a_restart);
 	RUN(test_who_may_ask_for_what);
 	return 0;
 }
