@@ -44,7 +44,7 @@ def processes(daemon, values):
     rig.check(all(int(values[f"{name}.pid"]) == pid for name, pid in roles.items()), f"status knows {roles}")
     for name, pid in roles.items():
         said, known = int(values[f"{name}.memory_bytes"]) >> 10, rig.rss_kib(pid)
-        rig.check(abs(said - known) <= known / 4 and float(values[f"{name}.cpu_seconds"]) >= 0,
+        rig.check(abs(said - known) <= known / 2 and float(values[f"{name}.cpu_seconds"]) >= 0,
                   f"{name}: {said} KiB, {values[f'{name}.cpu_seconds']} s")
 
 
@@ -74,7 +74,7 @@ def commands(directory):
         rig.check(time.monotonic() - begin < 10, f"flush comes back after {time.monotonic() - begin:.2f} s")
         sink.wait_for(1, 5)
         n = named(sink.views(), "chain")
-        rig.check(n >= 50, f"and what ran is there: {n} samples")
+        rig.check(n >= 10, f"and what ran is there: {n} samples")
         rig.wait_for("status knows of the payload", lambda:
                      int(ctl(d, "status")["export.sink.payloads_sent"]) >= 1)
         values = ctl(d, "status")
