@@ -8,8 +8,6 @@
 #include "util/hash.h"
 #include "util/log.h"
 
-#define MAX_PROCESSES 256
-
 struct process_code {
 	uint32_t pid;
 	uint64_t start_time_unix_ns, used;
@@ -24,7 +22,7 @@ struct process_code {
 struct code_names {
 	struct symbol_limits limits;
 	uint64_t turn;
-	struct process_code processes[MAX_PROCESSES];
+	struct process_code processes[CODE_NAMES_MAX_PROCESSES];
 	uint32_t n;
 };
 
@@ -78,7 +76,7 @@ static struct process_code *add_process(struct code_names *c, uint32_t pid,
 		if (c->processes[i].used < p->used)
 			p = &c->processes[i];
 	}
-	if (c->n < MAX_PROCESSES)
+	if (c->n < CODE_NAMES_MAX_PROCESSES)
 		p = &c->processes[c->n++];
 	else
 		process_clear(p);

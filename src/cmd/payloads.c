@@ -30,7 +30,7 @@ struct payloads {
 
 static void on_retry(void *ctx);
 
-int payloads_new(struct payloads **ret, struct loop *loop)
+int payloads_new(struct payloads **ret, struct loop *loop, uint32_t max)
 {
 	struct payloads *p = calloc(1, sizeof(*p));
 
@@ -38,7 +38,7 @@ int payloads_new(struct payloads **ret, struct loop *loop)
 		return -ENOMEM;
 	p->loop = loop;
 	p->sock = p->mirror_sock = -EBADF;
-	p->queue.max = PAYLOADS_MAX;
+	p->queue.max = max;
 	/* Ids of two symbolizers must not meet in one exporter. */
 	p->last_id = clock_monotonic_ns();
 	p->timer = loop_add_timer(loop, UINT64_MAX, 0, on_retry, p);
@@ -189,7 +189,7 @@ int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_sa
 	if (fd < 0)
 		return fd;
 	while (p->queue.n > 0 &&
-	       (p->queue.n == PAYLOADS_MAX || p->bytes + n > PAYLOADS_MAX_BYTES)) {
+	       (p->queue.n == p->queue.max || p->bytes + n > PAYLOADS_MAX_BYTES)) {
 		log_warning("the exporter is too far behind: a payload of %llu samples is dropped",
 			    (unsigned long long)p->queue.items[0].n_samples);
 		p->dropped += p->queue.items[0].n_samples;

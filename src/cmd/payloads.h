@@ -2,7 +2,7 @@
 #pragma once
 /*
  * Finished payloads on their way to the exporter: kept until it has settled them, handed over again
- * to a new one. Bounded in bytes: the oldest goes first, and its samples are counted.
+ * to a new one. Bounded in number and bytes: the oldest goes first, and its samples are counted.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,8 @@
 struct loop;
 struct payloads;
 
-int payloads_new(struct payloads **ret, struct loop *loop);
+/* max: of payloads, at most PAYLOADS_MAX; each is a descriptor. */
+int payloads_new(struct payloads **ret, struct loop *loop, uint32_t max);
 struct payloads *payloads_free(struct payloads *p);
 /* A new exporter: fd becomes ours; everything unsettled is sent again. */
 void payloads_connect(struct payloads *p, int fd);

@@ -12,6 +12,8 @@
 #include "src/sample/sample.h"
 
 #define SETUP_MAX_DESTINATIONS 16
+/* Sockets, outputs, what is on its way or open for a moment: beside what a child counts. */
+#define SETUP_OTHER_DESCRIPTORS 512
 
 struct setup_common {
 	struct privileges privileges;

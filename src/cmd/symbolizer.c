@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "src/cmd/ask.h"
 #include "src/cmd/debug.h"
@@ -32,6 +33,7 @@
 #include "util/loop.h"
 
 #define MAX_OUTPUTS    16
+#define MIN_PAYLOADS   16
 #define MAX_RESOURCE   256		    /* resource attributes */
 #define AWAIT_NS       (5 * NSEC_PER_SEC)   /* of a capture's end, for debug files to come */
 #define LEAVE_NS       (10 * NSEC_PER_MSEC) /* between looks at whether all is sent */
@@ -604,9 +606,32 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	(void)close_fd(fds[1]);
 }
 
+/*
+ * Half of all for files of programs at most, and what is left for payloads, where the host allows
+ * fewer descriptors than the broker wanted for us.
+ */
+static void share_descriptors(const struct symbolizer *s, uint32_t *ret_files,
+			      uint32_t *ret_payloads)
+{
+	struct rlimit l = {.rlim_cur = 0};
+	uint64_t others = CODE_NAMES_MAX_DESCRIPTORS + SETUP_OTHER_DESCRIPTORS, left;
+
+	(void)getrlimit(RLIMIT_NOFILE, &l);
+	*ret_files = s->setup.max_open_files;
+	if (*ret_files > l.rlim_cur / 2)
+		*ret_files = (uint32_t)l.rlim_cur / 2;
+	left = l.rlim_cur > *ret_files + others ? l.rlim_cur - *ret_files - others : 0;
+	*ret_payloads = left > PAYLOADS_MAX   ? PAYLOADS_MAX
+			: left < MIN_PAYLOADS ? MIN_PAYLOADS
+					      : (uint32_t)left;
+}
+
 static int set_up(struct symbolizer *s)
 {
+	uint32_t max_files, max_payloads;
 	int r;
+
+	share_descriptors(s, &max_files, &max_payloads);
 
 	s->ask.sock = PROTOCOL_ASK_FD;
 	s->info.version = PACKAGE_VERSION;
@@ -615,10 +640,9 @@ static int set_up(struct symbolizer *s)
 	s->info.n_cpus = s->setup.n_cpus;
 	use_resource(s);
 	profile_init(&s->profile, s->setup.profile_bytes);
-	if ((r = namer_new(&s->namer, &s->role, &s->ask, s->setup.symbols_bytes,
-			   s->setup.max_open_files, s->setup.view != VIEW_NONE, on_module_closed,
-			   s)) < 0 ||
-	    (r = payloads_new(&s->payloads, s->role.loop)) < 0 ||
+	if ((r = namer_new(&s->namer, &s->role, &s->ask, s->setup.symbols_bytes, max_files,
+			   s->setup.view != VIEW_NONE, on_module_closed, s)) < 0 ||
+	    (r = payloads_new(&s->payloads, s->role.loop, max_payloads)) < 0 ||
 	    (r = s->leave_timer =
 		     loop_add_timer(s->role.loop, UINT64_MAX, LEAVE_NS, on_leave_timer, s)) < 0)
 		return r;

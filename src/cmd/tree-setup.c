@@ -11,8 +11,11 @@
 
 #include "src/broker/opener.h"
 #include "src/broker/state-dir.h"
+#include "src/cmd/code-names.h"
 #include "src/cmd/filter.h"
 #include "src/cmd/format.h"
+#include "src/cmd/handover.h"
+#include "src/cmd/payloads.h"
 #include "src/cmd/pulls.h"
 #include "src/cmd/setup.h"
 #include "src/cmd/tree-internal.h"
@@ -139,7 +142,8 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 	/* Files are mapped whole, so address space is no measure of memory here. */
 	s.common =
 		common_setup(t, 0, 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES);
-	s.common.privileges.max_open_files = c->max_open_files + 3 * t->events.cpus.n + 512;
+	s.common.privileges.max_open_files = c->max_open_files + HANDOVER_MAX_WINDOWS +
+					     3 * t->events.cpus.n + SETUP_OTHER_DESCRIPTORS;
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	/* Groups that the kernel picks out need not be picked out again. */
 	if (r == 0)
@@ -216,7 +220,8 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 		s.view = t->options.view->view;
 		s.report = t->options.view->report;
 	}
-	s.common.privileges.max_open_files = c->max_open_files + 512;
+	s.common.privileges.max_open_files = c->max_open_files + CODE_NAMES_MAX_DESCRIPTORS +
+					     PAYLOADS_MAX + SETUP_OTHER_DESCRIPTORS;
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)
 		r = setup_send_text(control, TEXT_SERVICE_NAME,
