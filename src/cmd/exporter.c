@@ -219,7 +219,7 @@ static void on_symbolizer(void *ctx, int fd, uint32_t events)
 {
 	struct exporter_role *e = ctx;
 
-	if (!role_read_messages(fd, PAYLOADS_A_TURN, on_payload, e)) {
+	if (role_read_messages(fd, PAYLOADS_A_TURN, on_payload, e) < 0) {
 		loop_remove_fd(e->role.loop, fd);
 		e->symbolizer_sock = close_fd(e->symbolizer_sock);
 	}

@@ -170,7 +170,7 @@ static void on_socket(void *ctx, int fd, uint32_t events)
 {
 	struct handover *h = ctx;
 
-	if (!role_drain_socket(fd, on_message, h))
+	if (role_drain_socket(fd, on_message, h) < 0)
 		disconnect(h);
 }
 

@@ -145,7 +145,7 @@ static void on_symbolizer(void *ctx, int fd, uint32_t events)
 {
 	struct metrics *m = ctx;
 
-	if (role_drain_socket(fd, on_payload, m))
+	if (role_drain_socket(fd, on_payload, m) == 0)
 		return;
 	disconnect(m);
 	/* The window it was at comes again, and what it had made of it may be here. */

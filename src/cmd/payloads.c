@@ -126,7 +126,7 @@ static void on_socket(void *ctx, int fd, uint32_t events)
 {
 	struct payloads *p = ctx;
 
-	if (!role_drain_socket(fd, on_message, p))
+	if (role_drain_socket(fd, on_message, p) < 0)
 		disconnect(p);
 }
 

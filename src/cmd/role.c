@@ -89,22 +89,27 @@ int role_start(struct role *r, const char *name, void *setup, size_t n, role_tex
 	return e;
 }
 
-bool role_read_messages(int sock, int max, role_message_fn fn, void *ctx)
+int role_read_messages(int sock, int max, role_message_fn fn, void *ctx)
 {
 	for (int i = 0; i < max; i++) {
 		struct message m;
 		int fds[2], r = message_recv(sock, &m, fds, MSG_DONTWAIT);
 
 		if (r == -EAGAIN)
-			return true;
+			return 0;
 		if (r <= 0)
-			return false;
+			return r < 0 ? r : -EPIPE;
 		fn(ctx, &m, fds);
 	}
-	return true;
+	return 0;
 }
 
-bool role_drain_socket(int sock, role_message_fn fn, void *ctx)
+const char *role_receive_error(int r)
+{
+	return strerror(r == -EMSGSIZE ? EMFILE : -r);
+}
+
+int role_drain_socket(int sock, role_message_fn fn, void *ctx)
 {
 	return role_read_messages(sock, MAX_MESSAGES_A_TURN, fn, ctx);
 }
@@ -112,12 +117,17 @@ bool role_drain_socket(int sock, role_message_fn fn, void *ctx)
 static void on_control(void *ctx, int fd, uint32_t events)
 {
 	struct listener *l = ctx;
+	int r = role_drain_socket(fd, l->message, l->ctx);
 
-	if (!role_drain_socket(fd, l->message, l->ctx)) {
-		/* The broker is gone: nobody is left to work for. */
+	if (r == 0)
+		return;
+	/* Without the broker nobody is left to work for. */
+	if (r == -EPIPE)
 		log_warning("the broker is gone; leaving");
-		loop_exit(l->role->loop, 1);
-	}
+	else
+		log_error("what the broker sends cannot be received: %s; leaving",
+			  role_receive_error(r));
+	loop_exit(l->role->loop, 1);
 }
 
 int role_listen(struct role *r, role_message_fn message, void *ctx)

@@ -16,8 +16,7 @@ struct role {
 
 /* A text of the set-up and its descriptor (-1 none); the descriptor becomes the callee's. */
 typedef int (*role_text_fn)(void *ctx, const struct message *m, int fd);
-/* A message on the control socket, or a MESSAGE_STOP when the broker is gone. fds are the callee's.
- */
+/* A message on the control socket; fds are the callee's. */
 typedef void (*role_message_fn)(void *ctx, const struct message *m, int fds[2]);
 
 /*
@@ -30,11 +29,14 @@ int role_start(struct role *r, const char *name, void *setup, size_t n, role_tex
 /* Watches the control socket. 0 or -errno. */
 int role_listen(struct role *r, role_message_fn message, void *ctx);
 
-/* Reads up to max messages from sock, or until it is empty: calls fn for each; false when the peer
- * is gone or talks nonsense. */
-bool role_read_messages(int sock, int max, role_message_fn fn, void *ctx);
+/* Reads up to max messages from sock, or until it is empty: calls fn for each. 0; -EPIPE: the peer
+ * is gone; -EMSGSIZE: there was no room for a descriptor of its; -EBADMSG: it talks nonsense; or
+ * another -errno. */
+int role_read_messages(int sock, int max, role_message_fn fn, void *ctx);
 /* As many as one turn of a loop has time for where each takes little. */
-bool role_drain_socket(int sock, role_message_fn fn, void *ctx);
+int role_drain_socket(int sock, role_message_fn fn, void *ctx);
+/* What the error of these two means, for the log. */
+const char *role_receive_error(int r);
 
 /*
  * Who is to blame if this process dies or hangs: the status page lists files, points to the one

@@ -181,7 +181,7 @@ static void on_symbolizer(void *ctx, int fd, uint32_t events)
 {
 	struct screen *s = ctx;
 
-	if (!role_drain_socket(fd, on_table, s))
+	if (role_drain_socket(fd, on_table, s) < 0)
 		disconnect_symbolizer(s);
 }
 

@@ -320,9 +320,17 @@ static void disconnect_profiler(struct symbolizer *s)
 static void on_profiler(void *ctx, int fd, uint32_t events)
 {
 	struct symbolizer *s = ctx;
+	int r = role_drain_socket(fd, on_profiler_message, s);
 
-	if (!role_drain_socket(fd, on_profiler_message, s))
+	if (r < 0)
 		disconnect_profiler(s);
+	if (r < 0 && r != -EPIPE) {
+		/* Both live on, and only the start of one joins them again. */
+		log_error("what the profiler sends cannot be received: %s; leaving",
+			  role_receive_error(r));
+		loop_exit(s->role.loop, 1);
+		return;
+	}
 	leave_if_done(s);
 }
 

@@ -4,6 +4,7 @@ comes back, the receiver keeps receiving, at most one window is missing, and the
 happened. When the broker is killed, the others leave by themselves."""
 import os
 import re
+import resource
 import signal
 import subprocess
 import time
@@ -39,6 +40,23 @@ def kill_one(daemon, sink, name):
     rig.check(re.search(rf"{name}.*signal 9", told) is not None,
               f"{name}: the log says what happened: "
               + next((line for line in told.splitlines() if name in line), "nothing"))
+
+
+def run_out_of_descriptors(daemon, sink):
+    """The symbolizer has room for the descriptors of all its tables; one that has not leaves, for a new one."""
+    before, hard = daemon.role("symbolizer"), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    with open(f"/proc/{before}/limits", encoding="utf-8") as f:
+        limit = int(re.search(r"Max open files +(\d+)", f.read())[1])
+    uid, gid = (int(rig.status_of(before)[x].split()[0]) for x in ("Uid", "Gid"))
+    rig.check(limit >= min(hard, 1024 + 2 * 256 + 4096),
+              f"symbolizer: {limit} descriptors, for files, compiled code and payloads")
+    log_from, n = len(daemon.log()), sink.count()
+    subprocess.run(["prlimit", f"--pid={before}", "--nofile=3:3"], check=True, user=uid, group=gid, extra_groups=[])
+    rig.wait_for("a new symbolizer", lambda: daemon.role("symbolizer") not in (0, before), 10)
+    told = daemon.log()[log_from:]
+    rig.check("cannot be received: Too many open files" in told and "left with status 1" in told,
+              "symbolizer: out of descriptors it says so and leaves, and a new one is there")
+    sink.wait_for(n + 3)
 
 
 def capture():
@@ -83,6 +101,10 @@ endpoint = {sink.endpoint}
             rig.check(sum(holes) <= 1.5 * INTERVAL,
                       f"{name}: {sum(holes):.2f} s are missing (at most one window of {INTERVAL:g} s)")
             rig.check(daemon.alive(), f"{name}: the broker lives")
+        begin = time.time()
+        run_out_of_descriptors(daemon, sink)
+        holes = [g for g, when in gaps(windows(sink.views())) if when >= begin - INTERVAL]
+        rig.check(sum(holes) <= 0.5 * INTERVAL, f"symbolizer: {sum(holes):.2f} s are missing, windows came again")
         mine = [sum(x[3] for x in v.samples() if x[0].get("process.pid") == chain.pid)
                 for v in sink.views()[-2:]]
         rig.check(all(mine), f"the workload is still sampled at the end: {mine}")
