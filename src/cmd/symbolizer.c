@@ -5,7 +5,8 @@
  * the profiler keeps each window until it is told that the window is settled.
  *
  * The profile is kept between windows without its samples, so a frame that was named once has its
- * name when the next window brings it again; it is emptied when it nears its limit.
+ * name when the next window brings it again; it has room for two windows, and is emptied when there
+ * is none for one.
  */
 #include "config.h"
 
@@ -185,7 +186,7 @@ static void end_window(struct symbolizer *s)
 {
 	array_clear(&s->profile.samples);
 	s->profile.start_unix_ns = s->profile.end_unix_ns = 0;
-	if (profile_nearly_full(&s->profile))
+	if (!profile_has_room(&s->profile, s->profile.max_bytes / 2))
 		forget_all(s);
 }
 

@@ -135,6 +135,12 @@ bool profile_nearly_full(const struct profile *p)
 	       p->strings.n_bytes >= p->strings.max_bytes / 8 * 7;
 }
 
+bool profile_has_room(const struct profile *p, uint64_t max_bytes)
+{
+	return bytes_used(p) + max_bytes <= p->max_bytes &&
+	       p->strings.n_bytes + max_bytes / STRINGS_SHARE <= p->strings.max_bytes;
+}
+
 static bool full(const struct profile *p, size_t more)
 {
 	return bytes_used(p) + more > p->max_bytes;

@@ -210,6 +210,8 @@ void profile_deinit(struct profile *p);
 void profile_clear(struct profile *p);
 /* True from 7/8 of max_bytes on: time to close the window early. */
 bool profile_nearly_full(const struct profile *p);
+/* True when all of another profile of that max_bytes fits in besides. */
+bool profile_has_room(const struct profile *p, uint64_t max_bytes);
 
 /*
  * Interning. Each returns the row of an equal entry or of a new one, PROFILE_NONE when the profile

@@ -111,6 +111,42 @@ static void test_window_round_trip_and_merge(void)
 	profile_deinit(&q);
 }
 
+/* As the symbolizer keeps one: names stay with their frames as long as the next window fits in. */
+static void test_room_for_a_window(void)
+{
+	enum { WINDOW_BYTES = 64 << 10 };
+	struct profile p, q;
+
+	profile_init(&p, WINDOW_BYTES);
+	profile_init(&q, 2 * WINDOW_BYTES);
+	for (uint32_t round = 0, address = 0; round < 40; round++) {
+		uint32_t n = 0;
+		int fd;
+
+		profile_clear(&p);
+		fill(&p, 1);
+		/* Small ones at first, and what is full behind them. */
+		while (!profile_nearly_full(&p) && (round % 4 == 3 || n++ < 50)) {
+			uint32_t frame = profile_add_frame(&p, 0, 0x4000 + address++);
+			struct profile_sample s = {.time_unix_ns = 1000,
+						   .value = 1,
+						   .stack = profile_add_stack(&p, &frame, 1, 0)};
+
+			CHECK(profile_add_sample(&p, &s));
+		}
+		fd = window_write(&p);
+		CHECK_INT(window_read(&q, fd, 0), ==, 0);
+		close(fd);
+		CHECK_INT(q.samples.n, ==, p.samples.n);
+		CHECK_INT(q.counters[PROFILE_SAMPLES_DROPPED], ==, 0);
+		array_clear(&q.samples);
+		if (!profile_has_room(&q, WINDOW_BYTES))
+			profile_clear(&q);
+	}
+	profile_deinit(&p);
+	profile_deinit(&q);
+}
+
 static int sealed_copy(const uint8_t *bytes, size_t n)
 {
 	int fd = memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -173,6 +209,7 @@ int main(void)
 	RUN(test_equal_rows_get_one_number);
 	RUN(test_full_profile_counts_what_it_refuses);
 	RUN(test_window_round_trip_and_merge);
+	RUN(test_room_for_a_window);
 	RUN(test_hostile_windows);
 	return 0;
 }
