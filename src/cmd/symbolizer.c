@@ -235,6 +235,7 @@ static __attribute__((noinline)) void show_window(struct symbolizer *s)
 static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
 {
 	struct profile *p = &s->profile;
+	uint64_t dropped = p->counters[PROFILE_SAMPLES_DROPPED];
 	uint32_t before = p->samples.n;
 	int r = window_read(p, fd, s->uid_base);
 
@@ -243,6 +244,7 @@ static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
 			  (unsigned long long)n_samples, strerror(-r));
 		/* Samples it had added so far; rows that nothing refers to do no harm. */
 		p->samples.n = before;
+		p->counters[PROFILE_SAMPLES_DROPPED] = dropped;
 		count_dropped(s, n_samples);
 		return;
 	}
