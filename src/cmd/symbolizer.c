@@ -134,13 +134,24 @@ static int on_text(void *ctx, const struct message *m, int fd)
 
 /* ---- Windows ---- */
 
+struct export_progress {
+	struct symbolizer *symbolizer;
+	uint64_t n_payloads, n_samples;
+};
+
 static int on_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
 {
-	struct symbolizer *s = ctx;
+	struct export_progress *done = ctx;
+	struct status_counts *counts = &done->symbolizer->role.status->counts;
+	int r = payloads_push(done->symbolizer->payloads, bytes, n, n_samples);
 
-	s->role.status->counts.payloads++;
-	s->role.status->counts.payload_bytes += n;
-	return payloads_push(s->payloads, bytes, n, n_samples);
+	if (r < 0)
+		return r;
+	counts->payloads++;
+	counts->payload_bytes += n;
+	done->n_payloads++;
+	done->n_samples += n_samples;
+	return 0;
 }
 
 /* They go with the next window. */
@@ -192,19 +203,20 @@ static void end_window(struct symbolizer *s)
 
 static void export_window(struct symbolizer *s)
 {
+	struct export_progress done = {.symbolizer = s};
 	struct profile *p = &s->profile;
 	int r;
 
 	count_dropped(s, payloads_take_dropped(s->payloads));
-	r = render_otlp(p, &s->info, NULL, on_payload, s);
+	r = render_otlp(p, &s->info, NULL, on_payload, &done);
 	if (r < 0)
-		log_error("a window of %u samples cannot be encoded: %s", p->samples.n,
+		log_error("%llu of a window's %u samples cannot be encoded: %s",
+			  (unsigned long long)(p->samples.n - done.n_samples), p->samples.n,
 			  strerror(-r));
-	/* Without samples nothing was sent: what was counted goes with the next window. */
-	if (p->samples.n > 0)
+	/* The first payload has them; without one they go with the next window. */
+	if (done.n_payloads > 0)
 		memset(p->counters, 0, sizeof(p->counters));
-	if (r < 0)
-		count_dropped(s, p->samples.n);
+	count_dropped(s, p->samples.n - done.n_samples);
 	end_window(s);
 }
 

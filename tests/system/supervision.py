@@ -42,16 +42,41 @@ def kill_one(daemon, sink, name):
               + next((line for line in told.splitlines() if name in line), "nothing"))
 
 
-def run_out_of_descriptors(daemon, sink):
-    """The symbolizer has room for the descriptors of all its tables; one that has not leaves, for a new one."""
-    before, hard = daemon.role("symbolizer"), resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    with open(f"/proc/{before}/limits", encoding="utf-8") as f:
+def limit_descriptors(pid, soft, hard):
+    """As the user it runs as: root may lack CAP_SYS_RESOURCE."""
+    uid, gid = (int(rig.status_of(pid)[x].split()[0]) for x in ("Uid", "Gid"))
+    subprocess.run(["prlimit", f"--pid={pid}", f"--nofile={soft}:{hard}"], check=True, user=uid, group=gid,
+                   extra_groups=[])
+
+
+def lose_a_window(daemon, sink):
+    """With one descriptor left a window comes in and no payload goes out: its samples are dropped, its counters
+    go with the next."""
+    pid, log_from, n = daemon.role("symbolizer"), len(daemon.log()), sink.count()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    with open(f"/proc/{pid}/limits", encoding="utf-8") as f:
         limit = int(re.search(r"Max open files +(\d+)", f.read())[1])
-    uid, gid = (int(rig.status_of(before)[x].split()[0]) for x in ("Uid", "Gid"))
     rig.check(limit >= min(hard, 1024 + 2 * 256 + 4096),
               f"symbolizer: {limit} descriptors, for files, compiled code and payloads")
-    log_from, n = len(daemon.log()), sink.count()
-    subprocess.run(["prlimit", f"--pid={before}", "--nofile=3:3"], check=True, user=uid, group=gid, extra_groups=[])
+    sink.wait_for(n + 1)
+    time.sleep(INTERVAL / 3)  # that payload is settled, and the next not made
+    used = [int(fd) for fd in os.listdir(f"/proc/{pid}/fd")]
+    limit_descriptors(pid, [fd for fd in range(len(used) + 2) if fd not in used][1], limit)
+    rig.wait_for("a window is lost", lambda: "cannot be encoded" in daemon.log()[log_from:], 5)
+    limit_descriptors(pid, limit, limit)
+    sink.wait_for(n + 3)
+    counters = [{k: x for rp in v.message.resource_profiles for sp in rp.scope_profiles for profile in sp.profiles
+                 for k, x in v.table_attributes(profile.attribute_indices).items()} for v in sink.views()[n:]]
+    lost = next((c for c in counters if c.get("perfwalk.samples_dropped")), {})
+    rig.check(lost, f"symbolizer: {lost.get('perfwalk.samples_dropped')} samples were dropped, and are counted")
+    rig.check(lost["perfwalk.samples"] >= 1.5 * min(c["perfwalk.samples"] for c in counters),
+              f"symbolizer: so is what else happened in their window: {lost}")
+
+
+def run_out_of_descriptors(daemon, sink):
+    """A symbolizer that cannot receive what comes leaves, for a new one."""
+    before, log_from, n = daemon.role("symbolizer"), len(daemon.log()), sink.count()
+    limit_descriptors(before, 3, 3)
     rig.wait_for("a new symbolizer", lambda: daemon.role("symbolizer") not in (0, before), 10)
     told = daemon.log()[log_from:]
     rig.check("cannot be received: Too many open files" in told and "left with status 1" in told,
@@ -87,6 +112,8 @@ def main():
 [profiler]
 samples_per_second = 49
 reporter_interval = {INTERVAL:g}s
+[filter]
+include_comm = chain
 [export:sink]
 endpoint = {sink.endpoint}
 """)
@@ -101,6 +128,7 @@ endpoint = {sink.endpoint}
             rig.check(sum(holes) <= 1.5 * INTERVAL,
                       f"{name}: {sum(holes):.2f} s are missing (at most one window of {INTERVAL:g} s)")
             rig.check(daemon.alive(), f"{name}: the broker lives")
+        lose_a_window(daemon, sink)
         begin = time.time()
         run_out_of_descriptors(daemon, sink)
         holes = [g for g, when in gaps(windows(sink.views())) if when >= begin - INTERVAL]
