@@ -29,6 +29,7 @@ struct handover {
 	int sock, timer;
 	uint32_t generation; /* of the symbolizer */
 	uint64_t last_id, bytes;
+	uint64_t n_samples_there; /* settled and not kept: the symbolizer alone has them */
 	struct window windows[HANDOVER_MAX_WINDOWS];
 	uint32_t n;
 };
@@ -177,6 +178,12 @@ static void on_socket(void *ctx, int fd, uint32_t events)
 void handover_connect(struct handover *h, int fd)
 {
 	disconnect(h);
+	if (h->n_samples_there > 0) {
+		h->callbacks.dropped(h->callbacks.ctx, h->n_samples_there);
+		log_warning("the symbolizer that ended had %llu samples that are kept nowhere else",
+			    (unsigned long long)h->n_samples_there);
+		h->n_samples_there = 0;
+	}
 	h->sock = fd;
 	h->generation++;
 	if (loop_add_fd(h->loop, fd, EPOLLIN, on_socket, h) < 0) {
@@ -198,7 +205,9 @@ int handover_push(struct handover *h, int fd, uint64_t n_samples, struct handove
 
 	while (h->n > 0 &&
 	       (h->n == HANDOVER_MAX_WINDOWS || h->bytes + bytes > HANDOVER_MAX_BYTES)) {
-		if (!h->windows[0].settled) {
+		if (h->windows[0].settled) {
+			h->n_samples_there += h->windows[0].n_samples;
+		} else {
 			h->callbacks.dropped(h->callbacks.ctx, h->windows[0].n_samples);
 			log_warning("the symbolizer is too far behind: a window of %llu samples is "
 				    "dropped",

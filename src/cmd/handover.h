@@ -8,7 +8,8 @@
  * was settled.
  *
  * In a capture settled windows are kept too: the symbolizer holds all of it until the end, and one
- * that dies on the way must not take the capture with it.
+ * that dies on the way must not take the capture with it. What it had of windows that were too many
+ * to keep is counted then.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -38,7 +39,7 @@ typedef bool (*handover_mark_fn)(void *ctx, const struct handover_item *item, ui
 struct handover_callbacks {
 	handover_fd_fn descriptor;
 	handover_mark_fn mark;
-	void (*dropped)(void *ctx, uint64_t n_samples); /* a window was given up */
+	void (*dropped)(void *ctx, uint64_t n_samples); /* of windows that were given up */
 	bool keep_settled;				/* a capture */
 	void *ctx;
 };

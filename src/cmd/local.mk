@@ -91,6 +91,11 @@ tests_unit_test_file_names_SOURCES = tests/unit/test-file-names.c tests/unit/tes
 	src/cmd/ask.c src/cmd/file-names.c src/cmd/role.c
 tests_unit_test_file_names_LDADD = libbroker.a libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
 
+check_PROGRAMS += tests/unit/test-handover
+tests_unit_test_handover_SOURCES = tests/unit/test-handover.c tests/unit/test.h \
+	src/cmd/handover.c src/cmd/role.c
+tests_unit_test_handover_LDADD = libbroker.a libutil.a
+
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h src/cmd/filter.c
 tests_unit_test_filter_LDADD = libconfig.a libhost.a libutil.a $(INIH_LIBS)
