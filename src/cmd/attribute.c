@@ -245,6 +245,11 @@ void attribution_windows_dropped(void *ctx, uint64_t n_samples)
 	a->dropped_before += n_samples;
 }
 
+bool attribution_has_dropped(const struct attribution *a)
+{
+	return a->dropped_before || a->profile.counters[PROFILE_SAMPLES_DROPPED];
+}
+
 /* ---- Who ---- */
 
 static uint32_t add_process(struct attribution *a, const char *comm, const struct host_process *p,

@@ -265,7 +265,12 @@ static void on_stop_timer(void *ctx)
 {
 	struct profiler *p = ctx;
 
-	if (handover_settled(p->handover))
+	if (!handover_settled(p->handover))
+		return;
+	/* It happened while the last one was on its way: one more tells of it. */
+	if (attribution_has_dropped(p->attribution))
+		close_window(p);
+	else
 		loop_exit(p->role.loop, 0);
 }
 
