@@ -1,4 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Beyond the budget the names of a process go, to be read again from its file. First those of
+ * processes that no window speaks of any more. Of those in this window the one that was named last
+ * goes: it is asked about again in the next one, the others may be in this.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +15,8 @@
 
 struct process_code {
 	uint32_t pid;
-	uint64_t start_time_unix_ns, used;
+	uint64_t start_time_unix_ns;
+	uint64_t window, named; /* the last that speaks of it; when it was asked about, in order */
 	int fds[N_CODE_SOURCES];
 	struct jitdump *dump;
 	struct perf_map *map;
@@ -21,7 +27,8 @@ struct process_code {
 
 struct code_names {
 	struct symbol_limits limits;
-	uint64_t turn;
+	uint64_t window, n_lookups;
+	bool told; /* that names had to go */
 	struct process_code processes[CODE_NAMES_MAX_PROCESSES];
 	uint32_t n;
 };
@@ -73,7 +80,7 @@ static struct process_code *add_process(struct code_names *c, uint32_t pid,
 	struct process_code *p = &c->processes[0];
 
 	for (uint32_t i = 1; i < c->n; i++) {
-		if (c->processes[i].used < p->used)
+		if (c->processes[i].window < p->window)
 			p = &c->processes[i];
 	}
 	if (c->n < CODE_NAMES_MAX_PROCESSES)
@@ -93,20 +100,14 @@ void code_names_add(struct code_names *c, enum code_source source, uint32_t pid,
 
 	if (!p)
 		p = add_process(c, pid, start_time_unix_ns);
-	p->used = c->turn;
+	p->window = c->window + 1;
 	(void)close_fd(p->fds[source]);
 	p->fds[source] = fd;
-	/* Without memory for it the process just has no names. */
-	if (source == CODE_JITDUMP && !p->dump &&
-	    jitdump_new(&p->dump, &c->limits, JITDUMP_NAMES) < 0)
-		p->dump = NULL;
-	if (source == CODE_PERF_MAP && !p->map && perf_map_new(&p->map, &c->limits) < 0)
-		p->map = NULL;
 }
 
 void code_names_refresh(struct code_names *c)
 {
-	c->turn++;
+	c->window++;
 	for (uint32_t i = 0; i < c->n; i++) {
 		c->processes[i].dump_read_ns = 0;
 		c->processes[i].map_read = false;
@@ -117,15 +118,17 @@ bool code_names_have_times(const struct code_names *c, uint32_t pid, uint64_t st
 {
 	const struct process_code *p = find_process(c, pid, start_time_unix_ns);
 
-	return p && p->dump;
+	return p && p->fds[CODE_JITDUMP] >= 0;
 }
 
-static int lookup_dump(struct process_code *p, uint64_t address, uint64_t time_ns,
-		       struct symbol *ret)
+static int lookup_dump(const struct code_names *c, struct process_code *p, uint64_t address,
+		       uint64_t time_ns, struct symbol *ret)
 {
 	int r = 0;
 
-	if (!p->dump)
+	/* Without memory for it the process just has no names. */
+	if (p->fds[CODE_JITDUMP] < 0 ||
+	    (!p->dump && jitdump_new(&p->dump, &c->limits, JITDUMP_NAMES) < 0))
 		return 1;
 	if (time_ns > p->dump_read_ns) {
 		p->dump_read_ns = time_ns;
@@ -140,9 +143,10 @@ static int lookup_dump(struct process_code *p, uint64_t address, uint64_t time_n
 	return jitdump_lookup(p->dump, address, ret);
 }
 
-static int lookup_map(struct process_code *p, uint64_t address, struct symbol *ret)
+static int lookup_map(const struct code_names *c, struct process_code *p, uint64_t address,
+		      struct symbol *ret)
 {
-	if (!p->map)
+	if (p->fds[CODE_PERF_MAP] < 0 || (!p->map && perf_map_new(&p->map, &c->limits) < 0))
 		return 1;
 	if (!p->map_read) {
 		(void)perf_map_update(p->map, p->fds[CODE_PERF_MAP]);
@@ -158,9 +162,64 @@ int code_names_lookup(struct code_names *c, uint32_t pid, uint64_t start_time_un
 
 	if (!p)
 		return 1;
-	p->used = c->turn;
-	if (lookup_dump(p, address, time_ns, ret) != 0 && lookup_map(p, address, ret) != 0)
+	p->window = c->window;
+	p->named = ++c->n_lookups;
+	if (lookup_dump(c, p, address, time_ns, ret) != 0 && lookup_map(c, p, address, ret) != 0)
 		return 1;
 	ret->start = hash_bytes(ret->name, strlen(ret->name), ret->start);
 	return 0;
+}
+
+static uint64_t process_bytes(const struct process_code *p)
+{
+	return (p->dump ? jitdump_bytes(p->dump) : 0) + (p->map ? perf_map_bytes(p->map) : 0);
+}
+
+uint64_t code_names_bytes(const struct code_names *c)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < c->n; i++)
+		total += process_bytes(&c->processes[i]);
+	return total;
+}
+
+/* NULL: one process at the most has names. */
+static struct process_code *find_coldest(struct code_names *c)
+{
+	struct process_code *coldest = NULL;
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < c->n; i++) {
+		struct process_code *p = &c->processes[i];
+
+		if (!process_bytes(p))
+			continue;
+		n++;
+		if (!coldest || p->window < coldest->window ||
+		    (p->window == coldest->window && p->named > coldest->named))
+			coldest = p;
+	}
+	return n > 1 ? coldest : NULL;
+}
+
+static void forget_names(struct process_code *p)
+{
+	p->dump = jitdump_free(p->dump);
+	p->map = perf_map_free(p->map);
+	p->dump_read_ns = 0;
+	p->map_read = false;
+}
+
+void code_names_trim(struct code_names *c, uint64_t max_bytes)
+{
+	struct process_code *p;
+
+	while (code_names_bytes(c) > max_bytes && (p = find_coldest(c))) {
+		forget_names(p);
+		if (!c->told)
+			log_info("names of compiled code take more memory than symbols in "
+				 "[limits] allows: some files are read again in each interval");
+		c->told = true;
+	}
 }

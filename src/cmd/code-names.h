@@ -34,3 +34,8 @@ bool code_names_have_times(const struct code_names *c, uint32_t pid, uint64_t st
  */
 int code_names_lookup(struct code_names *c, uint32_t pid, uint64_t start_time_unix_ns,
 		      uint64_t address, uint64_t time_ns, struct symbol *ret);
+
+/* Memory held by all names. */
+uint64_t code_names_bytes(const struct code_names *c);
+/* Names beyond the budget go, but those of one process; the next lookup reads them again. */
+void code_names_trim(struct code_names *c, uint64_t max_bytes);

@@ -503,6 +503,8 @@ static void name_module(struct namer *n, struct profile *p, uint32_t module, uin
 
 	if (m->kind == PROFILE_MODULE_JIT) {
 		name_code(n, p, module, frames, n_frames);
+		if (n_frames)
+			code_names_trim(n->code, n->max_table_bytes);
 		return;
 	}
 	n->lines_ns = 0;

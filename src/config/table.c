@@ -150,7 +150,10 @@ static const struct config_key keys[] = {
 	{"limits", "unwind_rows", CONFIG_BYTES, AT(unwind_rows_bytes), "8M", MIB, 4 * GIB, 0, false,
 	 "Memory for compiled unwind rules, shared by all processes."},
 	{"limits", "symbols", CONFIG_BYTES, AT(symbols_bytes), "32M", MIB, 4 * GIB, 0, false,
-	 "Memory for symbol tables and source lines kept from one interval to the next."},
+	 "Memory for symbol tables and source lines kept from one interval to the next, and as "
+	 "much "
+	 "again for names of code that processes compile while they run. What does not fit is read "
+	 "again from its file when it is needed."},
 	{"limits", "symbolizer_memory", CONFIG_BYTES, AT(symbolizer_memory_bytes), "1G", 64 * MIB,
 	 64 * GIB, 0, false,
 	 "Address space of the process that reads debugging information, which is where a hostile "
