@@ -36,8 +36,9 @@ struct module {
 	uint32_t pid; /* of a process that had it mapped; 0: not known */
 	char *path;
 	int fd;
-	struct contents *contents; /* NULL: not identified */
-	bool renamed;		   /* its frames are to be named anew */
+	struct file_identity identity; /* all 0: not known */
+	struct contents *contents;     /* NULL: not identified */
+	bool renamed;		       /* its frames are to be named anew */
 };
 
 /* A debug file that is being fetched. */
@@ -153,7 +154,6 @@ static struct module *evict_module(struct file_names *n)
 void file_names_add(struct file_names *n, uint64_t uid, uint32_t pid, const char *path, int fd)
 {
 	struct module *m = find_module(n, uid);
-	struct file_identity id;
 
 	if (m) {
 		module_clear(n, m);
@@ -169,8 +169,15 @@ void file_names_add(struct file_names *n, uint64_t uid, uint32_t pid, const char
 	}
 	*m = (struct module){
 		.uid = uid, .used = n->turn, .pid = pid, .fd = fd, .path = strdup(path)};
-	if (opener_identify(fd, &id) == 0)
-		role_job_file(n->role, uid, &id, path);
+	(void)opener_identify(fd, &m->identity);
+}
+
+void file_names_point(struct file_names *n, uint64_t uid)
+{
+	const struct module *m = find_module(n, uid);
+
+	if (m && m->identity.ino)
+		role_job_read(n->role, &m->identity, m->path ? m->path : "");
 }
 
 /*

@@ -43,6 +43,8 @@ void file_names_ask_again(struct file_names *n, bool all);
 /* Debug files that may come yet. */
 uint32_t file_names_n_awaited(const struct file_names *n);
 
+/* It is to blame for what is done from here on. */
+void file_names_point(struct file_names *n, uint64_t uid);
 /* What is identified from here on is used later than what was before. */
 void file_names_begin(struct file_names *n);
 /* NULL: there is no such module. Until the next file_names_add(). */

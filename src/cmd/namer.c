@@ -53,19 +53,25 @@ struct namer {
 	uint32_t first_sample; /* of those to be named now */
 	uint64_t time_ns;      /* at which the frame is looked up */
 	struct kernel_names *kernel;
-	bool kernel_renamed; /* its frames are to be named anew */
+	struct file_identity kernel_file; /* all 0: it has none */
+	bool kernel_renamed;		  /* its frames are to be named anew */
 	struct symbol_file *vdso;
 	ARRAY(struct function_key) functions;
 	struct hash_index function_index;
 };
 
 /* It is to blame for what reading it takes. */
+static void point_to_kernel(const struct namer *n)
+{
+	if (n->kernel_file.ino)
+		role_job_read(n->role, &n->kernel_file, "the kernel's debug file");
+}
+
 static int open_kernel_file(void *ctx, const uint8_t *build_id, size_t n_build_id, const char *path,
 			    bool fetch)
 {
 	struct namer *n = ctx;
 	struct message m = {.type = MESSAGE_ASK_DEBUG_FILE};
-	struct file_identity id;
 	int fd;
 
 	m.ask_debug_file.n_build_id = (uint32_t)n_build_id;
@@ -73,10 +79,8 @@ static int open_kernel_file(void *ctx, const uint8_t *build_id, size_t n_build_i
 	message_set_text(m.ask_debug_file.path, sizeof(m.ask_debug_file.path), path);
 	m.ask_debug_file.fetch = fetch;
 	fd = ask_descriptor(n->ask, &m);
-	if (fd >= 0 && opener_identify(fd, &id) == 0) {
-		role_job_file(n->role, PROFILE_UID_KERNEL, &id, "the kernel's debug file");
-		role_job_point(n->role, PROFILE_UID_KERNEL);
-	}
+	if (fd >= 0 && opener_identify(fd, &n->kernel_file) == 0)
+		point_to_kernel(n);
 	return fd;
 }
 
@@ -307,7 +311,6 @@ static int kernel_lookup(struct namer *n, uint64_t address, struct symbol *chain
 	uint64_t begin = clock_monotonic_ns();
 	int r;
 
-	role_job_point(n->role, PROFILE_UID_KERNEL);
 	r = kernel_names_lookup(n->kernel, address, lines_allowed(n), chain,
 				n->inlined ? SYMBOL_MAX_CHAIN : 1, ret_n);
 	n->lines_ns += clock_monotonic_ns() - begin;
@@ -520,6 +523,15 @@ static void name_module(struct namer *n, struct profile *p, uint32_t module, uin
 		kernel_names_trim(n->kernel);
 }
 
+static void begin_module(struct namer *n, const struct profile_module *m)
+{
+	role_job_begin(n->role);
+	if (m->kind == PROFILE_MODULE_FILE)
+		file_names_point(n->files, m->uid);
+	else if (m->kind == PROFILE_MODULE_KERNEL)
+		point_to_kernel(n);
+}
+
 void namer_name(struct namer *n, struct profile *p, uint32_t first_sample)
 {
 	_cleanup_free_ uint32_t *first = NULL, *order = NULL;
@@ -532,9 +544,7 @@ void namer_name(struct namer *n, struct profile *p, uint32_t first_sample)
 	n->first_sample = first_sample;
 	code_names_refresh(n->code);
 	for (uint32_t m = 0; m < p->modules.n; m++) {
-		role_job_begin(n->role);
-		if (p->modules.items[m].kind == PROFILE_MODULE_FILE)
-			role_job_point(n->role, p->modules.items[m].uid);
+		begin_module(n, &p->modules.items[m]);
 		identify_module(n, p, m);
 		name_module(n, p, m, order + first[m], first[m + 1] - first[m]);
 		role_job_end(n->role);

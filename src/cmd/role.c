@@ -153,6 +153,14 @@ void role_job_begin(struct role *r)
 	__atomic_store_n(&r->status->job_since_ns, clock_monotonic_ns(), __ATOMIC_RELEASE);
 }
 
+void role_job_read(struct role *r, const struct file_identity *id, const char *path)
+{
+	/* Who dies right here has read neither the one before nor this one. */
+	__atomic_store_n(&r->status->job, STATUS_MAX_FILES, __ATOMIC_SEQ_CST);
+	role_job_file(r, 0, id, path);
+	__atomic_store_n(&r->status->job, 0, __ATOMIC_RELEASE);
+}
+
 void role_job_end(struct role *r)
 {
 	__atomic_store_n(&r->status->job_since_ns, 0, __ATOMIC_RELEASE);

@@ -40,7 +40,8 @@ const char *role_receive_error(int r);
 
 /*
  * Who is to blame if this process dies or hangs: the status page lists files, points to the one
- * being read, and says since when work has been going on.
+ * being read, and says since when work has been going on. A file has its place in the list by its
+ * uid, and gives way to a later one there.
  */
 void role_job_file(struct role *r, uint64_t uid, const struct file_identity *id, const char *path);
 void role_job_begin(struct role *r); /* work begins, on no file yet */
@@ -48,6 +49,8 @@ static inline void role_job_point(struct role *r, uint64_t uid)
 {
 	r->status->job = (uint32_t)(uid % STATUS_MAX_FILES);
 }
+/* For who reads one file after the other: lists this one alone, and points to it. */
+void role_job_read(struct role *r, const struct file_identity *id, const char *path);
 void role_job_end(struct role *r);
 
 int role_profiler_main(void);

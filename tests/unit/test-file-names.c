@@ -23,7 +23,8 @@ static const struct symbol_limits limits = {.max_file_bytes = 1 << 26,
 					    .max_dwarf_bytes = 1 << 26,
 					    .max_line_bytes = 1 << 22};
 static char directory[] = "/tmp/perfwalk-test.XXXXXX";
-static struct role role;
+static struct status_page status;
+static struct role role = {.status = &status};
 static struct ask ask = {.sock = -EBADF}; /* nobody answers: no debug files */
 static uint64_t address;
 static uint32_t n_closed;
@@ -270,13 +271,30 @@ static void test_descriptors(void)
 	(void)name_one(n, N_FILES - 1, false);
 }
 
+/* As many files as the list of the status page has places, and one more: each is blamed for
+ * itself. */
+static void test_blame(void)
+{
+	_cleanup_(file_names_freep) struct file_names *n = make(2 * N_FILES);
+
+	file_names_add(n, 5, 0, "first", open("program", O_RDONLY | O_CLOEXEC));
+	file_names_add(n, 5 + STATUS_MAX_FILES, 0, "second", open("same", O_RDONLY | O_CLOEXEC));
+	for (int i = 0; i < 2; i++) {
+		role_job_begin(&role);
+		file_names_point(n, 6);
+		CHECK_INT(status.job, ==, STATUS_MAX_FILES);
+		file_names_point(n, i ? 5 + STATUS_MAX_FILES : 5);
+		CHECK_INT(status.job, <, STATUS_MAX_FILES);
+		CHECK_STR(status.files[status.job].path, i ? "second" : "first");
+		CHECK_INT(status.files[status.job].identity.ino, >, 0);
+		role_job_end(&role);
+	}
+}
+
 int main(void)
 {
-	static struct status_page status;
-
 	if (system("command -v gcc nm strip >/dev/null") != 0)
 		SKIP("gcc or binutils are not installed");
-	role.status = &status;
 	build();
 	RUN(test_same_contents);
 	RUN(test_forged);
@@ -285,6 +303,7 @@ int main(void)
 	RUN(test_budget);
 	RUN(test_lines_first);
 	RUN(test_descriptors);
+	RUN(test_blame);
 	run("rm -r \"$PWD\"");
 	return 0;
 }
