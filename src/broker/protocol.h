@@ -88,15 +88,18 @@ enum message_type {
 	MESSAGE_N_TYPES
 };
 
-/* Identity of a file's content, by fstat. */
+/* Identity of a file's content, by fstat. With a size of FILE_GROWS that of a file which is written
+ * to all the time: equal to any content of it. */
 struct file_identity {
 	uint64_t dev, ino, size, mtime_ns;
 };
+#define FILE_GROWS UINT64_MAX
 
 static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
 {
-	return a->dev == b->dev && a->ino == b->ino && a->size == b->size &&
-	       a->mtime_ns == b->mtime_ns;
+	return a->dev == b->dev && a->ino == b->ino &&
+	       (a->size == FILE_GROWS || b->size == FILE_GROWS ||
+		(a->size == b->size && a->mtime_ns == b->mtime_ns));
 }
 
 /* Which text a MESSAGE_TEXT or MESSAGE_FILE carries; the meaning of index is the kind's. */

@@ -501,6 +501,7 @@ int attribution_descriptor(void *ctx, const struct handover_item *item, struct m
 {
 	struct attribution *a = ctx;
 	const struct host_file *file;
+	int fd;
 
 	if (item->type == MESSAGE_KALLSYMS)
 		return replay_kallsyms_copy(a->replay);
@@ -509,7 +510,8 @@ int attribution_descriptor(void *ctx, const struct handover_item *item, struct m
 
 		if (!p || p->start_unix_ns != item->id)
 			return -1;
-		return item->type == MESSAGE_JITDUMP ? p->jitdump_fd : p->perf_map_fd;
+		fd = item->type == MESSAGE_JITDUMP ? p->jitdump_fd : p->perf_map_fd;
+		return is_set_aside(a, fd) ? -1 : fd;
 	}
 	file = item_file(a, item);
 	if (!file || file->fd < 0 || is_set_aside(a, file->fd))

@@ -5,10 +5,13 @@
  * goes: it is asked about again in the next one, the others may be in this.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/broker/opener.h"
 #include "src/cmd/code-names.h"
+#include "src/cmd/role.h"
 #include "util/cleanup.h"
 #include "util/hash.h"
 #include "util/log.h"
@@ -18,6 +21,7 @@ struct process_code {
 	uint64_t start_time_unix_ns;
 	uint64_t window, named; /* the last that speaks of it; when it was asked about, in order */
 	int fds[N_CODE_SOURCES];
+	struct file_identity identities[N_CODE_SOURCES]; /* all 0: not known */
 	struct jitdump *dump;
 	struct perf_map *map;
 	uint64_t dump_read_ns; /* up to this time; 0: not since the last refresh */
@@ -26,6 +30,7 @@ struct process_code {
 };
 
 struct code_names {
+	struct role *role;
 	struct symbol_limits limits;
 	uint64_t window, n_lookups;
 	bool told; /* that names had to go */
@@ -33,12 +38,13 @@ struct code_names {
 	uint32_t n;
 };
 
-int code_names_new(struct code_names **ret, const struct symbol_limits *limits)
+int code_names_new(struct code_names **ret, struct role *role, const struct symbol_limits *limits)
 {
 	struct code_names *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
+	c->role = role;
 	c->limits = *limits;
 	*ret = c;
 	return 0;
@@ -103,6 +109,8 @@ void code_names_add(struct code_names *c, enum code_source source, uint32_t pid,
 	p->window = c->window + 1;
 	(void)close_fd(p->fds[source]);
 	p->fds[source] = fd;
+	if (opener_identify(fd, &p->identities[source]) == 0)
+		p->identities[source].size = FILE_GROWS;
 }
 
 void code_names_refresh(struct code_names *c)
@@ -121,6 +129,19 @@ bool code_names_have_times(const struct code_names *c, uint32_t pid, uint64_t st
 	return p && p->fds[CODE_JITDUMP] >= 0;
 }
 
+/* It is to blame for what reading it takes, and for its names. */
+static void point_to(const struct code_names *c, const struct process_code *p,
+		     enum code_source source)
+{
+	char what[64];
+
+	if (!p->identities[source].ino)
+		return;
+	(void)snprintf(what, sizeof(what), "the %s of process %u",
+		       source == CODE_JITDUMP ? "jitdump file" : "perf map", p->pid);
+	role_job_read(c->role, &p->identities[source], what);
+}
+
 static int lookup_dump(const struct code_names *c, struct process_code *p, uint64_t address,
 		       uint64_t time_ns, struct symbol *ret)
 {
@@ -132,6 +153,7 @@ static int lookup_dump(const struct code_names *c, struct process_code *p, uint6
 		return 1;
 	if (time_ns > p->dump_read_ns) {
 		p->dump_read_ns = time_ns;
+		point_to(c, p, CODE_JITDUMP);
 		r = jitdump_update(p->dump, p->fds[CODE_JITDUMP], time_ns);
 	}
 	if (r == -ENOEXEC && !p->told) {
@@ -149,6 +171,7 @@ static int lookup_map(const struct code_names *c, struct process_code *p, uint64
 	if (p->fds[CODE_PERF_MAP] < 0 || (!p->map && perf_map_new(&p->map, &c->limits) < 0))
 		return 1;
 	if (!p->map_read) {
+		point_to(c, p, CODE_PERF_MAP);
 		(void)perf_map_update(p->map, p->fds[CODE_PERF_MAP]);
 		p->map_read = true;
 	}

@@ -9,6 +9,7 @@
 
 #include "symbolize/symbolize.h"
 
+struct role;
 struct code_names;
 
 /* How a process tells of its code. */
@@ -17,7 +18,7 @@ enum code_source { CODE_JITDUMP, CODE_PERF_MAP, N_CODE_SOURCES };
 #define CODE_NAMES_MAX_PROCESSES   256
 #define CODE_NAMES_MAX_DESCRIPTORS (N_CODE_SOURCES * CODE_NAMES_MAX_PROCESSES)
 
-int code_names_new(struct code_names **ret, const struct symbol_limits *limits);
+int code_names_new(struct code_names **ret, struct role *role, const struct symbol_limits *limits);
 struct code_names *code_names_free(struct code_names *c);
 
 /* Takes fd, in place of one that was there. */

@@ -165,8 +165,10 @@ static int open_jitdump(struct attribution *a, struct host_process *p, struct pr
 		if (fd < 0)
 			return -1;
 		s->jitdump_uid = m->file->uid;
-		if (opener_identify(fd, &id) == 0)
+		if (opener_identify(fd, &id) == 0) {
+			id.size = FILE_GROWS;
 			role_job_file(a->role, m->file->uid, &id, m->file->path);
+		}
 		/* The host may close its own. */
 		return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	}

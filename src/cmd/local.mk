@@ -83,8 +83,8 @@ tests_unit_test_kernel_names_LDADD = libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-code-names
 tests_unit_test_code_names_SOURCES = tests/unit/test-code-names.c tests/unit/test.h \
-	tests/unit/jitdump-file.h src/cmd/code-names.c
-tests_unit_test_code_names_LDADD = libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
+	tests/unit/jitdump-file.h src/cmd/code-names.c src/cmd/role.c
+tests_unit_test_code_names_LDADD = libbroker.a libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-code-unwinding
 tests_unit_test_code_unwinding_SOURCES = tests/unit/test-code-unwinding.c tests/unit/test.h \

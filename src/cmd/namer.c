@@ -99,7 +99,7 @@ int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t m
 	n->functions.max = PROFILE_NONE - 1;
 	n->recorded = recorded;
 	if (file_names_new(&n->files, role, ask, &n->limits, max_files, closed, ctx) < 0 ||
-	    code_names_new(&n->code, &n->limits) < 0 ||
+	    code_names_new(&n->code, role, &n->limits) < 0 ||
 	    kernel_names_new(&n->kernel, &n->limits, open_kernel_file, n) < 0) {
 		namer_free(n);
 		return -ENOMEM;

@@ -4,8 +4,12 @@ joined while it runs, of Node.js, and one that cannot be used. And from a perf m
 wrote outside of the pid namespace of the program. Stacks through compiled code without frame pointers,
 as far as the jitdump file says how it is unwound."""
 import gzip
+import mmap
 import os
 import re
+import signal
+import subprocess
+import time
 
 import rig
 
@@ -126,6 +130,10 @@ def code_of(pid):
     return 0
 
 
+def symbolizer_of(pid):
+    return next((c for c in rig.children_of(pid) if rig.comm_of(c) == rig.ROLES["symbolizer"]), 0)
+
+
 def check_outside_map(built):
     rig.need_programs("unshare")
     p = rig.start(["unshare", "--fork", "--pid", "--kill-child", os.path.join(built, "jit"), "no-map"])
@@ -142,9 +150,59 @@ def check_outside_map(built):
     rig.end(p)
 
 
+def status_pages(pid):
+    """What the children of a running capture say of themselves; the broker has it in memory."""
+    pages = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            if "perfwalk-status" in os.readlink(f"/proc/{pid}/fd/{fd}"):
+                with open(f"/proc/{pid}/fd/{fd}", "rb") as f:
+                    pages.append(mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ))
+        except FileNotFoundError:
+            pass
+    return pages
+
+
+def check_deadly_map(built):
+    """A map that its reader dies of is set aside, also when it has grown since."""
+    p = rig.start([os.path.join(built, "jit"), "no-map"])
+    code = rig.wait_for("it runs", lambda: code_of(p.pid))
+    name = f"/tmp/perf-{p.pid}.map"
+    with open(name, "w", encoding="utf-8") as f:  # takes long to read
+        f.writelines(f"{code + 0x1000 + i:x} 1 far_away_{i}\n" for i in range(900000))
+        f.write(f"{code:x} 1000 named\n")
+    folded = rig.path("deadly.folded")
+    capture = rig.start([rig.perfwalk(), "record", "-p", str(p.pid), "-F", "99", "-d", "5", "-o", folded],
+                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    first = rig.wait_for("a symbolizer", lambda: symbolizer_of(capture.pid))
+    pages = status_pages(capture.pid)
+
+    def is_read():
+        return any(page.find(b"perf map of process %d\0" % p.pid) >= 0 for page in pages)
+    rig.wait_for("the map is read", is_read)
+    os.kill(first, signal.SIGSEGV)
+    with open(name, "a", encoding="utf-8") as f:
+        f.write("1 1 more\n")
+    rig.wait_for("a new symbolizer", lambda: symbolizer_of(capture.pid) not in (0, first))
+    seen = 0
+    while capture.poll() is None:
+        seen += is_read()
+        time.sleep(0.05)
+    err = capture.stderr.read()
+    rig.check(capture.returncode == 0, f"a capture whose symbolizer died of a perf map leaves with {capture.returncode}")
+    rig.check(f"the perf map of process {p.pid} set aside: the symbolizer died while reading it" in err,
+              "it says which: " + next((line for line in err.splitlines() if "set aside" in line), err))
+    rig.check(seen == 0 and err.count("was killed") == 1, f"the next one is not given it, and lives on ({seen})")
+    stacks = rig.read_folded(folded)
+    n, named = rig.total(stacks), rig.total(s for s in stacks if any("named" in f for f in s.user))
+    rig.check(n > 20 and named == 0, f"{n} samples are there, {named} with a name from it")
+    rig.end(p)
+
+
 def main():
     rig.need_root()
     built = rig.build_workloads("jitdump", "jit", "unwound")
+    check_deadly_map(built)
     program = os.path.join(built, "jitdump")
     check_outside_map(built)
     check_turns("from the start", "--", program, rig.workdir())
