@@ -161,6 +161,8 @@ void file_names_add(struct file_names *n, uint64_t uid, uint32_t pid, const char
 		m = array_push(&n->modules);
 		if (!m)
 			m = evict_module(n);
+		if (m)
+			m->fd = -EBADF;
 		if (!m || hash_index_add(&n->module_index, hash_u64(uid),
 					 (uint32_t)(m - n->modules.items)) < 0) {
 			(void)close_fd(fd);
