@@ -83,11 +83,9 @@ void tree_print_status(const struct tree *t, FILE *out)
 	print_count(out, "windows", s.counts.windows);
 	print_count(out, "payloads", s.counts.payloads);
 	/* Of windows that are closed. */
-	for (int c = PROFILE_SAMPLES + 1; c < PROFILE_N_COUNTERS; c++) {
-		if (c != PROFILE_WINDOWS_DEGRADED)
-			print_count(out, profile_counter_name((enum profile_counter)c),
-				    s.counts.counters[c]);
-	}
+	for (int c = PROFILE_SAMPLES + 1; c < PROFILE_N_COUNTERS; c++)
+		print_count(out, profile_counter_name((enum profile_counter)c),
+			    s.counts.counters[c]);
 	print_process(out, "broker", &s.processes[STATISTICS_BROKER]);
 	for (int i = 0; i < PEER_N; i++)
 		print_process(out, supervisor_name((enum peer)i), &s.processes[i]);

@@ -163,9 +163,8 @@ enum profile_counter {
 	PROFILE_STACKS_TO_64_FRAMES,
 	PROFILE_STACKS_TO_128_FRAMES,
 	PROFILE_STACKS_MORE_FRAMES,
-	PROFILE_FRAMES_UNNAMED,	  /* distinct frames left without a name */
-	PROFILE_WINDOWS_DEGRADED, /* windows of which some file was set aside */
-	PROFILE_PAUSED_MS,	  /* for how long sampling was paused on demand */
+	PROFILE_FRAMES_UNNAMED, /* distinct frames left without a name */
+	PROFILE_PAUSED_MS,	/* for how long sampling was paused on demand */
 	PROFILE_N_COUNTERS
 };
 /* "samples", "samples_lost" ...: stable names, used in summaries and exports. */

@@ -200,8 +200,6 @@ static void put_losses(const struct page *pg)
 		{PROFILE_RECORDS_BAD, "  bad records", "ring records that contradict themselves"},
 		{PROFILE_SIDEBAND_LOST, "  lost events",
 		 "mappings, forks or exits; names may miss"},
-		{PROFILE_WINDOWS_DEGRADED, "  degraded windows",
-		 "a file was set aside while naming"},
 	};
 	const uint64_t *c = pg->p->counters;
 	char worth[192];

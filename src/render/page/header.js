@@ -8,7 +8,6 @@ const losses = [
 	['throttled', '', 'times the kernel slowed an event down'],
 	['records_bad', '', 'ring records that contradict themselves'],
 	['sideband_lost', '', 'mapping, fork or exit records lost: names may miss'],
-	['windows_degraded', '', 'windows in which a file was set aside while naming'],
 	['stacks_truncated', 'stacks', 'stacks cut: deeper than the copied stack bytes'],
 	['stacks_left', 'stacks', 'stacks left for another one, which is not copied'],
 	['stacks_unreadable', 'stacks', 'stacks cut: the kernel’s copy of them ends too early'],
