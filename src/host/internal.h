@@ -42,7 +42,7 @@ struct process {
 	bool start_is_exact; /* from /proc, not from the fork record */
 	bool doubtful;	     /* mappings to be re-read on next use */
 	bool exe_pending;    /* the next file mapped is the executable */
-	bool leader_gone;    /* main thread exited, others were seen since */
+	bool leader_exited;  /* the main thread's exit was recorded; others may go on */
 	bool cgroup_read;
 	bool in_exited_list;
 };
@@ -155,6 +155,8 @@ void info_set_exe(struct process *p, const char *path);
 void thread_set_comm(struct host *h, uint32_t pid, uint32_t tid, const char *comm);
 void thread_on_fork(struct host *h, struct process *p, uint32_t tid, uint32_t parent_tid);
 void thread_on_exit(struct host *h, uint32_t tid);
+/* Of that process, and its exit was recorded; false once it is forgotten. */
+bool thread_exited(struct host *h, uint32_t pid, uint32_t tid);
 void thread_collect(struct host *h);
 
 /* file.c */

@@ -178,14 +178,19 @@ void host_on_exit(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns)
 	host_see_time(h, time_ns);
 	if (pid != tid)
 		thread_on_exit(h, tid);
+	if (!p)
+		return;
+	p->leader_exited |= pid == tid;
 	/* The main thread may go before the others; see revive(). */
-	if (p && (pid == tid || p->leader_gone))
+	if (p->leader_exited)
 		process_mark_exited(h, p, time_ns);
 }
 
 /* The address space is a new one: nothing of the old holds. */
 static void on_exec(struct host *h, struct process *p, uint64_t time_ns)
 {
+	/* Another thread's exec ends the main thread and takes its number. */
+	p->pub.exited = p->leader_exited = false;
 	p->pub.is_kernel = false;
 	p->info_known |= p->pub.start_time_ns != 0;
 	p->cgroup_read = false;
@@ -227,13 +232,26 @@ void host_on_comm(struct host *h, uint32_t pid, uint32_t tid, const char *comm, 
 
 /* ---- Look-up ---- */
 
-/* A sample after the main thread's exit: the other threads go on. */
-static void revive(struct process *p, uint64_t time_ns)
+/* Its exit was recorded. */
+static bool task_exited(struct host *h, const struct process *p, uint32_t tid)
 {
-	if (p->pub.exited && time_ns > p->exit_ns) {
+	return tid == p->pub.pid ? p->leader_exited : thread_exited(h, p->pub.pid, tid);
+}
+
+/*
+ * A sample after an exit. Of another thread: those go on without the main one. Of the task itself:
+ * its exit is recorded before its memory is given back (since about Linux 6.16), and what is sampled
+ * in between is the last of it. A thread whose exit we could not keep is taken for a living one, so
+ * a process without a main thread is also asked about at the collection.
+ */
+static void revive(struct host *h, struct process *p, uint32_t tid, uint64_t time_ns)
+{
+	if (!p->pub.exited || time_ns <= p->exit_ns)
+		return;
+	if (task_exited(h, p, tid))
+		p->exit_window = h->window;
+	else
 		p->pub.exited = false;
-		p->leader_gone = true;
-	}
 }
 
 /* Records were lost: is this still the process we knew? NULL: no, and it has been retired. */
@@ -290,7 +308,7 @@ struct host_process *host_process_get(struct host *h, uint32_t pid, uint32_t tid
 		p = process_new(h, pid);
 	if (!p)
 		return NULL;
-	revive(p, time_ns);
+	revive(h, p, tid, time_ns);
 	if (!p->info_known) {
 		info_fill(h, p, time_ns);
 		if (!p->pub.comm[0])
@@ -326,7 +344,12 @@ static void free_exited(struct host *h)
 	}
 }
 
-/* Exits among lost records would leave their processes here for good: some are asked about. */
+/* Whose exit may not be told any more would stay here for good: some are asked about. */
+static bool is_doubtful(const struct host *h, const struct process *p)
+{
+	return !p->pub.exited && (p->leader_exited || p->generation != h->generation);
+}
+
 static void sweep_doubtful(struct host *h)
 {
 	uint32_t n_rows = h->processes.items.n, asked = 0;
@@ -334,10 +357,10 @@ static void sweep_doubtful(struct host *h)
 	for (uint32_t i = 0; i < n_rows && asked < SWEEP_PER_WINDOW; i++) {
 		struct process *p = h->processes.items.items[h->sweep_row++ % n_rows];
 
-		if (!p || p->pub.exited || p->generation == h->generation)
+		if (!p || !is_doubtful(h, p))
 			continue;
 		asked++;
-		p->doubtful = true;
+		p->doubtful |= p->generation != h->generation;
 		p->generation = h->generation;
 		switch (info_check_again(h, p)) {
 		case INFO_SAME:
@@ -356,6 +379,6 @@ static void sweep_doubtful(struct host *h)
 void process_collect(struct host *h)
 {
 	free_exited(h);
-	if (h->generation)
+	if (h->source.process_info)
 		sweep_doubtful(h);
 }

@@ -115,6 +115,13 @@ void thread_on_exit(struct host *h, uint32_t tid)
 	t->dead = true;
 }
 
+bool thread_exited(struct host *h, uint32_t pid, uint32_t tid)
+{
+	uint32_t row = thread_find(h, tid);
+
+	return row != UINT32_MAX && h->threads.items[row].pid == pid && h->threads.items[row].dead;
+}
+
 /* A thread from before our time: asked for once. */
 static void learn_comm(struct host *h, const struct process *p, uint32_t tid)
 {

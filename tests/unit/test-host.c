@@ -447,6 +447,75 @@ static void test_main_thread_leaves_first(void)
 	CHECK_INT(host_stats(h)->processes, ==, 0);
 }
 
+/* What it does after its exit record is the end of it, not another life. */
+static void test_samples_after_exit(void)
+{
+	_cleanup_(host_freep) struct host *h = new_host();
+	struct host_process *p;
+
+	outside.maps = MAPS;
+	p = host_process_get(h, 10, 10, 1000);
+	CHECK_STR(path_at(h, p, 0x400000, 1000), "/bin/a");
+	host_on_exit(h, 10, 10, 2000);
+	/* However long it lasts, it is found with all that was known. */
+	for (uint64_t t = 2001; t < 2005; t++) {
+		CHECK(host_process_get(h, 10, 10, t) == p);
+		CHECK(p->exited);
+		CHECK_STR(path_at(h, p, 0x400000, t), "/bin/a");
+		host_collect(h);
+	}
+	host_collect(h);
+	CHECK_INT(host_stats(h)->processes, ==, 0);
+
+	/* All threads of a process, the main one first. */
+	p = host_process_get(h, 20, 20, 3000);
+	(void)host_thread_name(h, p, 21);
+	host_on_exit(h, 20, 20, 3100);
+	CHECK(host_process_get(h, 20, 21, 3200) == p);
+	CHECK(!p->exited);
+	host_on_exit(h, 20, 21, 3300);
+	CHECK(host_process_get(h, 20, 21, 3400) == p);
+	CHECK(p->exited);
+	host_collect(h);
+	host_collect(h);
+	CHECK_INT(host_stats(h)->processes, ==, 0);
+
+	/* A thread that nobody knew when it exited seems to live, until it is asked about. */
+	p = host_process_get(h, 30, 30, 4000);
+	host_on_exit(h, 30, 30, 4100);
+	host_on_exit(h, 30, 31, 4200);
+	CHECK(!host_process_get(h, 30, 31, 4300)->exited);
+	host_collect(h);
+	host_collect(h);
+	CHECK_INT(host_stats(h)->processes, ==, 1);
+	outside.no_process = true;
+	for (int i = 0; i < 3; i++)
+		host_collect(h);
+	CHECK_INT(host_stats(h)->processes, ==, 0);
+}
+
+/* The main thread's exit is recorded, and its number goes on as the thread that called exec. */
+static void test_exec_by_another_thread(void)
+{
+	_cleanup_(host_freep) struct host *h = new_host();
+	struct host_process *p;
+
+	outside.maps = MAPS;
+	p = host_process_get(h, 10, 10, 1000);
+	host_on_exit(h, 10, 10, 2000);
+	CHECK(host_process_get(h, 10, 10, 2100) == p);
+	host_on_comm(h, 10, 10, "prog", true, 2200);
+	CHECK(!p->exited);
+	for (int i = 0; i < 3; i++)
+		host_collect(h);
+	CHECK(host_process_peek(h, 10) == p);
+	host_on_exit(h, 10, 10, 3000);
+	CHECK(p->exited);
+	host_collect(h);
+	host_collect(h);
+	CHECK_INT(host_stats(h)->processes, ==, 0);
+}
+
 static void test_threads(void)
 {
 	_cleanup_(host_freep) struct host *h = new_host();
@@ -788,6 +857,8 @@ int main(void)
 	RUN(test_pid_reused_before_first_sight);
 	RUN(test_lost_is_lazy);
 	RUN(test_main_thread_leaves_first);
+	RUN(test_samples_after_exit);
+	RUN(test_exec_by_another_thread);
 	RUN(test_threads);
 	RUN(test_kernel_threads);
 	RUN(test_files);
