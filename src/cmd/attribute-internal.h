@@ -8,6 +8,7 @@
 #include "src/sample/sample.h"
 #include "unwind/unwind.h"
 #include "util/array.h"
+#include "util/log.h"
 
 #define MAX_SET_ASIDE 256
 
@@ -53,6 +54,8 @@ struct attribution {
 	uint32_t max_frames;
 	struct stack_size *stack_size; /* borrowed; NULL: it is not adapted */
 	uint64_t dropped_before;       /* samples of windows given up: counted in the next one */
+	uint64_t refused_told;	       /* by the tables of the host */
+	struct log_ratelimit refused;
 	struct unwind_frame *walked;
 	uint32_t *frames;
 	/* Of the sample being walked, for the find callback. */

@@ -18,7 +18,8 @@
 /* The user of a process is looked at again this often. */
 #define USER_NS (2 * NSEC_PER_SEC)
 /* File pages are given back this often: a search for new code brings some ten of them back. */
-#define TRIM_NS (60 * NSEC_PER_SEC)
+#define TRIM_NS		(60 * NSEC_PER_SEC)
+#define REFUSED_SECONDS 600
 
 static void free_file_user(void *ctx, struct host_file *file)
 {
@@ -210,10 +211,30 @@ static void log_window(const struct attribution *a)
 		  (unsigned long long)a->ask->n_asked, (unsigned long long)a->ask->n_timeouts);
 }
 
+/* What does not fit is missing from the windows, or nameless in them. */
+static void report_refused(struct attribution *a)
+{
+	const struct host_stats *h = host_stats(a->host);
+	uint64_t n = h->refused_processes + h->refused_threads + h->refused_mappings +
+		     h->refused_files + h->refused_cgroups;
+
+	if (n == a->refused_told || !log_ratelimit(&a->refused, REFUSED_SECONDS))
+		return;
+	a->refused_told = n;
+	log_warning("tables of this host are full: refused were %llu processes (%llu are known; "
+		    "raise max_processes), %llu threads, %llu mappings, %llu files and %llu "
+		    "cgroups since the start; their samples are nameless or incomplete",
+		    (unsigned long long)h->refused_processes, (unsigned long long)h->processes,
+		    (unsigned long long)h->refused_threads, (unsigned long long)h->refused_mappings,
+		    (unsigned long long)h->refused_files, (unsigned long long)h->refused_cgroups);
+}
+
 void attribution_next_window(struct attribution *a)
 {
-	if (a->window > 0)
+	if (a->window > 0) {
 		log_window(a);
+		report_refused(a);
+	}
 	profile_clear(&a->profile);
 	host_collect(a->host);
 	if (clock_monotonic_ns() - a->trimmed_ns >= TRIM_NS) {

@@ -3,6 +3,7 @@
 perfwalk dies, their descriptors and memory do not grow with the number of processes seen, and what
 was seen of the short-lived ones has its names. The same once under `perfwalk record`."""
 import os
+import re
 import subprocess
 import threading
 import time
@@ -71,6 +72,27 @@ endpoint = {sink.endpoint}
                   + "".join("\n    " + p for p in problems[:20]))
 
 
+def full_part():
+    """What is refused is said."""
+    with Sink() as sink:
+        daemon = rig.Daemon(f"""
+[profiler]
+samples_per_second = 199
+reporter_interval = 1s
+[limits]
+max_processes = 16
+[export:sink]
+endpoint = {sink.endpoint}
+""", name="full")
+        daemon.wait_up()
+        for _ in range(20):
+            rig.start(["sleep", "60"])
+        rig.wait_for("a warning of refused processes", lambda: re.search(
+            r"refused were [1-9]\d* processes \(16 are known; raise max_processes\)", daemon.log()))
+        rig.check(True, "a full table of processes is told of")
+        daemon.stop()
+
+
 def record_part(program):
     out = rig.path("churn.folded")
     spawner = threading.Thread(target=lambda: (time.sleep(1), spawn(program, N)), daemon=True)
@@ -86,6 +108,7 @@ def main():
     program = os.path.join(rig.build_workloads("blip"), "blip")
     rig.check(subprocess.run([program], check=False).returncode == 0, "the short-lived program runs")
     daemon_part(program)
+    full_part()
     record_part(program)
 
 
