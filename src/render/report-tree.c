@@ -105,7 +105,8 @@ static int tree_build(struct report *r, bool callers)
 	return e;
 }
 
-/* The largest of the children that comes after last (0: the first one); 0: none is left. */
+/* The child that comes after last (0: the first one), the largest first, equals in the order of
+ * their rows; 0: none is left. */
 static uint32_t next_child(const struct report *r, uint32_t node, uint32_t last)
 {
 	uint64_t limit = last ? r->nodes.items[last].value : UINT64_MAX;
@@ -115,7 +116,8 @@ static uint32_t next_child(const struct report *r, uint32_t node, uint32_t last)
 		uint64_t v = r->nodes.items[c].value;
 
 		if ((v < limit || (v == limit && c > last)) &&
-		    (!best || v > r->nodes.items[best].value))
+		    (!best || v > r->nodes.items[best].value ||
+		     (v == r->nodes.items[best].value && c < best)))
 			best = c;
 	}
 	return best;
