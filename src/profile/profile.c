@@ -343,17 +343,22 @@ void profile_forget_names(struct profile *p, uint32_t module)
 
 uint64_t profile_period(const struct profile *p)
 {
-	return p->period_events ? p->period_events : p->period_ns;
+	return p->period_events ? p->period_events : p->period_ns ? p->period_ns : 1;
+}
+
+bool profile_has_period(const struct profile *p)
+{
+	return p->period_events || p->period_ns;
 }
 
 const char *profile_period_type(const struct profile *p)
 {
-	return p->period_events ? profile_text(p, p->event) : "cpu";
+	return p->period_events ? profile_text(p, p->event) : p->period_ns ? "cpu" : "";
 }
 
 const char *profile_period_unit(const struct profile *p)
 {
-	return p->period_events ? "count" : "nanoseconds";
+	return p->period_events ? "count" : p->period_ns ? "nanoseconds" : "";
 }
 
 uint64_t profile_stacks_incomplete(const struct profile *p)

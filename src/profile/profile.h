@@ -189,7 +189,7 @@ struct profile {
 		end_unix_ns; /* the window: every sample's time lies in [start, end) */
 	/*
 	 * What a sample of value 1 stands for: nanoseconds of CPU time (period_ns), or events
-	 * (period_events); the other is 0. weighted: the kernel chose the distance of the samples,
+	 * (period_events); the other is 0. Both are of a file that does not say. weighted: the kernel chose the distance of the samples,
 	 * each has a value of its own in events, and period_events is 1.
 	 */
 	uint64_t period_ns, period_events;
@@ -244,8 +244,10 @@ static inline const uint32_t *profile_stack_frames(const struct profile *p, uint
 	return *ret_n ? p->stack_frames.items + p->stacks.items[stack].first : NULL;
 }
 
-/* What a sample of value 1 stands for: "cpu" in "nanoseconds", or the event in "count". */
+/* What a sample of value 1 stands for: "cpu" in "nanoseconds", or the event in "count". Of a profile
+ * that does not know (folded stacks) 1 of "" in "". */
 uint64_t profile_period(const struct profile *p);
+bool profile_has_period(const struct profile *p);
 const char *profile_period_type(const struct profile *p);
 const char *profile_period_unit(const struct profile *p);
 

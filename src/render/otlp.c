@@ -372,15 +372,11 @@ static void put_profile_strings(struct otlp *o)
 /* The fields of a Profile other than its samples. id: 16 bytes for it. */
 static void fill_profile(struct otlp *o, PB(Profile) * profile, uint8_t id[16])
 {
-	uint64_t period = profile_period(o->p);
-
-	if (!period && o->p->rate_hz)
-		period = NSEC_PER_SEC / o->p->rate_hz;
 	profile->sample_type->type_strindex = o->sample_type.type;
 	profile->sample_type->unit_strindex = o->sample_type.unit;
 	profile->period_type->type_strindex = o->period_type.type;
 	profile->period_type->unit_strindex = o->period_type.unit;
-	profile->period = (int64_t)period;
+	profile->period = profile_has_period(o->p) ? (int64_t)profile_period(o->p) : 0;
 	profile->time_unix_nano = o->start_unix_ns;
 	profile->duration_nano = o->end_unix_ns - o->start_unix_ns;
 	profile->attribute_indices = o->attributes;

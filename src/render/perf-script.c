@@ -82,7 +82,6 @@ static void put_sample(FILE *out, const struct profile *p, const struct profile_
 {
 	const struct profile_thread *t = &p->threads.items[s->thread];
 	const char *event = profile_text(p, p->event);
-	uint64_t period = profile_period(p);
 	uint32_t n;
 	const uint32_t *frames = profile_stack_frames(p, s->stack, &n);
 
@@ -92,7 +91,7 @@ static void put_sample(FILE *out, const struct profile *p, const struct profile_
 		      ": %10" PRIu64 " %s:\n",
 		      p->processes.items[t->process].pid, t->tid, s->cpu,
 		      s->time_unix_ns / NSEC_PER_SEC, s->time_unix_ns % NSEC_PER_SEC / 1000,
-		      s->value * (period ? period : 1),
+		      s->value * profile_period(p),
 		      *event && !strpbrk(event, " \n") ? event
 		      : p->period_ns		       ? "cpu-clock"
 						       : "samples");

@@ -252,6 +252,12 @@ static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 	return n;
 }
 
+/* The number of samples, and what they stand for where that is known. */
+static size_t n_types(const struct profile *p)
+{
+	return profile_has_period(p) ? 2 : 1;
+}
+
 static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 {
 	uint32_t n;
@@ -276,7 +282,7 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 	pb.location_id = pp->stack.items;
 	pb.n_location_id = n;
 	pb.value = values;
-	pb.n_value = 2;
+	pb.n_value = n_types(pp->p);
 	pb.label = pointers;
 	pb.n_label = put_labels(pp, row->thread, labels, pointers);
 	put_message(pp, F_SAMPLE, &pb.base);
@@ -302,7 +308,8 @@ static size_t put_comments(struct pprof *pp, int64_t *comments)
 	else
 		(void)snprintf(text, sizeof(text), "%s, one of %" PRIu64,
 			       profile_text(pp->p, pp->p->event), profile_period(pp->p));
-	comments[n++] = put_string(pp, text);
+	if (profile_has_period(pp->p))
+		comments[n++] = put_string(pp, text);
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
 		if (!pp->p->counters[c] && c != PROFILE_SAMPLES && c != PROFILE_SAMPLES_LOST)
 			continue;
@@ -323,13 +330,15 @@ static void put_head(struct pprof *pp)
 	wire_put_bytes(&pp->pending, F_STRING, "", 0);
 	samples.type = put_string(pp, "samples");
 	samples.unit = put_string(pp, "count");
-	cpu.type = put_string(pp, profile_period_type(pp->p));
-	cpu.unit = put_string(pp, profile_period_unit(pp->p));
 	pb.sample_type = types;
-	pb.n_sample_type = 2;
-	pb.period_type = &cpu;
-	pb.period = (int64_t)profile_period(pp->p);
-	pb.default_sample_type = cpu.type;
+	pb.n_sample_type = n_types(pp->p);
+	if (profile_has_period(pp->p)) {
+		cpu.type = put_string(pp, profile_period_type(pp->p));
+		cpu.unit = put_string(pp, profile_period_unit(pp->p));
+		pb.period_type = &cpu;
+		pb.period = (int64_t)profile_period(pp->p);
+	}
+	pb.default_sample_type = types[pb.n_sample_type - 1]->type;
 	pb.time_nanos = (int64_t)pp->p->start_unix_ns;
 	pb.duration_nanos = (int64_t)(pp->p->end_unix_ns - pp->p->start_unix_ns);
 	pb.comment = comments;

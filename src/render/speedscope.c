@@ -97,12 +97,9 @@ static void begin_profile(struct speedscope *s, const char *name, uint64_t total
 		      s->p->period_ns ? "nanoseconds" : "none", total);
 }
 
-/* What a sample stands for; never 0, which would make it invisible. */
 static uint64_t weight(const struct speedscope *s, uint64_t value)
 {
-	uint64_t period = profile_period(s->p);
-
-	return value * (period ? period : 1);
+	return value * profile_period(s->p);
 }
 
 static void put_sum(struct speedscope *s)

@@ -848,6 +848,8 @@ static void test_events(void)
 	synthetic_small(&p);
 	check_types(&p, "samples/count cpu/nanoseconds", NSEC_PER_SEC / 99);
 	p.period_ns = 0;
+	p.rate_hz = 0;
+	check_types(&p, "samples/count /", 0);
 	p.period_events = 100;
 	p.event = strtab_put(&p.strings, "page-faults");
 	check_types(&p, "samples/count page-faults/count", 100);

@@ -179,6 +179,31 @@ static void test_events(void)
 	profile_deinit(&p);
 }
 
+/* Of folded stacks nobody knows what a sample stands for: counts are all there is. */
+static void test_no_period(void)
+{
+	Perftools__Profiles__Profile *pb;
+	struct profile p;
+	int64_t sum = 0;
+
+	synthetic_small(&p);
+	p.period_ns = 0;
+	p.rate_hz = 0;
+	pb = decode(&p);
+	CHECK_INT(pb->n_sample_type, ==, 1);
+	CHECK_STR(pb->string_table[pb->sample_type[0]->type], "samples");
+	CHECK_STR(pb->string_table[pb->default_sample_type], "samples");
+	CHECK(!pb->period_type);
+	CHECK_INT(pb->period, ==, 0);
+	for (size_t i = 0; i < pb->n_sample; i++) {
+		CHECK_INT(pb->sample[i]->n_value, ==, 1);
+		sum += pb->sample[i]->value[0];
+	}
+	CHECK_INT(sum, ==, 12);
+	perftools__profiles__profile__free_unpacked(pb, NULL);
+	profile_deinit(&p);
+}
+
 static void test_sums(void)
 {
 	Perftools__Profiles__Profile *pb;
@@ -259,6 +284,7 @@ int main(void)
 {
 	RUN(test_small);
 	RUN(test_events);
+	RUN(test_no_period);
 	RUN(test_sums);
 	RUN(test_broken_stream);
 	RUN(test_go_tool);
