@@ -208,9 +208,10 @@ uint32_t profile_add_module(struct profile *p, const struct profile_module *m)
 
 uint32_t profile_add_process(struct profile *p, const struct profile_process *proc)
 {
-	uint64_t hash = hash_combine(
-		hash_combine(proc->pid, proc->start_time_unix_ns),
-		hash_combine((uint64_t)proc->comm << 32 | proc->executable_path, proc->cgroup));
+	uint64_t hash =
+		hash_combine(hash_combine(proc->pid, proc->start_time_unix_ns),
+			     hash_combine((uint64_t)proc->comm << 32 | proc->executable_path,
+					  (uint64_t)proc->cgroup << 32 | proc->container_id));
 	uint32_t row;
 
 	FIND_ROW(&p->process_index, hash, row,
@@ -218,8 +219,13 @@ uint32_t profile_add_process(struct profile *p, const struct profile_process *pr
 			 p->processes.items[row].start_time_unix_ns == proc->start_time_unix_ns &&
 			 p->processes.items[row].comm == proc->comm &&
 			 p->processes.items[row].executable_path == proc->executable_path &&
-			 p->processes.items[row].cgroup == proc->cgroup);
-	return row != PROFILE_NONE ? row : ADD_ROW(p, &p->processes, &p->process_index, hash, proc);
+			 p->processes.items[row].cgroup == proc->cgroup &&
+			 p->processes.items[row].container_id == proc->container_id);
+	if (row == PROFILE_NONE)
+		return ADD_ROW(p, &p->processes, &p->process_index, hash, proc);
+	/* The container's id is in its cgroup's path; its name may be found later. */
+	take_string(&p->processes.items[row].container_name, proc->container_name);
+	return row;
 }
 
 uint32_t profile_add_thread(struct profile *p, uint32_t process, uint32_t tid, strid name)

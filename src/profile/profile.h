@@ -217,7 +217,8 @@ bool profile_has_room(const struct profile *p, uint64_t max_bytes);
  * is full or memory is short. Equality: module by uid; process by (pid, start time, comm, path,
  * cgroup); thread by (process, tid, name); frame by (module, address); function by (name,
  * system_name, file, start_line, module_name, language); stack by its frames. An existing row is
- * not changed, except that a module takes over what was empty before.
+ * not changed, except that a module takes over what was empty before, and a process the name of its
+ * container.
  */
 uint32_t profile_add_module(struct profile *p, const struct profile_module *m);
 uint32_t profile_add_process(struct profile *p, const struct profile_process *proc);

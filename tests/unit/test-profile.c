@@ -61,6 +61,34 @@ static void test_equal_rows_get_one_number(void)
 	profile_deinit(&p);
 }
 
+/* Its engine may write the name of a container down after the first window of it. */
+static void test_container_name_comes_later(void)
+{
+	struct profile p, q;
+	struct profile_process proc = {.pid = 42};
+	int fd;
+
+	profile_init(&p, 1 << 20);
+	profile_init(&q, 1 << 20);
+	for (int i = 0; i < 3; i++) {
+		profile_clear(&p);
+		proc.container_id = strtab_put(&p.strings, "0123456789ab");
+		proc.container_name = strtab_put(&p.strings, i == 1 ? "web" : "");
+		CHECK_INT(profile_add_process(&p, &proc), ==, 0);
+		fd = window_write(&p);
+		CHECK_INT(window_read(&q, fd, 0), ==, 0);
+		CHECK_INT(close(fd), ==, 0);
+		CHECK_INT(q.processes.n, ==, 1);
+		CHECK_STR(profile_text(&q, q.processes.items[0].container_name), i ? "web" : "");
+	}
+	/* The same number in another container, of another host. */
+	proc.container_id = strtab_put(&p.strings, "ba9876543210");
+	proc.container_name = STRID_EMPTY;
+	CHECK_INT(profile_add_process(&p, &proc), ==, 1);
+	profile_deinit(&p);
+	profile_deinit(&q);
+}
+
 static void test_full_profile_counts_what_it_refuses(void)
 {
 	struct profile p;
@@ -207,6 +235,7 @@ static void test_hostile_windows(void)
 int main(void)
 {
 	RUN(test_equal_rows_get_one_number);
+	RUN(test_container_name_comes_later);
 	RUN(test_full_profile_counts_what_it_refuses);
 	RUN(test_window_round_trip_and_merge);
 	RUN(test_room_for_a_window);
