@@ -9,6 +9,7 @@ libutil_a_SOURCES = \
 	util/go-module.c util/go-module.h \
 	util/hash.c util/hash.h \
 	util/json.c util/json.h \
+	util/json-read.c util/json-read.h \
 	util/library.c util/library.h \
 	util/log.c util/log.h \
 	util/loop.c util/loop.h \

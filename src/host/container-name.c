@@ -7,27 +7,18 @@
  *	conmon's command line		... -n NAME ...
  *
  * With Kubernetes, labels and annotations say namespace, pod and container: "NAMESPACE/POD/NAME".
- * Of JSON no tree is made: one pass tells strings, and the keys of the objects they lie in.
  */
 #include <stdio.h>
 #include <string.h>
 
 #include "src/host/internal.h"
+#include "util/json-read.h"
 #include "util/text.h"
 
-#define MAX_DEPTH 32 /* deeper than any engine goes */
-#define N_KEYS	  3  /* of the innermost objects are remembered */
-#define MAX_TEXT  256
+#define MAX_TEXT JSON_MAX_TEXT
 
 struct parts {
 	char name[MAX_TEXT], pod[MAX_TEXT], namespace[MAX_TEXT];
-};
-
-struct json {
-	const char *at, *end;
-	unsigned int depth;
-	char keys[N_KEYS + 1][MAX_TEXT]; /* keys[d]: the one that the object of depth d is in */
-	bool is_object[MAX_DEPTH + 1], wants_key[MAX_DEPTH + 1];
 };
 
 /* The labels and annotations that name something, and where it goes. */
@@ -44,31 +35,9 @@ static const struct {
 	{"nerdctl/name", offsetof(struct parts, name)},
 };
 
-/* The string whose first quote was read. Names have no escapes but that of the slash. */
-static bool read_string(struct json *j, char ret[MAX_TEXT])
+static void take(const struct json_reader *j, struct parts *p)
 {
-	size_t n = 0;
-
-	while (j->at < j->end && *j->at != '"') {
-		char c = *j->at++;
-
-		if (c == '\\') {
-			if (j->at == j->end)
-				return false;
-			c = *j->at++;
-			if (!strchr("/\"\\", c))
-				c = '?';
-		}
-		if (n < MAX_TEXT - 1)
-			ret[n++] = c;
-	}
-	ret[n] = '\0';
-	return j->at++ < j->end;
-}
-
-static void take(const struct json *j, const char *value, struct parts *p)
-{
-	const char *key = j->depth <= N_KEYS ? j->keys[j->depth] : "";
+	const char *key = j->depth <= JSON_MAX_KEYS ? j->keys[j->depth] : "", *value = j->value;
 	bool labelled = (j->depth == 2 && strcmp(j->keys[1], "annotations") == 0) ||
 			(j->depth == 3 && strcmp(j->keys[1], "Config") == 0 &&
 			 strcmp(j->keys[2], "Labels") == 0);
@@ -78,55 +47,6 @@ static void take(const struct json *j, const char *value, struct parts *p)
 	for (size_t i = 0; labelled && i < ARRAY_SIZE(labels); i++) {
 		if (strcmp(key, labels[i].key) == 0)
 			(void)snprintf((char *)p + labels[i].offset, MAX_TEXT, "%s", value);
-	}
-}
-
-static bool on_string(struct json *j, struct parts *p)
-{
-	char text[MAX_TEXT];
-
-	if (!read_string(j, text))
-		return false;
-	if (!j->is_object[j->depth])
-		return true;
-	if (!j->wants_key[j->depth])
-		take(j, text, p);
-	else if (j->depth <= N_KEYS)
-		memcpy(j->keys[j->depth], text, MAX_TEXT);
-	return true;
-}
-
-static void read_json(struct json *j, struct parts *p)
-{
-	while (j->at < j->end) {
-		char c = *j->at++;
-
-		switch (c) {
-		case '{':
-		case '[':
-			if (j->depth == MAX_DEPTH)
-				return;
-			j->depth++;
-			j->is_object[j->depth] = j->wants_key[j->depth] = c == '{';
-			break;
-		case '}':
-		case ']':
-			if (j->depth-- <= 1)
-				return;
-			break;
-		case ':':
-			j->wants_key[j->depth] = false;
-			break;
-		case ',':
-			j->wants_key[j->depth] = true;
-			break;
-		case '"':
-			if (!on_string(j, p))
-				return;
-			break;
-		default:
-			break; /* numbers, true, false, null, blanks */
-		}
 	}
 }
 
@@ -164,9 +84,12 @@ bool host_parse_container_state(const char *text, size_t n, const char *id, char
 	char all[3 * MAX_TEXT];
 
 	if (n && text[0] == '{') {
-		struct json j = {.at = text, .end = text + n};
+		struct json_reader j = json_reader_make(text, n);
 
-		read_json(&j, &p);
+		while (json_reader_next(&j)) {
+			if (j.is_string)
+				take(&j, &p);
+		}
 	} else {
 		read_command_line(text, n, id, &p);
 	}

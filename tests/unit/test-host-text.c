@@ -360,7 +360,7 @@ static void test_container_conmon(void)
 /* Any bytes: an outcome, and text that is clean. */
 static void test_container_hostile(void)
 {
-	static const char tokens[] = "{}[]:,\"\\\0\nab";
+	static const char tokens[] = "{}[]:,\"\\\0\nabu";
 	char text[STATE_MAX];
 	uint64_t seed = 1;
 	bool found;
