@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "proto/otlp-response.h"
 #include "proto/wire-read.h"
+#include "util/json-read.h"
 #include "util/text.h"
 
 /* A number and a text: both messages are that, one of them inside an envelope. */
@@ -53,6 +55,29 @@ int otlp_response_parse(const uint8_t *bytes, size_t n, int64_t *ret_rejected, c
 		return -EBADMSG;
 	*ret_rejected = o.number;
 	give_text(&o, message, size);
+	return 0;
+}
+
+/* 64-bit integers are strings in protobuf's JSON, and its readers are told to take numbers, too. */
+int otlp_response_parse_json(const uint8_t *bytes, size_t n, int64_t *ret_rejected, char *message,
+			     size_t size)
+{
+	struct json_reader j = json_reader_make(bytes, n);
+	struct outcome o = {0};
+	char text[JSON_MAX_TEXT] = "";
+
+	if (n == 0 || bytes[0] != '{')
+		return -EBADMSG;
+	while (json_reader_next(&j)) {
+		if (j.depth != 2 || strcmp(j.keys[1], "partialSuccess") != 0)
+			continue;
+		if (strcmp(j.keys[2], "rejectedProfiles") == 0)
+			o.number = strtoll(j.value, NULL, 10);
+		else if (strcmp(j.keys[2], "errorMessage") == 0 && j.is_string)
+			memcpy(text, j.value, sizeof(text));
+	}
+	*ret_rejected = o.number;
+	(void)text_clean(message, size, text, sizeof(text));
 	return 0;
 }
 

@@ -4,7 +4,7 @@
  * What an OTLP server answers: readers of the two small messages a client looks into. The bytes
  * are a stranger's; protobuf-c's unpack, which recurses without a limit, never sees them.
  *
- * Both return 0, or -EBADMSG when the bytes are not the message (the results are then untouched).
+ * All return 0, or -EBADMSG when the bytes are not the message (the results are then untouched).
  * Unknown fields are stepped over. message: the server's text, made safe to print (text_clean())
  * and cut to size bytes with its 0; "" when there is none. size must not be 0.
  */
@@ -17,6 +17,9 @@
  */
 int otlp_response_parse(const uint8_t *bytes, size_t n, int64_t *ret_rejected, char *message,
 			size_t size);
+/* The same in JSON, as it answers a request in JSON. */
+int otlp_response_parse_json(const uint8_t *bytes, size_t n, int64_t *ret_rejected, char *message,
+			     size_t size);
 
 /* google.rpc.Status, the body of an HTTP error. ret_code: a gRPC status code; for the log only. */
 int otlp_status_parse(const uint8_t *bytes, size_t n, int32_t *ret_code, char *message,

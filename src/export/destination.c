@@ -458,11 +458,24 @@ static void reached(struct destination *d, uint64_t now)
 	d->next_attempt_ns = 0;
 }
 
+static int parse_answer(const struct destination *d, int64_t *ret_rejected,
+			char message[MESSAGE_BYTES])
+{
+	static const char json[] = "application/json";
+	const uint8_t *answer = d->response.body;
+	size_t n = d->response.n_body;
+
+	if (!d->grpc && strncasecmp(d->response.type, json, strlen(json)) == 0)
+		return otlp_response_parse_json(answer, n, ret_rejected, message, MESSAGE_BYTES);
+	if (d->grpc && !grpc_message(answer, n, &answer, &n))
+		return -EBADMSG;
+	return otlp_response_parse(answer, n, ret_rejected, message, MESSAGE_BYTES);
+}
+
 static void on_sent(struct destination *d, uint64_t now)
 {
 	char message[MESSAGE_BYTES] = "";
-	const uint8_t *answer = d->response.body;
-	size_t n_answer = d->response.n_body, n = 0;
+	size_t n = 0;
 	struct entry *x = d->flying;
 	int64_t n_rejected = 0;
 
@@ -477,16 +490,15 @@ static void on_sent(struct destination *d, uint64_t now)
 	reached(d, now);
 	backlog_settle(d, x, now);
 	/* A page: a web server that says yes to everything. */
-	if (!d->grpc && n_answer > 0 && strncasecmp(d->response.type, "text/", 5) == 0)
+	if (!d->grpc && d->response.n_body > 0 && strncasecmp(d->response.type, "text/", 5) == 0)
 		report_foreign(d);
 	/* The status says that the payload was taken; a body that cannot be read changes nothing.
 	 */
-	if ((!d->grpc || grpc_message(answer, n_answer, &answer, &n_answer)) &&
-	    otlp_response_parse(answer, n_answer, &n_rejected, message, sizeof(message)) == 0) {
-		if (n_rejected > 0)
-			d->stats.profiles_rejected += (uint64_t)n_rejected;
-		report_sent(d, n_rejected, message);
-	}
+	if (parse_answer(d, &n_rejected, message) < 0)
+		return;
+	if (n_rejected > 0)
+		d->stats.profiles_rejected += (uint64_t)n_rejected;
+	report_sent(d, n_rejected, message);
 }
 
 static void on_refused(struct destination *d, const struct outcome *o, uint64_t now)

@@ -164,12 +164,15 @@ def refused_port(_):
 # --- the table: name, the server, what becomes of the payload, what the log says of it ----------
 
 PARTIAL = b"\x0a\x0b\x08\x03\x12\x07too old"
+PARTIAL_JSON = b'{"partialSuccess": {"rejectedProfiles": "3", "errorMessage": "\\u0022too\\" old"}}'
 ROWS = [
     ("200", answer(200), SENT, ""),
     ("200 and a success in so many words", answer(200, body=b"\x0a\x00"), SENT, ""),
     ("202", answer(202), SENT, ""),
     ("204", answer(204), SENT, ""),
     ("partial success", answer(200, body=PARTIAL), SENT, "3 of its profiles: too old"),
+    ("partial success in JSON", answer(200, body=PARTIAL_JSON, kind="application/json"), SENT,
+     'took a payload but for 3 of its profiles: "too" old'),
     ("a page instead of an answer", answer(200, body=b"<html>Welcome", kind="text/html; charset=utf-8"), SENT,
      "text/html"),
     ("an answer that is none", answer(200, body=b"\xff" * 40), SENT, ""),

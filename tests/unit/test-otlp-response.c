@@ -61,6 +61,34 @@ static void test_response(void)
 	CHECK_STR(message, "abcd");
 }
 
+static void check_json(const char *text, int64_t expected, const char *expected_message)
+{
+	int64_t rejected = -1;
+	char message[64] = "untouched";
+
+	CHECK_INT(otlp_response_parse_json((const uint8_t *)text, strlen(text), &rejected, message,
+					   sizeof(message)),
+		  ==, expected < 0 ? -EBADMSG : 0);
+	CHECK_INT(rejected, ==, expected);
+	CHECK_STR(message, expected_message);
+}
+
+static void test_response_in_json(void)
+{
+	check_json("{}", 0, "");
+	check_json("{\"partialSuccess\":{}}", 0, "");
+	check_json("{\"partialSuccess\":{\"rejectedProfiles\":\"7\"}}", 7, "");
+	check_json("{ \"partialSuccess\" : { \"rejectedProfiles\" : 7, "
+		   "\"errorMessage\":\"a \\u003cb\\u003E\\n\\\"c\\\" \\u00e9\" } }",
+		   7, "a <b> \"c\" ?");
+	check_json("{\"other\":{\"rejectedProfiles\":7},\"partialSuccess\":{\"x\":[{"
+		   "\"errorMessage\":\"no\"}],\"errorMessage\":null}}",
+		   0, "");
+	check_json("{\"partialSuccess\":{\"errorMessage\":\"cut", 0, "");
+	check_json("", -1, "untouched");
+	check_json("oops", -1, "untouched");
+}
+
 static void test_status(void)
 {
 	uint8_t buf[512];
@@ -144,6 +172,7 @@ static void test_hostile(void)
 int main(void)
 {
 	RUN(test_response);
+	RUN(test_response_in_json);
 	RUN(test_status);
 	RUN(test_cut);
 	RUN(test_hostile);
