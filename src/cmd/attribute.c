@@ -248,9 +248,12 @@ void attribution_next_window(struct attribution *a)
 	a->dropped_before = 0;
 }
 
-void attribution_add_lost(struct attribution *a, uint64_t n)
+void attribution_add_lost(struct attribution *a, struct sample_losses lost)
 {
-	a->profile.counters[PROFILE_SAMPLES_LOST] += n;
+	a->profile.counters[PROFILE_SAMPLES_LOST] += lost.samples;
+	a->profile.counters[PROFILE_SIDEBAND_LOST] += lost.sideband;
+	if (lost.sideband)
+		host_on_lost(a->host);
 }
 
 void attribution_doubt(struct attribution *a)

@@ -16,6 +16,7 @@
 struct filter;
 struct stack_size;
 struct record;
+struct sample_losses;
 struct perf_data_host;
 struct replay;
 struct attribution;
@@ -28,7 +29,8 @@ struct attribution *attribution_free(struct attribution *a);
 
 /* Any record of the rings, in time order. false: a sample that is not wanted. */
 bool attribution_record(struct attribution *a, const struct record *r);
-void attribution_add_lost(struct attribution *a, uint64_t n);
+/* Records that no record tells of. Those of the side band put in doubt what is known of processes. */
+void attribution_add_lost(struct attribution *a, struct sample_losses lost);
 /* Something was not recorded: what is known of processes is checked when they are sampled next. */
 void attribution_doubt(struct attribution *a);
 /* A file is set aside for a process of the tree (MESSAGE_QUARANTINE). */

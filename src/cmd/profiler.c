@@ -140,12 +140,13 @@ static void set_replay_facts(struct profiler *p)
 static void close_window(struct profiler *p)
 {
 	struct profile *prof = attribution_profile(p->attribution);
-	uint64_t lost = p->merger ? merger_read_lost(p->merger) : 0, now = clock_realtime_ns();
+	uint64_t now = clock_realtime_ns();
 	struct handover_item *items;
 	uint32_t n_items;
 	int fd;
 
-	attribution_add_lost(p->attribution, lost);
+	if (p->merger)
+		attribution_add_lost(p->attribution, merger_read_lost(p->merger));
 	/* A file's window is as old as its samples: the loop below finds both its ends. */
 	if (p->replay)
 		set_replay_facts(p);
@@ -196,7 +197,9 @@ static void end_replay(struct profiler *p, int result)
 
 	loop_set_timer(p->role.loop, p->replay_timer, UINT64_MAX);
 	if (result == 0) {
-		attribution_add_lost(p->attribution, replay_stats(p->replay)->lost);
+		attribution_add_lost(
+			p->attribution,
+			(struct sample_losses){.samples = replay_stats(p->replay)->lost});
 		replay_report(p->replay);
 		close_window(p);
 	}

@@ -319,9 +319,10 @@ unsigned int merger_fill_percent(const struct merger *m)
 	return m->fill_percent;
 }
 
-uint64_t merger_read_lost(struct merger *m)
+struct sample_losses merger_read_lost(struct merger *m)
 {
-	uint64_t sum = 0, count;
+	struct sample_losses sum = {0};
+	uint64_t count;
 
 	for (uint32_t i = 0; i < m->sources.n; i++) {
 		struct source *s = &m->sources.items[i];
@@ -329,7 +330,7 @@ uint64_t merger_read_lost(struct merger *m)
 		if (!m->features.read_lost || !source_read_lost(s, &count))
 			continue;
 		s->lost_read = count - s->lost_base;
-		sum += source_lost_news(s);
+		*(s->sideband ? &sum.sideband : &sum.samples) += source_lost_news(s);
 	}
 	return sum;
 }

@@ -248,6 +248,11 @@ struct record {
 	};
 };
 
+/* Records lost, by kind of ring. */
+struct sample_losses {
+	uint64_t samples, sideband;
+};
+
 /*
  * Reads the rings of many CPUs in the order of record times. Ordering rule: sample heads are
  * snapshotted before side-band heads, and a record younger than (youngest seen - guard) waits for
@@ -279,4 +284,4 @@ unsigned int merger_fill_percent(const struct merger *m);
  * counts is the loss, each lost record counted once: a record that comes late for a loss already
  * returned here says 0.
  */
-uint64_t merger_read_lost(struct merger *m);
+struct sample_losses merger_read_lost(struct merger *m);

@@ -3,6 +3,7 @@
 #include "tests/unit/test.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -14,7 +15,10 @@
 #define GUARD	   MERGE_GUARD_NS
 
 static const struct sample_options options = {.rate_hz = 99, .kernel_stacks = true};
-static const struct sample_features features = {.kernel = true, .dummy = true, .comm_exec = true};
+static struct sample_features features = {.kernel = true, .dummy = true, .comm_exec = true};
+
+/* What the next ring is given to read(2) its count of losses from. */
+static int counter_fd = -1;
 
 /* The writer's side of a ring. */
 struct writer {
@@ -41,7 +45,7 @@ static struct writer make_ring(struct merger *m, int cpu, bool sideband, uint64_
 	w.page->data_head = w.page->data_tail = start;
 	CHECK_INT(ring_map(&ring, fd, &bytes, false), ==, 0);
 	CHECK_INT(ring.tail, ==, (int64_t)start);
-	ring.fd = -1;
+	ring.fd = counter_fd;
 	CHECK_INT(merger_add_ring(m, cpu, sideband, &ring), ==, 0);
 	(void)close_fd(fd);
 	return w;
@@ -363,7 +367,83 @@ static void test_lost_is_told(void)
 	CHECK(r.from_sideband);
 	CHECK(merger_next(m, &r));
 	CHECK_INT(r.lost, ==, 5);
-	CHECK_INT(merger_read_lost(m), ==, 0);
+	CHECK_INT(merger_read_lost(m).sideband, ==, 0);
+	drop_writer(&b);
+}
+
+/* An event whose count of losses is what was written last, once. */
+struct counter {
+	int fd[2];
+};
+
+static struct counter make_counter(void)
+{
+	struct counter c;
+
+	CHECK_INT(pipe2(c.fd, O_NONBLOCK | O_CLOEXEC), ==, 0);
+	return c;
+}
+
+static void write_count(const struct counter *c, uint64_t n)
+{
+	const uint64_t counts[] = {0, 0, n}; /* value, time enabled, lost */
+
+	CHECK_INT(write(c->fd[1], counts, sizeof(counts)), ==, sizeof(counts));
+}
+
+static void drop_counter(struct counter *c)
+{
+	(void)close_fd(c->fd[0]);
+	(void)close_fd(c->fd[1]);
+}
+
+static void check_losses(struct merger *m, uint64_t n_samples, uint64_t n_sideband)
+{
+	const struct sample_losses have = merger_read_lost(m);
+
+	CHECK_INT(have.samples, ==, n_samples);
+	CHECK_INT(have.sideband, ==, n_sideband);
+}
+
+static struct writer make_counted_ring(struct merger *m, bool sideband, const struct counter *c,
+				       uint64_t before)
+{
+	struct writer w;
+
+	write_count(c, before);
+	counter_fd = c->fd[0];
+	w = make_ring(m, 0, sideband, 0);
+	counter_fd = -1;
+	return w;
+}
+
+/* What the events count, by kind of ring; a record that comes late says nothing new. */
+static void test_lost_is_read(void)
+{
+	struct counter samples = make_counter(), sideband = make_counter();
+	struct merger *m;
+	struct writer a, b;
+	struct record r;
+
+	features.read_lost = true;
+	m = new_merger();
+	features.read_lost = false;
+	a = make_counted_ring(m, false, &samples, 100);
+	b = make_counted_ring(m, true, &sideband, 200);
+	write_count(&samples, 103);
+	write_count(&sideband, 205);
+	check_losses(m, 3, 5);
+	write_lost(&b, 6, 10);
+	merger_begin(m, true);
+	CHECK(merger_next(m, &r));
+	CHECK_INT(r.lost, ==, 1);
+	write_count(&samples, 103);
+	write_count(&sideband, 206);
+	check_losses(m, 0, 0);
+	merger_free(m);
+	drop_counter(&samples);
+	drop_counter(&sideband);
+	drop_writer(&a);
 	drop_writer(&b);
 }
 
@@ -397,6 +477,7 @@ int main(void)
 	RUN(test_remove_in_the_middle);
 	RUN(test_urgent_ring_is_emptied);
 	RUN(test_lost_is_told);
+	RUN(test_lost_is_read);
 	RUN(test_map_sizes);
 	return 0;
 }

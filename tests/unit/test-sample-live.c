@@ -135,6 +135,7 @@ static uint64_t drain(struct session *s, bool flush, uint64_t *last, struct stor
 		      pid_t child)
 {
 	struct record r;
+	struct sample_losses losses;
 	uint64_t lost = 0;
 
 	merger_begin(s->m, flush);
@@ -147,7 +148,8 @@ static uint64_t drain(struct session *s, bool flush, uint64_t *last, struct stor
 		if (story)
 			tell(story, child, &r);
 	}
-	return lost + merger_read_lost(s->m);
+	losses = merger_read_lost(s->m);
+	return lost + losses.samples + losses.sideband;
 }
 
 static void test_probe(void)
