@@ -18,7 +18,6 @@
 enum { T_MAPPING, T_LOCATION, T_FUNCTION, T_LINK, T_STRING, T_ATTRIBUTE, T_STACK, N_TABLES };
 
 #define MAX_NAME_BYTES 512
-#define MAX_PENDING    65536 /* timestamps of one Sample entry */
 
 struct span {
 	const uint8_t *bytes;
@@ -275,34 +274,55 @@ static int sample_attribute(struct otlp *o, void *ctx, uint64_t index)
 	return 0;
 }
 
-static int add_value(struct otlp *o, void *ctx, uint64_t value)
-{
-	uint64_t *sum = ctx;
+struct values {
+	uint64_t n, sum;
+};
 
-	*sum += (int64_t)value > 0 ? value : 0;
+static int count_value(struct otlp *o, void *ctx, uint64_t value)
+{
+	struct values *v = ctx;
+
+	v->n++;
+	v->sum += (int64_t)value > 0 ? value : 0;
 	return 0;
 }
 
-/* Each timestamp is a sample of its own; the values are theirs in turn, or 1 each. */
+struct timed {
+	struct span times;
+	size_t i;
+	uint32_t thread, cpu;
+};
+
+static int add_timed(struct otlp *o, void *ctx, uint64_t value)
+{
+	struct timed *t = ctx;
+	uint64_t time;
+
+	memcpy(&time, t->times.bytes + 8 * t->i++, sizeof(time));
+	return (int64_t)value > 0 ? import_add_sample(o->im, t->thread, value, time, t->cpu) : 0;
+}
+
+/*
+ * Each timestamp is a sample of its own; the values are theirs in turn, or 1 each. Another number of
+ * values is against the rules: their sum is what is kept.
+ */
 static int add_samples(struct otlp *o, const struct span *sample, uint32_t thread, uint32_t cpu,
 		       uint64_t fallback_time)
 {
-	struct span times = bytes_of(sample, 5);
-	size_t n_times = times.n / 8;
-	uint64_t sum = 0;
+	struct timed t = {.times = bytes_of(sample, 5), .thread = thread, .cpu = cpu};
+	size_t n_times = t.times.n / 8;
+	struct values v = {0};
 	int r;
 
-	r = each_number(o, sample, 4, add_value, &sum);
+	r = each_number(o, sample, 4, count_value, &v);
 	if (r < 0)
 		return r;
 	if (n_times == 0)
-		return sum ? import_add_sample(o->im, thread, sum, fallback_time, cpu) : 0;
-	for (size_t i = 0; i < n_times && r == 0; i++) {
-		uint64_t time, value = sum / n_times + (i < sum % n_times);
-
-		memcpy(&time, times.bytes + 8 * i, sizeof(time));
-		r = import_add_sample(o->im, thread, sum ? value : 1, time, cpu);
-	}
+		return v.sum ? import_add_sample(o->im, thread, v.sum, fallback_time, cpu) : 0;
+	if (v.n == n_times)
+		return each_number(o, sample, 4, add_timed, &t);
+	while (t.i < n_times && r == 0)
+		r = add_timed(o, &t, v.n ? v.sum / n_times + (t.i < v.sum % n_times) : 1);
 	return r;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "proto/otlp-profiles-service.pb-c.h"
 #include "src/import/import.h"
 #include "src/render/render.h"
 #include "tests/unit/synthetic.h"
@@ -114,6 +115,136 @@ static void test_round_trips(void)
 	profile_deinit(&p);
 }
 
+/* ---- OTLP as others write it ---- */
+
+typedef Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceRequest
+	otlp_request;
+#define OTLP(what)	Opentelemetry__Proto__Profiles__V1development__##what
+#define OTLP_INIT(what) OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__##what##__INIT
+
+/* What a Profile says, and its one sample. Types are rows of the strings below. */
+struct otlp_case {
+	int type, unit, period_type, period_unit;
+	int64_t period, values[4];
+	size_t n_values;
+	uint64_t times[4];
+	size_t n_times;
+};
+
+enum { S_NONE, S_SAMPLES, S_COUNT, S_CPU, S_NANOSECONDS, S_N };
+
+/* A request of n profiles, each with one sample of a stack without frames. */
+static uint8_t *otlp_bytes(const struct otlp_case *cases, size_t n, size_t *ret_n)
+{
+	static char texts[S_N][16] = {"", "samples", "count", "cpu", "nanoseconds"};
+	char *strings[S_N];
+	OTLP(ProfilesDictionary) d = OTLP_INIT(PROFILES_DICTIONARY);
+	OTLP(ResourceProfiles) rp = OTLP_INIT(RESOURCE_PROFILES), *rps = &rp;
+	OTLP(ScopeProfiles) sp = OTLP_INIT(SCOPE_PROFILES), *sps = &sp;
+	OTLP(Stack) stack = OTLP_INIT(STACK), *stacks = &stack;
+	otlp_request r =
+		OPENTELEMETRY__PROTO__COLLECTOR__PROFILES__V1DEVELOPMENT__EXPORT_PROFILES_SERVICE_REQUEST__INIT;
+	OTLP(ValueType) types[4], periods[4];
+	OTLP(Profile) profiles[4], *profile_rows[4];
+	OTLP(Sample) samples[4], *sample_rows[4];
+	uint8_t *bytes;
+
+	for (int i = 0; i < S_N; i++)
+		strings[i] = texts[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct otlp_case *c = &cases[i];
+
+		types[i] = (OTLP(ValueType))OTLP_INIT(VALUE_TYPE);
+		types[i].type_strindex = c->type;
+		types[i].unit_strindex = c->unit;
+		periods[i] = (OTLP(ValueType))OTLP_INIT(VALUE_TYPE);
+		periods[i].type_strindex = c->period_type;
+		periods[i].unit_strindex = c->period_unit;
+		samples[i] = (OTLP(Sample))OTLP_INIT(SAMPLE);
+		samples[i].values = (int64_t *)c->values;
+		samples[i].n_values = c->n_values;
+		samples[i].timestamps_unix_nano = (uint64_t *)c->times;
+		samples[i].n_timestamps_unix_nano = c->n_times;
+		sample_rows[i] = &samples[i];
+		profiles[i] = (OTLP(Profile))OTLP_INIT(PROFILE);
+		profiles[i].sample_type = &types[i];
+		profiles[i].period_type = &periods[i];
+		profiles[i].period = c->period;
+		profiles[i].samples = &sample_rows[i];
+		profiles[i].n_samples = 1;
+		profile_rows[i] = &profiles[i];
+	}
+	d.string_table = strings;
+	d.n_string_table = S_N;
+	d.stack_table = &stacks;
+	d.n_stack_table = 1;
+	sp.profiles = profile_rows;
+	sp.n_profiles = n;
+	rp.scope_profiles = &sps;
+	rp.n_scope_profiles = 1;
+	r.resource_profiles = &rps;
+	r.n_resource_profiles = 1;
+	r.dictionary = &d;
+	*ret_n = protobuf_c_message_get_packed_size(&r.base);
+	bytes = malloc(*ret_n);
+	CHECK(bytes != NULL);
+	CHECK_INT(protobuf_c_message_pack(&r.base, bytes), ==, *ret_n);
+	return bytes;
+}
+
+/* The profile that they make; to be deinitialized. */
+static void read_otlp(const struct otlp_case *cases, size_t n, const char *event, struct profile *p)
+{
+	char error[IMPORT_ERROR_MAX] = "";
+	struct import_facts facts = {0};
+	size_t n_bytes;
+	uint8_t *bytes = otlp_bytes(cases, n, &n_bytes);
+
+	profile_init(p, UINT64_C(1) << 24);
+	wanted = event;
+	CHECK_INT(import_bytes(p, &facts, IMPORT_OTLP, bytes, n_bytes, error), ==, 0);
+	wanted = NULL;
+	free(bytes);
+	import_facts_deinit(&facts);
+}
+
+/* Values belong to the timestamps in turn. */
+static void test_otlp_values(void)
+{
+	static const struct {
+		struct otlp_case in;
+		size_t n;
+		uint64_t values[4], times[4];
+	} cases[] = {
+		{{.values = {5, 1, 9}, .n_values = 3, .times = {10, 20, 30}, .n_times = 3},
+		 3,
+		 {5, 1, 9},
+		 {10, 20, 30}},
+		{{.values = {5, 0, -1}, .n_values = 3, .times = {10, 20, 30}, .n_times = 3},
+		 1,
+		 {5},
+		 {10}},
+		{{.times = {10, 20}, .n_times = 2}, 2, {1, 1}, {10, 20}},
+		{{.values = {7}, .n_values = 1}, 1, {7}, {0}},
+		/* Against the rules. */
+		{{.values = {7}, .n_values = 1, .times = {10, 20}, .n_times = 2},
+		 2,
+		 {4, 3},
+		 {10, 20}},
+	};
+	struct profile p;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		read_otlp(&cases[i].in, 1, NULL, &p);
+		CHECK_INT(p.samples.n, ==, cases[i].n);
+		for (uint32_t s = 0; s < p.samples.n; s++) {
+			CHECK_INT(p.samples.items[s].value, ==, cases[i].values[s]);
+			CHECK_INT(p.samples.items[s].time_unix_ns, ==, cases[i].times[s]);
+		}
+		profile_deinit(&p);
+	}
+}
+
 /* Bytes changed, cut, and doubled: an answer or an error, never more memory than allowed. */
 static void damage(enum import_kind kind, const uint8_t *bytes, size_t n)
 {
@@ -197,6 +328,7 @@ int main(void)
 {
 	RUN(test_detect);
 	RUN(test_round_trips);
+	RUN(test_otlp_values);
 	RUN(test_damaged);
 	return 0;
 }
