@@ -386,49 +386,77 @@ static int profile_attribute(struct otlp *o, void *ctx, uint64_t index)
 	return 0;
 }
 
+static bool is_text(struct otlp *o, const struct span *type, uint32_t field, const char *text)
+{
+	const char *have = text_of(o, TEXT_SCRATCH, number_of(type, field));
+
+	return strcmp(have ? have : "", text) == 0;
+}
+
+/* Numbers of samples, which the period weighs; all else are values that say themselves what they
+ * are, as nanoseconds or bytes: the period of their capture is no factor of them. */
+static void take_unit(struct profile *p, bool weighted, bool is_time, bool is_count,
+		      uint64_t period)
+{
+	if (weighted) {
+		p->weighted = true;
+		p->period_events = 1;
+	} else if (is_count && period) {
+		p->period_events = period;
+	} else if (is_time && period && !p->period_ns) {
+		p->period_ns = period;
+		p->rate_hz = (uint32_t)((UINT64_C(1000000000) + period / 2) / period);
+	}
+}
+
 static void profile_head(struct otlp *o, const struct span *profile)
 {
 	struct profile *p = o->im->p;
-	const struct span type = bytes_of(profile, 5), sample_type = bytes_of(profile, 1);
+	const struct span period_type = bytes_of(profile, 5), sample_type = bytes_of(profile, 1);
 	uint64_t time = number_of(profile, 3), end = time + number_of(profile, 4);
-	uint64_t period = number_of(profile, 6);
-	const char *text = text_of(o, TEXT_SCRATCH, number_of(&type, 2));
+	bool weighted = !is_text(o, &sample_type, 1, "") && !is_text(o, &sample_type, 1, "samples");
+	const char *text;
 
 	if (time && (!p->start_unix_ns || time < p->start_unix_ns))
 		p->start_unix_ns = time;
 	if (end > p->end_unix_ns)
 		p->end_unix_ns = end;
-	if (!p->period_ns && text && strcmp(text, "nanoseconds") == 0 && period) {
-		p->period_ns = period;
-		p->rate_hz = (uint32_t)((UINT64_C(1000000000) + period / 2) / period);
-	}
-	if (text && strcmp(text, "count") == 0 && period)
-		p->period_events = period;
-	text = text_of(o, TEXT_SCRATCH, number_of(&sample_type, 1));
-	if (text && strcmp(text, "samples") != 0 && p->period_events == 1)
-		p->weighted = true;
-	text = text_of(o, TEXT_SCRATCH, number_of(&type, 1));
+	take_unit(p, weighted, is_text(o, &period_type, 2, "nanoseconds"),
+		  is_text(o, &period_type, 2, "count"), number_of(profile, 6));
+	text = text_of(o, TEXT_SCRATCH, number_of(weighted ? &sample_type : &period_type, 1));
 	if (p->event == STRID_EMPTY && text)
 		p->event = strtab_put(&p->strings, text);
 }
 
-/* Of profiles with other values than the first, or those asked for, nothing is added up. */
+/* By what its values are called, or by what its samples are taken of. */
+static bool is_called(struct otlp *o, const struct span *profile, const char *name)
+{
+	const struct span sample_type = bytes_of(profile, 1), period_type = bytes_of(profile, 5);
+
+	return is_text(o, &sample_type, 1, name) ||
+	       (is_text(o, &sample_type, 1, "samples") && is_text(o, &period_type, 1, name));
+}
+
+/* Of profiles with other values than the first that will do, nothing is added up: "samples" of
+ * "cpu" and "cpu" in nanoseconds are the same twice. */
 static bool is_wanted(struct otlp *o, const struct span *profile)
 {
-	const struct span sample_type = bytes_of(profile, 1), type = bytes_of(profile, 5);
-	const char *text = text_of(o, TEXT_SCRATCH, number_of(&sample_type, 1)), *first;
+	const struct span sample_type = bytes_of(profile, 1);
+	struct import *im = o->im;
+	const char *text;
 	bool wanted;
 
-	if (!o->im->first_event)
-		o->im->first_event = strdup(text ? text : "");
-	first = o->im->first_event ? o->im->first_event : "";
-	wanted = strcmp(text ? text : "", o->im->event ? o->im->event : first) == 0;
-	if (!wanted && o->im->event) {
-		text = text_of(o, TEXT_SCRATCH, number_of(&type, 1));
-		wanted = text && strcmp(text, o->im->event) == 0;
+	if (im->n_event)
+		wanted = is_text(o, &sample_type, 1, im->first_event ? im->first_event : "");
+	else
+		wanted = !im->event || is_called(o, profile, im->event);
+	if (wanted ? !im->n_event : !im->first_event) {
+		text = text_of(o, TEXT_SCRATCH, number_of(&sample_type, 1));
+		free(im->first_event);
+		im->first_event = strdup(text ? text : "");
 	}
-	o->im->n_event += wanted;
-	o->im->n_others += !wanted;
+	im->n_event += wanted;
+	im->n_others += !wanted;
 	return wanted;
 }
 

@@ -245,6 +245,53 @@ static void test_otlp_values(void)
 	}
 }
 
+/* What the values are, and which of them are taken. */
+static void test_otlp_types(void)
+{
+	enum { TEN_MS = 10000000 };
+	static const struct otlp_case samples = {S_SAMPLES,	S_COUNT,	  S_CPU,
+						 S_NANOSECONDS, .period = TEN_MS, .values = {3},
+						 .n_values = 1};
+	static const struct otlp_case time = {
+		S_CPU,	       S_NANOSECONDS,	 S_CPU,
+		S_NANOSECONDS, .period = TEN_MS, .values = {3 * TEN_MS},
+		.n_values = 1};
+	const struct otlp_case both[2] = {samples, time}, other_order[2] = {time, samples};
+	struct profile p;
+
+	read_otlp(&samples, 1, NULL, &p);
+	CHECK(!p.weighted);
+	CHECK_INT(p.period_ns, ==, TEN_MS);
+	CHECK_INT(p.rate_hz, ==, 100);
+	profile_deinit(&p);
+	/* Nanoseconds that are a value are not multiplied by those of the period. */
+	read_otlp(&time, 1, NULL, &p);
+	CHECK(p.weighted);
+	CHECK_INT(profile_period(&p), ==, 1);
+	CHECK_INT(p.samples.items[0].value, ==, 3 * TEN_MS);
+	CHECK_STR(profile_text(&p, p.event), "cpu");
+	profile_deinit(&p);
+	/* Both are called cpu: one of them. */
+	for (int i = 0; i < 3; i++) {
+		static const char *const events[] = {"cpu", "samples", NULL};
+
+		read_otlp(both, 2, events[i], &p);
+		CHECK_INT(p.samples.n, ==, 1);
+		CHECK_INT(p.samples.items[0].value * profile_period(&p), ==, 3 * TEN_MS);
+		CHECK(!p.weighted);
+		profile_deinit(&p);
+	}
+	read_otlp(other_order, 2, "cpu", &p);
+	CHECK_INT(p.samples.n, ==, 1);
+	CHECK(p.weighted);
+	profile_deinit(&p);
+	read_otlp(other_order, 2, "samples", &p);
+	CHECK_INT(p.samples.n, ==, 1);
+	CHECK(!p.weighted);
+	CHECK_INT(p.samples.items[0].value, ==, 3);
+	profile_deinit(&p);
+}
+
 /* Bytes changed, cut, and doubled: an answer or an error, never more memory than allowed. */
 static void damage(enum import_kind kind, const uint8_t *bytes, size_t n)
 {
@@ -329,6 +376,7 @@ int main(void)
 	RUN(test_detect);
 	RUN(test_round_trips);
 	RUN(test_otlp_values);
+	RUN(test_otlp_types);
 	RUN(test_damaged);
 	return 0;
 }
