@@ -47,7 +47,7 @@ struct profiler {
 	int stop_timer, flush_timer;
 	uint64_t flush_id;	  /* asked for; 0: none under way */
 	uint64_t paused_since_ns; /* 0: sampling goes on */
-	bool offset_known;
+	bool offset_known;	  /* of this window, or (of a file, or a clock of ours) for good */
 	/* A perf.data file instead of the rings */
 	char *input_path, *input_event;
 	int input_fd, kallsyms_fd, kernel_notes_fd;
@@ -69,8 +69,25 @@ static void adapt_stack_size(struct profiler *p)
 		stack_size_set(&p->stack_size, p->stack_size.bytes);
 }
 
+/*
+ * Without a clock of our choice (before Linux 4.1) the age of the youngest record of a drain is the
+ * best guess at how the clocks differ, and the least of a window the best of these. Each window has
+ * its own: the clocks drift, and one of them is set.
+ */
+static void learn_clock_offset(struct profiler *p, uint64_t youngest_ns)
+{
+	uint64_t offset_ns = clock_realtime_ns() - youngest_ns;
+
+	if (p->setup.features.clockid || !youngest_ns)
+		return;
+	if (!p->offset_known || offset_ns < p->clock_offset_ns)
+		p->clock_offset_ns = offset_ns;
+	p->offset_known = true;
+}
+
 static void drain(struct profiler *p, bool flush)
 {
+	uint64_t youngest_ns = 0;
 	struct record r;
 
 	if (!p->merger)
@@ -78,17 +95,14 @@ static void drain(struct profiler *p, bool flush)
 	role_job_begin(&p->role);
 	merger_begin(p->merger, flush);
 	while (merger_next(p->merger, &r)) {
-		if (!p->offset_known) {
-			/* Without a clock of our choice (before Linux 4.1) the first record's age
-			 * is the best guess; a drain interval off at the most. */
-			p->clock_offset_ns = clock_realtime_ns() - r.time_ns;
-			p->offset_known = true;
-		}
+		if (r.time_ns > youngest_ns)
+			youngest_ns = r.time_ns;
 		if (!attribution_record(p->attribution, &r))
 			p->role.status->counts.filtered++;
 		p->role.status->counts.samples += r.type == RECORD_SAMPLE;
 	}
 	role_job_end(&p->role);
+	learn_clock_offset(p, youngest_ns);
 	p->role.status->drained_ns = clock_monotonic_ns();
 	adapt_stack_size(p);
 	if (profile_nearly_full(attribution_profile(p->attribution)))
@@ -186,6 +200,8 @@ static void close_window(struct profiler *p)
 	p->window_start_unix_ns = now;
 	if (p->setup.features.clockid)
 		p->clock_offset_ns = clock_realtime_ns() - clock_monotonic_ns();
+	else if (!p->replay)
+		p->offset_known = false;
 }
 
 /* ---- A perf.data file ---- */
