@@ -169,11 +169,8 @@ void merger_replace_event(struct merger *m, int cpu, int event_fd)
 	for (uint32_t i = 0; i < m->sources.n; i++) {
 		struct source *s = &m->sources.items[i];
 
-		if (s->cpu != cpu || s->sideband)
-			continue;
-		if (m->features.read_lost)
-			(void)source_read_lost(s, &s->lost_earlier);
-		s->event_fd = event_fd;
+		if (s->cpu == cpu && !s->sideband)
+			source_replace_event(s, event_fd);
 	}
 }
 

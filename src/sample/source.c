@@ -86,6 +86,17 @@ bool source_read_lost(const struct source *s, uint64_t *ret)
 	return true;
 }
 
+void source_replace_event(struct source *s, int event_fd)
+{
+	uint64_t before;
+
+	(void)source_read_lost(s, &s->lost_earlier);
+	s->event_fd = event_fd;
+	/* Not new with a profiler that was started again: the one before has told of it. */
+	if (source_read_lost(s, &before))
+		s->lost_base += before - s->lost_earlier;
+}
+
 uint64_t source_lost_news(struct source *s)
 {
 	uint64_t known = s->lost_recorded > s->lost_read ? s->lost_recorded : s->lost_read;

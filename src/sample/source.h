@@ -33,5 +33,7 @@ uint64_t source_youngest(const struct record_layout *layout, const struct source
 const void *source_bytes(const struct source *s, void *wrapped);
 /* Count of read(2), for events opened with PERF_FORMAT_LOST. false: not to be had. */
 bool source_read_lost(const struct source *s, uint64_t *ret);
+/* Another event writes into the ring: what it counts from now on is added to what is known. */
+void source_replace_event(struct source *s, int event_fd);
 /* What lost_recorded and lost_read know and was not told yet; told now. */
 uint64_t source_lost_news(struct source *s);

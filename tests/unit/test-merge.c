@@ -420,7 +420,7 @@ static struct writer make_counted_ring(struct merger *m, bool sideband, const st
 /* What the events count, by kind of ring; a record that comes late says nothing new. */
 static void test_lost_is_read(void)
 {
-	struct counter samples = make_counter(), sideband = make_counter();
+	struct counter samples = make_counter(), sideband = make_counter(), other = make_counter();
 	struct merger *m;
 	struct writer a, b;
 	struct record r;
@@ -440,9 +440,17 @@ static void test_lost_is_read(void)
 	write_count(&samples, 103);
 	write_count(&sideband, 206);
 	check_losses(m, 0, 0);
+	/* An event in the place of another, which a profiler before us has read for a while. */
+	write_count(&samples, 104);
+	write_count(&other, 50);
+	merger_replace_event(m, 0, other.fd[0]);
+	write_count(&other, 52);
+	write_count(&sideband, 206);
+	check_losses(m, 3, 0);
 	merger_free(m);
 	drop_counter(&samples);
 	drop_counter(&sideband);
+	drop_counter(&other);
 	drop_writer(&a);
 	drop_writer(&b);
 }
