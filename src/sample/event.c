@@ -360,16 +360,24 @@ const char *sample_event_name(const struct sample_options *o, const struct sampl
 	return f->hardware ? "cycles" : "cpu-clock";
 }
 
+/* Before 3.14 PERF_FLAG_FD_CLOEXEC itself is what is invalid. */
+static int open_on_ourselves(struct perf_event_attr *attr)
+{
+	int fd = event_open(attr, 0, -1, true);
+
+	return fd == -EINVAL ? event_open(attr, 0, -1, false) : fd;
+}
+
 int sample_event_try(const struct sample_event *e)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr), .type = e->type, .config = e->config, .disabled = 1};
-	int fd = event_open(&attr, 0, -1, true);
+	int fd = open_on_ourselves(&attr);
 
 	/* Who may not see the kernel may still count in user code. */
 	if (fd == -EACCES || fd == -EPERM) {
 		attr.exclude_kernel = 1;
-		fd = event_open(&attr, 0, -1, true);
+		fd = open_on_ourselves(&attr);
 	}
 	if (fd < 0)
 		return fd;
