@@ -118,6 +118,12 @@ bool backlog_put(struct destination *d, struct entry *x)
 	return true;
 }
 
+void backlog_move(struct destination *d, struct entry *x, struct entry *after)
+{
+	TAILQ_REMOVE(&d->backlog, x, link);
+	TAILQ_INSERT_AFTER(&d->backlog, after, x, link);
+}
+
 /* When x has to be on disk. */
 static uint64_t due_ns(const struct destination *d, const struct entry *x)
 {

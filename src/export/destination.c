@@ -200,8 +200,14 @@ static bool may_queue(struct destination *d, size_t n)
 	return n <= d->max_queue_bytes ? make_room(d, n) : d->exporter->spool != NULL;
 }
 
+static uint64_t take_seq(struct destination *d)
+{
+	return d->exporter->spool ? spool_take_seq(d->exporter->spool) : 0;
+}
+
 /* NULL: it was dropped. */
-static struct entry *put(struct destination *d, struct payload *p, uint64_t queued_ns, bool first)
+static struct entry *put(struct destination *d, struct payload *p, uint64_t seq, uint64_t queued_ns,
+			 bool first)
 {
 	struct entry *x;
 	size_t n;
@@ -220,7 +226,7 @@ static struct entry *put(struct destination *d, struct payload *p, uint64_t queu
 	*x = (struct entry){
 		.destination = d,
 		.payload = p,
-		.seq = d->exporter->spool ? spool_take_seq(d->exporter->spool) : 0,
+		.seq = seq,
 		.n_samples = p->n_samples,
 		.queued_ns = queued_ns,
 		.bytes = n,
@@ -243,18 +249,19 @@ static struct entry *put(struct destination *d, struct payload *p, uint64_t queu
 void destination_put(struct destination *d, struct payload *p)
 {
 	if (!backlog_has(d, p))
-		(void)put(d, p, clock_monotonic_ns(), false);
+		(void)put(d, p, take_seq(d), clock_monotonic_ns(), false);
 }
 
-/* Ours until it has been put, as in exporter_submit(). */
-static void put_part(struct destination *d, struct payload *p, uint64_t queued_ns, bool on_disk)
+/* Ours until it has been put, as in exporter_submit(). whole: where it is on disk; NULL: it is not. */
+static void put_part(struct destination *d, struct payload *p, uint64_t seq, uint64_t queued_ns,
+		     struct entry *whole)
 {
 	struct entry *x;
 
 	p->unsettled = 1;
-	x = put(d, p, queued_ns, true);
-	if (x && on_disk && !x->file)
-		(void)backlog_put(d, x);
+	x = put(d, p, seq, queued_ns, true);
+	if (x && whole && (x->file || backlog_put(d, x)))
+		backlog_move(d, x, whole);
 	exporter_settle(d->exporter, p);
 	exporter_release(p);
 }
@@ -262,13 +269,15 @@ static void put_part(struct destination *d, struct payload *p, uint64_t queued_n
 void destination_replace(struct destination *d, struct entry *x, struct payload *first,
 			 struct payload *second, uint64_t now)
 {
-	struct payload *const parts[] = {second, first};
+	struct payload *const parts[] = {first, second};
+	uint64_t seqs[ARRAY_SIZE(parts)];
 	uint64_t queued_ns = x->file ? now : x->queued_ns;
 	bool on_disk = x->file != NULL;
 
 	d->stats.payloads--;
 	d->stats.samples -= x->n_samples;
 	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		seqs[i] = take_seq(d);
 		parts[i]->told = on_disk;
 		if (on_disk)
 			continue;
@@ -280,8 +289,9 @@ void destination_replace(struct destination *d, struct entry *x, struct payload 
 	/* In memory its room is theirs; on disk it stays until they are there. */
 	if (!on_disk)
 		entry_remove(d, x);
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++)
-		put_part(d, parts[i], queued_ns, on_disk);
+	/* Each before all others, so the second one first. */
+	for (size_t i = ARRAY_SIZE(parts); i-- > 0;)
+		put_part(d, parts[i], seqs[i], queued_ns, on_disk ? x : NULL);
 	if (on_disk)
 		backlog_settle(d, x, now);
 }

@@ -149,6 +149,8 @@ int backlog_adopt(struct destination *d, struct spool_file *f);
 bool backlog_has(const struct destination *d, const struct payload *p);
 /* Moves x from memory to disk; false when it cannot. */
 bool backlog_put(struct destination *d, struct entry *x);
+/* Both on disk: x is next after the other, whatever its number says to the next exporter. */
+void backlog_move(struct destination *d, struct entry *x, struct entry *after);
 /* Moves what is due. */
 void backlog_put_due(struct destination *d, uint64_t now);
 /* When backlog_put_due() has something to do; UINT64_MAX: not before something changes. */

@@ -1180,6 +1180,41 @@ static void test_split(void)
 	server_stop(server);
 }
 
+/* On disk halves are where the whole was, in their order, now and for the next exporter. */
+static void test_split_order(void)
+{
+	char endpoint[64];
+	struct export_destination d = {.name = "disk", .endpoint = endpoint};
+	_cleanup_(exporter_freep) struct exporter *e = NULL;
+	const struct entry *first, *second, *other;
+	uint16_t port = 0;
+	pid_t server;
+
+	scripts_clear();
+	shared->scripts[0][0] = (struct step){LIMIT, 413, NULL, NULL, 0};
+	server = server_start(&port);
+	(void)snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%d/0", port);
+	log_begin();
+	e = exporter_of(&d, 1);
+	use_spool(e, 1 << 20);
+	e->destinations[0].spooling = true;
+	CHECK_INT(exporter_submit(e, 9, make_profile_fd(4, 2000), 8000, NOW), ==, 0);
+	CHECK_INT(exporter_submit(e, 10, make_text_fd("other"), 1, NOW), ==, 0);
+	for (int i = 0; i < 1000 && exporter_stats(e, 0)->payloads_split < 1; i++)
+		(void)turn(e, 5);
+	first = TAILQ_FIRST(&e->destinations[0].backlog);
+	second = first ? TAILQ_NEXT(first, link) : NULL;
+	other = second ? TAILQ_NEXT(second, link) : NULL;
+	CHECK(other);
+	CHECK_INT(first->file->id, ==, 9);
+	CHECK_INT(second->file->id, ==, 9);
+	CHECK_INT(other->file->id, ==, 10);
+	CHECK_INT(first->seq, <, second->seq);
+	CHECK(turn(e, 10000));
+	log_end();
+	server_stop(server);
+}
+
 static void test_spool_full(void)
 {
 	struct export_destination d = {.name = "away", .endpoint = "http://127.0.0.1:1"};
@@ -1470,6 +1505,7 @@ int main(void)
 	RUN(test_spool);
 	RUN(test_spool_full);
 	RUN(test_split);
+	RUN(test_split_order);
 	RUN(test_spool_hurry);
 	return rmdir(spool_dir) == 0 ? 0 : 1;
 }
