@@ -92,7 +92,8 @@ struct host_source {
 	int (*cgroup_path)(void *ctx, uint64_t id, char *buf, size_t size);
 	/* What its engine wrote down of the container of that id. NULL: names are not asked for. */
 	int (*open_container)(void *ctx, const char *id);
-	/* /proc/PID/stat facts: start time in ns since boot, parent, comm, executable path, thread group. */
+	/* /proc/PID/stat facts: start time in ns since boot, parent, comm, executable path, kernel thread;
+	 * of a thread by its number, too. */
 	int (*process_info)(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_t *ret_parent,
 			    char comm[17], char *exe, size_t n_exe, bool *ret_is_kernel);
 	/* Now, on the clock of the records' times, when that clock is CLOCK_MONOTONIC; NULL when

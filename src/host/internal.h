@@ -130,9 +130,9 @@ void process_free(struct host *h, struct process *p);
 /* Leaves the table to a new incarnation; freed by a later host_collect(). */
 void process_retire(struct host *h, struct process *p);
 void process_set_maps(struct process *p, struct mapset *set);
-/* Gone at that time; freed by a later host_collect(), found until then. */
 /* What it writes down of its compiled code is not looked at any more. */
 void process_close_code(struct process *p);
+/* Gone at that time; freed by a later host_collect(), found until then. */
 void process_mark_exited(struct host *h, struct process *p, uint64_t time_ns);
 void process_collect(struct host *h);
 

@@ -16,10 +16,7 @@
 #include "src/host/internal.h"
 #include "util/text.h"
 
-#define INFOS_PER_SECOND   512
-#define SWEEP_PER_WINDOW   64
-#define START_TICK_NS	   (10 * NSEC_PER_MSEC) /* what /proc rounds start times to */
-#define START_TOLERANCE_NS (50 * NSEC_PER_MSEC) /* of a start time taken from a fork record */
+#define SWEEP_PER_WINDOW 64
 
 struct process *process_find(struct host *h, uint32_t pid)
 {

@@ -10,8 +10,6 @@
 #include "src/host/internal.h"
 #include "util/text.h"
 
-#define INFOS_PER_SECOND 512
-
 static uint32_t thread_find(struct host *h, uint32_t tid)
 {
 	uint64_t hash = hash_u64(tid);
@@ -130,8 +128,7 @@ static void learn_comm(struct host *h, const struct process *p, uint32_t tid)
 	bool is_kernel = false;
 	char comm[17] = "", exe[PATH_MAX] = "";
 
-	if (!h->source.process_info || p->pub.exited ||
-	    !host_budget_take(h, &h->info_budget, INFOS_PER_SECOND))
+	if (!h->source.process_info || p->pub.exited || !info_may_ask(h))
 		return;
 	h->stats.infos++;
 	if (h->source.process_info(h->source.ctx, tid, &start_ns, &parent, comm, exe, sizeof(exe),

@@ -85,8 +85,8 @@ struct sample_options {
 	bool enable_on_exec;	 /* with a pid: start counting at its exec */
 };
 
-/* One CPU's two events. Descriptors are owned by whoever holds the struct; rings are mapped by
- * ring.h. */
+/* One CPU's two events. Descriptors are owned by whoever holds the struct; the rings are mapped by
+ * ring_map(), for the merge by merger_add_cpu(). */
 struct sample_cpu {
 	int cpu;
 	int sample_fd, sideband_fd;
@@ -123,13 +123,13 @@ static inline bool sample_has_capability(const struct sample_circumstances *c, i
 }
 
 /* Tries everything on disabled events. 0, or -errno of the plainest event with a message for the
- * user in error: cause, value read, remedy (kernel-and-reliability 3.5). */
+ * user in error: cause, value read, remedy. */
 int sample_probe(const struct sample_options *options, pid_t pid, struct sample_features *ret,
 		 char *error, size_t n_error);
 /*
  * Opens both events on one CPU, disabled. pid -1: the whole CPU; else the task and what it forks.
- * attach_fd: -1, or the sample event of the same CPU whose ring this one shares (more tasks of one
- * capture). 0, -ENODEV: the CPU is offline; other -errno with error filled.
+ * attach: NULL, or what was opened of the same CPU and has the ring that this one shares (more tasks
+ * of one capture). 0, -ENODEV: the CPU is offline; other -errno with error filled.
  */
 int sample_open_cpu(const struct sample_options *options, const struct sample_features *features,
 		    int cpu, pid_t pid, const struct sample_cpu *attach, struct sample_cpu *ret,
