@@ -12,6 +12,7 @@
 
 #include "src/render/calltree.h"
 #include "src/render/render.h"
+#include "src/render/table.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/text.h"
@@ -60,32 +61,9 @@ static const char *format_count(char buf[32], uint64_t n)
 	return buf;
 }
 
-static double share(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * (double)part / (double)whole : 0;
-}
-
-/* Columns of UTF-8 text, every character taken as one wide: names are. */
-static int columns(const char *text)
-{
-	int n = 0;
-
-	for (; *text; text++)
-		n += (*text & 0xc0) != 0x80;
-	return n;
-}
-
-/* Text in exactly width columns: padded, or cut and ended with an ellipsis. */
 static void put_fit(const struct page *pg, const char *text, int width, bool pad)
 {
-	int n = columns(text), keep = n > width ? width - 1 : n, bytes = 0;
-
-	for (int seen = 0; text[bytes]; bytes++) {
-		if ((text[bytes] & 0xc0) != 0x80 && seen++ == keep)
-			break;
-	}
-	fprintf(pg->out, "%.*s%s%*s", bytes, text, n > width ? "…" : "",
-		pad && n < width ? width - n : 0, "");
+	table_put_fit(pg->out, text, strlen(text), width, pad);
 }
 
 static void put_heading(const struct page *pg, const char *format, ...)
@@ -155,7 +133,7 @@ static void put_count(const struct page *pg, enum style s, const char *name, uin
 	fprintf(pg->out, "%s%-22s%12s%s", style_on(pg, s), name, format_count(count, n),
 		style_off(pg, DIM));
 	if (base)
-		fprintf(pg->out, "  %5.1f%%", share(n, base));
+		fprintf(pg->out, "  %5.1f%%", table_share(n, base));
 	else if (why)
 		fprintf(pg->out, "        ");
 	if (why) {
@@ -241,8 +219,8 @@ static void put_reach(const struct page *pg)
 	if (n && pg->p->stack_bytes) {
 		(void)snprintf(why, sizeof(why),
 			       "complete by 8K of them: %.0f%%, 16K %.0f%%, 32K %.0f%%",
-			       share(within[0], n), share(within[0] + within[1], n),
-			       share(n - within[3], n));
+			       table_share(within[0], n), table_share(within[0] + within[1], n),
+			       table_share(n - within[3], n));
 		put_fact(pg, "  bytes copied",
 			 text_format_bytes(value, sizeof(value), pg->p->stack_bytes), why);
 	}
@@ -255,7 +233,7 @@ static void put_reach(const struct page *pg)
 	(void)snprintf(value, sizeof(value), "%s %u", i < 5 ? "up to" : "over",
 		       i < 5 ? 8u << i : 128);
 	(void)snprintf(why, sizeof(why), "in half of them; over 128 in %.1f%%",
-		       share(frames[5], all));
+		       table_share(frames[5], all));
 	put_fact(pg, "  frames", value, why);
 }
 
@@ -333,8 +311,8 @@ static int put_functions(const struct page *pg)
 	for (uint32_t i = 0; i < n && i < N_FUNCTIONS; i++) {
 		const struct call_symbol *s = &t->symbols.items[order[i]];
 
-		fprintf(pg->out, "%6.1f%% %6.1f%%  ", share(s->self, pg->total),
-			share(s->total, pg->total));
+		fprintf(pg->out, "%6.1f%% %6.1f%%  ", table_share(s->self, pg->total),
+			table_share(s->total, pg->total));
 		put_fit(pg, strtab_get(&t->names, s->name), name_width, true);
 		fprintf(pg->out, " %s", style_on(pg, DIM));
 		put_fit(pg, strtab_get(&t->names, s->module), module_width, false);
@@ -402,11 +380,11 @@ static void put_processes(const struct page *pg, const struct group *groups, uin
 			&t->symbols.items[t->nodes.items[groups[i].node].symbol];
 		char count[32];
 
-		fprintf(pg->out, "%6.1f%% %8s  ", share(groups[i].total, pg->total),
+		fprintf(pg->out, "%6.1f%% %8s  ", table_share(groups[i].total, pg->total),
 			format_count(count, s->n_processes));
 		put_fit(pg, strtab_get(&t->names, s->name), name_width, true);
 		if (groups[i].top_symbol != CALLTREE_NONE) {
-			fprintf(pg->out, " %5.1f%% ", share(groups[i].top_self, pg->total));
+			fprintf(pg->out, " %5.1f%% ", table_share(groups[i].top_self, pg->total));
 			put_fit(pg,
 				strtab_get(&t->names, t->symbols.items[groups[i].top_symbol].name),
 				function_width, false);
@@ -457,7 +435,7 @@ static int put_owners(const struct page *pg, const struct group *groups, uint32_
 	qsort(owners, n_owners, sizeof(*owners), compare_owners);
 	put_heading(pg, "  Share  Container or unit");
 	for (uint32_t i = 0; i < n_owners && i < N_OWNERS; i++) {
-		fprintf(pg->out, "%6.1f%%  ", share(owners[i].total, pg->total));
+		fprintf(pg->out, "%6.1f%%  ", table_share(owners[i].total, pg->total));
 		put_fit(pg, strtab_get(&t->names, owners[i].name), pg->width - 9, false);
 		fputc('\n', pg->out);
 	}

@@ -36,7 +36,7 @@ static const char *on(const struct table *t, const char *code)
 #define DIM  "\033[2m"
 #define OFF  "\033[0m"
 
-/* Columns of n bytes of UTF-8, every character taken as one wide. */
+/* Columns of n bytes of UTF-8. */
 static int text_columns(const char *text, size_t n)
 {
 	int columns = 0;
@@ -46,8 +46,7 @@ static int text_columns(const char *text, size_t n)
 	return columns;
 }
 
-/* In width columns: cut and ended with an ellipsis, or padded. */
-static void put_fit(struct table *t, const char *text, size_t n, int width, bool pad)
+void table_put_fit(FILE *out, const char *text, size_t n, int width, bool pad)
 {
 	int columns = text_columns(text, n), keep = columns > width ? width - 1 : columns;
 	size_t bytes = 0;
@@ -55,7 +54,7 @@ static void put_fit(struct table *t, const char *text, size_t n, int width, bool
 	for (int seen = 0; bytes < n; bytes++)
 		if ((text[bytes] & 0xc0) != 0x80 && seen++ == keep)
 			break;
-	(void)fprintf(t->out, "%.*s%s%*s", (int)bytes, text, columns > width ? "…" : "",
+	(void)fprintf(out, "%.*s%s%*s", (int)bytes, text, columns > width ? "…" : "",
 		      pad && columns < width ? width - columns : 0, "");
 }
 
@@ -166,7 +165,7 @@ static void put_cell(struct table *t, const char *text, size_t n)
 
 	/* A pipe has room for everything. */
 	width = last && t->unlimited ? NO_WIDTH : width > 4 ? width : 4;
-	put_fit(t, text, n, width, !last);
+	table_put_fit(t->out, text, n, width, !last);
 	if (!last)
 		(void)fputs("  ", t->out);
 	t->room -= width + 2;
@@ -238,6 +237,7 @@ void table_tree_line(struct table *t, double percent, uint32_t depth, bool same,
 		(void)fprintf(t->out, "%10s%*s", "", indent, "");
 	else
 		(void)fprintf(t->out, "%7.2f%%  %*s", percent, indent, "");
-	put_fit(t, text, n, t->unlimited ? NO_WIDTH : (int)t->width - 10 - indent, false);
+	table_put_fit(t->out, text, n, t->unlimited ? NO_WIDTH : (int)t->width - 10 - indent,
+		      false);
 	(void)fputc('\n', t->out);
 }

@@ -47,5 +47,8 @@ void table_rest(struct table *t, uint32_t n_rows, double self);
 void table_tree_line(struct table *t, double percent, uint32_t depth, bool same, const char *text,
 		     size_t n);
 
+/* n bytes of UTF-8 in width columns, every character taken as one wide: cut and ended with an
+ * ellipsis, or (pad) padded. */
+void table_put_fit(FILE *out, const char *text, size_t n, int width, bool pad);
 /* Per cent; 0 of nothing. */
 double table_share(uint64_t part, uint64_t whole);
