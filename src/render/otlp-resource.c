@@ -204,7 +204,8 @@ static bool same_resource(const struct profile_process *a, const struct profile_
 {
 	return (!by_comm || a->comm == b->comm) && a->pid == b->pid &&
 	       a->start_time_unix_ns == b->start_time_unix_ns &&
-	       a->executable_path == b->executable_path && a->cgroup == b->cgroup;
+	       a->executable_path == b->executable_path && a->cgroup == b->cgroup &&
+	       a->container_id == b->container_id;
 }
 
 uint32_t *otlp_group_resources(const struct profile *p, bool by_comm)

@@ -819,6 +819,13 @@ static void test_renamed_process(void)
 	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, count_resources, &after), ==, 0);
 	CHECK_INT(after, ==, before);
 	CHECK_INT(check(&p, &synthetic_info, 0, 0).n_samples, ==, 12);
+	/* The same number in another container is another process, of a file of another host. */
+	renamed.container_id = strtab_put(&p.strings, "0123456789ab");
+	row = profile_add_process(&p, &renamed);
+	p.samples.items[0].thread = profile_add_thread(&p, row, 4711, STRID_EMPTY);
+	after = 0;
+	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, count_resources, &after), ==, 0);
+	CHECK_INT(after, ==, before + 1);
 	profile_deinit(&p);
 }
 
