@@ -207,6 +207,12 @@ class Checker:
             found[key] = value
         return found
 
+    def comm(self, rp, what):
+        """Of files, where a process that renamed itself is two resources."""
+        profiles = [p for sp in rp.scope_profiles for p in sp.profiles]
+        found = self.table_attributes(profiles[0].attribute_indices, what) if profiles else {}
+        return (found.get("perfwalk.comm"),)
+
     def resources(self):
         if not self.message.resource_profiles:
             self.bad("C3", "no resource_profiles")
@@ -218,7 +224,7 @@ class Checker:
                 continue
             found = self.literal_attributes(rp.resource, what)
             self.resource_attributes(found, what)
-            identity = tuple(sorted((k, repr(v)) for k, v in found.items()))
+            identity = tuple(sorted((k, repr(v)) for k, v in found.items())) + self.comm(rp, what)
             if identity in seen:
                 self.bad("C8", f"{what}: the same resource twice in one message: {found}")
             seen.add(identity)
