@@ -128,11 +128,12 @@ static void pump(struct handover *h)
 
 		if (r == 0)
 			continue;
-		/* A full socket, or too many descriptors in flight: the reader is behind. */
-		if (r == -EAGAIN || r == -ETOOMANYREFS || r == -ENOBUFS)
-			loop_set_timer(h->loop, h->timer, RETRY_NS);
-		else
+		/* A full socket, too many descriptors in flight, short memory: later. Of a reader
+		 * that lives nobody would make a new connection. */
+		if (r == -EPIPE || r == -ECONNRESET)
 			disconnect(h);
+		else
+			loop_set_timer(h->loop, h->timer, RETRY_NS);
 		return;
 	}
 }

@@ -89,12 +89,13 @@ static void pump(struct payloads *p)
 		m.item.n_samples = q->n_samples;
 		m.item.made_ns = q->made_ns;
 		r = message_send(p->sock, &m, &q->fd, 1);
-		if (r == -EAGAIN || r == -ETOOMANYREFS || r == -ENOBUFS) {
-			loop_set_timer(p->loop, p->timer, RETRY_NS);
+		if (r == -EPIPE || r == -ECONNRESET) {
+			disconnect(p);
 			return;
 		}
+		/* As in handover.c: nobody joins two again that live. */
 		if (r < 0) {
-			disconnect(p);
+			loop_set_timer(p->loop, p->timer, RETRY_NS);
 			return;
 		}
 		q->sent = true;
