@@ -6,7 +6,8 @@
  * both, else it gets no lines.
  *
  * Modules get names alone: their debug files are relocatable, and where each section lies is told
- * by /sys/module to root only.
+ * by /sys/module to root only. What was loaded where another one has been shows by nothing, so while
+ * names in modules and of BPF programs are given out, kallsyms is read again now and then.
  */
 #include "src/cmd/kernel-names.h"
 
@@ -20,10 +21,12 @@
 
 #include "util/clock.h"
 #include "util/cursor.h"
+#include "util/hash.h"
 #include "util/log.h"
 
-#define RETRY_NS  (30 * NSEC_PER_SEC)
-#define MAX_NOTES 4096
+#define RETRY_NS   (30 * NSEC_PER_SEC)
+#define REFRESH_NS (120 * NSEC_PER_SEC) /* the kernel takes 60 ms and more to write it */
+#define MAX_NOTES  4096
 
 struct kernel_names {
 	const struct symbol_limits *limits;
@@ -32,6 +35,8 @@ struct kernel_names {
 	int kallsyms_fd;
 	struct kallsyms *kallsyms;
 	uint64_t read_ns; /* of kallsyms; 0: not yet */
+	bool modules_told,
+		modules_outdated; /* names in modules were given out; by an older table */
 	uint8_t build_id[64];
 	size_t n_build_id;
 	struct symbol_file *file; /* NULL: none, or not tried */
@@ -136,6 +141,8 @@ static void read_kallsyms(struct kernel_names *k)
 	int r;
 
 	k->read_ns = clock_monotonic_ns();
+	k->modules_outdated |= k->modules_told;
+	k->modules_told = false;
 	if (k->kallsyms_fd < 0 || lseek(k->kallsyms_fd, 0, SEEK_SET) < 0)
 		return;
 	r = kallsyms_new_fd(&fresh, k->kallsyms_fd, k->limits);
@@ -146,6 +153,17 @@ static void read_kallsyms(struct kernel_names *k)
 		log_debug("kernel frames stay without names: %s",
 			  r > 0 ? "kernel.kptr_restrict hides the addresses" : strerror(-r));
 	}
+}
+
+bool kernel_names_refresh(struct kernel_names *k, uint64_t now_ns)
+{
+	bool outdated;
+
+	if (k->modules_told && now_ns >= k->read_ns + REFRESH_NS)
+		read_kallsyms(k);
+	outdated = k->modules_outdated;
+	k->modules_outdated = false;
+	return outdated;
 }
 
 static int lookup_name(struct kernel_names *k, uint64_t address, struct symbol *ret)
@@ -208,6 +226,11 @@ int kernel_names_lookup(struct kernel_names *k, uint64_t address, bool lines, st
 	if (r != 0)
 		return r;
 	*ret_n = 1;
+	if (name.module_name) {
+		name.start = hash_bytes(name.name, strlen(name.name), name.start);
+		name.start = hash_bytes(name.module_name, strlen(name.module_name), name.start);
+		k->modules_told = true;
+	}
 	chain[0] = name;
 	if (!lines || name.module_name || !k->limits->max_line_bytes)
 		return 0;

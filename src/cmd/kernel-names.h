@@ -39,9 +39,13 @@ bool kernel_names_debug_file_came(struct kernel_names *k, const uint8_t *build_i
 /* It is asked for again, if it was awaited, or in any case. True: as above. */
 bool kernel_names_ask_again(struct kernel_names *k, bool all);
 
+/* Reads kallsyms again, for what was loaded since, if that is due. True: it was read again since the
+ * last call, and frames in modules are to be named anew. now_ns: CLOCK_MONOTONIC. */
+bool kernel_names_refresh(struct kernel_names *k, uint64_t now_ns);
 /*
  * The functions at an address, as symbol_file_lines() gives them, with the name that kallsyms has;
- * lines false: that alone. 0: *ret_n >= 1; 1: none is known. Texts until the next call.
+ * lines false: that alone. Of one in a module, start is a number that another one there does not
+ * have. 0: *ret_n >= 1; 1: none is known. Texts until the next call.
  */
 int kernel_names_lookup(struct kernel_names *k, uint64_t address, bool lines, struct symbol *chain,
 			size_t max, size_t *ret_n);

@@ -477,6 +477,28 @@ static bool is_outdated(struct namer *n, const struct profile_module *row)
 	return row->kind == PROFILE_MODULE_FILE && file_names_take_renamed(n->files, row->uid);
 }
 
+/* Something else may be where a kernel module or a BPF program has been. Where nothing is now, what
+ * was sampled there keeps its name. */
+static void rename_kernel_modules(struct namer *n, struct profile *p)
+{
+	for (uint32_t i = 0; i < p->frames.n; i++) {
+		const struct profile_frame *f = &p->frames.items[i];
+		const struct profile_module *m = &p->modules.items[f->module];
+		struct profile_line *line = f->n_lines ? &p->lines.items[f->first_line] : NULL;
+		struct symbol s;
+		uint32_t function;
+		size_t n_chain;
+
+		if (!line || m->kind != PROFILE_MODULE_KERNEL || m->uid != PROFILE_UID_KERNEL ||
+		    p->functions.items[line->function].module_name == STRID_EMPTY ||
+		    kernel_names_lookup(n->kernel, f->address, false, &s, 1, &n_chain) != 0)
+			continue;
+		function = function_row(n, p, f->module, &s);
+		if (function != PROFILE_NONE)
+			line->function = function;
+	}
+}
+
 /* What was named before its debug file came. */
 static void forget_outdated(struct namer *n, struct profile *p)
 {
@@ -537,6 +559,9 @@ void namer_name(struct namer *n, struct profile *p, uint32_t first_sample)
 	_cleanup_free_ uint32_t *first = NULL, *order = NULL;
 
 	forget_outdated(n, p);
+	/* With samples of earlier windows the names of their time stay. */
+	if (kernel_names_refresh(n->kernel, clock_monotonic_ns()) && first_sample == 0)
+		rename_kernel_modules(n, p);
 	order = group_by_module(p, &first);
 	if (!order)
 		return;

@@ -10,6 +10,7 @@
 
 #include "src/cmd/kernel-names.h"
 #include "tests/unit/test.h"
+#include "util/clock.h"
 
 #define MOVED UINT64_C(0x12e00000)
 
@@ -219,6 +220,44 @@ static void test_hidden(void)
 	CHECK_INT(kernel_names_lookup(k, 0, true, chain, 64, &n), ==, 1);
 }
 
+/* A program or module is loaded where another one has been. */
+static void test_modules(void)
+{
+	static const char *const behind[] = {"bpf_prog_0011223344556677_count\t[bpf]",
+					     "bpf_prog_8899aabbccddeeff_total\t[bpf]",
+					     "init_module\t[one]", "init_module\t[another]"};
+	_cleanup_(kernel_names_freep) struct kernel_names *k = names_new("vmlinux", 0, false);
+	uint64_t now = clock_monotonic_ns(), start = 0;
+	struct symbol chain[SYMBOL_MAX_CHAIN];
+	int fd = kallsyms(0, false);
+	off_t kernel = lseek(fd, 0, SEEK_END) - (off_t)strlen(behind[0]) - 20;
+	size_t n;
+
+	kernel_names_set_kallsyms(k, fd);
+	/* Nobody has asked for a name in a module. */
+	CHECK_INT(kernel_names_lookup(k, thing + MOVED, false, chain, 64, &n), ==, 0);
+	CHECK(!kernel_names_refresh(k, now + 3600 * NSEC_PER_SEC));
+	for (size_t i = 0; i < ARRAY_SIZE(behind); i++) {
+		char name[64];
+
+		(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(behind[i], "\t"),
+			       behind[i]);
+		CHECK_INT(ftruncate(fd, kernel), ==, 0);
+		CHECK_INT(lseek(fd, kernel, SEEK_SET), ==, kernel);
+		dprintf(fd, "ffffffffc0001000 t %s\n", behind[i]);
+		CHECK(!kernel_names_refresh(k, now));
+		CHECK(kernel_names_refresh(k, now + 3600 * NSEC_PER_SEC) == (i > 0));
+		CHECK(!kernel_names_refresh(k, now + 3600 * NSEC_PER_SEC));
+		CHECK_INT(kernel_names_lookup(k, 0xffffffffc0001010, true, chain, 64, &n), ==, 0);
+		CHECK_STR(chain[0].name, name);
+		/* By which the namer tells functions apart. */
+		CHECK(chain[0].start != start);
+		start = chain[0].start;
+		CHECK_INT(kernel_names_lookup(k, 0xffffffffc0001020, true, chain, 64, &n), ==, 0);
+		CHECK(chain[0].start == start);
+	}
+}
+
 static void test_notes(void)
 {
 	static const uint32_t odd[][6] = {{4, 20, 3}, {0xffffffff, 1, 3}, {4, 0xffffffff, 3}, {0}};
@@ -242,6 +281,7 @@ int main(void)
 	RUN(test_no_lines);
 	RUN(test_fetched);
 	RUN(test_hidden);
+	RUN(test_modules);
 	RUN(test_notes);
 	run("rm -f vmlinux notes symbols kernel.c gcc.log");
 	CHECK_INT(rmdir(directory), ==, 0);
