@@ -434,6 +434,14 @@ void file_names_trim_file(struct file_names *n, uint64_t uid)
 		symbol_file_trim(m->contents->file);
 }
 
+uint64_t file_names_refused(struct file_names *n, uint64_t uid)
+{
+	struct module *m = find_module(n, uid);
+	const struct symbol_file *file = m && m->contents ? m->contents->file : NULL;
+
+	return file ? symbol_file_refused(file) : 0;
+}
+
 uint64_t file_names_bytes(const struct file_names *n)
 {
 	uint64_t total = 0;

@@ -60,5 +60,7 @@ bool file_names_take_renamed(struct file_names *n, uint64_t uid);
 void file_names_trim_file(struct file_names *n, uint64_t uid);
 /* Memory held by all tables. */
 uint64_t file_names_bytes(const struct file_names *n);
+/* What symbol_file_refused() counts in it; 0: it is not open. */
+uint64_t file_names_refused(struct file_names *n, uint64_t uid);
 /* Tables beyond the budget go, the least recently used first; of a file, its lines first. */
 void file_names_trim(struct file_names *n, uint64_t max_bytes);

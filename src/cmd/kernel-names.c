@@ -149,6 +149,8 @@ static void read_kallsyms(struct kernel_names *k)
 	if (r == 0) {
 		kallsyms_free(k->kallsyms);
 		k->kallsyms = fresh;
+		log_debug("names in the kernel take %zu bytes; %llu of its functions do not fit",
+			  kallsyms_bytes(fresh), (unsigned long long)kallsyms_refused(fresh));
 	} else {
 		log_debug("kernel frames stay without names: %s",
 			  r > 0 ? "kernel.kptr_restrict hides the addresses" : strerror(-r));

@@ -525,6 +525,7 @@ static void name_module(struct namer *n, struct profile *p, uint32_t module, uin
 			uint32_t n_frames)
 {
 	const struct profile_module *m = &p->modules.items[module];
+	uint64_t refused = file_names_refused(n->files, m->uid);
 
 	if (m->kind == PROFILE_MODULE_JIT) {
 		name_code(n, p, module, frames, n_frames);
@@ -539,6 +540,11 @@ static void name_module(struct namer *n, struct profile *p, uint32_t module, uin
 		log_debug("%s: reading its source lines takes too long, some frames go without",
 			  m->kind == PROFILE_MODULE_FILE ? file_names_path(n->files, m->uid)
 							 : "the kernel's debug file");
+	refused = file_names_refused(n->files, m->uid) - refused;
+	if (refused)
+		log_debug("%s: %llu symbols, tables or units of it are left out: too many, too "
+			  "large or damaged",
+			  file_names_path(n->files, m->uid), (unsigned long long)refused);
 	if (n_frames && m->kind == PROFILE_MODULE_FILE)
 		file_names_trim_file(n->files, m->uid);
 	if (n_frames && m->kind == PROFILE_MODULE_KERNEL)
