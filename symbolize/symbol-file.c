@@ -28,22 +28,16 @@
 #include "symbolize/symbolize.h"
 
 #include <elf.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <zlib.h>
 
+#include "symbolize/debug-file.h"
 #include "symbolize/dwarf.h"
 #include "symbolize/elf-image.h"
 #include "symbolize/go-table.h"
 #include "symbolize/symbol-plt.h"
 #include "symbolize/symbol-table.h"
-#include "util/cursor.h"
 
 #define MAX_SECTIONS_TRIED 128
-#define MAX_DEBUGLINK	   256
-#define MAX_CRC_BYTES	   (UINT64_C(1) << 30) /* a second of reading */
-#define CRC_CHUNK	   65536
 
 struct table_bytes {
 	struct elf_bytes symbols, names;
@@ -57,11 +51,8 @@ struct symbol_file {
 	void *split_ctx;
 	struct elf_image image, debug; /* their sections; no bytes are read of them later */
 	struct table_bytes fixed, dynamic, mini;
-	struct elf_bytes debuglink;
-	struct elf_bytes mini_image; /* compressed; gone when the tables are built */
-	uint8_t build_id[ELF_BUILD_ID_MAX], alt_id[ELF_BUILD_ID_MAX];
-	size_t n_build_id, n_alt_id; /* 0: none */
-	char alt_link[MAX_DEBUGLINK];
+	struct elf_bytes mini_image;		/* compressed; gone when the tables are built */
+	struct debug_link debug_link, alt_link; /* the second, of what gives the lines */
 	struct symbol_table table;
 	struct symbol_plt plt;
 	struct dwarf *dwarf;	       /* NULL: no debugging information, or not yet */
@@ -141,26 +132,6 @@ static int table_bytes_keep_names(struct table_bytes *b)
 	return 0;
 }
 
-/* .gnu_debugaltlink: a path, and the build id behind it. */
-static void alt_read(struct symbol_file *f, const struct elf_image *im)
-{
-	const struct elf_section *s = elf_image_find(im, ".gnu_debugaltlink");
-	struct elf_bytes b = {0};
-	const char *link;
-	struct cursor c;
-
-	if (!s || s->flags & SHF_COMPRESSED || elf_image_bytes(im, s, MAX_DEBUGLINK, &b) < 0)
-		return;
-	c = cursor_make(b.data, b.n);
-	link = cursor_string(&c);
-	if (link && cursor_left(&c) <= sizeof(f->alt_id)) {
-		(void)snprintf(f->alt_link, sizeof(f->alt_link), "%s", link);
-		f->n_alt_id = cursor_left(&c);
-		cursor_read(&c, f->alt_id, f->n_alt_id);
-	}
-	elf_bytes_release(&b);
-}
-
 static void lines_open(struct symbol_file *f, const struct elf_image *im)
 {
 	if (!f->limits.max_line_bytes || f->dwarf)
@@ -169,29 +140,8 @@ static void lines_open(struct symbol_file *f, const struct elf_image *im)
 		f->n_refused++;
 	if (f->dwarf) {
 		dwarf_set_open_split(f->dwarf, f->open_split, f->split_ctx);
-		alt_read(f, im);
+		debug_link_read_alt(&f->alt_link, im);
 	}
-}
-
-/* The supplementary file of what gives the lines. */
-static void alt_open(struct symbol_file *f)
-{
-	_cleanup_close_ int fd = -EBADF;
-	struct elf_image im = ELF_IMAGE_INIT;
-	uint8_t id[ELF_BUILD_ID_MAX];
-	struct dwarf *alt = NULL;
-
-	if (!f->dwarf || !f->n_alt_id || !f->open_debug)
-		return;
-	fd = f->open_debug(f->ctx, f->alt_id, f->n_alt_id, f->alt_link, 0);
-	if (fd < 0 || elf_image_open_fd(&im, fd) < 0)
-		return;
-	if (elf_image_build_id(&im, id) != f->n_alt_id || memcmp(id, f->alt_id, f->n_alt_id) != 0 ||
-	    dwarf_new(&alt, &im, &f->limits, 0, 0) < 0)
-		f->n_refused++;
-	if (alt)
-		dwarf_set_alt(f->dwarf, alt);
-	elf_image_close(&im);
 }
 
 static int symbol_file_new(struct symbol_file **ret, struct symbol_file *f)
@@ -215,13 +165,10 @@ static int symbol_file_new(struct symbol_file **ret, struct symbol_file *f)
 	table_bytes_open(f, &f->image, SHT_SYMTAB, &f->fixed);
 	table_bytes_open(f, &f->image, SHT_DYNSYM, &f->dynamic);
 	symbol_plt_init(&f->plt, &f->image, f->limits.max_file_bytes);
-	s = elf_image_find(&f->image, ".gnu_debuglink");
-	if (s && !(s->flags & SHF_COMPRESSED))
-		(void)elf_image_bytes(&f->image, s, MAX_DEBUGLINK, &f->debuglink);
 	s = f->fixed.symbols.data ? NULL : elf_image_find(&f->image, ".gnu_debugdata");
 	if (s && !(s->flags & SHF_COMPRESSED))
 		(void)elf_image_bytes(&f->image, s, f->limits.max_inflate_bytes, &f->mini_image);
-	f->n_build_id = elf_image_build_id(&f->image, f->build_id);
+	debug_link_read(&f->debug_link, &f->image);
 	lines_open(f, &f->image);
 	if (go_table_new(&f->go, &f->image, f->limits.max_file_bytes) < 0)
 		f->n_refused++;
@@ -288,81 +235,42 @@ struct symbol_file *symbol_file_free(struct symbol_file *f)
 	table_bytes_release(&f->dynamic);
 	table_bytes_release(&f->mini);
 	elf_bytes_release(&f->mini_image);
-	elf_bytes_release(&f->debuglink);
 	elf_image_close(&f->image);
 	elf_image_close(&f->debug);
 	free(f);
 	return NULL;
 }
 
-/* ---- The separate debug file ---- */
-
-/* Name and CRC; false: there is none, or it is damaged. */
-static bool debuglink_read(const struct symbol_file *f, const char **ret_name, uint32_t *ret_crc)
-{
-	struct cursor c = cursor_make(f->debuglink.n ? f->debuglink.data : (const uint8_t *)"",
-				      f->debuglink.n);
-	size_t pad;
-
-	*ret_name = cursor_string(&c);
-	pad = -(size_t)(c.cur - c.start) & 3;
-	(void)cursor_take(&c, pad);
-	*ret_crc = cursor_u32(&c);
-	return *ret_name && **ret_name && cursor_ok(&c);
-}
-
-static bool crc_matches(const struct elf_image *im, uint32_t crc)
-{
-	_cleanup_free_ uint8_t *chunk = malloc(CRC_CHUNK);
-	uLong sum = crc32(0, NULL, 0);
-
-	if (!chunk || im->n_bytes > MAX_CRC_BYTES)
-		return false;
-	for (uint64_t at = 0; at < im->n_bytes; at += CRC_CHUNK) {
-		uint64_t left = im->n_bytes - at;
-		size_t n = left < CRC_CHUNK ? (size_t)left : CRC_CHUNK;
-
-		if (elf_image_read(im, at, chunk, n) < 0)
-			return false;
-		sum = crc32(sum, chunk, (uInt)n);
-	}
-	return sum == crc;
-}
-
-/* A build id is proof; only without one on either side the checksum is. */
-static bool debug_belongs(const struct symbol_file *f, bool linked, uint32_t crc)
-{
-	uint8_t id[ELF_BUILD_ID_MAX];
-	size_t n = elf_image_build_id(&f->debug, id);
-
-	if (f->debug.machine != f->image.machine || f->debug.is64 != f->image.is64)
-		return false;
-	if (n && f->n_build_id)
-		return n == f->n_build_id && memcmp(id, f->build_id, n) == 0;
-	return linked && crc_matches(&f->debug, crc);
-}
+/* ---- Other files ---- */
 
 static void debug_open(struct symbol_file *f)
 {
-	_cleanup_close_ int fd = -EBADF;
-	const char *name;
-	uint32_t crc;
-	bool linked = debuglink_read(f, &name, &crc);
+	int r = debug_file_open(&f->debug_link, &f->image, f->open_debug, f->ctx, &f->debug);
 
-	if (!f->open_debug || (!linked && !f->n_build_id))
+	f->n_refused += r < 0;
+	if (r != 0)
 		return;
-	fd = f->open_debug(f->ctx, f->n_build_id ? f->build_id : NULL, f->n_build_id,
-			   linked ? name : NULL, linked ? crc : 0);
-	if (fd < 0 || elf_image_open_fd(&f->debug, fd) < 0)
-		return;
-	if (debug_belongs(f, linked, crc)) {
-		if (!f->fixed.symbols.data)
-			table_bytes_open(f, &f->debug, SHT_SYMTAB, &f->fixed);
-		lines_open(f, &f->debug);
-	} else {
-		f->n_refused++;
-	}
+	if (!f->fixed.symbols.data)
+		table_bytes_open(f, &f->debug, SHT_SYMTAB, &f->fixed);
+	lines_open(f, &f->debug);
+	(void)close_fd(f->debug.fd);
 	f->debug.fd = -EBADF;
+}
+
+static void alt_open(struct symbol_file *f)
+{
+	struct elf_image im = ELF_IMAGE_INIT;
+	struct dwarf *alt = NULL;
+	int r = debug_file_open_alt(&f->alt_link, f->open_debug, f->ctx, &im);
+
+	if (r == 0) {
+		r = dwarf_new(&alt, &im, &f->limits, 0, 0);
+		(void)close_fd(im.fd);
+		elf_image_close(&im);
+	}
+	f->n_refused += r < 0;
+	if (alt)
+		dwarf_set_alt(f->dwarf, alt);
 }
 
 /* ---- Reading symbols ---- */
@@ -497,7 +405,8 @@ static int tables_build(struct symbol_file *f)
 
 	if (f->open_debug && (!own || (f->limits.max_line_bytes && !f->dwarf)))
 		debug_open(f);
-	alt_open(f);
+	if (f->open_debug && f->dwarf)
+		alt_open(f);
 	/* Who defines no versions has no name that ends in one. */
 	f->table.versions = f->image.n_sections == 0 || elf_image_find(&f->image, ".gnu.version_d");
 	if (!own && f->fixed.symbols.data)
@@ -532,7 +441,6 @@ static void symbol_file_build(struct symbol_file *f)
 	}
 	elf_bytes_release(&f->fixed.symbols);
 	elf_bytes_release(&f->dynamic.symbols);
-	elf_bytes_release(&f->debuglink);
 	elf_bytes_release(&f->mini_image);
 	elf_image_close(&f->image);
 	elf_image_close(&f->debug);
