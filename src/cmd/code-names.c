@@ -129,6 +129,11 @@ bool code_names_have_times(const struct code_names *c, uint32_t pid, uint64_t st
 	return p && p->fds[CODE_JITDUMP] >= 0;
 }
 
+static const char *source_name(enum code_source source)
+{
+	return source == CODE_JITDUMP ? "jitdump file" : "perf map";
+}
+
 /* It is to blame for what reading it takes, and for its names. */
 static void point_to(const struct code_names *c, const struct process_code *p,
 		     enum code_source source)
@@ -137,9 +142,15 @@ static void point_to(const struct code_names *c, const struct process_code *p,
 
 	if (!p->identities[source].ino)
 		return;
-	(void)snprintf(what, sizeof(what), "the %s of process %u",
-		       source == CODE_JITDUMP ? "jitdump file" : "perf map", p->pid);
+	(void)snprintf(what, sizeof(what), "the %s of process %u", source_name(source), p->pid);
 	role_job_read(c->role, &p->identities[source], what);
+}
+
+static void tell_refused(const struct process_code *p, enum code_source source, uint64_t n)
+{
+	if (n)
+		log_debug("the %s of process %u: %llu functions are left out: too many, or damaged",
+			  source_name(source), p->pid, (unsigned long long)n);
 }
 
 static int lookup_dump(const struct code_names *c, struct process_code *p, uint64_t address,
@@ -152,9 +163,12 @@ static int lookup_dump(const struct code_names *c, struct process_code *p, uint6
 	    (!p->dump && jitdump_new(&p->dump, &c->limits, JITDUMP_NAMES) < 0))
 		return 1;
 	if (time_ns > p->dump_read_ns) {
+		uint64_t refused = jitdump_refused(p->dump);
+
 		p->dump_read_ns = time_ns;
 		point_to(c, p, CODE_JITDUMP);
 		r = jitdump_update(p->dump, p->fds[CODE_JITDUMP], time_ns);
+		tell_refused(p, CODE_JITDUMP, jitdump_refused(p->dump) - refused);
 	}
 	if (r == -ENOEXEC && !p->told) {
 		p->told = true;
@@ -171,8 +185,11 @@ static int lookup_map(const struct code_names *c, struct process_code *p, uint64
 	if (p->fds[CODE_PERF_MAP] < 0 || (!p->map && perf_map_new(&p->map, &c->limits) < 0))
 		return 1;
 	if (!p->map_read) {
+		uint64_t refused = perf_map_refused(p->map);
+
 		point_to(c, p, CODE_PERF_MAP);
 		(void)perf_map_update(p->map, p->fds[CODE_PERF_MAP]);
+		tell_refused(p, CODE_PERF_MAP, perf_map_refused(p->map) - refused);
 		p->map_read = true;
 	}
 	return perf_map_lookup(p->map, address, ret);
