@@ -159,11 +159,14 @@ def reload_that_waits(d):
 
 def reload_of_limits(d, sink):
     """What a symbolizer is told at its start alone: there is another, and nothing is lost on the way."""
-    old, at = d.role("symbolizer"), sink.count()
+    def limit():
+        with open(f"/proc/{d.role('symbolizer')}/limits", encoding="utf-8") as f:
+            return int(re.search(r"Max open files +(\d+) ", f.read()).group(1))
+
+    old, at, had = d.role("symbolizer"), sink.count(), limit()
     change(d, "user = bin", "user = daemon\n[limits]\nmax_open_files = 700\nsymbols = 16MiB")
     rig.wait_for("another symbolizer", lambda: d.role("symbolizer") not in (0, old))
-    with open(f"/proc/{d.role('symbolizer')}/limits", encoding="utf-8") as f:
-        rig.check(re.search("Max open files +1212 ", f.read()), "with the new limits")
+    rig.wait_for("with the new limits", lambda: limit() == had - (1024 - 700))
     rig.wait_for("the window of before", lambda: sink.count() > at)
     samples = int(ctl(d, "status")["samples"])
     rig.wait_for("sampling", lambda: int(ctl(d, "status")["samples"]) > samples)
