@@ -55,8 +55,8 @@ void arch_sigreturn_rule(struct full_rule *ret)
 
 /*
  * struct ucontext (asm-generic/ucontext.h, asm/sigcontext.h): flags of three bits, a link that is
- * always 0, the signal stack, then struct sigcontext_64, whose cs, gs and fs have one value in 64-bit
- * programs, and ss one, or 0 before Linux 4.6.
+ * always 0, the signal stack, then struct sigcontext_64, whose cs, gs and fs have one value in
+ * 64-bit programs, and ss one, or 0 before Linux 4.6.
  */
 bool arch_signal_frame(const struct stack_copy *stack, uint64_t sp, struct unwind_regs *ret)
 {

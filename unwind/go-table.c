@@ -143,8 +143,8 @@ static bool set_rule(struct rule *rule, const struct go_func *f, int32_t sp)
 	rule->ra_words = ARCH_RA_WORDS;
 	rule->cfa_offset = ARCH_HAS_LR ? sp : sp + 8;
 	if (!ARCH_HAS_LR && sp >= 8 && !(f->flags & FLAG_ASM)) {
-		/* First of all the compiler pushes fp, and lets it point there (cmd/internal/obj/x86);
-		 * what is written by hand may not. */
+		/* First of all the compiler pushes fp, and lets it point there
+		 * (cmd/internal/obj/x86); what is written by hand may not. */
 		rule->ra_words = RULE_RA_BEHIND_FP;
 		rule->fp_words = -2;
 	}

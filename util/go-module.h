@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The runtime's struct moduledata of a Go program (runtime/symtab.go of Go 1.18 on), which says what
- * its table of functions (.gopclntab) leaves out. It is found as the place that holds the table's own
- * address: as bytes of the file, or as addends of relocations when the program is position
- * independent.
+ * The runtime's struct moduledata of a Go program (runtime/symtab.go of Go 1.18 on), which says
+ * what its table of functions (.gopclntab) leaves out. It is found as the place that holds the
+ * table's own address: as bytes of the file, or as addends of relocations when the program is
+ * position independent.
  */
 #include <stdbool.h>
 #include <stddef.h>

@@ -189,8 +189,9 @@ struct profile {
 		end_unix_ns; /* the window: every sample's time lies in [start, end) */
 	/*
 	 * What a sample of value 1 stands for: nanoseconds of CPU time (period_ns), or events
-	 * (period_events); the other is 0. Both are of a file that does not say. weighted: the kernel chose the distance of the samples,
-	 * each has a value of its own in events, and period_events is 1.
+	 * (period_events); the other is 0, and both are of a file that does not say. weighted: the
+	 * kernel chose the distance of the samples, each has a value of its own in events, and
+	 * period_events is 1.
 	 */
 	uint64_t period_ns, period_events;
 	bool weighted;
