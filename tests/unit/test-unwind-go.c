@@ -256,7 +256,9 @@ static void test_go_debug_frame(void)
 
 	CHECK_INT(t.busy, >, 100);
 	CHECK_INT(t.verdicts[VERDICT_UNDECIDED], ==, 0);
-	CHECK_INT(t.verdicts[VERDICT_IDENTICAL] * 1000, >=, t.samples * 999);
+	/* Out of the handlers of the scheduler's signals libdw does not find. */
+	CHECK_INT((t.verdicts[VERDICT_IDENTICAL] + t.verdicts[VERDICT_LOST_CALLERS]) * 1000, >=,
+		  t.samples * 999);
 }
 
 /* Linked by a C linker, whose code comes first; position independent, too. */
