@@ -18,7 +18,9 @@ struct file_state {
 	uint64_t window;	      /* row is of this window */
 	uint32_t row, sent_generation;
 	uint32_t pid; /* of the process it was opened through */
-	bool tried;
+	bool tried, was_sent;
+	uint64_t
+		again_window; /* in which it was last opened for a symbolizer that has not got it */
 };
 
 /* What hangs on a host_process. */
@@ -52,9 +54,10 @@ struct attribution {
 	uint32_t kernel_row, none_row, marker_row,
 		vdso_row; /* PROFILE_NONE: not in this window yet */
 	uint32_t max_frames;
-	struct stack_size *stack_size; /* borrowed; NULL: it is not adapted */
-	uint64_t dropped_before;       /* samples of windows given up: counted in the next one */
-	uint64_t refused_told;	       /* by the tables of the host */
+	struct stack_size *stack_size;	/* borrowed; NULL: it is not adapted */
+	uint32_t symbolizer_generation; /* of the one there is */
+	uint64_t dropped_before;	/* samples of windows given up: counted in the next one */
+	uint64_t refused_told;		/* by the tables of the host */
 	struct log_ratelimit refused;
 	struct unwind_frame *walked;
 	uint32_t *frames;

@@ -548,14 +548,19 @@ int attribution_descriptor(void *ctx, const struct handover_item *item, struct m
 bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t generation,
 			   bool sent)
 {
-	struct host_file *file = item_file(ctx, item);
+	struct attribution *a = ctx;
+	struct host_file *file = item_file(a, item);
 	struct file_state *s = file ? file->user : NULL;
 
+	if (generation) /* 0: a module that it has let go */
+		a->symbolizer_generation = generation;
 	if (!s)
 		return false; /* a map of code grows: its descriptor goes with every window; so does
 				 the one kallsyms of a file */
-	if (sent)
+	if (sent) {
 		s->sent_generation = generation;
+		s->was_sent = true;
+	}
 	return s->sent_generation == generation;
 }
 

@@ -61,6 +61,20 @@ static uint32_t marker_row(struct attribution *a)
 	return fixed_row(a, &a->marker_row, PROFILE_UID_MARKER, PROFILE_MODULE_MARKER, "[marker]");
 }
 
+/*
+ * The symbolizer has let it go, or is a new one, and here it was closed because nobody ran in it for
+ * a while. Once a window: files may be more than can be open.
+ */
+static bool is_wanted_again(const struct attribution *a, const struct host_file *file,
+			    struct file_state *s)
+{
+	if (file->fd >= 0 || !s->was_sent || s->sent_generation == a->symbolizer_generation ||
+	    s->again_window == a->window)
+		return false;
+	s->again_window = a->window;
+	return true;
+}
+
 /* The first time a file is walked through: opened by the broker, its headers read. */
 static struct file_state *open_file(struct attribution *a, struct host_mapping *m)
 {
@@ -74,12 +88,12 @@ static struct file_state *open_file(struct attribution *a, struct host_mapping *
 			return NULL;
 		m->file->user = s;
 	}
-	if (s->tried)
+	if (s->tried && !is_wanted_again(a, m->file, s))
 		return s;
 	fd = host_file_open(a->host, a->process, m);
 	/* A process that could not be asked for it may have gone; the next one that maps it is
 	 * asked. */
-	if (fd < 0)
+	if (fd < 0 || s->tried)
 		return s;
 	s->tried = true;
 	s->pid = a->process->pid;
