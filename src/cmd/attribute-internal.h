@@ -19,8 +19,7 @@ struct file_state {
 	uint32_t row, sent_generation;
 	uint32_t pid; /* of the process it was opened through */
 	bool tried, was_sent;
-	uint64_t
-		again_window; /* in which it was last opened for a symbolizer that has not got it */
+	uint64_t again_window; /* last one in which it was opened for a symbolizer without it */
 };
 
 /* What hangs on a host_process. */
