@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 
 #include "util/cursor.h"
+#include "util/notes.h"
 
 /* Linkers make 10 to 15 segments and 30 to 40 sections. */
 #define MAX_SEGMENTS   1024
@@ -334,34 +335,12 @@ void elf_bytes_release(struct elf_bytes *b)
 }
 
 /* One area of notes; true: stopped by fn. */
-static bool notes_walk(const uint8_t *data, size_t n, uint64_t align, elf_note_fn fn, void *ctx)
-{
-	struct cursor c = cursor_make(data, n);
-
-	while (cursor_left(&c) > 0) {
-		uint32_t n_name = cursor_u32(&c), n_desc = cursor_u32(&c), type = cursor_u32(&c);
-		const char *name = cursor_take(&c, n_name);
-		const uint8_t *desc;
-		size_t pad;
-
-		pad = -(size_t)(c.cur - c.start) & (align - 1);
-		if (pad && cursor_left(&c) >= pad)
-			(void)cursor_take(&c, pad);
-		desc = cursor_take(&c, n_desc);
-		if (!name || !desc)
-			return false;
-		if (fn(ctx, type, name, strnlen(name, n_name), desc, n_desc))
-			return true;
-		pad = -(size_t)(c.cur - c.start) & (align - 1);
-		(void)cursor_take(&c, pad < cursor_left(&c) ? pad : cursor_left(&c));
-	}
-	return false;
-}
-
 static bool notes_at(const struct elf_image *im, uint64_t offset, uint64_t n, uint64_t align,
 		     elf_note_fn fn, void *ctx)
 {
 	_cleanup_free_ uint8_t *data = NULL;
+	struct cursor c;
+	struct note note;
 
 	if (n > MAX_NOTES)
 		n = MAX_NOTES;
@@ -370,8 +349,12 @@ static bool notes_at(const struct elf_image *im, uint64_t offset, uint64_t n, ui
 	data = malloc(n);
 	if (!data || elf_image_read(im, offset, data, n) < 0)
 		return false;
-	/* Only .note.gnu.property is aligned to 8; everything odd means 4. */
-	return notes_walk(data, n, align == 8 ? 8 : 4, fn, ctx);
+	c = cursor_make(data, n);
+	while (notes_next(&c, align, &note)) {
+		if (fn(ctx, &note))
+			return true;
+	}
+	return false;
 }
 
 void elf_image_each_note(const struct elf_image *im, elf_note_fn fn, void *ctx)
@@ -407,16 +390,15 @@ struct build_id {
 	size_t n;
 };
 
-static bool build_id_note(void *ctx, uint32_t type, const char *name, size_t n_name,
-			  const uint8_t *desc, size_t n_desc)
+static bool build_id_note(void *ctx, const struct note *note)
 {
 	struct build_id *id = ctx;
 
-	if (type != NT_GNU_BUILD_ID || n_name != 3 || memcmp(name, "GNU", 3) != 0 || n_desc == 0 ||
-	    n_desc > ELF_BUILD_ID_MAX)
+	if (!note_is(note, NT_GNU_BUILD_ID, "GNU") || note->n_desc == 0 ||
+	    note->n_desc > ELF_BUILD_ID_MAX)
 		return false;
-	memcpy(id->bytes, desc, n_desc);
-	id->n = n_desc;
+	memcpy(id->bytes, note->desc, note->n_desc);
+	id->n = note->n_desc;
 	return true;
 }
 

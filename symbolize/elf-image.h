@@ -13,6 +13,8 @@
 
 #include "util/cleanup.h"
 
+struct note;
+
 struct elf_segment {
 	uint32_t type, flags;
 	uint64_t offset, vaddr, filesz, memsz, align;
@@ -85,9 +87,8 @@ void elf_bytes_populate(const struct elf_bytes *b);
 void elf_bytes_forget(const struct elf_bytes *b);
 void elf_bytes_release(struct elf_bytes *b);
 
-/* Called with each note; name without its 0. Return true to stop. */
-typedef bool (*elf_note_fn)(void *ctx, uint32_t type, const char *name, size_t n_name,
-			    const uint8_t *desc, size_t n_desc);
+/* Called with each note (util/notes.h). Return true to stop. */
+typedef bool (*elf_note_fn)(void *ctx, const struct note *note);
 /* Notes of sections and segments, both when there are both. Bounded; damaged notes end theirs. */
 void elf_image_each_note(const struct elf_image *im, elf_note_fn fn, void *ctx);
 

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 
 #include "symbolize/elf-image.h"
+#include "util/notes.h"
 
 #define HTL_PART       4096
 #define HTL_BYTES      16
@@ -21,20 +22,18 @@
 #define MAX_COMMENT    65536
 #define GO_BUILDINFO   "\xff Go buildinf:"
 
-static bool id_note(void *ctx, uint32_t type, const char *name, size_t n_name, const uint8_t *desc,
-		    size_t n_desc)
+static bool id_note(void *ctx, const struct note *note)
 {
 	struct symbol_file_id *id = ctx;
 
-	if (type == NT_GNU_BUILD_ID && n_name == 3 && memcmp(name, "GNU", 3) == 0 && !id->n_gnu &&
-	    n_desc > 0 && n_desc <= sizeof(id->gnu)) {
-		memcpy(id->gnu, desc, n_desc);
-		id->n_gnu = n_desc;
+	if (note_is(note, NT_GNU_BUILD_ID, "GNU") && !id->n_gnu && note->n_desc > 0 &&
+	    note->n_desc <= sizeof(id->gnu)) {
+		memcpy(id->gnu, note->desc, note->n_desc);
+		id->n_gnu = note->n_desc;
 	}
-	if (type == NT_GO_BUILD_ID && n_name == 2 && memcmp(name, "Go", 2) == 0 && !id->go[0] &&
-	    n_desc < sizeof(id->go)) {
-		memcpy(id->go, desc, n_desc);
-		id->go[n_desc] = 0;
+	if (note_is(note, NT_GO_BUILD_ID, "Go") && !id->go[0] && note->n_desc < sizeof(id->go)) {
+		memcpy(id->go, note->desc, note->n_desc);
+		id->go[note->n_desc] = 0;
 	}
 	return id->n_gnu && id->go[0];
 }

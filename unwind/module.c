@@ -15,6 +15,7 @@
 
 #include "unwind/internal.h"
 #include "util/go-module.h"
+#include "util/notes.h"
 
 enum {
 	MAX_PHDRS = 256,
@@ -160,30 +161,14 @@ static int measure_segments(struct unwind_module *m)
 static void read_build_id(struct unwind_module *m, const struct source *src, const Elf64_Phdr *ph)
 {
 	_cleanup_free_ void *notes = source_dup(src, ph->p_offset, ph->p_filesz, MAX_NOTES);
-	size_t align = ph->p_align == 8 ? 8 : 4;
-	struct cursor c;
+	const uint8_t *id;
 
 	if (!notes || m->n_build_id)
 		return;
-	c = cursor_make(notes, (size_t)ph->p_filesz);
-	while (cursor_left(&c) >= 12) {
-		uint32_t n_name = cursor_u32(&c), n_desc = cursor_u32(&c), type = cursor_u32(&c);
-		const uint8_t *name, *desc;
-
-		if (n_name > MAX_NOTES || n_desc > MAX_NOTES)
-			return;
-		name = cursor_take(&c, (n_name + align - 1) & ~(align - 1));
-		desc = cursor_take(&c, n_desc);
-		if (!name || !desc)
-			return;
-		if (type == NT_GNU_BUILD_ID && n_name == 4 && memcmp(name, "GNU", 4) == 0 &&
-		    n_desc <= MODULE_MAX_BUILD_ID) {
-			memcpy(m->build_id, desc, n_desc);
-			m->n_build_id = (uint8_t)n_desc;
-			return;
-		}
-		(void)cursor_take(&c, (0 - (size_t)n_desc) & (align - 1));
-	}
+	m->n_build_id = (uint8_t)notes_find_build_id(notes, (size_t)ph->p_filesz, ph->p_align,
+						     MODULE_MAX_BUILD_ID, &id);
+	if (m->n_build_id)
+		memcpy(m->build_id, id, m->n_build_id);
 }
 
 static int read_segments(struct unwind_module *m, const struct source *src, const Elf64_Ehdr *eh,

@@ -14,9 +14,12 @@ libutil_a_SOURCES = \
 	util/log.c util/log.h \
 	util/loop.c util/loop.h \
 	util/memory-file.c util/memory-file.h \
+	util/notes.c util/notes.h \
 	util/strtab.c util/strtab.h \
 	util/text.c util/text.h
 
-check_PROGRAMS += tests/unit/test-util
+check_PROGRAMS += tests/unit/test-util tests/unit/test-notes
 tests_unit_test_util_SOURCES = tests/unit/test-util.c tests/unit/test.h
 tests_unit_test_util_LDADD = libutil.a
+tests_unit_test_notes_SOURCES = tests/unit/test-notes.c tests/unit/test.h
+tests_unit_test_notes_LDADD = libutil.a $(ELFUTILS_LIBS)

@@ -20,9 +20,9 @@
 #include <unistd.h>
 
 #include "util/clock.h"
-#include "util/cursor.h"
 #include "util/hash.h"
 #include "util/log.h"
+#include "util/notes.h"
 
 #define RETRY_NS   (30 * NSEC_PER_SEC)
 #define REFRESH_NS (120 * NSEC_PER_SEC) /* the kernel takes 60 ms and more to write it */
@@ -79,30 +79,18 @@ void kernel_names_set_kallsyms(struct kernel_names *k, int fd)
 	k->read_ns = 0;
 }
 
-/* Notes one after the other: three words, the name and the contents, each of whole words. */
 void kernel_names_set_notes(struct kernel_names *k, int fd)
 {
 	_cleanup_close_ int notes = fd;
 	uint8_t bytes[MAX_NOTES];
 	ssize_t got = pread(notes, bytes, sizeof(bytes), 0);
-	struct cursor c = cursor_make(bytes, got > 0 ? (size_t)got : 0);
+	const uint8_t *id;
 
-	k->n_build_id = 0;
 	kernel_names_forget_file(k);
-	while (cursor_left(&c) > 0) {
-		uint32_t n_name = cursor_u32(&c), n = cursor_u32(&c), type = cursor_u32(&c);
-		const void *name = cursor_take(&c, ((size_t)n_name + 3) & ~(size_t)3);
-		const void *contents = cursor_take(&c, ((size_t)n + 3) & ~(size_t)3);
-
-		if (!cursor_ok(&c))
-			return;
-		if (type == NT_GNU_BUILD_ID && n_name == 4 && memcmp(name, "GNU", 4) == 0 &&
-		    n <= sizeof(k->build_id)) {
-			memcpy(k->build_id, contents, n);
-			k->n_build_id = n;
-			return;
-		}
-	}
+	k->n_build_id = notes_find_build_id(bytes, got > 0 ? (size_t)got : 0, 4,
+					    sizeof(k->build_id), &id);
+	if (k->n_build_id)
+		memcpy(k->build_id, id, k->n_build_id);
 }
 
 void kernel_names_forget_file(struct kernel_names *k)

@@ -27,9 +27,9 @@
 #include "symbolize/symbolize.h"
 #include "util/array.h"
 #include "util/clock.h"
-#include "util/cursor.h"
 #include "util/hash.h"
 #include "util/log.h"
+#include "util/notes.h"
 
 #define MAX_KEYS	65536
 #define KALLSYMS_BYTES	65536 /* _text is among the first */
@@ -91,26 +91,17 @@ static uint64_t read_kernel_text(int fd)
 static void read_kernel_notes(struct replay *r, int fd)
 {
 	uint8_t bytes[NOTES_BYTES];
-	struct cursor c;
-	Elf64_Nhdr h;
+	const uint8_t *id;
+	size_t n;
 
 	if (fd < 0)
 		return;
-	c = cursor_make(bytes, (size_t)read_fd(fd, (char *)bytes, sizeof(bytes)));
-	while (cursor_left(&c) >= sizeof(h)) {
-		const char *name;
-		const uint8_t *desc;
-
-		cursor_read(&c, &h, sizeof(h));
-		name = cursor_take(&c, ((size_t)h.n_namesz + 3) & ~(size_t)3);
-		desc = cursor_take(&c, ((size_t)h.n_descsz + 3) & ~(size_t)3);
-		if (!desc || h.n_type != NT_GNU_BUILD_ID || h.n_namesz != 4 ||
-		    memcmp(name, "GNU", 4) != 0 || h.n_descsz > PERF_DATA_MAX_BUILD_ID)
-			continue;
-		r->kernel_build_id.n = (uint8_t)h.n_descsz;
-		memcpy(r->kernel_build_id.bytes, desc, h.n_descsz);
+	n = (size_t)read_fd(fd, (char *)bytes, sizeof(bytes));
+	n = notes_find_build_id(bytes, n, 4, PERF_DATA_MAX_BUILD_ID, &id);
+	if (n == 0)
 		return;
-	}
+	r->kernel_build_id.n = (uint8_t)n;
+	memcpy(r->kernel_build_id.bytes, id, n);
 }
 
 static bool same_id(const struct perf_data_build_id *a, const uint8_t *bytes, size_t n)
