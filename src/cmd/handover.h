@@ -50,8 +50,9 @@ struct handover *handover_free(struct handover *h);
 
 /* A new symbolizer: fd becomes the handover's. Everything unsettled is sent again. */
 void handover_connect(struct handover *h, int fd);
-/* Takes fd (a window of n_samples) and items (n, allocated; becomes the handover's). */
-int handover_push(struct handover *h, int fd, uint64_t n_samples, struct handover_item *items,
-		  uint32_t n);
+/* Takes fd (a window of n_samples) and items (n, allocated). Without memory the window is given up
+ * like one that was too many. */
+void handover_push(struct handover *h, int fd, uint64_t n_samples, struct handover_item *items,
+		   uint32_t n);
 /* Nothing waits to be settled. */
 bool handover_settled(const struct handover *h);

@@ -31,6 +31,7 @@ perfwalk_SOURCES = \
 	src/cmd/notify.c src/cmd/notify.h \
 	src/cmd/options.c src/cmd/options.h \
 	src/cmd/outside.c src/cmd/outside.h \
+	src/cmd/outbox.c src/cmd/outbox.h \
 	src/cmd/payloads.c src/cmd/payloads.h \
 	src/cmd/profiler.c \
 	src/cmd/pulls.c src/cmd/pulls.h \
@@ -96,9 +97,12 @@ tests_unit_test_file_names_SOURCES = tests/unit/test-file-names.c tests/unit/tes
 	src/cmd/ask.c src/cmd/file-names.c src/cmd/role.c
 tests_unit_test_file_names_LDADD = libbroker.a libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
 
-check_PROGRAMS += tests/unit/test-handover
+check_PROGRAMS += tests/unit/test-handover tests/unit/test-outbox
+tests_unit_test_outbox_SOURCES = tests/unit/test-outbox.c tests/unit/test.h \
+	src/cmd/outbox.c src/cmd/role.c
+tests_unit_test_outbox_LDADD = libbroker.a libutil.a
 tests_unit_test_handover_SOURCES = tests/unit/test-handover.c tests/unit/test.h \
-	src/cmd/handover.c src/cmd/role.c
+	src/cmd/handover.c src/cmd/outbox.c src/cmd/role.c
 tests_unit_test_handover_LDADD = libbroker.a libutil.a
 
 check_PROGRAMS += tests/unit/test-filter

@@ -188,7 +188,7 @@ static void close_window(struct profiler *p)
 	fd = window_write(prof);
 	if (fd >= 0) {
 		items = attribution_window_items(p->attribution, &n_items);
-		(void)handover_push(p->handover, fd, prof->samples.n, items, n_items);
+		handover_push(p->handover, fd, prof->samples.n, items, n_items);
 		attribution_next_window(p->attribution);
 	} else {
 		uint32_t n = prof->samples.n;
