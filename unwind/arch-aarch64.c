@@ -5,9 +5,6 @@
  */
 #include "unwind/internal.h"
 
-/* x16 and up: PLT stubs and trampolines use x16 and x17, x19 .. x28 are call-saved. */
-const uint64_t unwind_perf_regs_mask = UINT64_C(0x1ffff0000);
-
 void unwind_regs_from_perf(const uint64_t *values, uint64_t mask, struct unwind_regs *ret)
 {
 	memset(ret, 0, sizeof(*ret));

@@ -14,8 +14,6 @@ static const uint8_t dwarf_of_perf[N_PERF_REGS] = {
 	NO_REG, NO_REG, NO_REG, NO_REG, 8, 9, 10, 11, 12, 13,	  14,	  15,
 };
 
-const uint64_t unwind_perf_regs_mask = 0xff01ff;
-
 void unwind_regs_from_perf(const uint64_t *values, uint64_t mask, struct unwind_regs *ret)
 {
 	memset(ret, 0, sizeof(*ret));

@@ -21,7 +21,12 @@ UNWIND_SOURCES = \
 	unwind/walk.c
 
 noinst_LIBRARIES += libunwind.a
-libunwind_a_SOURCES = $(UNWIND_SOURCES) unwind/arch-x86_64.c
+libunwind_a_SOURCES = $(UNWIND_SOURCES)
+if AARCH64
+libunwind_a_SOURCES += unwind/arch-aarch64.c
+else
+libunwind_a_SOURCES += unwind/arch-x86_64.c
+endif
 
 # The same for stacks of aarch64, read anywhere.
 check_LIBRARIES += libunwind-aarch64.a
@@ -61,7 +66,7 @@ tests_unit_test_unwind_hostile_LDADD = $(UNWIND_TEST_LIBS)
 EXTRA_PROGRAMS += tests/bench/unwind-bench
 tests_bench_unwind_bench_SOURCES = tests/bench/unwind.c tests/bench/framehop.c tests/bench/framehop.h \
 	tests/bench/unwind-capture.c tests/bench/unwind-capture.h $(UNWIND_TEST_PROC) $(CORPUS_ORACLE)
-tests_bench_unwind_bench_LDADD = $(UNWIND_TEST_LIBS)
+tests_bench_unwind_bench_LDADD = libsample.a $(UNWIND_TEST_LIBS)
 EXTRA_DIST += tests/bench/unwind.sh tests/bench/framehop/Cargo.toml tests/bench/framehop/Cargo.lock \
 	tests/bench/framehop/src/lib.rs
 CLEANFILES += tests/bench/unwind-bench$(EXEEXT)

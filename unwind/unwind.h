@@ -59,9 +59,8 @@ struct unwind_regs {
 	uint64_t valid; /* UNWIND_REG_BIT(i): r[i] is known. pc and sp must be. */
 };
 
-/* The perf_event_attr.sample_regs_user mask this architecture wants, and the conversion of what
- * the kernel then writes (one u64 for each set bit of the mask, lowest first). */
-extern const uint64_t unwind_perf_regs_mask;
+/* From what the kernel writes for perf_event_attr.sample_regs_user: one u64 for each set bit of the
+ * mask, lowest first. */
 void unwind_regs_from_perf(const uint64_t *values, uint64_t mask, struct unwind_regs *ret);
 
 /* The mapping that covers a pc, as the caller knows it. */

@@ -23,7 +23,6 @@
 
 #include "src/cmd/cmd.h"
 #include "src/cmd/events.h"
-#include "unwind/unwind.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -135,7 +134,7 @@ static void try_events(struct check *c)
 
 	c->options = (struct sample_options){.rate_hz = RATE_HZ,
 					     .stack_bytes = STACK_BYTES,
-					     .regs_mask = unwind_perf_regs_mask,
+					     .regs_mask = sample_user_regs,
 					     .kernel_stacks = true,
 					     .ring_bytes = RING_BYTES};
 	c->host = sample_probe(&c->options, -1, &c->features, c->host_error, sizeof(c->host_error));

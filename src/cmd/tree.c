@@ -19,7 +19,6 @@
 #include "src/cmd/statistics.h"
 #include "src/cmd/tree-internal.h"
 #include "src/profile/profile.h"
-#include "unwind/unwind.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
@@ -256,7 +255,7 @@ static int open_events(struct tree *t)
 		.only_user = o->only_user,
 		.only_kernel = o->only_kernel,
 		.stack_bytes = first_stack_bytes(t),
-		.regs_mask = unwind_perf_regs_mask,
+		.regs_mask = sample_user_regs,
 		.kernel_stacks = o->config->kernel_stacks,
 		.ring_bytes = o->config->ring_size_bytes,
 		.sideband_bytes = SIDEBAND_BYTES,

@@ -1,6 +1,7 @@
 # sources of src/sample/
 noinst_LIBRARIES += libsample.a
 libsample_a_SOURCES = \
+	src/sample/arch.h \
 	src/sample/decode.c src/sample/decode.h \
 	src/sample/event-name.c \
 	src/sample/event.c src/sample/event.h \
@@ -12,12 +13,21 @@ libsample_a_SOURCES = \
 	src/sample/selfcheck.c \
 	src/sample/source.c src/sample/source.h
 
+if AARCH64
+libsample_a_SOURCES += src/sample/arch-aarch64.c
+else
+libsample_a_SOURCES += src/sample/arch-x86_64.c
+endif
+
 check_PROGRAMS += \
+	tests/unit/test-arch \
 	tests/unit/test-decode \
 	tests/unit/test-event-name \
 	tests/unit/test-explain \
 	tests/unit/test-merge \
 	tests/unit/test-sample-live
+tests_unit_test_arch_SOURCES = tests/unit/test-arch.c tests/unit/test.h
+tests_unit_test_arch_LDADD = libsample.a libunwind.a libutil.a $(ELFUTILS_LIBS) $(ZLIB_LIBS)
 tests_unit_test_decode_SOURCES = tests/unit/test-decode.c tests/unit/test.h
 tests_unit_test_decode_LDADD = libsample.a libutil.a
 tests_unit_test_event_name_SOURCES = tests/unit/test-event-name.c tests/unit/test.h

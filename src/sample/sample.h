@@ -77,13 +77,16 @@ struct sample_options {
 	bool by_cgroup;		     /* what runs in cgroup_fd, a cgroup2 or perf_event directory */
 	int cgroup_fd;
 	uint32_t stack_bytes;	 /* rounded down to a multiple of 8, at most 65528; 0: no stack */
-	uint64_t regs_mask;	 /* sample_regs_user */
+	uint64_t regs_mask;	 /* sample_regs_user; 0: none */
 	bool kernel_stacks;	 /* false: time in the kernel is sampled, its frames are not */
 	uint64_t ring_bytes;	 /* sample ring of one CPU; halved down to 64 KiB while the kernel
 				    refuses */
 	uint64_t sideband_bytes; /* 0: 256 KiB */
 	bool enable_on_exec;	 /* with a pid: start counting at its exec */
 };
+
+/* The registers of this processor that a walk of the stack starts with: perf's bits. */
+extern const uint64_t sample_user_regs;
 
 /* One CPU's two events. Descriptors are owned by whoever holds the struct; the rings are mapped by
  * ring_map(), for the merge by merger_add_cpu(). */

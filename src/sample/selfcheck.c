@@ -17,8 +17,8 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/syscall.h>
 
+#include "src/sample/arch.h"
 #include "src/sample/event.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -30,147 +30,22 @@
 #define CHECK_RING_BYTES     UINT64_C(65536)
 #define CHECK_KERNEL_SAMPLES 20 /* fewer prove nothing */
 
-#ifdef __x86_64__
-#include <asm/perf_regs.h>
-
-#define BIT(reg)  (UINT64_C(1) << PERF_REG_X86_##reg)
-#define KNOWN(n)  (UINT64_C(0x5ca1ab1e00) + (n))
-#define KNOWN_ASM "0x5ca1ab1e"
-
-/* Offsets are used in the assembly below. */
-struct known {
-	uint64_t n_calls, sp, begin, end;
-};
-
-/* What the loop below puts into each register. */
-static const struct {
-	uint32_t reg;
-	uint64_t value;
-} known_registers[] = {
-	{PERF_REG_X86_BX, KNOWN(0x01)},	 {PERF_REG_X86_BP, KNOWN(0x02)},
-	{PERF_REG_X86_R12, KNOWN(0x03)}, {PERF_REG_X86_R13, KNOWN(0x04)},
-	{PERF_REG_X86_R14, KNOWN(0x05)}, {PERF_REG_X86_R15, KNOWN(0x06)},
-	{PERF_REG_X86_SI, KNOWN(0x07)},	 {PERF_REG_X86_DX, KNOWN(0x08)},
-	{PERF_REG_X86_R8, KNOWN(0x09)},	 {PERF_REG_X86_R9, KNOWN(0x0a)},
-	{PERF_REG_X86_R10, KNOWN(0x0b)},
-};
-
-/* n_calls short system calls (getppid: no argument, no cost) with known registers; before each some
- * time with another stack pointer, about as long as a call. */
-static __attribute__((noinline)) void run_known(struct known *k)
-{
-	__asm__ volatile("sub $128, %%rsp\n\t" /* leave the red zone alone */
-			 "push %%rbx\n\tpush %%rbp\n\tpush %%r12\n\tpush %%r13\n\t"
-			 "push %%r14\n\tpush %%r15\n\t"
-			 "movabs $" KNOWN_ASM "01, %%rbx\n\tmovabs $" KNOWN_ASM "02, %%rbp\n\t"
-			 "movabs $" KNOWN_ASM "03, %%r12\n\tmovabs $" KNOWN_ASM "04, %%r13\n\t"
-			 "movabs $" KNOWN_ASM "05, %%r14\n\tmovabs $" KNOWN_ASM "06, %%r15\n\t"
-			 "movabs $" KNOWN_ASM "07, %%rsi\n\tmovabs $" KNOWN_ASM "08, %%rdx\n\t"
-			 "movabs $" KNOWN_ASM "09, %%r8\n\tmovabs $" KNOWN_ASM "0a, %%r9\n\t"
-			 "movabs $" KNOWN_ASM "0b, %%r10\n\t"
-			 "mov %%rsp, 8(%%rdi)\n\t"
-			 "lea 1f(%%rip), %%rax\n\tmov %%rax, 16(%%rdi)\n\t"
-			 "lea 2f(%%rip), %%rax\n\tmov %%rax, 24(%%rdi)\n"
-			 "3:\tlea -1024(%%rsp), %%rsp\n\t"
-			 "mov $200, %%eax\n"
-			 "4:\tsub $1, %%eax\n\t"
-			 "jnz 4b\n\t"
-			 "lea 1024(%%rsp), %%rsp\n"
-			 "1:\tmov %[call], %%eax\n\t"
-			 "syscall\n"
-			 "2:\tsubq $1, (%%rdi)\n\t"
-			 "jnz 3b\n\t"
-			 "pop %%r15\n\tpop %%r14\n\tpop %%r13\n\tpop %%r12\n\t"
-			 "pop %%rbp\n\tpop %%rbx\n\t"
-			 "add $128, %%rsp\n\t"
-			 :
-			 : "D"(k), [call] "i"(SYS_getppid)
-			 : "rax", "rcx", "rdx", "rsi", "r8", "r9", "r10", "r11", "memory", "cc");
-}
-
-static uint64_t register_value(uint64_t mask, const uint64_t *regs, uint32_t reg)
-{
-	return regs[__builtin_popcountll(mask & ((UINT64_C(1) << reg) - 1))];
-}
-
-/* Clears in *valid what this sample shows wrongly. false: not taken inside the loop's calls. */
-static bool judge_sample(const struct known *k, uint64_t mask, const struct record *r,
-			 uint64_t *valid)
-{
-	const uint64_t *regs = r->sample.user_regs;
-	uint64_t ip;
-
-	if (!r->sample.in_kernel || !regs || !(mask & BIT(IP)))
-		return false;
-	/* Of a call it is what the call returns to. */
-	ip = register_value(mask, regs, PERF_REG_X86_IP);
-	if (ip <= k->begin || ip > k->end)
-		return false;
-	if ((mask & BIT(SP)) && register_value(mask, regs, PERF_REG_X86_SP) != k->sp)
-		*valid &= ~BIT(SP);
-	for (size_t i = 0; i < ARRAY_SIZE(known_registers); i++) {
-		uint32_t reg = known_registers[i].reg;
-
-		if ((mask & (UINT64_C(1) << reg)) &&
-		    register_value(mask, regs, reg) != known_registers[i].value)
-			*valid &= ~(UINT64_C(1) << reg);
-	}
-	return true;
-}
-
-/* Checked registers; rax, rcx, r11 and the flags are the system call's own, never the task's. */
-static uint64_t checkable(void)
-{
-	uint64_t valid = BIT(IP) | BIT(SP) | BIT(DI);
-
-	for (size_t i = 0; i < ARRAY_SIZE(known_registers); i++)
-		valid |= UINT64_C(1) << known_registers[i].reg;
-	return valid;
-}
-
-#define UNPROVED (BIT(IP) | BIT(SP))
-#else
-/* Other architectures save every register at each entry (arm64: kernel_entry). */
-struct known {
-	uint64_t n_calls;
-};
-
-static void run_known(struct known *k)
-{
-	for (; k->n_calls; k->n_calls--)
-		(void)syscall(SYS_getppid);
-}
-
-static bool judge_sample(const struct known *k, uint64_t mask, const struct record *r,
-			 uint64_t *valid)
-{
-	return r->sample.in_kernel;
-}
-
-static uint64_t checkable(void)
-{
-	return UINT64_MAX;
-}
-
-#define UNPROVED UINT64_MAX
-#endif
-
-static void run_for_a_while(struct known *k)
+static void run_for_a_while(struct arch_known *k)
 {
 	uint64_t cpu = clock_get_ns(CLOCK_THREAD_CPUTIME_ID), wall = clock_monotonic_ns();
 
 	do {
 		k->n_calls = 1000;
-		run_known(k);
+		arch_run_known(k);
 	} while (clock_get_ns(CLOCK_THREAD_CPUTIME_ID) - cpu < CHECK_CPU_NS &&
 		 clock_monotonic_ns() - wall < CHECK_WALL_NS);
 }
 
 static int judge_ring(const struct ring *ring, const struct record_layout *layout,
-		      const struct known *k, uint64_t *ret_regs, int *ret_n_judged)
+		      const struct arch_known *k, uint64_t *ret_regs, int *ret_n_judged)
 {
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE), at = 0;
-	uint64_t valid = checkable();
+	uint64_t valid = arch_checkable();
 	int n_samples = 0, n_judged = 0;
 
 	/* The ring was new and nobody moved its tail: no record wraps. */
@@ -182,12 +57,13 @@ static int judge_ring(const struct ring *ring, const struct record_layout *layou
 			break;
 		if (record_decode(layout, h, h->size, &r) && r.type == RECORD_SAMPLE) {
 			n_samples++;
-			n_judged += judge_sample(k, layout->regs_mask, &r, &valid);
+			n_judged += r.sample.in_kernel && r.sample.user_regs &&
+				    arch_judge(k, layout->regs_mask, r.sample.user_regs, &valid);
 		}
 		at += h->size;
 	}
 	if (n_judged)
-		*ret_regs = n_judged >= CHECK_KERNEL_SAMPLES ? valid : valid & UNPROVED;
+		*ret_regs = n_judged >= CHECK_KERNEL_SAMPLES ? valid : valid & arch_unproved();
 	*ret_n_judged = n_judged;
 	return n_samples;
 }
@@ -200,7 +76,7 @@ static int record_and_judge(int fd, const struct ring *ring, const struct record
 			    uint64_t *ret_regs)
 {
 	uint64_t begin = clock_monotonic_ns();
-	struct known known = {0};
+	struct arch_known known = {0};
 	int r = 0, n_judged = 0;
 
 	for (int i = 0; i < CHECK_ROUNDS && n_judged < CHECK_KERNEL_SAMPLES &&

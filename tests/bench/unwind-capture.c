@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
+#include "src/sample/sample.h"
 #include "tests/bench/unwind-capture.h"
 #include "util/clock.h"
 #include "util/cursor.h"
@@ -13,7 +14,7 @@
 
 #define RING_PAGES 512
 #define MAX_CPUS   64
-#define REGS_MASK  unwind_perf_regs_mask
+#define REGS_MASK  sample_user_regs
 #define MAX_MAPS   (1 << 18)
 
 struct rings {
