@@ -16,6 +16,7 @@
  * Nothing is copied: a lookup is a binary search in the mapped file, and a few programs of tens of
  * bytes. Each is bounded, so the worst file costs some hundred microseconds an address.
  */
+#include "symbolize/arch.h"
 #include "symbolize/go-table.h"
 
 #include <elf.h>
@@ -296,7 +297,9 @@ void go_table_trim(struct go_table *t)
 
 static uint32_t relative_type(const struct elf_image *im)
 {
-	return im->machine == EM_AARCH64 ? R_AARCH64_RELATIVE : R_X86_64_RELATIVE;
+	const struct arch *arch = arch_find(im->machine);
+
+	return arch ? arch->r_relative : UINT32_MAX;
 }
 
 static bool module_in_section(const struct go_module_key *key, const struct elf_image *im,

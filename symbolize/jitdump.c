@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "symbolize/arch.h"
 #include "symbolize/jitdump-internal.h"
 
 #define MAGIC		UINT32_C(0x4A695444)
@@ -25,14 +26,6 @@
 #define MAX_RECORD	(UINT32_C(1) << 30)
 #define READ_BYTES	(UINT64_C(256) << 10)
 #define FLAG_ARCH_CLOCK 1
-
-#if defined(__x86_64__)
-#define MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define MACHINE EM_AARCH64
-#else
-#define MACHINE EM_NONE
-#endif
 
 enum record_id { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO, CODE_CLOSE, CODE_UNWINDING_INFO };
 
@@ -242,7 +235,7 @@ static int read_header(struct jitdump *j, struct window *w)
 		j->problem = "does not begin as a jitdump file does";
 	else if (version == 0 || version > 2)
 		j->problem = "has another version than 1 and 2";
-	else if (machine != MACHINE)
+	else if (machine != arch_here()->machine)
 		j->problem = "has code of another machine";
 	else if (size < HEADER_BYTES || size > MAX_HEADER)
 		j->problem = "has a header of impossible size";

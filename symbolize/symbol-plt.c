@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * name@plt, x86_64.
- *
- * Linkers lay stubs out in half a dozen ways (lazy, bound at start, with landing pads for indirect
- * branch tracking, in two sections), but every stub either jumps through a GOT slot (ff 25 rel32)
- * or, in the lazy half of a split table, pushes the number of its relocation (68 imm32). So the
- * instructions are read instead of guessing the layout: the slot's relocation has the name.
- * Slots of ifuncs carry the resolver's address in place of a symbol; the table names that.
+ * name@plt. A stub's instructions say which GOT slot or which relocation it is for (arch-*.c), and
+ * the relocation has the name. Slots of ifuncs carry the resolver's address in place of a symbol;
+ * the table names that.
  *
  * Done when an address first falls into a stub section: most files never need it, and the
  * relocations of a big one are megabytes.
@@ -32,7 +28,8 @@ void symbol_plt_init(struct symbol_plt *plt, const struct elf_image *im, uint64_
 	const struct elf_section *s;
 
 	*plt = (struct symbol_plt){.stubs = {.max = MAX_STUBS}};
-	if (im->machine != EM_X86_64 || !im->is64)
+	plt->arch = im->is64 ? arch_find(im->machine) : NULL;
+	if (!plt->arch)
 		return;
 	for (size_t i = 0; i < SYMBOL_PLT_SECTIONS; i++) {
 		s = elf_image_find(im, stub_sections[i]);
@@ -93,8 +90,8 @@ static int slots_collect(const struct symbol_plt *plt, struct slots *ret)
 			Elf64_Rela r = relocation_at(b, i);
 			uint32_t type = ELF64_R_TYPE(r.r_info);
 
-			if (type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT ||
-			    type == R_X86_64_IRELATIVE)
+			if (type == plt->arch->r_jump_slot || type == plt->arch->r_glob_dat ||
+			    type == plt->arch->r_irelative)
 				ret->pairs[ret->n++] = (struct sort_pair){r.r_offset, i, t};
 		}
 	}
@@ -129,7 +126,7 @@ static const char *relocation_name(const struct symbol_plt *plt, struct symbol_t
 	const char *name;
 	Elf64_Sym s;
 
-	if (ELF64_R_TYPE(r->r_info) == R_X86_64_IRELATIVE)
+	if (ELF64_R_TYPE(r->r_info) == plt->arch->r_irelative)
 		return symbol_table_lookup(t, (uint64_t)r->r_addend, &name, &start, &size) ? name
 											   : NULL;
 	if (i == 0 || i >= plt->symbols.n / sizeof(s))
@@ -140,58 +137,39 @@ static const char *relocation_name(const struct symbol_plt *plt, struct symbol_t
 	return t->names[SYMBOL_NAMES_DYNAMIC].bytes + s.st_name;
 }
 
-/* The relocation behind the stub that is code[0..n), which is linked at vaddr. */
+/* The relocation behind a stub. */
 static bool stub_relocation(const struct symbol_plt *plt, const struct slots *slots,
-			    const uint8_t *code, size_t n, uint64_t vaddr, Elf64_Rela *ret)
+			    const struct arch_stub *stub, Elf64_Rela *ret)
 {
 	uint32_t table = 0, i;
-	int32_t rel;
-	size_t at = 0;
 
-	if (n >= 4 && memcmp(code, "\xf3\x0f\x1e\xfa", 4) == 0) /* endbr64 */
-		at = 4;
-	if (at < n && code[at] == 0xf2) /* bnd */
-		at++;
-	if (at + 6 <= n && code[at] == 0xff && code[at + 1] == 0x25) {
-		memcpy(&rel, code + at + 2, sizeof(rel));
-		if (!slots_find(slots, vaddr + at + 6 + (uint64_t)(int64_t)rel, &table, &i))
-			return false;
-	} else if (at + 5 <= n && code[at] == 0x68) {
-		memcpy(&i, code + at + 1, sizeof(i));
-	} else {
+	if (stub->kind == ARCH_STUB_OTHER)
 		return false;
-	}
+	if (stub->kind == ARCH_STUB_RELOCATION)
+		i = (uint32_t)stub->target;
+	else if (!slots_find(slots, stub->target, &table, &i))
+		return false;
 	if (i >= plt->relocations[table].n / sizeof(Elf64_Rela))
 		return false;
 	*ret = relocation_at(&plt->relocations[table], i);
 	return true;
 }
 
-/* Stubs are 16 bytes, but .plt.got has some of 8: a jump and two bytes to fill. */
-static size_t stub_size(const uint8_t *code, size_t n)
-{
-	bool jump = n >= 8 && code[0] == 0xff && code[1] == 0x25;
-
-	return jump && (code[6] == 0x66 || code[6] == 0xcc || code[6] == 0x90) ? 8 : 16;
-}
-
 static void stubs_of_section(struct symbol_plt *plt, struct symbol_table *t,
 			     const struct slots *slots, const struct elf_bytes *code,
 			     uint64_t vaddr)
 {
-	size_t size;
+	struct arch_stub stub;
 
-	for (size_t at = 0; at < code->n; at += size) {
-		size_t left = code->n - at;
+	for (size_t at = 0; at < code->n; at += stub.size) {
 		char text[MAX_STUB_NAME];
 		const char *name = NULL;
 		struct symbol_plt_stub *s;
 		Elf64_Rela r;
 		int n = 0;
 
-		size = stub_size(code->data + at, left);
-		if (stub_relocation(plt, slots, code->data + at, left < size ? left : size,
-				    vaddr + at, &r))
+		plt->arch->stub(code->data + at, code->n - at, vaddr + at, &stub);
+		if (stub_relocation(plt, slots, &stub, &r))
 			name = relocation_name(plt, t, &r);
 		if (name)
 			n = snprintf(text, sizeof(text), "%.*s@plt", MAX_STUB_NAME / 2, name);
@@ -204,7 +182,7 @@ static void stubs_of_section(struct symbol_plt *plt, struct symbol_table *t,
 			t->n_refused++;
 			return;
 		}
-		*s = (struct symbol_plt_stub){vaddr + at, (uint32_t)size,
+		*s = (struct symbol_plt_stub){vaddr + at, (uint32_t)stub.size,
 					      symbol_table_keep_name(t, text)};
 	}
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Names for the stubs of the procedure linkage table, which have no symbols of their own. */
+#include "symbolize/arch.h"
 #include "symbolize/elf-image.h"
 #include "symbolize/symbol-table.h"
 
@@ -12,6 +13,7 @@ struct symbol_plt_stub {
 };
 
 struct symbol_plt {
+	const struct arch *arch; /* NULL: not a known one, there are no names */
 	struct {
 		uint64_t vaddr;
 		struct elf_bytes code;
@@ -22,7 +24,7 @@ struct symbol_plt {
 	bool built;
 };
 
-/* Maps what stubs are named from; nothing is read yet. Other machines than x86_64: nothing. */
+/* Maps what stubs are named from; nothing is read yet. */
 void symbol_plt_init(struct symbol_plt *plt, const struct elf_image *im, uint64_t max_bytes);
 void symbol_plt_deinit(struct symbol_plt *plt);
 /* Names are kept in t, whose SYMBOL_NAMES_DYNAMIC they come from. The first address within a stub

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 
+#include "symbolize/arch.h"
 #include "symbolize/symbolize.h"
 #include "tests/unit/test.h"
 
@@ -423,6 +424,53 @@ static int compare_stubs(const char *file)
 	return n;
 }
 
+/* As GNU ld 2.40 makes them; GOT slots as objdump -d says. */
+static void test_stubs_of_aarch64(void)
+{
+	static const struct {
+		uint64_t vaddr;
+		uint32_t words[8];
+		size_t n, size;
+		uint64_t slot; /* 0: none */
+	} rows[] = {
+		/* The shared part, without and with BTI. */
+		{0x640, {0xa9bf7bf0, 0xf00000f0, 0xf947fe11, 0x913fe210, 0xd61f0220}, 32, 32, 0},
+		{0x6e0, {0xd503245f, 0xa9bf7bf0, 0xf00000f0, 0xf947fe11, 0x913fe210}, 32, 32, 0},
+		/* A stub in a row of others, and the last one. */
+		{0x670,
+		 {0x90000110, 0xf9400611, 0x91002210, 0xd61f0220, 0x90000110},
+		 32,
+		 16,
+		 0x20008},
+		{0x670, {0x90000110, 0xf9400611, 0x91002210, 0xd61f0220}, 16, 16, 0x20008},
+		/* With PAC, with BTI (in a program at a fixed address), behind its GOT. */
+		{0x678,
+		 {0x90000110, 0xf9400611, 0x91002210, 0xd503219f, 0xd61f0220, 0xd503201f},
+		 24,
+		 24,
+		 0x20008},
+		{0x400700,
+		 {0xd503245f, 0x90000110, 0xf9400a11, 0x91004210, 0xd61f0220, 0xd503201f},
+		 24,
+		 24,
+		 0x420010},
+		{0x400700, {0xf0ffffd0, 0xf947fe11, 0x913fe210, 0xd61f0220}, 16, 16, 0x3fbff8},
+		/* Not a stub; and one that the section ends in. */
+		{0x670, {0xd503201f, 0xd503201f, 0xd503201f, 0xd503201f}, 16, 16, 0},
+		{0x670, {0x90000110, 0xf9400611}, 7, 16, 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
+		struct arch_stub stub;
+
+		arch_find(EM_AARCH64)
+			->stub((const uint8_t *)rows[i].words, rows[i].n, rows[i].vaddr, &stub);
+		CHECK_INT(stub.size, ==, rows[i].size);
+		CHECK_INT(stub.kind, ==, rows[i].slot ? ARCH_STUB_SLOT : ARCH_STUB_OTHER);
+		CHECK_INT(stub.target, ==, rows[i].slot);
+	}
+}
+
 static void test_plt(void)
 {
 	static const char *const kinds[] = {
@@ -683,6 +731,7 @@ int main(void)
 	RUN(test_dynsym);
 	RUN(test_no_section_headers);
 	RUN(test_plt);
+	RUN(test_stubs_of_aarch64);
 	RUN(test_debug_build_id);
 	RUN(test_debug_crc);
 	RUN(test_debug_not_asked);

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Every stub loads its GOT slot into x17: adrp x16, page; ldr x17, [x16, offset]; add; br x17. With
+ * BTI it begins with a landing pad, and with PAC it authenticates before it jumps; both fill it up
+ * to 24 bytes. The first 32 bytes are what lazy stubs share (AAELF64, "Procedure linkage table").
+ */
+#include <elf.h>
+#include <string.h>
+
+#include "symbolize/arch.h"
+
+#define BTI_C	    0xd503245f
+#define NOP	    0xd503201f
+#define AUTIA1716   0xd503219f
+#define SAVE	    0xa9bf7bf0 /* stp x16, x30, [sp, #-16]! */
+#define SHARED_SIZE 32
+#define SHORT_SIZE  16
+#define LONG_SIZE   24
+
+static uint32_t word_at(const uint8_t *code, size_t n, size_t at)
+{
+	uint32_t word = 0;
+
+	if (at + sizeof(word) <= n)
+		memcpy(&word, code + at, sizeof(word));
+	return word;
+}
+
+/* adrp x16: the page, from the address of the instruction. */
+static uint64_t adrp_target(uint32_t word, uint64_t address)
+{
+	uint64_t pages = (uint64_t)(word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3);
+
+	if (pages & 1 << 20)
+		pages -= UINT64_C(1) << 21;
+	return (address & ~UINT64_C(0xfff)) + (pages << 12);
+}
+
+static void read_stub(const uint8_t *code, size_t n, uint64_t vaddr, struct arch_stub *ret)
+{
+	size_t at = word_at(code, n, 0) == BTI_C ? 4 : 0;
+	uint32_t adrp = word_at(code, n, at), ldr = word_at(code, n, at + 4), behind;
+
+	*ret = (struct arch_stub){.size = SHORT_SIZE};
+	if (word_at(code, n, at) == SAVE) {
+		ret->size = SHARED_SIZE;
+		return;
+	}
+	if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
+		return;
+	behind = word_at(code, n, SHORT_SIZE);
+	if (at || behind == NOP || word_at(code, n, 12) == AUTIA1716)
+		ret->size = LONG_SIZE;
+	ret->kind = ARCH_STUB_SLOT;
+	ret->target = adrp_target(adrp, vaddr + at) + (uint64_t)(ldr >> 10 & 0xfff) * 8;
+}
+
+const struct arch arch_aarch64 = {
+	.machine = EM_AARCH64,
+	.name = "aarch64",
+	.r_jump_slot = R_AARCH64_JUMP_SLOT,
+	.r_glob_dat = R_AARCH64_GLOB_DAT,
+	.r_irelative = R_AARCH64_IRELATIVE,
+	.r_relative = R_AARCH64_RELATIVE,
+	.stub = read_stub,
+};
