@@ -29,6 +29,7 @@
 #include "src/profile/window.h"
 #include "src/render/render.h"
 #include "src/top/wire.h"
+#include "symbolize/arch.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
@@ -658,8 +659,7 @@ static int set_up(struct symbolizer *s)
 
 	s->ask.sock = PROTOCOL_ASK_FD;
 	s->info.version = PACKAGE_VERSION;
-	s->info.host_arch =
-		"amd64"; /* OpenTelemetry's word for the one architecture there is so far */
+	s->info.host_arch = arch_here()->name;
 	s->info.n_cpus = s->setup.n_cpus;
 	use_resource(s);
 	profile_init(&s->profile, s->setup.profile_bytes);

@@ -212,15 +212,13 @@ static int check_magic(const uint8_t *bytes, size_t n, char *error, size_t n_err
 
 static int check_arch(const struct perf_data *d, char *error, size_t n_error)
 {
-#ifdef __x86_64__
-	static const char here[] = "x86_64";
+	const char *here = sample_arch_name;
 
 	if (d->host.arch[0] && strcmp(d->host.arch, here) != 0 && d->event.regs_mask)
 		return refuse(error, n_error, -EOPNOTSUPP,
 			      "it was recorded on %s, and its stacks cannot be walked on %s: "
 			      "convert it on such a host",
 			      d->host.arch, here);
-#endif
 	return 0;
 }
 

@@ -11,6 +11,7 @@
 
 /* x16 and up: PLT stubs and trampolines use x16 and x17, x19 .. x28 are call-saved. */
 const uint64_t sample_user_regs = UINT64_C(0x1ffff0000);
+const char sample_arch_name[] = "aarch64";
 
 #define BIT(reg)    (UINT64_C(1) << (reg))
 #define FIRST_KNOWN 16

@@ -9,6 +9,7 @@
 
 /* ax bx cx dx si di bp sp ip, r8 .. r15 */
 const uint64_t sample_user_regs = 0xff01ff;
+const char sample_arch_name[] = "x86_64";
 
 #define BIT(reg)  (UINT64_C(1) << PERF_REG_X86_##reg)
 #define KNOWN(n)  (UINT64_C(0x5ca1ab1e00) + (n))

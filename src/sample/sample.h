@@ -87,6 +87,8 @@ struct sample_options {
 
 /* The registers of this processor that a walk of the stack starts with: perf's bits. */
 extern const uint64_t sample_user_regs;
+/* "x86_64", "aarch64": as uname says. */
+extern const char sample_arch_name[];
 
 /* One CPU's two events. Descriptors are owned by whoever holds the struct; the rings are mapped by
  * ring_map(), for the merge by merger_add_cpu(). */
