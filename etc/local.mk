@@ -29,9 +29,9 @@ zshcompletiondir = $(datadir)/zsh/site-functions
 nodist_bashcompletion_DATA = etc/completion/perfwalk
 nodist_zshcompletion_DATA = etc/completion/_perfwalk
 etc/completion/perfwalk: perfwalk$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) etc/completion && ./perfwalk$(EXEEXT) completion bash >$@.tmp && mv -f $@.tmp $@
+	$(AM_V_GEN)$(MKDIR_P) etc/completion && $(EXE_WRAPPER) ./perfwalk$(EXEEXT) completion bash >$@.tmp && mv -f $@.tmp $@
 etc/completion/_perfwalk: perfwalk$(EXEEXT)
-	$(AM_V_GEN)$(MKDIR_P) etc/completion && ./perfwalk$(EXEEXT) completion zsh >$@.tmp && mv -f $@.tmp $@
+	$(AM_V_GEN)$(MKDIR_P) etc/completion && $(EXE_WRAPPER) ./perfwalk$(EXEEXT) completion zsh >$@.tmp && mv -f $@.tmp $@
 CLEANFILES += etc/completion/perfwalk etc/completion/_perfwalk
 
 # What the daemon keeps: under systemd only what is there when it starts can be written.
