@@ -6,6 +6,7 @@
  * compiler cannot turn it into a jump.
  */
 #include <stdint.h>
+#include <time.h>
 
 #define KNOWN	     __attribute__((noinline, noclone, used))
 #define KEEP_FRAME() __asm__ volatile("" ::: "memory")
@@ -18,3 +19,26 @@
 	} while (0)
 
 #define SPIN_SHORT 20000
+
+static inline uint64_t thread_cpu_ns(void)
+{
+	struct timespec t;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Burns CPU in the caller's own frame until this place has had PERCENT of all the CPU time of its
+ * thread, by the thread's own clock: its share is the same on every processor. */
+#define SPIN_SHARE(percent)                                                                        \
+	do {                                                                                       \
+		static __thread uint64_t spin_own_ns;                                              \
+		const uint64_t spin_begin_ns = thread_cpu_ns();                                    \
+		uint64_t spin_now_ns = spin_begin_ns;                                              \
+		while ((spin_own_ns + spin_now_ns - spin_begin_ns) * 100 <                         \
+		       spin_now_ns * (percent)) {                                                  \
+			SPIN(SPIN_SHORT);                                                          \
+			spin_now_ns = thread_cpu_ns();                                             \
+		}                                                                                  \
+		spin_own_ns += spin_now_ns - spin_begin_ns;                                        \
+	} while (0)

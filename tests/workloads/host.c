@@ -11,7 +11,6 @@ KNOWN int host_callback(int x)
 {
 	for (int i = 0; i < 5000; i++)
 		x = tiny_add(x, i);
-	SPIN(SPIN_SHORT);
 	return x;
 }
 

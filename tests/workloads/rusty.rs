@@ -53,7 +53,9 @@ fn rusty_loop() -> u64 {
     let shapes: Vec<Box<dyn Shape>> = (1..9).map(|i| Box::new(Square(i)) as Box<dyn Shape>).collect();
     let mut sum = 0u64;
     loop {
-        sum = sum.wrapping_add(unknown(rusty_sum(&shapes)));
+        for _ in 0..10 {
+            sum = sum.wrapping_add(unknown(rusty_sum(&shapes)));
+        }
         if catch_unwind(|| rusty_panics(2)).is_err() {
             sum = sum.wrapping_add(1);
         }

@@ -11,6 +11,8 @@
 #include <unistd.h>
 #include "common.h"
 
+#define BEFORE_NS 100000000
+
 KNOWN void stages_forked(void)
 {
 	for (;;)
@@ -19,7 +21,7 @@ KNOWN void stages_forked(void)
 
 KNOWN void stages_before(void)
 {
-	for (int i = 0; i < 20000; i++)
+	while (thread_cpu_ns() < BEFORE_NS)
 		SPIN(SPIN_SHORT);
 }
 
