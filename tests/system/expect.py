@@ -6,8 +6,10 @@
     depth PERCENT FRAMES   at least PERCENT of the samples have at least FRAMES user frames
     hot PERCENT            at least PERCENT of the samples hold the frames below, next to each other
       PATTERN              root to leaf; `*` any text, a line `...` any number of frames
+    seen PERCENT           the same, and no more is wanted of it
 
-Every hot path ends in a function of interest. Of all samples that hold this function, 99% must hold
+A PERCENT follows from the program, by its loops or its own clock, and not from what something costs on
+one processor. Every hot path ends in a function of interest. Of all samples that hold this function, 99% must hold
 one of the hot paths that end in it: its callers are right, and in order.
 """
 import rig
@@ -19,20 +21,22 @@ ORDER_SPARE = 2  # samples: one of a hundred is no percentage
 
 class Expectation:
     def __init__(self, name):
-        self.entries, self.hot, self.depth = [], [], None
+        self.entries, self.hot, self.seen, self.depth = [], [], [], None
+        paths = None
         with open(name, encoding="utf-8") as f:
             for line in f:
                 words = line.split()
                 if not words or words[0].startswith("#"):
                     continue
                 if line.startswith(" "):
-                    self.hot[-1][1].append(line.strip())
+                    paths[-1][1].append(line.strip())
                 elif words[0] == "entry":
                     self.entries.append(line.split(None, 1)[1].strip())
                 elif words[0] == "depth":
                     self.depth = (float(words[1]), int(words[2]))
-                elif words[0] == "hot":
-                    self.hot.append((float(words[1]), []))
+                elif words[0] in ("hot", "seen"):
+                    paths = self.hot if words[0] == "hot" else self.seen
+                    paths.append((float(words[1]), []))
                 else:
                     rig.fail(f"{name}: no idea what {line.strip()!r} means")
 
@@ -52,7 +56,7 @@ class Expectation:
             percent = 100.0 * rig.total(s for s in stacks if len(s.user) >= frames) / n
             yield percent >= wanted, f"{percent:.1f}% are {frames} frames deep (wanted {wanted:g}%)"
 
-        for wanted, path in self.hot:
+        for wanted, path in self.hot + self.seen:
             percent = 100.0 * rig.total(s for s in stacks if rig.contains_path(s.user, path)) / n
             shown = path if len(path) <= 8 else path[:3] + [f"[{len(path) - 6} more]"] + path[-3:]
             yield percent >= wanted, f"{percent:.1f}% hold {' > '.join(shown)} (wanted {wanted:g}%)"
@@ -61,13 +65,17 @@ class Expectation:
             paths = [path for _, path in self.hot if path[-1] == last]
             there = [s for s in stacks if any(rig.matches(f, last) for f in s.user)]
             right = [s for s in there if any(rig.contains_path(s.user, p) for p in paths)]
-            percent = 100.0 * rig.total(right) / max(rig.total(there), 1)
-            text = (f"{percent:.2f}% of {rig.total(there)} samples in {last} have the right callers "
-                    f"in order (wanted {ORDER_PERCENT:g}%, or all but {ORDER_SPARE})")
-            holds = percent >= ORDER_PERCENT or rig.total(there) - rig.total(right) <= ORDER_SPARE
+            holds, text = in_order(rig.total(right), rig.total(there), last)
             if not holds:
                 text += worst(s for s in there if s not in right)
             yield holds, text
+
+
+def in_order(right, there, last):
+    percent = 100.0 * right / max(there, 1)
+    return (percent >= ORDER_PERCENT or there - right <= ORDER_SPARE,
+            f"{percent:.2f}% of {there} samples in {last} have the right callers in order "
+            f"(wanted {ORDER_PERCENT:g}%, or all but {ORDER_SPARE})")
 
 
 def worst(stacks, n=4):

@@ -17,7 +17,7 @@ import sys
 import time
 
 import rig
-from expect import Expectation
+from expect import Expectation, in_order
 
 RATE = 999
 WANTED = 500  # user samples
@@ -27,17 +27,19 @@ TABLE = {}
 
 class Workload:
     """argv runs in the build directory. before(file) is done to a copy of the program before it
-    runs, after(file) while it does."""
+    runs, after(file) while it does. more(directory) judges what the expectation cannot say."""
 
-    def __init__(self, name, argv, build, expect, by_exec, by_pid, before, after):
+    def __init__(self, name, argv, build, expect, by_exec, by_pid, before, after, more):
         self.name, self.argv, self.build = name, argv, build
         self.by_exec, self.by_pid, self.before, self.after = by_exec, by_pid, before, after
+        self.more = more
         self.expect = os.path.join(rig.WORKLOADS, f"{expect}.expect")
 
 
-def workload(name, *argv, build=None, expect=None, by_exec=True, by_pid=True, before=None, after=None):
+def workload(name, *argv, build=None, expect=None, by_exec=True, by_pid=True, before=None, after=None,
+             more=None):
     TABLE[name] = Workload(name, argv or (f"./{name}",), build or [name], expect or name,
-                           by_exec, by_pid, before, after)
+                           by_exec, by_pid, before, after, more)
 
 
 def split_debug_file(file):
@@ -62,6 +64,42 @@ def replace_by_fifo(file):
     os.mkfifo(file)
 
 
+def read_perf_script(name):
+    """Yields the frames of each sample, leaf first: address in the file, name, file."""
+    with open(name, encoding="utf-8") as f:
+        for block in f.read().split("\n\n"):
+            yield [(int(address, 16), function, file) for address, function, file in
+                   re.findall(r"^\s+([0-9a-f]+) (.*) \((.*)\)$", block, re.M)]
+
+
+THROW = ["_Unwind_RaiseException", "__cxa_throw", *["shop::thrower(int)*"] * 13, "shop::catcher()", "shop::work()"]
+
+
+def judge_throw(directory):
+    """The callers of _Unwind_RaiseException are right, but where it has written over its return address:
+    the program steps through a throw and tells the addresses of these instructions."""
+    rig.say("cxx: a throw, as far as the stack has it")
+    p = rig.start(["./cxx", "landing"], cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+    lost = {int(address, 16) for address in p.stdout.readline().split()}
+    out = rig.path("throw.perf.txt")
+    r = rig.record("-F", RATE, "-d", 5, "-o", out, "--no-inline", "-p", p.pid)
+    rig.end(p)
+    rig.check(r.status == 0 and lost, f"{len(lost)} instructions of libgcc run without its return address"
+              if r.status == 0 else r.text())
+
+    samples = [[f for f in frames if "kernel" not in f[2]] for frames in read_perf_script(out)]
+    there = [frames for frames in samples if any(name == THROW[0] for _, name, _ in frames)]
+    judged = [frames for frames in there if not ("libgcc" in frames[0][2] and frames[0][0] in lost)]
+    right = [frames for frames in judged if rig.contains_path([name for _, name, _ in frames], THROW)]
+    rig.say(f"  {len(there) - len(judged)} of {len(there)} samples in {THROW[0]} were taken there")
+    holds, text = in_order(len(right), len(judged), THROW[0])
+    holds = holds and len(judged) > 100
+    rig.say(f"  {'ok' if holds else 'NOT OK'}: {text}")
+    for frames in [] if holds else [f for f in judged if f not in right][:4]:
+        rig.say(f"      {' '.join(f'{address:x}:{name}' for address, name, _ in frames[:8])}")
+    return holds
+
+
 workload("chain")
 for variant in ("static", "static-pie", "nopie", "dynsym", "debugframe", "offset"):
     workload(f"chain-{variant}", expect="chain", by_pid=False)
@@ -76,7 +114,7 @@ workload("host", "./host", "./plugin.so")
 workload("stages", "./stages", "./chain", build=["stages", "chain"], by_pid=False)
 workload("vdso")
 workload("jit")
-workload("cxx")
+workload("cxx", more=judge_throw)
 workload("rusty")
 workload("gopher")
 workload("pyloop", "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable,
@@ -142,6 +180,8 @@ def one(name):
     if w.by_pid:
         rig.say(f"{name}: while it runs")
         good = judge(run_by_pid(w, directory, program), expectation) and good
+    if w.more:
+        good = w.more(directory) and good
     return good
 
 
