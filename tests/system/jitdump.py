@@ -109,12 +109,13 @@ def check_node():
 
 
 def check_node_frameless():
-    """Without what V8 says of these instructions the walk skips the caller: 40% of all samples."""
+    """Without what V8 says of these instructions the walk skips the caller: 40% of all samples.
+    Compiled functions are JS:*NAME, up to Node.js 18 LazyCompile:*NAME."""
     folded = rig.path("node.folded")
     r = rig.record("-F", 499, "-o", folded, "--", "node", "--perf-prof", "--perf-prof-unwinding-info", "--no-turbo-inlining",
                    "--sparkplug", rig.write("fib.js", FRAMELESS), cwd=rig.workdir())
     rig.check(r.status == 0, "node --perf-prof-unwinding-info" + ("" if r.status == 0 else r.text()))
-    stacks = [s for s in rig.read_folded(folded) if s.user and "JS:*fib" in s.user[-1]]
+    stacks = [s for s in rig.read_folded(folded) if s.user and ":*fib" in s.user[-1]]
     wrong = rig.total(s for s in stacks if len(s.user) > 1 and s.user[-1] == s.user[-2])
     total = rig.total(stacks)
     rig.check(total > 100 and wrong < 0.15 * total, f"node --perf-prof-unwinding-info: {wrong} of {total} samples have no caller")
