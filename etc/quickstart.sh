@@ -10,6 +10,7 @@ set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 build=${BUILD:-$top/build}
 seconds=${1:-10}
+log=$build/quickstart.log
 output=${OUTPUT:-$build/capture}
 needed="gcc make autoconf automake pkg-config protobuf-c-compiler libc6-dev libdw-dev libelf-dev
 	libprotobuf-c-dev libcurl4-openssl-dev libinih-dev zlib1g-dev liblzma-dev libzstd-dev libdeflate-dev
@@ -47,10 +48,10 @@ install_missing()
 	[ -n "$missing" ] || return 0
 	[ "$(id -u)" -eq 0 ] || [ -n "$as_root" ] || die "run as root: apt-get install$missing"
 	say "Installing what the build needs:$missing"
-	$as_root apt-get update -q >/dev/null || die "apt-get update failed"
+	step "  apt-get update" $as_root apt-get update
 	# shellcheck disable=SC2086
-	DEBIAN_FRONTEND=noninteractive $as_root apt-get install -qq -y --no-install-recommends $missing >/dev/null ||
-		die "apt-get install failed"
+	step "  apt-get install" $as_root env DEBIAN_FRONTEND=noninteractive \
+		apt-get install -y --no-install-recommends $missing
 }
 
 # step TEXT COMMAND...: runs a command quietly; its output is shown when it fails.
@@ -58,9 +59,9 @@ step()
 {
 	say "$1"
 	shift
-	"$@" >"$build/quickstart.log" 2>&1 || {
-		tail -n 30 "$build/quickstart.log" >&2
-		die "failed; all of it is in $build/quickstart.log"
+	"$@" >"$log" 2>&1 || {
+		tail -n 30 "$log" >&2
+		die "failed; all of it is in $log"
 	}
 }
 
@@ -75,8 +76,8 @@ busy_percent()
 		END { d = all[2] - all[1]; print d ? int(100 * (1 - (idle[2] - idle[1]) / d)) : 0 }'
 }
 
-install_missing
 mkdir -p "$build" || exit 1
+install_missing
 [ -x "$top/configure" ] || step "Preparing the build (autoreconf)" autoreconf -fi "$top"
 cd "$build" || exit 1
 [ -f config.status ] || step "Configuring in $build" "$top/configure"
