@@ -86,7 +86,7 @@ NEEDED="gcc:gcc groff:groff-base capsh:libcap2-bin g++:g++ clang:clang make:make
 	rustc:rustc go:golang-go node:nodejs npm:npm chromium:chromium zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils systemd-analyze:systemd
 	=libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
 	openssl:openssl =python3-h2 =python3-prometheus-client
-	llvm-symbolizer:llvm dwz:dwz debuginfod:debuginfod
+	llvm-symbolizer-19:llvm-19 dwz:dwz debuginfod:debuginfod
 	=liblzma-dev =libzstd-dev =libdeflate-dev =nettle-dev =libiberty-dev =libncurses-dev =libmicrohttpd-dev =libc6-dev"
 
 install_missing()

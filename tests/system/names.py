@@ -25,6 +25,7 @@ import rig
 
 Frame = collections.namedtuple("Frame", "name file line column")
 UNKNOWN = [Frame("??", "??", 0, 0)]
+OLDEST_JUDGE = 19  # LLVM 14 to 16 say nothing of what was inlined when a .dwo file tells it
 
 CXX = r"""
 #include <algorithm>
@@ -151,11 +152,23 @@ def run(*command, **more):
     return r.stdout
 
 
+def programs(name):
+    """All programs NAME, NAME-14, NAME-19 ... that are installed."""
+    return [f for d in os.environ["PATH"].split(":") for f in glob.glob(os.path.join(d, name + "*"))
+            if re.fullmatch(re.escape(name) + r"(-\d+)?", os.path.basename(f))]
+
+
 def newest(name):
-    """The newest of the programs NAME, NAME-14, NAME-19 ... that are installed."""
-    found = [f for d in os.environ["PATH"].split(":") for f in glob.glob(os.path.join(d, name + "*"))
-             if re.fullmatch(re.escape(name) + r"(-\d+)?", os.path.basename(f))]
-    return max(found, key=lambda f: int((re.findall(r"-(\d+)$", f) or ["0"])[0]), default=None)
+    return max(programs(name), key=lambda f: int((re.findall(r"-(\d+)$", f) or ["0"])[0]), default=None)
+
+
+def judge():
+    """The newest llvm-symbolizer, whatever its command is called. One that is too old does not judge."""
+    found = {int(re.search(r"version (\d+)", run(f, "--version"))[1]): f for f in programs("llvm-symbolizer")}
+    if max(found, default=0) < OLDEST_JUDGE:
+        rig.skip(f"llvm-symbolizer {OLDEST_JUDGE} or newer is not installed (Debian's package llvm-{OLDEST_JUDGE}); "
+                 f"found: {', '.join(map(str, sorted(found))) or 'none'}")
+    return found[max(found)]
 
 
 def build_answer():
@@ -521,9 +534,7 @@ def cases(full, words):
 
 def main():
     full, words = "--all" in sys.argv, [a for a in sys.argv[1:] if a != "--all"]
-    symbolizer = newest("llvm-symbolizer")
-    if not symbolizer:
-        rig.skip("llvm-symbolizer is not installed")
+    symbolizer = judge()
     rig.need_programs("gcc", "g++", "objcopy", "readelf", "nm", "make")
     answer = build_answer()
     write("shop.cc", CXX)

@@ -206,7 +206,8 @@ static void write_c_source(void)
 
 static void prepare(void)
 {
-	if (system("command -v gcc g++ llvm-symbolizer readelf objcopy >/dev/null") != 0)
+	if (system("for p in gcc g++ readelf objcopy \"" LLVM_SYMBOLIZER "\"; do "
+		   "command -v \"$p\" >/dev/null || exit 1; done") != 0)
 		SKIP("gcc, g++, llvm-symbolizer or binutils are not installed");
 	CHECK(mkdtemp(dir) != NULL);
 	write_c_source();
@@ -374,7 +375,7 @@ static void compare(const char *what, const char *file, const char *truth,
 	for (uint64_t at = 0; at < text.size; at += step)
 		(void)fprintf(in, "0x%" PRIx64 "\n", text.start + at);
 	CHECK_INT(fclose(in), ==, 0);
-	out = run_read("llvm-symbolizer -e %s --inlines --no-demangle <addresses", truth);
+	out = run_read(LLVM_SYMBOLIZER " -e %s --inlines --no-demangle <addresses", truth);
 	for (uint64_t at = 0; at < text.size; at += step) {
 		begin = now_us();
 		chain_of(f, text.start + at, &ours);

@@ -621,7 +621,7 @@ static void compare_with_llvm(const char *file)
 		fprintf(p, "0x%" PRIx64 "\n", addresses[i]);
 	}
 	(void)fclose(p);
-	p = run_read("llvm-symbolizer --functions=linkage --no-inlines --no-demangle -e", file,
+	p = run_read(LLVM_SYMBOLIZER " --functions=linkage --no-inlines --no-demangle -e", file,
 		     "< addresses | awk 'BEGIN{RS=\"\"} {print $1}'");
 	for (int i = 0; i < N_ADDRESSES; i++) {
 		struct symbol s;
@@ -647,7 +647,7 @@ static void compare_with_llvm(const char *file)
 
 static void test_llvm(void)
 {
-	if (run("llvm-symbolizer --version >/dev/null 2>&1")) {
+	if (run("test -x \"" LLVM_SYMBOLIZER "\"")) {
 		fprintf(stderr, "SKIP: no llvm-symbolizer to compare with\n");
 		return;
 	}
