@@ -131,8 +131,38 @@ static void test_rust(void)
 	if (!build("echo 'fn main() {}' > a.rs && rustc -o out a.rs", &id))
 		return;
 	CHECK_STR(id.language, "rust");
-	if (build("rustc -C strip=symbols -o out a.rs", &id))
-		CHECK_STR(id.language, "rust");
+	CHECK(build("rustc -C strip=symbols -o out a.rs", &id));
+	CHECK_STR(id.language, "rust");
+	/* As distributions strip, and as older compilers make it */
+	CHECK(build("rustc -o out a.rs && strip -R .comment out", &id));
+	CHECK_STR(id.language, "rust");
+}
+
+/* A program in C with this text among its constants, and no other trace of Rust */
+static bool build_with_text(const char *text, struct symbol_file_id *ret)
+{
+	char command[512];
+
+	(void)snprintf(command, sizeof(command),
+		       "echo 'const char text[] = \"%s\"; int main(void) { return 0; }' > a.c && "
+		       "gcc -o out a.c",
+		       text);
+	return build(command, ret);
+}
+
+static void test_rust_constants(void)
+{
+	struct symbol_file_id id;
+
+	/* As in a library made in 2020, and at the very end */
+	if (!build_with_text("panicked/rustc/7ced01a/src/libcore/str/mod.rs:1", &id))
+		return;
+	CHECK_STR(id.language, "rust");
+	CHECK(build_with_text("/usr/src/rustc-1.63.0/library/core/src/str/pattern.rs", &id));
+	CHECK_STR(id.language, "rust");
+	/* Whoever looks for such paths, as we do, is not written in it. */
+	CHECK(build_with_text("library/core/src/\\0src/libcore/a.c", &id));
+	CHECK(id.language == NULL);
 }
 
 static void test_not_files(void)
@@ -157,6 +187,7 @@ int main(void)
 	RUN(test_gnu);
 	RUN(test_go);
 	RUN(test_rust);
+	RUN(test_rust_constants);
 	RUN(test_htlhash);
 	(void)snprintf(command, sizeof(command), "rm -rf %s", dir);
 	CHECK_INT(system(command), ==, 0);
