@@ -396,25 +396,38 @@ static bool table_open(struct go_table *t, const struct elf_image *im, uint64_t 
 	return t->text && code && t->text >= code->addr && t->text - code->addr < code->size;
 }
 
-int go_table_new(struct go_table **ret, const struct elf_image *im, uint64_t max_bytes)
+/* The one that the table is, or is in. */
+static const struct elf_section *table_section(const struct elf_image *im)
 {
 	const struct elf_section *s = elf_image_find(im, ".gopclntab");
+
+	if (!s) /* position independent, until 1.25 */
+		s = elf_image_find(im, ".data.rel.ro.gopclntab");
+	if (!s && elf_image_find(im, GO_MODULE_MARK)) /* and linked by a C linker */
+		s = elf_image_find(im, ".data.rel.ro");
+	return s;
+}
+
+int go_table_new(struct go_table **ret, const struct elf_image *im, uint64_t max_bytes)
+{
+	const struct elf_section *s = table_section(im);
 	_cleanup_(go_table_freep) struct go_table *t = NULL;
+	size_t at;
 	int r;
 
 	*ret = NULL;
-	if (!s)
-		s = elf_image_find(im,
-				   ".data.rel.ro.gopclntab"); /* position independent, to 1.25 */
 	if (!s || !im->is64 || s->flags & SHF_COMPRESSED)
 		return 1;
 	t = calloc(1, sizeof(*t));
 	if (!t)
 		return -ENOMEM;
-	t->address = s->addr;
 	r = elf_image_bytes(im, s, max_bytes, &t->bytes);
 	if (r < 0)
 		return r == -EFBIG ? r : 1;
+	at = go_module_find_table(t->bytes.data, t->bytes.n, s->addr);
+	t->address = s->addr + at;
+	t->bytes.data += at;
+	t->bytes.n -= at;
 	if (!table_open(t, im, max_bytes))
 		return 1;
 	*ret = TAKE_PTR(t);

@@ -286,6 +286,27 @@ bool go_table_init(struct unwind_module *m)
 	return m->go.table.data && guard_run(init, m) == -ENOENT;
 }
 
+struct table_search {
+	const struct window *section;
+	size_t at;
+};
+
+static int locate(void *arg)
+{
+	struct table_search *q = arg;
+
+	q->at = go_module_find_table(q->section->data, q->section->n, q->section->addr);
+	return 0;
+}
+
+size_t go_table_locate(struct unwind_module *m, const struct window *section)
+{
+	struct table_search q = {section, section->n};
+
+	m->broken |= guard_run(locate, &q) == -EIO;
+	return q.at;
+}
+
 struct module_search {
 	struct unwind_module *m;
 	const struct window *section;

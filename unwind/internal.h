@@ -181,6 +181,7 @@ struct unwind_module {
 		uint64_t section_text, text;
 		uint32_t magic, n_funcs, names, pctab, funcs;
 		struct section_place places[GO_MAX_PLACES]; /* where moduledata may be */
+		bool marked; /* linked by Go, whatever its sections are called */
 		uint32_t n_places;
 	} go;
 
@@ -325,6 +326,8 @@ void debug_frame_drop(struct unwind_module *m);
  * called with each section that may hold it until it has found it there.
  */
 bool go_table_init(struct unwind_module *m);
+/* Where the table begins in a section that is not its own; the section's end: it is not there. */
+size_t go_table_locate(struct unwind_module *m, const struct window *section);
 bool go_table_use_module(struct unwind_module *m, const struct window *section, bool relocations);
 /* What Go's own table says of vaddr; 0, -ENOENT, -EIO. */
 struct go_rule {

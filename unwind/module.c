@@ -267,6 +267,8 @@ static int use_section(struct unwind_module *m, const struct source *src, const 
 		add_stub(m, src, sh, STUB_PLT);
 	else if (strcmp(name, ".init") == 0 || strcmp(name, ".fini") == 0)
 		add_stub(m, src, sh, STUB_INIT);
+	else if (strcmp(name, GO_MODULE_MARK) == 0)
+		m->go.marked = true;
 	else
 		note_place(m, sh, name);
 	return 0;
@@ -325,6 +327,27 @@ static int find_eh_frame(struct unwind_module *m, const struct source *src, cons
 		if (at < s->filesz)
 			return window_open(&m->eh_frame.data, src, addr, s->offset + at,
 					   s->filesz - at);
+	}
+	return 0;
+}
+
+/* Go's table, where a C linker has made it a part of another section. */
+static int find_go_table(struct unwind_module *m, const struct source *src)
+{
+	for (uint32_t i = 0; i < m->go.n_places && m->go.marked && !m->go.table.data; i++) {
+		const struct section_place *p = &m->go.places[i];
+		struct window w = {0};
+		size_t at;
+		int r = p->relocations ? 0 : window_open(&w, src, p->addr, p->offset, p->n);
+
+		if (r < 0)
+			return r;
+		at = go_table_locate(m, &w);
+		if (at < w.n)
+			r = window_open(&m->go.table, src, p->addr + at, p->offset + at, p->n - at);
+		window_close(&w);
+		if (r < 0)
+			return r;
 	}
 	return 0;
 }
@@ -430,7 +453,9 @@ static int module_new(struct unwind_module **ret, struct unwinder *u, const stru
 	if (r < 0)
 		return r;
 	entry_use_header(m);
-	r = find_go_text(m, src);
+	r = find_go_table(m, src);
+	if (r == 0)
+		r = find_go_text(m, src);
 	if (r < 0)
 		return r;
 	find_sigreturn(m, src);

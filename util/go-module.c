@@ -8,6 +8,21 @@ const char *const go_module_data_sections[] = {".go.module", ".noptrdata", ".dat
 					       NULL};
 const char *const go_module_relocation_sections[] = {".rela.dyn", ".rela", NULL};
 
+size_t go_module_find_table(const uint8_t *bytes, size_t n, uint64_t address)
+{
+	static const uint8_t magic[] = {0xff, 0xff, 0xff, 0, 0}; /* behind f0 of 1.18, f1 of 1.20 */
+
+	for (size_t at = -address & 7; n >= 8 && at <= n - 8; at += 8) {
+		const uint8_t *head = bytes + at;
+
+		/* Then the bytes of an instruction, which callers check, and those of a pointer */
+		if ((head[0] & 0xfe) == 0xf0 && memcmp(head + 1, magic, sizeof(magic)) == 0 &&
+		    head[7] == 8)
+			return at;
+	}
+	return n;
+}
+
 /* True: these words are the module's, as far as they can be checked. */
 static bool is_module(const struct go_module_key *key, const struct go_module *m)
 {

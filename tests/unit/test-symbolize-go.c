@@ -172,6 +172,9 @@ static void test_runtime_c_linker(void)
 	if (!build("linked", "-ldflags='-s -w -linkmode=external'"))
 		SKIP("go cannot link by a C compiler here");
 	compare_with_runtime("linked");
+	if (!build("linked-pie", "-buildmode=pie -ldflags='-s -w -linkmode=external'"))
+		SKIP("go cannot link a position-independent program by a C compiler here");
+	compare_with_runtime("linked-pie");
 }
 
 /* The symbol table also tells the two calling conventions of an assembler function apart. */
