@@ -168,6 +168,10 @@ static void say_paranoid(const struct check *c)
 	bool admin = counts(c, SAMPLE_CAP_SYS_ADMIN);
 	bool perfmon = counts(c, SAMPLE_CAP_PERFMON);
 
+	if (paranoid == LONG_MIN && (c->host == 0 || c->own == 0)) {
+		line(NOTE, "paranoid", "kernel.perf_event_paranoid cannot be read (/proc/sys)");
+		return;
+	}
 	if (paranoid == LONG_MIN) {
 		line(BAD, "perf events", "this kernel has none (no kernel.perf_event_paranoid)");
 		fix("boot a kernel with CONFIG_PERF_EVENTS");
@@ -230,6 +234,17 @@ static void say_proc(void)
 		return;
 	line(NOTE, "/proc", "processes of others are hidden (hidepid): they have no names");
 	fix("run as root, or mount /proc with gid= of a group of yours");
+}
+
+static void say_sys(void)
+{
+	struct statfs fs;
+
+	if (statfs("/sys", &fs) == 0 && fs.f_type == SYSFS_MAGIC)
+		return;
+	line(NOTE, "/sys",
+	     "is not mounted: no tracepoints, no --cgroup, and fewer names of groups");
+	fix("mount -t sysfs sysfs /sys");
 }
 
 static void say_descriptors(const struct check *c)
@@ -483,6 +498,12 @@ int check_main(int argc, char **argv)
 		return EXIT_CODE_USAGE;
 	if (!c)
 		return EXIT_CODE_FAILURE;
+	if (!sample_has_proc()) {
+		line(BAD, "/proc", "is not mounted: processes and their files are found there");
+		fix("mount -t proc proc /proc");
+		(void)puts("\nperfwalk does not work here: /proc is not mounted.");
+		return EXIT_CODE_NOT_SUPPORTED;
+	}
 	log_set_level(LOG_LEVEL_WARNING);
 	sample_read_circumstances(&c->circumstances);
 	try_events(c);
@@ -495,6 +516,7 @@ int check_main(int argc, char **argv)
 	say_lockdown();
 	say_namespaces();
 	say_proc();
+	say_sys();
 	say_kernel_names();
 	say_cgroups(c);
 	say_descriptors(c);

@@ -275,8 +275,13 @@ int events_open(struct events *e)
 	_cleanup_free_ int *online = calloc(EVENTS_MAX_CPUS, sizeof(*online));
 	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -ENOMEM, n_wanted = 0, r;
 
-	if (n < 0)
+	if (n < 0) {
+		log_error(
+			"/sys/devices/system/cpu/online and /proc/stat, which say what CPUs there "
+			"are, cannot be read: %s",
+			strerror(-n));
 		return n;
+	}
 	e->refused = (struct log_ratelimit){0}; /* what ends it all is told in any case */
 	for (int i = 0; i < n; i++) {
 		if (is_wanted(e, online[i]))

@@ -315,8 +315,13 @@ static int on_option(void *ctx, int id, const char *value)
 
 static int list_processes(struct entries *list, char what)
 {
-	int r = find_processes(list);
+	int r;
 
+	if (!sample_has_proc()) {
+		(void)fputs("perfwalk: list: " SAMPLE_NO_PROC "\n", stderr);
+		return -ENODEV;
+	}
+	r = find_processes(list);
 	if (r == 0 && list->items.n && what != 'p')
 		qsort(list->items.items, list->items.n, sizeof(*list->items.items),
 		      what == 'c' ? compare_containers : compare_units);
@@ -355,5 +360,7 @@ int list_main(int argc, char **argv)
 		r = list_processes(&list, argv[first][0]);
 		array_deinit(&list.items);
 	}
-	return r == 0 && fflush(stdout) == 0 ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
+	if (r < 0)
+		return exit_code_of(r);
+	return fflush(stdout) == 0 ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
 }

@@ -144,9 +144,11 @@ static int open_groups(struct tree *t, const struct groups *g)
 		int fd;
 
 		if (!exists_somewhere(g->paths[i])) {
-			log_error(
-				"no control group %s below /sys/fs/cgroup: systemd-cgls lists them",
-				g->paths[i]);
+			log_error("no control group %s below /sys/fs/cgroup: %s", g->paths[i],
+				  exists_somewhere("")
+					  ? "systemd-cgls lists them"
+					  : "none is mounted there (mount -t cgroup2 none "
+					    "/sys/fs/cgroup)");
 			return -ESRCH;
 		}
 		fd = open_group(g->paths[i]);

@@ -329,6 +329,10 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 
 	if (!t)
 		return -ENOMEM;
+	if (!sample_has_proc()) {
+		log_error(SAMPLE_NO_PROC);
+		return -ENODEV;
+	}
 	t->loop = loop;
 	t->options = *options;
 	t->start_unix_ns = clock_realtime_ns();

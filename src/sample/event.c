@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
@@ -211,19 +212,12 @@ static int share_ring(int fd, int with)
 	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, with) < 0 ? -errno : 0;
 }
 
-int sample_online_cpus(int *cpus, size_t max)
+/* "0-3,8": how many, or -errno. */
+static int parse_cpus(const char *text, int *cpus, size_t max)
 {
-	_cleanup_close_ int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
-	char text[4096], *p = text;
+	char *p = (char *)text;
 	size_t n_cpus = 0;
-	ssize_t n;
 
-	if (fd < 0)
-		return -errno;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n < 0)
-		return -errno;
-	text[n] = '\0';
 	while (*p >= '0' && *p <= '9') {
 		long first = strtol(p, &p, 10), last = first;
 
@@ -240,6 +234,42 @@ int sample_online_cpus(int *cpus, size_t max)
 			p++;
 	}
 	return n_cpus ? (int)n_cpus : -EPROTO;
+}
+
+/* Lines "cpu7 ..." of /proc/stat, one for each CPU that is online. */
+static int online_cpus_of_stat(int *cpus, size_t max)
+{
+	FILE *f = fopen("/proc/stat", "re");
+	size_t n_cpus = 0;
+	char line[512];
+	int r = f ? 0 : -errno;
+
+	while (r == 0 && fgets(line, sizeof(line), f) && strncmp(line, "cpu", 3) == 0) {
+		if (line[3] < '0' || line[3] > '9')
+			continue;
+		if (n_cpus == max)
+			r = -E2BIG;
+		else
+			cpus[n_cpus++] = (int)strtol(line + 3, NULL, 10);
+	}
+	if (f)
+		(void)fclose(f);
+	return r < 0 ? r : n_cpus ? (int)n_cpus : -EPROTO;
+}
+
+int sample_online_cpus(int *cpus, size_t max)
+{
+	_cleanup_close_ int fd = open("/sys/devices/system/cpu/online", O_RDONLY | O_CLOEXEC);
+	char text[4096];
+	ssize_t n;
+
+	if (fd < 0) /* /sys is not mounted */
+		return online_cpus_of_stat(cpus, max);
+	n = read(fd, text, sizeof(text) - 1);
+	if (n < 0)
+		return -errno;
+	text[n] = '\0';
+	return parse_cpus(text, cpus, max);
 }
 
 static bool is_online(int cpu)

@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "src/sample/event.h"
@@ -34,6 +36,13 @@ static const char *status_field(const char *status, const char *name)
 	const char *p = strstr(status, name);
 
 	return p ? p + strlen(name) : NULL;
+}
+
+bool sample_has_proc(void)
+{
+	struct statfs fs;
+
+	return statfs("/proc", &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
 }
 
 void sample_read_circumstances(struct sample_circumstances *ret)

@@ -121,6 +121,11 @@ struct sample_circumstances {
 	int seccomp_refusal;   /* the errno that a filter answers to whatever is asked; 0: none */
 };
 void sample_read_circumstances(struct sample_circumstances *ret);
+/* Nothing works without it: processes, mapped files and our own program are found there. */
+bool sample_has_proc(void);
+#define SAMPLE_NO_PROC                                                                             \
+	"/proc is not mounted, where processes and their files are found: mount -t proc proc "     \
+	"/proc"
 
 static inline bool sample_has_capability(const struct sample_circumstances *c, int capability)
 {
@@ -157,8 +162,8 @@ int sample_enable_cpu(const struct sample_cpu *c, bool enable);
 int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns);
 /* The rate an event opened now really gets. */
 uint32_t sample_rate_now(const struct sample_options *options);
-/* CPUs online now, ascending, from /sys/devices/system/cpu/online (holes are normal). Count or
- * -errno. */
+/* CPUs online now, ascending, from /sys/devices/system/cpu/online, or from /proc/stat where /sys is
+ * not mounted (holes are normal). Count or -errno. */
 int sample_online_cpus(int *cpus, size_t max);
 /* "cpu-clock", or whatever is counted. */
 const char *sample_event_name(const struct sample_options *options,

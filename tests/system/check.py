@@ -58,10 +58,35 @@ def causes(program):
                 "-o", "-")
         rig.check(p.returncode == 3 and f"perf_event_paranoid is {value}: this kernel (Debian, Ubuntu)" in p.stderr,
                   f"paranoid {value}: {p.returncode}, {p.stderr.strip()[:150]!r}")
+    not_mounted(program)
     p = run(program, "check")
     for name in ("paranoid", "capabilities", "seccomp", "lockdown", "pid namespace", "kernel names", "cgroups",
                  "PMU", "kernel features", "rings", "rate"):
         rig.check(re.search(rf"^(ok|note|BAD) +{name} ", p.stdout, re.M), f"it speaks of {name}")
+
+
+def not_mounted(program):
+    """Without /sys everything goes on; without /proc nothing can, and everybody says so."""
+    def without(what, *args):
+        return run("unshare", "-m", "sh", "-c", f"mount --make-rprivate / && umount -R -l {what} && shift && "
+                   'exec timeout -s KILL 20 "$@"', "sh", what, program, *args)
+
+    p = without("/sys", "check")
+    shown(p, "note", "/sys", "mount -t sysfs")
+    rig.check(p.returncode == 0 and f"{os.cpu_count()} CPUs," in p.stdout, f"no /sys: {p.stdout.splitlines()[0]}")
+    p = without("/sys", "record", "-o", "-", "--format", "folded", "--", "python3", "-c", "sum(range(10**7))")
+    rig.check(p.returncode == 0 and "python3" in p.stdout, f"no /sys: a capture: {p.returncode} {p.stderr}")
+    p = without("/sys", "record", "--cgroup", "/nosuch", "-d", "1")
+    rig.check("none is mounted there" in p.stderr, f"no /sys: {p.stderr.strip()}")
+    p = without("/proc", "check")
+    shown(p, "BAD", "/proc", "mount -t proc")
+    rig.check(p.returncode == 4 and verdict(p).endswith("/proc is not mounted."), f"no /proc: {verdict(p)}")
+    for args in (["record", "-d", "1"], ["top", "--batch", "-n", "1"], ["run"], ["list", "units"]):
+        p = without("/proc", *args)
+        rig.check(p.returncode == 4 and "mount -t proc proc /proc" in p.stderr and not p.stdout,
+                  f"no /proc: {p.returncode}, {p.stderr.strip()}")
+    p = without("/proc", "record", "--", "true")
+    rig.check(p.returncode == 125 and "mount -t proc proc /proc" in p.stderr, f"no /proc: {p.returncode}")
 
 
 def paranoid_here():
