@@ -47,6 +47,7 @@ struct child {
 	uint64_t n_starts;
 	uint32_t patience; /* the time for one file is doubled so often */
 	bool stopping, restart, killed_by_us, refused;
+	bool unwanted; /* supervisor_kill(): who called it has said why */
 };
 
 struct strike {
@@ -477,7 +478,7 @@ int supervisor_start(struct supervisor *s, enum peer who)
 	c->control = TAKE_FD(control[0]);
 	c->ask = TAKE_FD(ask[0]);
 	c->n_starts++;
-	c->stopping = c->restart = c->killed_by_us = c->refused = false;
+	c->stopping = c->restart = c->killed_by_us = c->refused = c->unwanted = false;
 	/* A child that does not read may not stop the broker. */
 	(void)setsockopt(c->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (c->ask >= 0)
@@ -581,7 +582,7 @@ void supervisor_kill(struct supervisor *s, enum peer who)
 	c->start_at_ns = 0;
 	c->restart = false;
 	if (c->pid) {
-		c->stopping = true;
+		c->stopping = c->unwanted = true;
 		(void)kill(c->pid, SIGKILL);
 	}
 }
@@ -674,7 +675,8 @@ static void on_death(struct supervisor *s, enum peer who, int status)
 	if (c->stopping && !c->restart) {
 		if (!clean) {
 			describe_death(status, how, sizeof(how));
-			log_write(s->callbacks.once ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
+			log_write(s->callbacks.once || c->unwanted ? LOG_LEVEL_DEBUG
+								   : LOG_LEVEL_WARNING,
 				  "%s (pid %d) %s while stopping", names[who], (int)pid, how);
 		}
 		s->callbacks.gone(s->callbacks.ctx, who, clean);

@@ -42,7 +42,8 @@ struct record_run {
 	struct config *config;
 	int signal_fd;
 	pid_t command;	    /* 0: none */
-	int command_gate;   /* closing it lets the command exec; -1 */
+	int command_gate;   /* a byte into it lets the command exec; -1 */
+	int exec_fd; /* what became of that: an errno, or the end of file of one that runs; -1 */
 	int command_status; /* as waitpid(2) says; -1: still running */
 	bool command_ended; /* by us, at the end of the duration */
 	uint64_t start_ns;
@@ -53,40 +54,53 @@ struct record_run {
 
 /* ---- The command ---- */
 
+static void exec_command(char **argv, int gate, int exec_fd)
+{
+	sigset_t none;
+	char byte;
+	int e;
+
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	(void)signal(SIGPIPE, SIG_DFL);
+	/* One byte: go. End of file: perfwalk gave up. */
+	if (read(gate, &byte, 1) != 1)
+		_exit(EXIT_CODE_OWN_FAILURE);
+	(void)execvp(argv[0], argv);
+	e = errno;
+	(void)fprintf(stderr, "perfwalk: record: %s cannot be executed: %s\n", argv[0],
+		      strerror(e));
+	if (write(exec_fd, &e, sizeof(e)) < 0)
+		log_debug("nobody waits for the command");
+	_exit(e == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_CANNOT_EXECUTE);
+}
+
 /*
- * The child waits for its gate to close before it execs, so that the events that start counting at
- * the exec are open by then. What became of the exec comes back as its exit status.
+ * The child waits for its gate to open before it execs, so that the events that start counting at
+ * the exec are open by then.
  */
 static int start_command(struct record_run *r, char **argv)
 {
-	int gate[2];
+	_cleanup_close_ int gate = -EBADF, result = -EBADF; /* the command's ends */
+	int fds[2];
+	pid_t pid;
 
-	if (pipe2(gate, O_CLOEXEC) < 0)
+	if (pipe2(fds, O_CLOEXEC) < 0)
 		return -errno;
-	r->command = fork();
-	if (r->command < 0) {
-		r->command = 0;
-		(void)close_fd(gate[0]);
-		(void)close_fd(gate[1]);
+	gate = fds[0];
+	r->command_gate = fds[1];
+	if (pipe2(fds, O_CLOEXEC | O_NONBLOCK) < 0)
 		return -errno;
+	r->exec_fd = fds[0];
+	result = fds[1];
+	pid = fork();
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		(void)close(r->command_gate);
+		exec_command(argv, gate, result);
 	}
-	if (r->command == 0) {
-		sigset_t none;
-		char byte;
-
-		(void)sigemptyset(&none);
-		(void)sigprocmask(SIG_SETMASK, &none, NULL);
-		(void)signal(SIGPIPE, SIG_DFL);
-		(void)close(gate[1]);
-		/* One byte: go. End of file: perfwalk gave up. */
-		if (read(gate[0], &byte, 1) != 1)
-			_exit(EXIT_CODE_OWN_FAILURE);
-		(void)execvp(argv[0], argv);
-		(void)fprintf(stderr, "perfwalk: %s: %s\n", argv[0], strerror(errno));
-		_exit(errno == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_CANNOT_EXECUTE);
-	}
-	(void)close_fd(gate[0]);
-	r->command_gate = gate[1];
+	r->command = pid;
 	r->options.pids[0] = r->command;
 	r->options.n_pids = 1;
 	return 0;
@@ -99,6 +113,24 @@ static void release_command(struct record_run *r)
 			log_debug("the command has gone already");
 		r->command_gate = close_fd(r->command_gate);
 	}
+}
+
+static void say_started(const struct record_run *r)
+{
+	const struct record_options *o = &r->options;
+	const char *what = o->threads  ? "the threads asked for"
+			   : o->n_pids ? "the processes asked for"
+				       : "the whole host";
+	unsigned int n_cpus = tree_n_cpus(r->tree);
+
+	if (o->quiet || r->terminal)
+		return;
+	if (o->period)
+		log_info("recording %s, one of %llu %s, on %u CPUs", what,
+			 (unsigned long long)o->period, o->event.name, n_cpus);
+	else
+		log_info("recording %s at %u Hz on %u CPUs", what, (unsigned int)o->rate_hz,
+			 n_cpus);
 }
 
 static void print_progress(struct record_run *r, bool last)
@@ -123,6 +155,35 @@ static void stop(struct record_run *r)
 	tree_stop(r->tree);
 }
 
+/*
+ * The command runs, or it cannot: then there is nothing to record, and the outputs stay as they
+ * were. Its end may be known before this is read.
+ */
+static void check_exec(struct record_run *r)
+{
+	ssize_t n;
+	int e;
+
+	if (r->exec_fd < 0)
+		return;
+	n = read(r->exec_fd, &e, sizeof(e));
+	if (n < 0)
+		return;
+	loop_remove_fd(r->loop, r->exec_fd);
+	r->exec_fd = close_fd(r->exec_fd);
+	if (n > 0) {
+		r->stopping = true;
+		tree_kill(r->tree);
+	} else {
+		say_started(r);
+	}
+}
+
+static void on_exec(void *ctx, int fd, uint32_t events)
+{
+	check_exec(ctx);
+}
+
 static void reap_command(struct record_run *r)
 {
 	int status;
@@ -131,6 +192,7 @@ static void reap_command(struct record_run *r)
 		return;
 	if (waitpid(r->command, &status, WNOHANG) == r->command) {
 		r->command_status = status;
+		check_exec(r);
 		stop(r);
 	}
 }
@@ -315,22 +377,6 @@ static int set_up(struct record_run *r, struct tree_options *o)
 	return e;
 }
 
-static void say_started(const struct record_run *r)
-{
-	const struct record_options *o = &r->options;
-	const char *what = o->threads  ? "the threads asked for"
-			   : o->n_pids ? "the processes asked for"
-				       : "the whole host";
-	unsigned int n_cpus = tree_n_cpus(r->tree);
-
-	if (o->period)
-		log_info("recording %s, one of %llu %s, on %u CPUs", what,
-			 (unsigned long long)o->period, o->event.name, n_cpus);
-	else
-		log_info("recording %s at %u Hz on %u CPUs", what, (unsigned int)o->rate_hz,
-			 n_cpus);
-}
-
 static int run(struct record_run *r, struct tree_options *o)
 {
 	int e = tree_new(&r->tree, r->loop, o);
@@ -341,11 +387,13 @@ static int run(struct record_run *r, struct tree_options *o)
 	e = tree_enable(r->tree);
 	if (e < 0)
 		return e;
+	if (r->exec_fd >= 0 && (e = loop_add_fd(r->loop, r->exec_fd, EPOLLIN, on_exec, r)) < 0)
+		return e;
 	release_command(r);
 	if (r->options.duration_ns)
 		(void)loop_add_timer(r->loop, r->options.duration_ns, 0, on_duration, r);
 	(void)loop_add_timer(r->loop, PROGRESS_NS, PROGRESS_NS, on_progress, r);
-	if (!r->options.quiet && !r->terminal)
+	if (r->command <= 0)
 		say_started(r);
 	e = loop_run(r->loop);
 	return e < 0 ? e : r->result;
@@ -453,7 +501,8 @@ static int finish(struct record_run *r, int e)
 
 int record_main(int argc, char **argv)
 {
-	struct record_run r = {.command_gate = -1, .command_status = -1, .signal_fd = -1};
+	struct record_run r = {
+		.command_gate = -1, .exec_fd = -1, .command_status = -1, .signal_fd = -1};
 	struct tree_options o = {.capture = true,
 				 .interval_ns = WINDOW_NS,
 				 .summary_fd = -1,
@@ -504,6 +553,8 @@ int record_main(int argc, char **argv)
 	for (uint32_t i = 0; i < o.n_outputs; i++)
 		(void)close_fd(o.outputs[i].fd);
 	loop_free(r.loop);
+	(void)close_fd(r.command_gate);
+	(void)close_fd(r.exec_fd);
 	(void)close_fd(r.signal_fd);
 	config_free(r.config);
 	return code;

@@ -37,6 +37,23 @@ def usage_errors():
         rig.check(not os.path.exists(out), f"{what}: no file is left behind")
 
 
+def keeps_outputs(out):
+    """What was in the outputs outlives a capture that cannot begin; and it leaves no new files."""
+    for args in (["--", "/no/such/command"], ["-p", "4194300"], ["-t", "4194300"], ["-p", f"{os.getpid()},4194300"],
+                 ["-e", "r9999"]):
+        fresh = rig.path("fresh.html")
+        with open(out, "w", encoding="ascii") as f:
+            f.write("of before")
+        r = rig.record("-o", out, "-o", fresh, "-d", "20", *args, timeout=15)
+        with open(out, encoding="ascii") as f:
+            kept = f.read() == "of before"
+        if r.status == 0 and args[0] == "-e":
+            rig.leave_out("an event that cannot be opened: this processor has it")
+            continue
+        rig.check(r.status != 0 and kept and not os.path.exists(fresh) and not r.out,
+                  f"{' '.join(args)}: {r.status}, what was recorded before is untouched")
+
+
 def statuses(directory):
     out = rig.path("status.folded")
     r = rig.record("-o", out, "--", "./blip", "200", cwd=directory)
@@ -45,12 +62,13 @@ def statuses(directory):
     rig.check(r.status == 7, f"the command's own status 7: {r.status}")
     r = rig.record("-o", out, "--", "sh", "-c", "./blip 100; kill -TERM $$", cwd=directory)
     rig.check(r.status == 128 + 15, f"a command that died of SIGTERM, as shells count it: {r.status}")
-    r = rig.record("-o", out, "--", "/no/such/command", cwd=directory)
-    rig.check(r.status == 127 and "/no/such/command" in r.err,
-              f"a command that is not there: {r.status}, {r.err.strip()[:200]!r}")
-    r = rig.record("-o", out, "--", "/", cwd=directory)
-    rig.check(r.status == 126 and "/: Permission denied" in r.err,
-              f"a command that cannot be executed: {r.status}, {r.err.strip()[:200]!r}")
+    for what, command, status, cause in (("is not there", "/no/such/command", 127, "No such file"),
+                                         ("cannot be executed", "/", 126, "Permission denied")):
+        r = rig.record("-o", out, "--", command, cwd=directory)
+        rig.check(r.status == status and f"{command} cannot be executed: {cause}" in r.err and r.err.count("\n") == 1,
+                  f"a command that {what}: {r.status}, {r.err.strip()[:200]!r}")
+        rig.check(not r.out, "there is no summary of nothing")
+    keeps_outputs(out)
     for args in ([], ["--help"], ["--version"], ["record", "--help"], ["run", "--help"]):
         p = subprocess.run([rig.perfwalk(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            text=True, check=False, timeout=10)
