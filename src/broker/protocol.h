@@ -24,6 +24,7 @@
 #define PROTOCOL_PATH_MAX	4096
 #define PROTOCOL_TEXT_MAX	8192
 #define PROTOCOL_BLOB_MAX	1024
+#define PROTOCOL_MAX_OUTPUTS	16
 #define PROTOCOL_STATISTICS_MAX 8000
 
 enum message_type {
@@ -201,6 +202,8 @@ struct message {
 		struct {
 			int32_t code;	  /* 0, or -errno of what went wrong */
 			uint32_t written; /* outputs that are whole: bit i is the i-th */
+			int32_t output_errors[PROTOCOL_MAX_OUTPUTS]; /* -errno of others; 0: not
+								     * begun */
 		} result;
 		struct {
 			uint32_t pid, alternate_pid; /* alternate 0: none */

@@ -47,7 +47,7 @@ struct record_run {
 	int command_status; /* as waitpid(2) says; -1: still running */
 	bool command_ended; /* by us, at the end of the duration */
 	uint64_t start_ns;
-	bool terminal, stopping, output_failed;
+	bool has_command, terminal, stopping, output_failed;
 	int stop_signals;
 	int result;
 };
@@ -415,16 +415,19 @@ static void print_files(const struct record_run *r)
 
 	for (uint32_t i = 0; i < r->options.n_outputs && !r->options.quiet; i++) {
 		const struct format *f = record_output_format(&r->options, r->options.outputs[i]);
-		char size[32] = "";
+		bool written = is_written(r, i);
+		int error = r->tree ? tree_output_error(r->tree, i) : 0;
+		char size[32] = "-";
 		struct stat st;
 
-		if (format_is_standard_output(r->options.outputs[i]) || !is_written(r, i))
+		if (format_is_standard_output(r->options.outputs[i]) || (!written && !error))
 			continue;
 		if (n++ == 0)
 			(void)fputs("\nFiles\n", out);
-		if (stat(r->options.outputs[i], &st) == 0)
+		if (written && stat(r->options.outputs[i], &st) == 0)
 			(void)text_format_bytes(size, sizeof(size), (uint64_t)st.st_size);
-		(void)fprintf(out, "  %-32s %10s  %s\n", r->options.outputs[i], size, f->help);
+		(void)fprintf(out, "  %-32s %10s  %s%s\n", r->options.outputs[i], size,
+			      written ? f->help : "not written: ", written ? "" : strerror(-error));
 	}
 	(void)fflush(out);
 }
@@ -488,11 +491,12 @@ static int finish(struct record_run *r, int e)
 
 	wait_for_command(r);
 	if (e < 0 && e != -EINTR)
-		return r->command > 0 ? EXIT_CODE_OWN_FAILURE : exit_code_of(e);
+		return r->has_command	  ? EXIT_CODE_OWN_FAILURE
+		       : r->output_failed ? EXIT_CODE_FAILURE
+					  : exit_code_of(e);
 	if (e == -EINTR && r->command_status < 0)
 		return EXIT_CODE_FAILURE;
-	/* How one ends that we ended says nothing. */
-	if (r->command > 0 && r->command_status >= 0 && !(r->command_ended && e == 0))
+	if (r->command > 0 && r->command_status >= 0)
 		code = WIFSIGNALED(r->command_status) ? 128 + WTERMSIG(r->command_status)
 						      : WEXITSTATUS(r->command_status);
 	return code == EXIT_CODE_OK && r->options.strict && has_lost(r) ? EXIT_CODE_DATA_LOST
@@ -530,8 +534,9 @@ int record_main(int argc, char **argv)
 	o.summary_fd = r.options.quiet ? -1 : summary_fd;
 	o.color = isatty(summary_fd) && !getenv("NO_COLOR");
 	o.terminal_width = terminal_width(summary_fd);
+	r.has_command = first < argc;
 	e = set_up(&r, &o);
-	if (e == 0 && first < argc)
+	if (e == 0 && r.has_command)
 		e = start_command(&r, argv + first);
 	o.pids = r.options.pids;
 	o.n_pids = r.options.n_pids;
@@ -545,9 +550,8 @@ int record_main(int argc, char **argv)
 	if (e == 0)
 		e = run(&r, &o);
 	remove_outputs(&r);
-	if (e == 0 || e == -EINTR)
-		print_files(&r);
-	code = r.output_failed ? EXIT_CODE_FAILURE : finish(&r, e);
+	print_files(&r);
+	code = finish(&r, e);
 	tree_free(r.tree);
 	/* Not earlier: a symbolizer that is started again gets them again. */
 	for (uint32_t i = 0; i < o.n_outputs; i++)

@@ -34,7 +34,6 @@
 #include "util/log.h"
 #include "util/loop.h"
 
-#define MAX_OUTPUTS    16
 #define MIN_PAYLOADS   16
 #define MAX_RESOURCE   256		    /* resource attributes */
 #define AWAIT_NS       (5 * NSEC_PER_SEC)   /* of a capture's end, for debug files to come */
@@ -54,7 +53,7 @@ struct symbolizer {
 		char *path;
 		const struct format *format;
 		int fd;
-	} outputs[MAX_OUTPUTS];
+	} outputs[PROTOCOL_MAX_OUTPUTS];
 	const struct format *output_format; /* of the next one */
 	uint32_t n_outputs;
 	struct viewer viewer;
@@ -96,7 +95,7 @@ static int on_text(void *ctx, const struct message *m, int fd)
 		s->output_format = format_of_name(text);
 		return 0;
 	case TEXT_OUTPUT:
-		if (s->n_outputs == MAX_OUTPUTS || fd < 0)
+		if (s->n_outputs == PROTOCOL_MAX_OUTPUTS || fd < 0)
 			break;
 		s->outputs[s->n_outputs].format = s->output_format;
 		s->outputs[s->n_outputs].path = strdup(text);
@@ -468,8 +467,7 @@ static int use_facts(struct symbolizer *s)
 	return r;
 }
 
-/* *ret_written: a bit for each output that is whole. */
-static int render_all(struct symbolizer *s, uint32_t *ret_written)
+static int render_all(struct symbolizer *s, struct message *ret)
 {
 	int result = use_facts(s);
 
@@ -480,7 +478,8 @@ static int render_all(struct symbolizer *s, uint32_t *ret_written)
 			      : -EINVAL;
 
 		if (r == 0)
-			*ret_written |= UINT32_C(1) << i;
+			ret->result.written |= UINT32_C(1) << i;
+		ret->result.output_errors[i] = r;
 		result = result < 0 ? result : r;
 	}
 	/* Of perf.data that could not be read no window has come, and its reader has said why. */
@@ -538,7 +537,7 @@ static void leave_if_done(struct symbolizer *s)
 	else if (s->setup.view != VIEW_NONE)
 		m.result.code = view_files(s);
 	if (s->setup.capture && m.result.code == 0)
-		m.result.code = render_all(s, &m.result.written);
+		m.result.code = render_all(s, &m);
 	else if (!s->setup.capture && !payloads_all_sent(s->payloads))
 		return;
 	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);

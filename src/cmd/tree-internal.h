@@ -33,6 +33,7 @@ struct tree {
 	int deadline_timer;
 	int result;
 	uint32_t written_outputs;
+	int32_t output_errors[TREE_MAX_OUTPUTS];
 	bool enabled, stopping;
 	bool paused;	   /* on demand */
 	uint64_t flush_id; /* asked for last */

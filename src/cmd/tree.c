@@ -82,8 +82,10 @@ static void on_message(void *ctx, enum peer who, const struct message *m)
 	}
 	if (m->result.code < 0)
 		t->result = m->result.code;
-	if (who == PEER_SYMBOLIZER)
+	if (who == PEER_SYMBOLIZER) {
 		t->written_outputs = m->result.written;
+		memcpy(t->output_errors, m->result.output_errors, sizeof(t->output_errors));
+	}
 	if (who == PEER_PROFILER && m->result.code < 0)
 		t->input_damaged = true;
 	/* The input of a conversion has been read, or cannot be; who looks wants no more. */
@@ -611,6 +613,11 @@ const struct sample_features *tree_features(const struct tree *t)
 uint32_t tree_written_outputs(const struct tree *t)
 {
 	return t->input_damaged ? 0 : t->written_outputs;
+}
+
+int tree_output_error(const struct tree *t, uint32_t i)
+{
+	return t->output_errors[i];
 }
 
 uint32_t tree_n_cpus(const struct tree *t)

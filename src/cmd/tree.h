@@ -19,7 +19,7 @@ struct setup_symbolizer;
 struct setup_screen;
 struct tree;
 
-#define TREE_MAX_OUTPUTS 16
+#define TREE_MAX_OUTPUTS PROTOCOL_MAX_OUTPUTS
 
 struct tree_options {
 	const struct config *config;	   /* borrowed; of tree_reload() from then on */
@@ -98,6 +98,8 @@ void tree_progress(const struct tree *t, uint64_t *ret_samples, uint64_t *ret_lo
 uint64_t tree_drained_ns(const struct tree *t);
 /* After done(): which outputs are whole, bit i for the i-th; none of a damaged input. */
 uint32_t tree_written_outputs(const struct tree *t);
+/* Why the i-th is not: -errno; 0: it was not begun. */
+int tree_output_error(const struct tree *t, uint32_t i);
 const struct sample_features *tree_features(const struct tree *t);
 /* Whom the children run as; -1 each: as the broker does. The group is -1, too, where the config's
  * user does not exist and another stands in. */

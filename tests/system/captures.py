@@ -486,6 +486,9 @@ def disk(directory):
         rig.check(r.status == 1 and "x.html" in r.err and "No space left" in r.err,
                   f"a full disk: {r.status}, {r.err.strip()[-150:]!r}")
         rig.check(not os.path.exists(f"{full}/x.html"), "no half of a file is left on it")
+        files = r.out.partition("\nFiles\n")[2].splitlines()
+        rig.check(len(files) == 2 and re.fullmatch(r" .*x\.html +-  not written: No space left on device", files[0]) and
+                  re.fullmatch(r" .*good\.folded +[\d.]+ .*", files[1]), f"the summary ends with what was written: {files}")
         rig.check(os.path.exists(good), "and the other output is whole, if empty where nothing ran")
         os.remove(good)
         r = rig.record("-o", f"{full}/x.html", "-o", good, "--", "./blip", "300", cwd=directory)
@@ -497,6 +500,8 @@ def disk(directory):
     r = rig.record("-d", "1", "-o", "/no/such/directory/x.html")
     rig.check(r.status == 1 and "/no/such/directory/x.html cannot be written" in r.err and "recording" not in r.err,
               f"a path that cannot be: {r.status}, {r.err.strip()!r}, before anything is recorded")
+    r = rig.record("-o", "/no/such/directory/x.html", "--", "true")
+    rig.check(r.status == 125, f"the same with a command: {r.status}")
     os.mkdir(rig.path("dir.folded"))
     r = rig.record("-d", "1", "-o", rig.path("dir.folded"))
     rig.check(r.status == 1 and "dir.folded" in r.err and os.path.isdir(rig.path("dir.folded")),

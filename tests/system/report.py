@@ -59,7 +59,7 @@ def capture():
     chain = os.path.join(rig.build_workloads("chain"), "chain")
     files = {s: rig.path(f"capture.{s}") for s in ("folded", "pb.gz", "otlp", "html")}
     r = rig.record("-F", "199", "-d", "2", *(x for f in files.values() for x in ("-o", f)), "--", chain)
-    rig.check(r.status == 0, "the capture" + ("" if r.status == 0 else r.text()))
+    rig.check(r.status == 143, "the capture" + ("" if r.status == 143 else r.text()))
     return files
 
 
