@@ -32,6 +32,15 @@ void events_deinit(struct events *e)
 	array_deinit(&e->cpus);
 }
 
+/* A refused event, with where to look if this host or user is the cause of it. */
+static void tell(const char *error, int r)
+{
+	bool host = r == -EPERM || r == -EACCES || r == -ENOSYS || r == -ENOENT ||
+		    r == -EOPNOTSUPP || r == -EMFILE;
+
+	log_error("%s%s", error, host ? "; perfwalk check says what this host allows" : "");
+}
+
 int events_probe(struct events *e, const struct sample_options *want)
 {
 	char error[1024] = "";
@@ -42,7 +51,7 @@ int events_probe(struct events *e, const struct sample_options *want)
 	r = sample_probe(&e->sample, e->targets.n_pids > 0 ? e->targets.pids[0] : -1, &e->features,
 			 error, sizeof(error));
 	if (r < 0) {
-		log_error("%s; perfwalk check says what this host allows", error);
+		tell(error, r);
 		return r;
 	}
 	e->sample.rate_hz = sample_rate_now(&e->sample);
@@ -54,10 +63,10 @@ int events_probe(struct events *e, const struct sample_options *want)
 }
 
 /* A CPU that is refused now is refused in a second, too: one line a minute for all of them. */
-static void tell_refusal(struct events *e, const char *error)
+static void tell_refusal(struct events *e, const char *error, int r)
 {
 	if (log_ratelimit(&e->refused, TELL_SECONDS))
-		log_error("%s; perfwalk check says what this host allows", error);
+		tell(error, r);
 }
 
 static void close_cpu(struct cpu_events *c)
@@ -106,7 +115,7 @@ static int open_cpu(struct events *e, int cpu, pid_t pid, bool may_shrink)
 	if (r < 0) {
 		e->cpus.n--;
 		if (r != -ENODEV && r != -ESRCH)
-			tell_refusal(e, error);
+			tell_refusal(e, error, r);
 		return r;
 	}
 	r = map_rings(e, c, may_shrink);
@@ -117,7 +126,7 @@ static int open_cpu(struct events *e, int cpu, pid_t pid, bool may_shrink)
 	if (r != -ENOBUFS) {
 		ring_explain(r, reason, sizeof(reason));
 		(void)snprintf(error, sizeof(error), "CPU %d: %s", cpu, reason);
-		tell_refusal(e, error);
+		tell_refusal(e, error, r);
 	}
 	return r;
 }
@@ -193,7 +202,7 @@ static int attach(struct events *e, const struct sample_options *o, const struct
 	if (r < 0) {
 		e->attached.n--;
 		if (r != -ESRCH && r != -ENODEV)
-			tell_refusal(e, error);
+			tell_refusal(e, error, r);
 	}
 	return r;
 }

@@ -286,9 +286,7 @@ static int start_children(struct tree *t)
 	if (r == 0 && t->metrics.fd >= 0)
 		r = supervisor_start(t->supervisor, PEER_METRICS);
 	if (r < 0)
-		log_error("the children cannot be started: %s; perfwalk check says what this host "
-			  "allows",
-			  strerror(-r));
+		log_error("the children cannot be started: %s", strerror(-r));
 	return r;
 }
 

@@ -236,7 +236,9 @@ void event_explain(int error, pid_t pid, int cpu, const struct sample_options *o
 			 cpu);
 		break;
 	case -ESRCH:
-		snprintf(buf, size, "process or thread %d does not exist (any more)", (int)pid);
+		snprintf(buf, size, "no %s %d: it has ended or never was; see ps -e%s",
+			 o->this_thread ? "thread" : "process", (int)pid,
+			 o->this_thread ? "L" : "");
 		break;
 	case -ENOMEM:
 		snprintf(buf, size, "not enough kernel memory for an event on CPU %d", cpu);

@@ -50,6 +50,7 @@ def keeps_outputs(out):
         if r.status == 0 and args[0] == "-e":
             rig.leave_out("an event that cannot be opened: this processor has it")
             continue
+        rig.check(("perfwalk check" in r.err) == (args[0] == "-e"), f"perfwalk check where it helps: {r.err.strip()}")
         rig.check(r.status != 0 and kept and not os.path.exists(fresh) and not r.out,
                   f"{' '.join(args)}: {r.status}, what was recorded before is untouched")
 

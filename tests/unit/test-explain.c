@@ -44,7 +44,7 @@ static void test_each_errno(void)
 	expect(-ENOENT, -1, "cpu-clock");
 	expect(-EOPNOTSUPP, -1, "cpu-clock");
 	expect(-EBUSY, -1, "another profiler");
-	expect(-ESRCH, 77, "thread 77");
+	expect(-ESRCH, 77, "process 77");
 	expect(-ENOSYS, -1, "seccomp");
 	expect(-ENOMEM, -1, "memory");
 	expect(-EIO, -1, strerror(EIO));
