@@ -112,8 +112,11 @@ int state_dir_open(const char *path, uint32_t uid, uint32_t gid, bool shared, ch
 	if (r < 0)
 		return r;
 	r = lock(fd, shared);
+	if (r == -EWOULDBLOCK) {
+		(void)snprintf(error, n_error, "another perfwalk uses it");
+		return r;
+	}
 	if (r < 0)
-		return say(error, n_error, r,
-			   r == -EWOULDBLOCK ? "another perfwalk uses it" : "it cannot be locked");
+		return say(error, n_error, r, "it cannot be locked");
 	return TAKE_FD(fd);
 }

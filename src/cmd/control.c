@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "src/broker/listener.h"
@@ -37,6 +40,38 @@ struct control {
 	struct listener listener;
 	struct client clients[MAX_CLIENTS];
 };
+
+/* The number in it says nothing of its own: of a daemon that was killed the lock is gone. */
+int control_lock(const char *path, pid_t *ret_pid)
+{
+	char name[PATH_MAX], text[24] = "", *slash;
+	_cleanup_close_ int fd = -EBADF;
+	int n;
+
+	if (snprintf(name, sizeof(name), "%s.lock", path) >= (int)sizeof(name))
+		return -ENAMETOOLONG;
+	slash = strrchr(name, '/');
+	if (slash && slash > name) {
+		*slash = '\0';
+		(void)mkdir(name, 0755);
+		*slash = '/';
+	}
+	/* Nobody else may open it: who can, can hold it. */
+	fd = open(name, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
+	if (fd < 0)
+		return -errno;
+	if (flock(fd, LOCK_EX | LOCK_NB) < 0) {
+		int e = -errno;
+
+		if (e == -EWOULDBLOCK)
+			*ret_pid = pread(fd, text, sizeof(text) - 1, 0) > 0 ? atoi(text) : 0;
+		return e;
+	}
+	n = snprintf(text, sizeof(text), "%d\n", (int)getpid());
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, text, (size_t)n, 0) != n)
+		return -EIO;
+	return TAKE_FD(fd);
+}
 
 static int say(char *error, size_t n_error, const char *what, int r)
 {

@@ -28,6 +28,13 @@ struct control_callbacks {
 	void *ctx;
 };
 
+/*
+ * Of all that is a daemon's the control socket tells one from another, so a lock beside it (PATH.lock,
+ * with our pid in it) is what a second one with the same config runs into. The descriptor that holds
+ * it; -EWOULDBLOCK: *ret_pid has it, 0: who is not known; other -errno: it cannot be had.
+ */
+int control_lock(const char *path, pid_t *ret_pid);
+
 /* gid, uid: of the children, (gid_t)-1 and (uid_t)-1 when they run as the daemon does. 0, or -errno
  * with the reason in error: -EADDRINUSE when another daemon listens there. */
 int control_new(struct control **ret, struct loop *loop, const char *path, uid_t uid, gid_t gid,

@@ -57,7 +57,7 @@ struct daemon_run {
 	struct control *control;
 	uint64_t start_ns;
 	uint64_t watchdog_ns;
-	int signal_fd, result;
+	int lock_fd, signal_fd, result;
 };
 
 static int on_option(void *ctx, int id, const char *value)
@@ -223,6 +223,24 @@ static int on_command(void *ctx, const char *name, bool *begun, FILE *answer, ch
 	return r;
 }
 
+/* Two with one config would profile the host twice, the second into nothing. */
+static int lock(struct daemon_run *d)
+{
+	pid_t pid = 0;
+	char who[32] = "";
+
+	d->lock_fd = control_lock(d->config->control, &pid);
+	if (d->lock_fd != -EWOULDBLOCK)
+		return 0; /* or start_control() says what is the matter */
+	if (pid > 0)
+		(void)snprintf(who, sizeof(who), ", pid %d", (int)pid);
+	log_error("perfwalk run is running already with this config (control = %s%s): ask it by "
+		  "perfwalk ctl, or end it first; a second daemon needs a config of its own, with "
+		  "another control in [process] and another path in [spool] and [store]",
+		  d->config->control, who);
+	return -EALREADY;
+}
+
 /* Without it everything else goes on. */
 static void start_control(struct daemon_run *d)
 {
@@ -268,18 +286,18 @@ static void on_done(void *ctx, int result)
 
 static void say_started(const struct daemon_run *d)
 {
-	char interval[32];
+	size_t n = d->config->n_exports;
+	char interval[32], where[64];
 
-	if (d->config->n_exports == 0)
-		log_info("no destination: profiles are kept on this host; look at them with "
-			 "perfwalk "
-			 "report --last 10m");
-	log_info("profiling the whole host: %u CPUs at %u Hz, %s, a profile every %s to %zu "
-		 "destination%s",
+	(void)snprintf(where, sizeof(where), " to %zu destination%s", n, n == 1 ? "" : "s");
+	log_info("profiling the whole host: %u CPUs at %u Hz, %s, a profile every %s%s",
 		 tree_n_cpus(d->tree), d->config->samples_per_second,
 		 tree_features(d->tree)->hardware ? "cycles" : "cpu-clock",
 		 text_format_duration(interval, sizeof(interval), d->config->reporter_interval_ns),
-		 d->config->n_exports, d->config->n_exports == 1 ? "" : "s");
+		 n ? where : ", kept on this host");
+	if (n == 0)
+		log_info("no destination ([export:NAME]): see the profiles by perfwalk report "
+			 "--last 10m");
 }
 
 static int run(struct daemon_run *d)
@@ -296,7 +314,7 @@ static int run(struct daemon_run *d)
 	};
 	int r;
 
-	if ((r = loop_new(&d->loop)) < 0 ||
+	if ((r = lock(d)) < 0 || (r = loop_new(&d->loop)) < 0 ||
 	    (r = d->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
 	    (r = loop_add_fd(d->loop, d->signal_fd, EPOLLIN, on_signal, d)) < 0 ||
 	    (r = tree_new(&d->tree, d->loop, &o)) < 0 || (r = tree_enable(d->tree)) < 0 ||
@@ -312,7 +330,7 @@ static int run(struct daemon_run *d)
 
 int run_main(int argc, char **argv)
 {
-	struct daemon_run d = {.path = CONFIG_DEFAULT_FILE, .signal_fd = -1};
+	struct daemon_run d = {.path = CONFIG_DEFAULT_FILE, .lock_fd = -1, .signal_fd = -1};
 	int first = argc, r, code;
 
 	r = options_parse(&run_command, argc, argv, on_option, &d, &first);
@@ -341,6 +359,7 @@ int run_main(int argc, char **argv)
 	control_free(d.control);
 	tree_free(d.tree);
 	loop_free(d.loop);
+	(void)close_fd(d.lock_fd);
 	(void)close_fd(d.signal_fd);
 	config_free(d.config);
 	return code;

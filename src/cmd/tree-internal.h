@@ -47,6 +47,8 @@ struct tree {
 	uint64_t resized_ns;   /* when it last did */
 };
 
+/* The daemon has somewhere to put its profiles: 0 or -errno, told. */
+int tree_check_destination(struct tree *t);
 /* What the config and the options say is to be sampled, into t->events.targets. 0 or -errno, told.
  */
 int tree_find_targets(struct tree *t);

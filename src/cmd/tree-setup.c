@@ -335,6 +335,18 @@ static int open_store(struct tree *t)
 				   false, "store", "profiles are not kept on this host");
 }
 
+int tree_check_destination(struct tree *t)
+{
+	const struct tree_options *o = &t->options;
+
+	if (o->capture || o->screen || o->config->n_exports > 0 || o->config->metrics_listen ||
+	    open_store(t) >= 0)
+		return 0;
+	log_error("so there is no place for any profile: give another path in [store], or a "
+		  "destination, [export:NAME]");
+	return -ENOTDIR;
+}
+
 static const enum export_protocol protocols[] = {[CONFIG_HTTP_PROTOBUF] = EXPORT_HTTP_PROTOBUF,
 						 [CONFIG_GRPC] = EXPORT_GRPC,
 						 [CONFIG_HTTP_JSON] = EXPORT_HTTP_JSON};

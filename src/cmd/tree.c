@@ -340,6 +340,9 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 	t->spool.fd = t->store.fd = t->debug_cache.fd = -EBADF;
 	t->metrics.fd = -EBADF;
 	t->has_user = setup_choose_user(&t->privileges, options->config->user);
+	r = tree_check_destination(t);
+	if (r < 0)
+		return r;
 	privileges_raise_open_files();
 	r = options->input_path ? 0 : open_events(t);
 	if (r < 0)

@@ -178,7 +178,7 @@ static const struct config_key keys[] = {
 	{"process", "control", CONFIG_PATH, AT(control), "/run/perfwalk/control", 0, 0, 0, false,
 	 "The socket of perfwalk ctl; its directory is made. Root, the user that started the "
 	 "daemon "
-	 "and the group of the user above may use it."},
+	 "and the group of the user above may use it. A second daemon needs another one."},
 
 	{"spool", "enabled", CONFIG_BOOL, AT(spool_enabled), "yes", 0, 0, 0, false,
 	 "Without it, what cannot be sent is kept in memory only, and lost at the end."},

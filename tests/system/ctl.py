@@ -113,24 +113,38 @@ def commands(directory):
         rig.check("config reloaded" in d.log(), "reload takes the new config")
         reload_that_waits(d)
         reload_of_limits(d, sink)
+        second_daemons(d)
         with open(d.config, "a", encoding="utf-8") as f:
             f.write("[filtre]\n")
         a = Answer("-s", d.control, "reload")
         rig.check(a.status == 1 and "errors" in a.err, f"one with errors is refused: {a.err.strip()!r}")
         who_may_not(d)
-        second = rig.Daemon(CONFIG.format(interval="1h", endpoint=sink.endpoint), name="second")
-        rig.write("second.conf.d/zz.conf", f"[process]\ncontrol = {d.control}\n")
-        second.wait_up()
-        rig.end(second.process)
-        third = rig.Daemon(CONFIG.format(interval="1h", endpoint=sink.endpoint), name="second")
-        third.wait_up()
-        rig.wait_for("the third says whose the socket is", lambda: "another daemon listens" in third.log())
-        third.stop()
-        ctl(d, "status")
-        rig.say("ok: a second daemon leaves the socket to the first")
         status, _ = d.stop()
         rig.check(status == 0 and not os.path.exists(d.control), "the socket goes with the daemon")
         rig.end(chain)
+
+
+def second_daemons(d):
+    """One with the same config stops, and so does one that has no place for its profiles; one of its own runs
+    beside the first, also where a daemon was killed and has left its lock file."""
+    def ends(config, what, word):
+        p = subprocess.run([rig.perfwalk(), "run", "-c", config], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                           text=True, check=False, timeout=15)
+        rig.check(p.returncode == 1 and word in p.stderr and "profiling" not in p.stderr, f"{what}: {p.stderr.strip()}")
+
+    ends(d.config, "a second daemon of the same config", f"pid {d.pid})")
+    ctl(d, "status")
+    kept = f"[store]\npath = {rig.path('kept')}\n"
+    for _ in range(2):
+        second = rig.Daemon(kept, name="second")
+        rig.wait_for("it runs beside the first", lambda: "profiling" in second.log() and os.path.exists(second.control))
+        at = second.log().count("profiling")
+        rig.check(at > 0 and second.alive(), "a second daemon with a config of its own runs beside the first")
+        third = rig.write("third.conf", f"{kept}[process]\ncontrol = {rig.path('third.control')}\n")
+        ends(third, "one whose store is another's", "no place for any profile")
+        rig.end(second.process)  # killed: its lock file and its socket stay
+        rig.check(os.path.exists(second.control + ".lock"), "its lock file is still there")
+        os.truncate(second.log_path, 0)
 
 
 def change(d, old, new):
