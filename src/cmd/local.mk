@@ -40,6 +40,7 @@ perfwalk_SOURCES = \
 	src/cmd/replay.c src/cmd/replay.h \
 	src/cmd/role.c src/cmd/role.h \
 	src/cmd/run.c \
+	src/cmd/running.c src/cmd/running.h \
 	src/cmd/screen.c \
 	src/cmd/setup.c src/cmd/setup.h \
 	src/cmd/stack-size.c src/cmd/stack-size.h \

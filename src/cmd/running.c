@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What engines wrote down of their containers is collected first and read after all privileges are
+ * given up: users' labels are in it.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/broker/opener.h"
+#include "src/broker/privileges.h"
+#include "src/cmd/running.h"
+#include "src/cmd/setup.h"
+#include "util/cleanup.h"
+#include "util/text.h"
+
+#define MAX_PROCESSES	(1u << 22)
+#define CGROUP_BYTES	65536
+#define MAX_CONTAINERS	4096
+#define MAX_STATE_BYTES (1 << 20)
+
+/* The start of a file of /proc/PID; its length, 0 when it cannot be read. */
+static size_t read_proc(uint32_t pid, const char *name, char *buf, size_t size)
+{
+	char path[64];
+	size_t n = 0;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	while (fd >= 0 && n < size - 1) {
+		ssize_t r = read(fd, buf + n, size - 1 - n);
+
+		if (r <= 0)
+			break;
+		n += (size_t)r;
+	}
+	(void)close_fd(fd);
+	buf[n] = '\0';
+	return n;
+}
+
+static int add_process(struct running_list *list, uint32_t pid, char *buf)
+{
+	char path[4096], comm[64];
+	size_t n = read_proc(pid, "comm", comm, sizeof(comm));
+	struct running *e;
+
+	if (n == 0) /* gone meanwhile */
+		return 0;
+	comm[strcspn(comm, "\n")] = '\0';
+	e = array_push(&list->items);
+	if (!e)
+		return -ENOMEM;
+	*e = (struct running){.pid = pid, .cgroup = {.runtime = ""}};
+	(void)text_clean(e->comm, sizeof(e->comm), comm, SIZE_MAX);
+	n = read_proc(pid, "cgroup", buf, CGROUP_BYTES);
+	if (n && host_parse_cgroup_file(buf, n, path, sizeof(path)))
+		host_parse_cgroup_path(path, &e->cgroup);
+	return 0;
+}
+
+int running_find(struct running_list *list)
+{
+	_cleanup_free_ char *buf = malloc(CGROUP_BYTES);
+	DIR *d = opendir("/proc");
+	struct dirent *entry;
+	int r = d && buf ? 0 : d ? -ENOMEM : -errno;
+
+	list->items.max = MAX_PROCESSES;
+	while (d && r == 0 && (entry = readdir(d))) {
+		uint64_t pid;
+
+		if (isdigit((unsigned char)entry->d_name[0]) &&
+		    text_parse_u64(entry->d_name, 1, UINT32_MAX, &pid) == 0)
+			r = add_process(list, (uint32_t)pid, buf);
+	}
+	if (d)
+		(void)closedir(d);
+	return r;
+}
+
+/* ---- Containers' names ---- */
+
+struct state {
+	char id[65];
+	char *text;
+	size_t n;
+};
+
+struct states {
+	ARRAY(struct state) items;
+};
+
+const char *running_container(const struct running *e)
+{
+	return e->cgroup.container_id;
+}
+
+/* Before privileges are given up, and nothing of it looked at. */
+static void read_state(struct states *s, const char *id)
+{
+	_cleanup_close_ int fd = opener_container_state(id);
+	struct state *state = fd < 0 ? NULL : array_push(&s->items);
+	ssize_t got = 1;
+
+	if (!state)
+		return;
+	*state = (struct state){.text = malloc(MAX_STATE_BYTES)};
+	(void)snprintf(state->id, sizeof(state->id), "%s", id);
+	while (state->text && got > 0 && state->n < MAX_STATE_BYTES) {
+		got = read(fd, state->text + state->n, MAX_STATE_BYTES - state->n);
+		state->n += got > 0 ? (size_t)got : 0;
+	}
+}
+
+static void free_states(struct states *s)
+{
+	for (uint32_t i = 0; i < s->items.n; i++)
+		free(s->items.items[i].text);
+	array_deinit(&s->items);
+}
+
+static int drop_privileges(void)
+{
+	struct privileges p;
+
+	(void)setup_choose_user(&p, "perfwalk");
+	p.parent_pid = (uint32_t)getppid();
+	p.max_open_files = 64;
+	return privileges_drop(&p);
+}
+
+static int compare_containers(const void *a, const void *b)
+{
+	const struct running *x = a, *y = b;
+	int r = strcmp(running_container(x), running_container(y));
+
+	return r ? r : x->pid < y->pid ? -1 : x->pid > y->pid;
+}
+
+int running_name_containers(struct running_list *list)
+{
+	struct states s = {.items = ARRAY_INIT(MAX_CONTAINERS)};
+	const char *last = "";
+	int r;
+
+	if (list->items.n)
+		qsort(list->items.items, list->items.n, sizeof(*list->items.items),
+		      compare_containers);
+	for (uint32_t i = 0; i < list->items.n; i++) {
+		const char *id = running_container(&list->items.items[i]);
+
+		if (*id && strcmp(id, last) != 0)
+			read_state(&s, id);
+		last = id;
+	}
+	r = drop_privileges();
+	for (uint32_t i = 0, k = 0; r == 0 && i < list->items.n && k < s.items.n; i++) {
+		struct running *e = &list->items.items[i];
+		const struct state *state = &s.items.items[k];
+		int order = strcmp(running_container(e), state->id);
+
+		if (order == 0 && state->text)
+			(void)host_parse_container_state(state->text, state->n, state->id, e->container,
+							 sizeof(e->container));
+		if (order > 0) {
+			k++;
+			i--;
+		}
+	}
+	free_states(&s);
+	return r;
+}

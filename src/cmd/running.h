@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The processes that run now, with their containers and units as control groups say, as for samples;
+ * no container engine is asked.
+ */
+#include <stdint.h>
+
+#include "src/host/host.h"
+#include "util/array.h"
+
+struct running {
+	uint32_t pid;
+	char comm[32];
+	char container[256]; /* its name; "": none known */
+	struct host_cgroup cgroup;
+};
+
+struct running_list {
+	ARRAY(struct running) items;
+};
+
+/* Fills an empty list, which is freed by array_deinit(&list.items). 0 or -errno. */
+int running_find(struct running_list *ret);
+/* Finds the containers' names, and leaves the list sorted by container. Gives up all privileges for
+ * good first: 0, or -errno when it cannot. */
+int running_name_containers(struct running_list *list);
+/* The id of its container; "": it is in none. */
+const char *running_container(const struct running *e);
