@@ -57,6 +57,7 @@ EXTRA_DIST += \
 	tests/system/top.py \
 	tests/system/oldkernel.py \
 	tests/system/unprivileged.py \
+	tests/system/values.py \
 	tests/system/workloads.py \
 	tests/unit/test.h
 EXTRA_DIST += \

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames in a profile are places in code, and get their names later. Here names come first, often
- * without a place: such a frame gets an address that no code has, one for each different text.
- * Several files that name the same thing share its frame.
+ * without a place: a frame is what its file says of it, names included, and several files that say
+ * the same of it share the frame.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +12,6 @@
 
 #include "src/import/builder.h"
 #include "util/text.h"
-
-/* No user code is there, and the kernel's addresses have other bits set below this one. */
-#define NO_ADDRESS (UINT64_C(1) << 63)
 
 int import_damaged(struct import *im, const char *format, ...)
 {
@@ -106,84 +102,39 @@ static uint32_t add_module(struct import *im, const struct import_frame *f)
 	return profile_add_module(im->p, &m);
 }
 
-static uint32_t name_lines(struct import *im, const struct import_frame *f, uint32_t frame)
+static uint32_t add_function(struct import *im, const struct import_frame *f,
+			     const struct import_line *l)
 {
-	struct profile_line lines[IMPORT_MAX_CHAIN];
-	uint32_t n = f->n < IMPORT_MAX_CHAIN ? f->n : IMPORT_MAX_CHAIN;
+	struct profile_function function = {
+		.name = put(im, l->name),
+		.system_name = put(im, l->system_name ? l->system_name : l->name),
+		.file = put(im, l->file),
+		.start_line = l->start_line,
+		.language = put(im, f->language),
+	};
 
-	if (im->p->frames.items[frame].n_lines || f->kind == PROFILE_MODULE_MARKER || n == 0)
-		return frame;
-	for (uint32_t i = 0; i < n; i++) {
-		/* The outermost ones are kept. */
-		const struct import_line *l = &f->lines[f->n - n + i];
-		struct profile_function function = {
-			.name = put(im, l->name),
-			.system_name = put(im, l->system_name ? l->system_name : l->name),
-			.file = put(im, l->file),
-			.start_line = l->start_line,
-			.language = put(im, f->language),
-		};
-
-		lines[i] = (struct profile_line){profile_add_function(im->p, &function), l->line,
-						 l->column};
-		if (lines[i].function == PROFILE_NONE)
-			return PROFILE_NONE;
-	}
-	return profile_name_frame(im->p, frame, lines, n) ? frame : PROFILE_NONE;
-}
-
-/* Everything that makes the frame what it is, as one text. */
-static strid frame_key(struct import *im, const struct import_frame *f)
-{
-	char *text = NULL;
-	size_t n = 0;
-	FILE *out = open_memstream(&text, &n);
-	strid key = STRID_EMPTY;
-
-	if (!out)
-		return STRID_EMPTY;
-	(void)fprintf(out, "%u\n%s\n%" PRIx64, f->kind, f->module ? f->module : "", f->address);
-	for (uint32_t i = 0; i < f->n && i < IMPORT_MAX_CHAIN; i++)
-		(void)fprintf(out, "\n%s\n%s\n%u:%u", f->lines[i].name ? f->lines[i].name : "",
-			      f->lines[i].file ? f->lines[i].file : "", f->lines[i].line,
-			      f->lines[i].column);
-	if (fclose(out) == 0)
-		key = strtab_put_n(&im->keys, text, n);
-	free(text);
-	return key;
+	return profile_add_function(im->p, &function);
 }
 
 uint32_t import_add_frame(struct import *im, const struct import_frame *f)
 {
-	uint32_t n_before = im->frames.n, module, frame, *item;
-	uint64_t address = f->address;
-	strid key = frame_key(im, f);
+	uint32_t n = f->n < IMPORT_MAX_CHAIN ? f->n : IMPORT_MAX_CHAIN;
+	struct profile_line lines[IMPORT_MAX_CHAIN];
+	uint32_t module = add_module(im, f);
 
-	if (key == STRID_EMPTY)
-		return PROFILE_NONE;
-	if (key < n_before)
-		return im->frames.items[key];
-	module = add_module(im, f);
 	if (module == PROFILE_NONE)
 		return PROFILE_NONE;
-	if (f->kind != PROFILE_MODULE_MARKER) {
-		uint32_t before = im->p->frames.n;
+	if (f->kind == PROFILE_MODULE_MARKER)
+		return profile_add_frame(im->p, module, f->address);
+	for (uint32_t i = 0; i < n; i++) {
+		/* The outermost ones are kept. */
+		const struct import_line *l = &f->lines[f->n - n + i];
 
-		frame = address ? profile_add_frame(im->p, module, address) : PROFILE_NONE;
-		/* Another text has that address already: tools differ in what an address is. */
-		if (!address || (frame != PROFILE_NONE && frame < before))
-			address = NO_ADDRESS | key;
-	}
-	frame = profile_add_frame(im->p, module, address);
-	frame = frame == PROFILE_NONE ? frame : name_lines(im, f, frame);
-	/* Keys are given out in order. */
-	while (frame != PROFILE_NONE && im->frames.n <= key) {
-		item = array_push(&im->frames);
-		if (!item)
+		lines[i] = (struct profile_line){add_function(im, f, l), l->line, l->column};
+		if (lines[i].function == PROFILE_NONE)
 			return PROFILE_NONE;
-		*item = frame;
 	}
-	return frame;
+	return profile_add_named_frame(im->p, module, f->address, lines, n);
 }
 
 void import_begin_stack(struct import *im)

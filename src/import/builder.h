@@ -10,8 +10,6 @@
 struct import {
 	struct profile *p;
 	struct import_facts *facts;
-	struct strtab keys;	    /* frames by kind, module, address and lines */
-	ARRAY(uint32_t) frames;	    /* by key */
 	ARRAY(uint32_t) stack;	    /* of the sample that is being read, leaf first */
 	uint64_t n_samples;	    /* sum of values added */
 	uint64_t n_stacks;	    /* with how many calls */

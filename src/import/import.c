@@ -14,8 +14,7 @@
 #include "util/cleanup.h"
 #include "util/log.h"
 
-#define MAX_KEY_BYTES (UINT64_C(1) << 30)
-#define FIRST_BYTES   (UINT64_C(1) << 20)
+#define FIRST_BYTES (UINT64_C(1) << 20)
 
 static bool has_suffix(const char *path, size_t n, const char *suffix)
 {
@@ -224,13 +223,10 @@ int import_fd(struct profile *p, struct import_facts *facts, int fd, enum import
 	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
 	if (map == MAP_FAILED)
 		return failed(&im, -errno);
-	strtab_init(&im.keys, MAX_KEY_BYTES);
-	im.frames.max = im.stack.max = UINT32_MAX / 2;
+	im.stack.max = UINT32_MAX / 2;
 	r = import_bytes(&im, kind, map, (size_t)st.st_size, max_bytes);
 	(void)munmap(map, (size_t)st.st_size);
-	strtab_deinit(&im.keys);
 	free(im.first_event);
-	array_deinit(&im.frames);
 	array_deinit(&im.stack);
 	return r;
 }

@@ -251,6 +251,34 @@ uint32_t profile_add_frame(struct profile *p, uint32_t module, uint64_t address)
 	return row != PROFILE_NONE ? row : ADD_ROW(p, &p->frames, &p->frame_index, hash, &f);
 }
 
+static bool lines_equal(const struct profile *p, const struct profile_frame *f,
+			const struct profile_line *lines, uint32_t n)
+{
+	return f->n_lines == n &&
+	       (n == 0 || memcmp(p->lines.items + f->first_line, lines, n * sizeof(*lines)) == 0);
+}
+
+uint32_t profile_add_named_frame(struct profile *p, uint32_t module, uint64_t address,
+				 const struct profile_line *lines, uint32_t n)
+{
+	struct profile_frame f = {.address = address, .module = module};
+	uint64_t hash = hash_combine(hash_combine(address, module),
+				     n ? hash_bytes(lines, n * sizeof(*lines), n) : 0);
+	uint32_t row;
+
+	FIND_ROW(&p->frame_index, hash, row,
+		 p->frames.items[row].address == address && p->frames.items[row].module == module &&
+			 lines_equal(p, &p->frames.items[row], lines, n));
+	if (row != PROFILE_NONE)
+		return row;
+	if (full(p, sizeof(f) + n * sizeof(*lines)))
+		return PROFILE_NONE;
+	row = ADD_ROW(p, &p->frames, &p->frame_index, hash, &f);
+	/* One whose lines did not fit is never given out; nothing refers to its row. */
+	return row == PROFILE_NONE || n == 0 || profile_name_frame(p, row, lines, n) ? row
+										     : PROFILE_NONE;
+}
+
 uint32_t profile_add_function(struct profile *p, const struct profile_function *f)
 {
 	uint64_t hash = hash_combine(hash_combine((uint64_t)f->name << 32 | f->system_name,

@@ -225,6 +225,13 @@ uint32_t profile_add_module(struct profile *p, const struct profile_module *m);
 uint32_t profile_add_process(struct profile *p, const struct profile_process *proc);
 uint32_t profile_add_thread(struct profile *p, uint32_t process, uint32_t tid, strid name);
 uint32_t profile_add_frame(struct profile *p, uint32_t module, uint64_t address);
+/*
+ * A frame that comes with its names: of a recorded file. Equal are those of the same module, address
+ * and lines, so frames without an address (0) are told apart by what they are called, and those whose
+ * address has another meaning in another file are, too. Copies n lines.
+ */
+uint32_t profile_add_named_frame(struct profile *p, uint32_t module, uint64_t address,
+				 const struct profile_line *lines, uint32_t n);
 uint32_t profile_add_function(struct profile *p, const struct profile_function *f);
 uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n,
 			   uint32_t n_kernel);

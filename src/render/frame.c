@@ -67,9 +67,15 @@ size_t frame_fallback_name(const struct profile *p, uint32_t frame, char *buf, s
 
 	switch (p->modules.items[f->module].kind) {
 	case PROFILE_MODULE_FILE:
-		(void)snprintf(name, sizeof(name), "[%.*s+0x%" PRIx64 "]", FRAME_MAX_NAME - 32,
-			       *module == '[' ? "?" : module, f->address);
 		text = name;
+		if (f->address)
+			(void)snprintf(name, sizeof(name), "[%.*s+0x%" PRIx64 "]",
+				       FRAME_MAX_NAME - 32, *module == '[' ? "?" : module,
+				       f->address);
+		else if (*module == '[')
+			text = module;
+		else
+			(void)snprintf(name, sizeof(name), "[%.*s]", FRAME_MAX_NAME - 32, module);
 		break;
 	case PROFILE_MODULE_VDSO:
 		(void)snprintf(name, sizeof(name), "[vdso+0x%" PRIx64 "]", f->address);

@@ -115,6 +115,74 @@ static void test_round_trips(void)
 	profile_deinit(&p);
 }
 
+/* ---- Several files ---- */
+
+/* The folded stacks of texts that are read one after the other into one profile. */
+static char *merged(const char *const *texts, size_t n)
+{
+	char error[IMPORT_ERROR_MAX] = "", *text, *lines;
+	struct import_facts facts = {0};
+	struct profile p;
+	size_t m;
+
+	profile_init(&p, UINT64_C(1) << 24);
+	for (size_t i = 0; i < n; i++)
+		CHECK_INT(
+			import_bytes(&p, &facts, IMPORT_FOLDED, texts[i], strlen(texts[i]), error),
+			==, 0);
+	text = rendered(&p, render_folded, &m);
+	lines = sorted(text);
+	free(text);
+	import_facts_deinit(&facts);
+	profile_deinit(&p);
+	return lines;
+}
+
+/* Frames that have a name and no address keep their names, whatever other files name. */
+static void test_merged_names(void)
+{
+	static const char *const two[] = {"p;a;c 1\n", "p;b;a 7\n"};
+	static const char *const three[] = {"main;random 1\n", "x;y;z 1\n", "main;a;random 5\n"};
+	char *have = merged(two, 2);
+
+	CHECK_STR(have, "p;a;c 1\np;b;a 7\n");
+	free(have);
+	have = merged(three, 3);
+	CHECK_STR(have, "main;a;random 5\nmain;random 1\nx;y;z 1\n");
+	free(have);
+}
+
+/* Against a model: lines are their texts, equal ones are added up. */
+static void test_merged_at_random(void)
+{
+	enum { FILES = 4, LINES = 20, NAMES = 9 };
+
+	srand(3);
+	for (int round = 0; round < 30; round++) {
+		char texts[FILES][2048] = {""}, all[FILES * 2048] = "", *have, *want;
+		const char *files[FILES];
+
+		for (int i = 0; i < FILES; i++) {
+			for (int l = 0; l < LINES; l++) {
+				char line[64];
+
+				/* A number of its own in each line, so that none are equal. */
+				(void)snprintf(line, sizeof(line), "p;f%d;f%d;f%d;n%d 1\n",
+					       rand() % NAMES, rand() % NAMES, rand() % NAMES,
+					       i * LINES + l);
+				strcat(texts[i], line);
+				strcat(all, line);
+			}
+			files[i] = texts[i];
+		}
+		have = merged(files, FILES);
+		want = sorted(all);
+		CHECK_STR(have, want);
+		free(have);
+		free(want);
+	}
+}
+
 /* ---- OTLP as others write it ---- */
 
 typedef Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceRequest
@@ -375,6 +443,8 @@ int main(void)
 {
 	RUN(test_detect);
 	RUN(test_round_trips);
+	RUN(test_merged_names);
+	RUN(test_merged_at_random);
 	RUN(test_otlp_values);
 	RUN(test_otlp_types);
 	RUN(test_damaged);
