@@ -375,6 +375,14 @@ void profile_forget_names(struct profile *p, uint32_t module)
 	}
 }
 
+bool profile_is_difference(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->samples.n; i++)
+		if (p->samples.items[i].value < 0)
+			return true;
+	return false;
+}
+
 uint64_t profile_period(const struct profile *p)
 {
 	return p->period_events ? p->period_events : p->period_ns ? p->period_ns : 1;

@@ -124,7 +124,7 @@ struct profile_stack {
 
 struct profile_sample {
 	uint64_t time_unix_ns;
-	uint64_t value; /* of the profile's sample type: 1 for a plain sample */
+	int64_t value; /* of the profile's sample type: 1 for a plain sample; below 0: a difference */
 	uint32_t thread, stack, cpu;
 };
 
@@ -245,6 +245,28 @@ bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_
 /* Frames of a module lose their names; the rows of lines and functions stay until it is cleared. */
 void profile_forget_names(struct profile *p, uint32_t module);
 
+/* Of values: at the ends of their range they stay there. */
+static inline int64_t profile_sum(int64_t a, int64_t b)
+{
+	int64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? (a < 0 ? INT64_MIN : INT64_MAX) : sum;
+}
+
+static inline int64_t profile_product(int64_t value, uint64_t times)
+{
+	int64_t product;
+
+	return __builtin_mul_overflow(value, times, &product) ? (value < 0 ? INT64_MIN : INT64_MAX)
+							      : product;
+}
+
+/* The size of a value, for shares and orders. */
+static inline int64_t profile_size(int64_t value)
+{
+	return value >= 0 ? value : value == INT64_MIN ? INT64_MAX : -value;
+}
+
 /* Frames of a stack, leaf first; borrowed. NULL: it has none. */
 static inline const uint32_t *profile_stack_frames(const struct profile *p, uint32_t stack,
 						   uint32_t *ret_n)
@@ -252,6 +274,9 @@ static inline const uint32_t *profile_stack_frames(const struct profile *p, uint
 	*ret_n = p->stacks.items[stack].n;
 	return *ret_n ? p->stack_frames.items + p->stacks.items[stack].first : NULL;
 }
+
+/* Some value is below 0: the profile is the difference of two. */
+bool profile_is_difference(const struct profile *p);
 
 /* What a sample of value 1 stands for: "cpu" in "nanoseconds", or the event in "count". Of a profile
  * that does not know (folded stacks) 1 of "" in "". */

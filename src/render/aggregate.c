@@ -14,7 +14,7 @@ static int add(struct aggregate *a, struct hash_index *ix, const struct profile_
 	while ((row = hash_index_row(ix, slot)) != HASH_INDEX_NONE) {
 		r = &a->rows.items[row];
 		if (r->thread == s->thread && r->stack == s->stack) {
-			r->value += s->value;
+			r->value = profile_sum(r->value, s->value);
 			r->n++;
 			*ret_row = row;
 			return 0;
@@ -38,7 +38,7 @@ int aggregate_build(struct aggregate *a, const struct profile *p, uint32_t *ret_
 	for (uint32_t i = 0; i < p->samples.n && r == 0; i++) {
 		uint32_t row = 0;
 
-		a->total += p->samples.items[i].value;
+		a->total = profile_sum(a->total, p->samples.items[i].value);
 		r = add(a, &ix, &p->samples.items[i], &row);
 		if (ret_rows)
 			ret_rows[i] = row;

@@ -8,13 +8,13 @@
 
 struct aggregate_row {
 	uint32_t thread, stack;
-	uint64_t value; /* sum of the samples' values */
-	uint64_t n;	/* samples */
+	int64_t value; /* sum of the samples' values */
+	uint64_t n;    /* samples */
 };
 
 struct aggregate {
 	ARRAY(struct aggregate_row) rows; /* in the order of their first sample */
-	uint64_t total;			  /* sum of all values */
+	int64_t total;			  /* sum of all values */
 };
 
 /*

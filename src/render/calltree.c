@@ -208,12 +208,17 @@ static int descend(struct builder *b, uint32_t place, uint32_t *node)
 	return 0;
 }
 
-static void count_symbol(struct builder *b, uint32_t symbol, uint64_t value)
+static void add_value(int64_t *sum, int64_t value)
+{
+	*sum = profile_sum(*sum, value);
+}
+
+static void count_symbol(struct builder *b, uint32_t symbol, int64_t value)
 {
 	if (b->last_path.items[symbol] == b->path)
 		return;
 	b->last_path.items[symbol] = b->path;
-	b->t->symbols.items[symbol].total += value;
+	add_value(&b->t->symbols.items[symbol].total, value);
 }
 
 static int add_path(struct builder *b, const struct aggregate_row *row, uint32_t *ret_node)
@@ -246,10 +251,10 @@ static int add_path(struct builder *b, const struct aggregate_row *row, uint32_t
 		if (r < 0)
 			return r;
 	}
-	b->t->symbols.items[symbol].self += row->value;
-	b->t->nodes.items[node].self += row->value;
+	add_value(&b->t->symbols.items[symbol].self, row->value);
+	add_value(&b->t->nodes.items[node].self, row->value);
 	if (full)
-		b->t->n_cut += row->value;
+		add_value(&b->t->n_cut, row->value);
 	*ret_node = node;
 	return 0;
 }
@@ -297,9 +302,9 @@ static int finish(struct calltree *t)
 	for (uint32_t i = t->nodes.n; i-- > 0;) {
 		struct call_node *n = &t->nodes.items[i];
 
-		n->total += n->self;
+		add_value(&n->total, n->self);
 		if (i > 0) {
-			t->nodes.items[n->parent].total += n->total;
+			add_value(&t->nodes.items[n->parent].total, n->total);
 			siblings[i - 1] = (struct sibling){n->parent, rank[n->symbol], i};
 		}
 	}

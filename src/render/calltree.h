@@ -29,7 +29,7 @@ struct call_symbol {
 	uint32_t line;	      /* in which the function begins, 0 unknown */
 	uint32_t kind;	      /* enum frame_kind */
 	uint32_t n_processes; /* FRAME_PROCESS: how many of that name and owner had samples */
-	uint64_t self, total; /* total counts a recursive function once a stack */
+	int64_t self, total;  /* total counts a recursive function once a stack */
 };
 
 /* A function at an address: one for each function of each frame. */
@@ -41,7 +41,7 @@ struct call_node {
 	uint32_t symbol;		    /* CALLTREE_NONE: the root */
 	uint32_t place;			    /* the first that led here, CALLTREE_NONE: the root */
 	uint32_t parent, first_child, next; /* CALLTREE_NONE: none; siblings are sorted by name */
-	uint64_t self, total;
+	int64_t self, total;
 };
 
 struct calltree {
@@ -51,7 +51,7 @@ struct calltree {
 	ARRAY(struct call_node)
 	nodes;			/* 0 is the root; a parent has a smaller row than its children */
 	uint32_t *sample_nodes; /* by sample of the profile; NULL without CALLTREE_SAMPLES */
-	uint64_t n_cut;		/* value booked on a caller because the tree was full */
+	int64_t n_cut;		/* value booked on a caller because the tree was full */
 };
 
 /* 0 or -ENOMEM. The caller calls calltree_deinit() either way. */

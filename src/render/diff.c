@@ -57,7 +57,7 @@ static bool knows_modules(const struct profile *p)
 static int add_side(struct diff *d, const struct profile *p, int side, unsigned int flags)
 {
 	struct calltree t;
-	uint64_t total;
+	int64_t total;
 	int r = calltree_build(&t, p, flags);
 
 	total = r == 0 ? t.nodes.items[0].total : 0;

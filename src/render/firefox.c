@@ -485,11 +485,12 @@ static void put_samples(const struct firefox *x, uint32_t thread)
 	if (x->p->period_ns)
 		(void)fputs("],\n\"threadCPUDelta\":[", x->out);
 	for (uint32_t i = first; i < end && x->p->period_ns; i++)
-		(void)fprintf(x->out, "%s%" PRIu64, i > first ? "," : "",
-			      samples[x->by_thread.order[i]].value * x->p->period_ns);
+		(void)fprintf(
+			x->out, "%s%" PRId64, i > first ? "," : "",
+			profile_product(samples[x->by_thread.order[i]].value, x->p->period_ns));
 	(void)fputs(weighted ? "],\n\"weight\":[" : "],\n\"weight\":null,", x->out);
 	for (uint32_t i = first; i < end && weighted; i++)
-		(void)fprintf(x->out, "%s%" PRIu64, i > first ? "," : "",
+		(void)fprintf(x->out, "%s%" PRId64, i > first ? "," : "",
 			      samples[x->by_thread.order[i]].value);
 	(void)fputs(weighted ? "]," : "", x->out);
 	put_end(x, end - first);

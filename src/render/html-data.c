@@ -235,7 +235,7 @@ static void put_samples(FILE *out, const struct profile *p, const struct calltre
 	column_end(&c);
 	column_begin(&c, out, ",value");
 	for (uint32_t i = 0; i < p->samples.n; i++)
-		column_put(&c, samples[i].value);
+		column_put(&c, (uint64_t)samples[i].value);
 	column_end(&c);
 	fputs("}", out);
 }
@@ -254,7 +254,7 @@ int html_put_data(FILE *out, const struct profile *p, const struct render_info *
 	if (r == 0) {
 		fputs("{", out);
 		put_meta(out, p, info);
-		fprintf(out, ",\n\"total\":%" PRIu64 ",\"cut\":%" PRIu64 ",\n",
+		fprintf(out, ",\n\"total\":%" PRId64 ",\"cut\":%" PRId64 ",\n",
 			t.nodes.items[0].total, t.n_cut);
 		put_symbols(out, &t);
 		put_places(out, p, &t);

@@ -47,7 +47,7 @@ struct sample_slot {
 	uint32_t profile; /* running number of the Profile: slots of earlier ones do not match */
 	int32_t stack, tid, name, cpu;
 	uint32_t first_stamp, last_stamp, n; /* rows of stamps */
-	uint64_t value;
+	int64_t value;
 };
 
 struct stamp {
@@ -234,7 +234,7 @@ static int add_sample(struct otlp *o, const struct profile_sample *sample)
 	if (r != 0)
 		return r;
 	slot->n++;
-	slot->value += sample->value;
+	slot->value = profile_sum(slot->value, sample->value);
 	return o->aggregated ? 0 : add_stamp(o, slot, sample->time_unix_ns);
 }
 
@@ -289,16 +289,15 @@ static int write_samples(struct otlp *o)
 	wire_buffer_clear(&o->samples);
 	qsort(o->slots.items, o->slots.n, sizeof(*o->slots.items), compare_slots);
 	for (uint32_t i = 0; i < o->slots.n; i++) {
-		const struct sample_slot *s = &o->slots.items[i];
+		struct sample_slot *s = &o->slots.items[i];
 		int32_t attributes[3] = {s->tid, s->cpu, s->name};
-		int64_t value = s->value > INT64_MAX ? INT64_MAX : (int64_t)s->value;
 		PB(Sample) pb = PB_INIT(SAMPLE);
 
 		pb.stack_index = s->stack;
 		pb.attribute_indices = attributes;
 		pb.n_attribute_indices = s->name ? 3 : 2;
 		if (o->aggregated) {
-			pb.values = &value;
+			pb.values = &s->value;
 			pb.n_values = 1;
 		} else {
 			if (gather_stamps(o, s) < 0)

@@ -88,10 +88,10 @@ static void put_sample(FILE *out, const struct profile *p, const struct profile_
 	put_comm(out, profile_text(p, t->name));
 	(void)fprintf(out,
 		      " %" PRIu32 "/%" PRIu32 " [%03" PRIu32 "] %" PRIu64 ".%06" PRIu64
-		      ": %10" PRIu64 " %s:\n",
+		      ": %10" PRId64 " %s:\n",
 		      p->processes.items[t->process].pid, t->tid, s->cpu,
 		      s->time_unix_ns / NSEC_PER_SEC, s->time_unix_ns % NSEC_PER_SEC / 1000,
-		      s->value * profile_period(p),
+		      profile_product(s->value, profile_period(p)),
 		      *event && !strpbrk(event, " \n") ? event
 		      : p->period_ns		       ? "cpu-clock"
 						       : "samples");

@@ -194,7 +194,7 @@ static uint32_t put_location(struct pprof *pp, uint32_t frame)
 static int put_main_mapping(struct pprof *pp, const struct aggregate *a)
 {
 	const struct profile *p = pp->p;
-	uint64_t *values = calloc((size_t)p->processes.n + 1, sizeof(*values));
+	int64_t *values = calloc((size_t)p->processes.n + 1, sizeof(*values));
 	uint32_t busiest = 0;
 
 	if (!values)
@@ -202,7 +202,7 @@ static int put_main_mapping(struct pprof *pp, const struct aggregate *a)
 	for (uint32_t i = 0; i < a->rows.n; i++) {
 		uint32_t process = p->threads.items[a->rows.items[i].thread].process;
 
-		values[process] += a->rows.items[i].value;
+		values[process] = profile_sum(values[process], a->rows.items[i].value);
 		if (values[process] > values[busiest] || !values[busiest])
 			busiest = process;
 	}
@@ -277,8 +277,8 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 		*id = put_location(pp, frames[i]);
 	}
 	/* Samples of a chosen distance, or of one that the kernel chose and that is their value. */
-	values[0] = (int64_t)(pp->p->weighted ? row->n : row->value);
-	values[1] = (int64_t)(row->value * profile_period(pp->p));
+	values[0] = pp->p->weighted ? (int64_t)row->n : row->value;
+	values[1] = profile_product(row->value, profile_period(pp->p));
 	pb.location_id = pp->stack.items;
 	pb.n_location_id = n;
 	pb.value = values;

@@ -17,7 +17,7 @@
 
 struct report_entry {
 	uint32_t owner, place; /* strids of values */
-	uint64_t self, total;
+	int64_t self, total;
 	uint64_t seen; /* number of the row that was counted last */
 };
 
@@ -28,7 +28,7 @@ struct report_places {
 
 struct report_node {
 	uint32_t place, parent, first_child, next;
-	uint64_t value;
+	int64_t value;
 };
 
 struct report {
@@ -43,7 +43,7 @@ struct report {
 	ARRAY(struct report_node) nodes; /* the first is the root */
 	struct hash_index node_index;	 /* by parent and place */
 	uint32_t *owners;		 /* by thread: strid + 1, 0: not known yet */
-	uint64_t total;
+	int64_t total;			 /* of the sizes: what shares are of */
 	bool by_owner, by_place, has_symbol;
 	regex_t symbol;
 	/* Trees of this entry alone; NULL: of what matches symbol. */

@@ -4,6 +4,7 @@
  * a child is found by hashing (parent, place), as deep as MAX_DEPTH.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -52,7 +53,7 @@ static int path_add(struct report *r, void *ctx, uint32_t place, uint32_t at)
 }
 
 /* From the outermost match down to the leaf, or from the innermost one up to the root. */
-static int tree_add(struct report *r, const struct path *path, uint64_t value, bool callers)
+static int tree_add(struct report *r, const struct path *path, int64_t value, bool callers)
 {
 	uint32_t match = UINT32_MAX, node = 0, depth = 0;
 
@@ -65,13 +66,13 @@ static int tree_add(struct report *r, const struct path *path, uint64_t value, b
 	}
 	if (match == UINT32_MAX)
 		return 0;
-	r->nodes.items[0].value += value;
+	r->nodes.items[0].value = profile_sum(r->nodes.items[0].value, value);
 	for (uint32_t i = match; i < path->places.n && depth < MAX_DEPTH; depth++) {
 		struct report_node *n = child_of(r, node, path->places.items[i], &node);
 
 		if (!n)
 			return -ENOMEM;
-		n->value += value;
+		n->value = profile_sum(n->value, value);
 		i += callers ? 1u : UINT32_MAX; /* past the leaf it wraps and ends */
 	}
 	return 0;
@@ -109,15 +110,15 @@ static int tree_build(struct report *r, bool callers)
  * their rows; 0: none is left. */
 static uint32_t next_child(const struct report *r, uint32_t node, uint32_t last)
 {
-	uint64_t limit = last ? r->nodes.items[last].value : UINT64_MAX;
+	int64_t limit = last ? profile_size(r->nodes.items[last].value) : INT64_MAX;
 	uint32_t best = 0;
 
 	for (uint32_t c = r->nodes.items[node].first_child; c; c = r->nodes.items[c].next) {
-		uint64_t v = r->nodes.items[c].value;
+		int64_t v = profile_size(r->nodes.items[c].value);
+		int64_t most = best ? profile_size(r->nodes.items[best].value) : 0;
 
 		if ((v < limit || (v == limit && c > last)) &&
-		    (!best || v > r->nodes.items[best].value ||
-		     (v == r->nodes.items[best].value && c < best)))
+		    (!best || v > most || (v == most && c < best)))
 			best = c;
 	}
 	return best;
@@ -137,7 +138,7 @@ static void tree_print(const struct report *r, struct table *t, uint32_t parent,
 		const char *text;
 		size_t length = report_symbol_of(r, n->place, &text);
 
-		if (percent < r->o->min_percent)
+		if (fabs(percent) < r->o->min_percent)
 			return;
 		table_tree_line(t, percent, t->csv ? depth : at, same, text, length);
 		tree_print(r, t, child, depth + 1, at);
@@ -155,7 +156,7 @@ static int print_tree(struct report *r, struct table *t, bool callers, const cha
 		      callers ? "Callers of %s: each is called by those below it"
 			      : "Callees of %s: each calls those below it",
 		      what);
-	if (r->nodes.items[0].value == 0)
+	if (r->nodes.n == 1)
 		table_note(t, "no function matches");
 	else
 		tree_print(r, t, 0, 0, 0);

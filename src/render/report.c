@@ -43,9 +43,10 @@ static int count(struct report *r, const struct aggregate_row *row, uint64_t num
 
 	if (!e)
 		return -ENOMEM;
-	e->self += leaf ? row->value : 0;
+	if (leaf)
+		e->self = profile_sum(e->self, row->value);
 	if (e->seen != number)
-		e->total += row->value;
+		e->total = profile_sum(e->total, row->value);
 	e->seen = number;
 	return 0;
 }
@@ -71,7 +72,7 @@ static int count_rows(struct report *r)
 
 		if (!report_row_wanted(r, c.row))
 			continue;
-		r->total += c.row->value;
+		r->total = profile_sum(r->total, profile_size(c.row->value));
 		if (r->by_place)
 			e = report_each_place(r, c.row->stack, count_place, &c);
 		else
@@ -82,14 +83,23 @@ static int count_rows(struct report *r)
 
 /* ---- The table ---- */
 
+/* The largest first; of those of one size what grew before what shrank. */
+static int by_size(int64_t x, int64_t y)
+{
+	int64_t p = profile_size(x), q = profile_size(y);
+
+	return p != q ? (p < q ? 1 : -1) : x != y ? (x < y ? 1 : -1) : 0;
+}
+
 static int by_self(const void *a, const void *b)
 {
 	const struct report_entry *x = a, *y = b;
 
-	if (x->self != y->self)
-		return x->self < y->self ? 1 : -1;
-	if (x->total != y->total)
-		return x->total < y->total ? 1 : -1;
+	int r = by_size(x->self, y->self);
+
+	r = r ? r : by_size(x->total, y->total);
+	if (r)
+		return r;
 	return x->place != y->place ? (x->place < y->place ? -1 : 1)
 				    : (x->owner < y->owner ? -1 : x->owner > y->owner);
 }
@@ -98,14 +108,14 @@ static int by_total(const void *a, const void *b)
 {
 	const struct report_entry *x = a, *y = b;
 
-	if (x->total != y->total)
-		return x->total < y->total ? 1 : -1;
-	return by_self(a, b);
+	int r = by_size(x->total, y->total);
+
+	return r ? r : by_self(a, b);
 }
 
 /* Puts the entries to show first, in their order, and returns how many; sums up the rest. */
 static uint32_t choose_entries(struct report *r, uint32_t max, uint32_t *ret_hidden,
-			       uint64_t *ret_rest)
+			       int64_t *ret_rest)
 {
 	uint32_t shown = 0;
 
@@ -116,13 +126,14 @@ static uint32_t choose_entries(struct report *r, uint32_t max, uint32_t *ret_hid
 		      r->o->by_total ? by_total : by_self);
 	for (uint32_t i = 0; i < r->entries.n; i++) {
 		const struct report_entry e = r->entries.items[i];
-		uint64_t most = r->o->no_total ? e.self : e.total;
+		int64_t most = r->o->no_total ? e.self : e.total;
 
 		if (r->has_symbol && !report_place_matches(r, e.place))
 			continue;
-		if ((max && shown == max) || table_share(most, r->total) < r->o->min_percent) {
+		if ((max && shown == max) ||
+		    table_share((double)profile_size(most), (double)r->total) < r->o->min_percent) {
 			++*ret_hidden;
-			*ret_rest += e.self;
+			*ret_rest = profile_sum(*ret_rest, e.self);
 			continue;
 		}
 		r->entries.items[shown++] = e;
@@ -150,7 +161,7 @@ static void each_cell(const struct report *r, struct table *t, const struct repo
 static void print_entries(struct report *r, struct table *t)
 {
 	uint32_t hidden;
-	uint64_t rest;
+	int64_t rest;
 	uint32_t n = choose_entries(r, r->o->max_rows, &hidden, &rest);
 
 	for (uint32_t i = 0; i < r->o->n_keys; i++)
@@ -175,7 +186,7 @@ static void print_entries(struct report *r, struct table *t)
 static int print_entry_trees(struct report *r, struct table *t)
 {
 	uint32_t hidden, n;
-	uint64_t rest;
+	int64_t rest;
 	int e = 0;
 
 	n = choose_entries(r, r->o->max_rows, &hidden, &rest);

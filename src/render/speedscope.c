@@ -24,7 +24,7 @@ struct speedscope {
 	struct aggregate sum;
 	struct by_thread by_thread;
 	uint32_t *busiest; /* threads */
-	uint64_t *values;  /* by thread */
+	int64_t *values;   /* by thread */
 };
 
 static void put_frames(struct speedscope *s)
@@ -87,19 +87,19 @@ static void put_stack(struct speedscope *s, uint32_t stack, uint32_t process)
 	(void)fputc(']', s->out);
 }
 
-static void begin_profile(struct speedscope *s, const char *name, uint64_t total)
+static void begin_profile(struct speedscope *s, const char *name, int64_t total)
 {
 	(void)fputs("{\"type\":\"sampled\",\"name\":", s->out);
 	json_put_string(s->out, name);
 	/* Of events there is no unit but numbers. */
 	(void)fprintf(s->out,
-		      ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRIu64 ",\"samples\":[",
+		      ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRId64 ",\"samples\":[",
 		      s->p->period_ns ? "nanoseconds" : "none", total);
 }
 
-static uint64_t weight(const struct speedscope *s, uint64_t value)
+static int64_t weight(const struct speedscope *s, int64_t value)
 {
-	return value * profile_period(s->p);
+	return profile_product(value, profile_period(s->p));
 }
 
 static void put_sum(struct speedscope *s)
@@ -113,7 +113,7 @@ static void put_sum(struct speedscope *s)
 	}
 	(void)fputs("],\"weights\":[", s->out);
 	for (uint32_t i = 0; i < s->sum.rows.n; i++)
-		(void)fprintf(s->out, "%s%" PRIu64, i ? "," : "",
+		(void)fprintf(s->out, "%s%" PRId64, i ? "," : "",
 			      weight(s, s->sum.rows.items[i].value));
 	(void)fputs("]}", s->out);
 }
@@ -134,7 +134,7 @@ static void put_thread(struct speedscope *s, uint32_t thread)
 	}
 	(void)fputs("],\"weights\":[", s->out);
 	for (uint32_t i = first; i < end; i++)
-		(void)fprintf(s->out, "%s%" PRIu64, i > first ? "," : "",
+		(void)fprintf(s->out, "%s%" PRId64, i > first ? "," : "",
 			      weight(s, s->p->samples.items[s->by_thread.order[i]].value));
 	(void)fputs("]}", s->out);
 }
@@ -157,8 +157,11 @@ static int sort_threads(struct speedscope *s)
 	s->values = calloc(n, sizeof(*s->values));
 	if (!s->busiest || !s->values)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->p->samples.n; i++)
-		s->values[s->p->samples.items[i].thread] += s->p->samples.items[i].value;
+	for (uint32_t i = 0; i < s->p->samples.n; i++) {
+		int64_t *sum = &s->values[s->p->samples.items[i].thread];
+
+		*sum = profile_sum(*sum, s->p->samples.items[i].value);
+	}
 	for (uint32_t i = 0; i < s->p->threads.n; i++)
 		s->busiest[i] = i;
 	qsort_r(s->busiest, s->p->threads.n, sizeof(*s->busiest), compare_busiest, s);

@@ -27,7 +27,7 @@ struct page {
 	FILE *out;
 	const struct profile *p;
 	const struct calltree *t;
-	uint64_t total;
+	int64_t total;
 	int width;
 	int color;
 };
@@ -158,7 +158,7 @@ static const char *format_worth(const struct page *pg, char *buf, size_t size)
 	} else if (p->period_events) {
 		(void)text_clean(event, sizeof(event), profile_text(p, p->event), SIZE_MAX);
 		(void)snprintf(buf, size, "%s %s",
-			       format_count(count, pg->total * p->period_events), event);
+			       format_count(count, (uint64_t)pg->total * p->period_events), event);
 	} else {
 		return NULL;
 	}
@@ -323,7 +323,7 @@ static int put_functions(const struct page *pg)
 
 struct group {
 	uint32_t node, top_symbol;
-	uint64_t total, top_self;
+	int64_t total, top_self;
 };
 
 static int compare_groups(const void *a, const void *b)
@@ -338,7 +338,7 @@ static int compare_groups(const void *a, const void *b)
 /* The processes (nodes below the root), each with the function it spends most time in itself. */
 static int find_groups(const struct calltree *t, struct group *groups, uint32_t *ret_n)
 {
-	_cleanup_free_ uint64_t *self = calloc((size_t)t->symbols.n + 1, sizeof(*self));
+	_cleanup_free_ int64_t *self = calloc((size_t)t->symbols.n + 1, sizeof(*self));
 	_cleanup_free_ uint32_t *group_of = calloc((size_t)t->symbols.n + 1, sizeof(*group_of));
 	uint32_t depth = 0, n = 0;
 
@@ -398,7 +398,7 @@ static void put_processes(const struct page *pg, const struct group *groups, uin
 
 struct owner {
 	strid name;
-	uint64_t total;
+	int64_t total;
 };
 
 static int compare_owners(const void *a, const void *b)

@@ -131,7 +131,7 @@ static void put_box(struct svg *s, uint32_t node, uint32_t depth)
 		(void)fputc(')', s->out);
 	}
 	(void)fprintf(s->out,
-		      ": %" PRIu64 " samples, %.2f%%</title>"
+		      ": %" PRId64 " samples, %.2f%%</title>"
 		      "<rect x=\"%.2f\" y=\"%.0f\" width=\"%.2f\" height=\"%d\" fill=\"",
 		      n->total, all > 0 ? 100 * (double)n->total / all : 0, x, y,
 		      width > 1 ? width - 0.6 : width, ROW - 1);
@@ -187,7 +187,7 @@ static void put_head(const struct svg *s, const struct profile *p, const struct 
 	put_text(s->out, title);
 	(void)fprintf(s->out, "</text>\n<text class=\"m\" x=\"%.0f\" y=\"46\">", MARGIN);
 	put_text(s->out, host);
-	(void)fprintf(s->out, ", %" PRIu64 " samples", s->t->nodes.items[0].total);
+	(void)fprintf(s->out, ", %" PRId64 " samples", s->t->nodes.items[0].total);
 	if (p->rate_hz)
 		(void)fprintf(s->out, " at %" PRIu32 " Hz", p->rate_hz);
 	if (s->n_hidden)
@@ -198,7 +198,7 @@ static void put_head(const struct svg *s, const struct profile *p, const struct 
 
 static int draw(struct svg *s, const struct profile *p, const struct render_info *info)
 {
-	uint64_t total = s->t->nodes.items[0].total;
+	int64_t total = s->t->nodes.items[0].total;
 	uint32_t depth = 0;
 
 	s->left = calloc(s->t->nodes.n, sizeof(*s->left));

@@ -14,9 +14,9 @@
 #define MIN_WIDTH     60
 #define MAX_WIDTH     1000
 
-double table_share(uint64_t part, uint64_t whole)
+double table_share(double part, double whole)
 {
-	return whole ? 100.0 * (double)part / (double)whole : 0;
+	return whole != 0 ? 100.0 * part / whole : 0;
 }
 
 void table_init(struct table *t, FILE *out, unsigned int width, bool color, bool csv)
@@ -190,12 +190,12 @@ void table_head(struct table *t, bool totals)
 	(void)fprintf(t->out, "%s\n", on(t, OFF));
 }
 
-void table_begin(struct table *t, double self, double total, uint64_t value)
+void table_begin(struct table *t, double self, double total, int64_t value)
 {
 	t->at = 0;
 	t->room = (int)t->width - (t->totals ? 19 : 10);
 	if (t->csv)
-		(void)fprintf(t->out, "%.4f\t%.4f\t%" PRIu64, self, total, value);
+		(void)fprintf(t->out, "%.4f\t%.4f\t%" PRId64, self, total, value);
 	else if (t->totals)
 		(void)fprintf(t->out, "%7.2f%% %7.2f%%  ", self, total);
 	else

@@ -38,7 +38,7 @@ void table_note(struct table *t, const char *text);
 void table_column(struct table *t, const char *title);
 void table_measure(struct table *t, const char *text, size_t n);
 void table_head(struct table *t, bool totals);
-void table_begin(struct table *t, double self, double total, uint64_t value);
+void table_begin(struct table *t, double self, double total, int64_t value);
 /* n bytes of clean UTF-8; the last column gets the rest of the line. */
 void table_cell(struct table *t, const char *text, size_t n);
 void table_end(struct table *t);
@@ -51,4 +51,4 @@ void table_tree_line(struct table *t, double percent, uint32_t depth, bool same,
  * ellipsis, or (pad) padded. */
 void table_put_fit(FILE *out, const char *text, size_t n, int width, bool pad);
 /* Per cent; 0 of nothing. */
-double table_share(uint64_t part, uint64_t whole);
+double table_share(double part, double whole);
