@@ -1,26 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "src/cmd/format.h"
+#include "src/profile/profile.h"
 #include "src/render/render.h"
+#include "util/log.h"
 
 /* The first suffix that matches counts: .otlp.json stands before .json. */
 const struct format formats[] = {
-	{".html", "html", "flame graph page, self-contained", true, render_html, render_html_diff},
-	{".svg", "svg", "flame graph as a picture", false, render_svg, NULL},
+	{".html", "html", "flame graph page, self-contained", true, FORMAT_REFUSES, render_html,
+	 render_html_diff},
+	{".svg", "svg", "flame graph as a picture", false, FORMAT_REFUSES, render_svg, NULL},
 	{".folded", "folded", "folded stacks, one a line: comm;root;...;leaf N", false,
-	 render_folded, render_diff_folded},
-	{".pb.gz", "pprof", "pprof profile, gzipped", true, render_pprof, NULL},
-	{".speedscope.json", "speedscope", "speedscope profile", true, render_speedscope, NULL},
-	{".otlp.json", "otlp-json", "OpenTelemetry profiles in OTLP/JSON", true,
+	 FORMAT_LEAVES_OUT, render_folded, render_diff_folded},
+	{".pb.gz", "pprof", "pprof profile, gzipped", true, FORMAT_HOLDS, render_pprof, NULL},
+	{".speedscope.json", "speedscope", "speedscope profile", true, FORMAT_REFUSES,
+	 render_speedscope, NULL},
+	{".otlp.json", "otlp-json", "OpenTelemetry profiles in OTLP/JSON", true, FORMAT_HOLDS,
 	 render_otlp_json_file, NULL},
-	{".otlp", "otlp", "OpenTelemetry profiles, one ProfilesData message", true,
+	{".otlp", "otlp", "OpenTelemetry profiles, one ProfilesData message", true, FORMAT_HOLDS,
 	 render_otlp_file, NULL},
-	{".json", "firefox", "Firefox Profiler profile", true, render_firefox, NULL},
-	{".json.gz", "firefox-gzip", "Firefox Profiler profile, gzipped", true, render_firefox_gzip,
+	{".json", "firefox", "Firefox Profiler profile", true, FORMAT_REFUSES, render_firefox,
 	 NULL},
-	{".perf.txt", "perf-script", "text as of perf script", false, render_perf_script, NULL},
-	{".script", "perf-script", "text as of perf script", false, render_perf_script, NULL},
+	{".json.gz", "firefox-gzip", "Firefox Profiler profile, gzipped", true, FORMAT_REFUSES,
+	 render_firefox_gzip, NULL},
+	{".perf.txt", "perf-script", "text as of perf script", false, FORMAT_REFUSES,
+	 render_perf_script, NULL},
+	{".script", "perf-script", "text as of perf script", false, FORMAT_REFUSES,
+	 render_perf_script, NULL},
 };
 const unsigned int n_formats = sizeof(formats) / sizeof(formats[0]);
 
@@ -35,6 +44,29 @@ const struct format *format_of_path(const char *path)
 			return &formats[i];
 	}
 	return NULL;
+}
+
+int format_check_values(const struct format *f, const char *path, const struct profile *p)
+{
+	int64_t sum;
+	uint64_t n;
+	int r;
+
+	if (f->negative == FORMAT_HOLDS || !profile_is_difference(p))
+		return 0;
+	if (f->negative == FORMAT_REFUSES) {
+		log_error("%s cannot be written: some values are below 0, as in the difference of "
+			  "two profiles, and %s has no place for them; pprof, OTLP and perfwalk "
+			  "report do",
+			  path, f->name);
+		return -EINVAL;
+	}
+	r = render_folded_below_zero(p, &n, &sum);
+	if (r == 0 && n)
+		log_warning("%s: %" PRIu64 " stacks whose values are below 0, %" PRId64
+			    " in all, are left out: folded stacks cannot hold them",
+			    path, n, sum);
+	return r;
 }
 
 bool format_is_standard_output(const char *path)

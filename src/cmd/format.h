@@ -7,9 +7,17 @@
 struct profile;
 struct render_info;
 
+/* What a format does with values below 0, as the difference of two profiles has them. */
+enum format_negative {
+	FORMAT_REFUSES,
+	FORMAT_LEAVES_OUT, /* with a warning that names their sum */
+	FORMAT_HOLDS,
+};
+
 struct format {
 	const char *suffix, *name, *help;
 	bool lines; /* holds source lines */
+	enum format_negative negative;
 	int (*render)(const struct profile *p, const struct render_info *info, FILE *out);
 	/* The difference of two profiles; NULL: the format has none. */
 	int (*render_diff)(const struct profile *before, const struct profile *after,
@@ -30,6 +38,8 @@ const struct format *format_of_name(const char *name);
 #define FORMAT_ERROR_MAX 384
 const struct format *format_choose(const char *path, const struct format *named, bool diff,
 				   char *error);
+/* 0, or -EINVAL, logged: the format cannot hold the values of the profile. Logs what it leaves out. */
+int format_check_values(const struct format *f, const char *path, const struct profile *p);
 /* The path "-". */
 bool format_is_standard_output(const char *path);
 /* ".html, .folded, .pb.gz": for messages; diff: of those that hold a difference. Returns buf. */

@@ -474,9 +474,10 @@ static int render_all(struct symbolizer *s, struct message *ret)
 	for (uint32_t i = 0; i < s->n_outputs; i++) {
 		const struct format *f = s->outputs[i].format;
 		bool known = f && (s->setup.view != VIEW_DIFF || f->render_diff);
-		int r = known ? render_to(s, s->outputs[i].path, TAKE_FD(s->outputs[i].fd), f)
-			      : -EINVAL;
+		int r = known ? format_check_values(f, s->outputs[i].path, &s->profile) : -EINVAL;
 
+		if (r == 0)
+			r = render_to(s, s->outputs[i].path, TAKE_FD(s->outputs[i].fd), f);
 		if (r == 0)
 			ret->result.written |= UINT32_C(1) << i;
 		ret->result.output_errors[i] = r;

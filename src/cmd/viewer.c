@@ -96,6 +96,22 @@ static void name_difference(struct viewer *v)
 	v->facts.title = title;
 }
 
+/* What is below 0 has no share of a whole. */
+static int refuse_differences(const struct viewer *v, const struct profile *p)
+{
+	const struct profile *const sides[2] = {&v->before, p};
+
+	for (uint32_t i = 0; i < v->n && i < 2; i++) {
+		if (!profile_is_difference(sides[i]))
+			continue;
+		log_error("%s has values below 0: it is a difference already, and has no shares to "
+			  "compare; perfwalk report shows it",
+			  v->inputs[i].path);
+		return -EINVAL;
+	}
+	return 0;
+}
+
 int viewer_read(struct viewer *v, struct role *role, enum view_mode mode, struct profile *p)
 {
 	int r = 0;
@@ -104,9 +120,11 @@ int viewer_read(struct viewer *v, struct role *role, enum view_mode mode, struct
 		profile_init(&v->before, p->max_bytes);
 	for (uint32_t i = 0; i < v->n && r == 0; i++)
 		r = read_input(v, role, i, mode == VIEW_DIFF && i == 0, p);
-	if (r == 0 && mode == VIEW_DIFF && v->n == 2)
+	if (r < 0 || mode != VIEW_DIFF)
+		return r;
+	if (v->n == 2)
 		name_difference(v);
-	return r;
+	return refuse_differences(v, p);
 }
 
 static void take_facts(const struct import_facts *f, struct render_info *info)

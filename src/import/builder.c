@@ -157,7 +157,7 @@ int import_push(struct import *im, uint32_t frame)
 	return 0;
 }
 
-int import_add_sample(struct import *im, uint32_t thread, uint64_t value, uint64_t time_unix_ns,
+int import_add_sample(struct import *im, uint32_t thread, int64_t value, uint64_t time_unix_ns,
 		      uint32_t cpu)
 {
 	struct profile_sample s = {
@@ -172,7 +172,7 @@ int import_add_sample(struct import *im, uint32_t thread, uint64_t value, uint64
 	s.stack = profile_add_stack(im->p, im->stack.items, im->stack.n, n_kernel);
 	if (thread == PROFILE_NONE || s.stack == PROFILE_NONE || !profile_add_sample(im->p, &s))
 		return -ENOMEM;
-	im->n_samples += value;
+	im->n_samples += (uint64_t)profile_size(value);
 	im->n_stacks++;
 	return 0;
 }

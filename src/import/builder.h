@@ -41,7 +41,7 @@ uint32_t import_add_frame(struct import *im, const struct import_frame *f);
 void import_begin_stack(struct import *im);
 int import_push(struct import *im, uint32_t frame);
 /* Adds what was pushed as a sample. */
-int import_add_sample(struct import *im, uint32_t thread, uint64_t value, uint64_t time_unix_ns,
+int import_add_sample(struct import *im, uint32_t thread, int64_t value, uint64_t time_unix_ns,
 		      uint32_t cpu);
 /* Kind of a frame by the module's name as tools write it, and by the function's. */
 uint32_t import_kind_of_module(const char *module);

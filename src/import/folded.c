@@ -79,7 +79,8 @@ static int add_line(struct import *im, char *line, uint64_t value)
 	row = r == 0 ? profile_add_process(im->p, &process) : PROFILE_NONE;
 	if (row == PROFILE_NONE)
 		return -ENOMEM;
-	return import_add_sample(im, profile_add_thread(im->p, row, 0, process.comm), value, 0, 0);
+	return import_add_sample(im, profile_add_thread(im->p, row, 0, process.comm),
+				 (int64_t)value, 0, 0);
 }
 
 int import_read_folded(struct import *im, const uint8_t *bytes, size_t n)

@@ -275,7 +275,8 @@ static int sample_attribute(struct otlp *o, void *ctx, uint64_t index)
 }
 
 struct values {
-	uint64_t n, sum;
+	uint64_t n;
+	int64_t sum;
 };
 
 static int count_value(struct otlp *o, void *ctx, uint64_t value)
@@ -283,7 +284,7 @@ static int count_value(struct otlp *o, void *ctx, uint64_t value)
 	struct values *v = ctx;
 
 	v->n++;
-	v->sum += (int64_t)value > 0 ? value : 0;
+	v->sum = profile_sum(v->sum, (int64_t)value);
 	return 0;
 }
 
@@ -299,7 +300,7 @@ static int add_timed(struct otlp *o, void *ctx, uint64_t value)
 	uint64_t time;
 
 	memcpy(&time, t->times.bytes + 8 * t->i++, sizeof(time));
-	return (int64_t)value > 0 ? import_add_sample(o->im, t->thread, value, time, t->cpu) : 0;
+	return value ? import_add_sample(o->im, t->thread, (int64_t)value, time, t->cpu) : 0;
 }
 
 /*
@@ -321,8 +322,13 @@ static int add_samples(struct otlp *o, const struct span *sample, uint32_t threa
 		return v.sum ? import_add_sample(o->im, thread, v.sum, fallback_time, cpu) : 0;
 	if (v.n == n_times)
 		return each_number(o, sample, 4, add_timed, &t);
-	while (t.i < n_times && r == 0)
-		r = add_timed(o, &t, v.n ? v.sum / n_times + (t.i < v.sum % n_times) : 1);
+	/* The first ones take what is left over. */
+	for (int64_t n = (int64_t)n_times; t.i < n_times && r == 0;) {
+		int64_t left = v.sum % n, at = (int64_t)t.i;
+		int64_t more = at < profile_size(left) ? (left < 0 ? -1 : 1) : 0;
+
+		r = add_timed(o, &t, v.n ? (uint64_t)(v.sum / n + more) : 1);
+	}
 	return r;
 }
 

@@ -363,9 +363,9 @@ static int sample_read(struct pprof *pp, const struct wire_field *sample)
 	}
 	if (r == 0 && !cursor_ok(&c))
 		r = import_damaged(pp->im, "a sample is damaged");
-	if (r < 0 || (int64_t)value <= 0)
+	if (r < 0 || value == 0)
 		return r;
-	return import_add_sample(pp->im, thread_row(pp, &labels), value, pp->time, 0);
+	return import_add_sample(pp->im, thread_row(pp, &labels), (int64_t)value, pp->time, 0);
 }
 
 /* ---- The file ---- */

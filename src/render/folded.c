@@ -56,7 +56,7 @@ static int write_lines(const struct calltree *t, struct path *path, FILE *out)
 
 		if (r < 0)
 			return r;
-		if (n->self && fprintf(out, "%s %" PRIu64 "\n", path->text, n->self) < 0)
+		if (n->self > 0 && fprintf(out, "%s %" PRId64 "\n", path->text, n->self) < 0)
 			return -EIO;
 	}
 	return fflush(out) < 0 || ferror(out) ? -EIO : 0;
@@ -74,5 +74,22 @@ int render_folded(const struct profile *p, const struct render_info *info, FILE 
 	calltree_deinit(&t);
 	array_deinit(&path.ends);
 	free(path.text);
+	return r;
+}
+
+int render_folded_below_zero(const struct profile *p, uint64_t *ret_n, int64_t *ret_sum)
+{
+	struct calltree t;
+	int r = calltree_build(&t, p, CALLTREE_FOLDED | CALLTREE_INLINED);
+
+	*ret_n = 0;
+	*ret_sum = 0;
+	for (uint32_t i = 0; r == 0 && i < t.nodes.n; i++) {
+		int64_t self = t.nodes.items[i].self;
+
+		*ret_n += self < 0;
+		*ret_sum = profile_sum(*ret_sum, self < 0 ? self : 0);
+	}
+	calltree_deinit(&t);
 	return r;
 }

@@ -29,6 +29,8 @@ struct render_info {
 /* Folded stacks, "comm;root;...;leaf N", kernel frames with suffix _[k], JIT frames with _[j],
  * inlined functions with _[i]. */
 int render_folded(const struct profile *p, const struct render_info *info, FILE *out);
+/* What of a difference has no place there: the stacks whose sum is below 0, and the sum of these. */
+int render_folded_below_zero(const struct profile *p, uint64_t *ret_n, int64_t *ret_sum);
 /* Self-contained flame graph page. */
 int render_html(const struct profile *p, const struct render_info *info, FILE *out);
 /* Two captures on one page: width from after, colour from the change of the share of all samples.

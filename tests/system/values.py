@@ -128,8 +128,34 @@ def names():
     expect({"[unknown]": 1, "[y.so]": 2}, "frames with nothing are called so", f)
 
 
+def rows(path, *args):
+    """{function: self} as report has it."""
+    out = run("report", path, "--csv", "--sort", "symbol", "--percent-limit", "0", *args).stdout
+    return {r.split("\t")[3]: int(r.split("\t")[2]) for r in out.splitlines()[1:]}
+
+
+def negative():
+    """The difference of two profiles, as go tool pprof -proto -diff_base writes it."""
+    f = pprof("difference.pb", [(["a", "main"], [10]), (["b", "main"], [-4]), (["a", "main"], [-3])], [COUNT])
+    rig.check(rows(f) == {"a": 7, "b": -4, "main": 0}, f"report adds them up: {rows(f)}")
+    for suffix in ("pb.gz", "otlp"):
+        run("convert", f, "-o", rig.path(f"minus.{suffix}"))
+        have = rows(rig.path(f"minus.{suffix}"))
+        rig.check(have == {"a": 7, "b": -4, "main": 0}, f"{suffix} holds them: {have}")
+    err = expect({"main;a": 7}, "folded stacks cannot", f)
+    rig.check("1 stacks" in err and " -4 in all" in err, f"and what they cannot hold is said: {err.strip()}")
+    for suffix in ("html", "svg", "speedscope.json", "json", "perf.txt"):
+        err = run("convert", f, "-o", rig.path(f"minus.{suffix}"), status=1).stderr
+        rig.check("below 0" in err and f"minus.{suffix}" in err, f"{suffix} is refused: {err.strip()}")
+    err = run("diff", f, f, status=1).stderr
+    rig.check("below 0" in err and "difference.pb" in err, f"diff refuses it: {err.strip()}")
+    out = run("report", f).stdout
+    rig.check(re.search(r"-36\.36% +-36\.36%.*\bb$", out, re.M), "shares are of the sum of the sizes, as pprof's are")
+
+
 def main():
     names()
+    negative()
 
 
 rig.run(main)

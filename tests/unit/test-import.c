@@ -282,19 +282,26 @@ static void test_otlp_values(void)
 	static const struct {
 		struct otlp_case in;
 		size_t n;
-		uint64_t values[4], times[4];
+		int64_t values[4];
+		uint64_t times[4];
 	} cases[] = {
 		{{.values = {5, 1, 9}, .n_values = 3, .times = {10, 20, 30}, .n_times = 3},
 		 3,
 		 {5, 1, 9},
 		 {10, 20, 30}},
 		{{.values = {5, 0, -1}, .n_values = 3, .times = {10, 20, 30}, .n_times = 3},
-		 1,
-		 {5},
-		 {10}},
+		 2,
+		 {5, -1},
+		 {10, 30}},
 		{{.times = {10, 20}, .n_times = 2}, 2, {1, 1}, {10, 20}},
 		{{.values = {7}, .n_values = 1}, 1, {7}, {0}},
+		{{.values = {5, -2}, .n_values = 2}, 1, {3}, {0}},
+		{{.values = {-5}, .n_values = 1}, 1, {-5}, {0}},
 		/* Against the rules. */
+		{{.values = {-7}, .n_values = 1, .times = {10, 20}, .n_times = 2},
+		 2,
+		 {-4, -3},
+		 {10, 20}},
 		{{.values = {7}, .n_values = 1, .times = {10, 20}, .n_times = 2},
 		 2,
 		 {4, 3},

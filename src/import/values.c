@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the values of files are, and which of them are added up.
+ *
+ * A measure is what is counted (cpu, inuse_space) and its unit. Files give it either as numbers of
+ * samples, each of which stands for a period of the unit, or as values in the unit itself. Only equal
+ * measures are added: samples of one period as numbers of samples, everything else in the unit,
+ * so neither the order of the files nor their periods change a sum.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "src/import/builder.h"
+
+static const struct unit_name {
+	const char *name, *unit;
+	uint64_t scale;
+} units[] = {
+	{"", "count", 1},
+	{"1", "count", 1},
+	{"count", "count", 1},
+	{"ns", "nanoseconds", 1},
+	{"nanosecond", "nanoseconds", 1},
+	{"nanoseconds", "nanoseconds", 1},
+	{"us", "nanoseconds", 1000},
+	{"µs", "nanoseconds", 1000}, /* the micro sign, and the Greek letter */
+	{"μs", "nanoseconds", 1000},
+	{"microsecond", "nanoseconds", 1000},
+	{"microseconds", "nanoseconds", 1000},
+	{"ms", "nanoseconds", 1000000},
+	{"millisecond", "nanoseconds", 1000000},
+	{"milliseconds", "nanoseconds", 1000000},
+	{"s", "nanoseconds", 1000000000},
+	{"second", "nanoseconds", 1000000000},
+	{"seconds", "nanoseconds", 1000000000},
+	{"b", "bytes", 1},
+	{"by", "bytes", 1},
+	{"byte", "bytes", 1},
+	{"bytes", "bytes", 1},
+	/* pprof's, of 1024, too. */
+	{"kb", "bytes", 1 << 10},
+	{"kib", "bytes", 1 << 10},
+	{"kiby", "bytes", 1 << 10},
+	{"kilobyte", "bytes", 1 << 10},
+	{"kilobytes", "bytes", 1 << 10},
+	{"mb", "bytes", 1 << 20},
+	{"mib", "bytes", 1 << 20},
+	{"miby", "bytes", 1 << 20},
+	{"megabyte", "bytes", 1 << 20},
+	{"megabytes", "bytes", 1 << 20},
+};
+
+static const char *canonical(const char *unit, uint64_t *ret_scale)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(units); i++) {
+		if (strcasecmp(unit, units[i].name) == 0) {
+			*ret_scale = units[i].scale;
+			return units[i].unit;
+		}
+	}
+	*ret_scale = 1;
+	return unit;
+}
+
+struct import_measure import_measure_values(struct import *im, const char *type, const char *unit)
+{
+	struct import_measure m = {.what = import_text(im, type)};
+
+	m.unit = import_text(im, canonical(unit ? unit : "", &m.scale));
+	return m;
+}
+
+struct import_measure import_measure_samples(struct import *im, const char *period_type,
+					     const char *period_unit, int64_t period)
+{
+	struct import_measure m = {.counted = true};
+
+	if (period <= 0 || !period_type)
+		return (struct import_measure){.what = import_text(im, "samples"),
+					       .unit = import_text(im, "count"),
+					       .scale = 1,
+					       .counted = true};
+	m = import_measure_values(im, period_type, period_unit);
+	m.counted = true;
+	if (__builtin_mul_overflow(m.scale, (uint64_t)period, &m.scale))
+		m.scale = INT64_MAX;
+	m.period = m.scale;
+	return m;
+}
+
+bool import_measure_equal(const struct import_measure *a, const struct import_measure *b)
+{
+	return a->what == b->what && a->unit == b->unit;
+}
+
+bool import_is_called(const char *wanted, const char *name, const char *unit)
+{
+	size_t n = strlen(name);
+	uint64_t scale;
+
+	if (strcmp(wanted, name) == 0)
+		return true;
+	return strncmp(wanted, name, n) == 0 && (wanted[n] == ':' || wanted[n] == '/') &&
+	       (strcasecmp(wanted + n + 1, unit) == 0 ||
+		strcasecmp(wanted + n + 1, canonical(unit, &scale)) == 0);
+}
+
+/* ---- Adding up ---- */
+
+static int cannot_tell(struct import *im, const struct import_measure *m, const char *whose)
+{
+	return import_damaged(im,
+			      "%s not what their counts are: they cannot be added to %s:%s, which "
+			      "is added up by its values",
+			      whose, profile_text(im->p, m->what), profile_text(im->p, m->unit));
+}
+
+/* The first values make the profile what it is. */
+static void take(struct import *im, const struct import_measure *m)
+{
+	bool time = strcmp(profile_text(im->p, m->unit), "nanoseconds") == 0;
+	struct profile *p = im->p;
+
+	im->facts->measure = *m;
+	im->took = true;
+	p->event = m->counted && !m->period ? p->event : m->what;
+	p->unit = m->unit;
+	p->weighted = !m->counted;
+	if (!m->counted)
+		p->period_events = 1;
+	else if (time && strcmp(profile_text(p, m->what), "cpu") == 0)
+		p->period_ns = m->period;
+	else
+		p->period_events = m->period;
+	if (time && m->period)
+		p->rate_hz = (uint32_t)((UINT64_C(1000000000) + m->period / 2) / m->period);
+}
+
+/* For the head of what is added up. */
+static void remember_period(struct import_facts *f, uint64_t period)
+{
+	for (uint32_t i = 0; i < f->n_periods; i++)
+		if (f->periods[i] == period)
+			return;
+	if (f->n_periods < ARRAY_SIZE(f->periods))
+		f->periods[f->n_periods++] = period;
+}
+
+int import_begin_values(struct import *im, const struct import_measure *m)
+{
+	struct import_measure *have = &im->facts->measure;
+	struct profile *p = im->p;
+
+	im->took = false;
+	if (have->what == STRID_EMPTY && !(im->facts->has_unknown && !m->counted))
+		take(im, m);
+	else if (have->what != STRID_EMPTY && !import_measure_equal(have, m))
+		return 0;
+	else if (im->facts->has_unknown && !(m->counted && m->period == have->period))
+		return cannot_tell(im, m, "the files before it say");
+	else if (!p->weighted && !(m->counted && m->period == have->period) && !profile_weigh(p))
+		return -ENOMEM;
+	remember_period(im->facts, m->period);
+	im->counted = m->counted;
+	im->scale = p->weighted ? m->scale : 1;
+	return 1;
+}
+
+int import_begin_unknown(struct import *im)
+{
+	if (im->p->weighted)
+		return cannot_tell(im, &im->facts->measure, "folded stacks say");
+	im->facts->has_unknown = true;
+	im->counted = true;
+	im->scale = 1;
+	return 0;
+}
+
+/* ---- What is said of it ---- */
+
+void import_note(struct import *im, enum import_outcome outcome, const char *format, ...)
+{
+	size_t n = strlen(im->error);
+	va_list ap;
+
+	if (im->outcome < outcome)
+		im->outcome = outcome;
+	n += (size_t)snprintf(im->error + n, IMPORT_ERROR_MAX - n, "%s", n ? "; " : "");
+	va_start(ap, format);
+	if (n < IMPORT_ERROR_MAX)
+		(void)vsnprintf(im->error + n, IMPORT_ERROR_MAX - n, format, ap);
+	va_end(ap);
+}
+
+void import_list_add(struct import_list *l, const struct import_measure *m)
+{
+	for (uint32_t i = 0; i < l->n; i++)
+		if (import_measure_equal(&l->items[i], m))
+			return;
+	if (l->n < ARRAY_SIZE(l->items))
+		l->items[l->n++] = *m;
+}
+
+const char *import_list_text(const struct import *im, const struct import_list *l, char *buf,
+			     size_t size)
+{
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (uint32_t i = 0; i < l->n && at < size; i++)
+		at += (size_t)snprintf(buf + at, size - at, "%s%.40s:%.20s", i ? ", " : "",
+				       profile_text(im->p, l->items[i].what),
+				       profile_text(im->p, l->items[i].unit));
+	return buf;
+}
