@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,6 +8,7 @@
 
 #include "util/clock.h"
 #include "util/cleanup.h"
+#include "util/hash.h"
 #include "util/text.h"
 
 /* Length of the valid UTF-8 character at p (n bytes left), 0 when it is none (RFC 3629 table). */
@@ -69,6 +71,18 @@ size_t text_clean(char *dst, size_t size, const char *src, size_t n)
 	}
 	dst[out] = '\0';
 	return out;
+}
+
+size_t text_shorten(char *dst, size_t size, const char *src, const char *whole)
+{
+	size_t n;
+
+	if (strlen(src) < size)
+		return text_clean(dst, size, src, SIZE_MAX);
+	whole = whole ? whole : src;
+	n = text_clean(dst, size - TEXT_CUT_BYTES + 1, src, SIZE_MAX);
+	return n + (size_t)snprintf(dst + n, size - n, "...[%016" PRIx64 "]",
+				    hash_bytes(whole, strlen(whole), 0));
 }
 
 struct unit {

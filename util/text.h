@@ -11,6 +11,13 @@
  * Returns the length written, less than size.
  */
 size_t text_clean(char *dst, size_t size, const char *src, size_t n);
+/*
+ * The same for names that tell things apart: a src of size bytes or more is cut and ends in
+ * "...[HASH]", 16 hex digits that stand for all of whole (NULL: src). Names that differ only far
+ * behind stay apart. size: more than TEXT_CUT_BYTES.
+ */
+size_t text_shorten(char *dst, size_t size, const char *src, const char *whole);
+#define TEXT_CUT_BYTES 22 /* the end of a cut name and its 0 */
 
 /* "250ms", "10s", "5m", "1h", "2d"; a bare number is seconds. 0, -EINVAL, -ERANGE. */
 int text_parse_duration_ns(const char *text, uint64_t *ret_ns);

@@ -29,7 +29,7 @@ struct live {
 static strid put(struct live *l, const char *text)
 {
 	char clean[256];
-	size_t n = text_clean(clean, sizeof(clean), text, SIZE_MAX);
+	size_t n = text_shorten(clean, sizeof(clean), text, NULL);
 
 	return strtab_put_n(&l->t->strings, clean, n);
 }

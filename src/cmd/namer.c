@@ -204,12 +204,18 @@ static int jit_lookup(struct namer *n, const struct profile *p, const struct pro
 
 /* ---- Rows ---- */
 
-static strid put_clean(struct profile *p, const char *text)
+/* A text too long to be kept ends in a hash of linked, which names the same function. */
+static strid put_name(struct profile *p, const char *text, const char *linked)
 {
 	char clean[4096];
-	size_t len = text_clean(clean, sizeof(clean), text, sizeof(clean) - 1);
+	size_t len = text_shorten(clean, sizeof(clean), text, linked);
 
 	return strtab_put_n(&p->strings, clean, len);
+}
+
+static strid put_clean(struct profile *p, const char *text)
+{
+	return put_name(p, text, NULL);
 }
 
 static uint32_t add_function(const struct namer *n, struct profile *p, const struct symbol *s,
@@ -217,7 +223,7 @@ static uint32_t add_function(const struct namer *n, struct profile *p, const str
 {
 	_cleanup_free_ char *demangled = symbol_demangle(s->name, n->demangling);
 	struct profile_function f = {
-		.name = put_clean(p, demangled ? demangled : s->name),
+		.name = put_name(p, demangled ? demangled : s->name, s->name),
 		.system_name = put_clean(p, s->name),
 		.file = file,
 		.start_line = s->start_line,
@@ -264,7 +270,7 @@ void namer_demangle_again(struct namer *n, struct profile *p)
 
 		/* What is not mangled has the name that its recorder gave it. */
 		if (name)
-			f->name = put_clean(p, wanted ? wanted : linked);
+			f->name = put_name(p, wanted ? wanted : linked, linked);
 	}
 }
 

@@ -29,8 +29,7 @@ static strid put(struct import *im, const char *text)
 
 	if (!text || !*text)
 		return STRID_EMPTY;
-	return strtab_put_n(&im->p->strings, clean,
-			    text_clean(clean, sizeof(clean), text, SIZE_MAX));
+	return strtab_put_n(&im->p->strings, clean, text_shorten(clean, sizeof(clean), text, NULL));
 }
 
 bool import_is_marker(const char *name, uint64_t *ret_marker)

@@ -99,7 +99,16 @@ size_t frame_function_name(const struct profile *p, uint32_t function, char *buf
 
 	if (!*name)
 		name = profile_text(p, f->system_name);
-	return text_clean(buf, size, *name ? name : "[function]", SIZE_MAX);
+	return text_shorten(buf, size, *name ? name : "[function]", NULL);
+}
+
+uint32_t frame_count_cut_names(const struct profile *p)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < p->functions.n; i++)
+		n += strlen(profile_text(p, p->functions.items[i].name)) >= FRAME_MAX_NAME;
+	return n;
 }
 
 size_t frame_process_owner(const struct profile *p, uint32_t process, char *buf, size_t size)

@@ -9,7 +9,8 @@
 
 #include "src/profile/profile.h"
 
-/* Longest name in any output, with its 0; what is longer is cut. C++ symbols of 100 kB exist. */
+/* Longest name in any output, with its 0; a longer one is cut and ends in a hash of its whole, see
+ * text_shorten(). C++ symbols of 100 kB exist. */
 #define FRAME_MAX_NAME 2048
 
 enum frame_kind {
@@ -46,6 +47,8 @@ size_t frame_fallback_name(const struct profile *p, uint32_t frame, char *buf, s
 
 /* Name of one function, clean UTF-8: its own, or "[function]"; returns its length. */
 size_t frame_function_name(const struct profile *p, uint32_t function, char *buf, size_t size);
+/* How many functions have a name longer than that. */
+uint32_t frame_count_cut_names(const struct profile *p);
 
 /*
  * Whose a process is, for display: pod, container, systemd unit, or "" when none is known. Clean

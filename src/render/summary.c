@@ -276,6 +276,9 @@ static void put_stacks(const struct page *pg)
 	if (c[PROFILE_FRAMES_UNNAMED])
 		put_count(pg, WARN, "Frames without a name", c[PROFILE_FRAMES_UNNAMED], 0,
 			  "distinct addresses no symbol covers");
+	if (frame_count_cut_names(pg->p))
+		put_count(pg, PLAIN, "Names cut", frame_count_cut_names(pg->p), 0,
+			  "longer than 2,047 bytes: they end in a hash");
 }
 
 static int compare_self(const void *a, const void *b, void *ctx)

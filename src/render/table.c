@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/profile/profile.h"
+#include "src/render/frame.h"
 #include "src/render/render.h"
 #include "util/text.h"
 
@@ -85,6 +86,9 @@ static void put_losses(struct table *t, const struct profile *p)
 	if (c[PROFILE_FRAMES_UNNAMED])
 		(void)fprintf(t->out, ", %" PRIu64 " frames without a name",
 			      c[PROFILE_FRAMES_UNNAMED]);
+	if (frame_count_cut_names(p))
+		(void)fprintf(t->out, ", %" PRIu32 " names cut at %d bytes",
+			      frame_count_cut_names(p), FRAME_MAX_NAME - 1);
 	(void)fputc('\n', t->out);
 }
 

@@ -122,6 +122,35 @@ static void test_cursor_error_is_sticky(void)
 	CHECK_INT(cursor_left(&c), ==, 0);
 }
 
+/* Names that differ in what is cut off stay apart; the others are as text_clean() has them. */
+static void test_text_shorten(void)
+{
+	char a[64], b[64], first[200], second[200];
+
+	CHECK_INT(text_shorten(a, sizeof(a), "short\n", NULL), ==, 6);
+	CHECK_STR(a, "short?");
+	memset(first, 'x', sizeof(first) - 1);
+	first[sizeof(first) - 1] = '\0';
+	memcpy(second, first, sizeof(first));
+	second[198] = 'y';
+	CHECK_INT(text_shorten(a, sizeof(a), first, NULL), ==, 63);
+	CHECK_INT(text_shorten(b, sizeof(b), second, NULL), ==, 63);
+	CHECK(strcmp(a, b) != 0);
+	CHECK(strncmp(a, b, 64 - TEXT_CUT_BYTES) == 0 && strstr(a, "x...[") != NULL);
+	CHECK_INT(text_shorten(b, sizeof(b), first, NULL), ==, 63);
+	CHECK_STR(a, b);
+	/* What names the same thing is the whole, where it is given. */
+	(void)text_shorten(b, sizeof(b), first, "whole");
+	CHECK(strcmp(a, b) != 0);
+	/* No half character before the mark; 63 bytes fit. */
+	memcpy(first + 41, "\xc3\xa9", 2);
+	(void)text_shorten(a, sizeof(a), first, NULL);
+	CHECK(strncmp(a + 41, "...[", 4) == 0);
+	first[63] = '\0';
+	CHECK_INT(text_shorten(a, sizeof(a), first, NULL), ==, 63);
+	CHECK_STR(a, first);
+}
+
 static void test_text_clean(void)
 {
 	char out[32];
@@ -364,6 +393,7 @@ int main(void)
 	RUN(test_array_keeps_its_limit);
 	RUN(test_cursor_error_is_sticky);
 	RUN(test_text_clean);
+	RUN(test_text_shorten);
 	RUN(test_units);
 	RUN(test_ranges);
 	RUN(test_did_you_mean);
