@@ -16,11 +16,16 @@
 #include "util/clock.h"
 #include "util/text.h"
 
-static void put_comm(FILE *out, const char *name)
+/* The thread's name; of one without, the process's. */
+static void put_comm(FILE *out, const struct profile *p, const struct profile_thread *t)
 {
+	const char *name = profile_text(p, t->name);
 	char clean[256];
 
-	(void)text_clean(clean, sizeof(clean), *name ? name : "[unknown]", SIZE_MAX);
+	if (*name)
+		(void)text_clean(clean, sizeof(clean), name, SIZE_MAX);
+	else
+		(void)frame_process_name(p, t->process, clean, sizeof(clean));
 	for (char *c = clean; *c; c++) {
 		bool odd = *c == ' ' && (c == clean || isdigit((unsigned char)c[1]) || !c[1]);
 
@@ -85,7 +90,7 @@ static void put_sample(FILE *out, const struct profile *p, const struct profile_
 	uint32_t n;
 	const uint32_t *frames = profile_stack_frames(p, s->stack, &n);
 
-	put_comm(out, profile_text(p, t->name));
+	put_comm(out, p, t);
 	(void)fprintf(out,
 		      " %" PRIu32 "/%" PRIu32 " [%03" PRIu32 "] %" PRIu64 ".%06" PRIu64
 		      ": %10" PRId64 " %s:\n",

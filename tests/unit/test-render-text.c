@@ -52,6 +52,28 @@ static void test_folded_small(void)
 	profile_deinit(&p);
 }
 
+static int perf_script(const struct profile *p, FILE *out)
+{
+	return render_perf_script(p, &synthetic_info, out);
+}
+
+/* A thread without a name is called as its process is, and that by its pid if need be. */
+static void test_perf_script_names(void)
+{
+	struct profile p;
+	_cleanup_free_ char *text = NULL;
+
+	synthetic_small(&p);
+	for (uint32_t i = 0; i < p.threads.n; i++)
+		p.threads.items[i].name = STRID_EMPTY;
+	p.processes.items[1].comm = STRID_EMPTY;
+	text = render(&p, perf_script);
+	CHECK(strstr(text, "\nweb 100/101 [") != NULL);
+	CHECK(strstr(text, "\n[200] 200/200 [") != NULL);
+	CHECK(strstr(text, "kworker/0:1 7/7 [") != NULL);
+	profile_deinit(&p);
+}
+
 /* Every line is "stack N", once, and the numbers add up to the samples. */
 static uint64_t check_lines(const char *text)
 {
@@ -235,6 +257,7 @@ int main(int argc, char **argv)
 	}
 	RUN(test_folded_small);
 	RUN(test_folded_sums);
+	RUN(test_perf_script_names);
 	RUN(test_tree);
 	RUN(test_summary);
 	RUN(test_empty);
