@@ -532,7 +532,8 @@ static void resource_attribute(struct otlp *o, const struct span *attribute)
 		p->container_name = join_name(o, p->container_name, text);
 	if (strcmp(key, "process.pid") == 0)
 		p->pid = (uint32_t)number_of(&value, 3);
-	else if (strcmp(key, "service.name") == 0 && p->comm == STRID_EMPTY)
+	else if (strcmp(key, "service.name") == 0 && p->comm == STRID_EMPTY && text &&
+		 strcmp(text, "unknown_service") != 0)
 		p->comm = keep(o, text);
 	else if (strcmp(key, "host.name") == 0)
 		take_fact(&o->im->facts->host_name, text);

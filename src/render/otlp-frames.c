@@ -8,7 +8,8 @@
  *
  * A Mapping must carry a build id of some kind. A module without any (the kernel without notes,
  * JIT code, a file that was gone) has none: its locations say mapping 0, "unknown", and the name
- * of an unnamed frame carries the module.
+ * of an unnamed frame carries the module. That is so for receivers only: a file keeps such a
+ * module as a Mapping that has just a name, or it would lose the modules of most imported files.
  *
  * A mapping counts as symbolized only when all its locations have lines. So either no location of
  * a module has lines, which leaves its naming to a backend that has symbols for the build id; or,
@@ -56,6 +57,14 @@ void otlp_frames_begin(struct otlp_frames *f)
 	otlp_dictionary_clear(&f->dictionary);
 }
 
+/* Has it a name of its own? */
+static bool is_named(const struct profile_module *m)
+{
+	return m->kind == PROFILE_MODULE_FILE
+		       ? m->path != STRID_EMPTY
+		       : m->kind == PROFILE_MODULE_VDSO || m->kind == PROFILE_MODULE_JIT;
+}
+
 static int32_t put_module(struct otlp_frames *f, uint32_t module)
 {
 	const struct profile_module *m = &f->p->modules.items[module];
@@ -82,7 +91,7 @@ static int32_t put_module(struct otlp_frames *f, uint32_t module)
 	if (*htlhash)
 		ids[mapping.n_attributes++] = otlp_put_attribute_string(
 			d, "process.executable.build_id.htlhash", htlhash);
-	if (!mapping.n_attributes)
+	if (!mapping.n_attributes && !(f->all_modules && is_named(m)))
 		return otlp_memo_set(f, memo, 0);
 	mapping.attributes = ids;
 	mapping.filename = otlp_put_string(d, *path ? path : frame_module_name(f->p, module));

@@ -23,9 +23,10 @@ int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
 
 /*
  * For each process of p the first one whose resource is the same: a process that renamed itself is
- * two rows of the profile but one resource, or two with by_comm. Allocated; NULL without memory.
+ * two rows of the profile but one resource, or two with by_name: so are processes that differ in
+ * the names of container and unit. Allocated; NULL without memory.
  */
-uint32_t *otlp_group_resources(const struct profile *p, bool by_comm);
+uint32_t *otlp_group_resources(const struct profile *p, bool by_name);
 
 /* ---- frames ---- */
 
@@ -38,6 +39,7 @@ struct otlp_memo {
 struct otlp_frames {
 	const struct profile *p;
 	struct otlp_dictionary dictionary;
+	bool all_modules; /* modules without a build id are Mappings too: see put_module() */
 	uint32_t payload;
 	struct otlp_memo *modules, *functions, *frames, *stacks; /* by row */
 	bool *module_has_names; /* some frame of the module is named */

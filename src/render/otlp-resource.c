@@ -7,7 +7,8 @@
  * resource attribute, the executable's base name, "kernel" for all kernel threads together (a
  * service for each kworker would be thousands of series), and the comm of a process whose
  * executable could not be read. The specification's "unknown_service:" prefix is for a program
- * that does not know what it is; a host profiler does know the executable and says so.
+ * that does not know what it is; a host profiler does know the executable and says so. Only a
+ * process of a recorded file may have no name at all: it is the "unknown_service".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -155,10 +156,10 @@ static void add_process(struct resource *r, const struct profile *p, uint32_t pr
 
 	if (*name)
 		add_text(r, KEY_SERVICE_NAME, name);
-	else if (!runs_user_code)
-		add_text(r, KEY_SERVICE_NAME, "kernel");
+	else if (*comm)
+		add_text(r, KEY_SERVICE_NAME, runs_user_code ? comm : "kernel");
 	else
-		add_text(r, KEY_SERVICE_NAME, *comm ? comm : "unknown_service");
+		add_text(r, KEY_SERVICE_NAME, "unknown_service");
 	add_int(r, "process.pid", proc->pid);
 	add_time(r, "process.creation.time", proc->start_time_unix_ns);
 	add_text(r, "process.executable.name", name);
@@ -199,16 +200,23 @@ int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
 	return ok && wire_buffer_ok(b) ? 0 : -ENOMEM;
 }
 
-static bool same_resource(const struct profile_process *a, const struct profile_process *b,
-			  bool by_comm)
+/* The names: of a recorded file, where pid and container do not say all. */
+static bool same_names(const struct profile_process *a, const struct profile_process *b)
 {
-	return (!by_comm || a->comm == b->comm) && a->pid == b->pid &&
+	return a->comm == b->comm && a->container_name == b->container_name &&
+	       a->systemd_unit == b->systemd_unit;
+}
+
+static bool same_resource(const struct profile_process *a, const struct profile_process *b,
+			  bool by_name)
+{
+	return (!by_name || same_names(a, b)) && a->pid == b->pid &&
 	       a->start_time_unix_ns == b->start_time_unix_ns &&
 	       a->executable_path == b->executable_path && a->cgroup == b->cgroup &&
 	       a->container_id == b->container_id;
 }
 
-uint32_t *otlp_group_resources(const struct profile *p, bool by_comm)
+uint32_t *otlp_group_resources(const struct profile *p, bool by_name)
 {
 	uint32_t *first = calloc((size_t)p->processes.n + 1, sizeof(*first));
 	struct hash_index index = HASH_INDEX_INIT;
@@ -219,7 +227,7 @@ uint32_t *otlp_group_resources(const struct profile *p, bool by_comm)
 		uint32_t slot = hash_index_first(&index, hash), row;
 
 		while ((row = hash_index_row(&index, slot)) != HASH_INDEX_NONE &&
-		       !same_resource(&p->processes.items[row], proc, by_comm))
+		       !same_resource(&p->processes.items[row], proc, by_name))
 			slot = hash_index_next(&index, slot);
 		first[i] = row == HASH_INDEX_NONE ? i : row;
 		if (row == HASH_INDEX_NONE && hash_index_add(&index, hash, i) < 0) {

@@ -531,6 +531,7 @@ static int otlp_init(struct otlp *o, const struct profile *p)
 {
 	int r = otlp_frames_init(&o->frames, p);
 
+	o->frames.all_modules = o->facts;
 	o->slots.max = o->stamps.max = o->scratch.max = UINT32_MAX - 1;
 	o->tids = calloc((size_t)p->threads.n + 1, sizeof(*o->tids));
 	o->names = calloc((size_t)p->threads.n + 1, sizeof(*o->names));

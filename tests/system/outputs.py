@@ -175,7 +175,7 @@ def content(data):
 def check_otlp(total):
     with open(file("otlp"), "rb") as f:
         binary = f.read()
-    problems = problems_of(binary, rate=199)
+    problems = problems_of(binary, rate=199, file=True)
     rig.check(not problems, "otlp: one message that holds every rule"
               + "".join(f"\n    {rule}: {what}" for rule, what in problems[:10]))
     n = sum(s[3] for s in otlp.View(otlp.decode(binary)).samples())

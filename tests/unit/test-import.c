@@ -183,6 +183,41 @@ static void test_merged_at_random(void)
 	}
 }
 
+/* Files of other tools know few build ids, and not every process by a name. */
+static void test_otlp_without_ids(void)
+{
+	char error[IMPORT_ERROR_MAX] = "", *bytes, *want, *have;
+	struct import_facts facts = {0};
+	struct profile p, back;
+	uint32_t n_paths = 0;
+	size_t n, m;
+
+	synthetic_small(&p);
+	for (uint32_t i = 0; i < p.modules.n; i++) {
+		p.modules.items[i].n_build_id = 0;
+		p.modules.items[i].htlhash = p.modules.items[i].go_build_id = STRID_EMPTY;
+	}
+	for (uint32_t i = 0; i < p.processes.n; i++)
+		p.processes.items[i].comm = p.processes.items[i].executable_path = STRID_EMPTY;
+	bytes = rendered(&p, render_otlp_file, &n);
+	profile_init(&back, UINT64_C(1) << 28);
+	CHECK_INT(import_bytes(&back, &facts, IMPORT_OTLP, bytes, n, error), ==, 0);
+	for (uint32_t i = 0; i < back.modules.n; i++)
+		n_paths += back.modules.items[i].path != STRID_EMPTY;
+	CHECK_INT(n_paths, ==, 2);
+	want = sorted(rendered(&p, render_folded, &m));
+	have = sorted(rendered(&back, render_folded, &m));
+	CHECK_STR(have, want);
+	CHECK(strstr(want, "[7];") != NULL);
+	CHECK(strstr(want, "renderPage_[j]") != NULL);
+	free(want);
+	free(have);
+	free(bytes);
+	import_facts_deinit(&facts);
+	profile_deinit(&back);
+	profile_deinit(&p);
+}
+
 /* ---- OTLP as others write it ---- */
 
 typedef Opentelemetry__Proto__Collector__Profiles__V1development__ExportProfilesServiceRequest
@@ -452,6 +487,7 @@ int main(void)
 	RUN(test_round_trips);
 	RUN(test_merged_names);
 	RUN(test_merged_at_random);
+	RUN(test_otlp_without_ids);
 	RUN(test_otlp_values);
 	RUN(test_otlp_types);
 	RUN(test_damaged);
