@@ -107,8 +107,8 @@ def decoded_frame(frame, addresses):
     """Of a file read back: as it stands there."""
     module = frame.module or "[unknown]" if frame.kind == FILE else module_name(frame)
     key = frame.module if module != "[unknown]" and frame.kind == FILE else ""
-    return (module, addresses.of(frame.kind, key, frame.address), frame.build_id,
-            tuple((x.name, x.system or x.name, x.file, x.line, x.column, x.start) for x in frame.lines))
+    lines = tuple((x.name, x.system or x.name, x.file, x.line, x.column, x.start) for x in frame.lines)
+    return (module, addresses.of(frame.kind, key, frame.address), frame.build_id, lines or lines_key(frame))
 
 
 def check_pprof(samples, data, kind=None, proportional=False):
@@ -162,7 +162,7 @@ def check_otlp(samples, data, proportional=False, times=False):
 
 def perf_comm(task):
     """No blank at the ends or before a digit, no # at the start: its readers take the head apart there."""
-    name = clean(task.thread or task.comm) or "[unknown]"
+    name = clean(task.thread) or comm_of(task)
     out = []
     for i, c in enumerate(name):
         odd = c == " " and (i == 0 or i + 1 == len(name) or name[i + 1].isdigit() and name[i + 1].isascii())

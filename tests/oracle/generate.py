@@ -65,7 +65,7 @@ def task(rng, plain=False):
     pid = rng.choice((1, 4711, 4711, 99999))
     container = rng.choice(("", "", "0123456789abcdef" * 4, "fedcba9876543210" * 4))
     name = {"": "", "0": "web", "f": "ns/pod/db"}[container[:1]]
-    return Task(comm, pid, rng.choice((pid, pid + 1)), rng.choice((comm, "worker", "t 1")), container, name,
+    return Task(comm, pid, rng.choice((pid, pid + 1)), rng.choice((comm, "worker", "t 1", "")), container, name,
                 rng.choice(("", "nginx.service")), "")
 
 
