@@ -3,6 +3,7 @@ libbroker_a_SOURCES = \
 	src/broker/container-state.c \
 	src/broker/listener.c src/broker/listener.h \
 	src/broker/opener.c src/broker/opener.h \
+	src/broker/opener-contents.c \
 	src/broker/opener-debug.c src/broker/opener-internal.h \
 	src/broker/opener-resolve.c \
 	src/broker/privileges.c src/broker/privileges.h \

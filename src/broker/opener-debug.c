@@ -29,7 +29,7 @@ static int open_below(int root, const char *path, uint64_t resolve)
 	_cleanup_close_ int fd = opener_resolve(root, path, resolve);
 	struct stat st;
 
-	return fd < 0 ? fd : opener_reopen_regular(fd, &st);
+	return fd < 0 ? fd : opener_check_contents(opener_reopen_regular(fd, &st), OPENER_ELF);
 }
 
 /* The mount table is read without asking any server. */
@@ -132,16 +132,16 @@ static int open_hosts(const uint8_t *build_id, size_t n, const char *path)
 
 	if (n > 0 && debug_path(build_id, n, name, sizeof(name)) == 0) {
 		path_fd = open(name, O_PATH | O_CLOEXEC);
-		fd = path_fd < 0 ? -errno : opener_reopen_regular(path_fd, &st);
+		fd = path_fd < 0 ? -errno
+				 : opener_check_contents(opener_reopen_regular(path_fd, &st),
+							 OPENER_ELF);
 	}
 	if (fd >= 0 || !*path)
 		return fd;
 	root = open(DEBUG_DIRECTORY, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)
 		return -errno;
-	(void)close_fd(path_fd);
-	path_fd = opener_resolve(root, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
-	return path_fd < 0 ? path_fd : opener_reopen_regular(path_fd, &st);
+	return open_below(root, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 }
 
 int opener_cached_debug_file(int dir, const uint8_t *build_id, size_t n)
@@ -161,7 +161,7 @@ int opener_cached_debug_file(int dir, const uint8_t *build_id, size_t n)
 	fd = opener_reopen_regular(path_fd, &st);
 	if (fd >= 0 && (st.st_uid != owner.st_uid || st.st_nlink != 1))
 		return -EACCES; /* a second name of a file that is none of its */
-	return TAKE_FD(fd);
+	return opener_check_contents(TAKE_FD(fd), OPENER_ELF);
 }
 
 int opener_debug_file(uint32_t pid, const uint8_t *build_id, size_t n, const char *path)
@@ -170,7 +170,7 @@ int opener_debug_file(uint32_t pid, const uint8_t *build_id, size_t n, const cha
 	bool ours = false;
 	int fd = -ENOENT;
 
-	if (n == 1 || n > 64 || (n == 0 && !*path))
+	if (n == 1 || n > 64 || (n == 0 && !*path) || opener_leads_up(path))
 		return -EINVAL;
 	root = open_root(pid, &ours);
 	if (root >= 0 && !ours) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* What the files of the opener share; for them alone. */
+#include <stdbool.h>
 #include <sys/stat.h>
 
 #include "src/broker/opener.h"
@@ -16,3 +17,15 @@ int opener_resolve(int root, const char *path, uint64_t resolve);
 int opener_resolve_by_hand(int root, const char *path, uint64_t resolve);
 /* .build-id/ab/cdef: how the stores of perf and of debug files name what has a build id. */
 int opener_put_build_id(char *buf, size_t size, const uint8_t *id, size_t n);
+
+/* Kinds of file by what they begin with. */
+enum {
+	OPENER_ELF = 1,	      /* but no core file */
+	OPENER_JITDUMP = 2,   /* or an empty file with the name of one */
+	OPENER_ADDRESSES = 4, /* lines of an address first: perf maps, kallsyms; or empty */
+};
+/* The descriptor (or error) itself when the file is of one of these kinds; else it is closed:
+ * -ENOEXEC. */
+int opener_check_contents(int owned_fd, unsigned int allowed);
+/* Whether a component of the path is "..": the kernel never names a file so. */
+bool opener_leads_up(const char *path);

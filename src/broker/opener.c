@@ -251,6 +251,8 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret)
 
 	if (!message_text_ok(ask->ask_file.path, sizeof(ask->ask_file.path)))
 		return -EBADMSG;
+	if (!ask->ask_file.pid || opener_leads_up(ask->ask_file.path))
+		return -EINVAL;
 	if (on_blocking_mount(ask->ask_file.pid, ask->ask_file.major, ask->ask_file.minor))
 		return -ENOTSUP;
 
@@ -271,6 +273,7 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret)
 			}
 		}
 	}
+	fd = opener_check_contents(fd, OPENER_ELF | OPENER_JITDUMP);
 	if (fd < 0)
 		return fd;
 	r = opener_identify(fd, ret);
@@ -316,6 +319,8 @@ static int find_recorded(const struct message *ask)
 				     sizeof(ask->ask_recorded_file.path)) ||
 		    ask->ask_recorded_file.path[0] != '/')
 			return -EBADMSG;
+		if (opener_leads_up(ask->ask_recorded_file.path))
+			return -EINVAL;
 		if (on_blocking_mount((uint32_t)getpid(), ask->ask_recorded_file.major,
 				      ask->ask_recorded_file.minor))
 			return -ENOTSUP;
@@ -331,6 +336,19 @@ static int find_recorded(const struct message *ask)
 	}
 }
 
+static unsigned int recorded_contents(uint32_t place)
+{
+	switch (place) {
+	case RECORDED_KALLSYMS:
+	case RECORDED_PERF_MAP:
+		return OPENER_ADDRESSES;
+	case RECORDED_PATH:
+		return OPENER_ELF | OPENER_JITDUMP;
+	default:
+		return OPENER_ELF;
+	}
+}
+
 int opener_recorded_file(const struct message *ask, struct file_identity *ret)
 {
 	_cleanup_close_ int path_fd = find_recorded(ask), fd = -EBADF;
@@ -339,7 +357,8 @@ int opener_recorded_file(const struct message *ask, struct file_identity *ret)
 
 	if (path_fd < 0)
 		return path_fd;
-	fd = opener_reopen_regular(path_fd, &st);
+	fd = opener_check_contents(opener_reopen_regular(path_fd, &st),
+				   recorded_contents(ask->ask_recorded_file.place));
 	if (fd < 0)
 		return fd;
 	if (ask->ask_recorded_file.place == RECORDED_PATH && !ask->ask_recorded_file.n_build_id &&
@@ -430,7 +449,7 @@ static int open_perf_map(uint32_t root_pid, const char *pid, uid_t owner)
 		return fd;
 	if (st.st_uid != owner && (st.st_uid != 0 || st.st_nlink != 1 || (mounted_over && !ours)))
 		return -EACCES;
-	return TAKE_FD(fd);
+	return opener_check_contents(TAKE_FD(fd), OPENER_ADDRESSES);
 }
 
 int opener_perf_map(uint32_t pid)
@@ -473,7 +492,8 @@ int opener_split_file(const char *path)
 	if (root < 0)
 		return -errno;
 	path_fd = opener_resolve(root, path, IN_ROOT | RESOLVE_NO_SYMLINKS);
-	return path_fd < 0 ? path_fd : opener_reopen_regular(path_fd, &st);
+	return path_fd < 0 ? path_fd
+			   : opener_check_contents(opener_reopen_regular(path_fd, &st), OPENER_ELF);
 }
 
 int opener_user(uint32_t pid, uint32_t *ret_uid)

@@ -4,7 +4,9 @@
  * The broker's short closed list of things it opens for others, and how: only verified regular
  * files, never a blocking open, never a path that a container chose outside its own root.
  *
- * Every function gives an owned, read-only, close-on-exec descriptor or -errno.
+ * Every function gives an owned, read-only, close-on-exec descriptor or -errno. What a child chose
+ * the path of is given only when it begins as the kind of file that it should be (an ELF file that
+ * is no core file, a jitdump file, a perf map): else -ENOEXEC. No such path has "..": -EINVAL.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -21,9 +23,9 @@ int opener_cgroup(uint32_t tid);
 /*
  * The file behind a mapping: /proc/PID/map_files, then the path under /proc/PID/root, under the
  * alternate process's root and under our own. By path only when inode and device are the mapping's
- * (an overlay hides the device: there the inode decides, but not under our own root). -ESTALE:
- * there is a file, but another one. -ENOTSUP: on a filesystem that can block for ever (FUSE). *ret:
- * identity of what was opened.
+ * (an overlay hides the device: there the inode decides, but not under our own root). -EINVAL:
+ * process 0. -ESTALE: there is a file, but another one. -ENOTSUP: on a filesystem that can block
+ * for ever (FUSE). *ret: identity of what was opened.
  */
 int opener_mapped_file(const struct message *ask, struct file_identity *ret);
 

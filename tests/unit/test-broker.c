@@ -85,6 +85,22 @@ static void ask_about(struct message *m, const char *path)
 	message_set_text(m->ask_file.path, sizeof(m->ask_file.path), path);
 }
 
+/* The head of an ELF file of that type. */
+static void write_elf(int fd, uint8_t type)
+{
+	uint8_t head[64] = {0x7f, 'E', 'L', 'F', 2, 1, 1, [16] = type, [18] = 62};
+
+	CHECK_INT(pwrite(fd, head, sizeof(head), 0), ==, sizeof(head));
+}
+
+static void write_file(const char *path, const void *bytes, size_t n)
+{
+	int fd = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0600);
+
+	CHECK_INT(write(fd, bytes, n), ==, n);
+	(void)close(fd);
+}
+
 static void test_files_by_path(void)
 {
 	struct file_identity id;
@@ -95,13 +111,13 @@ static void test_files_by_path(void)
 
 	path_in(path, sizeof(path), "file");
 	fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
-	CHECK_INT(write(fd, "text", 4), ==, 4);
+	write_elf(fd, 3);
 	close(fd);
 
 	ask_about(&m, path);
 	fd = opener_mapped_file(&m, &id);
 	CHECK_INT(fd, >=, 0);
-	CHECK_INT(id.size, ==, 4);
+	CHECK_INT(id.size, ==, 64);
 	CHECK_INT(fcntl(fd, F_GETFL) & O_ACCMODE, ==, O_RDONLY);
 	close(fd);
 
@@ -125,6 +141,81 @@ static void test_files_by_path(void)
 	/* A path without its end. */
 	memset(m.ask_file.path, 'x', sizeof(m.ask_file.path));
 	CHECK_INT(opener_mapped_file(&m, &id), ==, -EBADMSG);
+}
+
+static int mapped_file_at(const char *path)
+{
+	struct file_identity id;
+	struct message m;
+
+	ask_about(&m, path);
+	return opener_mapped_file(&m, &id);
+}
+
+/* A child that was taken over names what it likes, with an inode that stat() told it. */
+static void test_only_code_is_handed_out(void)
+{
+	static const uint32_t jitdump = 0x4A695444;
+	char path[256], link[256];
+	struct file_identity id;
+	struct message m;
+	int fd;
+
+	/* No profile is of process 0, and the kernel writes no "..". */
+	path_in(path, sizeof(path), "file");
+	ask_about(&m, path);
+	m.ask_file.pid = 0;
+	CHECK_INT(opener_mapped_file(&m, &id), ==, -EINVAL);
+	CHECK_INT(close(mapped_file_at(path)), ==, 0);
+	path_in(link, sizeof(link), "../..");
+	(void)strcat(link, dir);
+	(void)strcat(link, "/file");
+	CHECK_INT(mapped_file_at(link), ==, -EINVAL);
+	CHECK_INT(mapped_file_at("/etc/passwd"), ==, -ENOEXEC);
+
+	path_in(path, sizeof(path), "other");
+	write_file(path, "\177ELF", 4);
+	CHECK_INT(mapped_file_at(path), ==, -ENOEXEC);
+	write_file(path, "", 0);
+	CHECK_INT(mapped_file_at(path), ==, -ENOEXEC);
+	write_file(path, &jitdump, sizeof(jitdump));
+	CHECK_INT(close(mapped_file_at(path)), ==, 0);
+	/* The memory of a process. */
+	fd = open(path, O_WRONLY | O_TRUNC | O_CLOEXEC);
+	write_elf(fd, 4);
+	(void)close(fd);
+	CHECK_INT(mapped_file_at(path), ==, -ENOEXEC);
+	CHECK_INT(unlink(path), ==, 0);
+
+	/* Nothing was written to it yet; a link with such a name is not it. */
+	path_in(path, sizeof(path), "jit-12.dump");
+	write_file(path, "", 0);
+	CHECK_INT(close(mapped_file_at(path)), ==, 0);
+	CHECK_INT(unlink(path), ==, 0);
+	path_in(link, sizeof(link), "other");
+	write_file(link, "", 0);
+	CHECK_INT(symlink(link, path), ==, 0);
+	CHECK_INT(mapped_file_at(path), ==, -ENOEXEC);
+	CHECK_INT(unlink(link) | unlink(path), ==, 0);
+}
+
+/* A build id without a file of it lets any path be named. */
+static void test_only_code_of_recordings(void)
+{
+	struct message m = {.type = MESSAGE_ASK_RECORDED_FILE};
+	struct file_identity id;
+	int fd;
+
+	m.ask_recorded_file.place = RECORDED_PATH;
+	m.ask_recorded_file.n_build_id = 20;
+	message_set_text(m.ask_recorded_file.path, PROTOCOL_PATH_MAX, "/etc/passwd");
+	CHECK_INT(opener_recorded_file(&m, &id), ==, -ENOEXEC);
+	message_set_text(m.ask_recorded_file.path, PROTOCOL_PATH_MAX, "/proc/../proc/self/exe");
+	CHECK_INT(opener_recorded_file(&m, &id), ==, -EINVAL);
+	message_set_text(m.ask_recorded_file.path, PROTOCOL_PATH_MAX, "/proc/self/exe");
+	fd = opener_recorded_file(&m, &id);
+	CHECK_INT(fd, >=, 0);
+	(void)close(fd);
 }
 
 /* Opening these would block, or do things. */
@@ -161,6 +252,7 @@ static void test_deleted_and_replaced(void)
 	path_in(path, sizeof(path), "mapped");
 	fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0700);
 	CHECK_INT(ftruncate(fd, (off_t)page), ==, 0);
+	write_elf(fd, 3);
 	map = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
 	CHECK(map != MAP_FAILED);
 	CHECK_INT(fstat(fd, &st), ==, 0);
@@ -220,6 +312,10 @@ static void test_perf_maps_of_others_are_refused(void)
 	fd = opener_perf_map((uint32_t)getpid());
 	CHECK_INT(fd, >=, 0);
 	close(fd);
+	write_file(path, "root:*:19000:0:99999:7:::", 25);
+	CHECK_INT(opener_perf_map((uint32_t)getpid()), ==, -ENOEXEC);
+	write_file(path, "7f00 10 f", 9);
+	CHECK_INT(close(opener_perf_map((uint32_t)getpid())), ==, 0);
 	if (geteuid() == 0) {
 		CHECK_INT(chown(path, 12345, 12345), ==, 0);
 		CHECK_INT(opener_perf_map((uint32_t)getpid()), ==, -EACCES);
@@ -288,7 +384,8 @@ static void test_debug_file_names(void)
 	CHECK_INT(opener_debug_file(0, id, 65, ""), ==, -EINVAL);
 	CHECK_INT(opener_debug_file(0, id, 64, ""), ==, -ENOENT);
 	/* No path leads out of the directory of debug files. */
-	CHECK_INT(opener_debug_file(0, id, 64, "../../../etc/passwd"), <, 0);
+	CHECK_INT(opener_debug_file(0, id, 64, "../../../etc/passwd"), ==, -EINVAL);
+	CHECK_INT(opener_debug_file((uint32_t)getppid(), id, 64, "a/../b"), ==, -EINVAL);
 	CHECK_INT(opener_debug_file(0, id, 0, "/etc/passwd"), <, 0);
 }
 
@@ -313,6 +410,10 @@ static void test_cached_debug_files(void)
 	CHECK_INT(opener_cached_debug_file(dir_fd, id, 2), <, 0);
 	CHECK_INT(unlink(path), ==, 0);
 	CHECK_INT(close(open(path, O_CREAT | O_WRONLY, 0600)), ==, 0);
+	CHECK_INT(opener_cached_debug_file(dir_fd, id, 2), ==, -ENOEXEC);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	write_elf(fd, 3);
+	(void)close(fd);
 	fd = opener_cached_debug_file(dir_fd, id, 2);
 	CHECK_INT(fd, >=, 0);
 	(void)close(fd);
@@ -502,6 +603,8 @@ int main(void)
 	RUN(test_messages_of_the_wrong_form);
 	RUN(test_every_type_has_a_size);
 	RUN(test_files_by_path);
+	RUN(test_only_code_is_handed_out);
+	RUN(test_only_code_of_recordings);
 	RUN(test_what_is_no_file_is_not_opened);
 	RUN(test_deleted_and_replaced);
 	RUN(test_a_hostile_name_in_stat);

@@ -37,7 +37,7 @@ static int ask(uint32_t type)
 		m.ask_recorded_file.place = RECORDED_PATH;
 		m.ask_recorded_file.n_build_id = 1;
 		message_set_text(m.ask_recorded_file.path, sizeof(m.ask_recorded_file.path),
-				 "/etc/passwd");
+				 "/proc/self/exe");
 	}
 	m.ask_pid.pid = type == MESSAGE_ASK_MAPS ? (uint32_t)getpid() : m.ask_pid.pid;
 	r = message_send(PROTOCOL_ASK_FD, &m, NULL, 0);
