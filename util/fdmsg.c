@@ -7,7 +7,7 @@
 #include "util/cleanup.h"
 #include "util/fdmsg.h"
 
-int fdmsg_send(int sock, const void *data, size_t n, const int *fds, size_t n_fds)
+int fdmsg_send(int sock, const void *data, size_t n, const int *fds, size_t n_fds, int flags)
 {
 	union {
 		struct cmsghdr align;
@@ -32,7 +32,7 @@ int fdmsg_send(int sock, const void *data, size_t n, const int *fds, size_t n_fd
 		memcpy(CMSG_DATA(c), fds, n_fds * sizeof(int));
 	}
 	do {
-		r = sendmsg(sock, &msg, MSG_NOSIGNAL);
+		r = sendmsg(sock, &msg, flags | MSG_NOSIGNAL);
 	} while (r < 0 && errno == EINTR);
 	return r < 0 ? -errno : 0;
 }

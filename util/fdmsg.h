@@ -11,10 +11,11 @@
 #define FDMSG_MAX_FDS 64 /* the kernel's own limit is 253 (SCM_MAX_FD) */
 
 /*
- * Sends one message; the descriptors stay the caller's. 0, -EAGAIN when the socket is full (only
- * on non-blocking sockets), or another -errno; -EPIPE/-ECONNRESET: the peer is gone.
+ * Sends one message; the descriptors stay the caller's. 0, -EAGAIN when the socket is full (with
+ * MSG_DONTWAIT in flags or on a non-blocking socket), or another -errno; -EPIPE/-ECONNRESET: the
+ * peer is gone.
  */
-int fdmsg_send(int sock, const void *data, size_t n, const int *fds, size_t n_fds);
+int fdmsg_send(int sock, const void *data, size_t n, const int *fds, size_t n_fds, int flags);
 
 /*
  * Receives one message into data. Returns its length, 0 at end of file, -EAGAIN, -EMSGSIZE when

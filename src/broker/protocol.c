@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -72,7 +73,19 @@ size_t message_size(uint32_t type)
 
 int message_send(int sock, const struct message *m, const int *fds, size_t n_fds)
 {
-	return fdmsg_send(sock, m, message_size(m->type), fds, n_fds);
+	return fdmsg_send(sock, m, message_size(m->type), fds, n_fds, 0);
+}
+
+int message_try_send(int sock, const struct message *m, const int *fds, size_t n_fds)
+{
+	return fdmsg_send(sock, m, message_size(m->type), fds, n_fds, MSG_DONTWAIT);
+}
+
+static int refuse(const int *fds, size_t n_fds, int r)
+{
+	for (size_t i = 0; i < n_fds; i++)
+		(void)close_fd(fds[i]);
+	return r;
 }
 
 int message_recv(int sock, struct message *m, int ret_fds[2], int flags)
@@ -83,14 +96,13 @@ int message_recv(int sock, struct message *m, int ret_fds[2], int flags)
 
 	if (n == -ECONNRESET)
 		return 0;
-	if (n <= 0)
+	if (n < 0)
 		return (int)n;
+	if (n == 0) /* or an empty message, which may have descriptors */
+		return refuse(fds, n_fds, 0);
 	if ((size_t)n < HEADER || m->type >= MESSAGE_N_TYPES || (size_t)n != types[m->type].size ||
-	    n_fds < types[m->type].min_fds || n_fds > types[m->type].max_fds) {
-		for (size_t i = 0; i < n_fds; i++)
-			(void)close_fd(fds[i]);
-		return -EBADMSG;
-	}
+	    n_fds < types[m->type].min_fds || n_fds > types[m->type].max_fds)
+		return refuse(fds, n_fds, -EBADMSG);
 	ret_fds[0] = n_fds > 0 ? fds[0] : -1;
 	ret_fds[1] = n_fds > 1 ? fds[1] : -1;
 	return 1;
@@ -139,6 +151,8 @@ int status_page_new(struct status_page **ret)
 		return fd;
 	if (ftruncate(fd, sizeof(struct status_page)) < 0)
 		return -errno;
+	/* A page that is cut off under us is a SIGBUS. EINVAL: a file of /dev/shm has no seals. */
+	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	p = mmap(NULL, sizeof(struct status_page), PROT_READ, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
 		return -errno;

@@ -295,6 +295,8 @@ size_t message_size(uint32_t type);
 /* Sends m (of its type's size). fds are the caller's. 0, -EAGAIN on a full non-blocking socket,
  * -errno. */
 int message_send(int sock, const struct message *m, const int *fds, size_t n_fds);
+/* The same, but never waits: -EAGAIN where the peer does not read. */
+int message_try_send(int sock, const struct message *m, const int *fds, size_t n_fds);
 
 /*
  * Receives one message into m and its descriptors (at most 2, the rest -1; owned by the caller).

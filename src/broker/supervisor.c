@@ -11,7 +11,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +47,7 @@ struct child {
 	uint32_t patience; /* the time for one file is doubled so often */
 	bool stopping, restart, killed_by_us, refused;
 	bool unwanted; /* supervisor_kill(): who called it has said why */
+	bool deaf; /* it was killed because it does not read what it is sent */
 };
 
 struct strike {
@@ -212,15 +212,17 @@ static void grow_patience(struct supervisor *s, enum peer who)
 static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 {
 	const struct child *c = &s->children[who];
+	/* Read once: a process that the child left behind may still write there. */
+	uint32_t job = __atomic_load_n(&c->status->job, __ATOMIC_RELAXED);
 	struct status_file file;
 	struct strike *k;
 	bool fault;
 
-	if (!c->status->job_since_ns || c->status->job >= STATUS_MAX_FILES) {
+	if (!c->status->job_since_ns || job >= STATUS_MAX_FILES) {
 		grow_patience(s, who);
 		return;
 	}
-	file = c->status->files[c->status->job];
+	file = c->status->files[job];
 	file.path[sizeof(file.path) - 1] = '\0';
 	fault = c->killed_by_us || (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) != SIGKILL &&
 				    WTERMSIG(wait_status) != SIGTERM);
@@ -308,6 +310,20 @@ static bool is_refused(struct supervisor *s, enum peer who, const struct message
 	return true;
 }
 
+/* Who does not read makes everybody wait: no timers, no other child, until the watchdog acts. */
+static int sent(struct supervisor *s, enum peer who, int r)
+{
+	struct child *c = &s->children[who];
+
+	if (r != -EAGAIN || c->deaf || !c->pid)
+		return r;
+	log_warning("the %s (pid %d) does not read what it is sent: it is killed", names[who],
+		    (int)c->pid);
+	c->deaf = true;
+	(void)kill(c->pid, SIGKILL);
+	return r;
+}
+
 /* What only the tree knows. */
 static void answer_other(struct supervisor *s, enum peer who, const struct message *ask,
 			 struct message *a)
@@ -331,7 +347,7 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 
 	if (is_refused(s, who, ask)) {
 		a.answer.error = -EPERM;
-		(void)message_send(sock, &a, NULL, 0);
+		(void)sent(s, who, message_try_send(sock, &a, NULL, 0));
 		return;
 	}
 	switch (ask->type) {
@@ -394,12 +410,12 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 		break;
 	default:
 		answer_other(s, who, ask, &a);
-		(void)message_send(sock, &a, NULL, 0);
+		(void)sent(s, who, message_try_send(sock, &a, NULL, 0));
 		return;
 	}
 	if (a.type == MESSAGE_ANSWER)
 		a.answer.error = fd < 0 ? fd : 0;
-	(void)message_send(sock, &a, &fd, fd >= 0 ? 1 : 0);
+	(void)sent(s, who, message_try_send(sock, &a, &fd, fd >= 0 ? 1 : 0));
 }
 
 static enum peer child_of_fd(const struct supervisor *s, int fd)
@@ -418,7 +434,7 @@ static void on_ask(void *ctx, int fd, uint32_t events)
 	struct message m;
 	int fds[2], r = 0;
 
-	for (int i = 0; i < MAX_ASKS_A_TURN; i++) {
+	for (int i = 0; i < MAX_ASKS_A_TURN && !s->children[who].deaf; i++) {
 		r = message_recv(fd, &m, fds, MSG_DONTWAIT);
 		if (r <= 0)
 			break;
@@ -426,7 +442,7 @@ static void on_ask(void *ctx, int fd, uint32_t events)
 		(void)close_fd(fds[1]);
 		answer_one(s, who, &m, fd);
 	}
-	if (r == 0 || (r < 0 && r != -EAGAIN))
+	if (r == 0 || (r < 0 && r != -EAGAIN) || s->children[who].deaf)
 		loop_remove_fd(s->loop, fd); /* its death follows as SIGCHLD */
 }
 
@@ -478,11 +494,9 @@ int supervisor_start(struct supervisor *s, enum peer who)
 	c->control = TAKE_FD(control[0]);
 	c->ask = TAKE_FD(ask[0]);
 	c->n_starts++;
-	c->stopping = c->restart = c->killed_by_us = c->refused = c->unwanted = false;
-	/* A child that does not read may not stop the broker. */
+	c->stopping = c->restart = c->killed_by_us = c->refused = c->unwanted = c->deaf = false;
+	/* A set-up is more than the socket holds: it is waited for, but not for ever. */
 	(void)setsockopt(c->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
-	if (c->ask >= 0)
-		(void)setsockopt(c->ask, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	r = loop_add_fd(s->loop, c->control, EPOLLIN, on_control, s);
 	if (r == 0 && c->ask >= 0)
 		r = loop_add_fd(s->loop, c->ask, EPOLLIN, on_ask, s);
@@ -546,19 +560,16 @@ static void start_or_later(struct supervisor *s, enum peer who)
 int supervisor_send(struct supervisor *s, enum peer who, const struct message *m, const int *fds,
 		    size_t n_fds)
 {
-	if (s->children[who].control < 0)
+	if (s->children[who].control < 0 || s->children[who].deaf)
 		return -ENOTCONN;
-	return message_send(s->children[who].control, m, fds, n_fds);
+	return sent(s, who, message_send(s->children[who].control, m, fds, n_fds));
 }
 
 int supervisor_try_send(struct supervisor *s, enum peer who, const struct message *m)
 {
-	struct pollfd p = {.fd = s->children[who].control, .events = POLLOUT};
+	int control = s->children[who].control;
 
-	if (p.fd < 0)
-		return -ENOTCONN;
-	return poll(&p, 1, 0) == 1 && p.revents == POLLOUT ? message_send(p.fd, m, NULL, 0)
-							   : -EAGAIN;
+	return control < 0 ? -ENOTCONN : message_try_send(control, m, NULL, 0);
 }
 
 void supervisor_stop(struct supervisor *s, enum peer who)
@@ -667,7 +678,7 @@ static void on_death(struct supervisor *s, enum peer who, int status)
 	while (c->control >= 0 && receive_control(s, who) > 0)
 		;
 	clean = c->stopping && WIFEXITED(status) && WEXITSTATUS(status) == 0;
-	if (!c->restart && !s->callbacks.once)
+	if (!c->restart && !c->deaf && !s->callbacks.once)
 		blame_file(s, who, status);
 	take_down_page(s, who);
 	c->pid = 0;
@@ -714,7 +725,7 @@ static void on_watch(void *ctx)
 
 	for (int i = 0; i < PEER_N; i++) {
 		struct child *c = &s->children[i];
-		uint64_t since = c->status->job_since_ns;
+		uint64_t since = __atomic_load_n(&c->status->job_since_ns, __ATOMIC_RELAXED);
 
 		if (!c->pid && c->start_at_ns && now >= c->start_at_ns) {
 			start_or_later(s, (enum peer)i);

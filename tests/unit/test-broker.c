@@ -47,16 +47,61 @@ static void test_messages_of_the_wrong_form(void)
 	m.type = MESSAGE_WINDOW;
 	CHECK_INT(message_send(pair[0], &m, NULL, 0), ==, 0);
 	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, -EBADMSG);
-	CHECK_INT(fdmsg_send(pair[0], &m, 8, NULL, 0), ==, 0);
+	CHECK_INT(fdmsg_send(pair[0], &m, 8, NULL, 0, 0), ==, 0);
 	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, -EBADMSG);
-	CHECK_INT(fdmsg_send(pair[0], &m, 3, NULL, 0), ==, 0);
+	CHECK_INT(fdmsg_send(pair[0], &m, 3, NULL, 0, 0), ==, 0);
 	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, -EBADMSG);
 	m.type = 4711;
-	CHECK_INT(fdmsg_send(pair[0], &m, sizeof(m), NULL, 0), ==, 0);
+	CHECK_INT(fdmsg_send(pair[0], &m, sizeof(m), NULL, 0, 0), ==, 0);
 	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, -EBADMSG);
 	close(pair[0]);
 	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, 0);
 	close(pair[1]);
+}
+
+/* It looks like the end of the connection, and nobody else closes what it brings. */
+static void test_an_empty_message_with_descriptors(void)
+{
+	int pair[2], fds[2], before, after;
+	struct message got;
+
+	CHECK_INT(fdmsg_pair(pair, 1), ==, 0);
+	before = dup(pair[0]);
+	CHECK_INT(close(before), ==, 0);
+	CHECK_INT(fdmsg_send(pair[0], "", 0, pair, 2, 0), ==, 0);
+	CHECK_INT(message_recv(pair[1], &got, fds, 0), ==, 0);
+	after = dup(pair[0]);
+	CHECK_INT(after, ==, before);
+	close(after);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+static void test_a_full_socket_is_not_waited_for(void)
+{
+	struct message m = {.type = MESSAGE_TEXT};
+	int pair[2], r, n = 0;
+
+	CHECK_INT(fdmsg_pair(pair, 0), ==, 0);
+	while ((r = message_try_send(pair[0], &m, NULL, 0)) == 0)
+		n++;
+	CHECK_INT(r, ==, -EAGAIN);
+	CHECK_INT(n, >, 4);
+	close(pair[0]);
+	close(pair[1]);
+}
+
+/* A child that makes its page shorter would be a SIGBUS of the broker. */
+static void test_the_status_page_keeps_its_size(void)
+{
+	struct status_page *page;
+	int fd = status_page_new(&page);
+
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(ftruncate(fd, 0), ==, -1);
+	CHECK_INT(page->counts.samples, ==, 0);
+	close(fd);
+	(void)munmap(page, sizeof(*page));
 }
 
 static void test_every_type_has_a_size(void)
@@ -601,6 +646,9 @@ int main(void)
 	CHECK(mkdtemp(dir));
 	(void)atexit(remove_all);
 	RUN(test_messages_of_the_wrong_form);
+	RUN(test_an_empty_message_with_descriptors);
+	RUN(test_a_full_socket_is_not_waited_for);
+	RUN(test_the_status_page_keeps_its_size);
 	RUN(test_every_type_has_a_size);
 	RUN(test_files_by_path);
 	RUN(test_only_code_is_handed_out);

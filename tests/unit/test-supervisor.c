@@ -48,6 +48,16 @@ static int ask(uint32_t type)
 	return m.type == MESSAGE_ANSWER && m.answer.error < 0 ? m.answer.error : fds[0] >= 0;
 }
 
+/* Asks on and on, and reads no answer; as one that was taken over may. */
+static void ask_without_reading(void)
+{
+	struct message m = {.type = MESSAGE_ASK_PROCESS};
+
+	m.ask_pid.pid = (uint32_t)getpid();
+	while (message_send(PROTOCOL_ASK_FD, &m, NULL, 0) == 0)
+		;
+}
+
 static int child_main(void)
 {
 	struct status_page *status = NULL;
@@ -89,6 +99,8 @@ static int child_main(void)
 				(void)raise(SIGKILL);
 			if (strcmp(m.text.text, "idle crash") == 0)
 				(void)raise(SIGSEGV);
+			if (strcmp(m.text.text, "deaf") == 0)
+				ask_without_reading();
 		}
 	}
 	return 1;
@@ -261,6 +273,17 @@ static void test_back_off(void)
 	end_tree();
 }
 
+/* Answers to it would fill its socket, and then hold up everybody else. */
+static void test_who_does_not_read_is_killed(void)
+{
+	uint64_t since = clock_monotonic_ns();
+
+	run_tree("deaf", 3, 0, 30 * NSEC_PER_SEC);
+	CHECK_INT(clock_monotonic_ns() - since, <, 4 * NSEC_PER_SEC);
+	CHECK_INT(supervisor_n_set_aside(world.supervisor), ==, 0);
+	end_tree();
+}
+
 /* No descriptor is free for a moment, in which one is to be started anew. */
 static void test_a_failed_start_is_tried_again(void)
 {
@@ -418,6 +441,7 @@ int main(int argc, char **argv)
 	RUN(test_a_hang_sets_the_file_aside);
 	RUN(test_the_second_kill_counts);
 	RUN(test_back_off);
+	RUN(test_who_does_not_read_is_killed);
 	RUN(test_a_failed_start_is_tried_again);
 	RUN(test_no_descriptors_to_begin_with);
 	RUN(test_stop);

@@ -273,14 +273,14 @@ static void test_descriptors_cross_a_socket(void)
 	CHECK_INT(fdmsg_pair(pair, 1), ==, 0);
 	CHECK_INT(pipe2(pipefd, O_CLOEXEC), ==, 0);
 	CHECK_INT(fdmsg_recv(pair[1], buf, sizeof(buf), fds, &n_fds, 0), ==, -EAGAIN);
-	CHECK_INT(fdmsg_send(pair[0], "hello", 5, &pipefd[1], 1), ==, 0);
+	CHECK_INT(fdmsg_send(pair[0], "hello", 5, &pipefd[1], 1, 0), ==, 0);
 	CHECK_INT(fdmsg_recv(pair[1], buf, sizeof(buf), fds, &n_fds, 0), ==, 5);
 	CHECK_INT(n_fds, ==, 1);
 	CHECK_INT(write(fds[0], &byte, 1), ==, 1);
 	CHECK_INT(read(pipefd[0], buf, 1), ==, 1);
 	close(fds[0]);
 	/* Too large a message is an error, not a short one; its descriptor is closed. */
-	CHECK_INT(fdmsg_send(pair[0], "0123456789", 10, &pipefd[1], 1), ==, 0);
+	CHECK_INT(fdmsg_send(pair[0], "0123456789", 10, &pipefd[1], 1, 0), ==, 0);
 	CHECK_INT(fdmsg_recv(pair[1], buf, sizeof(buf), fds, &n_fds, 0), ==, -EMSGSIZE);
 	close(pair[0]);
 	CHECK_INT(fdmsg_recv(pair[1], buf, sizeof(buf), fds, &n_fds, 0), ==, 0);
