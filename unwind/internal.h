@@ -154,6 +154,7 @@ struct cfi_section {
 struct unwind_module {
 	struct unwinder *u;
 	struct unwind_module *prev, *next; /* the unwinder's list */
+	const void *owner;		   /* the caller's, for its watch */
 	uint32_t id;			   /* key of the per-pc cache; never 0 */
 	uint64_t last_used;		   /* walk number; beside id, which each frame loads */
 	char *name;
@@ -223,6 +224,8 @@ struct unwind_cut {
 struct unwinder {
 	void (*trace)(void *ctx, const struct walk_step *step); /* NULL: nobody asks */
 	void *trace_ctx;
+	unwind_reading_fn reading; /* NULL: nobody asks */
+	void *reading_ctx;
 	struct unwind_limits limits;
 	struct unwind_stats stats;
 	struct cache_entry *cache;

@@ -568,6 +568,11 @@ bool unwind_module_bias(const struct unwind_module *m, uint64_t start, uint64_t 
 	return true;
 }
 
+void unwind_module_set_owner(struct unwind_module *m, const void *owner)
+{
+	m->owner = owner;
+}
+
 const uint8_t *unwind_module_build_id(const struct unwind_module *m, size_t *ret_n)
 {
 	*ret_n = m->n_build_id;

@@ -117,6 +117,16 @@ const struct unwind_stats *unwinder_stats(const struct unwinder *u);
 void unwinder_trim(struct unwinder *u);
 
 /*
+ * Told before bytes of a module's file are read, and behind that (begins: false): so that the file
+ * is known if reading it never ends, or ends the process. That happens at the first walk through
+ * some code, not at later ones. owner: the module's.
+ */
+typedef void (*unwind_reading_fn)(void *ctx, const void *owner, bool begins);
+void unwinder_watch(struct unwinder *u, unwind_reading_fn reading, void *ctx);
+/* The same for bytes that the caller itself reads for a walk. */
+void unwinder_tell_reading(const struct unwinder *u, const void *owner, bool begins);
+
+/*
  * A module from an ELF file (fd, read through a private mapping; fd stays the caller's and may be
  * closed afterwards) or from an image in memory (the vdso; borrowed until free). Cheap: only the
  * ELF's headers are read here and its CFI sections mapped, CFI is read at the first walk through
@@ -133,6 +143,8 @@ int unwind_module_new_memory(struct unwind_module **ret, struct unwinder *u, con
  */
 int unwind_module_new_eh_frame(struct unwind_module **ret, struct unwinder *u, const void *eh_frame,
 			       size_t n, uint64_t address, const char *name);
+/* Whose it is, for unwinder_watch(); NULL until then. Borrowed. */
+void unwind_module_set_owner(struct unwind_module *m, const void *owner);
 struct unwind_module *unwind_module_free(struct unwind_module *m);
 DEFINE_CLEANUP(struct unwind_module *, unwind_module_free)
 

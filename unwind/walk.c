@@ -118,6 +118,18 @@ const struct unwind_stats *unwinder_stats(const struct unwinder *u)
 	return &u->stats;
 }
 
+void unwinder_watch(struct unwinder *u, unwind_reading_fn reading, void *ctx)
+{
+	u->reading = reading;
+	u->reading_ctx = ctx;
+}
+
+void unwinder_tell_reading(const struct unwinder *u, const void *owner, bool begins)
+{
+	if (u->reading)
+		u->reading(u->reading_ctx, owner, begins);
+}
+
 void unwinder_forget(struct unwinder *u)
 {
 	memset(u->cache, 0, u->limits.cache_entries * sizeof(*u->cache));
@@ -135,8 +147,11 @@ static __attribute__((noinline)) struct rule find_rule_slow(struct walk *w, stru
 	row = rows_find(m, rel);
 	if (row)
 		return row->rule;
-	if (!work_exhausted(w->u))
+	if (!work_exhausted(w->u)) {
+		unwinder_tell_reading(w->u, m->owner, true);
 		cfi_compile_row(m, m->base + rel, &made);
+		unwinder_tell_reading(w->u, m->owner, false);
+	}
 	if (m->broken)
 		return (struct rule){.kind = RULE_NONE};
 	if (work_exhausted(w->u))
@@ -180,12 +195,16 @@ static const struct full_rule *find_full(struct walk *w, struct unwind_module *m
 	uint64_t key = (uint64_t)m->id << 32 | rel;
 	struct full_rule *f =
 		&w->u->full[(key * UINT64_C(0x9e3779b97f4a7c15)) >> 32 & (FULL_CACHE_ENTRIES - 1)];
+	int r;
 
 	if (f->module_id == m->id && rel >= f->start && rel < f->end)
 		return f;
 	if (work_exhausted(w->u))
 		return NULL;
-	return cfi_compile_full(m, m->base + rel, f) == 0 ? f : NULL;
+	unwinder_tell_reading(w->u, m->owner, true);
+	r = cfi_compile_full(m, m->base + rel, f);
+	unwinder_tell_reading(w->u, m->owner, false);
+	return r == 0 ? f : NULL;
 }
 
 /* Mappings */

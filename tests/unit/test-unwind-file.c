@@ -491,6 +491,56 @@ static void test_remake(void)
 	unwinder_free(u);
 }
 
+struct watched {
+	const void *owner;
+	unsigned int n;
+	bool reading;
+};
+
+static void on_reading(void *ctx, const void *owner, bool begins)
+{
+	struct watched *w = ctx;
+
+	CHECK(begins != w->reading);
+	CHECK(owner == w->owner);
+	w->reading = begins;
+	w->n += begins;
+}
+
+/* Whoever watches is told at the first walk through some code, and not at the next ones. */
+static void test_reading_is_told(void)
+{
+	struct unwinder *u = new_unwinder(NULL);
+	_cleanup_close_ int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	struct unwind_regs regs = {.valid = UNWIND_ALL_REGS};
+	struct watched w = {.owner = &w};
+	struct unwind_frame frames[8];
+	struct unwind_module *m;
+	uint64_t start, limit, offset, stack[32] = {0};
+	unsigned int cold = 0;
+	size_t n;
+
+	CHECK_INT(unwind_module_new_fd(&m, u, exe, "exe"), ==, 0);
+	unwinder_watch(u, on_reading, &w);
+	unwind_module_set_owner(m, &w);
+	unwind_module_text(m, &start, &limit, &offset);
+	regs.r[ARCH_REG_SP] = 0x7ffd00000000;
+	regs.r[ARCH_REG_FP] = regs.r[ARCH_REG_SP] + 64;
+	for (unsigned int i = 0; i < 200; i++) {
+		regs.r[ARCH_REG_PC] = start + (i / 2 * UINT64_C(7919)) % (limit - start);
+		w.n = 0;
+		(void)unwind_walk(u, &regs, (const uint8_t *)stack, sizeof(stack), find_anywhere, m,
+				  frames, 8, &n);
+		CHECK(!w.reading);
+		if (i % 2)
+			CHECK_INT(w.n, ==, 0);
+		cold += w.n > 0;
+	}
+	CHECK_INT(cold, >, 50);
+	unwind_module_free(m);
+	unwinder_free(u);
+}
+
 int main(void)
 {
 	RUN(test_bias);
@@ -503,5 +553,6 @@ int main(void)
 	RUN(test_eviction);
 	RUN(test_eviction_keeps_hot);
 	RUN(test_remake);
+	RUN(test_reading_is_told);
 	return 0;
 }
