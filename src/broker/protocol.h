@@ -313,7 +313,6 @@ bool message_text_ok(const char *field, size_t size);
  * The status page of a child: a memfd that the child writes and the broker reads. Every value is
  * advisory: the broker prints counts and blames files from it, nothing else.
  */
-#define STATUS_MAX_FILES	1024
 #define STATUS_MAX_COUNTERS	64
 #define STATUS_MAX_DESTINATIONS 16
 #define STATUS_LATENCY_BUCKETS	12
@@ -362,14 +361,14 @@ struct status_page {
 		uint64_t down; /* 1: the last attempt got no answer, or a refusal for now */
 	} destinations[STATUS_MAX_DESTINATIONS]; /* in the order of the set-up */
 	uint64_t store_files, store_bytes;
-	uint64_t drained_ns;   /* CLOCK_MONOTONIC when the profiler had last read all rings */
-	uint64_t job_since_ns; /* CLOCK_MONOTONIC when work on a file began; 0: on none */
-	uint32_t job;	       /* index into files of the file being read right now */
-	uint32_t ready;	       /* the child is through its start */
+	uint64_t drained_ns; /* CLOCK_MONOTONIC when the profiler had last read all rings */
+	uint64_t job;	     /* grows with each piece of work that may not last; odd: during it */
+	uint32_t reading;    /* 1: bytes of file are being read right now */
+	uint32_t ready;	     /* the child is through its start */
 	struct status_file {
 		struct file_identity identity;
 		char path[104];
-	} files[STATUS_MAX_FILES];
+	} file;
 };
 int status_page_new(
 	struct status_page **ret); /* memfd, mapped read-only; the descriptor or -errno */

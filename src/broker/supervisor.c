@@ -4,8 +4,8 @@
  * layout and a small heap. Its name on the command line is its role.
  *
  * A child that dies takes nothing with it but its own state: neighbours hold what it had not
- * settled and hand it over again through the new socket. If it died while reading a file (its
- * status page says which), the file gets a strike; a death by a fault or by our own time limit
+ * settled and hand it over again through the new socket. If it died while reading bytes of a file
+ * (its status page says of which), the file gets a strike; a death by a fault or by our own time limit
  * counts at once, one by somebody's SIGKILL (the OOM killer, an operator) only when it happens
  * twice at the same file. A file set aside is named in the log once.
  */
@@ -18,6 +18,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 
 #include "src/broker/opener.h"
 #include "src/broker/supervisor.h"
@@ -37,6 +38,13 @@
 #define MAX_ASKS_A_TURN 64
 #define SEND_TIMEOUT_S	5
 
+/* What a child has spent on one piece of work so far. */
+struct effort {
+	uint64_t job;		   /* status_page.job of it */
+	uint64_t seen_ns;	   /* the last look */
+	uint64_t cpu_ns, spent_ns; /* of the process then; on this work */
+};
+
 struct child {
 	pid_t pid; /* 0: not running */
 	int control, ask, status_fd;
@@ -45,6 +53,7 @@ struct child {
 	uint64_t start_at_ns;		 /* 0: not waiting */
 	uint64_t n_starts;
 	uint32_t patience; /* the time for one file is doubled so often */
+	struct effort effort;
 	bool stopping, restart, killed_by_us, refused;
 	bool unwanted; /* supervisor_kill(): who called it has said why */
 	bool deaf; /* it was killed because it does not read what it is sent */
@@ -213,16 +222,14 @@ static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 {
 	const struct child *c = &s->children[who];
 	/* Read once: a process that the child left behind may still write there. */
-	uint32_t job = __atomic_load_n(&c->status->job, __ATOMIC_RELAXED);
-	struct status_file file;
+	struct status_file file = c->status->file;
 	struct strike *k;
 	bool fault;
 
-	if (!c->status->job_since_ns || job >= STATUS_MAX_FILES) {
+	if (!c->status->reading) {
 		grow_patience(s, who);
 		return;
 	}
-	file = c->status->files[job];
 	file.path[sizeof(file.path) - 1] = '\0';
 	fault = c->killed_by_us || (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) != SIGKILL &&
 				    WTERMSIG(wait_status) != SIGTERM);
@@ -494,6 +501,7 @@ int supervisor_start(struct supervisor *s, enum peer who)
 	c->control = TAKE_FD(control[0]);
 	c->ask = TAKE_FD(ask[0]);
 	c->n_starts++;
+	c->effort = (struct effort){.job = 0};
 	c->stopping = c->restart = c->killed_by_us = c->refused = c->unwanted = c->deaf = false;
 	/* A set-up is more than the socket holds: it is waited for, but not for ever. */
 	(void)setsockopt(c->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
@@ -717,6 +725,63 @@ void supervisor_reap(struct supervisor *s)
 	}
 }
 
+/* CPU time of a process; 0: not to be had. */
+static uint64_t cpu_time(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
+		return 0;
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* Whether it waits for something of its own accord, as for a disk that does not answer. One that
+ * was stopped, or gets no CPU, does not. */
+static bool is_waiting(pid_t pid)
+{
+	char path[32], text[128];
+	_cleanup_close_ int fd = -EBADF;
+	const char *state;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	state = strrchr(text, ')');
+	return state && (state[1] == ' ') && (state[2] == 'D' || state[2] == 'S');
+}
+
+/*
+ * How long the child has been at its present work: by its own CPU time, so that no pause of the
+ * machine, no quota and no other process counts. Waiting counts while it reads a file, but no more
+ * than was looked on: a clock may jump when a machine goes on.
+ */
+static uint64_t time_at_work(struct child *c, uint64_t now)
+{
+	uint64_t job = __atomic_load_n(&c->status->job, __ATOMIC_RELAXED), cpu, passed;
+	struct effort *e = &c->effort;
+
+	if (!(job & 1))
+		return 0;
+	cpu = cpu_time(c->pid);
+	if (job != e->job) {
+		*e = (struct effort){.job = job, .seen_ns = now, .cpu_ns = cpu};
+		return 0;
+	}
+	passed = now - e->seen_ns < 2 * WATCH_NS ? now - e->seen_ns : 2 * WATCH_NS;
+	if (c->status->reading && is_waiting(c->pid))
+		e->spent_ns += passed;
+	else if (cpu > e->cpu_ns)
+		e->spent_ns += cpu - e->cpu_ns;
+	e->seen_ns = now;
+	e->cpu_ns = cpu;
+	return e->spent_ns;
+}
+
 /* Starts what has waited long enough, kills what is stuck at one file. */
 static void on_watch(void *ctx)
 {
@@ -725,12 +790,11 @@ static void on_watch(void *ctx)
 
 	for (int i = 0; i < PEER_N; i++) {
 		struct child *c = &s->children[i];
-		uint64_t since = __atomic_load_n(&c->status->job_since_ns, __ATOMIC_RELAXED);
 
 		if (!c->pid && c->start_at_ns && now >= c->start_at_ns) {
 			start_or_later(s, (enum peer)i);
-		} else if (c->pid && since && since < now && !c->killed_by_us &&
-			   now - since > s->file_timeout_ns << c->patience) {
+		} else if (c->pid && !c->killed_by_us &&
+			   time_at_work(c, now) > s->file_timeout_ns << c->patience) {
 			c->killed_by_us = true;
 			(void)kill(c->pid, SIGKILL);
 		}

@@ -14,8 +14,10 @@
 
 /* What hangs on a host_file. */
 struct file_state {
-	struct unwind_module *module; /* NULL: not readable */
-	uint64_t window;	      /* row is of this window */
+	struct unwind_module *module;  /* NULL: not readable */
+	struct file_identity identity; /* ino 0: not known */
+	const char *path;	       /* the host_file's */
+	uint64_t window;	       /* row is of this window */
 	uint32_t row, sent_generation;
 	uint32_t pid; /* of the process it was opened through */
 	bool tried, was_sent;
@@ -32,7 +34,9 @@ struct process_state {
 	bool has_uid;
 	uint32_t uid;
 	uint64_t uid_time_ns; /* of the record at which it was asked for; 0: never */
-	uint64_t jitdump_uid; /* of the file behind jitdump_fd of the process */
+	/* Of the file behind jitdump_fd of the process. NULL: none was opened. */
+	char *jitdump_path;
+	struct file_identity jitdump;
 };
 
 struct attribution {

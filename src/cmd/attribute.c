@@ -34,12 +34,34 @@ static void free_file_user(void *ctx, struct host_file *file)
 static void free_process_user(void *ctx, struct host_process *process)
 {
 	const struct attribution *a = ctx;
-	const struct process_state *s = process->user;
+	struct process_state *s = process->user;
 
-	if (s && s->jitdump_uid)
+	if (s && s->jitdump_path) {
 		code_unwinding_forget(a->code, process->pid, process->start_unix_ns);
-	free(process->user);
+		free(s->jitdump_path);
+	}
+	free(s);
 	process->user = NULL;
+}
+
+/*
+ * A file is blamed for nothing but what reading its bytes takes: each time has a job of its own,
+ * and what lies between is on no file. Modules without an owner are the code that a process
+ * compiled, of which its jitdump file tells; the owner of the vdso is the attribution itself.
+ */
+static void on_reading(void *ctx, const void *owner, bool begins)
+{
+	struct attribution *a = ctx;
+	const struct process_state *p = a->process ? a->process->user : NULL;
+	const struct file_state *f = owner;
+
+	role_job_begin(a->role);
+	if (!begins || owner == a)
+		return;
+	if (f && f->identity.ino)
+		role_job_read(a->role, &f->identity, f->path);
+	else if (!f && p && p->jitdump_path && p->jitdump.ino)
+		role_job_read(a->role, &p->jitdump, p->jitdump_path);
 }
 
 /* ---- Life ---- */
@@ -49,8 +71,12 @@ static int open_vdso(struct attribution *a)
 	/* The kernel maps the same image into every 64-bit process, ours included. */
 	const void *image = (const void *)getauxval(AT_SYSINFO_EHDR);
 
-	return image ? unwind_module_new_memory(&a->vdso, a->unwinder, image, 2 * 4096, "[vdso]")
-		     : 0;
+	int r = image ? unwind_module_new_memory(&a->vdso, a->unwinder, image, 2 * 4096, "[vdso]")
+		      : 0;
+
+	if (a->vdso)
+		unwind_module_set_owner(a->vdso, a);
+	return r;
 }
 
 /* What one sample is worth. */
@@ -141,6 +167,8 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 
 		r = host_new(&a->host, &source, &limits);
 	}
+	if (a->unwinder)
+		unwinder_watch(a->unwinder, on_reading, a);
 	if (r == 0 && open_vdso(a) < 0)
 		log_debug("the vdso cannot be read: frames in it end a stack");
 	a->foreign_vdso = is_foreign_vdso(a);

@@ -79,7 +79,6 @@ static bool is_wanted_again(const struct attribution *a, const struct host_file 
 static struct file_state *open_file(struct attribution *a, struct host_mapping *m)
 {
 	struct file_state *s = m->file->user;
-	struct file_identity id;
 	int fd, r;
 
 	if (!s) {
@@ -97,11 +96,14 @@ static struct file_state *open_file(struct attribution *a, struct host_mapping *
 		return s;
 	s->tried = true;
 	s->pid = a->process->pid;
-	if (opener_identify(fd, &id) == 0)
-		role_job_file(a->role, m->file->uid, &id, m->file->path);
-	role_job_point(a->role, m->file->uid);
+	s->path = m->file->path;
+	(void)opener_identify(fd, &s->identity);
+	unwinder_tell_reading(a->unwinder, s, true);
 	r = unwind_module_new_fd(&s->module, a->unwinder, fd, m->file->path);
-	if (r < 0)
+	unwinder_tell_reading(a->unwinder, s, false);
+	if (r == 0)
+		unwind_module_set_owner(s->module, s);
+	else
 		log_debug("%s: not an ELF file that can be walked: %s", m->file->path,
 			  strerror(-r));
 	return s;
@@ -170,7 +172,6 @@ static int open_jitdump(struct attribution *a, struct host_process *p, struct pr
 {
 	for (uint32_t i = 0; i < p->n_mappings; i++) {
 		struct host_mapping *m = &p->mappings[i];
-		struct file_identity id;
 		int fd;
 
 		if (m->kind != HOST_MAPPING_FILE || !is_jitdump(m->file->path))
@@ -178,11 +179,11 @@ static int open_jitdump(struct attribution *a, struct host_process *p, struct pr
 		fd = host_file_open(a->host, p, m);
 		if (fd < 0)
 			return -1;
-		s->jitdump_uid = m->file->uid;
-		if (opener_identify(fd, &id) == 0) {
-			id.size = FILE_GROWS;
-			role_job_file(a->role, m->file->uid, &id, m->file->path);
-		}
+		free(s->jitdump_path);
+		s->jitdump_path = strdup(m->file->path);
+		s->jitdump.ino = 0;
+		(void)opener_identify(fd, &s->jitdump);
+		s->jitdump.size = FILE_GROWS;
 		/* The host may close its own. */
 		return fcntl(fd, F_DUPFD_CLOEXEC, 0);
 	}
@@ -237,7 +238,6 @@ static void find_jit_rows(struct attribution *a, uint64_t pc, struct unwind_mapp
 
 	if (p->jitdump_fd < 0 || !s || a->frame_pointers)
 		return;
-	role_job_point(a->role, s->jitdump_uid);
 	code_unwinding_find(a->code, p->pid, p->start_unix_ns, p->jitdump_fd,
 			    a->other_clock ? UINT64_MAX : a->time_ns, pc, mapping);
 }
@@ -271,7 +271,6 @@ static bool find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 	s = open_file(a, m);
 	if (!s)
 		return false;
-	role_job_point(a->role, m->file->uid);
 	ret->module = s->module;
 	ret->tag = file_row(a, m->file, s);
 	if (m->bias_state == 0 && s->tried) {

@@ -167,7 +167,9 @@ static void read_on(struct code_unwinding *c, struct process *p, int fd, uint64_
 		return;
 	p->used = c->turn;
 	p->read_ns = time_ns;
+	unwinder_tell_reading(c->unwinder, NULL, true);
 	(void)jitdump_update(p->dump, fd, time_ns);
+	unwinder_tell_reading(c->unwinder, NULL, false);
 }
 
 /* ---- Modules ---- */

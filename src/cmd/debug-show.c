@@ -75,10 +75,9 @@ int debug_show(struct role *role, enum view_mode mode, const char *path, int fd,
 		log_error("cannot start: %s", strerror(-r));
 		return r;
 	}
-	if (opener_identify(fd, &id) == 0)
-		role_job_file(role, 0, &id, path);
 	role_job_begin(role);
-	role_job_point(role, 0);
+	if (opener_identify(fd, &id) == 0)
+		role_job_read(role, &id, path);
 	r = mode == VIEW_DEBUG_SAMPLE ? show_samples(u, path, fd, which, out)
 				      : show_rows(u, path, fd, which, out);
 	role_job_end(role);

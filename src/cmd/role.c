@@ -6,7 +6,6 @@
 #include <sys/socket.h>
 
 #include "src/cmd/role.h"
-#include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
 
@@ -139,29 +138,27 @@ int role_listen(struct role *r, role_message_fn message, void *ctx)
 	return loop_add_fd(r->loop, PROTOCOL_CONTROL_FD, EPOLLIN, on_control, &listener);
 }
 
-void role_job_file(struct role *r, uint64_t uid, const struct file_identity *id, const char *path)
-{
-	struct status_file *f = &r->status->files[uid % STATUS_MAX_FILES];
-
-	f->identity = *id;
-	message_set_text(f->path, sizeof(f->path), path);
-}
-
 void role_job_begin(struct role *r)
 {
-	r->status->job = STATUS_MAX_FILES;
-	__atomic_store_n(&r->status->job_since_ns, clock_monotonic_ns(), __ATOMIC_RELEASE);
+	uint64_t job = r->status->job;
+
+	__atomic_store_n(&r->status->reading, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&r->status->job, job + 1 + (job & 1), __ATOMIC_RELEASE);
 }
 
 void role_job_read(struct role *r, const struct file_identity *id, const char *path)
 {
 	/* Who dies right here has read neither the one before nor this one. */
-	__atomic_store_n(&r->status->job, STATUS_MAX_FILES, __ATOMIC_SEQ_CST);
-	role_job_file(r, 0, id, path);
-	__atomic_store_n(&r->status->job, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&r->status->reading, 0, __ATOMIC_SEQ_CST);
+	r->status->file.identity = *id;
+	message_set_text(r->status->file.path, sizeof(r->status->file.path), path);
+	__atomic_store_n(&r->status->reading, 1, __ATOMIC_RELEASE);
 }
 
 void role_job_end(struct role *r)
 {
-	__atomic_store_n(&r->status->job_since_ns, 0, __ATOMIC_RELEASE);
+	uint64_t job = r->status->job;
+
+	__atomic_store_n(&r->status->reading, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&r->status->job, job + (job & 1), __ATOMIC_RELEASE);
 }

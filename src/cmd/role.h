@@ -39,17 +39,12 @@ int role_drain_socket(int sock, role_message_fn fn, void *ctx);
 const char *role_receive_error(int r);
 
 /*
- * Who is to blame if this process dies or hangs: the status page lists files, points to the one
- * being read, and says since when work has been going on. A file has its place in the list by its
- * uid, and gives way to a later one there.
+ * Who is to blame if this process dies or hangs: the status page names the file whose bytes are
+ * being read, and tells one piece of work from the next, so that the broker can measure it.
  */
-void role_job_file(struct role *r, uint64_t uid, const struct file_identity *id, const char *path);
-void role_job_begin(struct role *r); /* work begins, on no file yet */
-static inline void role_job_point(struct role *r, uint64_t uid)
-{
-	r->status->job = (uint32_t)(uid % STATUS_MAX_FILES);
-}
-/* For who reads one file after the other: lists this one alone, and points to it. */
+void role_job_begin(
+	struct role *r); /* work begins, on no file yet; also in the place of other work */
+/* What follows, until the next of these calls, reads that file. */
 void role_job_read(struct role *r, const struct file_identity *id, const char *path);
 void role_job_end(struct role *r);
 

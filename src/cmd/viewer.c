@@ -69,10 +69,9 @@ static int read_input(struct viewer *v, struct role *role, uint32_t i, bool befo
 		log_error("%s cannot be read: %s", path, strerror(-r));
 		return r;
 	}
-	if (opener_identify(v->inputs[i].fd, &id) == 0)
-		role_job_file(role, i, &id, path);
 	role_job_begin(role);
-	role_job_point(role, i);
+	if (opener_identify(v->inputs[i].fd, &id) == 0)
+		role_job_read(role, &id, path);
 	r = import_fd(before ? &v->before : p, before ? &v->before_facts : &v->facts,
 		      v->inputs[i].fd, import_detect(head, (size_t)n, path), v->event,
 		      MAX_FILE_BYTES, error);

@@ -137,10 +137,10 @@ static void test_budget_of_dumps(void)
 
 static void check_blamed(uint32_t pid, const char *what, int fd)
 {
-	const struct status_file *f = &status.files[status.job % STATUS_MAX_FILES];
+	const struct status_file *f = &status.file;
 	struct file_identity id;
 
-	CHECK_INT(status.job, <, STATUS_MAX_FILES);
+	CHECK_INT(status.reading, ==, 1);
 	CHECK(strncmp(f->path, what, strlen(what)) == 0);
 	CHECK_INT(strtoul(f->path + strlen(what), NULL, 10), ==, pid);
 	CHECK_INT(opener_identify(fd, &id), ==, 0);

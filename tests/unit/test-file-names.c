@@ -271,22 +271,28 @@ static void test_descriptors(void)
 	(void)name_one(n, N_FILES - 1, false);
 }
 
-/* As many files as the list of the status page has places, and one more: each is blamed for
- * itself. */
+/* Each file is blamed for itself, and while none is read nobody is. */
 static void test_blame(void)
 {
 	_cleanup_(file_names_freep) struct file_names *n = make(2 * N_FILES);
 
 	file_names_add(n, 5, 0, "first", open("program", O_RDONLY | O_CLOEXEC));
-	file_names_add(n, 5 + STATUS_MAX_FILES, 0, "second", open("same", O_RDONLY | O_CLOEXEC));
+	file_names_add(n, 5 + 1024, 0, "second", open("same", O_RDONLY | O_CLOEXEC));
 	for (int i = 0; i < 2; i++) {
+		uint64_t job = status.job;
+
+		CHECK_INT(job & 1, ==, 0);
 		role_job_begin(&role);
+		CHECK_INT(status.job, ==, job + 1);
 		file_names_point(n, 6);
-		CHECK_INT(status.job, ==, STATUS_MAX_FILES);
-		file_names_point(n, i ? 5 + STATUS_MAX_FILES : 5);
-		CHECK_INT(status.job, <, STATUS_MAX_FILES);
-		CHECK_STR(status.files[status.job].path, i ? "second" : "first");
-		CHECK_INT(status.files[status.job].identity.ino, >, 0);
+		CHECK_INT(status.reading, ==, 0);
+		file_names_point(n, i ? 5 + 1024 : 5);
+		CHECK_INT(status.reading, ==, 1);
+		CHECK_STR(status.file.path, i ? "second" : "first");
+		CHECK_INT(status.file.identity.ino, >, 0);
+		role_job_begin(&role);
+		CHECK_INT(status.job, ==, job + 3);
+		CHECK_INT(status.reading, ==, 0);
 		role_job_end(&role);
 	}
 }

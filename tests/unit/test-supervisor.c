@@ -58,6 +58,18 @@ static void ask_without_reading(void)
 		;
 }
 
+/* Never long at one. */
+static void spin_from_file_to_file(struct status_page *status)
+{
+	for (;;) {
+		uint64_t until = clock_monotonic_ns() + 20 * NSEC_PER_MSEC;
+
+		while (clock_monotonic_ns() < until)
+			;
+		status->job += 2;
+	}
+}
+
 static int child_main(void)
 {
 	struct status_page *status = NULL;
@@ -67,10 +79,8 @@ static int child_main(void)
 	while (message_recv(PROTOCOL_CONTROL_FD, &m, fds, 0) > 0) {
 		if (m.type == MESSAGE_SETUP) {
 			CHECK_INT(status_page_map(fds[0], &status), ==, 0);
-			status->files[3].identity = (struct file_identity){1, FILE_INO, 2, 3};
-			message_set_text(status->files[3].path, sizeof(status->files[3].path),
-					 "/bad/file");
-			status->job = 3;
+			status->file.identity = (struct file_identity){1, FILE_INO, 2, 3};
+			message_set_text(status->file.path, sizeof(status->file.path), "/bad/file");
 		} else if (m.type == MESSAGE_QUARANTINE) {
 			/* Told back, for the test to see. */
 			struct message told = {.type = MESSAGE_RESULT};
@@ -84,8 +94,8 @@ static int child_main(void)
 			(void)message_send(PROTOCOL_CONTROL_FD, &last, NULL, 0);
 			return 0;
 		} else if (m.type == MESSAGE_TEXT) {
-			if (strncmp(m.text.text, "idle", 4) != 0)
-				status->job_since_ns = clock_monotonic_ns();
+			status->job = strncmp(m.text.text, "idle", 4) != 0;
+			status->reading = status->job && strncmp(m.text.text, "work", 4) != 0;
 			if (strncmp(m.text.text, "idle ask ", 9) == 0) {
 				struct message told = {.type = MESSAGE_RESULT};
 
@@ -101,6 +111,13 @@ static int child_main(void)
 				(void)raise(SIGSEGV);
 			if (strcmp(m.text.text, "deaf") == 0)
 				ask_without_reading();
+			if (strcmp(m.text.text, "spin") == 0 || strcmp(m.text.text, "work") == 0)
+				for (;;)
+					(void)getppid();
+			if (strcmp(m.text.text, "stopped") == 0)
+				(void)raise(SIGSTOP);
+			if (strcmp(m.text.text, "files") == 0)
+				spin_from_file_to_file(status);
 		}
 	}
 	return 1;
@@ -114,7 +131,7 @@ static struct {
 	const char *symbolizer_does; /* at its next start */
 	unsigned int n_started[PEER_N], n_gone[PEER_N], n_quarantined;
 	unsigned int until_started, until_quarantined; /* then the loop ends */
-	uint64_t started_ns[16];
+	uint64_t started_ns[16], quiet_ns;	       /* quiet_ns: then the loop ends, too */
 	bool clean, said_last_words;
 } world;
 
@@ -199,6 +216,11 @@ static void on_stop_timer(void *ctx)
 	supervisor_stop(world.supervisor, PEER_SYMBOLIZER);
 }
 
+static void on_enough(void *ctx)
+{
+	loop_exit(world.loop, 0);
+}
+
 /* Runs the tree until the symbolizer was started n times and n_quarantined files were told of. */
 static void run_tree(const char *symbolizer_does, unsigned int n, unsigned int n_quarantined,
 		     uint64_t file_timeout_ns)
@@ -207,6 +229,8 @@ static void run_tree(const char *symbolizer_does, unsigned int n, unsigned int n
 		.setup = on_setup, .message = on_message, .gone = on_gone};
 	sigset_t set;
 	int fd;
+
+	uint64_t quiet_ns = world.quiet_ns;
 
 	memset(&world, 0, sizeof(world));
 	world.symbolizer_does = symbolizer_does;
@@ -223,7 +247,9 @@ static void run_tree(const char *symbolizer_does, unsigned int n, unsigned int n
 		(void)loop_add_timer(world.loop, 50 * NSEC_PER_MSEC, 0, on_starve_timer, NULL);
 		(void)loop_add_timer(world.loop, 300 * NSEC_PER_MSEC, 0, on_feed_timer, NULL);
 	}
-	if (n == UINT32_MAX)
+	if (quiet_ns)
+		(void)loop_add_timer(world.loop, quiet_ns, 0, on_enough, NULL);
+	else if (n == UINT32_MAX)
 		(void)loop_add_timer(world.loop, 300 * NSEC_PER_MSEC, 0, on_stop_timer, NULL);
 	CHECK_INT(supervisor_new(&world.supervisor, world.loop, &callbacks, file_timeout_ns), ==,
 		  0);
@@ -252,6 +278,31 @@ static void test_a_hang_sets_the_file_aside(void)
 	run_tree("hang", 2, 1, 300 * NSEC_PER_MSEC);
 	CHECK_INT(world.n_quarantined, ==, 1);
 	CHECK_INT(world.started_ns[1] - world.started_ns[0], >=, 300 * NSEC_PER_MSEC);
+	end_tree();
+}
+
+static void test_spinning_sets_the_file_aside(void)
+{
+	run_tree("spin", 2, 1, 300 * NSEC_PER_MSEC);
+	CHECK_INT(world.n_quarantined, ==, 1);
+	end_tree();
+}
+
+/* What passes while it is paused, or goes from file to file, is no file's fault. */
+static void test_time_that_is_not_the_files(void)
+{
+	static const char *const ways[] = {"stopped", "files", "work waiting"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(ways); i++) {
+		world.quiet_ns = 1500 * NSEC_PER_MSEC;
+		run_tree(ways[i], UINT32_MAX, 0, 300 * NSEC_PER_MSEC);
+		CHECK_INT(world.n_started[PEER_SYMBOLIZER], ==, 1);
+		CHECK_INT(supervisor_n_set_aside(world.supervisor), ==, 0);
+		end_tree();
+	}
+	/* Long work on no file ends, but nothing is set aside. */
+	run_tree("work", 2, 0, 300 * NSEC_PER_MSEC);
+	CHECK_INT(supervisor_n_set_aside(world.supervisor), ==, 0);
 	end_tree();
 }
 
@@ -439,6 +490,8 @@ int main(int argc, char **argv)
 	log_set_level(LOG_LEVEL_WARNING);
 	RUN(test_a_crash_sets_the_file_aside);
 	RUN(test_a_hang_sets_the_file_aside);
+	RUN(test_spinning_sets_the_file_aside);
+	RUN(test_time_that_is_not_the_files);
 	RUN(test_the_second_kill_counts);
 	RUN(test_back_off);
 	RUN(test_who_does_not_read_is_killed);
