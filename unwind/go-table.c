@@ -104,10 +104,12 @@ static bool is_injected(const struct unwind_module *m, const struct go_func *f)
 	return is_named(m, f, "runtime.asyncPreempt") || is_named(m, f, "runtime.sigpanic");
 }
 
-/* What a signal handler returns to: it leaves the signal stack, and the table does not say so. */
+/* What a signal handler returns to: it leaves the signal stack, and the table does not say so. The
+ * first name is that of older runtimes. */
 static bool is_sigreturn(const struct unwind_module *m, const struct go_func *f)
 {
-	return is_named(m, f, "runtime.sigreturn__sigaction");
+	return is_named(m, f, "runtime.sigreturn") ||
+	       is_named(m, f, "runtime.sigreturn__sigaction");
 }
 
 /* Runs the pc-sp table: sp's distance from where it was at entry, and the pcs it holds for. */
