@@ -97,8 +97,7 @@ def paranoid_here():
 def main():
     rig.need_root()
     rig.need_programs("setpriv", "prlimit", "unshare", "capsh")
-    program = os.path.join(rig.workdir(), "perfwalk")
-    shutil.copy(rig.perfwalk(), program)
+    program = rig.perfwalk_for_others()
     p = run(program, "check")
     rig.check(p.returncode == 0 and verdict(p) == "perfwalk record -a works here.",
               f"root: {verdict(p)}")

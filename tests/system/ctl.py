@@ -26,7 +26,7 @@ endpoint = {endpoint}
 
 class Answer:
     def __init__(self, *args, **options):
-        p = subprocess.run([rig.perfwalk(), "ctl", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        p = subprocess.run([rig.perfwalk_for_others(), "ctl", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            text=True, check=False, timeout=40, stdin=subprocess.DEVNULL, **options)
         self.status, self.out, self.err = p.returncode, p.stdout, p.stderr
         self.values = dict(line.split(" ", 1) for line in p.stdout.splitlines())

@@ -3,7 +3,6 @@
 cannot, and each refusal says what is missing in words and by exit status 3. The quota of locked memory
 is shared out among the CPUs."""
 import os
-import shutil
 import subprocess
 
 import rig
@@ -43,7 +42,7 @@ def main():
     rig.need_programs("setpriv", "prlimit")
     directory = rig.build_workloads("chain", "blip")
     os.mkdir(rig.path("nobody"))
-    program = shutil.copy(rig.perfwalk(), rig.path("perfwalk"))  # where nobody may read it
+    program = rig.perfwalk_for_others()
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="utf-8") as f:
         paranoid = int(f.read())
 
