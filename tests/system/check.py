@@ -35,7 +35,11 @@ def causes(program):
     p = run("prlimit", "--nofile=20:20", program, "check")
     shown(p, "BAD", "open files", "LimitNOFILE")
     shown(run("unshare", "-p", "-f", "--mount-proc", program, "check"), "note", "pid namespace", "--pid=host")
-    shown(run("unshare", "-U", "-r", program, "check"), "note", "user namespace", "root of the host")
+    p = run("unshare", "-U", "-r", program, "check")
+    if "unshare failed: Operation not permitted" in p.stderr:
+        rig.leave_out("user namespaces: they are refused here (in a chroot, or by a sysctl)")
+    else:
+        shown(p, "note", "user namespace", "root of the host")
     drop = "--drop=cap_sys_ptrace,cap_ipc_lock"
     if run("capsh", drop, "--", "-c", "true").returncode:
         rig.leave_out("single capabilities: capsh cannot drop them here")
