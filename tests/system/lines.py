@@ -111,8 +111,7 @@ def main():
     build_id = re.search(r"Build ID: ([0-9a-f]+)", p.stdout).group(1)
     directory = f"/usr/lib/debug/.build-id/{build_id[:2]}"
     debug = f"{directory}/{build_id[2:]}.debug"
-    made = not os.path.exists(directory)
-    os.makedirs(directory, exist_ok=True)
+    rig.make_directory(directory)
     try:
         subprocess.run(["objcopy", "--only-keep-debug", "--compress-debug-sections=zlib", program, debug],
                        check=True)
@@ -120,8 +119,6 @@ def main():
         check_shown("in a separate file", program)
     finally:
         os.unlink(debug)
-        if made:
-            os.rmdir(directory)
 
 
 rig.run(main)

@@ -244,8 +244,7 @@ def check_refusals(dwarf):
             bad[at] = rng.choice((0, 1, 0x7f, 0x80, 0xff, rng.randrange(256)))
         r, _ = convert(variant("mutant.data", bad))
         if r.status not in (0, 1) or "killed" in r.err or "left with" in r.err:
-            shutil.copy(rig.path("mutant.data"), "/tmp/perfwalk-mutant.data")
-            rig.fail(f"mutant {i} (/tmp/perfwalk-mutant.data):{r.text()}")
+            rig.fail(f"mutant {i} ({rig.keep('mutant.data')}):{r.text()}")
     rig.say(f"ok: {MUTANTS} damaged files were converted or refused")
 
     r = rig.Record([rig.perfwalk(), "convert", dwarf, dwarf, "-o", rig.path("x.folded")])

@@ -143,6 +143,26 @@ def path(*names):
     return os.path.join(workdir(), *names)
 
 
+def make_directory(name):
+    """A directory outside of the test's own; those that are not there yet go with the test."""
+    if not os.path.isdir(name):
+        make_directory(os.path.dirname(name))
+        os.mkdir(name)
+        atexit.register(_remove_empty, name)
+
+
+def _remove_empty(name):
+    try:
+        os.rmdir(name)
+    except OSError:
+        pass
+
+
+def keep(name):
+    """A copy of a file for a person to look at, beside the log of the test; its path."""
+    return shutil.copy(path(name), os.environ.get("TEST_LOGS", os.getcwd()))
+
+
 def write(name, text):
     with open(path(name), "w", encoding="utf-8") as f:
         f.write(text)

@@ -47,7 +47,7 @@ def split_debug_file(file):
     notes = subprocess.run(["readelf", "-n", file], stdout=subprocess.PIPE, text=True, check=True).stdout
     build_id = re.search(r"Build ID: ([0-9a-f]+)", notes)[1]
     debug = f"/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
-    os.makedirs(os.path.dirname(debug), exist_ok=True)
+    rig.make_directory(os.path.dirname(debug))
     atexit.register(lambda: os.path.exists(debug) and os.unlink(debug))
     subprocess.run(["objcopy", "--only-keep-debug", file, debug], check=True)
     subprocess.run(["strip", file], check=True)
