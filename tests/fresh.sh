@@ -9,13 +9,14 @@
 # pip and cargo are told on this host, are carried over, with its certificates. Everything
 # else is as Debian makes it, and all caches are cold. Takes 5 GB and an hour or more; all of it is removed.
 #
-# FRESH_DIR=DIR is where the clone is in the new root: /root/perfwalk, which only root can enter.
+# FRESH_DIR=DIR is where the clone is in the new root: perfwalk in root's home, which others may not enter.
 # FRESH_WORK=DIR is where the root is made: /var/tmp. Logs: build-tests/fresh (or $TEST_BUILD/fresh).
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 logs=${TEST_BUILD:-$top/build-tests}/fresh
-clone=${FRESH_DIR:-/root/perfwalk}
+home=$(getent passwd 0 | cut -d: -f6)
+clone=${FRESH_DIR:-$home/perfwalk}
 suite=bookworm
 work= namespace=
 
@@ -71,7 +72,7 @@ carry_settings()
 		[ -e "$file" ] || continue
 		to=$file
 		case $file in
-		"$HOME"/*) to=/root${file#"$HOME"} ;;
+		"$HOME"/*) to=$home${file#"$HOME"} ;;
 		esac
 		mkdir -p "$work/root${to%/*}" && cp -Rp "$file" "$work/root$to"
 	done
@@ -84,8 +85,8 @@ in_root()
 {
 	# shellcheck disable=SC2016 # for the inner shell
 	setsid unshare -m --propagation private sh -c '
-		root=$1 namespace=$2 environment=$3 clone=$4
-		shift 4
+		root=$1 namespace=$2 environment=$3 clone=$4 home=$5
+		shift 5
 		while read -r setting; do
 			set -- "$setting" "$@"
 		done <"$environment"
@@ -95,9 +96,9 @@ in_root()
 			mount -t tmpfs -o mode=1777 tmpfs dev/shm && mount -t tmpfs -o mode=755 tmpfs run || exit 125
 		[ -e sys/kernel/tracing/events ] || mount -t tracefs tracefs sys/kernel/tracing 2>/dev/null
 		pivot_root . mnt && umount -l /mnt || exit 125
-		exec env -i -C "$clone" HOME=/root TERM=dumb LANG=C.UTF-8 \
+		exec env -i -C "$clone" HOME="$home" TERM=dumb LANG=C.UTF-8 \
 			PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"' \
-		sh "$work/root" "$namespace" "$work/environment" "$clone" "$@" </dev/null
+		sh "$work/root" "$namespace" "$work/environment" "$clone" "$home" "$@" </dev/null
 }
 
 # timed LOG COMMAND...: in the root, shown while it runs; sets seconds.

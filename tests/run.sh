@@ -4,19 +4,24 @@
 # All tests: sh tests/run.sh [NAME...]
 #
 # Installs what is missing (Debian, through apt), builds three times out of the tree (gcc, clang,
-# gcc with sanitizers; warnings are errors), runs the unit tests of gcc's builds and then the system
-# tests one after the other. One line per test; the last line counts them; exit status 1 when one failed.
+# gcc with sanitizers; warnings are errors), runs the unit tests of gcc's builds, fetches what the system
+# tests need of others, once, and runs them one after the other. One line when something begins, one per
+# test; the last line counts them; exit status 1 when one failed.
 # With names, only these system tests run, after the first build.
 #
 # A system test that cannot run here is a skip with its reason. With CI=true a skip is a failure.
-# Builds and logs: build-tests/ (or $TEST_BUILD).
+# Builds and logs: build-tests/ (or $TEST_BUILD). What is fetched: ~/.cache/perfwalk-tests. Each system test
+# has a directory of its own for temporary files, which others may enter (a clone may be where they may
+# not) and whose name is short (names of sockets are): in /tmp (or $TMPDIR). It is removed.
 set -u
 
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 out=${TEST_BUILD:-$top/build-tests}
 logs=$out/logs
+scratch=${TMPDIR:-/tmp}/perfwalk-tests.$$
 passed=0 failed=0 skipped=0
 running=
+step=0 steps=0
 
 # name:seconds it may take; in the order in which a failure tells most.
 SYSTEM_TESTS="checker:60 hygiene:60 manual:120 config:120 options:180 completion:60 outputs:180 check:60 captures:180
@@ -27,8 +32,19 @@ SYSTEM_TESTS="checker:60 hygiene:60 manual:120 config:120 options:180 completion
 # And once more where memory errors end the program: everything a capture does, the daemon's ways,
 # and hostile files.
 SANITIZED_TESTS="options:300 delivery:300 bombs:300"
+# What tests need that no package has, name:seconds:script:tests. It is fetched and built before them, once.
+PARTS="collector:1200:build-collector.sh:outputs,protocols,collector,grpc
+	viewers:600:build-viewers.sh:outputs promtool:120:fetch-promtool.sh:metrics"
 
 say() { printf '%s\n' "$*"; }
+
+# begin TEXT: says what begins now, and how far the run is.
+begin()
+{
+	step=$((step + 1))
+	printf '[%*d/%d] %s\n' ${#steps} $step "$steps" "$1"
+	begun=$(now)
+}
 
 result() # pass|fail|skip SECONDS NAME [REASON]
 {
@@ -60,6 +76,16 @@ interrupted()
 	finish
 }
 trap interrupted INT TERM HUP
+trap 'rm -rf "$scratch"' EXIT
+
+# What runs that were killed have left.
+remove_left_over()
+{
+	cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perfwalk-tests
+	for directory in "${TMPDIR:-/tmp}"/perfwalk-tests.* "$cache"/*/build.* "$cache"/*/unpacked.*; do
+		[ ! -d "$directory" ] || [ -d "/proc/${directory##*.}" ] || rm -rf "$directory"
+	done
+}
 
 # run SECONDS LOG COMMAND...: a command in a session of its own; what is left of it afterwards is ended.
 run()
@@ -84,7 +110,7 @@ NEEDED="gcc:gcc groff:groff-base capsh:libcap2-bin g++:g++ clang:clang make:make
 	protoc-c:protobuf-c-compiler protoc:protobuf-compiler python3:python3 strace:strace readelf:binutils perf:linux-perf
 	setsid:util-linux busybox:busybox-static podman:podman runc:runc xz:xz-utils git:git
 	rustc:rustc go:golang-go node:nodejs npm:npm chromium:chromium zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils systemd-analyze:systemd
-	=libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
+	=ca-certificates =libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
 	openssl:openssl =python3-h2 =python3-prometheus-client
 	llvm-symbolizer-19:llvm-19 dwz:dwz debuginfod:debuginfod
 	=liblzma-dev =libzstd-dev =libdeflate-dev =nettle-dev =libiberty-dev =libncurses-dev =libmicrohttpd-dev =libc6-dev"
@@ -113,13 +139,16 @@ install_missing()
 		}
 		as_root=sudo
 	fi
-	say "installing with apt-get:$missing"
+	say "Missing packages:$missing"
 	log=$logs/apt.log
 	{
-		$as_root apt-get update
-		# shellcheck disable=SC2086
-		DEBIAN_FRONTEND=noninteractive $as_root apt-get install -y --no-install-recommends $missing
-	} >"$log" 2>&1 || {
+		$as_root apt-get update &&
+			# shellcheck disable=SC2086
+			say "With what they need: $($as_root apt-get install -s --no-install-recommends $missing | grep -c ^Inst) packages, $(
+				$as_root apt-get install -qq -y --print-uris --no-install-recommends $missing |
+					awk '{ n += $3 } END { printf "%.0f", n / 1e6 }') MB to fetch" >&3 &&
+			$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends $missing
+	} 3>&1 >"$log" 2>&1 || {
 		tail -n 5 "$log"
 		say "apt-get failed; all of it is in $log"
 		return 1
@@ -133,16 +162,16 @@ build()
 {
 	name=$1 limit=$2
 	shift 2
-	begin=$(now)
+	begin "build with $name"
 	mkdir -p "$out/$name"
 	if run "$limit" "$logs/build-$name.log" sh -c 'cd "$1" && top=$2 && shift 2 &&
 		{ [ config.status -nt "$top/configure" ] || "$top/configure" -C "$@"; } &&
 		make -j"$(nproc)" && { [ -z "$unit" ] || make -j"$(nproc)" check TESTS=; }' \
 		sh "$out/$name" "$top" --enable-werror "$@"; then
-		result pass $(($(now) - begin)) "build with $name"
+		result pass $(($(now) - begun)) "build with $name"
 		return 0
 	fi
-	result fail $(($(now) - begin)) "build with $name" "see $logs/build-$name.log"
+	result fail $(($(now) - begun)) "build with $name" "see $logs/build-$name.log"
 	tail -n 15 "$logs/build-$name.log"
 	return 1
 }
@@ -150,7 +179,7 @@ build()
 # check NAME SECONDS: make check; each test program counts. Some of them wait more than they work.
 check()
 {
-	begin=$(now)
+	begin "unit tests ($1)"
 	run "$2" "$logs/check-$1.log" make -C "$out/$1" -j$(($(nproc) + 1)) -k check
 	status=$?
 	n=0
@@ -167,24 +196,71 @@ check()
 		$(grep -hE '^(PASS|FAIL|SKIP|XPASS|XFAIL|ERROR): ' "$logs/check-$1.log")
 	END
 	if [ "$status" -ne 0 ] && ! grep -qE '^(FAIL|ERROR): ' "$logs/check-$1.log"; then
-		result fail $(($(now) - begin)) "make check ($1)" "see $logs/check-$1.log"
+		result fail $(($(now) - begun)) "make check ($1)" "see $logs/check-$1.log"
 		tail -n 15 "$logs/check-$1.log"
 	fi
 }
 
 # ---- System tests ----
 
+# Is the system test among those that were asked for?
+is_chosen() # NAME NAMES-ASKED-FOR...
+{
+	name=$1
+	shift
+	[ $# -eq 0 ] || case " $* " in *" $name "*) ;; *) return 1 ;; esac
+}
+
+# The parts that the chosen tests need, as in PARTS.
+parts() # NAMES-ASKED-FOR...
+{
+	for part in $PARTS; do
+		for user in $(echo "${part##*:}" | tr , ' '); do
+			is_chosen "$user" "$@" && echo "$part" && break
+		done
+	done
+}
+
+fetch() # NAME:SECONDS:SCRIPT:TESTS
+{
+	name=${1%%:*} rest=${1#*:}
+	limit=${rest%%:*} rest=${rest#*:}
+	log=$logs/fetch-$name.log
+	begin "fetch or build $name, unless it is there"
+	run "$limit" "$log" sh "$top/tests/system/${rest%%:*}"
+	case $? in
+	0) result pass $(($(now) - begun)) "$name" ;;
+	77) result skip $(($(now) - begun)) "$name" "$(tail -n 1 "$log")" ;;
+	*)
+		result fail $(($(now) - begun)) "$name" "see $log"
+		tail -n 15 "$log" ;;
+	esac
+}
+
+# Programs with compiled code have their maps in /tmp, wherever temporary files are.
+remove_perf_maps() # newer than FILE
+{
+	for map in $(find /tmp -maxdepth 1 -name 'perf-*.map' -newer "$1"); do
+		pid=${map#/tmp/perf-}
+		[ -d "/proc/${pid%.map}" ] || rm -f "$map"
+	done
+}
+
 system_test() # NAME SECONDS BUILD
 {
-	begin=$(now)
-	PERFWALK=$out/$3/perfwalk
-	export PERFWALK
 	test=$1
 	[ "$3" = gcc ] || test="$1 ($3)"
+	begin "system $test, at most $2 s"
+	PERFWALK=$out/$3/perfwalk
+	export PERFWALK
 	log=$logs/system-$1-$3.log
-	run "$2" "$log" python3 "$top/tests/system/$1.py"
+	mkdir -p "$scratch/$1"
+	touch "$scratch/begun"
+	run "$2" "$log" env TMPDIR="$scratch/$1" python3 "$top/tests/system/$1.py"
 	status=$?
-	seconds=$(($(now) - begin))
+	seconds=$(($(now) - begun))
+	remove_perf_maps "$scratch/begun"
+	rm -rf "${scratch:?}/$1"
 	case $status in
 	0) result pass $seconds "system $test" ;;
 	77) result skip $seconds "system $test" "$(sed -n 's/^SKIP: //p' "$log" | tail -n 1)" ;;
@@ -195,6 +271,8 @@ system_test() # NAME SECONDS BUILD
 	esac
 }
 
+# ---- The run ----
+
 for name in "$@"; do
 	known=$(for item in $SYSTEM_TESTS; do echo "${item%:*}"; done)
 	echo "$known" | grep -qxFe "$name" || {
@@ -202,18 +280,30 @@ for name in "$@"; do
 		exit 2
 	}
 done
-mkdir -p "$logs" || exit 1
+mkdir -p "$logs" && remove_left_over && mkdir "$scratch" && chmod 755 "$scratch" || exit 1
 PATH=$PATH:/usr/local/go/bin:$HOME/.cargo/bin:/usr/sbin:/sbin
-export PATH
+TEST_LOGS=$logs
+export PATH TEST_LOGS
+
+chosen=$(for item in $SYSTEM_TESTS; do is_chosen "${item%:*}" "$@" && echo "$item"; done)
+parts=$(parts "$@")
+# shellcheck disable=SC2086
+steps=$(($(printf '%s\n' $chosen $parts | wc -l) + 1))
+if [ $# -eq 0 ]; then
+	# shellcheck disable=SC2086
+	steps=$((steps + 4 + $(printf '%s\n' $SANITIZED_TESTS | wc -l)))
+	cpus=$(nproc)
+	say "All tests: on $cpus CPUs about $((20 + 24 / cpus)) minutes; the first time $((8 + 20 / cpus)) more, for packages and modules."
+fi
 
 install_missing || result fail 0 "install what is missing"
-begin=$(now)
+begun=$(now)
 if [ "$top/configure" -nt "$top/configure.ac" ] && [ "$top/configure" -nt "$top/Makefile.am" ]; then
 	:
 elif run 300 "$logs/autoreconf.log" autoreconf -fi "$top"; then
-	result pass $(($(now) - begin)) "autoreconf"
+	result pass $(($(now) - begun)) "autoreconf"
 else
-	result fail $(($(now) - begin)) "autoreconf" "see $logs/autoreconf.log"
+	result fail $(($(now) - begun)) "autoreconf" "see $logs/autoreconf.log"
 	tail -n 15 "$logs/autoreconf.log"
 	finish
 fi
@@ -228,12 +318,11 @@ if [ $# -eq 0 ]; then
 	build sanitizers 600 CC=gcc --enable-sanitizers && check sanitizers 600
 fi
 
-for item in $SYSTEM_TESTS; do
-	name=${item%:*}
-	if [ $# -gt 0 ]; then
-		case " $* " in *" $name "*) ;; *) continue ;; esac
-	fi
-	system_test "$name" "${item#*:}" gcc
+for part in $parts; do
+	fetch "$part"
+done
+for item in $chosen; do
+	system_test "${item%:*}" "${item#*:}" gcc
 done
 if [ $# -eq 0 ] && [ -x "$out/sanitizers/perfwalk" ]; then
 	for item in $SANITIZED_TESTS; do
