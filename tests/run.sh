@@ -105,15 +105,24 @@ now() { date +%s; }
 
 # ---- What the tests need ----
 
-# What has to be there, as command:package, or =package for what brings no command.
+# What has to be there, as command:package (a|b:package where either command will do), or =package for
+# what brings no command.
 NEEDED="gcc:gcc groff:groff-base capsh:libcap2-bin g++:g++ clang:clang make:make autoreconf:autoconf automake:automake pkg-config:pkg-config
 	protoc-c:protobuf-c-compiler protoc:protobuf-compiler python3:python3 strace:strace readelf:binutils perf:linux-perf
 	setsid:util-linux busybox:busybox-static podman:podman runc:runc xz:xz-utils git:git
-	rustc:rustc go:golang-go node:nodejs npm:npm chromium:chromium zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils systemd-analyze:systemd
+	rustc:rustc go:golang-go node:nodejs npm:npm chromium|chromium-headless-shell:chromium-headless-shell zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils systemd-analyze:systemd
 	=ca-certificates =libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
 	openssl:openssl =python3-h2 =python3-prometheus-client
 	llvm-symbolizer-19:llvm-19 dwz:dwz debuginfod:debuginfod
 	=liblzma-dev =libzstd-dev =libdeflate-dev =nettle-dev =libiberty-dev =libncurses-dev =libmicrohttpd-dev =libc6-dev"
+
+has_one_of() # COMMANDS
+{
+	for command in $1; do
+		command -v "$command" >/dev/null 2>&1 && return 0
+	done
+	return 1
+}
 
 install_missing()
 {
@@ -121,9 +130,7 @@ install_missing()
 	for item in $NEEDED; do
 		case $item in
 		=*) dpkg -s "${item#=}" >/dev/null 2>&1 || missing="$missing ${item#=}" ;;
-		*)
-			PATH=$PATH:/usr/local/go/bin:$HOME/.cargo/bin:/usr/sbin:/sbin command -v "${item%%:*}" >/dev/null 2>&1 ||
-				missing="$missing ${item#*:}" ;;
+		*) has_one_of "$(echo "${item%%:*}" | tr '|' ' ')" || missing="$missing ${item#*:}" ;;
 		esac
 	done
 	[ -n "$missing" ] || return 0

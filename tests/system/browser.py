@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 
-NAMES = ('chromium', 'chromium-browser', 'google-chrome-stable')
+NAMES = ('chromium', 'chromium-browser', 'google-chrome-stable', 'chromium-headless-shell')
 
 
 def find():
