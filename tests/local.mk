@@ -5,6 +5,7 @@ TESTS += $(dist_check_SCRIPTS)
 EXTRA_DIST += \
 	tests/kernels/guest.sh \
 	tests/kernels/run.sh \
+	tests/fresh.sh \
 	tests/run.sh \
 	tests/system/badserver.py tests/system/protocols.py tests/system/route.py tests/system/otelcol.py \
 	tests/system/bombs.py \
