@@ -69,7 +69,7 @@ perfwalk_LDADD = \
 # DT_RPATH, not DT_RUNPATH, because it also counts for the libraries' own libraries.
 bundlelibdir = $(libdir)/perfwalk
 EXTRA_PROGRAMS += bundle/perfwalk
-CLEANFILES += bundle/perfwalk$(EXEEXT) $(PACKAGE)-$(VERSION)-$(host_cpu).tar.xz
+CLEANFILES += bundle/perfwalk$(EXEEXT) $(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz
 bundle_perfwalk_SOURCES = $(perfwalk_SOURCES)
 bundle_perfwalk_LDADD = $(perfwalk_LDADD)
 bundle_perfwalk_LDFLAGS = -Wl,--dynamic-linker=$(bundlelibdir)/ld-linux-x86-64.so.2 \
@@ -77,7 +77,7 @@ bundle_perfwalk_LDFLAGS = -Wl,--dynamic-linker=$(bundlelibdir)/ld-linux-x86-64.s
 .PHONY: bundle
 bundle: all bundle/perfwalk$(EXEEXT)
 	MAKE="$(MAKE)" $(SHELL) $(srcdir)/etc/bundle.sh $(bindir) $(sysconfdir) $(bundlelibdir) $(docdir) \
-		$(PACKAGE)-$(VERSION)-$(host_cpu).tar.xz $(LOADED_LIBRARIES)
+		$(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz $(LOADED_LIBRARIES)
 
 check_PROGRAMS += tests/unit/test-kernel-names
 tests_unit_test_kernel_names_SOURCES = tests/unit/test-kernel-names.c tests/unit/test.h src/cmd/kernel-names.c

@@ -35,7 +35,7 @@ def unpack(root):
     p = subprocess.run(["make", "-s", "bundle"], cwd=build, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                        check=False, stdin=subprocess.DEVNULL, env={**os.environ, "XZ_OPT": "-0"})
     rig.check(p.returncode == 0, f"make bundle: {p.stdout.strip()[-600:]}")
-    archive = max(glob.glob(os.path.join(build, "perfwalk-*-x86_64.tar.xz")), key=os.path.getmtime)
+    archive = max(glob.glob(os.path.join(build, "perfwalk-bundle-*.tar.xz")), key=os.path.getmtime)
     names = subprocess.run(["tar", "-tJf", archive], stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     rig.check(not [n for n in names if n.startswith("./etc")], "the archive has nothing in /etc, where an administrator's file may be")
     rig.check(any(n.endswith("/doc/perfwalk/perfwalk.conf") for n in names), "the default configuration is in its documentation")
