@@ -112,7 +112,8 @@ timed()
 	{
 		in_root "$@"
 		echo $? >"$work/status"
-	} 2>&1 | tee "$log"
+	} 2>&1 | tee "$log" &
+	wait $! # which a signal ends at once
 	seconds=$(($(date +%s) - begin))
 	return "$(cat "$work/status")"
 }
