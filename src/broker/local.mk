@@ -9,6 +9,7 @@ libbroker_a_SOURCES = \
 	src/broker/privileges.c src/broker/privileges.h \
 	src/broker/protocol.c src/broker/protocol.h \
 	src/broker/state-dir.c src/broker/state-dir.h \
+	src/broker/strikes.c src/broker/strikes.h \
 	src/broker/supervisor.c src/broker/supervisor.h
 
 check_PROGRAMS += tests/unit/test-broker

@@ -38,7 +38,7 @@ enum message_type {
 	MESSAGE_CPU_ADD,   /* fds: sample and side-band event */
 	MESSAGE_CPU_EVENT, /* fd: another sample event, which writes into the CPU's ring now */
 	MESSAGE_CPU_REMOVE,
-	MESSAGE_QUARANTINE, /* this file is set aside */
+	MESSAGE_QUARANTINE, /* this file is set aside, or not any more */
 	MESSAGE_FLUSH, /* end the window now; status_page.flushed tells when it is handed over */
 	MESSAGE_PAUSE, /* the events stand still, or go on */
 	MESSAGE_LOG_LEVEL, /* the profiler logs more, or less */
@@ -181,7 +181,7 @@ struct message {
 		struct {
 			struct file_identity file;
 			uint32_t for_peer; /* enum peer: who shall not read it any more */
-			uint32_t reserved;
+			uint32_t lifted;   /* 1: who may read it again */
 		} quarantine;
 		struct {
 			uint64_t id; /* of the request, growing */

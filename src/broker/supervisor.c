@@ -7,7 +7,7 @@
  * settled and hand it over again through the new socket. If it died while reading bytes of a file
  * (its status page says of which), the file gets a strike; a death by a fault or by our own time limit
  * counts at once, one by somebody's SIGKILL (the OOM killer, an operator) only when it happens
- * twice at the same file. A file set aside is named in the log once.
+ * twice at the same file (strikes.h). A file set aside is named in the log.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,6 @@
 #define BACKOFF_RESET_NS                                                                           \
 	(30 * NSEC_PER_SEC) /* a child that lived this long starts at the minimum again */
 #define WATCH_NS	(250 * NSEC_PER_MSEC)
-#define MAX_SET_ASIDE	256
 #define MAX_PATIENCE	3 /* eight times the time */
 #define MAX_ASKS_A_TURN 64
 #define SEND_TIMEOUT_S	5
@@ -59,20 +58,13 @@ struct child {
 	bool deaf; /* it was killed because it does not read what it is sent */
 };
 
-struct strike {
-	struct file_identity file;
-	uint32_t for_peers; /* bit per enum peer: set aside for it */
-	uint8_t n[PEER_N];
-};
-
 struct supervisor {
 	struct loop *loop;
 	struct supervisor_callbacks callbacks;
 	uint64_t file_timeout_ns;
 	int exe_fd, timer;
 	struct child children[PEER_N];
-	struct strike strikes[MAX_SET_ASIDE]; /* a ring: the oldest goes first */
-	uint32_t n_strikes, next_strike;
+	struct strikes strikes;
 };
 
 static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter",
@@ -106,6 +98,8 @@ int supervisor_new(struct supervisor **ret, struct loop *loop,
 	s->loop = loop;
 	s->callbacks = *callbacks;
 	s->file_timeout_ns = file_timeout_ns;
+	s->strikes.period_ns =
+		callbacks->set_aside_ns ? callbacks->set_aside_ns : STRIKES_PERIOD_NS;
 	s->exe_fd = -EBADF;
 	for (int i = 0; i < PEER_N; i++)
 		s->children[i].control = s->children[i].ask = s->children[i].status_fd = -EBADF;
@@ -170,33 +164,29 @@ struct supervisor *supervisor_free(struct supervisor *s)
 	return NULL;
 }
 
-static struct strike *find_strike(struct supervisor *s, const struct file_identity *file, bool add)
-{
-	struct strike *k;
-
-	for (uint32_t i = 0; i < s->n_strikes; i++) {
-		if (file_identity_equal(&s->strikes[i].file, file))
-			return &s->strikes[i];
-	}
-	if (!add)
-		return NULL;
-	k = &s->strikes[s->next_strike];
-	s->next_strike = (s->next_strike + 1) % MAX_SET_ASIDE;
-	if (s->n_strikes < MAX_SET_ASIDE)
-		s->n_strikes++;
-	*k = (struct strike){.file = *file};
-	return k;
-}
-
 /* The profiler hands files on to the symbolizer: it has to know which not. */
-static void tell_profiler(struct supervisor *s, const struct file_identity *file,
-			  enum peer for_peer)
+static void tell_profiler(struct supervisor *s, const struct strike *k, bool lifted)
 {
 	struct message m = {.type = MESSAGE_QUARANTINE};
 
-	m.quarantine.file = *file;
-	m.quarantine.for_peer = for_peer;
+	m.quarantine.file = k->file.identity;
+	m.quarantine.for_peer = k->who;
+	m.quarantine.lifted = lifted;
 	(void)supervisor_send(s, PEER_PROFILER, &m, NULL, 0);
+}
+
+/* Files whose time is up are read again. Returns how many. */
+static uint32_t take_back(struct supervisor *s, uint64_t now)
+{
+	const struct strike *k;
+	uint32_t n = 0;
+
+	for (; (k = strikes_take_back(&s->strikes, now)); n++) {
+		log_info("%s: the %s reads it again", k->file.path[0] ? k->file.path : "a file",
+			 names[k->who]);
+		tell_profiler(s, k, true);
+	}
+	return n;
 }
 
 /*
@@ -223,7 +213,9 @@ static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 	const struct child *c = &s->children[who];
 	/* Read once: a process that the child left behind may still write there. */
 	struct status_file file = c->status->file;
-	struct strike *k;
+	enum strike_outcome outcome;
+	const struct strike *k;
+	char time[32];
 	bool fault;
 
 	if (!c->status->reading) {
@@ -231,22 +223,22 @@ static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 		return;
 	}
 	file.path[sizeof(file.path) - 1] = '\0';
-	fault = c->killed_by_us || (WIFSIGNALED(wait_status) && WTERMSIG(wait_status) != SIGKILL &&
-				    WTERMSIG(wait_status) != SIGTERM);
-	k = find_strike(s, &file.identity, true);
-	if (++k->n[who] < 2 && !fault)
-		return;
-	if (k->for_peers & (1u << who)) {
+	fault = WIFSIGNALED(wait_status) && WTERMSIG(wait_status) != SIGKILL &&
+		WTERMSIG(wait_status) != SIGTERM;
+	outcome = strikes_add(&s->strikes, who, &file, c->killed_by_us || fault, c->killed_by_us,
+			      clock_monotonic_ns());
+	if (outcome == STRIKE_BEFORE)
 		grow_patience(s, who);
+	if (outcome != STRIKE_ASIDE)
 		return;
-	}
-	k->for_peers |= 1u << who;
-	log_warning("%s set aside: the %s %s while reading it; its frames carry addresses instead "
-		    "of %s",
-		    file.path[0] ? file.path : "a file", names[who],
-		    c->killed_by_us ? "took too long" : "died",
+	k = strikes_find(&s->strikes, who, &file.identity);
+	log_warning("%s set aside for %s: the %s %s while reading it; its frames carry addresses "
+		    "instead of %s",
+		    file.path[0] ? file.path : "a file",
+		    text_format_duration(time, sizeof(time), k->until_ns - k->struck_ns),
+		    names[who], c->killed_by_us ? "took too long" : "died",
 		    who == PEER_PROFILER ? "callers" : "names");
-	tell_profiler(s, &file.identity, who);
+	tell_profiler(s, k, false);
 }
 
 static bool has_asks(enum peer who)
@@ -344,12 +336,22 @@ static void answer_other(struct supervisor *s, enum peer who, const struct messa
 		a->answer.error = r;
 }
 
+/* The descriptor or error itself; or it is closed and -EUCLEAN. */
+static int unless_set_aside(const struct supervisor *s, enum peer who, int owned_fd)
+{
+	_cleanup_close_ int fd = owned_fd;
+	struct file_identity id;
+
+	if (fd >= 0 && opener_identify(fd, &id) == 0 && strikes_find(&s->strikes, who, &id))
+		return -EUCLEAN;
+	return TAKE_FD(fd);
+}
+
 static void answer_one(struct supervisor *s, enum peer who, const struct message *ask, int sock)
 {
 	struct message a = {.type = MESSAGE_ANSWER, .seq = ask->seq};
 	_cleanup_close_ int fd = -EBADF;
 	struct file_identity id;
-	const struct strike *k;
 	int r;
 
 	if (is_refused(s, who, ask)) {
@@ -375,11 +377,7 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 			     : -EBADMSG;
 		if (fd < 0 && fd != -EBADMSG && fd != -EINVAL && s->callbacks.debug_file)
 			fd = s->callbacks.debug_file(s->callbacks.ctx, ask);
-		k = fd < 0 || opener_identify(fd, &id) < 0 ? NULL : find_strike(s, &id, false);
-		if (k && k->for_peers & (1u << who)) {
-			(void)close_fd(fd);
-			fd = -EUCLEAN;
-		}
+		fd = unless_set_aside(s, who, fd);
 		break;
 	case MESSAGE_ASK_CONTAINER:
 		fd = message_text_ok(ask->ask_container.id, sizeof(ask->ask_container.id))
@@ -395,11 +393,7 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 	case MESSAGE_ASK_RECORDED_FILE:
 		fd = ask->type == MESSAGE_ASK_FILE ? opener_mapped_file(ask, &id)
 						   : opener_recorded_file(ask, &id);
-		k = fd < 0 ? NULL : find_strike(s, &id, false);
-		if (k && k->for_peers & (1u << who)) {
-			(void)close_fd(fd);
-			fd = -EUCLEAN;
-		}
+		fd = unless_set_aside(s, who, fd);
 		break;
 	case MESSAGE_ASK_CGROUP_PATH:
 		a.type = MESSAGE_ANSWER_TEXT;
@@ -480,6 +474,7 @@ int supervisor_start(struct supervisor *s, enum peer who)
 {
 	struct timeval patience = {.tv_sec = SEND_TIMEOUT_S};
 	struct child *c = &s->children[who];
+	const struct strike *k;
 	int control[2] = {-EBADF, -EBADF}, ask[2] = {-EBADF, -EBADF}, r;
 
 	c->start_at_ns = 0;
@@ -516,10 +511,8 @@ int supervisor_start(struct supervisor *s, enum peer who)
 			  "set-up of the %s failed: %s", names[who], strerror(-r));
 		(void)kill(c->pid, SIGKILL);
 	}
-	for (uint32_t i = 0; who == PEER_PROFILER && i < s->n_strikes; i++) {
-		if (s->strikes[i].for_peers & (1u << PEER_SYMBOLIZER))
-			tell_profiler(s, &s->strikes[i].file, PEER_SYMBOLIZER);
-	}
+	for (uint32_t i = 0; who == PEER_PROFILER && (k = strikes_next(&s->strikes, &i));)
+		tell_profiler(s, k, false);
 	if (who == PEER_PROFILER || who == PEER_SYMBOLIZER)
 		join(s, PEER_PROFILER, PEER_SYMBOLIZER);
 	if (who == PEER_SYMBOLIZER || who == PEER_EXPORTER)
@@ -631,10 +624,23 @@ uint64_t supervisor_starts(const struct supervisor *s, enum peer who)
 
 uint32_t supervisor_n_set_aside(const struct supervisor *s)
 {
-	uint32_t n = 0;
+	uint32_t n = 0, at = 0;
 
-	for (uint32_t i = 0; i < s->n_strikes; i++)
-		n += s->strikes[i].for_peers != 0;
+	while (strikes_next(&s->strikes, &at))
+		n++;
+	return n;
+}
+
+const struct strikes *supervisor_strikes(const struct supervisor *s)
+{
+	return &s->strikes;
+}
+
+uint32_t supervisor_forget_strikes(struct supervisor *s)
+{
+	uint32_t n = take_back(s, UINT64_MAX);
+
+	s->strikes.n = s->strikes.next = 0;
 	return n;
 }
 
@@ -788,6 +794,7 @@ static void on_watch(void *ctx)
 	struct supervisor *s = ctx;
 	uint64_t now = clock_monotonic_ns();
 
+	(void)take_back(s, now);
 	for (int i = 0; i < PEER_N; i++) {
 		struct child *c = &s->children[i];
 

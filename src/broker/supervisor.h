@@ -10,6 +10,7 @@
 #include <sys/types.h>
 
 #include "src/broker/protocol.h"
+#include "src/broker/strikes.h"
 #include "util/cleanup.h"
 
 struct loop;
@@ -38,6 +39,7 @@ struct supervisor_callbacks {
 	/* A child that dies ends what is done here: there is nothing to be set aside, and the
 	 * caller says what it meant. */
 	bool once;
+	uint64_t set_aside_ns; /* how long a file is the first time; 0: an hour */
 	void *ctx;
 };
 
@@ -70,8 +72,11 @@ int supervisor_send(struct supervisor *s, enum peer who, const struct message *m
 int supervisor_try_send(struct supervisor *s, enum peer who, const struct message *m);
 /* How often a child was started. */
 uint64_t supervisor_starts(const struct supervisor *s, enum peer who);
-/* Files that nobody reads any more. */
+/* Files that some child does not read for now. */
 uint32_t supervisor_n_set_aside(const struct supervisor *s);
+const struct strikes *supervisor_strikes(const struct supervisor *s);
+/* All of them are read again at once, as if nothing had happened. Returns how many. */
+uint32_t supervisor_forget_strikes(struct supervisor *s);
 /* "profiler" ... */
 const char *supervisor_name(enum peer who);
 /* The process id of a running child; 0 without one. */

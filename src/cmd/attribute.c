@@ -592,8 +592,22 @@ bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t
 	return s->sent_generation == generation;
 }
 
+/* A file that the profiler itself was not given is asked for again at its next sample. */
 void attribution_quarantine(struct attribution *a, const struct message *m)
 {
-	if (m->quarantine.for_peer == PEER_SYMBOLIZER)
+	uint32_t n = a->n_set_aside < MAX_SET_ASIDE ? a->n_set_aside : MAX_SET_ASIDE;
+
+	if (m->quarantine.for_peer != PEER_SYMBOLIZER) {
+		if (m->quarantine.lifted)
+			host_files_retry(a->host);
+		return;
+	}
+	if (!m->quarantine.lifted) {
 		a->set_aside[a->n_set_aside++ % MAX_SET_ASIDE] = m->quarantine.file;
+		return;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (file_identity_equal(&a->set_aside[i], &m->quarantine.file))
+			a->set_aside[i] = (struct file_identity){.ino = 0};
+	}
 }

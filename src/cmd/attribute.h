@@ -33,7 +33,7 @@ bool attribution_record(struct attribution *a, const struct record *r);
 void attribution_add_lost(struct attribution *a, struct sample_losses lost);
 /* Something was not recorded: what is known of processes is checked when they are sampled next. */
 void attribution_doubt(struct attribution *a);
-/* A file is set aside for a process of the tree (MESSAGE_QUARANTINE). */
+/* A file is set aside for a process of the tree, or not any more (MESSAGE_QUARANTINE). */
 void attribution_quarantine(struct attribution *a, const struct message *m);
 
 /* Facts of the file's host into the window. */

@@ -104,7 +104,7 @@ static void print_stacks(const struct statistics *s, FILE *out)
 	put_counter(out, "frames_unnamed_total", "Distinct frames of each window without a name.",
 		    c[PROFILE_FRAMES_UNNAMED]);
 	put_gauge(out, "files_set_aside",
-		  "Files that are not read any more, having killed a reader.",
+		  "Files that are not read for now, having killed a reader.",
 		  s->n_files_set_aside);
 }
 

@@ -101,6 +101,19 @@ int host_file_open(struct host *h, struct host_process *p, struct host_mapping *
 	return fd;
 }
 
+void host_files_retry(struct host *h)
+{
+	for (uint32_t row = 0; row < h->files.items.n; row++) {
+		struct file *f = h->files.items.items[row];
+
+		if (!f || f->pub.fd >= 0)
+			continue;
+		f->pub.tried = false;
+		f->n_failed = 0;
+		f->failed_pid = 0;
+	}
+}
+
 /* ---- Entries ---- */
 
 static void free_file(struct host *h, struct file *f)

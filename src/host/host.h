@@ -162,6 +162,8 @@ struct host_mapping *host_mapping_find(struct host *h, struct host_process *p, u
 /* Opens the mapping's file if that was not tried yet, or failed through other processes only (a few
  * times); its descriptor (the host's, until a later call opens another file) or -1. */
 int host_file_open(struct host *h, struct host_process *p, struct host_mapping *m);
+/* Files that could not be opened are tried again. */
+void host_files_retry(struct host *h);
 /* A file by its uid, NULL when it was forgotten. */
 struct host_file *host_file_find(struct host *h, uint64_t uid);
 /* cgroup of a sample: by id (0: not given), else from the thread's cgroup file at first sight.

@@ -23,6 +23,7 @@
 #include "util/loop.h"
 
 #define FILE_INO   4711
+#define FILE_AGAIN 4712
 #define LAST_WORDS 12
 
 /* ---- The child ---- */
@@ -85,7 +86,8 @@ static int child_main(void)
 			/* Told back, for the test to see. */
 			struct message told = {.type = MESSAGE_RESULT};
 
-			told.result.code = (int32_t)m.quarantine.file.ino;
+			told.result.code =
+				(int32_t)(m.quarantine.lifted ? FILE_AGAIN : m.quarantine.file.ino);
 			(void)message_send(PROTOCOL_CONTROL_FD, &told, NULL, 0);
 		} else if (m.type == MESSAGE_STOP) {
 			struct message last = {.type = MESSAGE_RESULT};
@@ -129,16 +131,18 @@ static struct {
 	struct loop *loop;
 	struct supervisor *supervisor;
 	const char *symbolizer_does; /* at its next start */
-	unsigned int n_started[PEER_N], n_gone[PEER_N], n_quarantined;
-	unsigned int until_started, until_quarantined; /* then the loop ends */
-	uint64_t started_ns[16], quiet_ns;	       /* quiet_ns: then the loop ends, too */
+	unsigned int n_started[PEER_N], n_gone[PEER_N], n_quarantined, n_again;
+	unsigned int until_started, until_quarantined, until_again; /* then the loop ends */
+	uint64_t set_aside_ns;
+	bool restart_profiler;		   /* as a reload does */
+	uint64_t started_ns[16], quiet_ns; /* quiet_ns: then the loop ends, too */
 	bool clean, said_last_words;
 } world;
 
 static void leave_if_seen(void)
 {
 	if (world.n_started[PEER_SYMBOLIZER] >= world.until_started &&
-	    world.n_quarantined >= world.until_quarantined)
+	    world.n_quarantined >= world.until_quarantined && world.n_again >= world.until_again)
 		loop_exit(world.loop, 0);
 }
 
@@ -166,6 +170,10 @@ static void on_message(void *ctx, enum peer who, const struct message *m)
 	if (who == PEER_PROFILER && m->type == MESSAGE_RESULT && m->result.code == FILE_INO) {
 		world.n_quarantined++;
 		world.symbolizer_does = "idle";
+		leave_if_seen();
+	}
+	if (who == PEER_PROFILER && m->type == MESSAGE_RESULT && m->result.code == FILE_AGAIN) {
+		world.n_again++;
 		leave_if_seen();
 	}
 }
@@ -211,6 +219,11 @@ static void on_feed_timer(void *ctx)
 	set_max_files(RLIM_INFINITY);
 }
 
+static void on_restart_timer(void *ctx)
+{
+	supervisor_restart(world.supervisor, PEER_PROFILER);
+}
+
 static void on_stop_timer(void *ctx)
 {
 	supervisor_stop(world.supervisor, PEER_SYMBOLIZER);
@@ -225,14 +238,18 @@ static void on_enough(void *ctx)
 static void run_tree(const char *symbolizer_does, unsigned int n, unsigned int n_quarantined,
 		     uint64_t file_timeout_ns)
 {
-	const struct supervisor_callbacks callbacks = {
-		.setup = on_setup, .message = on_message, .gone = on_gone};
+	const struct supervisor_callbacks callbacks = {.setup = on_setup,
+						       .message = on_message,
+						       .gone = on_gone,
+						       .set_aside_ns = world.set_aside_ns};
+	unsigned int until_again = world.set_aside_ns != 0;
+	bool restart_profiler = world.restart_profiler;
+	uint64_t quiet_ns = world.quiet_ns;
 	sigset_t set;
 	int fd;
 
-	uint64_t quiet_ns = world.quiet_ns;
-
 	memset(&world, 0, sizeof(world));
+	world.until_again = until_again;
 	world.symbolizer_does = symbolizer_does;
 	world.until_started = n;
 	world.until_quarantined = n_quarantined;
@@ -247,6 +264,8 @@ static void run_tree(const char *symbolizer_does, unsigned int n, unsigned int n
 		(void)loop_add_timer(world.loop, 50 * NSEC_PER_MSEC, 0, on_starve_timer, NULL);
 		(void)loop_add_timer(world.loop, 300 * NSEC_PER_MSEC, 0, on_feed_timer, NULL);
 	}
+	if (restart_profiler)
+		(void)loop_add_timer(world.loop, 400 * NSEC_PER_MSEC, 0, on_restart_timer, NULL);
 	if (quiet_ns)
 		(void)loop_add_timer(world.loop, quiet_ns, 0, on_enough, NULL);
 	else if (n == UINT32_MAX)
@@ -304,6 +323,73 @@ static void test_time_that_is_not_the_files(void)
 	run_tree("work", 2, 0, 300 * NSEC_PER_MSEC);
 	CHECK_INT(supervisor_n_set_aside(world.supervisor), ==, 0);
 	end_tree();
+}
+
+/* A new profiler is told of what was set aside before its time, as after a reload. */
+static void test_a_restart_forgets_nothing(void)
+{
+	world.restart_profiler = true;
+	run_tree("crash", 2, 2, 30 * NSEC_PER_SEC);
+	CHECK_INT(world.n_started[PEER_PROFILER], ==, 2);
+	CHECK_INT(supervisor_n_set_aside(world.supervisor), ==, 1);
+	/* Until somebody says that it is read again. */
+	CHECK_INT(supervisor_forget_strikes(world.supervisor), ==, 1);
+	CHECK_INT(supervisor_forget_strikes(world.supervisor), ==, 0);
+	CHECK_INT(supervisor_n_set_aside(world.supervisor), ==, 0);
+	end_tree();
+}
+
+static void test_the_time_of_a_file_ends(void)
+{
+	world.set_aside_ns = 400 * NSEC_PER_MSEC;
+	run_tree("crash", 2, 1, 30 * NSEC_PER_SEC);
+	CHECK_INT(world.n_again, ==, 1);
+	CHECK_INT(supervisor_n_set_aside(world.supervisor), ==, 0);
+	end_tree();
+}
+
+static void test_how_long_a_file_is_set_aside(void)
+{
+	static struct strikes s;
+	struct status_file file = {.identity = {1, 2, 3, 4}, .path = "/a"}, other = file;
+	const struct strike *k;
+	uint64_t now = 1000;
+	uint32_t at = 0;
+
+	s = (struct strikes){.period_ns = 100};
+	/* Each time twice as long, up to 64 times. */
+	for (uint64_t length = 100, i = 0; i < 10; i++) {
+		CHECK(!strikes_find(&s, PEER_PROFILER, &file.identity));
+		CHECK_INT(strikes_add(&s, PEER_PROFILER, &file, true, true, now), ==, STRIKE_ASIDE);
+		CHECK_INT(strikes_add(&s, PEER_PROFILER, &file, true, true, now), ==,
+			  STRIKE_BEFORE);
+		k = strikes_find(&s, PEER_PROFILER, &file.identity);
+		CHECK(k);
+		CHECK_INT(k->until_ns, ==, now + length);
+		CHECK(!strikes_find(&s, PEER_SYMBOLIZER, &file.identity));
+		CHECK(!strikes_take_back(&s, now + length - 1));
+		CHECK(strikes_take_back(&s, now + length) == k);
+		CHECK(!strikes_take_back(&s, UINT64_MAX));
+		now += length;
+		length = i < 6 ? 2 * length : length;
+	}
+	/* Kills by others count when they follow each other. */
+	other.identity.ino = 5;
+	CHECK_INT(strikes_add(&s, PEER_SYMBOLIZER, &other, false, false, now), ==, STRIKE_COUNTED);
+	now += 101;
+	CHECK_INT(strikes_add(&s, PEER_SYMBOLIZER, &other, false, false, now), ==, STRIKE_COUNTED);
+	now += 99;
+	CHECK_INT(strikes_add(&s, PEER_SYMBOLIZER, &other, false, false, now), ==, STRIKE_ASIDE);
+	k = strikes_next(&s, &at);
+	CHECK(k && k->who == PEER_SYMBOLIZER);
+	CHECK(!strikes_next(&s, &at));
+	/* The table is full: the oldest makes room. */
+	for (uint64_t i = 0; i < STRIKES_MAX; i++) {
+		file.identity.ino = 100 + i;
+		(void)strikes_add(&s, PEER_PROFILER, &file, true, false, now);
+	}
+	CHECK_INT(s.n, ==, STRIKES_MAX);
+	CHECK(!strikes_find(&s, PEER_SYMBOLIZER, &other.identity));
 }
 
 /* The OOM killer, or an operator: the first time it may have been anything. */
@@ -492,6 +578,9 @@ int main(int argc, char **argv)
 	RUN(test_a_hang_sets_the_file_aside);
 	RUN(test_spinning_sets_the_file_aside);
 	RUN(test_time_that_is_not_the_files);
+	RUN(test_a_restart_forgets_nothing);
+	RUN(test_the_time_of_a_file_ends);
+	RUN(test_how_long_a_file_is_set_aside);
 	RUN(test_the_second_kill_counts);
 	RUN(test_back_off);
 	RUN(test_who_does_not_read_is_killed);
