@@ -27,14 +27,19 @@ static void bash_options(const struct command *c)
 			(void)printf("-%c ", o->letter);
 		(void)printf("--%s ", o->name);
 	}
-	(void)printf("--help\" ;;\n");
+	(void)printf("--help\"");
+	if (c->n_words)
+		(void)printf(" words=\"");
+	for (size_t i = 0; i < c->n_words; i++)
+		(void)printf("%s%s", i ? " " : "", c->words[i]);
+	(void)printf("%s ;;\n", c->n_words ? "\"" : "");
 }
 
 static void print_bash(const struct command *const *commands, size_t n)
 {
 	(void)printf("# bash completion of perfwalk\n"
 		     "_perfwalk()\n{\n"
-		     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} options=\n"
+		     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} options= words=\n"
 		     "\tCOMPREPLY=()\n"
 		     "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n"
 		     "\t\tCOMPREPLY=($(compgen -W \"");
@@ -47,6 +52,7 @@ static void print_bash(const struct command *const *commands, size_t n)
 	(void)printf("\tesac\n"
 		     "\tcase $cur in\n"
 		     "\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$cur\")) ;;\n"
+		     "\t*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
 		     "\tesac\n"
 		     "}\n"
 		     "complete -o default -F _perfwalk perfwalk\n");
@@ -83,6 +89,15 @@ static void zsh_option(const struct option_spec *o)
 	(void)printf("%s'", o->argument ? ":_files" : "");
 }
 
+/* What stands behind the options. */
+static void zsh_words(const struct command *c)
+{
+	(void)printf(c->n_words ? "'1:command:(" : "'*:file:_files");
+	for (size_t i = 0; i < c->n_words; i++)
+		(void)printf("%s%s", i ? " " : "", c->words[i]);
+	(void)printf(c->n_words ? ")'" : "'");
+}
+
 static void print_zsh(const struct command *const *commands, size_t n)
 {
 	(void)printf("#compdef perfwalk\n"
@@ -103,7 +118,9 @@ static void print_zsh(const struct command *const *commands, size_t n)
 		(void)printf("\t%s)\n\t\t_arguments", commands[i]->name);
 		for (size_t k = 0; k < commands[i]->n_options; k++)
 			zsh_option(&commands[i]->options[k]);
-		(void)printf(" \\\n\t\t\t'--help[this text]' '*:file:_files' ;;\n");
+		(void)printf(" \\\n\t\t\t'--help[this text]' ");
+		zsh_words(commands[i]);
+		(void)printf(" ;;\n");
 	}
 	(void)printf("\tesac\n}\n"
 		     "[ \"$funcstack[1]\" = _perfwalk ] && _perfwalk \"$@\" || compdef _perfwalk "

@@ -19,9 +19,13 @@ static const struct option_spec option_table[] = {
 	{'s', "socket", "PATH", "the daemon's socket; default " CONTROL_DEFAULT_PATH, OPT_SOCKET},
 };
 
+static const char *const commands[] = {"status", "flush",     "reload",		"pause",
+				       "resume", "set-aside", "clear-set-aside"};
+
 const struct command ctl_command = {
 	.name = "ctl",
-	.usage = "ctl [-s PATH] status | flush | reload | pause | resume",
+	.usage = "ctl [-s PATH] status | flush | reload | pause | resume | set-aside | "
+		 "clear-set-aside",
 	.summary = "ask or tell the running daemon",
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
@@ -30,10 +34,13 @@ const struct command ctl_command = {
 		"flush    ends the window now; waits until its profile is handed over to be sent\n"
 		"reload   takes the config anew, as SIGHUP does\n"
 		"pause    stops sampling; the next profile says for how long\n"
-		"resume   goes on\n",
+		"resume   goes on\n"
+		"set-aside        files that are not read for now, because a process died or took\n"
+		"                 too long at them: which, why, and for how long\n"
+		"clear-set-aside  reads all of them again\n",
+	.words = commands,
+	.n_words = ARRAY_SIZE(commands),
 };
-
-static const char *const commands[] = {"status", "flush", "reload", "pause", "resume"};
 
 static int on_option(void *ctx, int id, const char *value)
 {

@@ -45,6 +45,7 @@ perfwalk_SOURCES = \
 	src/cmd/setup.c src/cmd/setup.h \
 	src/cmd/stack-size.c src/cmd/stack-size.h \
 	src/cmd/statistics.c src/cmd/statistics.h \
+	src/cmd/set-aside.c \
 	src/cmd/status.c \
 	src/cmd/stored.c src/cmd/stored.h \
 	src/cmd/symbolizer.c \

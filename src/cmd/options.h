@@ -21,7 +21,9 @@ struct command {
 	const char *name, *usage, *summary;
 	const struct option_spec *options;
 	size_t n_options;
-	const char *epilog; /* after the options in --help; NULL */
+	const char *epilog;	  /* after the options in --help; NULL */
+	const char *const *words; /* one of which stands behind the options; NULL */
+	size_t n_words;
 };
 
 /*

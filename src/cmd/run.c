@@ -218,6 +218,12 @@ static int on_command(void *ctx, const char *name, bool *begun, FILE *answer, ch
 	} else if (strcmp(name, "pause") == 0 || strcmp(name, "resume") == 0) {
 		r = pause_or_resume(d, name[0] == 'p');
 		reason = "the events cannot be told now; try again";
+	} else if (strcmp(name, "set-aside") == 0) {
+		tree_print_set_aside(d->tree, answer);
+		r = 0;
+	} else if (strcmp(name, "clear-set-aside") == 0) {
+		(void)fprintf(answer, "files_read_again %u\n", tree_clear_set_aside(d->tree));
+		r = 0;
 	}
 	(void)snprintf(error, n_error, "%s", reason);
 	return r;

@@ -161,8 +161,9 @@ static const struct config_key keys[] = {
 	 "would have to be stopped."},
 	{"limits", "symbolizer_file_timeout", CONFIG_DURATION, AT(symbolizer_file_timeout_ns), "3s",
 	 100 * NSEC_PER_MSEC, 5 * MIN, 0, false,
-	 "How long one file may hold the symbolizer before it is set aside; its frames then go out "
-	 "as "
+	 "How much CPU time one file may take, or how long it may be waited for, before it is set "
+	 "aside "
+	 "for an hour, then for twice as long each time; its frames then go out as "
 	 "addresses."},
 	{"limits", "max_processes", CONFIG_COUNT, AT(max_processes), "65536", 16, 4194304, 0, false,
 	 "Processes known at one time."},

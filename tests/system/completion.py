@@ -49,6 +49,9 @@ def main():
         rig.check(have == known, f"bash completes the options of {command}" + (
             "" if have == known else f": {sorted(have ^ known)}"))
     rig.check(complete(script, "perfwalk", "report", "out") == set(), "files are left to bash itself")
+    rig.check(complete(script, "perfwalk", "ctl", "re") == {"reload", "resume"} and
+              complete(script, "perfwalk", "ctl", "") >= {"status", "set-aside", "clear-set-aside"},
+              "bash completes the words of ctl")
     if not shutil.which("zsh"):
         rig.skip("zsh is not installed")
     zsh = rig.write("_perfwalk", output("completion", "zsh"))

@@ -25,11 +25,11 @@ endpoint = {endpoint}
 
 
 class Answer:
-    def __init__(self, *args, **options):
+    def __init__(self, *args, lines=False, **options):
         p = subprocess.run([rig.perfwalk_for_others(), "ctl", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            text=True, check=False, timeout=40, stdin=subprocess.DEVNULL, **options)
         self.status, self.out, self.err = p.returncode, p.stdout, p.stderr
-        self.values = dict(line.split(" ", 1) for line in p.stdout.splitlines())
+        self.values = {} if lines else dict(line.split(" ", 1) for line in p.stdout.splitlines())
 
 
 def ctl(daemon, *args, **options):
@@ -223,9 +223,46 @@ def who_may_not(d):
         rig.check(a.status == 2 and word in a.err, f"ctl {' '.join(args)}: {a.err.strip()!r}")
 
 
+def set_aside(directory):
+    """A file at which the symbolizer dies is listed, also behind a reload, until it is said to be read again."""
+    with Sink() as sink:
+        d = rig.Daemon(CONFIG.format(interval="1h", endpoint=sink.endpoint))
+        d.wait_up()
+        rig.wait_for("the control socket", lambda: os.path.exists(d.control))
+
+        def listed():
+            a = Answer("-s", d.control, "set-aside", lines=True)
+            return a.out if a.status == 0 else f"{a.status}: {a.err}"
+        rig.check(listed() == "", f"nothing is set aside: {listed()!r}")
+        p = rig.start([os.path.join(directory, "jit"), "no-map"])
+        code = rig.wait_for("it runs", lambda: rig.code_of(p.pid))
+        name = f"/tmp/perf-{p.pid}.map"
+        with open(name, "w", encoding="utf-8") as f:  # takes long to read
+            f.writelines(f"{code + 0x1000 + i:x} 1 far_away_{i}\n" for i in range(900000))
+        time.sleep(1)
+        first, pages = d.role("symbolizer"), rig.status_pages(d.pid)
+        flush = rig.start([rig.perfwalk(), "ctl", "-s", d.control, "flush"], stdout=subprocess.DEVNULL)
+        rig.wait_for("the map is read", lambda: any(page.find(b"perf map of process %d\0" % p.pid) >= 0
+                                                    for page in pages))
+        os.kill(first, signal.SIGABRT)
+        rig.wait_for("a new symbolizer", lambda: d.role("symbolizer") not in (0, first))
+        flush.wait(40)
+        wanted = rf"the perf map of process {p.pid}: the symbolizer died while reading it; it reads it again in 59m\d+s\n"
+        rig.check(re.fullmatch(wanted, listed()), f"set-aside says: {listed().strip()}")
+        ctl(d, "reload")
+        rig.check(re.fullmatch(wanted, listed()), "and so it does behind a reload")
+        rig.check(ctl(d, "clear-set-aside") == {"files_read_again": "1"} and listed() == "",
+                  "clear-set-aside takes it back")
+        rig.end(p)
+        os.unlink(name)
+        d.stop()
+
+
 def main():
     rig.need_root()
-    commands(rig.build_workloads("chain"))
+    directory = rig.build_workloads("chain", "jit")
+    set_aside(directory)
+    commands(directory)
 
 
 rig.run(main)

@@ -4,7 +4,6 @@ joined while it runs, of Node.js, and one that cannot be used. And from a perf m
 wrote outside of the pid namespace of the program. Stacks through compiled code without frame pointers,
 as far as the jitdump file says how it is unwound."""
 import gzip
-import mmap
 import os
 import re
 import signal
@@ -121,16 +120,6 @@ def check_node_frameless():
     rig.check(total > 100 and wrong < 0.15 * total, f"node --perf-prof-unwinding-info: {wrong} of {total} samples have no caller")
 
 
-def code_of(pid):
-    """The page of compiled code."""
-    with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
-        for line in f:
-            words = line.split()
-            if words[1] == "r-xp" and len(words) == 5:
-                return int(words[0].split("-")[0], 16)
-    return 0
-
-
 def symbolizer_of(pid):
     return next((c for c in rig.children_of(pid) if rig.comm_of(c) == rig.ROLES["symbolizer"]), 0)
 
@@ -139,9 +128,9 @@ def check_outside_map(built):
     rig.need_programs("unshare")
     p = rig.start(["unshare", "--fork", "--pid", "--kill-child", os.path.join(built, "jit"), "no-map"])
     pid = rig.wait_for("it runs", lambda: next((c for c in rig.children_of(p.pid)
-                                                if rig.comm_of(c) == "jit" and code_of(c)), 0))
+                                                if rig.comm_of(c) == "jit" and rig.code_of(c)), 0))
     with open(f"/tmp/perf-{pid}.map", "w", encoding="utf-8") as f:
-        f.write(f"{code_of(pid):x} 1000 named_outside\n")
+        f.write(f"{rig.code_of(pid):x} 1000 named_outside\n")
     r = rig.record("-p", pid, "-F", 199, "-d", 1, "-o", rig.path("outside.folded"))
     rig.check(r.status == 0, "a program in a pid namespace of its own")
     stacks = rig.read_folded(rig.path("outside.folded"))
@@ -151,23 +140,10 @@ def check_outside_map(built):
     rig.end(p)
 
 
-def status_pages(pid):
-    """What the children of a running capture say of themselves; the broker has it in memory."""
-    pages = []
-    for fd in os.listdir(f"/proc/{pid}/fd"):
-        try:
-            if "perfwalk-status" in os.readlink(f"/proc/{pid}/fd/{fd}"):
-                with open(f"/proc/{pid}/fd/{fd}", "rb") as f:
-                    pages.append(mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ))
-        except FileNotFoundError:
-            pass
-    return pages
-
-
 def check_deadly_map(built):
     """A map that its reader dies of is set aside, also when it has grown since."""
     p = rig.start([os.path.join(built, "jit"), "no-map"])
-    code = rig.wait_for("it runs", lambda: code_of(p.pid))
+    code = rig.wait_for("it runs", lambda: rig.code_of(p.pid))
     name = f"/tmp/perf-{p.pid}.map"
     with open(name, "w", encoding="utf-8") as f:  # takes long to read
         f.writelines(f"{code + 0x1000 + i:x} 1 far_away_{i}\n" for i in range(900000))
@@ -176,7 +152,7 @@ def check_deadly_map(built):
     capture = rig.start([rig.perfwalk(), "record", "-p", str(p.pid), "-F", "99", "-d", "5", "-o", folded],
                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     first = rig.wait_for("a symbolizer", lambda: symbolizer_of(capture.pid))
-    pages = status_pages(capture.pid)
+    pages = rig.status_pages(capture.pid)
 
     def is_read():
         return any(page.find(b"perf map of process %d\0" % p.pid) >= 0 for page in pages)
@@ -191,7 +167,7 @@ def check_deadly_map(built):
         time.sleep(0.05)
     err = capture.stderr.read()
     rig.check(capture.returncode == 0, f"a capture whose symbolizer died of a perf map leaves with {capture.returncode}")
-    rig.check(f"the perf map of process {p.pid} set aside: the symbolizer died while reading it" in err,
+    rig.check(f"the perf map of process {p.pid} set aside for 1h: the symbolizer died while reading it" in err,
               "it says which: " + next((line for line in err.splitlines() if "set aside" in line), err))
     rig.check(seen == 0 and err.count("was killed") == 1, f"the next one is not given it, and lives on ({seen})")
     stacks = rig.read_folded(folded)

@@ -7,6 +7,7 @@ status: 0, 1, or 77 for a skip with its reason. Everything a test starts dies wi
 """
 import atexit
 import ctypes
+import mmap
 import os
 import re
 import shutil
@@ -255,6 +256,29 @@ def comm_of(pid):
             return f.read().rstrip("\n")
     except OSError:
         return ""
+
+
+def code_of(pid):
+    """The page of compiled code in the workload jit."""
+    with open(f"/proc/{pid}/maps", encoding="utf-8") as f:
+        for line in f:
+            words = line.split()
+            if words[1] == "r-xp" and len(words) == 5:
+                return int(words[0].split("-")[0], 16)
+    return 0
+
+
+def status_pages(pid):
+    """What the children of a running capture say of themselves; the broker has it in memory."""
+    pages = []
+    for fd in os.listdir(f"/proc/{pid}/fd"):
+        try:
+            if "perfwalk-status" in os.readlink(f"/proc/{pid}/fd/{fd}"):
+                with open(f"/proc/{pid}/fd/{fd}", "rb") as f:
+                    pages.append(mmap.mmap(f.fileno(), 0, prot=mmap.PROT_READ))
+        except FileNotFoundError:
+            pass
+    return pages
 
 
 def children_of(pid):

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files that a process of the tree does not read for now, as lines for perfwalk ctl. */
+#include <stdio.h>
+#include <string.h>
+
+#include "src/cmd/tree-internal.h"
+#include "util/clock.h"
+#include "util/text.h"
+
+void tree_print_set_aside(const struct tree *t, FILE *out)
+{
+	const struct strikes *strikes = supervisor_strikes(t->supervisor);
+	uint64_t now = clock_monotonic_ns();
+	const struct strike *k;
+
+	for (uint32_t at = 0; (k = strikes_next(strikes, &at));) {
+		char path[sizeof(k->file.path)], time[32];
+
+		/* A stranger chose it, and it goes to a terminal. */
+		(void)text_clean(path, sizeof(path), k->file.path, sizeof(path) - 1);
+		(void)fprintf(out, "%s: the %s %s while reading it; it reads it again in %s\n",
+			      path[0] ? path : "a file", supervisor_name(k->who),
+			      k->took_too_long ? "took too long" : "died",
+			      text_format_duration(time, sizeof(time),
+						   k->until_ns > now ? k->until_ns - now : 0));
+	}
+}
+
+uint32_t tree_clear_set_aside(struct tree *t)
+{
+	return supervisor_forget_strikes(t->supervisor);
+}
