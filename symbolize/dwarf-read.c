@@ -11,7 +11,7 @@
 
 static int section_load(struct dwarf *d, struct dwarf_section_state *s)
 {
-	uint64_t room = d->limits.max_inflate_bytes, mapped;
+	uint64_t room = d->limits.max_inflate_dwarf_bytes, mapped;
 	int r;
 
 	r = elf_image_bytes(&d->image, &s->header, d->limits.max_dwarf_bytes - d->n_mapped,

@@ -96,15 +96,30 @@ static void table_bytes_open(struct symbol_file *f, const struct elf_image *im, 
 	}
 }
 
+/*
+ * What may still be inflated. One budget for all of a file: a kilobyte of it can stand for a
+ * megabyte, and names stay as long as their file is read.
+ */
+static uint64_t inflate_room(const struct symbol_file *f)
+{
+	const struct elf_bytes *held[] = {&f->fixed.symbols, &f->fixed.names,  &f->dynamic.symbols,
+					  &f->dynamic.names, &f->mini.symbols, &f->mini.names,
+					  &f->mini_image};
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(held); i++)
+		n += held[i]->heap ? held[i]->n : 0;
+	return n < f->limits.max_inflate_bytes ? f->limits.max_inflate_bytes - n : 0;
+}
+
 static int table_bytes_inflate(struct symbol_file *f, const struct elf_image *im,
 			       struct table_bytes *b)
 {
 	struct elf_bytes *both[] = {&b->symbols, &b->names};
 
 	for (size_t i = 0; i < ARRAY_SIZE(both); i++) {
-		int r = both[i]->compressed
-				? elf_bytes_inflate(both[i], im->is64, f->limits.max_inflate_bytes)
-				: 0;
+		int r = both[i]->compressed ? elf_bytes_inflate(both[i], im->is64, inflate_room(f))
+					    : 0;
 
 		if (r < 0) {
 			table_bytes_release(b);
@@ -379,7 +394,7 @@ static int symbols_add(struct symbol_file *f, const struct elf_image *im,
 static int mini_build(struct symbol_file *f)
 {
 	struct elf_image im = ELF_IMAGE_INIT;
-	int r = elf_bytes_unxz(&f->mini_image, f->limits.max_inflate_bytes);
+	int r = elf_bytes_unxz(&f->mini_image, inflate_room(f));
 
 	if (r == 0)
 		r = elf_image_open_memory(&im, f->mini_image.data, f->mini_image.n);

@@ -46,17 +46,19 @@ typedef int (*symbol_open_split_fn)(void *ctx, const char *path);
 
 struct symbol_limits {
 	uint64_t max_file_bytes; /* symbol and string tables read from one file; default 256 MiB */
-	uint64_t max_inflate_bytes; /* one compressed table of symbols or their names; of sections
-				       for lines, all inflated at one time; default 256 MiB */
-	uint64_t max_table_bytes;   /* one perf map or kallsyms; default 64 MiB */
-	uint64_t max_dwarf_bytes;   /* sections mapped at one time for lines; default 512 MiB */
-	uint64_t max_line_bytes; /* tables made of them; default 0: no lines, no inlined callers */
-	bool only_inlined;	 /* inlined callers, and line tables are not read */
+	uint64_t max_inflate_bytes;	  /* symbols and names of one file that were compressed, all
+				       together; default 64 MiB */
+	uint64_t max_inflate_dwarf_bytes; /* sections for lines, all inflated at one time; default
+					     256 MiB */
+	uint64_t max_table_bytes;	  /* one perf map or kallsyms; default 64 MiB */
+	uint64_t max_dwarf_bytes; /* sections mapped at one time for lines; default 512 MiB */
+	uint64_t max_line_bytes;  /* tables made of them; default 0: no lines, no inlined callers */
+	bool only_inlined;	  /* inlined callers, and line tables are not read */
 };
 #define SYMBOL_LIMITS_DEFAULT                                                                      \
 	{                                                                                          \
-		UINT64_C(256) << 20, UINT64_C(256) << 20, UINT64_C(64) << 20, UINT64_C(512) << 20, \
-			0, false                                                                   \
+		UINT64_C(256) << 20, UINT64_C(64) << 20, UINT64_C(256) << 20, UINT64_C(64) << 20,  \
+			UINT64_C(512) << 20, 0, false                                              \
 	}
 
 /* ---- ELF files ---- */

@@ -26,6 +26,9 @@
 #define MAX_KALLSYMS_BYTES    (UINT64_C(64) << 20)
 #define PULL_BYTES	      (UINT64_C(64) << 20)  /* of a profile asked for over HTTP */
 #define DATA_BYTES	      (UINT64_C(256) << 20) /* tables of processes, files and threads */
+/* So much of its address space may be no file. By default that is below the unit's MemoryMax: what
+ * a hostile file makes the symbolizer allocate is refused before the kernel kills somebody. */
+#define SYMBOLIZER_DATA(address_space) ((address_space) / 8 * 3)
 
 static struct setup_common common_setup(const struct tree *t, uint64_t address_space, uint64_t data)
 {
@@ -200,7 +203,9 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 	const struct config *c = t->options.config;
 	struct setup_symbolizer s = {
 		.common = common_setup(t, t->options.capture ? 0 : c->symbolizer_memory_bytes,
-				       t->options.capture ? 3 * CAPTURE_PROFILE_BYTES : 0),
+				       t->options.capture
+					       ? 3 * CAPTURE_PROFILE_BYTES
+					       : SYMBOLIZER_DATA(c->symbolizer_memory_bytes)),
 		.symbols_bytes = c->symbols_bytes,
 		.profile_bytes =
 			t->options.capture ? CAPTURE_PROFILE_BYTES : 2 * c->window_memory_bytes,

@@ -156,7 +156,8 @@ static const struct config_key keys[] = {
 	 "again from its file when it is needed."},
 	{"limits", "symbolizer_memory", CONFIG_BYTES, AT(symbolizer_memory_bytes), "1G", 64 * MIB,
 	 64 * GIB, 0, false,
-	 "Address space of the process that reads debugging information, which is where a hostile "
+	 "Address space of the process that reads debugging information, three eighths of it for "
+	 "data, which is where a hostile "
 	 "file "
 	 "would have to be stopped."},
 	{"limits", "symbolizer_file_timeout", CONFIG_DURATION, AT(symbolizer_file_timeout_ns), "3s",

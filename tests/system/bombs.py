@@ -241,7 +241,7 @@ def zeros(n):
     """A compressed ELF section body (SHF_COMPRESSED, zlib) that inflates to n zero bytes."""
     c = zlib.compressobj(1)
     block = bytes(1 << 20)
-    body = b"".join(c.compress(block) for _ in range(n >> 20)) + c.flush()
+    body = b"".join(c.compress(block) for _ in range(n >> 20)) + c.compress(bytes(n % (1 << 20))) + c.flush()
     return struct.pack("<IIQQ", 1, 0, n, 1) + body  # ELFCOMPRESS_ZLIB, size, alignment
 
 
@@ -330,6 +330,14 @@ def build():
     e.replace(".symtab", two_gib)
     e.replace(".strtab", two_gib)
     e.write(bomb("symtab"))
+
+    # Symbols and names that together take a byte less than may be inflated of a file; and such that far more
+    # would be, if each had a limit of its own.
+    for i, (symbols, names) in enumerate([(32 << 20, (32 << 20) - 1)] * 5 + [(255 << 20, 255 << 20)]):
+        e = Elf(plain)
+        e.replace(".symtab", zeros(symbols))
+        e.replace(".strtab", zeros(names))
+        e.write(bomb(f"within{i}" if i < 5 else "beyond"))
 
     e = Elf(plain)  # a symbol table that claims to be far larger than the file
     i = e.index(".symtab")

@@ -75,7 +75,7 @@ static struct symbol_file *open_file_debug(const char *name, uint64_t max_inflat
 	CHECK_INT(fd, >=, 0);
 	limits.max_line_bytes = UINT64_C(1) << 20;
 	if (max_inflate_bytes)
-		limits.max_inflate_bytes = max_inflate_bytes;
+		limits.max_inflate_bytes = limits.max_inflate_dwarf_bytes = max_inflate_bytes;
 	CHECK_INT(symbol_file_new_fd(&f, fd, &limits, open_debug, debug), ==, 0);
 	(void)close(fd);
 	return f;

@@ -513,6 +513,20 @@ static void test_compressed(void)
 	check_compressed(ELFCOMPRESS_ZLIB, 0, &small, "(none)");
 }
 
+/* Symbols and names share one budget: each alone would fit. */
+static void test_compressed_together(void)
+{
+	struct elf e = build(NULL, 0, NULL, 0);
+	uint64_t both = e.sections[S_SYMTAB].sh_size + e.sections[S_STRTAB].sh_size;
+	struct symbol_limits exact = limits;
+
+	exact.max_inflate_bytes = both;
+	check_compressed(ELFCOMPRESS_ZLIB, 0, &exact, "second");
+	exact.max_inflate_bytes = both - 1;
+	check_compressed(ELFCOMPRESS_ZLIB, 0, &exact, "(none)");
+	free(e.bytes);
+}
+
 static void test_not_elf(void)
 {
 	static const char text[] = "#!/bin/sh\n";
@@ -543,5 +557,6 @@ int main(void)
 	RUN(test_alias_bomb);
 	RUN(test_nesting);
 	RUN(test_compressed);
+	RUN(test_compressed_together);
 	return 0;
 }
