@@ -250,6 +250,27 @@ static bool has_asks(enum peer who)
 	return false;
 }
 
+/*
+ * Whom the kernel kills first when memory is short: who reads hostile files and can be had again
+ * without a loss, and last who holds samples that nobody else has. Worse is always allowed.
+ */
+static void worsen_oom_score(enum peer who)
+{
+	static const int worse[PEER_N] = {
+		[PEER_SYMBOLIZER] = 500, [PEER_FETCHER] = 400,	[PEER_METRICS] = 300,
+		[PEER_EXPORTER] = 200,	 [PEER_PROFILER] = 100,
+	};
+	_cleanup_close_ int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	char text[16] = "";
+	int score, n;
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return;
+	score = atoi(text) + worse[who];
+	n = snprintf(text, sizeof(text), "%d", score < 1000 ? score : 1000);
+	(void)!pwrite(fd, text, (size_t)n, 0);
+}
+
 static void exec_child(struct supervisor *s, enum peer who, int control, int ask)
 {
 	char title[32];
@@ -261,6 +282,7 @@ static void exec_child(struct supervisor *s, enum peer who, int control, int ask
 	(void)setsid();
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	worsen_oom_score(who);
 	/* Neither may sit where the other is to go. */
 	control = fcntl(control, F_DUPFD_CLOEXEC, 10);
 	if (control < 0)

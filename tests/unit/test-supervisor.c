@@ -401,6 +401,32 @@ static void test_the_second_kill_counts(void)
 	end_tree();
 }
 
+static int oom_score_of(pid_t pid)
+{
+	char path[64], text[16] = "";
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/oom_score_adj", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK_INT(read(fd, text, sizeof(text) - 1), >, 0);
+	(void)close(fd);
+	return atoi(text);
+}
+
+/* When memory is short, who reads strangers' files goes first, and this process last. */
+static void test_whom_the_kernel_kills(void)
+{
+	int ours = oom_score_of(getpid());
+
+	if (ours > 400)
+		return;
+	run_tree("idle", 1, 0, 30 * NSEC_PER_SEC);
+	(void)usleep(300000);
+	CHECK_INT(oom_score_of(supervisor_pid(world.supervisor, PEER_PROFILER)), ==, ours + 100);
+	CHECK_INT(oom_score_of(supervisor_pid(world.supervisor, PEER_SYMBOLIZER)), ==, ours + 500);
+	end_tree();
+}
+
 /* Dead without a file to blame: nobody is, and the starts become rarer. */
 static void test_back_off(void)
 {
@@ -582,6 +608,7 @@ int main(int argc, char **argv)
 	RUN(test_the_time_of_a_file_ends);
 	RUN(test_how_long_a_file_is_set_aside);
 	RUN(test_the_second_kill_counts);
+	RUN(test_whom_the_kernel_kills);
 	RUN(test_back_off);
 	RUN(test_who_does_not_read_is_killed);
 	RUN(test_a_failed_start_is_tried_again);
