@@ -90,8 +90,8 @@ static void put_distance(const struct page *pg)
 	else if (p->period_ns)
 		fprintf(pg->out, " every %s ns", format_count(count, p->period_ns));
 	else if (p->period_events > 1)
-		fprintf(pg->out, ", one of %s,", format_count(count, p->period_events));
-	else
+		fprintf(pg->out, ", one in %s,", format_count(count, p->period_events));
+	else if (p->period_events && !p->weighted)
 		fputs(", each of them,", pg->out);
 }
 
@@ -144,7 +144,7 @@ static void put_count(const struct page *pg, enum style s, const char *name, uin
 	fputc('\n', pg->out);
 }
 
-/* What the samples stand for; NULL: nothing is known of it. */
+/* What the samples stand for; NULL: nothing is known of it, or for themselves. */
 static const char *format_worth(const struct page *pg, char *buf, size_t size)
 {
 	const struct profile *p = pg->p;
@@ -152,12 +152,14 @@ static const char *format_worth(const struct page *pg, char *buf, size_t size)
 	double busy_ns = (double)pg->total * (double)p->period_ns;
 	char count[32], event[96];
 
+	if (!pg->total || (p->period_events == 1 && !p->weighted))
+		return NULL;
 	if (p->period_ns) {
-		(void)snprintf(buf, size, "%.1f s of CPU time, %.2f CPUs busy", busy_ns / 1e9,
+		(void)snprintf(buf, size, "%.1f s of CPU time: %.2f CPUs busy", busy_ns / 1e9,
 			       window_ns ? busy_ns / (double)window_ns : 0);
 	} else if (p->period_events) {
 		(void)text_clean(event, sizeof(event), profile_text(p, p->event), SIZE_MAX);
-		(void)snprintf(buf, size, "%s %s",
+		(void)snprintf(buf, size, "stand for %s %s",
 			       format_count(count, (uint64_t)pg->total * p->period_events), event);
 	} else {
 		return NULL;
@@ -171,18 +173,18 @@ static void put_losses(const struct page *pg)
 		enum profile_counter counter;
 		const char *name, *why;
 	} losses[] = {
-		{PROFILE_SAMPLES_LOST, "  lost", "the kernel had no room in a ring"},
-		{PROFILE_SAMPLES_DROPPED, "  dropped", "no room in the profile's memory"},
-		{PROFILE_SAMPLES_FILTERED, "  filtered", "not asked for"},
-		{PROFILE_SAMPLES_THROTTLED, "  throttled", "times the kernel slowed an event down"},
-		{PROFILE_RECORDS_BAD, "  bad records", "ring records that contradict themselves"},
-		{PROFILE_SIDEBAND_LOST, "  lost events",
-		 "mappings, forks or exits; names may miss"},
+		{PROFILE_SAMPLES_LOST, "  lost", "the kernel's buffers were full"},
+		{PROFILE_SAMPLES_DROPPED, "  dropped", "no memory was left for them"},
+		{PROFILE_SAMPLES_FILTERED, "  left out", "of others than were asked for"},
+		{PROFILE_SAMPLES_THROTTLED, "  throttled", "times the kernel held sampling back"},
+		{PROFILE_RECORDS_BAD, "  bad records", "the kernel's, damaged and ignored"},
+		{PROFILE_SIDEBAND_LOST, "  lost records",
+		 "of starts and mappings: names may be missing"},
 	};
 	const uint64_t *c = pg->p->counters;
 	char worth[192];
 
-	put_count(pg, BOLD, "Samples", c[PROFILE_SAMPLES], 0,
+	put_count(pg, BOLD, "Samples", c[PROFILE_SAMPLES] - c[PROFILE_SAMPLES_FILTERED], 0,
 		  format_worth(pg, worth, sizeof(worth)));
 	for (size_t i = 0; i < ARRAY_SIZE(losses); i++) {
 		uint64_t n = c[losses[i].counter];
@@ -207,23 +209,33 @@ static void put_fact(const struct page *pg, const char *name, const char *value,
 	fprintf(pg->out, "%s\n", style_off(pg, DIM));
 }
 
-/* What smaller copies of the stacks would have been good for, and how many frames there are. */
-static void put_reach(const struct page *pg)
+/* What smaller copies of the stacks would have been good for. */
+static void put_copies(const struct page *pg)
 {
 	const uint64_t *within = &pg->p->counters[PROFILE_STACKS_WITHIN_8K];
+	uint64_t n = within[0] + within[1] + within[2] + within[3];
+	char value[32], why[96] = "of each stack";
+	size_t at = strlen(why);
+
+	if (!n || !pg->p->stack_bytes)
+		return;
+	if (pg->p->stack_bytes > 8 << 10)
+		at += (size_t)snprintf(why + at, sizeof(why) - at, "; 8K would do for %.0f%%",
+				       table_share(within[0], n));
+	if (pg->p->stack_bytes > 16 << 10)
+		(void)snprintf(why + at, sizeof(why) - at, ", 16K for %.0f%%",
+			       table_share(within[0] + within[1], n));
+	put_fact(pg, "  copied", text_format_bytes(value, sizeof(value), pg->p->stack_bytes), why);
+}
+
+/* How many frames a stack has. */
+static void put_frames(const struct page *pg)
+{
 	const uint64_t *frames = &pg->p->counters[PROFILE_STACKS_TO_8_FRAMES];
-	uint64_t n = within[0] + within[1] + within[2] + within[3], all = 0, most = 0;
-	char value[32], why[96];
+	uint64_t all = 0, most = 0;
+	char value[32], why[96] = "in half of the stacks";
 	unsigned int i;
 
-	if (n && pg->p->stack_bytes) {
-		(void)snprintf(why, sizeof(why),
-			       "complete by 8K of them: %.0f%%, 16K %.0f%%, 32K %.0f%%",
-			       table_share(within[0], n), table_share(within[0] + within[1], n),
-			       table_share(n - within[3], n));
-		put_fact(pg, "  bytes copied",
-			 text_format_bytes(value, sizeof(value), pg->p->stack_bytes), why);
-	}
 	for (i = 0; i < 6; i++)
 		all += frames[i];
 	for (i = 0; i < 5 && (most += frames[i]) * 2 < all; i++)
@@ -232,8 +244,12 @@ static void put_reach(const struct page *pg)
 		return;
 	(void)snprintf(value, sizeof(value), "%s %u", i < 5 ? "up to" : "over",
 		       i < 5 ? 8u << i : 128);
-	(void)snprintf(why, sizeof(why), "in half of them; over 128 in %.1f%%",
-		       table_share(frames[5], all));
+	if (i == 5)
+		(void)snprintf(why, sizeof(why), "in %.1f%% of the stacks",
+			       table_share(frames[5], all));
+	else if (frames[5])
+		(void)snprintf(why, sizeof(why), "in half of them, over 128 in %.1f%%",
+			       table_share(frames[5], all));
 	put_fact(pg, "  frames", value, why);
 }
 
@@ -243,17 +259,16 @@ static void put_stacks(const struct page *pg)
 		enum profile_counter counter;
 		const char *name, *why;
 	} causes[] = {
-		{PROFILE_STACKS_TRUNCATED, "  truncated", "deeper than the copied stack bytes"},
-		{PROFILE_STACKS_LEFT, "  on another stack", "left for one that is not copied"},
-		{PROFILE_STACKS_UNREADABLE, "  unreadable",
-		 "the kernel's copy of the stack ends too early"},
-		{PROFILE_STACKS_NO_MAPPING, "  no mapping", "the code lies in no known mapping"},
-		{PROFILE_STACKS_NO_FILE, "  no file", "the mapped file could not be read"},
-		{PROFILE_STACKS_NO_CFI, "  no unwind info", "code without call-frame information"},
-		{PROFILE_STACKS_BAD_CFI, "  bad unwind info", "damaged or inexpressible"},
-		{PROFILE_STACKS_NO_PROGRESS, "  broken", "the stack leads back to itself"},
+		{PROFILE_STACKS_TRUNCATED, "  truncated", "larger than what is copied of each"},
+		{PROFILE_STACKS_LEFT, "  on another stack", "go on in one that is not copied"},
+		{PROFILE_STACKS_UNREADABLE, "  unreadable", "the kernel could not copy enough"},
+		{PROFILE_STACKS_NO_MAPPING, "  no mapping", "code that lies in no known file"},
+		{PROFILE_STACKS_NO_FILE, "  no file", "the file of the code cannot be read"},
+		{PROFILE_STACKS_NO_CFI, "  no unwind info", "its file has none for the code"},
+		{PROFILE_STACKS_BAD_CFI, "  bad unwind info", "damaged, or of an unknown kind"},
+		{PROFILE_STACKS_NO_PROGRESS, "  broken", "lead back to where they were"},
 		{PROFILE_STACKS_TOO_DEEP, "  too deep", "more frames than are kept"},
-		{PROFILE_STACKS_NO_REGS, "  no registers", "the kernel gave no user registers"},
+		{PROFILE_STACKS_NO_REGS, "  no registers", "the kernel gave none of the program"},
 	};
 	const uint64_t *c = pg->p->counters;
 	uint64_t base = c[PROFILE_USER_STACKS] + c[PROFILE_STACKS_NO_REGS];
@@ -263,7 +278,7 @@ static void put_stacks(const struct page *pg)
 		return;
 	put_count(pg, BOLD, "User stacks", base, 0, NULL);
 	put_count(pg, PLAIN, "  complete", base > bad ? base - bad : 0, base,
-		  "followed to the thread's entry");
+		  "followed to the start of the thread");
 	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
 		if (c[causes[i].counter])
 			put_count(pg, WARN, causes[i].name, c[causes[i].counter], base,
@@ -271,11 +286,12 @@ static void put_stacks(const struct page *pg)
 	}
 	if (c[PROFILE_STACKS_CONTINUED])
 		put_count(pg, PLAIN, "  continued", c[PROFILE_STACKS_CONTINUED], base,
-			  "beyond the copied bytes, by frame pointers");
-	put_reach(pg);
+			  "beyond the copy, by frame pointers");
+	put_copies(pg);
+	put_frames(pg);
 	if (c[PROFILE_FRAMES_UNNAMED])
 		put_count(pg, WARN, "Frames without a name", c[PROFILE_FRAMES_UNNAMED], 0,
-			  "distinct addresses no symbol covers");
+			  "addresses that no symbol covers");
 	if (frame_count_cut_names(pg->p))
 		put_count(pg, PLAIN, "Names cut", frame_count_cut_names(pg->p), 0,
 			  "longer than 2,047 bytes: they end in a hash");
@@ -457,7 +473,7 @@ static int put_where(const struct page *pg)
 	if (!groups)
 		return -ENOMEM;
 	if (!pg->total) {
-		fprintf(pg->out, "\nNo samples: nothing of what was asked for ran.\n");
+		fputs("\nNo samples: nothing of what was asked for ran.\n", pg->out);
 		return 0;
 	}
 	r = put_functions(pg);

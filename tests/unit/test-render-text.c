@@ -185,7 +185,7 @@ static void test_summary(void)
 		     "cpu-clock at 99 Hz for 10.0 s on 4 CPUs, host host-1, Linux 6.1.0-test\n"));
 	CHECK(strstr(
 		text,
-		"Samples                         12          0.1 s of CPU time, 0.01 CPUs busy\n"));
+		"Samples                         12          0.1 s of CPU time: 0.01 CPUs busy\n"));
 	CHECK(strstr(text, "  lost                           5   29.4%"));
 	CHECK(strstr(text, "  complete                       7   70.0%"));
 	CHECK(strstr(text, "  truncated                      3   30.0%"));
@@ -213,6 +213,38 @@ static void test_summary(void)
 	text = render(&p, summary_80);
 	CHECK(!strchr(text, '\033') && !strchr(text, '\r') && !strchr(text, '\a'));
 	CHECK_INT(widest(text), <=, 80);
+	free(text);
+	profile_deinit(&p);
+}
+
+/* What was left out does not count; copies and frames are told of as far as that says something. */
+static void test_summary_of_stacks(void)
+{
+	struct profile p;
+	char *text;
+
+	synthetic_small(&p);
+	p.counters[PROFILE_SAMPLES] += 30;
+	p.counters[PROFILE_SAMPLES_FILTERED] = 30;
+	p.stack_bytes = 16 << 10;
+	p.counters[PROFILE_STACKS_WITHIN_8K] = 3;
+	p.counters[PROFILE_STACKS_WITHIN_16K] = 1;
+	p.counters[PROFILE_STACKS_TO_16_FRAMES] = 4;
+	text = render(&p, summary_80);
+	CHECK(strstr(text, "Samples                         12  "));
+	CHECK(strstr(
+		text,
+		"  left out                      30   63.8%  of others than were asked for\n"));
+	CHECK(strstr(text, "  copied                  16.0 KiB          of each stack; 8K would do "
+			   "for 75%\n"));
+	CHECK(strstr(text, "  frames                  up to 16          in half of the stacks\n"));
+	free(text);
+	p.stack_bytes = 32 << 10;
+	p.counters[PROFILE_STACKS_TO_16_FRAMES] = 0;
+	p.counters[PROFILE_STACKS_TO_16_FRAMES + 4] = 4;
+	text = render(&p, summary_120_color);
+	CHECK(strstr(text, "of each stack; 8K would do for 75%, 16K for 100%"));
+	CHECK(strstr(text, "over 128") && strstr(text, "in 100.0% of the stacks"));
 	free(text);
 	profile_deinit(&p);
 }
@@ -260,6 +292,7 @@ int main(int argc, char **argv)
 	RUN(test_perf_script_names);
 	RUN(test_tree);
 	RUN(test_summary);
+	RUN(test_summary_of_stacks);
 	RUN(test_empty);
 	RUN(test_broken_stream);
 	return 0;
