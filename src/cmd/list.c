@@ -92,8 +92,9 @@ static void print_containers(const struct running_list *list)
 			(void)printf("%-64s %-32s %-10s %9s  %s\n", "CONTAINER", "NAME", "RUNTIME",
 				     "PROCESSES", "FIRST");
 		(void)printf("%-64s %-32s %-10s %9u  %s[%u]\n", running_container(e),
-			     *e->container ? e->container : "-", *e->cgroup.runtime ? e->cgroup.runtime : "-",
-			     end - i, e->comm, e->pid);
+			     *e->container ? e->container : "-",
+			     *e->cgroup.runtime ? e->cgroup.runtime : "-", end - i, e->comm,
+			     e->pid);
 	}
 	if (n == 0)
 		(void)puts("no containers on this host, as far as control groups say");
@@ -170,7 +171,7 @@ int list_main(int argc, char **argv)
 		print_events();
 	} else {
 		r = list_processes(&list, argv[first][0]);
-		array_deinit(&list.items);
+		running_deinit(&list);
 	}
 	if (r < 0)
 		return exit_code_of(r);

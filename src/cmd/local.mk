@@ -36,6 +36,7 @@ perfwalk_SOURCES = \
 	src/cmd/profiler.c \
 	src/cmd/pulls.c src/cmd/pulls.h \
 	src/cmd/record-options.c \
+	src/cmd/record-say.c \
 	src/cmd/record.c src/cmd/record.h \
 	src/cmd/replay.c src/cmd/replay.h \
 	src/cmd/role.c src/cmd/role.h \

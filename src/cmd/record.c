@@ -117,20 +117,8 @@ static void release_command(struct record_run *r)
 
 static void say_started(const struct record_run *r)
 {
-	const struct record_options *o = &r->options;
-	const char *what = o->threads  ? "the threads asked for"
-			   : o->n_pids ? "the processes asked for"
-				       : "the whole host";
-	unsigned int n_cpus = tree_n_cpus(r->tree);
-
-	if (o->quiet || r->terminal)
-		return;
-	if (o->period)
-		log_info("recording %s, one of %llu %s, on %u CPUs", what,
-			 (unsigned long long)o->period, o->event.name, n_cpus);
-	else
-		log_info("recording %s at %u Hz on %u CPUs", what, (unsigned int)o->rate_hz,
-			 n_cpus);
+	if (!r->options.quiet && !r->terminal)
+		record_say_started(&r->options, r->has_command, tree_n_cpus(r->tree));
 }
 
 static void print_progress(struct record_run *r, bool last)
@@ -379,8 +367,10 @@ static int set_up(struct record_run *r, struct tree_options *o)
 
 static int run(struct record_run *r, struct tree_options *o)
 {
-	int e = tree_new(&r->tree, r->loop, o);
+	int e;
 
+	record_say_if_nothing_matches(&r->options);
+	e = tree_new(&r->tree, r->loop, o);
 	if (e < 0)
 		return e;
 	r->start_ns = clock_monotonic_ns();

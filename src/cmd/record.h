@@ -33,5 +33,9 @@ struct record_options {
  * there is none; 1: --help was answered; -EINVAL: the user was told what is wrong.
  */
 int record_options_parse(struct record_options *o, int argc, char **argv, int *ret_first);
+/* Names of filters that nothing matches that runs now: a warning, and where to look. */
+void record_say_if_nothing_matches(const struct record_options *o);
+/* What is recorded, how often, on how many CPUs. */
+void record_say_started(const struct record_options *o, bool command, unsigned int n_cpus);
 /* Of an output of a parsed command line. */
 const struct format *record_output_format(const struct record_options *o, const char *path);

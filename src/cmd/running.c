@@ -10,10 +10,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "src/broker/opener.h"
 #include "src/broker/privileges.h"
+#include "src/cmd/filter.h"
 #include "src/cmd/running.h"
 #include "src/cmd/setup.h"
 #include "util/cleanup.h"
@@ -60,9 +62,18 @@ static int add_process(struct running_list *list, uint32_t pid, char *buf)
 	*e = (struct running){.pid = pid, .cgroup = {.runtime = ""}};
 	(void)text_clean(e->comm, sizeof(e->comm), comm, SIZE_MAX);
 	n = read_proc(pid, "cgroup", buf, CGROUP_BYTES);
-	if (n && host_parse_cgroup_file(buf, n, path, sizeof(path)))
-		host_parse_cgroup_path(path, &e->cgroup);
-	return 0;
+	if (!n || !host_parse_cgroup_file(buf, n, path, sizeof(path)))
+		return 0;
+	host_parse_cgroup_path(path, &e->cgroup);
+	e->cgroup.path = strdup(path);
+	return e->cgroup.path ? 0 : -ENOMEM;
+}
+
+void running_deinit(struct running_list *list)
+{
+	for (uint32_t i = 0; i < list->items.n; i++)
+		free(list->items.items[i].cgroup.path);
+	array_deinit(&list->items);
 }
 
 int running_find(struct running_list *list)
@@ -167,8 +178,8 @@ int running_name_containers(struct running_list *list)
 		int order = strcmp(running_container(e), state->id);
 
 		if (order == 0 && state->text)
-			(void)host_parse_container_state(state->text, state->n, state->id, e->container,
-							 sizeof(e->container));
+			(void)host_parse_container_state(state->text, state->n, state->id,
+							 e->container, sizeof(e->container));
 		if (order > 0) {
 			k++;
 			i--;
@@ -176,4 +187,80 @@ int running_name_containers(struct running_list *list)
 	}
 	free_states(&s);
 	return r;
+}
+
+/* ---- Filters ---- */
+
+static bool thread_passes(const struct filter *f, struct filter_subject *s, uint32_t pid)
+{
+	struct dirent *entry;
+	bool found = false;
+	char path[64];
+	DIR *d;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	d = opendir(path);
+	while (d && !found && (entry = readdir(d))) {
+		char comm[64];
+
+		(void)snprintf(path, sizeof(path), "task/%.20s/comm", entry->d_name);
+		if (read_proc(pid, path, comm, sizeof(comm)) == 0)
+			continue;
+		comm[strcspn(comm, "\n")] = '\0';
+		s->thread = comm;
+		found = filter_passes(f, s);
+	}
+	if (d)
+		(void)closedir(d);
+	return found;
+}
+
+static bool passes(const struct filter *f, const struct running *e)
+{
+	struct filter_subject s = {.comm = e->comm,
+				   .thread = e->comm,
+				   .cgroup = e->cgroup.path ? &e->cgroup : NULL,
+				   .container = *e->container ? e->container : NULL};
+
+	s.has_uid = f->asks_user && opener_user(e->pid, &s.uid) == 0;
+	return filter_passes(f, &s) ||
+	       (f->includes[CONFIG_FILTER_COMM] && thread_passes(f, &s, e->pid));
+}
+
+static int add_rule(void *ctx, const char *text)
+{
+	return filter_add(ctx, text);
+}
+
+static int find_any(const struct config *c)
+{
+	struct running_list list = {0};
+	struct filter f = {0};
+	int r = filter_each(c, true, add_rule, &f);
+
+	if (r == 0)
+		r = running_find(&list);
+	if (r == 0 && f.asks_container)
+		r = running_name_containers(&list);
+	for (uint32_t i = 0; i < list.items.n && r == 0; i++)
+		r = passes(&f, &list.items.items[i]);
+	running_deinit(&list);
+	filter_deinit(&f);
+	return r;
+}
+
+int running_any(const struct config *c)
+{
+	int status, r;
+	pid_t pid = fork();
+
+	if (pid < 0)
+		return -errno;
+	if (pid == 0) {
+		r = find_any(c);
+		_exit(r < 0 ? 2 : r);
+	}
+	if (waitpid(pid, &status, 0) != pid || !WIFEXITED(status) || WEXITSTATUS(status) > 1)
+		return -ECHILD;
+	return WEXITSTATUS(status);
 }

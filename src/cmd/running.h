@@ -6,6 +6,7 @@
  */
 #include <stdint.h>
 
+#include "src/config/config.h"
 #include "src/host/host.h"
 #include "util/array.h"
 
@@ -20,10 +21,14 @@ struct running_list {
 	ARRAY(struct running) items;
 };
 
-/* Fills an empty list, which is freed by array_deinit(&list.items). 0 or -errno. */
+/* Fills an empty list. 0 or -errno. */
 int running_find(struct running_list *ret);
+void running_deinit(struct running_list *list);
 /* Finds the containers' names, and leaves the list sorted by container. Gives up all privileges for
  * good first: 0, or -errno when it cannot. */
 int running_name_containers(struct running_list *list);
 /* The id of its container; "": it is in none. */
 const char *running_container(const struct running *e);
+/* Does anything run now that the filters of a config pick out? 1: it does; 0: nothing does; -errno:
+ * that is not known. A child without privileges looks. */
+int running_any(const struct config *c);

@@ -29,8 +29,13 @@ def capture(what, *args, timeout=60, **options):
 
 
 def filtered(r):
-    m = re.search(r"^ +filtered +([0-9,]+)", r.out, re.M)
+    m = re.search(r"^ +left out +([0-9,]+)", r.out, re.M)
     return int(m[1].replace(",", "")) if m else 0
+
+
+def said(r):
+    """Nothing is missed that is there."""
+    return "nothing that runs now" in r.err
 
 
 def only(what, wanted, *args, leaves_out=True):
@@ -40,7 +45,7 @@ def only(what, wanted, *args, leaves_out=True):
     stacks, r = capture(what, *SHORT, *args)
     rig.end(other)
     comms = {s.comm for s in stacks}
-    rig.check(comms == wanted and rig.total(stacks) >= 5,
+    rig.check(comms == wanted and rig.total(stacks) >= 5 and not said(r) and "the whole host" not in r.err,
               f"{what}: {comms} in {rig.total(stacks)} samples, {filtered(r)} filtered")
     rig.check((filtered(r) > 0) == leaves_out,
               f"{what}: what was left out is {'counted' if leaves_out else 'not even sampled'}")
@@ -261,9 +266,13 @@ def events(directory):
     types, (n, sum_), period, r = count("page-faults", command=faults)
     rig.check(types == [("samples", "count"), ("page-faults", "count")] and period == 1,
               f"-e page-faults: value types {types}, period {period}")
-    rig.check(3000 <= n <= 3400 and sum_ == n and "page-faults, each of them" in r.out,
+    rig.check(3000 <= n <= 3400 and sum_ == n and "page-faults, each of them, for" in r.out and
+              "page-faults, each of them, on" in r.err,
               f"-e page-faults: {n} samples of a program that has 3000 and some at its start")
     types, (n, sum_), period, r = count("faults", "-c", "100", command=faults)
+    rig.check("page-faults, one in 100, on" in r.err and "page-faults, one in 100, for" in r.out and
+              f"stand for {sum_:,} page-faults" in r.out,
+              f"-c 100 is said: {r.err.strip()}")
     rig.check(28 <= n <= 34 and sum_ == 100 * n and period == 100,
               f"-c 100: {n} samples that stand for {sum_} page faults")
     types, (n, sum_), period, r = count("page-faults", "-F", "500", command=("./counted", "faults", "100000"))
@@ -365,8 +374,16 @@ def daemon(directory):
 
 
 def nothing_runs():
-    stacks, r = capture("nothing", "-d", "1", "--comm", "no-such-process", "-o", rig.path("none.html"),
-                        "-o", rig.path("none.pb.gz"))
+    other = rig.start(["sh", "-c", "while :; do :; done"])
+    for option, name, kind in (("--unit", "nosuch", "units"), ("--container", "nosuch", "containers"),
+                               ("--comm", "no-such-process", "processes")):
+        stacks, r = capture("nothing", "-d", "1", option, name, "-o", rig.path("none.html"), "-o", rig.path("none.pb.gz"))
+        first = r.err.splitlines()
+        rig.check(f"nothing that runs now matches {option} {name}" in first[0] and f"perfwalk list {kind}" in first[0] and
+                  first[1].startswith(f"perfwalk: recording what matches {option} {name} at 99 Hz"), f"{first[:2]}")
+        rig.check(re.search(r"^Samples +0$", r.out, re.M) and filtered(r) > 10,
+                  f"samples that were left out are not among those that count: {filtered(r)}")
+    rig.end(other)
     rig.check(not stacks and "No samples" in r.out and os.path.getsize(rig.path("none.html")) > 10000,
               "nothing of what was asked for ran: said, with files that are whole")
     pprof_types(rig.path("none.pb.gz"))
