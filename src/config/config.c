@@ -75,7 +75,8 @@ static void on_section(void *ctx, unsigned int line, const char *name)
 	struct loader *l = ctx;
 	size_t n;
 	const struct config_section *sections = config_sections(&n);
-	const char *names[16], *near;
+	const char *names[16], *near, *colon = name + strcspn(name, ":");
+	char kind[CONFIG_NAME_MAX + 1];
 	int r;
 
 	l->current = NULL;
@@ -98,12 +99,14 @@ static void on_section(void *ctx, unsigned int line, const char *name)
 		fail(l, line, "[%s]: a destination needs a name: [export:NAME]", name);
 		return;
 	}
-	near = text_nearest(name, names, n);
-	fail(l, line, "unknown section [%s]%s%s%s", name, near ? "; did you mean [" : "",
+	(void)snprintf(kind, sizeof(kind), "%.*s", (int)(colon - name), name);
+	near = text_nearest(kind, names, n);
+	fail(l, line, "unknown section [%s]%s%s%s%s", name, near ? "; did you mean [" : "",
 	     near ? near : "",
-	     !near				   ? ""
-	     : strcmp(near, CONFIG_SECTION_EXPORT) ? "]?"
-						   : ":NAME]?");
+	     !near || strcmp(near, CONFIG_SECTION_EXPORT) != 0 ? ""
+	     : colon[0] && colon[1]			       ? colon
+							       : ":NAME",
+	     near ? "]?" : "");
 }
 
 static void unknown_key(struct loader *l, unsigned int line, const char *section, const char *key)

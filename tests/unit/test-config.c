@@ -333,6 +333,16 @@ static void test_form_errors(void)
 	CHECK_STR(errors, "a.conf:2: the file holds a 0 byte: not a text file\n");
 }
 
+static void test_sections_with_names(void)
+{
+	expect_errors("[exprot:b]\nendpoint = http://h\n[expor:]\n[profilr:x]\n[store:x]\n[no:x]\n",
+		      "a.conf:1: unknown section [exprot:b]; did you mean [export:b]?\n"
+		      "a.conf:3: unknown section [expor:]; did you mean [export:NAME]?\n"
+		      "a.conf:4: unknown section [profilr:x]; did you mean [profiler]?\n"
+		      "a.conf:5: unknown section [store:x]; did you mean [store]?\n"
+		      "a.conf:6: unknown section [no:x]\n");
+}
+
 static void test_names(void)
 {
 	expect_errors(
@@ -1087,6 +1097,7 @@ int main(void)
 	RUN(test_continuation);
 	RUN(test_form_errors);
 	RUN(test_names);
+	RUN(test_sections_with_names);
 	RUN(test_values);
 	RUN(test_secrets_stay);
 	RUN(test_whole_checks);
