@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -115,4 +116,12 @@ int stored_open(const char *path, uint64_t since_unix_ns, uint64_t max_bytes, ui
 	*ret_n = files.n;
 	array_deinit(&files);
 	return r < 0 ? r : TAKE_FD(out);
+}
+
+bool stored_in_use(const char *path)
+{
+	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	/* As src/broker/state-dir.c locks it. */
+	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }

@@ -59,7 +59,13 @@ static int open_store(struct view *v)
 	if (!path)
 		return -ENOMEM;
 	fd = stored_open(path, now > v->last_ns ? now - v->last_ns : 0, STORE_MAX_BYTES, &n);
-	if (fd == -ENOENT)
+	if (fd == -ENOENT && stored_in_use(path))
+		log_error("nothing is kept in %s for that time yet: a daemon keeps a profile there "
+			  "at "
+			  "the end of each reporter_interval (10s by default); wait for the first, "
+			  "or end the interval now by perfwalk ctl flush",
+			  path);
+	else if (fd == -ENOENT)
 		log_error("nothing is kept in %s for that time; perfwalk run keeps profiles there "
 			  "when "
 			  "its config has no [export:NAME], or [store] enabled = yes",

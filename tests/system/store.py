@@ -100,6 +100,21 @@ def main():
     err = report("--last", "soon", status=2)
     rig.check("10m" in err, f"a bad time: {err.strip()}")
 
+    # The first interval has not ended yet: that, and not how to configure what is configured.
+    fresh = rig.path("fresh")
+    daemon = rig.Daemon(f"[profiler]\nreporter_interval = 1h\n[store]\npath = {fresh}\n", name="fresh")
+    daemon.wait_up()
+    err = report("--last", "10m", "--store", fresh, status=1)
+    rig.check("yet" in err and "reporter_interval" in err and "[export:" not in err, f"too early: {err.strip()}")
+    rig.check("perfwalk ctl flush" in err, "and how to have one at once")
+    rig.start(["./chain"], cwd=rig.path("workloads"), stdout=subprocess.DEVNULL)
+    time.sleep(1)
+    rig.wait_for("the control socket", lambda: os.path.exists(daemon.control))
+    subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, "flush"], check=True, timeout=40)
+    rig.wait_for("a profile", lambda: files(fresh), 15)
+    rig.check(samples(report("--last", "10m", "--store", fresh)) > 0, "which works")
+    daemon.stop()
+
     # A full disk: said once, and the daemon goes on.
     disk = rig.path("disk")
     os.mkdir(disk)
