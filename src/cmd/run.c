@@ -290,13 +290,23 @@ static void on_done(void *ctx, int result)
 	loop_exit(d->loop, 0);
 }
 
+static bool has_filter(const struct config *c)
+{
+	for (int i = 0; i < CONFIG_N_FILTERS; i++) {
+		if (c->include[i] || c->exclude[i])
+			return true;
+	}
+	return false;
+}
+
 static void say_started(const struct daemon_run *d)
 {
 	size_t n = d->config->n_exports;
 	char interval[32], where[64];
 
 	(void)snprintf(where, sizeof(where), " to %zu destination%s", n, n == 1 ? "" : "s");
-	log_info("profiling the whole host: %u CPUs at %u Hz, %s, a profile every %s%s",
+	log_info("profiling %s: %u CPUs at %u Hz, %s, a profile every %s%s",
+		 has_filter(d->config) ? "what [filter] picks out" : "the whole host",
 		 tree_n_cpus(d->tree), d->config->samples_per_second,
 		 tree_features(d->tree)->hardware ? "cycles" : "cpu-clock",
 		 text_format_duration(interval, sizeof(interval), d->config->reporter_interval_ns),

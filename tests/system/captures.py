@@ -367,6 +367,7 @@ def daemon(directory):
         sink.wait_for(2)
         seen = {x[0].get("process.executable.name") for v in sink.views() for x in v.samples()}
         rig.check(seen == {"chain"}, f"[filter] include_comm and exclude_comm: {seen}")
+        rig.check("profiling what [filter] picks out" in d.log(), "which the daemon says at its start")
         d.stop()
 
 
