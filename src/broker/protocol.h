@@ -359,6 +359,7 @@ struct status_page {
 	struct status_destination {
 		uint64_t queue_payloads, queue_bytes, spool_payloads, spool_bytes; /* now */
 		uint64_t down; /* 1: the last attempt got no answer, or a refusal for now */
+		uint64_t since_ns; /* CLOCK_MONOTONIC when that began, or ended; 0: none was made */
 	} destinations[STATUS_MAX_DESTINATIONS]; /* in the order of the set-up */
 	uint64_t store_files, store_bytes;
 	uint64_t drained_ns; /* CLOCK_MONOTONIC when the profiler had last read all rings */

@@ -6,31 +6,37 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "src/cmd/cmd.h"
 #include "src/cmd/control.h"
+#include "src/cmd/ctl-status.h"
 #include "util/cleanup.h"
 #include "util/text.h"
 
-enum { OPT_SOCKET };
+enum { OPT_SOCKET, OPT_ALL, OPT_JSON };
 
 static const struct option_spec option_table[] = {
 	{'s', "socket", "PATH", "the daemon's socket; default " CONTROL_DEFAULT_PATH, OPT_SOCKET},
+	{'a', "all", NULL, "status: all there is, lines of a name and a value", OPT_ALL},
+	{'j', "json", NULL, "status: the same as one JSON object", OPT_JSON},
 };
 
-static const char *const commands[] = {"status", "flush",     "reload",		"pause",
-				       "resume", "set-aside", "clear-set-aside"};
+static const char *const words[] = {"status", "flush",	   "reload",	     "pause",
+				    "resume", "set-aside", "clear-set-aside"};
 
 const struct command ctl_command = {
 	.name = "ctl",
-	.usage = "ctl [-s PATH] status | flush | reload | pause | resume | set-aside | "
-		 "clear-set-aside",
+	.usage = "ctl [-s PATH] [--all | --json] status | flush | reload | pause | resume | "
+		 "set-aside | clear-set-aside",
 	.summary = "ask or tell the running daemon",
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
+	.words = words,
+	.n_words = ARRAY_SIZE(words),
 	.epilog =
-		"status   what it does, has lost and holds: lines of a name and a value\n"
+		"status   what it does, has lost and holds, and what it costs\n"
 		"flush    ends the window now; waits until its profile is handed over to be sent\n"
 		"reload   takes the config anew, as SIGHUP does\n"
 		"pause    stops sampling; the next profile says for how long\n"
@@ -38,13 +44,21 @@ const struct command ctl_command = {
 		"set-aside        files that are not read for now, because a process died or took\n"
 		"                 too long at them: which, why, and for how long\n"
 		"clear-set-aside  reads all of them again\n",
-	.words = commands,
-	.n_words = ARRAY_SIZE(commands),
+};
+
+struct request {
+	const char *path;
+	bool all, json;
 };
 
 static int on_option(void *ctx, int id, const char *value)
 {
-	*(const char **)ctx = value;
+	struct request *q = ctx;
+
+	if (id == OPT_SOCKET)
+		q->path = value;
+	q->all |= id == OPT_ALL;
+	q->json |= id == OPT_JSON;
 	return 0;
 }
 
@@ -61,20 +75,20 @@ static int connect_to(const char *path)
 	return TAKE_FD(fd);
 }
 
-/* Prints all lines but the last, which is the outcome. */
-static int print_answer(FILE *in)
+/* All lines but the last, which is the outcome, go to out. */
+static int read_answer(FILE *in, FILE *out)
 {
 	char line[1024];
 
 	while (fgets(line, sizeof(line), in)) {
 		if (strcmp(line, "ok\n") == 0)
-			return fflush(stdout) == 0 ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
+			return EXIT_CODE_OK;
 		if (strncmp(line, "error: ", 7) == 0) {
 			(void)fprintf(stderr, "perfwalk: ctl: %s", line + 7);
 			return strncmp(line + 7, "not permitted", 13) == 0 ? EXIT_CODE_NOT_PERMITTED
 									   : EXIT_CODE_FAILURE;
 		}
-		(void)fputs(line, stdout);
+		(void)fputs(line, out);
 	}
 	(void)fputs("perfwalk: ctl: the daemon ended before it had answered\n", stderr);
 	return EXIT_CODE_FAILURE;
@@ -93,34 +107,80 @@ static void explain(const char *path, int r)
 					   : "");
 }
 
-int ctl_main(int argc, char **argv)
+static int print_answer(const struct request *q, bool status, FILE *in)
 {
-	const char *path = CONTROL_DEFAULT_PATH;
-	int first = argc, r = options_parse(&ctl_command, argc, argv, on_option, &path, &first);
+	_cleanup_free_ char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+	int r = f ? read_answer(in, f) : EXIT_CODE_FAILURE;
+
+	if (!f || fclose(f) != 0)
+		return EXIT_CODE_FAILURE;
+	if (r != EXIT_CODE_OK)
+		return r;
+	if (q->all || !status)
+		(void)fputs(text, stdout);
+	else if (q->json)
+		ctl_status_print_json(text, stdout);
+	else
+		ctl_status_print(text, time(NULL), stdout);
+	return fflush(stdout) == 0 ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
+}
+
+static int ask(const struct request *q, const char *command)
+{
+	int r = connect_to(q->path);
 	FILE *in;
 
-	if (r > 0)
-		return EXIT_CODE_OK;
-	if (r < 0 ||
-	    options_choose(&ctl_command, "command", commands, ARRAY_SIZE(commands), argv[first]) <
-		    0 ||
-	    options_end(&ctl_command, argc, argv, first + 1) < 0)
-		return EXIT_CODE_USAGE;
-
-	(void)signal(SIGPIPE, SIG_IGN);
-	r = connect_to(path);
 	if (r < 0) {
-		explain(path, r);
+		explain(q->path, r);
 		return r == -EACCES ? EXIT_CODE_NOT_PERMITTED : EXIT_CODE_FAILURE;
 	}
 	/* One that is refused is told so and cut off before it has asked. */
-	(void)dprintf(r, "%s\n", argv[first]);
+	(void)dprintf(r, "%s\n", command);
 	in = fdopen(r, "re");
 	if (!in) {
 		(void)close_fd(r);
 		return EXIT_CODE_FAILURE;
 	}
-	r = print_answer(in);
+	r = print_answer(q, strcmp(command, "status") == 0, in);
 	(void)fclose(in);
 	return r;
+}
+
+/* Options may stand before and behind the command. */
+static int parse(struct request *q, int argc, char **argv, const char **ret_command)
+{
+	int first = argc, second = 0, r;
+
+	r = options_parse(&ctl_command, argc, argv, on_option, q, &first);
+	if (r != 0)
+		return r;
+	*ret_command = argv[first];
+	if (options_choose(&ctl_command, "command", ctl_command.words, ctl_command.n_words,
+			   argv[first]) < 0)
+		return -EINVAL;
+	r = options_parse(&ctl_command, argc - first, argv + first, on_option, q, &second);
+	if (r == 0)
+		r = options_end(&ctl_command, argc, argv, first + second);
+	if (r != 0)
+		return r;
+	if (!(q->all || q->json) || (strcmp(*ret_command, "status") == 0 && !(q->all && q->json)))
+		return 0;
+	(void)fprintf(stderr, "perfwalk: ctl: %s\n",
+		      q->all && q->json ? "--all and --json exclude each other: choose one"
+					: "--all and --json are for status");
+	return -EINVAL;
+}
+
+int ctl_main(int argc, char **argv)
+{
+	struct request q = {.path = CONTROL_DEFAULT_PATH};
+	const char *command;
+	int r = parse(&q, argc, argv, &command);
+
+	if (r != 0)
+		return r > 0 ? EXIT_CODE_OK : EXIT_CODE_USAGE;
+	(void)signal(SIGPIPE, SIG_IGN);
+	return ask(&q, command);
 }

@@ -126,6 +126,8 @@ static void publish_destination(const struct exporter_role *e, uint32_t i)
 {
 	const struct export_stats *s = exporter_stats(e->exporter, i);
 	struct status_export *x = &e->role.status->counts.exports[i];
+	uint64_t since_ns;
+	bool down;
 
 	*x = (struct status_export){
 		.sent = s->payloads_sent,
@@ -146,12 +148,14 @@ static void publish_destination(const struct exporter_role *e, uint32_t i)
 		.latency_sum_ns = s->latency_sum_ns,
 	};
 	memcpy(x->latency, s->latency, sizeof(x->latency));
+	down = exporter_is_down(e->exporter, i, &since_ns);
 	e->role.status->destinations[i] = (struct status_destination){
 		.queue_payloads = s->queue_payloads,
 		.queue_bytes = s->queue_bytes,
 		.spool_payloads = s->spool_payloads,
 		.spool_bytes = s->spool_bytes,
-		.down = exporter_is_down(e->exporter, i),
+		.down = down,
+		.since_ns = since_ns,
 	};
 }
 

@@ -11,6 +11,7 @@ perfwalk_SOURCES = \
 	src/cmd/code-unwinding.c src/cmd/code-unwinding.h \
 	src/cmd/control.c src/cmd/control.h \
 	src/cmd/ctl.c \
+	src/cmd/ctl-status.c src/cmd/ctl-status.h \
 	src/cmd/debug.c src/cmd/debug.h \
 	src/cmd/debug-show.c \
 	src/cmd/events.c src/cmd/events.h \

@@ -22,7 +22,7 @@ struct command {
 	const struct option_spec *options;
 	size_t n_options;
 	const char *epilog;	  /* after the options in --help; NULL */
-	const char *const *words; /* one of which stands behind the options; NULL */
+	const char *const *words; /* one of which comes behind the options; NULL: none */
 	size_t n_words;
 };
 

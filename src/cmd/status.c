@@ -6,6 +6,7 @@
 #include "src/cmd/tree-internal.h"
 #include "src/profile/profile.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/text.h"
 
 static void print_count(FILE *out, const char *name, uint64_t n)
@@ -29,6 +30,21 @@ static void print_debuginfod(const struct status_debuginfod *d, FILE *out)
 	print_count(out, "debuginfod.failures", d->failures);
 	print_count(out, "debuginfod.refused", d->refused);
 	print_count(out, "debuginfod.evicted", d->evicted);
+}
+
+/* Of a child that has died nothing is known: as if nothing was tried. */
+static void print_state(const struct status_destination *d, const char *name, FILE *out)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	(void)fprintf(out, "export.%s.state %s\nexport.%s.state_seconds %llu\n", name,
+		      d->down	    ? "down"
+		      : d->since_ns ? "up"
+				    : "untried",
+		      name,
+		      d->since_ns && now > d->since_ns
+			      ? (unsigned long long)((now - d->since_ns) / NSEC_PER_SEC)
+			      : 0);
 }
 
 static void print_destinations(const struct statistics *s, const struct config *c, FILE *out)
@@ -56,9 +72,11 @@ static void print_destinations(const struct statistics *s, const struct config *
 			{"queue_payloads", d->queue_payloads},
 			{"queue_bytes", d->queue_bytes},
 			{"spool_payloads", d->spool_payloads},
+			{"spool_bytes", d->spool_bytes},
 		};
 
 		spool_bytes += d->spool_bytes;
+		print_state(d, c->exports[i].name, out);
 		for (size_t j = 0; j < ARRAY_SIZE(lines); j++)
 			(void)fprintf(out, "export.%s.%s %llu\n", c->exports[i].name, lines[j].name,
 				      (unsigned long long)lines[j].n);
@@ -76,12 +94,14 @@ void tree_print_status(const struct tree *t, FILE *out)
 	statistics_collect(t, &s);
 	(void)fprintf(out, "event %s\n", s.event);
 	print_count(out, "rate_hz", s.rate_hz);
+	(void)fprintf(out, "interval_seconds %.3f\n", (double)t->options.interval_ns / 1e9);
 	print_count(out, "stack_size", s.stack_bytes);
 	print_count(out, "cpus", s.n_cpus);
 	(void)fprintf(out, "paused %s\n", s.paused ? "yes" : "no");
 	print_count(out, "samples", s.counts.samples);
 	print_count(out, "windows", s.counts.windows);
 	print_count(out, "payloads", s.counts.payloads);
+	print_count(out, "files_set_aside", s.n_files_set_aside);
 	/* Of windows that are closed. */
 	for (int c = PROFILE_SAMPLES + 1; c < PROFILE_N_COUNTERS; c++)
 		print_count(out, profile_counter_name((enum profile_counter)c),

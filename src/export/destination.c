@@ -459,6 +459,8 @@ static void reached(struct destination *d, uint64_t now)
 {
 	if (d->down)
 		report_back(d, now);
+	if (d->down || !d->up_since_ns)
+		d->up_since_ns = now;
 	d->down = false;
 	d->failures = 0;
 	d->probe_newest = false;

@@ -132,5 +132,6 @@ void exporter_hurry(struct exporter *e);
 /* Nothing is left to do; after exporter_hurry(): nothing but what is safe in the spool. */
 bool exporter_idle(const struct exporter *e);
 const struct export_stats *exporter_stats(const struct exporter *e, size_t destination);
-/* The last attempt brought no answer, or a refusal for now. */
-bool exporter_is_down(const struct exporter *e, size_t destination);
+/* The last attempt brought no answer, or a refusal for now. *ret_since_ns: since when it is so, or
+ * otherwise (CLOCK_MONOTONIC); 0: there was no attempt yet. */
+bool exporter_is_down(const struct exporter *e, size_t destination, uint64_t *ret_since_ns);

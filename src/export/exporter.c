@@ -270,9 +270,12 @@ const struct export_stats *exporter_stats(const struct exporter *e, size_t desti
 	return &e->destinations[destination].stats;
 }
 
-bool exporter_is_down(const struct exporter *e, size_t destination)
+bool exporter_is_down(const struct exporter *e, size_t destination, uint64_t *ret_since_ns)
 {
-	return e->destinations[destination].down;
+	const struct destination *d = &e->destinations[destination];
+
+	*ret_since_ns = d->down ? d->down_since_ns : d->up_since_ns;
+	return d->down;
 }
 
 /* --- life ---------------------------------------------------------------------------------- */

@@ -76,7 +76,7 @@ struct destination {
 	uint64_t n_from_backlog;  /* sent since then */
 
 	bool down;
-	uint64_t down_since_ns;
+	uint64_t down_since_ns, up_since_ns; /* up 0: never was */
 	struct log_ratelimit refused, split, partial, foreign, full, expired, spool_full;
 	struct export_stats stats;
 };

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`perfwalk ctl`: what status says against what is known, a flush that brings what ran just before, a
 pause in which nothing is sampled and that the profiles tell of, a reload; and who may not ask."""
+import json
 import os
 import pwd
 import re
@@ -29,11 +30,12 @@ class Answer:
         p = subprocess.run([rig.perfwalk_for_others(), "ctl", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                            text=True, check=False, timeout=40, stdin=subprocess.DEVNULL, **options)
         self.status, self.out, self.err = p.returncode, p.stdout, p.stderr
-        self.values = {} if lines else dict(line.split(" ", 1) for line in p.stdout.splitlines())
+        words = not lines and ("--all" in args or "status" not in args)
+        self.values = dict(line.split(" ", 1) for line in p.stdout.splitlines()) if words else {}
 
 
 def ctl(daemon, *args, **options):
-    a = Answer("-s", daemon.control, *args, **options)
+    a = Answer("-s", daemon.control, *rig.ctl_words(*args), **options)
     if a.status != 0:
         rig.fail(f"ctl {' '.join(args)}: {a.status}, {a.err}")
     return a.values
@@ -46,6 +48,60 @@ def processes(daemon, values):
         said, known = int(values[f"{name}.memory_bytes"]) >> 10, rig.rss_kib(pid)
         rig.check(abs(said - known) <= known / 2 and float(values[f"{name}.cpu_seconds"]) >= 0,
                   f"{name}: {said} KiB, {values[f'{name}.cpu_seconds']} s")
+
+
+def forms(sink):
+    """For a person some ten lines, of which each is true; for programs JSON of the same names as with --all."""
+    d = rig.Daemon(CONFIG.format(interval="1s", endpoint=sink.endpoint) +
+                   f"[export:gone.by]\nendpoint = http://127.0.0.1:{rig.free_port()}\n", name="forms")
+    d.wait_up()
+    rig.wait_for("the control socket", lambda: os.path.exists(d.control))
+
+    def text(*args):
+        return subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, "status", *args], stdout=subprocess.PIPE,
+                              text=True, check=True, timeout=20).stdout
+
+    first = text()
+    rig.check("Export    sink: nothing was sent yet" in first or "Export    sink: up for" in first, "at the start")
+    rig.wait_for("both were tried", lambda: "up for" in text() and "down for 3s" in text(), 20)
+    person, raw, parsed = text(), dict(x.split(" ", 1) for x in text("--all").splitlines()), json.loads(text("--json"))
+    rig.say(person)
+    lines = person.splitlines()
+    rig.check(7 <= len(lines) <= 12 and all(len(x) <= 100 for x in lines), f"{len(lines)} lines")
+    m = re.match(r"State     sampling, since (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) \((\w+)\)$", lines[0])
+    start = time.mktime(time.strptime(m[1], "%Y-%m-%d %H:%M:%S"))
+    rig.check(abs(start - os.stat(d.control).st_mtime) <= 2, f"it began at {m[1]}, {m[2]} ago")
+    rig.check(f"Sampling  {raw['event']} at 99 Hz on {raw['cpus']} CPUs, a profile every 1s" in lines, "how it samples")
+    m = re.search(r"^Samples +(\d+) taken\nLosses +(\d+) lost in the kernel, (\d+) dropped$", person, re.M)
+    rig.check(0 < int(m[1]) <= int(raw["samples"]) and m[2] == raw["samples_lost"], f"{m[1]} samples, {m[2]} lost")
+    m = re.search(r"^Export +sink: up for \w+, (\d+) sent$", person, re.M)
+    rig.check(m and 1 <= int(m[1]) <= sink.count(), f"sink: {m and m[0]}, it has {sink.count()}")
+    rig.check(re.search(r"^Export +gone\.by: down for \w+, 0 sent, \d+ wait", person, re.M), "and the one that is not there")
+    m = re.search(r"^Cost +([\d.]+) s of CPU time \(([\d.]+)% of one CPU\), ([\d.]+) MiB of memory, 4 processes$", person, re.M)
+    mine = [d.pid, *d.roles().values()]
+    used, held = sum(cpu_seconds(p) for p in mine), sum(rig.rss_kib(p) for p in mine) / 1024
+    rig.check(abs(float(m[1]) - used) <= 0.1 + used / 4 and abs(float(m[3]) - held) <= held / 4,
+              f"what it costs: {m[0]}; /proc says {used:.2f} s, {held:.1f} MiB")
+    rig.check(parsed.keys() == raw.keys() and len(raw) > 60, f"JSON has all {len(raw)} names")
+    kinds = {k: type(v) for k, v in parsed.items()}
+    texts = {k for k, t in kinds.items() if t is str}
+    rig.check(texts == {"version", "config", "event", "export.sink.state", "export.gone.by.state"} and
+              kinds["paused"] is bool and all(t in (int, float) for k, t in kinds.items() if k not in texts | {"paused"}),
+              "numbers are numbers")
+    rig.check(parsed["config"] == d.config and parsed["export.gone.by.state"] == "down" and
+              parsed["export.gone.by.state_seconds"] >= 3, "and texts are whole")
+    ctl(d, "pause")
+    rig.check(text().startswith("State     paused: "), "a pause is seen at once")
+    for args in (["status", "--all", "--json"], ["flush", "--json"], ["pause", "--all"]):
+        a = Answer("-s", d.control, *args)
+        rig.check(a.status == 2 and "--json" in a.err, f"{args}: {a.err.strip()}")
+    d.stop()
+
+
+def cpu_seconds(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def named(views, name):
@@ -204,7 +260,7 @@ def who_may_not(d):
     a = Answer("-s", d.control, "status", user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[])
     rig.check(a.status == 3 and "perfwalk's group" in a.err, f"a stranger: {a.status}, {a.err.strip()!r}")
     group = os.stat(d.control).st_gid
-    a = Answer("-s", d.control, "status", user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[group])
+    a = Answer("-s", d.control, "status", "--all", user=nobody.pw_uid, group=nobody.pw_gid, extra_groups=[group])
     rig.check(a.status == 0 and a.values["paused"] == "no", f"a member of the group: {a.status} {a.err}")
     child = int(rig.status_of(d.role("symbolizer"))["Uid"].split()[0])
     a = Answer("-s", d.control, "status", user=child, group=group, extra_groups=[])
@@ -263,6 +319,8 @@ def main():
     directory = rig.build_workloads("chain", "jit")
     set_aside(directory)
     commands(directory)
+    with Sink() as sink:
+        forms(sink)
 
 
 rig.run(main)

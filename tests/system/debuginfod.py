@@ -140,7 +140,7 @@ def daemon(receiver, name, urls, more="", cache=None, timeout="1s"):
 
 
 def status(d, key):
-    p = subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, "status"], stdout=subprocess.PIPE, text=True,
+    p = subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, "status", "--all"], stdout=subprocess.PIPE, text=True,
                        check=False)
     m = re.search(rf"^{re.escape(key)} (\d+)$", p.stdout, re.M)
     return int(m[1]) if m else None

@@ -82,7 +82,7 @@ def values(where):
 
 
 def ctl(daemon, command):
-    p = subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, command], capture_output=True, text=True,
+    p = subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, *rig.ctl_words(command)], capture_output=True, text=True,
                        timeout=40, check=False)
     if p.returncode != 0:
         rig.fail(f"ctl {command}: {p.stderr}")

@@ -44,7 +44,7 @@ endpoint = http://127.0.0.1:{self.port}
         return [n for n in os.listdir(self.daemon.spool) if n.endswith(".otlp")]
 
     def ctl(self, command):
-        p = subprocess.run([rig.perfwalk(), "ctl", "-s", self.daemon.control, command], capture_output=True,
+        p = subprocess.run([rig.perfwalk(), "ctl", "-s", self.daemon.control, *rig.ctl_words(command)], capture_output=True,
                            check=False, text=True, timeout=60)
         if p.returncode != 0:
             rig.fail(f"{self.name}: ctl {command}: {p.stderr}{self.daemon.log()[-2000:]}")

@@ -42,7 +42,7 @@ def stored(directory):
 
 
 def ctl(daemon, command):
-    return subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, command], check=True, text=True,
+    return subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, *rig.ctl_words(command)], check=True, text=True,
                           stdout=subprocess.PIPE).stdout
 
 

@@ -405,6 +405,11 @@ class Daemon:
         return status, time.monotonic() - begin
 
 
+def ctl_words(command):
+    """What to tell perfwalk ctl, for an answer in lines of a name and a value."""
+    return [command, "--all"] if command == "status" else [command]
+
+
 # ---- Folded stacks ----
 
 # The outermost frame of a stack that does not reach the thread's entry is one of these.

@@ -26,7 +26,7 @@ BEYOND = 60  # 120 KiB
 
 
 def ctl(daemon, what):
-    p = subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, what], stdout=subprocess.PIPE,
+    p = subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, *rig.ctl_words(what)], stdout=subprocess.PIPE,
                        stderr=subprocess.PIPE, text=True, check=False, timeout=40)
     if p.returncode != 0:
         rig.fail(f"ctl {what}: {p.stderr}")

@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The daemon says everything in lines "NAME VALUE" (status.c); here is what of it a person wants. */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/cmd/ctl-status.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/json.h"
+#include "util/text.h"
+
+#define MAX_LINES 2048
+
+struct lines {
+	struct line {
+		const char *name, *value;
+	} items[MAX_LINES];
+	size_t n;
+};
+
+static struct lines *split(char *text)
+{
+	struct lines *l = calloc(1, sizeof(*l));
+	char *state = NULL;
+
+	for (char *line = strtok_r(text, "\n", &state); l && line && l->n < MAX_LINES;
+	     line = strtok_r(NULL, "\n", &state)) {
+		char *blank = strchr(line, ' ');
+
+		if (!blank)
+			continue;
+		*blank = '\0';
+		l->items[l->n++] = (struct line){line, blank + 1};
+	}
+	return l;
+}
+
+/* "": there is none, as of a daemon of another version. */
+static const char *get(const struct lines *l, const char *name)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		if (strcmp(l->items[i].name, name) == 0)
+			return l->items[i].value;
+	}
+	return "";
+}
+
+static unsigned long long number(const struct lines *l, const char *name)
+{
+	return strtoull(get(l, name), NULL, 10);
+}
+
+static bool ends_with(const char *text, const char *end)
+{
+	size_t n = strlen(text), m = strlen(end);
+
+	return n > m && strcmp(text + n - m, end) == 0;
+}
+
+/* ---- For a person ---- */
+
+static const char *seconds(char *buf, size_t size, unsigned long long n)
+{
+	return text_format_duration(buf, size, n * NSEC_PER_SEC);
+}
+
+static void print_state(const struct lines *l, time_t now, FILE *out)
+{
+	static const char *const roles[] = {"profiler", "symbolizer", "exporter"};
+	time_t start = now - (time_t)number(l, "uptime_seconds");
+	char since[32] = "", name[32], for_how_long[32];
+	struct tm tm;
+
+	if (localtime_r(&start, &tm))
+		(void)strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &tm);
+	(void)fprintf(out, "State     %s, since %s (%s)\n",
+		      strcmp(get(l, "paused"), "yes") == 0 ? "paused: perfwalk ctl resume goes on"
+							   : "sampling",
+		      since,
+		      seconds(for_how_long, sizeof(for_how_long), number(l, "uptime_seconds")));
+	for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
+		(void)snprintf(name, sizeof(name), "%s.pid", roles[i]);
+		if (!*get(l, name))
+			(void)fprintf(out, "          the %s does not run now, see the log\n",
+				      roles[i]);
+	}
+	(void)fprintf(
+		out, "Sampling  %s at %s Hz on %s CPUs, a profile every %s\n", get(l, "event"),
+		get(l, "rate_hz"), get(l, "cpus"),
+		text_format_duration(name, sizeof(name),
+				     (uint64_t)(strtod(get(l, "interval_seconds"), NULL) * 1e9)));
+	(void)fprintf(out, "Config    %s\n", get(l, "config"));
+}
+
+static void print_samples(const struct lines *l, FILE *out)
+{
+	unsigned long long filtered = number(l, "samples_filtered");
+
+	(void)fprintf(out, "Samples   %llu taken", number(l, "samples") - filtered);
+	if (filtered)
+		(void)fprintf(out, ", %llu more left out by [filter]", filtered);
+	(void)fprintf(out, "\nLosses    %llu lost in the kernel, %llu dropped\n",
+		      number(l, "samples_lost"), number(l, "samples_dropped"));
+	if (number(l, "files_set_aside"))
+		(void)fprintf(out, "          %llu files set aside, see the log\n",
+			      number(l, "files_set_aside"));
+}
+
+static unsigned long long of_export(const struct lines *l, const char *prefix, const char *what)
+{
+	char name[256];
+
+	(void)snprintf(name, sizeof(name), "%s%s", prefix, what);
+	return number(l, name);
+}
+
+static void print_destination(const struct lines *l, const struct line *state, FILE *out)
+{
+	unsigned long long waiting, on_disk, dropped;
+	char prefix[128], bytes[32], time[32];
+
+	(void)snprintf(prefix, sizeof(prefix), "%.*s", (int)(strlen(state->name) - strlen("state")),
+		       state->name);
+	waiting = of_export(l, prefix, "queue_payloads");
+	on_disk = of_export(l, prefix, "spool_payloads");
+	dropped = of_export(l, prefix, "payloads_dropped");
+	(void)fprintf(out, "Export    %.*s: ", (int)(strlen(prefix) - strlen("export.") - 1),
+		      prefix + strlen("export."));
+	if (strcmp(state->value, "untried") == 0)
+		(void)fputs("nothing was sent yet", out);
+	else
+		(void)fprintf(out, "%s for %s, %llu sent", state->value,
+			      seconds(time, sizeof(time), of_export(l, prefix, "state_seconds")),
+			      of_export(l, prefix, "payloads_sent"));
+	if (waiting)
+		(void)fprintf(out, ", %llu wait", waiting);
+	if (on_disk)
+		(void)fprintf(out, ", %llu of them on disk (%s)", on_disk,
+			      text_format_bytes(bytes, sizeof(bytes),
+						of_export(l, prefix, "spool_bytes")));
+	if (dropped)
+		(void)fprintf(out, ", %llu dropped", dropped);
+	(void)fputc('\n', out);
+}
+
+static void print_store(const struct lines *l, FILE *out)
+{
+	unsigned long long lost = number(l, "store_samples_lost");
+	char bytes[32];
+
+	if (!number(l, "store_files") && !lost)
+		return;
+	(void)fprintf(out, "Store     %llu profiles on this host, %s", number(l, "store_files"),
+		      text_format_bytes(bytes, sizeof(bytes), number(l, "store_bytes")));
+	if (lost)
+		(void)fprintf(out, "; %llu samples could not be kept", lost);
+	(void)fputc('\n', out);
+}
+
+static void print_cost(const struct lines *l, FILE *out)
+{
+	unsigned long long uptime = number(l, "uptime_seconds"), rss = 0, n = 0;
+	char bytes[32];
+	double cpu = 0;
+
+	for (size_t i = 0; i < l->n; i++) {
+		n += ends_with(l->items[i].name, ".pid");
+		if (ends_with(l->items[i].name, ".memory_bytes"))
+			rss += strtoull(l->items[i].value, NULL, 10);
+		if (ends_with(l->items[i].name, ".cpu_seconds"))
+			cpu += strtod(l->items[i].value, NULL);
+	}
+	(void)fprintf(
+		out,
+		"Cost      %.2f s of CPU time (%.2f%% of one CPU), %s of memory, %llu processes\n",
+		cpu, 100 * cpu / (double)(uptime ? uptime : 1),
+		text_format_bytes(bytes, sizeof(bytes), rss), n);
+}
+
+void ctl_status_print(char *text, time_t now, FILE *out)
+{
+	_cleanup_free_ struct lines *l = split(text);
+
+	if (!l)
+		return;
+	print_state(l, now, out);
+	print_samples(l, out);
+	for (size_t i = 0; i < l->n; i++) {
+		if (strncmp(l->items[i].name, "export.", 7) == 0 &&
+		    ends_with(l->items[i].name, ".state"))
+			print_destination(l, &l->items[i], out);
+	}
+	print_store(l, out);
+	print_cost(l, out);
+}
+
+/* ---- For programs ---- */
+
+static void put_value(const struct line *line, FILE *out)
+{
+	static const char *const texts[] = {"version", "config", "event"};
+	bool text = ends_with(line->name, ".state");
+
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
+		text |= strcmp(line->name, texts[i]) == 0;
+	if (strcmp(line->name, "paused") == 0)
+		(void)fputs(strcmp(line->value, "yes") == 0 ? "true" : "false", out);
+	else if (text)
+		json_put_string(out, line->value);
+	else
+		(void)fputs(line->value, out);
+}
+
+void ctl_status_print_json(char *text, FILE *out)
+{
+	_cleanup_free_ struct lines *l = split(text);
+
+	for (size_t i = 0; l && i < l->n; i++) {
+		(void)fputs(i ? ",\n  " : "{\n  ", out);
+		json_put_string(out, l->items[i].name);
+		(void)fputs(": ", out);
+		put_value(&l->items[i], out);
+	}
+	(void)fputs(l && l->n ? "\n}\n" : "{}\n", out);
+}
