@@ -111,7 +111,7 @@ void profile_clear(struct profile *p)
 	array_clear(&p->samples);
 	memset(p->counters, 0, sizeof(p->counters));
 	p->start_unix_ns = p->end_unix_ns = 0;
-	p->event = p->host_name = p->kernel_release = STRID_EMPTY;
+	p->event = p->unit = p->host_name = p->kernel_release = STRID_EMPTY;
 }
 
 /* What is in use, not what is allocated: an emptied profile keeps its memory but is not full. */
@@ -345,6 +345,31 @@ bool profile_add_sample(struct profile *p, const struct profile_sample *s)
 	return true;
 }
 
+bool profile_weigh(struct profile *p)
+{
+	uint64_t period = profile_period(p);
+
+	if (p->period_ns) {
+		p->event = strtab_put(&p->strings, profile_period_type(p));
+		p->unit = strtab_put(&p->strings, profile_period_unit(p));
+		if (p->event == STRID_EMPTY || p->unit == STRID_EMPTY)
+			return false;
+	}
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		struct profile_sample *s = &p->samples.items[i];
+
+		s->n = (int32_t)(s->value > INT32_MAX	? INT32_MAX
+				 : s->value < INT32_MIN ? INT32_MIN
+							: s->value);
+		s->value = profile_product(s->value, period);
+	}
+	p->period_ns = 0;
+	p->period_events = 1;
+	p->rate_hz = 0;
+	p->weighted = true;
+	return true;
+}
+
 bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_line *lines,
 			uint32_t n)
 {
@@ -400,7 +425,9 @@ const char *profile_period_type(const struct profile *p)
 
 const char *profile_period_unit(const struct profile *p)
 {
-	return p->period_events ? "count" : p->period_ns ? "nanoseconds" : "";
+	if (p->period_events)
+		return p->unit != STRID_EMPTY ? profile_text(p, p->unit) : "count";
+	return p->period_ns ? "nanoseconds" : "";
 }
 
 uint64_t profile_stacks_incomplete(const struct profile *p)

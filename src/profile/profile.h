@@ -126,6 +126,7 @@ struct profile_sample {
 	uint64_t time_unix_ns;
 	int64_t value; /* of the profile's sample type: 1 for a plain sample; below 0: a difference */
 	uint32_t thread, stack, cpu;
+	int32_t n; /* samples that a value of a weighted profile sums up; 0: one */
 };
 
 /* Counters of one window; they add up when windows are merged. Names: profile_counter_name(). */
@@ -189,11 +190,12 @@ struct profile {
 		end_unix_ns; /* the window: every sample's time lies in [start, end) */
 	/*
 	 * What a sample of value 1 stands for: nanoseconds of CPU time (period_ns), or events
-	 * (period_events); the other is 0, and both are of a file that does not say. weighted: the
-	 * kernel chose the distance of the samples, each has a value of its own in events, and
-	 * period_events is 1.
+	 * (period_events); the other is 0, and both are of a file that does not say. weighted: each
+	 * sample has a value of its own in events, as the kernel chose their distance or a file has
+	 * it, and period_events is 1.
 	 */
 	uint64_t period_ns, period_events;
+	strid unit; /* of the events: "bytes", "nanoseconds"; "": they are counted */
 	bool weighted;
 	uint32_t rate_hz;     /* 0: by period, not by rate */
 	uint32_t stack_bytes; /* copied of each user stack, at most; 0: none, or not known */
@@ -238,6 +240,10 @@ uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n
 /* false: full; counted in PROFILE_SAMPLES_DROPPED. */
 bool profile_add_sample(struct profile *p, const struct profile_sample *s);
 
+/* Makes values of samples that stand for a period each, in the period's unit: what samples of other
+ * periods can be added to. false: full. */
+bool profile_weigh(struct profile *p);
+
 /* Names a frame once: copies n lines. false when full or already named. */
 bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_line *lines,
 			uint32_t n);
@@ -278,8 +284,8 @@ static inline const uint32_t *profile_stack_frames(const struct profile *p, uint
 /* Some value is below 0: the profile is the difference of two. */
 bool profile_is_difference(const struct profile *p);
 
-/* What a sample of value 1 stands for: "cpu" in "nanoseconds", or the event in "count". Of a profile
- * that does not know (folded stacks) 1 of "" in "". */
+/* What a sample of value 1 stands for: "cpu" in "nanoseconds", or the event in its unit, as "count".
+ * Of a profile that does not know (folded stacks) 1 of "" in "". */
 uint64_t profile_period(const struct profile *p);
 bool profile_has_period(const struct profile *p);
 const char *profile_period_type(const struct profile *p);

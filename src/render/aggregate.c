@@ -15,7 +15,7 @@ static int add(struct aggregate *a, struct hash_index *ix, const struct profile_
 		r = &a->rows.items[row];
 		if (r->thread == s->thread && r->stack == s->stack) {
 			r->value = profile_sum(r->value, s->value);
-			r->n++;
+			r->n += s->n ? s->n : 1;
 			*ret_row = row;
 			return 0;
 		}
@@ -24,7 +24,7 @@ static int add(struct aggregate *a, struct hash_index *ix, const struct profile_
 	r = array_push(&a->rows);
 	if (!r || hash_index_add(ix, hash, a->rows.n - 1) < 0)
 		return -ENOMEM;
-	*r = (struct aggregate_row){s->thread, s->stack, s->value, 1};
+	*r = (struct aggregate_row){s->thread, s->stack, s->value, s->n ? s->n : 1};
 	*ret_row = a->rows.n - 1;
 	return 0;
 }

@@ -9,7 +9,7 @@
 struct aggregate_row {
 	uint32_t thread, stack;
 	int64_t value; /* sum of the samples' values */
-	uint64_t n;    /* samples */
+	int64_t n;     /* samples; below 0: a difference */
 };
 
 struct aggregate {

@@ -40,6 +40,7 @@ static void put_meta(FILE *out, const struct profile *p, const struct render_inf
 	put_member(out, "kernel", info->kernel_release);
 	put_member(out, "version", info->version);
 	put_member(out, "event", profile_text(p, p->event));
+	put_member(out, "unit", profile_period_unit(p));
 	fputs("},\n\"counters\":{", out);
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
 		fprintf(out, "%s\"%s\":%" PRIu64, c ? "," : "",

@@ -1,6 +1,7 @@
 noinst_LIBRARIES += librender.a
 librender_a_SOURCES = \
 	src/render/aggregate.c src/render/aggregate.h \
+	src/render/amount.c src/render/amount.h \
 	src/render/by-thread.c src/render/by-thread.h \
 	src/render/calltree.c src/render/calltree.h \
 	src/render/diff.c \

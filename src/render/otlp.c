@@ -358,7 +358,8 @@ static void put_profile_strings(struct otlp *o)
 	/* Where the kernel chose the distance, what a sample says is its events. */
 	o->sample_type.type =
 		otlp_put_string(d, o->p->weighted ? profile_period_type(o->p) : "samples");
-	o->sample_type.unit = otlp_put_string(d, "count");
+	o->sample_type.unit =
+		otlp_put_string(d, o->p->weighted ? profile_period_unit(o->p) : "count");
 	o->period_type.type = otlp_put_string(d, profile_period_type(o->p));
 	o->period_type.unit = otlp_put_string(d, profile_period_unit(o->p));
 	o->n_attributes = 0;

@@ -277,7 +277,7 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 		*id = put_location(pp, frames[i]);
 	}
 	/* Samples of a chosen distance, or of one that the kernel chose and that is their value. */
-	values[0] = pp->p->weighted ? (int64_t)row->n : row->value;
+	values[0] = pp->p->weighted ? row->n : row->value;
 	values[1] = profile_product(row->value, profile_period(pp->p));
 	pb.location_id = pp->stack.items;
 	pb.n_location_id = n;

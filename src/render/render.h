@@ -16,6 +16,8 @@ struct render_info {
 	const char *host_name, *host_id, *host_arch, *kernel_release;
 	const char *version; /* perfwalk's */
 	const char *title;   /* what was captured: "perfwalk record -a -d 10" */
+	const char *
+		sum; /* how it was added up: "samples of 10 ms and of 1 ms, by what they stand for" */
 	uint32_t n_cpus;
 	const char *const
 		*resource_attributes; /* n pairs key, value: from the config, win over ours */

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "src/render/aggregate.h"
 #include "src/render/by-thread.h"
@@ -89,12 +90,16 @@ static void put_stack(struct speedscope *s, uint32_t stack, uint32_t process)
 
 static void begin_profile(struct speedscope *s, const char *name, int64_t total)
 {
+	const char *unit = profile_period_unit(s->p);
+
+	/* Of the units that it knows these are the ones we keep; all else are numbers. */
+	if (strcmp(unit, "nanoseconds") != 0 && strcmp(unit, "bytes") != 0)
+		unit = "none";
 	(void)fputs("{\"type\":\"sampled\",\"name\":", s->out);
 	json_put_string(s->out, name);
-	/* Of events there is no unit but numbers. */
 	(void)fprintf(s->out,
 		      ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRId64 ",\"samples\":[",
-		      s->p->period_ns ? "nanoseconds" : "none", total);
+		      unit, total);
 }
 
 static int64_t weight(const struct speedscope *s, int64_t value)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "src/profile/profile.h"
+#include "src/render/amount.h"
 #include "src/render/frame.h"
 #include "src/render/render.h"
 #include "util/text.h"
@@ -70,13 +71,26 @@ static void put_clean(struct table *t, const char *before, const char *text)
 	(void)fprintf(t->out, "%s%s", before, clean);
 }
 
+/* Of values of their own the samples' number says little; of others too, when all are added up. */
+static void put_worth(struct table *t, const struct profile *p)
+{
+	char text[256];
+	int64_t sum = 0;
+
+	for (uint32_t i = 0; i < p->samples.n; i++)
+		sum = profile_sum(sum, p->samples.items[i].value);
+	if (p->weighted && amount_worth(text, sizeof(text), p, sum))
+		(void)fprintf(t->out, " with values of their own: %s", text);
+}
+
 static void put_losses(struct table *t, const struct profile *p)
 {
 	const uint64_t *c = p->counters;
 	uint64_t short_stacks = profile_stacks_incomplete(p);
 
-	(void)fprintf(t->out, "%" PRIu64 " samples%s, %" PRIu64 " lost (%.1f%%)",
-		      c[PROFILE_SAMPLES], p->weighted ? " with values of their own" : "",
+	(void)fprintf(t->out, "%" PRIu64 " samples", c[PROFILE_SAMPLES]);
+	put_worth(t, p);
+	(void)fprintf(t->out, ", %" PRIu64 " lost (%.1f%%)",
 		      c[PROFILE_SAMPLES_LOST] + c[PROFILE_SAMPLES_DROPPED],
 		      table_share(c[PROFILE_SAMPLES_LOST] + c[PROFILE_SAMPLES_DROPPED],
 				  c[PROFILE_SAMPLES] + c[PROFILE_SAMPLES_LOST]));
@@ -113,6 +127,8 @@ void table_facts(struct table *t, const struct profile *p, const struct render_i
 	put_clean(t, ", Linux ", info->kernel_release);
 	if (p->event != STRID_EMPTY || p->rate_hz || info->host_name)
 		(void)fputc('\n', t->out);
+	if (info->sum)
+		(void)fprintf(t->out, "%s\n", info->sum);
 	put_losses(t, p);
 }
 

@@ -118,7 +118,7 @@ static void put_samples(struct profile *p, uint32_t thread, uint32_t stack, uint
 	CHECK_INT(stack, !=, PROFILE_NONE);
 	for (uint32_t i = 0; i < n; i++) {
 		struct profile_sample s = {p->start_unix_ns + (p->samples.n + 1) * NSEC_PER_MSEC, 1,
-					   thread, stack, cpu};
+					   thread, stack, cpu, 0};
 
 		CHECK(profile_add_sample(p, &s));
 		p->counters[PROFILE_SAMPLES]++;
@@ -246,7 +246,7 @@ void synthetic_random(struct profile *p, uint32_t seed, uint32_t n_samples)
 		sample = (struct profile_sample){
 			p->start_unix_ns + s * (10 * NSEC_PER_SEC / n_samples), 1,
 			threads[next_random(&state, n_threads)],
-			profile_add_stack(p, frames, n, n_kernel), next_random(&state, 4)};
+			profile_add_stack(p, frames, n, n_kernel), next_random(&state, 4), 0};
 		CHECK(profile_add_sample(p, &sample));
 	}
 	p->counters[PROFILE_SAMPLES] = n_samples;

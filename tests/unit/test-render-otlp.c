@@ -904,7 +904,7 @@ static void test_equal_after_all(void)
 	for (uint32_t i = 0; i < 2; i++) {
 		uint32_t one = i ? frame : 0;
 		struct profile_sample s = {p.start_unix_ns + i, 1, thread[i],
-					   profile_add_stack(&p, &one, 1, 0), 0};
+					   profile_add_stack(&p, &one, 1, 0), 0, 0};
 
 		CHECK(profile_add_sample(&p, &s));
 	}

@@ -88,14 +88,23 @@ function percent(part, whole) {
 function points(change) {
 	return `${change > 0 ? '+' : change < 0 ? '−' : '±'}${Math.abs(100 * change).toFixed(2)}`;
 }
-// A weighted sample is as many as the events it stands for.
-const unit = captures[0].meta.weighted ? 'events' : 'samples';
-// What samples are worth: time, or events that were counted.
-function worth(samples, meta = captures[0].meta) {
-	if (meta.periodEvents)
-		return `${count(samples * meta.periodEvents)} ${meta.event}`;
-	const s = (samples * meta.periodNs) / 1e9;
+// A weighted sample is as many as the events it stands for, or as its unit.
+const unit = !captures[0].meta.weighted ? 'samples'
+	: {nanoseconds: 'ns', bytes: 'bytes'}[captures[0].meta.unit] || 'events';
+function bytes(n) {
+	const names = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+	const i = Math.min(Math.floor(Math.log2(Math.max(n, 1)) / 10), names.length - 1);
 
+	return `${i ? (n / 1024 ** i).toFixed(1) : n} ${names[i]}`;
+}
+// What samples are worth: time, bytes, or events that were counted.
+function worth(samples, meta = captures[0].meta) {
+	const s = (samples * (meta.periodNs || meta.periodEvents)) / 1e9;
+
+	if (meta.periodEvents && meta.unit === 'bytes')
+		return bytes(samples * meta.periodEvents);
+	if (meta.periodEvents && meta.unit !== 'nanoseconds')
+		return `${count(samples * meta.periodEvents)} ${meta.event}`;
 	return s >= 100 ? s.toFixed(0) + ' s' : s >= 1 ? s.toFixed(1) + ' s' : (s * 1000).toFixed(0) + ' ms';
 }
 function make(tag, text, className) {
