@@ -174,7 +174,7 @@ void pulls_payload(struct pulls *p, int fd)
 			continue;
 		r = import_fd(&u->profile, &u->facts, fd, IMPORT_OTLP, NULL, MAX_PAYLOAD_BYTES,
 			      error);
-		if (r == 0)
+		if (r >= 0)
 			continue;
 		log_warning("a profile that was asked for cannot be made: %s", error);
 		refuse(u, r == -ENOMEM ? "that is more than fits into memory; ask for fewer seconds"

@@ -440,7 +440,7 @@ static int view_files(struct symbolizer *s)
 
 	/* Without files of its own: perf.data, from a profiler. */
 	if (s->viewer.n > 0) {
-		viewer_info(&s->viewer, &s->info);
+		viewer_info(&s->viewer, &s->profile, &s->info);
 		if (s->setup.demangle_again) {
 			namer_demangle_again(s->namer, &s->profile);
 			namer_demangle_again(s->namer, &s->viewer.before);

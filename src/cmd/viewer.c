@@ -9,6 +9,7 @@
 
 #include "src/broker/opener.h"
 #include "src/cmd/role.h"
+#include "src/render/amount.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 
@@ -24,6 +25,7 @@ void viewer_deinit(struct viewer *v)
 	free(v->comm);
 	free(v->container);
 	free(v->event);
+	free(v->sum);
 	import_facts_deinit(&v->facts);
 	import_facts_deinit(&v->before_facts);
 	profile_deinit(&v->before);
@@ -78,7 +80,39 @@ static int read_input(struct viewer *v, struct role *role, uint32_t i, bool befo
 	role_job_end(role);
 	if (r < 0)
 		log_error("%s cannot be read: %s", path, *error ? error : strerror(-r));
-	return r;
+	else if (r == IMPORT_CHOSE)
+		log_info("%s: %s", path, error);
+	else if (r > 0)
+		log_warning("%s: %s", path, error);
+	return r < 0 ? r : 0;
+}
+
+/* What the first is compared with has to be of its kind. */
+static void prefer_kind(struct viewer *v)
+{
+	const struct import_measure *m = &v->before_facts.measure;
+
+	if (m->what == STRID_EMPTY)
+		return;
+	v->facts.like_what = profile_text(&v->before, m->what);
+	v->facts.like_unit = profile_text(&v->before, m->unit);
+}
+
+/* Counts of samples that stand for different periods say nothing beside each other. */
+static int use_one_unit(struct viewer *v, struct profile *p)
+{
+	struct profile *const sides[2] = {&v->before, p};
+
+	if (!profile_has_period(p) || !profile_has_period(&v->before) ||
+	    (p->weighted == v->before.weighted && profile_period(p) == profile_period(&v->before)))
+		return 0;
+	for (int i = 0; i < 2; i++) {
+		if (!sides[i]->weighted && !profile_weigh(sides[i])) {
+			log_error("%s cannot be compared: it is too large", v->inputs[i].path);
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }
 
 /* What is compared. */
@@ -117,13 +151,43 @@ int viewer_read(struct viewer *v, struct role *role, enum view_mode mode, struct
 
 	if (mode == VIEW_DIFF)
 		profile_init(&v->before, p->max_bytes);
-	for (uint32_t i = 0; i < v->n && r == 0; i++)
+	for (uint32_t i = 0; i < v->n && r == 0; i++) {
 		r = read_input(v, role, i, mode == VIEW_DIFF && i == 0, p);
+		if (r == 0 && mode == VIEW_DIFF && i == 0)
+			prefer_kind(v);
+	}
 	if (r < 0 || mode != VIEW_DIFF)
 		return r;
 	if (v->n == 2)
 		name_difference(v);
-	return refuse_differences(v, p);
+	r = refuse_differences(v, p);
+	return r < 0 ? r : use_one_unit(v, p);
+}
+
+/* Samples of different periods. */
+static char *say_sum(const struct import_facts *f, const struct profile *p)
+{
+	const char *unit = profile_text(p, f->measure.unit);
+	char *text = NULL, amount[72];
+	size_t n;
+	FILE *out;
+
+	if (f->n_periods < 2)
+		return NULL;
+	out = open_memstream(&text, &n);
+	if (!out)
+		return NULL;
+	(void)fputs("added up by what they stand for:", out);
+	for (uint32_t i = 0; i < f->n_periods; i++) {
+		(void)fputs(i ? ", " : " ", out);
+		if (f->periods[i])
+			(void)fprintf(
+				out, "samples of %s",
+				amount_text(amount, sizeof(amount), (int64_t)f->periods[i], unit));
+		else
+			(void)fputs("values", out);
+	}
+	return fclose(out) == 0 ? text : NULL;
 }
 
 static void take_facts(const struct import_facts *f, struct render_info *info)
@@ -134,9 +198,11 @@ static void take_facts(const struct import_facts *f, struct render_info *info)
 	info->n_cpus = f->n_cpus;
 }
 
-void viewer_info(struct viewer *v, struct render_info *info)
+void viewer_info(struct viewer *v, const struct profile *p, struct render_info *info)
 {
 	take_facts(&v->facts, info);
+	free(v->sum);
+	info->sum = v->sum = say_sum(&v->facts, p);
 	take_facts(&v->before_facts, &v->before_info);
 	info->before = &v->before_info;
 }

@@ -14,6 +14,7 @@ struct viewer {
 	} inputs[VIEW_MAX_INPUTS];
 	uint32_t n;
 	char *symbol, *comm, *container, *event;
+	char *sum; /* how the files were added up; NULL: as they are */
 	struct import_facts facts;
 	/* VIEW_DIFF */
 	struct profile before;
@@ -27,4 +28,4 @@ int viewer_text(struct viewer *v, uint32_t kind, const char *text, int fd);
 /* All inputs into p (of a diff the first into v->before). 0 or -errno, logged with cause. */
 int viewer_read(struct viewer *v, struct role *role, enum view_mode mode, struct profile *p);
 /* The facts of the files, as far as they tell. Borrowed from v. */
-void viewer_info(struct viewer *v, struct render_info *info);
+void viewer_info(struct viewer *v, const struct profile *p, struct render_info *info);

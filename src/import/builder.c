@@ -23,15 +23,6 @@ int import_damaged(struct import *im, const char *format, ...)
 	return -EBADMSG;
 }
 
-static strid put(struct import *im, const char *text)
-{
-	char clean[4096];
-
-	if (!text || !*text)
-		return STRID_EMPTY;
-	return strtab_put_n(&im->p->strings, clean, text_shorten(clean, sizeof(clean), text, NULL));
-}
-
 bool import_is_marker(const char *name, uint64_t *ret_marker)
 {
 	if (name[0] != '[')
@@ -74,7 +65,7 @@ static uint32_t add_module(struct import *im, const struct import_frame *f)
 	struct profile_module m = {
 		.kind = f->kind,
 		.process = PROFILE_NONE,
-		.path = f->kind == PROFILE_MODULE_FILE ? put(im, f->module) : STRID_EMPTY,
+		.path = f->kind == PROFILE_MODULE_FILE ? import_text(im, f->module) : STRID_EMPTY,
 		.memory_start = f->memory_start,
 		.memory_limit = f->memory_limit,
 		.file_offset = f->file_offset,
@@ -92,7 +83,7 @@ static uint32_t add_module(struct import *im, const struct import_frame *f)
 		break;
 	case PROFILE_MODULE_FILE:
 		m.uid = PROFILE_UID_FIRST_FILE + 1 + m.path;
-		m.language = put(im, f->language);
+		m.language = import_text(im, f->language);
 		read_build_id(&m, f->build_id);
 		break;
 	default: /* all code made at run time, whosoever's */
@@ -105,11 +96,11 @@ static uint32_t add_function(struct import *im, const struct import_frame *f,
 			     const struct import_line *l)
 {
 	struct profile_function function = {
-		.name = put(im, l->name),
-		.system_name = put(im, l->system_name ? l->system_name : l->name),
-		.file = put(im, l->file),
+		.name = import_text(im, l->name),
+		.system_name = import_text(im, l->system_name ? l->system_name : l->name),
+		.file = import_text(im, l->file),
 		.start_line = l->start_line,
-		.language = put(im, f->language),
+		.language = import_text(im, f->language),
 	};
 
 	return profile_add_function(im->p, &function);
@@ -156,14 +147,21 @@ int import_push(struct import *im, uint32_t frame)
 	return 0;
 }
 
-int import_add_sample(struct import *im, uint32_t thread, int64_t value, uint64_t time_unix_ns,
-		      uint32_t cpu)
+static int32_t clamp(int64_t n)
 {
-	struct profile_sample s = {
-		.time_unix_ns = time_unix_ns, .value = value, .thread = thread, .cpu = cpu};
+	return (int32_t)(n > INT32_MAX ? INT32_MAX : n < INT32_MIN ? INT32_MIN : n);
+}
+
+int import_add_sample(struct import *im, uint32_t thread, int64_t value, int64_t n,
+		      uint64_t time_unix_ns, uint32_t cpu)
+{
+	struct profile_sample s = {.time_unix_ns = time_unix_ns, .thread = thread, .cpu = cpu};
 	const struct profile *p = im->p;
 	uint32_t n_kernel = 0;
 
+	n = im->counted ? value : n ? n : 1;
+	s.value = profile_product(value, im->scale);
+	s.n = p->weighted ? clamp(n) : 0;
 	while (n_kernel < im->stack.n &&
 	       p->modules.items[p->frames.items[im->stack.items[n_kernel]].module].kind ==
 		       PROFILE_MODULE_KERNEL)
@@ -171,8 +169,7 @@ int import_add_sample(struct import *im, uint32_t thread, int64_t value, uint64_
 	s.stack = profile_add_stack(im->p, im->stack.items, im->stack.n, n_kernel);
 	if (thread == PROFILE_NONE || s.stack == PROFILE_NONE || !profile_add_sample(im->p, &s))
 		return -ENOMEM;
-	im->n_samples += (uint64_t)profile_size(value);
-	im->n_stacks++;
+	im->n_samples += (uint64_t)profile_size(n);
 	return 0;
 }
 
@@ -210,13 +207,9 @@ void import_comment(struct import *im, const char *text)
 		if (cpus && !im->facts->n_cpus)
 			im->facts->n_cpus = (uint32_t)strtoul(cpus + 2, NULL, 10);
 	} else if (sscanf(text, "%63s at %u Hz%n", name, &hz, &at) == 2 && at) {
-		if (im->p->event == STRID_EMPTY)
-			im->p->event = put(im, name);
-		if (!im->p->rate_hz)
-			im->p->rate_hz = hz;
+		import_name_event(im, name, hz);
 	} else if (sscanf(text, "%63[^,], one of %u%n", name, &hz, &at) == 2 && at) {
-		if (im->p->event == STRID_EMPTY)
-			im->p->event = put(im, name);
+		import_name_event(im, name, 0);
 	} else if (colon && (size_t)(colon - text) < sizeof(name)) {
 		(void)snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
 		import_counter(im, name, strtoull(colon + 1, NULL, 10));

@@ -7,16 +7,28 @@
 #define IMPORT_MAX_CHAIN  256  /* inlined functions of one frame */
 #define IMPORT_MAX_FRAMES 4096 /* of one stack; what is beyond is cut at the root */
 
+/* Different measures, in the order of the file; what does not fit is not named. */
+struct import_list {
+	struct import_measure items[16];
+	uint32_t n;
+};
+
 struct import {
 	struct profile *p;
 	struct import_facts *facts;
 	ARRAY(uint32_t) stack;	    /* of the sample that is being read, leaf first */
-	uint64_t n_samples;	    /* sum of values added */
-	uint64_t n_stacks;	    /* with how many calls */
+	uint64_t n_samples;	    /* that were added */
 	const char *event;	    /* the kind of values wanted; NULL: see import_fd() */
-	char *first_event;	    /* kind, or kinds, that the file has */
+	struct import_list kinds;   /* of values that the file has */
+	struct import_list others;  /* those of them that are left out */
 	uint64_t n_event, n_others; /* profiles of the kind wanted, and others */
-	char *error;		    /* IMPORT_ERROR_MAX bytes */
+	strid shape[4]; /* of OTLP profiles wanted: type and unit of the values, of the period */
+	/* The values that are being read. */
+	bool took;	/* they are the first ones of the profile */
+	bool counted;	/* they are numbers of samples */
+	uint64_t scale; /* what each of them is worth in the profile */
+	int outcome;	/* enum import_outcome, or 0 */
+	char *error;	/* IMPORT_ERROR_MAX bytes: text of the outcome or the error */
 };
 
 struct import_line {
@@ -40,9 +52,40 @@ uint32_t import_add_frame(struct import *im, const struct import_frame *f);
 /* Begins a stack; frames come leaf first. */
 void import_begin_stack(struct import *im);
 int import_push(struct import *im, uint32_t frame);
-/* Adds what was pushed as a sample. */
-int import_add_sample(struct import *im, uint32_t thread, int64_t value, uint64_t time_unix_ns,
-		      uint32_t cpu);
+/* Adds what was pushed as a sample, of values that were begun; n: samples that it sums up. */
+int import_add_sample(struct import *im, uint32_t thread, int64_t value, int64_t n,
+		      uint64_t time_unix_ns, uint32_t cpu);
+/* ---- values.c ---- */
+
+/* Clean text in the profile's strings; NULL: "". */
+strid import_text(struct import *im, const char *text);
+/* Of values of that type, and of numbers of samples that stand for a period of that type. */
+struct import_measure import_measure_values(struct import *im, const char *type, const char *unit);
+struct import_measure import_measure_samples(struct import *im, const char *period_type,
+					     const char *period_unit, int64_t period);
+bool import_measure_equal(const struct import_measure *a, const struct import_measure *b);
+/* That which the profile holds, or should hold if it is in the file? */
+bool import_measure_fits(const struct import *im, const struct import_measure *m);
+/* Is a kind of that name and unit what is wanted: NAME, NAME:UNIT or NAME/UNIT? */
+bool import_is_called(const char *wanted, const char *name, const char *unit);
+/*
+ * Begins values of that measure: 1; 0: the profile holds others, they are to be left out; -EBADMSG:
+ * what it holds does not say what it is, and cannot be added to; or -ENOMEM.
+ */
+int import_begin_values(struct import *im, const struct import_measure *m);
+/* Of numbers that nothing is known of. 0 or -EBADMSG. */
+int import_begin_unknown(struct import *im);
+/* The event as the file calls it, "cpu-clock", and the rate; NULL, 0: it does not say. */
+void import_name_event(struct import *im, const char *name, uint32_t rate_hz);
+void import_note(struct import *im, enum import_outcome outcome, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+void import_list_add(struct import_list *l, const struct import_measure *m);
+/* "cpu:nanoseconds, alloc:bytes". Returns buf. */
+const char *import_list_text(const struct import *im, const struct import_list *l, char *buf,
+			     size_t size);
+
+/* ---- builder.c ---- */
+
 /* Kind of a frame by the module's name as tools write it, and by the function's. */
 uint32_t import_kind_of_module(const char *module);
 /* True: the name of a marker of ours. */

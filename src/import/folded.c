@@ -80,22 +80,25 @@ static int add_line(struct import *im, char *line, uint64_t value)
 	if (row == PROFILE_NONE)
 		return -ENOMEM;
 	return import_add_sample(im, profile_add_thread(im->p, row, 0, process.comm),
-				 (int64_t)value, 0, 0);
+				 (int64_t)value, 0, 0, 0);
 }
 
 int import_read_folded(struct import *im, const uint8_t *bytes, size_t n)
 {
 	_cleanup_free_ char *line = malloc(MAX_LINE);
 	uint64_t number = 0;
+	int r;
 
 	if (!line)
 		return -ENOMEM;
+	r = import_begin_unknown(im);
+	if (r < 0)
+		return r;
 	for (size_t at = 0, next; at < n; at = next) {
 		const uint8_t *end = memchr(bytes + at, '\n', n - at);
 		size_t length = end ? (size_t)(end - bytes) - at : n - at;
 		char *space;
 		uint64_t value;
-		int r;
 
 		next = at + length + 1;
 		number++;

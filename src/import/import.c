@@ -12,7 +12,6 @@
 
 #include "src/import/builder.h"
 #include "util/cleanup.h"
-#include "util/log.h"
 
 #define FIRST_BYTES (UINT64_C(1) << 20)
 
@@ -169,6 +168,37 @@ static int read_bytes(struct import *im, enum import_kind kind, const uint8_t *b
 				  "(.otlp), folded stacks (.folded)");
 }
 
+/* Profiles of other kinds than the one that is added up. */
+static int say_left_out(struct import *im)
+{
+	char kinds[256], others[256];
+
+	(void)import_list_text(im, &im->kinds, kinds, sizeof(kinds));
+	(void)import_list_text(im, &im->others, others, sizeof(others));
+	if (!im->n_event && im->facts->measure.what == STRID_EMPTY && im->facts->like_what)
+		return import_damaged(im,
+				      "its values are %s, those that they are to be compared with "
+				      "%s:%s",
+				      kinds, im->facts->like_what, im->facts->like_unit);
+	if (im->event && !im->n_event)
+		return import_damaged(im, "it has no values called \"%s\"; there are %s", im->event,
+				      *kinds ? kinds : "none");
+	if (!im->event && !im->n_event && *kinds)
+		import_note(im, IMPORT_LEFT_OUT,
+			    "it is left out: its values are %s, those before it %s:%s; --event "
+			    "chooses",
+			    kinds, profile_text(im->p, im->facts->measure.what),
+			    profile_text(im->p, im->facts->measure.unit));
+	else if (im->n_others && *others)
+		import_note(im, IMPORT_LEFT_OUT,
+			    "%llu profiles of other values than %s:%s are left out (%s): --event "
+			    "chooses",
+			    (unsigned long long)im->n_others,
+			    profile_text(im->p, im->facts->measure.what),
+			    profile_text(im->p, im->facts->measure.unit), others);
+	return 0;
+}
+
 static int import_bytes(struct import *im, enum import_kind kind, const uint8_t *bytes, size_t n,
 			uint64_t max_bytes)
 {
@@ -184,23 +214,16 @@ static int import_bytes(struct import *im, enum import_kind kind, const uint8_t 
 	}
 	im->error[0] = '\0';
 	r = read_bytes(im, kind, bytes, n, max_bytes);
-	if (r == 0 && im->event && !im->n_event)
-		r = im->first_event
-			    ? import_damaged(im, "it has no values called \"%s\"; there are %s",
-					     im->event, im->first_event)
-			    : import_damaged(im, "its values have no name: it is not for --event");
+	if (r == 0 && kind != IMPORT_FOLDED)
+		r = say_left_out(im);
 	if (r == -ENOMEM && !im->error[0])
 		(void)snprintf(im->error, IMPORT_ERROR_MAX,
 			       "it holds more than the memory for it (%llu MiB)",
 			       (unsigned long long)im->p->max_bytes >> 20);
-	if (r == 0 && im->n_others && !im->event)
-		log_warning("%llu profiles hold other values than \"%s\" and are left out: --event "
-			    "chooses",
-			    (unsigned long long)im->n_others, im->first_event);
 	/* Files that do not count their samples. */
 	if (im->p->counters[PROFILE_SAMPLES] == known)
-		im->p->counters[PROFILE_SAMPLES] += im->p->weighted ? im->n_stacks : im->n_samples;
-	return r;
+		im->p->counters[PROFILE_SAMPLES] += im->n_samples;
+	return r < 0 ? r : im->outcome;
 }
 
 int import_fd(struct profile *p, struct import_facts *facts, int fd, enum import_kind kind,
@@ -226,7 +249,6 @@ int import_fd(struct profile *p, struct import_facts *facts, int fd, enum import
 	im.stack.max = UINT32_MAX / 2;
 	r = import_bytes(&im, kind, map, (size_t)st.st_size, max_bytes);
 	(void)munmap(map, (size_t)st.st_size);
-	free(im.first_event);
 	array_deinit(&im.stack);
 	return r;
 }

@@ -11,7 +11,9 @@ libimport_a_SOURCES = \
 	src/import/perf-data-internal.h \
 	src/import/perf-data-order.c \
 	src/import/perf-data.c src/import/perf-data.h \
-	src/import/pprof.c
+	src/import/pprof.c src/import/pprof-internal.h \
+	src/import/pprof-values.c \
+	src/import/values.c
 
 check_PROGRAMS += \
 	tests/unit/test-import \

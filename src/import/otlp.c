@@ -41,7 +41,11 @@ enum text_place {
 	TEXT_THREAD,
 	TEXT_SCRATCH,
 	TEXT_RESOURCE,
-	TEXT_RESOURCE_KEY
+	TEXT_RESOURCE_KEY,
+	TEXT_TYPE,
+	TEXT_UNIT,
+	TEXT_PERIOD_TYPE,
+	TEXT_PERIOD_UNIT
 };
 
 /* ---- Fields ---- */
@@ -300,7 +304,7 @@ static int add_timed(struct otlp *o, void *ctx, uint64_t value)
 	uint64_t time;
 
 	memcpy(&time, t->times.bytes + 8 * t->i++, sizeof(time));
-	return value ? import_add_sample(o->im, t->thread, (int64_t)value, time, t->cpu) : 0;
+	return value ? import_add_sample(o->im, t->thread, (int64_t)value, 1, time, t->cpu) : 0;
 }
 
 /*
@@ -319,7 +323,7 @@ static int add_samples(struct otlp *o, const struct span *sample, uint32_t threa
 	if (r < 0)
 		return r;
 	if (n_times == 0)
-		return v.sum ? import_add_sample(o->im, thread, v.sum, fallback_time, cpu) : 0;
+		return v.sum ? import_add_sample(o->im, thread, v.sum, 1, fallback_time, cpu) : 0;
 	if (v.n == n_times)
 		return each_number(o, sample, 4, add_timed, &t);
 	/* The first ones take what is left over. */
@@ -387,83 +391,103 @@ static int profile_attribute(struct otlp *o, void *ctx, uint64_t index)
 		take_fact(&o->im->facts->title, text);
 	else if (strcmp(key, "perfwalk.kernel_release") == 0)
 		take_fact(&o->im->facts->kernel_release, text);
-	else if (strcmp(key, "perfwalk.event") == 0 && o->im->p->event == STRID_EMPTY)
-		o->im->p->event = keep(o, text);
+	else if (strcmp(key, "perfwalk.event") == 0)
+		import_name_event(o->im, text, 0);
 	return 0;
 }
 
-static bool is_text(struct otlp *o, const struct span *type, uint32_t field, const char *text)
+static void take_time(struct profile *p, const struct span *profile)
 {
-	const char *have = text_of(o, TEXT_SCRATCH, number_of(type, field));
-
-	return strcmp(have ? have : "", text) == 0;
-}
-
-/* Numbers of samples, which the period weighs; all else are values that say themselves what they
- * are, as nanoseconds or bytes: the period of their capture is no factor of them. */
-static void take_unit(struct profile *p, bool weighted, bool is_time, bool is_count,
-		      uint64_t period)
-{
-	if (weighted) {
-		p->weighted = true;
-		p->period_events = 1;
-	} else if (is_count && period) {
-		p->period_events = period;
-	} else if (is_time && period && !p->period_ns) {
-		p->period_ns = period;
-		p->rate_hz = (uint32_t)((UINT64_C(1000000000) + period / 2) / period);
-	}
-}
-
-static void profile_head(struct otlp *o, const struct span *profile)
-{
-	struct profile *p = o->im->p;
-	const struct span period_type = bytes_of(profile, 5), sample_type = bytes_of(profile, 1);
 	uint64_t time = number_of(profile, 3), end = time + number_of(profile, 4);
-	bool weighted = !is_text(o, &sample_type, 1, "") && !is_text(o, &sample_type, 1, "samples");
-	const char *text;
 
 	if (time && (!p->start_unix_ns || time < p->start_unix_ns))
 		p->start_unix_ns = time;
 	if (end > p->end_unix_ns)
 		p->end_unix_ns = end;
-	take_unit(p, weighted, is_text(o, &period_type, 2, "nanoseconds"),
-		  is_text(o, &period_type, 2, "count"), number_of(profile, 6));
-	text = text_of(o, TEXT_SCRATCH, number_of(weighted ? &sample_type : &period_type, 1));
-	if (p->event == STRID_EMPTY && text)
-		p->event = strtab_put(&p->strings, text);
+}
+
+/* What the values of a Profile are called. */
+struct otlp_kind {
+	const char *type, *unit, *period_type, *period_unit;
+	bool counted; /* numbers of samples */
+};
+
+static const char *name_of(struct otlp *o, enum text_place place, const struct span *type,
+			   uint32_t field)
+{
+	const char *text = text_of(o, place, number_of(type, field));
+
+	return text ? text : "";
+}
+
+static struct otlp_kind kind_of(struct otlp *o, const struct span *profile)
+{
+	const struct span sample_type = bytes_of(profile, 1), period_type = bytes_of(profile, 5);
+	struct otlp_kind k = {
+		.type = name_of(o, TEXT_TYPE, &sample_type, 1),
+		.unit = name_of(o, TEXT_UNIT, &sample_type, 2),
+		.period_type = name_of(o, TEXT_PERIOD_TYPE, &period_type, 1),
+		.period_unit = name_of(o, TEXT_PERIOD_UNIT, &period_type, 2),
+	};
+
+	k.counted = !*k.type ||
+		    (strcmp(k.type, "samples") == 0 && (!*k.unit || strcmp(k.unit, "count") == 0));
+	return k;
 }
 
 /* By what its values are called, or by what its samples are taken of. */
-static bool is_called(struct otlp *o, const struct span *profile, const char *name)
+static bool is_called(const struct otlp_kind *k, const char *name)
 {
-	const struct span sample_type = bytes_of(profile, 1), period_type = bytes_of(profile, 5);
-
-	return is_text(o, &sample_type, 1, name) ||
-	       (is_text(o, &sample_type, 1, "samples") && is_text(o, &period_type, 1, name));
+	return import_is_called(name, k->type, k->unit) ||
+	       (k->counted && import_is_called(name, k->period_type, k->period_unit));
 }
 
-/* Of profiles with other values than the first that will do, nothing is added up: "samples" of
- * "cpu" and "cpu" in nanoseconds are the same twice. */
-static bool is_wanted(struct otlp *o, const struct span *profile)
+/*
+ * Of one file all that is read has the same types of values and of periods: numbers of samples and the
+ * time that they stand for would be the same twice.
+ */
+static bool is_wanted(struct otlp *o, const struct otlp_kind *k, const struct import_measure *m)
 {
-	const struct span sample_type = bytes_of(profile, 1);
 	struct import *im = o->im;
-	const char *text;
-	bool wanted;
+	const strid shape[4] = {import_text(im, k->type), import_text(im, k->unit),
+				import_text(im, k->period_type), import_text(im, k->period_unit)};
+	bool wanted = true;
 
 	if (im->n_event)
-		wanted = is_text(o, &sample_type, 1, im->first_event ? im->first_event : "");
-	else
-		wanted = !im->event || is_called(o, profile, im->event);
-	if (wanted ? !im->n_event : !im->first_event) {
-		text = text_of(o, TEXT_SCRATCH, number_of(&sample_type, 1));
-		free(im->first_event);
-		im->first_event = strdup(text ? text : "");
-	}
-	im->n_event += wanted;
-	im->n_others += !wanted;
+		return memcmp(im->shape, shape, sizeof(shape)) == 0;
+	if (im->event)
+		wanted = is_called(k, im->event);
+	else if (im->facts->measure.what != STRID_EMPTY || im->facts->like_what)
+		wanted = import_measure_fits(im, m);
+	if (wanted)
+		memcpy(im->shape, shape, sizeof(shape));
 	return wanted;
+}
+
+/* 1: its samples are to be read; 0: they are left out. */
+static int begin_profile(struct otlp *o, const struct span *profile)
+{
+	struct otlp_kind k = kind_of(o, profile);
+	struct import *im = o->im;
+	struct import_measure values =
+		import_measure_values(im, *k.type ? k.type : "samples", k.unit);
+	struct import_measure m = k.counted
+					  ? import_measure_samples(im, k.period_type, k.period_unit,
+								   (int64_t)number_of(profile, 6))
+					  : values;
+	int r;
+
+	import_list_add(&im->kinds, &values);
+	import_list_add(&im->kinds, &m);
+	r = is_wanted(o, &k, &m) ? import_begin_values(im, &m) : 0;
+	if (r < 0)
+		return r;
+	im->n_event += r > 0;
+	if (r == 0 && (!im->event || is_called(&k, im->event))) {
+		im->n_others++;
+		import_list_add(&im->others, &m);
+	}
+	return r;
 }
 
 static int profile_read(struct otlp *o, const struct span *profile)
@@ -473,11 +497,12 @@ static int profile_read(struct otlp *o, const struct span *profile)
 	struct wire_field f;
 	int r;
 
-	if (!is_wanted(o, profile))
-		return 0;
+	r = begin_profile(o, profile);
+	if (r <= 0)
+		return r;
 	/* The attributes know the event's own name, the period's type is only "cpu". */
 	r = each_number(o, profile, 11, profile_attribute, NULL);
-	profile_head(o, profile);
+	take_time(o->im->p, profile);
 	while (r == 0 && wire_read_field(&c, &f)) {
 		const struct span sample = {f.bytes, f.n};
 

@@ -3,9 +3,6 @@
  * pprof. Tables and samples may come in any order, and refer to each other by ids of the writer's
  * choice: a first pass notes where each entry is, a second one reads the samples, making a frame of
  * a location when it is first used.
- *
- * Of several values a sample has one is taken: the default, else the last, as pprof does; where
- * that is a time, or events of a fixed distance, "samples" if there is one.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,10 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "proto/wire-read.h"
-#include "src/import/builder.h"
+#include "src/import/pprof-internal.h"
 #include "util/cleanup.h"
-#include "util/hash.h"
 
 /* Field numbers of Profile. */
 enum {
@@ -34,36 +29,6 @@ enum {
 	F_DEFAULT_TYPE
 };
 
-#define MAX_TYPES    64
-#define MAX_COMMENTS 256
-
-struct entry {
-	uint64_t id;
-	const uint8_t *bytes;
-	size_t n;
-	uint32_t frame; /* of a location; PROFILE_NONE: not made yet */
-};
-
-struct table {
-	ARRAY(struct entry) items;
-	struct hash_index index;
-};
-
-struct pprof {
-	struct import *im;
-	ARRAY(struct entry) strings;
-	struct table mappings, locations, functions;
-	struct {
-		uint64_t type, unit;
-	} types[MAX_TYPES], period_type;
-	uint32_t n_types, chosen;
-	uint64_t comments[MAX_COMMENTS];
-	uint32_t n_comments;
-	uint64_t time, duration, period, default_type;
-	ARRAY(char) text; /* scratch: strings are not terminated in the file */
-	char *texts[9];
-};
-
 /* ---- The tables ---- */
 
 static uint64_t first_number(const uint8_t *bytes, size_t n, uint32_t number)
@@ -77,17 +42,17 @@ static uint64_t first_number(const uint8_t *bytes, size_t n, uint32_t number)
 	return 0;
 }
 
-static int table_add(struct table *t, const struct wire_field *f)
+static int table_add(struct pprof_table *t, const struct wire_field *f)
 {
-	struct entry *e = array_push(&t->items);
+	struct pprof_entry *e = array_push(&t->items);
 
 	if (!e)
 		return -ENOMEM;
-	*e = (struct entry){first_number(f->bytes, f->n, 1), f->bytes, f->n, PROFILE_NONE};
+	*e = (struct pprof_entry){first_number(f->bytes, f->n, 1), f->bytes, f->n, PROFILE_NONE};
 	return hash_index_add(&t->index, hash_u64(e->id), t->items.n - 1);
 }
 
-static struct entry *table_find(struct table *t, uint64_t id)
+static struct pprof_entry *table_find(struct pprof_table *t, uint64_t id)
 {
 	uint32_t slot = hash_index_first(&t->index, hash_u64(id)), row;
 
@@ -99,16 +64,16 @@ static struct entry *table_find(struct table *t, uint64_t id)
 	return NULL;
 }
 
-static void table_deinit(struct table *t)
+static void table_deinit(struct pprof_table *t)
 {
 	array_deinit(&t->items);
 	hash_index_deinit(&t->index);
 }
 
 /* A string as text, in one of a few places; NULL: none, or the empty one. */
-static const char *text_of(struct pprof *pp, unsigned int place, uint64_t index)
+static const char *text_of(struct pprof_file *pp, unsigned int place, uint64_t index)
 {
-	const struct entry *e;
+	const struct pprof_entry *e;
 
 	if (index == 0 || index >= pp->strings.n)
 		return NULL;
@@ -118,42 +83,40 @@ static const char *text_of(struct pprof *pp, unsigned int place, uint64_t index)
 	return pp->texts[place] && *pp->texts[place] ? pp->texts[place] : NULL;
 }
 
-static int string_add(struct pprof *pp, const struct wire_field *f)
+static int string_add(struct pprof_file *pp, const struct wire_field *f)
 {
-	struct entry *e = array_push(&pp->strings);
+	struct pprof_entry *e = array_push(&pp->strings);
 
 	if (!e)
 		return -ENOMEM;
-	*e = (struct entry){.bytes = f->bytes, .n = f->n};
+	*e = (struct pprof_entry){.bytes = f->bytes, .n = f->n};
 	return 0;
 }
 
-static void type_read(const struct wire_field *f, uint64_t *ret_type, uint64_t *ret_unit)
+static void type_read(const struct wire_field *f, struct pprof_type *ret)
 {
-	*ret_type = first_number(f->bytes, f->n, 1);
-	*ret_unit = first_number(f->bytes, f->n, 2);
+	ret->name_index = first_number(f->bytes, f->n, 1);
+	ret->unit_index = first_number(f->bytes, f->n, 2);
 }
 
-static void comments_add(struct pprof *pp, const struct wire_field *f)
+static void comments_add(struct pprof_file *pp, const struct wire_field *f)
 {
 	struct cursor c = cursor_make(f->bytes, f->n);
 
-	if (f->type == WIRE_VARINT && pp->n_comments < MAX_COMMENTS)
+	if (f->type == WIRE_VARINT && pp->n_comments < PPROF_MAX_COMMENTS)
 		pp->comments[pp->n_comments++] = f->value;
-	while (f->type == WIRE_BYTES && cursor_left(&c) > 0 && pp->n_comments < MAX_COMMENTS)
+	while (f->type == WIRE_BYTES && cursor_left(&c) > 0 && pp->n_comments < PPROF_MAX_COMMENTS)
 		pp->comments[pp->n_comments++] = wire_read_varint(&c);
 }
 
-static int field_read(struct pprof *pp, const struct wire_field *f)
+static int field_read(struct pprof_file *pp, const struct wire_field *f)
 {
 	bool nested = f->type == WIRE_BYTES;
 
 	switch (f->number) {
 	case F_SAMPLE_TYPE:
-		if (nested && pp->n_types < MAX_TYPES) {
-			type_read(f, &pp->types[pp->n_types].type, &pp->types[pp->n_types].unit);
-			pp->n_types++;
-		}
+		if (nested && pp->n_types < PPROF_MAX_TYPES)
+			type_read(f, &pp->types[pp->n_types++]);
 		return 0;
 	case F_MAPPING:
 		return nested ? table_add(&pp->mappings, f) : 0;
@@ -171,7 +134,7 @@ static int field_read(struct pprof *pp, const struct wire_field *f)
 		return 0;
 	case F_PERIOD_TYPE:
 		if (nested)
-			type_read(f, &pp->period_type.type, &pp->period_type.unit);
+			type_read(f, &pp->period_type);
 		return 0;
 	case F_PERIOD:
 		pp->period = f->value;
@@ -180,7 +143,7 @@ static int field_read(struct pprof *pp, const struct wire_field *f)
 		comments_add(pp, f);
 		return 0;
 	case F_DEFAULT_TYPE:
-		pp->default_type = f->value;
+		pp->default_index = f->value;
 		return 0;
 	default:
 		return 0;
@@ -193,9 +156,9 @@ struct line_numbers {
 	uint64_t function, line, column;
 };
 
-static void function_read(struct pprof *pp, uint64_t id, struct import_line *ret, char **texts)
+static void function_read(struct pprof_file *pp, uint64_t id, struct import_line *ret, char **texts)
 {
-	const struct entry *e = table_find(&pp->functions, id);
+	const struct pprof_entry *e = table_find(&pp->functions, id);
 	const char *text;
 
 	if (!e)
@@ -213,9 +176,9 @@ static void function_read(struct pprof *pp, uint64_t id, struct import_line *ret
 		ret->name = ret->system_name;
 }
 
-static void mapping_read(struct pprof *pp, uint64_t id, struct import_frame *ret)
+static void mapping_read(struct pprof_file *pp, uint64_t id, struct import_frame *ret)
 {
-	const struct entry *e = id ? table_find(&pp->mappings, id) : NULL;
+	const struct pprof_entry *e = id ? table_find(&pp->mappings, id) : NULL;
 
 	if (!e)
 		return;
@@ -227,7 +190,7 @@ static void mapping_read(struct pprof *pp, uint64_t id, struct import_frame *ret
 	ret->kind = import_kind_of_module(ret->module);
 }
 
-static uint32_t location_frame(struct pprof *pp, struct entry *location)
+static uint32_t location_frame(struct pprof_file *pp, struct pprof_entry *location)
 {
 	struct import_line lines[IMPORT_MAX_CHAIN] = {0};
 	char *texts[3 * IMPORT_MAX_CHAIN] = {NULL};
@@ -257,9 +220,9 @@ static uint32_t location_frame(struct pprof *pp, struct entry *location)
 	return location->frame;
 }
 
-static int push_location(struct pprof *pp, uint64_t id)
+static int push_location(struct pprof_file *pp, uint64_t id)
 {
-	struct entry *e = table_find(&pp->locations, id);
+	struct pprof_entry *e = table_find(&pp->locations, id);
 
 	if (!e)
 		return import_damaged(
@@ -274,7 +237,7 @@ struct labels {
 	uint64_t pid, tid;
 };
 
-static void label_read(struct pprof *pp, const struct wire_field *f, struct labels *ret)
+static void label_read(struct pprof_file *pp, const struct wire_field *f, struct labels *ret)
 {
 	const char *key = text_of(pp, 3, first_number(f->bytes, f->n, 1));
 	uint64_t text = first_number(f->bytes, f->n, 2), number = first_number(f->bytes, f->n, 3);
@@ -297,7 +260,7 @@ static void label_read(struct pprof *pp, const struct wire_field *f, struct labe
 		ret->unit = text_of(pp, 7, text);
 }
 
-static uint32_t thread_row(struct pprof *pp, const struct labels *l)
+static uint32_t thread_row(struct pprof_file *pp, const struct labels *l)
 {
 	struct strtab *t = &pp->im->p->strings;
 	struct profile_process process = {
@@ -317,8 +280,8 @@ static uint32_t thread_row(struct pprof *pp, const struct labels *l)
 }
 
 /* Calls fn for each number of a repeated field, packed or not. */
-static int each_number(struct pprof *pp, const struct wire_field *f,
-		       int (*fn)(struct pprof *pp, uint64_t value))
+static int each_number(struct pprof_file *pp, const struct wire_field *f,
+		       int (*fn)(struct pprof_file *pp, uint64_t value))
 {
 	struct cursor c = cursor_make(f->bytes, f->n);
 	int r = 0;
@@ -334,158 +297,156 @@ static int each_number(struct pprof *pp, const struct wire_field *f,
 	return r;
 }
 
-static int sample_read(struct pprof *pp, const struct wire_field *sample)
+void pprof_read_values(const struct pprof_file *pp, const struct wire_field *sample,
+		       int64_t values[PPROF_MAX_TYPES])
 {
 	struct cursor c = cursor_make(sample->bytes, sample->n);
+	struct wire_field f;
+	uint32_t n = 0;
+
+	memset(values, 0, pp->n_types * sizeof(*values));
+	while (wire_read_field(&c, &f)) {
+		struct cursor list = cursor_make(f.bytes, f.n);
+
+		if (f.number != 2)
+			continue;
+		if (f.type == WIRE_VARINT && n < pp->n_types)
+			values[n++] = (int64_t)f.value;
+		while (f.type == WIRE_BYTES && n < pp->n_types && cursor_left(&list) > 0)
+			values[n++] = (int64_t)wire_read_varint(&list);
+	}
+}
+
+static int sample_read(struct pprof_file *pp, void *ctx, const struct wire_field *sample)
+{
+	struct cursor c = cursor_make(sample->bytes, sample->n);
+	int64_t values[PPROF_MAX_TYPES];
 	struct labels labels = {0};
-	uint64_t value = 0;
-	uint32_t n_values = 0;
 	struct wire_field f;
 	int r = 0;
 
 	import_begin_stack(pp->im);
 	while (r == 0 && wire_read_field(&c, &f)) {
-		struct cursor values = cursor_make(f.bytes, f.n);
-
-		if (f.number == 1) {
+		if (f.number == 1)
 			r = each_number(pp, &f, push_location);
-		} else if (f.number == 2 && f.type == WIRE_VARINT) {
-			value = n_values++ == pp->chosen ? f.value : value;
-		} else if (f.number == 2 && f.type == WIRE_BYTES) {
-			while (cursor_left(&values) > 0) {
-				uint64_t v = wire_read_varint(&values);
-
-				value = n_values++ == pp->chosen ? v : value;
-			}
-		} else if (f.number == 3 && f.type == WIRE_BYTES) {
+		else if (f.number == 3 && f.type == WIRE_BYTES)
 			label_read(pp, &f, &labels);
-		}
 	}
 	if (r == 0 && !cursor_ok(&c))
 		r = import_damaged(pp->im, "a sample is damaged");
-	if (r < 0 || value == 0)
+	pprof_read_values(pp, sample, values);
+	if (r < 0 || values[pp->chosen] == 0)
 		return r;
-	return import_add_sample(pp->im, thread_row(pp, &labels), (int64_t)value, pp->time, 0);
+	return import_add_sample(pp->im, thread_row(pp, &labels), values[pp->chosen],
+				 pp->samples < pp->n_types ? values[pp->samples] : 1, pp->time, 0);
 }
 
 /* ---- The file ---- */
 
-/* The one that was asked for. */
-static int find_type(struct pprof *pp)
-{
-	_cleanup_free_ char *names = NULL;
-	size_t size;
-	FILE *f = open_memstream(&names, &size);
-
-	for (uint32_t i = 0; f && i < pp->n_types; i++) {
-		const char *text = text_of(pp, 0, pp->types[i].type);
-
-		if (text && strcmp(text, pp->im->event) == 0 && !pp->im->n_event++)
-			pp->chosen = i;
-		(void)fprintf(f, "%s%.40s", i ? ", " : "", text ? text : "");
-	}
-	if (!f || fclose(f) != 0)
-		return -ENOMEM;
-	free(pp->im->first_event);
-	pp->im->first_event = TAKE_PTR(names);
-	return 0;
-}
-
-/* Bytes, delays, events of the kernel's own distance: what counts is the value, not the samples. */
-static int choose_type(struct pprof *pp)
+static void take_time(struct pprof_file *pp)
 {
 	struct profile *p = pp->im->p;
-	uint32_t samples = MAX_TYPES, wanted;
-	const char *text;
 
-	pp->chosen = pp->n_types ? pp->n_types - 1 : 0;
-	for (uint32_t i = 0; i < pp->n_types; i++) {
-		if (pp->default_type && pp->types[i].type == pp->default_type)
-			pp->chosen = i;
-		text = text_of(pp, 0, pp->types[i].type);
-		if (text && strcmp(text, "samples") == 0)
-			samples = i;
-	}
-	wanted = pp->chosen;
-	if (pp->im->event && find_type(pp) < 0)
-		return -ENOMEM;
-	text = text_of(pp, 0, pp->types[pp->chosen].unit);
-	if (pp->chosen == wanted && samples < MAX_TYPES &&
-	    (!text || strcmp(text, "count") != 0 || pp->period > 1))
-		pp->chosen = samples;
-	if (pp->chosen != samples)
-		p->weighted = true;
-	text = text_of(pp, 0, pp->period_type.unit);
-	if (p->weighted || (text && strcmp(text, "count") == 0))
-		p->period_events = p->weighted ? 1 : pp->period;
-	else if (!p->period_ns && text && strcmp(text, "nanoseconds") == 0)
-		p->period_ns = pp->period;
-	return 0;
+	if (pp->time && (!p->start_unix_ns || pp->time < p->start_unix_ns))
+		p->start_unix_ns = pp->time;
+	if (pp->time && pp->time + pp->duration > p->end_unix_ns)
+		p->end_unix_ns = pp->time + pp->duration;
 }
 
-static int head_take(struct pprof *pp)
+static char *copy_of(struct pprof_file *pp, uint64_t index)
 {
-	struct profile *p = pp->im->p;
-	const char *text;
+	const char *text = text_of(pp, 0, index);
 
-	if (choose_type(pp) < 0)
-		return -ENOMEM;
+	return text ? strdup(text) : NULL;
+}
+
+static void name_type(struct pprof_file *pp, struct pprof_type *t)
+{
+	t->name = copy_of(pp, t->name_index);
+	t->unit = copy_of(pp, t->unit_index);
+}
+
+static void free_type(struct pprof_type *t)
+{
+	free(t->name);
+	free(t->unit);
+}
+
+/* 1: there is something in it to be read. */
+static int head_take(struct pprof_file *pp)
+{
+	const char *text;
+	int r;
+
+	for (uint32_t i = 0; i < pp->n_types; i++)
+		name_type(pp, &pp->types[i]);
+	name_type(pp, &pp->period_type);
+	pp->default_type = copy_of(pp, pp->default_index);
+	r = pprof_choose_values(pp);
+	if (r <= 0)
+		return r;
 	for (uint32_t i = 0; i < pp->n_comments; i++) {
 		text = text_of(pp, 0, pp->comments[i]);
 		if (text)
 			import_comment(pp->im, text);
 	}
-	if (!p->rate_hz && p->period_ns)
-		p->rate_hz = (uint32_t)((UINT64_C(1000000000) + p->period_ns / 2) / p->period_ns);
-	text = text_of(pp, 0,
-		       pp->period_type.type && !p->weighted ? pp->period_type.type
-		       : pp->n_types			    ? pp->types[pp->chosen].type
-							    : 0);
-	if (p->event == STRID_EMPTY && text)
-		p->event = strtab_put(&p->strings, text);
-	if (pp->time && (!p->start_unix_ns || pp->time < p->start_unix_ns))
-		p->start_unix_ns = pp->time;
-	if (pp->time && pp->time + pp->duration > p->end_unix_ns)
-		p->end_unix_ns = pp->time + pp->duration;
-	return 0;
+	take_time(pp);
+	return r;
 }
 
-static int each_field(struct pprof *pp, const uint8_t *bytes, size_t n, bool samples)
+static int damaged_at(struct pprof_file *pp, const struct cursor *c)
 {
-	struct cursor c = cursor_make(bytes, n);
+	return import_damaged(pp->im, "it is no pprof file, or cut at byte %zu",
+			      (size_t)(c->cur - c->start));
+}
+
+static int read_tables(struct pprof_file *pp)
+{
+	struct cursor c = cursor_make(pp->bytes, pp->n);
 	struct wire_field f;
 	int r = 0;
 
-	while (r == 0 && wire_read_field(&c, &f)) {
-		if (!samples)
-			r = field_read(pp, &f);
-		else if (f.number == F_SAMPLE && f.type == WIRE_BYTES)
-			r = sample_read(pp, &f);
-	}
-	if (r == 0 && !cursor_ok(&c))
-		return import_damaged(pp->im, "it is no pprof file, or cut at byte %zu",
-				      (size_t)(c.cur - c.start));
-	return r;
+	while (r == 0 && wire_read_field(&c, &f))
+		r = field_read(pp, &f);
+	return r == 0 && !cursor_ok(&c) ? damaged_at(pp, &c) : r;
+}
+
+int pprof_each_sample(struct pprof_file *pp,
+		      int (*fn)(struct pprof_file *pp, void *ctx, const struct wire_field *sample),
+		      void *ctx)
+{
+	struct cursor c = cursor_make(pp->bytes, pp->n);
+	struct wire_field f;
+	int r = 0;
+
+	while (r == 0 && wire_read_field(&c, &f))
+		if (f.number == F_SAMPLE && f.type == WIRE_BYTES)
+			r = fn(pp, ctx, &f);
+	return r == 0 && !cursor_ok(&c) ? damaged_at(pp, &c) : r;
 }
 
 int import_read_pprof(struct import *im, const uint8_t *bytes, size_t n)
 {
-	struct pprof pp = {.im = im};
+	struct pprof_file pp = {.im = im, .bytes = bytes, .n = n};
 	int r;
 
 	pp.strings.max = pp.mappings.items.max = pp.locations.items.max = pp.functions.items.max =
 		UINT32_MAX / 2;
-	r = each_field(&pp, bytes, n, false);
+	r = read_tables(&pp);
 	if (r == 0 && pp.n_types == 0)
 		r = import_damaged(im, "it is no pprof file: no sample type in it");
 	if (r == 0)
 		r = head_take(&pp);
-	if (r == 0 && (!im->event || im->n_event))
-		r = each_field(&pp, bytes, n, true);
+	if (r > 0)
+		r = pprof_each_sample(&pp, sample_read, NULL);
 	table_deinit(&pp.mappings);
 	table_deinit(&pp.locations);
 	table_deinit(&pp.functions);
 	array_deinit(&pp.strings);
+	for (uint32_t i = 0; i < pp.n_types; i++)
+		free_type(&pp.types[i]);
+	free_type(&pp.period_type);
+	free(pp.default_type);
 	for (size_t i = 0; i < sizeof(pp.texts) / sizeof(pp.texts[0]); i++)
 		free(pp.texts[i]);
 	return r;

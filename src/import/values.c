@@ -15,6 +15,8 @@
 #include <strings.h>
 
 #include "src/import/builder.h"
+#include "util/cleanup.h"
+#include "util/text.h"
 
 static const struct unit_name {
 	const char *name, *unit;
@@ -66,9 +68,18 @@ static const char *canonical(const char *unit, uint64_t *ret_scale)
 	return unit;
 }
 
+strid import_text(struct import *im, const char *text)
+{
+	char clean[4096];
+
+	if (!text || !*text)
+		return STRID_EMPTY;
+	return strtab_put_n(&im->p->strings, clean, text_shorten(clean, sizeof(clean), text, NULL));
+}
+
 struct import_measure import_measure_values(struct import *im, const char *type, const char *unit)
 {
-	struct import_measure m = {.what = import_text(im, type)};
+	struct import_measure m = {.what = import_text(im, type && *type ? type : "values")};
 
 	m.unit = import_text(im, canonical(unit ? unit : "", &m.scale));
 	return m;
@@ -95,6 +106,16 @@ struct import_measure import_measure_samples(struct import *im, const char *peri
 bool import_measure_equal(const struct import_measure *a, const struct import_measure *b)
 {
 	return a->what == b->what && a->unit == b->unit;
+}
+
+bool import_measure_fits(const struct import *im, const struct import_measure *m)
+{
+	const struct import_facts *f = im->facts;
+
+	if (f->measure.what != STRID_EMPTY || !f->like_what)
+		return import_measure_equal(m, &f->measure);
+	return strcmp(profile_text(im->p, m->what), f->like_what) == 0 &&
+	       strcmp(profile_text(im->p, m->unit), f->like_unit) == 0;
 }
 
 bool import_is_called(const char *wanted, const char *name, const char *unit)
@@ -180,6 +201,23 @@ int import_begin_unknown(struct import *im)
 	return 0;
 }
 
+void import_name_event(struct import *im, const char *name, uint32_t rate_hz)
+{
+	struct profile *p = im->p;
+	strid event = import_text(im, name);
+
+	if (im->took) {
+		p->event = event != STRID_EMPTY && !p->weighted ? event : p->event;
+		p->rate_hz = rate_hz ? rate_hz : p->rate_hz;
+		return;
+	}
+	/* Of several events or rates it is none of them. */
+	if (event != STRID_EMPTY && event != p->event)
+		p->event = im->facts->measure.what;
+	if (rate_hz && rate_hz != p->rate_hz)
+		p->rate_hz = 0;
+}
+
 /* ---- What is said of it ---- */
 
 void import_note(struct import *im, enum import_outcome outcome, const char *format, ...)
@@ -187,7 +225,7 @@ void import_note(struct import *im, enum import_outcome outcome, const char *for
 	size_t n = strlen(im->error);
 	va_list ap;
 
-	if (im->outcome < outcome)
+	if (im->outcome < (int)outcome)
 		im->outcome = outcome;
 	n += (size_t)snprintf(im->error + n, IMPORT_ERROR_MAX - n, "%s", n ? "; " : "");
 	va_start(ap, format);

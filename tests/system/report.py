@@ -179,7 +179,7 @@ def choices(files):
         rows = perfwalk("report", heap, "--csv", *(("--event", event) if event else ())).splitlines()
         rig.check(rows[1].split("\t")[-1] == first, f"--event {event}: {rows[1]!r}")
     err = perfwalk("report", heap, "-e", "objects", status=1)
-    rig.check("alloc_space, inuse_space" in err and "heap.pb" in err, f"what it has instead: {err.strip()!r}")
+    rig.check("alloc_space:bytes, inuse_space:bytes" in err and "heap.pb" in err, f"what it has instead: {err.strip()!r}")
     err = perfwalk("report", files["otlp"], "--event", "objects", status=1)
     rig.check("samples" in err, f"OTLP: {err.strip()!r}")
     perfwalk("report", files["otlp"], "--event", "samples")

@@ -80,6 +80,29 @@ def pprof(name, samples, types, period=None, default="", **head):
     return path
 
 
+def otlp(name, *profiles):
+    """profiles: (type, unit, period type, unit, period, [(stack, values)]), names leaf first."""
+    s, stacks, out = Strings(), [()], b""
+    functions = []
+    for *_, samples in profiles:
+        functions += [f for stack, *_ in samples for f in stack if f not in functions]
+        stacks += [stack for stack, *_ in samples if stack not in stacks]
+    for kind, unit, period_kind, period_unit, period, samples in profiles:
+        out += field(2, field(1, field(1, s(kind)) + field(2, s(unit)))
+                     + field(5, field(1, s(period_kind)) + field(2, s(period_unit))) + field(6, period)
+                     + b"".join(field(2, field(1, stacks.index(stack)) + field(4, b"".join(map(varint, values))))
+                                for stack, values in samples))
+    tables = {1: [b""], 2: [b""] + [field(3, field(1, i + 1)) for i in range(len(functions))],
+              3: [b""] + [field(1, s(f)) for f in functions], 4: [b""], 6: [b""],
+              7: [field(1, b"".join(varint(functions.index(f) + 1) for f in stack)) for stack in stacks]}
+    tables[5] = [x.encode() for x in s.rows]
+    dictionary = b"".join(field(n, row) for n in sorted(tables) for row in tables[n])
+    path = rig.path(name)
+    with open(path, "wb") as f:
+        f.write(field(1, field(1, b"") + field(2, field(1, b"") + out)) + field(2, dictionary))
+    return path
+
+
 # ---- What is made of them ----
 
 def run(*args, status=0):
@@ -153,9 +176,142 @@ def negative():
     rig.check(re.search(r"-36\.36% +-36\.36%.*\bb$", out, re.M), "shares are of the sum of the sizes, as pprof's are")
 
 
+NS = 10**6
+CPU, BYTES = ("cpu", "nanoseconds"), ("alloc_space", "bytes")
+
+
+def cpu_profile(name, stack, n, period_ms, **head):
+    return pprof(name, [(stack, [n, n * period_ms * NS])], [COUNT, CPU], (*CPU, period_ms * NS), **head)
+
+
+def periods():
+    """Samples of different periods are added up by their time, whatever comes first."""
+    a, b = cpu_profile("10ms.pb", ["a"], 100, 10), cpu_profile("1ms.pb", ["b"], 1000, 1)
+    c = cpu_profile("10ms-too.pb", ["c"], 5, 10)
+    want = {"a": 1000 * NS, "b": 1000 * NS, "c": 50 * NS}
+    expect({"a": 100, "c": 5}, "samples of one period are counted", a, c)
+    for order in ((a, b, c), (b, c, a), (c, a, b)):
+        expect(want, "samples of several are added up by their time", *order)
+    out = run("report", a, b).stdout
+    rig.check("samples of 10 ms, samples of 1 ms" in out and "1 ms" in out and "1100 samples" in out, f"the head says so: {' | '.join(out.splitlines()[:3])}")
+    for suffix in ("pb.gz", "otlp"):
+        both = rig.path(f"both.{suffix}")
+        run("convert", a, b, "-o", both)
+        expect(want, f"what is written as {suffix} can be added to", both, c)
+        expect(want, "in either order", c, both)
+    kinds = [("samples", "count", *CPU, n * NS, [((f,), [100])]) for f, n in (("a", 10), ("b", 1))]
+    expect({"a": 1000 * NS, "b": 100 * NS}, "two profiles of an OTLP file", otlp("two.otlp", *kinds))
+    expect({"a": 1000 * NS, "b": 100 * NS}, "in the other order", otlp("owt.otlp", *kinds[::-1]))
+    events = [pprof(f"{n}.pb", [(["e"], [100, 100 * n])], [COUNT, ("branches", "count")], ("branches", "count", n))
+              for n in (10, 1000)]
+    for order in (events, events[::-1]):
+        expect({"e": 101000}, "events of fixed distances", *order)
+    folded = rig.write("counts.folded", "p;f 3\n")
+    expect({"a": 100, "f": 3}, "folded stacks count as samples", a, folded)
+    for files in ((a, b, folded), (folded, a, b), (a, folded, b)):
+        err = run("convert", *files, "--format", "folded", "-o", "-", status=1).stderr
+        rig.check("not what their counts are" in err, f"but not where samples differ: {err.strip()}")
+
+
+def kinds():
+    """Values of different kinds are never added up."""
+    cpu = cpu_profile("cpu.pb", ["a"], 3, 10)
+    heap = pprof("heap.pb", [(["b"], [5, 7000])], [("alloc_objects", "count"), BYTES])
+    err = expect({"a": 3}, "the first file's kind is read", cpu, heap)
+    rig.check("heap.pb" in err and "left out" in err and "alloc_space:bytes" in err, f"and the others are named: {err}")
+    expect({"b": 7000}, "whichever is first", heap, cpu)
+    more = pprof("more.pb", [(["c"], [1000, 9])], [BYTES, ("inuse_objects", "count")])
+    expect({"b": 7000, "c": 1000}, "a file's values of that kind are found", heap, more)
+    for pair, words in (((cpu, heap), "cpu:nanoseconds"), ((heap, cpu), "alloc_space:bytes")):
+        err = run("diff", *pair, status=1).stderr
+        rig.check("compared" in err and words in err, f"diff refuses different kinds: {err.strip()}")
+    err = run("convert", heap, rig.write("n.folded", "p;f 3\n"), "--format", "folded", "-o", "-", status=1).stderr
+    rig.check("alloc_space:bytes" in err, f"numbers of nothing are not added to bytes: {err.strip()}")
+    # Kinds are told apart by unit and period type, too.
+    f = otlp("units.otlp", ("events", "nanoseconds", "", "", 0, [(("a",), [5 * NS])]),
+             ("events", "count", "", "", 0, [(("b",), [3])]))
+    err = expect({"a": 5 * NS}, "events in nanoseconds are not events counted", f)
+    rig.check("events:count" in err, f"what is left out: {err.strip()}")
+    expect({"b": 3}, "--event NAME:UNIT chooses", f, "-e", "events:count")
+    err = expect({"a": 5 * NS}, "NAME takes the first", f, "-e", "events")
+    rig.check("events:count" in err, f"and says which others have that name: {err.strip()}")
+    f = otlp("periods.otlp", ("samples", "count", *CPU, 10 * NS, [(("a",), [3])]),
+             ("samples", "count", "alloc", "bytes", 512, [(("b",), [70])]))
+    expect({"a": 3}, "samples of time are not samples of bytes", f)
+    for event, want in (("cpu", {"a": 3}), ("alloc", {"b": 70}), ("alloc/bytes", {"b": 70})):
+        expect(want, f"--event {event}", f, "-e", event)
+
+
+def choice():
+    """Of several values of a sample the one that was asked for."""
+    f = pprof("default.pb", [(["a"], [3, 3000]), (["b"], [1, 9000])], [COUNT, BYTES], default="alloc_space")
+    expect({"a": 3000, "b": 9000}, "the default", f)
+    expect({"a": 3000, "b": 9000}, "the default by name", f, "-e", "alloc_space")
+    expect({"a": 3, "b": 1}, "its samples", f, "-e", "samples")
+    f = pprof("time.pb", [(["a"], [1, 5 * NS]), (["b"], [1, 95 * NS])], [COUNT, CPU], (*CPU, 10 * NS))
+    for event in ((), ("-e", "cpu")):
+        expect({"a": 5 * NS, "b": 95 * NS}, "a time that is not samples by period", f, *event)
+    f = cpu_profile("go.pb", ["a"], 220, 10)
+    expect({"a": 220}, "samples where both say the same", f)
+    expect({"a": 2200 * NS}, "--event cpu is the time", f, "-e", "cpu")
+    f = pprof("three.pb", [(["a"], [1, 10 * NS, 77])], [COUNT, CPU, BYTES], (*CPU, 10 * NS))
+    for event, want in (((), 77), (("-e", "alloc_space"), 77), (("-e", "cpu"), 10 * NS), (("-e", "samples"), 1)):
+        expect({"a": want}, f"three types {' '.join(event)}", f, *event)
+    f = pprof("twins.pb", [(["a"], [3, 30 * NS])], [("cpu", "count"), CPU])
+    expect({"a": 30 * NS}, "two types of one name: the last", f)
+    for event, want in (("cpu", 3), ("cpu:count", 3), ("cpu:nanoseconds", 30 * NS), ("cpu/nanoseconds", 30 * NS)):
+        expect({"a": want}, f"--event {event}", f, "-e", event)
+
+
+def units():
+    """Bytes and times stay what they are."""
+    heap = pprof("bytes.pb", [(["a"], [2, 3 << 20])], [("inuse_objects", "count"), ("inuse_space", "bytes")])
+    for unit, scale in (("microseconds", 1000), ("milliseconds", NS), ("seconds", 10**9)):
+        f = pprof(f"{unit}.pb", [(["a"], [3, 30])], [COUNT, ("wall", unit)], ("wall", unit, 10))
+        expect({"a": 3}, f"{unit}: samples", f)
+        expect({"a": 30 * scale}, f"{unit}: nanoseconds", f, "-e", "wall")
+        run("convert", f, "-o", rig.path("wall.pb.gz"))
+        expect({"a": 30 * scale}, "and again", rig.path("wall.pb.gz"), "-e", "wall:nanoseconds")
+    f = pprof("no-period.pb", [(["a"], [3, 30 * NS])], [COUNT, CPU])
+    expect({"a": 30 * NS}, "a time without a period", f)
+    for file, text in ((heap, b"bytes"), (f, b"nanoseconds")):
+        for suffix in ("pb.gz", "otlp", "speedscope.json"):
+            run("convert", file, "-o", rig.path(f"unit.{suffix}"))
+            with open(rig.path(f"unit.{suffix}"), "rb") as o:
+                data = o.read()
+            data = gzip.decompress(data) if suffix == "pb.gz" else data
+            rig.check(text in data, f"{suffix} says {text.decode()}")
+
+
+def go_tool():
+    """What go tool pprof makes of what is written: [(flat, function)] and the names of the values."""
+    if subprocess.run(["go", "version"], stdout=subprocess.DEVNULL, check=False).returncode != 0:
+        rig.leave_out("go is not installed")
+        return
+    def top(path, *args):
+        p = subprocess.run(["go", "tool", "pprof", "-top", "-nodefraction=0", *args, path],
+                           stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+        return p.stdout
+    heap = pprof("go-heap.pb", [(["a"], [2, 3 << 20]), (["b"], [1, 1 << 20])], [("inuse_objects", "count"), ("inuse_space", "bytes")])
+    run("convert", heap, "-o", rig.path("go-heap.pb.gz"))
+    out = top(rig.path("go-heap.pb.gz"))
+    rig.check("Type: inuse_space" in out and "3MB 75.00%" in out, f"bytes are bytes:\n{out}")
+    a, b = cpu_profile("go-a.pb", ["a"], 100, 10), cpu_profile("go-b.pb", ["b"], 400, 1)
+    run("convert", b, a, "-o", rig.path("go-both.pb.gz"))
+    out = top(rig.path("go-both.pb.gz"))
+    rig.check(re.search(r"1000ms 71.43%.* a$", out, re.M) and re.search(r"400ms 28.57%.* b$", out, re.M), f"times are times:\n{out}")
+    out = top(rig.path("go-both.pb.gz"), "-sample_index=samples")
+    rig.check(re.search(r"400 80.00%.* b$", out, re.M), f"and samples are samples:\n{out}")
+
+
 def main():
     names()
     negative()
+    periods()
+    kinds()
+    choice()
+    units()
+    go_tool()
 
 
 rig.run(main)

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* A pprof file while it is read: pprof.c reads its tables and samples, pprof-values.c chooses. */
+#include "proto/wire-read.h"
+#include "src/import/builder.h"
+#include "util/hash.h"
+
+#define PPROF_MAX_TYPES	   64
+#define PPROF_MAX_COMMENTS 256
+
+struct pprof_entry {
+	uint64_t id;
+	const uint8_t *bytes;
+	size_t n;
+	uint32_t frame; /* of a location; PROFILE_NONE: not made yet */
+};
+
+struct pprof_table {
+	ARRAY(struct pprof_entry) items;
+	struct hash_index index;
+};
+
+struct pprof_type {
+	uint64_t name_index, unit_index;
+	char *name, *unit; /* NULL: "" */
+};
+
+struct pprof_file {
+	struct import *im;
+	const uint8_t *bytes;
+	size_t n;
+	ARRAY(struct pprof_entry) strings;
+	struct pprof_table mappings, locations, functions;
+	struct pprof_type types[PPROF_MAX_TYPES], period_type;
+	uint32_t n_types;
+	/* Of a sample's values: the one that is taken, and the number of samples; n_types: none. */
+	uint32_t chosen, samples;
+	uint64_t comments[PPROF_MAX_COMMENTS];
+	uint32_t n_comments;
+	uint64_t time, duration, period, default_index;
+	char *default_type; /* NULL: none */
+	char *texts[9];	    /* strings are not terminated in the file */
+};
+
+/* Calls fn for each sample until it does not return 0; what it returned, or -EBADMSG. */
+int pprof_each_sample(struct pprof_file *pp,
+		      int (*fn)(struct pprof_file *pp, void *ctx, const struct wire_field *sample),
+		      void *ctx);
+/* The values of a sample, one for each type; those that are missing are 0. */
+void pprof_read_values(const struct pprof_file *pp, const struct wire_field *sample,
+		       int64_t values[PPROF_MAX_TYPES]);
+/* Chooses what is read of the values: 1; 0: there is nothing in it that is wanted; or -errno. */
+int pprof_choose_values(struct pprof_file *pp);
