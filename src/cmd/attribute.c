@@ -422,7 +422,8 @@ static bool is_wanted(struct attribution *a, const struct record *r, struct host
 
 static bool on_sample(struct attribution *a, const struct record *r)
 {
-	struct profile_sample s = {.value = a->weighted ? r->sample.period : 1, .cpu = r->cpu};
+	struct profile_sample s = {
+		.value = a->weighted ? (int64_t)r->sample.period : 1, .cpu = r->cpu, .n = 1};
 	struct host_process *p = host_process_get(a->host, r->pid, r->tid, r->time_ns);
 	uint32_t process, n, n_kernel;
 	const char *name;

@@ -147,11 +147,6 @@ int import_push(struct import *im, uint32_t frame)
 	return 0;
 }
 
-static int32_t clamp(int64_t n)
-{
-	return (int32_t)(n > INT32_MAX ? INT32_MAX : n < INT32_MIN ? INT32_MIN : n);
-}
-
 int import_add_sample(struct import *im, uint32_t thread, int64_t value, int64_t n,
 		      uint64_t time_unix_ns, uint32_t cpu)
 {
@@ -159,9 +154,9 @@ int import_add_sample(struct import *im, uint32_t thread, int64_t value, int64_t
 	const struct profile *p = im->p;
 	uint32_t n_kernel = 0;
 
-	n = im->counted ? value : n ? n : 1;
+	n = profile_size(im->counted ? value : n);
 	s.value = profile_product(value, im->scale);
-	s.n = p->weighted ? clamp(n) : 0;
+	s.n = n <= UINT32_MAX ? (uint32_t)n : 0;
 	while (n_kernel < im->stack.n &&
 	       p->modules.items[p->frames.items[im->stack.items[n_kernel]].module].kind ==
 		       PROFILE_MODULE_KERNEL)
@@ -169,7 +164,7 @@ int import_add_sample(struct import *im, uint32_t thread, int64_t value, int64_t
 	s.stack = profile_add_stack(im->p, im->stack.items, im->stack.n, n_kernel);
 	if (thread == PROFILE_NONE || s.stack == PROFILE_NONE || !profile_add_sample(im->p, &s))
 		return -ENOMEM;
-	im->n_samples += (uint64_t)profile_size(n);
+	im->n_samples += n ? (uint64_t)n : 1;
 	return 0;
 }
 

@@ -323,7 +323,7 @@ static int add_samples(struct otlp *o, const struct span *sample, uint32_t threa
 	if (r < 0)
 		return r;
 	if (n_times == 0)
-		return v.sum ? import_add_sample(o->im, thread, v.sum, 1, fallback_time, cpu) : 0;
+		return v.sum ? import_add_sample(o->im, thread, v.sum, 0, fallback_time, cpu) : 0;
 	if (v.n == n_times)
 		return each_number(o, sample, 4, add_timed, &t);
 	/* The first ones take what is left over. */

@@ -338,7 +338,7 @@ static int sample_read(struct pprof_file *pp, void *ctx, const struct wire_field
 	if (r < 0 || values[pp->chosen] == 0)
 		return r;
 	return import_add_sample(pp->im, thread_row(pp, &labels), values[pp->chosen],
-				 pp->samples < pp->n_types ? values[pp->samples] : 1, pp->time, 0);
+				 pp->samples < pp->n_types ? values[pp->samples] : 0, pp->time, 0);
 }
 
 /* ---- The file ---- */

@@ -358,9 +358,7 @@ bool profile_weigh(struct profile *p)
 	for (uint32_t i = 0; i < p->samples.n; i++) {
 		struct profile_sample *s = &p->samples.items[i];
 
-		s->n = (int32_t)(s->value > INT32_MAX	? INT32_MAX
-				 : s->value < INT32_MIN ? INT32_MIN
-							: s->value);
+		s->n = profile_size(s->value) <= UINT32_MAX ? (uint32_t)profile_size(s->value) : 0;
 		s->value = profile_product(s->value, period);
 	}
 	p->period_ns = 0;

@@ -126,7 +126,7 @@ struct profile_sample {
 	uint64_t time_unix_ns;
 	int64_t value; /* of the profile's sample type: 1 for a plain sample; below 0: a difference */
 	uint32_t thread, stack, cpu;
-	int32_t n; /* samples that a value of a weighted profile sums up; 0: one */
+	uint32_t n; /* of a weighted profile: samples it adds up; 0: not known */
 };
 
 /* Counters of one window; they add up when windows are merged. Names: profile_counter_name(). */

@@ -4,6 +4,11 @@
 #include "src/render/aggregate.h"
 #include "util/hash.h"
 
+static int64_t number_of(const struct profile_sample *s)
+{
+	return s->value < 0 ? -(int64_t)s->n : s->n;
+}
+
 static int add(struct aggregate *a, struct hash_index *ix, const struct profile_sample *s,
 	       uint32_t *ret_row)
 {
@@ -15,7 +20,7 @@ static int add(struct aggregate *a, struct hash_index *ix, const struct profile_
 		r = &a->rows.items[row];
 		if (r->thread == s->thread && r->stack == s->stack) {
 			r->value = profile_sum(r->value, s->value);
-			r->n += s->n ? s->n : 1;
+			r->n += number_of(s);
 			*ret_row = row;
 			return 0;
 		}
@@ -24,7 +29,7 @@ static int add(struct aggregate *a, struct hash_index *ix, const struct profile_
 	r = array_push(&a->rows);
 	if (!r || hash_index_add(ix, hash, a->rows.n - 1) < 0)
 		return -ENOMEM;
-	*r = (struct aggregate_row){s->thread, s->stack, s->value, s->n ? s->n : 1};
+	*r = (struct aggregate_row){s->thread, s->stack, s->value, number_of(s)};
 	*ret_row = a->rows.n - 1;
 	return 0;
 }

@@ -9,7 +9,7 @@
 struct aggregate_row {
 	uint32_t thread, stack;
 	int64_t value; /* sum of the samples' values */
-	int64_t n;     /* samples; below 0: a difference */
+	int64_t n;     /* samples as far as known, below 0 with the value */
 };
 
 struct aggregate {

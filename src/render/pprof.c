@@ -45,6 +45,7 @@ struct pprof {
 	uint32_t n_mappings, n_functions, n_locations;
 	bool *module_has_names, *module_lacks_names;
 	ARRAY(uint64_t) stack; /* scratch */
+	bool with_samples;
 	int error;
 };
 
@@ -252,10 +253,13 @@ static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 	return n;
 }
 
-/* The number of samples, and what they stand for where that is known. */
-static size_t n_types(const struct profile *p)
+/* Of values that do not say so, nobody knows how many samples they add up. */
+static bool knows_samples(const struct profile *p)
 {
-	return profile_has_period(p) ? 2 : 1;
+	for (uint32_t i = 0; i < p->samples.n && p->weighted; i++)
+		if (!p->samples.items[i].n)
+			return false;
+	return true;
 }
 
 static void put_sample(struct pprof *pp, const struct aggregate_row *row)
@@ -265,6 +269,7 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 	PB(Label) labels[7], *pointers[7];
 	PB(Sample) pb = PB_INIT(SAMPLE);
 	int64_t values[2];
+	size_t n_values = 0;
 
 	array_clear(&pp->stack);
 	for (uint32_t i = 0; i < n; i++) {
@@ -277,12 +282,14 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 		*id = put_location(pp, frames[i]);
 	}
 	/* Samples of a chosen distance, or of one that the kernel chose and that is their value. */
-	values[0] = pp->p->weighted ? row->n : row->value;
-	values[1] = profile_product(row->value, profile_period(pp->p));
+	if (pp->with_samples)
+		values[n_values++] = pp->p->weighted ? row->n : row->value;
+	if (profile_has_period(pp->p))
+		values[n_values++] = profile_product(row->value, profile_period(pp->p));
 	pb.location_id = pp->stack.items;
 	pb.n_location_id = n;
 	pb.value = values;
-	pb.n_value = n_types(pp->p);
+	pb.n_value = n_values;
 	pb.label = pointers;
 	pb.n_label = put_labels(pp, row->thread, labels, pointers);
 	put_message(pp, F_SAMPLE, &pb.base);
@@ -323,16 +330,20 @@ static size_t put_comments(struct pprof *pp, int64_t *comments)
 static void put_head(struct pprof *pp)
 {
 	PB(ValueType)
-	samples = PB_INIT(VALUE_TYPE), cpu = PB_INIT(VALUE_TYPE), *types[] = {&samples, &cpu};
+	samples = PB_INIT(VALUE_TYPE), cpu = PB_INIT(VALUE_TYPE), *types[2];
 	int64_t comments[PROFILE_N_COUNTERS + 3];
 	PB(Profile) pb = PB_INIT(PROFILE);
 
 	wire_put_bytes(&pp->pending, F_STRING, "", 0);
-	samples.type = put_string(pp, "samples");
-	samples.unit = put_string(pp, "count");
+	/* The number of samples, and what they stand for, where these are known. */
+	if (pp->with_samples) {
+		samples.type = put_string(pp, "samples");
+		samples.unit = put_string(pp, "count");
+		types[pb.n_sample_type++] = &samples;
+	}
 	pb.sample_type = types;
-	pb.n_sample_type = n_types(pp->p);
 	if (profile_has_period(pp->p)) {
+		types[pb.n_sample_type++] = &cpu;
 		cpu.type = put_string(pp, profile_period_type(pp->p));
 		cpu.unit = put_string(pp, profile_period_unit(pp->p));
 		pb.period_type = &cpu;
@@ -350,6 +361,7 @@ static int pprof_init(struct pprof *pp)
 {
 	const struct profile *p = pp->p;
 
+	pp->with_samples = knows_samples(p);
 	strtab_init(&pp->strings, MAX_STRING_BYTES);
 	pp->stack.max = UINT32_MAX;
 	pp->mapping_ids = calloc((size_t)p->modules.n + 1, sizeof(*pp->mapping_ids));

@@ -117,8 +117,12 @@ static void put_samples(struct profile *p, uint32_t thread, uint32_t stack, uint
 {
 	CHECK_INT(stack, !=, PROFILE_NONE);
 	for (uint32_t i = 0; i < n; i++) {
-		struct profile_sample s = {p->start_unix_ns + (p->samples.n + 1) * NSEC_PER_MSEC, 1,
-					   thread, stack, cpu, 0};
+		struct profile_sample s = {p->start_unix_ns + (p->samples.n + 1) * NSEC_PER_MSEC,
+					   1,
+					   thread,
+					   stack,
+					   cpu,
+					   1};
 
 		CHECK(profile_add_sample(p, &s));
 		p->counters[PROFILE_SAMPLES]++;
@@ -243,10 +247,13 @@ void synthetic_random(struct profile *p, uint32_t seed, uint32_t n_samples)
 				in_kernel ? UINT64_C(0xffffffff81000000) + f * 16 : 0x2000 + f * 16,
 				f % 19 ? name : "", f % 5 ? NULL : "std::move_inlined");
 		}
-		sample = (struct profile_sample){
-			p->start_unix_ns + s * (10 * NSEC_PER_SEC / n_samples), 1,
-			threads[next_random(&state, n_threads)],
-			profile_add_stack(p, frames, n, n_kernel), next_random(&state, 4), 0};
+		sample = (struct profile_sample){p->start_unix_ns +
+							 s * (10 * NSEC_PER_SEC / n_samples),
+						 1,
+						 threads[next_random(&state, n_threads)],
+						 profile_add_stack(p, frames, n, n_kernel),
+						 next_random(&state, 4),
+						 1};
 		CHECK(profile_add_sample(p, &sample));
 	}
 	p->counters[PROFILE_SAMPLES] = n_samples;

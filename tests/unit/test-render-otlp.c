@@ -903,8 +903,8 @@ static void test_equal_after_all(void)
 	thread[1] = profile_add_thread(&p, 0, 5, strtab_put(&p.strings, "a\x02"));
 	for (uint32_t i = 0; i < 2; i++) {
 		uint32_t one = i ? frame : 0;
-		struct profile_sample s = {p.start_unix_ns + i, 1, thread[i],
-					   profile_add_stack(&p, &one, 1, 0), 0, 0};
+		struct profile_sample s = {
+			p.start_unix_ns + i, 1, thread[i], profile_add_stack(&p, &one, 1, 0), 0, 1};
 
 		CHECK(profile_add_sample(&p, &s));
 	}
