@@ -106,9 +106,45 @@ static uint32_t add_function(struct import *im, const struct import_frame *f,
 	return profile_add_function(im->p, &function);
 }
 
+static uint32_t marker_frame(struct import *im)
+{
+	const struct import_frame f = {.kind = PROFILE_MODULE_MARKER};
+
+	return profile_add_frame(im->p, add_module(im, &f), PROFILE_MARKER_TRUNCATED);
+}
+
+/* In the place of functions that are cut out of a chain of inlined ones. */
+static uint32_t marker_function(struct import *im)
+{
+	const struct import_frame none = {.kind = PROFILE_MODULE_MARKER};
+	const struct import_line l = {.name = profile_marker_text(PROFILE_MARKER_TRUNCATED)};
+
+	return add_function(im, &none, &l);
+}
+
+/* Of too long a chain the outermost function is kept, and as many of the innermost as fit. */
+static bool put_lines(struct import *im, const struct import_frame *f, struct profile_line *lines,
+		      uint32_t n)
+{
+	bool cut = f->n > n;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct import_line *l = &f->lines[cut && i + 1 == n ? f->n - 1 : i];
+
+		if (cut && i + 2 == n)
+			lines[i] = (struct profile_line){.function = marker_function(im)};
+		else
+			lines[i] =
+				(struct profile_line){add_function(im, f, l), l->line, l->column};
+		if (lines[i].function == PROFILE_NONE)
+			return false;
+	}
+	return true;
+}
+
 uint32_t import_add_frame(struct import *im, const struct import_frame *f)
 {
-	uint32_t n = f->n < IMPORT_MAX_CHAIN ? f->n : IMPORT_MAX_CHAIN;
+	uint32_t n = f->n < IMPORT_MAX_CHAIN ? f->n : IMPORT_MAX_CHAIN, frame;
 	struct profile_line lines[IMPORT_MAX_CHAIN];
 	uint32_t module = add_module(im, f);
 
@@ -116,20 +152,27 @@ uint32_t import_add_frame(struct import *im, const struct import_frame *f)
 		return PROFILE_NONE;
 	if (f->kind == PROFILE_MODULE_MARKER)
 		return profile_add_frame(im->p, module, f->address);
-	for (uint32_t i = 0; i < n; i++) {
-		/* The outermost ones are kept. */
-		const struct import_line *l = &f->lines[f->n - n + i];
-
-		lines[i] = (struct profile_line){add_function(im, f, l), l->line, l->column};
-		if (lines[i].function == PROFILE_NONE)
-			return PROFILE_NONE;
-	}
-	return profile_add_named_frame(im->p, module, f->address, lines, n);
+	if (!put_lines(im, f, lines, n))
+		return PROFILE_NONE;
+	frame = profile_add_named_frame(im->p, module, f->address, lines, n);
+	if (f->n > n)
+		im->cut_function = lines[n - 2].function;
+	return frame;
 }
 
 void import_begin_stack(struct import *im)
 {
 	array_clear(&im->stack);
+	im->stack_is_cut = false;
+}
+
+/* A frame whose chain of inlined functions was cut when it was made. */
+static bool is_cut(const struct import *im, uint32_t frame)
+{
+	const struct profile_frame *f = &im->p->frames.items[frame];
+
+	return f->n_lines == IMPORT_MAX_CHAIN && im->cut_function != PROFILE_NONE &&
+	       im->p->lines.items[f->first_line + f->n_lines - 2].function == im->cut_function;
 }
 
 int import_push(struct import *im, uint32_t frame)
@@ -138,13 +181,25 @@ int import_push(struct import *im, uint32_t frame)
 
 	if (frame == PROFILE_NONE)
 		return -ENOMEM;
-	if (im->stack.n == IMPORT_MAX_FRAMES)
-		return 0;
+	im->stack_is_cut |= is_cut(im, frame);
+	if (im->stack.n == IMPORT_MAX_FRAMES) {
+		frame = marker_frame(im);
+		im->stack.items[IMPORT_MAX_FRAMES - 1] = frame;
+		im->stack_is_cut = true;
+		return frame == PROFILE_NONE ? -ENOMEM : 0;
+	}
 	item = array_push(&im->stack);
 	if (!item)
 		return -ENOMEM;
 	*item = frame;
 	return 0;
+}
+
+/* What was cut by others has its marker already, and is in their counters. */
+static void count_cut(struct import *im, uint64_t n)
+{
+	im->n_cut += n;
+	im->p->counters[PROFILE_STACKS_TRUNCATED] += n;
 }
 
 int import_add_sample(struct import *im, uint32_t thread, int64_t value, int64_t n,
@@ -165,6 +220,8 @@ int import_add_sample(struct import *im, uint32_t thread, int64_t value, int64_t
 	if (thread == PROFILE_NONE || s.stack == PROFILE_NONE || !profile_add_sample(im->p, &s))
 		return -ENOMEM;
 	im->n_samples += n ? (uint64_t)n : 1;
+	if (im->stack_is_cut)
+		count_cut(im, n ? (uint64_t)n : 1);
 	return 0;
 }
 

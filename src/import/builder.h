@@ -4,8 +4,9 @@
 #include "src/import/import.h"
 #include "util/cursor.h"
 
+/* What is beyond is left out and counted, and the marker of a truncated stack is in its place. */
 #define IMPORT_MAX_CHAIN  256  /* inlined functions of one frame */
-#define IMPORT_MAX_FRAMES 4096 /* of one stack; what is beyond is cut at the root */
+#define IMPORT_MAX_FRAMES 4096 /* of one stack, from the leaf */
 
 /* Different measures, in the order of the file; what does not fit is not named. */
 struct import_list {
@@ -16,9 +17,12 @@ struct import_list {
 struct import {
 	struct profile *p;
 	struct import_facts *facts;
-	ARRAY(uint32_t) stack;	    /* of the sample that is being read, leaf first */
-	uint64_t n_samples;	    /* that were added */
-	const char *event;	    /* the kind of values wanted; NULL: see import_fd() */
+	ARRAY(uint32_t) stack; /* of the sample that is being read, leaf first */
+	bool stack_is_cut;
+	uint32_t cut_function; /* stands for those that are cut out of a chain; or PROFILE_NONE */
+	uint64_t n_cut;	       /* samples whose stacks were cut */
+	uint64_t n_samples;    /* that were added */
+	const char *event;     /* the kind of values wanted; NULL: see import_fd() */
 	struct import_list kinds;   /* of values that the file has */
 	struct import_list others;  /* those of them that are left out */
 	uint64_t n_event, n_others; /* profiles of the kind wanted, and others */
@@ -44,7 +48,7 @@ struct import_frame {
 	uint64_t address;     /* 0: not known */
 	uint64_t memory_start, memory_limit, file_offset;
 	const struct import_line *lines; /* innermost inlined function first */
-	uint32_t n;
+	uint32_t n;			 /* more than IMPORT_MAX_CHAIN are cut */
 };
 
 /* All return PROFILE_NONE or a negative error when the profile is full: -ENOMEM. */

@@ -33,95 +33,167 @@ static struct folded_name name_split(char *text)
 	return f;
 }
 
-/* Names [first, last) are one frame: a function and what is inlined into it, in that order. */
-static int push_names(struct import *im, const struct folded_name *names, uint32_t first,
-		      uint32_t last)
+/* A function and what is inlined into it; innermost first. */
+struct folded_frame {
+	struct import_line lines[IMPORT_MAX_CHAIN + 1];
+	uint32_t n; /* more than there is room for: the last one is the outermost */
+};
+
+static int push_frame(struct import *im, struct folded_frame *names, char suffix)
 {
-	struct import_line lines[IMPORT_MAX_CHAIN];
-	struct import_frame f = {.kind = PROFILE_MODULE_FILE, .lines = lines};
+	struct import_frame f = {.kind = PROFILE_MODULE_FILE, .lines = names->lines, .n = names->n};
 	uint64_t marker;
 
-	for (uint32_t i = last; i-- > first && f.n < IMPORT_MAX_CHAIN;)
-		lines[f.n++] = (struct import_line){.name = names[i].text};
-	if (names[first].suffix == 'k')
+	if (suffix == 'k')
 		f.kind = PROFILE_MODULE_KERNEL;
-	else if (names[first].suffix == 'j')
+	else if (suffix == 'j')
 		f.kind = PROFILE_MODULE_JIT;
-	if (f.n == 1 && import_is_marker(names[first].text, &marker)) {
+	if (f.n == 1 && import_is_marker(names->lines[0].name, &marker)) {
 		f.kind = PROFILE_MODULE_MARKER;
 		f.address = marker;
 	}
+	/* A name that is not there is that of a frame all the same. */
+	if (f.n == 1 && !*names->lines[0].name)
+		f.n = 0;
+	names->n = 0;
 	return import_push(im, import_add_frame(im, &f));
 }
 
-static int add_line(struct import *im, char *line, uint64_t value)
+/* Pushes the names of n bytes, leaf first; they are cut apart in place. */
+static int push_names(struct import *im, char *names, size_t n)
 {
-	struct folded_name *names = calloc(IMPORT_MAX_FRAMES, sizeof(*names));
-	char *save = NULL, *comm = strtok_r(line, ";", &save), *text;
-	struct profile_process process = {0};
-	char clean[256];
-	uint32_t n = 0, row, last;
-	int r = names ? 0 : -ENOMEM;
+	struct folded_frame frame;
+	int r = 0;
 
-	while (names && n < IMPORT_MAX_FRAMES && (text = strtok_r(NULL, ";", &save)))
-		names[n++] = name_split(text);
-	import_begin_stack(im);
-	last = n;
-	for (uint32_t i = n; i-- > 0 && r == 0;) {
-		if (names[i].suffix == 'i' && i > 0)
-			continue;
-		r = push_names(im, names, i, last);
-		last = i;
+	frame.n = 0;
+	for (bool first = false; !first && r == 0;) {
+		char *at = names + n;
+		struct folded_name name;
+
+		while (at > names && at[-1] != ';')
+			at--;
+		first = at == names;
+		name = name_split(at);
+		if (frame.n > IMPORT_MAX_CHAIN)
+			frame.n--;
+		frame.lines[frame.n++] = (struct import_line){.name = name.text};
+		if (name.suffix != 'i' || first)
+			r = push_frame(im, &frame, name.suffix);
+		n = first ? 0 : (size_t)(at - names) - 1;
+		names[n] = '\0';
 	}
-	free(names);
-	(void)text_clean(clean, sizeof(clean), comm ? comm : "", SIZE_MAX);
-	process.comm = strtab_put(&im->p->strings, clean);
+	return r;
+}
+
+static int add_line(struct import *im, char *line, int64_t value)
+{
+	char *names = strchr(line, ';');
+	struct profile_process process = {0};
+	uint32_t row;
+	int r = 0;
+
+	if (names)
+		*names++ = '\0';
+	import_begin_stack(im);
+	if (names)
+		r = push_names(im, names, strlen(names));
+	process.comm = import_text(im, line);
 	row = r == 0 ? profile_add_process(im->p, &process) : PROFILE_NONE;
 	if (row == PROFILE_NONE)
 		return -ENOMEM;
-	return import_add_sample(im, profile_add_thread(im->p, row, 0, process.comm),
-				 (int64_t)value, 0, 0, 0);
+	return import_add_sample(im, profile_add_thread(im->p, row, 0, process.comm), value, 0, 0,
+				 0);
+}
+
+struct folded_line {
+	const uint8_t *bytes;
+	size_t n, next;
+	uint64_t number;
+};
+
+/* The next line that is not empty and no comment, without what is white at its end. */
+static bool next_line(const uint8_t *bytes, size_t n, struct folded_line *l)
+{
+	while (l->next < n) {
+		const uint8_t *start = bytes + l->next, *end = memchr(start, '\n', n - l->next);
+
+		l->bytes = start;
+		l->n = end ? (size_t)(end - start) : n - l->next;
+		l->next += l->n + 1;
+		l->number++;
+		while (l->n && (start[l->n - 1] == '\r' || start[l->n - 1] == ' '))
+			l->n--;
+		if (l->n && *start != '#')
+			return true;
+	}
+	return false;
+}
+
+/* Length of the line without the number at its end and the blanks before it; 0: there is none. */
+static size_t without_number(const struct folded_line *l, size_t n)
+{
+	size_t at = n;
+
+	while (at && l->bytes[at - 1] >= '0' && l->bytes[at - 1] <= '9')
+		at--;
+	if (at == n || !at || l->bytes[at - 1] != ' ')
+		return 0;
+	while (at && l->bytes[at - 1] == ' ')
+		at--;
+	return at;
+}
+
+/* Every line has two counts, before and after: what difffolded.pl and perfwalk diff write. */
+static bool is_difference(const uint8_t *bytes, size_t n)
+{
+	struct folded_line l = {.next = 0};
+	bool some = false;
+
+	while (next_line(bytes, n, &l)) {
+		size_t once = without_number(&l, l.n), twice = once ? without_number(&l, once) : 0;
+
+		if (!twice || !memchr(l.bytes, ';', twice))
+			return false;
+		some = true;
+	}
+	return some;
+}
+
+static int read_line(struct import *im, const struct folded_line *l, char *text)
+{
+	unsigned long long number = l->number;
+	uint64_t value;
+	char *space;
+
+	if (l->n >= MAX_LINE)
+		return import_damaged(im, "line %llu is longer than 1 MiB", number);
+	memcpy(text, l->bytes, l->n);
+	text[l->n] = '\0';
+	space = strrchr(text, ' ');
+	if (strlen(text) != l->n || !space || space == text ||
+	    text_parse_u64(space + 1, 0, INT64_MAX, &value) < 0)
+		return import_damaged(im,
+				      "line %llu is no folded stack: expected "
+				      "\"process;function;function COUNT\"",
+				      number);
+	*space = '\0';
+	return value ? add_line(im, text, (int64_t)value) : 0;
 }
 
 int import_read_folded(struct import *im, const uint8_t *bytes, size_t n)
 {
-	_cleanup_free_ char *line = malloc(MAX_LINE);
-	uint64_t number = 0;
+	_cleanup_free_ char *text = malloc(MAX_LINE);
+	struct folded_line l = {.next = 0};
 	int r;
 
-	if (!line)
+	if (!text)
 		return -ENOMEM;
+	if (is_difference(bytes, n))
+		return import_damaged(im,
+				      "each line has two counts: it is a difference of two files; "
+				      "give those to perfwalk diff");
 	r = import_begin_unknown(im);
-	if (r < 0)
-		return r;
-	for (size_t at = 0, next; at < n; at = next) {
-		const uint8_t *end = memchr(bytes + at, '\n', n - at);
-		size_t length = end ? (size_t)(end - bytes) - at : n - at;
-		char *space;
-		uint64_t value;
-
-		next = at + length + 1;
-		number++;
-		while (length && (bytes[at + length - 1] == '\r' || bytes[at + length - 1] == ' '))
-			length--;
-		if (length == 0 || bytes[at] == '#')
-			continue;
-		if (length >= MAX_LINE)
-			return import_damaged(im, "line %llu is longer than 1 MiB",
-					      (unsigned long long)number);
-		memcpy(line, bytes + at, length);
-		line[length] = '\0';
-		space = strrchr(line, ' ');
-		if (strlen(line) != length || !space || space == line ||
-		    text_parse_u64(space + 1, 0, UINT64_MAX / 2, &value) < 0)
-			return import_damaged(im,
-					      "line %llu is no folded stack: expected "
-					      "\"process;function;function COUNT\"",
-					      (unsigned long long)number);
-		*space = '\0';
-		r = value ? add_line(im, line, value) : 0;
-		if (r < 0)
-			return r;
-	}
-	return 0;
+	while (r == 0 && next_line(bytes, n, &l))
+		r = read_line(im, &l, text);
+	return r;
 }

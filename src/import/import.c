@@ -216,6 +216,13 @@ static int import_bytes(struct import *im, enum import_kind kind, const uint8_t 
 	r = read_bytes(im, kind, bytes, n, max_bytes);
 	if (r == 0 && kind != IMPORT_FOLDED)
 		r = say_left_out(im);
+	if (r == 0 && im->n_cut)
+		import_note(
+			im, IMPORT_LEFT_OUT,
+			"%llu samples have stacks of more than %d frames, or %d functions at one "
+			"place: what lies beyond is left out, and marked %s",
+			(unsigned long long)im->n_cut, IMPORT_MAX_FRAMES, IMPORT_MAX_CHAIN,
+			profile_marker_text(PROFILE_MARKER_TRUNCATED));
 	if (r == -ENOMEM && !im->error[0])
 		(void)snprintf(im->error, IMPORT_ERROR_MAX,
 			       "it holds more than the memory for it (%llu MiB)",
@@ -229,7 +236,11 @@ static int import_bytes(struct import *im, enum import_kind kind, const uint8_t 
 int import_fd(struct profile *p, struct import_facts *facts, int fd, enum import_kind kind,
 	      const char *event, uint64_t max_bytes, char *error)
 {
-	struct import im = {.p = p, .facts = facts, .event = event, .error = error};
+	struct import im = {.p = p,
+			    .facts = facts,
+			    .event = event,
+			    .cut_function = PROFILE_NONE,
+			    .error = error};
 	struct stat st;
 	void *map;
 	int r;

@@ -198,8 +198,8 @@ static char *text_copy(struct otlp *o, uint64_t index)
 
 static uint32_t location_frame(struct otlp *o, uint64_t index)
 {
-	struct import_line lines[IMPORT_MAX_CHAIN] = {0};
-	char *texts[3 * IMPORT_MAX_CHAIN] = {NULL};
+	struct import_line lines[IMPORT_MAX_CHAIN + 1] = {0};
+	char *texts[3 * (IMPORT_MAX_CHAIN + 1)] = {NULL};
 	struct import_frame frame = {.kind = PROFILE_MODULE_FILE, .lines = lines};
 	const struct span *location = &o->tables[T_LOCATION].items[index];
 	struct cursor c = cursor_make(location->bytes, location->n);
@@ -209,10 +209,14 @@ static uint32_t location_frame(struct otlp *o, uint64_t index)
 	frame.address = number_of(location, 2);
 	while (wire_read_field(&c, &f)) {
 		const struct span line = {f.bytes, f.n}, *function;
-		char **text = texts + 3 * frame.n;
+		char **text;
 
-		if (f.number != 3 || f.type != WIRE_BYTES || frame.n == IMPORT_MAX_CHAIN)
+		if (f.number != 3 || f.type != WIRE_BYTES)
 			continue;
+		/* Of too many lines the last is the outermost function. */
+		if (frame.n > IMPORT_MAX_CHAIN)
+			frame.n--;
+		text = texts + 3 * frame.n;
 		function = row(o, T_FUNCTION, number_of(&line, 1));
 		if (!function)
 			continue;

@@ -192,8 +192,8 @@ static void mapping_read(struct pprof_file *pp, uint64_t id, struct import_frame
 
 static uint32_t location_frame(struct pprof_file *pp, struct pprof_entry *location)
 {
-	struct import_line lines[IMPORT_MAX_CHAIN] = {0};
-	char *texts[3 * IMPORT_MAX_CHAIN] = {NULL};
+	struct import_line lines[IMPORT_MAX_CHAIN + 1] = {0};
+	char *texts[3 * (IMPORT_MAX_CHAIN + 1)] = {NULL};
 	struct import_frame frame = {.kind = PROFILE_MODULE_FILE, .lines = lines};
 	struct cursor c = cursor_make(location->bytes, location->n);
 	struct wire_field f;
@@ -203,8 +203,11 @@ static uint32_t location_frame(struct pprof_file *pp, struct pprof_entry *locati
 			mapping_read(pp, f.value, &frame);
 		else if (f.number == 3 && f.type == WIRE_VARINT)
 			frame.address = f.value;
-		if (f.number != 4 || f.type != WIRE_BYTES || frame.n == IMPORT_MAX_CHAIN)
+		if (f.number != 4 || f.type != WIRE_BYTES)
 			continue;
+		/* Of too many lines the last is the outermost function. */
+		if (frame.n > IMPORT_MAX_CHAIN)
+			frame.n--;
 		lines[frame.n].line = (uint32_t)first_number(f.bytes, f.n, 2);
 		lines[frame.n].column = (uint32_t)first_number(f.bytes, f.n, 3);
 		function_read(pp, first_number(f.bytes, f.n, 1), &lines[frame.n],

@@ -106,7 +106,8 @@ static uint32_t put_mapping(struct pprof *pp, uint32_t module)
 	char hex[2 * PROFILE_MAX_BUILD_ID + 1] = "";
 	PB(Mapping) pb = PB_INIT(MAPPING);
 
-	if (m->kind == PROFILE_MODULE_MARKER || m->kind == PROFILE_MODULE_NONE)
+	if (m->kind == PROFILE_MODULE_MARKER || m->kind == PROFILE_MODULE_NONE ||
+	    (m->kind == PROFILE_MODULE_FILE && !*path))
 		return 0;
 	if (pp->mapping_ids[module])
 		return pp->mapping_ids[module];

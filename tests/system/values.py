@@ -283,6 +283,45 @@ def units():
             rig.check(text in data, f"{suffix} says {text.decode()}")
 
 
+MARK = "[truncated stack]"
+
+
+def cuts():
+    """What is too deep is cut, marked and counted, and never the leaf."""
+    for n in (4095, 4096, 4097, 5000):
+        names = [f"f{i}" for i in range(n - 1)] + ["LEAF"]
+        want = names if n <= 4096 else [MARK] + names[-4095:]
+        deep = {"folded": rig.write("deep.folded", f"sh;{';'.join(names)} 7\n"),
+                "pprof": pprof("deep.pb", [(names[::-1], [7])], [COUNT]),
+                "OTLP": otlp("deep.otlp", ("samples", "count", "", "", 0, [(tuple(names[::-1]), [7])]))}
+        for format_, f in deep.items():
+            have, err = stacks(f)
+            rig.check(have == {";".join(want): 7}, f"{format_}: of {n} frames the leaf is there, and the root is marked")
+            rig.check(("7 samples" in err and MARK in err) == (n > 4096), f"and it is said: {err.strip()!r}")
+        run("convert", deep["pprof"], "-o", rig.path("deep.pb.gz"))
+        rig.check(stacks(rig.path("deep.pb.gz")) == ({";".join(want): 7}, ""), "what is cut once is not cut again")
+    for n in (256, 257, 301):
+        lines = [f"i{i}" for i in range(n)]
+        want = (lines if n <= 256 else lines[:254] + [MARK, lines[-1]])[::-1]
+        f = pprof("lines.pb", [([location(*lines, address=0x1000), "main"], [5])], [COUNT])
+        have, err = stacks(f)
+        rig.check(have == {";".join(["main"] + want): 5}, f"of {n} functions at one place the innermost are there")
+        rig.check(("5 samples" in err and MARK in err) == (n > 256), f"and it is said: {err.strip()!r}")
+        f = rig.write("inlined.folded", f"p;main;{lines[-1]};{';'.join(l + '_[i]' for l in lines[-2::-1])} 5\n")
+        rig.check(stacks(f)[0] == have, "the same of folded stacks")
+
+
+def folded():
+    f = rig.write("empty.folded", ";main;foo 3\np;a;;b 4\np;a;b; 5\np 6\n")
+    expect({"main;foo": 3, "a;[unknown];b": 4, "a;b;[unknown]": 5, "": 6}, "empty names are kept", f)
+    rig.check(rows(f) == {"foo": 3, "b": 4, "[unknown]": 5, "main": 0, "a": 0}, f"as frames: {rows(f)}")
+    a, b = rig.write("one.folded", "p;fn 27 0;f 60\n"), rig.write("two.folded", "p;fn 27 0;f 6\n")
+    expect({"fn 27 0;f": 60}, "numbers in names", a)
+    run("diff", a, b, "-o", rig.path("difference.folded"))
+    err = run("report", rig.path("difference.folded"), status=1).stderr
+    rig.check("two counts" in err, f"a difference is no count: {err.strip()}")
+
+
 def go_tool():
     """What go tool pprof makes of what is written: [(flat, function)] and the names of the values."""
     if subprocess.run(["go", "version"], stdout=subprocess.DEVNULL, check=False).returncode != 0:
@@ -311,6 +350,8 @@ def main():
     kinds()
     choice()
     units()
+    cuts()
+    folded()
     go_tool()
 
 
