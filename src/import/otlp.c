@@ -30,6 +30,7 @@ struct otlp {
 	uint32_t *frames; /* by location */
 	char *texts[16];
 	struct profile_process process; /* of the resource that is being read */
+	ARRAY(uint64_t) times;		/* of the sample that is being read */
 };
 
 enum text_place {
@@ -297,18 +298,42 @@ static int count_value(struct otlp *o, void *ctx, uint64_t value)
 }
 
 struct timed {
-	struct span times;
 	size_t i;
 	uint32_t thread, cpu;
+	int64_t n; /* samples of each value; 0: not known */
 };
 
 static int add_timed(struct otlp *o, void *ctx, uint64_t value)
 {
 	struct timed *t = ctx;
-	uint64_t time;
+	uint64_t time = o->times.items[t->i++];
 
-	memcpy(&time, t->times.bytes + 8 * t->i++, sizeof(time));
-	return value ? import_add_sample(o->im, t->thread, (int64_t)value, 1, time, t->cpu) : 0;
+	return value ? import_add_sample(o->im, t->thread, (int64_t)value, t->n, time, t->cpu) : 0;
+}
+
+/* The timestamps of a sample, packed or not. */
+static int times_read(struct otlp *o, const struct span *sample)
+{
+	struct cursor c = cursor_make(sample->bytes, sample->n);
+	struct wire_field f;
+
+	array_clear(&o->times);
+	while (wire_read_field(&c, &f)) {
+		struct cursor list = cursor_make(f.bytes, f.n);
+
+		if (f.number != 5)
+			continue;
+		while (f.type != WIRE_BYTES || cursor_left(&list) >= 8) {
+			uint64_t *time = array_push(&o->times);
+
+			if (!time)
+				return -ENOMEM;
+			*time = f.type == WIRE_BYTES ? cursor_u64(&list) : f.value;
+			if (f.type != WIRE_BYTES)
+				break;
+		}
+	}
+	return 0;
 }
 
 /*
@@ -318,16 +343,20 @@ static int add_timed(struct otlp *o, void *ctx, uint64_t value)
 static int add_samples(struct otlp *o, const struct span *sample, uint32_t thread, uint32_t cpu,
 		       uint64_t fallback_time)
 {
-	struct timed t = {.times = bytes_of(sample, 5), .thread = thread, .cpu = cpu};
-	size_t n_times = t.times.n / 8;
+	struct timed t = {.thread = thread, .cpu = cpu};
 	struct values v = {0};
+	size_t n_times;
 	int r;
 
-	r = each_number(o, sample, 4, count_value, &v);
+	r = times_read(o, sample);
+	if (r == 0)
+		r = each_number(o, sample, 4, count_value, &v);
 	if (r < 0)
 		return r;
+	n_times = o->times.n;
 	if (n_times == 0)
 		return v.sum ? import_add_sample(o->im, thread, v.sum, 0, fallback_time, cpu) : 0;
+	t.n = v.n == n_times || v.n == 0;
 	if (v.n == n_times)
 		return each_number(o, sample, 4, add_timed, &t);
 	/* The first ones take what is left over. */
@@ -670,9 +699,11 @@ int import_read_otlp(struct import *im, const uint8_t *bytes, size_t n)
 
 	for (int i = 0; i < N_TABLES; i++)
 		o.tables[i].max = UINT32_MAX / 2;
+	o.times.max = UINT32_MAX / 2;
 	r = message_read(&o, &message);
 	for (int i = 0; i < N_TABLES; i++)
 		array_deinit(&o.tables[i]);
+	array_deinit(&o.times);
 	for (size_t i = 0; i < ARRAY_SIZE(o.texts); i++)
 		free(o.texts[i]);
 	free(o.frames);

@@ -81,7 +81,8 @@ def pprof(name, samples, types, period=None, default="", **head):
 
 
 def otlp(name, *profiles):
-    """profiles: (type, unit, period type, unit, period, [(stack, values)]), names leaf first."""
+    """profiles: (type, unit, period type, unit, period, [(stack, values)]), names leaf first; of a tuple of three
+    the third are more fields of the sample."""
     s, stacks, out = Strings(), [()], b""
     functions = []
     for *_, samples in profiles:
@@ -90,8 +91,8 @@ def otlp(name, *profiles):
     for kind, unit, period_kind, period_unit, period, samples in profiles:
         out += field(2, field(1, field(1, s(kind)) + field(2, s(unit)))
                      + field(5, field(1, s(period_kind)) + field(2, s(period_unit))) + field(6, period)
-                     + b"".join(field(2, field(1, stacks.index(stack)) + field(4, b"".join(map(varint, values))))
-                                for stack, values in samples))
+                     + b"".join(field(2, field(1, stacks.index(stack)) + field(4, b"".join(map(varint, values)))
+                                      + b"".join(more)) for stack, values, *more in samples))
     tables = {1: [b""], 2: [b""] + [field(3, field(1, i + 1)) for i in range(len(functions))],
               3: [b""] + [field(1, s(f)) for f in functions], 4: [b""], 6: [b""],
               7: [field(1, b"".join(varint(functions.index(f) + 1) for f in stack)) for stack in stacks]}
@@ -283,6 +284,24 @@ def units():
             rig.check(text in data, f"{suffix} says {text.decode()}")
 
 
+def fixed64(number, *values, packed):
+    data = [v.to_bytes(8, "little") for v in values]
+    return field(number, b"".join(data)) if packed else b"".join(varint(number << 3 | 1) + d for d in data)
+
+
+def timestamps():
+    times = [(1700000000 + i) * 10**9 for i in range(3)]
+    forms = {"packed": fixed64(5, *times, packed=True), "not packed": fixed64(5, *times, packed=False),
+             "in two pieces": fixed64(5, *times[:1], packed=True) + fixed64(5, *times[1:], packed=True)}
+    for name, form in forms.items():
+        for values, n in (([], 3), ([4, 5, 6], 15), ([8], 8)):
+            f = otlp("times.otlp", ("samples", "count", *CPU, 10 * NS, [(("f",), values, form)]))
+            out = run("convert", f, "--format", "perf-script", "-o", "-").stdout
+            have = [float(x) for x in re.findall(r" ([0-9.]+): ", out)]
+            rig.check(have == [t / 1e9 for t in times], f"timestamps {name}, {len(values)} values: {have}")
+            expect({"f": n}, "and the values", f)
+
+
 MARK = "[truncated stack]"
 
 
@@ -350,6 +369,7 @@ def main():
     kinds()
     choice()
     units()
+    timestamps()
     cuts()
     folded()
     go_tool()
