@@ -10,6 +10,7 @@ libimport_a_SOURCES = \
 	src/import/perf-data-inflate.c \
 	src/import/perf-data-internal.h \
 	src/import/perf-data-order.c \
+	src/import/perf-data-read.c \
 	src/import/perf-data.c src/import/perf-data.h \
 	src/import/pprof.c src/import/pprof-internal.h \
 	src/import/pprof-values.c \

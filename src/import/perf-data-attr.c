@@ -89,7 +89,7 @@ static bool place_ids(struct perf_data *d)
 	return true;
 }
 
-static uint64_t find_id(const struct perf_data *d, uint64_t id)
+uint32_t perf_data_find_id(const struct perf_data *d, uint64_t id)
 {
 	uint32_t low = 0, high = d->ids.n;
 
@@ -122,7 +122,7 @@ uint32_t perf_data_attr_of(const struct perf_data *d, const uint8_t *record, siz
 		return UINT32_MAX;
 	memcpy(&id, record + at, sizeof(id));
 	/* What perf made up itself (the mappings of processes there before) carries no id. */
-	return id ? (uint32_t)find_id(d, id) : type == PERF_RECORD_SAMPLE ? UINT32_MAX : 0;
+	return id ? perf_data_find_id(d, id) : type == PERF_RECORD_SAMPLE ? UINT32_MAX : 0;
 }
 
 static bool counts_time(const struct perf_event_attr *a)
@@ -146,6 +146,12 @@ static void describe(struct perf_data *d)
 	e->regs_mask = a->attr.sample_type & PERF_SAMPLE_REGS_USER ? a->attr.sample_regs_user : 0;
 	e->stacks = e->regs_mask && a->attr.sample_type & PERF_SAMPLE_STACK_USER;
 	e->callchains = (a->attr.sample_type & PERF_SAMPLE_CALLCHAIN) != 0;
+	d->by_read = perf_data_is_read(&a->attr);
+	if (d->by_read) {
+		e->weighted = true;
+		e->period_events = 1;
+		return;
+	}
 	/* As in a capture of our own: cycles at a rate are a way to sample time. */
 	if (a->attr.freq && n && n <= NSEC_PER_SEC) {
 		e->rate_hz = (uint32_t)n;

@@ -34,6 +34,12 @@ struct perf_data_id {
 	uint32_t attr;
 };
 
+/* Of an event that is read at the samples of its group's leader. */
+struct perf_data_counter {
+	uint64_t id, value;
+	uint32_t tid; /* 0: of all */
+};
+
 struct perf_data_file_id {
 	const char *path; /* into the file, terminated */
 	struct perf_data_build_id id;
@@ -61,6 +67,9 @@ struct perf_data {
 	size_t id_offset;		/* of the id in a sample, from its start */
 	size_t id_from_end;		/* of the id in other records, from their end; 0: nowhere */
 	uint32_t chosen;
+	bool by_read; /* the chosen event takes no samples: perf-data-read.c */
+	ARRAY(struct perf_data_counter) counters;
+	struct hash_index counter_index;
 	const char *wanted_event; /* while the header is read; the caller's */
 	ARRAY(struct perf_data_file_id) files;
 	struct hash_index file_index;
@@ -95,12 +104,20 @@ uint64_t perf_data_step(const struct perf_data *d, uint64_t at);
  */
 int perf_data_inflate(struct perf_data *d, char *error, size_t n_error);
 
+/* perf-data-read.c */
+/* Does the event only count, and is read at the samples of another? */
+bool perf_data_is_read(const struct perf_event_attr *a);
+/* How far the chosen event's counters went since the sample before; 0: it is none of its. */
+uint64_t perf_data_read_period(struct perf_data *d, const struct record *r);
+
 /* perf-data-attr.c */
 /* An attribute in n bytes with its ids (n_ids * 8 bytes). 0, -ENOMEM, -EBADMSG, -E2BIG. */
 int perf_data_add_attr(struct perf_data *d, const uint8_t *attr, size_t n, const uint8_t *ids,
 		       uint64_t n_ids);
 /* After the last attribute: chooses the event. 0, -EBADMSG or -EOPNOTSUPP with error. */
 int perf_data_choose(struct perf_data *d, char *error, size_t n_error);
+/* The event of an id; UINT32_MAX: nobody's. */
+uint32_t perf_data_find_id(const struct perf_data *d, uint64_t id);
 /* Whose layout a record has; UINT32_MAX: nobody's. */
 uint32_t perf_data_attr_of(const struct perf_data *d, const uint8_t *record, size_t n,
 			   uint32_t type);

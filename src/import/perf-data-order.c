@@ -90,6 +90,11 @@ static bool is_wanted(struct perf_data *d, uint32_t type, const uint8_t *record,
 {
 	switch (type) {
 	case PERF_RECORD_SAMPLE:
+		if (d->by_read) {
+			d->stats.other_samples++;
+			return attr != UINT32_MAX &&
+			       d->attrs.items[attr].attr.sample_type & PERF_SAMPLE_READ;
+		}
 		d->stats.samples += attr == d->chosen;
 		d->stats.other_samples += attr != d->chosen;
 		return attr == d->chosen;
@@ -290,6 +295,12 @@ static bool decode(struct perf_data *d, const struct perf_data_pending *p, struc
 	}
 	if (!record_decode(&d->attrs.items[p->attr].layout, bytes, h.size, ret))
 		return false;
+	if (ret->type == RECORD_SAMPLE && d->by_read) {
+		ret->sample.period = perf_data_read_period(d, ret);
+		if (!ret->sample.period)
+			return false;
+		d->stats.samples++;
+	}
 	if (ret->type == RECORD_SAMPLE && !d->event.regs_mask)
 		put_ip(ret);
 	/* Of a process that was there before: a name and mappings of its own follow. */

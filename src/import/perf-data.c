@@ -13,6 +13,7 @@
 #define MAX_EVENTS    1024
 #define MAX_IDS	      (1u << 20)
 #define MAX_FILES     65536
+#define MAX_COUNTERS  (1u << 20)
 #define MAX_PENDING   (1u << 23) /* 192 MiB: files without rounds */
 #define N_FEATURES    256
 #define SECTION_BYTES 16
@@ -256,6 +257,7 @@ int perf_data_new(struct perf_data **ret, const void *bytes, size_t n, const cha
 	d->attrs.max = MAX_EVENTS;
 	d->ids.max = MAX_IDS;
 	d->files.max = MAX_FILES;
+	d->counters.max = MAX_COUNTERS;
 	d->pending.max = MAX_PENDING;
 	d->wanted_event = event;
 	r = read_all(d, error, n_error);
@@ -273,6 +275,8 @@ struct perf_data *perf_data_free(struct perf_data *d)
 		array_deinit(&d->ids);
 		array_deinit(&d->files);
 		array_deinit(&d->pending);
+		array_deinit(&d->counters);
+		hash_index_deinit(&d->counter_index);
 		hash_index_deinit(&d->file_index);
 		free(d->inflated);
 		free(d);

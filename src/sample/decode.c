@@ -88,17 +88,25 @@ static const void *take_items(struct cursor *c, uint64_t n, size_t size)
 	return cursor_take(c, (size_t)n * size);
 }
 
-static void skip_read_values(const struct record_layout *l, struct cursor *c)
+/* Only a group says more than the sample itself, and only with ids whose values they are. */
+static void read_values(const struct record_layout *l, struct cursor *c, struct record *r)
 {
+	const uint64_t wanted = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
 	uint64_t per_event =
 		1 + !!(l->read_format & PERF_FORMAT_ID) + !!(l->read_format & PERF_FORMAT_LOST);
 	uint64_t n = 1;
+	const uint64_t *values;
 
 	if (l->read_format & PERF_FORMAT_GROUP)
 		n = cursor_u64(c);
 	skip_word_if(c, l->read_format & PERF_FORMAT_TOTAL_TIME_ENABLED);
 	skip_word_if(c, l->read_format & PERF_FORMAT_TOTAL_TIME_RUNNING);
-	(void)take_items(c, n, (size_t)per_event * 8);
+	values = take_items(c, n, (size_t)per_event * 8);
+	if (!values || (l->read_format & wanted) != wanted)
+		return;
+	r->sample.read = values;
+	r->sample.n_read = n;
+	r->sample.read_words = per_event;
 }
 
 static bool is_context_marker(uint64_t address)
@@ -242,7 +250,7 @@ static void read_sample(const struct record_layout *l, struct cursor *c, uint16_
 	r->sample.in_kernel = (misc & PERF_RECORD_MISC_CPUMODE_MASK) == PERF_RECORD_MISC_KERNEL;
 	read_sample_head(l, c, r);
 	if (l->sample_type & PERF_SAMPLE_READ)
-		skip_read_values(l, c);
+		read_values(l, c, r);
 	if (l->sample_type & PERF_SAMPLE_CALLCHAIN)
 		read_callchain(c, r);
 	if (l->sample_type & PERF_SAMPLE_RAW)

@@ -217,6 +217,10 @@ struct record {
 			const uint64_t *user_chain;
 			uint64_t user_abi; /* PERF_SAMPLE_REGS_ABI_* ; NONE: no user side */
 			const uint64_t *user_regs;
+			/* What all events of a group had counted: n_read of them, read_words
+			 * each, a value first and the event's id second; NULL: not said. */
+			const uint64_t *read;
+			uint64_t n_read, read_words;
 			const uint8_t *stack;
 			uint64_t n_stack;   /* really copied */
 			uint64_t max_stack; /* what would have been copied of a longer one */

@@ -335,6 +335,74 @@ static void test_two_events(void)
 	refused(-EOPNOTSUPP, "one event");
 }
 
+static void put_group(uint32_t tid, uint64_t time, uint64_t leader, uint64_t member)
+{
+	put_header(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, 80);
+	put_u64(1000);
+	put_u64(0x99);
+	put_u32(1);
+	put_u32(tid);
+	put_u64(time);
+	put_u64(2);
+	put_u64(leader);
+	put_u64(1000);
+	put_u64(member);
+	put_u64(1001);
+}
+
+static void expect_period(struct perf_data *d, uint64_t time, uint64_t period)
+{
+	struct record r;
+
+	CHECK_INT(next(d, &r), ==, 1);
+	CHECK_INT(r.time_ns, ==, time);
+	CHECK_INT(r.sample.period, ==, period);
+	CHECK_INT(r.sample.n_user_chain, ==, 1);
+}
+
+/* A member of a group takes no samples: it has those of its leader at which it had gone on. */
+static void test_group(void)
+{
+	const uint64_t type = TYPE_FLAT | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_READ;
+	struct perf_event_attr attrs[2] = {attr_of(type), attr_of(type)};
+	struct perf_data *d;
+	struct record r;
+
+	for (int inherit = 0; inherit < 2; inherit++) {
+		for (int i = 0; i < 2; i++) {
+			attrs[i].read_format = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
+			attrs[i].inherit = inherit;
+		}
+		attrs[1].type = PERF_TYPE_SOFTWARE;
+		attrs[1].config = PERF_COUNT_SW_PAGE_FAULTS;
+		attrs[1].sample_period = attrs[1].freq = 0;
+		begin_file(attrs, 2, sizeof(attrs[0]));
+		put_group(1, 20, 200, 7); /* the second one: they go by time */
+		put_group(1, 10, 100, 5);
+		put_group(1, 30, 300, 7);
+		put_group(2, 40, 400, 17);
+		put_round();
+		end_data();
+		wanted = "page-faults";
+		d = sound();
+		wanted = NULL;
+		CHECK(perf_data_event(d)->weighted);
+		CHECK_INT(perf_data_event(d)->period_events, ==, 1);
+		expect_period(d, 10, 5);
+		expect_period(d, 20, 2);
+		/* An inherited counter counts for each task apart. */
+		expect_period(d, 40, inherit ? 17 : 10);
+		CHECK_INT(next(d, &r), ==, 0);
+		CHECK_INT(perf_data_stats(d)->samples, ==, 3);
+		perf_data_free(d);
+
+		d = sound();
+		CHECK_STR(perf_data_event(d)->name, "cpu-clock");
+		expect_pids(d, (const uint32_t[]){1, 1, 1, 1}, 4);
+		perf_data_free(d);
+	}
+}
+
 /* What a sample stands for: time, a fixed number of events, or as many as it says. */
 static void test_units(void)
 {
@@ -695,6 +763,7 @@ int main(void)
 	RUN(test_attr_sizes);
 	RUN(test_order);
 	RUN(test_two_events);
+	RUN(test_group);
 	RUN(test_units);
 	RUN(test_features);
 	RUN(test_pipe);

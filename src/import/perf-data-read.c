@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Groups that are read at their leader's samples (`perf record -e '{cycles,faults}:S'`). The other
+ * members take no samples: each of the leader's says how far every counter of the group is. How far
+ * one went since its counter was read last is the period of a sample of its own, of the same place;
+ * where it stood still there is none. perf script counts so.
+ */
+#include <errno.h>
+
+#include "src/import/perf-data-internal.h"
+
+#define GROUP_READ (PERF_FORMAT_GROUP | PERF_FORMAT_ID)
+
+bool perf_data_is_read(const struct perf_event_attr *a)
+{
+	return a->sample_type & PERF_SAMPLE_READ && !a->sample_period &&
+	       (a->read_format & GROUP_READ) == GROUP_READ;
+}
+
+/* The counter of this id, or of one task of it, as it was read last; NULL: too many, or no memory. */
+static struct perf_data_counter *find_counter(struct perf_data *d, uint64_t id, uint32_t tid)
+{
+	uint64_t hash = hash_combine(id, tid);
+	uint32_t slot = hash_index_first(&d->counter_index, hash), row;
+	struct perf_data_counter *c;
+
+	while ((row = hash_index_row(&d->counter_index, slot)) != HASH_INDEX_NONE) {
+		c = &d->counters.items[row];
+		if (c->id == id && c->tid == tid)
+			return c;
+		slot = hash_index_next(&d->counter_index, slot);
+	}
+	c = array_push(&d->counters);
+	if (!c)
+		return NULL;
+	*c = (struct perf_data_counter){id, 0, tid};
+	if (hash_index_add(&d->counter_index, hash, d->counters.n - 1) < 0) {
+		d->counters.n--;
+		return NULL;
+	}
+	return c;
+}
+
+uint64_t perf_data_read_period(struct perf_data *d, const struct record *r)
+{
+	bool by_task = d->attrs.items[d->chosen].attr.inherit;
+	uint64_t period = 0;
+
+	for (uint64_t i = 0; i < r->sample.n_read; i++) {
+		const uint64_t *value = r->sample.read + i * r->sample.read_words;
+		struct perf_data_counter *c;
+
+		if (perf_data_find_id(d, value[1]) != d->chosen)
+			continue;
+		c = find_counter(d, value[1], by_task ? r->tid : 0);
+		if (!c)
+			continue;
+		period += value[0] > c->value ? value[0] - c->value : 0;
+		c->value = value[0];
+	}
+	return period;
+}
