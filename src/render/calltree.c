@@ -32,13 +32,15 @@ struct builder {
 
 static uint32_t find_symbol(struct builder *b, strid name, strid module, enum frame_kind kind)
 {
-	uint64_t hash = hash_combine((uint64_t)name << 32 | module, kind);
+	bool any = b->flags & CALLTREE_ANY_KIND && kind != FRAME_PROCESS;
+	uint64_t hash = hash_combine((uint64_t)name << 32 | module, any ? FRAME_N_KINDS : kind);
 	uint32_t slot = hash_index_first(&b->symbol_index, hash), row;
 	struct call_symbol *s;
 
 	while ((row = hash_index_row(&b->symbol_index, slot)) != HASH_INDEX_NONE) {
 		s = &b->t->symbols.items[row];
-		if (s->name == name && s->module == module && s->kind == kind)
+		if (s->name == name && s->module == module &&
+		    (any ? s->kind != FRAME_PROCESS : s->kind == kind))
 			return row;
 		slot = hash_index_next(&b->symbol_index, slot);
 	}

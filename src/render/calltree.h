@@ -19,6 +19,8 @@
 #define CALLTREE_INLINED 0x4u
 /* Remember the node of each sample. */
 #define CALLTREE_SAMPLES 0x8u
+/* Functions of equal name (and module, with CALLTREE_MODULES) are one, whatever their kinds. */
+#define CALLTREE_ANY_KIND 0x10u
 
 #define CALLTREE_MAX_NODES (1u << 22) /* 40 bytes each */
 #define CALLTREE_NONE	   UINT32_MAX

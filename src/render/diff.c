@@ -233,10 +233,12 @@ int render_diff(const struct profile *before, const struct profile *after,
 {
 	struct diff d = {.rows = ARRAY_INIT(UINT32_MAX / 2)};
 	const struct profile *const sides[2] = {before, after};
-	unsigned int flags = knows_modules(before) && knows_modules(after) ? CALLTREE_MODULES : 0;
+	unsigned int flags = CALLTREE_ANY_KIND;
 	struct table t;
 	int r = 0;
 
+	if (knows_modules(before) && knows_modules(after))
+		flags |= CALLTREE_MODULES;
 	strtab_init(&d.texts, MAX_TEXT_BYTES);
 	for (int i = 0; i < 2 && r == 0; i++)
 		r = add_side(&d, sides[i], i, flags);
