@@ -3,7 +3,8 @@
  * The text of `perf script`, for what reads that: a head line a sample, a line a frame from the
  * leaf on, an empty line. There is no specification; kept is what its parsers (stackcollapse-perf,
  * speedscope, Firefox Profiler) look for. They take the head apart at blanks and the first number,
- * so a blank before a digit in a thread's name becomes '_', and so does every blank in a path.
+ * so a blank before a digit in a thread's name becomes '_', and so does every blank in a path. Blanks
+ * around the pid, as perf has them, let them see a name of one letter.
  * A sample of more than one count (of an imported profile) is one entry with that many periods.
  */
 #include <ctype.h>
@@ -92,7 +93,7 @@ static void put_sample(FILE *out, const struct profile *p, const struct profile_
 
 	put_comm(out, p, t);
 	(void)fprintf(out,
-		      " %" PRIu32 "/%" PRIu32 " [%03" PRIu32 "] %" PRIu64 ".%06" PRIu64
+		      " %7" PRIu32 "/%-7" PRIu32 " [%03" PRIu32 "] %" PRIu64 ".%06" PRIu64
 		      ": %10" PRId64 " %s:\n",
 		      p->processes.items[t->process].pid, t->tid, s->cpu,
 		      s->time_unix_ns / NSEC_PER_SEC, s->time_unix_ns % NSEC_PER_SEC / 1000,

@@ -68,9 +68,9 @@ static void test_perf_script_names(void)
 		p.threads.items[i].name = STRID_EMPTY;
 	p.processes.items[1].comm = STRID_EMPTY;
 	text = render(&p, perf_script);
-	CHECK(strstr(text, "\nweb 100/101 [") != NULL);
-	CHECK(strstr(text, "\n[200] 200/200 [") != NULL);
-	CHECK(strstr(text, "kworker/0:1 7/7 [") != NULL);
+	CHECK(strstr(text, "\nweb     100/101     [") != NULL);
+	CHECK(strstr(text, "\n[200]     200/200     [") != NULL);
+	CHECK(strstr(text, "kworker/0:1       7/7       [") != NULL);
 	profile_deinit(&p);
 }
 
