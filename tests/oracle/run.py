@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Generated files against an independent model: run.py [--seconds N] [--seed SEED] [--law NAME]...
-[--case SEED:NUMBER] [--keep DIRECTORY] [--all] PROGRAM
+[--case LAW:SEED:NUMBER] [--keep DIRECTORY] [--all] [--real] PROGRAM
 
 Prints the seed first. A case that fails is made smaller, and printed with the command that repeats
 it. --all goes on and counts the failures of each law; else the first failure ends the run."""
@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 import cases  # noqa: E402
+import real  # noqa: E402
 
 
 def make(name, seed):
@@ -87,7 +88,7 @@ class Run:
         self.work = options.keep or tempfile.mkdtemp(prefix="perfwalk-oracle.")
         os.makedirs(self.work, exist_ok=True)
         self.n_cases = self.n_runs = self.n_outputs = 0
-        self.failed, self.passed = {}, {}
+        self.failed, self.passed, self.missing = {}, {}, []
 
     def tool(self, name):
         directory = os.path.join(self.work, name)
@@ -162,6 +163,29 @@ class Run:
                         going = False
                     free.append(slots.pop(job))
 
+    def real_tools(self):
+        """The tools of others, some rounds each; what is not here is said."""
+        self.missing = []
+        for name, (check, n) in real.CHECKS.items():
+            for number in range(n):
+                if self.failed and not self.options.all:
+                    return
+                tool = self.tool(f"real-{name}")
+                try:
+                    check(random.Random(f"{self.options.seed}:{name}:{number}"), tool)
+                    self.passed[name] = self.passed.get(name, 0) + 1
+                except real.Missing as e:
+                    self.missing.append(f"{name}: {e}")
+                    break
+                except Exception as e:  # as of the others
+                    kind = "" if isinstance(e, cases.Mismatch) else f"{type(e).__name__}: "
+                    self.failed.setdefault(name, []).append(str(number))
+                    print(f"FAILED {name} {self.options.seed}:{number}: {check.__doc__}\n  {kind}{e}")
+                    for args in tool.commands:
+                        print(f"  $ cd {tool.directory}; {self.options.program} " + " ".join(args))
+                self.n_runs += tool.n_runs
+                self.n_outputs += tool.n_outputs
+
     def main(self):
         o = self.options
         if o.case:
@@ -170,11 +194,13 @@ class Run:
         else:
             print(f"seed {o.seed}, {o.seconds:g} s; again: python3 {sys.argv[0]} --seed {o.seed} {o.program}", flush=True)
             self.loop()
+        if o.real:
+            self.real_tools()
         print(f"{self.n_cases} cases, {self.n_runs} runs of the program, {self.n_outputs} files decoded")
-        for name in cases.LAWS:
-            if name in self.passed:
+        for name in (*cases.LAWS, *real.CHECKS):
+            if name in self.passed or name in self.failed:
                 n = len(self.failed.get(name, []))
-                print(f"  {name}: {self.passed[name]} right" + (f", {n} WRONG" if n else ""))
+                print(f"  {name}: {self.passed.get(name, 0)} right" + (f", {n} WRONG" if n else ""))
         if not o.keep and not self.failed:
             shutil.rmtree(self.work)
         return 1 if self.failed else 0
@@ -189,6 +215,7 @@ def main():
     parser.add_argument("--keep")
     parser.add_argument("--show", type=int, default=1, help="failures of a law that are printed in full")
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--real", action="store_true", help="the tools of others too, where they are")
     parser.add_argument("program")
     options = parser.parse_args()
     options.program = os.path.abspath(options.program)

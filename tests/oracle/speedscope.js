@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // speedscope's own importer without its page: node speedscope.js BUNDLE FILE... prints for each file
-// its profiles, and of each the self and total weight of every frame's name.
+// its profiles, and of each every frame's name, self and total weight.
 'use strict';
 const fs = require('fs');
 const path = require('path');
@@ -28,11 +28,8 @@ async function main() {
   for (const file of files) {
     const group = await globalThis.importer(path.basename(file), fs.readFileSync(file, 'utf8'));
     all[file] = group && group.profiles.map((p) => {
-      const frames = {};
-      p.forEachFrame((f) => {
-        const have = frames[f.name] || [0, 0];
-        frames[f.name] = [have[0] + f.getSelfWeight(), have[1] + f.getTotalWeight()];
-      });
+      const frames = [];
+      p.forEachFrame((f) => frames.push([f.name, f.getSelfWeight(), f.getTotalWeight()]));
       return { name: p.getName(), unit: p.getWeightUnit(), total: p.getTotalWeight(), frames };
     });
   }
