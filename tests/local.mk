@@ -7,6 +7,19 @@ EXTRA_DIST += \
 	tests/kernels/run.sh \
 	tests/fresh.sh \
 	tests/run.sh \
+	tests/oracle/cases.py \
+	tests/oracle/expect.py \
+	tests/oracle/folded.py \
+	tests/oracle/generate.py \
+	tests/oracle/model.py \
+	tests/oracle/otlp.py \
+	tests/oracle/pprof.py \
+	tests/oracle/real.py \
+	tests/oracle/run.py \
+	tests/oracle/speedscope.js \
+	tests/oracle/viewers.py \
+	tests/oracle/wire.py \
+	tests/system/oracle.py \
 	tests/system/badserver.py tests/system/protocols.py tests/system/route.py tests/system/otelcol.py \
 	tests/system/bombs.py \
 	tests/system/backends.py \
@@ -107,10 +120,14 @@ EXTRA_DIST += \
 check-fresh:
 	sh $(srcdir)/tests/fresh.sh $(FRESH_TESTS)
 
-.PHONY: check-fresh check-outage check-backends
+.PHONY: check-fresh check-outage check-backends check-oracle
 check-outage: perfwalk
 	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py
 
 # Servers of others, which it takes minutes to build.
 check-backends: perfwalk
 	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/backends.py
+
+# Generated files against the model of tests/oracle, as long as one likes; a seed repeats a run.
+check-oracle: perfwalk
+	ORACLE_SECONDS=$${ORACLE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/oracle.py

@@ -196,6 +196,8 @@ class Run:
             self.loop()
         if o.real:
             self.real_tools()
+        for reason in self.missing:
+            print(f"left out: {reason}")
         print(f"{self.n_cases} cases, {self.n_runs} runs of the program, {self.n_outputs} files decoded")
         for name in (*cases.LAWS, *real.CHECKS):
             if name in self.passed or name in self.failed:
