@@ -206,6 +206,14 @@ uint32_t profile_add_module(struct profile *p, const struct profile_module *m)
 	return row;
 }
 
+/* The name of a container may be found later than its id. */
+static bool names_agree(const struct profile_process *a, const struct profile_process *b)
+{
+	return a->systemd_unit == b->systemd_unit &&
+	       (a->container_name == b->container_name || a->container_name == STRID_EMPTY ||
+		b->container_name == STRID_EMPTY);
+}
+
 uint32_t profile_add_process(struct profile *p, const struct profile_process *proc)
 {
 	uint64_t hash =
@@ -220,7 +228,8 @@ uint32_t profile_add_process(struct profile *p, const struct profile_process *pr
 			 p->processes.items[row].comm == proc->comm &&
 			 p->processes.items[row].executable_path == proc->executable_path &&
 			 p->processes.items[row].cgroup == proc->cgroup &&
-			 p->processes.items[row].container_id == proc->container_id);
+			 p->processes.items[row].container_id == proc->container_id &&
+			 names_agree(&p->processes.items[row], proc));
 	if (row == PROFILE_NONE)
 		return ADD_ROW(p, &p->processes, &p->process_index, hash, proc);
 	/* The container's id is in its cgroup's path; its name may be found later. */

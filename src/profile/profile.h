@@ -218,7 +218,7 @@ bool profile_has_room(const struct profile *p, uint64_t max_bytes);
 /*
  * Interning. Each returns the row of an equal entry or of a new one, PROFILE_NONE when the profile
  * is full or memory is short. Equality: module by uid; process by (pid, start time, comm, path,
- * cgroup); thread by (process, tid, name); frame by (module, address); function by (name,
+ * cgroup, container, unit); thread by (process, tid, name); frame by (module, address); function by (name,
  * system_name, file, start_line, module_name, language); stack by its frames. An existing row is
  * not changed, except that a module takes over what was empty before, and a process the name of its
  * container.

@@ -61,6 +61,25 @@ static void test_equal_rows_get_one_number(void)
 	profile_deinit(&p);
 }
 
+/* Files of several hosts have processes of equal pid and name. */
+static void test_processes_of_several_hosts(void)
+{
+	struct profile p;
+	struct profile_process proc = {.pid = 7};
+
+	profile_init(&p, 1 << 20);
+	proc.comm = strtab_put(&p.strings, "web");
+	proc.systemd_unit = strtab_put(&p.strings, "a.service");
+	CHECK_INT(profile_add_process(&p, &proc), ==, 0);
+	proc.systemd_unit = strtab_put(&p.strings, "b.service");
+	CHECK_INT(profile_add_process(&p, &proc), ==, 1);
+	proc.container_name = strtab_put(&p.strings, "one");
+	CHECK_INT(profile_add_process(&p, &proc), ==, 1);
+	proc.container_name = strtab_put(&p.strings, "two");
+	CHECK_INT(profile_add_process(&p, &proc), ==, 2);
+	profile_deinit(&p);
+}
+
 /* Its engine may write the name of a container down after the first window of it. */
 static void test_container_name_comes_later(void)
 {
@@ -236,6 +255,7 @@ int main(void)
 {
 	RUN(test_equal_rows_get_one_number);
 	RUN(test_container_name_comes_later);
+	RUN(test_processes_of_several_hosts);
 	RUN(test_full_profile_counts_what_it_refuses);
 	RUN(test_window_round_trip_and_merge);
 	RUN(test_room_for_a_window);
