@@ -115,12 +115,12 @@ EXTRA_DIST += \
 	tests/workloads/vdso.c \
 	tests/workloads/vdso.expect
 
-# Ten minutes without a receiver; make check has none of it, tests/run.sh twenty seconds.
 # The README's two commands on a bare Debian, as root; FRESH_TESTS="NAME..." for some tests only.
 check-fresh:
 	sh $(srcdir)/tests/fresh.sh $(FRESH_TESTS)
 
 .PHONY: check-fresh check-outage check-backends check-oracle
+# Ten minutes without a receiver; make check has none of it, tests/run.sh twenty seconds.
 check-outage: perfwalk
 	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py
 
