@@ -4,6 +4,7 @@ libutil_a_SOURCES = \
 	util/array.h \
 	util/cleanup.h \
 	util/clock.h \
+	util/confidence.c util/confidence.h \
 	util/cursor.h \
 	util/fdmsg.c util/fdmsg.h \
 	util/go-module.c util/go-module.h \
@@ -23,3 +24,7 @@ tests_unit_test_util_SOURCES = tests/unit/test-util.c tests/unit/test.h
 tests_unit_test_util_LDADD = libutil.a
 tests_unit_test_notes_SOURCES = tests/unit/test-notes.c tests/unit/test.h
 tests_unit_test_notes_LDADD = libutil.a $(ELFUTILS_LIBS)
+
+check_PROGRAMS += tests/unit/test-confidence
+tests_unit_test_confidence_SOURCES = tests/unit/test-confidence.c tests/unit/test.h
+tests_unit_test_confidence_LDADD = libutil.a
