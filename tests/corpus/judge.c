@@ -11,6 +11,7 @@ const char *const verdict_names[VERDICT_N] = {
 	[VERDICT_NO_CALL] = "libdw: frame behind no call",
 	[VERDICT_PAST_END] = "libdw: past the outermost function",
 	[VERDICT_OTHER_STACK] = "libdw: on in a stack that was left",
+	[VERDICT_CAUTIOUS] = "ended where the stack may be left",
 	[VERDICT_TRAMPOLINE] = "libdw: out of a trampoline by lr",
 	[VERDICT_STALE_LR] = "libdw: stale lr for the caller",
 	[VERDICT_TWICE] = "libdw: a return address twice",
@@ -170,8 +171,11 @@ static bool is_caller(const struct judge *j, const uint64_t *frames, size_t n, s
 {
 	if (i == 0 || is_call(j, frames[i]) || is_sigreturn(j, frames[i]))
 		return true;
-	if (is_sigreturn(j, frames[i - 1]) || kind_at(j, frames[i - 1]) == RULE_SP_TRAP)
+	if (is_sigreturn(j, frames[i - 1]))
 		return is_on_stack(j, frames[i]);
+	/* CFI does not know of calls that were put in, and takes what it finds for a return address. */
+	if (kind_at(j, frames[i - 1]) == RULE_SP_TRAP)
+		return is_on_stack(j, frames[i]) || is_on_stack(j, frames[i] + 1);
 	return i + 1 == n && kind_at(j, frames[i]) == RULE_END &&
 	       (is_on_stack(j, frames[i] + 1) ||
 		(ARCH_HAS_LR && j->regs->r[ARCH_REG_LR] == frames[i] + 1));
@@ -190,26 +194,38 @@ static bool is_proven(const struct judge *j, const uint64_t *ours, size_t n, siz
 	return true;
 }
 
+/* Does the file say that ours has to end there? both: libdw has this frame, too. */
+static bool ends_by_file(const struct judge *j, uint64_t last, bool both,
+			 enum unwind_outcome outcome)
+{
+	enum rule_kind kind = kind_at(j, last);
+
+	return (kind == RULE_END && outcome == UNWIND_COMPLETE && both) ||
+	       (kind == RULE_OTHER_STACK && outcome == UNWIND_TRUNCATED);
+}
+
 /* libdw's frames, less those that are behind no call, are among ours, in order; ours alone are
  * proven. */
 static bool has_lost_callers(const struct judge *j, const uint64_t *ours, size_t n,
 			     enum unwind_outcome outcome, const uint64_t *theirs, size_t n_theirs)
 {
 	size_t at = 0;
+	bool both = false;
 
 	if (outcome != UNWIND_COMPLETE && outcome != UNWIND_TRUNCATED && outcome != UNWIND_NO_CFI)
 		return false;
 	for (size_t i = 0; i < n; i++) {
 		while (i > 0 && at < n_theirs && theirs[at] != ours[i] && !is_call(j, theirs[at]))
 			at++;
-		if (at < n_theirs && ours[i] == theirs[at])
+		both = at < n_theirs && ours[i] == theirs[at];
+		if (both)
 			at++;
 		else if (!is_caller(j, ours, n, i))
 			return false;
 	}
 	while (at < n_theirs && !is_call(j, theirs[at]))
 		at++;
-	return at == n_theirs;
+	return at == n_theirs || ends_by_file(j, ours[n - 1], both, outcome);
 }
 
 static bool has_no_file(const struct judge *j, uint64_t address)
@@ -299,6 +315,9 @@ enum verdict judge_walks(const struct judge *j, const uint64_t *ours, size_t n_o
 		return VERDICT_ENDS_EARLY;
 	if (same > 0 && same < n_theirs)
 		wrong = what_is_wrong(j, theirs, n_theirs, same);
+	if (same == n_ours && same > 0 && wrong == VERDICT_UNDECIDED &&
+	    outcome == UNWIND_TRUNCATED && ends_by_file(j, ours[n_ours - 1], true, outcome))
+		return VERDICT_CAUTIOUS;
 	if (same == n_ours)
 		return wrong;
 	if (!is_proven(j, ours, n_ours, same, outcome))

@@ -10,7 +10,8 @@
 enum verdict {
 	VERDICT_IDENTICAL,
 	/* libdw ends early or leaves out callers: its frames are among ours, and each frame that is
-	 * ours alone lies behind a call. */
+	 * ours alone lies behind a call. What it has behind an outermost function does not count,
+	 * nor behind one that moves to another stack, where ours ends and says so. */
 	VERDICT_LOST_CALLERS,
 	/* It ends before a caller that lies behind a call; further out is code without a file,
 	 * where calls cannot be seen. */
@@ -22,12 +23,15 @@ enum verdict {
 	VERDICT_PAST_END,    /* it goes on behind an outermost function */
 	VERDICT_OTHER_STACK, /* it goes on in a stack that was left, and from there into no mapping
 			      */
-	VERDICT_TRAMPOLINE,  /* it leaves the signal trampoline by lr, not by what the kernel saved
+	/* ours ends, and says so, in a function that moves to another stack; by the frame pointer
+	 * libdw goes on, which may be right */
+	VERDICT_CAUTIOUS,
+	VERDICT_TRAMPOLINE, /* it leaves the signal trampoline by lr, not by what the kernel saved
 			      */
-	VERDICT_STALE_LR,    /* it takes lr for the caller, where lr is saved and was used since */
-	VERDICT_TWICE,	     /* it takes one saved return address twice */
-	VERDICT_CIRCLES,     /* it finds one frame again and again, until the array is full */
-	VERDICT_UNDECIDED,   /* nothing of this: libdw may be right */
+	VERDICT_STALE_LR,   /* it takes lr for the caller, where lr is saved and was used since */
+	VERDICT_TWICE,	    /* it takes one saved return address twice */
+	VERDICT_CIRCLES,    /* it finds one frame again and again, until the array is full */
+	VERDICT_UNDECIDED,  /* nothing of this: libdw may be right */
 	VERDICT_N
 };
 extern const char *const verdict_names[VERDICT_N];

@@ -106,6 +106,7 @@ struct target {
 	struct proc_maps maps;
 	struct oracle *oracle;
 	struct tally t;
+	struct unwind_module *without_table; /* of which the walk is not to use Go's; NULL: none */
 	uint64_t work;
 	unsigned int shown;
 };
@@ -136,6 +137,8 @@ static void walk_thread(struct target *t, pid_t tid)
 
 	if (proc_sample_take(tid, &sample, stack, sizeof(stack)) < 0)
 		return;
+	if (t->without_table)
+		t->without_table->go.usable = false;
 	outcome = unwind_walk(t->u, &sample.regs, stack, sample.n_stack, proc_find, &t->maps,
 			      frames, PROC_MAX_FRAMES, &n);
 	t->t.samples++;
@@ -147,13 +150,16 @@ static void walk_thread(struct target *t, pid_t tid)
 	}
 	t->t.busy += busy;
 	t->t.busy_complete += busy && outcome == UNWIND_COMPLETE;
+	if (t->without_table) /* but the judge is */
+		t->without_table->go.usable = true;
 	n_theirs = oracle_walk(t->oracle, &sample.regs, stack, sample.n_stack, theirs,
 			       PROC_MAX_FRAMES);
 	judge = (struct judge){&sample.regs, stack,    sample.n_stack, proc_find,
 			       proc_read,    &t->maps, PROC_MAX_FRAMES};
 	verdict = judge_walks(&judge, ours, n, outcome, theirs, n_theirs);
 	t->t.verdicts[verdict]++;
-	if (verdict == VERDICT_UNDECIDED && t->shown++ < 12)
+	if ((verdict == VERDICT_UNDECIDED || (busy && outcome != UNWIND_COMPLETE)) &&
+	    t->shown++ < 12)
 		show(outcome, ours, n, theirs, n_theirs);
 }
 
@@ -196,8 +202,8 @@ static struct tally observe(const char *flags, enum way way)
 	CHECK_INT(proc_maps_load(&t->maps, &t->modules, pid, NULL), ==, 0);
 	for (struct proc_module *m = t->modules.list; m; m = m->next) {
 		usable |= m->module && m->module->go.usable;
-		if (m->module && way == BY_DEBUG_FRAME)
-			m->module->go.usable = false;
+		if (m->module && m->module->go.usable && way == BY_DEBUG_FRAME)
+			t->without_table = m->module;
 	}
 	/* Without it frame pointers lead to the end, too, but past callers of leaf functions. */
 	CHECK(usable);
@@ -219,6 +225,7 @@ static struct tally observe(const char *flags, enum way way)
 	}
 	fprintf(stderr, " rows %" PRIu64 ", %" PRIu64 " bytes\n",
 		unwinder_stats(t->u)->rows_compiled, unwinder_stats(t->u)->row_bytes);
+	CHECK_INT(result.verdicts[VERDICT_CAUTIOUS] * 100, <=, result.samples);
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, NULL, 0);
 	oracle_free(t->oracle);
