@@ -107,6 +107,23 @@ static bool has_saved_lr(const struct judge *j, uint64_t pc)
 
 #else
 
+/* Are these n bytes call *r/m (ff /2), with and without displacement and SIB byte? */
+static bool is_indirect_call(const uint8_t *code, size_t n)
+{
+	uint8_t mod = code[1] >> 6, rm = code[1] & 7;
+	size_t want = 2;
+
+	if (code[0] != 0xff || (code[1] & 0x38) != 0x10)
+		return false;
+	if (mod != 3 && rm == 4)
+		want++;
+	if (mod == 1)
+		want++;
+	if (mod == 2 || (mod == 0 && (rm == 5 || (rm == 4 && n > 2 && (code[2] & 7) == 5))))
+		want += 4;
+	return n == want;
+}
+
 static bool is_call(const struct judge *j, uint64_t last)
 {
 	uint8_t code[7], *end = code + sizeof(code);
@@ -115,9 +132,8 @@ static bool is_call(const struct judge *j, uint64_t last)
 		return false;
 	if (end[-5] == 0xe8) /* call rel32 */
 		return true;
-	/* call *r/m (ff /2) with and without displacement and SIB byte */
-	for (int n = 2; n <= 7; n++) {
-		if (end[-n] == 0xff && (end[-n + 1] & 0x38) == 0x10)
+	for (size_t n = 2; n <= sizeof(code); n++) {
+		if (is_indirect_call(end - n, n))
 			return true;
 	}
 	return false;
