@@ -187,7 +187,7 @@ build()
 check()
 {
 	begin "unit tests ($1)"
-	run "$2" "$logs/check-$1.log" make -C "$out/$1" -j$(($(nproc) + 1)) -k check
+	run "$2" "$logs/check-$1.log" env TMPDIR="$scratch" make -C "$out/$1" -j$(($(nproc) + 1)) -k check
 	status=$?
 	n=0
 	while read -r verdict test; do

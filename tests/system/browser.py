@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A headless Chromium over its debugging pipe: one page, real clicks and keys, no port, no library."""
+import atexit
 import base64
 import json
 import os
@@ -21,6 +22,7 @@ class Browser:
 
     def __init__(self, width=1280, height=800):
         self.directory = tempfile.mkdtemp(prefix='perfwalk-browser-')
+        atexit.register(shutil.rmtree, self.directory, ignore_errors=True)
         to_child, self.to_browser = os.pipe()
         self.from_browser, from_child = os.pipe()
         # Parked above 4, so that neither overwrites the other on the way to its place.
@@ -35,7 +37,7 @@ class Browser:
              '--disable-component-update', '--disable-sync', '--no-first-run', '--remote-debugging-pipe',
              '--hide-scrollbars', f'--window-size={width},{height}', f'--user-data-dir={self.directory}'],
             preexec_fn=places, close_fds=False, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
+            stderr=subprocess.DEVNULL, env={**os.environ, 'TMPDIR': self.directory})  # it leaves things there
         for fd in high + [to_child, from_child]:
             os.close(fd)
         self.buffer = b''

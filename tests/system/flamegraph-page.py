@@ -5,6 +5,7 @@ every sample, that a range, a filter, a search and a comparison show what they s
 stay text, and that 100,000 nodes are no burden. A capture of this host is compared with its folded
 stacks, for which one has to be root.
 """
+import atexit
 import itertools
 import json
 import math
@@ -416,6 +417,7 @@ if not os.access(WRITER, os.X_OK):
     print(f'{WRITER} is not there: build the unit tests first', file=sys.stderr)
     sys.exit(99)
 work = tempfile.mkdtemp(prefix='perfwalk-page-')
+atexit.register(shutil.rmtree, work, ignore_errors=True)
 b = browser.Browser()
 try:
     for test in (test_small, test_time, test_colours, test_paper, test_controls, test_views, test_hostile, test_diff, test_big, test_capture):
@@ -424,5 +426,4 @@ try:
         check(f'{test.__name__}: requests besides the page', [r for r in b.requests if not r.startswith(('file://' + work, 'about:'))], [])
 finally:
     b.close()
-    shutil.rmtree(work, ignore_errors=True)
 sys.exit(failed)
