@@ -133,9 +133,7 @@ static void test_begun(void)
 
 int main(void)
 {
-	char command[64];
-
-	CHECK(mkdtemp(dir));
+	test_make_directory(dir);
 	cache.dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	CHECK_INT(cache.dir_fd, >=, 0);
 	test_whole_or_not_there();
@@ -143,6 +141,5 @@ int main(void)
 	test_oldest_go();
 	test_used_stay();
 	test_begun();
-	(void)snprintf(command, sizeof(command), "rm -r %s", dir);
-	return system(command) != 0;
+	return 0;
 }

@@ -1501,7 +1501,7 @@ int main(void)
 	RUN(test_poison);
 	RUN(test_hurry);
 	RUN(test_unreachable);
-	CHECK(mkdtemp(spool_dir));
+	test_make_directory(spool_dir);
 	RUN(test_spool);
 	RUN(test_spool_full);
 	RUN(test_split);

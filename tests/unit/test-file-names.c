@@ -41,7 +41,7 @@ static void build(void)
 	char command[128], line[128], name[64];
 	FILE *f;
 
-	CHECK(mkdtemp(directory) != NULL);
+	test_make_directory(directory);
 	CHECK_INT(chdir(directory), ==, 0);
 	f = fopen("program.c", "w");
 	CHECK(f != NULL);

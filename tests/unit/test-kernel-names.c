@@ -48,7 +48,7 @@ static void build(void)
 	char path[64], line[256], name[64];
 	FILE *f;
 
-	CHECK(mkdtemp(directory) != NULL);
+	test_make_directory(directory);
 	CHECK_INT(chdir(directory), ==, 0);
 	f = fopen("kernel.c", "w");
 	CHECK(f != NULL);

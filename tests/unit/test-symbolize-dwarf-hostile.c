@@ -513,11 +513,10 @@ int main(void)
 {
 	if (system("command -v gcc g++ objcopy >/dev/null") != 0)
 		SKIP("gcc, g++ or binutils are not installed");
-	CHECK(mkdtemp(dir) != NULL);
+	test_make_directory(dir);
 	write_file("prog.cc", source);
 	RUN(test_bombs);
 	RUN(test_damage);
 	RUN(test_split);
-	(void)run("rm -rf %s", dir);
 	return 0;
 }

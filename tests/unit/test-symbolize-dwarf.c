@@ -209,7 +209,7 @@ static void prepare(void)
 	if (system("for p in gcc g++ readelf objcopy \"" LLVM_SYMBOLIZER "\"; do "
 		   "command -v \"$p\" >/dev/null || exit 1; done") != 0)
 		SKIP("gcc, g++, llvm-symbolizer or binutils are not installed");
-	CHECK(mkdtemp(dir) != NULL);
+	test_make_directory(dir);
 	write_c_source();
 	write_file("other.c", c_other);
 	write_file("shared.h", c_shared);
@@ -656,6 +656,5 @@ int main(void)
 	RUN(test_budget);
 	RUN(test_languages);
 	RUN(test_no_memory);
-	(void)run("rm -rf %s", dir);
 	return 0;
 }

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define CHECK(cond)                                                                                \
 	do {                                                                                       \
@@ -58,3 +59,26 @@
 
 /* For a shell: the version that the tests install, else the host's own; nothing where there is none. */
 #define LLVM_SYMBOLIZER "$(command -v llvm-symbolizer-19 || command -v llvm-symbolizer)"
+
+static const char *test_directory_name;
+static pid_t test_directory_owner;
+
+static inline void test_remove_directory(void)
+{
+	char command[4096];
+
+	if (getpid() != test_directory_owner) /* a child that ends */
+		return;
+	(void)snprintf(command, sizeof(command), "rm -rf %s", test_directory_name);
+	if (system(command) != 0)
+		fprintf(stderr, "%s is left behind\n", test_directory_name);
+}
+
+/* Makes a directory of a template. It goes with the program, also when a check fails. */
+static inline void test_make_directory(char *template)
+{
+	CHECK(mkdtemp(template) != NULL);
+	test_directory_name = template;
+	test_directory_owner = getpid();
+	CHECK_INT(atexit(test_remove_directory), ==, 0);
+}
