@@ -60,6 +60,8 @@ make_root()
 		die "debootstrap failed; all of it is in $logs/debootstrap.log"
 	}
 	archives | sed 's/^/deb /' >"$work/root/etc/apt/sources.list"
+	# A root that is thrown away need not survive a power cut.
+	echo force-unsafe-io >"$work/root/etc/dpkg/dpkg.cfg.d/fresh"
 }
 
 # What the ordinary clients are told on this host: proxies, registries and certificates.
