@@ -109,6 +109,8 @@ int privileges_drop(const struct privileges *p)
 			return -EPERM; /* it came back: refuse to run */
 	}
 	r = drop_capabilities();
+	if (r == 0 && p->no_tasks)
+		r = set_limit(RLIMIT_NPROC, 0);
 	if (r < 0)
 		return r;
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
@@ -121,6 +123,12 @@ int privileges_drop(const struct privileges *p)
 	if ((uint32_t)getppid() != p->parent_pid)
 		return -ESRCH;
 	return 0;
+}
+
+void privileges_hide_memory(void)
+{
+	(void)set_limit(RLIMIT_CORE, 0);
+	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 }
 
 void privileges_raise_open_files(void)

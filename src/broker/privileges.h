@@ -12,6 +12,7 @@ struct privileges {
 		max_data; /* RLIMIT_DATA in bytes (heap; from 4.7 on all private memory); 0: none */
 	uint32_t max_open_files; /* RLIMIT_NOFILE; never above what we were started with */
 	uint32_t parent_pid;	 /* leave when this process does */
+	bool no_tasks;		 /* RLIMIT_NPROC 0: it starts neither processes nor threads */
 };
 
 /*
@@ -32,6 +33,10 @@ int privileges_drop(const struct privileges *p);
  * Since Linux 4.15 what counts is who opened it, before it was the reader (with kptr_restrict 1).
  */
 bool privileges_kallsyms_need_them(int fd);
+
+/* No core dump of this process, which holds credentials and stacks, and no look into its memory by
+ * others of its user. What it has started before keeps both. */
+void privileges_hide_memory(void);
 
 /* Raises the soft limit of open files to the hard one; the broker's, at start. */
 void privileges_raise_open_files(void);

@@ -38,6 +38,7 @@ static struct setup_common common_setup(const struct tree *t, uint64_t address_s
 #ifndef WITH_SANITIZERS /* the shadow memory is terabytes of address space */
 	c.privileges.max_address_space = address_space;
 	c.privileges.max_data = data;
+	c.privileges.no_tasks = true; /* the check for leaks has a thread */
 #endif
 	return c;
 }
@@ -391,6 +392,7 @@ static int set_up_exporter(struct tree *t, int control, int status_fd)
 		data += 2 * x->max_queue_bytes; /* as they came, and compressed */
 	}
 	s.common = common_setup(t, 0, data);
+	s.common.privileges.no_tasks = false; /* names are resolved in threads */
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0 && spool_fd >= 0)
 		r = setup_send_text(control, TEXT_SPOOL, t->spool.path, spool_fd);
@@ -461,6 +463,7 @@ static int set_up_fetcher(struct tree *t, int control, int status_fd)
 	};
 	int r;
 
+	s.common.privileges.no_tasks = false; /* as in the exporter */
 	if (t->debug_cache.fd < 0 || !c->debuginfod_urls)
 		return -EINVAL;
 	r = setup_send(control, &s, sizeof(s), status_fd);

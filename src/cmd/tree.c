@@ -344,6 +344,9 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 	if (r < 0)
 		return r;
 	privileges_raise_open_files();
+#ifndef WITH_SANITIZERS /* the check for leaks looks into this process */
+	privileges_hide_memory();
+#endif
 	r = options->input_path ? 0 : open_events(t);
 	if (r < 0)
 		return r;

@@ -3,6 +3,7 @@
 cannot, and each refusal says what is missing in words and by exit status 3. The quota of locked memory
 is shared out among the CPUs."""
 import os
+import signal
 import subprocess
 
 import rig
@@ -23,6 +24,36 @@ def as_user(uid, *command):
 
 def as_nobody(program, *args):
     return as_user(NOBODY, program, *args)
+
+
+def hidden(program, directory):
+    """Nobody of the same user looks into the memory of the processes, and they leave no core; the command may."""
+    out = rig.path("nobody")
+    p = rig.start(["setpriv", f"--reuid={NOBODY}", "--regid=65534", "--clear-groups", "--inh-caps=-all", program,
+                   "record", "-o", "hidden.folded", "--", os.path.join(directory, "blip"), "4000"], cwd=out,
+                  stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def child(name):
+        return next((c for c in rig.children_of(p.pid) if rig.comm_of(c) == name), 0)
+    rig.wait_for("the capture", lambda: child(rig.ROLES["symbolizer"]) and child("blip"))
+
+    def limit(pid, name):
+        with open(f"/proc/{pid}/limits", encoding="utf-8") as f:
+            return next(line[len(name):].split()[0] for line in f if line.startswith(name))
+    # The kernel gives /proc/PID of who is not dumpable to root.
+    for name, pid in (("broker", p.pid), ("profiler", child(rig.ROLES["profiler"]))):
+        rig.check(os.stat(f"/proc/{pid}/environ").st_uid == 0 and limit(pid, "Max core file size") == "0",
+                  f"{name}: no core, and hidden from its own user")
+    rig.check(os.stat(f"/proc/{child('blip')}/environ").st_uid == NOBODY, "the command is not hidden")
+    with open("/proc/self/limits", encoding="utf-8") as f:
+        ours = next(line.split()[4] for line in f if line.startswith("Max core file size"))
+    rig.check(limit(child("blip"), "Max core file size") == ours, f"its limit is what it was: {ours}")
+    with open(rig.perfwalk(), "rb") as f:
+        if b"__asan_init" not in f.read():
+            for role in ("profiler", "symbolizer"):
+                n = limit(child(rig.ROLES[role]), "Max processes")
+                rig.check(n == "0", f"{role}: it can start {n} processes")
+    rig.end(p, signal.SIGINT)
 
 
 def share_quota(program, directory):
@@ -67,6 +98,7 @@ def main():
         rig.check(not any(s.kernel for s in stacks), "no kernel frames, as perf_event_paranoid says")
         rig.check("kernel" in text + err, "and the output says that they are missing")
 
+    hidden(program, directory)
     share_quota(program, directory)
 
     chain = rig.start(["./chain"], cwd=directory)  # root's
