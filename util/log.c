@@ -7,6 +7,7 @@
 
 #include "util/clock.h"
 #include "util/log.h"
+#include "util/text.h"
 
 /* The log is the one piece of process-wide state: threading it through every call buys nothing. */
 static const char *log_role;
@@ -50,7 +51,8 @@ int log_level_parse(const char *text, enum log_level *ret_level)
 void log_write(enum log_level level, const char *format, ...)
 {
 	static const char priorities[][4] = {"<3>", "<4>", "<6>", "<7>"};
-	char line[2048];
+	char text[2048], line[sizeof(text) + 1];
+	const int size = sizeof(text);
 	int saved = errno, n = 0, m;
 	va_list ap;
 
@@ -58,24 +60,18 @@ void log_write(enum log_level level, const char *format, ...)
 		return;
 
 	if (log_to_journal)
-		n = snprintf(line, sizeof(line), "%s", priorities[level]);
-	n += snprintf(line + n, sizeof(line) - (size_t)n, "perfwalk%s%s%s: %s", log_role ? "[" : "",
+		n = snprintf(text, sizeof(text), "%s", priorities[level]);
+	n += snprintf(text + n, (size_t)(size - n), "perfwalk%s%s%s: %s%s", log_role ? "[" : "",
 		      log_role ? log_role : "", log_role ? "]" : "",
-		      level <= LOG_LEVEL_WARNING ? level_names[level] : "");
-	if (level <= LOG_LEVEL_WARNING)
-		n += snprintf(line + n, sizeof(line) - (size_t)n, ": ");
-
+		      level <= LOG_LEVEL_WARNING ? level_names[level] : "",
+		      level <= LOG_LEVEL_WARNING ? ": " : "");
 	va_start(ap, format);
-	m = vsnprintf(line + n, sizeof(line) - (size_t)n - 1, format, ap);
+	m = vsnprintf(text + n, (size_t)(size - n), format, ap);
 	va_end(ap);
-	if (m > 0)
-		n += m;
-	if (n > (int)sizeof(line) - 2)
-		n = (int)sizeof(line) - 2;
-	for (int i = 0; i < n; i++) {
-		if ((unsigned char)line[i] < 0x20 || line[i] == 0x7f)
-			line[i] = '?';
-	}
+	if (m < 0)
+		text[n] = '\0';
+	/* Strangers chose the names in it, and it may go to a terminal. */
+	n = (int)text_clean(line, sizeof(text), text, sizeof(text) - 1);
 	line[n++] = '\n';
 
 	/* One write: lines of several processes on one pipe do not interleave. */

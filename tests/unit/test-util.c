@@ -18,6 +18,7 @@
 #include "util/cursor.h"
 #include "util/fdmsg.h"
 #include "util/hash.h"
+#include "util/log.h"
 #include "util/loop.h"
 #include "util/memory-file.h"
 #include "util/strtab.h"
@@ -164,6 +165,32 @@ static void test_text_clean(void)
 	CHECK_STR(out, "??????");
 	(void)text_clean(out, sizeof(out), "\xc2\x9b", 2);
 	CHECK_STR(out, "?");
+}
+
+/* A line of the log may hold what a stranger chose, and go to a terminal. */
+static void test_log_lines_are_clean(void)
+{
+	int pair[2], saved = dup(STDERR_FILENO);
+	char long_name[4000], got[4096];
+	ssize_t n;
+
+	CHECK_INT(pipe(pair), ==, 0);
+	CHECK_INT(dup2(pair[1], STDERR_FILENO), ==, STDERR_FILENO);
+	log_warning("%s", "a\x1b[1m\xc2\x9b\xff\xc3\xa9\n.");
+	n = read(pair[0], got, sizeof(got) - 1);
+	memset(long_name, 0xe9, sizeof(long_name) - 1);
+	long_name[sizeof(long_name) - 1] = '\0';
+	log_info("%s", long_name);
+	(void)dup2(saved, STDERR_FILENO);
+	got[n > 0 ? n : 0] = '\0';
+	CHECK_STR(got, "perfwalk: warning: a?[1m??\xc3\xa9?.\n");
+	n = read(pair[0], got, sizeof(got));
+	CHECK_INT(n, ==, 2048);
+	CHECK_INT(got[n - 1], ==, '\n');
+	CHECK(!memchr(got, 0xe9, (size_t)n));
+	(void)close(pair[0]);
+	(void)close(pair[1]);
+	(void)close(saved);
 }
 
 static void test_units(void)
@@ -394,6 +421,7 @@ int main(void)
 	RUN(test_cursor_error_is_sticky);
 	RUN(test_text_clean);
 	RUN(test_text_shorten);
+	RUN(test_log_lines_are_clean);
 	RUN(test_units);
 	RUN(test_ranges);
 	RUN(test_did_you_mean);
