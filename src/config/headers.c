@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 
 #include "src/config/table.h"
 
@@ -216,6 +217,17 @@ static int read_header_line(struct config_export *x, char *line, char *error)
 	return r == -E2BIG ? config_expected(error, "no more than 64 headers") : r;
 }
 
+static void warn_of_readers(const char *path, FILE *errors)
+{
+	struct stat st;
+
+	if (stat(path, &st) == 0 && (st.st_mode & S_IROTH))
+		fprintf(errors,
+			"%s: warning: everybody can read it (mode %04o), and it holds "
+			"credentials: chmod 0600 it\n",
+			path, (unsigned int)(st.st_mode & 07777));
+}
+
 int config_export_read_headers(struct config_export *x, FILE *errors)
 {
 	_cleanup_free_ char *text = NULL;
@@ -231,6 +243,7 @@ int config_export_read_headers(struct config_export *x, FILE *errors)
 		fprintf(errors, "%s: %s\n", x->headers_file, error);
 		return r;
 	}
+	warn_of_readers(x->headers_file, errors);
 	for (char *item, *rest = text; (item = strsep(&rest, "\n"));) {
 		line++;
 		r = read_header_line(x, item, error);

@@ -929,6 +929,16 @@ static void test_headers_file(void)
 	CHECK_STR(c->exports[0].headers[1], "Authorization: Bearer a:b, c");
 	CHECK_STR(c->exports[0].headers[2], "X-A: 1");
 
+	/* Whoever reads the file can send in our name. */
+	for (int i = 0; i < 2; i++) {
+		f = open_memstream(&errors, &n);
+		CHECK_INT(chmod(path_of("headers"), i ? 0640 : 0644), ==, 0);
+		CHECK_INT(config_export_read_headers(&c->exports[0], f), ==, 0);
+		CHECK_INT(fclose(f), ==, 0);
+		CHECK_INT(strstr(errors, "everybody can read it (mode 0644)") != NULL, ==, i == 0);
+		free(TAKE_PTR(errors));
+	}
+
 	write_file("headers", "Fine: 1\nhush hush\n");
 	f = open_memstream(&errors, &n);
 	CHECK_INT(config_export_read_headers(&c->exports[0], f), ==, -EINVAL);
