@@ -278,7 +278,7 @@ static int open_outputs(struct record_run *r, struct tree_options *o)
 		bool standard = format_is_standard_output(path);
 		bool there = standard || access(path, F_OK) == 0;
 		int fd = standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-				  : open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+				  : open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
 
 		if (fd < 0) {
 			int e = -errno;

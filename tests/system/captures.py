@@ -25,6 +25,8 @@ def capture(what, *args, timeout=60, **options):
     r = rig.record("-o", out, *args, timeout=timeout, **options)
     if r.status != 0:
         rig.fail(f"{what}: {r.text()}")
+    if os.stat(out).st_mode & 0o777 != 0o600:
+        rig.fail(f"{what}: others can read the capture: {os.stat(out).st_mode:o}")
     return rig.read_folded(out), r
 
 
