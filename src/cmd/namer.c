@@ -27,9 +27,12 @@
 #include "util/log.h"
 #include "util/text.h"
 
-#define VDSO_BYTES     8192
-#define LINES_NS       (1 * NSEC_PER_SEC) /* of the 3 s after which a file is set aside */
-#define MAX_LINE_BYTES (UINT64_C(16) << 20)
+#define VDSO_BYTES 8192
+/* So often what has no name is looked for again: there may have been no memory for a file's table, or
+ * no answer in time where its debug file is. */
+#define NAMELESS_WINDOWS 64
+#define LINES_NS	 (1 * NSEC_PER_SEC) /* of the 3 s after which a file is set aside */
+#define MAX_LINE_BYTES	 (UINT64_C(16) << 20)
 
 struct function_key {
 	uint64_t start;
@@ -39,6 +42,7 @@ struct function_key {
 };
 
 struct namer {
+	uint64_t n_windows;
 	struct role *role;
 	struct ask *ask;
 	struct symbol_limits limits;
@@ -358,8 +362,13 @@ static void name_frame(struct namer *n, struct profile *p, uint32_t frame)
 	struct symbol chain[SYMBOL_MAX_CHAIN] = {0};
 	size_t n_chain;
 
-	if (frame_lookup(n, p, f, chain, &n_chain) != 0)
+	if (frame_lookup(n, p, f, chain, &n_chain) != 0) {
+		/* Compiled code and the kernel's modules grow; a file does not. */
+		if (p->modules.items[f->module].kind == PROFILE_MODULE_FILE &&
+		    file_names_symbols(n->files, p->modules.items[f->module].uid))
+			profile_set_nameless(p, frame);
 		return;
+	}
 	for (size_t i = 0; i < n_chain; i++) {
 		if (!chain[i].name || !chain[i].name[0])
 			return;
@@ -402,12 +411,12 @@ static uint32_t *group_by_module(const struct profile *p, uint32_t **ret_first)
 		return NULL;
 	}
 	for (uint32_t i = 0; i < p->frames.n; i++)
-		first[p->frames.items[i].module + 2] += p->frames.items[i].n_lines == 0;
+		first[p->frames.items[i].module + 2] += profile_wants_name(p, i);
 	for (uint32_t m = 2; m <= p->modules.n + 1; m++)
 		first[m] += first[m - 1];
 	/* Shifted by one: filling moves each start to where the next one began. */
 	for (uint32_t i = 0; i < p->frames.n; i++) {
-		if (p->frames.items[i].n_lines == 0)
+		if (profile_wants_name(p, i))
 			order[first[p->frames.items[i].module + 1]++] = i;
 	}
 	*ret_first = first;
@@ -574,6 +583,8 @@ void namer_name(struct namer *n, struct profile *p, uint32_t first_sample)
 	/* With samples of earlier windows the names of their time stay. */
 	if (kernel_names_refresh(n->kernel, clock_monotonic_ns()) && first_sample == 0)
 		rename_kernel_modules(n, p);
+	if (++n->n_windows % NAMELESS_WINDOWS == 0)
+		profile_retry_nameless(p);
 	order = group_by_module(p, &first);
 	if (!order)
 		return;

@@ -403,7 +403,28 @@ void profile_forget_names(struct profile *p, uint32_t module)
 {
 	for (uint32_t i = 0; i < p->frames.n; i++) {
 		if (p->frames.items[i].module == module)
-			p->frames.items[i].n_lines = 0;
+			p->frames.items[i].n_lines = p->frames.items[i].first_line = 0;
+	}
+}
+
+void profile_set_nameless(struct profile *p, uint32_t frame)
+{
+	if (p->frames.items[frame].n_lines == 0)
+		p->frames.items[frame].first_line = PROFILE_NONE;
+}
+
+bool profile_wants_name(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = &p->frames.items[frame];
+
+	return f->n_lines == 0 && f->first_line != PROFILE_NONE;
+}
+
+void profile_retry_nameless(struct profile *p)
+{
+	for (uint32_t i = 0; i < p->frames.n; i++) {
+		if (p->frames.items[i].n_lines == 0)
+			p->frames.items[i].first_line = 0;
 	}
 }
 

@@ -96,7 +96,8 @@ struct profile_thread {
 };
 
 /* A place in code. Lines (innermost inlined function first, the physical function last) are the
- * rows [first_line, first_line + n_lines) of lines; n_lines 0: not named. */
+ * rows [first_line, first_line + n_lines) of lines; n_lines 0: not named, and with first_line
+ * PROFILE_NONE it is known that there is no name. */
 struct profile_frame {
 	uint64_t address; /* return addresses are already decremented by one */
 	uint32_t module;
@@ -250,6 +251,12 @@ bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_
 
 /* Frames of a module lose their names; the rows of lines and functions stay until it is cleared. */
 void profile_forget_names(struct profile *p, uint32_t module);
+/* Somebody has looked for a name of the frame, and there is none: it need not be looked for again. */
+void profile_set_nameless(struct profile *p, uint32_t frame);
+/* Whether a name is still to be looked for. */
+bool profile_wants_name(const struct profile *p, uint32_t frame);
+/* Names are looked for again of frames without one. */
+void profile_retry_nameless(struct profile *p);
 
 /* Of values: at the ends of their range they stay there. */
 static inline int64_t profile_sum(int64_t a, int64_t b)

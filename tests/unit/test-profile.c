@@ -108,6 +108,36 @@ static void test_container_name_comes_later(void)
 	profile_deinit(&q);
 }
 
+/* A frame without a name is looked up once, until something may have changed. */
+static void test_frames_without_a_name(void)
+{
+	const struct profile_line line = {.line = 1};
+	struct profile p;
+	uint32_t a, b;
+
+	profile_init(&p, 1 << 20);
+	a = profile_add_frame(&p, 0, 0x10);
+	b = profile_add_frame(&p, 1, 0x10);
+	CHECK(profile_wants_name(&p, a) && profile_wants_name(&p, b));
+	profile_set_nameless(&p, a);
+	profile_set_nameless(&p, b);
+	CHECK(!profile_wants_name(&p, a) && !profile_wants_name(&p, b));
+	CHECK_INT(profile_add_frame(&p, 0, 0x10), ==, a);
+	CHECK(!profile_wants_name(&p, a));
+	profile_forget_names(&p, 0);
+	CHECK(profile_wants_name(&p, a) && !profile_wants_name(&p, b));
+	profile_set_nameless(&p, a);
+	profile_retry_nameless(&p);
+	CHECK(profile_wants_name(&p, a) && profile_wants_name(&p, b));
+	profile_set_nameless(&p, a);
+	CHECK(profile_name_frame(&p, a, &line, 1));
+	profile_set_nameless(&p, a);
+	CHECK_INT(p.frames.items[a].n_lines, ==, 1);
+	CHECK_INT(p.frames.items[a].first_line, ==, 0);
+	CHECK(!profile_wants_name(&p, a));
+	profile_deinit(&p);
+}
+
 static void test_full_profile_counts_what_it_refuses(void)
 {
 	struct profile p;
@@ -256,6 +286,7 @@ int main(void)
 	RUN(test_equal_rows_get_one_number);
 	RUN(test_container_name_comes_later);
 	RUN(test_processes_of_several_hosts);
+	RUN(test_frames_without_a_name);
 	RUN(test_full_profile_counts_what_it_refuses);
 	RUN(test_window_round_trip_and_merge);
 	RUN(test_room_for_a_window);
