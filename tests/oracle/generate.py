@@ -5,7 +5,7 @@ from model import FILE, JIT, KERNEL, MARKER, MARKERS, VDSO, Frame, Line, Profile
 NAMES = ("a", "b", "c", "f", "g", "main", "[x+0x1000]", "operator<", 'quo"te', "n\u00e4me\u2713", "two words", "a;b",
          "std::map<int, std::less<int> >::at(int&)", "back\\slash", "x\ty", "f(int)", "0", "samples", "[unknown]")
 MODULES = ("/bin/x", "/usr/lib/libx.so", "/opt/libx.so", "libm-2.so.6", "/opt/two words (1).so", "/z/\u00e9.so")
-ADDRESSES = (0, 0, 0x1000, 0x1001, 0x401000, 0x401001, (1 << 47) - 1)
+ADDRESSES = (0, 0, 0, 0x1000, 0x1001, 0x401000, 0x401001, (1 << 47) - 1, (1 << 63) + 1, (1 << 63) + 2)
 FILES = ("", "", "a.c", "/src/b.cc", "/src/b b.go")
 COMMS = ("p", "q", "x", "kworker/0:1", "two words", "a;b", "\u00fcber", "r 2", "#1")
 DAY = 1700000000 * 10**9
@@ -43,9 +43,10 @@ class Frames:
                                            for _ in range(n)))
         module = rng.choice(MODULES + ("",)) if kind == FILE else ""
         address = rng.choice(ADDRESSES)
+        named = address >> 63 or rng.random() < 0.85  # nobody's code is there: no name would say it
         if kind == KERNEL:
             address = rng.choice((0, 0xffffffff81000000, 0xffffffff81000010))
-        if address and rng.random() < 0.15:
+        if address and not named:
             return Frame(kind, module, address, (), self.build_ids.get(module, ""))
         return Frame(kind, module, address, lines(rng, n), self.build_ids.get(module, ""))
 
@@ -87,7 +88,7 @@ def values_of(rng, types, period):
         v = rng.choice((1, 1, 1, 2, 3, 10, 97, 1000, 10**6 + 1))
         if unit == "bytes":
             v *= rng.choice((1, 8, 4096))
-        if name == "cpu":
+        if name == "cpu" and types[0][0] == "samples":
             v = out[0] * period
         out.append(v)
     return tuple(out)
