@@ -100,7 +100,8 @@ class Writer:
 
 
 def encode_message(profile, rng, counters=()):
-    """One ProfilesData: a resource for each process, in it a profile for each type. counters: of the first one."""
+    """One ProfilesData: a resource for each process, in it a profile for each type. counters: of the first one, as
+    perfwalk writes them."""
     w = Writer(rng)
     by_task = {}
     for s in profile.samples:
@@ -113,7 +114,7 @@ def encode_message(profile, rng, counters=()):
         if not body:
             attributes += counters
         profiles = b"".join(blob(2, w.profile(profile, samples, i, attributes)) for i in range(len(profile.types)))
-        scope = blob(1, text(1, "oracle")) + profiles
+        scope = blob(1, text(1, "perfwalk" if counters else "oracle")) + profiles
         body += blob(1, blob(1, w.resource(task, in_profile)) + blob(2, scope))
     return body + blob(2, w.dictionary())
 
