@@ -7,19 +7,45 @@
 #include "util/cleanup.h"
 #include "util/text.h"
 
+static const char *const shells[] = {"bash", "zsh"};
+
 const struct command completion_command = {
 	.name = "completion",
 	.usage = "completion bash|zsh",
-	.summary = "a script that completes commands and options, on standard output",
+	.summary = "a script that completes commands, options and their words, on standard output",
+	.words = shells,
+	.n_words = ARRAY_SIZE(shells),
 	.epilog = "make install puts both where the shells look for them.\n\n"
 		  "Example:\n  source <(perfwalk completion bash)\n",
 };
 
 /* ---- bash ---- */
 
-static void bash_options(const struct command *c)
+static const char *value_of(const struct command *c, const struct option_spec *o, unsigned int i)
 {
-	(void)printf("\t%s) options=\"", c->name);
+	return c->value ? c->value(o->id, i) : NULL;
+}
+
+/* What comes behind an option that takes a value: one of its words, or what the shell thinks. */
+static void bash_values(const struct command *c)
+{
+	for (size_t i = 0; i < c->n_options; i++) {
+		const struct option_spec *o = &c->options[i];
+		const char *word;
+
+		if (!o->argument)
+			continue;
+		(void)printf("\t\t%.1s%.1s%.1s--%s) known=; words=\"", o->letter ? "-" : "",
+			     &o->letter, o->letter ? "|" : "", o->name);
+		for (unsigned int k = 0; (word = value_of(c, o, k)); k++)
+			(void)printf("%s ", word);
+		(void)printf("\" ;;\n");
+	}
+}
+
+static void bash_command(const struct command *c)
+{
+	(void)printf("\t%s)\n\t\tknown=\"", c->name);
 	for (size_t i = 0; i < c->n_options; i++) {
 		const struct option_spec *o = &c->options[i];
 
@@ -27,33 +53,45 @@ static void bash_options(const struct command *c)
 			(void)printf("-%c ", o->letter);
 		(void)printf("--%s ", o->name);
 	}
-	(void)printf("--help\"");
-	if (c->n_words)
-		(void)printf(" words=\"");
+	(void)printf("--help\"\n\t\twords=\"");
 	for (size_t i = 0; i < c->n_words; i++)
-		(void)printf("%s%s", i ? " " : "", c->words[i]);
-	(void)printf("%s ;;\n", c->n_words ? "\"" : "");
+		(void)printf("%s ", c->words[i]);
+	(void)printf("\"\n\t\tcase $previous in\n");
+	bash_values(c);
+	(void)printf("\t\tesac ;;\n");
 }
 
+/*
+ * An equals sign is a word of its own to bash. A command's words are offered until one of them
+ * stands there; behind that, and where there are none, files are.
+ */
 static void print_bash(const struct command *const *commands, size_t n)
 {
 	(void)printf("# bash completion of perfwalk\n"
 		     "_perfwalk()\n{\n"
-		     "\tlocal cur=${COMP_WORDS[COMP_CWORD]} options= words=\n"
+		     "\tlocal current=${COMP_WORDS[COMP_CWORD]} previous known= words= word\n"
 		     "\tCOMPREPLY=()\n"
 		     "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n"
 		     "\t\tCOMPREPLY=($(compgen -W \"");
 	for (size_t i = 0; i < n; i++)
 		(void)printf("%s ", commands[i]->name);
-	(void)printf("--help --version\" -- \"$cur\"))\n\t\treturn\n\tfi\n"
+	(void)printf("--help --version\" -- \"$current\"))\n\t\treturn\n\tfi\n"
+		     "\tprevious=${COMP_WORDS[COMP_CWORD-1]}\n"
+		     "\t[ \"$previous\" = = ] && previous=${COMP_WORDS[COMP_CWORD-2]}\n"
+		     "\t[ \"$current\" = = ] && current=\n"
 		     "\tcase ${COMP_WORDS[1]} in\n");
 	for (size_t i = 0; i < n; i++)
-		bash_options(commands[i]);
+		bash_command(commands[i]);
 	(void)printf("\tesac\n"
-		     "\tcase $cur in\n"
-		     "\t-*) COMPREPLY=($(compgen -W \"$options\" -- \"$cur\")) ;;\n"
-		     "\t*) COMPREPLY=($(compgen -W \"$words\" -- \"$cur\")) ;;\n"
+		     "\tif [ -n \"$known\" ]; then\n"
+		     "\t\tfor word in \"${COMP_WORDS[@]:2:COMP_CWORD-2}\"; do\n"
+		     "\t\t\tcase \" $words\" in *\" $word \"*) words= ;; esac\n"
+		     "\t\tdone\n"
+		     "\tfi\n"
+		     "\tcase $current in\n"
+		     "\t-*) words=$known ;;\n"
 		     "\tesac\n"
+		     "\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
 		     "}\n"
 		     "complete -o default -F _perfwalk perfwalk\n");
 }
@@ -73,9 +111,9 @@ static void zsh_text(const char *text)
 	}
 }
 
-static void zsh_option(const struct option_spec *o)
+static void zsh_option(const struct command *c, const struct option_spec *o)
 {
-	const char *more = o->argument ? ":" : "";
+	const char *word = o->argument ? value_of(c, o, 0) : NULL;
 
 	if (o->letter)
 		(void)printf(" \\\n\t\t\t'(-%c --%s)'{-%c,--%s}'[", o->letter, o->name, o->letter,
@@ -83,19 +121,29 @@ static void zsh_option(const struct option_spec *o)
 	else
 		(void)printf(" \\\n\t\t\t'--%s[", o->name);
 	zsh_text(o->help);
-	(void)printf("]%s", more);
-	if (o->argument)
+	(void)printf("]");
+	if (o->argument) {
+		(void)printf(":");
 		zsh_text(o->argument);
-	(void)printf("%s'", o->argument ? ":_files" : "");
+		(void)printf(word ? ":(" : ":_files");
+	}
+	for (unsigned int i = 0; word; word = value_of(c, o, ++i))
+		(void)printf("%s%s", i ? " " : "", word);
+	(void)printf("%s'", o->argument && value_of(c, o, 0) ? ")" : "");
 }
 
-/* What stands behind the options. */
-static void zsh_words(const struct command *c)
+static void zsh_command(const struct command *c)
 {
-	(void)printf(c->n_words ? "'1:command:(" : "'*:file:_files");
+	(void)printf("\t%s)\n\t\t_arguments", c->name);
+	for (size_t i = 0; i < c->n_options; i++)
+		zsh_option(c, &c->options[i]);
+	if (c->n_words)
+		(void)printf(" \\\n\t\t\t'1:word:(");
 	for (size_t i = 0; i < c->n_words; i++)
 		(void)printf("%s%s", i ? " " : "", c->words[i]);
-	(void)printf(c->n_words ? ")'" : "'");
+	if (c->n_words)
+		(void)printf(")'");
+	(void)printf(" \\\n\t\t\t'--help[this text]' '*:file:_files' ;;\n");
 }
 
 static void print_zsh(const struct command *const *commands, size_t n)
@@ -113,15 +161,11 @@ static void print_zsh(const struct command *const *commands, size_t n)
 		     "\t\t_describe command commands\n"
 		     "\t\treturn\n"
 		     "\tfi\n"
-		     "\tcase $words[2] in\n");
-	for (size_t i = 0; i < n; i++) {
-		(void)printf("\t%s)\n\t\t_arguments", commands[i]->name);
-		for (size_t k = 0; k < commands[i]->n_options; k++)
-			zsh_option(&commands[i]->options[k]);
-		(void)printf(" \\\n\t\t\t'--help[this text]' ");
-		zsh_words(commands[i]);
-		(void)printf(" ;;\n");
-	}
+		     "\tshift words\n"
+		     "\t(( CURRENT-- ))\n"
+		     "\tcase $words[1] in\n");
+	for (size_t i = 0; i < n; i++)
+		zsh_command(commands[i]);
 	(void)printf("\tesac\n}\n"
 		     "[ \"$funcstack[1]\" = _perfwalk ] && _perfwalk \"$@\" || compdef _perfwalk "
 		     "perfwalk\n");
@@ -134,7 +178,6 @@ static int on_option(void *ctx, int id, const char *value)
 
 int completion_main(int argc, char **argv)
 {
-	static const char *const shells[] = {"bash", "zsh"};
 	static void (*const print[])(const struct command *const *commands, size_t n) = {print_bash,
 											 print_zsh};
 	int first, r = options_parse(&completion_command, argc, argv, on_option, NULL, &first);
@@ -144,8 +187,7 @@ int completion_main(int argc, char **argv)
 	if (r > 0)
 		return EXIT_CODE_OK;
 	if (r == 0)
-		r = options_choose(&completion_command, "shell", shells, ARRAY_SIZE(shells),
-				   argv[first]);
+		r = options_choose(&completion_command, "shell", argv[first]);
 	if (r < 0 || options_end(&completion_command, argc, argv, first + 1) < 0)
 		return EXIT_CODE_USAGE;
 	commands = command_list(&n);

@@ -157,8 +157,7 @@ static int parse(struct request *q, int argc, char **argv, const char **ret_comm
 	if (r != 0)
 		return r;
 	*ret_command = argv[first];
-	if (options_choose(&ctl_command, "command", ctl_command.words, ctl_command.n_words,
-			   argv[first]) < 0)
+	if (options_choose(&ctl_command, "command", argv[first]) < 0)
 		return -EINVAL;
 	r = options_parse(&ctl_command, argc - first, argv + first, on_option, q, &second);
 	if (r == 0)

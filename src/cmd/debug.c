@@ -12,7 +12,11 @@
 #include "src/cmd/cmd.h"
 #include "src/cmd/view.h"
 
+static const char *const words[] = {"sample", "unwind"};
+
 const struct command debug_command = {
+	.words = words,
+	.n_words = ARRAY_SIZE(words),
 	.name = "debug",
 	.usage = "debug sample FILE [N] | debug unwind FILE [ADDRESS]",
 	.summary = "how a recorded sample is walked, and the unwind rows of a binary",
@@ -56,15 +60,13 @@ static int on_option(void *ctx, int id, const char *value)
 int debug_main(int argc, char **argv)
 {
 	struct view v = {.command = &debug_command, .signal_fd = -EBADF, .table_fd = STDOUT_FILENO};
-	static const char *const commands[] = {"sample", "unwind"};
 	static const enum view_mode modes[] = {VIEW_DEBUG_SAMPLE, VIEW_DEBUG_UNWIND};
 	int first, r = options_parse(&debug_command, argc, argv, on_option, NULL, &first);
 
 	if (r > 0)
 		return EXIT_CODE_OK;
 	if (r == 0)
-		r = options_choose(&debug_command, "command", commands, ARRAY_SIZE(commands),
-				   argv[first]);
+		r = options_choose(&debug_command, "command", argv[first]);
 	if (r < 0)
 		return EXIT_CODE_USAGE;
 	argc -= first;

@@ -104,6 +104,17 @@ const struct format *format_choose(const char *path, const struct format *named,
 	return NULL;
 }
 
+const char *format_name(unsigned int i, bool diff)
+{
+	for (unsigned int k = 0; k < n_formats; k++) {
+		const struct format *f = &formats[k];
+
+		if (format_of_name(f->name) == f && (!diff || f->render_diff) && i-- == 0)
+			return f->name;
+	}
+	return NULL;
+}
+
 const char *format_suffixes(char *buf, unsigned long size, bool diff)
 {
 	size_t at = 0;
@@ -119,13 +130,11 @@ const char *format_suffixes(char *buf, unsigned long size, bool diff)
 
 const char *format_names(char *buf, unsigned long size)
 {
+	const char *name;
 	size_t at = 0;
 
 	buf[0] = '\0';
-	for (unsigned int i = 0; i < n_formats && at < size; i++) {
-		if (format_of_name(formats[i].name) == &formats[i])
-			at += (size_t)snprintf(buf + at, size - at, "%s%s", i > 0 ? ", " : "",
-					       formats[i].name);
-	}
+	for (unsigned int i = 0; at < size && (name = format_name(i, false)); i++)
+		at += (size_t)snprintf(buf + at, size - at, "%s%s", i > 0 ? ", " : "", name);
 	return buf;
 }

@@ -42,6 +42,8 @@ const struct format *format_choose(const char *path, const struct format *named,
 int format_check_values(const struct format *f, const char *path, const struct profile *p);
 /* The path "-". */
 bool format_is_standard_output(const char *path);
+/* The i-th name, each once; NULL: there are no more. diff: of those that hold a difference. */
+const char *format_name(unsigned int i, bool diff);
 /* ".html, .folded, .pb.gz": for messages; diff: of those that hold a difference. Returns buf. */
 const char *format_suffixes(char *buf, unsigned long size, bool diff);
 /* "html, folded, pprof": for messages. Returns buf. */

@@ -9,10 +9,15 @@
 #include "src/cmd/running.h"
 #include "src/sample/sample.h"
 
+/* By their first letters further on. */
+static const char *const kinds[] = {"events", "containers", "units", "processes"};
+
 const struct command list_command = {
 	.name = "list",
 	.usage = "list events|containers|units|processes",
 	.summary = "what record can be asked for on this host",
+	.words = kinds,
+	.n_words = ARRAY_SIZE(kinds),
 	.epilog = "events: for -e; containers: for --container; units: for --unit; processes: for "
 		  "-p.\n"
 		  "\nExamples:\n  perfwalk list events\n  perfwalk list containers\n",
@@ -156,15 +161,12 @@ static int list_processes(struct running_list *list, char what)
 
 int list_main(int argc, char **argv)
 {
-	/* By their first letters from here on. */
-	static const char *const kinds[] = {"events", "containers", "units", "processes"};
 	int first, r = options_parse(&list_command, argc, argv, on_option, NULL, &first);
 	struct running_list list = {0};
 
 	if (r > 0)
 		return EXIT_CODE_OK;
-	if (r < 0 ||
-	    options_choose(&list_command, "kind", kinds, ARRAY_SIZE(kinds), argv[first]) < 0 ||
+	if (r < 0 || options_choose(&list_command, "kind", argv[first]) < 0 ||
 	    options_end(&list_command, argc, argv, first + 1) < 0)
 		return EXIT_CODE_USAGE;
 	if (argv[first][0] == 'e') {

@@ -104,29 +104,31 @@ int options_parse(const struct command *c, int argc, char **argv,
 	return 0;
 }
 
-static void report_missing(const struct command *c, const char *kind, const char *const *words,
-			   size_t n)
+static void report_missing(const struct command *c, const char *kind)
 {
 	(void)fprintf(stderr, "perfwalk: %s: a %s is missing: ", c->name, kind);
-	for (size_t i = 0; i < n; i++)
-		(void)fprintf(stderr, "%s%s", i == 0 ? "" : i + 1 < n ? ", " : " or ", words[i]);
+	for (size_t i = 0; i < c->n_words; i++)
+		(void)fprintf(stderr, "%s%s",
+			      i == 0		   ? ""
+			      : i + 1 < c->n_words ? ", "
+						   : " or ",
+			      c->words[i]);
 	(void)fputc('\n', stderr);
 }
 
-int options_choose(const struct command *c, const char *kind, const char *const *words, size_t n,
-		   const char *word)
+int options_choose(const struct command *c, const char *kind, const char *word)
 {
 	const char *near;
 
 	if (!word) {
-		report_missing(c, kind, words, n);
+		report_missing(c, kind);
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < n; i++) {
-		if (strcmp(word, words[i]) == 0)
+	for (size_t i = 0; i < c->n_words; i++) {
+		if (strcmp(word, c->words[i]) == 0)
 			return (int)i;
 	}
-	near = text_nearest(word, words, n);
+	near = text_nearest(word, c->words, c->n_words);
 	(void)fprintf(stderr, "perfwalk: %s: unknown %s %s%s%s%s; see perfwalk %s --help\n",
 		      c->name, kind, word, near ? " (did you mean " : "", near ? near : "",
 		      near ? "?)" : "", c->name);

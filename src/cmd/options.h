@@ -24,6 +24,9 @@ struct command {
 	const char *epilog;	  /* after the options in --help; NULL */
 	const char *const *words; /* one of which comes behind the options; NULL: none */
 	size_t n_words;
+	/* The i-th of the words that the value of an option may be; NULL: there are no more. NULL:
+	 * none of its options has such words. */
+	const char *(*value)(int id, unsigned int i);
 };
 
 /*
@@ -34,11 +37,10 @@ struct command {
 int options_parse(const struct command *c, int argc, char **argv,
 		  int (*fn)(void *ctx, int id, const char *value), void *ctx, int *ret_first);
 /*
- * What stands behind the options is one of n words of a kind ("shell"): its index. -EINVAL: the user
- * was told that it is missing (word NULL), or is none of them.
+ * What stands behind the options is one of the command's words, which are of a kind ("shell"): its
+ * index. -EINVAL: the user was told that it is missing (word NULL), or is none of them.
  */
-int options_choose(const struct command *c, const char *kind, const char *const *words, size_t n,
-		   const char *word);
+int options_choose(const struct command *c, const char *kind, const char *word);
 /*
  * Adds the ids of processes or threads in value, with commas between, to ids, of which there are *n
  * and may be OPTIONS_MAX_IDS. 0; -EINVAL: the user was told what is wrong.

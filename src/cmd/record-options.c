@@ -91,6 +91,14 @@ static const struct option_spec option_table[] = {
 	{'v', "verbose", NULL, "say more of what is going on", OPT_VERBOSE},
 };
 
+static const char *value_of(int id, unsigned int i)
+{
+	return id == OPT_EVENT	    ? sample_event_known(i)
+	       : id == OPT_FORMAT   ? format_name(i, false)
+	       : id == OPT_DEMANGLE ? config_demangle_name(i)
+				    : NULL;
+}
+
 const struct command record_command = {
 	.name = "record",
 	.usage = "record [-a | -p PID[,PID...] | -t TID[,TID...] | -- COMMAND...] [-F HZ] [-d "
@@ -98,6 +106,7 @@ const struct command record_command = {
 	.summary = "capture stacks for a while: flame graph, folded stacks, pprof, summary",
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
+	.value = value_of,
 	.epilog =
 		"Outputs by suffix, and their names for --format:\n"
 		"  .html .svg .folded .pb.gz  html (page), svg, folded, pprof\n"

@@ -63,12 +63,22 @@ static const struct option_spec option_table[] = {
 	{0, "no-color", NULL, "no colours; so does the variable NO_COLOR", OPT_NO_COLOR},
 };
 
+static const char *const sort_keys[] = {[TOP_SORT_SELF] = "self", [TOP_SORT_TOTAL] = "total"};
+
+static const char *value_of(int id, unsigned int i)
+{
+	if (id == OPT_VIEW && i < TOP_VIEW_N)
+		return top_view_name((enum top_view_kind)i);
+	return id == OPT_SORT && i < ARRAY_SIZE(sort_keys) ? sort_keys[i] : NULL;
+}
+
 const struct command top_command = {
 	.name = "top",
 	.usage = "top [-p PID[,PID...]] [-F HZ] [-d TIME] [--window TIME] [--batch] [-n N]",
 	.summary = "show live where this host spends its CPU time",
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
+	.value = value_of,
 	.epilog =
 		"Keys: 1 functions, 2 processes, 3 containers, 4 tree, s self or total, / filter,\n"
 		"space pause, enter the functions of a process or container, right and left open\n"
@@ -122,10 +132,13 @@ static int parse_view(struct top_run *t, const char *value)
 
 static int parse_sort(struct top_run *t, const char *value)
 {
-	if (strcmp(value, "self") != 0 && strcmp(value, "total") != 0)
-		return complain("--sort", value, "self or total");
-	t->screen.sort = *value == 's' ? TOP_SORT_SELF : TOP_SORT_TOTAL;
-	return 0;
+	for (uint32_t i = 0; i < ARRAY_SIZE(sort_keys); i++) {
+		if (strcmp(value, sort_keys[i]) == 0) {
+			t->screen.sort = i;
+			return 0;
+		}
+	}
+	return complain("--sort", value, "self or total");
 }
 
 static int on_option(void *ctx, int id, const char *value)

@@ -120,12 +120,27 @@ static const struct option_spec diff_options[] = {
 	"Reads perf.data, pprof (.pb.gz, .pb), OTLP profiles (.otlp) and folded stacks (.folded, " \
 	"text).\n"
 
+static const char *value_of(int id, unsigned int i)
+{
+	if (id == OPT_SORT && i < REPORT_N_KEYS)
+		return render_report_key_name((enum render_report_key)i);
+	return id == OPT_FORMAT	    ? format_name(i, false)
+	       : id == OPT_DEMANGLE ? config_demangle_name(i)
+				    : NULL;
+}
+
+static const char *diff_value_of(int id, unsigned int i)
+{
+	return id == OPT_FORMAT ? format_name(i, true) : value_of(id, i);
+}
+
 const struct command convert_command = {
 	.name = "convert",
 	.usage = "convert FILE... -o FILE [-o FILE]... [--format NAME] [--event NAME]",
 	.summary = "recorded files into other formats; several are added up",
 	.options = convert_options,
 	.n_options = ARRAY_SIZE(convert_options),
+	.value = value_of,
 	.epilog = READS
 	"\nExamples:\n"
 	"  perfwalk convert perf.data -o perf.html\n"
@@ -140,6 +155,7 @@ const struct command report_command = {
 	.summary = "where the time of recorded files went, as a table or a tree of calls",
 	.options = report_options,
 	.n_options = ARRAY_SIZE(report_options),
+	.value = value_of,
 	.epilog = READS "\nExamples:\n"
 			"  perfwalk report out.pb.gz\n"
 			"  perfwalk report --sort module,symbol --comm 'nginx*' out.pb.gz\n"
@@ -153,6 +169,7 @@ const struct command diff_command = {
 	.summary = "what grew and what shrank between two recorded files",
 	.options = diff_options,
 	.n_options = ARRAY_SIZE(diff_options),
+	.value = diff_value_of,
 	.epilog = READS "Changes are in percentage points of each file's own total.\n"
 			"\nExample:\n  perfwalk diff monday.pb.gz tuesday.pb.gz\n",
 };

@@ -54,6 +54,8 @@ enum config_filter {
 /* How mangled names are shown. */
 enum config_demangle { CONFIG_DEMANGLE_FULL, CONFIG_DEMANGLE_SIMPLE, CONFIG_DEMANGLE_NONE };
 /* "full", "simple" or "none"; false: something else. */
+/* The i-th style; NULL: there are no more. */
+const char *config_demangle_name(unsigned int i);
 bool config_demangle_parse(const char *text, enum config_demangle *ret);
 
 #define CONFIG_MAX_EXPORTS	   16

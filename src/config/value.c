@@ -294,6 +294,11 @@ static int choose(const char *const *names, size_t n, const char *text, void *fi
 	return -EINVAL;
 }
 
+const char *config_demangle_name(unsigned int i)
+{
+	return i < ARRAY_SIZE(demangle_names) ? demangle_names[i] : NULL;
+}
+
 bool config_demangle_parse(const char *text, enum config_demangle *ret)
 {
 	return choose(demangle_names, ARRAY_SIZE(demangle_names), text, ret) == 0;

@@ -35,6 +35,44 @@ def check_words():
         rig.check(r.status == 2 and wanted in r.err and not r.out, f"{' '.join(args)}: {r.err.strip()}")
 
 
+CTL = {"status", "flush", "reload", "pause", "resume"}
+
+
+def check_values(offered):
+    """Words behind commands, and behind options, are those that the program itself names."""
+    events = {x.split()[0] for x in output("list", "events").splitlines()} - {"rNNN", "SUBSYSTEM:NAME"}
+    told = rig.Record([rig.perfwalk(), "record", "--format", "x"], 10).err
+    formats = set(told.partition("there are ")[2].strip().split(", "))
+    rig.check(len(events) > 10 and len(formats) > 8, f"{len(events)} events, {len(formats)} formats")
+    for words, wanted in ((("ctl", ""), CTL), (("ctl", "re"), {"reload", "resume"}), (("ctl", "-a", ""), CTL),
+                          (("list", ""), {"events", "containers", "units", "processes"}),
+                          (("completion", ""), {"bash", "zsh"}), (("debug", ""), {"sample", "unwind"}),
+                          (("record", "-e", ""), events), (("record", "--event", "page"), {"page-faults"}),
+                          (("record", "--format", ""), formats), (("record", "-a", "--format", "ht"), {"html"}),
+                          (("convert", "x.folded", "--format", ""), formats),
+                          (("diff", "--format", ""), {"html", "folded"}),
+                          (("record", "--demangle", ""), {"full", "simple", "none"}),
+                          (("top", "--sort", ""), {"self", "total"})):
+        have = offered(*words)
+        rig.check(have == wanted, f"{' '.join(words)}: {sorted(have)}")
+
+
+def zsh_offers(script):
+    """What the script hands to zsh's _arguments, which completes it: the words of where the cursor is."""
+    def offered(*words):
+        quoted = " ".join(f"'{w}'" for w in ("perfwalk", *words))
+        p = subprocess.run(["zsh", "-f", "-c", f"compdef() {{ }}; source {script}; _arguments() {{ print -rl -- \"$@\" }}; "
+                            f"words=({quoted}); CURRENT=$#words; _perfwalk"], stdout=subprocess.PIPE, text=True, check=True)
+        option = next((w for w in words if w in ("-e", "--event", "--format", "--demangle", "--sort")), None)
+        for line in p.stdout.splitlines():
+            m = re.match(r"1:word:\((.*)\)$", line) if not option else re.match(
+                rf"(?:\([^)]*\))?{re.escape(option)}\[.*\]:[^:]*:\((.*)\)$", line)
+            if m:
+                return {w for w in m[1].split() if w.startswith(words[-1])}
+        return set()
+    return offered
+
+
 def main():
     check_words()
     script = rig.write("perfwalk.bash", output("completion", "bash"))
@@ -52,6 +90,11 @@ def main():
     rig.check(complete(script, "perfwalk", "ctl", "re") == {"reload", "resume"} and
               complete(script, "perfwalk", "ctl", "") >= {"status", "set-aside", "clear-set-aside"},
               "bash completes the words of ctl")
+    check_values(lambda *words: complete(script, "perfwalk", *words))
+    rig.check(complete(script, "perfwalk", "record", "--format", "=", "fo") == {"folded"} and
+              "pprof" in complete(script, "perfwalk", "record", "--format", "="), "bash: with an equals sign, too")
+    for words in (("ctl", "-s", ""), ("ctl", "status", ""), ("debug", "unwind", ""), ("record", "-o", "")):
+        rig.check(complete(script, "perfwalk", *words) == set(), f"bash: files behind {' '.join(words)}")
     if not shutil.which("zsh"):
         rig.skip("zsh is not installed")
     zsh = rig.write("_perfwalk", output("completion", "zsh"))
@@ -60,6 +103,7 @@ def main():
                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=False)
     rig.check(p.returncode == 0 and "_perfwalk: function" in p.stdout and not p.stderr,
               f"zsh reads its script: {p.stdout}{p.stderr}")
+    check_values(zsh_offers(zsh))
 
 
 rig.run(main)
