@@ -29,8 +29,8 @@ struct control_callbacks {
 };
 
 /*
- * Of all that is a daemon's the control socket tells one from another, so a lock beside it (PATH.lock,
- * with our pid in it) is what a second one with the same config runs into. The descriptor that holds
+ * Of all that is a daemon's the control socket tells one from another, so a second one with the
+ * same config runs into a lock beside it (PATH.lock, with our pid in it). The descriptor that holds
  * it; -EWOULDBLOCK: *ret_pid has it, 0: who is not known; other -errno: it cannot be had.
  */
 int control_lock(const char *path, pid_t *ret_pid);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The daemon says everything in lines "NAME VALUE" (status.c); here is what of it a person wants. */
+/* The daemon says everything in lines "NAME VALUE" (status.c): what of it a person wants. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>

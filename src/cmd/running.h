@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The processes that run now, with their containers and units as control groups say, as for samples;
- * no container engine is asked.
+ * The processes that run now, with their containers and units as control groups say, as for
+ * samples; no container engine is asked.
  */
 #include <stdint.h>
 
