@@ -203,6 +203,7 @@ static void cut(struct pull *u, const struct statistics *s)
 		if (c != PROFILE_SAMPLES_LOST && c != PROFILE_SAMPLES_DROPPED)
 			p->counters[c] = c == PROFILE_SAMPLES ? n : 0;
 	}
+	p->gaps_ns = 0;
 	p->start_unix_ns = u->begin_unix_ns;
 	p->end_unix_ns = u->end_unix_ns;
 	/* Not a single payload: nothing ran. */

@@ -220,6 +220,7 @@ int import_add_sample(struct import *im, uint32_t thread, int64_t value, int64_t
 	if (thread == PROFILE_NONE || s.stack == PROFILE_NONE || !profile_add_sample(im->p, &s))
 		return -ENOMEM;
 	im->n_samples += n ? (uint64_t)n : 1;
+	im->n_uncounted += !im->uncounted ? 0 : n ? (uint64_t)n : 1;
 	if (im->stack_is_cut)
 		count_cut(im, n ? (uint64_t)n : 1);
 	return 0;

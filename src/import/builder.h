@@ -22,6 +22,8 @@ struct import {
 	uint32_t cut_function; /* stands for those that are cut out of a chain; or PROFILE_NONE */
 	uint64_t n_cut;	       /* samples whose stacks were cut */
 	uint64_t n_samples;    /* that were added */
+	uint64_t n_uncounted;  /* of them, those of a writer that has no counters */
+	bool uncounted;	       /* the values that are being read are of such a one */
 	const char *event;     /* the kind of values wanted; NULL: see import_fd() */
 	struct import_list kinds;   /* of values that the file has */
 	struct import_list others;  /* those of them that are left out */
@@ -82,6 +84,8 @@ int import_begin_values(struct import *im, const struct import_measure *m);
 int import_begin_unknown(struct import *im);
 /* The event as the file calls it, "cpu-clock", and the rate; NULL, 0: it does not say. */
 void import_name_event(struct import *im, const char *name, uint32_t rate_hz);
+/* Samples were taken from start on, for so long; 0: it is not known when. 0 or -ENOMEM. */
+int import_add_time(struct import *im, uint64_t start_unix_ns, uint64_t duration_ns);
 void import_note(struct import *im, enum import_outcome outcome, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 void import_list_add(struct import_list *l, const struct import_measure *m);

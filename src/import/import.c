@@ -54,6 +54,7 @@ void import_facts_deinit(struct import_facts *f)
 	free(f->host_name);
 	free(f->kernel_release);
 	free(f->title);
+	free(f->spans);
 }
 
 static int failed(struct import *im, int e)
@@ -227,9 +228,11 @@ static int import_bytes(struct import *im, enum import_kind kind, const uint8_t 
 		(void)snprintf(im->error, IMPORT_ERROR_MAX,
 			       "it holds more than the memory for it (%llu MiB)",
 			       (unsigned long long)im->p->max_bytes >> 20);
-	/* Files that do not count their samples. */
-	if (im->p->counters[PROFILE_SAMPLES] == known)
-		im->p->counters[PROFILE_SAMPLES] += im->n_samples;
+	/* Files that do not count their samples, or not all of them. */
+	known += im->n_uncounted;
+	im->p->counters[PROFILE_SAMPLES] += im->n_uncounted;
+	if (im->p->counters[PROFILE_SAMPLES] - known < im->n_samples - im->n_uncounted)
+		im->p->counters[PROFILE_SAMPLES] = known + im->n_samples - im->n_uncounted;
 	return r < 0 ? r : im->outcome;
 }
 

@@ -43,6 +43,11 @@ struct import_facts {
 	uint32_t n_cpus;
 	struct import_measure measure;
 	bool has_unknown; /* counts of files that do not say what they count: folded stacks */
+	/* When samples were taken: apart from each other, in the order of time. */
+	struct import_span {
+		uint64_t start_unix_ns, end_unix_ns;
+	} * spans;
+	uint32_t n_spans;
 	/* The different periods of what has been added up, as many as fit; 0: values. */
 	uint64_t periods[8];
 	uint32_t n_periods;

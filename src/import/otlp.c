@@ -429,16 +429,6 @@ static int profile_attribute(struct otlp *o, void *ctx, uint64_t index)
 	return 0;
 }
 
-static void take_time(struct profile *p, const struct span *profile)
-{
-	uint64_t time = number_of(profile, 3), end = time + number_of(profile, 4);
-
-	if (time && (!p->start_unix_ns || time < p->start_unix_ns))
-		p->start_unix_ns = time;
-	if (end > p->end_unix_ns)
-		p->end_unix_ns = end;
-}
-
 /* What the values of a Profile are called. */
 struct otlp_kind {
 	const char *type, *unit, *period_type, *period_unit;
@@ -535,7 +525,8 @@ static int profile_read(struct otlp *o, const struct span *profile)
 		return r;
 	/* The attributes know the event's own name, the period's type is only "cpu". */
 	r = each_number(o, profile, 11, profile_attribute, NULL);
-	take_time(o->im->p, profile);
+	if (r == 0)
+		r = import_add_time(o->im, time, number_of(profile, 4));
 	while (r == 0 && wire_read_field(&c, &f)) {
 		const struct span sample = {f.bytes, f.n};
 
@@ -611,12 +602,15 @@ static void resource_read(struct otlp *o, const struct span *resource)
 	}
 }
 
+/* Profiles of perfwalk's have counters, in the first of many; those of others have none. */
 static int scope_read(struct otlp *o, const struct span *scope)
 {
+	const struct span facts = bytes_of(scope, 1), name = bytes_of(&facts, 1);
 	struct cursor c = cursor_make(scope->bytes, scope->n);
 	struct wire_field f;
 	int r = 0;
 
+	o->im->uncounted = name.n != 8 || memcmp(name.bytes, "perfwalk", 8) != 0;
 	while (r == 0 && wire_read_field(&c, &f)) {
 		const struct span profile = {f.bytes, f.n};
 

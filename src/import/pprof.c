@@ -346,16 +346,6 @@ static int sample_read(struct pprof_file *pp, void *ctx, const struct wire_field
 
 /* ---- The file ---- */
 
-static void take_time(struct pprof_file *pp)
-{
-	struct profile *p = pp->im->p;
-
-	if (pp->time && (!p->start_unix_ns || pp->time < p->start_unix_ns))
-		p->start_unix_ns = pp->time;
-	if (pp->time && pp->time + pp->duration > p->end_unix_ns)
-		p->end_unix_ns = pp->time + pp->duration;
-}
-
 static char *copy_of(struct pprof_file *pp, uint64_t index)
 {
 	const char *text = text_of(pp, 0, index);
@@ -393,8 +383,7 @@ static int head_take(struct pprof_file *pp)
 		if (text)
 			import_comment(pp->im, text);
 	}
-	take_time(pp);
-	return r;
+	return import_add_time(pp->im, pp->time, pp->duration) < 0 ? -ENOMEM : 1;
 }
 
 static int damaged_at(struct pprof_file *pp, const struct cursor *c)

@@ -11,6 +11,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -134,10 +135,11 @@ bool import_is_called(const char *wanted, const char *name, const char *unit)
 
 static int cannot_tell(struct import *im, const struct import_measure *m, const char *whose)
 {
-	return import_damaged(im,
-			      "%s not what their counts are: they cannot be added to %s:%s, which "
-			      "is added up by its values",
-			      whose, profile_text(im->p, m->what), profile_text(im->p, m->unit));
+	return import_damaged(
+		im,
+		"%s not say what their counts are: they cannot be added to %s:%s, which "
+		"is added up by its values",
+		whose, profile_text(im->p, m->what), profile_text(im->p, m->unit));
 }
 
 /* The first values make the profile what it is. */
@@ -182,7 +184,7 @@ int import_begin_values(struct import *im, const struct import_measure *m)
 	else if (have->what != STRID_EMPTY && !import_measure_equal(have, m))
 		return 0;
 	else if (im->facts->has_unknown && !(m->counted && m->period == have->period))
-		return cannot_tell(im, m, "the files before it say");
+		return cannot_tell(im, m, "the files before it do");
 	else if (!p->weighted && !(m->counted && m->period == have->period) && !profile_weigh(p))
 		return -ENOMEM;
 	remember_period(im->facts, m->period);
@@ -194,7 +196,7 @@ int import_begin_values(struct import *im, const struct import_measure *m)
 int import_begin_unknown(struct import *im)
 {
 	if (im->p->weighted)
-		return cannot_tell(im, &im->facts->measure, "folded stacks say");
+		return cannot_tell(im, &im->facts->measure, "folded stacks do");
 	im->facts->has_unknown = true;
 	im->counted = true;
 	im->scale = 1;
@@ -216,6 +218,59 @@ void import_name_event(struct import *im, const char *name, uint32_t rate_hz)
 		p->event = im->facts->measure.what;
 	if (rate_hz && rate_hz != p->rate_hz)
 		p->rate_hz = 0;
+}
+
+/* ---- When ---- */
+
+#define MAX_SPANS 4096
+
+/* Puts a span among the others: [at, end) of them overlap it, or touch it, and become one. */
+static int put_span(struct import_facts *f, struct import_span span)
+{
+	uint32_t at = f->n_spans, end;
+
+	while (at && f->spans[at - 1].end_unix_ns >= span.start_unix_ns)
+		at--;
+	/* Of too many the two next to each other are one: what lies between is taken as sampled. */
+	if (at == MAX_SPANS)
+		at--;
+	for (end = at; end < f->n_spans && (f->spans[end].start_unix_ns <= span.end_unix_ns ||
+					    (end == at && f->n_spans == MAX_SPANS));
+	     end++) {
+		if (f->spans[end].start_unix_ns < span.start_unix_ns)
+			span.start_unix_ns = f->spans[end].start_unix_ns;
+		if (f->spans[end].end_unix_ns > span.end_unix_ns)
+			span.end_unix_ns = f->spans[end].end_unix_ns;
+	}
+	if (!f->spans)
+		f->spans = calloc(MAX_SPANS, sizeof(*f->spans));
+	if (!f->spans)
+		return -ENOMEM;
+	memmove(f->spans + at + 1, f->spans + end, (f->n_spans - end) * sizeof(*f->spans));
+	f->n_spans = f->n_spans + 1 - (end - at);
+	f->spans[at] = span;
+	return 0;
+}
+
+int import_add_time(struct import *im, uint64_t start_unix_ns, uint64_t duration_ns)
+{
+	struct import_span span = {start_unix_ns, start_unix_ns + duration_ns};
+	struct import_facts *f = im->facts;
+	struct profile *p = im->p;
+	uint64_t covered = 0;
+	int r;
+
+	if (!start_unix_ns || span.end_unix_ns < start_unix_ns)
+		return 0;
+	r = put_span(f, span);
+	for (uint32_t i = 0; i < f->n_spans; i++)
+		covered += f->spans[i].end_unix_ns - f->spans[i].start_unix_ns;
+	if (f->n_spans) {
+		p->start_unix_ns = f->spans[0].start_unix_ns;
+		p->end_unix_ns = f->spans[f->n_spans - 1].end_unix_ns;
+		p->gaps_ns = p->end_unix_ns - p->start_unix_ns - covered;
+	}
+	return r;
 }
 
 /* ---- What is said of it ---- */

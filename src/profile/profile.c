@@ -110,7 +110,7 @@ void profile_clear(struct profile *p)
 	array_clear(&p->stack_frames);
 	array_clear(&p->samples);
 	memset(p->counters, 0, sizeof(p->counters));
-	p->start_unix_ns = p->end_unix_ns = 0;
+	p->start_unix_ns = p->end_unix_ns = p->gaps_ns = 0;
 	p->event = p->unit = p->host_name = p->kernel_release = STRID_EMPTY;
 }
 
@@ -434,6 +434,13 @@ bool profile_is_difference(const struct profile *p)
 		if (p->samples.items[i].value < 0)
 			return true;
 	return false;
+}
+
+uint64_t profile_covered_ns(const struct profile *p)
+{
+	uint64_t window = p->end_unix_ns > p->start_unix_ns ? p->end_unix_ns - p->start_unix_ns : 0;
+
+	return window > p->gaps_ns ? window - p->gaps_ns : 0;
 }
 
 uint64_t profile_period(const struct profile *p)

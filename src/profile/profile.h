@@ -189,6 +189,7 @@ struct profile {
 	uint64_t counters[PROFILE_N_COUNTERS];
 	uint64_t start_unix_ns,
 		end_unix_ns; /* the window: every sample's time lies in [start, end) */
+	uint64_t gaps_ns;    /* of it, when nothing was sampled: between files that were added up */
 	/*
 	 * What a sample of value 1 stands for: nanoseconds of CPU time (period_ns), or events
 	 * (period_events); the other is 0, and both are of a file that does not say. weighted: each
@@ -287,6 +288,9 @@ static inline const uint32_t *profile_stack_frames(const struct profile *p, uint
 	*ret_n = p->stacks.items[stack].n;
 	return *ret_n ? p->stack_frames.items + p->stacks.items[stack].first : NULL;
 }
+
+/* How long was sampled: the window without its gaps. */
+uint64_t profile_covered_ns(const struct profile *p);
 
 /* Some value is below 0: the profile is the difference of two. */
 bool profile_is_difference(const struct profile *p);

@@ -352,7 +352,7 @@ static void put_head(struct pprof *pp)
 	}
 	pb.default_sample_type = types[pb.n_sample_type - 1]->type;
 	pb.time_nanos = (int64_t)pp->p->start_unix_ns;
-	pb.duration_nanos = (int64_t)(pp->p->end_unix_ns - pp->p->start_unix_ns);
+	pb.duration_nanos = (int64_t)profile_covered_ns(pp->p);
 	pb.comment = comments;
 	pb.n_comment = put_comments(pp, comments);
 	wire_put_fields(&pp->pending, &pb.base);

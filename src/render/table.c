@@ -108,7 +108,7 @@ static void put_losses(struct table *t, const struct profile *p)
 
 void table_facts(struct table *t, const struct profile *p, const struct render_info *info)
 {
-	double seconds = (double)(p->end_unix_ns - p->start_unix_ns) / 1e9;
+	double seconds = (double)profile_covered_ns(p) / 1e9;
 
 	if (t->csv)
 		return;
@@ -120,6 +120,8 @@ void table_facts(struct table *t, const struct profile *p, const struct render_i
 		(void)fprintf(t->out, " at %" PRIu32 " Hz", p->rate_hz);
 	if (seconds >= 0.001)
 		(void)fprintf(t->out, " for %.1f s", seconds);
+	if (p->gaps_ns)
+		(void)fprintf(t->out, " of %.1f s", seconds + (double)p->gaps_ns / 1e9);
 	if (info->n_cpus)
 		(void)fprintf(t->out, " on %" PRIu32 " CPU%s", info->n_cpus,
 			      info->n_cpus == 1 ? "" : "s");

@@ -80,7 +80,12 @@ def pprof(name, samples, types, period=None, default="", **head):
     return path
 
 
-def otlp(name, *profiles):
+def head(scope, time, duration, counters):
+    """What turns a profile of otlp() into one of a scope, at a time, with attributes."""
+    return scope, fixed64(3, time, packed=False) + field(4, duration), counters
+
+
+def otlp(name, *profiles, heads=()):
     """profiles: (type, unit, period type, unit, period, [(stack, values)]), names leaf first; of a tuple of three
     the third are more fields of the sample."""
     s, stacks, out = Strings(), [()], b""
@@ -88,19 +93,24 @@ def otlp(name, *profiles):
     for *_, samples in profiles:
         functions += [f for stack, *_ in samples for f in stack if f not in functions]
         stacks += [stack for stack, *_ in samples if stack not in stacks]
-    for kind, unit, period_kind, period_unit, period, samples in profiles:
-        out += field(2, field(1, field(1, s(kind)) + field(2, s(unit)))
+    attributes = [b""]
+    for i, (kind, unit, period_kind, period_unit, period, samples) in enumerate(profiles):
+        scope, fields, counters = heads[i] if heads else ("", b"", {})
+        for key, value in counters.items():
+            attributes.append(field(1, s(key)) + field(2, field(3, value)))
+            fields += field(11, len(attributes) - 1)
+        out += field(2, field(1, field(1, scope)) + field(2, fields + field(1, field(1, s(kind)) + field(2, s(unit)))
                      + field(5, field(1, s(period_kind)) + field(2, s(period_unit))) + field(6, period)
                      + b"".join(field(2, field(1, stacks.index(stack)) + field(4, b"".join(map(varint, values)))
-                                      + b"".join(more)) for stack, values, *more in samples))
+                                      + b"".join(more)) for stack, values, *more in samples)))
     tables = {1: [b""], 2: [b""] + [field(3, field(1, i + 1)) for i in range(len(functions))],
-              3: [b""] + [field(1, s(f)) for f in functions], 4: [b""], 6: [b""],
+              3: [b""] + [field(1, s(f)) for f in functions], 4: [b""], 6: attributes,
               7: [field(1, b"".join(varint(functions.index(f) + 1) for f in stack)) for stack in stacks]}
     tables[5] = [x.encode() for x in s.rows]
     dictionary = b"".join(field(n, row) for n in sorted(tables) for row in tables[n])
     path = rig.path(name)
     with open(path, "wb") as f:
-        f.write(field(1, field(1, b"") + field(2, field(1, b"") + out)) + field(2, dictionary))
+        f.write(field(1, field(1, b"") + out) + field(2, dictionary))
     return path
 
 
@@ -211,7 +221,7 @@ def periods():
     expect({"a": 100, "f": 3}, "folded stacks count as samples", a, folded)
     for files in ((a, b, folded), (folded, a, b), (a, folded, b)):
         err = run("convert", *files, "--format", "folded", "-o", "-", status=1).stderr
-        rig.check("not what their counts are" in err, f"but not where samples differ: {err.strip()}")
+        rig.check("not say what their counts are" in err, f"but not where samples differ: {err.strip()}")
 
 
 def kinds():
@@ -302,6 +312,27 @@ def timestamps():
             expect({"f": n}, "and the values", f)
 
 
+def heads():
+    """Counts and times of files in which several writers are, and of several files."""
+    start, second = 1700000000 * 10**9, 10**9
+    mine = {"perfwalk.samples": 12, "perfwalk.samples_lost": 3}
+    rows_ = [("samples", "count", *CPU, 10 * NS, [((f,), [10])]) for f in "ab"]
+    for order in (0, 1):
+        parts = [(rows_[0], head("perfwalk", start, 5 * second, mine)), (rows_[1], head("other", start, second, {}))]
+        profiles, facts = zip(*parts[::-1] if order else parts)
+        out = run("report", otlp("mixed.otlp", *profiles, heads=facts)).stdout
+        rig.check("22 samples, 3 lost" in out, f"samples that a writer counted, and the others': {out.splitlines()[1]}")
+    out = run("report", otlp("uncounted.otlp", rows_[0], heads=[head("perfwalk", start, second, {})])).stdout
+    rig.check("10 samples" in out, "counters that are missing")
+    days = [cpu_profile(f"day{i}.pb", ["a"], 5, 10, time=start + i * 86400 * second, duration=10 * second) for i in range(3)]
+    out = run("report", *days[::-1]).stdout
+    rig.check("for 30.0 s of 172810.0 s" in out, f"times that lie apart: {out.splitlines()[0]}")
+    out = run("report", days[0], cpu_profile("overlap.pb", ["a"], 5, 10, time=start + 5 * second, duration=10 * second)).stdout
+    rig.check("for 15.0 s" in out and " of 15" not in out, f"times that overlap: {out.splitlines()[0]}")
+    run("convert", *days, "-o", rig.path("days.pb.gz"))
+    rig.check("for 30.0 s" in run("report", rig.path("days.pb.gz")).stdout, "pprof says how long was sampled, as when pprof merges")
+
+
 MARK = "[truncated stack]"
 
 
@@ -370,6 +401,7 @@ def main():
     choice()
     units()
     timestamps()
+    heads()
     cuts()
     folded()
     go_tool()
