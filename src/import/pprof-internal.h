@@ -39,7 +39,7 @@ struct pprof_file {
 	uint32_t n_comments;
 	uint64_t time, duration, period, default_index;
 	char *default_type; /* NULL: none */
-	char *texts[9];	    /* strings are not terminated in the file */
+	char *texts[6];	    /* strings are not terminated in the file */
 };
 
 /* Calls fn for each sample until it does not return 0; what it returned, or -EBADMSG. */

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #include "src/import/pprof-internal.h"
+#include "src/profile/labels.h"
 #include "util/cleanup.h"
+#include "util/text.h"
 
 /* Field numbers of Profile. */
 enum {
@@ -235,51 +237,102 @@ static int push_location(struct pprof_file *pp, uint64_t id)
 
 /* ---- Samples ---- */
 
-struct labels {
-	const char *comm, *thread, *container, *container_name, *unit;
+struct sample_labels {
+	strid comm, thread, container, container_name, unit;
 	uint64_t pid, tid;
+	FILE *others; /* NULL: there are none */
+	char *others_text;
+	size_t n_others;
 };
 
-static void label_read(struct pprof_file *pp, const struct wire_field *f, struct labels *ret)
+/* The field for a label that perfwalk writes too; NULL: it is another's. */
+static strid *known_text(struct sample_labels *l, const char *key)
 {
-	const char *key = text_of(pp, 3, first_number(f->bytes, f->n, 1));
-	uint64_t text = first_number(f->bytes, f->n, 2), number = first_number(f->bytes, f->n, 3);
+	const struct {
+		const char *key;
+		strid *field;
+	} known[] = {
+		{"comm", &l->comm},	      {"thread", &l->thread},
+		{"container", &l->container}, {"container_name", &l->container_name},
+		{"unit", &l->unit},
+	};
 
-	if (!key)
-		return;
-	if (strcmp(key, "pid") == 0)
-		ret->pid = number;
-	else if (strcmp(key, "tid") == 0)
-		ret->tid = number;
-	else if (strcmp(key, "comm") == 0)
-		ret->comm = text_of(pp, 4, text);
-	else if (strcmp(key, "thread") == 0)
-		ret->thread = text_of(pp, 5, text);
-	else if (strcmp(key, "container") == 0)
-		ret->container = text_of(pp, 6, text);
-	else if (strcmp(key, "container_name") == 0)
-		ret->container_name = text_of(pp, 8, text);
-	else if (strcmp(key, "unit") == 0)
-		ret->unit = text_of(pp, 7, text);
+	for (size_t i = 0; i < ARRAY_SIZE(known); i++)
+		if (strcmp(key, known[i].key) == 0)
+			return known[i].field;
+	return NULL;
 }
 
-static uint32_t thread_row(struct pprof_file *pp, const struct labels *l)
+static void keep_label(struct sample_labels *l, const struct label *label)
 {
-	struct strtab *t = &pp->im->p->strings;
+	char key[512], text[4096], unit[128];
+	const struct label clean = {.key = key,
+				    .text = label->text ? text : NULL,
+				    .unit = unit,
+				    .number = label->number};
+
+	(void)text_clean(key, sizeof(key), label->key, SIZE_MAX);
+	(void)text_clean(text, sizeof(text), label->text ? label->text : "", SIZE_MAX);
+	(void)text_clean(unit, sizeof(unit), label->unit, SIZE_MAX);
+	if (!l->others)
+		l->others = open_memstream(&l->others_text, &l->n_others);
+	if (l->others)
+		label_write(l->others, &clean);
+}
+
+static void take_label(struct pprof_file *pp, const struct wire_field *f, struct sample_labels *l)
+{
+	const char *unit;
+	struct label label = {
+		.key = text_of(pp, 3, first_number(f->bytes, f->n, 1)),
+		.text = text_of(pp, 4, first_number(f->bytes, f->n, 2)),
+		.number = (int64_t)first_number(f->bytes, f->n, 3),
+	};
+
+	unit = text_of(pp, 5, first_number(f->bytes, f->n, 4));
+	label.unit = unit ? unit : "";
+	if (!label.key)
+		return;
+	if (label.text && known_text(l, label.key))
+		*known_text(l, label.key) = import_text(pp->im, label.text);
+	else if (!label.text && strcmp(label.key, "pid") == 0)
+		l->pid = (uint64_t)label.number;
+	else if (!label.text && strcmp(label.key, "tid") == 0)
+		l->tid = (uint64_t)label.number;
+	else
+		keep_label(l, &label);
+}
+
+/* Ends the labels of a sample: the row of its thread. */
+static uint32_t thread_row(struct pprof_file *pp, struct sample_labels *l)
+{
+	struct profile *p = pp->im->p;
 	struct profile_process process = {
 		.pid = (uint32_t)l->pid,
-		.comm = strtab_put(t, l->comm ? l->comm : ""),
-		.container_id = strtab_put(t, l->container ? l->container : ""),
-		.container_name = strtab_put(t, l->container_name ? l->container_name : ""),
-		.systemd_unit = strtab_put(t, l->unit ? l->unit : ""),
+		.comm = l->comm,
+		.container_id = l->container,
+		.container_name = l->container_name,
+		.systemd_unit = l->unit,
 	};
-	uint32_t row = profile_add_process(pp->im->p, &process);
+	struct profile_thread t = {.process = profile_add_process(p, &process),
+				   .tid = (uint32_t)l->tid,
+				   .name = l->thread != STRID_EMPTY ? l->thread : l->comm};
+	bool ok = t.process != PROFILE_NONE;
 
-	return row == PROFILE_NONE ? row
-				   : profile_add_thread(pp->im->p, row, (uint32_t)l->tid,
-							strtab_put(t, l->thread ? l->thread
-								      : l->comm ? l->comm
-										: ""));
+	if (l->others) {
+		ok &= fclose(l->others) == 0;
+		l->others = NULL;
+		t.labels = strtab_put(&p->strings, l->others_text);
+		ok &= t.labels != STRID_EMPTY;
+	}
+	return ok ? profile_add_labelled_thread(p, &t) : PROFILE_NONE;
+}
+
+static void labels_deinit(struct sample_labels *l)
+{
+	if (l->others)
+		(void)fclose(l->others);
+	free(l->others_text);
 }
 
 /* Calls fn for each number of a repeated field, packed or not. */
@@ -323,8 +376,8 @@ void pprof_read_values(const struct pprof_file *pp, const struct wire_field *sam
 static int sample_read(struct pprof_file *pp, void *ctx, const struct wire_field *sample)
 {
 	struct cursor c = cursor_make(sample->bytes, sample->n);
+	struct sample_labels labels = {.others = NULL};
 	int64_t values[PPROF_MAX_TYPES];
-	struct labels labels = {0};
 	struct wire_field f;
 	int r = 0;
 
@@ -333,15 +386,17 @@ static int sample_read(struct pprof_file *pp, void *ctx, const struct wire_field
 		if (f.number == 1)
 			r = each_number(pp, &f, push_location);
 		else if (f.number == 3 && f.type == WIRE_BYTES)
-			label_read(pp, &f, &labels);
+			take_label(pp, &f, &labels);
 	}
 	if (r == 0 && !cursor_ok(&c))
 		r = import_damaged(pp->im, "a sample is damaged");
 	pprof_read_values(pp, sample, values);
-	if (r < 0 || values[pp->chosen] == 0)
-		return r;
-	return import_add_sample(pp->im, thread_row(pp, &labels), values[pp->chosen],
-				 pp->samples < pp->n_types ? values[pp->samples] : 0, pp->time, 0);
+	if (r == 0 && values[pp->chosen])
+		r = import_add_sample(pp->im, thread_row(pp, &labels), values[pp->chosen],
+				      pp->samples < pp->n_types ? values[pp->samples] : 0, pp->time,
+				      0);
+	labels_deinit(&labels);
+	return r;
 }
 
 /* ---- The file ---- */

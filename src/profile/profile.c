@@ -237,16 +237,25 @@ uint32_t profile_add_process(struct profile *p, const struct profile_process *pr
 	return row;
 }
 
-uint32_t profile_add_thread(struct profile *p, uint32_t process, uint32_t tid, strid name)
+uint32_t profile_add_labelled_thread(struct profile *p, const struct profile_thread *t)
 {
-	struct profile_thread t = {process, tid, name};
-	uint64_t hash = hash_combine((uint64_t)process << 32 | tid, name);
+	uint64_t hash = hash_combine((uint64_t)t->process << 32 | t->tid,
+				     (uint64_t)t->labels << 32 | t->name);
 	uint32_t row;
 
 	FIND_ROW(&p->thread_index, hash, row,
-		 p->threads.items[row].process == process && p->threads.items[row].tid == tid &&
-			 p->threads.items[row].name == name);
-	return row != PROFILE_NONE ? row : ADD_ROW(p, &p->threads, &p->thread_index, hash, &t);
+		 p->threads.items[row].process == t->process &&
+			 p->threads.items[row].tid == t->tid &&
+			 p->threads.items[row].name == t->name &&
+			 p->threads.items[row].labels == t->labels);
+	return row != PROFILE_NONE ? row : ADD_ROW(p, &p->threads, &p->thread_index, hash, t);
+}
+
+uint32_t profile_add_thread(struct profile *p, uint32_t process, uint32_t tid, strid name)
+{
+	const struct profile_thread t = {.process = process, .tid = tid, .name = name};
+
+	return profile_add_labelled_thread(p, &t);
 }
 
 uint32_t profile_add_frame(struct profile *p, uint32_t module, uint64_t address)

@@ -93,6 +93,7 @@ struct profile_thread {
 	uint32_t process;
 	uint32_t tid;
 	strid name;
+	strid labels; /* what else its samples are labelled with in a pprof, as src/import writes them */
 };
 
 /* A place in code. Lines (innermost inlined function first, the physical function last) are the
@@ -220,7 +221,8 @@ bool profile_has_room(const struct profile *p, uint64_t max_bytes);
 /*
  * Interning. Each returns the row of an equal entry or of a new one, PROFILE_NONE when the profile
  * is full or memory is short. Equality: module by uid; process by (pid, start time, comm, path,
- * cgroup, container, unit); thread by (process, tid, name); frame by (module, address); function by (name,
+ * cgroup, container, unit); thread by (process, tid, name, labels); frame by (module, address);
+ * function by (name,
  * system_name, file, start_line, module_name, language); stack by its frames. An existing row is
  * not changed, except that a module takes over what was empty before, and a process the name of its
  * container.
@@ -228,6 +230,7 @@ bool profile_has_room(const struct profile *p, uint64_t max_bytes);
 uint32_t profile_add_module(struct profile *p, const struct profile_module *m);
 uint32_t profile_add_process(struct profile *p, const struct profile_process *proc);
 uint32_t profile_add_thread(struct profile *p, uint32_t process, uint32_t tid, strid name);
+uint32_t profile_add_labelled_thread(struct profile *p, const struct profile_thread *t);
 uint32_t profile_add_frame(struct profile *p, uint32_t module, uint64_t address);
 /*
  * A frame that comes with its names: of a recorded file. Equal are those of the same module, address

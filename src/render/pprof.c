@@ -15,6 +15,7 @@
 
 #include "proto/pprof.pb-c.h"
 #include "proto/wire-write.h"
+#include "src/profile/labels.h"
 #include "src/render/aggregate.h"
 #include "src/render/frame.h"
 #include "src/render/render.h"
@@ -29,6 +30,7 @@
 enum { F_SAMPLE_TYPE = 1, F_SAMPLE, F_MAPPING, F_LOCATION, F_FUNCTION, F_STRING };
 
 #define MAX_LINES	 256
+#define MAX_LABELS	 64 /* of other writers, of a sample */
 #define MAX_STRING_BYTES (UINT64_C(1) << 30)
 #define FLUSH_BYTES	 (64u << 10)
 
@@ -221,7 +223,30 @@ static int put_main_mapping(struct pprof *pp, const struct aggregate *a)
 	return 0;
 }
 
-/* Labels of a sample: whose it is. At most seven, of which those without a text are left out. */
+/* The labels of another writer's file. */
+static size_t put_other_labels(struct pprof *pp, const char *text, PB(Label) * labels,
+			       PB(Label) * *pointers)
+{
+	size_t size = strlen(text) + 1, n = 0;
+	char *buf = malloc(size);
+	struct label l;
+
+	if (!buf)
+		pp->error = -ENOMEM;
+	while (buf && n < MAX_LABELS && label_read(&text, &l, buf, size)) {
+		perftools__profiles__label__init(&labels[n]);
+		labels[n].key = put_string(pp, l.key);
+		labels[n].str = l.text ? put_string(pp, l.text) : 0;
+		labels[n].num = l.number;
+		labels[n].num_unit = put_string(pp, l.unit);
+		pointers[n] = &labels[n];
+		n++;
+	}
+	free(buf);
+	return n;
+}
+
+/* Labels of a sample: whose it is, as far as it is known, and those that its file had besides. */
 static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 			 PB(Label) * *pointers)
 {
@@ -239,10 +264,12 @@ static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 		{"container_name", profile_text(pp->p, proc->container_name), 0},
 		{"unit", profile_text(pp->p, proc->systemd_unit), 0},
 	};
+	/* The idle process has a name. */
+	bool unknown = !proc->pid && !t->tid && !*profile_text(pp->p, proc->comm);
 	size_t n = 0;
 
 	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
-		if (all[i].text && !*all[i].text)
+		if (all[i].text ? !*all[i].text : unknown)
 			continue;
 		perftools__profiles__label__init(&labels[n]);
 		labels[n].key = put_string(pp, all[i].key);
@@ -251,7 +278,7 @@ static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 		pointers[n] = &labels[n];
 		n++;
 	}
-	return n;
+	return n + put_other_labels(pp, profile_text(pp->p, t->labels), labels + n, pointers + n);
 }
 
 /* Of values that do not say so, nobody knows how many samples they add up. */
@@ -267,7 +294,7 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 {
 	uint32_t n;
 	const uint32_t *frames = profile_stack_frames(pp->p, row->stack, &n);
-	PB(Label) labels[7], *pointers[7];
+	PB(Label) labels[7 + MAX_LABELS], *pointers[7 + MAX_LABELS];
 	PB(Sample) pb = PB_INIT(SAMPLE);
 	int64_t values[2];
 	size_t n_values = 0;

@@ -163,7 +163,7 @@ static int sort_threads(struct speedscope *s)
 	if (!s->busiest || !s->values)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < s->p->samples.n; i++) {
-		int64_t *sum = &s->values[s->p->samples.items[i].thread];
+		int64_t *sum = &s->values[s->by_thread.same[s->p->samples.items[i].thread]];
 
 		*sum = profile_sum(*sum, s->p->samples.items[i].value);
 	}

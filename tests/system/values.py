@@ -372,6 +372,42 @@ def folded():
     rig.check("two counts" in err, f"a difference is no count: {err.strip()}")
 
 
+def labels_of(path):
+    """[(stack, labels)] of a pprof, as go tool pprof -raw shows them."""
+    p = subprocess.run(["go", "tool", "pprof", "-raw", path], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+    part = p.stdout.split("Samples:\n")[1].split("Locations\n")[0].splitlines()[1:]
+    names = dict(re.findall(r"^ +(\d+): 0x\S+ (?:M=\d+ )?(\S+) ", p.stdout.split("Locations\n")[1], re.M))
+    out = []
+    for line in part:
+        m = re.match(r" +([-0-9 ]+): ([0-9 ]+)$", line)
+        if m:
+            out.append((m[1].split(), [names[i] for i in m[2].split()], []))
+        else:
+            out[-1][2].extend(re.findall(r"(\S+:\[[^]]*\])", line))
+    return sorted((stack, sorted(labels), values) for values, stack, labels in out)
+
+
+def labels():
+    """Labels that mean nothing here go from pprof to pprof, and samples that differ by them stay apart."""
+    text, bytes_ = ("request", "/a;b"), ("bytes", (4096, "bytes"))
+    f = pprof("labels.pb", [(["a"], [1], [text]), (["a"], [2], [("request", "/c"), ("pprof::base", "true")]), (["a"], [4], [bytes_]),
+                            (["a"], [8], [("thread", (7, "")), ("retries", (-3, ""))]), (["a"], [16])], [COUNT])
+    out = rig.path("labels.pb.gz")
+    run("convert", f, "-o", out)
+    expect({"a": 31}, "labels do not change what is added up", out)
+    run("convert", f, f, "-o", rig.path("labels.speedscope.json"))
+    with open(rig.path("labels.speedscope.json"), encoding="utf-8") as j:
+        rig.check(j.read().count('"type":"sampled"') == 2, "and a thread stays one thread")
+    run("convert", f, f, "-o", rig.path("labels-twice.pb.gz"))
+    if subprocess.run(["go", "version"], stdout=subprocess.DEVNULL, check=False).returncode != 0:
+        rig.leave_out("go is not installed")
+        return
+    rig.check(labels_of(out) == labels_of(f), "go tool pprof finds the labels that were there"
+              + ("" if labels_of(out) == labels_of(f) else f": {labels_of(out)}, not {labels_of(f)}"))
+    twice = [([str(2 * int(v)) for v in values]) for _, _, values in labels_of(f)]
+    rig.check([v for _, _, v in labels_of(rig.path("labels-twice.pb.gz"))] == twice, "samples of equal labels are added up")
+
+
 def go_tool():
     """What go tool pprof makes of what is written: [(flat, function)] and the names of the values."""
     if subprocess.run(["go", "version"], stdout=subprocess.DEVNULL, check=False).returncode != 0:
@@ -404,6 +440,7 @@ def main():
     heads()
     cuts()
     folded()
+    labels()
     go_tool()
 
 

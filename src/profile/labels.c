@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A label is four fields and an end: key, 's' or 'n', the text or the number, the unit. The bytes that
+ * end a field and a label are control characters, which no clean text has.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/profile/labels.h"
+
+#define FIELD_END '\x1f'
+#define LABEL_END '\x1e'
+#define ENDS	  "\x1f\x1e"
+
+static void put_field(FILE *out, const char *text, char end)
+{
+	for (; *text; text++)
+		(void)fputc(strchr(ENDS, *text) ? ' ' : *text, out);
+	(void)fputc(end, out);
+}
+
+void label_write(FILE *out, const struct label *l)
+{
+	char number[32];
+
+	(void)snprintf(number, sizeof(number), "%" PRId64, l->number);
+	put_field(out, l->key, FIELD_END);
+	put_field(out, l->text ? "s" : "n", FIELD_END);
+	put_field(out, l->text ? l->text : number, FIELD_END);
+	put_field(out, l->unit ? l->unit : "", LABEL_END);
+}
+
+bool label_read(const char **text, struct label *ret, char *buf, size_t size)
+{
+	size_t n = strcspn(*text, "\x1e");
+	char *fields[4], *at = buf;
+
+	if (!(*text)[0] || (*text)[n] != LABEL_END || n >= size)
+		return false;
+	memcpy(buf, *text, n);
+	buf[n] = '\0';
+	*text += n + 1;
+	for (int i = 0; i < 4; i++) {
+		char *end = at ? strchr(at, FIELD_END) : NULL;
+
+		if (!at)
+			return false;
+		fields[i] = at;
+		if (end)
+			*end = '\0';
+		at = end ? end + 1 : NULL;
+	}
+	*ret = (struct label){.key = fields[0], .unit = fields[3]};
+	if (*fields[1] == 's')
+		ret->text = fields[2];
+	else
+		ret->number = strtoll(fields[2], NULL, 10);
+	return true;
+}
