@@ -82,7 +82,9 @@ static uint32_t add_module(struct import *im, const struct import_frame *f)
 		m.uid = PROFILE_UID_MARKER;
 		break;
 	case PROFILE_MODULE_FILE:
-		m.uid = PROFILE_UID_FIRST_FILE + 1 + m.path;
+		/* Of one path there may be several builds. */
+		m.uid = PROFILE_UID_FIRST_FILE + 1 + m.path +
+			((uint64_t)import_text(im, f->build_id) << 32);
 		m.language = import_text(im, f->language);
 		read_build_id(&m, f->build_id);
 		break;

@@ -32,7 +32,7 @@ enum import_kind import_detect(const void *head, size_t n, const char *path)
 	if (n >= 6 && *(const uint8_t *)head == 0 &&
 	    memcmp((const char *)head + 4, "\x1f\x8b", 2) == 0)
 		return IMPORT_OTLP; /* as the local store gives them */
-	if (gzip && has_suffix(path, length, ".gz"))
+	if (has_suffix(path, length, ".gz"))
 		length -= 3;
 	if (has_suffix(path, length, ".otlp") || has_suffix(path, length, ".otlp.pb"))
 		return IMPORT_OTLP;

@@ -206,30 +206,31 @@ uint32_t profile_add_module(struct profile *p, const struct profile_module *m)
 	return row;
 }
 
-/* The name of a container may be found later than its id. */
-static bool names_agree(const struct profile_process *a, const struct profile_process *b)
+/* A container has one name, which may be found later; without its id the name is all there is. */
+static bool same_container(const struct profile_process *a, const struct profile_process *b)
 {
-	return a->systemd_unit == b->systemd_unit &&
-	       (a->container_name == b->container_name || a->container_name == STRID_EMPTY ||
-		b->container_name == STRID_EMPTY);
+	return a->container_id == b->container_id &&
+	       (a->container_name == b->container_name ||
+		(a->container_id != STRID_EMPTY &&
+		 (a->container_name == STRID_EMPTY || b->container_name == STRID_EMPTY)));
+}
+
+static bool process_equal(const struct profile_process *a, const struct profile_process *b)
+{
+	return a->pid == b->pid && a->start_time_unix_ns == b->start_time_unix_ns &&
+	       a->comm == b->comm && a->executable_path == b->executable_path &&
+	       a->cgroup == b->cgroup && a->systemd_unit == b->systemd_unit && same_container(a, b);
 }
 
 uint32_t profile_add_process(struct profile *p, const struct profile_process *proc)
 {
-	uint64_t hash =
-		hash_combine(hash_combine(proc->pid, proc->start_time_unix_ns),
-			     hash_combine((uint64_t)proc->comm << 32 | proc->executable_path,
-					  (uint64_t)proc->cgroup << 32 | proc->container_id));
+	uint64_t hash = hash_combine(
+		hash_combine(hash_combine(proc->pid, proc->start_time_unix_ns), proc->systemd_unit),
+		hash_combine((uint64_t)proc->comm << 32 | proc->executable_path,
+			     (uint64_t)proc->cgroup << 32 | proc->container_id));
 	uint32_t row;
 
-	FIND_ROW(&p->process_index, hash, row,
-		 p->processes.items[row].pid == proc->pid &&
-			 p->processes.items[row].start_time_unix_ns == proc->start_time_unix_ns &&
-			 p->processes.items[row].comm == proc->comm &&
-			 p->processes.items[row].executable_path == proc->executable_path &&
-			 p->processes.items[row].cgroup == proc->cgroup &&
-			 p->processes.items[row].container_id == proc->container_id &&
-			 names_agree(&p->processes.items[row], proc));
+	FIND_ROW(&p->process_index, hash, row, process_equal(&p->processes.items[row], proc));
 	if (row == PROFILE_NONE)
 		return ADD_ROW(p, &p->processes, &p->process_index, hash, proc);
 	/* The container's id is in its cgroup's path; its name may be found later. */

@@ -42,7 +42,7 @@ def location(*names, address=0, mapping=""):
     return (names, address, mapping)
 
 
-def pprof(name, samples, types, period=None, default="", **head):
+def pprof(name, samples, types, period=None, default="", build="", **head):
     """samples: [(stack, values)] or [(stack, values, labels)], a stack leaf first of locations or names;
     types: [(name, unit)]; period: (name, unit, n). The path of the file."""
     s, out, ids = Strings(), b"", {}
@@ -63,7 +63,7 @@ def pprof(name, samples, types, period=None, default="", **head):
         for loc in stack:
             names, address, mapping = location(loc) if isinstance(loc, str) else loc
             lines = b"".join(line(n) for n in names)
-            mapped = field(2, number(3, mapping, lambda m=mapping: field(5, s(m)))) if mapping else b""
+            mapped = field(2, number(3, mapping, lambda m=mapping: field(5, s(m)) + field(6, s(build)))) if mapping else b""
             where.append(number(4, (names, address, mapping), lambda: mapped + field(3, address) + lines))
         out += field(2, field(1, b"".join(map(varint, where))) + field(2, b"".join(map(varint, values)))
                      + b"".join(field(3, field(1, s(k)) + (field(2, s(v)) if isinstance(v, str) else
@@ -408,6 +408,23 @@ def labels():
     rig.check([v for _, _, v in labels_of(rig.path("labels-twice.pb.gz"))] == twice, "samples of equal labels are added up")
 
 
+def identities():
+    """Processes and modules of several files are one only where everything that is known of them is equal."""
+    label = [[("pid", (4711, "")), ("comm", "nginx"), (key, name)] for key in ("unit", "container_name") for name in ("a", "b")]
+    files = [pprof(f"who{i}.pb", [(["f"], [1 << i], l)], [COUNT]) for i, l in enumerate(label)]
+    out = run("report", *files, "--csv", "-s", "unit,container").stdout.splitlines()[1:]
+    have = sorted((r.split("\t")[3:], int(r.split("\t")[2])) for r in out)
+    want = sorted([(["a", ""], 1), (["b", ""], 2), (["", "a"], 4), (["", "b"], 8)])
+    rig.check(have == want, f"units and containers stay apart: {have}")
+    files = [pprof(f"build{i}.pb", [([location("f", address=0x401000, mapping="/bin/x")], [1])], [COUNT], build=b)
+             for i, b in enumerate(("aa" * 20, "bb" * 20))]
+    for way in (files, files[::-1]):
+        run("convert", *way, "-o", rig.path("builds.pb.gz"))
+        with gzip.open(rig.path("builds.pb.gz")) as g:
+            data = g.read()
+        rig.check(b"aa" * 20 in data and b"bb" * 20 in data, "two builds of a file stay apart")
+
+
 def go_tool():
     """What go tool pprof makes of what is written: [(flat, function)] and the names of the values."""
     if subprocess.run(["go", "version"], stdout=subprocess.DEVNULL, check=False).returncode != 0:
@@ -441,6 +458,7 @@ def main():
     cuts()
     folded()
     labels()
+    identities()
     go_tool()
 
 

@@ -473,6 +473,7 @@ static void test_detect(void)
 {
 	CHECK_INT(import_detect("PERFILE2........", 16, "x"), ==, IMPORT_PERF_DATA);
 	CHECK_INT(import_detect("\x1f\x8b\x08", 3, "x.pb.gz"), ==, IMPORT_PPROF);
+	CHECK_INT(import_detect("\x0a\x04\x01", 3, "x.pb.gz"), ==, IMPORT_PPROF);
 	CHECK_INT(import_detect("\x1f\x8b\x08", 3, "x.otlp.gz"), ==, IMPORT_OTLP);
 	CHECK_INT(import_detect("\x1f\x8b\x08", 3, "x.folded.gz"), ==, IMPORT_FOLDED);
 	CHECK_INT(import_detect("\x0a\x04", 2, "x.otlp"), ==, IMPORT_OTLP);
