@@ -197,6 +197,15 @@ int import_push(struct import *im, uint32_t frame)
 	return 0;
 }
 
+void import_drop_leaves(struct import *im, uint32_t n)
+{
+	n = n < im->stack.n ? n : im->stack.n;
+	im->stack.n -= n;
+	if (im->stack.n)
+		memmove(im->stack.items, im->stack.items + n,
+			im->stack.n * sizeof(*im->stack.items));
+}
+
 /* What was cut by others has its marker already, and is in their counters. */
 static void count_cut(struct import *im, uint64_t n)
 {

@@ -58,6 +58,8 @@ uint32_t import_add_frame(struct import *im, const struct import_frame *f);
 /* Begins a stack; frames come leaf first. */
 void import_begin_stack(struct import *im);
 int import_push(struct import *im, uint32_t frame);
+/* Takes the first n frames off the stack, from the leaf on. */
+void import_drop_leaves(struct import *im, uint32_t n);
 /* Adds what was pushed as a sample, of values that were begun; n: how many samples
  * the value adds up, of numbers of samples that number; 0: not known. */
 int import_add_sample(struct import *im, uint32_t thread, int64_t value, int64_t n,

@@ -13,6 +13,7 @@ libimport_a_SOURCES = \
 	src/import/perf-data-read.c \
 	src/import/perf-data.c src/import/perf-data.h \
 	src/import/pprof.c src/import/pprof-internal.h \
+	src/import/pprof-prune.c src/import/pprof-prune.h \
 	src/import/pprof-values.c \
 	src/import/values.c
 

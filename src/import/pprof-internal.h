@@ -3,16 +3,25 @@
 /* A pprof file while it is read: pprof.c reads its tables and samples, pprof-values.c chooses. */
 #include "proto/wire-read.h"
 #include "src/import/builder.h"
+#include "src/import/pprof-prune.h"
 #include "util/hash.h"
 
 #define PPROF_MAX_TYPES	   64
 #define PPROF_MAX_COMMENTS 256
+
+/* What of a location drop_frames drops with its callees. */
+enum pprof_pruned {
+	PPROF_NOT_PRUNED,
+	PPROF_PRUNED,	      /* all of it */
+	PPROF_PRUNED_BENEATH, /* functions inlined into it, which are gone already */
+};
 
 struct pprof_entry {
 	uint64_t id;
 	const uint8_t *bytes;
 	size_t n;
 	uint32_t frame; /* of a location; PROFILE_NONE: not made yet */
+	uint8_t pruned; /* of a location: enum pprof_pruned */
 };
 
 struct pprof_table {
@@ -39,7 +48,11 @@ struct pprof_file {
 	uint32_t n_comments;
 	uint64_t time, duration, period, default_index;
 	char *default_type; /* NULL: none */
-	char *texts[6];	    /* strings are not terminated in the file */
+	uint64_t drop_index, keep_index;
+	struct pprof_prune prune;
+	ARRAY(uint8_t)
+	pruned;		/* of the sample that is being read, by location: enum pprof_pruned */
+	char *texts[6]; /* strings are not terminated in the file */
 };
 
 /* Calls fn for each sample until it does not return 0; what it returned, or -EBADMSG. */

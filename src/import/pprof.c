@@ -23,7 +23,9 @@ enum {
 	F_LOCATION,
 	F_FUNCTION,
 	F_STRING,
-	F_TIME = 9,
+	F_DROP_FRAMES,
+	F_KEEP_FRAMES,
+	F_TIME,
 	F_DURATION,
 	F_PERIOD_TYPE,
 	F_PERIOD,
@@ -50,7 +52,7 @@ static int table_add(struct pprof_table *t, const struct wire_field *f)
 
 	if (!e)
 		return -ENOMEM;
-	*e = (struct pprof_entry){first_number(f->bytes, f->n, 1), f->bytes, f->n, PROFILE_NONE};
+	*e = (struct pprof_entry){first_number(f->bytes, f->n, 1), f->bytes, f->n, PROFILE_NONE, 0};
 	return hash_index_add(&t->index, hash_u64(e->id), t->items.n - 1);
 }
 
@@ -128,6 +130,12 @@ static int field_read(struct pprof_file *pp, const struct wire_field *f)
 		return nested ? table_add(&pp->functions, f) : 0;
 	case F_STRING:
 		return nested ? string_add(pp, f) : 0;
+	case F_DROP_FRAMES:
+		pp->drop_index = f->value;
+		return 0;
+	case F_KEEP_FRAMES:
+		pp->keep_index = f->value;
+		return 0;
 	case F_TIME:
 		pp->time = f->value;
 		return 0;
@@ -192,6 +200,21 @@ static void mapping_read(struct pprof_file *pp, uint64_t id, struct import_frame
 	ret->kind = import_kind_of_module(ret->module);
 }
 
+/* The outermost function that is dropped takes what is inlined into it along. */
+static enum pprof_pruned prune_lines(const struct pprof_file *pp, struct import_frame *f)
+{
+	for (uint32_t i = f->n; i-- > 0;) {
+		if (!pprof_prune_drops(&pp->prune, f->lines[i].name))
+			continue;
+		if (i + 1 == f->n)
+			return PPROF_PRUNED;
+		f->lines += i + 1;
+		f->n -= i + 1;
+		return PPROF_PRUNED_BENEATH;
+	}
+	return PPROF_NOT_PRUNED;
+}
+
 static uint32_t location_frame(struct pprof_file *pp, struct pprof_entry *location)
 {
 	struct import_line lines[IMPORT_MAX_CHAIN + 1] = {0};
@@ -219,6 +242,7 @@ static uint32_t location_frame(struct pprof_file *pp, struct pprof_entry *locati
 	}
 	if (frame.n == 1 && import_is_marker(lines[0].name, &frame.address))
 		frame.kind = PROFILE_MODULE_MARKER;
+	location->pruned = pp->prune.on ? prune_lines(pp, &frame) : PPROF_NOT_PRUNED;
 	location->frame = import_add_frame(pp->im, &frame);
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
 		free(texts[i]);
@@ -228,11 +252,32 @@ static uint32_t location_frame(struct pprof_file *pp, struct pprof_entry *locati
 static int push_location(struct pprof_file *pp, uint64_t id)
 {
 	struct pprof_entry *e = table_find(&pp->locations, id);
+	uint8_t *pruned;
 
 	if (!e)
 		return import_damaged(
 			pp->im, "a sample names location %" PRIu64 ", which is not there", id);
-	return import_push(pp->im, e->frame == PROFILE_NONE ? location_frame(pp, e) : e->frame);
+	if (e->frame == PROFILE_NONE && location_frame(pp, e) == PROFILE_NONE)
+		return -ENOMEM;
+	pruned = pp->prune.on ? array_push(&pp->pruned) : NULL;
+	if (pruned)
+		*pruned = e->pruned;
+	return pp->prune.on && !pruned ? -ENOMEM : import_push(pp->im, e->frame);
+}
+
+/* From the root on the first that is dropped, but not before one that is not. */
+static void prune_stack(struct pprof_file *pp)
+{
+	bool found_other = false;
+
+	for (uint32_t i = pp->pruned.n; i-- > 0;) {
+		if (pp->pruned.items[i] == PPROF_NOT_PRUNED) {
+			found_other = true;
+		} else if (found_other) {
+			import_drop_leaves(pp->im, pp->pruned.items[i] == PPROF_PRUNED ? i + 1 : i);
+			return;
+		}
+	}
 }
 
 /* ---- Samples ---- */
@@ -382,6 +427,7 @@ static int sample_read(struct pprof_file *pp, void *ctx, const struct wire_field
 	int r = 0;
 
 	import_begin_stack(pp->im);
+	array_clear(&pp->pruned);
 	while (r == 0 && wire_read_field(&c, &f)) {
 		if (f.number == 1)
 			r = each_number(pp, &f, push_location);
@@ -390,6 +436,7 @@ static int sample_read(struct pprof_file *pp, void *ctx, const struct wire_field
 	}
 	if (r == 0 && !cursor_ok(&c))
 		r = import_damaged(pp->im, "a sample is damaged");
+	prune_stack(pp);
 	pprof_read_values(pp, sample, values);
 	if (r == 0 && values[pp->chosen])
 		r = import_add_sample(pp->im, thread_row(pp, &labels), values[pp->chosen],
@@ -420,6 +467,20 @@ static void free_type(struct pprof_type *t)
 	free(t->unit);
 }
 
+static int prune_begin(struct pprof_file *pp)
+{
+	_cleanup_free_ char *drop = copy_of(pp, pp->drop_index);
+	_cleanup_free_ char *keep = copy_of(pp, pp->keep_index);
+	const char *bad = "";
+	int r = pprof_prune_init(&pp->prune, drop, keep, &bad);
+
+	return r == -EINVAL ? import_damaged(pp->im,
+					     "the expression of its drop_frames or keep_frames "
+					     "cannot be applied here: %.300s",
+					     bad)
+			    : r;
+}
+
 /* 1: there is something in it to be read. */
 static int head_take(struct pprof_file *pp)
 {
@@ -430,7 +491,9 @@ static int head_take(struct pprof_file *pp)
 		name_type(pp, &pp->types[i]);
 	name_type(pp, &pp->period_type);
 	pp->default_type = copy_of(pp, pp->default_index);
-	r = pprof_choose_values(pp);
+	r = prune_begin(pp);
+	if (r == 0)
+		r = pprof_choose_values(pp);
 	if (r <= 0)
 		return r;
 	for (uint32_t i = 0; i < pp->n_comments; i++) {
@@ -478,7 +541,7 @@ int import_read_pprof(struct import *im, const uint8_t *bytes, size_t n)
 	int r;
 
 	pp.strings.max = pp.mappings.items.max = pp.locations.items.max = pp.functions.items.max =
-		UINT32_MAX / 2;
+		pp.pruned.max = UINT32_MAX / 2;
 	r = read_tables(&pp);
 	if (r == 0 && pp.n_types == 0)
 		r = import_damaged(im, "it is no pprof file: no sample type in it");
@@ -490,6 +553,8 @@ int import_read_pprof(struct import *im, const uint8_t *bytes, size_t n)
 	table_deinit(&pp.locations);
 	table_deinit(&pp.functions);
 	array_deinit(&pp.strings);
+	array_deinit(&pp.pruned);
+	pprof_prune_deinit(&pp.prune);
 	for (uint32_t i = 0; i < pp.n_types; i++)
 		free_type(&pp.types[i]);
 	free_type(&pp.period_type);

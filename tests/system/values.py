@@ -425,6 +425,30 @@ def identities():
         rig.check(b"aa" * 20 in data and b"bb" * 20 in data, "two builds of a file stay apart")
 
 
+def dropped():
+    """drop_frames and keep_frames do what they do in go tool pprof."""
+    allocator = ["memcpy", location("inner", "malloc", "my_new"), "f", "main"]
+    samples = [(["free", "malloc(unsigned long)", "f", "main"], [1]), (allocator, [2]), (["malloc"], [4]),
+               (["x", "tcmalloc::keep", "main"], [8]), (["x", "std::(anonymous namespace)::drop(int)", "main"], [16]),
+               (["y9", "main"], [32]), (["y", "main"], [64])]
+    rules = r"(?:malloc|free)|tcmalloc::.*?|std::\(anonymous namespace\)::drop|y\d+|[z]+"
+    f = pprof("drop.pb", samples, [COUNT], drop=rules, keep="tcmalloc::k.*")
+    want = {"main;f": 1, "main;f;my_new": 2, "malloc": 4, "main;tcmalloc::keep;x": 8, "main": 48, "main;y": 64}
+    expect(want, "what is dropped", f)
+    if subprocess.run(["go", "version"], stdout=subprocess.DEVNULL, check=False).returncode == 0:
+        p = subprocess.run(["go", "tool", "pprof", "-traces", f], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
+        have = {}
+        for part in p.stdout.split("-----------+-------------------------------------------------------\n")[1:-1]:
+            m = re.match(r"\s+(\d+)\s+(.*)", part)
+            names = [m[2]] + [l.strip() for l in part.splitlines()[1:]]
+            stack = ";".join(n.replace(" (inline)", "") for n in names[::-1])
+            have[stack] = have.get(stack, 0) + int(m[1])
+        rig.check(have == want, f"go tool pprof drops the same: {have}")
+    for bad in (r"\pL+", "a{3}", "(?i)x", "[\\d]", "("):
+        err = run("report", pprof("bad.pb", samples, [COUNT], drop=bad), status=1).stderr
+        rig.check("drop_frames" in err and bad in err, f"refused: {err.strip()}")
+
+
 def go_tool():
     """What go tool pprof makes of what is written: [(flat, function)] and the names of the values."""
     if subprocess.run(["go", "version"], stdout=subprocess.DEVNULL, check=False).returncode != 0:
@@ -459,6 +483,7 @@ def main():
     folded()
     labels()
     identities()
+    dropped()
     go_tool()
 
 
