@@ -73,10 +73,17 @@ static void test_processes_of_several_hosts(void)
 	CHECK_INT(profile_add_process(&p, &proc), ==, 0);
 	proc.systemd_unit = strtab_put(&p.strings, "b.service");
 	CHECK_INT(profile_add_process(&p, &proc), ==, 1);
+	/* Without an id the name of the container is all there is. */
 	proc.container_name = strtab_put(&p.strings, "one");
-	CHECK_INT(profile_add_process(&p, &proc), ==, 1);
-	proc.container_name = strtab_put(&p.strings, "two");
 	CHECK_INT(profile_add_process(&p, &proc), ==, 2);
+	/* With one, the name may come later. */
+	proc.container_id = strtab_put(&p.strings, "0123456789ab");
+	proc.container_name = STRID_EMPTY;
+	CHECK_INT(profile_add_process(&p, &proc), ==, 3);
+	proc.container_name = strtab_put(&p.strings, "two");
+	CHECK_INT(profile_add_process(&p, &proc), ==, 3);
+	proc.container_name = strtab_put(&p.strings, "three");
+	CHECK_INT(profile_add_process(&p, &proc), ==, 4);
 	profile_deinit(&p);
 }
 
