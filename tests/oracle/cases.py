@@ -210,6 +210,10 @@ class Merge:
             middle = case.options["middle"]
             tool.convert(names[:cut], (middle,), prefix="middle")
             other = tool.convert([f"middle.{OUTPUTS[middle]}"] + names[cut:], ("folded",), prefix="nested")["folded"]
+            # Folded stacks do not say what they count: written as pprof or OTLP they are a kind of their
+            # own, and what has a period is left out, which is said.
+            if all(x.form == "folded" for x in case.inputs[:cut]) and "left out" in tool.stderr:
+                return
             same(f"the first {cut} added up as {middle} before", folded.sums(outs["folded"]), folded.sums(other))
 
 
