@@ -9,9 +9,50 @@ static int64_t number_of(const struct profile_sample *s)
 	return s->value < 0 ? -(int64_t)s->n : s->n;
 }
 
-static int add(struct aggregate *a, struct hash_index *ix, const struct profile_sample *s,
-	       uint32_t *ret_row)
+/* Samples that a value adds up; of a difference that is not known. */
+static double count_of(const struct profile *p, const struct profile_sample *s)
 {
+	return s->value < 0 ? 0 : p->weighted ? s->n : (double)s->value;
+}
+
+struct sampling profile_sampling(const struct profile *p)
+{
+	struct sampling how = {.known = true};
+	double sum = 0, mean;
+
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.items[i];
+
+		how.known &= count_of(p, s) > 0;
+		how.n_samples += count_of(p, s);
+		sum += (double)s->value;
+	}
+	if (!how.known || !p->weighted || p->samples.n < 2)
+		return how;
+	mean = sum / how.n_samples;
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.items[i];
+		double off = (double)s->value / s->n - mean;
+
+		how.spread += s->n * off * off / (p->samples.n - 1);
+	}
+	return how;
+}
+
+double sampling_squares(const struct sampling *how, const struct profile *p,
+			const struct profile_sample *s)
+{
+	double value = (double)s->value;
+
+	if (!p->weighted)
+		return value;
+	return how->known ? value * value / s->n + (s->n - 1) * how->spread : 0;
+}
+
+static int add(struct aggregate *a, struct hash_index *ix, const struct profile *p,
+	       const struct profile_sample *s, uint32_t *ret_row)
+{
+	double squares = sampling_squares(&a->sampling, p, s);
 	uint64_t hash = hash_u64((uint64_t)s->thread << 32 | s->stack);
 	uint32_t slot = hash_index_first(ix, hash), row;
 	struct aggregate_row *r;
@@ -21,6 +62,7 @@ static int add(struct aggregate *a, struct hash_index *ix, const struct profile_
 		if (r->thread == s->thread && r->stack == s->stack) {
 			r->value = profile_sum(r->value, s->value);
 			r->n += number_of(s);
+			r->squares += squares;
 			*ret_row = row;
 			return 0;
 		}
@@ -29,7 +71,7 @@ static int add(struct aggregate *a, struct hash_index *ix, const struct profile_
 	r = array_push(&a->rows);
 	if (!r || hash_index_add(ix, hash, a->rows.n - 1) < 0)
 		return -ENOMEM;
-	*r = (struct aggregate_row){s->thread, s->stack, s->value, number_of(s)};
+	*r = (struct aggregate_row){s->thread, s->stack, s->value, number_of(s), squares};
 	*ret_row = a->rows.n - 1;
 	return 0;
 }
@@ -39,12 +81,12 @@ int aggregate_build(struct aggregate *a, const struct profile *p, uint32_t *ret_
 	struct hash_index ix = HASH_INDEX_INIT;
 	int r = 0;
 
-	*a = (struct aggregate){.rows = ARRAY_INIT(UINT32_MAX)};
+	*a = (struct aggregate){.rows = ARRAY_INIT(UINT32_MAX), .sampling = profile_sampling(p)};
 	for (uint32_t i = 0; i < p->samples.n && r == 0; i++) {
 		uint32_t row = 0;
 
 		a->total = profile_sum(a->total, p->samples.items[i].value);
-		r = add(a, &ix, &p->samples.items[i], &row);
+		r = add(a, &ix, p, &p->samples.items[i], &row);
 		if (ret_rows)
 			ret_rows[i] = row;
 	}

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/render/aggregate.h"
 #include "src/render/calltree.h"
 #include "util/cleanup.h"
 #include "util/hash.h"
@@ -215,12 +214,13 @@ static void add_value(int64_t *sum, int64_t value)
 	*sum = profile_sum(*sum, value);
 }
 
-static void count_symbol(struct builder *b, uint32_t symbol, int64_t value)
+static void count_symbol(struct builder *b, uint32_t symbol, const struct aggregate_row *row)
 {
 	if (b->last_path.items[symbol] == b->path)
 		return;
 	b->last_path.items[symbol] = b->path;
-	add_value(&b->t->symbols.items[symbol].total, value);
+	add_value(&b->t->symbols.items[symbol].total, row->value);
+	b->t->symbols.items[symbol].total_squares += row->squares;
 }
 
 static int add_path(struct builder *b, const struct aggregate_row *row, uint32_t *ret_node)
@@ -239,14 +239,14 @@ static int add_path(struct builder *b, const struct aggregate_row *row, uint32_t
 		return r;
 	symbol = b->t->places.items[place].symbol;
 	full = r > 0;
-	count_symbol(b, symbol, row->value);
+	count_symbol(b, symbol, row);
 	for (uint32_t i = n_frames; i-- > 0;) {
 		uint32_t n;
 
 		r = frame_places(b, frames[i], &place, &n);
 		for (uint32_t j = 0; j < n && r >= 0; j++) {
 			symbol = b->t->places.items[place + j].symbol;
-			count_symbol(b, symbol, row->value);
+			count_symbol(b, symbol, row);
 			r = full ? 1 : descend(b, place + j, &node);
 			full = r > 0;
 		}
@@ -254,6 +254,8 @@ static int add_path(struct builder *b, const struct aggregate_row *row, uint32_t
 			return r;
 	}
 	add_value(&b->t->symbols.items[symbol].self, row->value);
+	b->t->symbols.items[symbol].self_squares += row->squares;
+	b->t->squares += row->squares;
 	add_value(&b->t->nodes.items[node].self, row->value);
 	if (full)
 		add_value(&b->t->n_cut, row->value);
@@ -340,6 +342,7 @@ int calltree_build(struct calltree *t, const struct profile *p, unsigned int fla
 	if (flags & CALLTREE_SAMPLES)
 		sample_rows = calloc((size_t)p->samples.n + 1, sizeof(*sample_rows));
 	r = aggregate_build(&a, p, sample_rows);
+	t->sampling = a.sampling;
 	row_nodes = calloc((size_t)a.rows.n + 1, sizeof(*row_nodes));
 	if (r == 0 && (!b.first_place || !b.process_place || !row_nodes ||
 		       (flags & CALLTREE_SAMPLES && !sample_rows)))

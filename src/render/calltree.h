@@ -6,6 +6,7 @@
  * flame graph and the summary are walks over it.
  */
 #include "src/profile/profile.h"
+#include "src/render/aggregate.h"
 #include "src/render/frame.h"
 #include "util/array.h"
 #include "util/strtab.h"
@@ -32,6 +33,7 @@ struct call_symbol {
 	uint32_t kind;	      /* enum frame_kind */
 	uint32_t n_processes; /* FRAME_PROCESS: how many of that name and owner had samples */
 	int64_t self, total;  /* total counts a recursive function once a stack */
+	double self_squares, total_squares; /* of the same values, as aggregate_row's */
 };
 
 /* A function at an address: one for each function of each frame. */
@@ -53,7 +55,9 @@ struct calltree {
 	ARRAY(struct call_node)
 	nodes;			/* 0 is the root; a parent has a smaller row than its children */
 	uint32_t *sample_nodes; /* by sample of the profile; NULL without CALLTREE_SAMPLES */
-	int64_t n_cut;		/* value booked on a caller because the tree was full */
+	struct sampling sampling;
+	double squares; /* of all values */
+	int64_t n_cut;	/* value booked on a caller because the tree was full */
 };
 
 /* 0 or -ENOMEM. The caller calls calltree_deinit() either way. */
