@@ -31,6 +31,7 @@ enum {
 	OPT_CALLERS,
 	OPT_CALLEES,
 	OPT_CSV,
+	OPT_CONFIDENCE,
 	OPT_LAST,
 	OPT_STORE,
 	OPT_NO_LINES,
@@ -93,6 +94,8 @@ static const struct option_spec report_options[] = {
 	{0, "callees", NULL, "what these functions call, as a tree", OPT_CALLEES},
 	{0, "children", NULL, "sort by total: with what was called, not by self", OPT_CHILDREN},
 	{0, "no-children", NULL, "self only, without the column of totals", OPT_NO_CHILDREN},
+	{0, "confidence", NULL, "with the 95% interval of each share, by the number of samples",
+	 OPT_CONFIDENCE},
 	{0, "last", "TIME", "what the daemon kept on this host of the last 10m, 2h, 1d ...",
 	 OPT_LAST},
 	{0, "store", "DIRECTORY", "where it is kept; default: as the daemon's config says",
@@ -322,6 +325,9 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_CALLEES:
 		o->callees = true;
+		return 0;
+	case OPT_CONFIDENCE:
+		o->confidence = true;
 		return 0;
 	case OPT_LAST:
 		if (text_parse_duration_ns(value, &v->last_ns) < 0 || v->last_ns == 0)

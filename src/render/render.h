@@ -80,6 +80,7 @@ struct render_report_options {
 	bool no_total; /* self alone, and no column for the total */
 	bool csv;      /* tab-separated values */
 	bool color;
+	bool confidence;       /* with the 95% intervals of the shares */
 	uint32_t width;	       /* columns of the terminal; 0: there is none, nothing is cut */
 	const char *symbol;    /* extended regular expression; NULL or "": every function */
 	const char *comm;      /* glob; NULL or "": every process */

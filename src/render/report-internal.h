@@ -18,7 +18,8 @@
 struct report_entry {
 	uint32_t owner, place; /* strids of values */
 	int64_t self, total;
-	uint64_t seen; /* number of the row that was counted last */
+	double self_squares, total_squares; /* as aggregate_row's */
+	uint64_t seen;			    /* number of the row that was counted last */
 };
 
 /* Functions of a frame, innermost first. */
@@ -29,6 +30,7 @@ struct report_places {
 struct report_node {
 	uint32_t place, parent, first_child, next;
 	int64_t value;
+	double squares;
 };
 
 struct report {
@@ -44,11 +46,15 @@ struct report {
 	struct hash_index node_index;	 /* by parent and place */
 	uint32_t *owners;		 /* by thread: strid + 1, 0: not known yet */
 	int64_t total;			 /* of the sizes: what shares are of */
+	double squares;
 	bool by_owner, by_place, has_symbol;
 	regex_t symbol;
 	/* Trees of this entry alone; NULL: of what matches symbol. */
 	const struct report_entry *only;
 };
+
+/* A share of all that is wanted. */
+struct table_estimate report_estimate(const struct report *r, int64_t value, double squares);
 
 /* ---- Keys ---- */
 

@@ -53,7 +53,8 @@ static int path_add(struct report *r, void *ctx, uint32_t place, uint32_t at)
 }
 
 /* From the outermost match down to the leaf, or from the innermost one up to the root. */
-static int tree_add(struct report *r, const struct path *path, int64_t value, bool callers)
+static int tree_add(struct report *r, const struct path *path, const struct aggregate_row *row,
+		    bool callers)
 {
 	uint32_t match = UINT32_MAX, node = 0, depth = 0;
 
@@ -66,13 +67,14 @@ static int tree_add(struct report *r, const struct path *path, int64_t value, bo
 	}
 	if (match == UINT32_MAX)
 		return 0;
-	r->nodes.items[0].value = profile_sum(r->nodes.items[0].value, value);
+	r->nodes.items[0].value = profile_sum(r->nodes.items[0].value, row->value);
 	for (uint32_t i = match; i < path->places.n && depth < MAX_DEPTH; depth++) {
 		struct report_node *n = child_of(r, node, path->places.items[i], &node);
 
 		if (!n)
 			return -ENOMEM;
-		n->value = profile_sum(n->value, value);
+		n->value = profile_sum(n->value, row->value);
+		n->squares += row->squares;
 		i += callers ? 1u : UINT32_MAX; /* past the leaf it wraps and ends */
 	}
 	return 0;
@@ -100,7 +102,7 @@ static int tree_build(struct report *r, bool callers)
 		array_clear(&path.places);
 		e = report_each_place(r, row->stack, path_add, &path);
 		if (e == 0)
-			e = tree_add(r, &path, row->value, callers);
+			e = tree_add(r, &path, row, callers);
 	}
 	array_deinit(&path.places);
 	return e;
@@ -132,15 +134,15 @@ static void tree_print(const struct report *r, struct table *t, uint32_t parent,
 
 	while (depth < MAX_DEPTH && (child = next_child(r, parent, child)) != 0) {
 		const struct report_node *n = &r->nodes.items[child];
-		double percent = table_share(n->value, r->total);
+		struct table_estimate e = report_estimate(r, n->value, n->squares);
 		bool same = parent && n->value == r->nodes.items[parent].value;
 		uint32_t at = parent && !same ? indent + 1 : indent;
 		const char *text;
 		size_t length = report_symbol_of(r, n->place, &text);
 
-		if (fabs(percent) < r->o->min_percent)
+		if (fabs(e.share) < r->o->min_percent)
 			return;
-		table_tree_line(t, percent, t->csv ? depth : at, same, text, length);
+		table_tree_line(t, e, t->csv ? depth : at, same, text, length);
 		tree_print(r, t, child, depth + 1, at);
 	}
 }

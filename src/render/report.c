@@ -43,10 +43,14 @@ static int count(struct report *r, const struct aggregate_row *row, uint64_t num
 
 	if (!e)
 		return -ENOMEM;
-	if (leaf)
+	if (leaf) {
 		e->self = profile_sum(e->self, row->value);
-	if (e->seen != number)
+		e->self_squares += row->squares;
+	}
+	if (e->seen != number) {
 		e->total = profile_sum(e->total, row->value);
+		e->total_squares += row->squares;
+	}
 	e->seen = number;
 	return 0;
 }
@@ -73,6 +77,7 @@ static int count_rows(struct report *r)
 		if (!report_row_wanted(r, c.row))
 			continue;
 		r->total = profile_sum(r->total, profile_size(c.row->value));
+		r->squares += c.row->squares;
 		if (r->by_place)
 			e = report_each_place(r, c.row->stack, count_place, &c);
 		else
@@ -82,6 +87,12 @@ static int count_rows(struct report *r)
 }
 
 /* ---- The table ---- */
+
+struct table_estimate report_estimate(const struct report *r, int64_t value, double squares)
+{
+	return table_estimate((struct weight){(double)value, squares},
+			      (struct weight){(double)r->total, r->squares});
+}
 
 /* The largest first; of those of one size what grew before what shrank. */
 static int by_size(int64_t x, int64_t y)
@@ -172,8 +183,8 @@ static void print_entries(struct report *r, struct table *t)
 	for (uint32_t i = 0; i < n; i++) {
 		const struct report_entry *e = &r->entries.items[i];
 
-		table_begin(t, table_share(e->self, r->total), table_share(e->total, r->total),
-			    e->self);
+		table_begin(t, report_estimate(r, e->self, e->self_squares),
+			    report_estimate(r, e->total, e->total_squares), e->self);
 		each_cell(r, t, e, table_cell);
 		table_end(t);
 	}
@@ -213,6 +224,9 @@ static int report_run(struct report *r, struct table *t)
 
 	if (e < 0)
 		return e;
+	if (r->o->confidence)
+		table_intervals(t, r->p, r->a.sampling.known,
+				(struct weight){(double)r->total, r->squares});
 	if (!r->o->callers && !r->o->callees)
 		print_entries(r, t);
 	else if (r->has_symbol)

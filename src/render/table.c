@@ -11,14 +11,26 @@
 #include "src/render/render.h"
 #include "util/text.h"
 
-#define NO_WIDTH      (1 << 24)
-#define DEFAULT_WIDTH 100
-#define MIN_WIDTH     60
-#define MAX_WIDTH     1000
+#define NO_WIDTH       (1 << 24)
+#define DEFAULT_WIDTH  100
+#define MIN_WIDTH      60
+#define INTERVAL_WIDTH 12 /* "99.12-100.00", and its title */
+#define MAX_WIDTH      1000
 
 double table_share(double part, double whole)
 {
 	return whole != 0 ? 100.0 * part / whole : 0;
+}
+
+struct table_estimate table_estimate(struct weight part, struct weight whole)
+{
+	struct table_estimate e = {.share = whole.sum > 0 ? 100 * part.sum / whole.sum : 0};
+
+	if (confidence_interval(part, whole, &e.low, &e.high)) {
+		e.low *= 100;
+		e.high *= 100;
+	}
+	return e;
 }
 
 void table_init(struct table *t, FILE *out, unsigned int width, bool color, bool csv)
@@ -134,6 +146,46 @@ void table_facts(struct table *t, const struct profile *p, const struct render_i
 	put_losses(t, p);
 }
 
+void table_intervals(struct table *t, const struct profile *p, bool known, struct weight whole)
+{
+	t->intervals = t->csv || known;
+	t->known = known;
+	if (t->csv)
+		return;
+	if (!known) {
+		(void)fputs("No 95% intervals: the file does not say how many samples its values "
+			    "add up\n",
+			    t->out);
+		return;
+	}
+	(void)fputs("95% intervals by Wilson's score, ", t->out);
+	if (p->weighted)
+		(void)fprintf(t->out, "values as uneven as these tell as much as %.0f equal ones\n",
+			      whole.sum > 0 ? whole.sum * whole.sum / whole.squares : 0);
+	else
+		(void)fprintf(t->out, "of %.0f samples%s\n", whole.sum,
+			      profile_has_period(p) ? "" : ", if that is what the file counts");
+}
+
+/* "3.10-4.20" to the right of its column. */
+static void put_interval(const struct table *t, const struct table_estimate *e)
+{
+	char text[32];
+
+	if (!t->intervals)
+		return;
+	(void)snprintf(text, sizeof(text), "%.2f-%.2f", e->low, e->high);
+	(void)fprintf(t->out, "  %s%*s%s", on(t, DIM), INTERVAL_WIDTH, text, on(t, OFF));
+}
+
+static void put_csv_interval(const struct table *t, const struct table_estimate *e)
+{
+	if (t->intervals && t->known)
+		(void)fprintf(t->out, "\t%.4f\t%.4f", e->low, e->high);
+	else if (t->intervals)
+		(void)fputs("\t\t", t->out);
+}
+
 void table_heading(struct table *t, const char *format, ...)
 {
 	va_list ap;
@@ -159,10 +211,19 @@ void table_column(struct table *t, const char *title)
 		t->columns[t->n_columns++] = title;
 }
 
+/* Shares and their intervals take this much of a line, whatever is in the others. */
+static int shares_width(const struct table *t)
+{
+	int n = t->totals ? 2 : 1;
+
+	return 1 + 9 * n + (t->intervals ? n * (INTERVAL_WIDTH + 2) : 0);
+}
+
 /* Columns of a column that is not the last. */
 static int column_width(const struct table *t, unsigned int column)
 {
-	int each = (int)(t->width - 16) / (int)(t->n_columns + 1);
+	int shares = t->intervals ? shares_width(t) : 16;
+	int each = ((int)t->width - shares) / (int)(t->n_columns + 1);
 	int title = (int)strlen(t->columns[column]), widest = t->widest[column];
 	int most = strcmp(t->columns[column], "SYMBOL") == 0 ? 2 * each : each;
 
@@ -194,34 +255,57 @@ static void put_cell(struct table *t, const char *text, size_t n)
 	t->at++;
 }
 
+static void put_share_title(const struct table *t, const char *title)
+{
+	(void)fprintf(t->out, "%8s", title);
+	if (t->intervals)
+		(void)fprintf(t->out, "  %*s", INTERVAL_WIDTH, "95% INTERVAL");
+}
+
 void table_head(struct table *t, bool totals)
 {
 	t->at = 0;
 	t->totals = totals;
-	t->room = (int)t->width - (totals ? 19 : 10);
+	t->room = (int)t->width - shares_width(t);
 	if (t->csv) {
 		(void)fputs("self\ttotal\tvalue", t->out);
+		if (t->intervals)
+			(void)fputs("\tself_low\tself_high\ttotal_low\ttotal_high", t->out);
 		for (unsigned int i = 0; i < t->n_columns; i++)
 			(void)fprintf(t->out, "\t%s", t->columns[i]);
 		(void)fputc('\n', t->out);
 		return;
 	}
-	(void)fprintf(t->out, "\n%s%8s%s  ", on(t, BOLD), "SELF", totals ? "    TOTAL" : "");
+	(void)fprintf(t->out, "\n%s", on(t, BOLD));
+	put_share_title(t, "SELF");
+	if (totals) {
+		(void)fputc(' ', t->out);
+		put_share_title(t, "TOTAL");
+	}
+	(void)fputs("  ", t->out);
 	for (unsigned int i = 0; i < t->n_columns; i++)
 		put_cell(t, t->columns[i], strlen(t->columns[i]));
 	(void)fprintf(t->out, "%s\n", on(t, OFF));
 }
 
-void table_begin(struct table *t, double self, double total, int64_t value)
+void table_begin(struct table *t, struct table_estimate self, struct table_estimate total,
+		 int64_t value)
 {
 	t->at = 0;
-	t->room = (int)t->width - (t->totals ? 19 : 10);
-	if (t->csv)
-		(void)fprintf(t->out, "%.4f\t%.4f\t%" PRId64, self, total, value);
-	else if (t->totals)
-		(void)fprintf(t->out, "%7.2f%% %7.2f%%  ", self, total);
-	else
-		(void)fprintf(t->out, "%7.2f%%  ", self);
+	t->room = (int)t->width - shares_width(t);
+	if (t->csv) {
+		(void)fprintf(t->out, "%.4f\t%.4f\t%" PRId64, self.share, total.share, value);
+		put_csv_interval(t, &self);
+		put_csv_interval(t, &total);
+		return;
+	}
+	(void)fprintf(t->out, "%7.2f%%", self.share);
+	put_interval(t, &self);
+	if (t->totals) {
+		(void)fprintf(t->out, " %7.2f%%", total.share);
+		put_interval(t, &total);
+	}
+	(void)fputs("  ", t->out);
 }
 
 void table_cell(struct table *t, const char *text, size_t n)
@@ -240,26 +324,29 @@ void table_end(struct table *t)
 void table_rest(struct table *t, uint32_t n_rows, double self)
 {
 	if (n_rows && !t->csv)
-		(void)fprintf(t->out, "%s%7.2f%%%s  %" PRIu32 " more row%s%s\n", on(t, DIM), self,
-			      t->totals ? "         " : "", n_rows, n_rows == 1 ? "" : "s",
-			      on(t, OFF));
+		(void)fprintf(t->out, "%s%7.2f%%%*s%" PRIu32 " more row%s%s\n", on(t, DIM), self,
+			      shares_width(t) - 8, "", n_rows, n_rows == 1 ? "" : "s", on(t, OFF));
 }
 
-void table_tree_line(struct table *t, double percent, uint32_t depth, bool same, const char *text,
-		     size_t n)
+void table_tree_line(struct table *t, struct table_estimate e, uint32_t depth, bool same,
+		     const char *text, size_t n)
 {
-	int indent = (int)depth * 2;
+	int indent = (int)depth * 2, room = (int)t->width - shares_width(t);
 
 	if (t->csv) {
-		(void)fprintf(t->out, "%.4f\t%" PRIu32 "\t%.*s\n", percent, depth, (int)n, text);
+		(void)fprintf(t->out, "%.4f", e.share);
+		put_csv_interval(t, &e);
+		(void)fprintf(t->out, "\t%" PRIu32 "\t%.*s\n", depth, (int)n, text);
 		return;
 	}
-	indent = indent < (int)t->width / 2 ? indent : (int)t->width / 2;
-	if (same)
-		(void)fprintf(t->out, "%10s%*s", "", indent, "");
-	else
-		(void)fprintf(t->out, "%7.2f%%  %*s", percent, indent, "");
-	table_put_fit(t->out, text, n, t->unlimited ? NO_WIDTH : (int)t->width - 10 - indent,
-		      false);
+	indent = indent < room / 2 ? indent : room / 2;
+	if (same) {
+		(void)fprintf(t->out, "%*s", shares_width(t) - 2, "");
+	} else {
+		(void)fprintf(t->out, "%7.2f%%", e.share);
+		put_interval(t, &e);
+	}
+	(void)fprintf(t->out, "  %*s", indent, "");
+	table_put_fit(t->out, text, n, t->unlimited ? NO_WIDTH : room - indent, false);
 	(void)fputc('\n', t->out);
 }

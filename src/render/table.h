@@ -9,6 +9,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#include "util/confidence.h"
+
 struct profile;
 struct render_info;
 
@@ -23,13 +25,22 @@ struct table {
 	int widest[TABLE_MAX_COLUMNS]; /* in columns of the terminal, of what was measured */
 	unsigned int n_columns, at;
 	bool totals;
-	int room; /* of the current line */
+	bool intervals, known; /* there are columns for them; their bounds are known */
+	int room;	       /* of the current line */
+};
+
+/* A share in per cent, and its 95% interval. */
+struct table_estimate {
+	double share, low, high;
 };
 
 /* width: columns of the terminal, 0: none. */
 void table_init(struct table *t, FILE *out, unsigned int width, bool color, bool csv);
 /* What was measured, and how much of it can be trusted. */
 void table_facts(struct table *t, const struct profile *p, const struct render_info *info);
+/* From now on there are 95% intervals beside the shares, if the samples allow: says what they rest
+ * on, or why there are none. */
+void table_intervals(struct table *t, const struct profile *p, bool known, struct weight whole);
 void table_heading(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void table_note(struct table *t, const char *text);
 
@@ -38,17 +49,19 @@ void table_note(struct table *t, const char *text);
 void table_column(struct table *t, const char *title);
 void table_measure(struct table *t, const char *text, size_t n);
 void table_head(struct table *t, bool totals);
-void table_begin(struct table *t, double self, double total, int64_t value);
+void table_begin(struct table *t, struct table_estimate self, struct table_estimate total,
+		 int64_t value);
 /* n bytes of clean UTF-8; the last column gets the rest of the line. */
 void table_cell(struct table *t, const char *text, size_t n);
 void table_end(struct table *t);
 void table_rest(struct table *t, uint32_t n_rows, double self);
 /* same: the percentage is that of the line before, and not said again. */
-void table_tree_line(struct table *t, double percent, uint32_t depth, bool same, const char *text,
-		     size_t n);
+void table_tree_line(struct table *t, struct table_estimate e, uint32_t depth, bool same,
+		     const char *text, size_t n);
 
 /* n bytes of UTF-8 in width columns, every character taken as one wide: cut and ended with an
  * ellipsis, or (pad) padded. */
 void table_put_fit(FILE *out, const char *text, size_t n, int width, bool pad);
 /* Per cent; 0 of nothing. */
 double table_share(double part, double whole);
+struct table_estimate table_estimate(struct weight part, struct weight whole);
