@@ -173,7 +173,8 @@ const struct command diff_command = {
 	.options = diff_options,
 	.n_options = ARRAY_SIZE(diff_options),
 	.value = diff_value_of,
-	.epilog = READS "Changes are in percentage points of each file's own total.\n"
+	.epilog = READS "Changes are in percentage points of each file's own total; ~ marks "
+			"what is within noise.\n"
 			"\nExample:\n  perfwalk diff monday.pb.gz tuesday.pb.gz\n",
 };
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two captures, by each function's share of either: captures of different length or load compare by
- * what part of their time a function took, in percentage points.
+ * what part of their time a function took, in percentage points. A change that chance alone makes as
+ * easily is marked as noise: by an exact test of the numbers of samples (util/confidence.c), which
+ * is corrected for the number of functions, since of many one always stands out.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,14 +18,22 @@
 
 #define MAX_TEXT_BYTES (UINT64_C(512) << 20)
 
+enum { SELF, TOTAL, N_COLUMNS };
+
 struct row {
-	uint32_t key;		  /* of texts: name and module */
-	double self[2], total[2]; /* per cent, before and after */
+	uint32_t key;			/* of texts: name and module */
+	struct weight of[N_COLUMNS][2]; /* before and after */
+	double share[N_COLUMNS][2];	/* likewise, per cent */
+	double p[N_COLUMNS];		/* see test_column() */
 };
 
 struct diff {
 	struct strtab texts;
 	ARRAY(struct row) rows; /* by key - 1: keys are given out in order, 0 is the empty text */
+	struct weight whole[2];
+	double n_samples[2];
+	bool known[2]; /* n_samples is: noise can be told if both are */
+	bool counts;   /* the files say that their numbers count samples or events */
 };
 
 static struct row *row_of(struct diff *d, const struct calltree *t, const struct call_symbol *s)
@@ -57,10 +67,12 @@ static bool knows_modules(const struct profile *p)
 static int add_side(struct diff *d, const struct profile *p, int side, unsigned int flags)
 {
 	struct calltree t;
-	int64_t total;
 	int r = calltree_build(&t, p, flags);
 
-	total = r == 0 ? t.nodes.items[0].total : 0;
+	d->whole[side] = (struct weight){r == 0 ? (double)t.nodes.items[0].total : 0, t.squares};
+	d->n_samples[side] = t.sampling.n_samples;
+	d->known[side] = t.sampling.known;
+	d->counts &= p->weighted || profile_has_period(p);
 	for (uint32_t i = 0; r == 0 && i < t.symbols.n; i++) {
 		const struct call_symbol *s = &t.symbols.items[i];
 		struct row *row;
@@ -72,57 +84,140 @@ static int add_side(struct diff *d, const struct profile *p, int side, unsigned 
 			r = -ENOMEM;
 			break;
 		}
-		row->self[side] += table_share(s->self, total);
-		row->total[side] += table_share(s->total, total);
+		weight_add(&row->of[SELF][side], (struct weight){(double)s->self, s->self_squares});
+		weight_add(&row->of[TOTAL][side],
+			   (struct weight){(double)s->total, s->total_squares});
 	}
 	calltree_deinit(&t);
 	return r;
 }
 
-static double change(const struct row *r)
+static bool can_test(const struct diff *d)
 {
-	return r->self[1] - r->self[0];
+	return d->known[0] && d->known[1];
+}
+
+/* How likely chance alone makes such a change, corrected: of the rows with less than
+ * CONFIDENCE_ALPHA that part is expected to be noise. */
+static int test_column(struct diff *d, int column)
+{
+	_cleanup_free_ double *p = malloc(((size_t)d->rows.n + 1) * sizeof(*p));
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < d->rows.n; i++)
+		p[i] = confidence_p_value(d->rows.items[i].of[column], d->whole, d->n_samples);
+	r = confidence_correct(p, d->rows.n);
+	for (uint32_t i = 0; i < d->rows.n; i++)
+		d->rows.items[i].p[column] = p[i];
+	return r;
+}
+
+/* Shares, and what of their changes is noise. */
+static int compare_sides(struct diff *d)
+{
+	int r = 0;
+
+	for (int column = 0; column < N_COLUMNS && r == 0; column++) {
+		for (uint32_t i = 0; i < d->rows.n; i++) {
+			struct row *row = &d->rows.items[i];
+
+			for (int side = 0; side < 2; side++)
+				row->share[column][side] =
+					d->whole[side].sum > 0 ? 100 * row->of[column][side].sum /
+									 d->whole[side].sum
+							       : 0;
+		}
+		r = can_test(d) ? test_column(d, column) : 0;
+	}
+	return r;
+}
+
+static double change(const struct row *r, int column)
+{
+	return r->share[column][1] - r->share[column][0];
+}
+
+static bool is_noise(const struct diff *d, const struct row *r, int column)
+{
+	return can_test(d) && r->p[column] >= CONFIDENCE_ALPHA;
 }
 
 static int by_change(const void *a, const void *b)
 {
 	const struct row *x = a, *y = b;
-	double p = fabs(change(x)), q = fabs(change(y));
 
-	if (p != q)
-		return p < q ? 1 : -1;
-	p = fabs(x->total[1] - x->total[0]);
-	q = fabs(y->total[1] - y->total[0]);
-	if (p != q)
-		return p < q ? 1 : -1;
+	for (int column = 0; column < N_COLUMNS; column++) {
+		double p = fabs(change(x, column)), q = fabs(change(y, column));
+
+		if (p != q)
+			return p < q ? 1 : -1;
+	}
 	return x->key < y->key ? -1 : x->key > y->key;
+}
+
+static char noise_mark(const struct diff *d, const struct row *r, int column)
+{
+	return change(r, column) != 0 && is_noise(d, r, column) ? '~' : ' ';
+}
+
+static void print_numbers(const struct diff *d, struct table *t, const struct row *r)
+{
+	const double *self = r->share[SELF], *total = r->share[TOTAL];
+	const char *mark = total[0] == 0 ? "new" : total[1] == 0 ? "gone" : "";
+
+	if (t->csv)
+		(void)fprintf(t->out, "%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%s", self[0], self[1],
+			      change(r, SELF), total[0], total[1], change(r, TOTAL), mark);
+	else
+		(void)fprintf(t->out, "%7.2f%% %7.2f%%  %+7.2f%c %+7.2f%c %-4s  ", self[0], self[1],
+			      change(r, SELF), noise_mark(d, r, SELF), change(r, TOTAL),
+			      noise_mark(d, r, TOTAL), mark);
 }
 
 static void print_row(const struct diff *d, struct table *t, const struct row *r)
 {
 	const char *text = strtab_get(&d->texts, r->key), *tab = strchr(text, '\t');
-	const char *mark = r->total[0] == 0 ? "new" : r->total[1] == 0 ? "gone" : "";
+	bool dim = is_noise(d, r, SELF) && is_noise(d, r, TOTAL);
 	size_t n = tab ? (size_t)(tab - text) : strlen(text);
 
-	if (t->csv)
-		(void)fprintf(t->out, "%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%.4f\t%s", r->self[0],
-			      r->self[1], change(r), r->total[0], r->total[1],
-			      r->total[1] - r->total[0], mark);
-	else
-		(void)fprintf(t->out, "%7.2f%% %7.2f%%  %+7.2f  %+7.2f  %-4s  ", r->self[0],
-			      r->self[1], change(r), r->total[1] - r->total[0], mark);
+	if (dim)
+		table_dim(t, true);
+	print_numbers(d, t, r);
 	t->at = 0;
 	t->room = (int)t->width - 42;
 	table_cell(t, text, n);
 	table_cell(t, tab ? tab + 1 : "", tab ? strlen(tab + 1) : 0);
+	for (int column = 0; t->csv && column < N_COLUMNS; column++)
+		(void)fprintf(t->out, can_test(d) ? "\t%.3g" : "\t", r->p[column]);
+	if (dim)
+		table_dim(t, false);
 	table_end(t);
+}
+
+static void print_facts(const struct diff *d, const struct profile *before,
+			const struct profile *after, FILE *out)
+{
+	(void)fprintf(out, "%" PRIu64 " samples before, %" PRIu64 " after\n",
+		      before->counters[PROFILE_SAMPLES], after->counters[PROFILE_SAMPLES]);
+	if (can_test(d))
+		(void)fprintf(out,
+			      "~ marks noise: an exact test at 95%%, for all %" PRIu32
+			      " functions together%s\n",
+			      d->rows.n, d->counts ? "" : ", if the files count samples");
+	else
+		(void)fprintf(out,
+			      "What is noise is not known: the %s file does not say how many "
+			      "samples its values add up\n",
+			      d->known[0] ? "second" : "first");
 }
 
 static void print_head(struct table *t)
 {
 	if (t->csv)
 		(void)fputs("self_before\tself_after\tself_change\ttotal_before\ttotal_after\t"
-			    "total_change\tmark\tSYMBOL\tMODULE\n",
+			    "total_change\tmark\tSYMBOL\tMODULE\tself_p\ttotal_p\n",
 			    t->out);
 	else
 		(void)fputs(
@@ -152,8 +247,8 @@ static void print_rows(struct diff *d, struct table *t, const struct render_repo
 		const struct row *r = &d->rows.items[i];
 
 		if ((o->max_rows && shown == o->max_rows) ||
-		    (fabs(change(r)) < o->min_percent &&
-		     fabs(r->total[1] - r->total[0]) < o->min_percent)) {
+		    (fabs(change(r, SELF)) < o->min_percent &&
+		     fabs(change(r, TOTAL)) < o->min_percent)) {
 			hidden++;
 			continue;
 		}
@@ -231,7 +326,7 @@ int render_diff_folded(const struct profile *before, const struct profile *after
 int render_diff(const struct profile *before, const struct profile *after,
 		const struct render_report_options *options, FILE *out)
 {
-	struct diff d = {.rows = ARRAY_INIT(UINT32_MAX / 2)};
+	struct diff d = {.rows = ARRAY_INIT(UINT32_MAX / 2), .counts = true};
 	const struct profile *const sides[2] = {before, after};
 	unsigned int flags = CALLTREE_ANY_KIND;
 	struct table t;
@@ -242,12 +337,12 @@ int render_diff(const struct profile *before, const struct profile *after,
 	strtab_init(&d.texts, MAX_TEXT_BYTES);
 	for (int i = 0; i < 2 && r == 0; i++)
 		r = add_side(&d, sides[i], i, flags);
+	if (r == 0)
+		r = compare_sides(&d);
 	if (r == 0) {
 		table_init(&t, out, options->width, options->color, options->csv);
 		if (!t.csv)
-			(void)fprintf(out, "%" PRIu64 " samples before, %" PRIu64 " after\n",
-				      before->counters[PROFILE_SAMPLES],
-				      after->counters[PROFILE_SAMPLES]);
+			print_facts(&d, before, after, out);
 		print_rows(&d, &t, options);
 	}
 	array_deinit(&d.rows);

@@ -321,6 +321,11 @@ void table_end(struct table *t)
 	(void)fputc('\n', t->out);
 }
 
+void table_dim(struct table *t, bool dim)
+{
+	(void)fputs(on(t, dim ? DIM : OFF), t->out);
+}
+
 void table_rest(struct table *t, uint32_t n_rows, double self)
 {
 	if (n_rows && !t->csv)

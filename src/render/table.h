@@ -54,6 +54,8 @@ void table_begin(struct table *t, struct table_estimate self, struct table_estim
 /* n bytes of clean UTF-8; the last column gets the rest of the line. */
 void table_cell(struct table *t, const char *text, size_t n);
 void table_end(struct table *t);
+/* What follows is grey, or as usual again. */
+void table_dim(struct table *t, bool dim);
 void table_rest(struct table *t, uint32_t n_rows, double self);
 /* same: the percentage is that of the line before, and not said again. */
 void table_tree_line(struct table *t, struct table_estimate e, uint32_t depth, bool same,
