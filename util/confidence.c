@@ -111,7 +111,8 @@ static double exact_p_value(const double k[2], const double n[2])
 		y--;
 		tail += term;
 	}
-	return part > 0 && rest > 0 ? fmin(2 * tail, 1) : 1;
+	/* Near the middle the other one may be the smaller. */
+	return part > 0 && rest > 0 ? 2 * fmin(tail, fabs(1 - tail)) : 1;
 }
 
 static double normal_p_value(const double k[2], const double n[2], double variance)
