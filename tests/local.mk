@@ -31,6 +31,7 @@ EXTRA_DIST += \
 	tests/system/churn.py \
 	tests/system/collector.py \
 	tests/system/completion.py \
+	tests/system/confidence.py \
 	tests/system/config.py \
 	tests/system/cgroup_dirs.py \
 	tests/system/cgroups.py \
