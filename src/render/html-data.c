@@ -25,16 +25,17 @@ static void put_member(FILE *out, const char *key, const char *text)
 	json_put_string(out, text ? text : "");
 }
 
-static void put_meta(FILE *out, const struct profile *p, const struct render_info *info)
+static void put_meta(FILE *out, const struct profile *p, const struct render_info *info,
+		     const struct sampling *how)
 {
 	uint64_t length = p->end_unix_ns > p->start_unix_ns ? p->end_unix_ns - p->start_unix_ns : 0;
 
 	fprintf(out,
 		"\"meta\":{\"rate\":%" PRIu32 ",\"periodNs\":%" PRIu64 ",\"periodEvents\":%" PRIu64
-		",\"weighted\":%d,\"startMs\":%" PRIu64 ",\"durationNs\":%" PRIu64
-		",\"cpus\":%" PRIu32,
-		p->rate_hz, p->period_ns, p->period_events, (int)p->weighted,
-		p->start_unix_ns / 1000000, length, info->n_cpus);
+		",\"weighted\":%d,\"counted\":%d,\"spread\":%.17g,\"startMs\":%" PRIu64
+		",\"durationNs\":%" PRIu64 ",\"cpus\":%" PRIu32,
+		p->rate_hz, p->period_ns, p->period_events, (int)p->weighted, (int)how->known,
+		how->spread, p->start_unix_ns / 1000000, length, info->n_cpus);
 	put_member(out, "title", info->title ? info->title : "perfwalk");
 	put_member(out, "host", info->host_name);
 	put_member(out, "kernel", info->kernel_release);
@@ -238,6 +239,13 @@ static void put_samples(FILE *out, const struct profile *p, const struct calltre
 	for (uint32_t i = 0; i < p->samples.n; i++)
 		column_put(&c, (uint64_t)samples[i].value);
 	column_end(&c);
+	/* How many samples the values add up; otherwise that is the values. */
+	if (p->weighted) {
+		column_begin(&c, out, ",count");
+		for (uint32_t i = 0; i < p->samples.n; i++)
+			column_put(&c, samples[i].n);
+		column_end(&c);
+	}
 	fputs("}", out);
 }
 
@@ -254,7 +262,7 @@ int html_put_data(FILE *out, const struct profile *p, const struct render_info *
 	}
 	if (r == 0) {
 		fputs("{", out);
-		put_meta(out, p, info);
+		put_meta(out, p, info, &t.sampling);
 		fprintf(out, ",\n\"total\":%" PRId64 ",\"cut\":%" PRId64 ",\n",
 			t.nodes.items[0].total, t.n_cut);
 		put_symbols(out, &t);

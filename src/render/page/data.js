@@ -10,6 +10,8 @@ const NONE = -1;
 // interpreter that a perf map names as such.
 const [NATIVE, KERNEL, JIT, INLINED, MARKER, PROCESS, GROUP, INTERPRETED] = [0, 1, 2, 3, 4, 5, 6, 7];
 
+const sumOf = (column) => column.reduce((sum, n) => sum + n, 0);
+
 // Numbers in a column: LEB128 in base64; with differences each is zigzag and relative to the last.
 function decodeColumn(text, n, differences) {
 	const bytes = atob(text);
@@ -103,11 +105,15 @@ function decodeTree(raw, places) {
 	return tree;
 }
 function decodeSamples(raw) {
-	const {n, node, time, thread, cpu, value} = raw.samples;
+	const {n, node, time, thread, cpu} = raw.samples;
+	const value = decodeColumn(raw.samples.value, n);
+	const {weighted, spread} = raw.meta;
+	// What a value adds up, and the sum of the squares: of samples that count 1 each both are the value.
+	const count = weighted ? decodeColumn(raw.samples.count, n) : value;
 
 	return {n, node: Int32Array.from(decodeColumn(node, n)), time: decodeColumn(time, n, true),
 		thread: Int32Array.from(decodeColumn(thread, n)), cpu: Int32Array.from(decodeColumn(cpu, n)),
-		value: decodeColumn(value, n)};
+		value, count, squares: weighted ? value.map((v, i) => (v * v) / count[i] + (count[i] - 1) * spread) : value};
 }
 function decodeCapture(raw) {
 	const places = decodePlaces(raw, decodeSymbols(raw));
@@ -125,7 +131,8 @@ function decodeCapture(raw) {
 	return {meta: raw.meta, counters: raw.counters, total: raw.total, cut: raw.cut, places,
 		tree: decodeTree(raw, places), samples, threads,
 		// What has no times of its own has the same for all.
-		timed: last > first, first, last};
+		timed: last > first, first, last,
+		mean: sumOf(samples.value) / sumOf(samples.count)};
 }
 function isUnnamed(symbol) {
 	return symbols.kind[symbol] !== MARKER && symbols.name[symbol].startsWith('[');
@@ -133,4 +140,6 @@ function isUnnamed(symbol) {
 
 const captures = JSON.parse(document.getElementById('data').textContent).map(decodeCapture);
 const comparing = captures.length > 1;
+// Is the number of samples known of all?
+const counted = captures.every((c) => c.meta.counted);
 const nodesInFile = captures.reduce((sum, c) => sum + c.tree.n - 1, 0);
