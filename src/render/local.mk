@@ -37,6 +37,7 @@ render_page_scripts = \
 	src/render/page/data.js \
 	src/render/page/views.js \
 	src/render/page/sums.js \
+	src/render/page/confidence.js \
 	src/render/page/state.js \
 	src/render/page/colours.js \
 	src/render/page/graph.js \

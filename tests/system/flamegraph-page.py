@@ -62,6 +62,10 @@ def test_small():
     check('samples', total(), 12)
     check('title', b.js('document.title'), 'perfwalk record -a -d 10 – host-1')
     node, x, y = frame('handle')
+    b.mouse('mouseMoved', x, y)
+    # Wilson's interval of 6 of 12.
+    check('the tooltip says how sure the share is', b.js('document.getElementById("tip").innerText'),
+          lambda t: '6 samples (50.0%' in t and 'of 12 samples, 95% interval 25.4–74.6%' in t)
     b.click(x, y)
     check('zoom by click', b.js('perfwalk.graph.nameOf(perfwalk.graph.zoom)'), 'handle')
     check('path of parents', b.js('[...document.querySelectorAll("#path button")].map((e) => e.textContent).join(" ")'), 'all web main handle')
@@ -350,6 +354,35 @@ def test_hostile():
     check('a hostile address', b.js('document.scripts.length'), 2)
 
 
+# Of two counts, their wholes, and the test in fractions: those of tests/unit/test-confidence.c.
+P_VALUES = ((0, 100, 5, 100, 0.029691605234293292), (3, 100, 12, 100, 0.017060934910433378), (100, 1000, 7, 20, 0.0033020022111941378),
+            (1, 5000, 9, 4000, 0.004341790200592528), (480, 1000, 520, 1000, 0.0739001384544151), (60, 100, 20, 200, 1.3682412110726522e-19),
+            (0, 1000, 1, 10, 0.009900990099009901), (20, 100, 20, 100, 1), (3000, 10000, 3100, 10000, 0.12462125858503978))
+
+
+def test_confidence():
+    b.open(write('diff'))
+    for k0, n0, k1, n1, expected in P_VALUES:
+        for size in (1, 4096):
+            weights = json.dumps([{'sum': k * s, 'squares': k * s * s} for k, s in ((k0, 1), (k1, size))])
+            wholes = json.dumps([{'sum': n * s, 'squares': n * s * s} for n, s in ((n0, 1), (n1, size))])
+            check(f'{k0} of {n0} and {k1} of {n1}', b.js(f'perfwalk.pValue({weights}, {wholes}, [1, {size}])'),
+                  lambda p, want=expected: abs(p - want) <= 1e-6 * want)
+    check('four are too few', b.js('Number.isNaN(perfwalk.pValue([{sum: 0, squares: 0}, {sum: 4, squares: 4}], [{sum: 99, squares: 99}, {sum: 99, squares: 99}]))'), True)
+    check('both ways to compute it meet', b.js('[7.9e6, 8.1e6].map((n) => perfwalk.pValue([n / 2, n / 2 + 3000].map((k) => ({sum: k, squares: k})), [n, n].map((k) => ({sum: k, squares: k}))))'),
+          lambda p: all(abs(x - math.erfc(1500 / math.sqrt(n / 4))) < 1e-5 for x, n in zip(p, (7.9e6, 8.1e6))))
+    b.js('perfwalk.graph.events.onHover(perfwalk.graph.zoomTo(0) || 2, 300, 300)')
+    check('the tooltip has both sides', b.js('document.getElementById("tip").innerText'), lambda t: re.search(r'95% interval [\d.]+–[\d.]+%, before [\d.]+–[\d.]+%; the change is (within|more than) noise', t))
+    b.key('2')
+    rows = b.js('[...document.querySelectorAll("#table tbody tr")].map((r) => [r.querySelector(".name").innerText, r.cells[2].innerText.trim(), r.cells[2].className, r.cells[0].title])')
+    # All 8 or 6 of 8 after, none of 12 before; 2 of 8 and 4 of 12 are no difference.
+    check('a change that is none', [r[1:3] for r in rows if r[0] == 'skip_space'], [['−8.33 ~', 'number muted']])
+    check('and one that is', [r[1:3] for r in rows if r[0] == 'render'], [['+75.00', 'number more']])
+    check('each share has its interval', [r[3] for r in rows if r[0] == 'render'], ['of 8 samples, 95% interval 40.9–92.9%'])
+    b.key('1')
+    check('frames within noise are grey', [b.js(f'perfwalk.graph.fillOf({frame(name)[0]})') == 'rgb(226 229 234)' for name in ('skip_space', 'render')], [True, False])
+
+
 def test_diff():
     b.open(write('diff'))
     check('width from the newer', total(), 8)
@@ -420,7 +453,7 @@ work = tempfile.mkdtemp(prefix='perfwalk-page-')
 atexit.register(shutil.rmtree, work, ignore_errors=True)
 b = browser.Browser()
 try:
-    for test in (test_small, test_time, test_colours, test_paper, test_controls, test_views, test_hostile, test_diff, test_big, test_capture):
+    for test in (test_small, test_time, test_colours, test_paper, test_controls, test_views, test_hostile, test_confidence, test_diff, test_big, test_capture):
         test()
         check(f'{test.__name__}: complaints of the browser', b.complaints, [])
         check(f'{test.__name__}: requests besides the page', [r for r in b.requests if not r.startswith(('file://' + work, 'about:'))], [])

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 6: a tree on a canvas. Of the view only what is wider than half a pixel and inside the
+// Part 7: a tree on a canvas. Of the view only what is wider than half a pixel and inside the
 // window is drawn. What the canvas shows is told in words by the element that onFocus fills.
 // On paper a canvas is as wide as the paper, and as high as PAPER_WIDTH pixels of width leave room
 // for; what is deeper is for a zoom.
@@ -177,6 +177,8 @@ class Graph {
 
 		if (!comparing || v.symbol[node] === NONE)
 			return symbolColour(v.symbol[node]);
+		if (v.noise && v.noise[node])
+			return changeColour(1, 1);
 		return changeColour(v.totals[1][node] / (v.totals[1][0] || 1), v.totals[0][node] / (v.totals[0][0] || 1));
 	}
 	drawFrame(node, left, width, row) {

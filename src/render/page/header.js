@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 9: what was captured, and how much of it is missing.
+// Part 10: what was captured, and how much of it is missing.
 
 const losses = [
 	['samples_lost', 'samples', 'samples lost: the kernel had no room in a ring'],
@@ -122,7 +122,7 @@ function showHeader() {
 }
 function showLegend() {
 	const there = new Set(symbols.kind);
-	const changes = comparing ? [['less', changeColour(1, 0)], ['as before', changeColour(1, 1)], ['more', changeColour(0, 1)]] : [];
+	const changes = comparing ? [['less', changeColour(1, 0)], [counted ? 'as before, or noise' : 'as before', changeColour(1, 1)], ['more', changeColour(0, 1)]] : [];
 	const marks = kinds.filter((k) => k.name && there.has(k.kind) && (!comparing || k.mark))
 		.map((k) => [k.name, comparing ? changeColour(1, 1) : kindColour(k.kind), k.kind === MARKER ? 'hatched' : k.mark || '']);
 

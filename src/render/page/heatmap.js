@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 7: the heat map of a capture's time, after FlameScope: a column is a second (of long captures
+// Part 8: the heat map of a capture's time, after FlameScope: a column is a second (of long captures
 // another round time, as many as there is room for), its cells are equal parts of it from the bottom
 // up, and the colour is the number of samples. Dragging selects from one cell to another.
 
@@ -96,7 +96,7 @@ class HeatMap {
 			return box;
 		}), `${count(this.most)} ${unit}.`);
 		this.clear.hidden = !range;
-		this.rangeWords.textContent = range ? `${(range[0] / 1e6).toFixed(2)} to ${(range[1] / 1e6).toFixed(2)} s: ${count(totalOf(this.number))} ${unit}` : '';
+		this.rangeWords.textContent = range ? `${(range[0] / 1e6).toFixed(2)} to ${(range[1] / 1e6).toFixed(2)} s: ${count(wholes[this.number].sum)} ${unit}` : '';
 	}
 	draw() {
 		const {pen, canvas} = this;

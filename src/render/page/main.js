@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 10: what follows from what. A change of the tree (split, shape, order) builds a view; a
+// Part 11: what follows from what. A change of the tree (split, shape, order) builds a view; a
 // change of the selection (filter, range) adds up anew; both end in show().
 
 const trees = new Map(); // split and shape to tree
 let active = [];         // by capture: the samples selected
-let baseSelf = [];       // by capture: their sums by node of its tree
+let baseWeights = [];    // by capture: their weights by node of its tree
+let wholes = [];         // by capture: their weight
 let match = null;        // by symbol, 1: matches the search
 let searchFault = '';    // what is wrong with the search
 const heatMaps = [];
@@ -18,15 +19,14 @@ const callees = new Graph(byId('callees'), graphEvents(() => callees, false));
 const graphs = [graph, callers, callees];
 
 const widthIndex = () => (state.width === 'before' ? 1 : 0);
-const totalOf = (number) => baseSelf[number].reduce((sum, n) => sum + n, 0);
-const activeTotals = () => baseSelf.map((_, number) => totalOf(number));
 const isSelection = () => Boolean(state.filter) || state.ranges.some((range) => range);
 
 // ---- Selection and views ----
 
 function select() {
 	active = captures.map((c, i) => selectSamples(c, state.filter, state.ranges[i]));
-	baseSelf = captures.map((c, i) => sumByNode(c, active[i], c.samples.node, c.tree.n));
+	baseWeights = captures.map((c, i) => weighByNode(c, active[i], c.samples.node, c.tree.n));
+	wholes = baseWeights.map(({sum, squares}) => ({sum: sumOf(sum), squares: sumOf(squares)}));
 }
 function currentTree() {
 	const key = `${state.split} ${state.shape === 'inverted'}`;
@@ -58,8 +58,8 @@ function findPath(view, names) {
 function showGraph() {
 	const tree = currentTree();
 	const shown = tree.timeline && active[0].length > 30000 ? [active[0].subarray(0, 30000)] : active;
-	const selves = captures.map((c, i) => sumByNode(c, shown[i], tree.sampleNodes[i], tree.n));
-	const view = layOut(tree, selves, state.order, widthIndex());
+	const weights = captures.map((c, i) => weighByNode(c, shown[i], tree.sampleNodes[i], tree.n));
+	const view = layOut(tree, weights, state.order, widthIndex());
 
 	byId('limit').hidden = shown[0] === active[0];
 	graph.show(view, {zoom: findPath(view, state.zoomPath), upward: state.shape === 'flame',
@@ -67,17 +67,16 @@ function showGraph() {
 	showPath();
 }
 function rowsOf(tab) {
-	const totals = activeTotals();
-	const sum = (keys, n) => captures.map((c, i) => sumByKey(c, baseSelf[i], keys, n));
+	const weigh = (keys, n) => captures.map((c, i) => weighByKey(c, baseWeights[i], keys, n));
 
 	if (tab === 'containers')
-		return containerRows(captures.map((c, i) => sumByContainer(c, active[i])), totals);
+		return containerRows(weighContainers(active), wholes);
 	if (tab === 'modules') {
 		const keys = keysOfModules();
 
-		return moduleRows(sum(keys, moduleNames.length), totals);
+		return moduleRows(weigh(keys, moduleNames.length), wholes);
 	}
-	return functionRows(sum(functionKeys(), symbols.name.length), totals);
+	return functionRows(weigh(functionKeys(), symbols.name.length), wholes);
 }
 function showTable(tab) {
 	const expression = state.search ? compileSearch(state.search).expression : null;
@@ -86,13 +85,13 @@ function showTable(tab) {
 	const columns = (tab === 'containers' ? ['total'] : ['self', 'total']).concat(comparing ? ['change'] : [], ['name'], tab === 'functions' ? ['module'] : []);
 
 	byId('table').replaceChildren(tableNote(found.length, rows.length, tab),
-		makeTable(columns, found, activeTotals()[0], (sort) => change({sort}), {functions: openSandwich, modules: openModule, containers: openContainer}[tab]));
+		makeTable(columns, found, wholes[0], (sort) => change({sort}), {functions: openSandwich, modules: openModule, containers: openContainer}[tab]));
 }
 function showChanges() {
 	const keys = functionKeys();
-	const sums = captures.map((c, i) => sumByKey(c, baseSelf[i], keys, keys.length));
+	const sums = captures.map((c, i) => weighByKey(c, baseWeights[i], keys, keys.length));
 
-	byId('table').replaceChildren(makeChanges(sums, activeTotals(), openSandwich));
+	byId('table').replaceChildren(makeChanges(sums, wholes, openSandwich));
 }
 function sandwichSymbol() {
 	for (let symbol = 0; symbol < symbols.name.length; symbol++) {
@@ -114,13 +113,13 @@ function showSandwich() {
 		state.functionName = first.name;
 		state.functionModule = first.module;
 	}
-	const below = buildCallees(symbol, baseSelf);
+	const below = buildCallees(symbol, baseWeights);
 
 	callees.show(below);
-	callers.show(buildCallers(symbol, baseSelf), {upward: true});
+	callers.show(buildCallers(symbol, baseWeights), {upward: true});
 	// Each takes what the other leaves.
 	callees.resize();
-	byId('sandwich-title').textContent = `${symbols.name[symbol]}: ${count(below.total[0])} ${unit} (${percent(below.total[0], activeTotals()[0])}), self ${count(below.self[0])}`;
+	byId('sandwich-title').textContent = `${symbols.name[symbol]}: ${count(below.total[0])} ${unit} (${percent(below.total[0], wholes[0].sum)}), self ${count(below.self[0])}`;
 }
 function openSandwich(row) {
 	change({tab: 'sandwich', functionName: row.name, functionModule: row.module});
@@ -228,6 +227,19 @@ function valueWords(view, node) {
 
 	return `${words}; before ${count(view.totals[1][node])} (${(100 * shares[1]).toFixed(1)}%), change ${points(shares[0] - shares[1])} points`;
 }
+// How sure the share is. In the order of time a node is one stretch of it, and no share.
+function confidenceWords(view, node) {
+	const roots = view.weights.map((column) => weightAt(column, 0));
+	const [after, before] = view.weights.map((column, i) => intervalText(weightAt(column, node), roots[i]));
+	const self = view.inverted || !view.self[node] ? '' : `, self ${intervalText(weightAt(view.selfWeights[0], node), roots[0])}`;
+	const noise = view.noise ? `; the change is ${view.noise[node] ? 'within' : 'more than'} noise` : '';
+
+	if (!after || !node || view.timeline)
+		return '';
+	if (comparing)
+		return `95% interval ${after}, before ${before}${noise}`;
+	return `of ${sampleWords(roots[0])}, 95% interval ${after}${self}`;
+}
 function showDetails(of, node) {
 	focusGraph = of;
 	focusNode = node;
@@ -235,7 +247,7 @@ function showDetails(of, node) {
 	const words = of.view ? [kindWords(of.view.symbol[shown]), ...placeWords(of.view, shown)].filter((w) => w) : [];
 
 	byId('detail-name').textContent = of.view ? of.nameOf(shown) : '';
-	byId('detail-words').textContent = of.view ? [valueWords(of.view, shown), ...words].join(' · ') : '';
+	byId('detail-words').textContent = of.view ? [valueWords(of.view, shown), confidenceWords(of.view, shown), ...words].filter((w) => w).join(' · ') : '';
 }
 function showTip(of, node, x, y) {
 	if (node === NONE) {
@@ -244,7 +256,8 @@ function showTip(of, node, x, y) {
 	}
 	const words = [kindWords(of.view.symbol[node]), ...placeWords(of.view, node)].filter((w) => w);
 
-	placeTip([make('div', of.nameOf(node).slice(0, 600), 'name'), make('div', valueWords(of.view, node)), make('div', words.join(' · '), 'muted')], x, y);
+	placeTip([make('div', of.nameOf(node).slice(0, 600), 'name'), make('div', valueWords(of.view, node)), make('div', confidenceWords(of.view, node)),
+		  make('div', words.join(' · '), 'muted')], x, y);
 }
 // lines: elements, null for none.
 function placeTip(lines, x, y) {
@@ -540,7 +553,7 @@ function restore() {
 }
 
 // What a test, or a curious reader at the console, may look at.
-const page = {state, graph, graphs, callers, callees, captures, symbols, heatMaps, lastMs: 0, copied: '', kinds};
+const page = {state, graph, graphs, callers, callees, captures, symbols, heatMaps, lastMs: 0, copied: '', kinds, interval, pValue};
 window.perfwalk = page;
 
 byId('tabs').append(...tabs.map((tab, i) => {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 4: what is shown, and that as the fragment of the address: a view can be shared as a link.
+// Part 5: what is shown, and that as the fragment of the address: a view can be shared as a link.
 
 const tabs = ['graph', 'functions', 'sandwich', 'modules', 'containers'].concat(comparing ? ['changes'] : []);
 const choices = {
@@ -91,6 +91,10 @@ function points(change) {
 // A weighted sample is as many as the events it stands for, or as its unit.
 const unit = !captures[0].meta.weighted ? 'samples'
 	: {nanoseconds: 'ns', bytes: 'bytes'}[captures[0].meta.unit] || 'events';
+// Samples with values of their own are worth fewer equal ones.
+function sampleWords({sum, squares}) {
+	return captures[0].meta.weighted ? `samples worth ${count(Math.round((sum * sum) / squares))} equal ones` : `${count(sum)} samples`;
+}
 function bytes(n) {
 	const names = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
 	const i = Math.min(Math.floor(Math.log2(Math.max(n, 1)) / 10), names.length - 1);

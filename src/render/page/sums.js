@@ -34,13 +34,18 @@ function selectSamples(c, filter, range) {
 	}
 	return chosen.subarray(0, n);
 }
-function sumByNode(c, active, nodes, n) {
+function sumByNode(active, nodes, n, value) {
 	const self = new Float64Array(n);
-	const {value} = c.samples;
 
 	for (let k = 0; k < active.length; k++)
 		self[nodes[active[k]]] += value[active[k]];
 	return self;
+}
+// The values of the selected samples by node, and their squares. Equal ones are one column.
+function weighByNode(c, active, nodes, n) {
+	const sum = sumByNode(active, nodes, n, c.samples.value);
+
+	return {sum, squares: c.meta.weighted ? sumByNode(active, nodes, n, c.samples.squares) : sum};
 }
 
 // Self and total by key of a node: a key counts once a stack, where it is outermost.
@@ -64,6 +69,13 @@ function sumByKey(c, self, keyOf, nKeys) {
 	}
 	return sums;
 }
+// The same as weights.
+function weighByKey(c, weights, keyOf, nKeys) {
+	const sum = sumByKey(c, weights.sum, keyOf, nKeys);
+	const squares = weights.squares === weights.sum ? sum : sumByKey(c, weights.squares, keyOf, nKeys);
+
+	return {self: {sum: sum.self, squares: squares.self}, total: {sum: sum.total, squares: squares.total}};
+}
 const functionKeys = () => Int32Array.from(symbols.name, (_, i) => i);
 const moduleNames = [];
 let moduleKeys = null;
@@ -86,28 +98,31 @@ function keysOfModules() {
 	});
 	return moduleKeys;
 }
-function sumByContainer(c, active) {
-	const sums = new Map();
+// As weighByKey(), with the keys' names.
+function weighContainers(active) {
+	const keys = new Map();
+	const keyOf = captures.map((c) => c.threads.map(({owner}) => {
+		if (!keys.has(owner))
+			keys.set(owner, keys.size);
+		return keys.get(owner);
+	}));
+	const sums = captures.map((c, i) => {
+		const weights = weighByNode(c, active[i], c.samples.thread.map((thread) => keyOf[i][thread]), keys.size);
 
-	for (const i of active) {
-		const {owner} = c.threads[c.samples.thread[i]];
+		return {self: weights, total: weights};
+	});
 
-		sums.set(owner, (sums.get(owner) || 0) + c.samples.value[i]);
-	}
-	return sums;
+	return {names: [...keys.keys()], sums};
 }
 
 // ---- Around one function ----
 
-// selves: by node of each capture's tree. A recursive function is where it is outermost.
-function buildCallees(symbol, selves) {
+// weights: by node of each capture's tree. A recursive function is where it is outermost.
+function buildCallees(symbol, weights) {
 	const builder = new TreeBuilder(1024, symbol);
-	const sums = captures.map(() => []);
-
-	captures.forEach((c, number) => {
+	const nodes = captures.map((c, number) => {
 		const {tree} = c;
 		const nodeOf = new Int32Array(tree.n).fill(NONE);
-		const self = selves[number];
 
 		for (let i = 1; i < tree.n; i++) {
 			const outer = nodeOf[tree.parent[i]];
@@ -116,37 +131,52 @@ function buildCallees(symbol, selves) {
 				nodeOf[i] = builder.descend(outer, tree.symbol[i], tree.place[i], number);
 			else if (tree.symbol[i] === symbol)
 				nodeOf[i] = 0;
-			if (nodeOf[i] !== NONE)
-				sums[number][nodeOf[i]] = (sums[number][nodeOf[i]] || 0) + self[i];
 		}
+		return nodeOf;
 	});
-	return finishAround(builder, sums);
-}
-function buildCallers(symbol, selves) {
-	const builder = new TreeBuilder(1024, symbol);
-	const sums = captures.map(() => []);
 
-	captures.forEach((c, number) => {
+	return finishAround(builder, nodes, weights);
+}
+function buildCallers(symbol, weights) {
+	const builder = new TreeBuilder(1024, symbol);
+	const totals = captures.map(({tree}, i) => accumulateWeights(tree, weights[i]));
+	const nodes = captures.map((c, number) => {
 		const {tree} = c;
-		const total = accumulate(tree, selves[number]);
+		const nodeOf = new Int32Array(tree.n).fill(NONE);
 		const inside = new Uint8Array(tree.n);
 
 		for (let i = 1; i < tree.n; i++) {
 			let node = 0;
 
 			inside[i] = inside[tree.parent[i]] || tree.symbol[i] === symbol;
-			if (tree.symbol[i] !== symbol || inside[tree.parent[i]] || !total[i])
+			if (tree.symbol[i] !== symbol || inside[tree.parent[i]] || !totals[number].sum[i])
 				continue;
 			for (let at = tree.parent[i]; at > 0; at = tree.parent[at])
 				node = builder.descend(node, tree.symbol[at], tree.place[at], number);
-			sums[number][node] = (sums[number][node] || 0) + total[i];
+			nodeOf[i] = node;
 		}
+		return nodeOf;
 	});
-	return finishAround(builder, sums);
+
+	return finishAround(builder, nodes, totals);
 }
-function finishAround(builder, sums) {
+// nodes: of the new tree, by node of each capture's, NONE: it is not in it.
+function finishAround(builder, nodes, weights) {
 	const view = builder.finish({inverted: false});
-	const selves = sums.map((sum) => Float64Array.from({length: view.n}, (_, i) => sum[i] || 0));
+	const gather = (nodeOf, column) => {
+		const sum = new Float64Array(view.n);
+
+		nodeOf.forEach((node, i) => {
+			if (node !== NONE)
+				sum[node] += column[i];
+		});
+		return sum;
+	};
+	const selves = weights.map(({sum, squares}, i) => {
+		const gathered = gather(nodes[i], sum);
+
+		return {sum: gathered, squares: squares === sum ? gathered : gather(nodes[i], squares)};
+	});
 
 	return layOut(view, selves, 'heavy', 0);
 }

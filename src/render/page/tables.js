@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 8: tables of functions, modules and containers, and what a comparison finds new and gone.
+// Part 9: tables of functions, modules and containers, and what a comparison finds new and gone.
 
 const MAX_ROWS = 300;
 
 // The bar is relative to the largest in its column, the number to all samples.
-function shareCell(value, all, largest) {
+function shareCell(weight, whole, largest) {
 	const cell = make('td', undefined, 'number share');
 	const bar = make('i');
+	const sure = intervalText(weight, whole);
 
-	bar.style.width = `calc((100% - 12px) * ${(largest ? value / largest : 0).toFixed(3)})`;
-	cell.append(bar, make('span', `${count(value)}  ${percent(value, all).padStart(6)}`));
+	bar.style.width = `calc((100% - 12px) * ${(largest ? weight.sum / largest : 0).toFixed(3)})`;
+	cell.append(bar, make('span', `${count(weight.sum)}  ${percent(weight.sum, whole.sum).padStart(6)}`));
+	if (sure)
+		cell.title = `of ${sampleWords(whole)}, 95% interval ${sure}`;
 	return cell;
 }
-function changeCell(change) {
-	return make('td', points(change), `number ${change > 0.0005 ? 'more' : change < -0.0005 ? 'less' : 'muted'}`);
+// Grey and with a ~ when it is noise.
+function changeCell({change, noise}) {
+	const cell = make('td', points(change) + (noise && change ? ' ~' : '\u00a0\u00a0'),
+			  `number ${noise ? 'muted' : change > 0.0005 ? 'more' : change < -0.0005 ? 'less' : 'muted'}`);
+
+	if (noise && change)
+		cell.title = 'within noise: by chance alone shares of so few samples differ as much';
+	return cell;
 }
 const columnWords = {
 	self: ['Self', 'samples taken in the function itself'],
@@ -24,8 +33,9 @@ const columnWords = {
 	module: ['Module', ''],
 };
 
-// rows: {name, module, self, total, change, symbol}. An element of its own, not yet in the page.
-function makeTable(columns, rows, all, onSort, onRow) {
+// rows: {name, module, self, total, change, symbol ...}, of a whole of this weight. An element of its
+// own, not yet in the page.
+function makeTable(columns, rows, whole, onSort, onRow) {
 	const table = make('table');
 	const head = make('tr');
 	const body = make('tbody');
@@ -57,9 +67,9 @@ function makeTable(columns, rows, all, onSort, onRow) {
 
 		for (const column of columns) {
 			if (column === 'self' || column === 'total') {
-				line.append(shareCell(row[column], all, largest[column]));
+				line.append(shareCell(row.weights[column], whole, largest[column]));
 			} else if (column === 'change') {
-				line.append(changeCell(row.change));
+				line.append(changeCell(row));
 			} else if (column === 'module') {
 				line.append(make('td', row.module, 'muted'));
 			} else {
@@ -81,45 +91,44 @@ function tableNote(shown, all, what) {
 	return make('p', shown > MAX_ROWS ? `${note}; the first ${MAX_ROWS} are listed` : note, 'note muted');
 }
 
-// sums: {self, total} by key for each capture; totals: all samples of each.
-function rowOf(key, sums, totals) {
-	const before = comparing ? sums[1].self[key] / (totals[1] || 1) : 0;
+// sums: as of weighByKey(), for each capture; wholes: all samples of each. noise: of the change, by key.
+function rowOf(key, sums, wholes, noise) {
+	const [after, before] = sums.map(({self}, i) => self.sum[key] / (wholes[i].sum || 1));
 
-	return {self: sums[0].self[key], total: sums[0].total[key], change: sums[0].self[key] / (totals[0] || 1) - before};
+	return {self: sums[0].self.sum[key], total: sums[0].total.sum[key], change: after - (before || 0), noise: noise ? noise[key] : 0,
+		weights: {self: weightAt(sums[0].self, key), total: weightAt(sums[0].total, key)}};
 }
-function functionRows(sums, totals) {
+const noiseOfSelf = (sums, wholes) => findNoise(sums.map(({self}) => self), wholes);
+const isThere = (sums, key) => sums.some(({total}) => total.sum[key]);
+
+function functionRows(sums, wholes) {
+	const noise = noiseOfSelf(sums, wholes);
 	const rows = [];
 
 	for (let symbol = 0; symbol < symbols.name.length; symbol++) {
-		const there = sums.some((s) => s.total[symbol]);
-
-		if (there && symbols.kind[symbol] !== PROCESS && symbols.kind[symbol] !== GROUP)
-			rows.push({symbol, name: symbols.name[symbol], module: symbols.module[symbol], ...rowOf(symbol, sums, totals)});
+		if (isThere(sums, symbol) && symbols.kind[symbol] !== PROCESS && symbols.kind[symbol] !== GROUP)
+			rows.push({symbol, name: symbols.name[symbol], module: symbols.module[symbol], ...rowOf(symbol, sums, wholes, noise)});
 	}
 	return rows;
 }
-function moduleRows(sums, totals) {
-	return moduleNames.map((name, key) => ({name, module: '', ...rowOf(key, sums, totals)}))
-		.filter((row, key) => row.name && sums.some((s) => s.total[key]));
-}
-function containerRows(sums, totals) {
-	const names = new Set(sums.flatMap((s) => [...s.keys()]));
+function namedRows(names, sums, wholes) {
+	const noise = noiseOfSelf(sums, wholes);
 
-	return [...names].map((name) => {
-		const value = sums[0].get(name) || 0;
-		const before = comparing ? (sums[1].get(name) || 0) / (totals[1] || 1) : 0;
-
-		return {name, module: '', self: value, total: value, change: value / (totals[0] || 1) - before};
-	});
+	return names.map((name, key) => ({name, module: '', ...rowOf(key, sums, wholes, noise)}))
+		.filter((row, key) => row.name && isThere(sums, key));
 }
+const moduleRows = (sums, wholes) => namedRows(moduleNames, sums, wholes);
+const containerRows = ({names, sums}, wholes) => namedRows(names, sums, wholes);
+
 // What is new, what is gone, and what changed most of the rest.
-function makeChanges(sums, totals, onRow) {
-	const rows = functionRows(sums, totals);
+function makeChanges(sums, wholes, onRow) {
+	const rows = functionRows(sums, wholes);
+	const there = (number, row) => sums[number].total.sum[row.symbol] > 0;
 	const page = document.createDocumentFragment();
 	const parts = [
-		['New: only in the newer capture', rows.filter((r) => !sums[1].total[r.symbol])],
-		['Gone: only in the older capture', rows.filter((r) => !sums[0].total[r.symbol])],
-		['In both', rows.filter((r) => sums[0].total[r.symbol] && sums[1].total[r.symbol])],
+		['New: only in the newer capture', rows.filter((r) => !there(1, r))],
+		['Gone: only in the older capture', rows.filter((r) => !there(0, r))],
+		['In both', rows.filter((r) => there(0, r) && there(1, r))],
 	];
 
 	for (const [title, list] of parts) {
@@ -133,7 +142,7 @@ function makeChanges(sums, totals, onRow) {
 			const cell = make('td', undefined, 'name');
 
 			cell.append(makeButton(row.name, () => onRow(row)));
-			line.append(changeCell(row.change), number(sums[1].self[row.symbol], totals[1]), number(row.self, totals[0]), cell,
+			line.append(changeCell(row), number(sums[1].self.sum[row.symbol], wholes[1].sum), number(row.self, wholes[0].sum), cell,
 				    make('td', row.module, 'muted'));
 			body.append(line);
 		}

@@ -212,6 +212,11 @@ function accumulate(view, self) {
 		total[view.parent[i]] += total[i];
 	return total;
 }
+function accumulateWeights(view, {sum, squares}) {
+	const total = accumulate(view, sum);
+
+	return {sum: total, squares: squares === sum ? total : accumulate(view, squares)};
+}
 // Children by parent, once for a tree: childStart[p] to childStart[p + 1] of children.
 function listChildren(view) {
 	const start = new Int32Array(view.n + 2);
@@ -252,14 +257,16 @@ function rankSymbols() {
 		symbolRank[symbol] = rank;
 	});
 }
-// selves: the sums by node of each capture. width: which of them gives the frames their width.
-function layOut(view, selves, order, width) {
+// weights: by node of each capture. width: which of them gives the frames their width.
+function layOut(view, weights, order, width) {
 	const {n, symbol} = view;
 
-	view.selves = selves;
-	view.totals = selves.map((self) => accumulate(view, self));
-	view.self = selves[width];
+	view.selfWeights = weights;
+	view.weights = weights.map((self) => accumulateWeights(view, self));
+	view.totals = view.weights.map(({sum}) => sum);
+	view.self = weights[width].sum;
 	view.total = view.totals[width];
+	view.noise = findNoise(view.weights, view.weights.map((column) => weightAt(column, 0)));
 	view.x = new Float64Array(n);
 	view.height = new Int32Array(n); // levels below that are not empty
 	if (!view.children)
