@@ -234,6 +234,7 @@ static int set_up(struct screen *s)
 	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
 	s->ui.view.kind =
 		s->setup.view < TOP_VIEW_N ? (enum top_view_kind)s->setup.view : TOP_VIEW_FUNCTIONS;
+	s->ui.view.confidence = s->setup.confidence;
 	s->ui.view.sort = s->setup.sort == TOP_SORT_TOTAL ? TOP_SORT_TOTAL : TOP_SORT_SELF;
 	s->facts.host = s->host;
 	s->facts.rate_hz = s->setup.rate_hz;

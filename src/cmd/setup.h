@@ -84,6 +84,7 @@ struct setup_screen {
 	uint32_t iterations; /* leave after so many tables; 0: never */
 	uint32_t view, sort; /* enum top_view_kind, enum top_sort */
 	uint32_t width;	     /* batch: columns */
+	bool confidence;     /* with the intervals of the shares */
 	bool batch;	     /* tables to standard output, one after the other */
 	bool color;
 };

@@ -44,6 +44,7 @@ enum {
 	OPT_WINDOW,
 	OPT_VIEW,
 	OPT_SORT,
+	OPT_CONFIDENCE,
 	OPT_BATCH,
 	OPT_ITERATIONS,
 	OPT_NO_COLOR
@@ -58,6 +59,7 @@ static const struct option_spec option_table[] = {
 	{0, "view", "VIEW", "begin with functions (the default), processes, containers or tree",
 	 OPT_VIEW},
 	{0, "sort", "KEY", "begin sorted by self (the default) or total", OPT_SORT},
+	{0, "confidence", NULL, "begin with the 95% interval of each share", OPT_CONFIDENCE},
 	{'b', "batch", NULL, "tables to standard output, without a terminal", OPT_BATCH},
 	{'n', "iterations", "N", "leave after N refreshes", OPT_ITERATIONS},
 	{0, "no-color", NULL, "no colours; so does the variable NO_COLOR", OPT_NO_COLOR},
@@ -80,9 +82,10 @@ const struct command top_command = {
 	.n_options = ARRAY_SIZE(option_table),
 	.value = value_of,
 	.epilog =
-		"Keys: 1 functions, 2 processes, 3 containers, 4 tree, s self or total, / filter,\n"
-		"space pause, enter the functions of a process or container, right and left open\n"
-		"and close what is in the tree, esc back, ? help, q quit.\n"
+		"Keys: 1 functions, 2 processes, 3 containers, 4 tree, s self or total,\n"
+		"c how sure shares are, / filter, space pause, enter the functions of a process\n"
+		"or container, right and left open and close what is in the tree, esc back,\n"
+		"? help, q quit.\n"
 		"\nExamples:\n"
 		"  perfwalk top\n"
 		"  perfwalk top -p 1234 -d 1\n"
@@ -162,6 +165,9 @@ static int on_option(void *ctx, int id, const char *value)
 		return parse_view(t, value);
 	case OPT_SORT:
 		return parse_sort(t, value);
+	case OPT_CONFIDENCE:
+		t->screen.confidence = true;
+		return 0;
 	case OPT_BATCH:
 		t->screen.batch = true;
 		return 0;

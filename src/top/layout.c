@@ -8,6 +8,7 @@
 #include <wchar.h>
 #include <wctype.h>
 
+#include "util/confidence.h"
 #include "util/text.h"
 
 #define COMM_COLUMNS 15 /* TASK_COMM_LEN, without its 0 */
@@ -82,6 +83,23 @@ static double share(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
+/* "   3.1-4.2" with a space before it; "" when not asked for. */
+static const char *interval(char *buf, size_t size, const struct top_view *v, uint64_t part,
+			    const struct top_table *t)
+{
+	double low, high;
+	char text[32] = "-";
+
+	buf[0] = '\0';
+	if (!v->confidence)
+		return buf;
+	if (confidence_interval(weight_of_count(part), weight_of_count(t->counts.n_samples), &low,
+				&high))
+		(void)snprintf(text, sizeof(text), "%.1f-%.1f", 100 * low, 100 * high);
+	(void)snprintf(buf, size, " %10s", text);
+	return buf;
+}
+
 static double seconds_of(const struct top_table *t)
 {
 	return (double)(t->end_ns - t->start_ns) / 1e9;
@@ -122,41 +140,46 @@ void top_layout_scope(char *buf, unsigned int columns, const struct top_view *v,
 
 void top_layout_head(char *buf, unsigned int columns, const struct top_view *v)
 {
+	const char *sure = v->confidence ? "  95% RANGE" : "";
+
 	switch (v->kind) {
 	case TOP_VIEW_FUNCTIONS:
-		put_line(buf, columns, "%7s %7s  %-*s %-*s %s", "SELF%", "TOTAL%", COMM_COLUMNS,
-			 "PROCESS", columns < WIDE ? 14 : 24, "MODULE", "FUNCTION");
+		put_line(buf, columns, "%7s%s %7s%s  %-*s %-*s %s", "SELF%", sure, "TOTAL%", sure,
+			 COMM_COLUMNS, "PROCESS", columns < WIDE ? 14 : 24, "MODULE", "FUNCTION");
 		break;
 	case TOP_VIEW_PROCESSES:
-		put_line(buf, columns, "%7s %7s %8s  %-*s %s", "SHARE%", "CPU%", "PID",
+		put_line(buf, columns, "%7s%s %7s %8s  %-*s %s", "SHARE%", sure, "CPU%", "PID",
 			 COMM_COLUMNS, "PROCESS", "CONTAINER OR UNIT");
 		break;
 	case TOP_VIEW_TREE:
-		put_line(buf, columns, "%7s %7s  %s", "TOTAL%", "SELF%",
+		put_line(buf, columns, "%7s%s %7s%s  %s", "TOTAL%", sure, "SELF%", sure,
 			 "PROCESS, AND WHAT IS CALLED");
 		break;
 	default:
-		put_line(buf, columns, "%7s %7s  %s", "SHARE%", "CPU%", "CONTAINER OR UNIT");
+		put_line(buf, columns, "%7s%s %7s  %s", "SHARE%", sure, "CPU%",
+			 "CONTAINER OR UNIT");
 	}
 }
 
 /* A column a level; what is deeper than a third of the line says how deep it is. */
-static void put_node(char *buf, unsigned int columns, const struct top_table *t,
-		     const struct top_row *r)
+static void put_node(char *buf, unsigned int columns, const struct top_view *v,
+		     const struct top_table *t, const struct top_row *r)
 {
 	static const char marks[] = {[TOP_LEAF] = ' ', [TOP_CLOSED] = '+', [TOP_OPEN] = '-'};
 	const char *where = strtab_get(&t->strings, r->depth ? r->module : r->owner);
 	uint32_t indent = r->depth < columns / 3 ? r->depth : columns / 3;
-	char deep[16] = "", process[32] = "";
+	char deep[16] = "", process[32] = "", total_sure[48], self_sure[48];
 
 	if (r->depth > indent)
 		(void)snprintf(deep, sizeof(deep), "%" PRIu32 "> ", r->depth);
 	if (r->depth == 0)
 		(void)snprintf(process, sizeof(process), " (%" PRIu32 ")", r->pid);
-	put_line(buf, columns, "%7.2f %7.2f  %*s%s%c %s%s%s%s",
-		 share(r->total, t->counts.n_samples), share(r->self, t->counts.n_samples),
-		 (int)indent, "", deep, marks[r->fold],
-		 strtab_get(&t->strings, r->depth ? r->function : r->comm), process,
+	put_line(buf, columns, "%7.2f%s %7.2f%s  %*s%s%c %s%s%s%s",
+		 share(r->total, t->counts.n_samples),
+		 interval(total_sure, sizeof(total_sure), v, r->total, t),
+		 share(r->self, t->counts.n_samples),
+		 interval(self_sure, sizeof(self_sure), v, r->self, t), (int)indent, "", deep,
+		 marks[r->fold], strtab_get(&t->strings, r->depth ? r->function : r->comm), process,
 		 *where ? "  " : "", where);
 }
 
@@ -169,27 +192,29 @@ void top_layout_row(char *buf, unsigned int columns, const struct top_view *v,
 	double cpu =
 		seconds > 0 ? 100.0 * (double)r->self * (double)t->period_ns / 1e9 / seconds : 0;
 	const char *owner = strtab_get(&t->strings, r->owner);
-	char comm[128], module[128];
+	char comm[128], module[128], self_sure[48], total_sure[48];
 
+	(void)interval(self_sure, sizeof(self_sure), v, r->self, t);
+	(void)interval(total_sure, sizeof(total_sure), v, r->total, t);
 	(void)top_layout_fit(comm, sizeof(comm), strtab_get(&t->strings, r->comm), COMM_COLUMNS,
 			     true);
 	(void)top_layout_fit(module, sizeof(module), strtab_get(&t->strings, r->module),
 			     columns < WIDE ? 14 : 24, true);
 	switch (v->kind) {
 	case TOP_VIEW_FUNCTIONS:
-		put_line(buf, columns, "%7.2f %7.2f  %s %s %s", self,
-			 share(r->total, t->counts.n_samples), comm, module,
+		put_line(buf, columns, "%7.2f%s %7.2f%s  %s %s %s", self, self_sure,
+			 share(r->total, t->counts.n_samples), total_sure, comm, module,
 			 strtab_get(&t->strings, r->function));
 		break;
 	case TOP_VIEW_PROCESSES:
-		put_line(buf, columns, "%7.2f %7.1f %8" PRIu32 "  %s %s", self, cpu, r->pid, comm,
-			 *owner ? owner : "-");
+		put_line(buf, columns, "%7.2f%s %7.1f %8" PRIu32 "  %s %s", self, self_sure, cpu,
+			 r->pid, comm, *owner ? owner : "-");
 		break;
 	case TOP_VIEW_TREE:
-		put_node(buf, columns, t, r);
+		put_node(buf, columns, v, t, r);
 		break;
 	default:
-		put_line(buf, columns, "%7.2f %7.1f  %s", self, cpu, owner);
+		put_line(buf, columns, "%7.2f%s %7.1f  %s", self, self_sure, cpu, owner);
 	}
 }
 

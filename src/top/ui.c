@@ -16,7 +16,7 @@ static const char *const help_lines[] = {
 	"  1  functions: self is time in the function, total also in what it calls",
 	"  2  processes, 3  containers and units; 100 CPU% is one CPU",
 	"  4  tree: who calls what, largest total first; right opens, left closes",
-	"  s      sort by self or total",
+	"  s      sort by self or total; c  with the 95% ranges of the shares",
 	"  /      show only rows that match a regular expression; empty: all",
 	"  space  pause and go on",
 	"  enter  the functions of the selected process or container (4: their tree)",
@@ -25,6 +25,7 @@ static const char *const help_lines[] = {
 	"  q      quit",
 	"",
 	"  SELF%, TOTAL% and SHARE% are of all samples of the window, of all CPUs.",
+	"  95% ranges: how far off the shares may be, by the number of samples.",
 	"  lost: samples the kernel had no room for. cut short: stacks whose outer",
 	"  callers are not known, so totals of these are too small.",
 	"  any key goes back",
@@ -270,6 +271,9 @@ bool top_ui_key(struct top_ui *ui, int key)
 		break;
 	case 's':
 		ui->view.sort = ui->view.sort == TOP_SORT_SELF ? TOP_SORT_TOTAL : TOP_SORT_SELF;
+		break;
+	case 'c':
+		ui->view.confidence = !ui->view.confidence;
 		break;
 	case '/':
 		ui->editing = true;

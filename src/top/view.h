@@ -22,6 +22,7 @@ const char *top_view_name(enum top_view_kind kind); /* "functions" ... */
 struct top_view {
 	enum top_view_kind kind;
 	enum top_sort sort;
+	bool confidence; /* with the 95% intervals of the shares */
 	/* Only these, when one was jumped to. */
 	bool one_process, one_owner;
 	uint32_t pid;

@@ -82,6 +82,24 @@ static void test_functions_of_all_processes(void)
 	top_ui_deinit(&ui);
 }
 
+/* Wilson's intervals of 70, 60 and 0 of 100. */
+static void test_confidence(void)
+{
+	fill();
+	top_ui_init(&ui);
+	draw();
+	CHECK(!shows(2, "95% RANGE"));
+	CHECK(key('c') && shows(2, "SELF%  95% RANGE  TOTAL%  95% RANGE  PROCESS"));
+	CHECK(shows(3, "  70.00  60.4-78.1   70.00  60.4-78.1  worker") && shows(3, "spin"));
+	CHECK(shows(5, "   0.00    0.0-3.7   60.00  50.2-69.1  worker"));
+	CHECK(key('2') && shows(2, " SHARE%  95% RANGE    CPU%"));
+	CHECK(shows(3, "  60.00  50.2-69.1    60.0        7  worker"));
+	CHECK(key('c') && !shows(2, "95% RANGE"));
+	sum.counts.n_samples = 0;
+	CHECK(key('c') && shows(3, "          -"));
+	top_ui_deinit(&ui);
+}
+
 static void test_jump_and_back(void)
 {
 	fill();
@@ -311,6 +329,7 @@ int main(void)
 	top_table_init(&sum);
 	top_table_init(&other);
 	RUN(test_functions_of_all_processes);
+	RUN(test_confidence);
 	RUN(test_jump_and_back);
 	RUN(test_filter);
 	RUN(test_selection_follows_its_row);
