@@ -153,9 +153,10 @@ void table_intervals(struct table *t, const struct profile *p, bool known, struc
 	if (t->csv)
 		return;
 	if (!known) {
-		(void)fputs("No 95% intervals: the file does not say how many samples its values "
-			    "add up\n",
-			    t->out);
+		(void)fprintf(t->out, "No 95%% intervals: %s\n",
+			      profile_is_difference(p)
+				      ? "the values are differences of two profiles"
+				      : "the file does not say how many samples its values add up");
 		return;
 	}
 	(void)fputs("95% intervals by Wilson's score, ", t->out);
