@@ -111,24 +111,6 @@ struct folded_line {
 	uint64_t number;
 };
 
-/* The next line that is not empty and no comment, without what is white at its end. */
-static bool next_line(const uint8_t *bytes, size_t n, struct folded_line *l)
-{
-	while (l->next < n) {
-		const uint8_t *start = bytes + l->next, *end = memchr(start, '\n', n - l->next);
-
-		l->bytes = start;
-		l->n = end ? (size_t)(end - start) : n - l->next;
-		l->next += l->n + 1;
-		l->number++;
-		while (l->n && (start[l->n - 1] == '\r' || start[l->n - 1] == ' '))
-			l->n--;
-		if (l->n && *start != '#')
-			return true;
-	}
-	return false;
-}
-
 /* Length of the line without the number at its end and the blanks before it; 0: there is none. */
 static size_t without_number(const struct folded_line *l, size_t n)
 {
@@ -141,6 +123,30 @@ static size_t without_number(const struct folded_line *l, size_t n)
 	while (at && l->bytes[at - 1] == ' ')
 		at--;
 	return at;
+}
+
+/* "# text"; but a process may be called "#1". */
+static bool is_comment(const struct folded_line *l)
+{
+	return *l->bytes == '#' && (l->n == 1 || l->bytes[1] == ' ' || !without_number(l, l->n));
+}
+
+/* The next line that is not empty and no comment, without what is white at its end. */
+static bool next_line(const uint8_t *bytes, size_t n, struct folded_line *l)
+{
+	while (l->next < n) {
+		const uint8_t *start = bytes + l->next, *end = memchr(start, '\n', n - l->next);
+
+		l->bytes = start;
+		l->n = end ? (size_t)(end - start) : n - l->next;
+		l->next += l->n + 1;
+		l->number++;
+		while (l->n && (start[l->n - 1] == '\r' || start[l->n - 1] == ' '))
+			l->n--;
+		if (l->n && !is_comment(l))
+			return true;
+	}
+	return false;
 }
 
 /* Every line has two counts, before and after: what difffolded.pl and perfwalk diff write. */

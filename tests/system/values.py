@@ -365,6 +365,7 @@ def folded():
     f = rig.write("empty.folded", ";main;foo 3\np;a;;b 4\np;a;b; 5\np 6\n")
     expect({"main;foo": 3, "a;[unknown];b": 4, "a;b;[unknown]": 5, "": 6}, "empty names are kept", f)
     rig.check(rows(f) == {"foo": 3, "b": 4, "[unknown]": 5, "main": 0, "a": 0}, f"as frames: {rows(f)}")
+    expect({"f": 9, "": 7}, "a process may be called #1, a comment is none", rig.write("hash.folded", "# p;f 2\n#1;f 9\n#x\n#2 7\n"))
     a, b = rig.write("one.folded", "p;fn 27 0;f 60\n"), rig.write("two.folded", "p;fn 27 0;f 6\n")
     expect({"fn 27 0;f": 60}, "numbers in names", a)
     run("diff", a, b, "-o", rig.path("difference.folded"))
