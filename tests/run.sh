@@ -33,7 +33,7 @@ SYSTEM_TESTS="checker:60 hygiene:60 manual:120 config:120 options:180 completion
 # and hostile files.
 SANITIZED_TESTS="options:300 delivery:300 bombs:300"
 # What tests need that no package has, name:seconds:script:tests. It is fetched and built before them, once.
-PARTS="collector:1200:build-collector.sh:outputs,protocols,collector,grpc
+PARTS="collector:1800:build-collector.sh:outputs,protocols,collector,grpc
 	viewers:600:build-viewers.sh:outputs promtool:120:fetch-promtool.sh:metrics"
 
 say() { printf '%s\n' "$*"; }
