@@ -122,34 +122,39 @@ timed()
 
 minutes() { printf '%d:%02d' $(($1 / 60)) $(($1 % 60)); }
 
-[ "$(id -u)" -eq 0 ] || die "needs root: for debootstrap, and for mounts"
-for program in debootstrap git unshare; do
-	command -v $program >/dev/null 2>&1 || die "$program is not installed (apt-get install debootstrap git util-linux)"
-done
-git -C "$top" rev-parse --quiet --verify HEAD >/dev/null || die "$top is no clone of the repository"
-mkdir -p "$logs" || exit 1
-work=$(mktemp -d "${FRESH_WORK:-/var/tmp}/perfwalk-fresh.XXXXXX") || exit 1
-chmod 755 "$work"
-namespace=$work/namespace
-[ -z "$(git -C "$top" status --porcelain)" ] || say "What is not committed is not tried: HEAD is."
-make_root
-carry_settings
-mkdir -p "$work/root${clone%/*}" && git clone --quiet --no-hardlinks "$top" "$work/root$clone" || exit 1
+# Read to its end before it runs: this file may change within the hour.
+main()
+{
+	[ "$(id -u)" -eq 0 ] || die "needs root: for debootstrap, and for mounts"
+	for program in debootstrap git unshare; do
+		command -v $program >/dev/null 2>&1 || die "$program is not installed (apt-get install debootstrap git util-linux)"
+	done
+	git -C "$top" rev-parse --quiet --verify HEAD >/dev/null || die "$top is no clone of the repository"
+	mkdir -p "$logs" || exit 1
+	work=$(mktemp -d "${FRESH_WORK:-/var/tmp}/perfwalk-fresh.XXXXXX") || exit 1
+	chmod 755 "$work"
+	namespace=$work/namespace
+	[ -z "$(git -C "$top" status --porcelain)" ] || say "What is not committed is not tried: HEAD is."
+	make_root
+	carry_settings
+	mkdir -p "$work/root${clone%/*}" && git clone --quiet --no-hardlinks "$top" "$work/root$clone" || exit 1
 
-first=failed second=failed
-timed "$logs/quickstart.log" sh etc/quickstart.sh && first=passed
-first_seconds=$seconds
-timed "$logs/run.log" sh tests/run.sh "$@" && second=passed
-second_seconds=$seconds
-counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$logs/run.log" | tail -n 1)
-case $counts in
-*' 0 skipped') ;;
-*) second=failed ;;
-esac
+	first=failed second=failed
+	timed "$logs/quickstart.log" sh etc/quickstart.sh && first=passed
+	first_seconds=$seconds
+	timed "$logs/run.log" sh tests/run.sh "$@" && second=passed
+	second_seconds=$seconds
+	counts=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$logs/run.log" | tail -n 1)
+	case $counts in
+	*' 0 skipped') ;;
+	*) second=failed ;;
+	esac
 
-model=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
-say
-say "etc/quickstart.sh $first, tests/run.sh $second: ${counts:-not to its end}; logs: $logs"
-[ $# -gt 0 ] || say "For docs/hosts.md:
+	model=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
+	say
+	say "etc/quickstart.sh $first, tests/run.sh $second: ${counts:-not to its end}; logs: $logs"
+	[ $# -gt 0 ] || say "For docs/hosts.md:
 | $(date +%F) | $(git -C "$top" rev-parse --short HEAD) | $model, $(nproc) CPUs | $(uname -r) | $first, $(minutes "$first_seconds") | ${counts:-failed}, $(minutes "$second_seconds") |"
-[ "$first$second" = passedpassed ]
+	[ "$first$second" = passedpassed ]
+}
+main "$@"; exit $?
