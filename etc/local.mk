@@ -1,21 +1,6 @@
-# The default config, as the program prints it (a unit test compares), and its manual page.
+# The default config, as the program prints it (a unit test compares).
 configfile = $(sysconfdir)/perfwalk/perfwalk.conf
-dist_man_MANS += etc/perfwalk.conf.5
 EXTRA_DIST += etc/bundle.sh etc/perfwalk.conf etc/quickstart.sh LICENSE
-
-dist_man_MANS += \
-	etc/perfwalk.1 \
-	etc/perfwalk-check.1 \
-	etc/perfwalk-completion.1 \
-	etc/perfwalk-convert.1 \
-	etc/perfwalk-ctl.1 \
-	etc/perfwalk-debug.1 \
-	etc/perfwalk-diff.1 \
-	etc/perfwalk-list.1 \
-	etc/perfwalk-record.1 \
-	etc/perfwalk-report.1 \
-	etc/perfwalk-run.1 \
-	etc/perfwalk-top.1
 
 systemdunit_DATA = etc/perfwalk.service
 etc/perfwalk.service: $(srcdir)/etc/perfwalk.service.in Makefile

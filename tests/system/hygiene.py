@@ -66,7 +66,7 @@ def sources():
 
 
 def manual(name):
-    for directory in ("etc", "doc", "man", "."):
+    for directory in ("man", "."):
         text = read(os.path.join(directory, name))
         if text:
             text = text.replace("\\-", "-").replace("\\&", "").replace("\\_", "_")
@@ -92,9 +92,9 @@ def documentation():
     commands = re.findall(r"^  ([a-z]+) ", subprocess.run([rig.perfwalk(), "--help"], stdout=subprocess.PIPE,
                                                          text=True, check=True).stdout.split("\n\n  perfwalk")[0], re.M)
     rig.check(len(commands) >= 10, f"perfwalk --help knows {' '.join(commands)}")
-    installed = read("etc/local.mk")
+    installed = read("man/local.mk")
     for command in commands:
-        rig.check(f"perfwalk-{command} 1" in overview and f"etc/perfwalk-{command}.1" in installed,
+        rig.check(f"perfwalk-{command} 1" in overview and f"man/perfwalk-{command}.1" in installed,
                   f"perfwalk(1) refers to perfwalk-{command}(1), which is installed")
         page = manual(f"perfwalk-{command}.1")
         text = subprocess.run([rig.perfwalk(), command, "--help"], stdout=subprocess.PIPE, text=True,

@@ -22,7 +22,7 @@ max_bytes = 1M
 
 
 def pages():
-    return sorted(glob.glob(os.path.join(rig.TOP, "etc", "perfwalk*.[158]")))
+    return sorted(glob.glob(os.path.join(rig.TOP, "man", "perfwalk*.[158]")))
 
 
 def check_pages():

@@ -1059,7 +1059,7 @@ static void test_default_file(void)
 /* Each key of the table has its item, under its section, in the manual, with its default. */
 static void test_manual(void)
 {
-	_cleanup_free_ char *page = read_source("etc/perfwalk.conf.5");
+	_cleanup_free_ char *page = read_source("man/perfwalk.conf.5");
 	const struct config_section *sections;
 	const struct config_key *keys;
 	size_t n, n_sections;
