@@ -8,4 +8,5 @@ include src/export/local.mk
 include src/serve/local.mk
 include src/top/local.mk
 include src/config/local.mk
+include src/process/local.mk
 include src/cmd/local.mk

@@ -20,10 +20,13 @@ allowed()
 	case $1 in
 	util) echo "" ;;
 	unwind | symbolize | proto) echo "util" ;;
-	src/sample | src/host | src/profile | src/broker | src/config | src/serve | src/top) echo "util" ;;
+	src/sample | src/host | src/profile | src/config | src/serve | src/top) echo "util" ;;
 	src/render) echo "util proto src/profile" ;;
 	src/export) echo "util proto" ;;
 	src/import) echo "util proto src/sample src/profile" ;;
+	src/broker) echo "util src/process" ;;
+	# To go: setup.h has the set-ups of all roles.
+	src/process) echo "util src/sample src/config src/render src/export" ;;
 	src/cmd) echo "*" ;;
 	*) return 1 ;;
 	esac

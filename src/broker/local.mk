@@ -6,16 +6,14 @@ libbroker_a_SOURCES = \
 	src/broker/opener-contents.c \
 	src/broker/opener-debug.c src/broker/opener-internal.h \
 	src/broker/opener-resolve.c \
-	src/broker/privileges.c src/broker/privileges.h \
-	src/broker/protocol.c src/broker/protocol.h \
 	src/broker/state-dir.c src/broker/state-dir.h \
 	src/broker/strikes.c src/broker/strikes.h \
 	src/broker/supervisor.c src/broker/supervisor.h
 
 check_PROGRAMS += tests/unit/test-broker
 tests_unit_test_broker_SOURCES = tests/unit/test-broker.c tests/unit/test.h
-tests_unit_test_broker_LDADD = libbroker.a libutil.a
+tests_unit_test_broker_LDADD = libbroker.a libprocess.a libutil.a
 
 check_PROGRAMS += tests/unit/test-supervisor
 tests_unit_test_supervisor_SOURCES = tests/unit/test-supervisor.c tests/unit/test.h
-tests_unit_test_supervisor_LDADD = libbroker.a libutil.a
+tests_unit_test_supervisor_LDADD = libbroker.a libprocess.a libutil.a

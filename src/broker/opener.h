@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/broker/protocol.h"
+#include "src/process/message.h"
 
 /* What is left to be read from fd, in a memory file; -EFBIG: more than max_bytes. */
 int opener_copy(int fd, uint64_t max_bytes);

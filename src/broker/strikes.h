@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/broker/protocol.h"
+#include "src/process/message.h"
 #include "util/clock.h"
 
 #define STRIKES_MAX	  256

@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "src/broker/protocol.h"
 #include "src/broker/strikes.h"
+#include "src/process/message.h"
 #include "util/cleanup.h"
 
 struct loop;

@@ -7,10 +7,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/cmd/ask.h"
 #include "src/cmd/handover.h"
-#include "src/cmd/role.h"
-#include "src/cmd/setup.h"
+#include "src/process/ask.h"
+#include "src/process/role.h"
+#include "src/process/setup.h"
 #include "src/profile/profile.h"
 
 struct filter;

@@ -11,7 +11,7 @@
 
 #include "src/broker/opener.h"
 #include "src/cmd/code-names.h"
-#include "src/cmd/role.h"
+#include "src/process/role.h"
 #include "util/cleanup.h"
 #include "util/hash.h"
 #include "util/log.h"

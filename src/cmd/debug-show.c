@@ -6,7 +6,7 @@
 
 #include "src/broker/opener.h"
 #include "src/cmd/debug.h"
-#include "src/cmd/role.h"
+#include "src/process/role.h"
 #include "unwind/explain.h"
 #include "unwind/recorded.h"
 #include "util/log.h"

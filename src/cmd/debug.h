@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "src/cmd/setup.h"
+#include "src/process/setup.h"
 
 struct role;
 

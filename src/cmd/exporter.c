@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/role.h"
 #include "src/export/export.h"
 #include "src/export/store.h"
+#include "src/process/role.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/role.h"
 #include "src/config/config.h"
 #include "src/export/debuginfod.h"
+#include "src/process/role.h"
 #include "symbolize/symbolize.h"
 #include "util/log.h"
 #include "util/loop.h"

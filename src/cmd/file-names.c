@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "src/broker/opener.h"
-#include "src/cmd/ask.h"
 #include "src/cmd/file-names.h"
-#include "src/cmd/role.h"
+#include "src/process/ask.h"
+#include "src/process/role.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 #include "util/hash.h"

@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 
 #include "src/cmd/handover.h"
-#include "src/cmd/outbox.h"
+#include "src/process/outbox.h"
 #include "util/log.h"
 
 /* What goes ahead of a window. */

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/broker/protocol.h"
+#include "src/process/message.h"
 
 #define HANDOVER_MAX_WINDOWS 1024
 #define HANDOVER_MAX_BYTES   (UINT64_C(128) << 20)

@@ -1,6 +1,5 @@
 bin_PROGRAMS = perfwalk
 perfwalk_SOURCES = \
-	src/cmd/ask.c src/cmd/ask.h \
 	src/cmd/attribute-internal.h \
 	src/cmd/attribute.c src/cmd/attribute.h \
 	src/cmd/check.c \
@@ -32,7 +31,6 @@ perfwalk_SOURCES = \
 	src/cmd/notify.c src/cmd/notify.h \
 	src/cmd/options.c src/cmd/options.h \
 	src/cmd/outside.c src/cmd/outside.h \
-	src/cmd/outbox.c src/cmd/outbox.h \
 	src/cmd/payloads.c src/cmd/payloads.h \
 	src/cmd/profiler.c \
 	src/cmd/pulls.c src/cmd/pulls.h \
@@ -40,11 +38,9 @@ perfwalk_SOURCES = \
 	src/cmd/record-say.c \
 	src/cmd/record.c src/cmd/record.h \
 	src/cmd/replay.c src/cmd/replay.h \
-	src/cmd/role.c src/cmd/role.h \
 	src/cmd/run.c \
 	src/cmd/running.c src/cmd/running.h \
 	src/cmd/screen.c \
-	src/cmd/setup.c src/cmd/setup.h \
 	src/cmd/stack-size.c src/cmd/stack-size.h \
 	src/cmd/statistics.c src/cmd/statistics.h \
 	src/cmd/set-aside.c \
@@ -63,8 +59,9 @@ perfwalk_SOURCES = \
 	src/cmd/viewer.c src/cmd/viewer.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libconfig.a libserve.a libtop.a libexport.a librender.a libbroker.a libimport.a libhost.a libsample.a libprofile.a \
-	libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
+	libbroker.a libconfig.a libserve.a libtop.a libexport.a libimport.a librender.a libprocess.a \
+	libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a libproto.a libproto-gen.a \
+	libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
 
 # make bundle: an archive with every library that perfwalk needs, for hosts whose own are older or
@@ -88,8 +85,9 @@ tests_unit_test_kernel_names_LDADD = libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-code-names
 tests_unit_test_code_names_SOURCES = tests/unit/test-code-names.c tests/unit/test.h \
-	tests/unit/jitdump-file.h src/cmd/code-names.c src/cmd/role.c
-tests_unit_test_code_names_LDADD = libbroker.a libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
+	tests/unit/jitdump-file.h src/cmd/code-names.c
+tests_unit_test_code_names_LDADD = libbroker.a libprocess.a libsymbolize.a libutil.a \
+	$(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-code-unwinding
 tests_unit_test_code_unwinding_SOURCES = tests/unit/test-code-unwinding.c tests/unit/test.h \
@@ -98,16 +96,14 @@ tests_unit_test_code_unwinding_LDADD = libsymbolize.a libunwind.a libutil.a $(EL
 
 check_PROGRAMS += tests/unit/test-file-names
 tests_unit_test_file_names_SOURCES = tests/unit/test-file-names.c tests/unit/test.h \
-	src/cmd/ask.c src/cmd/file-names.c src/cmd/role.c
-tests_unit_test_file_names_LDADD = libbroker.a libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
+	src/cmd/file-names.c
+tests_unit_test_file_names_LDADD = libbroker.a libprocess.a libsymbolize.a libutil.a \
+	$(SYMBOLIZE_LIBS)
 
-check_PROGRAMS += tests/unit/test-handover tests/unit/test-outbox
-tests_unit_test_outbox_SOURCES = tests/unit/test-outbox.c tests/unit/test.h \
-	src/cmd/outbox.c src/cmd/role.c
-tests_unit_test_outbox_LDADD = libbroker.a libutil.a
+check_PROGRAMS += tests/unit/test-handover
 tests_unit_test_handover_SOURCES = tests/unit/test-handover.c tests/unit/test.h \
-	src/cmd/handover.c src/cmd/outbox.c src/cmd/role.c
-tests_unit_test_handover_LDADD = libbroker.a libutil.a
+	src/cmd/handover.c
+tests_unit_test_handover_LDADD = libbroker.a libprocess.a libutil.a
 
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h src/cmd/filter.c

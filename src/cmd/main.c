@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "src/cmd/cmd.h"
-#include "src/cmd/role.h"
+#include "src/process/role.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/text.h"

@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/ask.h"
 #include "src/cmd/exposition.h"
 #include "src/cmd/health.h"
 #include "src/cmd/pulls.h"
-#include "src/cmd/role.h"
 #include "src/cmd/statistics.h"
+#include "src/process/ask.h"
+#include "src/process/role.h"
 #include "src/serve/serve.h"
 #include "util/clock.h"
 #include "util/log.h"

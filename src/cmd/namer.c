@@ -16,12 +16,12 @@
 #include <unistd.h>
 
 #include "src/broker/opener.h"
-#include "src/cmd/ask.h"
 #include "src/cmd/code-names.h"
 #include "src/cmd/file-names.h"
 #include "src/cmd/kernel-names.h"
 #include "src/cmd/namer.h"
-#include "src/cmd/role.h"
+#include "src/process/ask.h"
+#include "src/process/role.h"
 #include "symbolize/symbolize.h"
 #include "util/clock.h"
 #include "util/log.h"

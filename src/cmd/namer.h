@@ -7,9 +7,9 @@
  */
 #include <stdint.h>
 
-#include "src/broker/protocol.h"
 #include "src/cmd/code-names.h"
 #include "src/cmd/file-names.h"
+#include "src/process/message.h"
 #include "src/profile/profile.h"
 #include "symbolize/symbolize.h"
 

@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/cmd/ask.h"
 #include "src/host/host.h"
+#include "src/process/ask.h"
 
 /* Answers through ask, which is borrowed for the source's life. records_are_monotonic: record
  * times are of CLOCK_MONOTONIC. */

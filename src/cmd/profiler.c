@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/ask.h"
 #include "src/cmd/attribute.h"
 #include "src/cmd/filter.h"
 #include "src/cmd/handover.h"
 #include "src/cmd/replay.h"
-#include "src/cmd/role.h"
 #include "src/cmd/stack-size.h"
+#include "src/process/ask.h"
+#include "src/process/role.h"
 #include "src/profile/window.h"
 #include "src/sample/sample.h"
 #include "util/clock.h"

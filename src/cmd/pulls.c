@@ -15,9 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/ask.h"
 #include "src/cmd/statistics.h"
 #include "src/import/import.h"
+#include "src/process/ask.h"
 #include "src/profile/profile.h"
 #include "src/serve/serve.h"
 #include "util/cleanup.h"

@@ -7,9 +7,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/cmd/ask.h"
 #include "src/host/host.h"
 #include "src/import/perf-data.h"
+#include "src/process/ask.h"
 
 struct replay;
 

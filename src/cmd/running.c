@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "src/broker/opener.h"
-#include "src/broker/privileges.h"
 #include "src/cmd/filter.h"
 #include "src/cmd/running.h"
-#include "src/cmd/setup.h"
+#include "src/process/privileges.h"
+#include "src/process/setup.h"
 #include "util/cleanup.h"
 #include "util/text.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 
-#include "src/cmd/role.h"
+#include "src/process/role.h"
 #include "src/top/layout.h"
 #include "src/top/terminal.h"
 #include "src/top/wire.h"

@@ -3,9 +3,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cmd/ask.h"
 #include "src/cmd/statistics.h"
 #include "src/cmd/tree-internal.h"
+#include "src/process/ask.h"
 #include "util/clock.h"
 
 /* CPU time since its start, and resident memory. false: it is gone. */

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/broker/protocol.h"
+#include "src/process/message.h"
 
 struct ask;
 struct tree;

@@ -16,15 +16,15 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "src/cmd/ask.h"
 #include "src/cmd/debug.h"
 #include "src/cmd/format.h"
 #include "src/cmd/live.h"
 #include "src/cmd/namer.h"
 #include "src/cmd/payloads.h"
-#include "src/cmd/role.h"
 #include "src/cmd/viewer.h"
 #include "src/config/config.h"
+#include "src/process/ask.h"
+#include "src/process/role.h"
 #include "src/profile/profile.h"
 #include "src/profile/window.h"
 #include "src/render/render.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "src/cmd/cmd.h"
-#include "src/cmd/setup.h"
+#include "src/process/setup.h"
 #include "src/cmd/tree.h"
 #include "src/top/terminal.h"
 #include "src/top/view.h"

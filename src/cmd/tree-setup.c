@@ -17,8 +17,8 @@
 #include "src/cmd/handover.h"
 #include "src/cmd/payloads.h"
 #include "src/cmd/pulls.h"
-#include "src/cmd/setup.h"
 #include "src/cmd/tree-internal.h"
+#include "src/process/setup.h"
 #include "util/log.h"
 
 #define DEFAULT_SPOOL	      LOCALSTATEDIR "/lib/perfwalk/spool"

@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 #include "src/cmd/filter.h"
-#include "src/cmd/setup.h"
 #include "src/cmd/stack-size.h"
 #include "src/cmd/statistics.h"
 #include "src/cmd/tree-internal.h"
+#include "src/process/setup.h"
 #include "src/profile/profile.h"
 #include "util/clock.h"
 #include "util/log.h"

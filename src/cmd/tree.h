@@ -9,8 +9,8 @@
 #include <stdio.h>
 #include <sys/types.h>
 
-#include "src/broker/protocol.h"
 #include "src/config/config.h"
+#include "src/process/message.h"
 #include "src/sample/sample.h"
 #include "util/cleanup.h"
 

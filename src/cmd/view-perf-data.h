@@ -3,8 +3,8 @@
 /* A perf.data file for convert and report: the tree of a capture, which walks its stacks. */
 #include <stdbool.h>
 
-#include "src/cmd/setup.h"
 #include "src/cmd/tree.h"
+#include "src/process/setup.h"
 
 struct view_perf_data {
 	const char *path;

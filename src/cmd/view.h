@@ -4,8 +4,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/cmd/setup.h"
 #include "src/cmd/tree.h"
+#include "src/process/setup.h"
 
 struct command;
 struct format;

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "src/broker/opener.h"
-#include "src/cmd/role.h"
+#include "src/process/role.h"
 #include "src/render/amount.h"
 #include "util/cleanup.h"
 #include "util/log.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Recorded files in the symbolizer: read at the end, then rendered as a capture is. */
-#include "src/cmd/setup.h"
 #include "src/import/import.h"
+#include "src/process/setup.h"
 #include "src/profile/profile.h"
 
 struct role;

@@ -16,8 +16,8 @@
 #include <linux/openat2.h>
 
 #include "src/broker/opener-internal.h"
-#include "src/broker/protocol.h"
 #include "src/broker/state-dir.h"
+#include "src/process/message.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
 #include "util/fdmsg.h"

@@ -8,7 +8,7 @@
 
 #include "src/broker/opener.h"
 #include "src/cmd/code-names.h"
-#include "src/cmd/role.h"
+#include "src/process/role.h"
 #include "tests/unit/jitdump-file.h"
 #include "tests/unit/test.h"
 

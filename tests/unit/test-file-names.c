@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "src/cmd/ask.h"
 #include "src/cmd/file-names.h"
-#include "src/cmd/role.h"
+#include "src/process/ask.h"
+#include "src/process/role.h"
 #include "tests/unit/test.h"
 
 enum { N_FILES = 8 };

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "src/cmd/outbox.h"
+#include "src/process/outbox.h"
 #include "tests/unit/test.h"
 #include "util/clock.h"
 #include "util/fdmsg.h"

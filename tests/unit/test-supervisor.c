@@ -14,8 +14,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/broker/protocol.h"
 #include "src/broker/supervisor.h"
+#include "src/process/message.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
 #include "util/clock.h"

@@ -30,7 +30,7 @@
 enum message_type {
 	/* broker -> child, in order: set-up, texts, then START; set-up may be repeated on a reload
 	 */
-	MESSAGE_SETUP,	   /* one struct of the role (src/cmd/setup.h) as a blob; fd: status page */
+	MESSAGE_SETUP,	   /* one struct of the role (setup.h) as a blob; fd: status page */
 	MESSAGE_TEXT,	   /* one string of the set-up */
 	MESSAGE_FILE,	   /* a descriptor of the set-up: an output file, kallsyms */
 	MESSAGE_START,	   /* the set-up is complete */

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/outbox.h"
-#include "src/cmd/role.h"
+#include "src/process/outbox.h"
+#include "src/process/role.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/loop.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "src/cmd/setup.h"
+#include "src/process/setup.h"
 
 #include <errno.h>
 #include <string.h>

@@ -3,8 +3,8 @@
 /* What all children do alike: take the set-up, give up privileges, wait for orders. */
 #include <stdint.h>
 
-#include "src/broker/protocol.h"
-#include "src/cmd/setup.h"
+#include "src/process/message.h"
+#include "src/process/setup.h"
 
 struct loop;
 

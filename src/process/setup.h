@@ -5,9 +5,9 @@
 #include <stdint.h>
 #include <termios.h>
 
-#include "src/broker/privileges.h"
-#include "src/broker/protocol.h"
 #include "src/export/export.h"
+#include "src/process/message.h"
+#include "src/process/privileges.h"
 #include "src/render/render.h"
 #include "src/sample/sample.h"
 

@@ -3,7 +3,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 
-#include "src/cmd/ask.h"
+#include "src/process/ask.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 

@@ -5,7 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 
-#include "src/cmd/role.h"
+#include "src/process/role.h"
 #include "util/log.h"
 #include "util/loop.h"
 

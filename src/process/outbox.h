@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/broker/protocol.h"
+#include "src/process/message.h"
 #include "util/cleanup.h"
 
 struct loop;

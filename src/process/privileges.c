@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include <linux/capability.h>
 
-#include "src/broker/privileges.h"
+#include "src/process/privileges.h"
 #include "util/cleanup.h"
 
 #ifndef PR_CAP_AMBIENT

@@ -5,7 +5,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 
-#include "src/broker/protocol.h"
+#include "src/process/message.h"
 #include "util/cleanup.h"
 #include "util/fdmsg.h"
 #include "util/memory-file.h"

@@ -1,0 +1,12 @@
+noinst_LIBRARIES += libprocess.a
+libprocess_a_SOURCES = \
+	src/process/ask.c src/process/ask.h \
+	src/process/message.c src/process/message.h \
+	src/process/outbox.c src/process/outbox.h \
+	src/process/privileges.c src/process/privileges.h \
+	src/process/role.c src/process/role.h \
+	src/process/setup.c src/process/setup.h
+
+check_PROGRAMS += tests/unit/test-outbox
+tests_unit_test_outbox_SOURCES = tests/unit/test-outbox.c tests/unit/test.h
+tests_unit_test_outbox_LDADD = libbroker.a libprocess.a libutil.a
