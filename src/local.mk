@@ -9,4 +9,5 @@ include src/serve/local.mk
 include src/top/local.mk
 include src/config/local.mk
 include src/process/local.mk
+include src/opener/local.mk
 include src/cmd/local.mk

@@ -82,7 +82,7 @@ EXTRA_DIST += \
 # What tests/system/names.py asks; make check-names: all forms of files, all over their code (minutes).
 EXTRA_PROGRAMS += tests/names/answer
 tests_names_answer_SOURCES = tests/names/answer.c
-tests_names_answer_LDADD = libbroker.a libprocess.a $(symbolize_test_libs)
+tests_names_answer_LDADD = libopener.a libprocess.a $(symbolize_test_libs)
 CLEANFILES += tests/names/answer$(EXEEXT)
 
 .PHONY: check-names

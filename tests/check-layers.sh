@@ -24,9 +24,10 @@ allowed()
 	src/render) echo "util proto src/profile" ;;
 	src/export) echo "util proto" ;;
 	src/import) echo "util proto src/sample src/profile" ;;
-	src/broker) echo "util src/process" ;;
 	# To go: setup.h has the set-ups of all roles.
 	src/process) echo "util src/sample src/config src/render src/export" ;;
+	src/broker) echo "util src/process src/opener" ;;
+	src/opener) echo "util src/process" ;;
 	src/cmd) echo "*" ;;
 	*) return 1 ;;
 	esac

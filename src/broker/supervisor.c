@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
-#include "src/broker/opener.h"
 #include "src/broker/supervisor.h"
+#include "src/opener/opener.h"
 #include "util/clock.h"
 #include "util/fdmsg.h"
 #include "util/log.h"

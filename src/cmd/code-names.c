@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/broker/opener.h"
 #include "src/cmd/code-names.h"
+#include "src/opener/opener.h"
 #include "src/process/role.h"
 #include "util/cleanup.h"
 #include "util/hash.h"

@@ -10,10 +10,10 @@
 #include <string.h>
 #include <linux/perf_event.h>
 
-#include "src/broker/opener.h"
 #include "src/cmd/attribute-internal.h"
 #include "src/cmd/outside.h"
 #include "src/cmd/stack-size.h"
+#include "src/opener/opener.h"
 #include "util/log.h"
 #include "util/text.h"
 

@@ -10,8 +10,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/broker/listener.h"
 #include "src/cmd/control.h"
+#include "src/opener/listener.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/broker/opener.h"
 #include "src/cmd/debug.h"
+#include "src/opener/opener.h"
 #include "src/process/role.h"
 #include "unwind/explain.h"
 #include "unwind/recorded.h"

@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/broker/opener.h"
 #include "src/cmd/file-names.h"
+#include "src/opener/opener.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
 #include "util/array.h"

@@ -59,9 +59,9 @@ perfwalk_SOURCES = \
 	src/cmd/viewer.c src/cmd/viewer.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libbroker.a libconfig.a libserve.a libtop.a libexport.a libimport.a librender.a libprocess.a \
-	libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a libproto.a libproto-gen.a \
-	libutil.a \
+	libbroker.a libconfig.a libopener.a libserve.a libtop.a libexport.a libimport.a librender.a \
+	libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a libproto.a \
+	libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
 
 # make bundle: an archive with every library that perfwalk needs, for hosts whose own are older or
@@ -86,7 +86,7 @@ tests_unit_test_kernel_names_LDADD = libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
 check_PROGRAMS += tests/unit/test-code-names
 tests_unit_test_code_names_SOURCES = tests/unit/test-code-names.c tests/unit/test.h \
 	tests/unit/jitdump-file.h src/cmd/code-names.c
-tests_unit_test_code_names_LDADD = libbroker.a libprocess.a libsymbolize.a libutil.a \
+tests_unit_test_code_names_LDADD = libbroker.a libopener.a libprocess.a libsymbolize.a libutil.a \
 	$(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-code-unwinding
@@ -97,13 +97,13 @@ tests_unit_test_code_unwinding_LDADD = libsymbolize.a libunwind.a libutil.a $(EL
 check_PROGRAMS += tests/unit/test-file-names
 tests_unit_test_file_names_SOURCES = tests/unit/test-file-names.c tests/unit/test.h \
 	src/cmd/file-names.c
-tests_unit_test_file_names_LDADD = libbroker.a libprocess.a libsymbolize.a libutil.a \
+tests_unit_test_file_names_LDADD = libbroker.a libopener.a libprocess.a libsymbolize.a libutil.a \
 	$(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-handover
 tests_unit_test_handover_SOURCES = tests/unit/test-handover.c tests/unit/test.h \
 	src/cmd/handover.c
-tests_unit_test_handover_LDADD = libbroker.a libprocess.a libutil.a
+tests_unit_test_handover_LDADD = libbroker.a libopener.a libprocess.a libutil.a
 
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h src/cmd/filter.c

@@ -15,11 +15,11 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "src/broker/opener.h"
 #include "src/cmd/code-names.h"
 #include "src/cmd/file-names.h"
 #include "src/cmd/kernel-names.h"
 #include "src/cmd/namer.h"
+#include "src/opener/opener.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
 #include "symbolize/symbolize.h"

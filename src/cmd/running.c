@@ -13,9 +13,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/broker/opener.h"
 #include "src/cmd/filter.h"
 #include "src/cmd/running.h"
+#include "src/opener/opener.h"
 #include "src/process/privileges.h"
 #include "src/process/setup.h"
 #include "util/cleanup.h"

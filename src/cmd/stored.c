@@ -122,6 +122,6 @@ bool stored_in_use(const char *path)
 {
 	_cleanup_close_ int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 
-	/* As src/broker/state-dir.c locks it. */
+	/* As src/opener/state-dir.c locks it. */
 	return fd >= 0 && flock(fd, LOCK_SH | LOCK_NB) < 0 && errno == EWOULDBLOCK;
 }

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/broker/opener.h"
 #include "src/cmd/tree-internal.h"
+#include "src/opener/opener.h"
 
 /* Users other than root have caches of their own. */
 static char *default_path(void)

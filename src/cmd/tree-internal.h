@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Inside of the tree: its state, and how the children are set up (tree-setup.c). */
-#include "src/broker/listener.h"
 #include "src/broker/supervisor.h"
 #include "src/cmd/events.h"
 #include "src/cmd/tree.h"
+#include "src/opener/listener.h"
 #include "src/process/privileges.h"
 
 #define TREE_MAX_CGROUPS 64

@@ -9,8 +9,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "src/broker/opener.h"
-#include "src/broker/state-dir.h"
 #include "src/cmd/code-names.h"
 #include "src/cmd/filter.h"
 #include "src/cmd/format.h"
@@ -18,6 +16,8 @@
 #include "src/cmd/payloads.h"
 #include "src/cmd/pulls.h"
 #include "src/cmd/tree-internal.h"
+#include "src/opener/opener.h"
+#include "src/opener/state-dir.h"
 #include "src/process/setup.h"
 #include "util/log.h"
 

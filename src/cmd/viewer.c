@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/broker/opener.h"
+#include "src/opener/opener.h"
 #include "src/process/role.h"
 #include "src/render/amount.h"
 #include "util/cleanup.h"

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/broker/opener.h"
+#include "src/opener/opener.h"
 #include "symbolize/symbolize.h"
 
 struct files {

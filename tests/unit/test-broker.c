@@ -15,8 +15,8 @@
 
 #include <linux/openat2.h>
 
-#include "src/broker/opener-internal.h"
-#include "src/broker/state-dir.h"
+#include "src/opener/internal.h"
+#include "src/opener/state-dir.h"
 #include "src/process/message.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/broker/opener.h"
 #include "src/cmd/code-names.h"
+#include "src/opener/opener.h"
 #include "src/process/role.h"
 #include "tests/unit/jitdump-file.h"
 #include "tests/unit/test.h"

@@ -17,7 +17,7 @@
 
 #include <linux/openat2.h>
 
-#include "src/broker/opener-internal.h"
+#include "src/opener/internal.h"
 #include "util/cleanup.h"
 
 enum { MAX_DEPTH = 64, MAX_LINKS = 40 };

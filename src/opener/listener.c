@@ -7,7 +7,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "src/broker/listener.h"
+#include "src/opener/listener.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 

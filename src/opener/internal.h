@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-#include "src/broker/opener.h"
+#include "src/opener/opener.h"
 
 /* A file of /proc/PID: a descriptor or -errno. */
 int opener_open_proc(uint32_t pid, const char *name, int flags);

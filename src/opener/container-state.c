@@ -19,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/broker/opener.h"
+#include "src/opener/opener.h"
 #include "util/cleanup.h"
 #include "util/text.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/broker/opener-internal.h"
+#include "src/opener/internal.h"
 #include "util/cleanup.h"
 
 /* A core file is an ELF file as well, but one with the memory of a process in it. */

@@ -6,7 +6,7 @@
  * symlink out of its container, or a file on a FUSE mount whose server never answers (open and
  * even fstat hang, unkillably). So: O_PATH first, which opens nothing; fstat of that must say
  * regular file; the mount must not be FUSE; then a real open through /proc/self/fd of the very
- * same inode. Paths are resolved inside the process's own root (opener-resolve.c).
+ * same inode. Paths are resolved inside the process's own root (resolve.c).
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -21,7 +21,7 @@
 #include <linux/magic.h>
 #include <linux/openat2.h>
 
-#include "src/broker/opener-internal.h"
+#include "src/opener/internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/memory-file.h"

@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <linux/openat2.h>
 
-#include "src/broker/opener-internal.h"
+#include "src/opener/internal.h"
 #include "util/cleanup.h"
 
 #define DEBUG_DIRECTORY "/usr/lib/debug" /* where all distributions put them */

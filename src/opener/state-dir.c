@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/broker/state-dir.h"
+#include "src/opener/state-dir.h"
 #include "util/cleanup.h"
 
 #define LOCK_TRIES    20

@@ -1,0 +1,14 @@
+noinst_LIBRARIES += libopener.a
+libopener_a_SOURCES = \
+	src/opener/container-state.c \
+	src/opener/contents.c \
+	src/opener/debug.c \
+	src/opener/internal.h \
+	src/opener/listener.c src/opener/listener.h \
+	src/opener/opener.c src/opener/opener.h \
+	src/opener/resolve.c \
+	src/opener/state-dir.c src/opener/state-dir.h
+
+check_PROGRAMS += tests/unit/test-broker
+tests_unit_test_broker_SOURCES = tests/unit/test-broker.c tests/unit/test.h
+tests_unit_test_broker_LDADD = libopener.a libprocess.a libutil.a
