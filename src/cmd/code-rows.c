@@ -12,8 +12,8 @@
 
 #include "src/cmd/attribute-internal.h"
 #include "src/cmd/outside.h"
-#include "src/cmd/stack-size.h"
 #include "src/opener/opener.h"
+#include "src/sample/stack-size.h"
 #include "util/log.h"
 #include "util/text.h"
 

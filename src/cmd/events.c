@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "src/cmd/events.h"
-#include "src/cmd/stack-size.h"
+#include "src/sample/stack-size.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/text.h"

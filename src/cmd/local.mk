@@ -41,7 +41,6 @@ perfwalk_SOURCES = \
 	src/cmd/run.c \
 	src/cmd/running.c src/cmd/running.h \
 	src/cmd/screen.c \
-	src/cmd/stack-size.c src/cmd/stack-size.h \
 	src/cmd/statistics.c src/cmd/statistics.h \
 	src/cmd/set-aside.c \
 	src/cmd/status.c \
@@ -108,6 +107,3 @@ tests_unit_test_handover_LDADD = libbroker.a libopener.a libprocess.a libutil.a
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h src/cmd/filter.c
 tests_unit_test_filter_LDADD = libconfig.a libhost.a libutil.a $(INIH_LIBS)
-
-check_PROGRAMS += tests/unit/test-stack-size
-tests_unit_test_stack_size_SOURCES = tests/unit/test-stack-size.c tests/unit/test.h src/cmd/stack-size.c

@@ -14,11 +14,11 @@
 #include <unistd.h>
 
 #include "src/cmd/filter.h"
-#include "src/cmd/stack-size.h"
 #include "src/cmd/statistics.h"
 #include "src/cmd/tree-internal.h"
 #include "src/process/setup.h"
 #include "src/profile/profile.h"
+#include "src/sample/stack-size.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"

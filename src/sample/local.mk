@@ -11,7 +11,8 @@ libsample_a_SOURCES = \
 	src/sample/ring.c \
 	src/sample/sample.h \
 	src/sample/selfcheck.c \
-	src/sample/source.c src/sample/source.h
+	src/sample/source.c src/sample/source.h \
+	src/sample/stack-size.c src/sample/stack-size.h
 
 if AARCH64
 libsample_a_SOURCES += src/sample/arch-aarch64.c
@@ -38,3 +39,7 @@ tests_unit_test_merge_SOURCES = tests/unit/test-merge.c tests/unit/test.h
 tests_unit_test_merge_LDADD = libsample.a libutil.a
 tests_unit_test_sample_live_SOURCES = tests/unit/test-sample-live.c tests/unit/test.h
 tests_unit_test_sample_live_LDADD = libsample.a libutil.a
+
+check_PROGRAMS += tests/unit/test-stack-size
+tests_unit_test_stack_size_SOURCES = tests/unit/test-stack-size.c tests/unit/test.h
+tests_unit_test_stack_size_LDADD = libsample.a libutil.a

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The size of the stack copies against loads of known depth. */
-#include "src/cmd/stack-size.h"
+#include "src/sample/stack-size.h"
 #include "tests/unit/test.h"
 #include "util/clock.h"
 

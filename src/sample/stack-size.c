@@ -18,7 +18,7 @@
  * The rings must hold a quarter of a second of a busy CPU: they are read every 200 ms, and when
  * they are half full.
  */
-#include "src/cmd/stack-size.h"
+#include "src/sample/stack-size.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
