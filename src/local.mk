@@ -10,4 +10,5 @@ include src/top/local.mk
 include src/config/local.mk
 include src/process/local.mk
 include src/opener/local.mk
+include src/perf-data/local.mk
 include src/cmd/local.mk

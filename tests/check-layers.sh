@@ -23,11 +23,12 @@ allowed()
 	src/sample | src/host | src/profile | src/config | src/serve | src/top) echo "util" ;;
 	src/render) echo "util proto src/profile" ;;
 	src/export) echo "util proto" ;;
-	src/import) echo "util proto src/sample src/profile" ;;
 	# To go: setup.h has the set-ups of all roles.
 	src/process) echo "util src/sample src/config src/render src/export" ;;
 	src/broker) echo "util src/process src/opener" ;;
 	src/opener) echo "util src/process" ;;
+	src/import) echo "util proto src/profile" ;;
+	src/perf-data) echo "util src/sample" ;;
 	src/cmd) echo "*" ;;
 	*) return 1 ;;
 	esac

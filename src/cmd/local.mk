@@ -59,8 +59,8 @@ perfwalk_SOURCES = \
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
 	libbroker.a libconfig.a libopener.a libserve.a libtop.a libexport.a libimport.a librender.a \
-	libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a libproto.a \
-	libproto-gen.a libutil.a \
+	libperf-data.a libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a \
+	libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
 
 # make bundle: an archive with every library that perfwalk needs, for hosts whose own are older or

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "src/host/host.h"
-#include "src/import/perf-data.h"
+#include "src/perf-data/perf-data.h"
 #include "src/process/ask.h"
 
 struct replay;

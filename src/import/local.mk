@@ -5,39 +5,21 @@ libimport_a_SOURCES = \
 	src/import/folded.c \
 	src/import/import.c src/import/import.h \
 	src/import/otlp.c \
-	src/import/perf-data-attr.c \
-	src/import/perf-data-feature.c \
-	src/import/perf-data-inflate.c \
-	src/import/perf-data-internal.h \
-	src/import/perf-data-order.c \
-	src/import/perf-data-read.c \
-	src/import/perf-data.c src/import/perf-data.h \
 	src/import/pprof.c src/import/pprof-internal.h \
 	src/import/pprof-prune.c src/import/pprof-prune.h \
 	src/import/pprof-values.c \
 	src/import/values.c
 
-check_PROGRAMS += \
-	tests/unit/test-import \
-	tests/unit/test-perf-data
+check_PROGRAMS += tests/unit/test-import
 tests_unit_test_import_SOURCES = tests/unit/test-import.c $(render_synthetic)
 tests_unit_test_import_LDADD = libimport.a $(render_libs)
-tests_unit_test_perf_data_SOURCES = tests/unit/test-perf-data.c tests/unit/test.h
-tests_unit_test_perf_data_LDADD = libimport.a libsample.a libutil.a $(SYMBOLIZE_LIBS)
-EXTRA_DIST += tests/bench/perfdata.py
 
 # The fuzz targets over the files that are kept.
-check_PROGRAMS += tests/fuzz/replay-import tests/fuzz/replay-perf-data
-tests_fuzz_replay_perf_data_SOURCES = tests/fuzz/fuzz-perf-data.c tests/fuzz/replay.h
-tests_fuzz_replay_perf_data_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-perf-data"'
-tests_fuzz_replay_perf_data_LDADD = libimport.a libsample.a libutil.a $(SYMBOLIZE_LIBS)
+check_PROGRAMS += tests/fuzz/replay-import
 tests_fuzz_replay_import_SOURCES = tests/fuzz/fuzz-import.c tests/fuzz/replay.h
 tests_fuzz_replay_import_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-import"'
 tests_fuzz_replay_import_LDADD = libimport.a $(render_libs)
 EXTRA_DIST += \
-	tests/fuzz/corpus-perf-data/file \
-	tests/fuzz/corpus-perf-data/pipe \
-	tests/fuzz/corpus-perf-data/zstd \
 	tests/fuzz/corpus-import/folded \
 	tests/fuzz/corpus-import/folded-odd \
 	tests/fuzz/corpus-import/otlp \

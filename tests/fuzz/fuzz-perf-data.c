@@ -4,7 +4,7 @@
  * is touched.
  *
  *	clang -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -I. -IBUILD \
- *		tests/fuzz/fuzz-perf-data.c src/import/perf-data*.c src/sample/decode.c \
+ *		tests/fuzz/fuzz-perf-data.c src/perf-data/[a-z]*.c src/sample/decode.c \
  *		util/hash.c util/text.c -lzstd
  *
  *	./a.out corpus tests/fuzz/corpus-perf-data
@@ -15,7 +15,7 @@
  */
 #include <string.h>
 
-#include "src/import/perf-data.h"
+#include "src/perf-data/perf-data.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -7,7 +7,7 @@
 #include <zstd.h>
 #endif
 
-#include "src/import/perf-data.h"
+#include "src/perf-data/perf-data.h"
 #include "tests/unit/test.h"
 
 #define MAX_BYTES (1u << 20)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Inside of the perf.data reader: the tables behind perf-data.h. */
-#include "src/import/perf-data.h"
+#include "src/perf-data/perf-data.h"
 #include "src/sample/decode.h"
 #include "util/array.h"
 #include "util/cursor.h"
@@ -67,7 +67,7 @@ struct perf_data {
 	size_t id_offset;		/* of the id in a sample, from its start */
 	size_t id_from_end;		/* of the id in other records, from their end; 0: nowhere */
 	uint32_t chosen;
-	bool by_read; /* the chosen event takes no samples: perf-data-read.c */
+	bool by_read; /* the chosen event takes no samples: read.c */
 	ARRAY(struct perf_data_counter) counters;
 	struct hash_index counter_index;
 	const char *wanted_event; /* while the header is read; the caller's */
@@ -85,7 +85,7 @@ struct perf_data {
 	uint64_t copy[65536 / sizeof(uint64_t)]; /* of a record that is not aligned */
 };
 
-/* perf-data-feature.c: all of them skip what cannot be true; only memory is an error. */
+/* feature.c: all of them skip what cannot be true; only memory is an error. */
 /* One feature section by its number (HEADER_* of tools/perf/util/header.h). */
 int perf_data_feature(struct perf_data *d, uint32_t feature, struct cursor c);
 /* One PERF_RECORD_HEADER_BUILD_ID, its header included. */
@@ -93,24 +93,24 @@ int perf_data_add_build_id(struct perf_data *d, struct cursor c);
 /* A name for an event that the file does not name. */
 void perf_data_name_attr(const struct perf_event_attr *attr, char *name, size_t size);
 
-/* perf-data-order.c */
+/* order.c */
 /* How far it is from the record at that place to the next; 0: there is none that can be true. */
 uint64_t perf_data_step(const struct perf_data *d, uint64_t at);
 
-/* perf-data-inflate.c */
+/* inflate.c */
 /*
  * Inflates what is left from the compressed record at d->at on; d->records is that then. 0,
  * -ENOMEM, or with error -EBADMSG, -EFBIG, -EOPNOTSUPP (built without libzstd).
  */
 int perf_data_inflate(struct perf_data *d, char *error, size_t n_error);
 
-/* perf-data-read.c */
+/* read.c */
 /* Does the event only count, and is read at the samples of another? */
 bool perf_data_is_read(const struct perf_event_attr *a);
 /* How far the chosen event's counters went since the sample before; 0: it is none of its. */
 uint64_t perf_data_read_period(struct perf_data *d, const struct record *r);
 
-/* perf-data-attr.c */
+/* attr.c */
 /* An attribute in n bytes with its ids (n_ids * 8 bytes). 0, -ENOMEM, -EBADMSG, -E2BIG. */
 int perf_data_add_attr(struct perf_data *d, const uint8_t *attr, size_t n, const uint8_t *ids,
 		       uint64_t n_ids);

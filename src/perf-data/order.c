@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "src/import/perf-data-internal.h"
+#include "src/perf-data/internal.h"
 
 #define MISC_FORK_SYNTHESIZED 0x2000 /* perf's PERF_RECORD_MISC_FORK_EXEC: mappings follow */
 

@@ -7,7 +7,7 @@
  */
 #include <errno.h>
 
-#include "src/import/perf-data-internal.h"
+#include "src/perf-data/internal.h"
 
 #define GROUP_READ (PERF_FORMAT_GROUP | PERF_FORMAT_ID)
 

@@ -8,7 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
-#include "src/import/perf-data-internal.h"
+#include "src/perf-data/internal.h"
 
 #define MAX_EVENTS    1024
 #define MAX_IDS	      (1u << 20)

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "src/import/perf-data-internal.h"
+#include "src/perf-data/internal.h"
 #include "util/text.h"
 
 /* tools/perf/util/header.h */

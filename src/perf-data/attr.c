@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "src/import/perf-data-internal.h"
+#include "src/perf-data/internal.h"
 #include "util/clock.h"
 
 /* Marks of events that a file may not have: their samples say what perf_event_open does not. */

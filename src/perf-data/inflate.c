@@ -12,7 +12,7 @@
 #include <zstd.h>
 #endif
 
-#include "src/import/perf-data-internal.h"
+#include "src/perf-data/internal.h"
 
 #ifdef HAVE_ZSTD
 
