@@ -5,7 +5,7 @@ include src/broker/local.mk
 include src/render/local.mk
 include src/import/local.mk
 include src/export/local.mk
-include src/serve/local.mk
+include src/http/local.mk
 include src/top/local.mk
 include src/config/local.mk
 include src/process/local.mk

@@ -20,15 +20,16 @@ allowed()
 	case $1 in
 	util) echo "" ;;
 	unwind | symbolize | proto) echo "util" ;;
-	src/sample | src/host | src/profile | src/config | src/serve | src/top) echo "util" ;;
+	src/sample | src/host | src/profile | src/config | src/top) echo "util" ;;
 	src/render) echo "util proto src/profile" ;;
-	src/export) echo "util proto" ;;
 	# To go: setup.h has the set-ups of all roles.
 	src/process) echo "util src/sample src/config src/render src/export" ;;
 	src/broker) echo "util src/process src/opener" ;;
 	src/opener) echo "util src/process" ;;
 	src/import) echo "util proto src/profile" ;;
 	src/perf-data) echo "util src/sample" ;;
+	src/export) echo "util proto src/http" ;;
+	src/http) echo "util" ;;
 	src/cmd) echo "*" ;;
 	*) return 1 ;;
 	esac

@@ -58,7 +58,7 @@ perfwalk_SOURCES = \
 	src/cmd/viewer.c src/cmd/viewer.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libbroker.a libconfig.a libopener.a libserve.a libtop.a libexport.a libimport.a librender.a \
+	libbroker.a libconfig.a libopener.a libtop.a libexport.a libhttp.a libimport.a librender.a \
 	libperf-data.a libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a \
 	libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl

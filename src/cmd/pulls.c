@@ -16,10 +16,10 @@
 #include <string.h>
 
 #include "src/cmd/statistics.h"
+#include "src/http/serve.h"
 #include "src/import/import.h"
 #include "src/process/ask.h"
 #include "src/profile/profile.h"
-#include "src/serve/serve.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/log.h"

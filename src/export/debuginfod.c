@@ -13,8 +13,8 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "src/export/curl.h"
 #include "src/export/debuginfod.h"
+#include "src/http/curl.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"

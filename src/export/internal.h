@@ -7,11 +7,11 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "src/export/curl.h"
 #include "src/export/export.h"
 #include "src/export/grpc.h"
 #include "src/export/payload.h"
 #include "src/export/spool.h"
+#include "src/http/curl.h"
 #include "util/log.h"
 
 #define RESPONSE_MAX_BYTES (4u << 20) /* after decompression; the limit OTLP has clients keep */

@@ -1,9 +1,8 @@
-# libcurl is loaded when it is needed (src/export/curl.h), so nothing here links with it.
+# libcurl is loaded when it is needed (src/http/curl.h), so nothing here links with it.
 noinst_LIBRARIES += libexport.a
 libexport_a_SOURCES = \
 	src/export/backlog.c \
 	src/export/body.c \
-	src/export/curl.c src/export/curl.h \
 	src/export/debug-cache.c src/export/debug-cache.h \
 	src/export/debuginfod.c src/export/debuginfod.h \
 	src/export/destination.c \
@@ -25,14 +24,14 @@ libexport_a_SOURCES = \
 
 check_PROGRAMS += tests/unit/test-export
 tests_unit_test_export_SOURCES = tests/unit/test-export.c tests/unit/test.h
-tests_unit_test_export_LDADD = libexport.a libproto.a libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(ZSTD_LIBS) \
-	$(NETTLE_LIBS) -ldl
+tests_unit_test_export_LDADD = libexport.a libhttp.a libproto.a libproto-gen.a libutil.a \
+	$(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(ZSTD_LIBS) $(NETTLE_LIBS) -ldl
 
 check_PROGRAMS += tests/unit/test-spool
 tests_unit_test_spool_SOURCES = tests/unit/test-spool.c tests/unit/test.h
-tests_unit_test_spool_LDADD = libexport.a libproto.a libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(ZSTD_LIBS) \
-	$(NETTLE_LIBS) -ldl
+tests_unit_test_spool_LDADD = libexport.a libhttp.a libproto.a libproto-gen.a libutil.a \
+	$(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(ZSTD_LIBS) $(NETTLE_LIBS) -ldl
 
 check_PROGRAMS += tests/unit/test-debug-cache
 tests_unit_test_debug_cache_SOURCES = tests/unit/test-debug-cache.c tests/unit/test.h
-tests_unit_test_debug_cache_LDADD = libexport.a libutil.a
+tests_unit_test_debug_cache_LDADD = libexport.a libhttp.a libutil.a

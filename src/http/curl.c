@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/export/curl.h"
+#include "src/http/curl.h"
 #include "util/cleanup.h"
 #include "util/library.h"
 

@@ -11,7 +11,7 @@
  */
 #include "config.h"
 
-#include "src/serve/serve.h"
+#include "src/http/serve.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -28,7 +28,7 @@
 
 #ifdef HAVE_MICROHTTPD
 
-#include "src/serve/microhttpd.h"
+#include "src/http/microhttpd.h"
 
 #define CONNECTION_BYTES (16 << 10) /* a request with all its headers */
 #define TICK_NS		 NSEC_PER_SEC

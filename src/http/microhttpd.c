@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "src/serve/microhttpd.h"
+#include "src/http/microhttpd.h"
 
 #include <string.h>
 
