@@ -11,4 +11,5 @@ include src/config/local.mk
 include src/process/local.mk
 include src/opener/local.mk
 include src/perf-data/local.mk
+include src/store/local.mk
 include src/cmd/local.mk

@@ -44,7 +44,6 @@ perfwalk_SOURCES = \
 	src/cmd/statistics.c src/cmd/statistics.h \
 	src/cmd/set-aside.c \
 	src/cmd/status.c \
-	src/cmd/stored.c src/cmd/stored.h \
 	src/cmd/symbolizer.c \
 	src/cmd/top.c \
 	src/cmd/targets.c \
@@ -58,9 +57,9 @@ perfwalk_SOURCES = \
 	src/cmd/viewer.c src/cmd/viewer.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libbroker.a libconfig.a libopener.a libtop.a libexport.a libhttp.a libimport.a librender.a \
-	libperf-data.a libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a \
-	libproto.a libproto-gen.a libutil.a \
+	libbroker.a libstore.a libconfig.a libopener.a libtop.a libexport.a libhttp.a libimport.a \
+	librender.a libperf-data.a libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a \
+	libunwind.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
 
 # make bundle: an archive with every library that perfwalk needs, for hosts whose own are older or

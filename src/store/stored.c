@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "config.h"
 
-#include "src/cmd/stored.h"
+#include "src/store/stored.h"
 
 #include <dirent.h>
 #include <endian.h>
