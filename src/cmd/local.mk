@@ -19,7 +19,6 @@ perfwalk_SOURCES = \
 	src/cmd/fetcher.c \
 	src/cmd/file-names.c src/cmd/file-names.h \
 	src/cmd/filter.c src/cmd/filter.h \
-	src/cmd/format.c src/cmd/format.h \
 	src/cmd/handover.c src/cmd/handover.h \
 	src/cmd/health.c src/cmd/health.h \
 	src/cmd/kernel-names.c src/cmd/kernel-names.h \

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "src/cmd/cmd.h"
-#include "src/cmd/format.h"
 #include "src/cmd/record.h"
+#include "src/render/format.h"
 #include "util/clock.h"
 #include "util/text.h"
 

@@ -19,9 +19,9 @@
 #include <unistd.h>
 
 #include "src/cmd/cmd.h"
-#include "src/cmd/format.h"
 #include "src/cmd/record.h"
 #include "src/cmd/tree.h"
+#include "src/render/format.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"

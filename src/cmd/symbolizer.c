@@ -17,7 +17,6 @@
 #include <sys/resource.h>
 
 #include "src/cmd/debug.h"
-#include "src/cmd/format.h"
 #include "src/cmd/live.h"
 #include "src/cmd/namer.h"
 #include "src/cmd/payloads.h"
@@ -27,6 +26,7 @@
 #include "src/process/role.h"
 #include "src/profile/profile.h"
 #include "src/profile/window.h"
+#include "src/render/format.h"
 #include "src/render/render.h"
 #include "src/top/wire.h"
 #include "symbolize/arch.h"

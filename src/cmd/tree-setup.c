@@ -11,7 +11,6 @@
 
 #include "src/cmd/code-names.h"
 #include "src/cmd/filter.h"
-#include "src/cmd/format.h"
 #include "src/cmd/handover.h"
 #include "src/cmd/payloads.h"
 #include "src/cmd/pulls.h"
@@ -19,6 +18,7 @@
 #include "src/opener/opener.h"
 #include "src/opener/state-dir.h"
 #include "src/process/setup.h"
+#include "src/render/format.h"
 #include "util/log.h"
 
 #define DEFAULT_SPOOL	      LOCALSTATEDIR "/lib/perfwalk/spool"

@@ -7,8 +7,8 @@
 #include <string.h>
 
 #include "src/cmd/cmd.h"
-#include "src/cmd/format.h"
 #include "src/cmd/view.h"
+#include "src/render/format.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/text.h"

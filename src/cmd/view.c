@@ -19,10 +19,10 @@
 
 #include "src/broker/supervisor.h"
 #include "src/cmd/cmd.h"
-#include "src/cmd/format.h"
 #include "src/cmd/view-perf-data.h"
 #include "src/cmd/view.h"
 #include "src/config/config.h"
+#include "src/render/format.h"
 #include "src/store/stored.h"
 #include "util/clock.h"
 #include "util/log.h"

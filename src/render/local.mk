@@ -7,6 +7,7 @@ librender_a_SOURCES = \
 	src/render/diff.c \
 	src/render/firefox.c \
 	src/render/folded.c \
+	src/render/format.c src/render/format.h \
 	src/render/frame.c src/render/frame.h \
 	src/render/gzip.c src/render/gzip.h \
 	src/render/html.c \

@@ -3,8 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/cmd/format.h"
 #include "src/profile/profile.h"
+#include "src/render/format.h"
 #include "src/render/render.h"
 #include "util/log.h"
 
