@@ -6,7 +6,7 @@ include src/render/local.mk
 include src/import/local.mk
 include src/export/local.mk
 include src/http/local.mk
-include src/top/local.mk
+include src/screen/local.mk
 include src/config/local.mk
 include src/process/local.mk
 include src/opener/local.mk

@@ -20,7 +20,7 @@ allowed()
 	case $1 in
 	util) echo "" ;;
 	unwind | symbolize | proto) echo "util" ;;
-	src/sample | src/host | src/profile | src/config | src/top) echo "util" ;;
+	src/sample | src/host | src/profile | src/config) echo "util" ;;
 	src/render) echo "util proto src/profile" ;;
 	# To go: setup.h has the set-ups of all roles.
 	src/process) echo "util src/sample src/config src/render src/export" ;;
@@ -32,6 +32,7 @@ allowed()
 	src/http) echo "util" ;;
 	# To go: store_parse_name() is among what writes the store.
 	src/store) echo "util src/export" ;;
+	src/screen) echo "util src/process" ;;
 	src/cmd) echo "*" ;;
 	*) return 1 ;;
 	esac

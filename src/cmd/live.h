@@ -3,7 +3,7 @@
 /* What the symbolizer tells a live view of a window: a row a function and process, a node a
  * function where it was called from. */
 #include "src/profile/profile.h"
-#include "src/top/model.h"
+#include "src/screen/model.h"
 
 /* Fills t (emptied first) from the named samples of p. 0 or -ENOMEM; what does not fit is counted
  * in t->n_refused. */

@@ -39,7 +39,6 @@ perfwalk_SOURCES = \
 	src/cmd/replay.c src/cmd/replay.h \
 	src/cmd/run.c \
 	src/cmd/running.c src/cmd/running.h \
-	src/cmd/screen.c \
 	src/cmd/statistics.c src/cmd/statistics.h \
 	src/cmd/set-aside.c \
 	src/cmd/status.c \
@@ -56,7 +55,7 @@ perfwalk_SOURCES = \
 	src/cmd/viewer.c src/cmd/viewer.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libbroker.a libstore.a libconfig.a libopener.a libtop.a libexport.a libhttp.a libimport.a \
+	libbroker.a libstore.a libscreen.a libconfig.a libopener.a libexport.a libhttp.a libimport.a \
 	librender.a libperf-data.a libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a \
 	libunwind.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl

@@ -28,7 +28,7 @@
 #include "src/profile/window.h"
 #include "src/render/format.h"
 #include "src/render/render.h"
-#include "src/top/wire.h"
+#include "src/screen/wire.h"
 #include "symbolize/arch.h"
 #include "util/clock.h"
 #include "util/log.h"

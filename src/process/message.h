@@ -82,7 +82,7 @@ enum message_type {
 	MESSAGE_MODULE_GONE, /* the module's descriptor was closed; send it again when it is needed
 			      */
 	/* symbolizer -> screen */
-	MESSAGE_TABLE, /* fd: what a window has for a live view (src/top/wire.h) */
+	MESSAGE_TABLE, /* fd: what a window has for a live view (src/screen/wire.h) */
 	/* symbolizer -> exporter and back; to metrics one way, with ids that follow each other */
 	MESSAGE_PAYLOAD, /* fd: a finished request */
 	MESSAGE_PAYLOAD_DONE,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "src/top/model.h"
+#include "src/screen/model.h"
 
 #include <errno.h>
 

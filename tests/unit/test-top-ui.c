@@ -7,8 +7,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/top/ui.h"
-#include "src/top/wire.h"
+#include "src/screen/ui.h"
+#include "src/screen/wire.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* A table between processes: sealed memory, read field by field within bounds. */
-#include "src/top/model.h"
+#include "src/screen/model.h"
 
 /* A descriptor of the table in sealed memory, or -errno. */
 int top_table_write(const struct top_table *t);

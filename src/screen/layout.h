@@ -2,7 +2,7 @@
 #pragma once
 /* The lines of a live view as text, at most so many columns wide (LC_CTYPE decides how wide a
  * character is), for a terminal and for a pipe alike. */
-#include "src/top/view.h"
+#include "src/screen/view.h"
 
 #define TOP_LINE_MAX 4096 /* bytes of a line, with its 0 */
 

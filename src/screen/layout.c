@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "src/top/layout.h"
+#include "src/screen/layout.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

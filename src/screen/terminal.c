@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "src/top/terminal.h"
+#include "src/screen/terminal.h"
 
 #include <errno.h>
 #include <locale.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* What the keys of a live view do and what is on its screen; knows no terminal. */
-#include "src/top/layout.h"
+#include "src/screen/layout.h"
 
 /* Keys that are no character. */
 enum top_key_code {

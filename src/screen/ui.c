@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "src/top/ui.h"
+#include "src/screen/ui.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "src/top/tree.h"
+#include "src/screen/tree.h"
 
 #define MIN_ROWS    6
 #define MIN_COLUMNS 20

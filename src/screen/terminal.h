@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <termios.h>
 
-#include "src/top/ui.h"
+#include "src/screen/ui.h"
 
 /* Was this program built with ncurses? */
 bool terminal_supported(void);

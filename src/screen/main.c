@@ -14,9 +14,9 @@
 #include <sys/prctl.h>
 
 #include "src/process/role.h"
-#include "src/top/layout.h"
-#include "src/top/terminal.h"
-#include "src/top/wire.h"
+#include "src/screen/layout.h"
+#include "src/screen/terminal.h"
+#include "src/screen/wire.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"

@@ -5,7 +5,7 @@
 #include <regex.h>
 #include <stdbool.h>
 
-#include "src/top/model.h"
+#include "src/screen/model.h"
 
 enum top_view_kind {
 	TOP_VIEW_FUNCTIONS,

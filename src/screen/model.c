@@ -3,7 +3,7 @@
  * Each interval keeps its own strings, and the sum is made anew for each refresh: nothing has to be
  * taken out of a table, so one that runs for weeks holds no more than its window.
  */
-#include "src/top/model.h"
+#include "src/screen/model.h"
 
 #include <errno.h>
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "src/top/wire.h"
+#include "src/screen/wire.h"
 
 #include <errno.h>
 #include <fcntl.h>

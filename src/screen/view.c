@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "src/top/view.h"
+#include "src/screen/view.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "src/top/tree.h"
+#include "src/screen/tree.h"
 
 const char *top_view_name(enum top_view_kind kind)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* The call tree of the sliding sum as rows, of which a view says which are open. */
-#include "src/top/view.h"
+#include "src/screen/view.h"
 
 /* Adds to out (empty) the processes that v wants, and below what is open its callees: largest total
  * first. With a filter only what leads to a match or is below one, open down to it. */

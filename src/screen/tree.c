@@ -3,7 +3,7 @@
  * The sum is made anew at each refresh, and its node numbers with it: what stays is a path, a hash
  * of the texts from the process down to the node. Hashes are made for what is shown only.
  */
-#include "src/top/tree.h"
+#include "src/screen/tree.h"
 
 #include <string.h>
 
