@@ -12,4 +12,5 @@ include src/process/local.mk
 include src/opener/local.mk
 include src/perf-data/local.mk
 include src/store/local.mk
+include src/profiler/local.mk
 include src/cmd/local.mk

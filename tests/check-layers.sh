@@ -33,6 +33,10 @@ allowed()
 	# To go: store_parse_name() is among what writes the store.
 	src/store) echo "util src/export" ;;
 	src/screen) echo "util src/process" ;;
+	# To go: src/opener for opener_identify(), src/config for filter_each() and filter_equal().
+	src/profiler)
+		echo util unwind symbolize src/process src/sample src/perf-data src/host \
+			src/profile src/opener src/config ;;
 	src/cmd) echo "*" ;;
 	*) return 1 ;;
 	esac

@@ -1,13 +1,9 @@
 bin_PROGRAMS = perfwalk
 perfwalk_SOURCES = \
-	src/cmd/attribute-internal.h \
-	src/cmd/attribute.c src/cmd/attribute.h \
 	src/cmd/check.c \
 	src/cmd/cmd.h \
 	src/cmd/completion.c \
 	src/cmd/code-names.c src/cmd/code-names.h \
-	src/cmd/code-rows.c \
-	src/cmd/code-unwinding.c src/cmd/code-unwinding.h \
 	src/cmd/control.c src/cmd/control.h \
 	src/cmd/ctl.c \
 	src/cmd/ctl-status.c src/cmd/ctl-status.h \
@@ -18,8 +14,6 @@ perfwalk_SOURCES = \
 	src/cmd/exposition.c src/cmd/exposition.h \
 	src/cmd/fetcher.c \
 	src/cmd/file-names.c src/cmd/file-names.h \
-	src/cmd/filter.c src/cmd/filter.h \
-	src/cmd/handover.c src/cmd/handover.h \
 	src/cmd/health.c src/cmd/health.h \
 	src/cmd/kernel-names.c src/cmd/kernel-names.h \
 	src/cmd/live.c src/cmd/live.h \
@@ -29,14 +23,11 @@ perfwalk_SOURCES = \
 	src/cmd/namer.c src/cmd/namer.h \
 	src/cmd/notify.c src/cmd/notify.h \
 	src/cmd/options.c src/cmd/options.h \
-	src/cmd/outside.c src/cmd/outside.h \
 	src/cmd/payloads.c src/cmd/payloads.h \
-	src/cmd/profiler.c \
 	src/cmd/pulls.c src/cmd/pulls.h \
 	src/cmd/record-options.c \
 	src/cmd/record-say.c \
 	src/cmd/record.c src/cmd/record.h \
-	src/cmd/replay.c src/cmd/replay.h \
 	src/cmd/run.c \
 	src/cmd/running.c src/cmd/running.h \
 	src/cmd/statistics.c src/cmd/statistics.h \
@@ -55,9 +46,9 @@ perfwalk_SOURCES = \
 	src/cmd/viewer.c src/cmd/viewer.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libbroker.a libstore.a libscreen.a libconfig.a libopener.a libexport.a libhttp.a libimport.a \
-	librender.a libperf-data.a libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a \
-	libunwind.a libproto.a libproto-gen.a libutil.a \
+	libbroker.a libprofiler.a libstore.a libscreen.a libconfig.a libopener.a libexport.a libhttp.a \
+	libimport.a librender.a libperf-data.a libprocess.a libhost.a libsample.a libprofile.a \
+	libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
 
 # make bundle: an archive with every library that perfwalk needs, for hosts whose own are older or
@@ -85,22 +76,8 @@ tests_unit_test_code_names_SOURCES = tests/unit/test-code-names.c tests/unit/tes
 tests_unit_test_code_names_LDADD = libbroker.a libopener.a libprocess.a libsymbolize.a libutil.a \
 	$(SYMBOLIZE_LIBS)
 
-check_PROGRAMS += tests/unit/test-code-unwinding
-tests_unit_test_code_unwinding_SOURCES = tests/unit/test-code-unwinding.c tests/unit/test.h \
-	tests/unit/jitdump-file.h src/cmd/code-unwinding.c
-tests_unit_test_code_unwinding_LDADD = libsymbolize.a libunwind.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
-
 check_PROGRAMS += tests/unit/test-file-names
 tests_unit_test_file_names_SOURCES = tests/unit/test-file-names.c tests/unit/test.h \
 	src/cmd/file-names.c
 tests_unit_test_file_names_LDADD = libbroker.a libopener.a libprocess.a libsymbolize.a libutil.a \
 	$(SYMBOLIZE_LIBS)
-
-check_PROGRAMS += tests/unit/test-handover
-tests_unit_test_handover_SOURCES = tests/unit/test-handover.c tests/unit/test.h \
-	src/cmd/handover.c
-tests_unit_test_handover_LDADD = libbroker.a libopener.a libprocess.a libutil.a
-
-check_PROGRAMS += tests/unit/test-filter
-tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h src/cmd/filter.c
-tests_unit_test_filter_LDADD = libconfig.a libhost.a libutil.a $(INIH_LIBS)

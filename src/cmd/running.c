@@ -13,11 +13,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/cmd/filter.h"
 #include "src/cmd/running.h"
 #include "src/opener/opener.h"
 #include "src/process/privileges.h"
 #include "src/process/setup.h"
+#include "src/profiler/filter.h"
 #include "util/cleanup.h"
 #include "util/text.h"
 

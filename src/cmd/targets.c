@@ -15,8 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cmd/filter.h"
 #include "src/cmd/tree-internal.h"
+#include "src/profiler/filter.h"
 #include "util/log.h"
 #include "util/text.h"
 

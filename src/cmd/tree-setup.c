@@ -10,14 +10,14 @@
 #include <unistd.h>
 
 #include "src/cmd/code-names.h"
-#include "src/cmd/filter.h"
-#include "src/cmd/handover.h"
 #include "src/cmd/payloads.h"
 #include "src/cmd/pulls.h"
 #include "src/cmd/tree-internal.h"
 #include "src/opener/opener.h"
 #include "src/opener/state-dir.h"
 #include "src/process/setup.h"
+#include "src/profiler/filter.h"
+#include "src/profiler/handover.h"
 #include "src/render/format.h"
 #include "util/log.h"
 

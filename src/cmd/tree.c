@@ -13,11 +13,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cmd/filter.h"
 #include "src/cmd/statistics.h"
 #include "src/cmd/tree-internal.h"
 #include "src/process/setup.h"
 #include "src/profile/profile.h"
+#include "src/profiler/filter.h"
 #include "src/sample/stack-size.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -4,7 +4,7 @@
  * is replaced, and files that lie. The stacks are of f, which was called by g, which nobody called;
  * the frame pointer says nothing.
  */
-#include "src/cmd/code-unwinding.h"
+#include "src/profiler/code-unwinding.h"
 #include "tests/unit/jitdump-file.h"
 
 #define AREA	   UINT64_C(0x10000000) /* anonymous executable memory */

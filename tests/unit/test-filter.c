@@ -3,8 +3,8 @@
 
 #include <errno.h>
 
-#include "src/cmd/filter.h"
 #include "src/host/host.h"
+#include "src/profiler/filter.h"
 
 static char container_path[] = "/system.slice/docker-"
 			       "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"

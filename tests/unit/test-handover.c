@@ -4,7 +4,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "src/cmd/handover.h"
+#include "src/profiler/handover.h"
 #include "tests/unit/test.h"
 #include "util/clock.h"
 #include "util/fdmsg.h"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Inside of the attribution: its state, and what attribute.c asks of code-rows.c. */
-#include "src/cmd/attribute.h"
-#include "src/cmd/code-unwinding.h"
-#include "src/cmd/replay.h"
 #include "src/host/host.h"
+#include "src/profiler/attribute.h"
+#include "src/profiler/code-unwinding.h"
+#include "src/profiler/replay.h"
 #include "src/sample/sample.h"
 #include "unwind/unwind.h"
 #include "util/array.h"

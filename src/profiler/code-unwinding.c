@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/code-unwinding.h"
+#include "src/profiler/code-unwinding.h"
 #include "symbolize/symbolize.h"
 #include "util/cleanup.h"
 #include "util/hash.h"

@@ -7,11 +7,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/cmd/handover.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
 #include "src/process/setup.h"
 #include "src/profile/profile.h"
+#include "src/profiler/handover.h"
 
 struct filter;
 struct stack_size;

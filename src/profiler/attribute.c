@@ -6,10 +6,10 @@
 #include <sys/auxv.h>
 #include <linux/perf_event.h>
 
-#include "src/cmd/attribute-internal.h"
-#include "src/cmd/filter.h"
-#include "src/cmd/outside.h"
 #include "src/opener/opener.h"
+#include "src/profiler/attribute-internal.h"
+#include "src/profiler/filter.h"
+#include "src/profiler/outside.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"

@@ -22,8 +22,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "src/cmd/replay.h"
 #include "src/opener/opener.h"
+#include "src/profiler/replay.h"
 #include "symbolize/symbolize.h"
 #include "util/array.h"
 #include "util/clock.h"

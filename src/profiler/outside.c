@@ -3,7 +3,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cmd/outside.h"
+#include "src/profiler/outside.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 

@@ -7,8 +7,8 @@
 #include <sys/statfs.h>
 #include <linux/magic.h>
 
-#include "src/cmd/filter.h"
 #include "src/host/host.h"
+#include "src/profiler/filter.h"
 #include "util/text.h"
 
 #define MAX_RULES      4096

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
-#include "src/cmd/handover.h"
 #include "src/process/outbox.h"
+#include "src/profiler/handover.h"
 #include "util/log.h"
 
 /* What goes ahead of a window. */

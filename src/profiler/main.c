@@ -8,13 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/attribute.h"
-#include "src/cmd/filter.h"
-#include "src/cmd/handover.h"
-#include "src/cmd/replay.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
 #include "src/profile/window.h"
+#include "src/profiler/attribute.h"
+#include "src/profiler/filter.h"
+#include "src/profiler/handover.h"
+#include "src/profiler/replay.h"
 #include "src/sample/sample.h"
 #include "src/sample/stack-size.h"
 #include "util/clock.h"

@@ -10,9 +10,9 @@
 #include <string.h>
 #include <linux/perf_event.h>
 
-#include "src/cmd/attribute-internal.h"
-#include "src/cmd/outside.h"
 #include "src/opener/opener.h"
+#include "src/profiler/attribute-internal.h"
+#include "src/profiler/outside.h"
 #include "src/sample/stack-size.h"
 #include "util/log.h"
 #include "util/text.h"
