@@ -13,4 +13,5 @@ include src/opener/local.mk
 include src/perf-data/local.mk
 include src/store/local.mk
 include src/profiler/local.mk
+include src/symbolizer/local.mk
 include src/cmd/local.mk

@@ -37,6 +37,10 @@ allowed()
 	src/profiler)
 		echo util unwind symbolize src/process src/sample src/perf-data src/host \
 			src/profile src/opener src/config ;;
+	# To go: src/opener for opener_identify(), src/config for enum config_demangle.
+	src/symbolizer)
+		echo util unwind symbolize src/process src/profile src/render src/import \
+			src/screen src/opener src/config ;;
 	src/cmd) echo "*" ;;
 	*) return 1 ;;
 	esac

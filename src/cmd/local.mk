@@ -3,27 +3,20 @@ perfwalk_SOURCES = \
 	src/cmd/check.c \
 	src/cmd/cmd.h \
 	src/cmd/completion.c \
-	src/cmd/code-names.c src/cmd/code-names.h \
 	src/cmd/control.c src/cmd/control.h \
 	src/cmd/ctl.c \
 	src/cmd/ctl-status.c src/cmd/ctl-status.h \
-	src/cmd/debug.c src/cmd/debug.h \
-	src/cmd/debug-show.c \
+	src/cmd/debug.c \
 	src/cmd/events.c src/cmd/events.h \
 	src/cmd/exporter.c \
 	src/cmd/exposition.c src/cmd/exposition.h \
 	src/cmd/fetcher.c \
-	src/cmd/file-names.c src/cmd/file-names.h \
 	src/cmd/health.c src/cmd/health.h \
-	src/cmd/kernel-names.c src/cmd/kernel-names.h \
-	src/cmd/live.c src/cmd/live.h \
 	src/cmd/list.c \
 	src/cmd/main.c \
 	src/cmd/metrics.c \
-	src/cmd/namer.c src/cmd/namer.h \
 	src/cmd/notify.c src/cmd/notify.h \
 	src/cmd/options.c src/cmd/options.h \
-	src/cmd/payloads.c src/cmd/payloads.h \
 	src/cmd/pulls.c src/cmd/pulls.h \
 	src/cmd/record-options.c \
 	src/cmd/record-say.c \
@@ -33,7 +26,6 @@ perfwalk_SOURCES = \
 	src/cmd/statistics.c src/cmd/statistics.h \
 	src/cmd/set-aside.c \
 	src/cmd/status.c \
-	src/cmd/symbolizer.c \
 	src/cmd/top.c \
 	src/cmd/targets.c \
 	src/cmd/tree-fetch.c \
@@ -42,13 +34,12 @@ perfwalk_SOURCES = \
 	src/cmd/tree.c src/cmd/tree.h \
 	src/cmd/view-perf-data.c src/cmd/view-perf-data.h \
 	src/cmd/view-options.c \
-	src/cmd/view.c src/cmd/view.h \
-	src/cmd/viewer.c src/cmd/viewer.h
+	src/cmd/view.c src/cmd/view.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libbroker.a libprofiler.a libstore.a libscreen.a libconfig.a libopener.a libexport.a libhttp.a \
-	libimport.a librender.a libperf-data.a libprocess.a libhost.a libsample.a libprofile.a \
-	libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
+	libbroker.a libprofiler.a libsymbolizer.a libstore.a libscreen.a libconfig.a libopener.a \
+	libexport.a libhttp.a libimport.a librender.a libperf-data.a libprocess.a libhost.a \
+	libsample.a libprofile.a libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
 
 # make bundle: an archive with every library that perfwalk needs, for hosts whose own are older or
@@ -65,19 +56,3 @@ bundle_perfwalk_LDFLAGS = -Wl,--dynamic-linker=$(bundlelibdir)/ld-linux-x86-64.s
 bundle: all bundle/perfwalk$(EXEEXT)
 	MAKE="$(MAKE)" $(SHELL) $(srcdir)/etc/bundle.sh $(bindir) $(sysconfdir) $(bundlelibdir) $(docdir) \
 		$(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz $(LOADED_LIBRARIES)
-
-check_PROGRAMS += tests/unit/test-kernel-names
-tests_unit_test_kernel_names_SOURCES = tests/unit/test-kernel-names.c tests/unit/test.h src/cmd/kernel-names.c
-tests_unit_test_kernel_names_LDADD = libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
-
-check_PROGRAMS += tests/unit/test-code-names
-tests_unit_test_code_names_SOURCES = tests/unit/test-code-names.c tests/unit/test.h \
-	tests/unit/jitdump-file.h src/cmd/code-names.c
-tests_unit_test_code_names_LDADD = libbroker.a libopener.a libprocess.a libsymbolize.a libutil.a \
-	$(SYMBOLIZE_LIBS)
-
-check_PROGRAMS += tests/unit/test-file-names
-tests_unit_test_file_names_SOURCES = tests/unit/test-file-names.c tests/unit/test.h \
-	src/cmd/file-names.c
-tests_unit_test_file_names_LDADD = libbroker.a libopener.a libprocess.a libsymbolize.a libutil.a \
-	$(SYMBOLIZE_LIBS)

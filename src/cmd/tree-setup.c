@@ -9,8 +9,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "src/cmd/code-names.h"
-#include "src/cmd/payloads.h"
 #include "src/cmd/pulls.h"
 #include "src/cmd/tree-internal.h"
 #include "src/opener/opener.h"
@@ -19,6 +17,8 @@
 #include "src/profiler/filter.h"
 #include "src/profiler/handover.h"
 #include "src/render/format.h"
+#include "src/symbolizer/code-names.h"
+#include "src/symbolizer/payloads.h"
 #include "util/log.h"
 
 #define DEFAULT_SPOOL	      LOCALSTATEDIR "/lib/perfwalk/spool"

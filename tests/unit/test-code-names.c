@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/cmd/code-names.h"
 #include "src/opener/opener.h"
 #include "src/process/role.h"
+#include "src/symbolizer/code-names.h"
 #include "tests/unit/jitdump-file.h"
 #include "tests/unit/test.h"
 

@@ -8,9 +8,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "src/cmd/file-names.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
+#include "src/symbolizer/file-names.h"
 #include "tests/unit/test.h"
 
 enum { N_FILES = 8 };

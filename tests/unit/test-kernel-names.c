@@ -8,7 +8,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 
-#include "src/cmd/kernel-names.h"
+#include "src/symbolizer/kernel-names.h"
 #include "tests/unit/test.h"
 #include "util/clock.h"
 

@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/code-names.h"
 #include "src/opener/opener.h"
 #include "src/process/role.h"
+#include "src/symbolizer/code-names.h"
 #include "util/cleanup.h"
 #include "util/hash.h"
 #include "util/log.h"

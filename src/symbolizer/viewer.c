@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "src/cmd/viewer.h"
+#include "src/symbolizer/viewer.h"
 
 #include <errno.h>
 #include <stdio.h>

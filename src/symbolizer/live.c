@@ -4,7 +4,7 @@
  * own, so texts are cleaned and interned once a function and process, and a row that a stack has
  * counted already is known by a mark in it.
  */
-#include "src/cmd/live.h"
+#include "src/symbolizer/live.h"
 
 #include <errno.h>
 #include <string.h>

@@ -4,9 +4,9 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/cmd/debug.h"
 #include "src/opener/opener.h"
 #include "src/process/role.h"
+#include "src/symbolizer/debug-show.h"
 #include "unwind/explain.h"
 #include "unwind/recorded.h"
 #include "util/log.h"

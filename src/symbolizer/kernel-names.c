@@ -9,7 +9,7 @@
  * by /sys/module to root only. What was loaded where another one has been shows by nothing, so while
  * names in modules and of BPF programs are given out, kallsyms is read again now and then.
  */
-#include "src/cmd/kernel-names.h"
+#include "src/symbolizer/kernel-names.h"
 
 #include <elf.h>
 #include <errno.h>

@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "src/cmd/payloads.h"
 #include "src/process/outbox.h"
+#include "src/symbolizer/payloads.h"
 #include "util/log.h"
 #include "util/memory-file.h"
 

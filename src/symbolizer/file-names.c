@@ -11,10 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/file-names.h"
 #include "src/opener/opener.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
+#include "src/symbolizer/file-names.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 #include "util/hash.h"

@@ -15,13 +15,13 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "src/cmd/code-names.h"
-#include "src/cmd/file-names.h"
-#include "src/cmd/kernel-names.h"
-#include "src/cmd/namer.h"
 #include "src/opener/opener.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
+#include "src/symbolizer/code-names.h"
+#include "src/symbolizer/file-names.h"
+#include "src/symbolizer/kernel-names.h"
+#include "src/symbolizer/namer.h"
 #include "symbolize/symbolize.h"
 #include "util/clock.h"
 #include "util/log.h"

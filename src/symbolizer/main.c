@@ -16,11 +16,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "src/cmd/debug.h"
-#include "src/cmd/live.h"
-#include "src/cmd/namer.h"
-#include "src/cmd/payloads.h"
-#include "src/cmd/viewer.h"
 #include "src/config/config.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
@@ -29,6 +24,11 @@
 #include "src/render/format.h"
 #include "src/render/render.h"
 #include "src/screen/wire.h"
+#include "src/symbolizer/debug-show.h"
+#include "src/symbolizer/live.h"
+#include "src/symbolizer/namer.h"
+#include "src/symbolizer/payloads.h"
+#include "src/symbolizer/viewer.h"
 #include "symbolize/arch.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -7,10 +7,10 @@
  */
 #include <stdint.h>
 
-#include "src/cmd/code-names.h"
-#include "src/cmd/file-names.h"
 #include "src/process/message.h"
 #include "src/profile/profile.h"
+#include "src/symbolizer/code-names.h"
+#include "src/symbolizer/file-names.h"
 #include "symbolize/symbolize.h"
 
 struct role;

@@ -1,0 +1,26 @@
+noinst_LIBRARIES += libsymbolizer.a
+libsymbolizer_a_SOURCES = \
+	src/symbolizer/code-names.c src/symbolizer/code-names.h \
+	src/symbolizer/debug-show.c src/symbolizer/debug-show.h \
+	src/symbolizer/file-names.c src/symbolizer/file-names.h \
+	src/symbolizer/kernel-names.c src/symbolizer/kernel-names.h \
+	src/symbolizer/live.c src/symbolizer/live.h \
+	src/symbolizer/main.c \
+	src/symbolizer/namer.c src/symbolizer/namer.h \
+	src/symbolizer/payloads.c src/symbolizer/payloads.h \
+	src/symbolizer/viewer.c src/symbolizer/viewer.h
+
+check_PROGRAMS += tests/unit/test-kernel-names
+tests_unit_test_kernel_names_SOURCES = tests/unit/test-kernel-names.c tests/unit/test.h
+tests_unit_test_kernel_names_LDADD = libsymbolizer.a libsymbolize.a libutil.a $(SYMBOLIZE_LIBS)
+
+check_PROGRAMS += tests/unit/test-code-names
+tests_unit_test_code_names_SOURCES = tests/unit/test-code-names.c tests/unit/test.h \
+	tests/unit/jitdump-file.h
+tests_unit_test_code_names_LDADD = libsymbolizer.a libopener.a libprocess.a libsymbolize.a \
+	libutil.a $(SYMBOLIZE_LIBS)
+
+check_PROGRAMS += tests/unit/test-file-names
+tests_unit_test_file_names_SOURCES = tests/unit/test-file-names.c tests/unit/test.h
+tests_unit_test_file_names_LDADD = libsymbolizer.a libopener.a libprocess.a libsymbolize.a \
+	libutil.a $(SYMBOLIZE_LIBS)
