@@ -14,4 +14,5 @@ include src/perf-data/local.mk
 include src/store/local.mk
 include src/profiler/local.mk
 include src/symbolizer/local.mk
+include src/fetcher/local.mk
 include src/cmd/local.mk

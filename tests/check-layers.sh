@@ -41,6 +41,8 @@ allowed()
 	src/symbolizer)
 		echo util unwind symbolize src/process src/profile src/render src/import \
 			src/screen src/opener src/config ;;
+	# To go: src/config for CONFIG_DEBUGINFOD_MAX_URLS.
+	src/fetcher) echo "util symbolize src/process src/http src/config" ;;
 	src/cmd) echo "*" ;;
 	*) return 1 ;;
 	esac

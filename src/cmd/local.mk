@@ -10,7 +10,6 @@ perfwalk_SOURCES = \
 	src/cmd/events.c src/cmd/events.h \
 	src/cmd/exporter.c \
 	src/cmd/exposition.c src/cmd/exposition.h \
-	src/cmd/fetcher.c \
 	src/cmd/health.c src/cmd/health.h \
 	src/cmd/list.c \
 	src/cmd/main.c \
@@ -37,9 +36,10 @@ perfwalk_SOURCES = \
 	src/cmd/view.c src/cmd/view.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libbroker.a libprofiler.a libsymbolizer.a libstore.a libscreen.a libconfig.a libopener.a \
-	libexport.a libhttp.a libimport.a librender.a libperf-data.a libprocess.a libhost.a \
-	libsample.a libprofile.a libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
+	libbroker.a libprofiler.a libsymbolizer.a libstore.a libfetcher.a libscreen.a libconfig.a \
+	libopener.a libexport.a libhttp.a libimport.a librender.a libperf-data.a libprocess.a \
+	libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a libproto.a libproto-gen.a \
+	libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
 
 # make bundle: an archive with every library that perfwalk needs, for hosts whose own are older or

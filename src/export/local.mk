@@ -3,8 +3,6 @@ noinst_LIBRARIES += libexport.a
 libexport_a_SOURCES = \
 	src/export/backlog.c \
 	src/export/body.c \
-	src/export/debug-cache.c src/export/debug-cache.h \
-	src/export/debuginfod.c src/export/debuginfod.h \
 	src/export/destination.c \
 	src/export/encoding.c src/export/encoding.h \
 	src/export/export.h \
@@ -31,7 +29,3 @@ check_PROGRAMS += tests/unit/test-spool
 tests_unit_test_spool_SOURCES = tests/unit/test-spool.c tests/unit/test.h
 tests_unit_test_spool_LDADD = libexport.a libhttp.a libproto.a libproto-gen.a libutil.a \
 	$(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(ZSTD_LIBS) $(NETTLE_LIBS) -ldl
-
-check_PROGRAMS += tests/unit/test-debug-cache
-tests_unit_test_debug_cache_SOURCES = tests/unit/test-debug-cache.c tests/unit/test.h
-tests_unit_test_debug_cache_LDADD = libexport.a libhttp.a libutil.a

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/export/debug-cache.h"
+#include "src/fetcher/debug-cache.h"
 #include "tests/unit/test.h"
 #include "util/clock.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "src/export/debuginfod.h"
+#include "src/fetcher/debuginfod.h"
 #include "src/http/curl.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "src/config/config.h"
-#include "src/export/debuginfod.h"
+#include "src/fetcher/debuginfod.h"
 #include "src/process/role.h"
 #include "symbolize/symbolize.h"
 #include "util/log.h"

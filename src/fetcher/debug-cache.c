@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "src/export/debug-cache.h"
+#include "src/fetcher/debug-cache.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/export/debug-cache.h"
+#include "src/fetcher/debug-cache.h"
 #include "util/cleanup.h"
 
 struct debuginfod;

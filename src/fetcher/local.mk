@@ -1,0 +1,9 @@
+noinst_LIBRARIES += libfetcher.a
+libfetcher_a_SOURCES = \
+	src/fetcher/debug-cache.c src/fetcher/debug-cache.h \
+	src/fetcher/debuginfod.c src/fetcher/debuginfod.h \
+	src/fetcher/main.c
+
+check_PROGRAMS += tests/unit/test-debug-cache
+tests_unit_test_debug_cache_SOURCES = tests/unit/test-debug-cache.c tests/unit/test.h
+tests_unit_test_debug_cache_LDADD = libfetcher.a libutil.a
