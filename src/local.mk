@@ -4,7 +4,7 @@ include src/host/local.mk
 include src/broker/local.mk
 include src/render/local.mk
 include src/import/local.mk
-include src/export/local.mk
+include src/exporter/local.mk
 include src/http/local.mk
 include src/screen/local.mk
 include src/config/local.mk

@@ -23,15 +23,14 @@ allowed()
 	src/sample | src/host | src/profile | src/config) echo "util" ;;
 	src/render) echo "util proto src/profile" ;;
 	# To go: setup.h has the set-ups of all roles.
-	src/process) echo "util src/sample src/config src/render src/export" ;;
+	src/process) echo "util src/sample src/config src/render src/exporter" ;;
 	src/broker) echo "util src/process src/opener" ;;
 	src/opener) echo "util src/process" ;;
 	src/import) echo "util proto src/profile" ;;
 	src/perf-data) echo "util src/sample" ;;
-	src/export) echo "util proto src/http" ;;
 	src/http) echo "util" ;;
 	# To go: store_parse_name() is among what writes the store.
-	src/store) echo "util src/export" ;;
+	src/store) echo "util src/exporter" ;;
 	src/screen) echo "util src/process" ;;
 	# To go: src/opener for opener_identify(), src/config for filter_each() and filter_equal().
 	src/profiler)
@@ -43,6 +42,7 @@ allowed()
 			src/screen src/opener src/config ;;
 	# To go: src/config for CONFIG_DEBUGINFOD_MAX_URLS.
 	src/fetcher) echo "util symbolize src/process src/http src/config" ;;
+	src/exporter) echo "util proto src/process src/http" ;;
 	src/cmd) echo "*" ;;
 	*) return 1 ;;
 	esac

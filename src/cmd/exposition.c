@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "src/cmd/statistics.h"
-#include "src/export/export.h"
+#include "src/exporter/export.h"
 #include "src/profile/profile.h"
 #include "util/clock.h"
 

@@ -8,7 +8,6 @@ perfwalk_SOURCES = \
 	src/cmd/ctl-status.c src/cmd/ctl-status.h \
 	src/cmd/debug.c \
 	src/cmd/events.c src/cmd/events.h \
-	src/cmd/exporter.c \
 	src/cmd/exposition.c src/cmd/exposition.h \
 	src/cmd/health.c src/cmd/health.h \
 	src/cmd/list.c \
@@ -36,8 +35,8 @@ perfwalk_SOURCES = \
 	src/cmd/view.c src/cmd/view.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libbroker.a libprofiler.a libsymbolizer.a libstore.a libfetcher.a libscreen.a libconfig.a \
-	libopener.a libexport.a libhttp.a libimport.a librender.a libperf-data.a libprocess.a \
+	libbroker.a libprofiler.a libsymbolizer.a libstore.a libexporter.a libfetcher.a libscreen.a \
+	libconfig.a libopener.a libhttp.a libimport.a librender.a libperf-data.a libprocess.a \
 	libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a libproto.a libproto-gen.a \
 	libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <termios.h>
 
-#include "src/export/export.h"
+#include "src/exporter/export.h"
 #include "src/process/message.h"
 #include "src/process/privileges.h"
 #include "src/render/render.h"

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/export/store.h"
+#include "src/exporter/store.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 #include "util/memory-file.h"

@@ -16,7 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "src/export/internal.h"
+#include "src/exporter/internal.h"
 #include "proto/wire-write.h"
 #include "tests/unit/test.h"
 #include "util/clock.h"

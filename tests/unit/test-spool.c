@@ -12,8 +12,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "src/export/spool-file.h"
-#include "src/export/spool.h"
+#include "src/exporter/spool-file.h"
+#include "src/exporter/spool.h"
 #include "tests/unit/test.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -28,8 +28,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "src/export/payload.h"
-#include "src/export/spool-file.h"
+#include "src/exporter/payload.h"
+#include "src/exporter/spool-file.h"
 #include "util/cleanup.h"
 
 #define MAGIC	     "PWSPOOL\1"

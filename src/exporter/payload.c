@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/export/payload.h"
+#include "src/exporter/payload.h"
 #include "util/cleanup.h"
 
 #define CHUNK_BYTES (64u << 10)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The exporter's parts, for src/export/ only: exporter.c turns, destination.c decides, backlog.c
+/* The exporter's parts, for src/exporter/ only: exporter.c turns, destination.c decides, backlog.c
  * keeps on disk what waits for long. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "src/export/export.h"
-#include "src/export/grpc.h"
-#include "src/export/payload.h"
-#include "src/export/spool.h"
+#include "src/exporter/export.h"
+#include "src/exporter/grpc.h"
+#include "src/exporter/payload.h"
+#include "src/exporter/spool.h"
 #include "src/http/curl.h"
 #include "util/log.h"
 

@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/export/encoding.h"
+#include "src/exporter/encoding.h"
 
 #define SPOOL_NAME_MAX	       32 /* of a file, with its 0 */
 #define SPOOL_DESTINATION_MAX  255

@@ -4,7 +4,7 @@
  * message behind a prefix of five bytes, the outcome is in the trailers, or in the headers of an
  * answer that has no body. libcurl does HTTP/2 and hands trailers over as headers.
  */
-#include "src/export/grpc.h"
+#include "src/exporter/grpc.h"
 
 #include <ctype.h>
 #include <endian.h>

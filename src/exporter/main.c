@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/export/export.h"
-#include "src/export/store.h"
+#include "src/exporter/export.h"
+#include "src/exporter/store.h"
 #include "src/process/role.h"
 #include "util/array.h"
 #include "util/clock.h"

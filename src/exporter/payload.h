@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/export/encoding.h"
+#include "src/exporter/encoding.h"
 
 #define PAYLOAD_MAX_BYTES (64u << 20) /* before compression: the limit OTLP has clients keep */
 

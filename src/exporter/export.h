@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "proto/otlp-rewrite.h"
-#include "src/export/encoding.h"
+#include "src/exporter/encoding.h"
 #include "util/cleanup.h"
 
 struct exporter;

@@ -4,7 +4,7 @@
  * complete or absent, whatever happens to the process or the machine. The directory is read once;
  * from then on a list in memory knows it.
  */
-#include "src/export/store.h"
+#include "src/exporter/store.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "src/export/payload.h"
+#include "src/exporter/payload.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "src/export/internal.h"
-#include "src/export/schema.h"
+#include "src/exporter/internal.h"
+#include "src/exporter/schema.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 

@@ -20,8 +20,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "src/export/spool-file.h"
-#include "src/export/spool.h"
+#include "src/exporter/spool-file.h"
+#include "src/exporter/spool.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "proto/otlp-rewrite.h"
-#include "src/export/internal.h"
+#include "src/exporter/internal.h"
 #include "util/clock.h"
 
 DEFINE_CLEANUP(struct payload *, payload_free)

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "src/export/internal.h"
+#include "src/exporter/internal.h"
 #include "util/clock.h"
 
 /*

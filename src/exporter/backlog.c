@@ -16,8 +16,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "src/export/internal.h"
-#include "src/export/spool-file.h"
+#include "src/exporter/internal.h"
+#include "src/exporter/spool-file.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-#include "src/export/encoding.h"
+#include "src/exporter/encoding.h"
 #include "util/cleanup.h"
 #include "util/strtab.h"
 

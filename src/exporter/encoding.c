@@ -13,7 +13,7 @@
 #include <zstd.h>
 #endif
 
-#include "src/export/encoding.h"
+#include "src/exporter/encoding.h"
 
 /* On a busy host's window of 160 KB: 8% larger than level 6 (the default), in two fifths of its
  * time. */

@@ -15,7 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
 
-#include "src/export/internal.h"
+#include "src/exporter/internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 

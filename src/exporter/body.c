@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "proto/otlp-json.h"
-#include "src/export/internal.h"
+#include "src/exporter/internal.h"
 #include "util/cleanup.h"
 
 struct text {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "proto/otlp-response.h"
-#include "src/export/internal.h"
+#include "src/exporter/internal.h"
 #include "util/clock.h"
 #include "util/text.h"
 

@@ -20,7 +20,7 @@
 #include <strings.h>
 
 #include "proto/otlp-response.h"
-#include "src/export/internal.h"
+#include "src/exporter/internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "src/export/internal.h"
+#include "src/exporter/internal.h"
 #include "util/cleanup.h"
 
 /* The parts of a URL that request.c has looked at: scheme://host[:port]rest. */
