@@ -15,4 +15,5 @@ include src/store/local.mk
 include src/profiler/local.mk
 include src/symbolizer/local.mk
 include src/fetcher/local.mk
+include src/metrics/local.mk
 include src/cmd/local.mk

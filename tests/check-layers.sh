@@ -43,6 +43,11 @@ allowed()
 	# To go: src/config for CONFIG_DEBUGINFOD_MAX_URLS.
 	src/fetcher) echo "util symbolize src/process src/http src/config" ;;
 	src/exporter) echo "util proto src/process src/http" ;;
+	# To go: src/exporter for export_latency_bounds_ns, src/cmd for statistics_ask() and
+	# statistics_role().
+	src/metrics)
+		echo util src/process src/http src/profile src/render src/import src/exporter \
+			src/cmd ;;
 	src/cmd) echo "*" ;;
 	*) return 1 ;;
 	esac

@@ -8,14 +8,10 @@ perfwalk_SOURCES = \
 	src/cmd/ctl-status.c src/cmd/ctl-status.h \
 	src/cmd/debug.c \
 	src/cmd/events.c src/cmd/events.h \
-	src/cmd/exposition.c src/cmd/exposition.h \
-	src/cmd/health.c src/cmd/health.h \
 	src/cmd/list.c \
 	src/cmd/main.c \
-	src/cmd/metrics.c \
 	src/cmd/notify.c src/cmd/notify.h \
 	src/cmd/options.c src/cmd/options.h \
-	src/cmd/pulls.c src/cmd/pulls.h \
 	src/cmd/record-options.c \
 	src/cmd/record-say.c \
 	src/cmd/record.c src/cmd/record.h \
@@ -35,10 +31,10 @@ perfwalk_SOURCES = \
 	src/cmd/view.c src/cmd/view.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libbroker.a libprofiler.a libsymbolizer.a libstore.a libexporter.a libfetcher.a libscreen.a \
-	libconfig.a libopener.a libhttp.a libimport.a librender.a libperf-data.a libprocess.a \
-	libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a libproto.a libproto-gen.a \
-	libutil.a \
+	libmetrics.a libbroker.a libprofiler.a libsymbolizer.a libstore.a libexporter.a libfetcher.a \
+	libscreen.a libconfig.a libopener.a libhttp.a libimport.a librender.a libperf-data.a \
+	libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a libproto.a \
+	libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
 
 # make bundle: an archive with every library that perfwalk needs, for hosts whose own are older or

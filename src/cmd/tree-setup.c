@@ -9,8 +9,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "src/cmd/pulls.h"
 #include "src/cmd/tree-internal.h"
+#include "src/metrics/pulls.h"
 #include "src/opener/opener.h"
 #include "src/opener/state-dir.h"
 #include "src/process/setup.h"

@@ -8,7 +8,7 @@
  */
 #include "config.h"
 
-#include "src/cmd/pulls.h"
+#include "src/metrics/pulls.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -5,7 +5,7 @@
  */
 #include "config.h"
 
-#include "src/cmd/exposition.h"
+#include "src/metrics/exposition.h"
 
 #include <inttypes.h>
 #include <string.h>

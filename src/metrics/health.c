@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "src/cmd/health.h"
+#include "src/metrics/health.h"
 
 #include <stdint.h>
 #include <stdio.h>

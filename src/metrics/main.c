@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/exposition.h"
-#include "src/cmd/health.h"
-#include "src/cmd/pulls.h"
 #include "src/cmd/statistics.h"
 #include "src/http/serve.h"
+#include "src/metrics/exposition.h"
+#include "src/metrics/health.h"
+#include "src/metrics/pulls.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
 #include "util/clock.h"
