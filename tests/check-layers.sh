@@ -24,7 +24,6 @@ allowed()
 	src/render) echo "util proto src/profile" ;;
 	# To go: setup.h has the set-ups of all roles.
 	src/process) echo "util src/sample src/config src/render src/exporter" ;;
-	src/broker) echo "util src/process src/opener" ;;
 	src/opener) echo "util src/process" ;;
 	src/import) echo "util proto src/profile" ;;
 	src/perf-data) echo "util src/sample" ;;
@@ -43,11 +42,16 @@ allowed()
 	# To go: src/config for CONFIG_DEBUGINFOD_MAX_URLS.
 	src/fetcher) echo "util symbolize src/process src/http src/config" ;;
 	src/exporter) echo "util proto src/process src/http" ;;
-	# To go: src/exporter for export_latency_bounds_ns, src/cmd for statistics_ask() and
+	# To go: src/exporter for export_latency_bounds_ns, src/broker for statistics_ask() and
 	# statistics_role().
 	src/metrics)
 		echo util src/process src/http src/profile src/render src/import src/exporter \
-			src/cmd ;;
+			src/broker ;;
+	# To go: src/profiler for the filter's texts and HANDOVER_MAX_WINDOWS, src/symbolizer and
+	# src/metrics for their limits, src/render for lines_are_shown().
+	src/broker)
+		echo util src/process src/opener src/sample src/config src/profile src/profiler \
+			src/symbolizer src/metrics src/render ;;
 	src/cmd) echo "*" ;;
 	*) return 1 ;;
 	esac

@@ -1,7 +1,17 @@
 noinst_LIBRARIES += libbroker.a
 libbroker_a_SOURCES = \
+	src/broker/broker.c src/broker/broker.h \
+	src/broker/control.c src/broker/control.h \
+	src/broker/events.c src/broker/events.h \
+	src/broker/fetch.c \
+	src/broker/internal.h \
+	src/broker/set-aside.c \
+	src/broker/setup.c \
+	src/broker/statistics.c src/broker/statistics.h \
+	src/broker/status.c \
 	src/broker/strikes.c src/broker/strikes.h \
-	src/broker/supervisor.c src/broker/supervisor.h
+	src/broker/supervisor.c src/broker/supervisor.h \
+	src/broker/targets.c
 
 check_PROGRAMS += tests/unit/test-supervisor
 tests_unit_test_supervisor_SOURCES = tests/unit/test-supervisor.c tests/unit/test.h

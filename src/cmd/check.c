@@ -21,8 +21,8 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "src/broker/events.h"
 #include "src/cmd/cmd.h"
-#include "src/cmd/events.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/text.h"

@@ -9,8 +9,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "src/broker/control.h"
 #include "src/cmd/cmd.h"
-#include "src/cmd/control.h"
 #include "src/cmd/ctl-status.h"
 #include "util/cleanup.h"
 #include "util/text.h"

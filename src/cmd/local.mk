@@ -3,11 +3,9 @@ perfwalk_SOURCES = \
 	src/cmd/check.c \
 	src/cmd/cmd.h \
 	src/cmd/completion.c \
-	src/cmd/control.c src/cmd/control.h \
 	src/cmd/ctl.c \
 	src/cmd/ctl-status.c src/cmd/ctl-status.h \
 	src/cmd/debug.c \
-	src/cmd/events.c src/cmd/events.h \
 	src/cmd/list.c \
 	src/cmd/main.c \
 	src/cmd/notify.c src/cmd/notify.h \
@@ -17,15 +15,7 @@ perfwalk_SOURCES = \
 	src/cmd/record.c src/cmd/record.h \
 	src/cmd/run.c \
 	src/cmd/running.c src/cmd/running.h \
-	src/cmd/statistics.c src/cmd/statistics.h \
-	src/cmd/set-aside.c \
-	src/cmd/status.c \
 	src/cmd/top.c \
-	src/cmd/targets.c \
-	src/cmd/tree-fetch.c \
-	src/cmd/tree-internal.h \
-	src/cmd/tree-setup.c \
-	src/cmd/tree.c src/cmd/tree.h \
 	src/cmd/view-perf-data.c src/cmd/view-perf-data.h \
 	src/cmd/view-options.c \
 	src/cmd/view.c src/cmd/view.h

@@ -18,9 +18,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/broker/broker.h"
 #include "src/cmd/cmd.h"
 #include "src/cmd/record.h"
-#include "src/cmd/tree.h"
 #include "src/render/format.h"
 #include "util/clock.h"
 #include "util/log.h"

@@ -5,8 +5,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "src/broker/broker.h"
 #include "src/cmd/options.h"
-#include "src/cmd/tree.h"
 #include "src/config/config.h"
 
 struct format;

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/broker/broker.h"
+#include "src/broker/control.h"
 #include "src/cmd/cmd.h"
-#include "src/cmd/control.h"
 #include "src/cmd/notify.h"
-#include "src/cmd/tree.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"

@@ -17,7 +17,7 @@
 
 #include "src/cmd/cmd.h"
 #include "src/process/setup.h"
-#include "src/cmd/tree.h"
+#include "src/broker/broker.h"
 #include "src/screen/terminal.h"
 #include "src/screen/view.h"
 #include "util/clock.h"

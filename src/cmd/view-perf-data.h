@@ -3,7 +3,7 @@
 /* A perf.data file for convert and report: the tree of a capture, which walks its stacks. */
 #include <stdbool.h>
 
-#include "src/cmd/tree.h"
+#include "src/broker/broker.h"
 #include "src/process/setup.h"
 
 struct view_perf_data {

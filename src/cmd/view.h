@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "src/cmd/tree.h"
+#include "src/broker/broker.h"
 #include "src/process/setup.h"
 
 struct command;

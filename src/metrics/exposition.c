@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/cmd/statistics.h"
+#include "src/broker/statistics.h"
 #include "src/exporter/export.h"
 #include "src/profile/profile.h"
 #include "util/clock.h"

@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/statistics.h"
+#include "src/broker/statistics.h"
 #include "src/http/serve.h"
 #include "src/metrics/exposition.h"
 #include "src/metrics/health.h"

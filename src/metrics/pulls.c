@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/cmd/statistics.h"
+#include "src/broker/statistics.h"
 #include "src/http/serve.h"
 #include "src/import/import.h"
 #include "src/process/ask.h"

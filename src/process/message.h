@@ -70,7 +70,7 @@ enum message_type {
 	MESSAGE_ANSWER_TEXT,	   /* cgroup path */
 	MESSAGE_ANSWER_PROCESS,
 	MESSAGE_ANSWER_USER,
-	MESSAGE_ANSWER_STATISTICS, /* struct statistics (src/cmd/statistics.h) as a blob */
+	MESSAGE_ANSWER_STATISTICS, /* struct statistics (src/broker/statistics.h) as a blob */
 	/* profiler -> symbolizer */
 	MESSAGE_MODULE,	  /* fd: the file of a module uid */
 	MESSAGE_PERF_MAP, /* fd: the perf map of a process */

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "src/cmd/tree-internal.h"
+#include "src/broker/internal.h"
 #include "util/clock.h"
 #include "util/text.h"
 

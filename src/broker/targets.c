@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cmd/tree-internal.h"
+#include "src/broker/internal.h"
 #include "src/profiler/filter.h"
 #include "util/log.h"
 #include "util/text.h"

@@ -13,7 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cmd/tree-internal.h"
+#include "src/broker/internal.h"
 #include "src/opener/opener.h"
 
 /* Users other than root have caches of their own. */

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cmd/statistics.h"
-#include "src/cmd/tree-internal.h"
+#include "src/broker/internal.h"
+#include "src/broker/statistics.h"
 #include "src/process/setup.h"
 #include "src/profile/profile.h"
 #include "src/profiler/filter.h"

@@ -2,8 +2,8 @@
 /* The state of the tree as lines of a name and a value. */
 #include <stdio.h>
 
-#include "src/cmd/statistics.h"
-#include "src/cmd/tree-internal.h"
+#include "src/broker/internal.h"
+#include "src/broker/statistics.h"
 #include "src/profile/profile.h"
 #include "util/cleanup.h"
 #include "util/clock.h"

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/cmd/control.h"
+#include "src/broker/control.h"
 #include "src/opener/listener.h"
 #include "util/clock.h"
 #include "util/log.h"

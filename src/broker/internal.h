@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Inside of the tree: its state, and how the children are set up (tree-setup.c). */
+/* Inside of the tree: its state, and how the children are set up (setup.c). */
+#include "src/broker/broker.h"
+#include "src/broker/events.h"
 #include "src/broker/supervisor.h"
-#include "src/cmd/events.h"
-#include "src/cmd/tree.h"
 #include "src/opener/listener.h"
 #include "src/process/privileges.h"
 
@@ -71,7 +71,7 @@ int tree_set_up_symbolizer_again(struct tree *t, int control);
 int tree_send_cpu(const struct tree *t, const struct cpu_events *c, bool came_online);
 int tree_send_event(const struct tree *t, const struct cpu_events *c);
 
-/* The fetcher, where the config wants one (tree-fetch.c). 0 or -errno. */
+/* The fetcher, where the config wants one (fetch.c). 0 or -errno. */
 int tree_start_fetcher(struct tree *t);
 void tree_reload_fetcher(struct tree *t);
 /* supervisor_callbacks.debug_file of the tree: -EINPROGRESS: it is being fetched. */

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cmd/events.h"
+#include "src/broker/events.h"
 #include "src/sample/stack-size.h"
 #include "util/cleanup.h"
 #include "util/log.h"

@@ -9,7 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "src/cmd/tree-internal.h"
+#include "src/broker/internal.h"
 #include "src/metrics/pulls.h"
 #include "src/opener/opener.h"
 #include "src/opener/state-dir.h"

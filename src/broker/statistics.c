@@ -3,8 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/cmd/statistics.h"
-#include "src/cmd/tree-internal.h"
+#include "src/broker/internal.h"
+#include "src/broker/statistics.h"
 #include "src/process/ask.h"
 #include "util/clock.h"
 
