@@ -20,17 +20,21 @@ allowed()
 	case $1 in
 	util) echo "" ;;
 	unwind | symbolize | proto) echo "util" ;;
-	src/sample | src/host | src/profile | src/config) echo "util" ;;
-	src/render) echo "util proto src/profile" ;;
 	# To go: setup.h has the set-ups of all roles.
 	src/process) echo "util src/sample src/config src/render src/exporter" ;;
 	src/opener) echo "util src/process" ;;
-	src/import) echo "util proto src/profile" ;;
+	src/sample | src/host | src/profile | src/config) echo "util" ;;
 	src/perf-data) echo "util src/sample" ;;
 	src/http) echo "util" ;;
 	# To go: store_parse_name() is among what writes the store.
 	src/store) echo "util src/exporter" ;;
-	src/screen) echo "util src/process" ;;
+	src/render) echo "util proto src/profile" ;;
+	src/import) echo "util proto src/profile" ;;
+	# To go: src/profiler for the filter's texts and HANDOVER_MAX_WINDOWS, src/symbolizer and
+	# src/metrics for their limits, src/render for lines_are_shown().
+	src/broker)
+		echo util src/process src/opener src/sample src/config src/profile src/profiler \
+			src/symbolizer src/metrics src/render ;;
 	# To go: src/opener for opener_identify(), src/config for filter_each() and filter_equal().
 	src/profiler)
 		echo util unwind symbolize src/process src/sample src/perf-data src/host \
@@ -39,20 +43,19 @@ allowed()
 	src/symbolizer)
 		echo util unwind symbolize src/process src/profile src/render src/import \
 			src/screen src/opener src/config ;;
+	src/exporter) echo "util proto src/process src/http" ;;
 	# To go: src/config for CONFIG_DEBUGINFOD_MAX_URLS.
 	src/fetcher) echo "util symbolize src/process src/http src/config" ;;
-	src/exporter) echo "util proto src/process src/http" ;;
 	# To go: src/exporter for export_latency_bounds_ns, src/broker for statistics_ask() and
 	# statistics_role().
 	src/metrics)
 		echo util src/process src/http src/profile src/render src/import src/exporter \
 			src/broker ;;
-	# To go: src/profiler for the filter's texts and HANDOVER_MAX_WINDOWS, src/symbolizer and
-	# src/metrics for their limits, src/render for lines_are_shown().
-	src/broker)
-		echo util src/process src/opener src/sample src/config src/profile src/profiler \
-			src/symbolizer src/metrics src/render ;;
-	src/cmd) echo "*" ;;
+	src/screen) echo "util src/process" ;;
+	# To go: src/profiler for the filter's control groups.
+	src/cmd)
+		echo util src/process src/opener src/broker src/config src/sample src/host \
+			src/store src/render src/screen src/profiler ;;
 	*) return 1 ;;
 	esac
 }
