@@ -35,14 +35,14 @@ allowed()
 	src/broker)
 		echo util src/process src/opener src/sample src/config src/profile src/profiler \
 			src/symbolizer src/metrics src/render ;;
-	# To go: src/opener for opener_identify(), src/config for filter_each() and filter_equal().
+	# To go: src/config for filter_each() and filter_equal().
 	src/profiler)
 		echo util unwind symbolize src/process src/sample src/perf-data src/host \
-			src/profile src/opener src/config ;;
-	# To go: src/opener for opener_identify(), src/config for enum config_demangle.
+			src/profile src/config ;;
+	# To go: src/config for enum config_demangle.
 	src/symbolizer)
 		echo util unwind symbolize src/process src/profile src/render src/import \
-			src/screen src/opener src/config ;;
+			src/screen src/config ;;
 	src/exporter) echo "util proto src/process src/http" ;;
 	# To go: src/config for CONFIG_DEBUGINFOD_MAX_URLS.
 	src/fetcher) echo "util symbolize src/process src/http src/config" ;;

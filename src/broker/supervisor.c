@@ -22,6 +22,7 @@
 
 #include "src/broker/supervisor.h"
 #include "src/opener/opener.h"
+#include "src/process/file-identity.h"
 #include "util/clock.h"
 #include "util/fdmsg.h"
 #include "util/log.h"
@@ -364,7 +365,7 @@ static int unless_set_aside(const struct supervisor *s, enum peer who, int owned
 	_cleanup_close_ int fd = owned_fd;
 	struct file_identity id;
 
-	if (fd >= 0 && opener_identify(fd, &id) == 0 && strikes_find(&s->strikes, who, &id))
+	if (fd >= 0 && file_identity_get(fd, &id) == 0 && strikes_find(&s->strikes, who, &id))
 		return -EUCLEAN;
 	return TAKE_FD(fd);
 }

@@ -22,6 +22,7 @@
 #include <linux/openat2.h>
 
 #include "src/opener/internal.h"
+#include "src/process/file-identity.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/memory-file.h"
@@ -75,22 +76,6 @@ int opener_maps(uint32_t pid, bool copy)
 int opener_cgroup(uint32_t tid)
 {
 	return opener_open_proc(tid, "cgroup", O_RDONLY);
-}
-
-int opener_identify(int fd, struct file_identity *ret)
-{
-	struct stat st;
-
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	*ret = (struct file_identity){
-		.dev = st.st_dev,
-		.ino = st.st_ino,
-		.size = (uint64_t)st.st_size,
-		.mtime_ns =
-			(uint64_t)st.st_mtim.tv_sec * NSEC_PER_SEC + (uint64_t)st.st_mtim.tv_nsec,
-	};
-	return 0;
 }
 
 int opener_reopen_regular(int path_fd, struct stat *ret_st)
@@ -276,7 +261,7 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret)
 	fd = opener_check_contents(fd, OPENER_ELF | OPENER_JITDUMP);
 	if (fd < 0)
 		return fd;
-	r = opener_identify(fd, ret);
+	r = file_identity_get(fd, ret);
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
@@ -366,7 +351,7 @@ int opener_recorded_file(const struct message *ask, struct file_identity *ret)
 	     (st.st_dev != makedev(ask->ask_recorded_file.major, ask->ask_recorded_file.minor) &&
 	      !hides_device(fd))))
 		return -ESTALE;
-	r = opener_identify(fd, ret);
+	r = file_identity_get(fd, ret);
 	return r < 0 ? r : TAKE_FD(fd);
 }
 

@@ -80,6 +80,3 @@ int opener_user(uint32_t pid, uint32_t *ret_uid);
 
 /* Path of a cgroup by id, from any mounted hierarchy whose ids samples carry. 0 or -errno. */
 int opener_cgroup_path(uint64_t id, char *path, size_t size);
-
-/* fstat as an identity. 0 or -errno. */
-int opener_identify(int fd, struct file_identity *ret);

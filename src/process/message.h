@@ -19,6 +19,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "src/process/file-identity.h"
+
 #define PROTOCOL_CONTROL_FD	3
 #define PROTOCOL_ASK_FD		4
 #define PROTOCOL_PATH_MAX	4096
@@ -88,20 +90,6 @@ enum message_type {
 	MESSAGE_PAYLOAD_DONE,
 	MESSAGE_N_TYPES
 };
-
-/* Identity of a file's content, by fstat. With a size of FILE_GROWS that of a file which is written
- * to all the time: equal to any content of it. */
-struct file_identity {
-	uint64_t dev, ino, size, mtime_ns;
-};
-#define FILE_GROWS UINT64_MAX
-
-static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
-{
-	return a->dev == b->dev && a->ino == b->ino &&
-	       (a->size == FILE_GROWS || b->size == FILE_GROWS ||
-		(a->size == b->size && a->mtime_ns == b->mtime_ns));
-}
 
 /* Which text a MESSAGE_TEXT or MESSAGE_FILE carries; the meaning of index is the kind's. */
 enum text_kind {

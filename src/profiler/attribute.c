@@ -6,7 +6,7 @@
 #include <sys/auxv.h>
 #include <linux/perf_event.h>
 
-#include "src/opener/opener.h"
+#include "src/process/file-identity.h"
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/filter.h"
 #include "src/profiler/outside.h"
@@ -541,7 +541,7 @@ static bool is_set_aside(const struct attribution *a, int fd)
 	uint32_t n = a->n_set_aside < MAX_SET_ASIDE ? a->n_set_aside : MAX_SET_ASIDE;
 	struct file_identity id;
 
-	if (n == 0 || opener_identify(fd, &id) < 0)
+	if (n == 0 || file_identity_get(fd, &id) < 0)
 		return false;
 	for (uint32_t i = 0; i < n; i++) {
 		if (file_identity_equal(&a->set_aside[i], &id))

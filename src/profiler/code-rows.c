@@ -10,7 +10,7 @@
 #include <string.h>
 #include <linux/perf_event.h>
 
-#include "src/opener/opener.h"
+#include "src/process/file-identity.h"
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/outside.h"
 #include "src/sample/stack-size.h"
@@ -97,7 +97,7 @@ static struct file_state *open_file(struct attribution *a, struct host_mapping *
 	s->tried = true;
 	s->pid = a->process->pid;
 	s->path = m->file->path;
-	(void)opener_identify(fd, &s->identity);
+	(void)file_identity_get(fd, &s->identity);
 	unwinder_tell_reading(a->unwinder, s, true);
 	r = unwind_module_new_fd(&s->module, a->unwinder, fd, m->file->path);
 	unwinder_tell_reading(a->unwinder, s, false);
@@ -182,7 +182,7 @@ static int open_jitdump(struct attribution *a, struct host_process *p, struct pr
 		free(s->jitdump_path);
 		s->jitdump_path = strdup(m->file->path);
 		s->jitdump.ino = 0;
-		(void)opener_identify(fd, &s->jitdump);
+		(void)file_identity_get(fd, &s->jitdump);
 		s->jitdump.size = FILE_GROWS;
 		/* The host may close its own. */
 		return fcntl(fd, F_DUPFD_CLOEXEC, 0);

@@ -22,8 +22,8 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "src/opener/opener.h"
 #include "src/profiler/replay.h"
+#include "src/process/file-identity.h"
 #include "symbolize/symbolize.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -380,7 +380,7 @@ static bool is_older(const struct replay *r, int fd)
 {
 	struct file_identity id;
 
-	return opener_identify(fd, &id) == 0 && id.mtime_ns <= r->written_ns;
+	return file_identity_get(fd, &id) == 0 && id.mtime_ns <= r->written_ns;
 }
 
 static const struct perf_data_build_id *

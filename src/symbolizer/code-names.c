@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/opener/opener.h"
+#include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/symbolizer/code-names.h"
 #include "util/cleanup.h"
@@ -109,7 +109,7 @@ void code_names_add(struct code_names *c, enum code_source source, uint32_t pid,
 	p->window = c->window + 1;
 	(void)close_fd(p->fds[source]);
 	p->fds[source] = fd;
-	if (opener_identify(fd, &p->identities[source]) == 0)
+	if (file_identity_get(fd, &p->identities[source]) == 0)
 		p->identities[source].size = FILE_GROWS;
 }
 

@@ -4,7 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/opener/opener.h"
+#include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/symbolizer/debug-show.h"
 #include "unwind/explain.h"
@@ -76,7 +76,7 @@ int debug_show(struct role *role, enum view_mode mode, const char *path, int fd,
 		return r;
 	}
 	role_job_begin(role);
-	if (opener_identify(fd, &id) == 0)
+	if (file_identity_get(fd, &id) == 0)
 		role_job_read(role, &id, path);
 	r = mode == VIEW_DEBUG_SAMPLE ? show_samples(u, path, fd, which, out)
 				      : show_rows(u, path, fd, which, out);

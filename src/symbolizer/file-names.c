@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/opener/opener.h"
 #include "src/process/ask.h"
+#include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/symbolizer/file-names.h"
 #include "util/array.h"
@@ -171,7 +171,7 @@ void file_names_add(struct file_names *n, uint64_t uid, uint32_t pid, const char
 	}
 	*m = (struct module){
 		.uid = uid, .used = n->turn, .pid = pid, .fd = fd, .path = strdup(path)};
-	(void)opener_identify(fd, &m->identity);
+	(void)file_identity_get(fd, &m->identity);
 }
 
 void file_names_point(struct file_names *n, uint64_t uid)

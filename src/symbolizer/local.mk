@@ -17,10 +17,10 @@ tests_unit_test_kernel_names_LDADD = libsymbolizer.a libsymbolize.a libutil.a $(
 check_PROGRAMS += tests/unit/test-code-names
 tests_unit_test_code_names_SOURCES = tests/unit/test-code-names.c tests/unit/test.h \
 	tests/unit/jitdump-file.h
-tests_unit_test_code_names_LDADD = libsymbolizer.a libopener.a libprocess.a libsymbolize.a \
-	libutil.a $(SYMBOLIZE_LIBS)
+tests_unit_test_code_names_LDADD = libsymbolizer.a libprocess.a libsymbolize.a libutil.a \
+	$(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-file-names
 tests_unit_test_file_names_SOURCES = tests/unit/test-file-names.c tests/unit/test.h
-tests_unit_test_file_names_LDADD = libsymbolizer.a libopener.a libprocess.a libsymbolize.a \
-	libutil.a $(SYMBOLIZE_LIBS)
+tests_unit_test_file_names_LDADD = libsymbolizer.a libprocess.a libsymbolize.a libutil.a \
+	$(SYMBOLIZE_LIBS)

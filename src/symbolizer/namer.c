@@ -15,8 +15,8 @@
 #include <sys/auxv.h>
 #include <unistd.h>
 
-#include "src/opener/opener.h"
 #include "src/process/ask.h"
+#include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/symbolizer/code-names.h"
 #include "src/symbolizer/file-names.h"
@@ -83,7 +83,7 @@ static int open_kernel_file(void *ctx, const uint8_t *build_id, size_t n_build_i
 	message_set_text(m.ask_debug_file.path, sizeof(m.ask_debug_file.path), path);
 	m.ask_debug_file.fetch = fetch;
 	fd = ask_descriptor(n->ask, &m);
-	if (fd >= 0 && opener_identify(fd, &n->kernel_file) == 0)
+	if (fd >= 0 && file_identity_get(fd, &n->kernel_file) == 0)
 		point_to_kernel(n);
 	return fd;
 }

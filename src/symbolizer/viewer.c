@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/opener/opener.h"
+#include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/render/amount.h"
 #include "util/cleanup.h"
@@ -72,7 +72,7 @@ static int read_input(struct viewer *v, struct role *role, uint32_t i, bool befo
 		return r;
 	}
 	role_job_begin(role);
-	if (opener_identify(v->inputs[i].fd, &id) == 0)
+	if (file_identity_get(v->inputs[i].fd, &id) == 0)
 		role_job_read(role, &id, path);
 	r = import_fd(before ? &v->before : p, before ? &v->before_facts : &v->facts,
 		      v->inputs[i].fd, import_detect(head, (size_t)n, path), v->event,

@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/opener/opener.h"
+#include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/symbolizer/code-names.h"
 #include "tests/unit/jitdump-file.h"
@@ -143,11 +143,11 @@ static void check_blamed(uint32_t pid, const char *what, int fd)
 	CHECK_INT(status.reading, ==, 1);
 	CHECK(strncmp(f->path, what, strlen(what)) == 0);
 	CHECK_INT(strtoul(f->path + strlen(what), NULL, 10), ==, pid);
-	CHECK_INT(opener_identify(fd, &id), ==, 0);
+	CHECK_INT(file_identity_get(fd, &id), ==, 0);
 	CHECK(file_identity_equal(&f->identity, &id));
 	/* What has grown since is the same file. */
 	write_all(fd, "1 1 more\n", 9);
-	CHECK_INT(opener_identify(fd, &id), ==, 0);
+	CHECK_INT(file_identity_get(fd, &id), ==, 0);
 	CHECK(file_identity_equal(&f->identity, &id));
 	CHECK(file_identity_equal(&id, &f->identity));
 	id.ino++;

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Identity of a file's content, by fstat. With a size of FILE_GROWS that of a file which is written
+ * to all the time: equal to any content of it. */
+struct file_identity {
+	uint64_t dev, ino, size, mtime_ns;
+};
+#define FILE_GROWS UINT64_MAX
+
+static inline bool file_identity_equal(const struct file_identity *a, const struct file_identity *b)
+{
+	return a->dev == b->dev && a->ino == b->ino &&
+	       (a->size == FILE_GROWS || b->size == FILE_GROWS ||
+		(a->size == b->size && a->mtime_ns == b->mtime_ns));
+}
+
+/* fstat as an identity. 0 or -errno. */
+int file_identity_get(int fd, struct file_identity *ret);
