@@ -16,6 +16,7 @@
 #include "src/broker/internal.h"
 #include "src/broker/statistics.h"
 #include "src/process/setup.h"
+#include "src/process/status-page.h"
 #include "src/profile/profile.h"
 #include "src/profiler/filter.h"
 #include "src/sample/stack-size.h"

@@ -6,6 +6,7 @@
 #include "src/broker/supervisor.h"
 #include "src/opener/listener.h"
 #include "src/process/privileges.h"
+#include "src/process/status-page.h"
 
 #define TREE_MAX_CGROUPS 64
 

@@ -14,6 +14,7 @@
 #include "src/opener/opener.h"
 #include "src/opener/state-dir.h"
 #include "src/process/setup.h"
+#include "src/process/status-page.h"
 #include "src/profiler/filter.h"
 #include "src/profiler/handover.h"
 #include "src/render/format.h"

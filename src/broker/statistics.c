@@ -6,6 +6,7 @@
 #include "src/broker/internal.h"
 #include "src/broker/statistics.h"
 #include "src/process/ask.h"
+#include "src/process/status-page.h"
 #include "util/clock.h"
 
 /* CPU time since its start, and resident memory. false: it is gone. */

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "src/process/message.h"
+#include "src/process/status-page.h"
 
 struct ask;
 struct tree;

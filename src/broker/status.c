@@ -4,6 +4,7 @@
 
 #include "src/broker/internal.h"
 #include "src/broker/statistics.h"
+#include "src/process/status-page.h"
 #include "src/profile/profile.h"
 #include "util/cleanup.h"
 #include "util/clock.h"

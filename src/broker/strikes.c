@@ -2,6 +2,7 @@
 #include <stddef.h>
 
 #include "src/broker/strikes.h"
+#include "src/process/status-page.h"
 
 #define MAX_DOUBLINGS 6 /* 64 hours */
 

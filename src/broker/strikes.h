@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "src/process/message.h"
+#include "src/process/status-page.h"
 #include "util/clock.h"
 
 #define STRIKES_MAX	  256

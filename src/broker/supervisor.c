@@ -23,6 +23,7 @@
 #include "src/broker/supervisor.h"
 #include "src/opener/opener.h"
 #include "src/process/file-identity.h"
+#include "src/process/status-page.h"
 #include "util/clock.h"
 #include "util/fdmsg.h"
 #include "util/log.h"

@@ -11,6 +11,7 @@
 
 #include "src/broker/strikes.h"
 #include "src/process/message.h"
+#include "src/process/status-page.h"
 #include "util/cleanup.h"
 
 struct loop;

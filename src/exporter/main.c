@@ -12,6 +12,7 @@
 #include "src/exporter/export.h"
 #include "src/exporter/store.h"
 #include "src/process/role.h"
+#include "src/process/status-page.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"

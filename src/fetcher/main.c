@@ -13,6 +13,7 @@
 #include "src/config/config.h"
 #include "src/fetcher/debuginfod.h"
 #include "src/process/role.h"
+#include "src/process/status-page.h"
 #include "symbolize/symbolize.h"
 #include "util/log.h"
 #include "util/loop.h"

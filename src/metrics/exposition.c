@@ -12,6 +12,7 @@
 
 #include "src/broker/statistics.h"
 #include "src/exporter/export.h"
+#include "src/process/status-page.h"
 #include "src/profile/profile.h"
 #include "util/clock.h"
 

@@ -18,6 +18,7 @@
 #include "src/metrics/pulls.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
+#include "src/process/status-page.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"

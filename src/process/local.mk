@@ -6,7 +6,8 @@ libprocess_a_SOURCES = \
 	src/process/outbox.c src/process/outbox.h \
 	src/process/privileges.c src/process/privileges.h \
 	src/process/role.c src/process/role.h \
-	src/process/setup.c src/process/setup.h
+	src/process/setup.c src/process/setup.h \
+	src/process/status-page.c src/process/status-page.h
 
 check_PROGRAMS += tests/unit/test-outbox
 tests_unit_test_outbox_SOURCES = tests/unit/test-outbox.c tests/unit/test.h

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #include "src/process/role.h"
+#include "src/process/status-page.h"
 #include "util/log.h"
 #include "util/loop.h"
 

@@ -5,6 +5,7 @@
 
 #include "src/process/message.h"
 #include "src/process/setup.h"
+#include "src/process/status-page.h"
 
 struct loop;
 

@@ -10,6 +10,7 @@
 
 #include "src/process/ask.h"
 #include "src/process/role.h"
+#include "src/process/status-page.h"
 #include "src/profile/window.h"
 #include "src/profiler/attribute.h"
 #include "src/profiler/filter.h"

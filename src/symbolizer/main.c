@@ -19,6 +19,7 @@
 #include "src/config/config.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
+#include "src/process/status-page.h"
 #include "src/profile/profile.h"
 #include "src/profile/window.h"
 #include "src/render/format.h"

@@ -18,6 +18,7 @@
 #include "src/opener/internal.h"
 #include "src/opener/state-dir.h"
 #include "src/process/message.h"
+#include "src/process/status-page.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
 #include "util/fdmsg.h"

@@ -8,6 +8,7 @@
 
 #include "src/process/file-identity.h"
 #include "src/process/role.h"
+#include "src/process/status-page.h"
 #include "src/symbolizer/code-names.h"
 #include "tests/unit/jitdump-file.h"
 #include "tests/unit/test.h"

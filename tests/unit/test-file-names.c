@@ -10,6 +10,7 @@
 
 #include "src/process/ask.h"
 #include "src/process/role.h"
+#include "src/process/status-page.h"
 #include "src/symbolizer/file-names.h"
 #include "tests/unit/test.h"
 

@@ -16,6 +16,7 @@
 
 #include "src/broker/supervisor.h"
 #include "src/process/message.h"
+#include "src/process/status-page.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
 #include "util/clock.h"

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The status page of a child: a memfd that the child writes and the broker reads. Every value is
+ * advisory: the broker prints counts and blames files from it, nothing else.
+ */
+#include <stdint.h>
+
+#include "src/process/file-identity.h"
+
+#define STATUS_MAX_COUNTERS	64
+#define STATUS_MAX_DESTINATIONS 16
+#define STATUS_LATENCY_BUCKETS	12
+
+enum status_drop {
+	STATUS_DROP_QUEUE_FULL,
+	STATUS_DROP_REFUSED,
+	STATUS_DROP_EXPIRED,
+	STATUS_DROP_SPOOL_FULL,
+	STATUS_DROP_CORRUPT,
+	STATUS_DROP_TOO_LARGE,
+	STATUS_N_DROPS
+};
+const char *status_drop_name(enum status_drop why); /* "queue_full" ... */
+
+/*
+ * What has happened since the start of a child. Each field is one child's to count, and all are
+ * uint64_t: so those of all children, also of the dead, add up to those of the tree.
+ */
+struct status_counts {
+	uint64_t samples, filtered, lost, windows;	 /* profiler; lost: of closed windows */
+	uint64_t windows_named, payloads, payload_bytes; /* symbolizer: what it made of them */
+	uint64_t counters[STATUS_MAX_COUNTERS]; /* of closed windows, by enum profile_counter */
+	struct status_debuginfod {		/* fetcher; see debuginfod_stats */
+		uint64_t fetched, bytes, missing, failures, refused, evicted;
+	} debuginfod;
+	uint64_t store_samples_lost; /* exporter, this and the rest */
+	struct status_export {
+		uint64_t sent, samples_sent, bytes_sent; /* payloads; as sent */
+		uint64_t dropped[STATUS_N_DROPS];	 /* payloads */
+		uint64_t samples_dropped, profiles_rejected;
+		uint64_t failures, retries;		  /* attempts; those to come again */
+		uint64_t spooled, split;		  /* payloads */
+		uint64_t latency[STATUS_LATENCY_BUCKETS]; /* requests by export_latency_bounds_ns */
+		uint64_t latency_sum_ns;
+	} exports[STATUS_MAX_DESTINATIONS]; /* in the order of the set-up */
+};
+/* to += from. */
+void status_counts_add(struct status_counts *to, const struct status_counts *from);
+
+struct status_page {
+	struct status_counts counts;
+	uint64_t flushed; /* the last MESSAGE_FLUSH whose window the symbolizer has settled */
+	struct status_destination {
+		uint64_t queue_payloads, queue_bytes, spool_payloads, spool_bytes; /* now */
+		uint64_t down;	   /* 1: the last attempt got no answer, or a refusal for now */
+		uint64_t since_ns; /* CLOCK_MONOTONIC when that began, or ended; 0: none was made */
+	} destinations[STATUS_MAX_DESTINATIONS]; /* in the order of the set-up */
+	uint64_t store_files, store_bytes;
+	uint64_t drained_ns; /* CLOCK_MONOTONIC when the profiler had last read all rings */
+	uint64_t job;	     /* grows with each piece of work that may not last; odd: during it */
+	uint32_t reading;    /* 1: bytes of file are being read right now */
+	uint32_t ready;	     /* the child is through its start */
+	struct status_file {
+		struct file_identity identity;
+		char path[104];
+	} file;
+};
+int status_page_new(
+	struct status_page **ret); /* memfd, mapped read-only; the descriptor or -errno */
+int status_page_map(int fd, struct status_page **ret); /* by the child, read-write; 0 or -errno */
