@@ -13,6 +13,7 @@
 
 #include "proto/otlp-rewrite.h"
 #include "src/exporter/encoding.h"
+#include "src/process/status-page.h"
 #include "util/cleanup.h"
 
 struct exporter;
@@ -55,10 +56,6 @@ struct export_spool {
 	uint64_t max_age_ns; /* 0: any */
 };
 
-/* Upper bounds of the classes of export_stats.latency; the last class has none. */
-#define EXPORT_LATENCY_BUCKETS 12
-extern const uint64_t export_latency_bounds_ns[EXPORT_LATENCY_BUCKETS - 1];
-
 struct export_stats {
 	/* Submitted, or found in the spool at the start: sent + dropped + queued. One that was
 	 * split counts as the two that it became. */
@@ -75,7 +72,7 @@ struct export_stats {
 		failures;    /* attempts that failed in a retryable way; all failed attempts */
 	uint64_t bytes_sent; /* bodies that were taken, as sent */
 	/* Requests that ended, by how long they took, also without an answer. */
-	uint64_t latency[EXPORT_LATENCY_BUCKETS], latency_sum_ns;
+	uint64_t latency[STATUS_LATENCY_BUCKETS], latency_sum_ns;
 	uint64_t payloads_spooled;	      /* written to disk so far */
 	uint64_t queue_payloads;	      /* now, in memory and on disk */
 	uint64_t queue_bytes;		      /* now, in memory */

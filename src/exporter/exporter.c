@@ -16,6 +16,7 @@
 #include <sys/timerfd.h>
 
 #include "src/exporter/internal.h"
+#include "src/process/status-page.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
@@ -97,12 +98,6 @@ static void arm(struct exporter *e)
 
 /* --- turning ------------------------------------------------------------------------------- */
 
-const uint64_t export_latency_bounds_ns[EXPORT_LATENCY_BUCKETS - 1] = {
-	5 * NSEC_PER_MSEC,    10 * NSEC_PER_MSEC,  25 * NSEC_PER_MSEC,	50 * NSEC_PER_MSEC,
-	100 * NSEC_PER_MSEC,  250 * NSEC_PER_MSEC, 500 * NSEC_PER_MSEC, 1 * NSEC_PER_SEC,
-	2500 * NSEC_PER_MSEC, 5 * NSEC_PER_SEC,	   10 * NSEC_PER_SEC,
-};
-
 static void count_latency(struct destination *d)
 {
 	curl_off_t us = 0;
@@ -110,8 +105,8 @@ static void count_latency(struct destination *d)
 
 	if (d->exporter->curl.easy_getinfo(d->easy, CURLINFO_TOTAL_TIME_T, &us) != CURLE_OK)
 		return;
-	while (i < EXPORT_LATENCY_BUCKETS - 1 &&
-	       (uint64_t)us * NSEC_PER_USEC > export_latency_bounds_ns[i])
+	while (i < STATUS_LATENCY_BUCKETS - 1 &&
+	       (uint64_t)us * NSEC_PER_USEC > status_latency_bounds_ns[i])
 		i++;
 	d->stats.latency[i]++;
 	d->stats.latency_sum_ns += (uint64_t)us * NSEC_PER_USEC;

@@ -22,8 +22,6 @@
 #define PAYLOADS_A_TURN	   8	/* each may be compressed and flushed to disk: requests wait */
 #define PAYLOADS_IN_SOCKET 4096 /* more than fit into its buffer */
 
-_Static_assert(EXPORT_LATENCY_BUCKETS == STATUS_LATENCY_BUCKETS, "each has its place");
-
 struct exporter_role {
 	struct role role;
 	struct setup_exporter setup;

@@ -11,7 +11,6 @@
 #include <string.h>
 
 #include "src/broker/statistics.h"
-#include "src/exporter/export.h"
 #include "src/process/status-page.h"
 #include "src/profile/profile.h"
 #include "util/clock.h"
@@ -242,7 +241,7 @@ static void print_latency(const struct statistics *s, const char *const *names, 
 			n += x->latency[i];
 			(void)fprintf(out, "%s_bucket{destination=\"%s\",le=\"", name, label);
 			if (i < STATUS_LATENCY_BUCKETS - 1)
-				(void)fprintf(out, "%g", (double)export_latency_bounds_ns[i] / 1e9);
+				(void)fprintf(out, "%g", (double)status_latency_bounds_ns[i] / 1e9);
 			else
 				(void)fputs("+Inf", out);
 			(void)fprintf(out, "\"} %" PRIu64 "\n", n);

@@ -6,7 +6,14 @@
 
 #include "src/process/status-page.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/memory-file.h"
+
+const uint64_t status_latency_bounds_ns[STATUS_LATENCY_BUCKETS - 1] = {
+	5 * NSEC_PER_MSEC,    10 * NSEC_PER_MSEC,  25 * NSEC_PER_MSEC,	50 * NSEC_PER_MSEC,
+	100 * NSEC_PER_MSEC,  250 * NSEC_PER_MSEC, 500 * NSEC_PER_MSEC, 1 * NSEC_PER_SEC,
+	2500 * NSEC_PER_MSEC, 5 * NSEC_PER_SEC,	   10 * NSEC_PER_SEC,
+};
 
 const char *status_drop_name(enum status_drop why)
 {

@@ -12,6 +12,9 @@
 #define STATUS_MAX_DESTINATIONS 16
 #define STATUS_LATENCY_BUCKETS	12
 
+/* Upper bounds of the classes of status_export.latency; the last class has none. */
+extern const uint64_t status_latency_bounds_ns[STATUS_LATENCY_BUCKETS - 1];
+
 enum status_drop {
 	STATUS_DROP_QUEUE_FULL,
 	STATUS_DROP_REFUSED,
@@ -41,7 +44,7 @@ struct status_counts {
 		uint64_t samples_dropped, profiles_rejected;
 		uint64_t failures, retries;		  /* attempts; those to come again */
 		uint64_t spooled, split;		  /* payloads */
-		uint64_t latency[STATUS_LATENCY_BUCKETS]; /* requests by export_latency_bounds_ns */
+		uint64_t latency[STATUS_LATENCY_BUCKETS]; /* requests by status_latency_bounds_ns */
 		uint64_t latency_sum_ns;
 	} exports[STATUS_MAX_DESTINATIONS]; /* in the order of the set-up */
 };
