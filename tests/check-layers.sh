@@ -46,9 +46,7 @@ allowed()
 	src/exporter) echo "util proto src/process src/http" ;;
 	# To go: src/config for CONFIG_DEBUGINFOD_MAX_URLS.
 	src/fetcher) echo "util symbolize src/process src/http src/config" ;;
-	# To go: src/broker for statistics_ask() and statistics_role().
-	src/metrics)
-		echo util src/process src/http src/profile src/render src/import src/broker ;;
+	src/metrics) echo "util src/process src/http src/profile src/render src/import" ;;
 	src/screen) echo "util src/process" ;;
 	# To go: src/profiler for the filter's control groups.
 	src/cmd)

@@ -14,8 +14,8 @@
 #include <unistd.h>
 
 #include "src/broker/internal.h"
-#include "src/broker/statistics.h"
 #include "src/process/setup.h"
+#include "src/process/statistics.h"
 #include "src/process/status-page.h"
 #include "src/profile/profile.h"
 #include "src/profiler/filter.h"
@@ -301,7 +301,7 @@ static void on_deadline(void *ctx)
 
 		log_warning("the %s could not leave in time for the new config: what was not "
 			    "settled of what it held is lost",
-			    supervisor_name(who));
+			    peer_name(who));
 		supervisor_kill(t->supervisor, who);
 		return;
 	}
@@ -309,7 +309,7 @@ static void on_deadline(void *ctx)
 		if (!supervisor_running(t->supervisor, (enum peer)i))
 			continue;
 		log_warning("the %s did not finish in time: what it had not settled is lost",
-			    supervisor_name((enum peer)i));
+			    peer_name((enum peer)i));
 		t->result = -ETIMEDOUT;
 		supervisor_kill(t->supervisor, (enum peer)i);
 	}

@@ -10,6 +10,8 @@
 
 #define TREE_MAX_CGROUPS 64
 
+struct statistics;
+
 struct tree {
 	struct loop *loop;
 	struct tree_options options;
@@ -57,6 +59,8 @@ void tree_forget_targets(struct tree *t);
 
 /* What all children have counted, also those that have died. */
 void tree_counts(const struct tree *t, struct status_counts *ret);
+/* Those, and how things stand. */
+void statistics_collect(const struct tree *t, struct statistics *ret);
 
 /* supervisor_callbacks.setup of the tree. */
 int tree_set_up(void *ctx, enum peer who, int control, int status_fd);

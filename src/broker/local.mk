@@ -7,7 +7,7 @@ libbroker_a_SOURCES = \
 	src/broker/internal.h \
 	src/broker/set-aside.c \
 	src/broker/setup.c \
-	src/broker/statistics.c src/broker/statistics.h \
+	src/broker/statistics.c \
 	src/broker/status.c \
 	src/broker/strikes.c src/broker/strikes.h \
 	src/broker/supervisor.c src/broker/supervisor.h \

@@ -19,7 +19,7 @@ void tree_print_set_aside(const struct tree *t, FILE *out)
 		/* A stranger chose it, and it goes to a terminal. */
 		(void)text_clean(path, sizeof(path), k->file.path, sizeof(path) - 1);
 		(void)fprintf(out, "%s: the %s %s while reading it; it reads it again in %s\n",
-			      path[0] ? path : "a file", supervisor_name(k->who),
+			      path[0] ? path : "a file", peer_name(k->who),
 			      k->took_too_long ? "took too long" : "died",
 			      text_format_duration(time, sizeof(time),
 						   k->until_ns > now ? k->until_ns - now : 0));

@@ -4,8 +4,7 @@
 #include <unistd.h>
 
 #include "src/broker/internal.h"
-#include "src/broker/statistics.h"
-#include "src/process/ask.h"
+#include "src/process/statistics.h"
 #include "src/process/status-page.h"
 #include "util/clock.h"
 
@@ -55,11 +54,6 @@ void tree_counts(const struct tree *t, struct status_counts *ret)
 		status_counts_add(ret, &supervisor_status(t->supervisor, (enum peer)i)->counts);
 }
 
-const char *statistics_role(int process)
-{
-	return process == STATISTICS_BROKER ? "broker" : supervisor_name((enum peer)process);
-}
-
 static bool is_wanted(const struct tree *t, int process)
 {
 	if (process == PEER_EXPORTER)
@@ -69,20 +63,6 @@ static bool is_wanted(const struct tree *t, int process)
 	if (process == PEER_FETCHER) /* nothing is amiss without it */
 		return supervisor_running(t->supervisor, PEER_FETCHER);
 	return process != PEER_METRICS || t->metrics.fd >= 0;
-}
-
-int statistics_ask(struct ask *ask, struct statistics *ret)
-{
-	struct message m = {.type = MESSAGE_ASK_STATISTICS};
-	int fd = -EBADF, r = ask_broker(ask, &m, &fd);
-
-	(void)close_fd(fd);
-	if (r < 0 || m.answer_statistics.error < 0)
-		return r < 0 ? r : m.answer_statistics.error;
-	if (m.answer_statistics.n != sizeof(*ret))
-		return -EBADMSG;
-	memcpy(ret, m.answer_statistics.bytes, sizeof(*ret));
-	return 0;
 }
 
 void statistics_collect(const struct tree *t, struct statistics *ret)

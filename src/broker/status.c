@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "src/broker/internal.h"
-#include "src/broker/statistics.h"
+#include "src/process/statistics.h"
 #include "src/process/status-page.h"
 #include "src/profile/profile.h"
 #include "util/cleanup.h"
@@ -109,7 +109,7 @@ void tree_print_status(const struct tree *t, FILE *out)
 			    s.counts.counters[c]);
 	print_process(out, "broker", &s.processes[STATISTICS_BROKER]);
 	for (int i = 0; i < PEER_N; i++)
-		print_process(out, supervisor_name((enum peer)i), &s.processes[i]);
+		print_process(out, peer_name((enum peer)i), &s.processes[i]);
 	if (s.processes[PEER_FETCHER].starts)
 		print_debuginfod(&s.counts.debuginfod, out);
 	print_destinations(&s, t->options.config, out);

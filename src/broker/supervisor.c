@@ -69,9 +69,6 @@ struct supervisor {
 	struct strikes strikes;
 };
 
-static const char *const names[PEER_N] = {"profiler", "symbolizer", "exporter",
-					  "screen",   "metrics",    "fetcher"};
-
 /*
  * Who may ask for what: whoever talks to a network or a terminal, or reads hostile files, gets no
  * further than what its own work needs. Who is in no row has no ask socket.
@@ -185,7 +182,7 @@ static uint32_t take_back(struct supervisor *s, uint64_t now)
 
 	for (; (k = strikes_take_back(&s->strikes, now)); n++) {
 		log_info("%s: the %s reads it again", k->file.path[0] ? k->file.path : "a file",
-			 names[k->who]);
+			 peer_name(k->who));
 		tell_profiler(s, k, true);
 	}
 	return n;
@@ -204,7 +201,7 @@ static void grow_patience(struct supervisor *s, enum peer who)
 		return;
 	log_warning("the %s took more than %s with no file to blame; it gets twice the time from "
 		    "now on",
-		    names[who],
+		    peer_name(who),
 		    text_format_duration(had, sizeof(had), s->file_timeout_ns << c->patience));
 	c->patience++;
 }
@@ -238,7 +235,7 @@ static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 		    "instead of %s",
 		    file.path[0] ? file.path : "a file",
 		    text_format_duration(time, sizeof(time), k->until_ns - k->struck_ns),
-		    names[who], c->killed_by_us ? "took too long" : "died",
+		    peer_name(who), c->killed_by_us ? "took too long" : "died",
 		    who == PEER_PROFILER ? "callers" : "names");
 	tell_profiler(s, k, false);
 }
@@ -279,7 +276,7 @@ static void exec_child(struct supervisor *s, enum peer who, int control, int ask
 	char *argv[] = {title, NULL};
 	sigset_t none;
 
-	(void)snprintf(title, sizeof(title), "perfwalk: %s", names[who]);
+	(void)snprintf(title, sizeof(title), "perfwalk: %s", peer_name(who));
 	/* Out of the terminal's group: Ctrl-C and SIGHUP are the broker's to handle. */
 	(void)setsid();
 	(void)sigemptyset(&none);
@@ -328,7 +325,7 @@ static bool is_refused(struct supervisor *s, enum peer who, const struct message
 	if (!c->refused)
 		log_warning("the %s (pid %d) asked for what it has no right to (request %u): it is "
 			    "refused; the process may have been taken over",
-			    names[who], (int)c->pid, ask->type);
+			    peer_name(who), (int)c->pid, ask->type);
 	c->refused = true;
 	return true;
 }
@@ -340,7 +337,7 @@ static int sent(struct supervisor *s, enum peer who, int r)
 
 	if (r != -EAGAIN || c->deaf || !c->pid)
 		return r;
-	log_warning("the %s (pid %d) does not read what it is sent: it is killed", names[who],
+	log_warning("the %s (pid %d) does not read what it is sent: it is killed", peer_name(who),
 		    (int)c->pid);
 	c->deaf = true;
 	(void)kill(c->pid, SIGKILL);
@@ -532,7 +529,7 @@ int supervisor_start(struct supervisor *s, enum peer who)
 	if (r < 0) {
 		/* Who stopped it meanwhile has said why. */
 		log_write(c->stopping ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-			  "set-up of the %s failed: %s", names[who], strerror(-r));
+			  "set-up of the %s failed: %s", peer_name(who), strerror(-r));
 		(void)kill(c->pid, SIGKILL);
 	}
 	for (uint32_t i = 0; who == PEER_PROFILER && (k = strikes_next(&s->strikes, &i));)
@@ -577,7 +574,7 @@ static void start_or_later(struct supervisor *s, enum peer who)
 	char delay[32];
 
 	if (r < 0)
-		log_error("the %s cannot be started: %s; tried again in %s", names[who],
+		log_error("the %s cannot be started: %s; tried again in %s", peer_name(who),
 			  strerror(-r),
 			  text_format_duration(delay, sizeof(delay), start_later(s, who)));
 }
@@ -668,11 +665,6 @@ uint32_t supervisor_forget_strikes(struct supervisor *s)
 	return n;
 }
 
-const char *supervisor_name(enum peer who)
-{
-	return names[who];
-}
-
 pid_t supervisor_pid(const struct supervisor *s, enum peer who)
 {
 	return s->children[who].pid;
@@ -726,7 +718,7 @@ static void on_death(struct supervisor *s, enum peer who, int status)
 			describe_death(status, how, sizeof(how));
 			log_write(s->callbacks.once || c->unwanted ? LOG_LEVEL_DEBUG
 								   : LOG_LEVEL_WARNING,
-				  "%s (pid %d) %s while stopping", names[who], (int)pid, how);
+				  "%s (pid %d) %s while stopping", peer_name(who), (int)pid, how);
 		}
 		s->callbacks.gone(s->callbacks.ctx, who, clean);
 		return;
@@ -741,7 +733,7 @@ static void on_death(struct supervisor *s, enum peer who, int status)
 	}
 
 	describe_death(status, how, sizeof(how));
-	log_warning("%s (pid %d) %s; a new one starts in %s", names[who], (int)pid, how,
+	log_warning("%s (pid %d) %s; a new one starts in %s", peer_name(who), (int)pid, how,
 		    text_format_duration(delay, sizeof(delay), start_later(s, who)));
 }
 

@@ -78,8 +78,6 @@ uint32_t supervisor_n_set_aside(const struct supervisor *s);
 const struct strikes *supervisor_strikes(const struct supervisor *s);
 /* All of them are read again at once, as if nothing had happened. Returns how many. */
 uint32_t supervisor_forget_strikes(struct supervisor *s);
-/* "profiler" ... */
-const char *supervisor_name(enum peer who);
 /* The process id of a running child; 0 without one. */
 pid_t supervisor_pid(const struct supervisor *s, enum peer who);
 /* The control socket of a running child, borrowed; negative without one. */

@@ -10,7 +10,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "src/broker/statistics.h"
+#include "src/process/statistics.h"
 #include "src/process/status-page.h"
 #include "src/profile/profile.h"
 #include "util/clock.h"

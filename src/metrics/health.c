@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "src/broker/statistics.h"
+#include "src/process/statistics.h"
 #include "util/clock.h"
 
 /* They are read every 200 ms; a busy host may keep the profiler waiting for a while. */

@@ -11,13 +11,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/broker/statistics.h"
 #include "src/http/serve.h"
 #include "src/metrics/exposition.h"
 #include "src/metrics/health.h"
 #include "src/metrics/pulls.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
+#include "src/process/statistics.h"
 #include "src/process/status-page.h"
 #include "util/clock.h"
 #include "util/log.h"

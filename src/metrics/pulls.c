@@ -15,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/broker/statistics.h"
 #include "src/http/serve.h"
 #include "src/import/import.h"
 #include "src/process/ask.h"
+#include "src/process/statistics.h"
 #include "src/profile/profile.h"
 #include "util/cleanup.h"
 #include "util/clock.h"

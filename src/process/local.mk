@@ -7,6 +7,7 @@ libprocess_a_SOURCES = \
 	src/process/privileges.c src/process/privileges.h \
 	src/process/role.c src/process/role.h \
 	src/process/setup.c src/process/setup.h \
+	src/process/statistics.c src/process/statistics.h \
 	src/process/status-page.c src/process/status-page.h
 
 check_PROGRAMS += tests/unit/test-outbox

@@ -118,3 +118,14 @@ bool message_text_ok(const char *field, size_t size)
 {
 	return memchr(field, 0, size) != NULL;
 }
+
+const char *peer_name(enum peer who)
+{
+	static const char *const names[PEER_N] = {
+		[PEER_PROFILER] = "profiler", [PEER_SYMBOLIZER] = "symbolizer",
+		[PEER_EXPORTER] = "exporter", [PEER_SCREEN] = "screen",
+		[PEER_METRICS] = "metrics",   [PEER_FETCHER] = "fetcher",
+	};
+
+	return names[who];
+}

@@ -73,7 +73,7 @@ enum message_type {
 	MESSAGE_ANSWER_TEXT,	   /* cgroup path */
 	MESSAGE_ANSWER_PROCESS,
 	MESSAGE_ANSWER_USER,
-	MESSAGE_ANSWER_STATISTICS, /* struct statistics (src/broker/statistics.h) as a blob */
+	MESSAGE_ANSWER_STATISTICS, /* struct statistics (statistics.h) as a blob */
 	/* profiler -> symbolizer */
 	MESSAGE_MODULE,	  /* fd: the file of a module uid */
 	MESSAGE_PERF_MAP, /* fd: the perf map of a process */
@@ -146,6 +146,8 @@ enum peer {
 	PEER_FETCHER,
 	PEER_N
 };
+/* "profiler" ... */
+const char *peer_name(enum peer who);
 
 struct message {
 	uint32_t type; /* enum message_type */

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * What the tree knows of itself at one moment: counts since the start of the daemon, also of
- * children that have died, and how things stand. The broker fills it in (statistics.c); perfwalk
- * ctl prints it as lines (status.c), the metrics child as Prometheus text (exposition.c).
+ * children that have died, and how things stand. The broker fills it in and prints it as lines for
+ * perfwalk ctl, the metrics child as Prometheus text.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,7 +12,6 @@
 #include "src/process/status-page.h"
 
 struct ask;
-struct tree;
 
 #define STATISTICS_BROKER      PEER_N
 #define STATISTICS_N_PROCESSES (PEER_N + 1)
@@ -30,7 +29,7 @@ struct statistics {
 		uint64_t ready;		     /* 1: through its start */
 	} processes[STATISTICS_N_PROCESSES]; /* by enum peer, and the broker */
 	uint32_t n_destinations, n_cpus, rate_hz, n_files_set_aside;
-	uint32_t stack_bytes; /* copied with each sample; 0: none is */
+	uint32_t stack_bytes;  /* copied with each sample; 0: none is */
 	bool paused, flushing; /* a window that was to end now is still on its way */
 	char event[64];
 };
@@ -41,5 +40,3 @@ _Static_assert(sizeof(struct statistics) <= PROTOCOL_STATISTICS_MAX, "fits a mes
 const char *statistics_role(int process);
 /* By a child that the broker answers this: 0 or -errno. */
 int statistics_ask(struct ask *ask, struct statistics *ret);
-/* By the broker. */
-void statistics_collect(const struct tree *t, struct statistics *ret);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "src/process/ask.h"
+#include "src/process/statistics.h"
+#include "util/cleanup.h"
+
+const char *statistics_role(int process)
+{
+	return process == STATISTICS_BROKER ? "broker" : peer_name((enum peer)process);
+}
+
+int statistics_ask(struct ask *ask, struct statistics *ret)
+{
+	struct message m = {.type = MESSAGE_ASK_STATISTICS};
+	int fd = -EBADF, r = ask_broker(ask, &m, &fd);
+
+	(void)close_fd(fd);
+	if (r < 0 || m.answer_statistics.error < 0)
+		return r < 0 ? r : m.answer_statistics.error;
+	if (m.answer_statistics.n != sizeof(*ret))
+		return -EBADMSG;
+	memcpy(ret, m.answer_statistics.bytes, sizeof(*ret));
+	return 0;
+}
