@@ -10,16 +10,23 @@
 #include <unistd.h>
 
 #include "src/broker/internal.h"
+#include "src/config/config.h"
+#include "src/exporter/setup.h"
+#include "src/fetcher/setup.h"
 #include "src/metrics/pulls.h"
+#include "src/metrics/setup.h"
 #include "src/opener/opener.h"
 #include "src/opener/state-dir.h"
 #include "src/process/setup.h"
 #include "src/process/status-page.h"
 #include "src/profiler/filter.h"
 #include "src/profiler/handover.h"
+#include "src/profiler/setup.h"
 #include "src/render/format.h"
+#include "src/screen/setup.h"
 #include "src/symbolizer/code-names.h"
 #include "src/symbolizer/payloads.h"
+#include "src/symbolizer/setup.h"
 #include "util/log.h"
 
 #define DEFAULT_SPOOL	      LOCALSTATEDIR "/lib/perfwalk/spool"
@@ -30,6 +37,10 @@
 /* So much of its address space may be no file. By default that is below the unit's MemoryMax: what
  * a hostile file makes the symbolizer allocate is refused before the kernel kills somebody. */
 #define SYMBOLIZER_DATA(address_space) ((address_space) / 8 * 3)
+
+/* What config_load() takes fits. */
+_Static_assert(CONFIG_VALUE_MAX_BYTES < PROTOCOL_TEXT_MAX, "into a message");
+_Static_assert(CONFIG_MAX_EXPORTS <= SETUP_MAX_DESTINATIONS, "into the set-up of the exporter");
 
 static struct setup_common common_setup(const struct tree *t, uint64_t address_space, uint64_t data)
 {

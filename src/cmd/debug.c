@@ -11,6 +11,7 @@
 
 #include "src/cmd/cmd.h"
 #include "src/cmd/view.h"
+#include "src/symbolizer/setup.h"
 
 static const char *const words[] = {"sample", "unwind"};
 

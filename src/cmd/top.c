@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "src/cmd/cmd.h"
-#include "src/process/setup.h"
 #include "src/broker/broker.h"
+#include "src/screen/setup.h"
 #include "src/screen/terminal.h"
 #include "src/screen/view.h"
 #include "util/clock.h"

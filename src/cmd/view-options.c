@@ -9,6 +9,7 @@
 #include "src/cmd/cmd.h"
 #include "src/cmd/view.h"
 #include "src/render/format.h"
+#include "src/symbolizer/setup.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/text.h"

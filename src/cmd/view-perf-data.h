@@ -4,7 +4,7 @@
 #include <stdbool.h>
 
 #include "src/broker/broker.h"
-#include "src/process/setup.h"
+#include "src/symbolizer/setup.h"
 
 struct view_perf_data {
 	const char *path;

@@ -24,6 +24,7 @@
 #include "src/config/config.h"
 #include "src/render/format.h"
 #include "src/store/stored.h"
+#include "src/symbolizer/setup.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "src/broker/broker.h"
-#include "src/process/setup.h"
+#include "src/symbolizer/setup.h"
 
 struct command;
 struct format;

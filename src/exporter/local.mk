@@ -16,6 +16,7 @@ libexporter_a_SOURCES = \
 	src/exporter/retry.c \
 	src/exporter/route.c \
 	src/exporter/schema.h \
+	src/exporter/setup.h \
 	src/exporter/split.c \
 	src/exporter/spool.c src/exporter/spool.h \
 	src/exporter/spool-file.c src/exporter/spool-file.h \

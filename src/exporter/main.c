@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "src/exporter/export.h"
+#include "src/exporter/setup.h"
 #include "src/exporter/store.h"
 #include "src/process/role.h"
 #include "src/process/status-page.h"

@@ -2,7 +2,8 @@ noinst_LIBRARIES += libfetcher.a
 libfetcher_a_SOURCES = \
 	src/fetcher/debug-cache.c src/fetcher/debug-cache.h \
 	src/fetcher/debuginfod.c src/fetcher/debuginfod.h \
-	src/fetcher/main.c
+	src/fetcher/main.c \
+	src/fetcher/setup.h
 
 check_PROGRAMS += tests/unit/test-debug-cache
 tests_unit_test_debug_cache_SOURCES = tests/unit/test-debug-cache.c tests/unit/test.h

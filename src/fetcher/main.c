@@ -12,6 +12,7 @@
 
 #include "src/config/config.h"
 #include "src/fetcher/debuginfod.h"
+#include "src/fetcher/setup.h"
 #include "src/process/role.h"
 #include "src/process/status-page.h"
 #include "symbolize/symbolize.h"

@@ -15,6 +15,7 @@
 #include "src/metrics/exposition.h"
 #include "src/metrics/health.h"
 #include "src/metrics/pulls.h"
+#include "src/metrics/setup.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
 #include "src/process/statistics.h"

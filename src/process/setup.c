@@ -5,12 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "src/config/config.h"
 #include "util/log.h"
-
-/* What config_load() takes fits. */
-_Static_assert(CONFIG_VALUE_MAX_BYTES < PROTOCOL_TEXT_MAX, "into a message");
-_Static_assert(CONFIG_MAX_EXPORTS <= SETUP_MAX_DESTINATIONS, "into the set-up of the exporter");
 
 int setup_send(int control, const void *setup, size_t n, int status_fd)
 {

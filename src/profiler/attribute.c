@@ -10,6 +10,7 @@
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/filter.h"
 #include "src/profiler/outside.h"
+#include "src/profiler/setup.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"

@@ -9,9 +9,9 @@
 
 #include "src/process/ask.h"
 #include "src/process/role.h"
-#include "src/process/setup.h"
 #include "src/profile/profile.h"
 #include "src/profiler/handover.h"
+#include "src/profiler/setup.h"
 
 struct filter;
 struct stack_size;

@@ -8,7 +8,8 @@ libprofiler_a_SOURCES = \
 	src/profiler/handover.c src/profiler/handover.h \
 	src/profiler/main.c \
 	src/profiler/outside.c src/profiler/outside.h \
-	src/profiler/replay.c src/profiler/replay.h
+	src/profiler/replay.c src/profiler/replay.h \
+	src/profiler/setup.h
 
 check_PROGRAMS += tests/unit/test-code-unwinding
 tests_unit_test_code_unwinding_SOURCES = tests/unit/test-code-unwinding.c tests/unit/test.h \

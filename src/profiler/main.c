@@ -16,6 +16,7 @@
 #include "src/profiler/filter.h"
 #include "src/profiler/handover.h"
 #include "src/profiler/replay.h"
+#include "src/profiler/setup.h"
 #include "src/sample/sample.h"
 #include "src/sample/stack-size.h"
 #include "util/clock.h"

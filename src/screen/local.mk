@@ -3,6 +3,7 @@ libscreen_a_SOURCES = \
 	src/screen/layout.c src/screen/layout.h \
 	src/screen/main.c \
 	src/screen/model.c src/screen/model.h \
+	src/screen/setup.h \
 	src/screen/terminal.c src/screen/terminal.h \
 	src/screen/tree.c src/screen/tree.h \
 	src/screen/ui.c src/screen/ui.h \

@@ -15,6 +15,7 @@
 
 #include "src/process/role.h"
 #include "src/screen/layout.h"
+#include "src/screen/setup.h"
 #include "src/screen/terminal.h"
 #include "src/screen/wire.h"
 #include "util/clock.h"

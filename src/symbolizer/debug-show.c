@@ -7,6 +7,7 @@
 #include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/symbolizer/debug-show.h"
+#include "src/symbolizer/setup.h"
 #include "unwind/explain.h"
 #include "unwind/recorded.h"
 #include "util/log.h"

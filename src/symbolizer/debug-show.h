@@ -4,7 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "src/process/setup.h"
+#include "src/symbolizer/setup.h"
 
 struct role;
 

@@ -8,6 +8,7 @@ libsymbolizer_a_SOURCES = \
 	src/symbolizer/main.c \
 	src/symbolizer/namer.c src/symbolizer/namer.h \
 	src/symbolizer/payloads.c src/symbolizer/payloads.h \
+	src/symbolizer/setup.h \
 	src/symbolizer/viewer.c src/symbolizer/viewer.h
 
 check_PROGRAMS += tests/unit/test-kernel-names

@@ -29,6 +29,7 @@
 #include "src/symbolizer/live.h"
 #include "src/symbolizer/namer.h"
 #include "src/symbolizer/payloads.h"
+#include "src/symbolizer/setup.h"
 #include "src/symbolizer/viewer.h"
 #include "symbolize/arch.h"
 #include "util/clock.h"

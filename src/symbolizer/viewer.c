@@ -10,6 +10,7 @@
 #include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/render/amount.h"
+#include "src/symbolizer/setup.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 

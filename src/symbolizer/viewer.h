@@ -2,8 +2,8 @@
 #pragma once
 /* Recorded files in the symbolizer: read at the end, then rendered as a capture is. */
 #include "src/import/import.h"
-#include "src/process/setup.h"
 #include "src/profile/profile.h"
+#include "src/symbolizer/setup.h"
 
 struct role;
 

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the broker tells the fetcher at its start, and what it has to know of it. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/process/message.h"
+#include "src/process/setup.h"
+
+/* Texts: the servers' URLs, the cache with its descriptor. */
+struct setup_fetcher {
+	struct setup_common common;
+	uint64_t cache_bytes, max_file_bytes, timeout_ns;
+};
+
+_Static_assert(sizeof(struct setup_fetcher) <= PROTOCOL_BLOB_MAX, "fits a message");

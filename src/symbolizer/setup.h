@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the broker tells the symbolizer at its start, and what it has to know of it. */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/process/message.h"
+#include "src/process/setup.h"
+#include "src/render/render.h"
+
+#define VIEW_MAX_INPUTS 256
+
+struct setup_symbolizer {
+	struct setup_common common;
+	uint64_t symbols_bytes; /* budget of cached symbol tables and lines */
+	uint64_t profile_bytes; /* the profile in memory: one window of the daemon, all of a capture
+				 */
+	uint32_t max_open_files, n_cpus, terminal_width;
+	bool capture; /* record: one profile, rendered at the end; else OTLP per window */
+	bool live;    /* top: a table per window for the screen */
+	bool color;
+	bool lines, inlined; /* source lines, inlined functions as frames */
+	bool demangle_again; /* names of recorded files, too */
+	uint32_t demangle;   /* enum config_demangle */
+	uint32_t view;	     /* enum view_mode */
+	struct render_report_options report;
+	bool has_which; /* of the samples one, of the rows the one at an address */
+	uint64_t which;
+};
+
+/* What is made of recorded files, at STOP. */
+enum view_mode {
+	VIEW_NONE, /* there are none */
+	VIEW_CONVERT,
+	VIEW_REPORT,
+	VIEW_DIFF,	   /* of the first and the second */
+	VIEW_DEBUG_SAMPLE, /* how recorded samples are walked */
+	VIEW_DEBUG_UNWIND, /* the rows of a binary */
+};
+
+_Static_assert(sizeof(struct setup_symbolizer) <= PROTOCOL_BLOB_MAX, "fits a message");
