@@ -29,11 +29,10 @@ allowed()
 	src/store) echo "util src/exporter" ;;
 	src/render) echo "util proto src/profile" ;;
 	src/import) echo "util proto src/profile" ;;
-	# To go: src/profiler for the filter's texts and HANDOVER_MAX_WINDOWS, src/symbolizer and
-	# src/metrics for their limits, src/render for lines_are_shown().
+	# To go: src/profiler for the filter's texts, src/render for lines_are_shown().
 	src/broker)
 		echo util src/process src/opener src/sample src/config src/profile src/profiler \
-			src/symbolizer src/metrics src/render ;;
+			src/render ;;
 	# To go: src/config for filter_each() and filter_equal().
 	src/profiler)
 		echo util unwind symbolize src/process src/sample src/perf-data src/host \

@@ -17,6 +17,7 @@
 
 #include "src/http/serve.h"
 #include "src/import/import.h"
+#include "src/metrics/setup.h"
 #include "src/process/ask.h"
 #include "src/process/statistics.h"
 #include "src/profile/profile.h"

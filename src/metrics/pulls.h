@@ -15,7 +15,6 @@ struct loop;
 struct pulls;
 struct serve_exchange;
 
-#define PULLS_MAX	  4 /* at a time; others are told to come again */
 #define PULLS_MAX_SECONDS 600
 #define PULLS_SECONDS	  30 /* when not said */
 

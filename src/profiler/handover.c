@@ -5,6 +5,7 @@
 
 #include "src/process/outbox.h"
 #include "src/profiler/handover.h"
+#include "src/profiler/setup.h"
 #include "util/log.h"
 
 /* What goes ahead of a window. */

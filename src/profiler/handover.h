@@ -16,7 +16,6 @@
 
 #include "src/process/message.h"
 
-#define HANDOVER_MAX_WINDOWS 1024
 #define HANDOVER_MAX_BYTES   (UINT64_C(128) << 20)
 
 struct loop;

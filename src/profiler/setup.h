@@ -8,6 +8,8 @@
 #include "src/process/setup.h"
 #include "src/sample/sample.h"
 
+#define HANDOVER_MAX_WINDOWS 1024
+
 struct setup_profiler {
 	struct setup_common common;
 	struct sample_options options;

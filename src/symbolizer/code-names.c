@@ -12,6 +12,7 @@
 #include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/symbolizer/code-names.h"
+#include "src/symbolizer/setup.h"
 #include "util/cleanup.h"
 #include "util/hash.h"
 #include "util/log.h"
@@ -28,6 +29,9 @@ struct process_code {
 	bool map_read;	       /* since the last refresh */
 	bool told;	       /* that the jitdump file cannot be used */
 };
+
+_Static_assert(CODE_NAMES_MAX_DESCRIPTORS == N_CODE_SOURCES * CODE_NAMES_MAX_PROCESSES,
+	       "one a source");
 
 struct code_names {
 	struct role *role;

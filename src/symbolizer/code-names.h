@@ -15,9 +15,6 @@ struct code_names;
 /* How a process tells of its code. */
 enum code_source { CODE_JITDUMP, CODE_PERF_MAP, N_CODE_SOURCES };
 
-#define CODE_NAMES_MAX_PROCESSES   256
-#define CODE_NAMES_MAX_DESCRIPTORS (N_CODE_SOURCES * CODE_NAMES_MAX_PROCESSES)
-
 int code_names_new(struct code_names **ret, struct role *role, const struct symbol_limits *limits);
 struct code_names *code_names_free(struct code_names *c);
 

@@ -9,7 +9,6 @@
 #include <stdint.h>
 
 #define PAYLOADS_MAX_BYTES (UINT64_C(96) << 20)
-#define PAYLOADS_MAX	   4096
 
 struct loop;
 struct payloads;

@@ -8,6 +8,9 @@
 #include "src/process/setup.h"
 #include "src/render/render.h"
 
+#define PAYLOADS_MAX		   4096
+#define CODE_NAMES_MAX_PROCESSES   256
+#define CODE_NAMES_MAX_DESCRIPTORS (2 * CODE_NAMES_MAX_PROCESSES) /* jitdump, perf map */
 #define VIEW_MAX_INPUTS 256
 
 struct setup_symbolizer {
