@@ -25,8 +25,7 @@ allowed()
 	src/sample | src/host | src/profile | src/config) echo "util" ;;
 	src/perf-data) echo "util src/sample" ;;
 	src/http) echo "util" ;;
-	# To go: store_parse_name() is among what writes the store.
-	src/store) echo "util src/exporter" ;;
+	src/store) echo "util" ;;
 	src/render) echo "util proto src/profile" ;;
 	src/import) echo "util proto src/profile" ;;
 	# To go: src/profiler for the filter's texts, src/render for lines_are_shown().
@@ -41,7 +40,7 @@ allowed()
 	src/symbolizer)
 		echo util unwind symbolize src/process src/profile src/render src/import \
 			src/screen src/config ;;
-	src/exporter) echo "util proto src/process src/http" ;;
+	src/exporter) echo "util proto src/process src/http src/store" ;;
 	# To go: src/config for CONFIG_DEBUGINFOD_MAX_URLS.
 	src/fetcher) echo "util symbolize src/process src/http src/config" ;;
 	src/metrics) echo "util src/process src/http src/profile src/render src/import" ;;

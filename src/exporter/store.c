@@ -9,7 +9,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +17,7 @@
 #include <zlib.h>
 
 #include "src/exporter/payload.h"
+#include "src/store/name.h"
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -45,29 +45,12 @@ struct store {
 
 static bool parse_name(const char *name, struct store_file *ret)
 {
-	int end = 0;
-
-	return strlen(name) == 20 + 1 + 8 + strlen(STORE_SUFFIX) &&
-	       sscanf(name, "%20" SCNu64 "-%8" SCNx32 STORE_SUFFIX "%n", &ret->time_unix_ns,
-		      &ret->sum, &end) == 2 &&
-	       end > 0 && name[end] == '\0';
-}
-
-bool store_parse_name(const char *name, uint64_t *ret_time_unix_ns)
-{
-	struct store_file f;
-
-	if (!parse_name(name, &f))
-		return false;
-	*ret_time_unix_ns = f.time_unix_ns;
-	return true;
+	return store_parse_name(name, &ret->time_unix_ns, &ret->sum);
 }
 
 static const char *file_name(char name[STORE_NAME_MAX], const struct store_file *f)
 {
-	(void)snprintf(name, STORE_NAME_MAX, "%020" PRIu64 "-%08" PRIx32 STORE_SUFFIX,
-		       f->time_unix_ns, f->sum);
-	return name;
+	return store_format_name(name, f->time_unix_ns, f->sum);
 }
 
 static int by_time(const void *a, const void *b)

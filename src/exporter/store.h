@@ -12,9 +12,6 @@
 
 #include "util/cleanup.h"
 
-#define STORE_SUFFIX   ".otlp.gz"
-#define STORE_NAME_MAX 48 /* of a file, with its 0 */
-
 struct store;
 
 struct store_limits {
@@ -41,6 +38,3 @@ struct store_stats {
 	uint64_t n_samples_lost;   /* since the start: of payloads that could not be kept */
 };
 struct store_stats store_stats(const struct store *s);
-
-/* The time in a name of the store; false: it is none. */
-bool store_parse_name(const char *name, uint64_t *ret_time_unix_ns);

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "src/exporter/store.h"
+#include "src/store/name.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 #include "util/memory-file.h"
@@ -37,9 +37,10 @@ static int list(int dir_fd, uint64_t since, names *ret)
 
 	while (d && r == 0 && (entry = readdir(d))) {
 		uint64_t time;
+		uint32_t sum;
 		char **item;
 
-		if (!store_parse_name(entry->d_name, &time) || time < since)
+		if (!store_parse_name(entry->d_name, &time, &sum) || time < since)
 			continue;
 		item = array_push(ret);
 		if (item)
