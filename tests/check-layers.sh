@@ -41,8 +41,7 @@ allowed()
 		echo util unwind symbolize src/process src/profile src/render src/import \
 			src/screen src/config ;;
 	src/exporter) echo "util proto src/process src/http src/store" ;;
-	# To go: src/config for CONFIG_DEBUGINFOD_MAX_URLS.
-	src/fetcher) echo "util symbolize src/process src/http src/config" ;;
+	src/fetcher) echo "util symbolize src/process src/http" ;;
 	src/metrics) echo "util src/process src/http src/profile src/render src/import" ;;
 	src/screen) echo "util src/process" ;;
 	# To go: src/profiler for the filter's control groups.

@@ -37,6 +37,7 @@
 /* What config_load() takes fits. */
 _Static_assert(CONFIG_VALUE_MAX_BYTES < PROTOCOL_TEXT_MAX, "into a message");
 _Static_assert(CONFIG_MAX_EXPORTS <= SETUP_MAX_DESTINATIONS, "into the set-up of the exporter");
+_Static_assert(CONFIG_DEBUGINFOD_MAX_URLS <= SETUP_MAX_URLS, "into the set-up of the fetcher");
 
 static struct setup_common common_setup(const struct tree *t, uint64_t address_space, uint64_t data)
 {

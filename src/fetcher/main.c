@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/config/config.h"
 #include "src/fetcher/debuginfod.h"
 #include "src/fetcher/setup.h"
 #include "src/process/role.h"
@@ -22,7 +21,7 @@
 struct fetcher {
 	struct role role;
 	struct setup_fetcher setup;
-	const char *urls[CONFIG_DEBUGINFOD_MAX_URLS];
+	const char *urls[SETUP_MAX_URLS];
 	size_t n_urls;
 	char *cache_path;
 	int cache_fd;

@@ -7,6 +7,8 @@
 #include "src/process/message.h"
 #include "src/process/setup.h"
 
+#define SETUP_MAX_URLS 16
+
 /* Texts: the servers' URLs, the cache with its descriptor. */
 struct setup_fetcher {
 	struct setup_common common;
