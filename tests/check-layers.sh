@@ -28,10 +28,9 @@ allowed()
 	src/store) echo "util" ;;
 	src/render) echo "util proto src/profile" ;;
 	src/import) echo "util proto src/profile" ;;
-	# To go: src/profiler for the filter's texts, src/render for lines_are_shown().
+	# To go: src/profiler for the filter's texts.
 	src/broker)
-		echo util src/process src/opener src/sample src/config src/profile src/profiler \
-			src/render ;;
+		echo util src/process src/opener src/sample src/config src/profile src/profiler ;;
 	# To go: src/config for filter_each() and filter_equal().
 	src/profiler)
 		echo util unwind symbolize src/process src/sample src/perf-data src/host \

@@ -44,6 +44,7 @@ struct tree_options {
 		const char *path; /* for messages */
 		int fd;
 		const char *format; /* its name (format.h) */
+		bool lines;	    /* it shows source lines */
 	} outputs[TREE_MAX_OUTPUTS];
 	uint32_t n_outputs;
 	int summary_fd; /* -1: none */

@@ -20,7 +20,6 @@
 #include "src/process/status-page.h"
 #include "src/profiler/filter.h"
 #include "src/profiler/setup.h"
-#include "src/render/format.h"
 #include "src/screen/setup.h"
 #include "src/symbolizer/setup.h"
 #include "util/log.h"
@@ -201,7 +200,7 @@ static bool lines_are_shown(const struct tree *t)
 	bool shown = !o->capture;
 
 	for (uint32_t i = 0; i < o->n_outputs; i++)
-		shown |= format_of_name(o->outputs[i].format)->lines;
+		shown |= o->outputs[i].lines;
 	for (uint32_t i = 0; o->view && i < o->view->report.n_keys; i++)
 		shown |= o->view->report.keys[i] == REPORT_LINE;
 	return shown;

@@ -274,6 +274,7 @@ static void on_done(void *ctx, int result)
 static int open_outputs(struct record_run *r, struct tree_options *o)
 {
 	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
+		const struct format *f;
 		const char *path = r->options.outputs[i];
 		bool standard = format_is_standard_output(path);
 		bool there = standard || access(path, F_OK) == 0;
@@ -288,8 +289,8 @@ static int open_outputs(struct record_run *r, struct tree_options *o)
 			return e;
 		}
 		r->created[i] = !there;
-		o->outputs[o->n_outputs++] = (struct tree_output){
-			path, fd, record_output_format(&r->options, path)->name};
+		f = record_output_format(&r->options, path);
+		o->outputs[o->n_outputs++] = (struct tree_output){path, fd, f->name, f->lines};
 	}
 	return 0;
 }

@@ -242,7 +242,7 @@ static int add_output(struct view *v, const char *path)
 {
 	if (v->n_outputs == TREE_MAX_OUTPUTS)
 		return complain(v, "-o", path, "more than 16 outputs");
-	v->outputs[v->n_outputs++] = (struct tree_output){path, -EBADF, NULL};
+	v->outputs[v->n_outputs++] = (struct tree_output){.path = path, .fd = -EBADF};
 	return 0;
 }
 
@@ -275,6 +275,7 @@ static int choose_formats(struct view *v)
 		if (n_standard > 1)
 			return complain(v, "-o", o->path, "standard output can be one output only");
 		o->format = f->name;
+		o->lines = f->lines;
 	}
 	return v->format && !v->n_outputs
 		       ? complain(v, "--format", v->format->name, "there is no output: add -o FILE")
