@@ -12,4 +12,4 @@ libprocess_a_SOURCES = \
 
 check_PROGRAMS += tests/unit/test-outbox
 tests_unit_test_outbox_SOURCES = tests/unit/test-outbox.c tests/unit/test.h
-tests_unit_test_outbox_LDADD = libbroker.a libopener.a libprocess.a libutil.a
+tests_unit_test_outbox_LDADD = libprocess.a libutil.a
