@@ -12,8 +12,8 @@
  * module as a Mapping that has just a name, or it would lose the modules of most imported files.
  *
  * A mapping counts as symbolized only when all its locations have lines. So either no location of
- * a module has lines, which leaves its naming to a backend that has symbols for the build id; or,
- * as soon as one of its frames could be named here, all have, the others by "[module+0xaddress]".
+ * it has lines, which leaves its naming to a backend that has symbols for the build id; or, as soon
+ * as one of its frames could be named here, all have, the others by "[module+0xaddress]".
  */
 #include <errno.h>
 #include <stdio.h>
@@ -21,24 +21,7 @@
 
 #include "src/render/frame.h"
 #include "src/render/otlp-internal.h"
-
-int otlp_frames_init(struct otlp_frames *f, const struct profile *p)
-{
-	*f = (struct otlp_frames){.p = p, .scratch = ARRAY_INIT(UINT32_MAX)};
-	otlp_dictionary_init(&f->dictionary);
-	f->modules = calloc((size_t)p->modules.n + 1, sizeof(*f->modules));
-	f->functions = calloc((size_t)p->functions.n + 1, sizeof(*f->functions));
-	f->frames = calloc((size_t)p->frames.n + 1, sizeof(*f->frames));
-	f->stacks = calloc((size_t)p->stacks.n + 1, sizeof(*f->stacks));
-	f->module_has_names = calloc((size_t)p->modules.n + 1, sizeof(*f->module_has_names));
-	if (!f->modules || !f->functions || !f->frames || !f->stacks || !f->module_has_names)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < p->frames.n; i++) {
-		if (p->frames.items[i].n_lines)
-			f->module_has_names[p->frames.items[i].module] = true;
-	}
-	return 0;
-}
+#include "util/cleanup.h"
 
 void otlp_frames_deinit(struct otlp_frames *f)
 {
@@ -96,6 +79,40 @@ static int32_t put_module(struct otlp_frames *f, uint32_t module)
 	mapping.attributes = ids;
 	mapping.filename = otlp_put_string(d, *path ? path : frame_module_name(f->p, module));
 	return otlp_memo_set(f, memo, otlp_put_mapping(d, &mapping));
+}
+
+/*
+ * A program in several containers is several modules, but one Mapping when they differ in their uid
+ * alone. So which modules are one is for the dictionary to say.
+ */
+static int find_named_mappings(struct otlp_frames *f)
+{
+	_cleanup_free_ bool *named = calloc((size_t)f->p->modules.n + 1, sizeof(*named));
+
+	if (!named)
+		return -ENOMEM;
+	otlp_frames_begin(f);
+	for (uint32_t i = 0; i < f->p->frames.n; i++) {
+		if (f->p->frames.items[i].n_lines)
+			named[put_module(f, f->p->frames.items[i].module)] = true;
+	}
+	for (uint32_t i = 0; i < f->p->modules.n; i++)
+		f->module_has_names[i] = named[put_module(f, i)];
+	return f->dictionary.failed ? -ENOMEM : 0;
+}
+
+int otlp_frames_init(struct otlp_frames *f, const struct profile *p)
+{
+	*f = (struct otlp_frames){.p = p, .scratch = ARRAY_INIT(UINT32_MAX)};
+	otlp_dictionary_init(&f->dictionary);
+	f->modules = calloc((size_t)p->modules.n + 1, sizeof(*f->modules));
+	f->functions = calloc((size_t)p->functions.n + 1, sizeof(*f->functions));
+	f->frames = calloc((size_t)p->frames.n + 1, sizeof(*f->frames));
+	f->stacks = calloc((size_t)p->stacks.n + 1, sizeof(*f->stacks));
+	f->module_has_names = calloc((size_t)p->modules.n + 1, sizeof(*f->module_has_names));
+	if (!f->modules || !f->functions || !f->frames || !f->stacks || !f->module_has_names)
+		return -ENOMEM;
+	return find_named_mappings(f);
 }
 
 static int32_t put_function(struct otlp_frames *f, uint32_t function)

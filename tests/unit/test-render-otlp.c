@@ -934,6 +934,40 @@ static void test_unnamed_module(void)
 	profile_deinit(&p);
 }
 
+/* The program of two containers: two modules, but one Mapping, which has names for both. */
+static void test_named_in_another_module(void)
+{
+	static const char *const paths[] = {"/usr/bin/as\x01", "/usr/bin/as\x02"};
+
+	for (uint32_t named = 0; named < 2; named++) {
+		struct profile p;
+		request *r;
+
+		synthetic_small(&p);
+		p.samples.n = 0;
+		for (uint32_t i = 0; i < 2; i++) {
+			struct profile_module m = p.modules.items[1];
+			struct profile_sample s = {
+				.time_unix_ns = p.start_unix_ns, .value = 1, .n = 1};
+			uint32_t frame;
+
+			m.uid = 1000 + i;
+			m.path = strtab_put(&p.strings, paths[i]);
+			frame = profile_add_frame(&p, profile_add_module(&p, &m), 0x2000 + i);
+			if (i == named)
+				CHECK(profile_name_frame(&p, frame, p.lines.items, 1));
+			s.stack = profile_add_stack(&p, &frame, 1, 0);
+			CHECK(profile_add_sample(&p, &s));
+		}
+		CHECK_INT(check(&p, &synthetic_info, 0, 0).n_unnamed, ==, 0);
+		r = render_one(&p, &synthetic_info);
+		CHECK_INT(r->dictionary->n_mapping_table, ==, 2);
+		CHECK_INT(r->dictionary->n_location_table, ==, 3);
+		protobuf_c_message_free_unpacked(&r->base, NULL);
+		profile_deinit(&p);
+	}
+}
+
 static int stop(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
 {
 	++*(int *)ctx;
@@ -992,6 +1026,7 @@ int main(int argc, char **argv)
 	RUN(test_events);
 	RUN(test_equal_after_all);
 	RUN(test_unnamed_module);
+	RUN(test_named_in_another_module);
 	RUN(test_sink_ends);
 	return 0;
 }
