@@ -14,7 +14,7 @@
 #define NO_WIDTH       (1 << 24)
 #define DEFAULT_WIDTH  100
 #define MIN_WIDTH      60
-#define INTERVAL_WIDTH 12 /* "99.12-100.00", and its title */
+#define INTERVAL_WIDTH 13 /* "100.00-100.00", and its title */
 #define MAX_WIDTH      1000
 
 double table_share(double part, double whole)

@@ -61,7 +61,7 @@ def folded(name, counts):
 def pprof(name, types, samples):
     """[(name, unit)], [(function, values)]."""
     def varint(n):
-        out = bytearray()
+        out, n = bytearray(), n & (1 << 64) - 1
         while n > 127:
             out.append(n & 127 | 128)
             n >>= 7
@@ -168,6 +168,10 @@ def not_known():
     out = perfwalk("report", heap, "--confidence")
     rig.check("does not say how many samples" in out and "INTERVAL" not in out, "bytes alone: no interval, and why")
     rig.check([report(heap)["f"][x] for x in ("self_low", "self_high")] == ["", ""], "and none for programs")
+    less = pprof("less.pb", [("samples", "count")], [("f", [90]), ("g", [-10])])
+    out = perfwalk("report", less, "--confidence")
+    rig.check("differences" in out and "INTERVAL" not in out, f"values below 0: no interval, and why: {out.strip()!r}")
+    rig.check([report(less)["f"][x] for x in ("self_low", "self_high")] == ["", ""], "and none for programs")
     counts = folded("heap.folded", {"f": 10, "g": 20})
     for files, which in (((heap, counts), "first"), ((counts, heap), "second")):
         out = perfwalk("diff", *files)
