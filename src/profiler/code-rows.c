@@ -19,6 +19,7 @@
 
 #define MAX_KERNEL_FRAMES SAMPLE_MAX_KERNEL_FRAMES
 #define JIT_UID		  (UINT64_C(1) << 62)
+#define UNREAD_UID	  (UINT64_C(1) << 61)
 /* Further above the stack pointer than frames are large. */
 #define OTHER_STACK_BYTES (UINT64_C(1) << 20)
 
@@ -95,6 +96,7 @@ static struct file_state *open_file(struct attribution *a, struct host_mapping *
 	if (fd < 0 || s->tried)
 		return s;
 	s->tried = true;
+	s->window = 0; /* its row is another one now */
 	s->pid = a->process->pid;
 	s->path = m->file->path;
 	(void)file_identity_get(fd, &s->identity);
@@ -117,10 +119,14 @@ static void add_item(struct attribution *a, enum message_type type, uint64_t id,
 		*item = (struct handover_item){.type = type, .id = id, .pid = pid};
 }
 
+/*
+ * Until the file is open its frames are offsets in it, which are no addresses of its code: they are
+ * of another module, which nobody can name.
+ */
 static uint32_t file_row(struct attribution *a, struct host_file *file, struct file_state *s)
 {
 	struct profile_module m = {
-		.uid = PROFILE_UID_FIRST_FILE + file->uid,
+		.uid = (s->tried ? PROFILE_UID_FIRST_FILE : UNREAD_UID) + file->uid,
 		.kind = PROFILE_MODULE_FILE,
 		.process = PROFILE_NONE,
 	};
@@ -139,7 +145,7 @@ static uint32_t file_row(struct attribution *a, struct host_file *file, struct f
 	}
 	s->window = a->window;
 	s->row = profile_add_module(&a->profile, &m);
-	if (s->row != PROFILE_NONE)
+	if (s->tried && s->row != PROFILE_NONE)
 		add_item(a, MESSAGE_MODULE, m.uid, 0);
 	return s->row;
 }
