@@ -37,6 +37,7 @@ EXTRA_DIST += \
 	tests/system/cgroups.py \
 	tests/system/captures.py \
 	tests/system/containers.py \
+	tests/system/copies.py \
 	tests/system/ctl.py \
 	tests/system/debug.py \
 	tests/system/debugfiles.py \

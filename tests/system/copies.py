@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One stripped program under one path, but two files one after the other, and programs that end
+before anybody can open their file: each Mapping in OTLP has lines for all of its locations or for
+none, and no location lies outside of its Mapping."""
+import shutil
+import subprocess
+
+import otlp
+import rig
+from otlp_check import check as problems_of
+
+N = 8
+SOURCE = """
+#include <time.h>
+static volatile unsigned long sink;
+static int spent(long ms)
+{
+	struct timespec t;
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+	return t.tv_sec * 1000 + t.tv_nsec / 1000000 >= ms;
+}
+#define BURN for (int i = 0; i < 100000; i++) sink += i
+__attribute__((noinline)) void exported(void) { BURN; }
+static __attribute__((noinline)) void hidden(void) { BURN; }
+int main(int argc, char **argv)
+{
+	long ms = argc > 2 ? 40 : 400;
+	while (!spent(ms))
+		argc > 1 ? exported() : hidden();
+	return 0;
+}
+"""
+
+
+def build():
+    # No -pie: an offset in the file is not the address that it has in memory.
+    p = subprocess.run(["cc", "-O1", "-no-pie", "-s", "-Wl,--export-dynamic-symbol=exported",
+                        "-Wl,--build-id", "-o", rig.path("copied"), rig.write("copied.c", SOURCE)],
+                       stderr=subprocess.PIPE, text=True, check=False)
+    rig.check(p.returncode == 0, f"the program builds {p.stderr}")
+
+
+# A file with a named frame, then another that has none; programs that are away when their first
+# samples are read, and there again later.
+WORKLOAD = """
+set -e
+cd "$1"
+"$1/copied" named
+cp copied new
+mv new copied
+"$1/copied"
+for i in $(seq "$2"); do
+	"$1/short-$i" named short
+	mv short-$i away-$i
+done
+sleep 1
+for i in $(seq "$2"); do
+	mv away-$i short-$i
+	"$1/short-$i" named
+done
+"""
+
+
+def main():
+    rig.need_root()
+    build()
+    for i in range(N):
+        shutil.copy(rig.path("copied"), rig.path(f"short-{i + 1}"))
+    done = rig.record("-F", "499", "-d", "50", "-o", rig.path("copies.otlp"),
+                      "--", "sh", "-c", WORKLOAD, "sh", rig.workdir(), N)
+    rig.check(done.status == 0, "a capture" if done.status == 0 else done.text())
+    with open(rig.path("copies.otlp"), "rb") as f:
+        binary = f.read()
+    problems = problems_of(binary, rate=499, file=True)
+    rig.check(not problems, "every Mapping is whole"
+              + "".join(f"\n    {rule}: {what}" for rule, what in problems[:10]))
+    d = otlp.decode(binary).dictionary
+    mappings = [(d.string_table[m.filename_strindex], m.memory_limit)
+                for m in (d.mapping_table[l.mapping_index] for l in d.location_table)]
+    n = sum(name == rig.path("copied") for name, _ in mappings)
+    rig.check(n > 5, f"{n} locations of the program that was replaced")
+    n = sum(name.startswith(rig.path("short-")) and not limit for name, limit in mappings)
+    rig.check(n, f"{n} locations of programs whose file was away")
+
+
+rig.run(main)
