@@ -5,8 +5,9 @@
 #
 # Installs what is missing (Debian, through apt), builds three times out of the tree (gcc, clang,
 # gcc with sanitizers; warnings are errors), runs the unit tests of gcc's builds, fetches what the system
-# tests need of others, once, and runs them one after the other. One line when something begins, one per
-# test; the last line counts them; exit status 1 when one failed.
+# tests need of others, once, and runs them: those that measure nothing side by side, the others one after
+# the other. One line when something begins, one per test; the last line counts them; exit status 1 when one
+# failed.
 # With names, only these system tests run, after the first build.
 #
 # A system test that cannot run here is a skip with its reason. With CI=true a skip is a failure.
@@ -29,6 +30,9 @@ SYSTEM_TESTS="checker:60 hygiene:60 manual:120 config:120 options:180 completion
 	perfdata:120 unprivileged:90 oldkernel:60
 	delivery:240 badserver:120 protocols:120 route:60 names:300
 	metrics:150 spool:180 outage:300 store:150 supervision:180 notify:60 noopen:180 collector:900 grpc:180 containers:180 cgroups:90 churn:240 copies:60 bombs:240 install:600 bundle:240"
+# Those that do not mind what else runs: one for each CPU at a time, before the others.
+BESIDE="checker hygiene manual config completion lines demangle debugfiles debuginfod report values confidence oracle debug
+	names badserver protocols route spool store notify noopen grpc install bundle"
 # And once more where memory errors end the program: everything a capture does, the daemon's ways,
 # and hostile files.
 SANITIZED_TESTS="options:300 delivery:300 bombs:300"
@@ -42,7 +46,7 @@ say() { printf '%s\n' "$*"; }
 begin()
 {
 	step=$((step + 1))
-	printf '[%*d/%d] %s\n' ${#steps} $step "$steps" "$1"
+	[ "$steps" -eq 0 ] || printf '[%*d/%d] %s\n' ${#steps} $step "$steps" "$1"
 	begun=$(now)
 }
 
@@ -262,12 +266,12 @@ system_test() # NAME SECONDS BUILD
 	export PERFWALK
 	log=$logs/system-$1-$3.log
 	mkdir -p "$scratch/$1"
-	touch "$scratch/begun"
+	touch "$scratch/$1.begun"
 	run "$2" "$log" env TMPDIR="$scratch/$1" python3 "$top/tests/system/$1.py"
 	status=$?
 	seconds=$(($(now) - begun))
-	remove_perf_maps "$scratch/begun"
-	rm -rf "${scratch:?}/$1"
+	remove_perf_maps "$scratch/$1.begun"
+	rm -rf "${scratch:?}/$1" "$scratch/$1.begun"
 	case $status in
 	0) result pass $seconds "system $test" ;;
 	77) result skip $seconds "system $test" "$(sed -n 's/^SKIP: //p' "$log" | tail -n 1)" ;;
@@ -278,7 +282,38 @@ system_test() # NAME SECONDS BUILD
 	esac
 }
 
+is_beside() # NAME
+{
+	case " $(echo $BESIDE) " in *" $1 "*) ;; *) return 1 ;; esac
+}
+
+# Several at once; each is a run of this script, which writes its line to $TEST_RESULTS as well.
+beside() # NAME:SECONDS...
+{
+	begin "$# system tests, $(nproc) at a time"
+	export TEST_SCRATCH="$scratch" TEST_RESULTS="$logs/beside.log"
+	: >"$TEST_RESULTS"
+	printf '%s\n' "$@" >"$scratch/beside"
+	setsid xargs -P "$(nproc)" -I '{}' sh "$top/tests/run.sh" --beside '{}' <"$scratch/beside" &
+	running=$!
+	wait "$running"
+	running=
+	passed=$((passed + $(grep -c '^PASS ' "$TEST_RESULTS")))
+	failed=$((failed + $(grep -c '^FAIL ' "$TEST_RESULTS")))
+	skipped=$((skipped + $(grep -c '^SKIP ' "$TEST_RESULTS")))
+	ended=$(grep -cE '^(PASS|FAIL|SKIP) ' "$TEST_RESULTS")
+	[ "$ended" -eq $# ] || result fail $(($(now) - begun)) "$# tests side by side" "$ended of them ended"
+}
+
 # ---- The run ----
+
+if [ "${1:-}" = --beside ]; then
+	trap - EXIT # the directory is the caller's
+	scratch=$TEST_SCRATCH
+	# Twice the time: it has a part of the machine.
+	system_test "${2%:*}" $((2 * ${2#*:})) gcc | tee -a "$TEST_RESULTS"
+	exit 0
+fi
 
 for name in "$@"; do
 	known=$(for item in $SYSTEM_TESTS; do echo "${item%:*}"; done)
@@ -294,8 +329,10 @@ export PATH TEST_LOGS
 
 chosen=$(for item in $SYSTEM_TESTS; do is_chosen "${item%:*}" "$@" && echo "$item"; done)
 parts=$(parts "$@")
+together=$(for item in $chosen; do is_beside "${item%:*}" && echo "$item"; done)
+alone=$(for item in $chosen; do is_beside "${item%:*}" || echo "$item"; done)
 # shellcheck disable=SC2086
-steps=$(($(printf '%s\n' $chosen $parts | wc -l) + 1))
+steps=$(($(printf '%s\n' $alone $parts | wc -l) + 1 + 0${together:+1}))
 if [ $# -eq 0 ]; then
 	# shellcheck disable=SC2086
 	steps=$((steps + 4 + $(printf '%s\n' $SANITIZED_TESTS | wc -l)))
@@ -328,7 +365,9 @@ fi
 for part in $parts; do
 	fetch "$part"
 done
-for item in $chosen; do
+# shellcheck disable=SC2086
+[ -z "$together" ] || beside $together
+for item in $alone; do
 	system_test "${item%:*}" "${item#*:}" gcc
 done
 if [ $# -eq 0 ] && [ -x "$out/sanitizers/perfwalk" ]; then
