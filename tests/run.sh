@@ -308,10 +308,12 @@ beside() # NAME:SECONDS...
 # ---- The run ----
 
 if [ "${1:-}" = --beside ]; then
-	trap - EXIT # the directory is the caller's
-	scratch=$TEST_SCRATCH
+	scratch=$TEST_SCRATCH # the caller's, which removes it, and says that it was interrupted
+	trap - EXIT
+	trap '[ -z "$running" ] || kill -TERM "-$running"; exit 1' INT TERM HUP
 	# Twice the time: it has a part of the machine.
-	system_test "${2%:*}" $((2 * ${2#*:})) gcc | tee -a "$TEST_RESULTS"
+	system_test "${2%:*}" $((2 * ${2#*:})) gcc >"$scratch/${2%:*}.result"
+	tee -a "$TEST_RESULTS" <"$scratch/${2%:*}.result"
 	exit 0
 fi
 
