@@ -13,6 +13,7 @@ import subprocess
 import urllib.request
 import xml.etree.ElementTree
 
+import browser
 import otelcol
 import otlp
 import rig
@@ -94,10 +95,10 @@ def check_perf_script(total):
 
 def browse(what, url, extra=()):
     """The document a browser has made of a page."""
-    browser = shutil.which("chromium") or shutil.which("google-chrome-stable")
-    if not browser:
+    program = browser.find()
+    if not program:
         rig.skip("chromium is not installed")
-    p = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+    p = subprocess.run([program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
                         "--disable-background-networking", f"--user-data-dir={rig.path('browser')}",
                         "--allow-file-access-from-files", "--virtual-time-budget=8000", *extra,
                         "--dump-dom", url], capture_output=True, timeout=90, check=False)

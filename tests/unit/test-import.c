@@ -186,7 +186,7 @@ static void test_merged_at_random(void)
 /* Files of other tools know few build ids, and not every process by a name. */
 static void test_otlp_without_ids(void)
 {
-	char error[IMPORT_ERROR_MAX] = "", *bytes, *want, *have;
+	char error[IMPORT_ERROR_MAX] = "", *bytes, *text, *want, *have;
 	struct import_facts facts = {0};
 	struct profile p, back;
 	uint32_t n_paths = 0;
@@ -205,8 +205,12 @@ static void test_otlp_without_ids(void)
 	for (uint32_t i = 0; i < back.modules.n; i++)
 		n_paths += back.modules.items[i].path != STRID_EMPTY;
 	CHECK_INT(n_paths, ==, 2);
-	want = sorted(rendered(&p, render_folded, &m));
-	have = sorted(rendered(&back, render_folded, &m));
+	text = rendered(&p, render_folded, &m);
+	want = sorted(text);
+	free(text);
+	text = rendered(&back, render_folded, &m);
+	have = sorted(text);
+	free(text);
 	CHECK_STR(have, want);
 	CHECK(strstr(want, "[7];") != NULL);
 	CHECK(strstr(want, "renderPage_[j]") != NULL);
