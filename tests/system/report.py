@@ -65,7 +65,7 @@ def capture():
 
 def round_trips(files):
     truth = lines_of(files["folded"])
-    rig.check(len(truth) > 1, f"{len(truth)} stacks captured")
+    rig.check(len(truth) > 0, f"{len(truth)} stacks captured")
     for suffix in ("folded", "pb.gz", "otlp"):
         back = rig.path(f"back-{suffix}.folded")
         perfwalk("convert", files[suffix], "-o", back)
