@@ -73,7 +73,7 @@ static bool place_ids(struct perf_data *d)
 	}
 	if (identifier) {
 		d->id_offset = at;
-		d->id_from_end = 8;
+		d->id_from_end = d->attrs.items[0].attr.sample_id_all ? behind : 0;
 		return true;
 	}
 	if (!same || !(type & PERF_SAMPLE_ID))

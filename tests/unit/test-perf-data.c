@@ -335,6 +335,32 @@ static void test_two_events(void)
 	refused(-EOPNOTSUPP, "one event");
 }
 
+/* Without sample_id_all a name's last letters are no id. */
+static void test_no_trailers(void)
+{
+	struct perf_event_attr attrs[2] = {
+		attr_of(TYPE_FLAT | PERF_SAMPLE_IDENTIFIER),
+		attr_of(TYPE_FLAT | PERF_SAMPLE_IDENTIFIER),
+	};
+	struct perf_data *d;
+	struct record r;
+
+	attrs[0].sample_id_all = attrs[1].sample_id_all = 0;
+	begin_file(attrs, 2, sizeof(attrs[0]));
+	put_header(PERF_RECORD_COMM, 0, 8 + 8 + 16);
+	put_u32(7);
+	put_u32(7);
+	put_text("seven letters");
+	put_identified(1000, 7, 10, false);
+	end_data();
+	d = sound();
+	CHECK_INT(next(d, &r), ==, 1);
+	CHECK_INT(r.type, ==, RECORD_COMM);
+	CHECK_STR(r.comm.comm, "seven letters");
+	expect_pids(d, (const uint32_t[]){7}, 1);
+	perf_data_free(d);
+}
+
 static void put_group(uint32_t tid, uint64_t time, uint64_t leader, uint64_t member)
 {
 	put_header(PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER, 80);
@@ -763,6 +789,7 @@ int main(void)
 	RUN(test_attr_sizes);
 	RUN(test_order);
 	RUN(test_two_events);
+	RUN(test_no_trailers);
 	RUN(test_group);
 	RUN(test_units);
 	RUN(test_features);
