@@ -192,6 +192,8 @@ static int refuse_name(const struct perf_data *d, char *error, size_t n_error)
 	return -EBADMSG;
 }
 
+#define EXACT_NAME 2 /* more than stacks count for */
+
 int perf_data_choose(struct perf_data *d, char *error, size_t n_error)
 {
 	uint32_t best = UINT32_MAX, n_sampling = 0;
@@ -208,6 +210,8 @@ int perf_data_choose(struct perf_data *d, char *error, size_t n_error)
 		n_sampling++;
 		if (d->wanted_event && !is_named(&d->attrs.items[i], d->wanted_event))
 			continue;
+		if (d->wanted_event && strcmp(d->attrs.items[i].name, d->wanted_event) == 0)
+			rank += EXACT_NAME;
 		if (rank > best_rank) {
 			best_rank = rank;
 			best = i;

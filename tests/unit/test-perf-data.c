@@ -335,6 +335,51 @@ static void test_two_events(void)
 	refused(-EOPNOTSUPP, "one event");
 }
 
+/* A feature section with the name of each event. */
+static void put_event_names(const struct perf_event_attr *attrs, size_t n,
+			    const char *const names[])
+{
+	size_t at = begin_feature(12);
+
+	put_u32((uint32_t)n);
+	put_u32(sizeof(*attrs));
+	for (size_t i = 0; i < n; i++) {
+		put(&attrs[i], sizeof(attrs[i]));
+		put_u32(0); /* ids */
+		put_u32(16);
+		put(names[i], 16);
+	}
+	end_feature(at);
+}
+
+/* The event of exactly that name, though another's begins like it and has stacks. */
+static void test_event_names(void)
+{
+	static const char *const names[] = {"cpu-clock:u\0\0\0\0", "cpu-clock\0\0\0\0\0\0"};
+	const struct perf_event_attr attrs[2] = {
+		attr_of(TYPE_FLAT | PERF_SAMPLE_IDENTIFIER | PERF_SAMPLE_CALLCHAIN),
+		attr_of(TYPE_FLAT | PERF_SAMPLE_IDENTIFIER),
+	};
+	static const struct {
+		const char *wanted, *found;
+	} cases[] = {
+		{"cpu-clock", "cpu-clock"}, {"cpu-clock:u", "cpu-clock:u"}, {NULL, "cpu-clock:u"}};
+
+	begin_file(attrs, 2, sizeof(attrs[0]));
+	put_identified(1000, 1, 10, true);
+	end_data();
+	put_event_names(attrs, 2, names);
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct perf_data *d;
+
+		wanted = cases[i].wanted;
+		d = sound();
+		CHECK_STR(perf_data_event(d)->name, cases[i].found);
+		perf_data_free(d);
+	}
+	wanted = NULL;
+}
+
 /* Without sample_id_all a name's last letters are no id. */
 static void test_no_trailers(void)
 {
@@ -789,6 +834,7 @@ int main(void)
 	RUN(test_attr_sizes);
 	RUN(test_order);
 	RUN(test_two_events);
+	RUN(test_event_names);
 	RUN(test_no_trailers);
 	RUN(test_group);
 	RUN(test_units);
