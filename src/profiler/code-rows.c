@@ -54,7 +54,7 @@ static uint32_t fixed_row(struct attribution *a, uint32_t *row, enum profile_uid
 
 static uint32_t none_row(struct attribution *a)
 {
-	return fixed_row(a, &a->none_row, PROFILE_UID_NONE, PROFILE_MODULE_NONE, "[unmapped]");
+	return fixed_row(a, &a->none_row, PROFILE_UID_NONE, PROFILE_MODULE_NONE, "[unknown]");
 }
 
 static uint32_t marker_row(struct attribution *a)
