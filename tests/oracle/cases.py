@@ -11,6 +11,7 @@ import expect
 import folded
 import generate
 import otlp
+import perfdata
 import pprof
 from expect import Mismatch, chosen_type, read, same
 from model import (FILE, KERNEL, MARKER, Frame, Line, Profile, Sample, Task, add_up, comm_of, clean, difference,
@@ -38,6 +39,54 @@ class Input:
     def suffix(self, data):
         names = SUFFIXES[self.form] if data[:2] == b"\x1f\x8b" or self.form != "pprof" else ("pprof", "pb")
         return names[self.seed % len(names)]
+
+    def smaller(self):
+        """The same with fewer samples or shorter stacks."""
+        samples = self.profile.samples
+        ways = [samples[:len(samples) // 2], samples[len(samples) // 2:]]
+        ways += [samples[:k] + samples[k + 1:] for k in range(len(samples))]
+        for k, s in enumerate(samples):
+            ways += [samples[:k] + [s._replace(stack=s.stack[:j] + s.stack[j + 1:])] + samples[k + 1:]
+                     for j in range(len(s.stack))]
+        for way in ways:
+            if way and way != samples:
+                yield self.replaced(self.profile.replaced(samples=way))
+
+    def describe(self):
+        p = self.profile
+        yield f"{self.form}, types {p.types}, period {p.period} {p.period_type}, default {p.default!r}"
+        for s in p.samples[:6]:
+            yield f"  {s.values} {s.task} times {s.times}"
+            yield from (f"    {f.kind} {f.module or '-'} {f.address:#x} {[n.name for n in f.lines]}" for f in s.stack[:8])
+
+
+class Recorded:
+    """A file of perf record, and the seed for what its format leaves open."""
+
+    def __init__(self, recording, seed):
+        self.recording, self.seed = recording, seed
+
+    def encode(self):
+        return perfdata.encode(self.recording, random.Random(self.seed))
+
+    def suffix(self, data):
+        return "perf.data"
+
+    def smaller(self):
+        """The same with fewer samples: everything else is what they rest on."""
+        r = self.recording
+        samples = [s for s in r.steps if s.kind == perfdata.SAMPLE]
+        n = len(samples) // 2
+        while n:
+            for k in range(0, len(samples), n):
+                gone = set(map(id, samples[k:k + n]))
+                steps = [s for s in r.steps if id(s) not in gone]
+                yield Recorded(perfdata.Recording(r.events, steps, r.clock), self.seed)
+            n //= 2
+
+    def describe(self):
+        yield f"perf.data, seed {self.seed}, events {self.recording.events}"
+        yield from (f"  {s}" for s in self.recording.steps[:30])
 
 
 class Case:
@@ -762,6 +811,33 @@ class Last:
             check_table(samples, out, ("comm", "symbol"))
             with open(tool.path("last.folded"), "rb") as f:
                 expect.check_folded(samples, f.read())
+
+
+@law(3)
+class PerfData:
+    """A file of perf record: the samples of the event that is asked for, in every format and in tables."""
+
+    @staticmethod
+    def make(rng):
+        r = perfdata.recording(rng)
+        return Case("perfdata", [Recorded(r, rng.randrange(1 << 32))],
+                    event=rng.choice((None, *range(len(r.events)))), keys=tuple(rng.sample(KEYS[:1] + KEYS[3:6], 2)))
+
+    @staticmethod
+    def check(case, tool):
+        recording, event = case.inputs[0].recording, case.options["event"]
+        chosen = perfdata.first_choice(recording) if event is None else event
+        options = () if event is None else ("-e", recording.events[event].name)
+        e = recording.events[chosen]
+        samples = perfdata.read(recording, chosen)
+        names = tool.write(case.inputs)
+        if not samples:
+            return
+        weighted = perfdata.weighted(e)
+        outs = tool.convert(names, options=options)
+        check_outputs(samples, outs, (e.name, "count") if weighted else None, perfdata.period(e), times=not weighted)
+        keys = case.options["keys"]
+        check_table(samples, tool.run("report", *names, *options, "-s", ",".join(keys), *ALL), keys)
 
 
 @law(1)

@@ -7,7 +7,7 @@ import folded
 import otlp
 import pprof
 import viewers
-from model import (FILE, JIT, KERNEL, MARKER, VDSO, add_up, base, clean, comm_of, difference, fallback_name,
+from model import (FILE, JIT, KERNEL, MARKER, NONE, VDSO, add_up, base, clean, comm_of, difference, fallback_name,
                    folded_path, functions, line_name, module_name)
 
 TIMES = ("nanoseconds", "microseconds", "milliseconds", "seconds")
@@ -176,7 +176,7 @@ def perf_module(frame, inlined):
     if frame.kind == FILE:
         name = clean(frame.module) or "[unknown]"
         return "".join("_" if c in " ()" else c for c in name)
-    return {KERNEL: "[kernel.kallsyms]", JIT: "[jit]", VDSO: "[vdso]", MARKER: "perfwalk"}[frame.kind]
+    return {KERNEL: "[kernel.kallsyms]", JIT: "[jit]", VDSO: "[vdso]", MARKER: "perfwalk", NONE: "[unknown]"}[frame.kind]
 
 
 def perf_stack(sample, addresses):
@@ -238,7 +238,7 @@ def check_firefox(samples, data, proportional=False, times=False):
     def key_of(s):
         places = []
         for frame in reversed(s.stack):
-            module = "" if frame.kind == MARKER else module_name(frame)
+            module = "" if frame.kind in (MARKER, NONE) else module_name(frame)
             for name, _, line in functions(frame):
                 known = line is not None and frame.kind != MARKER
                 places.append((name, module, clean(line.file) if known else "", line.line if known else 0))

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-FILE, KERNEL, JIT, VDSO, MARKER = "file", "kernel", "jit", "vdso", "marker"
+FILE, KERNEL, JIT, VDSO, MARKER, NONE = "file", "kernel", "jit", "vdso", "marker", "none"  # none: in no mapping
 MARKERS = ("[truncated stack]", "[no mapping]", "[file not readable]", "[no unwind information]",
            "[bad unwind information]", "[broken stack]", "[too deep]", "[no user registers]")
 MAX_NAME = 2047  # bytes of a name in any output
@@ -80,7 +80,7 @@ def base(path):
 def module_name(frame):
     if frame.kind == FILE:
         return clean(base(frame.module)) or "[unknown]"
-    return {KERNEL: "[kernel]", JIT: "[jit]", VDSO: "[vdso]", MARKER: ""}[frame.kind]
+    return {KERNEL: "[kernel]", JIT: "[jit]", VDSO: "[vdso]", MARKER: "", NONE: "[unknown]"}[frame.kind]
 
 
 def fallback_name(frame):

@@ -16,10 +16,11 @@ import expect
 import folded
 import generate
 import otlp
+import perfdata
 import pprof
 import viewers
 from cases import Input, Mismatch, check_outputs, period_of, read, same
-from model import add_up, comm_of, flat_and_cum, functions
+from model import add_up, comm_of, flat_and_cum, functions, write_file
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -120,6 +121,24 @@ def perf_file(tool, what):
         if leader or group or "-c" in what:
             same(f"folded: {event}", Counter({"sum": len(want) if leader or "-c" in what else sum(k[2] for _, k in want)}),
                  Counter({"sum": sum(folded.sums(outs["folded"]).values())}))
+
+
+def perf_reads(rng, tool):
+    """perf script finds in generated files what the model says of them."""
+    need("perf")
+    r = perfdata.recording(rng)
+    cpus = all(e.sample_type & perfdata.CPU for e in r.events)
+    write_file(tool.path("made.data"), perfdata.encode(r, rng))
+    text = run("perf", "script", "-i", tool.path("made.data"), "--ns", "-F",
+               "comm,pid,tid,time,event,period,ip" + (",cpu" if cpus else ""))
+    have = Counter()
+    for head, addresses in re.findall(r"(?m)^ *(\S.*?): *([0-9a-f]*(?:\n\s+[0-9a-f]+)*) *\n", text):
+        m = re.match(r"(.*?) +(\d+)/(\d+) +(?:\[(\d+)\] +)?(\d+)\.(\d{9}): +(\d+) +(\S+)$", head)
+        if not m:
+            raise Mismatch(f"perf script: {head!r}")
+        have[(m[1], int(m[2]), int(m[3]), int(m[4] or 0), int(m[5]) * 10**9 + int(m[6]), int(m[7]), m[8],
+              tuple(int(a, 16) for a in addresses.split()))] += 1
+    same("perf script of a generated file", Counter(perfdata.as_perf_tells(r)), have)
 
 
 # ---- The viewers' own importers ----
@@ -268,7 +287,8 @@ def capture(rng, tool):
         raise Mismatch(f"two functions with long names, 2:1, have {long}")
 
 
-CHECKS = {"go_tool": (go_tool, 4), "perf_script": (perf_script, 2), "speedscope": (speedscope, 1), "firefox": (firefox, 1),
+CHECKS = {"go_tool": (go_tool, 4), "perf_script": (perf_script, 2), "perf_reads": (perf_reads, 3),
+          "speedscope": (speedscope, 1), "firefox": (firefox, 1),
           "capture": (capture, 1)}
 
 __all__ = ["CHECKS", "Missing", "check_outputs"]

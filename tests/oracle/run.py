@@ -42,17 +42,8 @@ def smaller(case):
         if len(case.inputs) > 1:
             yield case.replaced(case.inputs[:i] + case.inputs[i + 1:])
     for i, x in enumerate(case.inputs):
-        samples = x.profile.samples
-        ways = [samples[:len(samples) // 2], samples[len(samples) // 2:]]
-        ways += [samples[:k] + samples[k + 1:] for k in range(len(samples))]
-        for k, s in enumerate(samples):
-            ways += [samples[:k] + [s._replace(stack=s.stack[:j] + s.stack[j + 1:])] + samples[k + 1:]
-                     for j in range(len(s.stack))]
-        for way in ways:
-            if way and way != samples:
-                inputs = list(case.inputs)
-                inputs[i] = x.replaced(x.profile.replaced(samples=way))
-                yield case.replaced(inputs)
+        for other in x.smaller():
+            yield case.replaced(case.inputs[:i] + [other] + case.inputs[i + 1:])
 
 
 def minimise(case, why, tool, seconds=8):
@@ -74,11 +65,7 @@ def minimise(case, why, tool, seconds=8):
 def describe(case):
     lines = [f"  options: {case.options}"] if any(v is not None for v in case.options.values()) else []
     for i, x in enumerate(case.inputs):
-        p = x.profile
-        lines.append(f"  input {i}: {x.form}, types {p.types}, period {p.period} {p.period_type}, default {p.default!r}")
-        for s in p.samples[:6]:
-            frames = [f"{f.kind} {f.module or '-'} {f.address:#x} {[n.name for n in f.lines]}" for f in s.stack[:8]]
-            lines.append(f"    {s.values} {s.task} times {s.times}\n      " + "\n      ".join(frames))
+        lines += [f"  input {i}: " * (n == 0) + "    " * (n > 0) + line for n, line in enumerate(x.describe())]
     return "\n".join(lines)
 
 
