@@ -13,6 +13,7 @@ EXTRA_DIST += \
 	tests/oracle/generate.py \
 	tests/oracle/model.py \
 	tests/oracle/otlp.py \
+	tests/oracle/otlpjson.py \
 	tests/oracle/perfdata.py \
 	tests/oracle/pprof.py \
 	tests/oracle/real.py \

@@ -11,6 +11,7 @@ import expect
 import folded
 import generate
 import otlp
+import otlpjson
 import perfdata
 import pprof
 from expect import Mismatch, chosen_type, read, same
@@ -20,7 +21,7 @@ from model import (FILE, KERNEL, MARKER, Frame, Line, Profile, Sample, Task, add
 ENCODERS = {"pprof": pprof.encode, "otlp": otlp.encode, "folded": folded.encode}
 SUFFIXES = {"pprof": ("pb.gz", "pprof"), "otlp": ("otlp",), "folded": ("folded", "txt")}
 OUTPUTS = {"folded": "folded", "pprof": "pb.gz", "otlp": "otlp", "perf": "perf.txt", "speedscope": "speedscope.json",
-           "firefox": "json.gz"}
+           "firefox": "json.gz", "json": "otlp.json", "page": "html", "svg": "svg"}
 
 
 class Input:
@@ -160,6 +161,12 @@ def check_outputs(samples, outs, kind=None, period=1, proportional=False, times=
             expect.check_speedscope(samples, data, period, proportional)
         elif form == "firefox":
             expect.check_firefox(samples, data, proportional, times)
+        elif form == "json":
+            expect.check_otlp(samples, data, proportional, times, otlpjson.decode)
+        elif form == "page":
+            expect.check_page(samples, data, proportional, times)
+        elif form == "svg" and not proportional:
+            expect.check_svg(samples, data)
 
 
 def kind_of(profile, i):

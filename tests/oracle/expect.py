@@ -136,11 +136,11 @@ def check_pprof(samples, data, kind=None, proportional=False):
 OTLP_TASK = ("comm", "pid", "tid", "thread", "container", "container_name")
 
 
-def check_otlp(samples, data, proportional=False, times=False):
+def check_otlp(samples, data, proportional=False, times=False, decode=otlp.decode):
     """times: every value is 1, so the file has the time of each."""
     got, stamps = [], []
     addresses = Addresses(samples)
-    for p in otlp.decode(data):
+    for p in decode(data):
         for s in p.samples:
             key = task_key(s.task, *OTLP_TASK) + tuple(decoded_frame(f, addresses) for f in s.stack)
             got.append((key, s.values[0]))
@@ -227,11 +227,15 @@ def check_speedscope(samples, data, period=1, proportional=False):
     same("speedscope, threads", add_up((tuple(clean(x) for x in k), v) for k, v in want.items()), got, proportional)
 
 
-def firefox_process(task):
+def owner_of(task):
     owner = task.unit
     if task.container:
         owner = f"container {task.container_name}{' ' if task.container_name else ''}{task.container[:12]}"
-    return comm_of(task) + (f" ({clean(owner)})" if owner else "")
+    return clean(owner)
+
+
+def firefox_process(task):
+    return comm_of(task) + (f" ({owner_of(task)})" if owner_of(task) else "")
 
 
 def check_firefox(samples, data, proportional=False, times=False):
@@ -255,6 +259,51 @@ def check_firefox(samples, data, proportional=False, times=False):
         have = sorted(start * 1e6 + t * 1e6 for _, t, _ in stamps)
         if any(abs(a - b) > 1000 for a, b in zip(want, have)):
             raise Mismatch("Firefox: times differ by more than a microsecond")
+
+
+# ---- The page and the picture ----
+
+KINDS = {"": 0, "k": 1, "j": 2, "i": 3}
+PICTURE_WIDTH, BOX_WIDTH = 1376, Fraction(1, 4)
+
+
+def call_path(sample):
+    """(name, module, kind) from the process on."""
+    path = [(comm_of(sample.task), owner_of(sample.task), 5)]
+    for frame in reversed(sample.stack):
+        path += [(name, module_name(frame), 4 if frame.kind == MARKER else KINDS[mark])
+                 for name, mark, _ in functions(frame)]
+    return tuple(path)
+
+
+def check_page(samples, data, proportional=False, times=False):
+    rows, _ = viewers.page(data)
+    want = add_up((((s.task.tid, s.task.pid, clean(s.task.thread), comm_of(s.task), owner_of(s.task)), s.cpu,
+                    call_path(s)), s.values[0]) for s in samples)
+    have = add_up(((thread, cpu, tuple(x[:3] for x in path)), value) for thread, cpu, path, _, value, _ in rows)
+    same("page", want, have, proportional)
+    if times:
+        first = min(t for s in samples for t, _ in s.times)
+        want = sorted((t - first) // 1000 for s in samples for t, _ in s.times)
+        have = sorted(t for _, _, _, t, _, _ in rows)
+        if len(want) != len(have) or any(abs(b - have[0] - a) > 1 for a, b in zip(want, have)):
+            raise Mismatch(f"page: times {have[:9]}, expected {want[:9]}")
+
+
+def check_svg(samples, data):
+    have, total = viewers.svg(data)
+    nodes = Counter()
+    for s in samples:
+        path = call_path(s)
+        for i in range(len(path) + 1):
+            nodes[path[:i]] += s.values[0]
+    if total != nodes[()]:
+        raise Mismatch(f"svg: {total} samples, expected {nodes[()]}")
+    want = Counter()
+    for path, value in nodes.items():
+        if value * PICTURE_WIDTH >= BOX_WIDTH * total:
+            want[tuple(name + (f" ({module})" if module else "") for name, module, _ in path)] += value
+    same("svg", want, have)
 
 
 __all__ = [n for n in dir() if n.startswith("check_")] + ["Mismatch", "read", "chosen_type", "same", "base"]

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Formats that are only written: the text of perf script, speedscope's and the Firefox Profiler's
-JSON. Each decoder gives a Counter of what the format can hold, and checks the file's own sums."""
+JSON, the page and the picture. Each decoder gives what the format can hold, and checks the file's own sums."""
+import base64
 import gzip
 import json
 import re
 from collections import Counter
+from xml.etree import ElementTree
 
 
 def unique(pairs):
@@ -109,3 +111,90 @@ def firefox(data):
             sums[key] += weight
             times.append((key, time, weight))
     return sums, times
+
+
+# ---- The page ----
+
+def numbers_of(text, n, differences=False):
+    """A column: LEB128 numbers in base64 without padding or with; differences are zigzag."""
+    data = base64.b64decode(text + "=" * (-len(text) % 4), validate=True)
+    out, at, last = [], 0, 0
+    for _ in range(n):
+        value = shift = 0
+        while True:
+            byte = data[at]
+            at += 1
+            value |= (byte & 127) << shift
+            shift += 7
+            if byte < 128:
+                break
+        if differences:
+            last += -(value + 1 >> 1) if value & 1 else value >> 1
+            value = last
+        out.append(value)
+    expect(at == len(data), "page: a column is longer than its table")
+    return out
+
+
+def page_tables(raw):
+    """The path of each node, root first, as (name, module, kind, file)."""
+    n = raw["symbols"]["n"]
+    names, modules, kinds, files = (numbers_of(raw["symbols"][k], n, k == "name") for k in ("name", "module", "kind", "file"))
+    symbols = [(raw["strings"][a], raw["strings"][m], k, raw["strings"][f])
+               for a, m, k, f in zip(names, modules, kinds, files)]
+    expect(len(set(symbols)) == n, "page: a symbol stands twice")
+    places = numbers_of(raw["places"]["symbol"], raw["places"]["n"], True)
+    for column in ("line", "high", "low"):
+        numbers_of(raw["places"][column], raw["places"]["n"], column != "line")
+    paths, path = [()], ()
+    n = raw["nodes"]["n"]
+    for place, up in zip(numbers_of(raw["nodes"]["place"], n), numbers_of(raw["nodes"]["up"], n)):
+        expect(up <= len(path), "page: a node above the root")
+        path = path[:len(path) - up] + (symbols[places[place]],)
+        paths.append(path)
+    expect(len(set(p for p in paths)) == len(paths), "page: a node stands twice")
+    return paths
+
+
+def page(data):
+    """[(tid, pid, thread, process, owner), CPU, path, microseconds, value, count] of each sample, and the facts."""
+    text = data.decode()
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S)
+    raw, = json.loads(found[1], object_pairs_hook=unique)
+    paths = page_tables(raw)
+    s, n = raw["samples"], raw["samples"]["n"]
+    columns = [numbers_of(s[k], n, k == "time") for k in ("node", "time", "thread", "cpu", "value")]
+    counts = numbers_of(s["count"], n) if raw["meta"]["weighted"] else columns[4]
+    expect(raw["total"] == sum(columns[4]), "page: the total is not the samples' sum")
+    expect(raw["cut"] == 0, "page: something is cut")
+    return [(tuple(raw["threads"][thread]), cpu, paths[node], time, value, count)
+            for node, time, thread, cpu, value, count in zip(*columns, counts)], raw["meta"]
+
+
+# ---- SVG ----
+
+SVG_TITLE = re.compile(r"(.*): (-?\d+) samples, (\d+\.\d\d)%", re.S)
+
+
+def svg(data):
+    """(path, root first, as in the titles) to value, of the boxes that are drawn; the sum. A box lies on its caller's."""
+    tree = ElementTree.fromstring(data)
+    boxes = []
+    for group in tree.iter("{http://www.w3.org/2000/svg}g"):
+        title, box = group[0].text, group[1].attrib
+        m = SVG_TITLE.fullmatch(title)
+        expect(m, f"svg: title {title!r}")
+        boxes.append((-float(box["y"]), float(box["x"]), float(box["width"]), m[1], int(m[2]), m[3]))
+    boxes.sort()
+    sums, rows = Counter(), {}
+    total, scale = boxes[0][4], (boxes[0][2] + 0.6) / boxes[0][4]
+    for y, x, drawn, name, value, share in boxes:
+        width = value * scale  # wide boxes leave a gap to the next
+        expect(abs(width - drawn) <= 0.62, f"svg: {name} is {drawn} wide, of {width}")
+        expect(abs(float(share) - 100 * value / total) <= 0.0051, f"svg: {name} is {share}% of {value} in {total}")
+        below = [r for r in rows.get(y - 18, []) if r[0] <= x + width / 2 <= r[1]]
+        expect(len(below) == 1 or not rows, f"svg: {name} lies on {below}")
+        path = below[0][2] + (name,) if below else ()
+        rows.setdefault(y, []).append((x, x + width, path))
+        sums[path] += value
+    return sums, total
