@@ -2,8 +2,10 @@
 """The laws, each with a generator of cases for it. A case is made of profiles to be written as files
 (so that a failing one can be made smaller) and of options; check() writes the files, runs the program
 and raises Mismatch."""
+import fnmatch
 import os
 import random
+import re
 import subprocess
 from collections import Counter, defaultdict
 
@@ -653,6 +655,25 @@ def check_table(samples, data, keys, wanted=lambda row: True):
         raise Mismatch("the shares add up to more than 100%")
 
 
+def filtered(samples, options):
+    """The samples that --comm and --container choose, and the arguments."""
+    args = []
+    comm, container = options["comm"], options["container"]
+    if comm:
+        args += ["-c", comm]
+        samples = [s for s in samples if fnmatch.fnmatchcase(comm_of(s.task), comm)]
+    if container:
+        args += ["--container", container]
+        samples = [s for s in samples if any(fnmatch.fnmatchcase(t, container) for t in (
+            s.task.container, s.task.container[:12], s.task.container_name))]
+    return samples, args
+
+
+def filters(rng):
+    return {"comm": rng.choice((None, None, "p", "[pq]", "*o*", "nobody")),
+            "container": rng.choice((None, None, None, "web", "0123*", "fedcba987654", "ns/*"))}
+
+
 @law(6)
 class Report:
     """Tables by every combination of keys, with filters."""
@@ -661,26 +682,17 @@ class Report:
     def make(rng):
         inputs = same_kind(rng, rng.choice((1, 1, 2)))
         keys = rng.sample(KEYS, rng.choice((1, 1, 2, 3, 4)))
-        return Case("report", inputs, keys=tuple(keys), comm=rng.choice((None, None, "p", "[pq]", "*o*", "nobody")),
-                    container=rng.choice((None, None, None, "web", "0123*", "fedcba987654", "ns/*")),
+        return Case("report", inputs, keys=tuple(keys), **filters(rng),
                     symbol=rng.choice((None, None, "^main$", "a|b", "std::", "^$")) if "symbol" in keys else None)
 
     @staticmethod
     def check(case, tool):
-        import fnmatch
-        import re
         o = case.options
         names = tool.write(case.inputs)
-        args = ["report", *names, "-s", ",".join(o["keys"]), *ALL]
         samples = [s for x in case.inputs for s in read(x.profile, x.form)]
         everything = sum(s.values[0] for s in samples)
-        if o["comm"]:
-            args += ["-c", o["comm"]]
-            samples = [s for s in samples if fnmatch.fnmatchcase(comm_of(s.task), o["comm"])]
-        if o["container"]:
-            args += ["--container", o["container"]]
-            samples = [s for s in samples if any(fnmatch.fnmatchcase(t, o["container"]) for t in (
-                s.task.container, s.task.container[:12], s.task.container_name))]
+        samples, args = filtered(samples, o)
+        args = ["report", *names, "-s", ",".join(o["keys"]), *ALL, *args]
         wanted = lambda row: True
         if o["symbol"]:
             args += ["-S", o["symbol"]]
@@ -694,6 +706,55 @@ class Report:
             raise Mismatch(f"the head says {m and m[0]!r}, expected {everything} samples")
 
 
+def interval(part, whole):
+    """Wilson's, of 95%, in per cent."""
+    z2 = 1.959963984540054 ** 2
+    middle, half = part + z2 / 2, (z2 * (part * (whole - part) / whole + z2 / 4)) ** 0.5
+    return 100 * max(0, middle - half) / (whole + z2), 100 * (middle + half) / (whole + z2)
+
+
+@law(3)
+class Rows:
+    """Which rows there are, in which order, and how sure their shares are."""
+
+    @staticmethod
+    def make(rng):
+        return Case("rows", same_kind(rng, rng.choice((1, 2))), keys=tuple(rng.sample(KEYS, rng.choice((1, 2, 3)))),
+                    order=rng.choice((None, "--children", "--no-children")), top=rng.choice((0, 0, 1, 2, 5)),
+                    limit=rng.choice((0, 0.1, 5, 20, 50)), confidence=rng.random() < 0.3, **filters(rng))
+
+    @staticmethod
+    def check(case, tool):
+        o = case.options
+        names = tool.write(case.inputs)
+        samples, args = filtered([s for x in case.inputs for s in read(x.profile, x.form)], o)
+        rows, total = rows_of(samples, o["keys"]), sum(s.values[0] for s in samples)
+        args += ["-s", ",".join(o["keys"]), "--top", str(o["top"]), "--percent-limit", str(o["limit"])]
+        args += ([o["order"]] if o["order"] else []) + (["--confidence"] if o["confidence"] else [])
+        own, wide = o["order"] == "--no-children", o["order"] == "--children"
+        places = [k for k in o["keys"] if k not in OWNER_KEYS]
+        good = {r: v for r, v in rows.items() if 100 * v[0 if own else 1] / total >= o["limit"]}
+        order = sorted(((v[1], v[0]) if wide else tuple(v) for v in good.values()), reverse=True)
+        order = order[:o["top"]] if o["top"] else order
+        have = []
+        for line in tool.run("report", *names, *args, "--csv").decode().split("\n")[1:-1]:
+            cells = line.split("\t")
+            row, head = tuple(cells[-len(o["keys"]):]), cells[:-len(o["keys"])]
+            if row not in good:
+                raise Mismatch(f"row {row} has {rows.get(row)} of {total} and is shown")
+            have.append(good[row][::-1] if wide else good[row])
+            if o["confidence"]:
+                want = interval(good[row][0], total) + interval(good[row][1], total)
+                if any(abs(a - float(b)) > 0.0001 for a, b in zip(want, head[3:])):
+                    raise Mismatch(f"{row}: intervals {head[3:]}, expected {want}")
+        if [tuple(h) for h in have] != order:
+            raise Mismatch(f"rows {' '.join(args)}: {have}, expected {order}")
+        said = re.search(r"^ *([\d.]+)% +(\d+) more rows?$", tool.run("report", *names, *args).decode(), re.M)
+        rest = 100 * (sum(v[0] for v in rows.values()) - sum(v[1 if wide else 0] for v in order)) / (total or 1)
+        if len(rows) - len(order) != (int(said[2]) if said else 0) or said and abs(float(said[1]) - rest) > 0.0051:
+            raise Mismatch(f"{said and said[0]!r}, expected {rest:.2f}% in {len(rows) - len(order)} rows of {places}")
+
+
 @law(2)
 class Trees:
     """Callers and callees of what matches a pattern, or of the first row."""
@@ -701,37 +762,50 @@ class Trees:
     @staticmethod
     def make(rng):
         return Case("trees", same_kind(rng, rng.choice((1, 2))), callers=rng.random() < 0.5,
-                    symbol=rng.choice(("^main$", "^a$", "^f", "b|c")))
+                    symbol=rng.choice((None, "^main$", "^a$", "^f", "b|c")), top=rng.choice((1, 3)), **filters(rng))
 
     @staticmethod
-    def check(case, tool):
-        import re
-        names = tool.write(case.inputs)
-        callers, symbol = case.options["callers"], case.options["symbol"]
-        samples = [s for x in case.inputs for s in read(x.profile, x.form)]
-        total = sum(s.values[0] for s in samples)
+    def expected(samples, callers, matches):
         want = Counter()
         for s in samples:
             path = [n for f in s.stack for n, _, _ in reversed(functions(f))]  # leaf first
-            at = [i for i, n in enumerate(path) if re.search(symbol, n)]
+            at = [i for i, n in enumerate(path) if matches(n)]
             if not at:
                 continue
             way = path[at[0]:] if callers else path[:at[-1] + 1][::-1]
             for depth in range(1, min(len(way), 32) + 1):
                 want[tuple(way[:depth])] += s.values[0]
-        data = tool.run("report", *names, "-s", "symbol", "-S", symbol, "--callers" if callers else "--callees", *ALL)
-        have, way = Counter(), []
-        for line in data.decode().split("\n")[:-1]:
+        return want
+
+    @staticmethod
+    def check(case, tool):
+        names = tool.write(case.inputs)
+        callers, symbol = case.options["callers"], case.options["symbol"]
+        samples, args = filtered([s for x in case.inputs for s in read(x.profile, x.form)], case.options)
+        total = sum(s.values[0] for s in samples)
+        args += ["-s", "symbol", "--callers" if callers else "--callees", *ALL]
+        args += ["-S", symbol] if symbol else ["--top", str(case.options["top"])]
+        trees = []
+        for line in tool.run("report", *names, *args).decode().split("\n")[:-1]:
             share, depth, name = line.split("\t", 2)
-            way = way[:int(depth)] + [name]
+            if depth == "0" and not (symbol and trees):
+                trees.append((name, Counter()))
+            way = [] if depth == "0" else way[:int(depth)]
+            way, have = way + [name], trees[-1][1]
             if tuple(way) in have:
                 raise Mismatch(f"a way stands twice: {way}")
             have[tuple(way)] = round(float(share) * total / 100)
             if abs(have[tuple(way)] - float(share) * total / 100) > 0.0001 * total:
                 raise Mismatch(f"{way}: {share}% of {total}")
-        # Shares have four digits: compared as these.
-        rounded = Counter({k: round(round(100 * v / total, 4) * total / 100) for k, v in want.items()})
-        same("callers" if callers else "callees", rounded, have)
+        for root, have in trees or [(None, Counter())]:
+            want = Trees.expected(samples, callers, (lambda n: re.search(symbol, n)) if symbol else lambda n: n == root)
+            # Shares have four digits: compared as these.
+            rounded = Counter({k: round(round(100 * v / total, 4) * total / 100) for k, v in want.items()})
+            same("callers" if callers else "callees", rounded, have)
+        if not symbol:
+            rows = rows_of(samples, ("symbol",))
+            want = sorted(map(tuple, rows.values()), reverse=True)[:case.options["top"]]
+            same("the trees' roots", Counter(want), Counter(tuple(rows[(root,)]) for root, _ in trees))
 
 
 @law(3)
@@ -793,7 +867,7 @@ class Last:
         inputs = []
         for _ in range(rng.choice((1, 2, 3, 5))):
             inputs.append(Input(generate.profile(rng, "otlp", (("samples", "count"),), 10**7), "otlp", rng))
-        return Case("last", inputs, ages=[rng.choice((30, 90, 500, 7000)) for _ in inputs])
+        return Case("last", inputs, ages=[rng.choice((30, 90, 500, 7000)) for _ in inputs], **filters(rng))
 
     @staticmethod
     def check(case, tool):
@@ -808,14 +882,15 @@ class Last:
             n = sum(s.values[0] for s in x.profile.samples)
             data = otlp.encode_message(x.profile, random.Random(x.seed), [("perfwalk.samples", n)])
             write_file(os.path.join(store, f"{now - age * 10**9:020}-{i:08x}.otlp.gz"), gzip.compress(data, 1))
-        for last, seconds in (("1m", 60), ("5m", 300), ("1d", 86400)):
+        for last, seconds in (("1m", 60), ("5m", 300), ("1h", 3600), ("1d", 86400)):
             samples = [s for x, age in zip(case.inputs, case.options["ages"]) if age < seconds
                        for s in read(x.profile, "otlp")]
             if not samples:
                 tool.run("report", "--last", last, "--store", "store", status=1)
                 continue
-            out = tool.run("report", "--last", last, "--store", "store", "-s", "comm,symbol", *ALL, "-o", "last.folded")
-            check_table(samples, out, ("comm", "symbol"))
+            chosen, args = filtered(samples, case.options)
+            out = tool.run("report", "--last", last, "--store", "store", "-s", "comm,symbol", *ALL, *args, "-o", "last.folded")
+            check_table(chosen, out, ("comm", "symbol"))
             with open(tool.path("last.folded"), "rb") as f:
                 expect.check_folded(samples, f.read())
 
@@ -860,7 +935,6 @@ class Head:
 
     @staticmethod
     def check(case, tool):
-        import re
         parts, total = [], 0
         for x, counted in zip(case.inputs, case.options["counted"]):
             n = sum(s.values[0] for s in x.profile.samples)
