@@ -922,6 +922,54 @@ class PerfData:
         check_table(samples, tool.run("report", *names, *options, "-s", ",".join(keys), *ALL), keys)
 
 
+@law(2)
+class Captures:
+    """Captures of different perf events, converted and merged: those of one kind are added up, whatever each
+    sample stands for; the others are left out, and named."""
+
+    @staticmethod
+    def make(rng):
+        recordings = []
+        while len(recordings) < 3:
+            r = perfdata.recording(rng)
+            if any(s.kind == perfdata.SAMPLE and s.fields[0] == 0 for s in r.steps):
+                recordings.append(Recorded(r, rng.randrange(1 << 32)))
+        return Case("captures", recordings, forms=[rng.choice(("pprof", "otlp")) for _ in recordings])
+
+    @staticmethod
+    def check(case, tool):
+        parts = []
+        names = tool.write(case.inputs)
+        for i, x in enumerate(case.inputs):
+            e, samples = x.recording.events[0], perfdata.read(x.recording, 0)
+            if not samples:
+                return
+            form = case.options["forms"][i]
+            tool.convert(names[i:i + 1], (form,), ("-e", e.name), prefix=f"part{i}")
+            kind = "cpu" if perfdata.is_time(e) else e.name
+            parts.append((f"part{i}.{OUTPUTS[form]}", kind, perfdata.weighted(e), perfdata.period(e), samples))
+
+        def total(kind):
+            mine = [p for p in parts if p[1] == kind]
+            counted = len({p[3] for p in mine}) == 1 and not any(p[2] for p in mine)
+            return add_up((k, v * (1 if counted or weighted else period)) for _, _, weighted, period, samples in mine
+                          for k, v in folded_sums(samples).items())
+
+        files, kinds = [p[0] for p in parts], [p[1] for p in parts]
+        for order in (files, files[::-1]):
+            have = folded.sums(tool.convert(order, ("folded",), prefix="sum")["folded"])
+            same("the first file's kind", total(kinds[files.index(order[0])]), have)
+            others = {k for k in kinds if k != kinds[files.index(order[0])]}
+            if ("left out" in tool.stderr) != bool(others) or any(k not in tool.stderr for k in others):
+                raise Mismatch(f"left out are {others}, said is {tool.stderr!r}")
+        for kind in set(kinds):
+            mine = [f for f, k in zip(files, kinds) if k == kind]
+            same(f"-e {kind}", total(kind), folded.sums(tool.convert(mine, ("folded",), ("-e", kind))["folded"]),
+                 proportional=True)
+            if len(mine) < len(files):  # one that has none such is refused
+                tool.run("convert", *files, "-e", kind, "-o", "none.folded", status=1)
+
+
 @law(1)
 class Head:
     """Of files with and without a number of samples in them, the head says them all."""
