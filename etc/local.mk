@@ -32,4 +32,5 @@ uninstall-hook:
 	! cmp -s $(srcdir)/etc/perfwalk.conf $(DESTDIR)$(configfile) || rm -f $(DESTDIR)$(configfile)
 	rmdir $(addprefix $(DESTDIR),$(sysconfdir)/perfwalk $(statedirs)) 2>/dev/null || :
 
-EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md docs/flamegraph.png docs/hosts.md tests/bench/host.py
+EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md tests/bench/host.py
+EXTRA_DIST += docs/daemon.md docs/figures.md docs/flamegraph.png docs/hosts.md docs/install.md docs/troubleshooting.md
