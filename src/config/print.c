@@ -86,13 +86,13 @@ void config_print_default(FILE *out)
 
 	fputs("# Configuration of perfwalk; see perfwalk.conf(5).\n"
 	      "#\n"
-	      "# Each line below shows a default. Change what should differ here, or better in a "
-	      "file of\n"
-	      "# your own, perfwalk.conf.d/NAME.conf, of which the last by name wins. Comments "
-	      "take whole\n"
-	      "# lines. OTEL_EXPORTER_OTLP_*, OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME in "
-	      "the\n"
-	      "# environment go before what is written here.\n",
+	      "# Each line below shows a default. Change settings here, or better in a file of "
+	      "your own,\n"
+	      "# perfwalk.conf.d/NAME.conf; the last such file by name wins. A comment takes a "
+	      "whole line.\n"
+	      "# OTEL_EXPORTER_OTLP_*, OTEL_RESOURCE_ATTRIBUTES and OTEL_SERVICE_NAME in the "
+	      "environment\n"
+	      "# take precedence over this file.\n",
 	      out);
 	for (size_t i = 0; i < n; i++) {
 		fputc('\n', out);

@@ -18,130 +18,124 @@
 static const struct config_section sections[] = {
 	{"profiler", "What is sampled, and how often."},
 	{"filter",
-	 "What is sampled of the host. Of several kinds all must hold, of a list one; what is "
-	 "excluded is out in any case. Samples that are left out are counted, and cost little: "
-	 "their stacks are not walked."},
-	{"symbolizer", "How much is said about each frame."},
+	 "What is sampled on the host. A sample is kept if it matches at least one item of "
+	 "every include list that is set, and no item of any exclude list. Excluded samples are "
+	 "counted and cost little: their stacks are not walked."},
+	{"symbolizer", "How much detail each frame has."},
 	{"debuginfod",
-	 "Debug files of programs that have none here are fetched from debuginfod servers, which "
-	 "learn the build ids of what runs here. Nothing waits for them: names and lines get "
-	 "better "
-	 "when they have come."},
-	{"limits",
-	 "What perfwalk may take from the host. What does not fit is left out and counted, "
-	 "never taken nevertheless."},
+	 "Missing debug files are fetched from debuginfod servers, which learn the build ids of "
+	 "the programs that run here. Nothing waits for a download: names and lines improve "
+	 "once the files are there."},
+	{"limits", "What perfwalk may take from the host. Whatever exceeds a limit is left out and "
+		   "counted."},
 	{"process", "The daemon itself."},
 	{"spool",
-	 "What cannot be sent is kept on disk and sent later, also by the next start. Nothing is "
-	 "written "
-	 "as long as the destinations take what they get."},
+	 "Profiles that cannot be sent are kept on disk and sent later, also after a restart. "
+	 "Nothing is written as long as the destinations accept their profiles."},
 	{"store",
 	 "Profiles kept on this host for perfwalk report --last, as OTLP files. Without any "
-	 "[export:NAME] they are always kept."},
+	 "[export:NAME] section they are always kept."},
 	{"metrics",
-	 "How perfwalk itself is doing, over HTTP: /metrics for Prometheus, /healthz, /readyz, and "
-	 "/debug/pprof/profile?seconds=30 for a pprof of the whole host, as go tool pprof, Parca "
-	 "and Alloy fetch it. Needs libmicrohttpd."},
+	 "The state of perfwalk itself, over HTTP: /metrics for Prometheus, /healthz, /readyz, "
+	 "and /debug/pprof/profile?seconds=30 for a pprof profile of the whole host, as go tool "
+	 "pprof, Parca and Alloy fetch it. Needs libmicrohttpd."},
 	{CONFIG_SECTION_RESOURCE,
-	 "Attributes added to everything that is exported, one a line: attribute = value. "
-	 "service.name "
-	 "gives all processes of the host one service instead of one for each program."},
-	{"log", "Messages on standard error (the journal, under systemd)."},
+	 "Attributes added to everything that is exported, one on each line: attribute = value. "
+	 "service.name gives all processes of the host one service instead of one for each "
+	 "program."},
+	{"log", "Messages on standard error (under systemd, in the journal)."},
 	{CONFIG_SECTION_EXPORT,
-	 "A destination; as many sections as there are destinations, each with a name of its own. "
-	 "Each "
-	 "has its own queue and retries, so one that is down holds up no other."},
+	 "A destination. There may be several such sections, each with its own name. Each "
+	 "destination has its own queue and retries, so one that is down does not delay the "
+	 "others."},
 };
 
 static const struct config_key keys[] = {
 	{"profiler", "samples_per_second", CONFIG_COUNT, AT(samples_per_second), "19", 1, 1000, 0,
 	 false,
-	 "Samples a second on each CPU that is busy. A number that is no divisor of 1000 keeps "
-	 "away "
-	 "from the beat of timers."},
+	 "Samples a second on each busy CPU. A number that does not divide 1000 avoids running "
+	 "in step with timers."},
 	{"profiler", "reporter_interval", CONFIG_DURATION, AT(reporter_interval_ns), "10s",
 	 NSEC_PER_SEC, 60 * MIN, 0, false,
-	 "Length of one profile: after each interval what was added up is exported."},
+	 "Length of one profile: a profile is exported at the end of each interval."},
 	{"profiler", "stack_size", CONFIG_AUTO_BYTES, AT(stack_size_bytes), "auto", KIB, 65528, 8,
 	 false,
-	 "Bytes of the user stack copied with each sample. Frames beyond are reported as "
-	 "truncated. "
-	 "The kernel takes no more than 65528. auto begins with 16K and takes more, up to what "
-	 "ring_size "
-	 "has room for, as long as that completes stacks that were cut. Stacks that are larger "
-	 "than "
-	 "65528 are continued by frame pointers where those are proven right."},
+	 "Bytes of the user stack copied with each sample. Frames beyond the copy are reported "
+	 "as truncated. The kernel copies at most 65528. auto starts with 16K and takes more, "
+	 "as far as ring_size has room, if that completes truncated stacks. Stacks larger than "
+	 "65528 continue with frame pointers where these are proven right."},
 	{"profiler", "ring_size", CONFIG_BYTES, AT(ring_size_bytes), "2M", 128 * KIB, GIB, 0, true,
-	 "Bytes of the buffer between the kernel and perfwalk, for each CPU. Samples that find it "
-	 "full "
-	 "are lost and counted."},
+	 "Bytes of the buffer between the kernel and perfwalk, for each CPU. Samples that find "
+	 "it full are lost and counted."},
 	{"profiler", "kernel_stacks", CONFIG_BOOL, AT(kernel_stacks), "yes", 0, 0, 0, false,
-	 "Also record the kernel's part of each stack, where the kernel allows it."},
+	 "Also record the kernel's part of each stack, if the kernel allows it."},
 	{"profiler", "max_frames", CONFIG_COUNT, AT(max_frames), "1024", 16, 16384, 0, false,
-	 "Frames of one stack; what lies beyond is reported as truncated."},
+	 "The most frames of one stack; frames beyond are reported as truncated."},
 
 	{"filter", "include_comm", CONFIG_GLOBS, AT(include[CONFIG_FILTER_COMM]), NULL, 0, 0, 0,
 	 false,
-	 "Names of processes or threads, with * ? [...] as in the shell. All lists are separated "
-	 "by "
-	 "commas."},
+	 "Names of processes or threads; * ? [...] work as in the shell. Commas separate the "
+	 "items of all lists."},
 	{"filter", "exclude_comm", CONFIG_GLOBS, AT(exclude[CONFIG_FILTER_COMM]), NULL, 0, 0, 0,
-	 false, "The same, to be left out."},
+	 false, "The same for samples to exclude."},
 	{"filter", "include_user", CONFIG_USERS, AT(include[CONFIG_FILTER_USER]), NULL, 0, 0, 0,
 	 false,
-	 "Names or numbers of users, by the effective user of a process; names are looked up when "
-	 "the config is read. A process that ended before it was looked at counts as its parent's "
-	 "user's."},
+	 "Names or numbers of users, compared with the effective user of a process. Names are "
+	 "looked up when the config is read. A process that ended before perfwalk could look up "
+	 "its user counts as its parent's user's."},
 	{"filter", "exclude_user", CONFIG_USERS, AT(exclude[CONFIG_FILTER_USER]), NULL, 0, 0, 0,
-	 false, "The same, to be left out."},
+	 false, "The same for samples to exclude."},
 	{"filter", "include_unit", CONFIG_GLOBS, AT(include[CONFIG_FILTER_UNIT]), NULL, 0, 0, 0,
 	 false,
-	 "systemd services, scopes and slices, with * ? [...]; without a suffix, .service is "
-	 "meant."},
+	 "systemd services, scopes and slices; * ? [...] work. A name without a suffix means "
+	 ".service."},
 	{"filter", "exclude_unit", CONFIG_GLOBS, AT(exclude[CONFIG_FILTER_UNIT]), NULL, 0, 0, 0,
-	 false, "The same, to be left out."},
+	 false, "The same for samples to exclude."},
 	{"filter", "include_container", CONFIG_CONTAINERS, AT(include[CONFIG_FILTER_CONTAINER]),
 	 NULL, 0, 0, 0, false,
-	 "How ids or names of containers begin; in Kubernetes NAMESPACE/POD/CONTAINER, its pod or "
-	 "its "
-	 "container. perfwalk list containers shows them."},
+	 "Beginnings of container ids or names; in Kubernetes NAMESPACE/POD/CONTAINER, or the "
+	 "pod or the container alone. perfwalk list containers shows them."},
 	{"filter", "exclude_container", CONFIG_CONTAINERS, AT(exclude[CONFIG_FILTER_CONTAINER]),
-	 NULL, 0, 0, 0, false, "The same, to be left out."},
+	 NULL, 0, 0, 0, false, "The same for samples to exclude."},
 	{"filter", "include_cgroup", CONFIG_CGROUPS, AT(include[CONFIG_FILTER_CGROUP]), NULL, 0, 0,
 	 0, false,
-	 "Control groups with all below them: /system.slice/nginx.service, with or without "
-	 "/sys/fs/cgroup before it."},
+	 "Control groups, including all groups below them: /system.slice/nginx.service, with or "
+	 "without /sys/fs/cgroup before it."},
 	{"filter", "exclude_cgroup", CONFIG_CGROUPS, AT(exclude[CONFIG_FILTER_CGROUP]), NULL, 0, 0,
-	 0, false, "The same, to be left out."},
+	 0, false, "The same for samples to exclude."},
 	{"filter", "include_cpus", CONFIG_CPUS, AT(include[CONFIG_FILTER_CPUS]), NULL, 0, 0, 0,
-	 false, "Numbers and ranges of CPUs: 0-3,8. Others have no events at all."},
+	 false, "Numbers and ranges of CPUs: 0-3,8. Other CPUs have no events at all."},
 	{"filter", "exclude_cpus", CONFIG_CPUS, AT(exclude[CONFIG_FILTER_CPUS]), NULL, 0, 0, 0,
-	 false, "The same, to be left out."},
+	 false, "The same for samples to exclude."},
 
 	{"symbolizer", "lines", CONFIG_BOOL, AT(source_lines), "no", 0, 0, 0, false,
-	 "Source file and line of each frame, where a program or its separate debug file has "
-	 "debugging information. There, an address that was not seen before costs some 20 "
-	 "microseconds, and a large file up to 16M of the memory for symbols; elsewhere nothing. "
-	 "Captures have lines; the daemon is small without: on a busy host with debugging "
-	 "information they took 5 microseconds a sample and 25M."},
+	 "Source file and line of each frame, if a program or its separate debug file has "
+	 "debugging information. An address seen for the first time then costs about 20 "
+	 "microseconds, and a large file up to 16M of the memory for symbols; files without "
+	 "debugging information cost nothing. Captures always have lines; the daemon is smaller "
+	 "without them: on a busy host with debugging information they took 5 microseconds a "
+	 "sample and 25M."},
 	{"symbolizer", "inline", CONFIG_BOOL, AT(inline_frames), "no", 0, 0, 0, false,
 	 "Functions that the compiler inlined as frames of their own, from the same information."},
 	{"symbolizer", "demangle", CONFIG_DEMANGLE, AT(demangle), "full", 0, 0, 0, false,
-	 "How names of C++, Rust and D are shown: full with parameters and template arguments, as "
-	 "std::vector<int>::push_back(int&&), simple without, as std::vector::push_back, none as "
-	 "the linker knows them. OTLP and pprof carry the linker's name besides in any case."},
+	 "How to show names of C++, Rust and D: full with parameters and template arguments, as "
+	 "in std::vector<int>::push_back(int&&); simple without them, as in "
+	 "std::vector::push_back; none as the linker knows them. OTLP and pprof always have the "
+	 "linker's name as well."},
 
 	{"debuginfod", "urls", CONFIG_URLS, AT(debuginfod_urls), NULL, 0, 0, 0, false,
-	 "Base URLs of the servers with blanks between them, asked in this order; none by default. "
-	 "DEBUGINFOD_URLS in the environment goes before it."},
+	 "Base URLs of the servers, separated by blanks, asked in this order; none by default. "
+	 "DEBUGINFOD_URLS in the environment takes precedence."},
 	{"debuginfod", "cache_path", CONFIG_PATH, AT(debuginfod_cache_path), NULL, 0, 0, 0, false,
-	 "Directory of its own for what was fetched; it is made, and belongs to the user that "
-	 "perfwalk runs as. By default /var/cache/perfwalk/debuginfod; where XDG_CACHE_HOME is "
-	 "set perfwalk/debuginfod there, and of users other than root in ~/.cache."},
+	 "Directory for fetched files, and for nothing else. perfwalk creates it; it belongs to "
+	 "the user that perfwalk runs as. The default is /var/cache/perfwalk/debuginfod; if "
+	 "XDG_CACHE_HOME is set, perfwalk/debuginfod below it; for users other than root, below "
+	 "~/.cache."},
 	{"debuginfod", "cache_size", CONFIG_BYTES, AT(debuginfod_cache_bytes), "1G", MIB,
-	 1024 * GIB, 0, false, "Room for it. When it is full the files not used for longest go."},
+	 1024 * GIB, 0, false,
+	 "The most bytes in it. When it is full, the least recently used files are removed."},
 	{"debuginfod", "max_file_size", CONFIG_BYTES, AT(debuginfod_max_file_bytes), "256M", KIB,
-	 4 * GIB, 0, false, "The largest file that is fetched."},
+	 4 * GIB, 0, false, "The largest file to fetch."},
 	{"debuginfod", "timeout", CONFIG_DURATION, AT(debuginfod_timeout_ns), "2m", NSEC_PER_SEC,
 	 60 * MIN, 0, false, "How long one download may take."},
 
@@ -151,143 +145,129 @@ static const struct config_key keys[] = {
 	 "Memory for compiled unwind rules, shared by all processes."},
 	{"limits", "symbols", CONFIG_BYTES, AT(symbols_bytes), "32M", MIB, 4 * GIB, 0, false,
 	 "Memory for symbol tables and source lines kept from one interval to the next, and as "
-	 "much "
-	 "again for names of code that processes compile while they run. What does not fit is read "
-	 "again from its file when it is needed."},
+	 "much again for names of code that processes compile while they run. Tables that do "
+	 "not fit are read from their files again when needed."},
 	{"limits", "symbolizer_memory", CONFIG_BYTES, AT(symbolizer_memory_bytes), "1G", 64 * MIB,
 	 64 * GIB, 0, false,
-	 "Address space of the process that reads debugging information, three eighths of it for "
-	 "data, which is where a hostile "
-	 "file "
-	 "would have to be stopped."},
+	 "Address space of the process that reads debugging information. Three eighths of it "
+	 "are for data; this limit is what stops a hostile file."},
 	{"limits", "symbolizer_file_timeout", CONFIG_DURATION, AT(symbolizer_file_timeout_ns), "3s",
 	 100 * NSEC_PER_MSEC, 5 * MIN, 0, false,
-	 "How much CPU time one file may take, or how long it may be waited for, before it is set "
-	 "aside "
-	 "for an hour, then for twice as long each time; its frames then go out as "
-	 "addresses."},
+	 "How much CPU time one file may take, or how long perfwalk waits for it, before it is "
+	 "set aside for an hour, then for twice as long each time. Meanwhile its frames are "
+	 "exported as addresses."},
 	{"limits", "max_processes", CONFIG_COUNT, AT(max_processes), "65536", 16, 4194304, 0, false,
-	 "Processes known at one time."},
+	 "The most processes tracked at one time."},
 	{"limits", "max_open_files", CONFIG_COUNT, AT(max_open_files), "1024", 16, 1048576, 0,
 	 false,
-	 "Executables and libraries held open for unwinding and naming, so that programs that were "
-	 "deleted or upgraded keep their names."},
+	 "Executables and libraries held open for unwinding and naming, so that deleted or "
+	 "upgraded programs keep their names."},
 
 	{"process", "user", CONFIG_WORD, AT(user), "perfwalk", 0, 0, 0, false,
-	 "The user that everything but the small privileged part runs as. Where it does not exist, "
-	 "nobody is taken and the log says so."},
+	 "The user that all processes but the small privileged one run as. If it does not "
+	 "exist, perfwalk uses nobody and logs this."},
 
 	{"process", "control", CONFIG_PATH, AT(control), "/run/perfwalk/control", 0, 0, 0, false,
-	 "The socket of perfwalk ctl; its directory is made. Root, the user that started the "
-	 "daemon "
-	 "and the group of the user above may use it. A second daemon needs another one."},
+	 "The socket of perfwalk ctl; perfwalk creates its directory. Root, the user that "
+	 "started the daemon and the group of the user above may use it. A second daemon needs "
+	 "another one."},
 
 	{"spool", "enabled", CONFIG_BOOL, AT(spool_enabled), "yes", 0, 0, 0, false,
-	 "Without it, what cannot be sent is kept in memory only, and lost at the end."},
+	 "Without it, unsent profiles are kept in memory only, and lost when the daemon ends."},
 	{"spool", "path", CONFIG_PATH, AT(spool_path), NULL, 0, 0, 0, false,
-	 "Directory of its own for this; it is made, and belongs to the user that perfwalk runs "
-	 "as. By default /var/lib/perfwalk/spool."},
+	 "Directory for the spool, and for nothing else. perfwalk creates it; it belongs to the "
+	 "user that perfwalk runs as. The default is /var/lib/perfwalk/spool."},
 	{"spool", "max_bytes", CONFIG_BYTES, AT(spool_max_bytes), "256M", MIB, 1024 * GIB, 0, false,
-	 "Room for it. When it is full the oldest profiles are dropped and counted."},
+	 "The most bytes in it. When it is full, the oldest profiles are dropped and counted."},
 	{"spool", "max_age", CONFIG_DURATION, AT(spool_max_age_ns), "24h", 0, 365 * DAY, 0, false,
 	 "Profiles older than this are dropped from the spool and counted; 0 for no limit."},
 
 	{"store", "enabled", CONFIG_BOOL, AT(store_enabled), "no", 0, 0, 0, false,
-	 "Also keep what is exported."},
+	 "Also keep profiles that are exported."},
 	{"store", "path", CONFIG_PATH, AT(store_path), NULL, 0, 0, 0, false,
-	 "Directory of its own for this; it is made, and belongs to the user that perfwalk runs "
-	 "as. By default /var/lib/perfwalk/store."},
+	 "Directory for the store, and for nothing else. perfwalk creates it; it belongs to the "
+	 "user that perfwalk runs as. The default is /var/lib/perfwalk/store."},
 	{"store", "max_bytes", CONFIG_BYTES, AT(store_max_bytes), "1G", MIB, 1024 * GIB, 0, false,
-	 "Room for it. When it is full the oldest profiles go."},
+	 "The most bytes in it. When it is full, the oldest profiles are removed."},
 	{"store", "max_age", CONFIG_DURATION, AT(store_max_age_ns), "7d", 0, 3650 * DAY, 0, false,
-	 "Profiles older than this go; 0 for no limit."},
+	 "Profiles older than this are removed; 0 for no limit."},
 
 	{"metrics", "listen", CONFIG_LISTEN, AT(metrics_listen), NULL, 0, 0, 0, false,
-	 "Where: 127.0.0.1:9464, [::1]:9464 or unix:/run/perfwalk/metrics; nowhere by default. "
-	 "Other "
-	 "hosts cannot get there. All users of this host can get to a port, and see what everyone "
-	 "runs; the socket is for root and the group of the user above."},
+	 "Where to listen: 127.0.0.1:9464, [::1]:9464 or unix:/run/perfwalk/metrics; nowhere by "
+	 "default. Other hosts cannot connect. All users of this host can connect to a port, "
+	 "and see what everyone runs; the socket is for root and the group of the user above."},
 
 	{"log", "level", CONFIG_LOG_LEVEL, AT(log_level), "info", 0, 0, 0, false,
-	 "The least severe kind of message that is still written."},
+	 "The least severe level of messages to write."},
 
 	{CONFIG_SECTION_EXPORT, "endpoint", CONFIG_URL, AT_EXPORT(endpoint), NULL, 0, 0, 0, false,
-	 "Base URL of an OTLP/HTTP server; /v1development/profiles is added to it. For instance "
-	 "http://localhost:4318 for an OpenTelemetry Collector, http://localhost:4040 for "
-	 "Pyroscope."},
+	 "Base URL of an OTLP/HTTP server; perfwalk appends /v1development/profiles. For "
+	 "instance http://localhost:4318 for an OpenTelemetry Collector, http://localhost:4040 "
+	 "for Pyroscope."},
 	{CONFIG_SECTION_EXPORT, "profiles_endpoint", CONFIG_URL_EXACT, AT_EXPORT(profiles_endpoint),
 	 NULL, 0, 0, 0, false,
-	 "Complete URL, used as it is; goes before endpoint. With grpc, the method's name is added "
-	 "to it all the same."},
+	 "Complete URL, used unchanged; takes precedence over endpoint. With grpc, the method's "
+	 "name is appended nevertheless."},
 	{CONFIG_SECTION_EXPORT, "protocol", CONFIG_PROTOCOL, AT_EXPORT(protocol), "http/protobuf",
 	 0, 0, 0, false,
-	 "http/json is OTLP/HTTP in text, for servers that take nothing else: it costs several "
-	 "times "
-	 "as much. With grpc, endpoint is the URL of an OTLP/gRPC server, for instance "
-	 "http://localhost:4317 "
-	 "for an OpenTelemetry Collector, http://localhost:7070 for Parca; http is HTTP/2 without "
-	 "TLS."},
+	 "http/json is OTLP/HTTP in text, for servers that accept nothing else: it costs "
+	 "several times as much. With grpc, endpoint is the URL of an OTLP/gRPC server, for "
+	 "instance http://localhost:4317 for an OpenTelemetry Collector, http://localhost:7070 "
+	 "for Parca; http is HTTP/2 without TLS."},
 	{CONFIG_SECTION_EXPORT, "preset", CONFIG_PRESET, AT_EXPORT(preset), "collector", 0, 0, 0,
 	 false,
-	 "What the server is, where it matters. collector is for all that take OTLP as it is "
-	 "specified. For pyroscope, what tells the processes of a program apart (process.pid) "
-	 "stays "
-	 "out, since it would make a series of each. For parca, which takes grpc only, functions "
-	 "are "
-	 "written so that versions that mistake one for its neighbour (0.28) name them right."},
+	 "The kind of server, where it matters. collector is for all servers that accept OTLP "
+	 "as specified. pyroscope leaves out the attribute that distinguishes the processes of "
+	 "a program (process.pid), because each would become a series of its own. parca, which "
+	 "takes grpc only, writes functions so that versions that mistake one for its neighbour "
+	 "(0.28) name them right."},
 	{CONFIG_SECTION_EXPORT, "headers", CONFIG_HEADERS, AT_EXPORT(headers), NULL, 0, 0, 0, false,
-	 "HTTP headers as name=value, separated by commas. In values, %XX stands for the byte of "
-	 "that "
+	 "HTTP headers as name=value, separated by commas. In values, %XX is the byte with that "
 	 "hexadecimal number: %2C is a comma, %25 a percent sign."},
 	{CONFIG_SECTION_EXPORT, "headers_file", CONFIG_PATH, AT_EXPORT(headers_file), NULL, 0, 0, 0,
 	 false,
-	 "File with more headers, one 'Name: value' a line: the place for credentials. No one but "
-	 "its "
-	 "owner should be able to read it (mode 0600)."},
+	 "File with more headers, one 'Name: value' on each line; credentials belong here. Only "
+	 "its owner should be able to read it (mode 0600)."},
 	{CONFIG_SECTION_EXPORT, "compression", CONFIG_COMPRESSION, AT_EXPORT(compression), "gzip",
 	 0, 0, 0, false,
-	 "Compression of what is sent. Every server takes gzip; zstd is smaller for less time, "
-	 "where "
-	 "the server takes it, as an OpenTelemetry Collector does."},
+	 "Compression of requests. Every server accepts gzip; zstd is smaller and faster, if "
+	 "the server accepts it, as an OpenTelemetry Collector does."},
 	{CONFIG_SECTION_EXPORT, "timeout", CONFIG_DURATION, AT_EXPORT(timeout_ns), "10s",
 	 100 * NSEC_PER_MSEC, 10 * MIN, 0, false, "How long one request may take."},
 	{CONFIG_SECTION_EXPORT, "certificate", CONFIG_PATH, AT_EXPORT(certificate), NULL, 0, 0, 0,
 	 false,
-	 "PEM file with the certificate authorities that vouch for the server; by default those of "
-	 "the "
-	 "system."},
+	 "PEM file with the certificate authorities that vouch for the server; by default those "
+	 "of the system."},
 	{CONFIG_SECTION_EXPORT, "client_certificate", CONFIG_PATH, AT_EXPORT(client_certificate),
 	 NULL, 0, 0, 0, false, "PEM file with the certificate that perfwalk shows to the server."},
 	{CONFIG_SECTION_EXPORT, "client_key", CONFIG_PATH, AT_EXPORT(client_key), NULL, 0, 0, 0,
 	 false, "PEM file with the key of client_certificate."},
 	{CONFIG_SECTION_EXPORT, "insecure_skip_verify", CONFIG_BOOL,
 	 AT_EXPORT(insecure_skip_verify), "no", 0, 0, 0, false,
-	 "Take any server certificate. Whoever sits on the network in between can then read the "
+	 "Accept any server certificate. Anyone on the network in between can then read the "
 	 "profiles and the headers."},
 	{CONFIG_SECTION_EXPORT, "server_name_override", CONFIG_HOST,
 	 AT_EXPORT(server_name_override), NULL, 0, 0, 0, false,
-	 "With https, the name that the server is asked for and that its certificate has to be "
-	 "for, "
-	 "where it is reached by another one or by an address."},
+	 "With https, the name to ask the server for and to expect in its certificate, if the "
+	 "URL has another name or an address."},
 	{CONFIG_SECTION_EXPORT, "proxy", CONFIG_PROXY, AT_EXPORT(proxy), NULL, 0, 0, 0, false,
-	 "URL of a proxy: http, https, socks5 or socks5h, as in http://proxy.example:3128; none "
-	 "for none at all. By default the environment decides (http_proxy in small letters, "
-	 "HTTPS_PROXY, ALL_PROXY, NO_PROXY); those variables may contain credentials."},
+	 "URL of a proxy: http, https, socks5 or socks5h, for instance "
+	 "http://proxy.example:3128; none for no proxy. By default the environment decides "
+	 "(http_proxy in lower case, HTTPS_PROXY, ALL_PROXY, NO_PROXY); those variables may "
+	 "contain credentials."},
 	{CONFIG_SECTION_EXPORT, "max_request_size", CONFIG_BYTES, AT_EXPORT(max_request_bytes),
 	 "64M", 16 * KIB, 64 * MIB, 0, false,
-	 "The largest request, before compression; what is larger goes in halves. Profiles are "
-	 "made "
-	 "for 4M. A server's own limit need not be set here: what it refuses for its size goes in "
-	 "halves too."},
+	 "The largest request, before compression; larger ones are split in halves. Profiles "
+	 "are made for 4M. There is no need to set a server's own limit here: requests that it "
+	 "refuses for their size are split as well."},
 	{CONFIG_SECTION_EXPORT, "max_queue_size", CONFIG_BYTES, AT_EXPORT(max_queue_bytes), "64M",
 	 MIB, 16 * GIB, 0, false,
-	 "Memory for profiles that wait for this destination. When it is full the oldest goes to "
-	 "the "
-	 "spool, or else is dropped and counted."},
+	 "Memory for profiles that wait for this destination. When it is full, the oldest "
+	 "profile goes to the spool, or is dropped and counted."},
 	{CONFIG_SECTION_EXPORT, "max_elapsed_time", CONFIG_DURATION, AT_EXPORT(max_elapsed_ns),
 	 "1h", 0, 7 * DAY, 0, false,
-	 "How long a profile may wait in memory for a destination that does not answer before it "
-	 "is dropped and counted; 0 for no limit. In the spool, max_age counts instead."},
+	 "How long a profile may wait in memory for a destination that does not answer before "
+	 "it is dropped and counted; 0 for no limit. In the spool, max_age counts instead."},
 };
 
 const struct config_key *config_keys(size_t *ret_n)
