@@ -7,9 +7,8 @@ from collections import namedtuple
 
 from model import FILE, KERNEL, NONE, Frame, Sample, Task
 
-IP, TID, TIME, ADDR, ID, CPU, PERIOD, STREAM_ID, IDENTIFIER = (1 << b for b in (0, 1, 2, 3, 6, 7, 8, 9, 16))
-CALLCHAIN = 1 << 5
-MMAP, COMM, EXIT, FORK, SAMPLE, MMAP2, FINISHED_ROUND = 1, 3, 4, 7, 9, 10, 68
+IP, TID, TIME, ADDR, CALLCHAIN, ID, CPU, PERIOD, IDENTIFIER = (1 << b for b in (0, 1, 2, 3, 5, 6, 7, 8, 16))
+COMM, EXIT, FORK, SAMPLE, MMAP2, FINISHED_ROUND = 3, 4, 7, 9, 10, 68
 HOSTNAME, OSRELEASE, ARCH, NRCPUS, EVENT_DESC, CLOCK_DATA = 3, 4, 6, 7, 12, 29
 CONTEXT_KERNEL, CONTEXT_USER = (1 << 64) - 128, (1 << 64) - 512
 IN_KERNEL, IN_USER, COMM_EXEC, HAS_BUILD_ID = 1, 2, 1 << 13, 1 << 14
@@ -220,7 +219,8 @@ def leaf_first(process, kernel, user, chained):
 
 
 def is_time(event):
-    return event.type == SOFTWARE and event.config in (0, 1) or event.type == HARDWARE and event.config == 0 and event.freq
+    cycles = event.type == HARDWARE and event.config == 0
+    return event.type == SOFTWARE and event.config in (0, 1) or cycles and event.freq
 
 
 def weighted(event):
