@@ -50,10 +50,11 @@ struct check {
 const struct command check_command = {
 	.name = "check",
 	.usage = "check",
-	.summary = "say what this host allows, what is missing, and how to mend it",
-	.epilog = "Opens events as a capture would, records nothing.\n"
+	.summary = "show what this host allows, what is missing, and how to get it",
+	.epilog = "Opens events as a capture does, but records nothing.\n"
 		  "Exit codes: 0 the whole host can be recorded, 3 not permitted (or own processes "
-		  "only),\n4 not supported by this host.\n",
+		  "only),\n"
+		  "4 not supported by this host.\n",
 };
 
 static void line(enum level level, const char *name, const char *format, ...)
@@ -173,7 +174,8 @@ static void say_paranoid(const struct check *c)
 		return;
 	}
 	if (paranoid == LONG_MIN) {
-		line(BAD, "perf events", "this kernel has none (no kernel.perf_event_paranoid)");
+		line(BAD, "perf events",
+		     "this kernel has no perf events (no kernel.perf_event_paranoid)");
 		fix("boot a kernel with CONFIG_PERF_EVENTS");
 		return;
 	}
@@ -191,8 +193,8 @@ static void say_paranoid(const struct check *c)
 		     : paranoid > 1 ? "own processes only, and no kernel frames"
 				    : "own processes only");
 		if (paranoid > 2)
-			fix("a value of Debian's and Ubuntu's kernels, which stands in "
-			    "/etc/sysctl.d or is built in");
+			fix("a value of Debian's and Ubuntu's kernels, set in /etc/sysctl.d or "
+			    "built in");
 		fix(geteuid() == 0 ? "give it CAP_PERFMON or CAP_SYS_ADMIN (in a container: "
 				     "--privileged, or "
 				     "--cap-add), or: sysctl kernel.perf_event_paranoid=0"
@@ -206,8 +208,8 @@ static void say_capabilities(const struct check *c)
 		int number;
 		const char *name, *without;
 	} wanted[] = {
-		{SAMPLE_CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "no mappings of others' processes"},
-		{SAMPLE_CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "no files of others"},
+		{SAMPLE_CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "no mappings of other users' processes"},
+		{SAMPLE_CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "no files of other users"},
 		{SAMPLE_CAP_IPC_LOCK, "CAP_IPC_LOCK", "rings count against a quota"},
 	};
 	char text[256] = "";
@@ -232,7 +234,7 @@ static void say_proc(void)
 {
 	if (access("/proc/1/status", R_OK) == 0)
 		return;
-	line(NOTE, "/proc", "processes of others are hidden (hidepid): they have no names");
+	line(NOTE, "/proc", "processes of other users are hidden (hidepid): they have no names");
 	fix("run as root, or mount /proc with gid= of a group of yours");
 }
 
@@ -255,7 +257,7 @@ static void say_descriptors(const struct check *c)
 	(void)getrlimit(RLIMIT_NOFILE, &limit);
 	if (limit.rlim_max >= need)
 		return;
-	line(BAD, "open files", "at most %llu, and %d CPUs need some %llu",
+	line(BAD, "open files", "at most %llu, and %d CPUs need about %llu",
 	     (unsigned long long)limit.rlim_max, c->n_cpus, need);
 	fix("raise ulimit -Hn, or LimitNOFILE= of the unit");
 }
@@ -272,7 +274,7 @@ static void say_tracepoints(void)
 			return;
 		}
 	}
-	line(NOTE, "tracepoints", "cannot be read: -e SUBSYSTEM:NAME does not work");
+	line(NOTE, "tracepoints", "is not readable: -e SUBSYSTEM:NAME does not work");
 	fix("run as root; where it is not mounted: mount -t tracefs none /sys/kernel/tracing");
 }
 
@@ -285,7 +287,7 @@ static void say_seccomp(const struct check *c)
 		fix("allow perf_event_open in the container's profile: --security-opt "
 		    "seccomp=FILE or unconfined, or --privileged");
 	} else if (c->circumstances.seccomp > 0)
-		line(OK, "seccomp", "a filter is in force, but lets perf_event_open through");
+		line(OK, "seccomp", "a filter is in force, but allows perf_event_open");
 	else
 		line(OK, "seccomp", "no filter");
 }
@@ -299,13 +301,13 @@ static void say_lockdown(void)
 	if (n <= 0) {
 		line(OK, "lockdown", "%s",
 		     access("/sys/kernel/security/lockdown", F_OK) == 0
-			     ? "not to be read by this user"
-			     : "none to be seen (/sys/kernel/security)");
+			     ? "this user cannot read it"
+			     : "not visible (/sys/kernel/security)");
 		return;
 	}
 	text[n] = '\0';
 	if (strstr(text, "[confidentiality]")) {
-		line(BAD, "lockdown", "confidentiality: the kernel shows nothing of itself");
+		line(BAD, "lockdown", "confidentiality: the kernel hides its own stacks");
 		fix("boot with lockdown=integrity, or record with --user-only");
 	} else
 		line(OK, "lockdown", "%s", strstr(text, "[integrity]") ? "integrity" : "none");
@@ -314,7 +316,7 @@ static void say_lockdown(void)
 static void say_namespaces(void)
 {
 	if (in_namespace("/proc/self/ns/user", FIRST_USER_NAMESPACE)) {
-		line(NOTE, "user namespace", "not the host's: capabilities in it do not count");
+		line(NOTE, "user namespace", "not the host's: capabilities in it have no effect");
 		fix("run as root of the host, not in a rootless container");
 	}
 	if (in_namespace("/proc/self/ns/pid", FIRST_PID_NAMESPACE)) {
@@ -398,17 +400,17 @@ static void say_event(const struct check *c)
 		line(OK, "PMU",
 		     "none that interrupts (common in virtual machines): cpu-clock is sampled "
 		     "instead");
-		fix("only for -e cycles, cache-misses ...: let the hypervisor show its guest a "
-		    "PMU (QEMU/KVM: -cpu host,pmu=on; AWS, GCP: larger or metal instances)");
+		fix("only for -e cycles, cache-misses ...: let the hypervisor give its guest a PMU "
+		    "(QEMU/KVM: -cpu host,pmu=on; AWS, GCP: larger or metal instances)");
 	}
 	if (!c->features.user_stack) {
 		line(BAD, "kernel features", "no user stacks in samples");
 		fix("Linux 3.10 or later with CONFIG_HAVE_PERF_USER_STACK_DUMP is needed");
 	} else
-		line(OK, "kernel features", *missing ? "all but %s; perfwalk does without" : "all",
-		     missing);
+		line(OK, "kernel features",
+		     *missing ? "all but %s; perfwalk works without" : "all", missing);
 	if (!c->features.kernel) {
-		line(NOTE, "kernel frames", "not allowed: stacks end where the kernel begins");
+		line(NOTE, "kernel frames", "not allowed: stacks have no kernel frames");
 		fix("sysctl kernel.perf_event_paranoid=1, or root");
 	}
 }
@@ -445,8 +447,7 @@ static void say_rate(void)
 	long max = read_number("/proc/sys/kernel/perf_event_max_sample_rate", -1);
 
 	if (max > 0 && max < 2 * RATE_HZ) {
-		line(NOTE, "rate", "kernel.perf_event_max_sample_rate is %ld: samples are fewer",
-		     max);
+		line(NOTE, "rate", "kernel.perf_event_max_sample_rate is %ld: fewer samples", max);
 		fix("sysctl kernel.perf_event_max_sample_rate=10000");
 	} else
 		line(OK, "rate", "kernel.perf_event_max_sample_rate is %ld", max);
@@ -499,7 +500,8 @@ int check_main(int argc, char **argv)
 	if (!c)
 		return EXIT_CODE_FAILURE;
 	if (!sample_has_proc()) {
-		line(BAD, "/proc", "is not mounted: processes and their files are found there");
+		line(BAD, "/proc",
+		     "is not mounted: perfwalk finds processes and their files there");
 		fix("mount -t proc proc /proc");
 		(void)puts("\nperfwalk does not work here: /proc is not mounted.");
 		return EXIT_CODE_NOT_SUPPORTED;

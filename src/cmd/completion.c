@@ -12,11 +12,13 @@ static const char *const shells[] = {"bash", "zsh"};
 const struct command completion_command = {
 	.name = "completion",
 	.usage = "completion bash|zsh",
-	.summary = "a script that completes commands, options and their words, on standard output",
+	.summary = "print a script that completes commands, options and their arguments",
 	.words = shells,
 	.n_words = ARRAY_SIZE(shells),
-	.epilog = "make install puts both where the shells look for them.\n\n"
-		  "Example:\n  source <(perfwalk completion bash)\n",
+	.epilog = "make install installs both scripts where the shells look for them.\n"
+		  "\n"
+		  "Example:\n"
+		  "  source <(perfwalk completion bash)\n",
 };
 
 /* ---- bash ---- */

@@ -76,14 +76,14 @@ static void print_state(const struct lines *l, time_t now, FILE *out)
 	if (localtime_r(&start, &tm))
 		(void)strftime(since, sizeof(since), "%Y-%m-%d %H:%M:%S", &tm);
 	(void)fprintf(out, "State     %s, since %s (%s)\n",
-		      strcmp(get(l, "paused"), "yes") == 0 ? "paused: perfwalk ctl resume goes on"
+		      strcmp(get(l, "paused"), "yes") == 0 ? "paused: perfwalk ctl resume continues"
 							   : "sampling",
 		      since,
 		      seconds(for_how_long, sizeof(for_how_long), number(l, "uptime_seconds")));
 	for (size_t i = 0; i < ARRAY_SIZE(roles); i++) {
 		(void)snprintf(name, sizeof(name), "%s.pid", roles[i]);
 		if (!*get(l, name))
-			(void)fprintf(out, "          the %s does not run now, see the log\n",
+			(void)fprintf(out, "          the %s is not running, see the log\n",
 				      roles[i]);
 	}
 	(void)fprintf(
@@ -100,7 +100,7 @@ static void print_samples(const struct lines *l, FILE *out)
 
 	(void)fprintf(out, "Samples   %llu taken", number(l, "samples") - filtered);
 	if (filtered)
-		(void)fprintf(out, ", %llu more left out by [filter]", filtered);
+		(void)fprintf(out, ", %llu more excluded by [filter]", filtered);
 	(void)fprintf(out, "\nLosses    %llu lost in the kernel, %llu dropped\n",
 		      number(l, "samples_lost"), number(l, "samples_dropped"));
 	if (number(l, "files_set_aside"))
@@ -129,7 +129,7 @@ static void print_destination(const struct lines *l, const struct line *state, F
 	(void)fprintf(out, "Export    %.*s: ", (int)(strlen(prefix) - strlen("export.") - 1),
 		      prefix + strlen("export."));
 	if (strcmp(state->value, "untried") == 0)
-		(void)fputs("nothing was sent yet", out);
+		(void)fputs("nothing sent yet", out);
 	else
 		(void)fprintf(out, "%s for %s, %llu sent", state->value,
 			      seconds(time, sizeof(time), of_export(l, prefix, "state_seconds")),

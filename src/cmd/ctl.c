@@ -19,7 +19,7 @@ enum { OPT_SOCKET, OPT_ALL, OPT_JSON };
 
 static const struct option_spec option_table[] = {
 	{'s', "socket", "PATH", "the daemon's socket; default " CONTROL_DEFAULT_PATH, OPT_SOCKET},
-	{'a', "all", NULL, "status: all there is, lines of a name and a value", OPT_ALL},
+	{'a', "all", NULL, "status: all values, one name and value on each line", OPT_ALL},
 	{'j', "json", NULL, "status: the same as one JSON object", OPT_JSON},
 };
 
@@ -30,20 +30,19 @@ const struct command ctl_command = {
 	.name = "ctl",
 	.usage = "ctl [-s PATH] [--all | --json] status | flush | reload | pause | resume | "
 		 "set-aside | clear-set-aside",
-	.summary = "ask or tell the running daemon",
+	.summary = "query and control the running daemon",
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
 	.words = words,
 	.n_words = ARRAY_SIZE(words),
-	.epilog =
-		"status   what it does, has lost and holds, and what it costs\n"
-		"flush    ends the window now; waits until its profile is handed over to be sent\n"
-		"reload   takes the config anew, as SIGHUP does\n"
-		"pause    stops sampling; the next profile says for how long\n"
-		"resume   goes on\n"
-		"set-aside        files that are not read for now, because a process died or took\n"
-		"                 too long at them: which, why, and for how long\n"
-		"clear-set-aside  reads all of them again\n",
+	.epilog = "status   shows what it does, its losses, its backlog and its cost\n"
+		  "flush    ends the window now; waits until the sending process has its profile\n"
+		  "reload   reloads the config, as SIGHUP does\n"
+		  "pause    stops sampling; the next profile has the length of the pause\n"
+		  "resume   resumes sampling\n"
+		  "set-aside        lists files that are set aside because a process died or took\n"
+		  "                 too long on them: which, why, and for how long\n"
+		  "clear-set-aside  reads all of them again\n",
 };
 
 struct request {
@@ -90,7 +89,7 @@ static int read_answer(FILE *in, FILE *out)
 		}
 		(void)fputs(line, out);
 	}
-	(void)fputs("perfwalk: ctl: the daemon ended before it had answered\n", stderr);
+	(void)fputs("perfwalk: ctl: the daemon ended before it answered\n", stderr);
 	return EXIT_CODE_FAILURE;
 }
 
@@ -98,7 +97,7 @@ static void explain(const char *path, int r)
 {
 	if (r == -ENOENT || r == -ECONNREFUSED)
 		(void)fprintf(stderr,
-			      "perfwalk: ctl: no daemon listens at %s: start perfwalk run, or give "
+			      "perfwalk: ctl: no daemon listens at %s: start perfwalk run, or name "
 			      "its socket with -s (key control in [process])\n",
 			      path);
 	else
@@ -168,7 +167,7 @@ static int parse(struct request *q, int argc, char **argv, const char **ret_comm
 		return 0;
 	(void)fprintf(stderr, "perfwalk: ctl: %s\n",
 		      q->all && q->json ? "--all and --json exclude each other: choose one"
-					: "--all and --json are for status");
+					: "only status takes --all and --json");
 	return -EINVAL;
 }
 

@@ -20,19 +20,22 @@ const struct command debug_command = {
 	.n_words = ARRAY_SIZE(words),
 	.name = "debug",
 	.usage = "debug sample FILE [N] | debug unwind FILE [ADDRESS]",
-	.summary = "how a recorded sample is walked, and the unwind rows of a binary",
-	.epilog = "sample: each frame of the N-th sample (the first is 0; all without N) of a file "
-		  "of\n"
-		  "recorded samples: the rule that was used, where it is from, which bytes of the "
-		  "stack\n"
-		  "were read, and why the walk ended.\n"
+	.summary = "show how a recorded sample is walked, and the unwind rows of a binary",
+	.epilog = "sample: each frame of the N-th sample (the first is 0; without N, all) of a "
+		  "file of\n"
+		  "recorded samples: the rule, its source, the bytes of the stack that were read, "
+		  "and\n"
+		  "why the walk ended.\n"
 		  "unwind: the rows of a program or library, from .eh_frame, .debug_frame, Go's "
 		  "table or\n"
-		  "the linker's stubs; with an ADDRESS (as in the file) the one that covers it.\n"
-		  "Each is CFA=... and the registers that are not as in the caller: [c-16] is "
-		  "saved 16\n"
-		  "bytes below the CFA, {...} a DWARF expression.\n"
-		  "\nExamples:\n  perfwalk debug unwind /usr/bin/true\n"
+		  "the linker's stubs; with an ADDRESS (as in the file), only the row that covers "
+		  "it.\n"
+		  "A row is CFA=... and the registers that differ from the caller's: [c-16] means "
+		  "saved\n"
+		  "16 bytes below the CFA, {...} is a DWARF expression.\n"
+		  "\n"
+		  "Examples:\n"
+		  "  perfwalk debug unwind /usr/bin/true\n"
 		  "  perfwalk debug sample plt.samples.gz 3\n",
 };
 
@@ -82,8 +85,8 @@ int debug_main(int argc, char **argv)
 		return complain("takes one file and one number", argv[3]);
 	if (argc == 3 && parse_number(argv[2], &v.setup.which) < 0)
 		return complain(v.setup.view == VIEW_DEBUG_SAMPLE
-					? "a sample is a number from 0"
-					: "an address is a number as 0x27249",
+					? "expected the number of a sample, at least 0"
+					: "expected an address such as 0x27249",
 				argv[2]);
 	v.setup.has_which = argc == 3;
 	v.inputs[0] = argv[1];

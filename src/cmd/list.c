@@ -15,7 +15,7 @@ static const char *const kinds[] = {"events", "containers", "units", "processes"
 const struct command list_command = {
 	.name = "list",
 	.usage = "list events|containers|units|processes",
-	.summary = "what record can be asked for on this host",
+	.summary = "list what record can sample on this host",
 	.words = kinds,
 	.n_words = ARRAY_SIZE(kinds),
 	.epilog = "events: for -e; containers: for --container; units: for --unit; processes: for "
@@ -80,7 +80,7 @@ static void print_units(const struct running_list *list)
 		(void)printf("%-40s %9u  %s[%u]\n", e->cgroup.unit, end - i, e->comm, e->pid);
 	}
 	if (n == 0)
-		(void)puts("no systemd units on this host, as far as control groups say");
+		(void)puts("the control groups show no systemd units on this host");
 }
 
 static void print_containers(const struct running_list *list)
@@ -102,7 +102,7 @@ static void print_containers(const struct running_list *list)
 			     e->pid);
 	}
 	if (n == 0)
-		(void)puts("no containers on this host, as far as control groups say");
+		(void)puts("the control groups show no containers on this host");
 }
 
 static void print_events(void)
@@ -122,9 +122,9 @@ static void print_events(void)
 			     : r == -EACCES || r == -EPERM ? "not permitted: see perfwalk check"
 							   : "not on this machine");
 	}
-	(void)printf("%-20s %-9s %s\n", "rNNN", "hardware", "a number of the processor's manual");
+	(void)printf("%-20s %-9s %s\n", "rNNN", "hardware", "a number from the processor's manual");
 	(void)printf("%-20s %-9s %s\n", "SUBSYSTEM:NAME", "tracepoint",
-		     "as sched:sched_switch; they stand in /sys/kernel/tracing/events");
+		     "such as sched:sched_switch; they are listed in /sys/kernel/tracing/events");
 }
 
 static int on_option(void *ctx, int id, const char *value)
@@ -154,7 +154,7 @@ static int list_processes(struct running_list *list, char what)
 	else if ((r = running_name_containers(list)) == 0)
 		print_containers(list);
 	else
-		(void)fprintf(stderr, "perfwalk: list: privileges cannot be given up: %s\n",
+		(void)fprintf(stderr, "perfwalk: list: privileges cannot be dropped: %s\n",
 			      strerror(-r));
 	return r;
 }

@@ -90,18 +90,23 @@ int signals_next(int fd)
 
 static void usage(FILE *out)
 {
-	(void)fputs("perfwalk profiles Linux hosts without eBPF: whole-host stack samples by "
-		    "perf_event_open,\n"
-		    "walked and named on the host, as flame graphs, pprof or OpenTelemetry "
-		    "profiles.\n\n"
-		    "Usage: perfwalk COMMAND [OPTIONS]\n\nCommands:\n",
+	(void)fputs("perfwalk profiles Linux hosts without eBPF. It samples stacks with "
+		    "perf_event_open, unwinds\n"
+		    "and symbolizes them on the host, and writes flame graphs, pprof or "
+		    "OpenTelemetry profiles.\n"
+		    "\n"
+		    "Usage: perfwalk COMMAND [OPTIONS]\n"
+		    "\n"
+		    "Commands:\n",
 		    out);
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		(void)fprintf(out, "  %-10s %s\n", commands[i].command->name,
 			      commands[i].command->summary);
-	(void)fputs("\n  perfwalk COMMAND --help    options of a command\n"
-		    "  perfwalk --version\n\n"
-		    "First thing to try:  sudo perfwalk record -a -d 10 -o out.html\n",
+	(void)fputs("\n"
+		    "  perfwalk COMMAND --help    options of a command\n"
+		    "  perfwalk --version\n"
+		    "\n"
+		    "To start:  sudo perfwalk record -a -d 10 -o out.html\n",
 		    out);
 }
 

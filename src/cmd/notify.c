@@ -45,7 +45,7 @@ void notify_send(const char *format, ...)
 	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0 || sendto(fd, text, strlen(text), MSG_NOSIGNAL, (struct sockaddr *)&to,
 			     (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n)) < 0)
-		log_debug("the service manager cannot be told: %s", strerror(errno));
+		log_debug("the service manager cannot be notified: %s", strerror(errno));
 }
 
 uint64_t notify_watchdog_ns(void)

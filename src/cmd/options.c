@@ -162,9 +162,9 @@ int options_parse_ids(const struct command *c, const char *option, const char *v
 		uint64_t id;
 
 		if (text_parse_u64(word, 1, MAX_ID, &id) < 0)
-			return complain(c, option, word,
-					"not a process or thread id; give numbers, with commas "
-					"between");
+			return complain(
+				c, option, word,
+				"not a process or thread id; give numbers, separated by commas");
 		if (*n == OPTIONS_MAX_IDS)
 			return complain(c, option, value,
 					"more than 256 of them; sample the whole host instead");

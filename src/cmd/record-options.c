@@ -56,21 +56,21 @@ static const struct option_spec option_table[] = {
 	 OPT_PID},
 	{'t', "tid", "TID[,TID...]", "these threads alone", OPT_TID},
 	{'C', "cpu", "CPUS", "on these CPUs only: 0-3,8", OPT_CPU},
-	{'u', "user", "USER[,USER...]", "only what runs as these users, names or numbers",
+	{'u', "user", "USER[,USER...]", "only processes of these users, names or numbers",
 	 OPT_USER},
-	{0, "comm", "GLOB", "only processes or threads with such a name", OPT_COMM},
-	{0, "unit", "UNIT", "only this systemd unit; * ? [...] are possible", OPT_UNIT},
-	{0, "container", "ID|NAME", "only the containers whose id or name begins so",
+	{0, "comm", "GLOB", "only processes or threads with a matching name", OPT_COMM},
+	{0, "unit", "UNIT", "only this systemd unit; * ? [...] work", OPT_UNIT},
+	{0, "container", "ID|NAME", "only containers whose id or name begins with this",
 	 OPT_CONTAINER},
-	{0, "cgroup", "PATH", "only this control group and those below it", OPT_CGROUP},
-	{'e', "event", "EVENT", "what is counted; default CPU time: see below", OPT_EVENT},
-	{'c', "count", "COUNT", "a sample every COUNT events, instead of -F", OPT_COUNT},
+	{0, "cgroup", "PATH", "only this control group and the groups below it", OPT_CGROUP},
+	{'e', "event", "EVENT", "the event to count; default CPU time: see below", OPT_EVENT},
+	{'c', "count", "COUNT", "take a sample every COUNT events, instead of -F", OPT_COUNT},
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
 	{'d', "duration", "TIME", "how long: 10, 10s, 2m; default until Ctrl-C, or COMMAND ends",
 	 OPT_DURATION},
-	{'o', "output", "FILE", "write FILE (repeatable); the suffix says what: see below",
+	{'o', "output", "FILE", "write FILE (repeatable); the suffix chooses the format: see below",
 	 OPT_OUTPUT},
-	{0, "format", "NAME", "what to write, whatever the suffix; -o - is standard output",
+	{0, "format", "NAME", "the format, regardless of the suffix; -o - is standard output",
 	 OPT_FORMAT},
 	{'g', "graph", NULL, "the same as --call-graph auto, the default", OPT_GRAPH},
 	{0, "call-graph", "MODE", "stacks by dwarf[,BYTES], fp (frame pointers) or auto",
@@ -86,9 +86,9 @@ static const struct option_spec option_table[] = {
 	{0, "no-inline", NULL, "no frames for inlined functions", OPT_NO_INLINE},
 	{0, "demangle", "STYLE", "names of C++, Rust and D: full (the default), simple or none",
 	 OPT_DEMANGLE},
-	{0, "strict", NULL, "exit with 5 when any sample was lost or dropped", OPT_STRICT},
+	{0, "strict", NULL, "exit with 5 if any sample was lost or dropped", OPT_STRICT},
 	{'q', "quiet", NULL, "no progress, no summary", OPT_QUIET},
-	{'v', "verbose", NULL, "say more of what is going on", OPT_VERBOSE},
+	{'v', "verbose", NULL, "print more messages", OPT_VERBOSE},
 };
 
 static const char *value_of(int id, unsigned int i)
@@ -107,27 +107,30 @@ const struct command record_command = {
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
 	.value = value_of,
-	.epilog =
-		"Outputs by suffix, and their names for --format:\n"
-		"  .html .svg .folded .pb.gz  html (page), svg, folded, pprof\n"
-		"  .speedscope.json           speedscope\n"
-		"  .json .json.gz             firefox, firefox-gzip (Firefox Profiler)\n"
-		"  .perf.txt .script          perf-script\n"
-		"  .otlp .otlp.json           otlp, otlp-json (OpenTelemetry)\n"
-		"Events: cpu-clock, task-clock, cycles, instructions, cache-misses, branch-misses, "
-		"page-faults,\n"
-		"context-switches, cpu-migrations, rNNN, SUBSYSTEM:TRACEPOINT.\n"
-		"Different filters (-u, --comm, --unit, --container, --cgroup, -C) must all match; "
-		"several\nvalues of one filter match if any does.\n"
-		"Exit codes: 0 ok, 1 failure, 2 usage, 3 not permitted, 4 not supported here, 5 "
-		"--strict\n"
-		"and data was lost; with COMMAND its own status (128 plus the signal that ended "
-		"it: 143\nwhere -d did, as a rule), 125 when perfwalk itself failed, 126 when "
-		"COMMAND cannot be\nexecuted, 127 when it is not found.\n"
-		"\nExamples:\n"
-		"  perfwalk record -a -d 10 -o out.html -o out.folded -o out.pb.gz\n"
-		"  perfwalk record -p 1234 -F 199 -d 30s -o nginx.html\n"
-		"  perfwalk record -o build.html -- make -j4\n",
+	.epilog = "Outputs by suffix, and their names for --format:\n"
+		  "  .html .svg .folded .pb.gz  html (page), svg, folded, pprof\n"
+		  "  .speedscope.json           speedscope\n"
+		  "  .json .json.gz             firefox, firefox-gzip (Firefox Profiler)\n"
+		  "  .perf.txt .script          perf-script\n"
+		  "  .otlp .otlp.json           otlp, otlp-json (OpenTelemetry)\n"
+		  "Events: cpu-clock, task-clock, cycles, instructions, cache-misses, "
+		  "branch-misses, page-faults,\n"
+		  "context-switches, cpu-migrations, rNNN, SUBSYSTEM:TRACEPOINT.\n"
+		  "Different filters (-u, --comm, --unit, --container, --cgroup, -C) must all "
+		  "match; several\n"
+		  "values of one filter match if any does.\n"
+		  "Exit codes: 0 ok, 1 failure, 2 usage, 3 not permitted, 4 not supported here, 5 "
+		  "--strict\n"
+		  "and data was lost; with COMMAND its own status (128 plus the signal that ended "
+		  "it: 143\n"
+		  "where -d did, as a rule), 125 if perfwalk itself failed, 126 if COMMAND cannot "
+		  "be\n"
+		  "executed, 127 if it is not found.\n"
+		  "\n"
+		  "Examples:\n"
+		  "  perfwalk record -a -d 10 -o out.html -o out.folded -o out.pb.gz\n"
+		  "  perfwalk record -p 1234 -F 199 -d 30s -o nginx.html\n"
+		  "  perfwalk record -o build.html -- make -j4\n",
 };
 static int complain(const char *option, const char *value, const char *expected)
 {
@@ -144,7 +147,7 @@ static int parse_stack_size(struct record_options *o, const char *option, const 
 }
 
 /* The samples of one are one profile; two captures run side by side as well as one. */
-static const char one_event[] = "one event a capture: record another beside it for the other";
+static const char one_event[] = "a capture has one event: run a second capture for the other";
 
 static int parse_event(struct record_options *o, const char *value)
 {
@@ -201,7 +204,7 @@ static int set_format(struct record_options *o, const char *name)
 	o->format = format_of_name(name);
 	if (o->format)
 		return 0;
-	(void)snprintf(text, sizeof(text), "no such format; there are %s",
+	(void)snprintf(text, sizeof(text), "unknown format; the formats are %s",
 		       format_names(names, sizeof(names)));
 	return complain("--format", name, text);
 }
@@ -227,7 +230,7 @@ static int check_outputs(const struct record_options *o)
 			return complain("-o", path, error);
 	}
 	if (o->format && o->n_outputs == 0)
-		return complain("--format", o->format->name, "there is no output: add -o FILE");
+		return complain("--format", o->format->name, "no output is given: add -o FILE");
 	return 0;
 }
 
@@ -245,13 +248,13 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_FREQ:
 		if (text_parse_u64(value, 1, MAX_HZ, &o->rate_hz) < 0)
 			return complain("-F", value,
-					"samples a second are a number from 1 to 10000");
+					"expected a number of samples a second, from 1 to 10000");
 		return 0;
 	case OPT_DURATION:
 		if (text_parse_duration_ns(value, &o->duration_ns) < 0 || o->duration_ns == 0)
-			return complain("-d", value,
-					"a time is a number with a unit, as 500ms, 10s, 2m, or of "
-					"seconds without");
+			return complain(
+				"-d", value,
+				"expected a time such as 500ms, 10s, 2m, or a number of seconds");
 		return 0;
 	case OPT_OUTPUT:
 		return add_output(o, value);
@@ -276,7 +279,7 @@ static int on_option(void *ctx, int id, const char *value)
 		return parse_event(o, value);
 	case OPT_COUNT:
 		if (text_parse_u64(value, 1, MAX_COUNT, &o->period) < 0)
-			return complain("-c", value, "events between samples are a number from 1");
+			return complain("-c", value, "expected a number of events, at least 1");
 		return 0;
 	case OPT_GRAPH:
 		return parse_call_graph(o, "auto");
@@ -328,7 +331,7 @@ static int choose_distance(struct record_options *o)
 	if (o->period && o->rate_hz)
 		return refuse("-c and -F exclude each other: a period or a rate");
 	if (o->period && !o->event.name[0])
-		return refuse("-c needs -e EVENT: what is to be counted");
+		return refuse("-c needs -e EVENT: the event to count");
 	if (o->period && time && o->period < MIN_TIME_COUNT)
 		return refuse("-c of a clock is in nanoseconds, at least 100000");
 	if (!o->period && !o->rate_hz && !time && !sample_event_is_hardware(&o->event))
@@ -350,10 +353,10 @@ static int check_options(struct record_options *o, bool command)
 	if (o->only_user && o->only_kernel)
 		return refuse("--all-user and --all-kernel exclude each other");
 	if (o->only_kernel && o->user_only)
-		return refuse("--all-kernel and --user-only leave nothing of the kernel's: choose "
-			      "one");
+		return refuse("--all-kernel and --user-only exclude each other: choose one");
 	if (o->only_user && sample_event_is_kernel(&o->event))
-		return refuse("the event happens inside the kernel: with --all-user there is none");
+		return refuse(
+			"the event happens only in the kernel: --all-user would leave no samples");
 	if (o->n_outputs == 0 && o->quiet)
 		return refuse("--quiet without -o gives no result; add -o FILE");
 	r = check_outputs(o);

@@ -43,16 +43,16 @@ void record_say_if_nothing_matches(const struct record_options *o)
 	const char *list = describe_filters(o, filters, sizeof(filters));
 
 	if (list && o->n_pids == 0 && running_any(o->config) == 0)
-		log_warning("nothing that runs now matches %s: the capture waits for what may "
-			    "appear; %s shows what is there",
+		log_warning("no running process matches %s: the capture waits for one; %s shows "
+			    "what is there",
 			    filters, list);
 }
 
 void record_say_started(const struct record_options *o, bool command, unsigned int n_cpus)
 {
 	const char *whole = command	 ? "the command"
-			    : o->threads ? "the threads asked for"
-			    : o->n_pids	 ? "the processes asked for"
+			    : o->threads ? "the given threads"
+			    : o->n_pids	 ? "the given processes"
 					 : "the whole host";
 	char filters[512], event[160] = "", rate[32];
 	bool filtered = describe_filters(o, filters, sizeof(filters));

@@ -41,8 +41,8 @@ struct record_run {
 	struct tree *tree;
 	struct config *config;
 	int signal_fd;
-	pid_t command;	    /* 0: none */
-	int command_gate;   /* a byte into it lets the command exec; -1 */
+	pid_t command;	  /* 0: none */
+	int command_gate; /* a byte into it lets the command exec; -1 */
 	int exec_fd; /* what became of that: an errno, or the end of file of one that runs; -1 */
 	int command_status; /* as waitpid(2) says; -1: still running */
 	bool command_ended; /* by us, at the end of the duration */
@@ -71,7 +71,7 @@ static void exec_command(char **argv, int gate, int exec_fd)
 	(void)fprintf(stderr, "perfwalk: record: %s cannot be executed: %s\n", argv[0],
 		      strerror(e));
 	if (write(exec_fd, &e, sizeof(e)) < 0)
-		log_debug("nobody waits for the command");
+		log_debug("no process waits for the command");
 	_exit(e == ENOENT ? EXIT_CODE_NOT_FOUND : EXIT_CODE_CANNOT_EXECUTE);
 }
 
@@ -110,7 +110,7 @@ static void release_command(struct record_run *r)
 {
 	if (r->command_gate >= 0) {
 		if (write(r->command_gate, "", 1) != 1)
-			log_debug("the command has gone already");
+			log_debug("the command has already ended");
 		r->command_gate = close_fd(r->command_gate);
 	}
 }
@@ -195,7 +195,7 @@ static void on_progress(void *ctx)
 		return;
 	print_progress(r, false);
 	if (r->command <= 0 && tree_targets_gone(r->tree)) {
-		log_info("the last of the processes asked for has ended");
+		log_info("the last of the given processes has ended");
 		stop(r);
 	}
 }
@@ -427,10 +427,11 @@ static void print_files(const struct record_run *r)
 static void urge_command(const struct record_run *r)
 {
 	if (r->command_ended) {
-		log_warning("the command does not end at SIGTERM: killed");
+		log_warning("the command does not end on SIGTERM: killing it");
 		signal_command(r, SIGKILL);
 	} else {
-		log_warning("the command goes on, and is sent SIGTERM; another Ctrl-C kills it");
+		log_warning(
+			"the command is still running: sending SIGTERM; another Ctrl-C kills it");
 		signal_command(r, SIGTERM);
 	}
 }

@@ -27,11 +27,11 @@ enum { OPT_CONFIG, OPT_CHECK, OPT_PRINT, OPT_PRINT_DEFAULT };
 
 static const struct option_spec option_table[] = {
 	{'c', "config", "FILE", "config file; default " CONFIG_DEFAULT_FILE, OPT_CONFIG},
-	{0, "check-config", NULL, "check the config and leave: 0, or 2 with every error",
+	{0, "check-config", NULL, "check the config and exit: with 0, or 2 and every error",
 	 OPT_CHECK},
-	{0, "print-config", NULL, "print the config in effect, secrets masked, and leave",
+	{0, "print-config", NULL, "print the config in effect, secrets masked, and exit",
 	 OPT_PRINT},
-	{0, "print-default-config", NULL, "print the commented default config and leave",
+	{0, "print-default-config", NULL, "print the commented default config and exit",
 	 OPT_PRINT_DEFAULT},
 };
 
@@ -41,9 +41,10 @@ const struct command run_command = {
 	.summary = "profile the whole host continuously and export OTLP profiles",
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
-	.epilog = "SIGHUP reloads the config; SIGTERM and SIGINT send what is under way and end "
-		  "the daemon\n"
-		  "within 5 seconds. The smallest config:\n\n"
+	.epilog = "SIGHUP reloads the config; SIGTERM and SIGINT send the pending profiles and end "
+		  "the\n"
+		  "daemon within 5 seconds. The smallest config:\n"
+		  "\n"
 		  "  [export:collector]\n"
 		  "  endpoint = http://127.0.0.1:4318\n",
 };
@@ -150,7 +151,7 @@ static int reload(struct daemon_run *d)
 	log_set_level(fresh->log_level);
 	r = tree_reload(d->tree, fresh);
 	if (r < 0) {
-		log_warning("reload: still busy with the one before; try again");
+		log_warning("reload: still busy with the previous reload; try again");
 		log_set_level(d->config->log_level);
 		config_free(fresh);
 		return r;
@@ -212,12 +213,12 @@ static int on_command(void *ctx, const char *name, bool *begun, FILE *answer, ch
 		r = *begun && tree_flushed(d->tree) ? 0 : 1;
 	} else if (strcmp(name, "reload") == 0) {
 		r = reload_and_tell(d);
-		reason = r == -EBUSY ? "still busy with the one before; try again"
-				     : "the config has errors, which the log tells; the old one "
-				       "stays in force";
+		reason = r == -EBUSY
+				 ? "still busy with the previous request; try again"
+				 : "the config has errors, see the log; the old one stays in force";
 	} else if (strcmp(name, "pause") == 0 || strcmp(name, "resume") == 0) {
 		r = pause_or_resume(d, name[0] == 'p');
-		reason = "the events cannot be told now; try again";
+		reason = "the events do not respond now; try again";
 	} else if (strcmp(name, "set-aside") == 0) {
 		tree_print_set_aside(d->tree, answer);
 		r = 0;
@@ -240,8 +241,8 @@ static int lock(struct daemon_run *d)
 		return 0; /* or start_control() says what is the matter */
 	if (pid > 0)
 		(void)snprintf(who, sizeof(who), ", pid %d", (int)pid);
-	log_error("perfwalk run is running already with this config (control = %s%s): ask it by "
-		  "perfwalk ctl, or end it first; a second daemon needs a config of its own, with "
+	log_error("perfwalk run is already running with this config (control = %s%s): control it "
+		  "with perfwalk ctl, or stop it first; a second daemon needs its own config, with "
 		  "another control in [process] and another path in [spool] and [store]",
 		  d->config->control, who);
 	return -EALREADY;
@@ -275,7 +276,7 @@ static void on_signal(void *ctx, int fd, uint32_t events)
 			(void)reload_and_tell(d);
 			break;
 		default:
-			log_info("%s: sending what is under way", strsignal(number));
+			log_info("%s: sending the pending profiles", strsignal(number));
 			notify_send("STOPPING=1");
 			tree_stop(d->tree);
 		}
@@ -306,14 +307,14 @@ static void say_started(const struct daemon_run *d)
 
 	(void)snprintf(where, sizeof(where), " to %zu destination%s", n, n == 1 ? "" : "s");
 	log_info("profiling %s: %u CPUs at %u Hz, %s, a profile every %s%s",
-		 has_filter(d->config) ? "what [filter] picks out" : "the whole host",
+		 has_filter(d->config) ? "the selection of [filter]" : "the whole host",
 		 tree_n_cpus(d->tree), d->config->samples_per_second,
 		 tree_features(d->tree)->hardware ? "cycles" : "cpu-clock",
 		 text_format_duration(interval, sizeof(interval), d->config->reporter_interval_ns),
 		 n ? where : ", kept on this host");
 	if (n == 0)
-		log_info("no destination ([export:NAME]): see the profiles by perfwalk report "
-			 "--last 10m");
+		log_info("no destination ([export:NAME]): perfwalk report --last 10m shows the "
+			 "profiles");
 }
 
 static int run(struct daemon_run *d)

@@ -51,18 +51,18 @@ enum {
 };
 
 static const struct option_spec option_table[] = {
-	{'p', "pid", "PID[,PID...]", "these processes, with their threads and what they fork",
+	{'p', "pid", "PID[,PID...]", "only these processes, with their threads and children",
 	 OPT_PID},
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
-	{'d', "interval", "TIME", "between refreshes: 500ms, 2s (the default)", OPT_INTERVAL},
-	{0, "window", "TIME", "how far back a table looks; default 10s", OPT_WINDOW},
-	{0, "view", "VIEW", "begin with functions (the default), processes, containers or tree",
+	{'d', "interval", "TIME", "time between refreshes: 500ms, 2s (the default)", OPT_INTERVAL},
+	{0, "window", "TIME", "length of time that a table covers; default 10s", OPT_WINDOW},
+	{0, "view", "VIEW", "start with functions (the default), processes, containers or tree",
 	 OPT_VIEW},
-	{0, "sort", "KEY", "begin sorted by self (the default) or total", OPT_SORT},
-	{0, "confidence", NULL, "begin with the 95% interval of each share", OPT_CONFIDENCE},
-	{'b', "batch", NULL, "tables to standard output, without a terminal", OPT_BATCH},
+	{0, "sort", "KEY", "start sorted by self (the default) or total", OPT_SORT},
+	{0, "confidence", NULL, "start with the 95% interval of each share", OPT_CONFIDENCE},
+	{'b', "batch", NULL, "print tables to standard output, without a terminal", OPT_BATCH},
 	{'n', "iterations", "N", "leave after N refreshes", OPT_ITERATIONS},
-	{0, "no-color", NULL, "no colours; so does the variable NO_COLOR", OPT_NO_COLOR},
+	{0, "no-color", NULL, "no colours; the variable NO_COLOR does the same", OPT_NO_COLOR},
 };
 
 static const char *const sort_keys[] = {[TOP_SORT_SELF] = "self", [TOP_SORT_TOTAL] = "total"};
@@ -81,15 +81,16 @@ const struct command top_command = {
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
 	.value = value_of,
-	.epilog =
-		"Keys: 1 functions, 2 processes, 3 containers, 4 tree, s self or total,\n"
-		"c how sure shares are, / filter, space pause, enter the functions of a process\n"
-		"or container, right and left open and close what is in the tree, esc back,\n"
-		"? help, q quit.\n"
-		"\nExamples:\n"
-		"  perfwalk top\n"
-		"  perfwalk top -p 1234 -d 1\n"
-		"  perfwalk top --batch -n 1 --view processes\n",
+	.epilog = "Keys: 1 functions, 2 processes, 3 containers, 4 tree, s self or total,\n"
+		  "c 95% intervals of shares, / filter, space pause, enter the functions of a "
+		  "process\n"
+		  "or container, right and left open and close nodes of the tree, esc back,\n"
+		  "? help, q quit.\n"
+		  "\n"
+		  "Examples:\n"
+		  "  perfwalk top\n"
+		  "  perfwalk top -p 1234 -d 1\n"
+		  "  perfwalk top --batch -n 1 --view processes\n",
 };
 
 struct top_run {
@@ -155,7 +156,7 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_FREQ:
 		if (text_parse_u64(value, 1, MAX_HZ, &t->rate_hz) < 0)
 			return complain("-F", value,
-					"samples a second are a number from 1 to 10000");
+					"expected a number of samples a second, from 1 to 10000");
 		return 0;
 	case OPT_INTERVAL:
 		return parse_time("-d", value, &t->interval_ns);
@@ -173,7 +174,7 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_ITERATIONS:
 		if (text_parse_u64(value, 1, UINT32_MAX, &n) < 0)
-			return complain("-n", value, "refreshes are a number from 1");
+			return complain("-n", value, "expected a number of refreshes, at least 1");
 		t->screen.iterations = (uint32_t)n;
 		return 0;
 	default:
@@ -191,18 +192,18 @@ static int refuse(const char *text)
 static int check_options(struct top_run *t)
 {
 	if (t->screen.window_ns < t->interval_ns)
-		return refuse("--window is shorter than the interval (-d): what was between two "
-			      "refreshes would never be seen");
+		return refuse("--window is shorter than the interval (-d): samples between two "
+			      "refreshes would never be shown");
 	if (t->screen.window_ns / t->interval_ns >= TOP_MAX_INTERVALS)
 		return refuse("--window is more than 63 intervals (-d): choose a shorter window or "
 			      "a longer interval");
 	if (t->screen.batch)
 		return 0;
 	if (!terminal_supported())
-		return refuse("this perfwalk was built without ncurses, so there is only --batch");
+		return refuse("this perfwalk was built without ncurses, use --batch");
 	if (!terminal_get(&t->screen.termios))
-		return refuse("standard input and output are no terminal; for a pipe or a file "
-			      "there is --batch");
+		return refuse("standard input and output are no terminal; use --batch for a pipe "
+			      "or a file");
 	return 0;
 }
 
@@ -271,7 +272,7 @@ static void on_load_timer(void *ctx)
 	    ftruncate(t->log_fd, 0) < 0)
 		log_debug("the kept log grows: %s", strerror(errno));
 	if (tree_targets_gone(t->tree)) {
-		log_info("the last of the processes asked for has ended");
+		log_info("the last of the given processes has ended");
 		tree_stop(t->tree);
 	}
 }

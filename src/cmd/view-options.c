@@ -43,19 +43,22 @@ enum {
 };
 
 #define OUTPUT_OPTIONS                                                                             \
-	{'o', "output", "FILE", "write FILE (repeatable); the suffix says what", OPT_OUTPUT},      \
+	{'o', "output", "FILE", "write FILE (repeatable); the suffix chooses the format",          \
+	 OPT_OUTPUT},                                                                              \
 	{                                                                                          \
 		0, "format", "NAME",                                                               \
-			"what to write, whatever the suffix; -o - is standard output", OPT_FORMAT  \
+			"the format, regardless of the suffix; -o - is standard output",           \
+			OPT_FORMAT                                                                 \
 	}
 #define EVENT_OPTION                                                                               \
 	{                                                                                          \
-		'e', "event", "NAME", "of files with several events or kinds of values, this one", \
+		'e', "event", "NAME", "read this event or kind of values, if a file has several",  \
 			OPT_EVENT                                                                  \
 	}
 #define LIMIT_OPTION                                                                               \
 	{                                                                                          \
-		0, "percent-limit", "PERCENT", "leave out rows with less; default 0.1", OPT_LIMIT  \
+		0, "percent-limit", "PERCENT", "leave out rows with a smaller share; default 0.1", \
+			OPT_LIMIT                                                                  \
 	}
 #define TOP_OPTION(help)                                                                           \
 	{                                                                                          \
@@ -63,7 +66,7 @@ enum {
 	}
 #define CSV_OPTION                                                                                 \
 	{                                                                                          \
-		0, "csv", NULL, "tab-separated values, for programs", OPT_CSV                      \
+		0, "csv", NULL, "print tab-separated values, for programs", OPT_CSV                \
 	}
 
 #define DEMANGLE_OPTION                                                                            \
@@ -76,9 +79,10 @@ enum {
 	{0, "no-lines", NULL, "perf.data: no source files and lines", OPT_NO_LINES},               \
 		{0, "no-inline", NULL, "perf.data: no frames for inlined functions",               \
 		 OPT_NO_INLINE},                                                                   \
-		DEMANGLE_OPTION, {'q', "quiet", NULL, "warnings and errors only", OPT_QUIET},      \
+		DEMANGLE_OPTION,                                                                   \
+		{'q', "quiet", NULL, "print warnings and errors only", OPT_QUIET},                 \
 	{                                                                                          \
-		'v', "verbose", NULL, "say more of what is going on", OPT_VERBOSE                  \
+		'v', "verbose", NULL, "print more messages", OPT_VERBOSE                           \
 	}
 
 static const struct option_spec convert_options[] = {OUTPUT_OPTIONS, EVENT_OPTION, NAMING_OPTIONS};
@@ -86,23 +90,24 @@ static const struct option_spec report_options[] = {
 	{'s', "sort", "KEY[,KEY...]",
 	 "columns: comm, container, unit, thread, module, symbol, line; default comm,module,symbol",
 	 OPT_SORT},
-	{'S', "symbol", "REGEX", "functions that match only", OPT_SYMBOL},
-	{'c', "comm", "GLOB", "samples of processes of that name only", OPT_COMM},
-	{0, "container", "GLOB", "samples of containers whose id matches only", OPT_CONTAINER},
+	{'S', "symbol", "REGEX", "only functions that match", OPT_SYMBOL},
+	{'c', "comm", "GLOB", "only samples of processes with that name", OPT_COMM},
+	{0, "container", "GLOB", "only samples of containers whose id or name matches",
+	 OPT_CONTAINER},
 	{0, "callers", NULL,
-	 "who calls the functions of --symbol (without it: the first of the table), as a tree",
+	 "a tree of the callers of --symbol's functions (without it: of the first rows)",
 	 OPT_CALLERS},
-	{0, "callees", NULL, "what these functions call, as a tree", OPT_CALLEES},
-	{0, "children", NULL, "sort by total: with what was called, not by self", OPT_CHILDREN},
+	{0, "callees", NULL, "a tree of the functions that they call", OPT_CALLEES},
+	{0, "children", NULL, "sort by total, which includes called functions, not by self",
+	 OPT_CHILDREN},
 	{0, "no-children", NULL, "self only, without the column of totals", OPT_NO_CHILDREN},
-	{0, "confidence", NULL, "with the 95% interval of each share, by the number of samples",
-	 OPT_CONFIDENCE},
-	{0, "last", "TIME", "what the daemon kept on this host of the last 10m, 2h, 1d ...",
+	{0, "confidence", NULL, "show the 95% interval of each share", OPT_CONFIDENCE},
+	{0, "last", "TIME", "read what the daemon kept here during the last 10m, 2h, 1d ...",
 	 OPT_LAST},
-	{0, "store", "DIRECTORY", "where it is kept; default: as the daemon's config says",
+	{0, "store", "DIRECTORY", "the directory for --last; default: that of the daemon's config",
 	 OPT_STORE},
 	LIMIT_OPTION,
-	TOP_OPTION("at most so many rows, or trees; 0: all; default all rows, 10 trees"),
+	TOP_OPTION("at most this many rows, or trees; 0: all; default all rows, 10 trees"),
 	CSV_OPTION,
 	OUTPUT_OPTIONS,
 	EVENT_OPTION,
@@ -110,12 +115,12 @@ static const struct option_spec report_options[] = {
 };
 static const struct option_spec diff_options[] = {
 	LIMIT_OPTION,
-	TOP_OPTION("at most so many rows; 0: all; default 40"),
+	TOP_OPTION("at most this many rows; 0: all; default 40"),
 	CSV_OPTION,
 	DEMANGLE_OPTION,
 	{'o', "output", "FILE",
 	 "write FILE: .html, a page of the change; .folded, stacks with two counts", OPT_OUTPUT},
-	{0, "format", "NAME", "html or folded, whatever the suffix; -o - is standard output",
+	{0, "format", "NAME", "html or folded, regardless of the suffix; -o - is standard output",
 	 OPT_FORMAT},
 	EVENT_OPTION,
 };
@@ -141,7 +146,7 @@ static const char *diff_value_of(int id, unsigned int i)
 const struct command convert_command = {
 	.name = "convert",
 	.usage = "convert FILE... -o FILE [-o FILE]... [--format NAME] [--event NAME]",
-	.summary = "recorded files into other formats; several are added up",
+	.summary = "convert recorded files to other formats; several are added up",
 	.options = convert_options,
 	.n_options = ARRAY_SIZE(convert_options),
 	.value = value_of,
@@ -156,7 +161,7 @@ const struct command report_command = {
 	.name = "report",
 	.usage = "report [--sort KEYS] [--symbol REGEX] [--callers] [--callees] [-o FILE]... "
 		 "FILE... | --last TIME",
-	.summary = "where the time of recorded files went, as a table or a tree of calls",
+	.summary = "show where the time of recorded files went, as a table or a call tree",
 	.options = report_options,
 	.n_options = ARRAY_SIZE(report_options),
 	.value = value_of,
@@ -170,7 +175,7 @@ const struct command report_command = {
 const struct command diff_command = {
 	.name = "diff",
 	.usage = "diff [--percent-limit PERCENT] [--top ROWS] [-o FILE]... BEFORE AFTER",
-	.summary = "what grew and what shrank between two recorded files",
+	.summary = "show what grew and what shrank between two recorded files",
 	.options = diff_options,
 	.n_options = ARRAY_SIZE(diff_options),
 	.value = diff_value_of,
@@ -203,11 +208,11 @@ static int parse_keys(struct view *v, const char *value)
 			key++;
 		if (key == REPORT_N_KEYS)
 			return complain(v, "--sort", word,
-					"no such key; there are comm, container, unit, thread, "
+					"unknown key; the keys are comm, container, unit, thread, "
 					"module, symbol, line");
 		for (uint32_t i = 0; i < o->n_keys; i++)
 			if (o->keys[i] == key)
-				return complain(v, "--sort", value, "a key is named twice");
+				return complain(v, "--sort", value, "a key is given twice");
 		o->keys[o->n_keys++] = (uint8_t)key;
 	}
 	return o->n_keys ? 0 : complain(v, "--sort", value, "names no key");
@@ -253,7 +258,7 @@ static int set_format(struct view *v, const char *name)
 	v->format = format_of_name(name);
 	if (v->format)
 		return 0;
-	(void)snprintf(text, sizeof(text), "no such format; there are %s",
+	(void)snprintf(text, sizeof(text), "unknown format; the formats are %s",
 		       format_names(names, sizeof(names)));
 	return complain(v, "--format", name, text);
 }
@@ -278,7 +283,7 @@ static int choose_formats(struct view *v)
 		o->lines = f->lines;
 	}
 	return v->format && !v->n_outputs
-		       ? complain(v, "--format", v->format->name, "there is no output: add -o FILE")
+		       ? complain(v, "--format", v->format->name, "no output is given: add -o FILE")
 		       : 0;
 }
 
@@ -300,7 +305,7 @@ static int on_option(void *ctx, int id, const char *value)
 		return parse_keys(v, value);
 	case OPT_TOP:
 		if (text_parse_u64(value, 0, UINT32_MAX, &rows) < 0)
-			return complain(v, "--top", value, "a number of rows, 0 for all");
+			return complain(v, "--top", value, "expected a number of rows, 0 for all");
 		o->max_rows = (uint32_t)rows;
 		v->has_max_rows = true;
 		return 0;
@@ -334,9 +339,9 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_LAST:
 		if (text_parse_duration_ns(value, &v->last_ns) < 0 || v->last_ns == 0)
-			return complain(v, "--last", value,
-					"a time is a number with a unit, as 10m, 2h, 1d, or of "
-					"seconds without");
+			return complain(
+				v, "--last", value,
+				"expected a time such as 10m, 2h, 1d, or a number of seconds");
 		return 0;
 	case OPT_STORE:
 		v->store = value;
@@ -373,11 +378,11 @@ static const char *check_inputs(const struct view *v)
 	if (v->last_ns && v->n_inputs > 0)
 		return "takes files or --last, not both";
 	if (v->store && !v->last_ns)
-		return "--store is where --last TIME looks: add that";
+		return "--store is the directory for --last TIME: add that";
 	if (v->n_inputs > 0 || v->last_ns)
 		return NULL;
 	return v->setup.view == VIEW_REPORT
-		       ? "needs a recorded file, or --last TIME for what the daemon kept"
+		       ? "needs a recorded file, or --last TIME for profiles that the daemon kept"
 		       : "needs a recorded file";
 }
 
@@ -397,8 +402,7 @@ static int check(struct view *v)
 	if (!wrong && v->setup.view == VIEW_CONVERT && v->n_outputs == 0)
 		wrong = "needs an output: add -o FILE";
 	if (!wrong && (v->symbol || o->callers || o->callees) && !by_symbol)
-		wrong = "--symbol, --callers and --callees want the key symbol among those of "
-			"--sort";
+		wrong = "--symbol, --callers and --callees need the key symbol in --sort";
 	if (!wrong)
 		return choose_formats(v);
 	(void)fprintf(stderr, "perfwalk: %s: %s; see perfwalk %s --help\n", v->command->name, wrong,

@@ -61,15 +61,13 @@ static int open_store(struct view *v)
 		return -ENOMEM;
 	fd = stored_open(path, now > v->last_ns ? now - v->last_ns : 0, STORE_MAX_BYTES, &n);
 	if (fd == -ENOENT && stored_in_use(path))
-		log_error("nothing is kept in %s for that time yet: a daemon keeps a profile there "
-			  "at "
-			  "the end of each reporter_interval (10s by default); wait for the first, "
-			  "or end the interval now by perfwalk ctl flush",
+		log_error("%s has no profile of that time yet: the daemon keeps one at the end of "
+			  "each reporter_interval (10s by default); wait for the first, or end the "
+			  "interval now with perfwalk ctl flush",
 			  path);
 	else if (fd == -ENOENT)
-		log_error("nothing is kept in %s for that time; perfwalk run keeps profiles there "
-			  "when "
-			  "its config has no [export:NAME], or [store] enabled = yes",
+		log_error("%s has no profile of that time; perfwalk run keeps profiles there if "
+			  "its config has no [export:NAME], or has [store] enabled = yes",
 			  path);
 	else if (fd == -EFBIG)
 		log_error("%s holds more than 1 GiB for that time: choose a shorter one", path);
@@ -100,7 +98,7 @@ static int open_inputs(struct view *v)
 		}
 		v->input_fds[i] = fd;
 		if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
-			log_error("%s is not a regular file; write what it gives into one first",
+			log_error("%s is not a regular file; write its contents to one first",
 				  v->inputs[i]);
 			return -EINVAL;
 		}
@@ -262,8 +260,8 @@ static int run_perf_data(struct view *v)
 	};
 
 	if (v->n_inputs > 1) {
-		log_error("a perf.data file is read alone: convert each to .pb.gz first (perfwalk "
-			  "convert perf.data -o one.pb.gz)");
+		log_error("a perf.data file can only be read alone: convert each to .pb.gz first "
+			  "(perfwalk convert perf.data -o one.pb.gz)");
 		return -EINVAL;
 	}
 	return view_perf_data(&perf_data, &v->written_outputs);

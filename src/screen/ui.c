@@ -13,22 +13,22 @@
 
 static const char *const help_lines[] = {
 	"",
-	"  1  functions: self is time in the function, total also in what it calls",
+	"  1  functions: self is time in the function, total includes its callees",
 	"  2  processes, 3  containers and units; 100 CPU% is one CPU",
-	"  4  tree: who calls what, largest total first; right opens, left closes",
+	"  4  tree: callers and callees, largest total first; right opens, left closes",
 	"  s      sort by self or total; c  with the 95% ranges of the shares",
 	"  /      show only rows that match a regular expression; empty: all",
-	"  space  pause and go on",
+	"  space  pause and resume",
 	"  enter  the functions of the selected process or container (4: their tree)",
-	"  esc    back; without a way back: no filter",
+	"  esc    back; at the top: clear the filter",
 	"  up, down, page up, page down, home, end (or k, j)  select",
 	"  q      quit",
 	"",
 	"  SELF%, TOTAL% and SHARE% are of all samples of the window, of all CPUs.",
 	"  95% ranges: how far off the shares may be, by the number of samples.",
 	"  lost: samples the kernel had no room for. cut short: stacks whose outer",
-	"  callers are not known, so totals of these are too small.",
-	"  any key goes back",
+	"  callers are unknown, so totals of these are too small.",
+	"  any key returns",
 };
 
 void top_ui_init(struct top_ui *ui)
@@ -329,7 +329,7 @@ static void draw_list(struct top_ui *ui, unsigned int columns, top_put_fn put, v
 		put(ctx, N_HEAD, TOP_STYLE_PLAIN,
 		    !ui->shown.end_ns	 ? "  waiting for the first samples"
 		    : ui->view.filter[0] ? "  nothing matches the filter (esc: no filter)"
-					 : "  no samples: what is looked at is idle");
+					 : "  no samples: nothing here is running");
 }
 
 static void draw_foot(struct top_ui *ui, const struct top_facts *facts, unsigned int rows,

@@ -37,7 +37,7 @@ def filtered(r):
 
 def said(r):
     """Nothing is missed that is there."""
-    return "nothing that runs now" in r.err
+    return "no running process" in r.err
 
 
 def only(what, wanted, *args, leaves_out=True):
@@ -369,7 +369,7 @@ def daemon(directory):
         sink.wait_for(2)
         seen = {x[0].get("process.executable.name") for v in sink.views() for x in v.samples()}
         rig.check(seen == {"chain"}, f"[filter] include_comm and exclude_comm: {seen}")
-        rig.check("profiling what [filter] picks out" in d.log(), "which the daemon says at its start")
+        rig.check("profiling the selection of [filter]" in d.log(), "which the daemon says at its start")
         d.stop()
 
 
@@ -382,7 +382,7 @@ def nothing_runs():
                                ("--comm", "no-such-process", "processes")):
         stacks, r = capture("nothing", "-d", "1", option, name, "-o", rig.path("none.html"), "-o", rig.path("none.pb.gz"))
         first = r.err.splitlines()
-        rig.check(f"nothing that runs now matches {option} {name}" in first[0] and f"perfwalk list {kind}" in first[0] and
+        rig.check(f"no running process matches {option} {name}" in first[0] and f"perfwalk list {kind}" in first[0] and
                   first[1].startswith(f"perfwalk: recording what matches {option} {name} at 99 Hz"), f"{first[:2]}")
         rig.check(re.search(r"^Samples +0$", r.out, re.M) and filtered(r) > 10,
                   f"samples that were left out are not among those that count: {filtered(r)}")

@@ -30,7 +30,7 @@ def check_words():
                          (("completion", "zhs"), "did you mean zsh?"), (("completion",), "bash or zsh"),
                          (("debug", "unwnd"), "did you mean unwind?"), (("debug",), "sample or unwind"),
                          (("ctl", "relod"), "did you mean reload?"), (("ctl", "status", "x"), "unexpected argument x"),
-                         (("record", "-d", "10 parsecs"), "seconds without")):
+                         (("record", "-d", "10 parsecs"), "a number of seconds")):
         r = rig.Record([rig.perfwalk(), *args], 10)
         rig.check(r.status == 2 and wanted in r.err and not r.out, f"{' '.join(args)}: {r.err.strip()}")
 
@@ -42,7 +42,7 @@ def check_values(offered):
     """Words behind commands, and behind options, are those that the program itself names."""
     events = {x.split()[0] for x in output("list", "events").splitlines()} - {"rNNN", "SUBSYSTEM:NAME"}
     told = rig.Record([rig.perfwalk(), "record", "--format", "x"], 10).err
-    formats = set(told.partition("there are ")[2].strip().split(", "))
+    formats = set(told.partition("the formats are ")[2].strip().split(", "))
     rig.check(len(events) > 10 and len(formats) > 8, f"{len(events)} events, {len(formats)} formats")
     for words, wanted in ((("ctl", ""), CTL), (("ctl", "re"), {"reload", "resume"}), (("ctl", "-a", ""), CTL),
                           (("list", ""), {"events", "containers", "units", "processes"}),

@@ -62,7 +62,7 @@ def forms(sink):
                               text=True, check=True, timeout=20).stdout
 
     first = text()
-    rig.check("Export    sink: nothing was sent yet" in first or "Export    sink: up for" in first, "at the start")
+    rig.check("Export    sink: nothing sent yet" in first or "Export    sink: up for" in first, "at the start")
     rig.wait_for("both were tried", lambda: "up for" in text() and "down for 3s" in text(), 20)
     person, raw, parsed = text(), dict(x.split(" ", 1) for x in text("--all").splitlines()), json.loads(text("--json"))
     rig.say(person)

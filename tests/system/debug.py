@@ -139,7 +139,7 @@ def bad_files():
             rig.fail(f"mutation {i}: exit {p.returncode}: {p.stderr.decode()}")
     rig.check(True, "12 mutations are read or refused")
     for args, status, why in ((("unwind", "/etc/passwd"), 1, "not an ELF"), (("unwind", "/usr/bin/true", "1"), 1, "no code at 0x1"),
-                              (("unwind", "/usr/bin/true", "x"), 2, "an address is"), (("sample",), 2, "needs a file"),
+                              (("unwind", "/usr/bin/true", "x"), 2, "expected an address"), (("sample",), 2, "needs a file"),
                               ((), 2, "sample or unwind"), (("sample", "/nowhere"), 1, "No such file"),
                               (("sample", os.path.join(DATA, "signal.samples.gz"), "9999"), 1, "has no sample 9999")):
         err = debug(*args, status=status)

@@ -197,7 +197,7 @@ def stubborn_commands():
     p = start("trap '' INT; while :; do :; done")
     os.kill(p.pid, signal.SIGINT)
     _, err = p.communicate(timeout=15)
-    rig.check(p.returncode == 128 + 15 and "goes on" in err, f"one that ignores it ends at SIGTERM: {p.returncode}")
+    rig.check(p.returncode == 128 + 15 and "still running" in err, f"one that ignores it ends at SIGTERM: {p.returncode}")
 
     p = start("trap 'sleep 1; echo finished; exit' TERM; while :; do :; done", "-d", "500ms")
     written()

@@ -223,7 +223,7 @@ def check_choice():
               "-o - --format folded: the output alone on standard output")
     rig.parse_folded(done.out)
     for args, word in ((["-o", "-"], "--format"), (["--format", "folded"], "-o FILE"),
-                       (["-o", "x.html", "--format", "flod"], "no such format"),
+                       (["-o", "x.html", "--format", "flod"], "unknown format"),
                        (["-o", "-", "-o", "-", "--format", "svg"], "one output only"),
                        (["-o", "x.foo"], ".speedscope.json")):
         done = rig.record(*args, "--", "true")
