@@ -155,7 +155,7 @@ static void listen_for_metrics(struct tree *t)
 	tree_user(t, &uid, &gid);
 	if (address_parse(where, &address) < 0 ||
 	    listener_open(&t->metrics, &address, gid, error, sizeof(error)) < 0)
-		log_error("metrics: nothing is served at %s: %s", where, error);
+		log_error("metrics: cannot serve at %s: %s", where, error);
 }
 
 static bool same_text(const char *a, const char *b)
@@ -299,8 +299,8 @@ static void on_deadline(void *ctx)
 		enum peer who = supervisor_running(t->supervisor, PEER_PROFILER) ? PEER_PROFILER
 										 : PEER_SYMBOLIZER;
 
-		log_warning("the %s could not leave in time for the new config: what was not "
-			    "settled of what it held is lost",
+		log_warning("the %s did not exit in time for the new config: its unsettled data is "
+			    "lost",
 			    peer_name(who));
 		supervisor_kill(t->supervisor, who);
 		return;
@@ -308,7 +308,7 @@ static void on_deadline(void *ctx)
 	for (int i = 0; i < PEER_N; i++) {
 		if (!supervisor_running(t->supervisor, (enum peer)i))
 			continue;
-		log_warning("the %s did not finish in time: what it had not settled is lost",
+		log_warning("the %s did not finish in time: its unsettled data is lost",
 			    peer_name((enum peer)i));
 		t->result = -ETIMEDOUT;
 		supervisor_kill(t->supervisor, (enum peer)i);
@@ -431,7 +431,7 @@ static void reopen_events(struct tree *t)
 	t->renew_symbolizer = false;
 	if (r < 0 || (r = open_events(t)) < 0 ||
 	    (r = supervisor_start(t->supervisor, PEER_PROFILER)) < 0 || (r = tree_enable(t)) < 0) {
-		log_error("sampling cannot go on after the reload: %s", strerror(-r));
+		log_error("sampling cannot continue after the reload: %s", strerror(-r));
 		t->result = r;
 		tree_stop(t);
 	}
@@ -522,7 +522,7 @@ int tree_reload(struct tree *t, const struct config *config)
 		int control = supervisor_control(t->supervisor, PEER_SYMBOLIZER);
 
 		if (tree_set_up_symbolizer_again(t, control) < 0)
-			log_warning("the symbolizer does not take the new config");
+			log_warning("the symbolizer does not accept the new config");
 	}
 	t->forget_exports = other_exports;
 	if (other_exports && !supervisor_running(t->supervisor, PEER_EXPORTER))

@@ -147,7 +147,7 @@ static void run_command(struct control *c, struct client *client)
 		loop_set_timer(c->loop, c->timer, POLL_NS);
 	} else {
 		if (r > 0)
-			(void)snprintf(error, sizeof(error), "not done in time");
+			(void)snprintf(error, sizeof(error), "timed out");
 		answer(c, client, text, n, r > 0 ? -ETIMEDOUT : r, error);
 	}
 	free(text);
@@ -197,8 +197,8 @@ static void on_connection(void *ctx, int fd, uint32_t events)
 	if (client_fd < 0)
 		return;
 	if (!is_allowed(c, client_fd)) {
-		static const char refusal[] = "error: not permitted: root, or a member of the "
-					      "group that perfwalk's processes run as\n";
+		static const char refusal[] = "error: not permitted: run as root, or as a member "
+					      "of the group that perfwalk's processes run as\n";
 
 		(void)send(client_fd, refusal, strlen(refusal), MSG_DONTWAIT | MSG_NOSIGNAL);
 		return;

@@ -38,7 +38,7 @@ static void tell(const char *error, int r)
 	bool host = r == -EPERM || r == -EACCES || r == -ENOSYS || r == -ENOENT ||
 		    r == -EOPNOTSUPP || r == -EMFILE;
 
-	log_error("%s%s", error, host ? "; perfwalk check says what this host allows" : "");
+	log_error("%s%s", error, host ? "; perfwalk check shows what this host allows" : "");
 }
 
 int events_probe(struct events *e, const struct sample_options *want)
@@ -151,7 +151,7 @@ static void warn_of_quota(const struct events *e, uint64_t asked, uint32_t stack
 		(void)snprintf(copies, sizeof(copies), ", with stack copies of %s",
 			       text_format_bytes(stack, sizeof(stack), e->sample.stack_bytes));
 	log_warning("the kernel allows rings of %s instead of %s a CPU%s: raise "
-		    "kernel.perf_event_mlock_kb if samples get lost",
+		    "kernel.perf_event_mlock_kb if samples are lost",
 		    text_format_bytes(have, sizeof(have), e->sample.ring_bytes),
 		    text_format_bytes(want, sizeof(want), asked), copies);
 }
@@ -238,7 +238,7 @@ static int attach_process(struct events *e, pid_t pid)
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	d = opendir(path);
 	if (!d) {
-		log_error("no process %d: it has ended or never was; see ps -e", (int)pid);
+		log_error("no process %d: it has ended or never existed; see ps -e", (int)pid);
 		return -ESRCH;
 	}
 	while ((entry = readdir(d))) {
@@ -267,7 +267,7 @@ static int attach_targets(struct events *e)
 	for (size_t i = t->threads; i < t->n_pids && r == 0; i++) {
 		r = t->threads ? attach_task(e, t->pids[i]) : attach_process(e, t->pids[i]);
 		if (r == -ESRCH && t->threads)
-			log_error("no thread %d: it has ended or never was; see ps -eL",
+			log_error("no thread %d: it has ended or never existed; see ps -eL",
 				  (int)t->pids[i]);
 	}
 	return r;
@@ -285,10 +285,9 @@ int events_open(struct events *e)
 	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -ENOMEM, n_wanted = 0, r;
 
 	if (n < 0) {
-		log_error(
-			"/sys/devices/system/cpu/online and /proc/stat, which say what CPUs there "
-			"are, cannot be read: %s",
-			strerror(-n));
+		log_error("/sys/devices/system/cpu/online and /proc/stat, which list the CPUs, "
+			  "cannot be read: %s",
+			  strerror(-n));
 		return n;
 	}
 	e->refused = (struct log_ratelimit){0}; /* what ends it all is told in any case */
@@ -298,14 +297,13 @@ int events_open(struct events *e)
 	}
 	r = share_quota(e, online, n_wanted, first);
 	if (r == -ESRCH)
-		log_error("no %s %d: it has ended or never was; see ps -e%s",
+		log_error("no %s %d: it has ended or never existed; see ps -e%s",
 			  e->targets.threads ? "thread" : "process", (int)first,
 			  e->targets.threads ? "L" : "");
 	if (r < 0 && r != -ENODEV)
 		return r;
 	if (e->cpus.n == 0) {
-		log_error("none of the CPUs asked for is online; see "
-			  "/sys/devices/system/cpu/online");
+		log_error("none of the given CPUs is online; see /sys/devices/system/cpu/online");
 		return -ENODEV;
 	}
 	return attach_targets(e);

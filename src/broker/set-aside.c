@@ -18,7 +18,7 @@ void tree_print_set_aside(const struct tree *t, FILE *out)
 
 		/* A stranger chose it, and it goes to a terminal. */
 		(void)text_clean(path, sizeof(path), k->file.path, sizeof(path) - 1);
-		(void)fprintf(out, "%s: the %s %s while reading it; it reads it again in %s\n",
+		(void)fprintf(out, "%s: the %s %s while reading it; it will read it again in %s\n",
 			      path[0] ? path : "a file", peer_name(k->who),
 			      k->took_too_long ? "took too long" : "died",
 			      text_format_duration(time, sizeof(time),

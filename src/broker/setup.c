@@ -116,8 +116,8 @@ static int send_input(struct tree *t, int control)
 	int r;
 
 	if (t->input_begun) {
-		log_error("%s cannot be converted: reading it, or a file it names, ended the "
-			  "process that reads it",
+		log_error("%s cannot be converted: the process that read it, or a file it names, "
+			  "died",
 			  t->options.input_path);
 		tree_kill(t);
 		t->result = -EBADMSG;
@@ -335,7 +335,7 @@ static int open_spool(struct tree *t)
 				   !c->spool_enabled || c->n_exports == 0 ? ""
 				   : c->spool_path			  ? c->spool_path
 									  : DEFAULT_SPOOL,
-				   false, "spool", "what cannot be sent is kept in memory only");
+				   false, "spool", "unsent profiles are kept in memory only");
 }
 
 static int open_store(struct tree *t)
@@ -356,8 +356,8 @@ int tree_check_destination(struct tree *t)
 	if (o->capture || o->screen || o->config->n_exports > 0 || o->config->metrics_listen ||
 	    open_store(t) >= 0)
 		return 0;
-	log_error("so there is no place for any profile: give another path in [store], or a "
-		  "destination, [export:NAME]");
+	log_error("so profiles have no destination: set another path in [store], or add an "
+		  "[export:NAME]");
 	return -ENOTDIR;
 }
 

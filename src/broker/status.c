@@ -146,5 +146,5 @@ void tree_describe(const struct tree *t, char *buf, size_t size)
 		n += snprintf(buf + n, size - (size_t)n, "; %llu dropped",
 			      (unsigned long long)dropped);
 	if (*down && n >= 0 && (size_t)n < size)
-		(void)snprintf(buf + n, size - (size_t)n, "; export:%s is not reached", down);
+		(void)snprintf(buf + n, size - (size_t)n, "; export:%s is unreachable", down);
 }

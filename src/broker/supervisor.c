@@ -57,7 +57,7 @@ struct child {
 	struct effort effort;
 	bool stopping, restart, killed_by_us, refused;
 	bool unwanted; /* supervisor_kill(): who called it has said why */
-	bool deaf; /* it was killed because it does not read what it is sent */
+	bool deaf;     /* it was killed because it does not read what it is sent */
 };
 
 struct supervisor {
@@ -181,8 +181,8 @@ static uint32_t take_back(struct supervisor *s, uint64_t now)
 	uint32_t n = 0;
 
 	for (; (k = strikes_take_back(&s->strikes, now)); n++) {
-		log_info("%s: the %s reads it again", k->file.path[0] ? k->file.path : "a file",
-			 peer_name(k->who));
+		log_info("%s: no longer set aside; the %s reads it again",
+			 k->file.path[0] ? k->file.path : "a file", peer_name(k->who));
 		tell_profiler(s, k, true);
 	}
 	return n;
@@ -199,7 +199,7 @@ static void grow_patience(struct supervisor *s, enum peer who)
 
 	if (!c->killed_by_us || c->patience == MAX_PATIENCE)
 		return;
-	log_warning("the %s took more than %s with no file to blame; it gets twice the time from "
+	log_warning("the %s took more than %s while reading no file; it gets twice the time from "
 		    "now on",
 		    peer_name(who),
 		    text_format_duration(had, sizeof(had), s->file_timeout_ns << c->patience));
@@ -231,7 +231,7 @@ static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 	if (outcome != STRIKE_ASIDE)
 		return;
 	k = strikes_find(&s->strikes, who, &file.identity);
-	log_warning("%s set aside for %s: the %s %s while reading it; its frames carry addresses "
+	log_warning("%s set aside for %s: the %s %s while reading it; its frames have addresses "
 		    "instead of %s",
 		    file.path[0] ? file.path : "a file",
 		    text_format_duration(time, sizeof(time), k->until_ns - k->struck_ns),
@@ -323,8 +323,8 @@ static bool is_refused(struct supervisor *s, enum peer who, const struct message
 	    (ask->type != MESSAGE_ASK_RECORDED_FILE || s->callbacks.recording))
 		return false;
 	if (!c->refused)
-		log_warning("the %s (pid %d) asked for what it has no right to (request %u): it is "
-			    "refused; the process may have been taken over",
+		log_warning("the %s (pid %d) has no right to its request %u, which is refused: the "
+			    "process may have been taken over",
 			    peer_name(who), (int)c->pid, ask->type);
 	c->refused = true;
 	return true;
@@ -337,7 +337,7 @@ static int sent(struct supervisor *s, enum peer who, int r)
 
 	if (r != -EAGAIN || c->deaf || !c->pid)
 		return r;
-	log_warning("the %s (pid %d) does not read what it is sent: it is killed", peer_name(who),
+	log_warning("the %s (pid %d) does not read its messages: killing it", peer_name(who),
 		    (int)c->pid);
 	c->deaf = true;
 	(void)kill(c->pid, SIGKILL);
@@ -529,7 +529,7 @@ int supervisor_start(struct supervisor *s, enum peer who)
 	if (r < 0) {
 		/* Who stopped it meanwhile has said why. */
 		log_write(c->stopping ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-			  "set-up of the %s failed: %s", peer_name(who), strerror(-r));
+			  "the set-up of the %s failed: %s", peer_name(who), strerror(-r));
 		(void)kill(c->pid, SIGKILL);
 	}
 	for (uint32_t i = 0; who == PEER_PROFILER && (k = strikes_next(&s->strikes, &i));)
@@ -574,7 +574,7 @@ static void start_or_later(struct supervisor *s, enum peer who)
 	char delay[32];
 
 	if (r < 0)
-		log_error("the %s cannot be started: %s; tried again in %s", peer_name(who),
+		log_error("the %s cannot be started: %s; next attempt in %s", peer_name(who),
 			  strerror(-r),
 			  text_format_duration(delay, sizeof(delay), start_later(s, who)));
 }

@@ -154,8 +154,8 @@ static int open_groups(struct tree *t, const struct groups *g)
 		fd = open_group(g->paths[i]);
 		if (fd < 0) {
 			close_groups(t);
-			log_info("%s is in no hierarchy that perf counts by: its samples are "
-				 "picked out of the whole host's",
+			log_info("perf cannot count by the hierarchy of %s: its samples are "
+				 "selected from the whole host's",
 				 g->paths[i]);
 			return 0;
 		}

@@ -147,7 +147,7 @@ static bool is_duplicate(struct loader *l, unsigned int line, const char *sectio
 		return true;
 	}
 	if (id <= n_before) {
-		fail(l, line, "%s: set before in line %u", key, l->lines[id]);
+		fail(l, line, "%s: already set in line %u", key, l->lines[id]);
 		return true;
 	}
 	l->lines[id] = line;
@@ -172,7 +172,7 @@ static void on_pair(void *ctx, unsigned int line, const char *section, const cha
 	if (l->skip)
 		return;
 	if (!*section) {
-		fail(l, line, "%s: stands before the first [section]", key);
+		fail(l, line, "%s: before the first [section]", key);
 		return;
 	}
 	if (is_duplicate(l, line, section, key))
@@ -270,7 +270,8 @@ static void load_dropins(struct loader *l, const char *path)
 	}
 	if (geteuid() == 0 && (st.st_mode & (S_IWGRP | S_IWOTH))) {
 		fail(l, 0,
-		     "others than its owner can write this directory (mode %04o): chmod go-w it",
+		     "users other than its owner can write this directory (mode %04o): chmod go-w "
+		     "it",
 		     (unsigned int)(st.st_mode & 07777));
 		return;
 	}

@@ -20,11 +20,10 @@ static int check_file(int fd, size_t max, struct stat *st, char *error)
 		return -EINVAL;
 	}
 	if (geteuid() == 0 && (st->st_mode & (S_IWGRP | S_IWOTH))) {
-		(void)snprintf(
-			error, CONFIG_ERROR_MAX,
-			"others than its owner can write this file (mode %04o); as root perfwalk "
-			"does not obey it: chmod go-w it",
-			(unsigned int)(st->st_mode & 07777));
+		(void)snprintf(error, CONFIG_ERROR_MAX,
+			       "users other than its owner can write this file (mode %04o); as "
+			       "root perfwalk refuses it: chmod go-w it",
+			       (unsigned int)(st->st_mode & 07777));
 		return -EPERM;
 	}
 	if ((uint64_t)st->st_size > max) {

@@ -62,16 +62,16 @@ static int check_item(void *ctx, const char *item, size_t n)
 	case CONFIG_CONTAINERS:
 		if (strspn(text, CONTAINER_CHARACTERS) == n)
 			return 0;
-		return config_expected(c->error, "how ids or names of containers begin, as "
+		return config_expected(c->error, "beginnings of container ids or names, as "
 						 "perfwalk list containers shows them");
 	case CONFIG_CGROUPS:
 		return text[0] == '/' ? 0
-				      : config_expected(c->error, "paths of control groups, as "
-								  "/system.slice/nginx.service");
+				      : config_expected(c->error, "paths of control groups, such "
+								  "as /system.slice/nginx.service");
 	case CONFIG_CPUS:
 		return text_parse_ranges(text, set, MAX_CPUS) == 0
 			       ? 0
-			       : config_expected(c->error, "CPU numbers and ranges, as 0-3,8");
+			       : config_expected(c->error, "CPU numbers and ranges, such as 0-3,8");
 	default:
 		return 0;
 	}

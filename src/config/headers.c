@@ -223,8 +223,8 @@ static void warn_of_readers(const char *path, FILE *errors)
 
 	if (stat(path, &st) == 0 && (st.st_mode & S_IROTH))
 		fprintf(errors,
-			"%s: warning: everybody can read it (mode %04o), and it holds "
-			"credentials: chmod 0600 it\n",
+			"%s: warning: everybody can read this file with credentials (mode %04o): "
+			"chmod 0600 it\n",
 			path, (unsigned int)(st.st_mode & 07777));
 }
 

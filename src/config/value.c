@@ -232,7 +232,7 @@ static int check_listen(const char *text, char *error)
 	if (!address_is_local(&address))
 		return config_expected(error,
 				       "an address that only this host can reach (unix:/path, "
-				       "127.0.0.1:PORT, [::1]:PORT): it tells what everyone runs; "
+				       "127.0.0.1:PORT, [::1]:PORT): it shows what everyone runs; "
 				       "for other hosts put a proxy with a password before it");
 	return 0;
 }

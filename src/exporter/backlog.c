@@ -203,7 +203,8 @@ void backlog_lost(void *ctx, const struct spool_file *f, enum spool_loss why)
 
 	if (!x) {
 		if (log_ratelimit(&e->orphans, 60))
-			log_warning("spool: payloads for export:%s, which is no more, are dropped",
+			log_warning("spool: export:%s does not exist any more; its payloads are "
+				    "dropped",
 				    spool_destination(e->spool, f));
 		return;
 	}

@@ -28,8 +28,8 @@ static const char *certificate_cause(const struct destination *d)
 		{"expired", "its certificate has expired; renew it, or set the clock of this host"},
 		{"not yet valid",
 		 "its certificate is not valid yet; check the clocks of both hosts"},
-		{"match", "its certificate is for another name; set the endpoint to a name that it "
-			  "is for, or server_name_override"},
+		{"match", "its certificate is for another name; set the endpoint to that name, or "
+			  "set server_name_override"},
 	};
 
 	for (size_t i = 0; i < ARRAY_SIZE(causes); i++) {
@@ -51,16 +51,15 @@ static const char *connection_cause(const struct destination *d, const struct ou
 				 "set proxy = none";
 	switch (o->code) {
 	case CURLE_COULDNT_RESOLVE_PROXY:
-		return "the proxy's host name is not known; check proxy, and https_proxy and the "
+		return "the proxy's host name is unknown; check proxy, and https_proxy and the "
 		       "like in the environment";
 #if LIBCURL_VERSION_NUM >= 0x074900
 	case CURLE_PROXY:
-		return "the proxy does not answer as one; check proxy, and https_proxy and the "
-		       "like "
-		       "in the environment";
+		return "the proxy does not answer like a proxy; check proxy, and https_proxy and "
+		       "the like in the environment";
 #endif
 	case CURLE_COULDNT_RESOLVE_HOST:
-		return "its host name is not known; check the endpoint and the name service";
+		return "its host name is unknown; check the endpoint and the name service";
 	case CURLE_COULDNT_CONNECT:
 		if (d->proxied)
 			return "no connection to its proxy; check proxy, and that the proxy runs";
@@ -96,16 +95,15 @@ static const char *connection_cause(const struct destination *d, const struct ou
 		return "it closed the connection without a complete answer";
 	case CURLE_HTTP2:
 	case CURLE_HTTP2_STREAM:
-		return d->grpc ? "it broke the HTTP/2 exchange off; is this an OTLP/gRPC port "
-				 "(4317 by "
-				 "convention)?"
+		return d->grpc ? "it aborted the HTTP/2 exchange; is this an OTLP/gRPC port (4317 "
+				 "by convention)?"
 			       : d->exporter->curl.easy_strerror(o->code);
 	case CURLE_UNSUPPORTED_PROTOCOL:
 	case CURLE_WEIRD_SERVER_REPLY:
 		if (d->grpc)
-			return "it does not answer in HTTP/2; is this the OTLP/gRPC port (4317 by "
+			return "it does not speak HTTP/2; is this the OTLP/gRPC port (4317 by "
 			       "convention)?";
-		return "it does not answer in HTTP; is this the OTLP/HTTP port?";
+		return "it does not speak HTTP; is this the OTLP/HTTP port?";
 	default:
 		return d->exporter->curl.easy_strerror(o->code);
 	}
@@ -115,10 +113,10 @@ static const char *status_cause(long status)
 {
 	switch (status) {
 	case 429:
-		return "it takes no more for now (429); are its limits too low for this host?";
+		return "it accepts no more for now (429); are its limits too low for this host?";
 	case 502:
 	case 504:
-		return "a proxy before it gets no answer from it";
+		return "a proxy in front of it gets no answer";
 	default:
 		return "it is not ready (503); look at the server's own log";
 	}
@@ -175,7 +173,7 @@ void report_back(const struct destination *d, uint64_t now)
 
 #define TOO_LARGE_HINT "; raise the server's limit on its size, or shorten reporter_interval"
 
-#define ZSTD_HINT "; if it does not take zstd, set compression = gzip"
+#define ZSTD_HINT "; if it does not accept zstd, set compression = gzip"
 
 static const char *grpc_hint(const struct destination *d, int code)
 {
@@ -186,7 +184,7 @@ static const char *grpc_hint(const struct destination *d, int code)
 	case 12:
 		if (d->encoding == ENCODING_ZSTD)
 			return ZSTD_HINT;
-		return "; does the server take OTLP profiles of development version 1?";
+		return "; does the server accept OTLP profiles of development version 1?";
 	default:
 		return "";
 	}
@@ -197,16 +195,16 @@ static const char *refusal_hint(const struct destination *d, long status)
 	if ((status == 400 || status == 415) && d->encoding == ENCODING_ZSTD)
 		return ZSTD_HINT;
 	if ((status == 400 || status == 415) && d->json)
-		return "; if it does not take JSON, set protocol = http/protobuf";
+		return "; if it does not accept JSON, set protocol = http/protobuf";
 	switch (status) {
 	case 400:
-		return "; does the server take OTLP profiles of development version 1?";
+		return "; does the server accept OTLP profiles of development version 1?";
 	case 401:
 	case 403:
 		return "; check headers and headers_file";
 	case 404:
 	case 405:
-		return "; is the endpoint an OTLP/HTTP server that takes profiles?";
+		return "; is the endpoint an OTLP/HTTP server that accepts profiles?";
 	default:
 		return status >= 300 && status < 400
 			       ? "; redirects are not followed: set the endpoint to where it points"
@@ -279,8 +277,8 @@ void report_split(struct destination *d, const struct outcome *o)
 	if (!log_ratelimit(&d->split, SPLIT_SECONDS))
 		return;
 	(void)snprintf(status, sizeof(status), "status %ld", o->status);
-	log_warning("export:%s: a payload is too large for %s (%s), and goes in halves; raise the "
-		    "server's limit on %s, or shorten reporter_interval",
+	log_warning("export:%s: a payload is too large for %s (%s) and is split in halves; raise "
+		    "the server's limit on %s, or shorten reporter_interval",
 		    d->name, d->origin,
 		    d->grpc && o->status == 200 ? grpc_code_name(d->response.grpc.code) : status,
 		    d->grpc ? "messages" : "request bodies");
@@ -291,7 +289,7 @@ void report_sent(struct destination *d, int64_t n_rejected, const char *message)
 	if ((n_rejected <= 0 && !*message) || !log_ratelimit(&d->partial, REPEAT_SECONDS))
 		return;
 	log_warning("export:%s: %s %s%" PRId64 "%s%s%s", d->name, d->origin,
-		    n_rejected > 0 ? "took a payload but for " : "took a payload, with ",
+		    n_rejected > 0 ? "accepted a payload except " : "accepted a payload, with ",
 		    n_rejected > 0 ? n_rejected : INT64_C(0),
 		    n_rejected > 0 ? " of its profiles" : " refused and a warning",
 		    *message ? ": " : "", message);
@@ -304,8 +302,8 @@ void report_foreign(struct destination *d)
 	if (!log_ratelimit(&d->foreign, FOREIGN_SECONDS))
 		return;
 	(void)text_clean(type, sizeof(type), d->response.type, strlen(d->response.type));
-	log_warning("export:%s: %s took a payload, but answered with %s; is the endpoint an "
-		    "OTLP/HTTP server that takes profiles?",
+	log_warning("export:%s: %s accepted a payload, but answered with %s; is the endpoint an "
+		    "OTLP/HTTP server that accepts profiles?",
 		    d->name, d->origin, type);
 }
 
@@ -337,8 +335,8 @@ void report_abandoned(const struct destination *d, uint64_t n_payloads)
 
 void report_spooling(const struct destination *d)
 {
-	log_info("export:%s: what %s does not take for now is kept in %s", d->name, d->origin,
-		 spool_path(d->exporter->spool));
+	log_info("export:%s: %s does not accept profiles for now; they are kept in %s", d->name,
+		 d->origin, spool_path(d->exporter->spool));
 }
 
 void report_drained(const struct destination *d)

@@ -297,12 +297,11 @@ int request_init(struct destination *d, const struct export_destination *config,
 	if (r == CURLE_OK && d->grpc)
 		r = set_grpc(d, url);
 	if (r == CURLE_UNSUPPORTED_PROTOCOL) {
-		(void)snprintf(
-			error, n_error,
-			"export:%s: the libcurl of this system does no HTTP/2, which protocol "
-			"= grpc needs; set protocol = http/protobuf and the port to the "
-			"server's for OTLP/HTTP (4318 by convention)",
-			d->name);
+		(void)snprintf(error, n_error,
+			       "export:%s: the libcurl of this system has no HTTP/2, which "
+			       "protocol = grpc needs; set protocol = http/protobuf and the port "
+			       "to the server's for OTLP/HTTP (4318 by convention)",
+			       d->name);
 		return -EINVAL;
 	}
 	if (r != CURLE_OK) {

@@ -275,10 +275,10 @@ static int note_outcome(struct spool *s, int r)
 {
 	if (r < 0) {
 		if (!s->failing)
-			log_warning("spool: %s cannot be written: %s; what cannot be sent waits in "
+			log_warning("spool: %s cannot be written: %s; unsent profiles wait in "
 				    "memory (max_queue_size)",
 				    s->path,
-				    r == -ENOSPC ? "no space is left but for a reserve"
+				    r == -ENOSPC ? "only the reserve of free space is left"
 						 : strerror(-r));
 		s->failing = true;
 		s->retry_ns = clock_monotonic_ns() + RETRY_NS;

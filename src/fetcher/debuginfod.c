@@ -155,7 +155,7 @@ static void server_failed(struct debuginfod *d, struct server *s, const char *wh
 	s->failed_ns = clock_monotonic_ns();
 	s->down_until_ns = s->failed_ns + s->backoff_ns;
 	log_write(known ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-		  "debuginfod: %s: %s; it is asked again in %s", s->url, why,
+		  "debuginfod: %s: %s; next request in %s", s->url, why,
 		  text_format_duration(delay, sizeof(delay), s->backoff_ns));
 }
 
@@ -186,7 +186,7 @@ static void attempt_failed(struct request *r, CURLcode code, long status)
 		disk_failed(d, r->write_error);
 		return;
 	}
-	(void)snprintf(text, sizeof(text), "it answers with status %ld", status);
+	(void)snprintf(text, sizeof(text), "it answered with status %ld", status);
 	server_failed(d, &d->servers[r->server],
 		      status && status != 200 ? text
 		      : r->error[0]	      ? r->error
@@ -201,7 +201,7 @@ static bool keep(struct debuginfod *d, struct request *r)
 	d->stats.bytes += r->n_bytes;
 	if (r->n_bytes == 0 || !d->options.belongs(r->fd, &r->id)) {
 		debug_cache_abandon(&d->cache, &r->id);
-		log_debug("debuginfod: %s: this is not the file that was asked for",
+		log_debug("debuginfod: %s: this is not the requested file",
 			  d->servers[r->server].url);
 		return false;
 	}

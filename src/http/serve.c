@@ -202,12 +202,11 @@ static void ask(struct serve_exchange *x, const char *path, const char *method)
 
 	x->state = STATE_ASKED;
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
-		serve_answer_text(x, MHD_HTTP_METHOD_NOT_ALLOWED,
-				  "this can be read only: GET or HEAD");
+		serve_answer_text(x, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD are allowed");
 	else if (s->is_port && host && !is_address(host))
 		serve_answer_text(x, MHD_HTTP_FORBIDDEN,
 				  "the Host header must be localhost or an address; a proxy in "
-				  "front has to set it");
+				  "front of it must set it");
 	else
 		s->callbacks.request(s->callbacks.ctx, x, path);
 }

@@ -179,7 +179,7 @@ static int read_line(struct import *im, const struct folded_line *l, char *text)
 	if (strlen(text) != l->n || !space || space == text ||
 	    text_parse_u64(space + 1, 0, INT64_MAX, &value) < 0)
 		return import_damaged(im,
-				      "line %llu is no folded stack: expected "
+				      "line %llu is not a folded stack: expected "
 				      "\"process;function;function COUNT\"",
 				      number);
 	*space = '\0';

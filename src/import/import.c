@@ -106,7 +106,7 @@ static int gunzip(struct import *im, const uint8_t *bytes, size_t n, uint64_t ma
 	*ret_n = room - z.avail_out;
 	(void)inflateEnd(&z);
 	if (r != Z_STREAM_END)
-		return import_damaged(im, "its compression (gzip) is damaged, or it is cut");
+		return import_damaged(im, "its compression (gzip) is damaged, or it is truncated");
 	*ret = TAKE_PTR(out);
 	return 0;
 }
@@ -137,14 +137,14 @@ static int read_messages(struct import *im, const uint8_t *bytes, size_t n, uint
 		uint32_t length;
 
 		if (n - at < 4)
-			return import_damaged(im, "it is cut at byte %zu", at);
+			return import_damaged(im, "it is truncated at byte %zu", at);
 		length = (uint32_t)bytes[at] << 24 | (uint32_t)bytes[at + 1] << 16 |
 			 (uint32_t)bytes[at + 2] << 8 | bytes[at + 3];
 		at += 4;
 		if (length > n - at)
-			return import_damaged(im,
-					      "it is cut: a message of %u bytes begins at byte %zu",
-					      length, at);
+			return import_damaged(
+				im, "it is truncated: a message of %u bytes begins at byte %zu",
+				length, at);
 		r = read_message(im, bytes + at, length, max_bytes);
 		at += length;
 	}
@@ -165,7 +165,7 @@ static int read_bytes(struct import *im, enum import_kind kind, const uint8_t *b
 	case IMPORT_UNKNOWN:
 		break;
 	}
-	return import_damaged(im, "it is of no format that is read here: pprof (.pb.gz), OTLP "
+	return import_damaged(im, "its format is unknown; known formats: pprof (.pb.gz), OTLP "
 				  "(.otlp), folded stacks (.folded)");
 }
 
@@ -178,22 +178,21 @@ static int say_left_out(struct import *im)
 	(void)import_list_text(im, &im->others, others, sizeof(others));
 	if (!im->n_event && im->facts->measure.what == STRID_EMPTY && im->facts->like_what)
 		return import_damaged(im,
-				      "its values are %s, those that they are to be compared with "
-				      "%s:%s",
+				      "its values are %s, but they would be compared with %s:%s",
 				      kinds, im->facts->like_what, im->facts->like_unit);
 	if (im->event && !im->n_event)
 		return import_damaged(im, "it has no values called \"%s\"; there are %s", im->event,
 				      *kinds ? kinds : "none");
 	if (!im->event && !im->n_event && *kinds)
 		import_note(im, IMPORT_LEFT_OUT,
-			    "it is left out: its values are %s, those before it %s:%s; --event "
-			    "chooses",
+			    "it is left out: its values are %s, those before it %s:%s; choose with "
+			    "--event",
 			    kinds, profile_text(im->p, im->facts->measure.what),
 			    profile_text(im->p, im->facts->measure.unit));
 	else if (im->n_others && *others)
 		import_note(im, IMPORT_LEFT_OUT,
-			    "%llu profiles of other values than %s:%s are left out (%s): --event "
-			    "chooses",
+			    "%llu profiles of other values than %s:%s are left out (%s): choose "
+			    "with --event",
 			    (unsigned long long)im->n_others,
 			    profile_text(im->p, im->facts->measure.what),
 			    profile_text(im->p, im->facts->measure.unit), others);
@@ -218,15 +217,14 @@ static int import_bytes(struct import *im, enum import_kind kind, const uint8_t 
 	if (r == 0 && kind != IMPORT_FOLDED)
 		r = say_left_out(im);
 	if (r == 0 && im->n_cut)
-		import_note(
-			im, IMPORT_LEFT_OUT,
-			"%llu samples have stacks of more than %d frames, or %d functions at one "
-			"place: what lies beyond is left out, and marked %s",
-			(unsigned long long)im->n_cut, IMPORT_MAX_FRAMES, IMPORT_MAX_CHAIN,
-			profile_marker_text(PROFILE_MARKER_TRUNCATED));
+		import_note(im, IMPORT_LEFT_OUT,
+			    "%llu samples have stacks of more than %d frames, or %d functions at "
+			    "one place: frames beyond are left out, and marked %s",
+			    (unsigned long long)im->n_cut, IMPORT_MAX_FRAMES, IMPORT_MAX_CHAIN,
+			    profile_marker_text(PROFILE_MARKER_TRUNCATED));
 	if (r == -ENOMEM && !im->error[0])
 		(void)snprintf(im->error, IMPORT_ERROR_MAX,
-			       "it holds more than the memory for it (%llu MiB)",
+			       "it does not fit into the memory for it (%llu MiB)",
 			       (unsigned long long)im->p->max_bytes >> 20);
 	/* Files that do not count their samples, or not all of them. */
 	known += im->n_uncounted;

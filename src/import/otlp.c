@@ -250,7 +250,7 @@ static int push_location(struct otlp *o, void *ctx, uint64_t index)
 {
 	if (index >= o->tables[T_LOCATION].n)
 		return import_damaged(
-			o->im, "a stack names location %" PRIu64 ", which is not there", index);
+			o->im, "a stack names location %" PRIu64 ", which does not exist", index);
 	return import_push(o->im, o->frames[index] == PROFILE_NONE ? location_frame(o, index)
 								   : o->frames[index]);
 }
@@ -379,7 +379,8 @@ static int sample_read(struct otlp *o, const struct span *sample, uint64_t time)
 
 	import_begin_stack(o->im);
 	if (!stack)
-		return import_damaged(o->im, "a sample names stack %" PRIu64 ", which is not there",
+		return import_damaged(o->im,
+				      "a sample names stack %" PRIu64 ", which does not exist",
 				      number_of(sample, 1));
 	r = each_number(o, stack, 1, push_location, NULL);
 	if (r == 0)
@@ -671,7 +672,7 @@ static int message_read(struct otlp *o, const struct span *message)
 	int r;
 
 	if (!dictionary.bytes)
-		return import_damaged(o->im, "it holds no OTLP profiles: there is no dictionary");
+		return import_damaged(o->im, "it holds no OTLP profiles: it has no dictionary");
 	r = dictionary_read(o, &dictionary);
 	while (r == 0 && wire_read_field(&c, &f)) {
 		const struct span rp = {f.bytes, f.n};
@@ -680,7 +681,7 @@ static int message_read(struct otlp *o, const struct span *message)
 			r = resource_profiles_read(o, &rp);
 	}
 	if (r == 0 && !cursor_ok(&c))
-		r = import_damaged(o->im, "it is damaged, or cut at byte %zu",
+		r = import_damaged(o->im, "it is damaged, or truncated at byte %zu",
 				   (size_t)(c.cur - c.start));
 	return r;
 }

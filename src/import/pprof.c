@@ -506,7 +506,7 @@ static int head_take(struct pprof_file *pp)
 
 static int damaged_at(struct pprof_file *pp, const struct cursor *c)
 {
-	return import_damaged(pp->im, "it is no pprof file, or cut at byte %zu",
+	return import_damaged(pp->im, "it is not a pprof file, or truncated at byte %zu",
 			      (size_t)(c->cur - c->start));
 }
 
@@ -544,7 +544,7 @@ int import_read_pprof(struct import *im, const uint8_t *bytes, size_t n)
 		pp.pruned.max = UINT32_MAX / 2;
 	r = read_tables(&pp);
 	if (r == 0 && pp.n_types == 0)
-		r = import_damaged(im, "it is no pprof file: no sample type in it");
+		r = import_damaged(im, "it is not a pprof file: it has no sample type");
 	if (r == 0)
 		r = head_take(&pp);
 	if (r > 0)

@@ -14,7 +14,7 @@ bool health_is_alive(const struct statistics *s, char *why, size_t size)
 {
 	for (int i = 0; i < STATISTICS_N_PROCESSES; i++) {
 		if (s->processes[i].wanted && !s->processes[i].pid) {
-			(void)snprintf(why, size, "the %s does not run", statistics_role(i));
+			(void)snprintf(why, size, "the %s is not running", statistics_role(i));
 			return false;
 		}
 	}
@@ -55,7 +55,7 @@ bool health_is_ready(const struct statistics *s, const char *const *names, char 
 	for (uint32_t i = 0; i < s->n_destinations; i++) {
 		if (s->destinations[i].down && n >= 0 && (size_t)n < size)
 			n += snprintf(why + n, size - (size_t)n,
-				      "; export:%s is not reached, %llu profiles wait", names[i],
+				      "; export:%s is unreachable, %llu profiles wait", names[i],
 				      (unsigned long long)s->destinations[i].queue_payloads);
 	}
 	return true;

@@ -219,7 +219,7 @@ static int give_up(struct metrics *m, int error, const char *why)
 {
 	struct message msg = {.type = MESSAGE_RESULT};
 
-	log_error("nothing is served at %s: %s", m->listen, *why ? why : strerror(-error));
+	log_error("cannot serve at %s: %s", m->listen, *why ? why : strerror(-error));
 	msg.result.code = error;
 	(void)message_send(PROTOCOL_CONTROL_FD, &msg, NULL, 0);
 	return role_listen(&m->role, on_control, m);

@@ -133,7 +133,7 @@ static void say_busy(const struct pulls *p, struct serve_exchange *x)
 		next = p->pulls[i].due_ns < next ? p->pulls[i].due_ns : next;
 	if (next > now)
 		a.retry_after = (unsigned int)((next - now) / NSEC_PER_SEC) + 1;
-	n = asprintf(&text, "%d profiles are being taken already; come again in %u s\n", PULLS_MAX,
+	n = asprintf(&text, "%d profiles are already running; retry in %u s\n", PULLS_MAX,
 		     a.retry_after);
 	serve_answer(x, &a, n < 0 ? NULL : text, n < 0 ? 0 : (size_t)n);
 }
@@ -177,9 +177,10 @@ void pulls_payload(struct pulls *p, int fd)
 			      error);
 		if (r >= 0)
 			continue;
-		log_warning("a profile that was asked for cannot be made: %s", error);
-		refuse(u, r == -ENOMEM ? "that is more than fits into memory; ask for fewer seconds"
-				       : "a window cannot be read; the log of perfwalk says more");
+		log_warning("a requested profile cannot be made: %s", error);
+		refuse(u, r == -ENOMEM
+				  ? "the profile does not fit into memory; request fewer seconds"
+				  : "a window cannot be read; the log of perfwalk says more");
 	}
 }
 
@@ -252,7 +253,7 @@ static uint64_t advance(struct pulls *p, struct pull *u)
 	int fd = -EBADF;
 
 	if (clock_monotonic_ns() >= u->give_up_ns) {
-		refuse(u, "the last samples did not come in time; see /healthz");
+		refuse(u, "the last samples did not arrive in time; see /healthz");
 		return UINT64_MAX;
 	}
 	if (!u->flushed) {

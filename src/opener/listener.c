@@ -58,17 +58,17 @@ static int bind_path(struct listener *l, gid_t gid, char *error, size_t n_error)
 
 	memcpy(&un, &l->address.sa, sizeof(un));
 	if ((r = make_directory(un.sun_path)) < 0)
-		return say(error, n_error, "its directory cannot be made", r);
+		return say(error, n_error, "its directory cannot be created", r);
 	r = remove_stale(&un);
 	if (r == -EADDRINUSE)
 		return say(error, n_error, "another daemon listens there", r);
 	if (r < 0)
-		return say(error, n_error, "something else is there", r);
+		return say(error, n_error, "another file is in its place", r);
 	mask = umask(0177);
 	r = bind(l->fd, (const struct sockaddr *)&un, sizeof(un)) < 0 ? -errno : 0;
 	(void)umask(mask);
 	if (r < 0)
-		return say(error, n_error, "it cannot be made", r);
+		return say(error, n_error, "it cannot be created", r);
 	l->bound = true;
 	if (gid != (gid_t)-1 &&
 	    (lchown(un.sun_path, (uid_t)-1, gid) < 0 || chmod(un.sun_path, 0660) < 0))
@@ -83,7 +83,7 @@ static int bind_port(const struct listener *l, char *error, size_t n_error)
 	/* A port of a daemon that has just left. */
 	(void)setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	r = bind(l->fd, (const struct sockaddr *)&l->address.sa, l->address.n) < 0 ? -errno : 0;
-	return r < 0 ? say(error, n_error, "it cannot be listened at", r) : 0;
+	return r < 0 ? say(error, n_error, "listening on it fails", r) : 0;
 }
 
 int listener_open(struct listener *ret, const struct address *address, gid_t gid, char *error,

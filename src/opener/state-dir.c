@@ -60,17 +60,16 @@ static int own(int fd, uint32_t uid, uint32_t gid, char *error, size_t n_error)
 	struct stat st;
 
 	if (fstat(fd, &st) < 0)
-		return say(error, n_error, -errno, "it cannot be looked at");
+		return say(error, n_error, -errno, "it cannot be examined");
 	if (st.st_uid != uid && (st.st_uid != geteuid() || !is_empty(fd))) {
-		(void)snprintf(
-			error, n_error,
-			"it belongs to user %u and not to user %u, or has files of others in "
-			"it; give a directory of its own, or chown -R this one",
-			(unsigned int)st.st_uid, uid);
+		(void)snprintf(error, n_error,
+			       "it belongs to user %u and not to user %u, or has files of others "
+			       "in it; set another directory, or chown -R this one",
+			       (unsigned int)st.st_uid, uid);
 		return -EPERM;
 	}
 	if ((st.st_mode & 07777) != 0700 && fchmod(fd, 0700) < 0)
-		return say(error, n_error, -errno, "its mode cannot be made 0700");
+		return say(error, n_error, -errno, "its mode cannot be set to 0700");
 	if (st.st_uid != uid && fchown(fd, uid, gid) < 0)
 		return say(error, n_error, -errno,
 			   "it cannot be given to perfwalk's user (that needs CAP_CHOWN)");
@@ -96,7 +95,7 @@ int state_dir_open(const char *path, uint32_t uid, uint32_t gid, bool shared, ch
 	int r;
 
 	if (!copy)
-		return say(error, n_error, -ENOMEM, "it cannot be made");
+		return say(error, n_error, -ENOMEM, "it cannot be created");
 	/* A symbolic link with a slash behind it would be followed. */
 	for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/';)
 		copy[--n] = '\0';
@@ -104,7 +103,7 @@ int state_dir_open(const char *path, uint32_t uid, uint32_t gid, bool shared, ch
 	if (r == 0 && mkdir(copy, 0700) < 0 && errno != EEXIST)
 		r = -errno;
 	if (r < 0)
-		return say(error, n_error, r, "it cannot be made");
+		return say(error, n_error, r, "it cannot be created");
 	fd = open(copy, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return say(error, n_error, -errno, "it cannot be opened");

@@ -123,9 +123,9 @@ static void on_control(void *ctx, int fd, uint32_t events)
 		return;
 	/* Without the broker nobody is left to work for. */
 	if (r == -EPIPE)
-		log_warning("the broker is gone; leaving");
+		log_warning("the broker has ended; exiting");
 	else
-		log_error("what the broker sends cannot be received: %s; leaving",
+		log_error("messages of the broker cannot be received: %s; exiting",
 			  role_receive_error(r));
 	loop_exit(l->role->loop, 1);
 }

@@ -51,8 +51,8 @@ bool setup_choose_user(struct privileges *ret, const char *name)
 			name ? name : "");
 		ret->uid = ret->gid = 65534;
 	} else if (!name || strcmp(name, found) != 0) {
-		log_debug("there is no user \"%s\": the children run as \"%s\"", name ? name : "",
-			  found);
+		log_debug("user \"%s\" does not exist: the children run as \"%s\"",
+			  name ? name : "", found);
 	} else {
 		return true;
 	}

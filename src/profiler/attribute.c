@@ -222,22 +222,22 @@ static void log_window(const struct attribution *a)
 	struct code_unwinding_stats c;
 
 	code_unwinding_stats(a->code, &c);
-	log_debug("window %llu: %u samples, %u stacks, %u frames; since the start: %llu walks, "
-		  "%llu frames, %.2f%% of them cached, %llu rows compiled, %llu evicted, %llu "
-		  "bytes of rows; %llu modules of compiled code (%llu refused), %llu bytes of what "
-		  "jitdump files say of it (%llu functions refused); "
-		  "%llu processes, %llu files (%llu open), %llu maps read, %llu cgroup files read, "
-		  "%llu questions to the broker, %llu unanswered",
-		  (unsigned long long)a->window, a->profile.samples.n, a->profile.stacks.n,
-		  a->profile.frames.n, (unsigned long long)u->walks, (unsigned long long)u->frames,
-		  100.0 * (double)u->cache_hits / (double)(u->cache_hits + u->cache_misses + 1),
-		  (unsigned long long)u->rows_compiled, (unsigned long long)u->rows_evicted,
-		  (unsigned long long)u->row_bytes, (unsigned long long)c.modules_made,
-		  (unsigned long long)c.modules_refused, (unsigned long long)c.bytes,
-		  (unsigned long long)c.refused, (unsigned long long)h->processes,
-		  (unsigned long long)h->files, (unsigned long long)h->open_files,
-		  (unsigned long long)h->maps_reads, (unsigned long long)h->cgroup_reads,
-		  (unsigned long long)a->ask->n_asked, (unsigned long long)a->ask->n_timeouts);
+	log_debug(
+		"window %llu: %u samples, %u stacks, %u frames; since the start: %llu walks, %llu "
+		"frames, %.2f%% of them cached, %llu rows compiled, %llu evicted, %llu bytes of "
+		"rows; %llu modules of compiled code (%llu refused), %llu bytes of their jitdump "
+		"records (%llu functions refused); %llu processes, %llu files (%llu open), %llu "
+		"maps read, %llu cgroup files read, %llu requests to the broker, %llu unanswered",
+		(unsigned long long)a->window, a->profile.samples.n, a->profile.stacks.n,
+		a->profile.frames.n, (unsigned long long)u->walks, (unsigned long long)u->frames,
+		100.0 * (double)u->cache_hits / (double)(u->cache_hits + u->cache_misses + 1),
+		(unsigned long long)u->rows_compiled, (unsigned long long)u->rows_evicted,
+		(unsigned long long)u->row_bytes, (unsigned long long)c.modules_made,
+		(unsigned long long)c.modules_refused, (unsigned long long)c.bytes,
+		(unsigned long long)c.refused, (unsigned long long)h->processes,
+		(unsigned long long)h->files, (unsigned long long)h->open_files,
+		(unsigned long long)h->maps_reads, (unsigned long long)h->cgroup_reads,
+		(unsigned long long)a->ask->n_asked, (unsigned long long)a->ask->n_timeouts);
 }
 
 /* What does not fit is missing from the windows, or nameless in them. */
@@ -250,9 +250,9 @@ static void report_refused(struct attribution *a)
 	if (n == a->refused_told || !log_ratelimit(&a->refused, REFUSED_SECONDS))
 		return;
 	a->refused_told = n;
-	log_warning("tables of this host are full: refused were %llu processes (%llu are known; "
-		    "raise max_processes), %llu threads, %llu mappings, %llu files and %llu "
-		    "cgroups since the start; their samples are nameless or incomplete",
+	log_warning("host tables full: %llu processes refused since the start (%llu tracked; raise "
+		    "max_processes), %llu threads, %llu mappings, %llu files and %llu cgroups; "
+		    "their samples lack names or are incomplete",
 		    (unsigned long long)h->refused_processes, (unsigned long long)h->processes,
 		    (unsigned long long)h->refused_threads, (unsigned long long)h->refused_mappings,
 		    (unsigned long long)h->refused_files, (unsigned long long)h->refused_cgroups);

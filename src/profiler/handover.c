@@ -131,7 +131,7 @@ void handover_connect(struct handover *h, int fd)
 {
 	if (h->n_samples_there > 0) {
 		h->callbacks.dropped(h->callbacks.ctx, h->n_samples_there);
-		log_warning("the symbolizer that ended had %llu samples that are kept nowhere else",
+		log_warning("%llu samples are lost: only the symbolizer that ended had them",
 			    (unsigned long long)h->n_samples_there);
 		h->n_samples_there = 0;
 	}

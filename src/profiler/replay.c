@@ -45,7 +45,7 @@ struct replay {
 	size_t n_bytes;
 	struct perf_data *data;
 	uint64_t written_ns;
-	int kallsyms;	      /* this host's */
+	int kallsyms; /* this host's */
 	struct perf_data_build_id kernel_build_id;
 	int kernel_is_known; /* -1: not found out yet */
 	int kallsyms_copy;   /* perf's; -1: none */
@@ -151,9 +151,8 @@ bool replay_kernel_is_known(struct replay *r)
 	if (r->kernel_is_known < 0) {
 		r->kernel_is_known = find_kallsyms_copy(r) || is_running_kernel(r);
 		if (!r->kernel_is_known)
-			log_info("%s: not known to be of this kernel as it was booted now, and "
-				 "perf's copy of kallsyms is not in ~/.debug: its frames carry "
-				 "addresses",
+			log_info("%s: recorded in another boot, as far as known, and perf's copy "
+				 "of kallsyms is not in ~/.debug: its frames have addresses",
 				 r->path);
 	}
 	return r->kernel_is_known;
@@ -252,30 +251,29 @@ void replay_report(const struct replay *r)
 	const struct perf_data_event *e = perf_data_event(r->data);
 
 	if (s->cut_bytes)
-		log_warning("%s is cut: its last %llu bytes are missing, with the build ids; what "
-			    "is there was converted",
+		log_warning("%s is truncated: its last %llu bytes are missing, with the build ids; "
+			    "the rest was converted",
 			    r->path, (unsigned long long)s->cut_bytes);
 	if (s->bad_at)
-		log_warning("%s is damaged: no record can be where byte %llu is; what follows was "
+		log_warning("%s is damaged: there is no valid record at byte %llu; the rest was "
 			    "not read",
 			    r->path, (unsigned long long)s->bad_at);
 	if (!s->samples)
-		log_warning("%s: there is no sample in it%s", r->path,
+		log_warning("%s: it has no samples%s", r->path,
 			    s->bad_at || s->cut_bytes ? " that can be read" : "");
 	if (e->n_others)
 		log_info("%s: only the samples of \"%s\" are in the result, not %llu of %u other "
 			 "events: --event chooses",
 			 r->path, e->name, (unsigned long long)s->other_samples, e->n_others);
 	if (!e->stacks && !e->callchains)
-		log_info("%s was recorded without call graphs: perf record --call-graph dwarf has "
-			 "them",
+		log_info("%s was recorded without call graphs: use perf record --call-graph dwarf",
 			 r->path);
 	if (r->n_refused_files)
-		log_info("%s: %llu of the files mapped are not on this host (any more) with the "
-			 "build id, or inode, recorded: their frames carry addresses",
+		log_info("%s: %llu mapped files are not on this host with the recorded build id or "
+			 "inode: their frames have addresses",
 			 r->path, (unsigned long long)r->n_refused_files);
 	if (s->late)
-		log_debug("%s: %llu records out of turn", r->path, (unsigned long long)s->late);
+		log_debug("%s: %llu records out of order", r->path, (unsigned long long)s->late);
 }
 
 const struct perf_data_event *replay_event(const struct replay *r)
@@ -419,7 +417,7 @@ static int open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t s
 
 	if (fd < 0) {
 		r->n_refused_files++;
-		log_debug("%s: not there as it was recorded", path);
+		log_debug("%s: not there as recorded", path);
 	}
 	return fd;
 }

@@ -208,8 +208,8 @@ static void print_facts(const struct diff *d, const struct profile *before,
 			      d->rows.n, d->counts ? "" : ", if the files count samples");
 	else
 		(void)fprintf(out,
-			      "What is noise is not known: the %s file does not say how many "
-			      "samples its values add up\n",
+			      "Noise is unknown: the %s file does not say how many samples its "
+			      "values add up\n",
 			      d->known[0] ? "second" : "first");
 }
 

@@ -26,9 +26,9 @@ const struct format formats[] = {
 	 NULL},
 	{".json.gz", "firefox-gzip", "Firefox Profiler profile, gzipped", true, FORMAT_REFUSES,
 	 render_firefox_gzip, NULL},
-	{".perf.txt", "perf-script", "text as of perf script", false, FORMAT_REFUSES,
+	{".perf.txt", "perf-script", "text in the form of perf script", false, FORMAT_REFUSES,
 	 render_perf_script, NULL},
-	{".script", "perf-script", "text as of perf script", false, FORMAT_REFUSES,
+	{".script", "perf-script", "text in the form of perf script", false, FORMAT_REFUSES,
 	 render_perf_script, NULL},
 };
 const unsigned int n_formats = sizeof(formats) / sizeof(formats[0]);
@@ -94,13 +94,13 @@ const struct format *format_choose(const char *path, const struct format *named,
 	(void)format_suffixes(suffixes, sizeof(suffixes), diff);
 	if (f)
 		(void)snprintf(error, FORMAT_ERROR_MAX,
-			       "that format has no differences; these do: %s", suffixes);
+			       "that format cannot hold differences; these can: %s", suffixes);
 	else if (format_is_standard_output(path))
 		(void)snprintf(error, FORMAT_ERROR_MAX,
-			       "standard output has no suffix: say --format NAME too");
+			       "standard output has no suffix: add --format NAME");
 	else
 		(void)snprintf(error, FORMAT_ERROR_MAX,
-			       "the suffix chooses the format: %s; or say --format NAME", suffixes);
+			       "the suffix chooses the format: %s; or add --format NAME", suffixes);
 	return NULL;
 }
 

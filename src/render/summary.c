@@ -175,8 +175,8 @@ static void put_losses(const struct page *pg)
 	} losses[] = {
 		{PROFILE_SAMPLES_LOST, "  lost", "the kernel's buffers were full"},
 		{PROFILE_SAMPLES_DROPPED, "  dropped", "no memory was left for them"},
-		{PROFILE_SAMPLES_FILTERED, "  left out", "of others than were asked for"},
-		{PROFILE_SAMPLES_THROTTLED, "  throttled", "times the kernel held sampling back"},
+		{PROFILE_SAMPLES_FILTERED, "  left out", "of other processes"},
+		{PROFILE_SAMPLES_THROTTLED, "  throttled", "times the kernel throttled sampling"},
 		{PROFILE_RECORDS_BAD, "  bad records", "the kernel's, damaged and ignored"},
 		{PROFILE_SIDEBAND_LOST, "  lost records",
 		 "of starts and mappings: names may be missing"},
@@ -259,8 +259,9 @@ static void put_stacks(const struct page *pg)
 		enum profile_counter counter;
 		const char *name, *why;
 	} causes[] = {
-		{PROFILE_STACKS_TRUNCATED, "  truncated", "larger than what is copied of each"},
-		{PROFILE_STACKS_LEFT, "  on another stack", "go on in one that is not copied"},
+		{PROFILE_STACKS_TRUNCATED, "  truncated", "larger than the copy of each"},
+		{PROFILE_STACKS_LEFT, "  on another stack",
+		 "continue on a stack that is not copied"},
 		{PROFILE_STACKS_UNREADABLE, "  unreadable", "the kernel could not copy enough"},
 		{PROFILE_STACKS_NO_MAPPING, "  no mapping", "code that lies in no known file"},
 		{PROFILE_STACKS_NO_FILE, "  no file", "the file of the code cannot be read"},
@@ -473,7 +474,9 @@ static int put_where(const struct page *pg)
 	if (!groups)
 		return -ENOMEM;
 	if (!pg->total) {
-		fputs("\nNo samples: nothing of what was asked for ran.\n", pg->out);
+		fputs("\n"
+		      "No samples: nothing that was selected ran.\n",
+		      pg->out);
 		return 0;
 	}
 	r = put_functions(pg);

@@ -161,8 +161,10 @@ void table_intervals(struct table *t, const struct profile *p, bool known, struc
 	}
 	(void)fputs("95% intervals by Wilson's score, ", t->out);
 	if (p->weighted)
-		(void)fprintf(t->out, "values as uneven as these tell as much as %.0f equal ones\n",
-			      whole.sum > 0 ? whole.sum * whole.sum / whole.squares : 0);
+		(void)fprintf(
+			t->out,
+			"values as uneven as these carry as much information as %.0f equal ones\n",
+			whole.sum > 0 ? whole.sum * whole.sum / whole.squares : 0);
 	else
 		(void)fprintf(t->out, "of %.0f samples%s\n", whole.sum,
 			      profile_has_period(p) ? "" : ", if that is what the file counts");

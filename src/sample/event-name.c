@@ -82,7 +82,8 @@ static int parse_tracepoint(const char *text, const char *colon, struct sample_e
 
 	if (!is_name(text, (size_t)(colon - text)) || !is_name(colon + 1, strlen(colon + 1)) ||
 	    strlen(text) >= sizeof(ret->name)) {
-		snprintf(error, n_error, "a tracepoint is SUBSYSTEM:NAME, as sched:sched_switch");
+		snprintf(error, n_error,
+			 "a tracepoint is SUBSYSTEM:NAME, such as sched:sched_switch");
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
@@ -102,8 +103,8 @@ static int parse_tracepoint(const char *text, const char *colon, struct sample_e
 	}
 	if (mounted)
 		snprintf(error, n_error,
-			 "this kernel has no such tracepoint, or its number may not be read; "
-			 "/sys/kernel/tracing/available_events lists all");
+			 "this kernel has no such tracepoint, or this user may not read its "
+			 "number; /sys/kernel/tracing/available_events lists all");
 	else
 		snprintf(error, n_error,
 			 "the numbers of tracepoints cannot be read: mount -t tracefs none "
@@ -129,13 +130,12 @@ int sample_event_parse(const char *text, struct sample_event *ret, char *error, 
 	const char *names[ARRAY_SIZE(known_events)], *near, *colon = strchr(text, ':');
 
 	if (strchr(text, ',')) {
-		snprintf(error, n_error, "one event a capture: choose one");
+		snprintf(error, n_error, "a capture has one event: choose one");
 		return -EINVAL;
 	}
 	if (colon && is_known(text, (size_t)(colon - text))) {
-		snprintf(
-			error, n_error,
-			"modifiers are not for events here: --all-user and --all-kernel say where");
+		snprintf(error, n_error,
+			 "events take no modifiers here: use --all-user or --all-kernel");
 		return -EINVAL;
 	}
 	if (colon)

@@ -115,7 +115,7 @@ static void explain_not_permitted(const struct sample_circumstances *c, pid_t pi
 			 "perf_event_open is refused although this process has CAP_PERFMON "
 			 "(kernel.perf_event_paranoid is %ld%s): %s",
 			 c->paranoid, c->seccomp > 0 ? ", a seccomp filter is in force" : "",
-			 pid != -1 ? "profiling a process of another user needs CAP_SYS_PTRACE too"
+			 pid != -1 ? "profiling another user's process also needs CAP_SYS_PTRACE"
 				   : "allow perf_event_open in the seccomp profile or security "
 				     "module");
 	else if (pid == -1)
@@ -160,11 +160,10 @@ static void explain_refused_attr(const struct sample_options *o, char *buf, size
 
 	(void)uname(&name);
 	if (o->event.name[0])
-		snprintf(
-			buf, size,
-			"this kernel (%s) refuses the event %s as it is asked for: another period, "
-			"rate or stack size (%u bytes) may do",
-			name.release, o->event.name, o->stack_bytes);
+		snprintf(buf, size,
+			 "this kernel (%s) refuses the event %s with these settings: try another "
+			 "period, rate or stack size (%u bytes)",
+			 name.release, o->event.name, o->stack_bytes);
 	else
 		snprintf(buf, size,
 			 "this kernel (%s) refuses the event: rate %u Hz "
@@ -178,12 +177,12 @@ static void explain_refused_attr(const struct sample_options *o, char *buf, size
 static void explain_no_event(const struct sample_options *o, char *buf, size_t size)
 {
 	snprintf(buf, size,
-		 "the event %s does not exist here, or raises no interrupt%s; what every machine "
-		 "has: cpu-clock, task-clock, page-faults, context-switches, cpu-migrations and "
+		 "the event %s does not exist here, or raises no interrupt%s; every machine has "
+		 "cpu-clock, task-clock, page-faults, context-switches, cpu-migrations and "
 		 "tracepoints",
 		 o->event.name[0] ? o->event.name : "cycles",
 		 sample_event_is_hardware(&o->event)
-			 ? ": no processor counters are there for it, as in most virtual machines"
+			 ? ": there are no processor counters for it, as in most virtual machines"
 			 : "");
 }
 
@@ -236,7 +235,7 @@ void event_explain(int error, pid_t pid, int cpu, const struct sample_options *o
 			 cpu);
 		break;
 	case -ESRCH:
-		snprintf(buf, size, "no %s %d: it has ended or never was; see ps -e%s",
+		snprintf(buf, size, "no %s %d: it has ended or never existed; see ps -e%s",
 			 o->this_thread ? "thread" : "process", (int)pid,
 			 o->this_thread ? "L" : "");
 		break;

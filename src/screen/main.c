@@ -119,7 +119,7 @@ static int open_terminal(struct screen *s)
 	int r = terminal_open(&s->setup.termios, s->setup.color);
 
 	if (r < 0) {
-		log_error("a terminal of type \"%s\" cannot show it; set TERM, install its "
+		log_error("a terminal of type \"%s\" cannot show the screen; set TERM, install its "
 			  "terminfo entry (ncurses-term), or use --batch",
 			  type ? type : "");
 		say_done(r);

@@ -176,9 +176,9 @@ static int lookup_dump(const struct code_names *c, struct process_code *p, uint6
 	}
 	if (r == -ENOEXEC && !p->told) {
 		p->told = true;
-		log_warning("the jitdump file of process %u %s: its compiled code stays without "
-			    "those names",
-			    p->pid, jitdump_problem(p->dump));
+		log_warning(
+			"the jitdump file of process %u %s: its compiled code lacks those names",
+			p->pid, jitdump_problem(p->dump));
 	}
 	return jitdump_lookup(p->dump, address, ret);
 }

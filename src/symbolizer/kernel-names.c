@@ -87,8 +87,8 @@ void kernel_names_set_notes(struct kernel_names *k, int fd)
 	const uint8_t *id;
 
 	kernel_names_forget_file(k);
-	k->n_build_id = notes_find_build_id(bytes, got > 0 ? (size_t)got : 0, 4,
-					    sizeof(k->build_id), &id);
+	k->n_build_id =
+		notes_find_build_id(bytes, got > 0 ? (size_t)got : 0, 4, sizeof(k->build_id), &id);
 	if (k->n_build_id)
 		memcpy(k->build_id, id, k->n_build_id);
 }
@@ -137,10 +137,10 @@ static void read_kallsyms(struct kernel_names *k)
 	if (r == 0) {
 		kallsyms_free(k->kallsyms);
 		k->kallsyms = fresh;
-		log_debug("names in the kernel take %zu bytes; %llu of its functions do not fit",
+		log_debug("the kernel's names take %zu bytes; %llu of its functions do not fit",
 			  kallsyms_bytes(fresh), (unsigned long long)kallsyms_refused(fresh));
 	} else {
-		log_debug("kernel frames stay without names: %s",
+		log_debug("kernel frames have no names: %s",
 			  r > 0 ? "kernel.kptr_restrict hides the addresses" : strerror(-r));
 	}
 }

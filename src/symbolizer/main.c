@@ -343,7 +343,7 @@ static void on_profiler(void *ctx, int fd, uint32_t events)
 		disconnect_profiler(s);
 	if (r < 0 && r != -EPIPE) {
 		/* Both live on, and only the start of one joins them again. */
-		log_error("what the profiler sends cannot be received: %s; leaving",
+		log_error("messages of the profiler cannot be received: %s; exiting",
 			  role_receive_error(r));
 		loop_exit(s->role.loop, 1);
 		return;
@@ -363,7 +363,7 @@ static int render_to(struct symbolizer *s, const char *what, int fd, const struc
 	 * standard output may be a file that others write to as well. */
 	if (f && !format_is_standard_output(what) && lseek(fd, 0, SEEK_SET) == 0 &&
 	    ftruncate(fd, 0) < 0)
-		log_debug("%s is no file to be begun anew: %s", what, strerror(errno));
+		log_debug("%s cannot be truncated: %s", what, strerror(errno));
 
 	if (f) {
 		errno = 0;
@@ -381,7 +381,7 @@ static int render_to(struct symbolizer *s, const char *what, int fd, const struc
 			  format_is_standard_output(what) ? "standard output" : what, strerror(-r));
 		/* Half of a file is none; the broker removes what it made for it. */
 		if (!format_is_standard_output(what) && ftruncate(again, 0) < 0)
-			log_debug("%s stays as it is: %s", what, strerror(errno));
+			log_debug("%s is left unchanged: %s", what, strerror(errno));
 	}
 	return r;
 }
@@ -519,7 +519,7 @@ static bool await_debug_files(struct symbolizer *s)
 	if (!s->await_until_ns)
 		s->await_until_ns = now + AWAIT_NS;
 	if (s->n_awaited && now >= s->await_until_ns)
-		log_info("%u debug file%s did not come in time: names are less than they could be",
+		log_info("%u debug file%s did not arrive in time; some frames lack names or lines",
 			 s->n_awaited, s->n_awaited == 1 ? "" : "s");
 	return s->n_awaited && now < s->await_until_ns;
 }

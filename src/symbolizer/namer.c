@@ -552,12 +552,12 @@ static void name_module(struct namer *n, struct profile *p, uint32_t module, uin
 	for (uint32_t i = 0; i < n_frames; i++)
 		name_frame(n, p, frames[i]);
 	if (n->lines_ns > LINES_NS)
-		log_debug("%s: reading its source lines takes too long, some frames go without",
+		log_debug("%s: reading its source lines takes too long; some frames lack them",
 			  m->kind == PROFILE_MODULE_FILE ? file_names_path(n->files, m->uid)
 							 : "the kernel's debug file");
 	refused = file_names_refused(n->files, m->uid) - refused;
 	if (refused)
-		log_debug("%s: %llu symbols, tables or units of it are left out: too many, too "
+		log_debug("%s: %llu of its symbols, tables or units are left out: too many, too "
 			  "large or damaged",
 			  file_names_path(n->files, m->uid), (unsigned long long)refused);
 	if (n_frames && m->kind == PROFILE_MODULE_FILE)

@@ -138,7 +138,7 @@ static int refuse_differences(const struct viewer *v, const struct profile *p)
 	for (uint32_t i = 0; i < v->n && i < 2; i++) {
 		if (!profile_is_difference(sides[i]))
 			continue;
-		log_error("%s has values below 0: it is a difference already, and has no shares to "
+		log_error("%s has values below 0: it is already a difference, and has no shares to "
 			  "compare; perfwalk report shows it",
 			  v->inputs[i].path);
 		return -EINVAL;

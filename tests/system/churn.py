@@ -88,7 +88,7 @@ endpoint = {sink.endpoint}
         for _ in range(20):
             rig.start(["sleep", "60"])
         rig.wait_for("a warning of refused processes", lambda: re.search(
-            r"refused were [1-9]\d* processes \(16 are known; raise max_processes\)", daemon.log()))
+            r"host tables full: [1-9]\d* processes refused since the start \(16 tracked; raise max_processes\)", daemon.log()))
         rig.check(True, "a full table of processes is told of")
         daemon.stop()
 

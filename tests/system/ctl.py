@@ -197,7 +197,7 @@ def second_daemons(d):
         at = second.log().count("profiling")
         rig.check(at > 0 and second.alive(), "a second daemon with a config of its own runs beside the first")
         third = rig.write("third.conf", f"{kept}[process]\ncontrol = {rig.path('third.control')}\n")
-        ends(third, "one whose store is another's", "no place for any profile")
+        ends(third, "one whose store is another's", "profiles have no destination")
         rig.end(second.process)  # killed: its lock file and its socket stay
         rig.check(os.path.exists(second.control + ".lock"), "its lock file is still there")
         os.truncate(second.log_path, 0)
@@ -303,7 +303,7 @@ def set_aside(directory):
         os.kill(first, signal.SIGABRT)
         rig.wait_for("a new symbolizer", lambda: d.role("symbolizer") not in (0, first))
         flush.wait(40)
-        wanted = rf"the perf map of process {p.pid}: the symbolizer died while reading it; it reads it again in 59m\d+s\n"
+        wanted = rf"the perf map of process {p.pid}: the symbolizer died while reading it; it will read it again in 59m\d+s\n"
         rig.check(re.fullmatch(wanted, listed()), f"set-aside says: {listed().strip()}")
         ctl(d, "reload")
         rig.check(re.fullmatch(wanted, listed()), "and so it does behind a reload")

@@ -234,7 +234,7 @@ def profiles(port, pid):
     away = [ask_and_wait(port) for _ in range(4)]
     status, headers, body = rig.wait_for("a fifth to be refused", lambda: (lambda r: r[0] == 503 and r)(
         get(port, "/debug/pprof/profile?seconds=1")), 20)
-    rig.check(int(headers["Retry-After"]) >= 1 and b"come again" in body,
+    rig.check(int(headers["Retry-After"]) >= 1 and b"retry in" in body,
               f"a fifth at a time: {status}, {body.decode().strip()}")
     for s in away:
         s.close()
@@ -360,7 +360,7 @@ def missed(daemon, port):
         os.kill(pid, signal.SIGKILL)
         time.sleep(0.1)
     status, _, text = get(port, "/healthz")
-    return b"the exporter does not run" in text and (status, text)
+    return b"the exporter is not running" in text and (status, text)
 
 
 def bad_days(daemon, port, sink):
@@ -388,7 +388,7 @@ def bad_days(daemon, port, sink):
     healthy(port)
     sink.__exit__()
     text = rig.wait_for("/readyz to tell of the destination", lambda: (
-        lambda r: b"export:sink is not reached" in r[2] and (r[0], r[2]))(get(port, "/readyz")), 20)
+        lambda r: b"export:sink is unreachable" in r[2] and (r[0], r[2]))(get(port, "/readyz")), 20)
     rig.check(text[0] == 200, f"a destination that is away: {text[0]} {text[1].decode().strip()}")
     v = values(port)
     dest = ("destination", "sink")

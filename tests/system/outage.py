@@ -201,7 +201,7 @@ def main():
         runs = [Run("alone"), Run("killed", killed=True), Run("full", spool=full),
                 Run("clock", env=env)]
         away(runs, lambda: clock(-STEP))
-        rig.check("cannot be written: no space is left" in runs[2].daemon.log(), "the disk was full")
+        rig.check("cannot be written: only the reserve" in runs[2].daemon.log(), "the disk was full")
         back(runs)
         # One that dies young again and again is started after a longer and longer pause, half a minute at last.
         rig.check(runs[1].kills >= max(3, SECONDS / 40), f"the exporter was killed {runs[1].kills} times")

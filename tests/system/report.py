@@ -274,14 +274,14 @@ def bad_files(files):
     raw = gzip.decompress(good)
     cases = {
         "empty.pb.gz": (b"", "it is empty"),
-        "cut.pb.gz": (good[:len(good) // 2], "damaged, or it is cut"),
-        "cut.pb": (raw[:-1], "cut at byte"),
-        "noise.pb": (os.urandom(500), "no pprof file"),
+        "cut.pb.gz": (good[:len(good) // 2], "damaged, or it is truncated"),
+        "cut.pb": (raw[:-1], "truncated at byte"),
+        "noise.pb": (os.urandom(500), "not a pprof file"),
         "bomb.pb.gz": (gzip.compress(bytes(1200 << 20), 1), "inflates to more than"),
         "noise.otlp": (b"\x0a\x05hello", "OTLP"),
-        "long.otlp": (b"\x00\xff\xff\xff1234", "it is cut"),
+        "long.otlp": (b"\x00\xff\xff\xff1234", "it is truncated"),
         "text.folded": (b"no number here\n", "line 1"),
-        "binary": (bytes(range(16)) * 4, "no format"),
+        "binary": (bytes(range(16)) * 4, "format is unknown"),
     }
     for name, (content, why) in cases.items():
         with open(rig.path(name), "wb") as f:

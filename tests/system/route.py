@@ -153,7 +153,7 @@ def by_configuration(ca, contexts):
         "both-http": lambda: both.http.count() >= 4, "both-grpc": lambda: len(both.grpc.calls) >= 4,
         "other-proxy": lambda: proxies["other"].heads, "careless": lambda: stranger.count() >= 2,
     }, {"wrong-name": "certificate is for another name", "needy": "407", "strict": "proxy does not let it through",
-        "no-proxy": "no connection to its proxy", "unknown": "proxy's host name is not known"})
+        "no-proxy": "no connection to its proxy", "unknown": "proxy's host name is unknown"})
     rig.check(proxies["plain"].heads[0].startswith(f"POST http://127.0.0.1:{plain.port}/v1development/profiles "),
               "http: the proxy is asked for the URL")
     rig.check(proxies["tls"].heads[0].startswith(f"CONNECT 127.0.0.1:{secure.port} ")

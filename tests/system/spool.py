@@ -135,7 +135,7 @@ def away_and_killed(chain):
         rig.check(told == came, f"{came} samples came of {told} that were counted into the files")
         rig.check(samples_of(second, chain.pid) > 20 and not files(daemon, ""),
                   f"{samples_of(second, chain.pid)} of the workload; nothing is left in the directory")
-    rig.check("is kept in" in daemon.log() and "the spool is empty again" in daemon.log(),
+    rig.check("are kept in" in daemon.log() and "the spool is empty again" in daemon.log(),
               "the log says that the spool is in use, and that it is empty again")
 
 
@@ -216,7 +216,7 @@ def full_disk(chain):
         daemon = rig.Daemon(config(port), "full", spool=directory)
         roles = daemon.wait_up()
         rig.wait_for("the log says that the spool is full",
-                     lambda: "cannot be written: no space is left" in daemon.log(), 40)
+                     lambda: "cannot be written: only the reserve" in daemon.log(), 40)
         time.sleep(3)
         rig.check(daemon.alive() and daemon.roles() == roles, "a full disk: all processes live on")
         rig.check(daemon.log().count("cannot be written") == 1, "and it is said once")

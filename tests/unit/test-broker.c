@@ -612,7 +612,7 @@ static void test_state_directory(void)
 	expect_refusal(link, uid, -ENOTDIR, "it cannot be opened");
 	path_in(link, sizeof(link), "to-state/");
 	expect_refusal(link, uid, -ENOTDIR, "it cannot be opened");
-	expect_refusal("/proc/1/perfwalk", uid, -ENOENT, "it cannot be made");
+	expect_refusal("/proc/1/perfwalk", uid, -ENOENT, "it cannot be created");
 	/* Of root with files in it, or of another user. */
 	expect_refusal("/usr", uid, -EPERM, "it belongs to user 0");
 	if (root)

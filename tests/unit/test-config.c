@@ -316,7 +316,7 @@ static void test_form_errors(void)
 		      "[log]\n"
 		      "level = in\001fo\n"
 		      "level = info",
-		      "a.conf:1: level: stands before the first [section]\n"
+		      "a.conf:1: level: before the first [section]\n"
 		      "a.conf:2: expected [section], key = value, or a comment\n"
 #define BAD_SECTION                                                                                \
 	"expected [section] or [section:name] with a name of at most 48 letters, digits and . _ "  \
@@ -374,7 +374,7 @@ static void test_names(void)
 		"a.conf:10: unknown key symbols in [profiler]; it belongs in [limits]\n"
 		"a.conf:11: unknown key colour in [profiler]; perfwalk.conf(5) lists all keys\n"
 		"a.conf:14: unknown key max_frame in [limits]; perfwalk.conf(5) lists all keys\n"
-		"a.conf:16: max_frames: set before in line 12\n"
+		"a.conf:16: max_frames: already set in line 12\n"
 		"a.conf:18: unknown key endpoints in [export:a]; did you mean endpoint?\n");
 }
 
@@ -541,7 +541,7 @@ static void test_files(void)
 		for (size_t i = 0; i < ARRAY_SIZE(modes); i++) {
 			CHECK_INT(chmod(write_file("a.conf", "[log]\n"), modes[i]), ==, 0);
 			CHECK_INT(load(&c, path_of("a.conf"), false, &errors), ==, -EPERM);
-			CHECK(strstr(errors, "a.conf: others than its owner can write"));
+			CHECK(strstr(errors, "a.conf: users other than its owner can write"));
 			free(TAKE_PTR(errors));
 		}
 	}
@@ -595,7 +595,7 @@ static void test_dropins(void)
 	if (geteuid() == 0) {
 		CHECK_INT(chmod(path_of("b.conf.d"), 0775), ==, 0);
 		CHECK_INT(load(&c, path_of("b.conf"), false, &errors), ==, -EINVAL);
-		CHECK(strstr(errors, "b.conf.d: others than its owner can write this directory"));
+		CHECK(strstr(errors, "b.conf.d: users other than its owner can write this directory"));
 	}
 }
 
@@ -935,7 +935,7 @@ static void test_headers_file(void)
 		CHECK_INT(chmod(path_of("headers"), i ? 0640 : 0644), ==, 0);
 		CHECK_INT(config_export_read_headers(&c->exports[0], f), ==, 0);
 		CHECK_INT(fclose(f), ==, 0);
-		CHECK_INT(strstr(errors, "everybody can read it (mode 0644)") != NULL, ==, i == 0);
+		CHECK_INT(strstr(errors, "everybody can read this file with credentials (mode 0644)") != NULL, ==, i == 0);
 		free(TAKE_PTR(errors));
 	}
 

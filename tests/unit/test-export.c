@@ -464,20 +464,20 @@ static const struct row rows[] = {
 	 {{REPLY, 200, NULL, BODY("\x0a\x06\x12\x04warn")}},
 	 SENT,
 	 .n_requests = 1,
-	 .log = "export:warning: http://127.0.0.1:%d took a payload, with 0 refused and a warning: "
+	 .log = "export:warning: http://127.0.0.1:%d accepted a payload, with 0 refused and a warning: "
 		"warn"},
 	{"partial",
 	 {{REPLY, 200, NULL, BODY("\x0a\x0b\x08\x03\x12\x07too old")}},
 	 SENT,
 	 .rejected = 3,
 	 .n_requests = 1,
-	 .log = "export:partial: http://127.0.0.1:%d took a payload but for 3 of its profiles: too "
+	 .log = "export:partial: http://127.0.0.1:%d accepted a payload except 3 of its profiles: too "
 		"old"},
 	{"page",
 	 {{REPLY, 200, "Content-Type: text/html\r\n", BODY("<html>")}},
 	 SENT,
 	 .n_requests = 1,
-	 .log = "export:page: http://127.0.0.1:%d took a payload, but answered with text/html; is"},
+	 .log = "export:page: http://127.0.0.1:%d accepted a payload, but answered with text/html; is"},
 	{"nonsense-answer", {{REPLY, 200, NULL, BODY("\xff\xff\xff\xff")}}, SENT, .n_requests = 1},
 	{"bad-request",
 	 {{REPLY, 400, NULL,
@@ -517,7 +517,7 @@ static const struct row rows[] = {
 	 {{REPLY, 429, "Retry-After: 1\r\n", NULL, 0}, OK},
 	 RETRIED(1),
 	 .wait_ms = 1000,
-	 .log = "cannot take profiles: it takes no more for now (429)"},
+	 .log = "cannot take profiles: it accepts no more for now (429)"},
 	{"limited-date", {{REPLY_DATE, 429, NULL, NULL, 0}, OK}, RETRIED(1), .wait_ms = 950},
 	{"unavailable-after",
 	 {{REPLY, 503, "retry-after:\t2\r\n", NULL, 0}, OK},
@@ -551,7 +551,7 @@ static const struct row rows[] = {
 	{"endless-headers", {{.action = ENDLESS_HEADERS}}, REFUSED},
 	{"bomb", {{.action = BOMB}}, REFUSED},
 	{"bad-gzip", {{.action = BAD_GZIP}}, REFUSED, .log = "does not decompress"},
-	{"garbage", {{.action = GARBAGE}, OK}, RETRIED(1), .log = "it does not answer in HTTP"},
+	{"garbage", {{.action = GARBAGE}, OK}, RETRIED(1), .log = "it does not speak HTTP"},
 	{"never",
 	 {ANSWER(503)},
 	 .expired = 1,
@@ -1080,7 +1080,7 @@ static void test_spool(void)
 	CHECK_INT(n_spool_files(), ==, 0);
 	/* At a limited rate. */
 	CHECK_INT(shared->seen[0].at_ns[4] - shared->seen[0].at_ns[0], >=, 4 * 25 * NSEC_PER_MSEC);
-	log_check("export:away: what http://127.0.0.1:", 1);
+	log_check("does not accept profiles for now; they are kept in", 1);
 	log_check("the spool is empty again: 6 payload(s)", 1);
 	log_check("lost", 0);
 	exporter_free(e);

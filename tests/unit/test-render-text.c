@@ -234,7 +234,7 @@ static void test_summary_of_stacks(void)
 	CHECK(strstr(text, "Samples                         12  "));
 	CHECK(strstr(
 		text,
-		"  left out                      30   63.8%  of others than were asked for\n"));
+		"  left out                      30   63.8%  of other processes\n"));
 	CHECK(strstr(text, "  copied                  16.0 KiB          of each stack; 8K would do "
 			   "for 75%\n"));
 	CHECK(strstr(text, "  frames                  up to 16          in half of the stacks\n"));
