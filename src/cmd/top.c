@@ -61,7 +61,7 @@ static const struct option_spec option_table[] = {
 	{0, "sort", "KEY", "start sorted by self (the default) or total", OPT_SORT},
 	{0, "confidence", NULL, "start with the 95% interval of each share", OPT_CONFIDENCE},
 	{'b', "batch", NULL, "print tables to standard output, without a terminal", OPT_BATCH},
-	{'n', "iterations", "N", "leave after N refreshes", OPT_ITERATIONS},
+	{'n', "iterations", "N", "exit after N refreshes", OPT_ITERATIONS},
 	{0, "no-color", NULL, "no colours; the variable NO_COLOR does the same", OPT_NO_COLOR},
 };
 
