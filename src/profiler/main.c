@@ -352,7 +352,7 @@ static void replace_event(struct profiler *p, int cpu, int fd)
 		(void)close_fd(fd);
 		return;
 	}
-	merger_replace_event(p->merger, cpu, fd);
+	merger_replace_event(p->merger, cpu, 0, fd);
 	(void)close_fd(p->cpus[cpu].event_fd);
 	p->cpus[cpu].event_fd = fd;
 }

@@ -21,7 +21,7 @@ const char sample_arch_name[] = "aarch64";
 
 #define SET(n) "mov x" #n ", #" #n "\n\tmovk x" #n ", #0x5ca1, lsl #16\n\t"
 
-/* clang-format off: one line of registers is one line of text */
+/* clang-format off */
 #define SET_ALL \
 	SET(16) SET(17) SET(19) SET(20) SET(21) SET(22) SET(23) \
 	SET(24) SET(25) SET(26) SET(27) SET(28) SET(29) SET(30)

@@ -295,14 +295,14 @@ int sample_open_cpu(const struct sample_options *o, const struct sample_features
 
 	sample_fd = open_sample_event(o, f, cpu, pid);
 	r = sample_fd;
-	if (r >= 0) {
+	if (r >= 0 && o->index == 0) {
 		event_sideband_attr(o, f, pid, &attr);
 		sideband_fd = event_open(&attr, pid, cpu, f->cloexec);
 		r = sideband_fd;
 	}
 	if (r >= 0 && attach) {
 		r = share_ring(sample_fd, attach->sample_fd);
-		if (r >= 0)
+		if (r >= 0 && sideband_fd >= 0)
 			r = share_ring(sideband_fd, attach->sideband_fd);
 	}
 	/* A number beyond all CPUs of this machine is EINVAL to the kernel. */
@@ -314,6 +314,7 @@ int sample_open_cpu(const struct sample_options *o, const struct sample_features
 	}
 	*ret = (struct sample_cpu){
 		.cpu = cpu,
+		.index = o->index,
 		.sample_fd = TAKE_FD(sample_fd),
 		.sideband_fd = TAKE_FD(sideband_fd),
 		.event_fd = -EBADF,
@@ -358,12 +359,14 @@ int sample_replace_event(const struct sample_options *o, const struct sample_fea
 int sample_enable_cpu(const struct sample_cpu *c, bool enable)
 {
 	/* The side band first on, last off: no sample without what explains it. */
-	int first = enable ? c->sideband_fd : sampling_fd(c);
-	int second = enable ? sampling_fd(c) : c->sideband_fd;
+	const int fds[2] = {enable ? c->sideband_fd : sampling_fd(c),
+			    enable ? sampling_fd(c) : c->sideband_fd};
 	unsigned long request = enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
 
-	if (ioctl(first, request, 0) < 0 || ioctl(second, request, 0) < 0)
-		return -errno;
+	for (int i = 0; i < 2; i++) {
+		if (fds[i] >= 0 && ioctl(fds[i], request, 0) < 0)
+			return -errno;
+	}
 	return 0;
 }
 
@@ -373,7 +376,8 @@ int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns)
 	struct {
 		uint64_t value, enabled_ns, lost;
 	} counts;
-	ssize_t n = read(c->sideband_fd, &counts, sizeof(counts));
+	ssize_t n = read(c->sideband_fd >= 0 ? c->sideband_fd : sampling_fd(c), &counts,
+			 sizeof(counts));
 
 	if (n < 0)
 		return -errno;

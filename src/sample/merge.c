@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two rings per CPU, each in time order by itself, read as one sequence: a heap of rings, keyed by
- * the time of the record at their tail.
+ * A few rings per CPU (one of samples for each event, one side band), each in time order by itself,
+ * read as one sequence: a heap of rings, keyed by the time of the record at their tail.
  *
  * Why the order can be trusted. A drain looks at the rings as they were at its begin. The heads of
  * the sample rings are taken before those of the side band, so whatever a sample in view may need
@@ -23,15 +23,16 @@
 #include "src/sample/source.h"
 #include "util/array.h"
 
-#define MAX_RINGS	 16384 /* two for each of the 8192 CPUs a kernel can be built for */
+#define MAX_RINGS	 65536 /* 8192 CPUs a kernel can be built for, with all events */
 #define MAX_RECORD_BYTES 65536 /* the size is 16 bits wide */
 #define URGENT_PERCENT	 75
 #define NO_RING		 UINT32_MAX
 
 struct merger {
-	struct sample_options options;
-	struct sample_features features;
-	struct record_layout layout[2]; /* [sideband] */
+	struct sample_options options[SAMPLE_MAX_EVENTS];
+	uint32_t n_events;
+	bool read_lost;
+	struct record_layout sideband_layout, layouts[SAMPLE_MAX_EVENTS];
 	ARRAY(struct source) sources;
 	uint32_t *heap; /* of sources with records left, oldest first */
 	uint32_t n_heap, cap_heap;
@@ -44,7 +45,7 @@ struct merger {
 
 static const struct record_layout *layout_of(const struct merger *m, const struct source *s)
 {
-	return &m->layout[s->sideband];
+	return s->sideband ? &m->sideband_layout : &m->layouts[s->index];
 }
 
 /* ---- The heap ---- */
@@ -97,13 +98,22 @@ int merger_new(struct merger **ret, const struct sample_options *options,
 
 	if (!m)
 		return -ENOMEM;
-	m->options = *options;
-	m->features = *features;
+	m->read_lost = features->read_lost;
 	m->sources.max = MAX_RINGS;
 	m->held = NO_RING;
-	event_layout(options, features, false, &m->layout[false]);
-	event_layout(options, features, true, &m->layout[true]);
+	event_layout(options, features, true, &m->sideband_layout);
+	(void)merger_add_event(m, options, features);
 	*ret = m;
+	return 0;
+}
+
+int merger_add_event(struct merger *m, const struct sample_options *options,
+		     const struct sample_features *features)
+{
+	if (m->n_events == SAMPLE_MAX_EVENTS)
+		return -E2BIG;
+	m->options[m->n_events] = *options;
+	event_layout(options, features, false, &m->layouts[m->n_events++]);
 	return 0;
 }
 
@@ -119,7 +129,7 @@ struct merger *merger_free(struct merger *m)
 	return NULL;
 }
 
-int merger_add_ring(struct merger *m, int cpu, bool sideband, const struct ring *ring)
+int merger_add_ring(struct merger *m, int cpu, uint32_t index, const struct ring *ring)
 {
 	struct source *s;
 
@@ -138,15 +148,16 @@ int merger_add_ring(struct merger *m, int cpu, bool sideband, const struct ring 
 	s->ring = *ring;
 	s->event_fd = ring->fd;
 	s->cpu = cpu;
-	s->sideband = sideband;
+	s->sideband = index == MERGE_SIDEBAND;
+	s->index = s->sideband ? 0 : index;
 	s->head = s->head_read = ring->tail;
 	/* What was lost before we came is told by the records still in the ring. */
-	if (m->features.read_lost)
+	if (m->read_lost)
 		(void)source_read_lost(s, &s->lost_base);
 	return 0;
 }
 
-static int map_and_add(struct merger *m, int cpu, bool sideband, int fd, uint64_t bytes,
+static int map_and_add(struct merger *m, int cpu, uint32_t index, int fd, uint64_t bytes,
 		       uint64_t default_bytes)
 {
 	bool is_mapped = bytes != 0;
@@ -158,34 +169,51 @@ static int map_and_add(struct merger *m, int cpu, bool sideband, int fd, uint64_
 	r = ring_map(&ring, fd, &bytes, !is_mapped);
 	if (r < 0)
 		return r;
-	r = merger_add_ring(m, cpu, sideband, &ring);
+	r = merger_add_ring(m, cpu, index, &ring);
 	if (r < 0)
 		ring_unmap(&ring);
 	return r;
 }
 
-void merger_replace_event(struct merger *m, int cpu, int event_fd)
+void merger_replace_event(struct merger *m, int cpu, uint32_t index, int event_fd)
 {
 	for (uint32_t i = 0; i < m->sources.n; i++) {
 		struct source *s = &m->sources.items[i];
 
-		if (s->cpu == cpu && !s->sideband)
+		if (s->cpu == cpu && !s->sideband && s->index == index)
 			source_replace_event(s, event_fd);
 	}
 }
 
+static void drop_rings(struct merger *m, int cpu, uint32_t from)
+{
+	uint32_t kept = from;
+
+	for (uint32_t i = from; i < m->sources.n; i++) {
+		if (m->sources.items[i].cpu == cpu)
+			ring_unmap(&m->sources.items[i].ring);
+		else
+			m->sources.items[kept++] = m->sources.items[i];
+	}
+	m->sources.n = kept;
+}
+
 int merger_add_cpu(struct merger *m, const struct sample_cpu *c)
 {
-	uint64_t sideband_bytes =
-		m->options.sideband_bytes ? m->options.sideband_bytes : EVENT_SIDEBAND_BYTES;
-	int r = map_and_add(m, c->cpu, false, c->sample_fd, c->sample_ring_bytes,
-			    m->options.ring_bytes);
+	const struct sample_options *o;
+	uint32_t before = m->sources.n;
+	int r;
 
-	if (r < 0)
+	if (c->index >= m->n_events)
+		return -EINVAL;
+	o = &m->options[c->index];
+	r = map_and_add(m, c->cpu, c->index, c->sample_fd, c->sample_ring_bytes, o->ring_bytes);
+	if (r < 0 || c->sideband_fd < 0)
 		return r;
-	r = map_and_add(m, c->cpu, true, c->sideband_fd, c->sideband_ring_bytes, sideband_bytes);
+	r = map_and_add(m, c->cpu, MERGE_SIDEBAND, c->sideband_fd, c->sideband_ring_bytes,
+			o->sideband_bytes ? o->sideband_bytes : EVENT_SIDEBAND_BYTES);
 	if (r < 0)
-		merger_remove_cpu(m, c->cpu);
+		drop_rings(m, c->cpu, before);
 	return r;
 }
 
@@ -198,16 +226,8 @@ static void release_held(struct merger *m)
 
 void merger_remove_cpu(struct merger *m, int cpu)
 {
-	uint32_t kept = 0;
-
 	release_held(m);
-	for (uint32_t i = 0; i < m->sources.n; i++) {
-		if (m->sources.items[i].cpu == cpu)
-			ring_unmap(&m->sources.items[i].ring);
-		else
-			m->sources.items[kept++] = m->sources.items[i];
-	}
-	m->sources.n = kept;
+	drop_rings(m, cpu, 0);
 	heap_build(m);
 }
 
@@ -296,8 +316,10 @@ bool merger_next(struct merger *m, struct record *ret)
 			return false;
 		s = &m->sources.items[m->heap[0]];
 		decode_next(m, s, ret, &wanted);
-		if (wanted)
+		if (wanted) {
 			ret->from_sideband = s->sideband;
+			ret->index = s->index;
+		}
 		m->held = m->heap[0];
 		/* The heap looks ahead of the record held; next_time is the next one's then. */
 		if (wanted && ret->type == RECORD_BAD)
@@ -324,7 +346,7 @@ struct sample_losses merger_read_lost(struct merger *m)
 	for (uint32_t i = 0; i < m->sources.n; i++) {
 		struct source *s = &m->sources.items[i];
 
-		if (!m->features.read_lost || !source_read_lost(s, &count))
+		if (!m->read_lost || !source_read_lost(s, &count))
 			continue;
 		s->lost_read = count - s->lost_base;
 		*(s->sideband ? &sum.sideband : &sum.samples) += source_lost_news(s);

@@ -67,8 +67,12 @@ enum sample_stacks {
 	SAMPLE_STACKS_FP,    /* the kernel follows frame pointers; no copies */
 };
 
+/* Events that are sampled together, each in rings of its own. */
+#define SAMPLE_MAX_EVENTS 6
+
 struct sample_options {
 	struct sample_event event;
+	uint32_t index;	  /* among those sampled together; 0 alone brings the side band */
 	uint64_t period;  /* a sample every so many events; 0: rate_hz */
 	uint32_t rate_hz; /* clamped to half of perf_event_max_sample_rate as it is now */
 	enum sample_stacks stacks;
@@ -90,11 +94,12 @@ extern const uint64_t sample_user_regs;
 /* "x86_64", "aarch64": as uname says. */
 extern const char sample_arch_name[];
 
-/* One CPU's two events. Descriptors are owned by whoever holds the struct; the rings are mapped by
+/* One CPU's sample event and its side band. Descriptors are owned by whoever holds the struct; the rings are mapped by
  * ring_map(), for the merge by merger_add_cpu(). */
 struct sample_cpu {
 	int cpu;
-	int sample_fd, sideband_fd;
+	uint32_t index;		    /* of the event: sample_options.index */
+	int sample_fd, sideband_fd; /* sideband_fd -EBADF: another event's */
 	/* The event that samples into the ring of sample_fd, which itself stands still then: see
 	 * sample_replace_event(). -EBADF: sample_fd does. */
 	int event_fd;
@@ -204,6 +209,7 @@ enum record_type {
 /* Borrowed from the ring (or the merger's wrap buffer) until the next call. */
 struct record {
 	enum record_type type;
+	uint32_t index;	   /* of the event that wrote it: sample_options.index */
 	uint64_t time_ns;  /* perf clock of the event */
 	uint32_t pid, tid; /* in our pid namespace; (uint32_t)-1 of a task already gone */
 	uint32_t cpu;
@@ -276,14 +282,18 @@ struct sample_losses {
 struct merger;
 int merger_new(struct merger **ret, const struct sample_options *options,
 	       const struct sample_features *features);
+/* One more event, with the next index: before its CPUs are added. 0 or -E2BIG. */
+int merger_add_event(struct merger *m, const struct sample_options *options,
+		     const struct sample_features *features);
 struct merger *merger_free(struct merger *m);
 DEFINE_CLEANUP(struct merger *, merger_free)
-/* Maps the CPU's rings (fds stay open and the caller's). 0 or -errno. */
+/* Maps the rings of a CPU and an event (fds stay open and the caller's). 0 or -errno. */
 int merger_add_cpu(struct merger *m, const struct sample_cpu *c);
-/* Another event writes into the CPU's sample ring from now on (sample_replace_event()); event_fd
- * stays open and the caller's. The one before is read for the last time here. */
-void merger_replace_event(struct merger *m, int cpu, int event_fd);
-/* What is left in its rings is lost to the caller: drain first. */
+/* Another event writes into the sample ring of a CPU and an event from now on
+ * (sample_replace_event()); event_fd stays open and the caller's. The one before is read for the
+ * last time here. */
+void merger_replace_event(struct merger *m, int cpu, uint32_t index, int event_fd);
+/* All rings of the CPU. What is left in them is lost to the caller: drain first. */
 void merger_remove_cpu(struct merger *m, int cpu);
 /* Snapshot of all heads: begins a drain. */
 void merger_begin(struct merger *m, bool flush);

@@ -7,6 +7,7 @@
 struct source {
 	struct ring ring;
 	int cpu;
+	uint32_t index; /* of the event: sample_options.index */
 	bool sideband;
 	uint64_t head;	    /* at merger_begin(): records end here */
 	uint64_t head_read; /* the same, before the last merger_begin() */

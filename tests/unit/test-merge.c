@@ -27,7 +27,7 @@ struct writer {
 	uint64_t head;
 };
 
-static struct writer make_ring(struct merger *m, int cpu, bool sideband, uint64_t start)
+static struct writer make_ring_of(struct merger *m, int cpu, uint32_t index, uint64_t start)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	uint64_t bytes = RING_BYTES;
@@ -46,9 +46,14 @@ static struct writer make_ring(struct merger *m, int cpu, bool sideband, uint64_
 	CHECK_INT(ring_map(&ring, fd, &bytes, false), ==, 0);
 	CHECK_INT(ring.tail, ==, (int64_t)start);
 	ring.fd = counter_fd;
-	CHECK_INT(merger_add_ring(m, cpu, sideband, &ring), ==, 0);
+	CHECK_INT(merger_add_ring(m, cpu, index, &ring), ==, 0);
 	(void)close_fd(fd);
 	return w;
+}
+
+static struct writer make_ring(struct merger *m, int cpu, bool sideband, uint64_t start)
+{
+	return make_ring_of(m, cpu, sideband ? MERGE_SIDEBAND : 0, start);
 }
 
 static void drop_writer(struct writer *w)
@@ -443,7 +448,7 @@ static void test_lost_is_read(void)
 	/* An event in the place of another, which a profiler before us has read for a while. */
 	write_count(&samples, 104);
 	write_count(&other, 50);
-	merger_replace_event(m, 0, other.fd[0]);
+	merger_replace_event(m, 0, 0, other.fd[0]);
 	write_count(&other, 52);
 	write_count(&sideband, 206);
 	check_losses(m, 3, 0);
@@ -453,6 +458,62 @@ static void test_lost_is_read(void)
 	drop_counter(&other);
 	drop_writer(&a);
 	drop_writer(&b);
+}
+
+/* By a fixed period: no period in the sample, and no stack either. */
+static void write_counted(struct writer *w, uint32_t tid, uint64_t time_ns)
+{
+	put_header(w, PERF_RECORD_SAMPLE, 8 + 32);
+	put64(w, 0);
+	put64(w, (uint64_t)tid << 32 | tid);
+	put64(w, time_ns);
+	put64(w, 0);
+	publish(w);
+}
+
+/* Each event has a layout of its own, and all are in one order. */
+static void test_two_events(void)
+{
+	_cleanup_(merger_freep) struct merger *m = new_merger();
+	struct sample_options counted = options;
+	struct writer s0, s1, b0;
+	struct record r;
+
+	counted.index = 1;
+	counted.period = 1;
+	counted.kernel_stacks = false;
+	CHECK_INT(merger_add_event(m, &counted, &features), ==, 0);
+	s0 = make_ring_of(m, 0, 0, 0);
+	s1 = make_ring_of(m, 0, 1, 0);
+	b0 = make_ring(m, 0, true, 0);
+	for (uint32_t i = 0; i < 100; i++) {
+		if (i % 3 == 0)
+			write_sample(&s0, i, i, i % 7);
+		else if (i % 3 == 1)
+			write_counted(&s1, i, i);
+		else
+			write_comm(&b0, i, i);
+	}
+	merger_begin(m, true);
+	for (uint32_t i = 0; i < 100; i++) {
+		CHECK(merger_next(m, &r));
+		CHECK_INT(r.type, ==, i % 3 == 2 ? RECORD_COMM : RECORD_SAMPLE);
+		CHECK_INT(r.tid, ==, i);
+		if (r.type == RECORD_SAMPLE) {
+			CHECK_INT(r.index, ==, i % 3);
+			CHECK_INT(r.sample.n_kernel, ==, i % 3 ? 0 : i % 7);
+		}
+	}
+	CHECK(!merger_next(m, &r));
+	merger_remove_cpu(m, 0);
+	merger_begin(m, true);
+	CHECK(!merger_next(m, &r));
+	for (uint32_t i = 2; i < SAMPLE_MAX_EVENTS; i++)
+		CHECK_INT(merger_add_event(m, &counted, &features), ==, 0);
+	CHECK_INT(merger_add_event(m, &counted, &features), ==, -E2BIG);
+	drop_writer(&s0);
+	drop_writer(&s1);
+	drop_writer(&b0);
 }
 
 static void test_map_sizes(void)
@@ -486,6 +547,7 @@ int main(void)
 	RUN(test_urgent_ring_is_emptied);
 	RUN(test_lost_is_told);
 	RUN(test_lost_is_read);
+	RUN(test_two_events);
 	RUN(test_map_sizes);
 	return 0;
 }
