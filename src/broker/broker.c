@@ -19,53 +19,22 @@
 #include "src/process/status-page.h"
 #include "src/profile/profile.h"
 #include "src/profiler/filter.h"
-#include "src/sample/stack-size.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
 
-#define SIDEBAND_BYTES (UINT64_C(256) << 10)
 #define HOTPLUG_NS     NSEC_PER_SEC
-/* Of what the profiler may ask for. */
-#define MIN_STACK_BYTES 1024
-#define MIN_RESIZE_NS	(500 * NSEC_PER_MSEC)
-#define FIXED_STACK	(32u << 10) /* where the size cannot be adapted */
-#define FLUSH_AGAIN_NS	NSEC_PER_SEC
+#define FLUSH_AGAIN_NS NSEC_PER_SEC
 /* Of a reload: until the symbolizer has settled what the profiler gave it. More than the slowest
  * file may take. */
 #define REOPEN_DEADLINE_NS (30 * NSEC_PER_SEC)
-
-int tree_enable(struct tree *t)
-{
-	t->enabled = true;
-	return t->options.enable_on_exec || t->paused ? 0 : events_enable(&t->events, true);
-}
-
-/* What the profiler asks for is checked: it is not trusted with more of the host than it has. */
-static void resize_stacks(struct tree *t, uint32_t bytes)
-{
-	struct message m = {.type = MESSAGE_STACK_SIZE};
-	const struct sample_options *o = &t->events.sample;
-	uint64_t now = clock_monotonic_ns();
-
-	if (t->adapt_stack_size && !t->stopping && !t->reopen && bytes % 8 == 0 &&
-	    bytes >= MIN_STACK_BYTES && bytes <= stack_size_max(o->ring_bytes, o->rate_hz) &&
-	    now - t->resized_ns >= MIN_RESIZE_NS &&
-	    events_resize_stacks(&t->events, bytes, t->enabled && !t->paused) == 0) {
-		t->resized_ns = now;
-		for (uint32_t i = 0; i < t->events.cpus.n; i++)
-			(void)tree_send_event(t, &t->events.cpus.items[i]);
-	}
-	m.stack_size.bytes = o->stack_bytes;
-	(void)supervisor_send(t->supervisor, PEER_PROFILER, &m, NULL, 0);
-}
 
 static void on_message(void *ctx, enum peer who, const struct message *m)
 {
 	struct tree *t = ctx;
 
 	if (m->type == MESSAGE_STACK_SIZE && who == PEER_PROFILER)
-		resize_stacks(t, m->stack_size.bytes);
+		tree_resize_stacks(t, m->stack_size.bytes);
 	if (m->type == MESSAGE_FETCHED && who == PEER_FETCHER)
 		tree_tell_fetched(t, m);
 	if (m->type != MESSAGE_RESULT)
@@ -174,101 +143,7 @@ static void reload_metrics(struct tree *t)
 		supervisor_stop(t->supervisor, PEER_METRICS);
 }
 
-/* ---- Hotplug ---- */
-
-static bool contains(const int *list, int n, int cpu)
-{
-	for (int i = 0; i < n; i++) {
-		if (list[i] == cpu)
-			return true;
-	}
-	return false;
-}
-
-static void remove_cpu(struct tree *t, uint32_t i)
-{
-	struct message m = {.type = MESSAGE_CPU_REMOVE};
-
-	m.cpu.cpu = t->events.cpus.items[i].events.cpu;
-	(void)supervisor_send(t->supervisor, PEER_PROFILER, &m, NULL, 0);
-	events_remove_cpu(&t->events, i);
-}
-
-static void add_cpu(struct tree *t, int cpu)
-{
-	/* In this order: the profiler doubts what it knows until it hears of the CPU. */
-	struct cpu_events *c = events_add_cpu(&t->events, cpu, t->enabled && !t->paused);
-
-	if (!c)
-		return;
-	log_info("CPU %d came online", cpu);
-	(void)tree_send_cpu(t, c, true);
-}
-
-static void on_hotplug_timer(void *ctx)
-{
-	struct tree *t = ctx;
-	_cleanup_free_ int *online = calloc(EVENTS_MAX_CPUS, sizeof(*online));
-	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -1;
-
-	if (n <= 0 || t->options.input_path || t->stopping || t->reopen)
-		return;
-	/* Events of tasks sleep while their CPU is offline, and go on when it is back. */
-	for (uint32_t i = t->options.n_pids > 0 ? 0 : t->events.cpus.n; i-- > 0;) {
-		struct cpu_events *c = &t->events.cpus.items[i];
-
-		if (!contains(online, n, c->events.cpu))
-			log_info("CPU %d went offline", c->events.cpu);
-		else if (t->enabled && !t->paused && events_died(c))
-			log_info("CPU %d was offline for a moment", c->events.cpu);
-		else
-			continue;
-		remove_cpu(t, i);
-	}
-	for (int i = 0; i < n; i++)
-		add_cpu(t, online[i]);
-}
-
 /* ---- Life ---- */
-
-/* stack_size = auto: only where each CPU has one event can it be replaced. */
-static uint32_t first_stack_bytes(struct tree *t)
-{
-	const struct config *c = t->options.config;
-	uint32_t max = stack_size_max(c->ring_size_bytes, t->options.rate_hz);
-
-	t->adapt_stack_size = !c->stack_size_bytes && !t->options.period &&
-			      t->events.targets.n_pids == 0 && t->events.targets.n_cgroups <= 1;
-	if (c->stack_size_bytes)
-		return c->stack_size_bytes;
-	if (!t->adapt_stack_size)
-		return FIXED_STACK;
-	return max < STACK_SIZE_FIRST ? max : STACK_SIZE_FIRST;
-}
-
-static int open_events(struct tree *t)
-{
-	const struct tree_options *o = &t->options;
-	int r = tree_find_targets(t);
-	const struct sample_options want = {
-		.event = o->event,
-		.period = o->period,
-		.rate_hz = o->rate_hz,
-		.stacks = o->stacks,
-		.only_user = o->only_user,
-		.only_kernel = o->only_kernel,
-		.stack_bytes = first_stack_bytes(t),
-		.regs_mask = sample_user_regs,
-		.kernel_stacks = o->config->kernel_stacks,
-		.ring_bytes = o->config->ring_size_bytes,
-		.sideband_bytes = SIDEBAND_BYTES,
-		.enable_on_exec = o->enable_on_exec,
-	};
-
-	if (r == 0)
-		r = events_probe(&t->events, &want);
-	return r < 0 ? r : events_open(&t->events);
-}
 
 static int start_children(struct tree *t)
 {
@@ -348,7 +223,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 #ifndef WITH_SANITIZERS /* the check for leaks looks into this process */
 	privileges_hide_memory();
 #endif
-	r = options->input_path ? 0 : open_events(t);
+	r = options->input_path ? 0 : tree_open_events(t);
 	if (r < 0)
 		return r;
 	r = supervisor_new(&t->supervisor, loop, &callbacks,
@@ -356,7 +231,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 	if (r < 0)
 		return r;
 	if ((r = t->deadline_timer = loop_add_timer(loop, UINT64_MAX, 0, on_deadline, t)) < 0 ||
-	    (r = loop_add_timer(loop, HOTPLUG_NS, HOTPLUG_NS, on_hotplug_timer, t)) < 0)
+	    (r = loop_add_timer(loop, HOTPLUG_NS, HOTPLUG_NS, tree_follow_hotplug, t)) < 0)
 		return r;
 	listen_for_metrics(t);
 	r = start_children(t);
@@ -429,7 +304,7 @@ static void reopen_events(struct tree *t)
 	if (t->renew_symbolizer)
 		r = supervisor_start(t->supervisor, PEER_SYMBOLIZER);
 	t->renew_symbolizer = false;
-	if (r < 0 || (r = open_events(t)) < 0 ||
+	if (r < 0 || (r = tree_open_events(t)) < 0 ||
 	    (r = supervisor_start(t->supervisor, PEER_PROFILER)) < 0 || (r = tree_enable(t)) < 0) {
 		log_error("sampling cannot continue after the reload: %s", strerror(-r));
 		t->result = r;

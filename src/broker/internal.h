@@ -57,6 +57,13 @@ int tree_check_destination(struct tree *t);
 int tree_find_targets(struct tree *t);
 void tree_forget_targets(struct tree *t);
 
+/* Opens what the options say, disabled (sampling.c). 0 or -errno, told. */
+int tree_open_events(struct tree *t);
+/* The profiler asks for stack copies of that size. */
+void tree_resize_stacks(struct tree *t, uint32_t bytes);
+/* CPUs that went or came since the last look. */
+void tree_follow_hotplug(void *ctx);
+
 /* What all children have counted, also those that have died. */
 void tree_counts(const struct tree *t, struct status_counts *ret);
 /* Those, and how things stand. */

@@ -6,6 +6,7 @@ libbroker_a_SOURCES = \
 	src/broker/fetch.c \
 	src/broker/internal.h \
 	src/broker/set-aside.c \
+	src/broker/sampling.c \
 	src/broker/setup.c \
 	src/broker/statistics.c \
 	src/broker/status.c \
