@@ -212,7 +212,8 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 	t->loop = loop;
 	t->options = *options;
 	t->start_unix_ns = clock_realtime_ns();
-	events_init(&t->events);
+	for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++)
+		events_init(&t->events[i]);
 	t->spool.fd = t->store.fd = t->debug_cache.fd = -EBADF;
 	t->metrics.fd = -EBADF;
 	t->has_user = setup_choose_user(&t->privileges, options->config->user);
@@ -245,7 +246,8 @@ struct tree *tree_free(struct tree *t)
 {
 	if (t) {
 		supervisor_free(t->supervisor);
-		events_deinit(&t->events);
+		for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++)
+			events_deinit(&t->events[i]);
 		tree_forget_targets(t);
 		(void)close_fd(t->spool.fd);
 		free(t->spool.path);
@@ -300,7 +302,7 @@ static void reopen_events(struct tree *t)
 
 	t->reopen = false;
 	loop_set_timer(t->loop, t->deadline_timer, UINT64_MAX);
-	events_close(&t->events);
+	tree_close_events(t);
 	if (t->renew_symbolizer)
 		r = supervisor_start(t->supervisor, PEER_SYMBOLIZER);
 	t->renew_symbolizer = false;
@@ -383,7 +385,7 @@ int tree_reload(struct tree *t, const struct config *config)
 	if (t->stopping || t->reopen)
 		return -EBUSY;
 	t->options.config = config;
-	t->options.rate_hz = config->samples_per_second;
+	t->options.events[0].rate_hz = config->samples_per_second;
 	t->options.interval_ns = config->reporter_interval_ns;
 	supervisor_set_file_timeout(t->supervisor, config->symbolizer_file_timeout_ns);
 	log.log.level = (uint32_t)log_get_level();
@@ -410,7 +412,7 @@ int tree_reload(struct tree *t, const struct config *config)
 		t->renew_symbolizer = renew_symbolizer;
 		/* What the profiler reads after its last window comes into no other. */
 		if (t->enabled && !t->paused)
-			(void)events_enable(&t->events, false);
+			(void)tree_enable_events(t, false);
 		leave_for_reload(t, PEER_PROFILER);
 	}
 	return 0;
@@ -425,13 +427,13 @@ int tree_pause(struct tree *t, bool pause)
 		return -EBUSY;
 	if (pause == t->paused)
 		return 0;
-	r = events_enable(&t->events, !pause);
+	r = tree_enable_events(t, !pause);
 	if (r < 0)
 		return r;
 	t->paused = pause;
 	/* Events that stood still are not dead. */
-	for (uint32_t i = 0; i < t->events.cpus.n; i++)
-		t->events.cpus.items[i].enabled_ns = 0;
+	for (uint32_t i = 0; i < t->events[0].cpus.n; i++)
+		t->events[0].cpus.items[i].enabled_ns = 0;
 	m.pause.paused = pause;
 	/* Without a profiler the next one hears of it at its start. */
 	(void)supervisor_send(t->supervisor, PEER_PROFILER, &m, NULL, 0);
@@ -487,7 +489,7 @@ void tree_tell_screen(struct tree *t, const struct message *m)
 
 const struct sample_features *tree_features(const struct tree *t)
 {
-	return &t->events.features;
+	return &t->events[0].features;
 }
 
 uint32_t tree_written_outputs(const struct tree *t)
@@ -502,7 +504,7 @@ int tree_output_error(const struct tree *t, uint32_t i)
 
 uint32_t tree_n_cpus(const struct tree *t)
 {
-	return t->events.cpus.n;
+	return t->events[0].cpus.n;
 }
 
 bool tree_targets_gone(const struct tree *t)

@@ -21,16 +21,21 @@ struct tree;
 
 #define TREE_MAX_OUTPUTS PROTOCOL_MAX_OUTPUTS
 
+/* What is sampled, and how often. Zero but for the rate is the daemon's way. */
+struct tree_event {
+	struct sample_event event;
+	uint64_t period; /* events between samples; 0: rate_hz */
+	uint32_t rate_hz;
+};
+
 struct tree_options {
 	const struct config *config;	   /* borrowed; of tree_reload() from then on */
 	bool capture;			   /* record; else the daemon with an exporter */
 	const struct setup_screen *screen; /* top: what the screen is told; else NULL. Borrowed */
 	uint64_t interval_ns;		   /* of the windows */
-	uint32_t rate_hz;
-	/* What is sampled, how and where; zero is the daemon's way. The [filter] of the config
-	 * holds besides. */
-	struct sample_event event;
-	uint64_t period; /* events between samples; 0: rate_hz */
+	struct tree_event events[SAMPLE_MAX_EVENTS];
+	uint32_t n_events;
+	/* How and where; zero is the daemon's way. The [filter] of the config holds besides. */
 	enum sample_stacks stacks;
 	bool only_user, only_kernel;
 	const pid_t *pids; /* n; none: the whole host */

@@ -96,7 +96,7 @@ static int map_rings(const struct events *e, struct cpu_events *c, bool may_shri
 	c->events.sample_ring_bytes = e->sample.ring_bytes;
 	c->events.sideband_ring_bytes = e->sample.sideband_bytes;
 	r = ring_map(&c->sample, c->events.sample_fd, &c->events.sample_ring_bytes, may_shrink);
-	if (r == 0)
+	if (r == 0 && c->events.sideband_fd >= 0)
 		r = ring_map(&c->sideband, c->events.sideband_fd, &c->events.sideband_ring_bytes,
 			     may_shrink);
 	return (r == -EPERM || r == -ENOMEM) && !may_shrink ? -ENOBUFS : r;
@@ -464,18 +464,20 @@ int events_resize_stacks(struct events *e, uint32_t stack_bytes, bool enable)
 	return 0;
 }
 
-void events_remove_cpu(struct events *e, uint32_t i)
+void events_remove_cpu(struct events *e, int cpu)
 {
-	int cpu = e->cpus.items[i].events.cpu;
-
 	for (uint32_t j = e->attached.n; j-- > 0;) {
 		if (e->attached.items[j].cpu != cpu)
 			continue;
 		sample_close_cpu(&e->attached.items[j]);
 		e->attached.items[j] = e->attached.items[--e->attached.n];
 	}
-	close_cpu(&e->cpus.items[i]);
-	e->cpus.items[i] = e->cpus.items[--e->cpus.n];
+	for (uint32_t i = e->cpus.n; i-- > 0;) {
+		if (e->cpus.items[i].events.cpu != cpu)
+			continue;
+		close_cpu(&e->cpus.items[i]);
+		e->cpus.items[i] = e->cpus.items[--e->cpus.n];
+	}
 }
 
 /*

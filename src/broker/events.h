@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The broker's perf events: all CPUs of the host or some of them; what runs there, or some tasks,
+ * One of the broker's perf events: on all CPUs of the host or some of them; what runs there, or some tasks,
  * or some cgroups. Their rings are mapped here only to be held: a ring lives as long as somebody
  * maps it, so what the kernel wrote while a profiler was dead is there for the next one.
  */
@@ -66,7 +66,7 @@ struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable);
  * cgroups are sampled, whose events cannot be replaced one by one.
  */
 int events_resize_stacks(struct events *e, uint32_t stack_bytes, bool enable);
-/* Closes; the last one takes row i. */
-void events_remove_cpu(struct events *e, uint32_t i);
+/* Closes; the last one takes its row. Nothing when it is not there. */
+void events_remove_cpu(struct events *e, int cpu);
 /* Called at each look at enabled events: has the CPU been offline since the last one? */
 bool events_died(struct cpu_events *c);

@@ -15,7 +15,7 @@ struct statistics;
 struct tree {
 	struct loop *loop;
 	struct tree_options options;
-	struct events events;
+	struct events events[SAMPLE_MAX_EVENTS]; /* as in options */
 	struct supervisor *supervisor;
 	struct privileges privileges;
 	bool has_user;			  /* the one of the config, not one in its place */
@@ -52,13 +52,16 @@ struct tree {
 
 /* The daemon has somewhere to put its profiles: 0 or -errno, told. */
 int tree_check_destination(struct tree *t);
-/* What the config and the options say is to be sampled, into t->events.targets. 0 or -errno, told.
+/* What the config and the options say is to be sampled, into *ret. 0 or -errno, told.
  */
-int tree_find_targets(struct tree *t);
+int tree_find_targets(struct tree *t, struct events_targets *ret);
 void tree_forget_targets(struct tree *t);
 
 /* Opens what the options say, disabled (sampling.c). 0 or -errno, told. */
 int tree_open_events(struct tree *t);
+void tree_close_events(struct tree *t);
+/* Lets them count, or stand still. 0 or -errno. */
+int tree_enable_events(struct tree *t, bool enable);
 /* The profiler asks for stack copies of that size. */
 void tree_resize_stacks(struct tree *t, uint32_t bytes);
 /* CPUs that went or came since the last look. */

@@ -15,14 +15,18 @@
 #define MIN_RESIZE_NS	(500 * NSEC_PER_MSEC)
 #define FIXED_STACK	(32u << 10) /* where the size cannot be adapted */
 
-/* stack_size = auto: only where each CPU has one event can it be replaced. */
-static uint32_t first_stack_bytes(struct tree *t)
+/* Only where each CPU has one event can it be replaced. */
+static bool can_adapt(const struct tree *t, const struct events_targets *targets)
+{
+	return !t->options.config->stack_size_bytes && t->options.n_events == 1 &&
+	       !t->options.events[0].period && targets->n_pids == 0 && targets->n_cgroups <= 1;
+}
+
+static uint32_t first_stack_bytes(const struct tree *t, uint32_t rate_hz)
 {
 	const struct config *c = t->options.config;
-	uint32_t max = stack_size_max(c->ring_size_bytes, t->options.rate_hz);
+	uint32_t max = stack_size_max(c->ring_size_bytes, rate_hz);
 
-	t->adapt_stack_size = !c->stack_size_bytes && !t->options.period &&
-			      t->events.targets.n_pids == 0 && t->events.targets.n_cgroups <= 1;
 	if (c->stack_size_bytes)
 		return c->stack_size_bytes;
 	if (!t->adapt_stack_size)
@@ -30,50 +34,81 @@ static uint32_t first_stack_bytes(struct tree *t)
 	return max < STACK_SIZE_FIRST ? max : STACK_SIZE_FIRST;
 }
 
-int tree_open_events(struct tree *t)
+static int open_one(struct tree *t, uint32_t index, const struct events_targets *targets)
 {
 	const struct tree_options *o = &t->options;
-	int r = tree_find_targets(t);
+	const struct tree_event *e = &o->events[index];
 	const struct sample_options want = {
-		.event = o->event,
-		.period = o->period,
-		.rate_hz = o->rate_hz,
+		.event = e->event,
+		.index = index,
+		.period = e->period,
+		.rate_hz = e->rate_hz,
 		.stacks = o->stacks,
 		.only_user = o->only_user,
 		.only_kernel = o->only_kernel,
-		.stack_bytes = first_stack_bytes(t),
+		.stack_bytes = first_stack_bytes(t, e->rate_hz),
 		.regs_mask = sample_user_regs,
 		.kernel_stacks = o->config->kernel_stacks,
-		.ring_bytes = o->config->ring_size_bytes,
+		.ring_bytes = o->config->ring_size_bytes / o->n_events,
 		.sideband_bytes = SIDEBAND_BYTES,
 		.enable_on_exec = o->enable_on_exec,
 	};
+	int r;
 
-	if (r == 0)
-		r = events_probe(&t->events, &want);
-	return r < 0 ? r : events_open(&t->events);
+	t->events[index].targets = *targets;
+	r = events_probe(&t->events[index], &want);
+	return r < 0 ? r : events_open(&t->events[index]);
+}
+
+int tree_open_events(struct tree *t)
+{
+	struct events_targets targets = {0};
+	int r = tree_find_targets(t, &targets);
+
+	t->adapt_stack_size = can_adapt(t, &targets);
+	for (uint32_t i = 0; i < t->options.n_events && r == 0; i++)
+		r = open_one(t, i, &targets);
+	return r;
+}
+
+void tree_close_events(struct tree *t)
+{
+	for (uint32_t i = 0; i < t->options.n_events; i++)
+		events_close(&t->events[i]);
+}
+
+/* The first one brings the side band, which explains the samples of all: first on, last off. */
+int tree_enable_events(struct tree *t, bool enable)
+{
+	uint32_t n = t->options.n_events;
+	int r = 0;
+
+	for (uint32_t i = 0; i < n && r == 0; i++)
+		r = events_enable(&t->events[enable ? i : n - 1 - i], enable);
+	return r;
 }
 
 int tree_enable(struct tree *t)
 {
 	t->enabled = true;
-	return t->options.enable_on_exec || t->paused ? 0 : events_enable(&t->events, true);
+	return t->options.enable_on_exec || t->paused ? 0 : tree_enable_events(t, true);
 }
 
 /* What the profiler asks for is checked: it is not trusted with more of the host than it has. */
 void tree_resize_stacks(struct tree *t, uint32_t bytes)
 {
 	struct message m = {.type = MESSAGE_STACK_SIZE};
-	const struct sample_options *o = &t->events.sample;
+	struct events *e = &t->events[0];
+	const struct sample_options *o = &e->sample;
 	uint64_t now = clock_monotonic_ns();
 
 	if (t->adapt_stack_size && !t->stopping && !t->reopen && bytes % 8 == 0 &&
 	    bytes >= MIN_STACK_BYTES && bytes <= stack_size_max(o->ring_bytes, o->rate_hz) &&
 	    now - t->resized_ns >= MIN_RESIZE_NS &&
-	    events_resize_stacks(&t->events, bytes, t->enabled && !t->paused) == 0) {
+	    events_resize_stacks(e, bytes, t->enabled && !t->paused) == 0) {
 		t->resized_ns = now;
-		for (uint32_t i = 0; i < t->events.cpus.n; i++)
-			(void)tree_send_event(t, &t->events.cpus.items[i]);
+		for (uint32_t i = 0; i < e->cpus.n; i++)
+			(void)tree_send_event(t, &e->cpus.items[i]);
 	}
 	m.stack_size.bytes = o->stack_bytes;
 	(void)supervisor_send(t->supervisor, PEER_PROFILER, &m, NULL, 0);
@@ -90,37 +125,42 @@ static bool contains(const int *list, int n, int cpu)
 	return false;
 }
 
-static void remove_cpu(struct tree *t, uint32_t i)
+static void remove_cpu(struct tree *t, int cpu)
 {
 	struct message m = {.type = MESSAGE_CPU_REMOVE};
 
-	m.cpu.cpu = t->events.cpus.items[i].events.cpu;
+	m.cpu.cpu = cpu;
 	(void)supervisor_send(t->supervisor, PEER_PROFILER, &m, NULL, 0);
-	events_remove_cpu(&t->events, i);
+	for (uint32_t i = 0; i < t->options.n_events; i++)
+		events_remove_cpu(&t->events[i], cpu);
 }
 
 static void add_cpu(struct tree *t, int cpu)
 {
-	/* In this order: the profiler doubts what it knows until it hears of the CPU. */
-	struct cpu_events *c = events_add_cpu(&t->events, cpu, t->enabled && !t->paused);
+	for (uint32_t i = 0; i < t->options.n_events; i++) {
+		/* In this order: the profiler doubts what it knows until it hears of the CPU. */
+		struct cpu_events *c = events_add_cpu(&t->events[i], cpu, t->enabled && !t->paused);
 
-	if (!c)
-		return;
-	log_info("CPU %d came online", cpu);
-	(void)tree_send_cpu(t, c, true);
+		if (!c)
+			return;
+		if (i == 0)
+			log_info("CPU %d came online", cpu);
+		(void)tree_send_cpu(t, c, true);
+	}
 }
 
 void tree_follow_hotplug(void *ctx)
 {
 	struct tree *t = ctx;
+	struct events *e = &t->events[0];
 	_cleanup_free_ int *online = calloc(EVENTS_MAX_CPUS, sizeof(*online));
 	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -1;
 
 	if (n <= 0 || t->options.input_path || t->stopping || t->reopen)
 		return;
 	/* Events of tasks sleep while their CPU is offline, and go on when it is back. */
-	for (uint32_t i = t->options.n_pids > 0 ? 0 : t->events.cpus.n; i-- > 0;) {
-		struct cpu_events *c = &t->events.cpus.items[i];
+	for (uint32_t i = t->options.n_pids > 0 ? 0 : e->cpus.n; i-- > 0;) {
+		struct cpu_events *c = &e->cpus.items[i];
 
 		if (!contains(online, n, c->events.cpu))
 			log_info("CPU %d went offline", c->events.cpu);
@@ -128,7 +168,7 @@ void tree_follow_hotplug(void *ctx)
 			log_info("CPU %d was offline for a moment", c->events.cpu);
 		else
 			continue;
-		remove_cpu(t, i);
+		remove_cpu(t, c->events.cpu);
 	}
 	for (int i = 0; i < n; i++)
 		add_cpu(t, online[i]);

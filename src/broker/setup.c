@@ -58,10 +58,11 @@ int tree_send_cpu(const struct tree *t, const struct cpu_events *c, bool came_on
 	int r;
 
 	m.cpu.cpu = c->events.cpu;
+	m.cpu.index = c->events.index;
 	m.cpu.came_online = came_online;
 	m.cpu.sample_ring_bytes = c->events.sample_ring_bytes;
 	m.cpu.sideband_ring_bytes = c->events.sideband_ring_bytes;
-	r = supervisor_send(t->supervisor, PEER_PROFILER, &m, fds, 2);
+	r = supervisor_send(t->supervisor, PEER_PROFILER, &m, fds, fds[1] >= 0 ? 2 : 1);
 	return r < 0 ? r : tree_send_event(t, c);
 }
 
@@ -72,6 +73,7 @@ int tree_send_event(const struct tree *t, const struct cpu_events *c)
 	if (c->events.event_fd < 0)
 		return 0;
 	m.cpu.cpu = c->events.cpu;
+	m.cpu.index = c->events.index;
 	return supervisor_send(t->supervisor, PEER_PROFILER, &m, &c->events.event_fd, 1);
 }
 
@@ -133,12 +135,20 @@ static int send_input(struct tree *t, int control)
 	return r;
 }
 
+static int send_cpus(const struct tree *t, const struct events *e)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
+		r = tree_send_cpu(t, &e->cpus.items[i], false);
+	return r;
+}
+
 static int set_up_profiler(struct tree *t, int control, int status_fd)
 {
 	const struct config *c = t->options.config;
 	struct setup_profiler s = {
-		.options = t->events.sample,
-		.features = t->events.features,
+		.n_events = t->options.n_events,
 		.interval_ns = t->options.interval_ns,
 		.window_memory_bytes = c->window_memory_bytes,
 		.unwind_rows_bytes = c->unwind_rows_bytes,
@@ -149,13 +159,19 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 		.paused = t->paused,
 		.adapt_stack_size = t->adapt_stack_size,
 	};
-	int r;
+	uint32_t n_rings = 0;
+	int r = 0;
 
+	for (uint32_t i = 0; i < s.n_events; i++) {
+		s.events[i].options = t->events[i].sample;
+		s.events[i].features = t->events[i].features;
+		n_rings += 3 * t->events[i].cpus.n;
+	}
 	/* Files are mapped whole, so address space is no measure of memory here. */
 	s.common =
 		common_setup(t, 0, 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES);
-	s.common.privileges.max_open_files = c->max_open_files + HANDOVER_MAX_WINDOWS +
-					     3 * t->events.cpus.n + SETUP_OTHER_DESCRIPTORS;
+	s.common.privileges.max_open_files =
+		c->max_open_files + HANDOVER_MAX_WINDOWS + n_rings + SETUP_OTHER_DESCRIPTORS;
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	/* Groups that the kernel picks out need not be picked out again. */
 	if (r == 0)
@@ -164,8 +180,8 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 		r = send_input(t, control);
 	if (r == 0)
 		r = setup_send_start(control);
-	for (uint32_t i = 0; i < t->events.cpus.n && r == 0; i++)
-		r = tree_send_cpu(t, &t->events.cpus.items[i], false);
+	for (uint32_t i = 0; i < s.n_events && r == 0; i++)
+		r = send_cpus(t, &t->events[i]);
 	return r;
 }
 
@@ -219,7 +235,7 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 		.profile_bytes =
 			t->options.capture ? CAPTURE_PROFILE_BYTES : 2 * c->window_memory_bytes,
 		.max_open_files = c->max_open_files,
-		.n_cpus = t->events.cpus.n,
+		.n_cpus = t->events[0].cpus.n,
 		.terminal_width = t->options.terminal_width,
 		.capture = t->options.capture,
 		.live = t->options.screen != NULL,
@@ -420,7 +436,7 @@ static int set_up_screen(struct tree *t, int control, int status_fd)
 		return -EINVAL;
 	s = *t->options.screen;
 	s.common = common_setup(t, 0, DATA_BYTES);
-	s.n_cpus = t->events.cpus.n;
+	s.n_cpus = t->events[0].cpus.n;
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)
 		r = send_host_facts(control);
@@ -430,7 +446,7 @@ static int set_up_screen(struct tree *t, int control, int status_fd)
 static int set_up_metrics(struct tree *t, int control, int status_fd)
 {
 	const struct config *c = t->options.config;
-	struct setup_metrics s = {.profile_bytes = PULL_BYTES, .n_cpus = t->events.cpus.n};
+	struct setup_metrics s = {.profile_bytes = PULL_BYTES, .n_cpus = t->events[0].cpus.n};
 	int r;
 
 	if (t->metrics.fd < 0)

@@ -93,12 +93,13 @@ void statistics_collect(const struct tree *t, struct statistics *ret)
 	ret->n_destinations = (uint32_t)(t->options.config->n_exports < STATUS_MAX_DESTINATIONS
 						 ? t->options.config->n_exports
 						 : STATUS_MAX_DESTINATIONS);
-	ret->n_cpus = t->events.cpus.n;
-	ret->rate_hz = t->events.sample.rate_hz;
-	ret->stack_bytes = t->events.features.frame_pointers ? 0 : t->events.sample.stack_bytes;
+	ret->n_cpus = t->events[0].cpus.n;
+	ret->rate_hz = t->events[0].sample.rate_hz;
+	ret->stack_bytes =
+		t->events[0].features.frame_pointers ? 0 : t->events[0].sample.stack_bytes;
 	ret->n_files_set_aside = supervisor_n_set_aside(t->supervisor);
 	ret->paused = t->paused;
 	ret->flushing = !tree_flushed(t);
 	(void)snprintf(ret->event, sizeof(ret->event), "%s",
-		       sample_event_name(&t->events.sample, &t->events.features));
+		       sample_event_name(&t->events[0].sample, &t->events[0].features));
 }

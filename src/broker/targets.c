@@ -185,13 +185,13 @@ static int find_groups(struct tree *t)
 	return r;
 }
 
-int tree_find_targets(struct tree *t)
+int tree_find_targets(struct tree *t, struct events_targets *ret)
 {
 	int r = find_cpus(t);
 
 	if (r == 0)
 		r = find_groups(t);
-	t->events.targets = (struct events_targets){
+	*ret = (struct events_targets){
 		.pids = t->options.pids,
 		.n_pids = t->options.n_pids,
 		.threads = t->options.threads,

@@ -520,7 +520,6 @@ int record_main(int argc, char **argv)
 					: LOG_LEVEL_INFO);
 
 	r.terminal = isatty(STDERR_FILENO);
-	o.rate_hz = (uint32_t)r.options.rate_hz;
 	o.title = title;
 	summary_fd = writes_standard_output(&r) ? STDERR_FILENO : STDOUT_FILENO;
 	o.summary_fd = r.options.quiet ? -1 : summary_fd;
@@ -533,8 +532,10 @@ int record_main(int argc, char **argv)
 	o.pids = r.options.pids;
 	o.n_pids = r.options.n_pids;
 	o.threads = r.options.threads;
-	o.event = r.options.event;
-	o.period = r.options.period;
+	o.events[0] = (struct tree_event){.event = r.options.event,
+					  .period = r.options.period,
+					  .rate_hz = (uint32_t)r.options.rate_hz};
+	o.n_events = 1;
 	o.stacks = r.options.stacks;
 	o.only_user = r.options.only_user;
 	o.only_kernel = r.options.only_kernel;

@@ -323,7 +323,8 @@ static int run(struct daemon_run *d)
 	struct tree_options o = {
 		.config = d->config,
 		.interval_ns = d->config->reporter_interval_ns,
-		.rate_hz = d->config->samples_per_second,
+		.events = {{.rate_hz = d->config->samples_per_second}},
+		.n_events = 1,
 		.stop_deadline_ns = STOP_DEADLINE_NS,
 		.summary_fd = -1,
 		.done = on_done,

@@ -20,7 +20,7 @@ static const struct {
 	[MESSAGE_FILE] = {BODY(text), 1, 1},
 	[MESSAGE_START] = {HEADER, 0, 0},
 	[MESSAGE_PEER] = {BODY(peer), 1, 1},
-	[MESSAGE_CPU_ADD] = {BODY(cpu), 2, 2},
+	[MESSAGE_CPU_ADD] = {BODY(cpu), 1, 2},
 	[MESSAGE_CPU_EVENT] = {BODY(cpu), 1, 1},
 	[MESSAGE_CPU_REMOVE] = {BODY(cpu), 0, 0},
 	[MESSAGE_QUARANTINE] = {BODY(quarantine), 0, 0},

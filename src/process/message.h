@@ -26,7 +26,7 @@
 #define PROTOCOL_ASK_FD		4
 #define PROTOCOL_PATH_MAX	4096
 #define PROTOCOL_TEXT_MAX	8192
-#define PROTOCOL_BLOB_MAX	1024
+#define PROTOCOL_BLOB_MAX	2048
 #define PROTOCOL_MAX_OUTPUTS	16
 #define PROTOCOL_STATISTICS_MAX 8000
 
@@ -38,7 +38,7 @@ enum message_type {
 	MESSAGE_FILE,	   /* a descriptor of the set-up: an output file, kallsyms */
 	MESSAGE_START,	   /* the set-up is complete */
 	MESSAGE_PEER,	   /* fd: the socket to a neighbour, new after its restart */
-	MESSAGE_CPU_ADD,   /* fds: sample and side-band event */
+	MESSAGE_CPU_ADD,   /* fds: sample event; of the first event the side band, too */
 	MESSAGE_CPU_EVENT, /* fd: another sample event, which writes into the CPU's ring now */
 	MESSAGE_CPU_REMOVE,
 	MESSAGE_QUARANTINE, /* this file is set aside, or not any more */
@@ -166,7 +166,9 @@ struct message {
 		} peer;
 		struct {
 			int32_t cpu;
+			uint32_t index;	      /* of the event; all of a CPU are removed together */
 			uint32_t came_online; /* added: its events were not there before */
+			uint32_t reserved;
 			uint64_t sample_ring_bytes, sideband_ring_bytes;
 		} cpu;
 		struct {

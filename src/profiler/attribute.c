@@ -122,6 +122,7 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 		    const struct setup_profiler *setup, const struct filter *filter,
 		    struct replay *replay)
 {
+	const struct sample_features *features = &setup->events[0].features; /* of the kernel */
 	struct unwind_limits unwind_limits = UNWIND_LIMITS_DEFAULT;
 	struct attribution *a = calloc(1, sizeof(*a));
 	int r;
@@ -133,15 +134,15 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 	a->filter = filter;
 	a->replay = replay;
 	a->max_frames = setup->max_frames;
-	a->regs_mask = setup->options.regs_mask;
+	a->regs_mask = setup->events[0].options.regs_mask;
 	a->items.max = 1u << 20;
 	profile_init(&a->profile, setup->window_memory_bytes);
-	a->frame_pointers = setup->features.frame_pointers;
-	a->other_clock = replay || !setup->features.clockid;
+	a->frame_pointers = features->frame_pointers;
+	a->other_clock = replay || !features->clockid;
 	if (replay)
 		set_event(a, replay_event(replay));
 	else
-		set_unit(a, &setup->options);
+		set_unit(a, &setup->events[0].options);
 	a->walked = calloc(a->max_frames, sizeof(*a->walked));
 	a->frames = calloc(a->max_frames + MAX_KERNEL_FRAMES + 1, sizeof(*a->frames));
 	unwind_limits.max_row_bytes = setup->unwind_rows_bytes;
@@ -151,8 +152,7 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 		r = code_unwinding_new(&a->code, a->unwinder);
 	if (r == 0) {
 		const struct host_source source =
-			replay ? replay_source(replay)
-			       : outside_source(ask, setup->features.clockid);
+			replay ? replay_source(replay) : outside_source(ask, features->clockid);
 		const struct host_limits limits = {
 			.max_processes = setup->max_processes,
 			.max_mappings = replay ? 16384 : 65536,
@@ -162,7 +162,7 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 			.free_user = free_file_user,
 			.free_process_user = free_process_user,
 			.ctx = a,
-			.exec_unmarked = !replay && !setup->features.comm_exec,
+			.exec_unmarked = !replay && !features->comm_exec,
 			.recorded = replay != NULL,
 		};
 

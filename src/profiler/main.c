@@ -42,7 +42,7 @@ struct profiler {
 	struct merger *merger;
 	struct attribution *attribution;
 	struct handover *handover;
-	struct sample_cpu *cpus; /* by CPU number; descriptors are ours */
+	struct sample_cpu *cpus; /* by event and CPU number; descriptors are ours */
 	struct stack_size stack_size;
 	uint64_t window_start_unix_ns;
 	uint64_t clock_offset_ns; /* wall time - perf clock */
@@ -80,7 +80,7 @@ static void learn_clock_offset(struct profiler *p, uint64_t youngest_ns)
 {
 	uint64_t offset_ns = clock_realtime_ns() - youngest_ns;
 
-	if (p->setup.features.clockid || !youngest_ns)
+	if (p->setup.events[0].features.clockid || !youngest_ns)
 		return;
 	if (!p->offset_known || offset_ns < p->clock_offset_ns)
 		p->clock_offset_ns = offset_ns;
@@ -176,11 +176,13 @@ static void close_window(struct profiler *p)
 		if (t >= prof->end_unix_ns)
 			prof->end_unix_ns = t + 1;
 	}
-	prof->stack_bytes =
-		p->replay || p->setup.features.frame_pointers ? 0 : p->setup.options.stack_bytes;
-	prof->event = strtab_put(&prof->strings, p->replay ? replay_event(p->replay)->name
-							   : sample_event_name(&p->setup.options,
-									       &p->setup.features));
+	prof->stack_bytes = p->replay || p->setup.events[0].features.frame_pointers
+				    ? 0
+				    : p->setup.events[0].options.stack_bytes;
+	prof->event = strtab_put(&prof->strings,
+				 p->replay ? replay_event(p->replay)->name
+					   : sample_event_name(&p->setup.events[0].options,
+							       &p->setup.events[0].features));
 	p->role.status->counts.lost += prof->counters[PROFILE_SAMPLES_LOST];
 	p->role.status->counts.windows++;
 	count_pause(p);
@@ -200,7 +202,7 @@ static void close_window(struct profiler *p)
 		attribution_next_window(p->attribution);
 	}
 	p->window_start_unix_ns = now;
-	if (p->setup.features.clockid)
+	if (p->setup.events[0].features.clockid)
 		p->clock_offset_ns = clock_realtime_ns() - clock_monotonic_ns();
 	else if (!p->replay)
 		p->offset_known = false;
@@ -295,19 +297,27 @@ static void on_stop_timer(void *ctx)
 		loop_exit(p->role.loop, 0);
 }
 
+/* NULL: there is no such event or CPU. */
+static struct sample_cpu *find_cpu(struct profiler *p, uint32_t index, int cpu)
+{
+	if (index >= p->setup.n_events || cpu < 0 || cpu >= MAX_CPUS)
+		return NULL;
+	return &p->cpus[index * MAX_CPUS + (uint32_t)cpu];
+}
+
 static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 {
-	int cpu = m->cpu.cpu, r;
-	struct sample_cpu *c;
+	struct sample_cpu *c = find_cpu(p, m->cpu.index, m->cpu.cpu);
+	int r;
 
-	if (cpu < 0 || cpu >= MAX_CPUS || p->cpus[cpu].sample_fd >= 0) {
+	if (!c || c->sample_fd >= 0) {
 		(void)close_fd(fds[0]);
 		(void)close_fd(fds[1]);
 		return;
 	}
-	c = &p->cpus[cpu];
 	*c = (struct sample_cpu){
-		.cpu = cpu,
+		.cpu = m->cpu.cpu,
+		.index = m->cpu.index,
 		.sample_fd = fds[0],
 		.sideband_fd = fds[1],
 		.event_fd = -EBADF,
@@ -318,7 +328,7 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 	 * A CPU that came online ran for a while with nobody to record its forks and execs. Its
 	 * events count by now: who was made before is known when all rings are read.
 	 */
-	if (m->cpu.came_online) {
+	if (m->cpu.came_online && c->index == 0) {
 		drain(p, true);
 		attribution_doubt(p->attribution);
 	}
@@ -326,43 +336,50 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 	if (r == 0)
 		r = loop_add_fd(p->role.loop, c->sample_fd, EPOLLIN, on_ring, p);
 	if (r < 0)
-		log_error("CPU %d is not sampled: its ring cannot be mapped: %s", cpu,
+		log_error("CPU %d is not sampled: its ring cannot be mapped: %s", c->cpu,
 			  strerror(-r));
+}
+
+static void close_cpu(struct profiler *p, struct sample_cpu *c)
+{
+	loop_remove_fd(p->role.loop, c->sample_fd);
+	c->sample_fd = close_fd(c->sample_fd);
+	c->sideband_fd = close_fd(c->sideband_fd);
+	c->event_fd = close_fd(c->event_fd);
 }
 
 static void remove_cpu(struct profiler *p, int cpu)
 {
-	if (cpu < 0 || cpu >= MAX_CPUS || p->cpus[cpu].sample_fd < 0)
+	if (!find_cpu(p, 0, cpu) || find_cpu(p, 0, cpu)->sample_fd < 0)
 		return;
 	drain(p, true);
 	/* What its rings lost since the last window is known only as long as they are there. */
 	attribution_add_lost(p->attribution, merger_read_lost(p->merger));
 	merger_remove_cpu(p->merger, cpu);
-	loop_remove_fd(p->role.loop, p->cpus[cpu].sample_fd);
-	(void)close_fd(p->cpus[cpu].sample_fd);
-	(void)close_fd(p->cpus[cpu].sideband_fd);
-	p->cpus[cpu].event_fd = close_fd(p->cpus[cpu].event_fd);
-	p->cpus[cpu].sample_fd = p->cpus[cpu].sideband_fd = -EBADF;
+	for (uint32_t i = 0; i < p->setup.n_events; i++)
+		close_cpu(p, find_cpu(p, i, cpu));
 }
 
 /* Samples of the event before are in the same ring, in front of those of this one. */
-static void replace_event(struct profiler *p, int cpu, int fd)
+static void replace_event(struct profiler *p, const struct message *m, int fd)
 {
-	if (cpu < 0 || cpu >= MAX_CPUS || p->cpus[cpu].sample_fd < 0) {
+	struct sample_cpu *c = find_cpu(p, m->cpu.index, m->cpu.cpu);
+
+	if (!c || c->sample_fd < 0) {
 		(void)close_fd(fd);
 		return;
 	}
-	merger_replace_event(p->merger, cpu, 0, fd);
-	(void)close_fd(p->cpus[cpu].event_fd);
-	p->cpus[cpu].event_fd = fd;
+	merger_replace_event(p->merger, c->cpu, c->index, fd);
+	(void)close_fd(c->event_fd);
+	c->event_fd = fd;
 }
 
 static void set_stack_size(struct profiler *p, uint32_t bytes)
 {
-	if (bytes != p->setup.options.stack_bytes)
+	if (bytes != p->setup.events[0].options.stack_bytes)
 		log_info("stack copies of %u bytes instead of %u", bytes,
-			 p->setup.options.stack_bytes);
-	p->setup.options.stack_bytes = bytes;
+			 p->setup.events[0].options.stack_bytes);
+	p->setup.events[0].options.stack_bytes = bytes;
 	stack_size_set(&p->stack_size, bytes);
 }
 
@@ -378,7 +395,7 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		add_cpu(p, m, fds);
 		return;
 	case MESSAGE_CPU_EVENT:
-		replace_event(p, m->cpu.cpu, fds[0]);
+		replace_event(p, m, fds[0]);
 		return;
 	case MESSAGE_STACK_SIZE:
 		set_stack_size(p, m->stack_size.bytes);
@@ -459,11 +476,21 @@ static int start_replay(struct profiler *p)
 	return p->replay_timer < 0 ? p->replay_timer : 0;
 }
 
+static int new_merger(struct profiler *p)
+{
+	const struct setup_event *e = p->setup.events;
+	int r = merger_new(&p->merger, &e[0].options, &e[0].features);
+
+	for (uint32_t i = 1; i < p->setup.n_events && r == 0; i++)
+		r = merger_add_event(p->merger, &e[i].options, &e[i].features);
+	return r;
+}
+
 static int start_draining(struct profiler *p)
 {
 	int r;
 
-	if ((r = merger_new(&p->merger, &p->setup.options, &p->setup.features)) < 0 ||
+	if ((r = new_merger(p)) < 0 ||
 	    (r = loop_add_timer(p->role.loop, DRAIN_NS, DRAIN_NS, on_drain_timer, p)) < 0 ||
 	    (r = loop_add_timer(p->role.loop, p->setup.interval_ns, p->setup.interval_ns,
 				on_window_timer, p)) < 0)
@@ -502,13 +529,15 @@ static int set_up(struct profiler *p)
 	int r;
 
 	p->ask.sock = PROTOCOL_ASK_FD;
-	p->cpus = calloc(MAX_CPUS, sizeof(*p->cpus));
+	if (p->setup.n_events > SAMPLE_MAX_EVENTS)
+		return -EBADMSG;
+	p->cpus = calloc(p->setup.n_events + 1, MAX_CPUS * sizeof(*p->cpus));
 	if (!p->cpus)
 		return -ENOMEM;
-	for (int i = 0; i < MAX_CPUS; i++)
+	for (uint32_t i = 0; i < p->setup.n_events * MAX_CPUS; i++)
 		p->cpus[i].sample_fd = p->cpus[i].sideband_fd = p->cpus[i].event_fd = -EBADF;
 	p->window_start_unix_ns = clock_realtime_ns();
-	if (p->setup.features.clockid) {
+	if (p->setup.events[0].features.clockid) {
 		p->clock_offset_ns = clock_realtime_ns() - clock_monotonic_ns();
 		p->offset_known = true;
 	}
@@ -519,8 +548,8 @@ static int set_up(struct profiler *p)
 	if (r < 0)
 		return r;
 	callbacks.ctx = p->attribution;
-	stack_size_init(&p->stack_size, p->setup.options.stack_bytes, p->setup.options.ring_bytes,
-			p->setup.options.rate_hz);
+	stack_size_init(&p->stack_size, p->setup.events[0].options.stack_bytes,
+			p->setup.events[0].options.ring_bytes, p->setup.events[0].options.rate_hz);
 	if (p->setup.adapt_stack_size)
 		attribution_watch_stacks(p->attribution, &p->stack_size);
 	if ((r = handover_new(&p->handover, p->role.loop, &callbacks)) < 0 ||

@@ -12,8 +12,11 @@
 
 struct setup_profiler {
 	struct setup_common common;
-	struct sample_options options;
-	struct sample_features features;
+	struct setup_event {
+		struct sample_options options;
+		struct sample_features features;
+	} events[SAMPLE_MAX_EVENTS];
+	uint32_t n_events;    /* 0: of a file */
 	uint64_t interval_ns; /* of the windows */
 	uint64_t window_memory_bytes, unwind_rows_bytes;
 	uint32_t max_processes, max_open_files, max_frames;
