@@ -69,6 +69,8 @@ void profile_init(struct profile *p, uint64_t max_bytes)
 	p->modules.max = p->processes.max = p->threads.max = p->frames.max = p->functions.max =
 		p->lines.max = p->stacks.max = p->stack_frames.max = p->samples.max =
 			PROFILE_NONE - 1;
+	for (uint32_t i = 0; i < PROFILE_MAX_TYPES - 1; i++)
+		p->others[i].samples.max = PROFILE_NONE - 1;
 }
 
 static void each_index(struct profile *p, void (*f)(struct hash_index *))
@@ -94,6 +96,8 @@ void profile_deinit(struct profile *p)
 	array_deinit(&p->stacks);
 	array_deinit(&p->stack_frames);
 	array_deinit(&p->samples);
+	for (uint32_t i = 0; i < PROFILE_MAX_TYPES - 1; i++)
+		array_deinit(&p->others[i].samples);
 }
 
 void profile_clear(struct profile *p)
@@ -109,6 +113,9 @@ void profile_clear(struct profile *p)
 	array_clear(&p->stacks);
 	array_clear(&p->stack_frames);
 	array_clear(&p->samples);
+	for (uint32_t i = 0; i < p->n_others; i++)
+		array_clear(&p->others[i].samples);
+	p->n_others = 0;
 	memset(p->counters, 0, sizeof(p->counters));
 	p->start_unix_ns = p->end_unix_ns = p->gaps_ns = 0;
 	p->event = p->unit = p->host_name = p->kernel_release = STRID_EMPTY;
@@ -117,6 +124,10 @@ void profile_clear(struct profile *p)
 /* What is in use, not what is allocated: an emptied profile keeps its memory but is not full. */
 static size_t bytes_used(const struct profile *p)
 {
+	size_t n_samples = p->samples.n;
+
+	for (uint32_t i = 0; i < p->n_others; i++)
+		n_samples += p->others[i].samples.n;
 	return p->strings.n_bytes + p->strings.n * 12 + p->modules.n * sizeof(*p->modules.items) +
 	       p->processes.n * sizeof(*p->processes.items) +
 	       p->threads.n * (sizeof(*p->threads.items) + 12) +
@@ -125,7 +136,7 @@ static size_t bytes_used(const struct profile *p)
 	       p->lines.n * sizeof(*p->lines.items) +
 	       p->stacks.n * (sizeof(*p->stacks.items) + 12) +
 	       p->stack_frames.n * sizeof(*p->stack_frames.items) +
-	       p->samples.n * sizeof(*p->samples.items);
+	       n_samples * sizeof(*p->samples.items);
 }
 
 bool profile_nearly_full(const struct profile *p)
@@ -352,16 +363,91 @@ uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n
 	return row;
 }
 
-bool profile_add_sample(struct profile *p, const struct profile_sample *s)
+bool profile_add_sample_of(struct profile *p, uint32_t type, const struct profile_sample *s)
 {
-	struct profile_sample *have = full(p, sizeof(*s)) ? NULL : array_push(&p->samples);
+	struct profile_sample *have = NULL;
 
+	if (!full(p, sizeof(*s)))
+		have = type == 0 ? array_push(&p->samples)
+				 : array_push(&p->others[type - 1].samples);
 	if (!have) {
 		p->counters[PROFILE_SAMPLES_DROPPED]++;
 		return false;
 	}
 	*have = *s;
 	return true;
+}
+
+bool profile_add_sample(struct profile *p, const struct profile_sample *s)
+{
+	return profile_add_sample_of(p, 0, s);
+}
+
+struct profile_type profile_type(const struct profile *p, uint32_t type)
+{
+	struct profile_type t = {
+		.period_ns = p->period_ns,
+		.period_events = p->period_events,
+		.event = p->event,
+		.unit = p->unit,
+		.weighted = p->weighted,
+		.rate_hz = p->rate_hz,
+		.stack_bytes = p->stack_bytes,
+	};
+
+	if (type > 0) {
+		t = p->others[type - 1];
+		memset(&t.samples, 0, sizeof(t.samples));
+	}
+	return t;
+}
+
+static void put_facts(struct profile *p, const struct profile_type *t)
+{
+	p->period_ns = t->period_ns;
+	p->period_events = t->period_events;
+	p->event = t->event;
+	p->unit = t->unit;
+	p->weighted = t->weighted;
+	p->rate_hz = t->rate_hz;
+	p->stack_bytes = t->stack_bytes;
+}
+
+void profile_set_type(struct profile *p, uint32_t type, const struct profile_type *facts)
+{
+	struct profile_type *t = type > 0 ? &p->others[type - 1] : NULL;
+
+	if (!t) {
+		put_facts(p, facts);
+		return;
+	}
+	t->period_ns = facts->period_ns;
+	t->period_events = facts->period_events;
+	t->event = facts->event;
+	t->unit = facts->unit;
+	t->weighted = facts->weighted;
+	t->rate_hz = facts->rate_hz;
+	t->stack_bytes = facts->stack_bytes;
+}
+
+uint32_t profile_add_type(struct profile *p, const struct profile_type *facts)
+{
+	if (p->n_others == PROFILE_MAX_TYPES - 1)
+		return PROFILE_NONE;
+	profile_set_type(p, ++p->n_others, facts);
+	return p->n_others;
+}
+
+void profile_view(const struct profile *p, uint32_t type, struct profile *ret)
+{
+	*ret = *p;
+	ret->n_others = 0;
+	if (type == 0)
+		return;
+	put_facts(ret, &p->others[type - 1]);
+	ret->samples.items = p->others[type - 1].samples.items;
+	ret->samples.n = p->others[type - 1].samples.n;
+	ret->samples.cap = ret->samples.max = ret->samples.n;
 }
 
 bool profile_weigh(struct profile *p)

@@ -173,6 +173,28 @@ enum profile_counter {
 /* "samples", "samples_lost" ...: stable names, used in summaries and exports. */
 const char *profile_counter_name(enum profile_counter c);
 
+/*
+ * What samples are of: an event, and what a sample of value 1 stands for: nanoseconds of CPU time
+ * (period_ns), or events (period_events); the other is 0, and both are of a file that does not say.
+ * weighted: each sample has a value of its own in events, as the kernel chose their distance or a
+ * file has it, and period_events is 1.
+ */
+struct profile_type {
+	uint64_t period_ns, period_events;
+	strid event; /* "cpu-clock", "cycles", "page-faults" ... */
+	strid unit;  /* of the events: "bytes", "nanoseconds"; "": they are counted */
+	bool weighted;
+	uint32_t rate_hz;     /* 0: by period, not by rate */
+	uint32_t stack_bytes; /* copied of each user stack, at most; 0: none, or not known */
+	ARRAY(struct profile_sample) samples;
+};
+
+#define PROFILE_MAX_TYPES 8
+
+/*
+ * The tables, and the samples of one type: those that most readers want. Where several events were
+ * sampled, the samples of the others are in others; profile_view() shows them like the first.
+ */
 struct profile {
 	struct strtab strings;
 	ARRAY(struct profile_module) modules;
@@ -191,27 +213,22 @@ struct profile {
 	uint64_t start_unix_ns,
 		end_unix_ns; /* the window: every sample's time lies in [start, end) */
 	uint64_t gaps_ns;    /* of it, when nothing was sampled: between files that were added up */
-	/*
-	 * What a sample of value 1 stands for: nanoseconds of CPU time (period_ns), or events
-	 * (period_events); the other is 0, and both are of a file that does not say. weighted: each
-	 * sample has a value of its own in events, as the kernel chose their distance or a file has
-	 * it, and period_events is 1.
-	 */
+	/* As in struct profile_type. */
 	uint64_t period_ns, period_events;
-	strid unit; /* of the events: "bytes", "nanoseconds"; "": they are counted */
+	strid event, unit;
 	bool weighted;
-	uint32_t rate_hz;     /* 0: by period, not by rate */
-	uint32_t stack_bytes; /* copied of each user stack, at most; 0: none, or not known */
+	uint32_t rate_hz, stack_bytes;
+	struct profile_type others[PROFILE_MAX_TYPES - 1];
+	uint32_t n_others;
 	/* Of a recorded file; empty, 0: not known, or this host. */
 	strid host_name, kernel_release;
 	uint32_t n_cpus;
-	strid event; /* "cpu-clock", "cycles", "page-faults" ... */
 	uint64_t max_bytes;
 };
 
 void profile_init(struct profile *p, uint64_t max_bytes);
 void profile_deinit(struct profile *p);
-/* Empties all tables and counters, keeps the memory. */
+/* Empties all tables and counters, keeps the memory, and what is said of the first type. */
 void profile_clear(struct profile *p);
 /* True from 7/8 of max_bytes on: time to close the window early. */
 bool profile_nearly_full(const struct profile *p);
@@ -222,10 +239,9 @@ bool profile_has_room(const struct profile *p, uint64_t max_bytes);
  * Interning. Each returns the row of an equal entry or of a new one, PROFILE_NONE when the profile
  * is full or memory is short. Equality: module by uid; process by (pid, start time, comm, path,
  * cgroup, container, unit); thread by (process, tid, name, labels); frame by (module, address);
- * function by (name,
- * system_name, file, start_line, module_name, language); stack by its frames. An existing row is
- * not changed, except that a module takes over what was empty before, and a process the name of its
- * container.
+ * function by (name, system_name, file, start_line, module_name, language); stack by its frames. An
+ * existing row is not changed, except that a module takes over what was empty before, and a process
+ * the name of its container.
  */
 uint32_t profile_add_module(struct profile *p, const struct profile_module *m);
 uint32_t profile_add_process(struct profile *p, const struct profile_process *proc);
@@ -242,8 +258,22 @@ uint32_t profile_add_named_frame(struct profile *p, uint32_t module, uint64_t ad
 uint32_t profile_add_function(struct profile *p, const struct profile_function *f);
 uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n,
 			   uint32_t n_kernel);
-/* false: full; counted in PROFILE_SAMPLES_DROPPED. */
+/* type: 0 is the first, n the one in others[n - 1]. false: full; counted in
+ * PROFILE_SAMPLES_DROPPED. */
+bool profile_add_sample_of(struct profile *p, uint32_t type, const struct profile_sample *s);
 bool profile_add_sample(struct profile *p, const struct profile_sample *s);
+/* The facts of a type, without its samples. */
+struct profile_type profile_type(const struct profile *p, uint32_t type);
+void profile_set_type(struct profile *p, uint32_t type, const struct profile_type *facts);
+/* One more, without samples: its number, PROFILE_NONE when there are too many. */
+uint32_t profile_add_type(struct profile *p, const struct profile_type *facts);
+static inline uint32_t profile_n_types(const struct profile *p)
+{
+	return 1 + p->n_others;
+}
+/* *ret: the profile as one of that type alone. It borrows everything, and is not to be changed or
+ * deinitialised. */
+void profile_view(const struct profile *p, uint32_t type, struct profile *ret);
 
 /* Makes values of samples that stand for a period each, in the period's unit: what samples of other
  * periods can be added to. false: full. */

@@ -12,7 +12,7 @@
 #include "util/cursor.h"
 #include "util/memory-file.h"
 
-#define WINDOW_MAGIC UINT64_C(0x31776e776b6c6177) /* "walkwnw1" */
+#define WINDOW_MAGIC UINT64_C(0x32776e776b6c6177) /* "walkwnw2" */
 #define WINDOW_MAX   (UINT64_C(1) << 30)
 
 enum section {
@@ -23,8 +23,15 @@ enum section {
 	SECTION_FRAMES,
 	SECTION_STACKS,
 	SECTION_STACK_FRAMES,
-	SECTION_SAMPLES,
+	SECTION_TYPES,
+	SECTION_SAMPLES, /* of one type after the other */
 	N_SECTIONS
+};
+
+struct window_type {
+	uint64_t period_ns, period_events;
+	strid event, unit;
+	uint32_t weighted, rate_hz, stack_bytes, n_samples;
 };
 
 /* The item sizes in the header are the check that both sides agree on the structs. */
@@ -36,15 +43,15 @@ static const uint32_t item_sizes[N_SECTIONS] = {
 	[SECTION_FRAMES] = sizeof(struct profile_frame),
 	[SECTION_STACKS] = sizeof(struct profile_stack),
 	[SECTION_STACK_FRAMES] = sizeof(uint32_t),
+	[SECTION_TYPES] = sizeof(struct window_type),
 	[SECTION_SAMPLES] = sizeof(struct profile_sample),
 };
 
 struct window_header {
 	uint64_t magic, total_bytes;
-	uint64_t start_unix_ns, end_unix_ns, period_ns, period_events;
+	uint64_t start_unix_ns, end_unix_ns;
 	uint64_t counters[PROFILE_N_COUNTERS];
-	uint32_t rate_hz, event, n_strings, weighted;
-	uint32_t host_name, kernel_release, n_cpus, stack_bytes;
+	uint32_t n_strings, host_name, kernel_release, n_cpus;
 	struct {
 		uint32_t n, item_bytes;
 	} sections[N_SECTIONS];
@@ -79,9 +86,8 @@ static const void *section_data(const struct profile *p, enum section s, uint32_
 	case SECTION_STACK_FRAMES:
 		*ret_n = p->stack_frames.n;
 		return p->stack_frames.items;
-	case SECTION_SAMPLES:
-		*ret_n = p->samples.n;
-		return p->samples.items;
+	case SECTION_TYPES:
+	case SECTION_SAMPLES: /* collected by the writer */
 	case N_SECTIONS:
 		break;
 	}
@@ -89,32 +95,82 @@ static const void *section_data(const struct profile *p, enum section s, uint32_
 	return NULL;
 }
 
+static uint32_t collect_types(const struct profile *p, struct window_type *types)
+{
+	uint32_t n_samples = 0;
+
+	for (uint32_t i = 0; i < profile_n_types(p); i++) {
+		struct profile view;
+
+		profile_view(p, i, &view);
+		types[i] = (struct window_type){
+			.period_ns = view.period_ns,
+			.period_events = view.period_events,
+			.event = view.event,
+			.unit = view.unit,
+			.weighted = view.weighted,
+			.rate_hz = view.rate_hz,
+			.stack_bytes = view.stack_bytes,
+			.n_samples = view.samples.n,
+		};
+		n_samples += view.samples.n;
+	}
+	return n_samples;
+}
+
+static void write_samples(const struct profile *p, uint8_t *map)
+{
+	for (uint32_t i = 0; i < profile_n_types(p); i++) {
+		size_t bytes;
+		struct profile view;
+
+		profile_view(p, i, &view);
+		bytes = view.samples.n * sizeof(*view.samples.items);
+		if (bytes > 0)
+			memcpy(map, view.samples.items, bytes);
+		map += bytes;
+	}
+}
+
+static void write_sections(const struct profile *p, const struct window_header *h,
+			   const struct window_type *types, uint8_t *map)
+{
+	for (int s = 0; s < N_SECTIONS; s++) {
+		uint32_t n = h->sections[s].n, n_data;
+		const void *data =
+			s == SECTION_TYPES ? types : section_data(p, (enum section)s, &n_data);
+
+		if (s == SECTION_SAMPLES)
+			write_samples(p, map);
+		else if (n > 0)
+			memcpy(map, data, (size_t)n * item_sizes[s]);
+		map += padded((uint64_t)n * item_sizes[s]);
+	}
+}
+
 int window_write(const struct profile *p)
 {
+	struct window_type types[PROFILE_MAX_TYPES];
 	struct window_header h = {
 		.magic = WINDOW_MAGIC,
 		.total_bytes = padded(sizeof(h)),
 		.start_unix_ns = p->start_unix_ns,
 		.end_unix_ns = p->end_unix_ns,
-		.period_ns = p->period_ns,
-		.period_events = p->period_events,
-		.weighted = p->weighted,
-		.rate_hz = p->rate_hz,
-		.event = p->event,
 		.host_name = p->host_name,
 		.kernel_release = p->kernel_release,
 		.n_cpus = p->n_cpus,
-		.stack_bytes = p->stack_bytes,
 		.n_strings = p->strings.n,
 	};
 	_cleanup_close_ int fd = -EBADF;
-	uint64_t at = padded(sizeof(h));
 	uint8_t *map;
 	int e;
 
 	memcpy(h.counters, p->counters, sizeof(h.counters));
-	for (int s = 0; s < N_SECTIONS; s++) {
+	for (int s = 0; s < N_SECTIONS; s++)
 		(void)section_data(p, (enum section)s, &h.sections[s].n);
+	h.sections[SECTION_TYPES].n = profile_n_types(p);
+	h.sections[SECTION_SAMPLES].n = collect_types(p, types);
+	for (int s = 0; s < N_SECTIONS; s++) {
 		h.sections[s].item_bytes = item_sizes[s];
 		h.total_bytes += padded((uint64_t)h.sections[s].n * item_sizes[s]);
 	}
@@ -128,14 +184,7 @@ int window_write(const struct profile *p)
 	if (map == MAP_FAILED)
 		return -errno;
 	memcpy(map, &h, sizeof(h));
-	for (int s = 0; s < N_SECTIONS; s++) {
-		uint32_t n;
-		const void *data = section_data(p, (enum section)s, &n);
-
-		if (n > 0)
-			memcpy(map + at, data, (size_t)n * item_sizes[s]);
-		at += padded((uint64_t)n * item_sizes[s]);
-	}
+	write_sections(p, &h, types, map + padded(sizeof(h)));
 	(void)munmap(map, h.total_bytes);
 	e = memory_file_seal(fd);
 	return e < 0 ? e : TAKE_FD(fd);
@@ -328,13 +377,40 @@ static int read_stacks(struct reader *r)
 	return 0;
 }
 
-static int read_samples(struct reader *r)
+static bool same_type(const struct profile_type *a, const struct profile_type *b)
 {
-	uint32_t n = r->h.sections[SECTION_SAMPLES].n;
+	return a->event == b->event && a->unit == b->unit && a->period_ns == b->period_ns &&
+	       a->period_events == b->period_events && a->weighted == b->weighted;
+}
+
+/* Which of the profile's types a type of the window is; a new one where no samples are of it yet.
+ * The first of an empty profile is the window's first. PROFILE_NONE: too many. */
+static uint32_t find_type(struct profile *p, const struct profile_type *facts)
+{
+	uint32_t n = profile_n_types(p);
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct profile_sample v =
-			((const struct profile_sample *)r->sections[SECTION_SAMPLES])[i];
+		struct profile_type have = profile_type(p, i);
+
+		if (!same_type(&have, facts))
+			continue;
+		if (have.stack_bytes > facts->stack_bytes)
+			return i;
+		profile_set_type(p, i, facts);
+		return i;
+	}
+	if (n == 1 && p->samples.n == 0 && p->event == STRID_EMPTY) {
+		profile_set_type(p, 0, facts);
+		return 0;
+	}
+	return profile_add_type(p, facts);
+}
+
+static int read_samples(struct reader *r, uint32_t type, const struct profile_sample *items,
+			uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		struct profile_sample v = items[i];
 
 		if (v.thread >= r->h.sections[SECTION_THREADS].n ||
 		    v.stack >= r->h.sections[SECTION_STACKS].n ||
@@ -342,30 +418,62 @@ static int read_samples(struct reader *r)
 			return -EBADMSG;
 		v.thread = r->threads[v.thread];
 		v.stack = r->stacks[v.stack];
-		if (v.thread == PROFILE_NONE || v.stack == PROFILE_NONE)
+		if (type == PROFILE_NONE || v.thread == PROFILE_NONE || v.stack == PROFILE_NONE)
 			r->p->counters[PROFILE_SAMPLES_DROPPED]++;
 		else
-			(void)profile_add_sample(r->p, &v);
+			(void)profile_add_sample_of(r->p, type, &v);
 	}
 	return 0;
+}
+
+static int read_types(struct reader *r)
+{
+	const struct window_type *types = r->sections[SECTION_TYPES];
+	const struct profile_sample *samples = r->sections[SECTION_SAMPLES];
+	uint32_t n = r->h.sections[SECTION_TYPES].n, left = r->h.sections[SECTION_SAMPLES].n;
+
+	if (n == 0 || n > PROFILE_MAX_TYPES)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < n; i++) {
+		const struct window_type *t = &types[i];
+		struct profile_type facts = {
+			.period_ns = t->period_ns,
+			.period_events = t->period_events,
+			.event = t->event,
+			.unit = t->unit,
+			.weighted = t->weighted != 0,
+			.rate_hz = t->rate_hz,
+			.stack_bytes = t->stack_bytes,
+		};
+		int e;
+
+		if (!map_string(r, &facts.event) || !map_string(r, &facts.unit) ||
+		    t->n_samples > left)
+			return -EBADMSG;
+		e = read_samples(r, find_type(r->p, &facts), samples, t->n_samples);
+		if (e < 0)
+			return e;
+		samples += t->n_samples;
+		left -= t->n_samples;
+	}
+	return left == 0 ? 0 : -EBADMSG;
 }
 
 static int read_all(struct reader *r, const uint8_t *map, uint64_t size, uint64_t uid_base)
 {
 	struct profile *p = r->p;
-	strid event, host_name, kernel_release;
+	strid host_name, kernel_release;
 	int e;
 
 	if ((e = reader_layout(r, map, size)) < 0 || (e = read_strings(r)) < 0 ||
 	    (e = read_processes(r)) < 0 || (e = read_modules(r, uid_base)) < 0 ||
 	    (e = read_threads(r)) < 0 || (e = read_frames(r)) < 0 || (e = read_stacks(r)) < 0)
 		return e;
-	event = r->h.event;
 	host_name = r->h.host_name;
 	kernel_release = r->h.kernel_release;
-	if (!map_string(r, &event) || !map_string(r, &host_name) || !map_string(r, &kernel_release))
+	if (!map_string(r, &host_name) || !map_string(r, &kernel_release))
 		return -EBADMSG;
-	e = read_samples(r);
+	e = read_types(r);
 	if (e < 0)
 		return e;
 
@@ -375,16 +483,9 @@ static int read_all(struct reader *r, const uint8_t *map, uint64_t size, uint64_
 		p->start_unix_ns = r->h.start_unix_ns;
 	if (r->h.end_unix_ns > p->end_unix_ns)
 		p->end_unix_ns = r->h.end_unix_ns;
-	p->period_ns = r->h.period_ns;
-	p->period_events = r->h.period_events;
-	p->weighted = r->h.weighted != 0;
-	p->rate_hz = r->h.rate_hz;
-	p->event = event;
 	p->host_name = host_name;
 	p->kernel_release = kernel_release;
 	p->n_cpus = r->h.n_cpus;
-	if (p->stack_bytes < r->h.stack_bytes)
-		p->stack_bytes = r->h.stack_bytes;
 	return 0;
 }
 

@@ -240,6 +240,67 @@ static int sealed_copy(const uint8_t *bytes, size_t n)
 	return fd;
 }
 
+/* Adds a type "faults" with n samples of value v; the samples of fill() lend them a stack. */
+static void add_faults(struct profile *p, uint32_t n, int64_t v)
+{
+	struct profile_type facts = {.period_events = 1,
+				     .event = strtab_put(&p->strings, "page-faults"),
+				     .stack_bytes = 4096};
+	uint32_t type = profile_add_type(p, &facts);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct profile_sample s = p->samples.items[i];
+
+		s.value = v;
+		CHECK(profile_add_sample_of(p, type, &s));
+	}
+}
+
+/* Several events cross the wall and are merged, each with its own; a window without one of them
+ * changes nothing of the rest. */
+static void test_types(void)
+{
+	struct profile p, q, view;
+	struct profile_type again;
+	int both, one;
+
+	profile_init(&p, 1 << 20);
+	profile_init(&q, 1 << 20);
+	fill(&p, 100);
+	one = window_write(&p);
+	add_faults(&p, 30, 5);
+	both = window_write(&p);
+	CHECK_INT(window_read(&q, both, 0), ==, 0);
+	CHECK_INT(window_read(&q, one, 0), ==, 0);
+	CHECK_INT(window_read(&q, both, 0), ==, 0);
+	CHECK_INT(profile_n_types(&q), ==, 2);
+	CHECK_INT(q.samples.n, ==, 300);
+	profile_view(&q, 0, &view);
+	CHECK_INT(view.samples.n, ==, 300);
+	CHECK_STR(profile_text(&view, view.event), "cpu-clock");
+	profile_view(&q, 1, &view);
+	CHECK_INT(view.samples.n, ==, 60);
+	CHECK_INT(view.samples.items[59].value, ==, 5);
+	CHECK_INT(view.samples.items[59].stack, ==, q.samples.items[29].stack);
+	CHECK_INT(view.period_events, ==, 1);
+	CHECK_INT(view.stack_bytes, ==, 4096);
+	CHECK_STR(profile_text(&view, view.event), "page-faults");
+	/* Emptied, it is one of a single type again. */
+	profile_clear(&q);
+	CHECK_INT(profile_n_types(&q), ==, 1);
+	CHECK_INT(window_read(&q, both, 0), ==, 0);
+	CHECK_INT(profile_n_types(&q), ==, 2);
+	CHECK_INT(q.others[0].samples.n, ==, 30);
+	again = profile_type(&q, 1);
+	for (uint32_t i = 2; i < PROFILE_MAX_TYPES; i++)
+		CHECK_INT(profile_add_type(&q, &again), ==, i);
+	CHECK_INT(profile_add_type(&q, &again), ==, PROFILE_NONE);
+	close(both);
+	close(one);
+	profile_deinit(&p);
+	profile_deinit(&q);
+}
+
 /* Whatever a corrupted profiler sends: an error or a profile whose every row number is in range. */
 static void test_hostile_windows(void)
 {
@@ -296,6 +357,7 @@ int main(void)
 	RUN(test_frames_without_a_name);
 	RUN(test_full_profile_counts_what_it_refuses);
 	RUN(test_window_round_trip_and_merge);
+	RUN(test_types);
 	RUN(test_room_for_a_window);
 	RUN(test_hostile_windows);
 	return 0;
