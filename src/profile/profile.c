@@ -112,9 +112,7 @@ void profile_clear(struct profile *p)
 	array_clear(&p->lines);
 	array_clear(&p->stacks);
 	array_clear(&p->stack_frames);
-	array_clear(&p->samples);
-	for (uint32_t i = 0; i < p->n_others; i++)
-		array_clear(&p->others[i].samples);
+	profile_clear_samples(p);
 	p->n_others = 0;
 	memset(p->counters, 0, sizeof(p->counters));
 	p->start_unix_ns = p->end_unix_ns = p->gaps_ns = 0;
@@ -124,10 +122,8 @@ void profile_clear(struct profile *p)
 /* What is in use, not what is allocated: an emptied profile keeps its memory but is not full. */
 static size_t bytes_used(const struct profile *p)
 {
-	size_t n_samples = p->samples.n;
+	size_t n_samples = profile_n_samples(p);
 
-	for (uint32_t i = 0; i < p->n_others; i++)
-		n_samples += p->others[i].samples.n;
 	return p->strings.n_bytes + p->strings.n * 12 + p->modules.n * sizeof(*p->modules.items) +
 	       p->processes.n * sizeof(*p->processes.items) +
 	       p->threads.n * (sizeof(*p->threads.items) + 12) +
@@ -438,6 +434,22 @@ uint32_t profile_add_type(struct profile *p, const struct profile_type *facts)
 	return p->n_others;
 }
 
+void profile_clear_samples(struct profile *p)
+{
+	array_clear(&p->samples);
+	for (uint32_t i = 0; i < p->n_others; i++)
+		array_clear(&p->others[i].samples);
+}
+
+uint32_t profile_n_samples(const struct profile *p)
+{
+	uint32_t n = p->samples.n;
+
+	for (uint32_t i = 0; i < p->n_others; i++)
+		n += p->others[i].samples.n;
+	return n;
+}
+
 void profile_view(const struct profile *p, uint32_t type, struct profile *ret)
 {
 	*ret = *p;
@@ -445,6 +457,7 @@ void profile_view(const struct profile *p, uint32_t type, struct profile *ret)
 	if (type == 0)
 		return;
 	put_facts(ret, &p->others[type - 1]);
+	memset(ret->counters, 0, sizeof(ret->counters));
 	ret->samples.items = p->others[type - 1].samples.items;
 	ret->samples.n = p->others[type - 1].samples.n;
 	ret->samples.cap = ret->samples.max = ret->samples.n;

@@ -271,8 +271,11 @@ static inline uint32_t profile_n_types(const struct profile *p)
 {
 	return 1 + p->n_others;
 }
+/* Samples of all types. */
+uint32_t profile_n_samples(const struct profile *p);
+void profile_clear_samples(struct profile *p);
 /* *ret: the profile as one of that type alone. It borrows everything, and is not to be changed or
- * deinitialised. */
+ * deinitialised. What was counted is the first type's to tell. */
 void profile_view(const struct profile *p, uint32_t type, struct profile *ret);
 
 /* Makes values of samples that stand for a period each, in the period's unit: what samples of other

@@ -515,9 +515,24 @@ static int map_sealed(int fd, size_t n, uint8_t **ret)
 	return 0;
 }
 
+static void remember_ends(const struct profile *p, uint32_t *ret)
+{
+	ret[0] = p->samples.n;
+	for (uint32_t i = 0; i < p->n_others; i++)
+		ret[i + 1] = p->others[i].samples.n;
+}
+
+static void cut_samples(struct profile *p, const uint32_t *ends)
+{
+	p->samples.n = ends[0];
+	for (uint32_t i = 0; i < p->n_others; i++)
+		p->others[i].samples.n = ends[i + 1];
+}
+
 int window_read(struct profile *p, int fd, uint64_t module_uid_base)
 {
 	struct reader r = {.p = p};
+	uint32_t ends[PROFILE_MAX_TYPES] = {0};
 	struct stat st;
 	uint8_t *map = NULL;
 	int e;
@@ -529,7 +544,10 @@ int window_read(struct profile *p, int fd, uint64_t module_uid_base)
 	e = map_sealed(fd, (size_t)st.st_size, &map);
 	if (e < 0)
 		return e;
+	remember_ends(p, ends);
 	e = read_all(&r, map, (uint64_t)st.st_size, module_uid_base);
+	if (e < 0)
+		cut_samples(p, ends);
 	(void)munmap(map, (size_t)st.st_size);
 	reader_free(&r);
 	return e;

@@ -44,6 +44,7 @@ struct attribution {
 	struct ask *ask;
 	const struct filter *filter;
 	struct replay *replay; /* NULL: the host is live */
+	const struct setup_profiler *setup;
 	struct host *host;
 	struct unwinder *unwinder;
 	struct unwind_module *vdso;
@@ -53,7 +54,8 @@ struct attribution {
 	bool frame_pointers; /* user stacks are the kernel's callchains */
 	bool foreign_vdso;   /* the processes had another than this one */
 	bool other_clock;    /* the times of records are not CLOCK_MONOTONIC's of this host */
-	bool weighted;	     /* a sample stands for as many events as its record says */
+	/* By event: a sample stands for as many events as its record says. */
+	bool weighted[SAMPLE_MAX_EVENTS];
 	uint32_t kernel_row, none_row, marker_row,
 		vdso_row; /* PROFILE_NONE: not in this window yet */
 	uint32_t max_frames;

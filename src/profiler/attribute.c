@@ -80,31 +80,54 @@ static int open_vdso(struct attribution *a)
 	return r;
 }
 
-/* What one sample is worth. */
-static void set_unit(struct attribution *a, const struct sample_options *o)
+/* What a sample of an event is worth. Of time it stands for the period; of others for events, as
+ * many as it says where the kernel chose the distance. */
+static struct profile_type event_type(struct attribution *a, const struct setup_event *e)
 {
-	struct profile *p = &a->profile;
+	const struct sample_options *o = &e->options;
+	bool time = sample_event_is_time(&o->event);
 
-	p->rate_hz = o->period ? 0 : o->rate_hz;
-	if (sample_event_is_time(&o->event)) {
-		p->period_ns = o->period ? o->period : NSEC_PER_SEC / o->rate_hz;
-		return;
-	}
-	p->period_events = o->period ? o->period : 1;
-	p->weighted = a->weighted = !o->period;
+	return (struct profile_type){
+		.period_ns = !time	 ? 0
+			     : o->period ? o->period
+					 : NSEC_PER_SEC / o->rate_hz,
+		.period_events = time	     ? 0
+				 : o->period ? o->period
+					     : 1,
+		.event = strtab_put(&a->profile.strings, sample_event_name(o, &e->features)),
+		.weighted = !time && !o->period,
+		.rate_hz = o->period ? 0 : o->rate_hz,
+		.stack_bytes = e->features.frame_pointers ? 0 : o->stack_bytes,
+	};
 }
 
-/* The same of a file, and how its stacks were taken. */
-static void set_event(struct attribution *a, const struct perf_data_event *e)
+/* The same of a file. */
+static struct profile_type recorded_type(struct attribution *a, const struct perf_data_event *e)
 {
-	struct profile *p = &a->profile;
+	return (struct profile_type){
+		.period_ns = e->period_ns,
+		.period_events = e->period_events,
+		.event = strtab_put(&a->profile.strings, e->name),
+		.weighted = e->weighted,
+		.rate_hz = e->rate_hz,
+	};
+}
 
-	p->rate_hz = e->rate_hz;
-	p->period_ns = e->period_ns;
-	p->period_events = e->period_events;
-	p->weighted = a->weighted = e->weighted;
-	a->regs_mask = e->regs_mask;
-	a->frame_pointers = !e->regs_mask;
+/* Of a window that begins. */
+static void put_types(struct attribution *a)
+{
+	uint32_t n = a->replay ? 1 : a->setup->n_events;
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct profile_type t = a->replay ? recorded_type(a, replay_event(a->replay))
+						  : event_type(a, &a->setup->events[i]);
+
+		a->weighted[i] = t.weighted;
+		if (i == 0)
+			profile_set_type(&a->profile, 0, &t);
+		else
+			(void)profile_add_type(&a->profile, &t);
+	}
 }
 
 static bool is_foreign_vdso(const struct attribution *a)
@@ -133,16 +156,17 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 	a->ask = ask;
 	a->filter = filter;
 	a->replay = replay;
+	a->setup = setup;
 	a->max_frames = setup->max_frames;
 	a->regs_mask = setup->events[0].options.regs_mask;
 	a->items.max = 1u << 20;
 	profile_init(&a->profile, setup->window_memory_bytes);
 	a->frame_pointers = features->frame_pointers;
 	a->other_clock = replay || !features->clockid;
-	if (replay)
-		set_event(a, replay_event(replay));
-	else
-		set_unit(a, &setup->events[0].options);
+	if (replay) {
+		a->regs_mask = replay_event(replay)->regs_mask;
+		a->frame_pointers = !a->regs_mask;
+	}
 	a->walked = calloc(a->max_frames, sizeof(*a->walked));
 	a->frames = calloc(a->max_frames + MAX_KERNEL_FRAMES + 1, sizeof(*a->frames));
 	unwind_limits.max_row_bytes = setup->unwind_rows_bytes;
@@ -265,6 +289,7 @@ void attribution_next_window(struct attribution *a)
 		report_refused(a);
 	}
 	profile_clear(&a->profile);
+	put_types(a);
 	host_collect(a->host);
 	if (clock_monotonic_ns() - a->trimmed_ns >= TRIM_NS) {
 		unwinder_trim(a->unwinder);
@@ -423,8 +448,9 @@ static bool is_wanted(struct attribution *a, const struct record *r, struct host
 
 static bool on_sample(struct attribution *a, const struct record *r)
 {
-	struct profile_sample s = {
-		.value = a->weighted ? (int64_t)r->sample.period : 1, .cpu = r->cpu, .n = 1};
+	struct profile_sample s = {.value = a->weighted[r->index] ? (int64_t)r->sample.period : 1,
+				   .cpu = r->cpu,
+				   .n = 1};
 	struct host_process *p = host_process_get(a->host, r->pid, r->tid, r->time_ns);
 	uint32_t process, n, n_kernel;
 	const char *name;
@@ -460,7 +486,7 @@ static bool on_sample(struct attribution *a, const struct record *r)
 	}
 	s.time_unix_ns =
 		r->time_ns; /* still the perf clock; made wall time when the window closes */
-	(void)profile_add_sample(&a->profile, &s);
+	(void)profile_add_sample_of(&a->profile, r->index, &s);
 	return true;
 }
 

@@ -153,6 +153,24 @@ static void set_replay_facts(struct profiler *p)
 	attribution_put_host(p->attribution, replay_host(p->replay));
 }
 
+/* From the clock of the events to the wall's; the window grows to hold all samples. */
+static void place_in_time(struct profiler *p, struct profile *prof)
+{
+	for (uint32_t type = 0; type < profile_n_types(prof); type++) {
+		struct profile view;
+
+		profile_view(prof, type, &view);
+		for (uint32_t i = 0; i < view.samples.n; i++) {
+			uint64_t t = view.samples.items[i].time_unix_ns += p->clock_offset_ns;
+
+			if (t < prof->start_unix_ns)
+				prof->start_unix_ns = t;
+			if (t >= prof->end_unix_ns)
+				prof->end_unix_ns = t + 1;
+		}
+	}
+}
+
 static void close_window(struct profiler *p)
 {
 	struct profile *prof = attribution_profile(p->attribution);
@@ -168,21 +186,9 @@ static void close_window(struct profiler *p)
 		set_replay_facts(p);
 	prof->start_unix_ns = p->window_start_unix_ns;
 	prof->end_unix_ns = p->replay ? 0 : now;
-	for (uint32_t i = 0; i < prof->samples.n; i++) {
-		uint64_t t = prof->samples.items[i].time_unix_ns += p->clock_offset_ns;
-
-		if (t < prof->start_unix_ns)
-			prof->start_unix_ns = t;
-		if (t >= prof->end_unix_ns)
-			prof->end_unix_ns = t + 1;
-	}
-	prof->stack_bytes = p->replay || p->setup.events[0].features.frame_pointers
-				    ? 0
-				    : p->setup.events[0].options.stack_bytes;
-	prof->event = strtab_put(&prof->strings,
-				 p->replay ? replay_event(p->replay)->name
-					   : sample_event_name(&p->setup.events[0].options,
-							       &p->setup.events[0].features));
+	place_in_time(p, prof);
+	if (!p->replay && !p->setup.events[0].features.frame_pointers)
+		prof->stack_bytes = p->setup.events[0].options.stack_bytes;
 	p->role.status->counts.lost += prof->counters[PROFILE_SAMPLES_LOST];
 	p->role.status->counts.windows++;
 	count_pause(p);
@@ -192,10 +198,10 @@ static void close_window(struct profiler *p)
 	fd = window_write(prof);
 	if (fd >= 0) {
 		items = attribution_window_items(p->attribution, &n_items);
-		handover_push(p->handover, fd, prof->samples.n, items, n_items);
+		handover_push(p->handover, fd, profile_n_samples(prof), items, n_items);
 		attribution_next_window(p->attribution);
 	} else {
-		uint32_t n = prof->samples.n;
+		uint32_t n = profile_n_samples(prof);
 
 		log_error("a window of %u samples is lost: %s", n, strerror(-fd));
 		attribution_windows_dropped(p->attribution, n);

@@ -163,23 +163,34 @@ static void count_dropped(struct symbolizer *s, uint64_t n_samples)
 	s->role.status->counts.counters[PROFILE_SAMPLES_DROPPED] += n_samples;
 }
 
+static uint64_t count_new_unnamed(const struct profile *p, uint32_t stack, bool *seen)
+{
+	uint64_t unnamed = 0;
+	uint32_t n;
+	const uint32_t *frames = profile_stack_frames(p, stack, &n);
+
+	for (uint32_t j = 0; j < n; j++) {
+		const struct profile_frame *f = &p->frames.items[frames[j]];
+
+		unnamed += !seen[frames[j]] && f->n_lines == 0 &&
+			   p->modules.items[f->module].kind != PROFILE_MODULE_MARKER;
+		seen[frames[j]] = true;
+	}
+	return unnamed;
+}
+
 /* Frames of this window's samples that stay without a name. */
 static uint64_t count_unnamed(const struct profile *p)
 {
 	_cleanup_free_ bool *seen = calloc((size_t)p->frames.n + 1, sizeof(*seen));
 	uint64_t unnamed = 0;
 
-	for (uint32_t i = 0; seen && i < p->samples.n; i++) {
-		uint32_t n;
-		const uint32_t *frames = profile_stack_frames(p, p->samples.items[i].stack, &n);
+	for (uint32_t type = 0; seen && type < profile_n_types(p); type++) {
+		struct profile view;
 
-		for (uint32_t j = 0; j < n; j++) {
-			const struct profile_frame *f = &p->frames.items[frames[j]];
-
-			unnamed += !seen[frames[j]] && f->n_lines == 0 &&
-				   p->modules.items[f->module].kind != PROFILE_MODULE_MARKER;
-			seen[frames[j]] = true;
-		}
+		profile_view(p, type, &view);
+		for (uint32_t i = 0; i < view.samples.n; i++)
+			unnamed += count_new_unnamed(p, view.samples.items[i].stack, seen);
 	}
 	return unnamed;
 }
@@ -197,7 +208,7 @@ static void forget_all(struct symbolizer *s)
 /* Made ready for the next window: names stay with their frames. */
 static void end_window(struct symbolizer *s)
 {
-	array_clear(&s->profile.samples);
+	profile_clear_samples(&s->profile);
 	s->profile.start_unix_ns = s->profile.end_unix_ns = 0;
 	if (!profile_has_room(&s->profile, s->profile.max_bytes / 2))
 		forget_all(s);
@@ -250,23 +261,21 @@ static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
 {
 	struct profile *p = &s->profile;
 	uint64_t dropped = p->counters[PROFILE_SAMPLES_DROPPED];
-	uint32_t before = p->samples.n;
+	uint32_t first = p->samples.n, n_before = profile_n_samples(p), n;
 	int r = window_read(p, fd, s->uid_base);
 
 	if (r < 0) {
 		log_error("a window of %llu samples cannot be read: %s",
 			  (unsigned long long)n_samples, strerror(-r));
-		/* Samples it had added so far; rows that nothing refers to do no harm. */
-		p->samples.n = before;
 		p->counters[PROFILE_SAMPLES_DROPPED] = dropped;
 		count_dropped(s, n_samples);
 		return;
 	}
 	/* The profile has counted them itself. */
-	if (p->samples.n - before < n_samples)
-		s->role.status->counts.counters[PROFILE_SAMPLES_DROPPED] +=
-			n_samples - (p->samples.n - before);
-	namer_name(s->namer, p, before);
+	n = profile_n_samples(p) - n_before;
+	if (n < n_samples)
+		s->role.status->counts.counters[PROFILE_SAMPLES_DROPPED] += n_samples - n;
+	namer_name(s->namer, p, first);
 	p->counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(p);
 	s->role.status->counts.windows_named++;
 	s->role.status->counts.counters[PROFILE_FRAMES_UNNAMED] +=

@@ -429,6 +429,19 @@ static uint32_t *group_by_module(const struct profile *p, uint32_t **ret_first)
  * Memory of compiled code is used again, so what is at an address depends on the time. A window has
  * an address once: the function of its last sample there is taken.
  */
+static void note_time(struct namer *n, const struct profile *p, const struct profile_sample *s,
+		      uint64_t unix_offset)
+{
+	uint64_t time_ns = s->time_unix_ns - unix_offset;
+	uint32_t n_frames;
+	const uint32_t *frames = profile_stack_frames(p, s->stack, &n_frames);
+
+	for (uint32_t k = 0; k < n_frames; k++) {
+		if (n->times[frames[k]] < time_ns)
+			n->times[frames[k]] = time_ns;
+	}
+}
+
 static bool find_times(struct namer *n, const struct profile *p)
 {
 	uint64_t unix_offset = clock_realtime_ns() - clock_monotonic_ns();
@@ -436,17 +449,12 @@ static bool find_times(struct namer *n, const struct profile *p)
 	if (n->times)
 		return true;
 	n->times = calloc((size_t)p->frames.n + 1, sizeof(*n->times));
-	for (uint32_t i = n->first_sample; n->times && i < p->samples.n; i++) {
-		const struct profile_sample *s = &p->samples.items[i];
-		uint64_t time_ns = s->time_unix_ns - unix_offset;
-		const uint32_t *frames;
-		uint32_t n_frames;
+	for (uint32_t type = 0; n->times && type < profile_n_types(p); type++) {
+		struct profile view;
 
-		frames = profile_stack_frames(p, s->stack, &n_frames);
-		for (uint32_t k = 0; k < n_frames; k++) {
-			if (n->times[frames[k]] < time_ns)
-				n->times[frames[k]] = time_ns;
-		}
+		profile_view(p, type, &view);
+		for (uint32_t i = type == 0 ? n->first_sample : 0; i < view.samples.n; i++)
+			note_time(n, p, &view.samples.items[i], unix_offset);
 	}
 	return n->times;
 }
