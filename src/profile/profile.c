@@ -574,6 +574,21 @@ const char *profile_period_unit(const struct profile *p)
 	return p->period_ns ? "nanoseconds" : "";
 }
 
+const char *profile_type_name(const struct profile *p, uint32_t type)
+{
+	struct profile view, before;
+	const char *name;
+
+	profile_view(p, type, &view);
+	name = profile_period_type(&view);
+	for (uint32_t i = 0; i < type; i++) {
+		profile_view(p, i, &before);
+		if (strcmp(profile_period_type(&before), name) == 0)
+			return profile_text(p, view.event);
+	}
+	return name;
+}
+
 uint64_t profile_stacks_incomplete(const struct profile *p)
 {
 	uint64_t n = 0;

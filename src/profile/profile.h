@@ -277,6 +277,9 @@ void profile_clear_samples(struct profile *p);
 /* *ret: the profile as one of that type alone. It borrows everything, and is not to be changed or
  * deinitialised. What was counted is the first type's to tell. */
 void profile_view(const struct profile *p, uint32_t type, struct profile *ret);
+/* What files of several types call a type: its profile_period_type(), or its event where a type
+ * before it is called the same: cpu-clock and task-clock are both "cpu". */
+const char *profile_type_name(const struct profile *p, uint32_t type);
 
 /* Makes values of samples that stand for a period each, in the period's unit: what samples of other
  * periods can be added to. false: full. */

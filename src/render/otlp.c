@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A profile as OTLP payloads. Each has one ResourceProfiles per process with one Profile in it,
- * and a dictionary with what these refer to and nothing else.
+ * A profile as OTLP payloads. Each has one ResourceProfiles per process with one Profile in it for
+ * each type of samples, and a dictionary with what these refer to and nothing else.
  *
- * Samples go in process by process (a counting sort). Within a process those of equal identity
- * (stack, thread, CPU, all by index in the dictionary) become one Sample with many timestamps.
+ * Samples go in process by process (a counting sort), and type by type within a process. Of a
+ * Profile those of equal identity (stack, thread, CPU, all by index in the dictionary) become one
+ * Sample with many timestamps.
  * Before a payload takes a sample its size is known to within a few bytes a Sample; where the next
  * one would not fit the payload is built again without it, so that the dictionary has no entry of
  * the refused sample. That costs a second pass over payloads that are followed by another, and
  * nothing for the usual single one.
  *
  * Shape: timestamps only, each worth 1. When some sample's value is not 1 (an imported profile)
- * all Samples carry one aggregated value instead, never a value for each timestamp: Pyroscope
- * refuses those.
+ * all Samples of its type carry one aggregated value instead, never a value for each timestamp:
+ * Pyroscope refuses those.
  *
  * The profile's counters are attributes "perfwalk.NAME" of the first Profile of the first payload
  * only, so that whoever adds up all that was received counts every loss once.
@@ -39,6 +40,7 @@
  * lengths, a stack, three attributes, a value) and a Profile's own fields and envelopes. */
 #define SAMPLE_BYTES  64
 #define PROFILE_BYTES 640
+#define PREFIX_BYTES  11 /* tag and length of a message */
 
 #define CPU_MEMO 1024
 #define N_FACTS	 6
@@ -55,14 +57,22 @@ struct stamp {
 	uint32_t next;
 };
 
+struct otlp_type {
+	struct profile view; /* the profile as one of this type alone */
+	uint32_t first;	     /* number of its first sample: they are counted on from type to type */
+	bool aggregated;
+};
+
 struct otlp {
 	const struct profile *p;
 	const struct render_info *info;
 	size_t max_bytes;
 	uint32_t max_samples;
-	bool aggregated, facts;
+	bool facts;
+	struct otlp_type types[PROFILE_MAX_TYPES];
+	uint32_t n_types, n_samples;
 	uint64_t start_unix_ns, end_unix_ns;
-	uint32_t *order;	 /* rows of samples, by process */
+	uint32_t *order;	 /* numbers of samples, by process and type */
 	uint32_t *first_process; /* of those with the same resource, by process */
 
 	struct otlp_frames frames;
@@ -72,27 +82,50 @@ struct otlp {
 	/* The payload */
 	struct wire_buffer out;
 	bool with_counters;
+	bool with_facts[PROFILE_MAX_TYPES];
 	uint32_t max_frames;
 
+	/* The ResourceProfiles in progress, and the Profiles of it that are complete */
+	uint32_t process;
+	struct wire_buffer resource, heads,
+		samples; /* heads: their fields other than the samples */
+	struct {
+		size_t n_head, n_samples;
+	} parts[PROFILE_MAX_TYPES];
+	uint32_t n_parts;
+
 	/* The Profile in progress */
-	uint32_t process, profile;
+	uint32_t type, profile;
 	struct otlp_value_type {
 		int32_t type, unit;
 	} sample_type, period_type;
 	int32_t attributes[PROFILE_N_COUNTERS + N_FACTS]; /* of the Profile */
 	size_t n_attributes;
-	struct wire_buffer resource, samples;
 	ARRAY(struct sample_slot) slots;
 	ARRAY(struct stamp) stamps;
 	ARRAY(uint64_t) scratch;
 	struct hash_index slot_index;
 };
 
-static uint32_t process_of_sample(const struct otlp *o, uint32_t sample)
+static uint32_t type_of(const struct otlp *o, uint32_t number)
 {
-	const struct profile *p = o->p;
+	uint32_t type = o->n_types - 1;
 
-	return o->first_process[p->threads.items[p->samples.items[sample].thread].process];
+	while (number < o->types[type].first)
+		type--;
+	return type;
+}
+
+static const struct profile_sample *sample_of(const struct otlp *o, uint32_t number)
+{
+	const struct otlp_type *t = &o->types[type_of(o, number)];
+
+	return &t->view.samples.items[number - t->first];
+}
+
+static uint32_t process_of_sample(const struct otlp *o, uint32_t number)
+{
+	return o->first_process[o->p->threads.items[sample_of(o, number)->thread].process];
 }
 
 static uint32_t process_of(const struct otlp *o, uint32_t position)
@@ -100,30 +133,62 @@ static uint32_t process_of(const struct otlp *o, uint32_t position)
 	return process_of_sample(o, o->order[position]);
 }
 
-/* Sample rows by process; within a process in their own order, which is that of time. */
+/* The first process that has samples of the first type: a reader may take the first Profile's. */
+static uint32_t leading_process(const struct otlp *o)
+{
+	uint32_t leading = o->p->processes.n;
+
+	for (uint32_t i = 0; i < o->types[0].view.samples.n; i++) {
+		uint32_t process = process_of_sample(o, i);
+
+		leading = process < leading ? process : leading;
+	}
+	return leading < o->p->processes.n ? leading : 0;
+}
+
+/* Samples by process; within a process in their own order, which is by type and that of time. */
 static int sort_by_process(struct otlp *o)
 {
 	const struct profile *p = o->p;
-	uint32_t *begin = calloc((size_t)p->processes.n + 1, sizeof(*begin)), sum = 0;
+	uint32_t *begin = calloc((size_t)p->processes.n + 1, sizeof(*begin)), sum = 0, leading;
 
-	o->order = malloc(((size_t)p->samples.n + 1) * sizeof(*o->order));
+	o->order = malloc(((size_t)o->n_samples + 1) * sizeof(*o->order));
 	o->first_process = otlp_group_resources(p, o->facts);
 	if (!o->order || !begin || !o->first_process) {
 		free(begin);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < p->samples.n; i++)
+	for (uint32_t i = 0; i < o->n_samples; i++)
 		begin[process_of_sample(o, i)]++;
+	leading = leading_process(o);
+	sum = begin[leading];
+	begin[leading] = 0;
 	for (uint32_t i = 0; i < p->processes.n; i++) {
 		uint32_t n = begin[i];
 
+		if (i == leading)
+			continue;
 		begin[i] = sum;
 		sum += n;
 	}
-	for (uint32_t i = 0; i < p->samples.n; i++)
+	for (uint32_t i = 0; i < o->n_samples; i++)
 		o->order[begin[process_of_sample(o, i)]++] = i;
 	free(begin);
 	return 0;
+}
+
+static void find_types(struct otlp *o)
+{
+	o->n_types = profile_n_types(o->p);
+	for (uint32_t i = 0; i < o->n_types; i++) {
+		struct otlp_type *t = &o->types[i];
+
+		profile_view(o->p, i, &t->view);
+		t->first = o->n_samples;
+		o->n_samples += t->view.samples.n;
+		for (uint32_t j = 0; j < t->view.samples.n; j++)
+			t->aggregated |= t->view.samples.items[j].value != 1;
+	}
 }
 
 /* The window covers every sample, whatever the clocks did. */
@@ -131,14 +196,13 @@ static void find_window(struct otlp *o)
 {
 	o->start_unix_ns = o->p->start_unix_ns;
 	o->end_unix_ns = o->p->end_unix_ns;
-	for (uint32_t i = 0; i < o->p->samples.n; i++) {
-		const struct profile_sample *s = &o->p->samples.items[i];
+	for (uint32_t i = 0; i < o->n_samples; i++) {
+		uint64_t t = sample_of(o, i)->time_unix_ns;
 
-		if (s->time_unix_ns < o->start_unix_ns)
-			o->start_unix_ns = s->time_unix_ns;
-		if (s->time_unix_ns >= o->end_unix_ns)
-			o->end_unix_ns = s->time_unix_ns + 1;
-		o->aggregated |= s->value != 1;
+		if (t < o->start_unix_ns)
+			o->start_unix_ns = t;
+		if (t >= o->end_unix_ns)
+			o->end_unix_ns = t + 1;
 	}
 }
 
@@ -235,14 +299,15 @@ static int add_sample(struct otlp *o, const struct profile_sample *sample)
 		return r;
 	slot->n++;
 	slot->value = profile_sum(slot->value, sample->value);
-	return o->aggregated ? 0 : add_stamp(o, slot, sample->time_unix_ns);
+	return o->types[o->type].aggregated ? 0 : add_stamp(o, slot, sample->time_unix_ns);
 }
 
 /* Never less than what the payload would take if it ended here. */
 static size_t payload_bound(const struct otlp *o)
 {
-	return o->out.n + o->resource.n + PROFILE_BYTES + (size_t)o->slots.n * SAMPLE_BYTES +
-	       (size_t)o->stamps.n * 8 + otlp_dictionary_size(&o->frames.dictionary) + 16;
+	return o->out.n + o->resource.n + o->heads.n + o->samples.n + o->n_parts * PREFIX_BYTES +
+	       PROFILE_BYTES + (size_t)o->slots.n * SAMPLE_BYTES + (size_t)o->stamps.n * 8 +
+	       otlp_dictionary_size(&o->frames.dictionary) + 16;
 }
 
 static int compare_slots(const void *a, const void *b)
@@ -286,7 +351,6 @@ static int gather_stamps(struct otlp *o, const struct sample_slot *s)
 
 static int write_samples(struct otlp *o)
 {
-	wire_buffer_clear(&o->samples);
 	qsort(o->slots.items, o->slots.n, sizeof(*o->slots.items), compare_slots);
 	for (uint32_t i = 0; i < o->slots.n; i++) {
 		struct sample_slot *s = &o->slots.items[i];
@@ -296,7 +360,7 @@ static int write_samples(struct otlp *o)
 		pb.stack_index = s->stack;
 		pb.attribute_indices = attributes;
 		pb.n_attribute_indices = s->name ? 3 : 2;
-		if (o->aggregated) {
+		if (o->types[o->type].aggregated) {
 			pb.values = &s->value;
 			pb.n_values = 1;
 		} else {
@@ -337,11 +401,12 @@ static void put_fact(struct otlp *o, const char *key, const char *text)
 
 static void put_facts(struct otlp *o)
 {
-	const struct profile *p = o->p;
+	const struct profile *p = &o->types[o->type].view;
 
 	put_fact(o, "perfwalk.comm", profile_text(p, p->processes.items[o->process].comm));
-	if (!o->with_counters)
+	if (!o->with_facts[o->type])
 		return;
+	o->with_facts[o->type] = false;
 	put_fact(o, "perfwalk.title", o->info->title);
 	put_fact(o, "perfwalk.event", profile_text(p, p->event));
 	put_fact(o, "perfwalk.kernel_release", o->info->kernel_release);
@@ -353,15 +418,15 @@ static void put_facts(struct otlp *o)
 /* What a Profile refers to is put when it begins: the dictionary's size is part of the bound. */
 static void put_profile_strings(struct otlp *o)
 {
+	const struct profile *p = &o->types[o->type].view;
+	const char *name = profile_type_name(o->p, o->type), *unit = profile_period_unit(p);
 	struct otlp_dictionary *d = &o->frames.dictionary;
 
 	/* Where the kernel chose the distance, what a sample says is its events. */
-	o->sample_type.type =
-		otlp_put_string(d, o->p->weighted ? profile_period_type(o->p) : "samples");
-	o->sample_type.unit =
-		otlp_put_string(d, o->p->weighted ? profile_period_unit(o->p) : "count");
-	o->period_type.type = otlp_put_string(d, profile_period_type(o->p));
-	o->period_type.unit = otlp_put_string(d, profile_period_unit(o->p));
+	o->sample_type.type = otlp_put_string(d, p->weighted ? name : "samples");
+	o->sample_type.unit = otlp_put_string(d, p->weighted ? unit : "count");
+	o->period_type.type = otlp_put_string(d, name);
+	o->period_type.unit = otlp_put_string(d, unit);
 	o->n_attributes = 0;
 	put_counters(o);
 	if (o->facts)
@@ -372,11 +437,13 @@ static void put_profile_strings(struct otlp *o)
 /* The fields of a Profile other than its samples. id: 16 bytes for it. */
 static void fill_profile(struct otlp *o, PB(Profile) * profile, uint8_t id[16])
 {
+	const struct profile *p = &o->types[o->type].view;
+
 	profile->sample_type->type_strindex = o->sample_type.type;
 	profile->sample_type->unit_strindex = o->sample_type.unit;
 	profile->period_type->type_strindex = o->period_type.type;
 	profile->period_type->unit_strindex = o->period_type.unit;
-	profile->period = profile_has_period(o->p) ? (int64_t)profile_period(o->p) : 0;
+	profile->period = profile_has_period(p) ? (int64_t)profile_period(p) : 0;
 	profile->time_unix_nano = o->start_unix_ns;
 	profile->duration_nano = o->end_unix_ns - o->start_unix_ns;
 	profile->attribute_indices = o->attributes;
@@ -388,52 +455,99 @@ static void fill_profile(struct otlp *o, PB(Profile) * profile, uint8_t id[16])
 	}
 }
 
+/* Completes the Profile in progress: its samples go to those of the process, behind them. */
+static int end_profile(struct otlp *o)
+{
+	PB(ValueType) sample_type = PB_INIT(VALUE_TYPE), period_type = PB_INIT(VALUE_TYPE);
+	size_t heads = o->heads.n, samples = o->samples.n;
+	PB(Profile) profile = PB_INIT(PROFILE);
+	uint8_t id[16];
+
+	profile.sample_type = &sample_type;
+	profile.period_type = &period_type;
+	fill_profile(o, &profile, id);
+	wire_put_fields(&o->heads, &profile.base);
+	if (write_samples(o) < 0 || !wire_buffer_ok(&o->heads))
+		return -ENOMEM;
+	o->parts[o->n_parts].n_head = o->heads.n - heads;
+	o->parts[o->n_parts++].n_samples = o->samples.n - samples;
+	return 0;
+}
+
+static void copy_bytes(struct wire_buffer *to, const uint8_t *bytes, size_t n)
+{
+	uint8_t *p = wire_reserve(to, n);
+
+	if (!p || n == 0)
+		return;
+	memcpy(p, bytes, n);
+	to->n += n;
+}
+
+/* Of the Profiles in their envelope. */
+static size_t parts_size(const struct otlp *o)
+{
+	size_t size = 0;
+
+	for (uint32_t i = 0; i < o->n_parts; i++) {
+		size_t n = o->parts[i].n_head + o->parts[i].n_samples;
+
+		size += wire_prefix_size(n) + n;
+	}
+	return size;
+}
+
+static void write_parts(struct otlp *o)
+{
+	size_t head = 0, samples = 0;
+
+	for (uint32_t i = 0; i < o->n_parts; i++) {
+		size_t n_head = o->parts[i].n_head, n_samples = o->parts[i].n_samples;
+
+		wire_put_prefix(&o->out, 2, n_head + n_samples);
+		copy_bytes(&o->out, o->heads.bytes + head, n_head);
+		copy_bytes(&o->out, o->samples.bytes + samples, n_samples);
+		head += n_head;
+		samples += n_samples;
+	}
+}
+
 /*
  * Writes the ResourceProfiles of the process in progress, envelope by envelope: the generated
- * encoder writes what is small, the samples are copied in behind the Profile's other fields.
+ * encoder writes what is small, the samples are copied in behind their Profile's other fields.
  */
 static int write_process(struct otlp *o)
 {
-	PB(ValueType) sample_type = PB_INIT(VALUE_TYPE), period_type = PB_INIT(VALUE_TYPE);
 	Opentelemetry__Proto__Common__V1__InstrumentationScope scope =
 		OPENTELEMETRY__PROTO__COMMON__V1__INSTRUMENTATION_SCOPE__INIT;
 	char scope_name[] = "perfwalk", version[64] = "", url[] = OTLP_SCHEMA_URL;
 	PB(ScopeProfiles) sp = PB_INIT(SCOPE_PROFILES);
-	PB(Profile) profile = PB_INIT(PROFILE);
-	size_t n_profile, n_scope, n_resource;
-	uint8_t id[16], *p;
+	size_t n_scope;
 
-	if (write_samples(o) < 0)
+	if (end_profile(o) < 0)
 		return -ENOMEM;
-	profile.sample_type = &sample_type;
-	profile.period_type = &period_type;
-	fill_profile(o, &profile, id);
 	(void)snprintf(version, sizeof(version), "%s", o->info->version ? o->info->version : "");
 	scope.name = scope_name;
 	scope.version = version;
 	sp.scope = &scope;
 	sp.schema_url = url;
 
-	n_profile = protobuf_c_message_get_packed_size(&profile.base) + o->samples.n;
-	n_scope = protobuf_c_message_get_packed_size(&sp.base) + wire_prefix_size(n_profile) +
-		  n_profile;
-	n_resource = o->resource.n + wire_prefix_size(n_scope) + n_scope;
-	wire_put_prefix(&o->out, 1, n_resource);
-	p = wire_reserve(&o->out, o->resource.n);
-	if (!p)
-		return -ENOMEM;
-	memcpy(p, o->resource.bytes, o->resource.n);
-	o->out.n += o->resource.n;
+	n_scope = protobuf_c_message_get_packed_size(&sp.base) + parts_size(o);
+	wire_put_prefix(&o->out, 1, o->resource.n + wire_prefix_size(n_scope) + n_scope);
+	copy_bytes(&o->out, o->resource.bytes, o->resource.n);
 	wire_put_prefix(&o->out, 2, n_scope);
 	wire_put_fields(&o->out, &sp.base);
-	wire_put_prefix(&o->out, 2, n_profile);
-	wire_put_fields(&o->out, &profile.base);
-	p = wire_reserve(&o->out, o->samples.n);
-	if (!p)
-		return -ENOMEM;
-	memcpy(p, o->samples.bytes, o->samples.n);
-	o->out.n += o->samples.n;
-	return 0;
+	write_parts(o);
+	return wire_buffer_ok(&o->out) ? 0 : -ENOMEM;
+}
+
+static void begin_profile(struct otlp *o, uint32_t type)
+{
+	o->type = type;
+	o->profile++;
+	array_clear(&o->slots);
+	array_clear(&o->stamps);
+	put_profile_strings(o);
 }
 
 /* Begins the ResourceProfiles of the process that the sample at this position is of. */
@@ -445,20 +559,39 @@ static int begin_process(struct otlp *o, uint32_t position, uint32_t end)
 
 	o->process = process_of(o, position);
 	for (uint32_t i = position; i < end && !user && process_of(o, i) == o->process; i++) {
-		uint32_t stack = o->p->samples.items[o->order[i]].stack;
+		uint32_t stack = sample_of(o, o->order[i])->stack;
 
 		user = o->p->stacks.items[stack].n > o->p->stacks.items[stack].n_kernel;
 	}
-	o->profile++;
-	array_clear(&o->slots);
-	array_clear(&o->stamps);
-	put_profile_strings(o);
+	o->n_parts = 0;
+	wire_buffer_clear(&o->heads);
+	wire_buffer_clear(&o->samples);
 	wire_buffer_clear(&o->resource);
 	rp.schema_url = url;
 	if (otlp_write_resource(&o->resource, o->p, o->info, o->process, user) < 0)
 		return -ENOMEM;
 	wire_put_fields(&o->resource, &rp.base);
 	return wire_buffer_ok(&o->resource) ? 0 : -ENOMEM;
+}
+
+/* Goes on to the Profile that the sample at this position is of. */
+static int reach_profile(struct otlp *o, uint32_t position, uint32_t end)
+{
+	uint32_t type = type_of(o, o->order[position]);
+	bool same_process = o->process == process_of(o, position);
+	int r = 0;
+
+	if (same_process && o->type == type)
+		return 0;
+	if (same_process)
+		r = end_profile(o);
+	else if (o->process != PROFILE_NONE)
+		r = write_process(o);
+	if (r == 0 && !same_process)
+		r = begin_process(o, position, end);
+	if (r == 0)
+		begin_profile(o, type);
+	return r;
 }
 
 /*
@@ -473,17 +606,13 @@ static int build_payload(struct otlp *o, uint32_t first, uint32_t end, uint32_t 
 	wire_buffer_clear(&o->out);
 	hash_index_clear(&o->slot_index);
 	o->with_counters = first == 0;
+	for (uint32_t i = 0; i < o->n_types; i++)
+		o->with_facts[i] = first == 0;
 	o->process = PROFILE_NONE;
 	for (uint32_t i = first; i < end; i++) {
-		if (o->process != process_of(o, i)) {
-			if (o->process != PROFILE_NONE)
-				r = write_process(o);
-			if (r == 0)
-				r = begin_process(o, i, end);
-			if (r < 0)
-				return r;
-		}
-		r = add_sample(o, &o->p->samples.items[o->order[i]]);
+		r = reach_profile(o, i, end);
+		if (r == 0)
+			r = add_sample(o, sample_of(o, o->order[i]));
 		if (r < 0)
 			return r;
 		if (r > 0 || payload_bound(o) > o->max_bytes) {
@@ -505,7 +634,7 @@ static int build_payload(struct otlp *o, uint32_t first, uint32_t end, uint32_t 
  */
 static int next_payload(struct otlp *o, uint32_t first, uint32_t *ret_n)
 {
-	uint32_t end = o->p->samples.n, n;
+	uint32_t end = o->n_samples, n;
 	int r;
 
 	o->max_frames = UINT32_MAX;
@@ -515,7 +644,7 @@ static int next_payload(struct otlp *o, uint32_t first, uint32_t *ret_n)
 		r = build_payload(o, first, end, &n);
 	}
 	if (r == 0 && n == 0) {
-		(void)profile_stack_frames(o->p, o->p->samples.items[o->order[first]].stack,
+		(void)profile_stack_frames(o->p, sample_of(o, o->order[first])->stack,
 					   &o->max_frames);
 		while (r == 0 && n == 0 && o->max_frames > 0) {
 			o->max_frames /= 2;
@@ -538,6 +667,7 @@ static int otlp_init(struct otlp *o, const struct profile *p)
 	o->names = calloc((size_t)p->threads.n + 1, sizeof(*o->names));
 	if (r == 0 && (!o->tids || !o->names))
 		r = -ENOMEM;
+	find_types(o);
 	return r < 0 ? r : sort_by_process(o);
 }
 
@@ -550,6 +680,7 @@ static void otlp_deinit(struct otlp *o)
 	free(o->first_process);
 	wire_buffer_deinit(&o->out);
 	wire_buffer_deinit(&o->resource);
+	wire_buffer_deinit(&o->heads);
 	wire_buffer_deinit(&o->samples);
 	array_deinit(&o->slots);
 	array_deinit(&o->stamps);
@@ -569,7 +700,7 @@ int render_otlp(const struct profile *p, const struct render_info *info,
 	o.facts = options && options->facts;
 	r = otlp_init(&o, p);
 	find_window(&o);
-	for (uint32_t first = 0, n = 0; first < p->samples.n && r == 0; first += n) {
+	for (uint32_t first = 0, n = 0; first < o.n_samples && r == 0; first += n) {
 		r = next_payload(&o, first, &n);
 		if (r == 0)
 			r = sink(ctx, o.out.bytes, o.out.n, n);
