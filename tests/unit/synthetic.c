@@ -261,6 +261,39 @@ void synthetic_random(struct profile *p, uint32_t seed, uint32_t n_samples)
 	p->counters[PROFILE_SAMPLES_LOST] = 3;
 }
 
+void synthetic_add_types(struct profile *p, uint32_t seed, uint32_t n)
+{
+	const struct profile_type types[] = {
+		{.period_events = 1,
+		 .event = strtab_put(&p->strings, "page-faults"),
+		 .rate_hz = 49,
+		 .weighted = true},
+		{.period_events = 10, .event = strtab_put(&p->strings, "context-switches")},
+		{.period_ns = NSEC_PER_MSEC,
+		 .event = strtab_put(&p->strings, "task-clock"),
+		 .rate_hz = 1000},
+	};
+	uint64_t state = seed;
+
+	for (uint32_t i = 0; i < 3; i++) {
+		uint32_t type = profile_add_type(p, &types[i]);
+
+		CHECK_INT(type, ==, i + 1);
+		for (uint32_t j = 0; j < n; j++) {
+			struct profile_sample s = {
+				.time_unix_ns = p->start_unix_ns + j * NSEC_PER_MSEC,
+				.value = types[i].weighted ? 1 + next_random(&state, 1000) : 1,
+				.thread = next_random(&state, p->threads.n),
+				.stack = next_random(&state, p->stacks.n),
+				.cpu = next_random(&state, 4),
+				.n = 1};
+
+			CHECK(profile_add_sample_of(p, type, &s));
+			p->counters[PROFILE_SAMPLES]++;
+		}
+	}
+}
+
 void synthetic_hostile(struct profile *p)
 {
 	begin(p);

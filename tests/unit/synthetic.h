@@ -24,6 +24,13 @@ void synthetic_changed(struct profile *p);
 /* n_samples over many processes, threads, stacks and modules, always the same for a seed. */
 void synthetic_random(struct profile *p, uint32_t seed, uint32_t n_samples);
 
+/*
+ * Samples of three more types, n of each, of the threads and stacks that the profile has:
+ * page-faults of values 1 to 1000 of the kernel's choice, each tenth of context-switches, and
+ * task-clock, which is CPU time as the first type is.
+ */
+void synthetic_add_types(struct profile *p, uint32_t seed, uint32_t n);
+
 /* Every byte value but 0 in every kind of string there is, in odd orders and broken UTF-8. */
 void synthetic_hostile(struct profile *p);
 

@@ -22,12 +22,31 @@ typedef Opentelemetry__Proto__Profiles__V1development__Profile profile_message;
 typedef Opentelemetry__Proto__Profiles__V1development__Sample sample_message;
 typedef Opentelemetry__Proto__Common__V1__KeyValue key_value;
 
+/* Of the synthetic profiles, in their order. */
+static const struct kind {
+	const char *type, *unit, *period_type, *period_unit;
+	int64_t period;
+} kinds[] = {
+	{"samples", "count", "cpu", "nanoseconds", NSEC_PER_SEC / 99},
+	{"page-faults", "count", "page-faults", "count", 1},
+	{"samples", "count", "context-switches", "count", 10},
+	{"samples", "count", "task-clock", "nanoseconds", NSEC_PER_MSEC},
+};
+#define N_KINDS ARRAY_SIZE(kinds)
+#define MAX_PID 2000
+
+/* Of values, by type and process. */
+struct sums {
+	int64_t of[N_KINDS][MAX_PID];
+};
+
 struct tally {
+	struct sums *sums; /* NULL: not wanted */
 	size_t max_bytes;
 	uint32_t max_samples;
 	uint64_t start, end; /* of the profile */
 	uint64_t n_payloads, n_profiles, n_samples, n_sink_samples, value, counter_samples;
-	uint64_t n_named, n_unnamed;
+	uint64_t n_named, n_unnamed, n_weighted;
 	const char *decode; /* protoc's command, NULL: not run */
 };
 
@@ -234,21 +253,21 @@ static bool equal_identity(const sample_message *a, const sample_message *b)
 }
 
 static void check_profile(struct tally *t, const dictionary *d, struct used *u,
-			  const profile_message *p)
+			  const struct kind *k, const profile_message *p)
 {
 	int64_t n;
 
 	CHECK_INT(p->n_samples, >, 0);
 	CHECK_INT(p->n_samples, <=, t->max_samples);
-	CHECK_STR(d->string_table[p->sample_type->type_strindex], "samples");
-	CHECK_STR(d->string_table[p->sample_type->unit_strindex], "count");
-	CHECK_STR(d->string_table[p->period_type->type_strindex], "cpu");
-	CHECK_STR(d->string_table[p->period_type->unit_strindex], "nanoseconds");
+	CHECK_STR(d->string_table[p->sample_type->type_strindex], k->type);
+	CHECK_STR(d->string_table[p->sample_type->unit_strindex], k->unit);
+	CHECK_STR(d->string_table[p->period_type->type_strindex], k->period_type);
+	CHECK_STR(d->string_table[p->period_type->unit_strindex], k->period_unit);
 	mark(u->strings, d->n_string_table, p->sample_type->type_strindex);
 	mark(u->strings, d->n_string_table, p->sample_type->unit_strindex);
 	mark(u->strings, d->n_string_table, p->period_type->type_strindex);
 	mark(u->strings, d->n_string_table, p->period_type->unit_strindex);
-	CHECK_INT(p->period, ==, NSEC_PER_SEC / 99);
+	CHECK_INT(p->period, ==, k->period);
 	CHECK_INT(p->time_unix_nano, <=, t->start);
 	CHECK_INT(p->time_unix_nano + p->duration_nano, >=, t->end);
 	CHECK_INT(p->profile_id.len, ==, 16);
@@ -264,6 +283,17 @@ static void check_profile(struct tally *t, const dictionary *d, struct used *u,
 		CHECK(i == 0 || !equal_identity(p->samples[i - 1], p->samples[i]));
 	}
 	t->n_profiles++;
+}
+
+static size_t kind_of(const dictionary *d, const profile_message *p)
+{
+	const char *name = d->string_table[p->period_type->type_strindex];
+	size_t i = 0;
+
+	while (i < N_KINDS && strcmp(kinds[i].period_type, name) != 0)
+		i++;
+	CHECK_INT(i, <, N_KINDS);
+	return i;
 }
 
 static const key_value *resource_key(const Opentelemetry__Proto__Resource__V1__Resource *r,
@@ -313,6 +343,26 @@ static void check_with_protoc(const char *command, const uint8_t *bytes, size_t 
 	CHECK_INT(pclose(f), ==, 0);
 }
 
+/* The Profiles of a process: one of each type at most, in their order. */
+static void check_scope(struct tally *t, const dictionary *d, struct used *u,
+			const Opentelemetry__Proto__Profiles__V1development__ScopeProfiles *scope,
+			int64_t pid)
+{
+	CHECK_STR(scope->scope->name, "perfwalk");
+	CHECK_STR(scope->scope->version, "0.1.0");
+	CHECK_INT(scope->n_profiles, >, 0);
+	for (size_t i = 0; i < scope->n_profiles; i++) {
+		size_t kind = kind_of(d, scope->profiles[i]);
+		uint64_t before = t->value;
+
+		CHECK(i == 0 || kind_of(d, scope->profiles[i - 1]) < kind);
+		check_profile(t, d, u, &kinds[kind], scope->profiles[i]);
+		t->n_weighted += kind == 1;
+		if (t->sums)
+			t->sums->of[kind][pid] += (int64_t)(t->value - before);
+	}
+}
+
 static int check_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
 {
 	struct tally *t = ctx;
@@ -329,11 +379,10 @@ static int check_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_s
 	for (size_t i = 0; i < r->n_resource_profiles; i++) {
 		check_resource(r->resource_profiles[i]->resource);
 		CHECK_INT(r->resource_profiles[i]->n_scope_profiles, ==, 1);
-		CHECK_STR(r->resource_profiles[i]->scope_profiles[0]->scope->name, "perfwalk");
-		CHECK_STR(r->resource_profiles[i]->scope_profiles[0]->scope->version, "0.1.0");
 		CHECK(*r->resource_profiles[i]->schema_url);
-		CHECK_INT(r->resource_profiles[i]->scope_profiles[0]->n_profiles, ==, 1);
-		check_profile(t, d, &u, r->resource_profiles[i]->scope_profiles[0]->profiles[0]);
+		check_scope(t, d, &u, r->resource_profiles[i]->scope_profiles[0],
+			    resource_key(r->resource_profiles[i]->resource, "process.pid")
+				    ->value->int_value);
 	}
 	check_all_used(u.strings, d->n_string_table, "string");
 	check_all_used(u.attributes, d->n_attribute_table, "attribute");
@@ -351,25 +400,32 @@ static int check_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_s
 	free(u.locations);
 	free(u.stacks);
 	protobuf_c_message_free_unpacked(&r->base, NULL);
-	CHECK(t->n_samples == before || t->n_samples - before == n_samples);
+	CHECK(t->n_samples == before || t->n_weighted || t->n_samples - before == n_samples);
 	t->n_payloads++;
 	t->n_sink_samples += n_samples;
 	return 0;
 }
 
-static struct tally check(const struct profile *p, const struct render_info *info, size_t max_bytes,
-			  uint32_t max_samples)
+static struct tally check_sums(const struct profile *p, const struct render_info *info,
+			       size_t max_bytes, uint32_t max_samples, struct sums *sums)
 {
 	struct render_otlp_options options = {max_bytes, max_samples, false};
 	struct tally t = {.max_bytes = max_bytes ? max_bytes : (4u << 20) - (64u << 10),
 			  .max_samples = max_samples ? max_samples : 16000,
 			  .start = p->start_unix_ns,
-			  .end = p->end_unix_ns};
+			  .end = p->end_unix_ns,
+			  .sums = sums};
 
 	CHECK_INT(render_otlp(p, info, &options, check_payload, &t), ==, 0);
-	CHECK_INT(t.n_sink_samples, ==, p->samples.n);
-	CHECK_INT(t.counter_samples, ==, p->samples.n ? p->counters[PROFILE_SAMPLES] : 0);
+	CHECK_INT(t.n_sink_samples, ==, profile_n_samples(p));
+	CHECK_INT(t.counter_samples, ==, t.n_sink_samples ? p->counters[PROFILE_SAMPLES] : 0);
 	return t;
+}
+
+static struct tally check(const struct profile *p, const struct render_info *info, size_t max_bytes,
+			  uint32_t max_samples)
+{
+	return check_sums(p, info, max_bytes, max_samples, NULL);
 }
 
 /* The command that decodes a payload from its input, or NULL without a protoc. */
@@ -539,6 +595,109 @@ static void test_split(void)
 	profile_deinit(&p);
 }
 
+static void add_model(const struct profile *p, const struct profile_sample *s, uint32_t n,
+		      int64_t *by_pid)
+{
+	for (uint32_t i = 0; i < n; i++)
+		by_pid[p->processes.items[p->threads.items[s[i].thread].process].pid] += s[i].value;
+}
+
+/* Of each type each process has its sum, however the payloads are cut. */
+static void test_types(void)
+{
+	static const struct {
+		size_t max_bytes;
+		uint32_t max_samples;
+	} limits[] = {{0, 0}, {200000, 0}, {50000, 0}, {20000, 0}, {0, 10}, {30000, 7}};
+	static struct sums model, sums;
+	struct profile p;
+
+	synthetic_random(&p, 21, 900);
+	synthetic_add_types(&p, 22, 600);
+	add_model(&p, p.samples.items, p.samples.n, model.of[0]);
+	for (uint32_t i = 0; i < p.n_others; i++)
+		add_model(&p, p.others[i].samples.items, p.others[i].samples.n, model.of[i + 1]);
+	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct tally t;
+
+		memset(&sums, 0, sizeof(sums));
+		t = check_sums(&p, &synthetic_info, limits[i].max_bytes, limits[i].max_samples,
+			       &sums);
+		CHECK(memcmp(&sums, &model, sizeof(sums)) == 0);
+		CHECK(i == 0 ? t.n_payloads == 1 : t.n_payloads > 2);
+		CHECK_INT(t.n_samples, ==, 900 + 2 * 600);
+	}
+	profile_deinit(&p);
+}
+
+/* The first Profile is of the first type, also where the first process has only others. */
+static void test_first_type_leads(void)
+{
+	const profile_message *first;
+	struct profile p;
+	request *r;
+
+	synthetic_small(&p);
+	synthetic_add_types(&p, 23, 50);
+	while (p.threads.items[p.samples.items[0].thread].process == 0) {
+		p.samples.n--;
+		memmove(p.samples.items, p.samples.items + 1,
+			p.samples.n * sizeof(*p.samples.items));
+	}
+	(void)check(&p, &synthetic_info, 0, 0);
+	r = render_one(&p, &synthetic_info);
+	CHECK_INT(r->n_resource_profiles, ==, 3);
+	first = r->resource_profiles[0]->scope_profiles[0]->profiles[0];
+	CHECK_INT(kind_of(r->dictionary, first), ==, 0);
+	CHECK_STR(resource_text(r, 0, "service.name"), "node");
+	protobuf_c_message_free_unpacked(&r->base, NULL);
+
+	p.samples.n = 0;
+	CHECK_INT(check(&p, &synthetic_info, 0, 0).n_samples, ==, 100);
+	profile_deinit(&p);
+}
+
+/* A file is one message, which names the event of each type once. */
+static void test_file_of_types(void)
+{
+	static const char *const events[] = {"cpu-clock", "page-faults", "context-switches",
+					     "task-clock"};
+	uint32_t n_named[N_KINDS] = {0};
+	_cleanup_free_ char *bytes = NULL;
+	struct profile p;
+	request *r;
+	size_t n;
+	FILE *f = open_memstream(&bytes, &n);
+
+	synthetic_random(&p, 24, 300);
+	synthetic_add_types(&p, 25, 200);
+	CHECK(f);
+	CHECK_INT(render_otlp_file(&p, &synthetic_info, f), ==, 0);
+	CHECK_INT(fclose(f), ==, 0);
+	r = decode((const uint8_t *)bytes, n);
+	for (size_t i = 0; i < r->n_resource_profiles; i++) {
+		const Opentelemetry__Proto__Profiles__V1development__ScopeProfiles *scope =
+			r->resource_profiles[i]->scope_profiles[0];
+
+		for (size_t j = 0; j < scope->n_profiles; j++) {
+			const profile_message *m = scope->profiles[j];
+			size_t kind = kind_of(r->dictionary, m);
+			int64_t number;
+			const char *event =
+				attribute(r->dictionary, m->attribute_indices,
+					  m->n_attribute_indices, "perfwalk.event", &number);
+
+			if (event)
+				CHECK_STR(event, events[kind]);
+			n_named[kind] += event != NULL;
+		}
+	}
+	for (size_t i = 0; i < N_KINDS; i++)
+		CHECK_INT(n_named[i], ==, 1);
+	protobuf_c_message_free_unpacked(&r->base, NULL);
+	profile_deinit(&p);
+}
+
 struct halves {
 	struct tally t;
 	uint64_t n_leaves, n_largest;
@@ -609,13 +768,15 @@ static void test_cut(void)
 	struct halves h = {.seed = 1};
 
 	synthetic_random(&p, 3, 300);
+	synthetic_add_types(&p, 4, 100);
+	p.others[0].samples.n = 0; /* of their values otlp_split() cannot tell the samples */
 	h.t = (struct tally){.max_bytes = 4u << 20,
 			     .max_samples = 16000,
 			     .start = p.start_unix_ns,
 			     .end = p.end_unix_ns};
 	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, cut_payload, &h), ==, 0);
-	CHECK_INT(h.t.n_samples, ==, 300);
-	CHECK_INT(h.t.n_sink_samples, ==, 300);
+	CHECK_INT(h.t.n_samples, ==, 500);
+	CHECK_INT(h.t.n_sink_samples, ==, 500);
 	CHECK_INT(h.t.counter_samples, ==, p.counters[PROFILE_SAMPLES]);
 	CHECK_INT(h.n_leaves, >, 100);
 	CHECK_INT(h.n_largest, <, 8192);
@@ -776,6 +937,8 @@ static void test_hostile(void)
 	CHECK_INT(render_otlp(&p, &synthetic_info, &options, check_payload, &t), ==, 0);
 	CHECK_INT(t.value, ==, p.samples.n);
 	CHECK_INT(check(&p, &synthetic_info, 30000, 0).value, ==, p.samples.n);
+	synthetic_add_types(&p, 26, 100);
+	CHECK_INT(render_otlp(&p, &synthetic_info, &options, check_payload, &t), ==, 0);
 	profile_deinit(&p);
 }
 
@@ -1016,6 +1179,9 @@ int main(int argc, char **argv)
 	RUN(test_small);
 	RUN(test_configured_attributes);
 	RUN(test_split);
+	RUN(test_types);
+	RUN(test_first_type_leads);
+	RUN(test_file_of_types);
 	RUN(test_cut);
 	RUN(test_dialects);
 	RUN(test_stack_too_large);
