@@ -251,6 +251,13 @@ static void take_text(char **field, const char *text, size_t n)
 		*field = strndup(text, n);
 }
 
+/* There is one for each kind of values, in their order. */
+static void comment_event(struct import *im, const char *name, uint32_t rate_hz)
+{
+	if (im->n_event_comments++ == im->kind)
+		import_name_event(im, name, rate_hz);
+}
+
 void import_comment(struct import *im, const char *text)
 {
 	const char *colon = strchr(text, ':'), *linux_ = strstr(text, ", Linux ");
@@ -271,9 +278,9 @@ void import_comment(struct import *im, const char *text)
 		if (cpus && !im->facts->n_cpus)
 			im->facts->n_cpus = (uint32_t)strtoul(cpus + 2, NULL, 10);
 	} else if (sscanf(text, "%63s at %u Hz%n", name, &hz, &at) == 2 && at) {
-		import_name_event(im, name, hz);
+		comment_event(im, name, hz);
 	} else if (sscanf(text, "%63[^,], one of %u%n", name, &hz, &at) == 2 && at) {
-		import_name_event(im, name, 0);
+		comment_event(im, name, 0);
 	} else if (colon && (size_t)(colon - text) < sizeof(name)) {
 		(void)snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
 		import_counter(im, name, strtoull(colon + 1, NULL, 10));

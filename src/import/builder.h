@@ -28,6 +28,8 @@ struct import {
 	struct import_list kinds;   /* of values that the file has */
 	struct import_list others;  /* those of them that are left out */
 	uint64_t n_event, n_others; /* profiles of the kind wanted, and others */
+	uint32_t kind;		    /* of pprof's values: which it is, not counting "samples" */
+	uint32_t n_event_comments;  /* that were read */
 	strid shape[4]; /* of OTLP profiles wanted: type and unit of the values, of the period */
 	/* The values that are being read. */
 	bool took;	/* they are the first ones of the profile */

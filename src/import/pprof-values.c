@@ -181,6 +181,7 @@ int pprof_choose_values(struct pprof_file *pp)
 				      profile_text(im->p, im->facts->measure.what),
 				      profile_text(im->p, im->facts->measure.unit));
 	im->n_event = r > 0;
+	im->kind = type > c.samples ? type - 1 : type;
 	if (r > 0)
 		say_choice(&c, &m);
 	return r;

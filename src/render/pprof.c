@@ -4,6 +4,10 @@
  * an entry is written as soon as it is known and nothing but the numbers given out is kept: memory
  * does not grow with the file.
  *
+ * Of several types of samples each has a column of values. A Sample message is of one type, and
+ * has zeros in the columns of the others. The number of samples, where it is known, is the first
+ * type's alone: readers tell columns apart by name, and that of each type would be "samples".
+ *
  * The Profile's own fields come first; strings are numbered as they are first used, and written
  * then, so entry 0 (the empty string) is the first thing in the file.
  */
@@ -32,10 +36,11 @@ enum { F_SAMPLE_TYPE = 1, F_SAMPLE, F_MAPPING, F_LOCATION, F_FUNCTION, F_STRING 
 #define MAX_LINES	 256
 #define MAX_LABELS	 64 /* of other writers, of a sample */
 #define MAX_STRING_BYTES (UINT64_C(1) << 30)
+#define MAX_COLUMNS	 (1 + PROFILE_MAX_TYPES)
 #define FLUSH_BYTES	 (64u << 10)
 
 struct pprof {
-	const struct profile *p;
+	const struct profile *p; /* as one of the type that is being written */
 	const struct render_info *info;
 	FILE *out;
 	z_stream z;
@@ -48,6 +53,7 @@ struct pprof {
 	bool *module_has_names, *module_lacks_names;
 	ARRAY(uint64_t) stack; /* scratch */
 	bool with_samples;
+	uint32_t n_columns, column; /* of values; that of the type that is being written */
 	int error;
 };
 
@@ -296,8 +302,7 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 	const uint32_t *frames = profile_stack_frames(pp->p, row->stack, &n);
 	PB(Label) labels[7 + MAX_LABELS], *pointers[7 + MAX_LABELS];
 	PB(Sample) pb = PB_INIT(SAMPLE);
-	int64_t values[2];
-	size_t n_values = 0;
+	int64_t values[MAX_COLUMNS] = {0};
 
 	array_clear(&pp->stack);
 	for (uint32_t i = 0; i < n; i++) {
@@ -310,17 +315,29 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 		*id = put_location(pp, frames[i]);
 	}
 	/* Samples of a chosen distance, or of one that the kernel chose and that is their value. */
+	values[pp->column] = profile_product(row->value, profile_period(pp->p));
 	if (pp->with_samples)
-		values[n_values++] = pp->p->weighted ? row->n : row->value;
-	if (profile_has_period(pp->p))
-		values[n_values++] = profile_product(row->value, profile_period(pp->p));
+		values[0] = pp->p->weighted ? row->n : row->value;
 	pb.location_id = pp->stack.items;
 	pb.n_location_id = n;
 	pb.value = values;
-	pb.n_value = n_values;
+	pb.n_value = pp->n_columns;
 	pb.label = pointers;
 	pb.n_label = put_labels(pp, row->thread, labels, pointers);
 	put_message(pp, F_SAMPLE, &pb.base);
+}
+
+static int64_t put_event(struct pprof *pp, const struct profile *p)
+{
+	char text[512];
+
+	if (p->rate_hz)
+		(void)snprintf(text, sizeof(text), "%s at %" PRIu32 " Hz",
+			       profile_text(p, p->event), p->rate_hz);
+	else
+		(void)snprintf(text, sizeof(text), "%s, one of %" PRIu64, profile_text(p, p->event),
+			       profile_period(p));
+	return put_string(pp, text);
 }
 
 /* One comment for each fact of the capture and for each loss: pprof -comments shows them. */
@@ -337,14 +354,13 @@ static size_t put_comments(struct pprof *pp, int64_t *comments)
 		       info->kernel_release ? info->kernel_release : "?", info->n_cpus,
 		       info->version ? info->version : "?");
 	comments[n++] = put_string(pp, text);
-	if (pp->p->rate_hz)
-		(void)snprintf(text, sizeof(text), "%s at %" PRIu32 " Hz",
-			       profile_text(pp->p, pp->p->event), pp->p->rate_hz);
-	else
-		(void)snprintf(text, sizeof(text), "%s, one of %" PRIu64,
-			       profile_text(pp->p, pp->p->event), profile_period(pp->p));
-	if (profile_has_period(pp->p))
-		comments[n++] = put_string(pp, text);
+	for (uint32_t i = 0; i < profile_n_types(pp->p); i++) {
+		struct profile view;
+
+		profile_view(pp->p, i, &view);
+		if (profile_has_period(&view))
+			comments[n++] = put_event(pp, &view);
+	}
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
 		if (!pp->p->counters[c] && c != PROFILE_SAMPLES && c != PROFILE_SAMPLES_LOST)
 			continue;
@@ -355,29 +371,42 @@ static size_t put_comments(struct pprof *pp, int64_t *comments)
 	return n;
 }
 
+static void put_type(struct pprof *pp, PB(ValueType) * type, const char *name, const char *unit)
+{
+	perftools__profiles__value_type__init(type);
+	type->type = put_string(pp, name);
+	type->unit = put_string(pp, unit);
+	pp->n_columns++;
+}
+
 static void put_head(struct pprof *pp)
 {
-	PB(ValueType)
-	samples = PB_INIT(VALUE_TYPE), cpu = PB_INIT(VALUE_TYPE), *types[2];
-	int64_t comments[PROFILE_N_COUNTERS + 3];
+	PB(ValueType) types[MAX_COLUMNS], *pointers[MAX_COLUMNS];
+	int64_t comments[PROFILE_N_COUNTERS + 2 + PROFILE_MAX_TYPES];
 	PB(Profile) pb = PB_INIT(PROFILE);
 
 	wire_put_bytes(&pp->pending, F_STRING, "", 0);
 	/* The number of samples, and what they stand for, where these are known. */
-	if (pp->with_samples) {
-		samples.type = put_string(pp, "samples");
-		samples.unit = put_string(pp, "count");
-		types[pb.n_sample_type++] = &samples;
-	}
-	pb.sample_type = types;
+	if (pp->with_samples)
+		put_type(pp, &types[pp->n_columns], "samples", "count");
 	if (profile_has_period(pp->p)) {
-		types[pb.n_sample_type++] = &cpu;
-		cpu.type = put_string(pp, profile_period_type(pp->p));
-		cpu.unit = put_string(pp, profile_period_unit(pp->p));
-		pb.period_type = &cpu;
+		pb.period_type = &types[pp->n_columns];
+		put_type(pp, pb.period_type, profile_period_type(pp->p),
+			 profile_period_unit(pp->p));
 		pb.period = (int64_t)profile_period(pp->p);
 	}
-	pb.default_sample_type = types[pb.n_sample_type - 1]->type;
+	pb.default_sample_type = types[pp->n_columns - 1].type;
+	for (uint32_t i = 1; i < profile_n_types(pp->p); i++) {
+		struct profile view;
+
+		profile_view(pp->p, i, &view);
+		put_type(pp, &types[pp->n_columns], profile_type_name(pp->p, i),
+			 profile_period_unit(&view));
+	}
+	for (uint32_t i = 0; i < pp->n_columns; i++)
+		pointers[i] = &types[i];
+	pb.sample_type = pointers;
+	pb.n_sample_type = pp->n_columns;
 	pb.time_nanos = (int64_t)pp->p->start_unix_ns;
 	pb.duration_nanos = (int64_t)profile_covered_ns(pp->p);
 	pb.comment = comments;
@@ -428,24 +457,42 @@ static void pprof_deinit(struct pprof *pp)
 	free(pp->module_lacks_names);
 }
 
+/* What comes of the first type that has samples begins the tables. */
+static int put_samples(struct pprof *pp)
+{
+	struct aggregate a;
+	int r = aggregate_build(&a, pp->p, NULL);
+
+	if (r == 0 && !pp->n_mappings && a.rows.n)
+		r = put_main_mapping(pp, &a);
+	pp->error = pp->error ? pp->error : r;
+	for (uint32_t i = 0; i < a.rows.n && !pp->error; i++)
+		put_sample(pp, &a.rows.items[i]);
+	aggregate_deinit(&a);
+	return pp->error;
+}
+
 int render_pprof(const struct profile *p, const struct render_info *info, FILE *out)
 {
 	struct pprof pp = {.p = p, .info = info, .out = out};
-	struct aggregate a;
-	int r;
+	int r = pprof_init(&pp);
 
-	r = aggregate_build(&a, p, NULL);
-	if (r == 0)
-		r = pprof_init(&pp);
 	if (r == 0) {
 		put_head(&pp);
-		pp.error = put_main_mapping(&pp, &a);
-		for (uint32_t i = 0; i < a.rows.n && !pp.error; i++)
-			put_sample(&pp, &a.rows.items[i]);
+		pp.column = pp.n_columns - profile_n_types(p);
+		for (uint32_t i = 0; i < profile_n_types(p) && !pp.error; i++) {
+			struct profile view;
+
+			profile_view(p, i, &view);
+			pp.p = &view;
+			r = put_samples(&pp);
+			pp.with_samples = false;
+			pp.column++;
+		}
+		pp.p = p;
 		compress_pending(&pp, Z_FINISH);
 		r = pp.error;
 	}
-	aggregate_deinit(&a);
 	pprof_deinit(&pp);
 	if (r == 0 && (fflush(out) != 0 || ferror(out)))
 		r = -EIO;
