@@ -115,6 +115,72 @@ static void test_round_trips(void)
 	profile_deinit(&p);
 }
 
+#define MAX_PID 256
+
+static void sum_by_pid(const struct profile *p, int64_t sums[MAX_PID])
+{
+	for (uint32_t i = 0; i < p->samples.n; i++) {
+		const struct profile_sample *s = &p->samples.items[i];
+
+		sums[p->processes.items[p->threads.items[s->thread].process].pid] +=
+			s->value * (int64_t)profile_period(p);
+	}
+}
+
+/* wanted: of the file of several types the one that is this number. */
+static void check_type(const struct profile *p, uint32_t type, enum import_kind kind,
+		       render_fn render)
+{
+	int64_t have[MAX_PID] = {0}, want[MAX_PID] = {0};
+	char error[IMPORT_ERROR_MAX] = "", *bytes;
+	struct import_facts facts = {0};
+	struct profile back, view;
+	size_t n;
+	int r;
+
+	bytes = rendered(p, render, &n);
+	profile_init(&back, UINT64_C(1) << 28);
+	r = import_bytes(&back, &facts, kind, bytes, n, error);
+	CHECK_INT(r, ==, wanted ? 0 : kind == IMPORT_PPROF ? IMPORT_CHOSE : IMPORT_LEFT_OUT);
+	profile_view(p, type, &view);
+	sum_by_pid(&view, want);
+	sum_by_pid(&back, have);
+	CHECK(memcmp(have, want, sizeof(have)) == 0);
+	/* Values in nanoseconds are of "cpu", whatever event gave them. */
+	if (!wanted || type > 0)
+		CHECK_STR(profile_text(&back, back.event), profile_text(p, view.event));
+	if (kind == IMPORT_PPROF || back.period_ns)
+		CHECK_INT(back.rate_hz, ==, view.rate_hz);
+	CHECK_STR(facts.title, "perfwalk record -a");
+	free(bytes);
+	import_facts_deinit(&facts);
+	profile_deinit(&back);
+}
+
+/* Of a file of several types the first is read, or the one that is asked for. */
+static void test_types(void)
+{
+	static const struct {
+		const char *wanted;
+		uint32_t type;
+	} cases[] = {{NULL, 0},
+		     {"cpu", 0},
+		     {"page-faults", 1},
+		     {"context-switches", 2},
+		     {"task-clock", 3}};
+	struct profile p;
+
+	synthetic_small(&p);
+	synthetic_add_types(&p, 31, 100);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		wanted = cases[i].wanted;
+		check_type(&p, cases[i].type, IMPORT_PPROF, render_pprof);
+		check_type(&p, cases[i].type, IMPORT_OTLP, render_otlp_file);
+	}
+	wanted = NULL;
+	profile_deinit(&p);
+}
+
 /* ---- Several files ---- */
 
 /* The folded stacks of texts that are read one after the other into one profile. */
@@ -490,6 +556,7 @@ int main(void)
 {
 	RUN(test_detect);
 	RUN(test_round_trips);
+	RUN(test_types);
 	RUN(test_merged_names);
 	RUN(test_merged_at_random);
 	RUN(test_otlp_without_ids);

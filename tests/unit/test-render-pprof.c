@@ -204,6 +204,48 @@ static void test_no_period(void)
 	profile_deinit(&p);
 }
 
+/* Of each type a column, in which the samples of the others are 0. */
+static void test_types(void)
+{
+	static const char *const names[] = {"samples", "cpu", "page-faults", "context-switches",
+					    "task-clock"};
+	static const char *const units[] = {"count", "nanoseconds", "count", "count",
+					    "nanoseconds"};
+	int64_t want[5] = {0}, have[5] = {0};
+	Perftools__Profiles__Profile *pb;
+	struct profile p;
+
+	synthetic_random(&p, 13, 400);
+	synthetic_add_types(&p, 14, 700);
+	p.samples.n = want[0] = 300;
+	want[1] = 300 * (int64_t)(NSEC_PER_SEC / 99);
+	for (uint32_t i = 0; i < 700; i++)
+		want[2] += p.others[0].samples.items[i].value;
+	want[3] = 700 * 10;
+	want[4] = 700 * (int64_t)NSEC_PER_MSEC;
+	pb = decode(&p);
+	CHECK_INT(pb->n_sample_type, ==, 5);
+	for (size_t i = 0; i < 5; i++) {
+		CHECK_STR(pb->string_table[pb->sample_type[i]->type], names[i]);
+		CHECK_STR(pb->string_table[pb->sample_type[i]->unit], units[i]);
+	}
+	CHECK_STR(pb->string_table[pb->default_sample_type], "cpu");
+	CHECK_STR(pb->string_table[pb->period_type->type], "cpu");
+	for (size_t i = 0; i < pb->n_sample; i++) {
+		const int64_t *v = pb->sample[i]->value;
+
+		CHECK_INT(pb->sample[i]->n_value, ==, 5);
+		CHECK_INT(!!v[0], ==, !!v[1]);
+		CHECK_INT(!!v[1] + !!v[2] + !!v[3] + !!v[4], ==, 1);
+		for (size_t j = 0; j < 5; j++)
+			have[j] += v[j];
+	}
+	for (size_t i = 0; i < 5; i++)
+		CHECK_INT(have[i], ==, want[i]);
+	perftools__profiles__profile__free_unpacked(pb, NULL);
+	profile_deinit(&p);
+}
+
 static void test_sums(void)
 {
 	Perftools__Profiles__Profile *pb;
@@ -274,6 +316,10 @@ static void test_go_tool(void)
 	synthetic_small(&p);
 	go_tool(&p, "-top -sample_index=samples", "4 33.33% 33.33%          4 33.33%  skip_space");
 	go_tool(&p, "-comments", "samples_lost: 5");
+	synthetic_add_types(&p, 15, 100);
+	go_tool(&p, "-top", "Type: cpu");
+	go_tool(&p, "-top -sample_index=context-switches", "of 1000 total");
+	go_tool(&p, "-comments", "page-faults at 49 Hz");
 	profile_deinit(&p);
 	synthetic_hostile(&p);
 	go_tool(&p, "-raw", "Samples:");
@@ -285,6 +331,7 @@ int main(void)
 	RUN(test_small);
 	RUN(test_events);
 	RUN(test_no_period);
+	RUN(test_types);
 	RUN(test_sums);
 	RUN(test_broken_stream);
 	RUN(test_go_tool);
