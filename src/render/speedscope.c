@@ -2,7 +2,8 @@
 /*
  * speedscope's own file format (https://www.speedscope.app/file-format-schema.json). It knows one
  * thread a profile, so the first profile is the sum of all processes, its stacks begun by the
- * process, for the views without time; then each thread follows as it ran, the busiest first.
+ * process, for the views without time; then each thread follows as it ran, the busiest first. Of
+ * several types of samples each has its own sum and threads, in turn, with its event in their names.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,10 +19,11 @@
 #define MAX_THREADS 4096 /* profiles in the file; the sum has all of them */
 
 struct speedscope {
-	const struct profile *p;
+	const struct profile *p; /* as one of the type that is being written */
 	const struct render_info *info;
 	FILE *out;
 	struct places places;
+	const char *type; /* its name; NULL: it is the only one */
 	struct aggregate sum;
 	struct by_thread by_thread;
 	uint32_t *busiest; /* threads */
@@ -91,12 +93,14 @@ static void put_stack(struct speedscope *s, uint32_t stack, uint32_t process)
 static void begin_profile(struct speedscope *s, const char *name, int64_t total)
 {
 	const char *unit = profile_period_unit(s->p);
+	char typed[640];
 
+	(void)snprintf(typed, sizeof(typed), "%.120s: %s", s->type ? s->type : "", name);
 	/* Of the units that it knows these are the ones we keep; all else are numbers. */
 	if (strcmp(unit, "nanoseconds") != 0 && strcmp(unit, "bytes") != 0)
 		unit = "none";
 	(void)fputs("{\"type\":\"sampled\",\"name\":", s->out);
-	json_put_string(s->out, name);
+	json_put_string(s->out, s->type ? typed : name);
 	(void)fprintf(s->out,
 		      ",\"unit\":\"%s\",\"startValue\":0,\"endValue\":%" PRId64 ",\"samples\":[",
 		      unit, total);
@@ -173,8 +177,35 @@ static int sort_threads(struct speedscope *s)
 	return 0;
 }
 
-static void put_file(struct speedscope *s)
+static int put_type(struct speedscope *s)
 {
+	int r = aggregate_build(&s->sum, s->p, NULL), e = by_thread_build(&s->by_thread, s->p);
+
+	r = r < 0 ? r : e;
+	if (r == 0)
+		r = sort_threads(s);
+	if (r == 0)
+		put_sum(s);
+	for (uint32_t i = 0; i < s->p->threads.n && i < MAX_THREADS && r == 0; i++) {
+		if (!s->values[s->busiest[i]])
+			break;
+		(void)fputs(",\n", s->out);
+		put_thread(s, s->busiest[i]);
+	}
+	aggregate_deinit(&s->sum);
+	by_thread_deinit(&s->by_thread);
+	free(s->busiest);
+	free(s->values);
+	s->busiest = NULL;
+	s->values = NULL;
+	return r;
+}
+
+static int put_file(struct speedscope *s)
+{
+	const struct profile *all = s->p;
+	int r = 0;
+
 	(void)fputs("{\"$schema\":\"https://www.speedscope.app/file-format-schema.json\",\n",
 		    s->out);
 	(void)fputs("\"exporter\":\"perfwalk\",\"activeProfileIndex\":0,\"name\":", s->out);
@@ -182,33 +213,28 @@ static void put_file(struct speedscope *s)
 	(void)fputs(",\n", s->out);
 	put_frames(s);
 	(void)fputs(",\n\"profiles\":[", s->out);
-	put_sum(s);
-	for (uint32_t i = 0; i < s->p->threads.n && i < MAX_THREADS; i++) {
-		if (!s->values[s->busiest[i]])
-			break;
-		(void)fputs(",\n", s->out);
-		put_thread(s, s->busiest[i]);
+	for (uint32_t i = 0; i < profile_n_types(all) && r == 0; i++) {
+		struct profile view;
+
+		profile_view(all, i, &view);
+		s->p = &view;
+		s->type = profile_n_types(all) > 1 ? profile_type_name(all, i) : NULL;
+		(void)fputs(i ? ",\n" : "", s->out);
+		r = put_type(s);
 	}
+	s->p = all;
 	(void)fputs("]}\n", s->out);
+	return r;
 }
 
 int render_speedscope(const struct profile *p, const struct render_info *info, FILE *out)
 {
 	struct speedscope s = {.p = p, .info = info, .out = out};
-	int r = places_build(&s.places, p), e = aggregate_build(&s.sum, p, NULL);
+	int r = places_build(&s.places, p);
 
-	r = r < 0 ? r : e;
 	if (r == 0)
-		r = by_thread_build(&s.by_thread, p);
-	if (r == 0)
-		r = sort_threads(&s);
-	if (r == 0)
-		put_file(&s);
+		r = put_file(&s);
 	places_deinit(&s.places);
-	aggregate_deinit(&s.sum);
-	by_thread_deinit(&s.by_thread);
-	free(s.busiest);
-	free(s.values);
 	if (r == 0 && (fflush(out) != 0 || ferror(out)))
 		r = -EIO;
 	return r;
