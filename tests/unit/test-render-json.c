@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON strings, and OTLP/JSON next to the binary payloads it is made of. That a collector takes it
+ * JSON strings, speedscope, and OTLP/JSON next to the binary payloads it is made of. That a collector takes it
  * and that both files of a capture say the same is tests/system/outputs.py.
  */
 #include <errno.h>
@@ -91,8 +91,9 @@ static void check_profile(struct profile *p, size_t max_bytes, uint64_t min_payl
 	struct tally t = {0};
 
 	CHECK_INT(render_otlp(p, &synthetic_info, &o, on_payload, &t), ==, 0);
-	CHECK_INT(t.n_samples, ==, p->samples.n);
-	CHECK_INT(t.n_timestamps, ==, p->samples.n);
+	CHECK_INT(t.n_samples, ==, profile_n_samples(p));
+	/* Those of the kernel's choice have values instead. */
+	CHECK_INT(t.n_timestamps, ==, t.n_samples - p->others[0].samples.n);
 	CHECK_INT(t.n_payloads, >=, min_payloads);
 	profile_deinit(p);
 }
@@ -104,6 +105,7 @@ static void test_payloads(void)
 	synthetic_random(&p, 1, 4000);
 	check_profile(&p, 16 << 20, 1);
 	synthetic_random(&p, 2, 4000);
+	synthetic_add_types(&p, 3, 1000);
 	check_profile(&p, 100 << 10, 2);
 	synthetic_hostile(&p);
 	check_profile(&p, 16 << 20, 1);
@@ -141,12 +143,67 @@ static void test_small(void)
 	profile_deinit(&p);
 }
 
+/* The last values of speedscope's profiles whose names begin so, added up; *ret_n: how many. */
+static int64_t sum_ends(const char *text, const char *begin, size_t *ret_n)
+{
+	int64_t sum = 0;
+
+	*ret_n = 0;
+	for (const char *c = text; (c = strstr(c, begin)); c++) {
+		const char *end = strstr(c, "\"endValue\":");
+
+		CHECK(end);
+		sum += strtoll(end + strlen("\"endValue\":"), NULL, 10);
+		++*ret_n;
+	}
+	return sum;
+}
+
+/* Of each type there are the sum and the three threads, which come to the same. */
+static void check_speedscope(const struct profile *p, const char *begin, const char *unit,
+			     int64_t sum)
+{
+	_cleanup_free_ char *text = NULL;
+	char type[256];
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	CHECK(f);
+	CHECK_INT(render_speedscope(p, &synthetic_info, f), ==, 0);
+	CHECK_INT(fclose(f), ==, 0);
+	(void)snprintf(type, sizeof(type), "%sall processes\",\"unit\":\"%s\"", begin, unit);
+	CHECK(strstr(text, type));
+	CHECK_INT(sum_ends(text, type, &n), ==, sum);
+	CHECK_INT(n, ==, 1);
+	CHECK_INT(sum_ends(text, begin, &n), ==, 2 * sum);
+	CHECK_INT(n, ==, 4);
+}
+
+static void test_speedscope(void)
+{
+	int64_t faults = 0;
+	struct profile p;
+
+	synthetic_small(&p);
+	check_speedscope(&p, "{\"type\":\"sampled\",\"name\":\"", "nanoseconds",
+			 12 * (int64_t)p.period_ns);
+	synthetic_add_types(&p, 5, 100);
+	for (uint32_t i = 0; i < 100; i++)
+		faults += p.others[0].samples.items[i].value;
+	check_speedscope(&p, "\"name\":\"cpu: ", "nanoseconds", 12 * (int64_t)p.period_ns);
+	check_speedscope(&p, "\"name\":\"page-faults: ", "none", faults);
+	check_speedscope(&p, "\"name\":\"context-switches: ", "none", 1000);
+	check_speedscope(&p, "\"name\":\"task-clock: ", "nanoseconds", 100000000);
+	profile_deinit(&p);
+}
+
 int main(void)
 {
 	RUN(test_strings);
 	RUN(test_long_strings);
 	RUN(test_payloads);
 	RUN(test_small);
+	RUN(test_speedscope);
 	RUN(test_damaged);
 	return 0;
 }

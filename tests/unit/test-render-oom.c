@@ -129,6 +129,7 @@ int main(void)
 
 	synthetic_small(&p[0]);
 	synthetic_random(&p[1], 31, 300);
+	synthetic_add_types(&p[1], 32, 60);
 	for (int i = 0; i < 2; i++) {
 		check(&p[i], folded);
 		check(&p[i], html);
