@@ -26,6 +26,9 @@ struct tree_event {
 	struct sample_event event;
 	uint64_t period; /* events between samples; 0: rate_hz */
 	uint32_t rate_hz;
+	/* 0: the config's. */
+	uint32_t stack_bytes;
+	uint64_t ring_bytes;
 };
 
 struct tree_options {

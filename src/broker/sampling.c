@@ -19,14 +19,17 @@
 static bool can_adapt(const struct tree *t, const struct events_targets *targets)
 {
 	return !t->options.config->stack_size_bytes && t->options.n_events == 1 &&
-	       !t->options.events[0].period && targets->n_pids == 0 && targets->n_cgroups <= 1;
+	       !t->options.events[0].stack_bytes && !t->options.events[0].period &&
+	       targets->n_pids == 0 && targets->n_cgroups <= 1;
 }
 
-static uint32_t first_stack_bytes(const struct tree *t, uint32_t rate_hz)
+static uint32_t first_stack_bytes(const struct tree *t, const struct tree_event *e)
 {
 	const struct config *c = t->options.config;
-	uint32_t max = stack_size_max(c->ring_size_bytes, rate_hz);
+	uint32_t max = stack_size_max(c->ring_size_bytes, e->rate_hz);
 
+	if (e->stack_bytes)
+		return e->stack_bytes;
 	if (c->stack_size_bytes)
 		return c->stack_size_bytes;
 	if (!t->adapt_stack_size)
@@ -46,10 +49,10 @@ static int open_one(struct tree *t, uint32_t index, const struct events_targets 
 		.stacks = o->stacks,
 		.only_user = o->only_user,
 		.only_kernel = o->only_kernel,
-		.stack_bytes = first_stack_bytes(t, e->rate_hz),
+		.stack_bytes = first_stack_bytes(t, e),
 		.regs_mask = sample_user_regs,
 		.kernel_stacks = o->config->kernel_stacks,
-		.ring_bytes = o->config->ring_size_bytes / o->n_events,
+		.ring_bytes = e->ring_bytes ? e->ring_bytes : o->config->ring_size_bytes,
 		.sideband_bytes = SIDEBAND_BYTES,
 		.enable_on_exec = o->enable_on_exec,
 	};

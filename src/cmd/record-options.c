@@ -13,13 +13,6 @@
 #include "util/clock.h"
 #include "util/text.h"
 
-#define MAX_HZ	       10000
-#define DEFAULT_HZ     99
-#define DEFAULT_STACK  (UINT64_C(32) << 10)
-#define COUNTED_STACK  (UINT64_C(8) << 10)
-#define MAX_COUNT      (UINT64_C(1) << 62)
-#define MIN_TIME_COUNT (NSEC_PER_SEC / MAX_HZ)
-
 enum {
 	OPT_ALL,
 	OPT_PID,
@@ -63,7 +56,8 @@ static const struct option_spec option_table[] = {
 	{0, "container", "ID|NAME", "only containers whose id or name begins with this",
 	 OPT_CONTAINER},
 	{0, "cgroup", "PATH", "only this control group and the groups below it", OPT_CGROUP},
-	{'e', "event", "EVENT", "the event to count; default CPU time: see below", OPT_EVENT},
+	{'e', "event", "EVENT[,EVENT...]",
+	 "the event to count (repeatable); default CPU time: see below", OPT_EVENT},
 	{'c', "count", "COUNT", "take a sample every COUNT events, instead of -F", OPT_COUNT},
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
 	{'d', "duration", "TIME", "how long: 10, 10s, 2m; default until Ctrl-C, or COMMAND ends",
@@ -116,6 +110,11 @@ const struct command record_command = {
 		  "Events: cpu-clock, task-clock, cycles, instructions, cache-misses, "
 		  "branch-misses, page-faults,\n"
 		  "context-switches, cpu-migrations, rNNN, SUBSYSTEM:TRACEPOINT.\n"
+		  "Up to 6 at once: -e cpu-clock -e page-faults. -F, -c and --stack-size hold for "
+		  "all;\n"
+		  "EVENT/freq=HZ/, EVENT/period=COUNT/ and EVENT/stack-size=BYTES/ for one, and "
+		  "come first.\n"
+		  "html, svg, folded, speedscope and firefox hold the first event alone.\n"
 		  "Different filters (-u, --comm, --unit, --container, --cgroup, -C) must all "
 		  "match; several\n"
 		  "values of one filter match if any does.\n"
@@ -130,35 +129,31 @@ const struct command record_command = {
 		  "Examples:\n"
 		  "  perfwalk record -a -d 10 -o out.html -o out.folded -o out.pb.gz\n"
 		  "  perfwalk record -p 1234 -F 199 -d 30s -o nginx.html\n"
-		  "  perfwalk record -o build.html -- make -j4\n",
+		  "  perfwalk record -o build.html -- make -j4\n"
+		  "  perfwalk record -e cpu-clock/freq=199/ -e page-faults -o out.pb.gz -- make\n",
 };
-static int complain(const char *option, const char *value, const char *expected)
+
+int record_complain(const char *option, const char *value, const char *expected)
 {
 	(void)fprintf(stderr, "perfwalk: record: %s %s: %s\n", option, value, expected);
 	return -EINVAL;
 }
 
-static int parse_stack_size(struct record_options *o, const char *option, const char *value)
+int record_refuse(const char *text)
 {
-	if (text_parse_bytes(value, &o->stack_bytes) < 0 || o->stack_bytes < 1024 ||
-	    o->stack_bytes > 65528)
-		return complain(option, value, "bytes from 1K to 65528");
-	return 0;
+	(void)fprintf(stderr, "perfwalk: record: %s\n", text);
+	return -EINVAL;
 }
 
-/* The samples of one are one profile; two captures run side by side as well as one. */
-static const char one_event[] = "a capture has one event: run a second capture for the other";
-
-static int parse_event(struct record_options *o, const char *value)
+int record_parse_stack_bytes(const char *value, uint64_t *ret)
 {
-	char error[512];
+	return text_parse_bytes(value, ret) < 0 || *ret < 1024 || *ret > 65528 ? -EINVAL : 0;
+}
 
-	if (o->event.name[0])
-		return complain("-e", value, one_event);
-	if (strchr(value, ',') && !strchr(value, '/'))
-		return complain("-e", value, one_event);
-	if (sample_event_parse(value, &o->event, error, sizeof(error)) < 0)
-		return complain("-e", value, error);
+static int parse_stack_size(struct record_options *o, const char *option, const char *value)
+{
+	if (record_parse_stack_bytes(value, &o->stack_bytes) < 0)
+		return record_complain(option, value, "bytes from 1K to 65528");
 	return 0;
 }
 
@@ -173,7 +168,7 @@ static int parse_call_graph(struct record_options *o, const char *value)
 		return 0;
 	}
 	if (strncmp(value, "dwarf", 5) != 0 || (value[5] && value[5] != ','))
-		return complain("--call-graph", value, "dwarf, dwarf,BYTES, fp or auto");
+		return record_complain("--call-graph", value, "dwarf, dwarf,BYTES, fp or auto");
 	o->stacks = SAMPLE_STACKS_DWARF;
 	return value[5] ? parse_stack_size(o, "--call-graph", value + 6) : 0;
 }
@@ -185,14 +180,14 @@ static int include(struct record_options *o, const char *option, enum config_fil
 	char error[600];
 
 	if (config_include(o->config, filter, value, error, sizeof(error)) < 0)
-		return complain(option, value, error);
+		return record_complain(option, value, error);
 	return 0;
 }
 
 static int add_output(struct record_options *o, const char *path)
 {
 	if (o->n_outputs == TREE_MAX_OUTPUTS)
-		return complain("-o", path, "more than 16 outputs");
+		return record_complain("-o", path, "more than 16 outputs");
 	o->outputs[o->n_outputs++] = path;
 	return 0;
 }
@@ -206,7 +201,7 @@ static int set_format(struct record_options *o, const char *name)
 		return 0;
 	(void)snprintf(text, sizeof(text), "unknown format; the formats are %s",
 		       format_names(names, sizeof(names)));
-	return complain("--format", name, text);
+	return record_complain("--format", name, text);
 }
 
 const struct format *record_output_format(const struct record_options *o, const char *path)
@@ -225,12 +220,14 @@ static int check_outputs(const struct record_options *o)
 
 		n_standard += format_is_standard_output(path);
 		if (n_standard > 1)
-			return complain("-o", path, "standard output can be one output only");
+			return record_complain("-o", path,
+					       "standard output can be one output only");
 		if (!format_choose(path, o->format, false, error))
-			return complain("-o", path, error);
+			return record_complain("-o", path, error);
 	}
 	if (o->format && o->n_outputs == 0)
-		return complain("--format", o->format->name, "no output is given: add -o FILE");
+		return record_complain("--format", o->format->name,
+				       "no output is given: add -o FILE");
 	return 0;
 }
 
@@ -246,13 +243,14 @@ static int on_option(void *ctx, int id, const char *value)
 		o->processes = true;
 		return options_parse_ids(&record_command, "-p", value, o->pids, &o->n_pids);
 	case OPT_FREQ:
-		if (text_parse_u64(value, 1, MAX_HZ, &o->rate_hz) < 0)
-			return complain("-F", value,
-					"expected a number of samples a second, from 1 to 10000");
+		if (text_parse_u64(value, 1, RECORD_MAX_HZ, &o->rate_hz) < 0)
+			return record_complain(
+				"-F", value,
+				"expected a number of samples a second, from 1 to 10000");
 		return 0;
 	case OPT_DURATION:
 		if (text_parse_duration_ns(value, &o->duration_ns) < 0 || o->duration_ns == 0)
-			return complain(
+			return record_complain(
 				"-d", value,
 				"expected a time such as 500ms, 10s, 2m, or a number of seconds");
 		return 0;
@@ -276,10 +274,11 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_CGROUP:
 		return include(o, "--cgroup", CONFIG_FILTER_CGROUP, value);
 	case OPT_EVENT:
-		return parse_event(o, value);
+		return record_events_parse(o, value);
 	case OPT_COUNT:
-		if (text_parse_u64(value, 1, MAX_COUNT, &o->period) < 0)
-			return complain("-c", value, "expected a number of events, at least 1");
+		if (text_parse_u64(value, 1, RECORD_MAX_COUNT, &o->period) < 0)
+			return record_complain("-c", value,
+					       "expected a number of events, at least 1");
 		return 0;
 	case OPT_GRAPH:
 		return parse_call_graph(o, "auto");
@@ -304,7 +303,7 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_DEMANGLE:
 		if (!config_demangle_parse(value, &o->demangle))
-			return complain("--demangle", value, "full, simple or none");
+			return record_complain("--demangle", value, "full, simple or none");
 		return 0;
 	case OPT_STRICT:
 		o->strict = true;
@@ -317,50 +316,20 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	}
 }
-static int refuse(const char *text)
-{
-	(void)fprintf(stderr, "perfwalk: record: %s\n", text);
-	return -EINVAL;
-}
-
-/* How often: what was asked for, else what suits the event. */
-static int choose_distance(struct record_options *o)
-{
-	bool time = sample_event_is_time(&o->event);
-
-	if (o->period && o->rate_hz)
-		return refuse("-c and -F exclude each other: a period or a rate");
-	if (o->period && !o->event.name[0])
-		return refuse("-c needs -e EVENT: the event to count");
-	if (o->period && time && o->period < MIN_TIME_COUNT)
-		return refuse("-c of a clock is in nanoseconds, at least 100000");
-	if (!o->period && !o->rate_hz && !time && !sample_event_is_hardware(&o->event))
-		o->period = 1; /* events that are rare enough to take each */
-	if (!o->rate_hz)
-		o->rate_hz = DEFAULT_HZ;
-	/* What is counted comes in bursts: smaller stacks, and more of them fit the rings. */
-	if (!o->stack_bytes)
-		o->stack_bytes = o->period && !time ? COUNTED_STACK : DEFAULT_STACK;
-	return 0;
-}
-
 static int check_options(struct record_options *o, bool command)
 {
 	int r;
 
 	if ((int)o->all + o->processes + o->threads + command > 1)
-		return refuse("-a, -p, -t and COMMAND exclude each other: choose one");
+		return record_refuse("-a, -p, -t and COMMAND exclude each other: choose one");
 	if (o->only_user && o->only_kernel)
-		return refuse("--all-user and --all-kernel exclude each other");
+		return record_refuse("--all-user and --all-kernel exclude each other");
 	if (o->only_kernel && o->user_only)
-		return refuse("--all-kernel and --user-only exclude each other: choose one");
-	if (o->only_user && sample_event_is_kernel(&o->event))
-		return refuse(
-			"the event happens only in the kernel: --all-user would leave no samples");
+		return record_refuse("--all-kernel and --user-only exclude each other: choose one");
 	if (o->n_outputs == 0 && o->quiet)
-		return refuse("--quiet without -o gives no result; add -o FILE");
+		return record_refuse("--quiet without -o gives no result; add -o FILE");
 	r = check_outputs(o);
-	return r < 0 ? r : choose_distance(o);
+	return r < 0 ? r : record_events_check(o);
 }
 
 int record_options_parse(struct record_options *o, int argc, char **argv, int *ret_first)

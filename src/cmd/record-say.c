@@ -48,28 +48,53 @@ void record_say_if_nothing_matches(const struct record_options *o)
 			    filters, list);
 }
 
+/* "cpu-clock at 99 Hz", "page-faults (each one)". */
+static size_t describe_event(const struct tree_event *e, char *buf, size_t size)
+{
+	if (!e->period)
+		return (size_t)snprintf(buf, size, "%s at %u Hz", e->event.name, e->rate_hz);
+	if (e->period == 1)
+		return (size_t)snprintf(buf, size, "%s (each one)", e->event.name);
+	return (size_t)snprintf(buf, size,
+				sample_event_is_time(&e->event) ? "%s (every %llu ns)"
+								: "%s (one in %llu)",
+				e->event.name, (unsigned long long)e->period);
+}
+
+/* ": cpu-clock at 99 Hz and page-faults (each one)". */
+static const char *describe_events(const struct record_options *o, char *buf, size_t size)
+{
+	size_t n = 0;
+
+	/* CPU time, by what is found out later. */
+	if (!o->events[0].event.name[0]) {
+		(void)snprintf(buf, size, " at %u Hz", o->events[0].rate_hz);
+		return buf;
+	}
+	for (uint32_t i = 0; i < o->n_events && n < size; i++) {
+		n += (size_t)snprintf(buf + n, size - n, "%s",
+				      i == 0		    ? ": "
+				      : i + 1 < o->n_events ? ", "
+							    : " and ");
+		if (n < size)
+			n += describe_event(&o->events[i], buf + n, size - n);
+	}
+	return buf;
+}
+
 void record_say_started(const struct record_options *o, bool command, unsigned int n_cpus)
 {
 	const char *whole = command	 ? "the command"
 			    : o->threads ? "the given threads"
 			    : o->n_pids	 ? "the given processes"
 					 : "the whole host";
-	char filters[512], event[160] = "", rate[32];
+	char filters[512], events[800];
 	bool filtered = describe_filters(o, filters, sizeof(filters));
 
-	(void)snprintf(rate, sizeof(rate), " at %u Hz", (unsigned int)o->rate_hz);
-	if (o->period == 1)
-		(void)snprintf(event, sizeof(event), ": %s, each of them,", o->event.name);
-	else if (o->period)
-		(void)snprintf(event, sizeof(event),
-			       sample_event_is_time(&o->event) ? ": %s every %llu ns"
-							       : ": %s, one in %llu,",
-			       o->event.name, (unsigned long long)o->period);
-	else if (o->event.name[0])
-		(void)snprintf(event, sizeof(event), ": %s", o->event.name);
-	log_info("recording %s%s%s%s%s%s on %u CPUs", filtered && !o->n_pids ? "" : whole,
+	log_info("recording %s%s%s%s%s on %u CPUs", filtered && !o->n_pids ? "" : whole,
 		 filtered && o->n_pids ? ", only what matches "
 		 : filtered	       ? "what matches "
 				       : "",
-		 filters, filtered && o->n_pids ? "," : "", event, o->period ? "" : rate, n_cpus);
+		 filters, filtered && o->n_pids ? "," : "",
+		 describe_events(o, events, sizeof(events)), n_cpus);
 }

@@ -31,8 +31,6 @@
 #define COMMAND_GRACE_NS (3 * NSEC_PER_SEC)
 #define PROGRESS_NS	 (250 * NSEC_PER_MSEC)
 #define DEFAULT_WIDTH	 100
-#define RING_MIN_BYTES	 (UINT64_C(2) << 20)
-#define RING_MAX_BYTES	 (UINT64_C(32) << 20)
 
 struct record_run {
 	struct record_options options;
@@ -334,29 +332,15 @@ static char *make_title(int argc, char **argv)
 	return title;
 }
 
-/* Half a second of samples of a busy CPU fits its ring, whatever the rate, within limits. Events
- * that are counted come in bursts. */
-static uint64_t ring_bytes(const struct record_run *r)
-{
-	uint64_t bytes = r->options.period ? RING_MAX_BYTES : RING_MIN_BYTES;
-
-	while (bytes < RING_MAX_BYTES &&
-	       bytes < r->options.rate_hz * (r->options.stack_bytes + 1024) / 2)
-		bytes *= 2;
-	return bytes;
-}
-
 static int set_up(struct record_run *r, struct tree_options *o)
 {
 	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 	int e;
 
-	r->config->stack_size_bytes = (uint32_t)r->options.stack_bytes;
 	r->config->kernel_stacks = !r->options.user_only;
 	r->config->source_lines = !r->options.no_lines;
 	r->config->inline_frames = !r->options.no_inline;
 	r->config->demangle = r->options.demangle;
-	r->config->ring_size_bytes = ring_bytes(r);
 	o->config = r->config;
 	if ((e = loop_new(&r->loop)) < 0 ||
 	    (e = r->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
@@ -532,10 +516,8 @@ int record_main(int argc, char **argv)
 	o.pids = r.options.pids;
 	o.n_pids = r.options.n_pids;
 	o.threads = r.options.threads;
-	o.events[0] = (struct tree_event){.event = r.options.event,
-					  .period = r.options.period,
-					  .rate_hz = (uint32_t)r.options.rate_hz};
-	o.n_events = 1;
+	memcpy(o.events, r.options.events, sizeof(o.events));
+	o.n_events = r.options.n_events;
 	o.stacks = r.options.stacks;
 	o.only_user = r.options.only_user;
 	o.only_kernel = r.options.only_kernel;

@@ -11,19 +11,24 @@
 
 struct format;
 
+#define RECORD_MAX_HZ	 10000
+#define RECORD_MAX_COUNT (UINT64_C(1) << 62)
+
 struct record_options {
 	struct config *config; /* borrowed; the filters go into it */
 	pid_t pids[OPTIONS_MAX_IDS];
 	size_t n_pids;
 	bool processes, threads; /* which ids they are */
-	struct sample_event event;
-	uint64_t period; /* events a sample; 0: rate_hz */
+	struct tree_event events[SAMPLE_MAX_EVENTS];
+	uint32_t n_events;
 	enum sample_stacks stacks;
 	bool only_user, only_kernel;
 	const char *outputs[TREE_MAX_OUTPUTS]; /* of argv */
 	const struct format *format;	       /* of all of them; NULL: by suffix */
 	uint32_t n_outputs;
-	uint64_t rate_hz, duration_ns, stack_bytes; /* 0: not given; set afterwards */
+	uint64_t duration_ns; /* 0: not given */
+	/* Of events that have none of their own; 0: not given. */
+	uint64_t rate_hz, period, stack_bytes;
 	enum config_demangle demangle;
 	bool all, user_only, no_lines, no_inline, strict, quiet, verbose;
 };
@@ -39,3 +44,13 @@ void record_say_if_nothing_matches(const struct record_options *o);
 void record_say_started(const struct record_options *o, bool command, unsigned int n_cpus);
 /* Of an output of a parsed command line. */
 const struct format *record_output_format(const struct record_options *o, const char *path);
+
+/* A value of -e: adds its events. 0; -EINVAL: told. */
+int record_events_parse(struct record_options *o, const char *value);
+/* After all options: how often each event is sampled, and what room it has. 0; -EINVAL: told. */
+int record_events_check(struct record_options *o);
+/* 1K to 65528. 0 or -EINVAL. */
+int record_parse_stack_bytes(const char *value, uint64_t *ret);
+/* Tell the user what is wrong: -EINVAL. */
+int record_complain(const char *option, const char *value, const char *expected);
+int record_refuse(const char *text);

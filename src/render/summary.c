@@ -88,11 +88,11 @@ static void put_distance(const struct page *pg)
 	if (p->rate_hz)
 		fprintf(pg->out, " at %" PRIu32 " Hz", p->rate_hz);
 	else if (p->period_ns)
-		fprintf(pg->out, " every %s ns", format_count(count, p->period_ns));
+		fprintf(pg->out, " (every %s ns)", format_count(count, p->period_ns));
 	else if (p->period_events > 1)
-		fprintf(pg->out, ", one in %s,", format_count(count, p->period_events));
+		fprintf(pg->out, " (one in %s)", format_count(count, p->period_events));
 	else if (p->period_events && !p->weighted)
-		fputs(", each of them,", pg->out);
+		fputs(" (each one)", pg->out);
 }
 
 static void put_head(const struct page *pg, const struct render_info *info)

@@ -129,10 +129,6 @@ int sample_event_parse(const char *text, struct sample_event *ret, char *error, 
 {
 	const char *names[ARRAY_SIZE(known_events)], *near, *colon = strchr(text, ':');
 
-	if (strchr(text, ',')) {
-		snprintf(error, n_error, "a capture has one event: choose one");
-		return -EINVAL;
-	}
 	if (colon && is_known(text, (size_t)(colon - text))) {
 		snprintf(error, n_error,
 			 "events take no modifiers here: use --all-user or --all-kernel");

@@ -268,11 +268,11 @@ def events(directory):
     types, (n, sum_), period, r = count("page-faults", command=faults)
     rig.check(types == [("samples", "count"), ("page-faults", "count")] and period == 1,
               f"-e page-faults: value types {types}, period {period}")
-    rig.check(3000 <= n <= 3400 and sum_ == n and "page-faults, each of them, for" in r.out and
-              "page-faults, each of them, on" in r.err,
+    rig.check(3000 <= n <= 3400 and sum_ == n and "page-faults (each one) for" in r.out and
+              "page-faults (each one) on" in r.err,
               f"-e page-faults: {n} samples of a program that has 3000 and some at its start")
     types, (n, sum_), period, r = count("faults", "-c", "100", command=faults)
-    rig.check("page-faults, one in 100, on" in r.err and "page-faults, one in 100, for" in r.out and
+    rig.check("page-faults (one in 100) on" in r.err and "page-faults (one in 100) for" in r.out and
               f"stand for {sum_:,} page-faults" in r.out,
               f"-c 100 is said: {r.err.strip()}")
     rig.check(28 <= n <= 34 and sum_ == 100 * n and period == 100,

@@ -49,8 +49,7 @@ static void test_wrong(void)
 	CHECK(strstr(error, "did you mean page-faults?") != NULL);
 	CHECK_INT(parse("cycles:u"), ==, -EINVAL);
 	CHECK(strstr(error, "--all-user") != NULL);
-	CHECK_INT(parse("faults,cs"), ==, -EINVAL);
-	CHECK(strstr(error, "one event") != NULL);
+	CHECK_INT(parse("faults,cs"), ==, -EINVAL); /* who takes lists takes them apart */
 	/* Not a way to other files. */
 	CHECK_INT(parse("sched:../../../../etc"), ==, -EINVAL);
 	CHECK_INT(parse("../sched:sched_switch"), ==, -EINVAL);

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What perfwalk record counts, and how often it samples it: -e, -F and -c as perf record has them.
+ * -F, -c and --stack-size are for all events, wherever they stand; what stands between the slashes
+ * behind an event is for this one and comes first.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "src/cmd/cmd.h"
+#include "src/cmd/record.h"
+#include "util/clock.h"
+#include "util/text.h"
+
+#define DEFAULT_HZ	    99
+#define DEFAULT_STACK	    (UINT64_C(32) << 10)
+#define COUNTED_STACK	    (UINT64_C(8) << 10)
+#define MIN_TIME_COUNT	    (NSEC_PER_SEC / RECORD_MAX_HZ)
+#define RING_MIN_BYTES	    (UINT64_C(2) << 20)
+#define RING_MAX_BYTES	    (UINT64_C(32) << 20)
+#define COUNTED_RINGS_BYTES (2 * RING_MAX_BYTES)
+#define MAX_TEXT	    256
+
+static const char term_help[] =
+	"behind an event stand freq=HZ (1 to 10000), period=COUNT (from 1) or stack-size=BYTES "
+	"(1K to 65528), with commas between, as page-faults/period=1/";
+
+static bool parse_stack_term(const char *text, uint32_t *ret)
+{
+	uint64_t bytes;
+
+	if (record_parse_stack_bytes(text, &bytes) < 0)
+		return false;
+	*ret = (uint32_t)bytes;
+	return true;
+}
+
+/* Last has it, as with perf. */
+static bool parse_term(const char *term, struct tree_event *e)
+{
+	uint64_t hz;
+
+	if (strncmp(term, "freq=", 5) == 0 &&
+	    text_parse_u64(term + 5, 1, RECORD_MAX_HZ, &hz) == 0) {
+		e->rate_hz = (uint32_t)hz;
+		e->period = 0;
+		return true;
+	}
+	if (strncmp(term, "period=", 7) == 0 &&
+	    text_parse_u64(term + 7, 1, RECORD_MAX_COUNT, &e->period) == 0) {
+		e->rate_hz = 0;
+		return true;
+	}
+	return strncmp(term, "stack-size=", 11) == 0 &&
+	       parse_stack_term(term + 11, &e->stack_bytes);
+}
+
+/* "freq=99,stack-size=8K": what stands between the slashes. */
+static bool parse_terms(char *terms, struct tree_event *e)
+{
+	char *next;
+
+	for (char *term = terms; term; term = next) {
+		next = strchr(term, ',');
+		if (next)
+			*next++ = '\0';
+		if (!parse_term(term, e))
+			return false;
+	}
+	return true;
+}
+
+static int add_event(struct record_options *o, const struct tree_event *e)
+{
+	for (uint32_t i = 0; i < o->n_events; i++) {
+		const struct sample_event *other = &o->events[i].event;
+
+		if (other->type == e->event.type && other->config == e->event.config)
+			return record_complain("-e", e->event.name,
+					       "it is asked for twice: each event once");
+	}
+	if (o->n_events == SAMPLE_MAX_EVENTS)
+		return record_complain("-e", e->event.name,
+				       "one too many: a capture has 6 events at most");
+	o->events[o->n_events++] = *e;
+	return 0;
+}
+
+/* One event of a list: EVENT or EVENT/TERMS/. value: for messages. */
+static int parse_one(struct record_options *o, char *text, const char *value)
+{
+	struct tree_event e = {0};
+	char *slash = strchr(text, '/'), *end = slash ? strchr(slash + 1, '/') : NULL;
+	char error[512];
+
+	if (slash && (!end || end[1]))
+		return record_complain("-e", value, term_help);
+	if (slash)
+		*slash = *end = '\0';
+	if (sample_event_parse(text, &e.event, error, sizeof(error)) < 0)
+		return record_complain("-e", text, error);
+	if (slash && !parse_terms(slash + 1, &e))
+		return record_complain("-e", value, term_help);
+	return add_event(o, &e);
+}
+
+/* Where the event ends that begins here: at a comma that is not between slashes. */
+static size_t event_length(const char *text)
+{
+	size_t n = strcspn(text, ",/");
+
+	if (text[n] == '/') {
+		n += 1 + strcspn(text + n + 1, "/");
+		n += strcspn(text + n, ",");
+	}
+	return n;
+}
+
+int record_events_parse(struct record_options *o, const char *value)
+{
+	char text[MAX_TEXT];
+	int r = 0;
+
+	if (strpbrk(value, "{}"))
+		return record_complain("-e", value,
+				       "events are not grouped here: write A,B or -e A -e B");
+	for (size_t n; r == 0; value += n + 1) {
+		n = event_length(value);
+		if (n >= sizeof(text))
+			return record_complain("-e", value, "no event has so long a name");
+		memcpy(text, value, n);
+		text[n] = '\0';
+		r = parse_one(o, text, value);
+		if (!value[n])
+			break;
+	}
+	return r;
+}
+
+/* How often: what was asked for, else what suits the event. */
+static int choose_distance(const struct record_options *o, struct tree_event *e)
+{
+	bool time = sample_event_is_time(&e->event);
+
+	if (!e->period && !e->rate_hz) {
+		e->period = o->period;
+		e->rate_hz = (uint32_t)o->rate_hz;
+	}
+	if (e->period && time && e->period < MIN_TIME_COUNT)
+		return record_refuse(o->n_events > 1
+					     ? "-c of a clock is in nanoseconds, at least 100000; "
+					       "for one of the others write EVENT/period=COUNT/"
+					     : "-c of a clock is in nanoseconds, at least 100000");
+	if (!e->period && !e->rate_hz && !time && !sample_event_is_hardware(&e->event))
+		e->period = 1; /* events that are rare enough to take each */
+	if (!e->rate_hz)
+		e->rate_hz = DEFAULT_HZ;
+	if (!e->stack_bytes)
+		e->stack_bytes = (uint32_t)o->stack_bytes;
+	/* What is counted comes in bursts: smaller stacks, and more of them fit the rings. */
+	if (!e->stack_bytes)
+		e->stack_bytes = e->period && !time ? COUNTED_STACK : DEFAULT_STACK;
+	return 0;
+}
+
+/* Half a second of samples of a busy CPU fits its ring, whatever the rate, within limits. Events
+ * that are counted come in bursts: they get the largest, as far as all have room together. */
+static void choose_rings(struct record_options *o)
+{
+	uint32_t n_counted = 0;
+
+	for (uint32_t i = 0; i < o->n_events; i++)
+		n_counted += o->events[i].period > 0;
+	for (uint32_t i = 0; i < o->n_events; i++) {
+		struct tree_event *e = &o->events[i];
+		uint64_t want = (uint64_t)e->rate_hz * (e->stack_bytes + 1024) / 2;
+
+		e->ring_bytes = !e->period	? RING_MIN_BYTES
+				: n_counted > 2 ? COUNTED_RINGS_BYTES / n_counted
+						: RING_MAX_BYTES;
+		while (e->ring_bytes < RING_MAX_BYTES && e->ring_bytes < want && !e->period)
+			e->ring_bytes *= 2;
+	}
+}
+
+int record_events_check(struct record_options *o)
+{
+	int r = 0;
+
+	if (o->period && o->rate_hz)
+		return record_refuse("-c and -F exclude each other: a period or a rate");
+	if (o->period && o->n_events == 0)
+		return record_refuse("-c needs -e EVENT: what is to be counted");
+	for (uint32_t i = 0; i < o->n_events; i++) {
+		if (o->only_user && sample_event_is_kernel(&o->events[i].event))
+			return record_complain(
+				"-e", o->events[i].event.name,
+				"it happens inside the kernel: with --all-user there is none");
+	}
+	if (o->n_events == 0)
+		o->n_events = 1; /* one without a name: CPU time */
+	for (uint32_t i = 0; i < o->n_events && r == 0; i++)
+		r = choose_distance(o, &o->events[i]);
+	if (r == 0)
+		choose_rings(o);
+	return r;
+}
