@@ -5,6 +5,7 @@
  * speedscope, Firefox Profiler) look for. They take the head apart at blanks and the first number,
  * so a blank before a digit in a thread's name becomes '_', and so does every blank in a path. Blanks
  * around the pid, as perf has them, let them see a name of one letter.
+ * Samples of several events stand among each other by time; each names its event.
  * A sample of more than one count (of an imported profile) is one entry with that many periods.
  */
 #include <ctype.h>
@@ -106,13 +107,32 @@ static void put_sample(FILE *out, const struct profile *p, const struct profile_
 	(void)fputc('\n', out);
 }
 
+/* Which type's next sample is the oldest; PROFILE_NONE: there is none left. */
+static uint32_t next_type(const struct profile *views, uint32_t n, const uint32_t *at)
+{
+	uint32_t best = PROFILE_NONE;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (at[i] < views[i].samples.n &&
+		    (best == PROFILE_NONE ||
+		     views[i].samples.items[at[i]].time_unix_ns <
+			     views[best].samples.items[at[best]].time_unix_ns))
+			best = i;
+	}
+	return best;
+}
+
 int render_perf_script(const struct profile *p, const struct render_info *info, FILE *out)
 {
+	uint32_t at[PROFILE_MAX_TYPES] = {0}, n = profile_n_types(p), i;
+	struct profile views[PROFILE_MAX_TYPES];
 	char clean[1024];
 
 	(void)text_clean(clean, sizeof(clean), info->title ? info->title : "perfwalk", SIZE_MAX);
 	(void)fprintf(out, "# cmdline : %s\n\n", clean);
-	for (uint32_t i = 0; i < p->samples.n && !ferror(out); i++)
-		put_sample(out, p, &p->samples.items[i]);
+	for (i = 0; i < n; i++)
+		profile_view(p, i, &views[i]);
+	while ((i = next_type(views, n, at)) != PROFILE_NONE && !ferror(out))
+		put_sample(out, &views[i], &views[i].samples.items[at[i]++]);
 	return fflush(out) != 0 || ferror(out) ? -EIO : 0;
 }
