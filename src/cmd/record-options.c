@@ -114,7 +114,7 @@ const struct command record_command = {
 		  "all;\n"
 		  "EVENT/freq=HZ/, EVENT/period=COUNT/ and EVENT/stack-size=BYTES/ for one, and "
 		  "come first.\n"
-		  "html, svg, folded, speedscope and firefox hold the first event alone.\n"
+		  "html, svg, folded and firefox hold the first event alone.\n"
 		  "Different filters (-u, --comm, --unit, --container, --cgroup, -C) must all "
 		  "match; several\n"
 		  "values of one filter match if any does.\n"

@@ -4,6 +4,7 @@
 
 #include "src/cmd/record.h"
 #include "src/cmd/running.h"
+#include "src/render/format.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -46,6 +47,25 @@ void record_say_if_nothing_matches(const struct record_options *o)
 		log_warning("no running process matches %s: the capture waits for one; %s shows "
 			    "what is there",
 			    filters, list);
+}
+
+void record_say_what_is_left_out(const struct record_options *o)
+{
+	char left_out[SAMPLE_MAX_EVENTS * sizeof(o->events[0].event.name)] = "", names[256];
+	size_t n = 0;
+
+	for (uint32_t i = 1; i < o->n_events && n < sizeof(left_out); i++)
+		n += (size_t)snprintf(left_out + n, sizeof(left_out) - n, "%s%s", i > 1 ? ", " : "",
+				      o->events[i].event.name);
+	for (uint32_t i = 0; i < o->n_outputs && o->n_events > 1; i++) {
+		const struct format *f = record_output_format(o, o->outputs[i]);
+
+		if (!f->all_types)
+			log_warning("%s will hold %s alone, without %s: %s has one event; these "
+				    "formats hold all: %s",
+				    o->outputs[i], o->events[0].event.name, left_out, f->name,
+				    format_names_of_all_types(names, sizeof(names)));
+	}
 }
 
 /* "cpu-clock at 99 Hz", "page-faults (each one)". */

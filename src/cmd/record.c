@@ -355,6 +355,7 @@ static int run(struct record_run *r, struct tree_options *o)
 	int e;
 
 	record_say_if_nothing_matches(&r->options);
+	record_say_what_is_left_out(&r->options);
 	e = tree_new(&r->tree, r->loop, o);
 	if (e < 0)
 		return e;

@@ -40,6 +40,8 @@ struct record_options {
 int record_options_parse(struct record_options *o, int argc, char **argv, int *ret_first);
 /* Names of filters that nothing matches that runs now: a warning, and where to look. */
 void record_say_if_nothing_matches(const struct record_options *o);
+/* Outputs that hold one event of several: a warning each. */
+void record_say_what_is_left_out(const struct record_options *o);
 /* What is recorded, how often, on how many CPUs. */
 void record_say_started(const struct record_options *o, bool command, unsigned int n_cpus);
 /* Of an output of a parsed command line. */

@@ -10,25 +10,25 @@
 
 /* The first suffix that matches counts: .otlp.json stands before .json. */
 const struct format formats[] = {
-	{".html", "html", "flame graph page, self-contained", true, FORMAT_REFUSES, render_html,
-	 render_html_diff},
-	{".svg", "svg", "flame graph as a picture", false, FORMAT_REFUSES, render_svg, NULL},
-	{".folded", "folded", "folded stacks, one a line: comm;root;...;leaf N", false,
+	{".html", "html", "flame graph page, self-contained", true, false, FORMAT_REFUSES,
+	 render_html, render_html_diff},
+	{".svg", "svg", "flame graph as a picture", false, false, FORMAT_REFUSES, render_svg, NULL},
+	{".folded", "folded", "folded stacks, one a line: comm;root;...;leaf N", false, false,
 	 FORMAT_LEAVES_OUT, render_folded, render_diff_folded},
-	{".pb.gz", "pprof", "pprof profile, gzipped", true, FORMAT_HOLDS, render_pprof, NULL},
-	{".speedscope.json", "speedscope", "speedscope profile", true, FORMAT_REFUSES,
+	{".pb.gz", "pprof", "pprof profile, gzipped", true, true, FORMAT_HOLDS, render_pprof, NULL},
+	{".speedscope.json", "speedscope", "speedscope profile", true, true, FORMAT_REFUSES,
 	 render_speedscope, NULL},
-	{".otlp.json", "otlp-json", "OpenTelemetry profiles in OTLP/JSON", true, FORMAT_HOLDS,
+	{".otlp.json", "otlp-json", "OpenTelemetry profiles in OTLP/JSON", true, true, FORMAT_HOLDS,
 	 render_otlp_json_file, NULL},
-	{".otlp", "otlp", "OpenTelemetry profiles, one ProfilesData message", true, FORMAT_HOLDS,
-	 render_otlp_file, NULL},
-	{".json", "firefox", "Firefox Profiler profile", true, FORMAT_REFUSES, render_firefox,
-	 NULL},
-	{".json.gz", "firefox-gzip", "Firefox Profiler profile, gzipped", true, FORMAT_REFUSES,
-	 render_firefox_gzip, NULL},
-	{".perf.txt", "perf-script", "text in the form of perf script", false, FORMAT_REFUSES,
+	{".otlp", "otlp", "OpenTelemetry profiles, one ProfilesData message", true, true,
+	 FORMAT_HOLDS, render_otlp_file, NULL},
+	{".json", "firefox", "Firefox Profiler profile", true, false, FORMAT_REFUSES,
+	 render_firefox, NULL},
+	{".json.gz", "firefox-gzip", "Firefox Profiler profile, gzipped", true, false,
+	 FORMAT_REFUSES, render_firefox_gzip, NULL},
+	{".perf.txt", "perf-script", "text in the form of perf script", false, true, FORMAT_REFUSES,
 	 render_perf_script, NULL},
-	{".script", "perf-script", "text in the form of perf script", false, FORMAT_REFUSES,
+	{".script", "perf-script", "text in the form of perf script", false, true, FORMAT_REFUSES,
 	 render_perf_script, NULL},
 };
 const unsigned int n_formats = sizeof(formats) / sizeof(formats[0]);
@@ -136,5 +136,20 @@ const char *format_names(char *buf, unsigned long size)
 	buf[0] = '\0';
 	for (unsigned int i = 0; at < size && (name = format_name(i, false)); i++)
 		at += (size_t)snprintf(buf + at, size - at, "%s%s", i > 0 ? ", " : "", name);
+	return buf;
+}
+
+const char *format_names_of_all_types(char *buf, unsigned long size)
+{
+	size_t at = 0;
+
+	buf[0] = '\0';
+	for (unsigned int i = 0; i < n_formats && at < size; i++) {
+		const struct format *f = &formats[i];
+
+		if (f->all_types && format_of_name(f->name) == f)
+			at += (size_t)snprintf(buf + at, size - at, "%s%s", at > 0 ? ", " : "",
+					       f->name);
+	}
 	return buf;
 }

@@ -16,7 +16,8 @@ enum format_negative {
 
 struct format {
 	const char *suffix, *name, *help;
-	bool lines; /* holds source lines */
+	bool lines;	/* holds source lines */
+	bool all_types; /* holds samples of several events; else of the first alone */
 	enum format_negative negative;
 	int (*render)(const struct profile *p, const struct render_info *info, FILE *out);
 	/* The difference of two profiles; NULL: the format has none. */
@@ -48,3 +49,5 @@ const char *format_name(unsigned int i, bool diff);
 const char *format_suffixes(char *buf, unsigned long size, bool diff);
 /* "html, folded, pprof": for messages. Returns buf. */
 const char *format_names(char *buf, unsigned long size);
+/* The same of those that hold samples of several events. */
+const char *format_names_of_all_types(char *buf, unsigned long size);

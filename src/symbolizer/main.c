@@ -362,6 +362,19 @@ static void on_profiler(void *ctx, int fd, uint32_t events)
 
 /* ---- The end of a capture ---- */
 
+/* A format that holds one type has the first: record has said so when it began. */
+static int render_profile(const struct symbolizer *s, const struct format *format, FILE *f)
+{
+	struct profile first;
+
+	if (s->setup.view == VIEW_DIFF)
+		return format->render_diff(&s->viewer.before, &s->profile, &s->info, f);
+	if (format->all_types)
+		return format->render(&s->profile, &s->info, f);
+	profile_view(&s->profile, 0, &first);
+	return format->render(&first, &s->info, f);
+}
+
 static int render_to(struct symbolizer *s, const char *what, int fd, const struct format *format)
 {
 	_cleanup_close_ int again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -376,9 +389,7 @@ static int render_to(struct symbolizer *s, const char *what, int fd, const struc
 
 	if (f) {
 		errno = 0;
-		r = s->setup.view == VIEW_DIFF
-			    ? format->render_diff(&s->viewer.before, &s->profile, &s->info, f)
-			    : format->render(&s->profile, &s->info, f);
+		r = render_profile(s, format, f);
 		/* The stream only knows that a write failed; errno still knows why. */
 		if (r == -EIO && errno)
 			r = -errno;
