@@ -18,6 +18,7 @@
 #include "util/text.h"
 
 #define N_FUNCTIONS 15
+#define N_OTHERS    5 /* functions of each event behind the first */
 #define N_PROCESSES 10
 #define N_OWNERS    8
 #define MIN_WIDTH   60
@@ -79,11 +80,13 @@ static void put_heading(const struct page *pg, const char *format, ...)
 	fprintf(pg->out, "%s\n", style_off(pg, BOLD));
 }
 
-/* How far the samples are from each other. */
-static void put_distance(const struct page *pg)
+/* An event, and how far its samples are from each other. */
+static void put_event(const struct page *pg, const struct profile *p)
 {
-	const struct profile *p = pg->p;
-	char count[32];
+	char count[32], text[256];
+
+	(void)text_clean(text, sizeof(text), profile_text(p, p->event), SIZE_MAX);
+	fputs(*text ? text : "samples", pg->out);
 
 	if (p->rate_hz)
 		fprintf(pg->out, " at %" PRIu32 " Hz", p->rate_hz);
@@ -93,6 +96,20 @@ static void put_distance(const struct page *pg)
 		fprintf(pg->out, " (one in %s)", format_count(count, p->period_events));
 	else if (p->period_events && !p->weighted)
 		fputs(" (each one)", pg->out);
+}
+
+/* "cpu-clock at 99 Hz and page-faults (each one)". */
+static void put_events(const struct page *pg)
+{
+	uint32_t n = profile_n_types(pg->p);
+
+	for (uint32_t i = 0; i < n; i++) {
+		struct profile view;
+
+		profile_view(pg->p, i, &view);
+		fputs(i == 0 ? "" : i + 1 < n ? ", " : " and ", pg->out);
+		put_event(pg, &view);
+	}
 }
 
 static void put_head(const struct page *pg, const struct render_info *info)
@@ -106,9 +123,7 @@ static void put_head(const struct page *pg, const struct render_info *info)
 	(void)text_clean(text, sizeof(text), info->title ? info->title : "perfwalk", SIZE_MAX);
 	fprintf(pg->out, "%s%s%s\n", style_on(pg, BOLD), text, style_off(pg, BOLD));
 
-	(void)text_clean(text, sizeof(text), profile_text(p, p->event), SIZE_MAX);
-	fputs(*text ? text : "samples", pg->out);
-	put_distance(pg);
+	put_events(pg);
 	fprintf(pg->out, " for %.1f s", seconds);
 	if (info->n_cpus)
 		fprintf(pg->out, " on %" PRIu32 " CPU%s", info->n_cpus,
@@ -144,15 +159,14 @@ static void put_count(const struct page *pg, enum style s, const char *name, uin
 	fputc('\n', pg->out);
 }
 
-/* What the samples stand for; NULL: nothing is known of it, or for themselves. */
-static const char *format_worth(const struct page *pg, char *buf, size_t size)
+/* What the samples of an event stand for; NULL: nothing is known of it, or for themselves. */
+static const char *format_worth(const struct profile *p, int64_t total, char *buf, size_t size)
 {
-	const struct profile *p = pg->p;
 	uint64_t window_ns = p->end_unix_ns - p->start_unix_ns;
-	double busy_ns = (double)pg->total * (double)p->period_ns;
+	double busy_ns = (double)total * (double)p->period_ns;
 	char count[32], event[96];
 
-	if (!pg->total || (p->period_events == 1 && !p->weighted))
+	if (!total || (p->period_events == 1 && !p->weighted))
 		return NULL;
 	if (p->period_ns) {
 		(void)snprintf(buf, size, "%.1f s of CPU time: %.2f CPUs busy", busy_ns / 1e9,
@@ -160,11 +174,29 @@ static const char *format_worth(const struct page *pg, char *buf, size_t size)
 	} else if (p->period_events) {
 		(void)text_clean(event, sizeof(event), profile_text(p, p->event), SIZE_MAX);
 		(void)snprintf(buf, size, "stand for %s %s",
-			       format_count(count, (uint64_t)pg->total * p->period_events), event);
+			       format_count(count, (uint64_t)total * p->period_events), event);
 	} else {
 		return NULL;
 	}
 	return buf;
+}
+
+/* Of several events each, in their order. */
+static void put_types(const struct page *pg)
+{
+	for (uint32_t i = 0; i < profile_n_types(pg->p) && pg->p->n_others > 0; i++) {
+		struct profile view;
+		char worth[192], name[96] = "  ";
+		int64_t total = 0;
+
+		profile_view(pg->p, i, &view);
+		for (uint32_t k = 0; k < view.samples.n; k++)
+			total = profile_sum(total, view.samples.items[k].value);
+		(void)text_clean(name + 2, sizeof(name) - 2, profile_text(&view, view.event),
+				 SIZE_MAX);
+		put_count(pg, PLAIN, name, view.samples.n, 0,
+			  format_worth(&view, total, worth, sizeof(worth)));
+	}
 }
 
 static void put_losses(const struct page *pg)
@@ -185,7 +217,8 @@ static void put_losses(const struct page *pg)
 	char worth[192];
 
 	put_count(pg, BOLD, "Samples", c[PROFILE_SAMPLES] - c[PROFILE_SAMPLES_FILTERED], 0,
-		  format_worth(pg, worth, sizeof(worth)));
+		  pg->p->n_others ? NULL : format_worth(pg->p, pg->total, worth, sizeof(worth)));
+	put_types(pg);
 	for (size_t i = 0; i < ARRAY_SIZE(losses); i++) {
 		uint64_t n = c[losses[i].counter];
 		bool of_samples = losses[i].counter == PROFILE_SAMPLES_LOST ||
@@ -209,7 +242,16 @@ static void put_fact(const struct page *pg, const char *name, const char *value,
 	fprintf(pg->out, "%s\n", style_off(pg, DIM));
 }
 
-/* What smaller copies of the stacks would have been good for. */
+static bool copies_differ(const struct profile *p)
+{
+	for (uint32_t i = 0; i < p->n_others; i++) {
+		if (p->others[i].stack_bytes != p->stack_bytes)
+			return true;
+	}
+	return false;
+}
+
+/* What smaller copies of the stacks would have been good for, where all were of one size. */
 static void put_copies(const struct page *pg)
 {
 	const uint64_t *within = &pg->p->counters[PROFILE_STACKS_WITHIN_8K];
@@ -217,7 +259,7 @@ static void put_copies(const struct page *pg)
 	char value[32], why[96] = "of each stack";
 	size_t at = strlen(why);
 
-	if (!n || !pg->p->stack_bytes)
+	if (!n || !pg->p->stack_bytes || copies_differ(pg->p))
 		return;
 	if (pg->p->stack_bytes > 8 << 10)
 		at += (size_t)snprintf(why + at, sizeof(why) - at, "; 8K would do for %.0f%%",
@@ -311,12 +353,14 @@ static int compare_self(const void *a, const void *b, void *ctx)
 	return strcmp(strtab_get(&t->names, x->name), strtab_get(&t->names, y->name));
 }
 
-static int put_functions(const struct page *pg)
+/* Of several events each table says whose it is. */
+static int put_functions(const struct page *pg, uint32_t max, bool several)
 {
 	const struct calltree *t = pg->t;
 	_cleanup_free_ uint32_t *order = malloc(((size_t)t->symbols.n + 1) * sizeof(*order));
 	int module_width = pg->width >= 100 ? 26 : 18;
 	int name_width = pg->width - 18 - module_width;
+	char event[96], column[128];
 	uint32_t n = 0;
 
 	if (!order)
@@ -327,8 +371,10 @@ static int put_functions(const struct page *pg)
 	}
 	qsort_r(order, n, sizeof(*order), compare_self, (void *)(uintptr_t)t);
 
-	put_heading(pg, "   Self   Total  %-*s %s", name_width, "Function", "Module");
-	for (uint32_t i = 0; i < n && i < N_FUNCTIONS; i++) {
+	(void)text_clean(event, sizeof(event), profile_text(pg->p, pg->p->event), SIZE_MAX);
+	(void)snprintf(column, sizeof(column), several ? "Function, by %s" : "Function", event);
+	put_heading(pg, "   Self   Total  %-*s %s", name_width, column, "Module");
+	for (uint32_t i = 0; i < n && i < max; i++) {
 		const struct call_symbol *s = &t->symbols.items[order[i]];
 
 		fprintf(pg->out, "%6.1f%% %6.1f%%  ", table_share(s->self, pg->total),
@@ -468,24 +514,48 @@ static int put_owners(const struct page *pg, const struct group *groups, uint32_
 static int put_where(const struct page *pg)
 {
 	_cleanup_free_ struct group *groups = calloc((size_t)pg->t->nodes.n, sizeof(*groups));
-	uint32_t n;
+	uint32_t n = 0;
 	int r;
 
 	if (!groups)
 		return -ENOMEM;
 	if (!pg->total) {
-		fputs("\n"
-		      "No samples: nothing that was selected ran.\n",
-		      pg->out);
+		if (pg->p->n_others == 0 || profile_n_samples(pg->p) == 0)
+			fputs("\nNo samples: nothing that was selected ran.\n", pg->out);
 		return 0;
 	}
-	r = put_functions(pg);
+	r = put_functions(pg, N_FUNCTIONS, pg->p->n_others > 0);
 	if (r == 0)
 		r = find_groups(pg->t, groups, &n);
 	if (r < 0)
 		return r;
 	put_processes(pg, groups, n);
 	return put_owners(pg, groups, n);
+}
+
+/* A short table of each event behind the first. */
+static int put_others(const struct page *pg)
+{
+	int r = 0;
+
+	for (uint32_t i = 1; i < profile_n_types(pg->p) && r == 0; i++) {
+		struct page other = *pg;
+		struct profile view;
+		struct calltree t;
+
+		profile_view(pg->p, i, &view);
+		if (view.samples.n == 0)
+			continue;
+		r = calltree_build(&t, &view, CALLTREE_MODULES);
+		if (r == 0) {
+			other.p = &view;
+			other.t = &t;
+			other.total = t.nodes.items[0].total;
+			r = put_functions(&other, N_OTHERS, true);
+		}
+		calltree_deinit(&t);
+	}
+	return r;
 }
 
 int render_summary(const struct profile *p, const struct render_info *info, FILE *out, int color,
@@ -507,6 +577,8 @@ int render_summary(const struct profile *p, const struct render_info *info, FILE
 		r = put_where(&pg);
 	}
 	calltree_deinit(&t);
+	if (r == 0)
+		r = put_others(&pg);
 	if (r == 0 && (fflush(out) != 0 || ferror(out)))
 		r = -EIO;
 	return r;
