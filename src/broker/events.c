@@ -156,35 +156,57 @@ static void warn_of_quota(const struct events *e, uint64_t asked, uint32_t stack
 		    text_format_bytes(want, sizeof(want), asked), copies);
 }
 
+static uint64_t ring_size_within(uint64_t max)
+{
+	uint64_t bytes = MIN_RING_BYTES;
+
+	while (bytes * 2 <= max)
+		bytes *= 2;
+	return bytes;
+}
+
+/* Rings of that many bytes at most, and stack copies of which they hold some. */
+static void limit_rings(struct events *e, uint64_t asked, uint64_t bytes)
+{
+	uint32_t stack = stack_size_max(bytes, e->sample.rate_hz);
+
+	e->sample.ring_bytes = asked < bytes ? asked : bytes;
+	if (e->sample.sideband_bytes > bytes)
+		e->sample.sideband_bytes = bytes;
+	if (bytes < asked && e->sample.stack_bytes > stack)
+		e->sample.stack_bytes = stack;
+}
+
 /*
  * Without CAP_IPC_LOCK all rings come out of one quota: what the first got would be missing for the
- * others, which would lose most of their samples, or get no ring at all. So all get the same, and
- * less until there is enough for each; and so do the stack copies, of which a ring must hold some.
+ * others, which would lose most of their samples, or get no ring at all. So none gets more than
+ * there is for each, on every CPU and for every event; and so do the stack copies, of which a ring
+ * must hold some.
  */
-static int share_quota(struct events *e, const int *cpus, int n, pid_t pid)
+static int share_quota(struct events *e, uint32_t n_events, const int *cpus, int n, pid_t pid)
 {
-	const uint64_t asked = e->sample.ring_bytes;
-	const uint32_t stack_asked = e->sample.stack_bytes;
-	uint64_t bytes = MIN_RING_BYTES;
-	uint32_t stack;
+	uint64_t asked[SAMPLE_MAX_EVENTS], bytes;
+	uint32_t largest = 0, stack;
 	int r;
 
-	while (bytes * 2 <= asked)
-		bytes *= 2;
-	for (;; bytes /= 2) {
-		e->sample.ring_bytes = bytes;
-		if (e->sample.sideband_bytes > bytes)
-			e->sample.sideband_bytes = bytes;
-		r = open_cpus(e, cpus, n, pid, bytes == MIN_RING_BYTES);
+	for (uint32_t i = 0; i < n_events; i++) {
+		asked[i] = ring_size_within(e[i].sample.ring_bytes);
+		largest = asked[i] > asked[largest] ? i : largest;
+	}
+	stack = e[largest].sample.stack_bytes;
+	for (bytes = asked[largest];; bytes /= 2) {
+		r = 0;
+		for (uint32_t i = 0; i < n_events && (r == 0 || r == -ENODEV); i++) {
+			limit_rings(&e[i], asked[i], bytes);
+			r = open_cpus(&e[i], cpus, n, pid, bytes == MIN_RING_BYTES);
+		}
 		if (r != -ENOBUFS)
 			break;
-		events_close(e);
-		stack = stack_size_max(bytes / 2, e->sample.rate_hz);
-		if (e->sample.stack_bytes > stack)
-			e->sample.stack_bytes = stack;
+		for (uint32_t i = 0; i < n_events; i++)
+			events_close(&e[i]);
 	}
-	if ((r == 0 || r == -ENODEV) && bytes <= asked / 2)
-		warn_of_quota(e, asked, stack_asked);
+	if ((r == 0 || r == -ENODEV) && bytes < asked[largest])
+		warn_of_quota(&e[largest], asked[largest], stack);
 	return r;
 }
 
@@ -278,7 +300,7 @@ static bool is_wanted(const struct events *e, int cpu)
 	return !e->targets.cpus || (cpu < EVENTS_MAX_CPUS && e->targets.cpus[cpu]);
 }
 
-int events_open(struct events *e)
+int events_open(struct events *e, uint32_t n_events)
 {
 	pid_t first = e->targets.n_pids > 0 ? e->targets.pids[0] : -1;
 	_cleanup_free_ int *online = calloc(EVENTS_MAX_CPUS, sizeof(*online));
@@ -290,12 +312,13 @@ int events_open(struct events *e)
 			  strerror(-n));
 		return n;
 	}
-	e->refused = (struct log_ratelimit){0}; /* what ends it all is told in any case */
+	for (uint32_t i = 0; i < n_events; i++)
+		e[i].refused = (struct log_ratelimit){0}; /* what ends it all is told in any case */
 	for (int i = 0; i < n; i++) {
 		if (is_wanted(e, online[i]))
 			online[n_wanted++] = online[i];
 	}
-	r = share_quota(e, online, n_wanted, first);
+	r = share_quota(e, n_events, online, n_wanted, first);
 	if (r == -ESRCH)
 		log_error("no %s %d: it has ended or never existed; see ps -e%s",
 			  e->targets.threads ? "thread" : "process", (int)first,
@@ -306,7 +329,10 @@ int events_open(struct events *e)
 		log_error("none of the given CPUs is online; see /sys/devices/system/cpu/online");
 		return -ENODEV;
 	}
-	return attach_targets(e);
+	r = 0;
+	for (uint32_t i = 0; i < n_events && r == 0; i++)
+		r = attach_targets(&e[i]);
+	return r;
 }
 
 void events_close(struct events *e)

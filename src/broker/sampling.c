@@ -37,7 +37,7 @@ static uint32_t first_stack_bytes(const struct tree *t, const struct tree_event 
 	return max < STACK_SIZE_FIRST ? max : STACK_SIZE_FIRST;
 }
 
-static int open_one(struct tree *t, uint32_t index, const struct events_targets *targets)
+static int probe_one(struct tree *t, uint32_t index, const struct events_targets *targets)
 {
 	const struct tree_options *o = &t->options;
 	const struct tree_event *e = &o->events[index];
@@ -56,11 +56,9 @@ static int open_one(struct tree *t, uint32_t index, const struct events_targets 
 		.sideband_bytes = SIDEBAND_BYTES,
 		.enable_on_exec = o->enable_on_exec,
 	};
-	int r;
 
 	t->events[index].targets = *targets;
-	r = events_probe(&t->events[index], &want);
-	return r < 0 ? r : events_open(&t->events[index]);
+	return events_probe(&t->events[index], &want);
 }
 
 int tree_open_events(struct tree *t)
@@ -70,8 +68,8 @@ int tree_open_events(struct tree *t)
 
 	t->adapt_stack_size = can_adapt(t, &targets);
 	for (uint32_t i = 0; i < t->options.n_events && r == 0; i++)
-		r = open_one(t, i, &targets);
-	return r;
+		r = probe_one(t, i, &targets);
+	return r < 0 ? r : events_open(t->events, t->options.n_events);
 }
 
 void tree_close_events(struct tree *t)
