@@ -2,6 +2,8 @@
 /*
  * Known numbers of events: "counted faults N" touches N new pages, "counted switches N" sleeps N
  * times and prints how often it gave its CPU away (a sleep may be over before it has begun),
+ * "counted both N MS ROUNDS" waits for a line, then touches N new pages and burns MS of CPU time,
+ * ROUNDS times, and prints what the kernel counted of that: the faults, the CPU time burnt, and all,
  * "counted threads" burns CPU in two threads of different names for ever.
  */
 #define _GNU_SOURCE
@@ -33,6 +35,45 @@ static int faults(long n)
 		return 1;
 	(void)madvise(pages, (size_t)(n * PAGE), MADV_NOHUGEPAGE);
 	counted_touch(pages, n);
+	return 0;
+}
+
+KNOWN uint64_t counted_burn(uint64_t ns)
+{
+	uint64_t begin = thread_cpu_ns(), now;
+
+	do {
+		SPIN(SPIN_SHORT);
+		now = thread_cpu_ns();
+	} while (now - begin < ns);
+	return now - begin;
+}
+
+static long minor_faults(void)
+{
+	struct rusage r;
+
+	return getrusage(RUSAGE_SELF, &r) == 0 ? r.ru_minflt : -1;
+}
+
+static int both(long n, long ms, long rounds)
+{
+	uint64_t begin, burnt = 0;
+	long touched = 0;
+
+	if (getchar() == EOF)
+		return 1;
+	begin = thread_cpu_ns();
+	for (long i = 0; i < rounds; i++) {
+		long before = minor_faults();
+
+		if (faults(n) != 0)
+			return 1;
+		touched += minor_faults() - before;
+		burnt += counted_burn((uint64_t)ms * 1000000);
+	}
+	printf("faults %ld burnt %llu all %llu\n", touched, (unsigned long long)burnt,
+	       (unsigned long long)(thread_cpu_ns() - begin));
 	return 0;
 }
 
@@ -69,6 +110,8 @@ int main(int argc, char **argv)
 
 	if (argc > 1 && strcmp(argv[1], "faults") == 0)
 		return faults(n);
+	if (argc > 4 && strcmp(argv[1], "both") == 0)
+		return both(n, atol(argv[3]), atol(argv[4]));
 	if (argc > 1 && strcmp(argv[1], "switches") == 0) {
 		struct rusage before, after;
 

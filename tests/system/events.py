@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Several events in one capture: each sample is of the event that it is of, in every format that holds
+all, for each kind of target, and nothing gets lost in silence. The truth is the workload's own: page
+faults that the kernel counted for it, and its own clock of the CPU time it burnt. Needs root."""
+import gzip
+import os
+import re
+import signal
+import subprocess
+
+import otlp
+import rig
+
+PAGES, MS, ROUNDS = 150, 40, 20
+
+
+class Truth:
+    """What the workload prints."""
+
+    def __init__(self, text):
+        m = re.search(r"^faults (\d+) burnt (\d+) all (\d+)$", text, re.M)
+        if not m:
+            rig.fail(f"the workload said nothing of itself: {text[-500:]!r}")
+        self.faults, self.burnt_ns, self.all_ns = map(int, m.groups())
+        self.burnt = self.burnt_ns / self.all_ns
+
+
+def workload(directory, rounds=ROUNDS):
+    return [os.path.join(directory, "counted"), "both", str(PAGES), str(MS), str(rounds)]
+
+
+def line():
+    """Standard input of a workload that need not wait."""
+    with open(rig.write("line", "\n"), "rb") as f:
+        return os.dup(f.fileno())
+
+
+def capture(*args, prefix=(), **options):
+    """A finished capture of a command: its text and messages."""
+    fd = line()
+    p = rig.start([*prefix, options.pop("program", rig.perfwalk()), "record", *args], stdin=fd, stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE, text=True, **options)
+    os.close(fd)
+    out, err = p.communicate(timeout=60)
+    if p.returncode != 0:
+        rig.fail(f"record {' '.join(args)}: {p.returncode}\n{out}{err}")
+    return out, err
+
+
+def counted(text, name):
+    """A number of the summary."""
+    m = re.search(rf"^ *{re.escape(name)} +([\d,]+)( |$)", text, re.M)
+    return int(m[1].replace(",", "")) if m else 0
+
+
+def missing(text):
+    return sum(counted(text, name) for name in ("lost", "dropped"))
+
+
+def perf_text(name):
+    """[(comm, event, value, functions from leaf to root)] of text as perf script prints it."""
+    with open(name, encoding="utf-8") as f:
+        entries = f.read().split("\n\n")
+    for entry in entries:
+        lines = [x for x in entry.splitlines() if not x.startswith("#")]
+        m = re.fullmatch(r"(.+?) +(\d+)/(\d+) +\[\d+\] [\d.]+: +(\d+) (\S+):", lines[0]) if lines else None
+        if m:
+            yield m[1], m[5], int(m[4]), [x.split()[1].split("+")[0] for x in lines[1:]]
+
+
+def totals(samples, comm=None):
+    """{event: {function: the sum of the values of samples that it is in, "": of all}}."""
+    sums = {}
+    for who, event, value, functions in samples:
+        if comm is None or who == comm:
+            of = sums.setdefault(event, {})
+            for f in {"", *functions}:
+                of[f] = of.get(f, 0) + value
+    return sums
+
+
+def near(a, b, share):
+    return abs(a - b) <= share * b
+
+
+def check_truth(what, sums, truth, lost=0, clock="cpu-clock"):
+    """Faults within 1%; the CPU time burnt, of all, as the clock of the workload says: within 6 of 100."""
+    faults, cpu = sums.get("page-faults", {}), sums.get(clock, {})
+    n = faults.get("counted_touch", 0)
+    rig.check(near(n + lost, truth.faults, 0.01), f"{what}: {n} faults, {lost} lost, of {truth.faults}")
+    share = cpu.get("counted_burn", 0) / max(1, cpu.get("", 0))
+    rig.check(abs(share - truth.burnt) < 0.06, f"{what}: {share:.1%} of CPU time is burnt, of {truth.burnt:.1%}")
+    rig.check(faults.get("counted_burn", 0) == 0, f"{what}: who burns has no faults")
+
+
+# ---- Formats ----
+
+
+def fields(data):
+    """(number, value) of a protobuf message: integers, and bytes."""
+    at = 0
+    while at < len(data):
+        tag, at = otlp.varint(data, at, len(data))
+        value, at = otlp.varint(data, at, len(data))
+        if tag & 7 == 2:
+            at += value
+            value = data[at - value:at]
+        yield tag >> 3, value
+
+
+def numbers(data):
+    at, found = 0, []
+    while at < len(data):
+        n, at = otlp.varint(data, at, len(data))
+        found.append(n)
+    return found
+
+
+def one(message, number, default=0):
+    return next((v for k, v in fields(message) if k == number), default)
+
+
+def pprof_samples(name):
+    """As perf_text(), a sample for each of its values that is not 0; the events are the types' names."""
+    with gzip.open(name) as f:
+        profile = list(fields(f.read()))
+    strings = [v.decode() for k, v in profile if k == 6]
+    types = [strings[one(v, 1)] for k, v in profile if k == 1]
+    functions = {one(v, 1): strings[one(v, 2)] for k, v in profile if k == 5}
+    locations = {one(v, 1): [functions[one(x, 1)] for k2, x in fields(v) if k2 == 4] for k, v in profile if k == 4}
+    for k, v in profile:
+        if k == 2:
+            names = [f for i in numbers(one(v, 1, b"")) for f in locations[i]]
+            for event, value in zip(types, numbers(one(v, 2, b""))):
+                if value:
+                    yield "", event, value, names
+
+
+def otlp_samples(name):
+    """The same of OTLP: a profile is of what its period is of, and a sample stands for its times."""
+    with open(name, "rb") as f:
+        view = otlp.View(otlp.decode(f.read()))
+    for rp in view.message.resource_profiles:
+        for profile in (p for sp in rp.scope_profiles for p in sp.profiles):
+            event = view.strings[profile.period_type.type_strindex]
+            for s in profile.samples:
+                yield "", event, sum(s.values) or len(s.timestamps_unix_nano), view.frames(s.stack_index)
+
+
+def check_all_types(truth, lost):
+    for name, read in (("both.pb.gz", pprof_samples), ("both.otlp", otlp_samples)):
+        sums = totals(read(rig.path(name)))
+        rig.say(f"{name} has {', '.join(sorted(sums))}")
+        check_truth(name, {"page-faults": sums.get("page-faults", {}),
+                           "cpu-clock": sums.get("cpu", {})}, truth, lost)
+
+
+def formats(directory):
+    out, err = capture("-e", "cpu-clock/freq=499/", "-e", "page-faults", "-o", rig.path("both.pb.gz"), "-o",
+                       rig.path("both.otlp"), "-o", rig.path("both.folded"), "-o", rig.path("both.perf.txt"),
+                       "--", *workload(directory))
+    truth, lost = Truth(out), missing(out)
+    rig.check("cpu-clock at 499 Hz and page-faults (each one) on" in err and
+              "cpu-clock at 499 Hz and page-faults (each one) for" in out, "what is recorded is said")
+    rig.check(re.search(r"both\.folded will hold cpu-clock alone, without page-faults: .*pprof", err) and
+              err.count("will hold") == 1, "so is what a format leaves out, which, and what holds all")
+    samples = list(perf_text(rig.path("both.perf.txt")))
+    check_truth("perf script text", totals(samples, "counted"), truth, lost)
+    n = {e: sum(x[1] == e for x in samples) for e in ("cpu-clock", "page-faults")}
+    rig.check(len(samples) == sum(n.values()) == counted(out, "Samples") and
+              all(counted(out, e) == n[e] for e in n), f"the summary counts each: {n}")
+    rig.check(rig.total(rig.read_folded(rig.path("both.folded"))) == n["cpu-clock"],
+              "folded stacks are those of the first event")
+    check_all_types(truth, lost)
+
+
+# ---- Distances ----
+
+
+def distances(directory):
+    """-F and -c are for all, wherever they stand; what stands behind an event comes first."""
+    text = rig.path("rates.perf.txt")
+
+    def record(*args):
+        out, _ = capture(*args, "-q", "-o", text, "--", *workload(directory))
+        truth, sums = Truth(out), {}
+        for _, event, value, _ in perf_text(text):
+            n, total = sums.get(event, (0, 0))
+            sums[event] = n + 1, total + value
+        return truth, sums
+
+    truth, sums = record("-e", "cpu-clock,page-faults/period=10,stack-size=1K/", "-F", "999")
+    n, total = sums["page-faults"]
+    rig.check(total == 10 * n and near(total, truth.faults, 0.1), f"period=10: {n} samples of {truth.faults} faults")
+    n, total = sums["cpu-clock"]
+    rig.check(near(n, truth.all_ns / 1e9 * 999, 0.2), f"-F 999 of the other: {n} in {truth.all_ns / 1e9:.2f} s")
+    truth, sums = record("-c", "1000000", "-e", "cpu-clock", "-e", "page-faults/period=1/", "-e", "task-clock/freq=99/")
+    rig.check(near(sums["cpu-clock"][0], truth.all_ns / 1e6, 0.2) and
+              near(sums["task-clock"][0], truth.all_ns / 1e9 * 99, 0.25) and sums["page-faults"][0] >= truth.faults * 0.99,
+              f"-c of one, terms of two: {sums}")
+
+
+def refusals():
+    for args, words in ((["-e", "cs,cs"], "twice"), (["-e", "faults", "-e", "page-faults"], "twice"),
+                        (["-e", "{cs,faults}"], "grouped"), (["-e", "cs/depth=1/"], "freq=HZ"),
+                        (["-e", "cs/period=0/"], "period=COUNT"), (["-e", "cs/period=1"], "period=COUNT"),
+                        (["-e", "cs,"], "unknown event"), (["-e", "cs,page-fautls"], "did you mean page-faults"),
+                        (["-e", "cpu-clock,cs", "-c", "10"], "EVENT/period=COUNT/"),
+                        (["-U", "-e", "cpu-clock,cs"], "context-switches: it happens inside the kernel"),
+                        (["-e", "cpu-clock,task-clock,cs,faults,minor-faults,major-faults,migrations"], "6 events")):
+        r = rig.record(*args, "-d", "1", "-o", rig.path("no.pb.gz"))
+        rig.check(r.status == 2 and words in r.err, f"{' '.join(args)}: {r.err.strip()[:120]}")
+
+
+# ---- Targets ----
+
+
+def beside(directory, *args, rounds=ROUNDS):
+    """A capture that is there before the workload goes on: what both say."""
+    target = rig.start(workload(directory, rounds), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    args = [str(target.pid) if a == "PID" else a for a in args]
+    p = rig.start([rig.perfwalk(), "record", *args], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                  stderr=subprocess.PIPE, text=True)
+    err = p.stderr.readline()
+    if "recording" not in err:
+        rig.fail(f"record {' '.join(args)}: {err}{p.stderr.read()}")
+    own, _ = target.communicate("\n", timeout=60)
+    if "-a" in args:
+        os.kill(p.pid, signal.SIGINT)
+    out, err = p.communicate(timeout=60)
+    rig.check(p.returncode == 0, f"record {' '.join(args[:4])}... ends with {p.returncode}: {err.strip()[-200:]}")
+    return Truth(own), out
+
+
+def targets(directory):
+    text = rig.path("target.perf.txt")
+    truth, out = beside(directory, "-p", "PID", "-e", "page-faults", "-e", "cpu-clock/freq=499/", "-o", text)
+    check_truth("-p", totals(perf_text(text), "counted"), truth, missing(out))
+    # Faults of the whole host come by chance to be the tenth, and whose they are.
+    truth, out = beside(directory, "-a", "--comm", "counted", "-e", "cpu-clock/freq=499/,page-faults/period=10/", "-o", text)
+    faults = totals(perf_text(text), "counted")["page-faults"]["counted_touch"]
+    rig.check(missing(out) > 0 or near(faults, truth.faults, 0.25), f"-a: {faults} faults of {truth.faults}")
+
+
+def tracepoint(directory):
+    """The scheduler's tracepoint and its counter tell of the same moments."""
+    mount = ["unshare", "-m", "sh", "-c", 'mount -t tracefs none /sys/kernel/tracing && exec "$0" "$@"']
+    if subprocess.run([*mount, "test", "-e", "/sys/kernel/tracing/events/sched/sched_switch/id"], check=False,
+                      stderr=subprocess.DEVNULL).returncode != 0:
+        rig.skip("tracefs cannot be mounted")
+    text = rig.path("switches.perf.txt")
+    out, _ = capture("-e", "cpu-clock", "-e", "context-switches,sched:sched_switch", "-o", text, "--",
+                     os.path.join(directory, "counted"), "switches", "300", prefix=mount)
+    own = int(re.search(r"^switches (\d+)$", out, re.M)[1])
+    sums = {e: s[""] for e, s in totals(perf_text(text), "counted").items() if e != "cpu-clock"}
+    counter, point = sums.pop("context-switches", 0), sums.pop("sched:sched_switch", 0)
+    rig.check(not sums and own <= counter <= own + 300 and abs(counter - point) <= 3,
+              f"three events, of a program that says {own} switches: {counter}, {point}")
+
+
+# ---- Losses ----
+
+
+def killed(directory):
+    """The profiler dies half-way: its rings are read by the next one."""
+    text = rig.path("killed.perf.txt")
+    fd = line()
+    p = rig.start([rig.perfwalk(), "record", "-e", "cpu-clock/freq=499/", "-e", "page-faults", "-o", text, "--",
+                   *workload(directory, 90)], stdin=fd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    os.close(fd)
+    err = p.stderr.readline()
+    rig.check("recording" in err, err.strip())
+    profiler = next(c for c in rig.children_of(p.pid) if rig.comm_of(c) == rig.ROLES["profiler"])
+    try:
+        p.communicate(timeout=2.7)
+    except subprocess.TimeoutExpired:
+        pass
+    os.kill(profiler, signal.SIGKILL)
+    out, err = p.communicate(timeout=60)
+    rig.check("profiler" in err, f"its death is told: {err.strip()[:150]}")
+    truth = Truth(out)
+    sums = totals(perf_text(text), "counted")
+    n, burnt = sums["page-faults"]["counted_touch"], sums["cpu-clock"]["counted_burn"]
+    # What it had read of a window of 2 s dies with it: the same moments of both events.
+    gap, rounds_2s = truth.faults - n, 2.2 / (truth.all_ns / 1e9 / 90)
+    rig.check(0 <= gap - missing(out) <= rounds_2s * PAGES, f"{gap} faults of {truth.faults} are missing, {missing(out)} told")
+    rig.check(abs(n / truth.faults - burnt / truth.burnt_ns) < 0.05,
+              f"{n / truth.faults:.1%} of the faults are there, and {burnt / truth.burnt_ns:.1%} of the time")
+    rig.check("counted_burn" not in sums["page-faults"], "the next profiler tells the events apart")
+
+
+def without_root(directory):
+    """As with systemd's and the kernel's older default, 64 KiB beside perf_event_mlock_kb, for three events."""
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="utf-8") as f:
+        if int(f.read()) > 2:
+            rig.skip("perf_event_paranoid is above 2: nobody but root may sample")
+    home, uid = rig.path("home"), 200000 + os.getpid()  # Linux 6.18 charges a user for the second mapping, for ever
+    os.mkdir(home)
+    os.chown(home, uid, 65534)
+    become = ["prlimit", "--memlock=65536:65536", "setpriv", f"--reuid={uid}", "--regid=65534", "--clear-groups",
+              "--inh-caps=-all"]
+    out, err = capture("-e", "cpu-clock/freq=499/", "-e", "page-faults/period=25/", "-e", "task-clock", "-o",
+                       "own.perf.txt", "--", *workload(directory), cwd=home, prefix=become,
+                       program=rig.perfwalk_for_others())
+    truth, sums = Truth(out), totals(perf_text(os.path.join(home, "own.perf.txt")), "counted")
+    rig.check("the kernel allows rings of" in err, "little locked memory: " + err.strip()[:150])
+    check_truth("without root", sums, truth, 25 * missing(out))
+    rig.check(near(sums["task-clock"][""], truth.all_ns, 0.25), f"the third event: {sums['task-clock']['']} ns of {truth.all_ns}")
+
+
+def main():
+    rig.need_root()
+    directory = rig.build_workloads("counted")
+    refusals()
+    formats(directory)
+    distances(directory)
+    targets(directory)
+    rig.apart(tracepoint, directory)
+    killed(directory)
+    rig.apart(without_root, directory)
+
+
+rig.run(main)
