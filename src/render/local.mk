@@ -14,6 +14,7 @@ librender_a_SOURCES = \
 	src/render/html-data.c src/render/html-data.h \
 	src/render/otlp.c src/render/otlp-internal.h \
 	src/render/otlp-frames.c \
+	src/render/otlp-order.c \
 	src/render/otlp-json.c \
 	src/render/otlp-resource.c \
 	src/render/perf-script.c \

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The parts of the OTLP rendering: the resource of a process (otlp-resource.c), frames and stacks
- * as dictionary entries (otlp-frames.c), and the payloads made of them (otlp.c).
+ * The parts of the OTLP rendering: the resource of a process (otlp-resource.c), the order of the
+ * samples (otlp-order.c), frames and stacks as dictionary entries (otlp-frames.c), and the payloads
+ * made of them (otlp.c).
  */
 #include "proto/otlp-dictionary.h"
 #include "proto/wire-write.h"
@@ -27,6 +28,31 @@ int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
  * the names of container and unit. Allocated; NULL without memory.
  */
 uint32_t *otlp_group_resources(const struct profile *p, bool by_name);
+
+/* ---- order ---- */
+
+struct otlp_type {
+	struct profile view; /* the profile as one of this type alone */
+	uint32_t first;	     /* number of its first sample: they are counted on from type to type */
+	bool aggregated;     /* some sample's value is not 1 */
+};
+
+/* Samples by process, type and time. */
+struct otlp_order {
+	const struct profile *p;
+	struct otlp_type types[PROFILE_MAX_TYPES];
+	uint32_t n_types, n_samples;
+	uint32_t *numbers;	 /* of samples, by position */
+	uint32_t *first_process; /* of those with the same resource, by process */
+};
+
+/* by_name: as otlp_group_resources() has it. 0 or -ENOMEM; otlp_order_deinit() either way. */
+int otlp_order_init(struct otlp_order *o, const struct profile *p, bool by_name);
+void otlp_order_deinit(struct otlp_order *o);
+/* What is at a position below n_samples. */
+uint32_t otlp_order_type(const struct otlp_order *o, uint32_t position);
+uint32_t otlp_order_process(const struct otlp_order *o, uint32_t position);
+const struct profile_sample *otlp_order_sample(const struct otlp_order *o, uint32_t position);
 
 /* ---- frames ---- */
 

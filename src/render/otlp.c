@@ -3,8 +3,8 @@
  * A profile as OTLP payloads. Each has one ResourceProfiles per process with one Profile in it for
  * each type of samples, and a dictionary with what these refer to and nothing else.
  *
- * Samples go in process by process (a counting sort), and type by type within a process. Of a
- * Profile those of equal identity (stack, thread, CPU, all by index in the dictionary) become one
+ * Samples go in process by process, and type by type within a process (otlp-order.c). Of a Profile
+ * those of equal identity (stack, thread, CPU, all by index in the dictionary) become one
  * Sample with many timestamps.
  * Before a payload takes a sample its size is known to within a few bytes a Sample; where the next
  * one would not fit the payload is built again without it, so that the dictionary has no entry of
@@ -57,23 +57,14 @@ struct stamp {
 	uint32_t next;
 };
 
-struct otlp_type {
-	struct profile view; /* the profile as one of this type alone */
-	uint32_t first;	     /* number of its first sample: they are counted on from type to type */
-	bool aggregated;
-};
-
 struct otlp {
 	const struct profile *p;
 	const struct render_info *info;
 	size_t max_bytes;
 	uint32_t max_samples;
 	bool facts;
-	struct otlp_type types[PROFILE_MAX_TYPES];
-	uint32_t n_types, n_samples;
+	struct otlp_order order;
 	uint64_t start_unix_ns, end_unix_ns;
-	uint32_t *order;	 /* numbers of samples, by process and type */
-	uint32_t *first_process; /* of those with the same resource, by process */
 
 	struct otlp_frames frames;
 	struct otlp_memo *tids, *names; /* by thread */
@@ -107,97 +98,13 @@ struct otlp {
 	struct hash_index slot_index;
 };
 
-static uint32_t type_of(const struct otlp *o, uint32_t number)
-{
-	uint32_t type = o->n_types - 1;
-
-	while (number < o->types[type].first)
-		type--;
-	return type;
-}
-
-static const struct profile_sample *sample_of(const struct otlp *o, uint32_t number)
-{
-	const struct otlp_type *t = &o->types[type_of(o, number)];
-
-	return &t->view.samples.items[number - t->first];
-}
-
-static uint32_t process_of_sample(const struct otlp *o, uint32_t number)
-{
-	return o->first_process[o->p->threads.items[sample_of(o, number)->thread].process];
-}
-
-static uint32_t process_of(const struct otlp *o, uint32_t position)
-{
-	return process_of_sample(o, o->order[position]);
-}
-
-/* The first process that has samples of the first type: a reader may take the first Profile's. */
-static uint32_t leading_process(const struct otlp *o)
-{
-	uint32_t leading = o->p->processes.n;
-
-	for (uint32_t i = 0; i < o->types[0].view.samples.n; i++) {
-		uint32_t process = process_of_sample(o, i);
-
-		leading = process < leading ? process : leading;
-	}
-	return leading < o->p->processes.n ? leading : 0;
-}
-
-/* Samples by process; within a process in their own order, which is by type and that of time. */
-static int sort_by_process(struct otlp *o)
-{
-	const struct profile *p = o->p;
-	uint32_t *begin = calloc((size_t)p->processes.n + 1, sizeof(*begin)), sum = 0, leading;
-
-	o->order = malloc(((size_t)o->n_samples + 1) * sizeof(*o->order));
-	o->first_process = otlp_group_resources(p, o->facts);
-	if (!o->order || !begin || !o->first_process) {
-		free(begin);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < o->n_samples; i++)
-		begin[process_of_sample(o, i)]++;
-	leading = leading_process(o);
-	sum = begin[leading];
-	begin[leading] = 0;
-	for (uint32_t i = 0; i < p->processes.n; i++) {
-		uint32_t n = begin[i];
-
-		if (i == leading)
-			continue;
-		begin[i] = sum;
-		sum += n;
-	}
-	for (uint32_t i = 0; i < o->n_samples; i++)
-		o->order[begin[process_of_sample(o, i)]++] = i;
-	free(begin);
-	return 0;
-}
-
-static void find_types(struct otlp *o)
-{
-	o->n_types = profile_n_types(o->p);
-	for (uint32_t i = 0; i < o->n_types; i++) {
-		struct otlp_type *t = &o->types[i];
-
-		profile_view(o->p, i, &t->view);
-		t->first = o->n_samples;
-		o->n_samples += t->view.samples.n;
-		for (uint32_t j = 0; j < t->view.samples.n; j++)
-			t->aggregated |= t->view.samples.items[j].value != 1;
-	}
-}
-
 /* The window covers every sample, whatever the clocks did. */
 static void find_window(struct otlp *o)
 {
 	o->start_unix_ns = o->p->start_unix_ns;
 	o->end_unix_ns = o->p->end_unix_ns;
-	for (uint32_t i = 0; i < o->n_samples; i++) {
-		uint64_t t = sample_of(o, i)->time_unix_ns;
+	for (uint32_t i = 0; i < o->order.n_samples; i++) {
+		uint64_t t = otlp_order_sample(&o->order, i)->time_unix_ns;
 
 		if (t < o->start_unix_ns)
 			o->start_unix_ns = t;
@@ -299,7 +206,7 @@ static int add_sample(struct otlp *o, const struct profile_sample *sample)
 		return r;
 	slot->n++;
 	slot->value = profile_sum(slot->value, sample->value);
-	return o->types[o->type].aggregated ? 0 : add_stamp(o, slot, sample->time_unix_ns);
+	return o->order.types[o->type].aggregated ? 0 : add_stamp(o, slot, sample->time_unix_ns);
 }
 
 /* Never less than what the payload would take if it ended here. */
@@ -360,7 +267,7 @@ static int write_samples(struct otlp *o)
 		pb.stack_index = s->stack;
 		pb.attribute_indices = attributes;
 		pb.n_attribute_indices = s->name ? 3 : 2;
-		if (o->types[o->type].aggregated) {
+		if (o->order.types[o->type].aggregated) {
 			pb.values = &s->value;
 			pb.n_values = 1;
 		} else {
@@ -401,7 +308,7 @@ static void put_fact(struct otlp *o, const char *key, const char *text)
 
 static void put_facts(struct otlp *o)
 {
-	const struct profile *p = &o->types[o->type].view;
+	const struct profile *p = &o->order.types[o->type].view;
 
 	put_fact(o, "perfwalk.comm", profile_text(p, p->processes.items[o->process].comm));
 	if (!o->with_facts[o->type])
@@ -418,7 +325,7 @@ static void put_facts(struct otlp *o)
 /* What a Profile refers to is put when it begins: the dictionary's size is part of the bound. */
 static void put_profile_strings(struct otlp *o)
 {
-	const struct profile *p = &o->types[o->type].view;
+	const struct profile *p = &o->order.types[o->type].view;
 	const char *name = profile_type_name(o->p, o->type), *unit = profile_period_unit(p);
 	struct otlp_dictionary *d = &o->frames.dictionary;
 
@@ -437,7 +344,7 @@ static void put_profile_strings(struct otlp *o)
 /* The fields of a Profile other than its samples. id: 16 bytes for it. */
 static void fill_profile(struct otlp *o, PB(Profile) * profile, uint8_t id[16])
 {
-	const struct profile *p = &o->types[o->type].view;
+	const struct profile *p = &o->order.types[o->type].view;
 
 	profile->sample_type->type_strindex = o->sample_type.type;
 	profile->sample_type->unit_strindex = o->sample_type.unit;
@@ -557,9 +464,10 @@ static int begin_process(struct otlp *o, uint32_t position, uint32_t end)
 	char url[] = OTLP_SCHEMA_URL;
 	bool user = false;
 
-	o->process = process_of(o, position);
-	for (uint32_t i = position; i < end && !user && process_of(o, i) == o->process; i++) {
-		uint32_t stack = sample_of(o, o->order[i])->stack;
+	o->process = otlp_order_process(&o->order, position);
+	for (uint32_t i = position;
+	     i < end && !user && otlp_order_process(&o->order, i) == o->process; i++) {
+		uint32_t stack = otlp_order_sample(&o->order, i)->stack;
 
 		user = o->p->stacks.items[stack].n > o->p->stacks.items[stack].n_kernel;
 	}
@@ -577,8 +485,8 @@ static int begin_process(struct otlp *o, uint32_t position, uint32_t end)
 /* Goes on to the Profile that the sample at this position is of. */
 static int reach_profile(struct otlp *o, uint32_t position, uint32_t end)
 {
-	uint32_t type = type_of(o, o->order[position]);
-	bool same_process = o->process == process_of(o, position);
+	uint32_t type = otlp_order_type(&o->order, position);
+	bool same_process = o->process == otlp_order_process(&o->order, position);
 	int r = 0;
 
 	if (same_process && o->type == type)
@@ -606,13 +514,13 @@ static int build_payload(struct otlp *o, uint32_t first, uint32_t end, uint32_t 
 	wire_buffer_clear(&o->out);
 	hash_index_clear(&o->slot_index);
 	o->with_counters = first == 0;
-	for (uint32_t i = 0; i < o->n_types; i++)
+	for (uint32_t i = 0; i < o->order.n_types; i++)
 		o->with_facts[i] = first == 0;
 	o->process = PROFILE_NONE;
 	for (uint32_t i = first; i < end; i++) {
 		r = reach_profile(o, i, end);
 		if (r == 0)
-			r = add_sample(o, sample_of(o, o->order[i]));
+			r = add_sample(o, otlp_order_sample(&o->order, i));
 		if (r < 0)
 			return r;
 		if (r > 0 || payload_bound(o) > o->max_bytes) {
@@ -634,7 +542,7 @@ static int build_payload(struct otlp *o, uint32_t first, uint32_t end, uint32_t 
  */
 static int next_payload(struct otlp *o, uint32_t first, uint32_t *ret_n)
 {
-	uint32_t end = o->n_samples, n;
+	uint32_t end = o->order.n_samples, n;
 	int r;
 
 	o->max_frames = UINT32_MAX;
@@ -644,7 +552,7 @@ static int next_payload(struct otlp *o, uint32_t first, uint32_t *ret_n)
 		r = build_payload(o, first, end, &n);
 	}
 	if (r == 0 && n == 0) {
-		(void)profile_stack_frames(o->p, sample_of(o, o->order[first])->stack,
+		(void)profile_stack_frames(o->p, otlp_order_sample(&o->order, first)->stack,
 					   &o->max_frames);
 		while (r == 0 && n == 0 && o->max_frames > 0) {
 			o->max_frames /= 2;
@@ -667,8 +575,7 @@ static int otlp_init(struct otlp *o, const struct profile *p)
 	o->names = calloc((size_t)p->threads.n + 1, sizeof(*o->names));
 	if (r == 0 && (!o->tids || !o->names))
 		r = -ENOMEM;
-	find_types(o);
-	return r < 0 ? r : sort_by_process(o);
+	return r < 0 ? r : otlp_order_init(&o->order, p, o->facts);
 }
 
 static void otlp_deinit(struct otlp *o)
@@ -676,8 +583,7 @@ static void otlp_deinit(struct otlp *o)
 	otlp_frames_deinit(&o->frames);
 	free(o->tids);
 	free(o->names);
-	free(o->order);
-	free(o->first_process);
+	otlp_order_deinit(&o->order);
 	wire_buffer_deinit(&o->out);
 	wire_buffer_deinit(&o->resource);
 	wire_buffer_deinit(&o->heads);
@@ -699,8 +605,9 @@ int render_otlp(const struct profile *p, const struct render_info *info,
 		options && options->max_samples ? options->max_samples : DEFAULT_MAX_SAMPLES;
 	o.facts = options && options->facts;
 	r = otlp_init(&o, p);
-	find_window(&o);
-	for (uint32_t first = 0, n = 0; first < o.n_samples && r == 0; first += n) {
+	if (r == 0)
+		find_window(&o);
+	for (uint32_t first = 0, n = 0; first < o.order.n_samples && r == 0; first += n) {
 		r = next_payload(&o, first, &n);
 		if (r == 0)
 			r = sink(ctx, o.out.bytes, o.out.n, n);
