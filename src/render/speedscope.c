@@ -3,7 +3,7 @@
  * speedscope's own file format (https://www.speedscope.app/file-format-schema.json). It knows one
  * thread a profile, so the first profile is the sum of all processes, its stacks begun by the
  * process, for the views without time; then each thread follows as it ran, the busiest first. Of
- * several types of samples each has its own sum and threads, in turn, with its event in their names.
+ * several types of samples each has its own sum and threads, with its event in their names.
  */
 #include <errno.h>
 #include <inttypes.h>

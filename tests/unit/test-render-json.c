@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * JSON strings, speedscope, and OTLP/JSON next to the binary payloads it is made of. That a collector takes it
- * and that both files of a capture say the same is tests/system/outputs.py.
+ * JSON strings, speedscope, and OTLP/JSON next to the binary payloads it is made of. That a
+ * collector takes it and that both files of a capture say the same is tests/system/outputs.py.
  */
 #include <errno.h>
 #include <stdbool.h>
