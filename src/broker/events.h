@@ -48,8 +48,8 @@ void events_deinit(struct events *e);
 /* What the kernel can do of what is wanted. Errors of this and of events_open() are logged with
  * cause and remedy. 0 or -errno. */
 int events_probe(struct events *e, const struct sample_options *want);
-/* Opens n events of the same targets, disabled, on every online CPU that is asked for. 0; -ESRCH: no
- * such process; -ENODEV: none of the CPUs is online; -errno. */
+/* Opens n events of the same targets, disabled, on every online CPU that is asked for. 0; -ESRCH:
+ * no such process; -ENODEV: none of the CPUs is online; -errno. */
 int events_open(struct events *e, uint32_t n);
 void events_close(struct events *e);
 int events_enable(const struct events *e, bool enable);

@@ -3,7 +3,7 @@
  * Known numbers of events: "counted faults N" touches N new pages, "counted switches N" sleeps N
  * times and prints how often it gave its CPU away (a sleep may be over before it has begun),
  * "counted both N MS ROUNDS" waits for a line, then touches N new pages and burns MS of CPU time,
- * ROUNDS times, and prints what the kernel counted of that: the faults, the CPU time burnt, and all,
+ * ROUNDS times, and prints the faults that the kernel counted, the CPU time burnt, and all of it,
  * "counted threads" burns CPU in two threads of different names for ever.
  */
 #define _GNU_SOURCE
