@@ -26,13 +26,13 @@ struct host_file_key {
  * shared by a process and its forks only: a path alone means nothing across mount namespaces. */
 struct host_file {
 	struct host_file_key key;
-	uint64_t uid;     /* unique in the host's lifetime, never 0, below 2^44 */
-	char *path;       /* as first seen, " (deleted)" removed; raw bytes: clean them for output */
-	int fd;           /* -1: not tried, not to be had, or closed again as least recently used */
-	bool tried;       /* an open was tried */
-	void *user;       /* the caller's (its unwind module); freed through host_limits.free_user */
+	uint64_t uid; /* unique in the host's lifetime, never 0, below 2^44 */
+	char *path;   /* as first seen, " (deleted)" removed; raw bytes: clean them for output */
+	int fd;	      /* -1: not tried, not available, or closed as least recently used */
+	bool tried;   /* an open was tried */
+	void *user;   /* the caller's (its unwind module); freed through host_limits.free_user */
 	uint64_t last_used_ns;
-	uint32_t n_refs;  /* mappings that point here */
+	uint32_t n_refs; /* mappings that point here */
 };
 
 enum host_mapping_kind { HOST_MAPPING_FILE, HOST_MAPPING_VDSO, HOST_MAPPING_ANON };
@@ -42,38 +42,38 @@ enum host_mapping_kind { HOST_MAPPING_FILE, HOST_MAPPING_VDSO, HOST_MAPPING_ANON
 struct host_mapping {
 	uint64_t start, end, file_offset;
 	struct host_file *file; /* HOST_MAPPING_FILE */
-	uint8_t kind;           /* enum host_mapping_kind */
-	uint8_t bias_state;     /* the caller's: 0 at first */
-	uint64_t bias;          /* the caller's */
+	uint8_t kind;		/* enum host_mapping_kind */
+	uint8_t bias_state;	/* the caller's: 0 at first */
+	uint64_t bias;		/* the caller's */
 };
 
 struct host_cgroup {
-	uint64_t id;               /* 0: not known by id */
-	char *path;                /* cleaned */
-	char container_id[65];     /* "" none */
-	const char *runtime;       /* "docker", "containerd", "cri-o", "podman", "" ; static */
-	char pod_uid[37];          /* "" none */
-	char *container_name;      /* cleaned; see host_container_name(); NULL: not known */
-	char unit[128];            /* innermost systemd *.service or *.scope that is not a container's
+	uint64_t id;	       /* 0: not known by id */
+	char *path;	       /* cleaned */
+	char container_id[65]; /* "" none */
+	const char *runtime;   /* "docker", "containerd", "cri-o", "podman", "" ; static */
+	char pod_uid[37];      /* "" none */
+	char *container_name;  /* cleaned; see host_container_name(); NULL: not known */
+	char unit[128];	       /* innermost systemd *.service or *.scope that is not a container's
 				    * own scope nor init.scope; "" none */
 };
 
 struct host_process {
 	uint32_t pid;
-	uint64_t start_time_ns;    /* CLOCK_BOOTTIME-like: /proc/PID/stat field 22 in ns; 0: not known */
-	uint64_t start_unix_ns;    /* 0: not known */
+	uint64_t start_time_ns; /* CLOCK_BOOTTIME-like: /proc/PID/stat field 22 in ns; 0: unknown */
+	uint64_t start_unix_ns; /* 0: not known */
 	uint32_t parent_pid;
 	char comm[17];
-	char *executable_path;     /* NULL: not known (yet) */
+	char *executable_path; /* NULL: not known (yet) */
 	struct host_cgroup *cgroup;
 	struct host_mapping *mappings; /* sorted by start, not overlapping */
 	uint32_t n_mappings;
-	bool is_kernel;            /* kernel thread */
+	bool is_kernel; /* kernel thread */
 	bool exited;
-	bool mappings_known;       /* seeded from maps, a fork or an exec: a miss is then a real miss */
-	int perf_map_fd;           /* -1: not tried, -2: not to be had */
-	int jitdump_fd;            /* -1: not tried, or not to be had */
-	void *user;                /* the caller's; freed through host_limits.free_process_user */
+	bool mappings_known; /* seeded from maps, a fork or an exec: a miss is then a real miss */
+	int perf_map_fd;     /* -1: not tried, -2: not available */
+	int jitdump_fd;	     /* -1: not tried, or not available */
+	void *user;	     /* the caller's; freed through host_limits.free_process_user */
 };
 
 /* What the outside answers. All return an owned descriptor or 0, else -errno. They may be slow
@@ -82,18 +82,18 @@ struct host_source {
 	void *ctx;
 	/* /proc/PID/maps (TEXT of it is parsed by us). */
 	int (*open_maps)(void *ctx, uint32_t pid);
-	/* The file of one mapping; strict: verified to be the very file of the key. alternate_pid: another
-	 * process of probably the same mount namespace (the parent), 0 none. */
-	int (*open_file)(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t start, uint64_t end,
-			 const struct host_file_key *key, const char *path);
+	/* The file of one mapping; strict: verified to be the very file of the key. alternate_pid:
+	 * another process of probably the same mount namespace (the parent), 0 none. */
+	int (*open_file)(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t start,
+			 uint64_t end, const struct host_file_key *key, const char *path);
 	/* Text of /proc/TID/cgroup. */
 	int (*open_cgroup)(void *ctx, uint32_t tid);
 	/* Path of a cgroup id into buf ("/a/b"), 0 or -errno. */
 	int (*cgroup_path)(void *ctx, uint64_t id, char *buf, size_t size);
 	/* What its engine wrote down of the container of that id. NULL: names are not asked for. */
 	int (*open_container)(void *ctx, const char *id);
-	/* /proc/PID/stat facts: start time in ns since boot, parent, comm, executable path, kernel thread;
-	 * of a thread by its number, too. */
+	/* /proc/PID/stat facts: start time in ns since boot, parent, comm, executable path, kernel
+	 * thread; of a thread by its number, too. */
 	int (*process_info)(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_t *ret_parent,
 			    char comm[17], char *exe, size_t n_exe, bool *ret_is_kernel);
 	/* Now, on the clock of the records' times, when that clock is CLOCK_MONOTONIC; NULL when
@@ -104,11 +104,11 @@ struct host_source {
 
 struct host_limits {
 	/* 0: the number given here */
-	uint32_t max_processes;     /* 65536 */
-	uint32_t max_mappings;      /* executable mappings of one process; 65536 */
-	uint32_t max_threads;       /* 262144 */
-	uint32_t max_files;         /* file entries; 16384 */
-	uint32_t max_open_files;    /* descriptors held; least recently used closed first; 1024 */
+	uint32_t max_processes;	 /* 65536 */
+	uint32_t max_mappings;	 /* executable mappings of one process; 65536 */
+	uint32_t max_threads;	 /* 262144 */
+	uint32_t max_files;	 /* file entries; 16384 */
+	uint32_t max_open_files; /* descriptors held; least recently used closed first; 1024 */
 	void (*free_user)(void *ctx, struct host_file *file);
 	void (*free_process_user)(void *ctx, struct host_process *process);
 	void *ctx;
@@ -125,9 +125,9 @@ struct host_stats {
 	uint64_t maps_reads, maps_failed, file_opens, file_open_failed, cgroup_reads;
 	uint64_t refused_processes, refused_mappings, refused_threads, refused_files;
 	uint64_t refused_cgroups;
-	uint64_t cgroups; /* now */
-	uint64_t infos;   /* process_info() asked */
-	uint64_t deferred; /* questions to the outside put off: too many in too short a time */
+	uint64_t cgroups;     /* now */
+	uint64_t infos;	      /* process_info() asked */
+	uint64_t deferred;    /* questions to the outside put off: too many in too short a time */
 	uint64_t reused_pids; /* identities found changed by their start time */
 };
 
@@ -139,10 +139,12 @@ DEFINE_CLEANUP(struct host *, host_free)
 void host_on_fork(struct host *h, uint32_t pid, uint32_t tid, uint32_t parent_pid,
 		  uint32_t parent_tid, uint64_t time_ns);
 void host_on_exit(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns);
-void host_on_comm(struct host *h, uint32_t pid, uint32_t tid, const char *comm, bool exec, uint64_t time_ns);
+void host_on_comm(struct host *h, uint32_t pid, uint32_t tid, const char *comm, bool exec,
+		  uint64_t time_ns);
 /* key NULL: the record had no inode (plain MMAP). */
-void host_on_mmap(struct host *h, uint32_t pid, uint64_t start, uint64_t length, uint64_t file_offset,
-		  const struct host_file_key *key, const char *path, uint64_t time_ns);
+void host_on_mmap(struct host *h, uint32_t pid, uint64_t start, uint64_t length,
+		  uint64_t file_offset, const struct host_file_key *key, const char *path,
+		  uint64_t time_ns);
 void host_on_cgroup(struct host *h, uint64_t id, const char *path);
 /* Side-band records were lost: every process's name, program and mappings are doubtful, and read
  * again on next use. */
@@ -158,7 +160,8 @@ struct host_process *host_process_peek(struct host *h, uint32_t pid);
 const char *host_thread_name(struct host *h, struct host_process *p, uint32_t tid);
 /* The executable mapping at pc; on a miss /proc/PID/maps is read again, with back-off per process
  * (once, then not before the delay doubles). NULL: none. */
-struct host_mapping *host_mapping_find(struct host *h, struct host_process *p, uint64_t pc, uint64_t time_ns);
+struct host_mapping *host_mapping_find(struct host *h, struct host_process *p, uint64_t pc,
+				       uint64_t time_ns);
 /* Opens the mapping's file if that was not tried yet, or failed through other processes only (a few
  * times); its descriptor (the host's, until a later call opens another file) or -1. */
 int host_file_open(struct host *h, struct host_process *p, struct host_mapping *m);
@@ -168,13 +171,15 @@ void host_files_retry(struct host *h);
 struct host_file *host_file_find(struct host *h, uint64_t uid);
 /* cgroup of a sample: by id (0: not given), else from the thread's cgroup file at first sight.
  * NULL: not known. Sets p->cgroup. */
-const struct host_cgroup *host_cgroup_get(struct host *h, struct host_process *p, uint32_t tid, uint64_t id);
+const struct host_cgroup *host_cgroup_get(struct host *h, struct host_process *p, uint32_t tid,
+					  uint64_t id);
 
 /* The name of a cgroup's container, "web" or "NAMESPACE/POD/NAME": asked for at first, and some
- * windows later if it was not to be had. NULL: not known. */
+ * windows later if it was not available. NULL: unknown. */
 const char *host_container_name(struct host *h, const struct host_cgroup *cgroup);
 
-/* After a window: frees processes that exited before it began, closes cold files, forgets dead threads. */
+/* After a window: frees processes that exited before it began, closes cold files, forgets dead
+ * threads. */
 void host_collect(struct host *h);
 const struct host_stats *host_stats(const struct host *h);
 
