@@ -27,7 +27,7 @@
 #include "symbolize/dwarf-internal.h"
 
 #define MAX_TEXTS_BYTES (UINT64_C(16) << 20) /* names and paths */
-#define MAX_WORK	(UINT64_C(32) << 20) /* some 100 ms; the first lookup of a browser takes 10 */
+#define MAX_WORK	(UINT64_C(32) << 20) /* some 100 ms; the first lookup in a browser: 10 */
 /* All units: compilers put the entry that each begins with some 50 abbreviations, or a kilobyte,
  * into its table. */
 #define MAX_OPEN_WORK (UINT64_C(128) << 20)

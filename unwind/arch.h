@@ -72,8 +72,8 @@ void arch_sigreturn_rule(struct full_rule *ret);
 
 /*
  * True: sp points at what the kernel pushes before it runs a signal handler, without the return
- * address (x86_64: so it is when the handler has returned); *ret: the registers that it interrupted.
- * For trampolines without CFI (musl's): the kernel's own words prove it.
+ * address (x86_64: so it is when the handler has returned); *ret: the registers that it
+ * interrupted. For trampolines without CFI (musl's): the kernel's own words prove it.
  */
 struct stack_copy;
 bool arch_signal_frame(const struct stack_copy *stack, uint64_t sp, struct unwind_regs *ret);

@@ -9,10 +9,10 @@
  * stripped, its pc-sp table is as good: the distance from sp to the return address at every pc.
  *
  * Formats of Go 1.18 (magic ..f0) and 1.20 (..f1) on, runtime/symtab.go and runtime2.go. The table
- * holds offsets from runtime.text. Where that is, its head says until 1.25, but not in programs that
- * are position independent. Otherwise it must be proven: in a file that Go alone has linked, .text
- * begins there and the entry is the first byte of a function; where a C linker has put its own code
- * in front (cgo), the runtime's moduledata says it.
+ * holds offsets from runtime.text. Where that is, its head says until 1.25, but not in programs
+ * that are position independent. Otherwise it must be proven: in a file that Go alone has linked,
+ * .text begins there and the entry is the first byte of a function; where a C linker has put its
+ * own code in front (cgo), the runtime's moduledata says it.
  */
 #include "unwind/internal.h"
 #include "util/go-module.h"

@@ -90,7 +90,7 @@ struct unwind_limits {
 	uint64_t max_row_bytes; /* rows of all modules; coldest module's rows go first; default 8
 				   MiB */
 	uint64_t max_inflate_bytes; /* a compressed .debug_frame larger than this, or than
-				       max_row_bytes, which it counts against, is not read; 32 MiB */
+				      max_row_bytes, which it counts against, is not read; 32 MiB */
 };
 #define UNWIND_LIMITS_DEFAULT                                                                      \
 	{                                                                                          \

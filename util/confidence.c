@@ -10,13 +10,14 @@
  *
  *	((1-p)² Q1 + p² Q2) / S²  =  p (1-p) f / S,   f = (1-p) Q1/S1 + p Q2/S2
  *
- * and for equal samples p (1-p) / n. So the part's share is as sure as one of n = S/f equal samples.
- * Where the part is all or nothing f is not defined: then it is Q/S, and n is S²/Q, the effective
- * size by Kish.
+ * and for equal samples p (1-p) / n. So the part's share is as sure as one of n = S/f equal
+ *samples. Where the part is all or nothing f is not defined: then it is Q/S, and n is S²/Q, the
+ *effective size by Kish.
  *
  * Two shares are compared by Fisher's exact test of the four counts, in its mid-p form: the exact
- * test of so few different outcomes would be too careful. The values of both captures are first made
- * 1 in the mean, since they may be in different units, and their common f makes counts of them. Where the counts are large, the normal distribution is the same and ends sooner.
+ * test of so few different outcomes would be too careful. The values of both captures are first
+ *made 1 in the mean, since they may be in different units, and their common f makes counts of them.
+ *Where the counts are large, the normal distribution is the same and ends sooner.
  *
  * None of this knows of what is not chance: samples of one thread follow one another, and a clock
  * can run in step with what it samples.
@@ -30,8 +31,8 @@
 #include "util/cleanup.h"
 
 #define Z 1.959963984540054 /* of the normal distribution, 2.5% lie beyond it */
-/* Beyond this variance of a count (a standard deviation of 1000) it is taken as normal, and so among
- * more samples than lgamma() has digits for. */
+/* Beyond this variance of a count (a standard deviation of 1000) it is taken as normal, and so
+ * among more samples than lgamma() has digits for. */
 #define NORMAL_VARIANCE 1e6
 #define NORMAL_N	1e12
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * JSON that a stranger wrote, read in one pass: each value that is no object or array, with the keys
- * of the objects it lies in. No tree is made, nothing is allocated; what is deeper than
+ * JSON that a stranger wrote, read in one pass: each value that is no object or array, with the
+ * keys of the objects it lies in. No tree is made, nothing is allocated; what is deeper than
  * JSON_MAX_DEPTH ends the reading. Text that is not JSON gives wrong values, but never more than
  * there are bytes.
  */

@@ -96,7 +96,7 @@ int tree_flush(struct tree *t);
 bool tree_flushed(const struct tree *t);
 /* Lines "name value": what status of perfwalk ctl shows of the tree. */
 void tree_print_status(const struct tree *t, FILE *out);
-/* A line for each file that some process does not read for now; and they are read again: how many. */
+/* A line for each file that is set aside; and reads them all again: returns how many. */
 void tree_print_set_aside(const struct tree *t, FILE *out);
 uint32_t tree_clear_set_aside(struct tree *t);
 

@@ -5,9 +5,9 @@
  *
  * A child that dies takes nothing with it but its own state: neighbours hold what it had not
  * settled and hand it over again through the new socket. If it died while reading bytes of a file
- * (its status page says of which), the file gets a strike; a death by a fault or by our own time limit
- * counts at once, one by somebody's SIGKILL (the OOM killer, an operator) only when it happens
- * twice at the same file (strikes.h). A file set aside is named in the log.
+ * (its status page says of which), the file gets a strike; a death by a fault or by our own time
+ * limit counts at once, one by somebody's SIGKILL (the OOM killer, an operator) only when it
+ * happens twice at the same file (strikes.h). A file set aside is named in the log.
  */
 #include <errno.h>
 #include <fcntl.h>

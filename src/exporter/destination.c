@@ -252,7 +252,7 @@ void destination_put(struct destination *d, struct payload *p)
 		(void)put(d, p, take_seq(d), clock_monotonic_ns(), false);
 }
 
-/* Ours until it has been put, as in exporter_submit(). whole: where it is on disk; NULL: it is not. */
+/* Ours until it has been put, as in exporter_submit(). whole: its file on disk; NULL: none. */
 static void put_part(struct destination *d, struct payload *p, uint64_t seq, uint64_t queued_ns,
 		     struct entry *whole)
 {

@@ -34,7 +34,7 @@
 
 #define MAGIC	     "PWSPOOL\1"
 #define FIXED_BYTES  56
-#define BODY_MAX     (PAYLOAD_MAX_BYTES + (PAYLOAD_MAX_BYTES >> 3)) /* what does not compress grows */
+#define BODY_MAX     (PAYLOAD_MAX_BYTES + (PAYLOAD_MAX_BYTES >> 3)) /* incompressible data grows */
 #define SUMMED_FROM  12
 #define HEADER_BYTES (FIXED_BYTES + SPOOL_DESTINATION_MAX)
 

@@ -237,9 +237,9 @@ static bool task_exited(struct host *h, const struct process *p, uint32_t tid)
 
 /*
  * A sample after an exit. Of another thread: those go on without the main one. Of the task itself:
- * its exit is recorded before its memory is given back (since about Linux 6.16), and what is sampled
- * in between is the last of it. A thread whose exit we could not keep is taken for a living one, so
- * a process without a main thread is also asked about at the collection.
+ * its exit is recorded before its memory is given back (since about Linux 6.16), and what is
+ * sampled in between is the last of it. A thread whose exit we could not keep is taken for a living
+ * one, so a process without a main thread is also asked about at the collection.
  */
 static void revive(struct host *h, struct process *p, uint32_t tid, uint64_t time_ns)
 {

@@ -40,7 +40,8 @@ int curl_api_load(struct curl_api *ret, char *error, size_t n_error);
 /* Of a handle: http and https alone, also where a server sends it on to. */
 CURLcode curl_api_set_protocols(const struct curl_api *api, CURL *easy);
 /*
- * Of a handle, where no certificate is configured: the system's authorities. Only where libcurl's own
- * file is not there: one that came from another distribution (make bundle) looks in that one's place.
+ * Of a handle, where no certificate is configured: the system's authorities. Only where libcurl's
+ * own file is not there: one that came from another distribution (make bundle) looks in that one's
+ * place.
  */
 CURLcode curl_api_set_authorities(const struct curl_api *api, CURL *easy);

@@ -35,8 +35,8 @@ struct import_measure {
 };
 
 /*
- * Facts about the host and the capture, as far as files tell, and what is added up: one for all files
- * that are read into one profile. Begins as zeros.
+ * Facts about the host and the capture, as far as files tell, and what is added up: one for all
+ * files that are read into one profile. Begins as zeros.
  */
 struct import_facts {
 	char *host_name, *kernel_release, *title;
@@ -68,9 +68,9 @@ enum import_outcome {
  * known yet are taken. Only values of one kind are added up (values.c): event names it, NAME,
  * NAME:UNIT or NAME/UNIT; NULL: the kind that p holds, else the file's own choice, else the last
  * (pprof) or the first (OTLP). The file's content is mapped or inflated whole, within max_bytes.
- * 0; an enum import_outcome, with error (IMPORT_ERROR_MAX bytes) saying what was not taken; -EBADMSG:
- * it is damaged, with error saying what and where; -EFBIG; -ENOMEM; -errno, all with error. After an
- * error p holds what was read before it.
+ * 0; an enum import_outcome, with error (IMPORT_ERROR_MAX bytes) saying what was not taken;
+ * -EBADMSG: it is damaged, with error saying what and where; -EFBIG; -ENOMEM; -errno, all with
+ * error. After an error p holds what was read before it.
  */
 int import_fd(struct profile *p, struct import_facts *facts, int fd, enum import_kind kind,
 	      const char *event, uint64_t max_bytes, char *error);

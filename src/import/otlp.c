@@ -337,8 +337,8 @@ static int times_read(struct otlp *o, const struct span *sample)
 }
 
 /*
- * Each timestamp is a sample of its own; the values are theirs in turn, or 1 each. Another number of
- * values is against the rules: their sum is what is kept.
+ * Each timestamp is a sample of its own; the values are theirs in turn, or 1 each. Another number
+ * of values is against the rules: their sum is what is kept.
  */
 static int add_samples(struct otlp *o, const struct span *sample, uint32_t thread, uint32_t cpu,
 		       uint64_t fallback_time)
@@ -467,8 +467,8 @@ static bool is_called(const struct otlp_kind *k, const char *name)
 }
 
 /*
- * Of one file all that is read has the same types of values and of periods: numbers of samples and the
- * time that they stand for would be the same twice.
+ * Of one file all that is read has the same types of values and of periods: numbers of samples and
+ * the time that they stand for would be the same twice.
  */
 static bool is_wanted(struct otlp *o, const struct otlp_kind *k, const struct import_measure *m)
 {

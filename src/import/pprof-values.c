@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of the values of a pprof's samples are read: those asked for by name, else those of the kind
- * that is being added up, else the default ones, else the last, as pprof does.
+ * Which of the values of a pprof's samples are read: those asked for by name, else those of the
+ * kind that is being added up, else the default ones, else the last, as pprof does.
  *
  * Where each sample's value is the number of its samples times the file's period, as in CPU
  * profiles, the number is read with the period: it says the same, and how many samples there were.

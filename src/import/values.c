@@ -3,9 +3,9 @@
  * What the values of files are, and which of them are added up.
  *
  * A measure is what is counted (cpu, inuse_space) and its unit. Files give it either as numbers of
- * samples, each of which stands for a period of the unit, or as values in the unit itself. Only equal
- * measures are added: samples of one period as numbers of samples, everything else in the unit,
- * so neither the order of the files nor their periods change a sum.
+ * samples, each of which stands for a period of the unit, or as values in the unit itself. Only
+ * equal measures are added: samples of one period as numbers of samples, everything else in the
+ * unit, so neither the order of the files nor their periods change a sum.
  */
 #include <errno.h>
 #include <inttypes.h>

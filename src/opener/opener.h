@@ -30,8 +30,8 @@ int opener_cgroup(uint32_t tid);
 int opener_mapped_file(const struct message *ask, struct file_identity *ret);
 
 /* /tmp/perf-NSPID.map in the process's root; of one in a pid namespace of its own else
- * /tmp/perf-PID.map there, else in ours. No link; owned by the process's user, or by root (-EACCES),
- * and then not mounted there by a process with mounts of its own. -ENOTSUP: on FUSE. */
+ * /tmp/perf-PID.map there, else in ours. No link; owned by the process's user, or by root
+ * (-EACCES), and then not mounted there by a process with mounts of its own. -ENOTSUP: on FUSE. */
 int opener_perf_map(uint32_t pid);
 
 /*

@@ -17,7 +17,7 @@ bool perf_data_is_read(const struct perf_event_attr *a)
 	       (a->read_format & GROUP_READ) == GROUP_READ;
 }
 
-/* The counter of this id, or of one task of it, as it was read last; NULL: too many, or no memory. */
+/* The counter of this id, or of one task of it, as last read; NULL: too many, or no memory. */
 static struct perf_data_counter *find_counter(struct perf_data *d, uint64_t id, uint32_t tid)
 {
 	uint64_t hash = hash_combine(id, tid);

@@ -29,7 +29,7 @@ struct outbox_callbacks {
 	/* Sends an entry, with what has to go ahead of it. 0 or -errno: it is called again, after
 	 * a pause unless the connection broke. */
 	int (*send)(void *ctx, int sock, struct outbox_entry *e);
-	/* An entry is removed: settled, or given up for room, or at the end. NULL: nothing to do. */
+	/* An entry is removed: settled, dropped for room, or at the end. NULL: nothing to do. */
 	void (*forget)(void *ctx, struct outbox_entry *e);
 	/* An entry has to make room. */
 	void (*dropped)(void *ctx, const struct outbox_entry *e);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the broker tells each child at its start: the blob of MESSAGE_SETUP, one struct a role in the
- * setup.h of its room, which begins with what all are told.
+ * What the broker tells each child at its start: the blob of MESSAGE_SETUP, one struct a role in
+ * the setup.h of its room, which begins with what all are told.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -93,7 +93,8 @@ struct profile_thread {
 	uint32_t process;
 	uint32_t tid;
 	strid name;
-	strid labels; /* what else its samples are labelled with in a pprof, as src/import writes them */
+	strid labels; /* what else its samples are labelled with in a pprof, as src/import writes
+			 them */
 };
 
 /* A place in code. Lines (innermost inlined function first, the physical function last) are the
@@ -126,7 +127,7 @@ struct profile_stack {
 
 struct profile_sample {
 	uint64_t time_unix_ns;
-	int64_t value; /* of the profile's sample type: 1 for a plain sample; below 0: a difference */
+	int64_t value; /* of the profile's sample type: 1: a plain sample; below 0: a difference */
 	uint32_t thread, stack, cpu;
 	uint32_t n; /* of a weighted profile: samples it adds up; 0: not known */
 };
@@ -249,9 +250,9 @@ uint32_t profile_add_thread(struct profile *p, uint32_t process, uint32_t tid, s
 uint32_t profile_add_labelled_thread(struct profile *p, const struct profile_thread *t);
 uint32_t profile_add_frame(struct profile *p, uint32_t module, uint64_t address);
 /*
- * A frame that comes with its names: of a recorded file. Equal are those of the same module, address
- * and lines, so frames without an address (0) are told apart by what they are called, and those whose
- * address has another meaning in another file are, too. Copies n lines.
+ * A frame that comes with its names: of a recorded file. Equal are those of the same module,
+ * address and lines, so frames without an address (0) are told apart by what they are called, and
+ * those whose address has another meaning in another file are, too. Copies n lines.
  */
 uint32_t profile_add_named_frame(struct profile *p, uint32_t module, uint64_t address,
 				 const struct profile_line *lines, uint32_t n);
@@ -291,7 +292,7 @@ bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_
 
 /* Frames of a module lose their names; the rows of lines and functions stay until it is cleared. */
 void profile_forget_names(struct profile *p, uint32_t module);
-/* Somebody has looked for a name of the frame, and there is none: it need not be looked for again. */
+/* The frame has no name: nobody need look for one again. */
 void profile_set_nameless(struct profile *p, uint32_t frame);
 /* Whether a name is still to be looked for. */
 bool profile_wants_name(const struct profile *p, uint32_t frame);
@@ -334,8 +335,8 @@ uint64_t profile_covered_ns(const struct profile *p);
 /* Some value is below 0: the profile is the difference of two. */
 bool profile_is_difference(const struct profile *p);
 
-/* What a sample of value 1 stands for: "cpu" in "nanoseconds", or the event in its unit, as "count".
- * Of a profile that does not know (folded stacks) 1 of "" in "". */
+/* What a sample of value 1 stands for: "cpu" in "nanoseconds", or the event in its unit, as
+ * "count". Of a profile that does not know (folded stacks) 1 of "" in "". */
 uint64_t profile_period(const struct profile *p);
 bool profile_has_period(const struct profile *p);
 const char *profile_period_type(const struct profile *p);

@@ -29,7 +29,7 @@ struct attribution *attribution_free(struct attribution *a);
 
 /* Any record of the rings, in time order. false: a sample that is not wanted. */
 bool attribution_record(struct attribution *a, const struct record *r);
-/* Records that no record tells of. Those of the side band put in doubt what is known of processes. */
+/* Losses that no record reports. Losses of the side band put in doubt what we know of processes. */
 void attribution_add_lost(struct attribution *a, struct sample_losses lost);
 /* Something was not recorded: what is known of processes is checked when they are sampled next. */
 void attribution_doubt(struct attribution *a);

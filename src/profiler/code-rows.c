@@ -63,8 +63,8 @@ static uint32_t marker_row(struct attribution *a)
 }
 
 /*
- * The symbolizer has let it go, or is a new one, and here it was closed because nobody ran in it for
- * a while. Once a window: files may be more than can be open.
+ * The symbolizer has let it go, or is a new one, and here it was closed because nobody ran in it
+ * for a while. Once a window: files may be more than can be open.
  */
 static bool is_wanted_again(const struct attribution *a, const struct host_file *file,
 			    struct file_state *s)

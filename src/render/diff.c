@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Two captures, by each function's share of either: captures of different length or load compare by
- * what part of their time a function took, in percentage points. A change that chance alone makes as
- * easily is marked as noise: by an exact test of the numbers of samples (util/confidence.c), which
- * is corrected for the number of functions, since of many one always stands out.
+ * what part of their time a function took, in percentage points. A change that chance alone makes
+ * as easily is marked as noise: by an exact test of the numbers of samples (util/confidence.c),
+ * which is corrected for the number of functions, since of many one always stands out.
  */
 #include <errno.h>
 #include <inttypes.h>

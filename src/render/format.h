@@ -39,7 +39,7 @@ const struct format *format_of_name(const char *name);
 #define FORMAT_ERROR_MAX 384
 const struct format *format_choose(const char *path, const struct format *named, bool diff,
 				   char *error);
-/* 0, or -EINVAL, logged: the format cannot hold the values of the profile. Logs what it leaves out. */
+/* 0, or -EINVAL, logged: the format cannot hold the profile's values. Logs what it leaves out. */
 int format_check_values(const struct format *f, const char *path, const struct profile *p);
 /* The path "-". */
 bool format_is_standard_output(const char *path);

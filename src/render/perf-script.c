@@ -3,10 +3,10 @@
  * The text of `perf script`, for what reads that: a head line a sample, a line a frame from the
  * leaf on, an empty line. There is no specification; kept is what its parsers (stackcollapse-perf,
  * speedscope, Firefox Profiler) look for. They take the head apart at blanks and the first number,
- * so a blank before a digit in a thread's name becomes '_', and so does every blank in a path. Blanks
- * around the pid, as perf has them, let them see a name of one letter.
- * Samples of several events stand among each other by time; each names its event.
- * A sample of more than one count (of an imported profile) is one entry with that many periods.
+ * so a blank before a digit in a thread's name becomes '_', and so does every blank in a path.
+ * Blanks around the pid, as perf has them, let them see a name of one letter. Samples of several
+ * events stand among each other by time; each names its event. A sample of more than one count (of
+ * an imported profile) is one entry with that many periods.
  */
 #include <ctype.h>
 #include <errno.h>

@@ -16,8 +16,8 @@ struct render_info {
 	const char *host_name, *host_id, *host_arch, *kernel_release;
 	const char *version; /* perfwalk's */
 	const char *title;   /* what was captured: "perfwalk record -a -d 10" */
-	const char *
-		sum; /* how it was added up: "samples of 10 ms and of 1 ms, by what they stand for" */
+	const char *sum; /* how it was added up: "samples of 10 ms and of 1 ms, by what they stand
+			    for" */
 	uint32_t n_cpus;
 	const char *const
 		*resource_attributes; /* n pairs key, value: from the config, win over ours */
@@ -31,7 +31,7 @@ struct render_info {
 /* Folded stacks, "comm;root;...;leaf N", kernel frames with suffix _[k], JIT frames with _[j],
  * inlined functions with _[i]. */
 int render_folded(const struct profile *p, const struct render_info *info, FILE *out);
-/* What of a difference has no place there: the stacks whose sum is below 0, and the sum of these. */
+/* What a difference loses there: the stacks whose sum is below 0, and the sum of these. */
 int render_folded_below_zero(const struct profile *p, uint64_t *ret_n, int64_t *ret_sum);
 /* Self-contained flame graph page. */
 int render_html(const struct profile *p, const struct render_info *info, FILE *out);

@@ -143,8 +143,8 @@ int sample_probe(const struct sample_options *options, pid_t pid, struct sample_
 		 char *error, size_t n_error);
 /*
  * Opens both events on one CPU, disabled. pid -1: the whole CPU; else the task and what it forks.
- * attach: NULL, or what was opened of the same CPU and has the ring that this one shares (more tasks
- * of one capture). 0, -ENODEV: the CPU is offline; other -errno with error filled.
+ * attach: NULL, or what was opened of the same CPU and has the ring that this one shares (more
+ * tasks of one capture). 0, -ENODEV: the CPU is offline; other -errno with error filled.
  */
 int sample_open_cpu(const struct sample_options *options, const struct sample_features *features,
 		    int cpu, pid_t pid, const struct sample_cpu *attach, struct sample_cpu *ret,

@@ -6,8 +6,8 @@
  * both, else it gets no lines.
  *
  * Modules get names alone: their debug files are relocatable, and where each section lies is told
- * by /sys/module to root only. What was loaded where another one has been shows by nothing, so while
- * names in modules and of BPF programs are given out, kallsyms is read again now and then.
+ * by /sys/module to root only. What was loaded where another one has been shows by nothing, so
+ * while names in modules and of BPF programs are given out, kallsyms is read again now and then.
  */
 #include "src/symbolizer/kernel-names.h"
 

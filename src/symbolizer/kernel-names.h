@@ -39,8 +39,8 @@ bool kernel_names_debug_file_came(struct kernel_names *k, const uint8_t *build_i
 /* It is asked for again, if it was awaited, or in any case. True: as above. */
 bool kernel_names_ask_again(struct kernel_names *k, bool all);
 
-/* Reads kallsyms again, for what was loaded since, if that is due. True: it was read again since the
- * last call, and frames in modules are to be named anew. now_ns: CLOCK_MONOTONIC. */
+/* Reads kallsyms again, for what was loaded since, if that is due. True: it was read again since
+ * the last call, and frames in modules are to be named anew. now_ns: CLOCK_MONOTONIC. */
 bool kernel_names_refresh(struct kernel_names *k, uint64_t now_ns);
 /*
  * The functions at an address, as symbol_file_lines() gives them, with the name that kallsyms has;

@@ -28,8 +28,8 @@
 #include "util/text.h"
 
 #define VDSO_BYTES 8192
-/* So often what has no name is looked for again: there may have been no memory for a file's table, or
- * no answer in time where its debug file is. */
+/* So often what has no name is looked for again: there may have been no memory for a file's table,
+ * or no answer in time where its debug file is. */
 #define NAMELESS_WINDOWS 64
 #define LINES_NS	 (1 * NSEC_PER_SEC) /* of the 3 s after which a file is set aside */
 #define MAX_LINE_BYTES	 (UINT64_C(16) << 20)

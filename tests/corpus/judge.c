@@ -189,7 +189,8 @@ static bool is_caller(const struct judge *j, const uint64_t *frames, size_t n, s
 		return true;
 	if (is_sigreturn(j, frames[i - 1]))
 		return is_on_stack(j, frames[i]);
-	/* CFI does not know of calls that were put in, and takes what it finds for a return address. */
+	/* CFI does not know of calls that were put in, and takes what it finds for a return
+	 * address. */
 	if (kind_at(j, frames[i - 1]) == RULE_SP_TRAP)
 		return is_on_stack(j, frames[i]) || is_on_stack(j, frames[i] + 1);
 	return i + 1 == n && kind_at(j, frames[i]) == RULE_END &&

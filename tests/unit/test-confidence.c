@@ -112,7 +112,7 @@ static void test_too_few_to_differ(void)
 {
 	const struct weight none = {0, 0}, large = {500, 500 * 500}, all = {1000, 500 + 500 * 500};
 
-	/* Four that are all on one side are chance at 1 : 1, and so is whatever is of all samples. */
+	/* Four that are all on one side are chance at 1 : 1, and so is a part of all samples. */
 	CHECK(isnan(p_of_counts(0, 1000, 4, 1000)));
 	CHECK(isnan(p_of_counts(0, 1000, 0, 1000)));
 	CHECK(isnan(p_of_counts(1000, 1000, 900, 900)));

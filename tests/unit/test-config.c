@@ -595,7 +595,8 @@ static void test_dropins(void)
 	if (geteuid() == 0) {
 		CHECK_INT(chmod(path_of("b.conf.d"), 0775), ==, 0);
 		CHECK_INT(load(&c, path_of("b.conf"), false, &errors), ==, -EINVAL);
-		CHECK(strstr(errors, "b.conf.d: users other than its owner can write this directory"));
+		CHECK(strstr(errors,
+			     "b.conf.d: users other than its owner can write this directory"));
 	}
 }
 
@@ -935,7 +936,10 @@ static void test_headers_file(void)
 		CHECK_INT(chmod(path_of("headers"), i ? 0640 : 0644), ==, 0);
 		CHECK_INT(config_export_read_headers(&c->exports[0], f), ==, 0);
 		CHECK_INT(fclose(f), ==, 0);
-		CHECK_INT(strstr(errors, "everybody can read this file with credentials (mode 0644)") != NULL, ==, i == 0);
+		CHECK_INT(strstr(errors,
+				 "everybody can read this file with credentials (mode 0644)") !=
+				  NULL,
+			  ==, i == 0);
 		free(TAKE_PTR(errors));
 	}
 

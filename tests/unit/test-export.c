@@ -464,20 +464,23 @@ static const struct row rows[] = {
 	 {{REPLY, 200, NULL, BODY("\x0a\x06\x12\x04warn")}},
 	 SENT,
 	 .n_requests = 1,
-	 .log = "export:warning: http://127.0.0.1:%d accepted a payload, with 0 refused and a warning: "
+	 .log = "export:warning: http://127.0.0.1:%d accepted a payload, with 0 refused and a "
+		"warning: "
 		"warn"},
 	{"partial",
 	 {{REPLY, 200, NULL, BODY("\x0a\x0b\x08\x03\x12\x07too old")}},
 	 SENT,
 	 .rejected = 3,
 	 .n_requests = 1,
-	 .log = "export:partial: http://127.0.0.1:%d accepted a payload except 3 of its profiles: too "
+	 .log = "export:partial: http://127.0.0.1:%d accepted a payload except 3 of its profiles: "
+		"too "
 		"old"},
 	{"page",
 	 {{REPLY, 200, "Content-Type: text/html\r\n", BODY("<html>")}},
 	 SENT,
 	 .n_requests = 1,
-	 .log = "export:page: http://127.0.0.1:%d accepted a payload, but answered with text/html; is"},
+	 .log = "export:page: http://127.0.0.1:%d accepted a payload, but answered with text/html; "
+		"is"},
 	{"nonsense-answer", {{REPLY, 200, NULL, BODY("\xff\xff\xff\xff")}}, SENT, .n_requests = 1},
 	{"bad-request",
 	 {{REPLY, 400, NULL,

@@ -131,7 +131,7 @@ static void test_settled_is_done_with(void)
 	CHECK_INT(world.n_dropped[2], ==, 0);
 }
 
-/* Not in a capture: all comes again that was kept, and the rest is lost when its symbolizer ends. */
+/* Not in a capture: what was kept comes again; the rest is lost when its symbolizer ends. */
 static void test_settled_of_a_capture(void)
 {
 	run_world(true, false);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Real Go programs, linked by Go alone (no .eh_frame, .debug_frame compressed or stripped) and by a C
- * linker (cgo): stacks of their own that end in runtime.goexit. Their threads are stopped at random
- * and walked; skipped where there is no Go.
+ * Real Go programs, linked by Go alone (no .eh_frame, .debug_frame compressed or stripped) and by a
+ * C linker (cgo): stacks of their own that end in runtime.goexit. Their threads are stopped at
+ * random and walked; skipped where there is no Go.
  */
 #include <dirent.h>
 #include <fcntl.h>

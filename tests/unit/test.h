@@ -57,7 +57,8 @@
 		exit(77);                                                                          \
 	} while (0)
 
-/* For a shell: the version that the tests install, else the host's own; nothing where there is none. */
+/* For a shell: the version that the tests install, else the host's own; nothing where there is
+ * none. */
 #define LLVM_SYMBOLIZER "$(command -v llvm-symbolizer-19 || command -v llvm-symbolizer)"
 
 static const char *test_directory_name;
