@@ -58,7 +58,7 @@ static void on_message(void *ctx, enum peer who, const struct message *m)
 	}
 	if (who == PEER_PROFILER && m->result.code < 0)
 		t->input_damaged = true;
-	/* The input of a conversion has been read, or cannot be; who looks wants no more. */
+	/* The input is finished or unreadable, or the user has quit top. */
 	if ((who == PEER_PROFILER && t->options.input_path) || who == PEER_SCREEN)
 		tree_stop(t);
 }
@@ -464,7 +464,7 @@ bool tree_flushed(const struct tree *t)
 void tree_user(const struct tree *t, uid_t *ret_uid, gid_t *ret_gid)
 {
 	*ret_uid = t->privileges.uid;
-	/* Nobody's group is not for this: others are in it. */
+	/* Not group nogroup: unrelated programs run in it. */
 	*ret_gid = t->has_user ? t->privileges.gid : (gid_t)-1;
 }
 

@@ -2,8 +2,8 @@
 #pragma once
 /*
  * The daemon's control socket: a stream socket in the runtime directory. A client sends one line, a
- * command of the table in control.c, and gets lines "NAME VALUE" and a last line, "ok" or
- * "error: REASON"; then the connection ends. Version 1 of this is all there is.
+ * command that struct control_callbacks answers (run.c), and gets lines "NAME VALUE" and a last
+ * line, "ok" or "error: REASON"; then the connection ends. Version 1 of this is all there is.
  *
  * Who may: root and the daemon's own user, and members of the group the children run as; but not
  * the children of a daemon that is root, which read what strangers wrote.
@@ -29,9 +29,9 @@ struct control_callbacks {
 };
 
 /*
- * Of all that is a daemon's the control socket tells one from another, so a second one with the
- * same config runs into a lock beside it (PATH.lock, with our pid in it). The descriptor that holds
- * it; -EWOULDBLOCK: *ret_pid has it, 0: who is not known; other -errno: it cannot be had.
+ * The control socket identifies a daemon, so a second one with the same config runs into a lock
+ * beside it (PATH.lock, with our pid in it). Returns the descriptor that holds the lock;
+ * -EWOULDBLOCK: process *ret_pid holds it (0: unknown); other -errno: the lock cannot be taken.
  */
 int control_lock(const char *path, pid_t *ret_pid);
 

@@ -747,7 +747,7 @@ void supervisor_reap(struct supervisor *s)
 	}
 }
 
-/* CPU time of a process; 0: not to be had. */
+/* CPU time of a process; 0: not available. */
 static uint64_t cpu_time(pid_t pid)
 {
 	struct timespec t;

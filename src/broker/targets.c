@@ -177,7 +177,7 @@ static int find_groups(struct tree *t)
 	r = config_list_each(c->include[CONFIG_FILTER_CGROUP], add_group, &g);
 	if (r == -E2BIG)
 		log_error("more than %d control groups", TREE_MAX_CGROUPS);
-	/* Tasks and groups are not to be had together. */
+	/* perf cannot select tasks and groups together. */
 	if (r == 0 && t->options.n_pids == 0)
 		r = open_groups(t, &g);
 	while (g.n > 0)

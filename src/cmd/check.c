@@ -186,7 +186,7 @@ static void say_paranoid(const struct check *c)
 		line(OK, "paranoid", "kernel.perf_event_paranoid is %ld: everybody may sample",
 		     paranoid);
 	else {
-		/* 3 is of Debian, 4 of Ubuntu, 2 and less of all; what was tried tells. */
+		/* Level 3 is Debian's, 4 Ubuntu's; the trial decides, not the number. */
 		line(BAD, "paranoid", "kernel.perf_event_paranoid is %ld: %s", paranoid,
 		     c->own < 0 && !c->circumstances.seccomp_refusal
 			     ? "nothing without CAP_SYS_ADMIN"
@@ -407,8 +407,8 @@ static void say_event(const struct check *c)
 		line(BAD, "kernel features", "no user stacks in samples");
 		fix("Linux 3.10 or later with CONFIG_HAVE_PERF_USER_STACK_DUMP is needed");
 	} else
-		line(OK, "kernel features",
-		     *missing ? "all but %s; perfwalk works without" : "all", missing);
+		line(OK, "kernel features", *missing ? "all but %s; perfwalk works without" : "all",
+		     missing);
 	if (!c->features.kernel) {
 		line(NOTE, "kernel frames", "not allowed: stacks have no kernel frames");
 		fix("sysctl kernel.perf_event_paranoid=1, or root");

@@ -26,8 +26,8 @@ struct debuginfod_options {
 	uint64_t timeout_ns; /* of one download */
 	/* Whether it is the file with that build id; false: the server has another one there. */
 	bool (*belongs)(int fd, const struct debug_id *id);
-	/* A request has an outcome: the file is in the cache now, or is not to be had, or not so
-	 * soon; then it may follow all the same. Not from debuginfod_request(). */
+	/* A request has an outcome: the file is in the cache now, or is not available, or not yet;
+	 * then it may still follow. Not called from debuginfod_request(). */
 	void (*done)(void *ctx, const struct debug_id *id, bool found);
 	void *ctx;
 };

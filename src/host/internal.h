@@ -38,7 +38,7 @@ struct process {
 	uint64_t maps_time_ns;		      /* records up to here are already in the mappings */
 	uint64_t next_read_ns, read_delay_ns; /* back-off of maps reads */
 	struct process *next_exited;
-	bool info_known;     /* or not to be had: not asked again */
+	bool info_known;     /* or not available: not asked again */
 	bool start_is_exact; /* from /proc, not from the fork record */
 	bool doubtful;	     /* mappings to be re-read on next use */
 	bool exe_pending;    /* the next file mapped is the executable */

@@ -199,8 +199,8 @@ static void cut(struct pull *u, const struct statistics *s)
 			p->samples.items[n++] = p->samples.items[i];
 	}
 	p->samples.n = n;
-	/* What is lost of these windows may be of this time. The rest is said of whole windows, and
-	 * of this time nobody knows it. */
+	/* Losses may fall into the requested time, so they are kept; the other counters describe
+	 * whole windows. */
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
 		if (c != PROFILE_SAMPLES_LOST && c != PROFILE_SAMPLES_DROPPED)
 			p->counters[c] = c == PROFILE_SAMPLES ? n : 0;

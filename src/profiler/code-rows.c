@@ -343,7 +343,7 @@ static enum profile_counter why_truncated(const struct attribution *a, const str
 						       : PROFILE_STACKS_TRUNCATED;
 }
 
-/* A copy of any size would not have had what lies beyond the largest. */
+/* Beyond the largest size no copy would have helped. */
 static void tell_stack_size(struct attribution *a, enum unwind_outcome outcome,
 			    const struct record *r)
 {

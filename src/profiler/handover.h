@@ -16,7 +16,7 @@
 
 #include "src/process/message.h"
 
-#define HANDOVER_MAX_BYTES   (UINT64_C(128) << 20)
+#define HANDOVER_MAX_BYTES (UINT64_C(128) << 20)
 
 struct loop;
 
@@ -29,7 +29,7 @@ struct handover_item {
 
 struct handover;
 
-/* Fills m (path) and returns a borrowed descriptor, or -1: it is not to be had (any more). */
+/* Fills m (path) and returns a borrowed descriptor, or -1: it is not available (any more). */
 typedef int (*handover_fd_fn)(void *ctx, const struct handover_item *item, struct message *m);
 /* Has this symbolizer got the item? Marked by the callee when sent is true. */
 typedef bool (*handover_mark_fn)(void *ctx, const struct handover_item *item, uint32_t generation,

@@ -32,7 +32,7 @@ bool source_peek(const struct record_layout *layout, struct source *s, uint64_t 
 uint64_t source_youngest(const struct record_layout *layout, const struct source *s);
 /* The bytes of next, which is at ring.tail; in wrapped (room for any record) when it wraps. */
 const void *source_bytes(const struct source *s, void *wrapped);
-/* Count of read(2), for events opened with PERF_FORMAT_LOST. false: not to be had. */
+/* Count of read(2), for events opened with PERF_FORMAT_LOST. false: not available. */
 bool source_read_lost(const struct source *s, uint64_t *ret);
 /* Another event writes into the ring: what it counts from now on is added to what is known. */
 void source_replace_event(struct source *s, int event_fd);

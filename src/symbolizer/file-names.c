@@ -44,7 +44,7 @@ struct module {
 /* A debug file that is being fetched. */
 struct awaited {
 	uint64_t uid; /* of the module that it is for */
-	bool late;    /* it is not to be had so far; nobody waits for it, but it may come */
+	bool late;    /* not available so far; nobody waits for it, but it may arrive */
 	uint32_t n_build_id;
 	uint8_t build_id[64];
 };

@@ -33,8 +33,8 @@ void file_names_add(struct file_names *n, uint64_t uid, uint32_t pid, const char
 /* All are opened again when they are needed, since the limits are other ones now. */
 void file_names_close(struct file_names *n);
 
-/* A debug file that was not here has come from elsewhere, or is not to be had. What it is for is to
- * be named anew. */
+/* A debug file that this host lacked has arrived, or no server has it. The frames of its module get
+ * their names anew. */
 void file_names_debug_file_came(struct file_names *n, const uint8_t *build_id, size_t n_build_id,
 				bool found);
 /* The same for all that were waited for, or for all files: their debug files are asked for again.
@@ -43,7 +43,7 @@ void file_names_ask_again(struct file_names *n, bool all);
 /* Debug files that may come yet. */
 uint32_t file_names_n_awaited(const struct file_names *n);
 
-/* It is to blame for what is done from here on. */
+/* Marks this file as being read: if we die now, the broker sets it aside. */
 void file_names_point(struct file_names *n, uint64_t uid);
 /* What is identified from here on is used later than what was before. */
 void file_names_begin(struct file_names *n);

@@ -41,8 +41,7 @@ struct kernel_names {
 	size_t n_build_id;
 	struct symbol_file *file; /* NULL: none, or not tried */
 	bool tried;
-	bool awaited,
-		late; /* late: it is not to be had so far; nobody waits for it, but it may come */
+	bool awaited, late; /* late: not available so far; nobody waits for it, but it may arrive */
 };
 
 int kernel_names_new(struct kernel_names **ret, const struct symbol_limits *limits,

@@ -32,7 +32,7 @@ void kernel_names_forget_file(struct kernel_names *k);
 
 /* Whether the debug file is under way. */
 bool kernel_names_awaits(const struct kernel_names *k);
-/* A debug file has come, or is not to be had, or not so soon. True: it is the kernel's, whose
+/* A debug file has arrived, or is not available, or not yet. True: it is the kernel's, whose
  * frames may get lines now. */
 bool kernel_names_debug_file_came(struct kernel_names *k, const uint8_t *build_id,
 				  size_t n_build_id, bool found);

@@ -31,7 +31,7 @@ void namer_ask_again(struct namer *n, bool all);
 uint32_t namer_n_awaited(const struct namer *n);
 void namer_add_code(struct namer *n, enum code_source source, uint32_t pid,
 		    uint64_t start_time_unix_ns, int fd);
-/* Takes both: /proc/kallsyms and /sys/kernel/notes; -1: not to be had. */
+/* Takes both: /proc/kallsyms and /sys/kernel/notes; -1: not available. */
 void namer_set_kernel(struct namer *n, int kallsyms_fd, int notes_fd);
 /* Whether frames get their source lines, and inlined functions lines of their own; neither at
  * first. True: that is another answer than before, which frames with names do not follow. */
