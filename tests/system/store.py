@@ -94,7 +94,7 @@ def main():
     with open(files(path)[-1], "r+b") as f:
         f.truncate(50)
     err = report("--last", "10m", "--store", path, status=1)
-    rig.check(path in err and "cut" in err, f"a damaged file: {err.strip()}")
+    rig.check(path in err and "truncated" in err, f"a damaged file: {err.strip()}")
     err = report("--last", "10m", "--store", rig.path("not-there"), status=1)
     rig.check("[store] enabled = yes" in err, f"no store: {err.strip()}")
     err = report("--last", "soon", status=2)
