@@ -411,19 +411,14 @@ static void put_facts(struct profile *p, const struct profile_type *t)
 
 void profile_set_type(struct profile *p, uint32_t type, const struct profile_type *facts)
 {
-	struct profile_type *t = type > 0 ? &p->others[type - 1] : NULL;
+	struct profile_type t = *facts;
 
-	if (!t) {
+	if (type == 0) {
 		put_facts(p, facts);
 		return;
 	}
-	t->period_ns = facts->period_ns;
-	t->period_events = facts->period_events;
-	t->event = facts->event;
-	t->unit = facts->unit;
-	t->weighted = facts->weighted;
-	t->rate_hz = facts->rate_hz;
-	t->stack_bytes = facts->stack_bytes;
+	memcpy(&t.samples, &p->others[type - 1].samples, sizeof(t.samples));
+	p->others[type - 1] = t;
 }
 
 uint32_t profile_add_type(struct profile *p, const struct profile_type *facts)
