@@ -339,7 +339,7 @@ if [ $# -eq 0 ]; then
 	# shellcheck disable=SC2086
 	steps=$((steps + 4 + $(printf '%s\n' $SANITIZED_TESTS | wc -l)))
 	cpus=$(nproc)
-	say "All tests: on $cpus CPUs about $((20 + 24 / cpus)) minutes; the first time $((8 + 20 / cpus)) more, for packages and modules."
+	say "All tests: on $cpus CPUs about $((12 + 24 / cpus)) minutes; the first time $((2 + 16 / cpus)) more, for packages and modules."
 fi
 
 install_missing || result fail 0 "install what is missing"
