@@ -107,7 +107,8 @@ def main():
         second = window(d, sink)
         stacks = counter(second, "user_stacks")
         whole = counter(second, "stacks_within_64k")
-        rig.check(stacks > 100 and whole >= 0.99 * stacks, f"then {whole} of {stacks} reach their entry")
+        # Whatever else runs on the host is counted, too: some samples in a second.
+        rig.check(stacks > 100 and whole >= 0.98 * stacks, f"then {whole} of {stacks} reach their entry")
         rig.check(counter(second, "stack_size") == 65528, "and the profile says by which size")
 
         used = sum(cpu_seconds(p.pid) for p in deep)
