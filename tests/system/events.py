@@ -271,7 +271,8 @@ def killed(directory):
     os.close(fd)
     err = p.stderr.readline()
     rig.check("recording" in err, err.strip())
-    profiler = next(c for c in rig.children_of(p.pid) if rig.comm_of(c) == rig.ROLES["profiler"])
+    profiler = rig.wait_for("the profiler", lambda: next(
+        (c for c in rig.children_of(p.pid) if rig.comm_of(c) == rig.ROLES["profiler"]), 0))
     try:
         p.communicate(timeout=2.7)
     except subprocess.TimeoutExpired:
