@@ -138,6 +138,7 @@ main()
 	make_root
 	carry_settings
 	mkdir -p "$work/root${clone%/*}" && git clone --quiet --no-hardlinks "$top" "$work/root$clone" || exit 1
+commit=$(git -C "$work/root$clone" rev-parse --short HEAD) || exit 1
 
 	first=failed second=failed
 	timed "$logs/quickstart.log" sh etc/quickstart.sh && first=passed
@@ -154,7 +155,7 @@ main()
 	say
 	say "etc/quickstart.sh $first, tests/run.sh $second: ${counts:-not to its end}; logs: $logs"
 	[ $# -gt 0 ] || say "For docs/hosts.md:
-| $(date +%F) | $(git -C "$top" rev-parse --short HEAD) | $model, $(nproc) CPUs | $(uname -r) | $first, $(minutes "$first_seconds") | ${counts:-failed}, $(minutes "$second_seconds") |"
+| $(date +%F) | $commit | $model, $(nproc) CPUs | $(uname -r) | $first, $(minutes "$first_seconds") | ${counts:-failed}, $(minutes "$second_seconds") |"
 	[ "$first$second" = passedpassed ]
 }
 main "$@"; exit $?
