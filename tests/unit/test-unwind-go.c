@@ -123,6 +123,23 @@ static void show(enum unwind_outcome outcome, const uint64_t *ours, size_t n,
 	fprintf(stderr, "\n");
 }
 
+/*
+ * Go's signal handlers run on stacks of their own. A walk out of one ends with the register values
+ * of the interrupted function: the copied stack does not hold that function's frame.
+ */
+static bool is_signal_return(struct target *t, uint64_t address)
+{
+#if defined(__x86_64__)
+	static const uint8_t code[] = {0x48, 0xc7, 0xc0, 0x0f, 0, 0, 0, 0x0f, 0x05};
+#elif defined(__aarch64__)
+	static const uint8_t code[] = {0x68, 0x11, 0x80, 0xd2, 0x01, 0, 0, 0xd4};
+#endif
+	uint8_t there[sizeof(code)];
+
+	return proc_read(&t->maps, address, there, sizeof(there)) &&
+	       memcmp(there, code, sizeof(code)) == 0;
+}
+
 static void walk_thread(struct target *t, pid_t tid)
 {
 	static uint8_t stack[64 * 1024];
@@ -133,7 +150,7 @@ static void walk_thread(struct target *t, pid_t tid)
 	enum verdict verdict;
 	struct judge judge;
 	size_t n, n_theirs;
-	bool busy = false;
+	bool busy = false, same_stack = true;
 
 	if (proc_sample_take(tid, &sample, stack, sizeof(stack)) < 0)
 		return;
@@ -146,7 +163,8 @@ static void walk_thread(struct target *t, pid_t tid)
 	t->t.complete += outcome == UNWIND_COMPLETE;
 	for (size_t i = 0; i < n; i++) {
 		ours[i] = frames[i].address;
-		busy |= ours[i] - t->work < 0x100;
+		same_stack &= !is_signal_return(t, ours[i]);
+		busy |= same_stack && ours[i] - t->work < 0x100;
 	}
 	t->t.busy += busy;
 	t->t.busy_complete += busy && outcome == UNWIND_COMPLETE;
