@@ -37,7 +37,3 @@ const struct command *const *command_list(size_t *ret_n);
 
 /* The exit code for a failed start (tree_new). */
 int exit_code_of(int error);
-/* A descriptor that becomes readable with signals: blocks and collects the n given ones. */
-int signals_open(const int *signals, unsigned int n);
-/* The next signal waiting, 0: none. */
-int signals_next(int fd);

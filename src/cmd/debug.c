@@ -63,7 +63,8 @@ static int on_option(void *ctx, int id, const char *value)
 
 int debug_main(int argc, char **argv)
 {
-	struct view v = {.command = &debug_command, .signal_fd = -EBADF, .table_fd = STDOUT_FILENO};
+	struct view v = {
+		.command = &debug_command, .session = SESSION_INIT, .table_fd = STDOUT_FILENO};
 	static const enum view_mode modes[] = {VIEW_DEBUG_SAMPLE, VIEW_DEBUG_UNWIND};
 	int first, r = options_parse(&debug_command, argc, argv, on_option, NULL, &first);
 

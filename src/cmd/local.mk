@@ -16,6 +16,7 @@ perfwalk_SOURCES = \
 	src/cmd/record.c src/cmd/record.h \
 	src/cmd/run.c \
 	src/cmd/running.c src/cmd/running.h \
+	src/cmd/session.c src/cmd/session.h \
 	src/cmd/top.c \
 	src/cmd/view-perf-data.c src/cmd/view-perf-data.h \
 	src/cmd/view-options.c \

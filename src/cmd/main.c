@@ -3,10 +3,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/signalfd.h>
 #include <unistd.h>
 
 #include "src/cmd/cmd.h"
@@ -65,27 +63,6 @@ int exit_code_of(int error)
 	default:
 		return EXIT_CODE_FAILURE;
 	}
-}
-
-int signals_open(const int *signals, unsigned int n)
-{
-	sigset_t set;
-	int fd;
-
-	(void)sigemptyset(&set);
-	for (unsigned int i = 0; i < n; i++)
-		(void)sigaddset(&set, signals[i]);
-	(void)sigprocmask(SIG_BLOCK, &set, NULL);
-	(void)signal(SIGPIPE, SIG_IGN);
-	fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-	return fd < 0 ? -errno : fd;
-}
-
-int signals_next(int fd)
-{
-	struct signalfd_siginfo info;
-
-	return read(fd, &info, sizeof(info)) == (ssize_t)sizeof(info) ? (int)info.ssi_signo : 0;
 }
 
 static void usage(FILE *out)

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,10 +20,10 @@
 #include "src/broker/broker.h"
 #include "src/cmd/cmd.h"
 #include "src/cmd/record.h"
+#include "src/cmd/session.h"
 #include "src/render/format.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/loop.h"
 #include "util/text.h"
 
 #define WINDOW_NS	 (2 * NSEC_PER_SEC)
@@ -35,10 +34,9 @@
 struct record_run {
 	struct record_options options;
 	bool created[TREE_MAX_OUTPUTS];
-	struct loop *loop;
+	struct session session;
 	struct tree *tree;
 	struct config *config;
-	int signal_fd;
 	pid_t command;	  /* 0: none */
 	int command_gate; /* a byte into it lets the command exec; -1 */
 	int exec_fd; /* what became of that: an errno, or the end of file of one that runs; -1 */
@@ -47,7 +45,6 @@ struct record_run {
 	uint64_t start_ns;
 	bool has_command, terminal, stopping, output_failed;
 	int stop_signals;
-	int result;
 };
 
 /* ---- The command ---- */
@@ -155,7 +152,7 @@ static void check_exec(struct record_run *r)
 	n = read(r->exec_fd, &e, sizeof(e));
 	if (n < 0)
 		return;
-	loop_remove_fd(r->loop, r->exec_fd);
+	loop_remove_fd(r->session.loop, r->exec_fd);
 	r->exec_fd = close_fd(r->exec_fd);
 	if (n > 0) {
 		r->stopping = true;
@@ -231,38 +228,22 @@ static void pass_on(struct record_run *r, const struct signalfd_siginfo *s)
 		signal_command(r, (int)s->ssi_signo);
 }
 
-static bool next_signal(const struct record_run *r, struct signalfd_siginfo *ret)
-{
-	return read(r->signal_fd, ret, sizeof(*ret)) == (ssize_t)sizeof(*ret);
-}
-
-static void on_signal(void *ctx, int fd, uint32_t events)
+static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 {
 	struct record_run *r = ctx;
-	struct signalfd_siginfo s;
 
-	while (next_signal(r, &s)) {
-		if (s.ssi_signo == SIGCHLD) {
-			reap_command(r);
-			tree_reap(r->tree);
-			continue;
-		}
-		pass_on(r, &s);
-		if (r->stop_signals == 1) {
-			stop(r);
-		} else {
-			log_warning("stopped at the second signal: the outputs are incomplete");
-			tree_kill(r->tree);
-		}
+	if (s->ssi_signo == SIGCHLD) {
+		reap_command(r);
+		tree_reap(r->tree);
+		return;
 	}
-}
-
-static void on_done(void *ctx, int result)
-{
-	struct record_run *r = ctx;
-
-	r->result = result;
-	loop_exit(r->loop, 0);
+	pass_on(r, s);
+	if (r->stop_signals == 1) {
+		stop(r);
+	} else {
+		log_warning("stopped at the second signal: the outputs are incomplete");
+		tree_kill(r->tree);
+	}
 }
 
 /* ---- Start and end ---- */
@@ -334,7 +315,6 @@ static char *make_title(int argc, char **argv)
 
 static int set_up(struct record_run *r, struct tree_options *o)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 	int e;
 
 	r->config->kernel_stacks = !r->options.user_only;
@@ -342,12 +322,8 @@ static int set_up(struct record_run *r, struct tree_options *o)
 	r->config->inline_frames = !r->options.no_inline;
 	r->config->demangle = r->options.demangle;
 	o->config = r->config;
-	if ((e = loop_new(&r->loop)) < 0 ||
-	    (e = r->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
-	    (e = loop_add_fd(r->loop, r->signal_fd, EPOLLIN, on_signal, r)) < 0)
-		return e;
-	e = open_outputs(r, o);
-	return e;
+	e = session_open(&r->session, NULL, on_signal, r);
+	return e < 0 ? e : open_outputs(r, o);
 }
 
 static int run(struct record_run *r, struct tree_options *o)
@@ -356,23 +332,23 @@ static int run(struct record_run *r, struct tree_options *o)
 
 	record_say_if_nothing_matches(&r->options);
 	record_say_what_is_left_out(&r->options);
-	e = tree_new(&r->tree, r->loop, o);
+	e = tree_new(&r->tree, r->session.loop, o);
 	if (e < 0)
 		return e;
 	r->start_ns = clock_monotonic_ns();
 	e = tree_enable(r->tree);
 	if (e < 0)
 		return e;
-	if (r->exec_fd >= 0 && (e = loop_add_fd(r->loop, r->exec_fd, EPOLLIN, on_exec, r)) < 0)
+	if (r->exec_fd >= 0 &&
+	    (e = loop_add_fd(r->session.loop, r->exec_fd, EPOLLIN, on_exec, r)) < 0)
 		return e;
 	release_command(r);
 	if (r->options.duration_ns)
-		(void)loop_add_timer(r->loop, r->options.duration_ns, 0, on_duration, r);
-	(void)loop_add_timer(r->loop, PROGRESS_NS, PROGRESS_NS, on_progress, r);
+		(void)loop_add_timer(r->session.loop, r->options.duration_ns, 0, on_duration, r);
+	(void)loop_add_timer(r->session.loop, PROGRESS_NS, PROGRESS_NS, on_progress, r);
 	if (r->command <= 0)
 		say_started(r);
-	e = loop_run(r->loop);
-	return e < 0 ? e : r->result;
+	return session_run(&r->session);
 }
 
 static bool writes_standard_output(const struct record_run *r)
@@ -429,7 +405,7 @@ static void urge_command(const struct record_run *r)
 static void wait_for_command(struct record_run *r)
 {
 	uint64_t now = clock_monotonic_ns(), deadline = now + COMMAND_GRACE_NS;
-	struct pollfd p = {.fd = r->signal_fd, .events = POLLIN};
+	struct pollfd p = {.fd = r->session.signal_fd, .events = POLLIN};
 	struct signalfd_siginfo s;
 
 	if (r->command <= 0 || r->command_status >= 0)
@@ -442,7 +418,7 @@ static void wait_for_command(struct record_run *r)
 
 		(void)poll(&p, 1, left_ms);
 		/* Other children end, too. */
-		while (next_signal(r, &s)) {
+		while (session_next_signal(&r->session, &s)) {
 			if (s.ssi_signo != SIGCHLD)
 				pass_on(r, &s);
 		}
@@ -483,12 +459,12 @@ static int finish(struct record_run *r, int e)
 int record_main(int argc, char **argv)
 {
 	struct record_run r = {
-		.command_gate = -1, .exec_fd = -1, .command_status = -1, .signal_fd = -1};
+		.session = SESSION_INIT, .command_gate = -1, .exec_fd = -1, .command_status = -1};
 	struct tree_options o = {.capture = true,
 				 .interval_ns = WINDOW_NS,
 				 .summary_fd = -1,
-				 .done = on_done,
-				 .ctx = &r};
+				 .done = session_end,
+				 .ctx = &r.session};
 	_cleanup_free_ char *title = make_title(argc, argv);
 	int first = argc, summary_fd, e, code;
 
@@ -532,10 +508,9 @@ int record_main(int argc, char **argv)
 	/* Not earlier: a symbolizer that is started again gets them again. */
 	for (uint32_t i = 0; i < o.n_outputs; i++)
 		(void)close_fd(o.outputs[i].fd);
-	loop_free(r.loop);
+	session_close(&r.session);
 	(void)close_fd(r.command_gate);
 	(void)close_fd(r.exec_fd);
-	(void)close_fd(r.signal_fd);
 	config_free(r.config);
 	return code;
 }

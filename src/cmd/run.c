@@ -13,9 +13,9 @@
 #include "src/broker/control.h"
 #include "src/cmd/cmd.h"
 #include "src/cmd/notify.h"
+#include "src/cmd/session.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/loop.h"
 #include "util/text.h"
 
 #define STOP_DEADLINE_NS (4500 * NSEC_PER_MSEC) /* SIGTERM: gone within 5 s */
@@ -53,12 +53,12 @@ struct daemon_run {
 	const char *path;
 	bool path_given, check, print;
 	struct config *config;
-	struct loop *loop;
+	struct session session;
 	struct tree *tree;
 	struct control *control;
 	uint64_t start_ns;
 	uint64_t watchdog_ns;
-	int lock_fd, signal_fd, result;
+	int lock_fd;
 };
 
 static int on_option(void *ctx, int id, const char *value)
@@ -130,7 +130,7 @@ static int start_beat(struct daemon_run *d)
 	d->watchdog_ns = notify_watchdog_ns();
 	if (d->watchdog_ns && d->watchdog_ns / 4 < every)
 		every = d->watchdog_ns / 4;
-	return loop_add_timer(d->loop, every, every, on_beat, d);
+	return loop_add_timer(d->session.loop, every, every, on_beat, d);
 }
 
 static void warn_of_start_only(const char *key, const char *before, const char *now)
@@ -257,38 +257,27 @@ static void start_control(struct daemon_run *d)
 	gid_t gid;
 
 	tree_user(d->tree, &uid, &gid);
-	if (control_new(&d->control, d->loop, d->config->control, uid, gid, &callbacks, error,
-			sizeof(error)) < 0)
+	if (control_new(&d->control, d->session.loop, d->config->control, uid, gid, &callbacks,
+			error, sizeof(error)) < 0)
 		log_info("perfwalk ctl will not work: %s: %s", d->config->control, error);
 }
 
-static void on_signal(void *ctx, int fd, uint32_t events)
+static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 {
 	struct daemon_run *d = ctx;
-	int number;
 
-	while ((number = signals_next(fd)) != 0) {
-		switch (number) {
-		case SIGCHLD:
-			tree_reap(d->tree);
-			break;
-		case SIGHUP:
-			(void)reload_and_tell(d);
-			break;
-		default:
-			log_info("%s: sending the pending profiles", strsignal(number));
-			notify_send("STOPPING=1");
-			tree_stop(d->tree);
-		}
+	switch (s->ssi_signo) {
+	case SIGCHLD:
+		tree_reap(d->tree);
+		break;
+	case SIGHUP:
+		(void)reload_and_tell(d);
+		break;
+	default:
+		log_info("%s: sending the pending profiles", strsignal((int)s->ssi_signo));
+		notify_send("STOPPING=1");
+		tree_stop(d->tree);
 	}
-}
-
-static void on_done(void *ctx, int result)
-{
-	struct daemon_run *d = ctx;
-
-	d->result = result;
-	loop_exit(d->loop, 0);
 }
 
 static bool has_filter(const struct config *c)
@@ -319,7 +308,6 @@ static void say_started(const struct daemon_run *d)
 
 static int run(struct daemon_run *d)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 	struct tree_options o = {
 		.config = d->config,
 		.interval_ns = d->config->reporter_interval_ns,
@@ -327,28 +315,25 @@ static int run(struct daemon_run *d)
 		.n_events = 1,
 		.stop_deadline_ns = STOP_DEADLINE_NS,
 		.summary_fd = -1,
-		.done = on_done,
-		.ctx = d,
+		.done = session_end,
+		.ctx = &d->session,
 	};
 	int r;
 
-	if ((r = lock(d)) < 0 || (r = loop_new(&d->loop)) < 0 ||
-	    (r = d->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
-	    (r = loop_add_fd(d->loop, d->signal_fd, EPOLLIN, on_signal, d)) < 0 ||
-	    (r = tree_new(&d->tree, d->loop, &o)) < 0 || (r = tree_enable(d->tree)) < 0 ||
+	if ((r = lock(d)) < 0 || (r = session_open(&d->session, NULL, on_signal, d)) < 0 ||
+	    (r = tree_new(&d->tree, d->session.loop, &o)) < 0 || (r = tree_enable(d->tree)) < 0 ||
 	    (r = start_beat(d)) < 0)
 		return r;
 	d->start_ns = clock_monotonic_ns();
 	start_control(d);
 	say_started(d);
 	notify_send("READY=1");
-	r = loop_run(d->loop);
-	return r < 0 ? r : d->result;
+	return session_run(&d->session);
 }
 
 int run_main(int argc, char **argv)
 {
-	struct daemon_run d = {.path = CONFIG_DEFAULT_FILE, .lock_fd = -1, .signal_fd = -1};
+	struct daemon_run d = {.path = CONFIG_DEFAULT_FILE, .session = SESSION_INIT, .lock_fd = -1};
 	int first = argc, r, code;
 
 	r = options_parse(&run_command, argc, argv, on_option, &d, &first);
@@ -376,9 +361,8 @@ int run_main(int argc, char **argv)
 	code = r < 0 ? exit_code_of(r) : EXIT_CODE_OK;
 	control_free(d.control);
 	tree_free(d.tree);
-	loop_free(d.loop);
+	session_close(&d.session);
 	(void)close_fd(d.lock_fd);
-	(void)close_fd(d.signal_fd);
 	config_free(d.config);
 	return code;
 }

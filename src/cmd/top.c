@@ -15,14 +15,14 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "src/cmd/cmd.h"
 #include "src/broker/broker.h"
+#include "src/cmd/cmd.h"
+#include "src/cmd/session.h"
 #include "src/screen/setup.h"
 #include "src/screen/terminal.h"
 #include "src/screen/view.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/loop.h"
 #include "util/text.h"
 #include "util/memory-file.h"
 
@@ -95,13 +95,12 @@ const struct command top_command = {
 
 struct top_run {
 	struct config *config;
-	struct loop *loop;
+	struct session session;
 	struct tree *tree;
 	struct setup_screen screen;
 	pid_t pids[OPTIONS_MAX_IDS];
 	size_t n_pids;
 	uint64_t rate_hz, interval_ns;
-	int signal_fd, result;
 	int log_fd, stderr_fd; /* while curses has the terminal; else -1 */
 };
 
@@ -253,14 +252,6 @@ static void tell_log(struct top_run *t)
 
 /* ---- While it runs ---- */
 
-static void on_done(void *ctx, int result)
-{
-	struct top_run *t = ctx;
-
-	t->result = result;
-	loop_exit(t->loop, 0);
-}
-
 static void on_load_timer(void *ctx)
 {
 	struct top_run *t = ctx;
@@ -277,19 +268,16 @@ static void on_load_timer(void *ctx)
 	}
 }
 
-static void on_signal(void *ctx, int fd, uint32_t events)
+static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 {
 	struct top_run *t = ctx;
-	int number;
 
-	while ((number = signals_next(fd)) != 0) {
-		if (number == SIGCHLD)
-			tree_reap(t->tree);
-		else if (number == SIGWINCH)
-			tree_tell_screen(t->tree, &(struct message){.type = MESSAGE_RESIZE});
-		else
-			tree_stop(t->tree);
-	}
+	if (s->ssi_signo == SIGCHLD)
+		tree_reap(t->tree);
+	else if (s->ssi_signo == SIGWINCH)
+		tree_tell_screen(t->tree, &(struct message){.type = MESSAGE_RESIZE});
+	else
+		tree_stop(t->tree);
 }
 
 static void fill_config(struct top_run *t)
@@ -304,7 +292,7 @@ static void fill_config(struct top_run *t)
 
 static int run(struct top_run *t)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD, SIGWINCH};
+	static const int more[] = {SIGQUIT, SIGWINCH, 0};
 	const struct tree_options o = {
 		.config = t->config,
 		.screen = &t->screen,
@@ -315,8 +303,8 @@ static int run(struct top_run *t)
 		.n_pids = t->n_pids,
 		.stop_deadline_ns = STOP_NS,
 		.summary_fd = -1,
-		.done = on_done,
-		.ctx = t,
+		.done = session_end,
+		.ctx = &t->session,
 	};
 	int r;
 
@@ -325,14 +313,11 @@ static int run(struct top_run *t)
 		(void)signal(SIGTSTP, SIG_IGN);
 		(void)signal(SIGTTOU, SIG_IGN);
 	}
-	if ((r = loop_new(&t->loop)) < 0 ||
-	    (r = t->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
-	    (r = loop_add_fd(t->loop, t->signal_fd, EPOLLIN, on_signal, t)) < 0 ||
-	    (r = tree_new(&t->tree, t->loop, &o)) < 0 || (r = tree_enable(t->tree)) < 0)
+	if ((r = session_open(&t->session, more, on_signal, t)) < 0 ||
+	    (r = tree_new(&t->tree, t->session.loop, &o)) < 0 || (r = tree_enable(t->tree)) < 0)
 		return r;
-	(void)loop_add_timer(t->loop, t->interval_ns / 2, t->interval_ns, on_load_timer, t);
-	r = loop_run(t->loop);
-	return r < 0 ? r : t->result;
+	(void)loop_add_timer(t->session.loop, t->interval_ns / 2, t->interval_ns, on_load_timer, t);
+	return session_run(&t->session);
 }
 
 static uint32_t batch_width(void)
@@ -344,7 +329,7 @@ static uint32_t batch_width(void)
 
 int top_main(int argc, char **argv)
 {
-	static struct top_run t = {.signal_fd = -EBADF,
+	static struct top_run t = {.session = SESSION_INIT,
 				   .log_fd = -EBADF,
 				   .stderr_fd = -EBADF,
 				   .rate_hz = DEFAULT_HZ,
@@ -366,8 +351,7 @@ int top_main(int argc, char **argv)
 	if (!t.screen.batch)
 		terminal_restore(&t.screen.termios);
 	tell_log(&t);
-	loop_free(t.loop);
-	(void)close_fd(t.signal_fd);
+	session_close(&t.session);
 	config_free(t.config);
 	return r < 0 ? exit_code_of(r) : EXIT_CODE_OK;
 }

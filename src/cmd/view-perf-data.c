@@ -7,51 +7,32 @@
 
 #include "src/cmd/view-perf-data.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "src/cmd/cmd.h"
-#include "util/log.h"
-#include "util/loop.h"
+#include "src/cmd/session.h"
 
 /* Windows are for rings that must not wait; a file is best taken in one. */
 #define WINDOW_BYTES (UINT64_C(256) << 20)
 
-struct run {
-	struct loop *loop;
+struct perf_data_run {
+	struct session session;
 	struct tree *tree;
 	struct config *config;
-	int signal_fd;
-	int result;
 };
 
-static void on_signal(void *ctx, int fd, uint32_t events)
+static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 {
-	struct run *r = ctx;
-	int number;
+	struct perf_data_run *r = ctx;
 
-	while ((number = signals_next(fd)) != 0) {
-		if (number == SIGCHLD)
-			tree_reap(r->tree);
-		else
-			tree_kill(r->tree);
-	}
+	if (s->ssi_signo == SIGCHLD)
+		tree_reap(r->tree);
+	else
+		tree_kill(r->tree);
 }
 
-static void on_done(void *ctx, int result)
+static int set_up(struct perf_data_run *r, const struct view_perf_data *v)
 {
-	struct run *r = ctx;
-
-	r->result = result;
-	loop_exit(r->loop, 0);
-}
-
-static int set_up(struct run *r, const struct view_perf_data *v)
-{
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 	int e = config_load(&r->config, NULL, false, stderr);
 
 	if (e < 0)
@@ -61,16 +42,12 @@ static int set_up(struct run *r, const struct view_perf_data *v)
 	r->config->demangle = v->demangle;
 	if (r->config->window_memory_bytes < WINDOW_BYTES)
 		r->config->window_memory_bytes = WINDOW_BYTES;
-	if ((e = loop_new(&r->loop)) < 0 ||
-	    (e = r->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
-	    (e = loop_add_fd(r->loop, r->signal_fd, EPOLLIN, on_signal, r)) < 0)
-		return e;
-	return 0;
+	return session_open(&r->session, NULL, on_signal, r);
 }
 
 int view_perf_data(const struct view_perf_data *v, uint32_t *ret_written)
 {
-	struct run r = {.signal_fd = -EBADF};
+	struct perf_data_run r = {.session = SESSION_INIT};
 	struct tree_options o = {
 		.capture = true,
 		.summary_fd = v->print_fd,
@@ -84,8 +61,8 @@ int view_perf_data(const struct view_perf_data *v, uint32_t *ret_written)
 		.input_event = v->event,
 		.input_path = v->path,
 		.input_fd = v->fd,
-		.done = on_done,
-		.ctx = &r,
+		.done = session_end,
+		.ctx = &r.session,
 	};
 	int e = set_up(&r, v);
 
@@ -93,13 +70,12 @@ int view_perf_data(const struct view_perf_data *v, uint32_t *ret_written)
 		o.outputs[o.n_outputs++] = v->outputs[i];
 	o.config = r.config;
 	if (e == 0)
-		e = tree_new(&r.tree, r.loop, &o);
+		e = tree_new(&r.tree, r.session.loop, &o);
 	if (e == 0)
-		e = loop_run(r.loop);
+		e = session_run(&r.session);
 	*ret_written = r.tree ? tree_written_outputs(r.tree) : 0;
 	tree_free(r.tree);
-	loop_free(r.loop);
-	(void)close_fd(r.signal_fd);
+	session_close(&r.session);
 	config_free(r.config);
-	return e < 0 ? e : r.result;
+	return e;
 }

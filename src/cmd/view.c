@@ -27,7 +27,6 @@
 #include "src/symbolizer/setup.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/loop.h"
 
 #define PROFILE_BYTES	(UINT64_C(2) << 30)
 #define FILE_TIMEOUT_NS (120 * NSEC_PER_SEC)
@@ -166,7 +165,7 @@ static void on_message(void *ctx, enum peer who, const struct message *m)
 	struct view *v = ctx;
 
 	if (m->type == MESSAGE_RESULT) {
-		v->result = m->result.code;
+		v->session.result = m->result.code;
 		v->written_outputs = m->result.written;
 	}
 }
@@ -175,27 +174,24 @@ static void on_gone(void *ctx, enum peer who, bool clean)
 {
 	struct view *v = ctx;
 
-	if (!clean && v->result == 0) {
+	if (!clean && v->session.result == 0) {
 		log_error("%s: the process that read it died or hung: the file is damaged in a way "
 			  "that perfwalk does not survive; please report it",
 			  v->n_inputs == 1 ? v->inputs[0] : "one of the files");
-		v->result = -EIO;
+		v->session.result = -EIO;
 	}
-	loop_exit(v->loop, 0);
+	session_end(&v->session, v->session.result);
 }
 
-static void on_signal(void *ctx, int fd, uint32_t events)
+static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 {
 	struct view *v = ctx;
-	int number;
 
-	while ((number = signals_next(fd)) != 0) {
-		if (number == SIGCHLD) {
-			supervisor_reap(v->supervisor);
-		} else {
-			v->result = -EINTR;
-			supervisor_kill(v->supervisor, PEER_SYMBOLIZER);
-		}
+	if (s->ssi_signo == SIGCHLD) {
+		supervisor_reap(v->supervisor);
+	} else {
+		v->session.result = -EINTR;
+		supervisor_kill(v->supervisor, PEER_SYMBOLIZER);
 	}
 }
 
@@ -269,7 +265,6 @@ static int run_perf_data(struct view *v)
 
 static int run(struct view *v)
 {
-	static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGCHLD};
 	const struct supervisor_callbacks callbacks = {
 		.setup = on_setup, .message = on_message, .gone = on_gone, .once = true, .ctx = v};
 	int r;
@@ -279,17 +274,15 @@ static int run(struct view *v)
 	fill_setup(v);
 	if (v->setup.view <= VIEW_DIFF && has_perf_data(v))
 		return run_perf_data(v);
-	if ((r = loop_new(&v->loop)) < 0 ||
-	    (r = v->signal_fd = signals_open(signals, ARRAY_SIZE(signals))) < 0 ||
-	    (r = loop_add_fd(v->loop, v->signal_fd, EPOLLIN, on_signal, v)) < 0 ||
-	    (r = supervisor_new(&v->supervisor, v->loop, &callbacks, FILE_TIMEOUT_NS)) < 0 ||
+	if ((r = session_open(&v->session, NULL, on_signal, v)) < 0 ||
+	    (r = supervisor_new(&v->supervisor, v->session.loop, &callbacks, FILE_TIMEOUT_NS)) <
+		    0 ||
 	    (r = supervisor_start(v->supervisor, PEER_SYMBOLIZER)) < 0) {
 		log_error("cannot start: %s", strerror(-r));
 		return r;
 	}
 	supervisor_stop(v->supervisor, PEER_SYMBOLIZER);
-	r = loop_run(v->loop);
-	return r < 0 ? r : v->result;
+	return session_run(&v->session);
 }
 
 int view_run(struct view *v)
@@ -297,8 +290,7 @@ int view_run(struct view *v)
 	int r = run(v);
 
 	supervisor_free(v->supervisor);
-	loop_free(v->loop);
-	(void)close_fd(v->signal_fd);
+	session_close(&v->session);
 	for (uint32_t i = 0; i < v->n_inputs; i++)
 		(void)close_fd(v->input_fds[i]);
 	for (uint32_t i = 0; i < v->n_outputs; i++) {
@@ -312,7 +304,7 @@ int view_run(struct view *v)
 
 static int view_main(const struct command *command, enum view_mode mode, int argc, char **argv)
 {
-	struct view v = {.command = command, .signal_fd = -EBADF, .table_fd = STDOUT_FILENO};
+	struct view v = {.command = command, .session = SESSION_INIT, .table_fd = STDOUT_FILENO};
 	int r;
 
 	v.setup.view = mode;

@@ -5,11 +5,11 @@
 #include <stdint.h>
 
 #include "src/broker/broker.h"
+#include "src/cmd/session.h"
 #include "src/symbolizer/setup.h"
 
 struct command;
 struct format;
-struct loop;
 struct supervisor;
 
 struct view {
@@ -27,10 +27,8 @@ struct view {
 	bool created[TREE_MAX_OUTPUTS];
 	uint32_t n_outputs;
 	uint32_t written_outputs; /* by the child, whole: bit i for the i-th */
-	struct loop *loop;
+	struct session session;
 	struct supervisor *supervisor;
-	int signal_fd;
-	int result;
 	bool no_lines, no_inline;
 	bool has_max_rows; /* given, not the default */
 	enum config_demangle demangle;

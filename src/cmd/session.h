@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * What every command that runs for a while has: an event loop, the signals that arrive in it, and
+ * the result that ends it.
+ */
+#include <stdbool.h>
+#include <sys/signalfd.h>
+
+#include "util/loop.h"
+
+struct session {
+	struct loop *loop;
+	int signal_fd;
+	int result;
+	void (*on_signal)(void *ctx, const struct signalfd_siginfo *s);
+	void *ctx;
+};
+
+#define SESSION_INIT                                                                               \
+	{                                                                                          \
+		.signal_fd = -1                                                                    \
+	}
+
+/*
+ * Opens the loop. From then on SIGINT, SIGTERM, SIGHUP, SIGCHLD and those of more (a list that ends
+ * with 0; NULL: none) are blocked, SIGPIPE is ignored, and on_signal is called for each while the
+ * loop runs. 0 or -errno; close it in either case.
+ */
+int session_open(struct session *s, const int *more,
+		 void (*on_signal)(void *ctx, const struct signalfd_siginfo *s), void *ctx);
+/* Runs until session_end(), and returns its result; -errno if the loop fails. */
+int session_run(struct session *s);
+/* Ends a session. Its type is that of tree_options.done. */
+void session_end(void *session, int result);
+/* The next signal that waits, for a command whose loop does not run. False: there is none. */
+bool session_next_signal(const struct session *s, struct signalfd_siginfo *ret);
+void session_close(struct session *s);
