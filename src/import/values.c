@@ -147,20 +147,21 @@ static void take(struct import *im, const struct import_measure *m)
 {
 	bool time = strcmp(profile_text(im->p, m->unit), "nanoseconds") == 0;
 	struct profile *p = im->p;
+	struct profile_type *t = &p->types[0];
 
 	im->facts->measure = *m;
 	im->took = true;
-	p->event = m->counted && !m->period ? p->event : m->what;
-	p->unit = m->unit;
-	p->weighted = !m->counted;
+	t->event = m->counted && !m->period ? t->event : m->what;
+	t->unit = m->unit;
+	t->weighted = !m->counted;
 	if (!m->counted)
-		p->period_events = 1;
+		t->period_events = 1;
 	else if (time && strcmp(profile_text(p, m->what), "cpu") == 0)
-		p->period_ns = m->period;
+		t->period_ns = m->period;
 	else
-		p->period_events = m->period;
+		t->period_events = m->period;
 	if (time && m->period)
-		p->rate_hz = (uint32_t)((UINT64_C(1000000000) + m->period / 2) / m->period);
+		t->rate_hz = (uint32_t)((UINT64_C(1000000000) + m->period / 2) / m->period);
 }
 
 /* For the head of what is added up. */
@@ -185,17 +186,18 @@ int import_begin_values(struct import *im, const struct import_measure *m)
 		return 0;
 	else if (im->facts->has_unknown && !(m->counted && m->period == have->period))
 		return cannot_tell(im, m, "the files before it do");
-	else if (!p->weighted && !(m->counted && m->period == have->period) && !profile_weigh(p))
+	else if (!p->types[0].weighted && !(m->counted && m->period == have->period) &&
+		 !profile_weigh(p))
 		return -ENOMEM;
 	remember_period(im->facts, m->period);
 	im->counted = m->counted;
-	im->scale = p->weighted ? m->scale : 1;
+	im->scale = p->types[0].weighted ? m->scale : 1;
 	return 1;
 }
 
 int import_begin_unknown(struct import *im)
 {
-	if (im->p->weighted)
+	if (im->p->types[0].weighted)
 		return cannot_tell(im, &im->facts->measure, "folded stacks do");
 	im->facts->has_unknown = true;
 	im->counted = true;
@@ -205,19 +207,19 @@ int import_begin_unknown(struct import *im)
 
 void import_name_event(struct import *im, const char *name, uint32_t rate_hz)
 {
-	struct profile *p = im->p;
+	struct profile_type *t = &im->p->types[0];
 	strid event = import_text(im, name);
 
 	if (im->took) {
-		p->event = event != STRID_EMPTY && !p->weighted ? event : p->event;
-		p->rate_hz = rate_hz ? rate_hz : p->rate_hz;
+		t->event = event != STRID_EMPTY && !t->weighted ? event : t->event;
+		t->rate_hz = rate_hz ? rate_hz : t->rate_hz;
 		return;
 	}
 	/* Of several events or rates it is none of them. */
-	if (event != STRID_EMPTY && event != p->event)
-		p->event = im->facts->measure.what;
-	if (rate_hz && rate_hz != p->rate_hz)
-		p->rate_hz = 0;
+	if (event != STRID_EMPTY && event != t->event)
+		t->event = im->facts->measure.what;
+	if (rate_hz && rate_hz != t->rate_hz)
+		t->rate_hz = 0;
 }
 
 /* ---- When ---- */

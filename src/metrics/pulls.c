@@ -190,15 +190,16 @@ void pulls_payload(struct pulls *p, int fd)
 static void cut(struct pull *u, const struct statistics *s)
 {
 	struct profile *p = &u->profile;
+	struct profile_type *type = &p->types[0];
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < p->samples.n; i++) {
-		uint64_t t = p->samples.items[i].time_unix_ns;
+	for (uint32_t i = 0; i < type->samples.n; i++) {
+		uint64_t t = type->samples.items[i].time_unix_ns;
 
 		if (t >= u->begin_unix_ns && t < u->end_unix_ns)
-			p->samples.items[n++] = p->samples.items[i];
+			type->samples.items[n++] = type->samples.items[i];
 	}
-	p->samples.n = n;
+	type->samples.n = n;
 	/* Losses may fall into the requested time, so they are kept; the other counters describe
 	 * whole windows. */
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
@@ -209,10 +210,10 @@ static void cut(struct pull *u, const struct statistics *s)
 	p->start_unix_ns = u->begin_unix_ns;
 	p->end_unix_ns = u->end_unix_ns;
 	/* Not a single payload: nothing ran. */
-	if (!p->period_ns && !p->period_events && s->rate_hz) {
-		p->rate_hz = s->rate_hz;
-		p->period_ns = NSEC_PER_SEC / s->rate_hz;
-		p->event = strtab_put(&p->strings, s->event);
+	if (!type->period_ns && !type->period_events && s->rate_hz) {
+		type->rate_hz = s->rate_hz;
+		type->period_ns = NSEC_PER_SEC / s->rate_hz;
+		type->event = strtab_put(&p->strings, s->event);
 	}
 }
 

@@ -67,10 +67,10 @@ void profile_init(struct profile *p, uint64_t max_bytes)
 	strtab_init(&p->strings, max_bytes / STRINGS_SHARE);
 	/* The byte budget is what bounds the tables; row numbers must not reach PROFILE_NONE. */
 	p->modules.max = p->processes.max = p->threads.max = p->frames.max = p->functions.max =
-		p->lines.max = p->stacks.max = p->stack_frames.max = p->samples.max =
-			PROFILE_NONE - 1;
-	for (uint32_t i = 0; i < PROFILE_MAX_TYPES - 1; i++)
-		p->others[i].samples.max = PROFILE_NONE - 1;
+		p->lines.max = p->stacks.max = p->stack_frames.max = PROFILE_NONE - 1;
+	for (uint32_t i = 0; i < PROFILE_MAX_TYPES; i++)
+		p->types[i].samples.max = PROFILE_NONE - 1;
+	p->n_types = 1;
 }
 
 static void each_index(struct profile *p, void (*f)(struct hash_index *))
@@ -95,9 +95,8 @@ void profile_deinit(struct profile *p)
 	array_deinit(&p->lines);
 	array_deinit(&p->stacks);
 	array_deinit(&p->stack_frames);
-	array_deinit(&p->samples);
-	for (uint32_t i = 0; i < PROFILE_MAX_TYPES - 1; i++)
-		array_deinit(&p->others[i].samples);
+	for (uint32_t i = 0; i < PROFILE_MAX_TYPES; i++)
+		array_deinit(&p->types[i].samples);
 }
 
 void profile_clear(struct profile *p)
@@ -113,10 +112,11 @@ void profile_clear(struct profile *p)
 	array_clear(&p->stacks);
 	array_clear(&p->stack_frames);
 	profile_clear_samples(p);
-	p->n_others = 0;
+	p->n_types = 1;
 	memset(p->counters, 0, sizeof(p->counters));
 	p->start_unix_ns = p->end_unix_ns = p->gaps_ns = 0;
-	p->event = p->unit = p->host_name = p->kernel_release = STRID_EMPTY;
+	p->types[0].event = p->types[0].unit = STRID_EMPTY;
+	p->host_name = p->kernel_release = STRID_EMPTY;
 }
 
 /* What is in use, not what is allocated: an emptied profile keeps its memory but is not full. */
@@ -132,7 +132,7 @@ static size_t bytes_used(const struct profile *p)
 	       p->lines.n * sizeof(*p->lines.items) +
 	       p->stacks.n * (sizeof(*p->stacks.items) + 12) +
 	       p->stack_frames.n * sizeof(*p->stack_frames.items) +
-	       n_samples * sizeof(*p->samples.items);
+	       n_samples * sizeof(struct profile_sample);
 }
 
 bool profile_nearly_full(const struct profile *p)
@@ -361,11 +361,9 @@ uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n
 
 bool profile_add_sample_of(struct profile *p, uint32_t type, const struct profile_sample *s)
 {
-	struct profile_sample *have = NULL;
+	struct profile_sample *have =
+		full(p, sizeof(*s)) ? NULL : array_push(&p->types[type].samples);
 
-	if (!full(p, sizeof(*s)))
-		have = type == 0 ? array_push(&p->samples)
-				 : array_push(&p->others[type - 1].samples);
 	if (!have) {
 		p->counters[PROFILE_SAMPLES_DROPPED]++;
 		return false;
@@ -379,105 +377,69 @@ bool profile_add_sample(struct profile *p, const struct profile_sample *s)
 	return profile_add_sample_of(p, 0, s);
 }
 
-struct profile_type profile_type(const struct profile *p, uint32_t type)
-{
-	struct profile_type t = {
-		.period_ns = p->period_ns,
-		.period_events = p->period_events,
-		.event = p->event,
-		.unit = p->unit,
-		.weighted = p->weighted,
-		.rate_hz = p->rate_hz,
-		.stack_bytes = p->stack_bytes,
-	};
-
-	if (type > 0) {
-		t = p->others[type - 1];
-		memset(&t.samples, 0, sizeof(t.samples));
-	}
-	return t;
-}
-
-static void put_facts(struct profile *p, const struct profile_type *t)
-{
-	p->period_ns = t->period_ns;
-	p->period_events = t->period_events;
-	p->event = t->event;
-	p->unit = t->unit;
-	p->weighted = t->weighted;
-	p->rate_hz = t->rate_hz;
-	p->stack_bytes = t->stack_bytes;
-}
-
 void profile_set_type(struct profile *p, uint32_t type, const struct profile_type *facts)
 {
 	struct profile_type t = *facts;
 
-	if (type == 0) {
-		put_facts(p, facts);
-		return;
-	}
-	memcpy(&t.samples, &p->others[type - 1].samples, sizeof(t.samples));
-	p->others[type - 1] = t;
+	memcpy(&t.samples, &p->types[type].samples, sizeof(t.samples));
+	p->types[type] = t;
 }
 
 uint32_t profile_add_type(struct profile *p, const struct profile_type *facts)
 {
-	if (p->n_others == PROFILE_MAX_TYPES - 1)
+	if (p->n_types == PROFILE_MAX_TYPES)
 		return PROFILE_NONE;
-	profile_set_type(p, ++p->n_others, facts);
-	return p->n_others;
+	profile_set_type(p, p->n_types, facts);
+	return p->n_types++;
 }
 
 void profile_clear_samples(struct profile *p)
 {
-	array_clear(&p->samples);
-	for (uint32_t i = 0; i < p->n_others; i++)
-		array_clear(&p->others[i].samples);
+	for (uint32_t i = 0; i < p->n_types; i++)
+		array_clear(&p->types[i].samples);
 }
 
 uint32_t profile_n_samples(const struct profile *p)
 {
-	uint32_t n = p->samples.n;
+	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < p->n_others; i++)
-		n += p->others[i].samples.n;
+	for (uint32_t i = 0; i < p->n_types; i++)
+		n += p->types[i].samples.n;
 	return n;
 }
 
 void profile_view(const struct profile *p, uint32_t type, struct profile *ret)
 {
 	*ret = *p;
-	ret->n_others = 0;
+	ret->n_types = 1;
 	if (type == 0)
 		return;
-	put_facts(ret, &p->others[type - 1]);
 	memset(ret->counters, 0, sizeof(ret->counters));
-	ret->samples.items = p->others[type - 1].samples.items;
-	ret->samples.n = p->others[type - 1].samples.n;
-	ret->samples.cap = ret->samples.max = ret->samples.n;
+	ret->types[0] = p->types[type];
+	ret->types[0].samples.cap = ret->types[0].samples.max = ret->types[0].samples.n;
 }
 
 bool profile_weigh(struct profile *p)
 {
+	struct profile_type *t = &p->types[0];
 	uint64_t period = profile_period(p);
 
-	if (p->period_ns) {
-		p->event = strtab_put(&p->strings, profile_period_type(p));
-		p->unit = strtab_put(&p->strings, profile_period_unit(p));
-		if (p->event == STRID_EMPTY || p->unit == STRID_EMPTY)
+	if (t->period_ns) {
+		t->event = strtab_put(&p->strings, profile_period_type(p));
+		t->unit = strtab_put(&p->strings, profile_period_unit(p));
+		if (t->event == STRID_EMPTY || t->unit == STRID_EMPTY)
 			return false;
 	}
-	for (uint32_t i = 0; i < p->samples.n; i++) {
-		struct profile_sample *s = &p->samples.items[i];
+	for (uint32_t i = 0; i < t->samples.n; i++) {
+		struct profile_sample *s = &t->samples.items[i];
 
 		s->n = profile_size(s->value) <= UINT32_MAX ? (uint32_t)profile_size(s->value) : 0;
 		s->value = profile_product(s->value, period);
 	}
-	p->period_ns = 0;
-	p->period_events = 1;
-	p->rate_hz = 0;
-	p->weighted = true;
+	t->period_ns = 0;
+	t->period_events = 1;
+	t->rate_hz = 0;
+	t->weighted = true;
 	return true;
 }
 
@@ -534,8 +496,10 @@ void profile_retry_nameless(struct profile *p)
 
 bool profile_is_difference(const struct profile *p)
 {
-	for (uint32_t i = 0; i < p->samples.n; i++)
-		if (p->samples.items[i].value < 0)
+	const struct profile_type *t = &p->types[0];
+
+	for (uint32_t i = 0; i < t->samples.n; i++)
+		if (t->samples.items[i].value < 0)
 			return true;
 	return false;
 }
@@ -549,24 +513,32 @@ uint64_t profile_covered_ns(const struct profile *p)
 
 uint64_t profile_period(const struct profile *p)
 {
-	return p->period_events ? p->period_events : p->period_ns ? p->period_ns : 1;
+	const struct profile_type *t = &p->types[0];
+
+	return t->period_events ? t->period_events : t->period_ns ? t->period_ns : 1;
 }
 
 bool profile_has_period(const struct profile *p)
 {
-	return p->period_events || p->period_ns;
+	const struct profile_type *t = &p->types[0];
+
+	return t->period_events || t->period_ns;
 }
 
 const char *profile_period_type(const struct profile *p)
 {
-	return p->period_events ? profile_text(p, p->event) : p->period_ns ? "cpu" : "";
+	const struct profile_type *t = &p->types[0];
+
+	return t->period_events ? profile_text(p, t->event) : t->period_ns ? "cpu" : "";
 }
 
 const char *profile_period_unit(const struct profile *p)
 {
-	if (p->period_events)
-		return p->unit != STRID_EMPTY ? profile_text(p, p->unit) : "count";
-	return p->period_ns ? "nanoseconds" : "";
+	const struct profile_type *t = &p->types[0];
+
+	if (t->period_events)
+		return t->unit != STRID_EMPTY ? profile_text(p, t->unit) : "count";
+	return t->period_ns ? "nanoseconds" : "";
 }
 
 const char *profile_type_name(const struct profile *p, uint32_t type)
@@ -579,7 +551,7 @@ const char *profile_type_name(const struct profile *p, uint32_t type)
 	for (uint32_t i = 0; i < type; i++) {
 		profile_view(p, i, &before);
 		if (strcmp(profile_period_type(&before), name) == 0)
-			return profile_text(p, view.event);
+			return profile_text(p, view.types[0].event);
 	}
 	return name;
 }

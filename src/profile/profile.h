@@ -193,8 +193,8 @@ struct profile_type {
 #define PROFILE_MAX_TYPES 8
 
 /*
- * The tables, and the samples of one type: those that most readers want. Where several events were
- * sampled, the samples of the others are in others; profile_view() shows them like the first.
+ * The tables, and the samples of each type, of which there is one at least. Who reads one type
+ * alone reads the first; profile_view() puts another in its place.
  */
 struct profile {
 	struct strtab strings;
@@ -206,7 +206,6 @@ struct profile {
 	ARRAY(struct profile_line) lines;
 	ARRAY(struct profile_stack) stacks;
 	ARRAY(uint32_t) stack_frames;
-	ARRAY(struct profile_sample) samples;
 	struct hash_index module_index, process_index, thread_index, frame_index, function_index,
 		stack_index;
 
@@ -214,13 +213,8 @@ struct profile {
 	uint64_t start_unix_ns,
 		end_unix_ns; /* the window: every sample's time lies in [start, end) */
 	uint64_t gaps_ns;    /* of it, when nothing was sampled: between files that were added up */
-	/* As in struct profile_type. */
-	uint64_t period_ns, period_events;
-	strid event, unit;
-	bool weighted;
-	uint32_t rate_hz, stack_bytes;
-	struct profile_type others[PROFILE_MAX_TYPES - 1];
-	uint32_t n_others;
+	struct profile_type types[PROFILE_MAX_TYPES];
+	uint32_t n_types;
 	/* Of a recorded file; empty, 0: not known, or this host. */
 	strid host_name, kernel_release;
 	uint32_t n_cpus;
@@ -229,7 +223,8 @@ struct profile {
 
 void profile_init(struct profile *p, uint64_t max_bytes);
 void profile_deinit(struct profile *p);
-/* Empties all tables and counters, keeps the memory, and what is said of the first type. */
+/* Empties all tables and counters, keeps the memory, and the numbers among the first type's facts:
+ * its texts are gone. */
 void profile_clear(struct profile *p);
 /* True from 7/8 of max_bytes on: time to close the window early. */
 bool profile_nearly_full(const struct profile *p);
@@ -259,19 +254,13 @@ uint32_t profile_add_named_frame(struct profile *p, uint32_t module, uint64_t ad
 uint32_t profile_add_function(struct profile *p, const struct profile_function *f);
 uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n,
 			   uint32_t n_kernel);
-/* type: 0 is the first, n the one in others[n - 1]. false: full; counted in
- * PROFILE_SAMPLES_DROPPED. */
+/* false: full; counted in PROFILE_SAMPLES_DROPPED. */
 bool profile_add_sample_of(struct profile *p, uint32_t type, const struct profile_sample *s);
-bool profile_add_sample(struct profile *p, const struct profile_sample *s);
-/* The facts of a type, without its samples. */
-struct profile_type profile_type(const struct profile *p, uint32_t type);
+bool profile_add_sample(struct profile *p, const struct profile_sample *s); /* of the first type */
+/* Takes over the facts; the type keeps its samples. */
 void profile_set_type(struct profile *p, uint32_t type, const struct profile_type *facts);
 /* One more, without samples: its number, PROFILE_NONE when there are too many. */
 uint32_t profile_add_type(struct profile *p, const struct profile_type *facts);
-static inline uint32_t profile_n_types(const struct profile *p)
-{
-	return 1 + p->n_others;
-}
 /* Samples of all types. */
 uint32_t profile_n_samples(const struct profile *p);
 void profile_clear_samples(struct profile *p);

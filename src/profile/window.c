@@ -99,35 +99,32 @@ static uint32_t collect_types(const struct profile *p, struct window_type *types
 {
 	uint32_t n_samples = 0;
 
-	for (uint32_t i = 0; i < profile_n_types(p); i++) {
-		struct profile view;
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		const struct profile_type *t = &p->types[i];
 
-		profile_view(p, i, &view);
 		types[i] = (struct window_type){
-			.period_ns = view.period_ns,
-			.period_events = view.period_events,
-			.event = view.event,
-			.unit = view.unit,
-			.weighted = view.weighted,
-			.rate_hz = view.rate_hz,
-			.stack_bytes = view.stack_bytes,
-			.n_samples = view.samples.n,
+			.period_ns = t->period_ns,
+			.period_events = t->period_events,
+			.event = t->event,
+			.unit = t->unit,
+			.weighted = t->weighted,
+			.rate_hz = t->rate_hz,
+			.stack_bytes = t->stack_bytes,
+			.n_samples = t->samples.n,
 		};
-		n_samples += view.samples.n;
+		n_samples += t->samples.n;
 	}
 	return n_samples;
 }
 
 static void write_samples(const struct profile *p, uint8_t *map)
 {
-	for (uint32_t i = 0; i < profile_n_types(p); i++) {
-		size_t bytes;
-		struct profile view;
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		const struct profile_type *t = &p->types[i];
+		size_t bytes = t->samples.n * sizeof(*t->samples.items);
 
-		profile_view(p, i, &view);
-		bytes = view.samples.n * sizeof(*view.samples.items);
 		if (bytes > 0)
-			memcpy(map, view.samples.items, bytes);
+			memcpy(map, t->samples.items, bytes);
 		map += bytes;
 	}
 }
@@ -168,7 +165,7 @@ int window_write(const struct profile *p)
 	memcpy(h.counters, p->counters, sizeof(h.counters));
 	for (int s = 0; s < N_SECTIONS; s++)
 		(void)section_data(p, (enum section)s, &h.sections[s].n);
-	h.sections[SECTION_TYPES].n = profile_n_types(p);
+	h.sections[SECTION_TYPES].n = p->n_types;
 	h.sections[SECTION_SAMPLES].n = collect_types(p, types);
 	for (int s = 0; s < N_SECTIONS; s++) {
 		h.sections[s].item_bytes = item_sizes[s];
@@ -387,19 +384,17 @@ static bool same_type(const struct profile_type *a, const struct profile_type *b
  * The first of an empty profile is the window's first. PROFILE_NONE: too many. */
 static uint32_t find_type(struct profile *p, const struct profile_type *facts)
 {
-	uint32_t n = profile_n_types(p);
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		const struct profile_type *have = &p->types[i];
 
-	for (uint32_t i = 0; i < n; i++) {
-		struct profile_type have = profile_type(p, i);
-
-		if (!same_type(&have, facts))
+		if (!same_type(have, facts))
 			continue;
-		if (have.stack_bytes > facts->stack_bytes)
+		if (have->stack_bytes > facts->stack_bytes)
 			return i;
 		profile_set_type(p, i, facts);
 		return i;
 	}
-	if (n == 1 && p->samples.n == 0 && p->event == STRID_EMPTY) {
+	if (p->n_types == 1 && p->types[0].samples.n == 0 && p->types[0].event == STRID_EMPTY) {
 		profile_set_type(p, 0, facts);
 		return 0;
 	}
@@ -517,16 +512,14 @@ static int map_sealed(int fd, size_t n, uint8_t **ret)
 
 static void remember_ends(const struct profile *p, uint32_t *ret)
 {
-	ret[0] = p->samples.n;
-	for (uint32_t i = 0; i < p->n_others; i++)
-		ret[i + 1] = p->others[i].samples.n;
+	for (uint32_t i = 0; i < p->n_types; i++)
+		ret[i] = p->types[i].samples.n;
 }
 
 static void cut_samples(struct profile *p, const uint32_t *ends)
 {
-	p->samples.n = ends[0];
-	for (uint32_t i = 0; i < p->n_others; i++)
-		p->others[i].samples.n = ends[i + 1];
+	for (uint32_t i = 0; i < p->n_types; i++)
+		p->types[i].samples.n = ends[i];
 }
 
 int window_read(struct profile *p, int fd, uint64_t module_uid_base)

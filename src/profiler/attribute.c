@@ -252,7 +252,7 @@ static void log_window(const struct attribution *a)
 		"rows; %llu modules of compiled code (%llu refused), %llu bytes of their jitdump "
 		"records (%llu functions refused); %llu processes, %llu files (%llu open), %llu "
 		"maps read, %llu cgroup files read, %llu requests to the broker, %llu unanswered",
-		(unsigned long long)a->window, a->profile.samples.n, a->profile.stacks.n,
+		(unsigned long long)a->window, a->profile.types[0].samples.n, a->profile.stacks.n,
 		a->profile.frames.n, (unsigned long long)u->walks, (unsigned long long)u->frames,
 		100.0 * (double)u->cache_hits / (double)(u->cache_hits + u->cache_misses + 1),
 		(unsigned long long)u->rows_compiled, (unsigned long long)u->rows_evicted,

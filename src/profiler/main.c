@@ -156,12 +156,13 @@ static void set_replay_facts(struct profiler *p)
 /* From the clock of the events to the wall's; the window grows to hold all samples. */
 static void place_in_time(struct profiler *p, struct profile *prof)
 {
-	for (uint32_t type = 0; type < profile_n_types(prof); type++) {
+	for (uint32_t type = 0; type < prof->n_types; type++) {
 		struct profile view;
 
 		profile_view(prof, type, &view);
-		for (uint32_t i = 0; i < view.samples.n; i++) {
-			uint64_t t = view.samples.items[i].time_unix_ns += p->clock_offset_ns;
+		for (uint32_t i = 0; i < view.types[0].samples.n; i++) {
+			uint64_t t = view.types[0].samples.items[i].time_unix_ns +=
+				p->clock_offset_ns;
 
 			if (t < prof->start_unix_ns)
 				prof->start_unix_ns = t;
@@ -188,7 +189,7 @@ static void close_window(struct profiler *p)
 	prof->end_unix_ns = p->replay ? 0 : now;
 	place_in_time(p, prof);
 	if (!p->replay && !p->setup.events[0].features.frame_pointers)
-		prof->stack_bytes = p->setup.events[0].options.stack_bytes;
+		prof->types[0].stack_bytes = p->setup.events[0].options.stack_bytes;
 	p->role.status->counts.lost += prof->counters[PROFILE_SAMPLES_LOST];
 	p->role.status->counts.windows++;
 	count_pause(p);

@@ -12,29 +12,30 @@ static int64_t number_of(const struct profile_sample *s)
 /* Samples that a value adds up; of a difference that is not known. */
 static double count_of(const struct profile *p, const struct profile_sample *s)
 {
-	return s->value < 0 ? 0 : p->weighted ? s->n : (double)s->value;
+	return s->value < 0 ? 0 : p->types[0].weighted ? s->n : (double)s->value;
 }
 
 struct sampling profile_sampling(const struct profile *p)
 {
+	const struct profile_type *t = &p->types[0];
 	struct sampling how = {.known = true};
 	double sum = 0, mean;
 
-	for (uint32_t i = 0; i < p->samples.n; i++) {
-		const struct profile_sample *s = &p->samples.items[i];
+	for (uint32_t i = 0; i < t->samples.n; i++) {
+		const struct profile_sample *s = &t->samples.items[i];
 
 		how.known &= count_of(p, s) > 0;
 		how.n_samples += count_of(p, s);
 		sum += (double)s->value;
 	}
-	if (!how.known || !p->weighted || p->samples.n < 2)
+	if (!how.known || !t->weighted || t->samples.n < 2)
 		return how;
 	mean = sum / how.n_samples;
-	for (uint32_t i = 0; i < p->samples.n; i++) {
-		const struct profile_sample *s = &p->samples.items[i];
+	for (uint32_t i = 0; i < t->samples.n; i++) {
+		const struct profile_sample *s = &t->samples.items[i];
 		double off = (double)s->value / s->n - mean;
 
-		how.spread += s->n * off * off / (p->samples.n - 1);
+		how.spread += s->n * off * off / (t->samples.n - 1);
 	}
 	return how;
 }
@@ -44,7 +45,7 @@ double sampling_squares(const struct sampling *how, const struct profile *p,
 {
 	double value = (double)s->value;
 
-	if (!p->weighted)
+	if (!p->types[0].weighted)
 		return value;
 	return how->known ? value * value / s->n + (s->n - 1) * how->spread : 0;
 }
@@ -82,11 +83,11 @@ int aggregate_build(struct aggregate *a, const struct profile *p, uint32_t *ret_
 	int r = 0;
 
 	*a = (struct aggregate){.rows = ARRAY_INIT(UINT32_MAX), .sampling = profile_sampling(p)};
-	for (uint32_t i = 0; i < p->samples.n && r == 0; i++) {
+	for (uint32_t i = 0; i < p->types[0].samples.n && r == 0; i++) {
 		uint32_t row = 0;
 
-		a->total = profile_sum(a->total, p->samples.items[i].value);
-		r = add(a, &ix, p, &p->samples.items[i], &row);
+		a->total = profile_sum(a->total, p->types[0].samples.items[i].value);
+		r = add(a, &ix, p, &p->types[0].samples.items[i], &row);
 		if (ret_rows)
 			ret_rows[i] = row;
 	}

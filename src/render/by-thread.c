@@ -8,7 +8,8 @@ static int compare_times(const void *a, const void *b, void *ctx)
 {
 	const struct profile *p = ctx;
 	uint32_t i = *(const uint32_t *)a, j = *(const uint32_t *)b;
-	uint64_t x = p->samples.items[i].time_unix_ns, y = p->samples.items[j].time_unix_ns;
+	const struct profile_sample *samples = p->types[0].samples.items;
+	uint64_t x = samples[i].time_unix_ns, y = samples[j].time_unix_ns;
 
 	return x != y ? (x < y ? -1 : 1) : (i > j) - (i < j);
 }
@@ -40,9 +41,10 @@ static int find_same(struct by_thread *b, const struct profile *p)
 
 int by_thread_build(struct by_thread *b, const struct profile *p)
 {
-	uint32_t *at;
+	const struct profile_sample *samples = p->types[0].samples.items;
+	uint32_t n = p->types[0].samples.n, *at;
 
-	b->order = malloc(((size_t)p->samples.n + 1) * sizeof(*b->order));
+	b->order = malloc(((size_t)n + 1) * sizeof(*b->order));
 	b->first = calloc((size_t)p->threads.n + 1, sizeof(*b->first));
 	b->same = calloc((size_t)p->threads.n + 1, sizeof(*b->same));
 	at = calloc((size_t)p->threads.n + 1, sizeof(*at));
@@ -50,14 +52,14 @@ int by_thread_build(struct by_thread *b, const struct profile *p)
 		free(at);
 		return -ENOMEM;
 	}
-	for (uint32_t i = 0; i < p->samples.n; i++)
-		b->first[b->same[p->samples.items[i].thread] + 1]++;
+	for (uint32_t i = 0; i < n; i++)
+		b->first[b->same[samples[i].thread] + 1]++;
 	for (uint32_t t = 0; t < p->threads.n; t++) {
 		b->first[t + 1] += b->first[t];
 		at[t] = b->first[t];
 	}
-	for (uint32_t i = 0; i < p->samples.n; i++)
-		b->order[at[b->same[p->samples.items[i].thread]]++] = i;
+	for (uint32_t i = 0; i < n; i++)
+		b->order[at[b->same[samples[i].thread]]++] = i;
 	free(at);
 	for (uint32_t t = 0; t < p->threads.n; t++)
 		qsort_r(b->order + b->first[t], b->first[t + 1] - b->first[t], sizeof(*b->order),

@@ -340,7 +340,7 @@ int calltree_build(struct calltree *t, const struct profile *p, unsigned int fla
 	b.first_place = calloc((size_t)p->frames.n + 1, sizeof(*b.first_place));
 	b.process_place = calloc((size_t)p->processes.n + 1, sizeof(*b.process_place));
 	if (flags & CALLTREE_SAMPLES)
-		sample_rows = calloc((size_t)p->samples.n + 1, sizeof(*sample_rows));
+		sample_rows = calloc((size_t)p->types[0].samples.n + 1, sizeof(*sample_rows));
 	r = aggregate_build(&a, p, sample_rows);
 	t->sampling = a.sampling;
 	row_nodes = calloc((size_t)a.rows.n + 1, sizeof(*row_nodes));
@@ -353,7 +353,7 @@ int calltree_build(struct calltree *t, const struct profile *p, unsigned int fla
 		r = add_path(&b, &a.rows.items[i], &row_nodes[i]);
 	if (r == 0)
 		r = finish(t);
-	for (uint32_t i = 0; sample_rows && i < p->samples.n && r == 0; i++)
+	for (uint32_t i = 0; sample_rows && i < p->types[0].samples.n && r == 0; i++)
 		sample_rows[i] = row_nodes[sample_rows[i]];
 	t->sample_nodes = TAKE_PTR(sample_rows);
 

@@ -72,7 +72,7 @@ static int add_side(struct diff *d, const struct profile *p, int side, unsigned 
 	d->whole[side] = (struct weight){r == 0 ? (double)t.nodes.items[0].total : 0, t.squares};
 	d->n_samples[side] = t.sampling.n_samples;
 	d->known[side] = t.sampling.known;
-	d->counts &= p->weighted || profile_has_period(p);
+	d->counts &= p->types[0].weighted || profile_has_period(p);
 	for (uint32_t i = 0; r == 0 && i < t.symbols.n; i++) {
 		const struct call_symbol *s = &t.symbols.items[i];
 		struct row *row;

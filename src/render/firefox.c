@@ -417,7 +417,7 @@ static void put_libs(const struct firefox *x)
 static void put_meta(const struct firefox *x)
 {
 	const struct profile *p = x->p;
-	uint64_t period = p->period_ns ? p->period_ns : NSEC_PER_MSEC;
+	uint64_t period = p->types[0].period_ns ? p->types[0].period_ns : NSEC_PER_MSEC;
 	char text[256];
 
 	(void)fprintf(x->out,
@@ -464,7 +464,7 @@ static void put_time(const struct firefox *x, uint64_t unix_ns)
 static void put_samples(const struct firefox *x, uint32_t thread)
 {
 	uint32_t first = x->by_thread.first[thread], end = x->by_thread.first[thread + 1];
-	const struct profile_sample *samples = x->p->samples.items;
+	const struct profile_sample *samples = x->p->types[0].samples.items;
 	bool weighted = false;
 
 	(void)fputs("\"samples\":{\"weightType\":\"samples\",\"stack\":[", x->out);
@@ -482,12 +482,12 @@ static void put_samples(const struct firefox *x, uint32_t thread)
 	}
 	/* A sample is a period of CPU time, however long the thread slept before it; of other
 	 * events it is none. */
-	if (x->p->period_ns)
+	if (x->p->types[0].period_ns)
 		(void)fputs("],\n\"threadCPUDelta\":[", x->out);
-	for (uint32_t i = first; i < end && x->p->period_ns; i++)
-		(void)fprintf(
-			x->out, "%s%" PRId64, i > first ? "," : "",
-			profile_product(samples[x->by_thread.order[i]].value, x->p->period_ns));
+	for (uint32_t i = first; i < end && x->p->types[0].period_ns; i++)
+		(void)fprintf(x->out, "%s%" PRId64, i > first ? "," : "",
+			      profile_product(samples[x->by_thread.order[i]].value,
+					      x->p->types[0].period_ns));
 	(void)fputs(weighted ? "],\n\"weight\":[" : "],\n\"weight\":null,", x->out);
 	for (uint32_t i = first; i < end && weighted; i++)
 		(void)fprintf(x->out, "%s%" PRId64, i > first ? "," : "",
@@ -515,9 +515,10 @@ static void put_thread(const struct firefox *x, uint32_t thread)
 	(void)fputs("{\"processType\":\"default\",\"processStartupTime\":0,"
 		    "\"processShutdownTime\":null,\"pausedRanges\":[],\"registerTime\":",
 		    x->out);
-	put_time(x, x->p->samples.items[x->by_thread.order[first]].time_unix_ns);
+	put_time(x, x->p->types[0].samples.items[x->by_thread.order[first]].time_unix_ns);
 	(void)fputs(",\"unregisterTime\":", x->out);
-	put_time(x, x->p->samples.items[x->by_thread.order[last]].time_unix_ns + x->p->period_ns);
+	put_time(x, x->p->types[0].samples.items[x->by_thread.order[last]].time_unix_ns +
+			    x->p->types[0].period_ns);
 	(void)fputs(",\"name\":", x->out);
 	json_put_string(x->out, *name ? name : process);
 	(void)fputs(",\"processName\":", x->out);

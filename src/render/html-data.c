@@ -28,19 +28,20 @@ static void put_member(FILE *out, const char *key, const char *text)
 static void put_meta(FILE *out, const struct profile *p, const struct render_info *info,
 		     const struct sampling *how)
 {
+	const struct profile_type *t = &p->types[0];
 	uint64_t length = p->end_unix_ns > p->start_unix_ns ? p->end_unix_ns - p->start_unix_ns : 0;
 
 	fprintf(out,
 		"\"meta\":{\"rate\":%" PRIu32 ",\"periodNs\":%" PRIu64 ",\"periodEvents\":%" PRIu64
 		",\"weighted\":%d,\"counted\":%d,\"spread\":%.17g,\"startMs\":%" PRIu64
 		",\"durationNs\":%" PRIu64 ",\"cpus\":%" PRIu32,
-		p->rate_hz, p->period_ns, p->period_events, (int)p->weighted, (int)how->known,
+		t->rate_hz, t->period_ns, t->period_events, (int)t->weighted, (int)how->known,
 		how->spread, p->start_unix_ns / 1000000, length, info->n_cpus);
 	put_member(out, "title", info->title ? info->title : "perfwalk");
 	put_member(out, "host", info->host_name);
 	put_member(out, "kernel", info->kernel_release);
 	put_member(out, "version", info->version);
-	put_member(out, "event", profile_text(p, p->event));
+	put_member(out, "event", profile_text(p, t->event));
 	put_member(out, "unit", profile_period_unit(p));
 	fputs("},\n\"counters\":{", out);
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
@@ -213,36 +214,37 @@ static void put_threads(FILE *out, const struct profile *p)
 static void put_samples(FILE *out, const struct profile *p, const struct calltree *t,
 			const uint32_t *order)
 {
-	const struct profile_sample *samples = p->samples.items;
+	const struct profile_sample *samples = p->types[0].samples.items;
+	uint32_t n = p->types[0].samples.n;
 	struct column c;
 
-	fprintf(out, ",\n\"samples\":{\"n\":%" PRIu32, p->samples.n);
+	fprintf(out, ",\n\"samples\":{\"n\":%" PRIu32, n);
 	column_begin(&c, out, ",node");
-	for (uint32_t i = 0; i < p->samples.n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		column_put(&c, order[t->sample_nodes[i]]);
 	column_end(&c);
 	/* In microseconds from the start of the capture. */
 	column_begin(&c, out, ",time");
-	for (uint32_t i = 0; i < p->samples.n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		column_put_difference(&c,
 				      (int64_t)(samples[i].time_unix_ns - p->start_unix_ns) / 1000);
 	column_end(&c);
 	column_begin(&c, out, ",thread");
-	for (uint32_t i = 0; i < p->samples.n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		column_put(&c, samples[i].thread);
 	column_end(&c);
 	column_begin(&c, out, ",cpu");
-	for (uint32_t i = 0; i < p->samples.n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		column_put(&c, samples[i].cpu);
 	column_end(&c);
 	column_begin(&c, out, ",value");
-	for (uint32_t i = 0; i < p->samples.n; i++)
+	for (uint32_t i = 0; i < n; i++)
 		column_put(&c, (uint64_t)samples[i].value);
 	column_end(&c);
 	/* How many samples the values add up; otherwise that is the values. */
-	if (p->weighted) {
+	if (p->types[0].weighted) {
 		column_begin(&c, out, ",count");
-		for (uint32_t i = 0; i < p->samples.n; i++)
+		for (uint32_t i = 0; i < n; i++)
 			column_put(&c, samples[i].n);
 		column_end(&c);
 	}

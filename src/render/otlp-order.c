@@ -18,7 +18,7 @@ static const struct profile_sample *sample_of(const struct otlp_order *o, uint32
 {
 	const struct otlp_type *t = &o->types[type_of(o, number)];
 
-	return &t->view.samples.items[number - t->first];
+	return &t->view.types[0].samples.items[number - t->first];
 }
 
 static uint32_t process_of_sample(const struct otlp_order *o, uint32_t number)
@@ -46,7 +46,7 @@ static uint32_t leading_process(const struct otlp_order *o)
 {
 	uint32_t leading = o->p->processes.n;
 
-	for (uint32_t i = 0; i < o->types[0].view.samples.n; i++) {
+	for (uint32_t i = 0; i < o->types[0].view.types[0].samples.n; i++) {
 		uint32_t process = process_of_sample(o, i);
 
 		leading = process < leading ? process : leading;
@@ -87,15 +87,15 @@ static int sort_by_process(struct otlp_order *o, bool by_name)
 
 static void find_types(struct otlp_order *o)
 {
-	o->n_types = profile_n_types(o->p);
+	o->n_types = o->p->n_types;
 	for (uint32_t i = 0; i < o->n_types; i++) {
 		struct otlp_type *t = &o->types[i];
 
 		profile_view(o->p, i, &t->view);
 		t->first = o->n_samples;
-		o->n_samples += t->view.samples.n;
-		for (uint32_t j = 0; j < t->view.samples.n; j++)
-			t->aggregated |= t->view.samples.items[j].value != 1;
+		o->n_samples += t->view.types[0].samples.n;
+		for (uint32_t j = 0; j < t->view.types[0].samples.n; j++)
+			t->aggregated |= t->view.types[0].samples.items[j].value != 1;
 	}
 }
 

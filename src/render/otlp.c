@@ -283,9 +283,9 @@ static int write_samples(struct otlp *o)
 
 static void put_counters(struct otlp *o)
 {
-	if (o->with_counters && o->p->stack_bytes)
+	if (o->with_counters && o->p->types[0].stack_bytes)
 		o->attributes[o->n_attributes++] = otlp_put_attribute_int(
-			&o->frames.dictionary, "perfwalk.stack_size", o->p->stack_bytes);
+			&o->frames.dictionary, "perfwalk.stack_size", o->p->types[0].stack_bytes);
 	for (int c = 0; c < PROFILE_N_COUNTERS && o->with_counters; c++) {
 		uint64_t v = o->p->counters[c];
 		char key[64];
@@ -315,7 +315,7 @@ static void put_facts(struct otlp *o)
 		return;
 	o->with_facts[o->type] = false;
 	put_fact(o, "perfwalk.title", o->info->title);
-	put_fact(o, "perfwalk.event", profile_text(p, p->event));
+	put_fact(o, "perfwalk.event", profile_text(p, p->types[0].event));
 	put_fact(o, "perfwalk.kernel_release", o->info->kernel_release);
 	if (o->info->n_cpus)
 		o->attributes[o->n_attributes++] = otlp_put_attribute_int(
@@ -330,8 +330,8 @@ static void put_profile_strings(struct otlp *o)
 	struct otlp_dictionary *d = &o->frames.dictionary;
 
 	/* Where the kernel chose the distance, what a sample says is its events. */
-	o->sample_type.type = otlp_put_string(d, p->weighted ? name : "samples");
-	o->sample_type.unit = otlp_put_string(d, p->weighted ? unit : "count");
+	o->sample_type.type = otlp_put_string(d, p->types[0].weighted ? name : "samples");
+	o->sample_type.unit = otlp_put_string(d, p->types[0].weighted ? unit : "count");
 	o->period_type.type = otlp_put_string(d, name);
 	o->period_type.unit = otlp_put_string(d, unit);
 	o->n_attributes = 0;

@@ -88,7 +88,7 @@ static void put_frame(FILE *out, const struct profile *p, uint32_t frame)
 static void put_sample(FILE *out, const struct profile *p, const struct profile_sample *s)
 {
 	const struct profile_thread *t = &p->threads.items[s->thread];
-	const char *event = profile_text(p, p->event);
+	const char *event = profile_text(p, p->types[0].event);
 	uint32_t n;
 	const uint32_t *frames = profile_stack_frames(p, s->stack, &n);
 
@@ -100,7 +100,7 @@ static void put_sample(FILE *out, const struct profile *p, const struct profile_
 		      s->time_unix_ns / NSEC_PER_SEC, s->time_unix_ns % NSEC_PER_SEC / 1000,
 		      profile_product(s->value, profile_period(p)),
 		      *event && !strpbrk(event, " \n") ? event
-		      : p->period_ns		       ? "cpu-clock"
+		      : p->types[0].period_ns	       ? "cpu-clock"
 						       : "samples");
 	for (uint32_t i = 0; i < n; i++)
 		put_frame(out, p, frames[i]);
@@ -113,10 +113,10 @@ static uint32_t next_type(const struct profile *views, uint32_t n, const uint32_
 	uint32_t best = PROFILE_NONE;
 
 	for (uint32_t i = 0; i < n; i++) {
-		if (at[i] < views[i].samples.n &&
+		if (at[i] < views[i].types[0].samples.n &&
 		    (best == PROFILE_NONE ||
-		     views[i].samples.items[at[i]].time_unix_ns <
-			     views[best].samples.items[at[best]].time_unix_ns))
+		     views[i].types[0].samples.items[at[i]].time_unix_ns <
+			     views[best].types[0].samples.items[at[best]].time_unix_ns))
 			best = i;
 	}
 	return best;
@@ -124,7 +124,7 @@ static uint32_t next_type(const struct profile *views, uint32_t n, const uint32_
 
 int render_perf_script(const struct profile *p, const struct render_info *info, FILE *out)
 {
-	uint32_t at[PROFILE_MAX_TYPES] = {0}, n = profile_n_types(p), i;
+	uint32_t at[PROFILE_MAX_TYPES] = {0}, n = p->n_types, i;
 	struct profile views[PROFILE_MAX_TYPES];
 	char clean[1024];
 
@@ -133,6 +133,6 @@ int render_perf_script(const struct profile *p, const struct render_info *info, 
 	for (i = 0; i < n; i++)
 		profile_view(p, i, &views[i]);
 	while ((i = next_type(views, n, at)) != PROFILE_NONE && !ferror(out))
-		put_sample(out, &views[i], &views[i].samples.items[at[i]++]);
+		put_sample(out, &views[i], &views[i].types[0].samples.items[at[i]++]);
 	return fflush(out) != 0 || ferror(out) ? -EIO : 0;
 }

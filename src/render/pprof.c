@@ -290,8 +290,10 @@ static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 /* Of values that do not say so, nobody knows how many samples they add up. */
 static bool knows_samples(const struct profile *p)
 {
-	for (uint32_t i = 0; i < p->samples.n && p->weighted; i++)
-		if (!p->samples.items[i].n)
+	const struct profile_type *t = &p->types[0];
+
+	for (uint32_t i = 0; i < t->samples.n && t->weighted; i++)
+		if (!t->samples.items[i].n)
 			return false;
 	return true;
 }
@@ -317,7 +319,7 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 	/* Samples of a chosen distance, or of one that the kernel chose and that is their value. */
 	values[pp->column] = profile_product(row->value, profile_period(pp->p));
 	if (pp->with_samples)
-		values[0] = pp->p->weighted ? row->n : row->value;
+		values[0] = pp->p->types[0].weighted ? row->n : row->value;
 	pb.location_id = pp->stack.items;
 	pb.n_location_id = n;
 	pb.value = values;
@@ -329,13 +331,14 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 
 static int64_t put_event(struct pprof *pp, const struct profile *p)
 {
+	const struct profile_type *t = &p->types[0];
 	char text[512];
 
-	if (p->rate_hz)
+	if (t->rate_hz)
 		(void)snprintf(text, sizeof(text), "%s at %" PRIu32 " Hz",
-			       profile_text(p, p->event), p->rate_hz);
+			       profile_text(p, t->event), t->rate_hz);
 	else
-		(void)snprintf(text, sizeof(text), "%s, one of %" PRIu64, profile_text(p, p->event),
+		(void)snprintf(text, sizeof(text), "%s, one of %" PRIu64, profile_text(p, t->event),
 			       profile_period(p));
 	return put_string(pp, text);
 }
@@ -354,7 +357,7 @@ static size_t put_comments(struct pprof *pp, int64_t *comments)
 		       info->kernel_release ? info->kernel_release : "?", info->n_cpus,
 		       info->version ? info->version : "?");
 	comments[n++] = put_string(pp, text);
-	for (uint32_t i = 0; i < profile_n_types(pp->p); i++) {
+	for (uint32_t i = 0; i < pp->p->n_types; i++) {
 		struct profile view;
 
 		profile_view(pp->p, i, &view);
@@ -396,7 +399,7 @@ static void put_head(struct pprof *pp)
 		pb.period = (int64_t)profile_period(pp->p);
 	}
 	pb.default_sample_type = types[pp->n_columns - 1].type;
-	for (uint32_t i = 1; i < profile_n_types(pp->p); i++) {
+	for (uint32_t i = 1; i < pp->p->n_types; i++) {
 		struct profile view;
 
 		profile_view(pp->p, i, &view);
@@ -479,8 +482,8 @@ int render_pprof(const struct profile *p, const struct render_info *info, FILE *
 
 	if (r == 0) {
 		put_head(&pp);
-		pp.column = pp.n_columns - profile_n_types(p);
-		for (uint32_t i = 0; i < profile_n_types(p) && !pp.error; i++) {
+		pp.column = pp.n_columns - p->n_types;
+		for (uint32_t i = 0; i < p->n_types && !pp.error; i++) {
 			struct profile view;
 
 			profile_view(p, i, &view);

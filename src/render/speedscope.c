@@ -139,12 +139,13 @@ static void put_thread(struct speedscope *s, uint32_t thread)
 	begin_profile(s, name, weight(s, s->values[thread]));
 	for (uint32_t i = first; i < end; i++) {
 		(void)fputs(i > first ? "," : "", s->out);
-		put_stack(s, s->p->samples.items[s->by_thread.order[i]].stack, PROFILE_NONE);
+		put_stack(s, s->p->types[0].samples.items[s->by_thread.order[i]].stack,
+			  PROFILE_NONE);
 	}
 	(void)fputs("],\"weights\":[", s->out);
 	for (uint32_t i = first; i < end; i++)
 		(void)fprintf(s->out, "%s%" PRId64, i > first ? "," : "",
-			      weight(s, s->p->samples.items[s->by_thread.order[i]].value));
+			      weight(s, s->p->types[0].samples.items[s->by_thread.order[i]].value));
 	(void)fputs("]}", s->out);
 }
 
@@ -166,10 +167,11 @@ static int sort_threads(struct speedscope *s)
 	s->values = calloc(n, sizeof(*s->values));
 	if (!s->busiest || !s->values)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < s->p->samples.n; i++) {
-		int64_t *sum = &s->values[s->by_thread.same[s->p->samples.items[i].thread]];
+	for (uint32_t i = 0; i < s->p->types[0].samples.n; i++) {
+		int64_t *sum =
+			&s->values[s->by_thread.same[s->p->types[0].samples.items[i].thread]];
 
-		*sum = profile_sum(*sum, s->p->samples.items[i].value);
+		*sum = profile_sum(*sum, s->p->types[0].samples.items[i].value);
 	}
 	for (uint32_t i = 0; i < s->p->threads.n; i++)
 		s->busiest[i] = i;
@@ -213,12 +215,12 @@ static int put_file(struct speedscope *s)
 	(void)fputs(",\n", s->out);
 	put_frames(s);
 	(void)fputs(",\n\"profiles\":[", s->out);
-	for (uint32_t i = 0; i < profile_n_types(all) && r == 0; i++) {
+	for (uint32_t i = 0; i < all->n_types && r == 0; i++) {
 		struct profile view;
 
 		profile_view(all, i, &view);
 		s->p = &view;
-		s->type = profile_n_types(all) > 1 ? profile_type_name(all, i) : NULL;
+		s->type = all->n_types > 1 ? profile_type_name(all, i) : NULL;
 		(void)fputs(i ? ",\n" : "", s->out);
 		r = put_type(s);
 	}

@@ -83,25 +83,26 @@ static void put_heading(const struct page *pg, const char *format, ...)
 /* An event, and how far its samples are from each other. */
 static void put_event(const struct page *pg, const struct profile *p)
 {
+	const struct profile_type *t = &p->types[0];
 	char count[32], text[256];
 
-	(void)text_clean(text, sizeof(text), profile_text(p, p->event), SIZE_MAX);
+	(void)text_clean(text, sizeof(text), profile_text(p, t->event), SIZE_MAX);
 	fputs(*text ? text : "samples", pg->out);
 
-	if (p->rate_hz)
-		fprintf(pg->out, " at %" PRIu32 " Hz", p->rate_hz);
-	else if (p->period_ns)
-		fprintf(pg->out, " (every %s ns)", format_count(count, p->period_ns));
-	else if (p->period_events > 1)
-		fprintf(pg->out, " (one in %s)", format_count(count, p->period_events));
-	else if (p->period_events && !p->weighted)
+	if (t->rate_hz)
+		fprintf(pg->out, " at %" PRIu32 " Hz", t->rate_hz);
+	else if (t->period_ns)
+		fprintf(pg->out, " (every %s ns)", format_count(count, t->period_ns));
+	else if (t->period_events > 1)
+		fprintf(pg->out, " (one in %s)", format_count(count, t->period_events));
+	else if (t->period_events && !t->weighted)
 		fputs(" (each one)", pg->out);
 }
 
 /* "cpu-clock at 99 Hz and page-faults (each one)". */
 static void put_events(const struct page *pg)
 {
-	uint32_t n = profile_n_types(pg->p);
+	uint32_t n = pg->p->n_types;
 
 	for (uint32_t i = 0; i < n; i++) {
 		struct profile view;
@@ -163,18 +164,19 @@ static void put_count(const struct page *pg, enum style s, const char *name, uin
 static const char *format_worth(const struct profile *p, int64_t total, char *buf, size_t size)
 {
 	uint64_t window_ns = p->end_unix_ns - p->start_unix_ns;
-	double busy_ns = (double)total * (double)p->period_ns;
+	const struct profile_type *t = &p->types[0];
+	double busy_ns = (double)total * (double)t->period_ns;
 	char count[32], event[96];
 
-	if (!total || (p->period_events == 1 && !p->weighted))
+	if (!total || (t->period_events == 1 && !t->weighted))
 		return NULL;
-	if (p->period_ns) {
+	if (t->period_ns) {
 		(void)snprintf(buf, size, "%.1f s of CPU time: %.2f CPUs busy", busy_ns / 1e9,
 			       window_ns ? busy_ns / (double)window_ns : 0);
-	} else if (p->period_events) {
-		(void)text_clean(event, sizeof(event), profile_text(p, p->event), SIZE_MAX);
+	} else if (t->period_events) {
+		(void)text_clean(event, sizeof(event), profile_text(p, t->event), SIZE_MAX);
 		(void)snprintf(buf, size, "stand for %s %s",
-			       format_count(count, (uint64_t)total * p->period_events), event);
+			       format_count(count, (uint64_t)total * t->period_events), event);
 	} else {
 		return NULL;
 	}
@@ -184,17 +186,17 @@ static const char *format_worth(const struct profile *p, int64_t total, char *bu
 /* Of several events each, in their order. */
 static void put_types(const struct page *pg)
 {
-	for (uint32_t i = 0; i < profile_n_types(pg->p) && pg->p->n_others > 0; i++) {
+	for (uint32_t i = 0; i < pg->p->n_types && pg->p->n_types > 1; i++) {
 		struct profile view;
 		char worth[192], name[96] = "  ";
 		int64_t total = 0;
 
 		profile_view(pg->p, i, &view);
-		for (uint32_t k = 0; k < view.samples.n; k++)
-			total = profile_sum(total, view.samples.items[k].value);
-		(void)text_clean(name + 2, sizeof(name) - 2, profile_text(&view, view.event),
-				 SIZE_MAX);
-		put_count(pg, PLAIN, name, view.samples.n, 0,
+		for (uint32_t k = 0; k < view.types[0].samples.n; k++)
+			total = profile_sum(total, view.types[0].samples.items[k].value);
+		(void)text_clean(name + 2, sizeof(name) - 2,
+				 profile_text(&view, view.types[0].event), SIZE_MAX);
+		put_count(pg, PLAIN, name, view.types[0].samples.n, 0,
 			  format_worth(&view, total, worth, sizeof(worth)));
 	}
 }
@@ -217,7 +219,7 @@ static void put_losses(const struct page *pg)
 	char worth[192];
 
 	put_count(pg, BOLD, "Samples", c[PROFILE_SAMPLES] - c[PROFILE_SAMPLES_FILTERED], 0,
-		  pg->p->n_others ? NULL : format_worth(pg->p, pg->total, worth, sizeof(worth)));
+		  pg->p->n_types > 1 ? NULL : format_worth(pg->p, pg->total, worth, sizeof(worth)));
 	put_types(pg);
 	for (size_t i = 0; i < ARRAY_SIZE(losses); i++) {
 		uint64_t n = c[losses[i].counter];
@@ -244,8 +246,8 @@ static void put_fact(const struct page *pg, const char *name, const char *value,
 
 static bool copies_differ(const struct profile *p)
 {
-	for (uint32_t i = 0; i < p->n_others; i++) {
-		if (p->others[i].stack_bytes != p->stack_bytes)
+	for (uint32_t i = 1; i < p->n_types; i++) {
+		if (p->types[i].stack_bytes != p->types[0].stack_bytes)
 			return true;
 	}
 	return false;
@@ -256,18 +258,19 @@ static void put_copies(const struct page *pg)
 {
 	const uint64_t *within = &pg->p->counters[PROFILE_STACKS_WITHIN_8K];
 	uint64_t n = within[0] + within[1] + within[2] + within[3];
+	uint32_t bytes = pg->p->types[0].stack_bytes;
 	char value[32], why[96] = "of each stack";
 	size_t at = strlen(why);
 
-	if (!n || !pg->p->stack_bytes || copies_differ(pg->p))
+	if (!n || !bytes || copies_differ(pg->p))
 		return;
-	if (pg->p->stack_bytes > 8 << 10)
+	if (bytes > 8 << 10)
 		at += (size_t)snprintf(why + at, sizeof(why) - at, "; 8K would do for %.0f%%",
 				       table_share(within[0], n));
-	if (pg->p->stack_bytes > 16 << 10)
+	if (bytes > 16 << 10)
 		(void)snprintf(why + at, sizeof(why) - at, ", 16K for %.0f%%",
 			       table_share(within[0] + within[1], n));
-	put_fact(pg, "  copied", text_format_bytes(value, sizeof(value), pg->p->stack_bytes), why);
+	put_fact(pg, "  copied", text_format_bytes(value, sizeof(value), bytes), why);
 }
 
 /* How many frames a stack has. */
@@ -371,7 +374,8 @@ static int put_functions(const struct page *pg, uint32_t max, bool several)
 	}
 	qsort_r(order, n, sizeof(*order), compare_self, (void *)(uintptr_t)t);
 
-	(void)text_clean(event, sizeof(event), profile_text(pg->p, pg->p->event), SIZE_MAX);
+	(void)text_clean(event, sizeof(event), profile_text(pg->p, pg->p->types[0].event),
+			 SIZE_MAX);
 	(void)snprintf(column, sizeof(column), several ? "Function, by %s" : "Function", event);
 	put_heading(pg, "   Self   Total  %-*s %s", name_width, column, "Module");
 	for (uint32_t i = 0; i < n && i < max; i++) {
@@ -520,11 +524,11 @@ static int put_where(const struct page *pg)
 	if (!groups)
 		return -ENOMEM;
 	if (!pg->total) {
-		if (pg->p->n_others == 0 || profile_n_samples(pg->p) == 0)
+		if (pg->p->n_types == 1 || profile_n_samples(pg->p) == 0)
 			fputs("\nNo samples: nothing that was selected ran.\n", pg->out);
 		return 0;
 	}
-	r = put_functions(pg, N_FUNCTIONS, pg->p->n_others > 0);
+	r = put_functions(pg, N_FUNCTIONS, pg->p->n_types > 1);
 	if (r == 0)
 		r = find_groups(pg->t, groups, &n);
 	if (r < 0)
@@ -538,13 +542,13 @@ static int put_others(const struct page *pg)
 {
 	int r = 0;
 
-	for (uint32_t i = 1; i < profile_n_types(pg->p) && r == 0; i++) {
+	for (uint32_t i = 1; i < pg->p->n_types && r == 0; i++) {
 		struct page other = *pg;
 		struct profile view;
 		struct calltree t;
 
 		profile_view(pg->p, i, &view);
-		if (view.samples.n == 0)
+		if (view.types[0].samples.n == 0)
 			continue;
 		r = calltree_build(&t, &view, CALLTREE_MODULES);
 		if (r == 0) {

@@ -188,8 +188,8 @@ static void put_head(const struct svg *s, const struct profile *p, const struct 
 	(void)fprintf(s->out, "</text>\n<text class=\"m\" x=\"%.0f\" y=\"46\">", MARGIN);
 	put_text(s->out, host);
 	(void)fprintf(s->out, ", %" PRId64 " samples", s->t->nodes.items[0].total);
-	if (p->rate_hz)
-		(void)fprintf(s->out, " at %" PRIu32 " Hz", p->rate_hz);
+	if (p->types[0].rate_hz)
+		(void)fprintf(s->out, " at %" PRIu32 " Hz", p->types[0].rate_hz);
 	if (s->n_hidden)
 		(void)fprintf(s->out, "; %" PRIu32 " boxes too small to see are left out",
 			      s->n_hidden);

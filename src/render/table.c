@@ -89,9 +89,9 @@ static void put_worth(struct table *t, const struct profile *p)
 	char text[256];
 	int64_t sum = 0;
 
-	for (uint32_t i = 0; i < p->samples.n; i++)
-		sum = profile_sum(sum, p->samples.items[i].value);
-	if (p->weighted && amount_worth(text, sizeof(text), p, sum))
+	for (uint32_t i = 0; i < p->types[0].samples.n; i++)
+		sum = profile_sum(sum, p->types[0].samples.items[i].value);
+	if (p->types[0].weighted && amount_worth(text, sizeof(text), p, sum))
 		(void)fprintf(t->out, " with values of their own: %s", text);
 }
 
@@ -127,9 +127,9 @@ void table_facts(struct table *t, const struct profile *p, const struct render_i
 	(void)fputs(on(t, BOLD), t->out);
 	put_clean(t, "", info->title);
 	(void)fprintf(t->out, "%s%s", on(t, OFF), info->title ? "\n" : "");
-	put_clean(t, "", profile_text(p, p->event));
-	if (p->rate_hz)
-		(void)fprintf(t->out, " at %" PRIu32 " Hz", p->rate_hz);
+	put_clean(t, "", profile_text(p, p->types[0].event));
+	if (p->types[0].rate_hz)
+		(void)fprintf(t->out, " at %" PRIu32 " Hz", p->types[0].rate_hz);
 	if (seconds >= 0.001)
 		(void)fprintf(t->out, " for %.1f s", seconds);
 	if (p->gaps_ns)
@@ -139,7 +139,7 @@ void table_facts(struct table *t, const struct profile *p, const struct render_i
 			      info->n_cpus == 1 ? "" : "s");
 	put_clean(t, ", host ", info->host_name);
 	put_clean(t, ", Linux ", info->kernel_release);
-	if (p->event != STRID_EMPTY || p->rate_hz || info->host_name)
+	if (p->types[0].event != STRID_EMPTY || p->types[0].rate_hz || info->host_name)
 		(void)fputc('\n', t->out);
 	if (info->sum)
 		(void)fprintf(t->out, "%s\n", info->sum);
@@ -160,7 +160,7 @@ void table_intervals(struct table *t, const struct profile *p, bool known, struc
 		return;
 	}
 	(void)fputs("95% intervals by Wilson's score, ", t->out);
-	if (p->weighted)
+	if (p->types[0].weighted)
 		(void)fprintf(
 			t->out,
 			"values as uneven as these carry as much information as %.0f equal ones\n",

@@ -151,13 +151,13 @@ int live_table(struct top_table *t, const struct profile *p)
 		count_stack(&l, &a.rows.items[i], i + 1);
 	aggregate_deinit(&a);
 	array_deinit(&l.path);
-	t->counts.n_samples = p->samples.n;
+	t->counts.n_samples = p->types[0].samples.n;
 	t->counts.n_lost = p->counters[PROFILE_SAMPLES_LOST] + p->counters[PROFILE_SAMPLES_DROPPED];
 	t->counts.n_user_stacks = p->counters[PROFILE_USER_STACKS];
 	t->counts.n_incomplete = profile_stacks_incomplete(p);
 	if (t->counts.n_incomplete > t->counts.n_user_stacks)
 		t->counts.n_incomplete = t->counts.n_user_stacks;
-	t->period_ns = p->period_ns;
+	t->period_ns = p->types[0].period_ns;
 	t->start_ns = p->start_unix_ns;
 	t->end_ns = p->end_unix_ns;
 	return r;

@@ -185,12 +185,11 @@ static uint64_t count_unnamed(const struct profile *p)
 	_cleanup_free_ bool *seen = calloc((size_t)p->frames.n + 1, sizeof(*seen));
 	uint64_t unnamed = 0;
 
-	for (uint32_t type = 0; seen && type < profile_n_types(p); type++) {
-		struct profile view;
+	for (uint32_t type = 0; seen && type < p->n_types; type++) {
+		const struct profile_type *t = &p->types[type];
 
-		profile_view(p, type, &view);
-		for (uint32_t i = 0; i < view.samples.n; i++)
-			unnamed += count_new_unnamed(p, view.samples.items[i].stack, seen);
+		for (uint32_t i = 0; i < t->samples.n; i++)
+			unnamed += count_new_unnamed(p, t->samples.items[i].stack, seen);
 	}
 	return unnamed;
 }
@@ -224,12 +223,12 @@ static void export_window(struct symbolizer *s)
 	r = render_otlp(p, &s->info, NULL, on_payload, &done);
 	if (r < 0)
 		log_error("%llu of a window's %u samples cannot be encoded: %s",
-			  (unsigned long long)(p->samples.n - done.n_samples), p->samples.n,
-			  strerror(-r));
+			  (unsigned long long)(p->types[0].samples.n - done.n_samples),
+			  p->types[0].samples.n, strerror(-r));
 	/* The first payload has them; without one they go with the next window. */
 	if (done.n_payloads > 0)
 		memset(p->counters, 0, sizeof(p->counters));
-	count_dropped(s, p->samples.n - done.n_samples);
+	count_dropped(s, p->types[0].samples.n - done.n_samples);
 	end_window(s);
 }
 
@@ -251,8 +250,9 @@ static __attribute__((noinline)) void show_window(struct symbolizer *s)
 		r = s->screen_sock < 0 ? -ENOTCONN : message_send(s->screen_sock, &m, &fd, 1);
 	memset(p->counters, 0, sizeof(p->counters));
 	if (r < 0) {
-		log_debug("a table of %u samples is not shown: %s", p->samples.n, strerror(-r));
-		p->counters[PROFILE_SAMPLES_DROPPED] += p->samples.n;
+		log_debug("a table of %u samples is not shown: %s", p->types[0].samples.n,
+			  strerror(-r));
+		p->counters[PROFILE_SAMPLES_DROPPED] += p->types[0].samples.n;
 	}
 	end_window(s);
 }
@@ -261,7 +261,7 @@ static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
 {
 	struct profile *p = &s->profile;
 	uint64_t dropped = p->counters[PROFILE_SAMPLES_DROPPED];
-	uint32_t first = p->samples.n, n_before = profile_n_samples(p), n;
+	uint32_t first = p->types[0].samples.n, n_before = profile_n_samples(p), n;
 	int r = window_read(p, fd, s->uid_base);
 
 	if (r < 0) {

@@ -449,12 +449,11 @@ static bool find_times(struct namer *n, const struct profile *p)
 	if (n->times)
 		return true;
 	n->times = calloc((size_t)p->frames.n + 1, sizeof(*n->times));
-	for (uint32_t type = 0; n->times && type < profile_n_types(p); type++) {
-		struct profile view;
+	for (uint32_t type = 0; n->times && type < p->n_types; type++) {
+		const struct profile_type *t = &p->types[type];
 
-		profile_view(p, type, &view);
-		for (uint32_t i = type == 0 ? n->first_sample : 0; i < view.samples.n; i++)
-			note_time(n, p, &view.samples.items[i], unix_offset);
+		for (uint32_t i = type == 0 ? n->first_sample : 0; i < t->samples.n; i++)
+			note_time(n, p, &t->samples.items[i], unix_offset);
 	}
 	return n->times;
 }

@@ -105,10 +105,11 @@ static int use_one_unit(struct viewer *v, struct profile *p)
 	struct profile *const sides[2] = {&v->before, p};
 
 	if (!profile_has_period(p) || !profile_has_period(&v->before) ||
-	    (p->weighted == v->before.weighted && profile_period(p) == profile_period(&v->before)))
+	    (p->types[0].weighted == v->before.types[0].weighted &&
+	     profile_period(p) == profile_period(&v->before)))
 		return 0;
 	for (int i = 0; i < 2; i++) {
-		if (!sides[i]->weighted && !profile_weigh(sides[i])) {
+		if (!sides[i]->types[0].weighted && !profile_weigh(sides[i])) {
 			log_error("%s cannot be compared: it is too large", v->inputs[i].path);
 			return -ENOMEM;
 		}

@@ -37,9 +37,9 @@ static void begin(struct profile *p)
 	profile_init(p, UINT64_C(1) << 30);
 	p->start_unix_ns = START;
 	p->end_unix_ns = START + 10 * NSEC_PER_SEC;
-	p->rate_hz = 99;
-	p->period_ns = NSEC_PER_SEC / 99;
-	p->event = strtab_put(&p->strings, "cpu-clock");
+	p->types[0].rate_hz = 99;
+	p->types[0].period_ns = NSEC_PER_SEC / 99;
+	p->types[0].event = strtab_put(&p->strings, "cpu-clock");
 }
 
 static uint32_t put_module(struct profile *p, uint64_t uid, uint32_t kind, uint32_t process,
@@ -117,12 +117,13 @@ static void put_samples(struct profile *p, uint32_t thread, uint32_t stack, uint
 {
 	CHECK_INT(stack, !=, PROFILE_NONE);
 	for (uint32_t i = 0; i < n; i++) {
-		struct profile_sample s = {p->start_unix_ns + (p->samples.n + 1) * NSEC_PER_MSEC,
-					   1,
-					   thread,
-					   stack,
-					   cpu,
-					   1};
+		struct profile_sample s = {
+			p->start_unix_ns + (p->types[0].samples.n + 1) * NSEC_PER_MSEC,
+			1,
+			thread,
+			stack,
+			cpu,
+			1};
 
 		CHECK(profile_add_sample(p, &s));
 		p->counters[PROFILE_SAMPLES]++;
@@ -297,7 +298,7 @@ void synthetic_add_types(struct profile *p, uint32_t seed, uint32_t n)
 void synthetic_hostile(struct profile *p)
 {
 	begin(p);
-	p->event = strtab_put(&p->strings, "cpu\x01\xff-clock");
+	p->types[0].event = strtab_put(&p->strings, "cpu\x01\xff-clock");
 	for (uint32_t i = 1; i < 256 + synthetic_n_hostile_names; i++) {
 		char text[64];
 		uint32_t process, module, thread, frame, stack;

@@ -88,8 +88,8 @@ static void check_round_trip(const struct profile *p, enum import_kind kind, ren
 		CHECK_STR(facts.kernel_release, "6.1.0");
 		CHECK_STR(facts.title, "perfwalk record -a");
 		CHECK_INT(facts.n_cpus, ==, 4);
-		CHECK_INT(back.rate_hz, ==, p->rate_hz);
-		CHECK_INT(back.period_ns, ==, p->period_ns);
+		CHECK_INT(back.types[0].rate_hz, ==, p->types[0].rate_hz);
+		CHECK_INT(back.types[0].period_ns, ==, p->types[0].period_ns);
 		CHECK_INT(back.start_unix_ns, ==, p->start_unix_ns);
 	}
 	if (kind != IMPORT_FOLDED)
@@ -119,8 +119,8 @@ static void test_round_trips(void)
 
 static void sum_by_pid(const struct profile *p, int64_t sums[MAX_PID])
 {
-	for (uint32_t i = 0; i < p->samples.n; i++) {
-		const struct profile_sample *s = &p->samples.items[i];
+	for (uint32_t i = 0; i < p->types[0].samples.n; i++) {
+		const struct profile_sample *s = &p->types[0].samples.items[i];
 
 		sums[p->processes.items[p->threads.items[s->thread].process].pid] +=
 			s->value * (int64_t)profile_period(p);
@@ -148,9 +148,10 @@ static void check_type(const struct profile *p, uint32_t type, enum import_kind 
 	CHECK(memcmp(have, want, sizeof(have)) == 0);
 	/* Values in nanoseconds are of "cpu", whatever event gave them. */
 	if (!wanted || type > 0)
-		CHECK_STR(profile_text(&back, back.event), profile_text(p, view.event));
-	if (kind == IMPORT_PPROF || back.period_ns)
-		CHECK_INT(back.rate_hz, ==, view.rate_hz);
+		CHECK_STR(profile_text(&back, back.types[0].event),
+			  profile_text(p, view.types[0].event));
+	if (kind == IMPORT_PPROF || back.types[0].period_ns)
+		CHECK_INT(back.types[0].rate_hz, ==, view.types[0].rate_hz);
 	CHECK_STR(facts.title, "perfwalk record -a");
 	free(bytes);
 	import_facts_deinit(&facts);
@@ -416,10 +417,10 @@ static void test_otlp_values(void)
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		read_otlp(&cases[i].in, 1, NULL, &p);
-		CHECK_INT(p.samples.n, ==, cases[i].n);
-		for (uint32_t s = 0; s < p.samples.n; s++) {
-			CHECK_INT(p.samples.items[s].value, ==, cases[i].values[s]);
-			CHECK_INT(p.samples.items[s].time_unix_ns, ==, cases[i].times[s]);
+		CHECK_INT(p.types[0].samples.n, ==, cases[i].n);
+		for (uint32_t s = 0; s < p.types[0].samples.n; s++) {
+			CHECK_INT(p.types[0].samples.items[s].value, ==, cases[i].values[s]);
+			CHECK_INT(p.types[0].samples.items[s].time_unix_ns, ==, cases[i].times[s]);
 		}
 		profile_deinit(&p);
 	}
@@ -440,35 +441,35 @@ static void test_otlp_types(void)
 	struct profile p;
 
 	read_otlp(&samples, 1, NULL, &p);
-	CHECK(!p.weighted);
-	CHECK_INT(p.period_ns, ==, TEN_MS);
-	CHECK_INT(p.rate_hz, ==, 100);
+	CHECK(!p.types[0].weighted);
+	CHECK_INT(p.types[0].period_ns, ==, TEN_MS);
+	CHECK_INT(p.types[0].rate_hz, ==, 100);
 	profile_deinit(&p);
 	/* Nanoseconds that are a value are not multiplied by those of the period. */
 	read_otlp(&time, 1, NULL, &p);
-	CHECK(p.weighted);
+	CHECK(p.types[0].weighted);
 	CHECK_INT(profile_period(&p), ==, 1);
-	CHECK_INT(p.samples.items[0].value, ==, 3 * TEN_MS);
-	CHECK_STR(profile_text(&p, p.event), "cpu");
+	CHECK_INT(p.types[0].samples.items[0].value, ==, 3 * TEN_MS);
+	CHECK_STR(profile_text(&p, p.types[0].event), "cpu");
 	profile_deinit(&p);
 	/* Both are called cpu: one of them. */
 	for (int i = 0; i < 3; i++) {
 		static const char *const events[] = {"cpu", "samples", NULL};
 
 		read_otlp(both, 2, events[i], &p);
-		CHECK_INT(p.samples.n, ==, 1);
-		CHECK_INT(p.samples.items[0].value * profile_period(&p), ==, 3 * TEN_MS);
-		CHECK(!p.weighted);
+		CHECK_INT(p.types[0].samples.n, ==, 1);
+		CHECK_INT(p.types[0].samples.items[0].value * profile_period(&p), ==, 3 * TEN_MS);
+		CHECK(!p.types[0].weighted);
 		profile_deinit(&p);
 	}
 	read_otlp(other_order, 2, "cpu", &p);
-	CHECK_INT(p.samples.n, ==, 1);
-	CHECK(p.weighted);
+	CHECK_INT(p.types[0].samples.n, ==, 1);
+	CHECK(p.types[0].weighted);
 	profile_deinit(&p);
 	read_otlp(other_order, 2, "samples", &p);
-	CHECK_INT(p.samples.n, ==, 1);
-	CHECK(!p.weighted);
-	CHECK_INT(p.samples.items[0].value, ==, 3);
+	CHECK_INT(p.types[0].samples.n, ==, 1);
+	CHECK(!p.types[0].weighted);
+	CHECK_INT(p.types[0].samples.items[0].value, ==, 3);
 	profile_deinit(&p);
 }
 

@@ -24,8 +24,8 @@ static void fill(struct profile *p, uint32_t n_samples)
 
 	p->start_unix_ns = 1000;
 	p->end_unix_ns = 1000 + 2 * (uint64_t)n_samples + 1;
-	p->rate_hz = 99;
-	p->event = strtab_put(&p->strings, "cpu-clock");
+	p->types[0].rate_hz = 99;
+	p->types[0].event = strtab_put(&p->strings, "cpu-clock");
 	for (uint32_t i = 0; i < n_samples; i++) {
 		uint32_t frames[3] = {profile_add_frame(p, module, 0x1000 + i % 7),
 				      profile_add_frame(p, module, 0x2000 + i % 3),
@@ -48,13 +48,13 @@ static void test_equal_rows_get_one_number(void)
 
 	profile_init(&p, 1 << 20);
 	fill(&p, 210);
-	CHECK_INT(p.samples.n, ==, 210);
+	CHECK_INT(p.types[0].samples.n, ==, 210);
 	CHECK_INT(p.frames.n, ==, 7 + 3 + 1);
 	CHECK_INT(p.stacks.n, ==, 21);
 	CHECK_INT(p.threads.n, ==, 2);
 	CHECK_INT(p.processes.n, ==, 1);
 	profile_clear(&p);
-	CHECK_INT(p.samples.n, ==, 0);
+	CHECK_INT(p.types[0].samples.n, ==, 0);
 	CHECK_STR(profile_text(&p, 1), "");
 	fill(&p, 21);
 	CHECK_INT(p.stacks.n, ==, 21);
@@ -181,11 +181,11 @@ static void test_window_round_trip_and_merge(void)
 	CHECK_INT(fd, >=, 0);
 	CHECK_INT(window_read(&q, fd, 0), ==, 0);
 	CHECK_INT(window_read(&q, fd, 0), ==, 0);
-	CHECK_INT(q.samples.n, ==, 200);
+	CHECK_INT(q.types[0].samples.n, ==, 200);
 	CHECK_INT(q.stacks.n, ==, p.stacks.n);
 	CHECK_INT(q.counters[PROFILE_SAMPLES], ==, 200);
 	CHECK_STR(profile_text(&q, q.processes.items[0].comm), "work");
-	CHECK_STR(profile_text(&q, q.event), "cpu-clock");
+	CHECK_STR(profile_text(&q, q.types[0].event), "cpu-clock");
 	CHECK_INT(q.frames.items[0].address, ==, 0x1000);
 	/* Another profiler's modules are other modules. */
 	CHECK_INT(window_read(&q, fd, UINT64_C(1) << 40), ==, 0);
@@ -221,9 +221,9 @@ static void test_room_for_a_window(void)
 		fd = window_write(&p);
 		CHECK_INT(window_read(&q, fd, 0), ==, 0);
 		close(fd);
-		CHECK_INT(q.samples.n, ==, p.samples.n);
+		CHECK_INT(q.types[0].samples.n, ==, p.types[0].samples.n);
 		CHECK_INT(q.counters[PROFILE_SAMPLES_DROPPED], ==, 0);
-		array_clear(&q.samples);
+		array_clear(&q.types[0].samples);
 		if (!profile_has_room(&q, WINDOW_BYTES))
 			profile_clear(&q);
 	}
@@ -249,7 +249,7 @@ static void add_faults(struct profile *p, uint32_t n, int64_t v)
 	uint32_t type = profile_add_type(p, &facts);
 
 	for (uint32_t i = 0; i < n; i++) {
-		struct profile_sample s = p->samples.items[i];
+		struct profile_sample s = p->types[0].samples.items[i];
 
 		s.value = v;
 		CHECK(profile_add_sample_of(p, type, &s));
@@ -273,25 +273,25 @@ static void test_types(void)
 	CHECK_INT(window_read(&q, both, 0), ==, 0);
 	CHECK_INT(window_read(&q, one, 0), ==, 0);
 	CHECK_INT(window_read(&q, both, 0), ==, 0);
-	CHECK_INT(profile_n_types(&q), ==, 2);
-	CHECK_INT(q.samples.n, ==, 300);
+	CHECK_INT(q.n_types, ==, 2);
+	CHECK_INT(q.types[0].samples.n, ==, 300);
 	profile_view(&q, 0, &view);
-	CHECK_INT(view.samples.n, ==, 300);
-	CHECK_STR(profile_text(&view, view.event), "cpu-clock");
+	CHECK_INT(view.types[0].samples.n, ==, 300);
+	CHECK_STR(profile_text(&view, view.types[0].event), "cpu-clock");
 	profile_view(&q, 1, &view);
-	CHECK_INT(view.samples.n, ==, 60);
-	CHECK_INT(view.samples.items[59].value, ==, 5);
-	CHECK_INT(view.samples.items[59].stack, ==, q.samples.items[29].stack);
-	CHECK_INT(view.period_events, ==, 1);
-	CHECK_INT(view.stack_bytes, ==, 4096);
-	CHECK_STR(profile_text(&view, view.event), "page-faults");
+	CHECK_INT(view.types[0].samples.n, ==, 60);
+	CHECK_INT(view.types[0].samples.items[59].value, ==, 5);
+	CHECK_INT(view.types[0].samples.items[59].stack, ==, q.types[0].samples.items[29].stack);
+	CHECK_INT(view.types[0].period_events, ==, 1);
+	CHECK_INT(view.types[0].stack_bytes, ==, 4096);
+	CHECK_STR(profile_text(&view, view.types[0].event), "page-faults");
 	/* Emptied, it is one of a single type again. */
 	profile_clear(&q);
-	CHECK_INT(profile_n_types(&q), ==, 1);
+	CHECK_INT(q.n_types, ==, 1);
 	CHECK_INT(window_read(&q, both, 0), ==, 0);
-	CHECK_INT(profile_n_types(&q), ==, 2);
-	CHECK_INT(q.others[0].samples.n, ==, 30);
-	again = profile_type(&q, 1);
+	CHECK_INT(q.n_types, ==, 2);
+	CHECK_INT(q.types[1].samples.n, ==, 30);
+	again = q.types[1];
 	for (uint32_t i = 2; i < PROFILE_MAX_TYPES; i++)
 		CHECK_INT(profile_add_type(&q, &again), ==, i);
 	CHECK_INT(profile_add_type(&q, &again), ==, PROFILE_NONE);
@@ -328,9 +328,9 @@ static void test_hostile_windows(void)
 		fd = sealed_copy(bad, round % 5 ? (size_t)n : (seed >> 8) % (size_t)n + 1);
 		profile_init(&q, 1 << 18);
 		if (window_read(&q, fd, 0) == 0) {
-			for (uint32_t i = 0; i < q.samples.n; i++) {
-				CHECK_INT(q.samples.items[i].stack, <, q.stacks.n);
-				CHECK_INT(q.samples.items[i].thread, <, q.threads.n);
+			for (uint32_t i = 0; i < q.types[0].samples.n; i++) {
+				CHECK_INT(q.types[0].samples.items[i].stack, <, q.stacks.n);
+				CHECK_INT(q.types[0].samples.items[i].thread, <, q.threads.n);
 			}
 			for (uint32_t i = 0; i < q.stack_frames.n; i++)
 				CHECK_INT(q.stack_frames.items[i], <, q.frames.n);
@@ -343,7 +343,7 @@ static void test_hostile_windows(void)
 	CHECK_INT(write(fd, bytes, (size_t)n), ==, n);
 	profile_init(&q, 1 << 18);
 	CHECK_INT(window_read(&q, fd, 0), ==, 0);
-	CHECK_INT(q.samples.n, ==, 20);
+	CHECK_INT(q.types[0].samples.n, ==, 20);
 	profile_deinit(&q);
 	close(fd);
 	profile_deinit(&p);

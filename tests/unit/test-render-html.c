@@ -92,8 +92,8 @@ static void check_page(const struct profile *p)
 	CHECK_INT(sum_column(data, "\"samples\":{", "\"value\":\"", &n_value), ==,
 		  sum_folded(folded));
 	CHECK_INT(n_place, ==, n_up);
-	CHECK_INT(n_value, ==, p->samples.n);
-	CHECK_INT(n_node, ==, p->samples.n);
+	CHECK_INT(n_value, ==, p->types[0].samples.n);
+	CHECK_INT(n_node, ==, p->types[0].samples.n);
 	CHECK(!strchr(data, '<') && !strchr(data, '>') && !strchr(data, '&') &&
 	      !strchr(data, '\''));
 	CHECK(!strstr(data, "\xe2\x80\xa8") && !strstr(data, "\xe2\x80\xa9"));

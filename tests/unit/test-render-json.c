@@ -93,7 +93,7 @@ static void check_profile(struct profile *p, size_t max_bytes, uint64_t min_payl
 	CHECK_INT(render_otlp(p, &synthetic_info, &o, on_payload, &t), ==, 0);
 	CHECK_INT(t.n_samples, ==, profile_n_samples(p));
 	/* Those of the kernel's choice have values instead. */
-	CHECK_INT(t.n_timestamps, ==, t.n_samples - p->others[0].samples.n);
+	CHECK_INT(t.n_timestamps, ==, t.n_samples - p->types[1].samples.n);
 	CHECK_INT(t.n_payloads, >=, min_payloads);
 	profile_deinit(p);
 }
@@ -186,11 +186,11 @@ static void test_speedscope(void)
 
 	synthetic_small(&p);
 	check_speedscope(&p, "{\"type\":\"sampled\",\"name\":\"", "nanoseconds",
-			 12 * (int64_t)p.period_ns);
+			 12 * (int64_t)p.types[0].period_ns);
 	synthetic_add_types(&p, 5, 100);
 	for (uint32_t i = 0; i < 100; i++)
-		faults += p.others[0].samples.items[i].value;
-	check_speedscope(&p, "\"name\":\"cpu: ", "nanoseconds", 12 * (int64_t)p.period_ns);
+		faults += p.types[1].samples.items[i].value;
+	check_speedscope(&p, "\"name\":\"cpu: ", "nanoseconds", 12 * (int64_t)p.types[0].period_ns);
 	check_speedscope(&p, "\"name\":\"page-faults: ", "none", faults);
 	check_speedscope(&p, "\"name\":\"context-switches: ", "none", 1000);
 	check_speedscope(&p, "\"name\":\"task-clock: ", "nanoseconds", 100000000);

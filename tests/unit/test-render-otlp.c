@@ -614,9 +614,8 @@ static void test_types(void)
 
 	synthetic_random(&p, 21, 900);
 	synthetic_add_types(&p, 22, 600);
-	add_model(&p, p.samples.items, p.samples.n, model.of[0]);
-	for (uint32_t i = 0; i < p.n_others; i++)
-		add_model(&p, p.others[i].samples.items, p.others[i].samples.n, model.of[i + 1]);
+	for (uint32_t i = 0; i < p.n_types; i++)
+		add_model(&p, p.types[i].samples.items, p.types[i].samples.n, model.of[i]);
 	for (size_t i = 0; i < ARRAY_SIZE(limits); i++) {
 		struct tally t;
 
@@ -639,10 +638,10 @@ static void test_first_type_leads(void)
 
 	synthetic_small(&p);
 	synthetic_add_types(&p, 23, 50);
-	while (p.threads.items[p.samples.items[0].thread].process == 0) {
-		p.samples.n--;
-		memmove(p.samples.items, p.samples.items + 1,
-			p.samples.n * sizeof(*p.samples.items));
+	while (p.threads.items[p.types[0].samples.items[0].thread].process == 0) {
+		p.types[0].samples.n--;
+		memmove(p.types[0].samples.items, p.types[0].samples.items + 1,
+			p.types[0].samples.n * sizeof(*p.types[0].samples.items));
 	}
 	(void)check(&p, &synthetic_info, 0, 0);
 	r = render_one(&p, &synthetic_info);
@@ -652,7 +651,7 @@ static void test_first_type_leads(void)
 	CHECK_STR(resource_text(r, 0, "service.name"), "node");
 	protobuf_c_message_free_unpacked(&r->base, NULL);
 
-	p.samples.n = 0;
+	p.types[0].samples.n = 0;
 	CHECK_INT(check(&p, &synthetic_info, 0, 0).n_samples, ==, 100);
 	profile_deinit(&p);
 }
@@ -769,7 +768,7 @@ static void test_cut(void)
 
 	synthetic_random(&p, 3, 300);
 	synthetic_add_types(&p, 4, 100);
-	p.others[0].samples.n = 0; /* of their values otlp_split() cannot tell the samples */
+	p.types[1].samples.n = 0; /* of their values otlp_split() cannot tell the samples */
 	h.t = (struct tally){.max_bytes = 4u << 20,
 			     .max_samples = 16000,
 			     .start = p.start_unix_ns,
@@ -935,8 +934,8 @@ static void test_hostile(void)
 	if (!t.decode)
 		fprintf(stderr, "no protoc: decoded by the generated reader only\n");
 	CHECK_INT(render_otlp(&p, &synthetic_info, &options, check_payload, &t), ==, 0);
-	CHECK_INT(t.value, ==, p.samples.n);
-	CHECK_INT(check(&p, &synthetic_info, 30000, 0).value, ==, p.samples.n);
+	CHECK_INT(t.value, ==, p.types[0].samples.n);
+	CHECK_INT(check(&p, &synthetic_info, 30000, 0).value, ==, p.types[0].samples.n);
 	synthetic_add_types(&p, 26, 100);
 	CHECK_INT(render_otlp(&p, &synthetic_info, &options, check_payload, &t), ==, 0);
 	profile_deinit(&p);
@@ -974,18 +973,18 @@ static void test_renamed_process(void)
 
 	synthetic_small(&p);
 	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, count_resources, &before), ==, 0);
-	renamed = p.processes.items[p.threads.items[p.samples.items[0].thread].process];
+	renamed = p.processes.items[p.threads.items[p.types[0].samples.items[0].thread].process];
 	renamed.comm = strtab_put(&p.strings, "other name");
 	row = profile_add_process(&p, &renamed);
 	CHECK_INT(row, ==, p.processes.n - 1);
-	p.samples.items[0].thread = profile_add_thread(&p, row, 4711, STRID_EMPTY);
+	p.types[0].samples.items[0].thread = profile_add_thread(&p, row, 4711, STRID_EMPTY);
 	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, count_resources, &after), ==, 0);
 	CHECK_INT(after, ==, before);
 	CHECK_INT(check(&p, &synthetic_info, 0, 0).n_samples, ==, 12);
 	/* The same number in another container is another process, of a file of another host. */
 	renamed.container_id = strtab_put(&p.strings, "0123456789ab");
 	row = profile_add_process(&p, &renamed);
-	p.samples.items[0].thread = profile_add_thread(&p, row, 4711, STRID_EMPTY);
+	p.types[0].samples.items[0].thread = profile_add_thread(&p, row, 4711, STRID_EMPTY);
 	after = 0;
 	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, count_resources, &after), ==, 0);
 	CHECK_INT(after, ==, before + 1);
@@ -1017,14 +1016,14 @@ static void test_events(void)
 
 	synthetic_small(&p);
 	check_types(&p, "samples/count cpu/nanoseconds", NSEC_PER_SEC / 99);
-	p.period_ns = 0;
-	p.rate_hz = 0;
+	p.types[0].period_ns = 0;
+	p.types[0].rate_hz = 0;
 	check_types(&p, "samples/count /", 0);
-	p.period_events = 100;
-	p.event = strtab_put(&p.strings, "page-faults");
+	p.types[0].period_events = 100;
+	p.types[0].event = strtab_put(&p.strings, "page-faults");
 	check_types(&p, "samples/count page-faults/count", 100);
-	p.period_events = 1;
-	p.weighted = true;
+	p.types[0].period_events = 1;
+	p.types[0].weighted = true;
 	check_types(&p, "page-faults/count page-faults/count", 1);
 	profile_deinit(&p);
 }
@@ -1035,11 +1034,11 @@ static void test_times_and_values(void)
 	struct tally t;
 
 	synthetic_small(&p);
-	p.samples.items[0].time_unix_ns = p.start_unix_ns - 5;
-	p.samples.items[1].time_unix_ns = p.end_unix_ns + 7;
+	p.types[0].samples.items[0].time_unix_ns = p.start_unix_ns - 5;
+	p.types[0].samples.items[1].time_unix_ns = p.end_unix_ns + 7;
 	t = check(&p, &synthetic_info, 0, 0);
 	CHECK_INT(t.n_samples, ==, 12);
-	p.samples.items[3].value = 100;
+	p.types[0].samples.items[3].value = 100;
 	t = check(&p, &synthetic_info, 0, 0);
 	CHECK_INT(t.n_samples, ==, 0);
 	CHECK_INT(t.value, ==, 111);
@@ -1056,7 +1055,7 @@ static void test_equal_after_all(void)
 	uint32_t module, frame, thread[2];
 
 	synthetic_small(&p);
-	p.samples.n = 0;
+	p.types[0].samples.n = 0;
 	m = p.modules.items[1];
 	m.uid = 999;
 	module = profile_add_module(&p, &m);
@@ -1107,7 +1106,7 @@ static void test_named_in_another_module(void)
 		request *r;
 
 		synthetic_small(&p);
-		p.samples.n = 0;
+		p.types[0].samples.n = 0;
 		for (uint32_t i = 0; i < 2; i++) {
 			struct profile_module m = p.modules.items[1];
 			struct profile_sample s = {

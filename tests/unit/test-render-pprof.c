@@ -112,13 +112,14 @@ static void test_small(void)
 	synthetic_small(&p);
 	/* Begin with the kernel's thread: the last two samples become the first. */
 	for (uint32_t i = 0; i < 2; i++) {
-		struct profile_sample s = p.samples.items[i];
+		struct profile_sample s = p.types[0].samples.items[i];
 
-		p.samples.items[i] = p.samples.items[p.samples.n - 1 - i];
-		p.samples.items[p.samples.n - 1 - i] = s;
+		p.types[0].samples.items[i] =
+			p.types[0].samples.items[p.types[0].samples.n - 1 - i];
+		p.types[0].samples.items[p.types[0].samples.n - 1 - i] = s;
 	}
 	pb = decode(&p);
-	CHECK_INT(check(pb, p.period_ns), ==, 12);
+	CHECK_INT(check(pb, p.types[0].period_ns), ==, 12);
 	CHECK_INT(pb->n_sample, ==, 5);
 	CHECK_STR(pb->string_table[pb->default_sample_type], "cpu");
 	CHECK_INT(pb->period, ==, NSEC_PER_SEC / 99);
@@ -155,10 +156,10 @@ static void test_events(void)
 	struct profile p;
 
 	synthetic_small(&p);
-	p.period_ns = 0;
-	p.rate_hz = 0;
-	p.period_events = 100;
-	p.event = strtab_put(&p.strings, "page-faults");
+	p.types[0].period_ns = 0;
+	p.types[0].rate_hz = 0;
+	p.types[0].period_events = 100;
+	p.types[0].event = strtab_put(&p.strings, "page-faults");
 	pb = decode(&p);
 	CHECK_INT(check(pb, 100), ==, 12);
 	CHECK_STR(pb->string_table[pb->default_sample_type], "page-faults");
@@ -166,10 +167,10 @@ static void test_events(void)
 	CHECK_INT(pb->period, ==, 100);
 	perftools__profiles__profile__free_unpacked(pb, NULL);
 
-	p.period_events = 1;
-	p.weighted = true;
-	for (uint32_t i = 0; i < p.samples.n; i++)
-		n_events += p.samples.items[i].value = 1000 + i;
+	p.types[0].period_events = 1;
+	p.types[0].weighted = true;
+	for (uint32_t i = 0; i < p.types[0].samples.n; i++)
+		n_events += p.types[0].samples.items[i].value = 1000 + i;
 	pb = decode(&p);
 	for (size_t i = 0; i < pb->n_sample; i++)
 		n_events -= (uint64_t)pb->sample[i]->value[1];
@@ -187,8 +188,8 @@ static void test_no_period(void)
 	int64_t sum = 0;
 
 	synthetic_small(&p);
-	p.period_ns = 0;
-	p.rate_hz = 0;
+	p.types[0].period_ns = 0;
+	p.types[0].rate_hz = 0;
 	pb = decode(&p);
 	CHECK_INT(pb->n_sample_type, ==, 1);
 	CHECK_STR(pb->string_table[pb->sample_type[0]->type], "samples");
@@ -217,10 +218,10 @@ static void test_types(void)
 
 	synthetic_random(&p, 13, 400);
 	synthetic_add_types(&p, 14, 700);
-	p.samples.n = want[0] = 300;
+	p.types[0].samples.n = want[0] = 300;
 	want[1] = 300 * (int64_t)(NSEC_PER_SEC / 99);
 	for (uint32_t i = 0; i < 700; i++)
-		want[2] += p.others[0].samples.items[i].value;
+		want[2] += p.types[1].samples.items[i].value;
 	want[3] = 700 * 10;
 	want[4] = 700 * (int64_t)NSEC_PER_MSEC;
 	pb = decode(&p);
@@ -253,13 +254,13 @@ static void test_sums(void)
 
 	synthetic_random(&p, 11, 5000);
 	pb = decode(&p);
-	CHECK_INT(check(pb, p.period_ns), ==, 5000);
+	CHECK_INT(check(pb, p.types[0].period_ns), ==, 5000);
 	perftools__profiles__profile__free_unpacked(pb, NULL);
 	profile_deinit(&p);
 
 	synthetic_hostile(&p);
 	pb = decode(&p);
-	CHECK_INT(check(pb, p.period_ns), ==, p.samples.n);
+	CHECK_INT(check(pb, p.types[0].period_ns), ==, p.types[0].samples.n);
 	perftools__profiles__profile__free_unpacked(pb, NULL);
 	profile_deinit(&p);
 

@@ -116,7 +116,7 @@ static void test_folded_sums(void)
 
 	synthetic_hostile(&p);
 	text = render(&p, folded);
-	CHECK_INT(check_lines(text), ==, p.samples.n);
+	CHECK_INT(check_lines(text), ==, p.types[0].samples.n);
 	CHECK(!strstr(text, "\nroot"));
 	free(text);
 	profile_deinit(&p);
@@ -226,7 +226,7 @@ static void test_summary_of_stacks(void)
 	synthetic_small(&p);
 	p.counters[PROFILE_SAMPLES] += 30;
 	p.counters[PROFILE_SAMPLES_FILTERED] = 30;
-	p.stack_bytes = 16 << 10;
+	p.types[0].stack_bytes = 16 << 10;
 	p.counters[PROFILE_STACKS_WITHIN_8K] = 3;
 	p.counters[PROFILE_STACKS_WITHIN_16K] = 1;
 	p.counters[PROFILE_STACKS_TO_16_FRAMES] = 4;
@@ -239,7 +239,7 @@ static void test_summary_of_stacks(void)
 			   "for 75%\n"));
 	CHECK(strstr(text, "  frames                  up to 16          in half of the stacks\n"));
 	free(text);
-	p.stack_bytes = 32 << 10;
+	p.types[0].stack_bytes = 32 << 10;
 	p.counters[PROFILE_STACKS_TO_16_FRAMES] = 0;
 	p.counters[PROFILE_STACKS_TO_16_FRAMES + 4] = 4;
 	text = render(&p, summary_120_color);
