@@ -3,8 +3,9 @@
  * The host model as a whole: its birth with all limits, its clock, its budgets, its collection.
  *
  * Questions to the outside (maps, process facts, cgroups) cost a round trip and are asked at a
- * sample, so each kind has a budget a second on the records' clock. A question over budget is put
- * off to a later sample of the same process, and counted.
+ * sample. Process facts and cgroups have a budget of so many a second each, on the records' clock.
+ * What maps cost is for the process to choose: they have a share of the wall clock. A question over
+ * budget is put off to a later sample of the same process, and counted.
  */
 #include <errno.h>
 #include <string.h>
@@ -17,6 +18,10 @@
 #define DEFAULT_THREADS	   262144
 #define DEFAULT_FILES	   16384
 #define DEFAULT_OPEN_FILES 1024
+#define SHARE		   20 /* one in so many: 5 % */
+#define WAITING_DIVISOR	   8
+#define DEBT_MAX_NS	   NSEC_PER_SEC
+#define SHARE_MAX_NS	   (500 * (int64_t)NSEC_PER_MSEC) /* saved up, for a host full of processes */
 
 /* ---- Rows ---- */
 
@@ -101,6 +106,45 @@ bool host_budget_take(struct host *h, struct budget *b, uint64_t per_second)
 	}
 	b->tokens--;
 	return true;
+}
+
+uint64_t host_wall_ns(struct host *h)
+{
+	return h->source.wall ? h->source.wall(h->source.ctx) : clock_monotonic_ns();
+}
+
+bool host_share_begin(struct host *h, struct time_share *s)
+{
+	uint64_t now = host_wall_ns(h), earned = (now - s->last_ns) / SHARE;
+
+	if (!s->last_ns || earned >= 2 * (uint64_t)SHARE_MAX_NS) {
+		s->credit_ns = SHARE_MAX_NS;
+		s->last_ns = now;
+	} else if (earned) {
+		s->credit_ns += (int64_t)earned;
+		if (s->credit_ns > SHARE_MAX_NS)
+			s->credit_ns = SHARE_MAX_NS;
+		s->last_ns = now;
+	}
+	if (s->credit_ns <= 0) {
+		h->stats.deferred++;
+		return false;
+	}
+	s->begin_wall_ns = now;
+	s->begin_cpu_ns = clock_get_ns(CLOCK_THREAD_CPUTIME_ID);
+	return true;
+}
+
+/* Waiting counts less than work: on a busy host most of it is not the process's doing. */
+void host_share_end(struct host *h, struct time_share *s)
+{
+	uint64_t took = (host_wall_ns(h) - s->begin_wall_ns) / WAITING_DIVISOR;
+	uint64_t cpu = clock_get_ns(CLOCK_THREAD_CPUTIME_ID) - s->begin_cpu_ns;
+
+	if (took < cpu)
+		took = cpu;
+	/* After a stop of the whole host nobody waits for minutes. */
+	s->credit_ns -= took < DEBT_MAX_NS ? (int64_t)took : (int64_t)DEBT_MAX_NS;
 }
 
 /* ---- The model ---- */

@@ -100,6 +100,8 @@ struct host_source {
 	 * it is another. With it an mmap record older than a maps read is known to be stale, and
 	 * a pid that was reused before we looked is told from the one sampled. */
 	uint64_t (*now)(void *ctx);
+	/* The clock that tells how long an answer took; NULL: CLOCK_MONOTONIC. */
+	uint64_t (*wall)(void *ctx);
 };
 
 struct host_limits {
@@ -122,7 +124,9 @@ struct host_limits {
 
 struct host_stats {
 	uint64_t processes, files, open_files, threads; /* now */
-	uint64_t maps_reads, maps_failed, file_opens, file_open_failed, cgroup_reads;
+	uint64_t maps_reads, maps_failed;
+	uint64_t maps_queries; /* for the mapping at one address, instead of a read */
+	uint64_t file_opens, file_open_failed, cgroup_reads;
 	uint64_t refused_processes, refused_mappings, refused_threads, refused_files;
 	uint64_t refused_cgroups;
 	uint64_t cgroups;     /* now */
@@ -159,7 +163,9 @@ struct host_process *host_process_peek(struct host *h, uint32_t pid);
 /* Name of a thread (its own, else the process's); never NULL. */
 const char *host_thread_name(struct host *h, struct host_process *p, uint32_t tid);
 /* The executable mapping at pc; on a miss /proc/PID/maps is read again, with back-off per process
- * (once, then not before the delay doubles). NULL: none. */
+ * (once, then not before the delay doubles) and within a share of the wall clock for all of them. A
+ * process with very many mappings is read once in 10 s; between, the kernel is asked for the one at
+ * pc (Linux 6.11). NULL: none. */
 struct host_mapping *host_mapping_find(struct host *h, struct host_process *p, uint64_t pc,
 				       uint64_t time_ns);
 /* Opens the mapping's file if that was not tried yet, or failed through other processes only (a few

@@ -37,6 +37,7 @@ struct process {
 	uint64_t exit_ns;
 	uint64_t maps_time_ns;		      /* records up to here are already in the mappings */
 	uint64_t next_read_ns, read_delay_ns; /* back-off of maps reads */
+	uint64_t next_whole_ns; /* many mappings: when all may be read again, by the wall clock */
 	struct process *next_exited;
 	bool info_known;     /* or not available: not asked again */
 	bool start_is_exact; /* from /proc, not from the fork record */
@@ -92,6 +93,16 @@ struct budget {
 	uint64_t tokens, last_ns;
 };
 
+/*
+ * A share of the wall clock, for questions whose cost the process asked about decides. What one
+ * takes too long, the next ones wait for.
+ */
+struct time_share {
+	uint64_t last_ns; /* 0: nothing was asked yet */
+	int64_t credit_ns;
+	uint64_t begin_wall_ns, begin_cpu_ns; /* of the question under way */
+};
+
 struct host {
 	struct host_source source;
 	struct host_limits limits;
@@ -113,12 +124,18 @@ struct host {
 	uint32_t full_window; /* the window in which the file table was swept last, + 1 */
 	uint32_t sweep_row;   /* where the check of doubtful processes goes on */
 	bool only_v2; /* no cgroup v1 hierarchy: the id of a sample is all there is to know */
-	struct budget maps_budget, info_budget, cgroup_budget;
+	struct budget info_budget, cgroup_budget;
+	struct time_share maps_share;
 };
 
 /* host.c */
 void host_see_time(struct host *h, uint64_t time_ns);
 bool host_budget_take(struct host *h, struct budget *b, uint64_t per_second);
+/* The clock that costs are measured with. */
+uint64_t host_wall_ns(struct host *h);
+/* Begins a question when something is left of the share; false: it is put off, and counted. */
+bool host_share_begin(struct host *h, struct time_share *s);
+void host_share_end(struct host *h, struct time_share *s);
 /* Now on the records' clock: the source's, else the youngest record's time. */
 uint64_t host_now(struct host *h);
 

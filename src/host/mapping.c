@@ -6,21 +6,36 @@
  *
  * Misses can be had in any number (a program that jumps into unmapped memory, a JIT that hides its
  * mappings), so a fruitless read doubles the delay before the next of that process, a fruitful one
- * resets it; and all processes together have a budget a second.
+ * resets it; and all processes together have a share of the wall clock, since what a read takes is
+ * for the process to choose. One with very many mappings is read once in 10 s at most. Between,
+ * the kernel is asked for the mapping at one address, where it can answer that (Linux 6.11).
  */
 #include <errno.h>
+#include <limits.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "src/host/internal.h"
 #include "util/clock.h"
 
-#define READS_PER_SECOND  128
 #define MIN_READ_DELAY_NS (100 * NSEC_PER_MSEC)
 #define MAX_READ_DELAY_NS (60 * NSEC_PER_SEC)
 #define MAX_MAPS_BYTES	  (UINT64_C(32) << 20) /* 65530 mappings of 500 bytes */
 #define MAPS_CHUNK_BYTES  65536
 #define MANY_MAPPINGS	  4096
+#define WHOLE_READ_NS	  (10 * NSEC_PER_SEC) /* from one read of many mappings to the next */
+
+/* struct procmap_query of <linux/fs.h>, since Linux 6.11. */
+struct maps_query {
+	uint64_t size, flags, address;
+	uint64_t start, end, vma_flags, page_size, file_offset, inode;
+	uint32_t major, minor, n_name, n_build_id;
+	uint64_t name, build_id; /* addresses of ours */
+};
+#define MAPS_QUERY	      _IOWR('f', 17, struct maps_query)
+#define MAPS_QUERY_EXECUTABLE 0x04
+_Static_assert(sizeof(struct maps_query) == 104, "as the kernel has it");
 
 static bool starts_with(const char *s, const char *prefix)
 {
@@ -60,24 +75,26 @@ static void add_mapping(struct host *h, struct mapset *set, const struct host_ma
 
 /* ---- Reading maps ---- */
 
+static void add_read(struct host *h, struct mapset *set, const struct host_maps_line *l)
+{
+	struct host_file_key key = {l->major, l->minor, l->inode, 0};
+	struct host_mapping m = {.start = l->start, .end = l->end, .file_offset = l->file_offset};
+
+	m.kind = mapping_kind(l->path, l->inode != 0);
+	add_mapping(h, set, &m, &key, l->path);
+}
+
 static void add_line(struct host *h, struct mapset *set, char *line, size_t n)
 {
 	struct host_maps_line l;
-	struct host_mapping m = {0};
-	struct host_file_key key;
 
-	if (!host_parse_maps_line(line, n, &l) || !l.executable)
-		return;
-	key = (struct host_file_key){l.major, l.minor, l.inode, 0};
-	m.start = l.start;
-	m.end = l.end;
-	m.file_offset = l.file_offset;
-	m.kind = mapping_kind(l.path, l.inode != 0);
-	add_mapping(h, set, &m, &key, l.path);
+	if (host_parse_maps_line(line, n, &l) && l.executable)
+		add_read(h, set, &l);
 }
 
 /* Whole lines of buffer go into set; returns what is left of the last, moved to the front. */
-static size_t add_lines(struct host *h, struct mapset *set, char *buffer, size_t n)
+static size_t add_lines(struct host *h, struct mapset *set, char *buffer, size_t n,
+			uint64_t *n_lines)
 {
 	size_t from = 0;
 	char *end;
@@ -86,18 +103,20 @@ static size_t add_lines(struct host *h, struct mapset *set, char *buffer, size_t
 		size_t length = (size_t)(end - buffer) - from;
 
 		add_line(h, set, buffer + from, length);
+		(*n_lines)++;
 		from += length + 1;
 	}
 	memmove(buffer, buffer + from, n - from);
 	return n - from;
 }
 
-static int read_maps_text(struct host *h, int fd, struct mapset *set)
+static int read_maps_text(struct host *h, int fd, struct mapset *set, uint64_t *ret_lines)
 {
 	_cleanup_free_ char *buffer = malloc(MAPS_CHUNK_BYTES);
 	uint64_t total = 0;
 	size_t n = 0;
 
+	*ret_lines = 0;
 	if (!buffer)
 		return -ENOMEM;
 	while (total < MAX_MAPS_BYTES) {
@@ -112,7 +131,7 @@ static int read_maps_text(struct host *h, int fd, struct mapset *set)
 			 */
 			return total ? 0 : -ESRCH;
 		total += (uint64_t)got;
-		n = add_lines(h, set, buffer, n + (size_t)got);
+		n = add_lines(h, set, buffer, n + (size_t)got, ret_lines);
 		/* No kernel writes a line that long. */
 		if (n == MAPS_CHUNK_BYTES)
 			n = 0;
@@ -136,22 +155,34 @@ static void keep_biases(struct mapset *set, const struct mapset *old)
 	}
 }
 
+static int open_maps(struct host *h, const struct process *p)
+{
+	return h->source.open_maps ? h->source.open_maps(h->source.ctx, p->pub.pid) : -ENOSYS;
+}
+
+/* The pid may have passed on between our knowing it and the open. */
+static bool is_another(struct host *h, const struct process *p)
+{
+	return p->pub.start_time_ns && info_check_identity(h, p) != INFO_SAME;
+}
+
 static int read_maps(struct host *h, struct process *p)
 {
 	_cleanup_close_ int fd = -EBADF;
 	struct mapset *set;
-	uint64_t now = host_now(h);
+	uint64_t now = host_now(h), n_lines;
 	int r;
 
-	fd = h->source.open_maps ? h->source.open_maps(h->source.ctx, p->pub.pid) : -ENOSYS;
+	fd = open_maps(h, p);
 	if (fd < 0)
 		return fd;
 	set = mapset_new(h->limits.max_mappings);
 	if (!set)
 		return -ENOMEM;
-	r = read_maps_text(h, fd, set);
-	/* The pid may have passed on between our knowing it and the open. */
-	if (r >= 0 && p->pub.start_time_ns && info_check_identity(h, p) != INFO_SAME)
+	r = read_maps_text(h, fd, set, &n_lines);
+	if (n_lines >= MANY_MAPPINGS)
+		p->next_whole_ns = host_wall_ns(h) + WHOLE_READ_NS;
+	if (r >= 0 && is_another(h, p))
 		r = -ESRCH;
 	if (r < 0) {
 		mapset_unref(h, set);
@@ -164,17 +195,97 @@ static int read_maps(struct host *h, struct process *p)
 	return 0;
 }
 
-/* Reads the maps again if back-off and budget allow. true: the mappings are new. */
-bool mapping_refresh(struct host *h, struct process *p)
+/* The executable mapping at pc as the kernel has it now. name: of PATH_MAX bytes. */
+static int query_maps(int fd, uint64_t pc, struct host_maps_line *ret, char *name)
 {
-	if (p->pub.exited || p->pub.is_kernel || h->time_ns < p->next_read_ns ||
-	    !host_budget_take(h, &h->maps_budget, READS_PER_SECOND))
-		return false;
-	h->stats.maps_reads++;
+	static const char deleted[] = " (deleted)";
+	struct maps_query q = {.size = sizeof(q),
+			       .flags = MAPS_QUERY_EXECUTABLE,
+			       .address = pc,
+			       .n_name = PATH_MAX,
+			       .name = (uintptr_t)name};
+	size_t n;
+
+	name[0] = '\0';
+	if (ioctl(fd, MAPS_QUERY, &q) < 0)
+		return -errno;
+	if (pc < q.start || pc >= q.end)
+		return -ENOENT;
+	name[q.n_name ? PATH_MAX - 1 : 0] = '\0';
+	n = strlen(name);
+	if (name[0] == '/' && n >= sizeof(deleted) && !strcmp(name + n - strlen(deleted), deleted))
+		name[n - strlen(deleted)] = '\0';
+	*ret = (struct host_maps_line){.start = q.start,
+				       .end = q.end,
+				       .file_offset = q.file_offset,
+				       .inode = q.inode,
+				       .major = q.major,
+				       .minor = q.minor,
+				       .executable = true,
+				       .path = name};
+	return 0;
+}
+
+/* As long as it is the same one, what is known of it stays as it is. */
+static int add_queried(struct host *h, struct process *p, const struct host_maps_line *l)
+{
+	uint32_t i = p->set ? mapset_find(p->set, l->start) : UINT32_MAX;
+	const struct host_mapping *m = i == UINT32_MAX ? NULL : &p->set->maps.items[i];
+	struct mapset *set;
+
+	if (m && m->start == l->start && m->end == l->end && m->file_offset == l->file_offset &&
+	    (m->file ? m->file->key.inode == l->inode && m->file->key.major == l->major &&
+			       m->file->key.minor == l->minor
+		     : mapping_kind(l->path, l->inode != 0) == m->kind))
+		return 0;
+	set = p->set ? mapset_own(h, p->set) : mapset_new(h->limits.max_mappings);
+	process_set_maps(p, set);
+	if (!set)
+		return -ENOMEM;
+	add_read(h, set, l);
+	process_set_maps(p, set);
+	p->last_hit = UINT32_MAX;
+	return mapset_find(set, l->start) == UINT32_MAX ? -ENOSPC : 0;
+}
+
+/* Takes the mapping at pc into what is known of the process. */
+static int query_mapping(struct host *h, struct process *p, uint64_t pc)
+{
+	_cleanup_close_ int fd = open_maps(h, p);
+	struct host_maps_line line;
+	char name[PATH_MAX];
+	int r;
+
+	if (fd < 0)
+		return fd;
+	r = query_maps(fd, pc, &line, name);
+	if (r == 0 && is_another(h, p))
+		r = -ESRCH;
+	if (r < 0)
+		return r;
+	return add_queried(h, p, &line);
+}
+
+/* A question about the mappings of p fits in, now. */
+static bool may_ask(struct host *h, const struct process *p)
+{
+	return !p->pub.exited && !p->pub.is_kernel && h->time_ns >= p->next_read_ns &&
+	       host_share_begin(h, &h->maps_share);
+}
+
+/* The next question of this process waits twice as long, unless this one is worth it. */
+static void back_off(struct host *h, struct process *p)
+{
 	p->read_delay_ns = p->read_delay_ns ? p->read_delay_ns * 2 : MIN_READ_DELAY_NS;
 	if (p->read_delay_ns > MAX_READ_DELAY_NS)
 		p->read_delay_ns = MAX_READ_DELAY_NS;
 	p->next_read_ns = h->time_ns + p->read_delay_ns;
+}
+
+static bool read_again(struct host *h, struct process *p)
+{
+	h->stats.maps_reads++;
+	back_off(h, p);
 	if (read_maps(h, p) < 0) {
 		h->stats.maps_failed++;
 		return false;
@@ -183,6 +294,41 @@ bool mapping_refresh(struct host *h, struct process *p)
 	p->doubtful = false;
 	p->generation = h->generation;
 	return true;
+}
+
+/* Many mappings, and read in whole not long ago. */
+static bool is_read_enough(struct host *h, const struct process *p)
+{
+	return p->next_whole_ns && host_wall_ns(h) < p->next_whole_ns;
+}
+
+/* Reads the maps again if back-off and share allow. true: the mappings are new. */
+bool mapping_refresh(struct host *h, struct process *p)
+{
+	bool is_new;
+
+	if (is_read_enough(h, p) || !may_ask(h, p))
+		return false;
+	is_new = read_again(h, p);
+	host_share_end(h, &h->maps_share);
+	return is_new;
+}
+
+/* The same for the sake of one address. */
+static bool refresh_at(struct host *h, struct process *p, uint64_t pc)
+{
+	bool is_new;
+
+	if (!is_read_enough(h, p))
+		return mapping_refresh(h, p);
+	if (!may_ask(h, p))
+		return false;
+	h->stats.maps_queries++;
+	is_new = query_mapping(h, p, pc) == 0;
+	if (!is_new)
+		back_off(h, p);
+	host_share_end(h, &h->maps_share);
+	return is_new;
 }
 
 /* ---- Records and look-up ---- */
@@ -257,13 +403,14 @@ struct host_mapping *host_mapping_find(struct host *h, struct host_process *pub,
 	if (is_sure)
 		m = find(h, p, pc);
 	if (!m)
-		is_new = mapping_refresh(h, p);
+		is_new = refresh_at(h, p, pc);
 	if (!m)
 		m = find(h, p, pc);
 	if (m && is_new) {
-		/* Reading again was worth it: the next miss need not wait long. */
+		/* It was worth it: the next miss need not wait long, or not at all after a query.
+		 */
 		p->read_delay_ns = 0;
-		p->next_read_ns = h->time_ns + MIN_READ_DELAY_NS;
+		p->next_read_ns = is_read_enough(h, p) ? 0 : h->time_ns + MIN_READ_DELAY_NS;
 	}
 	return m;
 }

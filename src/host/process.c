@@ -129,6 +129,7 @@ void process_set_maps(struct process *p, struct mapset *set)
 static void inherit(struct host *h, struct process *p, const struct process *parent)
 {
 	process_set_maps(p, mapset_ref(parent->set));
+	p->next_whole_ns = parent->next_whole_ns;
 	memcpy(p->pub.comm, parent->pub.comm, sizeof(p->pub.comm));
 	if (parent->pub.executable_path)
 		info_set_exe(p, parent->pub.executable_path);
@@ -198,7 +199,7 @@ static void on_exec(struct host *h, struct process *p, uint64_t time_ns)
 	p->pub.mappings_known = true;
 	p->doubtful = false;
 	p->generation = h->generation;
-	p->read_delay_ns = p->next_read_ns = 0;
+	p->read_delay_ns = p->next_read_ns = p->next_whole_ns = 0;
 	p->exe_pending = true;
 	info_set_exe(p, NULL);
 	process_close_code(p);

@@ -251,7 +251,8 @@ static void log_window(const struct attribution *a)
 		"frames, %.2f%% of them cached, %llu rows compiled, %llu evicted, %llu bytes of "
 		"rows; %llu modules of compiled code (%llu refused), %llu bytes of their jitdump "
 		"records (%llu functions refused); %llu processes, %llu files (%llu open), %llu "
-		"maps read, %llu cgroup files read, %llu requests to the broker, %llu unanswered",
+		"maps read and %llu asked for one address, %llu questions put off, %llu cgroup "
+		"files read, %llu requests to the broker, %llu unanswered",
 		(unsigned long long)a->window, a->profile.types[0].samples.n, a->profile.stacks.n,
 		a->profile.frames.n, (unsigned long long)u->walks, (unsigned long long)u->frames,
 		100.0 * (double)u->cache_hits / (double)(u->cache_hits + u->cache_misses + 1),
@@ -260,7 +261,8 @@ static void log_window(const struct attribution *a)
 		(unsigned long long)c.modules_refused, (unsigned long long)c.bytes,
 		(unsigned long long)c.refused, (unsigned long long)h->processes,
 		(unsigned long long)h->files, (unsigned long long)h->open_files,
-		(unsigned long long)h->maps_reads, (unsigned long long)h->cgroup_reads,
+		(unsigned long long)h->maps_reads, (unsigned long long)h->maps_queries,
+		(unsigned long long)h->deferred, (unsigned long long)h->cgroup_reads,
 		(unsigned long long)a->ask->n_asked, (unsigned long long)a->ask->n_timeouts);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -83,8 +84,8 @@ static uint64_t now(void *ctx)
 	return clock_monotonic_ns();
 }
 
-static const struct host_source source = {NULL, open_maps, open_file,	 open_cgroup,
-					  NULL, NULL,	   process_info, now};
+static const struct host_source source = {NULL, open_maps,    open_file, open_cgroup, NULL,
+					  NULL, process_info, now,	 NULL};
 static const struct host_limits limits = {.max_open_files = 16};
 
 static void in_the_child(int ready)
@@ -198,10 +199,81 @@ static void test_kernel_thread(void)
 	CHECK_INT(host_stats(h)->maps_reads, ==, 0);
 }
 
+/* A clock that stands still. */
+static uint64_t standing(void *ctx)
+{
+	return NSEC_PER_SEC;
+}
+
+/* With thousands of mappings the kernel is asked for one, where it can answer that. */
+static void test_many_mappings(void)
+{
+	enum { N = 8192 };
+	_cleanup_(host_freep) struct host *h = NULL;
+	uint8_t *area = mmap(NULL, N * 4096UL, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct host_source standing_source = source;
+	uint32_t pid = (uint32_t)getpid();
+	uint64_t t = clock_monotonic_ns();
+	struct host_process *p;
+	struct host_mapping *m;
+	void *code, *file;
+	char path[4096] = "";
+	struct utsname u;
+	int fd, major, minor;
+
+	CHECK(area != MAP_FAILED);
+	for (size_t i = 0; i < N; i += 2)
+		CHECK_INT(mprotect(area + i * 4096, 4096, PROT_READ | PROT_EXEC), ==, 0);
+	standing_source.wall = standing;
+	CHECK_INT(host_new(&h, &standing_source, &limits), ==, 0);
+	p = host_process_get(h, pid, pid, t);
+	CHECK(p);
+	CHECK(host_mapping_find(h, p, (uintptr_t)area, t));
+	CHECK_INT(host_stats(h)->maps_reads, ==, 1);
+
+	/* Seconds later by the records' clock. */
+	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	CHECK_INT(fd, >=, 0);
+	file = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 4096);
+	CHECK(code != MAP_FAILED && file != MAP_FAILED);
+	(void)close(fd);
+	t += 30 * NSEC_PER_SEC;
+	m = host_mapping_find(h, p, (uintptr_t)code, t);
+	CHECK_INT(host_stats(h)->maps_reads, ==, 1);
+	CHECK_INT(host_stats(h)->maps_queries, ==, 1);
+	CHECK_INT(uname(&u), ==, 0);
+	CHECK_INT(sscanf(u.release, "%d.%d", &major, &minor), ==, 2);
+	if (!m) {
+		CHECK(major < 6 || (major == 6 && minor < 11));
+		SKIP("Linux %s cannot be asked for a single mapping", u.release);
+	}
+	CHECK_INT(m->kind, ==, HOST_MAPPING_ANON);
+	CHECK_INT(m->start, <=, (uintptr_t)code);
+	m = host_mapping_find(h, p, (uintptr_t)file + 16, t);
+	CHECK(m);
+	CHECK_INT(m->kind, ==, HOST_MAPPING_FILE);
+	CHECK_INT(m->start, ==, (uintptr_t)file);
+	CHECK_INT(m->end, ==, (uintptr_t)file + 4096);
+	CHECK_INT(m->file_offset, ==, 4096);
+	CHECK_INT(readlink("/proc/self/exe", path, sizeof(path) - 1), >, 0);
+	CHECK_STR(m->file->path, path);
+	CHECK_INT(host_file_open(h, p, m), >=, 0); /* the test opens by inode */
+	/* Of a hole nothing is said, and not asked again soon. */
+	CHECK(!host_mapping_find(h, p, (uintptr_t)area + 4096, t));
+	CHECK(!host_mapping_find(h, p, (uintptr_t)area + 4096, t));
+	CHECK_INT(host_stats(h)->maps_queries, ==, 3);
+	CHECK_INT(host_stats(h)->maps_reads, ==, 1);
+	(void)munmap(area, N * 4096UL);
+	(void)munmap(code, 4096);
+	(void)munmap(file, 4096);
+}
+
 int main(void)
 {
 	RUN(test_child);
 	RUN(test_process_that_never_was);
 	RUN(test_kernel_thread);
+	RUN(test_many_mappings);
 	return 0;
 }

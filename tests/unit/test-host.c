@@ -20,6 +20,7 @@ static struct {
 	const char *cgroup;
 	const char *cgroup_path;
 	uint64_t start_ns, now;
+	uint64_t wall, maps_take_ns; /* a clock of our own, and what a maps read takes by it */
 	const char *comm, *exe;
 	bool is_kernel, no_process, no_file;
 	uint32_t n_maps, n_infos, n_files, n_cgroups, n_freed, n_freed_processes;
@@ -40,6 +41,7 @@ static int text_fd(const char *text)
 static int open_maps(void *ctx, uint32_t pid)
 {
 	outside.n_maps++;
+	outside.wall += outside.maps_take_ns;
 	return outside.maps && pid != outside.gone_pid ? text_fd(outside.maps) : -ESRCH;
 }
 
@@ -85,6 +87,11 @@ static uint64_t now(void *ctx)
 	return outside.now;
 }
 
+static uint64_t wall(void *ctx)
+{
+	return NSEC_PER_SEC + outside.wall;
+}
+
 static void free_user(void *ctx, struct host_file *file)
 {
 	outside.n_freed++;
@@ -95,8 +102,8 @@ static void free_process_user(void *ctx, struct host_process *process)
 	outside.n_freed_processes++;
 }
 
-static struct host_source source = {NULL,	 open_maps, open_file,	  open_cgroup,
-				    cgroup_path, NULL,	    process_info, NULL};
+static struct host_source source = {NULL, open_maps,	open_file, open_cgroup, cgroup_path,
+				    NULL, process_info, NULL,	   wall};
 static struct host_limits limits = {.free_user = free_user, .free_process_user = free_process_user};
 
 static struct host *new_host(void)
@@ -179,26 +186,71 @@ static void test_miss_policy(void)
 	CHECK_INT(outside.n_maps, ==, n + 1);
 }
 
-static void test_budget_over_all(void)
+/* Reads that take long are few, however fast the records' clock goes; cheap ones are not. */
+static void test_maps_have_a_share_of_the_time(void)
 {
 	_cleanup_(host_freep) struct host *h = new_host();
+	uint32_t n, pid = 1;
 
 	outside.maps = MAPS;
-	for (uint32_t pid = 1; pid <= 2000; pid++) {
-		struct host_process *p = host_process_get(h, pid, pid, NSEC_PER_SEC);
+	for (; pid <= 2000; pid++)
+		CHECK_STR(path_at(h, host_process_get(h, pid, pid, NSEC_PER_SEC), 0x400000,
+				  NSEC_PER_SEC),
+			  "/bin/a");
+	CHECK_INT(outside.n_maps, ==, 2000);
 
-		CHECK(p);
-		(void)host_mapping_find(h, p, 0x400000, NSEC_PER_SEC);
-	}
-	CHECK_INT(outside.n_maps, <=, 128);
+	/* 80 ms each, most of it waiting; a second of wall clock in which a minute of records is
+	 * read. */
+	outside.maps_take_ns = 80 * NSEC_PER_MSEC;
+	for (; pid <= 4000; pid++)
+		(void)host_mapping_find(h, host_process_get(h, pid, pid, pid * NSEC_PER_SEC),
+					0x400000, pid * NSEC_PER_SEC);
+	n = outside.n_maps - 2000;
+	CHECK_INT(n, >, 5);
+	CHECK_INT(n, <=,
+		  500 / 10 + 500 * 80 / 10 / 20 + 1); /* saved up, and earned while waiting */
 	CHECK_INT(host_stats(h)->deferred, >, 1000);
-	/* A second later some more may be asked. */
-	(void)host_mapping_find(h, host_process_get(h, 1999, 1999, 3 * NSEC_PER_SEC), 0x400000,
-				3 * NSEC_PER_SEC);
-	CHECK_INT(outside.n_maps, <=, 129);
-	CHECK_STR(path_at(h, host_process_get(h, 1999, 1999, 3 * NSEC_PER_SEC), 0x400000,
-			  3 * NSEC_PER_SEC),
+
+	/* Time passes by the wall clock: there is room again. */
+	outside.wall += 60 * NSEC_PER_SEC;
+	CHECK_STR(path_at(h, host_process_get(h, 3999, 3999, 4000 * NSEC_PER_SEC), 0x400000,
+			  4000 * NSEC_PER_SEC),
 		  "/bin/a");
+}
+
+/* A process with very many mappings, all told by records and looked at all the time. */
+static void test_many_mappings_are_read_seldom(void)
+{
+	_cleanup_(host_freep) struct host *h = new_host();
+	_cleanup_free_ char *text = malloc(5000 * 64);
+	struct host_process *p;
+	uint64_t t = NSEC_PER_SEC;
+	size_t n = 0;
+
+	CHECK(text);
+	for (unsigned int i = 0; i < 5000; i++)
+		n += (size_t)snprintf(text + n, 64, "%x-%x r-xp 00000000 00:00 0\n",
+				      0x400000 + i * 0x2000, 0x401000 + i * 0x2000);
+	outside.maps = text;
+	p = host_process_get(h, 10, 10, t);
+	CHECK_STR(path_at(h, p, 0x400000, t), "anonymous");
+	for (unsigned int i = 0; i < 100; i++) {
+		t += 200 * NSEC_PER_MSEC;
+		outside.wall += 50 * NSEC_PER_MSEC;
+		host_on_mmap(h, 10, 0x10000000 + i * 0x2000u, 0x1000, 0, &key_a, "/bin/a", t);
+		CHECK_STR(path_at(h, p, 0x400000, t), "anonymous");
+	}
+	CHECK_INT(host_stats(h)->maps_reads, ==, 1);
+	/* After 10 s of wall clock once more. */
+	t += 600 * NSEC_PER_SEC;
+	outside.wall += 6 * NSEC_PER_SEC;
+	CHECK_STR(path_at(h, p, 0x400000, t), "anonymous");
+	CHECK_STR(path_at(h, p, 0x999999, t + NSEC_PER_SEC), "none");
+	CHECK_INT(host_stats(h)->maps_reads, ==, 2);
+	/* A program of its own begins anew. */
+	host_on_comm(h, 10, 10, "new", true, t + 2 * NSEC_PER_SEC);
+	outside.maps = MAPS;
+	CHECK_STR(path_at(h, p, 0x400000, t + 3 * NSEC_PER_SEC), "/bin/a");
 }
 
 static void test_fork_exec_exit(void)
@@ -852,7 +904,8 @@ int main(void)
 {
 	RUN(test_first_sight);
 	RUN(test_miss_policy);
-	RUN(test_budget_over_all);
+	RUN(test_maps_have_a_share_of_the_time);
+	RUN(test_many_mappings_are_read_seldom);
 	RUN(test_fork_exec_exit);
 	RUN(test_exec_of_an_unknown_process);
 	RUN(test_short_lived_child_of_an_unknown_parent);
