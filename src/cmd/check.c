@@ -494,7 +494,7 @@ int check_main(int argc, char **argv)
 	if (r > 0)
 		return EXIT_CODE_OK;
 	if (r == 0 && first < argc)
-		(void)fprintf(stderr, "perfwalk: check: %s: takes no arguments\n", argv[first]);
+		(void)options_refuse(&check_command, "%s: takes no arguments", argv[first]);
 	if (r < 0 || first < argc)
 		return EXIT_CODE_USAGE;
 	if (!c)

@@ -165,10 +165,9 @@ static int parse(struct request *q, int argc, char **argv, const char **ret_comm
 		return r;
 	if (!(q->all || q->json) || (strcmp(*ret_command, "status") == 0 && !(q->all && q->json)))
 		return 0;
-	(void)fprintf(stderr, "perfwalk: ctl: %s\n",
-		      q->all && q->json ? "--all and --json exclude each other: choose one"
-					: "only status takes --all and --json");
-	return -EINVAL;
+	return options_refuse(&ctl_command, "%s",
+			      q->all && q->json ? "--all and --json exclude each other: choose one"
+						: "only status takes --all and --json");
 }
 
 int ctl_main(int argc, char **argv)

@@ -41,8 +41,8 @@ const struct command debug_command = {
 
 static int complain(const char *what, const char *text)
 {
-	(void)fprintf(stderr, "perfwalk: debug: %s%s%s; see perfwalk debug --help\n", what,
-		      text ? ": " : "", text ? text : "");
+	(void)options_refuse(&debug_command, "%s%s%s; see perfwalk debug --help", what,
+			     text ? ": " : "", text ? text : "");
 	return EXIT_CODE_USAGE;
 }
 

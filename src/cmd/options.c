@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <getopt.h>
+#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,24 @@
 #define MAX_ID	    (1u << 22) /* the kernel's own limit */
 #define LONG_ONLY   1000       /* getopt's value of options without a letter */
 #define HELP_VALUE  999
+
+int options_refuse(const struct command *c, const char *format, ...)
+{
+	va_list args;
+
+	(void)fprintf(stderr, "perfwalk: %s: ", c->name);
+	va_start(args, format);
+	(void)vfprintf(stderr, format, args);
+	va_end(args);
+	(void)fputc('\n', stderr);
+	return -EINVAL;
+}
+
+int options_complain(const struct command *c, const char *option, const char *value,
+		     const char *expected)
+{
+	return options_refuse(c, "%s %s: %s", option, value, expected);
+}
 
 void options_help(const struct command *c, FILE *out)
 {
@@ -33,7 +52,7 @@ void options_help(const struct command *c, FILE *out)
 		(void)fprintf(out, "\n%s", c->epilog);
 }
 
-static void report_unknown(const struct command *c, const char *word)
+static int report_unknown(const struct command *c, const char *word)
 {
 	const char *names[MAX_OPTIONS], *near = NULL;
 	size_t n = 0;
@@ -42,9 +61,9 @@ static void report_unknown(const struct command *c, const char *word)
 		names[n] = c->options[n].name;
 	if (strncmp(word, "--", 2) == 0)
 		near = text_nearest(word + 2, names, n);
-	(void)fprintf(stderr, "perfwalk: %s: unknown option %s%s%s%s; see perfwalk %s --help\n",
-		      c->name, word, near ? " (did you mean --" : "", near ? near : "",
-		      near ? "?)" : "", c->name);
+	return options_refuse(c, "unknown option %s%s%s%s; see perfwalk %s --help", word,
+			      near ? " (did you mean --" : "", near ? near : "", near ? "?)" : "",
+			      c->name);
 }
 
 int options_parse(const struct command *c, int argc, char **argv,
@@ -80,17 +99,14 @@ int options_parse(const struct command *c, int argc, char **argv,
 			options_help(c, stdout);
 			return 1;
 		}
-		if (v == ':') {
-			(void)fprintf(stderr,
-				      "perfwalk: %s: %s needs a value; see perfwalk %s --help\n",
-				      c->name, argv[optind - 1], c->name);
-			return -EINVAL;
-		}
+		if (v == ':')
+			return options_refuse(c, "%s needs a value; see perfwalk %s --help",
+					      argv[optind - 1], c->name);
 		if (v == '?') {
 			char letter[3] = {'-', (char)optopt, '\0'};
 
-			report_unknown(c, optopt && optopt < LONG_ONLY ? letter : argv[before]);
-			return -EINVAL;
+			return report_unknown(c,
+					      optopt && optopt < LONG_ONLY ? letter : argv[before]);
 		}
 		for (size_t i = 0; i < n; i++) {
 			if (v != longs[i].val)
@@ -129,26 +145,17 @@ int options_choose(const struct command *c, const char *kind, const char *word)
 			return (int)i;
 	}
 	near = text_nearest(word, c->words, c->n_words);
-	(void)fprintf(stderr, "perfwalk: %s: unknown %s %s%s%s%s; see perfwalk %s --help\n",
-		      c->name, kind, word, near ? " (did you mean " : "", near ? near : "",
-		      near ? "?)" : "", c->name);
-	return -EINVAL;
+	return options_refuse(c, "unknown %s %s%s%s%s; see perfwalk %s --help", kind, word,
+			      near ? " (did you mean " : "", near ? near : "", near ? "?)" : "",
+			      c->name);
 }
 
 int options_end(const struct command *c, int argc, char **argv, int at)
 {
 	if (at >= argc)
 		return 0;
-	(void)fprintf(stderr, "perfwalk: %s: unexpected argument %s; see perfwalk %s --help\n",
-		      c->name, argv[at], c->name);
-	return -EINVAL;
-}
-
-static int complain(const struct command *c, const char *option, const char *value,
-		    const char *expected)
-{
-	(void)fprintf(stderr, "perfwalk: %s: %s %s: %s\n", c->name, option, value, expected);
-	return -EINVAL;
+	return options_refuse(c, "unexpected argument %s; see perfwalk %s --help", argv[at],
+			      c->name);
 }
 
 int options_parse_ids(const struct command *c, const char *option, const char *value, pid_t *ids,
@@ -162,13 +169,14 @@ int options_parse_ids(const struct command *c, const char *option, const char *v
 		uint64_t id;
 
 		if (text_parse_u64(word, 1, MAX_ID, &id) < 0)
-			return complain(
+			return options_complain(
 				c, option, word,
 				"not a process or thread id; give numbers, separated by commas");
 		if (*n == OPTIONS_MAX_IDS)
-			return complain(c, option, value,
-					"more than 256 of them; sample the whole host instead");
+			return options_complain(
+				c, option, value,
+				"more than 256 of them; sample the whole host instead");
 		ids[(*n)++] = (pid_t)id;
 	}
-	return *n > 0 ? 0 : complain(c, option, value, "no id in it");
+	return *n > 0 ? 0 : options_complain(c, option, value, "no id in it");
 }

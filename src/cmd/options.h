@@ -49,4 +49,10 @@ int options_parse_ids(const struct command *c, const char *option, const char *v
 		      size_t *n);
 /* Nothing may stand at argv[at]. 0; -EINVAL: the user was told what does. */
 int options_end(const struct command *c, int argc, char **argv, int at);
+/* Tells the user that an option cannot have this value, and what it can have. -EINVAL. */
+int options_complain(const struct command *c, const char *option, const char *value,
+		     const char *expected);
+/* Tells the user what else is wrong with a command line, by a format of printf. -EINVAL. */
+int options_refuse(const struct command *c, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
 void options_help(const struct command *c, FILE *out);

@@ -133,18 +133,6 @@ const struct command record_command = {
 		  "  perfwalk record -e cpu-clock/freq=199/ -e page-faults -o out.pb.gz -- make\n",
 };
 
-int record_complain(const char *option, const char *value, const char *expected)
-{
-	(void)fprintf(stderr, "perfwalk: record: %s %s: %s\n", option, value, expected);
-	return -EINVAL;
-}
-
-int record_refuse(const char *text)
-{
-	(void)fprintf(stderr, "perfwalk: record: %s\n", text);
-	return -EINVAL;
-}
-
 int record_parse_stack_bytes(const char *value, uint64_t *ret)
 {
 	return text_parse_bytes(value, ret) < 0 || *ret < 1024 || *ret > 65528 ? -EINVAL : 0;
@@ -153,7 +141,7 @@ int record_parse_stack_bytes(const char *value, uint64_t *ret)
 static int parse_stack_size(struct record_options *o, const char *option, const char *value)
 {
 	if (record_parse_stack_bytes(value, &o->stack_bytes) < 0)
-		return record_complain(option, value, "bytes from 1K to 65528");
+		return options_complain(&record_command, option, value, "bytes from 1K to 65528");
 	return 0;
 }
 
@@ -168,7 +156,8 @@ static int parse_call_graph(struct record_options *o, const char *value)
 		return 0;
 	}
 	if (strncmp(value, "dwarf", 5) != 0 || (value[5] && value[5] != ','))
-		return record_complain("--call-graph", value, "dwarf, dwarf,BYTES, fp or auto");
+		return options_complain(&record_command, "--call-graph", value,
+					"dwarf, dwarf,BYTES, fp or auto");
 	o->stacks = SAMPLE_STACKS_DWARF;
 	return value[5] ? parse_stack_size(o, "--call-graph", value + 6) : 0;
 }
@@ -180,14 +169,14 @@ static int include(struct record_options *o, const char *option, enum config_fil
 	char error[600];
 
 	if (config_include(o->config, filter, value, error, sizeof(error)) < 0)
-		return record_complain(option, value, error);
+		return options_complain(&record_command, option, value, error);
 	return 0;
 }
 
 static int add_output(struct record_options *o, const char *path)
 {
 	if (o->n_outputs == TREE_MAX_OUTPUTS)
-		return record_complain("-o", path, "more than 16 outputs");
+		return options_complain(&record_command, "-o", path, "more than 16 outputs");
 	o->outputs[o->n_outputs++] = path;
 	return 0;
 }
@@ -201,7 +190,7 @@ static int set_format(struct record_options *o, const char *name)
 		return 0;
 	(void)snprintf(text, sizeof(text), "unknown format; the formats are %s",
 		       format_names(names, sizeof(names)));
-	return record_complain("--format", name, text);
+	return options_complain(&record_command, "--format", name, text);
 }
 
 const struct format *record_output_format(const struct record_options *o, const char *path)
@@ -220,14 +209,14 @@ static int check_outputs(const struct record_options *o)
 
 		n_standard += format_is_standard_output(path);
 		if (n_standard > 1)
-			return record_complain("-o", path,
-					       "standard output can be one output only");
+			return options_complain(&record_command, "-o", path,
+						"standard output can be one output only");
 		if (!format_choose(path, o->format, false, error))
-			return record_complain("-o", path, error);
+			return options_complain(&record_command, "-o", path, error);
 	}
 	if (o->format && o->n_outputs == 0)
-		return record_complain("--format", o->format->name,
-				       "no output is given: add -o FILE");
+		return options_complain(&record_command, "--format", o->format->name,
+					"no output is given: add -o FILE");
 	return 0;
 }
 
@@ -244,14 +233,14 @@ static int on_option(void *ctx, int id, const char *value)
 		return options_parse_ids(&record_command, "-p", value, o->pids, &o->n_pids);
 	case OPT_FREQ:
 		if (text_parse_u64(value, 1, RECORD_MAX_HZ, &o->rate_hz) < 0)
-			return record_complain(
-				"-F", value,
+			return options_complain(
+				&record_command, "-F", value,
 				"expected a number of samples a second, from 1 to 10000");
 		return 0;
 	case OPT_DURATION:
 		if (text_parse_duration_ns(value, &o->duration_ns) < 0 || o->duration_ns == 0)
-			return record_complain(
-				"-d", value,
+			return options_complain(
+				&record_command, "-d", value,
 				"expected a time such as 500ms, 10s, 2m, or a number of seconds");
 		return 0;
 	case OPT_OUTPUT:
@@ -277,8 +266,8 @@ static int on_option(void *ctx, int id, const char *value)
 		return record_events_parse(o, value);
 	case OPT_COUNT:
 		if (text_parse_u64(value, 1, RECORD_MAX_COUNT, &o->period) < 0)
-			return record_complain("-c", value,
-					       "expected a number of events, at least 1");
+			return options_complain(&record_command, "-c", value,
+						"expected a number of events, at least 1");
 		return 0;
 	case OPT_GRAPH:
 		return parse_call_graph(o, "auto");
@@ -303,7 +292,8 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_DEMANGLE:
 		if (!config_demangle_parse(value, &o->demangle))
-			return record_complain("--demangle", value, "full, simple or none");
+			return options_complain(&record_command, "--demangle", value,
+						"full, simple or none");
 		return 0;
 	case OPT_STRICT:
 		o->strict = true;
@@ -321,13 +311,18 @@ static int check_options(struct record_options *o, bool command)
 	int r;
 
 	if ((int)o->all + o->processes + o->threads + command > 1)
-		return record_refuse("-a, -p, -t and COMMAND exclude each other: choose one");
+		return options_refuse(&record_command,
+				      "-a, -p, -t and COMMAND exclude each other: choose one");
 	if (o->only_user && o->only_kernel)
-		return record_refuse("--all-user and --all-kernel exclude each other");
+		return options_refuse(&record_command,
+				      "--all-user and --all-kernel exclude each other");
 	if (o->only_kernel && o->user_only)
-		return record_refuse("--all-kernel and --user-only exclude each other: choose one");
+		return options_refuse(
+			&record_command,
+			"--all-kernel and --user-only exclude each other: choose one");
 	if (o->n_outputs == 0 && o->quiet)
-		return record_refuse("--quiet without -o gives no result; add -o FILE");
+		return options_refuse(&record_command,
+				      "--quiet without -o gives no result; add -o FILE");
 	r = check_outputs(o);
 	return r < 0 ? r : record_events_check(o);
 }

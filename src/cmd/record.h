@@ -53,6 +53,3 @@ int record_events_parse(struct record_options *o, const char *value);
 int record_events_check(struct record_options *o);
 /* 1K to 65528. 0 or -EINVAL. */
 int record_parse_stack_bytes(const char *value, uint64_t *ret);
-/* Tell the user what is wrong: -EINVAL. */
-int record_complain(const char *option, const char *value, const char *expected);
-int record_refuse(const char *text);

@@ -339,12 +339,8 @@ int run_main(int argc, char **argv)
 	r = options_parse(&run_command, argc, argv, on_option, &d, &first);
 	if (r > 0 || r == -ECANCELED)
 		return EXIT_CODE_OK;
-	if (r == 0 && first < argc) {
-		(void)fprintf(stderr,
-			      "perfwalk: run: unexpected argument %s; see perfwalk run --help\n",
-			      argv[first]);
-		r = -EINVAL;
-	}
+	if (r == 0)
+		r = options_end(&run_command, argc, argv, first);
 	if (r == 0)
 		r = load(&d, &d.config);
 	if (r < 0)

@@ -106,18 +106,13 @@ struct top_run {
 
 /* ---- Options ---- */
 
-static int complain(const char *option, const char *value, const char *expected)
-{
-	(void)fprintf(stderr, "perfwalk: top: %s %s: %s\n", option, value, expected);
-	return -EINVAL;
-}
-
 static int parse_time(const char *option, const char *value, uint64_t *ret_ns)
 {
 	uint64_t ns;
 
 	if (text_parse_duration_ns(value, &ns) < 0 || ns < MIN_INTERVAL || ns > MAX_INTERVAL)
-		return complain(option, value, "a time from 100ms to 10m, like 2, 2s or 500ms");
+		return options_complain(&top_command, option, value,
+					"a time from 100ms to 10m, like 2, 2s or 500ms");
 	*ret_ns = ns;
 	return 0;
 }
@@ -130,7 +125,8 @@ static int parse_view(struct top_run *t, const char *value)
 			return 0;
 		}
 	}
-	return complain("--view", value, "functions, processes, containers or tree");
+	return options_complain(&top_command, "--view", value,
+				"functions, processes, containers or tree");
 }
 
 static int parse_sort(struct top_run *t, const char *value)
@@ -141,7 +137,7 @@ static int parse_sort(struct top_run *t, const char *value)
 			return 0;
 		}
 	}
-	return complain("--sort", value, "self or total");
+	return options_complain(&top_command, "--sort", value, "self or total");
 }
 
 static int on_option(void *ctx, int id, const char *value)
@@ -154,8 +150,9 @@ static int on_option(void *ctx, int id, const char *value)
 		return options_parse_ids(&top_command, "-p", value, t->pids, &t->n_pids);
 	case OPT_FREQ:
 		if (text_parse_u64(value, 1, MAX_HZ, &t->rate_hz) < 0)
-			return complain("-F", value,
-					"expected a number of samples a second, from 1 to 10000");
+			return options_complain(
+				&top_command, "-F", value,
+				"expected a number of samples a second, from 1 to 10000");
 		return 0;
 	case OPT_INTERVAL:
 		return parse_time("-d", value, &t->interval_ns);
@@ -173,7 +170,8 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_ITERATIONS:
 		if (text_parse_u64(value, 1, UINT32_MAX, &n) < 0)
-			return complain("-n", value, "expected a number of refreshes, at least 1");
+			return options_complain(&top_command, "-n", value,
+						"expected a number of refreshes, at least 1");
 		t->screen.iterations = (uint32_t)n;
 		return 0;
 	default:
@@ -182,27 +180,28 @@ static int on_option(void *ctx, int id, const char *value)
 	}
 }
 
-static int refuse(const char *text)
-{
-	(void)fprintf(stderr, "perfwalk: top: %s\n", text);
-	return -EINVAL;
-}
-
 static int check_options(struct top_run *t)
 {
 	if (t->screen.window_ns < t->interval_ns)
-		return refuse("--window is shorter than the interval (-d): samples between two "
-			      "refreshes would never be shown");
+		return options_refuse(
+			&top_command,
+			"--window is shorter than the interval (-d): samples between two "
+			"refreshes would never be shown");
 	if (t->screen.window_ns / t->interval_ns >= TOP_MAX_INTERVALS)
-		return refuse("--window is more than 63 intervals (-d): choose a shorter window or "
-			      "a longer interval");
+		return options_refuse(
+			&top_command,
+			"--window is more than 63 intervals (-d): choose a shorter window or "
+			"a longer interval");
 	if (t->screen.batch)
 		return 0;
 	if (!terminal_supported())
-		return refuse("this perfwalk was built without ncurses, use --batch");
+		return options_refuse(&top_command,
+				      "this perfwalk was built without ncurses, use --batch");
 	if (!terminal_get(&t->screen.termios))
-		return refuse("standard input and output are no terminal; use --batch for a pipe "
-			      "or a file");
+		return options_refuse(
+			&top_command,
+			"standard input and output are no terminal; use --batch for a pipe "
+			"or a file");
 	return 0;
 }
 

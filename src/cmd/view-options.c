@@ -184,14 +184,6 @@ const struct command diff_command = {
 			"\nExample:\n  perfwalk diff monday.pb.gz tuesday.pb.gz\n",
 };
 
-static int complain(const struct view *v, const char *option, const char *value,
-		    const char *expected)
-{
-	(void)fprintf(stderr, "perfwalk: %s: %s %s: %s\n", v->command->name, option, value,
-		      expected);
-	return -EINVAL;
-}
-
 static int parse_keys(struct view *v, const char *value)
 {
 	struct render_report_options *o = &v->setup.report;
@@ -207,15 +199,17 @@ static int parse_keys(struct view *v, const char *value)
 		       strcmp(word, render_report_key_name((enum render_report_key)key)) != 0)
 			key++;
 		if (key == REPORT_N_KEYS)
-			return complain(v, "--sort", word,
-					"unknown key; the keys are comm, container, unit, thread, "
-					"module, symbol, line");
+			return options_complain(
+				v->command, "--sort", word,
+				"unknown key; the keys are comm, container, unit, thread, "
+				"module, symbol, line");
 		for (uint32_t i = 0; i < o->n_keys; i++)
 			if (o->keys[i] == key)
-				return complain(v, "--sort", value, "a key is given twice");
+				return options_complain(v->command, "--sort", value,
+							"a key is given twice");
 		o->keys[o->n_keys++] = (uint8_t)key;
 	}
-	return o->n_keys ? 0 : complain(v, "--sort", value, "names no key");
+	return o->n_keys ? 0 : options_complain(v->command, "--sort", value, "names no key");
 }
 
 static int parse_percent(struct view *v, const char *value)
@@ -224,7 +218,8 @@ static int parse_percent(struct view *v, const char *value)
 	double percent = strtod(value, &end);
 
 	if (end == value || *end || !(percent >= 0 && percent <= 100))
-		return complain(v, "--percent-limit", value, "a number from 0 to 100");
+		return options_complain(v->command, "--percent-limit", value,
+					"a number from 0 to 100");
 	v->setup.report.min_percent = percent;
 	return 0;
 }
@@ -240,13 +235,13 @@ static int check_expression(const struct view *v, const char *value)
 		return 0;
 	}
 	(void)regerror(r, &e, why, sizeof(why));
-	return complain(v, "--symbol", value, why);
+	return options_complain(v->command, "--symbol", value, why);
 }
 
 static int add_output(struct view *v, const char *path)
 {
 	if (v->n_outputs == TREE_MAX_OUTPUTS)
-		return complain(v, "-o", path, "more than 16 outputs");
+		return options_complain(v->command, "-o", path, "more than 16 outputs");
 	v->outputs[v->n_outputs++] = (struct tree_output){.path = path, .fd = -EBADF};
 	return 0;
 }
@@ -260,7 +255,7 @@ static int set_format(struct view *v, const char *name)
 		return 0;
 	(void)snprintf(text, sizeof(text), "unknown format; the formats are %s",
 		       format_names(names, sizeof(names)));
-	return complain(v, "--format", name, text);
+	return options_complain(v->command, "--format", name, text);
 }
 
 /* Each output has a format, whatever the order of the options. */
@@ -275,15 +270,17 @@ static int choose_formats(struct view *v)
 			format_choose(o->path, v->format, v->setup.view == VIEW_DIFF, error);
 
 		if (!f)
-			return complain(v, "-o", o->path, error);
+			return options_complain(v->command, "-o", o->path, error);
 		n_standard += format_is_standard_output(o->path);
 		if (n_standard > 1)
-			return complain(v, "-o", o->path, "standard output can be one output only");
+			return options_complain(v->command, "-o", o->path,
+						"standard output can be one output only");
 		o->format = f->name;
 		o->lines = f->lines;
 	}
 	return v->format && !v->n_outputs
-		       ? complain(v, "--format", v->format->name, "no output is given: add -o FILE")
+		       ? options_complain(v->command, "--format", v->format->name,
+					  "no output is given: add -o FILE")
 		       : 0;
 }
 
@@ -305,7 +302,8 @@ static int on_option(void *ctx, int id, const char *value)
 		return parse_keys(v, value);
 	case OPT_TOP:
 		if (text_parse_u64(value, 0, UINT32_MAX, &rows) < 0)
-			return complain(v, "--top", value, "expected a number of rows, 0 for all");
+			return options_complain(v->command, "--top", value,
+						"expected a number of rows, 0 for all");
 		o->max_rows = (uint32_t)rows;
 		v->has_max_rows = true;
 		return 0;
@@ -339,8 +337,8 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_LAST:
 		if (text_parse_duration_ns(value, &v->last_ns) < 0 || v->last_ns == 0)
-			return complain(
-				v, "--last", value,
+			return options_complain(
+				v->command, "--last", value,
 				"expected a time such as 10m, 2h, 1d, or a number of seconds");
 		return 0;
 	case OPT_STORE:
@@ -355,7 +353,8 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_DEMANGLE:
 		v->setup.demangle_again = true;
 		if (!config_demangle_parse(value, &v->demangle))
-			return complain(v, "--demangle", value, "full, simple or none");
+			return options_complain(v->command, "--demangle", value,
+						"full, simple or none");
 		v->setup.demangle = v->demangle;
 		return 0;
 	case OPT_QUIET:
@@ -405,9 +404,7 @@ static int check(struct view *v)
 		wrong = "--symbol, --callers and --callees need the key symbol in --sort";
 	if (!wrong)
 		return choose_formats(v);
-	(void)fprintf(stderr, "perfwalk: %s: %s; see perfwalk %s --help\n", v->command->name, wrong,
-		      v->command->name);
-	return -EINVAL;
+	return options_refuse(v->command, "%s; see perfwalk %s --help", wrong, v->command->name);
 }
 
 /* Options may stand behind files, as in "convert in.pb.gz -o out.html". */
@@ -421,11 +418,8 @@ int view_parse_options(struct view *v, int argc, char **argv)
 			return r;
 		if (first >= argc)
 			break;
-		if (v->n_inputs == VIEW_MAX_INPUTS) {
-			(void)fprintf(stderr, "perfwalk: %s: more than %d files\n",
-				      v->command->name, VIEW_MAX_INPUTS);
-			return -EINVAL;
-		}
+		if (v->n_inputs == VIEW_MAX_INPUTS)
+			return options_refuse(v->command, "more than %d files", VIEW_MAX_INPUTS);
 		v->inputs[v->n_inputs] = argv[first];
 		v->input_fds[v->n_inputs++] = -EBADF;
 		argc -= first;
