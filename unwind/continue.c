@@ -86,7 +86,7 @@ enum unwind_outcome unwind_continue(struct unwinder *u, const uint64_t *chain, s
 			break;
 		if (*n == max_frames)
 			return UNWIND_TOO_DEEP;
-		frames[(*n)++] = (struct unwind_frame){addr, m.bias, m.tag};
+		frames[(*n)++] = (struct unwind_frame){addr, m.bias, 0, 0, m.tag};
 	}
 	return UNWIND_TRUNCATED;
 }

@@ -76,12 +76,20 @@ struct unwind_mapping {
  * remembered). */
 typedef bool (*unwind_find_fn)(void *ctx, uint64_t pc, struct unwind_mapping *ret);
 
-/* address is where the frame is executing: the sampled pc in the first frame, the exact pc in a
+/*
+ * address is where the frame is executing: the sampled pc in the first frame, the exact pc in a
  * signal trampoline and in what it interrupted, else the return address - 1. tag is of the mapping
- * found, UINT32_MAX without one. */
+ * found, UINT32_MAX without one.
+ *
+ * sp and fp are the registers there: what a runtime's own records of its frames are laid between
+ * these by. Of a caller sp is its callee's CFA; aarch64: or less, if the callee has no CFI. They
+ * are 0 where they are not known: fp where some function may have changed it, both in frames that
+ * unwind_continue() appends and in a last one of which only the address is known.
+ */
 struct unwind_frame {
 	uint64_t address; /* runtime */
 	uint64_t bias;
+	uint64_t sp, fp;
 	uint32_t tag;
 };
 

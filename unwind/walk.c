@@ -541,6 +541,18 @@ static uint64_t depth_bytes(const struct walk *w, const struct unwind_regs *regs
 	return depth < w->stack.n ? depth : w->stack.n;
 }
 
+static inline struct unwind_frame frame_at(uint64_t addr, const struct memo *memo,
+					   const struct unwind_regs *regs)
+{
+	return (struct unwind_frame){
+		.address = addr,
+		.bias = memo ? memo->mapping.bias : 0,
+		.sp = regs->r[ARCH_REG_SP],
+		.fp = regs->valid & UNWIND_REG_BIT(ARCH_REG_FP) ? regs->r[ARCH_REG_FP] : 0,
+		.tag = memo ? memo->mapping.tag : UINT32_MAX,
+	};
+}
+
 /* STEP_OK, or STEP_NEEDS_REGS of a walk that is not in full. */
 static enum step run(struct walk *w, const struct unwind_regs *first, enum unwind_outcome *ret)
 {
@@ -562,10 +574,9 @@ static enum step run(struct walk *w, const struct unwind_regs *first, enum unwin
 			w->u->stats.last_depth_bytes = depth_bytes(w, &regs);
 			return STEP_OK;
 		}
-		w->frames[w->n++] =
-			memo ? (struct unwind_frame){addr, memo->mapping.bias, memo->mapping.tag}
-			     : (struct unwind_frame){addr, 0, UINT32_MAX};
+		w->frames[w->n++] = frame_at(addr, memo, &regs);
 		if (w->lost_sp) {
+			w->frames[w->n - 1].sp = w->frames[w->n - 1].fp = 0;
 			*ret = UNWIND_NO_PROGRESS;
 		} else if (!memo) {
 			*ret = innermost ? step_bad_call(w, &regs) : UNWIND_NO_MAPPING;

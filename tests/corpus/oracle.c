@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/corpus/oracle.h"
 
+#include <elfutils/version.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -19,6 +20,7 @@ struct oracle {
 	const uint8_t *stack;
 	size_t n_stack;
 	uint64_t *addresses;
+	struct oracle_registers *registers; /* NULL: not wanted */
 	size_t n, max;
 };
 
@@ -182,6 +184,25 @@ const char *oracle_symbol(struct oracle *o, uint64_t address, char *buf, size_t 
 	return buf;
 }
 
+static bool read_register(Dwfl_Frame *frame, unsigned int reg, uint64_t *ret)
+{
+#if _ELFUTILS_PREREQ(0, 188)
+	Dwarf_Word value;
+
+	if (dwfl_frame_reg(frame, reg, &value) == 0) {
+		*ret = value;
+		return true;
+	}
+#endif
+	return false;
+}
+
+bool oracle_keep_registers(struct oracle *o, struct oracle_registers *registers)
+{
+	o->registers = registers;
+	return _ELFUTILS_PREREQ(0, 188);
+}
+
 static int on_frame(Dwfl_Frame *frame, void *arg)
 {
 	struct oracle *o = arg;
@@ -190,6 +211,12 @@ static int on_frame(Dwfl_Frame *frame, void *arg)
 
 	if (!dwfl_frame_pc(frame, &pc, &activation) || o->n == o->max)
 		return DWARF_CB_ABORT;
+	if (o->registers) {
+		struct oracle_registers *r = &o->registers[o->n];
+
+		r->has_sp = read_register(frame, ARCH_REG_SP, &r->sp);
+		r->has_fp = read_register(frame, ARCH_REG_FP, &r->fp);
+	}
 	o->addresses[o->n++] = pc - (activation ? 0 : 1);
 	return DWARF_CB_OK;
 }
@@ -209,4 +236,31 @@ size_t oracle_walk(struct oracle *o, const struct unwind_regs *regs, const uint8
 		return 0;
 	(void)dwfl_getthread_frames(o->dwfl, o->pid, on_frame, o);
 	return o->n;
+}
+
+void register_tally_add(struct register_tally *t, const struct unwind_frame *ours,
+			const struct oracle_registers *theirs, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		const struct unwind_frame *f = &ours[i];
+		const struct oracle_registers *r = &theirs[i];
+
+		t->frames++;
+		t->sp_same += r->has_sp && r->sp == f->sp;
+		t->sp_other += r->has_sp && r->sp != f->sp;
+		t->fp_same += r->has_fp && r->fp == f->fp;
+		t->fp_other += r->has_fp && r->fp != f->fp && f->fp;
+		t->fp_unknown += r->has_fp && r->fp && !f->fp;
+		t->fp_ours_alone += !r->has_fp && f->fp;
+	}
+}
+
+void register_tally_print(const struct register_tally *t)
+{
+	fprintf(stderr,
+		"  registers of %" PRIu64 " frames: sp the same %" PRIu64 ", other %" PRIu64
+		"; fp the same %" PRIu64 ", other %" PRIu64 ", not known to us %" PRIu64
+		", to libdw %" PRIu64 "\n",
+		t->frames, t->sp_same, t->sp_other, t->fp_same, t->fp_other, t->fp_unknown,
+		t->fp_ours_alone);
 }

@@ -35,3 +35,24 @@ const char *oracle_symbol(struct oracle *o, uint64_t address, char *buf, size_t 
 /* Addresses as in struct unwind_frame; how many. */
 size_t oracle_walk(struct oracle *o, const struct unwind_regs *regs, const uint8_t *stack,
 		   size_t n_stack, uint64_t *addresses, size_t max);
+
+/* The registers of a frame. */
+struct oracle_registers {
+	uint64_t sp, fp;
+	bool has_sp, has_fp;
+};
+/* Walks from now on write here too, as many as addresses; NULL: no more. false: this libdw cannot
+ * tell. */
+bool oracle_keep_registers(struct oracle *o, struct oracle_registers *registers);
+
+/* Of frames that both have, up to where they part. */
+struct register_tally {
+	uint64_t frames;
+	uint64_t sp_same, sp_other, fp_same, fp_other;
+	uint64_t fp_unknown;	/* to us alone */
+	uint64_t fp_ours_alone; /* to libdw alone */
+};
+/* n frames of ours, and libdw's registers of them. */
+void register_tally_add(struct register_tally *t, const struct unwind_frame *ours,
+			const struct oracle_registers *theirs, size_t n);
+void register_tally_print(const struct register_tally *t);

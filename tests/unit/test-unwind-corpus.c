@@ -36,6 +36,8 @@ enum {
 struct tally {
 	uint64_t files, samples, frames, listed, unknown, judged;
 	uint64_t verdicts[VERDICT_N];
+	struct register_tally registers;
+	uint64_t records; /* frame pointers other than libdw's that point at a caller's record */
 };
 
 struct corpus {
@@ -220,17 +222,56 @@ static enum relation recorded_relation(const struct corpus *c)
 	return RELATION_N;
 }
 
+/*
+ * Whether a frame's fp points at { fp, return address } of it or of one of its callers. Go's CFI
+ * does not say where rbp is saved, so libdw keeps what the innermost function had in it.
+ */
+static bool is_record(const struct recorded_sample *s, const struct unwind_frame *frames, size_t k,
+		      size_t n)
+{
+	uint64_t at = frames[k].fp + 8 - s->regs.r[ARCH_REG_SP], ra;
+
+	if (at >= s->n_stack || s->n_stack - at < sizeof(ra))
+		return false;
+	memcpy(&ra, s->stack + at, sizeof(ra));
+	while (++k < n) {
+		if (frames[k].address + 1 == (ra & ARCH_CODE_MASK))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * libdw finds callers of aarch64 by frame records too, and then its registers are those of a frame
+ * further out: sp is held against it on x86_64 alone.
+ */
+static void check_registers(void)
+{
+	const struct register_tally *t = &total.registers;
+
+	register_tally_print(t);
+	fprintf(stderr, "  %" PRIu64 " of the other fp point at a caller's record\n",
+		total.records);
+	if (!ARCH_HAS_LR)
+		CHECK_INT(t->sp_other, ==, 0);
+	/* The rest: the outermost frames of stacks that were cut, or that go on elsewhere. */
+	CHECK_INT((t->fp_other - total.records) * 100, <=, t->frames * (ARCH_HAS_LR ? 2 : 1));
+	CHECK_INT(t->fp_unknown * 100, <=, t->frames);
+	CHECK_INT(t->fp_same * 100, >=, (t->frames - t->fp_ours_alone) * (ARCH_HAS_LR ? 75 : 95));
+}
+
 static void check_sample(struct corpus *c, uint32_t i)
 {
 	static struct unwind_frame frames[MAX_FRAMES];
 	static uint64_t ours[MAX_FRAMES], theirs[MAX_FRAMES];
+	static struct oracle_registers registers[MAX_FRAMES];
 	const struct recorded_sample *s = &c->r->samples.items[i];
 	enum unwind_outcome outcome;
 	enum relation relation, recorded;
 	enum verdict verdict;
 	struct judge judge;
 	struct oracle *o;
-	size_t n, n_theirs = 0;
+	size_t n, n_theirs = 0, same = 0;
 	char line[128];
 
 	outcome = recorded_walk(c->r, c->u, i, frames, MAX_FRAMES, &n);
@@ -240,8 +281,16 @@ static void check_sample(struct corpus *c, uint32_t i)
 	relation = recorded;
 	if (recorded == RELATION_N) {
 		o = make_oracle(c, s->maps);
+		(void)oracle_keep_registers(o, registers);
 		n_theirs = oracle_walk(o, &s->regs, s->stack, s->n_stack, theirs, MAX_FRAMES);
 		oracle_free(o);
+		while (same < n && same < n_theirs && ours[same] == theirs[same])
+			same++;
+		register_tally_add(&total.registers, frames, registers, same);
+		for (size_t k = 0; k < same; k++)
+			total.records += registers[k].has_fp && frames[k].fp &&
+					 registers[k].fp != frames[k].fp &&
+					 is_record(s, frames, k, n);
 		relation = relation_of(ours, n, theirs, n_theirs);
 	}
 	(void)snprintf(line, sizeof(line), "sample %u: %s, %s", i, unwind_outcome_name(outcome),
@@ -359,5 +408,6 @@ int main(int argc, char **argv)
 	CHECK_INT(total.judged * 4, >=, total.verdicts[VERDICT_IDENTICAL]);
 	CHECK_INT((total.samples - total.verdicts[VERDICT_UNDECIDED]) * 1000, >=,
 		  total.samples * MIN_RIGHT);
+	check_registers();
 	return total.unknown ? 1 : 0;
 }

@@ -10,6 +10,7 @@
  * call-clobbered unless CFI mentions it, so it cannot pass ld.so's lazy resolver (CFA = rbx + 32)
  * from a function that has not saved rbx yet.
  */
+#include <elfutils/version.h>
 #include <signal.h>
 #include <sys/ptrace.h>
 #include <sys/user.h>
@@ -105,6 +106,13 @@ static void check_agreement(const struct tally *t)
 	CHECK_INT(t->samples, >, 500);
 	CHECK_INT(t->verdicts[VERDICT_UNDECIDED], ==, 0);
 	CHECK_INT(t->verdicts[VERDICT_IDENTICAL] * 100, >=, t->samples * 98);
+	CHECK_INT(t->registers.sp_other, ==, 0);
+	CHECK_INT(t->registers.fp_other, ==, 0);
+	CHECK_INT(t->registers.fp_unknown, ==, 0);
+#if _ELFUTILS_PREREQ(0, 188)
+	CHECK_INT(t->registers.sp_same, ==, t->registers.frames);
+	CHECK_INT(t->registers.fp_same * 100, >=, t->registers.frames * 98);
+#endif
 }
 
 static void test_libc(void)

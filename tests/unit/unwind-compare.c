@@ -29,6 +29,7 @@ void compare_sample(struct comparison *c, const struct proc_sample *sample)
 {
 	static struct unwind_frame ours[PROC_MAX_FRAMES];
 	static uint64_t addresses[PROC_MAX_FRAMES], theirs[PROC_MAX_FRAMES];
+	static struct oracle_registers registers[PROC_MAX_FRAMES];
 	const struct judge judge = {&sample->regs, sample->stack, sample->n_stack, proc_find,
 				    proc_read,	   &c->maps,	  PROC_MAX_FRAMES};
 	enum unwind_outcome outcome;
@@ -37,6 +38,7 @@ void compare_sample(struct comparison *c, const struct proc_sample *sample)
 
 	outcome = unwind_walk(c->u, &sample->regs, sample->stack, sample->n_stack, proc_find,
 			      &c->maps, ours, PROC_MAX_FRAMES, &n_ours);
+	(void)oracle_keep_registers(c->oracle, registers);
 	n_theirs = oracle_walk(c->oracle, &sample->regs, sample->stack, sample->n_stack, theirs,
 			       PROC_MAX_FRAMES);
 	for (size_t i = 0; i < n_ours; i++)
@@ -47,6 +49,7 @@ void compare_sample(struct comparison *c, const struct proc_sample *sample)
 		if (addresses[i] >= c->strange_start && addresses[i] < c->strange_end)
 			n_theirs = same;
 	}
+	register_tally_add(&c->t.registers, ours, registers, same);
 	verdict = judge_walks(&judge, addresses, n_ours, outcome, theirs, n_theirs);
 	c->t.samples++;
 	c->t.frames += n_ours;
@@ -69,4 +72,5 @@ void comparison_print(const struct comparison *c, unsigned int steps)
 		if (c->t.verdicts[i])
 			fprintf(stderr, "  %8" PRIu64 " %s\n", c->t.verdicts[i], verdict_names[i]);
 	}
+	register_tally_print(&c->t.registers);
 }

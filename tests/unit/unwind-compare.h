@@ -7,6 +7,7 @@
 
 struct tally {
 	uint64_t samples, frames, complete;
+	struct register_tally registers;
 	uint64_t verdicts[VERDICT_N]; /* what libdw does differently (tests/corpus/judge.h) */
 	uint64_t outcomes[UNWIND_N_OUTCOMES];
 };
