@@ -17,7 +17,8 @@ libutil_a_SOURCES = \
 	util/memory-file.c util/memory-file.h \
 	util/notes.c util/notes.h \
 	util/strtab.c util/strtab.h \
-	util/text.c util/text.h
+	util/text.c util/text.h \
+	util/time-share.c util/time-share.h
 
 check_PROGRAMS += tests/unit/test-util tests/unit/test-notes
 tests_unit_test_util_SOURCES = tests/unit/test-util.c tests/unit/test.h

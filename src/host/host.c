@@ -18,10 +18,7 @@
 #define DEFAULT_THREADS	   262144
 #define DEFAULT_FILES	   16384
 #define DEFAULT_OPEN_FILES 1024
-#define SHARE		   20 /* one in so many: 5 % */
-#define WAITING_DIVISOR	   8
-#define DEBT_MAX_NS	   NSEC_PER_SEC
-#define SHARE_MAX_NS	   (500 * (int64_t)NSEC_PER_MSEC) /* saved up, for a host full of processes */
+#define MAPS_PERCENT	   5
 
 /* ---- Rows ---- */
 
@@ -115,36 +112,15 @@ uint64_t host_wall_ns(struct host *h)
 
 bool host_share_begin(struct host *h, struct time_share *s)
 {
-	uint64_t now = host_wall_ns(h), earned = (now - s->last_ns) / SHARE;
+	bool left = time_share_begin(s, host_wall_ns(h));
 
-	if (!s->last_ns || earned >= 2 * (uint64_t)SHARE_MAX_NS) {
-		s->credit_ns = SHARE_MAX_NS;
-		s->last_ns = now;
-	} else if (earned) {
-		s->credit_ns += (int64_t)earned;
-		if (s->credit_ns > SHARE_MAX_NS)
-			s->credit_ns = SHARE_MAX_NS;
-		s->last_ns = now;
-	}
-	if (s->credit_ns <= 0) {
-		h->stats.deferred++;
-		return false;
-	}
-	s->begin_wall_ns = now;
-	s->begin_cpu_ns = clock_get_ns(CLOCK_THREAD_CPUTIME_ID);
-	return true;
+	h->stats.deferred += !left;
+	return left;
 }
 
-/* Waiting counts less than work: on a busy host most of it is not the process's doing. */
 void host_share_end(struct host *h, struct time_share *s)
 {
-	uint64_t took = (host_wall_ns(h) - s->begin_wall_ns) / WAITING_DIVISOR;
-	uint64_t cpu = clock_get_ns(CLOCK_THREAD_CPUTIME_ID) - s->begin_cpu_ns;
-
-	if (took < cpu)
-		took = cpu;
-	/* After a stop of the whole host nobody waits for minutes. */
-	s->credit_ns -= took < DEBT_MAX_NS ? (int64_t)took : (int64_t)DEBT_MAX_NS;
+	time_share_end(s, host_wall_ns(h));
 }
 
 /* ---- The model ---- */
@@ -174,6 +150,7 @@ int host_new(struct host **ret, const struct host_source *source, const struct h
 	h->threads.max = h->limits.max_threads;
 	h->dead_threads.max = h->limits.max_threads;
 	h->free_thread = UINT32_MAX;
+	h->maps_share.percent = MAPS_PERCENT;
 	/* 0 is "never" to those who remember a window. */
 	h->window = 1;
 	*ret = h;

@@ -4,6 +4,7 @@
 #include "src/host/host.h"
 #include "util/array.h"
 #include "util/hash.h"
+#include "util/time-share.h"
 
 /* ---- Mappings of one address space, shared by forks until one of them changes it ---- */
 struct mapset {
@@ -91,16 +92,6 @@ void host_rows_deinit(struct host_rows *r);
 /* So many questions of one kind a second, on the records' clock. */
 struct budget {
 	uint64_t tokens, last_ns;
-};
-
-/*
- * A share of the wall clock, for questions whose cost the process asked about decides. What one
- * takes too long, the next ones wait for.
- */
-struct time_share {
-	uint64_t last_ns; /* 0: nothing was asked yet */
-	int64_t credit_ns;
-	uint64_t begin_wall_ns, begin_cpu_ns; /* of the question under way */
 };
 
 struct host {

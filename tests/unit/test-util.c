@@ -23,6 +23,7 @@
 #include "util/memory-file.h"
 #include "util/strtab.h"
 #include "util/text.h"
+#include "util/time-share.h"
 
 static uint32_t find(const struct hash_index *ix, const uint64_t *keys, uint64_t key)
 {
@@ -413,6 +414,37 @@ static void test_memory_files(void)
 	CHECK_INT(status, ==, 0);
 }
 
+/* A tenth: the work is all waiting, which counts for an eighth. */
+static void test_time_share(void)
+{
+	struct time_share share = {.percent = 10};
+	uint64_t now = 5 * NSEC_PER_SEC, begin = now, worked = 0;
+	uint32_t n = 0;
+
+	CHECK(time_share_begin(&share, now)); /* a second is saved up */
+	time_share_end(&share, now += 7900 * NSEC_PER_MSEC);
+	CHECK(time_share_begin(&share, now)); /* credit that is left is enough for any work */
+	time_share_end(&share, now += 80 * NSEC_PER_SEC);
+	now -= 80 * NSEC_PER_SEC; /* as if that was work */
+	CHECK(!time_share_begin(&share, now));
+	CHECK(!time_share_begin(&share, now + NSEC_PER_SEC));
+	CHECK(time_share_begin(&share, now + 11 * NSEC_PER_SEC));
+
+	/* Over a long time no more than its part, and nearly that. */
+	share = (struct time_share){.percent = 10};
+	for (now = begin; now < begin + 1000 * NSEC_PER_SEC; now += 10 * NSEC_PER_MSEC) {
+		if (!time_share_begin(&share, now))
+			continue;
+		now += 80 * NSEC_PER_MSEC;
+		time_share_end(&share, now);
+		worked += 10 * NSEC_PER_MSEC;
+		n++;
+	}
+	CHECK_INT(worked, <=, 102 * NSEC_PER_SEC);
+	CHECK_INT(worked, >=, 90 * NSEC_PER_SEC);
+	CHECK_INT(n, >, 0);
+}
+
 int main(void)
 {
 	RUN(test_hash_index_against_a_model);
@@ -429,5 +461,6 @@ int main(void)
 	RUN(test_descriptors_cross_a_socket);
 	RUN(test_memory_files);
 	RUN(test_loop);
+	RUN(test_time_share);
 	return 0;
 }
