@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What each role calls after its set-up, found by running all system tests in the mode "trap". A
+ * row is there because something needs it; where that is not plain, the row says what.
+ *
+ * What opens, connects, starts, signals or traces is in no row of the roles that read hostile files
+ * or draw on a terminal. The two that use the network open files and sockets, because the resolver
+ * and the TLS library do, and start threads, because a name is resolved in one.
+ */
+#include <asm/ioctls.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+#include "src/process/sandbox-internal.h"
+#include "util/cleanup.h"
+
+/* Of newer kernels than the headers that this is built with. */
+#ifndef SYS_rseq
+#ifdef __x86_64__
+#define SYS_rseq 334
+#else
+#define SYS_rseq 293
+#endif
+#endif
+#ifndef SYS_clone3
+#define SYS_clone3 435
+#endif
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+#ifndef SYS_faccessat2
+#define SYS_faccessat2 439
+#endif
+#ifndef SYS_epoll_pwait2
+#define SYS_epoll_pwait2 441
+#endif
+#ifndef F_ADD_SEALS
+#define F_ADD_SEALS 1033
+#define F_GET_SEALS 1034
+#endif
+#ifndef SYS_memfd_create
+#ifdef __x86_64__
+#define SYS_getrandom	 318
+#define SYS_memfd_create 319
+#else
+#define SYS_getrandom	 278
+#define SYS_memfd_create 279
+#endif
+#endif
+
+#define P   (1u << PEER_PROFILER)
+#define S   (1u << PEER_SYMBOLIZER)
+#define E   (1u << PEER_EXPORTER)
+#define F   (1u << PEER_FETCHER)
+#define M   (1u << PEER_METRICS)
+#define V   (1u << PEER_SCREEN)
+#define NET (E | F)
+#define ALL (P | S | E | F | M | V)
+
+#define CALL(roles, name)                                                                          \
+	{                                                                                          \
+		SYS_##name, roles, 0,                                                              \
+		{                                                                                  \
+			{0, 0, 0},                                                                 \
+			{                                                                          \
+				0, 0, 0                                                            \
+			}                                                                          \
+		}                                                                                  \
+	}
+#define FAIL(roles, name, error)                                                                   \
+	{                                                                                          \
+		SYS_##name, roles, error,                                                          \
+		{                                                                                  \
+			{0, 0, 0},                                                                 \
+			{                                                                          \
+				0, 0, 0                                                            \
+			}                                                                          \
+		}                                                                                  \
+	}
+/* An argument that the kernel takes as an int. */
+#define ONLY(roles, name, argument, value)                                                         \
+	{                                                                                          \
+		SYS_##name, roles, 0,                                                              \
+		{                                                                                  \
+			{argument, UINT32_MAX, (uint32_t)(value)},                                 \
+			{                                                                          \
+				0, 0, 0                                                            \
+			}                                                                          \
+		}                                                                                  \
+	}
+/* Bits of an argument. */
+#define BITS(roles, name, argument, mask, value)                                                   \
+	{                                                                                          \
+		SYS_##name, roles, 0,                                                              \
+		{                                                                                  \
+			{argument, mask, value},                                                   \
+			{                                                                          \
+				0, 0, 0                                                            \
+			}                                                                          \
+		}                                                                                  \
+	}
+
+/* A new thread, and none of the flags that make a process or a namespace. */
+#define THREAD_MASK                                                                                \
+	((uint32_t)(CLONE_THREAD | CLONE_VM | CLONE_SIGHAND | CLONE_NEWNS | CLONE_NEWUTS |         \
+		    CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |                   \
+		    0x02000000u /* CLONE_NEWCGROUP */))
+#define THREAD_VALUE ((uint32_t)(CLONE_THREAD | CLONE_VM | CLONE_SIGHAND))
+
+static const struct sandbox_call calls[] = {
+	/* ---- All: the event loop, messages, memory, the log ---- */
+	CALL(ALL, epoll_ctl),
+	CALL(ALL, epoll_pwait),
+	CALL(ALL, epoll_pwait2),
+	CALL(ALL, ppoll),
+	CALL(ALL, recvmsg),
+	CALL(ALL, sendmsg),
+	CALL(ALL, read),
+	CALL(ALL, write),
+	CALL(ALL, writev),
+	CALL(ALL, pread64),
+	CALL(ALL, close),
+	CALL(ALL, fstat),
+	BITS(ALL, newfstatat, 3, AT_EMPTY_PATH, AT_EMPTY_PATH), /* fstat() of older libraries */
+	CALL(ALL, lseek),
+	BITS(ALL, mmap, 2, PROT_EXEC, 0),
+	BITS(ALL, mprotect, 2, PROT_EXEC, 0),
+	CALL(ALL, munmap),
+	CALL(ALL, mremap),
+	CALL(ALL, madvise),
+	CALL(ALL, brk),
+	/* Not F_SETOWN, which makes the kernel send signals. */
+	ONLY(ALL, fcntl, 1, F_DUPFD_CLOEXEC),
+	ONLY(ALL, fcntl, 1, F_GETFD),
+	ONLY(ALL, fcntl, 1, F_SETFD),
+	ONLY(ALL, fcntl, 1, F_GETFL),
+	ONLY(ALL, fcntl, 1, F_SETFL),
+	ONLY(ALL, fcntl, 1, F_ADD_SEALS),
+	ONLY(ALL, fcntl, 1, F_GET_SEALS),
+	CALL(ALL, memfd_create),
+	CALL(ALL, ftruncate),
+	CALL(ALL, clock_gettime), /* where the vDSO has no clock */
+	CALL(ALL, gettimeofday),
+	CALL(ALL, nanosleep),
+	CALL(ALL, clock_nanosleep),
+	CALL(ALL, getrandom),
+	CALL(ALL, futex),
+	CALL(ALL, sched_yield),
+	CALL(ALL, rt_sigaction),
+	CALL(ALL, rt_sigprocmask),
+	CALL(ALL, rt_sigreturn),
+	CALL(ALL, restart_syscall),
+	CALL(ALL, getpid),
+	CALL(ALL, getppid),
+	CALL(ALL, gettid),
+	CALL(ALL, uname),
+	CALL(ALL, sysinfo), /* qsort() asks how much memory there is */
+	/* Reading limits, of ourselves. */
+	{SYS_prlimit64, ALL, 0, {{0, UINT32_MAX, 0}, {2, UINT64_MAX, 0}}},
+	CALL(ALL, getrlimit),
+	CALL(ALL, exit),
+	CALL(ALL, exit_group),
+#ifdef __x86_64__
+	CALL(ALL, epoll_wait),
+	CALL(ALL, poll),
+	CALL(ALL, time),
+#endif
+
+	/* ---- Those that read hostile files ---- */
+	ONLY(P, ioctl, 1, PERF_EVENT_IOC_ID), /* of a new event, to know its records */
+	CALL(S, pwrite64),
+
+	/* ---- Standard output of those who print: is it a terminal? ---- */
+	ONLY(S | V, ioctl, 1, TCGETS),
+	ONLY(V, ioctl, 1, TCSETS),
+	ONLY(V, ioctl, 1, TCSETSW),
+	ONLY(V, ioctl, 1, TCSETSF),
+	ONLY(V, ioctl, 1, TIOCGWINSZ),
+	CALL(V, pselect6),
+#ifdef __x86_64__
+	CALL(V, select),
+#endif
+
+	/* ---- Those with sockets ---- */
+	CALL(M | NET, getsockopt),
+	CALL(M | NET, setsockopt),
+	CALL(M | NET, getsockname),
+	CALL(M | NET, recvfrom),
+	CALL(M | NET, sendto),
+	CALL(M | NET, shutdown),
+	CALL(M, accept4),
+
+	/* ---- Those with the network: libcurl, the resolver, TLS, and their directories ---- */
+	ONLY(NET, socket, 0, AF_INET),
+	ONLY(NET, socket, 0, AF_INET6),
+	/* The resolver would ask the kernel for addresses of this host, and caches of names. */
+	FAIL(NET, socket, EAFNOSUPPORT),
+	CALL(NET, socketpair), /* of the threads that resolve */
+	CALL(NET, connect),
+	CALL(NET, bind),
+	CALL(NET, getpeername),
+	CALL(NET, sendmmsg),
+	CALL(NET, recvmmsg),
+	ONLY(NET, ioctl, 1, FIONBIO),
+	ONLY(NET, ioctl, 1, FIONREAD),
+	CALL(NET, eventfd2),
+	CALL(NET, pipe2),
+	BITS(NET, clone, 0, THREAD_MASK, THREAD_VALUE),
+	FAIL(NET, clone3, ENOSYS), /* its flags cannot be seen here: libraries use clone() */
+	CALL(NET, set_robust_list),
+	CALL(NET, rseq),
+	CALL(NET, sched_getaffinity),
+	CALL(NET, getuid),
+	CALL(NET, geteuid),
+	CALL(NET, getgid),
+	CALL(NET, getegid),
+	CALL(NET, openat),
+	FAIL(NET, openat2, ENOSYS),
+	CALL(NET, newfstatat),
+	CALL(NET, faccessat),
+	CALL(NET, faccessat2),
+	CALL(NET, readlinkat),
+	CALL(NET, getdents64),
+	CALL(NET, statfs),
+	CALL(NET, fstatfs),
+	CALL(NET, unlinkat),
+	CALL(NET, renameat),
+	CALL(NET, fsync),
+	CALL(NET, fdatasync),
+	CALL(NET, fallocate),
+	/* Modules of the resolver are loaded when a name is asked for; nothing writable is run. */
+	{SYS_mmap, NET, 0, {{2, PROT_EXEC | PROT_WRITE, PROT_EXEC}, {3, MAP_ANONYMOUS, 0}}},
+	CALL(F, flock),
+	CALL(F, utimensat),
+	CALL(F, linkat),
+#ifdef __x86_64__
+	CALL(NET, open),
+	CALL(NET, stat),
+	CALL(NET, lstat),
+	CALL(NET, access),
+	CALL(NET, readlink),
+	CALL(NET, pipe),
+	CALL(NET, rename),
+	CALL(NET, unlink),
+#endif
+};
+
+const struct sandbox_call *sandbox_calls(size_t *ret_n)
+{
+	*ret_n = ARRAY_SIZE(calls);
+	return calls;
+}

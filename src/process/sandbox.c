@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "src/process/sandbox.h"
+
+#include <errno.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "src/process/sandbox-internal.h"
+
+/* Linux 4.14; before it the kernel takes its bits as SECCOMP_RET_KILL, which ends the thread. */
+#ifndef SECCOMP_RET_KILL_PROCESS
+#define SECCOMP_RET_KILL_PROCESS 0x80000000u
+#endif
+#ifndef SECCOMP_SET_MODE_FILTER
+#define SECCOMP_SET_MODE_FILTER 1
+#endif
+#define MAX_INSTRUCTIONS 2048
+
+static const char *const mode_names[SANDBOX_N_MODES] = {"no", "errno", "kill", "trap"};
+
+const char *sandbox_mode_name(enum sandbox_mode mode)
+{
+	return mode_names[mode];
+}
+
+int sandbox_filter_calls(enum peer who, enum sandbox_mode mode)
+{
+	static const uint32_t refusals[SANDBOX_N_MODES] = {
+		[SANDBOX_ERRNO] = SECCOMP_RET_ERRNO | EPERM,
+		[SANDBOX_KILL] = SECCOMP_RET_KILL_PROCESS,
+		[SANDBOX_TRAP] = SECCOMP_RET_TRAP,
+	};
+	struct sock_filter code[MAX_INSTRUCTIONS];
+	size_t n_calls;
+	const struct sandbox_call *calls = sandbox_calls(&n_calls);
+	struct sock_fprog program = {.filter = code};
+	int n;
+
+	if (mode == SANDBOX_NO)
+		return 0;
+	n = sandbox_program(calls, n_calls, who, refusals[mode], code, MAX_INSTRUCTIONS);
+	if (n < 0)
+		return n;
+	program.len = (unsigned short)n;
+	/* The call is of Linux 3.17, prctl() of 3.5; both do the same. */
+	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0)
+		return 0;
+	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0 ? -errno : 0;
+}

@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The filter says what the table says: a model of the kernel's machine runs it over all numbers of
+ * calls and many arguments. And the kernel obeys it: what a process that was taken over would try
+ * fails in each role.
+ */
+#include <asm/ioctls.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/seccomp.h>
+#include <netinet/in.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <signal.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+
+#include "src/process/sandbox-internal.h"
+#include "tests/unit/test.h"
+#include "util/cleanup.h"
+
+#define REFUSED UINT32_C(0x12345678)
+
+/* What the kernel's machine does with the few instructions that the filter has. */
+static uint32_t run_filter(const struct sock_filter *code, size_t n,
+			   const struct seccomp_data *data)
+{
+	uint32_t a = 0;
+
+	for (size_t pc = 0; pc < n; pc++) {
+		const struct sock_filter *i = &code[pc];
+
+		switch (i->code) {
+		case BPF_LD | BPF_W | BPF_ABS:
+			CHECK(i->k % 4 == 0 && i->k + 4 <= sizeof(*data));
+			memcpy(&a, (const char *)data + i->k, 4);
+			break;
+		case BPF_ALU | BPF_AND | BPF_K:
+			a &= i->k;
+			break;
+		case BPF_JMP | BPF_JA:
+			pc += i->k;
+			break;
+		case BPF_JMP | BPF_JEQ | BPF_K:
+			pc += a == i->k ? i->jt : i->jf;
+			break;
+		case BPF_JMP | BPF_JGE | BPF_K:
+			pc += a >= i->k ? i->jt : i->jf;
+			break;
+		case BPF_JMP | BPF_JGT | BPF_K:
+			pc += a > i->k ? i->jt : i->jf;
+			break;
+		case BPF_RET | BPF_K:
+			return i->k;
+		default:
+			CHECK(!"a known instruction");
+		}
+	}
+	CHECK(!"a filter ends in an answer");
+	return 0;
+}
+
+/* The same, read off the table row by row. */
+static uint32_t look_up(const struct sandbox_call *calls, size_t n, enum peer who,
+			const struct seccomp_data *data)
+{
+	if (data->arch != SANDBOX_ARCH || (uint32_t)data->nr >= SANDBOX_FIRST_FOREIGN)
+		return REFUSED;
+	if (data->nr > SANDBOX_NEWEST_CALL)
+		return SECCOMP_RET_ERRNO | ENOSYS;
+	for (size_t i = 0; i < n; i++) {
+		bool fits = calls[i].number == data->nr && (calls[i].roles & (1u << who));
+
+		for (int j = 0; j < SANDBOX_MAX_CHECKS; j++) {
+			const struct sandbox_check *c = &calls[i].checks[j];
+
+			fits &= (data->args[c->argument] & c->mask) == c->value;
+		}
+		if (fits)
+			return calls[i].error ? SECCOMP_RET_ERRNO | (uint32_t)calls[i].error
+					      : SECCOMP_RET_ALLOW;
+	}
+	return REFUSED;
+}
+
+static void compare(const struct sandbox_call *calls, size_t n_calls, enum peer who,
+		    uint64_t *ret_n)
+{
+	static const uint64_t values[] = {0,
+					  1,
+					  2,
+					  3,
+					  4,
+					  5,
+					  10,
+					  16,
+					  PROT_READ | PROT_EXEC,
+					  7,
+					  MAP_PRIVATE | MAP_ANONYMOUS,
+					  AT_EMPTY_PATH,
+					  F_DUPFD_CLOEXEC,
+					  TCGETS,
+					  TIOCSTI,
+					  FIONBIO,
+					  CLONE_THREAD | CLONE_VM | CLONE_SIGHAND,
+					  CLONE_THREAD | CLONE_VM | CLONE_SIGHAND | CLONE_NEWUSER,
+					  UINT32_MAX,
+					  UINT64_C(1) << 32,
+					  UINT64_C(0x100000002),
+					  UINT64_MAX};
+	static struct sock_filter code[4096];
+	int n = sandbox_program(calls, n_calls, who, REFUSED, code, ARRAY_SIZE(code));
+
+	CHECK_INT(n, >, 0);
+	for (uint32_t nr = 0; nr < 1100; nr++) {
+		/* The last ones are calls of the x32 ABI. */
+		uint32_t number = nr < 600 ? nr : nr < 1099 ? 0x40000000u + nr - 600 : UINT32_MAX;
+
+		for (size_t i = 0; i < ARRAY_SIZE(values) * 6; i++) {
+			struct seccomp_data d = {.nr = (int)number, .arch = SANDBOX_ARCH};
+			uint32_t said;
+
+			d.args[i % 6] = values[i / 6];
+			d.args[(i + 1) % 6] = values[(i / 6 + nr) % ARRAY_SIZE(values)];
+			said = run_filter(code, (size_t)n, &d);
+			CHECK_INT(said, ==, look_up(calls, n_calls, who, &d));
+			d.arch = AUDIT_ARCH_I386;
+			CHECK_INT(run_filter(code, (size_t)n, &d), ==, REFUSED);
+			++*ret_n;
+		}
+	}
+}
+
+static void test_program_is_table(void)
+{
+	size_t n;
+	const struct sandbox_call *calls = sandbox_calls(&n);
+	uint64_t compared = 0;
+
+	for (int who = 0; who < PEER_N; who++)
+		compare(calls, n, (enum peer)who, &compared);
+	CHECK_INT(compared, >, 500000);
+}
+
+/* Trees of all sizes: none, one, rows of one call only, many calls. */
+static void test_program_of_any_table(void)
+{
+	struct sandbox_call calls[24];
+	uint64_t compared = 0;
+
+	for (unsigned int seed = 1; seed < 60; seed++) {
+		size_t n = seed % ARRAY_SIZE(calls);
+
+		srand(seed);
+		for (size_t i = 0; i < n; i++) {
+			calls[i] = (struct sandbox_call){.number = rand() % (seed % 3 ? 300 : 4),
+							 .roles = (1u << PEER_PROFILER) |
+								  (uint32_t)rand(),
+							 .error = rand() % 3 ? 0 : ENOSYS};
+			if (rand() % 2)
+				calls[i].checks[0] = (struct sandbox_check){
+					(uint32_t)rand() % 6, UINT32_MAX, (uint32_t)rand() % 6};
+			if (rand() % 2)
+				calls[i].checks[1] = (struct sandbox_check){
+					(uint32_t)rand() % 6, UINT64_MAX, (uint64_t)rand() % 6};
+		}
+		compare(calls, n, PEER_PROFILER, &compared);
+	}
+}
+
+static void test_too_long(void)
+{
+	size_t n;
+	const struct sandbox_call *calls = sandbox_calls(&n);
+	struct sock_filter code[16];
+
+	CHECK_INT(sandbox_program(calls, n, PEER_PROFILER, REFUSED, code, ARRAY_SIZE(code)), ==,
+		  -E2BIG);
+}
+
+/* ---- The kernel ---- */
+
+struct attempt {
+	const char *name;
+	long (*make)(void);
+	bool network_may; /* the roles that use the network need it */
+};
+
+static long try_open(void)
+{
+	return syscall(SYS_openat, AT_FDCWD, "/etc/passwd", O_RDONLY, 0);
+}
+static long try_socket(void)
+{
+	return syscall(SYS_socket, AF_INET, SOCK_STREAM, 0);
+}
+static long try_unix_socket(void)
+{
+	return syscall(SYS_socket, AF_UNIX, SOCK_STREAM, 0);
+}
+static long try_packet_socket(void)
+{
+	return syscall(SYS_socket, AF_PACKET, SOCK_RAW, 0);
+}
+static long try_connect(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_port = htons(1)};
+
+	return syscall(SYS_connect, 0, &a, sizeof(a));
+}
+static long try_execve(void)
+{
+	return syscall(SYS_execve, "/bin/true", NULL, NULL);
+}
+static long try_fork(void)
+{
+	long pid = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
+
+	if (pid == 0)
+		_exit(0);
+	return pid;
+}
+static long try_clone3(void)
+{
+	return syscall(SYS_clone3, NULL, 0);
+}
+static long try_ptrace(void)
+{
+	return syscall(SYS_ptrace, PTRACE_TRACEME, 0, 0, 0);
+}
+static long try_read_memory(void)
+{
+	return syscall(SYS_process_vm_readv, getppid(), NULL, 0, NULL, 0, 0);
+}
+static long try_kill(void)
+{
+	return syscall(SYS_kill, getppid(), 0);
+}
+static long try_tgkill(void)
+{
+	return syscall(SYS_tgkill, getppid(), getppid(), 0);
+}
+static long try_mount(void)
+{
+	return syscall(SYS_mount, "none", "/", "tmpfs", MS_RDONLY, NULL);
+}
+static long try_bpf(void)
+{
+	return syscall(SYS_bpf, 0, NULL, 0);
+}
+static long try_perf_event_open(void)
+{
+	return syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0);
+}
+static long try_unshare(void)
+{
+	return syscall(SYS_unshare, 0);
+}
+static long try_setuid(void)
+{
+	return syscall(SYS_setresuid, -1, -1, -1);
+}
+static long try_executable_memory(void)
+{
+	return (long)mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+static long try_make_executable(void)
+{
+	void *p = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return p == MAP_FAILED ? 0 : mprotect(p, 4096, PROT_READ | PROT_EXEC);
+}
+static long try_type_keys(void)
+{
+	return ioctl(0, TIOCSTI, "x");
+}
+static long try_signal_by_owner(void)
+{
+	return fcntl(0, F_SETOWN, getppid());
+}
+
+/* Each would succeed, or fail in another way, without a filter. */
+static const struct attempt attempts[] = {
+	{"openat", try_open, true},
+	{"socket", try_socket, true},
+	{"socket of AF_UNIX", try_unix_socket, false},
+	{"socket of AF_PACKET", try_packet_socket, false},
+	{"connect", try_connect, true},
+	{"execve", try_execve, false},
+	{"fork", try_fork, false},
+	{"clone3", try_clone3, false},
+	{"ptrace", try_ptrace, false},
+	{"process_vm_readv", try_read_memory, false},
+	{"kill", try_kill, false},
+	{"tgkill", try_tgkill, false},
+	{"mount", try_mount, false},
+	{"bpf", try_bpf, false},
+	{"perf_event_open", try_perf_event_open, false},
+	{"unshare", try_unshare, false},
+	{"setresuid", try_setuid, false},
+	{"mmap of memory to be run", try_executable_memory, false},
+	{"mprotect of memory to be run", try_make_executable, false},
+	{"ioctl TIOCSTI", try_type_keys, false},
+	{"fcntl F_SETOWN", try_signal_by_owner, false},
+};
+
+/* In a child with the filter: 0: refused; 1: not; 2: no filter here; 3: the name of a killer. */
+static int outcome(enum peer who, enum sandbox_mode mode, const struct attempt *a)
+{
+	pid_t pid = fork();
+	int status;
+
+	CHECK_INT(pid, >=, 0);
+	if (pid == 0) {
+		int r;
+
+		(void)close(0);
+		(void)open("/dev/null", O_RDWR);
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0)
+			_exit(2);
+		r = sandbox_filter_calls(who, mode);
+		if (r < 0)
+			_exit(r == -EINVAL || r == -ENOSYS ? 2 : 4);
+		errno = 0;
+		r = a->make() < 0 && (errno == EPERM || errno == EAFNOSUPPORT || errno == ENOSYS);
+		_exit(!r);
+	}
+	CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+	if (WIFSIGNALED(status))
+		return WTERMSIG(status) == SIGSYS ? 3 : 5;
+	return WEXITSTATUS(status);
+}
+
+static bool there_are_filters(void)
+{
+	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+}
+
+static void test_kernel_refuses(void)
+{
+	for (int who = 0; who < PEER_N; who++) {
+		bool network = who == PEER_EXPORTER || who == PEER_FETCHER;
+
+		for (size_t i = 0; i < ARRAY_SIZE(attempts); i++) {
+			int was = outcome((enum peer)who, SANDBOX_ERRNO, &attempts[i]);
+
+			if (was != (network && attempts[i].network_may))
+				fprintf(stderr, "%s: %s: %d\n", peer_name((enum peer)who),
+					attempts[i].name, was);
+			CHECK_INT(was, ==, network && attempts[i].network_may);
+		}
+	}
+}
+
+static void test_kernel_kills(void)
+{
+	const struct attempt a = {"kill", try_kill, false};
+
+	CHECK_INT(outcome(PEER_SYMBOLIZER, SANDBOX_KILL, &a), ==, 3);
+	CHECK_INT(outcome(PEER_EXPORTER, SANDBOX_KILL, &a), ==, 3);
+}
+
+int main(void)
+{
+	RUN(test_program_is_table);
+	RUN(test_program_of_any_table);
+	RUN(test_too_long);
+	if (!there_are_filters())
+		SKIP("this kernel has no seccomp");
+	RUN(test_kernel_refuses);
+	RUN(test_kernel_kills);
+	return 0;
+}
