@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "src/broker/internal.h"
+#include "src/process/sandbox.h"
 #include "src/process/setup.h"
 #include "src/process/statistics.h"
 #include "src/process/status-page.h"
@@ -216,6 +217,7 @@ int tree_new(struct tree **ret, struct loop *loop, const struct tree_options *op
 		events_init(&t->events[i]);
 	t->spool.fd = t->store.fd = t->debug_cache.fd = -EBADF;
 	t->metrics.fd = -EBADF;
+	t->seccomp = sandbox_choose_mode(SANDBOX_ERRNO);
 	t->has_user = setup_choose_user(&t->privileges, options->config->user);
 	r = tree_check_destination(t);
 	if (r < 0)

@@ -41,7 +41,8 @@ _Static_assert(CONFIG_DEBUGINFOD_MAX_URLS <= SETUP_MAX_URLS, "into the set-up of
 static struct setup_common common_setup(const struct tree *t, uint64_t address_space, uint64_t data)
 {
 	struct setup_common c = {.privileges = t->privileges,
-				 .log_level = (uint32_t)log_get_level()};
+				 .log_level = (uint32_t)log_get_level(),
+				 .seccomp = t->seccomp};
 
 #ifndef WITH_SANITIZERS /* the shadow memory is terabytes of address space */
 	c.privileges.max_address_space = address_space;

@@ -22,6 +22,7 @@
 #include "src/cmd/view-perf-data.h"
 #include "src/cmd/view.h"
 #include "src/config/config.h"
+#include "src/process/sandbox.h"
 #include "src/render/format.h"
 #include "src/store/stored.h"
 #include "src/symbolizer/setup.h"
@@ -202,6 +203,7 @@ static void fill_setup(struct view *v)
 	bool terminal = isatty(v->table_fd);
 
 	s->common.log_level = (uint32_t)log_get_level();
+	s->common.seccomp = sandbox_choose_mode(SANDBOX_ERRNO);
 	setup_choose_user(&s->common.privileges, "perfwalk");
 	s->common.privileges.max_open_files = 1024;
 #ifndef WITH_SANITIZERS

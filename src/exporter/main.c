@@ -337,7 +337,7 @@ int role_exporter_main(void)
 		.symbolizer_sock = -EBADF, .spool_fd = -EBADF, .store_fd = -EBADF};
 	int r;
 
-	r = role_start(&e.role, "exporter", &e.setup, sizeof(e.setup), on_text, &e);
+	r = role_start(&e.role, PEER_EXPORTER, &e.setup, sizeof(e.setup), on_text, &e);
 	if (r == 0)
 		r = set_up(&e);
 	free_texts(&e);

@@ -140,7 +140,7 @@ int role_fetcher_main(void)
 	struct fetcher f = {.cache_fd = -EBADF};
 	int r;
 
-	r = role_start(&f.role, "fetcher", &f.setup, sizeof(f.setup), on_text, &f);
+	r = role_start(&f.role, PEER_FETCHER, &f.setup, sizeof(f.setup), on_text, &f);
 	if (r == 0)
 		r = set_up(&f);
 	if (r == 0)

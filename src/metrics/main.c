@@ -257,7 +257,7 @@ int role_metrics_main(void)
 	struct metrics m = {.listen_fd = -EBADF, .symbolizer_sock = -EBADF};
 	int r;
 
-	r = role_start(&m.role, "metrics", &m.setup, sizeof(m.setup), on_text, &m);
+	r = role_start(&m.role, PEER_METRICS, &m.setup, sizeof(m.setup), on_text, &m);
 	if (r == 0)
 		r = set_up(&m);
 	if (r == 0)

@@ -9,9 +9,18 @@ libprocess_a_SOURCES = \
 	src/process/sandbox.c src/process/sandbox.h \
 	src/process/sandbox-calls.c src/process/sandbox-internal.h \
 	src/process/sandbox-program.c \
+	src/process/sandbox-trap.c \
 	src/process/setup.c src/process/setup.h \
 	src/process/statistics.c src/process/statistics.h \
 	src/process/status-page.c src/process/status-page.h
+
+# Numbers and names of all system calls of the architecture that this is built for.
+src/process/syscall-names.h:
+	$(AM_V_GEN)$(MKDIR_P) src/process && echo '#include <sys/syscall.h>' | $(CC) $(CPPFLAGS) -E -dM -x c - | \
+		sed -n 's/^#define SYS_\([a-z0-9_]*\) .*/{SYS_\1, "\1"},/p' | LC_ALL=C sort >$@.new && mv $@.new $@
+src/process/sandbox-trap.$(OBJEXT): src/process/syscall-names.h
+BUILT_SOURCES += src/process/syscall-names.h
+CLEANFILES += src/process/syscall-names.h
 
 check_PROGRAMS += tests/unit/test-outbox
 tests_unit_test_outbox_SOURCES = tests/unit/test-outbox.c tests/unit/test.h

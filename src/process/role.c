@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <time.h>
 
 #include "src/process/role.h"
 #include "src/process/status-page.h"
@@ -43,6 +44,8 @@ static int take_setup(struct role *r, void *setup, size_t n)
 		return -EBADMSG;
 	memcpy(setup, m.setup.bytes, n);
 	log_set_level((enum log_level)common->log_level);
+	r->seccomp = common->seccomp < SANDBOX_N_MODES ? (enum sandbox_mode)common->seccomp
+						       : SANDBOX_ERRNO;
 	e = status_page_map(status_fd, &r->status);
 	return e < 0 ? e : privileges_drop(&common->privileges);
 }
@@ -69,16 +72,15 @@ static int take_texts(role_text_fn text, void *ctx)
 	}
 }
 
-int role_start(struct role *r, const char *name, void *setup, size_t n, role_text_fn text,
-	       void *ctx)
+int role_start(struct role *r, enum peer who, void *setup, size_t n, role_text_fn text, void *ctx)
 {
 	char comm[16] = "pw-";
 	int e;
 
-	log_open(name);
-	(void)prctl(PR_SET_NAME, strncat(comm, name, sizeof(comm) - 4), 0, 0, 0);
+	log_open(peer_name(who));
+	(void)prctl(PR_SET_NAME, strncat(comm, peer_name(who), sizeof(comm) - 4), 0, 0, 0);
 	ignore_signals();
-	*r = (struct role){.name = name};
+	*r = (struct role){.who = who};
 	e = take_setup(r, setup, n);
 	if (e == 0)
 		e = take_texts(text, ctx);
@@ -130,13 +132,32 @@ static void on_control(void *ctx, int fd, uint32_t events)
 	loop_exit(l->role->loop, 1);
 }
 
+/* Without a filter the rest of what keeps a child in is still there. */
+static void confine(struct role *r)
+{
+	int e;
+
+	tzset(); /* the first date that is printed would open /etc/localtime */
+	e = sandbox_filter_calls(r->who, r->seccomp);
+
+	if (e < 0)
+		log_warning("no seccomp filter: %s; the kernel, or the container that this runs "
+			    "in, does not let a process have one",
+			    strerror(-e));
+}
+
 int role_listen(struct role *r, role_message_fn message, void *ctx)
 {
 	static struct listener listener;
+	int e;
 
 	listener = (struct listener){r, message, ctx};
+	e = loop_add_fd(r->loop, PROTOCOL_CONTROL_FD, EPOLLIN, on_control, &listener);
+	if (e < 0)
+		return e;
+	confine(r);
 	r->status->ready = 1;
-	return loop_add_fd(r->loop, PROTOCOL_CONTROL_FD, EPOLLIN, on_control, &listener);
+	return 0;
 }
 
 void role_job_begin(struct role *r)

@@ -4,15 +4,17 @@
 #include <stdint.h>
 
 #include "src/process/message.h"
+#include "src/process/sandbox.h"
 #include "src/process/setup.h"
 #include "src/process/status-page.h"
 
 struct loop;
 
 struct role {
-	const char *name;
+	enum peer who;
 	struct loop *loop;
 	struct status_page *status;
+	enum sandbox_mode seccomp; /* wanted */
 };
 
 /* A text of the set-up and its descriptor (-1 none); the descriptor becomes the callee's. */
@@ -25,9 +27,12 @@ typedef void (*role_message_fn)(void *ctx, const struct message *m, int fds[2]);
  * filled, privileges are dropped before anything else is read, texts go to text().
  * 0 or -errno (logged).
  */
-int role_start(struct role *r, const char *name, void *setup, size_t n, role_text_fn text,
-	       void *ctx);
-/* Watches the control socket. 0 or -errno. */
+int role_start(struct role *r, enum peer who, void *setup, size_t n, role_text_fn text, void *ctx);
+/*
+ * Watches the control socket, as the last step of a start: what the role does not need from now on
+ * is refused by the kernel (sandbox.h), so files, libraries and the time zone are read before. 0 or
+ * -errno.
+ */
 int role_listen(struct role *r, role_message_fn message, void *ctx);
 
 /* Reads up to max messages from sock, or until it is empty: calls fn for each. 0; -EPIPE: the peer

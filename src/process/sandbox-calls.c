@@ -174,6 +174,7 @@ static const struct sandbox_call calls[] = {
 	/* ---- Those that read hostile files ---- */
 	ONLY(P, ioctl, 1, PERF_EVENT_IOC_ID), /* of a new event, to know its records */
 	CALL(S, pwrite64),
+	CALL(S, dup), /* compressed files are read through a copy of their descriptor */
 
 	/* ---- Standard output of those who print: is it a terminal? ---- */
 	ONLY(S | V, ioctl, 1, TCGETS),
@@ -208,6 +209,8 @@ static const struct sandbox_call calls[] = {
 	CALL(NET, recvmmsg),
 	ONLY(NET, ioctl, 1, FIONBIO),
 	ONLY(NET, ioctl, 1, FIONREAD),
+	CALL(NET, timerfd_create),
+	CALL(NET, timerfd_settime),
 	CALL(NET, eventfd2),
 	CALL(NET, pipe2),
 	BITS(NET, clone, 0, THREAD_MASK, THREAD_VALUE),

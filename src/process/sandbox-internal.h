@@ -29,6 +29,9 @@ const struct sandbox_call *sandbox_calls(size_t *ret_n);
 int sandbox_program(const struct sandbox_call *calls, size_t n_calls, enum peer who,
 		    uint32_t refusal, struct sock_filter *ret, size_t max);
 
+/* SIGSYS, which the mode "trap" makes of a refused call, names it and ends the process. */
+void sandbox_trap_calls(void);
+
 /* Calls with greater numbers are younger than the table: libraries have other ways without them. */
 #define SANDBOX_NEWEST_CALL 470
 

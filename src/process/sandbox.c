@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "src/process/sandbox.h"
+#include "config.h"
 
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "src/process/sandbox-internal.h"
+#include "src/process/sandbox.h"
+#include "util/log.h"
 
 /* Linux 4.14; before it the kernel takes its bits as SECCOMP_RET_KILL, which ends the thread. */
 #ifndef SECCOMP_RET_KILL_PROCESS
@@ -25,6 +29,25 @@ const char *sandbox_mode_name(enum sandbox_mode mode)
 	return mode_names[mode];
 }
 
+enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured)
+{
+#ifdef WITH_SANITIZERS
+	return SANDBOX_NO;
+#else
+	const char *wanted = secure_getenv("PERFWALK_SECCOMP");
+
+	if (!wanted || !*wanted)
+		return configured;
+	for (int i = 0; i < SANDBOX_N_MODES; i++) {
+		if (strcmp(wanted, mode_names[i]) == 0)
+			return (enum sandbox_mode)i;
+	}
+	log_warning("PERFWALK_SECCOMP is \"%s\": expected errno, kill or no; it is ignored",
+		    wanted);
+	return configured;
+#endif
+}
+
 int sandbox_filter_calls(enum peer who, enum sandbox_mode mode)
 {
 	static const uint32_t refusals[SANDBOX_N_MODES] = {
@@ -40,6 +63,8 @@ int sandbox_filter_calls(enum peer who, enum sandbox_mode mode)
 
 	if (mode == SANDBOX_NO)
 		return 0;
+	if (mode == SANDBOX_TRAP)
+		sandbox_trap_calls();
 	n = sandbox_program(calls, n_calls, who, refusals[mode], code, MAX_INSTRUCTIONS);
 	if (n < 0)
 		return n;

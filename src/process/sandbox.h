@@ -18,6 +18,12 @@ enum sandbox_mode {
 };
 /* "no", "errno" ... */
 const char *sandbox_mode_name(enum sandbox_mode mode);
+/*
+ * The mode that the children are to have: what PERFWALK_SECCOMP in the environment says, else what
+ * is configured. A word that means nothing there is told and counts as none. SANDBOX_NO in a build
+ * with sanitizers, whose run-time library calls what it likes.
+ */
+enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured);
 
 /*
  * Puts the filter of that role on this thread and all that it starts; NO_NEW_PRIVS must be set.

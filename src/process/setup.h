@@ -16,6 +16,7 @@
 struct setup_common {
 	struct privileges privileges;
 	uint32_t log_level; /* enum log_level */
+	uint32_t seccomp;   /* enum sandbox_mode */
 };
 
 /* Each sends one message of a set-up down a control socket: 0 or -errno. The descriptor stays the

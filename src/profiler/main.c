@@ -575,7 +575,7 @@ int role_profiler_main(void)
 	struct profiler p = {.input_fd = -EBADF, .kallsyms_fd = -EBADF, .kernel_notes_fd = -EBADF};
 	int r;
 
-	r = role_start(&p.role, "profiler", &p.setup, sizeof(p.setup), on_text, &p);
+	r = role_start(&p.role, PEER_PROFILER, &p.setup, sizeof(p.setup), on_text, &p);
 	if (r == 0)
 		r = set_up(&p);
 	if (r == 0)

@@ -257,7 +257,7 @@ int role_screen_main(void)
 
 	top_model_init(&s.model);
 	top_ui_init(&s.ui);
-	r = role_start(&s.role, "screen", &s.setup, sizeof(s.setup), on_text, &s);
+	r = role_start(&s.role, PEER_SCREEN, &s.setup, sizeof(s.setup), on_text, &s);
 	if (r == 0)
 		r = set_up(&s);
 	if (r == 0)

@@ -708,7 +708,7 @@ int role_symbolizer_main(void)
 
 	top_table_init(&s.table);
 
-	r = role_start(&s.role, "symbolizer", &s.setup, sizeof(s.setup), on_text, &s);
+	r = role_start(&s.role, PEER_SYMBOLIZER, &s.setup, sizeof(s.setup), on_text, &s);
 	if (r == 0)
 		r = set_up(&s);
 	if (r == 0)
