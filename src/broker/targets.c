@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "src/broker/internal.h"
-#include "src/profiler/filter.h"
+#include "src/process/filter-rule.h"
 #include "util/log.h"
 #include "util/text.h"
 

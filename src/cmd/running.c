@@ -224,7 +224,7 @@ static bool passes(const struct filter *f, const struct running *e)
 
 	s.has_uid = f->asks_user && opener_user(e->pid, &s.uid) == 0;
 	return filter_passes(f, &s) ||
-	       (f->includes[CONFIG_FILTER_COMM] && thread_passes(f, &s, e->pid));
+	       (f->includes[FILTER_COMM] && thread_passes(f, &s, e->pid));
 }
 
 static int add_rule(void *ctx, const char *text)

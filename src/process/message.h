@@ -99,7 +99,7 @@ enum text_kind {
 	TEXT_KERNEL_RELEASE,
 	TEXT_TITLE,
 	TEXT_SERVICE_NAME,
-	TEXT_FILTER,	    /* a rule, see src/profiler/filter.h */
+	TEXT_FILTER,	    /* a rule, see filter-rule.h */
 	TEXT_RESOURCE,	    /* keys and values in turn */
 	TEXT_OUTPUT_FORMAT, /* name of the format of the next output; else its suffix says */
 	TEXT_OUTPUT,	    /* path of an output file, with its descriptor */

@@ -4,16 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/statfs.h>
-#include <linux/magic.h>
 
 #include "src/host/host.h"
 #include "src/profiler/filter.h"
-#include "util/text.h"
 
-#define MAX_RULES      4096
-#define MAX_TEXT_BYTES 4200
-#define CGROUP_MOUNT   "/sys/fs/cgroup"
+#define MAX_RULES 4096
 
 /* ---- From the config to texts ---- */
 
@@ -24,40 +19,17 @@ struct each {
 	bool exclude;
 };
 
-void filter_cgroup_path(const char *text, char *ret, size_t size)
-{
-	size_t n = strlen(CGROUP_MOUNT);
-	struct statfs fs;
-
-	if (strncmp(text, CGROUP_MOUNT, n) == 0 && (text[n] == '/' || !text[n])) {
-		text += n;
-		/* With version 1 a directory for each hierarchy comes first. */
-		if (*text && statfs(CGROUP_MOUNT, &fs) == 0 && fs.f_type == TMPFS_MAGIC)
-			text += 1 + strcspn(text + 1, "/");
-	}
-	n = strlen(text);
-	while (n && text[n - 1] == '/')
-		n--;
-	(void)snprintf(ret, size, "%.*s", (int)n, text);
-}
-
-bool filter_cgroup_lies_in(const char *path, const char *group)
-{
-	size_t n = strlen(group);
-
-	return strncmp(path, group, n) == 0 && (path[n] == '/' || !path[n]);
-}
-
-/* The kinds' letters of the texts. */
-static const char kind_letters[CONFIG_N_FILTERS] = {
-	[CONFIG_FILTER_COMM] = 'n',	 [CONFIG_FILTER_USER] = 'u',   [CONFIG_FILTER_UNIT] = 's',
-	[CONFIG_FILTER_CONTAINER] = 'c', [CONFIG_FILTER_CGROUP] = 'g', [CONFIG_FILTER_CPUS] = 'p',
+static const enum filter_kind kinds[CONFIG_N_FILTERS] = {
+	[CONFIG_FILTER_COMM] = FILTER_COMM,	[CONFIG_FILTER_USER] = FILTER_USER,
+	[CONFIG_FILTER_UNIT] = FILTER_UNIT,	[CONFIG_FILTER_CONTAINER] = FILTER_CONTAINER,
+	[CONFIG_FILTER_CGROUP] = FILTER_CGROUP,
 };
 
 static int each_item(void *ctx, const char *item, size_t n)
 {
 	const struct each *e = ctx;
-	char name[MAX_TEXT_BYTES - 64], value[MAX_TEXT_BYTES - 32], text[MAX_TEXT_BYTES];
+	char name[FILTER_RULE_MAX_BYTES - 64], value[FILTER_RULE_MAX_BYTES - 32];
+	char text[FILTER_RULE_MAX_BYTES];
 
 	if (n >= sizeof(name))
 		return -E2BIG;
@@ -69,8 +41,7 @@ static int each_item(void *ctx, const char *item, size_t n)
 	} else if (e->kind == CONFIG_FILTER_CGROUP) {
 		filter_cgroup_path(name, value, sizeof(value));
 	}
-	(void)snprintf(text, sizeof(text), "%c%c%s", e->exclude ? '-' : '+', kind_letters[e->kind],
-		       value);
+	filter_rule_print(kinds[e->kind], e->exclude, value, text);
 	return e->fn(e->ctx, text);
 }
 
@@ -112,31 +83,22 @@ bool filter_equal(const struct config *a, const struct config *b)
 
 int filter_add(struct filter *f, const char *text)
 {
-	struct filter_rule rule = {.exclude = text[0] == '-'}, *place;
-	const char *letter =
-		text[0] && text[1] ? memchr(kind_letters, text[1], CONFIG_N_FILTERS) : NULL;
-	uint64_t uid;
+	struct filter_rule rule, *place;
+	int r = filter_rule_parse(text, &rule);
 
-	if ((text[0] != '+' && text[0] != '-') || !letter)
-		return -EBADMSG;
-	rule.kind = (enum config_filter)(letter - kind_letters);
-	if (rule.kind == CONFIG_FILTER_USER) {
-		if (text_parse_u64(text + 2, 0, UINT32_MAX, &uid) < 0)
-			return -EBADMSG;
-		rule.uid = (uint32_t)uid;
-	}
-	rule.text = strdup(text + 2);
+	if (r < 0)
+		return r;
 	f->rules.max = MAX_RULES;
-	place = rule.text ? array_push(&f->rules) : NULL;
+	place = array_push(&f->rules);
 	if (!place) {
 		free(rule.text);
 		return -ENOMEM;
 	}
 	*place = rule;
 	f->includes[rule.kind] |= !rule.exclude;
-	f->asks_user |= rule.kind == CONFIG_FILTER_USER;
-	f->asks_container |= rule.kind == CONFIG_FILTER_CONTAINER;
-	f->asks_cgroup |= rule.kind != CONFIG_FILTER_USER && rule.kind != CONFIG_FILTER_COMM;
+	f->asks_user |= rule.kind == FILTER_USER;
+	f->asks_container |= rule.kind == FILTER_CONTAINER;
+	f->asks_cgroup |= rule.kind != FILTER_USER && rule.kind != FILTER_COMM;
 	return 0;
 }
 
@@ -189,19 +151,18 @@ static bool container_matches(const char *prefix, const struct filter_subject *s
 static bool matches(const struct filter_rule *rule, const struct filter_subject *s)
 {
 	switch (rule->kind) {
-	case CONFIG_FILTER_COMM:
+	case FILTER_COMM:
 		return fnmatch(rule->text, s->comm, 0) == 0 ||
 		       fnmatch(rule->text, s->thread, 0) == 0;
-	case CONFIG_FILTER_USER:
+	case FILTER_USER:
 		return s->has_uid && s->uid == rule->uid;
-	case CONFIG_FILTER_UNIT:
+	case FILTER_UNIT:
 		return s->cgroup && unit_matches(rule->text, s->cgroup->path);
-	case CONFIG_FILTER_CONTAINER:
+	case FILTER_CONTAINER:
 		return container_matches(rule->text, s);
-	case CONFIG_FILTER_CGROUP:
+	case FILTER_CGROUP:
 		return s->cgroup && filter_cgroup_lies_in(s->cgroup->path, rule->text);
-	case CONFIG_FILTER_CPUS:
-	case CONFIG_N_FILTERS:
+	case FILTER_N_KINDS:
 		break;
 	}
 	return false;
@@ -209,7 +170,7 @@ static bool matches(const struct filter_rule *rule, const struct filter_subject 
 
 bool filter_passes(const struct filter *f, const struct filter_subject *s)
 {
-	bool found[CONFIG_N_FILTERS] = {false};
+	bool found[FILTER_N_KINDS] = {false};
 
 	for (uint32_t i = 0; i < f->rules.n; i++) {
 		const struct filter_rule *rule = &f->rules.items[i];
@@ -221,7 +182,7 @@ bool filter_passes(const struct filter *f, const struct filter_subject *s)
 			return false;
 		found[rule->kind] = true;
 	}
-	for (int kind = 0; kind < CONFIG_N_FILTERS; kind++) {
+	for (int kind = 0; kind < FILTER_N_KINDS; kind++) {
 		if (f->includes[kind] && !found[kind])
 			return false;
 	}

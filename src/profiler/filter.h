@@ -10,20 +10,14 @@
 #include <stdint.h>
 
 #include "src/config/config.h"
+#include "src/process/filter-rule.h"
 #include "util/array.h"
 
 struct host_cgroup;
 
-struct filter_rule {
-	enum config_filter kind;
-	bool exclude;
-	uint32_t uid; /* CONFIG_FILTER_USER */
-	char *text;   /* of all others */
-};
-
 struct filter {
 	ARRAY(struct filter_rule) rules;
-	bool includes[CONFIG_N_FILTERS]; /* there is a rule of that kind that includes */
+	bool includes[FILTER_N_KINDS]; /* there is a rule of that kind that includes */
 	bool asks_user, asks_cgroup, asks_container; /* a rule needs to know it */
 };
 
@@ -54,9 +48,5 @@ static inline bool filter_is_empty(const struct filter *f)
 /* What is not known is in no list: neither included nor excluded. */
 bool filter_passes(const struct filter *f, const struct filter_subject *s);
 
-/* Path of a control group as the kernel names it, from one below /sys/fs/cgroup or such a path. */
-void filter_cgroup_path(const char *text, char *ret, size_t size);
-/* Is a control group another one, or below it? Both as the kernel names them. */
-bool filter_cgroup_lies_in(const char *path, const char *group);
 /* Do two configs want the same? */
 bool filter_equal(const struct config *a, const struct config *b);

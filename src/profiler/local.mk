@@ -23,4 +23,5 @@ tests_unit_test_handover_LDADD = libprofiler.a libprocess.a libutil.a
 
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h
-tests_unit_test_filter_LDADD = libprofiler.a libconfig.a libhost.a libutil.a $(INIH_LIBS)
+tests_unit_test_filter_LDADD = libprofiler.a libprocess.a libconfig.a libhost.a libutil.a \
+	$(INIH_LIBS)

@@ -107,7 +107,7 @@ static void test_from_a_config(void)
 	c.exclude[CONFIG_FILTER_COMM] = names;
 	CHECK_INT(filter_each(&c, true, collect, &f), ==, 0);
 	CHECK_INT(f.rules.n, ==, 6);
-	CHECK(f.rules.items[0].exclude && f.rules.items[0].kind == CONFIG_FILTER_COMM);
+	CHECK(f.rules.items[0].exclude && f.rules.items[0].kind == FILTER_COMM);
 	CHECK_INT(f.rules.items[2].uid, ==, 65534);
 	CHECK_STR(f.rules.items[3].text, "ssh.service");
 	CHECK_STR(f.rules.items[4].text, "*.scope");
