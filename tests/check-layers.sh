@@ -28,13 +28,10 @@ allowed()
 	src/store) echo "util" ;;
 	src/render) echo "util proto src/profile" ;;
 	src/import) echo "util proto src/profile" ;;
-	# To go: src/profiler for the filter's texts.
-	src/broker)
-		echo util src/process src/opener src/sample src/config src/profile src/profiler ;;
-	# To go: src/config for filter_each() and filter_equal().
+	src/broker) echo "util src/process src/opener src/sample src/config src/profile" ;;
 	src/profiler)
 		echo util unwind symbolize src/process src/sample src/perf-data src/host \
-			src/profile src/config ;;
+			src/profile ;;
 	# To go: src/config for enum config_demangle.
 	src/symbolizer)
 		echo util unwind symbolize src/process src/profile src/render src/import \
@@ -43,10 +40,9 @@ allowed()
 	src/fetcher) echo "util symbolize src/process src/http" ;;
 	src/metrics) echo "util src/process src/http src/profile src/render src/import" ;;
 	src/screen) echo "util src/process" ;;
-	# To go: src/profiler for the filter's control groups.
 	src/cmd)
 		echo util src/process src/opener src/broker src/config src/sample src/host \
-			src/store src/render src/screen src/profiler ;;
+			src/store src/render src/screen ;;
 	*) return 1 ;;
 	esac
 }

@@ -13,13 +13,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/broker/filter-texts.h"
 #include "src/broker/internal.h"
 #include "src/process/sandbox.h"
 #include "src/process/setup.h"
 #include "src/process/statistics.h"
 #include "src/process/status-page.h"
 #include "src/profile/profile.h"
-#include "src/profiler/filter.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
@@ -355,7 +355,7 @@ static bool sampling_differs(const struct config *a, const struct config *b)
 	       a->stack_size_bytes != b->stack_size_bytes ||
 	       a->ring_size_bytes != b->ring_size_bytes || a->kernel_stacks != b->kernel_stacks ||
 	       a->max_frames != b->max_frames || a->window_memory_bytes != b->window_memory_bytes ||
-	       a->unwind_rows_bytes != b->unwind_rows_bytes || !filter_equal(a, b) ||
+	       a->unwind_rows_bytes != b->unwind_rows_bytes || !filter_texts_equal(a, b) ||
 	       a->max_processes != b->max_processes || a->max_open_files != b->max_open_files;
 }
 

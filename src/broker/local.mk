@@ -4,6 +4,7 @@ libbroker_a_SOURCES = \
 	src/broker/control.c src/broker/control.h \
 	src/broker/events.c src/broker/events.h \
 	src/broker/fetch.c \
+	src/broker/filter-texts.c src/broker/filter-texts.h \
 	src/broker/internal.h \
 	src/broker/set-aside.c \
 	src/broker/sampling.c \
@@ -17,3 +18,7 @@ libbroker_a_SOURCES = \
 check_PROGRAMS += tests/unit/test-supervisor
 tests_unit_test_supervisor_SOURCES = tests/unit/test-supervisor.c tests/unit/test.h
 tests_unit_test_supervisor_LDADD = libbroker.a libopener.a libprocess.a libutil.a
+
+check_PROGRAMS += tests/unit/test-filter
+tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h
+tests_unit_test_filter_LDADD = libbroker.a libprocess.a libconfig.a libutil.a $(INIH_LIBS)

@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "src/broker/filter-texts.h"
 #include "src/broker/internal.h"
 #include "src/config/config.h"
 #include "src/exporter/setup.h"
@@ -18,7 +19,6 @@
 #include "src/opener/state-dir.h"
 #include "src/process/setup.h"
 #include "src/process/status-page.h"
-#include "src/profiler/filter.h"
 #include "src/profiler/setup.h"
 #include "src/screen/setup.h"
 #include "src/symbolizer/setup.h"
@@ -176,7 +176,7 @@ static int set_up_profiler(struct tree *t, int control, int status_fd)
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	/* Groups that the kernel picks out need not be picked out again. */
 	if (r == 0)
-		r = filter_each(c, t->n_cgroups == 0, send_filter, &control);
+		r = filter_texts_each(c, t->n_cgroups == 0, send_filter, &control);
 	if (r == 0 && t->options.input_path)
 		r = send_input(t, control);
 	if (r == 0)

@@ -13,11 +13,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/broker/filter-texts.h"
 #include "src/cmd/running.h"
 #include "src/opener/opener.h"
+#include "src/process/filter.h"
 #include "src/process/privileges.h"
 #include "src/process/setup.h"
-#include "src/profiler/filter.h"
 #include "util/cleanup.h"
 #include "util/text.h"
 
@@ -219,12 +220,12 @@ static bool passes(const struct filter *f, const struct running *e)
 {
 	struct filter_subject s = {.comm = e->comm,
 				   .thread = e->comm,
-				   .cgroup = e->cgroup.path ? &e->cgroup : NULL,
+				   .cgroup = e->cgroup.path,
+				   .container_id = e->cgroup.container_id,
 				   .container = *e->container ? e->container : NULL};
 
 	s.has_uid = f->asks_user && opener_user(e->pid, &s.uid) == 0;
-	return filter_passes(f, &s) ||
-	       (f->includes[FILTER_COMM] && thread_passes(f, &s, e->pid));
+	return filter_passes(f, &s) || (f->includes[FILTER_COMM] && thread_passes(f, &s, e->pid));
 }
 
 static int add_rule(void *ctx, const char *text)
@@ -236,7 +237,7 @@ static int find_any(const struct config *c)
 {
 	struct running_list list = {0};
 	struct filter f = {0};
-	int r = filter_each(c, true, add_rule, &f);
+	int r = filter_texts_each(c, true, add_rule, &f);
 
 	if (r == 0)
 		r = running_find(&list);

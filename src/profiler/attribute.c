@@ -8,7 +8,7 @@
 
 #include "src/process/file-identity.h"
 #include "src/profiler/attribute-internal.h"
-#include "src/profiler/filter.h"
+#include "src/process/filter.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/setup.h"
 #include "util/clock.h"
@@ -427,6 +427,7 @@ static void find_user(struct attribution *a, struct host_process *p, struct proc
 static bool is_wanted(struct attribution *a, const struct record *r, struct host_process *p)
 {
 	struct filter_subject subject = {.comm = r->pid == 0 ? "swapper" : "", .thread = ""};
+	const struct host_cgroup *cgroup = NULL;
 	struct process_state *s;
 
 	if (filter_is_empty(a->filter))
@@ -441,9 +442,13 @@ static bool is_wanted(struct attribution *a, const struct record *r, struct host
 			subject.uid = s->uid;
 		}
 		if (a->filter->asks_cgroup)
-			subject.cgroup = host_cgroup_get(a->host, p, r->tid, r->sample.cgroup_id);
-		if (a->filter->asks_container && subject.cgroup)
-			subject.container = host_container_name(a->host, subject.cgroup);
+			cgroup = host_cgroup_get(a->host, p, r->tid, r->sample.cgroup_id);
+		if (cgroup) {
+			subject.cgroup = cgroup->path;
+			subject.container_id = cgroup->container_id;
+		}
+		if (cgroup && a->filter->asks_container)
+			subject.container = host_container_name(a->host, cgroup);
 	}
 	return filter_passes(a->filter, &subject);
 }

@@ -4,7 +4,6 @@ libprofiler_a_SOURCES = \
 	src/profiler/attribute-internal.h \
 	src/profiler/code-rows.c \
 	src/profiler/code-unwinding.c src/profiler/code-unwinding.h \
-	src/profiler/filter.c src/profiler/filter.h \
 	src/profiler/handover.c src/profiler/handover.h \
 	src/profiler/main.c \
 	src/profiler/outside.c src/profiler/outside.h \
@@ -20,8 +19,3 @@ tests_unit_test_code_unwinding_LDADD = libprofiler.a libsymbolize.a libunwind.a 
 check_PROGRAMS += tests/unit/test-handover
 tests_unit_test_handover_SOURCES = tests/unit/test-handover.c tests/unit/test.h
 tests_unit_test_handover_LDADD = libprofiler.a libprocess.a libutil.a
-
-check_PROGRAMS += tests/unit/test-filter
-tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h
-tests_unit_test_filter_LDADD = libprofiler.a libprocess.a libconfig.a libhost.a libutil.a \
-	$(INIH_LIBS)

@@ -13,7 +13,7 @@
 #include "src/process/status-page.h"
 #include "src/profile/window.h"
 #include "src/profiler/attribute.h"
-#include "src/profiler/filter.h"
+#include "src/process/filter.h"
 #include "src/profiler/handover.h"
 #include "src/profiler/replay.h"
 #include "src/profiler/setup.h"

@@ -3,15 +3,16 @@
 
 #include <errno.h>
 
-#include "src/host/host.h"
-#include "src/profiler/filter.h"
+#include "src/broker/filter-texts.h"
+#include "src/config/config.h"
+#include "src/process/filter.h"
 
-static char container_path[] = "/system.slice/docker-"
-			       "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
-			       ".scope/init.scope";
-static char unit_path[] = "/user.slice/user-1000.slice/user@1000.service/app.slice/editor.service";
+#define CONTAINER_ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 
-static struct host_cgroup container = {.path = container_path}, unit = {.path = unit_path};
+static const char container_id[] = CONTAINER_ID;
+static const char container_path[] = "/system.slice/docker-" CONTAINER_ID ".scope/init.scope";
+static const char unit_path[] =
+	"/user.slice/user-1000.slice/user@1000.service/app.slice/editor.service";
 
 /* The rules, and whether a sample of that cgroup passes. */
 static bool passes(const char *const *rules, const struct filter_subject *subject)
@@ -31,14 +32,17 @@ static void test_each_kind(void)
 {
 	const struct filter_subject web = {.comm = "nginx",
 					   .thread = "nginx: worker",
-					   .cgroup = &container,
+					   .cgroup = container_path,
+					   .container_id = container_id,
 					   .has_uid = true,
 					   .uid = 33};
 	const struct filter_subject named = {.comm = "nginx",
 					     .thread = "",
-					     .cgroup = &container,
+					     .cgroup = container_path,
+					     .container_id = container_id,
 					     .container = "prod/web-1/nginx"};
-	const struct filter_subject editor = {.comm = "vi", .thread = "vi", .cgroup = &unit};
+	const struct filter_subject editor = {
+		.comm = "vi", .thread = "vi", .cgroup = unit_path, .container_id = ""};
 
 	CHECK(PASSES(&web, "+nng*"));
 	CHECK(PASSES(&web, "+n*worker"));
@@ -105,7 +109,7 @@ static void test_from_a_config(void)
 	c.include[CONFIG_FILTER_UNIT] = units;
 	c.include[CONFIG_FILTER_CGROUP] = groups;
 	c.exclude[CONFIG_FILTER_COMM] = names;
-	CHECK_INT(filter_each(&c, true, collect, &f), ==, 0);
+	CHECK_INT(filter_texts_each(&c, true, collect, &f), ==, 0);
 	CHECK_INT(f.rules.n, ==, 6);
 	CHECK(f.rules.items[0].exclude && f.rules.items[0].kind == FILTER_COMM);
 	CHECK_INT(f.rules.items[2].uid, ==, 65534);
@@ -117,7 +121,7 @@ static void test_from_a_config(void)
 
 	/* The kernel picks out the group: the rest is ours. */
 	f = (struct filter){0};
-	CHECK_INT(filter_each(&c, false, collect, &f), ==, 0);
+	CHECK_INT(filter_texts_each(&c, false, collect, &f), ==, 0);
 	CHECK_INT(f.rules.n, ==, 5);
 	filter_deinit(&f);
 }
@@ -134,8 +138,6 @@ static void test_no_rules(void)
 
 int main(void)
 {
-	host_parse_cgroup_path(container_path, &container);
-	host_parse_cgroup_path(unit_path, &unit);
 	RUN(test_each_kind);
 	RUN(test_how_rules_join);
 	RUN(test_what_is_not_known);

@@ -2,18 +2,15 @@
 #pragma once
 /*
  * Which samples are wanted: the lists of [filter], and of the options of a capture, as rules that
- * the profiler asks of each sample before its stack is walked. CPUs are no matter of this: others
- * have no events.
+ * the profiler asks of each sample before its stack is walked, and perfwalk record of the processes
+ * that run. CPUs are not part of this: those unwanted have no events.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "src/config/config.h"
 #include "src/process/filter-rule.h"
 #include "util/array.h"
-
-struct host_cgroup;
 
 struct filter {
 	ARRAY(struct filter_rule) rules;
@@ -23,19 +20,14 @@ struct filter {
 
 /* Whom a sample is of. */
 struct filter_subject {
-	const char *comm, *thread;	  /* names; never NULL */
-	const struct host_cgroup *cgroup; /* NULL: not known */
-	const char *container;		  /* name; NULL: not known */
+	const char *comm, *thread; /* names; never NULL */
+	const char *cgroup;	   /* path; NULL: not known */
+	const char *container_id;  /* NULL: not known; "": it is in none */
+	const char *container;	   /* name; NULL: not known */
 	bool has_uid;
 	uint32_t uid;
 };
 
-/*
- * Calls fn with each rule of the config as a text for filter_add(). cgroups: with the rules that
- * include control groups. 0, or what fn failed with.
- */
-int filter_each(const struct config *c, bool cgroups, int (*fn)(void *ctx, const char *text),
-		void *ctx);
 /* 0; -EBADMSG: no rule; -ENOMEM. */
 int filter_add(struct filter *f, const char *text);
 void filter_deinit(struct filter *f);
@@ -47,6 +39,3 @@ static inline bool filter_is_empty(const struct filter *f)
 
 /* What is not known is in no list: neither included nor excluded. */
 bool filter_passes(const struct filter *f, const struct filter_subject *s);
-
-/* Do two configs want the same? */
-bool filter_equal(const struct config *a, const struct config *b);
