@@ -32,10 +32,9 @@ allowed()
 	src/profiler)
 		echo util unwind symbolize src/process src/sample src/perf-data src/host \
 			src/profile ;;
-	# To go: src/config for enum config_demangle.
 	src/symbolizer)
 		echo util unwind symbolize src/process src/profile src/render src/import \
-			src/screen src/config ;;
+			src/screen ;;
 	src/exporter) echo "util proto src/process src/http src/store" ;;
 	src/fetcher) echo "util symbolize src/process src/http" ;;
 	src/metrics) echo "util src/process src/http src/profile src/render src/import" ;;

@@ -12,10 +12,10 @@
 #include "src/config/config.h"
 #include "src/process/message.h"
 #include "src/sample/sample.h"
+#include "src/symbolizer/setup.h"
 #include "util/cleanup.h"
 
 struct loop;
-struct setup_symbolizer;
 struct setup_screen;
 struct tree;
 
@@ -69,6 +69,9 @@ struct tree_options {
 	void (*done)(void *ctx, int result);
 	void *ctx;
 };
+
+/* For the set-up of a symbolizer. */
+enum symbol_demangling broker_demangling(enum config_demangle style);
 
 /* Errors are logged, with cause and remedy. 0, -EPERM/-EACCES: not permitted; -ENOENT/-ENOSYS...:
  * not supported here; -ESRCH: no such process; other -errno. */

@@ -223,6 +223,16 @@ static bool lines_are_shown(const struct tree *t)
 	return shown;
 }
 
+enum symbol_demangling broker_demangling(enum config_demangle style)
+{
+	static const enum symbol_demangling styles[] = {
+		[CONFIG_DEMANGLE_FULL] = SYMBOL_DEMANGLE_FULL,
+		[CONFIG_DEMANGLE_SIMPLE] = SYMBOL_DEMANGLE_SIMPLE,
+		[CONFIG_DEMANGLE_NONE] = SYMBOL_DEMANGLE_NONE};
+
+	return styles[style];
+}
+
 /* What a reload may change: sent at the start, and again to a running symbolizer (status_fd -1). */
 static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 {
@@ -243,7 +253,7 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 		.color = t->options.color,
 		.lines = c->source_lines && lines_are_shown(t),
 		.inlined = c->inline_frames,
-		.demangle = c->demangle,
+		.demangle = broker_demangling(c->demangle),
 	};
 	int r;
 

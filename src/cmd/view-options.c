@@ -355,7 +355,7 @@ static int on_option(void *ctx, int id, const char *value)
 		if (!config_demangle_parse(value, &v->demangle))
 			return options_complain(v->command, "--demangle", value,
 						"full, simple or none");
-		v->setup.demangle = v->demangle;
+		v->setup.demangle = broker_demangling(v->demangle);
 		return 0;
 	case OPT_QUIET:
 		log_set_level(LOG_LEVEL_WARNING);

@@ -16,7 +16,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "src/config/config.h"
 #include "src/process/ask.h"
 #include "src/process/role.h"
 #include "src/process/status-page.h"
@@ -593,13 +592,9 @@ static void use_resource(struct symbolizer *s)
 /* True: frames that have names would have others now. */
 static bool set_naming(struct symbolizer *s)
 {
-	static const enum symbol_demangling styles[] = {
-		[CONFIG_DEMANGLE_FULL] = SYMBOL_DEMANGLE_FULL,
-		[CONFIG_DEMANGLE_SIMPLE] = SYMBOL_DEMANGLE_SIMPLE,
-		[CONFIG_DEMANGLE_NONE] = SYMBOL_DEMANGLE_NONE};
 	bool differs = namer_set_lines(s->namer, s->setup.lines, s->setup.inlined);
 
-	return namer_set_demangling(s->namer, styles[s->setup.demangle]) || differs;
+	return namer_set_demangling(s->namer, s->setup.demangle) || differs;
 }
 
 /* A reload: the set-up comes again, without descriptors. */

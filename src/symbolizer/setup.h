@@ -7,6 +7,7 @@
 #include "src/process/message.h"
 #include "src/process/setup.h"
 #include "src/render/render.h"
+#include "symbolize/symbolize.h"
 
 #define PAYLOADS_MAX		   4096
 #define CODE_NAMES_MAX_PROCESSES   256
@@ -24,7 +25,7 @@ struct setup_symbolizer {
 	bool color;
 	bool lines, inlined; /* source lines, inlined functions as frames */
 	bool demangle_again; /* names of recorded files, too */
-	uint32_t demangle;   /* enum config_demangle */
+	enum symbol_demangling demangle;
 	uint32_t view;	     /* enum view_mode */
 	struct render_report_options report;
 	bool has_which; /* of the samples one, of the rows the one at an address */
