@@ -32,36 +32,36 @@ static char *default_path(void)
 	return n < 0 ? NULL : path;
 }
 
-static int open_cache(struct tree *t)
+static int open_cache(struct broker *b)
 {
-	const struct config *c = t->options.config;
+	const struct config *c = b->options.config;
 	_cleanup_free_ char *found =
 		c->debuginfod_urls && !c->debuginfod_cache_path ? default_path() : NULL;
 	const char *path = found ? found : c->debuginfod_cache_path;
 
-	return tree_open_state_dir(t, &t->debug_cache, c->debuginfod_urls && path ? path : "", true,
-				   "debuginfod", "no debug files are fetched");
+	return broker_open_state_dir(b, &b->debug_cache, c->debuginfod_urls && path ? path : "",
+				     true, "debuginfod", "no debug files are fetched");
 }
 
 /* The symbolizer gets what was fetched before; what was not is fetched for the next time. */
-int tree_debug_file(void *ctx, const struct message *ask)
+int broker_debug_file(void *ctx, const struct message *ask)
 {
-	const struct tree *t = ctx;
+	const struct broker *b = ctx;
 	struct message m = {.type = MESSAGE_FETCH};
 	uint32_t n = ask->ask_debug_file.n_build_id;
 	int fd;
 
-	if (t->debug_cache.fd < 0)
+	if (b->debug_cache.fd < 0)
 		return -ENOENT;
-	fd = opener_cached_debug_file(t->debug_cache.fd, ask->ask_debug_file.build_id, n);
+	fd = opener_cached_debug_file(b->debug_cache.fd, ask->ask_debug_file.build_id, n);
 	if (fd >= 0 || fd == -EINVAL || !ask->ask_debug_file.fetch)
 		return fd;
 	m.fetch.n = n;
 	memcpy(m.fetch.build_id, ask->ask_debug_file.build_id, n);
-	return supervisor_try_send(t->supervisor, PEER_FETCHER, &m) == 0 ? -EINPROGRESS : -ENOENT;
+	return supervisor_try_send(b->supervisor, PEER_FETCHER, &m) == 0 ? -EINPROGRESS : -ENOENT;
 }
 
-void tree_tell_fetched(struct tree *t, const struct message *from)
+void broker_tell_fetched(struct broker *b, const struct message *from)
 {
 	struct message m = {.type = MESSAGE_FETCHED};
 
@@ -70,23 +70,23 @@ void tree_tell_fetched(struct tree *t, const struct message *from)
 	m.fetch.error = -ECONNRESET;
 	if (from)
 		m.fetch = from->fetch;
-	(void)supervisor_try_send(t->supervisor, PEER_SYMBOLIZER, &m);
+	(void)supervisor_try_send(b->supervisor, PEER_SYMBOLIZER, &m);
 }
 
-int tree_start_fetcher(struct tree *t)
+int broker_start_fetcher(struct broker *b)
 {
-	return open_cache(t) < 0 ? 0 : supervisor_start(t->supervisor, PEER_FETCHER);
+	return open_cache(b) < 0 ? 0 : supervisor_start(b->supervisor, PEER_FETCHER);
 }
 
-void tree_reload_fetcher(struct tree *t)
+void broker_reload_fetcher(struct broker *b)
 {
 	const struct message m = {.type = MESSAGE_FETCHED};
-	bool runs = supervisor_running(t->supervisor, PEER_FETCHER);
+	bool runs = supervisor_running(b->supervisor, PEER_FETCHER);
 
-	if (open_cache(t) >= 0)
-		supervisor_restart(t->supervisor, PEER_FETCHER);
+	if (open_cache(b) >= 0)
+		supervisor_restart(b->supervisor, PEER_FETCHER);
 	else if (runs)
-		supervisor_stop(t->supervisor, PEER_FETCHER);
-	if (t->debug_cache.fd >= 0 && !runs)
-		(void)supervisor_try_send(t->supervisor, PEER_SYMBOLIZER, &m);
+		supervisor_stop(b->supervisor, PEER_FETCHER);
+	if (b->debug_cache.fd >= 0 && !runs)
+		(void)supervisor_try_send(b->supervisor, PEER_SYMBOLIZER, &m);
 }

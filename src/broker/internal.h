@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Inside of the tree: its state, and how the children are set up (setup.c). */
+/* Inside of the broker: its state, and how the children are set up (setup.c). */
 #include "src/broker/broker.h"
 #include "src/broker/events.h"
 #include "src/broker/supervisor.h"
@@ -8,27 +8,27 @@
 #include "src/process/privileges.h"
 #include "src/process/status-page.h"
 
-#define TREE_MAX_CGROUPS 64
+#define BROKER_MAX_CGROUPS 64
 
 struct statistics;
 
-struct tree {
+struct broker {
 	struct loop *loop;
-	struct tree_options options;
+	struct broker_options options;
 	struct events events[SAMPLE_MAX_EVENTS]; /* as in options */
 	struct supervisor *supervisor;
 	struct privileges privileges;
-	uint32_t seccomp;		  /* enum sandbox_mode, of the children */
-	bool has_user;			  /* the one of the config, not one in its place */
-	bool *cpus;			  /* EVENTS_MAX_CPUS: which are wanted; NULL: all */
-	int cgroup_fds[TREE_MAX_CGROUPS]; /* what the kernel itself samples only; n_cgroups */
+	uint32_t seccomp;		    /* enum sandbox_mode, of the children */
+	bool has_user;			    /* the one of the config, not one in its place */
+	bool *cpus;			    /* EVENTS_MAX_CPUS: which are wanted; NULL: all */
+	int cgroup_fds[BROKER_MAX_CGROUPS]; /* what the kernel itself samples only; n_cgroups */
 	size_t n_cgroups;
 	/* Directories of the exporter's. */
-	struct tree_state_dir {
+	struct broker_state_dir {
 		char *path; /* that was tried last, for fd or in vain */
 		int fd;
 	} spool, store;
-	struct tree_state_dir debug_cache; /* the fetcher's */
+	struct broker_state_dir debug_cache; /* the fetcher's */
 	struct status_counts counts_of_the_dead;
 	uint64_t start_unix_ns, flushed_at_ns;
 	struct listener metrics; /* of the metrics process's */
@@ -37,7 +37,7 @@ struct tree {
 	int deadline_timer;
 	int result;
 	uint32_t written_outputs;
-	int32_t output_errors[TREE_MAX_OUTPUTS];
+	int32_t output_errors[BROKER_MAX_OUTPUTS];
 	bool enabled, stopping;
 	bool paused;	   /* on demand */
 	uint64_t flush_id; /* asked for last */
@@ -52,45 +52,45 @@ struct tree {
 };
 
 /* The daemon has somewhere to put its profiles: 0 or -errno, told. */
-int tree_check_destination(struct tree *t);
+int broker_check_destination(struct broker *b);
 /* What the config and the options say is to be sampled, into *ret. 0 or -errno, told.
  */
-int tree_find_targets(struct tree *t, struct events_targets *ret);
-void tree_forget_targets(struct tree *t);
+int broker_find_targets(struct broker *b, struct events_targets *ret);
+void broker_forget_targets(struct broker *b);
 
 /* Opens what the options say, disabled (sampling.c). 0 or -errno, told. */
-int tree_open_events(struct tree *t);
-void tree_close_events(struct tree *t);
+int broker_open_events(struct broker *b);
+void broker_close_events(struct broker *b);
 /* Lets them count, or stand still. 0 or -errno. */
-int tree_enable_events(struct tree *t, bool enable);
+int broker_enable_events(struct broker *b, bool enable);
 /* The profiler asks for stack copies of that size. */
-void tree_resize_stacks(struct tree *t, uint32_t bytes);
+void broker_resize_stacks(struct broker *b, uint32_t bytes);
 /* CPUs that went or came since the last look. */
-void tree_follow_hotplug(void *ctx);
+void broker_follow_hotplug(void *ctx);
 
 /* What all children have counted, also those that have died. */
-void tree_counts(const struct tree *t, struct status_counts *ret);
+void broker_counts(const struct broker *b, struct status_counts *ret);
 /* Those, and how things stand. */
-void statistics_collect(const struct tree *t, struct statistics *ret);
+void statistics_collect(const struct broker *b, struct statistics *ret);
 
-/* supervisor_callbacks.setup of the tree. */
-int tree_set_up(void *ctx, enum peer who, int control, int status_fd);
+/* supervisor_callbacks.setup of the broker. */
+int broker_set_up(void *ctx, enum peer who, int control, int status_fd);
 /* Opened once for each path that is configured, and tried once a reload; told when it cannot be.
  * path "": not wanted. The descriptor, negative without one. */
-int tree_open_state_dir(struct tree *t, struct tree_state_dir *d, const char *path, bool shared,
-			const char *what, const char *instead);
+int broker_open_state_dir(struct broker *b, struct broker_state_dir *d, const char *path,
+			  bool shared, const char *what, const char *instead);
 /* A reload: what could not be opened is tried again. */
-void tree_forget_failed_dir(struct tree_state_dir *d);
+void broker_forget_failed_dir(struct broker_state_dir *d);
 /* A running symbolizer takes the config of now. */
-int tree_set_up_symbolizer_again(struct tree *t, int control);
+int broker_set_up_symbolizer_again(struct broker *b, int control);
 /* Tells the profiler of a CPU; of the event that now samples into its ring, if it is another. */
-int tree_send_cpu(const struct tree *t, const struct cpu_events *c, bool came_online);
-int tree_send_event(const struct tree *t, const struct cpu_events *c);
+int broker_send_cpu(const struct broker *b, const struct cpu_events *c, bool came_online);
+int broker_send_event(const struct broker *b, const struct cpu_events *c);
 
 /* The fetcher, where the config wants one (fetch.c). 0 or -errno. */
-int tree_start_fetcher(struct tree *t);
-void tree_reload_fetcher(struct tree *t);
-/* supervisor_callbacks.debug_file of the tree: -EINPROGRESS: it is being fetched. */
-int tree_debug_file(void *ctx, const struct message *ask);
+int broker_start_fetcher(struct broker *b);
+void broker_reload_fetcher(struct broker *b);
+/* supervisor_callbacks.debug_file of the broker: -EINPROGRESS: it is being fetched. */
+int broker_debug_file(void *ctx, const struct message *ask);
 /* To the symbolizer what the fetcher says; NULL: that it died, and no answer comes any more. */
-void tree_tell_fetched(struct tree *t, const struct message *from);
+void broker_tell_fetched(struct broker *b, const struct message *from);

@@ -7,9 +7,9 @@
 #include "util/clock.h"
 #include "util/text.h"
 
-void tree_print_set_aside(const struct tree *t, FILE *out)
+void broker_print_set_aside(const struct broker *b, FILE *out)
 {
-	const struct strikes *strikes = supervisor_strikes(t->supervisor);
+	const struct strikes *strikes = supervisor_strikes(b->supervisor);
 	uint64_t now = clock_monotonic_ns();
 	const struct strike *k;
 
@@ -26,7 +26,7 @@ void tree_print_set_aside(const struct tree *t, FILE *out)
 	}
 }
 
-uint32_t tree_clear_set_aside(struct tree *t)
+uint32_t broker_clear_set_aside(struct broker *b)
 {
-	return supervisor_forget_strikes(t->supervisor);
+	return supervisor_forget_strikes(b->supervisor);
 }

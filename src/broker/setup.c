@@ -38,11 +38,12 @@ _Static_assert(CONFIG_VALUE_MAX_BYTES < PROTOCOL_TEXT_MAX, "into a message");
 _Static_assert(CONFIG_MAX_EXPORTS <= SETUP_MAX_DESTINATIONS, "into the set-up of the exporter");
 _Static_assert(CONFIG_DEBUGINFOD_MAX_URLS <= SETUP_MAX_URLS, "into the set-up of the fetcher");
 
-static struct setup_common common_setup(const struct tree *t, uint64_t address_space, uint64_t data)
+static struct setup_common common_setup(const struct broker *b, uint64_t address_space,
+					uint64_t data)
 {
-	struct setup_common c = {.privileges = t->privileges,
+	struct setup_common c = {.privileges = b->privileges,
 				 .log_level = (uint32_t)log_get_level(),
-				 .seccomp = t->seccomp};
+				 .seccomp = b->seccomp};
 
 #ifndef WITH_SANITIZERS /* the shadow memory is terabytes of address space */
 	c.privileges.max_address_space = address_space;
@@ -52,7 +53,7 @@ static struct setup_common common_setup(const struct tree *t, uint64_t address_s
 	return c;
 }
 
-int tree_send_cpu(const struct tree *t, const struct cpu_events *c, bool came_online)
+int broker_send_cpu(const struct broker *b, const struct cpu_events *c, bool came_online)
 {
 	struct message m = {.type = MESSAGE_CPU_ADD};
 	const int fds[2] = {c->events.sample_fd, c->events.sideband_fd};
@@ -63,11 +64,11 @@ int tree_send_cpu(const struct tree *t, const struct cpu_events *c, bool came_on
 	m.cpu.came_online = came_online;
 	m.cpu.sample_ring_bytes = c->events.sample_ring_bytes;
 	m.cpu.sideband_ring_bytes = c->events.sideband_ring_bytes;
-	r = supervisor_send(t->supervisor, PEER_PROFILER, &m, fds, fds[1] >= 0 ? 2 : 1);
-	return r < 0 ? r : tree_send_event(t, c);
+	r = supervisor_send(b->supervisor, PEER_PROFILER, &m, fds, fds[1] >= 0 ? 2 : 1);
+	return r < 0 ? r : broker_send_event(b, c);
 }
 
-int tree_send_event(const struct tree *t, const struct cpu_events *c)
+int broker_send_event(const struct broker *b, const struct cpu_events *c)
 {
 	struct message m = {.type = MESSAGE_CPU_EVENT};
 
@@ -75,7 +76,7 @@ int tree_send_event(const struct tree *t, const struct cpu_events *c)
 		return 0;
 	m.cpu.cpu = c->events.cpu;
 	m.cpu.index = c->events.index;
-	return supervisor_send(t->supervisor, PEER_PROFILER, &m, &c->events.event_fd, 1);
+	return supervisor_send(b->supervisor, PEER_PROFILER, &m, &c->events.event_fd, 1);
 }
 
 static int send_filter(void *ctx, const char *text)
@@ -114,75 +115,75 @@ static int send_kernel(int control)
  * The input of a conversion. A second profiler would read the file again from the start, and the
  * symbolizer has a part of it already: who dies of a file ends the conversion.
  */
-static int send_input(struct tree *t, int control)
+static int send_input(struct broker *b, int control)
 {
 	int r;
 
-	if (t->input_begun) {
+	if (b->input_begun) {
 		log_error("%s cannot be converted: the process that read it, or a file it names, "
 			  "died",
-			  t->options.input_path);
-		tree_kill(t);
-		t->result = -EBADMSG;
+			  b->options.input_path);
+		broker_kill(b);
+		b->result = -EBADMSG;
 		return -EBADMSG;
 	}
-	t->input_begun = true;
+	b->input_begun = true;
 	r = send_kernel(control);
 	if (r == 0)
-		r = setup_send_text(control, TEXT_EVENT, t->options.input_event, -1);
+		r = setup_send_text(control, TEXT_EVENT, b->options.input_event, -1);
 	if (r == 0)
-		r = setup_send_text(control, TEXT_INPUT, t->options.input_path,
-				    t->options.input_fd);
+		r = setup_send_text(control, TEXT_INPUT, b->options.input_path,
+				    b->options.input_fd);
 	return r;
 }
 
-static int send_cpus(const struct tree *t, const struct events *e)
+static int send_cpus(const struct broker *b, const struct events *e)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
-		r = tree_send_cpu(t, &e->cpus.items[i], false);
+		r = broker_send_cpu(b, &e->cpus.items[i], false);
 	return r;
 }
 
-static int set_up_profiler(struct tree *t, int control, int status_fd)
+static int set_up_profiler(struct broker *b, int control, int status_fd)
 {
-	const struct config *c = t->options.config;
+	const struct config *c = b->options.config;
 	struct setup_profiler s = {
-		.n_events = t->options.n_events,
-		.interval_ns = t->options.interval_ns,
+		.n_events = b->options.n_events,
+		.interval_ns = b->options.interval_ns,
 		.window_memory_bytes = c->window_memory_bytes,
 		.unwind_rows_bytes = c->unwind_rows_bytes,
 		.max_processes = c->max_processes,
 		.max_open_files = c->max_open_files,
 		.max_frames = c->max_frames,
-		.capture = t->options.capture,
-		.paused = t->paused,
-		.adapt_stack_size = t->adapt_stack_size,
+		.capture = b->options.capture,
+		.paused = b->paused,
+		.adapt_stack_size = b->adapt_stack_size,
 	};
 	uint32_t n_rings = 0;
 	int r = 0;
 
 	for (uint32_t i = 0; i < s.n_events; i++) {
-		s.events[i].options = t->events[i].sample;
-		s.events[i].features = t->events[i].features;
-		n_rings += 3 * t->events[i].cpus.n;
+		s.events[i].options = b->events[i].sample;
+		s.events[i].features = b->events[i].features;
+		n_rings += 3 * b->events[i].cpus.n;
 	}
 	/* Files are mapped whole, so address space is no measure of memory here. */
 	s.common =
-		common_setup(t, 0, 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES);
+		common_setup(b, 0, 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES);
 	s.common.privileges.max_open_files =
 		c->max_open_files + HANDOVER_MAX_WINDOWS + n_rings + SETUP_OTHER_DESCRIPTORS;
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	/* Groups that the kernel picks out need not be picked out again. */
 	if (r == 0)
-		r = filter_texts_each(c, t->n_cgroups == 0, send_filter, &control);
-	if (r == 0 && t->options.input_path)
-		r = send_input(t, control);
+		r = filter_texts_each(c, b->n_cgroups == 0, send_filter, &control);
+	if (r == 0 && b->options.input_path)
+		r = send_input(b, control);
 	if (r == 0)
 		r = setup_send_start(control);
 	for (uint32_t i = 0; i < s.n_events && r == 0; i++)
-		r = send_cpus(t, &t->events[i]);
+		r = send_cpus(b, &b->events[i]);
 	return r;
 }
 
@@ -211,9 +212,9 @@ static int send_host_facts(int control)
 
 /* Reading lines is the most expensive part of naming: a capture does it where something shows them.
  */
-static bool lines_are_shown(const struct tree *t)
+static bool lines_are_shown(const struct broker *b)
 {
-	const struct tree_options *o = &t->options;
+	const struct broker_options *o = &b->options;
 	bool shown = !o->capture;
 
 	for (uint32_t i = 0; i < o->n_outputs; i++)
@@ -234,32 +235,32 @@ enum symbol_demangling broker_demangling(enum config_demangle style)
 }
 
 /* What a reload may change: sent at the start, and again to a running symbolizer (status_fd -1). */
-static int send_symbolizer_config(struct tree *t, int control, int status_fd)
+static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 {
-	const struct config *c = t->options.config;
+	const struct config *c = b->options.config;
 	struct setup_symbolizer s = {
-		.common = common_setup(t, t->options.capture ? 0 : c->symbolizer_memory_bytes,
-				       t->options.capture
+		.common = common_setup(b, b->options.capture ? 0 : c->symbolizer_memory_bytes,
+				       b->options.capture
 					       ? 3 * CAPTURE_PROFILE_BYTES
 					       : SYMBOLIZER_DATA(c->symbolizer_memory_bytes)),
 		.symbols_bytes = c->symbols_bytes,
 		.profile_bytes =
-			t->options.capture ? CAPTURE_PROFILE_BYTES : 2 * c->window_memory_bytes,
+			b->options.capture ? CAPTURE_PROFILE_BYTES : 2 * c->window_memory_bytes,
 		.max_open_files = c->max_open_files,
-		.n_cpus = t->events[0].cpus.n,
-		.terminal_width = t->options.terminal_width,
-		.capture = t->options.capture,
-		.live = t->options.screen != NULL,
-		.color = t->options.color,
-		.lines = c->source_lines && lines_are_shown(t),
+		.n_cpus = b->events[0].cpus.n,
+		.terminal_width = b->options.terminal_width,
+		.capture = b->options.capture,
+		.live = b->options.screen != NULL,
+		.color = b->options.color,
+		.lines = c->source_lines && lines_are_shown(b),
 		.inlined = c->inline_frames,
 		.demangle = broker_demangling(c->demangle),
 	};
 	int r;
 
-	if (t->options.view) {
-		s.view = t->options.view->view;
-		s.report = t->options.view->report;
+	if (b->options.view) {
+		s.view = b->options.view->view;
+		s.report = b->options.view->report;
 	}
 	s.common.privileges.max_open_files = c->max_open_files + CODE_NAMES_MAX_DESCRIPTORS +
 					     PAYLOADS_MAX + SETUP_OTHER_DESCRIPTORS;
@@ -272,33 +273,33 @@ static int send_symbolizer_config(struct tree *t, int control, int status_fd)
 	return r;
 }
 
-static int set_up_symbolizer(struct tree *t, int control, int status_fd)
+static int set_up_symbolizer(struct broker *b, int control, int status_fd)
 {
-	int r = send_symbolizer_config(t, control, status_fd);
+	int r = send_symbolizer_config(b, control, status_fd);
 
 	if (r == 0)
 		r = send_kernel(control);
 	/* A file may be of another host than this one. */
-	if (r == 0 && !t->options.input_path)
+	if (r == 0 && !b->options.input_path)
 		r = send_host_facts(control);
 	if (r == 0)
-		r = setup_send_text(control, TEXT_TITLE, t->options.title, -1);
+		r = setup_send_text(control, TEXT_TITLE, b->options.title, -1);
 	if (r == 0)
-		r = setup_send_text(control, TEXT_SYMBOL, t->options.view_symbol, -1);
+		r = setup_send_text(control, TEXT_SYMBOL, b->options.view_symbol, -1);
 	if (r == 0)
-		r = setup_send_text(control, TEXT_COMM, t->options.view_comm, -1);
+		r = setup_send_text(control, TEXT_COMM, b->options.view_comm, -1);
 	if (r == 0)
-		r = setup_send_text(control, TEXT_CONTAINER, t->options.view_container, -1);
-	for (uint32_t i = 0; i < t->options.n_outputs && r == 0; i++) {
-		const struct tree_output *o = &t->options.outputs[i];
+		r = setup_send_text(control, TEXT_CONTAINER, b->options.view_container, -1);
+	for (uint32_t i = 0; i < b->options.n_outputs && r == 0; i++) {
+		const struct broker_output *o = &b->options.outputs[i];
 
 		r = setup_send_text(control, TEXT_OUTPUT_FORMAT, o->format, -1);
 		if (r == 0)
 			r = setup_send_text(control, TEXT_OUTPUT, o->path, o->fd);
 	}
-	if (r == 0 && t->options.summary_fd >= 0)
+	if (r == 0 && b->options.summary_fd >= 0)
 		r = setup_send_text(control, TEXT_SUMMARY, "standard output",
-				    t->options.summary_fd);
+				    b->options.summary_fd);
 	return r < 0 ? r : setup_send_start(control);
 }
 
@@ -327,8 +328,8 @@ static int send_destination(int control, const struct config_export *x)
 	return r;
 }
 
-int tree_open_state_dir(struct tree *t, struct tree_state_dir *d, const char *path, bool shared,
-			const char *what, const char *instead)
+int broker_open_state_dir(struct broker *b, struct broker_state_dir *d, const char *path,
+			  bool shared, const char *what, const char *instead)
 {
 	char error[512];
 
@@ -339,14 +340,14 @@ int tree_open_state_dir(struct tree *t, struct tree_state_dir *d, const char *pa
 	d->path = strdup(path);
 	if (!*path)
 		return -1;
-	d->fd = state_dir_open(path, t->privileges.uid, t->privileges.gid, shared, error,
+	d->fd = state_dir_open(path, b->privileges.uid, b->privileges.gid, shared, error,
 			       sizeof(error));
 	if (d->fd < 0)
 		log_warning("%s: %s is not used: %s; %s", what, path, error, instead);
 	return d->fd;
 }
 
-void tree_forget_failed_dir(struct tree_state_dir *d)
+void broker_forget_failed_dir(struct broker_state_dir *d)
 {
 	if (d->fd >= 0)
 		return;
@@ -354,34 +355,34 @@ void tree_forget_failed_dir(struct tree_state_dir *d)
 	d->path = NULL;
 }
 
-static int open_spool(struct tree *t)
+static int open_spool(struct broker *b)
 {
-	const struct config *c = t->options.config;
+	const struct config *c = b->options.config;
 
-	return tree_open_state_dir(t, &t->spool,
-				   !c->spool_enabled || c->n_exports == 0 ? ""
-				   : c->spool_path			  ? c->spool_path
-									  : DEFAULT_SPOOL,
-				   false, "spool", "unsent profiles are kept in memory only");
+	return broker_open_state_dir(b, &b->spool,
+				     !c->spool_enabled || c->n_exports == 0 ? ""
+				     : c->spool_path			    ? c->spool_path
+									    : DEFAULT_SPOOL,
+				     false, "spool", "unsent profiles are kept in memory only");
 }
 
-static int open_store(struct tree *t)
+static int open_store(struct broker *b)
 {
-	const struct config *c = t->options.config;
+	const struct config *c = b->options.config;
 
-	return tree_open_state_dir(t, &t->store,
-				   !c->store_enabled && c->n_exports > 0 ? ""
-				   : c->store_path			 ? c->store_path
-									 : CONFIG_DEFAULT_STORE,
-				   false, "store", "profiles are not kept on this host");
+	return broker_open_state_dir(b, &b->store,
+				     !c->store_enabled && c->n_exports > 0 ? ""
+				     : c->store_path			   ? c->store_path
+									   : CONFIG_DEFAULT_STORE,
+				     false, "store", "profiles are not kept on this host");
 }
 
-int tree_check_destination(struct tree *t)
+int broker_check_destination(struct broker *b)
 {
-	const struct tree_options *o = &t->options;
+	const struct broker_options *o = &b->options;
 
 	if (o->capture || o->screen || o->config->n_exports > 0 || o->config->metrics_listen ||
-	    open_store(t) >= 0)
+	    open_store(b) >= 0)
 		return 0;
 	log_error("so profiles have no destination: set another path in [store], or add an "
 		  "[export:NAME]");
@@ -399,9 +400,9 @@ static const enum otlp_dialect dialects[] = {[CONFIG_COLLECTOR] = OTLP_PLAIN,
 					     [CONFIG_PYROSCOPE] = OTLP_PYROSCOPE,
 					     [CONFIG_PARCA] = OTLP_PARCA};
 
-static int set_up_exporter(struct tree *t, int control, int status_fd)
+static int set_up_exporter(struct broker *b, int control, int status_fd)
 {
-	const struct config *c = t->options.config;
+	const struct config *c = b->options.config;
 	struct setup_exporter s = {
 		.spool_max_bytes = c->spool_max_bytes,
 		.spool_max_age_ns = c->spool_max_age_ns,
@@ -409,7 +410,7 @@ static int set_up_exporter(struct tree *t, int control, int status_fd)
 		.store_max_age_ns = c->store_max_age_ns,
 	};
 	uint64_t data = DATA_BYTES;
-	int spool_fd = open_spool(t), store_fd = open_store(t), r;
+	int spool_fd = open_spool(b), store_fd = open_store(b), r;
 
 	for (size_t i = 0; i < c->n_exports && i < SETUP_MAX_DESTINATIONS; i++) {
 		const struct config_export *x = &c->exports[i];
@@ -426,46 +427,46 @@ static int set_up_exporter(struct tree *t, int control, int status_fd)
 		};
 		data += 2 * x->max_queue_bytes; /* as they came, and compressed */
 	}
-	s.common = common_setup(t, 0, data);
+	s.common = common_setup(b, 0, data);
 	s.common.privileges.no_tasks = false; /* names are resolved in threads */
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0 && spool_fd >= 0)
-		r = setup_send_text(control, TEXT_SPOOL, t->spool.path, spool_fd);
+		r = setup_send_text(control, TEXT_SPOOL, b->spool.path, spool_fd);
 	if (r == 0 && store_fd >= 0)
-		r = setup_send_text(control, TEXT_STORE, t->store.path, store_fd);
+		r = setup_send_text(control, TEXT_STORE, b->store.path, store_fd);
 	for (uint32_t i = 0; i < s.n && r == 0; i++)
 		r = send_destination(control, &c->exports[i]);
 	return r < 0 ? r : setup_send_start(control);
 }
 
-static int set_up_screen(struct tree *t, int control, int status_fd)
+static int set_up_screen(struct broker *b, int control, int status_fd)
 {
 	struct setup_screen s;
 	int r;
 
-	if (!t->options.screen)
+	if (!b->options.screen)
 		return -EINVAL;
-	s = *t->options.screen;
-	s.common = common_setup(t, 0, DATA_BYTES);
-	s.n_cpus = t->events[0].cpus.n;
+	s = *b->options.screen;
+	s.common = common_setup(b, 0, DATA_BYTES);
+	s.n_cpus = b->events[0].cpus.n;
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)
 		r = send_host_facts(control);
 	return r < 0 ? r : setup_send_start(control);
 }
 
-static int set_up_metrics(struct tree *t, int control, int status_fd)
+static int set_up_metrics(struct broker *b, int control, int status_fd)
 {
-	const struct config *c = t->options.config;
-	struct setup_metrics s = {.profile_bytes = PULL_BYTES, .n_cpus = t->events[0].cpus.n};
+	const struct config *c = b->options.config;
+	struct setup_metrics s = {.profile_bytes = PULL_BYTES, .n_cpus = b->events[0].cpus.n};
 	int r;
 
-	if (t->metrics.fd < 0)
+	if (b->metrics.fd < 0)
 		return -EINVAL;
-	s.common = common_setup(t, 0, 2 * PULLS_MAX * PULL_BYTES + DATA_BYTES);
+	s.common = common_setup(b, 0, 2 * PULLS_MAX * PULL_BYTES + DATA_BYTES);
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)
-		r = setup_send_text(control, TEXT_LISTEN, c->metrics_listen, t->metrics.fd);
+		r = setup_send_text(control, TEXT_LISTEN, c->metrics_listen, b->metrics.fd);
 	if (r == 0)
 		r = send_host_facts(control);
 	for (size_t i = 0; i < c->n_exports && i < STATUS_MAX_DESTINATIONS && r == 0; i++)
@@ -487,11 +488,11 @@ static int send_urls(int control, const char *urls)
 	return r;
 }
 
-static int set_up_fetcher(struct tree *t, int control, int status_fd)
+static int set_up_fetcher(struct broker *b, int control, int status_fd)
 {
-	const struct config *c = t->options.config;
+	const struct config *c = b->options.config;
 	struct setup_fetcher s = {
-		.common = common_setup(t, 0, DATA_BYTES),
+		.common = common_setup(b, 0, DATA_BYTES),
 		.cache_bytes = c->debuginfod_cache_bytes,
 		.max_file_bytes = c->debuginfod_max_file_bytes,
 		.timeout_ns = c->debuginfod_timeout_ns,
@@ -499,43 +500,43 @@ static int set_up_fetcher(struct tree *t, int control, int status_fd)
 	int r;
 
 	s.common.privileges.no_tasks = false; /* as in the exporter */
-	if (t->debug_cache.fd < 0 || !c->debuginfod_urls)
+	if (b->debug_cache.fd < 0 || !c->debuginfod_urls)
 		return -EINVAL;
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)
-		r = setup_send_text(control, TEXT_DEBUG_CACHE, t->debug_cache.path,
-				    t->debug_cache.fd);
+		r = setup_send_text(control, TEXT_DEBUG_CACHE, b->debug_cache.path,
+				    b->debug_cache.fd);
 	if (r == 0)
 		r = send_urls(control, c->debuginfod_urls);
 	return r < 0 ? r : setup_send_start(control);
 }
 
-int tree_set_up(void *ctx, enum peer who, int control, int status_fd)
+int broker_set_up(void *ctx, enum peer who, int control, int status_fd)
 {
-	struct tree *t = ctx;
+	struct broker *b = ctx;
 
 	switch (who) {
 	case PEER_PROFILER:
-		return set_up_profiler(t, control, status_fd);
+		return set_up_profiler(b, control, status_fd);
 	case PEER_SYMBOLIZER:
-		return set_up_symbolizer(t, control, status_fd);
+		return set_up_symbolizer(b, control, status_fd);
 	case PEER_EXPORTER:
-		return set_up_exporter(t, control, status_fd);
+		return set_up_exporter(b, control, status_fd);
 	case PEER_SCREEN:
-		return set_up_screen(t, control, status_fd);
+		return set_up_screen(b, control, status_fd);
 	case PEER_METRICS:
-		return set_up_metrics(t, control, status_fd);
+		return set_up_metrics(b, control, status_fd);
 	case PEER_FETCHER:
-		return set_up_fetcher(t, control, status_fd);
+		return set_up_fetcher(b, control, status_fd);
 	case PEER_N:
 		break;
 	}
 	return -EINVAL;
 }
 
-int tree_set_up_symbolizer_again(struct tree *t, int control)
+int broker_set_up_symbolizer_again(struct broker *b, int control)
 {
-	int r = send_symbolizer_config(t, control, -1);
+	int r = send_symbolizer_config(b, control, -1);
 
 	return r < 0 ? r : setup_send_start(control);
 }

@@ -32,13 +32,13 @@ static bool read_load(pid_t pid, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
 	return true;
 }
 
-void tree_load(const struct tree *t, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
+void broker_load(const struct broker *b, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
 {
 	uint64_t cpu_ns, rss_bytes;
 
 	*ret_cpu_ns = *ret_rss_bytes = 0;
 	for (int i = -1; i < PEER_N; i++) {
-		pid_t pid = i < 0 ? getpid() : supervisor_pid(t->supervisor, (enum peer)i);
+		pid_t pid = i < 0 ? getpid() : supervisor_pid(b->supervisor, (enum peer)i);
 
 		if (pid <= 0 || !read_load(pid, &cpu_ns, &rss_bytes))
 			continue;
@@ -47,59 +47,59 @@ void tree_load(const struct tree *t, uint64_t *ret_cpu_ns, uint64_t *ret_rss_byt
 	}
 }
 
-void tree_counts(const struct tree *t, struct status_counts *ret)
+void broker_counts(const struct broker *b, struct status_counts *ret)
 {
-	*ret = t->counts_of_the_dead;
+	*ret = b->counts_of_the_dead;
 	for (int i = 0; i < PEER_N; i++)
-		status_counts_add(ret, &supervisor_status(t->supervisor, (enum peer)i)->counts);
+		status_counts_add(ret, &supervisor_status(b->supervisor, (enum peer)i)->counts);
 }
 
-static bool is_wanted(const struct tree *t, int process)
+static bool is_wanted(const struct broker *b, int process)
 {
 	if (process == PEER_EXPORTER)
-		return !t->options.capture && !t->options.screen;
+		return !b->options.capture && !b->options.screen;
 	if (process == PEER_SCREEN)
-		return t->options.screen != NULL;
+		return b->options.screen != NULL;
 	if (process == PEER_FETCHER) /* nothing is amiss without it */
-		return supervisor_running(t->supervisor, PEER_FETCHER);
-	return process != PEER_METRICS || t->metrics.fd >= 0;
+		return supervisor_running(b->supervisor, PEER_FETCHER);
+	return process != PEER_METRICS || b->metrics.fd >= 0;
 }
 
-void statistics_collect(const struct tree *t, struct statistics *ret)
+void statistics_collect(const struct broker *b, struct statistics *ret)
 {
-	const struct status_page *exporter = supervisor_status(t->supervisor, PEER_EXPORTER);
-	uint64_t now = clock_monotonic_ns(), drained = tree_drained_ns(t);
+	const struct status_page *exporter = supervisor_status(b->supervisor, PEER_EXPORTER);
+	uint64_t now = clock_monotonic_ns(), drained = broker_drained_ns(b);
 
 	memset(ret, 0, sizeof(*ret)); /* it is sent as it is, padding and all */
-	tree_counts(t, &ret->counts);
+	broker_counts(b, &ret->counts);
 	memcpy(ret->destinations, exporter->destinations, sizeof(ret->destinations));
 	ret->store_files = exporter->store_files;
 	ret->store_bytes = exporter->store_bytes;
-	ret->start_unix_ns = t->start_unix_ns;
+	ret->start_unix_ns = b->start_unix_ns;
 	ret->drained_before_ns = !drained ? UINT64_MAX : now > drained ? now - drained : 0;
 	for (int i = 0; i < STATISTICS_N_PROCESSES; i++) {
 		struct statistics_process *p = &ret->processes[i];
 		bool broker = i == STATISTICS_BROKER;
 
 		p->pid =
-			(uint64_t)(broker ? getpid() : supervisor_pid(t->supervisor, (enum peer)i));
-		p->starts = broker ? 1 : supervisor_starts(t->supervisor, (enum peer)i);
-		p->wanted = is_wanted(t, i);
+			(uint64_t)(broker ? getpid() : supervisor_pid(b->supervisor, (enum peer)i));
+		p->starts = broker ? 1 : supervisor_starts(b->supervisor, (enum peer)i);
+		p->wanted = is_wanted(b, i);
 		p->ready =
-			broker || (p->pid && supervisor_status(t->supervisor, (enum peer)i)->ready);
+			broker || (p->pid && supervisor_status(b->supervisor, (enum peer)i)->ready);
 		if (p->pid)
 			(void)read_load((pid_t)p->pid, &p->cpu_ns, &p->rss_bytes);
 	}
-	ret->n_destinations = (uint32_t)(t->options.config->n_exports < STATUS_MAX_DESTINATIONS
-						 ? t->options.config->n_exports
+	ret->n_destinations = (uint32_t)(b->options.config->n_exports < STATUS_MAX_DESTINATIONS
+						 ? b->options.config->n_exports
 						 : STATUS_MAX_DESTINATIONS);
-	ret->n_cpus = t->events[0].cpus.n;
-	ret->rate_hz = t->events[0].sample.rate_hz;
+	ret->n_cpus = b->events[0].cpus.n;
+	ret->rate_hz = b->events[0].sample.rate_hz;
 	ret->stack_bytes =
-		t->events[0].features.frame_pointers ? 0 : t->events[0].sample.stack_bytes;
-	ret->n_files_set_aside = supervisor_n_set_aside(t->supervisor);
-	ret->paused = t->paused;
-	ret->flushing = !tree_flushed(t);
+		b->events[0].features.frame_pointers ? 0 : b->events[0].sample.stack_bytes;
+	ret->n_files_set_aside = supervisor_n_set_aside(b->supervisor);
+	ret->paused = b->paused;
+	ret->flushing = !broker_flushed(b);
 	(void)snprintf(ret->event, sizeof(ret->event), "%s",
-		       sample_event_name(&t->events[0].sample, &t->events[0].features));
+		       sample_event_name(&b->events[0].sample, &b->events[0].features));
 }

@@ -88,14 +88,14 @@ static void print_destinations(const struct statistics *s, const struct config *
 	print_count(out, "store_samples_lost", s->counts.store_samples_lost);
 }
 
-void tree_print_status(const struct tree *t, FILE *out)
+void broker_print_status(const struct broker *b, FILE *out)
 {
 	struct statistics s;
 
-	statistics_collect(t, &s);
+	statistics_collect(b, &s);
 	(void)fprintf(out, "event %s\n", s.event);
 	print_count(out, "rate_hz", s.rate_hz);
-	(void)fprintf(out, "interval_seconds %.3f\n", (double)t->options.interval_ns / 1e9);
+	(void)fprintf(out, "interval_seconds %.3f\n", (double)b->options.interval_ns / 1e9);
 	print_count(out, "stack_size", s.stack_bytes);
 	print_count(out, "cpus", s.n_cpus);
 	(void)fprintf(out, "paused %s\n", s.paused ? "yes" : "no");
@@ -112,10 +112,10 @@ void tree_print_status(const struct tree *t, FILE *out)
 		print_process(out, peer_name((enum peer)i), &s.processes[i]);
 	if (s.processes[PEER_FETCHER].starts)
 		print_debuginfod(&s.counts.debuginfod, out);
-	print_destinations(&s, t->options.config, out);
+	print_destinations(&s, b->options.config, out);
 }
 
-void tree_describe(const struct tree *t, char *buf, size_t size)
+void broker_describe(const struct broker *b, char *buf, size_t size)
 {
 	uint64_t queue = 0, spool = 0, spool_bytes = 0, dropped = 0;
 	const char *down = "";
@@ -123,12 +123,12 @@ void tree_describe(const struct tree *t, char *buf, size_t size)
 	char bytes[32];
 	int n;
 
-	statistics_collect(t, &s);
+	statistics_collect(b, &s);
 	for (uint32_t i = 0; i < s.n_destinations; i++) {
 		queue += s.destinations[i].queue_payloads;
 		spool += s.destinations[i].spool_payloads;
 		spool_bytes += s.destinations[i].spool_bytes;
-		down = s.destinations[i].down ? t->options.config->exports[i].name : down;
+		down = s.destinations[i].down ? b->options.config->exports[i].name : down;
 		for (int why = 0; why < STATUS_N_DROPS; why++)
 			dropped += s.counts.exports[i].dropped[why];
 	}

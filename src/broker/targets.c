@@ -45,19 +45,19 @@ static int set_cpus(void *ctx, const char *item, size_t n)
 	return r;
 }
 
-static int find_cpus(struct tree *t)
+static int find_cpus(struct broker *b)
 {
-	const struct config *config = t->options.config;
+	const struct config *config = b->options.config;
 	const char *include = config->include[CONFIG_FILTER_CPUS];
 	const char *exclude = config->exclude[CONFIG_FILTER_CPUS];
 	struct cpus c = {.value = true};
 	int r;
 
-	free(t->cpus);
-	t->cpus = NULL;
+	free(b->cpus);
+	b->cpus = NULL;
 	if (!include && !exclude)
 		return 0;
-	c.set = t->cpus = calloc(EVENTS_MAX_CPUS, sizeof(*c.set));
+	c.set = b->cpus = calloc(EVENTS_MAX_CPUS, sizeof(*c.set));
 	if (!c.set)
 		return -ENOMEM;
 	if (!include)
@@ -90,7 +90,7 @@ static int add_group(void *ctx, const char *item, size_t n)
 		free(g->paths[i]);
 		g->paths[i] = g->paths[--g->n];
 	}
-	if (g->n == TREE_MAX_CGROUPS)
+	if (g->n == BROKER_MAX_CGROUPS)
 		return -E2BIG;
 	g->paths[g->n] = strdup(path);
 	return g->paths[g->n++] ? 0 : -ENOMEM;
@@ -132,13 +132,13 @@ static bool exists_somewhere(const char *path)
 	return false;
 }
 
-static void close_groups(struct tree *t)
+static void close_groups(struct broker *b)
 {
-	while (t->n_cgroups > 0)
-		(void)close_fd(t->cgroup_fds[--t->n_cgroups]);
+	while (b->n_cgroups > 0)
+		(void)close_fd(b->cgroup_fds[--b->n_cgroups]);
 }
 
-static int open_groups(struct tree *t, const struct groups *g)
+static int open_groups(struct broker *b, const struct groups *g)
 {
 	for (size_t i = 0; i < g->n; i++) {
 		int fd;
@@ -153,58 +153,58 @@ static int open_groups(struct tree *t, const struct groups *g)
 		}
 		fd = open_group(g->paths[i]);
 		if (fd < 0) {
-			close_groups(t);
+			close_groups(b);
 			log_info("perf cannot count by the hierarchy of %s: its samples are "
 				 "selected from the whole host's",
 				 g->paths[i]);
 			return 0;
 		}
-		t->cgroup_fds[t->n_cgroups++] = fd;
+		b->cgroup_fds[b->n_cgroups++] = fd;
 	}
 	return 0;
 }
 
-static int find_groups(struct tree *t)
+static int find_groups(struct broker *b)
 {
-	const struct config *c = t->options.config;
-	char *paths[TREE_MAX_CGROUPS];
+	const struct config *c = b->options.config;
+	char *paths[BROKER_MAX_CGROUPS];
 	struct groups g = {paths, 0};
 	int r;
 
-	close_groups(t);
-	if (!t->options.capture || !c->include[CONFIG_FILTER_CGROUP])
+	close_groups(b);
+	if (!b->options.capture || !c->include[CONFIG_FILTER_CGROUP])
 		return 0;
 	r = config_list_each(c->include[CONFIG_FILTER_CGROUP], add_group, &g);
 	if (r == -E2BIG)
-		log_error("more than %d control groups", TREE_MAX_CGROUPS);
+		log_error("more than %d control groups", BROKER_MAX_CGROUPS);
 	/* perf cannot select tasks and groups together. */
-	if (r == 0 && t->options.n_pids == 0)
-		r = open_groups(t, &g);
+	if (r == 0 && b->options.n_pids == 0)
+		r = open_groups(b, &g);
 	while (g.n > 0)
 		free(paths[--g.n]);
 	return r;
 }
 
-int tree_find_targets(struct tree *t, struct events_targets *ret)
+int broker_find_targets(struct broker *b, struct events_targets *ret)
 {
-	int r = find_cpus(t);
+	int r = find_cpus(b);
 
 	if (r == 0)
-		r = find_groups(t);
+		r = find_groups(b);
 	*ret = (struct events_targets){
-		.pids = t->options.pids,
-		.n_pids = t->options.n_pids,
-		.threads = t->options.threads,
-		.cpus = t->cpus,
-		.cgroup_fds = t->cgroup_fds,
-		.n_cgroups = t->n_cgroups,
+		.pids = b->options.pids,
+		.n_pids = b->options.n_pids,
+		.threads = b->options.threads,
+		.cpus = b->cpus,
+		.cgroup_fds = b->cgroup_fds,
+		.n_cgroups = b->n_cgroups,
 	};
 	return r;
 }
 
-void tree_forget_targets(struct tree *t)
+void broker_forget_targets(struct broker *b)
 {
-	close_groups(t);
-	free(t->cpus);
-	t->cpus = NULL;
+	close_groups(b);
+	free(b->cpus);
+	b->cpus = NULL;
 }

@@ -35,5 +35,5 @@ int completion_main(int argc, char **argv);
 /* All subcommands, in the order of --help. */
 const struct command *const *command_list(size_t *ret_n);
 
-/* The exit code for a failed start (tree_new). */
+/* The exit code for a failed start (broker_new). */
 int exit_code_of(int error);

@@ -39,7 +39,7 @@ static bool parse_stack_term(const char *text, uint32_t *ret)
 }
 
 /* Last has it, as with perf. */
-static bool parse_term(const char *term, struct tree_event *e)
+static bool parse_term(const char *term, struct broker_event *e)
 {
 	uint64_t hz;
 
@@ -59,7 +59,7 @@ static bool parse_term(const char *term, struct tree_event *e)
 }
 
 /* "freq=99,stack-size=8K": what stands between the slashes. */
-static bool parse_terms(char *terms, struct tree_event *e)
+static bool parse_terms(char *terms, struct broker_event *e)
 {
 	char *next;
 
@@ -73,7 +73,7 @@ static bool parse_terms(char *terms, struct tree_event *e)
 	return true;
 }
 
-static int add_event(struct record_options *o, const struct tree_event *e)
+static int add_event(struct record_options *o, const struct broker_event *e)
 {
 	for (uint32_t i = 0; i < o->n_events; i++) {
 		const struct sample_event *other = &o->events[i].event;
@@ -92,7 +92,7 @@ static int add_event(struct record_options *o, const struct tree_event *e)
 /* One event of a list: EVENT or EVENT/TERMS/. value: for messages. */
 static int parse_one(struct record_options *o, char *text, const char *value)
 {
-	struct tree_event e = {0};
+	struct broker_event e = {0};
 	char *slash = strchr(text, '/'), *end = slash ? strchr(slash + 1, '/') : NULL;
 	char error[512];
 
@@ -142,7 +142,7 @@ int record_events_parse(struct record_options *o, const char *value)
 }
 
 /* How often: what was asked for, else what suits the event. */
-static int choose_distance(const struct record_options *o, struct tree_event *e)
+static int choose_distance(const struct record_options *o, struct broker_event *e)
 {
 	bool time = sample_event_is_time(&e->event);
 
@@ -177,7 +177,7 @@ static void choose_rings(struct record_options *o)
 	for (uint32_t i = 0; i < o->n_events; i++)
 		n_counted += o->events[i].period > 0;
 	for (uint32_t i = 0; i < o->n_events; i++) {
-		struct tree_event *e = &o->events[i];
+		struct broker_event *e = &o->events[i];
 		uint64_t want = (uint64_t)e->rate_hz * (e->stack_bytes + 1024) / 2;
 
 		e->ring_bytes = !e->period	? RING_MIN_BYTES

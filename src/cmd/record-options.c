@@ -175,7 +175,7 @@ static int include(struct record_options *o, const char *option, enum config_fil
 
 static int add_output(struct record_options *o, const char *path)
 {
-	if (o->n_outputs == TREE_MAX_OUTPUTS)
+	if (o->n_outputs == BROKER_MAX_OUTPUTS)
 		return options_complain(&record_command, "-o", path, "more than 16 outputs");
 	o->outputs[o->n_outputs++] = path;
 	return 0;

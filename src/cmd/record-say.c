@@ -69,7 +69,7 @@ void record_say_what_is_left_out(const struct record_options *o)
 }
 
 /* "cpu-clock at 99 Hz", "page-faults (each one)". */
-static size_t describe_event(const struct tree_event *e, char *buf, size_t size)
+static size_t describe_event(const struct broker_event *e, char *buf, size_t size)
 {
 	if (!e->period)
 		return (size_t)snprintf(buf, size, "%s at %u Hz", e->event.name, e->rate_hz);

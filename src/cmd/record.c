@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfwalk record: the tree for a bounded time. It ends with the duration, Ctrl-C, the command, or
+ * perfwalk record: the broker for a bounded time. It ends with the duration, Ctrl-C, the command, or
  * the last of the processes asked for, and always with usable files.
  */
 #include "config.h"
@@ -33,9 +33,9 @@
 
 struct record_run {
 	struct record_options options;
-	bool created[TREE_MAX_OUTPUTS];
+	bool created[BROKER_MAX_OUTPUTS];
 	struct session session;
-	struct tree *tree;
+	struct broker *broker;
 	struct config *config;
 	pid_t command;	  /* 0: none */
 	int command_gate; /* a byte into it lets the command exec; -1 */
@@ -113,7 +113,7 @@ static void release_command(struct record_run *r)
 static void say_started(const struct record_run *r)
 {
 	if (!r->options.quiet && !r->terminal)
-		record_say_started(&r->options, r->has_command, tree_n_cpus(r->tree));
+		record_say_started(&r->options, r->has_command, broker_n_cpus(r->broker));
 }
 
 static void print_progress(struct record_run *r, bool last)
@@ -122,7 +122,7 @@ static void print_progress(struct record_run *r, bool last)
 
 	if (r->options.quiet || !r->terminal)
 		return;
-	tree_progress(r->tree, &samples, &lost);
+	broker_progress(r->broker, &samples, &lost);
 	(void)fprintf(stderr, "\r%6.1f s  %llu samples  %llu lost%s",
 		      (double)elapsed / NSEC_PER_SEC, (unsigned long long)samples,
 		      (unsigned long long)lost,
@@ -135,7 +135,7 @@ static void stop(struct record_run *r)
 		return;
 	r->stopping = true;
 	print_progress(r, true); /* before the summary, which is another process's */
-	tree_stop(r->tree);
+	broker_stop(r->broker);
 }
 
 /*
@@ -156,7 +156,7 @@ static void check_exec(struct record_run *r)
 	r->exec_fd = close_fd(r->exec_fd);
 	if (n > 0) {
 		r->stopping = true;
-		tree_kill(r->tree);
+		broker_kill(r->broker);
 	} else {
 		say_started(r);
 	}
@@ -189,7 +189,7 @@ static void on_progress(void *ctx)
 	if (r->stopping)
 		return;
 	print_progress(r, false);
-	if (r->command <= 0 && tree_targets_gone(r->tree)) {
+	if (r->command <= 0 && broker_targets_gone(r->broker)) {
 		log_info("the last of the given processes has ended");
 		stop(r);
 	}
@@ -234,7 +234,7 @@ static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 
 	if (s->ssi_signo == SIGCHLD) {
 		reap_command(r);
-		tree_reap(r->tree);
+		broker_reap(r->broker);
 		return;
 	}
 	pass_on(r, s);
@@ -242,7 +242,7 @@ static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 		stop(r);
 	} else {
 		log_warning("stopped at the second signal: the outputs are incomplete");
-		tree_kill(r->tree);
+		broker_kill(r->broker);
 	}
 }
 
@@ -250,7 +250,7 @@ static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 
 /* Not emptied yet: what was in them outlives a capture that is refused. The symbolizer empties each
  * when it has something to write. */
-static int open_outputs(struct record_run *r, struct tree_options *o)
+static int open_outputs(struct record_run *r, struct broker_options *o)
 {
 	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
 		const struct format *f;
@@ -269,14 +269,14 @@ static int open_outputs(struct record_run *r, struct tree_options *o)
 		}
 		r->created[i] = !there;
 		f = record_output_format(&r->options, path);
-		o->outputs[o->n_outputs++] = (struct tree_output){path, fd, f->name, f->lines};
+		o->outputs[o->n_outputs++] = (struct broker_output){path, fd, f->name, f->lines};
 	}
 	return 0;
 }
 
 static bool is_written(const struct record_run *r, uint32_t output)
 {
-	return r->tree && (tree_written_outputs(r->tree) >> output & 1);
+	return r->broker && (broker_written_outputs(r->broker) >> output & 1);
 }
 
 /* Files that this capture made and could not fill are not left behind. One that is whole may well
@@ -313,7 +313,7 @@ static char *make_title(int argc, char **argv)
 	return title;
 }
 
-static int set_up(struct record_run *r, struct tree_options *o)
+static int set_up(struct record_run *r, struct broker_options *o)
 {
 	int e;
 
@@ -326,17 +326,17 @@ static int set_up(struct record_run *r, struct tree_options *o)
 	return e < 0 ? e : open_outputs(r, o);
 }
 
-static int run(struct record_run *r, struct tree_options *o)
+static int run(struct record_run *r, struct broker_options *o)
 {
 	int e;
 
 	record_say_if_nothing_matches(&r->options);
 	record_say_what_is_left_out(&r->options);
-	e = tree_new(&r->tree, r->session.loop, o);
+	e = broker_new(&r->broker, r->session.loop, o);
 	if (e < 0)
 		return e;
 	r->start_ns = clock_monotonic_ns();
-	e = tree_enable(r->tree);
+	e = broker_enable(r->broker);
 	if (e < 0)
 		return e;
 	if (r->exec_fd >= 0 &&
@@ -368,7 +368,7 @@ static void print_files(const struct record_run *r)
 	for (uint32_t i = 0; i < r->options.n_outputs && !r->options.quiet; i++) {
 		const struct format *f = record_output_format(&r->options, r->options.outputs[i]);
 		bool written = is_written(r, i);
-		int error = r->tree ? tree_output_error(r->tree, i) : 0;
+		int error = r->broker ? broker_output_error(r->broker, i) : 0;
 		char size[32] = "-";
 		struct stat st;
 
@@ -432,8 +432,8 @@ static bool has_lost(const struct record_run *r)
 {
 	uint64_t samples, lost = 0;
 
-	if (r->tree)
-		tree_progress(r->tree, &samples, &lost);
+	if (r->broker)
+		broker_progress(r->broker, &samples, &lost);
 	return lost > 0;
 }
 
@@ -460,11 +460,11 @@ int record_main(int argc, char **argv)
 {
 	struct record_run r = {
 		.session = SESSION_INIT, .command_gate = -1, .exec_fd = -1, .command_status = -1};
-	struct tree_options o = {.capture = true,
-				 .interval_ns = WINDOW_NS,
-				 .summary_fd = -1,
-				 .done = session_end,
-				 .ctx = &r.session};
+	struct broker_options o = {.capture = true,
+				   .interval_ns = WINDOW_NS,
+				   .summary_fd = -1,
+				   .done = session_end,
+				   .ctx = &r.session};
 	_cleanup_free_ char *title = make_title(argc, argv);
 	int first = argc, summary_fd, e, code;
 
@@ -504,7 +504,7 @@ int record_main(int argc, char **argv)
 	remove_outputs(&r);
 	print_files(&r);
 	code = finish(&r, e);
-	tree_free(r.tree);
+	broker_free(r.broker);
 	/* Not earlier: a symbolizer that is started again gets them again. */
 	for (uint32_t i = 0; i < o.n_outputs; i++)
 		(void)close_fd(o.outputs[i].fd);

@@ -19,12 +19,12 @@ struct record_options {
 	pid_t pids[OPTIONS_MAX_IDS];
 	size_t n_pids;
 	bool processes, threads; /* which ids they are */
-	struct tree_event events[SAMPLE_MAX_EVENTS];
+	struct broker_event events[SAMPLE_MAX_EVENTS];
 	uint32_t n_events;
 	enum sample_stacks stacks;
 	bool only_user, only_kernel;
-	const char *outputs[TREE_MAX_OUTPUTS]; /* of argv */
-	const struct format *format;	       /* of all of them; NULL: by suffix */
+	const char *outputs[BROKER_MAX_OUTPUTS]; /* of argv */
+	const struct format *format;		 /* of all of them; NULL: by suffix */
 	uint32_t n_outputs;
 	uint64_t duration_ns; /* 0: not given */
 	/* Of events that have none of their own; 0: not given. */

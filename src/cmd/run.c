@@ -54,7 +54,7 @@ struct daemon_run {
 	bool path_given, check, print;
 	struct config *config;
 	struct session session;
-	struct tree *tree;
+	struct broker *broker;
 	struct control *control;
 	uint64_t start_ns;
 	uint64_t watchdog_ns;
@@ -112,10 +112,10 @@ static int load(const struct daemon_run *d, struct config **ret)
 static void on_beat(void *ctx)
 {
 	const struct daemon_run *d = ctx;
-	uint64_t drained = tree_drained_ns(d->tree);
+	uint64_t drained = broker_drained_ns(d->broker);
 	char text[256];
 
-	tree_describe(d->tree, text, sizeof(text));
+	broker_describe(d->broker, text, sizeof(text));
 	notify_send("STATUS=%s", text);
 	if (d->watchdog_ns && drained && clock_monotonic_ns() - drained < d->watchdog_ns / 2)
 		notify_send("WATCHDOG=1");
@@ -149,7 +149,7 @@ static int reload(struct daemon_run *d)
 		return r;
 	}
 	log_set_level(fresh->log_level);
-	r = tree_reload(d->tree, fresh);
+	r = broker_reload(d->broker, fresh);
 	if (r < 0) {
 		log_warning("reload: still busy with the previous reload; try again");
 		log_set_level(d->config->log_level);
@@ -184,13 +184,13 @@ static void print_status(const struct daemon_run *d, FILE *out)
 	(void)fprintf(out, "version " PACKAGE_VERSION "\nuptime_seconds %llu\nconfig %s\n",
 		      (unsigned long long)((clock_monotonic_ns() - d->start_ns) / NSEC_PER_SEC),
 		      path ? path : "none");
-	tree_print_status(d->tree, out);
+	broker_print_status(d->broker, out);
 }
 
 static int pause_or_resume(struct daemon_run *d, bool pause)
 {
-	bool before = tree_is_paused(d->tree);
-	int r = tree_pause(d->tree, pause);
+	bool before = broker_is_paused(d->broker);
+	int r = broker_pause(d->broker, pause);
 
 	if (r == 0 && before != pause)
 		log_info("sampling %s", pause ? "is paused" : "goes on");
@@ -209,8 +209,8 @@ static int on_command(void *ctx, const char *name, bool *begun, FILE *answer, ch
 		r = 0;
 	} else if (strcmp(name, "flush") == 0) {
 		/* A profiler that is just being started again is waited for. */
-		*begun = *begun || tree_flush(d->tree) == 0;
-		r = *begun && tree_flushed(d->tree) ? 0 : 1;
+		*begun = *begun || broker_flush(d->broker) == 0;
+		r = *begun && broker_flushed(d->broker) ? 0 : 1;
 	} else if (strcmp(name, "reload") == 0) {
 		r = reload_and_tell(d);
 		reason = r == -EBUSY
@@ -220,10 +220,10 @@ static int on_command(void *ctx, const char *name, bool *begun, FILE *answer, ch
 		r = pause_or_resume(d, name[0] == 'p');
 		reason = "the events do not respond now; try again";
 	} else if (strcmp(name, "set-aside") == 0) {
-		tree_print_set_aside(d->tree, answer);
+		broker_print_set_aside(d->broker, answer);
 		r = 0;
 	} else if (strcmp(name, "clear-set-aside") == 0) {
-		(void)fprintf(answer, "files_read_again %u\n", tree_clear_set_aside(d->tree));
+		(void)fprintf(answer, "files_read_again %u\n", broker_clear_set_aside(d->broker));
 		r = 0;
 	}
 	(void)snprintf(error, n_error, "%s", reason);
@@ -256,7 +256,7 @@ static void start_control(struct daemon_run *d)
 	uid_t uid;
 	gid_t gid;
 
-	tree_user(d->tree, &uid, &gid);
+	broker_user(d->broker, &uid, &gid);
 	if (control_new(&d->control, d->session.loop, d->config->control, uid, gid, &callbacks,
 			error, sizeof(error)) < 0)
 		log_info("perfwalk ctl will not work: %s: %s", d->config->control, error);
@@ -268,7 +268,7 @@ static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 
 	switch (s->ssi_signo) {
 	case SIGCHLD:
-		tree_reap(d->tree);
+		broker_reap(d->broker);
 		break;
 	case SIGHUP:
 		(void)reload_and_tell(d);
@@ -276,7 +276,7 @@ static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 	default:
 		log_info("%s: sending the pending profiles", strsignal((int)s->ssi_signo));
 		notify_send("STOPPING=1");
-		tree_stop(d->tree);
+		broker_stop(d->broker);
 	}
 }
 
@@ -297,8 +297,8 @@ static void say_started(const struct daemon_run *d)
 	(void)snprintf(where, sizeof(where), " to %zu destination%s", n, n == 1 ? "" : "s");
 	log_info("profiling %s: %u CPUs at %u Hz, %s, a profile every %s%s",
 		 has_filter(d->config) ? "the selection of [filter]" : "the whole host",
-		 tree_n_cpus(d->tree), d->config->samples_per_second,
-		 tree_features(d->tree)->hardware ? "cycles" : "cpu-clock",
+		 broker_n_cpus(d->broker), d->config->samples_per_second,
+		 broker_features(d->broker)->hardware ? "cycles" : "cpu-clock",
 		 text_format_duration(interval, sizeof(interval), d->config->reporter_interval_ns),
 		 n ? where : ", kept on this host");
 	if (n == 0)
@@ -308,7 +308,7 @@ static void say_started(const struct daemon_run *d)
 
 static int run(struct daemon_run *d)
 {
-	struct tree_options o = {
+	struct broker_options o = {
 		.config = d->config,
 		.interval_ns = d->config->reporter_interval_ns,
 		.events = {{.rate_hz = d->config->samples_per_second}},
@@ -321,8 +321,8 @@ static int run(struct daemon_run *d)
 	int r;
 
 	if ((r = lock(d)) < 0 || (r = session_open(&d->session, NULL, on_signal, d)) < 0 ||
-	    (r = tree_new(&d->tree, d->session.loop, &o)) < 0 || (r = tree_enable(d->tree)) < 0 ||
-	    (r = start_beat(d)) < 0)
+	    (r = broker_new(&d->broker, d->session.loop, &o)) < 0 ||
+	    (r = broker_enable(d->broker)) < 0 || (r = start_beat(d)) < 0)
 		return r;
 	d->start_ns = clock_monotonic_ns();
 	start_control(d);
@@ -356,7 +356,7 @@ int run_main(int argc, char **argv)
 	r = run(&d);
 	code = r < 0 ? exit_code_of(r) : EXIT_CODE_OK;
 	control_free(d.control);
-	tree_free(d.tree);
+	broker_free(d.broker);
 	session_close(&d.session);
 	(void)close_fd(d.lock_fd);
 	config_free(d.config);

@@ -31,7 +31,7 @@ int session_open(struct session *s, const int *more,
 		 void (*on_signal)(void *ctx, const struct signalfd_siginfo *s), void *ctx);
 /* Runs until session_end(), and returns its result; -errno if the loop fails. */
 int session_run(struct session *s);
-/* Ends a session. Its type is that of tree_options.done. */
+/* Ends a session. Its type is that of broker_options.done. */
 void session_end(void *session, int result);
 /* The next signal that waits, for a command whose loop does not run. False: there is none. */
 bool session_next_signal(const struct session *s, struct signalfd_siginfo *ret);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfwalk top: the tree with a screen in the exporter's place. Whatever becomes of the screen, the
+ * perfwalk top: the broker with a screen in the exporter's place. Whatever becomes of the screen, the
  * terminal is put back here.
  */
 #include "config.h"
@@ -96,7 +96,7 @@ const struct command top_command = {
 struct top_run {
 	struct config *config;
 	struct session session;
-	struct tree *tree;
+	struct broker *broker;
 	struct setup_screen screen;
 	pid_t pids[OPTIONS_MAX_IDS];
 	size_t n_pids;
@@ -256,14 +256,14 @@ static void on_load_timer(void *ctx)
 	struct top_run *t = ctx;
 	struct message m = {.type = MESSAGE_LOAD};
 
-	tree_load(t->tree, &m.load.cpu_ns, &m.load.rss_bytes);
-	tree_tell_screen(t->tree, &m);
+	broker_load(t->broker, &m.load.cpu_ns, &m.load.rss_bytes);
+	broker_tell_screen(t->broker, &m);
 	if (t->log_fd >= 0 && lseek(t->log_fd, 0, SEEK_END) > MAX_LOG &&
 	    ftruncate(t->log_fd, 0) < 0)
 		log_debug("the kept log grows: %s", strerror(errno));
-	if (tree_targets_gone(t->tree)) {
+	if (broker_targets_gone(t->broker)) {
 		log_info("the last of the given processes has ended");
-		tree_stop(t->tree);
+		broker_stop(t->broker);
 	}
 }
 
@@ -272,11 +272,11 @@ static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 	struct top_run *t = ctx;
 
 	if (s->ssi_signo == SIGCHLD)
-		tree_reap(t->tree);
+		broker_reap(t->broker);
 	else if (s->ssi_signo == SIGWINCH)
-		tree_tell_screen(t->tree, &(struct message){.type = MESSAGE_RESIZE});
+		broker_tell_screen(t->broker, &(struct message){.type = MESSAGE_RESIZE});
 	else
-		tree_stop(t->tree);
+		broker_stop(t->broker);
 }
 
 static void fill_config(struct top_run *t)
@@ -292,7 +292,7 @@ static void fill_config(struct top_run *t)
 static int run(struct top_run *t)
 {
 	static const int more[] = {SIGQUIT, SIGWINCH, 0};
-	const struct tree_options o = {
+	const struct broker_options o = {
 		.config = t->config,
 		.screen = &t->screen,
 		.interval_ns = t->interval_ns,
@@ -313,7 +313,8 @@ static int run(struct top_run *t)
 		(void)signal(SIGTTOU, SIG_IGN);
 	}
 	if ((r = session_open(&t->session, more, on_signal, t)) < 0 ||
-	    (r = tree_new(&t->tree, t->session.loop, &o)) < 0 || (r = tree_enable(t->tree)) < 0)
+	    (r = broker_new(&t->broker, t->session.loop, &o)) < 0 ||
+	    (r = broker_enable(t->broker)) < 0)
 		return r;
 	(void)loop_add_timer(t->session.loop, t->interval_ns / 2, t->interval_ns, on_load_timer, t);
 	return session_run(&t->session);
@@ -346,7 +347,7 @@ int top_main(int argc, char **argv)
 	fill_config(&t);
 	hold_log(&t);
 	r = run(&t);
-	tree_free(t.tree);
+	broker_free(t.broker);
 	if (!t.screen.batch)
 		terminal_restore(&t.screen.termios);
 	tell_log(&t);

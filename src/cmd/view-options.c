@@ -240,9 +240,9 @@ static int check_expression(const struct view *v, const char *value)
 
 static int add_output(struct view *v, const char *path)
 {
-	if (v->n_outputs == TREE_MAX_OUTPUTS)
+	if (v->n_outputs == BROKER_MAX_OUTPUTS)
 		return options_complain(v->command, "-o", path, "more than 16 outputs");
-	v->outputs[v->n_outputs++] = (struct tree_output){.path = path, .fd = -EBADF};
+	v->outputs[v->n_outputs++] = (struct broker_output){.path = path, .fd = -EBADF};
 	return 0;
 }
 
@@ -265,7 +265,7 @@ static int choose_formats(struct view *v)
 	char error[FORMAT_ERROR_MAX];
 
 	for (uint32_t i = 0; i < v->n_outputs; i++) {
-		struct tree_output *o = &v->outputs[i];
+		struct broker_output *o = &v->outputs[i];
 		const struct format *f =
 			format_choose(o->path, v->format, v->setup.view == VIEW_DIFF, error);
 

@@ -17,7 +17,7 @@
 
 struct perf_data_run {
 	struct session session;
-	struct tree *tree;
+	struct broker *broker;
 	struct config *config;
 };
 
@@ -26,9 +26,9 @@ static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 	struct perf_data_run *r = ctx;
 
 	if (s->ssi_signo == SIGCHLD)
-		tree_reap(r->tree);
+		broker_reap(r->broker);
 	else
-		tree_kill(r->tree);
+		broker_kill(r->broker);
 }
 
 static int set_up(struct perf_data_run *r, const struct view_perf_data *v)
@@ -48,7 +48,7 @@ static int set_up(struct perf_data_run *r, const struct view_perf_data *v)
 int view_perf_data(const struct view_perf_data *v, uint32_t *ret_written)
 {
 	struct perf_data_run r = {.session = SESSION_INIT};
-	struct tree_options o = {
+	struct broker_options o = {
 		.capture = true,
 		.summary_fd = v->print_fd,
 		.title = v->path,
@@ -70,11 +70,11 @@ int view_perf_data(const struct view_perf_data *v, uint32_t *ret_written)
 		o.outputs[o.n_outputs++] = v->outputs[i];
 	o.config = r.config;
 	if (e == 0)
-		e = tree_new(&r.tree, r.session.loop, &o);
+		e = broker_new(&r.broker, r.session.loop, &o);
 	if (e == 0)
 		e = session_run(&r.session);
-	*ret_written = r.tree ? tree_written_outputs(r.tree) : 0;
-	tree_free(r.tree);
+	*ret_written = r.broker ? broker_written_outputs(r.broker) : 0;
+	broker_free(r.broker);
 	session_close(&r.session);
 	config_free(r.config);
 	return e;

@@ -9,7 +9,7 @@
 struct view_perf_data {
 	const char *path;
 	int fd; /* of the file; the caller's */
-	const struct tree_output *outputs;
+	const struct broker_output *outputs;
 	uint32_t n_outputs;
 	int print_fd; /* for the report; -1: none */
 	bool lines, inlined;

@@ -142,7 +142,7 @@ static int on_setup(void *ctx, enum peer who, int control, int status_fd)
 	for (uint32_t i = 0; i < v->n_inputs && r == 0; i++)
 		r = setup_send_text(control, TEXT_INPUT, v->inputs[i], v->input_fds[i]);
 	for (uint32_t i = 0; i < v->n_outputs && r == 0; i++) {
-		const struct tree_output *o = &v->outputs[i];
+		const struct broker_output *o = &v->outputs[i];
 
 		r = setup_send_text(control, TEXT_OUTPUT_FORMAT, o->format, -1);
 		if (r == 0)

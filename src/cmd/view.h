@@ -23,8 +23,8 @@ struct view {
 	const char *inputs[VIEW_MAX_INPUTS];
 	int input_fds[VIEW_MAX_INPUTS];
 	uint32_t n_inputs;
-	struct tree_output outputs[TREE_MAX_OUTPUTS];
-	bool created[TREE_MAX_OUTPUTS];
+	struct broker_output outputs[BROKER_MAX_OUTPUTS];
+	bool created[BROKER_MAX_OUTPUTS];
 	uint32_t n_outputs;
 	uint32_t written_outputs; /* by the child, whole: bit i for the i-th */
 	struct session session;
