@@ -336,18 +336,35 @@ def n_descriptors(pid):
 # ---- perfwalk ----
 
 
-class Record:
-    """One finished `perfwalk record`."""
+def cpu_seconds(pid):
+    """The CPU time that a process has had."""
+    with open(f"/proc/{pid}/stat", encoding="utf-8", errors="replace") as f:
+        fields = f.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
-    def __init__(self, argv, timeout=120, **options):
+
+class Record:
+    """One finished `perfwalk record`; with until(), interrupted when that is true after it has begun."""
+
+    def __init__(self, argv, timeout=120, until=None, **options):
         self.argv = argv
-        p = start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                  text=True, errors="replace", **options)
-        try:
-            self.out, self.err = p.communicate(timeout=timeout)
-        except subprocess.TimeoutExpired:
-            end(p)
-            fail(f"did not end within {timeout} s: {' '.join(argv)}")
+        with tempfile.TemporaryFile("w+", dir=workdir(), errors="replace") as err:
+            p = start(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=err, text=True, errors="replace",
+                      **options)
+
+            def said():
+                return os.pread(err.fileno(), 1 << 20, 0).decode(errors="replace")
+            if until:
+                wait_for("it records", lambda: "recording" in said() or p.poll() is not None, timeout)
+                wait_for("what is recorded", lambda: p.poll() is not None or until(), timeout)
+                if p.poll() is None:
+                    os.kill(p.pid, signal.SIGINT)
+            try:
+                self.out, _ = p.communicate(timeout=timeout)
+            except subprocess.TimeoutExpired:
+                end(p)
+                fail(f"did not end within {timeout} s: {' '.join(argv)}")
+            self.err = said()
         self.status = p.returncode
 
     def text(self):
@@ -357,6 +374,19 @@ class Record:
 
 def record(*args, timeout=120, **options):
     return Record([perfwalk(), "record", *map(str, args)], timeout, **options)
+
+
+def record_cpu(seconds, pids, *args, **options):
+    """A capture for as long as these processes need to get so much CPU time: on a busy host longer."""
+    def used():
+        return sum(cpu_seconds(pid) for pid in pids)
+
+    begin = []  # when it records
+
+    def until():
+        begin.append(used())
+        return begin[-1] - begin[0] >= seconds
+    return record(*args, until=until, **options)
 
 
 class Daemon:

@@ -48,16 +48,10 @@ def counter(views, name):
                for profile in sp.profiles)
 
 
-def cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat", encoding="ascii") as f:
-        fields = f.read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def burn(processes, seconds):
     """Until they have had so much more CPU time together."""
     def used():
-        return sum(cpu_seconds(p.pid) for p in processes)
+        return sum(rig.cpu_seconds(p.pid) for p in processes)
     begin = used()
     rig.wait_for(f"{seconds} s of CPU time", lambda: used() - begin >= seconds, 40)
 
@@ -66,7 +60,7 @@ def beyond(directory, program):
     """Shares of the stacks of a capture: cut at the copy's end; of those to main, and with each of its levels."""
     out = rig.path(f"{program}.folded")
     p = rig.start([f"./{program}", str(BEYOND)], cwd=directory)
-    r = rig.record("-p", p.pid, "-d", "1", "-F", "199", "--stack-size", "65528", "--no-inline", "-o", out)
+    r = rig.record_cpu(1, [p.pid], "-p", p.pid, "-F", "199", "--stack-size", "65528", "--no-inline", "-o", out)
     rig.end(p)
     if r.status != 0:
         rig.fail(r.text())
@@ -106,12 +100,13 @@ def main():
         burn(deep, 0.8)
         second = window(d, sink)
         stacks = counter(second, "user_stacks")
-        whole = counter(second, "stacks_within_64k")
-        # Whatever else runs on the host is counted, too: some samples in a second.
-        rig.check(stacks > 100 and whole >= 0.98 * stacks, f"then {whole} of {stacks} reach their entry")
+        whole = {k: counter(second, f"stacks_within_{k}k") for k in (8, 16, 32, 64)}
+        # Where else than at the bottom the program is sampled, and how often, is up to the processor.
+        rig.check(stacks > 100 and whole[64] > 0.5 * stacks and sum(whole.values()) >= 0.98 * stacks,
+                  f"then {sum(whole.values())} of {stacks} reach their entry, within so many KiB: {whole}")
         rig.check(counter(second, "stack_size") == 65528, "and the profile says by which size")
 
-        used = sum(cpu_seconds(p.pid) for p in deep)
+        used = sum(rig.cpu_seconds(p.pid) for p in deep)
         for p in deep:
             rig.end(p)
         views = window(d, sink) + first + second
