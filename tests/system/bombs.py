@@ -452,12 +452,6 @@ def check_honest(views, pid, begin, end):
     return n
 
 
-def cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
-        fields = f.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
 def main():
     rig.need_root()
     rig.need_programs("gcc", "objcopy")
@@ -479,7 +473,7 @@ endpoint = {sink.endpoint}
         roles = daemon.wait_up()
         honest = rig.start(["./chain"], cwd=directory)
         sink.wait_for(2)
-        begin, cpu_before = time.time(), cpu_seconds(honest.pid)
+        begin, cpu_before = time.time(), rig.cpu_seconds(honest.pid)
         running = {name: rig.start([file]) for name, file in bombs.items()}
         silent = start_perf_map_bombs(directory)
         deadline = time.monotonic() + 20
@@ -488,16 +482,16 @@ endpoint = {sink.endpoint}
             for name, pid in [("broker", daemon.pid), *daemon.roles().items()]:
                 peak[name] = max(peak.get(name, 0), rig.anon_kib(pid))
             time.sleep(0.1)
-        cpu_used = cpu_seconds(honest.pid) - cpu_before
+        cpu_used = rig.cpu_seconds(honest.pid) - cpu_before
         end = time.time()
         for name, p in {**running, **silent}.items():
             rig.check(p.poll() is None, f"{name}: the bomb itself runs on")
             rig.end(p)
         sink.wait_for(sink.count() + 4, 30)
         # Frames without a name are still known; nobody runs in them any more.
-        before = cpu_seconds(daemon.role("symbolizer"))
+        before = rig.cpu_seconds(daemon.role("symbolizer"))
         time.sleep(5)
-        used = cpu_seconds(daemon.role("symbolizer")) - before
+        used = rig.cpu_seconds(daemon.role("symbolizer")) - before
         rig.check(used < 0.3, f"the bombs are gone: the symbolizer takes {used:.2f} s of CPU in 5 s")
         rig.check(daemon.alive(), "the broker lives")
         rig.check(daemon.role("profiler") == roles["profiler"], "the profiler is the same as before")

@@ -79,7 +79,7 @@ def forms(sink):
     rig.check(re.search(r"^Export +gone\.by: down for \w+, 0 sent, \d+ wait", person, re.M), "and the one that is not there")
     m = re.search(r"^Cost +([\d.]+) s of CPU time \(([\d.]+)% of one CPU\), ([\d.]+) MiB of memory, 4 processes$", person, re.M)
     mine = [d.pid, *d.roles().values()]
-    used, held = sum(cpu_seconds(p) for p in mine), sum(rig.rss_kib(p) for p in mine) / 1024
+    used, held = sum(rig.cpu_seconds(p) for p in mine), sum(rig.rss_kib(p) for p in mine) / 1024
     rig.check(abs(float(m[1]) - used) <= 0.1 + used / 4 and abs(float(m[3]) - held) <= held / 4,
               f"what it costs: {m[0]}; /proc says {used:.2f} s, {held:.1f} MiB")
     rig.check(parsed.keys() == raw.keys() and len(raw) > 60, f"JSON has all {len(raw)} names")
@@ -96,12 +96,6 @@ def forms(sink):
         a = Answer("-s", d.control, *args)
         rig.check(a.status == 2 and "--json" in a.err, f"{args}: {a.err.strip()}")
     d.stop()
-
-
-def cpu_seconds(pid):
-    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
-        fields = f.read().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def named(views, name):
