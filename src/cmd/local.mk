@@ -10,6 +10,7 @@ perfwalk_SOURCES = \
 	src/cmd/main.c \
 	src/cmd/notify.c src/cmd/notify.h \
 	src/cmd/options.c src/cmd/options.h \
+	src/cmd/outputs.c src/cmd/outputs.h \
 	src/cmd/record-events.c \
 	src/cmd/record-options.c \
 	src/cmd/record-say.c \

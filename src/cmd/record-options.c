@@ -173,53 +173,6 @@ static int include(struct record_options *o, const char *option, enum config_fil
 	return 0;
 }
 
-static int add_output(struct record_options *o, const char *path)
-{
-	if (o->n_outputs == BROKER_MAX_OUTPUTS)
-		return options_complain(&record_command, "-o", path, "more than 16 outputs");
-	o->outputs[o->n_outputs++] = path;
-	return 0;
-}
-
-static int set_format(struct record_options *o, const char *name)
-{
-	char names[256], text[320];
-
-	o->format = format_of_name(name);
-	if (o->format)
-		return 0;
-	(void)snprintf(text, sizeof(text), "unknown format; the formats are %s",
-		       format_names(names, sizeof(names)));
-	return options_complain(&record_command, "--format", name, text);
-}
-
-const struct format *record_output_format(const struct record_options *o, const char *path)
-{
-	return o->format ? o->format : format_of_path(path);
-}
-
-/* Each has a format, and standard output is one output at most. */
-static int check_outputs(const struct record_options *o)
-{
-	char error[FORMAT_ERROR_MAX];
-	uint32_t n_standard = 0;
-
-	for (uint32_t i = 0; i < o->n_outputs; i++) {
-		const char *path = o->outputs[i];
-
-		n_standard += format_is_standard_output(path);
-		if (n_standard > 1)
-			return options_complain(&record_command, "-o", path,
-						"standard output can be one output only");
-		if (!format_choose(path, o->format, false, error))
-			return options_complain(&record_command, "-o", path, error);
-	}
-	if (o->format && o->n_outputs == 0)
-		return options_complain(&record_command, "--format", o->format->name,
-					"no output is given: add -o FILE");
-	return 0;
-}
-
 static int on_option(void *ctx, int id, const char *value)
 {
 	struct record_options *o = ctx;
@@ -244,9 +197,9 @@ static int on_option(void *ctx, int id, const char *value)
 				"expected a time such as 500ms, 10s, 2m, or a number of seconds");
 		return 0;
 	case OPT_OUTPUT:
-		return add_output(o, value);
+		return outputs_add(&o->outputs, &record_command, value);
 	case OPT_FORMAT:
-		return set_format(o, value);
+		return outputs_set_format(&o->outputs, &record_command, value);
 	case OPT_TID:
 		o->threads = true;
 		return options_parse_ids(&record_command, "-t", value, o->pids, &o->n_pids);
@@ -306,6 +259,7 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	}
 }
+
 static int check_options(struct record_options *o, bool command)
 {
 	int r;
@@ -320,10 +274,10 @@ static int check_options(struct record_options *o, bool command)
 		return options_refuse(
 			&record_command,
 			"--all-kernel and --user-only exclude each other: choose one");
-	if (o->n_outputs == 0 && o->quiet)
+	if (o->outputs.n == 0 && o->quiet)
 		return options_refuse(&record_command,
 				      "--quiet without -o gives no result; add -o FILE");
-	r = check_outputs(o);
+	r = outputs_choose_formats(&o->outputs, &record_command, false);
 	return r < 0 ? r : record_events_check(o);
 }
 

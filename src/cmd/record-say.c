@@ -57,14 +57,14 @@ void record_say_what_is_left_out(const struct record_options *o)
 	for (uint32_t i = 1; i < o->n_events && n < sizeof(left_out); i++)
 		n += (size_t)snprintf(left_out + n, sizeof(left_out) - n, "%s%s", i > 1 ? ", " : "",
 				      o->events[i].event.name);
-	for (uint32_t i = 0; i < o->n_outputs && o->n_events > 1; i++) {
-		const struct format *f = record_output_format(o, o->outputs[i]);
+	for (uint32_t i = 0; i < o->outputs.n && o->n_events > 1; i++) {
+		const struct format *f = outputs_format(&o->outputs, i);
 
 		if (!f->all_types)
 			log_warning("%s will hold %s alone, without %s: %s has one event; these "
 				    "formats hold all: %s",
-				    o->outputs[i], o->events[0].event.name, left_out, f->name,
-				    format_names_of_all_types(names, sizeof(names)));
+				    o->outputs.items[i].path, o->events[0].event.name, left_out,
+				    f->name, format_names_of_all_types(names, sizeof(names)));
 	}
 }
 

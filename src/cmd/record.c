@@ -33,7 +33,6 @@
 
 struct record_run {
 	struct record_options options;
-	bool created[BROKER_MAX_OUTPUTS];
 	struct session session;
 	struct broker *broker;
 	struct config *config;
@@ -248,45 +247,9 @@ static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 
 /* ---- Start and end ---- */
 
-/* Not emptied yet: what was in them outlives a capture that is refused. The symbolizer empties each
- * when it has something to write. */
-static int open_outputs(struct record_run *r, struct broker_options *o)
+static uint32_t written_outputs(const struct record_run *r)
 {
-	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
-		const struct format *f;
-		const char *path = r->options.outputs[i];
-		bool standard = format_is_standard_output(path);
-		bool there = standard || access(path, F_OK) == 0;
-		int fd = standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-				  : open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
-
-		if (fd < 0) {
-			int e = -errno;
-
-			log_error("%s cannot be written: %s", path, strerror(errno));
-			r->output_failed = true;
-			return e;
-		}
-		r->created[i] = !there;
-		f = record_output_format(&r->options, path);
-		o->outputs[o->n_outputs++] = (struct broker_output){path, fd, f->name, f->lines};
-	}
-	return 0;
-}
-
-static bool is_written(const struct record_run *r, uint32_t output)
-{
-	return r->broker && (broker_written_outputs(r->broker) >> output & 1);
-}
-
-/* Files that this capture made and could not fill are not left behind. One that is whole may well
- * be empty: the folded stacks of an idle host. */
-static void remove_outputs(const struct record_run *r)
-{
-	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
-		if (r->created[i] && !is_written(r, i))
-			(void)unlink(r->options.outputs[i]);
-	}
+	return r->broker ? broker_written_outputs(r->broker) : 0;
 }
 
 static uint32_t terminal_width(int fd)
@@ -323,7 +286,13 @@ static int set_up(struct record_run *r, struct broker_options *o)
 	r->config->demangle = r->options.demangle;
 	o->config = r->config;
 	e = session_open(&r->session, NULL, on_signal, r);
-	return e < 0 ? e : open_outputs(r, o);
+	if (e < 0)
+		return e;
+	e = outputs_open(&r->options.outputs, 0600);
+	r->output_failed = e < 0;
+	memcpy(o->outputs, r->options.outputs.items, sizeof(o->outputs));
+	o->n_outputs = r->options.outputs.n;
+	return e;
 }
 
 static int run(struct record_run *r, struct broker_options *o)
@@ -351,35 +320,28 @@ static int run(struct record_run *r, struct broker_options *o)
 	return session_run(&r->session);
 }
 
-static bool writes_standard_output(const struct record_run *r)
-{
-	for (uint32_t i = 0; i < r->options.n_outputs; i++) {
-		if (format_is_standard_output(r->options.outputs[i]))
-			return true;
-	}
-	return false;
-}
-
 static void print_files(const struct record_run *r)
 {
-	FILE *out = writes_standard_output(r) ? stderr : stdout;
+	const struct outputs *o = &r->options.outputs;
+	FILE *out = outputs_use_standard(o) ? stderr : stdout;
 	uint32_t n = 0;
 
-	for (uint32_t i = 0; i < r->options.n_outputs && !r->options.quiet; i++) {
-		const struct format *f = record_output_format(&r->options, r->options.outputs[i]);
-		bool written = is_written(r, i);
+	for (uint32_t i = 0; i < o->n && !r->options.quiet; i++) {
+		const char *path = o->items[i].path;
+		bool written = written_outputs(r) >> i & 1;
 		int error = r->broker ? broker_output_error(r->broker, i) : 0;
 		char size[32] = "-";
 		struct stat st;
 
-		if (format_is_standard_output(r->options.outputs[i]) || (!written && !error))
+		if (format_is_standard_output(path) || (!written && !error))
 			continue;
 		if (n++ == 0)
 			(void)fputs("\nFiles\n", out);
-		if (written && stat(r->options.outputs[i], &st) == 0)
+		if (written && stat(path, &st) == 0)
 			(void)text_format_bytes(size, sizeof(size), (uint64_t)st.st_size);
-		(void)fprintf(out, "  %-32s %10s  %s%s\n", r->options.outputs[i], size,
-			      written ? f->help : "not written: ", written ? "" : strerror(-error));
+		(void)fprintf(out, "  %-32s %10s  %s%s\n", path, size,
+			      written ? outputs_format(o, i)->help : "not written: ",
+			      written ? "" : strerror(-error));
 	}
 	(void)fflush(out);
 }
@@ -482,7 +444,7 @@ int record_main(int argc, char **argv)
 
 	r.terminal = isatty(STDERR_FILENO);
 	o.title = title;
-	summary_fd = writes_standard_output(&r) ? STDERR_FILENO : STDOUT_FILENO;
+	summary_fd = outputs_use_standard(&r.options.outputs) ? STDERR_FILENO : STDOUT_FILENO;
 	o.summary_fd = r.options.quiet ? -1 : summary_fd;
 	o.color = isatty(summary_fd) && !getenv("NO_COLOR");
 	o.terminal_width = terminal_width(summary_fd);
@@ -501,13 +463,12 @@ int record_main(int argc, char **argv)
 	o.enable_on_exec = r.command > 0;
 	if (e == 0)
 		e = run(&r, &o);
-	remove_outputs(&r);
+	outputs_remove_unwritten(&r.options.outputs, written_outputs(&r));
 	print_files(&r);
 	code = finish(&r, e);
 	broker_free(r.broker);
 	/* Not earlier: a symbolizer that is started again gets them again. */
-	for (uint32_t i = 0; i < o.n_outputs; i++)
-		(void)close_fd(o.outputs[i].fd);
+	outputs_close(&r.options.outputs);
 	session_close(&r.session);
 	(void)close_fd(r.command_gate);
 	(void)close_fd(r.exec_fd);

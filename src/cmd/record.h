@@ -7,9 +7,8 @@
 
 #include "src/broker/broker.h"
 #include "src/cmd/options.h"
+#include "src/cmd/outputs.h"
 #include "src/config/config.h"
-
-struct format;
 
 #define RECORD_MAX_HZ	 10000
 #define RECORD_MAX_COUNT (UINT64_C(1) << 62)
@@ -23,9 +22,7 @@ struct record_options {
 	uint32_t n_events;
 	enum sample_stacks stacks;
 	bool only_user, only_kernel;
-	const char *outputs[BROKER_MAX_OUTPUTS]; /* of argv */
-	const struct format *format;		 /* of all of them; NULL: by suffix */
-	uint32_t n_outputs;
+	struct outputs outputs;
 	uint64_t duration_ns; /* 0: not given */
 	/* Of events that have none of their own; 0: not given. */
 	uint64_t rate_hz, period, stack_bytes;
@@ -44,8 +41,6 @@ void record_say_if_nothing_matches(const struct record_options *o);
 void record_say_what_is_left_out(const struct record_options *o);
 /* What is recorded, how often, on how many CPUs. */
 void record_say_started(const struct record_options *o, bool command, unsigned int n_cpus);
-/* Of an output of a parsed command line. */
-const struct format *record_output_format(const struct record_options *o, const char *path);
 
 /* A value of -e: adds its events. 0; -EINVAL: told. */
 int record_events_parse(struct record_options *o, const char *value);

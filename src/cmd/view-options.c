@@ -238,52 +238,6 @@ static int check_expression(const struct view *v, const char *value)
 	return options_complain(v->command, "--symbol", value, why);
 }
 
-static int add_output(struct view *v, const char *path)
-{
-	if (v->n_outputs == BROKER_MAX_OUTPUTS)
-		return options_complain(v->command, "-o", path, "more than 16 outputs");
-	v->outputs[v->n_outputs++] = (struct broker_output){.path = path, .fd = -EBADF};
-	return 0;
-}
-
-static int set_format(struct view *v, const char *name)
-{
-	char names[256], text[320];
-
-	v->format = format_of_name(name);
-	if (v->format)
-		return 0;
-	(void)snprintf(text, sizeof(text), "unknown format; the formats are %s",
-		       format_names(names, sizeof(names)));
-	return options_complain(v->command, "--format", name, text);
-}
-
-/* Each output has a format, whatever the order of the options. */
-static int choose_formats(struct view *v)
-{
-	uint32_t n_standard = 0;
-	char error[FORMAT_ERROR_MAX];
-
-	for (uint32_t i = 0; i < v->n_outputs; i++) {
-		struct broker_output *o = &v->outputs[i];
-		const struct format *f =
-			format_choose(o->path, v->format, v->setup.view == VIEW_DIFF, error);
-
-		if (!f)
-			return options_complain(v->command, "-o", o->path, error);
-		n_standard += format_is_standard_output(o->path);
-		if (n_standard > 1)
-			return options_complain(v->command, "-o", o->path,
-						"standard output can be one output only");
-		o->format = f->name;
-		o->lines = f->lines;
-	}
-	return v->format && !v->n_outputs
-		       ? options_complain(v->command, "--format", v->format->name,
-					  "no output is given: add -o FILE")
-		       : 0;
-}
-
 static int on_option(void *ctx, int id, const char *value)
 {
 	struct view *v = ctx;
@@ -292,9 +246,9 @@ static int on_option(void *ctx, int id, const char *value)
 
 	switch (id) {
 	case OPT_OUTPUT:
-		return add_output(v, value);
+		return outputs_add(&v->outputs, v->command, value);
 	case OPT_FORMAT:
-		return set_format(v, value);
+		return outputs_set_format(&v->outputs, v->command, value);
 	case OPT_EVENT:
 		v->event = value;
 		return 0;
@@ -398,12 +352,12 @@ static int check(struct view *v)
 		o->max_rows = MAX_TREES;
 	for (uint32_t i = 0; i < o->n_keys; i++)
 		by_symbol |= o->keys[i] == REPORT_SYMBOL;
-	if (!wrong && v->setup.view == VIEW_CONVERT && v->n_outputs == 0)
+	if (!wrong && v->setup.view == VIEW_CONVERT && v->outputs.n == 0)
 		wrong = "needs an output: add -o FILE";
 	if (!wrong && (v->symbol || o->callers || o->callees) && !by_symbol)
 		wrong = "--symbol, --callers and --callees need the key symbol in --sort";
 	if (!wrong)
-		return choose_formats(v);
+		return outputs_choose_formats(&v->outputs, v->command, v->setup.view == VIEW_DIFF);
 	return options_refuse(v->command, "%s; see perfwalk %s --help", wrong, v->command->name);
 }
 

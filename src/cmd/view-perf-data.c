@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "src/cmd/session.h"
 
@@ -66,8 +67,8 @@ int view_perf_data(const struct view_perf_data *v, uint32_t *ret_written)
 	};
 	int e = set_up(&r, v);
 
-	for (uint32_t i = 0; i < v->n_outputs; i++)
-		o.outputs[o.n_outputs++] = v->outputs[i];
+	memcpy(o.outputs, v->outputs->items, sizeof(o.outputs));
+	o.n_outputs = v->outputs->n;
 	o.config = r.config;
 	if (e == 0)
 		e = broker_new(&r.broker, r.session.loop, &o);

@@ -3,14 +3,13 @@
 /* A perf.data file for convert and report: the tree of a capture, which walks its stacks. */
 #include <stdbool.h>
 
-#include "src/broker/broker.h"
+#include "src/cmd/outputs.h"
 #include "src/symbolizer/setup.h"
 
 struct view_perf_data {
 	const char *path;
 	int fd; /* of the file; the caller's */
-	const struct broker_output *outputs;
-	uint32_t n_outputs;
+	const struct outputs *outputs;
 	int print_fd; /* for the report; -1: none */
 	bool lines, inlined;
 	enum config_demangle demangle;

@@ -23,7 +23,6 @@
 #include "src/cmd/view.h"
 #include "src/config/config.h"
 #include "src/process/sandbox.h"
-#include "src/render/format.h"
 #include "src/store/stored.h"
 #include "src/symbolizer/setup.h"
 #include "util/clock.h"
@@ -106,32 +105,6 @@ static int open_inputs(struct view *v)
 	return 0;
 }
 
-/* Not emptied yet: they may be inputs too, and what is in them outlives inputs that are damaged.
- * The child empties each when it has something to write. */
-static int open_outputs(struct view *v)
-{
-	for (uint32_t i = 0; i < v->n_outputs; i++) {
-		const char *path = v->outputs[i].path;
-		bool standard = format_is_standard_output(path);
-		bool there = standard || access(path, F_OK) == 0;
-		int fd = standard ? fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)
-				  : open(path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-
-		if (fd < 0) {
-			int e = -errno;
-
-			log_error("%s cannot be written: %s", path, strerror(-e));
-			return e;
-		}
-		v->created[i] = !there;
-		v->outputs[i].fd = fd;
-		/* What is made takes standard output, as with record. */
-		if (standard)
-			v->table_fd = STDERR_FILENO;
-	}
-	return 0;
-}
-
 /* ---- The child ---- */
 
 static int on_setup(void *ctx, enum peer who, int control, int status_fd)
@@ -141,8 +114,8 @@ static int on_setup(void *ctx, enum peer who, int control, int status_fd)
 
 	for (uint32_t i = 0; i < v->n_inputs && r == 0; i++)
 		r = setup_send_text(control, TEXT_INPUT, v->inputs[i], v->input_fds[i]);
-	for (uint32_t i = 0; i < v->n_outputs && r == 0; i++) {
-		const struct broker_output *o = &v->outputs[i];
+	for (uint32_t i = 0; i < v->outputs.n && r == 0; i++) {
+		const struct broker_output *o = &v->outputs.items[i];
 
 		r = setup_send_text(control, TEXT_OUTPUT_FORMAT, o->format, -1);
 		if (r == 0)
@@ -244,8 +217,7 @@ static int run_perf_data(struct view *v)
 	const struct view_perf_data perf_data = {
 		.path = v->inputs[0],
 		.fd = v->input_fds[0],
-		.outputs = v->outputs,
-		.n_outputs = v->n_outputs,
+		.outputs = &v->outputs,
 		.print_fd = v->setup.view == VIEW_REPORT ? v->table_fd : -1,
 		.lines = !v->no_lines,
 		.inlined = !v->no_inline,
@@ -271,8 +243,10 @@ static int run(struct view *v)
 		.setup = on_setup, .message = on_message, .gone = on_gone, .once = true, .ctx = v};
 	int r;
 
-	if ((r = open_inputs(v)) < 0 || (r = open_outputs(v)) < 0)
+	if ((r = open_inputs(v)) < 0 || (r = outputs_open(&v->outputs, 0666)) < 0)
 		return r;
+	if (outputs_use_standard(&v->outputs)) /* which is for what is made, as with record */
+		v->table_fd = STDERR_FILENO;
 	fill_setup(v);
 	if (v->setup.view <= VIEW_DIFF && has_perf_data(v))
 		return run_perf_data(v);
@@ -295,12 +269,9 @@ int view_run(struct view *v)
 	session_close(&v->session);
 	for (uint32_t i = 0; i < v->n_inputs; i++)
 		(void)close_fd(v->input_fds[i]);
-	for (uint32_t i = 0; i < v->n_outputs; i++) {
-		(void)close_fd(v->outputs[i].fd);
-		/* What was made and could not be filled is not left behind. */
-		if (r < 0 && v->created[i] && !(v->written_outputs >> i & 1))
-			(void)unlink(v->outputs[i].path);
-	}
+	outputs_close(&v->outputs);
+	if (r < 0)
+		outputs_remove_unwritten(&v->outputs, v->written_outputs);
 	return r < 0 ? EXIT_CODE_FAILURE : EXIT_CODE_OK;
 }
 

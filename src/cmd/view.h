@@ -5,27 +5,23 @@
 #include <stdint.h>
 
 #include "src/broker/broker.h"
+#include "src/cmd/outputs.h"
 #include "src/cmd/session.h"
 #include "src/symbolizer/setup.h"
 
-struct command;
-struct format;
 struct supervisor;
 
 struct view {
 	const struct command *command;
 	struct setup_symbolizer setup;
 	const char *symbol, *comm, *container, *event, *store;
-	const struct format *format; /* of all outputs; NULL: by their suffixes */
-	int table_fd;		     /* where the table goes */
+	int table_fd; /* where the table goes */
 	uint64_t last_ns;
 	char store_label[256];
 	const char *inputs[VIEW_MAX_INPUTS];
 	int input_fds[VIEW_MAX_INPUTS];
 	uint32_t n_inputs;
-	struct broker_output outputs[BROKER_MAX_OUTPUTS];
-	bool created[BROKER_MAX_OUTPUTS];
-	uint32_t n_outputs;
+	struct outputs outputs;
 	uint32_t written_outputs; /* by the child, whole: bit i for the i-th */
 	struct session session;
 	struct supervisor *supervisor;
