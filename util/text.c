@@ -85,6 +85,18 @@ size_t text_shorten(char *dst, size_t size, const char *src, const char *whole)
 				    hash_bytes(whole, strlen(whole), 0));
 }
 
+bool text_equal(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+int text_replace(char **field, const char *text)
+{
+	free(*field);
+	*field = strdup(text);
+	return *field ? 0 : -ENOMEM;
+}
+
 struct unit {
 	const char *name;
 	uint64_t factor;

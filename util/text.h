@@ -19,6 +19,14 @@ size_t text_clean(char *dst, size_t size, const char *src, size_t n);
 size_t text_shorten(char *dst, size_t size, const char *src, const char *whole);
 #define TEXT_CUT_BYTES 22 /* the end of a cut name and its 0 */
 
+/* Both NULL, or the same text. */
+bool text_equal(const char *a, const char *b);
+/* Replaces *field (char ** or const char **; a copy of its owner's, or NULL) by a copy of text. 0 or
+ * -ENOMEM, and it is NULL. */
+#define text_set(field, text)                                                                      \
+	text_replace(_Generic((field), char ** : (field), const char ** : (char **)(field)), (text))
+int text_replace(char **field, const char *text);
+
 /* "250ms", "10s", "5m", "1h", "2d"; a bare number is seconds. 0, -EINVAL, -ERANGE. */
 int text_parse_duration_ns(const char *text, uint64_t *ret_ns);
 /* "4096", "32K", "32KiB", "2M", "1G" (powers of 1024). 0, -EINVAL, -ERANGE. */

@@ -23,6 +23,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
+#include "util/text.h"
 
 #define HOTPLUG_NS     NSEC_PER_SEC
 #define FLUSH_AGAIN_NS NSEC_PER_SEC
@@ -128,15 +129,10 @@ static void listen_for_metrics(struct broker *b)
 		log_error("metrics: cannot serve at %s: %s", where, error);
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 /* The new one hears of other destinations. */
 static void reload_metrics(struct broker *b)
 {
-	if (!same_text(b->metrics_listen, b->options.config->metrics_listen) || b->metrics.fd < 0)
+	if (!text_equal(b->metrics_listen, b->options.config->metrics_listen) || b->metrics.fd < 0)
 		listen_for_metrics(b);
 	if (b->metrics.fd >= 0)
 		supervisor_restart(b->supervisor, PEER_METRICS);

@@ -6,6 +6,7 @@
 #include "src/broker/filter-texts.h"
 #include "src/config/config.h"
 #include "src/process/filter-rule.h"
+#include "util/text.h"
 
 struct each {
 	int (*fn)(void *ctx, const char *text);
@@ -59,16 +60,11 @@ int filter_texts_each(const struct config *c, bool cgroups, int (*fn)(void *ctx,
 	return r;
 }
 
-static bool same_text(const char *a, const char *b)
-{
-	return a && b ? strcmp(a, b) == 0 : a == b;
-}
-
 bool filter_texts_equal(const struct config *a, const struct config *b)
 {
 	for (int kind = 0; kind < CONFIG_N_FILTERS; kind++) {
-		if (!same_text(a->include[kind], b->include[kind]) ||
-		    !same_text(a->exclude[kind], b->exclude[kind]))
+		if (!text_equal(a->include[kind], b->include[kind]) ||
+		    !text_equal(a->exclude[kind], b->exclude[kind]))
 			return false;
 	}
 	return true;

@@ -135,7 +135,7 @@ static int start_beat(struct daemon_run *d)
 
 static void warn_of_start_only(const char *key, const char *before, const char *now)
 {
-	if (before && now ? strcmp(before, now) != 0 : before != now)
+	if (!text_equal(before, now))
 		log_warning("reload: %s in [process] takes effect at the next start", key);
 }
 

@@ -18,6 +18,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
+#include "util/text.h"
 
 #define MAX_HEADERS	   64
 #define PAYLOADS_A_TURN	   8	/* each may be compressed and flushed to disk: requests wait */
@@ -37,12 +38,6 @@ struct exporter_role {
 	bool stopping;
 };
 
-static int set_text(const char **field, const char *text)
-{
-	*field = strdup(text);
-	return *field ? 0 : -ENOMEM;
-}
-
 static int add_header(struct exporter_role *e, struct export_destination *d, const char *text)
 {
 	const char ***headers = &e->headers[d - e->destinations];
@@ -54,7 +49,7 @@ static int add_header(struct exporter_role *e, struct export_destination *d, con
 	if (d->n_headers == MAX_HEADERS)
 		return -E2BIG;
 	d->headers = *headers;
-	return set_text(&(*headers)[d->n_headers++], text);
+	return text_set(&(*headers)[d->n_headers++], text);
 }
 
 static int on_text(void *ctx, const struct message *m, int fd)
@@ -65,11 +60,11 @@ static int on_text(void *ctx, const struct message *m, int fd)
 
 	if (m->text.kind == TEXT_STORE && e->store_fd < 0) {
 		e->store_fd = fd;
-		return set_text(&e->store_path, text);
+		return text_set(&e->store_path, text);
 	}
 	if (m->text.kind == TEXT_SPOOL && e->spool_fd < 0) {
 		e->spool_fd = fd;
-		return set_text(&e->spool_path, text);
+		return text_set(&e->spool_path, text);
 	}
 	(void)close_fd(fd);
 	if (m->text.kind == TEXT_EXPORT_NAME) {
@@ -85,28 +80,28 @@ static int on_text(void *ctx, const struct message *m, int fd)
 		d->max_request_bytes = e->setup.destinations[e->n].max_request_bytes;
 		d->insecure_skip_verify = e->setup.destinations[e->n].insecure_skip_verify;
 		e->n++;
-		return set_text(&d->name, text);
+		return text_set(&d->name, text);
 	}
 	if (e->n == 0)
 		return -EBADMSG;
 	d = &e->destinations[e->n - 1];
 	switch (m->text.kind) {
 	case TEXT_EXPORT_ENDPOINT:
-		return set_text(&d->endpoint, text);
+		return text_set(&d->endpoint, text);
 	case TEXT_EXPORT_PROFILES_ENDPOINT:
-		return set_text(&d->profiles_endpoint, text);
+		return text_set(&d->profiles_endpoint, text);
 	case TEXT_EXPORT_HEADER:
 		return add_header(e, d, text);
 	case TEXT_EXPORT_CERTIFICATE:
-		return set_text(&d->certificate, text);
+		return text_set(&d->certificate, text);
 	case TEXT_EXPORT_CLIENT_CERTIFICATE:
-		return set_text(&d->client_certificate, text);
+		return text_set(&d->client_certificate, text);
 	case TEXT_EXPORT_CLIENT_KEY:
-		return set_text(&d->client_key, text);
+		return text_set(&d->client_key, text);
 	case TEXT_EXPORT_SERVER_NAME:
-		return set_text(&d->server_name_override, text);
+		return text_set(&d->server_name_override, text);
 	case TEXT_EXPORT_PROXY:
-		return set_text(&d->proxy, text);
+		return text_set(&d->proxy, text);
 	default:
 		return -EBADMSG;
 	}

@@ -23,6 +23,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
+#include "util/text.h"
 
 /* However often somebody asks, the broker is not asked more often. */
 #define FRESH_NS (50 * NSEC_PER_MSEC)
@@ -181,13 +182,6 @@ static void on_control(void *ctx, const struct message *msg, int fds[2])
 	(void)close_fd(fds[1]);
 }
 
-static int set_text(char **field, const char *text)
-{
-	free(*field);
-	*field = strdup(text);
-	return *field ? 0 : -ENOMEM;
-}
-
 static int on_text(void *ctx, const struct message *msg, int fd)
 {
 	struct metrics *m = ctx;
@@ -195,19 +189,19 @@ static int on_text(void *ctx, const struct message *msg, int fd)
 
 	if (msg->text.kind == TEXT_LISTEN && m->listen_fd < 0) {
 		m->listen_fd = fd;
-		return set_text(&m->listen, text);
+		return text_set(&m->listen, text);
 	}
 	(void)close_fd(fd);
 	switch (msg->text.kind) {
 	case TEXT_HOST_NAME:
-		return set_text(&m->host_name, text);
+		return text_set(&m->host_name, text);
 	case TEXT_HOST_ID:
-		return set_text(&m->host_id, text);
+		return text_set(&m->host_id, text);
 	case TEXT_KERNEL_RELEASE:
-		return set_text(&m->kernel_release, text);
+		return text_set(&m->kernel_release, text);
 	case TEXT_EXPORT_NAME:
 		return m->n_names < STATUS_MAX_DESTINATIONS
-			       ? set_text(&m->names[m->n_names++], text)
+			       ? text_set(&m->names[m->n_names++], text)
 			       : -E2BIG;
 	default:
 		return -EBADMSG;

@@ -22,6 +22,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
+#include "util/text.h"
 
 /* Rings wake us at their watermark; this is for quiet hosts, and for catching short-lived processes
  * while /proc still knows them. Each wake-up costs as much as a sample or two. */
@@ -445,12 +446,10 @@ static int on_text(void *ctx, const struct message *m, int fd)
 
 	switch (m->text.kind) {
 	case TEXT_INPUT:
-		p->input_path = strdup(m->text.text);
 		p->input_fd = fd;
-		return p->input_path ? 0 : -ENOMEM;
+		return text_set(&p->input_path, m->text.text);
 	case TEXT_EVENT:
-		p->input_event = strdup(m->text.text);
-		return p->input_event ? 0 : -ENOMEM;
+		return text_set(&p->input_event, m->text.text);
 	case TEXT_KALLSYMS:
 		p->kallsyms_fd = fd;
 		return 0;

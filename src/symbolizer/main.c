@@ -34,6 +34,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
+#include "util/text.h"
 
 #define MIN_PAYLOADS   16
 #define MAX_RESOURCE   256		    /* resource attributes */
@@ -78,13 +79,6 @@ static int add_resource(struct symbolizer *s, const char *text)
 	return item && *item ? 0 : -ENOMEM;
 }
 
-static int set_text(const char **field, const char *text)
-{
-	free((void *)*field);
-	*field = strdup(text);
-	return *field ? 0 : -ENOMEM;
-}
-
 static int on_text(void *ctx, const struct message *m, int fd)
 {
 	struct symbolizer *s = ctx;
@@ -112,15 +106,15 @@ static int on_text(void *ctx, const struct message *m, int fd)
 		s->notes_fd = fd;
 		return 0;
 	case TEXT_HOST_NAME:
-		return set_text(&s->info.host_name, text);
+		return text_set(&s->info.host_name, text);
 	case TEXT_HOST_ID:
-		return set_text(&s->info.host_id, text);
+		return text_set(&s->info.host_id, text);
 	case TEXT_KERNEL_RELEASE:
-		return set_text(&s->info.kernel_release, text);
+		return text_set(&s->info.kernel_release, text);
 	case TEXT_TITLE:
-		return set_text(&s->info.title, text);
+		return text_set(&s->info.title, text);
 	case TEXT_SERVICE_NAME:
-		return set_text(&s->info.service_name, text);
+		return text_set(&s->info.service_name, text);
 	case TEXT_RESOURCE:
 		return add_resource(s, text);
 	default:
@@ -480,9 +474,9 @@ static int use_facts(struct symbolizer *s)
 	int r = 0;
 
 	if (p->host_name != STRID_EMPTY)
-		r = set_text(&s->info.host_name, profile_text(p, p->host_name));
+		r = text_set(&s->info.host_name, profile_text(p, p->host_name));
 	if (r == 0 && p->kernel_release != STRID_EMPTY)
-		r = set_text(&s->info.kernel_release, profile_text(p, p->kernel_release));
+		r = text_set(&s->info.kernel_release, profile_text(p, p->kernel_release));
 	if (p->n_cpus)
 		s->info.n_cpus = p->n_cpus;
 	return r;

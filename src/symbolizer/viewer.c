@@ -13,6 +13,7 @@
 #include "src/symbolizer/setup.h"
 #include "util/cleanup.h"
 #include "util/log.h"
+#include "util/text.h"
 
 #define MAX_FILE_BYTES (UINT64_C(1) << 30) /* of an input, inflated */
 
@@ -42,17 +43,13 @@ int viewer_text(struct viewer *v, uint32_t kind, const char *text, int fd)
 		v->inputs[v->n].fd = fd;
 		return v->inputs[v->n++].path ? 0 : -ENOMEM;
 	case TEXT_SYMBOL:
-		v->symbol = strdup(text);
-		return v->symbol ? 0 : -ENOMEM;
+		return text_set(&v->symbol, text);
 	case TEXT_COMM:
-		v->comm = strdup(text);
-		return v->comm ? 0 : -ENOMEM;
+		return text_set(&v->comm, text);
 	case TEXT_CONTAINER:
-		v->container = strdup(text);
-		return v->container ? 0 : -ENOMEM;
+		return text_set(&v->container, text);
 	case TEXT_EVENT:
-		v->event = strdup(text);
-		return v->event ? 0 : -ENOMEM;
+		return text_set(&v->event, text);
 	default:
 		return 1;
 	}

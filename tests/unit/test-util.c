@@ -244,6 +244,28 @@ static void test_did_you_mean(void)
 	CHECK(!text_nearest("zzzzzz", words, 3));
 }
 
+static void test_text_copies(void)
+{
+	char text[] = "one", *copy = NULL;
+	const char *constant = NULL;
+
+	CHECK_INT(text_set(&copy, text), ==, 0);
+	CHECK_INT(text_set(&constant, text), ==, 0);
+	text[0] = 'x';
+	CHECK_STR(copy, "one");
+	CHECK_STR(constant, "one");
+	CHECK_INT(text_set(&copy, "two"), ==, 0);
+	CHECK_STR(copy, "two");
+
+	CHECK(text_equal(NULL, NULL));
+	CHECK(text_equal(constant, "one"));
+	CHECK(!text_equal(copy, constant));
+	CHECK(!text_equal(copy, NULL));
+	CHECK(!text_equal(NULL, copy));
+	free(copy);
+	free((void *)constant);
+}
+
 static void test_addresses(void)
 {
 	static const struct {
@@ -457,6 +479,7 @@ int main(void)
 	RUN(test_units);
 	RUN(test_ranges);
 	RUN(test_did_you_mean);
+	RUN(test_text_copies);
 	RUN(test_addresses);
 	RUN(test_descriptors_cross_a_socket);
 	RUN(test_memory_files);
