@@ -17,8 +17,6 @@ static bool log_to_journal;
 static const char *const level_names[] = {
 	[LOG_LEVEL_ERROR] = "error",
 	[LOG_LEVEL_WARNING] = "warning",
-	[LOG_LEVEL_INFO] = "info",
-	[LOG_LEVEL_DEBUG] = "debug",
 };
 
 void log_open(const char *role)
@@ -35,17 +33,6 @@ void log_set_level(enum log_level level)
 enum log_level log_get_level(void)
 {
 	return log_max;
-}
-
-int log_level_parse(const char *text, enum log_level *ret_level)
-{
-	for (int i = 0; i <= LOG_LEVEL_DEBUG; i++) {
-		if (strcmp(text, level_names[i]) == 0) {
-			*ret_level = (enum log_level)i;
-			return 0;
-		}
-	}
-	return -EINVAL;
 }
 
 void log_write(enum log_level level, const char *format, ...)

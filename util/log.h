@@ -17,8 +17,6 @@ enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_D
 void log_open(const char *role);
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
-/* "error", "warning", "info", "debug" -> 0 and *ret_level; anything else -EINVAL. */
-int log_level_parse(const char *text, enum log_level *ret_level);
 
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -23,9 +23,28 @@ static const char *const compression_names[] = {"none", "gzip"};
 #define COMPRESSIONS "gzip or none"
 #endif
 static const char *const preset_names[] = {"collector", "pyroscope", "parca"};
-#define PRESETS	  "collector, pyroscope or parca"
-#define PROTOCOLS "http/protobuf, http/json or grpc"
 static const char *const demangle_names[] = {"full", "simple", "none"};
+
+/* Types that are an enum whose values are the places of its names. */
+static const struct choices {
+	const char *const *names;
+	unsigned int n;
+	const char *expected;
+} choices[] = {
+	[CONFIG_LOG_LEVEL] = {level_names, ARRAY_SIZE(level_names),
+			      "error, warning, info or debug"},
+	[CONFIG_PROTOCOL] = {protocol_names, ARRAY_SIZE(protocol_names),
+			     "http/protobuf, http/json or grpc"},
+	[CONFIG_COMPRESSION] = {compression_names, ARRAY_SIZE(compression_names), COMPRESSIONS},
+	[CONFIG_PRESET] = {preset_names, ARRAY_SIZE(preset_names), "collector, pyroscope or parca"},
+	[CONFIG_DEMANGLE] = {demangle_names, ARRAY_SIZE(demangle_names), "full, simple or none"},
+};
+
+/* NULL: the type is none of them. */
+static const struct choices *choices_of(enum config_type type)
+{
+	return type < ARRAY_SIZE(choices) && choices[type].n ? &choices[type] : NULL;
+}
 
 struct unit {
 	uint64_t factor;
@@ -55,26 +74,12 @@ static void format_number(const struct config_key *row, uint64_t v, char *buf, s
 
 const char *config_value_range(const struct config_key *row, char *buf, size_t size)
 {
+	const struct choices *c = choices_of(row->type);
 	char min[32], max[32], more[64] = "";
 
 	switch (row->type) {
 	case CONFIG_BOOL:
 		(void)snprintf(buf, size, "yes or no");
-		break;
-	case CONFIG_COMPRESSION:
-		(void)snprintf(buf, size, "%s", COMPRESSIONS);
-		break;
-	case CONFIG_PROTOCOL:
-		(void)snprintf(buf, size, "%s", PROTOCOLS);
-		break;
-	case CONFIG_PRESET:
-		(void)snprintf(buf, size, "%s", PRESETS);
-		break;
-	case CONFIG_LOG_LEVEL:
-		(void)snprintf(buf, size, "error, warning, info or debug");
-		break;
-	case CONFIG_DEMANGLE:
-		(void)snprintf(buf, size, "full, simple or none");
 		break;
 	case CONFIG_COUNT:
 	case CONFIG_AUTO_BYTES:
@@ -91,7 +96,7 @@ const char *config_value_range(const struct config_key *row, char *buf, size_t s
 			       row->type == CONFIG_AUTO_BYTES ? "auto, or " : "", min, max, more);
 		break;
 	default:
-		(void)snprintf(buf, size, "%s", "");
+		(void)snprintf(buf, size, "%s", c ? c->expected : "");
 	}
 	return buf;
 }
@@ -264,6 +269,28 @@ static int check_text(const struct config_key *row, const char *text, char *erro
 	}
 }
 
+/* The value is kept as it is written. */
+static bool is_text(enum config_type type)
+{
+	switch (type) {
+	case CONFIG_LISTEN:
+	case CONFIG_WORD:
+	case CONFIG_PATH:
+	case CONFIG_URL:
+	case CONFIG_URL_EXACT:
+	case CONFIG_URLS:
+	case CONFIG_HOST:
+	case CONFIG_PROXY:
+	case CONFIG_GLOBS:
+	case CONFIG_CONTAINERS:
+	case CONFIG_CGROUPS:
+	case CONFIG_CPUS:
+		return true;
+	default:
+		return false;
+	}
+}
+
 static int set_string(const struct config_key *row, char **field, const char *text, char *error)
 {
 	char *copy = NULL;
@@ -282,11 +309,10 @@ static int set_string(const struct config_key *row, char **field, const char *te
 	return 0;
 }
 
-/* An enum whose values are the places of its names. */
-static int choose(const char *const *names, size_t n, const char *text, void *field)
+static int choose(const struct choices *c, const char *text, void *field)
 {
-	for (unsigned int i = 0; i < n; i++) {
-		if (strcmp(names[i], text) == 0) {
+	for (unsigned int i = 0; i < c->n; i++) {
+		if (strcmp(c->names[i], text) == 0) {
 			memcpy(field, &i, sizeof(i));
 			return 0;
 		}
@@ -301,7 +327,7 @@ const char *config_demangle_name(unsigned int i)
 
 bool config_demangle_parse(const char *text, enum config_demangle *ret)
 {
-	return choose(demangle_names, ARRAY_SIZE(demangle_names), text, ret) == 0;
+	return choose(&choices[CONFIG_DEMANGLE], text, ret) == 0;
 }
 
 int config_value_set(const struct config_key *row, void *base, const char *text, char *error)
@@ -331,72 +357,31 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 	case CONFIG_DURATION:
 		return parse_number(row, text, field, error);
 	case CONFIG_COMPRESSION:
-		return choose(compression_names, ARRAY_SIZE(compression_names), text, field) < 0
-			       ? config_expected(error, COMPRESSIONS)
-			       : 0;
 	case CONFIG_PROTOCOL:
-		return choose(protocol_names, ARRAY_SIZE(protocol_names), text, field) < 0
-			       ? config_expected(error, PROTOCOLS)
-			       : 0;
 	case CONFIG_PRESET:
-		return choose(preset_names, ARRAY_SIZE(preset_names), text, field) < 0
-			       ? config_expected(error, PRESETS)
-			       : 0;
 	case CONFIG_LOG_LEVEL:
-		return log_level_parse(text, field) < 0
-			       ? config_expected(error, "error, warning, info or debug")
-			       : 0;
 	case CONFIG_DEMANGLE:
-		return config_demangle_parse(text, field)
-			       ? 0
-			       : config_expected(error, "full, simple or none");
+		return choose(choices_of(row->type), text, field) < 0
+			       ? config_expected(error, choices_of(row->type)->expected)
+			       : 0;
 	case CONFIG_HEADERS:
 		return config_headers_set(base, text, error);
 	case CONFIG_USERS:
 		return config_users_set(field, text, error);
-	case CONFIG_LISTEN:
-	case CONFIG_WORD:
-	case CONFIG_PATH:
-	case CONFIG_URL:
-	case CONFIG_URL_EXACT:
-	case CONFIG_URLS:
-	case CONFIG_HOST:
-	case CONFIG_PROXY:
-	case CONFIG_GLOBS:
-	case CONFIG_CONTAINERS:
-	case CONFIG_CGROUPS:
-	case CONFIG_CPUS:
-		return set_string(row, field, text, error);
+	default:
+		return is_text(row->type) ? set_string(row, field, text, error) : -EINVAL;
 	}
-	return -EINVAL;
 }
 
 void config_value_free(const struct config_key *row, void *base)
 {
 	char **field = (char **)((char *)base + row->offset);
 
-	switch (row->type) {
-	case CONFIG_LISTEN:
-	case CONFIG_WORD:
-	case CONFIG_PATH:
-	case CONFIG_URL:
-	case CONFIG_URL_EXACT:
-	case CONFIG_URLS:
-	case CONFIG_HOST:
-	case CONFIG_PROXY:
-	case CONFIG_GLOBS:
-	case CONFIG_USERS:
-	case CONFIG_CONTAINERS:
-	case CONFIG_CGROUPS:
-	case CONFIG_CPUS:
+	if (row->type == CONFIG_HEADERS) {
+		config_headers_free(base);
+	} else if (row->type == CONFIG_USERS || is_text(row->type)) {
 		free(*field);
 		*field = NULL;
-		break;
-	case CONFIG_HEADERS:
-		config_headers_free(base);
-		break;
-	default:
-		break;
 	}
 }
 
@@ -412,19 +397,11 @@ void config_value_print(const struct config_key *row, const void *base, FILE *ou
 		fputs(*(const bool *)field ? "yes" : "no", out);
 		break;
 	case CONFIG_COMPRESSION:
-		fputs(compression_names[*(const enum config_compression *)field], out);
-		break;
 	case CONFIG_PROTOCOL:
-		fputs(protocol_names[*(const enum config_protocol *)field], out);
-		break;
 	case CONFIG_PRESET:
-		fputs(preset_names[*(const enum config_preset *)field], out);
-		break;
 	case CONFIG_LOG_LEVEL:
-		fputs(level_names[*(const enum log_level *)field], out);
-		break;
 	case CONFIG_DEMANGLE:
-		fputs(demangle_names[*(const enum config_demangle *)field], out);
+		fputs(choices_of(row->type)->names[*(const unsigned int *)field], out);
 		break;
 	case CONFIG_COUNT:
 	case CONFIG_AUTO_BYTES:
