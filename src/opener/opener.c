@@ -481,18 +481,28 @@ int opener_split_file(const char *path)
 			   : opener_check_contents(opener_reopen_regular(path_fd, &st), OPENER_ELF);
 }
 
-int opener_user(uint32_t pid, uint32_t *ret_uid)
+/* The beginning of a file of /proc/PID, as a string. 0 or -errno. */
+static int read_proc(uint32_t pid, const char *name, char *text, size_t size)
 {
-	_cleanup_close_ int fd = opener_open_proc(pid, "status", O_RDONLY);
-	char text[4096], *line;
+	_cleanup_close_ int fd = opener_open_proc(pid, name, O_RDONLY);
 	ssize_t n;
 
 	if (fd < 0)
 		return fd;
-	n = read(fd, text, sizeof(text) - 1);
+	n = read(fd, text, size - 1);
 	if (n <= 0)
 		return -ESRCH;
 	text[n] = '\0';
+	return 0;
+}
+
+int opener_user(uint32_t pid, uint32_t *ret_uid)
+{
+	char text[4096], *line;
+	int r = read_proc(pid, "status", text, sizeof(text));
+
+	if (r < 0)
+		return r;
 	/* Line breaks in the name, which stands before it, are escaped. Real, then effective. */
 	line = strstr(text, "\nUid:");
 	return line && sscanf(line, "\nUid: %*u %u", ret_uid) == 1 ? 0 : -EBADMSG;
@@ -500,19 +510,15 @@ int opener_user(uint32_t pid, uint32_t *ret_uid)
 
 int opener_process(uint32_t pid, struct message *answer)
 {
-	_cleanup_close_ int fd = opener_open_proc(pid, "stat", O_RDONLY);
 	char text[1024], link[32], exe[PROTOCOL_PATH_MAX], *open_paren, *close_paren;
 	unsigned long long start_ticks;
 	unsigned long flags;
 	uint32_t parent;
 	ssize_t n;
+	int r = read_proc(pid, "stat", text, sizeof(text));
 
-	if (fd < 0)
-		return fd;
-	n = read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return -ESRCH;
-	text[n] = '\0';
+	if (r < 0)
+		return r;
 	/* The name may hold any byte, also ") R 1 ": the last parenthesis is the real one. */
 	open_paren = strchr(text, '(');
 	close_paren = strrchr(text, ')');
