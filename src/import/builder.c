@@ -258,6 +258,12 @@ static void comment_event(struct import *im, const char *name, uint32_t rate_hz)
 		import_name_event(im, name, rate_hz);
 }
 
+/* Counters stand behind the event whose they are. */
+static bool is_of_kind(const struct import *im)
+{
+	return im->n_event_comments == 0 || im->n_event_comments - 1 == im->kind;
+}
+
 void import_comment(struct import *im, const char *text)
 {
 	const char *colon = strchr(text, ':'), *linux_ = strstr(text, ", Linux ");
@@ -281,7 +287,7 @@ void import_comment(struct import *im, const char *text)
 		comment_event(im, name, hz);
 	} else if (sscanf(text, "%63[^,], one of %u%n", name, &hz, &at) == 2 && at) {
 		comment_event(im, name, 0);
-	} else if (colon && (size_t)(colon - text) < sizeof(name)) {
+	} else if (colon && (size_t)(colon - text) < sizeof(name) && is_of_kind(im)) {
 		(void)snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
 		import_counter(im, name, strtoull(colon + 1, NULL, 10));
 	}

@@ -203,8 +203,10 @@ static void cut(struct pull *u, const struct statistics *s)
 	/* Losses may fall into the requested time, so they are kept; the other counters describe
 	 * whole windows. */
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
-		if (c != PROFILE_SAMPLES_LOST && c != PROFILE_SAMPLES_DROPPED)
-			p->counters[c] = c == PROFILE_SAMPLES ? n : 0;
+		if (c == PROFILE_SAMPLES_LOST || c == PROFILE_SAMPLES_DROPPED)
+			continue;
+		p->counters[c] = 0;
+		type->counters[c] = c == PROFILE_SAMPLES ? n : 0;
 	}
 	p->gaps_ns = 0;
 	p->start_unix_ns = u->begin_unix_ns;

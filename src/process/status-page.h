@@ -9,6 +9,7 @@
 #include "src/process/file-identity.h"
 
 #define STATUS_MAX_COUNTERS	64
+#define STATUS_MAX_EVENTS	8
 #define STATUS_MAX_DESTINATIONS 16
 #define STATUS_LATENCY_BUCKETS	12
 
@@ -34,7 +35,10 @@ struct status_counts {
 	uint64_t samples, filtered, lost, windows;	 /* profiler; lost: of closed windows */
 	uint64_t windows_named, payloads, payload_bytes; /* symbolizer: what it made of them */
 	uint64_t counters[STATUS_MAX_COUNTERS]; /* of closed windows, by enum profile_counter */
-	struct status_debuginfod {		/* fetcher; see debuginfod_stats */
+	struct status_event {			/* profiler; by index; lost: of closed windows */
+		uint64_t samples, lost, throttled;
+	} events[STATUS_MAX_EVENTS];
+	struct status_debuginfod { /* fetcher; see debuginfod_stats */
 		uint64_t fetched, bytes, missing, failures, refused, evicted;
 	} debuginfod;
 	uint64_t store_samples_lost; /* exporter, this and the rest */

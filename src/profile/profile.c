@@ -112,10 +112,8 @@ void profile_clear(struct profile *p)
 	array_clear(&p->stacks);
 	array_clear(&p->stack_frames);
 	profile_clear_samples(p);
-	p->n_types = 1;
-	memset(p->counters, 0, sizeof(p->counters));
+	profile_clear_counters(p);
 	p->start_unix_ns = p->end_unix_ns = p->gaps_ns = 0;
-	p->types[0].event = p->types[0].unit = STRID_EMPTY;
 	p->host_name = p->kernel_release = STRID_EMPTY;
 }
 
@@ -365,7 +363,7 @@ bool profile_add_sample_of(struct profile *p, uint32_t type, const struct profil
 		full(p, sizeof(*s)) ? NULL : array_push(&p->types[type].samples);
 
 	if (!have) {
-		p->counters[PROFILE_SAMPLES_DROPPED]++;
+		p->types[type].counters[PROFILE_SAMPLES_DROPPED]++;
 		return false;
 	}
 	*have = *s;
@@ -382,6 +380,7 @@ void profile_set_type(struct profile *p, uint32_t type, const struct profile_typ
 	struct profile_type t = *facts;
 
 	memcpy(&t.samples, &p->types[type].samples, sizeof(t.samples));
+	memcpy(t.counters, p->types[type].counters, sizeof(t.counters));
 	p->types[type] = t;
 }
 
@@ -389,14 +388,23 @@ uint32_t profile_add_type(struct profile *p, const struct profile_type *facts)
 {
 	if (p->n_types == PROFILE_MAX_TYPES)
 		return PROFILE_NONE;
+	memset(p->types[p->n_types].counters, 0, sizeof(p->types[0].counters));
 	profile_set_type(p, p->n_types, facts);
 	return p->n_types++;
 }
 
 void profile_clear_samples(struct profile *p)
 {
-	for (uint32_t i = 0; i < p->n_types; i++)
-		array_clear(&p->types[i].samples);
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		struct profile_type *t = &p->types[i];
+
+		for (int c = 0; c < PROFILE_N_COUNTERS; c++)
+			p->counters[c] += t->counters[c];
+		memset(t->counters, 0, sizeof(t->counters));
+		array_clear(&t->samples);
+	}
+	p->n_types = 1;
+	p->types[0].event = p->types[0].unit = STRID_EMPTY;
 }
 
 uint32_t profile_n_samples(const struct profile *p)
@@ -406,6 +414,22 @@ uint32_t profile_n_samples(const struct profile *p)
 	for (uint32_t i = 0; i < p->n_types; i++)
 		n += p->types[i].samples.n;
 	return n;
+}
+
+uint64_t profile_counter(const struct profile *p, enum profile_counter c)
+{
+	uint64_t n = p->counters[c];
+
+	for (uint32_t i = 0; i < p->n_types; i++)
+		n += p->types[i].counters[c];
+	return n;
+}
+
+void profile_clear_counters(struct profile *p)
+{
+	memset(p->counters, 0, sizeof(p->counters));
+	for (uint32_t i = 0; i < p->n_types; i++)
+		memset(p->types[i].counters, 0, sizeof(p->types[i].counters));
 }
 
 void profile_view(const struct profile *p, uint32_t type, struct profile *ret)
@@ -561,6 +585,6 @@ uint64_t profile_stacks_incomplete(const struct profile *p)
 	uint64_t n = 0;
 
 	for (int c = PROFILE_STACKS_TRUNCATED; c <= PROFILE_STACKS_NO_REGS; c++)
-		n += p->counters[c];
+		n += profile_counter(p, (enum profile_counter)c);
 	return n;
 }

@@ -187,6 +187,7 @@ struct profile_type {
 	bool weighted;
 	uint32_t rate_hz;     /* 0: by period, not by rate */
 	uint32_t stack_bytes; /* copied of each user stack, at most; 0: none, or not known */
+	uint64_t counters[PROFILE_N_COUNTERS]; /* what is known to be of this type */
 	ARRAY(struct profile_sample) samples;
 };
 
@@ -209,7 +210,7 @@ struct profile {
 	struct hash_index module_index, process_index, thread_index, frame_index, function_index,
 		stack_index;
 
-	uint64_t counters[PROFILE_N_COUNTERS];
+	uint64_t counters[PROFILE_N_COUNTERS]; /* of no type; see profile_counter() */
 	uint64_t start_unix_ns,
 		end_unix_ns; /* the window: every sample's time lies in [start, end) */
 	uint64_t gaps_ns;    /* of it, when nothing was sampled: between files that were added up */
@@ -257,15 +258,21 @@ uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n
 /* false: full; counted in PROFILE_SAMPLES_DROPPED. */
 bool profile_add_sample_of(struct profile *p, uint32_t type, const struct profile_sample *s);
 bool profile_add_sample(struct profile *p, const struct profile_sample *s); /* of the first type */
-/* Takes over the facts; the type keeps its samples. */
+/* Takes over the facts; the type keeps its samples and counters. */
 void profile_set_type(struct profile *p, uint32_t type, const struct profile_type *facts);
-/* One more, without samples: its number, PROFILE_NONE when there are too many. */
+/* One more, without samples and with zeros as counters: its number, PROFILE_NONE when there are too
+ * many. */
 uint32_t profile_add_type(struct profile *p, const struct profile_type *facts);
 /* Samples of all types. */
 uint32_t profile_n_samples(const struct profile *p);
+/* What the next samples are of is to be said again; what was counted is kept, as of no type. */
 void profile_clear_samples(struct profile *p);
+/* Of all types, and what is of none. */
+uint64_t profile_counter(const struct profile *p, enum profile_counter c);
+void profile_clear_counters(struct profile *p);
 /* *ret: the profile as one of that type alone. It borrows everything, and is not to be changed or
- * deinitialised. What was counted is the first type's to tell. */
+ * deinitialised. Its counters are the type's; what was counted of none is the first type's to tell,
+ * so that the views of all types add up. */
 void profile_view(const struct profile *p, uint32_t type, struct profile *ret);
 /* What files of several types call a type: its profile_period_type(), or its event where a type
  * before it is called the same: cpu-clock and task-clock are both "cpu". */
@@ -336,5 +343,5 @@ static inline const char *profile_text(const struct profile *p, strid id)
 	return strtab_get(&p->strings, id);
 }
 
-/* Samples, user stacks and user stacks that did not reach their entry, from the counters. */
+/* User stacks that did not reach their entry, from the counters. */
 uint64_t profile_stacks_incomplete(const struct profile *p);

@@ -32,6 +32,7 @@ struct window_type {
 	uint64_t period_ns, period_events;
 	strid event, unit;
 	uint32_t weighted, rate_hz, stack_bytes, n_samples;
+	uint64_t counters[PROFILE_N_COUNTERS];
 };
 
 /* The item sizes in the header are the check that both sides agree on the structs. */
@@ -112,6 +113,7 @@ static uint32_t collect_types(const struct profile *p, struct window_type *types
 			.stack_bytes = t->stack_bytes,
 			.n_samples = t->samples.n,
 		};
+		memcpy(types[i].counters, t->counters, sizeof(t->counters));
 		n_samples += t->samples.n;
 	}
 	return n_samples;
@@ -194,6 +196,7 @@ struct reader {
 	const void *sections[N_SECTIONS];
 	strid *strings; /* [0 .. n_strings] */
 	uint32_t *modules, *processes, *threads, *frames, *stacks;
+	uint32_t types[PROFILE_MAX_TYPES];
 };
 
 static void reader_free(struct reader *r)
@@ -401,6 +404,11 @@ static uint32_t find_type(struct profile *p, const struct profile_type *facts)
 	return profile_add_type(p, facts);
 }
 
+static uint64_t *counters_of(struct profile *p, uint32_t type)
+{
+	return type == PROFILE_NONE ? p->counters : p->types[type].counters;
+}
+
 static int read_samples(struct reader *r, uint32_t type, const struct profile_sample *items,
 			uint32_t n)
 {
@@ -414,7 +422,7 @@ static int read_samples(struct reader *r, uint32_t type, const struct profile_sa
 		v.thread = r->threads[v.thread];
 		v.stack = r->stacks[v.stack];
 		if (type == PROFILE_NONE || v.thread == PROFILE_NONE || v.stack == PROFILE_NONE)
-			r->p->counters[PROFILE_SAMPLES_DROPPED]++;
+			counters_of(r->p, type)[PROFILE_SAMPLES_DROPPED]++;
 		else
 			(void)profile_add_sample_of(r->p, type, &v);
 	}
@@ -445,13 +453,25 @@ static int read_types(struct reader *r)
 		if (!map_string(r, &facts.event) || !map_string(r, &facts.unit) ||
 		    t->n_samples > left)
 			return -EBADMSG;
-		e = read_samples(r, find_type(r->p, &facts), samples, t->n_samples);
+		r->types[i] = find_type(r->p, &facts);
+		e = read_samples(r, r->types[i], samples, t->n_samples);
 		if (e < 0)
 			return e;
 		samples += t->n_samples;
 		left -= t->n_samples;
 	}
 	return left == 0 ? 0 : -EBADMSG;
+}
+
+static void add_counters(struct reader *r)
+{
+	const struct window_type *types = r->sections[SECTION_TYPES];
+
+	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
+		r->p->counters[c] += r->h.counters[c];
+		for (uint32_t i = 0; i < r->h.sections[SECTION_TYPES].n; i++)
+			counters_of(r->p, r->types[i])[c] += types[i].counters[c];
+	}
 }
 
 static int read_all(struct reader *r, const uint8_t *map, uint64_t size, uint64_t uid_base)
@@ -472,8 +492,7 @@ static int read_all(struct reader *r, const uint8_t *map, uint64_t size, uint64_
 	if (e < 0)
 		return e;
 
-	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
-		p->counters[c] += r->h.counters[c];
+	add_counters(r);
 	if (p->start_unix_ns == 0 || r->h.start_unix_ns < p->start_unix_ns)
 		p->start_unix_ns = r->h.start_unix_ns;
 	if (r->h.end_unix_ns > p->end_unix_ns)
@@ -510,22 +529,37 @@ static int map_sealed(int fd, size_t n, uint8_t **ret)
 	return 0;
 }
 
-static void remember_ends(const struct profile *p, uint32_t *ret)
+/* What is there of samples before a window is read. */
+struct extent {
+	uint64_t n_dropped;
+	struct {
+		uint32_t n_samples;
+		uint64_t n_dropped;
+	} types[PROFILE_MAX_TYPES];
+};
+
+static void extent_remember(struct extent *e, const struct profile *p)
 {
-	for (uint32_t i = 0; i < p->n_types; i++)
-		ret[i] = p->types[i].samples.n;
+	*e = (struct extent){.n_dropped = p->counters[PROFILE_SAMPLES_DROPPED]};
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		e->types[i].n_samples = p->types[i].samples.n;
+		e->types[i].n_dropped = p->types[i].counters[PROFILE_SAMPLES_DROPPED];
+	}
 }
 
-static void cut_samples(struct profile *p, const uint32_t *ends)
+static void extent_restore(const struct extent *e, struct profile *p)
 {
-	for (uint32_t i = 0; i < p->n_types; i++)
-		p->types[i].samples.n = ends[i];
+	p->counters[PROFILE_SAMPLES_DROPPED] = e->n_dropped;
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		p->types[i].samples.n = e->types[i].n_samples;
+		p->types[i].counters[PROFILE_SAMPLES_DROPPED] = e->types[i].n_dropped;
+	}
 }
 
 int window_read(struct profile *p, int fd, uint64_t module_uid_base)
 {
 	struct reader r = {.p = p};
-	uint32_t ends[PROFILE_MAX_TYPES] = {0};
+	struct extent before;
 	struct stat st;
 	uint8_t *map = NULL;
 	int e;
@@ -537,10 +571,10 @@ int window_read(struct profile *p, int fd, uint64_t module_uid_base)
 	e = map_sealed(fd, (size_t)st.st_size, &map);
 	if (e < 0)
 		return e;
-	remember_ends(p, ends);
+	extent_remember(&before, p);
 	e = read_all(&r, map, (uint64_t)st.st_size, module_uid_base);
 	if (e < 0)
-		cut_samples(p, ends);
+		extent_restore(&before, p);
 	(void)munmap(map, (size_t)st.st_size);
 	reader_free(&r);
 	return e;

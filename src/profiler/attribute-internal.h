@@ -56,6 +56,7 @@ struct attribution {
 	bool other_clock;    /* the times of records are not CLOCK_MONOTONIC's of this host */
 	/* By event: a sample stands for as many events as its record says. */
 	bool weighted[SAMPLE_MAX_EVENTS];
+	uint64_t *counters; /* of the type of the record that is being taken */
 	uint32_t kernel_row, none_row, marker_row,
 		vdso_row; /* PROFILE_NONE: not in this window yet */
 	uint32_t max_frames;

@@ -306,7 +306,8 @@ void attribution_next_window(struct attribution *a)
 
 void attribution_add_lost(struct attribution *a, struct sample_losses lost)
 {
-	a->profile.counters[PROFILE_SAMPLES_LOST] += lost.samples;
+	for (uint32_t i = 0; i < a->profile.n_types; i++)
+		a->profile.types[i].counters[PROFILE_SAMPLES_LOST] += lost.samples[i];
 	a->profile.counters[PROFILE_SIDEBAND_LOST] += lost.sideband;
 	if (lost.sideband)
 		host_on_lost(a->host);
@@ -327,7 +328,7 @@ void attribution_windows_dropped(void *ctx, uint64_t n_samples)
 
 bool attribution_has_dropped(const struct attribution *a)
 {
-	return a->dropped_before || a->profile.counters[PROFILE_SAMPLES_DROPPED];
+	return a->dropped_before || profile_counter(&a->profile, PROFILE_SAMPLES_DROPPED);
 }
 
 /* ---- Who ---- */
@@ -462,17 +463,17 @@ static bool on_sample(struct attribution *a, const struct record *r)
 	uint32_t process, n, n_kernel;
 	const char *name;
 
-	a->profile.counters[PROFILE_SAMPLES]++;
+	a->counters[PROFILE_SAMPLES]++;
 	a->process = p;
 	a->time_ns = r->time_ns;
 	if (!is_wanted(a, r, p)) {
-		a->profile.counters[PROFILE_SAMPLES_FILTERED]++;
+		a->counters[PROFILE_SAMPLES_FILTERED]++;
 		return false;
 	}
 	process = p ? process_row(a, p, r->tid, r->sample.cgroup_id)
 		    : add_process(a, r->pid == 0 ? "swapper" : "[exited]", NULL, NULL);
 	if (process == PROFILE_NONE) {
-		a->profile.counters[PROFILE_SAMPLES_DROPPED]++;
+		a->counters[PROFILE_SAMPLES_DROPPED]++;
 		return true;
 	}
 	name = p ? host_thread_name(a->host, p, r->tid) : "";
@@ -488,7 +489,7 @@ static bool on_sample(struct attribution *a, const struct record *r)
 	}
 	s.stack = n > 0 ? profile_add_stack(&a->profile, a->frames, n, n_kernel) : PROFILE_NONE;
 	if (s.thread == PROFILE_NONE || s.stack == PROFILE_NONE) {
-		a->profile.counters[PROFILE_SAMPLES_DROPPED]++;
+		a->counters[PROFILE_SAMPLES_DROPPED]++;
 		return true;
 	}
 	s.time_unix_ns =
@@ -512,6 +513,7 @@ static void on_mmap(struct attribution *a, const struct record *r)
 
 bool attribution_record(struct attribution *a, const struct record *r)
 {
+	a->counters = a->profile.types[r->index].counters;
 	switch (r->type) {
 	case RECORD_SAMPLE:
 		return on_sample(a, r);
@@ -536,11 +538,11 @@ bool attribution_record(struct attribution *a, const struct record *r)
 			a->profile.counters[PROFILE_SIDEBAND_LOST] += r->lost;
 			host_on_lost(a->host);
 		} else {
-			a->profile.counters[PROFILE_SAMPLES_LOST] += r->lost;
+			a->counters[PROFILE_SAMPLES_LOST] += r->lost;
 		}
 		break;
 	case RECORD_THROTTLE:
-		a->profile.counters[PROFILE_SAMPLES_THROTTLED] += !r->throttle_end;
+		a->counters[PROFILE_SAMPLES_THROTTLED] += !r->throttle_end;
 		break;
 	case RECORD_BAD:
 		a->profile.counters[PROFILE_RECORDS_BAD]++;

@@ -294,7 +294,7 @@ static bool find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 static uint32_t add_marker(struct attribution *a, uint32_t n, enum profile_marker marker,
 			   enum profile_counter counter)
 {
-	a->profile.counters[counter]++;
+	a->counters[counter]++;
 	a->frames[n] = profile_add_frame(&a->profile, marker_row(a), marker);
 	return n + 1;
 }
@@ -316,8 +316,7 @@ static const struct {
 static void count_reach(struct attribution *a, enum unwind_outcome outcome, size_t n_frames)
 {
 	static const uint32_t frames[] = {8, 16, 32, 64, 128};
-	uint64_t *c = a->profile.counters,
-		 kib = unwinder_stats(a->unwinder)->last_depth_bytes >> 10;
+	uint64_t *c = a->counters, kib = unwinder_stats(a->unwinder)->last_depth_bytes >> 10;
 	size_t i = 0;
 
 	if (outcome == UNWIND_COMPLETE)
@@ -416,7 +415,7 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 		read_regs(a, r, &regs);
 	if (!(regs.valid & UNWIND_REG_BIT(UNWIND_REG_SP)))
 		return add_without_stack(a, &regs, n);
-	a->profile.counters[PROFILE_USER_STACKS]++;
+	a->counters[PROFILE_USER_STACKS]++;
 	code_unwinding_begin(a->code);
 	outcome = unwind_walk(a->unwinder, &regs, r->sample.stack, r->sample.n_stack, find_mapping,
 			      a, a->walked, a->max_frames, &n_walked);
@@ -425,7 +424,7 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 	if (outcome == UNWIND_TRUNCATED && r->sample.n_user_chain > 0)
 		outcome = unwind_continue(a->unwinder, r->sample.user_chain, r->sample.n_user_chain,
 					  find_mapping, a, a->walked, a->max_frames, &n_walked);
-	a->profile.counters[PROFILE_STACKS_CONTINUED] += n_walked > n_copied;
+	a->counters[PROFILE_STACKS_CONTINUED] += n_walked > n_copied;
 	for (size_t i = 0; i < n_walked; i++) {
 		const struct unwind_frame *f = &a->walked[i];
 

@@ -88,6 +88,16 @@ static void learn_clock_offset(struct profiler *p, uint64_t youngest_ns)
 	p->offset_known = true;
 }
 
+static void count_sample(struct profiler *p, const struct record *r)
+{
+	struct status_counts *counts = &p->role.status->counts;
+
+	if (r->type != RECORD_SAMPLE)
+		return;
+	counts->samples++;
+	counts->events[r->index].samples++;
+}
+
 static void drain(struct profiler *p, bool flush)
 {
 	uint64_t youngest_ns = 0;
@@ -102,7 +112,7 @@ static void drain(struct profiler *p, bool flush)
 			youngest_ns = r.time_ns;
 		if (!attribution_record(p->attribution, &r))
 			p->role.status->counts.filtered++;
-		p->role.status->counts.samples += r.type == RECORD_SAMPLE;
+		count_sample(p, &r);
 	}
 	role_job_end(&p->role);
 	learn_clock_offset(p, youngest_ns);
@@ -158,18 +168,28 @@ static void set_replay_facts(struct profiler *p)
 static void place_in_time(struct profiler *p, struct profile *prof)
 {
 	for (uint32_t type = 0; type < prof->n_types; type++) {
-		struct profile view;
+		const struct profile_type *of = &prof->types[type];
 
-		profile_view(prof, type, &view);
-		for (uint32_t i = 0; i < view.types[0].samples.n; i++) {
-			uint64_t t = view.types[0].samples.items[i].time_unix_ns +=
-				p->clock_offset_ns;
+		for (uint32_t i = 0; i < of->samples.n; i++) {
+			uint64_t t = of->samples.items[i].time_unix_ns += p->clock_offset_ns;
 
 			if (t < prof->start_unix_ns)
 				prof->start_unix_ns = t;
 			if (t >= prof->end_unix_ns)
 				prof->end_unix_ns = t + 1;
 		}
+	}
+}
+
+static void count_closed(struct status_counts *counts, const struct profile *prof)
+{
+	counts->windows++;
+	counts->lost += profile_counter(prof, PROFILE_SAMPLES_LOST);
+	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
+		counts->counters[c] += profile_counter(prof, (enum profile_counter)c);
+	for (uint32_t i = 0; i < prof->n_types; i++) {
+		counts->events[i].lost += prof->types[i].counters[PROFILE_SAMPLES_LOST];
+		counts->events[i].throttled += prof->types[i].counters[PROFILE_SAMPLES_THROTTLED];
 	}
 }
 
@@ -191,12 +211,8 @@ static void close_window(struct profiler *p)
 	place_in_time(p, prof);
 	if (!p->replay && !p->setup.events[0].features.frame_pointers)
 		prof->types[0].stack_bytes = p->setup.events[0].options.stack_bytes;
-	p->role.status->counts.lost += prof->counters[PROFILE_SAMPLES_LOST];
-	p->role.status->counts.windows++;
 	count_pause(p);
-	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
-		p->role.status->counts.counters[c] += prof->counters[c];
-
+	count_closed(&p->role.status->counts, prof);
 	fd = window_write(prof);
 	if (fd >= 0) {
 		items = attribution_window_items(p->attribution, &n_items);
@@ -227,7 +243,7 @@ static void end_replay(struct profiler *p, int result)
 	if (result == 0) {
 		attribution_add_lost(
 			p->attribution,
-			(struct sample_losses){.samples = replay_stats(p->replay)->lost});
+			(struct sample_losses){.samples = {replay_stats(p->replay)->lost}});
 		replay_report(p->replay);
 		close_window(p);
 	}
@@ -256,7 +272,7 @@ static void on_replay_timer(void *ctx)
 			break;
 		if (!attribution_record(p->attribution, &r))
 			p->role.status->counts.filtered++;
-		p->role.status->counts.samples += r.type == RECORD_SAMPLE;
+		count_sample(p, &r);
 	}
 	role_job_end(&p->role);
 	if (e <= 0) {

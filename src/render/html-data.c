@@ -46,7 +46,8 @@ static void put_meta(FILE *out, const struct profile *p, const struct render_inf
 	fputs("},\n\"counters\":{", out);
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
 		fprintf(out, "%s\"%s\":%" PRIu64, c ? "," : "",
-			profile_counter_name((enum profile_counter)c), p->counters[c]);
+			profile_counter_name((enum profile_counter)c),
+			profile_counter(p, (enum profile_counter)c));
 	fputs("}", out);
 }
 

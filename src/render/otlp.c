@@ -15,13 +15,15 @@
  * all Samples of its type carry one aggregated value instead, never a value for each timestamp:
  * Pyroscope refuses those.
  *
- * The profile's counters are attributes "perfwalk.NAME" of the first Profile of the first payload
- * only, so that whoever adds up all that was received counts every loss once.
+ * The counters of a type are attributes "perfwalk.NAME" of its first Profile only, those of no type
+ * and of types without a sample of the very first, so that whoever adds up all that was received
+ * counts every loss once.
  */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "proto/otlp-profiles.pb-c.h"
@@ -72,8 +74,8 @@ struct otlp {
 
 	/* The payload */
 	struct wire_buffer out;
-	bool with_counters;
-	bool with_facts[PROFILE_MAX_TYPES];
+	bool told_common, told_type[PROFILE_MAX_TYPES];	  /* by the payloads before it */
+	bool tells_common, tells_type[PROFILE_MAX_TYPES]; /* by it, too */
 	uint32_t max_frames;
 
 	/* The ResourceProfiles in progress, and the Profiles of it that are complete */
@@ -281,13 +283,28 @@ static int write_samples(struct otlp *o)
 	return wire_buffer_ok(&o->samples) ? 0 : -ENOMEM;
 }
 
+/* What nobody else tells goes with the first Profile. */
+static uint64_t count_to_tell(const struct otlp *o, int c)
+{
+	uint64_t n = o->p->types[o->type].counters[c];
+
+	if (o->tells_common)
+		return n;
+	n += o->p->counters[c];
+	for (uint32_t i = 0; i < o->p->n_types; i++)
+		n += o->p->types[i].samples.n ? 0 : o->p->types[i].counters[c];
+	return n;
+}
+
 static void put_counters(struct otlp *o)
 {
-	if (o->with_counters && o->p->types[0].stack_bytes)
+	uint32_t stack_bytes = o->p->types[o->type].stack_bytes;
+
+	if (stack_bytes)
 		o->attributes[o->n_attributes++] = otlp_put_attribute_int(
-			&o->frames.dictionary, "perfwalk.stack_size", o->p->types[0].stack_bytes);
-	for (int c = 0; c < PROFILE_N_COUNTERS && o->with_counters; c++) {
-		uint64_t v = o->p->counters[c];
+			&o->frames.dictionary, "perfwalk.stack_size", stack_bytes);
+	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
+		uint64_t v = count_to_tell(o, c);
 		char key[64];
 
 		if (!v && c != PROFILE_SAMPLES && c != PROFILE_SAMPLES_LOST)
@@ -311,9 +328,8 @@ static void put_facts(struct otlp *o)
 	const struct profile *p = &o->order.types[o->type].view;
 
 	put_fact(o, "perfwalk.comm", profile_text(p, p->processes.items[o->process].comm));
-	if (!o->with_facts[o->type])
+	if (o->tells_type[o->type])
 		return;
-	o->with_facts[o->type] = false;
 	put_fact(o, "perfwalk.title", o->info->title);
 	put_fact(o, "perfwalk.event", profile_text(p, p->types[0].event));
 	put_fact(o, "perfwalk.kernel_release", o->info->kernel_release);
@@ -335,10 +351,11 @@ static void put_profile_strings(struct otlp *o)
 	o->period_type.type = otlp_put_string(d, name);
 	o->period_type.unit = otlp_put_string(d, unit);
 	o->n_attributes = 0;
-	put_counters(o);
+	if (!o->tells_type[o->type])
+		put_counters(o);
 	if (o->facts)
 		put_facts(o);
-	o->with_counters = false;
+	o->tells_common = o->tells_type[o->type] = true;
 }
 
 /* The fields of a Profile other than its samples. id: 16 bytes for it. */
@@ -513,9 +530,8 @@ static int build_payload(struct otlp *o, uint32_t first, uint32_t end, uint32_t 
 	otlp_frames_begin(&o->frames);
 	wire_buffer_clear(&o->out);
 	hash_index_clear(&o->slot_index);
-	o->with_counters = first == 0;
-	for (uint32_t i = 0; i < o->order.n_types; i++)
-		o->with_facts[i] = first == 0;
+	o->tells_common = o->told_common;
+	memcpy(o->tells_type, o->told_type, sizeof(o->tells_type));
 	o->process = PROFILE_NONE;
 	for (uint32_t i = first; i < end; i++) {
 		r = reach_profile(o, i, end);
@@ -611,6 +627,8 @@ int render_otlp(const struct profile *p, const struct render_info *info,
 		r = next_payload(&o, first, &n);
 		if (r == 0)
 			r = sink(ctx, o.out.bytes, o.out.n, n);
+		o.told_common = o.tells_common;
+		memcpy(o.told_type, o.tells_type, sizeof(o.told_type));
 	}
 	otlp_deinit(&o);
 	return r;

@@ -343,7 +343,25 @@ static int64_t put_event(struct pprof *pp, const struct profile *p)
 	return put_string(pp, text);
 }
 
-/* One comment for each fact of the capture and for each loss: pprof -comments shows them. */
+static size_t put_counters(struct pprof *pp, const struct profile *p, int64_t *comments)
+{
+	char text[128];
+	size_t n = 0;
+
+	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
+		uint64_t v = profile_counter(p, (enum profile_counter)c);
+
+		if (!v && c != PROFILE_SAMPLES && c != PROFILE_SAMPLES_LOST)
+			continue;
+		(void)snprintf(text, sizeof(text), "%s: %" PRIu64,
+			       profile_counter_name((enum profile_counter)c), v);
+		comments[n++] = put_string(pp, text);
+	}
+	return n;
+}
+
+/* One comment for each fact of the capture and for each loss, those of an event behind the event's:
+ * pprof -comments shows them. */
 static size_t put_comments(struct pprof *pp, int64_t *comments)
 {
 	const struct render_info *info = pp->info;
@@ -363,13 +381,7 @@ static size_t put_comments(struct pprof *pp, int64_t *comments)
 		profile_view(pp->p, i, &view);
 		if (profile_has_period(&view))
 			comments[n++] = put_event(pp, &view);
-	}
-	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
-		if (!pp->p->counters[c] && c != PROFILE_SAMPLES && c != PROFILE_SAMPLES_LOST)
-			continue;
-		(void)snprintf(text, sizeof(text), "%s: %" PRIu64,
-			       profile_counter_name((enum profile_counter)c), pp->p->counters[c]);
-		comments[n++] = put_string(pp, text);
+		n += put_counters(pp, &view, comments + n);
 	}
 	return n;
 }
@@ -385,7 +397,7 @@ static void put_type(struct pprof *pp, PB(ValueType) * type, const char *name, c
 static void put_head(struct pprof *pp)
 {
 	PB(ValueType) types[MAX_COLUMNS], *pointers[MAX_COLUMNS];
-	int64_t comments[PROFILE_N_COUNTERS + 2 + PROFILE_MAX_TYPES];
+	int64_t comments[2 + PROFILE_MAX_TYPES * (1 + PROFILE_N_COUNTERS)];
 	PB(Profile) pb = PB_INIT(PROFILE);
 
 	wire_put_bytes(&pp->pending, F_STRING, "", 0);

@@ -28,6 +28,7 @@ struct page {
 	FILE *out;
 	const struct profile *p;
 	const struct calltree *t;
+	uint64_t counters[PROFILE_N_COUNTERS]; /* of all types */
 	int64_t total;
 	int width;
 	int color;
@@ -183,6 +184,26 @@ static const char *format_worth(const struct profile *p, int64_t total, char *bu
 	return buf;
 }
 
+/* What a type's samples stand for, and those that are missing; NULL: nothing to say. */
+static const char *format_type(const struct profile *p, int64_t total, char *buf, size_t size)
+{
+	uint64_t lost = p->types[0].counters[PROFILE_SAMPLES_LOST];
+	uint64_t throttled = p->types[0].counters[PROFILE_SAMPLES_THROTTLED];
+	char count[32];
+	size_t n;
+
+	if (!format_worth(p, total, buf, size))
+		buf[0] = '\0';
+	n = strlen(buf);
+	if (lost)
+		n += (size_t)snprintf(buf + n, size - n, "%s%s lost", n ? "; " : "",
+				      format_count(count, lost));
+	if (throttled && n < size)
+		(void)snprintf(buf + n, size - n, "%s%s times throttled", n ? "; " : "",
+			       format_count(count, throttled));
+	return *buf ? buf : NULL;
+}
+
 /* Of several events each, in their order. */
 static void put_types(const struct page *pg)
 {
@@ -197,7 +218,7 @@ static void put_types(const struct page *pg)
 		(void)text_clean(name + 2, sizeof(name) - 2,
 				 profile_text(&view, view.types[0].event), SIZE_MAX);
 		put_count(pg, PLAIN, name, view.types[0].samples.n, 0,
-			  format_worth(&view, total, worth, sizeof(worth)));
+			  format_type(&view, total, worth, sizeof(worth)));
 	}
 }
 
@@ -215,7 +236,7 @@ static void put_losses(const struct page *pg)
 		{PROFILE_SIDEBAND_LOST, "  lost records",
 		 "of starts and mappings: names may be missing"},
 	};
-	const uint64_t *c = pg->p->counters;
+	const uint64_t *c = pg->counters;
 	char worth[192];
 
 	put_count(pg, BOLD, "Samples", c[PROFILE_SAMPLES] - c[PROFILE_SAMPLES_FILTERED], 0,
@@ -256,7 +277,7 @@ static bool copies_differ(const struct profile *p)
 /* What smaller copies of the stacks would have been good for, where all were of one size. */
 static void put_copies(const struct page *pg)
 {
-	const uint64_t *within = &pg->p->counters[PROFILE_STACKS_WITHIN_8K];
+	const uint64_t *within = &pg->counters[PROFILE_STACKS_WITHIN_8K];
 	uint64_t n = within[0] + within[1] + within[2] + within[3];
 	uint32_t bytes = pg->p->types[0].stack_bytes;
 	char value[32], why[96] = "of each stack";
@@ -276,7 +297,7 @@ static void put_copies(const struct page *pg)
 /* How many frames a stack has. */
 static void put_frames(const struct page *pg)
 {
-	const uint64_t *frames = &pg->p->counters[PROFILE_STACKS_TO_8_FRAMES];
+	const uint64_t *frames = &pg->counters[PROFILE_STACKS_TO_8_FRAMES];
 	uint64_t all = 0, most = 0;
 	char value[32], why[96] = "in half of the stacks";
 	unsigned int i;
@@ -316,7 +337,7 @@ static void put_stacks(const struct page *pg)
 		{PROFILE_STACKS_TOO_DEEP, "  too deep", "more frames than are kept"},
 		{PROFILE_STACKS_NO_REGS, "  no registers", "the kernel gave none of the program"},
 	};
-	const uint64_t *c = pg->p->counters;
+	const uint64_t *c = pg->counters;
 	uint64_t base = c[PROFILE_USER_STACKS] + c[PROFILE_STACKS_NO_REGS];
 	uint64_t bad = profile_stacks_incomplete(pg->p);
 
@@ -569,6 +590,8 @@ int render_summary(const struct profile *p, const struct render_info *info, FILE
 	struct calltree t;
 	int r;
 
+	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
+		pg.counters[c] = profile_counter(p, (enum profile_counter)c);
 	pg.width = width < MIN_WIDTH ? MIN_WIDTH : width > MAX_WIDTH ? MAX_WIDTH : (int)width;
 	r = calltree_build(&t, p, CALLTREE_MODULES);
 	if (r == 0) {

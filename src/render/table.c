@@ -97,21 +97,22 @@ static void put_worth(struct table *t, const struct profile *p)
 
 static void put_losses(struct table *t, const struct profile *p)
 {
-	const uint64_t *c = p->counters;
+	uint64_t n_samples = profile_counter(p, PROFILE_SAMPLES);
+	uint64_t n_lost = profile_counter(p, PROFILE_SAMPLES_LOST);
+	uint64_t n_missing = n_lost + profile_counter(p, PROFILE_SAMPLES_DROPPED);
+	uint64_t n_stacks = profile_counter(p, PROFILE_USER_STACKS);
+	uint64_t n_unnamed = profile_counter(p, PROFILE_FRAMES_UNNAMED);
 	uint64_t short_stacks = profile_stacks_incomplete(p);
 
-	(void)fprintf(t->out, "%" PRIu64 " samples", c[PROFILE_SAMPLES]);
+	(void)fprintf(t->out, "%" PRIu64 " samples", n_samples);
 	put_worth(t, p);
-	(void)fprintf(t->out, ", %" PRIu64 " lost (%.1f%%)",
-		      c[PROFILE_SAMPLES_LOST] + c[PROFILE_SAMPLES_DROPPED],
-		      table_share(c[PROFILE_SAMPLES_LOST] + c[PROFILE_SAMPLES_DROPPED],
-				  c[PROFILE_SAMPLES] + c[PROFILE_SAMPLES_LOST]));
-	if (c[PROFILE_USER_STACKS])
+	(void)fprintf(t->out, ", %" PRIu64 " lost (%.1f%%)", n_missing,
+		      table_share(n_missing, n_samples + n_lost));
+	if (n_stacks)
 		(void)fprintf(t->out, ", %.1f%% of the user stacks do not reach their entry",
-			      table_share(short_stacks, c[PROFILE_USER_STACKS]));
-	if (c[PROFILE_FRAMES_UNNAMED])
-		(void)fprintf(t->out, ", %" PRIu64 " frames without a name",
-			      c[PROFILE_FRAMES_UNNAMED]);
+			      table_share(short_stacks, n_stacks));
+	if (n_unnamed)
+		(void)fprintf(t->out, ", %" PRIu64 " frames without a name", n_unnamed);
 	if (frame_count_cut_names(p))
 		(void)fprintf(t->out, ", %" PRIu32 " names cut at %d bytes",
 			      frame_count_cut_names(p), FRAME_MAX_NAME - 1);

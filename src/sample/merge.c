@@ -349,7 +349,7 @@ struct sample_losses merger_read_lost(struct merger *m)
 		if (!m->read_lost || !source_read_lost(s, &count))
 			continue;
 		s->lost_read = count - s->lost_base;
-		*(s->sideband ? &sum.sideband : &sum.samples) += source_lost_news(s);
+		*(s->sideband ? &sum.sideband : &sum.samples[s->index]) += source_lost_news(s);
 	}
 	return sum;
 }

@@ -268,9 +268,9 @@ struct record {
 	};
 };
 
-/* Records lost, by kind of ring. */
+/* Records lost, by kind of ring; those of samples by the event's index. */
 struct sample_losses {
-	uint64_t samples, sideband;
+	uint64_t samples[SAMPLE_MAX_EVENTS], sideband;
 };
 
 /*

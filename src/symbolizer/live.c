@@ -152,8 +152,9 @@ int live_table(struct top_table *t, const struct profile *p)
 	aggregate_deinit(&a);
 	array_deinit(&l.path);
 	t->counts.n_samples = p->types[0].samples.n;
-	t->counts.n_lost = p->counters[PROFILE_SAMPLES_LOST] + p->counters[PROFILE_SAMPLES_DROPPED];
-	t->counts.n_user_stacks = p->counters[PROFILE_USER_STACKS];
+	t->counts.n_lost = profile_counter(p, PROFILE_SAMPLES_LOST) +
+			   profile_counter(p, PROFILE_SAMPLES_DROPPED);
+	t->counts.n_user_stacks = profile_counter(p, PROFILE_USER_STACKS);
 	t->counts.n_incomplete = profile_stacks_incomplete(p);
 	if (t->counts.n_incomplete > t->counts.n_user_stacks)
 		t->counts.n_incomplete = t->counts.n_user_stacks;

@@ -210,18 +210,18 @@ static void export_window(struct symbolizer *s)
 {
 	struct export_progress done = {.symbolizer = s};
 	struct profile *p = &s->profile;
+	uint32_t n = profile_n_samples(p);
 	int r;
 
 	count_dropped(s, payloads_take_dropped(s->payloads));
 	r = render_otlp(p, &s->info, NULL, on_payload, &done);
 	if (r < 0)
 		log_error("%llu of a window's %u samples cannot be encoded: %s",
-			  (unsigned long long)(p->types[0].samples.n - done.n_samples),
-			  p->types[0].samples.n, strerror(-r));
+			  (unsigned long long)(n - done.n_samples), n, strerror(-r));
 	/* The first payload has them; without one they go with the next window. */
 	if (done.n_payloads > 0)
-		memset(p->counters, 0, sizeof(p->counters));
-	count_dropped(s, p->types[0].samples.n - done.n_samples);
+		profile_clear_counters(p);
+	count_dropped(s, n - done.n_samples);
 	end_window(s);
 }
 
@@ -241,7 +241,7 @@ static __attribute__((noinline)) void show_window(struct symbolizer *s)
 		r = fd = top_table_write(&s->table);
 	if (r >= 0)
 		r = s->screen_sock < 0 ? -ENOTCONN : message_send(s->screen_sock, &m, &fd, 1);
-	memset(p->counters, 0, sizeof(p->counters));
+	profile_clear_counters(p);
 	if (r < 0) {
 		log_debug("a table of %u samples is not shown: %s", p->types[0].samples.n,
 			  strerror(-r));
@@ -253,14 +253,12 @@ static __attribute__((noinline)) void show_window(struct symbolizer *s)
 static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
 {
 	struct profile *p = &s->profile;
-	uint64_t dropped = p->counters[PROFILE_SAMPLES_DROPPED];
 	uint32_t first = p->types[0].samples.n, n_before = profile_n_samples(p), n;
 	int r = window_read(p, fd, s->uid_base);
 
 	if (r < 0) {
 		log_error("a window of %llu samples cannot be read: %s",
 			  (unsigned long long)n_samples, strerror(-r));
-		p->counters[PROFILE_SAMPLES_DROPPED] = dropped;
 		count_dropped(s, n_samples);
 		return;
 	}

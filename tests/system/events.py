@@ -291,6 +291,48 @@ def killed(directory):
     rig.check("counted_burn" not in sums["page-faults"], "the next profiler tells the events apart")
 
 
+def told_by(name, event):
+    """(samples, lost) as a report of a recorded file says."""
+    r = subprocess.run([rig.perfwalk(), "report", "--event", event, rig.path(name)], capture_output=True,
+                       text=True, check=False)
+    m = re.search(r"^(\d+) samples.*?, (\d+) lost", r.stdout, re.M)
+    if not m:
+        rig.fail(f"report --event {event} {name}: {r.stdout}{r.stderr}")
+    return int(m[1]), int(m[2])
+
+
+def losses(directory):
+    """Nobody reads the rings for a while: the faults do not fit theirs, the few samples of time do. Each
+    event has its own losses, and they are the same wherever they are read."""
+    outputs = [x for name in ("lossy.otlp", "lossy.pb.gz") for x in ("-o", rig.path(name))]
+    p = rig.start([rig.perfwalk(), "record", "-e", "cpu-clock/freq=49,stack-size=1K/", "-e",
+                   "page-faults/period=1,stack-size=65528/", *outputs, "--", *workload(directory, 60)],
+                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    err = p.stderr.readline()
+    rig.check("recording" in err, err.strip())
+    profiler = rig.wait_for("the profiler", lambda: next(
+        (c for c in rig.children_of(p.pid) if rig.comm_of(c) == rig.ROLES["profiler"]), 0))
+    os.kill(profiler, signal.SIGSTOP)
+    p.stdin.write("\n")
+    p.stdin.flush()
+    rig.wait_for("the workload's end", lambda: not any(
+        rig.comm_of(c) == "counted" for c in rig.children_of(p.pid)), 120)
+    os.kill(profiler, signal.SIGCONT)
+    out, err = p.communicate(timeout=120)
+    truth = Truth(out)
+    lost = counted(out, "lost")
+    rig.check(lost > 100, f"{lost} of {truth.faults} faults did not fit")
+    m = re.search(r"^  page-faults +([\d,]+) +([\d,]+) lost", out, re.M)
+    rig.check(m and not re.search(r"^  cpu-clock .* lost", out, re.M) and int(m[2].replace(",", "")) == lost,
+              "the summary says whose they are")
+    n = int(m[1].replace(",", ""))
+    rig.check(0 <= n + lost - truth.faults <= 0.05 * truth.faults + 100, f"{n} faults and {lost}: {truth.faults}")
+    for name in ("lossy.otlp", "lossy.pb.gz"):
+        of_time, of_faults = told_by(name, "cpu"), told_by(name, "page-faults")
+        rig.check(of_faults == (n, lost) and of_time == (counted(out, "cpu-clock"), 0),
+                  f"{name}, read again: {of_time} of the clock, {of_faults} of the faults")
+
+
 def without_root(directory):
     """As with systemd's and the kernel's older default, 64 KiB beside perf_event_mlock_kb, for three events."""
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="utf-8") as f:
@@ -319,6 +361,7 @@ def main():
     targets(directory)
     rig.apart(tracepoint, directory)
     killed(directory)
+    losses(directory)
     rig.apart(without_root, directory)
 
 

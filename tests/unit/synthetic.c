@@ -290,8 +290,10 @@ void synthetic_add_types(struct profile *p, uint32_t seed, uint32_t n)
 				.n = 1};
 
 			CHECK(profile_add_sample_of(p, type, &s));
-			p->counters[PROFILE_SAMPLES]++;
+			p->types[type].counters[PROFILE_SAMPLES]++;
 		}
+		p->types[type].counters[PROFILE_SAMPLES_LOST] = 10 * type;
+		p->types[type].counters[PROFILE_SAMPLES_THROTTLED] = i;
 	}
 }
 

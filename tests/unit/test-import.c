@@ -153,12 +153,16 @@ static void check_type(const struct profile *p, uint32_t type, enum import_kind 
 	if (kind == IMPORT_PPROF || back.types[0].period_ns)
 		CHECK_INT(back.types[0].rate_hz, ==, view.types[0].rate_hz);
 	CHECK_STR(facts.title, "perfwalk record -a");
+	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
+		CHECK_INT(profile_counter(&back, (enum profile_counter)c), ==,
+			  profile_counter(&view, (enum profile_counter)c));
 	free(bytes);
 	import_facts_deinit(&facts);
 	profile_deinit(&back);
 }
 
-/* Of a file of several types the first is read, or the one that is asked for. */
+/* Of a file of several types the first is read, or the one that is asked for, with what was counted
+ * of it. */
 static void test_types(void)
 {
 	static const struct {

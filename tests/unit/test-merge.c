@@ -406,7 +406,7 @@ static void check_losses(struct merger *m, uint64_t n_samples, uint64_t n_sideba
 {
 	const struct sample_losses have = merger_read_lost(m);
 
-	CHECK_INT(have.samples, ==, n_samples);
+	CHECK_INT(have.samples[0], ==, n_samples);
 	CHECK_INT(have.sideband, ==, n_sideband);
 }
 

@@ -159,8 +159,8 @@ static void test_full_profile_counts_what_it_refuses(void)
 
 		kept += profile_add_sample(&p, &s);
 	}
-	CHECK_INT(p.counters[PROFILE_SAMPLES_DROPPED] + kept, ==, 10000);
-	CHECK_INT(p.counters[PROFILE_SAMPLES_DROPPED], >, 0);
+	CHECK_INT(profile_counter(&p, PROFILE_SAMPLES_DROPPED) + kept, ==, 10000);
+	CHECK_INT(profile_counter(&p, PROFILE_SAMPLES_DROPPED), >, 0);
 	CHECK(profile_nearly_full(&p));
 	/* The table of frames may have room for a few: not for more than that. */
 	for (uint64_t at = 0xdead; frame != PROFILE_NONE && at < 0xdead + 1000; at++)
@@ -248,6 +248,8 @@ static void add_faults(struct profile *p, uint32_t n, int64_t v)
 				     .stack_bytes = 4096};
 	uint32_t type = profile_add_type(p, &facts);
 
+	p->types[type].counters[PROFILE_SAMPLES] += n;
+	p->types[type].counters[PROFILE_SAMPLES_LOST] += 7;
 	for (uint32_t i = 0; i < n; i++) {
 		struct profile_sample s = p->types[0].samples.items[i];
 
@@ -278,16 +280,25 @@ static void test_types(void)
 	profile_view(&q, 0, &view);
 	CHECK_INT(view.types[0].samples.n, ==, 300);
 	CHECK_STR(profile_text(&view, view.types[0].event), "cpu-clock");
+	CHECK_INT(profile_counter(&view, PROFILE_SAMPLES), ==, 300);
+	CHECK_INT(profile_counter(&view, PROFILE_SAMPLES_LOST), ==, 0);
+	CHECK_INT(profile_counter(&q, PROFILE_SAMPLES), ==, 360);
+	CHECK_INT(profile_counter(&q, PROFILE_SAMPLES_LOST), ==, 14);
 	profile_view(&q, 1, &view);
+	CHECK_INT(profile_counter(&view, PROFILE_SAMPLES), ==, 60);
+	CHECK_INT(profile_counter(&view, PROFILE_SAMPLES_LOST), ==, 14);
 	CHECK_INT(view.types[0].samples.n, ==, 60);
 	CHECK_INT(view.types[0].samples.items[59].value, ==, 5);
 	CHECK_INT(view.types[0].samples.items[59].stack, ==, q.types[0].samples.items[29].stack);
 	CHECK_INT(view.types[0].period_events, ==, 1);
 	CHECK_INT(view.types[0].stack_bytes, ==, 4096);
 	CHECK_STR(profile_text(&view, view.types[0].event), "page-faults");
-	/* Emptied, it is one of a single type again. */
-	profile_clear(&q);
+	/* Without samples, the next window says what they are of; what was counted stays. */
+	profile_clear_samples(&q);
 	CHECK_INT(q.n_types, ==, 1);
+	CHECK_INT(profile_counter(&q, PROFILE_SAMPLES), ==, 360);
+	profile_clear(&q);
+	CHECK_INT(profile_counter(&q, PROFILE_SAMPLES), ==, 0);
 	CHECK_INT(window_read(&q, both, 0), ==, 0);
 	CHECK_INT(q.n_types, ==, 2);
 	CHECK_INT(q.types[1].samples.n, ==, 30);

@@ -156,7 +156,7 @@ static uint64_t drain(struct session *s, bool flush, uint64_t *last, struct stor
 			tell(story, child, &r);
 	}
 	losses = merger_read_lost(s->m);
-	return lost + losses.samples + losses.sideband;
+	return lost + losses.samples[0] + losses.sideband;
 }
 
 static void test_probe(void)
