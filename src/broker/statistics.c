@@ -100,6 +100,8 @@ void statistics_collect(const struct broker *b, struct statistics *ret)
 	ret->n_files_set_aside = supervisor_n_set_aside(b->supervisor);
 	ret->paused = b->paused;
 	ret->flushing = !broker_flushed(b);
-	(void)snprintf(ret->event, sizeof(ret->event), "%s",
-		       sample_event_name(&b->events[0].sample, &b->events[0].features));
+	ret->n_events = b->options.n_events;
+	for (uint32_t i = 0; i < b->options.n_events; i++)
+		(void)snprintf(ret->events[i], sizeof(ret->events[i]), "%s",
+			       sample_event_name(&b->events[i].sample, &b->events[i].features));
 }

@@ -88,12 +88,31 @@ static void print_destinations(const struct statistics *s, const struct config *
 	print_count(out, "store_samples_lost", s->counts.store_samples_lost);
 }
 
+static void print_events(const struct statistics *s, FILE *out)
+{
+	for (uint32_t i = 0; i < s->n_events; i++) {
+		const struct status_event *e = &s->counts.events[i];
+		const struct {
+			const char *name;
+			uint64_t n;
+		} lines[] = {
+			{"samples", e->samples},
+			{"samples_lost", e->lost},
+			{"throttled", e->throttled},
+		};
+
+		for (size_t j = 0; j < ARRAY_SIZE(lines); j++)
+			(void)fprintf(out, "event.%s.%s %llu\n", s->events[i], lines[j].name,
+				      (unsigned long long)lines[j].n);
+	}
+}
+
 void broker_print_status(const struct broker *b, FILE *out)
 {
 	struct statistics s;
 
 	statistics_collect(b, &s);
-	(void)fprintf(out, "event %s\n", s.event);
+	(void)fprintf(out, "event %s\n", s.events[0]);
 	print_count(out, "rate_hz", s.rate_hz);
 	(void)fprintf(out, "interval_seconds %.3f\n", (double)b->options.interval_ns / 1e9);
 	print_count(out, "stack_size", s.stack_bytes);
@@ -107,6 +126,7 @@ void broker_print_status(const struct broker *b, FILE *out)
 	for (int c = PROFILE_SAMPLES + 1; c < PROFILE_N_COUNTERS; c++)
 		print_count(out, profile_counter_name((enum profile_counter)c),
 			    s.counts.counters[c]);
+	print_events(&s, out);
 	print_process(out, "broker", &s.processes[STATISTICS_BROKER]);
 	for (int i = 0; i < PEER_N; i++)
 		print_process(out, peer_name((enum peer)i), &s.processes[i]);

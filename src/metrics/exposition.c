@@ -13,6 +13,7 @@
 #include "src/process/statistics.h"
 #include "src/process/status-page.h"
 #include "src/profile/profile.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
 
 static void begin(FILE *out, const char *name, const char *type, const char *help)
@@ -83,6 +84,35 @@ static void print_samples(const struct statistics *s, FILE *out)
 	      "For how long sampling was paused on demand.");
 	(void)fprintf(out, "perfwalk_paused_seconds_total %.3f\n",
 		      (double)c[PROFILE_PAUSED_MS] / 1e3);
+}
+
+/* By event: the sums are the families without the label. */
+static void print_events(const struct statistics *s, FILE *out)
+{
+	static const struct {
+		const char *name, *help;
+		size_t offset;
+	} families[] = {
+		{"event_samples_total", "Samples taken, by event.",
+		 offsetof(struct status_event, samples)},
+		{"event_samples_lost_total", "Samples for which the ring had no room, by event.",
+		 offsetof(struct status_event, lost)},
+		{"event_throttles_total", "Times the kernel throttled the event.",
+		 offsetof(struct status_event, throttled)},
+	};
+	char name[256];
+
+	for (size_t i = 0; i < ARRAY_SIZE(families); i++) {
+		begin(out, families[i].name, "counter", families[i].help);
+		for (uint32_t k = 0; k < s->n_events; k++) {
+			uint64_t n;
+
+			memcpy(&n, (const char *)&s->counts.events[k] + families[i].offset,
+			       sizeof(n));
+			put_label(out, families[i].name, "event",
+				  escape(s->events[k], name, sizeof(name)), n);
+		}
+	}
 }
 
 static void print_stacks(const struct statistics *s, FILE *out)
@@ -294,6 +324,7 @@ void exposition_print(const struct statistics *s, const char *const *names, FILE
 {
 	print_state(s, out);
 	print_samples(s, out);
+	print_events(s, out);
 	print_stacks(s, out);
 	print_windows(s, out);
 	if (s->n_destinations > 0) {

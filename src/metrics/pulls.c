@@ -215,7 +215,7 @@ static void cut(struct pull *u, const struct statistics *s)
 	if (!type->period_ns && !type->period_events && s->rate_hz) {
 		type->rate_hz = s->rate_hz;
 		type->period_ns = NSEC_PER_SEC / s->rate_hz;
-		type->event = strtab_put(&p->strings, s->event);
+		type->event = strtab_put(&p->strings, s->events[0]);
 	}
 }
 

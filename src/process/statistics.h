@@ -31,7 +31,8 @@ struct statistics {
 	uint32_t n_destinations, n_cpus, rate_hz, n_files_set_aside;
 	uint32_t stack_bytes;  /* copied with each sample; 0: none is */
 	bool paused, flushing; /* a window that was to end now is still on its way */
-	char event[64];
+	uint32_t n_events;
+	char events[STATUS_MAX_EVENTS][64]; /* their names, as status_counts.events counts them */
 };
 
 _Static_assert(sizeof(struct statistics) <= PROTOCOL_STATISTICS_MAX, "fits a message");

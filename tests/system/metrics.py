@@ -39,6 +39,7 @@ endpoint = {endpoint}
 """
 # Each family there must be, and one of its labels.
 FAMILIES = {
+    "event_samples": "event", "event_samples_lost": "event", "event_throttles": "event",
     "samples": None, "samples_lost": "reason", "samples_filtered": None, "user_stacks": None,
     "stacks_truncated": None, "unwind_errors": "cause", "windows": None, "payloads": None, "payload_bytes": None,
     "export_payloads_sent": "destination", "export_payloads_dropped": "reason", "export_retries": "destination",
@@ -145,6 +146,11 @@ def agreement(daemon, port, sink):
               0 < v["export_request_duration_seconds_sum", dest] < 60, f"{n:.0f} requests in the histogram")
     pairs = {"samples": "samples_total", "windows": "windows_total", "user_stacks": "user_stacks_total",
              "stacks_truncated": "stacks_truncated_total", "frames_unnamed": "frames_unnamed_total"}
+    event = said["event"]
+    pairs_of_event = {"samples": "event_samples_total", "samples_lost": "event_samples_lost_total",
+                      "throttled": "event_throttles_total"}
+    rig.check(all(int(said[f"event.{event}.{a}"]) == v[b, ("event", event)] == int(said[a])
+                  for a, b in pairs_of_event.items()), f"all of them are of {event}")
     rig.check(all(int(said[a]) == v[b,] for a, b in pairs.items()) and
               int(said["export.sink.payloads_sent"]) == n and int(said["export.sink.samples_sent"]) == sent,
               "ctl status says the same")
