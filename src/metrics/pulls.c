@@ -253,7 +253,6 @@ static uint64_t advance(struct pulls *p, struct pull *u)
 {
 	struct message m = {.type = MESSAGE_ASK_FLUSH};
 	struct statistics s;
-	int fd = -EBADF;
 
 	if (clock_monotonic_ns() >= u->give_up_ns) {
 		refuse(u, "the last samples did not arrive in time; see /healthz");
@@ -262,8 +261,7 @@ static uint64_t advance(struct pulls *p, struct pull *u)
 	if (!u->flushed) {
 		/* Not while another flush is under way: what it closes was closed before our end.
 		 */
-		u->flushed = ask_broker(p->options.ask, &m, &fd) == 0 && m.answer.error == 0;
-		(void)close_fd(fd);
+		u->flushed = ask_values(p->options.ask, &m) == 0;
 		return POLL_NS;
 	}
 	if (statistics_ask(p->options.ask, &s) < 0 || s.flushing)

@@ -27,7 +27,8 @@ static int receive(struct ask *a, struct message *m, int *ret_fd)
 	}
 }
 
-int ask_broker(struct ask *a, struct message *m, int *ret_fd)
+/* 0 and *ret_fd (owned, -1: none), or -errno; the answer's own error is in its body. */
+static int exchange(struct ask *a, struct message *m, int *ret_fd)
 {
 	uint32_t want = m->type == MESSAGE_ASK_PROCESS	     ? MESSAGE_ANSWER_PROCESS
 			: m->type == MESSAGE_ASK_USER	     ? MESSAGE_ANSWER_USER
@@ -77,7 +78,7 @@ int ask_broker(struct ask *a, struct message *m, int *ret_fd)
 
 int ask_descriptor(struct ask *a, struct message *m)
 {
-	int fd = -1, r = ask_broker(a, m, &fd);
+	int fd = -1, r = exchange(a, m, &fd);
 
 	if (r < 0)
 		return r;
@@ -86,4 +87,12 @@ int ask_descriptor(struct ask *a, struct message *m)
 		return m->answer.error < 0 ? m->answer.error : -EBADMSG;
 	}
 	return fd;
+}
+
+int ask_values(struct ask *a, struct message *m)
+{
+	int fd = -1, r = exchange(a, m, &fd);
+
+	(void)close_fd(fd);
+	return r < 0 ? r : m->answer.error < 0 ? m->answer.error : 0;
 }

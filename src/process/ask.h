@@ -18,9 +18,10 @@ struct ask {
 };
 
 /*
- * Sends m (type and body filled) and receives the answer into m. 0 and *ret_fd (owned, -1 none);
- * -ETIMEDOUT, -EBADMSG, or -errno of the socket. The answer's own error is in its body.
+ * Both send m (type and body filled) to the broker and receive the answer into m. -errno: what the
+ * answer says; -ETIMEDOUT, -EBADMSG, or that of the socket.
  */
-int ask_broker(struct ask *a, struct message *m, int *ret_fd);
-/* For requests that are answered by a descriptor: the descriptor or -errno. */
+/* For requests that are answered by a descriptor, which is returned and the caller's. */
 int ask_descriptor(struct ask *a, struct message *m);
+/* For requests that are answered by values alone: 0. */
+int ask_values(struct ask *a, struct message *m);

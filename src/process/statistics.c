@@ -13,11 +13,10 @@ const char *statistics_role(int process)
 int statistics_ask(struct ask *ask, struct statistics *ret)
 {
 	struct message m = {.type = MESSAGE_ASK_STATISTICS};
-	int fd = -EBADF, r = ask_broker(ask, &m, &fd);
+	int r = ask_values(ask, &m);
 
-	(void)close_fd(fd);
-	if (r < 0 || m.answer_statistics.error < 0)
-		return r < 0 ? r : m.answer_statistics.error;
+	if (r < 0)
+		return r;
 	if (m.answer_statistics.n != sizeof(*ret))
 		return -EBADMSG;
 	memcpy(ret, m.answer_statistics.bytes, sizeof(*ret));

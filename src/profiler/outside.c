@@ -68,13 +68,12 @@ static int open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t s
 static int cgroup_path(void *ctx, uint64_t id, char *buf, size_t size)
 {
 	struct message m = {.type = MESSAGE_ASK_CGROUP_PATH};
-	int fd = -1, r;
+	int r;
 
 	m.ask_cgroup_path.id = id;
-	r = ask_broker(ctx, &m, &fd);
-	(void)close_fd(fd);
-	if (r < 0 || m.answer_text.error < 0)
-		return r < 0 ? r : m.answer_text.error;
+	r = ask_values(ctx, &m);
+	if (r < 0)
+		return r;
 	if (!message_text_ok(m.answer_text.text, sizeof(m.answer_text.text)) ||
 	    strlen(m.answer_text.text) >= size)
 		return -ENAMETOOLONG;
@@ -94,13 +93,12 @@ static int process_info(void *ctx, uint32_t pid, uint64_t *ret_start_ns, uint32_
 			char comm[17], char *exe, size_t n_exe, bool *ret_is_kernel)
 {
 	struct message m = {.type = MESSAGE_ASK_PROCESS};
-	int fd = -1, r;
+	int r;
 
 	m.ask_pid.pid = pid;
-	r = ask_broker(ctx, &m, &fd);
-	(void)close_fd(fd);
-	if (r < 0 || m.answer_process.error < 0)
-		return r < 0 ? r : m.answer_process.error;
+	r = ask_values(ctx, &m);
+	if (r < 0)
+		return r;
 	*ret_start_ns = m.answer_process.start_time_ns;
 	*ret_parent = m.answer_process.parent_pid;
 	*ret_is_kernel = m.answer_process.is_kernel != 0;
@@ -137,13 +135,12 @@ int outside_open_perf_map(struct ask *ask, uint32_t pid)
 int outside_user(struct ask *ask, uint32_t pid, uint32_t *ret_uid)
 {
 	struct message m = {.type = MESSAGE_ASK_USER};
-	int fd = -1, r;
+	int r;
 
 	m.ask_pid.pid = pid;
-	r = ask_broker(ask, &m, &fd);
-	(void)close_fd(fd);
-	if (r < 0 || m.answer_user.error < 0)
-		return r < 0 ? r : m.answer_user.error;
+	r = ask_values(ask, &m);
+	if (r < 0)
+		return r;
 	*ret_uid = m.answer_user.uid;
 	return 0;
 }
