@@ -10,7 +10,7 @@
 
 /* The first suffix that matches counts: .otlp.json stands before .json. */
 const struct format formats[] = {
-	{".html", "html", "flame graph page, self-contained", true, false, FORMAT_REFUSES,
+	{".html", "html", "flame graph page, self-contained", true, true, FORMAT_REFUSES,
 	 render_html, render_html_diff},
 	{".svg", "svg", "flame graph as a picture", false, false, FORMAT_REFUSES, render_svg, NULL},
 	{".folded", "folded", "folded stacks, one a line: comm;root;...;leaf N", false, false,

@@ -26,7 +26,7 @@ static void put_member(FILE *out, const char *key, const char *text)
 }
 
 static void put_meta(FILE *out, const struct profile *p, const struct render_info *info,
-		     const struct sampling *how)
+		     const struct sampling *how, bool before)
 {
 	const struct profile_type *t = &p->types[0];
 	uint64_t length = p->end_unix_ns > p->start_unix_ns ? p->end_unix_ns - p->start_unix_ns : 0;
@@ -43,6 +43,8 @@ static void put_meta(FILE *out, const struct profile *p, const struct render_inf
 	put_member(out, "version", info->version);
 	put_member(out, "event", profile_text(p, t->event));
 	put_member(out, "unit", profile_period_unit(p));
+	if (before)
+		fputs(",\"before\":1", out);
 	fputs("},\n\"counters\":{", out);
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
 		fprintf(out, "%s\"%s\":%" PRIu64, c ? "," : "",
@@ -252,7 +254,7 @@ static void put_samples(FILE *out, const struct profile *p, const struct calltre
 	fputs("}", out);
 }
 
-int html_put_data(FILE *out, const struct profile *p, const struct render_info *info)
+int html_put_data(FILE *out, const struct profile *p, const struct render_info *info, bool before)
 {
 	_cleanup_free_ uint32_t *order = NULL;
 	struct calltree t;
@@ -265,7 +267,7 @@ int html_put_data(FILE *out, const struct profile *p, const struct render_info *
 	}
 	if (r == 0) {
 		fputs("{", out);
-		put_meta(out, p, info, &t.sampling);
+		put_meta(out, p, info, &t.sampling, before);
 		fprintf(out, ",\n\"total\":%" PRId64 ",\"cut\":%" PRId64 ",\n",
 			t.nodes.items[0].total, t.n_cut);
 		put_symbols(out, &t);

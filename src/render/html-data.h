@@ -9,5 +9,6 @@
 #include "src/profile/profile.h"
 #include "src/render/render.h"
 
-/* 0 or -ENOMEM; errors of the stream stay in it. */
-int html_put_data(FILE *out, const struct profile *p, const struct render_info *info);
+/* Of the first type. before: it is the older capture of a comparison. 0 or -ENOMEM; errors of the
+ * stream stay in it. */
+int html_put_data(FILE *out, const struct profile *p, const struct render_info *info, bool before);

@@ -3,7 +3,8 @@
  * The flame graph page: one file without any reference to another. Its sources are in page/, as a
  * template, a style sheet and the parts of a script; the build makes C strings of them.
  *
- * The data (html-data.c) goes in as a JSON block, one object for each capture. Names come from
+ * The data (html-data.c) goes in as a JSON block, one object for each type of a capture, or for each
+ * of two captures that are compared. Names come from
  * strangers. They are JSON strings in which everything that HTML or JavaScript could take for
  * markup is escaped, the script only ever shows them as text, and the page's
  * Content-Security-Policy names our one script and style sheet by hash: nothing else runs, loads or
@@ -38,13 +39,19 @@ static int put_captures(FILE *out, const struct profile *p, const struct profile
 			const struct render_info *info)
 {
 	static const struct render_info unknown;
-	int r;
+	int r = 0;
 
 	fputs("[", out);
-	r = html_put_data(out, p, info);
+	for (uint32_t i = 0; i < p->n_types && r == 0; i++) {
+		struct profile view;
+
+		profile_view(p, i, &view);
+		fputs(i ? ",\n" : "", out);
+		r = html_put_data(out, &view, info, false);
+	}
 	if (r == 0 && before) {
 		fputs(",\n", out);
-		r = html_put_data(out, before, info->before ? info->before : &unknown);
+		r = html_put_data(out, before, info->before ? info->before : &unknown, true);
 	}
 	fputs("]", out);
 	return r;

@@ -33,7 +33,7 @@ struct render_info {
 int render_folded(const struct profile *p, const struct render_info *info, FILE *out);
 /* What a difference loses there: the stacks whose sum is below 0, and the sum of these. */
 int render_folded_below_zero(const struct profile *p, uint64_t *ret_n, int64_t *ret_sum);
-/* Self-contained flame graph page. */
+/* Self-contained flame graph page, on which one of the types is chosen. */
 int render_html(const struct profile *p, const struct render_info *info, FILE *out);
 /* Two captures on one page: width from after, colour from the change of the share of all samples.
  * info: of the newer one, with the comparison's title; rate, times and counters are each profile's

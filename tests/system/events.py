@@ -3,6 +3,7 @@
 all, for each kind of target, and nothing gets lost in silence. The truth is the workload's own: page
 faults that the kernel counted for it, and its own clock of the CPU time it burnt. Needs root."""
 import gzip
+import json
 import os
 import re
 import signal
@@ -157,7 +158,7 @@ def check_all_types(truth, lost):
 
 def formats(directory):
     out, err = capture("-e", "cpu-clock/freq=499/", "-e", "page-faults", "-o", rig.path("both.pb.gz"), "-o",
-                       rig.path("both.otlp"), "-o", rig.path("both.folded"), "-o", rig.path("both.perf.txt"),
+                       rig.path("both.otlp"), "-o", rig.path("both.html"), "-o", rig.path("both.folded"), "-o", rig.path("both.perf.txt"),
                        "--", *workload(directory))
     truth, lost = Truth(out), missing(out)
     rig.check("cpu-clock at 499 Hz and page-faults (each one) on" in err and
@@ -171,6 +172,10 @@ def formats(directory):
               all(counted(out, e) == n[e] for e in n), f"the summary counts each: {n}")
     rig.check(rig.total(rig.read_folded(rig.path("both.folded"))) == n["cpu-clock"],
               "folded stacks are those of the first event")
+    with open(rig.path("both.html"), encoding="utf-8") as f:
+        page = json.loads(re.search(r'id="data">(.*?)</script>', f.read(), re.S)[1])
+    rig.check([(c["meta"]["event"], c["total"], c["counters"]["samples"]) for c in page] == [(e, n[e], n[e]) for e in n],
+              "the page has both")
     check_all_types(truth, lost)
 
 

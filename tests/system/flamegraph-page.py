@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import browser
 
@@ -397,6 +398,57 @@ def test_diff():
     check('width from the older', total(), 12)
 
 
+def shown(event):
+    """After a change of the event, which loads the page again: waits until it is there."""
+    for _ in range(3000):
+        try:
+            if b.js('document.documentElement.dataset.ready && perfwalk.state.event') == event:
+                return
+        except RuntimeError:  # in between there is no page
+            pass
+        time.sleep(0.02)
+    check('the event shown', b.js('perfwalk.state.event'), event)
+
+
+def choose_event(event):
+    b.js(f'''(() => {{ const list = document.getElementById("event"); list.value = {json.dumps(event)};
+        list.dispatchEvent(new Event("change")); return 0; }})()''')
+    shown(event)
+
+
+def test_types():
+    b.open(write('small'))
+    check('no choice of one event', b.js('document.getElementById("event").hidden'), True)
+    b.open(write('types'))
+    check('the first event is shown', [total(), b.js('perfwalk.state.event'), b.js('location.hash')], [12, 'cpu-clock', ''])
+    check('each with what it is worth', b.js('[...document.querySelectorAll("#event option")].map((e) => e.textContent)'),
+          lambda t: [re.sub(r'(faults: )[\d,]+', r'\1N', x) for x in t] ==
+          ['cpu-clock: 121 ms of CPU time', 'page-faults: N', 'context-switches: 1,000',
+           'task-clock: 100 ms of CPU time', 'alloc: 256.0 KiB'])
+    facts = 'document.getElementById("facts").innerText.replace(/\\s+/g, " ")'
+    for event, samples, words in (('context-switches', 100, '100 samples (1,000 context-switches)'),
+                                  ('task-clock', 100, '100 samples (100 ms of CPU time)'),
+                                  ('alloc', 64 * 4096, '262,144 bytes (256.0 KiB)')):
+        choose_event(event)
+        check(f'{event}: its samples, and the address', [total(), b.js('location.hash')], [samples, f'#event={event}'])
+        check('in its unit', b.js(facts), lambda t, w=words, e=event: w in t and e in t)
+    losses = b.js('perfwalk.captures[0].counters.samples_lost')
+    choose_event('task-clock')
+    check('losses are the event\'s', [losses, b.js('perfwalk.captures[0].counters.samples_lost')], [0, 30])
+    b.key('2')
+    b.key('e')
+    shown('alloc')
+    check('a key shows the next, in the same view', b.js('[location.hash, document.getElementById("table").hidden]'),
+          ['#event=alloc&tab=functions', False])
+    b.open(os.path.join(work, 'types.html'), '#event=context-switches&split=cpu')
+    check('the address brings an event back', [total(), b.js('perfwalk.state.split')], [100, 'cpu'])
+    b.js('location.hash = "#event=page-faults"')
+    shown('page-faults')
+    check('also that of a page which is open', b.js('perfwalk.captures[0].meta.event'), 'page-faults')
+    b.open(os.path.join(work, 'types.html'), '#event=none')
+    check('an event that is not there is the first', b.js('perfwalk.state.event'), 'cpu-clock')
+
+
 def test_big():
     path = write('big')
     size = os.path.getsize(path)
@@ -453,7 +505,7 @@ work = tempfile.mkdtemp(prefix='perfwalk-page-')
 atexit.register(shutil.rmtree, work, ignore_errors=True)
 b = browser.Browser()
 try:
-    for test in (test_small, test_time, test_colours, test_paper, test_controls, test_views, test_hostile, test_confidence, test_diff, test_big, test_capture):
+    for test in (test_small, test_time, test_colours, test_paper, test_controls, test_views, test_hostile, test_confidence, test_diff, test_types, test_big, test_capture):
         test()
         check(f'{test.__name__}: complaints of the browser', b.complaints, [])
         check(f'{test.__name__}: requests besides the page', [r for r in b.requests if not r.startswith(('file://' + work, 'about:'))], [])

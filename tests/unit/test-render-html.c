@@ -173,6 +173,56 @@ static void test_broken_stream(void)
 	profile_deinit(&p);
 }
 
+/* Time, events of two kinds, and 64 samples of 4 KiB each. */
+static void make_types(struct profile *p)
+{
+	struct profile_type bytes = {.period_events = 1, .weighted = true};
+	uint32_t type;
+
+	synthetic_small(p);
+	synthetic_add_types(p, 4, 100);
+	bytes.event = strtab_put(&p->strings, "alloc");
+	bytes.unit = strtab_put(&p->strings, "bytes");
+	type = profile_add_type(p, &bytes);
+	for (uint32_t i = 0; i < 64; i++) {
+		struct profile_sample s = p->types[0].samples.items[i % 8];
+
+		s.value = 4096;
+		CHECK(profile_add_sample_of(p, type, &s));
+	}
+}
+
+/* Each type is a capture of the page, in their order. */
+static void test_types(void)
+{
+	static const struct {
+		const char *event;
+		size_t n;
+	} want[] = {{"cpu-clock", 12},
+		    {"page-faults", 100},
+		    {"context-switches", 100},
+		    {"task-clock", 100},
+		    {"alloc", 64}};
+	_cleanup_free_ char *page = NULL;
+	struct profile p;
+	char *at;
+
+	make_types(&p);
+	at = page = render(&p, render_html);
+	for (size_t i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+		char text[64];
+
+		(void)snprintf(text, sizeof(text), "\"event\":\"%s\"", want[i].event);
+		at = strstr(at, text);
+		CHECK(at);
+		(void)snprintf(text, sizeof(text), "\"samples\":{\"n\":%zu", want[i].n);
+		at = strstr(at, "\"samples\":{");
+		CHECK(at && strncmp(at, text, strlen(text)) == 0);
+	}
+	CHECK(!strstr(at, "\"event\":"));
+	profile_deinit(&p);
+}
+
 static int write_page(const char *kind, const char *path)
 {
 	struct render_info info = synthetic_info;
@@ -191,6 +241,8 @@ static int write_page(const char *kind, const char *path)
 		synthetic_random(&p, 3, 4300);
 	else if (strcmp(kind, "diff") == 0)
 		synthetic_changed(&p);
+	else if (strcmp(kind, "types") == 0)
+		make_types(&p);
 	else
 		synthetic_small(&p);
 	info.before = &synthetic_info;
@@ -206,6 +258,7 @@ int main(int argc, char **argv)
 	if (argc == 4 && strcmp(argv[1], "--write") == 0)
 		return write_page(argv[2], argv[3]);
 	RUN(test_pages);
+	RUN(test_types);
 	RUN(test_hostile);
 	RUN(test_diff);
 	RUN(test_broken_stream);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flame graph page, part 1: the data in the page as typed arrays. There is one capture, or two
-// that are compared (the newer first), with one table of symbols for both. Names come from
-// strangers: they are only ever drawn or set as text, never as markup.
+// The flame graph page, part 1: the data in the page as typed arrays. There is one capture, of one
+// of its events, or two that are compared (the newer first), with one table of symbols for both.
+// Names come from strangers: they are only ever drawn or set as text, never as markup.
 'use strict';
 
 const NONE = -1;
@@ -138,8 +138,14 @@ function isUnnamed(symbol) {
 	return symbols.kind[symbol] !== MARKER && symbols.name[symbol].startsWith('[');
 }
 
-const captures = JSON.parse(document.getElementById('data').textContent).map(decodeCapture);
-const comparing = captures.length > 1;
+const inFile = JSON.parse(document.getElementById('data').textContent);
+const comparing = inFile.some((raw) => raw.meta.before);
+// Else each is of another event, and one is shown. All that is shown is in the address, so another
+// event is another load of the page.
+const events = comparing ? [] : inFile.map((raw) => raw.meta.event);
+const eventIn = (fragment) => Math.max(0, events.indexOf(new URLSearchParams(fragment.slice(1)).get('event')));
+const shownEvent = eventIn(location.hash);
+const captures = (comparing ? inFile : [inFile[shownEvent]]).map(decodeCapture);
 // Is the number of samples known of all?
 const counted = captures.every((c) => c.meta.counted);
 const nodesInFile = captures.reduce((sum, c) => sum + c.tree.n - 1, 0);

@@ -409,7 +409,7 @@ function showFilter() {
 	}
 }
 function syncControls() {
-	for (const key of ['split', 'order', 'shape', 'width'])
+	for (const key of ['event', 'split', 'order', 'shape', 'width'])
 		byId(key).value = state[key];
 	byId('search').value = state.search;
 	showFilter();
@@ -448,6 +448,7 @@ const keys = {
 	c: copyName,
 	C: copyStack,
 	w: sandwichOfFocus,
+	e: () => events.length > 1 && showEvent(events[(shownEvent + 1) % events.length]),
 	s: () => cycle('split'),
 	o: () => cycle('order'),
 	f: () => cycle('shape'),
@@ -523,6 +524,7 @@ function printWhole(on) {
 }
 function listen() {
 	byId('search').addEventListener('input', (e) => search(e.target.value));
+	byId('event').addEventListener('change', (e) => showEvent(e.target.value));
 	for (const key of ['split', 'order', 'shape', 'width'])
 		byId(key).addEventListener('change', (e) => change({[key]: e.target.value}));
 	byId('filter').addEventListener('focus', fillFilters);
@@ -545,7 +547,17 @@ function listen() {
 	window.addEventListener('afterprint', () => printWhole(false));
 	darkPreferred.addEventListener('change', applyTheme);
 }
+// What is selected and zoomed to stays, as far as it is there.
+function showEvent(event) {
+	state.event = event;
+	writeFragment();
+	location.reload();
+}
 function restore() {
+	if (eventIn(location.hash) !== shownEvent) {
+		location.reload();
+		return;
+	}
 	readFragment();
 	readTheme();
 	showLegend();
@@ -566,6 +578,8 @@ byId('tabs').append(...tabs.map((tab, i) => {
 if (comparing)
 	byId('order').querySelector('[value=time]').remove();
 byId('width').hidden = !comparing;
+byId('event').hidden = events.length < 2;
+byId('event').append(...events.map((event, i) => new Option(eventWords(inFile[i]), event)));
 byId('time').hidden = !captures.some((c) => c.timed);
 captures.forEach((c, i) => {
 	if (c.timed)

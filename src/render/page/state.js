@@ -4,6 +4,7 @@
 
 const tabs = ['graph', 'functions', 'sandwich', 'modules', 'containers'].concat(comparing ? ['changes'] : []);
 const choices = {
+	event: events,
 	tab: tabs,
 	split: Object.keys(splits),
 	order: comparing ? ['name', 'heavy'] : ['name', 'heavy', 'time'],
@@ -13,6 +14,7 @@ const choices = {
 	sort: ['self', 'total', 'change', 'name', 'module'],
 };
 const state = {
+	event: events[0],
 	tab: 'graph',
 	split: 'process',
 	order: 'heavy',
@@ -100,6 +102,12 @@ function bytes(n) {
 	const i = Math.min(Math.floor(Math.log2(Math.max(n, 1)) / 10), names.length - 1);
 
 	return `${i ? (n / 1024 ** i).toFixed(1) : n} ${names[i]}`;
+}
+// Of the raw data of an event that is not shown.
+function eventWords({meta, total}) {
+	const words = meta.periodNs || meta.periodEvents ? worth(total, meta).replace(` ${meta.event}`, '') : count(total);
+
+	return `${meta.event}: ${words}${meta.periodNs ? ' of CPU time' : ''}`;
 }
 // What samples are worth: time, bytes, or events that were counted.
 function worth(samples, meta = captures[0].meta) {
