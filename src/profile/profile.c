@@ -17,6 +17,16 @@ static const char *const marker_texts[PROFILE_N_MARKERS] = {
 	[PROFILE_MARKER_NO_USER_REGS] = "[no user registers]",
 };
 
+static const char *const runtime_names[PROFILE_N_RUNTIMES] = {
+	[PROFILE_RUNTIME_BEAM] = "beam",     [PROFILE_RUNTIME_CPYTHON] = "cpython",
+	[PROFILE_RUNTIME_DOTNET] = "dotnet", [PROFILE_RUNTIME_HERMES] = "hermes",
+	[PROFILE_RUNTIME_JVM] = "jvm",	     [PROFILE_RUNTIME_LUAJIT] = "luajit",
+	[PROFILE_RUNTIME_PERL] = "perl",     [PROFILE_RUNTIME_PHP] = "php",
+	[PROFILE_RUNTIME_RUBY] = "ruby",     [PROFILE_RUNTIME_V8JS] = "v8js",
+};
+_Static_assert(PROFILE_UID_FIRST_RUNTIME + PROFILE_N_RUNTIMES <= PROFILE_UID_FIRST_FILE,
+	       "each has its uid");
+
 static const char *const counter_names[PROFILE_N_COUNTERS] = {
 	[PROFILE_SAMPLES] = "samples",
 	[PROFILE_SAMPLES_LOST] = "samples_lost",
@@ -54,6 +64,20 @@ static const char *const counter_names[PROFILE_N_COUNTERS] = {
 const char *profile_marker_text(uint64_t marker)
 {
 	return marker < PROFILE_N_MARKERS ? marker_texts[marker] : "";
+}
+
+const char *profile_runtime_name(uint32_t runtime)
+{
+	return runtime < PROFILE_N_RUNTIMES ? runtime_names[runtime] : "";
+}
+
+enum profile_runtime profile_runtime_by_name(const char *name)
+{
+	uint32_t i = 0;
+
+	while (i < PROFILE_N_RUNTIMES && strcmp(name, runtime_names[i]) != 0)
+		i++;
+	return (enum profile_runtime)i;
 }
 
 const char *profile_counter_name(enum profile_counter c)
@@ -209,6 +233,18 @@ uint32_t profile_add_module(struct profile *p, const struct profile_module *m)
 		have->file_offset = m->file_offset;
 	}
 	return row;
+}
+
+uint32_t profile_add_runtime(struct profile *p, enum profile_runtime runtime)
+{
+	const struct profile_module m = {
+		.uid = PROFILE_UID_FIRST_RUNTIME + (uint64_t)runtime,
+		.kind = PROFILE_MODULE_RUNTIME,
+		.runtime = runtime,
+		.process = PROFILE_NONE,
+	};
+
+	return profile_add_module(p, &m);
 }
 
 /* A container has one name, which may be found later; without its id the name is all there is. */

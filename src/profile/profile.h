@@ -26,8 +26,30 @@ enum profile_module_kind {
 	PROFILE_MODULE_JIT, /* executable anonymous memory of one process; addresses are absolute */
 	PROFILE_MODULE_NONE,   /* in no mapping; addresses are absolute */
 	PROFILE_MODULE_MARKER, /* not code: address is an enum profile_marker */
+	/* A runtime's own frames, such as an interpreter's: they come with their names. Their
+	 * addresses, if they are not 0, mean something to the runtime alone. */
+	PROFILE_MODULE_RUNTIME,
 	PROFILE_N_MODULE_KINDS
 };
+
+/* Runtimes that have frames of their own. */
+enum profile_runtime {
+	PROFILE_RUNTIME_BEAM,
+	PROFILE_RUNTIME_CPYTHON,
+	PROFILE_RUNTIME_DOTNET,
+	PROFILE_RUNTIME_HERMES,
+	PROFILE_RUNTIME_JVM,
+	PROFILE_RUNTIME_LUAJIT,
+	PROFILE_RUNTIME_PERL,
+	PROFILE_RUNTIME_PHP,
+	PROFILE_RUNTIME_RUBY,
+	PROFILE_RUNTIME_V8JS,
+	PROFILE_N_RUNTIMES
+};
+/* "cpython" ...: OpenTelemetry's values of profile.frame.type; "" when out of range. */
+const char *profile_runtime_name(uint32_t runtime);
+/* PROFILE_N_RUNTIMES: none is called so. */
+enum profile_runtime profile_runtime_by_name(const char *name);
 
 /* Marker frames: the outermost frame of a stack that does not reach the thread's entry. */
 enum profile_marker {
@@ -55,7 +77,8 @@ enum profile_uid {
 	/* Of another host or boot than this one (perf.data): nothing here knows their addresses. */
 	PROFILE_UID_FOREIGN_KERNEL,
 	PROFILE_UID_FOREIGN_VDSO,
-	PROFILE_UID_FIRST_FILE = 16,
+	PROFILE_UID_FIRST_RUNTIME, /* + enum profile_runtime */
+	PROFILE_UID_FIRST_FILE = 32,
 };
 
 struct profile_module {
@@ -64,6 +87,7 @@ struct profile_module {
 	uint64_t memory_start, memory_limit,
 		file_offset; /* ELF virtual range of the code; 0, 0 unknown */
 	uint32_t kind;	     /* enum profile_module_kind */
+	uint32_t runtime;    /* PROFILE_MODULE_RUNTIME: enum profile_runtime; else 0 */
 	uint32_t process;    /* PROFILE_MODULE_JIT: whose memory; else PROFILE_NONE */
 	strid path;	     /* as mapped in the process's mount namespace; "" without a file */
 	strid go_build_id, htlhash, language; /* set when named; "" unknown */
@@ -241,14 +265,16 @@ bool profile_has_room(const struct profile *p, uint64_t max_bytes);
  * the name of its container.
  */
 uint32_t profile_add_module(struct profile *p, const struct profile_module *m);
+/* The module of a runtime's frames. */
+uint32_t profile_add_runtime(struct profile *p, enum profile_runtime runtime);
 uint32_t profile_add_process(struct profile *p, const struct profile_process *proc);
 uint32_t profile_add_thread(struct profile *p, uint32_t process, uint32_t tid, strid name);
 uint32_t profile_add_labelled_thread(struct profile *p, const struct profile_thread *t);
 uint32_t profile_add_frame(struct profile *p, uint32_t module, uint64_t address);
 /*
- * A frame that comes with its names: of a recorded file. Equal are those of the same module,
- * address and lines, so frames without an address (0) are told apart by what they are called, and
- * those whose address has another meaning in another file are, too. Copies n lines.
+ * A frame that comes with its names: of a recorded file, or of a runtime. Equal are those of the
+ * same module, address and lines, so frames without an address (0) are told apart by what they are
+ * called, and those whose address has another meaning in another file are, too. Copies n lines.
  */
 uint32_t profile_add_named_frame(struct profile *p, uint32_t module, uint64_t address,
 				 const struct profile_line *lines, uint32_t n);

@@ -12,14 +12,17 @@
 #include "util/cursor.h"
 #include "util/memory-file.h"
 
-#define WINDOW_MAGIC UINT64_C(0x32776e776b6c6177) /* "walkwnw2" */
+#define WINDOW_MAGIC UINT64_C(0x33776e776b6c6177) /* "walkwnw3" */
 #define WINDOW_MAX   (UINT64_C(1) << 30)
+#define MAX_LINES    256 /* of a frame */
 
 enum section {
 	SECTION_STRINGS, /* texts with their terminating 0, in the order of their ids */
 	SECTION_MODULES,
 	SECTION_PROCESSES,
 	SECTION_THREADS,
+	SECTION_FUNCTIONS, /* of frames that come with their names; and so are the lines */
+	SECTION_LINES,
 	SECTION_FRAMES,
 	SECTION_STACKS,
 	SECTION_STACK_FRAMES,
@@ -41,6 +44,8 @@ static const uint32_t item_sizes[N_SECTIONS] = {
 	[SECTION_MODULES] = sizeof(struct profile_module),
 	[SECTION_PROCESSES] = sizeof(struct profile_process),
 	[SECTION_THREADS] = sizeof(struct profile_thread),
+	[SECTION_FUNCTIONS] = sizeof(struct profile_function),
+	[SECTION_LINES] = sizeof(struct profile_line),
 	[SECTION_FRAMES] = sizeof(struct profile_frame),
 	[SECTION_STACKS] = sizeof(struct profile_stack),
 	[SECTION_STACK_FRAMES] = sizeof(uint32_t),
@@ -78,6 +83,12 @@ static const void *section_data(const struct profile *p, enum section s, uint32_
 	case SECTION_THREADS:
 		*ret_n = p->threads.n;
 		return p->threads.items;
+	case SECTION_FUNCTIONS:
+		*ret_n = p->functions.n;
+		return p->functions.items;
+	case SECTION_LINES:
+		*ret_n = p->lines.n;
+		return p->lines.items;
 	case SECTION_FRAMES:
 		*ret_n = p->frames.n;
 		return p->frames.items;
@@ -195,7 +206,7 @@ struct reader {
 	struct window_header h;
 	const void *sections[N_SECTIONS];
 	strid *strings; /* [0 .. n_strings] */
-	uint32_t *modules, *processes, *threads, *frames, *stacks;
+	uint32_t *modules, *processes, *threads, *functions, *frames, *stacks;
 	uint32_t types[PROFILE_MAX_TYPES];
 };
 
@@ -205,6 +216,7 @@ static void reader_free(struct reader *r)
 	free(r->modules);
 	free(r->processes);
 	free(r->threads);
+	free(r->functions);
 	free(r->frames);
 	free(r->stacks);
 }
@@ -289,7 +301,8 @@ static int read_modules(struct reader *r, uint64_t uid_base)
 
 		if (!map_string(r, &v.path) || !map_string(r, &v.go_build_id) ||
 		    !map_string(r, &v.htlhash) || !map_string(r, &v.language) ||
-		    v.kind >= PROFILE_N_MODULE_KINDS || v.n_build_id > PROFILE_MAX_BUILD_ID)
+		    v.kind >= PROFILE_N_MODULE_KINDS || v.runtime >= PROFILE_N_RUNTIMES ||
+		    v.n_build_id > PROFILE_MAX_BUILD_ID)
 			return -EBADMSG;
 		if (v.process != PROFILE_NONE) {
 			if (v.process >= r->h.sections[SECTION_PROCESSES].n)
@@ -324,6 +337,49 @@ static int read_threads(struct reader *r)
 	return 0;
 }
 
+static int read_functions(struct reader *r)
+{
+	uint32_t n = r->h.sections[SECTION_FUNCTIONS].n;
+
+	r->functions = calloc((size_t)n + 1, sizeof(*r->functions));
+	if (!r->functions)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n; i++) {
+		struct profile_function v =
+			((const struct profile_function *)r->sections[SECTION_FUNCTIONS])[i];
+
+		if (!map_string(r, &v.name) || !map_string(r, &v.system_name) ||
+		    !map_string(r, &v.file) || !map_string(r, &v.module_name) ||
+		    !map_string(r, &v.language))
+			return -EBADMSG;
+		r->functions[i] = profile_add_function(r->p, &v);
+	}
+	return 0;
+}
+
+/* A frame of module, which names itself: *ret its row, PROFILE_NONE where it does not fit. */
+static int read_named_frame(struct reader *r, uint32_t module, const struct profile_frame *v,
+			    uint32_t *ret)
+{
+	const struct profile_line *all = r->sections[SECTION_LINES];
+	uint32_t n_all = r->h.sections[SECTION_LINES].n;
+	struct profile_line lines[MAX_LINES];
+	bool whole = true;
+
+	if (v->n_lines > MAX_LINES || v->first_line > n_all || v->n_lines > n_all - v->first_line)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < v->n_lines; i++) {
+		lines[i] = all[v->first_line + i];
+		if (lines[i].function >= r->h.sections[SECTION_FUNCTIONS].n)
+			return -EBADMSG;
+		lines[i].function = r->functions[lines[i].function];
+		whole = whole && lines[i].function != PROFILE_NONE;
+	}
+	*ret = whole ? profile_add_named_frame(r->p, module, v->address, lines, v->n_lines)
+		     : PROFILE_NONE;
+	return 0;
+}
+
 static int read_frames(struct reader *r)
 {
 	uint32_t n = r->h.sections[SECTION_FRAMES].n;
@@ -335,12 +391,22 @@ static int read_frames(struct reader *r)
 		const struct profile_frame *v =
 			&((const struct profile_frame *)r->sections[SECTION_FRAMES])[i];
 		uint32_t module;
+		int e = 0;
 
 		if (v->module >= r->h.sections[SECTION_MODULES].n)
 			return -EBADMSG;
 		module = r->modules[v->module];
-		r->frames[i] = module == PROFILE_NONE ? PROFILE_NONE
-						      : profile_add_frame(r->p, module, v->address);
+		/* The profiler knows no names of code in files. */
+		if (module == PROFILE_NONE)
+			r->frames[i] = PROFILE_NONE;
+		else if (r->p->modules.items[module].kind == PROFILE_MODULE_RUNTIME)
+			e = read_named_frame(r, module, v, &r->frames[i]);
+		else if (v->n_lines == 0)
+			r->frames[i] = profile_add_frame(r->p, module, v->address);
+		else
+			e = -EBADMSG;
+		if (e < 0)
+			return e;
 	}
 	return 0;
 }
@@ -482,7 +548,8 @@ static int read_all(struct reader *r, const uint8_t *map, uint64_t size, uint64_
 
 	if ((e = reader_layout(r, map, size)) < 0 || (e = read_strings(r)) < 0 ||
 	    (e = read_processes(r)) < 0 || (e = read_modules(r, uid_base)) < 0 ||
-	    (e = read_threads(r)) < 0 || (e = read_frames(r)) < 0 || (e = read_stacks(r)) < 0)
+	    (e = read_threads(r)) < 0 || (e = read_functions(r)) < 0 || (e = read_frames(r)) < 0 ||
+	    (e = read_stacks(r)) < 0)
 		return e;
 	host_name = r->h.host_name;
 	kernel_release = r->h.kernel_release;

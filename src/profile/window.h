@@ -6,7 +6,8 @@
  *
  * Same machine, same binary: native byte order, the structs of profile.h as they are, and a header
  * that refuses another layout. But not the same trust: the profiler reads hostile bytes, so the
- * reader checks every count, row number and string id before it uses one.
+ * reader checks every count, row number and string id before it uses one. Frames of runtimes come
+ * with their names; those of other modules have none yet.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -9,6 +9,7 @@
 #include "src/profile/profile.h"
 #include "src/profile/window.h"
 #include "tests/unit/test.h"
+#include "util/cleanup.h"
 
 static void fill(struct profile *p, uint32_t n_samples)
 {
@@ -40,6 +41,150 @@ static void fill(struct profile *p, uint32_t n_samples)
 		CHECK(profile_add_sample(p, &s));
 		p->counters[PROFILE_SAMPLES]++;
 	}
+}
+
+/* A frame of a runtime: a function, and one that was inlined into it. */
+static uint32_t put_runtime_frame(struct profile *p, enum profile_runtime runtime, const char *name,
+				  uint32_t line, const char *inlined)
+{
+	struct profile_function f = {.name = strtab_put(&p->strings, name),
+				     .file = strtab_put(&p->strings, "app/views.py"),
+				     .start_line = 7};
+	struct profile_line lines[2] = {{.line = 3}, {.line = line}};
+
+	lines[1].function = profile_add_function(p, &f);
+	if (inlined) {
+		f.name = strtab_put(&p->strings, inlined);
+		lines[0].function = profile_add_function(p, &f);
+	}
+	return profile_add_named_frame(p, profile_add_runtime(p, runtime), 0,
+				       inlined ? lines : lines + 1, inlined ? 2 : 1);
+}
+
+/* Samples whose stacks mix frames with names and without. */
+static void fill_mixed(struct profile *p, uint32_t n_samples)
+{
+	fill(p, 1);
+	p->end_unix_ns = 1000 + n_samples;
+	p->types[0].samples.n = 0;
+	for (uint32_t i = 0; i < n_samples; i++) {
+		uint32_t frames[5] = {
+			profile_add_frame(p, 0, 0x1000 + i % 3),
+			put_runtime_frame(p, PROFILE_RUNTIME_CPYTHON, "inner", i % 5, NULL),
+			put_runtime_frame(p, PROFILE_RUNTIME_JVM, "Outer.run", i % 2, "Outer.get"),
+			profile_add_frame(p, 0, 0x3000),
+			profile_add_frame(p, profile_add_runtime(p, PROFILE_RUNTIME_JVM), 0)};
+		struct profile_sample s = {.time_unix_ns = 1000 + i,
+					   .value = 1,
+					   .stack = profile_add_stack(p, frames, 5, 0)};
+
+		CHECK(profile_add_sample(p, &s));
+	}
+}
+
+static const char *function_of(const struct profile *p, uint32_t frame, uint32_t line)
+{
+	const struct profile_frame *f = &p->frames.items[frame];
+
+	CHECK_INT(line, <, f->n_lines);
+	return profile_text(p,
+			    p->functions.items[p->lines.items[f->first_line + line].function].name);
+}
+
+static void check_mixed_stack(const struct profile *p, uint32_t sample, uint32_t i)
+{
+	uint32_t n;
+	const uint32_t *frames =
+		profile_stack_frames(p, p->types[0].samples.items[sample].stack, &n);
+	const struct profile_frame *f;
+
+	CHECK_INT(n, ==, 5);
+	CHECK_INT(p->frames.items[frames[0]].address, ==, 0x1000 + i % 3);
+	CHECK(profile_wants_name(p, frames[0]) && profile_wants_name(p, frames[3]));
+	CHECK_STR(function_of(p, frames[1], 0), "inner");
+	CHECK_STR(function_of(p, frames[2], 0), "Outer.get");
+	CHECK_STR(function_of(p, frames[2], 1), "Outer.run");
+	CHECK(!profile_wants_name(p, frames[1]) && !profile_wants_name(p, frames[2]));
+	f = &p->frames.items[frames[1]];
+	CHECK_INT(p->lines.items[f->first_line].line, ==, i % 5);
+	CHECK_INT(p->modules.items[f->module].kind, ==, PROFILE_MODULE_RUNTIME);
+	CHECK_STR(profile_runtime_name(p->modules.items[f->module].runtime), "cpython");
+	f = &p->frames.items[frames[2]];
+	CHECK_STR(profile_runtime_name(p->modules.items[f->module].runtime), "jvm");
+	CHECK_INT(p->lines.items[f->first_line + 1].line, ==, i % 2);
+	CHECK_STR(profile_text(p, p->functions.items[p->lines.items[f->first_line].function].file),
+		  "app/views.py");
+	f = &p->frames.items[frames[4]];
+	CHECK_INT(f->n_lines, ==, 0);
+	CHECK_STR(profile_runtime_name(p->modules.items[f->module].runtime), "jvm");
+}
+
+static void test_runtimes_have_names(void)
+{
+	for (uint32_t i = 0; i < PROFILE_N_RUNTIMES; i++) {
+		CHECK(profile_runtime_name(i)[0] != '\0');
+		CHECK_INT(profile_runtime_by_name(profile_runtime_name(i)), ==, i);
+	}
+	CHECK_STR(profile_runtime_name(PROFILE_N_RUNTIMES), "");
+	CHECK_INT(profile_runtime_by_name("native"), ==, PROFILE_N_RUNTIMES);
+}
+
+/* Frames with names cross the wall beside frames without, and those of several windows, also of
+ * another profiler, are the same. */
+static void test_named_frames_cross(void)
+{
+	enum { N = 60 };
+	struct profile p, q;
+	uint32_t n_frames;
+	int fd;
+
+	profile_init(&p, 1 << 20);
+	profile_init(&q, 1 << 20);
+	/* So that no row has the same number on both sides. */
+	(void)put_runtime_frame(&q, PROFILE_RUNTIME_V8JS, "other", 1, "another");
+	fill_mixed(&p, N);
+	fd = window_write(&p);
+	CHECK_INT(window_read(&q, fd, 0), ==, 0);
+	CHECK_INT(q.types[0].samples.n, ==, N);
+	n_frames = q.frames.n;
+	CHECK_INT(window_read(&q, fd, 0), ==, 0);
+	CHECK_INT(q.frames.n, ==, n_frames);
+	CHECK_INT(q.functions.n, ==, 2 + 3);
+	for (uint32_t i = 0; i < 2 * N; i++)
+		check_mixed_stack(&q, i, i % N);
+	/* A restarted profiler's: of files they are others, of runtimes the same. */
+	CHECK_INT(window_read(&q, fd, UINT64_C(1) << 40), ==, 0);
+	CHECK_INT(q.modules.n, ==, 1 + 3 + 1);
+	for (uint32_t i = 0; i < 3 * N; i++)
+		check_mixed_stack(&q, i, i % N);
+	close(fd);
+	profile_deinit(&p);
+	profile_deinit(&q);
+}
+
+/* Where functions or lines do not fit, the samples are counted. */
+static void test_named_frames_without_room(void)
+{
+	enum { N = 60 };
+	struct profile p, q;
+	uint32_t some = 0;
+	int fd;
+
+	profile_init(&p, 1 << 20);
+	fill_mixed(&p, N);
+	fd = window_write(&p);
+	for (uint64_t max_bytes = 256; max_bytes < 8192; max_bytes += 8) {
+		profile_init(&q, max_bytes);
+		CHECK_INT(window_read(&q, fd, 0), ==, 0);
+		CHECK_INT(q.types[0].samples.n + q.counters[PROFILE_SAMPLES_DROPPED], ==, N);
+		some += q.types[0].samples.n > 0 && q.types[0].samples.n < N;
+		for (uint32_t i = 0; i < q.stack_frames.n; i++)
+			CHECK_INT(q.stack_frames.items[i], <, q.frames.n);
+		profile_deinit(&q);
+	}
+	CHECK_INT(some, >, 0);
+	close(fd);
+	profile_deinit(&p);
 }
 
 static void test_equal_rows_get_one_number(void)
@@ -312,17 +457,62 @@ static void test_types(void)
 	profile_deinit(&q);
 }
 
+/* Every row number is in range. */
+static void check_rows(const struct profile *q)
+{
+	for (uint32_t i = 0; i < q->types[0].samples.n; i++) {
+		CHECK_INT(q->types[0].samples.items[i].stack, <, q->stacks.n);
+		CHECK_INT(q->types[0].samples.items[i].thread, <, q->threads.n);
+	}
+	for (uint32_t i = 0; i < q->stack_frames.n; i++)
+		CHECK_INT(q->stack_frames.items[i], <, q->frames.n);
+	for (uint32_t i = 0; i < q->frames.n; i++) {
+		const struct profile_frame *f = &q->frames.items[i];
+
+		CHECK_INT(f->module, <, q->modules.n);
+		CHECK_INT(f->first_line, <=, q->lines.n);
+		CHECK_INT(f->n_lines, <=, q->lines.n - f->first_line);
+		CHECK(f->n_lines == 0 ||
+		      q->modules.items[f->module].kind == PROFILE_MODULE_RUNTIME);
+	}
+	for (uint32_t i = 0; i < q->modules.n; i++) {
+		CHECK_INT(q->modules.items[i].kind, <, PROFILE_N_MODULE_KINDS);
+		CHECK_INT(q->modules.items[i].runtime, <, PROFILE_N_RUNTIMES);
+	}
+	for (uint32_t i = 0; i < q->lines.n; i++)
+		CHECK_INT(q->lines.items[i].function, <, q->functions.n);
+	for (uint32_t i = 0; i < q->functions.n; i++) {
+		CHECK_INT(q->functions.items[i].name, <=, q->strings.n);
+		CHECK_INT(q->functions.items[i].file, <=, q->strings.n);
+	}
+}
+
+/* An error, or a profile that is whole; true: the latter. */
+static bool check_hostile(const uint8_t *bytes, size_t n)
+{
+	struct profile q;
+	int fd = sealed_copy(bytes, n), r;
+
+	profile_init(&q, 1 << 18);
+	r = window_read(&q, fd, 0);
+	if (r == 0)
+		check_rows(&q);
+	profile_deinit(&q);
+	close(fd);
+	return r == 0;
+}
+
 /* Whatever a corrupted profiler sends: an error or a profile whose every row number is in range. */
 static void test_hostile_windows(void)
 {
 	struct profile p, q;
 	uint8_t bytes[16384];
-	uint32_t seed = 1;
+	uint32_t seed = 1, read = 0;
 	ssize_t n;
 	int fd;
 
 	profile_init(&p, 1 << 20);
-	fill(&p, 20);
+	fill_mixed(&p, 20);
 	fd = window_write(&p);
 	n = pread(fd, bytes, sizeof(bytes), 0);
 	CHECK_INT(n, >, 500);
@@ -336,28 +526,90 @@ static void test_hostile_windows(void)
 			seed = seed * 1664525 + 1013904223;
 			bad[(seed >> 8) % (size_t)n] = (uint8_t)(round % 2 ? seed >> 24 : 0xff);
 		}
-		fd = sealed_copy(bad, round % 5 ? (size_t)n : (seed >> 8) % (size_t)n + 1);
-		profile_init(&q, 1 << 18);
-		if (window_read(&q, fd, 0) == 0) {
-			for (uint32_t i = 0; i < q.types[0].samples.n; i++) {
-				CHECK_INT(q.types[0].samples.items[i].stack, <, q.stacks.n);
-				CHECK_INT(q.types[0].samples.items[i].thread, <, q.threads.n);
-			}
-			for (uint32_t i = 0; i < q.stack_frames.n; i++)
-				CHECK_INT(q.stack_frames.items[i], <, q.frames.n);
-		}
-		profile_deinit(&q);
-		close(fd);
+		(void)check_hostile(bad, round % 5 ? (size_t)n : (seed >> 8) % (size_t)n + 1);
 	}
+	/* Each number in it, made a little or a lot too large. */
+	for (size_t at = 0; at + 4 <= (size_t)n; at += 4) {
+		static const uint32_t values[] = {1, 2, 7, 300, 0x7fffffff, 0xffffffff};
+
+		for (size_t i = 0; i < ARRAY_SIZE(values); i++) {
+			uint8_t bad[sizeof(bytes)];
+
+			memcpy(bad, bytes, (size_t)n);
+			memcpy(bad + at, &values[i], sizeof(values[i]));
+			read += check_hostile(bad, (size_t)n);
+		}
+	}
+	CHECK_INT(read, >, 0);
 	/* Not sealed, as on a kernel without seals: a copy is read. */
 	fd = memfd_create("test", MFD_CLOEXEC);
 	CHECK_INT(write(fd, bytes, (size_t)n), ==, n);
 	profile_init(&q, 1 << 18);
 	CHECK_INT(window_read(&q, fd, 0), ==, 0);
 	CHECK_INT(q.types[0].samples.n, ==, 20);
+	check_rows(&q);
 	profile_deinit(&q);
 	close(fd);
 	profile_deinit(&p);
+}
+
+static int read_back(const struct profile *p)
+{
+	struct profile q;
+	int fd = window_write(p), r;
+
+	CHECK_INT(fd, >=, 0);
+	profile_init(&q, 1 << 20);
+	r = window_read(&q, fd, 0);
+	CHECK(r == 0 || q.types[0].samples.n == 0);
+	profile_deinit(&q);
+	close(fd);
+	return r;
+}
+
+static void test_lines_beyond_their_table(void)
+{
+	struct profile_line lines[257] = {{0}};
+	struct profile p;
+	uint32_t last;
+
+	profile_init(&p, 1 << 20);
+	/* What stands behind the lines in a window could be taken for one more: address 0. */
+	(void)profile_add_frame(&p, profile_add_runtime(&p, PROFILE_RUNTIME_PHP), 0);
+	last = put_runtime_frame(&p, PROFILE_RUNTIME_PHP, "f", 1, "g");
+	CHECK_INT(read_back(&p), ==, 0);
+	p.frames.items[last].n_lines++;
+	CHECK_INT(read_back(&p), ==, -EBADMSG);
+	p.frames.items[last].n_lines--;
+	p.frames.items[last].first_line++;
+	CHECK_INT(read_back(&p), ==, -EBADMSG);
+	p.frames.items[last].first_line--;
+	CHECK_INT(profile_add_named_frame(&p, 0, 8, lines, 256), !=, PROFILE_NONE);
+	CHECK_INT(read_back(&p), ==, 0);
+	CHECK_INT(profile_add_named_frame(&p, 0, 8, lines, 257), !=, PROFILE_NONE);
+	CHECK_INT(read_back(&p), ==, -EBADMSG);
+	profile_deinit(&p);
+}
+
+/* A name for a frame of a file is not the profiler's to give. */
+static void test_names_of_files_are_refused(void)
+{
+	const struct profile_function f = {.name = STRID_EMPTY};
+	struct profile p, q;
+	struct profile_line line = {0};
+	int fd;
+
+	profile_init(&p, 1 << 20);
+	profile_init(&q, 1 << 20);
+	fill(&p, 3);
+	line.function = profile_add_function(&p, &f);
+	CHECK(profile_name_frame(&p, 0, &line, 1));
+	fd = window_write(&p);
+	CHECK_INT(window_read(&q, fd, 0), ==, -EBADMSG);
+	CHECK_INT(q.types[0].samples.n, ==, 0);
+	close(fd);
+	profile_deinit(&p);
+	profile_deinit(&q);
 }
 
 int main(void)
@@ -368,6 +620,11 @@ int main(void)
 	RUN(test_frames_without_a_name);
 	RUN(test_full_profile_counts_what_it_refuses);
 	RUN(test_window_round_trip_and_merge);
+	RUN(test_runtimes_have_names);
+	RUN(test_named_frames_cross);
+	RUN(test_named_frames_without_room);
+	RUN(test_lines_beyond_their_table);
+	RUN(test_names_of_files_are_refused);
 	RUN(test_types);
 	RUN(test_room_for_a_window);
 	RUN(test_hostile_windows);
