@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 
 #include "src/profile/profile.h"
@@ -237,13 +238,16 @@ uint32_t profile_add_module(struct profile *p, const struct profile_module *m)
 
 uint32_t profile_add_runtime(struct profile *p, enum profile_runtime runtime)
 {
-	const struct profile_module m = {
+	struct profile_module m = {
 		.uid = PROFILE_UID_FIRST_RUNTIME + (uint64_t)runtime,
 		.kind = PROFILE_MODULE_RUNTIME,
 		.runtime = runtime,
 		.process = PROFILE_NONE,
 	};
+	char path[16];
 
+	(void)snprintf(path, sizeof(path), "[%s]", profile_runtime_name(runtime));
+	m.path = strtab_put(&p->strings, path);
 	return profile_add_module(p, &m);
 }
 

@@ -26,8 +26,8 @@ enum profile_module_kind {
 	PROFILE_MODULE_JIT, /* executable anonymous memory of one process; addresses are absolute */
 	PROFILE_MODULE_NONE,   /* in no mapping; addresses are absolute */
 	PROFILE_MODULE_MARKER, /* not code: address is an enum profile_marker */
-	/* A runtime's own frames, such as an interpreter's: they come with their names. Their
-	 * addresses, if they are not 0, mean something to the runtime alone. */
+	/* A runtime's own frames, such as an interpreter's: they come with their names, and have no
+	 * addresses: 0. */
 	PROFILE_MODULE_RUNTIME,
 	PROFILE_N_MODULE_KINDS
 };
@@ -265,7 +265,7 @@ bool profile_has_room(const struct profile *p, uint64_t max_bytes);
  * the name of its container.
  */
 uint32_t profile_add_module(struct profile *p, const struct profile_module *m);
-/* The module of a runtime's frames. */
+/* The module of a runtime's frames; its path is "[cpython]" ... */
 uint32_t profile_add_runtime(struct profile *p, enum profile_runtime runtime);
 uint32_t profile_add_process(struct profile *p, const struct profile_process *proc);
 uint32_t profile_add_thread(struct profile *p, uint32_t process, uint32_t tid, strid name);

@@ -375,8 +375,7 @@ static int read_named_frame(struct reader *r, uint32_t module, const struct prof
 		lines[i].function = r->functions[lines[i].function];
 		whole = whole && lines[i].function != PROFILE_NONE;
 	}
-	*ret = whole ? profile_add_named_frame(r->p, module, v->address, lines, v->n_lines)
-		     : PROFILE_NONE;
+	*ret = whole ? profile_add_named_frame(r->p, module, 0, lines, v->n_lines) : PROFILE_NONE;
 	return 0;
 }
 
