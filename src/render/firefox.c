@@ -27,7 +27,14 @@
 #define GECKO_FORMAT_VERSION 31
 #define MAX_NODES	     (1u << 24)
 
-enum category { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL, CATEGORY_JIT, CATEGORY_INCOMPLETE };
+enum category {
+	CATEGORY_OTHER,
+	CATEGORY_USER,
+	CATEGORY_KERNEL,
+	CATEGORY_JIT,
+	CATEGORY_INCOMPLETE,
+	CATEGORY_INTERPRETED
+};
 
 struct stack_node {
 	uint32_t prefix; /* PROFILE_NONE: root */
@@ -243,6 +250,7 @@ static void frame_category(const struct firefox *x, uint32_t row)
 		[FRAME_KERNEL] = CATEGORY_KERNEL,
 		[FRAME_JIT] = CATEGORY_JIT,
 		[FRAME_MARKER] = CATEGORY_INCOMPLETE,
+		[FRAME_INTERPRETED] = CATEGORY_INTERPRETED,
 	};
 	uint32_t function = x->places.places.items[row].function;
 
@@ -432,13 +440,15 @@ static void put_meta(const struct firefox *x)
 		      (double)(p->end_unix_ns - p->start_unix_ns) / 1e6, GECKO_FORMAT_VERSION,
 		      FORMAT_VERSION, x->info->n_cpus);
 	/* In the order of enum category. */
-	(void)fputs("{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]},"
-		    "{\"name\":\"User\",\"color\":\"yellow\",\"subcategories\":[\"Other\"]},"
-		    "{\"name\":\"Kernel\",\"color\":\"blue\",\"subcategories\":[\"Other\"]},"
-		    "{\"name\":\"JIT\",\"color\":\"green\",\"subcategories\":[\"Other\"]},"
-		    "{\"name\":\"Incomplete\",\"color\":\"red\",\"subcategories\":[\"Other\"]}],\n"
-		    "\"product\":",
-		    x->out);
+	(void)fputs(
+		"{\"name\":\"Other\",\"color\":\"grey\",\"subcategories\":[\"Other\"]},"
+		"{\"name\":\"User\",\"color\":\"yellow\",\"subcategories\":[\"Other\"]},"
+		"{\"name\":\"Kernel\",\"color\":\"blue\",\"subcategories\":[\"Other\"]},"
+		"{\"name\":\"JIT\",\"color\":\"green\",\"subcategories\":[\"Other\"]},"
+		"{\"name\":\"Incomplete\",\"color\":\"red\",\"subcategories\":[\"Other\"]},"
+		"{\"name\":\"Interpreted\",\"color\":\"purple\",\"subcategories\":[\"Other\"]}],\n"
+		"\"product\":",
+		x->out);
 	json_put_string(x->out, x->info->title ? x->info->title : "perfwalk");
 	(void)snprintf(text, sizeof(text), "perfwalk %.64s",
 		       x->info->version ? x->info->version : "");

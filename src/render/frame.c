@@ -15,6 +15,8 @@ enum frame_kind frame_kind(const struct profile *p, uint32_t frame)
 		return FRAME_JIT;
 	case PROFILE_MODULE_MARKER:
 		return FRAME_MARKER;
+	case PROFILE_MODULE_RUNTIME:
+		return FRAME_INTERPRETED;
 	default:
 		return FRAME_NATIVE;
 	}
@@ -43,6 +45,8 @@ const char *frame_module_name(const struct profile *p, uint32_t module)
 		return "[jit]";
 	case PROFILE_MODULE_MARKER:
 		return "";
+	case PROFILE_MODULE_RUNTIME:
+		return *path ? path : "[unknown]";
 	default:
 		return "[unknown]";
 	}

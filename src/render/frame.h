@@ -19,7 +19,8 @@ enum frame_kind {
 	FRAME_JIT,
 	FRAME_INLINED, /* code of another function's frame; only in trees that tell them apart */
 	FRAME_MARKER,
-	FRAME_PROCESS, /* not of a stack: the process at the root of a call tree */
+	FRAME_PROCESS,	   /* not of a stack: the process at the root of a call tree */
+	FRAME_INTERPRETED, /* a runtime's own frame */
 	FRAME_N_KINDS
 };
 
@@ -30,7 +31,7 @@ const char *frame_basename(const char *path);
 
 /*
  * Module of a frame for display, not cleaned: "libc.so.6", "[kernel]", "[vdso]", "[jit]",
- * "[unknown]", "" for markers. Borrowed from the profile, until its next string.
+ * "[cpython]", "[unknown]", "" for markers. Borrowed from the profile, until its next string.
  */
 const char *frame_module_name(const struct profile *p, uint32_t module);
 /* The same, but the kernel module of a named kernel function: "ext4". function: PROFILE_NONE or a
@@ -40,7 +41,7 @@ const char *frame_function_module(const struct profile *p, uint32_t module, uint
 /*
  * Name of a frame without lines: "[libc.so.6+0x1234]", the marker's text, or only the module's
  * name where there is no address ("[libc.so.6]") or it means nothing to anybody else ("[kernel]",
- * "[jit]", "[unknown]"): there thousands of numbers would say less than one sum. Clean UTF-8;
+ * "[jit]", "[cpython]", "[unknown]"): there thousands of numbers would say less than one sum. Clean UTF-8;
  * returns its length.
  */
 size_t frame_fallback_name(const struct profile *p, uint32_t frame, char *buf, size_t size);

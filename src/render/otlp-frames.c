@@ -179,6 +179,8 @@ static const char *frame_type(const struct profile *p, const struct profile_fram
 		return "abort-marker";
 	case PROFILE_MODULE_JIT:
 		return jit_frame_type(p, m->process);
+	case PROFILE_MODULE_RUNTIME:
+		return profile_runtime_name(m->runtime);
 	default:
 		return strcmp(language, "go") == 0 || strcmp(language, "rust") == 0 ? language
 										    : "native";

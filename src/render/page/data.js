@@ -6,9 +6,9 @@
 'use strict';
 
 const NONE = -1;
-// The kinds 0 to 5 are those of the file. The page makes the others: groups, and frames of an
-// interpreter that a perf map names as such.
-const [NATIVE, KERNEL, JIT, INLINED, MARKER, PROCESS, GROUP, INTERPRETED] = [0, 1, 2, 3, 4, 5, 6, 7];
+// The kinds 0 to 6 are those of the file. The page makes groups, and takes for interpreted too what a
+// perf map names as such.
+const [NATIVE, KERNEL, JIT, INLINED, MARKER, PROCESS, INTERPRETED, GROUP] = [0, 1, 2, 3, 4, 5, 6, 7];
 
 const sumOf = (column) => column.reduce((sum, n) => sum + n, 0);
 
