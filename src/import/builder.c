@@ -36,17 +36,35 @@ bool import_is_marker(const char *name, uint64_t *ret_marker)
 	return false;
 }
 
-uint32_t import_kind_of_module(const char *module)
+/* "[cpython]" ... */
+static enum profile_runtime runtime_of_module(const char *module)
 {
-	if (!module)
-		return PROFILE_MODULE_FILE;
-	if (strncmp(module, "[kernel", 7) == 0 || strncmp(module, "[guest.kernel", 13) == 0)
-		return PROFILE_MODULE_KERNEL;
-	if (strcmp(module, "[vdso]") == 0)
-		return PROFILE_MODULE_VDSO;
-	if (strcmp(module, "[jit]") == 0 || strcmp(module, "//anon") == 0)
-		return PROFILE_MODULE_JIT;
-	return PROFILE_MODULE_FILE;
+	char name[16];
+	size_t n = strlen(module);
+
+	if (n < 3 || n - 2 >= sizeof(name) || module[0] != '[' || module[n - 1] != ']')
+		return PROFILE_N_RUNTIMES;
+	memcpy(name, module + 1, n - 2);
+	name[n - 2] = '\0';
+	return profile_runtime_by_name(name);
+}
+
+void import_set_kind(struct import_frame *f)
+{
+	const char *module = f->module ? f->module : "";
+	enum profile_runtime runtime = runtime_of_module(module);
+
+	f->kind = PROFILE_MODULE_FILE;
+	if (strncmp(module, "[kernel", 7) == 0 || strncmp(module, "[guest.kernel", 13) == 0) {
+		f->kind = PROFILE_MODULE_KERNEL;
+	} else if (strcmp(module, "[vdso]") == 0) {
+		f->kind = PROFILE_MODULE_VDSO;
+	} else if (strcmp(module, "[jit]") == 0 || strcmp(module, "//anon") == 0) {
+		f->kind = PROFILE_MODULE_JIT;
+	} else if (runtime != PROFILE_N_RUNTIMES) {
+		f->kind = PROFILE_MODULE_RUNTIME;
+		f->runtime = runtime;
+	}
 }
 
 static void read_build_id(struct profile_module *m, const char *hex)
@@ -71,6 +89,8 @@ static uint32_t add_module(struct import *im, const struct import_frame *f)
 		.file_offset = f->file_offset,
 	};
 
+	if (f->kind == PROFILE_MODULE_RUNTIME)
+		return profile_add_runtime(im->p, f->runtime);
 	switch (f->kind) {
 	case PROFILE_MODULE_KERNEL:
 		m.uid = PROFILE_UID_KERNEL;
@@ -156,7 +176,8 @@ uint32_t import_add_frame(struct import *im, const struct import_frame *f)
 		return profile_add_frame(im->p, module, f->address);
 	if (!put_lines(im, f, lines, n))
 		return PROFILE_NONE;
-	frame = profile_add_named_frame(im->p, module, f->address, lines, n);
+	frame = profile_add_named_frame(
+		im->p, module, f->kind == PROFILE_MODULE_RUNTIME ? 0 : f->address, lines, n);
 	if (f->n > n)
 		im->cut_function = lines[n - 2].function;
 	return frame;

@@ -46,6 +46,7 @@ struct import_line {
 
 struct import_frame {
 	uint32_t kind;	      /* enum profile_module_kind */
+	uint32_t runtime;     /* PROFILE_MODULE_RUNTIME: enum profile_runtime */
 	const char *module;   /* path, or NULL */
 	const char *build_id; /* hex; NULL: none */
 	const char *language; /* NULL: not known */
@@ -99,8 +100,8 @@ const char *import_list_text(const struct import *im, const struct import_list *
 
 /* ---- builder.c ---- */
 
-/* Kind of a frame by the module's name as tools write it, and by the function's. */
-uint32_t import_kind_of_module(const char *module);
+/* f->kind and f->runtime by the module's name as tools write it. */
+void import_set_kind(struct import_frame *f);
 /* True: the name of a marker of ours. */
 bool import_is_marker(const char *name, uint64_t *ret_marker);
 /* "host NAME, Linux RELEASE, N CPUs ..." and "counter: N" as our pprof files have them. */

@@ -153,11 +153,20 @@ static int mapping_attribute(struct otlp *o, void *ctx, uint64_t index)
 	return 0;
 }
 
+/* Code that a runtime has compiled is in its process's memory, or in what it calls a mapping; its
+ * other frames are nowhere. */
+static void set_runtime(struct import_frame *f, enum profile_runtime runtime)
+{
+	if (f->kind == PROFILE_MODULE_RUNTIME) /* so it calls its mapping */
+		return;
+	f->kind = f->module || f->address ? PROFILE_MODULE_JIT : PROFILE_MODULE_RUNTIME;
+	f->runtime = runtime;
+}
+
 static int location_attribute(struct otlp *o, void *ctx, uint64_t index)
 {
-	static const char *const managed[] = {"v8js", "jvm",	"beam",	  "cpython", "ruby",
-					      "php",  "dotnet", "luajit", "perl",    "hermes"};
 	struct import_frame *f = ctx;
+	enum profile_runtime runtime;
 	const char *text, *key;
 	uint64_t number;
 
@@ -170,9 +179,9 @@ static int location_attribute(struct otlp *o, void *ctx, uint64_t index)
 		f->kind = PROFILE_MODULE_MARKER;
 	else if (strcmp(text, "go") == 0 || strcmp(text, "rust") == 0)
 		f->language = strcmp(text, "go") == 0 ? "go" : "rust";
-	for (size_t i = 0; i < ARRAY_SIZE(managed); i++)
-		if (strcmp(text, managed[i]) == 0)
-			f->kind = PROFILE_MODULE_JIT;
+	runtime = profile_runtime_by_name(text);
+	if (runtime != PROFILE_N_RUNTIMES)
+		set_runtime(f, runtime);
 	return 0;
 }
 
@@ -186,7 +195,7 @@ static void mapping_read(struct otlp *o, uint64_t index, struct import_frame *f)
 	f->memory_limit = number_of(m, 2);
 	f->file_offset = number_of(m, 3);
 	f->module = text_of(o, TEXT_MODULE, number_of(m, 4));
-	f->kind = import_kind_of_module(f->module);
+	import_set_kind(f);
 	(void)each_number(o, m, 5, mapping_attribute, f);
 }
 

@@ -197,7 +197,7 @@ static void mapping_read(struct pprof_file *pp, uint64_t id, struct import_frame
 	ret->file_offset = first_number(e->bytes, e->n, 4);
 	ret->module = text_of(pp, 1, first_number(e->bytes, e->n, 5));
 	ret->build_id = text_of(pp, 2, first_number(e->bytes, e->n, 6));
-	ret->kind = import_kind_of_module(ret->module);
+	import_set_kind(ret);
 }
 
 /* The outermost function that is dropped takes what is inlined into it along. */

@@ -17,7 +17,7 @@ import otlpjson
 import perfdata
 import pprof
 from expect import Mismatch, chosen_type, read, same
-from model import (FILE, KERNEL, MARKER, Frame, Line, Profile, Sample, Task, add_up, comm_of, clean, difference,
+from model import (FILE, KERNEL, MARKER, RUNTIME, Frame, Line, Profile, Sample, Task, add_up, comm_of, clean, difference,
                    folded_path, folded_sums, functions, module_name, base, write_file)
 
 ENCODERS = {"pprof": pprof.encode, "otlp": otlp.encode, "folded": folded.encode}
@@ -822,7 +822,7 @@ class Diff:
     def check(case, tool):
         names = tool.write(case.inputs)
         sides = [read(x.profile, x.form) for x in case.inputs]
-        modules = all(any(f.kind == FILE and f.module for s in side for f in s.stack) for side in sides)
+        modules = all(any(f.kind in (FILE, RUNTIME) and f.module for s in side for f in s.stack) for side in sides)
         rows = defaultdict(lambda: [0, 0, 0, 0])
         for i, side in enumerate(sides):
             total = sum(s.values[0] for s in side)

@@ -7,7 +7,7 @@ import folded
 import otlp
 import pprof
 import viewers
-from model import (FILE, JIT, KERNEL, MARKER, NONE, VDSO, add_up, base, clean, comm_of, difference, fallback_name,
+from model import (FILE, JIT, KERNEL, MARKER, NONE, RUNTIME, VDSO, add_up, base, clean, comm_of, difference, fallback_name,
                    folded_path, functions, line_name, module_name)
 
 TIMES = ("nanoseconds", "microseconds", "milliseconds", "seconds")
@@ -176,7 +176,8 @@ def perf_module(frame, inlined):
     if frame.kind == FILE:
         name = clean(frame.module) or "[unknown]"
         return "".join("_" if c in " ()" else c for c in name)
-    return {KERNEL: "[kernel.kallsyms]", JIT: "[jit]", VDSO: "[vdso]", MARKER: "perfwalk", NONE: "[unknown]"}[frame.kind]
+    return {KERNEL: "[kernel.kallsyms]", JIT: "[jit]", VDSO: "[vdso]", MARKER: "perfwalk", NONE: "[unknown]",
+            RUNTIME: frame.module}[frame.kind]
 
 
 def perf_stack(sample, addresses):
@@ -264,6 +265,7 @@ def check_firefox(samples, data, proportional=False, times=False):
 # ---- The page and the picture ----
 
 KINDS = {"": 0, "k": 1, "j": 2, "i": 3}
+OWN_KINDS = {MARKER: 4, RUNTIME: 6}
 PICTURE_WIDTH, BOX_WIDTH = 1376, Fraction(1, 4)
 
 
@@ -271,7 +273,7 @@ def call_path(sample):
     """(name, module, kind) from the process on."""
     path = [(comm_of(sample.task), owner_of(sample.task), 5)]
     for frame in reversed(sample.stack):
-        path += [(name, module_name(frame), 4 if frame.kind == MARKER else KINDS[mark])
+        path += [(name, module_name(frame), OWN_KINDS.get(frame.kind, KINDS[mark]))
                  for name, mark, _ in functions(frame)]
     return tuple(path)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Profiles by chance: small, from few names and addresses, so that they collide."""
-from model import FILE, JIT, KERNEL, MARKER, MARKERS, VDSO, Frame, Line, Profile, Sample, Task
+from model import FILE, JIT, KERNEL, MARKER, MARKERS, RUNTIME, RUNTIMES, VDSO, Frame, Line, Profile, Sample, Task
 
 NAMES = ("a", "b", "c", "f", "g", "main", "[x+0x1000]", "operator<", 'quo"te', "n\u00e4me\u2713", "two words", "a;b",
          "std::map<int, std::less<int> >::at(int&)", "back\\slash", "x\ty", "f(int)", "0", "samples", "[unknown]")
@@ -34,7 +34,7 @@ class Frames:
 
     def make(self):
         rng = self.rng
-        kind = rng.choice((FILE,) * 8 + (KERNEL, JIT, MARKER) + ((VDSO,) if not self.plain else ()))
+        kind = rng.choice((FILE,) * 8 + (KERNEL, JIT, MARKER) + ((VDSO, RUNTIME, RUNTIME) if not self.plain else ()))
         if kind == MARKER:
             return Frame(MARKER, lines=(Line(rng.choice(MARKERS)),))
         n = rng.choice((1, 1, 1, 1, 2, 3)) if kind == FILE or not self.plain else 1
@@ -44,6 +44,8 @@ class Frames:
         module = rng.choice(MODULES + ("",)) if kind == FILE else ""
         address = rng.choice(ADDRESSES)
         named = address >> 63 or rng.random() < 0.85  # nobody's code is there: no name would say it
+        if kind == RUNTIME:
+            return Frame(RUNTIME, f"[{rng.choice(RUNTIMES)}]", 0, lines(rng, n))
         if kind == KERNEL:
             address = rng.choice((0, 0xffffffff81000000, 0xffffffff81000010))
         if address and not named:

@@ -6,7 +6,9 @@ import re
 from collections import Counter
 from typing import NamedTuple
 
-FILE, KERNEL, JIT, VDSO, MARKER, NONE = "file", "kernel", "jit", "vdso", "marker", "none"  # none: in no mapping
+FILE, KERNEL, JIT, VDSO, MARKER = "file", "kernel", "jit", "vdso", "marker"
+RUNTIME, NONE = "runtime", "none"  # an interpreter's own frames, "[cpython]", without addresses; in no mapping
+RUNTIMES = ("beam", "cpython", "dotnet", "hermes", "jvm", "luajit", "perl", "php", "ruby", "v8js")
 MARKERS = ("[truncated stack]", "[no mapping]", "[file not readable]", "[no unwind information]",
            "[bad unwind information]", "[broken stack]", "[too deep]", "[no user registers]")
 MAX_NAME = 2047  # bytes of a name in any output
@@ -80,7 +82,8 @@ def base(path):
 def module_name(frame):
     if frame.kind == FILE:
         return clean(base(frame.module)) or "[unknown]"
-    return {KERNEL: "[kernel]", JIT: "[jit]", VDSO: "[vdso]", MARKER: "", NONE: "[unknown]"}[frame.kind]
+    return {KERNEL: "[kernel]", JIT: "[jit]", VDSO: "[vdso]", MARKER: "", NONE: "[unknown]",
+            RUNTIME: frame.module}[frame.kind]
 
 
 def fallback_name(frame):
@@ -102,7 +105,8 @@ def functions(frame):
     own = {KERNEL: "k", JIT: "j"}.get(frame.kind, "")
     if not frame.lines:
         return [(fallback_name(frame), own, None)]
-    return [(line_name(line), own if own or i == 0 else "i", line) for i, line in enumerate(reversed(frame.lines))]
+    plain = own or frame.kind == RUNTIME
+    return [(line_name(line), own if plain or i == 0 else "i", line) for i, line in enumerate(reversed(frame.lines))]
 
 
 def comm_of(task):
@@ -164,6 +168,8 @@ def kind_of_module(name):
         return VDSO
     if name in ("[jit]", "//anon"):
         return JIT
+    if name[:1] == "[" and name[-1:] == "]" and name[1:-1] in RUNTIMES:
+        return RUNTIME
     return FILE
 
 

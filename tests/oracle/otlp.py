@@ -2,13 +2,13 @@
 """OTLP profiles (v1development, as in proto/), written and read."""
 import gzip
 
-from model import FILE, JIT, KERNEL, MARKER, VDSO, Frame, Line, Profile, Sample, Task, kind_of_module
+from model import (FILE, JIT, KERNEL, MARKER, RUNTIME, RUNTIMES, VDSO, Frame, Line, Profile, Sample, Task,
+                   kind_of_module)
 from wire import (Strings, blob, first, fixed64, fixed64s, loose, loose_fixed64, message, number, numbers, packed,
                   packed_fixed64, signed, text)
 
 MAPPING, LOCATION, FUNCTION, LINK, STRING, ATTRIBUTE, STACK = range(1, 8)
 FRAME_TYPES = {KERNEL: "kernel", JIT: "v8js", MARKER: "abort-marker", FILE: "native", VDSO: "native"}
-MANAGED = ("v8js", "jvm", "beam", "cpython", "ruby", "php", "dotnet", "luajit", "perl", "hermes")
 
 
 def any_value(value):
@@ -34,8 +34,10 @@ class Writer:
         return self.row(ATTRIBUTE, number(1, self.strings(key)) + blob(2, body))
 
     def mapping(self, frame):
-        module = frame.module or {VDSO: "[vdso]", KERNEL: "[kernel]" if frame.build_id else ""}.get(frame.kind, "")
-        if not module:
+        # What a runtime has compiled has an address or a mapping, its other frames have neither.
+        jit = "[jit]" if not frame.address else ""
+        module = frame.module or {VDSO: "[vdso]", KERNEL: "[kernel]" if frame.build_id else "", JIT: jit}.get(frame.kind, "")
+        if not module or frame.kind == RUNTIME:
             return 0
         ids = []
         if frame.build_id:
@@ -48,7 +50,8 @@ class Writer:
         for x in frame.lines:
             function = number(1, s(x.name)) + number(2, s(x.system)) + number(3, s(x.file)) + number(4, x.start)
             lines += blob(3, number(1, self.row(FUNCTION, function)) + number(2, x.line) + number(3, x.column))
-        types = [self.attribute("profile.frame.type", FRAME_TYPES[frame.kind])]
+        kind = frame.module[1:-1] if frame.kind == RUNTIME else FRAME_TYPES[frame.kind]
+        types = [self.attribute("profile.frame.type", kind)]
         return self.row(LOCATION, number(1, self.mapping(frame)) + number(2, frame.address) + lines
                         + self.packed(4, types))
 
@@ -162,7 +165,9 @@ class Dictionary:
             lines.append(Line(self.text(f, 1), self.text(f, 2), self.text(f, 3), first(line, 2), first(line, 3),
                               first(f, 4)))
         what = self.attributes(m, 4).get("profile.frame.type", "")
-        kind = {"kernel": KERNEL, "abort-marker": MARKER}.get(what, JIT if what in MANAGED else kind_of_module(module))
+        kind = {"kernel": KERNEL, "abort-marker": MARKER}.get(what, kind_of_module(module))
+        if what in RUNTIMES:
+            kind, module = (JIT, module) if module or first(m, 2) else (RUNTIME, f"[{what}]")
         return Frame(kind, module, first(m, 2), tuple(lines),
                      self.attributes(mapping, 5).get("process.executable.build_id.gnu", ""))
 
