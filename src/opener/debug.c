@@ -32,38 +32,13 @@ static int open_below(int root, const char *path, uint64_t resolve)
 	return fd < 0 ? fd : opener_check_contents(opener_reopen_regular(fd, &st), OPENER_ELF);
 }
 
-/* The mount table is read without asking any server. */
-static bool root_may_block(uint32_t pid)
-{
-	_cleanup_close_ int fd = opener_open_proc(pid, "mountinfo", O_RDONLY);
-	_cleanup_free_ char *line = NULL;
-	bool block = true;
-	size_t size = 0;
-	FILE *f = fd < 0 ? NULL : fdopen(fd, "re");
-
-	if (!f)
-		return true;
-	fd = -EBADF;
-	/* A later mount on / hides an earlier one. */
-	while (getline(&line, &size, f) > 0) {
-		const char *type = strstr(line, " - ");
-		char point[8];
-
-		if (type && sscanf(line, "%*d %*d %*s %*s %7s", point) == 1 &&
-		    strcmp(point, "/") == 0)
-			block = strncmp(type + 3, "fuse", 4) == 0;
-	}
-	(void)fclose(f);
-	return block;
-}
-
 /* The root of a process; *ret_ours: it is the one we have. -1: there is none that is safe. */
 static int open_root(uint32_t pid, bool *ret_ours)
 {
 	_cleanup_close_ int root = -EBADF;
 	struct stat theirs, ours;
 
-	if (!pid || root_may_block(pid))
+	if (!pid || opener_root_blocks(pid))
 		return -1;
 	root = opener_open_proc(pid, "root", O_PATH | O_DIRECTORY);
 	if (root < 0 || fstat(root, &theirs) < 0 || stat("/", &ours) < 0)

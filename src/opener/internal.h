@@ -15,6 +15,19 @@ int opener_reopen_regular(int path_fd, struct stat *ret_st);
 int opener_resolve(int root, const char *path, uint64_t resolve);
 /* The same where the kernel does not have that call. */
 int opener_resolve_by_hand(int root, const char *path, uint64_t resolve);
+/*
+ * Whether what a process has mounted (0: we) can block for ever: a device, a path without links, the
+ * root. Only devices without a major number are looked for. True also where nobody can tell: when
+ * the table is too long, and, but for a device, when the process is gone.
+ */
+bool opener_device_blocks(uint32_t pid, uint32_t major, uint32_t minor);
+bool opener_path_blocks(uint32_t pid, const char *path);
+bool opener_root_blocks(uint32_t pid);
+/* Whether that process has the mounts that we have. */
+bool opener_mounts_are_ours(uint32_t pid);
+/* What is known of mount tables, for a second at most, is not known any more. */
+void opener_forget_mounts(void);
+
 /* .build-id/ab/cdef: how the stores of perf and of debug files name what has a build id. */
 int opener_put_build_id(char *buf, size_t size, const uint8_t *id, size_t n);
 

@@ -5,10 +5,13 @@ libopener_a_SOURCES = \
 	src/opener/debug.c \
 	src/opener/internal.h \
 	src/opener/listener.c src/opener/listener.h \
+	src/opener/mounts.c \
 	src/opener/opener.c src/opener/opener.h \
 	src/opener/resolve.c \
 	src/opener/state-dir.c src/opener/state-dir.h
 
-check_PROGRAMS += tests/unit/test-broker
+check_PROGRAMS += tests/unit/test-broker tests/unit/test-mounts
 tests_unit_test_broker_SOURCES = tests/unit/test-broker.c tests/unit/test.h
 tests_unit_test_broker_LDADD = libopener.a libprocess.a libutil.a
+tests_unit_test_mounts_SOURCES = tests/unit/test-mounts.c tests/unit/test.h
+tests_unit_test_mounts_LDADD = libopener.a libprocess.a libutil.a

@@ -102,84 +102,6 @@ int opener_regular_file(const char *path)
 	return path_fd < 0 ? -errno : opener_reopen_regular(path_fd, &st);
 }
 
-/* The mount table writes a space as \\040. */
-static void mount_point_unescape(char *text)
-{
-	char *to = text;
-
-	for (const char *at = text; *at; to++) {
-		unsigned int code;
-
-		if (*at == '\\' && sscanf(at + 1, "%3o", &code) == 1) {
-			*to = (char)code;
-			at += 4;
-		} else {
-			*to = *at++;
-		}
-	}
-	*to = '\0';
-}
-
-/* Whether a path without links leads over a FUSE mount, in the root of that process (0: ours), or
- * nobody can tell. */
-static bool path_blocks(uint32_t pid, const char *path)
-{
-	_cleanup_free_ char *line = NULL;
-	char table[48] = "/proc/self/mountinfo";
-	size_t size = 0;
-	bool found;
-	FILE *f;
-
-	if (pid)
-		(void)snprintf(table, sizeof(table), "/proc/%u/mountinfo", pid);
-	f = fopen(table, "re");
-	found = !f;
-	while (f && !found && getline(&line, &size, f) > 0) {
-		const char *type = strstr(line, " - fuse");
-		char *point = NULL;
-		size_t n;
-
-		if (!type || sscanf(line, "%*d %*d %*s %*s %ms", &point) != 1)
-			continue;
-		mount_point_unescape(point);
-		n = strlen(point);
-		found = strncmp(path, point, n) == 0 &&
-			(path[n] == '/' || path[n] == '\0' || point[n - 1] == '/');
-		free(point);
-	}
-	if (f)
-		(void)fclose(f);
-	return found;
-}
-
-/* FUSE mounts are told from the mount table of the process: reading it asks no server. Nothing is
- * on device 0:0, which is what is asked about a file that is known by its build id. */
-static bool on_blocking_mount(uint32_t pid, uint32_t major, uint32_t minor)
-{
-	_cleanup_close_ int fd = -EBADF;
-	_cleanup_free_ char *line = NULL;
-	size_t size = 0;
-	bool found = false;
-	FILE *f;
-
-	if (!major && !minor)
-		return false;
-	fd = opener_open_proc(pid, "mountinfo", O_RDONLY);
-	f = fd < 0 ? NULL : fdopen(fd, "re");
-	if (!f)
-		return false;
-	fd = -EBADF;
-	while (!found && getline(&line, &size, f) > 0) {
-		unsigned int ma, mi;
-		const char *type = strstr(line, " - ");
-
-		found = type && sscanf(line, "%*d %*d %u:%u", &ma, &mi) == 2 && ma == major &&
-			mi == minor && (strncmp(type + 3, "fuse", 4) == 0);
-	}
-	(void)fclose(f);
-	return found;
-}
-
 static int open_map_files(const struct message *ask, struct stat *st)
 {
 	_cleanup_close_ int path_fd = -EBADF;
@@ -238,7 +160,7 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret)
 		return -EBADMSG;
 	if (!ask->ask_file.pid || opener_leads_up(ask->ask_file.path))
 		return -EINVAL;
-	if (on_blocking_mount(ask->ask_file.pid, ask->ask_file.major, ask->ask_file.minor))
+	if (opener_device_blocks(ask->ask_file.pid, ask->ask_file.major, ask->ask_file.minor))
 		return -ENOTSUP;
 
 	fd = open_map_files(ask, &st);
@@ -306,7 +228,7 @@ static int find_recorded(const struct message *ask)
 			return -EBADMSG;
 		if (opener_leads_up(ask->ask_recorded_file.path))
 			return -EINVAL;
-		if (on_blocking_mount((uint32_t)getpid(), ask->ask_recorded_file.major,
+		if (opener_device_blocks((uint32_t)getpid(), ask->ask_recorded_file.major,
 				      ask->ask_recorded_file.minor))
 			return -ENOTSUP;
 		fd = open(ask->ask_recorded_file.path, O_PATH | O_CLOEXEC);
@@ -386,18 +308,6 @@ static int status_value(uint32_t pid, const char *key, bool last_word, char *val
 	return 0;
 }
 
-/* Whether that process has the mounts that we have. */
-static bool has_our_mounts(uint32_t pid)
-{
-	char path[48], theirs[64], ours[64];
-	ssize_t n;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/ns/mnt", pid);
-	n = readlink(path, theirs, sizeof(theirs));
-	return n > 0 && readlink("/proc/self/ns/mnt", ours, sizeof(ours)) == n &&
-	       memcmp(theirs, ours, (size_t)n) == 0;
-}
-
 /*
  * In /tmp of the root of that process; 0: our own. Everybody writes there: the map itself may be no
  * link, and it is the process's user's, or root's, who often makes it for others. Where the mounts
@@ -410,7 +320,7 @@ static int open_perf_map(uint32_t root_pid, const char *pid, uid_t owner)
 		root_pid ? opener_open_proc(root_pid, "root", O_PATH | O_DIRECTORY)
 			 : open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	_cleanup_close_ int dir = -EBADF, path_fd = -EBADF, fd = -EBADF;
-	bool ours = !root_pid || has_our_mounts(root_pid), mounted_over;
+	bool ours = !root_pid || opener_mounts_are_ours(root_pid), mounted_over;
 	const uint64_t no_links = IN_ROOT | RESOLVE_NO_SYMLINKS;
 	char path[64], *name = path + strlen("/tmp/");
 	struct stat st;
@@ -418,7 +328,7 @@ static int open_perf_map(uint32_t root_pid, const char *pid, uid_t owner)
 	if (root < 0)
 		return root;
 	(void)snprintf(path, sizeof(path), "/tmp/perf-%s.map", pid);
-	if (path_blocks(root_pid, path))
+	if (opener_path_blocks(root_pid, path))
 		return -ENOTSUP;
 	dir = opener_resolve(root, "/tmp", ours ? IN_ROOT : no_links);
 	if (dir < 0)
@@ -468,10 +378,10 @@ int opener_split_file(const char *path)
 	if (path[0] != '/' || n < 5 ||
 	    (strcmp(path + n - 4, ".dwo") != 0 && strcmp(path + n - 4, ".dwp") != 0))
 		return -EINVAL;
-	/* The mount table that path_blocks() looks into has no "..". */
+	/* The mount table that opener_path_blocks() looks into has no "..". */
 	if (strstr(path, "/../"))
 		return -EXDEV;
-	if (path_blocks(0, path))
+	if (opener_path_blocks(0, path))
 		return -ENOTSUP;
 	root = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	if (root < 0)

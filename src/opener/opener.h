@@ -25,7 +25,8 @@ int opener_cgroup(uint32_t tid);
  * alternate process's root and under our own. By path only when inode and device are the mapping's
  * (an overlay hides the device: there the inode decides, but not under our own root). -EINVAL:
  * process 0. -ESTALE: there is a file, but another one. -ENOTSUP: on a filesystem that can block
- * for ever (FUSE). *ret: identity of what was opened.
+ * for ever (FUSE), or that of a container with too many mounts to tell. *ret: identity of what was
+ * opened.
  */
 int opener_mapped_file(const struct message *ask, struct file_identity *ret);
 
