@@ -29,13 +29,15 @@
 #include "util/log.h"
 #include "util/loop.h"
 #include "util/text.h"
+#include "util/time-share.h"
 
 #define BACKOFF_MIN_NS (50 * NSEC_PER_MSEC)
 #define BACKOFF_MAX_NS (30 * NSEC_PER_SEC)
 #define BACKOFF_RESET_NS                                                                           \
 	(30 * NSEC_PER_SEC) /* a child that lived this long starts at the minimum again */
 #define WATCH_NS	(250 * NSEC_PER_MSEC)
-#define MAX_PATIENCE	3 /* eight times the time */
+#define MAX_PATIENCE	3  /* eight times the time */
+#define OPENER_PERCENT	10 /* of the wall clock, for files of strangers */
 #define MAX_ASKS_A_TURN 64
 #define SEND_TIMEOUT_S	5
 
@@ -67,6 +69,8 @@ struct supervisor {
 	int exe_fd, timer;
 	struct child children[PEER_N];
 	struct strikes strikes;
+	struct time_share opener_share;
+	bool opening; /* something that is paid for of it */
 };
 
 /*
@@ -99,6 +103,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop,
 	s->file_timeout_ns = file_timeout_ns;
 	s->strikes.period_ns =
 		callbacks->set_aside_ns ? callbacks->set_aside_ns : STRIKES_PERIOD_NS;
+	s->opener_share.percent = OPENER_PERCENT;
 	s->exe_fd = -EBADF;
 	for (int i = 0; i < PEER_N; i++)
 		s->children[i].control = s->children[i].ask = s->children[i].status_fd = -EBADF;
@@ -368,6 +373,23 @@ static int unless_set_aside(const struct supervisor *s, enum peer who, int owned
 	return TAKE_FD(fd);
 }
 
+/*
+ * Looking for the files of strangers takes what they make it take, and everybody waits meanwhile. A
+ * file that is put off is asked for again at a later sample.
+ */
+static bool within_share(struct supervisor *s)
+{
+	s->opening = time_share_begin(&s->opener_share, clock_monotonic_ns());
+	return s->opening;
+}
+
+static void share_end(struct supervisor *s)
+{
+	if (s->opening)
+		time_share_end(&s->opener_share, clock_monotonic_ns());
+	s->opening = false;
+}
+
 static void answer_one(struct supervisor *s, enum peer who, const struct message *ask, int sock)
 {
 	struct message a = {.type = MESSAGE_ANSWER, .seq = ask->seq};
@@ -388,7 +410,7 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 		fd = opener_cgroup(ask->ask_pid.pid);
 		break;
 	case MESSAGE_ASK_PERF_MAP:
-		fd = opener_perf_map(ask->ask_pid.pid);
+		fd = within_share(s) ? opener_perf_map(ask->ask_pid.pid) : -EAGAIN;
 		break;
 	case MESSAGE_ASK_DEBUG_FILE:
 		fd = message_text_ok(ask->ask_debug_file.path, sizeof(ask->ask_debug_file.path))
@@ -412,8 +434,9 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 		break;
 	case MESSAGE_ASK_FILE:
 	case MESSAGE_ASK_RECORDED_FILE:
-		fd = ask->type == MESSAGE_ASK_FILE ? opener_mapped_file(ask, &id)
-						   : opener_recorded_file(ask, &id);
+		fd = ask->type == MESSAGE_ASK_RECORDED_FILE ? opener_recorded_file(ask, &id)
+		     : within_share(s)			    ? opener_mapped_file(ask, &id)
+							    : -EAGAIN;
 		fd = unless_set_aside(s, who, fd);
 		break;
 	case MESSAGE_ASK_CGROUP_PATH:
@@ -435,6 +458,7 @@ static void answer_one(struct supervisor *s, enum peer who, const struct message
 		(void)sent(s, who, message_try_send(sock, &a, NULL, 0));
 		return;
 	}
+	share_end(s);
 	if (a.type == MESSAGE_ANSWER)
 		a.answer.error = fd < 0 ? fd : 0;
 	(void)sent(s, who, message_try_send(sock, &a, &fd, fd >= 0 ? 1 : 0));

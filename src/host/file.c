@@ -84,6 +84,11 @@ int host_file_open(struct host *h, struct host_process *p, struct host_mapping *
 	fd = h->source.open_file ? h->source.open_file(h->source.ctx, p->pid, p->parent_pid,
 						       m->start, m->end, &f->pub.key, f->pub.path)
 				 : -ENOSYS;
+	if (fd == -EAGAIN) { /* too many files at a time */
+		f->pub.tried = false;
+		h->stats.deferred++;
+		return -1;
+	}
 	if (fd < 0) {
 		h->stats.file_open_failed++;
 		/* No answer in time says nothing of the process: it may be asked for again. */

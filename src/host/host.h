@@ -83,7 +83,8 @@ struct host_source {
 	/* /proc/PID/maps (TEXT of it is parsed by us). */
 	int (*open_maps)(void *ctx, uint32_t pid);
 	/* The file of one mapping; strict: verified to be the very file of the key. alternate_pid:
-	 * another process of probably the same mount namespace (the parent), 0 none. */
+	 * another process of probably the same mount namespace (the parent), 0 none. -EAGAIN: to be
+	 * asked again at a later sample. */
 	int (*open_file)(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t start,
 			 uint64_t end, const struct host_file_key *key, const char *path);
 	/* Text of /proc/TID/cgroup. */

@@ -22,7 +22,7 @@ static struct {
 	uint64_t start_ns, now;
 	uint64_t wall, maps_take_ns; /* a clock of our own, and what a maps read takes by it */
 	const char *comm, *exe;
-	bool is_kernel, no_process, no_file;
+	bool is_kernel, no_process, no_file, file_later;
 	uint32_t n_maps, n_infos, n_files, n_cgroups, n_freed, n_freed_processes;
 	uint32_t file_pid;
 	uint32_t gone_pid; /* of whom nothing is known any more */
@@ -50,6 +50,8 @@ static int open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t s
 {
 	outside.n_files++;
 	outside.file_pid = pid;
+	if (outside.file_later)
+		return -EAGAIN;
 	return outside.no_file ? -ENOENT : open("/dev/null", O_RDONLY | O_CLOEXEC);
 }
 
@@ -703,6 +705,21 @@ static void test_file_opening(void)
 	CHECK_INT(host_file_open(h, p, &p->mappings[1]), >=, 0);
 }
 
+static void test_file_put_off(void)
+{
+	_cleanup_(host_freep) struct host *h = new_host();
+	struct host_process *p;
+
+	outside.maps = MAPS;
+	p = host_process_get(h, 10, 10, 1000);
+	outside.file_later = true;
+	for (int i = 0; i < 20; i++)
+		CHECK_INT(host_file_open(h, p, host_mapping_find(h, p, 0x400000, 1000)), ==, -1);
+	CHECK_INT(host_stats(h)->file_open_failed, ==, 0);
+	outside.file_later = false;
+	CHECK_INT(host_file_open(h, p, host_mapping_find(h, p, 0x400000, 1000)), >=, 0);
+}
+
 static void test_files_are_forgotten(void)
 {
 	_cleanup_(host_freep) struct host *h = new_host();
@@ -922,6 +939,7 @@ int main(void)
 	RUN(test_files);
 	RUN(test_plain_mmap_records);
 	RUN(test_file_opening);
+	RUN(test_file_put_off);
 	RUN(test_files_are_forgotten);
 	RUN(test_cgroups);
 	RUN(test_cgroup_v2_alone);
