@@ -112,6 +112,11 @@
 		    0x02000000u /* CLONE_NEWCGROUP */))
 #define THREAD_VALUE ((uint32_t)(CLONE_THREAD | CLONE_VM | CLONE_SIGHAND))
 
+/* One mapping of /proc/PID/maps; in <linux/fs.h> since Linux 6.11. */
+#ifndef PROCMAP_QUERY
+#define PROCMAP_QUERY _IOC(_IOC_READ | _IOC_WRITE, 'f', 17, 104)
+#endif
+
 static const struct sandbox_call calls[] = {
 	/* ---- All: the event loop, messages, memory, the log ---- */
 	CALL(ALL, epoll_ctl),
@@ -173,6 +178,7 @@ static const struct sandbox_call calls[] = {
 
 	/* ---- Those that read hostile files ---- */
 	ONLY(P, ioctl, 1, PERF_EVENT_IOC_ID), /* of a new event, to know its records */
+	ONLY(P, ioctl, 1, PROCMAP_QUERY),
 	CALL(S, pwrite64),
 	CALL(S, dup), /* compressed files are read through a copy of their descriptor */
 
