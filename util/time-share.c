@@ -2,13 +2,14 @@
 #include "util/clock.h"
 #include "util/time-share.h"
 
-#define SAVED_NS	(10 * NSEC_PER_SEC)
+#define SAVE_NS		(10 * NSEC_PER_SEC)
 #define WAITING_DIVISOR 8
-#define DEBT_MAX_NS	NSEC_PER_SEC
+#define DEBT_MAX_NS	(5 * NSEC_PER_SEC)
 
 bool time_share_begin(struct time_share *s, uint64_t now_ns)
 {
-	uint64_t passed = now_ns - s->last_ns, max = SAVED_NS / 100 * s->percent;
+	uint64_t passed = now_ns - s->last_ns;
+	uint64_t max = (s->save_ns ? s->save_ns : SAVE_NS) / 100 * s->percent;
 	uint64_t earned = passed / 100 * s->percent;
 
 	if (!s->last_ns || s->credit_ns + (int64_t)earned > (int64_t)max) {
@@ -31,6 +32,6 @@ void time_share_end(struct time_share *s, uint64_t now_ns)
 
 	if (took < cpu)
 		took = cpu;
-	/* After a stop of the whole host nobody waits for minutes. */
+	/* After a stop of the whole host nobody waits for long. */
 	s->credit_ns -= took < DEBT_MAX_NS ? (int64_t)took : (int64_t)DEBT_MAX_NS;
 }

@@ -9,7 +9,8 @@
 #include <stdint.h>
 
 struct time_share {
-	uint32_t percent; /* of the wall clock; what 10 s of it give can be saved up */
+	uint32_t percent; /* of the wall clock */
+	uint64_t save_ns; /* what this much of it gives can be saved up; 0: 10 s */
 	uint64_t last_ns; /* 0: nothing was done yet */
 	int64_t credit_ns;
 	uint64_t begin_wall_ns, begin_cpu_ns; /* of the work under way */

@@ -446,11 +446,17 @@ static void test_time_share(void)
 	CHECK(time_share_begin(&share, now)); /* a second is saved up */
 	time_share_end(&share, now += 7900 * NSEC_PER_MSEC);
 	CHECK(time_share_begin(&share, now)); /* credit that is left is enough for any work */
-	time_share_end(&share, now += 80 * NSEC_PER_SEC);
-	now -= 80 * NSEC_PER_SEC; /* as if that was work */
+	time_share_end(&share, now + 400 * NSEC_PER_SEC);
 	CHECK(!time_share_begin(&share, now));
 	CHECK(!time_share_begin(&share, now + NSEC_PER_SEC));
-	CHECK(time_share_begin(&share, now + 11 * NSEC_PER_SEC));
+	CHECK(!time_share_begin(&share, now + 41 * NSEC_PER_SEC));
+	CHECK(time_share_begin(&share, now + 43 * NSEC_PER_SEC)); /* as for 5 s of work */
+	share = (struct time_share){.percent = 10, .save_ns = 100 * NSEC_PER_SEC};
+	for (int i = 0; i < 10; i++, now += 8 * NSEC_PER_SEC) {
+		CHECK(time_share_begin(&share, begin));
+		time_share_end(&share, begin + 8 * NSEC_PER_SEC);
+	}
+	CHECK(!time_share_begin(&share, begin));
 
 	/* Over a long time no more than its part, and nearly that. */
 	share = (struct time_share){.percent = 10};
