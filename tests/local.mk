@@ -22,7 +22,7 @@ EXTRA_DIST += \
 	tests/oracle/viewers.py \
 	tests/oracle/wire.py \
 	tests/system/oracle.py \
-	tests/system/badserver.py tests/system/protocols.py tests/system/route.py tests/system/otelcol.py \
+	tests/system/badserver.py tests/system/protocols.py tests/system/route.py tests/system/sandbox.py tests/system/otelcol.py \
 	tests/system/bombs.py \
 	tests/system/backends.py \
 	tests/system/build-backends.sh \

@@ -29,10 +29,10 @@ SYSTEM_TESTS="checker:60 hygiene:60 manual:120 config:120 options:180 completion
 	top:90 ctl:60 stack_size:150 lines:90 demangle:60 jitdump:90 debugfiles:60 debuginfod:90 report:120 values:60 confidence:90 oracle:180 debug:90 workloads:600
 	perfdata:120 unprivileged:90 oldkernel:60
 	delivery:240 badserver:120 protocols:120 route:60 names:300
-	metrics:150 spool:180 outage:300 store:150 supervision:180 notify:60 noopen:180 collector:900 grpc:180 containers:180 cgroups:90 churn:240 copies:60 bombs:240 install:600 bundle:240"
+	metrics:150 spool:180 outage:300 store:150 supervision:180 notify:60 noopen:180 sandbox:120 collector:900 grpc:180 containers:180 cgroups:90 churn:240 copies:60 bombs:240 install:600 bundle:240"
 # Those that do not mind what else runs: one for each CPU at a time, before the others.
 BESIDE="checker hygiene manual config completion lines demangle debugfiles debuginfod report values confidence oracle debug
-	names badserver protocols route spool store notify noopen grpc install bundle"
+	names badserver protocols route spool store notify noopen sandbox grpc install bundle"
 # And once more where memory errors end the program: everything a capture does, the daemon's ways,
 # and hostile files.
 SANITIZED_TESTS="options:300 delivery:300 bombs:300"

@@ -15,7 +15,6 @@
 
 #include "src/broker/filter-texts.h"
 #include "src/broker/internal.h"
-#include "src/process/sandbox.h"
 #include "src/process/setup.h"
 #include "src/process/statistics.h"
 #include "src/process/status-page.h"
@@ -213,7 +212,6 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 		events_init(&b->events[i]);
 	b->spool.fd = b->store.fd = b->debug_cache.fd = -EBADF;
 	b->metrics.fd = -EBADF;
-	b->seccomp = sandbox_choose_mode(SANDBOX_ERRNO);
 	b->has_user = setup_choose_user(&b->privileges, options->config->user);
 	r = broker_check_destination(b);
 	if (r < 0)

@@ -18,7 +18,6 @@ struct broker {
 	struct events events[SAMPLE_MAX_EVENTS]; /* as in options */
 	struct supervisor *supervisor;
 	struct privileges privileges;
-	uint32_t seccomp;		    /* enum sandbox_mode, of the children */
 	bool has_user;			    /* the one of the config, not one in its place */
 	bool *cpus;			    /* EVENTS_MAX_CPUS: which are wanted; NULL: all */
 	int cgroup_fds[BROKER_MAX_CGROUPS]; /* what the kernel itself samples only; n_cgroups */

@@ -17,6 +17,7 @@
 #include "src/metrics/setup.h"
 #include "src/opener/opener.h"
 #include "src/opener/state-dir.h"
+#include "src/process/sandbox.h"
 #include "src/process/setup.h"
 #include "src/process/status-page.h"
 #include "src/profiler/setup.h"
@@ -38,12 +39,17 @@ _Static_assert(CONFIG_VALUE_MAX_BYTES < PROTOCOL_TEXT_MAX, "into a message");
 _Static_assert(CONFIG_MAX_EXPORTS <= SETUP_MAX_DESTINATIONS, "into the set-up of the exporter");
 _Static_assert(CONFIG_DEBUGINFOD_MAX_URLS <= SETUP_MAX_URLS, "into the set-up of the fetcher");
 
-static struct setup_common common_setup(const struct broker *b, uint64_t address_space,
+static const enum sandbox_mode seccomp_modes[] = {[CONFIG_SECCOMP_ERRNO] = SANDBOX_ERRNO,
+						  [CONFIG_SECCOMP_KILL] = SANDBOX_KILL,
+						  [CONFIG_SECCOMP_NO] = SANDBOX_NO};
+
+static struct setup_common common_setup(const struct broker *t, uint64_t address_space,
 					uint64_t data)
 {
-	struct setup_common c = {.privileges = b->privileges,
-				 .log_level = (uint32_t)log_get_level(),
-				 .seccomp = b->seccomp};
+	struct setup_common c = {
+		.privileges = b->privileges,
+		.log_level = (uint32_t)log_get_level(),
+		.seccomp = sandbox_choose_mode(seccomp_modes[b->options.config->seccomp])};
 
 #ifndef WITH_SANITIZERS /* the shadow memory is terabytes of address space */
 	c.privileges.max_address_space = address_space;

@@ -58,6 +58,9 @@ enum config_demangle { CONFIG_DEMANGLE_FULL, CONFIG_DEMANGLE_SIMPLE, CONFIG_DEMA
 const char *config_demangle_name(unsigned int i);
 bool config_demangle_parse(const char *text, enum config_demangle *ret);
 
+/* What happens to a system call that a child does not need. */
+enum config_seccomp { CONFIG_SECCOMP_ERRNO, CONFIG_SECCOMP_KILL, CONFIG_SECCOMP_NO };
+
 #define CONFIG_MAX_EXPORTS	   16
 #define CONFIG_DEBUGINFOD_MAX_URLS 16
 /* One value, header or item of a list, without its end: it goes to a process in one message. */
@@ -89,8 +92,9 @@ struct config {
 	uint32_t max_processes;		     /* 65536 */
 	uint32_t max_open_files;	     /* files held open for walking and naming; 1024 */
 	/* [process] */
-	char *control; /* path of the control socket; /run/perfwalk/control */
-	char *user;    /* "perfwalk"; falls back to nobody, said in the log */
+	char *control;		     /* path of the control socket; /run/perfwalk/control */
+	char *user;		     /* "perfwalk"; falls back to nobody, said in the log */
+	enum config_seccomp seccomp; /* errno */
 	/* [spool] */
 	bool spool_enabled;	   /* yes */
 	char *spool_path;	   /* NULL: perfwalk/spool where the host keeps state */

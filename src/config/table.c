@@ -166,6 +166,11 @@ static const struct config_key keys[] = {
 	{"process", "user", CONFIG_WORD, AT(user), "perfwalk", 0, 0, 0, false,
 	 "The user that all processes but the small privileged one run as. If it does not "
 	 "exist, perfwalk uses nobody and logs this."},
+	{"process", "seccomp", CONFIG_SECCOMP, AT(seccomp), "errno", 0, 0, 0, false,
+	 "Each of these processes may make only the system calls that its work needs; the kernel "
+	 "enforces that, and perfwalk ctl status shows it. errno: other calls fail. kill: they "
+	 "end the process, which is started again. no: no limit, for a host where a library "
+	 "needs other calls. PERFWALK_SECCOMP in the environment takes precedence."},
 
 	{"process", "control", CONFIG_PATH, AT(control), "/run/perfwalk/control", 0, 0, 0, false,
 	 "The socket of perfwalk ctl; perfwalk creates its directory. Root, the user that "

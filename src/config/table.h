@@ -27,6 +27,7 @@ enum config_type {
 	CONFIG_LISTEN,	    /* char *: an address of this host alone, as util/address.h reads it */
 	CONFIG_LOG_LEVEL,   /* enum log_level */
 	CONFIG_DEMANGLE,    /* enum config_demangle */
+	CONFIG_SECCOMP,	    /* enum config_seccomp */
 	CONFIG_GLOBS,	    /* char *: this and the following are lists with commas */
 	CONFIG_USERS,	    /* numbers, whatever was written: see config_users_set() */
 	CONFIG_CONTAINERS,

@@ -24,6 +24,7 @@ static const char *const compression_names[] = {"none", "gzip"};
 #endif
 static const char *const preset_names[] = {"collector", "pyroscope", "parca"};
 static const char *const demangle_names[] = {"full", "simple", "none"};
+static const char *const seccomp_names[] = {"errno", "kill", "no"};
 
 /* Types that are an enum whose values are the places of its names. */
 static const struct choices {
@@ -38,6 +39,7 @@ static const struct choices {
 	[CONFIG_COMPRESSION] = {compression_names, ARRAY_SIZE(compression_names), COMPRESSIONS},
 	[CONFIG_PRESET] = {preset_names, ARRAY_SIZE(preset_names), "collector, pyroscope or parca"},
 	[CONFIG_DEMANGLE] = {demangle_names, ARRAY_SIZE(demangle_names), "full, simple or none"},
+	[CONFIG_SECCOMP] = {seccomp_names, ARRAY_SIZE(seccomp_names), "errno, kill or no"},
 };
 
 /* NULL: the type is none of them. */
@@ -361,6 +363,7 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 	case CONFIG_PRESET:
 	case CONFIG_LOG_LEVEL:
 	case CONFIG_DEMANGLE:
+	case CONFIG_SECCOMP:
 		return choose(choices_of(row->type), text, field) < 0
 			       ? config_expected(error, choices_of(row->type)->expected)
 			       : 0;
@@ -401,6 +404,7 @@ void config_value_print(const struct config_key *row, const void *base, FILE *ou
 	case CONFIG_PRESET:
 	case CONFIG_LOG_LEVEL:
 	case CONFIG_DEMANGLE:
+	case CONFIG_SECCOMP:
 		fputs(choices_of(row->type)->names[*(const unsigned int *)field], out);
 		break;
 	case CONFIG_COUNT:

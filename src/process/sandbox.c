@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <linux/seccomp.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -35,6 +36,7 @@ enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured)
 	return SANDBOX_NO;
 #else
 	const char *wanted = secure_getenv("PERFWALK_SECCOMP");
+	static bool told;
 
 	if (!wanted || !*wanted)
 		return configured;
@@ -42,8 +44,10 @@ enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured)
 		if (strcmp(wanted, mode_names[i]) == 0)
 			return (enum sandbox_mode)i;
 	}
-	log_warning("PERFWALK_SECCOMP is \"%s\": expected errno, kill or no; it is ignored",
-		    wanted);
+	if (!told)
+		log_warning("PERFWALK_SECCOMP is \"%s\": expected errno, kill or no; it is ignored",
+			    wanted);
+	told = true;
 	return configured;
 #endif
 }

@@ -368,6 +368,33 @@ static void test_kernel_kills(void)
 	CHECK_INT(outcome(PEER_EXPORTER, SANDBOX_KILL, &a), ==, 3);
 }
 
+/* The mode for tests: the log has the name. */
+static void test_trap_names(void)
+{
+	char text[512] = "";
+	int status, out[2];
+	ssize_t n;
+	pid_t pid;
+
+	CHECK_INT(pipe(out), ==, 0);
+	pid = fork();
+	CHECK_INT(pid, >=, 0);
+	if (pid == 0) {
+		(void)dup2(out[1], STDERR_FILENO);
+		(void)prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		(void)sandbox_filter_calls(PEER_PROFILER, SANDBOX_TRAP);
+		(void)try_perf_event_open();
+		_exit(0);
+	}
+	(void)close(out[1]);
+	CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+	n = read(out[0], text, sizeof(text) - 1);
+	text[n > 0 ? n : 0] = '\0';
+	(void)close(out[0]);
+	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 159);
+	CHECK(strstr(text, "sandbox: the call perf_event_open ("));
+}
+
 int main(void)
 {
 	RUN(test_program_is_table);
@@ -377,5 +404,6 @@ int main(void)
 		SKIP("this kernel has no seccomp");
 	RUN(test_kernel_refuses);
 	RUN(test_kernel_kills);
+	RUN(test_trap_names);
 	return 0;
 }
