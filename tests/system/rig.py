@@ -9,6 +9,7 @@ import atexit
 import ctypes
 import mmap
 import os
+import random
 import re
 import shutil
 import signal
@@ -253,10 +254,27 @@ def wait_for(what, condition, seconds=10.0):
         time.sleep(0.02)
 
 
+_ports = []  # reserved for this test, by a name that no other can have
+
+
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port that stays free until it is used: below those that the kernel gives to connections, and no other
+    test's."""
+    with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as f:
+        low = int(f.read().split()[0])
+    for _ in range(1000):
+        port = random.randrange(1024 + low // 4, low)
+        mine = socket.socket(socket.AF_UNIX)
+        try:
+            mine.bind(f"\0perfwalk-test-port-{port}")
+            with socket.socket() as s:
+                s.bind(("127.0.0.1", port))
+        except OSError:
+            mine.close()
+            continue
+        _ports.append(mine)
+        return port
+    fail("no port is free")
 
 
 # ---- /proc ----
