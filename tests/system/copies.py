@@ -2,7 +2,9 @@
 """One stripped program under one path, but two files one after the other, and programs that end
 before anybody can open their file: each Mapping in OTLP has lines for all of its locations or for
 none, and no location lies outside of its Mapping."""
+import os
 import shutil
+import signal
 import subprocess
 
 import otlp
@@ -41,7 +43,7 @@ def build():
 
 
 # A file with a named frame, then another that has none; programs that are away when their first
-# samples are read, and there again later.
+# samples are read, and there again when they have been.
 WORKLOAD = """
 set -e
 cd "$1"
@@ -49,11 +51,13 @@ cd "$1"
 cp copied new
 mv new copied
 "$1/copied"
+wait_for() { : >"$1"; while [ ! -e "$2" ]; do sleep 0.1; done; }
+wait_for began go
 for i in $(seq "$2"); do
 	"$1/short-$i" named short
 	mv short-$i away-$i
 done
-sleep 1
+wait_for away back
 for i in $(seq "$2"); do
 	mv away-$i short-$i
 	"$1/short-$i" named
@@ -61,14 +65,32 @@ done
 """
 
 
+def wait_for_turns(profiler):
+    """It reads its rings at least every 200 ms that it gets to run, and waits in between."""
+    def turns():
+        return int(rig.status_of(profiler)["voluntary_ctxt_switches"])
+    begin = turns()
+    rig.wait_for("the profiler reads", lambda: turns() - begin >= 10, 60)
+
+
 def main():
     rig.need_root()
     build()
     for i in range(N):
         shutil.copy(rig.path("copied"), rig.path(f"short-{i + 1}"))
-    done = rig.record("-F", "499", "-d", "50", "-o", rig.path("copies.otlp"),
-                      "--", "sh", "-c", WORKLOAD, "sh", rig.workdir(), N)
-    rig.check(done.status == 0, "a capture" if done.status == 0 else done.text())
+    p = rig.start([rig.perfwalk(), "record", "-F", "499", "-d", "100", "-o", rig.path("copies.otlp"),
+                   "--", "sh", "-c", WORKLOAD, "sh", rig.workdir(), str(N)], stdin=subprocess.DEVNULL,
+                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    rig.wait_for("the first two have run", lambda: os.path.exists(rig.path("began")), 90)
+    profiler = next(c for c in rig.children_of(p.pid) if rig.comm_of(c) == rig.ROLES["profiler"])
+    os.kill(profiler, signal.SIGSTOP)  # on a busy host it would see the programs while they run
+    rig.write("go", "")
+    rig.wait_for("the programs are away", lambda: os.path.exists(rig.path("away")), 90)
+    os.kill(profiler, signal.SIGCONT)
+    wait_for_turns(profiler)
+    rig.write("back", "")
+    text, _ = p.communicate(timeout=120)
+    rig.check(p.returncode == 0, "a capture" if p.returncode == 0 else text)
     with open(rig.path("copies.otlp"), "rb") as f:
         binary = f.read()
     problems = problems_of(binary, rate=499, file=True)
