@@ -98,7 +98,8 @@ def flush(chain):
     with Sink() as sink:
         daemon = rig.Daemon(config(sink.port, "60s"), "flush")
         daemon.wait_up()
-        time.sleep(2.5)
+        used = rig.cpu_seconds(chain.pid)
+        rig.wait_for("a second of CPU time", lambda: rig.cpu_seconds(chain.pid) - used >= 1, 40)
         rig.check(sink.count() == 0, "nothing is sent within an interval of 60 s")
         status, seconds = daemon.stop()
         rig.check(status == 0 and seconds < 5, f"SIGTERM: leaves with {status} after {seconds:.2f} s")
