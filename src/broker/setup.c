@@ -43,13 +43,14 @@ static const enum sandbox_mode seccomp_modes[] = {[CONFIG_SECCOMP_ERRNO] = SANDB
 						  [CONFIG_SECCOMP_KILL] = SANDBOX_KILL,
 						  [CONFIG_SECCOMP_NO] = SANDBOX_NO};
 
-static struct setup_common common_setup(const struct broker *t, uint64_t address_space,
+static struct setup_common common_setup(const struct broker *b, uint64_t address_space,
 					uint64_t data)
 {
 	struct setup_common c = {
 		.privileges = b->privileges,
 		.log_level = (uint32_t)log_get_level(),
-		.seccomp = sandbox_choose_mode(seccomp_modes[b->options.config->seccomp])};
+		.seccomp = sandbox_choose_mode(seccomp_modes[b->options.config->seccomp]),
+		.landlock = b->options.config->landlock};
 
 #ifndef WITH_SANITIZERS /* the shadow memory is terabytes of address space */
 	c.privileges.max_address_space = address_space;

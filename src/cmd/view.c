@@ -177,6 +177,7 @@ static void fill_setup(struct view *v)
 
 	s->common.log_level = (uint32_t)log_get_level();
 	s->common.seccomp = sandbox_choose_mode(SANDBOX_ERRNO);
+	s->common.landlock = true;
 	setup_choose_user(&s->common.privileges, "perfwalk");
 	s->common.privileges.max_open_files = 1024;
 #ifndef WITH_SANITIZERS

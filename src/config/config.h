@@ -95,6 +95,7 @@ struct config {
 	char *control;		     /* path of the control socket; /run/perfwalk/control */
 	char *user;		     /* "perfwalk"; falls back to nobody, said in the log */
 	enum config_seccomp seccomp; /* errno */
+	bool landlock;		     /* yes */
 	/* [spool] */
 	bool spool_enabled;	   /* yes */
 	char *spool_path;	   /* NULL: perfwalk/spool where the host keeps state */

@@ -171,6 +171,11 @@ static const struct config_key keys[] = {
 	 "enforces that, and perfwalk ctl status shows it. errno: other calls fail. kill: they "
 	 "end the process, which is started again. no: no limit, for a host where a library "
 	 "needs other calls. PERFWALK_SECCOMP in the environment takes precedence."},
+	{"process", "landlock", CONFIG_BOOL, AT(landlock), "yes", 0, 0, 0, false,
+	 "Each of these processes may open only the files that its work needs, by the kernel's "
+	 "Landlock (Linux 5.13): those with the network what the resolver and TLS read (/etc, "
+	 "/usr and the like), the certificates and keys named here, and their own directories; "
+	 "the others none."},
 
 	{"process", "control", CONFIG_PATH, AT(control), "/run/perfwalk/control", 0, 0, 0, false,
 	 "The socket of perfwalk ctl; perfwalk creates its directory. Root, the user that "

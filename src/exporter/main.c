@@ -38,6 +38,13 @@ struct exporter_role {
 	bool stopping;
 };
 
+/* The TLS library opens it by its name, for each connection. */
+static int set_file(const struct exporter_role *e, const char **field, const char *path)
+{
+	role_use_file(&e->role, path);
+	return text_set(field, path);
+}
+
 static int add_header(struct exporter_role *e, struct export_destination *d, const char *text)
 {
 	const char ***headers = &e->headers[d - e->destinations];
@@ -59,10 +66,12 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	struct export_destination *d;
 
 	if (m->text.kind == TEXT_STORE && e->store_fd < 0) {
+		role_use_directory(&e->role, fd);
 		e->store_fd = fd;
 		return text_set(&e->store_path, text);
 	}
 	if (m->text.kind == TEXT_SPOOL && e->spool_fd < 0) {
+		role_use_directory(&e->role, fd);
 		e->spool_fd = fd;
 		return text_set(&e->spool_path, text);
 	}
@@ -93,11 +102,11 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	case TEXT_EXPORT_HEADER:
 		return add_header(e, d, text);
 	case TEXT_EXPORT_CERTIFICATE:
-		return text_set(&d->certificate, text);
+		return set_file(e, &d->certificate, text);
 	case TEXT_EXPORT_CLIENT_CERTIFICATE:
-		return text_set(&d->client_certificate, text);
+		return set_file(e, &d->client_certificate, text);
 	case TEXT_EXPORT_CLIENT_KEY:
-		return text_set(&d->client_key, text);
+		return set_file(e, &d->client_key, text);
 	case TEXT_EXPORT_SERVER_NAME:
 		return text_set(&d->server_name_override, text);
 	case TEXT_EXPORT_PROXY:

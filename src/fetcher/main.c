@@ -34,6 +34,7 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	char *text = strdup(m->text.text);
 
 	if (text && m->text.kind == TEXT_DEBUG_CACHE && f->cache_fd < 0) {
+		role_use_directory(&f->role, fd);
 		f->cache_fd = fd;
 		f->cache_path = text;
 		return 0;

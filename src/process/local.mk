@@ -10,6 +10,7 @@ libprocess_a_SOURCES = \
 	src/process/role.c src/process/role.h \
 	src/process/sandbox.c src/process/sandbox.h \
 	src/process/sandbox-calls.c src/process/sandbox-internal.h \
+	src/process/sandbox-files.c \
 	src/process/sandbox-program.c \
 	src/process/sandbox-trap.c \
 	src/process/setup.c src/process/setup.h \

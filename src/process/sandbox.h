@@ -5,6 +5,7 @@
  * by a seccomp filter that cannot be taken off again. Who takes a child over through a hostile file
  * or server has the descriptors that the child has, and can open, start and signal nothing.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "src/process/message.h"
@@ -30,3 +31,27 @@ enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured);
  * 0; -ENOSYS or -EINVAL where the kernel has no seccomp filters, or another -errno: there is none.
  */
 int sandbox_filter_calls(enum peer who, enum sandbox_mode mode);
+
+/* The two roles that talk to servers. */
+static inline bool sandbox_uses_network(enum peer who)
+{
+	return who == PEER_EXPORTER || who == PEER_FETCHER;
+}
+
+/*
+ * Files by name (Landlock). A set of rules is begun, grows, and is enforced on this thread and all
+ * that it starts: then nothing else can be opened, made or removed, and no signal reaches a process
+ * outside. Descriptors that are open stay as they are. What the roles with the network have from
+ * the start is what the resolver and the TLS library read; the others have nothing.
+ */
+
+/* The version of Landlock that this kernel has, 1 ..., or -errno: -ENOSYS, -EOPNOTSUPP: none. */
+int sandbox_files_version(void);
+/* The rules of a role: a descriptor, or -errno. */
+int sandbox_files_new(enum peer who);
+/* Lets it read a file, and what takes its place there. rules < 0: there are none. 0 or -errno. */
+int sandbox_files_read(int rules, const char *path);
+/* Lets it keep files in a directory that it has open. 0 or -errno. */
+int sandbox_files_keep(int rules, int directory);
+/* The version in force, or -errno (rules < 0: that). The descriptor stays the caller's. */
+int sandbox_files_enforce(int rules);

@@ -17,6 +17,7 @@ struct setup_common {
 	struct privileges privileges;
 	uint32_t log_level; /* enum log_level */
 	uint32_t seccomp;   /* enum sandbox_mode */
+	bool landlock;	    /* where the kernel has it */
 };
 
 /* Each sends one message of a set-up down a control socket: 0 or -errno. The descriptor stays the

@@ -19,6 +19,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 
@@ -368,6 +369,95 @@ static void test_kernel_kills(void)
 	CHECK_INT(outcome(PEER_EXPORTER, SANDBOX_KILL, &a), ==, 3);
 }
 
+/* ---- Files by name ---- */
+
+static int can_open(const char *path, int flags)
+{
+	int fd = open(path, flags | O_CLOEXEC, 0600), e = errno;
+
+	(void)close_fd(fd);
+	return fd >= 0 ? 0 : -e;
+}
+
+/* In a child: which files of the test's directory, and of the host, it can open. */
+static void open_as(enum peer who, const char *directory)
+{
+	char own[64], cert[64], other[64], outside[64], made[64];
+	int rules = sandbox_files_new(who), fd;
+	bool network = sandbox_uses_network(who);
+
+	(void)snprintf(own, sizeof(own), "%s/own", directory);
+	(void)snprintf(cert, sizeof(cert), "%s/cert", directory);
+	(void)snprintf(other, sizeof(other), "%s/other/file", directory);
+	(void)snprintf(outside, sizeof(outside), "%s/new", directory);
+	(void)snprintf(made, sizeof(made), "%s/own/file", directory);
+	CHECK_INT(rules, >=, 0);
+	fd = open(own, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	CHECK_INT(fd, >=, 0);
+	(void)strcat(cert, "/ca.pem");
+	if (network) {
+		CHECK_INT(sandbox_files_keep(rules, fd), ==, 0);
+		CHECK_INT(sandbox_files_read(rules, cert), ==, 0);
+	}
+	CHECK_INT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), ==, 0);
+	CHECK_INT(sandbox_files_enforce(rules), >=, 1);
+
+	CHECK_INT(can_open("/etc/passwd", O_RDONLY), ==, network ? 0 : -EACCES);
+	CHECK_INT(can_open("/etc/passwd", O_RDWR), ==, -EACCES);
+	CHECK_INT(can_open(other, O_RDONLY), ==, -EACCES);
+	CHECK_INT(can_open(outside, O_WRONLY | O_CREAT), ==, -EACCES);
+	CHECK_INT(can_open("/proc/self/status", O_RDONLY), ==, -EACCES);
+	CHECK_INT(can_open(cert, O_RDONLY), ==, network ? 0 : -EACCES);
+	CHECK_INT(can_open(cert, O_RDWR), ==, -EACCES);
+	CHECK_INT(can_open(made, O_WRONLY | O_CREAT), ==, network ? 0 : -EACCES);
+	if (network) {
+		CHECK_INT(renameat(fd, "file", fd, "renamed"), ==, 0);
+		CHECK_INT(can_open(made, O_RDONLY), ==, -ENOENT);
+		CHECK_INT(unlinkat(fd, "renamed", 0), ==, 0);
+	}
+	_exit(0);
+}
+
+static void make_files(char *directory)
+{
+	char path[64];
+	static const char *const directories[] = {"own", "cert", "other"};
+	static const char *const files[] = {"cert/ca.pem", "other/file"};
+
+	CHECK(mkdtemp(directory));
+	for (size_t i = 0; i < ARRAY_SIZE(directories); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", directory, directories[i]);
+		CHECK_INT(mkdir(path, 0700), ==, 0);
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(files); i++) {
+		(void)snprintf(path, sizeof(path), "%s/%s", directory, files[i]);
+		CHECK_INT(can_open(path, O_WRONLY | O_CREAT), ==, 0);
+	}
+}
+
+static void test_files(void)
+{
+	char directory[32] = "/tmp/test-sandbox-XXXXXX", command[64];
+
+	if (sandbox_files_version() < 0) {
+		fprintf(stderr, "left out: this kernel has no Landlock\n");
+		return;
+	}
+	make_files(directory);
+	for (int who = 0; who < PEER_N; who++) {
+		int status;
+		pid_t pid = fork();
+
+		CHECK_INT(pid, >=, 0);
+		if (pid == 0)
+			open_as((enum peer)who, directory);
+		CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	}
+	(void)snprintf(command, sizeof(command), "rm -r %s", directory);
+	CHECK_INT(system(command), ==, 0);
+}
+
 /* The mode for tests: the log has the name. */
 static void test_trap_names(void)
 {
@@ -400,6 +490,7 @@ int main(void)
 	RUN(test_program_is_table);
 	RUN(test_program_of_any_table);
 	RUN(test_too_long);
+	RUN(test_files);
 	if (!there_are_filters())
 		SKIP("this kernel has no seccomp");
 	RUN(test_kernel_refuses);
