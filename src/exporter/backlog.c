@@ -107,7 +107,7 @@ bool backlog_put(struct destination *d, struct entry *x)
 	TAILQ_REMOVE(&d->queue, x, link);
 	insert(d, x);
 	d->stats.payloads_spooled++;
-	exporter_settle(d->exporter, x->payload);
+	payload_settle(x->payload, &d->exporter->settled);
 	if (x == d->flying)
 		x->file->busy = true;
 	else

@@ -66,51 +66,8 @@ int destination_init(struct destination *d, struct exporter *e,
 
 /* --- entries ------------------------------------------------------------------------------- */
 
-const uint8_t *entry_body(const struct destination *d, const struct entry *x, size_t *ret_n,
-			  enum encoding *ret_encoding)
-{
-	*ret_encoding = x->file ? x->file->encoding : d->encoding;
-	*ret_n = x->file ? x->file->n_body : 0;
-	return x->payload ? payload_body(x->payload, *ret_encoding, ret_n) : x->body;
-}
-
-static void unload(struct destination *d, struct entry *x)
-{
-	free(x->body);
-	x->body = NULL;
-	if (x->payload)
-		exporter_release(x->payload);
-	x->payload = NULL;
-	d->stats.queue_bytes -= x->bytes;
-	x->bytes = 0;
-}
-
-void entry_land(struct destination *d, struct entry *x)
-{
-	x->file->busy = false;
-	unload(d, x);
-}
-
-void entry_remove(struct destination *d, struct entry *x)
-{
-	if (x->file) {
-		TAILQ_REMOVE(&d->backlog, x, link);
-		d->stats.spool_payloads--;
-		d->stats.spool_bytes -= x->file->bytes;
-		x->file->owner = NULL;
-	} else {
-		TAILQ_REMOVE(&d->queue, x, link);
-		exporter_settle(d->exporter, x->payload);
-	}
-	if (d->flying == x)
-		d->flying = NULL;
-	d->stats.queue_payloads--;
-	unload(d, x);
-	free(x);
-}
-
 /* Of one in memory. */
-static void entry_drop(struct destination *d, struct entry *x, uint64_t *counter)
+static void drop(struct destination *d, struct entry *x, uint64_t *counter)
 {
 	(*counter)++;
 	d->stats.samples_dropped += x->n_samples;
@@ -180,7 +137,7 @@ static bool make_room(struct destination *d, uint64_t bytes)
 	     x = next) {
 		next = TAILQ_NEXT(x, link);
 		if (!backlog_put(d, x) && x != d->flying) {
-			entry_drop(d, x, &d->stats.payloads_dropped_queue_full);
+			drop(d, x, &d->stats.payloads_dropped_queue_full);
 			report_queue_full(d);
 		}
 	}
@@ -239,7 +196,7 @@ static struct entry *put(struct destination *d, struct payload *p, uint64_t seq,
 	d->stats.queue_bytes += n;
 	if ((n > d->max_queue_bytes || d->spooling || p->made_ns < d->back_ns) &&
 	    !backlog_put(d, x) && n > d->max_queue_bytes) {
-		entry_drop(d, x, &d->stats.payloads_dropped_queue_full);
+		drop(d, x, &d->stats.payloads_dropped_queue_full);
 		report_queue_full(d);
 		return NULL;
 	}
@@ -262,21 +219,21 @@ static void put_part(struct destination *d, struct payload *p, uint64_t seq, uin
 	x = put(d, p, seq, queued_ns, true);
 	if (x && whole && (x->file || backlog_put(d, x)))
 		backlog_move(d, x, whole);
-	exporter_settle(d->exporter, p);
-	exporter_release(p);
+	payload_settle(p, &d->exporter->settled);
+	payload_release(p);
 }
 
-void destination_replace(struct destination *d, struct entry *x, struct payload *first,
-			 struct payload *second, uint64_t now)
+/* Puts both parts, which are taken over, in the place of x, which is freed. */
+static void replace(struct destination *d, struct entry *x, struct payload *const parts[2],
+		    uint64_t now)
 {
-	struct payload *const parts[] = {first, second};
-	uint64_t seqs[ARRAY_SIZE(parts)];
+	uint64_t seqs[2];
 	uint64_t queued_ns = x->file ? now : x->queued_ns;
 	bool on_disk = x->file != NULL;
 
 	d->stats.payloads--;
 	d->stats.samples -= x->n_samples;
-	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+	for (size_t i = 0; i < 2; i++) {
 		seqs[i] = take_seq(d);
 		parts[i]->told = on_disk;
 		if (on_disk)
@@ -290,10 +247,22 @@ void destination_replace(struct destination *d, struct entry *x, struct payload 
 	if (!on_disk)
 		entry_remove(d, x);
 	/* Each before all others, so the second one first. */
-	for (size_t i = ARRAY_SIZE(parts); i-- > 0;)
+	for (size_t i = 2; i-- > 0;)
 		put_part(d, parts[i], seqs[i], queued_ns, on_disk ? x : NULL);
 	if (on_disk)
 		backlog_settle(d, x, now);
+}
+
+/* Puts the halves of x in its place. False: it cannot be cut, and stays. */
+static bool split(struct destination *d, struct entry *x, uint64_t now)
+{
+	struct payload *parts[2];
+
+	if (split_make(d, x, now, parts) < 0)
+		return false;
+	replace(d, x, parts, now);
+	d->stats.payloads_split++;
+	return true;
 }
 
 static void drop_expired(struct destination *d, uint64_t now)
@@ -306,7 +275,7 @@ static void drop_expired(struct destination *d, uint64_t now)
 	for (x = TAILQ_FIRST(&d->queue); x && now - x->queued_ns >= d->max_elapsed_ns; x = next) {
 		next = TAILQ_NEXT(x, link);
 		if (x != d->flying && !backlog_put(d, x))
-			entry_drop(d, x, &d->stats.payloads_dropped_expired);
+			drop(d, x, &d->stats.payloads_dropped_expired);
 	}
 	if (d->stats.payloads_dropped_expired > before)
 		report_expired(d, d->stats.payloads_dropped_expired - before);
@@ -322,7 +291,7 @@ void destination_abandon(struct destination *d)
 		end_flight(d);
 	}
 	for (; !TAILQ_EMPTY(&d->queue); n++)
-		entry_drop(d, TAILQ_FIRST(&d->queue), &d->stats.payloads_dropped_expired);
+		drop(d, TAILQ_FIRST(&d->queue), &d->stats.payloads_dropped_expired);
 	if (n > 0)
 		report_expired(d, n);
 }
@@ -393,9 +362,7 @@ static void on_not_started(struct destination *d, struct entry *x, int r, uint64
 		if (x->file)
 			entry_land(d, x);
 		d->next_attempt_ns = now + NSEC_PER_SEC;
-	} else if (split_entry(d, x, now)) {
-		d->stats.payloads_split++;
-	} else {
+	} else if (!split(d, x, now)) {
 		drop_too_large(d, x, now);
 		report_beyond(d);
 	}
@@ -529,8 +496,7 @@ static void on_too_large(struct destination *d, const struct outcome *o, uint64_
 
 	d->stats.failures++;
 	reached(d, now);
-	if (d->n_unsplit < UNSPLIT_MAX && split_entry(d, x, now)) {
-		d->stats.payloads_split++;
+	if (d->n_unsplit < UNSPLIT_MAX && split(d, x, now)) {
 		report_split(d, o);
 		return;
 	}

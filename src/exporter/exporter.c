@@ -164,7 +164,7 @@ static void call_done(struct exporter *e)
 		next = p->next;
 		if (e->done)
 			e->done(e->ctx, p->id);
-		exporter_release(p);
+		payload_release(p);
 	}
 }
 
@@ -187,27 +187,6 @@ int exporter_dispatch(struct exporter *e)
 	return -1;
 }
 
-void exporter_release(struct payload *p)
-{
-	while (p && --p->refs == 0) {
-		struct payload *whole = p->whole;
-
-		payload_free(p);
-		p = whole;
-	}
-}
-
-void exporter_settle(struct exporter *e, struct payload *p)
-{
-	for (; --p->unsettled == 0 && p->whole;)
-		p = p->whole;
-	if (p->unsettled > 0 || p->told)
-		return;
-	p->refs++;
-	p->next = e->settled;
-	e->settled = p;
-}
-
 int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples, uint64_t made_ns)
 {
 	_cleanup_close_ int owned = fd;
@@ -227,8 +206,8 @@ int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples,
 	p->unsettled = 1; /* until all have had it */
 	for (size_t i = 0; i < e->n_destinations; i++)
 		destination_put(&e->destinations[i], p);
-	exporter_settle(e, p);
-	exporter_release(p);
+	payload_settle(p, &e->settled);
+	payload_release(p);
 	arm(e);
 	return 0;
 }
@@ -397,7 +376,7 @@ struct exporter *exporter_free(struct exporter *e)
 		(void)e->curl.multi_cleanup(e->multi);
 	for (struct payload *p = e->settled; p; p = next) {
 		next = p->next;
-		exporter_release(p);
+		payload_release(p);
 	}
 	spool_free(e->spool);
 	e->timer_fd = close_fd(e->timer_fd);

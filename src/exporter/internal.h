@@ -129,18 +129,17 @@ void destination_finish(struct destination *d, CURLcode code, uint64_t now);
 void destination_abandon(struct destination *d);
 /* Nothing is left to be done; in a hurry: but what is safe on disk. */
 bool destination_idle(const struct destination *d);
+/* When destination_kick() has something to do; UINT64_MAX: not before something changes. */
+uint64_t destination_deadline(const struct destination *d);
+
+/* --- entry.c */
 /* What x is sent as, borrowed. */
 const uint8_t *entry_body(const struct destination *d, const struct entry *x, size_t *ret_n,
 			  enum encoding *ret_encoding);
-/* The two parts, which are taken over, are sent instead of x, which is freed. */
-void destination_replace(struct destination *d, struct entry *x, struct payload *first,
-			 struct payload *second, uint64_t now);
 /* Takes x out and frees it; a file of it stays where it is. */
 void entry_remove(struct destination *d, struct entry *x);
 /* The attempt with x, which is on disk, is over: what is in memory of it is not needed. */
 void entry_land(struct destination *d, struct entry *x);
-/* When destination_kick() has something to do; UINT64_MAX: not before something changes. */
-uint64_t destination_deadline(const struct destination *d);
 
 /* --- backlog.c */
 /* Takes over a file that an earlier exporter left. 0 or -ENOMEM. */
@@ -174,8 +173,9 @@ struct body {
 int body_make(struct destination *d, const struct entry *x, struct body *ret);
 
 /* --- split.c */
-/* Puts the halves of x in its place and frees it. False: it cannot be cut, and stays. */
-bool split_entry(struct destination *d, struct entry *x, uint64_t now);
+/* The halves of x, each with a reference. 0; -errno: it cannot be cut. */
+int split_make(const struct destination *d, const struct entry *x, uint64_t now,
+	       struct payload *ret[2]);
 
 /* --- request.c */
 int request_init(struct destination *d, const struct export_destination *config,
@@ -222,9 +222,3 @@ void report_abandoned(const struct destination *d, uint64_t n_payloads);
 void report_spooling(const struct destination *d);
 void report_drained(const struct destination *d);
 void report_spool_full(struct destination *d);
-
-/* --- exporter.c */
-/* The bytes are not needed any more by one of those who referred to p. */
-void exporter_release(struct payload *p);
-/* One of the destinations has sent, dropped or spooled p. */
-void exporter_settle(struct exporter *e, struct payload *p);

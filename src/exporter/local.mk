@@ -5,6 +5,7 @@ libexporter_a_SOURCES = \
 	src/exporter/body.c \
 	src/exporter/destination.c \
 	src/exporter/encoding.c src/exporter/encoding.h \
+	src/exporter/entry.c \
 	src/exporter/export.h \
 	src/exporter/exporter.c \
 	src/exporter/grpc.c src/exporter/grpc.h \

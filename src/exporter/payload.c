@@ -115,3 +115,24 @@ void payload_free(struct payload *p)
 		free(p->bodies[i].bytes);
 	free(p);
 }
+
+void payload_release(struct payload *p)
+{
+	while (p && --p->refs == 0) {
+		struct payload *whole = p->whole;
+
+		payload_free(p);
+		p = whole;
+	}
+}
+
+void payload_settle(struct payload *p, struct payload **settled)
+{
+	for (; --p->unsettled == 0 && p->whole;)
+		p = p->whole;
+	if (p->unsettled > 0 || p->told)
+		return;
+	p->refs++;
+	p->next = *settled;
+	*settled = p;
+}

@@ -34,6 +34,11 @@ int payload_new(struct payload **ret, int fd, unsigned int encodings);
 /* Of n bytes in memory, in one encoding. The same. */
 int payload_pack(struct payload **ret, const uint8_t *bytes, size_t n, enum encoding encoding);
 void payload_free(struct payload *p);
+/* The bytes are not needed any more by one of those who referred to p. NULL: nothing. */
+void payload_release(struct payload *p);
+/* One of the destinations has sent, dropped or spooled p. What is settled for all by that, p or the
+ * payload that it is half of, is put first in *settled, with a reference. */
+void payload_settle(struct payload *p, struct payload **settled);
 
 static inline const uint8_t *payload_body(const struct payload *p, enum encoding encoding,
 					  size_t *ret_n)

@@ -11,12 +11,11 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "proto/otlp-rewrite.h"
 #include "src/exporter/internal.h"
 #include "util/clock.h"
-
-DEFINE_CLEANUP(struct payload *, payload_free)
 
 static uint64_t share(uint64_t all, uint64_t part, uint64_t total)
 {
@@ -70,9 +69,9 @@ static int make_parts(const struct destination *d, const struct entry *x, uint64
 	return r;
 }
 
-bool split_entry(struct destination *d, struct entry *x, uint64_t now)
+int split_make(const struct destination *d, const struct entry *x, uint64_t now,
+	       struct payload *ret[2])
 {
-	_cleanup_(payload_freep) struct payload *first = NULL, *second = NULL;
 	_cleanup_free_ uint8_t *owned = NULL;
 	struct payload *parts[2] = {NULL, NULL};
 	const uint8_t *bytes;
@@ -81,10 +80,11 @@ bool split_entry(struct destination *d, struct entry *x, uint64_t now)
 
 	if (r == 0)
 		r = make_parts(d, x, now, bytes, n, parts);
-	first = parts[0];
-	second = parts[1];
-	if (r < 0)
-		return false;
-	destination_replace(d, x, TAKE_PTR(first), TAKE_PTR(second), now);
-	return true;
+	if (r < 0) {
+		payload_free(parts[0]);
+		payload_free(parts[1]);
+		return r;
+	}
+	memcpy(ret, parts, sizeof(parts));
+	return 0;
 }
