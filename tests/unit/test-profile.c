@@ -176,7 +176,8 @@ static void test_named_frames_without_room(void)
 	for (uint64_t max_bytes = 256; max_bytes < 8192; max_bytes += 8) {
 		profile_init(&q, max_bytes);
 		CHECK_INT(window_read(&q, fd, 0), ==, 0);
-		CHECK_INT(q.types[0].samples.n + q.counters[PROFILE_SAMPLES_DROPPED], ==, N);
+		CHECK_INT(q.types[0].samples.n + profile_counter(&q, PROFILE_SAMPLES_DROPPED), ==,
+			  N);
 		some += q.types[0].samples.n > 0 && q.types[0].samples.n < N;
 		for (uint32_t i = 0; i < q.stack_frames.n; i++)
 			CHECK_INT(q.stack_frames.items[i], <, q.frames.n);
