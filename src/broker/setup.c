@@ -253,6 +253,7 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 		.symbols_bytes = c->symbols_bytes,
 		.profile_bytes =
 			b->options.capture ? CAPTURE_PROFILE_BYTES : 2 * c->window_memory_bytes,
+		.window_ns = b->options.capture ? 0 : b->options.interval_ns,
 		.max_open_files = c->max_open_files,
 		.n_cpus = b->events[0].cpus.n,
 		.terminal_width = b->options.terminal_width,

@@ -133,9 +133,11 @@ static void print_stacks(const struct statistics *s, FILE *out)
 		    c[PROFILE_STACKS_CONTINUED]);
 	put_counter(out, "frames_unnamed_total", "Distinct frames of each window without a name.",
 		    c[PROFILE_FRAMES_UNNAMED]);
+	put_counter(out, "frames_put_off_total",
+		    "Of these, frames whose files there was no time to read.",
+		    c[PROFILE_FRAMES_PUT_OFF]);
 	put_gauge(out, "files_set_aside",
-		  "Files that are not read for now, having killed a reader.",
-		  s->n_files_set_aside);
+		  "Files that are not read for now, having killed a reader.", s->n_files_set_aside);
 }
 
 static void print_windows(const struct statistics *s, FILE *out)

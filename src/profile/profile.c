@@ -59,6 +59,7 @@ static const char *const counter_names[PROFILE_N_COUNTERS] = {
 	[PROFILE_STACKS_TO_128_FRAMES] = "stacks_to_128_frames",
 	[PROFILE_STACKS_MORE_FRAMES] = "stacks_more_frames",
 	[PROFILE_FRAMES_UNNAMED] = "frames_unnamed",
+	[PROFILE_FRAMES_PUT_OFF] = "frames_put_off",
 	[PROFILE_PAUSED_MS] = "paused_ms",
 };
 

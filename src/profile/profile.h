@@ -192,7 +192,8 @@ enum profile_counter {
 	PROFILE_STACKS_TO_128_FRAMES,
 	PROFILE_STACKS_MORE_FRAMES,
 	PROFILE_FRAMES_UNNAMED, /* distinct frames left without a name */
-	PROFILE_PAUSED_MS,	/* for how long sampling was paused on demand */
+	PROFILE_FRAMES_PUT_OFF, /* of these, those that there was no time for: a later window names them */
+	PROFILE_PAUSED_MS, /* for how long sampling was paused on demand */
 	PROFILE_N_COUNTERS
 };
 /* "samples", "samples_lost" ...: stable names, used in summaries and exports. */

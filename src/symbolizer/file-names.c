@@ -17,10 +17,14 @@
 #include "src/symbolizer/file-names.h"
 #include "util/array.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/hash.h"
+#include "util/time-share.h"
 
-#define MAX_AWAITED 1024
-#define LINES_EMPTY 4096 /* a file that has let go of its lines keeps less */
+#define MAX_AWAITED  1024
+#define COST_PERCENT 10 /* of the time, for the names of one file */
+#define COST_SAVE_NS (60 * NSEC_PER_SEC)
+#define LINES_EMPTY  4096 /* a file that has let go of its lines keeps less */
 
 /* What is known of the files that are the same. */
 struct contents {
@@ -29,6 +33,7 @@ struct contents {
 	bool broken;
 	uint32_t n_modules;
 	uint64_t used;
+	struct time_share cost;
 };
 
 struct module {
@@ -362,6 +367,7 @@ static struct contents *module_identify(struct file_names *n, struct module *m)
 			return NULL;
 		}
 		c->id = id;
+		c->cost = (struct time_share){.percent = COST_PERCENT, .save_ns = COST_SAVE_NS};
 		*place = m->contents = c;
 	}
 	m->contents->n_modules++;
@@ -424,6 +430,13 @@ const char *file_names_path(struct file_names *n, uint64_t uid)
 	const struct module *m = find_module(n, uid);
 
 	return m && m->path ? m->path : "";
+}
+
+struct time_share *file_names_cost(struct file_names *n, uint64_t uid)
+{
+	struct module *m = find_module(n, uid);
+
+	return m && m->contents ? &m->contents->cost : NULL;
 }
 
 void file_names_trim_file(struct file_names *n, uint64_t uid)

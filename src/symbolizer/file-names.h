@@ -17,6 +17,7 @@
 struct role;
 struct ask;
 struct file_names;
+struct time_share;
 
 /* The descriptor of a module was given up to stay within max_files. */
 typedef void (*file_names_closed_fn)(void *ctx, uint64_t uid);
@@ -55,6 +56,10 @@ struct symbol_file *file_names_symbols(struct file_names *n, uint64_t uid);
 const char *file_names_path(struct file_names *n, uint64_t uid);
 /* Whether it is to be named anew; once. */
 bool file_names_take_renamed(struct file_names *n, uint64_t uid);
+
+/* What naming the frames of these contents may cost, and has. NULL: there is no such module. Until
+ * the next file_names_add(). */
+struct time_share *file_names_cost(struct file_names *n, uint64_t uid);
 
 /* Gives back what can be read from the file again. */
 void file_names_trim_file(struct file_names *n, uint64_t uid);

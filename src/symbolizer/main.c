@@ -268,7 +268,10 @@ static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
 		s->role.status->counts.counters[PROFILE_SAMPLES_DROPPED] += n_samples - n;
 	namer_name(s->namer, p, first);
 	p->counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(p);
+	p->counters[PROFILE_FRAMES_PUT_OFF] = namer_n_put_off(s->namer);
 	s->role.status->counts.windows_named++;
+	s->role.status->counts.counters[PROFILE_FRAMES_PUT_OFF] +=
+		p->counters[PROFILE_FRAMES_PUT_OFF];
 	s->role.status->counts.counters[PROFILE_FRAMES_UNNAMED] +=
 		p->counters[PROFILE_FRAMES_UNNAMED];
 	if (s->setup.live)
@@ -586,6 +589,7 @@ static bool set_naming(struct symbolizer *s)
 {
 	bool differs = namer_set_lines(s->namer, s->setup.lines, s->setup.inlined);
 
+	namer_set_window(s->namer, s->setup.window_ns);
 	return namer_set_demangling(s->namer, s->setup.demangle) || differs;
 }
 

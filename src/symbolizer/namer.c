@@ -7,6 +7,11 @@
  *
  * Reading the lines of many units takes long, and windows must not wait for it: each file gets a
  * share of time in each window, beyond which its frames get names alone.
+ *
+ * In a daemon all naming has a quarter of the time, and one file a tenth. Files of the most samples
+ * come first; what is left keeps its addresses in this window, is counted, and is named when it is
+ * sampled again. So whoever makes expensive files costs no more than that, and others their names
+ * for some windows. A capture wants every name, and has no such limit.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -26,6 +31,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
+#include "util/time-share.h"
 
 #define VDSO_BYTES 8192
 /* So often what has no name is looked for again: there may have been no memory for a file's table,
@@ -33,6 +39,9 @@
 #define NAMELESS_WINDOWS 64
 #define LINES_NS	 (1 * NSEC_PER_SEC) /* of the 3 s after which a file is set aside */
 #define MAX_LINE_BYTES	 (UINT64_C(16) << 20)
+#define NAMING_PERCENT	 25
+#define MIN_SAVE_NS	 (10 * NSEC_PER_SEC) /* a first window, and what all have */
+#define PUT_OFF_SECONDS	 60		     /* between two messages */
 
 struct function_key {
 	uint64_t start;
@@ -43,6 +52,10 @@ struct function_key {
 
 struct namer {
 	uint64_t n_windows;
+	bool limited; /* in time */
+	struct time_share share;
+	struct log_ratelimit put_off_told;
+	uint64_t n_put_off; /* frames, in this window */
 	struct role *role;
 	struct ask *ask;
 	struct symbol_limits limits;
@@ -399,28 +412,94 @@ static void identify_module(struct namer *n, struct profile *p, uint32_t module)
 	}
 }
 
-/* Frames without a name, grouped by module by counting: order[first[m] .. first[m + 1]). */
-static uint32_t *group_by_module(const struct profile *p, uint32_t **ret_first)
-{
-	uint32_t *first = calloc((size_t)p->modules.n + 2, sizeof(*first));
-	uint32_t *order = calloc((size_t)p->frames.n + 1, sizeof(*order));
+/* Frames of this window's samples that want a name. */
+struct wanted {
+	uint32_t *uses;	  /* of each frame of the profile: samples, in this window */
+	uint32_t *frames; /* grouped by module: those of m from first[m] to first[m + 1] */
+	uint32_t *first;
+	uint32_t *modules; /* all of this window, in the order in which they are named */
+	uint32_t n_modules;
+	uint64_t *module_uses;
+};
 
-	if (!first || !order) {
-		free(first);
-		free(order);
-		return NULL;
+static void wanted_free(struct wanted *w)
+{
+	free(w->uses);
+	free(w->frames);
+	free(w->first);
+	free(w->modules);
+	free(w->module_uses);
+}
+
+static void count_uses(const struct profile *p, uint32_t first_sample, uint32_t *uses)
+{
+	for (uint32_t type = 0; type < p->n_types; type++) {
+		const struct profile_type *t = &p->types[type];
+
+		for (uint32_t i = type == 0 ? first_sample : 0; i < t->samples.n; i++) {
+			uint32_t n;
+			const uint32_t *frames =
+				profile_stack_frames(p, t->samples.items[i].stack, &n);
+
+			for (uint32_t k = 0; k < n; k++)
+				uses[frames[k]]++;
+		}
 	}
-	for (uint32_t i = 0; i < p->frames.n; i++)
-		first[p->frames.items[i].module + 2] += profile_wants_name(p, i);
+}
+
+static int compare_uses(const void *a, const void *b, void *ctx)
+{
+	const uint64_t *uses = ctx;
+	uint32_t m = *(const uint32_t *)a, o = *(const uint32_t *)b;
+
+	if (uses[m] != uses[o])
+		return uses[m] < uses[o] ? 1 : -1;
+	return m < o ? -1 : m > o;
+}
+
+static bool is_wanted(const struct profile *p, const struct wanted *w, uint32_t frame)
+{
+	return w->uses[frame] && profile_wants_name(p, frame);
+}
+
+/* Groups by counting. */
+static void group_by_module(const struct profile *p, struct wanted *w)
+{
+	for (uint32_t i = 0; i < p->frames.n; i++) {
+		uint32_t module = p->frames.items[i].module;
+
+		w->first[module + 2] += is_wanted(p, w, i);
+		w->module_uses[module] += w->uses[i];
+	}
 	for (uint32_t m = 2; m <= p->modules.n + 1; m++)
-		first[m] += first[m - 1];
+		w->first[m] += w->first[m - 1];
 	/* Shifted by one: filling moves each start to where the next one began. */
 	for (uint32_t i = 0; i < p->frames.n; i++) {
-		if (profile_wants_name(p, i))
-			order[first[p->frames.items[i].module + 1]++] = i;
+		if (is_wanted(p, w, i))
+			w->frames[w->first[p->frames.items[i].module + 1]++] = i;
 	}
-	*ret_first = first;
-	return order;
+	for (uint32_t m = 0; m < p->modules.n; m++) {
+		if (w->module_uses[m])
+			w->modules[w->n_modules++] = m;
+	}
+}
+
+/* false: no memory. */
+static bool find_wanted(const struct namer *n, const struct profile *p, struct wanted *w)
+{
+	w->uses = calloc((size_t)p->frames.n + 1, sizeof(*w->uses));
+	w->frames = calloc((size_t)p->frames.n + 1, sizeof(*w->frames));
+	w->first = calloc((size_t)p->modules.n + 2, sizeof(*w->first));
+	w->modules = calloc((size_t)p->modules.n + 1, sizeof(*w->modules));
+	w->module_uses = calloc((size_t)p->modules.n + 1, sizeof(*w->module_uses));
+	if (!w->uses || !w->frames || !w->first || !w->modules || !w->module_uses)
+		return false;
+	count_uses(p, n->first_sample, w->uses);
+	group_by_module(p, w);
+	if (n->limited)
+		qsort_r(w->modules, w->n_modules, sizeof(*w->modules), compare_uses,
+			w->module_uses);
+	return true;
 }
 
 /* ---- Compiled code ---- */
@@ -582,9 +661,71 @@ static void begin_module(struct namer *n, const struct profile_module *m)
 		point_to_kernel(n);
 }
 
+/* A module of many samples and no end of cost is not to keep the others from being named. */
+static bool begin_share(struct namer *n, const struct profile_module *m)
+{
+	uint64_t now = clock_monotonic_ns();
+	struct time_share *cost =
+		m->kind == PROFILE_MODULE_FILE ? file_names_cost(n->files, m->uid) : NULL;
+
+	return !n->limited ||
+	       ((!cost || time_share_begin(cost, now)) && time_share_begin(&n->share, now));
+}
+
+static void end_share(struct namer *n, const struct profile_module *m)
+{
+	uint64_t now = clock_monotonic_ns();
+	struct time_share *cost =
+		m->kind == PROFILE_MODULE_FILE ? file_names_cost(n->files, m->uid) : NULL;
+
+	if (n->limited && cost)
+		time_share_end(cost, now);
+	if (n->limited)
+		time_share_end(&n->share, now);
+}
+
+static void put_off(struct namer *n, const struct profile_module *m, uint32_t n_frames)
+{
+	n->n_put_off += n_frames;
+	if (log_ratelimit(&n->put_off_told, PUT_OFF_SECONDS))
+		log_info("%s: reading its symbols takes too long; %u of its addresses and maybe "
+			 "those of other files get their names in a later window",
+			 m->kind == PROFILE_MODULE_FILE ? file_names_path(n->files, m->uid)
+							: "compiled code or the kernel",
+			 n_frames);
+}
+
+static void name_in_time(struct namer *n, struct profile *p, uint32_t module, uint32_t *frames,
+			 uint32_t n_frames)
+{
+	const struct profile_module *m = &p->modules.items[module];
+
+	begin_module(n, m);
+	identify_module(n, p, module);
+	if (n_frames && begin_share(n, m)) {
+		name_module(n, p, module, frames, n_frames);
+		end_share(n, m);
+	} else if (n_frames) {
+		put_off(n, m, n_frames);
+	}
+	role_job_end(n->role);
+}
+
+void namer_set_window(struct namer *n, uint64_t window_ns)
+{
+	n->limited = window_ns > 0;
+	n->share.percent = NAMING_PERCENT;
+	n->share.save_ns = window_ns > MIN_SAVE_NS ? window_ns : MIN_SAVE_NS;
+}
+
+uint64_t namer_n_put_off(const struct namer *n)
+{
+	return n->n_put_off;
+}
+
 void namer_name(struct namer *n, struct profile *p, uint32_t first_sample)
 {
-	_cleanup_free_ uint32_t *first = NULL, *order = NULL;
+	_cleanup_(wanted_free) struct wanted w = {.n_modules = 0};
 
 	forget_outdated(n, p);
 	/* With samples of earlier windows the names of their time stay. */
@@ -592,17 +733,16 @@ void namer_name(struct namer *n, struct profile *p, uint32_t first_sample)
 		rename_kernel_modules(n, p);
 	if (++n->n_windows % NAMELESS_WINDOWS == 0)
 		profile_retry_nameless(p);
-	order = group_by_module(p, &first);
-	if (!order)
+	n->first_sample = first_sample;
+	n->n_put_off = 0;
+	if (!find_wanted(n, p, &w))
 		return;
 	file_names_begin(n->files);
-	n->first_sample = first_sample;
 	code_names_refresh(n->code);
-	for (uint32_t m = 0; m < p->modules.n; m++) {
-		begin_module(n, &p->modules.items[m]);
-		identify_module(n, p, m);
-		name_module(n, p, m, order + first[m], first[m + 1] - first[m]);
-		role_job_end(n->role);
+	for (uint32_t i = 0; i < w.n_modules; i++) {
+		uint32_t m = w.modules[i];
+
+		name_in_time(n, p, m, w.frames + w.first[m], w.first[m + 1] - w.first[m]);
 	}
 	free(n->times);
 	n->times = NULL;

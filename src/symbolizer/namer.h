@@ -39,9 +39,13 @@ bool namer_set_lines(struct namer *n, bool lines, bool inlined);
 /* How mangled names are shown; in full at first. True as above. */
 bool namer_set_demangling(struct namer *n, enum symbol_demangling style);
 
-/* Names every frame of p that has no name yet, and gives modules their ids. first_sample: those
- * before it have been named as far as they could be. */
+/* How long a window lasts, of which naming may take a quarter. 0, and at first: no limit. */
+void namer_set_window(struct namer *n, uint64_t window_ns);
+/* Names every frame of p's samples from first_sample on (of other types: of all) that has no name
+ * yet, and gives their modules their ids. */
 void namer_name(struct namer *n, struct profile *p, uint32_t first_sample);
+/* The frames that there was no time for in the last call of it: they want a name the next time. */
+uint64_t namer_n_put_off(const struct namer *n);
 /* Names that a recorded file brought, from those as linked. */
 void namer_demangle_again(struct namer *n, struct profile *p);
 /* p was cleared: row numbers of before mean nothing any more. */

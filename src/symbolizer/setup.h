@@ -12,13 +12,14 @@
 #define PAYLOADS_MAX		   4096
 #define CODE_NAMES_MAX_PROCESSES   256
 #define CODE_NAMES_MAX_DESCRIPTORS (2 * CODE_NAMES_MAX_PROCESSES) /* jitdump, perf map */
-#define VIEW_MAX_INPUTS 256
+#define VIEW_MAX_INPUTS		   256
 
 struct setup_symbolizer {
 	struct setup_common common;
 	uint64_t symbols_bytes; /* budget of cached symbol tables and lines */
 	uint64_t profile_bytes; /* the profile in memory: one window of the daemon, all of a capture
 				 */
+	uint64_t window_ns;	/* from one window to the next; 0: all frames get their names */
 	uint32_t max_open_files, n_cpus, terminal_width;
 	bool capture; /* record: one profile, rendered at the end; else OTLP per window */
 	bool live;    /* top: a table per window for the screen */
@@ -26,7 +27,7 @@ struct setup_symbolizer {
 	bool lines, inlined; /* source lines, inlined functions as frames */
 	bool demangle_again; /* names of recorded files, too */
 	enum symbol_demangling demangle;
-	uint32_t view;	     /* enum view_mode */
+	uint32_t view; /* enum view_mode */
 	struct render_report_options report;
 	bool has_which; /* of the samples one, of the rows the one at an address */
 	uint64_t which;

@@ -146,7 +146,8 @@ def agreement(daemon, port, sink):
     rig.check(n == sink.count() and buckets == sorted(buckets) and buckets[-1] == n and
               0 < v["export_request_duration_seconds_sum", dest] < 60, f"{n:.0f} requests in the histogram")
     pairs = {"samples": "samples_total", "windows": "windows_total", "user_stacks": "user_stacks_total",
-             "stacks_truncated": "stacks_truncated_total", "frames_unnamed": "frames_unnamed_total"}
+             "stacks_truncated": "stacks_truncated_total", "frames_unnamed": "frames_unnamed_total",
+             "frames_put_off": "frames_put_off_total"}
     event = said["event"]
     pairs_of_event = {"samples": "event_samples_total", "samples_lost": "event_samples_lost_total",
                       "throttled": "event_throttles_total"}

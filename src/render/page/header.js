@@ -19,6 +19,7 @@ const losses = [
 	['stacks_too_deep', 'stacks', 'stacks with more frames than are kept'],
 	['stacks_no_regs', 'stacks', 'samples without user registers'],
 	['frames_unnamed', '', 'distinct addresses that no symbol covers'],
+	['frames_put_off', '', 'of these, addresses in files that there was no time to read'],
 	['samples_filtered', '', 'samples not asked for'],
 ];
 

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which frames of a window are named: those of its samples, and those that there is time for. */
+#include "tests/unit/test.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+
+#include "src/process/ask.h"
+#include "src/process/role.h"
+#include "src/symbolizer/namer.h"
+#include "util/clock.h"
+#include "util/time-share.h"
+
+enum { N_FILES = 3 };
+
+DEFINE_CLEANUP(struct namer *, namer_free)
+
+static char directory[] = "/tmp/perfwalk-test.XXXXXX";
+static struct status_page status;
+static struct role role = {.status = &status};
+static struct ask ask = {.sock = -EBADF}; /* nobody answers: no debug files */
+static uint64_t address;
+static struct profile p;
+static uint32_t modules[N_FILES];
+
+static void run(const char *command)
+{
+	CHECK_INT(system(command), ==, 0);
+}
+
+static void build(void)
+{
+	char command[128], line[128], name[64];
+	FILE *f;
+
+	test_make_directory(directory);
+	CHECK_INT(chdir(directory), ==, 0);
+	f = fopen("program.c", "w");
+	CHECK(f != NULL);
+	(void)fputs("int busy(int a)\n{\n\treturn a * 3 + 1;\n}\nint main(int argc, char **argv)\n"
+		    "{\n\treturn busy(argc);\n}\n",
+		    f);
+	(void)fclose(f);
+	run("gcc -g -O1 -no-pie -w -o 0 program.c");
+	for (int i = 1; i < N_FILES; i++) {
+		(void)snprintf(command, sizeof(command), "(cat 0; echo %d) > %d", i, i);
+		run(command);
+	}
+	f = popen("nm 0", "r");
+	CHECK(f != NULL);
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%*x T %63s", name) == 1 && strcmp(name, "busy") == 0)
+			address = strtoull(line, NULL, 16);
+	(void)pclose(f);
+	CHECK_INT(address, >, 0);
+}
+
+static void closed(void *ctx, uint64_t uid)
+{
+	(void)ctx, (void)uid;
+}
+
+static uint64_t uid_of(unsigned int file)
+{
+	return PROFILE_UID_FIRST_FILE + 1 + file;
+}
+
+static void give_file(struct namer *n, unsigned int file)
+{
+	char path[16];
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "%u", file);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK_INT(fd, >=, 0);
+	file_names_add(namer_files(n), uid_of(file), 0, path, fd);
+}
+
+static void begin(struct namer **ret)
+{
+	CHECK_INT(namer_new(ret, &role, &ask, 1 << 26, 16, false, closed, NULL), ==, 0);
+	profile_init(&p, 1 << 26);
+	for (unsigned int i = 0; i < N_FILES; i++) {
+		struct profile_module m = {
+			.uid = uid_of(i), .kind = PROFILE_MODULE_FILE, .process = PROFILE_NONE};
+
+		modules[i] = profile_add_module(&p, &m);
+	}
+}
+
+/* A frame in that file, an instruction further than others: samples of it alone. */
+static uint32_t sample(unsigned int file, uint64_t offset, unsigned int n)
+{
+	uint32_t frame = profile_add_frame(&p, modules[file], address + offset);
+	struct profile_sample s = {.value = 1, .stack = profile_add_stack(&p, &frame, 1, 0)};
+
+	for (unsigned int i = 0; i < n; i++)
+		CHECK(profile_add_sample(&p, &s));
+	return frame;
+}
+
+static void check_name(uint32_t frame, const char *name)
+{
+	const struct profile_frame *f = &p.frames.items[frame];
+	const char *is = "none";
+
+	if (f->n_lines)
+		is = profile_text(&p,
+				  p.functions.items[p.lines.items[f->first_line].function].name);
+	CHECK_STR(is, name);
+}
+
+static void test_only_of_this_window(void)
+{
+	_cleanup_(namer_freep) struct namer *n = NULL;
+	uint32_t first, second;
+
+	begin(&n);
+	give_file(n, 1);
+	first = sample(0, 0, 1); /* its file is not there yet */
+	namer_name(n, &p, 0);
+	check_name(first, "none");
+
+	profile_clear_samples(&p);
+	give_file(n, 0);
+	second = sample(1, 0, 1);
+	(void)sample(0, 1, 1);
+	namer_name(n, &p, 0);
+	check_name(second, "busy");
+	check_name(first, "none");
+
+	/* Sampled again. */
+	profile_clear_samples(&p);
+	CHECK_INT(sample(0, 0, 1), ==, first);
+	namer_name(n, &p, 0);
+	check_name(first, "busy");
+	CHECK_INT(namer_n_put_off(n), ==, 0);
+	profile_deinit(&p);
+}
+
+/* A file that has cost too much waits, others do not. */
+static void test_a_file_that_costs(void)
+{
+	_cleanup_(namer_freep) struct namer *n = NULL;
+	struct time_share *cost;
+	uint32_t first[2], second;
+
+	begin(&n);
+	namer_set_window(n, 10 * NSEC_PER_SEC);
+	give_file(n, 0);
+	give_file(n, 1);
+	first[0] = sample(0, 0, 100);
+	namer_name(n, &p, 0);
+	check_name(first[0], "busy");
+	cost = file_names_cost(namer_files(n), uid_of(0));
+	CHECK(cost != NULL);
+	CHECK_INT(cost->last_ns, >, 0); /* it is in the book */
+	/* As if its symbols had taken very long. */
+	cost->credit_ns = -(int64_t)(1000000 * NSEC_PER_SEC);
+
+	profile_clear_samples(&p);
+	first[1] = sample(0, 1, 100);
+	(void)sample(0, 2, 1);
+	second = sample(1, 0, 1);
+	namer_name(n, &p, 0);
+	check_name(first[0], "busy");
+	check_name(first[1], "none");
+	check_name(second, "busy");
+	CHECK_INT(namer_n_put_off(n), ==, 2);
+
+	/* Time has passed. */
+	cost = file_names_cost(namer_files(n), uid_of(0));
+	cost->credit_ns = NSEC_PER_SEC;
+	namer_name(n, &p, 0);
+	check_name(first[1], "busy");
+	CHECK_INT(namer_n_put_off(n), ==, 0);
+
+	/* In a capture all names count. */
+	cost = file_names_cost(namer_files(n), uid_of(0));
+	cost->credit_ns = -(int64_t)(1000000 * NSEC_PER_SEC);
+	namer_set_window(n, 0);
+	first[1] = sample(0, 3, 1);
+	namer_name(n, &p, 0);
+	check_name(first[1], "busy");
+	profile_deinit(&p);
+}
+
+/* The file of the most samples is named first, however the rows lie. */
+static void test_most_samples_first(void)
+{
+	_cleanup_(namer_freep) struct namer *n = NULL;
+	uint32_t frames[N_FILES];
+	uint64_t job = status.job;
+
+	begin(&n);
+	namer_set_window(n, 10 * NSEC_PER_SEC);
+	for (unsigned int i = 0; i < N_FILES; i++)
+		give_file(n, i);
+	frames[0] = sample(0, 0, 2);
+	frames[1] = sample(1, 0, 1);
+	frames[2] = sample(2, 0, 3);
+	namer_name(n, &p, 0);
+	CHECK_INT(status.job, ==, job + 2 * N_FILES);
+	CHECK_STR(status.file.path, "1"); /* the last one */
+	for (unsigned int i = 0; i < N_FILES; i++)
+		check_name(frames[i], "busy");
+	profile_deinit(&p);
+}
+
+int main(void)
+{
+	if (system("command -v gcc nm > /dev/null") != 0)
+		SKIP("no gcc here");
+	build();
+	RUN(test_only_of_this_window);
+	RUN(test_a_file_that_costs);
+	RUN(test_most_samples_first);
+	return 0;
+}
