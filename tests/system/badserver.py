@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/exporter src/http proto
 """OTLP/HTTP servers that misbehave, a row each: what becomes of the payload (sent, sent again,
 dropped), what the log says, and that the good server beside them gets every sample in time. Then
 that redirects get neither profiles nor credentials, and that no secret is in the log or on a

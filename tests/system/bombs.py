@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: unwind symbolize src/broker src/opener src/profiler src/symbolizer
 """Programs whose ELF files are bombs for whoever reads their debugging information: sections that
 inflate to gigabytes, 200,000 nested scopes, 16 million lines, references that go in circles, rules for
 unwinding that do, tables that lie about their size, split files of the same kinds; and programs whose perf

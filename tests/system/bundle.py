@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: -
 """The archive of `make bundle` on a host that has nothing but busybox: a capture with names, the daemon with its
 endpoint for metrics, https by the authorities where Red Hat keeps them."""
 import glob

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: any
 """`perfwalk record` picking out what it is asked for: each target, filter, event and kind of stack on
 a real capture; and captures when the host, the target or the disk is not as one would wish. Always a
 file that can be used, or an error with its cause and the right exit status."""

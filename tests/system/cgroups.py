@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/host src/opener
 """The cgroups that container runtimes and systemd make, by their own names but without them: a
 program moved into each, and one that is gone when anybody could ask, shows up under the right
 container.id, pod and unit."""

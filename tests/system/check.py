@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/cmd src/sample src/process
 """`perfwalk check` says what a capture then finds: as root, as nobody, in containers."""
 import os
 import re

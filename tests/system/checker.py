@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: -
 """The checker of OTLP payloads, checked itself: a good payload passes, and each rule is seen
 failing on a payload that breaks it and nothing else. Needs neither root nor perfwalk."""
 import copy

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/host src/opener src/broker src/profiler src/symbolizer
 """2,000 short-lived processes while the daemon runs, after as many to warm up: no process of
 perfwalk dies, their descriptors and memory do not grow with the number of processes seen, and what
 was seen of the short-lived ones has its names. The same once under `perfwalk record`."""

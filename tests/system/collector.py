@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/render src/exporter src/profile proto
 """A real OpenTelemetry Collector receives what `perfwalk run` sends; what it writes to a file, and
 the same from a receiver of our own that keeps the bytes as they came, hold every rule."""
 import hashlib

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/cmd
 """Shell completion: bash completes commands and every option that --help knows; zsh, where there is
 one, reads its script. Needs no root."""
 import re

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/render src/symbolizer
 """How sure estimates are. Captures are made up here, by chance from shares that are known: about 95%
 of the intervals that report gives must contain them, diff must find few changes where nothing did
 change, and real ones as often as theory says. Bounds and probabilities are also those of a model

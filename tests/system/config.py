@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/config src/cmd
 """Configuration errors: each names its file and line, says what was expected, and ends in exit
 status 2 at once; all errors of a file are told, not only the first. A good file passes, what
 --print-config shows is a good file again, secrets are not in it, and OTEL_* wins over the file."""

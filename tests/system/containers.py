@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/host src/opener symbolize
 """Real containers (podman with runc, a root file system made here, no image): one that burns CPU in
 its own binary, two that burn it in code they compiled themselves and named in a perf map or a jitdump
 file in their own /tmp, and one that is gone within a second. Each shows up under its container.id with its names."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/host src/symbolizer src/render
 """One stripped program under one path, but two files one after the other, and programs that end
 before anybody can open their file: each Mapping in OTLP has lines for all of its locations or for
 none, and no location lies outside of its Mapping."""

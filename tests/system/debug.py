@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: unwind src/cmd
 """perfwalk debug: the rows of real libraries are those that readelf computes, a recorded sample is explained,
 and damaged or hostile files get an error that names file and cause. Needs no root."""
 import glob

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: symbolize src/symbolizer src/opener
 """Separate debug files of a program that runs in another root: found there by build id and by
 debuglink, and nothing in that root can hold up or lead astray who looks for them."""
 import os

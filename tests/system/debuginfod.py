@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: symbolize src/symbolizer src/fetcher src/http src/broker src/opener
 """Debug files from debuginfod servers: a stripped program gets its names and lines from Debian's server
 while the windows go on; servers that are dead, slow or lie cost nobody anything but names; what was
 fetched and what is missing is remembered, within bounds."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: any
 """From the daemon to the receiver when things are not well: answers that ask for a retry, answers
 that forbid one, a receiver that is away for a while, SIGTERM in the middle of a window, and SIGHUP
 with a good and with a bad file."""

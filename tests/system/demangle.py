@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: symbolize src/symbolizer
 """How mangled names are shown: --demangle of record, report and convert, and the daemon's key; what
 the linker calls a function is in pprof and OTLP whatever the style."""
 import gzip

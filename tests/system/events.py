@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/sample src/profiler src/profile src/render
 """Several events in one capture: each sample is of the event that it is of, in every format that holds
 all, for each kind of target, and nothing gets lost in silence. The truth is the workload's own: page
 faults that the kernel counted for it, and its own clock of the CPU time it burnt. Needs root."""

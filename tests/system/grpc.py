@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/exporter src/http proto
 """OTLP/gRPC: a real collector, without TLS, with it and with client certificates, gets every sample
 that the daemon kept; then a server that answers with each status, and with none."""
 import glob

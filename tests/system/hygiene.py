@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: any
 """The tree itself: licence lines, no marks of unfinished work, no traces of one developer's machine,
 every configuration key and every option in the manual, the default configuration complete, and
 every header within its layer (tests/check-layers.sh). Needs no root."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: -
 """`make install` puts everything where it belongs and `make uninstall` takes it away again; the
 archive that `make dist` makes holds all it takes to configure and build. Needs no root."""
 import glob

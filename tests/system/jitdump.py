@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: unwind symbolize src/profiler src/symbolizer src/opener
 """Names of compiled code from jitdump files: of a producer of known times, seen from its start and
 joined while it runs, of Node.js, and one that cannot be used. And from a perf map that an agent
 wrote outside of the pid namespace of the program. Stacks through compiled code without frame pointers,

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: symbolize src/symbolizer src/render
 """Source lines and inlined functions through the whole tree: a program built with -g, its debugging
 information in the file itself, in a separate one found by build id, and split off (.dwo, .dwp); folded
 stacks, the flame graph page and pprof show them, and the options take them away."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/cmd src/config
 """Every example of the manual pages and of --help is run: with shorter times, a process and files of
 our own, and a daemon of our own behind ctl and --last. And the pages are pages."""
 import glob

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/metrics src/http src/broker src/profile
 """The endpoint of [metrics]: what it says, read by parsers of others and held against what a receiver
 got, /proc and `perfwalk ctl status`; health in good days and bad; profiles for go tool pprof, counted
 against the CPU time of a program; and clients that ask nonsense, are many, or do not read."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: symbolize src/symbolizer
 """Functions, inlined calls, files, lines and columns against llvm-symbolizer: programs of this host and
 some built here in all forms that debugging information comes in. Every difference must have a reason that
 is looked up in the file, not in the answer; what has none may be one address in a thousand.

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/process src/opener src/profiler src/symbolizer
 """The profiler and the symbolizer open no file and no socket after start-up: strace watches both
 for several windows, while processes and files come and go that they have to learn about."""
 import os

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/broker src/process
 """What the service manager is told: ready, how it goes, reloading, stopping, and the watchdog, which
 stops being fed when the profiler hangs and is fed again when it goes on."""
 import os

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/process src/opener src/sample src/profiler
 """On a kernel without the system calls that came after Linux 3.10 (tests/kernels/run.sh has real ones): a
 capture and the daemon do what they do elsewhere, with names, and leave nothing behind in /dev/shm and /tmp."""
 import glob

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/cmd src/sample src/render
 """`perfwalk record`: its options and their errors, the files it writes by their suffixes, what it
 prints where, its exit statuses, and an interrupt before its time."""
 import gzip

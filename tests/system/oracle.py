@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/import src/perf-data src/render src/symbolizer src/profile proto
 """Generated files against the independent model of tests/oracle, for some seconds: what convert, report
 and diff make of pprof, OTLP, folded and perf.data files, and what go tool pprof, perf script and two viewers make
 of ours. ORACLE_SECONDS and ORACLE_SEED choose; make check-oracle runs longer. Needs no root."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/exporter src/process
 """Without a receiver, at a window a second: OUTAGE_SECONDS (20; `make check-outage`: 600). Daemons side
 by side: one that is left alone, one whose exporter is killed every few seconds, one whose disk is full,
 one whose clock is put back by an hour. When the receivers are back, every window that was made has

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/render src/profile proto
 """Every output of a capture, opened by what it is made for: go tool pprof, speedscope, the Firefox
 Profiler, an XML parser and a browser, a real OpenTelemetry Collector. All are of one capture, so
 all must have the same samples."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/perf-data src/sample src/host src/profiler src/opener
 """What perf recorded, converted: names and callers as a capture of our own has them, from files and
 pipes, with every kind of call graph, of one program and of the whole host; only from the files that
 were recorded; and clear words about files that cannot be read."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/exporter src/http proto
 """Each way to write a request, at a real collector that has limits: protobuf and JSON, every
 compression, gRPC, and requests larger than the server or the configuration takes. Every sample that
 the daemon kept is found in what the collector wrote, counted to the last one."""

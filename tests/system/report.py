@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/import src/render src/symbolizer src/cmd proto
 """Recorded files read again: a capture goes through each format and back and is the same; pprof
 files of another tool give what go tool pprof gives; report, diff and convert print what their
 options say; damaged files get an error that names the file and the cause."""

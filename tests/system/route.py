@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/exporter src/http src/config
 """The way to a server: through a proxy by the configuration or the environment, past it, and by
 another name than the certificate's; what the proxy sees, and what the log says where it fails. And
 what OTEL_* alone make of a request."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/exporter src/store
 """What cannot be sent waits on disk. A receiver that is away while the exporter is killed again and
 again, a daemon that is stopped and started without any receiver, a spool that is full: each window
 arrives in its order, nothing is sent that is damaged, and sampling goes on."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/sample src/profiler unwind
 """stack_size = auto: the daemon's copies grow for a program whose stacks are deep until they are complete,
 shrink when only shallow ones are left (also after the profiler was killed), and no sample is lost over it; a
 fixed size stays. Beyond the largest copy the kernel's callchain continues stacks with frame pointers, and

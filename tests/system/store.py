@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/store src/exporter src/import src/cmd
 """The local store: a daemon without destinations keeps its profiles on this host, report --last
 reads them, and the limits, a full disk, kill -9 and damaged files are borne."""
 import glob

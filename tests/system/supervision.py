@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/broker src/process src/profiler src/symbolizer src/exporter
 """SIGKILL for the profiler, the symbolizer and the exporter, each in turn while the daemon runs: it
 comes back, the receiver keeps receiving, at most one window is missing, and the log says what
 happened. When the broker is killed, the others leave by themselves."""

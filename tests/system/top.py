@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/screen src/symbolizer src/cmd
 """The live view: tables in batch mode that add up, a screen at two sizes whose keys do what the help
 says, and a terminal that is left as it was, however the view ends."""
 import os

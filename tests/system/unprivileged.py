@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/sample src/process src/opener src/cmd
 """Without root: a command of one's own can be recorded where the kernel allows it, the whole host
 cannot, and each refusal says what is missing in words and by exit status 3. The quota of locked memory
 is shared out among the CPUs."""

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/import src/render src/profile proto
 """Values of recorded files, made here byte by byte, come out as they are: under the right names, in
 their units, added up with their periods, whatever order the files are given in. Where go is
 installed, go tool pprof says what it reads from the same files."""

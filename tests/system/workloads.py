@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: unwind symbolize src/sample src/host src/profiler src/symbolizer src/opener
 """Programs whose call tree is known, in the languages people run: 99% of each program's user samples
 reach its entry, and the hot path's names come out in order. Each is captured from its exec on
 (mappings known from events) and, as far as one process has it all, a second time while it runs
