@@ -6,7 +6,9 @@ EXTRA_DIST += \
 	tests/kernels/guest.sh \
 	tests/kernels/run.sh \
 	tests/fresh.sh \
+	tests/links.mk \
 	tests/run.sh \
+	tests/select.sh \
 	tests/oracle/cases.py \
 	tests/oracle/expect.py \
 	tests/oracle/folded.py \
@@ -67,6 +69,7 @@ EXTRA_DIST += \
 	tests/system/report.py \
 	tests/system/outputs.py \
 	tests/system/rig.py \
+	tests/system/since.py \
 	tests/system/sink.py \
 	tests/system/spool.py \
 	tests/system/stack_size.py \

@@ -1,14 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# All tests: sh tests/run.sh [NAME...]
+# All tests: sh tests/run.sh [NAME... | --since COMMIT]
 #
 # Installs what is missing (Debian, through apt), builds three times out of the tree (gcc, clang,
 # gcc with sanitizers; warnings are errors), runs the unit tests of gcc's builds, fetches what the system
 # tests need of others, once, and runs them: those that measure nothing side by side, the others one after
 # the other. One line when something begins, one per test; the last line counts them; exit status 1 when one
 # failed.
-# With names, only these system tests run, after the first build.
+# With names, only these system tests run, after the first build. With --since, the unit and system tests that
+# what changed since the commit can break (tests/select.sh), after the first build; or all.
 #
 # A system test that cannot run here is a skip with its reason. With CI=true a skip is a failure.
 # Builds and logs: build-tests/ (or $TEST_BUILD). What is fetched: ~/.cache/perfwalk-tests. Each system test
@@ -25,13 +26,13 @@ running=
 step=0 steps=0
 
 # name:seconds it may take; in the order in which a failure tells most.
-SYSTEM_TESTS="checker:60 hygiene:60 manual:120 config:120 options:180 completion:60 outputs:180 check:60 captures:180 events:90
+SYSTEM_TESTS="checker:60 hygiene:60 since:60 manual:120 config:120 options:180 completion:60 outputs:180 check:60 captures:180 events:90
 	top:90 ctl:60 stack_size:150 lines:90 demangle:60 jitdump:90 debugfiles:60 debuginfod:90 report:120 values:60 confidence:90 oracle:180 debug:90 workloads:600
 	perfdata:120 unprivileged:90 oldkernel:60
 	delivery:240 badserver:120 protocols:120 route:60 names:300
 	metrics:150 spool:180 outage:300 store:150 supervision:180 notify:60 noopen:180 sandbox:120 collector:900 grpc:180 containers:180 cgroups:90 churn:240 copies:60 bombs:240 install:600 bundle:240"
 # Those that do not mind what else runs: one for each CPU at a time, before the others.
-BESIDE="checker hygiene manual config completion lines demangle debugfiles debuginfod report values confidence oracle debug
+BESIDE="checker hygiene since manual config completion lines demangle debugfiles debuginfod report values confidence oracle debug
 	names badserver protocols route spool store notify noopen sandbox grpc install bundle"
 # And once more where memory errors end the program: everything a capture does, the daemon's ways,
 # and hostile files.
@@ -187,12 +188,22 @@ build()
 	return 1
 }
 
-# check NAME SECONDS: make check; each test program counts. Some of them wait more than they work.
+# check NAME SECONDS [PROGRAM...]: make check, of these programs alone; each of them counts. Some wait more than
+# they work.
 check()
 {
 	begin "unit tests ($1)"
-	run "$2" "$logs/check-$1.log" env TMPDIR="$scratch" make -C "$out/$1" -j$(($(nproc) + 1)) -k check
+	name=$1 limit=$2 log=$logs/check-$1.log
+	shift 2
+	if [ $# -eq 0 ]; then
+		run "$limit" "$log" env TMPDIR="$scratch" make -C "$out/$name" -j$(($(nproc) + 1)) -k check
+	else
+		run "$limit" "$log" env TMPDIR="$scratch" sh -c 'cd "$1" && jobs=$2 && shift 2 &&
+			make -j"$jobs" "$@" && make -j"$jobs" -k check-TESTS TESTS="$*"' \
+			sh "$out/$name" $(($(nproc) + 1)) "$@"
+	fi
 	status=$?
+	set -- "$name"
 	n=0
 	while read -r verdict test; do
 		n=$((n + 1))
@@ -265,13 +276,15 @@ system_test() # NAME SECONDS BUILD
 	PERFWALK=$out/$3/perfwalk
 	export PERFWALK
 	log=$logs/system-$1-$3.log
-	mkdir -p "$scratch/$1"
-	touch "$scratch/$1.begun"
-	run "$2" "$log" env TMPDIR="$scratch/$1" python3 "$top/tests/system/$1.py"
+	own=$scratch/$1
+	[ "$3" = gcc ] || own=$own+
+	mkdir -p "$own"
+	touch "$own.begun"
+	run "$2" "$log" env TMPDIR="$own" python3 "$top/tests/system/$1.py"
 	status=$?
 	seconds=$(($(now) - begun))
-	remove_perf_maps "$scratch/$1.begun"
-	rm -rf "${scratch:?}/$1" "$scratch/$1.begun"
+	remove_perf_maps "$own.begun"
+	rm -rf "$own" "$own.begun"
 	case $status in
 	0) result pass $seconds "system $test" ;;
 	77) result skip $seconds "system $test" "$(sed -n 's/^SKIP: //p' "$log" | tail -n 1)" ;;
@@ -288,12 +301,12 @@ is_beside() # NAME
 }
 
 # Several at once; each is a run of this script, which writes its line to $TEST_RESULTS as well.
-beside() # NAME:SECONDS...
+beside() # NAME:SECONDS:BUILD...
 {
 	begin "$# system tests, $(nproc) at a time"
 	export TEST_SCRATCH="$scratch" TEST_RESULTS="$logs/beside.log"
 	: >"$TEST_RESULTS"
-	printf '%s\n' "$@" >"$scratch/beside"
+	printf '%s\n' "$@" | sort -t: -k2,2nr >"$scratch/beside" # the longest first
 	setsid xargs -P "$(nproc)" -I '{}' sh "$top/tests/run.sh" --beside '{}' <"$scratch/beside" &
 	running=$!
 	wait "$running"
@@ -311,12 +324,21 @@ if [ "${1:-}" = --beside ]; then
 	scratch=$TEST_SCRATCH # the caller's, which removes it, and says that it was interrupted
 	trap - EXIT
 	trap '[ -z "$running" ] || kill -TERM "-$running"; exit 1' INT TERM HUP
+	rest=${2#*:}
 	# Twice the time: it has a part of the machine.
-	system_test "${2%:*}" $((2 * ${2#*:})) gcc >"$scratch/${2%:*}.result"
-	tee -a "$TEST_RESULTS" <"$scratch/${2%:*}.result"
+	system_test "${2%%:*}" $((2 * ${rest%:*})) "${rest#*:}" >"$scratch/$2.result"
+	tee -a "$TEST_RESULTS" <"$scratch/$2.result"
 	exit 0
 fi
 
+since=
+if [ "${1:-}" = --since ]; then
+	since=$(git -C "$top" rev-parse --verify --quiet "${2:-}^{commit}") && [ $# -eq 2 ] || {
+		say "--since ${2:-}: expected one commit of this clone" >&2
+		exit 2
+	}
+	shift 2
+fi
 for name in "$@"; do
 	known=$(for item in $SYSTEM_TESTS; do echo "${item%:*}"; done)
 	echo "$known" | grep -qxFe "$name" || {
@@ -328,19 +350,8 @@ mkdir -p "$logs" && remove_left_over && mkdir "$scratch" && chmod 755 "$scratch"
 PATH=$PATH:/usr/local/go/bin:$HOME/.cargo/bin:/usr/sbin:/sbin
 TEST_LOGS=$logs
 export PATH TEST_LOGS
-
-chosen=$(for item in $SYSTEM_TESTS; do is_chosen "${item%:*}" "$@" && echo "$item"; done)
-parts=$(parts "$@")
-together=$(for item in $chosen; do is_beside "${item%:*}" && echo "$item"; done)
-alone=$(for item in $chosen; do is_beside "${item%:*}" || echo "$item"; done)
-# shellcheck disable=SC2086
-steps=$(($(printf '%s\n' $alone $parts | wc -l) + 1 + 0${together:+1}))
-if [ $# -eq 0 ]; then
-	# shellcheck disable=SC2086
-	steps=$((steps + 4 + $(printf '%s\n' $SANITIZED_TESTS | wc -l)))
-	cpus=$(nproc)
-	say "All tests: on $cpus CPUs about $((12 + 24 / cpus)) minutes; the first time $((2 + 16 / cpus)) more, for packages and modules."
-fi
+all=
+[ $# -gt 0 ] || [ -n "$since" ] || all=yes
 
 install_missing || result fail 0 "install what is missing"
 begun=$(now)
@@ -354,14 +365,57 @@ else
 	finish
 fi
 
+# The first build knows what links what.
+units=
 unit=
-[ $# -gt 0 ] || unit=yes
 export unit
-build gcc 600 CC=gcc || finish
-if [ $# -eq 0 ]; then
+if [ -n "$since" ]; then
+	build gcc 600 CC=gcc || finish
+	selected=$(cd "$top" && { git -c core.quotePath=off diff --name-only "$since" &&
+		git -c core.quotePath=off ls-files --others --exclude-standard; } | sh tests/select.sh "$out/gcc") || {
+		result fail 0 "select tests"
+		finish
+	}
+	if [ "$selected" = all ]; then
+		say "What changed since $since can break any test."
+		rm -rf "$scratch"
+		exec sh "$0"
+	fi
+	units=$(echo "$selected" | sed -n 's|^unit \(tests/.*\)|\1|p; s|^unit \([^/]*\)$|tests/unit/\1|p')
+	# shellcheck disable=SC2046
+	set -- $(echo "$selected" | sed -n 's/^system //p')
+	say "Selected:" $(echo "$selected" | sed 's/^[a-z]* //')
+fi
+
+chosen=$(for item in $SYSTEM_TESTS; do is_chosen "${item%:*}" "$@" && echo "$item"; done)
+parts=$(parts "$@")
+together=$(for item in $chosen; do is_beside "${item%:*}" && echo "$item:gcc"; done)
+alone=$(for item in $chosen; do is_beside "${item%:*}" || echo "$item:gcc"; done)
+if [ -n "$all" ]; then
+	together="$together $(for item in $SANITIZED_TESTS; do is_beside "${item%:*}" && echo "$item:sanitizers"; done)"
+	alone="$alone $(for item in $SANITIZED_TESTS; do is_beside "${item%:*}" || echo "$item:sanitizers"; done)"
+fi
+# shellcheck disable=SC2086
+steps=$(($(printf '%s\n' $alone $parts | wc -l) + 0${together:+1}))
+if [ -n "$all" ]; then
+	steps=$((steps + 5))
+	cpus=$(nproc)
+	say "All tests: on $cpus CPUs about $((12 + 24 / cpus)) minutes; the first time $((2 + 16 / cpus)) more, for packages and modules."
+elif [ -n "$since" ]; then
+	steps=$((steps + 0${units:+1}))
+else
+	steps=$((steps + 1))
+fi
+
+unit=$all
+[ -n "$since" ] || build gcc 600 CC=gcc || finish
+if [ -n "$all" ]; then
 	check gcc 300
 	build clang 600 CC=clang # for its warnings
 	build sanitizers 600 CC=gcc --enable-sanitizers && check sanitizers 600
+elif [ -n "$units" ]; then
+	# shellcheck disable=SC2086
+	check gcc 600 $units
 fi
 
 for part in $parts; do
@@ -370,11 +424,7 @@ done
 # shellcheck disable=SC2086
 [ -z "$together" ] || beside $together
 for item in $alone; do
-	system_test "${item%:*}" "${item#*:}" gcc
+	rest=${item#*:}
+	system_test "${item%%:*}" "${rest%:*}" "${rest#*:}"
 done
-if [ $# -eq 0 ] && [ -x "$out/sanitizers/perfwalk" ]; then
-	for item in $SANITIZED_TESTS; do
-		system_test "${item%:*}" "${item#*:}" sanitizers
-	done
-fi
 finish

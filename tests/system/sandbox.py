@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# Rooms: src/process
 """What the kernel refuses to the processes of perfwalk: each but the broker has its filter of system calls,
 in every mode of the config, and samples arrive all the same."""
 import os
