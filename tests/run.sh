@@ -31,9 +31,12 @@ SYSTEM_TESTS="checker:60 hygiene:60 since:60 manual:120 config:120 options:180 c
 	perfdata:120 unprivileged:90 oldkernel:60
 	delivery:240 badserver:120 protocols:120 route:60 names:300
 	metrics:150 spool:180 outage:300 store:150 supervision:180 notify:60 noopen:180 sandbox:120 collector:900 grpc:180 containers:180 cgroups:90 churn:240 copies:60 bombs:240 install:600 bundle:240"
-# Those that do not mind what else runs: one for each CPU at a time, before the others.
-BESIDE="checker hygiene since manual config completion lines demangle debugfiles debuginfod report values confidence oracle debug
-	names badserver protocols route spool store notify noopen sandbox grpc install bundle"
+# Those that know their own processes from others' and wait for what these do: one more at a time than there are
+# CPUs, for they sleep a lot. Then the others, one after the other: they look at the whole host, or share limits of
+# the user nobody.
+BESIDE="checker hygiene since manual config completion events ctl lines demangle jitdump debugfiles debuginfod report values
+	confidence oracle debug workloads names delivery badserver protocols route metrics spool outage store supervision
+	notify noopen sandbox collector grpc containers copies install bundle"
 # And once more where memory errors end the program: everything a capture does, the daemon's ways,
 # and hostile files.
 SANITIZED_TESTS="options:300 delivery:300 bombs:300"
@@ -303,11 +306,11 @@ is_beside() # NAME
 # Several at once; each is a run of this script, which writes its line to $TEST_RESULTS as well.
 beside() # NAME:SECONDS:BUILD...
 {
-	begin "$# system tests, $(nproc) at a time"
+	begin "$# system tests, $(($(nproc) + 1)) at a time"
 	export TEST_SCRATCH="$scratch" TEST_RESULTS="$logs/beside.log"
 	: >"$TEST_RESULTS"
 	printf '%s\n' "$@" | sort -t: -k2,2nr >"$scratch/beside" # the longest first
-	setsid xargs -P "$(nproc)" -I '{}' sh "$top/tests/run.sh" --beside '{}' <"$scratch/beside" &
+	setsid xargs -P $(($(nproc) + 1)) -I '{}' sh "$top/tests/run.sh" --beside '{}' <"$scratch/beside" &
 	running=$!
 	wait "$running"
 	running=
@@ -411,7 +414,7 @@ unit=$all
 [ -n "$since" ] || build gcc 600 CC=gcc || finish
 if [ -n "$all" ]; then
 	check gcc 300
-	build clang 600 CC=clang # for its warnings
+	build clang 600 CC=clang CFLAGS=-O1 # for its warnings, which do not depend on -O2
 	build sanitizers 600 CC=gcc --enable-sanitizers && check sanitizers 600
 elif [ -n "$units" ]; then
 	# shellcheck disable=SC2086
