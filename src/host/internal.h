@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Inside of src/host: the tables behind host.h and what its files ask of each other. */
+/*
+ * Inside of src/host: the tables behind host.h and what its files ask of each other. A process is one
+ * idea in four files, which need each other: process.c (its life), info.c (what /proc says of it),
+ * mapping.c (its mappings), thread.c (its threads).
+ */
 #include "src/host/host.h"
 #include "util/array.h"
 #include "util/hash.h"
@@ -84,6 +88,7 @@ struct host_rows {
 	ARRAY(uint32_t) spare;
 	uint32_t n_used;
 };
+void host_rows_init(struct host_rows *r);
 /* The row given to item, or UINT32_MAX: full or no memory. */
 uint32_t host_rows_add(struct host_rows *r, void *item);
 void host_rows_remove(struct host_rows *r, uint32_t row);
@@ -119,7 +124,7 @@ struct host {
 	struct time_share maps_share;
 };
 
-/* host.c */
+/* rows.c */
 void host_see_time(struct host *h, uint64_t time_ns);
 bool host_budget_take(struct host *h, struct budget *b, uint64_t per_second);
 /* The clock that costs are measured with. */
