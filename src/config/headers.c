@@ -13,12 +13,6 @@
 #define HEADERS_MAX	       64
 #define HEADERS_FILE_MAX_BYTES (64u * 1024)
 
-int config_expected(char *error, const char *what)
-{
-	(void)snprintf(error, CONFIG_ERROR_MAX, "expected %s", what);
-	return -EINVAL;
-}
-
 static bool is_token(const char *s)
 {
 	if (!*s)

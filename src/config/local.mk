@@ -2,6 +2,7 @@ noinst_LIBRARIES += libconfig.a
 libconfig_a_SOURCES = \
 	src/config/config.c src/config/config.h \
 	src/config/environment.c \
+	src/config/expected.c \
 	src/config/file.c \
 	src/config/filter.c \
 	src/config/headers.c \

@@ -138,3 +138,29 @@ int config_resource_set(struct config *c, const char *key, const char *value)
 	c->n_resource++;
 	return 0;
 }
+
+int config_include(struct config *c, enum config_filter filter, const char *value, char *error,
+		   size_t n_error)
+{
+	char **field = &c->include[filter], text[CONFIG_ERROR_MAX] = "out of memory";
+	_cleanup_free_ char *list = NULL;
+	size_t n;
+	const struct config_key *keys = config_keys(&n), *row = NULL;
+	int r = -ENOMEM;
+
+	for (size_t i = 0; i < n && !row; i++) {
+		if (keys[i].offset == (size_t)((char *)field - (char *)c) &&
+		    strcmp(keys[i].section, "filter") == 0)
+			row = &keys[i];
+	}
+	if (!*value) {
+		(void)config_expected(text, "at least one name");
+		r = -EINVAL;
+	} else if (row &&
+		   asprintf(&list, "%s%s%s", *field ? *field : "", *field ? "," : "", value) >= 0) {
+		r = config_value_set(row, c, list, text);
+	}
+	if (r < 0)
+		(void)snprintf(error, n_error, "%s", text);
+	return r;
+}

@@ -134,15 +134,6 @@ static int parse_number(const struct config_key *row, const char *text, uint64_t
 	return 0;
 }
 
-int config_text_check(const char *text, char *error)
-{
-	if (strlen(text) <= CONFIG_VALUE_MAX_BYTES)
-		return 0;
-	(void)snprintf(error, CONFIG_ERROR_MAX, "expected at most %d bytes",
-		       CONFIG_VALUE_MAX_BYTES);
-	return -EINVAL;
-}
-
 static int check_url(const char *text, bool exact, char *error)
 {
 	const char *host, *host_end;
