@@ -454,14 +454,60 @@ static bool is_wanted(struct attribution *a, const struct record *r, struct host
 	return filter_passes(a->filter, &subject);
 }
 
+/* The row of the thread; PROFILE_NONE where it does not fit. */
+static uint32_t thread_row(struct attribution *a, const struct record *r, struct host_process *p)
+{
+	uint32_t process = p ? process_row(a, p, r->tid, r->sample.cgroup_id)
+			     : add_process(a, r->pid == 0 ? "swapper" : "[exited]", NULL, NULL);
+
+	if (process == PROFILE_NONE)
+		return PROFILE_NONE;
+	return profile_add_thread(
+		&a->profile, process, p ? r->tid : 0,
+		attribution_put_clean(a, p ? host_thread_name(a->host, p, r->tid) : ""));
+}
+
+/* ---- Samples ---- */
+
+/* Frames into a->frames: how many. */
+static uint32_t walk(struct attribution *a, const struct record *r, uint32_t *ret_n_kernel)
+{
+	uint32_t n = attribution_add_kernel_frames(a, r);
+
+	*ret_n_kernel = n;
+	return has_user_side(a->process, r, n) ? attribution_add_user_frames(a, r, n) : n;
+}
+
+/* PROFILE_NONE, where one of its frames or the stack itself does not fit. */
+static uint32_t stack_row(struct attribution *a, uint32_t n, uint32_t n_kernel)
+{
+	for (uint32_t i = 0; i < n; i++) {
+		if (a->frames[i] == PROFILE_NONE)
+			return PROFILE_NONE;
+	}
+	return n > 0 ? profile_add_stack(&a->profile, a->frames, n, n_kernel) : PROFILE_NONE;
+}
+
+static void add(struct attribution *a, uint32_t type, const struct profile_sample *s)
+{
+	if (s->thread == PROFILE_NONE || s->stack == PROFILE_NONE)
+		a->counters[PROFILE_SAMPLES_DROPPED]++;
+	else
+		(void)profile_add_sample_of(&a->profile, type, s);
+}
+
 static bool on_sample(struct attribution *a, const struct record *r)
 {
-	struct profile_sample s = {.value = a->weighted[r->index] ? (int64_t)r->sample.period : 1,
-				   .cpu = r->cpu,
-				   .n = 1};
+	struct profile_sample s = {
+		/* Of the perf clock still; made wall time when the window closes. */
+		.time_unix_ns = r->time_ns,
+		.value = a->weighted[r->index] ? (int64_t)r->sample.period : 1,
+		.stack = PROFILE_NONE,
+		.cpu = r->cpu,
+		.n = 1,
+	};
 	struct host_process *p = host_process_get(a->host, r->pid, r->tid, r->time_ns);
-	uint32_t process, n, n_kernel;
-	const char *name;
+	uint32_t n, n_kernel;
 
 	a->counters[PROFILE_SAMPLES]++;
 	a->process = p;
@@ -470,31 +516,12 @@ static bool on_sample(struct attribution *a, const struct record *r)
 		a->counters[PROFILE_SAMPLES_FILTERED]++;
 		return false;
 	}
-	process = p ? process_row(a, p, r->tid, r->sample.cgroup_id)
-		    : add_process(a, r->pid == 0 ? "swapper" : "[exited]", NULL, NULL);
-	if (process == PROFILE_NONE) {
-		a->counters[PROFILE_SAMPLES_DROPPED]++;
-		return true;
+	s.thread = thread_row(a, r, p);
+	if (s.thread != PROFILE_NONE) {
+		n = walk(a, r, &n_kernel);
+		s.stack = stack_row(a, n, n_kernel);
 	}
-	name = p ? host_thread_name(a->host, p, r->tid) : "";
-	s.thread = profile_add_thread(&a->profile, process, p ? r->tid : 0,
-				      attribution_put_clean(a, name));
-
-	n = n_kernel = attribution_add_kernel_frames(a, r);
-	if (has_user_side(p, r, n))
-		n = attribution_add_user_frames(a, r, n);
-	for (uint32_t i = 0; i < n; i++) {
-		if (a->frames[i] == PROFILE_NONE)
-			n = 0;
-	}
-	s.stack = n > 0 ? profile_add_stack(&a->profile, a->frames, n, n_kernel) : PROFILE_NONE;
-	if (s.thread == PROFILE_NONE || s.stack == PROFILE_NONE) {
-		a->counters[PROFILE_SAMPLES_DROPPED]++;
-		return true;
-	}
-	s.time_unix_ns =
-		r->time_ns; /* still the perf clock; made wall time when the window closes */
-	(void)profile_add_sample_of(&a->profile, r->index, &s);
+	add(a, r->index, &s);
 	return true;
 }
 
