@@ -23,9 +23,10 @@
  * 4 to 6 read names; they wait in a list of aliases until somebody asks for the address, because
  * reading the names of all aliases would bring most of the string table into memory.
  *
- * Names stay where they are, and a lookup does not read them unless it must: the string table of a
- * big file is ten times the size of the rows, and each first look at a piece of it is a page fault.
- * Who asks for many addresses of a function reads its name once.
+ * A name stays where it is until somebody asks for it: the string table of a big file is ten times
+ * the size of the rows, and each first look at a piece of it is a page fault. Then it is copied,
+ * within the bounds of its table: the file is mapped, and whoever owns it can write over the 0 at
+ * the end of a name meanwhile. Of a name nobody can read 64 KiB are kept.
  *
  * A symbol without a size inside one with a size is a label and dropped. Elsewhere it reaches to
  * the next symbol or the end of its section.
@@ -43,8 +44,10 @@
 #define CHUNK_BITS    14
 #define CHUNK_BYTES   (1u << CHUNK_BITS)
 #define MAX_CHUNKS    (1u << (NAME_BITS - CHUNK_BITS))
-#define MAX_NAME      8192u /* what is read of one */
-#define MAX_ALIASES   64u   /* compared at one address */
+#define MAX_NAME      8192u /* what is compared of one */
+#define MAX_KEPT_NAME 65536u
+#define MAX_KEPT      (32u << 20) /* all of them: a string table may be one string */
+#define MAX_ALIASES   64u	  /* compared at one address */
 #define ROWS_A_BUCKET 8
 #define RANK_BITS     4
 
@@ -316,40 +319,73 @@ static enum symbol_names name_place(uint32_t name)
 	return name >> NAME_BITS & (N_SYMBOL_NAMES - 1);
 }
 
-static const char *name_text(const struct symbol_table *t, uint32_t name)
+static uint32_t name_offset(uint32_t name)
+{
+	return name & ((1u << NAME_BITS) - 1);
+}
+
+/* As far as it is kept. */
+static const char *kept_text(const struct symbol_table *t, uint32_t name)
+{
+	uint32_t offset = name_offset(name);
+
+	return t->chunks.items[offset / CHUNK_BYTES] + offset % CHUNK_BYTES;
+}
+
+/* Where it begins, in bytes that may change, and how many there are. */
+static const char *name_bytes(const struct symbol_table *t, uint32_t name, size_t max, size_t *ret)
 {
 	enum symbol_names which = name_place(name);
-	uint32_t offset = name & ((1u << NAME_BITS) - 1);
+	size_t left = t->names[which].n - name_offset(name);
 
-	if (which == SYMBOL_NAMES_OWN)
-		return t->chunks.items[offset / CHUNK_BYTES] + offset % CHUNK_BYTES;
-	return t->names[which].bytes + offset;
+	*ret = left < max ? left : max;
+	return t->names[which].bytes + name_offset(name);
+}
+
+/* Chunks in one piece of memory: only the first has an address. */
+static char *chunks_push(struct symbol_table *t, uint32_t n)
+{
+	char *bytes = NULL;
+
+	if ((uint64_t)(t->chunks.n + n) * CHUNK_BYTES <= MAX_KEPT)
+		bytes = malloc((size_t)n * CHUNK_BYTES);
+	for (uint32_t i = 0; bytes && i < n; i++) {
+		char **chunk = array_push(&t->chunks);
+
+		if (!chunk) {
+			t->chunks.n -= i;
+			free(bytes);
+			return NULL;
+		}
+		*chunk = i ? NULL : bytes;
+	}
+	return bytes;
 }
 
 /* Keeps a copy; false when there is no room. */
 static bool name_keep(struct symbol_table *t, const char *text, size_t n, uint32_t *ret_name)
 {
-	uint32_t offset;
+	uint32_t need = (uint32_t)(n / CHUNK_BYTES) + 1;
+	uint32_t used = t->chunks.n && need == 1 ? t->n_chunk_used : CHUNK_BYTES;
+	char *to;
 
-	if (n >= MAX_NAME)
+	if (n >= MAX_KEPT_NAME)
 		return false;
-	if (t->chunks.n == 0 || t->n_chunk_used + n + 1 > CHUNK_BYTES) {
-		char **chunk = array_push(&t->chunks);
-
-		if (!chunk)
-			return false;
-		*chunk = malloc(CHUNK_BYTES);
-		if (!*chunk) {
-			t->chunks.n--;
-			return false;
-		}
-		t->n_chunk_used = 0;
+	if (used + n + 1 <= CHUNK_BYTES) {
+		to = t->chunks.items[t->chunks.n - 1] + used;
+		*ret_name = (t->chunks.n - 1) * CHUNK_BYTES + used;
+	} else {
+		*ret_name = t->chunks.n * CHUNK_BYTES;
+		used = 0;
+		to = chunks_push(t, need);
 	}
-	offset = (t->chunks.n - 1) * CHUNK_BYTES + t->n_chunk_used;
-	memcpy(t->chunks.items[t->chunks.n - 1] + t->n_chunk_used, text, n);
-	t->chunks.items[t->chunks.n - 1][t->n_chunk_used + n] = 0;
-	t->n_chunk_used += (uint32_t)n + 1;
-	*ret_name = (uint32_t)SYMBOL_NAMES_OWN << NAME_BITS | offset;
+	if (!to)
+		return false;
+	memcpy(to, text, n);
+	to[n] = '\0';
+	/* Nothing goes behind a name of several chunks: where it begins is all that is known. */
+	t->n_chunk_used = need == 1 ? used + (uint32_t)n + 1 : CHUNK_BYTES;
+	*ret_name |= (uint32_t)SYMBOL_NAMES_OWN << NAME_BITS;
 	return true;
 }
 
@@ -365,44 +401,48 @@ uint32_t symbol_table_keep_name(struct symbol_table *t, const char *text)
 
 const char *symbol_table_kept_name(const struct symbol_table *t, uint32_t name)
 {
-	return name_text(t, name);
+	return kept_text(t, name);
 }
 
-static size_t leading_underscores(const char *name)
+static size_t leading_underscores(const char *name, size_t n_name)
 {
-	if (name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D'))
+	size_t n = 0;
+
+	if (n_name > 1 && name[0] == '_' && (name[1] == 'Z' || name[1] == 'R' || name[1] == 'D'))
 		return 0;
-	for (size_t n = 0; n < 8; n++)
-		if (name[n] != '_')
-			return n;
-	return 8;
+	while (n < n_name && n < 8 && name[n] == '_')
+		n++;
+	return n;
 }
 
 /* True: a is the better name. */
 static bool alias_better(const struct symbol_table *t, const struct symbol_alias *a,
 			 const struct symbol_alias *b)
 {
-	const char *x = name_text(t, a->name), *y = name_text(t, b->name);
-	size_t m = leading_underscores(x), n = leading_underscores(y);
+	size_t n_x, n_y;
+	const char *x = name_bytes(t, a->name, MAX_NAME, &n_x);
+	const char *y = name_bytes(t, b->name, MAX_NAME, &n_y);
+	size_t m = leading_underscores(x, n_x), n = leading_underscores(y, n_y);
 
 	if (m != n)
 		return m < n;
 	if (a->global != b->global)
 		return a->global;
-	m = strnlen(x, MAX_NAME);
-	n = strnlen(y, MAX_NAME);
-	return m != n ? m < n : strncmp(x, y, MAX_NAME) < 0;
+	m = strnlen(x, n_x);
+	n = strnlen(y, n_y);
+	return m != n ? m < n : memcmp(x, y, n) < 0;
 }
 
 /*
- * The name to say, with aliases decided and the version cut off (of a copy); decided once for each
+ * The name to say, with aliases decided and the version cut off; decided, and copied, once for each
  * row. All work here is bounded: a string table may be one string, and all symbols aliases of its
  * parts.
  */
 static const char *row_name(struct symbol_table *t, struct symbol_row *row)
 {
-	const char *text, *at;
+	const char *text, *at = NULL;
 	uint32_t kept;
+	size_t n;
 
 	if (row->name & NAME_ALIASES) {
 		const struct symbol_alias *a = &t->aliases.items[row->name & ~NAME_ALIASES];
@@ -415,19 +455,20 @@ static const char *row_name(struct symbol_table *t, struct symbol_row *row)
 		}
 		row->name = best->name;
 	}
-	text = name_text(t, row->name);
-	if (!t->versions || name_place(row->name) == SYMBOL_NAMES_OWN ||
-	    name_place(row->name) == SYMBOL_NAMES_DYNAMIC)
-		return text;
-	at = memchr(text, '@', strnlen(text, MAX_NAME - 1));
-	if (!at || at == text)
-		return text;
-	if (!name_keep(t, text, (size_t)(at - text), &kept)) {
+	if (name_place(row->name) == SYMBOL_NAMES_OWN)
+		return kept_text(t, row->name);
+	text = name_bytes(t, row->name, MAX_KEPT_NAME - 1, &n);
+	n = strnlen(text, n);
+	if (t->versions && name_place(row->name) != SYMBOL_NAMES_DYNAMIC)
+		at = memchr(text, '@', n < MAX_NAME ? n : MAX_NAME);
+	if (at && at != text)
+		n = (size_t)(at - text);
+	if (!name_keep(t, text, n, &kept)) {
 		t->n_refused++;
 		return NULL;
 	}
 	row->name = kept;
-	return name_text(t, kept);
+	return kept_text(t, kept);
 }
 
 /* ---- Searching ---- */

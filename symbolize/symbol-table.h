@@ -12,7 +12,8 @@
 #include "util/array.h"
 #include "util/cleanup.h"
 
-/* Where names live. The table's own store holds those that are in no file. */
+/* Where names live. The table's own store holds those that were asked for, and those that are in no
+ * file. */
 enum symbol_names {
 	SYMBOL_NAMES_STATIC,  /* .strtab */
 	SYMBOL_NAMES_DYNAMIC, /* .dynstr */
@@ -82,8 +83,8 @@ int symbol_table_add(struct symbol_table *t, uint64_t vaddr, uint64_t size, uint
 int symbol_table_finish(struct symbol_table *t);
 
 /*
- * True: *ret_* set. The name is valid until deinit, and of any length; not const because what a
- * lookup decides about names is kept.
+ * True: *ret_* set. The name is valid until deinit, and shorter than 64 KiB; not const because what
+ * a lookup decides about names is kept.
  */
 bool symbol_table_lookup(struct symbol_table *t, uint64_t vaddr, const char **ret_name,
 			 uint64_t *ret_start, uint64_t *ret_size);

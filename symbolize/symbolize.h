@@ -17,7 +17,7 @@
 /* One function at an address. Strings are borrowed from the source, valid until it is freed; those
  * of symbol_file_lines() until the next call for that file. */
 struct symbol {
-	const char *name;	 /* as linked (mangled), without a @VERSION suffix; of any length */
+	const char *name;	 /* as linked (mangled), without a @VERSION suffix; below 64 KiB */
 	const char *module_name; /* kallsyms only: "ext4"; NULL for the kernel proper */
 	uint64_t start, size;	 /* ELF virtual address (kernel: absolute); size 0: not known */
 	const char *file;	 /* source file of the line, NULL: not known */

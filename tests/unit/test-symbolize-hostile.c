@@ -441,6 +441,66 @@ static void test_alias_bomb(void)
 	free(e.bytes);
 }
 
+/* Its owner writes into the file after it was checked. */
+static void test_names_change(void)
+{
+	static const char strings[] = "\0first\0second\0the last";
+	static const Elf64_Sym symbols[] = {
+		{0}, FUNCTION(1, 0, 16), FUNCTION(7, 16, 16), FUNCTION(14, 32, 16)};
+	struct elf e = build(symbols, ARRAY_SIZE(symbols), strings, sizeof(strings));
+	_cleanup_(symbol_file_freep) struct symbol_file *f = open_memory(&e, &limits);
+	uint8_t *names = e.bytes + e.sections[S_STRTAB].sh_offset;
+	struct symbol first, last;
+
+	CHECK_INT(symbol_file_lookup(f, CODE, &first), ==, 0);
+	CHECK_STR(first.name, "first");
+	memset(names, 'x', sizeof(strings));
+	/* What was given out stays, and no name goes on behind the table. */
+	CHECK_STR(first.name, "first");
+	CHECK_INT(symbol_file_lookup(f, CODE + 32, &last), ==, 0);
+	CHECK_INT(strlen(last.name), <=, sizeof(strings) - 14);
+	memset(names, 'y', sizeof(strings));
+	CHECK_STR(last.name + strlen(last.name) - 1, "x");
+	check_name(f, CODE, "first");
+	f = symbol_file_free(f);
+	free(e.bytes);
+}
+
+/* A name over several pieces of the store, and one that is no name. */
+static void test_long_names(void)
+{
+	enum { LONG = 40000, TOO_LONG = 70000, N = LONG + TOO_LONG + 16 };
+	const Elf64_Sym symbols[] = {{0},
+				     FUNCTION(1, 0, 16),
+				     FUNCTION(3, 16, 16),
+				     FUNCTION(3 + LONG, 32, 16),
+				     FUNCTION(N - 5, 48, 16)};
+	char *strings = calloc(1, N);
+	_cleanup_(symbol_file_freep) struct symbol_file *f = NULL;
+	struct symbol s;
+	struct elf e;
+
+	CHECK(strings != NULL);
+	strings[1] = 'a';
+	memset(strings + 3, 'l', LONG - 1);
+	memset(strings + 3 + LONG, 't', TOO_LONG);
+	(void)strcpy(strings + N - 5, "end");
+	e = build(symbols, ARRAY_SIZE(symbols), strings, N);
+	f = open_memory(&e, &limits);
+	check_name(f, CODE, "a");
+	CHECK_INT(symbol_file_lookup(f, CODE + 16, &s), ==, 0);
+	CHECK_INT(strspn(s.name, "l"), ==, LONG - 1);
+	CHECK_INT(strlen(s.name), ==, LONG - 1);
+	CHECK_INT(symbol_file_lookup(f, CODE + 32, &s), ==, 0);
+	CHECK_INT(strlen(s.name), ==, 65535);
+	check_name(f, CODE + 48, "end");
+	check_name(f, CODE, "a");
+	CHECK_INT(symbol_file_bytes(f), >, LONG + 65535);
+	f = symbol_file_free(f);
+	free(strings);
+	free(e.bytes);
+}
+
 /* Deeply nested and overlapping symbols. */
 static void test_nesting(void)
 {
@@ -555,6 +615,8 @@ int main(void)
 	RUN(test_section_count);
 	RUN(test_section_names);
 	RUN(test_alias_bomb);
+	RUN(test_names_change);
+	RUN(test_long_names);
 	RUN(test_nesting);
 	RUN(test_compressed);
 	RUN(test_compressed_together);
