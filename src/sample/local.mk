@@ -6,6 +6,7 @@ libsample_a_SOURCES = \
 	src/sample/event-name.c \
 	src/sample/event.c src/sample/event.h \
 	src/sample/explain.c \
+	src/sample/ledger.c src/sample/ledger.h \
 	src/sample/merge.c src/sample/merge.h \
 	src/sample/probe.c \
 	src/sample/ring.c \
@@ -25,6 +26,7 @@ check_PROGRAMS += \
 	tests/unit/test-decode \
 	tests/unit/test-event-name \
 	tests/unit/test-explain \
+	tests/unit/test-ledger \
 	tests/unit/test-merge \
 	tests/unit/test-sample-live
 tests_unit_test_arch_SOURCES = tests/unit/test-arch.c tests/unit/test.h
@@ -35,6 +37,8 @@ tests_unit_test_event_name_SOURCES = tests/unit/test-event-name.c tests/unit/tes
 tests_unit_test_event_name_LDADD = libsample.a libutil.a
 tests_unit_test_explain_SOURCES = tests/unit/test-explain.c tests/unit/test.h
 tests_unit_test_explain_LDADD = libsample.a libutil.a
+tests_unit_test_ledger_SOURCES = tests/unit/test-ledger.c tests/unit/test.h
+tests_unit_test_ledger_LDADD = libsample.a libutil.a
 tests_unit_test_merge_SOURCES = tests/unit/test-merge.c tests/unit/test.h
 tests_unit_test_merge_LDADD = libsample.a libutil.a
 tests_unit_test_sample_live_SOURCES = tests/unit/test-sample-live.c tests/unit/test.h

@@ -39,6 +39,9 @@ struct merger {
 	uint64_t limit; /* younger records wait */
 	uint32_t held;	/* source whose record the caller has, or NO_RING */
 	uint64_t held_tail;
+	struct sample_tally held_tally; /* what it adds */
+	struct ledger *ledger;		/* NULL: none is kept */
+	struct sample_tally start;
 	unsigned int fill_percent;
 	uint64_t wrapped[MAX_RECORD_BYTES / sizeof(uint64_t)];
 };
@@ -129,6 +132,46 @@ struct merger *merger_free(struct merger *m)
 	return NULL;
 }
 
+void merger_keep_ledger(struct merger *m, struct ledger *ledger)
+{
+	m->ledger = ledger;
+	m->start = ledger_sum(ledger);
+}
+
+static struct sample_tally difference(struct sample_tally a, const struct sample_tally *b)
+{
+	a.samples -= b->samples;
+	a.filtered -= b->filtered;
+	a.lost -= b->lost;
+	return a;
+}
+
+static void tally_add(struct sample_tally *to, const struct sample_tally *from)
+{
+	to->samples += from->samples;
+	to->filtered += from->filtered;
+	to->lost += from->lost;
+}
+
+/* The start is known to the last sample once it is known what holds for each ring. */
+static void begin_source(struct merger *m, struct source *s)
+{
+	uint32_t index = s->sideband ? SAMPLE_MAX_EVENTS : s->index;
+	struct sample_tally before = {0}, change;
+
+	s->entry = m->ledger ? ledger_entry(m->ledger, index, s->cpu) : NULL;
+	if (s->entry)
+		before = ledger_tally(s->entry);
+	source_begin(s);
+	change = difference(s->now.tally, &before);
+	tally_add(&m->start, &change);
+}
+
+struct sample_tally merger_start(const struct merger *m)
+{
+	return m->start;
+}
+
 int merger_add_ring(struct merger *m, int cpu, uint32_t index, const struct ring *ring)
 {
 	struct source *s;
@@ -146,14 +189,11 @@ int merger_add_ring(struct merger *m, int cpu, uint32_t index, const struct ring
 	if (!s)
 		return m->sources.n == MAX_RINGS ? -E2BIG : -ENOMEM;
 	s->ring = *ring;
-	s->event_fd = ring->fd;
 	s->cpu = cpu;
 	s->sideband = index == MERGE_SIDEBAND;
 	s->index = s->sideband ? 0 : index;
 	s->head = s->head_read = ring->tail;
-	/* What was lost before we came is told by the records still in the ring. */
-	if (m->read_lost)
-		(void)source_read_lost(s, &s->lost_base);
+	begin_source(m, s);
 	return 0;
 }
 
@@ -181,7 +221,7 @@ void merger_replace_event(struct merger *m, int cpu, uint32_t index, int event_f
 		struct source *s = &m->sources.items[i];
 
 		if (s->cpu == cpu && !s->sideband && s->index == index)
-			source_replace_event(s, event_fd);
+			source_replace_event(s, event_fd, m->read_lost);
 	}
 }
 
@@ -219,9 +259,19 @@ int merger_add_cpu(struct merger *m, const struct sample_cpu *c)
 
 static void release_held(struct merger *m)
 {
-	if (m->held != NO_RING)
-		source_store_tail(&m->sources.items[m->held], m->held_tail);
+	struct source *s = m->held != NO_RING ? &m->sources.items[m->held] : NULL;
+
+	if (!s)
+		return;
+	if (!s->sideband)
+		tally_add(&s->now.tally, &m->held_tally);
+	source_store_tail(s, m->held_tail);
 	m->held = NO_RING;
+}
+
+void merger_filter(struct merger *m)
+{
+	m->held_tally.filtered = m->held_tally.samples;
 }
 
 void merger_remove_cpu(struct merger *m, int cpu)
@@ -289,6 +339,7 @@ static void decode_next(struct merger *m, struct source *s, struct record *ret, 
 	const void *bytes;
 
 	*ret_wanted = true;
+	m->held_tally = (struct sample_tally){0};
 	if (!s->next.size) {
 		*ret = (struct record){.type = RECORD_BAD};
 		m->held_tail = s->head;
@@ -299,8 +350,12 @@ static void decode_next(struct merger *m, struct source *s, struct record *ret, 
 	*ret_wanted = record_decode(layout_of(m, s), bytes, s->next.size, ret);
 	/* LOST_SAMPLES tells of samples that never came near the ring: read(2) does not. */
 	if (*ret_wanted && s->next.type == PERF_RECORD_LOST && ret->type == RECORD_LOST) {
-		s->lost_recorded += ret->lost;
+		s->now.lost_recorded += ret->lost;
 		ret->lost = source_lost_news(s);
+	}
+	if (*ret_wanted) {
+		m->held_tally.samples = ret->type == RECORD_SAMPLE;
+		m->held_tally.lost = ret->type == RECORD_LOST ? ret->lost : 0;
 	}
 }
 
@@ -341,15 +396,19 @@ unsigned int merger_fill_percent(const struct merger *m)
 struct sample_losses merger_read_lost(struct merger *m)
 {
 	struct sample_losses sum = {0};
-	uint64_t count;
 
-	for (uint32_t i = 0; i < m->sources.n; i++) {
+	release_held(m);
+	for (uint32_t i = 0; i < m->sources.n && m->read_lost; i++) {
 		struct source *s = &m->sources.items[i];
+		uint64_t news;
 
-		if (!m->read_lost || !source_read_lost(s, &count))
+		source_read_lost(s);
+		news = source_lost_news(s);
+		*(s->sideband ? &sum.sideband : &sum.samples[s->index]) += news;
+		if (!news)
 			continue;
-		s->lost_read = count - s->lost_base;
-		*(s->sideband ? &sum.sideband : &sum.samples[s->index]) += source_lost_news(s);
+		s->now.tally.lost += s->sideband ? 0 : news;
+		source_store_tail(s, s->ring.tail);
 	}
 	return sum;
 }

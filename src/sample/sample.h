@@ -14,6 +14,7 @@
 #include <sys/types.h>
 #include <linux/perf_event.h>
 
+#include "src/sample/ledger.h"
 #include "util/cleanup.h"
 
 /* ---- Features: what the kernel accepted, newest first (design: never read a version) ---- */
@@ -287,6 +288,12 @@ int merger_add_event(struct merger *m, const struct sample_options *options,
 		     const struct sample_features *features);
 struct merger *merger_free(struct merger *m);
 DEFINE_CLEANUP(struct merger *, merger_free)
+/* What becomes of each record is written into the ledger (borrowed), where it outlives us: before a
+ * CPU is added. */
+void merger_keep_ledger(struct merger *m, struct ledger *ledger);
+/* What the ledger held before we read anything: what others have read, to be asked for when all
+ * CPUs are there. */
+struct sample_tally merger_start(const struct merger *m);
 /* Maps the rings of a CPU and an event (fds stay open and the caller's). 0 or -errno. */
 int merger_add_cpu(struct merger *m, const struct sample_cpu *c);
 /* Another event writes into the sample ring of a CPU and an event from now on
@@ -300,6 +307,8 @@ void merger_begin(struct merger *m, bool flush);
 /* true and the next record; false: this drain is done. Releases the ring space of the record
  * returned before. */
 bool merger_next(struct merger *m, struct record *ret);
+/* The sample returned last is not wanted. */
+void merger_filter(struct merger *m);
 /* Fullest sample ring at the last merger_begin(), in percent. */
 unsigned int merger_fill_percent(const struct merger *m);
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One ring as the merge sees it: where it stands, and what its next record is. */
 #include <string.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "src/sample/source.h"
@@ -12,7 +13,9 @@ uint64_t source_load_head(const struct source *s)
 
 void source_store_tail(struct source *s, uint64_t tail)
 {
-	s->ring.tail = tail;
+	s->ring.tail = s->now.tail = tail;
+	if (s->entry)
+		ledger_write(s->entry, &s->now);
 	__atomic_store_n(&s->ring.page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
@@ -73,35 +76,60 @@ uint64_t source_youngest(const struct record_layout *layout, const struct source
 	return youngest;
 }
 
-bool source_read_lost(const struct source *s, uint64_t *ret)
+void source_read_lost(struct source *s)
 {
 	struct {
 		uint64_t value, enabled_ns, lost;
 	} counts;
 
-	if (s->event_fd < 0 ||
-	    read(s->event_fd, &counts, sizeof(counts)) != (ssize_t)sizeof(counts))
-		return false;
-	*ret = counts.lost + s->lost_earlier;
-	return true;
+	if (s->event_fd >= 0 &&
+	    read(s->event_fd, &counts, sizeof(counts)) == (ssize_t)sizeof(counts))
+		s->lost_read = counts.lost + s->now.lost_earlier;
 }
 
-void source_replace_event(struct source *s, int event_fd)
+/* The kernel's name of an event, for as long as the host runs; 0: not to be had (before 3.12). */
+static uint64_t event_id(int fd)
 {
-	uint64_t before;
+	uint64_t id = 0;
 
-	(void)source_read_lost(s, &s->lost_earlier);
+	return fd >= 0 && ioctl(fd, PERF_EVENT_IOC_ID, &id) == 0 ? id : 0;
+}
+
+void source_begin(struct source *s)
+{
+	uint64_t id = event_id(s->ring.fd);
+
+	s->now = (struct ledger_slot){.tail = s->ring.tail};
+	if (s->entry)
+		ledger_adopt(s->entry, id, s->ring.tail, &s->now);
+	s->event_fd = s->ring.fd;
+	/* Another event is in its place since: we hear of it next. */
+	if (s->now.event_id && s->now.event_id != id)
+		s->event_fd = -1;
+	else
+		s->now.event_id = id;
+	s->lost_read = s->now.lost_told;
+}
+
+void source_replace_event(struct source *s, int event_fd, bool read_lost)
+{
+	uint64_t id = event_id(event_fd);
+
+	/* Not new with a profiler that was started again. */
+	if (!id || id != s->now.event_id) {
+		if (read_lost)
+			source_read_lost(s);
+		s->now.lost_earlier = s->lost_read;
+		s->now.event_id = id;
+	}
 	s->event_fd = event_fd;
-	/* Not new with a profiler that was started again: the one before has told of it. */
-	if (source_read_lost(s, &before))
-		s->lost_base += before - s->lost_earlier;
 }
 
 uint64_t source_lost_news(struct source *s)
 {
-	uint64_t known = s->lost_recorded > s->lost_read ? s->lost_recorded : s->lost_read;
-	uint64_t news = known - s->lost_told;
+	uint64_t known = s->now.lost_recorded > s->lost_read ? s->now.lost_recorded : s->lost_read;
+	uint64_t news = known - s->now.lost_told;
 
-	s->lost_told = known;
+	s->now.lost_told = known;
 	return news;
 }

@@ -2,6 +2,7 @@
 #pragma once
 /* Inside of src/sample: one ring of the merge. */
 #include "src/sample/decode.h"
+#include "src/sample/ledger.h"
 #include "src/sample/sample.h"
 
 struct source {
@@ -14,14 +15,16 @@ struct source {
 	/* The record at ring.tail. */
 	uint64_t next_time;
 	struct perf_event_header next;
-	int event_fd;	       /* whose count read(2) tells: ring.fd, or the event in its place */
-	uint64_t lost_earlier; /* of the events that were in its place before */
-	/* Each lost record is told once, see merger_read_lost(). */
-	uint64_t lost_base, lost_read, lost_recorded, lost_told;
+	int event_fd; /* whose count read(2) tells: ring.fd, or the event in its place; -1: neither */
+	uint64_t lost_read;	    /* as it said last, with those of the events before it */
+	struct ledger_entry *entry; /* NULL: no ledger is kept */
+	struct ledger_slot now;	    /* what is to hold, each lost record told once */
 };
 
+/* Goes on where the ledger says that the reader before us was. */
+void source_begin(struct source *s);
 uint64_t source_load_head(const struct source *s);
-/* What lies before tail has been read: the kernel may write there. */
+/* What lies before tail has been read, and is in now: the kernel may write there. */
 void source_store_tail(struct source *s, uint64_t tail);
 /*
  * Header and time of the record at tail into next and next_time. false: nothing left before head. A
@@ -32,9 +35,9 @@ bool source_peek(const struct record_layout *layout, struct source *s, uint64_t 
 uint64_t source_youngest(const struct record_layout *layout, const struct source *s);
 /* The bytes of next, which is at ring.tail; in wrapped (room for any record) when it wraps. */
 const void *source_bytes(const struct source *s, void *wrapped);
-/* Count of read(2), for events opened with PERF_FORMAT_LOST. false: not available. */
-bool source_read_lost(const struct source *s, uint64_t *ret);
-/* Another event writes into the ring: what it counts from now on is added to what is known. */
-void source_replace_event(struct source *s, int event_fd);
-/* What lost_recorded and lost_read know and was not told yet; told now. */
+/* Count of read(2), for events opened with PERF_FORMAT_LOST, into lost_read. */
+void source_read_lost(struct source *s);
+/* Another event writes into the ring: what it counts is added to what is known. */
+void source_replace_event(struct source *s, int event_fd, bool read_lost);
+/* What its records and read(2) know and was not told yet; told from now on. */
 uint64_t source_lost_news(struct source *s);

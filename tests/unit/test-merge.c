@@ -25,6 +25,7 @@ struct writer {
 	struct perf_event_mmap_page *page;
 	uint8_t *data;
 	uint64_t head;
+	int fd;
 };
 
 static struct writer make_ring_of(struct merger *m, int cpu, uint32_t index, uint64_t start)
@@ -47,7 +48,7 @@ static struct writer make_ring_of(struct merger *m, int cpu, uint32_t index, uin
 	CHECK_INT(ring.tail, ==, (int64_t)start);
 	ring.fd = counter_fd;
 	CHECK_INT(merger_add_ring(m, cpu, index, &ring), ==, 0);
-	(void)close_fd(fd);
+	w.fd = fd;
 	return w;
 }
 
@@ -59,6 +60,7 @@ static struct writer make_ring(struct merger *m, int cpu, bool sideband, uint64_
 static void drop_writer(struct writer *w)
 {
 	(void)munmap(w->page, (size_t)sysconf(_SC_PAGESIZE) + RING_BYTES);
+	(void)close_fd(w->fd);
 }
 
 static void put(struct writer *w, const void *data, size_t n)
@@ -410,12 +412,10 @@ static void check_losses(struct merger *m, uint64_t n_samples, uint64_t n_sideba
 	CHECK_INT(have.sideband, ==, n_sideband);
 }
 
-static struct writer make_counted_ring(struct merger *m, bool sideband, const struct counter *c,
-				       uint64_t before)
+static struct writer make_counted_ring(struct merger *m, bool sideband, const struct counter *c)
 {
 	struct writer w;
 
-	write_count(c, before);
 	counter_fd = c->fd[0];
 	w = make_ring(m, 0, sideband, 0);
 	counter_fd = -1;
@@ -433,24 +433,23 @@ static void test_lost_is_read(void)
 	features.read_lost = true;
 	m = new_merger();
 	features.read_lost = false;
-	a = make_counted_ring(m, false, &samples, 100);
-	b = make_counted_ring(m, true, &sideband, 200);
-	write_count(&samples, 103);
-	write_count(&sideband, 205);
+	a = make_counted_ring(m, false, &samples);
+	b = make_counted_ring(m, true, &sideband);
+	write_count(&samples, 3);
+	write_count(&sideband, 5);
 	check_losses(m, 3, 5);
 	write_lost(&b, 6, 10);
 	merger_begin(m, true);
 	CHECK(merger_next(m, &r));
 	CHECK_INT(r.lost, ==, 1);
-	write_count(&samples, 103);
-	write_count(&sideband, 206);
+	write_count(&samples, 3);
+	write_count(&sideband, 6);
 	check_losses(m, 0, 0);
-	/* An event in the place of another, which a profiler before us has read for a while. */
-	write_count(&samples, 104);
-	write_count(&other, 50);
+	/* An event in the place of another: it begins with 0, and what the other one had stays. */
+	write_count(&samples, 4);
 	merger_replace_event(m, 0, 0, other.fd[0]);
-	write_count(&other, 52);
-	write_count(&sideband, 206);
+	write_count(&other, 2);
+	write_count(&sideband, 6);
 	check_losses(m, 3, 0);
 	merger_free(m);
 	drop_counter(&samples);
@@ -458,6 +457,120 @@ static void test_lost_is_read(void)
 	drop_counter(&other);
 	drop_writer(&a);
 	drop_writer(&b);
+}
+
+/* ---- The ledger ---- */
+
+/* Another reader of the same ring, as after the death of the one before. */
+static struct merger *next_reader(const struct writer *w, struct ledger *ledger)
+{
+	struct merger *m = new_merger();
+	uint64_t bytes = RING_BYTES;
+	struct ring ring;
+
+	CHECK_INT(ring_map(&ring, w->fd, &bytes, false), ==, 0);
+	ring.fd = -1;
+	merger_keep_ledger(m, ledger);
+	CHECK_INT(merger_add_ring(m, 0, 0, &ring), ==, 0);
+	merger_begin(m, true);
+	return m;
+}
+
+static void check_tally(const struct ledger *l, uint64_t samples, uint64_t filtered, uint64_t lost)
+{
+	const struct sample_tally t = ledger_sum(l);
+
+	CHECK_INT(t.samples, ==, samples);
+	CHECK_INT(t.filtered, ==, filtered);
+	CHECK_INT(t.lost, ==, lost);
+}
+
+/*
+ * Readers that are killed while they have a record, which the next one is given again: in the
+ * ledger each is once.
+ */
+static void test_readers_die(void)
+{
+	_cleanup_(ledger_unmapp) struct ledger *ledger = NULL;
+	_cleanup_close_ int fd = ledger_new(&ledger);
+	struct merger *first = new_merger(), *m;
+	struct writer w;
+	struct record r;
+
+	CHECK_INT(fd, >=, 0);
+	merger_keep_ledger(first, ledger);
+	w = make_ring(first, 0, false, 0);
+	for (uint32_t i = 0; i < 30; i++)
+		write_sample(&w, i, i, 0);
+	write_lost(&w, 7, 30);
+	for (uint32_t next = 0; next < 30;) {
+		m = next_reader(&w, ledger);
+		CHECK_INT(merger_start(m).samples, ==, next);
+		for (uint32_t i = 0; i < 5; i++) {
+			CHECK(merger_next(m, &r));
+			CHECK_INT(r.tid, ==, next + i);
+			if (r.tid % 3 == 0)
+				merger_filter(m);
+		}
+		next += 4;
+		check_tally(ledger, next, (next + 2) / 3, 0);
+		merger_free(m);
+		if (next == 28)
+			break;
+	}
+	m = next_reader(&w, ledger);
+	CHECK(merger_next(m, &r));
+	CHECK(merger_next(m, &r));
+	CHECK(merger_next(m, &r));
+	CHECK_INT(r.type, ==, RECORD_LOST);
+	CHECK_INT(r.lost, ==, 7);
+	check_tally(ledger, 30, 9 + 1, 0);
+	CHECK(!merger_next(m, &r));
+	check_tally(ledger, 30, 10, 7);
+	merger_free(m);
+	merger_free(first);
+	drop_writer(&w);
+}
+
+/* What one reader was told of losses the next one is not told again, whichever way it hears it. */
+static void test_losses_are_told_once(void)
+{
+	_cleanup_(ledger_unmapp) struct ledger *ledger = NULL;
+	_cleanup_close_ int fd = ledger_new(&ledger);
+	struct counter c = make_counter();
+	struct merger *first, *m;
+	struct writer w;
+	struct record r;
+
+	features.read_lost = true;
+	first = new_merger();
+	merger_keep_ledger(first, ledger);
+	counter_fd = c.fd[0];
+	w = make_ring(first, 0, false, 0);
+	counter_fd = -1;
+	write_count(&c, 5);
+	check_losses(first, 5, 0);
+	check_tally(ledger, 0, 0, 5);
+	/* Of these the kernel has two more in no record yet. */
+	write_lost(&w, 5, 10);
+	write_sample(&w, 1, 10, 0);
+	m = next_reader(&w, ledger);
+	features.read_lost = false;
+	CHECK(merger_next(m, &r));
+	CHECK_INT(r.lost, ==, 0);
+	CHECK(merger_next(m, &r));
+	CHECK(!merger_next(m, &r));
+	check_tally(ledger, 1, 0, 5);
+	write_lost(&w, 2, 20);
+	merger_begin(m, true);
+	CHECK(merger_next(m, &r));
+	CHECK_INT(r.lost, ==, 2);
+	CHECK(!merger_next(m, &r));
+	check_tally(ledger, 1, 0, 7);
+	merger_free(m);
+	merger_free(first);
+	drop_counter(&c);
+	drop_writer(&w);
 }
 
 /* By a fixed period: no period in the sample, and no stack either. */
@@ -547,6 +660,8 @@ int main(void)
 	RUN(test_urgent_ring_is_emptied);
 	RUN(test_lost_is_told);
 	RUN(test_lost_is_read);
+	RUN(test_readers_die);
+	RUN(test_losses_are_told_once);
 	RUN(test_two_events);
 	RUN(test_map_sizes);
 	return 0;

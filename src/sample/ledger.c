@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "src/sample/ledger.h"
+#include "src/sample/sample.h"
+#include "util/cleanup.h"
+#include "util/memory-file.h"
+
+#define MAX_CPUS 4096
+#define NOWHERE	 UINT64_MAX /* the tail of a slot that is being written */
+
+struct ledger {
+	uint32_t n_cpus; /* entries beyond were never written: they take no memory */
+	struct ledger_entry entries[MAX_CPUS][SAMPLE_MAX_EVENTS + 1];
+};
+
+static int map(int fd, struct ledger **ret)
+{
+	void *p = mmap(NULL, sizeof(struct ledger), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+
+	if (p == MAP_FAILED)
+		return -errno;
+	*ret = p;
+	return 0;
+}
+
+int ledger_new(struct ledger **ret)
+{
+	_cleanup_close_ int fd = memory_file_new("perfwalk-ledger");
+	int r;
+
+	if (fd < 0)
+		return fd;
+	if (ftruncate(fd, sizeof(struct ledger)) < 0)
+		return -errno;
+	/* As with a status page: one that is cut off under us is a SIGBUS. */
+	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+	r = map(fd, ret);
+	return r < 0 ? r : TAKE_FD(fd);
+}
+
+int ledger_map(int fd, struct ledger **ret)
+{
+	struct stat st;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	return st.st_size == sizeof(struct ledger) ? map(fd, ret) : -EBADMSG;
+}
+
+struct ledger *ledger_unmap(struct ledger *l)
+{
+	if (l)
+		(void)munmap(l, sizeof(*l));
+	return NULL;
+}
+
+struct ledger_entry *ledger_entry(struct ledger *l, uint32_t index, int cpu)
+{
+	if (index > SAMPLE_MAX_EVENTS || cpu < 0 || cpu >= MAX_CPUS)
+		return NULL;
+	if ((uint32_t)cpu >= l->n_cpus)
+		l->n_cpus = (uint32_t)cpu + 1;
+	return &l->entries[cpu][index];
+}
+
+static const struct ledger_slot *latest(const struct ledger_entry *e)
+{
+	const struct ledger_slot *a = &e->slots[0], *b = &e->slots[1];
+
+	if (a->tail == NOWHERE || b->tail == NOWHERE)
+		return a->tail == NOWHERE ? b : a;
+	return b->turn > a->turn ? b : a;
+}
+
+static const struct ledger_slot *at_tail(const struct ledger_entry *e, uint64_t tail)
+{
+	const struct ledger_slot *a = &e->slots[0], *b = &e->slots[1];
+
+	if (a->tail == tail && b->tail == tail)
+		return latest(e);
+	return a->tail == tail ? a : b->tail == tail ? b : NULL;
+}
+
+void ledger_adopt(struct ledger_entry *e, uint64_t ring_id, uint64_t tail, struct ledger_slot *ret)
+{
+	const struct ledger_slot *s = e->ring_id == ring_id ? at_tail(e, tail) : NULL;
+
+	if (s) {
+		*ret = *s;
+	} else {
+		s = latest(e);
+		*ret = (struct ledger_slot){.turn = s->turn, .tally = s->tally, .tail = tail};
+	}
+	/* What was on its way, if anything was, holds for nobody from here on. */
+	ledger_write(e, ret);
+	__atomic_store_n(&e->ring_id, ring_id, __ATOMIC_RELEASE);
+}
+
+void ledger_write(struct ledger_entry *e, struct ledger_slot *s)
+{
+	struct ledger_slot *to = &e->slots[++s->turn & 1];
+
+	__atomic_store_n(&to->tail, NOWHERE, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_RELEASE);
+	to->turn = s->turn;
+	to->tally = s->tally;
+	to->lost_recorded = s->lost_recorded;
+	to->lost_told = s->lost_told;
+	to->lost_earlier = s->lost_earlier;
+	to->event_id = s->event_id;
+	__atomic_store_n(&to->tail, s->tail, __ATOMIC_RELEASE);
+}
+
+struct sample_tally ledger_tally(const struct ledger_entry *e)
+{
+	return latest(e)->tally;
+}
+
+struct sample_tally ledger_sum(const struct ledger *l)
+{
+	struct sample_tally sum = {0};
+
+	for (uint32_t cpu = 0; cpu < l->n_cpus && cpu < MAX_CPUS; cpu++) {
+		for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++) {
+			const struct sample_tally *t = &latest(&l->entries[cpu][i])->tally;
+
+			sum.samples += t->samples;
+			sum.filtered += t->filtered;
+			sum.lost += t->lost;
+		}
+	}
+	return sum;
+}
