@@ -76,6 +76,7 @@ static int open_store(struct view *v)
 		return fd;
 	(void)snprintf(v->store_label, sizeof(v->store_label), "%s", path);
 	v->inputs[0] = v->store_label;
+	v->setup.of_store = true;
 	v->input_fds[0] = fd;
 	v->n_inputs = 1;
 	return 0;

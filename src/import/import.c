@@ -176,10 +176,17 @@ static int say_left_out(struct import *im)
 
 	(void)import_list_text(im, &im->kinds, kinds, sizeof(kinds));
 	(void)import_list_text(im, &im->others, others, sizeof(others));
-	if (!im->n_event && im->facts->measure.what == STRID_EMPTY && im->facts->like_what)
-		return import_damaged(im,
-				      "its values are %s, but they would be compared with %s:%s",
-				      kinds, im->facts->like_what, im->facts->like_unit);
+	if (!im->n_event && im->facts->measure.what == STRID_EMPTY && im->facts->like_what) {
+		if (!im->facts->like_only)
+			return import_damaged(im,
+					      "its values are %s, but they would be compared with "
+					      "%s:%s; --event chooses what both have",
+					      kinds, im->facts->like_what, im->facts->like_unit);
+		import_note(im, IMPORT_LEFT_OUT,
+			    "it has no values of %s:%s, only %s: choose with --event",
+			    im->facts->like_what, im->facts->like_unit, kinds);
+		return 0;
+	}
 	if (im->event && !im->n_event)
 		return import_damaged(im, "it has no values called \"%s\"; there are %s", im->event,
 				      *kinds ? kinds : "none");

@@ -53,6 +53,7 @@ struct import_facts {
 	uint32_t n_periods;
 	/* The kind that is preferred when nothing has been read yet: borrowed, or NULL. */
 	const char *like_what, *like_unit;
+	bool like_only; /* a file without it is left out (IMPORT_LEFT_OUT), and no error */
 };
 void import_facts_deinit(struct import_facts *f);
 

@@ -75,7 +75,9 @@ static void clear(struct pull *u)
 	profile_deinit(&u->profile);
 	import_facts_deinit(&u->facts);
 	profile_init(&u->profile, 0);
-	u->facts = (struct import_facts){.host_name = NULL};
+	/* CPU time; other events are in payloads, too. */
+	u->facts = (struct import_facts){
+		.like_what = "cpu", .like_unit = "nanoseconds", .like_only = true};
 }
 
 struct pulls *pulls_free(struct pulls *p)

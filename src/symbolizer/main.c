@@ -452,7 +452,15 @@ static int show_debug(struct symbolizer *s)
 /* Recorded files are read when everything else is known, and take the place of this host. */
 static int view_files(struct symbolizer *s)
 {
-	int r = viewer_read(&s->viewer, &s->role, (enum view_mode)s->setup.view, &s->profile);
+	int r;
+
+	/* A part of the daemon's profiles may begin with any of its events. */
+	if (s->setup.of_store && !s->viewer.event) {
+		s->viewer.facts.like_what = "cpu";
+		s->viewer.facts.like_unit = "nanoseconds";
+		s->viewer.facts.like_only = true;
+	}
+	r = viewer_read(&s->viewer, &s->role, (enum view_mode)s->setup.view, &s->profile);
 
 	/* Without files of its own: perf.data, from a profiler. */
 	if (s->viewer.n > 0) {

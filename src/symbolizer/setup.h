@@ -28,6 +28,7 @@ struct setup_symbolizer {
 	bool demangle_again; /* names of recorded files, too */
 	enum symbol_demangling demangle;
 	uint32_t view; /* enum view_mode */
+	bool of_store; /* its input is the local store: of CPU time, if nothing else is asked for */
 	struct render_report_options report;
 	bool has_which; /* of the samples one, of the rows the one at an address */
 	uint64_t which;
