@@ -299,6 +299,8 @@ static void reopen_events(struct broker *b)
 	b->reopen = false;
 	loop_set_timer(b->loop, b->deadline_timer, UINT64_MAX);
 	broker_close_events(b);
+	memcpy(b->options.events, b->next_events, sizeof(b->options.events));
+	b->options.n_events = b->n_next_events;
 	if (b->renew_symbolizer)
 		r = supervisor_start(b->supervisor, PEER_SYMBOLIZER);
 	b->renew_symbolizer = false;
@@ -343,9 +345,22 @@ static void on_gone(void *ctx, enum peer who, bool clean)
 	}
 }
 
+static bool events_differ(const struct config *a, const struct config *b)
+{
+	for (size_t i = 0; i < a->n_events && i < b->n_events; i++) {
+		const struct config_event *x = &a->events[i], *y = &b->events[i];
+
+		if (strcmp(x->name, y->name) != 0 || x->period != y->period ||
+		    x->samples_per_second != y->samples_per_second || x->user != y->user ||
+		    x->kernel != y->kernel || x->stack_size_bytes != y->stack_size_bytes)
+			return true;
+	}
+	return a->n_events != b->n_events;
+}
+
 static bool sampling_differs(const struct config *a, const struct config *b)
 {
-	return a->samples_per_second != b->samples_per_second ||
+	return a->samples_per_second != b->samples_per_second || events_differ(a, b) ||
 	       a->reporter_interval_ns != b->reporter_interval_ns ||
 	       a->stack_size_bytes != b->stack_size_bytes ||
 	       a->ring_size_bytes != b->ring_size_bytes || a->kernel_stacks != b->kernel_stacks ||
@@ -372,7 +387,8 @@ static bool destinations_differ(const struct config *a, const struct config *b)
 	return a->n_exports != b->n_exports;
 }
 
-int broker_reload(struct broker *b, const struct config *config)
+int broker_reload(struct broker *b, const struct config *config, const struct broker_event *events,
+		  uint32_t n)
 {
 	bool renew_symbolizer = symbolizer_limits_differ(b->options.config, config);
 	bool resample = renew_symbolizer || sampling_differs(b->options.config, config);
@@ -382,7 +398,8 @@ int broker_reload(struct broker *b, const struct config *config)
 	if (b->stopping || b->reopen)
 		return -EBUSY;
 	b->options.config = config;
-	b->options.events[0].rate_hz = config->samples_per_second;
+	memcpy(b->next_events, events, n * sizeof(*events));
+	b->n_next_events = n;
 	b->options.interval_ns = config->reporter_interval_ns;
 	supervisor_set_file_timeout(b->supervisor, config->symbolizer_file_timeout_ns);
 	log.log.level = (uint32_t)log_get_level();

@@ -29,6 +29,7 @@ struct broker_event {
 	/* 0: the config's. */
 	uint32_t stack_bytes;
 	uint64_t ring_bytes;
+	bool only_user, only_kernel; /* also where the options do not say so of all */
 };
 
 struct broker_options {
@@ -87,8 +88,10 @@ void broker_stop(struct broker *b);
 void broker_kill(struct broker *b);
 /* After SIGCHLD. */
 void broker_reap(struct broker *b);
-/* Takes a new, valid config: destinations at once, sampling by a new set of events. */
-int broker_reload(struct broker *b, const struct config *config);
+/* Takes a new, valid config: destinations at once, sampling by a new set of n events, which are
+ * copied. 0; -EBUSY: it is still at the one before. */
+int broker_reload(struct broker *b, const struct config *config, const struct broker_event *events,
+		  uint32_t n);
 
 /* Lets the events stand still, or go on; the outputs say for how long. 0 or -errno. */
 int broker_pause(struct broker *b, bool pause);

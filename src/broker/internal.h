@@ -43,8 +43,10 @@ struct broker {
 	bool exporter_gone;
 	bool finished; /* done() was called */
 	bool input_damaged;
-	bool input_begun;      /* the profiler has the input file */
-	bool reopen;	       /* the profiler leaves for new events, not for good */
+	bool input_begun; /* the profiler has the input file */
+	bool reopen;	  /* the profiler leaves for new events, not for good */
+	struct broker_event next_events[SAMPLE_MAX_EVENTS]; /* these; n_next_events */
+	uint32_t n_next_events;
 	bool renew_symbolizer; /* and so does the symbolizer behind it, for new limits */
 	bool adapt_stack_size; /* the profiler may have the stack copies made larger or smaller */
 	uint64_t resized_ns;   /* when it last did */

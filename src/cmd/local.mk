@@ -15,6 +15,7 @@ perfwalk_SOURCES = \
 	src/cmd/record-options.c \
 	src/cmd/record-say.c \
 	src/cmd/record.c src/cmd/record.h \
+	src/cmd/run-events.c src/cmd/run-events.h \
 	src/cmd/run.c \
 	src/cmd/running.c src/cmd/running.h \
 	src/cmd/session.c src/cmd/session.h \

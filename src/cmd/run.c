@@ -13,6 +13,7 @@
 #include "src/broker/control.h"
 #include "src/cmd/cmd.h"
 #include "src/cmd/notify.h"
+#include "src/cmd/run-events.h"
 #include "src/cmd/session.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -53,6 +54,8 @@ struct daemon_run {
 	const char *path;
 	bool path_given, check, print;
 	struct config *config;
+	struct broker_event events[SAMPLE_MAX_EVENTS]; /* of the config that was loaded last */
+	uint32_t n_events;
 	struct session session;
 	struct broker *broker;
 	struct control *control;
@@ -90,7 +93,7 @@ static const char *config_path(const struct daemon_run *d)
 }
 
 /* The config with its secrets, ready for use; errors are told. */
-static int load(const struct daemon_run *d, struct config **ret)
+static int load(struct daemon_run *d, struct config **ret)
 {
 	_cleanup_(config_freep) struct config *c = NULL;
 	const char *path = config_path(d);
@@ -98,6 +101,8 @@ static int load(const struct daemon_run *d, struct config **ret)
 
 	for (size_t i = 0; r == 0 && i < c->n_exports; i++)
 		r = config_export_read_headers(&c->exports[i], stderr);
+	if (r == 0)
+		r = run_events(c, path, d->events, &d->n_events, stderr);
 	if (r < 0)
 		return r;
 	*ret = TAKE_PTR(c);
@@ -149,7 +154,7 @@ static int reload(struct daemon_run *d)
 		return r;
 	}
 	log_set_level(fresh->log_level);
-	r = broker_reload(d->broker, fresh);
+	r = broker_reload(d->broker, fresh, d->events, d->n_events);
 	if (r < 0) {
 		log_warning("reload: still busy with the previous reload; try again");
 		log_set_level(d->config->log_level);
@@ -292,13 +297,17 @@ static bool has_filter(const struct config *c)
 static void say_started(const struct daemon_run *d)
 {
 	size_t n = d->config->n_exports;
-	char interval[32], where[64];
+	char interval[32], where[64], more[SAMPLE_MAX_EVENTS * 112] = "";
+	size_t n_more = 0;
 
 	(void)snprintf(where, sizeof(where), " to %zu destination%s", n, n == 1 ? "" : "s");
-	log_info("profiling %s: %u CPUs at %u Hz, %s, a profile every %s%s",
+	for (uint32_t i = 1; i < d->n_events && n_more < sizeof(more); i++)
+		n_more += (size_t)snprintf(more + n_more, sizeof(more) - n_more, " and %s",
+					   d->events[i].event.name);
+	log_info("profiling %s: %u CPUs at %u Hz, %s%s, a profile every %s%s",
 		 has_filter(d->config) ? "the selection of [filter]" : "the whole host",
 		 broker_n_cpus(d->broker), d->config->samples_per_second,
-		 broker_features(d->broker)->hardware ? "cycles" : "cpu-clock",
+		 broker_features(d->broker)->hardware ? "cycles" : "cpu-clock", more,
 		 text_format_duration(interval, sizeof(interval), d->config->reporter_interval_ns),
 		 n ? where : ", kept on this host");
 	if (n == 0)
@@ -311,8 +320,7 @@ static int run(struct daemon_run *d)
 	struct broker_options o = {
 		.config = d->config,
 		.interval_ns = d->config->reporter_interval_ns,
-		.events = {{.rate_hz = d->config->samples_per_second}},
-		.n_events = 1,
+		.n_events = d->n_events,
 		.stop_deadline_ns = STOP_DEADLINE_NS,
 		.summary_fd = -1,
 		.done = session_end,
@@ -320,6 +328,7 @@ static int run(struct daemon_run *d)
 	};
 	int r;
 
+	memcpy(o.events, d->events, sizeof(o.events));
 	if ((r = lock(d)) < 0 || (r = session_open(&d->session, NULL, on_signal, d)) < 0 ||
 	    (r = broker_new(&d->broker, d->session.loop, &o)) < 0 ||
 	    (r = broker_enable(d->broker)) < 0 || (r = start_beat(d)) < 0)

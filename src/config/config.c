@@ -31,8 +31,8 @@ struct loader {
 	/* "section key" of each pair of this file, and the line of its first place. */
 	struct strtab seen;
 	unsigned int lines[PAIRS_MAX];
-	struct config_export *current; /* of the section that was opened last */
-	bool skip;		       /* the section is unknown: one error for it is enough */
+	void *current; /* of the section with a name that was opened last, its struct; else NULL */
+	bool skip;     /* the section is unknown: one error for it is enough */
 };
 
 static void __attribute__((format(printf, 3, 4)))
@@ -61,13 +61,35 @@ static void fail_code(struct loader *l, unsigned int line, int r, const char *wh
 
 /* --- one file ------------------------------------------------------------------------------ */
 
-#define EXPORT_PREFIX "export:"
-
 /* "export:otel" is of the kind "export". */
 static const char *section_kind(const char *section)
 {
-	return strncmp(section, EXPORT_PREFIX, strlen(EXPORT_PREFIX)) == 0 ? CONFIG_SECTION_EXPORT
-									   : section;
+	const struct config_section *named = config_section_with_name(section);
+
+	return named ? named->name : section;
+}
+
+/* The struct of a section with a name; NULL, after an error that was told: there is none. */
+static void *get_named(struct loader *l, unsigned int line, const char *section)
+{
+	const char *name = strchr(section, ':') + 1;
+	struct config_export *export = NULL;
+	struct config_event *event = NULL;
+	int r;
+
+	if (strcmp(section_kind(section), CONFIG_SECTION_EVENT) == 0) {
+		r = config_event_get(l->config, name, &event);
+		if (r == -E2BIG)
+			fail(l, line, "[%s]: one event too many: %d are possible", section,
+			     CONFIG_MAX_EVENTS);
+		else if (r < 0)
+			fail_code(l, line, r, "events");
+		return event;
+	}
+	r = config_export_get(l->config, name, &export);
+	if (r < 0)
+		fail_code(l, line, r, "destinations");
+	return export;
 }
 
 static void on_section(void *ctx, unsigned int line, const char *name)
@@ -76,36 +98,33 @@ static void on_section(void *ctx, unsigned int line, const char *name)
 	size_t n;
 	const struct config_section *sections = config_sections(&n);
 	const char *names[16], *near, *colon = name + strcspn(name, ":");
+	const struct config_section *named = config_section_with_name(name);
 	char kind[CONFIG_NAME_MAX + 1];
-	int r;
 
 	l->current = NULL;
 	l->skip = false;
-	if (strncmp(name, EXPORT_PREFIX, strlen(EXPORT_PREFIX)) == 0 &&
-	    name[strlen(EXPORT_PREFIX)]) {
-		r = config_export_get(l->config, name + strlen(EXPORT_PREFIX), &l->current);
-		if (r < 0)
-			fail_code(l, line, r, "destinations");
-		l->skip = r < 0;
+	if (named && colon[0] && colon[1]) {
+		l->current = get_named(l, line, name);
+		l->skip = !l->current;
 		return;
 	}
 	for (size_t i = 0; i < n; i++) {
 		names[i] = sections[i].name;
-		if (strcmp(name, names[i]) == 0 && strcmp(name, CONFIG_SECTION_EXPORT) != 0)
+		if (strcmp(name, names[i]) == 0 && !named)
 			return;
 	}
 	l->skip = true;
-	if (strcmp(section_kind(name), CONFIG_SECTION_EXPORT) == 0) {
-		fail(l, line, "[%s]: a destination needs a name: [export:NAME]", name);
+	if (named) {
+		fail(l, line, "[%s]: %s needs a name: [%s:NAME]", name, named->what, named->name);
 		return;
 	}
 	(void)snprintf(kind, sizeof(kind), "%.*s", (int)(colon - name), name);
 	near = text_nearest(kind, names, n);
 	fail(l, line, "unknown section [%s]%s%s%s%s", name, near ? "; did you mean [" : "",
 	     near ? near : "",
-	     !near || strcmp(near, CONFIG_SECTION_EXPORT) != 0 ? ""
-	     : colon[0] && colon[1]			       ? colon
-							       : ":NAME",
+	     !near || !config_section_with_name(near) ? ""
+	     : colon[0] && colon[1]		      ? colon
+						      : ":NAME",
 	     near ? "]?" : "");
 }
 
@@ -119,7 +138,7 @@ static void unknown_key(struct loader *l, unsigned int line, const char *section
 		if (strcmp(keys[i].name, key) == 0) {
 			fail(l, line, "unknown key %s in [%s]; it belongs in [%s%s]", key, section,
 			     keys[i].section,
-			     strcmp(keys[i].section, CONFIG_SECTION_EXPORT) == 0 ? ":NAME" : "");
+			     config_section_with_name(keys[i].section) ? ":NAME" : "");
 			return;
 		}
 		if (strcmp(keys[i].section, kind) == 0 && n_candidates < ARRAY_SIZE(candidates))
@@ -196,7 +215,7 @@ static void on_pair(void *ctx, unsigned int line, const char *section, const cha
 		unknown_key(l, line, section, key);
 		return;
 	}
-	r = config_value_set(row, l->current ? (void *)l->current : l->config, value, error);
+	r = config_value_set(row, l->current ? l->current : l->config, value, error);
 	if (r == -EINVAL && is_secret(row, value)) {
 		fail(l, line, "%s: %s", key, error);
 	} else if (r == -EINVAL) {
@@ -343,6 +362,25 @@ static void check_exports(struct loader *l, const char *path)
 	}
 }
 
+static void check_events(struct loader *l, const char *path)
+{
+	l->file = path ? path : "environment";
+	for (size_t i = 0; i < l->config->n_events; i++) {
+		const struct config_event *e = &l->config->events[i];
+
+		if (e->samples_per_second && e->period)
+			fail(l, 0,
+			     "[event:%s]: samples_per_second and period exclude each other: a rate "
+			     "or a period",
+			     e->name);
+		if (!e->user && !e->kernel)
+			fail(l, 0,
+			     "[event:%s]: user and kernel are both no, so there is nothing to "
+			     "sample: leave one of them out",
+			     e->name);
+	}
+}
+
 static int load_all(struct loader *l, const char *path, bool env)
 {
 	int r = config_set_defaults("", l->config);
@@ -361,8 +399,10 @@ static int load_all(struct loader *l, const char *path, bool env)
 	}
 	if (l->fatal == 0 && (r = config_environment_apply_debuginfod(l->config, l->errors)) < 0)
 		return r;
-	if (l->n_errors == 0)
+	if (l->n_errors == 0) {
+		check_events(l, path);
 		check_exports(l, path);
+	}
 	if (l->n_errors > ERRORS_MAX)
 		fprintf(l->errors, "... and %u more errors\n", l->n_errors - ERRORS_MAX);
 	if (l->fatal < 0)

@@ -40,6 +40,15 @@ struct config_export {
 	uint64_t max_elapsed_ns;
 };
 
+/* What is sampled besides CPU time. Which events there are is not for this room to know. */
+struct config_event {
+	char *name;		     /* NAME of [event:NAME] */
+	uint32_t samples_per_second; /* 0: those of [profiler], or by period */
+	uint32_t period;	     /* events between samples; 0: by rate */
+	uint32_t stack_size_bytes;   /* 0, the default: that of [profiler] */
+	bool user, kernel;	     /* yes: sampled there; one of them at least */
+};
+
 /* What is sampled of a host, or not: a list each, values separated by commas. */
 enum config_filter {
 	CONFIG_FILTER_COMM,	 /* globs */
@@ -62,6 +71,7 @@ bool config_demangle_parse(const char *text, enum config_demangle *ret);
 enum config_seccomp { CONFIG_SECCOMP_ERRNO, CONFIG_SECCOMP_KILL, CONFIG_SECCOMP_NO };
 
 #define CONFIG_MAX_EXPORTS	   16
+#define CONFIG_MAX_EVENTS	   5
 #define CONFIG_DEBUGINFOD_MAX_URLS 16
 /* One value, header or item of a list, without its end: it goes to a process in one message. */
 #define CONFIG_VALUE_MAX_BYTES 8000
@@ -79,6 +89,9 @@ struct config {
 	uint64_t ring_size_bytes;  /* per CPU; power of two pages; 2 MiB */
 	bool kernel_stacks;	   /* yes */
 	uint32_t max_frames;	   /* 1024 */
+	/* [event:NAME] */
+	struct config_event *events;
+	size_t n_events;
 	/* [symbolizer] */
 	bool source_lines;	       /* no; captures set it */
 	bool inline_frames;	       /* no; captures set it */

@@ -6,11 +6,6 @@
 
 #define COMMENT_WIDTH 96
 
-static bool is_export(const char *section)
-{
-	return strcmp(section, CONFIG_SECTION_EXPORT) == 0;
-}
-
 static void print_keys(const char *section, const void *base, FILE *out)
 {
 	size_t n;
@@ -32,7 +27,7 @@ void config_print(const struct config *c, FILE *out)
 	const char *gap = "";
 
 	for (size_t i = 0; i < n; i++) {
-		if (is_export(sections[i].name))
+		if (sections[i].example)
 			continue;
 		fprintf(out, "%s[%s]\n", gap, sections[i].name);
 		gap = "\n";
@@ -43,6 +38,10 @@ void config_print(const struct config *c, FILE *out)
 			fprintf(out, "service.name = %s\n", c->service_name);
 		for (size_t j = 0; j < c->n_resource; j++)
 			fprintf(out, "%s = %s\n", c->resource[2 * j], c->resource[2 * j + 1]);
+	}
+	for (size_t i = 0; i < c->n_events; i++) {
+		fprintf(out, "\n[event:%s]\n", c->events[i].name);
+		print_keys(CONFIG_SECTION_EVENT, &c->events[i], out);
 	}
 	for (size_t i = 0; i < c->n_exports; i++) {
 		fprintf(out, "\n[export:%s]\n", c->exports[i].name);
@@ -97,10 +96,10 @@ void config_print_default(FILE *out)
 	for (size_t i = 0; i < n; i++) {
 		fputc('\n', out);
 		print_comment(out, sections[i].help);
-		/* No destination is the default: where profiles go is for the host's owner to say.
-		 */
-		fputs(is_export(sections[i].name) ? "#[export:otel]\n" : "", out);
-		if (!is_export(sections[i].name))
+		/* There is none by default: where profiles go is for the host's owner to say. */
+		if (sections[i].example)
+			fprintf(out, "#[%s:%s]\n", sections[i].name, sections[i].example);
+		else
 			fprintf(out, "[%s]\n", sections[i].name);
 		if (strcmp(sections[i].name, CONFIG_SECTION_RESOURCE) == 0)
 			fputs("#deployment.environment.name = production\n", out);

@@ -8,6 +8,14 @@
 
 #define RESOURCE_MAX 128
 
+/* section: "export", "event", or "" for all that is in struct config itself. */
+static bool belongs(const struct config_key *key, const char *section)
+{
+	if (*section)
+		return strcmp(key->section, section) == 0;
+	return !config_section_with_name(key->section);
+}
+
 int config_set_defaults(const char *section, void *base)
 {
 	char error[CONFIG_ERROR_MAX];
@@ -15,10 +23,9 @@ int config_set_defaults(const char *section, void *base)
 	const struct config_key *keys = config_keys(&n);
 
 	for (size_t i = 0; i < n; i++) {
-		bool of_export = strcmp(keys[i].section, CONFIG_SECTION_EXPORT) == 0;
 		int r;
 
-		if (of_export != (strcmp(section, CONFIG_SECTION_EXPORT) == 0))
+		if (!belongs(&keys[i], section))
 			continue;
 		r = config_value_set(&keys[i], base, "", error);
 		if (r < 0)
@@ -27,13 +34,13 @@ int config_set_defaults(const char *section, void *base)
 	return 0;
 }
 
-static void free_values(bool of_export, void *base)
+static void free_values(const char *section, void *base)
 {
 	size_t n;
 	const struct config_key *keys = config_keys(&n);
 
 	for (size_t i = 0; i < n; i++) {
-		if (of_export == (strcmp(keys[i].section, CONFIG_SECTION_EXPORT) == 0))
+		if (belongs(&keys[i], section))
 			config_value_free(&keys[i], base);
 	}
 }
@@ -43,15 +50,18 @@ struct config *config_free(struct config *c)
 	if (!c)
 		return NULL;
 	for (size_t i = 0; i < c->n_exports; i++) {
-		free_values(true, &c->exports[i]);
+		free_values(CONFIG_SECTION_EXPORT, &c->exports[i]);
 		free(c->exports[i].name);
 	}
 	free(c->exports);
+	for (size_t i = 0; i < c->n_events; i++)
+		free(c->events[i].name);
+	free(c->events);
 	for (size_t i = 0; i < 2 * c->n_resource; i++)
 		free(c->resource[i]);
 	free(c->resource);
 	free(c->service_name);
-	free_values(false, c);
+	free_values("", c);
 	free(c);
 	return NULL;
 }
@@ -77,12 +87,41 @@ int config_export_get(struct config *c, const char *name, struct config_export *
 	*x = (struct config_export){.name = strdup(name)};
 	r = x->name ? config_set_defaults(CONFIG_SECTION_EXPORT, x) : -ENOMEM;
 	if (r < 0) {
-		free_values(true, x);
+		free_values(CONFIG_SECTION_EXPORT, x);
 		free(x->name);
 		return r;
 	}
 	c->n_exports++;
 	*ret = x;
+	return 0;
+}
+
+int config_event_get(struct config *c, const char *name, struct config_event **ret)
+{
+	struct config_event *grown, *e;
+	int r;
+
+	for (size_t i = 0; i < c->n_events; i++) {
+		if (strcmp(c->events[i].name, name) == 0) {
+			*ret = &c->events[i];
+			return 0;
+		}
+	}
+	if (c->n_events >= CONFIG_MAX_EVENTS)
+		return -E2BIG;
+	grown = reallocarray(c->events, c->n_events + 1, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	c->events = grown;
+	e = &grown[c->n_events];
+	*e = (struct config_event){.name = strdup(name)};
+	r = e->name ? config_set_defaults(CONFIG_SECTION_EVENT, e) : -ENOMEM;
+	if (r < 0) {
+		free(e->name);
+		return r;
+	}
+	c->n_events++;
+	*ret = e;
 	return 0;
 }
 

@@ -3,6 +3,8 @@
  * Every key there is. Loading, --print-config, the default config file and the check of
  * perfwalk.conf(5) all read this table, so a key is added here, in struct config and in the manual.
  */
+#include <string.h>
+
 #include "src/config/table.h"
 #include "util/clock.h"
 
@@ -14,40 +16,56 @@
 
 #define AT(field)	 offsetof(struct config, field)
 #define AT_EXPORT(field) offsetof(struct config_export, field)
+#define AT_EVENT(field)	 offsetof(struct config_event, field)
 
 static const struct config_section sections[] = {
-	{"profiler", "What is sampled, and how often."},
+	{"profiler", "What is sampled, and how often.", NULL, NULL},
 	{"filter",
 	 "What is sampled on the host. A sample is kept if it matches at least one item of "
 	 "every include list that is set, and no item of any exclude list. Excluded samples are "
-	 "counted and cost little: their stacks are not walked."},
-	{"symbolizer", "How much detail each frame has."},
+	 "counted and cost little: their stacks are not walked.",
+	 NULL, NULL},
+	{"symbolizer", "How much detail each frame has.", NULL, NULL},
 	{"debuginfod",
 	 "Missing debug files are fetched from debuginfod servers, which learn the build ids of "
 	 "the programs that run here. Nothing waits for a download: names and lines improve "
-	 "once the files are there."},
-	{"limits", "What perfwalk may take from the host. Whatever exceeds a limit is left out and "
-		   "counted."},
-	{"process", "The daemon itself."},
+	 "once the files are there.",
+	 NULL, NULL},
+	{"limits",
+	 "What perfwalk may take from the host. Whatever exceeds a limit is left out and "
+	 "counted.",
+	 NULL, NULL},
+	{"process", "The daemon itself.", NULL, NULL},
 	{"spool",
 	 "Profiles that cannot be sent are kept on disk and sent later, also after a restart. "
-	 "Nothing is written as long as the destinations accept their profiles."},
+	 "Nothing is written as long as the destinations accept their profiles.",
+	 NULL, NULL},
 	{"store",
 	 "Profiles kept on this host for perfwalk report --last, as OTLP files. Without any "
-	 "[export:NAME] section they are always kept."},
+	 "[export:NAME] section they are always kept.",
+	 NULL, NULL},
 	{"metrics",
 	 "The state of perfwalk itself, over HTTP: /metrics for Prometheus, /healthz, /readyz, "
 	 "and /debug/pprof/profile?seconds=30 for a pprof profile of the whole host, as go tool "
-	 "pprof, Parca and Alloy fetch it. Needs libmicrohttpd."},
+	 "pprof, Parca and Alloy fetch it. Needs libmicrohttpd.",
+	 NULL, NULL},
 	{CONFIG_SECTION_RESOURCE,
 	 "Attributes added to everything that is exported, one on each line: attribute = value. "
 	 "service.name gives all processes of the host one service instead of one for each "
-	 "program."},
-	{"log", "Messages on standard error (under systemd, in the journal)."},
+	 "program.",
+	 NULL, NULL},
+	{"log", "Messages on standard error (under systemd, in the journal).", NULL, NULL},
+	{CONFIG_SECTION_EVENT,
+	 "An event that is sampled besides CPU time: page-faults, context-switches, "
+	 "cache-misses, a tracepoint like sched:sched_process_exec; perfwalk-record(1) names them "
+	 "all. There may be several such sections, each with its own event. Profiles have a "
+	 "sample type for each. Without such a section only CPU time is sampled.",
+	 "an event", "page-faults"},
 	{CONFIG_SECTION_EXPORT,
 	 "A destination. There may be several such sections, each with its own name. Each "
 	 "destination has its own queue and retries, so one that is down does not delay the "
-	 "others."},
+	 "others.",
+	 "a destination", "otel"},
 };
 
 static const struct config_key keys[] = {
@@ -210,6 +228,24 @@ static const struct config_key keys[] = {
 	{"log", "level", CONFIG_LOG_LEVEL, AT(log_level), "info", 0, 0, 0, false,
 	 "The least severe level of messages to write."},
 
+	{CONFIG_SECTION_EVENT, "samples_per_second", CONFIG_COUNT, AT_EVENT(samples_per_second),
+	 "0", 0, 1000, 0, false,
+	 "Samples a second on each CPU, as long as the event happens often enough; the kernel "
+	 "chooses how many events lie between two samples, and each sample stands for as many. 0, "
+	 "the default, takes the number of [profiler]."},
+	{CONFIG_SECTION_EVENT, "period", CONFIG_COUNT, AT_EVENT(period), "0", 0, 2000000000, 0,
+	 false,
+	 "In place of a rate: a sample of each so many events; 1 samples every one. An event that "
+	 "happens often then costs much. 0, the default, samples by rate."},
+	{CONFIG_SECTION_EVENT, "stack_size", CONFIG_AUTO_BYTES, AT_EVENT(stack_size_bytes), "auto",
+	 KIB, 65528, 8, false,
+	 "Bytes of the user stack copied with each sample of this event; auto is that of "
+	 "[profiler], and 32K where that is auto, too: with several events no size adapts."},
+	{CONFIG_SECTION_EVENT, "user", CONFIG_BOOL, AT_EVENT(user), "yes", 0, 0, 0, false,
+	 "Sample events that happen while a program runs its own code."},
+	{CONFIG_SECTION_EVENT, "kernel", CONFIG_BOOL, AT_EVENT(kernel), "yes", 0, 0, 0, false,
+	 "Sample events that happen while the kernel runs."},
+
 	{CONFIG_SECTION_EXPORT, "endpoint", CONFIG_URL, AT_EXPORT(endpoint), NULL, 0, 0, 0, false,
 	 "Base URL of an OTLP/HTTP server; perfwalk appends /v1development/profiles. For "
 	 "instance http://localhost:4318 for an OpenTelemetry Collector, http://localhost:4040 "
@@ -284,6 +320,18 @@ const struct config_key *config_keys(size_t *ret_n)
 {
 	*ret_n = ARRAY_SIZE(keys);
 	return keys;
+}
+
+const struct config_section *config_section_with_name(const char *section)
+{
+	size_t n = strcspn(section, ":");
+
+	for (size_t i = 0; i < ARRAY_SIZE(sections); i++) {
+		if (sections[i].example && strlen(sections[i].name) == n &&
+		    strncmp(sections[i].name, section, n) == 0)
+			return &sections[i];
+	}
+	return NULL;
 }
 
 const struct config_section *config_sections(size_t *ret_n)

@@ -36,10 +36,10 @@ enum config_type {
 };
 
 struct config_key {
-	const char *section; /* CONFIG_SECTION_EXPORT: any [export:NAME] */
+	const char *section; /* of sections with a name what is before it, as "export" */
 	const char *name;
 	enum config_type type;
-	size_t offset;	   /* in struct config, or struct config_export */
+	size_t offset;	   /* in struct config; of sections with a name in their own struct */
 	const char *value; /* the default, as text; NULL: unset */
 	uint64_t min, max; /* numbers */
 	uint64_t multiple; /* numbers: of this; 0: any */
@@ -48,6 +48,7 @@ struct config_key {
 };
 
 #define CONFIG_SECTION_EXPORT	"export"
+#define CONFIG_SECTION_EVENT	"event"
 #define CONFIG_SECTION_RESOURCE "resource" /* keys are free: resource attributes */
 
 /* All keys, grouped by section in the order in which they are printed. */
@@ -56,8 +57,12 @@ const struct config_key *config_keys(size_t *ret_n);
 struct config_section {
 	const char *name;
 	const char *help;
+	/* Of sections with a name: what such a one is, "a destination", and a name as an example. */
+	const char *what, *example;
 };
 const struct config_section *config_sections(size_t *ret_n);
+/* The row of "export" and of "export:otel"; NULL: it has no name, or is unknown. */
+const struct config_section *config_section_with_name(const char *section);
 
 #define CONFIG_ERROR_MAX 512
 /* error = "expected WHAT"; always -EINVAL. */
@@ -102,12 +107,15 @@ int config_filter_check(enum config_type type, const char *text, char *error);
  */
 int config_users_set(char **field, const char *text, char *error);
 
-/* Gives base the defaults of the keys of "export", or of all others (section ""). 0, -ENOMEM. */
+/* Gives base the defaults of the keys of "export" or "event", or of those of struct config (section
+ * ""). 0, -ENOMEM. */
 int config_set_defaults(const char *section, void *base);
 /* Sets a resource attribute, replacing one of the same key; value "" removes it. */
 int config_resource_set(struct config *c, const char *key, const char *value);
 /* The destination of that name, made with the defaults if there is none. 0, -ENOMEM, -E2BIG. */
 int config_export_get(struct config *c, const char *name, struct config_export **ret);
+/* The same of an event. */
+int config_event_get(struct config *c, const char *name, struct config_event **ret);
 
 /*
  * Applies the OTEL_* variables; warnings and errors go to errors. 0; -EINVAL after an error;

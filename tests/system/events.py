@@ -12,6 +12,7 @@ import subprocess
 
 import otlp
 import rig
+from sink import Sink
 
 PAGES, MS, ROUNDS = 150, 40, 20
 
@@ -141,7 +142,10 @@ def pprof_samples(name):
 def otlp_samples(name):
     """The same of OTLP: a profile is of what its period is of, and a sample stands for its times."""
     with open(name, "rb") as f:
-        view = otlp.View(otlp.decode(f.read()))
+        yield from view_samples(otlp.View(otlp.decode(f.read())))
+
+
+def view_samples(view):
     for rp in view.message.resource_profiles:
         for profile in (p for sp in rp.scope_profiles for p in sp.profiles):
             event = view.strings[profile.period_type.type_strindex]
@@ -339,6 +343,116 @@ def losses(directory):
                   f"{name}, read again: {of_time} of the clock, {of_faults} of the faults")
 
 
+# ---- The daemon ----
+
+DAEMON = """[profiler]
+reporter_interval = 1s
+samples_per_second = 499
+[filter]
+include_comm = counted
+[store]
+enabled = yes
+path = {store}
+[export:sink]
+endpoint = {endpoint}
+{events}
+"""
+EVENTS = """[event:page-faults]
+period = 10
+stack_size = 1K
+kernel = no
+[event:task-clock]
+samples_per_second = 99
+"""
+
+
+def ctl(daemon, *args):
+    return subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, *args], capture_output=True, text=True,
+                          timeout=60, check=False)
+
+
+def values_of(daemon):
+    return dict(line.split(" ", 1) for line in ctl(daemon, "status", "--all").stdout.splitlines())
+
+
+def sampled_by(daemon, sink, directory):
+    """What a run of the workload says, and what came of it."""
+    seen = sink.count()
+    target = rig.start(workload(directory), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    out, _ = target.communicate("\n", timeout=120)
+    rig.check(ctl(daemon, "flush").returncode == 0, "flush")
+    rig.wait_for("all payloads", lambda: int(values_of(daemon)["export.sink.payloads_sent"]) == sink.count(), 30)
+    samples = [x for view in sink.views()[seen:] for x in view_samples(view)]
+    return Truth(out), samples
+
+
+def daemon_events(directory):
+    """The daemon has the events of its config as types of its profiles, also after a reload."""
+    store = rig.path("store")
+    with Sink() as sink:
+        config = {"store": store, "endpoint": sink.endpoint}
+        daemon = rig.Daemon(DAEMON.format(events=EVENTS, **config))
+        daemon.wait_up()
+        truth, samples = sampled_by(daemon, sink, directory)
+        sums, said = totals(samples), values_of(daemon)
+        # Faults of the whole host come by chance to be the tenth, and whose they are.
+        n, lost = 10 * sums["page-faults"]["counted_touch"], int(said["event.page-faults.samples_lost"])
+        rig.check(n + 10 * lost > 0.75 * truth.faults and n < 1.25 * truth.faults,
+                  f"the daemon: {n} faults of {truth.faults}, {lost} samples lost")
+        burnt = sums["cpu"]["counted_burn"] / sums["cpu"][""]
+        rig.check(abs(burnt - truth.burnt) < 0.06, f"and {burnt:.1%} of CPU time is burnt, of {truth.burnt:.1%}")
+        rig.check(set(sums) == {"cpu", "page-faults", "task-clock"}, f"three types: {sorted(sums)}")
+        n, seconds = sums["task-clock"][""], truth.all_ns / 1e9
+        rig.check(near(n, 99 * seconds, 0.3), f"task-clock has a rate of its own: {n} in {seconds:.2f} s")
+        rig.check(not any("do_syscall_64" in x[3] for x in samples if x[1] == "page-faults"),
+                  "kernel = no: no fault of the kernel's")
+        rig.check(sum(int(said[f"event.{e}.samples"]) for e in (said["event"], "page-faults", "task-clock")) ==
+                  int(said["samples"]), "the status counts each")
+        wrong = [x for x in sink.problems() if "C4" not in x]  # which is of CPU time alone
+        rig.check(not wrong, f"the receiver finds nothing wrong: {wrong[:3]}")
+        stored(store, sums)
+        other_config(daemon, sink, directory, config)
+        daemon.stop()
+
+
+def stored(store, sums):
+    """What is kept on this host has them, too: the clock's unless another is asked for."""
+    for args, event in ((), "cpu"), (("-e", "page-faults"), "page-faults"), (("-e", "task-clock"), "task-clock"):
+        name = rig.path("last.folded")
+        r = subprocess.run([rig.perfwalk(), "report", "--store", store, "--last", "1h", *args, "-o", name],
+                           capture_output=True, text=True, check=False)
+        n = rig.total(rig.read_folded(name)) if r.returncode == 0 else r.stderr
+        rig.check(n == sums[event][""], f"report --last {' '.join(args)}: {n} of {sums[event]['']}")
+
+
+def other_config(daemon, sink, directory, config):
+    """A reload takes events away and brings others; one that cannot be is refused, and all goes on."""
+    for events, words in (("[event:page-fautls]", "[event:page-fautls]: unknown event (did you mean page-faults?)"),
+                          ("[event:cpu-clock]", "[event:cpu-clock]: CPU time is sampled in any case"),
+                          ("[event:faults]\n[event:page-faults]", "[event:page-faults]: another section has the same"),
+                          ("[event:cs]\nkernel = no", "[event:cs]: it happens inside the kernel"),
+                          ("[event:task-clock]\nperiod = 1000000", "[event:task-clock]: a clock is sampled at a rate")):
+        with open(daemon.config, "w", encoding="utf-8") as f:
+            f.write(DAEMON.format(events=events, **config))
+        r = ctl(daemon, "reload")
+        log = daemon.log()
+        rig.check(r.returncode != 0 and f"{daemon.config}: {words}" in log,
+                  f"refused: {words} {'' if words in log else log[-300:]}")
+    rig.check("event.page-faults.samples" in values_of(daemon), "the events before are still sampled")
+    with open(daemon.config, "w", encoding="utf-8") as f:
+        f.write(DAEMON.format(events="[event:context-switches]\nperiod = 1", **config))
+    profiler = daemon.role("profiler")
+    rig.check(ctl(daemon, "reload").returncode == 0, "a reload with another event")
+    rig.wait_for("another profiler", lambda: daemon.role("profiler") not in (0, profiler), 20)
+    rig.wait_for("its first look", lambda: ctl(daemon, "flush").returncode == 0, 20)
+    truth, samples = sampled_by(daemon, sink, directory)
+    sums, said = totals(samples), values_of(daemon)
+    burnt = sums["cpu"]["counted_burn"] / sums["cpu"][""]
+    rig.check("page-faults" not in sums and "event.page-faults.samples" not in said and abs(burnt - truth.burnt) < 0.06,
+              f"of the others nothing came, and {burnt:.1%} of CPU time is burnt, of {truth.burnt:.1%}")
+    rig.check(int(said["event.context-switches.samples"]) > 0, "the new one is sampled")
+
+
 def without_root(directory):
     """As with systemd's and the kernel's older default, 64 KiB beside perf_event_mlock_kb, for three events."""
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="utf-8") as f:
@@ -368,6 +482,7 @@ def main():
     rig.apart(tracepoint, directory)
     killed(directory)
     losses(directory)
+    daemon_events(directory)
     rig.apart(without_root, directory)
 
 

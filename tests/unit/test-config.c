@@ -333,6 +333,54 @@ static void test_form_errors(void)
 	CHECK_STR(errors, "a.conf:2: the file holds a 0 byte: not a text file\n");
 }
 
+static void test_events(void)
+{
+	_cleanup_(config_freep) struct config *c =
+		load_ok("[event:page-faults]\nperiod = 100\nkernel = no\n"
+			"[event:sched:sched_switch]\nuser = no\n"
+			"[event:page-faults]\nstack_size = 8K\n");
+	_cleanup_free_ char *text = printed(c), *again = NULL;
+	_cleanup_(config_freep) struct config *d = load_ok(text);
+
+	CHECK_INT(c->n_events, ==, 2);
+	CHECK_STR(c->events[0].name, "page-faults");
+	CHECK_INT(c->events[0].period, ==, 100);
+	CHECK_INT(c->events[0].samples_per_second, ==, 0);
+	CHECK_INT(c->events[0].stack_size_bytes, ==, 8192);
+	CHECK(c->events[0].user && !c->events[0].kernel);
+	CHECK_STR(c->events[1].name, "sched:sched_switch");
+	CHECK(!c->events[1].user && c->events[1].kernel);
+	CHECK_INT(c->events[1].period, ==, 0);
+	CHECK_INT(c->events[1].stack_size_bytes, ==, 0);
+	again = printed(d);
+	CHECK_STR(again, text);
+}
+
+static void test_event_errors(void)
+{
+	expect_errors("[event]\nperiod = 1\n[event:]\n[event:a]\nperiods = 2\n"
+		      "samples_per_second = 2000\nreporter_interval = 1s\n[evnt:b]\n"
+		      "[profiler]\nperiod = 3\n",
+		      "a.conf:1: [event]: an event needs a name: [event:NAME]\n"
+		      "a.conf:3: [event:]: an event needs a name: [event:NAME]\n"
+		      "a.conf:5: unknown key periods in [event:a]; did you mean period?\n"
+		      "a.conf:6: samples_per_second: expected a whole number; 0 .. 1000, not "
+		      "'2000'\n"
+		      "a.conf:7: unknown key reporter_interval in [event:a]; it belongs in "
+		      "[profiler]\n"
+		      "a.conf:8: unknown section [evnt:b]; did you mean [event:b]?\n"
+		      "a.conf:10: unknown key period in [profiler]; it belongs in [event:NAME]\n");
+	expect_errors("[event:a]\nsamples_per_second = 9\nperiod = 9\n"
+		      "[event:b]\nuser = no\nkernel = no\n",
+		      "a.conf: [event:a]: samples_per_second and period exclude each other: a rate "
+		      "or a period\n"
+		      "a.conf: [event:b]: user and kernel are both no, so there is nothing to "
+		      "sample: leave one of them out\n");
+	expect_errors("[event:a]\n[event:b]\n[event:c]\n[event:d]\n[event:e]\n[event:a]\n"
+		      "[event:f]\n",
+		      "a.conf:7: [event:f]: one event too many: 5 are possible\n");
+}
+
 static void test_sections_with_names(void)
 {
 	expect_errors("[exprot:b]\nendpoint = http://h\n[expor:]\n[profilr:x]\n[store:x]\n[no:x]\n",
@@ -1048,7 +1096,7 @@ static void test_default_file(void)
 	/* "#key = value" to "key = value", up to the destinations. */
 	set = strdup(file);
 	CHECK(set);
-	*strstr(set, "#[export:otel]") = '\0';
+	*strstr(set, "#[event:page-faults]") = '\0';
 	for (char *p = set; (p = strstr(p, "\n#"));) {
 		if (p[2] != ' ' && p[2] != '\n' && strncmp(p + 2, "deployment", 10) != 0)
 			p[1] = ' ';
@@ -1071,13 +1119,12 @@ static void test_manual(void)
 	keys = config_keys(&n);
 	sections = config_sections(&n_sections);
 	for (size_t s = 0; s < n_sections; s++) {
-		bool of_export = strcmp(sections[s].name, CONFIG_SECTION_EXPORT) == 0;
 		_cleanup_free_ char *part = NULL;
 		char heading[64];
 		const char *at, *end;
 
 		(void)snprintf(heading, sizeof(heading), "\n.Ss [%s%s]\n", sections[s].name,
-			       of_export ? ":NAME" : "");
+			       sections[s].example ? ":NAME" : "");
 		at = strstr(page, heading);
 		if (!at)
 			CHECK_STR("the manual", heading);
@@ -1108,6 +1155,8 @@ int main(void)
 	RUN(test_long_lines);
 	RUN(test_continuation);
 	RUN(test_form_errors);
+	RUN(test_events);
+	RUN(test_event_errors);
 	RUN(test_names);
 	RUN(test_sections_with_names);
 	RUN(test_values);

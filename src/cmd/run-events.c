@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <string.h>
+
+#include "src/cmd/run-events.h"
+
+_Static_assert(1 + CONFIG_MAX_EVENTS <= SAMPLE_MAX_EVENTS, "all events of a config have room");
+
+struct reading {
+	const char *place;
+	FILE *errors;
+	struct broker_event *events;
+	uint32_t n;
+};
+
+static int refuse(const struct reading *r, const struct config_event *e, const char *why)
+{
+	(void)fprintf(r->errors, "%s: [event:%s]: %s\n", r->place, e->name, why);
+	return -EINVAL;
+}
+
+/* That there is nothing of it, not that this user may not: then the start fails, and says why. */
+static bool is_missing(int e)
+{
+	return e == -ENOENT || e == -EOPNOTSUPP || e == -ENODEV || e == -EINVAL;
+}
+
+static int check(const struct reading *r, const struct config_event *c,
+		 const struct broker_event *e)
+{
+	if (strcmp(e->event.name, "cpu-clock") == 0)
+		return refuse(r, c,
+			      "CPU time is sampled in any case, as [profiler] says: leave "
+			      "this section out");
+	for (uint32_t i = 1; i < r->n; i++) {
+		const struct sample_event *other = &r->events[i].event;
+
+		if (other->type == e->event.type && other->config == e->event.config)
+			return refuse(r, c,
+				      "another section has the same event by another name: "
+				      "leave one of them out");
+	}
+	if (!c->kernel && sample_event_is_kernel(&e->event))
+		return refuse(r, c,
+			      "it happens inside the kernel, so with kernel = no there is "
+			      "none: leave kernel out");
+	if (is_missing(sample_event_try(&e->event)))
+		return refuse(r, c,
+			      sample_event_is_hardware(&e->event)
+				      ? "this host has no processor counter for it, as most "
+					"virtual machines: leave this section out"
+				      : "the kernel of this host does not count it: leave "
+					"this section out");
+	return 0;
+}
+
+static int add(struct reading *r, const struct config *config, const struct config_event *c)
+{
+	struct broker_event e = {
+		.period = c->period,
+		.rate_hz =
+			c->samples_per_second ? c->samples_per_second : config->samples_per_second,
+		.stack_bytes = c->stack_size_bytes,
+		.only_user = !c->kernel,
+		.only_kernel = !c->user,
+	};
+	char error[512];
+
+	if (sample_event_parse(c->name, &e.event, error, sizeof(error)) < 0)
+		return refuse(r, c, error);
+	if (e.period && sample_event_is_time(&e.event))
+		return refuse(r, c,
+			      "a clock is sampled at a rate: samples_per_second in place of "
+			      "period");
+	if (check(r, c, &e) < 0)
+		return -EINVAL;
+	r->events[r->n++] = e;
+	return 0;
+}
+
+int run_events(const struct config *c, const char *place, struct broker_event *events,
+	       uint32_t *ret_n, FILE *errors)
+{
+	struct reading r = {place ? place : "environment", errors, events, 1};
+	int result = 0;
+
+	events[0] = (struct broker_event){.rate_hz = c->samples_per_second};
+	for (size_t i = 0; i < c->n_events; i++)
+		result = add(&r, c, &c->events[i]) < 0 ? -EINVAL : result;
+	if (result == 0)
+		*ret_n = r.n;
+	return result;
+}
