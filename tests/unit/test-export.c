@@ -26,6 +26,7 @@
 #define BODY_MAX    (4u << 20)
 #define LIMIT_BYTES 50000
 #define NOW	    clock_monotonic_ns()
+#define PATIENCE_MS 60000 /* on a busy host; nobody waits so long who need not */
 
 /* --- the server ---------------------------------------------------------------------------- */
 
@@ -279,6 +280,24 @@ static int listen_on(uint16_t *port)
 	return fd;
 }
 
+/* For a server that comes later: below those that the kernel gives to connections. */
+static uint16_t unused_port(void)
+{
+	struct sockaddr_in a = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	uint16_t port = (uint16_t)(10000 + getpid() % 20000);
+
+	for (;; port++) {
+		int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0), r;
+
+		CHECK_INT(port, <, 32768);
+		a.sin_port = htons(port);
+		r = bind(fd, (struct sockaddr *)&a, sizeof(a));
+		(void)close(fd);
+		if (r == 0)
+			return port;
+	}
+}
+
 /* port 0: any; it is told. Scripts are set before. */
 static pid_t server_start(uint16_t *port)
 {
@@ -363,6 +382,19 @@ static struct exporter *exporter_of(const struct export_destination *d, size_t n
 	return e;
 }
 
+/* How long this thread has not run though it could have: other processes did. */
+static uint64_t queued_ns(void)
+{
+	uint64_t ran, queued = 0;
+	FILE *f = fopen("/proc/self/schedstat", "re");
+
+	if (f && fscanf(f, "%" SCNu64 " %" SCNu64, &ran, &queued) != 2)
+		queued = 0;
+	if (f)
+		(void)fclose(f);
+	return queued;
+}
+
 /* Turns until idle, or for at most so long. Whatever it does, one turn must not block. */
 static bool turn(struct exporter *e, unsigned int ms)
 {
@@ -370,18 +402,29 @@ static bool turn(struct exporter *e, unsigned int ms)
 
 	while (!exporter_idle(e)) {
 		struct pollfd p = {exporter_fd(e), POLLIN, 0};
-		uint64_t now = clock_monotonic_ns();
+		uint64_t now = clock_monotonic_ns(), queued;
 		int wait;
 
 		if (now >= end)
 			return false;
 		(void)poll(&p, 1, (int)((end - now) / NSEC_PER_MSEC) + 1);
 		now = clock_monotonic_ns();
+		queued = queued_ns();
 		wait = exporter_dispatch(e);
 		CHECK_INT(wait, ==, -1);
-		CHECK_INT(clock_monotonic_ns() - now, <, 2 * NSEC_PER_SEC);
+		CHECK_INT(clock_monotonic_ns() - now - (queued_ns() - queued), <, 2 * NSEC_PER_SEC);
 	}
 	return true;
+}
+
+/* Not idle meanwhile. */
+static void turn_until(struct exporter *e, const uint64_t *count, uint64_t n)
+{
+	uint64_t end = clock_monotonic_ns() + PATIENCE_MS * NSEC_PER_MSEC;
+
+	while (*count < n && clock_monotonic_ns() < end)
+		CHECK(!turn(e, 20));
+	CHECK_INT(*count, ==, n);
 }
 
 static void check_sum(const struct export_stats *s)
@@ -558,7 +601,7 @@ static const struct row rows[] = {
 	{"never",
 	 {ANSWER(503)},
 	 .expired = 1,
-	 .max_elapsed_ms = 1200,
+	 .max_elapsed_ms = 3000,
 	 .log = "1 payload(s) could not be delivered to http://127.0.0.1:%d in time and are "
 		"dropped"},
 };
@@ -586,11 +629,15 @@ static void check_row(const struct row *row, const struct export_stats *s, const
 	if (hung) {
 		CHECK_INT(s->retries, >=, 1);
 		CHECK_INT(seen->n_requests, ==, s->retries);
+	} else if (row->timeout_ms) { /* on a busy host the next answer may be late as well */
+		CHECK_INT(s->retries, >=, row->retries);
+		CHECK_INT(s->failures, ==, s->retries);
+		CHECK_INT(seen->n_requests, ==, s->retries + 1);
 	} else {
 		CHECK_INT(s->retries, ==, row->retries);
 		CHECK_INT(s->failures, ==, row->retries + row->refused + row->too_large);
 	}
-	if (row->n_requests)
+	if (row->n_requests && !row->timeout_ms)
 		CHECK_INT(seen->n_requests, ==, row->n_requests);
 	if (row->wait_ms)
 		CHECK_INT(seen->at_ns[1] - begin_ns, >=, row->wait_ms * NSEC_PER_MSEC);
@@ -618,8 +665,8 @@ static void test_answers(void)
 			.name = rows[i].name,
 			.endpoint = endpoints[i],
 			.encoding = i % 2 == 0 ? ENCODING_GZIP : ENCODING_IDENTITY,
-			.timeout_ns =
-				(rows[i].timeout_ms ? rows[i].timeout_ms : 5000) * NSEC_PER_MSEC,
+			.timeout_ns = (rows[i].timeout_ms ? rows[i].timeout_ms : PATIENCE_MS) *
+				      NSEC_PER_MSEC,
 			.max_elapsed_ns = rows[i].max_elapsed_ms * NSEC_PER_MSEC,
 		};
 	}
@@ -628,7 +675,7 @@ static void test_answers(void)
 	begin_ns = clock_monotonic_ns();
 	CHECK_INT(exporter_submit(e, 42, make_text_fd("a payload"), 7, begin_ns), ==, 0);
 	CHECK(!exporter_idle(e));
-	idle = turn(e, 12000);
+	idle = turn(e, PATIENCE_MS);
 	log_end();
 	CHECK(idle);
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++) {
@@ -710,7 +757,7 @@ static void test_request(void)
 	fd = make_fd(payload, sizeof(payload));
 	CHECK_INT(exporter_submit(e, 1, fd, 1, NOW), ==, 0);
 	CHECK_INT(fcntl(fd, F_GETFD), ==, -1); /* taken over */
-	CHECK(turn(e, 5000));
+	CHECK(turn(e, PATIENCE_MS));
 
 	CHECK_INT(strncmp(shared->seen[0].head, "POST /0/v1development/profiles HTTP/1.1\r\n", 41),
 		  ==, 0);
@@ -754,7 +801,7 @@ static void test_keep_alive(void)
 	for (uint64_t i = 0; i < 5; i++) {
 		CHECK_INT(exporter_submit(e, i, make_text_fd("x"), 1, NOW), ==, 0);
 		if (i > 1)
-			CHECK(turn(e, 3000));
+			CHECK(turn(e, PATIENCE_MS));
 	}
 	CHECK_INT(shared->seen[0].n_requests, ==, 5);
 	CHECK_INT(shared->n_connections, ==, 1);
@@ -773,11 +820,9 @@ static void test_refused_then_up(void)
 	struct export_destination d = {.name = "later"};
 	char url[64], text[16];
 	const struct export_stats *s;
-	uint16_t port = 0;
+	uint16_t port = unused_port();
 	pid_t server;
-	int listener = listen_on(&port);
 
-	(void)close(listener);
 	scripts_clear();
 	shared->scripts[0][0] = (struct step)OK;
 	(void)snprintf(url, sizeof(url), "http://127.0.0.1:%d/0?token=hush", port);
@@ -803,7 +848,7 @@ static void test_refused_then_up(void)
 	check_sum(s);
 
 	server = server_start(&port);
-	CHECK(turn(e, 8000));
+	CHECK(turn(e, PATIENCE_MS));
 	log_end();
 	CHECK_INT(s->payloads_sent, ==, 3);
 	CHECK_INT(s->samples_sent, ==, 30);
@@ -870,7 +915,7 @@ static void test_poison(void)
 	CHECK_INT(exporter_submit(e, 0, make_text_fd("poison"), 1, NOW), ==, 0);
 	for (uint64_t i = 1; i < 4; i++)
 		CHECK_INT(exporter_submit(e, i, make_text_fd("fine"), 1, NOW), ==, 0);
-	for (end = clock_monotonic_ns() + 8 * NSEC_PER_SEC;
+	for (end = clock_monotonic_ns() + PATIENCE_MS * NSEC_PER_MSEC;
 	     s->payloads_sent < 3 && clock_monotonic_ns() < end;)
 		(void)turn(e, 50);
 	log_end();
@@ -889,7 +934,6 @@ static void test_hurry(void)
 	const struct export_stats *s;
 	char urls[3][64];
 	uint16_t port = 0;
-	uint64_t start;
 	pid_t server;
 
 	scripts_clear();
@@ -906,18 +950,16 @@ static void test_hurry(void)
 	log_begin();
 	e = exporter_of(d, 3);
 	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 3, NOW), ==, 0);
-	for (int i = 0; i < 10 && exporter_stats(e, 0)->retries + exporter_stats(e, 1)->retries < 2;
-	     i++)
+	for (int i = 0;
+	     i < 100 && exporter_stats(e, 0)->retries + exporter_stats(e, 1)->retries < 2; i++)
 		CHECK(!turn(e, 500));
 	CHECK_INT(exporter_stats(e, 0)->retries, ==, 1);
 	CHECK_INT(exporter_stats(e, 0)->queue_payloads, ==, 1);
 
-	start = clock_monotonic_ns();
 	exporter_hurry(e);
-	CHECK(turn(e, 6000));
+	CHECK(turn(e, PATIENCE_MS)); /* for 500 seconds, or 600, nobody waits */
 	CHECK_INT(exporter_stats(e, 0)->payloads_sent, ==, 1);
 	log_end();
-	CHECK_INT(clock_monotonic_ns() - start, <, 6 * NSEC_PER_SEC);
 	s = exporter_stats(e, 1);
 	CHECK_INT(s->payloads_dropped_expired, ==, 1);
 	CHECK_INT(s->retries, >=, 5);
@@ -968,19 +1010,12 @@ static void in_spool(const char *what)
 	CHECK_INT(system(command), ==, 0);
 }
 
-static uint16_t unused_port(void)
-{
-	uint16_t port = 0;
-
-	(void)close(listen_on(&port));
-	return port;
-}
-
 /* Of two destinations one is away: what it does not take is settled once it is on disk. */
 static void spool_while_away(struct export_destination d[2])
 {
 	_cleanup_(exporter_freep) struct exporter *e = exporter_of(d, 2);
 	const struct export_stats *s = exporter_stats(e, 0);
+	uint64_t begin = clock_monotonic_ns();
 	char text[16];
 
 	use_spool(e, 1 << 20);
@@ -988,11 +1023,10 @@ static void spool_while_away(struct export_destination d[2])
 		(void)snprintf(text, sizeof(text), "payload%d", (int)i);
 		CHECK_INT(exporter_submit(e, i, make_text_fd(text), 10, NOW), ==, 0);
 	}
-	CHECK(!turn(e, 1500));
-	CHECK_INT(exporter_stats(e, 1)->payloads_sent, ==, 3);
-	CHECK_INT(n_done, ==, 0);
-	CHECK_INT(n_spool_files(), ==, 0);
-	CHECK(!turn(e, 3000));
+	turn_until(e, &exporter_stats(e, 1)->payloads_sent, 3);
+	turn_until(e, &s->spool_payloads, 3);
+	CHECK_INT(clock_monotonic_ns() - begin, >=, 3 * NSEC_PER_SEC);
+	CHECK(!turn(e, 20));
 	CHECK_INT(n_done, ==, 3);
 	CHECK_INT(n_spool_files(), ==, 3);
 	CHECK_INT(s->payloads_spooled, ==, 3);
@@ -1072,7 +1106,7 @@ static void test_spool(void)
 	expect_header(&shared->seen[0], "Content-Encoding: gzip");
 	/* What comes now and is from before goes behind them. */
 	CHECK_INT(exporter_submit(e, 9, make_text_fd("late"), 10, made_ns), ==, 0);
-	CHECK(turn(e, 5000));
+	CHECK(turn(e, PATIENCE_MS));
 	log_end();
 	CHECK_INT(exporter_stats(e, 0)->payloads_sent, ==, 6);
 	CHECK_INT(exporter_stats(e, 0)->samples_sent, ==, 60);
@@ -1165,7 +1199,7 @@ static void test_split(void)
 	e->destinations[3].spooling = true;
 	CHECK_INT(exporter_submit(e, 9, make_profile_fd(8, 2000), 16000, NOW), ==, 0);
 	CHECK_INT(n_spool_files(), ==, 1);
-	idle = turn(e, 10000);
+	idle = turn(e, PATIENCE_MS);
 	log_end();
 	CHECK(idle);
 	check_split(exporter_stats(e, 0), 3, 4, 0);
@@ -1213,7 +1247,7 @@ static void test_split_order(void)
 	CHECK_INT(second->file->id, ==, 9);
 	CHECK_INT(other->file->id, ==, 10);
 	CHECK_INT(first->seq, <, second->seq);
-	CHECK(turn(e, 10000));
+	CHECK(turn(e, PATIENCE_MS));
 	log_end();
 	server_stop(server);
 }
@@ -1256,7 +1290,6 @@ static void test_spool_hurry(void)
 	struct export_destination d[2] = {{.name = "away", .endpoint = "http://127.0.0.1:1"},
 					  {.name = "silent"}};
 	_cleanup_(exporter_freep) struct exporter *e = NULL;
-	uint64_t start;
 	uint16_t port = 0;
 	char url[64];
 	pid_t server;
@@ -1272,17 +1305,12 @@ static void test_spool_hurry(void)
 	use_spool(e, 1 << 20);
 	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 3, NOW), ==, 0);
 	CHECK(!turn(e, 300));
-	start = clock_monotonic_ns();
 	exporter_hurry(e);
-	CHECK(!turn(e, 200));
-	CHECK_INT(exporter_stats(e, 0)->spool_payloads, ==, 1);
-	CHECK_INT(exporter_stats(e, 1)->spool_payloads, ==, 0);
-	CHECK(!turn(e, 1500));
-	/* Safe, but its answer may still come. */
-	CHECK_INT(exporter_stats(e, 1)->spool_payloads, ==, 1);
+	turn_until(e, &exporter_stats(e, 0)->spool_payloads, 1);
+	/* Safe, but its answer may still come; it has 600 seconds, for which nobody waits. */
+	turn_until(e, &exporter_stats(e, 1)->spool_payloads, 1);
 	CHECK_INT(n_done, ==, 1);
-	CHECK(turn(e, 3000));
-	CHECK_INT(clock_monotonic_ns() - start, <, 4 * NSEC_PER_SEC);
+	CHECK(turn(e, PATIENCE_MS));
 	e = exporter_free(e);
 	log_end();
 	log_check("lost", 0);
@@ -1397,7 +1425,7 @@ static void test_unreachable(void)
 	log_begin();
 	e = exporter_of(d, 2);
 	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 1, NOW), ==, 0);
-	idle = turn(e, 6000);
+	idle = turn(e, PATIENCE_MS);
 	log_end();
 	CHECK(idle);
 	CHECK_INT(exporter_stats(e, 0)->payloads_dropped_expired, ==, 1);
