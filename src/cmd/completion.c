@@ -28,6 +28,12 @@ static const char *value_of(const struct command *c, const struct option_spec *o
 	return c->value ? c->value(o->id, i) : NULL;
 }
 
+/* "EVENT[,EVENT...]": several values, with commas between them. */
+static bool takes_list(const struct option_spec *o)
+{
+	return o->argument && strstr(o->argument, "[,");
+}
+
 /* What comes behind an option that takes a value: one of its words, or what the shell thinks. */
 static void bash_values(const struct command *c)
 {
@@ -41,7 +47,7 @@ static void bash_values(const struct command *c)
 			     &o->letter, o->letter ? "|" : "", o->name);
 		for (unsigned int k = 0; (word = value_of(c, o, k)); k++)
 			(void)printf("%s ", word);
-		(void)printf("\" ;;\n");
+		(void)printf("\"%s ;;\n", takes_list(o) ? " list=1" : "");
 	}
 }
 
@@ -64,14 +70,16 @@ static void bash_command(const struct command *c)
 }
 
 /*
- * An equals sign is a word of its own to bash. A command's words are offered until one of them
+ * An equals sign is a word of its own to bash, a comma is not: behind the last one of a list what is
+ * not in it yet is offered. A command's words are offered until one of them
  * stands there; behind that, and where there are none, files are.
  */
 static void print_bash(const struct command *const *commands, size_t n)
 {
 	(void)printf("# bash completion of perfwalk\n"
 		     "_perfwalk()\n{\n"
-		     "\tlocal current=${COMP_WORDS[COMP_CWORD]} previous known= words= word\n"
+		     "\tlocal current=${COMP_WORDS[COMP_CWORD]} previous known= words= list= word "
+		     "before=\n"
 		     "\tCOMPREPLY=()\n"
 		     "\tif [ \"$COMP_CWORD\" -eq 1 ]; then\n"
 		     "\t\tCOMPREPLY=($(compgen -W \"");
@@ -93,7 +101,16 @@ static void print_bash(const struct command *const *commands, size_t n)
 		     "\tcase $current in\n"
 		     "\t-*) words=$known ;;\n"
 		     "\tesac\n"
-		     "\tCOMPREPLY=($(compgen -W \"$words\" -- \"$current\"))\n"
+		     "\tcase $list$current in\n"
+		     "\t1*,*)\n"
+		     "\t\tbefore=${current%%,*},\n"
+		     "\t\tfor word in ${before//,/ }; do\n"
+		     "\t\t\twords=\" $words\"\n"
+		     "\t\t\twords=${words/ $word / }\n"
+		     "\t\tdone ;;\n"
+		     "\tesac\n"
+		     "\tCOMPREPLY=($(compgen -P \"$before\" -W \"$words\" -- "
+		     "\"${current#\"$before\"}\"))\n"
 		     "}\n"
 		     "complete -o default -F _perfwalk perfwalk\n");
 }
@@ -117,7 +134,9 @@ static void zsh_option(const struct command *c, const struct option_spec *o)
 {
 	const char *word = o->argument ? value_of(c, o, 0) : NULL;
 
-	if (o->letter)
+	if (o->letter && takes_list(o)) /* as often as one likes */
+		(void)printf(" \\\n\t\t\t'*'{-%c,--%s}'[", o->letter, o->name);
+	else if (o->letter)
 		(void)printf(" \\\n\t\t\t'(-%c --%s)'{-%c,--%s}'[", o->letter, o->name, o->letter,
 			     o->name);
 	else
@@ -127,11 +146,13 @@ static void zsh_option(const struct command *c, const struct option_spec *o)
 	if (o->argument) {
 		(void)printf(":");
 		zsh_text(o->argument);
-		(void)printf(word ? ":(" : ":_files");
+		(void)printf("%s", !word	   ? ":_files"
+				   : takes_list(o) ? ":_sequence compadd - "
+						   : ":(");
 	}
 	for (unsigned int i = 0; word; word = value_of(c, o, ++i))
 		(void)printf("%s%s", i ? " " : "", word);
-	(void)printf("%s'", o->argument && value_of(c, o, 0) ? ")" : "");
+	(void)printf("%s'", o->argument && value_of(c, o, 0) && !takes_list(o) ? ")" : "");
 }
 
 static void zsh_command(const struct command *c)

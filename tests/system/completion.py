@@ -2,9 +2,14 @@
 # Rooms: src/cmd
 """Shell completion: bash completes commands and every option that --help knows; zsh, where there is
 one, reads its script. Needs no root."""
+import os
+import pty
 import re
+import select
 import shutil
+import signal
 import subprocess
+import time
 
 import rig
 
@@ -67,11 +72,48 @@ def zsh_offers(script):
         option = next((w for w in words if w in ("-e", "--event", "--format", "--demangle", "--sort")), None)
         for line in p.stdout.splitlines():
             m = re.match(r"1:word:\((.*)\)$", line) if not option else re.match(
-                rf"(?:\([^)]*\))?{re.escape(option)}\[.*\]:[^:]*:\((.*)\)$", line)
+                rf"(?:\([^)]*\)|\*)?{re.escape(option)}\[.*\]:[^:]*:(?:_sequence compadd - |\()([^)]*)\)?$", line)
             if m:
                 return {w for w in m[1].split() if w.startswith(words[-1])}
         return set()
     return offered
+
+
+def check_lists(script):
+    """Behind a comma what is not in the list yet is offered, in bash with what stands before it."""
+    def offered(*words):
+        return complete(script, "perfwalk", *words)
+
+    events = offered("record", "-e", "")
+    rig.check(offered("record", "-e", "cpu-clock,page") == {"cpu-clock,page-faults"}, "bash: behind a comma")
+    rig.check(offered("record", "-e", "cpu-clock,cycles,") == {f"cpu-clock,cycles,{e}" for e in events - {"cpu-clock", "cycles"}},
+              "bash: what is in the list is not offered again")
+    rig.check(offered("record", "-e", "cpu-clock", "-e", "task") == {"task-clock"}, "bash: behind a second -e")
+    rig.check(offered("report", "--sort", "comm,sy") == {"comm,symbol"}, "bash: keys of a report, too")
+    rig.check(offered("record", "--format", "html,f") == set(), "bash: not where there is no list")
+
+
+def zsh_types(script, typed, wanted):
+    """A real zsh, to which a line and a tabulator are typed."""
+    pid, fd = pty.fork()
+    if pid == 0:
+        os.execvp("zsh", ["zsh", "-f", "-i"])
+    try:
+        os.write(fd, (f"autoload -Uz compinit && compinit -u -d {rig.path('dump2')} && source {script}; PS1=; echo rea''dy\n").encode())
+        seen, sent = b"", False
+        rig.wait_for("zsh", lambda: select.select([fd], [], [], 0.1)[0], 30)
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and wanted.encode() not in seen:
+            if select.select([fd], [], [], 0.2)[0]:
+                seen += os.read(fd, 4096)
+            if not sent and b"ready" in seen:
+                seen, sent = b"", True
+                os.write(fd, (typed + "\t").encode())
+        rig.check(wanted.encode() in seen, f"zsh makes {wanted} of it: {seen[-200:]!r}")
+    finally:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+        os.close(fd)
 
 
 def main():
@@ -93,6 +135,7 @@ def main():
               "pprof" in complete(script, "perfwalk", "record", "--format", "="), "bash: with an equals sign, too")
     for words in (("ctl", "-s", ""), ("ctl", "status", ""), ("debug", "unwind", ""), ("record", "-o", "")):
         rig.check(complete(script, "perfwalk", *words) == set(), f"bash: files behind {' '.join(words)}")
+    check_lists(script)
     if not shutil.which("zsh"):
         rig.skip("zsh is not installed")
     zsh = rig.write("_perfwalk", output("completion", "zsh"))
@@ -102,6 +145,8 @@ def main():
     rig.check(p.returncode == 0 and "_perfwalk: function" in p.stdout and not p.stderr,
               f"zsh reads its script: {p.stdout}{p.stderr}")
     check_values(zsh_offers(zsh))
+    zsh_types(zsh, "perfwalk record -e cpu-clock,page-f", "cpu-clock,page-faults")
+    zsh_types(zsh, "perfwalk record -e cpu-clock -e task-cl", "-e task-clock")
 
 
 rig.run(main)
