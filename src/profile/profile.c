@@ -16,6 +16,7 @@ static const char *const marker_texts[PROFILE_N_MARKERS] = {
 	[PROFILE_MARKER_NO_PROGRESS] = "[broken stack]",
 	[PROFILE_MARKER_TOO_DEEP] = "[too deep]",
 	[PROFILE_MARKER_NO_USER_REGS] = "[no user registers]",
+	[PROFILE_MARKER_RUNTIME_LATE] = "[interpreter not read in time]",
 };
 
 static const char *const runtime_names[PROFILE_N_RUNTIMES] = {
@@ -48,6 +49,7 @@ static const char *const counter_names[PROFILE_N_COUNTERS] = {
 	[PROFILE_STACKS_TOO_DEEP] = "stacks_too_deep",
 	[PROFILE_STACKS_NO_REGS] = "stacks_no_regs",
 	[PROFILE_STACKS_CONTINUED] = "stacks_continued",
+	[PROFILE_STACKS_RUNTIME_LATE] = "stacks_runtime_late",
 	[PROFILE_STACKS_WITHIN_8K] = "stacks_within_8k",
 	[PROFILE_STACKS_WITHIN_16K] = "stacks_within_16k",
 	[PROFILE_STACKS_WITHIN_32K] = "stacks_within_32k",

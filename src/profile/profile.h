@@ -51,7 +51,8 @@ const char *profile_runtime_name(uint32_t runtime);
 /* PROFILE_N_RUNTIMES: none is called so. */
 enum profile_runtime profile_runtime_by_name(const char *name);
 
-/* Marker frames: the outermost frame of a stack that does not reach the thread's entry. */
+/* Marker frames: the outermost frame of a stack that does not reach the thread's entry, or in which
+ * a runtime's frames are missing. */
 enum profile_marker {
 	PROFILE_MARKER_TRUNCATED, /* stack copy too short */
 	PROFILE_MARKER_NO_MAPPING,
@@ -61,6 +62,7 @@ enum profile_marker {
 	PROFILE_MARKER_NO_PROGRESS,
 	PROFILE_MARKER_TOO_DEEP,
 	PROFILE_MARKER_NO_USER_REGS, /* the kernel gave no user registers or no stack */
+	PROFILE_MARKER_RUNTIME_LATE, /* only native frames: the runtime's came too late */
 	PROFILE_N_MARKERS
 };
 /* "[truncated stack]" ...; "" when out of range. */
@@ -178,6 +180,7 @@ enum profile_counter {
 	PROFILE_STACKS_TOO_DEEP,
 	PROFILE_STACKS_NO_REGS,
 	PROFILE_STACKS_CONTINUED, /* beyond the copy, as far as frame pointers were proven right */
+	PROFILE_STACKS_RUNTIME_LATE, /* without their runtime's frames, which came too late */
 	/* Those that do by the copy alone, by the bytes from the stack pointer to their outermost
 	   frame. */
 	PROFILE_STACKS_WITHIN_8K,

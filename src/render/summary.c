@@ -354,6 +354,9 @@ static void put_stacks(const struct page *pg)
 	if (c[PROFILE_STACKS_CONTINUED])
 		put_count(pg, PLAIN, "  continued", c[PROFILE_STACKS_CONTINUED], base,
 			  "beyond the copy, by frame pointers");
+	if (c[PROFILE_STACKS_RUNTIME_LATE])
+		put_count(pg, WARN, "  no interpreter", c[PROFILE_STACKS_RUNTIME_LATE], base,
+			  "its frames were not read in time");
 	put_copies(pg);
 	put_frames(pg);
 	if (c[PROFILE_FRAMES_UNNAMED])

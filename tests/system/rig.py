@@ -474,7 +474,8 @@ def ctl_words(command):
 
 # The outermost frame of a stack that does not reach the thread's entry is one of these.
 MARKERS = ("[truncated stack]", "[no mapping]", "[file not readable]", "[no unwind information]",
-           "[bad unwind information]", "[broken stack]", "[too deep]", "[no user registers]")
+           "[bad unwind information]", "[broken stack]", "[too deep]", "[no user registers]",
+           "[interpreter not read in time]")
 
 
 class Stack:
