@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Files with the same contents share what is read of them: a library in the images of a hundred
- * containers has a hundred uids, and one table of symbols. The same are files of the same build id,
- * length, and first and last page, where an ELF file says where all its parts are. Whoever can make
- * a file that agrees in all of that can give names of his choice to the frames of the other, and no
- * more than names.
+ * containers has a hundred uids, and one table of symbols. A build id is a claim: files that make
+ * the same one are compared to the last byte, once, so that nobody gives names to the frames of
+ * another. That has a share of the time. Beyond it, each has a table of its own.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,6 +13,7 @@
 #include "src/process/ask.h"
 #include "src/process/file-identity.h"
 #include "src/process/role.h"
+#include "src/symbolizer/file-compare.h"
 #include "src/symbolizer/file-names.h"
 #include "util/array.h"
 #include "util/cleanup.h"
@@ -21,10 +21,12 @@
 #include "util/hash.h"
 #include "util/time-share.h"
 
-#define MAX_AWAITED  1024
-#define COST_PERCENT 10 /* of the time, for the names of one file */
-#define COST_SAVE_NS (60 * NSEC_PER_SEC)
-#define LINES_EMPTY  4096 /* a file that has let go of its lines keeps less */
+#define MAX_AWAITED	1024
+#define COST_PERCENT	10 /* of the time, for the names of one file */
+#define COST_SAVE_NS	(60 * NSEC_PER_SEC)
+#define COMPARE_PERCENT 5    /* of the time, for files that claim to be the same */
+#define MAX_COMPARED	4    /* with one file */
+#define LINES_EMPTY	4096 /* a file that has let go of its lines keeps less */
 
 /* What is known of the files that are the same. */
 struct contents {
@@ -62,6 +64,7 @@ struct file_names {
 	void *ctx;
 	uint64_t turn;
 	const struct module *reading;
+	struct time_share compare_share;
 	ARRAY(struct module) modules;
 	struct hash_index module_index;
 	ARRAY(struct contents *) contents;
@@ -83,6 +86,7 @@ int file_names_new(struct file_names **ret, struct role *role, struct ask *ask,
 	n->ctx = ctx;
 	n->modules.max = n->contents.max = max_files;
 	n->awaited.max = MAX_AWAITED;
+	n->compare_share.percent = COMPARE_PERCENT;
 	*ret = n;
 	return 0;
 }
@@ -339,38 +343,95 @@ static int open_split(void *ctx, const char *path)
 	return ask_split(n, other);
 }
 
-static bool same_contents(const struct symbol_file_id *a, const struct symbol_file_id *b)
+static bool same_id(const struct symbol_file_id *a, const struct symbol_file_id *b)
 {
 	return a->n_gnu > 0 && a->n_gnu == b->n_gnu && memcmp(a->gnu, b->gnu, a->n_gnu) == 0 &&
 	       strcmp(a->htlhash, b->htlhash) == 0;
+}
+
+/* A module that has these contents; NULL: none that can be looked at. */
+static const struct module *example_of(const struct file_names *n, const struct contents *c)
+{
+	for (uint32_t i = 0; i < n->modules.n; i++) {
+		if (n->modules.items[i].contents == c && n->modules.items[i].fd >= 0)
+			return &n->modules.items[i];
+	}
+	return NULL;
+}
+
+static bool same_bytes(struct file_names *n, const struct module *a, const struct module *b)
+{
+	bool same;
+
+	if (a->identity.ino && file_identity_equal(&a->identity, &b->identity))
+		return true;
+	if (!time_share_begin(&n->compare_share, clock_monotonic_ns()))
+		return false;
+	same = file_bytes_equal(a->fd, b->fd);
+	time_share_end(&n->compare_share, clock_monotonic_ns());
+	return same;
+}
+
+static struct contents *find_contents(struct file_names *n, const struct module *m,
+				      const struct symbol_file_id *id)
+{
+	uint32_t n_compared = 0;
+
+	for (uint32_t i = 0; i < n->contents.n && n_compared < MAX_COMPARED; i++) {
+		struct contents *c = n->contents.items[i];
+		const struct module *example = same_id(&c->id, id) ? example_of(n, c) : NULL;
+
+		if (!example)
+			continue;
+		n_compared++;
+		if (same_bytes(n, m, example))
+			return c;
+	}
+	return NULL;
+}
+
+static struct contents *add_contents(struct file_names *n, const struct symbol_file_id *id)
+{
+	struct contents *c = calloc(1, sizeof(*c)), **place = c ? array_push(&n->contents) : NULL;
+
+	if (!place) {
+		free(c);
+		return NULL;
+	}
+	c->id = *id;
+	c->cost = (struct time_share){.percent = COST_PERCENT, .save_ns = COST_SAVE_NS};
+	*place = c;
+	return c;
+}
+
+/* It was written to since, so what it shared with others may be its own by now. */
+static bool has_changed(const struct module *m)
+{
+	struct file_identity now;
+
+	return m->identity.ino && file_identity_get(m->fd, &now) == 0 &&
+	       !file_identity_equal(&now, &m->identity);
 }
 
 /* NULL: no memory. */
 static struct contents *module_identify(struct file_names *n, struct module *m)
 {
 	struct symbol_file_id id = {0};
-	struct contents **place, *c;
 
+	if (m->contents && !m->contents->file && m->contents->n_modules > 1 && has_changed(m)) {
+		contents_release(n, m->contents);
+		m->contents = NULL;
+		(void)file_identity_get(m->fd, &m->identity);
+	}
 	if (m->contents)
 		return m->contents;
 	if (symbol_file_identify(m->fd, &id) < 0)
 		id = (struct symbol_file_id){0};
-	for (uint32_t i = 0; i < n->contents.n && !m->contents; i++) {
-		if (same_contents(&n->contents.items[i]->id, &id))
-			m->contents = n->contents.items[i];
-	}
-	if (!m->contents) {
-		c = calloc(1, sizeof(*c));
-		place = c ? array_push(&n->contents) : NULL;
-		if (!place) {
-			free(c);
-			return NULL;
-		}
-		c->id = id;
-		c->cost = (struct time_share){.percent = COST_PERCENT, .save_ns = COST_SAVE_NS};
-		*place = m->contents = c;
-	}
-	m->contents->n_modules++;
+	m->contents = find_contents(n, m, &id);
+	if (!m->contents)
+		m->contents = add_contents(n, &id);
+	if (m->contents)
+		m->contents->n_modules++;
 	return m->contents;
 }
 

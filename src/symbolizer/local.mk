@@ -2,6 +2,7 @@ noinst_LIBRARIES += libsymbolizer.a
 libsymbolizer_a_SOURCES = \
 	src/symbolizer/code-names.c src/symbolizer/code-names.h \
 	src/symbolizer/debug-show.c src/symbolizer/debug-show.h \
+	src/symbolizer/file-compare.c src/symbolizer/file-compare.h \
 	src/symbolizer/file-names.c src/symbolizer/file-names.h \
 	src/symbolizer/kernel-names.c src/symbolizer/kernel-names.h \
 	src/symbolizer/live.c src/symbolizer/live.h \

@@ -53,6 +53,8 @@ static void build(void)
 	run("gcc -g -O1 -no-pie -w -Wl,--build-id=sha1 -o program program.c");
 	run("cp program same");
 	run("strip -g -o stripped program");
+	/* Its first and last page, length and build id are the same, and its names are others. */
+	run("sed 's/function_500/function_5OO/g' program > altered");
 	for (int i = 0; i < N_FILES; i++) {
 		(void)snprintf(command, sizeof(command), "(cat program; echo %d) > other-%d", i, i);
 		run(command);
@@ -143,6 +145,50 @@ static void test_forged(void)
 	CHECK_INT(memcmp(file_names_identify(n, 1)->gnu, file_names_identify(n, 2)->gnu, 20), ==,
 		  0);
 	CHECK(name_one(n, 1, false) != name_one(n, 2, false));
+}
+
+static const char *name_of(struct file_names *n, uint64_t uid)
+{
+	struct symbol_file *f;
+	struct symbol s;
+
+	file_names_begin(n);
+	CHECK(file_names_identify(n, uid) != NULL);
+	f = file_names_symbols(n, uid);
+	CHECK(f != NULL);
+	CHECK_INT(symbol_file_lookup(f, address, &s), ==, 0);
+	return s.name;
+}
+
+/* A copy with other names, in another container: each has its own, whoever comes first. */
+static void test_altered(void)
+{
+	for (int i = 0; i < 2; i++) {
+		_cleanup_(file_names_freep) struct file_names *n = make(100);
+		bool first = i == 0;
+
+		add(n, 1, first ? "altered" : "program");
+		add(n, 2, first ? "program" : "altered");
+		CHECK_STR(name_of(n, 1), first ? "function_5OO" : "function_500");
+		CHECK_STR(name_of(n, 2), first ? "function_500" : "function_5OO");
+		CHECK_STR(file_names_identify(n, 1)->htlhash, file_names_identify(n, 2)->htlhash);
+	}
+}
+
+/* Who changes a copy after it was compared changes no names but its own. */
+static void test_altered_later(void)
+{
+	_cleanup_(file_names_freep) struct file_names *n = make(100);
+
+	run("cp program changing");
+	add(n, 1, "program");
+	add(n, 2, "changing");
+	CHECK(file_names_identify(n, 1) != NULL);
+	CHECK(name_one(n, 2, false) == name_one(n, 1, false));
+	file_names_trim(n, 0);
+	run("cat altered > changing && touch -d 2001-02-03 changing");
+	CHECK_STR(name_of(n, 2), "function_5OO");
+	CHECK_STR(name_of(n, 1), "function_500");
 }
 
 /* A debug file that comes for one of them is for all. */
@@ -305,6 +351,8 @@ int main(void)
 	build();
 	RUN(test_same_contents);
 	RUN(test_forged);
+	RUN(test_altered);
+	RUN(test_altered_later);
 	RUN(test_named_anew);
 	RUN(test_late);
 	RUN(test_budget);
