@@ -97,12 +97,16 @@ static void print_state(const struct lines *l, time_t now, FILE *out)
 static void print_samples(const struct lines *l, FILE *out)
 {
 	unsigned long long filtered = number(l, "samples_filtered");
+	unsigned long long died = number(l, "samples_lost_with_process");
 
 	(void)fprintf(out, "Samples   %llu taken", number(l, "samples") - filtered);
 	if (filtered)
 		(void)fprintf(out, ", %llu more excluded by [filter]", filtered);
-	(void)fprintf(out, "\nLosses    %llu lost in the kernel, %llu dropped\n",
+	(void)fprintf(out, "\nLosses    %llu lost in the kernel, %llu dropped",
 		      number(l, "samples_lost"), number(l, "samples_dropped"));
+	if (died)
+		(void)fprintf(out, ", %llu lost with a process that died", died);
+	(void)fputc('\n', out);
 	if (number(l, "files_set_aside"))
 		(void)fprintf(out, "          %llu files set aside, see the log\n",
 			      number(l, "files_set_aside"));

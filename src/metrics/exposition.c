@@ -70,10 +70,10 @@ static void print_samples(const struct statistics *s, FILE *out)
 		    s->counts.filtered);
 	begin(out, "samples_lost_total", "counter",
 	      "Samples that are in no profile: the ring was full, or the memory for a window or "
-	      "for "
-	      "what waits between two processes.");
-	put_label(out, "samples_lost_total", "reason", "ring_full", s->counts.lost);
+	      "for what waits between two processes, or they were with a process that died.");
+	put_label(out, "samples_lost_total", "reason", "ring_full", c[PROFILE_SAMPLES_LOST]);
 	put_label(out, "samples_lost_total", "reason", "memory", c[PROFILE_SAMPLES_DROPPED]);
+	put_label(out, "samples_lost_total", "reason", "process_died", c[PROFILE_SAMPLES_DIED]);
 	put_counter(out, "throttles_total", "Times the kernel throttled an event.",
 		    c[PROFILE_SAMPLES_THROTTLED]);
 	put_counter(out, "records_bad_total", "Ring records that contradict themselves.",

@@ -205,7 +205,8 @@ static void cut(struct pull *u, const struct statistics *s)
 	/* Losses may fall into the requested time, so they are kept; the other counters describe
 	 * whole windows. */
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
-		if (c == PROFILE_SAMPLES_LOST || c == PROFILE_SAMPLES_DROPPED)
+		if (c == PROFILE_SAMPLES_LOST || c == PROFILE_SAMPLES_DROPPED ||
+		    c == PROFILE_SAMPLES_DIED)
 			continue;
 		p->counters[c] = 0;
 		type->counters[c] = c == PROFILE_SAMPLES ? n : 0;

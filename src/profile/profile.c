@@ -34,6 +34,7 @@ static const char *const counter_names[PROFILE_N_COUNTERS] = {
 	[PROFILE_SAMPLES_LOST] = "samples_lost",
 	[PROFILE_SAMPLES_THROTTLED] = "throttled",
 	[PROFILE_SAMPLES_DROPPED] = "samples_dropped",
+	[PROFILE_SAMPLES_DIED] = "samples_lost_with_process",
 	[PROFILE_SAMPLES_FILTERED] = "samples_filtered",
 	[PROFILE_RECORDS_BAD] = "records_bad",
 	[PROFILE_SIDEBAND_LOST] = "sideband_lost",

@@ -164,6 +164,7 @@ enum profile_counter {
 	PROFILE_SAMPLES_LOST,	   /* the kernel had no room in a ring (PERF_RECORD_LOST and kin) */
 	PROFILE_SAMPLES_THROTTLED, /* times the kernel throttled an event */
 	PROFILE_SAMPLES_DROPPED,   /* did not fit the window's memory */
+	PROFILE_SAMPLES_DIED,	   /* were with a process that died */
 	PROFILE_SAMPLES_FILTERED,  /* not asked for */
 	PROFILE_RECORDS_BAD,	   /* ring records that contradict themselves */
 	PROFILE_SIDEBAND_LOST,	   /* mapping, fork, comm or exit records lost */

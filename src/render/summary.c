@@ -230,6 +230,7 @@ static void put_losses(const struct page *pg)
 	} losses[] = {
 		{PROFILE_SAMPLES_LOST, "  lost", "the kernel's buffers were full"},
 		{PROFILE_SAMPLES_DROPPED, "  dropped", "no memory was left for them"},
+		{PROFILE_SAMPLES_DIED, "  lost with a process", "a process of perfwalk died"},
 		{PROFILE_SAMPLES_FILTERED, "  left out", "of other processes"},
 		{PROFILE_SAMPLES_THROTTLED, "  throttled", "times the kernel throttled sampling"},
 		{PROFILE_RECORDS_BAD, "  bad records", "the kernel's, damaged and ignored"},
@@ -246,6 +247,7 @@ static void put_losses(const struct page *pg)
 		uint64_t n = c[losses[i].counter];
 		bool of_samples = losses[i].counter == PROFILE_SAMPLES_LOST ||
 				  losses[i].counter == PROFILE_SAMPLES_DROPPED ||
+				  losses[i].counter == PROFILE_SAMPLES_DIED ||
 				  losses[i].counter == PROFILE_SAMPLES_FILTERED;
 
 		if (n || losses[i].counter == PROFILE_SAMPLES_LOST)

@@ -99,7 +99,8 @@ static void put_losses(struct table *t, const struct profile *p)
 {
 	uint64_t n_samples = profile_counter(p, PROFILE_SAMPLES);
 	uint64_t n_lost = profile_counter(p, PROFILE_SAMPLES_LOST);
-	uint64_t n_missing = n_lost + profile_counter(p, PROFILE_SAMPLES_DROPPED);
+	uint64_t n_missing = n_lost + profile_counter(p, PROFILE_SAMPLES_DROPPED) +
+			     profile_counter(p, PROFILE_SAMPLES_DIED);
 	uint64_t n_stacks = profile_counter(p, PROFILE_USER_STACKS);
 	uint64_t n_unnamed = profile_counter(p, PROFILE_FRAMES_UNNAMED);
 	uint64_t short_stacks = profile_stacks_incomplete(p);

@@ -153,7 +153,8 @@ int live_table(struct top_table *t, const struct profile *p)
 	array_deinit(&l.path);
 	t->counts.n_samples = p->types[0].samples.n;
 	t->counts.n_lost = profile_counter(p, PROFILE_SAMPLES_LOST) +
-			   profile_counter(p, PROFILE_SAMPLES_DROPPED);
+			   profile_counter(p, PROFILE_SAMPLES_DROPPED) +
+			   profile_counter(p, PROFILE_SAMPLES_DIED);
 	t->counts.n_user_stacks = profile_counter(p, PROFILE_USER_STACKS);
 	t->counts.n_incomplete = profile_stacks_incomplete(p);
 	if (t->counts.n_incomplete > t->counts.n_user_stacks)

@@ -5,6 +5,7 @@
 const losses = [
 	['samples_lost', 'samples', 'samples lost: the kernel had no room in a ring'],
 	['samples_dropped', 'samples', 'samples dropped: no room in the profile’s memory'],
+	['samples_lost_with_process', 'samples', 'samples lost: a process of perfwalk that had them died'],
 	['throttled', '', 'times the kernel slowed an event down'],
 	['records_bad', '', 'ring records that contradict themselves'],
 	['sideband_lost', '', 'mapping, fork or exit records lost: names may miss'],
