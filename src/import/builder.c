@@ -5,23 +5,12 @@
  * the same of it share the frame.
  */
 #include <errno.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "src/import/builder.h"
 #include "util/text.h"
-
-int import_damaged(struct import *im, const char *format, ...)
-{
-	va_list ap;
-
-	va_start(ap, format);
-	(void)vsnprintf(im->error, IMPORT_ERROR_MAX, format, ap);
-	va_end(ap);
-	return -EBADMSG;
-}
 
 bool import_is_marker(const char *name, uint64_t *ret_marker)
 {

@@ -2,11 +2,13 @@
 noinst_LIBRARIES += libimport.a
 libimport_a_SOURCES = \
 	src/import/builder.c src/import/builder.h \
+	src/import/damaged.c \
 	src/import/folded.c \
 	src/import/import.c src/import/import.h \
 	src/import/otlp.c \
 	src/import/pprof.c src/import/pprof-internal.h \
 	src/import/pprof-prune.c src/import/pprof-prune.h \
+	src/import/pprof-samples.c \
 	src/import/pprof-values.c \
 	src/import/values.c
 

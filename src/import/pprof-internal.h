@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A pprof file while it is read: pprof.c reads its tables and samples, pprof-values.c chooses. */
+/* A pprof file while it is read: pprof.c reads its tables, pprof-samples.c finds its samples,
+ * pprof-values.c chooses among their values. */
 #include "proto/wire-read.h"
 #include "src/import/builder.h"
 #include "src/import/pprof-prune.h"
@@ -55,6 +56,8 @@ struct pprof_file {
 	char *texts[6]; /* strings are not terminated in the file */
 };
 
+/* The file is damaged where c stands, or truncated there. -EBADMSG. */
+int pprof_damaged_at(struct pprof_file *pp, const struct cursor *c);
 /* Calls fn for each sample until it does not return 0; what it returned, or -EBADMSG. */
 int pprof_each_sample(struct pprof_file *pp,
 		      int (*fn)(struct pprof_file *pp, void *ctx, const struct wire_field *sample),
