@@ -11,6 +11,8 @@
 #include "src/perf-data/internal.h"
 #include "util/clock.h"
 
+#define GROUP_READ (PERF_FORMAT_GROUP | PERF_FORMAT_ID)
+
 /* Marks of events that a file may not have: their samples say what perf_event_open does not. */
 static bool is_sampling(const struct perf_event_attr *a)
 {
@@ -123,6 +125,12 @@ uint32_t perf_data_attr_of(const struct perf_data *d, const uint8_t *record, siz
 	memcpy(&id, record + at, sizeof(id));
 	/* What perf made up itself (the mappings of processes there before) carries no id. */
 	return id ? perf_data_find_id(d, id) : type == PERF_RECORD_SAMPLE ? UINT32_MAX : 0;
+}
+
+bool perf_data_is_read(const struct perf_event_attr *a)
+{
+	return a->sample_type & PERF_SAMPLE_READ && !a->sample_period &&
+	       (a->read_format & GROUP_READ) == GROUP_READ;
 }
 
 static bool counts_time(const struct perf_event_attr *a)

@@ -93,7 +93,7 @@ int perf_data_add_build_id(struct perf_data *d, struct cursor c);
 /* A name for an event that the file does not name. */
 void perf_data_name_attr(const struct perf_event_attr *attr, char *name, size_t size);
 
-/* order.c */
+/* step.c */
 /* How far it is from the record at that place to the next; 0: there is none that can be true. */
 uint64_t perf_data_step(const struct perf_data *d, uint64_t at);
 
@@ -105,8 +105,6 @@ uint64_t perf_data_step(const struct perf_data *d, uint64_t at);
 int perf_data_inflate(struct perf_data *d, char *error, size_t n_error);
 
 /* read.c */
-/* Does the event only count, and is read at the samples of another? */
-bool perf_data_is_read(const struct perf_event_attr *a);
 /* How far the chosen event's counters went since the sample before; 0: it is none of its. */
 uint64_t perf_data_read_period(struct perf_data *d, const struct record *r);
 
@@ -116,6 +114,8 @@ int perf_data_add_attr(struct perf_data *d, const uint8_t *attr, size_t n, const
 		       uint64_t n_ids);
 /* After the last attribute: chooses the event. 0, -EBADMSG or -EOPNOTSUPP with error. */
 int perf_data_choose(struct perf_data *d, char *error, size_t n_error);
+/* Does the event only count, and is read at the samples of another? */
+bool perf_data_is_read(const struct perf_event_attr *a);
 /* The event of an id; UINT32_MAX: nobody's. */
 uint32_t perf_data_find_id(const struct perf_data *d, uint64_t id);
 /* Whose layout a record has; UINT32_MAX: nobody's. */

@@ -6,7 +6,8 @@ libperf_data_a_SOURCES = \
 	src/perf-data/internal.h \
 	src/perf-data/order.c \
 	src/perf-data/perf-data.c src/perf-data/perf-data.h \
-	src/perf-data/read.c
+	src/perf-data/read.c \
+	src/perf-data/step.c
 
 check_PROGRAMS += tests/unit/test-perf-data
 tests_unit_test_perf_data_SOURCES = tests/unit/test-perf-data.c tests/unit/test.h

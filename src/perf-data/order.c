@@ -15,33 +15,6 @@
 
 #define MISC_FORK_SYNTHESIZED 0x2000 /* perf's PERF_RECORD_MISC_FORK_EXEC: mappings follow */
 
-uint64_t perf_data_step(const struct perf_data *d, uint64_t at)
-{
-	struct perf_event_header h;
-	uint64_t left = d->data_end - at, size;
-	uint32_t extra;
-
-	if (left < sizeof(h))
-		return 0;
-	memcpy(&h, d->records + at, sizeof(h));
-	size = h.size;
-	if (size < sizeof(h) || size > left)
-		return 0;
-	/* Payloads that the record's own 16 bits of size do not count. */
-	if (h.type == PERF_DATA_AUXTRACE && size >= sizeof(h) + sizeof(uint64_t)) {
-		uint64_t payload;
-
-		memcpy(&payload, d->records + at + sizeof(h), sizeof(payload));
-		return payload <= left - size ? size + payload : 0;
-	}
-	if (h.type == PERF_DATA_TRACING_DATA && size >= sizeof(h) + sizeof(extra)) {
-		memcpy(&extra, d->records + at + sizeof(h), sizeof(extra));
-		extra = (extra + 7) & ~7u;
-		return extra <= left - size ? size + extra : 0;
-	}
-	return size;
-}
-
 static void note_lost(struct perf_data *d, uint32_t type, const uint8_t *record, size_t n)
 {
 	struct cursor c = cursor_make(record, n);

@@ -9,14 +9,6 @@
 
 #include "src/perf-data/internal.h"
 
-#define GROUP_READ (PERF_FORMAT_GROUP | PERF_FORMAT_ID)
-
-bool perf_data_is_read(const struct perf_event_attr *a)
-{
-	return a->sample_type & PERF_SAMPLE_READ && !a->sample_period &&
-	       (a->read_format & GROUP_READ) == GROUP_READ;
-}
-
 /* The counter of this id, or of one task of it, as last read; NULL: too many, or no memory. */
 static struct perf_data_counter *find_counter(struct perf_data *d, uint64_t id, uint32_t tid)
 {
