@@ -54,7 +54,12 @@ struct report {
 };
 
 /* A share of all that is wanted. */
-struct table_estimate report_estimate(const struct report *r, int64_t value, double squares);
+static inline struct table_estimate report_estimate(const struct report *r, int64_t value,
+						    double squares)
+{
+	return table_estimate((struct weight){(double)value, squares},
+			      (struct weight){(double)r->total, r->squares});
+}
 
 /* ---- Keys ---- */
 

@@ -88,12 +88,6 @@ static int count_rows(struct report *r)
 
 /* ---- The table ---- */
 
-struct table_estimate report_estimate(const struct report *r, int64_t value, double squares)
-{
-	return table_estimate((struct weight){(double)value, squares},
-			      (struct weight){(double)r->total, r->squares});
-}
-
 /* The largest first; of those of one size what grew before what shrank. */
 static int by_size(int64_t x, int64_t y)
 {
