@@ -24,20 +24,6 @@
 /* Everything that a side-band record's trailer and a sample have in common. */
 #define COMMON_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
-long event_read_number(const char *path, long fallback)
-{
-	_cleanup_close_ int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char text[32], *end;
-	ssize_t n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	long v;
-
-	if (n <= 0)
-		return fallback;
-	text[n] = '\0';
-	v = strtol(text, &end, 10);
-	return end == text ? fallback : v;
-}
-
 uint32_t sample_rate_now(const struct sample_options *options)
 {
 	/*

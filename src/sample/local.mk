@@ -8,6 +8,7 @@ libsample_a_SOURCES = \
 	src/sample/explain.c \
 	src/sample/ledger.c src/sample/ledger.h \
 	src/sample/merge.c src/sample/merge.h \
+	src/sample/number.c \
 	src/sample/probe.c \
 	src/sample/ring.c \
 	src/sample/sample.h \
