@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libscreen.a
 libscreen_a_SOURCES = \
+	src/screen/choice.c \
 	src/screen/layout.c src/screen/layout.h \
 	src/screen/main.c \
 	src/screen/model.c src/screen/model.h \
