@@ -49,7 +49,18 @@ struct jitdump {
 };
 
 /* A name, at most JITDUMP_MAX_NAME bytes of it; *ret_n 0: there is none. */
-const char *jitdump_take_name(struct cursor *c, size_t *ret_n);
+static inline const char *jitdump_take_name(struct cursor *c, size_t *ret_n)
+{
+	const char *name = (const char *)c->cur;
+
+	*ret_n = strnlen(name, cursor_left(c));
+	if (*ret_n == cursor_left(c))
+		*ret_n = 0; /* without an end */
+	else
+		(void)cursor_take(c, *ret_n + 1);
+	*ret_n = *ret_n < JITDUMP_MAX_NAME ? *ret_n : JITDUMP_MAX_NAME;
+	return name;
+}
 
 void jitdump_lines_init(struct jitdump_lines *l);
 void jitdump_lines_deinit(struct jitdump_lines *l);

@@ -98,20 +98,6 @@ static const uint8_t *window_at(struct window *w, uint64_t offset, size_t n)
 
 /* ---- Records ---- */
 
-/* A name, at most JITDUMP_MAX_NAME bytes of it; *ret_n 0: there is none. */
-const char *jitdump_take_name(struct cursor *c, size_t *ret_n)
-{
-	const char *name = (const char *)c->cur;
-
-	*ret_n = strnlen(name, cursor_left(c));
-	if (*ret_n == cursor_left(c))
-		*ret_n = 0; /* without an end */
-	else
-		(void)cursor_take(c, *ret_n + 1);
-	*ret_n = *ret_n < JITDUMP_MAX_NAME ? *ret_n : JITDUMP_MAX_NAME;
-	return name;
-}
-
 /* With the lines read before it. */
 static int add_function(struct jitdump *j, uint64_t start, uint64_t size, const char *name,
 			size_t n_name)
