@@ -137,15 +137,3 @@ int debug_frame_load(struct unwind_module *m)
 	m->broken |= r == -EIO;
 	return -ENOENT;
 }
-
-void debug_frame_drop(struct unwind_module *m)
-{
-	struct cfi_section *s = &m->debug_frame;
-
-	entry_drop_index(m, s);
-	if (s->data.data && m->debug_compression != DEBUG_PLAIN) {
-		rows_release(m, s->data.n);
-		free((void *)(uintptr_t)s->data.data);
-	}
-	s->data = (struct window){NULL, 0, 0, NULL, 0};
-}

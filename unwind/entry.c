@@ -344,16 +344,6 @@ static int build_index(struct unwind_module *m, struct cfi_section *s)
 	return 0;
 }
 
-void entry_drop_index(struct unwind_module *m, struct cfi_section *s)
-{
-	if (!s->index)
-		return;
-	rows_release(m, s->n_index_reserved * sizeof(*s->index));
-	free(s->index);
-	s->index = NULL;
-	s->n_index = s->n_index_reserved = 0;
-}
-
 /* .eh_frame_hdr (LSB 10.6.2) */
 
 static int use_header(void *arg)

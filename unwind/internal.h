@@ -268,8 +268,12 @@ static inline bool may_make(struct unwinder *u, struct cfi_section *s)
 
 /* walk.c: the compact rule at an address in a mapping. */
 struct rule walk_rule(struct unwinder *u, const struct unwind_mapping *mapping, uint64_t addr);
-/* walk.c: empties the caches in front of the rows (the numbers of modules have changed). */
-void unwinder_forget(struct unwinder *u);
+/* Empties the caches in front of the rows (the numbers of modules have changed). */
+static inline void unwinder_forget(struct unwinder *u)
+{
+	memset(u->cache, 0, u->limits.cache_entries * sizeof(*u->cache));
+	memset(u->full, 0, FULL_CACHE_ENTRIES * sizeof(*u->full));
+}
 /* module.c: takes m out of the list, its unwinder is going away; the rest of the list. */
 struct unwind_module *unwind_module_orphan(struct unwind_module *m);
 
@@ -301,7 +305,6 @@ struct cfi_entry {
 int entry_find(struct unwind_module *m, struct cfi_section *s, uint64_t vaddr,
 	       struct cfi_entry *ret, uint64_t *gap_start, uint64_t *gap_end);
 
-void entry_drop_index(struct unwind_module *m, struct cfi_section *s);
 /* Finds out whether .eh_frame_hdr's table can be used. */
 void entry_use_header(struct unwind_module *m);
 /* Before libdw sees it: 0 or -EBADMSG; sets the range of the row around pc. */
@@ -322,7 +325,6 @@ bool leb_read_s(struct cursor *c, int64_t *ret);
 /* debug-frame.c: makes m->debug_frame usable; 0, -ENOENT: there is none, or -errno. */
 enum debug_compression { DEBUG_PLAIN, DEBUG_ZLIB_CHDR, DEBUG_ZLIB_GNU };
 int debug_frame_load(struct unwind_module *m);
-void debug_frame_drop(struct unwind_module *m);
 
 /*
  * go-table.c: after the file's headers. True: moduledata is wanted, and go_table_use_module() to be
@@ -347,11 +349,18 @@ void cfi_compile_row(struct unwind_module *m, uint64_t vaddr, struct row *ret);
 /* The full rule; 0, -ENOENT or -EBADMSG. */
 int cfi_compile_full(struct unwind_module *m, uint64_t vaddr, struct full_rule *ret);
 
+/* What a row of a module costs. */
+#define ROW_COST (sizeof(struct row) + sizeof(uint32_t))
+
 /* rows.c */
 const struct row *rows_find(const struct unwind_module *m, uint32_t rel);
 /* Also true without memory: the row is then just not kept. */
 void rows_add(struct unwind_module *m, uint32_t rel, const struct row *row);
+
+/* budget.c */
+/* All that counts against max_row_bytes; and the table of rows alone. */
 void rows_drop(struct unwind_module *m);
+void rows_drop_table(struct unwind_module *m);
 /* Bytes for anything that counts against max_row_bytes; evicts others' rows. false: cannot be. */
 bool rows_reserve(struct unwind_module *m, uint64_t bytes);
 void rows_release(struct unwind_module *m, uint64_t bytes);

@@ -1,5 +1,6 @@
 UNWIND_SOURCES = \
 	unwind/arch.h \
+	unwind/budget.c \
 	unwind/cfi.c \
 	unwind/compact.c \
 	unwind/continue.c \

@@ -130,12 +130,6 @@ void unwinder_tell_reading(const struct unwinder *u, const void *owner, bool beg
 		u->reading(u->reading_ctx, owner, begins);
 }
 
-void unwinder_forget(struct unwinder *u)
-{
-	memset(u->cache, 0, u->limits.cache_entries * sizeof(*u->cache));
-	memset(u->full, 0, FULL_CACHE_ENTRIES * sizeof(*u->full));
-}
-
 /* Rules */
 
 static __attribute__((noinline)) struct rule find_rule_slow(struct walk *w, struct unwind_module *m,
