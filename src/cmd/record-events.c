@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What perfwalk record counts, and how often it samples it: -e, -F and -c as perf record has them.
- * -F, -c and --stack-size are for all events, wherever they stand; what stands between the slashes
- * behind an event is for this one and comes first.
+ * What perfwalk record and top count, and how often they sample it: -e, -F and -c as perf record
+ * has them. -F, -c and --stack-size are for all events, wherever they stand; what stands between the
+ * slashes behind an event is for this one and comes first.
  */
 #include "config.h"
 
@@ -79,12 +79,12 @@ static int add_event(struct record_options *o, const struct broker_event *e)
 		const struct sample_event *other = &o->events[i].event;
 
 		if (other->type == e->event.type && other->config == e->event.config)
-			return options_complain(&record_command, "-e", e->event.name,
+			return options_complain(o->command, "-e", e->event.name,
 						"it is asked for twice: each event once");
 	}
 	if (o->n_events == SAMPLE_MAX_EVENTS)
-		return options_complain(&record_command, "-e", e->event.name,
-					"one too many: a capture has 6 events at most");
+		return options_complain(o->command, "-e", e->event.name,
+					"one too many: 6 events at most");
 	o->events[o->n_events++] = *e;
 	return 0;
 }
@@ -97,13 +97,13 @@ static int parse_one(struct record_options *o, char *text, const char *value)
 	char error[512];
 
 	if (slash && (!end || end[1]))
-		return options_complain(&record_command, "-e", value, term_help);
+		return options_complain(o->command, "-e", value, term_help);
 	if (slash)
 		*slash = *end = '\0';
 	if (sample_event_parse(text, &e.event, error, sizeof(error)) < 0)
-		return options_complain(&record_command, "-e", text, error);
+		return options_complain(o->command, "-e", text, error);
 	if (slash && !parse_terms(slash + 1, &e))
-		return options_complain(&record_command, "-e", value, term_help);
+		return options_complain(o->command, "-e", value, term_help);
 	return add_event(o, &e);
 }
 
@@ -125,12 +125,12 @@ int record_events_parse(struct record_options *o, const char *value)
 	int r = 0;
 
 	if (strpbrk(value, "{}"))
-		return options_complain(&record_command, "-e", value,
+		return options_complain(o->command, "-e", value,
 					"events are not grouped here: write A,B or -e A -e B");
 	for (size_t n; r == 0; value += n + 1) {
 		n = event_length(value);
 		if (n >= sizeof(text))
-			return options_complain(&record_command, "-e", value,
+			return options_complain(o->command, "-e", value,
 						"no event has so long a name");
 		memcpy(text, value, n);
 		text[n] = '\0';
@@ -151,7 +151,7 @@ static int choose_distance(const struct record_options *o, struct broker_event *
 		e->rate_hz = (uint32_t)o->rate_hz;
 	}
 	if (e->period && time && e->period < MIN_TIME_COUNT)
-		return options_refuse(&record_command,
+		return options_refuse(o->command,
 				      o->n_events > 1
 					      ? "-c of a clock is in nanoseconds, at least 100000; "
 						"for one of the others write EVENT/period=COUNT/"
@@ -193,14 +193,14 @@ int record_events_check(struct record_options *o)
 	int r = 0;
 
 	if (o->period && o->rate_hz)
-		return options_refuse(&record_command,
+		return options_refuse(o->command,
 				      "-c and -F exclude each other: a period or a rate");
 	if (o->period && o->n_events == 0)
-		return options_refuse(&record_command, "-c needs -e EVENT: what is to be counted");
+		return options_refuse(o->command, "-c needs -e EVENT: what is to be counted");
 	for (uint32_t i = 0; i < o->n_events; i++) {
 		if (o->only_user && sample_event_is_kernel(&o->events[i].event))
 			return options_complain(
-				&record_command, "-e", o->events[i].event.name,
+				o->command, "-e", o->events[i].event.name,
 				"it happens inside the kernel: with --all-user there is none");
 	}
 	if (o->n_events == 0)

@@ -283,7 +283,10 @@ static int check_options(struct record_options *o, bool command)
 
 int record_options_parse(struct record_options *o, int argc, char **argv, int *ret_first)
 {
-	int r = options_parse(&record_command, argc, argv, on_option, o, ret_first);
+	int r;
+
+	o->command = &record_command;
+	r = options_parse(&record_command, argc, argv, on_option, o, ret_first);
 
 	return r != 0 ? r : check_options(o, *ret_first < argc);
 }

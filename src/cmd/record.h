@@ -14,7 +14,8 @@
 #define RECORD_MAX_COUNT (UINT64_C(1) << 62)
 
 struct record_options {
-	struct config *config; /* borrowed; the filters go into it */
+	const struct command *command; /* for messages of -e */
+	struct config *config;	       /* borrowed; the filters go into it */
 	pid_t pids[OPTIONS_MAX_IDS];
 	size_t n_pids;
 	bool processes, threads; /* which ids they are */
@@ -42,7 +43,7 @@ void record_say_what_is_left_out(const struct record_options *o);
 /* What is recorded, how often, on how many CPUs. */
 void record_say_started(const struct record_options *o, bool command, unsigned int n_cpus);
 
-/* A value of -e: adds its events. 0; -EINVAL: told. */
+/* A value of -e, also of perfwalk top's: adds its events. 0; -EINVAL: told. */
 int record_events_parse(struct record_options *o, const char *value);
 /* After all options: how often each event is sampled, and what room it has. 0; -EINVAL: told. */
 int record_events_check(struct record_options *o);
