@@ -69,7 +69,7 @@ void record_say_what_is_left_out(const struct record_options *o)
 }
 
 /* "cpu-clock at 99 Hz", "page-faults (each one)". */
-static size_t describe_event(const struct broker_event *e, char *buf, size_t size)
+size_t record_describe_event(const struct broker_event *e, char *buf, size_t size)
 {
 	if (!e->period)
 		return (size_t)snprintf(buf, size, "%s at %u Hz", e->event.name, e->rate_hz);
@@ -97,7 +97,7 @@ static const char *describe_events(const struct record_options *o, char *buf, si
 				      : i + 1 < o->n_events ? ", "
 							    : " and ");
 		if (n < size)
-			n += describe_event(&o->events[i], buf + n, size - n);
+			n += record_describe_event(&o->events[i], buf + n, size - n);
 	}
 	return buf;
 }

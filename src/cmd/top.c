@@ -17,6 +17,7 @@
 
 #include "src/broker/broker.h"
 #include "src/cmd/cmd.h"
+#include "src/cmd/record.h"
 #include "src/cmd/session.h"
 #include "src/screen/setup.h"
 #include "src/screen/terminal.h"
@@ -37,8 +38,11 @@
 #define MAX_LOG		 (256 << 10) /* bytes of it that are kept */
 #define STOP_NS		 (2 * NSEC_PER_SEC)
 
+_Static_assert(SCREEN_MAX_EVENTS == SAMPLE_MAX_EVENTS, "the screen has room for all");
+
 enum {
 	OPT_PID,
+	OPT_EVENT,
 	OPT_FREQ,
 	OPT_INTERVAL,
 	OPT_WINDOW,
@@ -53,6 +57,8 @@ enum {
 static const struct option_spec option_table[] = {
 	{'p', "pid", "PID[,PID...]", "only these processes, with their threads and children",
 	 OPT_PID},
+	{'e', "event", "EVENT[,EVENT...]",
+	 "what to count instead of CPU time (repeatable); key e shows the next", OPT_EVENT},
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
 	{'d', "interval", "TIME", "time between refreshes: 500ms, 2s (the default)", OPT_INTERVAL},
 	{0, "window", "TIME", "length of time that a table covers; default 10s", OPT_WINDOW},
@@ -71,25 +77,30 @@ static const char *value_of(int id, unsigned int i)
 {
 	if (id == OPT_VIEW && i < TOP_VIEW_N)
 		return top_view_name((enum top_view_kind)i);
+	if (id == OPT_EVENT)
+		return sample_event_known(i);
 	return id == OPT_SORT && i < ARRAY_SIZE(sort_keys) ? sort_keys[i] : NULL;
 }
 
 const struct command top_command = {
 	.name = "top",
-	.usage = "top [-p PID[,PID...]] [-F HZ] [-d TIME] [--window TIME] [--batch] [-n N]",
+	.usage = "top [-p PID[,PID...]] [-e EVENT[,EVENT...]] [-F HZ] [-d TIME] [--window TIME] "
+		 "[--batch] [-n N]",
 	.summary = "show live where this host spends its CPU time",
 	.options = option_table,
 	.n_options = ARRAY_SIZE(option_table),
 	.value = value_of,
 	.epilog = "Keys: 1 functions, 2 processes, 3 containers, 4 tree, s self or total,\n"
-		  "c 95% intervals of shares, / filter, space pause, enter the functions of a "
-		  "process\n"
-		  "or container, right and left open and close nodes of the tree, esc back,\n"
+		  "e next event, c 95% intervals of shares, / filter, space pause, enter the "
+		  "functions\n"
+		  "of a process or container, right and left open and close nodes of the tree, esc "
+		  "back,\n"
 		  "? help, q quit.\n"
 		  "\n"
 		  "Examples:\n"
 		  "  perfwalk top\n"
 		  "  perfwalk top -p 1234 -d 1\n"
+		  "  perfwalk top -e page-faults,cpu-clock\n"
 		  "  perfwalk top --batch -n 1 --view processes\n",
 };
 
@@ -100,6 +111,7 @@ struct top_run {
 	struct setup_screen screen;
 	pid_t pids[OPTIONS_MAX_IDS];
 	size_t n_pids;
+	struct record_options events; /* of -e, and nothing else */
 	uint64_t rate_hz, interval_ns;
 	int log_fd, stderr_fd; /* while curses has the terminal; else -1 */
 };
@@ -148,11 +160,14 @@ static int on_option(void *ctx, int id, const char *value)
 	switch (id) {
 	case OPT_PID:
 		return options_parse_ids(&top_command, "-p", value, t->pids, &t->n_pids);
+	case OPT_EVENT:
+		return record_events_parse(&t->events, value);
 	case OPT_FREQ:
 		if (text_parse_u64(value, 1, MAX_HZ, &t->rate_hz) < 0)
 			return options_complain(
 				&top_command, "-F", value,
 				"expected a number of samples a second, from 1 to 10000");
+		t->events.rate_hz = t->rate_hz;
 		return 0;
 	case OPT_INTERVAL:
 		return parse_time("-d", value, &t->interval_ns);
@@ -180,8 +195,32 @@ static int on_option(void *ctx, int id, const char *value)
 	}
 }
 
+/* Shares are of samples: each has to stand for as much as any other. */
+static int check_events(struct top_run *t)
+{
+	if (t->events.n_events == 0)
+		return 0;
+	if (record_events_check(&t->events) < 0)
+		return -EINVAL;
+	for (uint32_t i = 0; i < t->events.n_events; i++) {
+		const struct broker_event *e = &t->events.events[i];
+
+		if (!e->period && !sample_event_is_time(&e->event))
+			return options_complain(
+				&top_command, "-e", e->event.name,
+				"at a rate its samples stand for different numbers of "
+				"events, and here they are counted: add a period, as in "
+				"page-faults/period=10/ or cycles/period=1000000/");
+		(void)record_describe_event(e, t->screen.events[i], sizeof(t->screen.events[i]));
+	}
+	t->screen.n_events = t->events.n_events;
+	return 0;
+}
+
 static int check_options(struct top_run *t)
 {
+	if (check_events(t) < 0)
+		return -EINVAL;
 	if (t->screen.window_ns < t->interval_ns)
 		return options_refuse(
 			&top_command,
@@ -292,7 +331,7 @@ static void fill_config(struct top_run *t)
 static int run(struct top_run *t)
 {
 	static const int more[] = {SIGQUIT, SIGWINCH, 0};
-	const struct broker_options o = {
+	struct broker_options o = {
 		.config = t->config,
 		.screen = &t->screen,
 		.interval_ns = t->interval_ns,
@@ -307,6 +346,10 @@ static int run(struct top_run *t)
 	};
 	int r;
 
+	if (t->events.n_events > 0) {
+		memcpy(o.events, t->events.events, sizeof(o.events));
+		o.n_events = t->events.n_events;
+	}
 	if (!t->screen.batch) {
 		/* The screen goes on while we would stop, or could not put back the terminal. */
 		(void)signal(SIGTSTP, SIG_IGN);
@@ -334,6 +377,7 @@ int top_main(int argc, char **argv)
 				   .stderr_fd = -EBADF,
 				   .rate_hz = DEFAULT_HZ,
 				   .interval_ns = DEFAULT_INTERVAL,
+				   .events = {.command = &top_command},
 				   .screen = {.window_ns = DEFAULT_WINDOW}};
 	int r;
 

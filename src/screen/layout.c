@@ -109,12 +109,12 @@ void top_layout_title(char *buf, unsigned int columns, const struct top_facts *f
 		      const struct top_table *t)
 {
 	double seconds = seconds_of(t);
-	char window[32];
+	char window[32], rate[16];
 
+	(void)snprintf(rate, sizeof(rate), "%" PRIu32 " Hz", f->rate_hz);
 	put_line(buf, columns,
-		 "perfwalk top%s  %.40s  %" PRIu32 " Hz on %" PRIu32
-		 " CPUs  %.0f samples/s  window %s",
-		 f->paused ? " PAUSED" : "", f->host, f->rate_hz, f->n_cpus,
+		 "perfwalk top%s  %.40s  %s on %" PRIu32 " CPUs  %.0f samples/s  window %s",
+		 f->paused ? " PAUSED" : "", f->host, f->event ? f->event : rate, f->n_cpus,
 		 seconds > 0 ? (double)t->counts.n_samples / seconds : 0,
 		 text_format_duration(window, sizeof(window), f->window_ns));
 }
@@ -138,8 +138,10 @@ void top_layout_scope(char *buf, unsigned int columns, const struct top_view *v,
 		 seconds_of(t), t->n_refused ? "  (some rows did not fit)" : "");
 }
 
-void top_layout_head(char *buf, unsigned int columns, const struct top_view *v)
+void top_layout_head(char *buf, unsigned int columns, const struct top_view *v,
+		     const struct top_table *t)
 {
+	const char *rate = t->period_events ? "PER S" : "CPU%";
 	const char *sure = v->confidence ? "  95% RANGE" : "";
 
 	switch (v->kind) {
@@ -148,7 +150,7 @@ void top_layout_head(char *buf, unsigned int columns, const struct top_view *v)
 			 COMM_COLUMNS, "PROCESS", columns < WIDE ? 14 : 24, "MODULE", "FUNCTION");
 		break;
 	case TOP_VIEW_PROCESSES:
-		put_line(buf, columns, "%7s%s %7s %8s  %-*s %s", "SHARE%", sure, "CPU%", "PID",
+		put_line(buf, columns, "%7s%s %7s %8s  %-*s %s", "SHARE%", sure, rate, "PID",
 			 COMM_COLUMNS, "PROCESS", "CONTAINER OR UNIT");
 		break;
 	case TOP_VIEW_TREE:
@@ -156,8 +158,7 @@ void top_layout_head(char *buf, unsigned int columns, const struct top_view *v)
 			 "PROCESS, AND WHAT IS CALLED");
 		break;
 	default:
-		put_line(buf, columns, "%7s%s %7s  %s", "SHARE%", sure, "CPU%",
-			 "CONTAINER OR UNIT");
+		put_line(buf, columns, "%7s%s %7s  %s", "SHARE%", sure, rate, "CONTAINER OR UNIT");
 	}
 }
 
@@ -188,9 +189,9 @@ void top_layout_row(char *buf, unsigned int columns, const struct top_view *v,
 {
 	const struct top_row *r = &t->rows.items[row];
 	double self = share(r->self, t->counts.n_samples), seconds = seconds_of(t);
-	/* As top has it: of one CPU. */
-	double cpu =
-		seconds > 0 ? 100.0 * (double)r->self * (double)t->period_ns / 1e9 / seconds : 0;
+	/* As top has it: of one CPU. Of what is counted, how many a second. */
+	double each = t->period_events ? (double)t->period_events : (double)t->period_ns / 1e7;
+	double cpu = seconds > 0 ? (double)r->self * each / seconds : 0;
 	const char *owner = strtab_get(&t->strings, r->owner);
 	char comm[128], module[128], self_sure[48], total_sure[48];
 

@@ -7,7 +7,8 @@
 #define TOP_LINE_MAX 4096 /* bytes of a line, with its 0 */
 
 struct top_facts {
-	const char *host; /* clean */
+	const char *host;  /* clean */
+	const char *event; /* what is sampled, and how often; NULL: CPU time, at rate_hz */
 	uint32_t rate_hz, n_cpus;
 	uint64_t window_ns;
 	double own_cpu;		/* per cent of one CPU, of all of perfwalk's processes */
@@ -20,7 +21,8 @@ void top_layout_title(char *buf, unsigned int columns, const struct top_facts *f
 		      const struct top_table *t);
 void top_layout_scope(char *buf, unsigned int columns, const struct top_view *v,
 		      const struct top_table *t);
-void top_layout_head(char *buf, unsigned int columns, const struct top_view *v);
+void top_layout_head(char *buf, unsigned int columns, const struct top_view *v,
+		     const struct top_table *t);
 void top_layout_row(char *buf, unsigned int columns, const struct top_view *v,
 		    const struct top_table *t, uint32_t row);
 void top_layout_status(char *buf, unsigned int columns, const struct top_facts *f,

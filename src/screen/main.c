@@ -26,8 +26,8 @@
 struct screen {
 	struct role role;
 	struct setup_screen setup;
-	struct top_model model;
-	const struct top_table *sum; /* what is shown; it stays while paused */
+	struct top_model models[SCREEN_MAX_EVENTS]; /* of each event */
+	const struct top_table *sum;		    /* what is shown; it stays while paused */
 	struct top_ui ui;
 	struct top_facts facts;
 	char host[256];
@@ -76,7 +76,7 @@ static void print_batch(struct screen *s, const struct top_table *sum)
 	(void)puts(line);
 	top_layout_scope(line, width, &s->ui.view, sum);
 	(void)printf("%s\n\n", line);
-	top_layout_head(line, width, &s->ui.view);
+	top_layout_head(line, width, &s->ui.view, sum);
 	(void)puts(line);
 	for (uint32_t i = 0; i < s->ui.shown.rows.n; i++) {
 		if (nothing_of(&s->ui.view, &s->ui.shown.rows.items[i]))
@@ -89,6 +89,12 @@ static void print_batch(struct screen *s, const struct top_table *sum)
 }
 
 /* ---- The terminal ---- */
+
+static void show_event(struct screen *s, uint32_t event)
+{
+	s->sum = &s->models[event].sum;
+	s->facts.event = s->setup.n_events ? s->setup.events[event] : NULL;
+}
 
 static void on_keys(void *ctx, int fd, uint32_t events)
 {
@@ -103,6 +109,7 @@ static void on_keys(void *ctx, int fd, uint32_t events)
 			return;
 		}
 		/* The next key is about what this one shows. */
+		show_event(s, s->ui.event);
 		top_ui_update(&s->ui, s->sum);
 	}
 	/* The terminal is gone. */
@@ -131,27 +138,36 @@ static int open_terminal(struct screen *s)
 
 /* ---- What comes in ---- */
 
-static void show(struct screen *s, const struct top_table *t)
+static void show(struct screen *s, uint32_t event, const struct top_table *t)
 {
 	if (s->ui.paused)
 		return;
-	s->sum = top_model_slide(&s->model, t->end_ns, s->setup.window_ns);
+	(void)top_model_slide(&s->models[event], t->end_ns, s->setup.window_ns);
 	if (s->setup.batch) {
+		show_event(s, event);
 		print_batch(s, s->sum);
 		return;
 	}
+	if (event != s->ui.event)
+		return;
 	top_ui_update(&s->ui, s->sum);
 	terminal_draw(&s->ui, &s->facts);
 }
 
-static void take_table(struct screen *s, int fd)
+static uint32_t n_events(const struct screen *s)
 {
+	return s->setup.n_events ? s->setup.n_events : 1;
+}
+
+static void take_table(struct screen *s, uint64_t event, int fd)
+{
+	uint32_t n_wanted = s->setup.iterations * n_events(s);
 	struct top_table *t;
 	int r;
 
-	if (s->setup.iterations && s->n_tables >= s->setup.iterations)
+	if (event >= n_events(s) || (n_wanted && s->n_tables >= n_wanted))
 		return;
-	t = top_model_begin(&s->model, 0, 0);
+	t = top_model_begin(&s->models[event], 0, 0);
 	r = top_table_read(t, fd);
 	if (r < 0) {
 		log_warning("a table of the symbolizer's cannot be read: %s", strerror(-r));
@@ -159,15 +175,15 @@ static void take_table(struct screen *s, int fd)
 		return;
 	}
 	s->n_tables++;
-	show(s, t);
-	if (s->n_tables == s->setup.iterations)
+	show(s, (uint32_t)event, t);
+	if (s->n_tables == n_wanted)
 		say_done(0);
 }
 
 static void on_table(void *ctx, const struct message *m, int fds[2])
 {
 	if (m->type == MESSAGE_TABLE)
-		take_table(ctx, fds[0]);
+		take_table(ctx, m->item.id, fds[0]);
 	(void)close_fd(fds[0]);
 	(void)close_fd(fds[1]);
 }
@@ -241,7 +257,10 @@ static int set_up(struct screen *s)
 	s->facts.rate_hz = s->setup.rate_hz;
 	s->facts.n_cpus = s->setup.n_cpus;
 	s->facts.window_ns = s->setup.window_ns;
-	s->sum = &s->model.sum;
+	if (s->setup.n_events > SCREEN_MAX_EVENTS)
+		return -EBADMSG;
+	s->ui.n_events = s->setup.n_events;
+	show_event(s, 0);
 	s->ui.view.all_open = s->setup.batch;
 	if (s->setup.batch)
 		(void)setlocale(LC_CTYPE, "C.UTF-8");
@@ -255,7 +274,8 @@ int role_screen_main(void)
 	static struct screen s = {.symbolizer_sock = -EBADF};
 	int r;
 
-	top_model_init(&s.model);
+	for (uint32_t i = 0; i < SCREEN_MAX_EVENTS; i++)
+		top_model_init(&s.models[i]);
 	top_ui_init(&s.ui);
 	r = role_start(&s.role, PEER_SCREEN, &s.setup, sizeof(s.setup), on_text, &s);
 	if (r == 0)
@@ -265,7 +285,8 @@ int role_screen_main(void)
 	terminal_close();
 	disconnect_symbolizer(&s);
 	top_ui_deinit(&s.ui);
-	top_model_deinit(&s.model);
+	for (uint32_t i = 0; i < SCREEN_MAX_EVENTS; i++)
+		top_model_deinit(&s.models[i]);
 	loop_free(s.role.loop);
 	return r == 0 ? 0 : 1;
 }

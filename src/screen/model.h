@@ -57,7 +57,8 @@ struct top_table {
 	ARRAY(struct top_node) nodes;
 	struct hash_index node_index;
 	struct top_counts counts;
-	uint64_t period_ns; /* CPU time that a sample stands for; 0: it is not time */
+	/* What a sample stands for: CPU time, or events; the other is 0. */
+	uint64_t period_ns, period_events;
 	uint64_t n_refused; /* additions that did not fit */
 	uint64_t start_ns, end_ns;
 };

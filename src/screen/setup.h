@@ -8,6 +8,8 @@
 #include "src/process/message.h"
 #include "src/process/setup.h"
 
+#define SCREEN_MAX_EVENTS 6
+
 /* Of perfwalk top: what it shows first, and on what. */
 struct setup_screen {
 	struct setup_common common;
@@ -17,8 +19,12 @@ struct setup_screen {
 	uint32_t iterations; /* leave after so many tables; 0: never */
 	uint32_t view, sort; /* enum top_view_kind, enum top_sort */
 	uint32_t width;	     /* batch: columns */
-	bool confidence;     /* with the intervals of the shares */
-	bool batch;	     /* tables to standard output, one after the other */
+	/* What is sampled, a table each, in their order: "page-faults (each one)". n_events 0: CPU
+	 * time at rate_hz. */
+	uint32_t n_events;
+	char events[SCREEN_MAX_EVENTS][112];
+	bool confidence; /* with the intervals of the shares */
+	bool batch;	 /* tables to standard output, one after the other */
 	bool color;
 };
 

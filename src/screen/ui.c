@@ -18,6 +18,7 @@ static const char *const help_lines[] = {
 	"  4  tree: callers and callees, largest total first; right opens, left closes",
 	"  s      sort by self or total; c  with the 95% ranges of the shares",
 	"  /      show only rows that match a regular expression; empty: all",
+	"  e      next event, with several (-e)",
 	"  space  pause and resume",
 	"  enter  the functions of the selected process or container (4: their tree)",
 	"  esc    back; at the top: clear the filter",
@@ -272,6 +273,9 @@ bool top_ui_key(struct top_ui *ui, int key)
 	case 's':
 		ui->view.sort = ui->view.sort == TOP_SORT_SELF ? TOP_SORT_TOTAL : TOP_SORT_SELF;
 		break;
+	case 'e':
+		ui->event = ui->n_events ? (ui->event + 1) % ui->n_events : 0;
+		break;
 	case 'c':
 		ui->view.confidence = !ui->view.confidence;
 		break;
@@ -335,16 +339,18 @@ static void draw_list(struct top_ui *ui, unsigned int columns, top_put_fn put, v
 static void draw_foot(struct top_ui *ui, const struct top_facts *facts, unsigned int rows,
 		      unsigned int columns, top_put_fn put, void *ctx)
 {
-	char text[TOP_FILTER_MAX + 160], line[TOP_LINE_MAX];
+	char text[TOP_FILTER_MAX + 176], line[TOP_LINE_MAX];
 
 	top_layout_status(line, columns, facts, &ui->shown);
 	put(ctx, rows - 2, TOP_STYLE_PLAIN, line);
 	if (ui->editing)
 		(void)snprintf(text, sizeof(text), "/%s_  %s", ui->edit, ui->message);
 	else
-		(void)snprintf(text, sizeof(text),
-			       "1 functions  2 processes  3 containers  4 tree  s sort  / filter  "
-			       "? help  q quit");
+		(void)snprintf(
+			text, sizeof(text),
+			"%s1 functions  2 processes  3 containers  4 tree  s sort  / filter  "
+			"? help  q quit",
+			ui->n_events > 1 ? "e event  " : "");
 	(void)top_layout_fit(line, sizeof(line), text, columns, true);
 	put(ctx, rows - 1, ui->editing ? TOP_STYLE_BOLD : TOP_STYLE_HEAD, line);
 }
@@ -372,7 +378,7 @@ void top_ui_draw(struct top_ui *ui, const struct top_facts *facts, unsigned int 
 			put(ctx, N_HEAD - 1 + i, TOP_STYLE_PLAIN, line);
 	}
 	if (!ui->help) {
-		top_layout_head(head, columns, &ui->view);
+		top_layout_head(head, columns, &ui->view, &ui->shown);
 		(void)top_layout_fit(line, sizeof(line), head, columns, true);
 		put(ctx, 2, TOP_STYLE_HEAD, line);
 		draw_list(ui, columns, put, ctx);

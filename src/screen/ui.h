@@ -36,6 +36,7 @@ struct top_ui {
 	uint64_t selected_hash;	  /* of its texts, to find it again */
 	uint32_t page;		  /* rows of the list when it was last drawn */
 	uint64_t opening;	  /* path in the tree, to be opened with the next sum; 0 */
+	uint32_t event, n_events; /* which of them is shown */
 	bool paused, help, editing;
 	char edit[TOP_FILTER_MAX];
 	char message[128];

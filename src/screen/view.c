@@ -104,6 +104,7 @@ void top_view_make(const struct top_view *v, const struct top_table *sum, struct
 		make_list(v, sum, out);
 	out->counts = sum->counts;
 	out->period_ns = sum->period_ns;
+	out->period_events = sum->period_events;
 	out->n_refused += sum->n_refused;
 	out->start_ns = sum->start_ns;
 	out->end_ns = sum->end_ns;

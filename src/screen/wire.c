@@ -13,14 +13,14 @@
 #include "util/text.h"
 #include "util/memory-file.h"
 
-#define WIRE_MAGIC UINT64_C(0x32706f746b6c6177) /* "walktop2" */
+#define WIRE_MAGIC UINT64_C(0x33706f746b6c6177) /* "walktop3" */
 #define WIRE_MAX   (UINT64_C(64) << 20)
 #define TEXT_MAX   2048 /* bytes of a text, with its 0 */
 
 struct wire_header {
 	uint64_t magic;
 	struct top_counts counts;
-	uint64_t period_ns, n_refused, start_ns, end_ns;
+	uint64_t period_ns, period_events, n_refused, start_ns, end_ns;
 	uint64_t n_rows, n_nodes; /* nodes follow the rows */
 };
 
@@ -42,6 +42,7 @@ static int write_all(FILE *f, const struct top_table *t)
 		.magic = WIRE_MAGIC,
 		.counts = t->counts,
 		.period_ns = t->period_ns,
+		.period_events = t->period_events,
 		.n_refused = t->n_refused,
 		.start_ns = t->start_ns,
 		.end_ns = t->end_ns,
@@ -177,10 +178,12 @@ int top_table_read(struct top_table *t, int fd)
 	if (!cursor_ok(&c) || h.magic != WIRE_MAGIC || h.n_rows > TOP_MAX_ROWS ||
 	    h.n_nodes > TOP_MAX_NODES || h.start_ns > h.end_ns || h.counts.n_samples > UINT32_MAX ||
 	    h.counts.n_lost > UINT64_C(1) << 48 || h.counts.n_user_stacks > UINT32_MAX ||
-	    h.counts.n_incomplete > h.counts.n_user_stacks || h.period_ns > UINT64_C(1) << 48)
+	    h.counts.n_incomplete > h.counts.n_user_stacks || h.period_ns > UINT64_C(1) << 48 ||
+	    h.period_events > UINT64_C(1) << 62)
 		return -EBADMSG;
 	t->counts = h.counts;
 	t->period_ns = h.period_ns;
+	t->period_events = h.period_events;
 	t->n_refused = h.n_refused;
 	t->start_ns = h.start_ns;
 	t->end_ns = h.end_ns;

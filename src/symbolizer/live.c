@@ -160,6 +160,7 @@ int live_table(struct top_table *t, const struct profile *p)
 	if (t->counts.n_incomplete > t->counts.n_user_stacks)
 		t->counts.n_incomplete = t->counts.n_user_stacks;
 	t->period_ns = p->types[0].period_ns;
+	t->period_events = p->types[0].period_events;
 	t->start_ns = p->start_unix_ns;
 	t->end_ns = p->end_unix_ns;
 	return r;

@@ -230,23 +230,39 @@ static void export_window(struct symbolizer *s)
  * Not inlined, as settle() is not: a message takes 8 KiB of the stack, and would do so below all
  * that names frames, so that a profile of ourselves has these stacks cut.
  */
-static __attribute__((noinline)) void show_window(struct symbolizer *s)
+static __attribute__((noinline)) int show_type(struct symbolizer *s, uint32_t type)
 {
 	struct message m = {.type = MESSAGE_TABLE};
-	struct profile *p = &s->profile;
 	_cleanup_close_ int fd = -EBADF;
-	int r = live_table(&s->table, p);
+	struct profile view;
+	int r;
 
+	profile_view(&s->profile, type, &view);
+	r = live_table(&s->table, &view);
 	if (r == 0)
 		r = fd = top_table_write(&s->table);
+	m.item.id = type;
 	if (r >= 0)
 		r = s->screen_sock < 0 ? -ENOTCONN : message_send(s->screen_sock, &m, &fd, 1);
-	profile_clear_counters(p);
-	if (r < 0) {
-		log_debug("a table of %u samples is not shown: %s", p->types[0].samples.n,
+	return r < 0 ? r : 0;
+}
+
+static void show_window(struct symbolizer *s)
+{
+	struct profile *p = &s->profile;
+	uint64_t n_dropped = 0;
+
+	for (uint32_t type = 0; type < p->n_types; type++) {
+		int r = show_type(s, type);
+
+		if (r == 0)
+			continue;
+		log_debug("a table of %u samples is not shown: %s", p->types[type].samples.n,
 			  strerror(-r));
-		p->counters[PROFILE_SAMPLES_DROPPED] += p->types[0].samples.n;
+		n_dropped += p->types[type].samples.n;
 	}
+	profile_clear_counters(p);
+	p->counters[PROFILE_SAMPLES_DROPPED] += n_dropped;
 	end_window(s);
 }
 

@@ -79,10 +79,57 @@ def test_recursion(directory):
     rig.end(p)
 
 
+def start_counted(directory):
+    """150 page faults, then 40 ms of CPU time, and again."""
+    p = rig.start([os.path.join(directory, "counted"), "both", "150", "40", "100000"], stdin=subprocess.PIPE,
+                  stdout=subprocess.DEVNULL, text=True)
+    p.stdin.write("\n")
+    p.stdin.flush()
+    return p
+
+
+def test_events(directory):
+    p = start_counted(directory)
+    args = ["-p", str(p.pid), "-e", "page-faults", "-e", "cpu-clock/freq=499/"]
+    tables = batch("-n", "12", *args)
+    events = ("page-faults (each one) on ", "cpu-clock at 499 Hz on ") * 12
+    rig.check(len(tables) == 24 and all(f"  {e}" in t for t, e in zip(tables, events)), "a table of each event, twelve times")
+    for table, function in zip(tables[22:], ("counted_touch", "counted_burn")):
+        first = rows_of(table)[0]
+        rig.check(first[2][2] == function and first[0] > 80, f"most of it is in {function}: {first}")
+    faults, clock = batch("-n", "12", "--view", "processes", *args)[22:]
+    rig.check("PER S" in faults and "CPU%" not in faults and "CPU%" in clock, "columns say what they are")
+    per_second, cpu = rows_of(faults)[0][1], rows_of(clock)[0][1]
+    rig.check(0.5 < per_second / (cpu / 100) / (150 / 0.04) < 2,
+              f"{per_second} faults a second at {cpu}% of a CPU, of 3750 at 100%")
+    rig.end(p)
+
+
+def test_event_key(t, directory):
+    p = start_counted(directory)
+    t.open(100, 30, "-p", str(p.pid), "-e", "page-faults,cpu-clock/freq=499/")
+    screen = t.wait_for("page-faults .each one. on", r"[\d.]+ +[\d.]+ +counted +counted +counted_touch")
+    rig.check(screen[-1].startswith("e event  "), "the last line names the key")
+    t.keys("e")
+    screen = t.wait_for("cpu-clock at 499 Hz on", r"[\d.]+ +[\d.]+ +counted +counted +counted_burn")
+    rig.check(not any("counted_touch" in line for line in screen[3:5]), "e shows the next event")
+    t.keys("2")
+    t.wait_for("CPU%")
+    t.keys("e")
+    t.wait_for("page-faults .each one. on", "PER S", r"\d+  counted")
+    rig.say("ok: and then the first again, in the same view")
+    t.keys("q")
+    t.check_restored("q", 0)
+    t.close()
+    rig.end(p)
+
+
 def test_refusals():
     cases = ((["-F", "0"], "-F 0"), (["-d", "1ms"], "100ms"), (["--window", "1s"], "shorter"),
              (["-d", "100ms"], "63 intervals"), (["-n", "0"], "-n 0"), (["-p", "x"], "not a process or thread id"),
-             (["--view", "x"], "containers or tree"), (["--sort", "x"], "self or total"), ([], "--batch"))
+             (["-e", "page-fautls"], "top: -e page-fautls: unknown event (did you mean page-faults?)"),
+             (["-e", "cycles"], "cycles/period=1000000/"), (["-F", "99", "-e", "faults"], "page-faults/period=10/"),
+             (["-e", "cs,cs"], "twice"), (["--view", "x"], "containers or tree"), (["--sort", "x"], "self or total"), ([], "--batch"))
     for args, text in cases:
         p = subprocess.run([rig.perfwalk(), "top", *args], text=True, check=False, stdin=subprocess.DEVNULL,
                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=10)
@@ -332,12 +379,13 @@ def test_ends(t):
 def main():
     rig.need_root()
     rig.need_programs("tmux", "script")
-    directory = rig.build_workloads("chain", "recurse")
+    directory = rig.build_workloads("chain", "recurse", "counted")
     spinner = rig.start([os.path.join(directory, "chain"), "100"], stdout=subprocess.DEVNULL)
     test_refusals()
     test_batch(spinner)
     test_batch_tree(spinner)
     test_recursion(directory)
+    test_events(directory)
     test_closed_pipe()
     p = subprocess.run([rig.perfwalk(), "top"], capture_output=True, text=True, check=False)
     if "built without ncurses" in p.stderr:
@@ -346,6 +394,7 @@ def main():
     test_keys(terminal, 80, 24)
     test_keys(terminal, 120, 40)
     test_keys(terminal, 200, 55)
+    test_event_key(terminal, directory)
     test_colors(terminal)
     test_ends(terminal)
     test_container(terminal, spinner)
