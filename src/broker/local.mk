@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libbroker.a
 libbroker_a_SOURCES = \
+	src/broker/answer.c src/broker/answer.h \
 	src/broker/broker.c src/broker/broker.h \
 	src/broker/control.c src/broker/control.h \
 	src/broker/events.c src/broker/events.h \

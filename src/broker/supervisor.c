@@ -20,9 +20,8 @@
 #include <sys/wait.h>
 #include <time.h>
 
+#include "src/broker/answer.h"
 #include "src/broker/supervisor.h"
-#include "src/opener/opener.h"
-#include "src/process/file-identity.h"
 #include "src/process/status-page.h"
 #include "util/clock.h"
 #include "util/fdmsg.h"
@@ -35,11 +34,10 @@
 #define BACKOFF_MAX_NS (30 * NSEC_PER_SEC)
 #define BACKOFF_RESET_NS                                                                           \
 	(30 * NSEC_PER_SEC) /* a child that lived this long starts at the minimum again */
-#define WATCH_NS	(250 * NSEC_PER_MSEC)
-#define MAX_PATIENCE	3  /* eight times the time */
-#define OPENER_PERCENT	10 /* of the wall clock, for files of strangers */
-#define MAX_ASKS_A_TURN 64
-#define SEND_TIMEOUT_S	5
+#define WATCH_NS       (250 * NSEC_PER_MSEC)
+#define MAX_PATIENCE   3  /* eight times the time */
+#define OPENER_PERCENT 10 /* of the wall clock, for files of strangers */
+#define SEND_TIMEOUT_S 5
 
 /* What a child has spent on one piece of work so far. */
 struct effort {
@@ -57,7 +55,8 @@ struct child {
 	uint64_t n_starts;
 	uint32_t patience; /* the time for one file is doubled so often */
 	struct effort effort;
-	bool stopping, restart, killed_by_us, refused;
+	struct asker asker;
+	bool stopping, restart, killed_by_us;
 	bool unwanted; /* supervisor_kill(): who called it has said why */
 	bool deaf;     /* it was killed because it does not read what it is sent */
 };
@@ -70,23 +69,7 @@ struct supervisor {
 	struct child children[PEER_N];
 	struct strikes strikes;
 	struct time_share opener_share;
-	bool opening; /* something that is paid for of it */
-};
-
-/*
- * Who may ask for what: whoever talks to a network or a terminal, or reads hostile files, gets no
- * further than what its own work needs. Who is in no row has no ask socket.
- */
-#define MAY(who) (1u << PEER_##who)
-
-static const uint32_t may_ask[MESSAGE_N_TYPES] = {
-	[MESSAGE_ASK_MAPS] = MAY(PROFILER),	     [MESSAGE_ASK_FILE] = MAY(PROFILER),
-	[MESSAGE_ASK_CGROUP] = MAY(PROFILER),	     [MESSAGE_ASK_CGROUP_PATH] = MAY(PROFILER),
-	[MESSAGE_ASK_CONTAINER] = MAY(PROFILER),     [MESSAGE_ASK_PROCESS] = MAY(PROFILER),
-	[MESSAGE_ASK_USER] = MAY(PROFILER),	     [MESSAGE_ASK_PERF_MAP] = MAY(PROFILER),
-	[MESSAGE_ASK_RECORDED_FILE] = MAY(PROFILER), /* while it reads a recording */
-	[MESSAGE_ASK_DEBUG_FILE] = MAY(SYMBOLIZER),  [MESSAGE_ASK_SPLIT_FILE] = MAY(SYMBOLIZER),
-	[MESSAGE_ASK_STATISTICS] = MAY(METRICS),     [MESSAGE_ASK_FLUSH] = MAY(METRICS),
+	struct answer_sources sources;
 };
 
 static void on_watch(void *ctx);
@@ -104,6 +87,14 @@ int supervisor_new(struct supervisor **ret, struct loop *loop,
 	s->strikes.period_ns =
 		callbacks->set_aside_ns ? callbacks->set_aside_ns : STRIKES_PERIOD_NS;
 	s->opener_share.percent = OPENER_PERCENT;
+	s->sources = (struct answer_sources){
+		.strikes = &s->strikes,
+		.share = &s->opener_share,
+		.recording = callbacks->recording,
+		.other = callbacks->answer,
+		.debug_file = callbacks->debug_file,
+		.ctx = callbacks->ctx,
+	};
 	s->exe_fd = -EBADF;
 	for (int i = 0; i < PEER_N; i++)
 		s->children[i].control = s->children[i].ask = s->children[i].status_fd = -EBADF;
@@ -245,15 +236,6 @@ static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 	tell_profiler(s, k, false);
 }
 
-static bool has_asks(enum peer who)
-{
-	for (int i = 0; i < MESSAGE_N_TYPES; i++) {
-		if (may_ask[i] & (1u << who))
-			return true;
-	}
-	return false;
-}
-
 /*
  * Whom the kernel kills first when memory is short: who reads hostile files and can be had again
  * without a loss, and last who holds samples that nobody else has. Worse is always allowed.
@@ -291,7 +273,7 @@ static void exec_child(struct supervisor *s, enum peer who, int control, int ask
 	control = fcntl(control, F_DUPFD_CLOEXEC, 10);
 	if (control < 0)
 		_exit(125);
-	if (has_asks(who)) {
+	if (answer_has_asks(who)) {
 		ask = fcntl(ask, F_DUPFD_CLOEXEC, 10);
 		if (ask < 0 || dup2(ask, PROTOCOL_ASK_FD) < 0)
 			_exit(125);
@@ -319,22 +301,6 @@ static void join(struct supervisor *s, enum peer a, enum peer b)
 	(void)close_fd(pair[1]);
 }
 
-/* No child of ours asks for what it may not have, unless somebody else speaks through it. */
-static bool is_refused(struct supervisor *s, enum peer who, const struct message *ask)
-{
-	struct child *c = &s->children[who];
-
-	if ((may_ask[ask->type] & (1u << who)) &&
-	    (ask->type != MESSAGE_ASK_RECORDED_FILE || s->callbacks.recording))
-		return false;
-	if (!c->refused)
-		log_warning("the %s (pid %d) has no right to its request %u, which is refused: the "
-			    "process may have been taken over",
-			    peer_name(who), (int)c->pid, ask->type);
-	c->refused = true;
-	return true;
-}
-
 /* Who does not read makes everybody wait: no timers, no other child, until the watchdog acts. */
 static int sent(struct supervisor *s, enum peer who, int r)
 {
@@ -347,121 +313,6 @@ static int sent(struct supervisor *s, enum peer who, int r)
 	c->deaf = true;
 	(void)kill(c->pid, SIGKILL);
 	return r;
-}
-
-/* What only the tree knows. */
-static void answer_other(struct supervisor *s, enum peer who, const struct message *ask,
-			 struct message *a)
-{
-	int r = s->callbacks.answer ? s->callbacks.answer(s->callbacks.ctx, who, ask, a)
-				    : -EOPNOTSUPP;
-
-	if (r < 0)
-		a->type = MESSAGE_ANSWER;
-	if (a->type == MESSAGE_ANSWER)
-		a->answer.error = r;
-}
-
-/* The descriptor or error itself; or it is closed and -EUCLEAN. */
-static int unless_set_aside(const struct supervisor *s, enum peer who, int owned_fd)
-{
-	_cleanup_close_ int fd = owned_fd;
-	struct file_identity id;
-
-	if (fd >= 0 && file_identity_get(fd, &id) == 0 && strikes_find(&s->strikes, who, &id))
-		return -EUCLEAN;
-	return TAKE_FD(fd);
-}
-
-/*
- * Looking for the files of strangers takes what they make it take, and everybody waits meanwhile. A
- * file that is put off is asked for again at a later sample.
- */
-static bool within_share(struct supervisor *s)
-{
-	s->opening = time_share_begin(&s->opener_share, clock_monotonic_ns());
-	return s->opening;
-}
-
-static void share_end(struct supervisor *s)
-{
-	if (s->opening)
-		time_share_end(&s->opener_share, clock_monotonic_ns());
-	s->opening = false;
-}
-
-static void answer_one(struct supervisor *s, enum peer who, const struct message *ask, int sock)
-{
-	struct message a = {.type = MESSAGE_ANSWER, .seq = ask->seq};
-	_cleanup_close_ int fd = -EBADF;
-	struct file_identity id;
-	int r;
-
-	if (is_refused(s, who, ask)) {
-		a.answer.error = -EPERM;
-		(void)sent(s, who, message_try_send(sock, &a, NULL, 0));
-		return;
-	}
-	switch (ask->type) {
-	case MESSAGE_ASK_MAPS:
-		fd = opener_maps(ask->ask_pid.pid, ask->ask_pid.copy != 0);
-		break;
-	case MESSAGE_ASK_CGROUP:
-		fd = opener_cgroup(ask->ask_pid.pid);
-		break;
-	case MESSAGE_ASK_PERF_MAP:
-		fd = within_share(s) ? opener_perf_map(ask->ask_pid.pid) : -EAGAIN;
-		break;
-	case MESSAGE_ASK_DEBUG_FILE:
-		fd = message_text_ok(ask->ask_debug_file.path, sizeof(ask->ask_debug_file.path))
-			     ? opener_debug_file(
-				       ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
-				       ask->ask_debug_file.n_build_id, ask->ask_debug_file.path)
-			     : -EBADMSG;
-		if (fd < 0 && fd != -EBADMSG && fd != -EINVAL && s->callbacks.debug_file)
-			fd = s->callbacks.debug_file(s->callbacks.ctx, ask);
-		fd = unless_set_aside(s, who, fd);
-		break;
-	case MESSAGE_ASK_CONTAINER:
-		fd = message_text_ok(ask->ask_container.id, sizeof(ask->ask_container.id))
-			     ? opener_container_state(ask->ask_container.id)
-			     : -EBADMSG;
-		break;
-	case MESSAGE_ASK_SPLIT_FILE:
-		fd = message_text_ok(ask->ask_split_file.path, sizeof(ask->ask_split_file.path))
-			     ? opener_split_file(ask->ask_split_file.path)
-			     : -EBADMSG;
-		break;
-	case MESSAGE_ASK_FILE:
-	case MESSAGE_ASK_RECORDED_FILE:
-		fd = ask->type == MESSAGE_ASK_RECORDED_FILE ? opener_recorded_file(ask, &id)
-		     : within_share(s)			    ? opener_mapped_file(ask, &id)
-							    : -EAGAIN;
-		fd = unless_set_aside(s, who, fd);
-		break;
-	case MESSAGE_ASK_CGROUP_PATH:
-		a.type = MESSAGE_ANSWER_TEXT;
-		a.answer_text.error = opener_cgroup_path(
-			ask->ask_cgroup_path.id, a.answer_text.text, sizeof(a.answer_text.text));
-		break;
-	case MESSAGE_ASK_PROCESS:
-		a.type = MESSAGE_ANSWER_PROCESS;
-		r = opener_process(ask->ask_pid.pid, &a);
-		a.answer_process.error = r;
-		break;
-	case MESSAGE_ASK_USER:
-		a.type = MESSAGE_ANSWER_USER;
-		a.answer_user.error = opener_user(ask->ask_pid.pid, &a.answer_user.uid);
-		break;
-	default:
-		answer_other(s, who, ask, &a);
-		(void)sent(s, who, message_try_send(sock, &a, NULL, 0));
-		return;
-	}
-	share_end(s);
-	if (a.type == MESSAGE_ANSWER)
-		a.answer.error = fd < 0 ? fd : 0;
-	(void)sent(s, who, message_try_send(sock, &a, &fd, fd >= 0 ? 1 : 0));
 }
 
 static enum peer child_of_fd(const struct supervisor *s, int fd)
@@ -477,19 +328,12 @@ static void on_ask(void *ctx, int fd, uint32_t events)
 {
 	struct supervisor *s = ctx;
 	enum peer who = child_of_fd(s, fd);
-	struct message m;
-	int fds[2], r = 0;
+	int r = answer_asks(&s->sources, &s->children[who].asker, fd);
 
-	for (int i = 0; i < MAX_ASKS_A_TURN && !s->children[who].deaf; i++) {
-		r = message_recv(fd, &m, fds, MSG_DONTWAIT);
-		if (r <= 0)
-			break;
-		(void)close_fd(fds[0]);
-		(void)close_fd(fds[1]);
-		answer_one(s, who, &m, fd);
-	}
-	if (r == 0 || (r < 0 && r != -EAGAIN) || s->children[who].deaf)
+	if (r < 0) {
+		(void)sent(s, who, r);
 		loop_remove_fd(s->loop, fd); /* its death follows as SIGCHLD */
+	}
 }
 
 /* One message, if there is one: as message_recv(). */
@@ -525,7 +369,7 @@ int supervisor_start(struct supervisor *s, enum peer who)
 	c->start_at_ns = 0;
 	c->started_ns = clock_monotonic_ns();
 	r = fdmsg_pair(control, 0);
-	if (r == 0 && has_asks(who))
+	if (r == 0 && answer_has_asks(who))
 		r = fdmsg_pair(ask, 0);
 	if (r < 0)
 		goto out;
@@ -542,7 +386,8 @@ int supervisor_start(struct supervisor *s, enum peer who)
 	c->ask = TAKE_FD(ask[0]);
 	c->n_starts++;
 	c->effort = (struct effort){.job = 0};
-	c->stopping = c->restart = c->killed_by_us = c->refused = c->unwanted = c->deaf = false;
+	c->stopping = c->restart = c->killed_by_us = c->unwanted = c->deaf = false;
+	c->asker = (struct asker){.who = who, .pid = c->pid};
 	/* A set-up is more than the socket holds: it is waited for, but not for ever. */
 	(void)setsockopt(c->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	r = loop_add_fd(s->loop, c->control, EPOLLIN, on_control, s);

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stddef.h>
+#include <sys/socket.h>
+
+#include "src/broker/answer.h"
+#include "src/opener/opener.h"
+#include "src/process/file-identity.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+#define MAX_ASKS_A_TURN 64
+
+/* ---- What is opened, or found out: a descriptor, 0 or -errno ---- */
+
+static int open_maps(const struct answer_sources *s, const struct message *ask, struct message *ret)
+{
+	return opener_maps(ask->ask_pid.pid, ask->ask_pid.copy != 0);
+}
+
+static int open_cgroup(const struct answer_sources *s, const struct message *ask,
+		       struct message *ret)
+{
+	return opener_cgroup(ask->ask_pid.pid);
+}
+
+static int open_perf_map(const struct answer_sources *s, const struct message *ask,
+			 struct message *ret)
+{
+	return opener_perf_map(ask->ask_pid.pid);
+}
+
+static int open_container(const struct answer_sources *s, const struct message *ask,
+			  struct message *ret)
+{
+	return message_text_ok(ask->ask_container.id, sizeof(ask->ask_container.id))
+		       ? opener_container_state(ask->ask_container.id)
+		       : -EBADMSG;
+}
+
+static int open_mapped_file(const struct answer_sources *s, const struct message *ask,
+			    struct message *ret)
+{
+	struct file_identity id;
+
+	return opener_mapped_file(ask, &id);
+}
+
+static int open_recorded_file(const struct answer_sources *s, const struct message *ask,
+			      struct message *ret)
+{
+	struct file_identity id;
+
+	return opener_recorded_file(ask, &id);
+}
+
+static int open_debug_file(const struct answer_sources *s, const struct message *ask,
+			   struct message *ret)
+{
+	int fd = message_text_ok(ask->ask_debug_file.path, sizeof(ask->ask_debug_file.path))
+			 ? opener_debug_file(ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
+					     ask->ask_debug_file.n_build_id,
+					     ask->ask_debug_file.path)
+			 : -EBADMSG;
+
+	if (fd < 0 && fd != -EBADMSG && fd != -EINVAL && s->debug_file)
+		fd = s->debug_file(s->ctx, ask);
+	return fd;
+}
+
+static int open_split_file(const struct answer_sources *s, const struct message *ask,
+			   struct message *ret)
+{
+	return message_text_ok(ask->ask_split_file.path, sizeof(ask->ask_split_file.path))
+		       ? opener_split_file(ask->ask_split_file.path)
+		       : -EBADMSG;
+}
+
+static int find_cgroup_path(const struct answer_sources *s, const struct message *ask,
+			    struct message *ret)
+{
+	return opener_cgroup_path(ask->ask_cgroup_path.id, ret->answer_text.text,
+				  sizeof(ret->answer_text.text));
+}
+
+static int find_process(const struct answer_sources *s, const struct message *ask,
+			struct message *ret)
+{
+	return opener_process(ask->ask_pid.pid, ret);
+}
+
+static int find_user(const struct answer_sources *s, const struct message *ask, struct message *ret)
+{
+	return opener_user(ask->ask_pid.pid, &ret->answer_user.uid);
+}
+
+/* ---- Who may ask for what ---- */
+
+/*
+ * Whoever talks to a network or a terminal, or reads hostile files, gets no further than what its
+ * own work needs. Who is in no row has no ask socket.
+ */
+#define MAY(who) (1u << PEER_##who)
+
+static const struct request {
+	uint32_t may_ask; /* 1 << enum peer */
+	uint32_t answer;  /* type of the answer */
+	/* A descriptor to hand over, 0, or -errno; ret is of the type above, all else of it 0.
+	 * NULL: only the broker itself knows. */
+	int (*open)(const struct answer_sources *s, const struct message *ask, struct message *ret);
+	bool is_file;	  /* that is refused while it is set aside for who asks */
+	bool takes_share; /* what it costs is for a stranger to choose */
+} requests[MESSAGE_N_TYPES] = {
+	[MESSAGE_ASK_MAPS] = {MAY(PROFILER), MESSAGE_ANSWER, open_maps, false},
+	[MESSAGE_ASK_FILE] = {MAY(PROFILER), MESSAGE_ANSWER, open_mapped_file, true, true},
+	[MESSAGE_ASK_CGROUP] = {MAY(PROFILER), MESSAGE_ANSWER, open_cgroup, false},
+	[MESSAGE_ASK_CGROUP_PATH] = {MAY(PROFILER), MESSAGE_ANSWER_TEXT, find_cgroup_path, false},
+	[MESSAGE_ASK_CONTAINER] = {MAY(PROFILER), MESSAGE_ANSWER, open_container, false},
+	[MESSAGE_ASK_PROCESS] = {MAY(PROFILER), MESSAGE_ANSWER_PROCESS, find_process, false},
+	[MESSAGE_ASK_USER] = {MAY(PROFILER), MESSAGE_ANSWER_USER, find_user, false},
+	[MESSAGE_ASK_PERF_MAP] = {MAY(PROFILER), MESSAGE_ANSWER, open_perf_map, false, true},
+	/* While it reads a recording. */
+	[MESSAGE_ASK_RECORDED_FILE] = {MAY(PROFILER), MESSAGE_ANSWER, open_recorded_file, true},
+	[MESSAGE_ASK_DEBUG_FILE] = {MAY(SYMBOLIZER), MESSAGE_ANSWER, open_debug_file, true},
+	[MESSAGE_ASK_SPLIT_FILE] = {MAY(SYMBOLIZER), MESSAGE_ANSWER, open_split_file, false},
+	[MESSAGE_ASK_STATISTICS] = {MAY(METRICS), MESSAGE_ANSWER, NULL, false},
+	[MESSAGE_ASK_FLUSH] = {MAY(METRICS), MESSAGE_ANSWER, NULL, false},
+};
+
+/* The error stands at the same place of all answers. */
+_Static_assert(offsetof(struct message, answer.error) ==
+		       offsetof(struct message, answer_text.error),
+	       "text");
+_Static_assert(offsetof(struct message, answer.error) ==
+		       offsetof(struct message, answer_process.error),
+	       "process");
+_Static_assert(offsetof(struct message, answer.error) ==
+		       offsetof(struct message, answer_user.error),
+	       "user");
+
+bool answer_has_asks(enum peer who)
+{
+	for (int i = 0; i < MESSAGE_N_TYPES; i++) {
+		if (requests[i].may_ask & (1u << who))
+			return true;
+	}
+	return false;
+}
+
+/* No child of ours asks for what it may not have, unless somebody else speaks through it. */
+static bool is_refused(const struct answer_sources *s, struct asker *asker,
+		       const struct message *ask)
+{
+	if ((requests[ask->type].may_ask & (1u << asker->who)) &&
+	    (ask->type != MESSAGE_ASK_RECORDED_FILE || s->recording))
+		return false;
+	if (!asker->refused)
+		log_warning("the %s (pid %d) has no right to its request %u, which is refused: the "
+			    "process may have been taken over",
+			    peer_name(asker->who), (int)asker->pid, ask->type);
+	asker->refused = true;
+	return true;
+}
+
+/* The descriptor or error itself; or it is closed and -EUCLEAN. */
+static int unless_set_aside(const struct strikes *strikes, enum peer who, int owned_fd)
+{
+	_cleanup_close_ int fd = owned_fd;
+	struct file_identity id;
+
+	if (fd >= 0 && file_identity_get(fd, &id) == 0 && strikes_find(strikes, who, &id))
+		return -EUCLEAN;
+	return TAKE_FD(fd);
+}
+
+/* What only the broker knows. */
+static void answer_other(const struct answer_sources *s, enum peer who, const struct message *ask,
+			 struct message *a)
+{
+	int r = s->other ? s->other(s->ctx, who, ask, a) : -EOPNOTSUPP;
+
+	if (r < 0)
+		a->type = MESSAGE_ANSWER;
+	if (a->type == MESSAGE_ANSWER)
+		a->answer.error = r;
+}
+
+/*
+ * Looking for the files of strangers takes what they make it take, and everybody waits meanwhile. A
+ * file that is put off (-EAGAIN) is asked for again at a later sample.
+ */
+static int open_within_share(const struct answer_sources *s, const struct request *q,
+			     const struct message *ask, struct message *a)
+{
+	int r;
+
+	if (!q->takes_share)
+		return q->open(s, ask, a);
+	if (!time_share_begin(s->share, clock_monotonic_ns()))
+		return -EAGAIN;
+	r = q->open(s, ask, a);
+	time_share_end(s->share, clock_monotonic_ns());
+	return r;
+}
+
+/* Returns the descriptor that goes with the answer; negative without one. */
+static int answer_by_table(const struct answer_sources *s, enum peer who, const struct message *ask,
+			   struct message *a)
+{
+	const struct request *q = &requests[ask->type];
+	int r = open_within_share(s, q, ask, a);
+
+	if (q->is_file)
+		r = unless_set_aside(s->strikes, who, r);
+	a->answer.error = r < 0 ? r : 0;
+	return a->type == MESSAGE_ANSWER ? r : -EBADF;
+}
+
+static int answer_one(const struct answer_sources *s, struct asker *asker,
+		      const struct message *ask, int sock)
+{
+	struct message a = {.type = MESSAGE_ANSWER, .seq = ask->seq};
+	_cleanup_close_ int fd = -EBADF;
+
+	if (is_refused(s, asker, ask)) {
+		a.answer.error = -EPERM;
+	} else if (requests[ask->type].open) {
+		a.type = requests[ask->type].answer;
+		fd = answer_by_table(s, asker->who, ask, &a);
+	} else {
+		answer_other(s, asker->who, ask, &a);
+	}
+	return message_try_send(sock, &a, &fd, fd >= 0 ? 1 : 0);
+}
+
+int answer_asks(const struct answer_sources *s, struct asker *asker, int sock)
+{
+	for (int i = 0; i < MAX_ASKS_A_TURN; i++) {
+		struct message ask;
+		int fds[2], r = message_recv(sock, &ask, fds, MSG_DONTWAIT);
+
+		if (r == -EAGAIN)
+			return 0;
+		if (r <= 0)
+			return r < 0 ? r : -ECONNRESET;
+		(void)close_fd(fds[0]);
+		(void)close_fd(fds[1]);
+		if (answer_one(s, asker, &ask, sock) == -EAGAIN)
+			return -EAGAIN;
+	}
+	return 0;
+}
