@@ -95,37 +95,29 @@ static int find_user(const struct answer_sources *s, const struct message *ask, 
 	return opener_user(ask->ask_pid.pid, &ret->answer_user.uid);
 }
 
-/* ---- Who may ask for what ---- */
-
-/*
- * Whoever talks to a network or a terminal, or reads hostile files, gets no further than what its
- * own work needs. Who is in no row has no ask socket.
- */
-#define MAY(who) (1u << PEER_##who)
+/* ---- How each request is answered ---- */
 
 static const struct request {
-	uint32_t may_ask; /* 1 << enum peer */
-	uint32_t answer;  /* type of the answer */
+	uint32_t answer; /* type of the answer */
 	/* A descriptor to hand over, 0, or -errno; ret is of the type above, all else of it 0.
 	 * NULL: only the broker itself knows. */
 	int (*open)(const struct answer_sources *s, const struct message *ask, struct message *ret);
 	bool is_file;	  /* that is refused while it is set aside for who asks */
 	bool takes_share; /* what it costs is for a stranger to choose */
 } requests[MESSAGE_N_TYPES] = {
-	[MESSAGE_ASK_MAPS] = {MAY(PROFILER), MESSAGE_ANSWER, open_maps, false},
-	[MESSAGE_ASK_FILE] = {MAY(PROFILER), MESSAGE_ANSWER, open_mapped_file, true, true},
-	[MESSAGE_ASK_CGROUP] = {MAY(PROFILER), MESSAGE_ANSWER, open_cgroup, false},
-	[MESSAGE_ASK_CGROUP_PATH] = {MAY(PROFILER), MESSAGE_ANSWER_TEXT, find_cgroup_path, false},
-	[MESSAGE_ASK_CONTAINER] = {MAY(PROFILER), MESSAGE_ANSWER, open_container, false},
-	[MESSAGE_ASK_PROCESS] = {MAY(PROFILER), MESSAGE_ANSWER_PROCESS, find_process, false},
-	[MESSAGE_ASK_USER] = {MAY(PROFILER), MESSAGE_ANSWER_USER, find_user, false},
-	[MESSAGE_ASK_PERF_MAP] = {MAY(PROFILER), MESSAGE_ANSWER, open_perf_map, false, true},
-	/* While it reads a recording. */
-	[MESSAGE_ASK_RECORDED_FILE] = {MAY(PROFILER), MESSAGE_ANSWER, open_recorded_file, true},
-	[MESSAGE_ASK_DEBUG_FILE] = {MAY(SYMBOLIZER), MESSAGE_ANSWER, open_debug_file, true},
-	[MESSAGE_ASK_SPLIT_FILE] = {MAY(SYMBOLIZER), MESSAGE_ANSWER, open_split_file, false},
-	[MESSAGE_ASK_STATISTICS] = {MAY(METRICS), MESSAGE_ANSWER, NULL, false},
-	[MESSAGE_ASK_FLUSH] = {MAY(METRICS), MESSAGE_ANSWER, NULL, false},
+	[MESSAGE_ASK_MAPS] = {MESSAGE_ANSWER, open_maps, false},
+	[MESSAGE_ASK_FILE] = {MESSAGE_ANSWER, open_mapped_file, true, true},
+	[MESSAGE_ASK_CGROUP] = {MESSAGE_ANSWER, open_cgroup, false},
+	[MESSAGE_ASK_CGROUP_PATH] = {MESSAGE_ANSWER_TEXT, find_cgroup_path, false},
+	[MESSAGE_ASK_CONTAINER] = {MESSAGE_ANSWER, open_container, false},
+	[MESSAGE_ASK_PROCESS] = {MESSAGE_ANSWER_PROCESS, find_process, false},
+	[MESSAGE_ASK_USER] = {MESSAGE_ANSWER_USER, find_user, false},
+	[MESSAGE_ASK_PERF_MAP] = {MESSAGE_ANSWER, open_perf_map, false, true},
+	[MESSAGE_ASK_RECORDED_FILE] = {MESSAGE_ANSWER, open_recorded_file, true},
+	[MESSAGE_ASK_DEBUG_FILE] = {MESSAGE_ANSWER, open_debug_file, true},
+	[MESSAGE_ASK_SPLIT_FILE] = {MESSAGE_ANSWER, open_split_file, false},
+	[MESSAGE_ASK_STATISTICS] = {MESSAGE_ANSWER, NULL, false},
+	[MESSAGE_ASK_FLUSH] = {MESSAGE_ANSWER, NULL, false},
 };
 
 /* The error stands at the same place of all answers. */
@@ -139,26 +131,17 @@ _Static_assert(offsetof(struct message, answer.error) ==
 		       offsetof(struct message, answer_user.error),
 	       "user");
 
-bool answer_has_asks(enum peer who)
-{
-	for (int i = 0; i < MESSAGE_N_TYPES; i++) {
-		if (requests[i].may_ask & (1u << who))
-			return true;
-	}
-	return false;
-}
-
 /* No child of ours asks for what it may not have, unless somebody else speaks through it. */
 static bool is_refused(const struct answer_sources *s, struct asker *asker,
 		       const struct message *ask)
 {
-	if ((requests[ask->type].may_ask & (1u << asker->who)) &&
+	if ((asker->row->may_ask & ASK_BIT(ask->type)) &&
 	    (ask->type != MESSAGE_ASK_RECORDED_FILE || s->recording))
 		return false;
 	if (!asker->refused)
 		log_warning("the %s (pid %d) has no right to its request %u, which is refused: the "
 			    "process may have been taken over",
-			    peer_name(asker->who), (int)asker->pid, ask->type);
+			    asker->name, (int)asker->pid, ask->type);
 	asker->refused = true;
 	return true;
 }
@@ -175,8 +158,8 @@ static int unless_set_aside(const struct strikes *strikes, enum peer who, int ow
 }
 
 /* What only the broker knows. */
-static void answer_other(const struct answer_sources *s, enum peer who, const struct message *ask,
-			 struct message *a)
+static void answer_other(const struct answer_sources *s, struct peer_id who,
+			 const struct message *ask, struct message *a)
 {
 	int r = s->other ? s->other(s->ctx, who, ask, a) : -EOPNOTSUPP;
 
@@ -227,9 +210,9 @@ static int answer_one(const struct answer_sources *s, struct asker *asker,
 		a.answer.error = -EPERM;
 	} else if (requests[ask->type].open) {
 		a.type = requests[ask->type].answer;
-		fd = answer_by_table(s, asker->who, ask, &a);
+		fd = answer_by_table(s, asker->row->kind, ask, &a);
 	} else {
-		answer_other(s, asker->who, ask, &a);
+		answer_other(s, asker->id, ask, &a);
 	}
 	return message_try_send(sock, &a, &fd, fd >= 0 ? 1 : 0);
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What children ask the broker for: who may ask for what, and what each request is answered with.
- * Everything that a child gets opened goes through here; the opening itself, with all checks of
- * what was asked for, is src/opener.
+ * What children ask the broker for, and what each request is answered with; what the child's row
+ * (peers.h) does not allow is refused. Everything that a child gets opened goes through here; the
+ * opening itself, with all checks of what was asked for, is src/opener.
  */
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "src/broker/peers.h"
 #include "src/broker/strikes.h"
 #include "src/process/message.h"
 #include "util/time-share.h"
@@ -21,7 +22,7 @@ struct answer_sources {
 	bool recording;
 	/* Answers a request that the opener knows nothing of; NULL: there is none. 0, or -errno,
 	 * and the child is told. */
-	int (*other)(void *ctx, enum peer who, const struct message *ask, struct message *ret);
+	int (*other)(void *ctx, struct peer_id who, const struct message *ask, struct message *ret);
 	/* A debug file that this host has not; NULL: there is no other place. A descriptor, or
 	 * -errno for the child to be told. */
 	int (*debug_file)(void *ctx, const struct message *ask);
@@ -29,13 +30,13 @@ struct answer_sources {
 };
 
 struct asker {
-	enum peer who;
-	pid_t pid;    /* for the log */
+	const struct peer_row *row;
+	struct peer_id id;
+	const char *name; /* for the log */
+	pid_t pid;
 	bool refused; /* it asked for what it may not have: logged once */
 };
 
-/* It may ask for something: who may not has no socket for it. */
-bool answer_has_asks(enum peer who);
 /* Answers what waits on the socket, though not for ever: 0; -EAGAIN: the child does not read its
  * answers; other -errno: nothing comes from there any more. */
 int answer_asks(const struct answer_sources *s, struct asker *asker, int sock);

@@ -30,41 +30,41 @@
  * file may take. */
 #define REOPEN_DEADLINE_NS (30 * NSEC_PER_SEC)
 
-static void on_message(void *ctx, enum peer who, const struct message *m)
+static void on_message(void *ctx, struct peer_id who, const struct message *m)
 {
 	struct broker *b = ctx;
 
-	if (m->type == MESSAGE_STACK_SIZE && who == PEER_PROFILER)
+	if (m->type == MESSAGE_STACK_SIZE && who.kind == PEER_PROFILER)
 		broker_resize_stacks(b, m->stack_size.bytes);
-	if (m->type == MESSAGE_FETCHED && who == PEER_FETCHER)
+	if (m->type == MESSAGE_FETCHED && who.kind == PEER_FETCHER)
 		broker_tell_fetched(b, m);
 	if (m->type != MESSAGE_RESULT)
 		return;
-	if (who == PEER_FETCHER) {
+	if (who.kind == PEER_FETCHER) {
 		/* It cannot fetch, and has said why. */
-		supervisor_stop(b->supervisor, PEER_FETCHER);
+		supervisor_stop(b->supervisor, peer_only(PEER_FETCHER));
 		return;
 	}
-	if (who == PEER_METRICS) {
+	if (who.kind == PEER_METRICS) {
 		/* It cannot serve, and has said why. */
 		listener_close(&b->metrics);
-		supervisor_stop(b->supervisor, PEER_METRICS);
+		supervisor_stop(b->supervisor, peer_only(PEER_METRICS));
 		return;
 	}
 	if (m->result.code < 0)
 		b->result = m->result.code;
-	if (who == PEER_SYMBOLIZER) {
+	if (who.kind == PEER_SYMBOLIZER) {
 		b->written_outputs = m->result.written;
 		memcpy(b->output_errors, m->result.output_errors, sizeof(b->output_errors));
 	}
-	if (who == PEER_PROFILER && m->result.code < 0)
+	if (who.kind == PEER_PROFILER && m->result.code < 0)
 		b->input_damaged = true;
 	/* The input is finished or unreadable, or the user has quit top. */
-	if ((who == PEER_PROFILER && b->options.input_path) || who == PEER_SCREEN)
+	if ((who.kind == PEER_PROFILER && b->options.input_path) || who.kind == PEER_SCREEN)
 		broker_stop(b);
 }
 
-static void on_gone(void *ctx, enum peer who, bool clean);
+static void on_gone(void *ctx, struct peer_id who, bool clean);
 
 static void forget_exports(struct broker *b)
 {
@@ -72,20 +72,20 @@ static void forget_exports(struct broker *b)
 	b->forget_exports = false;
 }
 
-static void on_died(void *ctx, enum peer who)
+static void on_died(void *ctx, struct peer_id who)
 {
 	struct broker *b = ctx;
 
 	status_counts_add(&b->counts_of_the_dead, &supervisor_status(b->supervisor, who)->counts);
-	if (who == PEER_EXPORTER && b->forget_exports)
+	if (who.kind == PEER_EXPORTER && b->forget_exports)
 		forget_exports(b);
-	if (who == PEER_FETCHER)
+	if (who.kind == PEER_FETCHER)
 		broker_tell_fetched(b, NULL);
 }
 
 /* ---- Metrics ---- */
 
-static int on_ask(void *ctx, enum peer who, const struct message *ask, struct message *ret)
+static int on_ask(void *ctx, struct peer_id who, const struct message *ask, struct message *ret)
 {
 	struct broker *b = ctx;
 	struct statistics s;
@@ -134,9 +134,9 @@ static void reload_metrics(struct broker *b)
 	if (!text_equal(b->metrics_listen, b->options.config->metrics_listen) || b->metrics.fd < 0)
 		listen_for_metrics(b);
 	if (b->metrics.fd >= 0)
-		supervisor_restart(b->supervisor, PEER_METRICS);
-	else if (supervisor_running(b->supervisor, PEER_METRICS))
-		supervisor_stop(b->supervisor, PEER_METRICS);
+		supervisor_restart(b->supervisor, peer_only(PEER_METRICS));
+	else if (supervisor_running(b->supervisor, peer_only(PEER_METRICS)))
+		supervisor_stop(b->supervisor, peer_only(PEER_METRICS));
 }
 
 /* ---- Life ---- */
@@ -146,17 +146,17 @@ static int start_children(struct broker *b)
 	int r = 0;
 
 	if (b->options.screen)
-		r = supervisor_start(b->supervisor, PEER_SCREEN);
+		r = supervisor_start(b->supervisor, peer_only(PEER_SCREEN));
 	else if (!b->options.capture)
-		r = supervisor_start(b->supervisor, PEER_EXPORTER);
+		r = supervisor_start(b->supervisor, peer_only(PEER_EXPORTER));
 	if (r == 0)
 		r = broker_start_fetcher(b);
 	if (r == 0)
-		r = supervisor_start(b->supervisor, PEER_SYMBOLIZER);
+		r = supervisor_start(b->supervisor, peer_only(PEER_SYMBOLIZER));
 	if (r == 0)
-		r = supervisor_start(b->supervisor, PEER_PROFILER);
+		r = supervisor_start(b->supervisor, peer_only(PEER_PROFILER));
 	if (r == 0 && b->metrics.fd >= 0)
-		r = supervisor_start(b->supervisor, PEER_METRICS);
+		r = supervisor_start(b->supervisor, peer_only(PEER_METRICS));
 	if (r < 0)
 		log_error("the children cannot be started: %s", strerror(-r));
 	return r;
@@ -165,32 +165,32 @@ static int start_children(struct broker *b)
 static void on_deadline(void *ctx)
 {
 	struct broker *b = ctx;
+	struct peer_id who;
 
 	if (b->reopen) {
-		enum peer who = supervisor_running(b->supervisor, PEER_PROFILER) ? PEER_PROFILER
-										 : PEER_SYMBOLIZER;
-
+		who = peer_only(supervisor_running(b->supervisor, peer_only(PEER_PROFILER))
+					? PEER_PROFILER
+					: PEER_SYMBOLIZER);
 		log_warning("the %s did not exit in time for the new config: its unsettled data is "
 			    "lost",
-			    peer_name(who));
+			    supervisor_name(b->supervisor, who));
 		supervisor_kill(b->supervisor, who);
 		return;
 	}
-	for (int i = 0; i < PEER_N; i++) {
-		if (!supervisor_running(b->supervisor, (enum peer)i))
+	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);) {
+		if (!supervisor_running(b->supervisor, who))
 			continue;
 		log_warning("the %s did not finish in time: its unsettled data is lost",
-			    peer_name((enum peer)i));
+			    supervisor_name(b->supervisor, who));
 		b->result = -ETIMEDOUT;
-		supervisor_kill(b->supervisor, (enum peer)i);
+		supervisor_kill(b->supervisor, who);
 	}
 }
 
 int broker_new(struct broker **ret, struct loop *loop, const struct broker_options *options)
 {
 	_cleanup_(broker_freep) struct broker *b = calloc(1, sizeof(*b));
-	struct supervisor_callbacks callbacks = {.setup = broker_set_up,
-						 .message = on_message,
+	struct supervisor_callbacks callbacks = {.message = on_message,
 						 .died = on_died,
 						 .answer = on_ask,
 						 .debug_file = broker_debug_file,
@@ -223,7 +223,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	r = options->input_path ? 0 : broker_open_events(b);
 	if (r < 0)
 		return r;
-	r = supervisor_new(&b->supervisor, loop, &callbacks,
+	r = supervisor_new(&b->supervisor, loop, peer_rows, n_peer_rows, &callbacks,
 			   options->config->symbolizer_file_timeout_ns);
 	if (r < 0)
 		return r;
@@ -267,16 +267,18 @@ void broker_stop(struct broker *b)
 	if (b->options.stop_deadline_ns)
 		loop_set_timer(b->loop, b->deadline_timer, b->options.stop_deadline_ns);
 	/* What a live view has not shown yet is of no use to anybody. */
-	supervisor_stop(b->supervisor, b->options.screen ? PEER_SCREEN : PEER_PROFILER);
+	supervisor_stop(b->supervisor, peer_only(b->options.screen ? PEER_SCREEN : PEER_PROFILER));
 }
 
 void broker_kill(struct broker *b)
 {
+	struct peer_id who;
+
 	b->stopping = true;
 	b->reopen = false;
 	b->result = -EINTR;
-	for (int i = 0; i < PEER_N; i++)
-		supervisor_kill(b->supervisor, (enum peer)i);
+	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);)
+		supervisor_kill(b->supervisor, who);
 }
 
 void broker_reap(struct broker *b)
@@ -288,7 +290,7 @@ void broker_reap(struct broker *b)
 static void leave_for_reload(struct broker *b, enum peer who)
 {
 	loop_set_timer(b->loop, b->deadline_timer, REOPEN_DEADLINE_NS);
-	supervisor_stop(b->supervisor, who);
+	supervisor_stop(b->supervisor, peer_only(who));
 }
 
 /* The events are made anew for a new config; the profiler that read the old ones has left. */
@@ -302,10 +304,10 @@ static void reopen_events(struct broker *b)
 	memcpy(b->options.events, b->next_events, sizeof(b->options.events));
 	b->options.n_events = b->n_next_events;
 	if (b->renew_symbolizer)
-		r = supervisor_start(b->supervisor, PEER_SYMBOLIZER);
+		r = supervisor_start(b->supervisor, peer_only(PEER_SYMBOLIZER));
 	b->renew_symbolizer = false;
 	if (r < 0 || (r = broker_open_events(b)) < 0 ||
-	    (r = supervisor_start(b->supervisor, PEER_PROFILER)) < 0 ||
+	    (r = supervisor_start(b->supervisor, peer_only(PEER_PROFILER))) < 0 ||
 	    (r = broker_enable(b)) < 0) {
 		log_error("sampling cannot continue after the reload: %s", strerror(-r));
 		b->result = r;
@@ -313,32 +315,33 @@ static void reopen_events(struct broker *b)
 	}
 }
 
-static void on_gone(void *ctx, enum peer who, bool clean)
+static void on_gone(void *ctx, struct peer_id who, bool clean)
 {
 	struct broker *b = ctx;
 
 	/* Alone: it could not serve, or is not wanted any more. */
-	if (who == PEER_FETCHER || (who == PEER_METRICS && !b->exporter_gone))
+	if (who.kind == PEER_FETCHER || (who.kind == PEER_METRICS && !b->exporter_gone))
 		return;
 	if (!clean && b->result == 0 && b->stopping)
 		b->result = -ECHILD;
-	if (who == PEER_PROFILER && b->reopen && b->renew_symbolizer) {
+	if (who.kind == PEER_PROFILER && b->reopen && b->renew_symbolizer) {
 		leave_for_reload(b, PEER_SYMBOLIZER);
 		return;
 	}
-	if ((who == PEER_PROFILER || who == PEER_SYMBOLIZER) && b->reopen) {
+	if ((who.kind == PEER_PROFILER || who.kind == PEER_SYMBOLIZER) && b->reopen) {
 		reopen_events(b);
 		return;
 	}
-	if (who == PEER_SYMBOLIZER && supervisor_running(b->supervisor, PEER_FETCHER))
-		supervisor_stop(b->supervisor, PEER_FETCHER);
-	if (who == PEER_PROFILER && !b->options.screen) {
-		supervisor_stop(b->supervisor, PEER_SYMBOLIZER);
-	} else if (who == PEER_SYMBOLIZER && !b->options.capture && !b->options.screen) {
-		supervisor_stop(b->supervisor, PEER_EXPORTER);
-	} else if (who == PEER_EXPORTER) {
+	if (who.kind == PEER_SYMBOLIZER &&
+	    supervisor_running(b->supervisor, peer_only(PEER_FETCHER)))
+		supervisor_stop(b->supervisor, peer_only(PEER_FETCHER));
+	if (who.kind == PEER_PROFILER && !b->options.screen) {
+		supervisor_stop(b->supervisor, peer_only(PEER_SYMBOLIZER));
+	} else if (who.kind == PEER_SYMBOLIZER && !b->options.capture && !b->options.screen) {
+		supervisor_stop(b->supervisor, peer_only(PEER_EXPORTER));
+	} else if (who.kind == PEER_EXPORTER) {
 		b->exporter_gone = true;
-		supervisor_stop(b->supervisor, PEER_METRICS);
+		supervisor_stop(b->supervisor, peer_only(PEER_METRICS));
 	} else if (!b->finished) {
 		b->finished = true;
 		b->options.done(b->options.ctx, b->result);
@@ -403,22 +406,22 @@ int broker_reload(struct broker *b, const struct config *config, const struct br
 	b->options.interval_ns = config->reporter_interval_ns;
 	supervisor_set_file_timeout(b->supervisor, config->symbolizer_file_timeout_ns);
 	log.log.level = (uint32_t)log_get_level();
-	(void)supervisor_send(b->supervisor, PEER_PROFILER, &log, NULL, 0);
+	(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &log, NULL, 0);
 	broker_forget_failed_dir(&b->spool);
 	broker_forget_failed_dir(&b->store);
 	broker_forget_failed_dir(&b->debug_cache);
 	/* The symbolizer stays: it holds what the exporter has not settled and gives it to the new
 	 * one. */
-	if (supervisor_running(b->supervisor, PEER_SYMBOLIZER)) {
-		int control = supervisor_control(b->supervisor, PEER_SYMBOLIZER);
+	if (supervisor_running(b->supervisor, peer_only(PEER_SYMBOLIZER))) {
+		int control = supervisor_control(b->supervisor, peer_only(PEER_SYMBOLIZER));
 
 		if (broker_set_up_symbolizer_again(b, control) < 0)
 			log_warning("the symbolizer does not accept the new config");
 	}
 	b->forget_exports = other_exports;
-	if (other_exports && !supervisor_running(b->supervisor, PEER_EXPORTER))
+	if (other_exports && !supervisor_running(b->supervisor, peer_only(PEER_EXPORTER)))
 		forget_exports(b);
-	supervisor_restart(b->supervisor, PEER_EXPORTER);
+	supervisor_restart(b->supervisor, peer_only(PEER_EXPORTER));
 	reload_metrics(b);
 	broker_reload_fetcher(b);
 	if (resample) {
@@ -450,7 +453,7 @@ int broker_pause(struct broker *b, bool pause)
 		b->events[0].cpus.items[i].enabled_ns = 0;
 	m.pause.paused = pause;
 	/* Without a profiler the next one hears of it at its start. */
-	(void)supervisor_send(b->supervisor, PEER_PROFILER, &m, NULL, 0);
+	(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
 	return 0;
 }
 
@@ -467,12 +470,12 @@ int broker_flush(struct broker *b)
 		return -EBUSY;
 	m.flush.id = ++b->flush_id;
 	b->flushed_at_ns = clock_monotonic_ns();
-	return supervisor_send(b->supervisor, PEER_PROFILER, &m, NULL, 0);
+	return supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
 }
 
 bool broker_flushed(const struct broker *b)
 {
-	return supervisor_status(b->supervisor, PEER_PROFILER)->flushed >= b->flush_id;
+	return supervisor_status(b->supervisor, peer_only(PEER_PROFILER))->flushed >= b->flush_id;
 }
 
 void broker_user(const struct broker *b, uid_t *ret_uid, gid_t *ret_gid)
@@ -493,12 +496,12 @@ void broker_progress(const struct broker *b, uint64_t *ret_samples, uint64_t *re
 
 uint64_t broker_drained_ns(const struct broker *b)
 {
-	return supervisor_status(b->supervisor, PEER_PROFILER)->drained_ns;
+	return supervisor_status(b->supervisor, peer_only(PEER_PROFILER))->drained_ns;
 }
 
 void broker_tell_screen(struct broker *b, const struct message *m)
 {
-	(void)supervisor_try_send(b->supervisor, PEER_SCREEN, m);
+	(void)supervisor_try_send(b->supervisor, peer_only(PEER_SCREEN), m);
 }
 
 const struct sample_features *broker_features(const struct broker *b)

@@ -58,7 +58,8 @@ int broker_debug_file(void *ctx, const struct message *ask)
 		return fd;
 	m.fetch.n = n;
 	memcpy(m.fetch.build_id, ask->ask_debug_file.build_id, n);
-	return supervisor_try_send(b->supervisor, PEER_FETCHER, &m) == 0 ? -EINPROGRESS : -ENOENT;
+	return supervisor_try_send(b->supervisor, peer_only(PEER_FETCHER), &m) == 0 ? -EINPROGRESS
+										    : -ENOENT;
 }
 
 void broker_tell_fetched(struct broker *b, const struct message *from)
@@ -70,23 +71,23 @@ void broker_tell_fetched(struct broker *b, const struct message *from)
 	m.fetch.error = -ECONNRESET;
 	if (from)
 		m.fetch = from->fetch;
-	(void)supervisor_try_send(b->supervisor, PEER_SYMBOLIZER, &m);
+	(void)supervisor_try_send(b->supervisor, peer_only(PEER_SYMBOLIZER), &m);
 }
 
 int broker_start_fetcher(struct broker *b)
 {
-	return open_cache(b) < 0 ? 0 : supervisor_start(b->supervisor, PEER_FETCHER);
+	return open_cache(b) < 0 ? 0 : supervisor_start(b->supervisor, peer_only(PEER_FETCHER));
 }
 
 void broker_reload_fetcher(struct broker *b)
 {
 	const struct message m = {.type = MESSAGE_FETCHED};
-	bool runs = supervisor_running(b->supervisor, PEER_FETCHER);
+	bool runs = supervisor_running(b->supervisor, peer_only(PEER_FETCHER));
 
 	if (open_cache(b) >= 0)
-		supervisor_restart(b->supervisor, PEER_FETCHER);
+		supervisor_restart(b->supervisor, peer_only(PEER_FETCHER));
 	else if (runs)
-		supervisor_stop(b->supervisor, PEER_FETCHER);
+		supervisor_stop(b->supervisor, peer_only(PEER_FETCHER));
 	if (b->debug_cache.fd >= 0 && !runs)
-		(void)supervisor_try_send(b->supervisor, PEER_SYMBOLIZER, &m);
+		(void)supervisor_try_send(b->supervisor, peer_only(PEER_SYMBOLIZER), &m);
 }

@@ -3,6 +3,7 @@
 /* Inside of the broker: its state, and how the children are set up (setup.c). */
 #include "src/broker/broker.h"
 #include "src/broker/events.h"
+#include "src/broker/peers.h"
 #include "src/broker/supervisor.h"
 #include "src/opener/listener.h"
 #include "src/process/privileges.h"
@@ -74,8 +75,13 @@ void broker_counts(const struct broker *b, struct status_counts *ret);
 /* Those, and how things stand. */
 void statistics_collect(const struct broker *b, struct statistics *ret);
 
-/* supervisor_callbacks.setup of the broker. */
-int broker_set_up(void *ctx, enum peer who, int control, int status_fd);
+/* peer_row.set_up of each kind. */
+int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int status_fd);
+int broker_set_up_symbolizer(void *ctx, struct peer_id who, int control, int status_fd);
+int broker_set_up_exporter(void *ctx, struct peer_id who, int control, int status_fd);
+int broker_set_up_screen(void *ctx, struct peer_id who, int control, int status_fd);
+int broker_set_up_metrics(void *ctx, struct peer_id who, int control, int status_fd);
+int broker_set_up_fetcher(void *ctx, struct peer_id who, int control, int status_fd);
 /* Opened once for each path that is configured, and tried once a reload; told when it cannot be.
  * path "": not wanted. The descriptor, negative without one. */
 int broker_open_state_dir(struct broker *b, struct broker_state_dir *d, const char *path,

@@ -8,6 +8,7 @@ libbroker_a_SOURCES = \
 	src/broker/filter-texts.c src/broker/filter-texts.h \
 	src/broker/internal.h \
 	src/broker/set-aside.c \
+	src/broker/peers.c src/broker/peers.h \
 	src/broker/sampling.c \
 	src/broker/setup.c \
 	src/broker/statistics.c \
@@ -18,7 +19,8 @@ libbroker_a_SOURCES = \
 
 check_PROGRAMS += tests/unit/test-supervisor
 tests_unit_test_supervisor_SOURCES = tests/unit/test-supervisor.c tests/unit/test.h
-tests_unit_test_supervisor_LDADD = libbroker.a libopener.a libprocess.a libutil.a
+tests_unit_test_supervisor_LDADD = libbroker.a libconfig.a libopener.a libprocess.a libsample.a \
+	libprofile.a libutil.a $(INIH_LIBS)
 
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h

@@ -112,7 +112,7 @@ void broker_resize_stacks(struct broker *b, uint32_t bytes)
 			(void)broker_send_event(b, &e->cpus.items[i]);
 	}
 	m.stack_size.bytes = o->stack_bytes;
-	(void)supervisor_send(b->supervisor, PEER_PROFILER, &m, NULL, 0);
+	(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
 }
 
 /* ---- Hotplug ---- */
@@ -131,7 +131,7 @@ static void remove_cpu(struct broker *b, int cpu)
 	struct message m = {.type = MESSAGE_CPU_REMOVE};
 
 	m.cpu.cpu = cpu;
-	(void)supervisor_send(b->supervisor, PEER_PROFILER, &m, NULL, 0);
+	(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
 	for (uint32_t i = 0; i < b->options.n_events; i++)
 		events_remove_cpu(&b->events[i], cpu);
 }

@@ -71,7 +71,7 @@ int broker_send_cpu(const struct broker *b, const struct cpu_events *c, bool cam
 	m.cpu.came_online = came_online;
 	m.cpu.sample_ring_bytes = c->events.sample_ring_bytes;
 	m.cpu.sideband_ring_bytes = c->events.sideband_ring_bytes;
-	r = supervisor_send(b->supervisor, PEER_PROFILER, &m, fds, fds[1] >= 0 ? 2 : 1);
+	r = supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, fds, fds[1] >= 0 ? 2 : 1);
 	return r < 0 ? r : broker_send_event(b, c);
 }
 
@@ -83,7 +83,7 @@ int broker_send_event(const struct broker *b, const struct cpu_events *c)
 		return 0;
 	m.cpu.cpu = c->events.cpu;
 	m.cpu.index = c->events.index;
-	return supervisor_send(b->supervisor, PEER_PROFILER, &m, &c->events.event_fd, 1);
+	return supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, &c->events.event_fd, 1);
 }
 
 static int send_filter(void *ctx, const char *text)
@@ -153,8 +153,9 @@ static int send_cpus(const struct broker *b, const struct events *e)
 	return r;
 }
 
-static int set_up_profiler(struct broker *b, int control, int status_fd)
+int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int status_fd)
 {
+	struct broker *b = ctx;
 	const struct config *c = b->options.config;
 	struct setup_profiler s = {
 		.n_events = b->options.n_events,
@@ -281,8 +282,9 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 	return r;
 }
 
-static int set_up_symbolizer(struct broker *b, int control, int status_fd)
+int broker_set_up_symbolizer(void *ctx, struct peer_id who, int control, int status_fd)
 {
+	struct broker *b = ctx;
 	int r = send_symbolizer_config(b, control, status_fd);
 
 	if (r == 0)
@@ -408,8 +410,9 @@ static const enum otlp_dialect dialects[] = {[CONFIG_COLLECTOR] = OTLP_PLAIN,
 					     [CONFIG_PYROSCOPE] = OTLP_PYROSCOPE,
 					     [CONFIG_PARCA] = OTLP_PARCA};
 
-static int set_up_exporter(struct broker *b, int control, int status_fd)
+int broker_set_up_exporter(void *ctx, struct peer_id who, int control, int status_fd)
 {
+	struct broker *b = ctx;
 	const struct config *c = b->options.config;
 	struct setup_exporter s = {
 		.spool_max_bytes = c->spool_max_bytes,
@@ -447,8 +450,9 @@ static int set_up_exporter(struct broker *b, int control, int status_fd)
 	return r < 0 ? r : setup_send_start(control);
 }
 
-static int set_up_screen(struct broker *b, int control, int status_fd)
+int broker_set_up_screen(void *ctx, struct peer_id who, int control, int status_fd)
 {
+	struct broker *b = ctx;
 	struct setup_screen s;
 	int r;
 
@@ -463,8 +467,9 @@ static int set_up_screen(struct broker *b, int control, int status_fd)
 	return r < 0 ? r : setup_send_start(control);
 }
 
-static int set_up_metrics(struct broker *b, int control, int status_fd)
+int broker_set_up_metrics(void *ctx, struct peer_id who, int control, int status_fd)
 {
+	const struct broker *b = ctx;
 	const struct config *c = b->options.config;
 	struct setup_metrics s = {.profile_bytes = PULL_BYTES, .n_cpus = b->events[0].cpus.n};
 	int r;
@@ -496,8 +501,9 @@ static int send_urls(int control, const char *urls)
 	return r;
 }
 
-static int set_up_fetcher(struct broker *b, int control, int status_fd)
+int broker_set_up_fetcher(void *ctx, struct peer_id who, int control, int status_fd)
 {
+	const struct broker *b = ctx;
 	const struct config *c = b->options.config;
 	struct setup_fetcher s = {
 		.common = common_setup(b, 0, DATA_BYTES),
@@ -517,29 +523,6 @@ static int set_up_fetcher(struct broker *b, int control, int status_fd)
 	if (r == 0)
 		r = send_urls(control, c->debuginfod_urls);
 	return r < 0 ? r : setup_send_start(control);
-}
-
-int broker_set_up(void *ctx, enum peer who, int control, int status_fd)
-{
-	struct broker *b = ctx;
-
-	switch (who) {
-	case PEER_PROFILER:
-		return set_up_profiler(b, control, status_fd);
-	case PEER_SYMBOLIZER:
-		return set_up_symbolizer(b, control, status_fd);
-	case PEER_EXPORTER:
-		return set_up_exporter(b, control, status_fd);
-	case PEER_SCREEN:
-		return set_up_screen(b, control, status_fd);
-	case PEER_METRICS:
-		return set_up_metrics(b, control, status_fd);
-	case PEER_FETCHER:
-		return set_up_fetcher(b, control, status_fd);
-	case PEER_N:
-		break;
-	}
-	return -EINVAL;
 }
 
 int broker_set_up_symbolizer_again(struct broker *b, int control)

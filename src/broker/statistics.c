@@ -35,10 +35,12 @@ static bool read_load(pid_t pid, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
 void broker_load(const struct broker *b, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
 {
 	uint64_t cpu_ns, rss_bytes;
+	struct peer_id who;
 
 	*ret_cpu_ns = *ret_rss_bytes = 0;
-	for (int i = -1; i < PEER_N; i++) {
-		pid_t pid = i < 0 ? getpid() : supervisor_pid(b->supervisor, (enum peer)i);
+	(void)read_load(getpid(), ret_cpu_ns, ret_rss_bytes);
+	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);) {
+		pid_t pid = supervisor_pid(b->supervisor, who);
 
 		if (pid <= 0 || !read_load(pid, &cpu_ns, &rss_bytes))
 			continue;
@@ -49,9 +51,11 @@ void broker_load(const struct broker *b, uint64_t *ret_cpu_ns, uint64_t *ret_rss
 
 void broker_counts(const struct broker *b, struct status_counts *ret)
 {
+	struct peer_id who;
+
 	*ret = b->counts_of_the_dead;
-	for (int i = 0; i < PEER_N; i++)
-		status_counts_add(ret, &supervisor_status(b->supervisor, (enum peer)i)->counts);
+	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);)
+		status_counts_add(ret, &supervisor_status(b->supervisor, who)->counts);
 }
 
 static bool is_wanted(const struct broker *b, int process)
@@ -61,13 +65,14 @@ static bool is_wanted(const struct broker *b, int process)
 	if (process == PEER_SCREEN)
 		return b->options.screen != NULL;
 	if (process == PEER_FETCHER) /* nothing is amiss without it */
-		return supervisor_running(b->supervisor, PEER_FETCHER);
+		return supervisor_running(b->supervisor, peer_only(PEER_FETCHER));
 	return process != PEER_METRICS || b->metrics.fd >= 0;
 }
 
 void statistics_collect(const struct broker *b, struct statistics *ret)
 {
-	const struct status_page *exporter = supervisor_status(b->supervisor, PEER_EXPORTER);
+	const struct status_page *exporter =
+		supervisor_status(b->supervisor, peer_only(PEER_EXPORTER));
 	uint64_t now = clock_monotonic_ns(), drained = broker_drained_ns(b);
 
 	memset(ret, 0, sizeof(*ret)); /* it is sent as it is, padding and all */
@@ -79,14 +84,13 @@ void statistics_collect(const struct broker *b, struct statistics *ret)
 	ret->drained_before_ns = !drained ? UINT64_MAX : now > drained ? now - drained : 0;
 	for (int i = 0; i < STATISTICS_N_PROCESSES; i++) {
 		struct statistics_process *p = &ret->processes[i];
+		struct peer_id who = peer_only((enum peer)i);
 		bool broker = i == STATISTICS_BROKER;
 
-		p->pid =
-			(uint64_t)(broker ? getpid() : supervisor_pid(b->supervisor, (enum peer)i));
-		p->starts = broker ? 1 : supervisor_starts(b->supervisor, (enum peer)i);
+		p->pid = (uint64_t)(broker ? getpid() : supervisor_pid(b->supervisor, who));
+		p->starts = broker ? 1 : supervisor_starts(b->supervisor, who);
 		p->wanted = is_wanted(b, i);
-		p->ready =
-			broker || (p->pid && supervisor_status(b->supervisor, (enum peer)i)->ready);
+		p->ready = broker || (p->pid && supervisor_status(b->supervisor, who)->ready);
 		if (p->pid)
 			(void)read_load((pid_t)p->pid, &p->cpu_ns, &p->rss_bytes);
 	}

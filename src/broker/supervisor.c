@@ -47,6 +47,9 @@ struct effort {
 };
 
 struct child {
+	struct peer_id id;
+	const struct peer_row *row;
+	char name[32];
 	pid_t pid; /* 0: not running */
 	int control, ask, status_fd;
 	struct status_page *status;
@@ -66,7 +69,8 @@ struct supervisor {
 	struct supervisor_callbacks callbacks;
 	uint64_t file_timeout_ns;
 	int exe_fd, timer;
-	struct child children[PEER_N];
+	struct child *children; /* by row, then by index */
+	uint32_t n_children;
 	struct strikes strikes;
 	struct time_share opener_share;
 	struct answer_sources sources;
@@ -74,10 +78,58 @@ struct supervisor {
 
 static void on_watch(void *ctx);
 
-int supervisor_new(struct supervisor **ret, struct loop *loop,
-		   const struct supervisor_callbacks *callbacks, uint64_t file_timeout_ns)
+/* NULL: the table has none such. */
+static struct child *find_child(const struct supervisor *s, struct peer_id who)
+{
+	for (uint32_t i = 0; i < s->n_children; i++) {
+		struct child *c = &s->children[i];
+
+		if (c->id.kind == who.kind && c->id.index == who.index)
+			return c;
+	}
+	return NULL;
+}
+
+static void add_children(struct supervisor *s, const struct peer_row *row)
+{
+	for (uint32_t i = 0; i < row->max; i++) {
+		struct child *c = &s->children[s->n_children++];
+
+		*c = (struct child){
+			.id = {row->kind, i},
+			.row = row,
+			.control = -EBADF,
+			.ask = -EBADF,
+			.status_fd = -EBADF,
+		};
+		(void)snprintf(c->name, sizeof(c->name), row->max > 1 ? "%s/%u" : "%s",
+			       peer_name(row->kind), i);
+	}
+}
+
+static int make_children(struct supervisor *s, const struct peer_row *rows, size_t n_rows)
+{
+	uint32_t n = 0;
+
+	for (size_t i = 0; i < n_rows; i++) {
+		if (rows[i].max > SUPERVISOR_MAX_CHILDREN - n)
+			return -E2BIG;
+		n += rows[i].max;
+	}
+	s->children = calloc(n + 1, sizeof(*s->children));
+	if (!s->children)
+		return -ENOMEM;
+	for (size_t i = 0; i < n_rows; i++)
+		add_children(s, &rows[i]);
+	return 0;
+}
+
+int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer_row *rows,
+		   size_t n_rows, const struct supervisor_callbacks *callbacks,
+		   uint64_t file_timeout_ns)
 {
 	_cleanup_(supervisor_freep) struct supervisor *s = calloc(1, sizeof(*s));
+	int r;
 
 	if (!s)
 		return -ENOMEM;
@@ -96,23 +148,12 @@ int supervisor_new(struct supervisor **ret, struct loop *loop,
 		.ctx = callbacks->ctx,
 	};
 	s->exe_fd = -EBADF;
-	for (int i = 0; i < PEER_N; i++)
-		s->children[i].control = s->children[i].ask = s->children[i].status_fd = -EBADF;
-	for (int i = 0; i < PEER_N; i++) {
-		struct child *c = &s->children[i];
-
-		c->status_fd = status_page_new(&c->status);
-		if (c->status_fd < 0) {
-			log_error("no memory to share with the children: %s; before Linux 3.17 a "
-				  "file in /dev/shm or /tmp is needed for that",
-				  strerror(-c->status_fd));
-			return c->status_fd;
-		}
-	}
+	r = make_children(s, rows, n_rows);
+	if (r < 0)
+		return r;
 	s->exe_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 	if (s->exe_fd < 0) {
-		int r = -errno;
-
+		r = -errno;
 		log_error("/proc/self/exe, of which the children are made, cannot be opened: %s",
 			  strerror(-r));
 		return r;
@@ -141,7 +182,7 @@ struct supervisor *supervisor_free(struct supervisor *s)
 {
 	if (!s)
 		return NULL;
-	for (int i = 0; i < PEER_N; i++) {
+	for (uint32_t i = 0; i < s->n_children; i++) {
 		struct child *c = &s->children[i];
 
 		/* First: a child that is still there would tell of a broker that has gone. */
@@ -154,20 +195,30 @@ struct supervisor *supervisor_free(struct supervisor *s)
 		if (c->status)
 			(void)munmap(c->status, sizeof(*c->status));
 	}
+	free(s->children);
 	(void)close_fd(s->exe_fd);
 	free(s);
 	return NULL;
 }
 
-/* The profiler hands files on to the symbolizer: it has to know which not. */
-static void tell_profiler(struct supervisor *s, const struct strike *k, bool lifted)
+static void tell_child(struct supervisor *s, const struct child *c, const struct strike *k,
+		       bool lifted)
 {
 	struct message m = {.type = MESSAGE_QUARANTINE};
 
 	m.quarantine.file = k->file.identity;
 	m.quarantine.for_peer = k->who;
 	m.quarantine.lifted = lifted;
-	(void)supervisor_send(s, PEER_PROFILER, &m, NULL, 0);
+	(void)supervisor_send(s, c->id, &m, NULL, 0);
+}
+
+/* Who hands files on has to know which not. */
+static void tell_of_file(struct supervisor *s, const struct strike *k, bool lifted)
+{
+	for (uint32_t i = 0; i < s->n_children; i++) {
+		if (s->children[i].row->hears_of_files)
+			tell_child(s, &s->children[i], k, lifted);
+	}
 }
 
 /* Files whose time is up are read again. Returns how many. */
@@ -179,7 +230,7 @@ static uint32_t take_back(struct supervisor *s, uint64_t now)
 	for (; (k = strikes_take_back(&s->strikes, now)); n++) {
 		log_info("%s: no longer set aside; the %s reads it again",
 			 k->file.path[0] ? k->file.path : "a file", peer_name(k->who));
-		tell_profiler(s, k, true);
+		tell_of_file(s, k, true);
 	}
 	return n;
 }
@@ -188,24 +239,22 @@ static uint32_t take_back(struct supervisor *s, uint64_t now)
  * The time was up, and there is no file to set aside that would make it shorter the next time: a
  * starved or very slow machine. Without more time the next one would end in the same way.
  */
-static void grow_patience(struct supervisor *s, enum peer who)
+static void grow_patience(struct supervisor *s, struct child *c)
 {
-	struct child *c = &s->children[who];
 	char had[32];
 
 	if (!c->killed_by_us || c->patience == MAX_PATIENCE)
 		return;
 	log_warning("the %s took more than %s while reading no file; it gets twice the time from "
 		    "now on",
-		    peer_name(who),
+		    c->name,
 		    text_format_duration(had, sizeof(had), s->file_timeout_ns << c->patience));
 	c->patience++;
 }
 
 /* The file the dead child was reading, if its page names one. */
-static void blame_file(struct supervisor *s, enum peer who, int wait_status)
+static void blame_file(struct supervisor *s, struct child *c, int wait_status)
 {
-	const struct child *c = &s->children[who];
 	/* Read once: a process that the child left behind may still write there. */
 	struct status_file file = c->status->file;
 	enum strike_outcome outcome;
@@ -214,138 +263,142 @@ static void blame_file(struct supervisor *s, enum peer who, int wait_status)
 	bool fault;
 
 	if (!c->status->reading) {
-		grow_patience(s, who);
+		grow_patience(s, c);
 		return;
 	}
 	file.path[sizeof(file.path) - 1] = '\0';
 	fault = WIFSIGNALED(wait_status) && WTERMSIG(wait_status) != SIGKILL &&
 		WTERMSIG(wait_status) != SIGTERM;
-	outcome = strikes_add(&s->strikes, who, &file, c->killed_by_us || fault, c->killed_by_us,
-			      clock_monotonic_ns());
+	outcome = strikes_add(&s->strikes, c->id.kind, &file, c->killed_by_us || fault,
+			      c->killed_by_us, clock_monotonic_ns());
 	if (outcome == STRIKE_BEFORE)
-		grow_patience(s, who);
+		grow_patience(s, c);
 	if (outcome != STRIKE_ASIDE)
 		return;
-	k = strikes_find(&s->strikes, who, &file.identity);
+	k = strikes_find(&s->strikes, c->id.kind, &file.identity);
 	log_warning("%s set aside for %s: the %s %s while reading it; its frames have addresses "
 		    "instead of %s",
 		    file.path[0] ? file.path : "a file",
-		    text_format_duration(time, sizeof(time), k->until_ns - k->struck_ns),
-		    peer_name(who), c->killed_by_us ? "took too long" : "died",
-		    who == PEER_PROFILER ? "callers" : "names");
-	tell_profiler(s, k, false);
+		    text_format_duration(time, sizeof(time), k->until_ns - k->struck_ns), c->name,
+		    c->killed_by_us ? "took too long" : "died",
+		    c->row->finds ? c->row->finds : "names");
+	tell_of_file(s, k, false);
 }
 
-/*
- * Whom the kernel kills first when memory is short: who reads hostile files and can be had again
- * without a loss, and last who holds samples that nobody else has. Worse is always allowed.
- */
-static void worsen_oom_score(enum peer who)
+/* Whom the kernel kills first when memory is short. Worse is always allowed. */
+static void worsen_oom_score(int worse)
 {
-	static const int worse[PEER_N] = {
-		[PEER_SYMBOLIZER] = 500, [PEER_FETCHER] = 400,	[PEER_METRICS] = 300,
-		[PEER_EXPORTER] = 200,	 [PEER_PROFILER] = 100,
-	};
 	_cleanup_close_ int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
 	char text[16] = "";
 	int score, n;
 
 	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
 		return;
-	score = atoi(text) + worse[who];
+	score = atoi(text) + worse;
 	n = snprintf(text, sizeof(text), "%d", score < 1000 ? score : 1000);
 	(void)!pwrite(fd, text, (size_t)n, 0);
 }
 
-static void exec_child(struct supervisor *s, enum peer who, int control, int ask)
+static void exec_child(const struct supervisor *s, const struct child *c, int control, int ask)
 {
-	char title[32];
+	char title[48];
 	char *argv[] = {title, NULL};
 	sigset_t none;
+	int exe;
 
-	(void)snprintf(title, sizeof(title), "perfwalk: %s", peer_name(who));
+	(void)snprintf(title, sizeof(title), "perfwalk: %s", c->name);
 	/* Out of the terminal's group: Ctrl-C and SIGHUP are the broker's to handle. */
 	(void)setsid();
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	worsen_oom_score(who);
-	/* Neither may sit where the other is to go. */
+	worsen_oom_score(c->row->oom_score);
+	/* None may sit where another is to go. */
+	exe = fcntl(s->exe_fd, F_DUPFD_CLOEXEC, 10);
 	control = fcntl(control, F_DUPFD_CLOEXEC, 10);
-	if (control < 0)
+	if (exe < 0 || control < 0)
 		_exit(125);
-	if (answer_has_asks(who)) {
+	if (c->row->may_ask) {
 		ask = fcntl(ask, F_DUPFD_CLOEXEC, 10);
 		if (ask < 0 || dup2(ask, PROTOCOL_ASK_FD) < 0)
 			_exit(125);
 	}
 	if (dup2(control, PROTOCOL_CONTROL_FD) < 0)
 		_exit(125);
-	(void)fexecve(s->exe_fd, argv, environ);
+	(void)fexecve(exe, argv, environ);
 	_exit(125);
 }
 
-static void join(struct supervisor *s, enum peer a, enum peer b)
+static void join(struct supervisor *s, const struct child *a, const struct child *b)
 {
 	struct message m = {.type = MESSAGE_PEER};
 	int pair[2];
 
-	if (!s->children[a].pid || !s->children[b].pid)
+	if (!a->pid || !b->pid || fdmsg_pair(pair, 1) < 0)
 		return;
-	if (fdmsg_pair(pair, 1) < 0)
-		return;
-	m.peer.peer = b;
-	(void)supervisor_send(s, a, &m, &pair[0], 1);
-	m.peer.peer = a;
-	(void)supervisor_send(s, b, &m, &pair[1], 1);
+	m.peer.peer = b->id.kind;
+	m.peer.index = b->id.index;
+	(void)supervisor_send(s, a->id, &m, &pair[0], 1);
+	m.peer.peer = a->id.kind;
+	m.peer.index = a->id.index;
+	(void)supervisor_send(s, b->id, &m, &pair[1], 1);
 	(void)close_fd(pair[0]);
 	(void)close_fd(pair[1]);
 }
 
-/* Who does not read makes everybody wait: no timers, no other child, until the watchdog acts. */
-static int sent(struct supervisor *s, enum peer who, int r)
+static void join_neighbours(struct supervisor *s, const struct child *c)
 {
-	struct child *c = &s->children[who];
+	for (uint32_t i = 0; i < s->n_children; i++) {
+		const struct child *other = &s->children[i];
 
+		if (other->row->feeds & PEER_BIT(c->id.kind))
+			join(s, other, c);
+		if (c->row->feeds & PEER_BIT(other->id.kind))
+			join(s, c, other);
+	}
+}
+
+/* Who does not read makes everybody wait: no timers, no other child, until the watchdog acts. */
+static int sent(struct child *c, int r)
+{
 	if (r != -EAGAIN || c->deaf || !c->pid)
 		return r;
-	log_warning("the %s (pid %d) does not read its messages: killing it", peer_name(who),
-		    (int)c->pid);
+	log_warning("the %s (pid %d) does not read its messages: killing it", c->name, (int)c->pid);
 	c->deaf = true;
 	(void)kill(c->pid, SIGKILL);
 	return r;
 }
 
-static enum peer child_of_fd(const struct supervisor *s, int fd)
+static struct child *child_of_fd(const struct supervisor *s, int fd)
 {
-	for (int i = 0; i < PEER_N; i++) {
+	for (uint32_t i = 0; i < s->n_children; i++) {
 		if (s->children[i].control == fd || s->children[i].ask == fd)
-			return (enum peer)i;
+			return &s->children[i];
 	}
-	return PEER_N;
+	return NULL;
 }
 
 static void on_ask(void *ctx, int fd, uint32_t events)
 {
 	struct supervisor *s = ctx;
-	enum peer who = child_of_fd(s, fd);
-	int r = answer_asks(&s->sources, &s->children[who].asker, fd);
+	struct child *c = child_of_fd(s, fd);
+	int r = answer_asks(&s->sources, &c->asker, fd);
 
 	if (r < 0) {
-		(void)sent(s, who, r);
+		(void)sent(c, r);
 		loop_remove_fd(s->loop, fd); /* its death follows as SIGCHLD */
 	}
 }
 
 /* One message, if there is one: as message_recv(). */
-static int receive_control(struct supervisor *s, enum peer who)
+static int receive_control(struct supervisor *s, const struct child *c)
 {
 	struct message m;
-	int fds[2], r = message_recv(s->children[who].control, &m, fds, MSG_DONTWAIT);
+	int fds[2], r = message_recv(c->control, &m, fds, MSG_DONTWAIT);
 
 	if (r > 0) {
 		(void)close_fd(fds[0]);
 		(void)close_fd(fds[1]);
-		s->callbacks.message(s->callbacks.ctx, who, &m);
+		s->callbacks.message(s->callbacks.ctx, c->id, &m);
 	}
 	return r;
 }
@@ -359,17 +412,40 @@ static void on_control(void *ctx, int fd, uint32_t events)
 		loop_remove_fd(s->loop, fd);
 }
 
-int supervisor_start(struct supervisor *s, enum peer who)
+/* Made for its first start, and kept for those that follow. */
+static int make_page(struct child *c)
+{
+	if (c->status_fd >= 0)
+		return 0;
+	c->status_fd = status_page_new(&c->status);
+	if (c->status_fd < 0)
+		log_error("no memory to share with the children: %s; before Linux 3.17 a file in "
+			  "/dev/shm or /tmp is needed for that",
+			  strerror(-c->status_fd));
+	return c->status_fd < 0 ? c->status_fd : 0;
+}
+
+/* What the set-up of a new child is followed by. */
+static void introduce(struct supervisor *s, const struct child *c)
+{
+	const struct strike *k;
+
+	for (uint32_t i = 0; c->row->hears_of_files && (k = strikes_next(&s->strikes, &i));)
+		tell_child(s, c, k, false);
+	join_neighbours(s, c);
+}
+
+static int start(struct supervisor *s, struct child *c)
 {
 	struct timeval patience = {.tv_sec = SEND_TIMEOUT_S};
-	struct child *c = &s->children[who];
-	const struct strike *k;
 	int control[2] = {-EBADF, -EBADF}, ask[2] = {-EBADF, -EBADF}, r;
 
 	c->start_at_ns = 0;
 	c->started_ns = clock_monotonic_ns();
-	r = fdmsg_pair(control, 0);
-	if (r == 0 && answer_has_asks(who))
+	r = make_page(c);
+	if (r == 0)
+		r = fdmsg_pair(control, 0);
+	if (r == 0 && c->row->may_ask)
 		r = fdmsg_pair(ask, 0);
 	if (r < 0)
 		goto out;
@@ -380,37 +456,28 @@ int supervisor_start(struct supervisor *s, enum peer who)
 		goto out;
 	}
 	if (c->pid == 0)
-		exec_child(s, who, control[1], ask[1]);
+		exec_child(s, c, control[1], ask[1]);
 
 	c->control = TAKE_FD(control[0]);
 	c->ask = TAKE_FD(ask[0]);
 	c->n_starts++;
 	c->effort = (struct effort){.job = 0};
 	c->stopping = c->restart = c->killed_by_us = c->unwanted = c->deaf = false;
-	c->asker = (struct asker){.who = who, .pid = c->pid};
+	c->asker = (struct asker){.row = c->row, .id = c->id, .name = c->name, .pid = c->pid};
 	/* A set-up is more than the socket holds: it is waited for, but not for ever. */
 	(void)setsockopt(c->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	r = loop_add_fd(s->loop, c->control, EPOLLIN, on_control, s);
 	if (r == 0 && c->ask >= 0)
 		r = loop_add_fd(s->loop, c->ask, EPOLLIN, on_ask, s);
 	if (r == 0)
-		r = s->callbacks.setup(s->callbacks.ctx, who, c->control, c->status_fd);
+		r = c->row->set_up(s->callbacks.ctx, c->id, c->control, c->status_fd);
 	if (r < 0) {
 		/* Who stopped it meanwhile has said why. */
 		log_write(c->stopping ? LOG_LEVEL_DEBUG : LOG_LEVEL_WARNING,
-			  "the set-up of the %s failed: %s", peer_name(who), strerror(-r));
+			  "the set-up of the %s failed: %s", c->name, strerror(-r));
 		(void)kill(c->pid, SIGKILL);
 	}
-	for (uint32_t i = 0; who == PEER_PROFILER && (k = strikes_next(&s->strikes, &i));)
-		tell_profiler(s, k, false);
-	if (who == PEER_PROFILER || who == PEER_SYMBOLIZER)
-		join(s, PEER_PROFILER, PEER_SYMBOLIZER);
-	if (who == PEER_SYMBOLIZER || who == PEER_EXPORTER)
-		join(s, PEER_SYMBOLIZER, PEER_EXPORTER);
-	if (who == PEER_SYMBOLIZER || who == PEER_SCREEN)
-		join(s, PEER_SYMBOLIZER, PEER_SCREEN);
-	if (who == PEER_SYMBOLIZER || who == PEER_METRICS)
-		join(s, PEER_SYMBOLIZER, PEER_METRICS);
+	introduce(s, c);
 	r = 0;
 out:
 	for (int i = 0; i < 2; i++) {
@@ -420,10 +487,16 @@ out:
 	return r;
 }
 
-/* The time between starts that come to nothing grows. Returns it. */
-static uint64_t start_later(struct supervisor *s, enum peer who)
+int supervisor_start(struct supervisor *s, struct peer_id who)
 {
-	struct child *c = &s->children[who];
+	struct child *c = find_child(s, who);
+
+	return c ? start(s, c) : -EINVAL;
+}
+
+/* The time between starts that come to nothing grows. Returns it. */
+static uint64_t start_later(struct supervisor *s, struct child *c)
+{
 	uint64_t now = clock_monotonic_ns();
 
 	if (now - c->started_ns >= BACKOFF_RESET_NS || !c->backoff_ns)
@@ -437,50 +510,60 @@ static uint64_t start_later(struct supervisor *s, enum peer who)
 }
 
 /* No process or no descriptor to be had now: it is tried again. */
-static void start_or_later(struct supervisor *s, enum peer who)
+static void start_or_later(struct supervisor *s, struct child *c)
 {
-	int r = supervisor_start(s, who);
+	int r = start(s, c);
 	char delay[32];
 
 	if (r < 0)
-		log_error("the %s cannot be started: %s; next attempt in %s", peer_name(who),
-			  strerror(-r),
-			  text_format_duration(delay, sizeof(delay), start_later(s, who)));
+		log_error("the %s cannot be started: %s; next attempt in %s", c->name, strerror(-r),
+			  text_format_duration(delay, sizeof(delay), start_later(s, c)));
 }
 
-int supervisor_send(struct supervisor *s, enum peer who, const struct message *m, const int *fds,
-		    size_t n_fds)
+int supervisor_send(struct supervisor *s, struct peer_id who, const struct message *m,
+		    const int *fds, size_t n_fds)
 {
-	if (s->children[who].control < 0 || s->children[who].deaf)
+	struct child *c = find_child(s, who);
+
+	if (!c || c->control < 0 || c->deaf)
 		return -ENOTCONN;
-	return sent(s, who, message_send(s->children[who].control, m, fds, n_fds));
+	return sent(c, message_send(c->control, m, fds, n_fds));
 }
 
-int supervisor_try_send(struct supervisor *s, enum peer who, const struct message *m)
+int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct message *m)
 {
-	int control = s->children[who].control;
+	const struct child *c = find_child(s, who);
 
-	return control < 0 ? -ENOTCONN : message_try_send(control, m, NULL, 0);
+	return !c || c->control < 0 ? -ENOTCONN : message_try_send(c->control, m, NULL, 0);
 }
 
-void supervisor_stop(struct supervisor *s, enum peer who)
+static void stop(struct supervisor *s, struct child *c)
 {
 	struct message m = {.type = MESSAGE_STOP};
-	struct child *c = &s->children[who];
 
 	c->start_at_ns = 0;
 	if (!c->pid) {
-		s->callbacks.gone(s->callbacks.ctx, who, true);
+		s->callbacks.gone(s->callbacks.ctx, c->id, true);
 		return;
 	}
 	c->stopping = true;
-	(void)supervisor_send(s, who, &m, NULL, 0);
+	(void)supervisor_send(s, c->id, &m, NULL, 0);
 }
 
-void supervisor_kill(struct supervisor *s, enum peer who)
+void supervisor_stop(struct supervisor *s, struct peer_id who)
 {
-	struct child *c = &s->children[who];
+	struct child *c = find_child(s, who);
 
+	if (c)
+		stop(s, c);
+}
+
+void supervisor_kill(struct supervisor *s, struct peer_id who)
+{
+	struct child *c = find_child(s, who);
+
+	if (!c)
+		return;
 	c->start_at_ns = 0;
 	c->restart = false;
 	if (c->pid) {
@@ -489,27 +572,46 @@ void supervisor_kill(struct supervisor *s, enum peer who)
 	}
 }
 
-void supervisor_restart(struct supervisor *s, enum peer who)
+void supervisor_restart(struct supervisor *s, struct peer_id who)
 {
-	struct child *c = &s->children[who];
+	struct child *c = find_child(s, who);
 
-	if (c->pid) {
+	if (c && c->pid) {
 		c->restart = true;
 		c->stopping = false;
 		(void)kill(c->pid, SIGKILL);
-	} else {
-		start_or_later(s, who);
+	} else if (c) {
+		start_or_later(s, c);
 	}
 }
 
-int supervisor_control(const struct supervisor *s, enum peer who)
+bool supervisor_next(const struct supervisor *s, uint32_t *at, struct peer_id *ret)
 {
-	return s->children[who].control;
+	if (*at >= s->n_children)
+		return false;
+	*ret = s->children[(*at)++].id;
+	return true;
 }
 
-uint64_t supervisor_starts(const struct supervisor *s, enum peer who)
+const char *supervisor_name(const struct supervisor *s, struct peer_id who)
 {
-	return s->children[who].n_starts;
+	const struct child *c = find_child(s, who);
+
+	return c ? c->name : peer_name(who.kind);
+}
+
+int supervisor_control(const struct supervisor *s, struct peer_id who)
+{
+	const struct child *c = find_child(s, who);
+
+	return c ? c->control : -EBADF;
+}
+
+uint64_t supervisor_starts(const struct supervisor *s, struct peer_id who)
+{
+	const struct child *c = find_child(s, who);
+
+	return c ? c->n_starts : 0;
 }
 
 uint32_t supervisor_n_set_aside(const struct supervisor *s)
@@ -534,14 +636,16 @@ uint32_t supervisor_forget_strikes(struct supervisor *s)
 	return n;
 }
 
-pid_t supervisor_pid(const struct supervisor *s, enum peer who)
+pid_t supervisor_pid(const struct supervisor *s, struct peer_id who)
 {
-	return s->children[who].pid;
+	const struct child *c = find_child(s, who);
+
+	return c ? c->pid : 0;
 }
 
-bool supervisor_running(const struct supervisor *s, enum peer who)
+bool supervisor_running(const struct supervisor *s, struct peer_id who)
 {
-	return s->children[who].pid != 0;
+	return supervisor_pid(s, who) != 0;
 }
 
 static void describe_death(int status, char *buf, size_t size)
@@ -554,32 +658,31 @@ static void describe_death(int status, char *buf, size_t size)
 }
 
 /* What the last one said must not be taken for the new one's. */
-static void take_down_page(struct supervisor *s, enum peer who)
+static void take_down_page(struct supervisor *s, const struct child *c)
 {
 	struct status_page *status;
 
 	if (s->callbacks.died)
-		s->callbacks.died(s->callbacks.ctx, who);
-	if (status_page_map(s->children[who].status_fd, &status) == 0) {
+		s->callbacks.died(s->callbacks.ctx, c->id);
+	if (status_page_map(c->status_fd, &status) == 0) {
 		memset(status, 0, sizeof(*status));
 		(void)munmap(status, sizeof(*status));
 	}
 }
 
-static void on_death(struct supervisor *s, enum peer who, int status)
+static void on_death(struct supervisor *s, struct child *c, int status)
 {
-	struct child *c = &s->children[who];
 	char how[96], delay[32];
 	pid_t pid = c->pid;
 	bool clean;
 
 	/* Its last words may wait still: SIGCHLD does not queue behind them. */
-	while (c->control >= 0 && receive_control(s, who) > 0)
+	while (c->control >= 0 && receive_control(s, c) > 0)
 		;
 	clean = c->stopping && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	if (!c->restart && !c->deaf && !s->callbacks.once)
-		blame_file(s, who, status);
-	take_down_page(s, who);
+		blame_file(s, c, status);
+	take_down_page(s, c);
 	c->pid = 0;
 	disconnect(s, c);
 	if (c->stopping && !c->restart) {
@@ -587,32 +690,33 @@ static void on_death(struct supervisor *s, enum peer who, int status)
 			describe_death(status, how, sizeof(how));
 			log_write(s->callbacks.once || c->unwanted ? LOG_LEVEL_DEBUG
 								   : LOG_LEVEL_WARNING,
-				  "%s (pid %d) %s while stopping", peer_name(who), (int)pid, how);
+				  "%s (pid %d) %s while stopping", c->name, (int)pid, how);
 		}
-		s->callbacks.gone(s->callbacks.ctx, who, clean);
+		s->callbacks.gone(s->callbacks.ctx, c->id, clean);
 		return;
 	}
 	if (c->restart) {
-		bool stop = c->stopping; /* said since: what is under way is the next one's */
+		bool stops = c->stopping; /* said since: what is under way is the next one's */
 
-		start_or_later(s, who);
-		if (stop)
-			supervisor_stop(s, who);
+		start_or_later(s, c);
+		if (stops)
+			stop(s, c);
 		return;
 	}
 
 	describe_death(status, how, sizeof(how));
-	log_warning("%s (pid %d) %s; a new one starts in %s", peer_name(who), (int)pid, how,
-		    text_format_duration(delay, sizeof(delay), start_later(s, who)));
+	log_warning("%s (pid %d) %s; a new one starts in %s", c->name, (int)pid, how,
+		    text_format_duration(delay, sizeof(delay), start_later(s, c)));
 }
 
 void supervisor_reap(struct supervisor *s)
 {
-	for (int i = 0; i < PEER_N; i++) {
+	for (uint32_t i = 0; i < s->n_children; i++) {
+		struct child *c = &s->children[i];
 		int status;
 
-		if (s->children[i].pid > 0 && waitpid(s->children[i].pid, &status, WNOHANG) > 0)
-			on_death(s, (enum peer)i, status);
+		if (c->pid > 0 && waitpid(c->pid, &status, WNOHANG) > 0)
+			on_death(s, c, status);
 	}
 }
 
@@ -680,11 +784,11 @@ static void on_watch(void *ctx)
 	uint64_t now = clock_monotonic_ns();
 
 	(void)take_back(s, now);
-	for (int i = 0; i < PEER_N; i++) {
+	for (uint32_t i = 0; i < s->n_children; i++) {
 		struct child *c = &s->children[i];
 
 		if (!c->pid && c->start_at_ns && now >= c->start_at_ns) {
-			start_or_later(s, (enum peer)i);
+			start_or_later(s, c);
 		} else if (c->pid && !c->killed_by_us &&
 			   time_at_work(c, now) > s->file_timeout_ns << c->patience) {
 			c->killed_by_us = true;
@@ -693,7 +797,10 @@ static void on_watch(void *ctx)
 	}
 }
 
-const struct status_page *supervisor_status(const struct supervisor *s, enum peer who)
+const struct status_page *supervisor_status(const struct supervisor *s, struct peer_id who)
 {
-	return s->children[who].status;
+	static const struct status_page never_started;
+	const struct child *c = find_child(s, who);
+
+	return c && c->status ? c->status : &never_started;
 }

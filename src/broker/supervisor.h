@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The tree: starts the children, joins neighbours by sockets, answers what they ask for, restarts
- * what dies with back-off, and remembers the files that killed somebody.
+ * The tree: starts the children of a table of kinds (peers.h), joins neighbours by sockets, answers
+ * what they ask for, restarts what dies with back-off, and remembers the files that killed somebody.
  */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "src/broker/peers.h"
 #include "src/broker/strikes.h"
 #include "src/process/message.h"
 #include "src/process/status-page.h"
@@ -18,22 +19,20 @@ struct loop;
 struct supervisor;
 
 struct supervisor_callbacks {
-	/* Sends the set-up of a child just started (ending with MESSAGE_START) down its control
-	 * socket. 0 or -errno, which counts as its death. */
-	int (*setup)(void *ctx, enum peer who, int control, int status_fd);
 	/* A message from a child on its control socket. */
-	void (*message)(void *ctx, enum peer who, const struct message *m);
+	void (*message)(void *ctx, struct peer_id who, const struct message *m);
 	/* A child has died, for whatever reason: its status page is there for this call, and empty
 	 * from then on. NULL: nobody wants to know. */
-	void (*died)(void *ctx, enum peer who);
+	void (*died)(void *ctx, struct peer_id who);
 	/* Answers a request of a type that the opener knows nothing of; NULL: there is none. 0, or
 	 * -errno, and the child is told. */
-	int (*answer)(void *ctx, enum peer who, const struct message *ask, struct message *ret);
+	int (*answer)(void *ctx, struct peer_id who, const struct message *ask,
+		      struct message *ret);
 	/* A debug file that this host has not; NULL: there is no other place. A descriptor, or
 	 * -errno for the child to be told. */
 	int (*debug_file)(void *ctx, const struct message *ask);
 	/* A child left after supervisor_stop() (clean) or will not be started again (not clean). */
-	void (*gone)(void *ctx, enum peer who, bool clean);
+	void (*gone)(void *ctx, struct peer_id who, bool clean);
 	/* A recording is read in the place of the host: files that it names may be asked for by
 	 * their paths. */
 	bool recording;
@@ -44,43 +43,54 @@ struct supervisor_callbacks {
 	void *ctx;
 };
 
-/* file_timeout_ns: how long a child may be at one file before it is killed and the file set aside.
+/* Of all kinds together. */
+#define SUPERVISOR_MAX_CHILDREN 48
+
+/*
+ * rows: n kinds, borrowed; the ctx of their functions is that of the callbacks. file_timeout_ns:
+ * how long a child may be at one file before it is killed and the file set aside.
  */
-int supervisor_new(struct supervisor **ret, struct loop *loop,
-		   const struct supervisor_callbacks *callbacks, uint64_t file_timeout_ns);
+int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer_row *rows,
+		   size_t n_rows, const struct supervisor_callbacks *callbacks,
+		   uint64_t file_timeout_ns);
 /* From now on, for all. */
 void supervisor_set_file_timeout(struct supervisor *s, uint64_t file_timeout_ns);
 /* Kills what still runs. */
 struct supervisor *supervisor_free(struct supervisor *s);
 DEFINE_CLEANUP(struct supervisor *, supervisor_free)
 
-int supervisor_start(struct supervisor *s, enum peer who);
+/* 0; -EINVAL: there is none such in the table; -errno. */
+int supervisor_start(struct supervisor *s, struct peer_id who);
 /* Asks a child to finish and leave; gone() follows. */
-void supervisor_stop(struct supervisor *s, enum peer who);
+void supervisor_stop(struct supervisor *s, struct peer_id who);
 /* The same without asking. */
-void supervisor_kill(struct supervisor *s, enum peer who);
+void supervisor_kill(struct supervisor *s, struct peer_id who);
 /* Ends a child at once and starts it afresh: its neighbours keep what it has not settled. */
-void supervisor_restart(struct supervisor *s, enum peer who);
-bool supervisor_running(const struct supervisor *s, enum peer who);
+void supervisor_restart(struct supervisor *s, struct peer_id who);
+bool supervisor_running(const struct supervisor *s, struct peer_id who);
 
 /* After SIGCHLD: reaps children of the tree, and no others. */
 void supervisor_reap(struct supervisor *s);
 /* Sends one message to a running child. */
-int supervisor_send(struct supervisor *s, enum peer who, const struct message *m, const int *fds,
-		    size_t n_fds);
+int supervisor_send(struct supervisor *s, struct peer_id who, const struct message *m,
+		    const int *fds, size_t n_fds);
 /* The same, unless that would have to wait for the child: -EAGAIN. For what one child can make us
  * send to another. */
-int supervisor_try_send(struct supervisor *s, enum peer who, const struct message *m);
+int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct message *m);
+/* All that there may be, one call each: *at is 0 for the first. In the order of the table. */
+bool supervisor_next(const struct supervisor *s, uint32_t *at, struct peer_id *ret);
+/* "profiler", or of a kind of which there may be several "reader/3". */
+const char *supervisor_name(const struct supervisor *s, struct peer_id who);
 /* How often a child was started. */
-uint64_t supervisor_starts(const struct supervisor *s, enum peer who);
+uint64_t supervisor_starts(const struct supervisor *s, struct peer_id who);
 /* Files that some child does not read for now. */
 uint32_t supervisor_n_set_aside(const struct supervisor *s);
 const struct strikes *supervisor_strikes(const struct supervisor *s);
 /* All of them are read again at once, as if nothing had happened. Returns how many. */
 uint32_t supervisor_forget_strikes(struct supervisor *s);
 /* The process id of a running child; 0 without one. */
-pid_t supervisor_pid(const struct supervisor *s, enum peer who);
+pid_t supervisor_pid(const struct supervisor *s, struct peer_id who);
 /* The control socket of a running child, borrowed; negative without one. */
-int supervisor_control(const struct supervisor *s, enum peer who);
+int supervisor_control(const struct supervisor *s, struct peer_id who);
 /* What a child says of itself; all 0 while it does not run. Never NULL. Advisory. */
-const struct status_page *supervisor_status(const struct supervisor *s, enum peer who);
+const struct status_page *supervisor_status(const struct supervisor *s, struct peer_id who);

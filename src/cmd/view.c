@@ -108,7 +108,7 @@ static int open_inputs(struct view *v)
 
 /* ---- The child ---- */
 
-static int on_setup(void *ctx, enum peer who, int control, int status_fd)
+static int on_setup(void *ctx, struct peer_id who, int control, int status_fd)
 {
 	struct view *v = ctx;
 	int r = setup_send(control, &v->setup, sizeof(v->setup), status_fd);
@@ -135,7 +135,7 @@ static int on_setup(void *ctx, enum peer who, int control, int status_fd)
 	return r < 0 ? r : setup_send_start(control);
 }
 
-static void on_message(void *ctx, enum peer who, const struct message *m)
+static void on_message(void *ctx, struct peer_id who, const struct message *m)
 {
 	struct view *v = ctx;
 
@@ -145,7 +145,7 @@ static void on_message(void *ctx, enum peer who, const struct message *m)
 	}
 }
 
-static void on_gone(void *ctx, enum peer who, bool clean)
+static void on_gone(void *ctx, struct peer_id who, bool clean)
 {
 	struct view *v = ctx;
 
@@ -166,7 +166,7 @@ static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 		supervisor_reap(v->supervisor);
 	} else {
 		v->session.result = -EINTR;
-		supervisor_kill(v->supervisor, PEER_SYMBOLIZER);
+		supervisor_kill(v->supervisor, peer_only(PEER_SYMBOLIZER));
 	}
 }
 
@@ -241,8 +241,16 @@ static int run_perf_data(struct view *v)
 
 static int run(struct view *v)
 {
+	static const struct peer_row symbolizer = {
+		.kind = PEER_SYMBOLIZER,
+		.max = 1,
+		.oom_score = 500,
+		.finds = "names",
+		.may_ask = ASK_BIT(MESSAGE_ASK_DEBUG_FILE) | ASK_BIT(MESSAGE_ASK_SPLIT_FILE),
+		.set_up = on_setup,
+	};
 	const struct supervisor_callbacks callbacks = {
-		.setup = on_setup, .message = on_message, .gone = on_gone, .once = true, .ctx = v};
+		.message = on_message, .gone = on_gone, .once = true, .ctx = v};
 	int r;
 
 	if ((r = open_inputs(v)) < 0 || (r = outputs_open(&v->outputs, 0666)) < 0)
@@ -253,13 +261,13 @@ static int run(struct view *v)
 	if (v->setup.view <= VIEW_DIFF && has_perf_data(v))
 		return run_perf_data(v);
 	if ((r = session_open(&v->session, NULL, on_signal, v)) < 0 ||
-	    (r = supervisor_new(&v->supervisor, v->session.loop, &callbacks, FILE_TIMEOUT_NS)) <
-		    0 ||
-	    (r = supervisor_start(v->supervisor, PEER_SYMBOLIZER)) < 0) {
+	    (r = supervisor_new(&v->supervisor, v->session.loop, &symbolizer, 1, &callbacks,
+				FILE_TIMEOUT_NS)) < 0 ||
+	    (r = supervisor_start(v->supervisor, peer_only(PEER_SYMBOLIZER))) < 0) {
 		log_error("cannot start: %s", strerror(-r));
 		return r;
 	}
-	supervisor_stop(v->supervisor, PEER_SYMBOLIZER);
+	supervisor_stop(v->supervisor, peer_only(PEER_SYMBOLIZER));
 	return session_run(&v->session);
 }
 

@@ -149,6 +149,18 @@ enum peer {
 /* "profiler" ... */
 const char *peer_name(enum peer who);
 
+/* One process of the tree. Of some kinds there are several, with indexes from 0. */
+struct peer_id {
+	enum peer kind;
+	uint32_t index;
+};
+
+/* Of a kind of which there is one. */
+static inline struct peer_id peer_only(enum peer kind)
+{
+	return (struct peer_id){kind, 0};
+}
+
 struct message {
 	uint32_t type; /* enum message_type */
 	uint32_t seq;  /* of an ask, copied to its answer; else 0 */
@@ -162,7 +174,7 @@ struct message {
 			char text[PROTOCOL_TEXT_MAX];
 		} text;
 		struct {
-			uint32_t peer; /* enum peer */
+			uint32_t peer, index; /* enum peer; as in peer_id */
 		} peer;
 		struct {
 			int32_t cpu;

@@ -128,6 +128,19 @@ static int child_main(void)
 
 /* ---- The parent ---- */
 
+/* The broker's table, with children that are started with something else. */
+static const struct peer_row *rows_with(int (*set_up)(void *, struct peer_id, int, int))
+{
+	static struct peer_row rows[PEER_N];
+
+	CHECK_INT(n_peer_rows, ==, PEER_N);
+	for (size_t i = 0; i < n_peer_rows; i++) {
+		rows[i] = peer_rows[i];
+		rows[i].set_up = set_up;
+	}
+	return rows;
+}
+
 static struct {
 	struct loop *loop;
 	struct supervisor *supervisor;
@@ -147,41 +160,43 @@ static void leave_if_seen(void)
 		loop_exit(world.loop, 0);
 }
 
-static int on_setup(void *ctx, enum peer who, int control, int status_fd)
+static int on_setup(void *ctx, struct peer_id who, int control, int status_fd)
 {
 	struct message m = {.type = MESSAGE_SETUP};
 	int r = message_send(control, &m, &status_fd, 1);
 
 	m.type = MESSAGE_TEXT;
 	message_set_text(m.text.text, sizeof(m.text.text),
-			 who == PEER_SYMBOLIZER ? world.symbolizer_does : "idle");
+			 who.kind == PEER_SYMBOLIZER ? world.symbolizer_does : "idle");
 	if (r == 0)
 		r = message_send(control, &m, NULL, 0);
-	if (who == PEER_SYMBOLIZER)
-		world.started_ns[world.n_started[who] % 16] = clock_monotonic_ns();
-	world.n_started[who]++;
+	if (who.kind == PEER_SYMBOLIZER)
+		world.started_ns[world.n_started[who.kind] % 16] = clock_monotonic_ns();
+	world.n_started[who.kind]++;
 	leave_if_seen();
 	return r;
 }
 
-static void on_message(void *ctx, enum peer who, const struct message *m)
+static void on_message(void *ctx, struct peer_id who, const struct message *m)
 {
-	if (who == PEER_SYMBOLIZER && m->type == MESSAGE_RESULT && m->result.code == LAST_WORDS)
+	if (who.kind == PEER_SYMBOLIZER && m->type == MESSAGE_RESULT &&
+	    m->result.code == LAST_WORDS)
 		world.said_last_words = true;
-	if (who == PEER_PROFILER && m->type == MESSAGE_RESULT && m->result.code == FILE_INO) {
+	if (who.kind == PEER_PROFILER && m->type == MESSAGE_RESULT && m->result.code == FILE_INO) {
 		world.n_quarantined++;
 		world.symbolizer_does = "idle";
 		leave_if_seen();
 	}
-	if (who == PEER_PROFILER && m->type == MESSAGE_RESULT && m->result.code == FILE_AGAIN) {
+	if (who.kind == PEER_PROFILER && m->type == MESSAGE_RESULT &&
+	    m->result.code == FILE_AGAIN) {
 		world.n_again++;
 		leave_if_seen();
 	}
 }
 
-static void on_gone(void *ctx, enum peer who, bool clean)
+static void on_gone(void *ctx, struct peer_id who, bool clean)
 {
-	world.n_gone[who]++;
+	world.n_gone[who.kind]++;
 	world.clean = clean;
 	loop_exit(world.loop, 0);
 }
@@ -212,7 +227,7 @@ static void set_max_files(rlim_t n)
 static void on_starve_timer(void *ctx)
 {
 	set_max_files(0);
-	supervisor_restart(world.supervisor, PEER_SYMBOLIZER);
+	supervisor_restart(world.supervisor, peer_only(PEER_SYMBOLIZER));
 }
 
 static void on_feed_timer(void *ctx)
@@ -222,12 +237,12 @@ static void on_feed_timer(void *ctx)
 
 static void on_restart_timer(void *ctx)
 {
-	supervisor_restart(world.supervisor, PEER_PROFILER);
+	supervisor_restart(world.supervisor, peer_only(PEER_PROFILER));
 }
 
 static void on_stop_timer(void *ctx)
 {
-	supervisor_stop(world.supervisor, PEER_SYMBOLIZER);
+	supervisor_stop(world.supervisor, peer_only(PEER_SYMBOLIZER));
 }
 
 static void on_enough(void *ctx)
@@ -239,10 +254,8 @@ static void on_enough(void *ctx)
 static void run_tree(const char *symbolizer_does, unsigned int n, unsigned int n_quarantined,
 		     uint64_t file_timeout_ns)
 {
-	const struct supervisor_callbacks callbacks = {.setup = on_setup,
-						       .message = on_message,
-						       .gone = on_gone,
-						       .set_aside_ns = world.set_aside_ns};
+	const struct supervisor_callbacks callbacks = {
+		.message = on_message, .gone = on_gone, .set_aside_ns = world.set_aside_ns};
 	unsigned int until_again = world.set_aside_ns != 0;
 	bool restart_profiler = world.restart_profiler;
 	uint64_t quiet_ns = world.quiet_ns;
@@ -271,10 +284,11 @@ static void run_tree(const char *symbolizer_does, unsigned int n, unsigned int n
 		(void)loop_add_timer(world.loop, quiet_ns, 0, on_enough, NULL);
 	else if (n == UINT32_MAX)
 		(void)loop_add_timer(world.loop, 300 * NSEC_PER_MSEC, 0, on_stop_timer, NULL);
-	CHECK_INT(supervisor_new(&world.supervisor, world.loop, &callbacks, file_timeout_ns), ==,
-		  0);
-	CHECK_INT(supervisor_start(world.supervisor, PEER_PROFILER), ==, 0);
-	CHECK_INT(supervisor_start(world.supervisor, PEER_SYMBOLIZER), ==, 0);
+	CHECK_INT(supervisor_new(&world.supervisor, world.loop, rows_with(on_setup), n_peer_rows,
+				 &callbacks, file_timeout_ns),
+		  ==, 0);
+	CHECK_INT(supervisor_start(world.supervisor, peer_only(PEER_PROFILER)), ==, 0);
+	CHECK_INT(supervisor_start(world.supervisor, peer_only(PEER_SYMBOLIZER)), ==, 0);
 	CHECK_INT(loop_run(world.loop), ==, 0);
 	(void)close(fd);
 }
@@ -417,7 +431,7 @@ static int oom_score_of(pid_t pid)
 /* Each says it of itself, once it runs. */
 static void check_oom_score(enum peer who, int score)
 {
-	pid_t pid = supervisor_pid(world.supervisor, who);
+	pid_t pid = supervisor_pid(world.supervisor, peer_only(who));
 
 	for (int i = 0; i < 6000 && oom_score_of(pid) != score; i++)
 		(void)usleep(10000);
@@ -469,13 +483,15 @@ static void test_a_failed_start_is_tried_again(void)
 /* What is half made is taken down, and nothing else: no descriptor is 0 by chance. */
 static void test_no_descriptors_to_begin_with(void)
 {
-	const struct supervisor_callbacks callbacks = {.setup = on_setup};
+	const struct supervisor_callbacks callbacks = {.gone = on_gone};
 	struct supervisor *supervisor = NULL;
 
 	CHECK_INT(loop_new(&world.loop), ==, 0);
 	/* The error is what is wanted. */
 	set_max_files(0);
-	CHECK_INT(supervisor_new(&supervisor, world.loop, &callbacks, 1), ==, -EMFILE);
+	CHECK_INT(supervisor_new(&supervisor, world.loop, rows_with(on_setup), n_peer_rows,
+				 &callbacks, 1),
+		  ==, -EMFILE);
 	set_max_files(RLIM_INFINITY);
 	CHECK(!supervisor);
 	CHECK_INT(fcntl(STDIN_FILENO, F_GETFD), >=, 0);
@@ -488,8 +504,8 @@ static void test_stop(void)
 	CHECK_INT(world.n_started[PEER_SYMBOLIZER], ==, 1);
 	CHECK_INT(world.n_gone[PEER_SYMBOLIZER], ==, 1);
 	CHECK(world.clean);
-	CHECK(!supervisor_running(world.supervisor, PEER_SYMBOLIZER));
-	CHECK(supervisor_running(world.supervisor, PEER_PROFILER));
+	CHECK(!supervisor_running(world.supervisor, peer_only(PEER_SYMBOLIZER)));
+	CHECK(supervisor_running(world.supervisor, peer_only(PEER_PROFILER)));
 	end_tree();
 }
 
@@ -499,7 +515,7 @@ static void test_last_words(void)
 	siginfo_t info;
 
 	run_tree("idle", 1, 0, 30 * NSEC_PER_SEC);
-	supervisor_stop(world.supervisor, PEER_SYMBOLIZER);
+	supervisor_stop(world.supervisor, peer_only(PEER_SYMBOLIZER));
 	CHECK_INT(waitid(P_ALL, 0, &info, WEXITED | WNOWAIT), ==, 0);
 	supervisor_reap(world.supervisor);
 	CHECK_INT(world.n_gone[PEER_SYMBOLIZER], ==, 1);
@@ -521,14 +537,14 @@ static void reap_until_gone(unsigned int n)
 static void test_stop_behind_a_restart(void)
 {
 	run_tree("idle", 1, 0, 30 * NSEC_PER_SEC);
-	supervisor_restart(world.supervisor, PEER_SYMBOLIZER);
-	supervisor_stop(world.supervisor, PEER_SYMBOLIZER);
+	supervisor_restart(world.supervisor, peer_only(PEER_SYMBOLIZER));
+	supervisor_stop(world.supervisor, peer_only(PEER_SYMBOLIZER));
 	reap_until_gone(1);
 	CHECK_INT(world.n_started[PEER_SYMBOLIZER], ==, 2);
 	CHECK(world.clean);
-	CHECK_INT(supervisor_start(world.supervisor, PEER_SYMBOLIZER), ==, 0);
-	supervisor_restart(world.supervisor, PEER_SYMBOLIZER);
-	supervisor_kill(world.supervisor, PEER_SYMBOLIZER);
+	CHECK_INT(supervisor_start(world.supervisor, peer_only(PEER_SYMBOLIZER)), ==, 0);
+	supervisor_restart(world.supervisor, peer_only(PEER_SYMBOLIZER));
+	supervisor_kill(world.supervisor, peer_only(PEER_SYMBOLIZER));
 	reap_until_gone(2);
 	CHECK_INT(world.n_started[PEER_SYMBOLIZER], ==, 3);
 	end_tree();
@@ -542,7 +558,7 @@ static struct {
 	int answer;
 } question;
 
-static int on_asking_setup(void *ctx, enum peer who, int control, int status_fd)
+static int on_asking_setup(void *ctx, struct peer_id who, int control, int status_fd)
 {
 	struct message m = {.type = MESSAGE_SETUP};
 	int r = message_send(control, &m, &status_fd, 1);
@@ -552,30 +568,30 @@ static int on_asking_setup(void *ctx, enum peer who, int control, int status_fd)
 	return r < 0 ? r : message_send(control, &m, NULL, 0);
 }
 
-static void on_answer(void *ctx, enum peer who, const struct message *m)
+static void on_answer(void *ctx, struct peer_id who, const struct message *m)
 {
 	question.answer = m->result.code;
 	loop_exit(question.loop, 0);
 }
 
-static int on_other_ask(void *ctx, enum peer who, const struct message *a, struct message *ret)
+static int on_other_ask(void *ctx, struct peer_id who, const struct message *a, struct message *ret)
 {
 	return 0;
 }
 
 static int answer_to(enum peer who, uint32_t type, bool recording)
 {
-	const struct supervisor_callbacks callbacks = {.setup = on_asking_setup,
-						       .message = on_answer,
-						       .answer = on_other_ask,
-						       .recording = recording};
+	const struct supervisor_callbacks callbacks = {
+		.message = on_answer, .answer = on_other_ask, .recording = recording};
 	struct supervisor *supervisor;
 
 	question.type = type;
 	CHECK_INT(loop_new(&question.loop), ==, 0);
 	CHECK_INT(loop_add_timer(question.loop, 60 * NSEC_PER_SEC, 0, on_timeout, NULL), >=, 0);
-	CHECK_INT(supervisor_new(&supervisor, question.loop, &callbacks, NSEC_PER_SEC), ==, 0);
-	CHECK_INT(supervisor_start(supervisor, who), ==, 0);
+	CHECK_INT(supervisor_new(&supervisor, question.loop, rows_with(on_asking_setup),
+				 n_peer_rows, &callbacks, NSEC_PER_SEC),
+		  ==, 0);
+	CHECK_INT(supervisor_start(supervisor, peer_only(who)), ==, 0);
 	CHECK_INT(loop_run(question.loop), ==, 0);
 	(void)supervisor_free(supervisor);
 	(void)loop_free(question.loop);
