@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Start order: events are opened and their rings held, then the children start, then the events
- * count. Stop order is that of the data: the profiler drains and leaves, then the
- * symbolizer, then the exporter; each leaves when its work is settled.
+ * count. Stop order is that of the data, as the table of children says (peers.c): the profiler
+ * drains and leaves, then the symbolizer, then the exporter; each leaves when its work is settled.
  */
 #include "config.h"
 
@@ -29,6 +29,7 @@
 /* Of a reload: until the symbolizer has settled what the profiler gave it. More than the slowest
  * file may take. */
 #define REOPEN_DEADLINE_NS (30 * NSEC_PER_SEC)
+#define EVERYBODY	   UINT32_MAX /* kinds */
 
 static void on_message(void *ctx, struct peer_id who, const struct message *m)
 {
@@ -65,6 +66,7 @@ static void on_message(void *ctx, struct peer_id who, const struct message *m)
 }
 
 static void on_gone(void *ctx, struct peer_id who, bool clean);
+static void on_left(void *ctx, uint32_t kinds);
 
 static void forget_exports(struct broker *b)
 {
@@ -141,48 +143,21 @@ static void reload_metrics(struct broker *b)
 
 /* ---- Life ---- */
 
-static int start_children(struct broker *b)
-{
-	int r = 0;
-
-	if (b->options.screen)
-		r = supervisor_start(b->supervisor, peer_only(PEER_SCREEN));
-	else if (!b->options.capture)
-		r = supervisor_start(b->supervisor, peer_only(PEER_EXPORTER));
-	if (r == 0)
-		r = broker_start_fetcher(b);
-	if (r == 0)
-		r = supervisor_start(b->supervisor, peer_only(PEER_SYMBOLIZER));
-	if (r == 0)
-		r = supervisor_start(b->supervisor, peer_only(PEER_PROFILER));
-	if (r == 0 && b->metrics.fd >= 0)
-		r = supervisor_start(b->supervisor, peer_only(PEER_METRICS));
-	if (r < 0)
-		log_error("the children cannot be started: %s", strerror(-r));
-	return r;
-}
-
+/* Of a reload it is who was asked to leave, else everybody. */
 static void on_deadline(void *ctx)
 {
 	struct broker *b = ctx;
+	bool reload = b->state == BROKER_REOPENING;
 	struct peer_id who;
 
-	if (b->reopen) {
-		who = peer_only(supervisor_running(b->supervisor, peer_only(PEER_PROFILER))
-					? PEER_PROFILER
-					: PEER_SYMBOLIZER);
-		log_warning("the %s did not exit in time for the new config: its unsettled data is "
-			    "lost",
-			    supervisor_name(b->supervisor, who));
-		supervisor_kill(b->supervisor, who);
-		return;
-	}
 	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);) {
-		if (!supervisor_running(b->supervisor, who))
+		if (reload ? !supervisor_stopping(b->supervisor, who)
+			   : !supervisor_running(b->supervisor, who))
 			continue;
-		log_warning("the %s did not finish in time: its unsettled data is lost",
-			    supervisor_name(b->supervisor, who));
-		b->result = -ETIMEDOUT;
+		log_warning("the %s did not %s in time%s: its unsettled data is lost",
+			    supervisor_name(b->supervisor, who), reload ? "exit" : "finish",
+			    reload ? " for the new config" : "");
+		b->result = reload ? b->result : -ETIMEDOUT;
 		supervisor_kill(b->supervisor, who);
 	}
 }
@@ -195,6 +170,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 						 .answer = on_ask,
 						 .debug_file = broker_debug_file,
 						 .gone = on_gone,
+						 .left = on_left,
 						 .recording = options->input_path != NULL,
 						 .ctx = b};
 	int r;
@@ -231,9 +207,12 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	    (r = loop_add_timer(loop, HOTPLUG_NS, HOTPLUG_NS, broker_follow_hotplug, b)) < 0)
 		return r;
 	listen_for_metrics(b);
-	r = start_children(b);
-	if (r < 0)
+	(void)broker_open_debug_cache(b);
+	r = supervisor_start_kinds(b->supervisor, EVERYBODY);
+	if (r < 0) {
+		log_error("the children cannot be started: %s", strerror(-r));
 		return r;
+	}
 	*ret = TAKE_PTR(b);
 	return 0;
 }
@@ -260,25 +239,22 @@ struct broker *broker_free(struct broker *b)
 
 void broker_stop(struct broker *b)
 {
-	if (b->stopping)
+	if (b->state >= BROKER_STOPPING)
 		return;
-	b->stopping = true;
-	b->reopen = false;
-	if (b->options.stop_deadline_ns)
-		loop_set_timer(b->loop, b->deadline_timer, b->options.stop_deadline_ns);
+	b->state = BROKER_STOPPING;
+	loop_set_timer(b->loop, b->deadline_timer,
+		       b->options.stop_deadline_ns ? b->options.stop_deadline_ns : UINT64_MAX);
 	/* What a live view has not shown yet is of no use to anybody. */
-	supervisor_stop(b->supervisor, peer_only(b->options.screen ? PEER_SCREEN : PEER_PROFILER));
+	supervisor_leave(b->supervisor, b->options.screen ? PEER_BIT(PEER_SCREEN) : EVERYBODY);
 }
 
 void broker_kill(struct broker *b)
 {
-	struct peer_id who;
-
-	b->stopping = true;
-	b->reopen = false;
+	if (b->state == BROKER_DONE)
+		return;
+	b->state = BROKER_STOPPING;
 	b->result = -EINTR;
-	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);)
-		supervisor_kill(b->supervisor, who);
+	supervisor_kill_all(b->supervisor);
 }
 
 void broker_reap(struct broker *b)
@@ -286,29 +262,18 @@ void broker_reap(struct broker *b)
 	supervisor_reap(b->supervisor);
 }
 
-/* They leave as at the end, with all that is theirs to do done. */
-static void leave_for_reload(struct broker *b, enum peer who)
+/* The events are made anew for a new config; the profiler that read the old ones has left, with all
+ * that was its to do done, and so has for new limits the symbolizer behind it. */
+static void reopen_events(struct broker *b, uint32_t kinds)
 {
-	loop_set_timer(b->loop, b->deadline_timer, REOPEN_DEADLINE_NS);
-	supervisor_stop(b->supervisor, peer_only(who));
-}
+	int r;
 
-/* The events are made anew for a new config; the profiler that read the old ones has left. */
-static void reopen_events(struct broker *b)
-{
-	int r = 0;
-
-	b->reopen = false;
 	loop_set_timer(b->loop, b->deadline_timer, UINT64_MAX);
 	broker_close_events(b);
 	memcpy(b->options.events, b->next_events, sizeof(b->options.events));
 	b->options.n_events = b->n_next_events;
-	if (b->renew_symbolizer)
-		r = supervisor_start(b->supervisor, peer_only(PEER_SYMBOLIZER));
-	b->renew_symbolizer = false;
-	if (r < 0 || (r = broker_open_events(b)) < 0 ||
-	    (r = supervisor_start(b->supervisor, peer_only(PEER_PROFILER))) < 0 ||
-	    (r = broker_enable(b)) < 0) {
+	if ((r = broker_open_events(b)) < 0 ||
+	    (r = supervisor_start_kinds(b->supervisor, kinds)) < 0 || (r = broker_enable(b)) < 0) {
 		log_error("sampling cannot continue after the reload: %s", strerror(-r));
 		b->result = r;
 		broker_stop(b);
@@ -319,33 +284,22 @@ static void on_gone(void *ctx, struct peer_id who, bool clean)
 {
 	struct broker *b = ctx;
 
-	/* Alone: it could not serve, or is not wanted any more. */
-	if (who.kind == PEER_FETCHER || (who.kind == PEER_METRICS && !b->exporter_gone))
-		return;
-	if (!clean && b->result == 0 && b->stopping)
+	if (b->state == BROKER_REOPENING)
+		loop_set_timer(b->loop, b->deadline_timer, REOPEN_DEADLINE_NS);
+	if (!clean && b->result == 0 && b->state == BROKER_STOPPING)
 		b->result = -ECHILD;
-	if (who.kind == PEER_PROFILER && b->reopen && b->renew_symbolizer) {
-		leave_for_reload(b, PEER_SYMBOLIZER);
+}
+
+static void on_left(void *ctx, uint32_t kinds)
+{
+	struct broker *b = ctx;
+
+	if (b->state == BROKER_REOPENING) {
+		reopen_events(b, kinds);
 		return;
 	}
-	if ((who.kind == PEER_PROFILER || who.kind == PEER_SYMBOLIZER) && b->reopen) {
-		reopen_events(b);
-		return;
-	}
-	if (who.kind == PEER_SYMBOLIZER &&
-	    supervisor_running(b->supervisor, peer_only(PEER_FETCHER)))
-		supervisor_stop(b->supervisor, peer_only(PEER_FETCHER));
-	if (who.kind == PEER_PROFILER && !b->options.screen) {
-		supervisor_stop(b->supervisor, peer_only(PEER_SYMBOLIZER));
-	} else if (who.kind == PEER_SYMBOLIZER && !b->options.capture && !b->options.screen) {
-		supervisor_stop(b->supervisor, peer_only(PEER_EXPORTER));
-	} else if (who.kind == PEER_EXPORTER) {
-		b->exporter_gone = true;
-		supervisor_stop(b->supervisor, peer_only(PEER_METRICS));
-	} else if (!b->finished) {
-		b->finished = true;
-		b->options.done(b->options.ctx, b->result);
-	}
+	b->state = BROKER_DONE;
+	b->options.done(b->options.ctx, b->result);
 }
 
 static bool events_differ(const struct config *a, const struct config *b)
@@ -393,12 +347,14 @@ static bool destinations_differ(const struct config *a, const struct config *b)
 int broker_reload(struct broker *b, const struct config *config, const struct broker_event *events,
 		  uint32_t n)
 {
-	bool renew_symbolizer = symbolizer_limits_differ(b->options.config, config);
-	bool resample = renew_symbolizer || sampling_differs(b->options.config, config);
+	uint32_t leave = symbolizer_limits_differ(b->options.config, config)
+				 ? PEER_BIT(PEER_PROFILER) | PEER_BIT(PEER_SYMBOLIZER)
+			 : sampling_differs(b->options.config, config) ? PEER_BIT(PEER_PROFILER)
+								       : 0;
 	struct message log = {.type = MESSAGE_LOG_LEVEL};
 	bool other_exports = destinations_differ(b->options.config, config);
 
-	if (b->stopping || b->reopen)
+	if (b->state != BROKER_RUNNING)
 		return -EBUSY;
 	b->options.config = config;
 	memcpy(b->next_events, events, n * sizeof(*events));
@@ -424,13 +380,13 @@ int broker_reload(struct broker *b, const struct config *config, const struct br
 	supervisor_restart(b->supervisor, peer_only(PEER_EXPORTER));
 	reload_metrics(b);
 	broker_reload_fetcher(b);
-	if (resample) {
-		b->reopen = true;
-		b->renew_symbolizer = renew_symbolizer;
+	if (leave) {
 		/* What the profiler reads after its last window comes into no other. */
-		if (b->enabled && !b->paused)
+		if (broker_is_sampling(b))
 			(void)broker_enable_events(b, false);
-		leave_for_reload(b, PEER_PROFILER);
+		b->state = BROKER_REOPENING;
+		loop_set_timer(b->loop, b->deadline_timer, REOPEN_DEADLINE_NS);
+		supervisor_leave(b->supervisor, leave);
 	}
 	return 0;
 }
@@ -440,7 +396,7 @@ int broker_pause(struct broker *b, bool pause)
 	struct message m = {.type = MESSAGE_PAUSE};
 	int r;
 
-	if (b->stopping || b->reopen)
+	if (b->state != BROKER_RUNNING)
 		return -EBUSY;
 	if (pause == b->paused)
 		return 0;
@@ -466,7 +422,7 @@ int broker_flush(struct broker *b)
 {
 	struct message m = {.type = MESSAGE_FLUSH};
 
-	if (b->stopping || b->reopen)
+	if (b->state != BROKER_RUNNING)
 		return -EBUSY;
 	m.flush.id = ++b->flush_id;
 	b->flushed_at_ns = clock_monotonic_ns();

@@ -32,7 +32,7 @@ static char *default_path(void)
 	return n < 0 ? NULL : path;
 }
 
-static int open_cache(struct broker *b)
+int broker_open_debug_cache(struct broker *b)
 {
 	const struct config *c = b->options.config;
 	_cleanup_free_ char *found =
@@ -74,17 +74,12 @@ void broker_tell_fetched(struct broker *b, const struct message *from)
 	(void)supervisor_try_send(b->supervisor, peer_only(PEER_SYMBOLIZER), &m);
 }
 
-int broker_start_fetcher(struct broker *b)
-{
-	return open_cache(b) < 0 ? 0 : supervisor_start(b->supervisor, peer_only(PEER_FETCHER));
-}
-
 void broker_reload_fetcher(struct broker *b)
 {
 	const struct message m = {.type = MESSAGE_FETCHED};
 	bool runs = supervisor_running(b->supervisor, peer_only(PEER_FETCHER));
 
-	if (open_cache(b) >= 0)
+	if (broker_open_debug_cache(b) >= 0)
 		supervisor_restart(b->supervisor, peer_only(PEER_FETCHER));
 	else if (runs)
 		supervisor_stop(b->supervisor, peer_only(PEER_FETCHER));

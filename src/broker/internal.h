@@ -13,7 +13,16 @@
 
 struct statistics;
 
+enum broker_state {
+	BROKER_STARTING,  /* the events do not count yet */
+	BROKER_RUNNING,	  /* they do, unless it is paused */
+	BROKER_REOPENING, /* for a new config: who reads the events leaves, for new ones */
+	BROKER_STOPPING,  /* child after child leaves for good */
+	BROKER_DONE,	  /* done() was called */
+};
+
 struct broker {
+	enum broker_state state;
 	struct loop *loop;
 	struct broker_options options;
 	struct events events[SAMPLE_MAX_EVENTS]; /* as in options */
@@ -38,17 +47,11 @@ struct broker {
 	int result;
 	uint32_t written_outputs;
 	int32_t output_errors[BROKER_MAX_OUTPUTS];
-	bool enabled, stopping;
 	bool paused;	   /* on demand */
 	uint64_t flush_id; /* asked for last */
-	bool exporter_gone;
-	bool finished; /* done() was called */
 	bool input_damaged;
-	bool input_begun; /* the profiler has the input file */
-	bool reopen;	  /* the profiler leaves for new events, not for good */
-	struct broker_event next_events[SAMPLE_MAX_EVENTS]; /* these; n_next_events */
+	struct broker_event next_events[SAMPLE_MAX_EVENTS]; /* of the reload; n_next_events */
 	uint32_t n_next_events;
-	bool renew_symbolizer; /* and so does the symbolizer behind it, for new limits */
 	bool adapt_stack_size; /* the profiler may have the stack copies made larger or smaller */
 	uint64_t resized_ns;   /* when it last did */
 };
@@ -63,6 +66,10 @@ void broker_forget_targets(struct broker *b);
 /* Opens what the options say, disabled (sampling.c). 0 or -errno, told. */
 int broker_open_events(struct broker *b);
 void broker_close_events(struct broker *b);
+static inline bool broker_is_sampling(const struct broker *b)
+{
+	return b->state == BROKER_RUNNING && !b->paused;
+}
 /* Lets them count, or stand still. 0 or -errno. */
 int broker_enable_events(struct broker *b, bool enable);
 /* The profiler asks for stack copies of that size. */
@@ -94,8 +101,8 @@ int broker_set_up_symbolizer_again(struct broker *b, int control);
 int broker_send_cpu(const struct broker *b, const struct cpu_events *c, bool came_online);
 int broker_send_event(const struct broker *b, const struct cpu_events *c);
 
-/* The fetcher, where the config wants one (fetch.c). 0 or -errno. */
-int broker_start_fetcher(struct broker *b);
+/* The fetcher's cache, where the config wants one (fetch.c): its descriptor, negative without one. */
+int broker_open_debug_cache(struct broker *b);
 void broker_reload_fetcher(struct broker *b);
 /* supervisor_callbacks.debug_file of the broker: -EINPROGRESS: it is being fetched. */
 int broker_debug_file(void *ctx, const struct message *ask);

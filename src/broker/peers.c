@@ -4,31 +4,72 @@
 #include "src/broker/peers.h"
 #include "util/cleanup.h"
 
+static uint32_t only_one(const void *ctx)
+{
+	return 1;
+}
+
+static uint32_t count_screens(const void *ctx)
+{
+	const struct broker *b = ctx;
+
+	return b->options.screen != NULL;
+}
+
+static uint32_t count_exporters(const void *ctx)
+{
+	const struct broker *b = ctx;
+
+	return !b->options.capture && !b->options.screen;
+}
+
+static uint32_t count_fetchers(const void *ctx)
+{
+	const struct broker *b = ctx;
+
+	return b->debug_cache.fd >= 0;
+}
+
+static uint32_t count_metrics(const void *ctx)
+{
+	const struct broker *b = ctx;
+
+	return b->metrics.fd >= 0;
+}
+
 const struct peer_row peer_rows[] = {
 	{
 		.kind = PEER_SCREEN,
 		.max = 1,
+		.count = count_screens,
 		.set_up = broker_set_up_screen,
 	},
 	{
 		.kind = PEER_EXPORTER,
 		.max = 1,
+		.stops_after = PEER_BIT(PEER_SYMBOLIZER),
 		.oom_score = 200,
+		.count = count_exporters,
 		.set_up = broker_set_up_exporter,
 	},
 	{
 		.kind = PEER_FETCHER,
 		.max = 1,
+		.stops_after = PEER_BIT(PEER_SYMBOLIZER),
+		.is_left_behind = true,
 		.oom_score = 400,
+		.count = count_fetchers,
 		.set_up = broker_set_up_fetcher,
 	},
 	{
 		.kind = PEER_SYMBOLIZER,
 		.max = 1,
 		.feeds = PEER_BIT(PEER_EXPORTER) | PEER_BIT(PEER_SCREEN) | PEER_BIT(PEER_METRICS),
+		.stops_after = PEER_BIT(PEER_PROFILER),
 		.oom_score = 500,
 		.finds = "names",
 		.may_ask = ASK_BIT(MESSAGE_ASK_DEBUG_FILE) | ASK_BIT(MESSAGE_ASK_SPLIT_FILE),
+		.count = only_one,
 		.set_up = broker_set_up_symbolizer,
 	},
 	{
@@ -44,13 +85,17 @@ const struct peer_row peer_rows[] = {
 			   ASK_BIT(MESSAGE_ASK_USER) | ASK_BIT(MESSAGE_ASK_PERF_MAP) |
 			   /* While it reads a recording. */
 			   ASK_BIT(MESSAGE_ASK_RECORDED_FILE),
+		.count = only_one,
 		.set_up = broker_set_up_profiler,
 	},
 	{
 		.kind = PEER_METRICS,
 		.max = 1,
+		.stops_after =
+			PEER_BIT(PEER_SYMBOLIZER) | PEER_BIT(PEER_EXPORTER), /* it tells of both */
 		.oom_score = 300,
 		.may_ask = ASK_BIT(MESSAGE_ASK_STATISTICS) | ASK_BIT(MESSAGE_ASK_FLUSH),
+		.count = count_metrics,
 		.set_up = broker_set_up_metrics,
 	},
 };

@@ -21,6 +21,10 @@ struct peer_row {
 	uint32_t max; /* how many there may be; with more than one their names have an index */
 	/* Kinds that it hands its results to: it has a socket to each of their children. */
 	uint32_t feeds;
+	/* Kinds that have to be gone before it is asked to finish: they hand something to it. */
+	uint32_t stops_after;
+	/* Nobody waits for it to finish: it holds nothing that could be lost. */
+	bool is_left_behind;
 	/* When memory is short, how much sooner than the broker the kernel is to kill it: more for
 	 * who reads hostile files and can be had again without a loss, less for who holds samples
 	 * that nobody else has. */
@@ -32,6 +36,8 @@ struct peer_row {
 	/* Requests that it may make: whoever talks to a network or a terminal, or reads hostile
 	 * files, gets no further than what its own work needs. Without any it has no ask socket. */
 	uint64_t may_ask;
+	/* How many are wanted now; at most max. NULL: max. */
+	uint32_t (*count)(const void *ctx);
 	/* Sends the set-up of a child just started (ending with MESSAGE_START) down its control
 	 * socket. 0 or -errno, which counts as its death. */
 	int (*set_up)(void *ctx, struct peer_id who, int control, int status_fd);

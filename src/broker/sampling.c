@@ -91,7 +91,7 @@ int broker_enable_events(struct broker *b, bool enable)
 
 int broker_enable(struct broker *b)
 {
-	b->enabled = true;
+	b->state = BROKER_RUNNING;
 	return b->options.enable_on_exec || b->paused ? 0 : broker_enable_events(b, true);
 }
 
@@ -103,10 +103,10 @@ void broker_resize_stacks(struct broker *b, uint32_t bytes)
 	const struct sample_options *o = &e->sample;
 	uint64_t now = clock_monotonic_ns();
 
-	if (b->adapt_stack_size && !b->stopping && !b->reopen && bytes % 8 == 0 &&
+	if (b->adapt_stack_size && b->state == BROKER_RUNNING && bytes % 8 == 0 &&
 	    bytes >= MIN_STACK_BYTES && bytes <= stack_size_max(o->ring_bytes, o->rate_hz) &&
 	    now - b->resized_ns >= MIN_RESIZE_NS &&
-	    events_resize_stacks(e, bytes, b->enabled && !b->paused) == 0) {
+	    events_resize_stacks(e, bytes, broker_is_sampling(b)) == 0) {
 		b->resized_ns = now;
 		for (uint32_t i = 0; i < e->cpus.n; i++)
 			(void)broker_send_event(b, &e->cpus.items[i]);
@@ -140,7 +140,7 @@ static void add_cpu(struct broker *b, int cpu)
 {
 	for (uint32_t i = 0; i < b->options.n_events; i++) {
 		/* In this order: the profiler doubts what it knows until it hears of the CPU. */
-		struct cpu_events *c = events_add_cpu(&b->events[i], cpu, b->enabled && !b->paused);
+		struct cpu_events *c = events_add_cpu(&b->events[i], cpu, broker_is_sampling(b));
 
 		if (!c)
 			return;
@@ -157,7 +157,7 @@ void broker_follow_hotplug(void *ctx)
 	_cleanup_free_ int *online = calloc(EVENTS_MAX_CPUS, sizeof(*online));
 	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -1;
 
-	if (n <= 0 || b->options.input_path || b->stopping || b->reopen)
+	if (n <= 0 || b->options.input_path || b->state != BROKER_RUNNING)
 		return;
 	/* Events of tasks sleep while their CPU is offline, and go on when it is back. */
 	for (uint32_t i = b->options.n_pids > 0 ? 0 : e->cpus.n; i-- > 0;) {
@@ -165,7 +165,7 @@ void broker_follow_hotplug(void *ctx)
 
 		if (!contains(online, n, c->events.cpu))
 			log_info("CPU %d went offline", c->events.cpu);
-		else if (b->enabled && !b->paused && events_died(c))
+		else if (broker_is_sampling(b) && events_died(c))
 			log_info("CPU %d was offline for a moment", c->events.cpu);
 		else
 			continue;

@@ -126,7 +126,7 @@ static int send_input(struct broker *b, int control)
 {
 	int r;
 
-	if (b->input_begun) {
+	if (supervisor_starts(b->supervisor, peer_only(PEER_PROFILER)) > 1) {
 		log_error("%s cannot be converted: the process that read it, or a file it names, "
 			  "died",
 			  b->options.input_path);
@@ -134,7 +134,6 @@ static int send_input(struct broker *b, int control)
 		b->result = -EBADMSG;
 		return -EBADMSG;
 	}
-	b->input_begun = true;
 	r = send_kernel(control);
 	if (r == 0)
 		r = setup_send_text(control, TEXT_EVENT, b->options.input_event, -1);

@@ -71,12 +71,14 @@ struct supervisor {
 	int exe_fd, timer;
 	struct child *children; /* by row, then by index */
 	uint32_t n_children;
+	uint32_t leaving; /* kinds, of supervisor_leave() */
 	struct strikes strikes;
 	struct time_share opener_share;
 	struct answer_sources sources;
 };
 
 static void on_watch(void *ctx);
+static void stop_next(struct supervisor *s);
 
 /* NULL: the table has none such. */
 static struct child *find_child(const struct supervisor *s, struct peer_id who)
@@ -494,6 +496,33 @@ int supervisor_start(struct supervisor *s, struct peer_id who)
 	return c ? start(s, c) : -EINVAL;
 }
 
+static uint32_t n_wanted(const struct supervisor *s, const struct peer_row *row)
+{
+	uint32_t n = row->count ? row->count(s->callbacks.ctx) : row->max;
+
+	return n < row->max ? n : row->max;
+}
+
+bool supervisor_wanted(const struct supervisor *s, struct peer_id who)
+{
+	const struct child *c = find_child(s, who);
+
+	return c && who.index < n_wanted(s, c->row);
+}
+
+int supervisor_start_kinds(struct supervisor *s, uint32_t kinds)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < s->n_children && r == 0; i++) {
+		struct child *c = &s->children[i];
+
+		if ((kinds & PEER_BIT(c->id.kind)) && !c->pid && c->id.index < n_wanted(s, c->row))
+			r = start(s, c);
+	}
+	return r;
+}
+
 /* The time between starts that come to nothing grows. Returns it. */
 static uint64_t start_later(struct supervisor *s, struct child *c)
 {
@@ -537,17 +566,76 @@ int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct m
 	return !c || c->control < 0 ? -ENOTCONN : message_try_send(c->control, m, NULL, 0);
 }
 
+static void child_gone(struct supervisor *s, const struct child *c, bool clean)
+{
+	s->callbacks.gone(s->callbacks.ctx, c->id, clean || c->row->is_left_behind);
+	stop_next(s);
+}
+
 static void stop(struct supervisor *s, struct child *c)
 {
 	struct message m = {.type = MESSAGE_STOP};
 
 	c->start_at_ns = 0;
 	if (!c->pid) {
-		s->callbacks.gone(s->callbacks.ctx, c->id, true);
+		child_gone(s, c, true);
 		return;
 	}
 	c->stopping = true;
 	(void)supervisor_send(s, c->id, &m, NULL, 0);
+}
+
+static bool is_there(const struct child *c)
+{
+	return c->pid || c->start_at_ns;
+}
+
+/* Of these kinds there is a child that is waited for. */
+static bool any_there(const struct supervisor *s, uint32_t kinds)
+{
+	for (uint32_t i = 0; i < s->n_children; i++) {
+		const struct child *c = &s->children[i];
+
+		if (is_there(c) && !c->row->is_left_behind && (kinds & PEER_BIT(c->id.kind)))
+			return true;
+	}
+	return false;
+}
+
+/* Asks those to finish whose turn it is. One that waits for its next start is gone at once, which
+ * comes back to here. */
+static void stop_next(struct supervisor *s)
+{
+	uint32_t kinds;
+
+	for (uint32_t i = 0; i < s->n_children && s->leaving; i++) {
+		struct child *c = &s->children[i];
+
+		if (is_there(c) && !c->stopping && (s->leaving & PEER_BIT(c->id.kind)) &&
+		    !any_there(s, c->row->stops_after & s->leaving))
+			stop(s, c);
+	}
+	if (!s->leaving || any_there(s, s->leaving))
+		return;
+	kinds = s->leaving;
+	s->leaving = 0;
+	if (s->callbacks.left)
+		s->callbacks.left(s->callbacks.ctx, kinds);
+}
+
+void supervisor_leave(struct supervisor *s, uint32_t kinds)
+{
+	s->leaving |= kinds;
+	stop_next(s);
+}
+
+void supervisor_kill_all(struct supervisor *s)
+{
+	for (uint32_t i = 0; i < s->n_children; i++) {
+		s->leaving |= PEER_BIT(s->children[i].id.kind);
+		supervisor_kill(s, s->children[i].id);
+	}
+	stop_next(s);
 }
 
 void supervisor_stop(struct supervisor *s, struct peer_id who)
@@ -612,6 +700,13 @@ uint64_t supervisor_starts(const struct supervisor *s, struct peer_id who)
 	const struct child *c = find_child(s, who);
 
 	return c ? c->n_starts : 0;
+}
+
+bool supervisor_stopping(const struct supervisor *s, struct peer_id who)
+{
+	const struct child *c = find_child(s, who);
+
+	return c && c->pid && c->stopping;
 }
 
 uint32_t supervisor_n_set_aside(const struct supervisor *s)
@@ -692,7 +787,7 @@ static void on_death(struct supervisor *s, struct child *c, int status)
 								   : LOG_LEVEL_WARNING,
 				  "%s (pid %d) %s while stopping", c->name, (int)pid, how);
 		}
-		s->callbacks.gone(s->callbacks.ctx, c->id, clean);
+		child_gone(s, c, clean);
 		return;
 	}
 	if (c->restart) {

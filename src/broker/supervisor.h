@@ -31,8 +31,11 @@ struct supervisor_callbacks {
 	/* A debug file that this host has not; NULL: there is no other place. A descriptor, or
 	 * -errno for the child to be told. */
 	int (*debug_file)(void *ctx, const struct message *ask);
-	/* A child left after supervisor_stop() (clean) or will not be started again (not clean). */
+	/* A child left after supervisor_stop() (clean) or will not be started again (not clean,
+	 * unless nobody waits for it). */
 	void (*gone)(void *ctx, struct peer_id who, bool clean);
+	/* All kinds that supervisor_leave() named are gone. NULL: it is not called. */
+	void (*left)(void *ctx, uint32_t kinds);
 	/* A recording is read in the place of the host: files that it names may be asked for by
 	 * their paths. */
 	bool recording;
@@ -61,12 +64,27 @@ DEFINE_CLEANUP(struct supervisor *, supervisor_free)
 
 /* 0; -EINVAL: there is none such in the table; -errno. */
 int supervisor_start(struct supervisor *s, struct peer_id who);
+/* Starts, in the order of the table, what is wanted of these kinds (PEER_BIT) and does not run. 0, or
+ * the first error. */
+int supervisor_start_kinds(struct supervisor *s, uint32_t kinds);
+/*
+ * Asks all children of these kinds to finish, each when its turn has come (peer_row.stops_after); one
+ * that dies meanwhile is started again until then. gone() follows for each, and left() for all. A
+ * second call adds to the kinds of the first.
+ */
+void supervisor_leave(struct supervisor *s, uint32_t kinds);
+/* The same without asking, for all there are; left() may be called from within. */
+void supervisor_kill_all(struct supervisor *s);
 /* Asks a child to finish and leave; gone() follows. */
 void supervisor_stop(struct supervisor *s, struct peer_id who);
 /* The same without asking. */
 void supervisor_kill(struct supervisor *s, struct peer_id who);
 /* Ends a child at once and starts it afresh: its neighbours keep what it has not settled. */
 void supervisor_restart(struct supervisor *s, struct peer_id who);
+/* So many of its kind are wanted now. */
+bool supervisor_wanted(const struct supervisor *s, struct peer_id who);
+/* It was asked to finish, and has not yet. */
+bool supervisor_stopping(const struct supervisor *s, struct peer_id who);
 bool supervisor_running(const struct supervisor *s, struct peer_id who);
 
 /* After SIGCHLD: reaps children of the tree, and no others. */
