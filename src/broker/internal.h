@@ -9,7 +9,9 @@
 #include "src/process/privileges.h"
 #include "src/process/status-page.h"
 
-#define BROKER_MAX_CGROUPS 64
+#define BROKER_MAX_CGROUPS   64
+#define BROKER_CAPTURE_BYTES (UINT64_C(1) << 30)  /* of a profile, of a capture */
+#define BROKER_PULL_BYTES    (UINT64_C(64) << 20) /* of a profile asked for over HTTP */
 
 struct statistics;
 
@@ -89,6 +91,14 @@ int broker_set_up_exporter(void *ctx, struct peer_id who, int control, int statu
 int broker_set_up_screen(void *ctx, struct peer_id who, int control, int status_fd);
 int broker_set_up_metrics(void *ctx, struct peer_id who, int control, int status_fd);
 int broker_set_up_fetcher(void *ctx, struct peer_id who, int control, int status_fd);
+/* peer_row.limit of each kind that needs other limits than all. */
+void broker_limit_profiler(const void *ctx, struct privileges *ret);
+void broker_limit_symbolizer(const void *ctx, struct privileges *ret);
+void broker_limit_exporter(const void *ctx, struct privileges *ret);
+void broker_limit_fetcher(const void *ctx, struct privileges *ret);
+void broker_limit_metrics(const void *ctx, struct privileges *ret);
+/* Sets the limits of a kind. */
+void broker_limit(const struct broker *b, enum peer kind, struct privileges *ret);
 /* Opened once for each path that is configured, and tried once a reload; told when it cannot be.
  * path "": not wanted. The descriptor, negative without one. */
 int broker_open_state_dir(struct broker *b, struct broker_state_dir *d, const char *path,

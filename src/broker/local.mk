@@ -8,6 +8,7 @@ libbroker_a_SOURCES = \
 	src/broker/filter-texts.c src/broker/filter-texts.h \
 	src/broker/internal.h \
 	src/broker/set-aside.c \
+	src/broker/limits.c \
 	src/broker/peers.c src/broker/peers.h \
 	src/broker/sampling.c \
 	src/broker/setup.c \

@@ -50,6 +50,7 @@ const struct peer_row peer_rows[] = {
 		.stops_after = PEER_BIT(PEER_SYMBOLIZER),
 		.oom_score = 200,
 		.count = count_exporters,
+		.limit = broker_limit_exporter,
 		.set_up = broker_set_up_exporter,
 	},
 	{
@@ -59,6 +60,7 @@ const struct peer_row peer_rows[] = {
 		.is_left_behind = true,
 		.oom_score = 400,
 		.count = count_fetchers,
+		.limit = broker_limit_fetcher,
 		.set_up = broker_set_up_fetcher,
 	},
 	{
@@ -70,6 +72,7 @@ const struct peer_row peer_rows[] = {
 		.finds = "names",
 		.may_ask = ASK_BIT(MESSAGE_ASK_DEBUG_FILE) | ASK_BIT(MESSAGE_ASK_SPLIT_FILE),
 		.count = only_one,
+		.limit = broker_limit_symbolizer,
 		.set_up = broker_set_up_symbolizer,
 	},
 	{
@@ -86,6 +89,7 @@ const struct peer_row peer_rows[] = {
 			   /* While it reads a recording. */
 			   ASK_BIT(MESSAGE_ASK_RECORDED_FILE),
 		.count = only_one,
+		.limit = broker_limit_profiler,
 		.set_up = broker_set_up_profiler,
 	},
 	{
@@ -96,6 +100,7 @@ const struct peer_row peer_rows[] = {
 		.oom_score = 300,
 		.may_ask = ASK_BIT(MESSAGE_ASK_STATISTICS) | ASK_BIT(MESSAGE_ASK_FLUSH),
 		.count = count_metrics,
+		.limit = broker_limit_metrics,
 		.set_up = broker_set_up_metrics,
 	},
 };

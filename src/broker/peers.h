@@ -16,6 +16,8 @@
 #define ASK_BIT(type)  (UINT64_C(1) << (type))
 _Static_assert(PEER_N <= 32 && MESSAGE_N_TYPES <= 64, "fit into a set");
 
+struct privileges;
+
 struct peer_row {
 	enum peer kind;
 	uint32_t max; /* how many there may be; with more than one their names have an index */
@@ -38,6 +40,8 @@ struct peer_row {
 	uint64_t may_ask;
 	/* How many are wanted now; at most max. NULL: max. */
 	uint32_t (*count)(const void *ctx);
+	/* Changes limits, of which ret has those of all children. NULL: it has the same. */
+	void (*limit)(const void *ctx, struct privileges *ret);
 	/* Sends the set-up of a child just started (ending with MESSAGE_START) down its control
 	 * socket. 0 or -errno, which counts as its death. */
 	int (*set_up)(void *ctx, struct peer_id who, int control, int status_fd);

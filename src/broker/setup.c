@@ -25,14 +25,8 @@
 #include "src/symbolizer/setup.h"
 #include "util/log.h"
 
-#define DEFAULT_SPOOL	      LOCALSTATEDIR "/lib/perfwalk/spool"
-#define CAPTURE_PROFILE_BYTES (UINT64_C(1) << 30)
-#define MAX_KALLSYMS_BYTES    (UINT64_C(64) << 20)
-#define PULL_BYTES	      (UINT64_C(64) << 20)  /* of a profile asked for over HTTP */
-#define DATA_BYTES	      (UINT64_C(256) << 20) /* tables of processes, files and threads */
-/* So much of its address space may be no file. By default that is below the unit's MemoryMax: what
- * a hostile file makes the symbolizer allocate is refused before the kernel kills somebody. */
-#define SYMBOLIZER_DATA(address_space) ((address_space) / 8 * 3)
+#define DEFAULT_SPOOL	   LOCALSTATEDIR "/lib/perfwalk/spool"
+#define MAX_KALLSYMS_BYTES (UINT64_C(64) << 20)
 
 /* What config_load() takes fits. */
 _Static_assert(CONFIG_VALUE_MAX_BYTES < PROTOCOL_TEXT_MAX, "into a message");
@@ -43,8 +37,7 @@ static const enum sandbox_mode seccomp_modes[] = {[CONFIG_SECCOMP_ERRNO] = SANDB
 						  [CONFIG_SECCOMP_KILL] = SANDBOX_KILL,
 						  [CONFIG_SECCOMP_NO] = SANDBOX_NO};
 
-static struct setup_common common_setup(const struct broker *b, uint64_t address_space,
-					uint64_t data)
+static struct setup_common common_setup(const struct broker *b, enum peer kind)
 {
 	struct setup_common c = {
 		.privileges = b->privileges,
@@ -52,11 +45,7 @@ static struct setup_common common_setup(const struct broker *b, uint64_t address
 		.seccomp = sandbox_choose_mode(seccomp_modes[b->options.config->seccomp]),
 		.landlock = b->options.config->landlock};
 
-#ifndef WITH_SANITIZERS /* the shadow memory is terabytes of address space */
-	c.privileges.max_address_space = address_space;
-	c.privileges.max_data = data;
-	c.privileges.no_tasks = true; /* the check for leaks has a thread */
-#endif
+	broker_limit(b, kind, &c.privileges);
 	return c;
 }
 
@@ -157,6 +146,7 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 	struct broker *b = ctx;
 	const struct config *c = b->options.config;
 	struct setup_profiler s = {
+		.common = common_setup(b, PEER_PROFILER),
 		.n_events = b->options.n_events,
 		.interval_ns = b->options.interval_ns,
 		.window_memory_bytes = c->window_memory_bytes,
@@ -168,19 +158,12 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		.paused = b->paused,
 		.adapt_stack_size = b->adapt_stack_size,
 	};
-	uint32_t n_rings = 0;
 	int r = 0;
 
 	for (uint32_t i = 0; i < s.n_events; i++) {
 		s.events[i].options = b->events[i].sample;
 		s.events[i].features = b->events[i].features;
-		n_rings += 3 * b->events[i].cpus.n;
 	}
-	/* Files are mapped whole, so address space is no measure of memory here. */
-	s.common =
-		common_setup(b, 0, 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES);
-	s.common.privileges.max_open_files =
-		c->max_open_files + HANDOVER_MAX_WINDOWS + n_rings + SETUP_OTHER_DESCRIPTORS;
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	/* Groups that the kernel picks out need not be picked out again. */
 	if (r == 0)
@@ -246,13 +229,10 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 {
 	const struct config *c = b->options.config;
 	struct setup_symbolizer s = {
-		.common = common_setup(b, b->options.capture ? 0 : c->symbolizer_memory_bytes,
-				       b->options.capture
-					       ? 3 * CAPTURE_PROFILE_BYTES
-					       : SYMBOLIZER_DATA(c->symbolizer_memory_bytes)),
+		.common = common_setup(b, PEER_SYMBOLIZER),
 		.symbols_bytes = c->symbols_bytes,
 		.profile_bytes =
-			b->options.capture ? CAPTURE_PROFILE_BYTES : 2 * c->window_memory_bytes,
+			b->options.capture ? BROKER_CAPTURE_BYTES : 2 * c->window_memory_bytes,
 		.window_ns = b->options.capture ? 0 : b->options.interval_ns,
 		.max_open_files = c->max_open_files,
 		.n_cpus = b->events[0].cpus.n,
@@ -270,8 +250,6 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 		s.view = b->options.view->view;
 		s.report = b->options.view->report;
 	}
-	s.common.privileges.max_open_files = c->max_open_files + CODE_NAMES_MAX_DESCRIPTORS +
-					     PAYLOADS_MAX + SETUP_OTHER_DESCRIPTORS;
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)
 		r = setup_send_text(control, TEXT_SERVICE_NAME,
@@ -414,12 +392,12 @@ int broker_set_up_exporter(void *ctx, struct peer_id who, int control, int statu
 	struct broker *b = ctx;
 	const struct config *c = b->options.config;
 	struct setup_exporter s = {
+		.common = common_setup(b, PEER_EXPORTER),
 		.spool_max_bytes = c->spool_max_bytes,
 		.spool_max_age_ns = c->spool_max_age_ns,
 		.store_max_bytes = c->store_max_bytes,
 		.store_max_age_ns = c->store_max_age_ns,
 	};
-	uint64_t data = DATA_BYTES;
 	int spool_fd = open_spool(b), store_fd = open_store(b), r;
 
 	for (size_t i = 0; i < c->n_exports && i < SETUP_MAX_DESTINATIONS; i++) {
@@ -435,10 +413,7 @@ int broker_set_up_exporter(void *ctx, struct peer_id who, int control, int statu
 			.dialect = dialects[x->preset],
 			.insecure_skip_verify = x->insecure_skip_verify,
 		};
-		data += 2 * x->max_queue_bytes; /* as they came, and compressed */
 	}
-	s.common = common_setup(b, 0, data);
-	s.common.privileges.no_tasks = false; /* names are resolved in threads */
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0 && spool_fd >= 0)
 		r = setup_send_text(control, TEXT_SPOOL, b->spool.path, spool_fd);
@@ -458,7 +433,7 @@ int broker_set_up_screen(void *ctx, struct peer_id who, int control, int status_
 	if (!b->options.screen)
 		return -EINVAL;
 	s = *b->options.screen;
-	s.common = common_setup(b, 0, DATA_BYTES);
+	s.common = common_setup(b, PEER_SCREEN);
 	s.n_cpus = b->events[0].cpus.n;
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)
@@ -470,12 +445,13 @@ int broker_set_up_metrics(void *ctx, struct peer_id who, int control, int status
 {
 	const struct broker *b = ctx;
 	const struct config *c = b->options.config;
-	struct setup_metrics s = {.profile_bytes = PULL_BYTES, .n_cpus = b->events[0].cpus.n};
+	struct setup_metrics s = {.common = common_setup(b, PEER_METRICS),
+				  .profile_bytes = BROKER_PULL_BYTES,
+				  .n_cpus = b->events[0].cpus.n};
 	int r;
 
 	if (b->metrics.fd < 0)
 		return -EINVAL;
-	s.common = common_setup(b, 0, 2 * PULLS_MAX * PULL_BYTES + DATA_BYTES);
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)
 		r = setup_send_text(control, TEXT_LISTEN, c->metrics_listen, b->metrics.fd);
@@ -505,14 +481,13 @@ int broker_set_up_fetcher(void *ctx, struct peer_id who, int control, int status
 	const struct broker *b = ctx;
 	const struct config *c = b->options.config;
 	struct setup_fetcher s = {
-		.common = common_setup(b, 0, DATA_BYTES),
+		.common = common_setup(b, PEER_FETCHER),
 		.cache_bytes = c->debuginfod_cache_bytes,
 		.max_file_bytes = c->debuginfod_max_file_bytes,
 		.timeout_ns = c->debuginfod_timeout_ns,
 	};
 	int r;
 
-	s.common.privileges.no_tasks = false; /* as in the exporter */
 	if (b->debug_cache.fd < 0 || !c->debuginfod_urls)
 		return -EINVAL;
 	r = setup_send(control, &s, sizeof(s), status_fd);

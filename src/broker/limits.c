@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* How much each kind of child may have, by the config: memory, descriptors, threads. */
+#include "config.h"
+
+#include "src/broker/internal.h"
+#include "src/config/config.h"
+#include "src/metrics/setup.h"
+#include "src/process/setup.h"
+#include "src/profiler/setup.h"
+#include "src/symbolizer/setup.h"
+
+#define DATA_BYTES (UINT64_C(256) << 20) /* tables of processes, files and threads */
+/* So much of its address space may be no file. By default that is below the unit's MemoryMax: what
+ * a hostile file makes the symbolizer allocate is refused before the kernel kills somebody. */
+#define SYMBOLIZER_DATA(address_space) ((address_space) / 8 * 3)
+
+/* Files are mapped whole, so address space is no measure of its memory. */
+void broker_limit_profiler(const void *ctx, struct privileges *ret)
+{
+	const struct broker *b = ctx;
+	const struct config *c = b->options.config;
+	uint32_t n_rings = 0;
+
+	for (uint32_t i = 0; i < b->options.n_events; i++)
+		n_rings += 3 * b->events[i].cpus.n;
+	ret->max_data = 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES;
+	ret->max_open_files =
+		c->max_open_files + HANDOVER_MAX_WINDOWS + n_rings + SETUP_OTHER_DESCRIPTORS;
+}
+
+void broker_limit_symbolizer(const void *ctx, struct privileges *ret)
+{
+	const struct broker *b = ctx;
+	const struct config *c = b->options.config;
+
+	if (b->options.capture) {
+		ret->max_data = 3 * BROKER_CAPTURE_BYTES;
+	} else {
+		ret->max_address_space = c->symbolizer_memory_bytes;
+		ret->max_data = SYMBOLIZER_DATA(c->symbolizer_memory_bytes);
+	}
+	ret->max_open_files = c->max_open_files + CODE_NAMES_MAX_DESCRIPTORS + PAYLOADS_MAX +
+			      SETUP_OTHER_DESCRIPTORS;
+}
+
+void broker_limit_exporter(const void *ctx, struct privileges *ret)
+{
+	const struct config *c = ((const struct broker *)ctx)->options.config;
+
+	for (size_t i = 0; i < c->n_exports; i++)
+		ret->max_data +=
+			2 * c->exports[i].max_queue_bytes; /* as they came, and compressed */
+	ret->no_tasks = false;				   /* names are resolved in threads */
+}
+
+void broker_limit_fetcher(const void *ctx, struct privileges *ret)
+{
+	ret->no_tasks = false; /* as in the exporter */
+}
+
+void broker_limit_metrics(const void *ctx, struct privileges *ret)
+{
+	ret->max_data += 2 * PULLS_MAX * BROKER_PULL_BYTES;
+}
+
+void broker_limit(const struct broker *b, enum peer kind, struct privileges *ret)
+{
+	ret->max_data = DATA_BYTES;
+	ret->no_tasks = true;
+	for (size_t i = 0; i < n_peer_rows; i++) {
+		if (peer_rows[i].kind == kind && peer_rows[i].limit)
+			peer_rows[i].limit(b, ret);
+	}
+#ifdef WITH_SANITIZERS
+	ret->max_address_space = ret->max_data = 0; /* the shadow memory is terabytes of it */
+	ret->no_tasks = false;			    /* the check for leaks has a thread */
+#endif
+}
