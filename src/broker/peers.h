@@ -25,8 +25,9 @@ struct peer_row {
 	uint32_t feeds;
 	/* Kinds that have to be gone before it is asked to finish: they hand something to it. */
 	uint32_t stops_after;
-	/* Nobody waits for it to finish: it holds nothing that could be lost. */
-	bool is_left_behind;
+	/* Nothing is amiss without it, and nobody waits for it to finish: it holds nothing that
+	 * could be lost. */
+	bool is_optional;
 	/* When memory is short, how much sooner than the broker the kernel is to kill it: more for
 	 * who reads hostile files and can be had again without a loss, less for who holds samples
 	 * that nobody else has. */

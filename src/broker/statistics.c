@@ -58,16 +58,50 @@ void broker_counts(const struct broker *b, struct status_counts *ret)
 		status_counts_add(ret, &supervisor_status(b->supervisor, who)->counts);
 }
 
-static bool is_wanted(const struct broker *b, int process)
+static struct statistics_process *add_process(struct statistics *s, const char *name, uint32_t kind,
+					      pid_t pid)
 {
-	if (process == PEER_EXPORTER)
-		return !b->options.capture && !b->options.screen;
-	if (process == PEER_SCREEN)
-		return b->options.screen != NULL;
-	if (process == PEER_FETCHER) /* nothing is amiss without it */
-		return supervisor_running(b->supervisor, peer_only(PEER_FETCHER));
-	return process != PEER_METRICS || b->metrics.fd >= 0;
+	struct statistics_process *p = &s->processes[s->n_processes++];
+
+	(void)snprintf(p->name, sizeof(p->name), "%s", name);
+	p->kind = (uint8_t)kind;
+	p->pid = (uint32_t)pid;
+	if (pid)
+		(void)read_load(pid, &p->cpu_ns, &p->rss_bytes);
+	return p;
 }
+
+static void add_child(const struct supervisor *s, struct peer_id who, struct statistics *ret)
+{
+	uint64_t starts = supervisor_starts(s, who);
+	bool wanted = supervisor_wanted(s, who);
+	pid_t pid = supervisor_pid(s, who);
+	struct statistics_process *p;
+
+	if (!starts && !wanted)
+		return;
+	p = add_process(ret, supervisor_name(s, who), who.kind, pid);
+	p->starts = (uint32_t)starts;
+	p->wanted = wanted;
+	p->ready = pid && supervisor_status(s, who)->ready;
+}
+
+static void add_processes(const struct supervisor *s, struct statistics *ret)
+{
+	struct statistics_process *broker;
+	struct peer_id who;
+
+	for (int kind = 0; kind < PEER_N; kind++) {
+		for (uint32_t at = 0; supervisor_next(s, &at, &who);) {
+			if ((int)who.kind == kind)
+				add_child(s, who, ret);
+		}
+	}
+	broker = add_process(ret, "broker", PEER_N, getpid());
+	broker->starts = broker->wanted = broker->ready = 1;
+}
+
+_Static_assert(SUPERVISOR_MAX_CHILDREN + 1 == STATISTICS_MAX_PROCESSES, "all have a row");
 
 void statistics_collect(const struct broker *b, struct statistics *ret)
 {
@@ -82,18 +116,7 @@ void statistics_collect(const struct broker *b, struct statistics *ret)
 	ret->store_bytes = exporter->store_bytes;
 	ret->start_unix_ns = b->start_unix_ns;
 	ret->drained_before_ns = !drained ? UINT64_MAX : now > drained ? now - drained : 0;
-	for (int i = 0; i < STATISTICS_N_PROCESSES; i++) {
-		struct statistics_process *p = &ret->processes[i];
-		struct peer_id who = peer_only((enum peer)i);
-		bool broker = i == STATISTICS_BROKER;
-
-		p->pid = (uint64_t)(broker ? getpid() : supervisor_pid(b->supervisor, who));
-		p->starts = broker ? 1 : supervisor_starts(b->supervisor, who);
-		p->wanted = is_wanted(b, i);
-		p->ready = broker || (p->pid && supervisor_status(b->supervisor, who)->ready);
-		if (p->pid)
-			(void)read_load((pid_t)p->pid, &p->cpu_ns, &p->rss_bytes);
-	}
+	add_processes(b->supervisor, ret);
 	ret->n_destinations = (uint32_t)(b->options.config->n_exports < STATUS_MAX_DESTINATIONS
 						 ? b->options.config->n_exports
 						 : STATUS_MAX_DESTINATIONS);

@@ -15,11 +15,11 @@ static void print_count(FILE *out, const char *name, uint64_t n)
 	(void)fprintf(out, "%s %llu\n", name, (unsigned long long)n);
 }
 
-static void print_process(FILE *out, const char *name, const struct statistics_process *p)
+static void print_process(FILE *out, const struct statistics_process *p)
 {
 	if (p->pid)
-		(void)fprintf(out, "%s.pid %d\n%s.memory_bytes %llu\n%s.cpu_seconds %.2f\n", name,
-			      (int)p->pid, name, (unsigned long long)p->rss_bytes, name,
+		(void)fprintf(out, "%s.pid %u\n%s.memory_bytes %llu\n%s.cpu_seconds %.2f\n",
+			      p->name, p->pid, p->name, (unsigned long long)p->rss_bytes, p->name,
 			      (double)p->cpu_ns / 1e9);
 }
 
@@ -127,10 +127,10 @@ void broker_print_status(const struct broker *b, FILE *out)
 		print_count(out, profile_counter_name((enum profile_counter)c),
 			    s.counts.counters[c]);
 	print_events(&s, out);
-	print_process(out, "broker", &s.processes[STATISTICS_BROKER]);
-	for (int i = 0; i < PEER_N; i++)
-		print_process(out, peer_name((enum peer)i), &s.processes[i]);
-	if (s.processes[PEER_FETCHER].starts)
+	print_process(out, &s.processes[s.n_processes - 1]); /* the broker */
+	for (uint32_t i = 0; i + 1 < s.n_processes; i++)
+		print_process(out, &s.processes[i]);
+	if (statistics_has(&s, PEER_FETCHER))
 		print_debuginfod(&s.counts.debuginfod, out);
 	print_destinations(&s, b->options.config, out);
 }

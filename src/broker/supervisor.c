@@ -49,7 +49,7 @@ struct effort {
 struct child {
 	struct peer_id id;
 	const struct peer_row *row;
-	char name[32];
+	char name[16];
 	pid_t pid; /* 0: not running */
 	int control, ask, status_fd;
 	struct status_page *status;
@@ -507,7 +507,7 @@ bool supervisor_wanted(const struct supervisor *s, struct peer_id who)
 {
 	const struct child *c = find_child(s, who);
 
-	return c && who.index < n_wanted(s, c->row);
+	return c && who.index < n_wanted(s, c->row) && (c->pid || !c->row->is_optional);
 }
 
 int supervisor_start_kinds(struct supervisor *s, uint32_t kinds)
@@ -568,7 +568,7 @@ int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct m
 
 static void child_gone(struct supervisor *s, const struct child *c, bool clean)
 {
-	s->callbacks.gone(s->callbacks.ctx, c->id, clean || c->row->is_left_behind);
+	s->callbacks.gone(s->callbacks.ctx, c->id, clean || c->row->is_optional);
 	stop_next(s);
 }
 
@@ -596,7 +596,7 @@ static bool any_there(const struct supervisor *s, uint32_t kinds)
 	for (uint32_t i = 0; i < s->n_children; i++) {
 		const struct child *c = &s->children[i];
 
-		if (is_there(c) && !c->row->is_left_behind && (kinds & PEER_BIT(c->id.kind)))
+		if (is_there(c) && !c->row->is_optional && (kinds & PEER_BIT(c->id.kind)))
 			return true;
 	}
 	return false;

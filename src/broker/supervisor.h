@@ -81,7 +81,7 @@ void supervisor_stop(struct supervisor *s, struct peer_id who);
 void supervisor_kill(struct supervisor *s, struct peer_id who);
 /* Ends a child at once and starts it afresh: its neighbours keep what it has not settled. */
 void supervisor_restart(struct supervisor *s, struct peer_id who);
-/* So many of its kind are wanted now. */
+/* So many of its kind are wanted now; something is amiss while it does not run. */
 bool supervisor_wanted(const struct supervisor *s, struct peer_id who);
 /* It was asked to finish, and has not yet. */
 bool supervisor_stopping(const struct supervisor *s, struct peer_id who);

@@ -305,23 +305,22 @@ static void print_processes(const struct statistics *s, FILE *out)
 
 	begin(out, "process_cpu_seconds_total", "counter",
 	      "CPU time of the process that has the role now.");
-	for (int i = 0; i < STATISTICS_N_PROCESSES; i++) {
+	for (uint32_t i = 0; i < s->n_processes; i++) {
 		if (p[i].pid)
 			(void)fprintf(out, "perfwalk_process_cpu_seconds_total{role=\"%s\"} %.2f\n",
-				      statistics_role(i), (double)p[i].cpu_ns / 1e9);
+				      p[i].name, (double)p[i].cpu_ns / 1e9);
 	}
 	begin(out, "process_resident_memory_bytes", "gauge",
 	      "Resident memory, shared parts and all.");
-	for (int i = 0; i < STATISTICS_N_PROCESSES; i++) {
+	for (uint32_t i = 0; i < s->n_processes; i++) {
 		if (p[i].pid)
-			put_label(out, "process_resident_memory_bytes", "role", statistics_role(i),
+			put_label(out, "process_resident_memory_bytes", "role", p[i].name,
 				  p[i].rss_bytes);
 	}
 	begin(out, "process_starts_total", "counter", "How often a process was started.");
-	for (int i = 0; i < STATISTICS_N_PROCESSES; i++) {
+	for (uint32_t i = 0; i < s->n_processes; i++) {
 		if (p[i].wanted)
-			put_label(out, "process_starts_total", "role", statistics_role(i),
-				  p[i].starts);
+			put_label(out, "process_starts_total", "role", p[i].name, p[i].starts);
 	}
 }
 
@@ -340,7 +339,7 @@ void exposition_print(const struct statistics *s, const char *const *names, FILE
 		print_drops(s, names, out);
 		print_latency(s, names, out);
 	}
-	if (s->processes[PEER_FETCHER].starts)
+	if (statistics_has(s, PEER_FETCHER))
 		print_debuginfod(&s->counts.debuginfod, out);
 	print_store(s, out);
 	print_processes(s, out);

@@ -12,9 +12,9 @@
 
 bool health_is_alive(const struct statistics *s, char *why, size_t size)
 {
-	for (int i = 0; i < STATISTICS_N_PROCESSES; i++) {
+	for (uint32_t i = 0; i < s->n_processes; i++) {
 		if (s->processes[i].wanted && !s->processes[i].pid) {
-			(void)snprintf(why, size, "the %s is not running", statistics_role(i));
+			(void)snprintf(why, size, "the %s is not running", s->processes[i].name);
 			return false;
 		}
 	}
@@ -38,9 +38,9 @@ bool health_is_ready(const struct statistics *s, const char *const *names, char 
 
 	if (!health_is_alive(s, why, size))
 		return false;
-	for (int i = 0; i < STATISTICS_N_PROCESSES; i++) {
+	for (uint32_t i = 0; i < s->n_processes; i++) {
 		if (s->processes[i].wanted && !s->processes[i].ready) {
-			(void)snprintf(why, size, "the %s is starting", statistics_role(i));
+			(void)snprintf(why, size, "the %s is starting", s->processes[i].name);
 			return false;
 		}
 	}

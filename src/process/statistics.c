@@ -5,9 +5,13 @@
 #include "src/process/statistics.h"
 #include "util/cleanup.h"
 
-const char *statistics_role(int process)
+bool statistics_has(const struct statistics *s, uint32_t kind)
 {
-	return process == STATISTICS_BROKER ? "broker" : peer_name((enum peer)process);
+	for (uint32_t i = 0; i < s->n_processes; i++) {
+		if (s->processes[i].kind == kind && s->processes[i].starts)
+			return true;
+	}
+	return false;
 }
 
 int statistics_ask(struct ask *ask, struct statistics *ret)
@@ -20,5 +24,5 @@ int statistics_ask(struct ask *ask, struct statistics *ret)
 	if (m.answer_statistics.n != sizeof(*ret))
 		return -EBADMSG;
 	memcpy(ret, m.answer_statistics.bytes, sizeof(*ret));
-	return 0;
+	return ret->n_processes <= STATISTICS_MAX_PROCESSES ? 0 : -EBADMSG;
 }

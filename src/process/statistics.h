@@ -13,8 +13,7 @@
 
 struct ask;
 
-#define STATISTICS_BROKER      PEER_N
-#define STATISTICS_N_PROCESSES (PEER_N + 1)
+#define STATISTICS_MAX_PROCESSES 49 /* the broker, and its children */
 
 struct statistics {
 	struct status_counts counts;
@@ -23,11 +22,15 @@ struct statistics {
 	uint64_t start_unix_ns;	    /* of the broker */
 	uint64_t drained_before_ns; /* since the profiler has read all rings; UINT64_MAX: not yet */
 	struct statistics_process {
-		uint64_t pid; /* 0: does not run */
-		uint64_t starts, cpu_ns, rss_bytes;
-		uint64_t wanted;	     /* 1: it is to run */
-		uint64_t ready;		     /* 1: through its start */
-	} processes[STATISTICS_N_PROCESSES]; /* by enum peer, and the broker */
+		char name[16]; /* "broker", "profiler"; of a kind with several "reader/3" */
+		uint64_t cpu_ns, rss_bytes;
+		uint32_t pid; /* 0: does not run */
+		uint32_t starts;
+		uint8_t kind;		       /* enum peer; PEER_N: the broker */
+		uint8_t wanted;		       /* 1: it is to run */
+		uint8_t ready;		       /* 1: through its start */
+	} processes[STATISTICS_MAX_PROCESSES]; /* n_processes: by kind and index, the broker last */
+	uint32_t n_processes;
 	uint32_t n_destinations, n_cpus, rate_hz, n_files_set_aside;
 	uint32_t stack_bytes;  /* copied with each sample; 0: none is */
 	bool paused, flushing; /* a window that was to end now is still on its way */
@@ -37,7 +40,7 @@ struct statistics {
 
 _Static_assert(sizeof(struct statistics) <= PROTOCOL_STATISTICS_MAX, "fits a message");
 
-/* "broker", "profiler" ... */
-const char *statistics_role(int process);
+/* Whether a process of that kind (enum peer) was ever started. */
+bool statistics_has(const struct statistics *s, uint32_t kind);
 /* By a child that the broker answers this: 0 or -errno. */
 int statistics_ask(struct ask *ask, struct statistics *ret);
