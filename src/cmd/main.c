@@ -30,13 +30,11 @@ static const struct {
 	{&completion_command, completion_main},
 };
 
-static const struct {
-	const char *title;
-	int (*main)(void);
-} roles[] = {
-	{"perfwalk: profiler", role_profiler_main}, {"perfwalk: symbolizer", role_symbolizer_main},
-	{"perfwalk: exporter", role_exporter_main}, {"perfwalk: screen", role_screen_main},
-	{"perfwalk: metrics", role_metrics_main},   {"perfwalk: fetcher", role_fetcher_main},
+/* By enum peer. */
+static int (*const roles[PEER_N])(void) = {
+	[PEER_PROFILER] = role_profiler_main, [PEER_SYMBOLIZER] = role_symbolizer_main,
+	[PEER_EXPORTER] = role_exporter_main, [PEER_SCREEN] = role_screen_main,
+	[PEER_METRICS] = role_metrics_main,   [PEER_FETCHER] = role_fetcher_main,
 };
 
 const struct command *const *command_list(size_t *ret_n)
@@ -110,12 +108,24 @@ static void fill_standard_descriptors(void)
 	(void)close_fd(fd);
 }
 
+/* As the supervisor names its children: "perfwalk: profiler", of a kind with several
+ * "perfwalk: reader/3". */
+static bool is_role(const char *name, enum peer kind)
+{
+	static const char prefix[] = "perfwalk: ";
+	size_t n = strlen(peer_name(kind));
+
+	return strncmp(name, prefix, strlen(prefix)) == 0 &&
+	       strncmp(name + strlen(prefix), peer_name(kind), n) == 0 &&
+	       (!name[strlen(prefix) + n] || name[strlen(prefix) + n] == '/');
+}
+
 int main(int argc, char **argv)
 {
 	fill_standard_descriptors();
-	for (size_t i = 0; argc == 1 && i < ARRAY_SIZE(roles); i++) {
-		if (strcmp(argv[0], roles[i].title) == 0)
-			return roles[i].main();
+	for (int kind = 0; argc == 1 && kind < PEER_N; kind++) {
+		if (is_role(argv[0], (enum peer)kind))
+			return roles[kind]();
 	}
 
 	log_open(NULL);
