@@ -23,6 +23,10 @@ tests_unit_test_supervisor_SOURCES = tests/unit/test-supervisor.c tests/unit/tes
 tests_unit_test_supervisor_LDADD = libbroker.a libconfig.a libopener.a libprocess.a libsample.a \
 	libprofile.a libutil.a $(INIH_LIBS)
 
+check_PROGRAMS += tests/unit/test-peers
+tests_unit_test_peers_SOURCES = tests/unit/test-peers.c tests/unit/test.h
+tests_unit_test_peers_LDADD = $(tests_unit_test_supervisor_LDADD)
+
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h
 tests_unit_test_filter_LDADD = libbroker.a libprocess.a libconfig.a libutil.a $(INIH_LIBS)
