@@ -97,6 +97,7 @@ static pid_t start(const char *path, uint64_t *ret_work)
 
 struct tally {
 	uint64_t samples, complete, busy, busy_complete, verdicts[VERDICT_N];
+	uint64_t handled; /* out of a signal handler, and libdw's walk is another one */
 	uint64_t outcomes[UNWIND_N_OUTCOMES];
 };
 
@@ -176,6 +177,8 @@ static void walk_thread(struct target *t, pid_t tid)
 			       proc_read,    &t->maps, PROC_MAX_FRAMES};
 	verdict = judge_walks(&judge, ours, n, outcome, theirs, n_theirs);
 	t->t.verdicts[verdict]++;
+	t->t.handled +=
+		!same_stack && verdict != VERDICT_IDENTICAL && verdict != VERDICT_LOST_CALLERS;
 	if ((verdict == VERDICT_UNDECIDED || (busy && outcome != UNWIND_COMPLETE)) &&
 	    t->shown++ < 12)
 		show(outcome, ours, n, theirs, n_theirs);
@@ -281,9 +284,11 @@ static void test_go_debug_frame(void)
 
 	CHECK_INT(t.busy, >, 100);
 	CHECK_INT(t.verdicts[VERDICT_UNDECIDED], ==, 0);
-	/* Out of the handlers of the scheduler's signals libdw does not find. */
-	CHECK_INT((t.verdicts[VERDICT_IDENTICAL] + t.verdicts[VERDICT_LOST_CALLERS]) * 1000, >=,
-		  t.samples * 999);
+	/* Out of the handlers of the scheduler's signals libdw does not find; how often a thread is
+	 * stopped there is up to the host. */
+	CHECK_INT((t.verdicts[VERDICT_IDENTICAL] + t.verdicts[VERDICT_LOST_CALLERS] + t.handled) *
+			  1000,
+		  >=, t.samples * 999);
 }
 
 /* Linked by a C linker, whose code comes first; position independent, too. */
