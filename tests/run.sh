@@ -26,7 +26,7 @@ running=
 step=0 steps=0
 
 # name:seconds it may take; in the order in which a failure tells most.
-SYSTEM_TESTS="checker:60 hygiene:60 since:60 manual:120 config:120 options:180 completion:60 outputs:180 check:60 captures:180 events:90
+SYSTEM_TESTS="checker:60 hygiene:60 since:60 manual:120 config:120 options:180 completion:60 outputs:300 check:60 captures:180 events:90
 	top:90 ctl:60 stack_size:150 lines:90 demangle:60 jitdump:90 debugfiles:60 debuginfod:90 report:120 values:60 confidence:90 oracle:180 debug:90 workloads:600
 	perfdata:120 unprivileged:90 oldkernel:60
 	delivery:240 badserver:120 protocols:120 route:60 names:300

@@ -160,7 +160,7 @@ def check_firefox(viewers, total):
             rig.fail(f"profiler-cli load: {p.stdout}{p.stderr}")
         return p.returncode == 0
     try:
-        rig.wait_for("the Firefox Profiler loads it", load, 60)
+        rig.wait_for("the Firefox Profiler loads it", load, 150)
         rig.check(f"contains {len(data['threads'])} threads" in ask("profile", "info"),
                   "the Firefox Profiler upgrades it and finds every thread")
         thread = next(i for i, t in enumerate(data["threads"]) if t["name"] == "chain")
