@@ -4,9 +4,12 @@ libprofiler_a_SOURCES = \
 	src/profiler/attribute-internal.h \
 	src/profiler/code-rows.c \
 	src/profiler/code-unwinding.c src/profiler/code-unwinding.h \
+	src/profiler/frame-source.h \
 	src/profiler/handover.c src/profiler/handover.h \
+	src/profiler/join.c src/profiler/join.h \
 	src/profiler/main.c \
 	src/profiler/outside.c src/profiler/outside.h \
+	src/profiler/pending.c src/profiler/pending.h \
 	src/profiler/replay.c src/profiler/replay.h \
 	src/profiler/setup.h
 
@@ -19,3 +22,7 @@ tests_unit_test_code_unwinding_LDADD = libprofiler.a libsymbolize.a libunwind.a 
 check_PROGRAMS += tests/unit/test-handover
 tests_unit_test_handover_SOURCES = tests/unit/test-handover.c tests/unit/test.h
 tests_unit_test_handover_LDADD = libprofiler.a libprocess.a libutil.a
+
+check_PROGRAMS += tests/unit/test-pending
+tests_unit_test_pending_SOURCES = tests/unit/test-pending.c tests/unit/test.h
+tests_unit_test_pending_LDADD = libprofiler.a libprofile.a libutil.a

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A runtime's frames between native ones, by the addresses at which they stand.
+ *
+ * The stack pointer grows from frame to frame, but a stack may go on in another one (a signal
+ * handler's, a coroutine's), which lies anywhere. So frames are told apart by runs in which it
+ * grows: a runtime's frame stands in the run whose addresses it lies among.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "src/profiler/join.h"
+#include "util/text.h"
+
+#define MAX_NAME 4096
+
+int joiner_init(struct joiner *j, struct profile *p, uint32_t max_rows)
+{
+	*j = (struct joiner){.p = p, .max = max_rows + FRAME_SOURCE_MAX_FRAMES + 2};
+	j->rows = calloc(j->max, sizeof(*j->rows));
+	return j->rows ? 0 : -ENOMEM;
+}
+
+void joiner_deinit(struct joiner *j)
+{
+	free(j->rows);
+	j->rows = NULL;
+}
+
+/* ---- Rows ---- */
+
+static strid put_name(struct profile *p, const char *text)
+{
+	char clean[MAX_NAME];
+	size_t n = text_shorten(clean, sizeof(clean), text ? text : "", NULL);
+
+	return strtab_put_n(&p->strings, clean, n);
+}
+
+static uint32_t runtime_row(struct profile *p, const struct runtime_frame *f)
+{
+	struct profile_function function = {.start_line = f->start_line};
+	struct profile_line line = {.line = f->line};
+	uint32_t module = profile_add_runtime(p, f->runtime);
+	bool named = f->function && *f->function;
+
+	if (module == PROFILE_NONE)
+		return PROFILE_NONE;
+	if (!named)
+		return profile_add_named_frame(p, module, 0, NULL, 0);
+	function.name = put_name(p, f->function);
+	function.file = put_name(p, f->file);
+	line.function = profile_add_function(p, &function);
+	if (line.function == PROFILE_NONE || function.name == STRID_EMPTY)
+		return PROFILE_NONE;
+	return profile_add_named_frame(p, module, 0, &line, 1);
+}
+
+static uint32_t marker_row(struct profile *p, enum profile_marker marker)
+{
+	const struct profile_module m = {
+		.uid = PROFILE_UID_MARKER,
+		.kind = PROFILE_MODULE_MARKER,
+		.process = PROFILE_NONE,
+		.path = strtab_put(&p->strings, "[marker]"),
+	};
+	uint32_t module = profile_add_module(p, &m);
+
+	return module == PROFILE_NONE ? PROFILE_NONE : profile_add_frame(p, module, marker);
+}
+
+/* ---- Places ---- */
+
+struct merge {
+	struct joiner *j;
+	uint32_t n;
+	const struct runtime_frame *frames;
+	size_t next, end;
+	uint64_t low, high; /* stack pointers of the run so far */
+	uint64_t hide_end;  /* native frames of the run below it are left out */
+};
+
+static void push(struct merge *m, uint32_t row)
+{
+	m->j->rows[m->n++] = row;
+}
+
+static void push_runtime(struct merge *m)
+{
+	const struct runtime_frame *f = &m->frames[m->next++];
+
+	if (f->sp_end > f->sp && f->sp_end > m->hide_end)
+		m->hide_end = f->sp_end;
+	push(m, runtime_row(m->j->p, f));
+}
+
+static void push_native(struct merge *m, uint32_t row, uint64_t sp)
+{
+	if (sp == 0) {
+		push(m, row);
+		return;
+	}
+	if (sp < m->high) {
+		m->low = sp;
+		m->hide_end = 0;
+	} else if (m->high == 0) {
+		m->low = sp;
+	}
+	m->high = sp;
+	while (m->next < m->end && m->frames[m->next].sp >= m->low && m->frames[m->next].sp <= sp)
+		push_runtime(m);
+	if (sp >= m->hide_end)
+		push(m, row);
+}
+
+uint32_t joiner_stack(struct joiner *j, const struct walked_stack *stack,
+		      const struct runtime_frames *frames, enum profile_marker marker,
+		      uint32_t type)
+{
+	bool deep = frames->n > FRAME_SOURCE_MAX_FRAMES;
+	struct merge m = {
+		.j = j,
+		.frames = frames->items,
+		.end = deep ? FRAME_SOURCE_MAX_FRAMES : frames->n,
+	};
+
+	for (uint32_t i = 0; i < stack->n_kernel; i++)
+		push(&m, stack->rows[i]);
+	for (uint32_t i = 0; i < stack->n_native; i++)
+		push_native(&m, stack->rows[stack->n_kernel + i], stack->sp[i]);
+	while (m.next < m.end)
+		push_runtime(&m);
+	for (uint32_t i = stack->n_kernel + stack->n_native; i < stack->n; i++)
+		push(&m, stack->rows[i]);
+	if (deep) {
+		j->p->types[type].counters[PROFILE_STACKS_TOO_DEEP]++;
+		push(&m, marker_row(j->p, PROFILE_MARKER_TOO_DEEP));
+	}
+	if (marker != PROFILE_N_MARKERS)
+		push(&m, marker_row(j->p, marker));
+	for (uint32_t i = 0; i < m.n; i++) {
+		if (j->rows[i] == PROFILE_NONE)
+			return PROFILE_NONE;
+	}
+	return m.n ? profile_add_stack(j->p, j->rows, m.n, stack->n_kernel) : PROFILE_NONE;
+}

@@ -1,0 +1,652 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames of a second source: where they stand in the native stack (join.c), and how samples wait
+ * for them (pending.c). Both against models: of the places, and of what becomes of each sample.
+ */
+#include "src/profile/window.h"
+#include "src/profiler/pending.h"
+#include "tests/unit/test.h"
+#include "util/cleanup.h"
+
+enum { MAX_NATIVE = 40, MAX_OWN = 30, MAX_ROWS = MAX_NATIVE + MAX_OWN + 8 };
+enum { NATIVE = 0x1000, RUNTIME = 1 << 30, MARKER = 1 << 29 };
+
+static uint64_t seed = 1;
+
+static uint32_t chance(uint32_t below)
+{
+	seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+	return (uint32_t)((seed >> 33) % below);
+}
+
+/* ---- A stack: what is given, and as numbers what comes out ---- */
+
+struct given {
+	uint32_t n_kernel, n_native, n_own;
+	uint32_t marker; /* behind the native ones; PROFILE_N_MARKERS: none */
+	uint64_t sp[MAX_NATIVE];
+	struct runtime_frame own[MAX_OWN];
+	char names[MAX_OWN][24];
+	uint32_t id; /* so that no two stacks are the same */
+};
+
+struct frames {
+	uint32_t n;
+	uint32_t items[MAX_ROWS];
+};
+
+static uint32_t native_address(const struct given *g, uint32_t i)
+{
+	return NATIVE + g->id * MAX_ROWS + i;
+}
+
+static void give_rows(struct profile *p, const struct given *g, uint32_t *rows,
+		      struct walked_stack *ret)
+{
+	const struct profile_module m = {.uid = PROFILE_UID_FIRST_FILE,
+					 .kind = PROFILE_MODULE_FILE,
+					 .process = PROFILE_NONE};
+	const struct profile_module marker = {
+		.uid = PROFILE_UID_MARKER, .kind = PROFILE_MODULE_MARKER, .process = PROFILE_NONE};
+	uint32_t module = profile_add_module(p, &m), n = 0;
+
+	for (; n < g->n_kernel + g->n_native; n++)
+		rows[n] = profile_add_frame(p, module, native_address(g, n));
+	if (g->marker != PROFILE_N_MARKERS)
+		rows[n++] = profile_add_frame(p, profile_add_module(p, &marker), g->marker);
+	*ret = (struct walked_stack){rows, g->sp, n, g->n_kernel, g->n_native};
+}
+
+static void read_stack(const struct profile *p, uint32_t stack, struct frames *ret)
+{
+	const uint32_t *rows = profile_stack_frames(p, stack, &ret->n);
+
+	CHECK_INT(ret->n, <=, MAX_ROWS);
+	for (uint32_t i = 0; i < ret->n; i++) {
+		const struct profile_frame *f = &p->frames.items[rows[i]];
+		uint32_t kind = p->modules.items[f->module].kind;
+
+		ret->items[i] = (uint32_t)f->address;
+		if (kind == PROFILE_MODULE_MARKER)
+			ret->items[i] = MARKER + (uint32_t)f->address;
+		if (kind == PROFILE_MODULE_RUNTIME) {
+			const struct profile_line *l = &p->lines.items[f->first_line];
+			const char *name = profile_text(p, p->functions.items[l->function].name);
+
+			CHECK_INT(f->n_lines, ==, 1);
+			ret->items[i] = RUNTIME + l->line;
+			CHECK_STR(name, l->line % 2 ? "odd" : "even");
+		}
+	}
+}
+
+static void check_frames(const struct frames *have, const struct frames *want)
+{
+	for (uint32_t i = 0; i < have->n || i < want->n; i++) {
+		if (i >= have->n || i >= want->n || have->items[i] != want->items[i]) {
+			for (uint32_t k = 0; k < have->n || k < want->n; k++)
+				fprintf(stderr, "  %2u have %#x want %#x\n", k,
+					k < have->n ? have->items[k] : 0,
+					k < want->n ? want->items[k] : 0);
+		}
+		CHECK_INT(i < have->n ? have->items[i] : 0, ==, i < want->n ? want->items[i] : 0);
+	}
+}
+
+/* ---- The model of the places ---- */
+
+/* The first frame of the run of growing stack pointers that frame i is in. */
+static uint64_t run_of(const struct given *g, uint32_t i, uint32_t *ret_first)
+{
+	uint32_t first = i, before = i;
+
+	while (before-- > 0) {
+		if (g->sp[before] == 0)
+			continue;
+		if (g->sp[before] > g->sp[first])
+			break;
+		first = before;
+	}
+	*ret_first = first;
+	return g->sp[first];
+}
+
+/* In front of which native frame the runtime's frame stands, at `from` or behind it. */
+static uint32_t place_of(const struct given *g, uint64_t sp, uint32_t from)
+{
+	uint32_t ignored;
+
+	for (uint32_t i = from; i < g->n_native; i++) {
+		if (g->sp[i] != 0 && g->sp[i] >= sp && run_of(g, i, &ignored) <= sp)
+			return i;
+	}
+	return g->n_native;
+}
+
+static void model_join(const struct given *g, bool with_own, bool late, struct frames *ret)
+{
+	uint32_t place[MAX_OWN], at = 0, n_own = with_own ? g->n_own : 0;
+
+	ret->n = 0;
+	for (uint32_t k = 0; k < n_own; k++)
+		place[k] = at = place_of(g, g->own[k].sp, at);
+	for (uint32_t i = 0; i < g->n_kernel; i++)
+		ret->items[ret->n++] = native_address(g, i);
+	for (uint32_t i = 0; i <= g->n_native; i++) {
+		bool hidden = false;
+
+		for (uint32_t k = 0; k < n_own; k++) {
+			uint32_t own_run, run;
+
+			if (place[k] == i)
+				ret->items[ret->n++] = RUNTIME + g->own[k].line;
+			if (i == g->n_native || place[k] > i || g->sp[i] == 0)
+				continue;
+			(void)run_of(g, place[k], &own_run);
+			(void)run_of(g, i, &run);
+			hidden |= own_run == run && g->sp[i] >= g->own[k].sp &&
+				  g->sp[i] < g->own[k].sp_end;
+		}
+		if (i < g->n_native && !hidden)
+			ret->items[ret->n++] = native_address(g, g->n_kernel + i);
+	}
+	if (g->marker != PROFILE_N_MARKERS)
+		ret->items[ret->n++] = MARKER + g->marker;
+	if (late)
+		ret->items[ret->n++] = MARKER + PROFILE_MARKER_RUNTIME_LATE;
+}
+
+/* ---- Made-up stacks ---- */
+
+static void put_own(struct given *g, uint64_t sp, uint64_t sp_end)
+{
+	struct runtime_frame *f = &g->own[g->n_own];
+
+	*f = (struct runtime_frame){
+		.sp = sp,
+		.sp_end = sp_end,
+		.runtime = PROFILE_RUNTIME_CPYTHON,
+		.line = g->id * MAX_OWN + g->n_own,
+		.file = "app.py",
+	};
+	f->function = f->line % 2 ? "odd" : "even";
+	g->n_own++;
+}
+
+/* Stack pointers that grow, now and then those of another stack, or none that is known. */
+static void make(struct given *g, uint32_t id)
+{
+	uint64_t sp = 0x1000, own_sp;
+
+	*g = (struct given){
+		.id = id, .n_kernel = chance(3), .n_native = 1 + chance(MAX_NATIVE - 4)};
+	g->marker = chance(4) ? PROFILE_N_MARKERS : chance(PROFILE_MARKER_RUNTIME_LATE);
+	for (uint32_t i = 0; i < g->n_native; i++) {
+		if (chance(12) == 0)
+			sp = chance(2) ? sp + 0x100000 : 0x800 + chance(0x800);
+		g->sp[i] = chance(15) == 0 ? 0 : sp;
+		sp += chance(4) * 16;
+	}
+	own_sp = chance(3) ? 0x1000 : g->sp[chance(g->n_native)];
+	for (uint32_t n = chance(MAX_OWN); g->n_own < n;) {
+		uint64_t end = chance(2) ? 0 : own_sp + chance(64);
+
+		put_own(g, own_sp, end);
+		own_sp = chance(10) == 0 ? g->sp[chance(g->n_native)] : own_sp + chance(40);
+	}
+}
+
+static struct runtime_frames own_of(const struct given *g)
+{
+	return (struct runtime_frames){g->own, g->n_own};
+}
+
+/* ---- Places ---- */
+
+struct bench {
+	struct profile p;
+	struct joiner j;
+	struct pending *w;
+	uint32_t rows[MAX_ROWS], thread;
+};
+
+static void begin(struct bench *b, uint64_t max_bytes, const struct pending_limits *limits)
+{
+	const struct profile_process proc = {.pid = 1};
+
+	profile_init(&b->p, max_bytes);
+	b->thread = profile_add_thread(&b->p, profile_add_process(&b->p, &proc), 1, STRID_EMPTY);
+	CHECK_INT(joiner_init(&b->j, &b->p, MAX_ROWS), ==, 0);
+	b->w = NULL;
+	if (limits)
+		CHECK_INT(pending_new(&b->w, &b->j, limits), ==, 0);
+}
+
+static void end(struct bench *b)
+{
+	pending_free(b->w);
+	joiner_deinit(&b->j);
+	profile_deinit(&b->p);
+}
+
+static void check_joined(struct bench *b, const struct given *g)
+{
+	const struct runtime_frames own = own_of(g);
+	struct walked_stack stack;
+	struct frames have, want;
+	uint32_t row;
+
+	give_rows(&b->p, g, b->rows, &stack);
+	row = joiner_stack(&b->j, &stack, &own, PROFILE_N_MARKERS, 0);
+	CHECK_INT(row, !=, PROFILE_NONE);
+	CHECK_INT(b->p.stacks.items[row].n_kernel, ==, g->n_kernel);
+	read_stack(&b->p, row, &have);
+	model_join(g, true, false, &want);
+	check_frames(&have, &want);
+}
+
+/* CPython: each run of its eval function is in the place of one frame; the next one was called by
+ * a C function that Python code had called. */
+static void test_frames_in_the_middle(void)
+{
+	struct given g = {.n_kernel = 1,
+			  .n_native = 5,
+			  .marker = PROFILE_N_MARKERS,
+			  .sp = {0x100, 0x140, 0x180, 0x240, 0x300}};
+	const uint32_t want[] = {NATIVE + 0, NATIVE + 1,  RUNTIME + 0, RUNTIME + 1,
+				 NATIVE + 3, RUNTIME + 2, NATIVE + 5};
+	struct frames have;
+	struct bench b;
+
+	put_own(&g, 0x140, 0x180);
+	put_own(&g, 0x148, 0);
+	put_own(&g, 0x240, 0x241);
+	begin(&b, 1 << 20, NULL);
+	check_joined(&b, &g);
+	read_stack(&b.p, 0, &have);
+	CHECK_INT(have.n, ==, ARRAY_SIZE(want));
+	for (uint32_t i = 0; i < have.n; i++)
+		CHECK_INT(have.items[i], ==, want[i]);
+	end(&b);
+}
+
+/* A signal handler on a stack of its own, above or below: the runtime's frames are of the other. */
+static void test_frames_of_the_other_stack(void)
+{
+	const uint64_t base[] = {0x100, 0x900000};
+
+	for (size_t i = 0; i < ARRAY_SIZE(base); i++) {
+		struct given g = {.n_native = 4,
+				  .marker = PROFILE_N_MARKERS,
+				  .sp = {base[i], base[i] + 64, 0x4000, 0x4100}};
+		struct frames have;
+		struct bench b;
+
+		put_own(&g, 0x4080, 0x4101);
+		begin(&b, 1 << 20, NULL);
+		check_joined(&b, &g);
+		read_stack(&b.p, 0, &have);
+		CHECK_INT(have.n, ==, 4);
+		CHECK_INT(have.items[2], ==, NATIVE + 2);
+		CHECK_INT(have.items[3], ==, RUNTIME + 0);
+		end(&b);
+	}
+}
+
+static void test_places_by_chance(void)
+{
+	struct bench b;
+	struct given g;
+
+	begin(&b, 64 << 20, NULL);
+	for (uint32_t i = 0; i < 20000; i++) {
+		make(&g, i);
+		check_joined(&b, &g);
+	}
+	end(&b);
+}
+
+static void test_too_many_frames(void)
+{
+	enum { N = FRAME_SOURCE_MAX_FRAMES + 1 };
+	struct runtime_frame *many = calloc(N, sizeof(*many));
+	const struct runtime_frames frames = {many, N};
+	struct given g = {.n_native = 1, .marker = PROFILE_N_MARKERS, .sp = {0x100}};
+	struct walked_stack stack;
+	const uint32_t *rows;
+	struct bench b;
+	uint32_t row, n;
+
+	for (uint32_t i = 0; i < N; i++)
+		many[i].runtime = PROFILE_RUNTIME_RUBY;
+	begin(&b, 1 << 20, NULL);
+	give_rows(&b.p, &g, b.rows, &stack);
+	row = joiner_stack(&b.j, &stack, &frames, PROFILE_MARKER_RUNTIME_LATE, 0);
+	CHECK_INT(row, !=, PROFILE_NONE);
+	rows = profile_stack_frames(&b.p, row, &n);
+	CHECK_INT(n, ==, 1 + N - 1 + 2);
+	CHECK_INT(b.p.frames.items[rows[n - 2]].address, ==, PROFILE_MARKER_TOO_DEEP);
+	CHECK_INT(b.p.frames.items[rows[n - 1]].address, ==, PROFILE_MARKER_RUNTIME_LATE);
+	CHECK_INT(b.p.types[0].counters[PROFILE_STACKS_TOO_DEEP], ==, 1);
+	free(many);
+	end(&b);
+}
+
+/* Names of strangers. */
+static void test_names_are_cleaned(void)
+{
+	const struct runtime_frame own[] = {
+		{.runtime = PROFILE_RUNTIME_PHP, .function = "a\nb\xff", .file = "\x1b[0m"},
+		{.runtime = PROFILE_RUNTIME_PHP}};
+	const struct runtime_frames frames = {own, 2};
+	struct given g = {.n_native = 0, .marker = PROFILE_N_MARKERS};
+	const struct profile_function *f;
+	struct walked_stack stack;
+	struct bench b;
+
+	begin(&b, 1 << 20, NULL);
+	give_rows(&b.p, &g, b.rows, &stack);
+	CHECK_INT(joiner_stack(&b.j, &stack, &frames, PROFILE_N_MARKERS, 0), ==, 0);
+	f = &b.p.functions.items[0];
+	CHECK_STR(profile_text(&b.p, f->name), "a?b?");
+	CHECK_STR(profile_text(&b.p, f->file), "?[0m");
+	CHECK_INT(b.p.frames.n, ==, 2);
+	CHECK_INT(b.p.frames.items[1].n_lines, ==, 0);
+	end(&b);
+}
+
+/* ---- Waiting ---- */
+
+/* What is known of a sample: all there is to tell its stack from. */
+struct known {
+	struct given given;
+	struct frame_key key;
+	uint32_t type;
+	bool waits, joined, late;
+};
+
+static void add_waiting(struct bench *b, struct known *k, uint64_t time_ns)
+{
+	const struct profile_sample s = {
+		.time_unix_ns = time_ns, .value = 1, .thread = b->thread, .stack = 77};
+	struct walked_stack stack;
+
+	k->key = (struct frame_key){time_ns, chance(3), 1 + chance(3)};
+	k->waits = true;
+	give_rows(&b->p, &k->given, b->rows, &stack);
+	pending_add(b->w, &k->key, k->type, &s, &stack);
+	/* Nothing of the caller's is needed any more. */
+	memset(b->rows, 0xff, sizeof(b->rows));
+}
+
+static bool bring(struct bench *b, struct known *k)
+{
+	const struct runtime_frames own = own_of(&k->given);
+	bool taken = pending_come(b->w, &k->key, &own);
+
+	if (taken) {
+		k->joined = true;
+		k->waits = false;
+	}
+	return taken;
+}
+
+/* Each sample is in its type's list, in its turn, with the stack that it must have. */
+static void check_samples(const struct bench *b, const struct known *all, uint32_t n)
+{
+	uint32_t at[PROFILE_MAX_TYPES] = {0}, late[PROFILE_MAX_TYPES] = {0};
+	struct frames have, want;
+
+	for (uint32_t i = 0; i < n; i++) {
+		const struct profile_type *type = &b->p.types[all[i].type];
+		const struct profile_sample *s;
+
+		CHECK_INT(at[all[i].type], <, type->samples.n);
+		s = &type->samples.items[at[all[i].type]++];
+		CHECK_INT(s->time_unix_ns, ==, all[i].key.time_ns);
+		CHECK_INT(s->stack, <, b->p.stacks.n);
+		read_stack(&b->p, s->stack, &have);
+		model_join(&all[i].given, all[i].joined, !all[i].joined, &want);
+		check_frames(&have, &want);
+		late[all[i].type] += !all[i].joined;
+	}
+	for (uint32_t t = 0; t < b->p.n_types; t++) {
+		CHECK_INT(at[t], ==, b->p.types[t].samples.n);
+		CHECK_INT(b->p.types[t].counters[PROFILE_STACKS_RUNTIME_LATE], ==, late[t]);
+		CHECK_INT(b->p.types[t].counters[PROFILE_SAMPLES_DROPPED], ==, 0);
+	}
+}
+
+static uint32_t count_waiting(const struct known *all, uint32_t n)
+{
+	uint32_t waiting = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		waiting += all[i].waits;
+	return waiting;
+}
+
+static struct known *make_known(struct bench *b, uint32_t n)
+{
+	struct known *all = calloc(n, sizeof(*all));
+	struct profile_type facts = {.period_events = 1};
+
+	CHECK_INT(profile_add_type(&b->p, &facts), ==, 1);
+	for (uint32_t i = 0; i < n; i++) {
+		make(&all[i].given, i);
+		all[i].type = chance(3) == 0;
+	}
+	return all;
+}
+
+/*
+ * The model of what waits: the youngest `samples` of those that nobody has brought frames for, and
+ * of them those that are not older than wait_ns; no other limit is in the way.
+ */
+static void model_limits(struct known *all, uint32_t n, const struct pending_limits *limits,
+			 uint64_t now)
+{
+	uint32_t places = 0;
+
+	/* Frames that came out of turn take a place until all before them have one no more. */
+	for (uint32_t i = n; i-- > 0;) {
+		bool oldest_waits = false;
+
+		for (uint32_t k = 0; k <= i; k++)
+			oldest_waits |= all[k].waits;
+		places += oldest_waits;
+		if (places > limits->samples)
+			all[i].waits = false;
+	}
+	for (uint32_t i = 0; i < n; i++) {
+		if (now > all[i].key.time_ns && now - all[i].key.time_ns > limits->wait_ns)
+			all[i].waits = false;
+	}
+}
+
+static void test_waiting_by_the_model(void)
+{
+	const struct pending_limits limits = {8, 1 << 20, 300};
+
+	for (uint32_t round = 0; round < 200; round++) {
+		enum { N = 120 };
+		struct known *all;
+		struct bench b;
+		uint64_t now = 1000;
+
+		begin(&b, 8 << 20, &limits);
+		all = make_known(&b, N);
+		for (uint32_t i = 0; i < N; i++) {
+			now += 1 + chance(round % 2 ? 20 : 90);
+			pending_expire(b.w, now);
+			model_limits(all, i, &limits, now);
+			CHECK_INT(pending_count(b.w), ==, count_waiting(all, i));
+			add_waiting(&b, &all[i], now);
+			model_limits(all, i + 1, &limits, now);
+			CHECK_INT(pending_count(b.w), ==, count_waiting(all, i + 1));
+			for (uint32_t k = chance(3); k > 0; k--) {
+				uint32_t which = i - chance(i + 1 < 12 ? i + 1 : 12);
+				bool waited = all[which].waits;
+
+				CHECK_INT(bring(&b, &all[which]), ==, waited);
+			}
+			CHECK_INT(pending_count(b.w), ==, count_waiting(all, i + 1));
+		}
+		pending_finish(b.w);
+		CHECK_INT(pending_count(b.w), ==, 0);
+		check_samples(&b, all, N);
+		free(all);
+		end(&b);
+	}
+}
+
+/* However little room there is for frames, each sample has the stack that it was told of. */
+static void test_little_room_for_frames(void)
+{
+	for (uint32_t round = 0; round < 400; round++) {
+		enum { N = 100 };
+		const struct pending_limits limits = {chance(40), chance(2000), 1000000};
+		uint32_t joined = 0;
+		struct known *all;
+		struct bench b;
+
+		begin(&b, 8 << 20, &limits);
+		all = make_known(&b, N);
+		for (uint32_t i = 0; i < N; i++) {
+			add_waiting(&b, &all[i], 1000 + i);
+			CHECK_INT(pending_count(b.w), <=, limits.samples);
+			for (uint32_t k = chance(3); k > 0; k--)
+				joined += bring(&b, &all[i - chance(i + 1 < 6 ? i + 1 : 6)]);
+		}
+		CHECK(joined > 0 || limits.samples < 2 || limits.frame_bytes < 1000);
+		pending_finish(b.w);
+		check_samples(&b, all, N);
+		free(all);
+		end(&b);
+	}
+}
+
+/* Nothing waits into the next window, and what comes for it is told so. */
+static void test_window_closes(void)
+{
+	enum { N = 20 };
+	const struct pending_limits limits = {100, 1 << 16, 1000000};
+	struct known *all;
+	struct profile q;
+	struct bench b;
+	int fd;
+
+	begin(&b, 1 << 20, &limits);
+	all = make_known(&b, N);
+	for (uint32_t round = 0; round < 3; round++) {
+		for (uint32_t i = 0; i < N; i++) {
+			all[i].joined = false;
+			add_waiting(&b, &all[i], 1000 + i);
+		}
+		for (uint32_t i = 0; i < N; i += 3)
+			CHECK(bring(&b, &all[i]));
+		CHECK_INT(pending_count(b.w), ==, N - 7);
+		pending_finish(b.w);
+		check_samples(&b, all, N);
+		for (uint32_t i = 0; i < N; i++)
+			CHECK(!pending_come(b.w, &all[i].key, &(struct runtime_frames){.n = 0}));
+		/* It can be written and read as it is. */
+		b.p.start_unix_ns = 1;
+		b.p.end_unix_ns = 10000;
+		fd = window_write(&b.p);
+		CHECK_INT(fd, >=, 0);
+		profile_init(&q, 1 << 20);
+		CHECK_INT(window_read(&q, fd, 0), ==, 0);
+		CHECK_INT(profile_n_samples(&q), ==, N);
+		CHECK_INT(profile_counter(&q, PROFILE_STACKS_RUNTIME_LATE), ==, N - 7);
+		profile_deinit(&q);
+		close(fd);
+		profile_clear(&b.p);
+		b.thread = 0;
+		(void)profile_add_process(&b.p, &(struct profile_process){.pid = 1});
+		(void)profile_add_thread(&b.p, 0, 1, STRID_EMPTY);
+		(void)profile_add_type(&b.p, &(struct profile_type){.period_events = 1});
+	}
+	free(all);
+	end(&b);
+}
+
+/* Two samples of one thread at one time, of two events: the frames are both's, one by one. */
+static void test_two_of_a_key(void)
+{
+	const struct pending_limits limits = {100, 1 << 16, 1000000};
+	struct known *all;
+	struct bench b;
+
+	begin(&b, 1 << 20, &limits);
+	all = make_known(&b, 2);
+	for (uint32_t i = 0; i < 2; i++) {
+		all[i].type = i;
+		add_waiting(&b, &all[i], 1000);
+	}
+	all[1].key = all[0].key;
+	pending_finish(b.w);
+	profile_clear_samples(&b.p);
+	memset(b.p.types[0].counters, 0, sizeof(b.p.types[0].counters));
+	memset(b.p.types[1].counters, 0, sizeof(b.p.types[1].counters));
+	for (uint32_t i = 0; i < 2; i++) {
+		seed = 5; /* equal keys */
+		add_waiting(&b, &all[i], 1000);
+	}
+	CHECK(bring(&b, &all[0]) && bring(&b, &all[1]) && !bring(&b, &all[0]));
+	CHECK_INT(pending_count(b.w), ==, 0);
+	pending_finish(b.w);
+	check_samples(&b, all, 2);
+	free(all);
+	end(&b);
+}
+
+/* Where the profile has no room, samples are dropped and counted; the rest stays in its order. */
+static void test_full_profile(void)
+{
+	const struct pending_limits limits = {16, 1 << 16, 1000000};
+	uint32_t some = 0;
+
+	for (uint64_t max_bytes = 2000; max_bytes < 60000; max_bytes += 500) {
+		enum { N = 100 };
+		struct known *all;
+		uint64_t last = 0;
+		struct bench b;
+
+		begin(&b, max_bytes, &limits);
+		all = make_known(&b, N);
+		for (uint32_t i = 0; i < N; i++) {
+			all[i].type = 0;
+			add_waiting(&b, &all[i], 1000 + i);
+			if (chance(2))
+				(void)bring(&b, &all[i]);
+		}
+		pending_finish(b.w);
+		CHECK_INT(b.p.types[0].samples.n + profile_counter(&b.p, PROFILE_SAMPLES_DROPPED),
+			  ==, N);
+		some += b.p.types[0].samples.n > 0 && b.p.types[0].samples.n < N;
+		for (uint32_t i = 0; i < b.p.types[0].samples.n; i++) {
+			CHECK_INT(b.p.types[0].samples.items[i].stack, <, b.p.stacks.n);
+			CHECK_INT(b.p.types[0].samples.items[i].time_unix_ns, >, last);
+			last = b.p.types[0].samples.items[i].time_unix_ns;
+		}
+		free(all);
+		end(&b);
+	}
+	CHECK_INT(some, >, 0);
+}
+
+int main(void)
+{
+	RUN(test_frames_in_the_middle);
+	RUN(test_frames_of_the_other_stack);
+	RUN(test_places_by_chance);
+	RUN(test_too_many_frames);
+	RUN(test_names_are_cleaned);
+	RUN(test_waiting_by_the_model);
+	RUN(test_little_room_for_frames);
+	RUN(test_window_closes);
+	RUN(test_two_of_a_key);
+	RUN(test_full_profile);
+	return 0;
+}
