@@ -162,6 +162,17 @@ static void on_deadline(void *ctx)
 	}
 }
 
+/* Under systemd a daemon that dies is started again, and would meet the same files. */
+static char *strikes_path(const struct broker_options *options)
+{
+	const char *dir = getenv("STATE_DIRECTORY");
+	char *path;
+
+	if (options->capture || options->screen || !dir || dir[0] != '/' || strchr(dir, ':'))
+		return NULL;
+	return asprintf(&path, "%s/set-aside", dir) < 0 ? NULL : path;
+}
+
 int broker_new(struct broker **ret, struct loop *loop, const struct broker_options *options)
 {
 	_cleanup_(broker_freep) struct broker *b = calloc(1, sizeof(*b));
@@ -199,6 +210,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	r = options->input_path ? 0 : broker_open_events(b);
 	if (r < 0)
 		return r;
+	callbacks.strikes_path = b->strikes_path = strikes_path(options);
 	r = supervisor_new(&b->supervisor, loop, peer_rows, n_peer_rows, &callbacks,
 			   options->config->symbolizer_file_timeout_ns);
 	if (r < 0)
@@ -221,6 +233,7 @@ struct broker *broker_free(struct broker *b)
 {
 	if (b) {
 		supervisor_free(b->supervisor);
+	free(b->strikes_path);
 		for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++)
 			events_deinit(&b->events[i]);
 		broker_forget_targets(b);

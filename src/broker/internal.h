@@ -29,6 +29,7 @@ struct broker {
 	struct broker_options options;
 	struct events events[SAMPLE_MAX_EVENTS]; /* as in options */
 	struct supervisor *supervisor;
+	char *strikes_path; /* NULL: there is none */
 	struct privileges privileges;
 	bool has_user;			    /* the one of the config, not one in its place */
 	bool *cpus;			    /* EVENTS_MAX_CPUS: which are wanted; NULL: all */

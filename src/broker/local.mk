@@ -15,6 +15,7 @@ libbroker_a_SOURCES = \
 	src/broker/statistics.c \
 	src/broker/status.c \
 	src/broker/strikes.c src/broker/strikes.h \
+	src/broker/strikes-file.c src/broker/strikes-file.h \
 	src/broker/supervisor.c src/broker/supervisor.h \
 	src/broker/targets.c
 

@@ -4,8 +4,6 @@
 #include "src/broker/strikes.h"
 #include "src/process/status-page.h"
 
-#define MAX_DOUBLINGS 6 /* 64 hours */
-
 static struct strike *find(struct strikes *s, enum peer who, const struct file_identity *file)
 {
 	for (uint32_t i = 0; i < s->n; i++) {
@@ -46,7 +44,7 @@ enum strike_outcome strikes_add(struct strikes *s, enum peer who, const struct s
 	k->struck_ns = now;
 	if (++k->n < 2 && !sure)
 		return STRIKE_COUNTED;
-	doublings = k->n_aside < MAX_DOUBLINGS ? k->n_aside : MAX_DOUBLINGS;
+	doublings = k->n_aside < STRIKES_MAX_DOUBLINGS ? k->n_aside : STRIKES_MAX_DOUBLINGS;
 	k->n_aside++;
 	k->until_ns = now + (s->period_ns << doublings);
 	return STRIKE_ASIDE;

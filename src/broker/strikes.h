@@ -11,8 +11,9 @@
 #include "src/process/status-page.h"
 #include "util/clock.h"
 
-#define STRIKES_MAX	  256
-#define STRIKES_PERIOD_NS (3600 * NSEC_PER_SEC)
+#define STRIKES_MAX	      256
+#define STRIKES_PERIOD_NS     (3600 * NSEC_PER_SEC)
+#define STRIKES_MAX_DOUBLINGS 6 /* 64 hours */
 
 struct strike {
 	struct status_file file;

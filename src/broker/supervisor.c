@@ -21,6 +21,7 @@
 #include <time.h>
 
 #include "src/broker/answer.h"
+#include "src/broker/strikes-file.h"
 #include "src/broker/supervisor.h"
 #include "src/process/status-page.h"
 #include "util/clock.h"
@@ -126,6 +127,28 @@ static int make_children(struct supervisor *s, const struct peer_row *rows, size
 	return 0;
 }
 
+static void load_strikes(struct supervisor *s)
+{
+	const char *path = s->callbacks.strikes_path;
+	int r = path ? strikes_load(&s->strikes, path, clock_monotonic_ns()) : 0;
+
+	if (r < 0)
+		log_warning("%s: cannot be used: %s; files that were set aside before are read "
+			    "again",
+			    path, r == -EBADMSG ? "it is damaged" : strerror(-r));
+}
+
+static void save_strikes(struct supervisor *s)
+{
+	const char *path = s->callbacks.strikes_path;
+	int r = path ? strikes_save(&s->strikes, path, clock_monotonic_ns()) : 0;
+
+	if (r < 0)
+		log_warning("%s: cannot be written: %s; after a restart, files that are set aside "
+			    "now are read again",
+			    path, strerror(-r));
+}
+
 int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer_row *rows,
 		   size_t n_rows, const struct supervisor_callbacks *callbacks,
 		   uint64_t file_timeout_ns)
@@ -149,6 +172,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 		.debug_file = callbacks->debug_file,
 		.ctx = callbacks->ctx,
 	};
+	load_strikes(s);
 	s->exe_fd = -EBADF;
 	r = make_children(s, rows, n_rows);
 	if (r < 0)
@@ -234,6 +258,8 @@ static uint32_t take_back(struct supervisor *s, uint64_t now)
 			 k->file.path[0] ? k->file.path : "a file", peer_name(k->who));
 		tell_of_file(s, k, true);
 	}
+	if (n)
+		save_strikes(s);
 	return n;
 }
 
@@ -275,6 +301,8 @@ static void blame_file(struct supervisor *s, struct child *c, int wait_status)
 			      c->killed_by_us, clock_monotonic_ns());
 	if (outcome == STRIKE_BEFORE)
 		grow_patience(s, c);
+	else
+		save_strikes(s);
 	if (outcome != STRIKE_ASIDE)
 		return;
 	k = strikes_find(&s->strikes, c->id.kind, &file.identity);
@@ -728,6 +756,7 @@ uint32_t supervisor_forget_strikes(struct supervisor *s)
 	uint32_t n = take_back(s, UINT64_MAX);
 
 	s->strikes.n = s->strikes.next = 0;
+	save_strikes(s);
 	return n;
 }
 

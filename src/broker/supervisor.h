@@ -42,7 +42,9 @@ struct supervisor_callbacks {
 	/* A child that dies ends what is done here: there is nothing to be set aside, and the
 	 * caller says what it meant. */
 	bool once;
-	uint64_t set_aside_ns; /* how long a file is the first time; 0: an hour */
+	const char *strikes_path; /* where files that are set aside are kept over a restart; NULL:
+				     nowhere. Borrowed. */
+	uint64_t set_aside_ns;	  /* how long a file is the first time; 0: an hour */
 	void *ctx;
 };
 

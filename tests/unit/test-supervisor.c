@@ -11,9 +11,11 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/broker/strikes-file.h"
 #include "src/broker/supervisor.h"
 #include "src/process/message.h"
 #include "src/process/status-page.h"
@@ -148,6 +150,7 @@ static struct {
 	unsigned int n_started[PEER_N], n_gone[PEER_N], n_quarantined, n_again;
 	unsigned int until_started, until_quarantined, until_again; /* then the loop ends */
 	uint64_t set_aside_ns;
+	const char *strikes_path;
 	bool restart_profiler;		   /* as a reload does */
 	uint64_t started_ns[16], quiet_ns; /* quiet_ns: then the loop ends, too */
 	bool clean, said_last_words;
@@ -254,8 +257,10 @@ static void on_enough(void *ctx)
 static void run_tree(const char *symbolizer_does, unsigned int n, unsigned int n_quarantined,
 		     uint64_t file_timeout_ns)
 {
-	const struct supervisor_callbacks callbacks = {
-		.message = on_message, .gone = on_gone, .set_aside_ns = world.set_aside_ns};
+	const struct supervisor_callbacks callbacks = {.message = on_message,
+						       .gone = on_gone,
+						       .strikes_path = world.strikes_path,
+						       .set_aside_ns = world.set_aside_ns};
 	unsigned int until_again = world.set_aside_ns != 0;
 	bool restart_profiler = world.restart_profiler;
 	uint64_t quiet_ns = world.quiet_ns;
@@ -361,6 +366,88 @@ static void test_the_time_of_a_file_ends(void)
 	CHECK_INT(world.n_again, ==, 1);
 	CHECK_INT(supervisor_n_set_aside(world.supervisor), ==, 0);
 	end_tree();
+}
+
+static void test_strikes_are_saved(void)
+{
+	static struct strikes loaded = {.period_ns = STRIKES_PERIOD_NS};
+	char path[] = "/tmp/perfwalk-strikes.XXXXXX";
+	int fd = mkstemp(path);
+
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(unlink(path), ==, 0);
+	(void)close(fd);
+	world.strikes_path = path;
+	run_tree("crash", 2, 1, 30 * NSEC_PER_SEC);
+	CHECK_INT(strikes_load(&loaded, path, clock_monotonic_ns()), ==, 0);
+	CHECK_INT(loaded.n, ==, 1);
+	CHECK_INT(loaded.items[0].who, ==, PEER_SYMBOLIZER);
+	/* Cleared on demand, there, too. */
+	CHECK_INT(supervisor_forget_strikes(world.supervisor), ==, 1);
+	loaded.n = 0;
+	CHECK_INT(strikes_load(&loaded, path, clock_monotonic_ns()), ==, 0);
+	CHECK_INT(loaded.n, ==, 0);
+	end_tree();
+	CHECK_INT(unlink(path), ==, 0);
+}
+
+/* What one daemon has set aside, the next one does not read, until the same moment. */
+static void test_strikes_outlive_a_restart(void)
+{
+	static struct strikes s, loaded;
+	struct status_file file = {.identity = {1, 2, 3, 4}, .path = "/a"};
+	char dir[] = "/tmp/perfwalk-test.XXXXXX", path[64];
+	uint64_t now = 5 * NSEC_PER_SEC, left;
+	const struct strike *k;
+	FILE *f;
+
+	test_make_directory(dir);
+	(void)snprintf(path, sizeof(path), "%s/set-aside", dir);
+	s = loaded = (struct strikes){.period_ns = 3600 * NSEC_PER_SEC};
+	CHECK_INT(strikes_load(&loaded, path, now), ==, 0); /* none yet */
+	for (uint64_t i = 0; i < STRIKES_MAX + 10; i++) {
+		file.identity.ino = i;
+		CHECK_INT(strikes_add(&s, PEER_SYMBOLIZER, &file, i != 20, true, now), ==,
+			  i != 20 ? STRIKE_ASIDE : STRIKE_COUNTED);
+	}
+	CHECK_INT(strikes_save(&s, path, now), ==, 0);
+
+	/* Another boot: its clock says another time. */
+	now = 1000 * NSEC_PER_SEC;
+	CHECK_INT(strikes_load(&loaded, path, now), ==, 0);
+	CHECK_INT(loaded.n, ==, STRIKES_MAX);
+	for (uint64_t i = 0; i < STRIKES_MAX + 10; i++) {
+		file.identity.ino = i;
+		k = strikes_find(&loaded, PEER_SYMBOLIZER, &file.identity);
+		CHECK_INT(k != NULL, ==, i >= 10 && i != 20);
+	}
+	CHECK_STR(k->file.path, "/a");
+	left = k->until_ns - now;
+	CHECK_INT(left, <=, 3600 * NSEC_PER_SEC);
+	CHECK_INT(left, >, 3000 * NSEC_PER_SEC);
+	/* The oldest still goes first, and the second time is longer. */
+	file.identity.ino = 1000;
+	CHECK_INT(strikes_add(&loaded, PEER_PROFILER, &file, true, false, now), ==, STRIKE_ASIDE);
+	file.identity.ino = 10;
+	CHECK(!strikes_find(&loaded, PEER_SYMBOLIZER, &file.identity));
+	while (strikes_take_back(&loaded, UINT64_MAX))
+		;
+	file.identity.ino = 11;
+	CHECK_INT(strikes_add(&loaded, PEER_SYMBOLIZER, &file, true, true, now), ==, STRIKE_ASIDE);
+	k = strikes_find(&loaded, PEER_SYMBOLIZER, &file.identity);
+	CHECK_INT(k->until_ns - now, ==, 7200 * NSEC_PER_SEC);
+
+	/* What is damaged, or somebody else can write to, is not taken. */
+	loaded = (struct strikes){.period_ns = 100};
+	CHECK_INT(chmod(path, 0666), ==, 0);
+	CHECK_INT(strikes_load(&loaded, path, now), ==, -EPERM);
+	CHECK_INT(chmod(path, 0600), ==, 0);
+	f = fopen(path, "r+");
+	CHECK(f && fseek(f, 100, SEEK_SET) == 0 && fputc('!', f) == '!' && fclose(f) == 0);
+	CHECK_INT(strikes_load(&loaded, path, now), ==, -EBADMSG);
+	CHECK_INT(truncate(path, 10), ==, 0);
+	CHECK_INT(strikes_load(&loaded, path, now), ==, -EBADMSG);
+	CHECK_INT(loaded.n, ==, 0);
 }
 
 static void test_how_long_a_file_is_set_aside(void)
@@ -633,6 +720,8 @@ int main(int argc, char **argv)
 	RUN(test_time_that_is_not_the_files);
 	RUN(test_a_restart_forgets_nothing);
 	RUN(test_the_time_of_a_file_ends);
+	RUN(test_strikes_are_saved);
+	RUN(test_strikes_outlive_a_restart);
 	RUN(test_how_long_a_file_is_set_aside);
 	RUN(test_the_second_kill_counts);
 	RUN(test_whom_the_kernel_kills);
