@@ -30,10 +30,8 @@ int ctl_main(int argc, char **argv);
 int check_main(int argc, char **argv);
 int list_main(int argc, char **argv);
 int debug_main(int argc, char **argv);
-int completion_main(int argc, char **argv);
-
-/* All subcommands, in the order of --help. */
-const struct command *const *command_list(size_t *ret_n);
+/* commands: all n, in the order of --help. */
+int completion_main(int argc, char **argv, const struct command *const *commands, size_t n);
 
 /* The exit code for a failed start (broker_new). */
 int exit_code_of(int error);

@@ -199,13 +199,11 @@ static int on_option(void *ctx, int id, const char *value)
 	return 0;
 }
 
-int completion_main(int argc, char **argv)
+int completion_main(int argc, char **argv, const struct command *const *commands, size_t n)
 {
 	static void (*const print[])(const struct command *const *commands, size_t n) = {print_bash,
 											 print_zsh};
 	int first, r = options_parse(&completion_command, argc, argv, on_option, NULL, &first);
-	const struct command *const *commands;
-	size_t n;
 
 	if (r > 0)
 		return EXIT_CODE_OK;
@@ -213,7 +211,6 @@ int completion_main(int argc, char **argv)
 		r = options_choose(&completion_command, "shell", argv[first]);
 	if (r < 0 || options_end(&completion_command, argc, argv, first + 1) < 0)
 		return EXIT_CODE_USAGE;
-	commands = command_list(&n);
 	print[r](commands, n);
 	return fflush(stdout) == 0 ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
 }

@@ -6,6 +6,7 @@ perfwalk_SOURCES = \
 	src/cmd/ctl.c \
 	src/cmd/ctl-status.c src/cmd/ctl-status.h \
 	src/cmd/debug.c \
+	src/cmd/exit-code.c \
 	src/cmd/list.c \
 	src/cmd/main.c \
 	src/cmd/notify.c src/cmd/notify.h \

@@ -13,21 +13,18 @@
 #include "util/log.h"
 #include "util/text.h"
 
+static int complete(int argc, char **argv);
+
 static const struct {
 	const struct command *command;
 	int (*main)(int argc, char **argv);
 } commands[] = {
-	{&record_command, record_main},
-	{&top_command, top_main},
-	{&run_command, run_main},
-	{&report_command, report_main},
-	{&diff_command, diff_main},
-	{&convert_command, convert_main},
-	{&ctl_command, ctl_main},
-	{&check_command, check_main},
-	{&list_command, list_main},
-	{&debug_command, debug_main},
-	{&completion_command, completion_main},
+	{&record_command, record_main},	 {&top_command, top_main},
+	{&run_command, run_main},	 {&report_command, report_main},
+	{&diff_command, diff_main},	 {&convert_command, convert_main},
+	{&ctl_command, ctl_main},	 {&check_command, check_main},
+	{&list_command, list_main},	 {&debug_command, debug_main},
+	{&completion_command, complete},
 };
 
 /* By enum peer. */
@@ -37,30 +34,13 @@ static int (*const roles[PEER_N])(void) = {
 	[PEER_METRICS] = role_metrics_main,   [PEER_FETCHER] = role_fetcher_main,
 };
 
-const struct command *const *command_list(size_t *ret_n)
+static int complete(int argc, char **argv)
 {
-	static const struct command *list[ARRAY_SIZE(commands)];
+	const struct command *list[ARRAY_SIZE(commands)];
 
 	for (size_t i = 0; i < ARRAY_SIZE(commands); i++)
 		list[i] = commands[i].command;
-	*ret_n = ARRAY_SIZE(commands);
-	return list;
-}
-
-int exit_code_of(int error)
-{
-	switch (-error) {
-	case EPERM:
-	case EACCES:
-		return EXIT_CODE_NOT_PERMITTED;
-	case ENOSYS:
-	case ENOENT:
-	case ENODEV:
-	case EOPNOTSUPP:
-		return EXIT_CODE_NOT_SUPPORTED;
-	default:
-		return EXIT_CODE_FAILURE;
-	}
+	return completion_main(argc, argv, list, ARRAY_SIZE(commands));
 }
 
 static void usage(FILE *out)
