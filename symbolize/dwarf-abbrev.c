@@ -148,12 +148,3 @@ int dwarf_abbrev_read_one(struct dwarf *d, const struct dwarf_unit *u, uint64_t 
 	}
 	return r;
 }
-
-void dwarf_abbrevs_free(struct dwarf_abbrevs *a)
-{
-	if (!a)
-		return;
-	array_deinit(&a->items);
-	array_deinit(&a->specs);
-	free(a);
-}

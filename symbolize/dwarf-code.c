@@ -23,35 +23,6 @@
 #define ENTRY_IS_ALT (UINT64_C(1) << 63) /* entries of two files, told apart */
 #define MAX_ORIGINS  16
 
-/* What a chain wants of a function. */
-struct known {
-	uint64_t entry;
-	strid name;
-	uint32_t start_line;
-};
-
-struct dwarf_code {
-	ARRAY(struct dwarf_node) nodes;
-	ARRAY(struct known) known;
-	struct dwarf_map map;
-};
-
-void dwarf_code_free(struct dwarf_code *c)
-{
-	if (!c)
-		return;
-	array_deinit(&c->nodes);
-	array_deinit(&c->known);
-	array_deinit(&c->map.changes);
-	free(c);
-}
-
-size_t dwarf_code_bytes(const struct dwarf_code *c)
-{
-	return sizeof(*c) + array_bytes(&c->nodes) + array_bytes(&c->known) +
-	       array_bytes(&c->map.changes);
-}
-
 /* ---- The walk ---- */
 
 struct walk {
@@ -350,7 +321,7 @@ void dwarf_code_describe(struct dwarf *d, struct dwarf_unit *u, uint32_t node,
 			 struct dwarf_frame *ret, strid *ret_name)
 {
 	struct dwarf_node *n = &u->code->nodes.items[node];
-	struct known *k = n->known ? &u->code->known.items[n->known - 1] : NULL;
+	struct dwarf_known *k = n->known ? &u->code->known.items[n->known - 1] : NULL;
 	struct dwarf_unit *in = u;
 
 	*ret_name = k ? k->name : STRID_EMPTY;
@@ -371,7 +342,7 @@ void dwarf_code_describe(struct dwarf *d, struct dwarf_unit *u, uint32_t node,
 		return; /* the store is full */
 	k = array_push(&u->code->known);
 	if (k) {
-		*k = (struct known){ret->entry, *ret_name, ret->start_line};
+		*k = (struct dwarf_known){ret->entry, *ret_name, ret->start_line};
 		n->known = u->code->known.n;
 	}
 }

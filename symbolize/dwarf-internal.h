@@ -76,9 +76,56 @@ struct dwarf_map {
 	ARRAY(struct dwarf_change) changes;
 };
 
-struct dwarf_code;
-struct dwarf_lines;
 struct dwarf_package;
+
+/* Functions and inlined calls of a unit (dwarf-code.c). */
+struct dwarf_node {
+	uint32_t entry;	 /* from the unit's offset */
+	uint32_t parent; /* DWARF_NONE: a function of its own; else this is inlined there */
+	uint32_t call_file, call_line;
+	uint32_t known; /* what has been read of it, row + 1; 0: nothing yet */
+	uint16_t call_column;
+};
+
+/* What a chain wants of a function. */
+struct dwarf_known {
+	uint64_t entry;
+	strid name;
+	uint32_t start_line;
+};
+
+struct dwarf_code {
+	ARRAY(struct dwarf_node) nodes;
+	ARRAY(struct dwarf_known) known;
+	struct dwarf_map map;
+};
+
+/* Source lines (dwarf-line.c). */
+/* A text by its place: the sections may be unmapped in the meantime. */
+struct dwarf_line_place {
+	uint64_t offset;
+	uint32_t section;
+};
+
+struct dwarf_line_file {
+	struct dwarf_line_place name;
+	uint32_t dir;
+	strid path; /* STRID_EMPTY: not made yet */
+};
+
+struct dwarf_line_row {
+	uint32_t at; /* from base */
+	uint32_t line;
+	uint16_t file, column; /* file MAX_FILES of dwarf-line.c: behind the end of a sequence */
+};
+
+struct dwarf_lines {
+	uint64_t base;
+	ARRAY(struct dwarf_line_row) rows;
+	ARRAY(struct dwarf_line_place) dirs;
+	ARRAY(struct dwarf_line_file) files;
+	uint8_t version;
+};
 
 struct dwarf_unit {
 	uint64_t offset, entries, end; /* in .debug_info: header, first entry, behind the last */
@@ -126,13 +173,7 @@ struct dwarf {
 	uint32_t n_splits, n_splits_missing; /* open now; not found, one after the other */
 };
 
-/* dwarf.c */
-
-/* Counts what is loaded of the unit; false: no memory, and nothing is loaded any more. */
-bool dwarf_unit_account(struct dwarf *d, struct dwarf_unit *u);
-
-/* The units have been read, if they can be. */
-void dwarf_ensure_open(struct dwarf *d);
+/* dwarf-budget.c */
 
 /* Takes n from the work that one lookup may cost; false: it is used up. */
 bool dwarf_work(struct dwarf *d, uint64_t n);
@@ -140,10 +181,23 @@ bool dwarf_work(struct dwarf *d, uint64_t n);
 /* Counts something that is not read for that reason, and not tried again but for -ENOMEM, later. */
 void dwarf_refuse(struct dwarf *d, int reason);
 
+/* dwarf-file.c */
+
 /* A file of whose sections those of names[] are read (NULL: not wanted); no descriptor is kept.
  * 0, 1, -errno as dwarf_new(). */
 int dwarf_make(struct dwarf **ret, const struct elf_image *im, const struct symbol_limits *limits,
 	       const char *const names[DWARF_N_SECTIONS]);
+
+/* Counts what is loaded of the unit; false: no memory, and nothing is loaded any more. */
+bool dwarf_unit_account(struct dwarf *d, struct dwarf_unit *u);
+
+/* Lets the units go that were used least lately, but never one of this turn, until what is kept of
+ * all is no more than that. */
+void dwarf_units_evict(struct dwarf *d, size_t max_bytes);
+/* Of parts that were not given to a unit yet. NULL: nothing. */
+void dwarf_abbrevs_free(struct dwarf_abbrevs *a);
+void dwarf_code_free(struct dwarf_code *c);
+void dwarf_lines_free(struct dwarf_lines *l);
 
 /* dwarf-read.c */
 
@@ -182,7 +236,6 @@ const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *a, uint
  * work is used up. */
 int dwarf_abbrev_read_one(struct dwarf *d, const struct dwarf_unit *u, uint64_t code,
 			  struct dwarf_abbrevs *ret);
-void dwarf_abbrevs_free(struct dwarf_abbrevs *a);
 
 /* dwarf-map.c */
 
@@ -202,9 +255,9 @@ uint32_t dwarf_map_find(const struct dwarf_map *m, uint64_t address);
 
 /* dwarf-units.c */
 
-/* Finds the units and the addresses they are for. 0 or -errno; units that are damaged are left out,
- * and those behind one that is over a limit. */
-int dwarf_units_open(struct dwarf *d);
+/* Finds the units and the addresses they are for, once; units that are damaged are left out, and
+ * those behind one that is over a limit. */
+void dwarf_ensure_open(struct dwarf *d);
 struct dwarf_unit *dwarf_unit_of_address(struct dwarf *d, uint64_t address);
 struct dwarf_unit *dwarf_unit_of_entry(struct dwarf *d, uint64_t offset);
 /* The directory the unit was compiled in and its main file; "" unknown. */
@@ -229,7 +282,6 @@ void dwarf_unit_split_names(struct dwarf *d, const struct dwarf_unit *u, const c
 struct dwarf_unit *dwarf_split_open(struct dwarf *d, struct dwarf_unit *u);
 /* Closes the split file; what was made of it stays. */
 void dwarf_split_close(struct dwarf *d, struct dwarf_unit *u);
-void dwarf_splits_free(struct dwarf *d);
 
 /* dwarf-package.c */
 
@@ -245,18 +297,8 @@ bool dwarf_package_find(const struct dwarf_package *p, uint64_t dwo_id,
 
 /* dwarf-code.c */
 
-struct dwarf_node {
-	uint32_t entry;	 /* from the unit's offset */
-	uint32_t parent; /* DWARF_NONE: a function of its own; else this is inlined there */
-	uint32_t call_file, call_line;
-	uint32_t known; /* what has been read of it, row + 1; 0: nothing yet */
-	uint16_t call_column;
-};
-
 /* Functions and inlined calls of the unit. 0, -EFBIG, -ENOEXEC or -ENOMEM. */
 int dwarf_code_load(struct dwarf *d, struct dwarf_unit *u, struct dwarf_code **ret);
-void dwarf_code_free(struct dwarf_code *c);
-size_t dwarf_code_bytes(const struct dwarf_code *c);
 /* The innermost one at the address; DWARF_NONE: none. */
 uint32_t dwarf_code_find(const struct dwarf_code *c, uint64_t address);
 const struct dwarf_node *dwarf_code_node(const struct dwarf_code *c, uint32_t node);
@@ -269,8 +311,6 @@ void dwarf_code_describe(struct dwarf *d, struct dwarf_unit *u, uint32_t node,
 
 /* The unit's line table: fills u->lines or sets u->lines_bad. */
 void dwarf_lines_load(struct dwarf *d, struct dwarf_unit *u);
-void dwarf_lines_free(struct dwarf_lines *l);
-size_t dwarf_lines_bytes(const struct dwarf_lines *l);
 /* False: no row covers the address. */
 bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *ret_file,
 		      uint32_t *ret_line, uint32_t *ret_column);

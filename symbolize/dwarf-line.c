@@ -18,47 +18,6 @@
 #define MAX_FORMATS 64
 #define MAX_PATH    4096
 
-/* A text by its place: the sections may be unmapped in the meantime. */
-struct place {
-	uint64_t offset;
-	uint32_t section;
-};
-
-struct file {
-	struct place name;
-	uint32_t dir;
-	strid path; /* STRID_EMPTY: not made yet */
-};
-
-struct row {
-	uint32_t at; /* from base */
-	uint32_t line;
-	uint16_t file, column; /* file MAX_FILES: behind the end of a sequence */
-};
-
-struct dwarf_lines {
-	uint64_t base;
-	ARRAY(struct row) rows;
-	ARRAY(struct place) dirs;
-	ARRAY(struct file) files;
-	uint8_t version;
-};
-
-void dwarf_lines_free(struct dwarf_lines *l)
-{
-	if (!l)
-		return;
-	array_deinit(&l->rows);
-	array_deinit(&l->dirs);
-	array_deinit(&l->files);
-	free(l);
-}
-
-size_t dwarf_lines_bytes(const struct dwarf_lines *l)
-{
-	return sizeof(*l) + array_bytes(&l->rows) + array_bytes(&l->dirs) + array_bytes(&l->files);
-}
-
 /* ---- The header ---- */
 
 struct program {
@@ -78,40 +37,43 @@ static int tables_read_old(struct program *p, struct cursor *h, struct dwarf_lin
 
 	(void)array_push(&l->dirs); /* 0: the compilation's own */
 	while ((text = cursor_string(h)) && *text) {
-		struct place *dir = array_push(&l->dirs);
+		struct dwarf_line_place *dir = array_push(&l->dirs);
 
 		if (!dir)
 			return -EFBIG;
-		*dir = (struct place){(uint64_t)((const uint8_t *)text - h->start), DWARF_LINE};
+		*dir = (struct dwarf_line_place){(uint64_t)((const uint8_t *)text - h->start),
+						 DWARF_LINE};
 	}
 	(void)array_push(&l->files); /* 0: the unit's main file */
 	while ((text = cursor_string(h)) && *text) {
-		struct file *f = array_push(&l->files);
+		struct dwarf_line_file *f = array_push(&l->files);
 		uint64_t dir = dwarf_uleb(h);
 
 		(void)dwarf_uleb(h); /* time */
 		(void)dwarf_uleb(h); /* size */
 		if (!f)
 			return -EFBIG;
-		f->name = (struct place){(uint64_t)((const uint8_t *)text - h->start), DWARF_LINE};
+		f->name = (struct dwarf_line_place){(uint64_t)((const uint8_t *)text - h->start),
+						    DWARF_LINE};
 		f->dir = dir < l->dirs.n ? (uint32_t)dir : 0;
 	}
 	return cursor_ok(h) ? 0 : -ENOEXEC;
 }
 
 /* Where the text of a value is; offset UINT64_MAX: nowhere. */
-static struct place value_place(struct program *p, const struct cursor *h,
-				const struct dwarf_value *v)
+static struct dwarf_line_place value_place(struct program *p, const struct cursor *h,
+					   const struct dwarf_value *v)
 {
 	switch (v->form) {
 	case DW_FORM_string:
-		return (struct place){(uint64_t)((const uint8_t *)v->text - h->start), DWARF_LINE};
+		return (struct dwarf_line_place){(uint64_t)((const uint8_t *)v->text - h->start),
+						 DWARF_LINE};
 	case DW_FORM_line_strp:
-		return (struct place){v->u, DWARF_LINE_STR};
+		return (struct dwarf_line_place){v->u, DWARF_LINE_STR};
 	case DW_FORM_strp:
-		return (struct place){v->u, DWARF_STR};
+		return (struct dwarf_line_place){v->u, DWARF_STR};
 	default:
-		return (struct place){UINT64_MAX, DWARF_STR};
+		return (struct dwarf_line_place){UINT64_MAX, DWARF_STR};
 	}
 }
 
@@ -135,9 +97,9 @@ static int table_read(struct program *p, struct cursor *h, struct dwarf_lines *l
 	if (n > MAX_FILES)
 		return -EFBIG;
 	for (uint64_t i = 0; i < n; i++) {
-		struct file f = {.name = {UINT64_MAX, DWARF_STR}};
-		struct place *dir;
-		struct file *item;
+		struct dwarf_line_file f = {.name = {UINT64_MAX, DWARF_STR}};
+		struct dwarf_line_place *dir;
+		struct dwarf_line_file *item;
 
 		for (uint8_t j = 0; j < n_formats; j++) {
 			struct dwarf_value v = {0};
@@ -352,14 +314,14 @@ static int run_program(struct program *p, struct run *run)
 static int row_add(struct dwarf_lines *l, uint64_t address, uint32_t line, uint16_t file,
 		   uint16_t column)
 {
-	struct row *row;
+	struct dwarf_line_row *row;
 
 	if (address - l->base > UINT32_MAX)
 		return -EFBIG;
 	row = array_push(&l->rows);
 	if (!row)
 		return -ENOMEM;
-	*row = (struct row){(uint32_t)(address - l->base), line, file, column};
+	*row = (struct dwarf_line_row){(uint32_t)(address - l->base), line, file, column};
 	return 0;
 }
 
@@ -428,7 +390,7 @@ bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *r
 		      uint32_t *ret_line, uint32_t *ret_column)
 {
 	uint32_t low = 0, high = l->rows.n;
-	const struct row *row;
+	const struct dwarf_line_row *row;
 
 	if (address < l->base || address - l->base > UINT32_MAX)
 		return false;
@@ -451,7 +413,7 @@ bool dwarf_lines_find(const struct dwarf_lines *l, uint64_t address, uint32_t *r
 
 /* ---- Paths ---- */
 
-static const char *place_text(struct dwarf *d, struct place p)
+static const char *place_text(struct dwarf *d, struct dwarf_line_place p)
 {
 	struct cursor c = dwarf_section_at(d, p.section, p.offset);
 	const char *text;
@@ -484,7 +446,7 @@ static __attribute__((noinline)) strid path_make(struct dwarf *d, struct dwarf_u
 {
 	const char *unit_dir, *unit_name;
 	const struct dwarf_lines *l = u->lines;
-	const struct file *f = &l->files.items[file];
+	const struct dwarf_line_file *f = &l->files.items[file];
 	char path[MAX_PATH] = "";
 	size_t n = 0;
 
@@ -507,7 +469,7 @@ static __attribute__((noinline)) strid path_make(struct dwarf *d, struct dwarf_u
 strid dwarf_lines_path(struct dwarf *d, struct dwarf_unit *u, uint32_t file)
 {
 	struct dwarf_lines *l = u->lines;
-	struct file *f;
+	struct dwarf_line_file *f;
 
 	if (!l || file >= l->files.n)
 		return STRID_EMPTY;

@@ -222,10 +222,3 @@ void dwarf_split_close(struct dwarf *d, struct dwarf_unit *u)
 	(void)dwarf_unit_account(d, u);
 	u->used = used;
 }
-
-void dwarf_splits_free(struct dwarf *d)
-{
-	d->package = dwarf_package_free(d->package);
-	d->package_asked = false;
-	d->n_splits_missing = 0;
-}

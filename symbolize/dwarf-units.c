@@ -19,6 +19,9 @@
 /* What a range and a unit cost of the work, in bytes of abbreviations that take as long. */
 #define RANGE_WORK 4
 #define UNIT_WORK  32
+/* All units: compilers put the entry that each begins with some 50 abbreviations, or a kilobyte,
+ * into its table. */
+#define MAX_OPEN_WORK (UINT64_C(128) << 20)
 
 /* ---- Ranges ---- */
 
@@ -431,7 +434,7 @@ static int units_read(struct dwarf *d, dwarf_ranges *ranges, bool *ret_unknown)
 	return 0;
 }
 
-int dwarf_units_open(struct dwarf *d)
+static int units_open(struct dwarf *d)
 {
 	dwarf_ranges ranges = ARRAY_INIT(MAX_UNIT_RANGES);
 	bool unknown = false;
@@ -451,6 +454,23 @@ int dwarf_units_open(struct dwarf *d)
 	dwarf_array_shrink(&d->units);
 	array_deinit(&ranges);
 	return r;
+}
+
+void dwarf_ensure_open(struct dwarf *d)
+{
+	uint64_t work = d->work;
+	int r;
+
+	if (d->opened)
+		return;
+	d->opened = true;
+	d->work = MAX_OPEN_WORK;
+	r = units_open(d);
+	if (r < 0) {
+		dwarf_refuse(d, r);
+		array_deinit(&d->map.changes);
+	}
+	d->work = work;
 }
 
 struct dwarf_unit *dwarf_unit_of_address(struct dwarf *d, uint64_t address)

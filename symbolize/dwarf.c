@@ -20,17 +20,10 @@
  * and names are wanted.
  */
 #include <dwarf.h>
-#include <elf.h>
-#include <fcntl.h>
-#include <stdio.h>
 
 #include "symbolize/dwarf-internal.h"
 
-#define MAX_TEXTS_BYTES (UINT64_C(16) << 20) /* names and paths */
-#define MAX_WORK	(UINT64_C(32) << 20) /* some 100 ms; the first lookup in a browser: 10 */
-/* All units: compilers put the entry that each begins with some 50 abbreviations, or a kilobyte,
- * into its table. */
-#define MAX_OPEN_WORK (UINT64_C(128) << 20)
+#define MAX_WORK (UINT64_C(32) << 20) /* some 100 ms; the first lookup in a browser: 10 */
 
 static const char *const section_names[DWARF_N_SECTIONS] = {
 	[DWARF_INFO] = ".debug_info",	      [DWARF_ABBREV] = ".debug_abbrev",
@@ -39,61 +32,6 @@ static const char *const section_names[DWARF_N_SECTIONS] = {
 	[DWARF_ADDR] = ".debug_addr",	      [DWARF_RANGES] = ".debug_ranges",
 	[DWARF_RNGLISTS] = ".debug_rnglists", [DWARF_ARANGES] = ".debug_aranges",
 };
-
-/* As .debug_x, or as .zdebug_x: compressed by GNU tools of before 2015. */
-static const struct elf_section *section_find(const struct elf_image *im, const char *name,
-					      bool *ret_zdebug)
-{
-	const struct elf_section *s = elf_image_find(im, name);
-	char old[32];
-
-	*ret_zdebug = false;
-	if (s)
-		return s;
-	(void)snprintf(old, sizeof(old), ".z%s", name + 1);
-	s = elf_image_find(im, old);
-	*ret_zdebug = s != NULL;
-	return s;
-}
-
-int dwarf_make(struct dwarf **ret, const struct elf_image *im, const struct symbol_limits *limits,
-	       const char *const names[DWARF_N_SECTIONS])
-{
-	const struct elf_section *s[DWARF_N_SECTIONS] = {0};
-	bool zdebug[DWARF_N_SECTIONS] = {0};
-	struct dwarf *d;
-
-	*ret = NULL;
-	for (size_t i = 0; i < DWARF_N_SECTIONS; i++)
-		if (names[i])
-			s[i] = section_find(im, names[i], &zdebug[i]);
-	if (im->fd < 0 || !s[DWARF_INFO] || !s[DWARF_ABBREV] || s[DWARF_INFO]->type == SHT_NOBITS)
-		return 1;
-	d = calloc(1, sizeof(*d));
-	if (!d)
-		return -ENOMEM;
-	d->limits = *limits;
-	d->loaded.max = UINT32_MAX;
-	strtab_init(&d->texts, MAX_TEXTS_BYTES);
-	for (size_t i = 0; i < DWARF_N_SECTIONS; i++) {
-		if (s[i] && s[i]->type != SHT_NOBITS)
-			d->sections[i].header = *s[i];
-		if (zdebug[i])
-			d->sections[i].header.flags |= SHF_COMPRESSED;
-	}
-	d->image = (struct elf_image)ELF_IMAGE_INIT;
-	d->image.n_bytes = im->n_bytes;
-	d->image.is64 = im->is64;
-	d->image.fd = fcntl(im->fd, F_DUPFD_CLOEXEC, 0);
-	if (d->image.fd < 0) {
-		int r = -errno;
-
-		(void)dwarf_free(d);
-		return r;
-	}
-	*ret = d;
-	return 0;
-}
 
 int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbol_limits *limits,
 	      uint64_t code_start, uint64_t code_end)
@@ -113,100 +51,6 @@ void dwarf_set_open_split(struct dwarf *d, symbol_open_split_fn open_split, void
 	d->open_split_ctx = ctx;
 }
 
-/* Lists that many entries share would be read many times: the sum has a limit too. */
-bool dwarf_work(struct dwarf *d, uint64_t n)
-{
-	bool enough;
-
-	d = d->main ? d->main : d;
-	enough = d->work >= n;
-	d->work -= enough ? n : d->work;
-	return enough;
-}
-
-void dwarf_refuse(struct dwarf *d, int reason)
-{
-	d->n_refused++;
-	if (reason == -ENOMEM)
-		(d->main ? d->main : d)->no_memory = true;
-}
-
-/* ---- What is kept of units ---- */
-
-static size_t unit_bytes(const struct dwarf_unit *u)
-{
-	return (u->abbrevs ? sizeof(*u->abbrevs) + array_bytes(&u->abbrevs->items) +
-				     array_bytes(&u->abbrevs->specs)
-			   : 0) +
-	       (u->code ? dwarf_code_bytes(u->code) : 0) +
-	       (u->lines ? dwarf_lines_bytes(u->lines) : 0) +
-	       (u->split ? dwarf_bytes(u->split) : 0);
-}
-
-static void unit_unload(struct dwarf *d, struct dwarf_unit *u)
-{
-	dwarf_abbrevs_free(u->abbrevs);
-	dwarf_code_free(u->code);
-	dwarf_lines_free(u->lines);
-	u->abbrevs = NULL;
-	u->code = NULL;
-	u->lines = NULL;
-	u->is_split_code = false;
-	d->n_splits -= u->split != NULL;
-	u->split = dwarf_free(u->split);
-	d->n_unit_bytes -= u->n_bytes;
-	u->n_bytes = 0;
-}
-
-bool dwarf_unit_account(struct dwarf *d, struct dwarf_unit *u)
-{
-	size_t n = unit_bytes(u);
-	uint32_t *item;
-
-	u->used = d->turn;
-	if (n == u->n_bytes)
-		return true;
-	if (u->n_bytes == 0) {
-		item = array_push(&d->loaded);
-		if (!item) {
-			unit_unload(d, u);
-			return false;
-		}
-		*item = (uint32_t)(u - d->units.items);
-	}
-	d->n_unit_bytes += n - u->n_bytes;
-	u->n_bytes = n;
-	return true;
-}
-
-/* The units used least lately go, but never one of this turn. */
-static void units_evict(struct dwarf *d, size_t max_bytes)
-{
-	while (d->n_unit_bytes > max_bytes) {
-		uint32_t oldest = DWARF_NONE;
-
-		for (uint32_t i = 0; i < d->loaded.n; i++) {
-			const struct dwarf_unit *u = &d->units.items[d->loaded.items[i]];
-
-			if (u->used != d->turn &&
-			    (oldest == DWARF_NONE ||
-			     u->used < d->units.items[d->loaded.items[oldest]].used))
-				oldest = i;
-		}
-		if (oldest == DWARF_NONE)
-			return;
-		unit_unload(d, &d->units.items[d->loaded.items[oldest]]);
-		d->loaded.items[oldest] = d->loaded.items[--d->loaded.n];
-	}
-}
-
-static void units_forget(struct dwarf *d)
-{
-	for (uint32_t i = 0; i < d->loaded.n; i++)
-		unit_unload(d, &d->units.items[d->loaded.items[i]]);
-	array_deinit(&d->loaded);
-}
-
 void dwarf_trim(struct dwarf *d)
 {
 	bool heavy = d->n_inflated > d->limits.max_line_bytes;
@@ -224,41 +68,6 @@ void dwarf_set_alt(struct dwarf *d, struct dwarf *alt)
 {
 	d->alt = dwarf_free(d->alt);
 	d->alt = alt;
-}
-
-void dwarf_forget(struct dwarf *d)
-{
-	if (d->alt)
-		dwarf_forget(d->alt);
-	dwarf_sections_release(d, true);
-	units_forget(d);
-	dwarf_splits_free(d);
-	array_deinit(&d->units);
-	array_deinit(&d->map.changes);
-	strtab_deinit(&d->texts);
-	strtab_init(&d->texts, MAX_TEXTS_BYTES);
-	for (size_t i = 0; i < DWARF_N_SECTIONS; i++)
-		d->sections[i].bad = false;
-	d->opened = d->no_memory = false;
-}
-
-struct dwarf *dwarf_free(struct dwarf *d)
-{
-	if (!d)
-		return NULL;
-	dwarf_forget(d);
-	(void)dwarf_free(d->alt);
-	(void)close_fd(d->image.fd);
-	free(d);
-	return NULL;
-}
-
-size_t dwarf_bytes(const struct dwarf *d)
-{
-	return sizeof(*d) + d->n_inflated + d->n_unit_bytes + array_bytes(&d->units) +
-	       array_bytes(&d->map.changes) + array_bytes(&d->loaded) + strtab_bytes(&d->texts) +
-	       (d->package ? dwarf_package_bytes(d->package) : 0) +
-	       (d->alt ? dwarf_bytes(d->alt) : 0);
 }
 
 uint64_t dwarf_refused(const struct dwarf *d)
@@ -327,23 +136,6 @@ static const char *language_name(uint16_t language)
 	default:
 		return NULL;
 	}
-}
-
-void dwarf_ensure_open(struct dwarf *d)
-{
-	uint64_t work = d->work;
-	int r;
-
-	if (d->opened)
-		return;
-	d->opened = true;
-	d->work = MAX_OPEN_WORK;
-	r = dwarf_units_open(d);
-	if (r < 0) {
-		dwarf_refuse(d, r);
-		array_deinit(&d->map.changes);
-	}
-	d->work = work;
 }
 
 /* Of a skeleton what it stands for, if that is there. */
@@ -443,9 +235,9 @@ int dwarf_lookup(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *frames, si
 		return 1;
 	n = chain_make(d, u, vaddr, frames, max < SYMBOL_MAX_CHAIN ? max : SYMBOL_MAX_CHAIN);
 	(void)dwarf_unit_account(d, u);
-	units_evict(d, d->limits.max_line_bytes);
+	dwarf_units_evict(d, d->limits.max_line_bytes);
 	if (d->alt)
-		units_evict(d->alt, d->limits.max_line_bytes);
+		dwarf_units_evict(d->alt, d->limits.max_line_bytes);
 	if (n == 0)
 		return 1;
 	*ret_n = n;

@@ -6,7 +6,9 @@ libsymbolize_a_SOURCES = \
 	symbolize/demangle-simple.c symbolize/demangle-simple.h \
 	symbolize/dwarf.c symbolize/dwarf.h symbolize/dwarf-internal.h \
 	symbolize/dwarf-abbrev.c \
+	symbolize/dwarf-budget.c \
 	symbolize/dwarf-code.c \
+	symbolize/dwarf-file.c \
 	symbolize/dwarf-line.c \
 	symbolize/dwarf-map.c \
 	symbolize/dwarf-package.c \
