@@ -1,5 +1,5 @@
 # The unit tests are listed by their rooms; here is what belongs to no room.
-dist_check_SCRIPTS = tests/check-layers.sh
+dist_check_SCRIPTS = tests/check-circles.sh tests/check-layers.sh
 TESTS += $(dist_check_SCRIPTS)
 
 EXTRA_DIST += \
