@@ -100,7 +100,7 @@ const struct command top_command = {
 		  "Examples:\n"
 		  "  perfwalk top\n"
 		  "  perfwalk top -p 1234 -d 1\n"
-		  "  perfwalk top -e page-faults,cpu-clock\n"
+		  "  perfwalk top --batch -n 1 -e page-faults,cpu-clock\n"
 		  "  perfwalk top --batch -n 1 --view processes\n",
 };
 
