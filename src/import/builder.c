@@ -274,12 +274,24 @@ static bool is_of_kind(const struct import *im)
 	return im->n_event_comments == 0 || im->n_event_comments - 1 == im->kind;
 }
 
+bool import_comment_event(const char *text, char name[IMPORT_EVENT_MAX], uint32_t *ret_rate_hz)
+{
+	unsigned int n = 0;
+	int at = 0;
+
+	*ret_rate_hz = 0;
+	if (sscanf(text, "%63s at %u Hz%n", name, &n, &at) == 2 && at)
+		*ret_rate_hz = n;
+	else
+		at = sscanf(text, "%63[^,], one of %u%n", name, &n, &at) == 2 ? at : 0;
+	return at > 0;
+}
+
 void import_comment(struct import *im, const char *text)
 {
 	const char *colon = strchr(text, ':'), *linux_ = strstr(text, ", Linux ");
-	char name[64];
-	unsigned int hz;
-	int at = 0;
+	char name[IMPORT_EVENT_MAX];
+	uint32_t rate_hz;
 
 	if (strncmp(text, "perfwalk ", 9) == 0) {
 		take_text(&im->facts->title, text, strlen(text));
@@ -293,10 +305,8 @@ void import_comment(struct import *im, const char *text)
 			take_text(&im->facts->kernel_release, release, strcspn(release, ","));
 		if (cpus && !im->facts->n_cpus)
 			im->facts->n_cpus = (uint32_t)strtoul(cpus + 2, NULL, 10);
-	} else if (sscanf(text, "%63s at %u Hz%n", name, &hz, &at) == 2 && at) {
-		comment_event(im, name, hz);
-	} else if (sscanf(text, "%63[^,], one of %u%n", name, &hz, &at) == 2 && at) {
-		comment_event(im, name, 0);
+	} else if (import_comment_event(text, name, &rate_hz)) {
+		comment_event(im, name, rate_hz);
 	} else if (colon && (size_t)(colon - text) < sizeof(name) && is_of_kind(im)) {
 		(void)snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
 		import_counter(im, name, strtoull(colon + 1, NULL, 10));

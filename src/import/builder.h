@@ -106,6 +106,9 @@ void import_set_kind(struct import_frame *f);
 bool import_is_marker(const char *name, uint64_t *ret_marker);
 /* "host NAME, Linux RELEASE, N CPUs ..." and "counter: N" as our pprof files have them. */
 void import_comment(struct import *im, const char *text);
+#define IMPORT_EVENT_MAX 64
+/* "cpu-clock at 99 Hz", "page-faults, one of 10": the event; rate 0: by period. false: none. */
+bool import_comment_event(const char *text, char name[IMPORT_EVENT_MAX], uint32_t *ret_rate_hz);
 void import_counter(struct import *im, const char *name, uint64_t n);
 
 /* error = text; -EBADMSG. */

@@ -475,11 +475,37 @@ static bool is_called(const struct otlp_kind *k, const char *name)
 	       (k->counted && import_is_called(name, k->period_type, k->period_unit));
 }
 
+struct event_search {
+	const char *wanted;
+	bool found;
+};
+
+static int match_event(struct otlp *o, void *ctx, uint64_t index)
+{
+	struct event_search *s = ctx;
+	const char *text, *key;
+	uint64_t number;
+
+	key = attribute_of(o, index, &text, &number);
+	s->found |=
+		key && text && strcmp(key, "perfwalk.event") == 0 && strcmp(text, s->wanted) == 0;
+	return 0;
+}
+
+/* Files of ours call time "cpu": the first Profile of a type has its event's own name. */
+static bool is_of_event(struct otlp *o, const struct span *profile, const char *name)
+{
+	struct event_search s = {.wanted = name};
+
+	return each_number(o, profile, 11, match_event, &s) == 0 && s.found;
+}
+
 /*
  * Of one file all that is read has the same types of values and of periods: numbers of samples and
  * the time that they stand for would be the same twice.
  */
-static bool is_wanted(struct otlp *o, const struct otlp_kind *k, const struct import_measure *m)
+static bool is_wanted(struct otlp *o, const struct span *profile, const struct otlp_kind *k,
+		      const struct import_measure *m)
 {
 	struct import *im = o->im;
 	const strid shape[4] = {import_text(im, k->type), import_text(im, k->unit),
@@ -489,7 +515,7 @@ static bool is_wanted(struct otlp *o, const struct otlp_kind *k, const struct im
 	if (im->n_event)
 		return memcmp(im->shape, shape, sizeof(shape)) == 0;
 	if (im->event)
-		wanted = is_called(k, im->event);
+		wanted = is_called(k, im->event) || is_of_event(o, profile, im->event);
 	else if (im->facts->measure.what != STRID_EMPTY || im->facts->like_what)
 		wanted = import_measure_fits(im, m);
 	if (wanted)
@@ -512,7 +538,7 @@ static int begin_profile(struct otlp *o, const struct span *profile)
 
 	import_list_add(&im->kinds, &values);
 	import_list_add(&im->kinds, &m);
-	r = is_wanted(o, &k, &m) ? import_begin_values(im, &m) : 0;
+	r = is_wanted(o, profile, &k, &m) ? import_begin_values(im, &m) : 0;
 	if (r < 0)
 		return r;
 	im->n_event += r > 0;

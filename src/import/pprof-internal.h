@@ -47,6 +47,7 @@ struct pprof_file {
 	uint32_t chosen, samples;
 	uint64_t comments[PPROF_MAX_COMMENTS];
 	uint32_t n_comments;
+	uint32_t event_kind; /* whose event is the one wanted; UINT32_MAX: none */
 	uint64_t time, duration, period, default_index;
 	char *default_type; /* NULL: none */
 	uint64_t drop_index, keep_index;

@@ -93,12 +93,16 @@ static struct import_measure measure_of(const struct choice *c, uint32_t type, b
 static uint32_t find_called(const struct choice *c, uint32_t from)
 {
 	const struct pprof_file *pp = c->pp;
+	uint32_t type = NO_TYPE;
 
 	for (uint32_t i = from; i < pp->n_types; i++)
 		if (import_is_called(pp->im->event, text(pp->types[i].name),
 				     text(pp->types[i].unit)))
 			return i;
-	return NO_TYPE;
+	/* All types but the number of samples are kinds. */
+	if (pp->event_kind < pp->n_types)
+		type = pp->event_kind + (pp->event_kind >= c->samples);
+	return type < pp->n_types ? type : NO_TYPE;
 }
 
 static uint32_t find_fitting(const struct choice *c)

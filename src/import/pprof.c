@@ -461,6 +461,24 @@ static int prune_begin(struct pprof_file *pp)
 			    : r;
 }
 
+/* Files of ours call time "cpu": the event's own name is in a comment, one for each kind. */
+static uint32_t find_event_kind(struct pprof_file *pp)
+{
+	char name[IMPORT_EVENT_MAX];
+	uint32_t kind = 0, rate_hz;
+
+	for (uint32_t i = 0; i < pp->n_comments && pp->im->event; i++) {
+		const char *text = text_of(pp, 0, pp->comments[i]);
+
+		if (!text || !import_comment_event(text, name, &rate_hz))
+			continue;
+		if (strcmp(name, pp->im->event) == 0)
+			return kind;
+		kind++;
+	}
+	return UINT32_MAX;
+}
+
 /* 1: there is something in it to be read. */
 static int head_take(struct pprof_file *pp)
 {
@@ -471,6 +489,7 @@ static int head_take(struct pprof_file *pp)
 		name_type(pp, &pp->types[i]);
 	name_type(pp, &pp->period_type);
 	pp->default_type = copy_of(pp, pp->default_index);
+	pp->event_kind = find_event_kind(pp);
 	r = prune_begin(pp);
 	if (r == 0)
 		r = pprof_choose_values(pp);

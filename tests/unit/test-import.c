@@ -170,6 +170,7 @@ static void test_types(void)
 		uint32_t type;
 	} cases[] = {{NULL, 0},
 		     {"cpu", 0},
+		     {"cpu-clock", 0},
 		     {"page-faults", 1},
 		     {"context-switches", 2},
 		     {"task-clock", 3}};
