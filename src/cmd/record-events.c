@@ -28,6 +28,11 @@ static const char term_help[] =
 	"behind an event stand freq=HZ (1 to 10000), period=COUNT (from 1) or stack-size=BYTES "
 	"(1K to 65528), with commas between, as page-faults/period=1/";
 
+int record_parse_stack_bytes(const char *value, uint64_t *ret)
+{
+	return text_parse_bytes(value, ret) < 0 || *ret < 1024 || *ret > 65528 ? -EINVAL : 0;
+}
+
 static bool parse_stack_term(const char *text, uint32_t *ret)
 {
 	uint64_t bytes;

@@ -133,11 +133,6 @@ const struct command record_command = {
 		  "  perfwalk record -e cpu-clock/freq=199/ -e page-faults -o out.pb.gz -- make\n",
 };
 
-int record_parse_stack_bytes(const char *value, uint64_t *ret)
-{
-	return text_parse_bytes(value, ret) < 0 || *ret < 1024 || *ret > 65528 ? -EINVAL : 0;
-}
-
 static int parse_stack_size(struct record_options *o, const char *option, const char *value)
 {
 	if (record_parse_stack_bytes(value, &o->stack_bytes) < 0)
