@@ -8,6 +8,8 @@
 
 /* A file of /proc/PID: a descriptor or -errno. */
 int opener_open_proc(uint32_t pid, const char *name, int flags);
+/* The beginning of one, as a string. 0 or -errno; -ESRCH also when it is empty. */
+int opener_read_proc(uint32_t pid, const char *name, char *text, size_t size);
 /* The real open of what an O_PATH descriptor names, once it is known to be harmless. */
 int opener_reopen_regular(int path_fd, struct stat *ret_st);
 /* O_PATH descriptor of path inside root, or -errno. resolve: RESOLVE_IN_ROOT and others of

@@ -7,6 +7,7 @@ libopener_a_SOURCES = \
 	src/opener/listener.c src/opener/listener.h \
 	src/opener/mounts.c \
 	src/opener/opener.c src/opener/opener.h \
+	src/opener/proc.c \
 	src/opener/resolve.c \
 	src/opener/state-dir.c src/opener/state-dir.h
 

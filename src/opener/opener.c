@@ -33,16 +33,6 @@
 #define IN_ROOT	       (RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS)
 #define MAX_MAPS_BYTES (UINT64_C(32) << 20)
 
-int opener_open_proc(uint32_t pid, const char *name, int flags)
-{
-	char path[96];
-	int fd;
-
-	(void)snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
-	fd = open(path, flags | O_CLOEXEC);
-	return fd < 0 ? -errno : fd;
-}
-
 int opener_copy(int fd, uint64_t max_bytes)
 {
 	_cleanup_close_ int copy = memory_file_new("perfwalk-copy");
@@ -229,7 +219,7 @@ static int find_recorded(const struct message *ask)
 		if (opener_leads_up(ask->ask_recorded_file.path))
 			return -EINVAL;
 		if (opener_device_blocks((uint32_t)getpid(), ask->ask_recorded_file.major,
-				      ask->ask_recorded_file.minor))
+					 ask->ask_recorded_file.minor))
 			return -ENOTSUP;
 		fd = open(ask->ask_recorded_file.path, O_PATH | O_CLOEXEC);
 		return fd < 0 ? -errno : fd;
@@ -391,25 +381,10 @@ int opener_split_file(const char *path)
 			   : opener_check_contents(opener_reopen_regular(path_fd, &st), OPENER_ELF);
 }
 
-/* The beginning of a file of /proc/PID, as a string. 0 or -errno. */
-static int read_proc(uint32_t pid, const char *name, char *text, size_t size)
-{
-	_cleanup_close_ int fd = opener_open_proc(pid, name, O_RDONLY);
-	ssize_t n;
-
-	if (fd < 0)
-		return fd;
-	n = read(fd, text, size - 1);
-	if (n <= 0)
-		return -ESRCH;
-	text[n] = '\0';
-	return 0;
-}
-
 int opener_user(uint32_t pid, uint32_t *ret_uid)
 {
 	char text[4096], *line;
-	int r = read_proc(pid, "status", text, sizeof(text));
+	int r = opener_read_proc(pid, "status", text, sizeof(text));
 
 	if (r < 0)
 		return r;
@@ -425,7 +400,7 @@ int opener_process(uint32_t pid, struct message *answer)
 	unsigned long flags;
 	uint32_t parent;
 	ssize_t n;
-	int r = read_proc(pid, "stat", text, sizeof(text));
+	int r = opener_read_proc(pid, "stat", text, sizeof(text));
 
 	if (r < 0)
 		return r;
