@@ -8,14 +8,14 @@
 #include "util/text.h"
 
 /* A number and a text: both messages are that, one of them inside an envelope. */
-struct outcome {
+struct response_outcome {
 	int64_t number;
 	const uint8_t *text;
 	size_t n_text;
 };
 
 /* Reads field 1 (varint) and field 2 (string); as in every protobuf reader the last one wins. */
-static int read_outcome(const uint8_t *bytes, size_t n, struct outcome *o)
+static int read_outcome(const uint8_t *bytes, size_t n, struct response_outcome *o)
 {
 	struct cursor c = cursor_make(n ? bytes : (const uint8_t *)"", n);
 	struct wire_field f;
@@ -31,7 +31,7 @@ static int read_outcome(const uint8_t *bytes, size_t n, struct outcome *o)
 	return cursor_ok(&c) ? 0 : -EBADMSG;
 }
 
-static void give_text(const struct outcome *o, char *message, size_t size)
+static void give_text(const struct response_outcome *o, char *message, size_t size)
 {
 	if (o->text)
 		(void)text_clean(message, size, (const char *)o->text, o->n_text);
@@ -44,7 +44,7 @@ int otlp_response_parse(const uint8_t *bytes, size_t n, int64_t *ret_rejected, c
 {
 	/* An empty body may come as a null pointer, to which not even 0 may be added. */
 	struct cursor c = cursor_make(n ? bytes : (const uint8_t *)"", n);
-	struct outcome o = {0};
+	struct response_outcome o = {0};
 	struct wire_field f;
 
 	while (wire_read_field(&c, &f)) {
@@ -63,7 +63,7 @@ int otlp_response_parse_json(const uint8_t *bytes, size_t n, int64_t *ret_reject
 			     size_t size)
 {
 	struct json_reader j = json_reader_make(bytes, n);
-	struct outcome o = {0};
+	struct response_outcome o = {0};
 	char text[JSON_MAX_TEXT] = "";
 
 	if (n == 0 || bytes[0] != '{')
@@ -83,7 +83,7 @@ int otlp_response_parse_json(const uint8_t *bytes, size_t n, int64_t *ret_reject
 
 int otlp_status_parse(const uint8_t *bytes, size_t n, int32_t *ret_code, char *message, size_t size)
 {
-	struct outcome o = {0};
+	struct response_outcome o = {0};
 
 	if (read_outcome(bytes, n, &o) < 0)
 		return -EBADMSG;

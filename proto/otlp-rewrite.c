@@ -37,7 +37,7 @@ enum kind {
 };
 
 /* A field that is a number, or a list of them, of an entry of a table; or a message with such. */
-static const struct rule {
+static const struct rewrite_rule {
 	uint8_t kind, field, to;
 } rules[] = {
 	{SAMPLE, 1, STACK},	  {SAMPLE, 2, ATTRIBUTE},   {SAMPLE, 3, LINK},
@@ -60,21 +60,21 @@ enum { SAMPLES = 2, PROFILE_ID = 7, PROFILE_ATTRIBUTES = 11 };
 static const uint32_t child_field[] = {1, 2, 2};
 #define N_LEVELS ARRAY_SIZE(child_field)
 
-struct entry {
+struct rewrite_entry {
 	const uint8_t *bytes;
 	uint32_t n;
 	uint32_t number; /* in the half; before: whether it is marked */
 };
 
-struct table {
-	struct entry *entries;
+struct rewrite_table {
+	struct rewrite_entry *entries;
 	uint32_t n;
 };
 
 struct split {
 	const uint8_t *dictionary;
 	size_t n_dictionary;
-	struct table tables[N_TABLES];
+	struct rewrite_table tables[N_TABLES];
 	uint64_t from, to; /* the half: places in the order of all samples */
 	uint64_t at;	   /* of the sample that comes next */
 	bool marking;
@@ -130,8 +130,8 @@ static int walk(struct split *s, enum kind kind, const uint8_t *bytes, size_t n,
 /* 0, its number in the half in *ret; or what is wrong with it. */
 static int refer(struct split *s, enum kind table, uint64_t index, uint32_t *ret)
 {
-	struct table *t = &s->tables[table];
-	struct entry *e;
+	struct rewrite_table *t = &s->tables[table];
+	struct rewrite_entry *e;
 
 	*ret = 0;
 	if (index == 0)
@@ -172,7 +172,7 @@ static int refer_list(struct split *s, enum kind table, const struct wire_field 
 	return 0;
 }
 
-static int follow(struct split *s, const struct rule *rule, const struct wire_field *f,
+static int follow(struct split *s, const struct rewrite_rule *rule, const struct wire_field *f,
 		  struct wire_buffer *out)
 {
 	uint32_t number;
@@ -200,7 +200,7 @@ static int follow(struct split *s, const struct rule *rule, const struct wire_fi
 	return 0;
 }
 
-static const struct rule *rule_of(enum kind kind, uint32_t field)
+static const struct rewrite_rule *rule_of(enum kind kind, uint32_t field)
 {
 	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
 		if (rules[i].kind == kind && rules[i].field == field)
@@ -219,7 +219,7 @@ static bool is_known(enum kind kind, const struct wire_field *f)
 static int walk_field(struct split *s, enum kind kind, const struct wire_field *f,
 		      const uint8_t *begin, const uint8_t *end, struct wire_buffer *out)
 {
-	const struct rule *rule = rule_of(kind, f->number);
+	const struct rewrite_rule *rule = rule_of(kind, f->number);
 
 	if (!is_known(kind, f))
 		return -EBADMSG;
@@ -256,13 +256,13 @@ static int add_entries(struct split *s, bool count_only)
 	for (int t = 0; t < N_TABLES; t++)
 		s->tables[t].n = 0;
 	while (wire_read_field(&c, &f)) {
-		struct table *t = &s->tables[f.number < N_TABLES ? f.number : 0];
+		struct rewrite_table *t = &s->tables[f.number < N_TABLES ? f.number : 0];
 
 		if (f.number >= N_TABLES || f.type != WIRE_BYTES || f.n > UINT32_MAX ||
 		    t->n == UINT32_MAX)
 			return -EBADMSG;
 		if (!count_only)
-			t->entries[t->n] = (struct entry){f.bytes, (uint32_t)f.n, 0};
+			t->entries[t->n] = (struct rewrite_entry){f.bytes, (uint32_t)f.n, 0};
 		t->n++;
 	}
 	return cursor_ok(&c) ? 0 : -EBADMSG;
@@ -273,7 +273,7 @@ static int read_dictionary(struct split *s)
 	int r = add_entries(s, true);
 
 	for (int t = 0; t < N_TABLES && r == 0; t++) {
-		s->tables[t].entries = calloc(s->tables[t].n + 1, sizeof(struct entry));
+		s->tables[t].entries = calloc(s->tables[t].n + 1, sizeof(struct rewrite_entry));
 		if (!s->tables[t].entries)
 			r = -ENOMEM;
 	}
@@ -301,7 +301,7 @@ static void number_entries(struct split *s)
 		uint32_t n_copies = copies(s, t), last = 0;
 
 		for (uint32_t i = 1; i < s->tables[t].n; i++) {
-			struct entry *e = &s->tables[t].entries[i];
+			struct rewrite_entry *e = &s->tables[t].entries[i];
 
 			if (e->number)
 				e->number = last += n_copies;
@@ -314,7 +314,7 @@ static int write_dictionary(struct split *s)
 	wire_buffer_clear(&s->dictionary_out);
 	for (uint32_t t = 1; t < N_TABLES; t++) {
 		for (uint32_t i = 0; i < s->tables[t].n; i++) {
-			const struct entry *e = &s->tables[t].entries[i];
+			const struct rewrite_entry *e = &s->tables[t].entries[i];
 			int r;
 
 			if (i > 0 && !e->number)

@@ -45,7 +45,7 @@ void code_table_clear(struct code_table *t)
 
 /* ---- The sweep ---- */
 
-struct sweep {
+struct code_sweep {
 	struct code_entry *all; /* old rows, then new ones: a higher index wins */
 	uint32_t *heap;		/* indices of all that cover the position, the highest on top */
 	uint32_t n_heap;
@@ -53,7 +53,7 @@ struct sweep {
 	uint32_t n_out, max_out;
 };
 
-static void heap_push(struct sweep *w, uint32_t v)
+static void heap_push(struct code_sweep *w, uint32_t v)
 {
 	uint32_t i = w->n_heap++;
 
@@ -62,7 +62,7 @@ static void heap_push(struct sweep *w, uint32_t v)
 	w->heap[i] = v;
 }
 
-static void heap_pop(struct sweep *w)
+static void heap_pop(struct code_sweep *w)
 {
 	uint32_t v = w->heap[--w->n_heap], i = 0, child;
 
@@ -82,7 +82,7 @@ static uint64_t entry_end(const struct code_entry *e)
 }
 
 /* [from, to) is e's. Joined to the row before when that is the same piece. */
-static void sweep_emit(struct sweep *w, const struct code_entry *e, uint64_t from, uint64_t to)
+static void sweep_emit(struct code_sweep *w, const struct code_entry *e, uint64_t from, uint64_t to)
 {
 	struct code_entry *last = w->n_out ? &w->out[w->n_out - 1] : NULL;
 	uint64_t begin = e->start - e->skip;
@@ -100,7 +100,7 @@ static void sweep_emit(struct sweep *w, const struct code_entry *e, uint64_t fro
 }
 
 /* Everything from position up to bound, where the next one begins. */
-static void sweep_advance(struct sweep *w, uint64_t position, uint64_t bound)
+static void sweep_advance(struct code_sweep *w, uint64_t position, uint64_t bound)
 {
 	while (position < bound && w->n_heap > 0) {
 		const struct code_entry *e = &w->all[w->heap[0]];
@@ -115,7 +115,7 @@ static void sweep_advance(struct sweep *w, uint64_t position, uint64_t bound)
 	}
 }
 
-static int sweep_run(struct sweep *w, uint32_t n)
+static int sweep_run(struct code_sweep *w, uint32_t n)
 {
 	_cleanup_free_ struct sort_pair *starts = malloc(n * sizeof(*starts));
 	int r;
@@ -171,7 +171,7 @@ static int names_compact(struct code_table *t, struct code_entry *rows, uint32_t
 static int code_table_settle(struct code_table *t)
 {
 	uint32_t n = t->rows.n + t->pending.n;
-	struct sweep w = {0};
+	struct code_sweep w = {0};
 	int r;
 
 	if (t->pending.n == 0)

@@ -25,7 +25,7 @@
 
 /* ---- The walk ---- */
 
-struct walk {
+struct code_walk {
 	struct dwarf *d;
 	struct dwarf_unit *u;
 	const struct dwarf_abbrevs *abbrevs;
@@ -35,7 +35,7 @@ struct walk {
 	uint32_t around[MAX_DEPTH]; /* by depth: the innermost node */
 };
 
-static bool entry_skip(struct walk *w, struct cursor *c, const struct dwarf_abbrev *a)
+static bool entry_skip(struct code_walk *w, struct cursor *c, const struct dwarf_abbrev *a)
 {
 	struct dwarf_value v;
 
@@ -49,7 +49,7 @@ static bool entry_skip(struct walk *w, struct cursor *c, const struct dwarf_abbr
 
 /* Types never hold code, but may hold many entries: passes them over if the compiler says how far.
  */
-static bool entry_skip_children(struct walk *w, struct cursor *c, const struct dwarf_abbrev *a)
+static bool entry_skip_children(struct code_walk *w, struct cursor *c, const struct dwarf_abbrev *a)
 {
 	struct dwarf_value v = {0}, sibling = {0};
 	uint64_t target;
@@ -76,7 +76,7 @@ struct function {
 	bool declaration;
 };
 
-static bool function_read(struct walk *w, struct cursor *c, const struct dwarf_abbrev *a,
+static bool function_read(struct code_walk *w, struct cursor *c, const struct dwarf_abbrev *a,
 			  struct function *ret)
 {
 	*ret = (struct function){0};
@@ -124,7 +124,7 @@ static uint32_t clamp(uint64_t v, uint32_t max)
 }
 
 /* A function or inlined call: a node if it has code. 0 or -errno. */
-static int function_add(struct walk *w, struct cursor *c, const struct dwarf_abbrev *a,
+static int function_add(struct code_walk *w, struct cursor *c, const struct dwarf_abbrev *a,
 			uint64_t entry)
 {
 	bool inlined = a->tag == DW_TAG_inlined_subroutine;
@@ -163,7 +163,7 @@ static int function_add(struct walk *w, struct cursor *c, const struct dwarf_abb
 	return 0;
 }
 
-static int walk_entries(struct walk *w)
+static int walk_entries(struct code_walk *w)
 {
 	struct cursor c = dwarf_section_at(w->d, DWARF_INFO, w->u->entries);
 
@@ -215,7 +215,7 @@ static int walk_entries(struct walk *w)
 
 int dwarf_code_load(struct dwarf *d, struct dwarf_unit *u, struct dwarf_code **ret)
 {
-	struct walk w = {.d = d, .u = u, .ranges = ARRAY_INIT(MAX_RANGES)};
+	struct code_walk w = {.d = d, .u = u, .ranges = ARRAY_INIT(MAX_RANGES)};
 	int r;
 
 	w.abbrevs = dwarf_unit_abbrevs(d, u);
@@ -250,14 +250,14 @@ const struct dwarf_node *dwarf_code_node(const struct dwarf_code *c, uint32_t no
 /* ---- Names ---- */
 
 /* An entry, of this file or of its supplementary one. entry UINT64_MAX: none. */
-struct place {
+struct dwarf_place {
 	struct dwarf *d;
 	struct dwarf_unit *u; /* that may hold it */
 	uint64_t entry;
 };
 
 /* Takes from one entry what is not known yet, and goes on to the entry it comes from. */
-static void entry_describe(struct place *p, const char **name, const char **linkage_name,
+static void entry_describe(struct dwarf_place *p, const char **name, const char **linkage_name,
 			   uint32_t *line)
 {
 	struct dwarf *d = p->d;
@@ -296,7 +296,7 @@ static void entry_describe(struct place *p, const char **name, const char **link
 	}
 	if (alt != UINT64_MAX && d->alt) {
 		dwarf_ensure_open(d->alt);
-		*p = (struct place){d->alt, dwarf_unit_of_entry(d->alt, alt), alt};
+		*p = (struct dwarf_place){d->alt, dwarf_unit_of_entry(d->alt, alt), alt};
 	}
 }
 
@@ -304,7 +304,7 @@ static void function_describe(struct dwarf *d, struct dwarf_unit *u, uint64_t en
 			      struct dwarf_frame *ret)
 {
 	const char *name = NULL, *linkage_name = NULL;
-	struct place p = {d, u, entry};
+	struct dwarf_place p = {d, u, entry};
 
 	for (int i = 0; i < MAX_ORIGINS && p.entry != UINT64_MAX; i++) {
 		if (!p.u || p.entry < p.u->entries || p.entry >= p.u->end)

@@ -20,7 +20,7 @@
 
 /* ---- The header ---- */
 
-struct program {
+struct line_program {
 	struct dwarf *d;
 	struct dwarf_unit unit; /* widths of this table, for reading forms */
 	struct cursor c;
@@ -31,7 +31,7 @@ struct program {
 };
 
 /* DWARF 2 to 4: strings one after the other. */
-static int tables_read_old(struct program *p, struct cursor *h, struct dwarf_lines *l)
+static int tables_read_old(struct line_program *p, struct cursor *h, struct dwarf_lines *l)
 {
 	const char *text;
 
@@ -61,7 +61,7 @@ static int tables_read_old(struct program *p, struct cursor *h, struct dwarf_lin
 }
 
 /* Where the text of a value is; offset UINT64_MAX: nowhere. */
-static struct dwarf_line_place value_place(struct program *p, const struct cursor *h,
+static struct dwarf_line_place value_place(struct line_program *p, const struct cursor *h,
 					   const struct dwarf_value *v)
 {
 	switch (v->form) {
@@ -78,7 +78,7 @@ static struct dwarf_line_place value_place(struct program *p, const struct curso
 }
 
 /* DWARF 5: a description of the entries, then the entries; first directories, then files. */
-static int table_read(struct program *p, struct cursor *h, struct dwarf_lines *l, bool files)
+static int table_read(struct line_program *p, struct cursor *h, struct dwarf_lines *l, bool files)
 {
 	struct dwarf_spec formats[MAX_FORMATS];
 	uint8_t n_formats = cursor_u8(h);
@@ -126,7 +126,7 @@ static int table_read(struct program *p, struct cursor *h, struct dwarf_lines *l
 	return cursor_ok(h) ? 0 : -ENOEXEC;
 }
 
-static int header_read(struct program *p, struct dwarf_unit *u, struct dwarf_lines *l)
+static int header_read(struct line_program *p, struct dwarf_unit *u, struct dwarf_lines *l)
 {
 	struct cursor h = dwarf_section_at(p->d, DWARF_LINE, u->line_offset);
 	uint64_t n;
@@ -215,7 +215,7 @@ static int run_emit(struct run *run)
 	return 0;
 }
 
-static int run_end_sequence(struct program *p, struct run *run)
+static int run_end_sequence(struct line_program *p, struct run *run)
 {
 	uint64_t start = run->rows.n > run->first ? run->rows.items[run->first].address : 0;
 	struct sequence *s;
@@ -235,7 +235,7 @@ static int run_end_sequence(struct program *p, struct run *run)
 	return 0;
 }
 
-static int run_extended(struct program *p, struct run *run)
+static int run_extended(struct line_program *p, struct run *run)
 {
 	uint64_t n = dwarf_uleb(&p->c);
 	struct cursor in;
@@ -258,7 +258,7 @@ static int run_extended(struct program *p, struct run *run)
 	return cursor_ok(&in) ? r : -ENOEXEC;
 }
 
-static int run_standard(struct program *p, struct run *run, uint8_t opcode)
+static int run_standard(struct line_program *p, struct run *run, uint8_t opcode)
 {
 	switch (opcode) {
 	case DW_LNS_copy:
@@ -288,7 +288,7 @@ static int run_standard(struct program *p, struct run *run, uint8_t opcode)
 	return 0;
 }
 
-static int run_program(struct program *p, struct run *run)
+static int run_program(struct line_program *p, struct run *run)
 {
 	int r = 0;
 
@@ -363,7 +363,7 @@ void dwarf_lines_load(struct dwarf *d, struct dwarf_unit *u)
 {
 	struct run run = {.rows = ARRAY_INIT(MAX_ROWS), .sequences = ARRAY_INIT(MAX_ROWS)};
 	struct dwarf_lines *l = calloc(1, sizeof(*l));
-	struct program p = {.d = d};
+	struct line_program p = {.d = d};
 	int r = l ? 0 : -ENOMEM;
 
 	if (l) {

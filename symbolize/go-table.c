@@ -52,7 +52,7 @@ struct go_table {
 			 */
 };
 
-struct go_func {
+struct go_table_func {
 	uint64_t start, end;
 	uint64_t at; /* offset of the struct */
 	uint32_t name, file_program, line_program, n_pcdata, unit, start_line;
@@ -101,8 +101,8 @@ static bool read_varint(struct cursor *c, uint32_t *ret)
 }
 
 /* What the program at that offset of programs says for pc; -1: nothing. */
-static int32_t program_run(const struct go_table *t, const struct go_func *f, uint32_t program,
-			   uint64_t pc)
+static int32_t program_run(const struct go_table *t, const struct go_table_func *f,
+			   uint32_t program, uint64_t pc)
 {
 	struct cursor c = bytes_at(&t->bytes, t->programs + program);
 	uint64_t at = f->start;
@@ -140,10 +140,10 @@ static uint32_t func_row(const struct go_table *t, uint64_t offset)
 	return low == 0 ? t->n_funcs : low - 1;
 }
 
-static bool func_find(const struct go_table *t, uint64_t vaddr, struct go_func *ret)
+static bool func_find(const struct go_table *t, uint64_t vaddr, struct go_table_func *ret)
 {
 	uint64_t offset = vaddr - t->text;
-	struct go_func f = {0};
+	struct go_table_func f = {0};
 	struct cursor c;
 	uint32_t row, entry, end;
 
@@ -179,7 +179,7 @@ static bool func_find(const struct go_table *t, uint64_t vaddr, struct go_func *
 bool go_table_lookup(struct go_table *t, uint64_t vaddr, const char **ret_name, uint64_t *ret_start,
 		     uint64_t *ret_size)
 {
-	struct go_func f;
+	struct go_table_func f;
 	const char *name;
 
 	if (!func_find(t, vaddr, &f))
@@ -195,7 +195,7 @@ bool go_table_lookup(struct go_table *t, uint64_t vaddr, const char **ret_name, 
 
 /* ---- Lines and inlined calls ---- */
 
-static void position_find(const struct go_table *t, const struct go_func *f, uint64_t pc,
+static void position_find(const struct go_table *t, const struct go_table_func *f, uint64_t pc,
 			  struct dwarf_frame *ret)
 {
 	int32_t file = program_run(t, f, f->file_program, pc);
@@ -223,14 +223,14 @@ static uint64_t func_fixed(const struct go_table *t)
 }
 
 /* The index of the innermost call inlined at pc; -1: none. */
-static int32_t call_index(const struct go_table *t, const struct go_func *f, uint64_t pc)
+static int32_t call_index(const struct go_table *t, const struct go_table_func *f, uint64_t pc)
 {
 	uint64_t at = f->at + func_fixed(t) + 4 * PCDATA_INLINE_INDEX;
 
 	return f->n_pcdata > PCDATA_INLINE_INDEX ? program_run(t, f, table_u32(t, at), pc) : -1;
 }
 
-static bool call_read(const struct go_table *t, const struct go_func *f, int32_t index,
+static bool call_read(const struct go_table *t, const struct go_table_func *f, int32_t index,
 		      struct inlined_call *ret)
 {
 	bool is_118 = t->magic == MAGIC_118;
@@ -254,7 +254,7 @@ static bool call_read(const struct go_table *t, const struct go_func *f, int32_t
 size_t go_table_chain(struct go_table *t, uint64_t vaddr, struct dwarf_frame *frames, size_t max)
 {
 	struct inlined_call call;
-	struct go_func f;
+	struct go_table_func f;
 	uint64_t pc = vaddr;
 	int32_t index;
 	size_t n = 0;

@@ -36,7 +36,7 @@ static const uint64_t update_bytes[] = {
 };
 
 /* What of the file is in memory, during an update. */
-struct window {
+struct file_window {
 	int fd;
 	uint64_t n_file, begin, n_read;
 	uint8_t *bytes;
@@ -68,7 +68,7 @@ struct jitdump *jitdump_free(struct jitdump *j)
 }
 
 /* n bytes at offset, all of them within the file. NULL: no memory, or a read failed (errno). */
-static const uint8_t *window_at(struct window *w, uint64_t offset, size_t n)
+static const uint8_t *window_at(struct file_window *w, uint64_t offset, size_t n)
 {
 	ssize_t got;
 
@@ -197,7 +197,7 @@ static void jitdump_reset(struct jitdump *j)
 }
 
 /* 1: the header is not there yet. */
-static int read_header(struct jitdump *j, struct window *w)
+static int read_header(struct jitdump *j, struct file_window *w)
 {
 	const uint8_t *bytes;
 	uint32_t magic, version, size, machine;
@@ -246,7 +246,7 @@ static size_t useful_bytes(const struct jitdump *j, uint32_t id, uint32_t size)
 }
 
 /* 0; 1: no further record that is whole and old enough; -errno. */
-static int next_record(struct jitdump *j, struct window *w, uint64_t until_ns)
+static int next_record(struct jitdump *j, struct file_window *w, uint64_t until_ns)
 {
 	uint32_t id, size;
 	const uint8_t *bytes;
@@ -286,7 +286,7 @@ static int next_record(struct jitdump *j, struct window *w, uint64_t until_ns)
 
 int jitdump_update(struct jitdump *j, int fd, uint64_t until_ns)
 {
-	struct window w = {.fd = fd};
+	struct file_window w = {.fd = fd};
 	struct stat st;
 	int r;
 

@@ -37,7 +37,7 @@
 #define PART_BYTES   8192
 #define MIN_PARTED   (UINT64_C(256) << 10) /* of a file; a smaller one is read as a whole */
 
-struct module {
+struct kernel_module {
 	char name[MAX_MODULE];
 };
 
@@ -58,14 +58,14 @@ struct kallsyms {
 	uint32_t *names;  /* offset in the blob; 0: a boundary, no function */
 	uint16_t *modules;
 	uint32_t n;
-	ARRAY(struct module) module_names; /* 0: the kernel proper */
+	ARRAY(struct kernel_module) module_names; /* 0: the kernel proper */
 	char *blob;
 	size_t n_blob;
 	uint64_t n_refused;
 };
 
 /* While reading: name and module packed in the sort's value and extra. */
-struct reader {
+struct kallsyms_reader {
 	struct kallsyms *k;
 	ARRAY(struct sort_pair) pairs;
 	size_t cap_blob, max_bytes;
@@ -110,10 +110,10 @@ static bool is_end_marker(const char *name, size_t n)
 }
 
 /* Lines of one module follow each other: the last one is nearly always it. */
-static int module_intern(struct reader *rd, const char *name, size_t n, uint32_t *ret)
+static int module_intern(struct kallsyms_reader *rd, const char *name, size_t n, uint32_t *ret)
 {
 	struct kallsyms *k = rd->k;
-	struct module *m;
+	struct kernel_module *m;
 
 	if (n >= MAX_MODULE)
 		n = MAX_MODULE - 1;
@@ -132,7 +132,7 @@ static int module_intern(struct reader *rd, const char *name, size_t n, uint32_t
 	return 0;
 }
 
-static int blob_put(struct reader *rd, const char *name, size_t n, uint32_t *ret)
+static int blob_put(struct kallsyms_reader *rd, const char *name, size_t n, uint32_t *ret)
 {
 	struct kallsyms *k = rd->k;
 
@@ -213,7 +213,7 @@ static bool type_is_function(char type)
 }
 
 /* 0 or -ENOMEM. */
-static int reader_line(struct reader *rd, const char *p, const char *end)
+static int reader_line(struct kallsyms_reader *rd, const char *p, const char *end)
 {
 	struct sort_pair pair = {0}, *slot;
 	uint32_t module = 0;
@@ -241,7 +241,7 @@ static int reader_line(struct reader *rd, const char *p, const char *end)
 }
 
 /* All lines in the buffer; what is left is moved to its start. A line too long loses its end. */
-static int reader_lines(struct reader *rd, char *buffer, size_t *n, bool *skip)
+static int reader_lines(struct kallsyms_reader *rd, char *buffer, size_t *n, bool *skip)
 {
 	char *p = buffer, *end = buffer + *n, *newline;
 
@@ -262,7 +262,7 @@ static int reader_lines(struct reader *rd, char *buffer, size_t *n, bool *skip)
 	return 0;
 }
 
-static int reader_read(struct reader *rd, int fd)
+static int reader_read(struct kallsyms_reader *rd, int fd)
 {
 	_cleanup_free_ char *buffer = malloc(READ_BYTES);
 	uint64_t total = 0;
@@ -327,7 +327,7 @@ static uint32_t pairs_reduce(const struct kallsyms *k, struct sort_pair *pairs, 
 	return kept;
 }
 
-static int reader_finish(struct reader *rd)
+static int reader_finish(struct kallsyms_reader *rd)
 {
 	struct kallsyms *k = rd->k;
 	struct sort_pair *pairs = rd->pairs.items;
@@ -362,7 +362,8 @@ static int reader_finish(struct reader *rd)
 static struct kallsyms *lines_read(const char *p, size_t n, uint64_t end, uint64_t max_bytes)
 {
 	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));
-	struct reader rd = {.k = k, .pairs = ARRAY_INIT(UINT32_MAX / 2), .max_bytes = max_bytes};
+	struct kallsyms_reader rd = {
+		.k = k, .pairs = ARRAY_INIT(UINT32_MAX / 2), .max_bytes = max_bytes};
 	const char *stop = p + n, *newline;
 	int r = 0;
 
@@ -495,7 +496,7 @@ int kallsyms_new_fd(struct kallsyms **ret, int fd, const struct symbol_limits *l
 {
 	struct kallsyms *parted = parted_new(fd, limits->max_table_bytes);
 	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));
-	struct reader rd = {.k = k, .pairs = ARRAY_INIT(UINT32_MAX / 2)};
+	struct kallsyms_reader rd = {.k = k, .pairs = ARRAY_INIT(UINT32_MAX / 2)};
 	int r;
 
 	if (parted) {

@@ -27,7 +27,7 @@ struct saved_reg {
 	int64_t offset;
 };
 
-struct state {
+struct compact_state {
 	uint64_t cfa_reg;
 	int64_t cfa_offset;
 	bool cfa_known; /* it is that register + that offset */
@@ -38,7 +38,7 @@ struct state {
 struct compact_run {
 	const struct cfi_entry *e;
 	struct cursor c;
-	struct state now, initial, remembered[MAX_REMEMBERED];
+	struct compact_state now, initial, remembered[MAX_REMEMBERED];
 	unsigned int n_remembered;
 	uint64_t pc, loc, end;
 	bool in_cie, passed;
@@ -237,7 +237,7 @@ bool compact_return_address(const struct reg_rule *pc, struct rule *rule)
 	       (ARCH_HAS_LR || rule->ra_words == ARCH_RA_WORDS);
 }
 
-static bool make_rule(const struct state *s, struct rule *ret)
+static bool make_rule(const struct compact_state *s, struct rule *ret)
 {
 	struct reg_rule pc = {.kind = REG_UNKNOWN_RULE};
 	struct rule rule = {.kind = RULE_SP};
@@ -273,7 +273,7 @@ static bool run_entry(struct compact_run *r, const struct cfi_entry *e, uint64_t
 {
 	r->e = e;
 	r->c = cursor_make(e->cie_code, e->n_cie_code);
-	r->now = (struct state){.sp_known = true};
+	r->now = (struct compact_state){.sp_known = true};
 	r->n_remembered = 0;
 	r->pc = pc;
 	r->loc = e->start;

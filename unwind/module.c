@@ -29,18 +29,18 @@ enum {
 #define EITHER_SIDE (UINT64_C(1) << 31) /* of an .eh_frame without a file */
 
 /* A file or an image, read by offset. */
-struct source {
+struct module_source {
 	int fd; /* -EBADF: image */
 	const uint8_t *image;
 	uint64_t size;
 };
 
-static bool source_has(const struct source *src, uint64_t offset, uint64_t n)
+static bool source_has(const struct module_source *src, uint64_t offset, uint64_t n)
 {
 	return offset <= src->size && n <= src->size - offset;
 }
 
-static bool source_read(const struct source *src, uint64_t offset, void *ret, size_t n)
+static bool source_read(const struct module_source *src, uint64_t offset, void *ret, size_t n)
 {
 	uint8_t *to = ret;
 
@@ -65,7 +65,7 @@ static bool source_read(const struct source *src, uint64_t offset, void *ret, si
 }
 
 /* A private copy of n bytes, to be freed; NULL: not there, n over max, or no memory. */
-static void *source_dup(const struct source *src, uint64_t offset, uint64_t n, uint64_t max)
+static void *source_dup(const struct module_source *src, uint64_t offset, uint64_t n, uint64_t max)
 {
 	_cleanup_free_ void *p = NULL;
 
@@ -85,8 +85,8 @@ static void window_close(struct window *w)
 }
 
 /* 0: also when the range is not in the file, the window is empty then. */
-static int window_open(struct window *w, const struct source *src, uint64_t addr, uint64_t offset,
-		       uint64_t n)
+static int window_open(struct window *w, const struct module_source *src, uint64_t addr,
+		       uint64_t offset, uint64_t n)
 {
 	uint64_t start = offset & ~(uint64_t)(sysconf(_SC_PAGESIZE) - 1), extra = offset - start;
 	void *map;
@@ -158,7 +158,8 @@ static int measure_segments(struct unwind_module *m)
 	return 0;
 }
 
-static void read_build_id(struct unwind_module *m, const struct source *src, const Elf64_Phdr *ph)
+static void read_build_id(struct unwind_module *m, const struct module_source *src,
+			  const Elf64_Phdr *ph)
 {
 	_cleanup_free_ void *notes = source_dup(src, ph->p_offset, ph->p_filesz, MAX_NOTES);
 	const uint8_t *id;
@@ -171,8 +172,8 @@ static void read_build_id(struct unwind_module *m, const struct source *src, con
 		memcpy(m->build_id, id, m->n_build_id);
 }
 
-static int read_segments(struct unwind_module *m, const struct source *src, const Elf64_Ehdr *eh,
-			 Elf64_Phdr *ret_eh_frame)
+static int read_segments(struct unwind_module *m, const struct module_source *src,
+			 const Elf64_Ehdr *eh, Elf64_Phdr *ret_eh_frame)
 {
 	_cleanup_free_ Elf64_Phdr *ph = NULL;
 	int r;
@@ -199,7 +200,7 @@ static int read_segments(struct unwind_module *m, const struct source *src, cons
 
 /* Sections */
 
-static void add_stub(struct unwind_module *m, const struct source *src, const Elf64_Shdr *sh,
+static void add_stub(struct unwind_module *m, const struct module_source *src, const Elf64_Shdr *sh,
 		     enum stub_kind kind)
 {
 	uint64_t at = sh->sh_addr - m->base;
@@ -214,8 +215,8 @@ static void add_stub(struct unwind_module *m, const struct source *src, const El
 					    (uint32_t)sh->sh_size, kind, bytes};
 }
 
-static int use_debug_frame(struct unwind_module *m, const struct source *src, const Elf64_Shdr *sh,
-			   enum debug_compression plain)
+static int use_debug_frame(struct unwind_module *m, const struct module_source *src,
+			   const Elf64_Shdr *sh, enum debug_compression plain)
 {
 	if (m->debug_raw.data)
 		return 0;
@@ -242,8 +243,8 @@ static void note_place(struct unwind_module *m, const Elf64_Shdr *sh, const char
 									sh->sh_size, relocations};
 }
 
-static int use_section(struct unwind_module *m, const struct source *src, const Elf64_Shdr *sh,
-		       const char *name)
+static int use_section(struct unwind_module *m, const struct module_source *src,
+		       const Elf64_Shdr *sh, const char *name)
 {
 	if (sh->sh_type == SHT_NOBITS)
 		return 0;
@@ -275,7 +276,8 @@ static int use_section(struct unwind_module *m, const struct source *src, const 
 }
 
 /* Damaged section headers are like none: 0. */
-static int read_sections(struct unwind_module *m, const struct source *src, const Elf64_Ehdr *eh)
+static int read_sections(struct unwind_module *m, const struct module_source *src,
+			 const Elf64_Ehdr *eh)
 {
 	_cleanup_free_ Elf64_Shdr *sh = NULL;
 	_cleanup_free_ char *names = NULL;
@@ -303,7 +305,8 @@ static int read_sections(struct unwind_module *m, const struct source *src, cons
 }
 
 /* .eh_frame without section headers: from where its header says to the end of that segment. */
-static int find_eh_frame(struct unwind_module *m, const struct source *src, const Elf64_Phdr *ph)
+static int find_eh_frame(struct unwind_module *m, const struct module_source *src,
+			 const Elf64_Phdr *ph)
 {
 	uint8_t head[8];
 	int32_t rel;
@@ -332,7 +335,7 @@ static int find_eh_frame(struct unwind_module *m, const struct source *src, cons
 }
 
 /* Go's table, where a C linker has made it a part of another section. */
-static int find_go_table(struct unwind_module *m, const struct source *src)
+static int find_go_table(struct unwind_module *m, const struct module_source *src)
 {
 	for (uint32_t i = 0; i < m->go.n_places && m->go.marked && !m->go.table.data; i++) {
 		const struct section_place *p = &m->go.places[i];
@@ -353,7 +356,7 @@ static int find_go_table(struct unwind_module *m, const struct source *src)
 }
 
 /* Where the code of Go begins, if its table needs to be told. */
-static int find_go_text(struct unwind_module *m, const struct source *src)
+static int find_go_text(struct unwind_module *m, const struct module_source *src)
 {
 	bool wanted = go_table_init(m);
 
@@ -371,7 +374,7 @@ static int find_go_text(struct unwind_module *m, const struct source *src)
 }
 
 /* Only the vdso has one, and it is an image, of a few pages. */
-static void find_sigreturn(struct unwind_module *m, const struct source *src)
+static void find_sigreturn(struct unwind_module *m, const struct module_source *src)
 {
 	for (uint32_t i = 0; i < m->n_segments && arch_sigreturn_code && src->image; i++) {
 		const struct segment *s = &m->segments[i];
@@ -390,7 +393,7 @@ static void find_sigreturn(struct unwind_module *m, const struct source *src)
 
 /* Objects */
 
-static int read_module(struct unwind_module *m, const struct source *src)
+static int read_module(struct unwind_module *m, const struct module_source *src)
 {
 	Elf64_Phdr eh_frame = {.p_type = PT_NULL};
 	Elf64_Ehdr eh;
@@ -441,8 +444,8 @@ static struct unwind_module *module_alloc(struct unwinder *u, const char *name, 
 	return TAKE_PTR(m);
 }
 
-static int module_new(struct unwind_module **ret, struct unwinder *u, const struct source *src,
-		      const char *name)
+static int module_new(struct unwind_module **ret, struct unwinder *u,
+		      const struct module_source *src, const char *name)
 {
 	_cleanup_(unwind_module_freep) struct unwind_module *m = module_alloc(u, name, 0);
 	int r;
@@ -490,13 +493,13 @@ int unwind_module_new_fd(struct unwind_module **ret, struct unwinder *u, int fd,
 		return -errno;
 	if (!S_ISREG(st.st_mode))
 		return -ENOEXEC;
-	return module_new(ret, u, &(struct source){fd, NULL, (uint64_t)st.st_size}, name);
+	return module_new(ret, u, &(struct module_source){fd, NULL, (uint64_t)st.st_size}, name);
 }
 
 int unwind_module_new_memory(struct unwind_module **ret, struct unwinder *u, const void *image,
 			     size_t n, const char *name)
 {
-	return module_new(ret, u, &(struct source){-EBADF, image, n}, name);
+	return module_new(ret, u, &(struct module_source){-EBADF, image, n}, name);
 }
 
 struct unwind_module *unwind_module_orphan(struct unwind_module *m)

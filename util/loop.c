@@ -8,7 +8,7 @@
 #define MAX_TIMERS 16
 #define MAX_EVENTS 32
 
-struct source {
+struct loop_source {
 	loop_fd_fn fn;
 	void *ctx;
 };
@@ -23,7 +23,7 @@ struct loop {
 	int epoll_fd;
 	bool exiting;
 	int code;
-	struct source *sources; /* by descriptor, of which RLIMIT_NOFILE is the bound */
+	struct loop_source *sources; /* by descriptor, of which RLIMIT_NOFILE is the bound */
 	int n_sources;
 	struct timer timers[MAX_TIMERS];
 	int n_timers;
@@ -64,18 +64,18 @@ int loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn fn, void *ct
 		return -EBADF;
 	if (fd >= l->n_sources) {
 		int n = fd + 64;
-		struct source *p = realloc(l->sources, (size_t)n * sizeof(*p));
+		struct loop_source *p = realloc(l->sources, (size_t)n * sizeof(*p));
 
 		if (!p)
 			return -ENOMEM;
 		for (int i = l->n_sources; i < n; i++)
-			p[i] = (struct source){NULL, NULL};
+			p[i] = (struct loop_source){NULL, NULL};
 		l->sources = p;
 		l->n_sources = n;
 	}
 	if (epoll_ctl(l->epoll_fd, EPOLL_CTL_ADD, fd, &ev) < 0)
 		return -errno;
-	l->sources[fd] = (struct source){fn, ctx};
+	l->sources[fd] = (struct loop_source){fn, ctx};
 	return 0;
 }
 
@@ -84,7 +84,7 @@ void loop_remove_fd(struct loop *l, int fd)
 	if (fd < 0 || fd >= l->n_sources || !l->sources[fd].fn)
 		return;
 	(void)epoll_ctl(l->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
-	l->sources[fd] = (struct source){NULL, NULL};
+	l->sources[fd] = (struct loop_source){NULL, NULL};
 }
 
 int loop_add_timer(struct loop *l, uint64_t delay_ns, uint64_t interval_ns, loop_timer_fn fn,
@@ -145,7 +145,7 @@ int loop_run(struct loop *l)
 			return -errno;
 		for (int i = 0; i < n && !l->exiting; i++) {
 			int fd = events[i].data.fd;
-			struct source s = l->sources[fd];
+			struct loop_source s = l->sources[fd];
 
 			if (s.fn)
 				s.fn(s.ctx, fd, events[i].events);

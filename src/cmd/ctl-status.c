@@ -14,7 +14,7 @@
 #define MAX_LINES 2048
 
 struct lines {
-	struct line {
+	struct status_line {
 		const char *name, *value;
 	} items[MAX_LINES];
 	size_t n;
@@ -32,7 +32,7 @@ static struct lines *split(char *text)
 		if (!blank)
 			continue;
 		*blank = '\0';
-		l->items[l->n++] = (struct line){line, blank + 1};
+		l->items[l->n++] = (struct status_line){line, blank + 1};
 	}
 	return l;
 }
@@ -120,7 +120,7 @@ static unsigned long long of_export(const struct lines *l, const char *prefix, c
 	return number(l, name);
 }
 
-static void print_destination(const struct lines *l, const struct line *state, FILE *out)
+static void print_destination(const struct lines *l, const struct status_line *state, FILE *out)
 {
 	unsigned long long waiting, on_disk, dropped;
 	char prefix[128], bytes[32], time[32];
@@ -202,7 +202,7 @@ void ctl_status_print(char *text, time_t now, FILE *out)
 
 /* ---- For programs ---- */
 
-static void put_value(const struct line *line, FILE *out)
+static void put_value(const struct status_line *line, FILE *out)
 {
 	static const char *const texts[] = {"version", "config", "event"};
 	bool text = ends_with(line->name, ".state");

@@ -45,14 +45,14 @@ const struct command ctl_command = {
 		  "clear-set-aside  reads all of them again\n",
 };
 
-struct request {
+struct ctl_request {
 	const char *path;
 	bool all, json;
 };
 
 static int on_option(void *ctx, int id, const char *value)
 {
-	struct request *q = ctx;
+	struct ctl_request *q = ctx;
 
 	if (id == OPT_SOCKET)
 		q->path = value;
@@ -106,7 +106,7 @@ static void explain(const char *path, int r)
 					   : "");
 }
 
-static int print_answer(const struct request *q, bool status, FILE *in)
+static int print_answer(const struct ctl_request *q, bool status, FILE *in)
 {
 	_cleanup_free_ char *text = NULL;
 	size_t n = 0;
@@ -126,7 +126,7 @@ static int print_answer(const struct request *q, bool status, FILE *in)
 	return fflush(stdout) == 0 ? EXIT_CODE_OK : EXIT_CODE_FAILURE;
 }
 
-static int ask(const struct request *q, const char *command)
+static int ask(const struct ctl_request *q, const char *command)
 {
 	int r = connect_to(q->path);
 	FILE *in;
@@ -148,7 +148,7 @@ static int ask(const struct request *q, const char *command)
 }
 
 /* Options may stand before and behind the command. */
-static int parse(struct request *q, int argc, char **argv, const char **ret_command)
+static int parse(struct ctl_request *q, int argc, char **argv, const char **ret_command)
 {
 	int first = argc, second = 0, r;
 
@@ -172,7 +172,7 @@ static int parse(struct request *q, int argc, char **argv, const char **ret_comm
 
 int ctl_main(int argc, char **argv)
 {
-	struct request q = {.path = CONTROL_DEFAULT_PATH};
+	struct ctl_request q = {.path = CONTROL_DEFAULT_PATH};
 	const char *command;
 	int r = parse(&q, argc, argv, &command);
 

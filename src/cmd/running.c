@@ -99,14 +99,14 @@ int running_find(struct running_list *list)
 
 /* ---- Containers' names ---- */
 
-struct state {
+struct container_state {
 	char id[65];
 	char *text;
 	size_t n;
 };
 
 struct states {
-	ARRAY(struct state) items;
+	ARRAY(struct container_state) items;
 };
 
 const char *running_container(const struct running *e)
@@ -118,12 +118,12 @@ const char *running_container(const struct running *e)
 static void read_state(struct states *s, const char *id)
 {
 	_cleanup_close_ int fd = opener_container_state(id);
-	struct state *state = fd < 0 ? NULL : array_push(&s->items);
+	struct container_state *state = fd < 0 ? NULL : array_push(&s->items);
 	ssize_t got = 1;
 
 	if (!state)
 		return;
-	*state = (struct state){.text = malloc(MAX_STATE_BYTES)};
+	*state = (struct container_state){.text = malloc(MAX_STATE_BYTES)};
 	(void)snprintf(state->id, sizeof(state->id), "%s", id);
 	while (state->text && got > 0 && state->n < MAX_STATE_BYTES) {
 		got = read(fd, state->text + state->n, MAX_STATE_BYTES - state->n);
@@ -175,7 +175,7 @@ int running_name_containers(struct running_list *list)
 	r = drop_privileges();
 	for (uint32_t i = 0, k = 0; r == 0 && i < list->items.n && k < s.items.n; i++) {
 		struct running *e = &list->items.items[i];
-		const struct state *state = &s.items.items[k];
+		const struct container_state *state = &s.items.items[k];
 		int order = strcmp(running_container(e), state->id);
 
 		if (order == 0 && state->text)

@@ -43,14 +43,14 @@ int config_list_each(const char *list, int (*fn)(void *ctx, const char *item, si
 	return r < 0 ? r : 0;
 }
 
-struct check {
+struct list_check {
 	enum config_type type;
 	char *error;
 };
 
 static int check_item(void *ctx, const char *item, size_t n)
 {
-	const struct check *c = ctx;
+	const struct list_check *c = ctx;
 	char text[MAX_ITEM_BYTES + 1];
 	bool set[MAX_CPUS];
 
@@ -79,7 +79,7 @@ static int check_item(void *ctx, const char *item, size_t n)
 
 int config_filter_check(enum config_type type, const char *text, char *error)
 {
-	struct check c = {type, error};
+	struct list_check c = {type, error};
 
 	if (strlen(text) > MAX_LIST_BYTES)
 		return config_expected(error, "a list of less than 64 KiB");

@@ -31,7 +31,7 @@
 #define SENT_SPACE '\x1f'
 #define SENT_TAB   '\x1e'
 
-struct reader {
+struct config_reader {
 	const struct config_reader_ops *ops;
 	void *ctx;
 	const char *cur, *end;
@@ -52,7 +52,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-static void reader_error(struct reader *r, const char *message)
+static void reader_error(struct config_reader *r, const char *message)
 {
 	r->ops->error(r->ctx, r->line, message);
 }
@@ -65,7 +65,7 @@ static size_t trim_end(const char *p, size_t n)
 }
 
 /* The next physical line without its end and without blanks around it. False at the end. */
-static bool next_physical(struct reader *r, const char **ret, size_t *ret_n)
+static bool next_physical(struct config_reader *r, const char **ret, size_t *ret_n)
 {
 	const char *p = r->cur, *e;
 
@@ -91,7 +91,7 @@ static bool is_comment(const char *p, size_t n)
 }
 
 /* Collects the next line that is not empty, with its continuations, in buf. False at the end. */
-static bool next_logical(struct reader *r)
+static bool next_logical(struct config_reader *r)
 {
 	bool more = false, too_long = false;
 	size_t n = 0, n_line;
@@ -166,7 +166,7 @@ static void decode(char *s)
 	}
 }
 
-static bool take_section(struct reader *r, char *str, int num)
+static bool take_section(struct config_reader *r, char *str, int num)
 {
 	size_t n = strlen(r->buf);
 
@@ -181,7 +181,7 @@ static bool take_section(struct reader *r, char *str, int num)
 	return true;
 }
 
-static bool take_pair(struct reader *r)
+static bool take_pair(struct config_reader *r)
 {
 	char *equals = strchr(r->buf, '='), *end, *value;
 
@@ -213,7 +213,7 @@ static bool take_pair(struct reader *r)
 /* What inih takes for fgets(). num is its line size, 200 in Debian's build. */
 static char *reader_gets(char *str, int num, void *stream)
 {
-	struct reader *r = stream;
+	struct config_reader *r = stream;
 	size_t n, room;
 
 	while (!r->sending) {
@@ -244,7 +244,7 @@ static char *reader_gets(char *str, int num, void *stream)
 
 static int reader_pair(void *user, const char *section, const char *key, const char *value)
 {
-	struct reader *r = user;
+	struct config_reader *r = user;
 	size_t n;
 
 	/* Builds that call on each new section give no key: the reader has told of it already. */
@@ -266,7 +266,7 @@ int config_reader_run(const char *text, size_t n, const struct config_reader_ops
 {
 	_cleanup_free_ char *buf = malloc(CONFIG_TEXT_MAX_BYTES);
 	_cleanup_free_ char *value = malloc(CONFIG_TEXT_MAX_BYTES);
-	struct reader r = {
+	struct config_reader r = {
 		.ops = ops,
 		.ctx = ctx,
 		.cur = text,

@@ -48,22 +48,23 @@ static const struct choices *choices_of(enum config_type type)
 	return type < ARRAY_SIZE(choices) && choices[type].n ? &choices[type] : NULL;
 }
 
-struct unit {
+struct value_unit {
 	uint64_t factor;
 	const char *name;
 };
 
 /* Units for output: the largest that divides the value, so that what is printed reads back exactly.
  */
-static const struct unit byte_units[] = {{1 << 30, "G"}, {1 << 20, "M"}, {1 << 10, "K"}, {1, ""}};
-static const struct unit time_units[] = {
+static const struct value_unit byte_units[] = {
+	{1 << 30, "G"}, {1 << 20, "M"}, {1 << 10, "K"}, {1, ""}};
+static const struct value_unit time_units[] = {
 	{3600 * NSEC_PER_SEC, "h"}, {60 * NSEC_PER_SEC, "m"}, {NSEC_PER_SEC, "s"},
 	{NSEC_PER_MSEC, "ms"},	    {NSEC_PER_USEC, "us"},    {1, "ns"},
 };
 
 static void format_number(const struct config_key *row, uint64_t v, char *buf, size_t size)
 {
-	const struct unit *u = row->type == CONFIG_DURATION ? time_units : byte_units;
+	const struct value_unit *u = row->type == CONFIG_DURATION ? time_units : byte_units;
 
 	if (row->type == CONFIG_COUNT || v == 0) {
 		(void)snprintf(buf, size, "%" PRIu64, v);

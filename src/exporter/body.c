@@ -12,14 +12,14 @@
 #include "src/exporter/internal.h"
 #include "util/cleanup.h"
 
-struct text {
+struct json_text {
 	struct encoder *encoder;
 	size_t n;
 };
 
 static ssize_t put_text(void *cookie, const char *bytes, size_t n)
 {
-	struct text *t = cookie;
+	struct json_text *t = cookie;
 
 	t->n += n;
 	return encoder_put(t->encoder, (const uint8_t *)bytes, n, false) < 0 ? 0 : (ssize_t)n;
@@ -28,7 +28,7 @@ static ssize_t put_text(void *cookie, const char *bytes, size_t n)
 /* *ret_n: of the text. */
 static int put_json(struct encoder *e, const uint8_t *bytes, size_t n, size_t *ret_n)
 {
-	struct text t = {.encoder = e};
+	struct json_text t = {.encoder = e};
 	FILE *f = fopencookie(&t, "w", (cookie_io_functions_t){.write = put_text});
 	int r;
 

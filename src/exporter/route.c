@@ -17,16 +17,16 @@
 #include "util/cleanup.h"
 
 /* The parts of a URL that request.c has looked at: scheme://host[:port]rest. */
-struct place {
+struct route_place {
 	const char *host, *port, *rest;
 	int n_host, n_port;
 	bool tls;
 };
 
-static struct place place_of(const char *url)
+static struct route_place place_of(const char *url)
 {
-	struct place p = {.host = strstr(url, "://") + 3,
-			  .tls = strncasecmp(url, "https:", 6) == 0};
+	struct route_place p = {.host = strstr(url, "://") + 3,
+				.tls = strncasecmp(url, "https:", 6) == 0};
 	size_t n = strcspn(p.host, "/?#");
 	const char *bracket = *p.host == '[' ? memchr(p.host, ']', n) : NULL;
 	const char *from = bracket ? bracket : p.host;
@@ -42,7 +42,7 @@ static struct place place_of(const char *url)
 static int override_name(struct destination *d, const char *name, char **url, char *error,
 			 size_t n_error)
 {
-	struct place p = place_of(*url);
+	struct route_place p = place_of(*url);
 	_cleanup_free_ char *to = NULL;
 	char *renamed;
 

@@ -18,7 +18,7 @@
 #define NAME_BYTES  (DEBUG_ID_HEX_MAX + 32)
 #define MAX_ENTRIES 65536
 
-struct entry {
+struct cached_file {
 	char name[NAME_BYTES];
 	uint64_t time_ns, n_bytes;
 };
@@ -132,7 +132,7 @@ static bool ends_in(const char *name, const char *suffix)
 
 static int by_time(const void *a, const void *b)
 {
-	const struct entry *x = a, *y = b;
+	const struct cached_file *x = a, *y = b;
 
 	return x->time_ns < y->time_ns ? -1 : x->time_ns > y->time_ns;
 }
@@ -146,7 +146,7 @@ static bool is_abandoned(const struct debug_cache *c, const char *name)
 }
 
 /* False: it takes no room, or not any more. */
-static bool read_entry(const struct debug_cache *c, const char *name, struct entry *ret)
+static bool read_entry(const struct debug_cache *c, const char *name, struct cached_file *ret)
 {
 	bool part = ends_in(name, ".part"), missing = ends_in(name, ".missing");
 	struct stat st;
@@ -167,7 +167,7 @@ static bool read_entry(const struct debug_cache *c, const char *name, struct ent
 
 void debug_cache_trim(struct debug_cache *c)
 {
-	ARRAY(struct entry) files = ARRAY_INIT(MAX_ENTRIES);
+	ARRAY(struct cached_file) files = ARRAY_INIT(MAX_ENTRIES);
 	int fd = openat(c->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *next;
@@ -178,7 +178,7 @@ void debug_cache_trim(struct debug_cache *c)
 		return;
 	}
 	while ((next = readdir(d))) {
-		struct entry found,
+		struct cached_file found,
 			*e = read_entry(c, next->d_name, &found) ? array_push(&files) : NULL;
 
 		if (e) {

@@ -34,8 +34,8 @@ struct server {
 	uint64_t down_until_ns, failed_ns, backoff_ns; /* backoff 0: it works */
 };
 
-struct request {
-	TAILQ_ENTRY(request) link;
+struct download {
+	TAILQ_ENTRY(download) link;
 	struct debuginfod *client;
 	struct debug_id id;
 	uint32_t server;   /* to be asked next, or now; n_servers: all have had their turn */
@@ -65,7 +65,7 @@ struct debuginfod {
 	struct server *servers;
 	uint32_t n_servers, n_requests, n_transfers;
 	char agent[64];
-	TAILQ_HEAD(, request) requests;
+	TAILQ_HEAD(, download) requests;
 };
 
 static void kick(struct debuginfod *d);
@@ -115,7 +115,7 @@ static void on_retry_timer(void *ctx)
 
 /* ---- Outcomes ---- */
 
-static void tell(struct request *r, bool found)
+static void tell(struct download *r, bool found)
 {
 	struct debuginfod *d = r->client;
 
@@ -125,14 +125,14 @@ static void tell(struct request *r, bool found)
 	r->told = true;
 }
 
-static void drop(struct debuginfod *d, struct request *r)
+static void drop(struct debuginfod *d, struct download *r)
 {
 	TAILQ_REMOVE(&d->requests, r, link);
 	d->n_requests--;
 	free(r);
 }
 
-static void end_transfer(struct request *r)
+static void end_transfer(struct download *r)
 {
 	struct debuginfod *d = r->client;
 
@@ -159,7 +159,7 @@ static void server_failed(struct debuginfod *d, struct server *s, const char *wh
 		  text_format_duration(delay, sizeof(delay), s->backoff_ns));
 }
 
-static void server_answered(struct server *s, const struct request *r)
+static void server_answered(struct server *s, const struct download *r)
 {
 	if (!s->backoff_ns || r->started_ns < s->failed_ns)
 		return;
@@ -175,7 +175,7 @@ static void disk_failed(struct debuginfod *d, int error)
 	d->disk_failed = true;
 }
 
-static void attempt_failed(struct request *r, CURLcode code, long status)
+static void attempt_failed(struct download *r, CURLcode code, long status)
 {
 	struct debuginfod *d = r->client;
 	char text[64];
@@ -194,7 +194,7 @@ static void attempt_failed(struct request *r, CURLcode code, long status)
 }
 
 /* The file came. False: it is not what was asked for. */
-static bool keep(struct debuginfod *d, struct request *r)
+static bool keep(struct debuginfod *d, struct download *r)
 {
 	int error;
 
@@ -216,7 +216,7 @@ static bool keep(struct debuginfod *d, struct request *r)
 	return true;
 }
 
-static void finish(struct request *r, CURLcode code)
+static void finish(struct download *r, CURLcode code)
 {
 	struct debuginfod *d = r->client;
 	struct server *s = &d->servers[r->server];
@@ -257,7 +257,7 @@ static void turn(struct debuginfod *d, curl_socket_t fd, int what)
 		if (m->msg != CURLMSG_DONE)
 			continue;
 		(void)d->curl.easy_getinfo(m->easy_handle, CURLINFO_PRIVATE, &private);
-		finish((struct request *)(void *)private, code);
+		finish((struct download *)(void *)private, code);
 	}
 	kick(d);
 }
@@ -266,7 +266,7 @@ static void turn(struct debuginfod *d, curl_socket_t fd, int what)
 
 static size_t on_body(char *data, size_t size, size_t n, void *user)
 {
-	struct request *r = user;
+	struct download *r = user;
 	size_t done = 0;
 
 	n *= size;
@@ -295,7 +295,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *user)
 			e = set(r->easy, (option), (value));                                       \
 	} while (0)
 
-static CURLcode set_options(struct request *r, const char *url)
+static CURLcode set_options(struct download *r, const char *url)
 {
 	struct debuginfod *d = r->client;
 	__typeof__(d->curl.easy_setopt) set = d->curl.easy_setopt;
@@ -320,7 +320,7 @@ static CURLcode set_options(struct request *r, const char *url)
 	return e;
 }
 
-static void start(struct debuginfod *d, struct request *r)
+static void start(struct debuginfod *d, struct download *r)
 {
 	char hex[DEBUG_ID_HEX_MAX], url[2048];
 
@@ -352,7 +352,7 @@ static void start(struct debuginfod *d, struct request *r)
 /* ---- Requests ---- */
 
 /* Over servers that are left alone now. False: there is none left. */
-static bool find_server(const struct debuginfod *d, struct request *r, uint64_t now)
+static bool find_server(const struct debuginfod *d, struct download *r, uint64_t now)
 {
 	while (r->server < d->n_servers && d->servers[r->server].down_until_ns > now) {
 		r->skipped = true;
@@ -362,7 +362,7 @@ static bool find_server(const struct debuginfod *d, struct request *r, uint64_t 
 }
 
 /* All servers have had their turn. */
-static void end_round(struct debuginfod *d, struct request *r, uint64_t now)
+static void end_round(struct debuginfod *d, struct download *r, uint64_t now)
 {
 	uint64_t first = UINT64_MAX;
 
@@ -383,7 +383,7 @@ static void end_round(struct debuginfod *d, struct request *r, uint64_t now)
 }
 
 /* True: the cache has the answer. */
-static bool look_up(struct debuginfod *d, struct request *r)
+static bool look_up(struct debuginfod *d, struct download *r)
 {
 	enum debug_cache_answer answer = debug_cache_find(&d->cache, &r->id);
 
@@ -399,9 +399,9 @@ static bool look_up(struct debuginfod *d, struct request *r)
 static void kick(struct debuginfod *d)
 {
 	uint64_t now = clock_monotonic_ns(), first = UINT64_MAX;
-	struct request *next;
+	struct download *next;
 
-	for (struct request *r = TAILQ_FIRST(&d->requests); r; r = next) {
+	for (struct download *r = TAILQ_FIRST(&d->requests); r; r = next) {
 		next = TAILQ_NEXT(r, link);
 		if (r->easy)
 			continue;
@@ -428,7 +428,7 @@ static void kick(struct debuginfod *d)
 
 void debuginfod_request(struct debuginfod *d, const struct debug_id *id)
 {
-	struct request *r;
+	struct download *r;
 
 	TAILQ_FOREACH(r, &d->requests, link)
 	{
@@ -527,7 +527,7 @@ int debuginfod_new(struct debuginfod **ret, struct loop *loop,
 
 struct debuginfod *debuginfod_free(struct debuginfod *d)
 {
-	struct request *r;
+	struct download *r;
 
 	if (!d)
 		return NULL;

@@ -33,7 +33,7 @@
 #define CONNECTION_BYTES (16 << 10) /* a request with all its headers */
 #define TICK_NS		 NSEC_PER_SEC
 
-enum state {
+enum serve_state {
 	STATE_NEW,     /* the head is there */
 	STATE_ASKED,   /* the callback runs */
 	STATE_WAITING, /* suspended */
@@ -45,10 +45,10 @@ struct serve_exchange {
 	struct MHD_Connection *connection;
 	struct MHD_Response *response;
 	unsigned int status;
-	enum state state;
+	enum serve_state state;
 };
 
-struct client {
+struct serve_client {
 	struct MHD_Connection *connection; /* NULL: free */
 	struct serve_exchange *exchange;   /* NULL: none under way */
 	uint64_t deadline_ns;
@@ -62,10 +62,10 @@ struct serve {
 	int epoll_fd, run_timer;
 	bool is_port, stopping;
 	bool closed; /* a connection, since the last run */
-	struct client clients[SERVE_MAX_CONNECTIONS];
+	struct serve_client clients[SERVE_MAX_CONNECTIONS];
 };
 
-static struct client *client_of(struct serve *s, const struct MHD_Connection *connection)
+static struct serve_client *client_of(struct serve *s, const struct MHD_Connection *connection)
 {
 	for (size_t i = 0; i < SERVE_MAX_CONNECTIONS; i++) {
 		if (s->clients[i].connection == connection)
@@ -76,7 +76,7 @@ static struct client *client_of(struct serve *s, const struct MHD_Connection *co
 
 static void set_deadline(struct serve *s, const struct MHD_Connection *connection, uint64_t seconds)
 {
-	struct client *c = client_of(s, connection);
+	struct serve_client *c = client_of(s, connection);
 
 	if (c)
 		c->deadline_ns = clock_monotonic_ns() + seconds * NSEC_PER_SEC;
@@ -220,7 +220,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 	struct serve *s = ctx;
 
 	if (!x) {
-		struct client *c = client_of(s, connection);
+		struct serve_client *c = client_of(s, connection);
 
 		x = c ? calloc(1, sizeof(*x)) : NULL;
 		if (!x)
@@ -250,7 +250,7 @@ static void on_completed(void *ctx, struct MHD_Connection *connection, void **st
 {
 	struct serve_exchange *x = *state;
 	struct serve *s = ctx;
-	struct client *c = client_of(s, connection);
+	struct serve_client *c = client_of(s, connection);
 
 	if (!x)
 		return;
@@ -268,17 +268,17 @@ static void on_connection(void *ctx, struct MHD_Connection *connection, void **s
 {
 	struct serve *s = ctx;
 	bool begins = code == MHD_CONNECTION_NOTIFY_STARTED;
-	struct client *c = client_of(s, begins ? NULL : connection);
+	struct serve_client *c = client_of(s, begins ? NULL : connection);
 
 	s->closed |= !begins;
 	if (!c)
 		return;
-	*c = (struct client){.connection = begins ? connection : NULL};
+	*c = (struct serve_client){.connection = begins ? connection : NULL};
 	if (begins)
 		set_deadline(s, connection, SERVE_ASK_S);
 }
 
-static void look_after(struct serve *s, struct client *c, uint64_t now)
+static void look_after(struct serve *s, struct serve_client *c, uint64_t now)
 {
 	const union MHD_ConnectionInfo *info =
 		s->mhd.get_connection_info(c->connection, MHD_CONNECTION_INFO_CONNECTION_FD);

@@ -24,7 +24,7 @@ struct span {
 	size_t n;
 };
 
-struct otlp {
+struct otlp_file {
 	struct import *im;
 	ARRAY(struct span) tables[N_TABLES];
 	uint32_t *frames; /* by location */
@@ -73,25 +73,25 @@ static struct span bytes_of(const struct span *s, uint32_t number)
 	return (struct span){NULL, 0};
 }
 
-static const struct span *row(const struct otlp *o, unsigned int table, uint64_t index)
+static const struct span *row(const struct otlp_file *o, unsigned int table, uint64_t index)
 {
 	return index < o->tables[table].n ? &o->tables[table].items[index] : NULL;
 }
 
-static const char *keep_text(struct otlp *o, enum text_place place, const struct span *s)
+static const char *keep_text(struct otlp_file *o, enum text_place place, const struct span *s)
 {
 	free(o->texts[place]);
 	o->texts[place] = s && s->n ? strndup((const char *)s->bytes, s->n) : NULL;
 	return o->texts[place];
 }
 
-static const char *text_of(struct otlp *o, enum text_place place, uint64_t index)
+static const char *text_of(struct otlp_file *o, enum text_place place, uint64_t index)
 {
 	return keep_text(o, place, index ? row(o, T_STRING, index) : NULL);
 }
 
 /* Key and value of an attribute of the dictionary; text NULL: it is a number. */
-static const char *attribute_of(struct otlp *o, uint64_t index, const char **ret_text,
+static const char *attribute_of(struct otlp_file *o, uint64_t index, const char **ret_text,
 				uint64_t *ret_number)
 {
 	const struct span *a = row(o, T_ATTRIBUTE, index);
@@ -111,8 +111,8 @@ static const char *attribute_of(struct otlp *o, uint64_t index, const char **ret
 }
 
 /* Calls fn for each number of a repeated field of s, packed or not. */
-static int each_number(struct otlp *o, const struct span *s, uint32_t number,
-		       int (*fn)(struct otlp *o, void *ctx, uint64_t value), void *ctx)
+static int each_number(struct otlp_file *o, const struct span *s, uint32_t number,
+		       int (*fn)(struct otlp_file *o, void *ctx, uint64_t value), void *ctx)
 {
 	struct cursor c = cursor_make(s->bytes, s->n);
 	struct wire_field f;
@@ -138,7 +138,7 @@ static int each_number(struct otlp *o, const struct span *s, uint32_t number,
 
 /* ---- Frames ---- */
 
-static int mapping_attribute(struct otlp *o, void *ctx, uint64_t index)
+static int mapping_attribute(struct otlp_file *o, void *ctx, uint64_t index)
 {
 	struct import_frame *f = ctx;
 	const char *text, *key;
@@ -163,7 +163,7 @@ static void set_runtime(struct import_frame *f, enum profile_runtime runtime)
 	f->runtime = runtime;
 }
 
-static int location_attribute(struct otlp *o, void *ctx, uint64_t index)
+static int location_attribute(struct otlp_file *o, void *ctx, uint64_t index)
 {
 	struct import_frame *f = ctx;
 	enum profile_runtime runtime;
@@ -185,7 +185,7 @@ static int location_attribute(struct otlp *o, void *ctx, uint64_t index)
 	return 0;
 }
 
-static void mapping_read(struct otlp *o, uint64_t index, struct import_frame *f)
+static void mapping_read(struct otlp_file *o, uint64_t index, struct import_frame *f)
 {
 	const struct span *m = index ? row(o, T_MAPPING, index) : NULL;
 
@@ -199,14 +199,14 @@ static void mapping_read(struct otlp *o, uint64_t index, struct import_frame *f)
 	(void)each_number(o, m, 5, mapping_attribute, f);
 }
 
-static char *text_copy(struct otlp *o, uint64_t index)
+static char *text_copy(struct otlp_file *o, uint64_t index)
 {
 	const char *text = text_of(o, TEXT_SCRATCH, index);
 
 	return text ? strdup(text) : NULL;
 }
 
-static uint32_t location_frame(struct otlp *o, uint64_t index)
+static uint32_t location_frame(struct otlp_file *o, uint64_t index)
 {
 	struct import_line lines[IMPORT_MAX_CHAIN + 1] = {0};
 	char *texts[3 * (IMPORT_MAX_CHAIN + 1)] = {NULL};
@@ -255,7 +255,7 @@ static uint32_t location_frame(struct otlp *o, uint64_t index)
 	return o->frames[index];
 }
 
-static int push_location(struct otlp *o, void *ctx, uint64_t index)
+static int push_location(struct otlp_file *o, void *ctx, uint64_t index)
 {
 	if (index >= o->tables[T_LOCATION].n)
 		return import_damaged(
@@ -271,7 +271,7 @@ struct sample_facts {
 	const char *thread;
 };
 
-static int sample_attribute(struct otlp *o, void *ctx, uint64_t index)
+static int sample_attribute(struct otlp_file *o, void *ctx, uint64_t index)
 {
 	struct sample_facts *s = ctx;
 	const char *text, *key;
@@ -297,7 +297,7 @@ struct values {
 	int64_t sum;
 };
 
-static int count_value(struct otlp *o, void *ctx, uint64_t value)
+static int count_value(struct otlp_file *o, void *ctx, uint64_t value)
 {
 	struct values *v = ctx;
 
@@ -312,7 +312,7 @@ struct timed {
 	int64_t n; /* samples of each value; 0: not known */
 };
 
-static int add_timed(struct otlp *o, void *ctx, uint64_t value)
+static int add_timed(struct otlp_file *o, void *ctx, uint64_t value)
 {
 	struct timed *t = ctx;
 	uint64_t time = o->times.items[t->i++];
@@ -321,7 +321,7 @@ static int add_timed(struct otlp *o, void *ctx, uint64_t value)
 }
 
 /* The timestamps of a sample, packed or not. */
-static int times_read(struct otlp *o, const struct span *sample)
+static int times_read(struct otlp_file *o, const struct span *sample)
 {
 	struct cursor c = cursor_make(sample->bytes, sample->n);
 	struct wire_field f;
@@ -349,8 +349,8 @@ static int times_read(struct otlp *o, const struct span *sample)
  * Each timestamp is a sample of its own; the values are theirs in turn, or 1 each. Another number
  * of values is against the rules: their sum is what is kept.
  */
-static int add_samples(struct otlp *o, const struct span *sample, uint32_t thread, uint32_t cpu,
-		       uint64_t fallback_time)
+static int add_samples(struct otlp_file *o, const struct span *sample, uint32_t thread,
+		       uint32_t cpu, uint64_t fallback_time)
 {
 	struct timed t = {.thread = thread, .cpu = cpu};
 	struct values v = {0};
@@ -378,7 +378,7 @@ static int add_samples(struct otlp *o, const struct span *sample, uint32_t threa
 	return r;
 }
 
-static int sample_read(struct otlp *o, const struct span *sample, uint64_t time)
+static int sample_read(struct otlp_file *o, const struct span *sample, uint64_t time)
 {
 	struct sample_facts facts = {0};
 	struct profile *p = o->im->p;
@@ -404,7 +404,7 @@ static int sample_read(struct otlp *o, const struct span *sample, uint64_t time)
 	return add_samples(o, sample, thread, (uint32_t)facts.cpu, time);
 }
 
-static strid keep(struct otlp *o, const char *text)
+static strid keep(struct otlp_file *o, const char *text)
 {
 	return strtab_put(&o->im->p->strings, text ? text : "");
 }
@@ -415,7 +415,7 @@ static void take_fact(char **field, const char *text)
 		*field = strdup(text);
 }
 
-static int profile_attribute(struct otlp *o, void *ctx, uint64_t index)
+static int profile_attribute(struct otlp_file *o, void *ctx, uint64_t index)
 {
 	const char *text, *key;
 	uint64_t number;
@@ -445,7 +445,7 @@ struct otlp_kind {
 	bool counted; /* numbers of samples */
 };
 
-static const char *name_of(struct otlp *o, enum text_place place, const struct span *type,
+static const char *name_of(struct otlp_file *o, enum text_place place, const struct span *type,
 			   uint32_t field)
 {
 	const char *text = text_of(o, place, number_of(type, field));
@@ -453,7 +453,7 @@ static const char *name_of(struct otlp *o, enum text_place place, const struct s
 	return text ? text : "";
 }
 
-static struct otlp_kind kind_of(struct otlp *o, const struct span *profile)
+static struct otlp_kind kind_of(struct otlp_file *o, const struct span *profile)
 {
 	const struct span sample_type = bytes_of(profile, 1), period_type = bytes_of(profile, 5);
 	struct otlp_kind k = {
@@ -493,7 +493,7 @@ static int match_event(struct otlp *o, void *ctx, uint64_t index)
 }
 
 /* Files of ours call time "cpu": the first Profile of a type has its event's own name. */
-static bool is_of_event(struct otlp *o, const struct span *profile, const char *name)
+static bool is_of_event(struct otlp_file *o, const struct span *profile, const char *name)
 {
 	struct event_search s = {.wanted = name};
 
@@ -504,7 +504,7 @@ static bool is_of_event(struct otlp *o, const struct span *profile, const char *
  * Of one file all that is read has the same types of values and of periods: numbers of samples and
  * the time that they stand for would be the same twice.
  */
-static bool is_wanted(struct otlp *o, const struct span *profile, const struct otlp_kind *k,
+static bool is_wanted(struct otlp_file *o, const struct span *profile, const struct otlp_kind *k,
 		      const struct import_measure *m)
 {
 	struct import *im = o->im;
@@ -524,7 +524,7 @@ static bool is_wanted(struct otlp *o, const struct span *profile, const struct o
 }
 
 /* 1: its samples are to be read; 0: they are left out. */
-static int begin_profile(struct otlp *o, const struct span *profile)
+static int begin_profile(struct otlp_file *o, const struct span *profile)
 {
 	struct otlp_kind k = kind_of(o, profile);
 	struct import *im = o->im;
@@ -549,7 +549,7 @@ static int begin_profile(struct otlp *o, const struct span *profile)
 	return r;
 }
 
-static int profile_read(struct otlp *o, const struct span *profile)
+static int profile_read(struct otlp_file *o, const struct span *profile)
 {
 	struct cursor c = cursor_make(profile->bytes, profile->n);
 	uint64_t time = number_of(profile, 3);
@@ -575,7 +575,7 @@ static int profile_read(struct otlp *o, const struct span *profile)
 /* ---- Resources ---- */
 
 /* Namespace, pod and container, in whatever order they are given, make one name. */
-static strid join_name(struct otlp *o, strid name, const char *part)
+static strid join_name(struct otlp_file *o, strid name, const char *part)
 {
 	const char *before = profile_text(o->im->p, name);
 	char text[MAX_NAME_BYTES];
@@ -586,7 +586,7 @@ static strid join_name(struct otlp *o, strid name, const char *part)
 	return keep(o, text);
 }
 
-static void resource_attribute(struct otlp *o, const struct span *attribute)
+static void resource_attribute(struct otlp_file *o, const struct span *attribute)
 {
 	const struct span name = bytes_of(attribute, 1), value = bytes_of(attribute, 2);
 	const struct span string = bytes_of(&value, 1);
@@ -624,7 +624,7 @@ static void resource_attribute(struct otlp *o, const struct span *attribute)
 		take_fact(&o->im->facts->host_name, text);
 }
 
-static void resource_read(struct otlp *o, const struct span *resource)
+static void resource_read(struct otlp_file *o, const struct span *resource)
 {
 	struct cursor c = cursor_make(resource->bytes, resource->n);
 	struct wire_field f;
@@ -639,7 +639,7 @@ static void resource_read(struct otlp *o, const struct span *resource)
 }
 
 /* Profiles of perfwalk's have counters, in the first of many; those of others have none. */
-static int scope_read(struct otlp *o, const struct span *scope)
+static int scope_read(struct otlp_file *o, const struct span *scope)
 {
 	const struct span facts = bytes_of(scope, 1), name = bytes_of(&facts, 1);
 	struct cursor c = cursor_make(scope->bytes, scope->n);
@@ -656,7 +656,7 @@ static int scope_read(struct otlp *o, const struct span *scope)
 	return r;
 }
 
-static int resource_profiles_read(struct otlp *o, const struct span *rp)
+static int resource_profiles_read(struct otlp_file *o, const struct span *rp)
 {
 	const struct span resource = bytes_of(rp, 1);
 	struct cursor c = cursor_make(rp->bytes, rp->n);
@@ -675,7 +675,7 @@ static int resource_profiles_read(struct otlp *o, const struct span *rp)
 
 /* ---- The message ---- */
 
-static int dictionary_read(struct otlp *o, const struct span *dictionary)
+static int dictionary_read(struct otlp_file *o, const struct span *dictionary)
 {
 	struct cursor c = cursor_make(dictionary->bytes, dictionary->n);
 	struct wire_field f;
@@ -699,7 +699,7 @@ static int dictionary_read(struct otlp *o, const struct span *dictionary)
 	return 0;
 }
 
-static int message_read(struct otlp *o, const struct span *message)
+static int message_read(struct otlp_file *o, const struct span *message)
 {
 	const struct span dictionary = bytes_of(message, 2);
 	struct cursor c = cursor_make(message->bytes, message->n);
@@ -724,7 +724,7 @@ static int message_read(struct otlp *o, const struct span *message)
 int import_read_otlp(struct import *im, const uint8_t *bytes, size_t n)
 {
 	const struct span message = {bytes, n};
-	struct otlp o = {.im = im};
+	struct otlp_file o = {.im = im};
 	int r;
 
 	for (int i = 0; i < N_TABLES; i++)

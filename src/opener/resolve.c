@@ -22,7 +22,7 @@
 
 enum { MAX_DEPTH = 64, MAX_LINKS = 40 };
 
-struct walk {
+struct path_walk {
 	int root;
 	int held[MAX_DEPTH]; /* below root, outermost first */
 	unsigned int n, n_links;
@@ -31,12 +31,12 @@ struct walk {
 	char rest[2 * PROTOCOL_PATH_MAX]; /* still to go */
 };
 
-static int top(const struct walk *w)
+static int top(const struct path_walk *w)
 {
 	return w->n ? w->held[w->n - 1] : w->root;
 }
 
-static void pop(struct walk *w, unsigned int to)
+static void pop(struct path_walk *w, unsigned int to)
 {
 	while (w->n > to)
 		(void)close(w->held[--w->n]);
@@ -44,7 +44,7 @@ static void pop(struct walk *w, unsigned int to)
 
 /* Off the front of rest, "." for a slash at the end; false: there is none, or (*error) it is too
  * long. */
-static bool next_component(struct walk *w, char *ret, size_t size, int *error)
+static bool next_component(struct path_walk *w, char *ret, size_t size, int *error)
 {
 	size_t from = strspn(w->rest, "/"), n = strcspn(w->rest + from, "/");
 
@@ -58,7 +58,7 @@ static bool next_component(struct walk *w, char *ret, size_t size, int *error)
 }
 
 /* 1: it is no link. Else what it says is put in front of rest. */
-static int follow(struct walk *w, int fd)
+static int follow(struct path_walk *w, int fd)
 {
 	char target[PROTOCOL_PATH_MAX], rest[sizeof(w->rest)];
 	ssize_t n = readlinkat(fd, "", target, sizeof(target));
@@ -96,7 +96,7 @@ static long mount_id(int fd)
 }
 
 /* "." and ".." are in directories only. */
-static int step_to_dots(struct walk *w, const char *component)
+static int step_to_dots(struct path_walk *w, const char *component)
 {
 	int fd = openat(top(w), ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 
@@ -108,7 +108,7 @@ static int step_to_dots(struct walk *w, const char *component)
 	return 0;
 }
 
-static int step(struct walk *w, const char *component)
+static int step(struct path_walk *w, const char *component)
 {
 	_cleanup_close_ int fd = -EBADF;
 	int r;
@@ -131,7 +131,7 @@ static int step(struct walk *w, const char *component)
 
 int opener_resolve_by_hand(int root, const char *path, uint64_t resolve)
 {
-	struct walk w = {.root = root, .resolve = resolve};
+	struct path_walk w = {.root = root, .resolve = resolve};
 	char component[256];
 	int r, fd;
 

@@ -13,7 +13,7 @@
 
 #define MAX_MESSAGES_A_TURN 256
 
-struct listener {
+struct role_listener {
 	struct role *role;
 	role_message_fn message;
 	void *ctx;
@@ -138,7 +138,7 @@ int role_drain_socket(int sock, role_message_fn fn, void *ctx)
 
 static void on_control(void *ctx, int fd, uint32_t events)
 {
-	struct listener *l = ctx;
+	struct role_listener *l = ctx;
 	int r = role_drain_socket(fd, l->message, l->ctx);
 
 	if (r == 0)
@@ -178,10 +178,10 @@ static void confine_files(struct role *r)
 
 int role_listen(struct role *r, role_message_fn message, void *ctx)
 {
-	static struct listener listener;
+	static struct role_listener listener;
 	int e;
 
-	listener = (struct listener){r, message, ctx};
+	listener = (struct role_listener){r, message, ctx};
 	e = loop_add_fd(r->loop, PROTOCOL_CONTROL_FD, EPOLLIN, on_control, &listener);
 	if (e < 0)
 		return e;

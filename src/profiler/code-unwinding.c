@@ -26,7 +26,7 @@
 #define MAX_WALK_BYTES	  (UINT64_C(256) << 10)
 #define MODULE_BYTES	  1024 /* what making one costs beside reading it, in bytes read */
 
-struct process {
+struct jit_process {
 	uint32_t pid;
 	uint64_t start_time_unix_ns, used;
 	uint64_t number;  /* no other table has had it */
@@ -44,7 +44,7 @@ struct code_module {
 struct code_unwinding {
 	struct unwinder *unwinder;
 	uint64_t turn, walk_bytes, last_number;
-	struct process processes[MAX_PROCESSES];
+	struct jit_process processes[MAX_PROCESSES];
 	uint32_t n;
 	struct code_module modules[MAX_MODULES];
 	uint32_t n_modules;
@@ -85,9 +85,9 @@ struct code_unwinding *code_unwinding_free(struct code_unwinding *c)
 
 /* ---- Processes ---- */
 
-static struct process *coldest(struct code_unwinding *c)
+static struct jit_process *coldest(struct code_unwinding *c)
 {
-	struct process *p = &c->processes[0];
+	struct jit_process *p = &c->processes[0];
 
 	for (uint32_t i = 1; i < c->n; i++) {
 		if (c->processes[i].used < p->used)
@@ -96,17 +96,17 @@ static struct process *coldest(struct code_unwinding *c)
 	return p;
 }
 
-static void forget_process(struct code_unwinding *c, struct process *p)
+static void forget_process(struct code_unwinding *c, struct jit_process *p)
 {
 	jitdump_free(p->dump);
 	*p = c->processes[--c->n];
 }
 
-static struct process *find_process(struct code_unwinding *c, uint32_t pid,
-				    uint64_t start_time_unix_ns)
+static struct jit_process *find_process(struct code_unwinding *c, uint32_t pid,
+					uint64_t start_time_unix_ns)
 {
 	for (uint32_t i = 0; i < c->n; i++) {
-		struct process *p = &c->processes[i];
+		struct jit_process *p = &c->processes[i];
 
 		if (p->pid == pid && p->start_time_unix_ns == start_time_unix_ns)
 			return p;
@@ -114,18 +114,18 @@ static struct process *find_process(struct code_unwinding *c, uint32_t pid,
 	return NULL;
 }
 
-static struct process *get_process(struct code_unwinding *c, uint32_t pid,
-				   uint64_t start_time_unix_ns)
+static struct jit_process *get_process(struct code_unwinding *c, uint32_t pid,
+				       uint64_t start_time_unix_ns)
 {
 	const struct symbol_limits limits = {.max_table_bytes = MAX_PROCESS_BYTES};
-	struct process *p = find_process(c, pid, start_time_unix_ns);
+	struct jit_process *p = find_process(c, pid, start_time_unix_ns);
 
 	if (p)
 		return p;
 	if (c->n == MAX_PROCESSES)
 		forget_process(c, coldest(c));
 	p = &c->processes[c->n];
-	*p = (struct process){
+	*p = (struct jit_process){
 		.pid = pid, .start_time_unix_ns = start_time_unix_ns, .number = ++c->last_number};
 	if (jitdump_new(&p->dump, &limits, JITDUMP_UNWINDING) < 0)
 		return NULL;
@@ -154,14 +154,14 @@ void code_unwinding_begin(struct code_unwinding *c)
 
 void code_unwinding_forget(struct code_unwinding *c, uint32_t pid, uint64_t start_time_unix_ns)
 {
-	struct process *p = find_process(c, pid, start_time_unix_ns);
+	struct jit_process *p = find_process(c, pid, start_time_unix_ns);
 
 	if (p)
 		forget_process(c, p);
 }
 
 /* Once a walk. That the file cannot be used is the symbolizer's to tell. */
-static void read_on(struct code_unwinding *c, struct process *p, int fd, uint64_t time_ns)
+static void read_on(struct code_unwinding *c, struct jit_process *p, int fd, uint64_t time_ns)
 {
 	if (p->used == c->turn && time_ns <= p->read_ns)
 		return;
@@ -207,7 +207,7 @@ static struct unwind_module *make_module(struct code_unwinding *c, const struct 
 	return m->module;
 }
 
-static struct unwind_module *get_module(struct code_unwinding *c, const struct process *p,
+static struct unwind_module *get_module(struct code_unwinding *c, const struct jit_process *p,
 					const struct jitdump_unwinding *u)
 {
 	const struct module_key key = {p->number, u->serial, u->address};
@@ -226,7 +226,7 @@ static struct unwind_module *get_module(struct code_unwinding *c, const struct p
 void code_unwinding_find(struct code_unwinding *c, uint32_t pid, uint64_t start_time_unix_ns,
 			 int fd, uint64_t time_ns, uint64_t address, struct unwind_mapping *mapping)
 {
-	struct process *p = get_process(c, pid, start_time_unix_ns);
+	struct jit_process *p = get_process(c, pid, start_time_unix_ns);
 	struct jitdump_unwinding u;
 
 	if (!p)

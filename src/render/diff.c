@@ -20,7 +20,7 @@
 
 enum { SELF, TOTAL, N_COLUMNS };
 
-struct row {
+struct diff_row {
 	uint32_t key;			/* of texts: name and module */
 	struct weight of[N_COLUMNS][2]; /* before and after */
 	double share[N_COLUMNS][2];	/* likewise, per cent */
@@ -29,21 +29,23 @@ struct row {
 
 struct diff {
 	struct strtab texts;
-	ARRAY(struct row) rows; /* by key - 1: keys are given out in order, 0 is the empty text */
+	ARRAY(struct diff_row)
+	rows; /* by key - 1: keys are given out in order, 0 is the empty text */
 	struct weight whole[2];
 	double n_samples[2];
 	bool known[2]; /* n_samples is: noise can be told if both are */
 	bool counts;   /* the files say that their numbers count samples or events */
 };
 
-static struct row *row_of(struct diff *d, const struct calltree *t, const struct call_symbol *s)
+static struct diff_row *row_of(struct diff *d, const struct calltree *t,
+			       const struct call_symbol *s)
 {
 	char text[2 * FRAME_MAX_NAME + 2];
 	int n = snprintf(text, sizeof(text), "%s\t%s", strtab_get(&t->names, s->name),
 			 strtab_get(&t->names, s->module));
 	strid key =
 		strtab_put_n(&d->texts, text, n < (int)sizeof(text) ? (size_t)n : sizeof(text) - 1);
-	struct row *r;
+	struct diff_row *r;
 
 	if (key == STRID_EMPTY)
 		return NULL;
@@ -51,7 +53,7 @@ static struct row *row_of(struct diff *d, const struct calltree *t, const struct
 		return &d->rows.items[key - 1];
 	r = array_push(&d->rows);
 	if (r)
-		*r = (struct row){.key = key};
+		*r = (struct diff_row){.key = key};
 	return r;
 }
 
@@ -75,7 +77,7 @@ static int add_side(struct diff *d, const struct profile *p, int side, unsigned 
 	d->counts &= p->types[0].weighted || profile_has_period(p);
 	for (uint32_t i = 0; r == 0 && i < t.symbols.n; i++) {
 		const struct call_symbol *s = &t.symbols.items[i];
-		struct row *row;
+		struct diff_row *row;
 
 		if (s->kind == FRAME_PROCESS)
 			continue;
@@ -121,7 +123,7 @@ static int compare_sides(struct diff *d)
 
 	for (int column = 0; column < N_COLUMNS && r == 0; column++) {
 		for (uint32_t i = 0; i < d->rows.n; i++) {
-			struct row *row = &d->rows.items[i];
+			struct diff_row *row = &d->rows.items[i];
 
 			for (int side = 0; side < 2; side++)
 				row->share[column][side] =
@@ -134,19 +136,19 @@ static int compare_sides(struct diff *d)
 	return r;
 }
 
-static double change(const struct row *r, int column)
+static double change(const struct diff_row *r, int column)
 {
 	return r->share[column][1] - r->share[column][0];
 }
 
-static bool is_noise(const struct diff *d, const struct row *r, int column)
+static bool is_noise(const struct diff *d, const struct diff_row *r, int column)
 {
 	return can_test(d) && r->p[column] >= CONFIDENCE_ALPHA;
 }
 
 static int by_change(const void *a, const void *b)
 {
-	const struct row *x = a, *y = b;
+	const struct diff_row *x = a, *y = b;
 
 	for (int column = 0; column < N_COLUMNS; column++) {
 		double p = fabs(change(x, column)), q = fabs(change(y, column));
@@ -157,12 +159,12 @@ static int by_change(const void *a, const void *b)
 	return x->key < y->key ? -1 : x->key > y->key;
 }
 
-static char noise_mark(const struct diff *d, const struct row *r, int column)
+static char noise_mark(const struct diff *d, const struct diff_row *r, int column)
 {
 	return change(r, column) != 0 && is_noise(d, r, column) ? '~' : ' ';
 }
 
-static void print_numbers(const struct diff *d, struct table *t, const struct row *r)
+static void print_numbers(const struct diff *d, struct table *t, const struct diff_row *r)
 {
 	const double *self = r->share[SELF], *total = r->share[TOTAL];
 	const char *mark = total[0] == 0 ? "new" : total[1] == 0 ? "gone" : "";
@@ -176,7 +178,7 @@ static void print_numbers(const struct diff *d, struct table *t, const struct ro
 			      noise_mark(d, r, TOTAL), mark);
 }
 
-static void print_row(const struct diff *d, struct table *t, const struct row *r)
+static void print_row(const struct diff *d, struct table *t, const struct diff_row *r)
 {
 	const char *text = strtab_get(&d->texts, r->key), *tab = strchr(text, '\t');
 	bool dim = is_noise(d, r, SELF) && is_noise(d, r, TOTAL);
@@ -245,7 +247,7 @@ static void print_rows(struct diff *d, struct table *t, const struct render_repo
 	}
 	print_head(t);
 	for (uint32_t i = 0; i < d->rows.n; i++) {
-		const struct row *r = &d->rows.items[i];
+		const struct diff_row *r = &d->rows.items[i];
 
 		if ((o->max_rows && shown == o->max_rows) ||
 		    (fabs(change(r, SELF)) < o->min_percent &&

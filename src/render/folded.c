@@ -11,13 +11,13 @@
 #include "src/render/calltree.h"
 #include "src/render/render.h"
 
-struct path {
+struct folded_path {
 	char *text;
 	size_t n, cap;
 	ARRAY(size_t) ends; /* by depth: length of the path up to and with it */
 };
 
-static int path_set(struct path *path, uint32_t depth, const char *name)
+static int path_set(struct folded_path *path, uint32_t depth, const char *name)
 {
 	size_t n = strlen(name);
 	size_t *end;
@@ -44,7 +44,7 @@ static int path_set(struct path *path, uint32_t depth, const char *name)
 	return 0;
 }
 
-static int write_lines(const struct calltree *t, struct path *path, FILE *out)
+static int write_lines(const struct calltree *t, struct folded_path *path, FILE *out)
 {
 	uint32_t depth = 0;
 
@@ -64,7 +64,7 @@ static int write_lines(const struct calltree *t, struct path *path, FILE *out)
 
 int render_folded(const struct profile *p, const struct render_info *info, FILE *out)
 {
-	struct path path = {.ends = ARRAY_INIT(UINT32_MAX)};
+	struct folded_path path = {.ends = ARRAY_INIT(UINT32_MAX)};
 	struct calltree t;
 	int r;
 

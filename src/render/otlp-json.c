@@ -11,14 +11,14 @@
 /* A file is one message whatever its size, as the binary one is (render_otlp_file()). */
 #define FILE_MAX_BYTES ((size_t)1 << 30)
 
-struct file_sink {
+struct json_sink {
 	FILE *out;
 	bool written;
 };
 
 static int write_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
 {
-	struct file_sink *s = ctx;
+	struct json_sink *s = ctx;
 
 	(void)n_samples;
 	if (s->written)
@@ -30,7 +30,7 @@ static int write_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_s
 int render_otlp_json_file(const struct profile *p, const struct render_info *info, FILE *out)
 {
 	const struct render_otlp_options options = {FILE_MAX_BYTES, UINT32_MAX, .facts = true};
-	struct file_sink s = {.out = out};
+	struct json_sink s = {.out = out};
 	int r = render_otlp(p, info, &options, write_payload, &s);
 
 	/* No sample, no payload: the empty message. */
