@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: any
 """The tree itself: licence lines, no marks of unfinished work, no traces of one developer's machine,
-every configuration key and every option in the manual, the default configuration complete, and
-every header within its layer (tests/check-layers.sh). Needs no root."""
+no name of a struct used twice, every configuration key and every option in the manual, the default
+configuration complete, and every header within its layer (tests/check-layers.sh). Needs no root."""
 import os
 import re
 import subprocess
@@ -66,6 +66,21 @@ def sources():
         rig.check(word in read("README.md"), f"README.md gives the command {word}")
 
 
+def tags():
+    """One name of a struct is one struct, wherever one meets it."""
+    places, n = {}, 0
+    for name in tracked():
+        if not re.match(r"(util|unwind|symbolize|proto|src)/.*\.[ch]$", name):
+            continue
+        text = re.sub(r"/\*.*?\*/", lambda m: "\n" * m[0].count("\n"), read(name), flags=re.S)
+        for m in re.finditer(r"\b(?:struct|union|enum)\s+(\w+)\s*\{", text):
+            places.setdefault(m[1], []).append(f"{name}:{text.count(chr(10), 0, m.start()) + 1}")
+            n += 1
+    rig.check(n > 500, f"{n} structs, unions and enums have names")
+    none([f"{tag}: {', '.join(where)}" for tag, where in sorted(places.items()) if len(where) > 1],
+         "no two have the same one")
+
+
 def manual(name):
     for directory in ("man", "."):
         text = read(os.path.join(directory, name))
@@ -117,6 +132,7 @@ def documentation():
 
 def main():
     sources()
+    tags()
     documentation()
 
 
