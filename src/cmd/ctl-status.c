@@ -112,12 +112,40 @@ static void print_samples(const struct lines *l, FILE *out)
 			      number(l, "files_set_aside"));
 }
 
-static unsigned long long of_export(const struct lines *l, const char *prefix, const char *what)
+static unsigned long long of_prefix(const struct lines *l, const char *prefix, const char *what)
 {
 	char name[256];
 
 	(void)snprintf(name, sizeof(name), "%s%s", prefix, what);
 	return number(l, name);
+}
+
+static bool is_event(const struct status_line *line)
+{
+	return strncmp(line->name, "event.", strlen("event.")) == 0 &&
+	       ends_with(line->name, ".samples");
+}
+
+/* Of several events each. */
+static void print_events(const struct lines *l, FILE *out)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < l->n; i++)
+		n += is_event(&l->items[i]);
+	for (size_t i = 0; i < l->n && n > 1; i++) {
+		const char *name = l->items[i].name;
+		char prefix[128];
+
+		if (!is_event(&l->items[i]))
+			continue;
+		(void)snprintf(prefix, sizeof(prefix), "%.*s",
+			       (int)(strlen(name) - strlen("samples")), name);
+		(void)fprintf(out, "          %.*s: %llu taken, %llu lost\n",
+			      (int)(strlen(prefix) - strlen("event.") - 1),
+			      prefix + strlen("event."), of_prefix(l, prefix, "samples"),
+			      of_prefix(l, prefix, "samples_lost"));
+	}
 }
 
 static void print_destination(const struct lines *l, const struct status_line *state, FILE *out)
@@ -127,23 +155,23 @@ static void print_destination(const struct lines *l, const struct status_line *s
 
 	(void)snprintf(prefix, sizeof(prefix), "%.*s", (int)(strlen(state->name) - strlen("state")),
 		       state->name);
-	waiting = of_export(l, prefix, "queue_payloads");
-	on_disk = of_export(l, prefix, "spool_payloads");
-	dropped = of_export(l, prefix, "payloads_dropped");
+	waiting = of_prefix(l, prefix, "queue_payloads");
+	on_disk = of_prefix(l, prefix, "spool_payloads");
+	dropped = of_prefix(l, prefix, "payloads_dropped");
 	(void)fprintf(out, "Export    %.*s: ", (int)(strlen(prefix) - strlen("export.") - 1),
 		      prefix + strlen("export."));
 	if (strcmp(state->value, "untried") == 0)
 		(void)fputs("nothing sent yet", out);
 	else
 		(void)fprintf(out, "%s for %s, %llu sent", state->value,
-			      seconds(time, sizeof(time), of_export(l, prefix, "state_seconds")),
-			      of_export(l, prefix, "payloads_sent"));
+			      seconds(time, sizeof(time), of_prefix(l, prefix, "state_seconds")),
+			      of_prefix(l, prefix, "payloads_sent"));
 	if (waiting)
 		(void)fprintf(out, ", %llu wait", waiting);
 	if (on_disk)
 		(void)fprintf(out, ", %llu of them on disk (%s)", on_disk,
 			      text_format_bytes(bytes, sizeof(bytes),
-						of_export(l, prefix, "spool_bytes")));
+						of_prefix(l, prefix, "spool_bytes")));
 	if (dropped)
 		(void)fprintf(out, ", %llu dropped", dropped);
 	(void)fputc('\n', out);
@@ -191,6 +219,7 @@ void ctl_status_print(char *text, time_t now, FILE *out)
 		return;
 	print_state(l, now, out);
 	print_samples(l, out);
+	print_events(l, out);
 	for (size_t i = 0; i < l->n; i++) {
 		if (strncmp(l->items[i].name, "export.", 7) == 0 &&
 		    ends_with(l->items[i].name, ".state"))

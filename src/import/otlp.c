@@ -480,7 +480,7 @@ struct event_search {
 	bool found;
 };
 
-static int match_event(struct otlp *o, void *ctx, uint64_t index)
+static int match_event(struct otlp_file *o, void *ctx, uint64_t index)
 {
 	struct event_search *s = ctx;
 	const char *text, *key;
