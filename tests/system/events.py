@@ -377,13 +377,18 @@ def values_of(daemon):
     return dict(line.split(" ", 1) for line in ctl(daemon, "status", "--all").stdout.splitlines())
 
 
+def all_sent(daemon, sink):
+    said = values_of(daemon)
+    return int(said["payloads"]) == int(said["export.sink.payloads_sent"]) == sink.count()
+
+
 def sampled_by(daemon, sink, directory):
     """What a run of the workload says, and what came of it."""
     seen = sink.count()
     target = rig.start(workload(directory), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     out, _ = target.communicate("\n", timeout=120)
     rig.check(ctl(daemon, "flush").returncode == 0, "flush")
-    rig.wait_for("all payloads", lambda: int(values_of(daemon)["export.sink.payloads_sent"]) == sink.count(), 30)
+    rig.wait_for("all payloads", lambda: all_sent(daemon, sink), 30)
     samples = [x for view in sink.views()[seen:] for x in view_samples(view)]
     return Truth(out), samples
 
@@ -410,6 +415,7 @@ def daemon_events(directory):
                   "kernel = no: no fault of the kernel's")
         rig.check(sum(int(said[f"event.{e}.samples"]) for e in (said["event"], "page-faults", "task-clock")) ==
                   int(said["samples"]), "the status counts each")
+        rig.check(re.search(r"^ +page-faults: \d+ taken, \d+ lost$", ctl(daemon, "status").stdout, re.M), "also for people")
         wrong = [x for x in sink.problems() if "C4" not in x]  # which is of CPU time alone
         rig.check(not wrong, f"the receiver finds nothing wrong: {wrong[:3]}")
         stored(store, sums)
