@@ -4,6 +4,7 @@
 #include "src/host/host.h"
 #include "src/profiler/attribute.h"
 #include "src/profiler/code-unwinding.h"
+#include "src/profiler/pending.h"
 #include "src/profiler/replay.h"
 #include "src/sample/sample.h"
 #include "unwind/unwind.h"
@@ -67,6 +68,12 @@ struct attribution {
 	struct log_ratelimit refused;
 	struct unwind_frame *walked;
 	uint32_t *frames;
+	/* Of walked, which are in frames behind the kernel's; and their stack pointers apart. */
+	uint32_t n_walked;
+	uint64_t *sps;
+	const struct frame_source *source; /* borrowed; NULL: there are native frames alone */
+	struct joiner joiner;
+	struct pending *pending;
 	/* Of the sample being walked, for the find callback. */
 	struct host_process *process;
 	uint64_t time_ns, trimmed_ns;
@@ -84,7 +91,8 @@ struct process_state *attribution_process_state(struct host_process *p);
 
 /*
  * Frames of a sample into a->frames from n on, as rows of the window (PROFILE_NONE where it is
- * full); the new n. The user's are those of a->process at a->time_ns.
+ * full); the new n. The user's are those of a->process at a->time_ns; a->walked and a->n_walked are
+ * the same without markers.
  */
 uint32_t attribution_add_kernel_frames(struct attribution *a, const struct record *r);
 uint32_t attribution_add_user_frames(struct attribution *a, const struct record *r, uint32_t n);

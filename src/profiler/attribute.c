@@ -21,6 +21,9 @@
 /* File pages are given back this often: a search for new code brings some ten of them back. */
 #define TRIM_NS		(60 * NSEC_PER_SEC)
 #define REFUSED_SECONDS 600
+/* Samples that wait for frames: 20 frames each, and of all CPUs of a large host in a drain. */
+#define MAX_PENDING	  4096
+#define MAX_PENDING_BYTES (UINT64_C(1) << 20)
 
 static void free_file_user(void *ctx, struct host_file *file)
 {
@@ -215,6 +218,9 @@ struct attribution *attribution_free(struct attribution *a)
 		unwinder_free(a->unwinder);
 		profile_deinit(&a->profile);
 		array_deinit(&a->items);
+		pending_free(a->pending);
+		joiner_deinit(&a->joiner);
+		free(a->sps);
 		free(a->walked);
 		free(a->frames);
 		free(a);
@@ -237,6 +243,19 @@ void attribution_put_host(struct attribution *a, const struct perf_data_host *ho
 void attribution_watch_stacks(struct attribution *a, struct stack_size *watch)
 {
 	a->stack_size = watch;
+}
+
+int attribution_set_source(struct attribution *a, const struct frame_source *source)
+{
+	const struct pending_limits limits = {MAX_PENDING, MAX_PENDING_BYTES, source->wait_ns};
+	int r = joiner_init(&a->joiner, &a->profile, a->max_frames + MAX_KERNEL_FRAMES + 1);
+
+	a->sps = calloc(a->max_frames, sizeof(*a->sps));
+	if (r == 0)
+		r = a->sps ? pending_new(&a->pending, &a->joiner, &limits) : -ENOMEM;
+	if (r == 0)
+		a->source = source;
+	return r;
 }
 
 static void log_window(const struct attribution *a)
@@ -290,6 +309,7 @@ void attribution_next_window(struct attribution *a)
 		log_window(a);
 		report_refused(a);
 	}
+	attribution_finish_samples(a);
 	profile_clear(&a->profile);
 	put_types(a);
 	host_collect(a->host);
@@ -474,18 +494,18 @@ static uint32_t walk(struct attribution *a, const struct record *r, uint32_t *re
 {
 	uint32_t n = attribution_add_kernel_frames(a, r);
 
+	a->n_walked = 0;
 	*ret_n_kernel = n;
 	return has_user_side(a->process, r, n) ? attribution_add_user_frames(a, r, n) : n;
 }
 
-/* PROFILE_NONE, where one of its frames or the stack itself does not fit. */
-static uint32_t stack_row(struct attribution *a, uint32_t n, uint32_t n_kernel)
+static bool all_fit(const struct attribution *a, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {
 		if (a->frames[i] == PROFILE_NONE)
-			return PROFILE_NONE;
+			return false;
 	}
-	return n > 0 ? profile_add_stack(&a->profile, a->frames, n, n_kernel) : PROFILE_NONE;
+	return n > 0;
 }
 
 static void add(struct attribution *a, uint32_t type, const struct profile_sample *s)
@@ -494,6 +514,47 @@ static void add(struct attribution *a, uint32_t type, const struct profile_sampl
 		a->counters[PROFILE_SAMPLES_DROPPED]++;
 	else
 		(void)profile_add_sample_of(&a->profile, type, s);
+}
+
+/* Asks the second source about a sample with n frames: false, it has none of its frames. Otherwise
+ * the sample is dealt with. */
+static bool ask_source(struct attribution *a, const struct record *r, struct profile_sample *s,
+		       uint32_t n, uint32_t n_kernel)
+{
+	const struct walked_stack stack = {a->frames, a->sps, n, n_kernel, a->n_walked};
+	const struct frame_source_sample sample = {
+		.key = {r->time_ns, r->cpu, r->tid},
+		.process = a->process,
+		.record = r,
+		.frames = a->walked,
+		.n = a->n_walked,
+	};
+	struct runtime_frames frames = {.n = 0};
+	enum frame_source_answer answer = a->source->ask(a->source->ctx, &sample, &frames);
+
+	if (answer == FRAME_SOURCE_NONE)
+		return false;
+	for (uint32_t i = 0; i < a->n_walked; i++)
+		a->sps[i] = a->walked[i].sp;
+	if (answer == FRAME_SOURCE_LATER) {
+		pending_add(a->pending, &sample.key, r->index, s, &stack);
+		return true;
+	}
+	s->stack = joiner_stack(&a->joiner, &stack, &frames, PROFILE_N_MARKERS, r->index);
+	add(a, r->index, s);
+	return true;
+}
+
+bool attribution_add_frames(struct attribution *a, const struct frame_key *key,
+			    const struct runtime_frames *frames)
+{
+	return pending_come(a->pending, key, frames);
+}
+
+void attribution_finish_samples(struct attribution *a)
+{
+	if (a->pending)
+		pending_finish(a->pending);
 }
 
 static bool on_sample(struct attribution *a, const struct record *r)
@@ -507,7 +568,7 @@ static bool on_sample(struct attribution *a, const struct record *r)
 		.n = 1,
 	};
 	struct host_process *p = host_process_get(a->host, r->pid, r->tid, r->time_ns);
-	uint32_t n, n_kernel;
+	uint32_t n = 0, n_kernel = 0;
 
 	a->counters[PROFILE_SAMPLES]++;
 	a->process = p;
@@ -517,9 +578,12 @@ static bool on_sample(struct attribution *a, const struct record *r)
 		return false;
 	}
 	s.thread = thread_row(a, r, p);
-	if (s.thread != PROFILE_NONE) {
+	if (s.thread != PROFILE_NONE)
 		n = walk(a, r, &n_kernel);
-		s.stack = stack_row(a, n, n_kernel);
+	if (all_fit(a, n)) {
+		if (a->source && n > n_kernel && ask_source(a, r, &s, n, n_kernel))
+			return true;
+		s.stack = profile_add_stack(&a->profile, a->frames, n, n_kernel);
 	}
 	add(a, r->index, &s);
 	return true;
@@ -541,6 +605,8 @@ static void on_mmap(struct attribution *a, const struct record *r)
 bool attribution_record(struct attribution *a, const struct record *r)
 {
 	a->counters = a->profile.types[r->index].counters;
+	if (a->source)
+		pending_expire(a->pending, r->time_ns);
 	switch (r->type) {
 	case RECORD_SAMPLE:
 		return on_sample(a, r);

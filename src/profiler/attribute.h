@@ -14,6 +14,9 @@
 #include "src/profiler/setup.h"
 
 struct filter;
+struct frame_key;
+struct frame_source;
+struct runtime_frames;
 struct stack_size;
 struct record;
 struct sample_losses;
@@ -42,8 +45,17 @@ void attribution_put_host(struct attribution *a, const struct perf_data_host *ho
 /* Told of each stack that is walked; borrowed. NULL: nobody is. */
 void attribution_watch_stacks(struct attribution *a, struct stack_size *watch);
 
+/* A second source of frames is asked about each sample with a user stack; borrowed. 0 or -ENOMEM. */
+int attribution_set_source(struct attribution *a, const struct frame_source *source);
+/* What the source did not have yet when it was asked; none: there are no such frames. false: the
+ * sample has not waited so long. */
+bool attribution_add_frames(struct attribution *a, const struct frame_key *key,
+			    const struct runtime_frames *frames);
+
 /* The window now being filled. */
 struct profile *attribution_profile(struct attribution *a);
+/* Before the window is read: samples wait for nothing any more. */
+void attribution_finish_samples(struct attribution *a);
 /*
  * Ends the window: the items the symbolizer needs for it (allocated, *ret_n; NULL when none).
  * Afterwards attribution_next_window() empties the profile and begins the next.

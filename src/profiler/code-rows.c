@@ -368,6 +368,19 @@ static void read_regs(const struct attribution *a, const struct record *r, struc
 	}
 }
 
+/* A frame of which nothing else is known. */
+static uint32_t add_found(struct attribution *a, uint32_t n, uint64_t address,
+			  const struct unwind_mapping *m)
+{
+	uint32_t module = m ? m->tag : none_row(a);
+	uint64_t bias = m ? m->bias : 0;
+
+	a->walked[a->n_walked++] = (struct unwind_frame){
+		.address = address, .bias = bias, .tag = m ? m->tag : UINT32_MAX};
+	a->frames[n] = profile_add_frame(&a->profile, module, address - bias);
+	return n + 1;
+}
+
 /*
  * What the kernel found by following frame pointers. It does not say whether that led to the
  * thread's entry, so there is no marker and no count; code without frame pointers just is not
@@ -383,10 +396,7 @@ static uint32_t add_user_chain(struct attribution *a, const struct record *r, ui
 		uint64_t address = r->sample.user_chain[i] - (i > 0);
 		struct unwind_mapping m;
 
-		if (find_mapping(a, address, &m))
-			a->frames[n++] = profile_add_frame(&a->profile, m.tag, address - m.bias);
-		else
-			a->frames[n++] = profile_add_frame(&a->profile, none_row(a), address);
+		n = add_found(a, n, address, find_mapping(a, address, &m) ? &m : NULL);
 	}
 	return n;
 }
@@ -398,8 +408,7 @@ static uint32_t add_without_stack(struct attribution *a, const struct unwind_reg
 
 	if ((regs->valid & UNWIND_REG_BIT(UNWIND_REG_PC)) &&
 	    find_mapping(a, regs->r[UNWIND_REG_PC], &m))
-		a->frames[n++] =
-			profile_add_frame(&a->profile, m.tag, regs->r[UNWIND_REG_PC] - m.bias);
+		n = add_found(a, n, regs->r[UNWIND_REG_PC], &m);
 	return add_marker(a, n, PROFILE_MARKER_NO_USER_REGS, PROFILE_STACKS_NO_REGS);
 }
 
@@ -425,6 +434,7 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 		outcome = unwind_continue(a->unwinder, r->sample.user_chain, r->sample.n_user_chain,
 					  find_mapping, a, a->walked, a->max_frames, &n_walked);
 	a->counters[PROFILE_STACKS_CONTINUED] += n_walked > n_copied;
+	a->n_walked = (uint32_t)n_walked;
 	for (size_t i = 0; i < n_walked; i++) {
 		const struct unwind_frame *f = &a->walked[i];
 

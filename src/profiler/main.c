@@ -203,6 +203,7 @@ static void close_window(struct profiler *p)
 
 	if (p->merger)
 		attribution_add_lost(p->attribution, merger_read_lost(p->merger));
+	attribution_finish_samples(p->attribution);
 	/* A file's window is as old as its samples: the loop below finds both its ends. */
 	if (p->replay)
 		set_replay_facts(p);
