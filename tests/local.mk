@@ -66,6 +66,7 @@ EXTRA_DIST += \
 	tests/system/otlp_check.py \
 	tests/system/outage.py \
 	tests/system/perfdata.py \
+	tests/system/pprof_file.py \
 	tests/system/report.py \
 	tests/system/outputs.py \
 	tests/system/rig.py \

@@ -15,6 +15,7 @@ from fractions import Fraction
 from statistics import NormalDist
 
 import rig
+from pprof_file import pprof
 
 Z = NormalDist().inv_cdf(0.975)
 random.seed(4)
@@ -57,33 +58,6 @@ def draw(truth, n):
 
 def folded(name, counts):
     return rig.write(name, "".join(f"p;main;{f} {k}\n" for f, k in counts.items() if k))
-
-
-def pprof(name, types, samples):
-    """[(name, unit)], [(function, values)]."""
-    def varint(n):
-        out, n = bytearray(), n & (1 << 64) - 1
-        while n > 127:
-            out.append(n & 127 | 128)
-            n >>= 7
-        return bytes(out) + bytes([n])
-
-    def field(number, value):
-        if isinstance(value, int):
-            return varint(number << 3) + varint(value)
-        return varint(number << 3 | 2) + varint(len(value)) + value
-    functions = sorted({f for f, _ in samples})
-    names = [""] + [x for t in types for x in t] + functions
-    index = {f: i for i, f in enumerate(names)}
-    ids = {f: i for i, f in enumerate(functions, 1)}
-    data = [field(6, x.encode()) for x in names]
-    data += [field(1, field(1, index[a]) + field(2, index[b])) for a, b in types]
-    data += [field(5, field(1, i) + field(2, index[f])) + field(4, field(1, i) + field(4, field(1, i)))
-             for f, i in ids.items()]
-    data += [field(2, field(1, ids[f]) + field(2, b"".join(varint(v) for v in values))) for f, values in samples]
-    with open(rig.path(name), "wb") as out:
-        out.write(b"".join(data))
-    return rig.path(name)
 
 
 # ---- The model ----
@@ -155,7 +129,8 @@ def weighted(sizes, what, merged=False, n=2500, at_most=0.975):
             for f, (one, size) in samples:
                 sums[f] = [sums[f][0] + one, sums[f][1] + size]
             samples = list(sums.items())
-        rows = report(pprof("sizes.pb", [("samples", "count"), ("alloc", "bytes")], samples), "--event", "alloc")
+        path = pprof("sizes.pb", [([f], values) for f, values in samples], [("samples", "count"), ("alloc", "bytes")])
+        rows = report(path, "--event", "alloc")
         for f, p in truth.items():
             share = 100 * p * sizes(f) / whole
             hits[sizes(f)].append(float(rows[f]["self_low"]) <= share <= float(rows[f]["self_high"]))
@@ -165,11 +140,11 @@ def weighted(sizes, what, merged=False, n=2500, at_most=0.975):
 
 
 def not_known():
-    heap = pprof("heap.pb", [("alloc_space", "bytes")], [("f", [900]), ("g", [100])])
+    heap = pprof("heap.pb", [(["f"], [900]), (["g"], [100])], [("alloc_space", "bytes")])
     out = perfwalk("report", heap, "--confidence")
     rig.check("does not say how many samples" in out and "INTERVAL" not in out, "bytes alone: no interval, and why")
     rig.check([report(heap)["f"][x] for x in ("self_low", "self_high")] == ["", ""], "and none for programs")
-    less = pprof("less.pb", [("samples", "count")], [("f", [90]), ("g", [-10])])
+    less = pprof("less.pb", [(["f"], [90]), (["g"], [-10])], [("samples", "count")])
     out = perfwalk("report", less, "--confidence")
     rig.check("differences" in out and "INTERVAL" not in out, f"values below 0: no interval, and why: {out.strip()!r}")
     rig.check([report(less)["f"][x] for x in ("self_low", "self_high")] == ["", ""], "and none for programs")

@@ -10,6 +10,7 @@ import signal
 import subprocess
 
 import rig
+from pprof_file import pprof
 
 GO = r"""
 package main
@@ -147,35 +148,10 @@ def tables(files):
     perfwalk("report", "--comm", "no*such", files["otlp"])
 
 
-def pprof(path, types, samples):
-    """A pprof file: [(name, unit)], {function: values}."""
-    def varint(n):
-        out = bytearray()
-        while n > 127:
-            out.append(n & 127 | 128)
-            n >>= 7
-        return bytes(out) + bytes([n])
-
-    def field(number, value):
-        if isinstance(value, int):
-            return varint(number << 3) + varint(value)
-        return varint(number << 3 | 2) + varint(len(value)) + value
-    names = [""] + [x for t in types for x in t] + list(samples)
-    data = b"".join(field(6, x.encode()) for x in names)
-    for name, unit in types:
-        data += field(1, field(1, names.index(name)) + field(2, names.index(unit)))
-    for i, (function, values) in enumerate(samples.items(), 1):
-        data += field(5, field(1, i) + field(2, names.index(function)))
-        data += field(4, field(1, i) + field(4, field(1, i)))
-        data += field(2, field(1, i) + field(2, b"".join(varint(v) for v in values)))
-    with open(path, "wb") as f:
-        f.write(data)
-
-
 def choices(files):
     """--event, and outputs that go to standard output or have a suffix of no meaning."""
-    heap = rig.path("heap.pb")
-    pprof(heap, [("alloc_space", "bytes"), ("inuse_space", "bytes")], {"early": [900, 100], "late": [100, 300]})
+    heap = pprof("heap.pb", [(["early"], [900, 100]), (["late"], [100, 300])],
+                 [("alloc_space", "bytes"), ("inuse_space", "bytes")])
     for event, first in ((None, "late"), ("inuse_space", "late"), ("alloc_space", "early")):
         rows = perfwalk("report", heap, "--csv", *(("--event", event) if event else ())).splitlines()
         rig.check(rows[1].split("\t")[-1] == first, f"--event {event}: {rows[1]!r}")
