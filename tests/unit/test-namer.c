@@ -207,6 +207,39 @@ static void test_most_samples_first(void)
 	profile_deinit(&p);
 }
 
+/* Frames that name themselves keep their names, also such as look mangled, beside others. */
+static void test_frames_of_a_runtime(void)
+{
+	_cleanup_(namer_freep) struct namer *n = NULL;
+	struct profile_sample s = {.value = 1};
+	struct profile_line line = {.line = 7};
+	uint32_t frames[3], runtime;
+
+	begin(&n);
+	give_file(n, 0);
+	runtime = profile_add_runtime(&p, PROFILE_RUNTIME_CPYTHON);
+	line.function = profile_add_function(
+		&p, &(struct profile_function){.name = strtab_put(&p.strings, "_Z3foov")});
+	frames[0] = profile_add_named_frame(&p, runtime, 0, &line, 1);
+	frames[1] = profile_add_frame(&p, modules[0], address);
+	frames[2] = profile_add_named_frame(&p, runtime, 0, NULL, 0);
+	s.stack = profile_add_stack(&p, frames, 3, 0);
+	CHECK(profile_add_sample(&p, &s));
+	for (int i = 0; i < 2; i++) {
+		namer_name(n, &p, 0);
+		check_name(frames[0], "_Z3foov");
+		check_name(frames[1], "busy");
+		check_name(frames[2], "none");
+	}
+	CHECK_INT(p.lines.items[p.frames.items[frames[0]].first_line].line, ==, 7);
+	(void)namer_set_demangling(n, SYMBOL_DEMANGLE_NONE);
+	namer_demangle_again(n, &p);
+	(void)namer_set_demangling(n, SYMBOL_DEMANGLE_FULL);
+	namer_demangle_again(n, &p);
+	check_name(frames[0], "_Z3foov");
+	profile_deinit(&p);
+}
+
 int main(void)
 {
 	if (system("command -v gcc nm > /dev/null") != 0)
@@ -215,5 +248,6 @@ int main(void)
 	RUN(test_only_of_this_window);
 	RUN(test_a_file_that_costs);
 	RUN(test_most_samples_first);
+	RUN(test_frames_of_a_runtime);
 	return 0;
 }
