@@ -646,8 +646,12 @@ static void name_module(struct namer *n, struct profile *p, uint32_t module, uin
 		log_debug("%s: %llu of its symbols, tables or units are left out: too many, too "
 			  "large or damaged",
 			  file_names_path(n->files, m->uid), (unsigned long long)refused);
-	if (n_frames && m->kind == PROFILE_MODULE_FILE)
+	/* Names of one file may have been inflated to as much as all tables may hold together: they
+	 * must not pile up until the window ends. */
+	if (n_frames && m->kind == PROFILE_MODULE_FILE) {
 		file_names_trim_file(n->files, m->uid);
+		file_names_trim(n->files, 2 * n->max_table_bytes);
+	}
 	if (n_frames && m->kind == PROFILE_MODULE_KERNEL)
 		kernel_names_trim(n->kernel);
 }

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Control groups by the names that runtimes give them, made and removed by the tests."""
+import contextlib
 import os
 import subprocess
+import time
 
 import rig
 
@@ -54,3 +56,56 @@ def start_in(cgroup, argv, **options):
     """Starts a program that is in the cgroup before it execs, as runtimes do."""
     return rig.start(["sh", "-c", f'echo $$ > {cgroup}/cgroup.procs && exec "$@"', "sh", *argv],
                      stdout=subprocess.DEVNULL, **options)
+
+
+class MemoryLimit:
+    """A memory cgroup of that many bytes, of either version. None of it: why is in self.missing."""
+
+    def __init__(self, name, limit):
+        self.path, self.missing = None, None
+        v1 = os.path.isdir("/sys/fs/cgroup/memory")
+        top = "/sys/fs/cgroup/memory" if v1 else "/sys/fs/cgroup"
+        try:
+            if not v1:
+                with open(f"{top}/cgroup.subtree_control", "w", encoding="ascii") as f:
+                    f.write("+memory")
+            os.mkdir(f"{top}/{name}")
+            self.top, self.path = top, f"{top}/{name}"
+            self.write(self.path, "memory.limit_in_bytes" if v1 else "memory.max", limit)
+        except OSError as e:
+            self.missing = f"no memory cgroup can be made: {e}"
+            self.remove()
+
+    @staticmethod
+    def write(path, name, value):
+        with open(os.path.join(path, name), "w", encoding="ascii") as f:
+            f.write(str(value))
+
+    def take(self, pids):
+        """What they have used so far is not counted."""
+        for pid in pids:
+            self.write(self.path, "cgroup.procs", pid)
+
+    def killed(self):
+        """How many processes the kernel has killed in it."""
+        for name in ("memory.events", "memory.oom_control"):
+            try:
+                with open(os.path.join(self.path, name), encoding="ascii") as f:
+                    return next(int(line.split()[1]) for line in f if line.startswith("oom_kill "))
+            except (OSError, StopIteration):
+                continue
+        return None
+
+    def remove(self):
+        """Who is in it goes back."""
+        if not self.path:
+            return
+        for _ in range(100):  # some may just be born in it, or end
+            with open(f"{self.path}/cgroup.procs", encoding="ascii") as f:
+                for pid in f.read().split():
+                    with contextlib.suppress(OSError):
+                        self.write(self.top, "cgroup.procs", pid)
+            if Cgroups.remove(self.path):
+                break
+            time.sleep(0.05)
+        self.path = None
