@@ -25,7 +25,7 @@
 #include "util/text.h"
 
 #define HOTPLUG_NS     NSEC_PER_SEC
-#define FLUSH_AGAIN_NS NSEC_PER_SEC
+#define FLUSH_EVERY_NS (5 * NSEC_PER_SEC) /* for pulled profiles */
 /* Of a reload: until the symbolizer has settled what the profiler gave it. More than the slowest
  * file may take. */
 #define REOPEN_DEADLINE_NS (30 * NSEC_PER_SEC)
@@ -101,8 +101,9 @@ static int on_ask(void *ctx, struct peer_id who, const struct message *ask, stru
 		memcpy(ret->answer_statistics.bytes, &s, sizeof(s));
 		return 0;
 	case MESSAGE_ASK_FLUSH:
-		/* One after the other; one that came to nothing holds up no other for long. */
-		if (!broker_flushed(b) && clock_monotonic_ns() - b->flushed_at_ns < FLUSH_AGAIN_NS)
+		/* Each makes a window, with naming, payloads and requests: whoever reaches the
+		 * socket must not have as many of them as he likes. */
+		if (b->flushed_at_ns && clock_monotonic_ns() - b->flushed_at_ns < FLUSH_EVERY_NS)
 			return -EBUSY;
 		return broker_flush(b);
 	default:
@@ -233,7 +234,7 @@ struct broker *broker_free(struct broker *b)
 {
 	if (b) {
 		supervisor_free(b->supervisor);
-	free(b->strikes_path);
+		free(b->strikes_path);
 		for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++)
 			events_deinit(&b->events[i]);
 		broker_forget_targets(b);

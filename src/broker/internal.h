@@ -11,7 +11,7 @@
 
 #define BROKER_MAX_CGROUPS   64
 #define BROKER_CAPTURE_BYTES (UINT64_C(1) << 30)  /* of a profile, of a capture */
-#define BROKER_PULL_BYTES    (UINT64_C(64) << 20) /* of a profile asked for over HTTP */
+#define BROKER_PULL_BYTES    (UINT64_C(16) << 20) /* of a profile asked for over HTTP */
 
 struct statistics;
 

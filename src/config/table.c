@@ -221,7 +221,7 @@ static const struct config_key keys[] = {
 	 "Profiles older than this are removed; 0 for no limit."},
 
 	{"metrics", "listen", CONFIG_LISTEN, AT(metrics_listen), NULL, 0, 0, 0, false,
-	 "Where to listen: 127.0.0.1:9464, [::1]:9464 or unix:/run/perfwalk/metrics; nowhere by "
+	 "Where to listen: unix:/run/perfwalk/metrics, 127.0.0.1:9464 or [::1]:9464; nowhere by "
 	 "default. Other hosts cannot connect. All users of this host can connect to a port, "
 	 "and see what everyone runs; the socket is for root and the group of the user above."},
 

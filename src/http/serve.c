@@ -195,10 +195,28 @@ static bool is_address(const char *host)
 	       inet_pton(AF_INET6, name, &address) == 1;
 }
 
+static const char *header(const struct serve_exchange *x, const char *name)
+{
+	return x->serve->mhd.lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
+}
+
+/* A browser does so at the word of whatever page it shows. The page cannot read the answer, but
+ * what it asked for has been done. Browsers before 2023 say the origin alone, and of some requests
+ * nothing. */
+static bool is_of_another_site(const struct serve_exchange *x, const char *host)
+{
+	const char *site = header(x, "Sec-Fetch-Site"), *origin = header(x, "Origin"), *name;
+
+	if (site)
+		return strcmp(site, "none") != 0 && strcmp(site, "same-origin") != 0;
+	name = origin ? strstr(origin, "://") : NULL;
+	return origin && (!name || !host || strcmp(name + 3, host) != 0);
+}
+
 static void ask(struct serve_exchange *x, const char *path, const char *method)
 {
 	struct serve *s = x->serve;
-	const char *host = s->mhd.lookup_connection_value(x->connection, MHD_HEADER_KIND, "Host");
+	const char *host = header(x, "Host");
 
 	x->state = STATE_ASKED;
 	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
@@ -207,6 +225,8 @@ static void ask(struct serve_exchange *x, const char *path, const char *method)
 		serve_answer_text(x, MHD_HTTP_FORBIDDEN,
 				  "the Host header must be localhost or an address; a proxy in "
 				  "front of it must set it");
+	else if (s->is_port && is_of_another_site(x, host))
+		serve_answer_text(x, MHD_HTTP_FORBIDDEN, "pages of other web sites are not served");
 	else
 		s->callbacks.request(s->callbacks.ctx, x, path);
 }

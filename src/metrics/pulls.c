@@ -28,8 +28,10 @@
 #include "util/text.h"
 
 #define POLL_NS (20 * NSEC_PER_MSEC)
-/* For the last window to come: a large file may hold up the symbolizer. */
-#define FLUSH_NS	  (15 * NSEC_PER_SEC)
+#define BUSY_NS (100 * NSEC_PER_MSEC)
+/* For the last window to come: the one before may be some seconds old only, and a large file may
+ * hold up the symbolizer. */
+#define FLUSH_NS	  (20 * NSEC_PER_SEC)
 #define MAX_PAYLOAD_BYTES (UINT64_C(16) << 20)
 #define HTTP_OK		  200
 #define HTTP_BAD_REQUEST  400
@@ -236,6 +238,7 @@ static void answer(struct pulls *p, struct pull *u)
 	(void)snprintf(title, sizeof(title), "perfwalk run, %llu s",
 		       (unsigned long long)((u->end_unix_ns - u->begin_unix_ns) / NSEC_PER_SEC));
 	info.title = title;
+	profile_hide_addresses(&u->profile);
 	if (f) {
 		r = render_pprof(&u->profile, &info, f);
 		if (fclose(f) != 0 && r == 0)
@@ -251,6 +254,17 @@ static void answer(struct pulls *p, struct pull *u)
 	serve_answer(u->x, &a, body, n);
 }
 
+/* It serves all that have come to their end. */
+static void note_flush(struct pulls *p)
+{
+	uint64_t now = clock_realtime_ns();
+
+	for (size_t i = 0; i < PULLS_MAX; i++)
+		p->pulls[i].flushed |= is_under_way(&p->pulls[i]) &&
+				       p->pulls[i].end_unix_ns <= now &&
+				       p->pulls[i].due_ns <= clock_monotonic_ns();
+}
+
 /* Looks after one that is due: when to look again, from now. */
 static uint64_t advance(struct pulls *p, struct pull *u)
 {
@@ -262,9 +276,11 @@ static uint64_t advance(struct pulls *p, struct pull *u)
 		return UINT64_MAX;
 	}
 	if (!u->flushed) {
-		/* Not while another flush is under way: what it closes was closed before our end.
-		 */
-		u->flushed = ask_values(p->options.ask, &m) == 0;
+		/* Not when there was one some seconds ago: what it closed was closed before our
+		 * end. */
+		if (ask_values(p->options.ask, &m) < 0)
+			return BUSY_NS;
+		note_flush(p);
 		return POLL_NS;
 	}
 	if (statistics_ask(p->options.ask, &s) < 0 || s.flushing)

@@ -7,7 +7,7 @@
 #include "src/process/message.h"
 #include "src/process/setup.h"
 
-#define PULLS_MAX 4 /* at a time; others are told to come again */
+#define PULLS_MAX 2 /* at a time; others are told to come again */
 
 /* Texts: the socket, what is known of the host, the destinations' names. */
 struct setup_metrics {

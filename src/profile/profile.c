@@ -547,6 +547,34 @@ void profile_set_nameless(struct profile *p, uint32_t frame)
 		p->frames.items[frame].first_line = PROFILE_NONE;
 }
 
+static bool is_in_memory(const struct profile_module *m)
+{
+	return m->kind == PROFILE_MODULE_KERNEL || m->kind == PROFILE_MODULE_JIT;
+}
+
+void profile_hide_addresses(struct profile *p)
+{
+	for (uint32_t i = 0; i < p->frames.n; i++) {
+		struct profile_frame *f = &p->frames.items[i];
+		const struct profile_module *m = &p->modules.items[f->module];
+
+		if (!is_in_memory(m))
+			continue;
+		f->address = f->address >= m->memory_start && f->address < m->memory_limit
+				     ? f->address - m->memory_start
+				     : 0;
+	}
+	for (uint32_t i = 0; i < p->modules.n; i++) {
+		struct profile_module *m = &p->modules.items[i];
+
+		if (!is_in_memory(m))
+			continue;
+		m->memory_limit -=
+			m->memory_start < m->memory_limit ? m->memory_start : m->memory_limit;
+		m->memory_start = 0;
+	}
+}
+
 bool profile_wants_name(const struct profile *p, uint32_t frame)
 {
 	const struct profile_frame *f = &p->frames.items[frame];

@@ -313,6 +313,13 @@ const char *profile_type_name(const struct profile *p, uint32_t type);
  * periods can be added to. false: full. */
 bool profile_weigh(struct profile *p);
 
+/*
+ * Addresses of the kernel, and of memory that is no file, go for readers who may not know where the
+ * kernel or a stranger's memory lies: what is left of them is relative to their mapping, or 0. Files
+ * have none but their own. The profile is not to be added to any more.
+ */
+void profile_hide_addresses(struct profile *p);
+
 /* Names a frame once: copies n lines. false when full or already named. */
 bool profile_name_frame(struct profile *p, uint32_t frame, const struct profile_line *lines,
 			uint32_t n);

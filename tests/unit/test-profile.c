@@ -613,6 +613,41 @@ static void test_names_of_files_are_refused(void)
 	profile_deinit(&q);
 }
 
+static void test_addresses_are_hidden(void)
+{
+	struct profile_module kernel = {.uid = PROFILE_UID_KERNEL,
+					.kind = PROFILE_MODULE_KERNEL,
+					.process = PROFILE_NONE,
+					.memory_start = 0xffffffff81000000,
+					.memory_limit = 0xffffffff82000000};
+	struct profile_module jit = {.uid = 7, .kind = PROFILE_MODULE_JIT};
+	struct profile_module file = {.uid = PROFILE_UID_FIRST_FILE,
+				      .kind = PROFILE_MODULE_FILE,
+				      .process = PROFILE_NONE,
+				      .memory_start = 0x1000,
+				      .memory_limit = 0x5000};
+	uint32_t modules[3], text, other, code, own;
+	struct profile p;
+
+	profile_init(&p, 1 << 20);
+	modules[0] = profile_add_module(&p, &kernel);
+	modules[1] = profile_add_module(&p, &jit);
+	modules[2] = profile_add_module(&p, &file);
+	text = profile_add_frame(&p, modules[0], 0xffffffff81001234);
+	other = profile_add_frame(&p, modules[0], 0xffffffffc0401234);
+	code = profile_add_frame(&p, modules[1], 0x7f1234567890);
+	own = profile_add_frame(&p, modules[2], 0x2345);
+	profile_hide_addresses(&p);
+	CHECK_INT(p.frames.items[text].address, ==, 0x1234);
+	CHECK_INT(p.frames.items[other].address, ==, 0); /* a module of the kernel's */
+	CHECK_INT(p.frames.items[code].address, ==, 0);
+	CHECK_INT(p.frames.items[own].address, ==, 0x2345);
+	CHECK_INT(p.modules.items[modules[0]].memory_start, ==, 0);
+	CHECK_INT(p.modules.items[modules[0]].memory_limit, ==, 0x1000000);
+	CHECK_INT(p.modules.items[modules[2]].memory_start, ==, 0x1000);
+	profile_deinit(&p);
+}
+
 int main(void)
 {
 	RUN(test_equal_rows_get_one_number);
@@ -628,6 +663,7 @@ int main(void)
 	RUN(test_names_of_files_are_refused);
 	RUN(test_types);
 	RUN(test_room_for_a_window);
+	RUN(test_addresses_are_hidden);
 	RUN(test_hostile_windows);
 	return 0;
 }
