@@ -17,13 +17,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "src/exporter/spool-file.h"
 #include "src/exporter/spool.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/disk-reserve.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -34,8 +34,6 @@
 #define DESTINATION_NAMES_BYTES (64u << 10)
 
 /* Others need room, too: a twentieth of the file system, or this much, stays free. */
-#define RESERVE_PART  20
-#define RESERVE_BYTES (UINT64_C(1) << 30)
 
 struct seqs {
 	uint64_t *items;
@@ -256,20 +254,6 @@ void spool_retry_now(struct spool *s)
 	s->retry_ns = 0;
 }
 
-static int check_reserve(const struct spool *s, uint64_t bytes)
-{
-	struct statvfs v;
-	uint64_t reserve, available;
-
-	if (fstatvfs(s->dir_fd, &v) < 0 || v.f_blocks == 0)
-		return 0; /* the write will tell */
-	reserve = (uint64_t)v.f_blocks * v.f_frsize / RESERVE_PART;
-	if (reserve > RESERVE_BYTES)
-		reserve = RESERVE_BYTES;
-	available = (uint64_t)v.f_bavail * v.f_frsize;
-	return available >= reserve && available - reserve >= bytes ? 0 : -ENOSPC;
-}
-
 /* One line when it begins and one when it ends. */
 static int note_outcome(struct spool *s, int r)
 {
@@ -331,7 +315,7 @@ int spool_put(struct spool *s, uint64_t seq, const struct spool_item *item, void
 	f = file_of(s, seq, &h);
 	if (!f)
 		return note_outcome(s, -ENOMEM);
-	r = check_reserve(s, f->bytes);
+	r = disk_reserve_check(s->dir_fd, f->bytes);
 	if (r == 0)
 		r = spool_file_write(s->dir_fd, seq, &h, item->body);
 	if (note_outcome(s, r) < 0) {
