@@ -214,7 +214,7 @@ static CURLcode set_limits(struct destination *d)
 {
 	__typeof__(d->exporter->curl.easy_setopt) set = d->exporter->curl.easy_setopt;
 	long timeout_ms = (long)(d->timeout_ns / NSEC_PER_MSEC);
-	CURLcode r = curl_api_set_protocols(&d->exporter->curl, d->easy);
+	CURLcode r = curl_api_set_protocols(&d->exporter->curl, d->easy, "");
 
 #if LIBCURL_VERSION_NUM >= 0x075700
 	/* A name server that does not answer holds up no shutdown; unknown to older libraries. */

@@ -14,9 +14,11 @@
 #include "util/array.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/disk-reserve.h"
 
 #define NAME_BYTES  (DEBUG_ID_HEX_MAX + 32)
 #define MAX_ENTRIES 65536
+#define MAX_MISSING 4096
 
 struct cached_file {
 	char name[NAME_BYTES];
@@ -83,9 +85,13 @@ enum debug_cache_answer debug_cache_find(const struct debug_cache *c, const stru
 int debug_cache_begin(const struct debug_cache *c, const struct debug_id *id)
 {
 	char name[NAME_BYTES];
-	_cleanup_close_ int fd = openat(c->dir_fd, part_name(name, id),
-					O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
+	_cleanup_close_ int fd = -EBADF;
+	int r = disk_reserve_check(c->dir_fd, 0);
 
+	if (r < 0)
+		return r;
+	fd = openat(c->dir_fd, part_name(name, id),
+		    O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
 	/* The lock says that somebody is still writing it. */
 	return fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : TAKE_FD(fd);
 }
@@ -114,13 +120,16 @@ int debug_cache_commit(struct debug_cache *c, const struct debug_id *id, int fd)
 	return 0;
 }
 
-int debug_cache_put_missing(const struct debug_cache *c, const struct debug_id *id)
+int debug_cache_put_missing(struct debug_cache *c, const struct debug_id *id)
 {
 	char name[NAME_BYTES];
 	_cleanup_close_ int fd = openat(c->dir_fd, file_name(name, id, ".missing"),
 					O_WRONLY | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
 
-	return fd < 0 || futimens(fd, NULL) < 0 ? -errno : 0;
+	if (fd < 0 || futimens(fd, NULL) < 0)
+		return -errno;
+	debug_cache_trim(c);
+	return 0;
 }
 
 static bool ends_in(const char *name, const char *suffix)
@@ -145,7 +154,7 @@ static bool is_abandoned(const struct debug_cache *c, const char *name)
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* False: it takes no room, or not any more. */
+/* False: it is none of ours, or it has gone. */
 static bool read_entry(const struct debug_cache *c, const char *name, struct cached_file *ret)
 {
 	bool part = ends_in(name, ".part"), missing = ends_in(name, ".missing");
@@ -162,39 +171,64 @@ static bool read_entry(const struct debug_cache *c, const char *name, struct cac
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
 	ret->time_ns = part ? UINT64_MAX : last_use_ns(&st); /* the last to go */
 	ret->n_bytes = (uint64_t)st.st_size;
-	return !missing;
+	return true;
+}
+
+static void sort(struct cached_file *items, uint32_t n)
+{
+	if (n)
+		qsort(items, n, sizeof(*items), by_time);
+}
+
+/* Each build id that a container shows leaves one: an inode that nobody uses. */
+static void trim_missing(const struct debug_cache *c, struct cached_file *items, uint32_t n)
+{
+	sort(items, n);
+	for (uint32_t i = 0; n > MAX_MISSING && i < n - MAX_MISSING; i++)
+		(void)unlinkat(c->dir_fd, items[i].name, 0);
+}
+
+static void trim_files(struct debug_cache *c, struct cached_file *items, uint32_t n)
+{
+	uint64_t total = 0;
+
+	for (uint32_t i = 0; i < n; i++)
+		total += items[i].n_bytes;
+	sort(items, n);
+	for (uint32_t i = 0; i < n && total > c->max_bytes; i++) {
+		if (ends_in(items[i].name, ".part"))
+			break;
+		if (unlinkat(c->dir_fd, items[i].name, 0) == 0)
+			c->n_evicted++;
+		total -= items[i].n_bytes;
+	}
 }
 
 void debug_cache_trim(struct debug_cache *c)
 {
-	ARRAY(struct cached_file) files = ARRAY_INIT(MAX_ENTRIES);
+	ARRAY(struct cached_file)
+	files = ARRAY_INIT(MAX_ENTRIES),
+	missing = ARRAY_INIT(MAX_ENTRIES);
 	int fd = openat(c->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *next;
-	uint64_t total = 0;
 
 	if (!d) {
 		(void)close_fd(fd);
 		return;
 	}
 	while ((next = readdir(d))) {
-		struct cached_file found,
-			*e = read_entry(c, next->d_name, &found) ? array_push(&files) : NULL;
+		struct cached_file found, *e = NULL;
 
-		if (e) {
+		if (read_entry(c, next->d_name, &found))
+			e = ends_in(found.name, ".missing") ? array_push(&missing)
+							    : array_push(&files);
+		if (e)
 			*e = found;
-			total += e->n_bytes;
-		}
 	}
 	(void)closedir(d);
-	if (files.n)
-		qsort(files.items, files.n, sizeof(*files.items), by_time);
-	for (uint32_t i = 0; i < files.n && total > c->max_bytes; i++) {
-		if (ends_in(files.items[i].name, ".part"))
-			break;
-		if (unlinkat(c->dir_fd, files.items[i].name, 0) == 0)
-			c->n_evicted++;
-		total -= files.items[i].n_bytes;
-	}
+	trim_files(c, files.items, files.n);
+	trim_missing(c, missing.items, missing.n);
 	array_deinit(&files);
+	array_deinit(&missing);
 }

@@ -35,14 +35,15 @@ static inline bool debug_id_equal(const struct debug_id *a, const struct debug_i
 
 enum debug_cache_answer debug_cache_find(const struct debug_cache *c, const struct debug_id *id);
 /* A file to be written, that only debug_cache_commit() makes visible: a descriptor of the caller's,
- * or -errno. Ends with commit or abandon. */
+ * or -errno; -ENOSPC: only the reserve of free space is left (util/disk-reserve.h). Ends with commit
+ * or abandon. */
 int debug_cache_begin(const struct debug_cache *c, const struct debug_id *id);
 /* fd is whole: it goes to disk, takes its name, and others go beyond max_bytes. 0 or -errno,
  * abandoned then. */
 int debug_cache_commit(struct debug_cache *c, const struct debug_id *id, int fd);
 void debug_cache_abandon(const struct debug_cache *c, const struct debug_id *id);
-/* Nobody has it. 0 or -errno. */
-int debug_cache_put_missing(const struct debug_cache *c, const struct debug_id *id);
-/* Those not used for longest go beyond max_bytes; misses that are not believed any more, and what a
- * process that was killed had begun, go too. */
+/* Nobody has it; what goes in debug_cache_trim() goes. 0 or -errno. */
+int debug_cache_put_missing(struct debug_cache *c, const struct debug_id *id);
+/* Those not used for longest go beyond max_bytes; misses that are not believed any more or
+ * are the oldest of more than 4096, and what a process that was killed had begun, go too. */
 void debug_cache_trim(struct debug_cache *c);

@@ -299,7 +299,7 @@ static CURLcode set_options(struct download *r, const char *url)
 {
 	struct debuginfod *d = r->client;
 	__typeof__(d->curl.easy_setopt) set = d->curl.easy_setopt;
-	CURLcode e = curl_api_set_protocols(&d->curl, r->easy);
+	CURLcode e = curl_api_set_protocols(&d->curl, r->easy, url);
 
 	if (e == CURLE_OK)
 		e = curl_api_set_authorities(&d->curl, r->easy);

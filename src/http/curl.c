@@ -2,8 +2,10 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "src/http/curl.h"
@@ -39,22 +41,25 @@ int curl_api_load(struct curl_api *ret, char *error, size_t n_error)
 	return 0;
 }
 
-CURLcode curl_api_set_protocols(const struct curl_api *api, CURL *easy)
+CURLcode curl_api_set_protocols(const struct curl_api *api, CURL *easy, const char *url)
 {
+	bool is_safe = strncasecmp(url, "https:", 6) == 0;
 	CURLcode r = CURLE_UNKNOWN_OPTION;
 
 #if LIBCURL_VERSION_NUM >= 0x075500
 	r = api->easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 	if (r == CURLE_OK)
-		r = api->easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+		r = api->easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR,
+				     is_safe ? "https" : "http,https");
 #endif
 	if (r == CURLE_UNKNOWN_OPTION) {
 		/* By their numbers: newer headers warn of the names. */
 		r = api->easy_setopt(easy, (CURLoption)181 /* CURLOPT_PROTOCOLS */,
 				     (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 		if (r == CURLE_OK)
-			r = api->easy_setopt(easy, (CURLoption)182 /* CURLOPT_REDIR_PROTOCOLS */,
-					     (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
+			r = api->easy_setopt(
+				easy, (CURLoption)182 /* CURLOPT_REDIR_PROTOCOLS */,
+				(long)((is_safe ? 0 : CURLPROTO_HTTP) | CURLPROTO_HTTPS));
 	}
 	return r;
 }

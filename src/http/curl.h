@@ -37,8 +37,9 @@ struct curl_api {
 /* Loads and initialises the library; it stays loaded. 0; -ENOENT or -EIO with a message in error.
  */
 int curl_api_load(struct curl_api *ret, char *error, size_t n_error);
-/* Of a handle: http and https alone, also where a server sends it on to. */
-CURLcode curl_api_set_protocols(const struct curl_api *api, CURL *easy);
+/* Of a handle, for that URL: http and https alone. Where a server sends it on to, https stays
+ * https. */
+CURLcode curl_api_set_protocols(const struct curl_api *api, CURL *easy, const char *url);
 /*
  * Of a handle, where no certificate is configured: the system's authorities. Only where libcurl's
  * own file is not there: one that came from another distribution (make bundle) looks in that one's

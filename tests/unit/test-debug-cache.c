@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -131,6 +133,59 @@ static void test_begun(void)
 	CHECK_INT(debug_cache_find(&cache, &id), ==, DEBUG_CACHE_FOUND);
 }
 
+/* A container shows build ids that no server has, one after the other. */
+static void test_many_missing(void)
+{
+	struct debug_id id;
+	char name[64];
+
+	for (unsigned int i = 0; i < 4100; i++) {
+		(void)snprintf(name, sizeof(name), "0b%04x.missing", i);
+		(void)close(openat(cache.dir_fd, name, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+		make_old(name, i < 10 ? 30 : 20);
+	}
+	id = id_of(10);
+	CHECK_INT(debug_cache_put_missing(&cache, &id), ==, 0);
+	CHECK_INT(debug_cache_find(&cache, &id), ==, DEBUG_CACHE_MISSING);
+	for (unsigned int i = 0; i < 5; i++) {
+		unsigned int n = 0;
+
+		for (unsigned int k = 0; k < 10; k++) {
+			(void)snprintf(name, sizeof(name), "0b%04x.missing", k);
+			n += there(name);
+		}
+		CHECK_INT(n, ==, 5 - i); /* the oldest have gone */
+		id = id_of((uint8_t)(11 + i));
+		CHECK_INT(debug_cache_put_missing(&cache, &id), ==, 0);
+	}
+}
+
+static void test_reserve(void)
+{
+	int dir_fd = cache.dir_fd, fd, filler;
+	struct debug_id id = id_of(20);
+	char sub[64];
+
+	(void)snprintf(sub, sizeof(sub), "%s/disk", dir);
+	CHECK_INT(mkdir(sub, 0700), ==, 0);
+	if (mount("tmpfs", sub, "tmpfs", 0, "size=1m,mode=0700") < 0) {
+		fprintf(stderr, "  left out: no tmpfs can be mounted here\n");
+		return;
+	}
+	cache.dir_fd = open(sub, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd = debug_cache_begin(&cache, &id);
+	CHECK_INT(fd, >=, 0);
+	(void)close(fd);
+	debug_cache_abandon(&cache, &id);
+	filler = openat(cache.dir_fd, "filler", O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+	CHECK_INT(posix_fallocate(filler, 0, 1000 << 10), ==, 0); /* less than 5 % is left */
+	(void)close(filler);
+	CHECK_INT(debug_cache_begin(&cache, &id), ==, -ENOSPC);
+	(void)close(cache.dir_fd);
+	cache.dir_fd = dir_fd;
+	CHECK_INT(umount2(sub, MNT_DETACH), ==, 0);
+}
+
 int main(void)
 {
 	test_make_directory(dir);
@@ -141,5 +196,7 @@ int main(void)
 	test_oldest_go();
 	test_used_stay();
 	test_begun();
+	test_many_missing();
+	test_reserve();
 	return 0;
 }
