@@ -6,6 +6,10 @@
 
 _Static_assert(1 + CONFIG_MAX_EVENTS <= SAMPLE_MAX_EVENTS, "all events of a config have room");
 
+/* Of events that come in bursts, for which the kernel's control of a rate is a rough guess. */
+#define DEFAULT_PERIOD 100
+#define COUNTED_STACK  (8u << 10) /* more of them fit the ring at once */
+
 struct reading {
 	const char *place;
 	FILE *errors;
@@ -68,6 +72,11 @@ static int add(struct reading *r, const struct config *config, const struct conf
 
 	if (sample_event_parse(c->name, &e.event, error, sizeof(error)) < 0)
 		return refuse(r, c, error);
+	if (!e.period && !c->samples_per_second && !sample_event_is_time(&e.event) &&
+	    !sample_event_is_hardware(&e.event))
+		e.period = DEFAULT_PERIOD;
+	if (e.period && !e.stack_bytes && !config->stack_size_bytes)
+		e.stack_bytes = COUNTED_STACK;
 	if (e.period && sample_event_is_time(&e.event))
 		return refuse(r, c,
 			      "a clock is sampled at a rate: samples_per_second in place of "

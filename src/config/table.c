@@ -230,17 +230,20 @@ static const struct config_key keys[] = {
 
 	{CONFIG_SECTION_EVENT, "samples_per_second", CONFIG_COUNT, AT_EVENT(samples_per_second),
 	 "0", 0, 1000, 0, false,
-	 "Samples a second on each CPU, as long as the event happens often enough; the kernel "
-	 "chooses how many events lie between two samples, and each sample stands for as many. 0, "
-	 "the default, takes the number of [profiler]."},
+	 "Samples a second on each CPU, for clocks and the processor's counters: the kernel "
+	 "chooses how many events lie between two samples, and each sample stands for as many. "
+	 "Of events that come in bursts, as page faults do, that is a rough guess. 0, the "
+	 "default, takes the number of [profiler], where no period holds."},
 	{CONFIG_SECTION_EVENT, "period", CONFIG_COUNT, AT_EVENT(period), "0", 0, 2000000000, 0,
 	 false,
-	 "In place of a rate: a sample of each so many events; 1 samples every one. An event that "
-	 "happens often then costs much. 0, the default, samples by rate."},
+	 "In place of a rate: a sample of each so many events. 1 samples every one, which costs "
+	 "much if the event happens often. 0, the default, is a rate for clocks and the "
+	 "processor's counters, and 100 for all other events."},
 	{CONFIG_SECTION_EVENT, "stack_size", CONFIG_AUTO_BYTES, AT_EVENT(stack_size_bytes), "auto",
 	 KIB, 65528, 8, false,
-	 "Bytes of the user stack copied with each sample of this event; auto is that of "
-	 "[profiler], and 32K where that is auto, too: with several events no size adapts."},
+	 "Bytes of the user stack copied with each sample of this event. auto is the size of "
+	 "[profiler]; where that is auto, too, 8K with a period and 32K with a rate: with several "
+	 "events no size adapts."},
 	{CONFIG_SECTION_EVENT, "user", CONFIG_BOOL, AT_EVENT(user), "yes", 0, 0, 0, false,
 	 "Sample events that happen while a program runs its own code."},
 	{CONFIG_SECTION_EVENT, "kernel", CONFIG_BOOL, AT_EVENT(kernel), "yes", 0, 0, 0, false,
