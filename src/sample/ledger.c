@@ -121,18 +121,16 @@ struct sample_tally ledger_tally(const struct ledger_entry *e)
 	return latest(e)->tally;
 }
 
-struct sample_tally ledger_sum(const struct ledger *l)
+struct sample_tally ledger_sum(const struct ledger *l, uint32_t index)
 {
 	struct sample_tally sum = {0};
 
 	for (uint32_t cpu = 0; cpu < l->n_cpus && cpu < MAX_CPUS; cpu++) {
-		for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++) {
-			const struct sample_tally *t = &latest(&l->entries[cpu][i])->tally;
+		const struct sample_tally *t = &latest(&l->entries[cpu][index])->tally;
 
-			sum.samples += t->samples;
-			sum.filtered += t->filtered;
-			sum.lost += t->lost;
-		}
+		sum.samples += t->samples;
+		sum.filtered += t->filtered;
+		sum.lost += t->lost;
 	}
 	return sum;
 }

@@ -12,7 +12,7 @@
 
 #include "util/cleanup.h"
 
-/* Of all events, since the ledger was made. */
+/* Since the ledger was made. */
 struct sample_tally {
 	uint64_t samples;  /* read from the rings */
 	uint64_t filtered; /* of these, not wanted */
@@ -53,6 +53,6 @@ void ledger_adopt(struct ledger_entry *e, uint64_t ring_id, uint64_t tail, struc
 /* What will hold once the tail of the ring is s->tail; s->turn grows. */
 void ledger_write(struct ledger_entry *e, struct ledger_slot *s);
 
-/* Of one ring, and of all but the side band: as the slots written last say. */
+/* Of one ring, and of all of an event: as the slots written last say. */
 struct sample_tally ledger_tally(const struct ledger_entry *e);
-struct sample_tally ledger_sum(const struct ledger *l);
+struct sample_tally ledger_sum(const struct ledger *l, uint32_t index);

@@ -41,7 +41,7 @@ struct merger {
 	uint64_t held_tail;
 	struct sample_tally held_tally; /* what it adds */
 	struct ledger *ledger;		/* NULL: none is kept */
-	struct sample_tally start;
+	struct sample_tally start[SAMPLE_MAX_EVENTS];
 	unsigned int fill_percent;
 	uint64_t wrapped[MAX_RECORD_BYTES / sizeof(uint64_t)];
 };
@@ -135,7 +135,8 @@ struct merger *merger_free(struct merger *m)
 void merger_keep_ledger(struct merger *m, struct ledger *ledger)
 {
 	m->ledger = ledger;
-	m->start = ledger_sum(ledger);
+	for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++)
+		m->start[i] = ledger_sum(ledger, i);
 }
 
 static struct sample_tally difference(struct sample_tally a, const struct sample_tally *b)
@@ -164,12 +165,13 @@ static void begin_source(struct merger *m, struct source *s)
 		before = ledger_tally(s->entry);
 	source_begin(s);
 	change = difference(s->now.tally, &before);
-	tally_add(&m->start, &change);
+	if (!s->sideband)
+		tally_add(&m->start[s->index], &change);
 }
 
-struct sample_tally merger_start(const struct merger *m)
+struct sample_tally merger_start(const struct merger *m, uint32_t index)
 {
-	return m->start;
+	return m->start[index];
 }
 
 int merger_add_ring(struct merger *m, int cpu, uint32_t index, const struct ring *ring)

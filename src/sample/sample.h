@@ -291,9 +291,9 @@ DEFINE_CLEANUP(struct merger *, merger_free)
 /* What becomes of each record is written into the ledger (borrowed), where it outlives us: before a
  * CPU is added. */
 void merger_keep_ledger(struct merger *m, struct ledger *ledger);
-/* What the ledger held before we read anything: what others have read, to be asked for when all
- * CPUs are there. */
-struct sample_tally merger_start(const struct merger *m);
+/* What the ledger held of an event before we read anything: what others have read, to be asked for
+ * when all CPUs are there. */
+struct sample_tally merger_start(const struct merger *m, uint32_t index);
 /* Maps the rings of a CPU and an event (fds stay open and the caller's). 0 or -errno. */
 int merger_add_cpu(struct merger *m, const struct sample_cpu *c);
 /* Another event writes into the sample ring of a CPU and an event from now on

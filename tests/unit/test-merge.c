@@ -478,7 +478,7 @@ static struct merger *next_reader(const struct writer *w, struct ledger *ledger)
 
 static void check_tally(const struct ledger *l, uint64_t samples, uint64_t filtered, uint64_t lost)
 {
-	const struct sample_tally t = ledger_sum(l);
+	const struct sample_tally t = ledger_sum(l, 0);
 
 	CHECK_INT(t.samples, ==, samples);
 	CHECK_INT(t.filtered, ==, filtered);
@@ -505,7 +505,7 @@ static void test_readers_die(void)
 	write_lost(&w, 7, 30);
 	for (uint32_t next = 0; next < 30;) {
 		m = next_reader(&w, ledger);
-		CHECK_INT(merger_start(m).samples, ==, next);
+		CHECK_INT(merger_start(m, 0).samples, ==, next);
 		for (uint32_t i = 0; i < 5; i++) {
 			CHECK(merger_next(m, &r));
 			CHECK_INT(r.tid, ==, next + i);
