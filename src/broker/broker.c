@@ -77,8 +77,15 @@ static void forget_exports(struct broker *b)
 static void on_died(void *ctx, struct peer_id who)
 {
 	struct broker *b = ctx;
+	const struct status_page *page = supervisor_status(b->supervisor, who);
 
-	status_counts_add(&b->counts_of_the_dead, &supervisor_status(b->supervisor, who)->counts);
+	if (who.kind == PEER_SYMBOLIZER && b->options.capture) {
+		b->last_symbolizer = page->counts;
+		return;
+	}
+	status_counts_add(&b->counts_of_the_dead, &page->counts);
+	if (who.kind == PEER_SYMBOLIZER && page->turn > 0)
+		b->place = page->places[page->turn & 1];
 	if (who.kind == PEER_EXPORTER && b->forget_exports)
 		forget_exports(b);
 	if (who.kind == PEER_FETCHER)
@@ -174,6 +181,14 @@ static char *strikes_path(const struct broker_options *options)
 	return asprintf(&path, "%s/set-aside", dir) < 0 ? NULL : path;
 }
 
+static int open_ledger(struct broker *b)
+{
+	b->ledger_fd = ledger_new(&b->ledger);
+	if (b->ledger_fd < 0)
+		log_error("no memory to share with the profiler: %s", strerror(-b->ledger_fd));
+	return b->ledger_fd < 0 ? b->ledger_fd : 0;
+}
+
 int broker_new(struct broker **ret, struct loop *loop, const struct broker_options *options)
 {
 	_cleanup_(broker_freep) struct broker *b = calloc(1, sizeof(*b));
@@ -199,7 +214,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++)
 		events_init(&b->events[i]);
 	b->spool.fd = b->store.fd = b->debug_cache.fd = -EBADF;
-	b->metrics.fd = -EBADF;
+	b->metrics.fd = b->ledger_fd = -EBADF;
 	b->has_user = setup_choose_user(&b->privileges, options->config->user);
 	r = broker_check_destination(b);
 	if (r < 0)
@@ -212,6 +227,9 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	if (r < 0)
 		return r;
 	callbacks.strikes_path = b->strikes_path = strikes_path(options);
+	r = options->input_path ? 0 : open_ledger(b);
+	if (r < 0)
+		return r;
 	r = supervisor_new(&b->supervisor, loop, peer_rows, n_peer_rows, &callbacks,
 			   options->config->symbolizer_file_timeout_ns);
 	if (r < 0)
@@ -246,6 +264,8 @@ struct broker *broker_free(struct broker *b)
 		free(b->debug_cache.path);
 		listener_close(&b->metrics);
 		free(b->metrics_listen);
+		ledger_unmap(b->ledger);
+		(void)close_fd(b->ledger_fd);
 		free(b);
 	}
 	return NULL;
@@ -294,6 +314,21 @@ static void reopen_events(struct broker *b, uint32_t kinds)
 	}
 }
 
+/* Whoever has left: what the last profiler had read and not handed over is missed then. */
+static void tell_place(struct broker *b)
+{
+	struct message m = {.type = MESSAGE_PLACE};
+
+	if (!b->ledger)
+		return;
+	for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++) {
+		const struct sample_tally t = ledger_sum(b->ledger, i);
+
+		m.place.events[i] = (struct place_of_event){t.samples, t.filtered, t.lost};
+	}
+	(void)supervisor_send(b->supervisor, peer_only(PEER_SYMBOLIZER), &m, NULL, 0);
+}
+
 static void on_gone(void *ctx, struct peer_id who, bool clean)
 {
 	struct broker *b = ctx;
@@ -302,6 +337,9 @@ static void on_gone(void *ctx, struct peer_id who, bool clean)
 		loop_set_timer(b->loop, b->deadline_timer, REOPEN_DEADLINE_NS);
 	if (!clean && b->result == 0 && b->state == BROKER_STOPPING)
 		b->result = -ECHILD;
+	/* With other events the windows go on from where they are. */
+	if (who.kind == PEER_PROFILER && b->state != BROKER_REOPENING)
+		tell_place(b);
 }
 
 static void on_left(void *ctx, uint32_t kinds)
@@ -461,7 +499,8 @@ void broker_progress(const struct broker *b, uint64_t *ret_samples, uint64_t *re
 
 	broker_counts(b, &c);
 	*ret_samples = c.samples - c.filtered;
-	*ret_lost = c.lost + c.counters[PROFILE_SAMPLES_DROPPED];
+	*ret_lost = c.counters[PROFILE_SAMPLES_LOST] + c.counters[PROFILE_SAMPLES_DROPPED] +
+		    c.counters[PROFILE_SAMPLES_DIED];
 }
 
 uint64_t broker_drained_ns(const struct broker *b)

@@ -42,6 +42,12 @@ struct broker {
 	} spool, store;
 	struct broker_state_dir debug_cache; /* the fetcher's */
 	struct status_counts counts_of_the_dead;
+	/* Of a capture: what the last symbolizer counted. All comes to the next one, which counts it
+	 * again. */
+	struct status_counts last_symbolizer;
+	struct ledger *ledger; /* of the rings; NULL: a file is read */
+	int ledger_fd;
+	struct sample_place place; /* where the windows begin that no symbolizer has settled */
 	uint64_t start_unix_ns, flushed_at_ns;
 	struct listener metrics; /* of the metrics process's */
 	char *metrics_listen;	 /* as in the config; NULL: none */

@@ -170,6 +170,8 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		r = filter_texts_each(c, b->n_cgroups == 0, send_filter, &control);
 	if (r == 0 && b->options.input_path)
 		r = send_input(b, control);
+	if (r == 0 && b->ledger)
+		r = setup_send_text(control, TEXT_LEDGER, "", b->ledger_fd);
 	if (r == 0)
 		r = setup_send_start(control);
 	for (uint32_t i = 0; i < s.n_events && r == 0; i++)
@@ -237,6 +239,7 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 		.max_open_files = c->max_open_files,
 		.n_cpus = b->events[0].cpus.n,
 		.terminal_width = b->options.terminal_width,
+		.place = b->place,
 		.capture = b->options.capture,
 		.live = b->options.screen != NULL,
 		.color = b->options.color,

@@ -54,6 +54,15 @@ void broker_counts(const struct broker *b, struct status_counts *ret)
 	struct peer_id who;
 
 	*ret = b->counts_of_the_dead;
+	for (uint32_t i = 0; b->ledger && i < SAMPLE_MAX_EVENTS; i++) {
+		const struct sample_tally read = ledger_sum(b->ledger, i);
+
+		ret->samples += read.samples;
+		ret->filtered += read.filtered;
+		ret->events[i].samples += read.samples;
+	}
+	if (!supervisor_running(b->supervisor, peer_only(PEER_SYMBOLIZER)))
+		status_counts_add(ret, &b->last_symbolizer);
 	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);)
 		status_counts_add(ret, &supervisor_status(b->supervisor, who)->counts);
 }

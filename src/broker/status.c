@@ -154,7 +154,7 @@ void broker_describe(const struct broker *b, char *buf, size_t size)
 	}
 	n = snprintf(buf, size, "%u CPUs at %u Hz: %llu samples, %llu lost", s.n_cpus, s.rate_hz,
 		     (unsigned long long)(s.counts.samples - s.counts.filtered),
-		     (unsigned long long)s.counts.lost);
+		     (unsigned long long)s.counts.counters[PROFILE_SAMPLES_LOST]);
 	if (s.paused && n >= 0 && (size_t)n < size)
 		n += snprintf(buf + n, size - (size_t)n, ", paused");
 	if (queue && n >= 0 && (size_t)n < size)

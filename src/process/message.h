@@ -48,6 +48,7 @@ enum message_type {
 	MESSAGE_LOAD,	   /* what the processes of the tree cost, for the screen */
 	MESSAGE_RESIZE,	   /* the terminal has another size */
 	MESSAGE_FETCH,	   /* the fetcher is to get a debug file */
+	MESSAGE_PLACE,	   /* how far the profiler had come that has left, to the symbolizer */
 	MESSAGE_STOP,	   /* finish what is under way and leave */
 	/* child -> broker */
 	MESSAGE_STACK_SIZE, /* the profiler wants stack copies of another size; the answer, behind
@@ -125,6 +126,7 @@ enum text_kind {
 	TEXT_SPOOL,	   /* path of the spool, with its descriptor; before the destinations */
 	TEXT_DEBUGINFOD,   /* URL of a server */
 	TEXT_DEBUG_CACHE,  /* path of the cache of debug files, with its descriptor */
+	TEXT_LEDGER,	   /* of the rings, with its descriptor (src/sample/ledger.h) */
 	TEXT_N_KINDS
 };
 
@@ -290,7 +292,15 @@ struct message {
 			uint64_t id;
 			uint64_t n_samples; /* payload */
 			uint64_t made_ns;   /* payload: when, by the monotonic clock */
-		} item; /* window, window done, module gone, payload, payload done */
+		} item;			    /* window done, module gone, payload, payload done */
+		struct {
+			uint64_t id;
+			uint64_t n_samples;
+			struct sample_place begin, end;
+			/* Samples in windows that this profiler gave up. */
+			uint64_t n_dropped[STATUS_MAX_EVENTS];
+		} window;
+		struct sample_place place;
 	};
 };
 

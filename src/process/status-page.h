@@ -13,6 +13,15 @@
 #define STATUS_MAX_DESTINATIONS 16
 #define STATUS_LATENCY_BUCKETS	12
 
+/* How many of all samples that the kernel took since the start are behind us, by event. */
+struct sample_place {
+	struct place_of_event {
+		uint64_t samples;  /* that came into a ring */
+		uint64_t filtered; /* of these, not wanted */
+		uint64_t lost;	   /* that did not */
+	} events[STATUS_MAX_EVENTS];
+};
+
 /* Upper bounds of the classes of status_export.latency; the last class has none. */
 extern const uint64_t status_latency_bounds_ns[STATUS_LATENCY_BUCKETS - 1];
 
@@ -32,10 +41,12 @@ const char *status_drop_name(enum status_drop why); /* "queue_full" ... */
  * uint64_t: so those of all children, also of the dead, add up to those of the tree.
  */
 struct status_counts {
-	uint64_t samples, filtered, lost, windows;	 /* profiler; lost: of closed windows */
+	uint64_t samples, filtered; /* profiler, of a file: those of rings are in the ledger */
+	uint64_t windows;	    /* profiler, closed */
 	uint64_t windows_named, payloads, payload_bytes; /* symbolizer: what it made of them */
-	uint64_t counters[STATUS_MAX_COUNTERS]; /* of closed windows, by enum profile_counter */
-	struct status_event {			/* profiler; by index; lost: of closed windows */
+	/* By enum profile_counter; symbolizer: of settled windows. */
+	uint64_t counters[STATUS_MAX_COUNTERS];
+	struct status_event { /* by index; symbolizer, but for samples, which are in the ledger */
 		uint64_t samples, lost, throttled;
 	} events[STATUS_MAX_EVENTS];
 	struct status_debuginfod { /* fetcher; see debuginfod_stats */
@@ -57,6 +68,10 @@ void status_counts_add(struct status_counts *to, const struct status_counts *fro
 
 struct status_page {
 	struct status_counts counts;
+	/* Symbolizer: where the next window begins that it has not settled. The one that counts is
+	 * places[turn & 1]: it is never half written. */
+	struct sample_place places[2];
+	uint64_t turn;
 	uint64_t flushed; /* the last MESSAGE_FLUSH whose window the symbolizer has settled */
 	struct status_destination {
 		uint64_t queue_payloads, queue_bytes, spool_payloads, spool_bytes; /* now */

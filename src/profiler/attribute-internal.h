@@ -63,7 +63,6 @@ struct attribution {
 	uint32_t max_frames;
 	struct stack_size *stack_size;	/* borrowed; NULL: it is not adapted */
 	uint32_t symbolizer_generation; /* of the one there is */
-	uint64_t dropped_before;	/* samples of windows given up: counted in the next one */
 	uint64_t refused_told;		/* by the tables of the host */
 	struct log_ratelimit refused;
 	struct unwind_frame *walked;

@@ -320,8 +320,6 @@ void attribution_next_window(struct attribution *a)
 	a->window++;
 	a->kernel_row = a->none_row = a->marker_row = a->vdso_row = PROFILE_NONE;
 	array_clear(&a->items);
-	a->profile.counters[PROFILE_SAMPLES_DROPPED] = a->dropped_before;
-	a->dropped_before = 0;
 }
 
 void attribution_add_lost(struct attribution *a, struct sample_losses lost)
@@ -336,19 +334,6 @@ void attribution_add_lost(struct attribution *a, struct sample_losses lost)
 void attribution_doubt(struct attribution *a)
 {
 	host_on_lost(a->host);
-}
-
-void attribution_windows_dropped(void *ctx, uint64_t n_samples)
-{
-	struct attribution *a = ctx;
-
-	/* It happens while a closed window is handed over, whose counters are written already. */
-	a->dropped_before += n_samples;
-}
-
-bool attribution_has_dropped(const struct attribution *a)
-{
-	return a->dropped_before || profile_counter(&a->profile, PROFILE_SAMPLES_DROPPED);
 }
 
 /* ---- Who ---- */

@@ -67,6 +67,3 @@ void attribution_next_window(struct attribution *a);
 int attribution_descriptor(void *ctx, const struct handover_item *item, struct message *m);
 bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t generation,
 			   bool sent);
-void attribution_windows_dropped(void *ctx, uint64_t n_samples);
-/* Samples were dropped of which no window tells yet. */
-bool attribution_has_dropped(const struct attribution *a);

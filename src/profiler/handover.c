@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 
 #include "src/process/outbox.h"
@@ -8,8 +9,9 @@
 #include "src/profiler/setup.h"
 #include "util/log.h"
 
-/* What goes ahead of a window. */
-struct handover_items {
+/* What goes with a window, and ahead of it. */
+struct handover_entry {
+	struct sample_place begin, end;
 	uint32_t n;
 	struct handover_item *items;
 };
@@ -17,9 +19,23 @@ struct handover_items {
 struct handover {
 	struct handover_callbacks callbacks;
 	struct outbox *outbox;
-	uint32_t generation;	  /* of the symbolizer */
-	uint64_t n_samples_there; /* settled and not kept: the symbolizer alone has them */
+	uint32_t generation; /* of the symbolizer */
+	/* Samples, by event. */
+	uint64_t
+		n_there[STATUS_MAX_EVENTS]; /* settled and not kept: only the symbolizer has them */
+	uint64_t n_dropped[STATUS_MAX_EVENTS]; /* given up */
 };
+
+/* Those wanted from begin to end, as the symbolizer counts what it misses. */
+static void add_wanted(uint64_t *to, const struct sample_place *begin,
+		       const struct sample_place *end)
+{
+	for (int i = 0; i < STATUS_MAX_EVENTS; i++) {
+		const struct place_of_event *a = &begin->events[i], *b = &end->events[i];
+
+		to[i] += (b->samples - a->samples) - (b->filtered - a->filtered);
+	}
+}
 
 /* 0: went out or need not; -errno: not now. */
 static int send_item(struct handover *h, int sock, const struct handover_item *item)
@@ -47,37 +63,41 @@ static int send_item(struct handover *h, int sock, const struct handover_item *i
 static int on_send(void *ctx, int sock, struct outbox_entry *e)
 {
 	struct handover *h = ctx;
-	const struct handover_items *items = e->more;
+	const struct handover_entry *more = e->more;
 	struct message m = {.type = MESSAGE_WINDOW};
 
-	for (; e->n_out < items->n; e->n_out++) {
-		int r = send_item(h, sock, &items->items[e->n_out]);
+	for (; e->n_out < more->n; e->n_out++) {
+		int r = send_item(h, sock, &more->items[e->n_out]);
 
 		if (r < 0)
 			return r;
 	}
-	m.item.id = e->id;
-	m.item.n_samples = e->n_samples;
+	m.window.id = e->id;
+	m.window.n_samples = e->n_samples;
+	m.window.begin = more->begin;
+	m.window.end = more->end;
+	memcpy(m.window.n_dropped, h->n_dropped, sizeof(h->n_dropped));
 	return message_send(sock, &m, &e->fd, 1);
 }
 
 static void on_forget(void *ctx, struct outbox_entry *e)
 {
-	struct handover_items *items = e->more;
+	struct handover_entry *more = e->more;
 
-	free(items->items);
-	free(items);
+	free(more->items);
+	free(more);
 }
 
 static void on_dropped(void *ctx, const struct outbox_entry *e)
 {
+	const struct handover_entry *more = e->more;
 	struct handover *h = ctx;
 
 	if (e->settled) {
-		h->n_samples_there += e->n_samples;
+		add_wanted(h->n_there, &more->begin, &more->end);
 		return;
 	}
-	h->callbacks.dropped(h->callbacks.ctx, e->n_samples);
+	add_wanted(h->n_dropped, &more->begin, &more->end);
 	log_warning("the symbolizer is too far behind: a window of %llu samples is dropped",
 		    (unsigned long long)e->n_samples);
 }
@@ -129,38 +149,42 @@ struct handover *handover_free(struct handover *h)
 
 void handover_connect(struct handover *h, int fd)
 {
-	if (h->n_samples_there > 0) {
-		h->callbacks.dropped(h->callbacks.ctx, h->n_samples_there);
-		log_warning("%llu samples are lost: only the symbolizer that ended had them",
-			    (unsigned long long)h->n_samples_there);
-		h->n_samples_there = 0;
+	uint64_t n = 0;
+
+	for (int i = 0; i < STATUS_MAX_EVENTS; i++) {
+		n += h->n_there[i];
+		h->n_dropped[i] += h->n_there[i];
+		h->n_there[i] = 0;
 	}
+	if (n > 0)
+		log_warning("%llu samples are lost: only the symbolizer that ended had them",
+			    (unsigned long long)n);
 	h->generation++;
 	outbox_connect(h->outbox, fd);
 }
 
-static void give_up(struct handover *h, int fd, uint64_t n_samples, struct handover_item *items)
+void handover_give_up(struct handover *h, const struct handover_window *w)
 {
-	log_error("no memory to keep a window: its %llu samples are lost",
-		  (unsigned long long)n_samples);
-	h->callbacks.dropped(h->callbacks.ctx, n_samples);
-	(void)close_fd(fd);
-	free(items);
+	add_wanted(h->n_dropped, &w->begin, &w->end);
 }
 
-void handover_push(struct handover *h, int fd, uint64_t n_samples, struct handover_item *items,
+void handover_push(struct handover *h, const struct handover_window *w, struct handover_item *items,
 		   uint32_t n)
 {
-	struct handover_items *more = malloc(sizeof(*more));
+	struct handover_entry *more = malloc(sizeof(*more));
 	struct stat st;
-	uint64_t bytes = fstat(fd, &st) == 0 ? (uint64_t)st.st_size : 0;
+	uint64_t bytes = fstat(w->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 
 	if (more)
-		*more = (struct handover_items){n, items};
-	if (!more || !outbox_push(h->outbox, fd, bytes, n_samples, more)) {
-		free(more);
-		give_up(h, fd, n_samples, items);
-	}
+		*more = (struct handover_entry){w->begin, w->end, n, items};
+	if (more && outbox_push(h->outbox, w->fd, bytes, w->n_samples, more))
+		return;
+	log_error("no memory to keep a window: its %llu samples are lost",
+		  (unsigned long long)w->n_samples);
+	handover_give_up(h, w);
+	(void)close_fd(w->fd);
+	free(items);
+	free(more);
 }
 
 bool handover_settled(const struct handover *h)

@@ -33,20 +33,21 @@
 #define REPLAY_SLICE   1024
 #define REPLAY_POLL_NS (1 * NSEC_PER_MSEC) /* while the symbolizer has a window */
 
-_Static_assert(PROFILE_N_COUNTERS <= STATUS_MAX_COUNTERS, "each has its place");
-
 struct profiler {
 	struct role role;
 	struct setup_profiler setup;
 	struct ask ask;
 	struct filter filter;
 	struct merger *merger;
+	struct ledger *ledger; /* of its rings */
+	int ledger_fd;
 	struct attribution *attribution;
 	struct handover *handover;
 	struct sample_cpu *cpus; /* by event and CPU number; descriptors are ours */
 	struct stack_size stack_size;
 	uint64_t window_start_unix_ns;
-	uint64_t clock_offset_ns; /* wall time - perf clock */
+	struct sample_place place; /* where the last window ended */
+	uint64_t clock_offset_ns;  /* wall time - perf clock */
 	int stop_timer, flush_timer;
 	uint64_t flush_id;	  /* asked for; 0: none under way */
 	uint64_t paused_since_ns; /* 0: sampling goes on */
@@ -88,6 +89,7 @@ static void learn_clock_offset(struct profiler *p, uint64_t youngest_ns)
 	p->offset_known = true;
 }
 
+/* Of a file: those of the rings are in the ledger. */
 static void count_sample(struct profiler *p, const struct record *r)
 {
 	struct status_counts *counts = &p->role.status->counts;
@@ -111,8 +113,7 @@ static void drain(struct profiler *p, bool flush)
 		if (r.time_ns > youngest_ns)
 			youngest_ns = r.time_ns;
 		if (!attribution_record(p->attribution, &r))
-			p->role.status->counts.filtered++;
-		count_sample(p, &r);
+			merger_filter(p->merger);
 	}
 	role_job_end(&p->role);
 	learn_clock_offset(p, youngest_ns);
@@ -181,25 +182,53 @@ static void place_in_time(struct profiler *p, struct profile *prof)
 	}
 }
 
-static void count_closed(struct status_counts *counts, const struct profile *prof)
+static struct place_of_event place_of(struct sample_tally t)
 {
-	counts->windows++;
-	counts->lost += profile_counter(prof, PROFILE_SAMPLES_LOST);
-	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
-		counts->counters[c] += profile_counter(prof, (enum profile_counter)c);
-	for (uint32_t i = 0; i < prof->n_types; i++) {
-		counts->events[i].lost += prof->types[i].counters[PROFILE_SAMPLES_LOST];
-		counts->events[i].throttled += prof->types[i].counters[PROFILE_SAMPLES_THROTTLED];
+	return (struct place_of_event){t.samples, t.filtered, t.lost};
+}
+
+/* By event, from the end of the last window to here. */
+static void find_place(struct profiler *p, struct handover_window *w)
+{
+	const struct profile *prof = attribution_profile(p->attribution);
+
+	for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++) {
+		struct place_of_event *place = &p->place.events[i];
+
+		if (p->merger && p->role.status->counts.windows == 0)
+			*place = place_of(merger_start(p->merger, i));
+		w->begin.events[i] = *place;
+		if (i < prof->n_types) {
+			place->samples += prof->types[i].counters[PROFILE_SAMPLES];
+			place->filtered += prof->types[i].counters[PROFILE_SAMPLES_FILTERED];
+			place->lost += prof->types[i].counters[PROFILE_SAMPLES_LOST];
+		}
+		w->end.events[i] = *place;
 	}
+}
+
+static void hand_over(struct profiler *p, struct profile *prof)
+{
+	struct handover_window w = {.n_samples = profile_n_samples(prof)};
+	struct handover_item *items;
+	uint32_t n_items;
+
+	find_place(p, &w);
+	w.fd = window_write(prof);
+	if (w.fd < 0) {
+		log_error("a window of %llu samples is lost: %s", (unsigned long long)w.n_samples,
+			  strerror(-w.fd));
+		handover_give_up(p->handover, &w);
+		return;
+	}
+	items = attribution_window_items(p->attribution, &n_items);
+	handover_push(p->handover, &w, items, n_items);
 }
 
 static void close_window(struct profiler *p)
 {
 	struct profile *prof = attribution_profile(p->attribution);
 	uint64_t now = clock_realtime_ns();
-	struct handover_item *items;
-	uint32_t n_items;
-	int fd;
 
 	if (p->merger)
 		attribution_add_lost(p->attribution, merger_read_lost(p->merger));
@@ -213,19 +242,9 @@ static void close_window(struct profiler *p)
 	if (!p->replay && !p->setup.events[0].features.frame_pointers)
 		prof->types[0].stack_bytes = p->setup.events[0].options.stack_bytes;
 	count_pause(p);
-	count_closed(&p->role.status->counts, prof);
-	fd = window_write(prof);
-	if (fd >= 0) {
-		items = attribution_window_items(p->attribution, &n_items);
-		handover_push(p->handover, fd, profile_n_samples(prof), items, n_items);
-		attribution_next_window(p->attribution);
-	} else {
-		uint32_t n = profile_n_samples(prof);
-
-		log_error("a window of %u samples is lost: %s", n, strerror(-fd));
-		attribution_windows_dropped(p->attribution, n);
-		attribution_next_window(p->attribution);
-	}
+	hand_over(p, prof);
+	p->role.status->counts.windows++;
+	attribution_next_window(p->attribution);
 	p->window_start_unix_ns = now;
 	if (p->setup.events[0].features.clockid)
 		p->clock_offset_ns = clock_realtime_ns() - clock_monotonic_ns();
@@ -313,12 +332,7 @@ static void on_stop_timer(void *ctx)
 {
 	struct profiler *p = ctx;
 
-	if (!handover_settled(p->handover))
-		return;
-	/* It happened while the last one was on its way: one more tells of it. */
-	if (attribution_has_dropped(p->attribution))
-		close_window(p);
-	else
+	if (handover_settled(p->handover))
 		loop_exit(p->role.loop, 0);
 }
 
@@ -473,6 +487,9 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	case TEXT_KERNEL_NOTES:
 		p->kernel_notes_fd = fd;
 		return 0;
+	case TEXT_LEDGER:
+		p->ledger_fd = fd;
+		return 0;
 	default:
 		(void)close_fd(fd);
 		return m->text.kind == TEXT_FILTER ? filter_add(&p->filter, m->text.text) : 0;
@@ -502,8 +519,12 @@ static int start_replay(struct profiler *p)
 static int new_merger(struct profiler *p)
 {
 	const struct setup_event *e = p->setup.events;
-	int r = merger_new(&p->merger, &e[0].options, &e[0].features);
+	int r = ledger_map(p->ledger_fd, &p->ledger);
 
+	if (r == 0)
+		r = merger_new(&p->merger, &e[0].options, &e[0].features);
+	if (r == 0)
+		merger_keep_ledger(p->merger, p->ledger);
 	for (uint32_t i = 1; i < p->setup.n_events && r == 0; i++)
 		r = merger_add_event(p->merger, &e[i].options, &e[i].features);
 	return r;
@@ -546,7 +567,6 @@ static int set_up(struct profiler *p)
 	struct handover_callbacks callbacks = {
 		.descriptor = attribution_descriptor,
 		.mark = attribution_mark_sent,
-		.dropped = attribution_windows_dropped,
 		.keep_settled = p->setup.capture,
 	};
 	int r;
@@ -588,7 +608,10 @@ static int set_up(struct profiler *p)
 
 int role_profiler_main(void)
 {
-	struct profiler p = {.input_fd = -EBADF, .kallsyms_fd = -EBADF, .kernel_notes_fd = -EBADF};
+	struct profiler p = {.input_fd = -EBADF,
+			     .kallsyms_fd = -EBADF,
+			     .kernel_notes_fd = -EBADF,
+			     .ledger_fd = -EBADF};
 	int r;
 
 	r = role_start(&p.role, PEER_PROFILER, &p.setup, sizeof(p.setup), on_text, &p);
@@ -601,6 +624,8 @@ int role_profiler_main(void)
 
 	handover_free(p.handover);
 	merger_free(p.merger);
+	ledger_unmap(p.ledger);
+	(void)close_fd(p.ledger_fd);
 	attribution_free(p.attribution);
 	filter_deinit(&p.filter);
 	replay_free(p.replay);

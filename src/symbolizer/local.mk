@@ -1,6 +1,8 @@
 noinst_LIBRARIES += libsymbolizer.a
 libsymbolizer_a_SOURCES = \
+	src/symbolizer/arrivals.c src/symbolizer/arrivals.h \
 	src/symbolizer/code-names.c src/symbolizer/code-names.h \
+	src/symbolizer/counted.c src/symbolizer/counted.h \
 	src/symbolizer/debug-show.c src/symbolizer/debug-show.h \
 	src/symbolizer/file-compare.c src/symbolizer/file-compare.h \
 	src/symbolizer/file-names.c src/symbolizer/file-names.h \
@@ -31,3 +33,7 @@ check_PROGRAMS += tests/unit/test-namer
 tests_unit_test_namer_SOURCES = tests/unit/test-namer.c tests/unit/test.h
 tests_unit_test_namer_LDADD = libsymbolizer.a libprocess.a libsymbolize.a libprofile.a libutil.a \
 	$(SYMBOLIZE_LIBS)
+
+check_PROGRAMS += tests/unit/test-arrivals
+tests_unit_test_arrivals_SOURCES = tests/unit/test-arrivals.c tests/unit/test.h
+tests_unit_test_arrivals_LDADD = libsymbolizer.a

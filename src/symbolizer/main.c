@@ -2,7 +2,8 @@
 /*
  * The symbolizer: windows in, names found, and either OTLP payloads out (the daemon) or one profile
  * rendered at the end (a capture). It reads symbol tables that strangers wrote and may die of them;
- * the profiler keeps each window until it is told that the window is settled.
+ * the profiler keeps each window until it is told that the window is settled: its payloads are with
+ * the exporter.
  *
  * The profile is kept between windows without its samples, so a frame that was named once has its
  * name when the next window brings it again; it has room for two windows, and is emptied when there
@@ -24,6 +25,8 @@
 #include "src/render/format.h"
 #include "src/render/render.h"
 #include "src/screen/wire.h"
+#include "src/symbolizer/arrivals.h"
+#include "src/symbolizer/counted.h"
 #include "src/symbolizer/debug-show.h"
 #include "src/symbolizer/live.h"
 #include "src/symbolizer/namer.h"
@@ -40,7 +43,16 @@
 #define MAX_RESOURCE   256		    /* resource attributes */
 #define AWAIT_NS       (5 * NSEC_PER_SEC)   /* of a capture's end, for debug files to come */
 #define LEAVE_NS       (10 * NSEC_PER_MSEC) /* between looks at whether all is sent */
-#define UID_BASE_SHIFT 40		    /* one profiler's files: 2^40 */
+#define SETTLE_NS      (20 * NSEC_PER_MSEC) /* between looks at what is sent */
+#define MAX_UNSETTLED  4096
+#define UID_BASE_SHIFT 40 /* one profiler's files: 2^40 */
+
+/* A window whose payloads are not all with the exporter, and what is counted with it. */
+struct unsettled {
+	uint64_t id;
+	struct sample_place end;
+	struct counted counted;
+};
 
 struct symbolizer {
 	struct role role;
@@ -48,6 +60,8 @@ struct symbolizer {
 	struct ask ask;
 	struct namer *namer;
 	struct payloads *payloads;
+	struct arrivals arrivals;
+	struct sample_place last; /* how far the profilers had come, once they have left */
 	struct profile profile;
 	struct render_info info;
 	ARRAY(const char *) resource;
@@ -58,9 +72,12 @@ struct symbolizer {
 	} outputs[PROTOCOL_MAX_OUTPUTS];
 	const struct format *output_format; /* of the next one */
 	uint32_t n_outputs;
+	ARRAY(struct unsettled) unsettled; /* in their order */
+	struct counted counted;		   /* of what is not settled */
 	struct viewer viewer;
 	struct top_table table; /* live */
-	int summary_fd, kallsyms_fd, notes_fd, profiler_sock, screen_sock, leave_timer;
+	int summary_fd, kallsyms_fd, notes_fd, profiler_sock, screen_sock, leave_timer,
+		settle_timer;
 	uint64_t uid_base;
 	bool stopping;
 	uint64_t await_until_ns; /* 0: not yet */
@@ -149,11 +166,11 @@ static int on_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samp
 	return 0;
 }
 
-/* They go with the next window. */
-static void count_dropped(struct symbolizer *s, uint64_t n_samples)
+/* It goes with the next window. */
+static void count(struct symbolizer *s, enum profile_counter c, uint64_t n)
 {
-	s->profile.counters[PROFILE_SAMPLES_DROPPED] += n_samples;
-	s->role.status->counts.counters[PROFILE_SAMPLES_DROPPED] += n_samples;
+	s->profile.counters[c] += n;
+	s->counted.counters[c] += n;
 }
 
 static uint64_t count_new_unnamed(const struct profile *p, uint32_t stack, bool *seen)
@@ -213,7 +230,7 @@ static void export_window(struct symbolizer *s)
 	uint32_t n = profile_n_samples(p);
 	int r;
 
-	count_dropped(s, payloads_take_dropped(s->payloads));
+	count(s, PROFILE_SAMPLES_DROPPED, payloads_take_dropped(s->payloads));
 	r = render_otlp(p, &s->info, NULL, on_payload, &done);
 	if (r < 0)
 		log_error("%llu of a window's %u samples cannot be encoded: %s",
@@ -221,7 +238,7 @@ static void export_window(struct symbolizer *s)
 	/* The first payload has them; without one they go with the next window. */
 	if (done.n_payloads > 0)
 		profile_clear_counters(p);
-	count_dropped(s, n - done.n_samples);
+	count(s, PROFILE_SAMPLES_DROPPED, n - done.n_samples);
 	end_window(s);
 }
 
@@ -266,47 +283,86 @@ static void show_window(struct symbolizer *s)
 	end_window(s);
 }
 
-static void take_window(struct symbolizer *s, int fd, uint64_t n_samples)
+static void take_window(struct symbolizer *s, int fd, const struct message *m,
+			const struct arrivals_gap *gaps)
 {
 	struct profile *p = &s->profile;
-	uint32_t first = p->types[0].samples.n, n_before = profile_n_samples(p), n;
-	int r = window_read(p, fd, s->uid_base);
+	uint32_t first = p->types[0].samples.n;
+	struct counted before;
+	int r;
 
+	counted_read(&before, p);
+	r = window_read(p, fd, s->uid_base);
 	if (r < 0) {
 		log_error("a window of %llu samples cannot be read: %s",
-			  (unsigned long long)n_samples, strerror(-r));
-		count_dropped(s, n_samples);
-		return;
+			  (unsigned long long)m->window.n_samples, strerror(-r));
+		counted_unreadable(p, m);
 	}
-	/* The profile has counted them itself. */
-	n = profile_n_samples(p) - n_before;
-	if (n < n_samples)
-		s->role.status->counts.counters[PROFILE_SAMPLES_DROPPED] += n_samples - n;
+	counted_missing(p, gaps);
+	counted_add_since(&s->counted, p, &before);
+	if (r < 0)
+		return;
 	namer_name(s->namer, p, first);
 	p->counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(p);
 	p->counters[PROFILE_FRAMES_PUT_OFF] = namer_n_put_off(s->namer);
+	s->counted.counters[PROFILE_FRAMES_UNNAMED] += p->counters[PROFILE_FRAMES_UNNAMED];
+	s->counted.counters[PROFILE_FRAMES_PUT_OFF] += p->counters[PROFILE_FRAMES_PUT_OFF];
 	s->role.status->counts.windows_named++;
-	s->role.status->counts.counters[PROFILE_FRAMES_PUT_OFF] +=
-		p->counters[PROFILE_FRAMES_PUT_OFF];
-	s->role.status->counts.counters[PROFILE_FRAMES_UNNAMED] +=
-		p->counters[PROFILE_FRAMES_UNNAMED];
 	if (s->setup.live)
 		show_window(s);
 	else if (!s->setup.capture)
 		export_window(s);
 }
 
-static __attribute__((noinline)) void settle(const struct symbolizer *s, uint64_t id)
+/* The page first: who dies in between is sent a window that the next one knows. */
+static __attribute__((noinline)) void settle_one(const struct symbolizer *s,
+						 const struct unsettled *u)
 {
 	struct message done = {.type = MESSAGE_WINDOW_DONE};
+	struct status_page *page = s->role.status;
 
-	done.item.id = id;
+	counted_publish(&u->counted, &page->counts);
+	page->places[(page->turn + 1) & 1] = u->end;
+	__atomic_store_n(&page->turn, page->turn + 1, __ATOMIC_RELEASE);
+	done.item.id = u->id;
 	(void)message_send(s->profiler_sock, &done, NULL, 0);
+}
+
+/* What has not left for the exporter dies with us: the profiler keeps it until then. */
+static void settle_sent(struct symbolizer *s)
+{
+	bool sent = s->setup.capture || s->setup.live || payloads_all_sent(s->payloads);
+
+	for (uint32_t i = 0; i < s->unsettled.n && sent; i++)
+		settle_one(s, &s->unsettled.items[i]);
+	if (sent)
+		array_clear(&s->unsettled);
+	loop_set_timer(s->role.loop, s->settle_timer, sent ? UINT64_MAX : SETTLE_NS);
+}
+
+static void on_settle_timer(void *ctx)
+{
+	settle_sent(ctx);
+}
+
+/* Without memory for it, it is settled as if it were sent. */
+static void settle(struct symbolizer *s, uint64_t id)
+{
+	struct unsettled now = {.id = id, .end = s->arrivals.expected, .counted = s->counted};
+	struct unsettled *u = array_push(&s->unsettled);
+
+	s->counted = (struct counted){0};
+	if (u)
+		*u = now;
+	else
+		settle_one(s, &now);
+	settle_sent(s);
 }
 
 static void on_profiler_message(void *ctx, const struct message *m, int fds[2])
 {
 	struct symbolizer *s = ctx;
+	struct arrivals_gap gaps[STATUS_MAX_EVENTS];
 
 	switch (m->type) {
 	case MESSAGE_MODULE:
@@ -325,8 +381,9 @@ static void on_profiler_message(void *ctx, const struct message *m, int fds[2])
 			       m->perf_map.pid, m->perf_map.start_time_unix_ns, TAKE_FD(fds[0]));
 		break;
 	case MESSAGE_WINDOW:
-		take_window(s, fds[0], m->item.n_samples);
-		settle(s, m->item.id);
+		if (arrivals_window(&s->arrivals, m, gaps))
+			take_window(s, fds[0], m, gaps);
+		settle(s, m->window.id);
 		break;
 	default:
 		break;
@@ -568,8 +625,17 @@ static void leave_if_done(struct symbolizer *s)
 {
 	struct message m = {.type = MESSAGE_RESULT};
 
+	struct arrivals_gap gaps[STATUS_MAX_EVENTS];
+	struct counted before;
+
 	if (!s->stopping || s->profiler_sock >= 0 || loop_exiting(s->role.loop))
 		return;
+	arrivals_end(&s->arrivals, &s->last, gaps);
+	counted_read(&before, &s->profile);
+	counted_missing(&s->profile, gaps);
+	counted_add_since(&s->counted, &s->profile, &before);
+	counted_publish(&s->counted, &s->role.status->counts);
+	s->counted = (struct counted){0};
 	/* Recorded profiles have their names. */
 	if (s->setup.capture && s->viewer.n == 0 && await_debug_files(s))
 		return;
@@ -633,15 +699,24 @@ static void reconfigure(struct symbolizer *s, const struct message *m)
 	}
 }
 
+/* The one before is dead; its last windows may still lie in its socket. */
+static void use_profiler(struct symbolizer *s, int sock)
+{
+	if (s->profiler_sock >= 0)
+		(void)role_read_messages(s->profiler_sock, INT_MAX, on_profiler_message, s);
+	disconnect_profiler(s);
+	arrivals_new_profiler(&s->arrivals);
+	s->profiler_sock = sock;
+	s->uid_base += UINT64_C(1) << UID_BASE_SHIFT;
+	(void)loop_add_fd(s->role.loop, s->profiler_sock, EPOLLIN, on_profiler, s);
+}
+
 static void on_control(void *ctx, const struct message *m, int fds[2])
 {
 	struct symbolizer *s = ctx;
 
 	if (m->type == MESSAGE_PEER && m->peer.peer == PEER_PROFILER) {
-		disconnect_profiler(s);
-		s->profiler_sock = TAKE_FD(fds[0]);
-		s->uid_base += UINT64_C(1) << UID_BASE_SHIFT;
-		(void)loop_add_fd(s->role.loop, s->profiler_sock, EPOLLIN, on_profiler, s);
+		use_profiler(s, TAKE_FD(fds[0]));
 	} else if (m->type == MESSAGE_PEER && m->peer.peer == PEER_SCREEN) {
 		(void)close_fd(s->screen_sock);
 		s->screen_sock = TAKE_FD(fds[0]);
@@ -656,6 +731,8 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 			namer_debug_file_came(s->namer, m->fetch.build_id, m->fetch.n,
 					      m->fetch.error == 0);
 		leave_if_done(s);
+	} else if (m->type == MESSAGE_PLACE) {
+		s->last = m->place;
 	} else if (m->type == MESSAGE_STOP) {
 		s->stopping = true;
 		loop_set_timer(s->role.loop, s->leave_timer, 0);
@@ -695,6 +772,7 @@ static int set_up(struct symbolizer *s)
 	share_descriptors(s, &max_files, &max_payloads);
 
 	s->ask.sock = PROTOCOL_ASK_FD;
+	s->arrivals.expected = s->setup.place;
 	s->info.version = PACKAGE_VERSION;
 	s->info.host_arch = arch_here()->name;
 	s->info.n_cpus = s->setup.n_cpus;
@@ -704,7 +782,9 @@ static int set_up(struct symbolizer *s)
 			   s->setup.view != VIEW_NONE, on_module_closed, s)) < 0 ||
 	    (r = payloads_new(&s->payloads, s->role.loop, max_payloads)) < 0 ||
 	    (r = s->leave_timer =
-		     loop_add_timer(s->role.loop, UINT64_MAX, LEAVE_NS, on_leave_timer, s)) < 0)
+		     loop_add_timer(s->role.loop, UINT64_MAX, LEAVE_NS, on_leave_timer, s)) < 0 ||
+	    (r = s->settle_timer =
+		     loop_add_timer(s->role.loop, UINT64_MAX, 0, on_settle_timer, s)) < 0)
 		return r;
 	(void)set_naming(s);
 	namer_set_kernel(s->namer, TAKE_FD(s->kallsyms_fd), TAKE_FD(s->notes_fd));
@@ -714,6 +794,7 @@ static int set_up(struct symbolizer *s)
 int role_symbolizer_main(void)
 {
 	struct symbolizer s = {.resource = ARRAY_INIT(2 * MAX_RESOURCE),
+			       .unsettled = ARRAY_INIT(MAX_UNSETTLED),
 			       .summary_fd = -EBADF,
 			       .kallsyms_fd = -EBADF,
 			       .notes_fd = -EBADF,
@@ -740,6 +821,7 @@ int role_symbolizer_main(void)
 	viewer_deinit(&s.viewer);
 	clear_resource(&s);
 	array_deinit(&s.resource);
+	array_deinit(&s.unsettled);
 	free((void *)s.info.host_name);
 	free((void *)s.info.host_id);
 	free((void *)s.info.kernel_release);

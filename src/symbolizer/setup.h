@@ -20,6 +20,7 @@ struct setup_symbolizer {
 	uint64_t profile_bytes; /* the profile in memory: one window of the daemon, all of a capture
 				 */
 	uint64_t window_ns;	/* from one window to the next; 0: all frames get their names */
+	struct sample_place place; /* where the next window begins */
 	uint32_t max_open_files, n_cpus, terminal_width;
 	bool capture; /* record: one profile, rendered at the end; else OTLP per window */
 	bool live;    /* top: a table per window for the screen */

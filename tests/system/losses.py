@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: src/sample src/broker src/process src/profiler src/symbolizer src/exporter
+"""Nothing is lost in silence, whoever dies: the profiler and the symbolizer are killed again and again while page
+faults are recorded, each one. What is kept and what is told to be lost are what the kernel counted, to the last one.
+The same of the daemon and its exporter: what was read from the rings came to the receiver, or is told to it.
+LOSSES_SEED=N repeats a run's moments. Needs root."""
+import ctypes
+import os
+import random
+import re
+import signal
+import struct
+import subprocess
+import time
+
+import otlp
+import rig
+from sink import Sink
+
+PAGES, MS, ROUNDS = 60, 5, 400
+KILLS = 6
+SYS_PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
+
+
+class Counter:
+    """The kernel's own count of a process's page faults, without any ring."""
+
+    def __init__(self, pid):
+        attr = struct.pack("<IIQ", 1, 112, 2).ljust(112, b"\0")  # PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS
+        self.fd = ctypes.CDLL(None, use_errno=True).syscall(SYS_PERF_EVENT_OPEN, attr, pid, -1, -1, 8)
+        if self.fd < 0:
+            rig.fail(f"perf_event_open: {os.strerror(ctypes.get_errno())}")
+
+    def read(self):
+        return struct.unpack("<Q", os.read(self.fd, 8))[0]
+
+
+def counted(text, name):
+    """A number of the summary."""
+    m = re.search(rf"^ *{re.escape(name)} +([\d,]+)( |$)", text, re.M)
+    return int(m[1].replace(",", "")) if m else 0
+
+
+def n_samples(name):
+    with open(name, encoding="utf-8") as f:
+        return sum(" page-faults:" in x for x in f)
+
+
+def child(pid, role):
+    return next((c for c in rig.children_of(pid) if rig.comm_of(c) == rig.ROLES[role]), 0)
+
+
+def kill_often(p, roles, target):
+    """Each time another one than before, at a moment of chance; how often until the target is done."""
+    killed = {role: {0} for role in roles}
+    for _ in range(KILLS):
+        role = random.choice(roles)
+        pid = rig.wait_for(f"another {role}", lambda: (lambda c: c if c not in killed[role] else 0)(child(p.pid, role)), 60)
+        time.sleep(random.uniform(0, 0.4))
+        if target.poll() is not None:
+            break
+        os.kill(pid, signal.SIGKILL)
+        killed[role].add(pid)
+    return sum(len(x) - 1 for x in killed.values())
+
+
+def capture(directory, roles):
+    """What is told of a capture under fire, and what the kernel counted."""
+    name = rig.path("faults.perf.txt")
+    target = rig.start([os.path.join(directory, "counted"), "both", str(PAGES), str(MS), str(ROUNDS)],
+                       stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    rig.wait_for("it waits", lambda: rig.comm_of(target.pid) == "counted" and state(target.pid) == "S")
+    p = rig.start([rig.perfwalk(), "record", "-p", str(target.pid), "-e", "page-faults", "-o", name],
+                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    err = p.stderr.readline()
+    rig.check("recording" in err, err.strip())
+    counter = Counter(target.pid)
+    target.stdin.write("\n")
+    target.stdin.close()
+    n = kill_often(p, roles, target)
+    target.wait(120)
+    out, err = p.communicate(timeout=120)
+    rig.check(p.returncode == 0, f"record ends with {p.returncode} after {n} kills of {' and '.join(roles)}")
+    return out, n_samples(name), counter.read(), n
+
+
+def state(pid):
+    with open(f"/proc/{pid}/stat", encoding="utf-8") as f:
+        return f.read().rsplit(")", 1)[1].split()[0]
+
+
+def check_sum(directory, roles):
+    out, kept, truth, n = capture(directory, roles)
+    told = {name: counted(out, name) for name in ("lost", "lost with a process", "dropped")}
+    rig.check(n >= 3 and kept + sum(told.values()) == truth,
+              f"{' and '.join(roles)}: {kept} kept, {told}, of {truth}: {truth - kept - sum(told.values())} are missing")
+
+
+# ---- The daemon ----
+
+
+def ctl(daemon, *words):
+    r = subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, *words], capture_output=True, text=True, check=False)
+    return r.stdout if r.returncode == 0 else None
+
+
+def status(daemon):
+    text = rig.wait_for("an answer", lambda: ctl(daemon, "status", "--all"))
+    return dict(x.split(" ", 1) for x in text.splitlines() if " " in x)
+
+
+def received(sink):
+    """Samples, and what the payloads tell of losses. One that came twice (its exporter died before it knew that it
+    had come) is counted once."""
+    sums = dict.fromkeys(("samples_lost", "samples_lost_with_process", "samples_dropped", "kept"), 0)
+    for body in set(sink.payloads()):
+        view = otlp.View(otlp.decode(body))
+        sums["kept"] += sum(x[3] for x in view.samples())
+        for profile in (p for rp in view.message.resource_profiles for sp in rp.scope_profiles for p in sp.profiles):
+            for k, v in view.table_attributes(profile.attribute_indices).items():
+                if k.removeprefix("perfwalk.") in sums:
+                    sums[k.removeprefix("perfwalk.")] += v
+    return sums
+
+
+def daemon(roles):
+    with Sink() as sink:
+        d = rig.Daemon(f"""
+[profiler]
+samples_per_second = 499
+reporter_interval = 1s
+[export:sink]
+endpoint = {sink.endpoint}
+""", name="-".join(roles))
+        d.wait_up()
+        sink.wait_for(1)
+        for _ in range(KILLS):
+            pid = rig.wait_for("its processes", lambda: d.role(random.choice(roles)), 60)
+            time.sleep(random.uniform(0, 0.4))
+            os.kill(pid, signal.SIGKILL)
+            rig.wait_for("another one", lambda: pid not in rig.children_of(d.pid), 60)
+        d.wait_up(60)
+        rig.wait_for("a pause", lambda: ctl(d, "pause") is not None)
+        rig.wait_for("what is left", lambda: ctl(d, "flush") is not None, 60)
+        told = status(d)
+        truth = int(told["samples"]) - int(told["samples_filtered"])
+        sums = rig.wait_for("all of it", lambda: (lambda s: s if s["kept"] + s["samples_lost_with_process"] +
+                                                  s["samples_dropped"] >= truth else None)(received(sink)), 20)
+        rig.check(sums["kept"] + sums["samples_lost_with_process"] + sums["samples_dropped"] == truth,
+                  f"{' and '.join(roles)}: the receiver has {sums} of {truth}")
+        for name in ("samples_lost", "samples_lost_with_process", "samples_dropped"):
+            rig.check(sums[name] == int(told[name]), f"ctl status says the same: {name} {told[name]}")
+        rig.check(d.stop()[0] == 0, "it leaves with 0")
+
+
+def main():
+    rig.need_root()
+    seed = int(os.environ.get("LOSSES_SEED", time.time_ns() % 1000000))
+    random.seed(seed)
+    rig.say(f"LOSSES_SEED={seed}")
+    directory = rig.build_workloads("counted")
+    check_sum(directory, ["profiler"])
+    check_sum(directory, ["symbolizer"])
+    check_sum(directory, ["profiler", "symbolizer"])
+    rig.start([os.path.join(directory, "counted"), "threads"], stdout=subprocess.DEVNULL)
+    for roles in (["profiler"], ["symbolizer"], ["exporter"], ["profiler", "symbolizer"]):
+        daemon(roles)
+
+
+rig.run(main)
