@@ -25,6 +25,9 @@ int opener_resolve_by_hand(int root, const char *path, uint64_t resolve);
 bool opener_device_blocks(uint32_t pid, uint32_t major, uint32_t minor);
 bool opener_path_blocks(uint32_t pid, const char *path);
 bool opener_root_blocks(uint32_t pid);
+/* Whether a path of ours leads over FUSE, or over a filesystem whose server may be away (NFS and its
+ * kin), or that is mounted when somebody looks at it (autofs). */
+bool opener_path_may_wait(const char *path);
 /* Whether that process has the mounts that we have. */
 bool opener_mounts_are_ours(uint32_t pid);
 /* What is known of mount tables, for a second at most, is not known any more. */

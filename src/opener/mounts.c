@@ -27,6 +27,7 @@
 struct mount_point {
 	unsigned int major, minor;
 	char *path;
+	bool is_fuse; /* else another one with a server */
 };
 
 /* The table as a process sees it: one namespace and one root. */
@@ -36,7 +37,7 @@ struct mounts {
 	bool gone;	/* the process has none */
 	bool too_long;	/* there may be more */
 	bool root_fuse; /* of the process */
-	ARRAY(struct mount_point) fuse;
+	ARRAY(struct mount_point) points;
 };
 
 static struct {
@@ -86,6 +87,19 @@ static bool parse_line(const char *line, struct mount_line *ret)
 	return true;
 }
 
+/* Those whose files come from elsewhere, or are mounted when somebody looks at them. */
+static bool is_remote(const char *type)
+{
+	static const char *const types[] = {"autofs ", "nfs ",	"nfs4 ", "cifs ",  "smb3 ",
+					    "9p ",     "ceph ", "afs ",	 "lustre "};
+
+	for (size_t i = 0; i < ARRAY_SIZE(types); i++) {
+		if (strncmp(type, types[i], strlen(types[i])) == 0)
+			return true;
+	}
+	return false;
+}
+
 static void add_line(struct mounts *m, const char *line)
 {
 	struct mount_line l;
@@ -98,13 +112,13 @@ static void add_line(struct mounts *m, const char *line)
 	/* A later mount on / hides an earlier one. */
 	if (l.n_point == 1 && *l.point == '/')
 		m->root_fuse = fuse;
-	if (!fuse)
+	if (!fuse && !is_remote(l.type))
 		return;
-	p = array_push(&m->fuse);
+	p = array_push(&m->points);
 	if (p)
-		*p = (struct mount_point){l.major, l.minor, strndup(l.point, l.n_point)};
+		*p = (struct mount_point){l.major, l.minor, strndup(l.point, l.n_point), fuse};
 	if (!p || !p->path) {
-		m->fuse.n -= p != NULL;
+		m->points.n -= p != NULL;
 		m->too_long = true;
 		return;
 	}
@@ -161,10 +175,10 @@ static void read_link(uint32_t pid, const char *name, char *ret, size_t size)
 
 static void forget(struct mounts *m)
 {
-	for (uint32_t i = 0; i < m->fuse.n; i++)
-		free(m->fuse.items[i].path);
-	array_deinit(&m->fuse);
-	*m = (struct mounts){.fuse.max = UINT16_MAX};
+	for (uint32_t i = 0; i < m->points.n; i++)
+		free(m->points.items[i].path);
+	array_deinit(&m->points);
+	*m = (struct mounts){.points.max = UINT16_MAX};
 }
 
 /* Until the next call. pid 0: ours. */
@@ -201,23 +215,41 @@ bool opener_device_blocks(uint32_t pid, uint32_t major, uint32_t minor)
 	if (major || !minor)
 		return false;
 	m = mounts_of(pid);
-	for (uint32_t i = 0; i < m->fuse.n; i++) {
-		if (m->fuse.items[i].major == major && m->fuse.items[i].minor == minor)
+	for (uint32_t i = 0; i < m->points.n; i++) {
+		if (m->points.items[i].is_fuse && m->points.items[i].major == major &&
+		    m->points.items[i].minor == minor)
 			return true;
 	}
 	return m->too_long;
+}
+
+static bool lies_below(const char *path, const char *point)
+{
+	size_t n = strlen(point);
+
+	return strncmp(path, point, n) == 0 &&
+	       (path[n] == '/' || path[n] == '\0' || point[n - 1] == '/');
 }
 
 bool opener_path_blocks(uint32_t pid, const char *path)
 {
 	const struct mounts *m = mounts_of(pid);
 
-	for (uint32_t i = 0; i < m->fuse.n; i++) {
-		const char *point = m->fuse.items[i].path;
-		size_t n = strlen(point);
+	for (uint32_t i = 0; i < m->points.n; i++) {
+		if (m->points.items[i].is_fuse && lies_below(path, m->points.items[i].path))
+			return true;
+	}
+	return m->gone || m->too_long;
+}
 
-		if (strncmp(path, point, n) == 0 &&
-		    (path[n] == '/' || path[n] == '\0' || point[n - 1] == '/'))
+bool opener_path_may_wait(const char *path)
+{
+	const struct mounts *m = mounts_of(0);
+
+	for (uint32_t i = 0; i < m->points.n; i++) {
+		/* All of a host without a disk is on one. */
+		if (strcmp(m->points.items[i].path, "/") != 0 &&
+		    lies_below(path, m->points.items[i].path))
 			return true;
 	}
 	return m->gone || m->too_long;

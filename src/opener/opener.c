@@ -4,9 +4,10 @@
  *
  * A path of a profiled process may be a FIFO (open blocks), a device (open has side effects), a
  * symlink out of its container, or a file on a FUSE mount whose server never answers (open and
- * even fstat hang, unkillably). So: O_PATH first, which opens nothing; fstat of that must say
+ * even fstat hang, unkillably). So: O_PATH first, which opens nothing; statx of that must say
  * regular file; the mount must not be FUSE; then a real open through /proc/self/fd of the very
- * same inode. Paths are resolved inside the process's own root (resolve.c).
+ * same inode. Paths are resolved inside the process's own root (resolve.c). What hangs in spite of
+ * all that hangs in a process of its own (helper.c).
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -68,13 +69,30 @@ int opener_cgroup(uint32_t tid)
 	return opener_open_proc(tid, "cgroup", O_RDONLY);
 }
 
+/* As fstat(), with what is known here already: no server is asked. */
+static int stat_cached(int fd, struct stat *ret)
+{
+	struct statx x;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &x) < 0)
+		return fstat(fd, ret) < 0 ? -errno : 0; /* before Linux 4.11 */
+	*ret = (struct stat){.st_dev = makedev(x.stx_dev_major, x.stx_dev_minor),
+			     .st_ino = x.stx_ino,
+			     .st_mode = x.stx_mode,
+			     .st_nlink = x.stx_nlink,
+			     .st_uid = x.stx_uid,
+			     .st_gid = x.stx_gid,
+			     .st_size = (off_t)x.stx_size};
+	return 0;
+}
+
 int opener_reopen_regular(int path_fd, struct stat *ret_st)
 {
 	char link[32];
-	int fd;
+	int fd, r = stat_cached(path_fd, ret_st);
 
-	if (fstat(path_fd, ret_st) < 0)
-		return -errno;
+	if (r < 0)
+		return r;
 	if (!S_ISREG(ret_st->st_mode))
 		return -EINVAL;
 	if (ret_st->st_size > MAX_FILE_BYTES)
@@ -161,8 +179,12 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret)
 		const uint32_t others[] = {ask->ask_file.alternate_pid, 0};
 
 		for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
-			int other =
-				i == 0 && !others[i] ? -ENOENT : open_in_root(others[i], ask, &st);
+			int other = -ENOENT;
+
+			/* In our root the path of a stranger may mean something else, and lead into
+			 * what its process never saw. */
+			if (others[i] || (i == 1 && !opener_path_may_wait(ask->ask_file.path)))
+				other = open_in_root(others[i], ask, &st);
 
 			if (other >= 0) {
 				fd = other;
