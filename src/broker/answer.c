@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include "src/broker/answer.h"
+#include "src/opener/helper.h"
 #include "src/opener/opener.h"
 #include "src/process/file-identity.h"
 #include "util/cleanup.h"
@@ -28,7 +29,7 @@ static int open_cgroup(const struct answer_sources *s, const struct message *ask
 static int open_perf_map(const struct answer_sources *s, const struct message *ask,
 			 struct message *ret)
 {
-	return opener_perf_map(ask->ask_pid.pid);
+	return opener_helper_open(s->helper, ask);
 }
 
 static int open_container(const struct answer_sources *s, const struct message *ask,
@@ -42,26 +43,20 @@ static int open_container(const struct answer_sources *s, const struct message *
 static int open_mapped_file(const struct answer_sources *s, const struct message *ask,
 			    struct message *ret)
 {
-	struct file_identity id;
-
-	return opener_mapped_file(ask, &id);
+	return opener_helper_open(s->helper, ask);
 }
 
 static int open_recorded_file(const struct answer_sources *s, const struct message *ask,
 			      struct message *ret)
 {
-	struct file_identity id;
-
-	return opener_recorded_file(ask, &id);
+	return opener_helper_open(s->helper, ask);
 }
 
 static int open_debug_file(const struct answer_sources *s, const struct message *ask,
 			   struct message *ret)
 {
 	int fd = message_text_ok(ask->ask_debug_file.path, sizeof(ask->ask_debug_file.path))
-			 ? opener_debug_file(ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
-					     ask->ask_debug_file.n_build_id,
-					     ask->ask_debug_file.path)
+			 ? opener_helper_open(s->helper, ask)
 			 : -EBADMSG;
 
 	if (fd < 0 && fd != -EBADMSG && fd != -EINVAL && s->debug_file)
@@ -73,7 +68,7 @@ static int open_split_file(const struct answer_sources *s, const struct message 
 			   struct message *ret)
 {
 	return message_text_ok(ask->ask_split_file.path, sizeof(ask->ask_split_file.path))
-		       ? opener_split_file(ask->ask_split_file.path)
+		       ? opener_helper_open(s->helper, ask)
 		       : -EBADMSG;
 }
 

@@ -17,6 +17,7 @@
 struct answer_sources {
 	const struct strikes *strikes; /* files that the asking child does not read for now */
 	struct time_share *share;      /* of the clock, for files of strangers */
+	struct opener_helper *helper;  /* which opens them */
 	/* A recording is read in the place of the host: files that it names may be asked for by
 	 * their paths. */
 	bool recording;

@@ -23,6 +23,7 @@
 #include "src/broker/answer.h"
 #include "src/broker/strikes-file.h"
 #include "src/broker/supervisor.h"
+#include "src/opener/helper.h"
 #include "src/process/status-page.h"
 #include "util/clock.h"
 #include "util/fdmsg.h"
@@ -75,6 +76,7 @@ struct supervisor {
 	uint32_t leaving; /* kinds, of supervisor_leave() */
 	struct strikes strikes;
 	struct time_share opener_share;
+	struct opener_helper *helper;
 	struct answer_sources sources;
 };
 
@@ -164,9 +166,12 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 	s->strikes.period_ns =
 		callbacks->set_aside_ns ? callbacks->set_aside_ns : STRIKES_PERIOD_NS;
 	s->opener_share.percent = OPENER_PERCENT;
+	if (opener_helper_new(&s->helper) < 0)
+		return -ENOMEM;
 	s->sources = (struct answer_sources){
 		.strikes = &s->strikes,
 		.share = &s->opener_share,
+		.helper = s->helper,
 		.recording = callbacks->recording,
 		.other = callbacks->answer,
 		.debug_file = callbacks->debug_file,
@@ -221,6 +226,7 @@ struct supervisor *supervisor_free(struct supervisor *s)
 		if (c->status)
 			(void)munmap(c->status, sizeof(*c->status));
 	}
+	opener_helper_free(s->helper);
 	free(s->children);
 	(void)close_fd(s->exe_fd);
 	free(s);

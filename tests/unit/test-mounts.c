@@ -13,7 +13,11 @@
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
+#include <time.h>
 
+#include <linux/fuse.h>
+
+#include "src/opener/helper.h"
 #include "src/opener/internal.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -22,6 +26,7 @@
 struct shared {
 	struct message on_tmpfs, on_disk; /* files that it has mapped */
 	bool has_disk;
+	pid_t server;
 	int order[2], done[2]; /* pipes: a letter of what to do, and that it is done */
 };
 
@@ -66,15 +71,40 @@ static void mount_many(const char *tmpfs)
 		CHECK_INT(mount(from, from, NULL, MS_BIND, NULL), ==, 0);
 }
 
-/* A filesystem whose server never says a word. */
+/* Answers the greeting, takes all that is asked, and says no more. */
+__attribute__((noreturn)) static void serve_silently(int fd)
+{
+	static char request[1 << 17];
+	const struct fuse_in_header *in = (const void *)request;
+	struct {
+		struct fuse_out_header header;
+		struct fuse_init_out init;
+	} out = {.header = {.len = sizeof(out)},
+		 .init = {.major = 7, .minor = 23, .max_write = 4096}};
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (read(fd, request, sizeof(request)) > 0) {
+		out.header.unique = in->unique;
+		if (in->opcode == FUSE_INIT)
+			(void)!write(fd, &out, sizeof(out));
+	}
+	_exit(0);
+}
+
 static bool mount_silent(const char *point)
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	char options[64];
 
 	(void)snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
-	return fd >= 0 && mkdir(point, 0700) == 0 &&
-	       mount("silent", point, "fuse", MS_NOSUID | MS_NODEV, options) == 0;
+	if (fd < 0 || mkdir(point, 0700) < 0 ||
+	    mount("silent", point, "fuse", MS_NOSUID | MS_NODEV, options) < 0)
+		return false;
+	shared->server = fork();
+	if (shared->server == 0)
+		serve_silently(fd);
+	(void)close(fd);
+	return shared->server > 0;
 }
 
 static void in_the_child(void)
@@ -121,6 +151,8 @@ static void remove_all(void)
 	char path[256];
 
 	(void)snprintf(path, sizeof(path), "%s/disk", dir);
+	(void)unlink(path);
+	(void)snprintf(path, sizeof(path), "%s/own", dir);
 	(void)unlink(path);
 	(void)snprintf(path, sizeof(path), "%s/tmpfs", dir);
 	(void)rmdir(path);
@@ -194,6 +226,52 @@ static void test_a_silent_server(void)
 	CHECK_INT(opened(&shared->on_tmpfs), ==, 0);
 }
 
+static void short_sleep(void)
+{
+	const struct timespec t = {.tv_nsec = 20 * NSEC_PER_MSEC};
+
+	(void)nanosleep(&t, NULL);
+}
+
+/* Whoever opens a file there waits for ever, in a way that the mount table does not tell. */
+static void test_a_helper_that_is_stuck(void)
+{
+	struct message ask = shared->on_disk, own;
+	struct opener_helper *h = NULL;
+	char path[256];
+	int r;
+
+	if (!shared->server)
+		return;
+	/* A place where nothing is mapped, so the path is tried, and a device that is none of
+	 * FUSE's. */
+	ask.ask_file.start = 0x1000;
+	ask.ask_file.end = 0x2000;
+	ask.ask_file.major = 8;
+	ask.ask_file.minor = 1;
+	(void)snprintf(ask.ask_file.path, sizeof(ask.ask_file.path), "%s/tmpfs/silent fs/x", dir);
+	(void)snprintf(path, sizeof(path), "%s/own", dir);
+	map_file(path, &own);
+
+	CHECK_INT(opener_helper_new(&h), ==, 0);
+	CHECK_INT(opener_helper_open(h, &ask), ==, -ETIMEDOUT);
+	CHECK_INT(opener_helper_open(h, &ask), ==, -ENOTSUP);
+	/* Others go on; one that this host has no time for is asked again. */
+	while ((r = opener_helper_open(h, &own)) == -ETIMEDOUT || r == -ENOTSUP)
+		short_sleep();
+	CHECK_INT(r, >=, 0);
+	(void)close(r);
+	CHECK_INT(opener_helper_open(h, &ask), ==, -ENOTSUP);
+
+	/* With the server the wait ends: the same may be asked for again. */
+	CHECK_INT(kill(shared->server, SIGKILL), ==, 0);
+	while ((r = opener_helper_open(h, &ask)) == -ENOTSUP || r == -ETIMEDOUT)
+		short_sleep();
+	CHECK_INT(r, <, 0);
+	opener_helper_free(h);
+	CHECK_INT(unlink(path), ==, 0);
+}
+
 static void test_too_many_mounts(void)
 {
 	uint64_t before, begin, seconds;
@@ -242,6 +320,7 @@ int main(void)
 	}
 	RUN(test_ordinary_mounts);
 	RUN(test_a_silent_server);
+	RUN(test_a_helper_that_is_stuck);
 	RUN(test_too_many_mounts);
 	(void)close(shared->order[1]);
 	CHECK_INT(waitpid(child, NULL, 0), ==, child);
