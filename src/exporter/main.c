@@ -35,6 +35,7 @@ struct exporter_role {
 	int spool_fd, store_fd;
 	struct store *store; /* NULL: none */
 	int symbolizer_sock, timer;
+	uint64_t next_order; /* payloads of a lower one have come */
 	bool stopping;
 };
 
@@ -208,6 +209,13 @@ static void on_payload(void *ctx, const struct message *m, int fds[2])
 		(void)close_fd(fds[0]);
 		return;
 	}
+	/* The symbolizer before had sent it and died before it was settled. */
+	if (m->item.order < e->next_order) {
+		(void)close_fd(fds[0]);
+		on_done(e, m->item.id);
+		return;
+	}
+	e->next_order = m->item.order + 1;
 	if (e->store)
 		(void)store_put(e->store, fds[0], m->item.n_samples); /* it says what it loses */
 	if (!e->exporter) {

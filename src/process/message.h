@@ -292,6 +292,7 @@ struct message {
 			uint64_t id;
 			uint64_t n_samples; /* payload */
 			uint64_t made_ns;   /* payload: when, by the monotonic clock */
+			uint64_t order;	    /* payload: see payloads_push() */
 		} item;			    /* window done, module gone, payload, payload done */
 		struct {
 			uint64_t id;

@@ -53,6 +53,11 @@ bool arrivals_window(struct arrivals *a, const struct message *m, struct arrival
 	return true;
 }
 
+uint64_t arrivals_n_samples(const struct arrivals *a)
+{
+	return n_samples(&a->expected);
+}
+
 void arrivals_end(struct arrivals *a, const struct sample_place *end, struct arrivals_gap *ret)
 {
 	for (int i = 0; i < STATUS_MAX_EVENTS; i++)

@@ -45,6 +45,7 @@
 #define LEAVE_NS       (10 * NSEC_PER_MSEC) /* between looks at whether all is sent */
 #define SETTLE_NS      (20 * NSEC_PER_MSEC) /* between looks at what is sent */
 #define MAX_UNSETTLED  4096
+#define PARTS_SHIFT    16		    /* payloads of a window */
 #define UID_BASE_SHIFT 40 /* one profiler's files: 2^40 */
 
 /* A window whose payloads are not all with the exporter, and what is counted with it. */
@@ -155,7 +156,9 @@ static int on_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samp
 {
 	struct export_progress *done = ctx;
 	struct status_counts *counts = &done->symbolizer->role.status->counts;
-	int r = payloads_push(done->symbolizer->payloads, bytes, n, n_samples);
+	uint64_t window = arrivals_n_samples(&done->symbolizer->arrivals);
+	int r = payloads_push(done->symbolizer->payloads, bytes, n, n_samples,
+			      window << PARTS_SHIFT | done->n_payloads);
 
 	if (r < 0)
 		return r;

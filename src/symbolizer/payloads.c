@@ -21,12 +21,18 @@ static int send_to(int sock, const struct outbox_entry *e)
 	m.item.id = e->id;
 	m.item.n_samples = e->n_samples;
 	m.item.made_ns = e->made_ns;
+	m.item.order = *(const uint64_t *)e->more;
 	return message_send(sock, &m, &e->fd, 1);
 }
 
 static int on_send(void *ctx, int sock, struct outbox_entry *e)
 {
 	return send_to(sock, e);
+}
+
+static void on_forget(void *ctx, struct outbox_entry *e)
+{
+	free(e->more);
 }
 
 static void on_dropped(void *ctx, const struct outbox_entry *e)
@@ -43,6 +49,7 @@ int payloads_new(struct payloads **ret, struct loop *loop, uint32_t max)
 	struct payloads *p = calloc(1, sizeof(*p));
 	const struct outbox_callbacks callbacks = {
 		.send = on_send,
+		.forget = on_forget,
 		.dropped = on_dropped,
 		.done = MESSAGE_PAYLOAD_DONE,
 		.ctx = p,
@@ -103,18 +110,23 @@ static int seal(const void *bytes, size_t n)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_samples)
+int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_samples,
+		  uint64_t order)
 {
+	_cleanup_free_ uint64_t *more = malloc(sizeof(*more));
+	_cleanup_close_ int fd = seal(bytes, n);
 	const struct outbox_entry *e;
-	int fd = seal(bytes, n);
 
 	if (fd < 0)
 		return fd;
-	e = outbox_push(p->outbox, fd, n, n_samples, NULL);
-	if (!e) {
-		(void)close_fd(fd);
+	if (!more)
 		return -ENOMEM;
-	}
+	*more = order;
+	e = outbox_push(p->outbox, fd, n, n_samples, more);
+	if (!e)
+		return -ENOMEM;
+	(void)TAKE_FD(fd);
+	(void)TAKE_PTR(more);
 	if (p->mirror_sock >= 0 && send_to(p->mirror_sock, e) == -EPIPE)
 		p->mirror_sock = close_fd(p->mirror_sock);
 	return 0;
