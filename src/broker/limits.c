@@ -9,7 +9,8 @@
 #include "src/profiler/setup.h"
 #include "src/symbolizer/setup.h"
 
-#define DATA_BYTES (UINT64_C(256) << 20) /* tables of processes, files and threads */
+#define PAYLOAD_FILE_BYTES (UINT64_C(128) << 20) /* they are of 4M each; tables of top */
+#define DATA_BYTES	   (UINT64_C(256) << 20) /* tables of processes, files and threads */
 /* So much of its address space may be no file. By default that is below the unit's MemoryMax: what
  * a hostile file makes the symbolizer allocate is refused before the kernel kills somebody. */
 #define SYMBOLIZER_DATA(address_space) ((address_space) / 8 * 3)
@@ -24,6 +25,8 @@ void broker_limit_profiler(const void *ctx, struct privileges *ret)
 	for (uint32_t i = 0; i < b->options.n_events; i++)
 		n_rings += 3 * b->events[i].cpus.n;
 	ret->max_data = 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES;
+	/* What a window is made of is in that memory as well. */
+	ret->max_file_bytes = 4 * c->window_memory_bytes;
 	ret->max_open_files =
 		c->max_open_files + HANDOVER_MAX_WINDOWS + n_rings + SETUP_OTHER_DESCRIPTORS;
 }
@@ -38,6 +41,7 @@ void broker_limit_symbolizer(const void *ctx, struct privileges *ret)
 	} else {
 		ret->max_address_space = c->symbolizer_memory_bytes;
 		ret->max_data = SYMBOLIZER_DATA(c->symbolizer_memory_bytes);
+		ret->max_file_bytes = PAYLOAD_FILE_BYTES;
 	}
 	ret->max_open_files = c->max_open_files + CODE_NAMES_MAX_DESCRIPTORS + PAYLOADS_MAX +
 			      SETUP_OTHER_DESCRIPTORS;
@@ -50,12 +54,14 @@ void broker_limit_exporter(const void *ctx, struct privileges *ret)
 	for (size_t i = 0; i < c->n_exports; i++)
 		ret->max_data +=
 			2 * c->exports[i].max_queue_bytes; /* as they came, and compressed */
-	ret->no_tasks = false;				   /* names are resolved in threads */
 }
 
 void broker_limit_fetcher(const void *ctx, struct privileges *ret)
 {
-	ret->no_tasks = false; /* as in the exporter */
+	const struct config *c = ((const struct broker *)ctx)->options.config;
+
+	/* One byte more tells a file that is too large. */
+	ret->max_file_bytes = c->debuginfod_max_file_bytes + 1;
 }
 
 void broker_limit_metrics(const void *ctx, struct privileges *ret)
@@ -65,14 +71,13 @@ void broker_limit_metrics(const void *ctx, struct privileges *ret)
 
 void broker_limit(const struct broker *b, enum peer kind, struct privileges *ret)
 {
+	setup_limit(ret, kind);
 	ret->max_data = DATA_BYTES;
-	ret->no_tasks = true;
 	for (size_t i = 0; i < n_peer_rows; i++) {
 		if (peer_rows[i].kind == kind && peer_rows[i].limit)
 			peer_rows[i].limit(b, ret);
 	}
 #ifdef WITH_SANITIZERS
 	ret->max_address_space = ret->max_data = 0; /* the shadow memory is terabytes of it */
-	ret->no_tasks = false;			    /* the check for leaks has a thread */
 #endif
 }

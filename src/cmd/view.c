@@ -180,6 +180,7 @@ static void fill_setup(struct view *v)
 	s->common.seccomp = sandbox_choose_mode(SANDBOX_ERRNO);
 	s->common.landlock = true;
 	setup_choose_user(&s->common.privileges, "perfwalk");
+	setup_limit(&s->common.privileges, PEER_SYMBOLIZER);
 	s->common.privileges.max_open_files = 1024;
 #ifndef WITH_SANITIZERS
 	s->common.privileges.max_data = 2 * PROFILE_BYTES;

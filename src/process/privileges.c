@@ -2,10 +2,12 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <linux/capability.h>
@@ -70,6 +72,11 @@ bool privileges_kallsyms_need_them(int fd)
 	return m != n || memcmp(with, without, (size_t)n) != 0;
 }
 
+int privileges_leave_network(void)
+{
+	return unshare(CLONE_NEWNET) < 0 ? -errno : 0;
+}
+
 static int drop_capabilities(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -80,6 +87,15 @@ static int drop_capabilities(void)
 	return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
 }
 
+/* What is written to it may end beyond any limit: the file has grown before, or is another's. */
+static bool logs_to_file(void)
+{
+	struct stat out, err;
+
+	return (fstat(STDOUT_FILENO, &out) == 0 && S_ISREG(out.st_mode)) ||
+	       (fstat(STDERR_FILENO, &err) == 0 && S_ISREG(err.st_mode));
+}
+
 int privileges_drop(const struct privileges *p)
 {
 	int r;
@@ -87,6 +103,8 @@ int privileges_drop(const struct privileges *p)
 	(void)set_limit(RLIMIT_CORE, 0);
 	if (p->max_open_files)
 		(void)set_limit(RLIMIT_NOFILE, p->max_open_files);
+	if (p->max_file_bytes && !logs_to_file())
+		(void)set_limit(RLIMIT_FSIZE, p->max_file_bytes);
 	if (p->max_data) {
 		r = set_limit(RLIMIT_DATA, p->max_data);
 		if (r < 0)

@@ -11,6 +11,7 @@ struct privileges {
 	uint64_t
 		max_data; /* RLIMIT_DATA in bytes (heap; from 4.7 on all private memory); 0: none */
 	uint32_t max_open_files; /* RLIMIT_NOFILE; never above what we were started with */
+	uint64_t max_file_bytes; /* RLIMIT_FSIZE, of files in memory as well; 0: none */
 	uint32_t parent_pid;	 /* leave when this process does */
 	bool no_tasks;		 /* RLIMIT_NPROC 0: it starts neither processes nor threads */
 };
@@ -27,6 +28,12 @@ int privileges_find_user(const char *name, uint32_t *ret_uid, uint32_t *ret_gid,
  * dumps (raw stacks hold secrets), and sets the limits. First thing in a child. 0 or -errno.
  */
 int privileges_drop(const struct privileges *p);
+
+/*
+ * Into a network of its own that has nothing in it; sockets that are open stay in the one they were
+ * made in. Needs CAP_SYS_ADMIN, so before the rest is given up. 0 or -errno.
+ */
+int privileges_leave_network(void);
 
 /*
  * Whether /proc/kallsyms, opened by us, hides addresses from who has no capabilities and reads it.

@@ -22,7 +22,8 @@ struct role_listener {
 static void ignore_signals(void)
 {
 	/* Orders come from the broker alone: a SIGTERM to the whole service is its to answer. */
-	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGQUIT, SIGUSR1, SIGUSR2};
+	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP, SIGPIPE, SIGQUIT,
+				      SIGUSR1, SIGUSR2, SIGXFSZ /* EFBIG says it better */};
 
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
 		(void)signal(ignored[i], SIG_IGN);
@@ -47,6 +48,9 @@ static int take_setup(struct role *r, void *setup, size_t n)
 	r->seccomp = common->seccomp < SANDBOX_N_MODES ? (enum sandbox_mode)common->seccomp
 						       : SANDBOX_ERRNO;
 	e = status_page_map(status_fd, &r->status);
+	/* Without root nobody can have one; what has no socket() needs none. */
+	if (e == 0 && common->privileges.uid != (uint32_t)-1 && !sandbox_uses_network(r->who))
+		r->no_network = privileges_leave_network() == 0;
 	if (e == 0)
 		e = privileges_drop(&common->privileges);
 	if (e == 0 && common->landlock)

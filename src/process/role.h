@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* What all children do alike: take the set-up, give up privileges, wait for orders. */
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "src/process/message.h"
@@ -15,6 +16,7 @@ struct role {
 	struct loop *loop;
 	struct status_page *status;
 	enum sandbox_mode seccomp; /* wanted */
+	bool no_network;	   /* none is in reach, not even by a socket */
 	int files;		   /* rules, until role_listen(); negative: none */
 };
 

@@ -20,6 +20,12 @@ struct setup_common {
 	bool landlock;	    /* where the kernel has it */
 };
 
+/*
+ * The limits of a role that no setting changes, from one table: tasks, open files, the size of a
+ * file. What a setting decides is the caller's to put over them.
+ */
+void setup_limit(struct privileges *p, enum peer who);
+
 /* Each sends one message of a set-up down a control socket: 0 or -errno. The descriptor stays the
  * caller's; -1: none. A text that is NULL is not sent. */
 int setup_send(int control, const void *setup, size_t n, int status_fd);

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: src/process
 """What the kernel refuses to the processes of perfwalk: each but the broker has its filter of system calls,
-in every mode of the config, and samples arrive all the same."""
+in every mode of the config, limits, and no network, and samples arrive all
+the same."""
 import os
+import socket
+import subprocess
 
 import rig
 from sink import Sink
@@ -51,6 +54,68 @@ def check_modes():
             daemon.stop()
 
 
+def limits_of(pid):
+    """Name: hard limit, of /proc/PID/limits."""
+    with open(f"/proc/{pid}/limits", encoding="utf-8") as f:
+        return {line[:26].strip(): line[47:68].strip() for line in f}
+
+
+def check_limits():
+    with Sink() as sink:
+        # A log in a file would be cut off by the limit of a file's size: there it is left out.
+        daemon = rig.Daemon(config(sink), "limits", argv_prefix=["sh", "-c", 'exec "$@" >/dev/null 2>&1', "sh"])
+        roles = roles_of(daemon)
+        for name, pid in roles.items():
+            wait_filter(pid, FILTER)
+            limits = limits_of(pid)
+            network = name in ("exporter", "fetcher")
+            rig.check((limits["Max processes"] == "0") != network and limits["Max core file size"] == "0"
+                      and int(limits["Max file size"]) <= 257 << 20 and int(limits["Max data size"]) <= 1 << 30
+                      and int(limits["Max open files"]) <= 8192,
+                      f"{name}: no core, " + ("threads" if network else "no process")
+                      + f", files of at most {limits['Max file size']} bytes, {limits['Max open files']} of them, "
+                        f"{limits['Max data size']} bytes of data")
+        sink.wait_for(2, 20)
+        rig.check(daemon.roles() == roles, "which is enough")
+        daemon.stop()
+        daemon = rig.Daemon(config(sink), "log-file")
+        roles = roles_of(daemon)
+        wait_filter(roles["metrics"], FILTER)
+        rig.check(limits_of(roles["metrics"])["Max file size"] == "unlimited", "who logs to a file may write to it")
+        daemon.stop()
+
+
+def network_of(pid):
+    """The namespace, and the interfaces in it."""
+    with open(f"/proc/{pid}/net/dev", encoding="utf-8") as f:
+        return os.readlink(f"/proc/{pid}/ns/net"), {line.split(":")[0].strip() for line in f if ":" in line}
+
+
+def check_network():
+    if subprocess.run(["unshare", "-n", "true"], check=False, stderr=subprocess.DEVNULL).returncode:
+        rig.leave_out("a network namespace cannot be made here")
+        return
+    with Sink() as sink:
+        daemon = rig.Daemon(config(sink), "network")
+        roles = roles_of(daemon)
+        host = network_of(os.getpid())[0]
+        for name, pid in roles.items():
+            wait_filter(pid, FILTER)
+            namespace, interfaces = network_of(pid)
+            if name in ("exporter", "fetcher"):
+                rig.check(namespace == host, f"{name}: has the host's network")
+            else:
+                rig.check(namespace != host and interfaces <= {"lo", "tunl0", "sit0", "ip6tnl0", "gre0", "gretap0", "erspan0",
+                                                               "ip_vti0", "ip6_vti0", "ip6gre0"},
+                          f"{name}: has a network of its own, with nothing in it ({', '.join(sorted(interfaces))})")
+        sink.wait_for(1, 20)
+        with socket.socket(socket.AF_UNIX) as s:
+            s.connect(rig.path("metrics"))
+            s.sendall(b"GET /healthz HTTP/1.0\r\nHost: localhost\r\n\r\n")
+            rig.check(b" 200 " in s.recv(64), "and metrics still answers at the socket that it was given")
+        daemon.stop()
+
+
 def check_environment():
     with Sink() as sink:
         daemon = rig.Daemon(config(sink), "environment", env={**os.environ, "PERFWALK_SECCOMP": "no"})
@@ -72,6 +137,8 @@ def main():
         rig.skip("this kernel has no seccomp")
     check_modes()
     check_environment()
+    check_limits()
+    check_network()
 
 
 rig.run(main)
