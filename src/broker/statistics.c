@@ -93,6 +93,8 @@ static void add_child(const struct supervisor *s, struct peer_id who, struct sta
 	p->starts = (uint32_t)starts;
 	p->wanted = wanted;
 	p->ready = pid && supervisor_status(s, who)->ready;
+	if (p->ready)
+		p->sandbox = supervisor_status(s, who)->sandbox;
 }
 
 static void add_processes(const struct supervisor *s, struct statistics *ret)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "src/broker/internal.h"
+#include "src/process/sandbox.h"
 #include "src/process/statistics.h"
 #include "src/process/status-page.h"
 #include "src/profile/profile.h"
@@ -21,6 +22,19 @@ static void print_process(FILE *out, const struct statistics_process *p)
 		(void)fprintf(out, "%s.pid %u\n%s.memory_bytes %llu\n%s.cpu_seconds %.2f\n",
 			      p->name, p->pid, p->name, (unsigned long long)p->rss_bytes, p->name,
 			      (double)p->cpu_ns / 1e9);
+}
+
+static void print_sandbox(FILE *out, const struct statistics_process *p)
+{
+	const struct status_sandbox *s = &p->sandbox;
+
+	if (!p->pid || !p->ready)
+		return;
+	(void)fprintf(
+		out, "%s.seccomp %s\n%s.landlock %u\n%s.network %s\n%s.uid %u\n", p->name,
+		s->seccomp < SANDBOX_N_MODES ? sandbox_mode_name((enum sandbox_mode)s->seccomp)
+					     : "?",
+		p->name, s->landlock, p->name, s->no_network ? "none" : "host", p->name, s->uid);
 }
 
 static void print_debuginfod(const struct status_debuginfod *d, FILE *out)
@@ -130,6 +144,8 @@ void broker_print_status(const struct broker *b, FILE *out)
 	print_process(out, &s.processes[s.n_processes - 1]); /* the broker */
 	for (uint32_t i = 0; i + 1 < s.n_processes; i++)
 		print_process(out, &s.processes[i]);
+	for (uint32_t i = 0; i + 1 < s.n_processes; i++)
+		print_sandbox(out, &s.processes[i]);
 	if (statistics_has(&s, PEER_FETCHER))
 		print_debuginfod(&s.counts.debuginfod, out);
 	print_destinations(&s, b->options.config, out);

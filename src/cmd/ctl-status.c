@@ -191,6 +191,48 @@ static void print_store(const struct lines *l, FILE *out)
 	(void)fputc('\n', out);
 }
 
+/* A line of the processes of which a line NAME.what says value, if there are any. */
+static void print_processes(const struct lines *l, const char *what, const char *value,
+			    const char *meaning, bool *begun, FILE *out)
+{
+	bool first = true;
+
+	for (size_t i = 0; i < l->n; i++) {
+		const char *name = l->items[i].name;
+
+		if (!ends_with(name, what) || strcmp(l->items[i].value, value) != 0)
+			continue;
+		if (first)
+			(void)fprintf(out, "%-9s %s: ", *begun ? "" : "Sandbox", meaning);
+		(void)fprintf(out, "%s%.*s", first ? "" : ", ", (int)(strlen(name) - strlen(what)),
+			      name);
+		first = false;
+	}
+	if (first)
+		return;
+	(void)fputc('\n', out);
+	*begun = true;
+}
+
+/* What the kernel enforces; one process may differ from the others until it is started again. */
+static void print_sandbox(const struct lines *l, FILE *out)
+{
+	static const struct {
+		const char *what, *value, *meaning;
+	} lines[] = {
+		{".seccomp", "errno", "system calls limited (seccomp errno)"},
+		{".seccomp", "kill", "system calls limited (seccomp kill)"},
+		{".seccomp", "trap", "system calls limited (seccomp trap)"},
+		{".seccomp", "no", "system calls not limited"},
+		{".landlock", "0", "files not limited (no Landlock)"},
+		{".network", "none", "without the network"},
+	};
+	bool begun = false;
+
+	for (size_t i = 0; i < ARRAY_SIZE(lines); i++)
+		print_processes(l, lines[i].what, lines[i].value, lines[i].meaning, &begun, out);
+}
+
 static void print_cost(const struct lines *l, FILE *out)
 {
 	unsigned long long uptime = number(l, "uptime_seconds"), rss = 0, n = 0;
@@ -226,6 +268,7 @@ void ctl_status_print(char *text, time_t now, FILE *out)
 			print_destination(l, &l->items[i], out);
 	}
 	print_store(l, out);
+	print_sandbox(l, out);
 	print_cost(l, out);
 }
 
@@ -234,7 +277,8 @@ void ctl_status_print(char *text, time_t now, FILE *out)
 static void put_value(const struct status_line *line, FILE *out)
 {
 	static const char *const texts[] = {"version", "config", "event"};
-	bool text = ends_with(line->name, ".state");
+	bool text = ends_with(line->name, ".state") || ends_with(line->name, ".seccomp") ||
+		    ends_with(line->name, ".network");
 
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		text |= strcmp(line->name, texts[i]) == 0;

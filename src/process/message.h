@@ -28,7 +28,7 @@
 #define PROTOCOL_TEXT_MAX	8192
 #define PROTOCOL_BLOB_MAX	2048
 #define PROTOCOL_MAX_OUTPUTS	16
-#define PROTOCOL_STATISTICS_MAX 8640
+#define PROTOCOL_STATISTICS_MAX 9216
 
 enum message_type {
 	/* broker -> child, in order: set-up, texts, then START; set-up may be repeated on a reload

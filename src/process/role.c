@@ -5,6 +5,7 @@
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "src/process/role.h"
 #include "src/process/status-page.h"
@@ -161,13 +162,16 @@ static void confine(struct role *r)
 {
 	int e;
 
-	tzset(); /* the first date that is printed would open /etc/localtime */
+	r->status->sandbox.no_network = r->no_network;
+	r->status->sandbox.uid = (uint32_t)geteuid();
 	e = sandbox_filter_calls(r->who, r->seccomp);
 
 	if (e < 0)
 		log_warning("no seccomp filter: %s; the kernel, or the container that this runs "
 			    "in, does not let a process have one",
 			    strerror(-e));
+	else
+		r->status->sandbox.seccomp = (uint8_t)r->seccomp;
 }
 
 /* Kernels before 5.13 have none, and many are built without: that is told in the status alone. */
@@ -177,6 +181,8 @@ static void confine_files(struct role *r)
 
 	if (e < 0)
 		log_debug("no Landlock: %s", strerror(-e));
+	else
+		r->status->sandbox.landlock = (uint8_t)e;
 	r->files = close_fd(r->files);
 }
 
@@ -189,6 +195,7 @@ int role_listen(struct role *r, role_message_fn message, void *ctx)
 	e = loop_add_fd(r->loop, PROTOCOL_CONTROL_FD, EPOLLIN, on_control, &listener);
 	if (e < 0)
 		return e;
+	tzset(); /* the first date that is printed would open /etc/localtime */
 	confine_files(r);
 	confine(r);
 	r->status->ready = 1;

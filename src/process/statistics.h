@@ -29,6 +29,7 @@ struct statistics {
 		uint8_t kind;		       /* enum peer; PEER_N: the broker */
 		uint8_t wanted;		       /* 1: it is to run */
 		uint8_t ready;		       /* 1: through its start */
+		struct status_sandbox sandbox; /* once it is ready; not the broker's */
 	} processes[STATISTICS_MAX_PROCESSES]; /* n_processes: by kind and index, the broker last */
 	uint32_t n_processes;
 	uint32_t n_destinations, n_cpus, rate_hz, n_files_set_aside;

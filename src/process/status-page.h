@@ -83,6 +83,13 @@ struct status_page {
 	uint64_t job;	     /* grows with each piece of work that may not last; odd: during it */
 	uint32_t reading;    /* 1: bytes of file are being read right now */
 	uint32_t ready;	     /* the child is through its start */
+	struct status_sandbox {
+		uint8_t seccomp;    /* enum sandbox_mode */
+		uint8_t landlock;   /* its version; 0: not in force */
+		uint8_t no_network; /* 1: it is in a network of its own, with nothing in it */
+		uint8_t reserved;
+		uint32_t uid;
+	} sandbox; /* once it is ready */
 	struct status_file {
 		struct file_identity identity;
 		char path[104];

@@ -3,6 +3,8 @@
 """What the kernel refuses to the processes of perfwalk: each but the broker has its filter of system calls,
 in every mode of the config, limits, and no network, and samples arrive all
 the same."""
+import ctypes
+import json
 import os
 import socket
 import subprocess
@@ -116,6 +118,34 @@ def check_network():
         daemon.stop()
 
 
+def check_status():
+    with Sink() as sink:
+        daemon = rig.Daemon(config(sink), "status", env={**os.environ, "PERFWALK_SECCOMP": ""})
+        roles = roles_of(daemon)
+        for pid in roles.values():
+            wait_filter(pid, FILTER)
+        status = rig.wait_for("the status of all", lambda: (s := json.loads(subprocess.run(
+            [rig.perfwalk(), "ctl", "-s", daemon.control, "status", "--json"], check=True, stdout=subprocess.PIPE).stdout))
+            and all(f"{name}.seccomp" in s for name in roles) and s)
+        for name, pid in roles.items():
+            proc = rig.status_of(pid)
+            rig.check(status[f"{name}.seccomp"] == "errno" and proc["Seccomp"] == FILTER
+                      and status[f"{name}.uid"] == int(proc["Uid"].split()[1])
+                      and (status[f"{name}.network"] == "none") == (network_of(pid)[0] != network_of(os.getpid())[0])
+                      and status[f"{name}.landlock"] == max(0, landlock_version()),
+                      f"ctl status --json says of the {name} what /proc does: seccomp {status[f'{name}.seccomp']}, user "
+                      f"{status[f'{name}.uid']}, network {status[f'{name}.network']}, Landlock {status[f'{name}.landlock']}")
+        text = subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, "status"], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout
+        rig.check("Sandbox   system calls limited (seccomp errno): profiler" in text, "ctl status says it to a person")
+        rig.check("system calls not limited" not in text, "and of no process that it has none")
+        daemon.stop()
+
+
+def landlock_version():
+    return ctypes.CDLL(None, use_errno=True).syscall(444, None, 0, 1)
+
+
 def check_environment():
     with Sink() as sink:
         daemon = rig.Daemon(config(sink), "environment", env={**os.environ, "PERFWALK_SECCOMP": "no"})
@@ -139,6 +169,7 @@ def main():
     check_environment()
     check_limits()
     check_network()
+    check_status()
 
 
 rig.run(main)
