@@ -23,6 +23,7 @@
 
 #include "src/broker/events.h"
 #include "src/cmd/cmd.h"
+#include "src/process/sandbox.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 #include "util/text.h"
@@ -292,6 +293,53 @@ static void say_seccomp(const struct check *c)
 		line(OK, "seccomp", "no filter");
 }
 
+/* Not deduced: each role is taken on by a process that then tries to get out. */
+static void say_sandbox(void)
+{
+	struct sandbox_tried t = {.landlock = -ENOSYS};
+	char roles[128] = "";
+
+	if (sandbox_choose_mode(SANDBOX_ERRNO) == SANDBOX_NO) {
+		line(NOTE, "sandbox", "no system call filters: %s",
+		     sandbox_choose_mode(SANDBOX_KILL) == SANDBOX_NO && !getenv("PERFWALK_SECCOMP")
+			     ? "this build has sanitizers, which do not work under them"
+			     : "PERFWALK_SECCOMP says no");
+		return;
+	}
+	for (int who = 0; who < PEER_N; who++) {
+		size_t n = strlen(roles);
+		int r = sandbox_try((enum peer)who, &t);
+
+		if (r == 0)
+			r = t.seccomp_error;
+		if (r < 0) {
+			line(NOTE, "sandbox", "no system call filter for the %s: %s",
+			     peer_name((enum peer)who), strerror(-r));
+			fix("boot a kernel with CONFIG_SECCOMP_FILTER; in a container, its own "
+			    "filter has to allow seccomp and prctl");
+			return;
+		}
+		if (t.passed) {
+			line(BAD, "sandbox", "the filter of the %s lets %s through",
+			     peer_name((enum peer)who), sandbox_tried_name(t.passed));
+			fix("report this kernel");
+			return;
+		}
+		(void)snprintf(roles + n, sizeof(roles) - n, "%s%s", n ? ", " : "",
+			       peer_name((enum peer)who));
+	}
+	line(OK, "sandbox", "filters hold in %s", roles);
+	if (t.landlock < 0)
+		line(NOTE, "sandbox",
+		     "no Landlock (%s): files are limited by the filters and the user alone",
+		     strerror(-t.landlock));
+	else
+		line(OK, "sandbox", "Landlock (version %d) limits what each may open", t.landlock);
+	if (geteuid() != 0)
+		line(NOTE, "sandbox",
+		     "not root: all processes run as this user, none is without the network");
+}
+
 static void say_lockdown(void)
 {
 	_cleanup_close_ int fd = open("/sys/kernel/security/lockdown", O_RDONLY | O_CLOEXEC);
@@ -515,6 +563,7 @@ int check_main(int argc, char **argv)
 	say_paranoid(c);
 	say_capabilities(c);
 	say_seccomp(c);
+	say_sandbox();
 	say_lockdown();
 	say_namespaces();
 	say_proc();

@@ -13,6 +13,7 @@ libprocess_a_SOURCES = \
 	src/process/sandbox-files.c \
 	src/process/sandbox-program.c \
 	src/process/sandbox-trap.c \
+	src/process/sandbox-try.c \
 	src/process/setup.c src/process/setup.h \
 	src/process/statistics.c src/process/statistics.h \
 	src/process/status-page.c src/process/status-page.h

@@ -13,7 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "src/process/sandbox.h"
+#include "src/process/sandbox-internal.h"
 #include "util/cleanup.h"
 
 #ifndef SYS_landlock_create_ruleset
@@ -163,8 +163,8 @@ int sandbox_files_new(enum peer who)
 		.scoped = version < 6 ? 0 : SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL,
 	};
 
-	if (version < 0)
-		return version;
+	if (version < 0 || sandbox_makes_files(who))
+		return version < 0 ? version : -ENOSYS;
 	rules = (int)syscall(SYS_landlock_create_ruleset, &r,
 			     version >= 6   ? sizeof(r)
 			     : version >= 4 ? offsetof(struct ruleset, scoped)

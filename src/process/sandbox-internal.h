@@ -2,6 +2,7 @@
 #pragma once
 /* The table of system calls, and the filter that is made of it: inside of the sandbox. */
 #include <linux/filter.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -29,6 +30,8 @@ const struct sandbox_call *sandbox_calls(size_t *ret_n);
 int sandbox_program(const struct sandbox_call *calls, size_t n_calls, enum peer who,
 		    uint32_t refusal, struct sock_filter *ret, size_t max);
 
+/* Whether the role has to make files by name where it would otherwise make them in memory. */
+bool sandbox_makes_files(enum peer who);
 /* SIGSYS, which the mode "trap" makes of a refused call, names it and ends the process. */
 void sandbox_trap_calls(void);
 

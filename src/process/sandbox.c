@@ -6,12 +6,14 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "src/process/sandbox-internal.h"
 #include "src/process/sandbox.h"
+#include "util/cleanup.h"
 #include "util/log.h"
 
 /* Linux 4.14; before it the kernel takes its bits as SECCOMP_RET_KILL, which ends the thread. */
@@ -52,6 +54,19 @@ enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured)
 #endif
 }
 
+/* Before Linux 3.17 windows and payloads are files of /dev/shm, which these roles open by name. */
+bool sandbox_makes_files(enum peer who)
+{
+	int fd;
+
+	if (who != PEER_PROFILER && who != PEER_SYMBOLIZER)
+		return false;
+	fd = memfd_create("perfwalk-try", MFD_CLOEXEC);
+
+	(void)close_fd(fd);
+	return fd < 0 && errno == ENOSYS;
+}
+
 int sandbox_filter_calls(enum peer who, enum sandbox_mode mode)
 {
 	static const uint32_t refusals[SANDBOX_N_MODES] = {
@@ -67,6 +82,8 @@ int sandbox_filter_calls(enum peer who, enum sandbox_mode mode)
 
 	if (mode == SANDBOX_NO)
 		return 0;
+	if (sandbox_makes_files(who))
+		return -ENOSYS;
 	if (mode == SANDBOX_TRAP)
 		sandbox_trap_calls();
 	n = sandbox_program(calls, n_calls, who, refusals[mode], code, MAX_INSTRUCTIONS);

@@ -29,6 +29,7 @@ enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured);
 /*
  * Puts the filter of that role on this thread and all that it starts; NO_NEW_PRIVS must be set.
  * 0; -ENOSYS or -EINVAL where the kernel has no seccomp filters, or another -errno: there is none.
+ * Nor is there one before Linux 3.17 (no memfd_create) for those who then make files in /dev/shm.
  */
 int sandbox_filter_calls(enum peer who, enum sandbox_mode mode);
 
@@ -55,3 +56,19 @@ int sandbox_files_read(int rules, const char *path);
 int sandbox_files_keep(int rules, int directory);
 /* The version in force, or -errno (rules < 0: that). The descriptor stays the caller's. */
 int sandbox_files_enforce(int rules);
+
+/* What came of an attempt to get out. */
+struct sandbox_tried {
+	int32_t seccomp_error; /* 0, or -errno: there is no filter, and nothing was tried */
+	int32_t landlock;      /* its version, or -errno */
+	uint32_t passed;       /* 0: nothing got through; else see sandbox_tried_name() */
+};
+
+/*
+ * In a process of its own: takes on the filter and the rules of the role, then tries to open a file,
+ * connect, run a program, trace, signal, mount, and to get a BPF program and a perf event. 0 or
+ * -errno.
+ */
+int sandbox_try(enum peer who, struct sandbox_tried *ret);
+/* One of those that got through; NULL: none did. */
+const char *sandbox_tried_name(uint32_t passed);

@@ -6,6 +6,7 @@ the same."""
 import ctypes
 import json
 import os
+import platform
 import socket
 import subprocess
 
@@ -142,6 +143,29 @@ def check_status():
         daemon.stop()
 
 
+def check_lacking():
+    """Without seccomp(2) of Linux 3.17 and without Landlock, of 5.13."""
+    if platform.machine() != "x86_64":
+        rig.leave_out("the numbers of system calls here are x86_64's")
+        return
+    lacking = [os.path.join(rig.build_workloads("lacking"), "lacking"), "317,444"]
+    with Sink() as sink:
+        daemon = rig.Daemon(config(sink), "lacking", argv_prefix=lacking, env={**os.environ, "PERFWALK_SECCOMP": ""})
+        roles = roles_of(daemon)
+        sink.wait_for(2, 20)
+        status = json.loads(subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, "status", "--json"], check=True,
+                                           stdout=subprocess.PIPE).stdout)
+        rig.check(all(status[f"{name}.seccomp"] == "errno" and status[f"{name}.landlock"] == 0 for name in roles),
+                  "a kernel without Landlock and seccomp(2): the filters are there, and the status says what is not")
+        text = subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, "status"], check=True, stdout=subprocess.PIPE,
+                              text=True).stdout
+        rig.check("files not limited (no Landlock): profiler, symbolizer, exporter" in text, "so does ctl status")
+        rig.check(daemon.roles() == roles, "and all goes on")
+        daemon.stop()
+    p = subprocess.run([*lacking, rig.perfwalk(), "check"], stdout=subprocess.PIPE, text=True, check=False)
+    rig.check("no Landlock" in p.stdout and "filters hold in profiler" in p.stdout, "and perfwalk check")
+
+
 def landlock_version():
     return ctypes.CDLL(None, use_errno=True).syscall(444, None, 0, 1)
 
@@ -170,6 +194,7 @@ def main():
     check_limits()
     check_network()
     check_status()
+    check_lacking()
 
 
 rig.run(main)

@@ -458,6 +458,19 @@ static void test_files(void)
 	CHECK_INT(system(command), ==, 0);
 }
 
+/* What perfwalk check does. */
+static void test_try(void)
+{
+	struct sandbox_tried t;
+
+	for (int who = 0; who < PEER_N; who++) {
+		CHECK_INT(sandbox_try((enum peer)who, &t), ==, 0);
+		CHECK_INT(t.seccomp_error, ==, 0);
+		CHECK(sandbox_tried_name(t.passed) == NULL);
+	}
+	CHECK_STR(sandbox_tried_name(1), "open");
+}
+
 /* The mode for tests: the log has the name. */
 static void test_trap_names(void)
 {
@@ -493,8 +506,11 @@ int main(void)
 	RUN(test_files);
 	if (!there_are_filters())
 		SKIP("this kernel has no seccomp");
+	if (outcome(PEER_METRICS, SANDBOX_ERRNO, &attempts[0]) == 2)
+		SKIP("a process may not have a filter here");
 	RUN(test_kernel_refuses);
 	RUN(test_kernel_kills);
+	RUN(test_try);
 	RUN(test_trap_names);
 	return 0;
 }
