@@ -215,8 +215,9 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 		events_init(&b->events[i]);
 	b->spool.fd = b->store.fd = b->debug_cache.fd = -EBADF;
 	b->metrics.fd = b->ledger_fd = -EBADF;
-	b->has_user = setup_choose_user(&b->privileges, options->config->user);
-	r = broker_check_destination(b);
+	r = broker_choose_users(b);
+	if (r == 0)
+		r = broker_check_destination(b);
 	if (r < 0)
 		return r;
 	privileges_raise_open_files();

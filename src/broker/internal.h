@@ -29,11 +29,11 @@ struct broker {
 	struct broker_options options;
 	struct events events[SAMPLE_MAX_EVENTS]; /* as in options */
 	struct supervisor *supervisor;
-	char *strikes_path; /* NULL: there is none */
-	struct privileges privileges;
-	bool has_user;			    /* the one of the config, not one in its place */
-	bool *cpus;			    /* EVENTS_MAX_CPUS: which are wanted; NULL: all */
-	int cgroup_fds[BROKER_MAX_CGROUPS]; /* what the kernel itself samples only; n_cgroups */
+	char *strikes_path;		       /* NULL: there is none */
+	struct privileges privileges, network; /* network: of those who have it */
+	bool has_user;			       /* the one of the config, not one in its place */
+	bool *cpus;			       /* EVENTS_MAX_CPUS: which are wanted; NULL: all */
+	int cgroup_fds[BROKER_MAX_CGROUPS];    /* what the kernel itself samples only; n_cgroups */
 	size_t n_cgroups;
 	/* Directories of the exporter's. */
 	struct broker_state_dir {
@@ -65,6 +65,8 @@ struct broker {
 	uint64_t resized_ns;   /* when it last did */
 };
 
+/* Chooses the users of the children (users.c). 0 or -errno, told. */
+int broker_choose_users(struct broker *b);
 /* The daemon has somewhere to put its profiles: 0 or -errno, told. */
 int broker_check_destination(struct broker *b);
 /* What the config and the options say is to be sampled, into *ret. 0 or -errno, told.

@@ -17,7 +17,8 @@ libbroker_a_SOURCES = \
 	src/broker/strikes.c src/broker/strikes.h \
 	src/broker/strikes-file.c src/broker/strikes-file.h \
 	src/broker/supervisor.c src/broker/supervisor.h \
-	src/broker/targets.c
+	src/broker/targets.c \
+	src/broker/users.c
 
 check_PROGRAMS += tests/unit/test-supervisor
 tests_unit_test_supervisor_SOURCES = tests/unit/test-supervisor.c tests/unit/test.h

@@ -40,7 +40,7 @@ static const enum sandbox_mode seccomp_modes[] = {[CONFIG_SECCOMP_ERRNO] = SANDB
 static struct setup_common common_setup(const struct broker *b, enum peer kind)
 {
 	struct setup_common c = {
-		.privileges = b->privileges,
+		.privileges = sandbox_uses_network(kind) ? b->network : b->privileges,
 		.log_level = (uint32_t)log_get_level(),
 		.seccomp = sandbox_choose_mode(seccomp_modes[b->options.config->seccomp]),
 		.landlock = b->options.config->landlock};
@@ -321,6 +321,7 @@ static int send_destination(int control, const struct config_export *x)
 int broker_open_state_dir(struct broker *b, struct broker_state_dir *d, const char *path,
 			  bool shared, const char *what, const char *instead)
 {
+	const struct state_owner owner = {b->network.uid, b->network.gid, b->privileges.uid};
 	char error[512];
 
 	if (d->path && strcmp(d->path, path) == 0)
@@ -330,8 +331,7 @@ int broker_open_state_dir(struct broker *b, struct broker_state_dir *d, const ch
 	d->path = strdup(path);
 	if (!*path)
 		return -1;
-	d->fd = state_dir_open(path, b->privileges.uid, b->privileges.gid, shared, error,
-			       sizeof(error));
+	d->fd = state_dir_open(path, &owner, shared, error, sizeof(error));
 	if (d->fd < 0)
 		log_warning("%s: %s is not used: %s; %s", what, path, error, instead);
 	return d->fd;

@@ -107,6 +107,7 @@ struct config {
 	/* [process] */
 	char *control;		     /* path of the control socket; /run/perfwalk/control */
 	char *user;		     /* "perfwalk"; falls back to nobody, said in the log */
+	char *network_user;	     /* "perfwalk-net"; falls back to the one above */
 	enum config_seccomp seccomp; /* errno */
 	bool landlock;		     /* yes */
 	/* [spool] */

@@ -183,7 +183,12 @@ static const struct config_key keys[] = {
 
 	{"process", "user", CONFIG_WORD, AT(user), "perfwalk", 0, 0, 0, false,
 	 "The user that all processes but the small privileged one run as. If it does not "
-	 "exist, perfwalk uses nobody and logs this."},
+	 "exist, perfwalk uses nobody and logs this, and sends no credentials."},
+	{"process", "network_user", CONFIG_WORD, AT(network_user), "perfwalk-net", 0, 0, 0, false,
+	 "The user that the processes with the network run as: they send profiles and fetch debug "
+	 "files, own the spool, the store and the cache, and read certificates and keys. If it "
+	 "does not exist, perfwalk uses the user above. Directories and files of that user become "
+	 "this one's when it comes to exist."},
 	{"process", "seccomp", CONFIG_SECCOMP, AT(seccomp), "errno", 0, 0, 0, false,
 	 "Each of these processes may make only the system calls that its work needs; the kernel "
 	 "enforces that, and perfwalk ctl status shows it. errno: other calls fail. kill: they "

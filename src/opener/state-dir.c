@@ -52,16 +52,49 @@ static int is_empty(int fd)
 }
 
 /*
+ * Nobody's file but the former owner's changes hands, whatever name it has: it is opened, looked at
+ * and given away by one descriptor. true: all have.
+ */
+static bool give_files(int directory, uint32_t former, uint32_t uid, uint32_t gid)
+{
+	int copy = openat(directory, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *d = copy >= 0 ? fdopendir(copy) : NULL;
+	const struct dirent *e;
+	bool all = d != NULL;
+
+	while (d && (e = readdir(d))) {
+		_cleanup_close_ int fd = openat(directory, e->d_name,
+						O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+		struct stat st;
+
+		if (fd < 0 || fstat(fd, &st) < 0)
+			all &= fd < 0 && errno != EACCES;
+		else if (S_ISREG(st.st_mode) && st.st_uid == former && st.st_nlink == 1)
+			all &= fchown(fd, uid, gid) == 0;
+	}
+	if (d)
+		(void)closedir(d);
+	else
+		(void)close_fd(copy);
+	return all;
+}
+
+/*
  * Root's own directory is given away only when there is nothing in it: a path like /var/lib, set by
  * mistake, must not come to belong to perfwalk.
  */
-static int own(int fd, uint32_t uid, uint32_t gid, char *error, size_t n_error)
+static int own(int fd, const struct state_owner *owner, char *error, size_t n_error)
 {
+	uint32_t uid = owner->uid == (uint32_t)-1 ? geteuid() : owner->uid;
+	uint32_t gid = owner->gid;
 	struct stat st;
+	bool former;
 
 	if (fstat(fd, &st) < 0)
 		return say(error, n_error, -errno, "it cannot be examined");
-	if (st.st_uid != uid && (st.st_uid != geteuid() || !is_empty(fd))) {
+	former =
+		owner->former != (uint32_t)-1 && st.st_uid == owner->former && owner->former != uid;
+	if (st.st_uid != uid && !former && (st.st_uid != geteuid() || !is_empty(fd))) {
 		(void)snprintf(error, n_error,
 			       "it belongs to user %u and not to user %u, or has files of others "
 			       "in it; set another directory, or chown -R this one",
@@ -70,6 +103,10 @@ static int own(int fd, uint32_t uid, uint32_t gid, char *error, size_t n_error)
 	}
 	if ((st.st_mode & 07777) != 0700 && fchmod(fd, 0700) < 0)
 		return say(error, n_error, -errno, "its mode cannot be set to 0700");
+	/* The directory last: what was not finished is begun again. */
+	if (former && !give_files(fd, owner->former, uid, gid))
+		return say(error, n_error, -EPERM,
+			   "files in it cannot be given to perfwalk's user; chown -R it");
 	if (st.st_uid != uid && fchown(fd, uid, gid) < 0)
 		return say(error, n_error, -errno,
 			   "it cannot be given to perfwalk's user (that needs CAP_CHOWN)");
@@ -87,7 +124,7 @@ static int lock(int fd, bool shared)
 	return 0;
 }
 
-int state_dir_open(const char *path, uint32_t uid, uint32_t gid, bool shared, char *error,
+int state_dir_open(const char *path, const struct state_owner *owner, bool shared, char *error,
 		   size_t n_error)
 {
 	_cleanup_free_ char *copy = strdup(path);
@@ -107,7 +144,7 @@ int state_dir_open(const char *path, uint32_t uid, uint32_t gid, bool shared, ch
 	fd = open(copy, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0)
 		return say(error, n_error, -errno, "it cannot be opened");
-	r = own(fd, uid == (uint32_t)-1 ? geteuid() : uid, gid, error, n_error);
+	r = own(fd, owner, error, n_error);
 	if (r < 0)
 		return r;
 	r = lock(fd, shared);

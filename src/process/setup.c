@@ -85,3 +85,22 @@ bool setup_choose_user(struct privileges *ret, const char *name)
 	}
 	return false;
 }
+
+bool setup_choose_network_user(struct privileges *ret, const struct privileges *user,
+			       const char *name)
+{
+	const char *found = NULL;
+	uint32_t uid, gid;
+
+	*ret = *user;
+	if (user->uid == (uint32_t)-1 || !name)
+		return false;
+	if (privileges_find_user(name, &uid, &gid, &found) < 0 || strcmp(name, found) != 0) {
+		log_debug("user \"%s\" does not exist: those with the network run as uid %u", name,
+			  user->uid);
+		return false;
+	}
+	ret->uid = uid;
+	ret->gid = gid;
+	return true;
+}

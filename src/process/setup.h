@@ -34,3 +34,9 @@ int setup_send_start(int control);
 /* Who the children are: as root the named user, else nobody; else who we are. No limits yet. true:
  * it is the named one, of its own. */
 bool setup_choose_user(struct privileges *ret, const char *name);
+/*
+ * Who those with the network are: as root the named user, where there is one, so that nobody they
+ * talk to gets near those who hold the stacks; else as user. true: it is the named one.
+ */
+bool setup_choose_network_user(struct privileges *ret, const struct privileges *user,
+			       const char *name);

@@ -9,6 +9,7 @@ import atexit
 import ctypes
 import mmap
 import os
+import pwd
 import random
 import re
 import shutil
@@ -26,6 +27,9 @@ os.environ.pop("DEBUGINFOD_URLS", None)  # names come from this host, but for th
 HERE = os.path.dirname(os.path.abspath(__file__))
 TOP = os.path.dirname(os.path.dirname(HERE))
 WORKLOADS = os.path.join(TOP, "tests", "workloads")
+# As root the exporter runs as a user of its own; with credentials it would not run as nobody.
+NETWORK_USER = next((p.pw_name for p in pwd.getpwall() if p.pw_name in ("sys", "games", "mail")), "") \
+    if os.geteuid() == 0 else ""
 ROLES = {"profiler": "pw-profiler", "symbolizer": "pw-symbolizer", "exporter": "pw-exporter"}
 
 
@@ -416,7 +420,8 @@ class Daemon:
         self.spool = spool or path(f"{name}.spool")
         self.control = path(f"{name}.control")
         os.makedirs(f"{self.config}.d", exist_ok=True)
-        write(f"{name}.conf.d/spool.conf", f"[spool]\npath = {self.spool}\n[process]\ncontrol = {self.control}\n")
+        write(f"{name}.conf.d/spool.conf", f"[spool]\npath = {self.spool}\n[process]\ncontrol = {self.control}\n"
+              + (f"network_user = {NETWORK_USER}\n" if NETWORK_USER and "network_user" not in config else ""))
         self.log_path = path(f"{name}.log")
         self.log_file = open(self.log_path, "ab")
         self.process = start([*argv_prefix, perfwalk(), "run", "-c", self.config],

@@ -7,6 +7,7 @@ import ctypes
 import json
 import os
 import platform
+import pwd
 import socket
 import subprocess
 
@@ -16,14 +17,14 @@ from sink import Sink
 FILTER = "2"  # /proc/PID/status, Seccomp: SECCOMP_MODE_FILTER
 
 
-def config(sink, extra=""):
+def config(sink, extra="", cache="cache"):
     return f"""
 [profiler]
 samples_per_second = 99
 reporter_interval = 1s
 [debuginfod]
 urls = http://127.0.0.1:1
-cache_path = {rig.path("cache")}
+cache_path = {rig.path(cache)}
 [metrics]
 listen = unix:{rig.path("metrics")}
 [process]
@@ -143,6 +144,59 @@ def check_status():
         daemon.stop()
 
 
+def owners(directory):
+    return {os.lstat(os.path.join(directory, name)).st_uid for name in (".", *os.listdir(directory))}
+
+
+def check_users():
+    """Two users; and the spool of one that comes to be the other's."""
+    user, network = pwd.getpwnam("bin").pw_uid, pwd.getpwnam(rig.NETWORK_USER).pw_uid
+    with Sink() as sink:
+        text = config(sink, "user = bin\nnetwork_user = no-such-user", "users.cache")
+        daemon = rig.Daemon(text, "users")
+        roles = roles_of(daemon)
+        wait_filter(roles["exporter"], FILTER)
+        rig.check({rig.status_of(pid)["Uid"].split()[1] for pid in roles.values()} == {str(user)},
+                  "without a user for the network all run as the one that there is")
+        sink.answers = [503] * 1000
+        daemon.stop()
+        rig.check(len(os.listdir(daemon.spool)) > 0 and owners(daemon.spool) == {user}, "and the spool is that one's")
+        sink.answers = []
+        n = sink.count()
+        daemon = rig.Daemon(text.replace("network_user = no-such-user", f"network_user = {rig.NETWORK_USER}"), "users")
+        roles = roles_of(daemon)
+        for name, pid in roles.items():
+            wait_filter(pid, FILTER)
+            want = network if name in ("exporter", "fetcher") else user
+            rig.check(rig.status_of(pid)["Uid"].split() == [str(want)] * 4 and not rig.status_of(pid)["Groups"].strip(),
+                      f"{name}: runs as user {want}, with no other group")
+        sink.wait_for(n + 2, 30)
+        rig.wait_for("the spool is sent", lambda: not [x for x in os.listdir(daemon.spool) if not x.startswith(".")], 30)
+        rig.check(owners(daemon.spool) == {network} and owners(rig.path("users.cache")) == {network},
+                  "spool and cache have become the network user's, and what was in the spool is sent")
+        daemon.stop()
+
+
+def check_nobody():
+    with Sink() as sink:
+        text = config(sink, "user = no-such-user\nnetwork_user = no-such-user", "nobody.cache")
+        daemon = rig.Daemon(text, "nobody")
+        roles_of(daemon)
+        rig.check('user "no-such-user" does not exist' in daemon.log() and "useradd --system" in daemon.log(),
+                  "a daemon that runs as nobody warns, and says what to do")
+        daemon.stop()
+        key = rig.write("key.pem", "not a key")
+        os.chmod(key, 0o600)
+        daemon = rig.Daemon(config(sink, "user = bin", "key.cache") + f"client_key = {key}\nclient_certificate = {key}\n", "key")
+        rig.wait_for("it warns of the key", lambda: f"may not read {key}: chgrp" in daemon.log())
+        rig.check(True, "a key that the network's user may not read is told of")
+        daemon.stop(20)
+        daemon = rig.Daemon(text + "headers = authorization=secret\n", "credentials")
+        status = daemon.process.wait(20)
+        rig.check(status == 3 and "[export:sink] has credentials" in daemon.log() and "secret" not in daemon.log(),
+                  f"with credentials it does not start: {daemon.log().strip()[-220:]}")
+
+
 def check_lacking():
     """Without seccomp(2) of Linux 3.17 and without Landlock, of 5.13."""
     if platform.machine() != "x86_64":
@@ -195,6 +249,8 @@ def main():
     check_network()
     check_status()
     check_lacking()
+    check_users()
+    check_nobody()
 
 
 rig.run(main)

@@ -479,7 +479,9 @@ static void expect_refusal(const char *path, uint32_t uid, int r, const char *re
 {
 	char error[256] = "";
 
-	CHECK_INT(state_dir_open(path, uid, uid, false, error, sizeof(error)), ==, r);
+	CHECK_INT(state_dir_open(path, &(struct state_owner){uid, uid, -1u}, false, error,
+				 sizeof(error)),
+		  ==, r);
 	if (!strstr(error, reason))
 		CHECK_STR(error, reason);
 }
@@ -571,6 +573,54 @@ static void test_paths_inside_a_root(void)
 	(void)close(root);
 }
 
+static uint32_t owner_of(const char *directory, const char *name)
+{
+	char path[256];
+	struct stat st;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", directory, name);
+	CHECK_INT(lstat(path, &st), ==, 0);
+	return st.st_uid;
+}
+
+/* To another user than before: what was the former one's, and nothing else. */
+static void hand_over(const char *path)
+{
+	static const char *const names[] = {"file", "root", "link", "linked", "other"};
+	const struct state_owner owner = {65533, 65533, 65534};
+	char name[192], other[192], error[256];
+	int fd;
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		(void)snprintf(name, sizeof(name), "%s/%s", path, names[i]);
+		if (strcmp(names[i], "link") == 0)
+			CHECK_INT(symlink("/etc/passwd", name), ==, 0);
+		else
+			CHECK_INT(close(open(name, O_CREAT | O_WRONLY, 0600)), ==, 0);
+		CHECK_INT(lchown(name, i == 1 ? 0 : 65534, 65534), ==, 0);
+	}
+	(void)snprintf(other, sizeof(other), "%s/linked", path);
+	path_in(name, sizeof(name), "hard-link");
+	CHECK_INT(link(other, name), ==, 0);
+
+	fd = state_dir_open(path, &owner, false, error, sizeof(error));
+	CHECK_INT(fd, >=, 0);
+	(void)close(fd);
+	CHECK_INT(owner_of(path, "."), ==, 65533);
+	CHECK_INT(owner_of(path, "file"), ==, 65533);
+	CHECK_INT(owner_of(path, "other"), ==, 65533);
+	CHECK_INT(owner_of(path, "root"), ==, 0);
+	CHECK_INT(owner_of(path, "linked"), ==, 65534);
+	CHECK_INT(owner_of("/etc", "passwd"), ==, 0);
+	/* Not from one user to the next without being told so. */
+	expect_refusal(path, 65532, -EPERM, "it belongs to user 65533");
+	CHECK_INT(unlink(name), ==, 0);
+	for (size_t i = 1; i < ARRAY_SIZE(names); i++) {
+		(void)snprintf(name, sizeof(name), "%s/%s", path, names[i]);
+		CHECK_INT(unlink(name), ==, 0);
+	}
+}
+
 static void test_state_directory(void)
 {
 	bool root = geteuid() == 0;
@@ -580,7 +630,8 @@ static void test_state_directory(void)
 	int fd;
 
 	path_in(path, sizeof(path), "state/of/it");
-	fd = state_dir_open(path, uid, uid, false, error, sizeof(error));
+	fd = state_dir_open(path, &(struct state_owner){uid, uid, -1u}, false, error,
+			    sizeof(error));
 	CHECK_INT(fd, >=, 0);
 	CHECK_INT(fstat(fd, &st), ==, 0);
 	CHECK_INT(st.st_uid, ==, uid);
@@ -589,9 +640,11 @@ static void test_state_directory(void)
 	expect_refusal(path, uid, -EWOULDBLOCK, "another perfwalk uses it");
 	(void)close(fd);
 	/* Or several, if all say so. */
-	fd = state_dir_open(path, uid, uid, true, error, sizeof(error));
+	fd = state_dir_open(path, &(struct state_owner){uid, uid, -1u}, true, error, sizeof(error));
 	CHECK_INT(fd, >=, 0);
-	CHECK_INT(close(state_dir_open(path, uid, uid, true, error, sizeof(error))), ==, 0);
+	CHECK_INT(close(state_dir_open(path, &(struct state_owner){uid, uid, -1u}, true, error,
+				       sizeof(error))),
+		  ==, 0);
 	expect_refusal(path, uid, -EWOULDBLOCK, "another perfwalk uses it");
 	(void)close(fd);
 
@@ -600,7 +653,8 @@ static void test_state_directory(void)
 	CHECK_INT(close(open(file, O_CREAT | O_WRONLY, 0600)), ==, 0);
 	CHECK_INT(chmod(path, 0755), ==, 0);
 	(void)snprintf(link, sizeof(link), "%s///", path);
-	fd = state_dir_open(link, uid, uid, false, error, sizeof(error));
+	fd = state_dir_open(link, &(struct state_owner){uid, uid, -1u}, false, error,
+			    sizeof(error));
 	CHECK_INT(fd, >=, 0);
 	CHECK_INT(fstat(fd, &st), ==, 0);
 	CHECK_INT(st.st_mode & 07777, ==, 0700);
@@ -619,6 +673,8 @@ static void test_state_directory(void)
 		expect_refusal(path, 65533, -EPERM, "it belongs to user 65534");
 	CHECK_INT(stat("/usr", &st), ==, 0);
 	CHECK_INT(st.st_uid, ==, 0);
+	if (root)
+		hand_over(path);
 
 	path_in(link, sizeof(link), "to-state");
 	(void)unlink(link);
