@@ -4,10 +4,12 @@
 in every mode of the config, limits, and no network, and samples arrive all
 the same."""
 import ctypes
+import glob
 import json
 import os
 import platform
 import pwd
+import shutil
 import socket
 import subprocess
 
@@ -197,6 +199,37 @@ def check_nobody():
                   f"with credentials it does not start: {daemon.log().strip()[-220:]}")
 
 
+def check_commands():
+    """Readers of strangers' files: as root and as somebody else."""
+    if not shutil.which("strace"):
+        rig.leave_out("strace is not installed")
+        return
+    program = rig.perfwalk_for_others()
+    folded = rig.write("some.folded", "main;f 3\nmain;g 4\n")
+    for user in (0, pwd.getpwnam("daemon").pw_uid):
+        out = rig.path(f"commands.{user}")
+        os.mkdir(out)
+        os.chown(out, user, user)
+        for args in (["report", folded], ["convert", folded, "-o", f"{out}/x.pb.gz"], ["debug", "unwind", program, "0x1000"],
+                     ["record", "--format", "folded", "-o", f"{out}/x.folded", "--", "sleep", "1"]):
+            p = subprocess.run(["setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups", "strace", "-ff", "-qq",
+                                "-e", "trace=seccomp,landlock_restrict_self", "-o", f"{out}/trace", program, *args],
+                               capture_output=True, text=True, check=False, cwd=out, env={**os.environ, "PERFWALK_SECCOMP": ""})
+            lines = []
+            for name in glob.glob(f"{out}/trace.*"):  # one a process
+                with open(name, encoding="utf-8", errors="replace") as f:
+                    lines += f.read().splitlines()
+                os.unlink(name)
+            filters = [x for x in lines if "SECCOMP_SET_MODE_FILTER" in x and x.endswith("= 0")]
+            files = [x for x in lines if "landlock_restrict_self(" in x and x.endswith("= 0")]
+            want = 2 if args[0] == "record" else 1
+            if args[0] == "record" and p.returncode == 3:
+                continue  # this user may not sample here
+            rig.check(len(filters) == want and (len(files) == want or landlock_version() < 0),
+                      f"{args[0]} as user {user}: each process that reads has its filter and its rules"
+                      + ("" if len(filters) == want else f"\n{p.stderr}\n" + "\n".join(lines)))
+
+
 def check_lacking():
     """Without seccomp(2) of Linux 3.17 and without Landlock, of 5.13."""
     if platform.machine() != "x86_64":
@@ -248,6 +281,7 @@ def main():
     check_limits()
     check_network()
     check_status()
+    check_commands()
     check_lacking()
     check_users()
     check_nobody()
