@@ -158,7 +158,7 @@ static void on_control(void *ctx, int fd, uint32_t events)
 }
 
 /* Without a filter the rest of what keeps a child in is still there. */
-static void confine(struct role *r)
+static void confine_calls(struct role *r)
 {
 	int e;
 
@@ -186,6 +186,16 @@ static void confine_files(struct role *r)
 	r->files = close_fd(r->files);
 }
 
+void role_confine(struct role *r)
+{
+	if (r->confined)
+		return;
+	tzset(); /* the first date that is printed would open /etc/localtime */
+	confine_files(r);
+	confine_calls(r);
+	r->confined = true;
+}
+
 int role_listen(struct role *r, role_message_fn message, void *ctx)
 {
 	static struct role_listener listener;
@@ -195,9 +205,7 @@ int role_listen(struct role *r, role_message_fn message, void *ctx)
 	e = loop_add_fd(r->loop, PROTOCOL_CONTROL_FD, EPOLLIN, on_control, &listener);
 	if (e < 0)
 		return e;
-	tzset(); /* the first date that is printed would open /etc/localtime */
-	confine_files(r);
-	confine(r);
+	role_confine(r);
 	r->status->ready = 1;
 	return 0;
 }

@@ -16,8 +16,9 @@ struct role {
 	struct loop *loop;
 	struct status_page *status;
 	enum sandbox_mode seccomp; /* wanted */
-	bool no_network;	   /* none is in reach, not even by a socket */
-	int files;		   /* rules, until role_listen(); negative: none */
+	bool confined;
+	bool no_network; /* none is in reach, not even by a socket */
+	int files;	 /* rules, until role_listen(); negative: none */
 };
 
 /* A text of the set-up and its descriptor (-1 none); the descriptor becomes the callee's. */
@@ -31,14 +32,15 @@ typedef void (*role_message_fn)(void *ctx, const struct message *m, int fds[2]);
  * 0 or -errno (logged).
  */
 int role_start(struct role *r, enum peer who, void *setup, size_t n, role_text_fn text, void *ctx);
-/* Between the two: what it opens by name later. A file, and a directory that it has open. */
+/*
+ * From here on the kernel refuses what the role does not need (sandbox.h): files, libraries and the
+ * time zone are read before, and what strangers wrote after. role_listen() does it for who has not.
+ */
+void role_confine(struct role *r);
+/* Before that: what it opens by name later. A file, and a directory that it has open. */
 void role_use_file(const struct role *r, const char *path);
 void role_use_directory(const struct role *r, int fd);
-/*
- * Watches the control socket, as the last step of a start: what the role does not need from now on
- * is refused by the kernel (sandbox.h), so files, libraries and the time zone are read before. 0 or
- * -errno.
- */
+/* Watches the control socket, as the last step of a start. 0 or -errno. */
 int role_listen(struct role *r, role_message_fn message, void *ctx);
 
 /* Reads up to max messages from sock, or until it is empty: calls fn for each. 0; -EPIPE: the peer

@@ -496,6 +496,7 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	}
 }
 
+/* Its header is a stranger's already. */
 static int set_up_replay(struct profiler *p)
 {
 	const struct replay_options options = {
@@ -507,6 +508,7 @@ static int set_up_replay(struct profiler *p)
 		.ask = &p->ask,
 	};
 
+	role_confine(&p->role);
 	return replay_new(&p->replay, &options);
 }
 

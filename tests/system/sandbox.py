@@ -230,6 +230,24 @@ def check_commands():
                       + ("" if len(filters) == want else f"\n{p.stderr}\n" + "\n".join(lines)))
 
 
+def check_order():
+    """The reader of perf.data has its filter before it has seen a byte of the file."""
+    if not shutil.which("strace"):
+        return  # said above
+    damaged = rig.write("damaged.data", "PERFILE2" + "\0" * 200)
+    mapped = "mmap(NULL, 208,"
+    subprocess.run(["strace", "-ff", "-qq", "-e", "trace=seccomp,mmap", "-o", rig.path("order"), rig.perfwalk(),
+                    "convert", damaged, "-o", rig.path("order.folded")], capture_output=True, check=False,
+                   env={**os.environ, "PERFWALK_SECCOMP": ""})
+    readers = []
+    for name in glob.glob(rig.path("order.[0-9]*")):
+        with open(name, encoding="utf-8", errors="replace") as f:
+            text = f.read()
+        if "SECCOMP_SET_MODE_FILTER" in text and mapped in text:
+            readers.append(text.index("SECCOMP_SET_MODE_FILTER") < text.index(mapped))
+    rig.check(readers == [True], f"who reads perf.data has its filter before it sees the file ({readers})")
+
+
 def check_lacking():
     """Without seccomp(2) of Linux 3.17 and without Landlock, of 5.13."""
     if platform.machine() != "x86_64":
@@ -282,6 +300,7 @@ def main():
     check_network()
     check_status()
     check_commands()
+    check_order()
     check_lacking()
     check_users()
     check_nobody()
