@@ -18,9 +18,9 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
 
 #include "src/broker/answer.h"
+#include "src/broker/effort.h"
 #include "src/broker/strikes-file.h"
 #include "src/broker/supervisor.h"
 #include "src/opener/helper.h"
@@ -40,13 +40,6 @@
 #define MAX_PATIENCE   3  /* eight times the time */
 #define OPENER_PERCENT 10 /* of the wall clock, for files of strangers */
 #define SEND_TIMEOUT_S 5
-
-/* What a child has spent on one piece of work so far. */
-struct effort {
-	uint64_t job;		   /* status_page.job of it */
-	uint64_t seen_ns;	   /* the last look */
-	uint64_t cpu_ns, spent_ns; /* of the process then; on this work */
-};
 
 struct child {
 	struct peer_id id;
@@ -497,7 +490,7 @@ static int start(struct supervisor *s, struct child *c)
 	c->control = TAKE_FD(control[0]);
 	c->ask = TAKE_FD(ask[0]);
 	c->n_starts++;
-	c->effort = (struct effort){.job = 0};
+	c->effort = (struct effort){.watch_ns = WATCH_NS};
 	c->stopping = c->restart = c->killed_by_us = c->unwanted = c->deaf = false;
 	c->asker = (struct asker){.row = c->row, .id = c->id, .name = c->name, .pid = c->pid};
 	/* A set-up is more than the socket holds: it is waited for, but not for ever. */
@@ -850,63 +843,6 @@ void supervisor_reap(struct supervisor *s)
 	}
 }
 
-/* CPU time of a process; 0: not available. */
-static uint64_t cpu_time(pid_t pid)
-{
-	struct timespec t;
-	clockid_t clock;
-
-	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
-		return 0;
-	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
-}
-
-/* Whether it waits for something of its own accord, as for a disk that does not answer. One that
- * was stopped, or gets no CPU, does not. */
-static bool is_waiting(pid_t pid)
-{
-	char path[32], text[128];
-	_cleanup_close_ int fd = -EBADF;
-	const char *state;
-	ssize_t n;
-
-	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
-	if (n <= 0)
-		return false;
-	text[n] = '\0';
-	state = strrchr(text, ')');
-	return state && (state[1] == ' ') && (state[2] == 'D' || state[2] == 'S');
-}
-
-/*
- * How long the child has been at its present work: by its own CPU time, so that no pause of the
- * machine, no quota and no other process counts. Waiting counts while it reads a file, but no more
- * than was looked on: a clock may jump when a machine goes on.
- */
-static uint64_t time_at_work(struct child *c, uint64_t now)
-{
-	uint64_t job = __atomic_load_n(&c->status->job, __ATOMIC_RELAXED), cpu, passed;
-	struct effort *e = &c->effort;
-
-	if (!(job & 1))
-		return 0;
-	cpu = cpu_time(c->pid);
-	if (job != e->job) {
-		*e = (struct effort){.job = job, .seen_ns = now, .cpu_ns = cpu};
-		return 0;
-	}
-	passed = now - e->seen_ns < 2 * WATCH_NS ? now - e->seen_ns : 2 * WATCH_NS;
-	if (c->status->reading && is_waiting(c->pid))
-		e->spent_ns += passed;
-	else if (cpu > e->cpu_ns)
-		e->spent_ns += cpu - e->cpu_ns;
-	e->seen_ns = now;
-	e->cpu_ns = cpu;
-	return e->spent_ns;
-}
-
 /* Starts what has waited long enough, kills what is stuck at one file. */
 static void on_watch(void *ctx)
 {
@@ -920,7 +856,8 @@ static void on_watch(void *ctx)
 		if (!c->pid && c->start_at_ns && now >= c->start_at_ns) {
 			start_or_later(s, c);
 		} else if (c->pid && !c->killed_by_us &&
-			   time_at_work(c, now) > s->file_timeout_ns << c->patience) {
+			   effort_measure(&c->effort, c->pid, c->status, now) >
+				   s->file_timeout_ns << c->patience) {
 			c->killed_by_us = true;
 			(void)kill(c->pid, SIGKILL);
 		}

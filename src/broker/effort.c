@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "src/broker/effort.h"
+#include "src/process/status-page.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+
+/* CPU time of a process; 0: not available. */
+static uint64_t cpu_time(pid_t pid)
+{
+	struct timespec t;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &t) < 0)
+		return 0;
+	return (uint64_t)t.tv_sec * NSEC_PER_SEC + (uint64_t)t.tv_nsec;
+}
+
+/* Whether it waits for something of its own accord, as for a disk that does not answer. One that
+ * was stopped, or gets no CPU, does not. */
+static bool is_waiting(pid_t pid)
+{
+	char path[32], text[128];
+	_cleanup_close_ int fd = -EBADF;
+	const char *state;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	if (n <= 0)
+		return false;
+	text[n] = '\0';
+	state = strrchr(text, ')');
+	return state && (state[1] == ' ') && (state[2] == 'D' || state[2] == 'S');
+}
+
+uint64_t effort_measure(struct effort *e, pid_t pid, const struct status_page *status, uint64_t now)
+{
+	uint64_t job = __atomic_load_n(&status->job, __ATOMIC_RELAXED), cpu, passed;
+
+	if (!(job & 1))
+		return 0;
+	cpu = cpu_time(pid);
+	if (job != e->job) {
+		*e = (struct effort){
+			.watch_ns = e->watch_ns, .job = job, .seen_ns = now, .cpu_ns = cpu};
+		return 0;
+	}
+	passed = now - e->seen_ns < 2 * e->watch_ns ? now - e->seen_ns : 2 * e->watch_ns;
+	if (status->reading && is_waiting(pid))
+		e->spent_ns += passed;
+	else if (cpu > e->cpu_ns)
+		e->spent_ns += cpu - e->cpu_ns;
+	e->seen_ns = now;
+	e->cpu_ns = cpu;
+	return e->spent_ns;
+}
