@@ -60,7 +60,7 @@ def go_top(path, index):
                f"-sample_index={index}", path)
     flat, cum = Counter(), Counter()
     for line in text.splitlines():
-        m = re.match(r"\s*(-?\d+)\s+-?[\d.]+%\s+-?[\d.]+%\s+(-?\d+)\s+-?[\d.]+%\s+(.*)", line)
+        m = re.match(r"\s*(-?\d+)\s+{0}\s+{0}\s+(-?\d+)\s+{0}\s+(.*)".format(r"-?[\d.]+(?:e-\d+)?%"), line)
         if m:
             name = re.sub(r" \((partial-)?inline\)$", "", m[3])
             flat[name] += int(m[1])
