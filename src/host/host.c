@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "src/host/internal.h"
+#include "util/clock.h"
 
 #define DEFAULT_PROCESSES  65536
 #define DEFAULT_MAPPINGS   65536
@@ -10,6 +11,7 @@
 #define DEFAULT_FILES	   16384
 #define DEFAULT_OPEN_FILES 1024
 #define MAPS_PERCENT	   5
+#define MAPS_SAVE_NS	   (4 * NSEC_PER_SEC) /* 0.2 s at once: the rings hold little more */
 
 static void set_default(uint32_t *limit, uint32_t value)
 {
@@ -37,6 +39,7 @@ int host_new(struct host **ret, const struct host_source *source, const struct h
 	h->dead_threads.max = h->limits.max_threads;
 	h->free_thread = UINT32_MAX;
 	h->maps_share.percent = MAPS_PERCENT;
+	h->maps_share.save_ns = MAPS_SAVE_NS;
 	/* 0 is "never" to those who remember a window. */
 	h->window = 1;
 	*ret = h;
