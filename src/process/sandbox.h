@@ -46,7 +46,8 @@ static inline bool sandbox_uses_network(enum peer who)
  * the start is what the resolver and the TLS library read; the others have nothing.
  */
 
-/* The version of Landlock that this kernel has, 1 ..., or -errno: -ENOSYS, -EOPNOTSUPP: none. */
+/* The version of Landlock that this kernel has, 1 ..., or -errno: -ENOSYS, -EOPNOTSUPP: none,
+ * as for a build with sanitizers. */
 int sandbox_files_version(void);
 /* The rules of a role: a descriptor, or -errno. */
 int sandbox_files_new(enum peer who);

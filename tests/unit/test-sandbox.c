@@ -4,6 +4,8 @@
  * calls and many arguments. And the kernel obeys it: what a process that was taken over would try
  * fails in each role.
  */
+#include "config.h"
+
 #include <asm/ioctls.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -504,6 +506,11 @@ int main(void)
 	RUN(test_program_of_any_table);
 	RUN(test_too_long);
 	RUN(test_files);
+#ifdef WITH_SANITIZERS
+	/* Their run-time library makes calls of its own, at the end of a process at the latest. */
+	fprintf(stderr, "left out: builds with sanitizers have no filters\n");
+	return 0;
+#endif
 	if (!there_are_filters())
 		SKIP("this kernel has no seccomp");
 	if (outcome(PEER_METRICS, SANDBOX_ERRNO, &attempts[0]) == 2)
