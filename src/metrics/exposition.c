@@ -69,8 +69,8 @@ static void print_samples(const struct statistics *s, FILE *out)
 	put_counter(out, "samples_filtered_total", "Samples that [filter] leaves out.",
 		    s->counts.filtered);
 	begin(out, "samples_lost_total", "counter",
-	      "Samples that are in no profile: the ring was full, or the memory for a window or "
-	      "for what waits between two processes, or they were with a process that died.");
+	      "Samples missing from the profiles: the ring was full, memory ran out, or a process "
+	      "of perfwalk died.");
 	put_label(out, "samples_lost_total", "reason", "ring_full", c[PROFILE_SAMPLES_LOST]);
 	put_label(out, "samples_lost_total", "reason", "memory", c[PROFILE_SAMPLES_DROPPED]);
 	put_label(out, "samples_lost_total", "reason", "process_died", c[PROFILE_SAMPLES_DIED]);
@@ -81,7 +81,7 @@ static void print_samples(const struct statistics *s, FILE *out)
 	put_counter(out, "sideband_lost_total", "Mapping, fork, name or exit records lost.",
 		    c[PROFILE_SIDEBAND_LOST]);
 	begin(out, "paused_seconds_total", "counter",
-	      "For how long sampling was paused on demand.");
+	      "Time for which perfwalk ctl pause stopped sampling.");
 	(void)fprintf(out, "perfwalk_paused_seconds_total %.3f\n",
 		      (double)c[PROFILE_PAUSED_MS] / 1e3);
 }
@@ -95,7 +95,7 @@ static void print_events(const struct statistics *s, FILE *out)
 	} families[] = {
 		{"event_samples_total", "Samples taken, by event.",
 		 offsetof(struct status_event, samples)},
-		{"event_samples_lost_total", "Samples for which the ring had no room, by event.",
+		{"event_samples_lost_total", "Samples lost because the ring was full, by event.",
 		 offsetof(struct status_event, lost)},
 		{"event_throttles_total", "Times the kernel throttled the event.",
 		 offsetof(struct status_event, throttled)},
@@ -120,16 +120,15 @@ static void print_stacks(const struct statistics *s, FILE *out)
 	const uint64_t *c = s->counts.counters;
 
 	put_counter(out, "user_stacks_total", "Samples with a user stack.", c[PROFILE_USER_STACKS]);
-	put_counter(out, "stacks_truncated_total",
-		    "User stacks that are larger than what is copied of them.",
+	put_counter(out, "stacks_truncated_total", "User stacks larger than the copy.",
 		    c[PROFILE_STACKS_TRUNCATED]);
 	begin(out, "unwind_errors_total", "counter",
-	      "User stacks that end before the thread's entry for another reason.");
+	      "User stacks that end early for another reason, by cause.");
 	for (int i = PROFILE_STACKS_TRUNCATED + 1; i <= PROFILE_STACKS_NO_REGS; i++)
 		put_label(out, "unwind_errors_total", "cause",
 			  profile_counter_name((enum profile_counter)i) + strlen("stacks_"), c[i]);
 	put_counter(out, "stacks_continued_total",
-		    "User stacks continued beyond what is copied, by frame pointers.",
+		    "User stacks continued beyond the copy by frame pointers.",
 		    c[PROFILE_STACKS_CONTINUED]);
 	put_counter(out, "stacks_runtime_late_total",
 		    "User stacks whose interpreter's frames were not read in time.",
@@ -137,10 +136,11 @@ static void print_stacks(const struct statistics *s, FILE *out)
 	put_counter(out, "frames_unnamed_total", "Distinct frames of each window without a name.",
 		    c[PROFILE_FRAMES_UNNAMED]);
 	put_counter(out, "frames_put_off_total",
-		    "Of these, frames whose files there was no time to read.",
+		    "Frames without a name because there was no time to read their files.",
 		    c[PROFILE_FRAMES_PUT_OFF]);
 	put_gauge(out, "files_set_aside",
-		  "Files that are not read for now, having killed a reader.", s->n_files_set_aside);
+		  "Files set aside because the process that read them died or took too long.",
+		  s->n_files_set_aside);
 }
 
 static void print_windows(const struct statistics *s, FILE *out)
@@ -149,23 +149,24 @@ static void print_windows(const struct statistics *s, FILE *out)
 		    s->counts.windows);
 	put_counter(out, "windows_named_total", "Windows that the symbolizer has named.",
 		    s->counts.windows_named);
-	put_counter(out, "payloads_total", "Requests made of windows.", s->counts.payloads);
-	put_counter(out, "payload_bytes_total", "Bytes of these requests, not compressed.",
+	put_counter(out, "payloads_total", "Export requests made.", s->counts.payloads);
+	put_counter(out, "payload_bytes_total", "Bytes of all export requests before compression.",
 		    s->counts.payload_bytes);
 }
 
 static void print_debuginfod(const struct status_debuginfod *d, FILE *out)
 {
-	put_counter(out, "debuginfod_fetched_total", "Debug files that were fetched.", d->fetched);
-	put_counter(out, "debuginfod_bytes_total", "Bytes of them, also of such as were not kept.",
+	put_counter(out, "debuginfod_fetched_total", "Debug files fetched.", d->fetched);
+	put_counter(out, "debuginfod_bytes_total", "Bytes of all debug files fetched, kept or not.",
 		    d->bytes);
 	put_counter(out, "debuginfod_missing_total",
-		    "Debug files that no server has, or none that fits the limits.", d->missing);
+		    "Debug files that no server has, or only beyond the limits.", d->missing);
 	put_counter(out, "debuginfod_failures_total",
-		    "Requests without an answer, or with one that says nothing.", d->failures);
-	put_counter(out, "debuginfod_refused_total", "Requests beyond what can wait.", d->refused);
-	put_counter(out, "debuginfod_evicted_total", "Debug files that went for newer ones.",
-		    d->evicted);
+		    "Requests for debug files that failed or had no usable answer.", d->failures);
+	put_counter(out, "debuginfod_refused_total",
+		    "Requests for debug files refused because the queue was full.", d->refused);
+	put_counter(out, "debuginfod_evicted_total",
+		    "Debug files removed to make room for newer ones.", d->evicted);
 }
 
 static void print_state(const struct statistics *s, FILE *out)
@@ -179,9 +180,9 @@ static void print_state(const struct statistics *s, FILE *out)
 		  s->rate_hz);
 	put_gauge(out, "stack_size_bytes", "Bytes of the user stack copied with each sample.",
 		  s->stack_bytes);
-	put_gauge(out, "paused", "1: sampling is paused on demand.", s->paused);
+	put_gauge(out, "paused", "1 while perfwalk ctl pause stops sampling.", s->paused);
 	begin(out, "last_drain_timestamp_seconds", "gauge",
-	      "When the rings were read last, in Unix time; 0: not yet.");
+	      "When the rings were last read, in Unix time; 0: not yet.");
 	(void)fprintf(out, "perfwalk_last_drain_timestamp_seconds %.3f\n",
 		      s->drained_before_ns == UINT64_MAX
 			      ? 0.0
@@ -199,30 +200,31 @@ struct export_family {
 #define NOW(field)   offsetof(struct status_destination, field)
 
 static const struct export_family export_counts[] = {
-	{"export_payloads_sent_total", "counter", "Requests that the destination took.",
+	{"export_payloads_sent_total", "counter", "Requests accepted by the destination.",
 	 COUNT(sent)},
-	{"export_samples_sent_total", "counter", "Samples in them.", COUNT(samples_sent)},
-	{"export_sent_bytes_total", "counter", "Their bodies, as sent.", COUNT(bytes_sent)},
-	{"export_samples_dropped_total", "counter", "Samples of requests that were dropped.",
+	{"export_samples_sent_total", "counter", "Samples of accepted requests.",
+	 COUNT(samples_sent)},
+	{"export_sent_bytes_total", "counter", "Body bytes of accepted requests, as sent.",
+	 COUNT(bytes_sent)},
+	{"export_samples_dropped_total", "counter", "Samples of dropped requests.",
 	 COUNT(samples_dropped)},
 	{"export_profiles_rejected_total", "counter",
-	 "Profiles that the destination refused of requests that it took.",
-	 COUNT(profiles_rejected)},
-	{"export_failures_total", "counter", "Attempts that failed.", COUNT(failures)},
-	{"export_retries_total", "counter", "Those of them that are made again.", COUNT(retries)},
+	 "Profiles refused by the destination within accepted requests.", COUNT(profiles_rejected)},
+	{"export_failures_total", "counter", "Failed attempts to send a request.", COUNT(failures)},
+	{"export_retries_total", "counter", "Failed attempts that are repeated.", COUNT(retries)},
 	{"export_payloads_spooled_total", "counter", "Requests written to the spool.",
 	 COUNT(spooled)},
 	{"export_payloads_split_total", "counter",
-	 "Requests that were too large and went on as two.", COUNT(split)},
+	 "Requests split in two because they were too large.", COUNT(split)},
 };
 static const struct export_family export_gauges[] = {
-	{"export_queue_payloads", "gauge", "Requests that wait, in memory and on disk.",
+	{"export_queue_payloads", "gauge", "Requests waiting, in memory and on disk.",
 	 NOW(queue_payloads)},
-	{"export_queue_bytes", "gauge", "Memory of those that wait there.", NOW(queue_bytes)},
-	{"export_spool_files", "gauge", "Requests that wait on disk, a file each.",
-	 NOW(spool_payloads)},
-	{"export_spool_bytes", "gauge", "Size of these files.", NOW(spool_bytes)},
-	{"export_down", "gauge", "1: the last attempt failed, and will be made again.", NOW(down)},
+	{"export_queue_bytes", "gauge", "Memory used by waiting requests.", NOW(queue_bytes)},
+	{"export_spool_files", "gauge", "Requests waiting on disk.", NOW(spool_payloads)},
+	{"export_spool_bytes", "gauge", "Bytes of the requests waiting on disk.", NOW(spool_bytes)},
+	{"export_down", "gauge", "1 while the last attempt failed and will be repeated.",
+	 NOW(down)},
 };
 
 static void print_families(const struct export_family *families, size_t n, const void *base,
@@ -247,8 +249,7 @@ static void print_drops(const struct statistics *s, const char *const *names, FI
 {
 	char name[256];
 
-	begin(out, "export_payloads_dropped_total", "counter",
-	      "Requests that will not be sent, by reason.");
+	begin(out, "export_payloads_dropped_total", "counter", "Dropped requests, by reason.");
 	for (uint32_t d = 0; d < s->n_destinations; d++) {
 		for (int why = 0; why < STATUS_N_DROPS; why++)
 			(void)fprintf(out,
@@ -266,7 +267,7 @@ static void print_latency(const struct statistics *s, const char *const *names, 
 	char label[256];
 
 	begin(out, "export_request_duration_seconds", "histogram",
-	      "How long requests took, whatever became of them.");
+	      "Duration of requests, whatever their outcome.");
 	for (uint32_t d = 0; d < s->n_destinations; d++) {
 		const struct status_export *x = &s->counts.exports[d];
 		uint64_t n = 0;
@@ -292,7 +293,7 @@ static void print_latency(const struct statistics *s, const char *const *names, 
 static void print_store(const struct statistics *s, FILE *out)
 {
 	put_gauge(out, "store_files", "Files of the local store.", s->store_files);
-	put_gauge(out, "store_bytes", "Size of these files.", s->store_bytes);
+	put_gauge(out, "store_bytes", "Bytes of the local store's files.", s->store_bytes);
 	put_counter(out, "store_samples_lost_total", "Samples that could not be kept in the store.",
 		    s->counts.store_samples_lost);
 }
@@ -304,14 +305,14 @@ static void print_processes(const struct statistics *s, FILE *out)
 	const struct statistics_process *p = s->processes;
 
 	begin(out, "process_cpu_seconds_total", "counter",
-	      "CPU time of the process that has the role now.");
+	      "CPU time of the current process of the role.");
 	for (uint32_t i = 0; i < s->n_processes; i++) {
 		if (p[i].pid)
 			(void)fprintf(out, "perfwalk_process_cpu_seconds_total{role=\"%s\"} %.2f\n",
 				      p[i].name, (double)p[i].cpu_ns / 1e9);
 	}
 	begin(out, "process_resident_memory_bytes", "gauge",
-	      "Resident memory, shared parts and all.");
+	      "Resident memory, including shared parts.");
 	for (uint32_t i = 0; i < s->n_processes; i++) {
 		if (p[i].pid)
 			put_label(out, "process_resident_memory_bytes", "role", p[i].name,
