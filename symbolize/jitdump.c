@@ -216,13 +216,13 @@ static int read_header(struct jitdump *j, struct file_window *w)
 	(void)cursor_take(&c, 16); /* padding, pid, time */
 	j->arch_clock = cursor_u64(&c) & FLAG_ARCH_CLOCK;
 	if (magic == MAGIC_SWAPPED)
-		j->problem = "is of a machine of another byte order";
+		j->problem = "was written in another byte order";
 	else if (magic != MAGIC)
 		j->problem = "does not begin as a jitdump file does";
 	else if (version == 0 || version > 2)
-		j->problem = "has another version than 1 and 2";
+		j->problem = "has a version other than 1 and 2";
 	else if (machine != arch_here()->machine)
-		j->problem = "has code of another machine";
+		j->problem = "has code for another architecture";
 	else if (size < HEADER_BYTES || size > MAX_HEADER)
 		j->problem = "has a header of impossible size";
 	else

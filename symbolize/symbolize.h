@@ -174,7 +174,7 @@ DEFINE_CLEANUP(struct jitdump *, jitdump_free)
  * that lookups gave before.
  */
 int jitdump_update(struct jitdump *j, int fd, uint64_t until_ns);
-/* "is of a machine of another byte order" ...; static. NULL: nothing is wrong with it. */
+/* "was written in another byte order" ...; static. NULL: nothing is wrong with it. */
 const char *jitdump_problem(const struct jitdump *j);
 /* JITDUMP_NAMES: the newest function there, of all that was read, with its line. 0; 1: no function
  * there. */

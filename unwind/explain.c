@@ -506,7 +506,7 @@ static void on_step(void *ctx, const struct walk_step *s)
 	struct origin origin = {.name = "none"};
 
 	if (s->n == 0 && t->begun)
-		(void)fputs("a rule needs another register: once more from the start, with all of "
+		(void)fputs("a rule needs another register: the walk starts again with all of "
 			    "them\n",
 			    t->out);
 	t->begun = true;

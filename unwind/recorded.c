@@ -37,7 +37,7 @@ static int read_image(struct recorded *r, struct recorded_module *m, struct curs
 		const uint8_t *bytes = cursor_take(c, n);
 
 		if (!bytes || offset > m->size || n > m->size - offset)
-			return complain(error, "a slice of a binary lies outside of it");
+			return complain(error, "a slice of a binary lies outside the binary");
 		memcpy(m->image + offset, bytes, n);
 	}
 	/* Not counted as data any more. */
@@ -82,7 +82,7 @@ static int read_mappings(struct recorded *r, struct cursor *c, char *error)
 			return complain(error, "its mappings are damaged");
 		if (m->module >= r->modules.n && m->module != RECORDED_ANONYMOUS &&
 		    m->module != RECORDED_FILE_MISSING)
-			return complain(error, "a mapping is of a module that is not there");
+			return complain(error, "a mapping names a module that the file lacks");
 		last = m->end;
 	}
 	maps->n = r->mappings.n - maps->first;
@@ -109,7 +109,7 @@ static int read_sample(struct recorded *r, struct cursor *c, char *error)
 	if (!cursor_ok(c))
 		return complain(error, "a sample is damaged");
 	if (s->maps >= r->maps.n)
-		return complain(error, "a sample has mappings that are not there");
+		return complain(error, "a sample names mappings that the file lacks");
 	return 0;
 }
 

@@ -777,7 +777,7 @@ static void describe_death(int status, char *buf, size_t size)
 		(void)snprintf(buf, size, "was killed by signal %d (%s)", WTERMSIG(status),
 			       strsignal(WTERMSIG(status)));
 	else
-		(void)snprintf(buf, size, "left with status %d", WEXITSTATUS(status));
+		(void)snprintf(buf, size, "exited with status %d", WEXITSTATUS(status));
 }
 
 /* What the last one said must not be taken for the new one's. */

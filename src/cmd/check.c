@@ -236,7 +236,7 @@ static void say_proc(void)
 	if (access("/proc/1/status", R_OK) == 0)
 		return;
 	line(NOTE, "/proc", "processes of other users are hidden (hidepid): they have no names");
-	fix("run as root, or mount /proc with gid= of a group of yours");
+	fix("run as root, or mount /proc with gid= of one of your groups");
 }
 
 static void say_sys(void)

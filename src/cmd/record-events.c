@@ -25,8 +25,8 @@
 #define MAX_TEXT	    256
 
 static const char term_help[] =
-	"behind an event stand freq=HZ (1 to 10000), period=COUNT (from 1) or stack-size=BYTES "
-	"(1K to 65528), with commas between, as page-faults/period=1/";
+	"expected freq=HZ (1 to 10000), period=COUNT (from 1) or stack-size=BYTES (1K to 65528) "
+	"between the slashes, separated by commas: page-faults/period=1/, for instance";
 
 int record_parse_stack_bytes(const char *value, uint64_t *ret)
 {
@@ -85,11 +85,11 @@ static int add_event(struct record_options *o, const struct broker_event *e)
 
 		if (other->type == e->event.type && other->config == e->event.config)
 			return options_complain(o->command, "-e", e->event.name,
-						"it is asked for twice: each event once");
+						"the event is given twice");
 	}
 	if (o->n_events == SAMPLE_MAX_EVENTS)
 		return options_complain(o->command, "-e", e->event.name,
-					"one too many: 6 events at most");
+					"too many: 6 events at most");
 	o->events[o->n_events++] = *e;
 	return 0;
 }
@@ -131,12 +131,12 @@ int record_events_parse(struct record_options *o, const char *value)
 
 	if (strpbrk(value, "{}"))
 		return options_complain(o->command, "-e", value,
-					"events are not grouped here: write A,B or -e A -e B");
+					"events cannot be grouped here: write A,B or -e A -e B");
 	for (size_t n; r == 0; value += n + 1) {
 		n = event_length(value);
 		if (n >= sizeof(text))
 			return options_complain(o->command, "-e", value,
-						"no event has so long a name");
+						"no event has a name that long");
 		memcpy(text, value, n);
 		text[n] = '\0';
 		r = parse_one(o, text, value);
@@ -201,12 +201,12 @@ int record_events_check(struct record_options *o)
 		return options_refuse(o->command,
 				      "-c and -F exclude each other: a period or a rate");
 	if (o->period && o->n_events == 0)
-		return options_refuse(o->command, "-c needs -e EVENT: what is to be counted");
+		return options_refuse(o->command, "-c needs an event to count: add -e EVENT");
 	for (uint32_t i = 0; i < o->n_events; i++) {
 		if (o->only_user && sample_event_is_kernel(&o->events[i].event))
 			return options_complain(
 				o->command, "-e", o->events[i].event.name,
-				"it happens inside the kernel: with --all-user there is none");
+				"it happens inside the kernel, which --all-user leaves out");
 	}
 	if (o->n_events == 0)
 		o->n_events = 1; /* one without a name: CPU time */

@@ -198,7 +198,7 @@ static int pause_or_resume(struct daemon_run *d, bool pause)
 	int r = broker_pause(d->broker, pause);
 
 	if (r == 0 && before != pause)
-		log_info("sampling %s", pause ? "is paused" : "goes on");
+		log_info("sampling %s", pause ? "is paused" : "resumes");
 	return r;
 }
 

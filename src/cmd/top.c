@@ -208,9 +208,9 @@ static int check_events(struct top_run *t)
 		if (!e->period && !sample_event_is_time(&e->event))
 			return options_complain(
 				&top_command, "-e", e->event.name,
-				"at a rate its samples stand for different numbers of "
-				"events, and here they are counted: add a period, as in "
-				"page-faults/period=10/ or cycles/period=1000000/");
+				"top counts samples, so each must stand for the same number of "
+				"events: add a period, as in page-faults/period=10/ or "
+				"cycles/period=1000000/");
 		(void)record_describe_event(e, t->screen.events[i], sizeof(t->screen.events[i]));
 	}
 	t->screen.n_events = t->events.n_events;

@@ -80,7 +80,7 @@ static void *get_named(struct loader *l, unsigned int line, const char *section)
 	if (strcmp(section_kind(section), CONFIG_SECTION_EVENT) == 0) {
 		r = config_event_get(l->config, name, &event);
 		if (r == -E2BIG)
-			fail(l, line, "[%s]: one event too many: %d are possible", section,
+			fail(l, line, "[%s]: too many events: at most %d", section,
 			     CONFIG_MAX_EVENTS);
 		else if (r < 0)
 			fail_code(l, line, r, "events");

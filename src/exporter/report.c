@@ -341,7 +341,7 @@ void report_spooling(const struct destination *d)
 
 void report_drained(const struct destination *d)
 {
-	log_info("export:%s: the spool is empty again: %" PRIu64 " payload(s) of it have left",
+	log_info("export:%s: the spool is empty again: %" PRIu64 " payload(s) of it were sent",
 		 d->name, d->n_from_backlog);
 }
 

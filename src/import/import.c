@@ -178,10 +178,11 @@ static int say_left_out(struct import *im)
 	(void)import_list_text(im, &im->others, others, sizeof(others));
 	if (!im->n_event && im->facts->measure.what == STRID_EMPTY && im->facts->like_what) {
 		if (!im->facts->like_only)
-			return import_damaged(im,
-					      "its values are %s, but they would be compared with "
-					      "%s:%s; --event chooses what both have",
-					      kinds, im->facts->like_what, im->facts->like_unit);
+			return import_damaged(
+				im,
+				"its values are %s, the other file's are %s:%s; choose "
+				"one that both have with --event",
+				kinds, im->facts->like_what, im->facts->like_unit);
 		import_note(im, IMPORT_LEFT_OUT,
 			    "it has no values of %s:%s, only %s: choose with --event",
 			    im->facts->like_what, im->facts->like_unit, kinds);
@@ -192,8 +193,8 @@ static int say_left_out(struct import *im)
 				      *kinds ? kinds : "none");
 	if (!im->event && !im->n_event && *kinds)
 		import_note(im, IMPORT_LEFT_OUT,
-			    "it is left out: its values are %s, those before it %s:%s; choose with "
-			    "--event",
+			    "it is left out: its values are %s, the files before it have %s:%s; "
+			    "choose with --event",
 			    kinds, profile_text(im->p, im->facts->measure.what),
 			    profile_text(im->p, im->facts->measure.unit));
 	else if (im->n_others && *others)

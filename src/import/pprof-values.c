@@ -179,8 +179,8 @@ int pprof_choose_values(struct pprof_file *pp)
 	r = import_begin_values(im, &m);
 	if (r == 0)
 		return import_damaged(im,
-				      "its values are %s:%s, those before it %s:%s: they cannot be "
-				      "added up",
+				      "its values are %s:%s, the files before it have %s:%s: they "
+				      "cannot be added up",
 				      profile_text(im->p, m.what), profile_text(im->p, m.unit),
 				      profile_text(im->p, im->facts->measure.what),
 				      profile_text(im->p, im->facts->measure.unit));

@@ -151,8 +151,8 @@ bool replay_kernel_is_known(struct replay *r)
 	if (r->kernel_is_known < 0) {
 		r->kernel_is_known = find_kallsyms_copy(r) || is_running_kernel(r);
 		if (!r->kernel_is_known)
-			log_info("%s: recorded in another boot, as far as known, and perf's copy "
-				 "of kallsyms is not in ~/.debug: its frames have addresses",
+			log_info("%s: probably recorded in another boot, and perf's copy of "
+				 "kallsyms is not in ~/.debug: kernel frames are addresses",
 				 r->path);
 	}
 	return r->kernel_is_known;

@@ -80,7 +80,7 @@ def run_out_of_descriptors(daemon, sink):
     limit_descriptors(before, 3, 3)
     rig.wait_for("a new symbolizer", lambda: daemon.role("symbolizer") not in (0, before), 10)
     told = daemon.log()[log_from:]
-    rig.check("cannot be received: Too many open files" in told and "left with status 1" in told,
+    rig.check("cannot be received: Too many open files" in told and "exited with status 1" in told,
               "symbolizer: out of descriptors it says so and leaves, and a new one is there")
     sink.wait_for(n + 3)
 

@@ -168,7 +168,7 @@ def kinds():
     expect({"b": 7000, "c": 1000}, "a file's values of that kind are found", heap, more)
     for pair, words in (((cpu, heap), "cpu:nanoseconds"), ((heap, cpu), "alloc_space:bytes")):
         err = run("diff", *pair, status=1).stderr
-        rig.check("compared" in err and words in err, f"diff refuses different kinds: {err.strip()}")
+        rig.check("the other file" in err and words in err, f"diff refuses different kinds: {err.strip()}")
     err = run("convert", heap, rig.write("n.folded", "p;f 3\n"), "--format", "folded", "-o", "-", status=1).stderr
     rig.check("alloc_space:bytes" in err, f"numbers of nothing are not added to bytes: {err.strip()}")
     # Kinds are told apart by unit and period type, too.

@@ -378,7 +378,7 @@ static void test_event_errors(void)
 		      "sample: leave one of them out\n");
 	expect_errors("[event:a]\n[event:b]\n[event:c]\n[event:d]\n[event:e]\n[event:a]\n"
 		      "[event:f]\n",
-		      "a.conf:7: [event:f]: one event too many: 5 are possible\n");
+		      "a.conf:7: [event:f]: too many events: at most 5\n");
 }
 
 static void test_sections_with_names(void)

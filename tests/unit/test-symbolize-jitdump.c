@@ -200,10 +200,10 @@ static void test_problems(void)
 	_cleanup_(jitdump_freep) struct jitdump *j = NULL;
 	int pair[2];
 
-	check_problem(0, 0x4454694A, "is of a machine of another byte order");
+	check_problem(0, 0x4454694A, "was written in another byte order");
 	check_problem(0, 0x464c457f, "does not begin as a jitdump file does");
-	check_problem(4, 3, "has another version than 1 and 2");
-	check_problem(12, EM_S390, "has code of another machine");
+	check_problem(4, 3, "has a version other than 1 and 2");
+	check_problem(12, EM_S390, "has code for another architecture");
 	check_problem(8, 39, "has a header of impossible size");
 	check_problem(8, 1 << 30, "has a header of impossible size");
 	check_problem(44, 15, "has a record of impossible size");
