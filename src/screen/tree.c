@@ -215,7 +215,7 @@ static bool put_node(const struct tree *t, uint32_t node, uint64_t path, uint32_
 	return r->fold == TOP_OPEN;
 }
 
-struct waiting {
+struct tree_waiting {
 	uint32_t node, depth;
 	uint64_t parent; /* its path */
 };
@@ -223,8 +223,8 @@ struct waiting {
 /* In preorder: a node waits with the path of its parent until those before it are done. */
 static void put_all(const struct tree *t)
 {
-	ARRAY(struct waiting) stack = ARRAY_INIT(TOP_MAX_NODES);
-	struct waiting *w, at = {.node = t->sum->nodes.n};
+	ARRAY(struct tree_waiting) stack = ARRAY_INIT(TOP_MAX_NODES);
+	struct tree_waiting *w, at = {.node = t->sum->nodes.n};
 	uint64_t path = 0;
 	bool open = true;
 
@@ -232,7 +232,7 @@ static void put_all(const struct tree *t)
 		uint32_t n = open ? sort_children(t, at.node) : 0;
 
 		while (n-- > 0 && (w = array_push(&stack)) != NULL)
-			*w = (struct waiting){t->siblings[n], at.depth, path};
+			*w = (struct tree_waiting){t->siblings[n], at.depth, path};
 		if (stack.n == 0 || t->out->rows.n == t->out->rows.max)
 			break;
 		at = stack.items[--stack.n];
