@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -16,6 +19,7 @@
 #include "util/fdmsg.h"
 #include "util/log.h"
 
+#define STARVING_NS   (5 * NSEC_PER_SEC)    /* who gets no CPU is not stuck */
 #define DEADLINE_NS   (200 * NSEC_PER_MSEC) /* who asks waits for 300 ms */
 #define STUCK_SECONDS 60
 
@@ -209,10 +213,27 @@ static void give_up(struct opener_helper *h, struct stuck *place, const struct s
 	h->pid = 0;
 }
 
+/* It would go on if it were given a CPU, so it waits for nobody's answer. */
+static bool is_running(pid_t pid)
+{
+	char path[32], text[512], *end;
+	ssize_t n = -1;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		n = read(fd, text, sizeof(text) - 1);
+	(void)close_fd(fd);
+	text[n > 0 ? n : 0] = '\0';
+	end = strrchr(text, ')');
+	return end && end[1] == ' ' && end[2] == 'R';
+}
+
 /* Its descriptor, or error. *ret_late: it has none yet. */
 static int receive(struct opener_helper *h, bool *ret_late)
 {
-	uint64_t deadline = clock_monotonic_ns() + DEADLINE_NS, now;
+	uint64_t begin = clock_monotonic_ns(), deadline = begin + DEADLINE_NS, now;
 	struct message m;
 	int fds[2], r;
 
@@ -223,6 +244,8 @@ static int receive(struct opener_helper *h, bool *ret_late)
 		if (r != -EAGAIN)
 			break;
 		now = clock_monotonic_ns();
+		if (now >= deadline && now - begin < STARVING_NS && is_running(h->pid))
+			deadline = now + DEADLINE_NS / 10;
 		if (now >= deadline) {
 			*ret_late = true;
 			return -ETIMEDOUT;

@@ -254,8 +254,13 @@ static void test_a_helper_that_is_stuck(void)
 	map_file(path, &own);
 
 	CHECK_INT(opener_helper_new(&h), ==, 0);
-	CHECK_INT(opener_helper_open(h, &ask), ==, -ETIMEDOUT);
-	CHECK_INT(opener_helper_open(h, &ask), ==, -ENOTSUP);
+	/* On a busy host one can be late before it gets there: killed, it goes, and the next one
+	 * tries. One that is stuck there stays. */
+	for (int n = 0; n < 20; n = r == -ENOTSUP ? n + 1 : 0) {
+		r = opener_helper_open(h, &ask);
+		CHECK(r == -ETIMEDOUT || r == -ENOTSUP);
+		short_sleep();
+	}
 	/* Others go on; one that this host has no time for is asked again. */
 	while ((r = opener_helper_open(h, &own)) == -ETIMEDOUT || r == -ENOTSUP)
 		short_sleep();
