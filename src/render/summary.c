@@ -187,7 +187,8 @@ static const char *format_worth(const struct profile *p, int64_t total, char *bu
 /* What a type's samples stand for, and those that are missing; NULL: nothing to say. */
 static const char *format_type(const struct profile *p, int64_t total, char *buf, size_t size)
 {
-	uint64_t lost = p->types[0].counters[PROFILE_SAMPLES_LOST];
+	uint64_t lost = p->types[0].counters[PROFILE_SAMPLES_LOST] +
+			p->types[0].counters[PROFILE_SAMPLES_DIED];
 	uint64_t throttled = p->types[0].counters[PROFILE_SAMPLES_THROTTLED];
 	char count[32];
 	size_t n;
