@@ -7,6 +7,7 @@ libutil_a_SOURCES = \
 	util/confidence.c util/confidence.h \
 	util/cursor.h \
 	util/disk-reserve.c util/disk-reserve.h \
+	util/ensure.h \
 	util/fdmsg.c util/fdmsg.h \
 	util/go-module.c util/go-module.h \
 	util/hash.c util/hash.h \

@@ -7,6 +7,7 @@
 #include "src/process/role.h"
 #include "util/array.h"
 #include "util/clock.h"
+#include "util/ensure.h"
 #include "util/loop.h"
 
 #define RETRY_NS (20 * NSEC_PER_MSEC)
@@ -50,6 +51,7 @@ static void remove_at(struct outbox *o, uint32_t i)
 {
 	struct outbox_entry *e = &o->entries.items[i];
 
+	ensure(o->bytes >= e->bytes);
 	o->bytes -= e->bytes;
 	if (o->callbacks.forget)
 		o->callbacks.forget(o->callbacks.ctx, e);
@@ -176,6 +178,7 @@ const struct outbox_entry *outbox_push(struct outbox *o, int fd, uint64_t bytes,
 		.more = more,
 	};
 	o->bytes += bytes;
+	ensure(o->entries.n < 2 || e[-1].id < e->id);
 	pump(o);
 	return e;
 }

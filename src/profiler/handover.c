@@ -7,6 +7,7 @@
 #include "src/process/outbox.h"
 #include "src/profiler/handover.h"
 #include "src/profiler/setup.h"
+#include "util/ensure.h"
 #include "util/log.h"
 
 /* What goes with a window, and ahead of it. */
@@ -175,6 +176,8 @@ void handover_push(struct handover *h, const struct handover_window *w, struct h
 	struct stat st;
 	uint64_t bytes = fstat(w->fd, &st) == 0 ? (uint64_t)st.st_size : 0;
 
+	ensure(w->end.events[0].samples >= w->begin.events[0].samples);
+	ensure(n == 0 || items);
 	if (more)
 		*more = (struct handover_entry){w->begin, w->end, n, items};
 	if (more && outbox_push(h->outbox, w->fd, bytes, w->n_samples, more))

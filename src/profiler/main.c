@@ -20,6 +20,7 @@
 #include "src/sample/sample.h"
 #include "src/sample/stack-size.h"
 #include "util/clock.h"
+#include "util/ensure.h"
 #include "util/log.h"
 #include "util/loop.h"
 #include "util/text.h"
@@ -187,6 +188,20 @@ static struct place_of_event place_of(struct sample_tally t)
 	return (struct place_of_event){t.samples, t.filtered, t.lost};
 }
 
+static bool all_counted(const struct profile_type *t)
+{
+	return t->samples.n + t->counters[PROFILE_SAMPLES_FILTERED] +
+		       t->counters[PROFILE_SAMPLES_DROPPED] ==
+	       t->counters[PROFILE_SAMPLES];
+}
+
+/* All that was read from the rings is in a window, or is told to be missing. */
+static bool agrees(const struct place_of_event *place, struct sample_tally t)
+{
+	return place->samples == t.samples && place->filtered == t.filtered &&
+	       place->lost == t.lost;
+}
+
 /* By event, from the end of the last window to here. */
 static void find_place(struct profiler *p, struct handover_window *w)
 {
@@ -199,11 +214,14 @@ static void find_place(struct profiler *p, struct handover_window *w)
 			*place = place_of(merger_start(p->merger, i));
 		w->begin.events[i] = *place;
 		if (i < prof->n_types) {
+			ensure(all_counted(&prof->types[i]));
 			place->samples += prof->types[i].counters[PROFILE_SAMPLES];
 			place->filtered += prof->types[i].counters[PROFILE_SAMPLES_FILTERED];
 			place->lost += prof->types[i].counters[PROFILE_SAMPLES_LOST];
 		}
 		w->end.events[i] = *place;
+		ensure(place->filtered <= place->samples);
+		ensure(!p->merger || agrees(place, ledger_sum(p->ledger, i)));
 	}
 }
 

@@ -22,6 +22,7 @@
 #include "src/sample/merge.h"
 #include "src/sample/source.h"
 #include "util/array.h"
+#include "util/ensure.h"
 
 #define MAX_RINGS	 65536 /* 8192 CPUs a kernel can be built for, with all events */
 #define MAX_RECORD_BYTES 65536 /* the size is 16 bits wide */
@@ -265,6 +266,7 @@ static void release_held(struct merger *m)
 
 	if (!s)
 		return;
+	ensure(m->held_tally.filtered <= m->held_tally.samples);
 	if (!s->sideband)
 		tally_add(&s->now.tally, &m->held_tally);
 	source_store_tail(s, m->held_tail);
@@ -372,6 +374,7 @@ bool merger_next(struct merger *m, struct record *ret)
 		if (!m->n_heap || m->sources.items[m->heap[0]].next_time > m->limit)
 			return false;
 		s = &m->sources.items[m->heap[0]];
+		ensure(m->n_heap < 2 || !source_before(m, m->heap[1], m->heap[0]));
 		decode_next(m, s, ret, &wanted);
 		if (wanted) {
 			ret->from_sideband = s->sideband;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "src/sample/source.h"
+#include "util/ensure.h"
 
 uint64_t source_load_head(const struct source *s)
 {
@@ -13,6 +14,7 @@ uint64_t source_load_head(const struct source *s)
 
 void source_store_tail(struct source *s, uint64_t tail)
 {
+	ensure(tail - s->ring.tail <= s->head - s->ring.tail);
 	s->ring.tail = s->now.tail = tail;
 	if (s->entry)
 		ledger_write(s->entry, &s->now);
