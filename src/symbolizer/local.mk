@@ -37,3 +37,9 @@ tests_unit_test_namer_LDADD = libsymbolizer.a libprocess.a libsymbolize.a libpro
 check_PROGRAMS += tests/unit/test-arrivals
 tests_unit_test_arrivals_SOURCES = tests/unit/test-arrivals.c tests/unit/test.h
 tests_unit_test_arrivals_LDADD = libsymbolizer.a
+
+check_PROGRAMS += tests/unit/test-symbolizer
+tests_unit_test_symbolizer_SOURCES = tests/unit/test-symbolizer.c tests/unit/test.h
+tests_unit_test_symbolizer_LDADD = libsymbolizer.a libscreen.a libimport.a librender.a libprocess.a \
+	libprofile.a libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
+	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
