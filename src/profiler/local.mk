@@ -31,3 +31,8 @@ check_PROGRAMS += tests/unit/test-frame-source
 tests_unit_test_frame_source_SOURCES = tests/unit/test-frame-source.c tests/unit/test.h
 tests_unit_test_frame_source_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \
 	libprofile.a libsymbolize.a libunwind.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
+
+check_PROGRAMS += tests/unit/test-profiler
+tests_unit_test_profiler_SOURCES = tests/unit/test-profiler.c tests/unit/test.h
+tests_unit_test_profiler_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \
+	libprofile.a libsymbolize.a libunwind.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
