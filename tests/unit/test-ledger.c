@@ -55,6 +55,7 @@ static void test_half_written(void)
 	struct ledger_entry *e = ledger_entry(l, 0, 0);
 	struct ledger_slot s;
 
+	CHECK_INT(fd, >=, 0);
 	ledger_adopt(e, 5, 0, &s);
 	s.tail = 8;
 	s.tally.samples = 1;
@@ -76,6 +77,7 @@ static void test_other_ring(void)
 	struct ledger_entry *e = ledger_entry(l, 1, MAX_CPU);
 	struct ledger_slot s;
 
+	CHECK_INT(fd, >=, 0);
 	ledger_adopt(e, 5, 0, &s);
 	s = (struct ledger_slot){.turn = s.turn, .tail = 800, .tally = {20, 5, 3}, .lost_told = 3};
 	ledger_write(e, &s);

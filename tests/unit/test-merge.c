@@ -542,6 +542,7 @@ static void test_losses_are_told_once(void)
 	struct writer w;
 	struct record r;
 
+	CHECK_INT(fd, >=, 0);
 	features.read_lost = true;
 	first = new_merger();
 	merger_keep_ledger(first, ledger);
