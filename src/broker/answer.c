@@ -100,19 +100,19 @@ static const struct request {
 	bool is_file;	  /* that is refused while it is set aside for who asks */
 	bool takes_share; /* what it costs is for a stranger to choose */
 } requests[MESSAGE_N_TYPES] = {
-	[MESSAGE_ASK_MAPS] = {MESSAGE_ANSWER, open_maps, false},
+	[MESSAGE_ASK_MAPS] = {MESSAGE_ANSWER, open_maps, false, false},
 	[MESSAGE_ASK_FILE] = {MESSAGE_ANSWER, open_mapped_file, true, true},
-	[MESSAGE_ASK_CGROUP] = {MESSAGE_ANSWER, open_cgroup, false},
-	[MESSAGE_ASK_CGROUP_PATH] = {MESSAGE_ANSWER_TEXT, find_cgroup_path, false},
-	[MESSAGE_ASK_CONTAINER] = {MESSAGE_ANSWER, open_container, false},
-	[MESSAGE_ASK_PROCESS] = {MESSAGE_ANSWER_PROCESS, find_process, false},
-	[MESSAGE_ASK_USER] = {MESSAGE_ANSWER_USER, find_user, false},
+	[MESSAGE_ASK_CGROUP] = {MESSAGE_ANSWER, open_cgroup, false, false},
+	[MESSAGE_ASK_CGROUP_PATH] = {MESSAGE_ANSWER_TEXT, find_cgroup_path, false, false},
+	[MESSAGE_ASK_CONTAINER] = {MESSAGE_ANSWER, open_container, false, false},
+	[MESSAGE_ASK_PROCESS] = {MESSAGE_ANSWER_PROCESS, find_process, false, false},
+	[MESSAGE_ASK_USER] = {MESSAGE_ANSWER_USER, find_user, false, false},
 	[MESSAGE_ASK_PERF_MAP] = {MESSAGE_ANSWER, open_perf_map, false, true},
-	[MESSAGE_ASK_RECORDED_FILE] = {MESSAGE_ANSWER, open_recorded_file, true},
-	[MESSAGE_ASK_DEBUG_FILE] = {MESSAGE_ANSWER, open_debug_file, true},
-	[MESSAGE_ASK_SPLIT_FILE] = {MESSAGE_ANSWER, open_split_file, false},
-	[MESSAGE_ASK_STATISTICS] = {MESSAGE_ANSWER, NULL, false},
-	[MESSAGE_ASK_FLUSH] = {MESSAGE_ANSWER, NULL, false},
+	[MESSAGE_ASK_RECORDED_FILE] = {MESSAGE_ANSWER, open_recorded_file, true, false},
+	[MESSAGE_ASK_DEBUG_FILE] = {MESSAGE_ANSWER, open_debug_file, true, false},
+	[MESSAGE_ASK_SPLIT_FILE] = {MESSAGE_ANSWER, open_split_file, false, false},
+	[MESSAGE_ASK_STATISTICS] = {MESSAGE_ANSWER, NULL, false, false},
+	[MESSAGE_ASK_FLUSH] = {MESSAGE_ANSWER, NULL, false, false},
 };
 
 /* The error stands at the same place of all answers. */
