@@ -21,5 +21,6 @@
 		}                                                                                  \
 	} while (0)
 #else
-#define ensure(cond) ((void)sizeof(!(cond)))
+/* Not sizeof: clang warns of a function that is used in conditions of this kind alone. */
+#define ensure(cond) ((void)(0 && (cond)))
 #endif
