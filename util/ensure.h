@@ -6,8 +6,6 @@
  * the process says what does not hold, and aborts. Elsewhere it costs nothing, and the condition is
  * only compiled.
  */
-#include "config.h"
-
 #ifdef WITH_CHECKS
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,6 +19,9 @@
 		}                                                                                  \
 	} while (0)
 #else
-/* Not sizeof: clang warns of a function that is used in conditions of this kind alone. */
-#define ensure(cond) ((void)(0 && (cond)))
+#define ensure(cond)                                                                               \
+	do {                                                                                       \
+		if (0)                                                                             \
+			(void)(cond);                                                              \
+	} while (0)
 #endif
