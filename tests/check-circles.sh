@@ -16,8 +16,6 @@ known()
 {
 	# A process is its life, what /proc says of it, its mappings and its threads (internal.h).
 	echo "libhost info mapping process thread"
-	# struct broker at work, in several files (internal.h).
-	echo "libbroker broker fetch limits peers sampling setup statistics"
 }
 
 scratch=$(mktemp -d) || exit 99

@@ -209,6 +209,8 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 		return -ENODEV;
 	}
 	b->loop = loop;
+	b->rows = peer_rows;
+	b->n_rows = n_peer_rows;
 	b->options = *options;
 	b->start_unix_ns = clock_realtime_ns();
 	for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++)
@@ -231,7 +233,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	r = options->input_path ? 0 : open_ledger(b);
 	if (r < 0)
 		return r;
-	r = supervisor_new(&b->supervisor, loop, peer_rows, n_peer_rows, &callbacks,
+	r = supervisor_new(&b->supervisor, loop, b->rows, b->n_rows, &callbacks,
 			   options->config->symbolizer_file_timeout_ns);
 	if (r < 0)
 		return r;
@@ -482,11 +484,6 @@ int broker_flush(struct broker *b)
 	return supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
 }
 
-bool broker_flushed(const struct broker *b)
-{
-	return supervisor_status(b->supervisor, peer_only(PEER_PROFILER))->flushed >= b->flush_id;
-}
-
 void broker_user(const struct broker *b, uid_t *ret_uid, gid_t *ret_gid)
 {
 	*ret_uid = b->privileges.uid;
@@ -502,11 +499,6 @@ void broker_progress(const struct broker *b, uint64_t *ret_samples, uint64_t *re
 	*ret_samples = c.samples - c.filtered;
 	*ret_lost = c.counters[PROFILE_SAMPLES_LOST] + c.counters[PROFILE_SAMPLES_DROPPED] +
 		    c.counters[PROFILE_SAMPLES_DIED];
-}
-
-uint64_t broker_drained_ns(const struct broker *b)
-{
-	return supervisor_status(b->supervisor, peer_only(PEER_PROFILER))->drained_ns;
 }
 
 void broker_tell_screen(struct broker *b, const struct message *m)

@@ -26,6 +26,8 @@ enum broker_state {
 struct broker {
 	enum broker_state state;
 	struct loop *loop;
+	const struct peer_row *rows; /* n_rows: the kinds of children */
+	size_t n_rows;
 	struct broker_options options;
 	struct events events[SAMPLE_MAX_EVENTS]; /* as in options */
 	struct supervisor *supervisor;

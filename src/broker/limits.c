@@ -73,9 +73,9 @@ void broker_limit(const struct broker *b, enum peer kind, struct privileges *ret
 {
 	setup_limit(ret, kind);
 	ret->max_data = DATA_BYTES;
-	for (size_t i = 0; i < n_peer_rows; i++) {
-		if (peer_rows[i].kind == kind && peer_rows[i].limit)
-			peer_rows[i].limit(b, ret);
+	for (size_t i = 0; i < b->n_rows; i++) {
+		if (b->rows[i].kind == kind && b->rows[i].limit)
+			b->rows[i].limit(b, ret);
 	}
 #ifdef WITH_SANITIZERS
 	ret->max_address_space = ret->max_data = 0; /* the shadow memory is terabytes of it */

@@ -119,8 +119,9 @@ static int send_input(struct broker *b, int control)
 		log_error("%s cannot be converted: the process that read it, or a file it names, "
 			  "died",
 			  b->options.input_path);
-		broker_kill(b);
+		b->state = BROKER_STOPPING;
 		b->result = -EBADMSG;
+		supervisor_kill_all(b->supervisor);
 		return -EBADMSG;
 	}
 	r = send_kernel(control);

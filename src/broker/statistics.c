@@ -114,6 +114,16 @@ static void add_processes(const struct supervisor *s, struct statistics *ret)
 
 _Static_assert(SUPERVISOR_MAX_CHILDREN + 1 == STATISTICS_MAX_PROCESSES, "all have a row");
 
+bool broker_flushed(const struct broker *b)
+{
+	return supervisor_status(b->supervisor, peer_only(PEER_PROFILER))->flushed >= b->flush_id;
+}
+
+uint64_t broker_drained_ns(const struct broker *b)
+{
+	return supervisor_status(b->supervisor, peer_only(PEER_PROFILER))->drained_ns;
+}
+
 void statistics_collect(const struct broker *b, struct statistics *ret)
 {
 	const struct status_page *exporter =
