@@ -61,12 +61,12 @@
  * none. */
 #define LLVM_SYMBOLIZER "$(command -v llvm-symbolizer-19 || command -v llvm-symbolizer)"
 
-static const char *test_directory_name;
+static char test_directory_name[256]; /* a copy: the template may be gone by then */
 static pid_t test_directory_owner;
 
 static inline void test_remove_directory(void)
 {
-	char command[4096];
+	char command[512];
 
 	if (getpid() != test_directory_owner) /* a child that ends */
 		return;
@@ -79,7 +79,8 @@ static inline void test_remove_directory(void)
 static inline void test_make_directory(char *template)
 {
 	CHECK(mkdtemp(template) != NULL);
-	test_directory_name = template;
+	CHECK(strlen(template) < sizeof(test_directory_name));
+	strcpy(test_directory_name, template);
 	test_directory_owner = getpid();
 	CHECK_INT(atexit(test_remove_directory), ==, 0);
 }
