@@ -398,11 +398,16 @@ def test_diff():
     check('width from the older', total(), 12)
 
 
+def leave():
+    """Marks the page that a change of the event leaves: the new one has no such mark."""
+    b.js('window.left = 1')
+
+
 def shown(event):
     """After a change of the event, which loads the page again: waits until it is there."""
     for _ in range(3000):
         try:
-            if b.js('document.documentElement.dataset.ready && perfwalk.state.event') == event:
+            if b.js('!window.left && document.documentElement.dataset.ready && perfwalk.state.event') == event:
                 return
         except RuntimeError:  # in between there is no page
             pass
@@ -411,6 +416,7 @@ def shown(event):
 
 
 def choose_event(event):
+    leave()
     b.js(f'''(() => {{ const list = document.getElementById("event"); list.value = {json.dumps(event)};
         list.dispatchEvent(new Event("change")); return 0; }})()''')
     shown(event)
@@ -436,12 +442,14 @@ def test_types():
     choose_event('task-clock')
     check('losses are the event\'s', [losses, b.js('perfwalk.captures[0].counters.samples_lost')], [0, 30])
     b.key('2')
+    leave()
     b.key('e')
     shown('alloc')
     check('a key shows the next, in the same view', b.js('[location.hash, document.getElementById("table").hidden]'),
           ['#event=alloc&tab=functions', False])
     b.open(os.path.join(work, 'types.html'), '#event=context-switches&split=cpu')
     check('the address brings an event back', [total(), b.js('perfwalk.state.split')], [100, 'cpu'])
+    leave()
     b.js('location.hash = "#event=page-faults"')
     shown('page-faults')
     check('also that of a page which is open', b.js('perfwalk.captures[0].meta.event'), 'page-faults')
