@@ -79,6 +79,7 @@ const struct peer_row peer_rows[] = {
 		.kind = PEER_PROFILER,
 		.max = 1,
 		.feeds = PEER_BIT(PEER_SYMBOLIZER),
+		.is_started_to_finish = true, /* the rings fill up meanwhile */
 		.oom_score = 100,
 		.hears_of_files = true,
 		.finds = "callers",

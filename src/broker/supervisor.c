@@ -602,10 +602,11 @@ static void child_gone(struct supervisor *s, const struct child *c, bool clean)
 static void stop(struct supervisor *s, struct child *c)
 {
 	struct message m = {.type = MESSAGE_STOP};
+	bool start_first = c->start_at_ns && c->row->is_started_to_finish;
 
 	c->start_at_ns = 0;
-	if (!c->pid) {
-		child_gone(s, c, true);
+	if (!c->pid && (!start_first || start(s, c) < 0)) {
+		child_gone(s, c, !start_first);
 		return;
 	}
 	c->stopping = true;
@@ -629,8 +630,8 @@ static bool any_there(const struct supervisor *s, uint32_t kinds)
 	return false;
 }
 
-/* Asks those to finish whose turn it is. One that waits for its next start is gone at once, which
- * comes back to here. */
+/* Asks those to finish whose turn it is. One that waits for its next start may be gone at once,
+ * which comes back to here. */
 static void stop_next(struct supervisor *s)
 {
 	uint32_t kinds;
