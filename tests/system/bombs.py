@@ -498,11 +498,15 @@ endpoint = {sink.endpoint}
             rig.check(p.poll() is None, f"{name}: the bomb itself runs on")
             rig.end(p)
         sink.wait_for(sink.count() + 4, 30)
-        # Frames without a name are still known; nobody runs in them any more.
-        before = rig.cpu_seconds(daemon.role("symbolizer"))
-        time.sleep(5)
-        used = rig.cpu_seconds(daemon.role("symbolizer")) - before
-        rig.check(used < 0.3, f"the bombs are gone: the symbolizer takes {used:.2f} s of CPU in 5 s")
+        # Frames without a name are still known; nobody runs in them any more. Who looked them up again would
+        # do so in each window. Other new programs of the host cost something, too, but not for ever.
+        used = []
+        while len(used) < 12 and min(used, default=5) >= 0.3:
+            before = rig.cpu_seconds(daemon.role("symbolizer"))
+            time.sleep(5)
+            used.append(rig.cpu_seconds(daemon.role("symbolizer")) - before)
+        rig.check(min(used) < 0.3, f"the bombs are gone: each 5 s the symbolizer took "
+                  f"{', '.join(f'{x:.2f}' for x in used)} s of CPU")
         rig.check(daemon.alive(), "the broker lives")
         rig.check(daemon.role("profiler") == roles["profiler"], "the profiler is the same as before")
         rig.check(daemon.role("exporter") == roles["exporter"], "the exporter is the same as before")
