@@ -26,8 +26,9 @@ static int open_cgroup(const struct answer_sources *s, const struct message *ask
 	return opener_cgroup(ask->ask_pid.pid);
 }
 
-static int open_perf_map(const struct answer_sources *s, const struct message *ask,
-			 struct message *ret)
+/* Files of strangers, with a deadline. */
+static int open_with_help(const struct answer_sources *s, const struct message *ask,
+			  struct message *ret)
 {
 	return opener_helper_open(s->helper, ask);
 }
@@ -38,18 +39,6 @@ static int open_container(const struct answer_sources *s, const struct message *
 	return message_text_ok(ask->ask_container.id, sizeof(ask->ask_container.id))
 		       ? opener_container_state(ask->ask_container.id)
 		       : -EBADMSG;
-}
-
-static int open_mapped_file(const struct answer_sources *s, const struct message *ask,
-			    struct message *ret)
-{
-	return opener_helper_open(s->helper, ask);
-}
-
-static int open_recorded_file(const struct answer_sources *s, const struct message *ask,
-			      struct message *ret)
-{
-	return opener_helper_open(s->helper, ask);
 }
 
 static int open_debug_file(const struct answer_sources *s, const struct message *ask,
@@ -101,14 +90,14 @@ static const struct request {
 	bool takes_share; /* what it costs is for a stranger to choose */
 } requests[MESSAGE_N_TYPES] = {
 	[MESSAGE_ASK_MAPS] = {MESSAGE_ANSWER, open_maps, false, false},
-	[MESSAGE_ASK_FILE] = {MESSAGE_ANSWER, open_mapped_file, true, true},
+	[MESSAGE_ASK_FILE] = {MESSAGE_ANSWER, open_with_help, true, true},
 	[MESSAGE_ASK_CGROUP] = {MESSAGE_ANSWER, open_cgroup, false, false},
 	[MESSAGE_ASK_CGROUP_PATH] = {MESSAGE_ANSWER_TEXT, find_cgroup_path, false, false},
 	[MESSAGE_ASK_CONTAINER] = {MESSAGE_ANSWER, open_container, false, false},
 	[MESSAGE_ASK_PROCESS] = {MESSAGE_ANSWER_PROCESS, find_process, false, false},
 	[MESSAGE_ASK_USER] = {MESSAGE_ANSWER_USER, find_user, false, false},
-	[MESSAGE_ASK_PERF_MAP] = {MESSAGE_ANSWER, open_perf_map, false, true},
-	[MESSAGE_ASK_RECORDED_FILE] = {MESSAGE_ANSWER, open_recorded_file, true, false},
+	[MESSAGE_ASK_PERF_MAP] = {MESSAGE_ANSWER, open_with_help, false, true},
+	[MESSAGE_ASK_RECORDED_FILE] = {MESSAGE_ANSWER, open_with_help, true, false},
 	[MESSAGE_ASK_DEBUG_FILE] = {MESSAGE_ANSWER, open_debug_file, true, false},
 	[MESSAGE_ASK_SPLIT_FILE] = {MESSAGE_ANSWER, open_split_file, false, false},
 	[MESSAGE_ASK_STATISTICS] = {MESSAGE_ANSWER, NULL, false, false},
