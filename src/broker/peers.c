@@ -4,11 +4,6 @@
 #include "src/broker/peers.h"
 #include "util/cleanup.h"
 
-static uint32_t only_one(const void *ctx)
-{
-	return 1;
-}
-
 static uint32_t count_screens(const void *ctx)
 {
 	const struct broker *b = ctx;
@@ -71,7 +66,6 @@ const struct peer_row peer_rows[] = {
 		.oom_score = 500,
 		.finds = "names",
 		.may_ask = ASK_BIT(MESSAGE_ASK_DEBUG_FILE) | ASK_BIT(MESSAGE_ASK_SPLIT_FILE),
-		.count = only_one,
 		.limit = broker_limit_symbolizer,
 		.set_up = broker_set_up_symbolizer,
 	},
@@ -89,7 +83,6 @@ const struct peer_row peer_rows[] = {
 			   ASK_BIT(MESSAGE_ASK_USER) | ASK_BIT(MESSAGE_ASK_PERF_MAP) |
 			   /* While it reads a recording. */
 			   ASK_BIT(MESSAGE_ASK_RECORDED_FILE),
-		.count = only_one,
 		.limit = broker_limit_profiler,
 		.set_up = broker_set_up_profiler,
 	},
