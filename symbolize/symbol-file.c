@@ -17,8 +17,8 @@
  * f.part.0 stay as they are: they are other code. Mapping symbols ($x, $d) are dropped.
  *
  * All sections are mapped when the file is opened and read when the first address is asked for; the
- * descriptor is not kept. Names are copied out of the mapped string table when they are asked for; it
- * becomes resident in 64 KiB steps as they are read, and symbol_file_trim() lets it go.
+ * descriptor is not kept. Names are copied out of the mapped string table when they are asked for;
+ * it becomes resident in 64 KiB steps as they are read, and symbol_file_trim() lets it go.
  *
  * Lines come from DWARF (dwarf.c) of the file itself or of its debug file, whichever has it first;
  * without any, from Go's table.

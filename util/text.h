@@ -21,7 +21,8 @@ size_t text_shorten(char *dst, size_t size, const char *src, const char *whole);
 
 /* Both NULL, or the same text. */
 bool text_equal(const char *a, const char *b);
-/* Replaces *field (char ** or const char **; a copy of its owner's, or NULL) by a copy of text. 0 or
+/* Replaces *field (char ** or const char **; a copy of its owner's, or NULL) by a copy of text. 0
+ * or
  * -ENOMEM, and it is NULL. */
 #define text_set(field, text)                                                                      \
 	text_replace(_Generic((field), char ** : (field), const char ** : (char **)(field)), (text))

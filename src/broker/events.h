@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One of the broker's perf events: on all CPUs of the host or some of them; what runs there, or some tasks,
- * or some cgroups. Their rings are mapped here only to be held: a ring lives as long as somebody
- * maps it, so what the kernel wrote while a profiler was dead is there for the next one.
+ * One of the broker's perf events: on all CPUs of the host or some of them; what runs there, or
+ * some tasks, or some cgroups. Their rings are mapped here only to be held: a ring lives as long as
+ * somebody maps it, so what the kernel wrote while a profiler was dead is there for the next one.
  */
 #include <stdbool.h>
 #include <stdint.h>

@@ -44,8 +44,8 @@ struct broker {
 	} spool, store;
 	struct broker_state_dir debug_cache; /* the fetcher's */
 	struct status_counts counts_of_the_dead;
-	/* Of a capture: what the last symbolizer counted. All comes to the next one, which counts it
-	 * again. */
+	/* Of a capture: what the last symbolizer counted. All comes to the next one, which counts
+	 * it again. */
 	struct status_counts last_symbolizer;
 	struct ledger *ledger; /* of the rings; NULL: a file is read */
 	int ledger_fd;
@@ -122,7 +122,8 @@ int broker_set_up_symbolizer_again(struct broker *b, int control);
 int broker_send_cpu(const struct broker *b, const struct cpu_events *c, bool came_online);
 int broker_send_event(const struct broker *b, const struct cpu_events *c);
 
-/* The fetcher's cache, where the config wants one (fetch.c): its descriptor, negative without one. */
+/* The fetcher's cache, where the config wants one (fetch.c): its descriptor, negative without
+ * one. */
 int broker_open_debug_cache(struct broker *b);
 void broker_reload_fetcher(struct broker *b);
 /* supervisor_callbacks.debug_file of the broker: -EINPROGRESS: it is being fetched. */

@@ -28,8 +28,8 @@ struct peer_row {
 	/* Nothing is amiss without it, and nobody waits for it to finish: it holds nothing that
 	 * could be lost. */
 	bool is_optional;
-	/* Work waits for it even while none of it runs: one that waits for its next start when it is
-	 * to finish is started once more, to do that. */
+	/* Work waits for it even while none of it runs: one that waits for its next start when it
+	 * is to finish is started once more, to do that. */
 	bool is_started_to_finish;
 	/* When memory is short, how much sooner than the broker the kernel is to kill it: more for
 	 * who reads hostile files and can be had again without a loss, less for who holds samples

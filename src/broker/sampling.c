@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree's events: opened for what the options say, enabled, made anew for stack copies of another
- * size, and followed through CPU hotplug. */
+/* The tree's events: opened for what the options say, enabled, made anew for stack copies of
+ * another size, and followed through CPU hotplug. */
 #include <errno.h>
 #include <stdlib.h>
 

@@ -2,7 +2,8 @@
 #pragma once
 /*
  * The tree: starts the children of a table of kinds (peers.h), joins neighbours by sockets, answers
- * what they ask for, restarts what dies with back-off, and remembers the files that killed somebody.
+ * what they ask for, restarts what dies with back-off, and remembers the files that killed
+ * somebody.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,13 +67,13 @@ DEFINE_CLEANUP(struct supervisor *, supervisor_free)
 
 /* 0; -EINVAL: there is none such in the table; -errno. */
 int supervisor_start(struct supervisor *s, struct peer_id who);
-/* Starts, in the order of the table, what is wanted of these kinds (PEER_BIT) and does not run. 0, or
- * the first error. */
+/* Starts, in the order of the table, what is wanted of these kinds (PEER_BIT) and does not run. 0,
+ * or the first error. */
 int supervisor_start_kinds(struct supervisor *s, uint32_t kinds);
 /*
- * Asks all children of these kinds to finish, each when its turn has come (peer_row.stops_after); one
- * that dies meanwhile is started again until then. gone() follows for each, and left() for all. A
- * second call adds to the kinds of the first.
+ * Asks all children of these kinds to finish, each when its turn has come (peer_row.stops_after);
+ * one that dies meanwhile is started again until then. gone() follows for each, and left() for all.
+ * A second call adds to the kinds of the first.
  */
 void supervisor_leave(struct supervisor *s, uint32_t kinds);
 /* The same without asking, for all there are; left() may be called from within. */

@@ -70,9 +70,9 @@ static void bash_command(const struct command *c)
 }
 
 /*
- * An equals sign is a word of its own to bash, a comma is not: behind the last one of a list what is
- * not in it yet is offered. A command's words are offered until one of them
- * stands there; behind that, and where there are none, files are.
+ * An equals sign is a word of its own to bash, a comma is not: behind the last one of a list what
+ * is not in it yet is offered. A command's words are offered until one of them stands there; behind
+ * that, and where there are none, files are.
  */
 static void print_bash(const struct command *const *commands, size_t n)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What perfwalk record and top count, and how often they sample it: -e, -F and -c as perf record
- * has them. -F, -c and --stack-size are for all events, wherever they stand; what stands between the
- * slashes behind an event is for this one and comes first.
+ * has them. -F, -c and --stack-size are for all events, wherever they stand; what stands between
+ * the slashes behind an event is for this one and comes first.
  */
 #include "config.h"
 

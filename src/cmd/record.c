@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfwalk record: the broker for a bounded time. It ends with the duration, Ctrl-C, the command, or
- * the last of the processes asked for, and always with usable files.
+ * perfwalk record: the broker for a bounded time. It ends with the duration, Ctrl-C, the command,
+ * or the last of the processes asked for, and always with usable files.
  */
 #include "config.h"
 

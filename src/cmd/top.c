@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfwalk top: the broker with a screen in the exporter's place. Whatever becomes of the screen, the
- * terminal is put back here.
+ * perfwalk top: the broker with a screen in the exporter's place. Whatever becomes of the screen,
+ * the terminal is put back here.
  */
 #include "config.h"
 

@@ -57,7 +57,8 @@ const struct config_key *config_keys(size_t *ret_n);
 struct config_section {
 	const char *name;
 	const char *help;
-	/* Of sections with a name: what such a one is, "a destination", and a name as an example. */
+	/* Of sections with a name: what such a one is, "a destination", and a name as an
+	 * example. */
 	const char *what, *example;
 };
 const struct config_section *config_sections(size_t *ret_n);

@@ -35,8 +35,8 @@ static inline bool debug_id_equal(const struct debug_id *a, const struct debug_i
 
 enum debug_cache_answer debug_cache_find(const struct debug_cache *c, const struct debug_id *id);
 /* A file to be written, that only debug_cache_commit() makes visible: a descriptor of the caller's,
- * or -errno; -ENOSPC: only the reserve of free space is left (util/disk-reserve.h). Ends with commit
- * or abandon. */
+ * or -errno; -ENOSPC: only the reserve of free space is left (util/disk-reserve.h). Ends with
+ * commit or abandon. */
 int debug_cache_begin(const struct debug_cache *c, const struct debug_id *id);
 /* fd is whole: it goes to disk, takes its name, and others go beyond max_bytes. 0 or -errno,
  * abandoned then. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Inside of src/host: the tables behind host.h and what its files ask of each other. A process is one
- * idea in four files, which need each other: process.c (its life), info.c (what /proc says of it),
- * mapping.c (its mappings), thread.c (its threads).
+ * Inside of src/host: the tables behind host.h and what its files ask of each other. A process is
+ * one idea in four files, which need each other: process.c (its life), info.c (what /proc says of
+ * it), mapping.c (its mappings), thread.c (its threads).
  */
 #include "src/host/host.h"
 #include "util/array.h"

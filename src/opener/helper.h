@@ -22,7 +22,7 @@ struct opener_helper *opener_helper_free(struct opener_helper *h);
 
 /*
  * What opener_mapped_file(), opener_recorded_file(), opener_perf_map(), opener_debug_file() or
- * opener_split_file() says to a request, by its type. -ETIMEDOUT: nothing so far; -ENOTSUP: somebody
- * is still stuck there.
+ * opener_split_file() says to a request, by its type. -ETIMEDOUT: nothing so far; -ENOTSUP:
+ * somebody is still stuck there.
  */
 int opener_helper_open(struct opener_helper *h, const struct message *ask);

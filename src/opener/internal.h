@@ -18,15 +18,15 @@ int opener_resolve(int root, const char *path, uint64_t resolve);
 /* The same where the kernel does not have that call. */
 int opener_resolve_by_hand(int root, const char *path, uint64_t resolve);
 /*
- * Whether what a process has mounted (0: we) can block for ever: a device, a path without links, the
- * root. Only devices without a major number are looked for. True also where nobody can tell: when
- * the table is too long, and, but for a device, when the process is gone.
+ * Whether what a process has mounted (0: we) can block for ever: a device, a path without links,
+ * the root. Only devices without a major number are looked for. True also where nobody can tell:
+ * when the table is too long, and, but for a device, when the process is gone.
  */
 bool opener_device_blocks(uint32_t pid, uint32_t major, uint32_t minor);
 bool opener_path_blocks(uint32_t pid, const char *path);
 bool opener_root_blocks(uint32_t pid);
-/* Whether a path of ours leads over FUSE, or over a filesystem whose server may be away (NFS and its
- * kin), or that is mounted when somebody looks at it (autofs). */
+/* Whether a path of ours leads over FUSE, or over a filesystem whose server may be away (NFS and
+ * its kin), or that is mounted when somebody looks at it (autofs). */
 bool opener_path_may_wait(const char *path);
 /* Whether that process has the mounts that we have. */
 bool opener_mounts_are_ours(uint32_t pid);

@@ -11,10 +11,10 @@ struct state_owner {
 };
 
 /*
- * Opens the directory, made with its parents where it does not exist: mode 0700, locked against a second broker as long as the descriptor or a
- * copy of it is open; shared: only against those that do not share it. A directory that is somebody
- * else's, or that holds files of root, is left alone. The descriptor; -errno with the reason in
- * error.
+ * Opens the directory, made with its parents where it does not exist: mode 0700, locked against a
+ * second broker as long as the descriptor or a copy of it is open; shared: only against those that
+ * do not share it. A directory that is somebody else's, or that holds files of root, is left alone.
+ * The descriptor; -errno with the reason in error.
  */
 int state_dir_open(const char *path, const struct state_owner *owner, bool shared, char *error,
 		   size_t n_error);

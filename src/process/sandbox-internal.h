@@ -24,8 +24,8 @@ struct sandbox_call {
 /* All rows. Of several rows for one call the first that fits counts; without one it is refused. */
 const struct sandbox_call *sandbox_calls(size_t *ret_n);
 /*
- * The filter of a role: the kernel runs it at each system call. refusal is its answer (SECCOMP_RET_*)
- * to what no row allows. The number of instructions; -E2BIG when max are too few.
+ * The filter of a role: the kernel runs it at each system call. refusal is its answer
+ * (SECCOMP_RET_*) to what no row allows. The number of instructions; -E2BIG when max are too few.
  */
 int sandbox_program(const struct sandbox_call *calls, size_t n_calls, enum peer who,
 		    uint32_t refusal, struct sock_filter *ret, size_t max);

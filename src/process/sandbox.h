@@ -66,8 +66,9 @@ struct sandbox_tried {
 };
 
 /*
- * In a process of its own: takes on the filter and the rules of the role, then tries to open a file,
- * connect, run a program, trace, signal, mount, and to get a BPF program and a perf event. 0 or
+ * In a process of its own: takes on the filter and the rules of the role, then tries to open a
+ * file, connect, run a program, trace, signal, mount, and to get a BPF program and a perf event. 0
+ * or
  * -errno.
  */
 int sandbox_try(enum peer who, struct sandbox_tried *ret);

@@ -315,8 +315,8 @@ bool profile_weigh(struct profile *p);
 
 /*
  * Addresses of the kernel, and of memory that is no file, go for readers who may not know where the
- * kernel or a stranger's memory lies: what is left of them is relative to their mapping, or 0. Files
- * have none but their own. The profile is not to be added to any more.
+ * kernel or a stranger's memory lies: what is left of them is relative to their mapping, or 0.
+ * Files have none but their own. The profile is not to be added to any more.
  */
 void profile_hide_addresses(struct profile *p);
 

@@ -19,9 +19,10 @@ int window_write(const struct profile *p);
 
 /*
  * Adds the window in fd to p: rows are interned anew, counters add up, each
- * type's its own, the time range grows; samples that do not fit are counted in PROFILE_SAMPLES_DROPPED.
- * module_uid_base is added to the uids from PROFILE_UID_FIRST_FILE on, so that windows of a
- * restarted profiler do not mix. 0; -EBADMSG: not a window of this layout or contradicts itself; -errno. p
- * has no sample of it then and has counted nothing, there are only rows that nothing refers to.
+ * type's its own, the time range grows; samples that do not fit are counted in
+ * PROFILE_SAMPLES_DROPPED. module_uid_base is added to the uids from PROFILE_UID_FIRST_FILE on, so
+ * that windows of a restarted profiler do not mix. 0; -EBADMSG: not a window of this layout or
+ * contradicts itself; -errno. p has no sample of it then and has counted nothing, there are only
+ * rows that nothing refers to.
  */
 int window_read(struct profile *p, int fd, uint64_t module_uid_base);

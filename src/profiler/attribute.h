@@ -45,7 +45,8 @@ void attribution_put_host(struct attribution *a, const struct perf_data_host *ho
 /* Told of each stack that is walked; borrowed. NULL: nobody is. */
 void attribution_watch_stacks(struct attribution *a, struct stack_size *watch);
 
-/* A second source of frames is asked about each sample with a user stack; borrowed. 0 or -ENOMEM. */
+/* A second source of frames is asked about each sample with a user stack; borrowed. 0 or
+ * -ENOMEM. */
 int attribution_set_source(struct attribution *a, const struct frame_source *source);
 /* What the source did not have yet when it was asked; none: there are no such frames. false: the
  * sample has not waited so long. */

@@ -41,8 +41,8 @@ const char *frame_function_module(const struct profile *p, uint32_t module, uint
 /*
  * Name of a frame without lines: "[libc.so.6+0x1234]", the marker's text, or only the module's
  * name where there is no address ("[libc.so.6]") or it means nothing to anybody else ("[kernel]",
- * "[jit]", "[cpython]", "[unknown]"): there thousands of numbers would say less than one sum. Clean UTF-8;
- * returns its length.
+ * "[jit]", "[cpython]", "[unknown]"): there thousands of numbers would say less than one sum. Clean
+ * UTF-8; returns its length.
  */
 size_t frame_fallback_name(const struct profile *p, uint32_t frame, char *buf, size_t size);
 

@@ -3,12 +3,11 @@
  * The flame graph page: one file without any reference to another. Its sources are in page/, as a
  * template, a style sheet and the parts of a script; the build makes C strings of them.
  *
- * The data (html-data.c) goes in as a JSON block, one object for each type of a capture, or for each
- * of two captures that are compared. Names come from
- * strangers. They are JSON strings in which everything that HTML or JavaScript could take for
- * markup is escaped, the script only ever shows them as text, and the page's
- * Content-Security-Policy names our one script and style sheet by hash: nothing else runs, loads or
- * is sent anywhere, whatever is in the data.
+ * The data (html-data.c) goes in as a JSON block, one object for each type of a capture, or for
+ * each of two captures that are compared. Names come from strangers. They are JSON strings in which
+ * everything that HTML or JavaScript could take for markup is escaped, the script only ever shows
+ * them as text, and the page's Content-Security-Policy names our one script and style sheet by
+ * hash: nothing else runs, loads or is sent anywhere, whatever is in the data.
  */
 #include <errno.h>
 #include <nettle/base64.h>

@@ -111,8 +111,8 @@ struct render_otlp_options {
 	/*
 	 * For files: what a capture says about itself and has no place in the format goes into
 	 * attributes too, "perfwalk.title", "perfwalk.event", "perfwalk.kernel_release" and
-	 * "perfwalk.cpus" of the first Profile of each type, "perfwalk.comm" of each; processes that
-	 * changed their comm are as many ResourceProfiles.
+	 * "perfwalk.cpus" of the first Profile of each type, "perfwalk.comm" of each; processes
+	 * that changed their comm are as many ResourceProfiles.
 	 */
 	bool facts;
 };

@@ -23,7 +23,8 @@ struct ledger_slot {
 	uint64_t tail;		   /* of the ring */
 	uint64_t turn;		   /* grows: of two slots with that tail the later one holds */
 	struct sample_tally tally; /* of this ring, and of those before it in its place */
-	/* Of this ring: by its records; told in tally; of its events before the one with event_id. */
+	/* Of this ring: by its records; told in tally; of its events before the one with
+	 * event_id. */
 	uint64_t lost_recorded, lost_told, lost_earlier;
 	uint64_t event_id; /* of the event that samples into it; 0: not known */
 };

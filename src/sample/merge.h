@@ -10,7 +10,7 @@
  */
 #define MERGE_GUARD_NS UINT64_C(2000000)
 
-/* Takes the mapped ring over (unmapped with the CPU); fd is not read for lost counts when -1. index:
- * of the event; MERGE_SIDEBAND: it is the CPU's side band. */
+/* Takes the mapped ring over (unmapped with the CPU); fd is not read for lost counts when -1.
+ * index: of the event; MERGE_SIDEBAND: it is the CPU's side band. */
 #define MERGE_SIDEBAND UINT32_MAX
 int merger_add_ring(struct merger *m, int cpu, uint32_t index, const struct ring *ring);

@@ -95,8 +95,8 @@ extern const uint64_t sample_user_regs;
 /* "x86_64", "aarch64": as uname says. */
 extern const char sample_arch_name[];
 
-/* One CPU's sample event and its side band. Descriptors are owned by whoever holds the struct; the rings are mapped by
- * ring_map(), for the merge by merger_add_cpu(). */
+/* One CPU's sample event and its side band. Descriptors are owned by whoever holds the struct; the
+ * rings are mapped by ring_map(), for the merge by merger_add_cpu(). */
 struct sample_cpu {
 	int cpu;
 	uint32_t index;		    /* of the event: sample_options.index */

@@ -22,8 +22,8 @@ void payloads_connect(struct payloads *p, int fd);
  * its socket is not sent; ids follow each other, so that it knows. */
 void payloads_mirror(struct payloads *p, int fd);
 /*
- * Copies the bytes into a sealed memfd and sends it. order grows from payload to payload, and is the
- * same when another symbolizer makes it again: so the exporter knows what it has. 0 or -errno.
+ * Copies the bytes into a sealed memfd and sends it. order grows from payload to payload, and is
+ * the same when another symbolizer makes it again: so the exporter knows what it has. 0 or -errno.
  */
 int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_samples,
 		  uint64_t order);
