@@ -95,16 +95,19 @@ static bool mount_silent(const char *point)
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	char options[64];
+	pid_t server;
 
 	(void)snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
 	if (fd < 0 || mkdir(point, 0700) < 0 ||
 	    mount("silent", point, "fuse", MS_NOSUID | MS_NODEV, options) < 0)
 		return false;
-	shared->server = fork();
-	if (shared->server == 0)
+	/* Both return from fork(), and share this memory: only the parent writes there. */
+	server = fork();
+	if (server == 0)
 		serve_silently(fd);
 	(void)close(fd);
-	return shared->server > 0;
+	shared->server = server;
+	return server > 0;
 }
 
 static void in_the_child(void)
@@ -241,7 +244,7 @@ static void test_a_helper_that_is_stuck(void)
 	char path[256];
 	int r;
 
-	if (!shared->server)
+	if (shared->server <= 0)
 		return;
 	/* A place where nothing is mapped, so the path is tried, and a device that is none of
 	 * FUSE's. */
