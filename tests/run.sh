@@ -7,7 +7,7 @@
 # gcc with sanitizers; warnings are errors), runs the unit tests of gcc's builds, fetches what the system
 # tests need of others, once, and runs them: those that measure nothing side by side, the others one after
 # the other. One line when something begins, one per test; the last line counts them; exit status 1 when one
-# failed.
+# failed. What failed is listed again above it, with the ends of the logs.
 # With names, only these system tests run, after the first build. With --since, the unit and system tests that
 # what changed since the commit can break (tests/select.sh), after the first build; or all.
 #
@@ -20,6 +20,7 @@ set -u
 top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 out=${TEST_BUILD:-$top/build-tests}
 logs=$out/logs
+failures=$logs/failures # a line for each, once more for the end: NAME<tab>LOG
 scratch=${TMPDIR:-/tmp}/perfwalk-tests.$$
 passed=0 failed=0 skipped=0
 running=
@@ -54,7 +55,7 @@ begin()
 	begun=$(now)
 }
 
-result() # pass|fail|skip SECONDS NAME [REASON]
+result() # pass|fail|skip SECONDS NAME [REASON [LOG]]
 {
 	case $1 in
 	skip)
@@ -64,13 +65,37 @@ result() # pass|fail|skip SECONDS NAME [REASON]
 		fi
 		skipped=$((skipped + 1)) ;;
 	pass) passed=$((passed + 1)) ;;
-	fail) failed=$((failed + 1)) ;;
+	fail)
+		failed=$((failed + 1))
+		printf '%s\t%s\n' "$3${4:+  ($4)}" "${5:-}" >>"$failures" ;;
 	esac
 	printf '%s %6ss  %s%s\n' "$(echo "$1" | tr a-z A-Z)" "$2" "$3" "${4:+  ($4)}"
+	[ -z "${5:-}" ] || log_end 15 "$5"
+}
+
+# The last lines of a log, set in, so that none is taken for a result.
+log_end() # LINES LOG
+{
+	tail -n "$1" "$2" 2>/dev/null | cut -c 1-200 | sed 's/^/    /'
+}
+
+# What failed once more, in 60 lines or so: of a long output one sees perhaps the end alone.
+list_failures()
+{
+	[ -s "$failures" ] || return 0
+	n=$(wc -l <"$failures")
+	lines=$((60 / n - 1))
+	say "Failed:"
+	head -n 60 "$failures" | while IFS='	' read -r name log; do
+		say "  $name"
+		[ -z "$log" ] || [ $lines -le 0 ] || log_end $((lines < 10 ? lines : 10)) "$log"
+	done
+	[ "$n" -le 60 ] || say "  and $((n - 60)) more"
 }
 
 finish()
 {
+	list_failures
 	say "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
 	exit $?
@@ -104,9 +129,30 @@ run()
 	running=$!
 	wait "$running"
 	status=$?
-	kill -KILL "-$running" 2>/dev/null
+	end_session "$running"
 	running=
 	return $status
+}
+
+# Ends what has the session still, whatever its process group.
+end_session() # ID
+{
+	kill -KILL "-$1" 2>/dev/null
+	left=$(sed -n "s/^\([0-9]*\) (.*) . [0-9]* [0-9]* $1 .*/\1/p" /proc/[0-9]*/stat 2>/dev/null)
+	# shellcheck disable=SC2086
+	[ -z "$left" ] || kill -KILL $left 2>/dev/null
+}
+
+# How a command ended that had so much time.
+ending() # STATUS SECONDS LIMIT
+{
+	if [ "$1" -eq 124 ] || { [ "$1" -eq 137 ] && [ "$2" -ge "$3" ]; }; then
+		echo "not done within $3 s"
+	elif [ "$1" -gt 128 ]; then
+		echo "killed by signal $(($1 - 128))"
+	else
+		echo "exit status $1"
+	fi
 }
 
 now() { date +%s; }
@@ -186,44 +232,54 @@ build()
 		result pass $(($(now) - begun)) "build with $name"
 		return 0
 	fi
-	result fail $(($(now) - begun)) "build with $name" "see $logs/build-$name.log"
-	tail -n 15 "$logs/build-$name.log"
+	result fail $(($(now) - begun)) "build with $name" "see $logs/build-$name.log" "$logs/build-$name.log"
 	return 1
 }
 
 # check NAME SECONDS [PROGRAM...]: make check, of these programs alone; each of them counts. Some wait more than
-# they work.
+# they work. Each has a limit of its own, and a process group: one that hangs, or that ends its whole group, is
+# one failure with a log.
 check()
 {
 	begin "unit tests ($1)"
 	name=$1 limit=$2 log=$logs/check-$1.log
 	shift 2
-	if [ $# -eq 0 ]; then
-		run "$limit" "$log" env TMPDIR="$scratch" make -C "$out/$name" -j$(($(nproc) + 1)) -k check
+	touch "$scratch/check.begun"
+	set -- LOG_COMPILER="timeout -k 5 $((limit * 2 / 3))" "$@"
+	if [ $# -eq 1 ]; then
+		run "$limit" "$log" env TMPDIR="$scratch" make -C "$out/$name" -j$(($(nproc) + 1)) -k check "$1"
 	else
-		run "$limit" "$log" env TMPDIR="$scratch" sh -c 'cd "$1" && jobs=$2 && shift 2 &&
-			make -j"$jobs" "$@" && make -j"$jobs" -k check-TESTS TESTS="$*"' \
+		run "$limit" "$log" env TMPDIR="$scratch" sh -c 'cd "$1" && jobs=$2 compiler=$3 && shift 3 &&
+			make -j"$jobs" "$@" && make -j"$jobs" -k check-TESTS "$compiler" TESTS="$*"' \
 			sh "$out/$name" $(($(nproc) + 1)) "$@"
 	fi
 	status=$?
-	set -- "$name"
-	n=0
+	seconds=$(($(now) - begun))
 	while read -r verdict test; do
-		n=$((n + 1))
 		case $verdict in
-		PASS:) result pass - "unit ($1) $test" ;;
-		SKIP:) result skip - "unit ($1) $test" "$(grep -h SKIP "$out/$1/$test.log" 2>/dev/null | head -n 1)" ;;
-		*)
-			result fail - "unit ($1) $test" "${verdict%:}"
-			tail -n 10 "$out/$1/$test.log" ;;
+		PASS:) result pass - "unit ($name) $test" ;;
+		SKIP:) result skip - "unit ($name) $test" "$(grep -h SKIP "$out/$name/$test.log" 2>/dev/null | head -n 1)" ;;
+		*) result fail - "unit ($name) $test" "${verdict%:}" "$out/$name/$test.log" ;;
 		esac
 	done <<-END
-		$(grep -hE '^(PASS|FAIL|SKIP|XPASS|XFAIL|ERROR): ' "$logs/check-$1.log")
+		$(grep -hE '^(PASS|FAIL|SKIP|XPASS|XFAIL|ERROR): ' "$log")
 	END
-	if [ "$status" -ne 0 ] && ! grep -qE '^(FAIL|ERROR): ' "$logs/check-$1.log"; then
-		result fail $(($(now) - begun)) "make check ($1)" "see $logs/check-$1.log"
-		tail -n 15 "$logs/check-$1.log"
+	if [ "$status" -ne 0 ] && ! grep -qE '^(FAIL|ERROR): ' "$log"; then
+		result fail $seconds "make check ($name)" "$(ending $status $seconds "$limit"); see $log" "$log"
+		unended "$name"
 	fi
+}
+
+# The unit tests that had begun, and have not ended.
+unended() # NAME
+{
+	find "$out/$1/tests" -name '*.log' -newer "$scratch/check.begun" | sort | while read -r log; do
+		[ -e "${log%.log}.trs" ] || echo "$log"
+	done >"$scratch/unended"
+	while read -r log; do
+		test=${log#"$out/$1/"}
+		result fail - "unit ($1) ${test%.log}" "was running" "$log"
+	done <"$scratch/unended"
 }
 
 # ---- System tests ----
@@ -256,9 +312,7 @@ fetch() # NAME:SECONDS:SCRIPT:TESTS
 	case $? in
 	0) result pass $(($(now) - begun)) "$name" ;;
 	77) result skip $(($(now) - begun)) "$name" "$(tail -n 1 "$log")" ;;
-	*)
-		result fail $(($(now) - begun)) "$name" "see $log"
-		tail -n 15 "$log" ;;
+	*) result fail $(($(now) - begun)) "$name" "see $log" "$log" ;;
 	esac
 }
 
@@ -292,9 +346,8 @@ system_test() # NAME SECONDS BUILD
 	0) result pass $seconds "system $test" ;;
 	77) result skip $seconds "system $test" "$(sed -n 's/^SKIP: //p' "$log" | tail -n 1)" ;;
 	*)
-		[ $status -ne 124 ] && [ $status -ne 137 ] || say "not done within $2 s:"
-		result fail $seconds "system $test" "see $log"
-		tail -n 15 "$log" ;;
+		[ $status -eq 1 ] && how= || how="$(ending $status $seconds "$2"); "
+		result fail $seconds "system $test" "${how}see $log" "$log" ;;
 	esac
 }
 
@@ -349,7 +402,7 @@ for name in "$@"; do
 		exit 2
 	}
 done
-mkdir -p "$logs" && remove_left_over && mkdir "$scratch" && chmod 755 "$scratch" || exit 1
+mkdir -p "$logs" && : >"$failures" && remove_left_over && mkdir "$scratch" && chmod 755 "$scratch" || exit 1
 PATH=$PATH:/usr/local/go/bin:$HOME/.cargo/bin:/usr/sbin:/sbin
 TEST_LOGS=$logs
 export PATH TEST_LOGS
@@ -363,8 +416,7 @@ if [ "$top/configure" -nt "$top/configure.ac" ] && [ "$top/configure" -nt "$top/
 elif run 300 "$logs/autoreconf.log" autoreconf -fi "$top"; then
 	result pass $(($(now) - begun)) "autoreconf"
 else
-	result fail $(($(now) - begun)) "autoreconf" "see $logs/autoreconf.log"
-	tail -n 15 "$logs/autoreconf.log"
+	result fail $(($(now) - begun)) "autoreconf" "see $logs/autoreconf.log" "$logs/autoreconf.log"
 	finish
 fi
 
