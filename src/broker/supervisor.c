@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A child is started by fork and exec of this very binary, so each has its own address-space
- * layout and a small heap. Its name on the command line is its role.
- *
  * A child that dies takes nothing with it but its own state: neighbours hold what it had not
  * settled and hand it over again through the new socket. If it died while reading bytes of a file
  * (its status page says of which), the file gets a strike; a death by a fault or by our own time
@@ -21,6 +18,7 @@
 
 #include "src/broker/answer.h"
 #include "src/broker/effort.h"
+#include "src/broker/spawn.h"
 #include "src/broker/strikes-file.h"
 #include "src/broker/supervisor.h"
 #include "src/opener/helper.h"
@@ -314,49 +312,6 @@ static void blame_file(struct supervisor *s, struct child *c, int wait_status)
 	tell_of_file(s, k, false);
 }
 
-/* Whom the kernel kills first when memory is short. Worse is always allowed. */
-static void worsen_oom_score(int worse)
-{
-	_cleanup_close_ int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
-	char text[16] = "";
-	int score, n;
-
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		return;
-	score = atoi(text) + worse;
-	n = snprintf(text, sizeof(text), "%d", score < 1000 ? score : 1000);
-	(void)!pwrite(fd, text, (size_t)n, 0);
-}
-
-static void exec_child(const struct supervisor *s, const struct child *c, int control, int ask)
-{
-	char title[48];
-	char *argv[] = {title, NULL};
-	sigset_t none;
-	int exe;
-
-	(void)snprintf(title, sizeof(title), "perfwalk: %s", c->name);
-	/* Out of the terminal's group: Ctrl-C and SIGHUP are the broker's to handle. */
-	(void)setsid();
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	worsen_oom_score(c->row->oom_score);
-	/* None may sit where another is to go. */
-	exe = fcntl(s->exe_fd, F_DUPFD_CLOEXEC, 10);
-	control = fcntl(control, F_DUPFD_CLOEXEC, 10);
-	if (exe < 0 || control < 0)
-		_exit(125);
-	if (c->row->may_ask) {
-		ask = fcntl(ask, F_DUPFD_CLOEXEC, 10);
-		if (ask < 0 || dup2(ask, PROTOCOL_ASK_FD) < 0)
-			_exit(125);
-	}
-	if (dup2(control, PROTOCOL_CONTROL_FD) < 0)
-		_exit(125);
-	(void)fexecve(exe, argv, environ);
-	_exit(125);
-}
-
 static void join(struct supervisor *s, const struct child *a, const struct child *b)
 {
 	struct message m = {.type = MESSAGE_PEER};
@@ -485,7 +440,7 @@ static int start(struct supervisor *s, struct child *c)
 		goto out;
 	}
 	if (c->pid == 0)
-		exec_child(s, c, control[1], ask[1]);
+		spawn_exec(s->exe_fd, c->name, c->row->oom_score, control[1], ask[1]);
 
 	c->control = TAKE_FD(control[0]);
 	c->ask = TAKE_FD(ask[0]);

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "src/broker/spawn.h"
+#include "src/process/message.h"
+#include "util/cleanup.h"
+
+/* Whom the kernel kills first when memory is short. Worse is always allowed. */
+static void worsen_oom_score(int worse)
+{
+	_cleanup_close_ int fd = open("/proc/self/oom_score_adj", O_RDWR | O_CLOEXEC);
+	char text[16] = "";
+	int score, n;
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		return;
+	score = atoi(text) + worse;
+	n = snprintf(text, sizeof(text), "%d", score < 1000 ? score : 1000);
+	(void)!pwrite(fd, text, (size_t)n, 0);
+}
+
+void spawn_exec(int exe_fd, const char *name, int oom_score, int control, int ask)
+{
+	char title[48];
+	char *argv[] = {title, NULL};
+	bool may_ask = ask >= 0;
+	sigset_t none;
+	int exe;
+
+	(void)snprintf(title, sizeof(title), "perfwalk: %s", name);
+	/* Out of the terminal's group: Ctrl-C and SIGHUP are the broker's to handle. */
+	(void)setsid();
+	(void)sigemptyset(&none);
+	(void)sigprocmask(SIG_SETMASK, &none, NULL);
+	worsen_oom_score(oom_score);
+	/* None may sit where another is to go. */
+	exe = fcntl(exe_fd, F_DUPFD_CLOEXEC, 10);
+	control = fcntl(control, F_DUPFD_CLOEXEC, 10);
+	if (exe < 0 || control < 0)
+		_exit(125);
+	if (may_ask) {
+		ask = fcntl(ask, F_DUPFD_CLOEXEC, 10);
+		if (ask < 0 || dup2(ask, PROTOCOL_ASK_FD) < 0)
+			_exit(125);
+	}
+	if (dup2(control, PROTOCOL_CONTROL_FD) < 0)
+		_exit(125);
+	(void)fexecve(exe, argv, environ);
+	_exit(125);
+}
