@@ -11,6 +11,7 @@ libbroker_a_SOURCES = \
 	src/broker/set-aside.c \
 	src/broker/limits.c \
 	src/broker/peers.c src/broker/peers.h \
+	src/broker/quarantine.c src/broker/quarantine.h \
 	src/broker/sampling.c \
 	src/broker/setup.c \
 	src/broker/spawn.c src/broker/spawn.h \

@@ -2,9 +2,7 @@
 /*
  * A child that dies takes nothing with it but its own state: neighbours hold what it had not
  * settled and hand it over again through the new socket. If it died while reading bytes of a file
- * (its status page says of which), the file gets a strike; a death by a fault or by our own time
- * limit counts at once, one by somebody's SIGKILL (the OOM killer, an operator) only when it
- * happens twice at the same file (strikes.h). A file set aside is named in the log.
+ * (its status page says of which), the file gets a strike (quarantine.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +16,8 @@
 
 #include "src/broker/answer.h"
 #include "src/broker/effort.h"
+#include "src/broker/quarantine.h"
 #include "src/broker/spawn.h"
-#include "src/broker/strikes-file.h"
 #include "src/broker/supervisor.h"
 #include "src/opener/helper.h"
 #include "src/process/status-page.h"
@@ -65,7 +63,7 @@ struct supervisor {
 	struct child *children; /* by row, then by index */
 	uint32_t n_children;
 	uint32_t leaving; /* kinds, of supervisor_leave() */
-	struct strikes strikes;
+	struct quarantine quarantine;
 	struct time_share opener_share;
 	struct opener_helper *helper;
 	struct answer_sources sources;
@@ -120,26 +118,26 @@ static int make_children(struct supervisor *s, const struct peer_row *rows, size
 	return 0;
 }
 
-static void load_strikes(struct supervisor *s)
+static void tell_child(struct supervisor *s, const struct child *c, const struct strike *k,
+		       bool lifted)
 {
-	const char *path = s->callbacks.strikes_path;
-	int r = path ? strikes_load(&s->strikes, path, clock_monotonic_ns()) : 0;
+	struct message m = {.type = MESSAGE_QUARANTINE};
 
-	if (r < 0)
-		log_warning("%s: cannot be used: %s; files that were set aside before are read "
-			    "again",
-			    path, r == -EBADMSG ? "it is damaged" : strerror(-r));
+	m.quarantine.file = k->file.identity;
+	m.quarantine.for_peer = k->who;
+	m.quarantine.lifted = lifted;
+	(void)supervisor_send(s, c->id, &m, NULL, 0);
 }
 
-static void save_strikes(struct supervisor *s)
+/* Who hands files on has to know which not. */
+static void tell_of_file(void *ctx, const struct strike *k, bool lifted)
 {
-	const char *path = s->callbacks.strikes_path;
-	int r = path ? strikes_save(&s->strikes, path, clock_monotonic_ns()) : 0;
+	struct supervisor *s = ctx;
 
-	if (r < 0)
-		log_warning("%s: cannot be written: %s; after a restart, files that are set aside "
-			    "now are read again",
-			    path, strerror(-r));
+	for (uint32_t i = 0; i < s->n_children; i++) {
+		if (s->children[i].row->hears_of_files)
+			tell_child(s, &s->children[i], k, lifted);
+	}
 }
 
 int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer_row *rows,
@@ -154,13 +152,11 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 	s->loop = loop;
 	s->callbacks = *callbacks;
 	s->file_timeout_ns = file_timeout_ns;
-	s->strikes.period_ns =
-		callbacks->set_aside_ns ? callbacks->set_aside_ns : STRIKES_PERIOD_NS;
 	s->opener_share.percent = OPENER_PERCENT;
 	if (opener_helper_new(&s->helper) < 0)
 		return -ENOMEM;
 	s->sources = (struct answer_sources){
-		.strikes = &s->strikes,
+		.strikes = &s->quarantine.strikes,
 		.share = &s->opener_share,
 		.helper = s->helper,
 		.recording = callbacks->recording,
@@ -168,7 +164,8 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 		.debug_file = callbacks->debug_file,
 		.ctx = callbacks->ctx,
 	};
-	load_strikes(s);
+	quarantine_open(&s->quarantine, callbacks->strikes_path, callbacks->set_aside_ns,
+			tell_of_file, s);
 	s->exe_fd = -EBADF;
 	r = make_children(s, rows, n_rows);
 	if (r < 0)
@@ -224,42 +221,6 @@ struct supervisor *supervisor_free(struct supervisor *s)
 	return NULL;
 }
 
-static void tell_child(struct supervisor *s, const struct child *c, const struct strike *k,
-		       bool lifted)
-{
-	struct message m = {.type = MESSAGE_QUARANTINE};
-
-	m.quarantine.file = k->file.identity;
-	m.quarantine.for_peer = k->who;
-	m.quarantine.lifted = lifted;
-	(void)supervisor_send(s, c->id, &m, NULL, 0);
-}
-
-/* Who hands files on has to know which not. */
-static void tell_of_file(struct supervisor *s, const struct strike *k, bool lifted)
-{
-	for (uint32_t i = 0; i < s->n_children; i++) {
-		if (s->children[i].row->hears_of_files)
-			tell_child(s, &s->children[i], k, lifted);
-	}
-}
-
-/* Files whose time is up are read again. Returns how many. */
-static uint32_t take_back(struct supervisor *s, uint64_t now)
-{
-	const struct strike *k;
-	uint32_t n = 0;
-
-	for (; (k = strikes_take_back(&s->strikes, now)); n++) {
-		log_info("%s: no longer set aside; the %s reads it again",
-			 k->file.path[0] ? k->file.path : "a file", peer_name(k->who));
-		tell_of_file(s, k, true);
-	}
-	if (n)
-		save_strikes(s);
-	return n;
-}
-
 /*
  * The time was up, and there is no file to set aside that would make it shorter the next time: a
  * starved or very slow machine. Without more time the next one would end in the same way.
@@ -280,36 +241,24 @@ static void grow_patience(struct supervisor *s, struct child *c)
 /* The file the dead child was reading, if its page names one. */
 static void blame_file(struct supervisor *s, struct child *c, int wait_status)
 {
-	/* Read once: a process that the child left behind may still write there. */
-	struct status_file file = c->status->file;
-	enum strike_outcome outcome;
-	const struct strike *k;
-	char time[32];
-	bool fault;
+	struct quarantine_death death = {
+		.who = c->id.kind,
+		.name = c->name,
+		.finds = c->row->finds ? c->row->finds : "names",
+		/* Read once: a process that the child left behind may still write there. */
+		.file = c->status->file,
+		.took_too_long = c->killed_by_us,
+	};
 
 	if (!c->status->reading) {
 		grow_patience(s, c);
 		return;
 	}
-	file.path[sizeof(file.path) - 1] = '\0';
-	fault = WIFSIGNALED(wait_status) && WTERMSIG(wait_status) != SIGKILL &&
-		WTERMSIG(wait_status) != SIGTERM;
-	outcome = strikes_add(&s->strikes, c->id.kind, &file, c->killed_by_us || fault,
-			      c->killed_by_us, clock_monotonic_ns());
-	if (outcome == STRIKE_BEFORE)
+	death.file.path[sizeof(death.file.path) - 1] = '\0';
+	death.fault = WIFSIGNALED(wait_status) && WTERMSIG(wait_status) != SIGKILL &&
+		      WTERMSIG(wait_status) != SIGTERM;
+	if (quarantine_add(&s->quarantine, &death) == STRIKE_BEFORE)
 		grow_patience(s, c);
-	else
-		save_strikes(s);
-	if (outcome != STRIKE_ASIDE)
-		return;
-	k = strikes_find(&s->strikes, c->id.kind, &file.identity);
-	log_warning("%s set aside for %s: the %s %s while reading it; its frames have addresses "
-		    "instead of %s",
-		    file.path[0] ? file.path : "a file",
-		    text_format_duration(time, sizeof(time), k->until_ns - k->struck_ns), c->name,
-		    c->killed_by_us ? "took too long" : "died",
-		    c->row->finds ? c->row->finds : "names");
-	tell_of_file(s, k, false);
 }
 
 static void join(struct supervisor *s, const struct child *a, const struct child *b)
@@ -414,7 +363,8 @@ static void introduce(struct supervisor *s, const struct child *c)
 {
 	const struct strike *k;
 
-	for (uint32_t i = 0; c->row->hears_of_files && (k = strikes_next(&s->strikes, &i));)
+	for (uint32_t i = 0;
+	     c->row->hears_of_files && (k = strikes_next(&s->quarantine.strikes, &i));)
 		tell_child(s, c, k, false);
 	join_neighbours(s, c);
 }
@@ -696,23 +646,19 @@ uint32_t supervisor_n_set_aside(const struct supervisor *s)
 {
 	uint32_t n = 0, at = 0;
 
-	while (strikes_next(&s->strikes, &at))
+	while (strikes_next(&s->quarantine.strikes, &at))
 		n++;
 	return n;
 }
 
 const struct strikes *supervisor_strikes(const struct supervisor *s)
 {
-	return &s->strikes;
+	return &s->quarantine.strikes;
 }
 
 uint32_t supervisor_forget_strikes(struct supervisor *s)
 {
-	uint32_t n = take_back(s, UINT64_MAX);
-
-	s->strikes.n = s->strikes.next = 0;
-	save_strikes(s);
-	return n;
+	return quarantine_forget(&s->quarantine);
 }
 
 pid_t supervisor_pid(const struct supervisor *s, struct peer_id who)
@@ -805,7 +751,7 @@ static void on_watch(void *ctx)
 	struct supervisor *s = ctx;
 	uint64_t now = clock_monotonic_ns();
 
-	(void)take_back(s, now);
+	(void)quarantine_take_back(&s->quarantine, now);
 	for (uint32_t i = 0; i < s->n_children; i++) {
 		struct child *c = &s->children[i];
 
