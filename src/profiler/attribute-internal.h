@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Inside of the attribution: its state, and what attribute.c asks of code-rows.c. */
+/* Inside of the attribution: its state, and what attribute.c asks of the files beside it. */
 #include "src/host/host.h"
 #include "src/profiler/attribute.h"
 #include "src/profiler/code-unwinding.h"
@@ -88,10 +88,16 @@ strid attribution_put_clean(struct attribution *a, const char *text);
 /* What the attribution keeps of a process; NULL without memory. */
 struct process_state *attribution_process_state(struct host_process *p);
 
+/* Of attribute-who.c: whether the filter lets a sample of p pass. */
+bool attribution_wants(struct attribution *a, const struct record *r, struct host_process *p);
+/* The row of its thread; PROFILE_NONE where it does not fit. p NULL: it is not known. */
+uint32_t attribution_thread_row(struct attribution *a, const struct record *r,
+				struct host_process *p);
+
 /*
- * Frames of a sample into a->frames from n on, as rows of the window (PROFILE_NONE where it is
- * full); the new n. The user's are those of a->process at a->time_ns; a->walked and a->n_walked are
- * the same without markers.
+ * Of code-rows.c: frames of a sample into a->frames from n on, as rows of the window (PROFILE_NONE
+ * where it is full); the new n. The user's are those of a->process at a->time_ns; a->walked and
+ * a->n_walked are the same without markers.
  */
 uint32_t attribution_add_kernel_frames(struct attribution *a, const struct record *r);
 uint32_t attribution_add_user_frames(struct attribution *a, const struct record *r, uint32_t n);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who a sample is of, and the life of the attribution; its code is the matter of code-rows.c. */
+/*
+ * The life of the attribution, and what becomes of each record. Whom a sample belongs to is the
+ * matter of attribute-who.c, its code of code-rows.c, the files of the window of attribute-files.c.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,8 +19,6 @@
 #include "util/text.h"
 
 #define MAX_KERNEL_FRAMES SAMPLE_MAX_KERNEL_FRAMES
-/* The user of a process is looked at again this often. */
-#define USER_NS (2 * NSEC_PER_SEC)
 /* File pages are given back this often: a search for new code brings some ten of them back. */
 #define TRIM_NS		(60 * NSEC_PER_SEC)
 #define REFUSED_SECONDS 600
@@ -336,59 +337,7 @@ void attribution_doubt(struct attribution *a)
 	host_on_lost(a->host);
 }
 
-/* ---- Who ---- */
-
-static uint32_t add_process(struct attribution *a, const char *comm, const struct host_process *p,
-			    const struct host_cgroup *cgroup)
-{
-	struct profile_process proc = {.comm = attribution_put_clean(a, comm)};
-	const char *name;
-
-	if (p) {
-		proc.pid = p->pid;
-		proc.start_time_unix_ns = p->start_unix_ns;
-		proc.executable_path =
-			attribution_put_clean(a, p->executable_path ? p->executable_path : "");
-	}
-	if (cgroup) {
-		proc.cgroup = attribution_put_clean(a, cgroup->path);
-		proc.container_id = attribution_put_clean(a, cgroup->container_id);
-		proc.container_runtime =
-			attribution_put_clean(a, cgroup->runtime ? cgroup->runtime : "");
-		name = host_container_name(a->host, cgroup);
-		proc.container_name = attribution_put_clean(a, name ? name : "");
-		proc.pod_uid = attribution_put_clean(a, cgroup->pod_uid);
-		proc.systemd_unit = attribution_put_clean(a, cgroup->unit);
-	}
-	return profile_add_process(&a->profile, &proc);
-}
-
-static uint32_t process_row(struct attribution *a, struct host_process *p, uint32_t tid,
-			    uint64_t cgroup_id)
-{
-	const struct host_cgroup *cgroup = host_cgroup_get(a->host, p, tid, cgroup_id);
-	struct process_state *s = attribution_process_state(p);
-	strid comm, path;
-
-	if (!s)
-		return PROFILE_NONE;
-	if (s->window != a->window)
-		s->jit_row = PROFILE_NONE;
-	/* Interned again at each sample (two short strings): an exec in the window is another row.
-	 */
-	comm = attribution_put_clean(a, p->comm);
-	path = attribution_put_clean(a, p->executable_path ? p->executable_path : "");
-	if (s->window == a->window && s->row != PROFILE_NONE && s->comm == comm &&
-	    s->path == path && s->cgroup == cgroup)
-		return s->row;
-	s->row = add_process(a, p->comm, p, cgroup);
-	s->jit_row = PROFILE_NONE;
-	s->window = a->window;
-	s->comm = comm;
-	s->path = path;
-	s->cgroup = cgroup;
-	return s->row;
-}
+/* ---- Samples ---- */
 
 /*
  * Kernel threads have no user side; neither has a task whose memory is being torn down or replaced
@@ -405,74 +354,6 @@ static bool has_user_side(const struct host_process *p, const struct record *r, 
 		return true;
 	return r->sample.user_abi != PERF_SAMPLE_REGS_ABI_NONE && r->sample.n_stack > 0;
 }
-
-/* Asked again now and then: a service may start as root and become somebody else. */
-static void find_user(struct attribution *a, struct host_process *p, struct process_state *s)
-{
-	const struct host_process *parent;
-	const struct process_state *other;
-
-	if (s->uid_time_ns && a->time_ns - s->uid_time_ns < USER_NS)
-		return;
-	s->uid_time_ns = a->time_ns;
-	if (outside_user(a->ask, p->pid, &s->uid) == 0) {
-		s->has_uid = true;
-		return;
-	}
-	if (s->has_uid)
-		return;
-	/* It has gone already: most likely it was of its parent's user. */
-	parent = host_process_peek(a->host, p->parent_pid);
-	other = parent ? parent->user : NULL;
-	if (other && other->has_uid)
-		s->uid = other->uid;
-	s->has_uid = (other && other->has_uid) ||
-		     (p->parent_pid && outside_user(a->ask, p->parent_pid, &s->uid) == 0);
-}
-
-static bool is_wanted(struct attribution *a, const struct record *r, struct host_process *p)
-{
-	struct filter_subject subject = {.comm = r->pid == 0 ? "swapper" : "", .thread = ""};
-	const struct host_cgroup *cgroup = NULL;
-	struct process_state *s;
-
-	if (filter_is_empty(a->filter))
-		return true;
-	if (p) {
-		subject.comm = p->comm;
-		subject.thread = host_thread_name(a->host, p, r->tid);
-		s = a->filter->asks_user ? attribution_process_state(p) : NULL;
-		if (s) {
-			find_user(a, p, s);
-			subject.has_uid = s->has_uid;
-			subject.uid = s->uid;
-		}
-		if (a->filter->asks_cgroup)
-			cgroup = host_cgroup_get(a->host, p, r->tid, r->sample.cgroup_id);
-		if (cgroup) {
-			subject.cgroup = cgroup->path;
-			subject.container_id = cgroup->container_id;
-		}
-		if (cgroup && a->filter->asks_container)
-			subject.container = host_container_name(a->host, cgroup);
-	}
-	return filter_passes(a->filter, &subject);
-}
-
-/* The row of the thread; PROFILE_NONE where it does not fit. */
-static uint32_t thread_row(struct attribution *a, const struct record *r, struct host_process *p)
-{
-	uint32_t process = p ? process_row(a, p, r->tid, r->sample.cgroup_id)
-			     : add_process(a, r->pid == 0 ? "swapper" : "[exited]", NULL, NULL);
-
-	if (process == PROFILE_NONE)
-		return PROFILE_NONE;
-	return profile_add_thread(
-		&a->profile, process, p ? r->tid : 0,
-		attribution_put_clean(a, p ? host_thread_name(a->host, p, r->tid) : ""));
-}
-
-/* ---- Samples ---- */
 
 /* Frames into a->frames: how many. */
 static uint32_t walk(struct attribution *a, const struct record *r, uint32_t *ret_n_kernel)
@@ -558,11 +439,11 @@ static bool on_sample(struct attribution *a, const struct record *r)
 	a->counters[PROFILE_SAMPLES]++;
 	a->process = p;
 	a->time_ns = r->time_ns;
-	if (!is_wanted(a, r, p)) {
+	if (!attribution_wants(a, r, p)) {
 		a->counters[PROFILE_SAMPLES_FILTERED]++;
 		return false;
 	}
-	s.thread = thread_row(a, r, p);
+	s.thread = attribution_thread_row(a, r, p);
 	if (s.thread != PROFILE_NONE)
 		n = walk(a, r, &n_kernel);
 	if (all_fit(a, n)) {
@@ -629,100 +510,4 @@ bool attribution_record(struct attribution *a, const struct record *r)
 		break; /* the symbolizer reads kallsyms again on a miss */
 	}
 	return true;
-}
-
-/* ---- Hand-over ---- */
-
-struct handover_item *attribution_window_items(struct attribution *a, uint32_t *ret_n)
-{
-	struct handover_item *items = a->items.n ? calloc(a->items.n, sizeof(*items)) : NULL;
-
-	*ret_n = items ? a->items.n : 0;
-	if (items)
-		memcpy(items, a->items.items, a->items.n * sizeof(*items));
-	return items;
-}
-
-static struct host_file *item_file(struct attribution *a, const struct handover_item *item)
-{
-	return item->type == MESSAGE_MODULE
-		       ? host_file_find(a->host, item->id - PROFILE_UID_FIRST_FILE)
-		       : NULL;
-}
-
-static bool is_set_aside(const struct attribution *a, int fd)
-{
-	uint32_t n = a->n_set_aside < MAX_SET_ASIDE ? a->n_set_aside : MAX_SET_ASIDE;
-	struct file_identity id;
-
-	if (n == 0 || file_identity_get(fd, &id) < 0)
-		return false;
-	for (uint32_t i = 0; i < n; i++) {
-		if (file_identity_equal(&a->set_aside[i], &id))
-			return true;
-	}
-	return false;
-}
-
-int attribution_descriptor(void *ctx, const struct handover_item *item, struct message *m)
-{
-	struct attribution *a = ctx;
-	const struct host_file *file;
-	int fd;
-
-	if (item->type == MESSAGE_KALLSYMS)
-		return replay_kallsyms_copy(a->replay);
-	if (item->type != MESSAGE_MODULE) {
-		const struct host_process *p = host_process_peek(a->host, item->pid);
-
-		if (!p || p->start_unix_ns != item->id)
-			return -1;
-		fd = item->type == MESSAGE_JITDUMP ? p->jitdump_fd : p->perf_map_fd;
-		return is_set_aside(a, fd) ? -1 : fd;
-	}
-	file = item_file(a, item);
-	if (!file || file->fd < 0 || is_set_aside(a, file->fd))
-		return -1;
-	m->module.pid = a->replay || !file->user ? 0 : ((struct file_state *)file->user)->pid;
-	message_set_text(m->module.path, sizeof(m->module.path), file->path);
-	return file->fd;
-}
-
-bool attribution_mark_sent(void *ctx, const struct handover_item *item, uint32_t generation,
-			   bool sent)
-{
-	struct attribution *a = ctx;
-	struct host_file *file = item_file(a, item);
-	struct file_state *s = file ? file->user : NULL;
-
-	if (generation) /* 0: a module that it has let go */
-		a->symbolizer_generation = generation;
-	if (!s)
-		return false; /* a map of code grows: its descriptor goes with every window; so does
-				 the one kallsyms of a file */
-	if (sent) {
-		s->sent_generation = generation;
-		s->was_sent = true;
-	}
-	return s->sent_generation == generation;
-}
-
-/* A file that the profiler itself was not given is asked for again at its next sample. */
-void attribution_quarantine(struct attribution *a, const struct message *m)
-{
-	uint32_t n = a->n_set_aside < MAX_SET_ASIDE ? a->n_set_aside : MAX_SET_ASIDE;
-
-	if (m->quarantine.for_peer != PEER_SYMBOLIZER) {
-		if (m->quarantine.lifted)
-			host_files_retry(a->host);
-		return;
-	}
-	if (!m->quarantine.lifted) {
-		a->set_aside[a->n_set_aside++ % MAX_SET_ASIDE] = m->quarantine.file;
-		return;
-	}
-	for (uint32_t i = 0; i < n; i++) {
-		if (file_identity_equal(&a->set_aside[i], &m->quarantine.file))
-			a->set_aside[i] = (struct file_identity){.ino = 0};
-	}
 }

@@ -1,7 +1,9 @@
 noinst_LIBRARIES += libprofiler.a
 libprofiler_a_SOURCES = \
 	src/profiler/attribute.c src/profiler/attribute.h \
+	src/profiler/attribute-files.c \
 	src/profiler/attribute-internal.h \
+	src/profiler/attribute-who.c \
 	src/profiler/code-rows.c \
 	src/profiler/code-unwinding.c src/profiler/code-unwinding.h \
 	src/profiler/frame-source.h \

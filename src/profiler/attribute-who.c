@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Whom a sample belongs to, and whether it is wanted. */
+#include "src/process/filter.h"
+#include "src/profiler/attribute-internal.h"
+#include "src/profiler/outside.h"
+#include "util/clock.h"
+
+/* The user of a process is looked at again this often. */
+#define USER_NS (2 * NSEC_PER_SEC)
+
+static uint32_t add_process(struct attribution *a, const char *comm, const struct host_process *p,
+			    const struct host_cgroup *cgroup)
+{
+	struct profile_process proc = {.comm = attribution_put_clean(a, comm)};
+	const char *name;
+
+	if (p) {
+		proc.pid = p->pid;
+		proc.start_time_unix_ns = p->start_unix_ns;
+		proc.executable_path =
+			attribution_put_clean(a, p->executable_path ? p->executable_path : "");
+	}
+	if (cgroup) {
+		proc.cgroup = attribution_put_clean(a, cgroup->path);
+		proc.container_id = attribution_put_clean(a, cgroup->container_id);
+		proc.container_runtime =
+			attribution_put_clean(a, cgroup->runtime ? cgroup->runtime : "");
+		name = host_container_name(a->host, cgroup);
+		proc.container_name = attribution_put_clean(a, name ? name : "");
+		proc.pod_uid = attribution_put_clean(a, cgroup->pod_uid);
+		proc.systemd_unit = attribution_put_clean(a, cgroup->unit);
+	}
+	return profile_add_process(&a->profile, &proc);
+}
+
+static uint32_t process_row(struct attribution *a, struct host_process *p, uint32_t tid,
+			    uint64_t cgroup_id)
+{
+	const struct host_cgroup *cgroup = host_cgroup_get(a->host, p, tid, cgroup_id);
+	struct process_state *s = attribution_process_state(p);
+	strid comm, path;
+
+	if (!s)
+		return PROFILE_NONE;
+	if (s->window != a->window)
+		s->jit_row = PROFILE_NONE;
+	/* Interned again at each sample (two short strings): an exec in the window is another row.
+	 */
+	comm = attribution_put_clean(a, p->comm);
+	path = attribution_put_clean(a, p->executable_path ? p->executable_path : "");
+	if (s->window == a->window && s->row != PROFILE_NONE && s->comm == comm &&
+	    s->path == path && s->cgroup == cgroup)
+		return s->row;
+	s->row = add_process(a, p->comm, p, cgroup);
+	s->jit_row = PROFILE_NONE;
+	s->window = a->window;
+	s->comm = comm;
+	s->path = path;
+	s->cgroup = cgroup;
+	return s->row;
+}
+
+/* Asked again now and then: a service may start as root and become somebody else. */
+static void find_user(struct attribution *a, struct host_process *p, struct process_state *s)
+{
+	const struct host_process *parent;
+	const struct process_state *other;
+
+	if (s->uid_time_ns && a->time_ns - s->uid_time_ns < USER_NS)
+		return;
+	s->uid_time_ns = a->time_ns;
+	if (outside_user(a->ask, p->pid, &s->uid) == 0) {
+		s->has_uid = true;
+		return;
+	}
+	if (s->has_uid)
+		return;
+	/* It has gone already: most likely it was of its parent's user. */
+	parent = host_process_peek(a->host, p->parent_pid);
+	other = parent ? parent->user : NULL;
+	if (other && other->has_uid)
+		s->uid = other->uid;
+	s->has_uid = (other && other->has_uid) ||
+		     (p->parent_pid && outside_user(a->ask, p->parent_pid, &s->uid) == 0);
+}
+
+bool attribution_wants(struct attribution *a, const struct record *r, struct host_process *p)
+{
+	struct filter_subject subject = {.comm = r->pid == 0 ? "swapper" : "", .thread = ""};
+	const struct host_cgroup *cgroup = NULL;
+	struct process_state *s;
+
+	if (filter_is_empty(a->filter))
+		return true;
+	if (p) {
+		subject.comm = p->comm;
+		subject.thread = host_thread_name(a->host, p, r->tid);
+		s = a->filter->asks_user ? attribution_process_state(p) : NULL;
+		if (s) {
+			find_user(a, p, s);
+			subject.has_uid = s->has_uid;
+			subject.uid = s->uid;
+		}
+		if (a->filter->asks_cgroup)
+			cgroup = host_cgroup_get(a->host, p, r->tid, r->sample.cgroup_id);
+		if (cgroup) {
+			subject.cgroup = cgroup->path;
+			subject.container_id = cgroup->container_id;
+		}
+		if (cgroup && a->filter->asks_container)
+			subject.container = host_container_name(a->host, cgroup);
+	}
+	return filter_passes(a->filter, &subject);
+}
+
+uint32_t attribution_thread_row(struct attribution *a, const struct record *r,
+				struct host_process *p)
+{
+	uint32_t process = p ? process_row(a, p, r->tid, r->sample.cgroup_id)
+			     : add_process(a, r->pid == 0 ? "swapper" : "[exited]", NULL, NULL);
+
+	if (process == PROFILE_NONE)
+		return PROFILE_NONE;
+	return profile_add_thread(
+		&a->profile, process, p ? r->tid : 0,
+		attribution_put_clean(a, p ? host_thread_name(a->host, p, r->tid) : ""));
+}
