@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "src/sample/event.h"
+#include "src/sample/tracepoint.h"
 #include "util/cleanup.h"
 #include "util/text.h"
 
@@ -74,34 +74,24 @@ static bool is_name(const char *text, size_t n)
 	return n > 0;
 }
 
-static int parse_tracepoint(const char *text, const char *colon, struct sample_event *ret,
+static int parse_tracepoint(const char *name, const char *colon, struct sample_event *ret,
 			    char *error, size_t n_error)
 {
-	static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
-	bool mounted = false;
+	char text[32];
+	int r;
 
-	if (!is_name(text, (size_t)(colon - text)) || !is_name(colon + 1, strlen(colon + 1)) ||
-	    strlen(text) >= sizeof(ret->name)) {
+	if (!is_name(name, (size_t)(colon - name)) || !is_name(colon + 1, strlen(colon + 1)) ||
+	    strlen(name) >= sizeof(ret->name)) {
 		snprintf(error, n_error,
 			 "a tracepoint is SUBSYSTEM:NAME, such as sched:sched_switch");
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
-		char path[256];
-		struct stat st;
-		long id;
-
-		(void)snprintf(path, sizeof(path), "%s/events", roots[i]);
-		mounted |= stat(path, &st) == 0;
-		(void)snprintf(path, sizeof(path), "%s/events/%.*s/%s/id", roots[i],
-			       (int)(colon - text), text, colon + 1);
-		id = event_read_number(path, -1);
-		if (id >= 0) {
-			set(ret, text, PERF_TYPE_TRACEPOINT, (uint64_t)id);
-			return 0;
-		}
+	r = tracepoint_read(name, "id", text, sizeof(text));
+	if (r > 0 && text[0] >= '0' && text[0] <= '9') {
+		set(ret, name, PERF_TYPE_TRACEPOINT, strtoull(text, NULL, 10));
+		return 0;
 	}
-	if (mounted)
+	if (r != -ENODEV)
 		snprintf(error, n_error,
 			 "this kernel has no such tracepoint, or this user may not read its "
 			 "number; /sys/kernel/tracing/available_events lists all");

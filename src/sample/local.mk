@@ -14,7 +14,8 @@ libsample_a_SOURCES = \
 	src/sample/sample.h \
 	src/sample/selfcheck.c \
 	src/sample/source.c src/sample/source.h \
-	src/sample/stack-size.c src/sample/stack-size.h
+	src/sample/stack-size.c src/sample/stack-size.h \
+	src/sample/tracepoint.c src/sample/tracepoint.h
 
 if AARCH64
 libsample_a_SOURCES += src/sample/arch-aarch64.c
@@ -48,3 +49,7 @@ tests_unit_test_sample_live_LDADD = libsample.a libutil.a
 check_PROGRAMS += tests/unit/test-stack-size
 tests_unit_test_stack_size_SOURCES = tests/unit/test-stack-size.c tests/unit/test.h
 tests_unit_test_stack_size_LDADD = libsample.a libutil.a
+
+check_PROGRAMS += tests/unit/test-tracepoint
+tests_unit_test_tracepoint_SOURCES = tests/unit/test-tracepoint.c tests/unit/test.h
+tests_unit_test_tracepoint_LDADD = libsample.a libutil.a
