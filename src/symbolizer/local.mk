@@ -6,13 +6,16 @@ libsymbolizer_a_SOURCES = \
 	src/symbolizer/debug-show.c src/symbolizer/debug-show.h \
 	src/symbolizer/file-compare.c src/symbolizer/file-compare.h \
 	src/symbolizer/file-names.c src/symbolizer/file-names.h \
+	src/symbolizer/internal.h \
 	src/symbolizer/kernel-names.c src/symbolizer/kernel-names.h \
 	src/symbolizer/live.c src/symbolizer/live.h \
 	src/symbolizer/main.c \
 	src/symbolizer/namer.c src/symbolizer/namer.h \
 	src/symbolizer/payloads.c src/symbolizer/payloads.h \
+	src/symbolizer/results.c \
 	src/symbolizer/setup.h \
-	src/symbolizer/viewer.c src/symbolizer/viewer.h
+	src/symbolizer/viewer.c src/symbolizer/viewer.h \
+	src/symbolizer/windows.c
 
 check_PROGRAMS += tests/unit/test-kernel-names
 tests_unit_test_kernel_names_SOURCES = tests/unit/test-kernel-names.c tests/unit/test.h

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The profile is kept between windows without its samples, so a frame that was named once has its
+ * name when the next window brings it again; it has room for two windows, and is emptied when there
+ * is none for one.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/process/status-page.h"
+#include "src/profile/window.h"
+#include "src/render/render.h"
+#include "src/symbolizer/internal.h"
+#include "src/symbolizer/live.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+
+#define SETTLE_NS   (20 * NSEC_PER_MSEC) /* between looks at what is sent */
+#define PARTS_SHIFT 16			 /* payloads of a window */
+
+struct export_progress {
+	struct symbolizer *symbolizer;
+	uint64_t n_payloads, n_samples;
+};
+
+static int on_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
+{
+	struct export_progress *done = ctx;
+	struct status_counts *counts = &done->symbolizer->role.status->counts;
+	uint64_t window = arrivals_n_samples(&done->symbolizer->arrivals);
+	int r = payloads_push(done->symbolizer->payloads, bytes, n, n_samples,
+			      window << PARTS_SHIFT | done->n_payloads);
+
+	if (r < 0)
+		return r;
+	counts->payloads++;
+	counts->payload_bytes += n;
+	done->n_payloads++;
+	done->n_samples += n_samples;
+	return 0;
+}
+
+/* It goes with the next window. */
+static void count(struct symbolizer *s, enum profile_counter c, uint64_t n)
+{
+	s->profile.counters[c] += n;
+	s->counted.counters[c] += n;
+}
+
+static uint64_t count_new_unnamed(const struct profile *p, uint32_t stack, bool *seen)
+{
+	uint64_t unnamed = 0;
+	uint32_t n;
+	const uint32_t *frames = profile_stack_frames(p, stack, &n);
+
+	for (uint32_t j = 0; j < n; j++) {
+		const struct profile_frame *f = &p->frames.items[frames[j]];
+
+		unnamed += !seen[frames[j]] && f->n_lines == 0 &&
+			   p->modules.items[f->module].kind != PROFILE_MODULE_MARKER;
+		seen[frames[j]] = true;
+	}
+	return unnamed;
+}
+
+/* Frames of this window's samples that stay without a name. */
+static uint64_t count_unnamed(const struct profile *p)
+{
+	_cleanup_free_ bool *seen = calloc((size_t)p->frames.n + 1, sizeof(*seen));
+	uint64_t unnamed = 0;
+
+	for (uint32_t type = 0; seen && type < p->n_types; type++) {
+		const struct profile_type *t = &p->types[type];
+
+		for (uint32_t i = 0; i < t->samples.n; i++)
+			unnamed += count_new_unnamed(p, t->samples.items[i].stack, seen);
+	}
+	return unnamed;
+}
+
+void symbolizer_forget(struct symbolizer *s)
+{
+	uint64_t counters[PROFILE_N_COUNTERS];
+
+	memcpy(counters, s->profile.counters, sizeof(counters));
+	profile_clear(&s->profile);
+	memcpy(s->profile.counters, counters, sizeof(counters));
+	namer_forget_rows(s->namer);
+}
+
+/* Made ready for the next window: names stay with their frames. */
+static void end_window(struct symbolizer *s)
+{
+	profile_clear_samples(&s->profile);
+	s->profile.start_unix_ns = s->profile.end_unix_ns = 0;
+	if (!profile_has_room(&s->profile, s->profile.max_bytes / 2))
+		symbolizer_forget(s);
+}
+
+static void export_window(struct symbolizer *s)
+{
+	struct export_progress done = {.symbolizer = s};
+	struct profile *p = &s->profile;
+	uint32_t n = profile_n_samples(p);
+	int r;
+
+	count(s, PROFILE_SAMPLES_DROPPED, payloads_take_dropped(s->payloads));
+	r = render_otlp(p, &s->info, NULL, on_payload, &done);
+	if (r < 0)
+		log_error("%llu of a window's %u samples cannot be encoded: %s",
+			  (unsigned long long)(n - done.n_samples), n, strerror(-r));
+	/* The first payload has them; without one they go with the next window. */
+	if (done.n_payloads > 0)
+		profile_clear_counters(p);
+	count(s, PROFILE_SAMPLES_DROPPED, n - done.n_samples);
+	end_window(s);
+}
+
+/*
+ * A table that nobody takes is dropped and counted in the next: the view shows what is now.
+ * Not inlined, as symbolizer_settle() is not: a message takes 8 KiB of the stack, and would do so below all
+ * that names frames, so that a profile of ourselves has these stacks cut.
+ */
+static __attribute__((noinline)) int show_type(struct symbolizer *s, uint32_t type)
+{
+	struct message m = {.type = MESSAGE_TABLE};
+	_cleanup_close_ int fd = -EBADF;
+	struct profile view;
+	int r;
+
+	profile_view(&s->profile, type, &view);
+	r = live_table(&s->table, &view);
+	if (r == 0)
+		r = fd = top_table_write(&s->table);
+	m.item.id = type;
+	if (r >= 0)
+		r = s->screen_sock < 0 ? -ENOTCONN : message_send(s->screen_sock, &m, &fd, 1);
+	return r < 0 ? r : 0;
+}
+
+static void show_window(struct symbolizer *s)
+{
+	struct profile *p = &s->profile;
+	uint64_t n_dropped = 0;
+
+	for (uint32_t type = 0; type < p->n_types; type++) {
+		int r = show_type(s, type);
+
+		if (r == 0)
+			continue;
+		log_debug("a table of %u samples is not shown: %s", p->types[type].samples.n,
+			  strerror(-r));
+		n_dropped += p->types[type].samples.n;
+	}
+	profile_clear_counters(p);
+	p->counters[PROFILE_SAMPLES_DROPPED] += n_dropped;
+	end_window(s);
+}
+
+void symbolizer_take_window(struct symbolizer *s, int fd, const struct message *m,
+			    const struct arrivals_gap *gaps)
+{
+	struct profile *p = &s->profile;
+	uint32_t first = p->types[0].samples.n;
+	struct counted before;
+	int r;
+
+	counted_read(&before, p);
+	r = window_read(p, fd, s->uid_base);
+	if (r < 0) {
+		log_error("a window of %llu samples cannot be read: %s",
+			  (unsigned long long)m->window.n_samples, strerror(-r));
+		counted_unreadable(p, m);
+	}
+	counted_missing(p, gaps);
+	counted_add_since(&s->counted, p, &before);
+	if (r < 0)
+		return;
+	namer_name(s->namer, p, first);
+	p->counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(p);
+	p->counters[PROFILE_FRAMES_PUT_OFF] = namer_n_put_off(s->namer);
+	s->counted.counters[PROFILE_FRAMES_UNNAMED] += p->counters[PROFILE_FRAMES_UNNAMED];
+	s->counted.counters[PROFILE_FRAMES_PUT_OFF] += p->counters[PROFILE_FRAMES_PUT_OFF];
+	s->role.status->counts.windows_named++;
+	if (s->setup.live)
+		show_window(s);
+	else if (!s->setup.capture)
+		export_window(s);
+}
+
+/* The page first: who dies in between is sent a window that the next one knows. */
+static __attribute__((noinline)) void settle_one(const struct symbolizer *s,
+						 const struct unsettled *u)
+{
+	struct message done = {.type = MESSAGE_WINDOW_DONE};
+	struct status_page *page = s->role.status;
+
+	counted_publish(&u->counted, &page->counts);
+	page->places[(page->turn + 1) & 1] = u->end;
+	__atomic_store_n(&page->turn, page->turn + 1, __ATOMIC_RELEASE);
+	done.item.id = u->id;
+	(void)message_send(s->profiler_sock, &done, NULL, 0);
+}
+
+void symbolizer_settle_sent(struct symbolizer *s)
+{
+	bool sent = s->setup.capture || s->setup.live || payloads_all_sent(s->payloads);
+
+	for (uint32_t i = 0; i < s->unsettled.n && sent; i++)
+		settle_one(s, &s->unsettled.items[i]);
+	if (sent)
+		array_clear(&s->unsettled);
+	loop_set_timer(s->role.loop, s->settle_timer, sent ? UINT64_MAX : SETTLE_NS);
+}
+
+void symbolizer_settle(struct symbolizer *s, uint64_t id)
+{
+	struct unsettled now = {.id = id, .end = s->arrivals.expected, .counted = s->counted};
+	struct unsettled *u = array_push(&s->unsettled);
+
+	s->counted = (struct counted){0};
+	if (u)
+		*u = now;
+	else
+		settle_one(s, &now);
+	symbolizer_settle_sent(s);
+}
+
+void symbolizer_name_rest(struct symbolizer *s)
+{
+	namer_name(s->namer, &s->profile, 0);
+	s->profile.counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(&s->profile);
+}
