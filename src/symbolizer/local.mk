@@ -15,6 +15,7 @@ libsymbolizer_a_SOURCES = \
 	src/symbolizer/results.c \
 	src/symbolizer/setup.h \
 	src/symbolizer/viewer.c src/symbolizer/viewer.h \
+	src/symbolizer/wanted.c src/symbolizer/wanted.h \
 	src/symbolizer/windows.c
 
 check_PROGRAMS += tests/unit/test-kernel-names

@@ -27,6 +27,7 @@
 #include "src/symbolizer/file-names.h"
 #include "src/symbolizer/kernel-names.h"
 #include "src/symbolizer/namer.h"
+#include "src/symbolizer/wanted.h"
 #include "symbolize/symbolize.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -412,96 +413,6 @@ static void identify_module(struct namer *n, struct profile *p, uint32_t module)
 	}
 }
 
-/* Frames of this window's samples that want a name. */
-struct wanted {
-	uint32_t *uses;	  /* of each frame of the profile: samples, in this window */
-	uint32_t *frames; /* grouped by module: those of m from first[m] to first[m + 1] */
-	uint32_t *first;
-	uint32_t *modules; /* all of this window, in the order in which they are named */
-	uint32_t n_modules;
-	uint64_t *module_uses;
-};
-
-static void wanted_free(struct wanted *w)
-{
-	free(w->uses);
-	free(w->frames);
-	free(w->first);
-	free(w->modules);
-	free(w->module_uses);
-}
-
-static void count_uses(const struct profile *p, uint32_t first_sample, uint32_t *uses)
-{
-	for (uint32_t type = 0; type < p->n_types; type++) {
-		const struct profile_type *t = &p->types[type];
-
-		for (uint32_t i = type == 0 ? first_sample : 0; i < t->samples.n; i++) {
-			uint32_t n;
-			const uint32_t *frames =
-				profile_stack_frames(p, t->samples.items[i].stack, &n);
-
-			for (uint32_t k = 0; k < n; k++)
-				uses[frames[k]]++;
-		}
-	}
-}
-
-static int compare_uses(const void *a, const void *b, void *ctx)
-{
-	const uint64_t *uses = ctx;
-	uint32_t m = *(const uint32_t *)a, o = *(const uint32_t *)b;
-
-	if (uses[m] != uses[o])
-		return uses[m] < uses[o] ? 1 : -1;
-	return m < o ? -1 : m > o;
-}
-
-static bool is_wanted(const struct profile *p, const struct wanted *w, uint32_t frame)
-{
-	return w->uses[frame] && profile_wants_name(p, frame);
-}
-
-/* Groups by counting. */
-static void group_by_module(const struct profile *p, struct wanted *w)
-{
-	for (uint32_t i = 0; i < p->frames.n; i++) {
-		uint32_t module = p->frames.items[i].module;
-
-		w->first[module + 2] += is_wanted(p, w, i);
-		w->module_uses[module] += w->uses[i];
-	}
-	for (uint32_t m = 2; m <= p->modules.n + 1; m++)
-		w->first[m] += w->first[m - 1];
-	/* Shifted by one: filling moves each start to where the next one began. */
-	for (uint32_t i = 0; i < p->frames.n; i++) {
-		if (is_wanted(p, w, i))
-			w->frames[w->first[p->frames.items[i].module + 1]++] = i;
-	}
-	for (uint32_t m = 0; m < p->modules.n; m++) {
-		if (w->module_uses[m])
-			w->modules[w->n_modules++] = m;
-	}
-}
-
-/* false: no memory. */
-static bool find_wanted(const struct namer *n, const struct profile *p, struct wanted *w)
-{
-	w->uses = calloc((size_t)p->frames.n + 1, sizeof(*w->uses));
-	w->frames = calloc((size_t)p->frames.n + 1, sizeof(*w->frames));
-	w->first = calloc((size_t)p->modules.n + 2, sizeof(*w->first));
-	w->modules = calloc((size_t)p->modules.n + 1, sizeof(*w->modules));
-	w->module_uses = calloc((size_t)p->modules.n + 1, sizeof(*w->module_uses));
-	if (!w->uses || !w->frames || !w->first || !w->modules || !w->module_uses)
-		return false;
-	count_uses(p, n->first_sample, w->uses);
-	group_by_module(p, w);
-	if (n->limited)
-		qsort_r(w->modules, w->n_modules, sizeof(*w->modules), compare_uses,
-			w->module_uses);
-	return true;
-}
-
 /* ---- Compiled code ---- */
 
 /*
@@ -739,7 +650,7 @@ void namer_name(struct namer *n, struct profile *p, uint32_t first_sample)
 		profile_retry_nameless(p);
 	n->first_sample = first_sample;
 	n->n_put_off = 0;
-	if (!find_wanted(n, p, &w))
+	if (!wanted_find(&w, p, n->first_sample, n->limited))
 		return;
 	file_names_begin(n->files);
 	code_names_refresh(n->code);
