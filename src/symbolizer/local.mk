@@ -6,6 +6,7 @@ libsymbolizer_a_SOURCES = \
 	src/symbolizer/debug-show.c src/symbolizer/debug-show.h \
 	src/symbolizer/file-compare.c src/symbolizer/file-compare.h \
 	src/symbolizer/file-names.c src/symbolizer/file-names.h \
+	src/symbolizer/function-rows.c src/symbolizer/function-rows.h \
 	src/symbolizer/internal.h \
 	src/symbolizer/kernel-names.c src/symbolizer/kernel-names.h \
 	src/symbolizer/live.c src/symbolizer/live.h \

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Frames are named module by module, so that one symbol table is hot at a time and a file that
- * hangs or kills this process is the one the status page points to. A function's row is remembered
- * by (module, start address, source file): a thousand addresses in one function cost one
- * demangling.
+ * hangs or kills this process is the one the status page points to.
  *
  * Reading the lines of many units takes long, and windows must not wait for it: each file gets a
  * share of time in each window, beyond which its frames get names alone.
@@ -25,6 +23,7 @@
 #include "src/process/role.h"
 #include "src/symbolizer/code-names.h"
 #include "src/symbolizer/file-names.h"
+#include "src/symbolizer/function-rows.h"
 #include "src/symbolizer/kernel-names.h"
 #include "src/symbolizer/namer.h"
 #include "src/symbolizer/wanted.h"
@@ -44,13 +43,6 @@
 #define MIN_SAVE_NS	 (10 * NSEC_PER_SEC) /* a first window, and what all have */
 #define PUT_OFF_SECONDS	 60		     /* between two messages */
 
-struct function_key {
-	uint64_t start;
-	uint32_t module, function;
-	strid file;
-	bool inlined;
-};
-
 struct namer {
 	uint64_t n_windows;
 	bool limited; /* in time */
@@ -62,7 +54,6 @@ struct namer {
 	struct symbol_limits limits;
 	uint64_t max_table_bytes;
 	bool lines, inlined;
-	enum symbol_demangling demangling;
 	uint64_t lines_ns; /* taken by the file that is being read */
 	struct file_names *files;
 	struct code_names *code;
@@ -74,8 +65,7 @@ struct namer {
 	struct file_identity kernel_file; /* all 0: it has none */
 	bool kernel_renamed;		  /* its frames are to be named anew */
 	struct symbol_file *vdso;
-	ARRAY(struct function_key) functions;
-	struct hash_index function_index;
+	struct function_rows functions;
 };
 
 /* It is to blame for what reading it takes. */
@@ -114,7 +104,7 @@ int namer_new(struct namer **ret, struct role *role, struct ask *ask, uint64_t m
 	n->ask = ask;
 	n->limits = (struct symbol_limits)SYMBOL_LIMITS_DEFAULT;
 	n->max_table_bytes = max_table_bytes;
-	n->functions.max = PROFILE_NONE - 1;
+	function_rows_init(&n->functions);
 	n->recorded = recorded;
 	if (file_names_new(&n->files, role, ask, &n->limits, max_files, closed, ctx) < 0 ||
 	    code_names_new(&n->code, role, &n->limits) < 0 ||
@@ -134,8 +124,7 @@ struct namer *namer_free(struct namer *n)
 		return NULL;
 	file_names_free(n->files);
 	code_names_free(n->code);
-	array_deinit(&n->functions);
-	hash_index_deinit(&n->function_index);
+	function_rows_deinit(&n->functions);
 	kernel_names_free(n->kernel);
 	symbol_file_free(n->vdso);
 	free(n);
@@ -196,9 +185,9 @@ bool namer_set_lines(struct namer *n, bool lines, bool inlined)
 
 bool namer_set_demangling(struct namer *n, enum symbol_demangling style)
 {
-	bool differs = n->demangling != style;
+	bool differs = n->functions.demangling != style;
 
-	n->demangling = style;
+	n->functions.demangling = style;
 	return differs;
 }
 
@@ -220,83 +209,17 @@ static int jit_lookup(struct namer *n, const struct profile *p, const struct pro
 	return r;
 }
 
-/* ---- Rows ---- */
-
-/* A text too long to be kept ends in a hash of linked, which names the same function. */
-static strid put_name(struct profile *p, const char *text, const char *linked)
-{
-	char clean[4096];
-	size_t len = text_shorten(clean, sizeof(clean), text, linked);
-
-	return strtab_put_n(&p->strings, clean, len);
-}
-
-static strid put_clean(struct profile *p, const char *text)
-{
-	return put_name(p, text, NULL);
-}
-
-static uint32_t add_function(const struct namer *n, struct profile *p, const struct symbol *s,
-			     strid file)
-{
-	_cleanup_free_ char *demangled = symbol_demangle(s->name, n->demangling);
-	struct profile_function f = {
-		.name = put_name(p, demangled ? demangled : s->name, s->name),
-		.system_name = put_clean(p, s->name),
-		.file = file,
-		.start_line = s->start_line,
-		.module_name = s->module_name ? put_clean(p, s->module_name) : STRID_EMPTY,
-		.language = strtab_put(&p->strings, s->language ? s->language : ""),
-	};
-
-	return profile_add_function(p, &f);
-}
-
-static uint32_t function_row(struct namer *n, struct profile *p, uint32_t module,
-			     const struct symbol *s)
-{
-	strid file = s->file ? put_clean(p, s->file) : STRID_EMPTY;
-	uint64_t hash =
-		hash_combine(hash_combine(s->start, module), (uint64_t)file << 1 | s->inlined);
-	uint32_t slot = hash_index_first(&n->function_index, hash), row;
-	struct function_key *key;
-
-	while ((row = hash_index_row(&n->function_index, slot)) != HASH_INDEX_NONE) {
-		key = &n->functions.items[row];
-		if (key->start == s->start && key->module == module && key->file == file &&
-		    key->inlined == s->inlined)
-			return key->function;
-		slot = hash_index_next(&n->function_index, slot);
-	}
-	row = add_function(n, p, s, file);
-	key = row == PROFILE_NONE ? NULL : array_push(&n->functions);
-	if (key) {
-		*key = (struct function_key){s->start, module, row, file, s->inlined};
-		if (hash_index_add(&n->function_index, hash, n->functions.n - 1) < 0)
-			n->functions.n--;
-	}
-	return row;
-}
-
 void namer_demangle_again(struct namer *n, struct profile *p)
 {
-	for (uint32_t i = 0; i < p->functions.n; i++) {
-		struct profile_function *f = &p->functions.items[i];
-		const char *linked = profile_text(p, f->system_name);
-		_cleanup_free_ char *name = symbol_demangle(linked, SYMBOL_DEMANGLE_FULL);
-		_cleanup_free_ char *wanted = symbol_demangle(linked, n->demangling);
-
-		/* What is not mangled has the name that its recorder gave it. */
-		if (name)
-			f->name = put_name(p, wanted ? wanted : linked, linked);
-	}
+	function_rows_demangle_again(&n->functions, p);
 }
 
 void namer_forget_rows(struct namer *n)
 {
-	array_clear(&n->functions);
-	hash_index_clear(&n->function_index);
+	function_rows_clear(&n->functions);
 }
+
+/* ---- Frames ---- */
 
 /* Whether lines are wanted, and the file's time lasts. */
 static bool lines_allowed(const struct namer *n)
@@ -386,10 +309,10 @@ static void name_frame(struct namer *n, struct profile *p, uint32_t frame)
 	for (size_t i = 0; i < n_chain; i++) {
 		if (!chain[i].name || !chain[i].name[0])
 			return;
-		lines[i] =
-			(struct profile_line){.function = function_row(n, p, f->module, &chain[i]),
-					      .line = chain[i].line,
-					      .column = chain[i].column};
+		lines[i] = (struct profile_line){
+			.function = function_rows_put(&n->functions, p, f->module, &chain[i]),
+			.line = chain[i].line,
+			.column = chain[i].column};
 		if (lines[i].function == PROFILE_NONE)
 			return;
 	}
@@ -405,7 +328,7 @@ static void identify_module(struct namer *n, struct profile *p, uint32_t module)
 	if (!id || row->htlhash != STRID_EMPTY)
 		return;
 	row->htlhash = strtab_put(&p->strings, id->htlhash);
-	row->go_build_id = put_clean(p, id->go);
+	row->go_build_id = function_rows_clean(p, id->go);
 	row->language = strtab_put(&p->strings, id->language ? id->language : "");
 	if (row->n_build_id == 0 && id->n_gnu <= PROFILE_MAX_BUILD_ID) {
 		row->n_build_id = (uint32_t)id->n_gnu;
@@ -505,7 +428,7 @@ static void rename_kernel_modules(struct namer *n, struct profile *p)
 		    p->functions.items[line->function].module_name == STRID_EMPTY ||
 		    kernel_names_lookup(n->kernel, f->address, false, &s, 1, &n_chain) != 0)
 			continue;
-		function = function_row(n, p, f->module, &s);
+		function = function_rows_put(&n->functions, p, f->module, &s);
 		if (function != PROFILE_NONE)
 			line->function = function;
 	}
