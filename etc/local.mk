@@ -5,8 +5,13 @@ EXTRA_DIST += etc/bundle.sh etc/perfwalk.conf etc/quickstart.sh LICENSE
 systemdunit_DATA = etc/perfwalk.service
 etc/perfwalk.service: $(srcdir)/etc/perfwalk.service.in Makefile
 	$(AM_V_GEN)$(MKDIR_P) etc && sed -e 's|@bindir[@]|$(bindir)|g' -e 's|@localstatedir[@]|$(localstatedir)|g' \
+		-e 's|@pkgdatadir[@]|$(pkgdatadir)|g' \
 		$(srcdir)/etc/perfwalk.service.in > $@.tmp && mv $@.tmp $@
 CLEANFILES += etc/perfwalk.service
+
+# For the administrator to put beside the unit.
+dropindir = $(pkgdatadir)/perfwalk.service.d
+dist_dropin_DATA = etc/old-kernel.conf etc/rootless.conf
 
 # What shells complete, as the program prints it.
 bashcompletiondir = $(datadir)/bash-completion/completions

@@ -69,7 +69,8 @@ void sample_read_circumstances(struct sample_circumstances *ret)
 /* Root is not enough for those that are root already. */
 static const char *become_root(void)
 {
-	return geteuid() == 0 ? "run it with all capabilities (in a container: --privileged)"
+	return geteuid() == 0 ? "run it with all capabilities (in a container: --privileged; "
+				 "in the systemd unit: by its drop-in old-kernel.conf)"
 			      : "run as root";
 }
 

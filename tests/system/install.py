@@ -11,7 +11,8 @@ import subprocess
 import rig
 
 INSTALLED = ["bin/perfwalk", "share/man/man1/perfwalk.1", "share/man/man1/perfwalk-record.1", "share/man/man5/perfwalk.conf.5",
-             "lib/systemd/system/perfwalk.service"]
+             "lib/systemd/system/perfwalk.service",
+             "share/perfwalk/perfwalk.service.d/old-kernel.conf", "share/perfwalk/perfwalk.service.d/rootless.conf"]
 
 
 def make(*args, cwd, timeout=600):
@@ -48,7 +49,7 @@ def check_installed(build, root, config):
     rig.check(p.returncode == 0 and "perfwalk" in p.stdout, f"it runs: {p.stdout.strip()}")
     with open(os.path.join(root, below, "lib/systemd/system/perfwalk.service"), encoding="utf-8") as f:
         unit = f.read()
-    rig.check(f"{prefix}/bin/perfwalk run" in unit and "@" not in unit.replace("@system", "").replace("@mount", "").replace("@debug", ""),
+    rig.check(f"{prefix}/bin/perfwalk run" in unit and "@" not in re.sub("@(system-service|resources)", "", unit),
               "the unit starts the installed program")
     for d in ("lib", "cache"):
         d = f"{variable(build, 'localstatedir')}/{d}/perfwalk"
