@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: src/broker src/process src/opener src/cmd
+"""The systemd unit and its drop-ins, each under a systemd that was booted for it: what systemd thinks of them, and that
+the daemon does there all that it does elsewhere: profiles with names and containers, ctl, reload, a spool over restarts,
+children that are killed, an end in time."""
+import json
+import os
+import re
+import signal
+import time
+
+import rig
+from machine import Machine
+from sink import Sink
+
+UNIT = "usr/local/lib/systemd/system/perfwalk.service"
+DROP_IN = "/etc/systemd/system/perfwalk.service.d/test.conf"
+CONFIG = "/etc/perfwalk/perfwalk.conf"
+CONTAINER = "0123456789abcdef" * 4
+PATH = ["main", "chain_one", "chain_two", "chain_three", "chain_four", "chain_five", "chain_leaf"]
+CAP_SYS_ADMIN = 1 << 21
+MOST_EXPOSED = 40  # tenths
+ROLES = ("profiler", "symbolizer", "exporter")
+
+
+def source(name):
+    with open(os.path.join(rig.TOP, "etc", name), encoding="utf-8") as f:
+        return f.read()
+
+
+def unit():
+    """As `make install` writes it for the prefix /usr/local."""
+    text = source("perfwalk.service.in")
+    for name, value in (("bindir", "/usr/local/bin"), ("localstatedir", "/var"), ("pkgdatadir", "/usr/local/share/perfwalk")):
+        text = text.replace(f"@{name}@", value)
+    return text
+
+
+def config(port, rate=49):
+    return f"""[profiler]
+samples_per_second = {rate}
+reporter_interval = 1s
+[export:sink]
+endpoint = http://127.0.0.1:{port}
+"""
+
+
+def boot():
+    chain = os.path.join(rig.build_workloads("chain-static"), "chain-static")
+    machine = Machine({
+        UNIT: unit(), "usr/lib/sysusers.d/perfwalk.conf": source("perfwalk.sysusers"),
+        "usr/local/bin/perfwalk": [rig.perfwalk()], "usr/local/bin/burner": [chain],
+    }, hidden=["etc/perfwalk", "var/lib/perfwalk", "var/cache/perfwalk", "etc/systemd/system/perfwalk.service*"])
+    machine.run("systemd-run", "--scope", "--slice=system.slice", f"--unit=docker-{CONTAINER}.scope", "--no-block", "sh", "-c",
+                "burner >/dev/null 2>&1 &")
+    return machine
+
+
+def status(machine):
+    code, said = machine.try_run("perfwalk", "ctl", "status", "--json")
+    try:
+        return json.loads(said) if code == 0 else {}
+    except ValueError:
+        return {}
+
+
+def exposure(machine, name):
+    said = machine.run("systemd-analyze", "security", "--offline=true", "--no-pager", f"--threshold={MOST_EXPOSED}",
+                       "/" + UNIT)
+    rig.check("Overall" in said, f"{name}: " + said.strip().splitlines()[-1])
+
+
+def main_pid(machine):
+    return int(machine.run("systemctl", "show", "-P", "MainPID", "perfwalk").strip())
+
+
+def journal(machine):
+    return machine.try_run("journalctl", "-u", "perfwalk", "-o", "cat")[1]
+
+
+def start(machine, name, verb="start"):
+    """Returns when it has told systemd that it is ready."""
+    if machine.try_run("systemctl", verb, "perfwalk")[0]:
+        rig.fail(f"{name}: systemctl {verb}:\n" + journal(machine))
+
+
+def role(machine, name):
+    """Its process, as this host numbers it."""
+    broker = machine.host_pid(main_pid(machine))
+    return next((pid for pid in rig.children_of(broker) if rig.comm_of(pid) == f"pw-{name}"), 0) if broker else 0
+
+
+def samples_of(sink, begin, key, value):
+    return [x for view in sink.views()[begin:] for x in view.samples() if x[0].get(key) == value]
+
+
+def is_named(x):
+    return rig.contains_path(x[2], PATH)
+
+
+def delivered(machine, sink, name):
+    """Stacks with names of what runs in a container."""
+    begin = sink.count()
+
+    def come():
+        if machine.try_run("systemctl", "is-active", "perfwalk")[0]:
+            rig.fail(f"{name}: it does not run:\n" + journal(machine))
+        mine = samples_of(sink, begin, "container.id", CONTAINER)
+        return sum(x[3] for x in mine if is_named(x)) > 20
+    rig.wait_for(f"{name}: samples of the container, with names", come, 60)
+    rig.check(True, f"{name}: named stacks of a process in a container")
+
+
+def killed(machine, sink, name):
+    for child in ROLES:
+        before = rig.wait_for(f"{name}: the {child} runs", lambda c=child: role(machine, c), 30)
+        broker = main_pid(machine)
+        os.kill(before, signal.SIGKILL)
+        rig.wait_for(f"{name}: a new {child}", lambda c=child, b=before: role(machine, c) not in (0, b), 30)
+        rig.check(main_pid(machine) == broker, f"{name}: the {child} was killed, and another one has its place")
+    delivered(machine, sink, name)
+
+
+def reloaded(machine, sink, name):
+    broker = main_pid(machine)
+    machine.write(CONFIG, config(sink.port, 97))
+    machine.run("systemctl", "reload", "perfwalk")
+    rig.wait_for(f"{name}: the new rate", lambda: status(machine).get("rate_hz") == 97, 30)
+    rig.check(main_pid(machine) == broker, f"{name}: systemctl reload takes the new config")
+
+
+def spooled(machine, port, name):
+    """Profiles that nobody took lie on disk over a restart, and come to who is there then."""
+    machine.write(CONFIG, config(port))
+    start(machine, name, "restart")
+    spool = f"/proc/{machine.pid}/root/var/lib/perfwalk/spool"
+    time.sleep(2)
+    begin = time.monotonic()
+    machine.run("systemctl", "stop", "perfwalk")
+    seconds = time.monotonic() - begin
+    result = machine.run("systemctl", "show", "-P", "Result", "perfwalk").strip()
+    rig.check(result == "success", f"{name}: systemctl stop, nobody takes the profiles: {result} after {seconds:.1f} s")
+    kept = [f for f in os.listdir(spool) if f.endswith(".otlp")]
+    if not kept: rig.say(journal(machine)[-3000:] + machine.try_run("find", "/var/lib/perfwalk", "-ls")[1] )
+    rig.check(kept, f"{name}: {len(kept)} profiles are on disk")
+    with Sink(port) as sink:
+        start(machine, name)
+        rig.wait_for(f"{name}: the spool is sent", lambda: not [f for f in kept if os.path.exists(f"{spool}/{f}")], 60)
+        rig.check(sink.count() >= len(kept), f"{name}: they come after the start")
+        machine.run("systemctl", "stop", "perfwalk")
+
+
+def admin(machine):
+    return int(rig.status_of(machine.host_pid(main_pid(machine)))["CapBnd"], 16) & CAP_SYS_ADMIN != 0
+
+
+def users(machine, name, root):
+    """Who the processes are, and with which capabilities."""
+    broker = machine.host_pid(main_pid(machine))
+    facts = {rig.comm_of(pid): rig.status_of(pid) for pid in [broker, *rig.children_of(broker)]}
+    uids = {comm: int(f["Uid"].split()[0]) for comm, f in facts.items()}
+    for child in ROLES:
+        comm = rig.ROLES[child]
+        rig.check(int(facts[comm]["CapEff"], 16) == 0 and uids[comm] != 0,
+                  f"{name}: the {child} is uid {uids[comm]}, without capabilities")
+    rig.check((uids[rig.comm_of(broker)] == 0) == root, f"{name}: the broker is uid {uids[rig.comm_of(broker)]}")
+
+
+def variant(machine, name, drop_in, root=True, graded=True):
+    machine.write(DROP_IN, drop_in)
+    machine.run("systemctl", "daemon-reload")
+    if graded:
+        exposure(machine, name)
+    with Sink() as sink:
+        machine.write(CONFIG, config(sink.port))
+        start(machine, name)
+        rig.check(True, f"{name}: it tells systemd that it is ready")
+        delivered(machine, sink, name)
+        users(machine, name, root)
+        rig.check(admin(machine) != graded, f"{name}: {'without' if graded else 'with'} CAP_SYS_ADMIN")
+        now = status(machine)
+        rig.check(now.get("rate_hz") == 49, f"{name}: perfwalk ctl status: {now.get('samples')} samples")
+        rig.check("samples" in machine.run("systemctl", "show", "-P", "StatusText", "perfwalk"),
+                  f"{name}: systemctl status tells of them")
+        if graded:
+            killed(machine, sink, name)
+            reloaded(machine, sink, name)
+        else:
+            machine.run("systemctl", "stop", "perfwalk")
+        port = sink.port
+    if graded:
+        spooled(machine, port, name)
+    said = journal(machine)
+    rig.check("profiling the whole host" in said, f"{name}: the journal tells of the start")
+    refused = re.search(r".*(?:Operation not permitted|Permission denied|Read-only|is not used).*", said)
+    rig.check(not refused, f"{name}: the journal tells of no refusal" + (f": {refused[0]}" if refused else ""))
+
+
+def main():
+    machine = boot()
+    variant(machine, "unit", "")
+    variant(machine, "rootless.conf", source("rootless.conf"), root=False)
+    variant(machine, "old-kernel.conf", source("old-kernel.conf"), graded=False)
+    machine.halt()
+
+
+rig.run(main)
