@@ -296,7 +296,8 @@ static void say_seccomp(const struct check *c)
 /* Not deduced: each role is taken on by a process that then tries to get out. */
 static void say_sandbox(void)
 {
-	struct sandbox_tried t = {.landlock = -ENOSYS};
+	struct sandbox_tried t;
+	int landlock = -ENOSYS;
 	char roles[128] = "";
 
 	if (sandbox_choose_mode(SANDBOX_ERRNO) == SANDBOX_NO) {
@@ -306,7 +307,7 @@ static void say_sandbox(void)
 			     : "PERFWALK_SECCOMP says no");
 		return;
 	}
-	for (int who = 0; who < PEER_N; who++) {
+	for (int who = 0; who <= SANDBOX_OPENER; who++) {
 		size_t n = strlen(roles);
 		int r = sandbox_try((enum peer)who, &t);
 
@@ -314,27 +315,29 @@ static void say_sandbox(void)
 			r = t.seccomp_error;
 		if (r < 0) {
 			line(NOTE, "sandbox", "no system call filter for the %s: %s",
-			     peer_name((enum peer)who), strerror(-r));
+			     sandbox_name((enum peer)who), strerror(-r));
 			fix("boot a kernel with CONFIG_SECCOMP_FILTER; in a container, its own "
 			    "filter has to allow seccomp and prctl");
 			return;
 		}
 		if (t.passed) {
 			line(BAD, "sandbox", "the filter of the %s lets %s through",
-			     peer_name((enum peer)who), sandbox_tried_name(t.passed));
+			     sandbox_name((enum peer)who), sandbox_tried_name(t.passed));
 			fix("report this kernel");
 			return;
 		}
 		(void)snprintf(roles + n, sizeof(roles) - n, "%s%s", n ? ", " : "",
-			       peer_name((enum peer)who));
+			       sandbox_name((enum peer)who));
+		if (who != SANDBOX_OPENER)
+			landlock = t.landlock;
 	}
 	line(OK, "sandbox", "filters hold in %s", roles);
-	if (t.landlock < 0)
+	if (landlock < 0)
 		line(NOTE, "sandbox",
 		     "no Landlock (%s): files are limited by the filters and the user alone",
-		     strerror(-t.landlock));
+		     strerror(-landlock));
 	else
-		line(OK, "sandbox", "Landlock (version %d) limits what each may open", t.landlock);
+		line(OK, "sandbox", "Landlock (version %d) limits what each may open", landlock);
 	if (geteuid() != 0)
 		line(NOTE, "sandbox",
 		     "not root: all processes run as this user, none is without the network");

@@ -5,7 +5,8 @@
  *
  * What opens, connects, starts, signals or traces is in no row of the roles that read hostile files
  * or draw on a terminal. The two that use the network open files and sockets, because the resolver
- * and the TLS library do, and start threads, because a name is resolved in one.
+ * and the TLS library do, and start threads, because a name is resolved in one. The opener opens
+ * what it is told, but only to read.
  */
 #include <asm/ioctls.h>
 #include <errno.h>
@@ -59,6 +60,7 @@
 #define F   (1u << PEER_FETCHER)
 #define M   (1u << PEER_METRICS)
 #define V   (1u << PEER_SCREEN)
+#define O   (1u << SANDBOX_OPENER)
 #define NET (E | F)
 #define ALL (P | S | E | F | M | V)
 
@@ -111,6 +113,9 @@
 		    CLONE_NEWIPC | CLONE_NEWUSER | CLONE_NEWPID | CLONE_NEWNET |                   \
 		    0x02000000u /* CLONE_NEWCGROUP */))
 #define THREAD_VALUE ((uint32_t)(CLONE_THREAD | CLONE_VM | CLONE_SIGHAND))
+
+/* Of the flags of an open those that write, make, or empty a file. */
+#define OPEN_MASK ((uint32_t)(O_ACCMODE | O_CREAT | O_TRUNC | 020000000u /* __O_TMPFILE */))
 
 /* One mapping of /proc/PID/maps; in <linux/fs.h> since Linux 6.11. */
 #ifndef PROCMAP_QUERY
@@ -256,6 +261,43 @@ static const struct sandbox_call calls[] = {
 	CALL(NET, pipe),
 	CALL(NET, rename),
 	CALL(NET, unlink),
+#endif
+
+	/*
+	 * ---- The opener's, from its first request on: looks, opens to read, passes on ----
+	 *
+	 * What openat2() is to do stands in memory, where a filter cannot see it: without that call
+	 * the opener goes from one directory to the next by itself.
+	 */
+	BITS(O, openat, 2, OPEN_MASK, O_RDONLY),
+	FAIL(O, openat2, ENOSYS),
+	CALL(O, recvmsg),
+	CALL(O, sendmsg),
+	CALL(O, read),
+	CALL(O, pread64),
+	CALL(O, write), /* the log */
+	CALL(O, close),
+	CALL(O, fstat),
+	CALL(O, statx),
+	CALL(O, newfstatat),
+	CALL(O, fstatfs),
+	CALL(O, readlinkat),
+	ONLY(O, fcntl, 1, F_DUPFD_CLOEXEC),
+	BITS(O, mmap, 2, PROT_EXEC, 0),
+	CALL(O, munmap),
+	CALL(O, mremap),
+	CALL(O, madvise), /* freed memory is given back */
+	CALL(O, brk),
+	CALL(O, clock_gettime), /* where the vDSO has no clock */
+	CALL(O, getpid),
+	CALL(O, getppid),
+	CALL(O, rt_sigreturn),
+	CALL(O, restart_syscall),
+	CALL(O, exit_group),
+#ifdef __x86_64__
+	BITS(O, open, 1, OPEN_MASK, O_RDONLY),
+	CALL(O, readlink),
+	CALL(O, stat), /* of older libraries */
 #endif
 };
 

@@ -19,9 +19,16 @@
 #include "src/process/sandbox.h"
 #include "util/cleanup.h"
 
+#define NETWORK (1u << PEER_EXPORTER | 1u << PEER_FETCHER)
+
 static long try_open(void)
 {
 	return syscall(SYS_openat, AT_FDCWD, "/proc/self/status", O_RDONLY, 0);
+}
+
+static long try_open_to_write(void)
+{
+	return syscall(SYS_openat, AT_FDCWD, "/proc/self/comm", O_WRONLY, 0);
 }
 
 static long try_connect(void)
@@ -66,24 +73,29 @@ static long try_perf_event_open(void)
 static const struct {
 	const char *name;
 	long (*make)(void);
-	bool network_may; /* the roles with the network do that */
+	uint32_t may; /* the roles that do that */
 } tries[] = {
-	{"open", try_open, true},      {"connect", try_connect, true},
-	{"execve", try_execve, false}, {"ptrace", try_ptrace, false},
-	{"kill", try_kill, false},     {"mount", try_mount, false},
-	{"bpf", try_bpf, false},       {"perf_event_open", try_perf_event_open, false},
+	{"open", try_open, NETWORK | 1u << SANDBOX_OPENER},
+	{"open to write", try_open_to_write, NETWORK},
+	{"connect", try_connect, NETWORK},
+	{"execve", try_execve, 0},
+	{"ptrace", try_ptrace, 0},
+	{"kill", try_kill, 0},
+	{"mount", try_mount, 0},
+	{"bpf", try_bpf, 0},
+	{"perf_event_open", try_perf_event_open, 0},
 };
 
 static void try_all(enum peer who, enum sandbox_mode mode, struct sandbox_tried *t)
 {
-	int rules = sandbox_files_new(who);
+	int rules = who == SANDBOX_OPENER ? -ENOTSUP : sandbox_files_new(who);
 
 	t->seccomp_error = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 	t->landlock = t->seccomp_error == 0 ? sandbox_files_enforce(rules) : t->seccomp_error;
 	if (t->seccomp_error == 0)
 		t->seccomp_error = sandbox_filter_calls(who, mode);
 	for (size_t i = 0; i < ARRAY_SIZE(tries) && t->seccomp_error == 0; i++) {
-		if (tries[i].network_may && sandbox_uses_network(who))
+		if (tries[i].may & (1u << who))
 			continue;
 		errno = 0;
 		if (tries[i].make() >= 0 || errno != EPERM)

@@ -32,6 +32,11 @@ const char *sandbox_mode_name(enum sandbox_mode mode)
 	return mode_names[mode];
 }
 
+const char *sandbox_name(enum peer who)
+{
+	return who == SANDBOX_OPENER ? "opener" : peer_name(who);
+}
+
 enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured)
 {
 #ifdef WITH_SANITIZERS

@@ -10,6 +10,9 @@
 
 #include "src/process/message.h"
 
+/* In the place of a role: the helper of the broker that opens files (src/opener/helper.h). */
+#define SANDBOX_OPENER PEER_N
+
 enum sandbox_mode {
 	SANDBOX_NO,
 	SANDBOX_ERRNO, /* a call that is not in the list fails with EPERM */
@@ -32,6 +35,9 @@ enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured);
  * Nor is there one before Linux 3.17 (no memfd_create) for those who then make files in /dev/shm.
  */
 int sandbox_filter_calls(enum peer who, enum sandbox_mode mode);
+
+/* "profiler" ..., "opener" */
+const char *sandbox_name(enum peer who);
 
 /* The two roles that talk to servers. */
 static inline bool sandbox_uses_network(enum peer who)
