@@ -233,6 +233,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	r = options->input_path ? 0 : open_ledger(b);
 	if (r < 0)
 		return r;
+	callbacks.opener_seccomp = broker_seccomp(b);
 	r = supervisor_new(&b->supervisor, loop, b->rows, b->n_rows, &callbacks,
 			   options->config->symbolizer_file_timeout_ns);
 	if (r < 0)

@@ -95,6 +95,9 @@ void broker_counts(const struct broker *b, struct status_counts *ret);
 /* Those, and how things stand. */
 void statistics_collect(const struct broker *b, struct statistics *ret);
 
+/* Of all children, and of who opens their files. */
+enum sandbox_mode broker_seccomp(const struct broker *b);
+
 /* peer_row.set_up of each kind. */
 int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int status_fd);
 int broker_set_up_symbolizer(void *ctx, struct peer_id who, int control, int status_fd);

@@ -37,13 +37,18 @@ static const enum sandbox_mode seccomp_modes[] = {[CONFIG_SECCOMP_ERRNO] = SANDB
 						  [CONFIG_SECCOMP_KILL] = SANDBOX_KILL,
 						  [CONFIG_SECCOMP_NO] = SANDBOX_NO};
 
+enum sandbox_mode broker_seccomp(const struct broker *b)
+{
+	return sandbox_choose_mode(seccomp_modes[b->options.config->seccomp]);
+}
+
 static struct setup_common common_setup(const struct broker *b, enum peer kind)
 {
-	struct setup_common c = {
-		.privileges = sandbox_uses_network(kind) ? b->network : b->privileges,
-		.log_level = (uint32_t)log_get_level(),
-		.seccomp = sandbox_choose_mode(seccomp_modes[b->options.config->seccomp]),
-		.landlock = b->options.config->landlock};
+	struct setup_common c = {.privileges =
+					 sandbox_uses_network(kind) ? b->network : b->privileges,
+				 .log_level = (uint32_t)log_get_level(),
+				 .seccomp = broker_seccomp(b),
+				 .landlock = b->options.config->landlock};
 
 	broker_limit(b, kind, &c.privileges);
 	return c;

@@ -153,7 +153,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 	s->callbacks = *callbacks;
 	s->file_timeout_ns = file_timeout_ns;
 	s->opener_share.percent = OPENER_PERCENT;
-	if (opener_helper_new(&s->helper) < 0)
+	if (opener_helper_new(&s->helper, callbacks->opener_seccomp) < 0)
 		return -ENOMEM;
 	s->sources = (struct answer_sources){
 		.strikes = &s->quarantine.strikes,
@@ -659,6 +659,11 @@ const struct strikes *supervisor_strikes(const struct supervisor *s)
 uint32_t supervisor_forget_strikes(struct supervisor *s)
 {
 	return quarantine_forget(&s->quarantine);
+}
+
+const struct opener_helper *supervisor_opener(const struct supervisor *s)
+{
+	return s->helper;
 }
 
 pid_t supervisor_pid(const struct supervisor *s, struct peer_id who)

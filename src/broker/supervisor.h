@@ -13,10 +13,12 @@
 #include "src/broker/peers.h"
 #include "src/broker/strikes.h"
 #include "src/process/message.h"
+#include "src/process/sandbox.h"
 #include "src/process/status-page.h"
 #include "util/cleanup.h"
 
 struct loop;
+struct opener_helper;
 struct supervisor;
 
 struct supervisor_callbacks {
@@ -43,6 +45,7 @@ struct supervisor_callbacks {
 	/* A child that dies ends what is done here: there is nothing to be set aside, and the
 	 * caller says what it meant. */
 	bool once;
+	enum sandbox_mode opener_seccomp; /* of who opens files for the children */
 	const char *strikes_path; /* where files that are set aside are kept over a restart; NULL:
 				     nowhere. Borrowed. */
 	uint64_t set_aside_ns;	  /* how long a file is the first time; 0: an hour */
@@ -109,6 +112,8 @@ uint32_t supervisor_n_set_aside(const struct supervisor *s);
 const struct strikes *supervisor_strikes(const struct supervisor *s);
 /* All of them are read again at once, as if nothing had happened. Returns how many. */
 uint32_t supervisor_forget_strikes(struct supervisor *s);
+/* Who opens files for the children. Borrowed. */
+const struct opener_helper *supervisor_opener(const struct supervisor *s);
 /* The process id of a running child; 0 without one. */
 pid_t supervisor_pid(const struct supervisor *s, struct peer_id who);
 /* The control socket of a running child, borrowed; negative without one. */

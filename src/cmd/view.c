@@ -250,8 +250,12 @@ static int run(struct view *v)
 		.may_ask = ASK_BIT(MESSAGE_ASK_DEBUG_FILE) | ASK_BIT(MESSAGE_ASK_SPLIT_FILE),
 		.set_up = on_setup,
 	};
-	const struct supervisor_callbacks callbacks = {
-		.message = on_message, .gone = on_gone, .once = true, .ctx = v};
+	const struct supervisor_callbacks callbacks = {.message = on_message,
+						       .gone = on_gone,
+						       .opener_seccomp =
+							       sandbox_choose_mode(SANDBOX_ERRNO),
+						       .once = true,
+						       .ctx = v};
 	int r;
 
 	if ((r = open_inputs(v)) < 0 || (r = outputs_open(&v->outputs, 0666)) < 0)

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #include "src/opener/helper.h"
-#include "src/opener/opener.h"
+#include "src/opener/internal.h"
+#include "src/process/privileges.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/fdmsg.h"
@@ -29,6 +30,7 @@ struct subject {
 };
 
 struct opener_helper {
+	enum sandbox_mode seccomp;
 	pid_t pid; /* 0: there is none */
 	int sock;
 	uint32_t seq;
@@ -78,7 +80,22 @@ static void close_all_but(int keep)
 		(void)closedir(d);
 }
 
-__attribute__((noreturn)) static void serve(int sock, pid_t parent)
+/*
+ * No Landlock: who is in it may not look into processes that are outside, which is what it is for.
+ * Where there are no filters, the log of the others says so.
+ */
+static void confine(enum sandbox_mode seccomp)
+{
+	int r = privileges_keep_opening();
+
+	if (r < 0)
+		log_warning("what opens files keeps all privileges: %s", strerror(-r));
+	r = sandbox_filter_calls(SANDBOX_OPENER, seccomp);
+	if (r < 0)
+		log_debug("no seccomp filter: %s", strerror(-r));
+}
+
+__attribute__((noreturn)) static void serve(int sock, pid_t parent, enum sandbox_mode seccomp)
 {
 	struct message ask, answer;
 	int fds[2];
@@ -92,6 +109,7 @@ __attribute__((noreturn)) static void serve(int sock, pid_t parent)
 	(void)signal(SIGINT, SIG_IGN);
 	(void)signal(SIGTERM, SIG_IGN);
 	close_all_but(sock);
+	confine(seccomp);
 	while (getppid() == parent && message_recv(sock, &ask, fds, 0) > 0) {
 		int fd = open_asked(&ask);
 
@@ -108,12 +126,13 @@ __attribute__((noreturn)) static void serve(int sock, pid_t parent)
 
 /* ---- In the process that asks ---- */
 
-int opener_helper_new(struct opener_helper **ret)
+int opener_helper_new(struct opener_helper **ret, enum sandbox_mode seccomp)
 {
 	struct opener_helper *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		return -ENOMEM;
+	h->seccomp = seccomp;
 	h->sock = -EBADF;
 	*ret = h;
 	return 0;
@@ -145,7 +164,7 @@ static int start(struct opener_helper *h)
 		return r;
 	pid = fork();
 	if (pid == 0)
-		serve(pair[1], parent);
+		serve(pair[1], parent, h->seccomp);
 	r = pid < 0 ? -errno : 0;
 	(void)close_fd(pair[1]);
 	if (r < 0) {
@@ -262,6 +281,21 @@ static int receive(struct opener_helper *h, bool *ret_late)
 		return -EIO;
 	}
 	return m.answer.error < 0 ? m.answer.error : fds[0];
+}
+
+pid_t opener_helper_pid(const struct opener_helper *h)
+{
+	return h->pid;
+}
+
+enum sandbox_mode opener_helper_seccomp(const struct opener_helper *h)
+{
+	char text[4096];
+	const char *line = NULL;
+
+	if (h->pid && opener_read_proc((uint32_t)h->pid, "status", text, sizeof(text)) == 0)
+		line = strstr(text, "\nSeccomp:\t");
+	return line && line[strlen("\nSeccomp:\t")] == '2' ? h->seccomp : SANDBOX_NO;
 }
 
 int opener_helper_open(struct opener_helper *h, const struct message *ask)

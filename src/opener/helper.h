@@ -3,20 +3,24 @@
 /*
  * Opening with a deadline. A server that does not answer (FUSE, NFS, autofs) holds up whoever opens
  * a file of it, for ever, and not even SIGKILL ends that. So a process of its own opens what
- * strangers chose: a copy of this one, made for the first request, without its descriptors.
+ * strangers chose: a copy of this one, made for the first request, without its descriptors. Of its
+ * capabilities it has those that it takes to look into other processes and to read, and its filter
+ * of system calls lets it open nothing to be written.
  *
  * One that is late is killed, and another one takes its place. While it is not dead all requests
  * for the same process or device are refused; with OPENER_MAX_STUCK of them, all requests.
  */
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "src/process/message.h"
+#include "src/process/sandbox.h"
 
 #define OPENER_MAX_STUCK 4
 
 struct opener_helper;
 
-int opener_helper_new(struct opener_helper **ret);
+int opener_helper_new(struct opener_helper **ret, enum sandbox_mode seccomp);
 /* Kills all. */
 struct opener_helper *opener_helper_free(struct opener_helper *h);
 
@@ -26,3 +30,7 @@ struct opener_helper *opener_helper_free(struct opener_helper *h);
  * somebody is still stuck there.
  */
 int opener_helper_open(struct opener_helper *h, const struct message *ask);
+/* The one that takes requests now; 0: there is none. */
+pid_t opener_helper_pid(const struct opener_helper *h);
+/* Its filter of system calls, by what the kernel says of it. */
+enum sandbox_mode opener_helper_seccomp(const struct opener_helper *h);

@@ -15,6 +15,10 @@
 #include "src/process/privileges.h"
 #include "util/cleanup.h"
 
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40 /* Linux 5.9 */
+#endif
+
 #ifndef PR_CAP_AMBIENT
 #define PR_CAP_AMBIENT		 47 /* Linux 4.3 */
 #define PR_CAP_AMBIENT_CLEAR_ALL 4
@@ -85,6 +89,34 @@ static int drop_capabilities(void)
 	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0,
 		    0); /* EINVAL before Linux 4.3 */
 	return syscall(SYS_capset, &header, none) < 0 ? -errno : 0;
+}
+
+static bool has(const struct __user_cap_data_struct *have, int capability)
+{
+	return (have[CAP_TO_INDEX(capability)].permitted & CAP_TO_MASK(capability)) != 0;
+}
+
+int privileges_keep_opening(void)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct have[2] = {{0}, {0}}, keep[2] = {{0}, {0}};
+	/* The last is for /proc/PID/map_files; CAP_SYS_ADMIN was before Linux 5.9. */
+	int wanted[] = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE};
+
+	if (syscall(SYS_capget, &header, have) < 0)
+		return -errno;
+	if (!has(have, CAP_CHECKPOINT_RESTORE))
+		wanted[2] = CAP_SYS_ADMIN;
+	for (size_t i = 0; i < ARRAY_SIZE(wanted); i++) {
+		if (has(have, wanted[i]))
+			keep[CAP_TO_INDEX(wanted[i])].permitted |= CAP_TO_MASK(wanted[i]);
+	}
+	keep[0].effective = keep[0].permitted;
+	keep[1].effective = keep[1].permitted;
+	(void)prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	if (syscall(SYS_capset, &header, keep) < 0)
+		return -errno;
+	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
 /* What is written to it may end beyond any limit: the file has grown before, or is another's. */

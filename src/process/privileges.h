@@ -30,6 +30,12 @@ int privileges_find_user(const char *name, uint32_t *ret_uid, uint32_t *ret_gid,
 int privileges_drop(const struct privileges *p);
 
 /*
+ * Keeps of the capabilities only what it takes to open files of all processes for reading, for
+ * good; the user stays. 0 or -errno.
+ */
+int privileges_keep_opening(void);
+
+/*
  * Into a network of its own that has nothing in it; sockets that are open stay in the one they were
  * made in. Needs CAP_SYS_ADMIN, so before the rest is given up. 0 or -errno.
  */

@@ -256,7 +256,7 @@ static void test_a_helper_that_is_stuck(void)
 	(void)snprintf(path, sizeof(path), "%s/own", dir);
 	map_file(path, &own);
 
-	CHECK_INT(opener_helper_new(&h), ==, 0);
+	CHECK_INT(opener_helper_new(&h, sandbox_choose_mode(SANDBOX_ERRNO)), ==, 0);
 	/* On a busy host one can be late before it gets there: killed, it goes, and the next one
 	 * tries. One that is stuck there stays. */
 	for (int n = 0; n < 20; n = r == -ENOTSUP ? n + 1 : 0) {
