@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "src/broker/internal.h"
+#include "src/opener/helper.h"
 #include "src/process/statistics.h"
 #include "src/process/status-page.h"
 #include "util/clock.h"
@@ -32,21 +33,25 @@ static bool read_load(pid_t pid, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
 	return true;
 }
 
+static void add_load(pid_t pid, uint64_t *cpu_ns, uint64_t *rss_bytes)
+{
+	uint64_t cpu, rss;
+
+	if (pid <= 0 || !read_load(pid, &cpu, &rss))
+		return;
+	*cpu_ns += cpu;
+	*rss_bytes += rss;
+}
+
 void broker_load(const struct broker *b, uint64_t *ret_cpu_ns, uint64_t *ret_rss_bytes)
 {
-	uint64_t cpu_ns, rss_bytes;
 	struct peer_id who;
 
 	*ret_cpu_ns = *ret_rss_bytes = 0;
-	(void)read_load(getpid(), ret_cpu_ns, ret_rss_bytes);
-	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);) {
-		pid_t pid = supervisor_pid(b->supervisor, who);
-
-		if (pid <= 0 || !read_load(pid, &cpu_ns, &rss_bytes))
-			continue;
-		*ret_cpu_ns += cpu_ns;
-		*ret_rss_bytes += rss_bytes;
-	}
+	add_load(getpid(), ret_cpu_ns, ret_rss_bytes);
+	add_load(opener_helper_pid(supervisor_opener(b->supervisor)), ret_cpu_ns, ret_rss_bytes);
+	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);)
+		add_load(supervisor_pid(b->supervisor, who), ret_cpu_ns, ret_rss_bytes);
 }
 
 void broker_counts(const struct broker *b, struct status_counts *ret)
@@ -97,6 +102,18 @@ static void add_child(const struct supervisor *s, struct peer_id who, struct sta
 		p->sandbox = supervisor_status(s, who)->sandbox;
 }
 
+/* It is there from the first request on, and by itself nothing wants it. */
+static void add_opener(const struct opener_helper *opener, struct statistics *ret)
+{
+	struct statistics_process *p;
+
+	if (!opener_helper_pid(opener))
+		return;
+	p = add_process(ret, "opener", STATISTICS_OPENER, opener_helper_pid(opener));
+	p->ready = 1;
+	p->sandbox.seccomp = (uint8_t)opener_helper_seccomp(opener);
+}
+
 static void add_processes(const struct supervisor *s, struct statistics *ret)
 {
 	struct statistics_process *broker;
@@ -108,11 +125,12 @@ static void add_processes(const struct supervisor *s, struct statistics *ret)
 				add_child(s, who, ret);
 		}
 	}
-	broker = add_process(ret, "broker", PEER_N, getpid());
+	add_opener(supervisor_opener(s), ret);
+	broker = add_process(ret, "broker", STATISTICS_BROKER, getpid());
 	broker->starts = broker->wanted = broker->ready = 1;
 }
 
-_Static_assert(SUPERVISOR_MAX_CHILDREN + 1 == STATISTICS_MAX_PROCESSES, "all have a row");
+_Static_assert(SUPERVISOR_MAX_CHILDREN + 2 == STATISTICS_MAX_PROCESSES, "all have a row");
 
 bool broker_flushed(const struct broker *b)
 {

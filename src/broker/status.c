@@ -30,11 +30,14 @@ static void print_sandbox(FILE *out, const struct statistics_process *p)
 
 	if (!p->pid || !p->ready)
 		return;
-	(void)fprintf(
-		out, "%s.seccomp %s\n%s.landlock %u\n%s.network %s\n%s.uid %u\n", p->name,
-		s->seccomp < SANDBOX_N_MODES ? sandbox_mode_name((enum sandbox_mode)s->seccomp)
-					     : "?",
-		p->name, s->landlock, p->name, s->no_network ? "none" : "host", p->name, s->uid);
+	(void)fprintf(out, "%s.seccomp %s\n", p->name,
+		      s->seccomp < SANDBOX_N_MODES
+			      ? sandbox_mode_name((enum sandbox_mode)s->seccomp)
+			      : "?");
+	if (p->kind != STATISTICS_OPENER) /* which has nothing but its filter */
+		(void)fprintf(out, "%s.landlock %u\n%s.network %s\n%s.uid %u\n", p->name,
+			      s->landlock, p->name, s->no_network ? "none" : "host", p->name,
+			      s->uid);
 }
 
 static void print_debuginfod(const struct status_debuginfod *d, FILE *out)

@@ -13,7 +13,9 @@
 
 struct ask;
 
-#define STATISTICS_MAX_PROCESSES 49 /* the broker, and its children */
+#define STATISTICS_MAX_PROCESSES 50 /* the broker, its children, and who opens their files */
+#define STATISTICS_BROKER	 PEER_N
+#define STATISTICS_OPENER	 (PEER_N + 1)
 
 struct statistics {
 	struct status_counts counts;
@@ -26,7 +28,7 @@ struct statistics {
 		uint64_t cpu_ns, rss_bytes;
 		uint32_t pid; /* 0: does not run */
 		uint32_t starts;
-		uint8_t kind;		       /* enum peer; PEER_N: the broker */
+		uint8_t kind;		       /* enum peer, or one of the two above */
 		uint8_t wanted;		       /* 1: it is to run */
 		uint8_t ready;		       /* 1: through its start */
 		struct status_sandbox sandbox; /* once it is ready; not the broker's */

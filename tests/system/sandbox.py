@@ -146,6 +146,37 @@ def check_status():
         daemon.stop()
 
 
+# Of <linux/capability.h>; the last in place of CAP_SYS_ADMIN, since Linux 5.9.
+CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_CHECKPOINT_RESTORE = 2, 19, 21, 40
+
+
+def check_opener():
+    """Who opens files for the others: a copy of the broker, with less rights. The status counts it."""
+    chain = rig.start(["./chain"], cwd=rig.build_workloads("chain"))
+    with Sink() as sink:
+        daemon = rig.Daemon(config(sink), "opener", env={**os.environ, "PERFWALK_SECCOMP": ""})
+        roles_of(daemon)
+        pid = rig.wait_for("the opener", lambda: next((p for p in rig.children_of(daemon.pid)
+                                                       if rig.comm_of(p) == "pw-opener"), None), 30)
+        wait_filter(pid, FILTER)
+        proc = rig.status_of(pid)
+        own = int(rig.status_of(daemon.pid)["CapEff"], 16)
+        last = CAP_CHECKPOINT_RESTORE if own >> CAP_CHECKPOINT_RESTORE & 1 else CAP_SYS_ADMIN
+        want = own & (1 << CAP_DAC_READ_SEARCH | 1 << CAP_SYS_PTRACE | 1 << last)
+        rig.check(int(proc["CapEff"], 16) == int(proc["CapPrm"], 16) == want and int(proc["CapInh"], 16) == 0
+                  and proc["NoNewPrivs"] == "1", f"the opener has capabilities to read, and no others ({want:x} of {own:x})")
+        status = json.loads(subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, "status", "--json"], check=True,
+                                           stdout=subprocess.PIPE).stdout)
+        rig.check(status["opener.pid"] == pid and status["opener.seccomp"] == "errno" and status["opener.memory_bytes"] > 0
+                  and status["opener.cpu_seconds"] >= 0 and "opener.landlock" not in status,
+                  f"ctl status has its cost ({status['opener.cpu_seconds']} s) and its filter")
+        # It works: what it has opened is named.
+        rig.wait_for("a function of a program", lambda: any(b"chain_leaf" in body for body in sink.payloads()), 60)
+        rig.check(rig.children_of(daemon.pid).count(pid) == 1, "and what it opened has its names")
+        daemon.stop()
+    rig.end(chain)
+
+
 def owners(directory):
     return {os.lstat(os.path.join(directory, name)).st_uid for name in (".", *os.listdir(directory))}
 
@@ -299,6 +330,7 @@ def main():
     check_limits()
     check_network()
     check_status()
+    check_opener()
     check_commands()
     check_order()
     check_lacking()
