@@ -65,6 +65,7 @@ def forms(sink):
     first = text()
     rig.check("Export    sink: nothing sent yet" in first or "Export    sink: up for" in first, "at the start")
     rig.wait_for("both were tried", lambda: "up for" in text() and "down for 3s" in text(), 20)
+    rig.wait_for("a file was opened", lambda: "opener.pid" in text("--all"), 20)
     person, raw, parsed = text(), dict(x.split(" ", 1) for x in text("--all").splitlines()), json.loads(text("--json"))
     rig.say(person)
     lines = person.splitlines()
@@ -78,8 +79,8 @@ def forms(sink):
     m = re.search(r"^Export +sink: up for \w+, (\d+) sent$", person, re.M)
     rig.check(m and 1 <= int(m[1]) <= sink.count(), f"sink: {m and m[0]}, it has {sink.count()}")
     rig.check(re.search(r"^Export +gone\.by: down for \w+, 0 sent, \d+ wait", person, re.M), "and the one that is not there")
-    m = re.search(r"^Cost +([\d.]+) s of CPU time \(([\d.]+)% of one CPU\), ([\d.]+) MiB of memory, 4 processes$", person, re.M)
-    mine = [d.pid, *d.roles().values()]
+    m = re.search(r"^Cost +([\d.]+) s of CPU time \(([\d.]+)% of one CPU\), ([\d.]+) MiB of memory, 5 processes$", person, re.M)
+    mine = [d.pid, *d.roles().values(), int(raw["opener.pid"])]
     used, held = sum(rig.cpu_seconds(p) for p in mine), sum(rig.rss_kib(p) for p in mine) / 1024
     rig.check(abs(float(m[1]) - used) <= 0.1 + used / 4 and abs(float(m[3]) - held) <= held / 4,
               f"what it costs: {m[0]}; /proc says {used:.2f} s, {held:.1f} MiB")
@@ -87,7 +88,7 @@ def forms(sink):
     kinds = {k: type(v) for k, v in parsed.items()}
     texts = {k for k, t in kinds.items() if t is str}
     rig.check(texts == {"version", "config", "event", "export.sink.state", "export.gone.by.state"}
-              | {f"{name}.{what}" for name in rig.ROLES for what in ("seccomp", "network")} and
+              | {f"{name}.{what}" for name in rig.ROLES for what in ("seccomp", "network")} | {"opener.seccomp"} and
               kinds["paused"] is bool and all(t in (int, float) for k, t in kinds.items() if k not in texts | {"paused"}),
               "numbers are numbers")
     rig.check(parsed["config"] == d.config and parsed["export.gone.by.state"] == "down" and
