@@ -213,6 +213,27 @@ int text_parse_bool(const char *text, bool *ret)
 	return -EINVAL;
 }
 
+uint16_t text_url_port(const char *url)
+{
+	const char *host = strstr(url, "://"), *end, *colon;
+	uint64_t port;
+	char digits[8];
+
+	host = host ? host + 3 : url;
+	end = host + strcspn(host, "/?#");
+	for (const char *at = host; at < end; at++) {
+		if (*at == '@')
+			host = at + 1;
+	}
+	/* Colons in brackets are of the address. */
+	colon = memrchr(host, ':', (size_t)(end - host));
+	if (!colon || memchr(colon, ']', (size_t)(end - colon)) ||
+	    (size_t)(end - colon) > sizeof(digits))
+		return 0;
+	(void)snprintf(digits, sizeof(digits), "%.*s", (int)(end - colon - 1), colon + 1);
+	return text_parse_u64(digits, 1, UINT16_MAX, &port) == 0 ? (uint16_t)port : 0;
+}
+
 const char *text_format_bytes(char *buf, size_t size, uint64_t bytes)
 {
 	static const char *const names[] = {"B", "KiB", "MiB", "GiB", "TiB"};

@@ -40,6 +40,9 @@ int text_parse_ranges(const char *text, bool *set, size_t n);
 /* yes/no, true/false, on/off, 1/0. 0 or -EINVAL. */
 int text_parse_bool(const char *text, bool *ret);
 
+/* The port that a URL names, with a scheme, a user and a path or without; 0: it names none. */
+uint16_t text_url_port(const char *url);
+
 /* "1.5 MiB", "312 B". Returns buf. */
 const char *text_format_bytes(char *buf, size_t size, uint64_t bytes);
 /* "10s", "250ms", "1m30s": parsed back by text_parse_duration_ns when a single unit. Returns buf.

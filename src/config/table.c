@@ -198,7 +198,8 @@ static const struct config_key keys[] = {
 	 "Each of these processes may open only the files that its work needs, by the kernel's "
 	 "Landlock (Linux 5.13): those with the network what the resolver and TLS read (/etc, "
 	 "/usr and the like), the certificates and keys named here, and their own directories; "
-	 "the others none."},
+	 "the others none. From Linux 6.7 on those with the network connect by TCP only to the "
+	 "ports of the servers and proxies named here and in the environment, and to 53 (DNS)."},
 
 	{"process", "control", CONFIG_PATH, AT(control), "/run/perfwalk/control", 0, 0, 0, false,
 	 "The socket of perfwalk ctl; perfwalk creates its directory. Root, the user that "

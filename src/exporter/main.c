@@ -97,8 +97,10 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	d = &e->destinations[e->n - 1];
 	switch (m->text.kind) {
 	case TEXT_EXPORT_ENDPOINT:
+		role_use_server(&e->role, text);
 		return text_set(&d->endpoint, text);
 	case TEXT_EXPORT_PROFILES_ENDPOINT:
+		role_use_server(&e->role, text);
 		return text_set(&d->profiles_endpoint, text);
 	case TEXT_EXPORT_HEADER:
 		return add_header(e, d, text);
@@ -111,6 +113,7 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	case TEXT_EXPORT_SERVER_NAME:
 		return text_set(&d->server_name_override, text);
 	case TEXT_EXPORT_PROXY:
+		role_use_proxy(&e->role, text);
 		return text_set(&d->proxy, text);
 	default:
 		return -EBADMSG;

@@ -41,6 +41,7 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	}
 	(void)close_fd(fd);
 	if (text && m->text.kind == TEXT_DEBUGINFOD && f->n_urls < ARRAY_SIZE(f->urls)) {
+		role_use_server(&f->role, text);
 		f->urls[f->n_urls++] = text;
 		return 0;
 	}
@@ -129,6 +130,9 @@ static int set_up(struct fetcher *f)
 
 	if (f->cache_fd < 0 || f->n_urls == 0)
 		return -EBADMSG;
+	/* Where redirects lead to. */
+	role_use_port(&f->role, 80);
+	role_use_port(&f->role, 443);
 	r = debuginfod_new(&f->client, f->role.loop, &options, PACKAGE_VERSION, error,
 			   sizeof(error));
 	if (r < 0)

@@ -75,6 +75,24 @@ void role_use_directory(const struct role *r, int fd)
 		log_warning("landlock: a directory cannot be used: %s", strerror(-e));
 }
 
+void role_use_port(const struct role *r, uint16_t port)
+{
+	int e = sandbox_files_connect(r->files, port);
+
+	if (e < 0)
+		log_warning("landlock: port %u cannot be used: %s", port, strerror(-e));
+}
+
+void role_use_server(const struct role *r, const char *url)
+{
+	role_use_port(r, sandbox_server_port(url));
+}
+
+void role_use_proxy(const struct role *r, const char *url)
+{
+	role_use_port(r, sandbox_proxy_port(url));
+}
+
 static int take_texts(role_text_fn text, void *ctx)
 {
 	for (;;) {

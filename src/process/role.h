@@ -40,6 +40,10 @@ void role_confine(struct role *r);
 /* Before that: what it opens by name later. A file, and a directory that it has open. */
 void role_use_file(const struct role *r, const char *path);
 void role_use_directory(const struct role *r, int fd);
+/* And what it connects to: a server and a proxy (by their URLs), and any server at that port. */
+void role_use_server(const struct role *r, const char *url);
+void role_use_proxy(const struct role *r, const char *url);
+void role_use_port(const struct role *r, uint16_t port);
 /* Watches the control socket, as the last step of a start. 0 or -errno. */
 int role_listen(struct role *r, role_message_fn message, void *ctx);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Landlock: which files a process may open by their names at all, whatever their modes say. Linux
- * 5.13 and later; each later version knows more rights, and what a kernel does not know is not
+ * Landlock: which files a process may open by their names at all, whatever their modes say, and
+ * which ports of TCP it may connect to. Linux 5.13 and later; each later version knows more rights, and what a kernel does not know is not
  * asked of it. System calls and flags are here as numbers: headers are older than kernels.
  */
 #include "config.h"
@@ -11,12 +11,14 @@
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "src/process/sandbox-internal.h"
 #include "util/cleanup.h"
+#include "util/text.h"
 
 #ifndef SYS_landlock_create_ruleset
 #define SYS_landlock_create_ruleset 444
@@ -26,6 +28,7 @@
 
 #define CREATE_RULESET_VERSION 1
 #define RULE_PATH_BENEATH      1
+#define RULE_NET_PORT	       2 /* version 4 */
 
 #define ACCESS_EXECUTE	    (UINT64_C(1) << 0)
 #define ACCESS_WRITE_FILE   (UINT64_C(1) << 1)
@@ -39,6 +42,7 @@
 #define ACCESS_IOCTL_DEVICE (UINT64_C(1) << 15) /* 5 */
 #define NET_BIND_TCP	    (UINT64_C(1) << 0)	/* 4 */
 #define NET_CONNECT_TCP	    (UINT64_C(1) << 1)
+#define DNS_PORT	    53
 #define SCOPE_ABSTRACT_UNIX (UINT64_C(1) << 0) /* 6 */
 #define SCOPE_SIGNAL	    (UINT64_C(1) << 1)
 
@@ -50,6 +54,10 @@ struct path_rule {
 	uint64_t access;
 	int32_t fd;
 } __attribute__((packed));
+
+struct port_rule {
+	uint64_t access, port;
+};
 
 /* What the resolver and the TLS library read, where distributions have it. */
 static const char *const system_paths[] = {
@@ -140,6 +148,46 @@ int sandbox_files_keep(int rules, int directory)
 			   all_of(version));
 }
 
+int sandbox_files_connect(int rules, uint16_t port)
+{
+	struct port_rule rule = {.access = NET_CONNECT_TCP, .port = port};
+
+	if (rules < 0 || sandbox_files_version() < 4)
+		return 0;
+	return syscall(SYS_landlock_add_rule, rules, RULE_NET_PORT, &rule, 0) < 0 ? -errno : 0;
+}
+
+static uint16_t port_of(const char *url, uint16_t otherwise)
+{
+	uint16_t port = text_url_port(url);
+
+	return port ? port : strncasecmp(url, "https:", 6) == 0 ? 443 : otherwise;
+}
+
+uint16_t sandbox_server_port(const char *url)
+{
+	return port_of(url, 80);
+}
+
+uint16_t sandbox_proxy_port(const char *url)
+{
+	return port_of(url, 1080);
+}
+
+/* As libcurl reads them. */
+static void add_proxies(int rules)
+{
+	static const char *const variables[] = {"http_proxy", "https_proxy", "HTTPS_PROXY",
+						"all_proxy", "ALL_PROXY"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
+		const char *url = getenv(variables[i]);
+
+		if (url && *url)
+			(void)sandbox_files_connect(rules, sandbox_proxy_port(url));
+	}
+}
+
 static void add_system(int rules)
 {
 	static const char *const variables[] = {"SSL_CERT_FILE", "SSL_CERT_DIR", "CURL_CA_BUNDLE"};
@@ -164,8 +212,7 @@ int sandbox_files_new(enum peer who)
 	int version = sandbox_files_version(), rules;
 	struct ruleset r = {
 		.fs = all_of(version),
-		/* Who uses the network connects to where names and redirects say. */
-		.net = version < 4 ? 0 : NET_BIND_TCP | (network ? 0 : NET_CONNECT_TCP),
+		.net = version < 4 ? 0 : NET_BIND_TCP | NET_CONNECT_TCP,
 		.scoped = version < 6 ? 0 : SCOPE_ABSTRACT_UNIX | SCOPE_SIGNAL,
 	};
 
@@ -178,8 +225,12 @@ int sandbox_files_new(enum peer who)
 			     0);
 	if (rules < 0)
 		return -errno;
-	if (network)
+	if (network) {
 		add_system(rules);
+		add_proxies(rules);
+		/* For answers that are too long for UDP. */
+		(void)sandbox_files_connect(rules, DNS_PORT);
+	}
 	return rules;
 }
 

@@ -61,6 +61,16 @@ int sandbox_files_new(enum peer who);
 int sandbox_files_read(int rules, const char *path);
 /* Lets it keep files in a directory that it has open. 0 or -errno. */
 int sandbox_files_keep(int rules, int directory);
+/*
+ * Lets it connect to a port by TCP, whatever the address, from version 4 (Linux 6.7); before it
+ * there is no such limit. What the resolver needs, and the proxies that the environment names, the
+ * roles with the network have from the start. Nobody may wait for connections at a port. 0 or
+ * -errno.
+ */
+int sandbox_files_connect(int rules, uint16_t port);
+/* The port of a server's URL, and of a proxy's: which one libcurl connects to. */
+uint16_t sandbox_server_port(const char *url);
+uint16_t sandbox_proxy_port(const char *url);
 /* The version in force, or -errno (rules < 0: that). The descriptor stays the caller's. */
 int sandbox_files_enforce(int rules);
 

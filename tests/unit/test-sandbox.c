@@ -477,6 +477,94 @@ static void test_files(void)
 	CHECK_INT(system(command), ==, 0);
 }
 
+/* ---- Ports ---- */
+
+/* A server at a port of its own. */
+static int listen_somewhere(struct sockaddr_in *ret)
+{
+	socklen_t n = sizeof(*ret);
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	*ret = (struct sockaddr_in){.sin_family = AF_INET, .sin_addr = {htonl(INADDR_LOOPBACK)}};
+	CHECK_INT(bind(fd, (const struct sockaddr *)ret, sizeof(*ret)), ==, 0);
+	CHECK_INT(listen(fd, 16), ==, 0);
+	CHECK_INT(getsockname(fd, (struct sockaddr *)ret, &n), ==, 0);
+	return fd;
+}
+
+static int can_connect(const struct sockaddr_in *to)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int r = connect(fd, (const struct sockaddr *)to, sizeof(*to)) < 0 ? -errno : 0;
+
+	(void)close(fd);
+	return r;
+}
+
+static int can_wait(void)
+{
+	const struct sockaddr_in a = {.sin_family = AF_INET};
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int r = bind(fd, (const struct sockaddr *)&a, sizeof(a)) < 0 ? -errno : 0;
+
+	(void)close(fd);
+	return r;
+}
+
+static void connect_as(enum peer who, const struct sockaddr_in servers[4])
+{
+	bool network = sandbox_uses_network(who);
+	char proxy[64];
+	int rules;
+
+	(void)snprintf(proxy, sizeof(proxy), "http://user:1@127.0.0.1:%u",
+		       ntohs(servers[2].sin_port));
+	CHECK_INT(setenv("https_proxy", proxy, 1), ==, 0);
+	rules = sandbox_files_new(who);
+	CHECK_INT(rules, >=, 0);
+	if (network) {
+		CHECK_INT(sandbox_files_connect(rules, ntohs(servers[0].sin_port)), ==, 0);
+		CHECK_INT(sandbox_files_connect(rules, ntohs(servers[1].sin_port)), ==, 0);
+	}
+	CHECK_INT(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), ==, 0);
+	CHECK_INT(sandbox_files_enforce(rules), >=, 4);
+	for (int i = 0; i < 4; i++)
+		CHECK_INT(can_connect(&servers[i]), ==, network && i < 3 ? 0 : -EACCES);
+	CHECK_INT(can_wait(), ==, -EACCES);
+	_exit(0);
+}
+
+static void test_ports(void)
+{
+	struct sockaddr_in servers[4];
+	int fds[4];
+
+	CHECK_INT(sandbox_server_port("https://a/b:1"), ==, 443);
+	CHECK_INT(sandbox_server_port("http://a"), ==, 80);
+	CHECK_INT(sandbox_server_port("HTTPS://a:4318/"), ==, 4318);
+	CHECK_INT(sandbox_proxy_port("a"), ==, 1080);
+	CHECK_INT(sandbox_proxy_port("socks5h://a"), ==, 1080);
+	CHECK_INT(sandbox_proxy_port("https://a"), ==, 443);
+	if (sandbox_files_version() < 4) {
+		fprintf(stderr, "left out: this kernel's Landlock knows no ports (Linux 6.7)\n");
+		return;
+	}
+	for (int i = 0; i < 4; i++)
+		fds[i] = listen_somewhere(&servers[i]);
+	for (int who = 0; who < PEER_N; who++) {
+		int status;
+		pid_t pid = fork();
+
+		CHECK_INT(pid, >=, 0);
+		if (pid == 0)
+			connect_as((enum peer)who, servers);
+		CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+		CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+	}
+	for (int i = 0; i < 4; i++)
+		(void)close(fds[i]);
+}
+
 /* What perfwalk check does. */
 static void test_try(void)
 {
@@ -523,6 +611,7 @@ int main(void)
 	RUN(test_program_of_any_table);
 	RUN(test_too_long);
 	RUN(test_files);
+	RUN(test_ports);
 #ifdef WITH_SANITIZERS
 	/* Their run-time library makes calls of its own, at the end of a process at the latest. */
 	fprintf(stderr, "left out: builds with sanitizers have no filters\n");

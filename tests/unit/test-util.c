@@ -220,6 +220,33 @@ static void test_units(void)
 	CHECK_STR(text_format_duration(buf, sizeof(buf), 0), "0s");
 }
 
+static void test_ports_of_urls(void)
+{
+	static const struct {
+		const char *url;
+		uint16_t port;
+	} cases[] = {
+		{"http://collector:4318/v1development/profiles", 4318},
+		{"https://[2001:db8::1]:443", 443},
+		{"https://[2001:db8::1]", 0},
+		{"https://collector/a:1", 0},
+		{"https://collector", 0},
+		{"http://user:1234@proxy", 0},
+		{"http://user:1234@proxy:3128", 3128},
+		{"http://a@b:1@proxy:2?x=y:3", 2},
+		{"proxy.example:8080", 8080},
+		{"http://collector:", 0},
+		{"http://collector:0", 0},
+		{"http://collector:65536", 0},
+		{"http://collector:4318x", 0},
+		{"http://collector:00000000000080", 0},
+		{"", 0},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++)
+		CHECK_INT(text_url_port(cases[i].url), ==, cases[i].port);
+}
+
 static void test_ranges(void)
 {
 	static const char *const bad[] = {"",	 ",", "1,", ",1",   "1-",   "-1",
@@ -484,6 +511,7 @@ int main(void)
 	RUN(test_log_lines_are_clean);
 	RUN(test_units);
 	RUN(test_ranges);
+	RUN(test_ports_of_urls);
 	RUN(test_did_you_mean);
 	RUN(test_text_copies);
 	RUN(test_addresses);
