@@ -86,3 +86,42 @@ bool address_is_local(const struct address *a)
 		return a->sa.ss_family == AF_UNIX;
 	}
 }
+
+static enum address_reach reach_of_v4(uint32_t address)
+{
+	if (address >> 16 == 0xa9fe)
+		return ADDRESS_LINK;
+	/* 0.0.0.0 is this host as well. */
+	return address >> 24 == 127 || address >> 24 == 0 ? ADDRESS_HOST : ADDRESS_NETWORK;
+}
+
+static enum address_reach reach_of_v6(const struct in6_addr *address)
+{
+	uint32_t v4;
+
+	if (IN6_IS_ADDR_V4MAPPED(address)) {
+		memcpy(&v4, &address->s6_addr[12], sizeof(v4));
+		return reach_of_v4(ntohl(v4));
+	}
+	if (IN6_IS_ADDR_LINKLOCAL(address))
+		return ADDRESS_LINK;
+	return IN6_IS_ADDR_LOOPBACK(address) || IN6_IS_ADDR_UNSPECIFIED(address) ? ADDRESS_HOST
+										 : ADDRESS_NETWORK;
+}
+
+enum address_reach address_reach(const struct sockaddr *sa)
+{
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+
+	switch (sa->sa_family) {
+	case AF_INET:
+		memcpy(&in, sa, sizeof(in));
+		return reach_of_v4(ntohl(in.sin_addr.s_addr));
+	case AF_INET6:
+		memcpy(&in6, sa, sizeof(in6));
+		return reach_of_v6(&in6.sin6_addr);
+	default:
+		return ADDRESS_HOST;
+	}
+}

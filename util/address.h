@@ -14,3 +14,11 @@ struct address {
 int address_parse(const char *text, struct address *ret);
 /* Nobody on another host can get there: loopback, or a path. */
 bool address_is_local(const struct address *a);
+
+/* How far an address leads from here. */
+enum address_reach {
+	ADDRESS_NETWORK,
+	ADDRESS_HOST, /* this one, also a path */
+	ADDRESS_LINK, /* its neighbours, and a cloud's own services: 169.254.0.0/16, fe80::/10 */
+};
+enum address_reach address_reach(const struct sockaddr *sa);

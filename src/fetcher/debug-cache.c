@@ -207,8 +207,7 @@ static void trim_files(struct debug_cache *c, struct cached_file *items, uint32_
 void debug_cache_trim(struct debug_cache *c)
 {
 	ARRAY(struct cached_file)
-	files = ARRAY_INIT(MAX_ENTRIES),
-	missing = ARRAY_INIT(MAX_ENTRIES);
+	files = ARRAY_INIT(MAX_ENTRIES), missing = ARRAY_INIT(MAX_ENTRIES);
 	int fd = openat(c->dir_fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *d = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *next;

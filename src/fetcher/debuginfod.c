@@ -15,6 +15,7 @@
 
 #include "src/fetcher/debuginfod.h"
 #include "src/http/curl.h"
+#include "util/address.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
@@ -49,6 +50,8 @@ struct download {
 	int fd, write_error;
 	uint64_t started_ns;
 	bool too_large;
+	enum address_reach reach; /* of the server, or its proxy */
+	bool leads_astray;	  /* and was refused */
 	uint64_t n_bytes;
 	char error[CURL_ERROR_SIZE];
 };
@@ -175,10 +178,23 @@ static void disk_failed(struct debuginfod *d, int error)
 	d->disk_failed = true;
 }
 
+static const char *why_not_followed(const struct download *r, CURLcode code)
+{
+	struct debuginfod *d = r->client;
+	long error = 0;
+
+	if (r->leads_astray)
+		return "it leads to this host or its own link";
+	(void)d->curl.easy_getinfo(r->easy, CURLINFO_OS_ERRNO, &error);
+	if (code == CURLE_COULDNT_CONNECT && error == EACCES)
+		return "it leads to a port that is none of the configured servers', nor 80 or 443";
+	return r->error[0] ? r->error : d->curl.easy_strerror(code);
+}
+
 static void attempt_failed(struct download *r, CURLcode code, long status)
 {
 	struct debuginfod *d = r->client;
-	char text[64];
+	char text[CURL_ERROR_SIZE + 64];
 
 	r->skipped = true;
 	r->attempts++;
@@ -186,7 +202,11 @@ static void attempt_failed(struct download *r, CURLcode code, long status)
 		disk_failed(d, r->write_error);
 		return;
 	}
-	(void)snprintf(text, sizeof(text), "it answered with status %ld", status);
+	if (status / 100 == 3)
+		(void)snprintf(text, sizeof(text), "its redirect (%ld) is not followed: %s", status,
+			       why_not_followed(r, code));
+	else
+		(void)snprintf(text, sizeof(text), "it answered with status %ld", status);
 	server_failed(d, &d->servers[r->server],
 		      status && status != 200 ? text
 		      : r->error[0]	      ? r->error
@@ -295,6 +315,23 @@ static size_t on_body(char *data, size_t size, size_t n, void *user)
 			e = set(r->easy, (option), (value));                                       \
 	} while (0)
 
+/* A redirect leads no nearer to this host than the server is that was asked, or its proxy. */
+static curl_socket_t on_open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
+{
+	struct download *r = ctx;
+	enum address_reach reach = address_reach(&address->addr);
+	long n_redirects = 0;
+
+	(void)r->client->curl.easy_getinfo(r->easy, CURLINFO_REDIRECT_COUNT, &n_redirects);
+	if (n_redirects == 0) {
+		r->reach = reach;
+	} else if (reach != ADDRESS_NETWORK && reach != r->reach) {
+		r->leads_astray = true;
+		return CURL_SOCKET_BAD;
+	}
+	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
+}
+
 static CURLcode set_options(struct download *r, const char *url)
 {
 	struct debuginfod *d = r->client;
@@ -309,6 +346,8 @@ static CURLcode set_options(struct download *r, const char *url)
 	SET(CURLOPT_FAILONERROR, 1L);
 	SET(CURLOPT_FOLLOWLOCATION, 1L); /* as other clients do; one server stands for several */
 	SET(CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS);
+	SET(CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
+	SET(CURLOPT_OPENSOCKETDATA, r);
 	SET(CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
 	SET(CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
 	SET(CURLOPT_TIMEOUT_MS, (long)(d->options.timeout_ns / NSEC_PER_MSEC));
@@ -330,7 +369,8 @@ static void start(struct debuginfod *d, struct download *r)
 	r->started_ns = clock_monotonic_ns();
 	r->n_bytes = 0;
 	r->write_error = 0;
-	r->too_large = false;
+	r->too_large = r->leads_astray = false;
+	r->reach = ADDRESS_NETWORK;
 	r->fd = debug_cache_begin(&d->cache, &r->id);
 	r->easy = r->fd < 0 ? NULL : d->curl.easy_init();
 	if (r->easy && set_options(r, url) == CURLE_OK &&

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: symbolize src/symbolizer src/fetcher src/http src/broker src/opener
 """Debug files from debuginfod servers: a stripped program gets its names and lines from Debian's server
-while the windows go on; servers that are dead, slow or lie cost nobody anything but names; what was
+while the windows go on; servers that are dead, slow, lie or send elsewhere cost nobody anything but names; what was
 fetched and what is missing is remembered, within bounds."""
+import ctypes
 import http.server
 import os
 import re
@@ -14,6 +15,7 @@ import time
 import otlp
 import rig
 import sink
+from badserver import certificates
 
 SOURCE = os.path.join(rig.WORKLOADS, "outer.c")
 INNER_LINES = range(5, 8)
@@ -51,7 +53,7 @@ class Program:
 class Server:
     """As a debuginfod; each build id has a way of its own to be answered."""
 
-    def __init__(self):
+    def __init__(self, tls=None):
         self.asked, self.answers = [], {}
         server = self
 
@@ -71,7 +73,9 @@ class Server:
                 pass
 
         self.http = Http(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
+        if tls:
+            self.http.socket = tls.wrap_socket(self.http.socket, server_side=True)
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self.http.server_address[1]}"
         threading.Thread(target=self.http.serve_forever, args=(0.05,), daemon=True).start()
 
     def asked_for(self, program):
@@ -108,6 +112,15 @@ def whole(file):
         handler.send_header("Content-Length", str(len(body)))
         handler.end_headers()
         handler.wfile.write(body)
+    return answer
+
+
+def redirect(to, query=""):
+    def answer(handler):
+        handler.send_response(302)
+        handler.send_header("Location", to + handler.path + query)
+        handler.send_header("Content-Length", "0")
+        handler.end_headers()
     return answer
 
 
@@ -271,6 +284,49 @@ def check_full(receiver):
         rig.end(p.process)
 
 
+def landlock_version():
+    return ctypes.CDLL(None, use_errno=True).syscall(444, None, 0, 1)
+
+
+def check_redirects(receiver):
+    """To this host's own link, from https to http, and to another port: none is followed. On the same server one is."""
+    program = Program("moved")
+    link, port, same, elsewhere = (Server() for _ in range(4))
+    link.answers[program.id] = redirect("http://169.254.7.7")
+    port.answers[program.id] = redirect(elsewhere.url)
+    same.answers[program.id] = lambda handler: (whole(program.debug) if handler.path.endswith("?moved")
+                                                else redirect("", "?moved"))(handler)
+    servers, prefix = [link, port], []
+    wanted = {link: "leads to this host or its own link"}
+    if rig.can_mount():
+        # The authorities that the fetcher trusts are the host's.
+        authority, contexts = certificates()
+        prefix = ["unshare", "-m", "sh", "-c", f'mount --bind {authority} /etc/ssl/certs/ca-certificates.crt && exec "$@"', "sh"]
+        secure = Server(contexts["good"])
+        secure.answers[program.id] = redirect(elsewhere.url)
+        servers.append(secure)
+        wanted[secure] = "rotocol"  # libcurl says it in several ways
+    else:
+        rig.leave_out("from https to http: nothing can be mounted")
+    if landlock_version() >= 4:
+        wanted[port] = "leads to a port that is none of the configured servers'"
+    else:
+        rig.leave_out("to another port: this kernel's Landlock knows no ports (Linux 6.7)")
+    d = rig.Daemon(CONFIG.format(urls=" ".join(s.url for s in [*servers, same]), cache=rig.path("redirects.cache"), more="",
+                                 timeout="5s", endpoint=receiver.endpoint), name="redirects", argv_prefix=prefix)
+    d.wait_up()
+    rig.wait_for("names from the last server", lambda: named(receiver, program), 40)
+    for server, why in wanted.items():
+        line = next((x for x in d.log().splitlines() if f"debuginfod: {server.url}: " in x), "")
+        rig.check("its redirect (302) is not followed: " in line and why in line,
+                  "a redirect is not followed: " + (line or f"\n{d.log()}"))
+    rig.check(all(server.asked_for(program) for server in servers), "all were asked")
+    rig.check(port not in wanted or not elsewhere.asked, "where they point to, nothing comes")
+    rig.check(d.log().count(same.url) == 0 and same.asked_for(program) == 2, "one to the same server is followed")
+    d.stop()
+    rig.end(program.process)
+
+
 KERNEL = r"""
 void text(void) {}
 __attribute__((section(".entry"))) int do_syscall_64(int a)
@@ -374,11 +430,12 @@ def check_record():
 
 def main():
     rig.need_root()
-    rig.need_programs("gcc", "objcopy", "debuginfod", "perf")
+    rig.need_programs("gcc", "objcopy", "debuginfod", "openssl", "perf")
     with sink.Sink() as receiver:
         check_real(receiver)
         check_bad(receiver)
         check_full(receiver)
+        check_redirects(receiver)
         check_kernel(receiver)
     check_record()
 

@@ -220,6 +220,39 @@ static void test_units(void)
 	CHECK_STR(text_format_duration(buf, sizeof(buf), 0), "0s");
 }
 
+static void test_reach_of_addresses(void)
+{
+	static const struct {
+		const char *text;
+		enum address_reach reach;
+	} cases[] = {
+		{"127.0.0.1:1", ADDRESS_HOST},
+		{"127.255.255.255:1", ADDRESS_HOST},
+		{"0.0.0.0:1", ADDRESS_HOST},
+		{"[::1]:1", ADDRESS_HOST},
+		{"[::]:1", ADDRESS_HOST},
+		{"[::ffff:127.0.0.1]:1", ADDRESS_HOST},
+		{"unix:/run/x", ADDRESS_HOST},
+		{"169.254.169.254:80", ADDRESS_LINK},
+		{"[::ffff:169.254.0.1]:1", ADDRESS_LINK},
+		{"[fe80::1]:1", ADDRESS_LINK},
+		{"[febf::1]:1", ADDRESS_LINK},
+		{"169.253.255.255:1", ADDRESS_NETWORK},
+		{"169.255.0.0:1", ADDRESS_NETWORK},
+		{"128.0.0.1:1", ADDRESS_NETWORK},
+		{"10.0.0.1:1", ADDRESS_NETWORK},
+		{"[fec0::1]:1", ADDRESS_NETWORK},
+		{"[2001:db8::1]:1", ADDRESS_NETWORK},
+		{"[::ffff:8.8.8.8]:1", ADDRESS_NETWORK},
+	};
+	struct address a;
+
+	for (size_t i = 0; i < ARRAY_SIZE(cases); i++) {
+		CHECK_INT(address_parse(cases[i].text, &a), ==, 0);
+		CHECK_INT(address_reach((const struct sockaddr *)&a.sa), ==, cases[i].reach);
+	}
+}
+
 static void test_ports_of_urls(void)
 {
 	static const struct {
@@ -515,6 +548,7 @@ int main(void)
 	RUN(test_did_you_mean);
 	RUN(test_text_copies);
 	RUN(test_addresses);
+	RUN(test_reach_of_addresses);
 	RUN(test_descriptors_cross_a_socket);
 	RUN(test_memory_files);
 	RUN(test_loop);
