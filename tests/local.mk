@@ -127,10 +127,14 @@ EXTRA_DIST += \
 check-fresh:
 	sh $(srcdir)/tests/fresh.sh $(FRESH_TESTS)
 
-.PHONY: check-fresh check-outage check-backends check-oracle
+.PHONY: check-fresh check-outage check-backends check-oracle check-trap
 # Ten minutes without a receiver; make check has none of it, tests/run.sh twenty seconds.
 check-outage: perfwalk
 	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py
+
+# All system tests, in which a system call that a filter refuses is named; TRAP_TESTS="NAME..." for some tests only.
+check-trap:
+	PERFWALK_SECCOMP=trap sh $(srcdir)/tests/run.sh $${TRAP_TESTS:---system}
 
 # Servers of others, which it takes minutes to build.
 check-backends: perfwalk

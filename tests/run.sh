@@ -1,15 +1,16 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# All tests: sh tests/run.sh [NAME... | --since COMMIT]
+# All tests: sh tests/run.sh [NAME... | --system | --since COMMIT]
 #
 # Installs what is missing (Debian, through apt), builds three times out of the tree (gcc, clang,
 # gcc with sanitizers; warnings are errors), runs the unit tests of gcc's builds, fetches what the system
 # tests need of others, once, and runs them: those that measure nothing side by side, the others one after
 # the other. One line when something begins, one per test; the last line counts them; exit status 1 when one
 # failed. What failed is listed again above it, with the ends of the logs.
-# With names, only these system tests run, after the first build. With --since, the unit and system tests that
-# what changed since the commit can break (tests/select.sh), after the first build; or all.
+# With names, only these system tests run, after the first build; with --system, all of them. With --since, the
+# unit and system tests that what changed since the commit can break (tests/select.sh), after the first build;
+# or all.
 #
 # A system test that cannot run here is a skip with its reason. With CI=true a skip is a failure.
 # Builds and logs: build-tests/ (or $TEST_BUILD). What is fetched: ~/.cache/perfwalk-tests. Each system test
@@ -394,6 +395,10 @@ if [ "${1:-}" = --since ]; then
 		exit 2
 	}
 	shift 2
+fi
+if [ "${1:-}" = --system ] && [ $# -eq 1 ]; then
+	# shellcheck disable=SC2046
+	set -- $(for item in $SYSTEM_TESTS; do echo "${item%:*}"; done)
 fi
 for name in "$@"; do
 	known=$(for item in $SYSTEM_TESTS; do echo "${item%:*}"; done)
