@@ -395,24 +395,26 @@ static uint64_t queued_ns(void)
 	return queued;
 }
 
-/* Turns until idle, or for at most so long. Whatever it does, one turn must not block. */
+/* Turns until idle, or for at most so long, but once at least: this process may have waited for
+ * the CPU all that time. Whatever it does, one turn must not block. */
 static bool turn(struct exporter *e, unsigned int ms)
 {
-	uint64_t end = clock_monotonic_ns() + ms * NSEC_PER_MSEC;
+	uint64_t now = clock_monotonic_ns(), end = now + ms * NSEC_PER_MSEC;
 
 	while (!exporter_idle(e)) {
 		struct pollfd p = {exporter_fd(e), POLLIN, 0};
-		uint64_t now = clock_monotonic_ns(), queued;
+		uint64_t queued;
 		int wait;
 
-		if (now >= end)
-			return false;
-		(void)poll(&p, 1, (int)((end - now) / NSEC_PER_MSEC) + 1);
+		(void)poll(&p, 1, now < end ? (int)((end - now) / NSEC_PER_MSEC) + 1 : 0);
 		now = clock_monotonic_ns();
 		queued = queued_ns();
 		wait = exporter_dispatch(e);
 		CHECK_INT(wait, ==, -1);
 		CHECK_INT(clock_monotonic_ns() - now - (queued_ns() - queued), <, 2 * NSEC_PER_SEC);
+		now = clock_monotonic_ns();
+		if (now >= end)
+			return exporter_idle(e);
 	}
 	return true;
 }
@@ -424,7 +426,7 @@ static void turn_until(struct exporter *e, const uint64_t *count, uint64_t n)
 
 	while (*count < n && clock_monotonic_ns() < end)
 		CHECK(!turn(e, 20));
-	CHECK_INT(*count, ==, n);
+	CHECK_INT(*count, >=, n);
 }
 
 static void check_sum(const struct export_stats *s)
@@ -841,9 +843,8 @@ static void test_refused_then_up(void)
 	CHECK_INT(s->queue_payloads, ==, 3);
 	CHECK_INT(s->queue_bytes, ==, 3 * (8 + 256));
 	CHECK_INT(n_done, ==, 0);
-	CHECK(!turn(e, 700));
+	turn_until(e, &s->retries, 1);
 	CHECK_INT(n_done, ==, 2);
-	CHECK_INT(s->retries, >=, 1);
 	CHECK_INT(s->queue_payloads, ==, 3);
 	check_sum(s);
 
@@ -950,9 +951,8 @@ static void test_hurry(void)
 	log_begin();
 	e = exporter_of(d, 3);
 	CHECK_INT(exporter_submit(e, 1, make_text_fd("x"), 3, NOW), ==, 0);
-	for (int i = 0;
-	     i < 100 && exporter_stats(e, 0)->retries + exporter_stats(e, 1)->retries < 2; i++)
-		CHECK(!turn(e, 500));
+	turn_until(e, &exporter_stats(e, 0)->retries, 1);
+	turn_until(e, &exporter_stats(e, 1)->retries, 1);
 	CHECK_INT(exporter_stats(e, 0)->retries, ==, 1);
 	CHECK_INT(exporter_stats(e, 0)->queue_payloads, ==, 1);
 
@@ -962,7 +962,7 @@ static void test_hurry(void)
 	log_end();
 	s = exporter_stats(e, 1);
 	CHECK_INT(s->payloads_dropped_expired, ==, 1);
-	CHECK_INT(s->retries, >=, 5);
+	CHECK_INT(s->retries, >=, 3); /* thirteen, if the server gets its share of the CPU */
 	CHECK_INT(s->retries, <, 40);
 	check_sum(s);
 	s = exporter_stats(e, 2);
@@ -1036,13 +1036,15 @@ static void spool_while_away(struct export_destination d[2])
 	CHECK_INT(s->spool_bytes, >, 3 * 56);
 	check_sum(s);
 
-	/* By the next failure, what comes goes to disk at once. */
-	for (int i = 0; i < 8 && !turn(e, 1000) && !e->destinations[0].spooling; i++)
-		;
+	/* By the next failure, what comes goes to disk at once. It may be the fifth, for which
+	 * chance chooses up to 16 s. */
+	for (begin = clock_monotonic_ns(); !e->destinations[0].spooling;) {
+		CHECK_INT(clock_monotonic_ns() - begin, <, PATIENCE_MS * NSEC_PER_MSEC);
+		CHECK(!turn(e, 20));
+	}
 	CHECK_INT(exporter_submit(e, 3, make_text_fd("payload3"), 10, NOW), ==, 0);
 	CHECK_INT(n_spool_files(), ==, 4);
-	for (int i = 0; i < 50 && exporter_stats(e, 1)->payloads_sent < 4; i++)
-		CHECK(!turn(e, 100));
+	turn_until(e, &exporter_stats(e, 1)->payloads_sent, 4);
 	CHECK(!turn(e, 100));
 	CHECK_INT(n_done, ==, 4);
 	CHECK_INT(exporter_stats(e, 1)->payloads_sent, ==, 4);
@@ -1060,7 +1062,7 @@ static void spool_again(struct export_destination d[2])
 	CHECK_INT(s->samples, ==, 40);
 	CHECK_INT(exporter_submit(e, 3, make_text_fd("payload3"), 10, NOW), ==, 0);
 	CHECK_INT(exporter_submit(e, 3, make_text_fd("another3"), 10, NOW), ==, 0);
-	for (int i = 0; i < 50 && n_done < 2; i++)
+	for (int i = 0; i < PATIENCE_MS / 100 && n_done < 2; i++)
 		CHECK(!turn(e, 100));
 	CHECK_INT(n_done, ==, 2);
 	CHECK_INT(s->payloads, ==, 5);
@@ -1101,8 +1103,7 @@ static void test_spool(void)
 	e = exporter_of(d, 1);
 	use_spool(e, 1 << 20);
 	made_ns = NOW;
-	for (int i = 0; i < 250 && exporter_stats(e, 0)->payloads_sent < 1; i++)
-		CHECK(!turn(e, 20));
+	turn_until(e, &exporter_stats(e, 0)->payloads_sent, 1);
 	expect_header(&shared->seen[0], "Content-Encoding: gzip");
 	/* What comes now and is from before goes behind them. */
 	CHECK_INT(exporter_submit(e, 9, make_text_fd("late"), 10, made_ns), ==, 0);
@@ -1237,7 +1238,7 @@ static void test_split_order(void)
 	e->destinations[0].spooling = true;
 	CHECK_INT(exporter_submit(e, 9, make_profile_fd(4, 2000), 8000, NOW), ==, 0);
 	CHECK_INT(exporter_submit(e, 10, make_text_fd("other"), 1, NOW), ==, 0);
-	for (int i = 0; i < 1000 && exporter_stats(e, 0)->payloads_split < 1; i++)
+	for (int i = 0; i < PATIENCE_MS / 5 && exporter_stats(e, 0)->payloads_split < 1; i++)
 		(void)turn(e, 5);
 	first = TAILQ_FIRST(&e->destinations[0].backlog);
 	second = first ? TAILQ_NEXT(first, link) : NULL;
@@ -1272,8 +1273,7 @@ static void test_spool_full(void)
 	check_sum(s);
 	/* Next, a file that is damaged behind our back. */
 	in_spool("for f in *; do echo x > $f; break; done");
-	for (int i = 0; i < 50 && s->payloads_dropped_corrupt == 0; i++)
-		(void)turn(e, 100);
+	turn_until(e, &s->payloads_dropped_corrupt, 1);
 	CHECK_INT(s->payloads_dropped_corrupt, ==, 1);
 	CHECK_INT(s->queue_payloads, ==, 4);
 	check_sum(s);
@@ -1411,7 +1411,7 @@ static void test_unreachable(void)
 					  {.name = "dns",
 					   .endpoint = "http://nothing.invalid",
 					   .max_elapsed_ns = NSEC_PER_SEC}};
-	char url[64];
+	char url[128];
 	uint16_t port = 0;
 	pid_t server;
 	bool idle;
@@ -1433,7 +1433,9 @@ static void test_unreachable(void)
 	CHECK_INT(exporter_stats(e, 0)->bytes_sent, ==, 0);
 	log_check("export:dns: http://nothing.invalid cannot take profiles: ", 1);
 	log_check("export:tls: https://127.0.0.1", 1);
-	log_check("cannot take profiles: no answer in time", 1);
+	(void)snprintf(url, sizeof(url), "https://127.0.0.1:%d cannot take profiles: no answer in time",
+		       port);
+	log_check(url, 1);
 	log_check("export:dns: 1 payload(s) could not be delivered", 1);
 	log_check("export:tls: 1 payload(s) could not be delivered", 1);
 	server_stop(server);
