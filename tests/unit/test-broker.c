@@ -352,6 +352,7 @@ static void test_perf_maps_of_others_are_refused(void)
 	int fd;
 
 	(void)snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+	(void)unlink(path); /* of one that had this pid before us */
 	fd = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644);
 	CHECK_INT(fd, >=, 0);
 	close(fd);
@@ -387,6 +388,7 @@ static int perf_map_of_a_stranger(bool mounted)
 	pid = fork();
 	if (pid == 0) {
 		(void)snprintf(path, sizeof(path), "/tmp/perf-%d.map", (int)getpid());
+		(void)unlink(path);
 		if (unshare(CLONE_NEWNS) == 0 &&
 		    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0 &&
 		    close(open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0644)) == 0 &&

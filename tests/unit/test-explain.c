@@ -60,18 +60,17 @@ static void test_each_errno(void)
 	event_explain(-EINVAL, -1, 5, &options, small, 0);
 }
 
-/* The quota of locked memory is the user's: one that nobody else has. */
-#define USER 54321
-
-/* In a child without any privilege, on the real system call. */
+/* In a child without any privilege, on the real system call. The quota of locked memory is the
+ * user's: one that nobody else has, nor another run of this test. */
 static void unprivileged(void (*test)(void))
 {
+	uid_t user = 20000 + (uid_t)getpid() % 40000;
 	int status;
 	pid_t pid = fork();
 
 	CHECK_INT(pid, >=, 0);
 	if (!pid) {
-		if (setgroups(0, NULL) < 0 || setresuid(USER, USER, USER) < 0)
+		if (setgroups(0, NULL) < 0 || setresuid(user, user, user) < 0)
 			_exit(77);
 		test();
 		_exit(0);

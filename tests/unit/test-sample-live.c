@@ -88,8 +88,8 @@ static pid_t start_child(void)
 	if (mmap(NULL, 3 << 12, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
 	    MAP_FAILED)
 		_exit(1);
-	burn(40 * NSEC_PER_MSEC);
-	execl("/bin/sh", "sh", "-c", "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done", NULL);
+	burn(100 * NSEC_PER_MSEC);
+	execl("/bin/sh", "sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done", NULL);
 	_exit(1);
 }
 
@@ -359,8 +359,8 @@ static void test_attached_task(void)
 		CHECK_INT(sample_enable_cpu(&s.cpus[i], true), ==, 0);
 		CHECK_INT(sample_enable_cpu(&attached[i], true), ==, 0);
 	}
-	wait_for_cpu_time(first, 50 * NSEC_PER_MSEC);
-	wait_for_cpu_time(second, 50 * NSEC_PER_MSEC);
+	wait_for_cpu_time(first, 100 * NSEC_PER_MSEC);
+	wait_for_cpu_time(second, 100 * NSEC_PER_MSEC);
 	(void)kill(first, SIGKILL);
 	(void)kill(second, SIGKILL);
 	(void)waitpid(first, NULL, 0);
@@ -396,7 +396,7 @@ static void test_second_reader(void)
 	for (int i = 0; i < s.n; i++)
 		CHECK_INT(merger_add_cpu(heir, &s.cpus[i]), ==, 0);
 	s.m = merger_free(s.m);
-	burn(50 * NSEC_PER_MSEC);
+	burn(100 * NSEC_PER_MSEC);
 	merger_begin(heir, true);
 	while (merger_next(heir, &r)) {
 		CHECK(r.type != RECORD_BAD);
