@@ -37,7 +37,7 @@ def ask(url, body=None, **headers):
     data = json.dumps(body).encode() if body is not None else None
     request = urllib.request.Request(url, data, {"Content-Type": "application/json", **headers})
     try:
-        with urllib.request.urlopen(request, timeout=20) as reply:
+        with urllib.request.urlopen(request, timeout=120) as reply:
             return json.load(reply)
     except urllib.error.HTTPError as e:
         rig.fail(f"{url}: {e.code} {e.read()[:500]}")
@@ -45,7 +45,7 @@ def ask(url, body=None, **headers):
 
 def is_up(url):
     try:
-        with urllib.request.urlopen(url, timeout=5):
+        with urllib.request.urlopen(url, timeout=120):
             return True
     except (urllib.error.URLError, ConnectionError, TimeoutError):
         return False
@@ -295,7 +295,7 @@ def main():
     rig.wait_for("five windows", lambda: len(glob.glob(store + "/*.gz")) >= 5, 30)
     if parca_port:
         check_pulled(parca_port, begin)
-    rig.check(daemon.stop(20)[0] == 0, "the daemon leaves with 0")
+    rig.check(daemon.stop()[0] == 0, "the daemon leaves with 0")
     told = [l for l in daemon.log().splitlines() if "export:" in l]
     rig.check(not told, f"and had nothing to say of its destinations {told}")
     sent = kept(store)

@@ -65,7 +65,7 @@ def check_libraries(root, program):
 
 def check_capture(root, program):
     p = subprocess.run(inside(root, program, "record", "-a", "-d", "2", "-F", "199", "-o", "/tmp/o.folded"),
-                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=60)
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120)
     rig.check(p.returncode == 0, f"record -a leaves with {p.returncode}" + ("" if p.returncode == 0 else f"\n{p.stdout}"))
     mine = [s for s in rig.read_folded(os.path.join(root, "tmp/o.folded")) if s.comm == "chain" and s.user]
     n = rig.total(mine)
@@ -91,7 +91,7 @@ def check_daemon(root, program):
         return any(b"chain_two" in gzip.decompress(body) for _, _, body in list(server.requests))
     try:
         rig.wait_for("profiles with names arrive over https", sent, 20)
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as r:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=120) as r:
             rig.check(r.status == 200 and b"perfwalk_" in r.read(), "/metrics answers")
         os.kill(p.pid, signal.SIGTERM)
         rig.check(p.wait(10) == 0, "SIGTERM: status 0")

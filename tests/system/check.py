@@ -13,7 +13,7 @@ NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-
 
 
 def run(*argv):
-    p = subprocess.run(argv, capture_output=True, text=True, timeout=60, check=False)
+    p = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
     if argv[-1] == "check" and p.returncode == 3 and "BAD" not in p.stdout:
         rig.fail(f"not permitted, and no cause given:\n{p.stdout}{p.stderr}")
     return p

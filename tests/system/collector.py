@@ -21,7 +21,7 @@ def post(port, body):
     import urllib.request
     request = urllib.request.Request(f"http://127.0.0.1:{port}/v1development/profiles", body,
                                      {"Content-Type": "application/x-protobuf"})
-    with urllib.request.urlopen(request, timeout=10) as reply:
+    with urllib.request.urlopen(request, timeout=120) as reply:
         return reply.status
 
 

@@ -23,7 +23,7 @@ random.seed(4)
 
 def perfwalk(*args, status=0):
     p = subprocess.run([rig.perfwalk(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                       stdin=subprocess.DEVNULL, timeout=60, check=False)
+                       stdin=subprocess.DEVNULL, timeout=120, check=False)
     if p.returncode != status:
         rig.fail(f"perfwalk {' '.join(args)} ends with {p.returncode}:\n{p.stdout}{p.stderr}")
     return p.stdout if status == 0 else p.stderr

@@ -16,7 +16,7 @@ DATA = os.path.join(os.path.dirname(__file__), "..", "data", "unwind")
 
 def debug(*args, status=0):
     p = subprocess.run([rig.perfwalk(), "debug", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                       timeout=60, check=False)
+                       timeout=120, check=False)
     err = p.stderr.decode()
     if p.returncode != status:
         rig.fail(f"perfwalk debug {' '.join(args)}: exit {p.returncode}, not {status}: {err}")
@@ -135,7 +135,7 @@ def bad_files():
         with open(rig.path("mutated"), "wb") as f:
             f.write(bad)
         p = subprocess.run([rig.perfwalk(), "debug", "sample", rig.path("mutated")], stdout=subprocess.DEVNULL,
-                           stderr=subprocess.PIPE, timeout=60, check=False)
+                           stderr=subprocess.PIPE, timeout=120, check=False)
         if p.returncode not in (0, 1) or b"died" in p.stderr:
             rig.fail(f"mutation {i}: exit {p.returncode}: {p.stderr.decode()}")
     rig.check(True, "12 mutations are read or refused")

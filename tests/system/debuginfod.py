@@ -417,7 +417,7 @@ def check_record():
     rig.check("DEBUGINFOD_URLS: expected" in r.err, "what is no server's URL is told of")
     recorded = rig.path("captured.data")
     subprocess.run(["perf", "record", "-q", "-N", "-e", "cpu-clock", "-F", "199", "--call-graph", "dwarf", "-o", recorded,
-                    "-p", str(program.process.pid), "--", "sleep", "1"], check=True, timeout=30)
+                    "-p", str(program.process.pid), "--", "sleep", "1"], check=True, timeout=120)
     for urls, cache, wanted in (("", "xdg", 0), (server.url, "xdg-of-perf-data", 0.8)):
         r = rig.Record([rig.perfwalk(), "convert", recorded, "-o", folded], 30,
                        env={**os.environ, "DEBUGINFOD_URLS": urls, "XDG_CACHE_HOME": rig.path(cache)})

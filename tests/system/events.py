@@ -45,7 +45,7 @@ def capture(*args, prefix=(), **options):
     p = rig.start([*prefix, options.pop("program", rig.perfwalk()), "record", *args], stdin=fd, stdout=subprocess.PIPE,
                   stderr=subprocess.PIPE, text=True, **options)
     os.close(fd)
-    out, err = p.communicate(timeout=60)
+    out, err = p.communicate(timeout=120)
     if p.returncode != 0:
         rig.fail(f"record {' '.join(args)}: {p.returncode}\n{out}{err}")
     return out, err
@@ -238,10 +238,10 @@ def beside(directory, *args, rounds=ROUNDS):
     err = p.stderr.readline()
     if "recording" not in err:
         rig.fail(f"record {' '.join(args)}: {err}{p.stderr.read()}")
-    own, _ = target.communicate("\n", timeout=60)
+    own, _ = target.communicate("\n", timeout=120)
     if "-a" in args:
         os.kill(p.pid, signal.SIGINT)
-    out, err = p.communicate(timeout=60)
+    out, err = p.communicate(timeout=120)
     rig.check(p.returncode == 0, f"record {' '.join(args[:4])}... ends with {p.returncode}: {err.strip()[-200:]}")
     return Truth(own), out
 
@@ -292,7 +292,7 @@ def killed(directory):
     except subprocess.TimeoutExpired:
         pass
     os.kill(profiler, signal.SIGKILL)
-    out, err = p.communicate(timeout=60)
+    out, err = p.communicate(timeout=120)
     rig.check("profiler" in err, f"its death is told: {err.strip()[:150]}")
     truth = Truth(out)
     sums = totals(perf_text(text), NAME)
@@ -373,7 +373,7 @@ samples_per_second = 99
 
 def ctl(daemon, *args):
     return subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, *args], capture_output=True, text=True,
-                          timeout=60, check=False)
+                          timeout=120, check=False)
 
 
 def values_of(daemon):

@@ -60,7 +60,7 @@ def prepare(programs):
 
     def run(*argv):
         p = subprocess.run(argv, cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                           check=False, timeout=60)
+                           check=False, timeout=120)
         rig.check(p.returncode == 0, f"{' '.join(argv[:3])} ..." + ("" if p.returncode == 0 else p.stdout))
     run("./perfwalk", "record", "-q", *(x for name in ("out.pb.gz", "out.folded", "cpu.pb.gz", "monday.pb.gz",
                                                        "monday.folded") for x in ("-o", name)),
@@ -101,7 +101,7 @@ def main():
             continue
         p = subprocess.run(["bash", "-o", "pipefail", "-c", shorter(example, chain.pid, daemon, store)],
                            cwd=directory, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                           stderr=subprocess.STDOUT, text=True, errors="replace", check=False, timeout=60)
+                           stderr=subprocess.STDOUT, text=True, errors="replace", check=False, timeout=120)
         good = p.returncode == 0 and "error: " not in p.stdout
         rig.check(good, example + ("" if good else f": {p.returncode}\n{p.stdout[-1500:]}"))
         for name in re.findall(r"(?:-o|>) ([a-z]\S*\.\S+)", example):

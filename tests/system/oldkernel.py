@@ -52,7 +52,7 @@ def main():
         rig.check(status == 0 and "chain_two" in names,
                   f"run: {sink.count()} payloads with {len(names)} names; left with {status}")
     p = subprocess.run([*lacking, rig.perfwalk(), "top", "--batch", "-n", "1", "-d", "1"], capture_output=True, text=True,
-                       check=False, timeout=30)
+                       check=False, timeout=120)
     rig.check(p.returncode == 0 and "chain" in p.stdout, f"top --batch leaves with {p.returncode}{p.stderr[-300:]}")
     rig.check(set(left_behind()) <= before, "nothing is left behind")
 

@@ -102,7 +102,7 @@ def browse(what, url, extra=()):
     p = subprocess.run([program, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
                         "--disable-background-networking", f"--user-data-dir={rig.path('browser')}",
                         "--allow-file-access-from-files", "--virtual-time-budget=8000", *extra,
-                        "--dump-dom", url], capture_output=True, timeout=90, check=False)
+                        "--dump-dom", url], capture_output=True, timeout=120, check=False)
     rig.check(p.returncode == 0, f"the browser opens {what}")
     return p.stdout.decode("utf-8", "replace")
 
@@ -143,7 +143,7 @@ def check_firefox(viewers, total):
     cli = os.path.join(viewers, "node_modules/@firefox-devtools/profiler-cli/dist/profiler-cli.js")
 
     def ask(*args):
-        p = subprocess.run(["node", cli, *args], capture_output=True, text=True, timeout=60,
+        p = subprocess.run(["node", cli, *args], capture_output=True, text=True, timeout=120,
                            env=environment, check=False)
         if p.returncode != 0:
             rig.fail(f"profiler-cli {' '.join(args)}: {p.stdout}{p.stderr}")
@@ -152,7 +152,7 @@ def check_firefox(viewers, total):
     def load():
         """Its daemon has half a second to come up, which a busy machine may not give it."""
         p = subprocess.run(["node", cli, "load", file("json.gz")], capture_output=True, text=True,
-                           timeout=60, env=environment, check=False)
+                           timeout=120, env=environment, check=False)
         late = re.search(r"still be running as pid (\d+)", p.stdout + p.stderr)
         if late:
             os.kill(int(late[1]), signal.SIGKILL)
@@ -200,7 +200,7 @@ def check_collector(binary):
     real = otelcol.start({"http": ("http", "")})
     request = urllib.request.Request(f"http://127.0.0.1:{real.ports['http']}/v1development/profiles",
                                      text("otlp.json").encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=10) as reply:
+    with urllib.request.urlopen(request, timeout=120) as reply:
         rig.check(reply.status == 200, "the collector takes it as application/json")
     rig.wait_for("the collector writes it", lambda: real.messages("http"), 10)
     rig.check(content(real.messages("http")[0]) == content(binary),

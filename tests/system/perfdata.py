@@ -23,7 +23,7 @@ def perf(name, *args, **options):
     out = rig.path(name)
     r = subprocess.run(["perf", "record", "-q", "-N", "-e", "cpu-clock", "-F", RATE, "-o", out, *args],
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                       text=True, check=False, timeout=60, **options)
+                       text=True, check=False, timeout=120, **options)
     rig.check(os.path.getsize(out) > 0, f"perf record {' '.join(args)}"[:100] +
               ("" if os.path.getsize(out) else r.stdout))
     return out

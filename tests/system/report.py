@@ -46,7 +46,7 @@ func main() {
 
 def perfwalk(*args, status=0):
     p = subprocess.run([rig.perfwalk(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                       stdin=subprocess.DEVNULL, timeout=60, check=False)
+                       stdin=subprocess.DEVNULL, timeout=120, check=False)
     rig.check(p.returncode == status, f"perfwalk {' '.join(os.path.basename(a) for a in args)} ends with {status}"
               + ("" if p.returncode == status else f", not {p.returncode}:\n{p.stdout}{p.stderr}"))
     return p.stdout if status == 0 else p.stderr
@@ -166,7 +166,7 @@ def choices(files):
     perfwalk("convert", files["pb.gz"], "-o", odd, "--format", "folded")
     rig.check(len(lines_of(odd)) == len(lines_of(files["folded"])), "--format with any suffix")
     p = subprocess.run([rig.perfwalk(), "report", files["pb.gz"], "-o", "-", "--format", "folded"],
-                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True, timeout=60)
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, check=True, timeout=120)
     rig.check(len(p.stdout.splitlines()) == len(lines_of(odd)) and "SYMBOL" in p.stderr,
               "report: the table goes to standard error then")
     page = perfwalk("diff", files["pb.gz"], files["folded"], "-o", "-", "--format", "html")
@@ -188,7 +188,7 @@ def nobody_reads(files):
                                          ("a pipe nobody reads", "| true", 0)):
             script = f'"$@" {redirection}; echo ${{PIPESTATUS[0]}} >&2'
             p = subprocess.run(["bash", "-c", script, "bash", rig.perfwalk(), *command], stderr=subprocess.PIPE,
-                               text=True, check=False, timeout=30)
+                               text=True, check=False, timeout=120)
             rig.check(p.stderr.split()[-1] == str(status) and ("No space left" in p.stderr) == (status == 1),
                       f"{command[0]}: standard output {how}: {p.stderr.strip()!r}")
 
@@ -303,7 +303,7 @@ def killed_reader():
                                                    if rig.comm_of(c) == rig.ROLES["symbolizer"]])[0]
     rig.check(rig.status_of(child)["Uid"].split()[0] != "0" or os.geteuid() != 0, "who reads has no privileges")
     os.kill(child, signal.SIGSEGV)
-    err = p.communicate(timeout=20)[1]
+    err = p.communicate(timeout=120)[1]
     rig.check(p.returncode == 1 and "large.folded: the process that read it died" in err, f"a reader that dies: {err.strip()}")
     rig.check(len(err.splitlines()) == 1, "and nothing is said that is meant for captures")
     rig.check(not os.path.exists(out), "it leaves no output behind")

@@ -223,7 +223,7 @@ def check_nobody():
         daemon = rig.Daemon(config(sink, "user = bin", "key.cache") + f"client_key = {key}\nclient_certificate = {key}\n", "key")
         rig.wait_for("it warns of the key", lambda: f"may not read {key}: chgrp" in daemon.log())
         rig.check(True, "a key that the network's user may not read is told of")
-        daemon.stop(20)
+        daemon.stop()
         daemon = rig.Daemon(text + "headers = authorization=secret\n", "credentials")
         status = daemon.process.wait(20)
         rig.check(status == 3 and "[export:sink] has credentials" in daemon.log() and "secret" not in daemon.log(),

@@ -28,7 +28,7 @@ BEYOND = 60  # 120 KiB
 
 def ctl(daemon, what):
     p = subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, *rig.ctl_words(what)], stdout=subprocess.PIPE,
-                       stderr=subprocess.PIPE, text=True, check=False, timeout=40)
+                       stderr=subprocess.PIPE, text=True, check=False, timeout=120)
     if p.returncode != 0:
         rig.fail(f"ctl {what}: {p.stderr}")
     return dict(line.split(" ", 1) for line in p.stdout.splitlines())

@@ -18,7 +18,7 @@ FAST = ["-d", "200ms", "--window", "2s"]
 
 
 def batch(*args):
-    p = subprocess.run([rig.perfwalk(), "top", "--batch", *FAST, *args], text=True, timeout=30, check=False,
+    p = subprocess.run([rig.perfwalk(), "top", "--batch", *FAST, *args], text=True, timeout=120, check=False,
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     rig.check(p.returncode == 0 and not p.stderr, f"top --batch {' '.join(args)} ends with 0 in peace {p.stderr}")
     return re.split(r"\n(?=perfwalk top )", p.stdout)
@@ -132,7 +132,7 @@ def test_refusals():
              (["-e", "cs,cs"], "twice"), (["--view", "x"], "containers or tree"), (["--sort", "x"], "self or total"), ([], "--batch"))
     for args, text in cases:
         p = subprocess.run([rig.perfwalk(), "top", *args], text=True, check=False, stdin=subprocess.DEVNULL,
-                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=10)
+                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=120)
         rig.check(p.returncode == 2 and text in p.stderr, f"top {' '.join(args)} is refused: {p.stderr.strip()}")
 
 
@@ -162,7 +162,7 @@ class Terminal:
 
     def tmux(self, *args):
         return subprocess.run(["tmux", "-S", self.socket, *map(str, args)], text=True, check=True,
-                              stdout=subprocess.PIPE, timeout=10).stdout
+                              stdout=subprocess.PIPE, timeout=120).stdout
 
     def open(self, columns, rows, *args):
         for name in ("before", "after", "status"):
@@ -370,7 +370,7 @@ def test_ends(t):
     os.kill(t.command(), signal.SIGKILL)
     t.check_restored("kill -9 of the command", 137)
     t.close()
-    p = subprocess.run(["script", "-qec", f"{rig.perfwalk()} top", "/dev/null"], text=True, check=False, timeout=20,
+    p = subprocess.run(["script", "-qec", f"{rig.perfwalk()} top", "/dev/null"], text=True, check=False, timeout=120,
                        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env={**os.environ, "TERM": "nonsense"})
     rig.check(p.returncode == 1 and 'type "nonsense"' in p.stdout and "--batch" in p.stdout,
               f"a terminal of no known type is refused: {p.stdout.strip()}")

@@ -19,7 +19,7 @@ def as_user(uid, *command):
     p = rig.start([*become, *command], cwd=out, stdin=subprocess.DEVNULL, text=True,
                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                   env={"PATH": os.environ["PATH"], "HOME": out})
-    text, err = p.communicate(timeout=60)
+    text, err = p.communicate(timeout=120)
     return p.returncode, text, err
 
 

@@ -51,7 +51,7 @@ def otlp(name, *profiles, heads=()):
 
 def run(*args, status=0):
     p = subprocess.run([rig.perfwalk(), *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                       stdin=subprocess.DEVNULL, timeout=60, check=False)
+                       stdin=subprocess.DEVNULL, timeout=120, check=False)
     if p.returncode != status:
         rig.fail(f"perfwalk {' '.join(args)} ends with {p.returncode}: {p.stdout}{p.stderr}")
     return p
