@@ -17,10 +17,7 @@ import rig
 from cgroup_dirs import Cgroups, digits, mount_point, start_in
 from sink import Sink
 
-SHORT = ("-F", "199", "-d", "500ms")
-
-
-def capture(what, *args, timeout=60, **options):
+def capture(what, *args, timeout=120, **options):
     """A capture that succeeds: its stacks and what it printed."""
     out = rig.path("capture.folded")
     r = rig.record("-o", out, *args, timeout=timeout, **options)
@@ -29,6 +26,19 @@ def capture(what, *args, timeout=60, **options):
     if os.stat(out).st_mode & 0o777 != 0o600:
         rig.fail(f"{what}: others can read the capture: {os.stat(out).st_mode:o}")
     return rig.read_folded(out), r
+
+
+def enough(what, is_enough, *args, **options):
+    """A capture that is as short as is enough: on a busy host what is looked for hardly gets a CPU."""
+    for duration in ("500ms", "2", "8", "30"):
+        stacks, r = capture(what, "-F", "199", "-d", duration, *args, **options)
+        if is_enough(stacks):
+            break
+    return stacks, r
+
+
+def some(stacks):
+    return rig.total(stacks) >= 20
 
 
 def filtered(r):
@@ -45,7 +55,7 @@ def only(what, wanted, *args, leaves_out=True):
     """A short capture in which nothing but processes of these names is, beside another that
     is busy too: on an idle host there may be nothing to leave out."""
     other = rig.start(["sh", "-c", "while :; do :; done"])
-    stacks, r = capture(what, *SHORT, *args)
+    stacks, r = enough(what, lambda stacks: rig.total(stacks) >= 5 and {s.comm for s in stacks} >= wanted, *args)
     rig.end(other)
     comms = {s.comm for s in stacks}
     rig.check(comms == wanted and rig.total(stacks) >= 5 and not said(r) and "the whole host" not in r.err,
@@ -66,13 +76,13 @@ def targets(directory):
     chain = rig.start(["./chain"], cwd=directory)
     threads = rig.start(["./counted", "threads"], cwd=directory, stdout=subprocess.PIPE, text=True)
     tid = int(threads.stdout.readline())
-    stacks, _ = capture("-t", *SHORT, "-t", tid)
+    stacks, _ = enough("-t", some, "-t", tid)
     rig.check("counted_two" in names(stacks) and "counted_one" not in names(stacks),
               f"-t: the thread asked for and not the others of its process: {rig.total(stacks)} samples")
-    stacks, _ = capture("-t with two", *SHORT, "-t", f"{tid},{chain.pid}")
+    stacks, _ = enough("-t with two", lambda s: {"counted_two", "chain_leaf"} <= names(s), "-t", f"{tid},{chain.pid}")
     rig.check({"counted_two", "chain_leaf"} <= names(stacks) and "counted_one" not in names(stacks),
               "-t with two threads of two processes")
-    stacks, _ = capture("--comm", *SHORT, "--comm", "*-two")
+    stacks, _ = enough("--comm", some, "--comm", "*-two")
     rig.check("counted_two" in names(stacks) and "counted_one" not in names(stacks),
               "--comm takes a thread by its own name, with a pattern")
     rig.end(threads)
@@ -87,11 +97,11 @@ def targets(directory):
             shutil.copy(os.path.join(directory, "chain"), os.path.join(directory, f"pinned{i}"))
             pinned.append(rig.start([f"./pinned{i}"], cwd=directory))
             os.sched_setaffinity(pinned[i].pid, {cpus[i]})
-        stacks, r = capture("-C", *SHORT, "-C", cpus[1])
+        stacks, r = enough("-C", lambda stacks: any(s.comm == "pinned1" for s in stacks), "-C", cpus[1])
         comms = {s.comm for s in stacks}
         rig.check("pinned1" in comms and "pinned0" not in comms and "on 1 CPU" in r.out,
                   f"-C {cpus[1]}: what runs on CPU {cpus[0]} is not there: {sorted(comms)}")
-        stacks, _ = capture("-C with -p", *SHORT, "-C", cpus[0], "-p", f"{pinned[0].pid},{pinned[1].pid}")
+        stacks, _ = enough("-C with -p", some, "-C", cpus[0], "-p", f"{pinned[0].pid},{pinned[1].pid}")
         rig.check({s.comm for s in stacks} == {"pinned0"}, "-C with -p: only one of two processes is there")
         for p in pinned:
             rig.end(p)
@@ -107,8 +117,10 @@ def users(directory):
     rig.end(chain)
     # Gone before anybody can ask whose it was: it counts as its parent's.
     shell = rig.start(["sh", "-c", "while :; do ./blip 5; done"], cwd=directory, user=someone)
-    stacks, _ = capture("-u of short-lived processes", *SHORT, "-u", "daemon")
-    n = sum(s.n for s in stacks if s.comm == "blip")
+    def blips(stacks):
+        return sum(s.n for s in stacks if s.comm == "blip")
+    stacks, _ = enough("-u of short-lived processes", lambda stacks: blips(stacks) >= 5, "-u", "daemon")
+    n = blips(stacks)
     rig.check(n >= 5, f"-u: {n} samples of processes that lived 5 ms")
     rig.end(shell)
 
@@ -137,8 +149,11 @@ def named_containers(container):
             return rig.Record(["unshare", "-m", "sh", "-c", script, "sh", file, json.dumps(content),
                                rig.perfwalk(), *args], 60)
         for name in wanted + [other]:
-            r = inside("record", "-F", "199", "-d", "300ms", "--container", name, "-o", out)
-            comms = {s.comm for s in rig.read_folded(out)} if r.status == 0 else r.text()
+            for duration in ("300ms",) if name == other else ("300ms", "2", "8", "30"):
+                r = inside("record", "-F", "199", "-d", duration, "--container", name, "-o", out)
+                comms = {s.comm for s in rig.read_folded(out)} if r.status == 0 else r.text()
+                if comms:
+                    break
             rig.check(comms == ({"chain"} if name != other else set()), f"--container {name}: {comms}")
         table = inside("list", "containers").out
         line = next((x for x in table.splitlines() if x.startswith(number)), "")
@@ -181,26 +196,37 @@ def hotplug(directory):
     first, late = cpus[0], cpus[1]
     script = ('mount --make-rprivate / && echo "$1" > online && '
               "mount --bind online /sys/devices/system/cpu/online && shift && exec \"$@\"")
-    # Its children are moved to the CPU that comes late: one that was there before it came.
-    command = f"taskset -pc {late} $$ >/dev/null; ./chain & ./chain & sleep 3; kill %1 %2"
-    for what, args in (("a command", ("-F", "199", "-o", "late.folded", "--", "bash", "-c", command)),
-                       ("-p", None)):
-        target = None
-        if args is None:
-            target = rig.start(["taskset", "-c", str(late), "./chain"], cwd=directory)
-            time.sleep(0.2)
-            args = ("-F", "199", "-d", "3", "-o", "late.folded", "-p", str(target.pid))
-        p = rig.start(["unshare", "-m", "sh", "-c", script, "sh", str(first), rig.perfwalk(), "record", *args],
-                      cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        time.sleep(1.2)
+    # The chains are moved to the CPU that comes late: one that was there before it came.
+    chains = f"taskset -pc {late} $$ >/dev/null; ./chain & ./chain & echo $(jobs -p); read x; kill $(jobs -p)"
+    target = rig.start(["bash", "-c", chains], cwd=directory, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    pids = target.stdout.readline().split()
+    for what, args in (("a command", ("--", "bash", "-c", chains)), ("-p", ("-d", "600", "-p", ",".join(pids)))):
+        log = rig.path("hotplug.log")
+        with open(log, "w", encoding="utf-8") as f:
+            p = rig.start(["unshare", "-m", "sh", "-c", script, "sh", str(first), rig.perfwalk(), "record", "-F", "199",
+                           "-o", "late.folded", *args], cwd=directory, stdin=subprocess.PIPE, stdout=f, stderr=f, text=True)
+
+        def said():
+            with open(log, encoding="utf-8") as f:
+                return f.read()
+        rig.wait_for("it records", lambda: "recording" in said() or p.poll() is not None)
+        mine = pids if what == "-p" else rig.wait_for("its chains", lambda: re.findall(
+            r"^(?:\d+ )+\d+$", said(), re.M))[0].split()
         with open(os.path.join(directory, "online"), "w", encoding="utf-8") as f:
             f.write(f"{first}-{late}\n" if late == first + 1 else f"{first},{late}\n")
-        text, _ = p.communicate(timeout=30)
+        rig.wait_for("the CPU is there", lambda: f"CPU {late} came online" in said() or p.poll() is not None)
+
+        def used():
+            return sum(rig.cpu_seconds(int(pid)) for pid in set(mine))
+        begin = used()
+        rig.wait_for("they run", lambda: used() - begin >= 0.5)
+        if what == "-p":
+            os.kill(p.pid, signal.SIGINT)
+        p.communicate("go\n", timeout=120)
         stacks = [s for s in rig.read_folded(os.path.join(directory, "late.folded")) if s.comm == "chain"]
-        rig.check(f"CPU {late} came online" in text and rig.total(stacks) >= 30,
-                  f"{what} on a CPU that comes online half-way: {rig.total(stacks)} samples there")
-        if target:
-            rig.end(target)
+        rig.check(f"CPU {late} came online" in said() and rig.total(stacks) >= 30,
+                  f"{what} on a CPU that comes online half-way: {rig.total(stacks)} samples there of 0.5 s")
+    target.communicate("go\n", timeout=120)
 
 
 # ---- Events and stacks ----
@@ -309,21 +335,25 @@ def modes(directory):
     chain = rig.start(["./chain-fp"], cwd=directory)
     reader = rig.start(["dd", "if=/dev/zero", "of=/dev/null", "bs=64k"], stderr=subprocess.DEVNULL)
     both = "-p", f"{chain.pid},{reader.pid}"
-    stacks, _ = capture("--all-kernel", *SHORT, "--all-kernel", *both)
+    stacks, _ = enough("--all-kernel", lambda stacks: some(stacks) and any(s.user for s in stacks), "--all-kernel", *both)
     rig.check(stacks and all(s.kernel for s in stacks) and any(s.user for s in stacks),
               "-K: every sample is the kernel's, and says who called it")
-    stacks, _ = capture("--all-user", *SHORT, "-U", *both)
+    stacks, _ = enough("--all-user", some, "-U", *both)
     rig.check(rig.total(stacks) >= 20 and not any(s.kernel for s in stacks), "-U: no sample is")
     # A leaf that makes no frame of its own hides its caller from frame pointers.
     path = ["main", "chain_one", "chain_two", "chain_three", "chain_four", "...", "chain_leaf"]
     for mode in "fp", "dwarf", "dwarf,8K", "auto":
-        stacks, r = capture(f"--call-graph {mode}", *SHORT, "--call-graph", mode, *both)
-        mine = [s for s in stacks if s.comm == "chain-fp"]
+        def of_chain(stacks):
+            return [s for s in stacks if s.comm == "chain-fp"]
+        stacks, r = enough(f"--call-graph {mode}", lambda stacks: some(of_chain(stacks)), "--call-graph", mode, *both)
+        mine = of_chain(stacks)
         good = sum(s.n for s in mine if rig.contains_path(s.user, path))
         rig.check(good >= 0.8 * rig.total(mine) > 5, f"--call-graph {mode}: {good} of {rig.total(mine)} whole")
         rig.check(("complete" in r.out) == (mode != "fp"), "only where it is known, it is said")
-    stacks, r = capture("-g", *SHORT, "-g", *both)
-    rig.check(any(rig.contains_path(s.user, path) for s in stacks), "-g takes no argument, as perf's")
+    def whole(stacks):
+        return any(rig.contains_path(s.user, path) for s in stacks)
+    stacks, r = enough("-g", whole, "-g", *both)
+    rig.check(whole(stacks), "-g takes no argument, as perf's")
     rig.end(chain)
     rig.end(reader)
 
@@ -340,11 +370,11 @@ def refusals():
         (["-t", "4194300"], 1, "4194300"), (["-t", "1", "-p", "1"], 2, "-t"),
     ]
     for args, status, word in cases:
-        r = rig.record(*args, "-d", "1", "-o", rig.path("never.folded"), timeout=20)
+        r = rig.record(*args, "-d", "1", "-o", rig.path("never.folded"), timeout=120)
         rig.check(r.status == status and word in r.err and not os.path.exists(rig.path("never.folded")),
                   f"{' '.join(args)}: {r.status}, {r.err.strip()[:130]!r}")
     earlier = rig.write("earlier.folded", "what an earlier capture wrote 1\n" * 9)
-    r = rig.record("-p", "4194300", "-d", "1", "-o", earlier, timeout=20)
+    r = rig.record("-p", "4194300", "-d", "1", "-o", earlier, timeout=120)
     with open(earlier, encoding="utf-8") as f:
         rig.check(r.status == 1 and len(f.readlines()) == 9,
                   "a capture that is refused leaves an earlier one as it was")
@@ -354,7 +384,7 @@ def refusals():
     os.mkfifo(named)
     reader = rig.start(["cat", named], stdout=subprocess.PIPE)
     r = rig.record("--format", "html", "-o", named, "-d", "100ms")
-    rig.check(r.status == 0 and len(reader.communicate(timeout=10)[0]) > 10000, "a named pipe is an output, too")
+    rig.check(r.status == 0 and len(reader.communicate(timeout=120)[0]) > 10000, "a named pipe is an output, too")
 
 
 # ---- The daemon's [filter] ----
@@ -446,7 +476,7 @@ def strict(directory):
             time.sleep(0.05)
         os.remove(rig.path("faulted"))
         os.kill(profiler, signal.SIGCONT)
-        text, _ = p.communicate(timeout=30)
+        text, _ = p.communicate(timeout=120)
         return p.returncode, re.search(r"^ +lost +([0-9,]+)", text, re.M)
 
     faults, done = "./counted faults 20000", f">{rig.path('faulted')}"
@@ -465,30 +495,32 @@ def short_command(directory):
 def target_dies(directory):
     chain = rig.start(["./chain"], cwd=directory)
     out = rig.path("dies.folded")
-    begin = time.monotonic()
-    p = rig.start([rig.perfwalk(), "record", "-F", "199", "-d", "30", "-p", str(chain.pid), "-o", out],
-                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    time.sleep(1)
-    rig.end(chain)
-    _, err = p.communicate(timeout=20)
+    begin = []
+
+    def dies():
+        if chain.poll() is None:
+            begin.append(rig.cpu_seconds(chain.pid))
+            if begin[-1] - begin[0] >= 0.3:
+                rig.end(chain)
+    r = rig.record("-F", "199", "-d", "600", "-p", chain.pid, "-o", out, until=dies)
     stacks = rig.read_folded(out)
-    rig.check(p.returncode == 0 and time.monotonic() - begin < 10 and "has ended" in err,
-              f"a process that dies half-way ends the capture: {p.returncode}")
+    rig.check(r.status == 0 and "has ended" in r.err, f"a process that dies half-way ends the capture: {r.status}")
     rig.check(any("chain_leaf" in s.user for s in stacks), f"with what it did: {rig.total(stacks)} samples")
 
 
 def interrupted_twice():
     out = rig.path("twice.folded")
-    p = rig.start([rig.perfwalk(), "record", "-a", "-d", "60", "-o", out], stdout=subprocess.PIPE,
+    p = rig.start([rig.perfwalk(), "record", "-a", "-d", "600", "-o", out], stdout=subprocess.PIPE,
                   stderr=subprocess.PIPE, text=True)
-    time.sleep(1)
+    p.stderr.readline()  # it records
     os.kill(p.pid, signal.SIGSTOP)  # both wait for it
     os.kill(p.pid, signal.SIGINT)
     os.kill(p.pid, signal.SIGTERM)
+    watch = rig.Stopwatch(p.pid)
     os.kill(p.pid, signal.SIGCONT)
-    begin = time.monotonic()
-    text, err = p.communicate(timeout=15)
-    rig.check(p.returncode == 1 and "incomplete" in err and time.monotonic() - begin < 10,
+    _, seconds = watch.wait(p)
+    text, err = p.communicate()
+    rig.check(p.returncode == 1 and "incomplete" in err and seconds < 10,
               f"a second Ctrl-C ends it at once and says what it means: {p.returncode}, {err.strip()[-80:]!r}")
     rig.check(not os.path.exists(out) and "Files" not in text, "no empty file is left behind, or listed")
     rig.check(not rig.children_of(p.pid), "nothing is left running")
@@ -535,7 +567,7 @@ def nobody_reads(directory):
         script = f'"$@" {redirection}; echo ${{PIPESTATUS[0]}} >&2'
         p = subprocess.run(["bash", "-c", script, "bash", rig.perfwalk(), "record", "-F", "199", "-o", out, "--",
                             "./blip", "300"], cwd=directory, stderr=subprocess.PIPE, text=True, check=False,
-                           timeout=20)
+                           timeout=120)
         rig.check(p.stderr.split()[-1] == "0" and rig.total(rig.read_folded(out)) > 20,
                   f"standard output {how}: {p.stderr.split()[-1]}, and the file is there")
         os.unlink(out)
