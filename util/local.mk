@@ -9,6 +9,7 @@ libutil_a_SOURCES = \
 	util/disk-reserve.c util/disk-reserve.h \
 	util/ensure.h \
 	util/fdmsg.c util/fdmsg.h \
+	util/go-functions.c util/go-functions.h \
 	util/go-module.c util/go-module.h \
 	util/hash.c util/hash.h \
 	util/json.c util/json.h \
