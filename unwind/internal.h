@@ -25,6 +25,7 @@
 #include "unwind/arch.h"
 #include "unwind/unwind.h"
 #include "util/cursor.h"
+#include "util/go-functions.h"
 
 /*
  * The compact form of what CFI says at a pc, enough for nearly every frame: CFA = sp or fp +
@@ -179,8 +180,8 @@ struct unwind_module {
 	struct {
 		struct window table; /* .gopclntab */
 		bool usable;	     /* it is known where the code begins */
-		uint64_t section_text, text;
-		uint32_t magic, n_funcs, names, pctab, funcs;
+		struct go_functions functions;
+		uint64_t section_text;
 		struct section_place places[GO_MAX_PLACES]; /* where moduledata may be */
 		bool marked; /* linked by Go, whatever its sections are called */
 		uint32_t n_places;
