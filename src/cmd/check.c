@@ -529,19 +529,13 @@ static int verdict(const struct check *c)
 		       : EXIT_CODE_NOT_SUPPORTED;
 }
 
-static int on_option(void *ctx, int id, const char *value)
-{
-	(void)ctx, (void)id, (void)value;
-	return -EINVAL;
-}
-
 int check_main(int argc, char **argv)
 {
 	_cleanup_free_ struct check *c = calloc(1, sizeof(*c));
 	struct utsname name = {0};
 	int first = argc, r;
 
-	r = options_parse(&check_command, argc, argv, on_option, NULL, &first);
+	r = options_parse(&check_command, argc, argv, NULL, NULL, &first);
 	if (r > 0)
 		return EXIT_CODE_OK;
 	if (r == 0 && first < argc)

@@ -194,16 +194,11 @@ static void print_zsh(const struct command *const *commands, size_t n)
 		     "perfwalk\n");
 }
 
-static int on_option(void *ctx, int id, const char *value)
-{
-	return 0;
-}
-
 int completion_main(int argc, char **argv, const struct command *const *commands, size_t n)
 {
 	static void (*const print[])(const struct command *const *commands, size_t n) = {print_bash,
 											 print_zsh};
-	int first, r = options_parse(&completion_command, argc, argv, on_option, NULL, &first);
+	int first, r = options_parse(&completion_command, argc, argv, NULL, NULL, &first);
 
 	if (r > 0)
 		return EXIT_CODE_OK;

@@ -15,12 +15,18 @@
 #include "util/cleanup.h"
 #include "util/text.h"
 
-enum { OPT_SOCKET, OPT_ALL, OPT_JSON };
+struct ctl_request {
+	const char *path;
+	bool all, json;
+};
 
 static const struct option_spec option_table[] = {
-	{'s', "socket", "PATH", "the daemon's socket; default " CONTROL_DEFAULT_PATH, OPT_SOCKET},
-	{'a', "all", NULL, "status: all values, one name and value on each line", OPT_ALL},
-	{'j', "json", NULL, "status: the same as one JSON object", OPT_JSON},
+	{'s', "socket", "PATH", "the daemon's socket; default " CONTROL_DEFAULT_PATH,
+	 OPTION_TEXT(struct ctl_request, path)},
+	{'a', "all", NULL, "status: all values, one name and value on each line",
+	 OPTION_FLAG(struct ctl_request, all)},
+	{'j', "json", NULL, "status: the same as one JSON object",
+	 OPTION_FLAG(struct ctl_request, json)},
 };
 
 static const char *const words[] = {"status", "flush",	   "reload",	     "pause",
@@ -44,22 +50,6 @@ const struct command ctl_command = {
 		  "                 too long on them: which, why, and for how long\n"
 		  "clear-set-aside  reads all of them again\n",
 };
-
-struct ctl_request {
-	const char *path;
-	bool all, json;
-};
-
-static int on_option(void *ctx, int id, const char *value)
-{
-	struct ctl_request *q = ctx;
-
-	if (id == OPT_SOCKET)
-		q->path = value;
-	q->all |= id == OPT_ALL;
-	q->json |= id == OPT_JSON;
-	return 0;
-}
 
 static int connect_to(const char *path)
 {
@@ -152,13 +142,13 @@ static int parse(struct ctl_request *q, int argc, char **argv, const char **ret_
 {
 	int first = argc, second = 0, r;
 
-	r = options_parse(&ctl_command, argc, argv, on_option, q, &first);
+	r = options_parse(&ctl_command, argc, argv, NULL, q, &first);
 	if (r != 0)
 		return r;
 	*ret_command = argv[first];
 	if (options_choose(&ctl_command, "command", argv[first]) < 0)
 		return -EINVAL;
-	r = options_parse(&ctl_command, argc - first, argv + first, on_option, q, &second);
+	r = options_parse(&ctl_command, argc - first, argv + first, NULL, q, &second);
 	if (r == 0)
 		r = options_end(&ctl_command, argc, argv, first + second);
 	if (r != 0)

@@ -56,17 +56,12 @@ static int parse_number(const char *text, uint64_t *ret)
 	return errno || end == text || *end || *text == '-' ? -EINVAL : 0;
 }
 
-static int on_option(void *ctx, int id, const char *value)
-{
-	return 0;
-}
-
 int debug_main(int argc, char **argv)
 {
 	struct view v = {
 		.command = &debug_command, .session = SESSION_INIT, .table_fd = STDOUT_FILENO};
 	static const enum view_mode modes[] = {VIEW_DEBUG_SAMPLE, VIEW_DEBUG_UNWIND};
-	int first, r = options_parse(&debug_command, argc, argv, on_option, NULL, &first);
+	int first, r = options_parse(&debug_command, argc, argv, NULL, NULL, &first);
 
 	if (r > 0)
 		return EXIT_CODE_OK;

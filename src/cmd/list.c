@@ -127,11 +127,6 @@ static void print_events(void)
 		     "such as sched:sched_switch; they are listed in /sys/kernel/tracing/events");
 }
 
-static int on_option(void *ctx, int id, const char *value)
-{
-	return 0;
-}
-
 static int list_processes(struct running_list *list, char what)
 {
 	int r;
@@ -161,7 +156,7 @@ static int list_processes(struct running_list *list, char what)
 
 int list_main(int argc, char **argv)
 {
-	int first, r = options_parse(&list_command, argc, argv, on_option, NULL, &first);
+	int first, r = options_parse(&list_command, argc, argv, NULL, NULL, &first);
 	struct running_list list = {0};
 
 	if (r > 0)

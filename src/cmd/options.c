@@ -66,6 +66,21 @@ static int report_unknown(const struct command *c, const char *word)
 			      c->name);
 }
 
+static int take(const struct option_spec *o, const char *value,
+		int (*fn)(void *ctx, int id, const char *value), void *ctx)
+{
+	char *place;
+
+	if (o->id >= 0)
+		return fn(ctx, o->id, value);
+	place = (char *)ctx + (-1 - o->id);
+	if (o->argument)
+		*(const char **)place = value;
+	else
+		*(bool *)place = true;
+	return 0;
+}
+
 int options_parse(const struct command *c, int argc, char **argv,
 		  int (*fn)(void *ctx, int id, const char *value), void *ctx, int *ret_first)
 {
@@ -111,7 +126,7 @@ int options_parse(const struct command *c, int argc, char **argv,
 		for (size_t i = 0; i < n; i++) {
 			if (v != longs[i].val)
 				continue;
-			r = fn(ctx, c->options[i].id, optarg);
+			r = take(&c->options[i], optarg, fn, ctx);
 			if (r < 0)
 				return r;
 		}

@@ -14,8 +14,17 @@ struct option_spec {
 	const char *name;     /* long name */
 	const char *argument; /* placeholder, NULL: takes none */
 	const char *help;
-	int id; /* given to the callback */
+	int id; /* 0 on: given to the callback; or one of those below, which need none */
 };
+
+/*
+ * Ids of options that are only noted down, in the struct of that type that options_parse() has as
+ * ctx: an option without an argument sets a bool, one with an argument a text, which is argv's.
+ */
+#define OPTION_FLAG(type, field) OPTION_PLACE(type, field, bool)
+#define OPTION_TEXT(type, field) OPTION_PLACE(type, field, const char *)
+#define OPTION_PLACE(type, field, kind)                                                            \
+	(-1 - (int)offsetof(type, field) + _Generic(((type *)0)->field, kind : 0))
 
 struct command {
 	const char *name, *usage, *summary;
@@ -30,9 +39,9 @@ struct command {
 };
 
 /*
- * Calls fn for each option; it returns 0, or -errno after telling the user what is wrong. Options
- * end at "--" or the first argument. 0 and *ret_first: index of what is left; 1: --help was given
- * and answered; -EINVAL: told.
+ * Calls fn for each option that has no place in ctx; it returns 0, or -errno after telling the user
+ * what is wrong. NULL: all have one. Options end at "--" or the first argument. 0 and *ret_first:
+ * index of what is left; 1: --help was given and answered; -EINVAL: told.
  */
 int options_parse(const struct command *c, int argc, char **argv,
 		  int (*fn)(void *ctx, int id, const char *value), void *ctx, int *ret_first);

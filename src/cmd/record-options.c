@@ -14,7 +14,6 @@
 #include "util/text.h"
 
 enum {
-	OPT_ALL,
 	OPT_PID,
 	OPT_TID,
 	OPT_CPU,
@@ -32,19 +31,13 @@ enum {
 	OPT_GRAPH,
 	OPT_CALL_GRAPH,
 	OPT_STACK,
-	OPT_ALL_KERNEL,
-	OPT_ALL_USER,
-	OPT_USER_ONLY,
-	OPT_NO_LINES,
-	OPT_NO_INLINE,
-	OPT_DEMANGLE,
-	OPT_STRICT,
-	OPT_QUIET,
-	OPT_VERBOSE
+	OPT_DEMANGLE
 };
 
+#define FLAG(field) OPTION_FLAG(struct record_options, field)
+
 static const struct option_spec option_table[] = {
-	{'a', "all", NULL, "the whole host (the default without -p, -t and COMMAND)", OPT_ALL},
+	{'a', "all", NULL, "the whole host (the default without -p, -t and COMMAND)", FLAG(all)},
 	{'p', "pid", "PID[,PID...]", "these processes, with their threads and what they fork",
 	 OPT_PID},
 	{'t', "tid", "TID[,TID...]", "these threads alone", OPT_TID},
@@ -71,18 +64,18 @@ static const struct option_spec option_table[] = {
 	 OPT_CALL_GRAPH},
 	{0, "stack-size", "BYTES",
 	 "stack bytes copied a sample: 1K to 65528; default 32K, or 8K with -c", OPT_STACK},
-	{'K', "all-kernel", NULL, "only samples taken inside the kernel", OPT_ALL_KERNEL},
-	{'U', "all-user", NULL, "only samples taken in user code", OPT_ALL_USER},
+	{'K', "all-kernel", NULL, "only samples taken inside the kernel", FLAG(only_kernel)},
+	{'U', "all-user", NULL, "only samples taken in user code", FLAG(only_user)},
 	{0, "user-only", NULL,
 	 "leave kernel frames out; kernel time is shown at the function that called it",
-	 OPT_USER_ONLY},
-	{0, "no-lines", NULL, "no source files and lines", OPT_NO_LINES},
-	{0, "no-inline", NULL, "no frames for inlined functions", OPT_NO_INLINE},
+	 FLAG(user_only)},
+	{0, "no-lines", NULL, "no source files and lines", FLAG(no_lines)},
+	{0, "no-inline", NULL, "no frames for inlined functions", FLAG(no_inline)},
 	{0, "demangle", "STYLE", "names of C++, Rust and D: full (the default), simple or none",
 	 OPT_DEMANGLE},
-	{0, "strict", NULL, "exit with 5 if any sample was lost or dropped", OPT_STRICT},
-	{'q', "quiet", NULL, "no progress, no summary", OPT_QUIET},
-	{'v', "verbose", NULL, "print more messages", OPT_VERBOSE},
+	{0, "strict", NULL, "exit with 5 if any sample was lost or dropped", FLAG(strict)},
+	{'q', "quiet", NULL, "no progress, no summary", FLAG(quiet)},
+	{'v', "verbose", NULL, "print more messages", FLAG(verbose)},
 };
 
 static const char *value_of(int id, unsigned int i)
@@ -173,9 +166,6 @@ static int on_option(void *ctx, int id, const char *value)
 	struct record_options *o = ctx;
 
 	switch (id) {
-	case OPT_ALL:
-		o->all = true;
-		return 0;
 	case OPT_PID:
 		o->processes = true;
 		return options_parse_ids(&record_command, "-p", value, o->pids, &o->n_pids);
@@ -223,34 +213,10 @@ static int on_option(void *ctx, int id, const char *value)
 		return parse_call_graph(o, value);
 	case OPT_STACK:
 		return parse_stack_size(o, "--stack-size", value);
-	case OPT_ALL_KERNEL:
-		o->only_kernel = true;
-		return 0;
-	case OPT_ALL_USER:
-		o->only_user = true;
-		return 0;
-	case OPT_USER_ONLY:
-		o->user_only = true;
-		return 0;
-	case OPT_NO_LINES:
-		o->no_lines = true;
-		return 0;
-	case OPT_NO_INLINE:
-		o->no_inline = true;
-		return 0;
-	case OPT_DEMANGLE:
+	default:
 		if (!config_demangle_parse(value, &o->demangle))
 			return options_complain(&record_command, "--demangle", value,
 						"full, simple or none");
-		return 0;
-	case OPT_STRICT:
-		o->strict = true;
-		return 0;
-	case OPT_QUIET:
-		o->quiet = true;
-		return 0;
-	default:
-		o->verbose = true;
 		return 0;
 	}
 }

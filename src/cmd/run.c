@@ -24,14 +24,28 @@
 /* Between two looks at how it goes, for the service manager; the watchdog may want it sooner. */
 #define BEAT_NS (5 * NSEC_PER_SEC)
 
-enum { OPT_CONFIG, OPT_CHECK, OPT_PRINT, OPT_PRINT_DEFAULT };
+struct daemon_run {
+	const char *path;
+	bool path_given, check, print;
+	struct config *config;
+	struct broker_event events[SAMPLE_MAX_EVENTS]; /* of the config that was loaded last */
+	uint32_t n_events;
+	struct session session;
+	struct broker *broker;
+	struct control *control;
+	uint64_t start_ns;
+	uint64_t watchdog_ns;
+	int lock_fd;
+};
+
+enum { OPT_CONFIG, OPT_PRINT_DEFAULT };
 
 static const struct option_spec option_table[] = {
 	{'c', "config", "FILE", "config file; default " CONFIG_DEFAULT_FILE, OPT_CONFIG},
 	{0, "check-config", NULL, "check the config and exit: with 0, or 2 and every error",
-	 OPT_CHECK},
+	 OPTION_FLAG(struct daemon_run, check)},
 	{0, "print-config", NULL, "print the config in effect, secrets masked, and exit",
-	 OPT_PRINT},
+	 OPTION_FLAG(struct daemon_run, print)},
 	{0, "print-default-config", NULL, "print the commented default config and exit",
 	 OPT_PRINT_DEFAULT},
 };
@@ -50,39 +64,16 @@ const struct command run_command = {
 		  "  endpoint = http://127.0.0.1:4318\n",
 };
 
-struct daemon_run {
-	const char *path;
-	bool path_given, check, print;
-	struct config *config;
-	struct broker_event events[SAMPLE_MAX_EVENTS]; /* of the config that was loaded last */
-	uint32_t n_events;
-	struct session session;
-	struct broker *broker;
-	struct control *control;
-	uint64_t start_ns;
-	uint64_t watchdog_ns;
-	int lock_fd;
-};
-
 static int on_option(void *ctx, int id, const char *value)
 {
 	struct daemon_run *d = ctx;
 
-	switch (id) {
-	case OPT_CONFIG:
-		d->path = value;
-		d->path_given = true;
-		break;
-	case OPT_CHECK:
-		d->check = true;
-		break;
-	case OPT_PRINT:
-		d->print = true;
-		break;
-	default:
+	if (id == OPT_PRINT_DEFAULT) {
 		config_print_default(stdout);
 		return -ECANCELED; /* nothing more to do */
 	}
+	d->path = value;
+	d->path_given = true;
 	return 0;
 }
 

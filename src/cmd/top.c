@@ -40,6 +40,18 @@
 
 _Static_assert(SCREEN_MAX_EVENTS == SAMPLE_MAX_EVENTS, "the screen has room for all");
 
+struct top_run {
+	struct config *config;
+	struct session session;
+	struct broker *broker;
+	struct setup_screen screen;
+	pid_t pids[OPTIONS_MAX_IDS];
+	size_t n_pids;
+	struct record_options events; /* of -e, and nothing else */
+	uint64_t rate_hz, interval_ns;
+	int log_fd, stderr_fd; /* while curses has the terminal; else -1 */
+};
+
 enum {
 	OPT_PID,
 	OPT_EVENT,
@@ -48,8 +60,6 @@ enum {
 	OPT_WINDOW,
 	OPT_VIEW,
 	OPT_SORT,
-	OPT_CONFIDENCE,
-	OPT_BATCH,
 	OPT_ITERATIONS,
 	OPT_NO_COLOR
 };
@@ -65,8 +75,10 @@ static const struct option_spec option_table[] = {
 	{0, "view", "VIEW", "start with functions (the default), processes, containers or tree",
 	 OPT_VIEW},
 	{0, "sort", "KEY", "start sorted by self (the default) or total", OPT_SORT},
-	{0, "confidence", NULL, "start with the 95% interval of each share", OPT_CONFIDENCE},
-	{'b', "batch", NULL, "print tables to standard output, without a terminal", OPT_BATCH},
+	{0, "confidence", NULL, "start with the 95% interval of each share",
+	 OPTION_FLAG(struct top_run, screen.confidence)},
+	{'b', "batch", NULL, "print tables to standard output, without a terminal",
+	 OPTION_FLAG(struct top_run, screen.batch)},
 	{'n', "iterations", "N", "exit after N refreshes", OPT_ITERATIONS},
 	{0, "no-color", NULL, "no colours; the variable NO_COLOR does the same", OPT_NO_COLOR},
 };
@@ -102,18 +114,6 @@ const struct command top_command = {
 		  "  perfwalk top -p 1234 -d 1\n"
 		  "  perfwalk top --batch -n 1 -e page-faults,cpu-clock\n"
 		  "  perfwalk top --batch -n 1 --view processes\n",
-};
-
-struct top_run {
-	struct config *config;
-	struct session session;
-	struct broker *broker;
-	struct setup_screen screen;
-	pid_t pids[OPTIONS_MAX_IDS];
-	size_t n_pids;
-	struct record_options events; /* of -e, and nothing else */
-	uint64_t rate_hz, interval_ns;
-	int log_fd, stderr_fd; /* while curses has the terminal; else -1 */
 };
 
 /* ---- Options ---- */
@@ -177,12 +177,6 @@ static int on_option(void *ctx, int id, const char *value)
 		return parse_view(t, value);
 	case OPT_SORT:
 		return parse_sort(t, value);
-	case OPT_CONFIDENCE:
-		t->screen.confidence = true;
-		return 0;
-	case OPT_BATCH:
-		t->screen.batch = true;
-		return 0;
 	case OPT_ITERATIONS:
 		if (text_parse_u64(value, 1, UINT32_MAX, &n) < 0)
 			return options_complain(&top_command, "-n", value,

@@ -20,27 +20,21 @@
 enum {
 	OPT_OUTPUT,
 	OPT_FORMAT,
-	OPT_EVENT,
 	OPT_SORT,
 	OPT_TOP,
 	OPT_LIMIT,
 	OPT_SYMBOL,
-	OPT_COMM,
-	OPT_CONTAINER,
 	OPT_CHILDREN,
 	OPT_NO_CHILDREN,
-	OPT_CALLERS,
-	OPT_CALLEES,
-	OPT_CSV,
-	OPT_CONFIDENCE,
 	OPT_LAST,
-	OPT_STORE,
-	OPT_NO_LINES,
-	OPT_NO_INLINE,
 	OPT_DEMANGLE,
 	OPT_QUIET,
 	OPT_VERBOSE
 };
+
+#define FLAG(field)	   OPTION_FLAG(struct view, field)
+#define REPORT_FLAG(field) FLAG(setup.report.field)
+#define TEXT(field)	   OPTION_TEXT(struct view, field)
 
 #define OUTPUT_OPTIONS                                                                             \
 	{'o', "output", "FILE", "write FILE (repeatable); the suffix chooses the format",          \
@@ -53,7 +47,7 @@ enum {
 #define EVENT_OPTION                                                                               \
 	{                                                                                          \
 		'e', "event", "NAME", "read this event or kind of values, if a file has several",  \
-			OPT_EVENT                                                                  \
+			TEXT(event)                                                                \
 	}
 #define LIMIT_OPTION                                                                               \
 	{                                                                                          \
@@ -66,7 +60,7 @@ enum {
 	}
 #define CSV_OPTION                                                                                 \
 	{                                                                                          \
-		0, "csv", NULL, "print tab-separated values, for programs", OPT_CSV                \
+		0, "csv", NULL, "print tab-separated values, for programs", REPORT_FLAG(csv)       \
 	}
 
 #define DEMANGLE_OPTION                                                                            \
@@ -76,9 +70,9 @@ enum {
 			OPT_DEMANGLE                                                               \
 	}
 #define NAMING_OPTIONS                                                                             \
-	{0, "no-lines", NULL, "perf.data: no source files and lines", OPT_NO_LINES},               \
+	{0, "no-lines", NULL, "perf.data: no source files and lines", FLAG(no_lines)},             \
 		{0, "no-inline", NULL, "perf.data: no frames for inlined functions",               \
-		 OPT_NO_INLINE},                                                                   \
+		 FLAG(no_inline)},                                                                 \
 		DEMANGLE_OPTION,                                                                   \
 		{'q', "quiet", NULL, "print warnings and errors only", OPT_QUIET},                 \
 	{                                                                                          \
@@ -91,21 +85,21 @@ static const struct option_spec report_options[] = {
 	 "columns: comm, container, unit, thread, module, symbol, line; default comm,module,symbol",
 	 OPT_SORT},
 	{'S', "symbol", "REGEX", "only functions that match", OPT_SYMBOL},
-	{'c', "comm", "GLOB", "only samples of processes with that name", OPT_COMM},
+	{'c', "comm", "GLOB", "only samples of processes with that name", TEXT(comm)},
 	{0, "container", "GLOB", "only samples of containers whose id or name matches",
-	 OPT_CONTAINER},
+	 TEXT(container)},
 	{0, "callers", NULL,
 	 "a tree of the callers of --symbol's functions (without it: of the first rows)",
-	 OPT_CALLERS},
-	{0, "callees", NULL, "a tree of the functions that they call", OPT_CALLEES},
+	 REPORT_FLAG(callers)},
+	{0, "callees", NULL, "a tree of the functions that they call", REPORT_FLAG(callees)},
 	{0, "children", NULL, "sort by total, which includes called functions, not by self",
 	 OPT_CHILDREN},
 	{0, "no-children", NULL, "self only, without the column of totals", OPT_NO_CHILDREN},
-	{0, "confidence", NULL, "show the 95% interval of each share", OPT_CONFIDENCE},
+	{0, "confidence", NULL, "show the 95% interval of each share", REPORT_FLAG(confidence)},
 	{0, "last", "TIME", "read what the daemon kept here during the last 10m, 2h, 1d ...",
 	 OPT_LAST},
 	{0, "store", "DIRECTORY", "the directory for --last; default: that of the daemon's config",
-	 OPT_STORE},
+	 TEXT(store)},
 	LIMIT_OPTION,
 	TOP_OPTION("at most this many rows, or trees; 0: all; default all rows, 10 trees"),
 	CSV_OPTION,
@@ -249,9 +243,6 @@ static int on_option(void *ctx, int id, const char *value)
 		return outputs_add(&v->outputs, v->command, value);
 	case OPT_FORMAT:
 		return outputs_set_format(&v->outputs, v->command, value);
-	case OPT_EVENT:
-		v->event = value;
-		return 0;
 	case OPT_SORT:
 		return parse_keys(v, value);
 	case OPT_TOP:
@@ -266,12 +257,6 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_SYMBOL:
 		v->symbol = value;
 		return check_expression(v, value);
-	case OPT_COMM:
-		v->comm = value;
-		return 0;
-	case OPT_CONTAINER:
-		v->container = value;
-		return 0;
 	case OPT_CHILDREN:
 		o->by_total = true;
 		o->no_total = false;
@@ -280,29 +265,11 @@ static int on_option(void *ctx, int id, const char *value)
 		o->no_total = true;
 		o->by_total = false;
 		return 0;
-	case OPT_CALLERS:
-		o->callers = true;
-		return 0;
-	case OPT_CALLEES:
-		o->callees = true;
-		return 0;
-	case OPT_CONFIDENCE:
-		o->confidence = true;
-		return 0;
 	case OPT_LAST:
 		if (text_parse_duration_ns(value, &v->last_ns) < 0 || v->last_ns == 0)
 			return options_complain(
 				v->command, "--last", value,
 				"expected a time such as 10m, 2h, 1d, or a number of seconds");
-		return 0;
-	case OPT_STORE:
-		v->store = value;
-		return 0;
-	case OPT_NO_LINES:
-		v->no_lines = true;
-		return 0;
-	case OPT_NO_INLINE:
-		v->no_inline = true;
 		return 0;
 	case OPT_DEMANGLE:
 		v->setup.demangle_again = true;
@@ -314,11 +281,8 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_QUIET:
 		log_set_level(LOG_LEVEL_WARNING);
 		return 0;
-	case OPT_VERBOSE:
-		log_set_level(LOG_LEVEL_DEBUG);
-		return 0;
 	default:
-		o->csv = true;
+		log_set_level(LOG_LEVEL_DEBUG);
 		return 0;
 	}
 }
