@@ -205,20 +205,19 @@ struct reader {
 	struct profile *p;
 	struct window_header h;
 	const void *sections[N_SECTIONS];
+	uint64_t uid_base;
 	strid *strings; /* [0 .. n_strings] */
-	uint32_t *modules, *processes, *threads, *functions, *frames, *stacks;
+	uint32_t *rows[N_SECTIONS];
+	uint32_t *stack; /* room for the frames of one */
 	uint32_t types[PROFILE_MAX_TYPES];
 };
 
 static void reader_free(struct reader *r)
 {
 	free(r->strings);
-	free(r->modules);
-	free(r->processes);
-	free(r->threads);
-	free(r->functions);
-	free(r->frames);
-	free(r->stacks);
+	free(r->stack);
+	for (int s = 0; s < N_SECTIONS; s++)
+		free(r->rows[s]);
 }
 
 static int reader_layout(struct reader *r, const uint8_t *map, uint64_t size)
@@ -267,97 +266,69 @@ static bool map_string(const struct reader *r, strid *id)
 	return true;
 }
 
-static int read_processes(struct reader *r)
+/* A row number of the window; PROFILE_NONE afterwards: that row did not fit. */
+static bool map_row(const struct reader *r, enum section s, uint32_t *row)
 {
-	uint32_t n = r->h.sections[SECTION_PROCESSES].n;
+	if (*row >= r->h.sections[s].n)
+		return false;
+	*row = r->rows[s][*row];
+	return true;
+}
 
-	r->processes = calloc((size_t)n + 1, sizeof(*r->processes));
-	if (!r->processes)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		struct profile_process v =
-			((const struct profile_process *)r->sections[SECTION_PROCESSES])[i];
+/* *ret of each of these: the row that an item becomes, PROFILE_NONE where it does not fit. */
+static int read_process(struct reader *r, const void *item, uint32_t *ret)
+{
+	struct profile_process v = *(const struct profile_process *)item;
 
-		if (!map_string(r, &v.comm) || !map_string(r, &v.executable_path) ||
-		    !map_string(r, &v.container_id) || !map_string(r, &v.container_runtime) ||
-		    !map_string(r, &v.container_name) || !map_string(r, &v.pod_uid) ||
-		    !map_string(r, &v.systemd_unit) || !map_string(r, &v.cgroup))
-			return -EBADMSG;
-		r->processes[i] = profile_add_process(r->p, &v);
-	}
+	if (!map_string(r, &v.comm) || !map_string(r, &v.executable_path) ||
+	    !map_string(r, &v.container_id) || !map_string(r, &v.container_runtime) ||
+	    !map_string(r, &v.container_name) || !map_string(r, &v.pod_uid) ||
+	    !map_string(r, &v.systemd_unit) || !map_string(r, &v.cgroup))
+		return -EBADMSG;
+	*ret = profile_add_process(r->p, &v);
 	return 0;
 }
 
-static int read_modules(struct reader *r, uint64_t uid_base)
+static int read_module(struct reader *r, const void *item, uint32_t *ret)
 {
-	uint32_t n = r->h.sections[SECTION_MODULES].n;
+	struct profile_module v = *(const struct profile_module *)item;
 
-	r->modules = calloc((size_t)n + 1, sizeof(*r->modules));
-	if (!r->modules)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		struct profile_module v =
-			((const struct profile_module *)r->sections[SECTION_MODULES])[i];
-
-		if (!map_string(r, &v.path) || !map_string(r, &v.go_build_id) ||
-		    !map_string(r, &v.htlhash) || !map_string(r, &v.language) ||
-		    v.kind >= PROFILE_N_MODULE_KINDS || v.runtime >= PROFILE_N_RUNTIMES ||
-		    v.n_build_id > PROFILE_MAX_BUILD_ID)
-			return -EBADMSG;
-		if (v.process != PROFILE_NONE) {
-			if (v.process >= r->h.sections[SECTION_PROCESSES].n)
-				return -EBADMSG;
-			v.process = r->processes[v.process];
-		}
-		if (v.uid >= PROFILE_UID_FIRST_FILE)
-			v.uid += uid_base;
-		r->modules[i] = profile_add_module(r->p, &v);
-	}
+	if (!map_string(r, &v.path) || !map_string(r, &v.go_build_id) ||
+	    !map_string(r, &v.htlhash) || !map_string(r, &v.language) ||
+	    v.kind >= PROFILE_N_MODULE_KINDS || v.runtime >= PROFILE_N_RUNTIMES ||
+	    v.n_build_id > PROFILE_MAX_BUILD_ID)
+		return -EBADMSG;
+	if (v.process != PROFILE_NONE && !map_row(r, SECTION_PROCESSES, &v.process))
+		return -EBADMSG;
+	if (v.uid >= PROFILE_UID_FIRST_FILE)
+		v.uid += r->uid_base;
+	*ret = profile_add_module(r->p, &v);
 	return 0;
 }
 
-static int read_threads(struct reader *r)
+static int read_thread(struct reader *r, const void *item, uint32_t *ret)
 {
-	uint32_t n = r->h.sections[SECTION_THREADS].n;
+	struct profile_thread v = *(const struct profile_thread *)item;
 
-	r->threads = calloc((size_t)n + 1, sizeof(*r->threads));
-	if (!r->threads)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		struct profile_thread v =
-			((const struct profile_thread *)r->sections[SECTION_THREADS])[i];
-
-		if (!map_string(r, &v.name) || v.process >= r->h.sections[SECTION_PROCESSES].n)
-			return -EBADMSG;
-		v.process = r->processes[v.process];
-		r->threads[i] = v.process == PROFILE_NONE
-					? PROFILE_NONE
-					: profile_add_thread(r->p, v.process, v.tid, v.name);
-	}
+	if (!map_string(r, &v.name) || !map_row(r, SECTION_PROCESSES, &v.process))
+		return -EBADMSG;
+	*ret = v.process == PROFILE_NONE ? PROFILE_NONE
+					 : profile_add_thread(r->p, v.process, v.tid, v.name);
 	return 0;
 }
 
-static int read_functions(struct reader *r)
+static int read_function(struct reader *r, const void *item, uint32_t *ret)
 {
-	uint32_t n = r->h.sections[SECTION_FUNCTIONS].n;
+	struct profile_function v = *(const struct profile_function *)item;
 
-	r->functions = calloc((size_t)n + 1, sizeof(*r->functions));
-	if (!r->functions)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		struct profile_function v =
-			((const struct profile_function *)r->sections[SECTION_FUNCTIONS])[i];
-
-		if (!map_string(r, &v.name) || !map_string(r, &v.system_name) ||
-		    !map_string(r, &v.file) || !map_string(r, &v.module_name) ||
-		    !map_string(r, &v.language))
-			return -EBADMSG;
-		r->functions[i] = profile_add_function(r->p, &v);
-	}
+	if (!map_string(r, &v.name) || !map_string(r, &v.system_name) || !map_string(r, &v.file) ||
+	    !map_string(r, &v.module_name) || !map_string(r, &v.language))
+		return -EBADMSG;
+	*ret = profile_add_function(r->p, &v);
 	return 0;
 }
 
-/* A frame of module, which names itself: *ret its row, PROFILE_NONE where it does not fit. */
+/* A frame of module, which names itself. */
 static int read_named_frame(struct reader *r, uint32_t module, const struct profile_frame *v,
 			    uint32_t *ret)
 {
@@ -370,76 +341,71 @@ static int read_named_frame(struct reader *r, uint32_t module, const struct prof
 		return -EBADMSG;
 	for (uint32_t i = 0; i < v->n_lines; i++) {
 		lines[i] = all[v->first_line + i];
-		if (lines[i].function >= r->h.sections[SECTION_FUNCTIONS].n)
+		if (!map_row(r, SECTION_FUNCTIONS, &lines[i].function))
 			return -EBADMSG;
-		lines[i].function = r->functions[lines[i].function];
 		whole = whole && lines[i].function != PROFILE_NONE;
 	}
 	*ret = whole ? profile_add_named_frame(r->p, module, 0, lines, v->n_lines) : PROFILE_NONE;
 	return 0;
 }
 
-static int read_frames(struct reader *r)
+static int read_frame(struct reader *r, const void *item, uint32_t *ret)
 {
-	uint32_t n = r->h.sections[SECTION_FRAMES].n;
+	const struct profile_frame *v = item;
+	uint32_t module = v->module;
 
-	r->frames = calloc((size_t)n + 1, sizeof(*r->frames));
-	if (!r->frames)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct profile_frame *v =
-			&((const struct profile_frame *)r->sections[SECTION_FRAMES])[i];
-		uint32_t module;
-		int e = 0;
-
-		if (v->module >= r->h.sections[SECTION_MODULES].n)
-			return -EBADMSG;
-		module = r->modules[v->module];
-		/* The profiler knows no names of code in files. */
-		if (module == PROFILE_NONE)
-			r->frames[i] = PROFILE_NONE;
-		else if (r->p->modules.items[module].kind == PROFILE_MODULE_RUNTIME)
-			e = read_named_frame(r, module, v, &r->frames[i]);
-		else if (v->n_lines == 0)
-			r->frames[i] = profile_add_frame(r->p, module, v->address);
-		else
-			e = -EBADMSG;
-		if (e < 0)
-			return e;
-	}
+	if (!map_row(r, SECTION_MODULES, &module))
+		return -EBADMSG;
+	*ret = PROFILE_NONE;
+	if (module == PROFILE_NONE)
+		return 0;
+	if (r->p->modules.items[module].kind == PROFILE_MODULE_RUNTIME)
+		return read_named_frame(r, module, v, ret);
+	/* The profiler knows no names of code in files. */
+	if (v->n_lines > 0)
+		return -EBADMSG;
+	*ret = profile_add_frame(r->p, module, v->address);
 	return 0;
+}
+
+static int read_stack(struct reader *r, const void *item, uint32_t *ret)
+{
+	const struct profile_stack *v = item;
+	uint32_t n_rows = r->h.sections[SECTION_STACK_FRAMES].n;
+	const uint32_t *rows = r->sections[SECTION_STACK_FRAMES];
+	bool whole = true;
+
+	if (v->first > n_rows || v->n > n_rows - v->first || v->n_kernel > v->n)
+		return -EBADMSG;
+	for (uint32_t i = 0; i < v->n; i++) {
+		r->stack[i] = rows[v->first + i];
+		if (!map_row(r, SECTION_FRAMES, &r->stack[i]))
+			return -EBADMSG;
+		whole = whole && r->stack[i] != PROFILE_NONE;
+	}
+	*ret = whole ? profile_add_stack(r->p, r->stack, v->n, v->n_kernel) : PROFILE_NONE;
+	return 0;
+}
+
+static int read_section(struct reader *r, enum section s,
+			int (*read_item)(struct reader *r, const void *item, uint32_t *ret))
+{
+	const uint8_t *item = r->sections[s];
+	uint32_t n = r->h.sections[s].n;
+	int e = 0;
+
+	r->rows[s] = calloc((size_t)n + 1, sizeof(*r->rows[s]));
+	if (!r->rows[s])
+		return -ENOMEM;
+	for (uint32_t i = 0; i < n && e == 0; i++, item += item_sizes[s])
+		e = read_item(r, item, &r->rows[s][i]);
+	return e;
 }
 
 static int read_stacks(struct reader *r)
 {
-	uint32_t n = r->h.sections[SECTION_STACKS].n,
-		 n_rows = r->h.sections[SECTION_STACK_FRAMES].n;
-	const uint32_t *rows = r->sections[SECTION_STACK_FRAMES];
-	_cleanup_free_ uint32_t *frames = NULL;
-
-	r->stacks = calloc((size_t)n + 1, sizeof(*r->stacks));
-	frames = calloc((size_t)n_rows + 1, sizeof(*frames));
-	if (!r->stacks || !frames)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < n; i++) {
-		const struct profile_stack *v =
-			&((const struct profile_stack *)r->sections[SECTION_STACKS])[i];
-		bool whole = true;
-
-		if (v->first > n_rows || v->n > n_rows - v->first || v->n_kernel > v->n)
-			return -EBADMSG;
-		for (uint32_t j = 0; j < v->n; j++) {
-			uint32_t row = rows[v->first + j];
-
-			if (row >= r->h.sections[SECTION_FRAMES].n)
-				return -EBADMSG;
-			frames[j] = r->frames[row];
-			whole = whole && frames[j] != PROFILE_NONE;
-		}
-		r->stacks[i] =
-			whole ? profile_add_stack(r->p, frames, v->n, v->n_kernel) : PROFILE_NONE;
-	}
-	return 0;
+	r->stack = calloc((size_t)r->h.sections[SECTION_STACK_FRAMES].n + 1, sizeof(*r->stack));
+	return r->stack ? read_section(r, SECTION_STACKS, read_stack) : -ENOMEM;
 }
 
 static bool same_type(const struct profile_type *a, const struct profile_type *b)
@@ -480,12 +446,10 @@ static int read_samples(struct reader *r, uint32_t type, const struct profile_sa
 	for (uint32_t i = 0; i < n; i++) {
 		struct profile_sample v = items[i];
 
-		if (v.thread >= r->h.sections[SECTION_THREADS].n ||
-		    v.stack >= r->h.sections[SECTION_STACKS].n ||
-		    v.time_unix_ns < r->h.start_unix_ns || v.time_unix_ns >= r->h.end_unix_ns)
+		if (!map_row(r, SECTION_THREADS, &v.thread) ||
+		    !map_row(r, SECTION_STACKS, &v.stack) || v.time_unix_ns < r->h.start_unix_ns ||
+		    v.time_unix_ns >= r->h.end_unix_ns)
 			return -EBADMSG;
-		v.thread = r->threads[v.thread];
-		v.stack = r->stacks[v.stack];
 		if (type == PROFILE_NONE || v.thread == PROFILE_NONE || v.stack == PROFILE_NONE)
 			counters_of(r->p, type)[PROFILE_SAMPLES_DROPPED]++;
 		else
@@ -539,16 +503,18 @@ static void add_counters(struct reader *r)
 	}
 }
 
-static int read_all(struct reader *r, const uint8_t *map, uint64_t size, uint64_t uid_base)
+static int read_all(struct reader *r, const uint8_t *map, uint64_t size)
 {
 	struct profile *p = r->p;
 	strid host_name, kernel_release;
 	int e;
 
 	if ((e = reader_layout(r, map, size)) < 0 || (e = read_strings(r)) < 0 ||
-	    (e = read_processes(r)) < 0 || (e = read_modules(r, uid_base)) < 0 ||
-	    (e = read_threads(r)) < 0 || (e = read_functions(r)) < 0 || (e = read_frames(r)) < 0 ||
-	    (e = read_stacks(r)) < 0)
+	    (e = read_section(r, SECTION_PROCESSES, read_process)) < 0 ||
+	    (e = read_section(r, SECTION_MODULES, read_module)) < 0 ||
+	    (e = read_section(r, SECTION_THREADS, read_thread)) < 0 ||
+	    (e = read_section(r, SECTION_FUNCTIONS, read_function)) < 0 ||
+	    (e = read_section(r, SECTION_FRAMES, read_frame)) < 0 || (e = read_stacks(r)) < 0)
 		return e;
 	host_name = r->h.host_name;
 	kernel_release = r->h.kernel_release;
@@ -624,7 +590,7 @@ static void extent_restore(const struct extent *e, struct profile *p)
 
 int window_read(struct profile *p, int fd, uint64_t module_uid_base)
 {
-	struct reader r = {.p = p};
+	struct reader r = {.p = p, .uid_base = module_uid_base};
 	struct extent before;
 	struct stat st;
 	uint8_t *map = NULL;
@@ -638,7 +604,7 @@ int window_read(struct profile *p, int fd, uint64_t module_uid_base)
 	if (e < 0)
 		return e;
 	extent_remember(&before, p);
-	e = read_all(&r, map, (uint64_t)st.st_size, module_uid_base);
+	e = read_all(&r, map, (uint64_t)st.st_size);
 	if (e < 0)
 		extent_restore(&before, p);
 	(void)munmap(map, (size_t)st.st_size);
