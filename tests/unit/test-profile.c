@@ -568,6 +568,35 @@ static int read_back(const struct profile *p)
 	return r;
 }
 
+/* *row names the row behind the last one of n. */
+static void check_behind_last(const struct profile *p, uint32_t *row, uint32_t n)
+{
+	uint32_t was = *row;
+
+	CHECK_INT(was, <, n);
+	*row = n;
+	CHECK_INT(read_back(p), ==, -EBADMSG);
+	*row = was;
+	CHECK_INT(read_back(p), ==, 0);
+}
+
+static void test_rows_behind_the_last(void)
+{
+	struct profile_sample *s;
+	struct profile p;
+
+	profile_init(&p, 1 << 20);
+	fill_mixed(&p, 3);
+	s = p.types[0].samples.items;
+	check_behind_last(&p, &s->thread, p.threads.n);
+	check_behind_last(&p, &s->stack, p.stacks.n);
+	check_behind_last(&p, &p.threads.items[0].process, p.processes.n);
+	check_behind_last(&p, &p.frames.items[0].module, p.modules.n);
+	check_behind_last(&p, &p.stack_frames.items[0], p.frames.n);
+	check_behind_last(&p, &p.lines.items[0].function, p.functions.n);
+	profile_deinit(&p);
+}
+
 static void test_lines_beyond_their_table(void)
 {
 	struct profile_line lines[257] = {{0}};
@@ -659,6 +688,7 @@ int main(void)
 	RUN(test_runtimes_have_names);
 	RUN(test_named_frames_cross);
 	RUN(test_named_frames_without_room);
+	RUN(test_rows_behind_the_last);
 	RUN(test_lines_beyond_their_table);
 	RUN(test_names_of_files_are_refused);
 	RUN(test_types);
