@@ -2,6 +2,8 @@
 dist_check_SCRIPTS = tests/check-circles.sh tests/check-layers.sh
 TESTS += $(dist_check_SCRIPTS)
 
+include tests/fuzz/local.mk
+
 EXTRA_DIST += \
 	tests/kernels/guest.sh \
 	tests/kernels/run.sh \

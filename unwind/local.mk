@@ -167,9 +167,4 @@ tests_fuzz_replay_walk_SOURCES = tests/fuzz/fuzz-walk.c $(UNWIND_FUZZ_ELF)
 tests_fuzz_replay_walk_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY
 tests_fuzz_replay_walk_LDADD = $(UNWIND_TEST_LIBS)
 FUZZ_UNWIND_KEPT = expression-loop frame-pointer plt registers remember restore restore-in-cie signal
-EXTRA_DIST += tests/fuzz/unwind.sh $(FUZZ_UNWIND_KEPT:%=tests/fuzz/corpus-unwind/%)
-
-# make fuzz-unwind: half an hour a target, with clang's libFuzzer (tests/fuzz/unwind.sh).
-.PHONY: fuzz-unwind
-fuzz-unwind:
-	$(SHELL) $(srcdir)/tests/fuzz/unwind.sh $(srcdir) $${FUZZ_SECONDS:-1800} $${FUZZ_TARGETS:-}
+EXTRA_DIST += $(FUZZ_UNWIND_KEPT:%=tests/fuzz/corpus-unwind/%)

@@ -2,11 +2,6 @@
 /*
  * libFuzzer target: a recorded file, read and rendered again. The first byte says the format.
  *
- *	clang -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -I. -IBUILD \
- *		tests/fuzz/fuzz-import.c src/import/[a-z]*.c BUILD/lib{render,profile}.a \
- *		BUILD/lib{proto,proto-gen,util}.a -lprotobuf-c -lz -lnettle
- *	./a.out corpus tests/fuzz/corpus-import
- *
  * With a main of its own (FUZZ_REPLAY) it reads the files named, as make check does.
  */
 #include <stdio.h>

@@ -3,10 +3,6 @@
  * libFuzzer target: the input is a jitdump file that grows; addresses in and around its functions
  * are looked up, for their names and for how they are unwound.
  *
- *	clang -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -I. -IBUILD \
- *		tests/fuzz/fuzz-jitdump.c symbolize/jitdump*.c symbolize/code-table.c \
- *		symbolize/sort.c
- *
  * Seeds are in corpus-jitdump: of tests/workloads/jitdump.c and unwound.c, and what Node.js writes
  * of one function in several versions, without and with --perf-prof-unwinding-info. With a main of
  * its own (FUZZ_REPLAY) it reads these, as make check does.

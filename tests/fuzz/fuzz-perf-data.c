@@ -3,12 +3,6 @@
  * libFuzzer target: the input is a perf.data file; all its records are read, and what they point to
  * is touched.
  *
- *	clang -std=gnu11 -D_GNU_SOURCE -g -O1 -fsanitize=fuzzer,address,undefined -I. -IBUILD \
- *		tests/fuzz/fuzz-perf-data.c src/perf-data/[a-z]*.c src/sample/decode.c \
- *		util/hash.c util/text.c -lzstd
- *
- *	./a.out corpus tests/fuzz/corpus-perf-data
- *
  * Seeds: perf record -e cpu-clock:u --call-graph dwarf,256 -o FILE, with -z, and -o - > FILE for a
  * pipe's, of a short loop. With a main of its own (FUZZ_REPLAY) it reads those that are kept, as
  * make check does.

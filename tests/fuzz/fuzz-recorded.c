@@ -2,7 +2,7 @@
 /*
  * libFuzzer target: a file of recorded samples, read, walked and explained. All of it is the
  * fuzzer's: registers, stacks, mappings that lie, headers and call-frame information.
- * tests/fuzz/unwind.sh builds and runs it.
+ * tests/fuzz/run.sh builds and runs it.
  *
  * With a main of its own (FUZZ_REPLAY) it reads the files kept there, as make check does, and
  * changes each here and there.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * libFuzzer target: the input is an ELF file; what CFI says all over it is asked for, and walked.
- * tests/fuzz/unwind.sh builds and runs it.
+ * tests/fuzz/run.sh builds and runs it.
  *
  * The input may be CFI programs instead, which are put into an otherwise sound file, so that the
  * fuzzer does not have to invent one: "CFI" and an FDE's, or "CIE", a byte with the length of the

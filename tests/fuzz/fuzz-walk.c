@@ -2,7 +2,7 @@
 /*
  * libFuzzer target: a walk over a sound file with rules of every kind; registers, stack and the
  * answers of find() are the fuzzer's.
- * tests/fuzz/unwind.sh builds and runs it.
+ * tests/fuzz/run.sh builds and runs it.
  *
  * With a main of its own (FUZZ_REPLAY) it makes its inputs itself, as make check does.
  */

@@ -1,0 +1,13 @@
+# The fuzz targets over what is kept for them; those of other rooms are in unwind/, symbolize/, src/import/ and
+# src/perf-data/. tests/fuzz/run.sh makes fuzzers of all.
+EXTRA_DIST += tests/fuzz/run.sh
+
+# make fuzz: a minute for each target; make fuzz-long: two hours. FUZZ_TARGETS="NAME..." for some only.
+.PHONY: fuzz fuzz-long fuzz-programs
+fuzz:
+	$(SHELL) $(srcdir)/tests/fuzz/run.sh $(srcdir) $${FUZZ_SECONDS:-60} $${FUZZ_TARGETS:-}
+fuzz-long:
+	$(SHELL) $(srcdir)/tests/fuzz/run.sh $(srcdir) $${FUZZ_SECONDS:-7200} $${FUZZ_TARGETS:-}
+fuzz-programs:
+	$(MAKE) $(AM_MAKEFLAGS) $(BUILT_SOURCES)
+	$(MAKE) $(AM_MAKEFLAGS) $(FUZZ_PROGRAMS)
