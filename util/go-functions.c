@@ -5,8 +5,8 @@
 
 static struct cursor bytes_at(const struct go_functions *t, uint64_t offset)
 {
-	if (offset > t->n)
-		offset = t->n;
+	if (offset >= t->n)
+		return cursor_make(NULL, 0);
 	return cursor_make(t->data + offset, t->n - (size_t)offset);
 }
 
