@@ -1,6 +1,11 @@
 # The fuzz targets over what is kept for them; those of other rooms are in unwind/, symbolize/, src/import/ and
 # src/perf-data/. tests/fuzz/run.sh makes fuzzers of all.
-EXTRA_DIST += tests/fuzz/run.sh
+EXTRA_DIST += tests/fuzz/run.sh tests/fuzz/seeds-symbols.sh tests/fuzz/corpus-symbols
+
+check_PROGRAMS += tests/fuzz/replay-symbols
+tests_fuzz_replay_symbols_SOURCES = tests/fuzz/fuzz-symbols.c tests/fuzz/elf-parts.h tests/fuzz/replay.h
+tests_fuzz_replay_symbols_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-symbols"'
+tests_fuzz_replay_symbols_LDADD = $(symbolize_test_libs)
 
 # make fuzz: a minute for each target; make fuzz-long: two hours. FUZZ_TARGETS="NAME..." for some only.
 .PHONY: fuzz fuzz-long fuzz-programs
