@@ -87,6 +87,6 @@ tests_unit_test_render_html_LDADD = $(render_libs)
 check_PROGRAMS += tests/unit/test-render-oom
 tests_unit_test_render_oom_SOURCES = tests/unit/test-render-oom.c $(render_synthetic)
 tests_unit_test_render_oom_LDADD = $(render_libs)
-tests_unit_test_render_oom_LDFLAGS = -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+tests_unit_test_render_oom_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
 
 TESTS += tests/system/flamegraph-page.sh
