@@ -53,6 +53,7 @@ EXTRA_DIST += \
 	tests/system/fetch-promtool.sh \
 	tests/system/grpc.py \
 	tests/system/grpc_server.py \
+	tests/system/hardening.py \
 	tests/system/hygiene.py \
 	tests/system/bundle.py tests/system/install.py \
 	tests/system/jitdump.py \
