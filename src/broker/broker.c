@@ -223,6 +223,9 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	if (r < 0)
 		return r;
 	privileges_raise_open_files();
+#ifndef WITH_SANITIZERS /* shadow memory */
+	privileges_limit_data(BROKER_DATA_BYTES);
+#endif
 #ifndef WITH_SANITIZERS /* the check for leaks looks into this process */
 	privileges_hide_memory();
 #endif

@@ -13,6 +13,9 @@
 #define BROKER_CAPTURE_BYTES (UINT64_C(1) << 30)  /* of a profile, of a capture */
 #define BROKER_PULL_BYTES    (UINT64_C(16) << 20) /* of a profile asked for over HTTP */
 
+/* Of its own, and of each copy of it that opens files. */
+#define BROKER_DATA_BYTES (UINT64_C(32) << 20)
+
 struct statistics;
 
 enum broker_state {

@@ -10,9 +10,11 @@
 #include "src/symbolizer/setup.h"
 
 #define PAYLOAD_FILE_BYTES (UINT64_C(128) << 20) /* they are of 4M each; tables of top */
-#define DATA_BYTES	   (UINT64_C(256) << 20) /* tables of processes, files and threads */
-/* So much of its address space may be no file. By default that is below the unit's MemoryMax: what
- * a hostile file makes the symbolizer allocate is refused before the kernel kills somebody. */
+/* By default all these together are below the unit's MemoryMax (tests/unit/test-limits.c): what
+ * somebody makes us allocate is refused before the kernel kills one of us for it. */
+#define DATA_BYTES     (UINT64_C(64) << 20)  /* of any child */
+#define PROFILER_BYTES (UINT64_C(128) << 20) /* tables of processes, files and threads */
+/* So much of its address space may be no file. */
 #define SYMBOLIZER_DATA(address_space) ((address_space) / 8 * 3)
 
 /* Files are mapped whole, so address space is no measure of its memory. */
@@ -24,7 +26,7 @@ void broker_limit_profiler(const void *ctx, struct privileges *ret)
 
 	for (uint32_t i = 0; i < b->options.n_events; i++)
 		n_rings += 3 * b->events[i].cpus.n;
-	ret->max_data = 4 * c->window_memory_bytes + c->unwind_rows_bytes + DATA_BYTES;
+	ret->max_data = 4 * c->window_memory_bytes + c->unwind_rows_bytes + PROFILER_BYTES;
 	/* What a window is made of is in that memory as well. */
 	ret->max_file_bytes = 4 * c->window_memory_bytes;
 	ret->max_open_files =

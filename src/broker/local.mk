@@ -35,3 +35,7 @@ tests_unit_test_peers_LDADD = $(tests_unit_test_supervisor_LDADD)
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h
 tests_unit_test_filter_LDADD = libbroker.a libprocess.a libconfig.a libutil.a $(INIH_LIBS)
+
+check_PROGRAMS += tests/unit/test-limits
+tests_unit_test_limits_SOURCES = tests/unit/test-limits.c tests/unit/test.h
+tests_unit_test_limits_LDADD = $(tests_unit_test_supervisor_LDADD)

@@ -190,3 +190,13 @@ void privileges_raise_open_files(void)
 		(void)setrlimit(RLIMIT_NOFILE, &l);
 	}
 }
+
+void privileges_limit_data(uint64_t bytes)
+{
+	struct rlimit l;
+
+	if (getrlimit(RLIMIT_DATA, &l) < 0 || l.rlim_cur < bytes)
+		return;
+	l.rlim_cur = bytes;
+	(void)setrlimit(RLIMIT_DATA, &l);
+}

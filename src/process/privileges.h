@@ -53,3 +53,5 @@ void privileges_hide_memory(void);
 
 /* Raises the soft limit of open files to the hard one; the broker's, at start. */
 void privileges_raise_open_files(void);
+/* RLIMIT_DATA of the broker's own, at start: children may still have more. */
+void privileges_limit_data(uint64_t bytes);
