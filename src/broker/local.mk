@@ -7,6 +7,7 @@ libbroker_a_SOURCES = \
 	src/broker/events.c src/broker/events.h \
 	src/broker/fetch.c \
 	src/broker/filter-texts.c src/broker/filter-texts.h \
+	src/broker/governor.c src/broker/governor.h \
 	src/broker/internal.h \
 	src/broker/set-aside.c \
 	src/broker/limits.c \
@@ -39,3 +40,7 @@ tests_unit_test_filter_LDADD = libbroker.a libprocess.a libconfig.a libutil.a $(
 check_PROGRAMS += tests/unit/test-limits
 tests_unit_test_limits_SOURCES = tests/unit/test-limits.c tests/unit/test.h
 tests_unit_test_limits_LDADD = $(tests_unit_test_supervisor_LDADD)
+
+check_PROGRAMS += tests/unit/test-governor
+tests_unit_test_governor_SOURCES = tests/unit/test-governor.c tests/unit/test.h
+tests_unit_test_governor_LDADD = libbroker.a
