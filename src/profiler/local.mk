@@ -13,7 +13,8 @@ libprofiler_a_SOURCES = \
 	src/profiler/outside.c src/profiler/outside.h \
 	src/profiler/pending.c src/profiler/pending.h \
 	src/profiler/replay.c src/profiler/replay.h \
-	src/profiler/setup.h
+	src/profiler/setup.h \
+	src/profiler/switches.c src/profiler/switches.h
 
 check_PROGRAMS += tests/unit/test-code-unwinding
 tests_unit_test_code_unwinding_SOURCES = tests/unit/test-code-unwinding.c tests/unit/test.h \
@@ -38,3 +39,7 @@ check_PROGRAMS += tests/unit/test-profiler
 tests_unit_test_profiler_SOURCES = tests/unit/test-profiler.c tests/unit/test.h
 tests_unit_test_profiler_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \
 	libprofile.a libsymbolize.a libunwind.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
+
+check_PROGRAMS += tests/unit/test-switches
+tests_unit_test_switches_SOURCES = tests/unit/test-switches.c tests/unit/test.h
+tests_unit_test_switches_LDADD = libprofiler.a libutil.a

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Context switches in the order of time -> how long each thread was blocked, and where.
+ *
+ * Time is exact: each switch says who stops running, who goes on, and when. A stack is too dear to
+ * be copied at each switch, so it is learned once and kept with its key: thread, stack pointer and
+ * program counter of the program at the switch. All time of a key goes to its stacks. A key of
+ * several stacks is split as the sampled ones among its blocks tell; blocks from 10 ms on are many
+ * times rarer than short ones, so they are weighed apart. What no stack was ever sampled for is
+ * told as such, never given to another.
+ *
+ * Who is not told of (kernel threads, the idle task, ourselves) has no time here. Times are
+ * nanoseconds of any one clock. Everything is bounded; what finds no room is counted.
+ */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Why a thread stopped running: prev_state of sched:sched_switch. */
+enum switch_how {
+	SWITCH_BLOCKED,	  /* it waits for something, interruptibly (S) or not (D) */
+	SWITCH_PREEMPTED, /* it could go on, but has no CPU: R, R+ */
+	SWITCH_STOPPED,	  /* by a signal or a debugger, or parked: T, t, P, I */
+	SWITCH_DEAD,	  /* it never returns: X, Z */
+};
+enum switch_how switch_how(int64_t prev_state);
+
+struct switch_out {
+	uint64_t time_ns, sp, ip;
+	uint32_t id;	   /* of the thread, as switches_in() will have it */
+	uint32_t pid, tid; /* as others know it */
+	uint32_t cpu;
+	enum switch_how how;
+};
+
+/* Where a thread waits: addresses as the kernel gave them, leaf first. */
+struct switch_stack {
+	uint32_t n_kernel, n_user;
+	uint32_t marker; /* enum profile_marker; PROFILE_N_MARKERS: it reaches the thread's entry */
+	uint64_t addresses[]; /* the kernel's, then the user's */
+};
+
+/* Some time of a thread in a place. */
+struct switch_wait {
+	uint32_t pid, tid, cpu;
+	const struct switch_stack *stack; /* borrowed; NULL: none was seen */
+	uint64_t ns, n;			  /* of so many blocks that ended; 0: one still lasts */
+	uint64_t time_ns;		  /* of the last of them */
+};
+typedef void (*switches_tell_fn)(void *ctx, const struct switch_wait *wait);
+
+/* Of all threads since the last switches_close(): what they did with their time. */
+struct switch_totals {
+	uint64_t running_ns, waiting_ns, blocked_ns, stopped_ns;
+	uint64_t unknown_ns;  /* records were lost, or contradict each other */
+	uint64_t not_seen_ns; /* of blocked_ns: told without a stack */
+	uint64_t n_switches, n_broken, n_refused;
+};
+
+struct switches_limits {
+	uint32_t threads, keys;
+	uint64_t stack_bytes; /* of all stacks that are kept */
+};
+
+struct switches;
+/* tell: called for what a thread's end, switches_pause() and switches_close() tell. 0 or -ENOMEM. */
+int switches_new(struct switches **ret, const struct switches_limits *limits, switches_tell_fn tell,
+		 void *ctx);
+struct switches *switches_free(struct switches *s);
+
+/* A thread stops running. After SWITCH_DEAD it is forgotten, its time told. */
+void switches_out(struct switches *s, const struct switch_out *o);
+/* A thread goes on; one that never stopped is ignored. */
+void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns);
+/* The stack of a block that just began, or is about to: o is that switch. Copied. */
+void switches_stack(struct switches *s, const struct switch_out *o,
+		    const struct switch_stack *stack);
+/*
+ * Records of a CPU were lost between the last one told of it and this time: what its threads did
+ * since is not known until their next switch. SWITCHES_ANY_CPU: nobody knows which one lost them.
+ */
+#define SWITCHES_ANY_CPU UINT32_MAX
+void switches_lost(struct switches *s, uint32_t cpu, uint64_t time_ns);
+/* The thread, or the program in it, is gone: tells its time, forgets it. */
+void switches_end(struct switches *s, uint32_t id);
+/* Tells everything up to this time. Blocks that last are told so far, and go on. */
+void switches_close(struct switches *s, uint64_t time_ns);
+/* The same, but what follows is not known until each thread's next switch, and not counted. */
+void switches_pause(struct switches *s, uint64_t time_ns);
+
+/* Since the last switches_clear_totals(). */
+const struct switch_totals *switches_totals(const struct switches *s);
+void switches_clear_totals(struct switches *s);

@@ -1,0 +1,574 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Time of blocked threads against schedules that were made up, so that it is known what each thread
+ * did: told is what really was, also when records are lost.
+ */
+#include "src/profiler/switches.h"
+#include "tests/unit/test.h"
+#include "util/cleanup.h"
+#include "util/hash.h"
+
+enum {
+	N_THREADS = 12,
+	N_PLACES = 6, /* of each thread */
+	N_CPUS = 3,
+	N_STACKS = 2, /* of a place with several */
+	MAX_EVENTS = 4096,
+	N_SCHEDULES = 400,
+};
+
+static uint64_t seed;
+
+static uint64_t random_below(uint64_t n)
+{
+	seed = hash_u64(seed + UINT64_C(0x9e3779b97f4a7c15));
+	return seed % n;
+}
+
+/* ---- A schedule ---- */
+
+struct event {
+	uint64_t time_ns;
+	uint32_t thread, cpu, place, stack;
+	bool out, sampled, lost;
+	int64_t state;
+};
+
+struct schedule {
+	struct event events[MAX_EVENTS];
+	uint32_t n;
+	uint64_t end_ns;
+	/* What was blocked until end_ns, and what else was done since each thread's first switch. */
+	uint64_t blocked[N_THREADS][N_PLACES], blocks[N_THREADS][N_PLACES];
+	uint64_t of_stack[N_THREADS][N_PLACES][N_STACKS];
+	uint64_t running, waiting, stopped, all;
+};
+
+static int by_time(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	return (x->time_ns > y->time_ns) - (x->time_ns < y->time_ns);
+}
+
+/* Every time is another one, so that sorting changes no order within a thread. */
+static void plan_thread(struct schedule *s, uint32_t thread, uint32_t n, bool migrates)
+{
+	uint64_t now = 1000 + random_below(1000) * N_THREADS + thread;
+	uint32_t cpu = thread % N_CPUS;
+
+	for (uint32_t i = 0; i < n; i++) {
+		static const int64_t states[] = {1, 1, 2, 1, 0, 0x100, 4, 1};
+		struct event out = {.time_ns = now,
+				    .thread = thread,
+				    .cpu = migrates ? (uint32_t)random_below(N_CPUS) : cpu,
+				    .place = (uint32_t)random_below(N_PLACES),
+				    .stack = (uint32_t)random_below(N_STACKS),
+				    .out = true,
+				    .state = states[random_below(ARRAY_SIZE(states))]};
+		struct event in = out;
+
+		out.sampled = (out.state & 3) && random_below(4) == 0;
+		in.out = false;
+		in.cpu = migrates ? (uint32_t)random_below(N_CPUS) : cpu;
+		in.time_ns += N_THREADS * (1 + random_below(random_below(20) ? 1000 : 5000000));
+		now = in.time_ns + N_THREADS * (1 + random_below(3000));
+		s->events[s->n++] = out;
+		s->events[s->n++] = in;
+	}
+}
+
+static void plan(struct schedule *s, bool migrates)
+{
+	memset(s, 0, sizeof(*s));
+	for (uint32_t t = 0; t < N_THREADS; t++)
+		plan_thread(s, t, 20 + (uint32_t)random_below(60), migrates);
+	qsort(s->events, s->n, sizeof(*s->events), by_time);
+	s->end_ns = s->events[s->n - 1].time_ns / 2;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+/* The model: what lies between two events of a thread is what the first one began. */
+static void find_truth(struct schedule *s)
+{
+	for (uint32_t i = 0; i < s->n && s->events[i].time_ns < s->end_ns; i++) {
+		const struct event *e = &s->events[i];
+		uint64_t next = s->end_ns, ns;
+		bool ended = false;
+
+		for (uint32_t j = i + 1; j < s->n && !ended; j++) {
+			if (s->events[j].thread != e->thread)
+				continue;
+			next = least(s->events[j].time_ns, s->end_ns);
+			ended = true;
+		}
+		ns = next - e->time_ns;
+		s->all += ns;
+		if (!e->out)
+			s->running += ns;
+		else if (!(e->state & 3))
+			*(e->state & 4 ? &s->stopped : &s->waiting) += ns;
+		else {
+			s->blocked[e->thread][e->place] += ns;
+			s->of_stack[e->thread][e->place][e->stack] += ns;
+			s->blocks[e->thread][e->place] += next < s->end_ns;
+		}
+	}
+}
+
+/* ---- What is told ---- */
+
+struct told {
+	uint64_t ns[N_THREADS][N_PLACES], n[N_THREADS][N_PLACES];
+	uint64_t of_stack[N_THREADS][N_PLACES][N_STACKS];
+	uint64_t seen_ns, not_seen_ns, not_seen_of[N_THREADS];
+};
+
+/* A stack's first address is its place, the second says which one it is. */
+static void on_wait(void *ctx, const struct switch_wait *w)
+{
+	struct told *t = ctx;
+	uint32_t thread = w->tid - 100;
+
+	CHECK_INT(w->pid, ==, 7 + thread / 4);
+	if (!w->stack) {
+		t->not_seen_ns += w->ns;
+		t->not_seen_of[thread] += w->ns;
+		return;
+	}
+	CHECK_INT(w->stack->n_kernel, ==, 1);
+	CHECK_INT(w->stack->n_user, ==, 1);
+	t->seen_ns += w->ns;
+	t->ns[thread][w->stack->addresses[0]] += w->ns;
+	t->n[thread][w->stack->addresses[0]] += w->n;
+	t->of_stack[thread][w->stack->addresses[0]][w->stack->addresses[1]] += w->ns;
+}
+
+static struct switches *fresh(struct told *t)
+{
+	const struct switches_limits limits = {1000, 1000, 1 << 20};
+	struct switches *s = NULL;
+
+	memset(t, 0, sizeof(*t));
+	CHECK_INT(switches_new(&s, &limits, on_wait, t), ==, 0);
+	return s;
+}
+
+static struct switch_out out_of(const struct event *e)
+{
+	return (struct switch_out){
+		.time_ns = e->time_ns,
+		.sp = 0x7000 + e->place,
+		.ip = 0x4000,
+		.id = 100 + e->thread,
+		.pid = 7 + e->thread / 4,
+		.tid = 100 + e->thread,
+		.cpu = e->cpu,
+		.how = switch_how(e->state),
+	};
+}
+
+static void sample(struct switches *s, const struct event *e, uint32_t n_stacks)
+{
+	struct {
+		struct switch_stack head;
+		uint64_t room[2];
+	} stack = {.head = {.n_kernel = 1, .n_user = 1}};
+	struct switch_out o = out_of(e);
+
+	stack.head.addresses[0] = e->place;
+	stack.head.addresses[1] = e->stack % n_stacks;
+	switches_stack(s, &o, &stack.head);
+}
+
+/* The kernel tells that something was lost, but not yet of which CPU. */
+static void close_window(struct switches *s, const bool *lost, uint64_t time_ns)
+{
+	for (uint32_t i = 0; i < N_CPUS; i++) {
+		if (lost[i])
+			switches_lost(s, SWITCHES_ANY_CPU, time_ns);
+	}
+	switches_close(s, time_ns);
+}
+
+/* Each event; a sampled stack before its record or behind it, and windows that end anywhere. */
+static void replay(struct switches *s, const struct schedule *p, uint32_t n_stacks)
+{
+	bool lost[N_CPUS] = {false};
+
+	for (uint32_t i = 0; i < p->n && p->events[i].time_ns < p->end_ns; i++) {
+		const struct event *e = &p->events[i];
+		struct switch_out o = out_of(e);
+		bool before = random_below(2);
+
+		if (e->lost) {
+			lost[e->cpu] = true;
+			continue;
+		}
+		if (lost[e->cpu])
+			switches_lost(s, e->cpu, e->time_ns);
+		lost[e->cpu] = false;
+		if (e->sampled && before)
+			sample(s, e, n_stacks);
+		if (e->out)
+			switches_out(s, &o);
+		else
+			switches_in(s, o.id, e->cpu, e->time_ns);
+		if (e->sampled && !before)
+			sample(s, e, n_stacks);
+		if (random_below(200) == 0)
+			close_window(s, lost, e->time_ns);
+	}
+	close_window(s, lost, p->end_ns);
+}
+
+static uint64_t sum(const struct switch_totals *t)
+{
+	return t->running_ns + t->waiting_ns + t->blocked_ns + t->stopped_ns + t->unknown_ns;
+}
+
+static struct schedule schedule;
+
+/* Nothing lost: to the nanosecond. */
+static void test_exact(void)
+{
+	for (seed = 1; seed <= N_SCHEDULES; seed++) {
+		uint64_t keep = seed, blocked = 0, n_all = 0;
+		const struct switch_totals *totals;
+		struct told told;
+		struct switches *s = fresh(&told);
+
+		plan(&schedule, true);
+		find_truth(&schedule);
+		replay(s, &schedule, 1);
+		totals = switches_totals(s);
+		for (uint32_t t = 0; t < N_THREADS; t++) {
+			uint64_t of_thread = told.not_seen_of[t];
+
+			for (uint32_t k = 0; k < N_PLACES; k++) {
+				uint64_t truth = schedule.blocked[t][k];
+
+				/* All of a place, or what was told before it was first seen. */
+				CHECK_INT(told.ns[t][k], <=, truth);
+				CHECK_INT(told.n[t][k], <=, schedule.blocks[t][k]);
+				blocked += truth;
+				of_thread += told.ns[t][k];
+				n_all += schedule.blocks[t][k];
+			}
+			for (uint32_t k = 0; k < N_PLACES; k++)
+				of_thread -= schedule.blocked[t][k];
+			CHECK_INT(of_thread, ==, 0);
+		}
+		CHECK(n_all > 100);
+		CHECK_INT(told.seen_ns + told.not_seen_ns, ==, blocked);
+		CHECK_INT(totals->not_seen_ns, ==, told.not_seen_ns);
+		CHECK_INT(totals->blocked_ns, ==, blocked);
+		CHECK_INT(totals->running_ns, ==, schedule.running);
+		CHECK_INT(totals->waiting_ns, ==, schedule.waiting);
+		CHECK_INT(totals->stopped_ns, ==, schedule.stopped);
+		CHECK_INT(totals->unknown_ns, ==, 0);
+		CHECK_INT(totals->n_broken, ==, 0);
+		CHECK_INT(totals->n_refused, ==, 0);
+		switches_free(s);
+		seed = keep;
+	}
+}
+
+/* One window, so that every place is seen that was ever sampled: all of its time is its own. */
+static void test_all_of_a_key(void)
+{
+	for (seed = 1; seed <= N_SCHEDULES; seed++) {
+		bool seen[N_THREADS][N_PLACES] = {{false}};
+		uint64_t keep = seed;
+		struct told told;
+		struct switches *s = fresh(&told);
+
+		plan(&schedule, true);
+		find_truth(&schedule);
+		for (uint32_t i = 0; i < schedule.n; i++) {
+			const struct event *e = &schedule.events[i];
+			struct switch_out o = out_of(e);
+
+			if (e->time_ns >= schedule.end_ns)
+				break;
+			if (e->sampled)
+				sample(s, e, 1);
+			if (e->out)
+				switches_out(s, &o);
+			else
+				switches_in(s, o.id, e->cpu, e->time_ns);
+			seen[e->thread][e->place] |= e->sampled;
+		}
+		switches_close(s, schedule.end_ns);
+		for (uint32_t t = 0; t < N_THREADS; t++)
+			for (uint32_t k = 0; k < N_PLACES; k++)
+				CHECK_INT(told.ns[t][k], ==,
+					  seen[t][k] ? schedule.blocked[t][k] : 0);
+		switches_free(s);
+		seed = keep;
+	}
+}
+
+/* Two stacks under one key: the sum is exact, and over many schedules so is the split. */
+static void test_split(void)
+{
+	double told_first = 0, true_first = 0, all = 0;
+
+	for (seed = 1; seed <= N_SCHEDULES; seed++) {
+		uint64_t keep = seed;
+		struct told told;
+		struct switches *s = fresh(&told);
+
+		plan(&schedule, true);
+		find_truth(&schedule);
+		replay(s, &schedule, N_STACKS);
+		CHECK_INT(told.seen_ns + told.not_seen_ns, ==, switches_totals(s)->blocked_ns);
+		for (uint32_t t = 0; t < N_THREADS; t++) {
+			for (uint32_t k = 0; k < N_PLACES; k++) {
+				told_first += (double)told.of_stack[t][k][0];
+				true_first += (double)schedule.of_stack[t][k][0] *
+					      (double)told.ns[t][k] /
+					      (double)(schedule.blocked[t][k] + 1);
+				all += (double)told.ns[t][k];
+			}
+		}
+		switches_free(s);
+		seed = keep;
+	}
+	CHECK(told_first - true_first < 0.02 * all && true_first - told_first < 0.02 * all);
+}
+
+static void lose(struct schedule *s)
+{
+	for (int i = 0; i < 6; i++) {
+		uint32_t first = (uint32_t)random_below(s->n), cpu = (uint32_t)random_below(N_CPUS);
+		uint32_t n = 1 + (uint32_t)random_below(40);
+
+		for (uint32_t k = first; k < s->n && n > 0; k++) {
+			if (s->events[k].cpu != cpu)
+				continue;
+			s->events[k].lost = true;
+			n--;
+		}
+	}
+}
+
+/*
+ * Threads that stay on their CPU: whatever is lost, no place is told more than it had, and all time
+ * between a thread's first switch that came and the end is accounted for.
+ */
+static void test_losses(void)
+{
+	uint64_t unknown = 0, all = 0;
+
+	for (seed = 1; seed <= N_SCHEDULES; seed++) {
+		uint64_t keep = seed, first[N_THREADS] = {0}, known = 0;
+		const struct switch_totals *totals;
+		struct told told;
+		struct switches *s = fresh(&told);
+
+		plan(&schedule, false);
+		find_truth(&schedule);
+		lose(&schedule);
+		for (uint32_t i = schedule.n; i-- > 0;) {
+			const struct event *e = &schedule.events[i];
+
+			if (!e->lost && e->out && e->time_ns < schedule.end_ns)
+				first[e->thread] = e->time_ns;
+		}
+		replay(s, &schedule, 1);
+		totals = switches_totals(s);
+		for (uint32_t t = 0; t < N_THREADS; t++) {
+			known += first[t] ? schedule.end_ns - first[t] : 0;
+			for (uint32_t k = 0; k < N_PLACES; k++)
+				CHECK_INT(told.ns[t][k], <=, schedule.blocked[t][k]);
+		}
+		CHECK_INT(sum(totals), ==, known);
+		CHECK_INT(told.seen_ns + told.not_seen_ns, ==, totals->blocked_ns);
+		CHECK_INT(totals->running_ns, <=, schedule.running);
+		CHECK_INT(totals->waiting_ns, <=, schedule.waiting);
+		unknown += totals->unknown_ns;
+		all += known;
+		switches_free(s);
+		seed = keep;
+	}
+	CHECK(unknown > 0 && unknown < all / 2);
+}
+
+/* ---- One by one ---- */
+
+static const struct event sleep_at_10 = {.time_ns = 10, .place = 1, .out = true, .state = 1};
+
+static void put(struct switches *s, uint64_t time_ns, int64_t state)
+{
+	struct event e = sleep_at_10;
+	struct switch_out o;
+
+	e.time_ns = time_ns;
+	e.state = state;
+	o = out_of(&e);
+	switches_out(s, &o);
+}
+
+static void test_states(void)
+{
+	CHECK_INT(switch_how(0), ==, SWITCH_PREEMPTED);
+	CHECK_INT(switch_how(0x100), ==, SWITCH_PREEMPTED);
+	CHECK_INT(switch_how(0x400), ==, SWITCH_PREEMPTED);
+	CHECK_INT(switch_how(1), ==, SWITCH_BLOCKED);
+	CHECK_INT(switch_how(2), ==, SWITCH_BLOCKED);
+	CHECK_INT(switch_how(0x101), ==, SWITCH_BLOCKED);
+	CHECK_INT(switch_how(4), ==, SWITCH_STOPPED);
+	CHECK_INT(switch_how(8), ==, SWITCH_STOPPED);
+	CHECK_INT(switch_how(0x10), ==, SWITCH_DEAD);
+	CHECK_INT(switch_how(0x20), ==, SWITCH_DEAD);
+	CHECK_INT(switch_how(0x80), ==, SWITCH_STOPPED);
+}
+
+/* A wait longer than the window: each window has its part, and the stack is known on. */
+static void test_carried_on(void)
+{
+	struct told told;
+	struct switches *s = fresh(&told);
+
+	sample(s, &sleep_at_10, 1);
+	put(s, 10, 1);
+	switches_close(s, 110);
+	CHECK_INT(told.ns[0][1], ==, 100);
+	CHECK_INT(told.n[0][1], ==, 0);
+	switches_close(s, 1110);
+	CHECK_INT(told.ns[0][1], ==, 1100);
+	switches_in(s, 100, 0, 1210);
+	switches_close(s, 2000);
+	CHECK_INT(told.ns[0][1], ==, 1200);
+	CHECK_INT(told.n[0][1], ==, 1);
+	switches_free(s);
+}
+
+/* Two that stop in a row: one record is missing, the time is nobody's. */
+static void test_broken_pairs(void)
+{
+	struct told told;
+	struct switches *s = fresh(&told);
+
+	sample(s, &sleep_at_10, 1);
+	put(s, 10, 1);
+	put(s, 50, 1);
+	CHECK_INT(switches_totals(s)->unknown_ns, ==, 40);
+	switches_in(s, 100, 0, 70);
+	switches_in(s, 100, 0, 100);
+	CHECK_INT(switches_totals(s)->unknown_ns, ==, 70);
+	CHECK_INT(switches_totals(s)->n_broken, ==, 2);
+	switches_close(s, 100);
+	CHECK_INT(told.ns[0][1], ==, 20);
+	/* One that never stopped is nobody. */
+	switches_in(s, 4711, 0, 100);
+	switches_close(s, 1000);
+	CHECK_INT(switches_totals(s)->running_ns, ==, 900);
+	switches_free(s);
+}
+
+static void test_ends(void)
+{
+	struct told told;
+	struct switches *s = fresh(&told);
+
+	/* The end of a thread tells its time at once. */
+	sample(s, &sleep_at_10, 1);
+	put(s, 10, 1);
+	switches_in(s, 100, 0, 60);
+	put(s, 70, 0x10);
+	CHECK_INT(told.ns[0][1], ==, 50);
+	/* Another one of that number begins with nothing known, neither time nor stack. */
+	put(s, 200, 1);
+	switches_in(s, 100, 0, 230);
+	switches_close(s, 300);
+	CHECK_INT(told.ns[0][1], ==, 50);
+	CHECK_INT(told.not_seen_ns, ==, 30);
+	switches_end(s, 100);
+	switches_end(s, 100);
+	switches_close(s, 400);
+	CHECK_INT(switches_totals(s)->running_ns, ==, 80);
+	switches_free(s);
+}
+
+static void test_pause(void)
+{
+	struct told told;
+	struct switches *s = fresh(&told);
+
+	sample(s, &sleep_at_10, 1);
+	put(s, 10, 1);
+	switches_pause(s, 100);
+	CHECK_INT(told.ns[0][1], ==, 90);
+	switches_in(s, 100, 0, 5000);
+	put(s, 5010, 1);
+	switches_close(s, 5020);
+	CHECK_INT(told.ns[0][1], ==, 100);
+	CHECK_INT(switches_totals(s)->unknown_ns, ==, 0);
+	switches_free(s);
+}
+
+/* Full tables: time of what has no room is told without a stack, and nothing is forgotten of what
+ * has. */
+static void test_limits(void)
+{
+	const struct switches_limits limits = {2, 2, 1 << 10};
+	struct switches *s = NULL;
+	struct told told = {.seen_ns = 0};
+	struct event e = sleep_at_10;
+
+	CHECK_INT(switches_new(&s, &limits, on_wait, &told), ==, 0);
+	for (e.thread = 0; e.thread < 3; e.thread++) {
+		for (e.place = 0; e.place < 2; e.place++) {
+			struct switch_out o;
+
+			e.time_ns += 10;
+			o = out_of(&e);
+			sample(s, &e, 1);
+			switches_out(s, &o);
+			switches_in(s, o.id, 0, e.time_ns + 5);
+		}
+	}
+	switches_close(s, e.time_ns);
+	CHECK_INT(told.ns[0][0], ==, 5);
+	CHECK_INT(told.ns[0][1], ==, 5);
+	CHECK_INT(told.not_seen_of[1], ==, 10);
+	CHECK_INT(told.not_seen_of[2], ==, 0);
+	CHECK(switches_totals(s)->n_refused >= 3);
+	/* Keys that are not used any more make room. */
+	switches_close(s, e.time_ns + 100);
+	switches_close(s, e.time_ns + 200);
+	e.thread = 1;
+	e.place = 3;
+	e.time_ns += 300;
+	sample(s, &e, 1);
+	switches_out(s, &(struct switch_out){.time_ns = e.time_ns,
+					     .sp = 0x7003,
+					     .ip = 0x4000,
+					     .id = 101,
+					     .pid = 7,
+					     .tid = 101});
+	switches_close(s, e.time_ns + 50);
+	CHECK_INT(told.ns[1][3], ==, 50);
+	switches_free(s);
+}
+
+int main(void)
+{
+	RUN(test_states);
+	RUN(test_carried_on);
+	RUN(test_broken_pairs);
+	RUN(test_ends);
+	RUN(test_pause);
+	RUN(test_limits);
+	RUN(test_exact);
+	RUN(test_all_of_a_key);
+	RUN(test_split);
+	RUN(test_losses);
+	return 0;
+}
