@@ -470,8 +470,6 @@ void switches_out(struct switches *s, const struct switch_out *o)
 	t->since_ns = t->out_ns = o->time_ns;
 	t->cpu = o->cpu;
 	t->key = o->how == SWITCH_BLOCKED ? key_of(s, row, o) : NONE;
-	if (t->sampled_key != t->key)
-		t->sampled_key = NONE;
 }
 
 void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns)

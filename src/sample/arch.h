@@ -26,6 +26,9 @@ uint64_t arch_unproved(void);
  * false: it was not taken inside the loop's calls. */
 bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs, uint64_t *valid);
 
+/* Stack pointer and program counter. */
+extern const uint32_t arch_sp, arch_ip;
+
 /* The value of a register that is in mask. */
 static inline uint64_t arch_register(uint64_t mask, const uint64_t *regs, uint32_t reg)
 {

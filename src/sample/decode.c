@@ -147,11 +147,12 @@ static void read_callchain(struct cursor *c, struct record *r)
 					&r->sample.n_user_chain);
 }
 
-static void skip_raw(struct cursor *c)
+static void read_raw(struct cursor *c, struct record *r)
 {
 	uint32_t size = cursor_u32(c);
 
-	(void)cursor_take(c, size);
+	r->sample.raw = cursor_take(c, size);
+	r->sample.n_raw = r->sample.raw ? size : 0;
 }
 
 static void skip_branch_stack(const struct record_layout *l, struct cursor *c)
@@ -254,7 +255,7 @@ static void read_sample(const struct record_layout *l, struct cursor *c, uint16_
 	if (l->sample_type & PERF_SAMPLE_CALLCHAIN)
 		read_callchain(c, r);
 	if (l->sample_type & PERF_SAMPLE_RAW)
-		skip_raw(c);
+		read_raw(c, r);
 	if (l->sample_type & PERF_SAMPLE_BRANCH_STACK)
 		skip_branch_stack(l, c);
 	/* Only a record with a lying RAW size gets here unaligned. */
@@ -356,6 +357,9 @@ static bool read_event(struct cursor *c, const struct perf_event_header *h, stru
 	case PERF_RECORD_KSYMBOL:
 		read_ksymbol(c, r);
 		return true;
+	case PERF_RECORD_SWITCH:
+		r->type = RECORD_SWITCH_IN;
+		return !(h->misc & PERF_RECORD_MISC_SWITCH_OUT);
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
 		r->type = RECORD_LOST;
@@ -405,7 +409,7 @@ bool record_decode(const struct record_layout *l, const void *bytes, size_t n, s
 	/* Who the record is about stands in its body, if anywhere; the trailer names who wrote it.
 	 */
 	if (r.type == RECORD_LOST || r.type == RECORD_THROTTLE || r.type == RECORD_CGROUP ||
-	    r.type == RECORD_KSYMBOL) {
+	    r.type == RECORD_KSYMBOL || r.type == RECORD_SWITCH_IN) {
 		r.pid = id.pid;
 		r.tid = id.tid;
 	}

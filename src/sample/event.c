@@ -70,6 +70,22 @@ static void common_attr(const struct sample_features *f, pid_t pid, struct perf_
 	};
 }
 
+/* Every switch, and for a task alone its returns, too, which are no switches of its own. A
+ * callchain would cost more than all the rest. */
+static void switches_attr(const struct sample_options *o, const struct sample_features *f,
+			  pid_t pid, struct perf_event_attr *ret)
+{
+	common_attr(f, pid, ret);
+	ret->type = o->event.type;
+	ret->config = o->event.config;
+	ret->inherit = pid != -1 && !o->this_thread;
+	ret->enable_on_exec = o->enable_on_exec && pid != -1;
+	ret->sample_period = 1;
+	ret->sample_type |= PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER;
+	ret->sample_regs_user = o->regs_mask;
+	ret->context_switch = pid != -1;
+}
+
 void event_sample_attr(const struct sample_options *o, const struct sample_features *f, pid_t pid,
 		       struct perf_event_attr *ret)
 {
@@ -77,6 +93,10 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 
 	bool chain = f->kernel && o->kernel_stacks;
 
+	if (o->use == SAMPLE_USE_SWITCHES) {
+		switches_attr(o, f, pid, ret);
+		return;
+	}
 	common_attr(f, pid, ret);
 	if (is_auto_cycles(o, f)) {
 		ret->type = PERF_TYPE_HARDWARE;
@@ -115,6 +135,8 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 	}
 	if (f->cgroup)
 		ret->sample_type |= PERF_SAMPLE_CGROUP;
+	if (o->use == SAMPLE_USE_BLOCKS)
+		ret->sample_type |= PERF_SAMPLE_RAW;
 }
 
 void event_sideband_attr(const struct sample_options *o, const struct sample_features *f, pid_t pid,
@@ -174,13 +196,23 @@ int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, bool cloexec)
 	return open_flags(attr, pid, cpu, cloexec, 0);
 }
 
+/*
+ * Of all switches, those of threads that wait for something (S, D). "Not R" would let those pass
+ * that were preempted (R+), idle threads of the kernel (I) and the dead.
+ */
+static int filter_blocks(int fd)
+{
+	return ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "prev_state & 3 && prev_pid != 0") < 0 ? -errno
+											   : fd;
+}
+
 /* The allowed rate may fall between our reading it and the open: then read it again. */
 static int open_sample_event(const struct sample_options *o, const struct sample_features *f,
 			     int cpu, pid_t pid)
 {
 	struct perf_event_attr attr;
 	uint64_t asked;
-	int fd;
+	int fd, r;
 
 	for (int i = 0;; i++) {
 		event_sample_attr(o, f, pid, &attr);
@@ -189,8 +221,14 @@ static int open_sample_event(const struct sample_options *o, const struct sample
 					       PERF_FLAG_PID_CGROUP)
 				  : event_open(&attr, pid, cpu, f->cloexec);
 		if (fd != -EINVAL || i == 2 || o->period || sample_rate_now(o) == asked)
-			return fd;
+			break;
 	}
+	if (fd < 0 || o->use != SAMPLE_USE_BLOCKS)
+		return fd;
+	r = filter_blocks(fd);
+	if (r < 0)
+		(void)close(fd);
+	return r;
 }
 
 static int share_ring(int fd, int with)

@@ -15,6 +15,7 @@ libsample_a_SOURCES = \
 	src/sample/selfcheck.c \
 	src/sample/source.c src/sample/source.h \
 	src/sample/stack-size.c src/sample/stack-size.h \
+	src/sample/switch.c \
 	src/sample/tracepoint.c src/sample/tracepoint.h
 
 if AARCH64
@@ -45,6 +46,10 @@ tests_unit_test_merge_SOURCES = tests/unit/test-merge.c tests/unit/test.h
 tests_unit_test_merge_LDADD = libsample.a libutil.a
 tests_unit_test_sample_live_SOURCES = tests/unit/test-sample-live.c tests/unit/test.h
 tests_unit_test_sample_live_LDADD = libsample.a libutil.a
+
+check_PROGRAMS += tests/unit/test-switch-live
+tests_unit_test_switch_live_SOURCES = tests/unit/test-switch-live.c tests/unit/test.h
+tests_unit_test_switch_live_LDADD = libsample.a libutil.a
 
 check_PROGRAMS += tests/unit/test-stack-size
 tests_unit_test_stack_size_SOURCES = tests/unit/test-stack-size.c tests/unit/test.h

@@ -15,6 +15,7 @@
 #include <linux/perf_event.h>
 
 #include "src/sample/ledger.h"
+#include "src/sample/tracepoint.h"
 #include "util/cleanup.h"
 
 /* ---- Features: what the kernel accepted, newest first (design: never read a version) ---- */
@@ -61,6 +62,24 @@ bool sample_event_is_hardware(const struct sample_event *e);
 /* It happens inside the kernel only. */
 bool sample_event_is_kernel(const struct sample_event *e);
 
+/* What an event is sampled for. */
+enum sample_use {
+	SAMPLE_USE_EVENT, /* itself */
+	/* How long threads are blocked, by sched:sched_switch: each switch, with its payload and a
+	 * few registers; and some of those at which a thread blocks, with its stack. */
+	SAMPLE_USE_SWITCHES,
+	SAMPLE_USE_BLOCKS,
+};
+
+/* Where sched:sched_switch says who stops running and why, and who goes on. */
+struct sample_switch_fields {
+	struct tracepoint_field prev_pid, prev_state, next_pid;
+};
+/* The event of both uses, and its fields. 0; -ENOENT: this kernel has none, or tracefs is not
+ * mounted, or not for this user: error says what to do. */
+int sample_find_switches(struct sample_event *ret, struct sample_switch_fields *ret_fields,
+			 char *error, size_t n_error);
+
 /* How user stacks are found. AUTO: DWARF where the kernel gives registers and stack, else FP. */
 enum sample_stacks {
 	SAMPLE_STACKS_AUTO,
@@ -73,6 +92,8 @@ enum sample_stacks {
 
 struct sample_options {
 	struct sample_event event;
+	enum sample_use use;
+	struct sample_switch_fields switch_fields; /* of both uses of switches */
 	uint32_t index;	  /* among those sampled together; 0 alone brings the side band */
 	uint64_t period;  /* a sample every so many events; 0: rate_hz */
 	uint32_t rate_hz; /* clamped to half of perf_event_max_sample_rate as it is now */
@@ -92,6 +113,8 @@ struct sample_options {
 
 /* The registers of this processor that a walk of the stack starts with: perf's bits. */
 extern const uint64_t sample_user_regs;
+/* Of these, those by which a place in a program is known again. */
+extern const uint64_t sample_place_regs;
 /* "x86_64", "aarch64": as uname says. */
 extern const char sample_arch_name[];
 
@@ -204,7 +227,8 @@ enum record_type {
 		      */
 	RECORD_THROTTLE, /* the kernel paused this event; throttle_end: goes on */
 	RECORD_KSYMBOL,
-	RECORD_BAD, /* contradicts itself; skipped */
+	RECORD_SWITCH_IN, /* of a task that is watched alone: it goes on */
+	RECORD_BAD,	  /* contradicts itself; skipped */
 };
 
 /* Borrowed from the ring (or the merger's wrap buffer) until the next call. */
@@ -228,6 +252,8 @@ struct record {
 			 * each, a value first and the event's id second; NULL: not said. */
 			const uint64_t *read;
 			uint64_t n_read, read_words;
+			const uint8_t *raw; /* of a tracepoint; NULL: none */
+			uint64_t n_raw;
 			const uint8_t *stack;
 			uint64_t n_stack;   /* really copied */
 			uint64_t max_stack; /* what would have been copied of a longer one */
@@ -268,6 +294,17 @@ struct record {
 		} ksymbol;
 	};
 };
+
+/* What sched:sched_switch says of a switch, and where in its program the thread was that stops. */
+struct sample_switch {
+	int64_t prev_state;
+	uint32_t prev_id, next_id; /* threads, as the host numbers them; 0: the idle task */
+	bool has_program;	   /* it is no thread of the kernel's */
+	uint64_t sp, ip;
+};
+/* r: a sample of either use. false: its payload is too short. */
+bool sample_read_switch(const struct sample_options *o, const struct record *r,
+			struct sample_switch *ret);
 
 /* Records lost, by kind of ring; those of samples by the event's index. */
 struct sample_losses {

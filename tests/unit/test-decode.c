@@ -433,6 +433,16 @@ static void test_cgroup_and_ksymbol(void)
 	CHECK(r.ksymbol.unregister);
 	CHECK_STR(r.ksymbol.name, "sym");
 
+	/* Only the return of a task is told: its going is a sample. */
+	begin(&b, PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT);
+	trailer(&b);
+	CHECK(!record_decode(&layout, b.words, b.n, &r));
+	begin(&b, PERF_RECORD_SWITCH, 0);
+	trailer(&b);
+	r = decode(&b);
+	CHECK_INT(r.type, ==, RECORD_SWITCH_IN);
+	CHECK_INT(r.tid, ==, 8);
+
 	/* A type from the future. */
 	begin(&b, 200, 0);
 	put64(&b, 0);
@@ -463,7 +473,7 @@ static void test_foreign_layout(void)
 	for (int i = 0; i < 4; i++)
 		put64(&b, 0);
 	put32(&b, 4); /* raw */
-	put32(&b, 0);
+	put32(&b, 4711);
 	put64(&b, 1); /* branches */
 	for (int i = 0; i < 3; i++)
 		put64(&b, 0);
@@ -476,6 +486,8 @@ static void test_foreign_layout(void)
 	CHECK_INT(r.sample.ip, ==, 2);
 	CHECK_INT(r.time_ns, ==, 5);
 	CHECK_INT(r.sample.user_regs[2], ==, 72);
+	CHECK_INT(r.sample.n_raw, ==, 4);
+	CHECK_INT(memcmp(r.sample.raw, &(uint32_t){4711}, 4), ==, 0);
 	CHECK_INT(record_time_offset(&l, PERF_RECORD_SAMPLE, b.n), ==, 32);
 }
 

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sched:sched_switch, which says of each context switch who stops running, and who goes on. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "src/sample/arch.h"
+#include "src/sample/sample.h"
+#include "src/sample/tracepoint.h"
+
+#define NAME "sched:sched_switch"
+
+int sample_find_switches(struct sample_event *ret, struct sample_switch_fields *ret_fields,
+			 char *error, size_t n_error)
+{
+	char format[TRACEPOINT_MAX_FORMAT_BYTES];
+	struct sample_switch_fields f;
+	int r = sample_event_parse(NAME, ret, error, n_error);
+
+	if (r < 0)
+		return r;
+	r = tracepoint_read(NAME, "format", format, sizeof(format));
+	if (r < 0 || !tracepoint_find_field(format, "prev_pid", &f.prev_pid) ||
+	    !tracepoint_find_field(format, "prev_state", &f.prev_state) ||
+	    !tracepoint_find_field(format, "next_pid", &f.next_pid)) {
+		(void)snprintf(error, n_error,
+			       "the format of " NAME " in /sys/kernel/tracing cannot be %s",
+			       r < 0 ? "read" : "understood");
+		return -ENOENT;
+	}
+	*ret_fields = f;
+	return 0;
+}
+
+static bool get(const struct record *r, const struct tracepoint_field *f, int64_t *ret)
+{
+	return tracepoint_get(f, r->sample.raw, r->sample.n_raw, ret);
+}
+
+bool sample_read_switch(const struct sample_options *o, const struct record *r,
+			struct sample_switch *ret)
+{
+	const struct sample_switch_fields *f = &o->switch_fields;
+	const uint64_t *regs = r->sample.user_regs;
+	int64_t prev, next;
+
+	if (r->type != RECORD_SAMPLE || !r->sample.raw || !get(r, &f->prev_pid, &prev) ||
+	    !get(r, &f->prev_state, &ret->prev_state) || !get(r, &f->next_pid, &next))
+		return false;
+	ret->prev_id = (uint32_t)prev;
+	ret->next_id = (uint32_t)next;
+	ret->has_program = regs != NULL;
+	ret->sp = regs ? arch_register(o->regs_mask, regs, arch_sp) : 0;
+	ret->ip = regs ? arch_register(o->regs_mask, regs, arch_ip) : 0;
+	return true;
+}
