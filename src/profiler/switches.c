@@ -451,6 +451,7 @@ void switches_out(struct switches *s, const struct switch_out *o)
 					  [SWITCH_PREEMPTED] = PREEMPTED,
 					  [SWITCH_STOPPED] = STOPPED,
 					  [SWITCH_DEAD] = STOPPED};
+	uint64_t before_ns = o->cpu < MAX_CPUS ? s->last_ns[o->cpu] : 0;
 	uint32_t row = thread_of(s, o);
 	struct thread *t;
 
@@ -459,8 +460,11 @@ void switches_out(struct switches *s, const struct switch_out *o)
 	if (row == NONE)
 		return;
 	t = &s->threads.items[row];
-	if (t->doing == BLOCKED || t->doing == PREEMPTED || t->doing == STOPPED)
+	/* It went on here, and nobody said so: after the CPU's last record. */
+	if (t->doing == BLOCKED || t->doing == PREEMPTED || t->doing == STOPPED) {
+		account(s, t, before_ns, true);
 		doubt(s, t);
+	}
 	account(s, t, o->time_ns, true);
 	if (o->how == SWITCH_DEAD) {
 		switches_end(s, o->id);

@@ -114,12 +114,12 @@ static void on_out(struct tale *t, const struct record *r, const struct sample_s
 	t->ip = sw->ip;
 }
 
-static void listen(struct session *s, pid_t pid, struct tale *t)
+static void listen_to(struct session *s, pid_t pid, bool flush, struct tale *t)
 {
 	struct sample_switch sw = {.prev_state = 0};
 	struct record r;
 
-	merger_begin(s->m, true);
+	merger_begin(s->m, flush);
 	while (merger_next(s->m, &r)) {
 		if (r.type == RECORD_SWITCH_IN && r.tid == (uint32_t)pid)
 			on_in(t, r.time_ns);
@@ -151,17 +151,19 @@ static void check_sleeper(bool task)
 	CHECK_INT(write(gate, "", 1), ==, 1);
 	for (bool alive = true; alive;) {
 		alive = waitpid(pid, &status, WNOHANG) == 0;
-		listen(&s, pid, &t);
+		listen_to(&s, pid, false, &t);
 		(void)usleep(20000);
 	}
 	(void)close(gate);
 	CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-	listen(&s, pid, &t);
+	listen_to(&s, pid, true, &t);
 	end_session(&s);
 	fprintf(stderr, "%llu sleeps of %llu blocks, %llu places, %llu stacks\n",
 		(unsigned long long)t.n_sleeps, (unsigned long long)t.n_blocks,
 		(unsigned long long)t.n_wrong, (unsigned long long)t.n_stacks);
-	CHECK_INT(t.n_sleeps, ==, N_SLEEPS);
+	/* It may have blocked before its turn, too. */
+	CHECK_INT(t.n_sleeps, >=, N_SLEEPS);
+	CHECK_INT(t.n_sleeps, <=, N_SLEEPS + 1);
 	CHECK_INT(t.slept_ns, >=, N_SLEEPS * SLEEP_NS);
 	/* Page faults that wait are elsewhere, and then it is another place twice. */
 	CHECK_INT(t.n_wrong, <, t.n_blocks / 2);

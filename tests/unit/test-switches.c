@@ -465,10 +465,18 @@ static void test_broken_pairs(void)
 	CHECK_INT(switches_totals(s)->n_broken, ==, 2);
 	switches_close(s, 100);
 	CHECK_INT(told.ns[0][1], ==, 20);
+	/* It went on after what its CPU told last: until then it was blocked for sure. */
+	put(s, 110, 1);
+	switches_in(s, 4711, 0, 190);
+	put(s, 200, 1);
+	CHECK_INT(switches_totals(s)->unknown_ns, ==, 80);
+	switches_in(s, 100, 0, 200);
+	switches_close(s, 200);
+	CHECK_INT(told.ns[0][1], ==, 100);
 	/* One that never stopped is nobody. */
 	switches_in(s, 4711, 0, 100);
 	switches_close(s, 1000);
-	CHECK_INT(switches_totals(s)->running_ns, ==, 900);
+	CHECK_INT(switches_totals(s)->running_ns, ==, 810);
 	switches_free(s);
 }
 
