@@ -161,10 +161,14 @@ static void check_sleeper(bool task)
 	fprintf(stderr, "%llu sleeps of %llu blocks, %llu places, %llu stacks\n",
 		(unsigned long long)t.n_sleeps, (unsigned long long)t.n_blocks,
 		(unsigned long long)t.n_wrong, (unsigned long long)t.n_stacks);
-	/* It may have blocked before its turn, too. */
-	CHECK_INT(t.n_sleeps, >=, N_SLEEPS);
+	/*
+	 * Before its turn it may have blocked, too. Whoever is preempted between setting the alarm
+	 * and sleeping sleeps for less. Of some threads of some hosts perf never tells that they
+	 * stop, nor who goes on then.
+	 */
+	CHECK_INT(t.n_sleeps, >=, N_SLEEPS / 2);
 	CHECK_INT(t.n_sleeps, <=, N_SLEEPS + 1);
-	CHECK_INT(t.slept_ns, >=, N_SLEEPS * SLEEP_NS);
+	CHECK_INT(t.slept_ns, >=, t.n_sleeps * SLEEP_NS);
 	/* Page faults that wait are elsewhere, and then it is another place twice. */
 	CHECK_INT(t.n_wrong, <, t.n_blocks / 2);
 	/* On a busy host the stacks of whole CPUs may all be others'. */
