@@ -91,14 +91,7 @@ static int parse_tracepoint(const char *name, const char *colon, struct sample_e
 		set(ret, name, PERF_TYPE_TRACEPOINT, strtoull(text, NULL, 10));
 		return 0;
 	}
-	if (r != -ENODEV)
-		snprintf(error, n_error,
-			 "this kernel has no such tracepoint, or this user may not read its "
-			 "number; /sys/kernel/tracing/available_events lists all");
-	else
-		snprintf(error, n_error,
-			 "the numbers of tracepoints cannot be read: mount -t tracefs none "
-			 "/sys/kernel/tracing, and run as root");
+	event_explain_tracepoint(r, name, error, n_error);
 	return -ENOENT;
 }
 

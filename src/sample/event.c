@@ -196,23 +196,18 @@ int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, bool cloexec)
 	return open_flags(attr, pid, cpu, cloexec, 0);
 }
 
-/*
- * Of all switches, those of threads that wait for something (S, D). "Not R" would let those pass
- * that were preempted (R+), idle threads of the kernel (I) and the dead.
- */
-static int filter_blocks(int fd)
+static int set_filter(int fd, const char *filter)
 {
-	return ioctl(fd, PERF_EVENT_IOC_SET_FILTER, "prev_state & 3 && prev_pid != 0") < 0 ? -errno
-											   : fd;
+	return filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0 ? -errno : 0;
 }
 
 /* The allowed rate may fall between our reading it and the open: then read it again. */
-static int open_sample_event(const struct sample_options *o, const struct sample_features *f,
-			     int cpu, pid_t pid)
+static int open_at_rate(const struct sample_options *o, const struct sample_features *f, int cpu,
+			pid_t pid)
 {
 	struct perf_event_attr attr;
 	uint64_t asked;
-	int fd, r;
+	int fd;
 
 	for (int i = 0;; i++) {
 		event_sample_attr(o, f, pid, &attr);
@@ -221,14 +216,26 @@ static int open_sample_event(const struct sample_options *o, const struct sample
 					       PERF_FLAG_PID_CGROUP)
 				  : event_open(&attr, pid, cpu, f->cloexec);
 		if (fd != -EINVAL || i == 2 || o->period || sample_rate_now(o) == asked)
-			break;
+			return fd;
 	}
-	if (fd < 0 || o->use != SAMPLE_USE_BLOCKS)
-		return fd;
-	r = filter_blocks(fd);
-	if (r < 0)
-		(void)close(fd);
-	return r;
+}
+
+/*
+ * Of all switches, those of threads that wait for something (S, D). "Not R" would let those pass
+ * that were preempted (R+), idle threads of the kernel (I) and the dead.
+ */
+static const char *event_filter(const struct sample_options *o)
+{
+	return o->use == SAMPLE_USE_BLOCKS ? "prev_state & 3 && prev_pid != 0" : o->filter;
+}
+
+static int open_sample_event(const struct sample_options *o, const struct sample_features *f,
+			     int cpu, pid_t pid)
+{
+	_cleanup_close_ int fd = open_at_rate(o, f, cpu, pid);
+	int r = fd < 0 ? fd : set_filter(fd, event_filter(o));
+
+	return r < 0 ? r : TAKE_FD(fd);
 }
 
 static int share_ring(int fd, int with)
@@ -426,7 +433,8 @@ static int open_on_ourselves(struct perf_event_attr *attr)
 	return fd == -EINVAL ? event_open(attr, 0, -1, false) : fd;
 }
 
-int sample_event_try(const struct sample_event *e)
+/* Descriptor of an event that counts nothing, or -errno, as the kernel says. */
+static int open_to_try(const struct sample_event *e)
 {
 	struct perf_event_attr attr = {
 		.size = sizeof(attr), .type = e->type, .config = e->config, .disabled = 1};
@@ -437,8 +445,31 @@ int sample_event_try(const struct sample_event *e)
 		attr.exclude_kernel = 1;
 		fd = open_on_ourselves(&attr);
 	}
+	return fd;
+}
+
+int sample_event_try(const struct sample_event *e)
+{
+	_cleanup_close_ int fd = open_to_try(e);
+
+	return fd < 0 ? fd : 0;
+}
+
+int sample_filter_try(const struct sample_event *e, const char *filter, char *error, size_t n_error)
+{
+	_cleanup_close_ int fd = -EBADF;
+	int r;
+
+	if (e->type != PERF_TYPE_TRACEPOINT) {
+		snprintf(error, n_error, "only tracepoints have fields to filter by");
+		return -EINVAL;
+	}
+	fd = open_to_try(e);
 	if (fd < 0)
-		return fd;
-	(void)close(fd);
-	return 0;
+		return fd == -EINVAL ? -EIO : fd;
+	r = set_filter(fd, filter);
+	if (r == 0)
+		return 0;
+	event_explain_filter(r, e, filter, error, n_error);
+	return -EINVAL;
 }

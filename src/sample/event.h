@@ -28,6 +28,12 @@ long event_read_number(const char *path, long fallback);
 void event_explain(int error, pid_t pid, int cpu, const struct sample_options *options, char *buf,
 		   size_t size);
 
+/* The same of what tracepoint_read() of its "id" gave (above 0: a text without a number). */
+void event_explain_tracepoint(int error, const char *name, char *buf, size_t size);
+/* The same of PERF_EVENT_IOC_SET_FILTER for a tracepoint, whose name is that of the event. */
+void event_explain_filter(int error, const struct sample_event *e, const char *filter, char *buf,
+			  size_t size);
+
 /*
  * One short recording of this very task: proves that the event fires, and finds which user
  * registers a sample inside the kernel reports rightly. Number of samples seen, or -errno.

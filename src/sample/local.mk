@@ -5,6 +5,7 @@ libsample_a_SOURCES = \
 	src/sample/decode.c src/sample/decode.h \
 	src/sample/event-name.c \
 	src/sample/event.c src/sample/event.h \
+	src/sample/explain-tracepoint.c \
 	src/sample/explain.c \
 	src/sample/ledger.c src/sample/ledger.h \
 	src/sample/merge.c src/sample/merge.h \

@@ -55,6 +55,14 @@ int sample_event_parse(const char *text, struct sample_event *ret, char *error, 
 const char *sample_event_known(unsigned int i);
 /* Opens it for this process, counting nothing, and closes it: 0 or -errno, as the kernel says. */
 int sample_event_try(const struct sample_event *e);
+/*
+ * Lets the kernel read a filter, such as "prev_state == 2", for an event of this process. 0;
+ * -EINVAL: error says what is wrong with it and which fields there are. Another -errno: this
+ * process may not open the event, so nothing is known of the filter.
+ */
+int sample_filter_try(const struct sample_event *e, const char *filter, char *error,
+		      size_t n_error);
+#define SAMPLE_MAX_FILTER 512 /* with its end; the kernel itself takes a page */
 /* Its period is nanoseconds of a running CPU. */
 bool sample_event_is_time(const struct sample_event *e);
 /* It needs a counter of the processor. */
@@ -94,7 +102,9 @@ struct sample_options {
 	struct sample_event event;
 	enum sample_use use;
 	struct sample_switch_fields switch_fields; /* of both uses of switches */
-	uint32_t index;	  /* among those sampled together; 0 alone brings the side band */
+	uint32_t index; /* among those sampled together; 0 alone brings the side band */
+	/* Of a tracepoint: the kernel drops what does not match. NULL: none. Borrowed. */
+	const char *filter;
 	uint64_t period;  /* a sample every so many events; 0: rate_hz */
 	uint32_t rate_hz; /* clamped to half of perf_event_max_sample_rate as it is now */
 	enum sample_stacks stacks;

@@ -121,6 +121,30 @@ bool tracepoint_find_field(const char *format, const char *name, struct tracepoi
 	return false;
 }
 
+bool tracepoint_next_field(const char **at, char *ret_name, size_t n_name)
+{
+	const char *line;
+
+	while ((line = strstr(*at, "\tfield:"))) {
+		const char *start = line + strlen("\tfield:"), *end = start + strcspn(start, ";\n"),
+			   *name;
+
+		*at = end;
+		while (end > start && end[-1] == ']') {
+			while (end > start && *--end != '[')
+				;
+		}
+		name = end;
+		while (name > start && !strchr(" *\t", name[-1]))
+			name--;
+		if (**at == ';' && name < end && (size_t)(end - name) < n_name) {
+			(void)snprintf(ret_name, n_name, "%.*s", (int)(end - name), name);
+			return true;
+		}
+	}
+	return false;
+}
+
 bool tracepoint_get(const struct tracepoint_field *f, const uint8_t *payload, size_t n,
 		    int64_t *ret)
 {

@@ -28,6 +28,12 @@ int tracepoint_read(const char *name, const char *file, char *buf, size_t size);
  */
 bool tracepoint_find_field(const char *format, const char *name, struct tracepoint_field *ret);
 
+/*
+ * The first field in the text of a format file, from *at on: its name, and *at behind it. false:
+ * none is left. Names that do not fit are passed over.
+ */
+bool tracepoint_next_field(const char **at, char *ret_name, size_t n_name);
+
 /* A whole number of 4 or 8 bytes out of a payload. false: it does not reach so far. */
 bool tracepoint_get(const struct tracepoint_field *f, const uint8_t *payload, size_t n,
 		    int64_t *ret);

@@ -2,6 +2,7 @@
 /* Formats of tracepoints, and numbers in their payloads. */
 #include <errno.h>
 
+#include "src/sample/sample.h"
 #include "src/sample/tracepoint.h"
 #include "tests/unit/test.h"
 
@@ -103,11 +104,60 @@ static void test_here(void)
 	CHECK_INT(tracepoint_read("sched:sched_switch", "format", id, sizeof(id)), ==, -E2BIG);
 }
 
+static void test_names(void)
+{
+	const char *at =
+		"\tfield:char prev_comm[16];\toffset:8;\n\tfield:pid_t prev_pid;\n"
+		"\tfield:;\n\tfield:int a_name_that_is_too_long;\n\tfield:const char * s;\n"
+		"\tfield:__data_loc char[] filename;\n\tfield:int";
+	char name[16];
+
+	CHECK(tracepoint_next_field(&at, name, sizeof(name)));
+	CHECK_STR(name, "prev_comm");
+	CHECK(tracepoint_next_field(&at, name, sizeof(name)));
+	CHECK_STR(name, "prev_pid");
+	CHECK(tracepoint_next_field(&at, name, sizeof(name)));
+	CHECK_STR(name, "s");
+	CHECK(tracepoint_next_field(&at, name, sizeof(name)));
+	CHECK_STR(name, "filename");
+	CHECK(!tracepoint_next_field(&at, name, sizeof(name)));
+}
+
+/* The kernel itself reads filters, and what it refuses is explained. */
+static void test_filters(void)
+{
+	struct sample_event e;
+	char error[1024] = "";
+
+	if (sample_event_parse("sched:sched_switch", &e, error, sizeof(error)) < 0)
+		SKIP("%s", error);
+	if (sample_filter_try(&e, "prev_state == 2", error, sizeof(error)) < 0)
+		SKIP("the event may not be opened");
+	CHECK_INT(sample_filter_try(&e, "prev_comm ~ \"k*\" && next_pid == 0 || CPU == 1", error,
+				    sizeof(error)),
+		  ==, 0);
+	CHECK_INT(sample_filter_try(&e, "prev_pid > 1 && prev_stat == 2", error, sizeof(error)), ==,
+		  -EINVAL);
+	CHECK(strstr(error,
+		     "no field of sched:sched_switch: prev_stat (did you mean prev_state?)"));
+	CHECK(strstr(error, "; its fields are prev_comm, prev_pid, ") != NULL);
+	CHECK_INT(sample_filter_try(&e, "prev_state ==", error, sizeof(error)), ==, -EINVAL);
+	CHECK(strstr(error, "(Invalid argument): a filter is FIELD OPERATOR VALUE") != NULL);
+	CHECK_INT(sample_filter_try(&e, "prev_comm == \"a == b", error, sizeof(error)), ==,
+		  -EINVAL);
+	CHECK(strstr(error, "names no field") == NULL);
+	CHECK_INT(sample_event_parse("cs", &e, error, sizeof(error)), ==, 0);
+	CHECK_INT(sample_filter_try(&e, "prev_state == 2", error, sizeof(error)), ==, -EINVAL);
+	CHECK_STR(error, "only tracepoints have fields to filter by");
+}
+
 int main(void)
 {
 	RUN(test_fields);
 	RUN(test_damaged_formats);
 	RUN(test_numbers);
 	RUN(test_here);
+	RUN(test_names);
+	RUN(test_filters);
 	return 0;
 }
