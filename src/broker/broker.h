@@ -29,7 +29,8 @@ struct broker_event {
 	/* 0: the config's. */
 	uint32_t stack_bytes;
 	uint64_t ring_bytes;
-	bool only_user, only_kernel; /* also where the options do not say so of all */
+	bool only_user, only_kernel;	/* also where the options do not say so of all */
+	char filter[SAMPLE_MAX_FILTER]; /* of a tracepoint; "": none */
 };
 
 struct broker_options {

@@ -44,6 +44,7 @@ static int probe_one(struct broker *b, uint32_t index, const struct events_targe
 	const struct sample_options want = {
 		.event = e->event,
 		.index = index,
+		.filter = e->filter[0] ? e->filter : NULL,
 		.period = e->period,
 		.rate_hz = e->rate_hz,
 		.stacks = o->stacks,

@@ -22,11 +22,18 @@
 #define RING_MIN_BYTES	    (UINT64_C(2) << 20)
 #define RING_MAX_BYTES	    (UINT64_C(32) << 20)
 #define COUNTED_RINGS_BYTES (2 * RING_MAX_BYTES)
-#define MAX_TEXT	    256
+#define MAX_TEXT	    1024
 
 static const char term_help[] =
-	"expected freq=HZ (1 to 10000), period=COUNT (from 1) or stack-size=BYTES (1K to 65528) "
-	"between the slashes, separated by commas: page-faults/period=1/, for instance";
+	"expected freq=HZ (1 to 10000), period=COUNT (from 1), stack-size=BYTES (1K to 65528), "
+	"filter=EXPRESSION or name=TEXT between the slashes, separated by commas: "
+	"page-faults/period=1/, for instance";
+
+/* An event of -e, and what stands behind it. */
+struct given_event {
+	struct broker_event event;
+	char label[sizeof(((struct sample_event *)0)->name)];
+};
 
 int record_parse_stack_bytes(const char *value, uint64_t *ret)
 {
@@ -43,9 +50,32 @@ static bool parse_stack_term(const char *text, uint32_t *ret)
 	return true;
 }
 
-/* Last has it, as with perf. */
-static bool parse_term(const char *term, struct broker_event *e)
+/* A text of letters that every format and table takes as one word. */
+static bool parse_name(const char *text, char *ret, size_t n_ret)
 {
+	size_t n = strlen(text);
+
+	if (n == 0 || n >= n_ret ||
+	    strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:") != n)
+		return false;
+	memcpy(ret, text, n + 1);
+	return true;
+}
+
+static bool parse_filter(const char *text, char ret[SAMPLE_MAX_FILTER])
+{
+	size_t n = strlen(text);
+
+	if (n == 0 || n >= SAMPLE_MAX_FILTER)
+		return false;
+	memcpy(ret, text, n + 1);
+	return true;
+}
+
+/* Last has it, as with perf. */
+static bool parse_term(const char *term, struct given_event *given)
+{
+	struct broker_event *e = &given->event;
 	uint64_t hz;
 
 	if (strncmp(term, "freq=", 5) == 0 &&
@@ -59,37 +89,52 @@ static bool parse_term(const char *term, struct broker_event *e)
 		e->rate_hz = 0;
 		return true;
 	}
+	if (strncmp(term, "name=", 5) == 0)
+		return parse_name(term + 5, given->label, sizeof(given->label));
+	if (strncmp(term, "filter=", 7) == 0)
+		return parse_filter(term + 7, e->filter);
 	return strncmp(term, "stack-size=", 11) == 0 &&
 	       parse_stack_term(term + 11, &e->stack_bytes);
 }
 
-/* "freq=99,stack-size=8K": what stands between the slashes. */
-static bool parse_terms(char *terms, struct broker_event *e)
+/* How far it is to one of the characters of stop, or to the end; a text in quotes, as filters have
+ * them, is passed over. */
+static size_t length_until(const char *text, const char *stop)
 {
-	char *next;
+	size_t n = 0;
 
-	for (char *term = terms; term; term = next) {
-		next = strchr(term, ',');
-		if (next)
-			*next++ = '\0';
-		if (!parse_term(term, e))
+	while (text[n] && !strchr(stop, text[n])) {
+		const char *end =
+			text[n] == '"' || text[n] == '\'' ? strchr(text + n + 1, text[n]) : NULL;
+
+		n = end ? (size_t)(end - text) + 1 : n + 1;
+	}
+	return n;
+}
+
+/* "freq=99,stack-size=8K": what stands between the slashes. */
+static bool parse_terms(char *terms, struct given_event *given)
+{
+	for (bool more = true; more;) {
+		size_t n = length_until(terms, ",");
+
+		more = terms[n] != '\0';
+		terms[n] = '\0';
+		if (!parse_term(terms, given))
 			return false;
+		terms += n + 1;
 	}
 	return true;
 }
 
-static int add_event(struct record_options *o, const struct broker_event *e)
+static int add_event(struct record_options *o, const struct given_event *given)
 {
-	for (uint32_t i = 0; i < o->n_events; i++) {
-		const struct sample_event *other = &o->events[i].event;
+	const struct broker_event *e = &given->event;
 
-		if (other->type == e->event.type && other->config == e->event.config)
-			return options_complain(o->command, "-e", e->event.name,
-						"the event is given twice");
-	}
 	if (o->n_events == SAMPLE_MAX_EVENTS)
 		return options_complain(o->command, "-e", e->event.name,
 					"too many: 6 events at most");
+	memcpy(o->labels[o->n_events], given->label, sizeof(given->label));
 	o->events[o->n_events++] = *e;
 	return 0;
 }
@@ -97,19 +142,21 @@ static int add_event(struct record_options *o, const struct broker_event *e)
 /* One event of a list: EVENT or EVENT/TERMS/. value: for messages. */
 static int parse_one(struct record_options *o, char *text, const char *value)
 {
-	struct broker_event e = {0};
-	char *slash = strchr(text, '/'), *end = slash ? strchr(slash + 1, '/') : NULL;
+	struct given_event given = {.label = ""};
+	char *slash = strchr(text, '/'), *end = slash;
 	char error[512];
 
-	if (slash && (!end || end[1]))
-		return options_complain(o->command, "-e", value, term_help);
-	if (slash)
+	if (slash) {
+		end += 1 + length_until(slash + 1, "/");
+		if (*end != '/' || end[1])
+			return options_complain(o->command, "-e", value, term_help);
 		*slash = *end = '\0';
-	if (sample_event_parse(text, &e.event, error, sizeof(error)) < 0)
+	}
+	if (sample_event_parse(text, &given.event.event, error, sizeof(error)) < 0)
 		return options_complain(o->command, "-e", text, error);
-	if (slash && !parse_terms(slash + 1, &e))
+	if (slash && !parse_terms(slash + 1, &given))
 		return options_complain(o->command, "-e", value, term_help);
-	return add_event(o, &e);
+	return add_event(o, &given);
 }
 
 /* Where the event ends that begins here: at a comma that is not between slashes. */
@@ -118,7 +165,7 @@ static size_t event_length(const char *text)
 	size_t n = strcspn(text, ",/");
 
 	if (text[n] == '/') {
-		n += 1 + strcspn(text + n + 1, "/");
+		n += 1 + length_until(text + n + 1, "/");
 		n += strcspn(text + n, ",");
 	}
 	return n;
@@ -136,13 +183,74 @@ int record_events_parse(struct record_options *o, const char *value)
 		n = event_length(value);
 		if (n >= sizeof(text))
 			return options_complain(o->command, "-e", value,
-						"no event has a name that long");
+						"too long: 1023 characters at most");
 		memcpy(text, value, n);
 		text[n] = '\0';
 		r = parse_one(o, text, value);
 		if (!value[n])
 			break;
 	}
+	return r;
+}
+
+int record_events_filter(struct record_options *o, const char *value)
+{
+	char *filter = o->n_events ? o->events[o->n_events - 1].filter : NULL;
+	char both[2 * SAMPLE_MAX_FILTER];
+
+	if (!filter)
+		return options_refuse(o->command, "--filter is for the event before it: -e EVENT "
+						  "--filter EXPRESSION");
+	/* Several of one event must all hold, as with perf. */
+	(void)snprintf(both, sizeof(both), filter[0] ? "(%s) && (%s)" : "%s%s", filter, value);
+	return parse_filter(both, filter)
+		       ? 0
+		       : options_complain(o->command, "--filter", value,
+					  "expected an expression of 1 to 511 characters, such as "
+					  "'prev_state == 2'");
+}
+
+static int check_filter(const struct record_options *o, const struct broker_event *e)
+{
+	char error[1024];
+
+	if (!e->filter[0] ||
+	    sample_filter_try(&e->event, e->filter, error, sizeof(error)) != -EINVAL)
+		return 0; /* also where this user may not open it: that is told by the start */
+	return options_complain(o->command, "-e", e->event.name, error);
+}
+
+/* Each event is another one, and is called otherwise; name=... have taken effect. */
+static int check_if_twice(const struct record_options *o, uint32_t i)
+{
+	const struct broker_event *e = &o->events[i];
+
+	for (uint32_t j = 0; j < i; j++) {
+		const struct broker_event *other = &o->events[j];
+
+		if (other->event.type == e->event.type && other->event.config == e->event.config &&
+		    strcmp(other->filter, e->filter) == 0)
+			return options_complain(o->command, "-e", e->event.name,
+						"the event is given twice");
+		if (strcmp(other->event.name, e->event.name) == 0)
+			return options_complain(o->command, "-e", e->event.name,
+						"two events are called so: give one another name "
+						"by EVENT/name=TEXT/");
+	}
+	return 0;
+}
+
+static int check_events(struct record_options *o)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < o->n_events && r == 0; i++) {
+		r = check_filter(o, &o->events[i]);
+		if (o->labels[i][0])
+			memcpy(o->events[i].event.name, o->labels[i], sizeof(o->labels[i]));
+	}
+	for (uint32_t i = 1; i < o->n_events && r == 0; i++)
+		r = check_if_twice(o, i);
 	return r;
 }
 
@@ -208,6 +316,7 @@ int record_events_check(struct record_options *o)
 				o->command, "-e", o->events[i].event.name,
 				"it happens inside the kernel, which --all-user leaves out");
 	}
+	r = check_events(o);
 	if (o->n_events == 0)
 		o->n_events = 1; /* one without a name: CPU time */
 	for (uint32_t i = 0; i < o->n_events && r == 0; i++)

@@ -23,6 +23,7 @@ enum {
 	OPT_CONTAINER,
 	OPT_CGROUP,
 	OPT_EVENT,
+	OPT_FILTER,
 	OPT_COUNT,
 	OPT_FREQ,
 	OPT_DURATION,
@@ -51,6 +52,8 @@ static const struct option_spec option_table[] = {
 	{0, "cgroup", "PATH", "only this control group and the groups below it", OPT_CGROUP},
 	{'e', "event", "EVENT[,EVENT...]",
 	 "the event to count (repeatable); default CPU time: see below", OPT_EVENT},
+	{0, "filter", "EXPRESSION", "only these of the tracepoint before it: 'prev_state == 2'",
+	 OPT_FILTER},
 	{'c', "count", "COUNT", "take a sample every COUNT events, instead of -F", OPT_COUNT},
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
 	{'d', "duration", "TIME", "how long: 10, 10s, 2m; default until Ctrl-C, or COMMAND ends",
@@ -106,7 +109,9 @@ const struct command record_command = {
 		  "Up to 6 at once: -e cpu-clock -e page-faults. -F, -c and --stack-size hold for "
 		  "all;\n"
 		  "EVENT/freq=HZ/, EVENT/period=COUNT/ and EVENT/stack-size=BYTES/ for one, and "
-		  "come first.\n"
+		  "come first;\n"
+		  "EVENT/filter=EXPRESSION/ is a filter of a tracepoint, EVENT/name=TEXT/ another "
+		  "name.\n"
 		  "html, svg, folded and firefox hold the first event alone.\n"
 		  "Different filters (-u, --comm, --unit, --container, --cgroup, -C) must all "
 		  "match; several\n"
@@ -202,6 +207,8 @@ static int on_option(void *ctx, int id, const char *value)
 		return include(o, "--cgroup", CONFIG_FILTER_CGROUP, value);
 	case OPT_EVENT:
 		return record_events_parse(o, value);
+	case OPT_FILTER:
+		return record_events_filter(o, value);
 	case OPT_COUNT:
 		if (text_parse_u64(value, 1, RECORD_MAX_COUNT, &o->period) < 0)
 			return options_complain(&record_command, "-c", value,

@@ -20,6 +20,8 @@ struct record_options {
 	size_t n_pids;
 	bool processes, threads; /* which ids they are */
 	struct broker_event events[SAMPLE_MAX_EVENTS];
+	/* What each is called in place of its own name; "": that. Set by record_events_check(). */
+	char labels[SAMPLE_MAX_EVENTS][sizeof(((struct sample_event *)0)->name)];
 	uint32_t n_events;
 	enum sample_stacks stacks;
 	bool only_user, only_kernel;
@@ -47,6 +49,8 @@ void record_say_started(const struct record_options *o, bool command, unsigned i
 
 /* A value of -e, also of perfwalk top's: adds its events. 0; -EINVAL: told. */
 int record_events_parse(struct record_options *o, const char *value);
+/* A value of --filter: for the event given last. 0; -EINVAL: told. */
+int record_events_filter(struct record_options *o, const char *value);
 /* After all options: how often each event is sampled, and what room it has. 0; -EINVAL: told. */
 int record_events_check(struct record_options *o);
 /* 1K to 65528. 0 or -EINVAL. */

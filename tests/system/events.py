@@ -218,7 +218,9 @@ def refusals():
     for args, words in ((["-e", "cs,cs"], "twice"), (["-e", "faults", "-e", "page-faults"], "twice"),
                         (["-e", "{cs,faults}"], "grouped"), (["-e", "cs/depth=1/"], "freq=HZ"),
                         (["-e", "cs/period=0/"], "period=COUNT"), (["-e", "cs/period=1"], "period=COUNT"),
-                        (["-e", "cs,"], "unknown event"), (["-e", "cs,page-fautls"], "did you mean page-faults"),
+                        (["-e", "cs,"], "unknown event"), (["-e", "cs/name=a b/"], "name=TEXT"),
+                        (["-e", "cs/name=x/,faults/name=x/"], "give one another name"), (["-e", "cs/filter=/"], "filter=EXPRESSION"),
+                        (["-e", "cs/filter=x==1/"], "only tracepoints have fields"), (["--filter", "x==1"], "the event before it"), (["-e", "cs,page-fautls"], "did you mean page-faults"),
                         (["-e", "cpu-clock,cs", "-c", "10"], "EVENT/period=COUNT/"),
                         (["-U", "-e", "cpu-clock,cs"], "context-switches: it happens inside the kernel"),
                         (["-e", "cpu-clock,task-clock,cs,faults,minor-faults,major-faults,migrations"], "6 events")):
@@ -271,6 +273,29 @@ def tracepoint(directory):
     counter, point = sums.pop("context-switches", 0), sums.pop("sched:sched_switch", 0)
     rig.check(not sums and own <= counter <= own + 300 and abs(counter - point) <= 3,
               f"three events, of a program that says {own} switches: {counter}, {point}")
+    by_filter(mount)
+    bad_filters(mount)
+
+
+def by_filter(mount):
+    """Of programs that end with one status or another, the kernel takes those that a filter names."""
+    text = rig.path("filtered.perf.txt")
+    script = "for i in 1 2 3 4 5 6 7; do (exit 3); done; for i in 1 2 3; do (exit 5); done; exit 0"
+    event = "syscalls:sys_enter_exit_group/filter=error_code==%d,name=%s/"
+    out, _ = capture("-e", "cpu-clock", "-e", event % (3, "three"), "-e", event % (5, "five"), "-e",
+                     "syscalls:sys_enter_exit_group", "--filter", "error_code >= 3", "--filter", "error_code < 5", "-o", text, "--",
+                     "sh", "-c", script, prefix=mount)
+    sums = {e: s[""] for e, s in totals(perf_text(text)).items() if e != "cpu-clock"}
+    rig.check(sums == {"three": 7, "five": 3, "syscalls:sys_enter_exit_group": 7}, f"filters keep what they name: {sums}")
+
+
+def bad_filters(mount):
+    for event, words in (("sched:sched_switch/filter=prev_stat==2/", "no field of sched:sched_switch: prev_stat (did you mean prev_state?)"),
+                         ("sched:sched_switch/filter=prev_state==/", "(Invalid argument): a filter is FIELD OPERATOR VALUE"),
+                         ("sched:sched_swich", "did you mean sched:sched_switch?")):
+        r = subprocess.run([*mount, rig.perfwalk(), "record", "-e", event, "-d", "1", "-o", rig.path("no.pb.gz")],
+                           capture_output=True, text=True, check=False)
+        rig.check(r.returncode == 2 and words in r.stderr, f"{event}: {r.stderr.strip()[:160]}")
 
 
 # ---- Losses ----
