@@ -122,6 +122,8 @@ static void print_events(void)
 			     : r == -EACCES || r == -EPERM ? "not permitted: see perfwalk check"
 							   : "not on this machine");
 	}
+	(void)printf("%-20s %-9s %s\n", "CACHE-ACCESSES", "hardware",
+		     "such as L1-dcache-load-misses, LLC-loads, dTLB-store-misses");
 	(void)printf("%-20s %-9s %s\n", "rNNN", "hardware", "a number from the processor's manual");
 	(void)printf("%-20s %-9s %s\n", "SUBSYSTEM:NAME", "tracepoint",
 		     "such as sched:sched_switch; they are listed in /sys/kernel/tracing/events");

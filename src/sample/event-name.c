@@ -52,6 +52,37 @@ static void set(struct sample_event *ret, const char *name, uint32_t type, uint6
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
 }
 
+/* The kernel's caches by perf's names, in the order of their numbers; then what is done with them,
+ * and how it ends: L1-dcache-loads, LLC-load-misses. */
+static const char *const caches[] = {"L1-dcache", "L1-icache", "LLC", "dTLB",
+				     "iTLB",	  "branch",    "node"};
+static const struct {
+	const char *accesses, *misses;
+} cache_operations[] = {
+	{"loads", "load-misses"},
+	{"stores", "store-misses"},
+	{"prefetches", "prefetch-misses"},
+};
+
+static bool parse_cache(const char *text, struct sample_event *ret)
+{
+	for (uint64_t i = 0; i < ARRAY_SIZE(caches); i++) {
+		size_t n = strlen(caches[i]);
+
+		if (strncmp(text, caches[i], n) != 0 || text[n] != '-')
+			continue;
+		for (uint64_t j = 0; j < ARRAY_SIZE(cache_operations); j++) {
+			bool misses = strcmp(text + n + 1, cache_operations[j].misses) == 0;
+
+			if (!misses && strcmp(text + n + 1, cache_operations[j].accesses) != 0)
+				continue;
+			set(ret, text, PERF_TYPE_HW_CACHE, i | j << 8 | (uint64_t)misses << 16);
+			return true;
+		}
+	}
+	return false;
+}
+
 /* rNNN: hexadecimal, as the manual of the processor has it. */
 static bool parse_raw(const char *text, struct sample_event *ret)
 {
@@ -127,12 +158,13 @@ int sample_event_parse(const char *text, struct sample_event *ret, char *error, 
 			return 0;
 		}
 	}
-	if (parse_raw(text, ret))
+	if (parse_raw(text, ret) || parse_cache(text, ret))
 		return 0;
 	near = text_nearest(text, names, ARRAY_SIZE(names));
 	snprintf(error, n_error,
 		 "unknown event%s%s%s; cpu-clock, task-clock, cycles, instructions, cache-misses, "
-		 "branch-misses, page-faults, context-switches, cpu-migrations, rNNN or "
+		 "branch-misses, LLC-load-misses, page-faults, context-switches, cpu-migrations, "
+		 "rNNN or "
 		 "SUBSYSTEM:TRACEPOINT",
 		 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 	return -EINVAL;
@@ -147,7 +179,8 @@ bool sample_event_is_time(const struct sample_event *e)
 
 bool sample_event_is_hardware(const struct sample_event *e)
 {
-	return e->name[0] && (e->type == PERF_TYPE_HARDWARE || e->type == PERF_TYPE_RAW);
+	return e->name[0] && (e->type == PERF_TYPE_HARDWARE || e->type == PERF_TYPE_HW_CACHE ||
+			      e->type == PERF_TYPE_RAW);
 }
 
 bool sample_event_is_kernel(const struct sample_event *e)

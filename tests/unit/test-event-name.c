@@ -42,6 +42,30 @@ static void test_raw(void)
 	CHECK_INT(parse("r0x1"), ==, -EINVAL);
 }
 
+static void test_caches(void)
+{
+	CHECK_INT(parse("L1-dcache-loads"), ==, 0);
+	CHECK_INT(event.type, ==, PERF_TYPE_HW_CACHE);
+	CHECK_INT(event.config, ==, PERF_COUNT_HW_CACHE_L1D);
+	CHECK(sample_event_is_hardware(&event) && !sample_event_is_time(&event));
+	CHECK_INT(parse("LLC-load-misses"), ==, 0);
+	CHECK_STR(event.name, "LLC-load-misses");
+	CHECK_INT(event.config, ==, PERF_COUNT_HW_CACHE_LL | PERF_COUNT_HW_CACHE_RESULT_MISS << 16);
+	CHECK_INT(parse("dTLB-store-misses"), ==, 0);
+	CHECK_INT(event.config, ==,
+		  PERF_COUNT_HW_CACHE_DTLB | PERF_COUNT_HW_CACHE_OP_WRITE << 8 |
+			  PERF_COUNT_HW_CACHE_RESULT_MISS << 16);
+	CHECK_INT(parse("node-prefetches"), ==, 0);
+	CHECK_INT(event.config, ==,
+		  PERF_COUNT_HW_CACHE_NODE | PERF_COUNT_HW_CACHE_OP_PREFETCH << 8);
+	CHECK_INT(parse("branch-loads"), ==, 0); /* and the event of the generic kind: */
+	CHECK_INT(parse("branch-misses"), ==, 0);
+	CHECK_INT(event.type, ==, PERF_TYPE_HARDWARE);
+	CHECK_INT(parse("L1-dcache"), ==, -EINVAL);
+	CHECK_INT(parse("LLC-"), ==, -EINVAL);
+	CHECK_INT(parse("LLC-load"), ==, -EINVAL);
+}
+
 static void test_wrong(void)
 {
 	CHECK_INT(parse(""), ==, -EINVAL);
@@ -63,6 +87,7 @@ int main(void)
 {
 	RUN(test_names);
 	RUN(test_raw);
+	RUN(test_caches);
 	RUN(test_wrong);
 	return 0;
 }
