@@ -111,6 +111,7 @@ EXTRA_DIST += \
 	tests/workloads/jsloop.expect \
 	tests/workloads/jsloop.js \
 	tests/workloads/lacking.c \
+	tests/workloads/libc.c \
 	tests/workloads/outer.c \
 	tests/workloads/plugin.c \
 	tests/workloads/pyloop.expect \

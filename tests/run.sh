@@ -169,7 +169,7 @@ NEEDED="gcc:gcc groff:groff-base capsh:libcap2-bin g++:g++ clang:clang make:make
 	=ca-certificates =libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
 	openssl:openssl =python3-h2 =python3-prometheus-client
 	llvm-symbolizer-19:llvm-19 dwz:dwz debuginfod:debuginfod
-	=liblzma-dev =libzstd-dev =libdeflate-dev =nettle-dev =libiberty-dev =libncurses-dev =libmicrohttpd-dev =libc6-dev"
+	=liblzma-dev =libzstd-dev =libdeflate-dev =nettle-dev musl-gcc:musl-tools =libiberty-dev =libncurses-dev =libmicrohttpd-dev =libc6-dev"
 
 has_one_of() # COMMANDS
 {

@@ -132,6 +132,7 @@ static const struct sandbox_call calls[] = {
 	CALL(ALL, sendmsg),
 	CALL(ALL, read),
 	CALL(ALL, write),
+	CALL(ALL, readv), /* as musl's stdio reads */
 	CALL(ALL, writev),
 	CALL(ALL, pread64),
 	CALL(ALL, close),
@@ -173,6 +174,8 @@ static const struct sandbox_call calls[] = {
 	/* Reading limits, of ourselves. */
 	{SYS_prlimit64, ALL, 0, {{0, UINT32_MAX, 0}, {2, UINT64_MAX, 0}}},
 	CALL(ALL, getrlimit),
+	/* Is it a terminal? So musl asks of each file that stdio is to write. */
+	ONLY(ALL, ioctl, 1, TIOCGWINSZ),
 	CALL(ALL, exit),
 	CALL(ALL, exit_group),
 #ifdef __x86_64__
@@ -192,7 +195,6 @@ static const struct sandbox_call calls[] = {
 	ONLY(V, ioctl, 1, TCSETS),
 	ONLY(V, ioctl, 1, TCSETSW),
 	ONLY(V, ioctl, 1, TCSETSF),
-	ONLY(V, ioctl, 1, TIOCGWINSZ),
 	CALL(V, pselect6),
 #ifdef __x86_64__
 	CALL(V, select),
@@ -227,6 +229,7 @@ static const struct sandbox_call calls[] = {
 	BITS(NET, clone, 0, THREAD_MASK, THREAD_VALUE),
 	FAIL(NET, clone3, ENOSYS), /* its flags cannot be seen here: libraries use clone() */
 	CALL(NET, set_robust_list),
+	CALL(NET, membarrier), /* musl, when a module with thread-local variables is loaded */
 	CALL(NET, rseq),
 	CALL(NET, sched_getaffinity),
 	CALL(NET, getuid),
@@ -283,11 +286,15 @@ static const struct sandbox_call calls[] = {
 	CALL(O, fstatfs),
 	CALL(O, readlinkat),
 	ONLY(O, fcntl, 1, F_DUPFD_CLOEXEC),
+	ONLY(O, fcntl, 1, F_GETFD), /* these two: musl, at each open and fstat */
+	ONLY(O, fcntl, 1, F_SETFD),
 	BITS(O, mmap, 2, PROT_EXEC, 0),
+	BITS(O, mprotect, 2, PROT_EXEC, 0), /* memory of musl's malloc */
 	CALL(O, munmap),
 	CALL(O, mremap),
 	CALL(O, madvise), /* freed memory is given back */
 	CALL(O, brk),
+	CALL(O, getrandom),	/* glibc's malloc, when it begins */
 	CALL(O, clock_gettime), /* where the vDSO has no clock */
 	CALL(O, getpid),
 	CALL(O, getppid),

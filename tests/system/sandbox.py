@@ -9,6 +9,7 @@ import json
 import os
 import platform
 import pwd
+import re
 import shutil
 import socket
 import subprocess
@@ -279,6 +280,32 @@ def check_order():
     rig.check(readers == [True], f"who reads perf.data has its filter before it sees the file ({readers})")
 
 
+LIBC = "tests/workloads/libc.c", *(f"src/process/{name}.c" for name in (
+    "message", "sandbox", "sandbox-calls", "sandbox-program", "sandbox-trap")), *(f"util/{name}.c" for name in (
+        "fdmsg", "hash", "log", "text"))
+
+
+def check_libraries():
+    """What a role asks of the C library is in its table, whichever library that is."""
+    headers = "/usr/include", f"/usr/include/{platform.machine()}-linux-gnu"
+    for compiler in (["gcc"], ["musl-gcc", "-static", *(f"-idirafter{d}" for d in headers)]):
+        if not shutil.which(compiler[0]):
+            rig.leave_out(f"{compiler[0]} is not installed")
+            continue
+        out = rig.path(f"libc.{compiler[0]}")
+        os.makedirs(rig.path(compiler[0], "src/process"))
+        rig.write(f"{compiler[0]}/src/process/syscall-names.h", "".join(
+            f'{{{m[0]}, "{m[1]}"}},\n' for m in re.findall(r"^#define (SYS_(\w+)) ", subprocess.run(
+                [*compiler, "-E", "-dM", "-include", "sys/syscall.h", "-x", "c", "/dev/null"], check=True, text=True,
+                stdout=subprocess.PIPE).stdout, re.M)))
+        subprocess.run([*compiler, "-std=gnu11", "-O1", "-D_GNU_SOURCE", "-DHAVE_CONFIG_H", f"-I{rig.path(compiler[0])}", f"-I{rig.TOP}",
+                        f"-I{os.path.dirname(rig.perfwalk())}", "-o", out, *(os.path.join(rig.TOP, name) for name in LIBC),
+                        "-pthread"], check=True)
+        for role in ("profiler", "symbolizer", "exporter", "screen", "metrics", "fetcher", "opener"):
+            p = subprocess.run([out, role], capture_output=True, text=True, check=False, timeout=60)
+            rig.check(p.returncode == 0, f"{compiler[0]}, {role}: the library makes no other calls {p.stderr.strip()}")
+
+
 def check_lacking():
     """Without seccomp(2) of Linux 3.17 and without Landlock, of 5.13."""
     if platform.machine() != "x86_64":
@@ -334,6 +361,7 @@ def main():
     check_commands()
     check_order()
     check_lacking()
+    check_libraries()
     check_users()
     check_nobody()
 
