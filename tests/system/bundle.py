@@ -93,7 +93,7 @@ def check_daemon(root, program):
         rig.wait_for("profiles with names arrive over https", sent, 20)
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=120) as r:
             rig.check(r.status == 200 and b"perfwalk_" in r.read(), "/metrics answers")
-        os.kill(p.pid, signal.SIGTERM)
+        rig.kill(p.pid, signal.SIGTERM)
         rig.check(p.wait(10) == 0, "SIGTERM: status 0")
     except rig.Failure:
         with open(log_path, encoding="utf-8", errors="replace") as f:

@@ -221,7 +221,7 @@ def hotplug(directory):
         begin = used()
         rig.wait_for("they run", lambda: used() - begin >= 0.5)
         if what == "-p":
-            os.kill(p.pid, signal.SIGINT)
+            rig.kill(p.pid, signal.SIGINT)
         p.communicate("go\n", timeout=120)
         stacks = [s for s in rig.read_folded(os.path.join(directory, "late.folded")) if s.comm == "chain"]
         rig.check(f"CPU {late} came online" in said() and rig.total(stacks) >= 30,
@@ -469,13 +469,13 @@ def strict(directory):
             profiler = next((c for c in rig.children_of(p.pid)
                              if rig.status_of(c).get("Name") == rig.ROLES["profiler"]), None)
         time.sleep(0.3)
-        os.kill(profiler, signal.SIGSTOP)
+        rig.kill(profiler, signal.SIGSTOP)
         p.stdin.write("go\n")
         p.stdin.flush()
         while not os.path.exists(rig.path("faulted")):
             time.sleep(0.05)
         os.remove(rig.path("faulted"))
-        os.kill(profiler, signal.SIGCONT)
+        rig.kill(profiler, signal.SIGCONT)
         text, _ = p.communicate(timeout=120)
         return p.returncode, re.search(r"^ +lost +([0-9,]+)", text, re.M)
 
@@ -513,11 +513,11 @@ def interrupted_twice():
     p = rig.start([rig.perfwalk(), "record", "-a", "-d", "600", "-o", out], stdout=subprocess.PIPE,
                   stderr=subprocess.PIPE, text=True)
     p.stderr.readline()  # it records
-    os.kill(p.pid, signal.SIGSTOP)  # both wait for it
-    os.kill(p.pid, signal.SIGINT)
-    os.kill(p.pid, signal.SIGTERM)
+    rig.kill(p.pid, signal.SIGSTOP)  # both wait for it
+    rig.kill(p.pid, signal.SIGINT)
+    rig.kill(p.pid, signal.SIGTERM)
     watch = rig.Stopwatch(p.pid)
-    os.kill(p.pid, signal.SIGCONT)
+    rig.kill(p.pid, signal.SIGCONT)
     _, seconds = watch.wait(p)
     text, err = p.communicate()
     rig.check(p.returncode == 1 and "incomplete" in err and seconds < 10,

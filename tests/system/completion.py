@@ -111,7 +111,7 @@ def zsh_types(script, typed, wanted):
                 os.write(fd, (typed + "\t").encode())
         rig.check(wanted.encode() in seen, f"zsh makes {wanted} of it: {seen[-200:]!r}")
     finally:
-        os.kill(pid, signal.SIGKILL)
+        rig.kill(pid, signal.SIGKILL)
         os.waitpid(pid, 0)
         os.close(fd)
 

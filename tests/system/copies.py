@@ -84,10 +84,10 @@ def main():
                   stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     rig.wait_for("the first two have run", lambda: os.path.exists(rig.path("began")), 90)
     profiler = next(c for c in rig.children_of(p.pid) if rig.comm_of(c) == rig.ROLES["profiler"])
-    os.kill(profiler, signal.SIGSTOP)  # on a busy host it would see the programs while they run
+    rig.kill(profiler, signal.SIGSTOP)  # on a busy host it would see the programs while they run
     rig.write("go", "")
     rig.wait_for("the programs are away", lambda: os.path.exists(rig.path("away")), 90)
-    os.kill(profiler, signal.SIGCONT)
+    rig.kill(profiler, signal.SIGCONT)
     wait_for_turns(profiler)
     rig.write("back", "")
     text, _ = p.communicate(timeout=120)

@@ -156,7 +156,7 @@ def commands(directory):
         rig.check(1100 <= said <= most, f"and so does the profile: perfwalk.paused_ms is {said}")
 
         old = d.role("profiler")
-        os.kill(old, 9)
+        rig.kill(old, 9)
         rig.wait_for("another profiler", lambda: d.role("profiler") not in (0, old))
         ctl(d, "flush")
         rig.say("ok: flush after the profiler was killed")
@@ -215,7 +215,7 @@ def change(d, old, new):
 def reload_that_waits(d):
     """While the profiler cannot leave nothing is sampled: that would come into no profile."""
     symbolizer = d.role("symbolizer")
-    os.kill(symbolizer, signal.SIGSTOP)
+    rig.kill(symbolizer, signal.SIGSTOP)
     change(d, "samples_per_second = 99", "samples_per_second = 199")
 
     def still():
@@ -224,7 +224,7 @@ def reload_that_waits(d):
         after = int(ctl(d, "status")["samples"])
         return before == after and after
     after = rig.wait_for("no sample in 0.7 s", still)
-    os.kill(symbolizer, signal.SIGCONT)
+    rig.kill(symbolizer, signal.SIGCONT)
     rig.say(f"ok: a reload that waits for the symbolizer: {after} samples, and no more")
     rig.wait_for("sampling at the new rate", lambda: int(ctl(d, "status")["samples"]) > after + 20)
 
@@ -302,7 +302,7 @@ def set_aside(directory):
         flush = rig.start([rig.perfwalk(), "ctl", "-s", d.control, "flush"], stdout=subprocess.DEVNULL)
         rig.wait_for("the map is read", lambda: any(page.find(b"perf map of process %d\0" % p.pid) >= 0
                                                     for page in pages))
-        os.kill(first, signal.SIGABRT)
+        rig.kill(first, signal.SIGABRT)
         rig.wait_for("a new symbolizer", lambda: d.role("symbolizer") not in (0, first))
         flush.wait(rig.PATIENCE)
         wanted = rf"the perf map of process {p.pid}: the symbolizer died while reading it; it will read it again in 5\dm\d+s\n"

@@ -197,7 +197,7 @@ def check_real(receiver):
     rig.check(not named(receiver, program) and not d.role("fetcher"), "without urls there are no names")
     rig.write("again.conf", CONFIG.format(urls=dead, cache=cache, more="", timeout="1s",
                                          endpoint=receiver.endpoint))
-    os.kill(d.pid, signal.SIGHUP)
+    rig.kill(d.pid, signal.SIGHUP)
     rig.wait_for("names from the cache", lambda: named(receiver, program), 10)
     rig.check(status(d, "debuginfod.fetched") == 0, "the next daemon takes it from the cache")
     d.stop()
@@ -239,7 +239,7 @@ def check_bad(receiver):
     rig.check(not any(f.startswith(bad["half"].id) for f in files(cache)), "half a file is none")
     lines = [line for line in d.log().splitlines() if "debuginfod: " in line]
     rig.check(len(lines) == 1, "one line for it" + ("" if len(lines) == 1 else f", not {lines}"))
-    os.kill(d.role("fetcher"), 9)
+    rig.kill(d.role("fetcher"), 9)
     n = receiver.count()
     receiver.wait_for(n + 2)
     rig.check(d.alive() and d.role("fetcher"), "the fetcher may die: windows go on, and a new one starts")
@@ -274,7 +274,7 @@ def check_full(receiver):
         rig.check(d.alive() and d.role("fetcher") and not named(receiver, large), "windows go on, without its names")
         # It comes when there is room.
         subprocess.run(["mount", "-o", "remount,size=2m", disk], check=True)
-        os.kill(d.role("fetcher"), 9)
+        rig.kill(d.role("fetcher"), 9)
         rig.wait_for("names when there is room", lambda: named(receiver, large), 20)
         rig.say("ok: with room the file comes")
         d.stop()

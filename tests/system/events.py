@@ -242,7 +242,7 @@ def beside(directory, *args, rounds=ROUNDS):
         rig.fail(f"record {' '.join(args)}: {err}{p.stderr.read()}")
     own, _ = target.communicate("\n", timeout=120)
     if "-a" in args:
-        os.kill(p.pid, signal.SIGINT)
+        rig.kill(p.pid, signal.SIGINT)
     out, err = p.communicate(timeout=120)
     rig.check(p.returncode == 0, f"record {' '.join(args[:4])}... ends with {p.returncode}: {err.strip()[-200:]}")
     return Truth(own), out
@@ -316,7 +316,7 @@ def killed(directory):
         p.communicate(timeout=2.7)
     except subprocess.TimeoutExpired:
         pass
-    os.kill(profiler, signal.SIGKILL)
+    rig.kill(profiler, signal.SIGKILL)
     out, err = p.communicate(timeout=120)
     rig.check("profiler" in err, f"its death is told: {err.strip()[:150]}")
     truth = Truth(out)
@@ -351,12 +351,12 @@ def losses(directory):
     rig.check("recording" in err, err.strip())
     profiler = rig.wait_for("the profiler", lambda: next(
         (c for c in rig.children_of(p.pid) if rig.comm_of(c) == rig.ROLES["profiler"]), 0))
-    os.kill(profiler, signal.SIGSTOP)
+    rig.kill(profiler, signal.SIGSTOP)
     p.stdin.write("\n")
     p.stdin.flush()
     rig.wait_for("the workload's end", lambda: not any(
         rig.comm_of(c) == NAME for c in rig.children_of(p.pid)), 120)
-    os.kill(profiler, signal.SIGCONT)
+    rig.kill(profiler, signal.SIGCONT)
     out, err = p.communicate(timeout=120)
     truth = Truth(out)
     lost = counted(out, "lost")

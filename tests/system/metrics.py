@@ -407,7 +407,7 @@ def monotonic(before, after, text):
 def missed(daemon, port):
     """Kills the exporter if it runs; what /healthz says when it misses it."""
     if pid := daemon.role("exporter"):
-        os.kill(pid, signal.SIGKILL)
+        rig.kill(pid, signal.SIGKILL)
         time.sleep(0.1)
     status, _, text = get(port, "/healthz")
     return b"the exporter is not running" in text and (status, text)
@@ -417,7 +417,7 @@ def bad_days(daemon, port, sink):
     before = values(port)
     for role in ("exporter", "profiler", "symbolizer", "metrics"):
         old = daemon.role(role)
-        os.kill(old, signal.SIGKILL)
+        rig.kill(old, signal.SIGKILL)
         rig.wait_for(f"another {role}", lambda: daemon.role(role) not in (0, old), 10)  # pylint: disable=W0640
         # The metrics process is gone for a moment; its socket is not.
         healthy(port, "/readyz")
@@ -428,13 +428,13 @@ def bad_days(daemon, port, sink):
     gone = rig.wait_for("/healthz to miss an exporter that dies again and again", lambda: missed(daemon, port), 20)
     rig.check(gone[0] == 503 and get(port, "/readyz")[0] == 503, f"and /readyz: {gone[1].decode().strip()}")
     healthy(port, "/readyz")
-    os.kill(daemon.role("profiler"), signal.SIGSTOP)
+    rig.kill(daemon.role("profiler"), signal.SIGSTOP)
     try:
         status, text = rig.wait_for("/healthz to see it", lambda: (lambda r: r[0] == 503 and (r[0], r[2]))(
             get(port, "/healthz")), 20)
         rig.check(b"rings were last read" in text, f"a profiler that stands still: {status} {text.decode().strip()}")
     finally:
-        os.kill(daemon.role("profiler"), signal.SIGCONT)
+        rig.kill(daemon.role("profiler"), signal.SIGCONT)
     healthy(port)
     sink.__exit__()
     text = rig.wait_for("/readyz to tell of the destination", lambda: (

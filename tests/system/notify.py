@@ -53,16 +53,16 @@ def watched():
     rig.check("samples" in manager.lines("STATUS=")[-1], manager.lines("STATUS=")[-1])
 
     profiler = daemon.role("profiler")
-    os.kill(profiler, signal.SIGSTOP)
+    rig.kill(profiler, signal.SIGSTOP)
     time.sleep(1.6)
     n = len(manager.lines("WATCHDOG=1"))
     time.sleep(2)
     rig.check(len(manager.lines("WATCHDOG=1")) == n, "a profiler that hangs feeds it no more")
-    os.kill(profiler, signal.SIGCONT)
+    rig.kill(profiler, signal.SIGCONT)
     manager.wait_for("WATCHDOG=1", n + 2)
     rig.check(daemon.role("profiler") == profiler, "when it goes on, it does again")
 
-    os.kill(daemon.pid, signal.SIGHUP)
+    rig.kill(daemon.pid, signal.SIGHUP)
     manager.wait_for("READY=1", 2)
     order = [line.split("=")[0] for _, line in manager.seen if line[0] in "RM"]
     rig.check(order == ["READY", "RELOADING", "MONOTONIC_USEC", "READY"], f"SIGHUP: {order}")

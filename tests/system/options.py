@@ -173,27 +173,27 @@ def stubborn_commands():
         rig.wait_for("the file", lambda: os.path.exists(out) and os.path.getsize(out))
 
     p = start("trap 'echo told; exit 3' INT; while :; do sleep 0.05; done")
-    os.kill(p.pid, signal.SIGINT)
+    rig.kill(p.pid, signal.SIGINT)
     text, _ = p.communicate(timeout=120)
     rig.check(p.returncode == 3 and "told" in text, f"an interrupt sent to perfwalk alone is passed on: {p.returncode}")
 
     p = start("trap '' INT HUP TERM; while :; do :; done")
-    os.kill(p.pid, signal.SIGHUP)
+    rig.kill(p.pid, signal.SIGHUP)
     written()
     watch = rig.Stopwatch(p.pid)
-    os.kill(p.pid, signal.SIGINT)
+    rig.kill(p.pid, signal.SIGINT)
     _, seconds = watch.wait(p)
     rig.check(p.returncode == 128 + 9 and seconds < 2 and rig.total(rig.read_folded(out)) > 0,
               f"a second one ends a command that ignores all of them: {p.returncode}, and the file is there")
 
     p = start("trap '' INT; while :; do :; done")
-    os.kill(p.pid, signal.SIGINT)
+    rig.kill(p.pid, signal.SIGINT)
     _, err = p.communicate(timeout=120)
     rig.check(p.returncode == 128 + 15 and "still running" in err, f"one that ignores it ends at SIGTERM: {p.returncode}")
 
     p = start("trap 'sleep 1; echo finished; exit' TERM; while :; do :; done", "-d", "500ms")
     written()
-    os.kill(p.pid, signal.SIGCHLD)  # as when another child ends
+    rig.kill(p.pid, signal.SIGCHLD)  # as when another child ends
     text, err = p.communicate(timeout=120)
     rig.check(p.returncode == 0 and "finished" in text and "killed" not in err,
               f"one that takes a second over its end is not killed: {p.returncode}")

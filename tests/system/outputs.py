@@ -155,7 +155,7 @@ def check_firefox(viewers, total):
                            timeout=120, env=environment, check=False)
         late = re.search(r"still be running as pid (\d+)", p.stdout + p.stderr)
         if late:
-            os.kill(int(late[1]), signal.SIGKILL)
+            rig.kill(int(late[1]), signal.SIGKILL)
         elif p.returncode != 0:
             rig.fail(f"profiler-cli load: {p.stdout}{p.stderr}")
         return p.returncode == 0

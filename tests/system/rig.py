@@ -216,6 +216,13 @@ def end(p, sig=signal.SIGKILL):
         return p.wait(PATIENCE)
 
 
+def kill(pid, sig):
+    """os.kill() for one process: 0, as role() says of one that is not there, would be the test and all with it."""
+    if pid <= 0:
+        fail(f"signal {int(sig)} is for a process that is not there")
+    os.kill(pid, sig)
+
+
 _begin = time.time()
 
 

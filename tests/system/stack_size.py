@@ -117,7 +117,7 @@ def main():
 
         shallow = [rig.start(["./deep", "1"], cwd=directory) for _ in range(2)]
         old = d.role("profiler")
-        os.kill(old, 9)
+        rig.kill(old, 9)
         rig.wait_for("another profiler", lambda: d.role("profiler") not in (0, old))
         rig.wait_for("copies that shrink", lambda: ctl(d, "status")["stack_size"] == "16384", 60)
         views = window(d, sink)
