@@ -30,9 +30,11 @@ def kill_one(daemon, sink, name):
     before = daemon.roles()
     log_from = len(daemon.log())
     n = sink.count()
-    os.kill(before[name], signal.SIGKILL)
-    rig.wait_for(f"a new {name}", lambda: daemon.role(name) not in (0, before[name]), 10)
-    rig.check(True, f"{name}: killed, and a new one is there")
+    begin = time.monotonic()
+    rig.kill(before[name], signal.SIGKILL)
+    rig.wait_for(f"a new {name}", lambda: daemon.role(name) not in (0, before[name]))
+    away = time.monotonic() - begin
+    rig.check(True, f"{name}: killed, and a new one is there after {away:.2f} s")
     sink.wait_for(n + 4)
     after = daemon.roles()
     others = [other for other in before if other != name]
@@ -41,6 +43,7 @@ def kill_one(daemon, sink, name):
     rig.check(re.search(rf"{name}.*signal 9", told) is not None,
               f"{name}: the log says what happened: "
               + next((line for line in told.splitlines() if name in line), "nothing"))
+    return away
 
 
 def limit_descriptors(pid, soft, hard):
@@ -60,32 +63,46 @@ def lose_a_window(daemon, sink):
     rig.check(limit >= min(hard, 1024 + 2 * 256 + 4096),
               f"symbolizer: {limit} descriptors, for files, compiled code and payloads")
     sink.wait_for(n + 1)
-    time.sleep(INTERVAL / 3)  # that payload is settled, and the next not made
-    used = [int(fd) for fd in os.listdir(f"/proc/{pid}/fd")]
-    limit_descriptors(pid, [fd for fd in range(len(used) + 2) if fd not in used][1], limit)
-    rig.wait_for("a window is lost", lambda: "cannot be encoded" in daemon.log()[log_from:], 5)
+
+    def leave_one():
+        """One free descriptor, when it holds no window and no payload: while it stands still none can come."""
+        rig.kill(pid, signal.SIGSTOP)
+        try:
+            used = {}
+            for fd in os.listdir(f"/proc/{pid}/fd"):
+                used[int(fd)] = os.readlink(f"/proc/{pid}/fd/{fd}")
+            if any("perfwalk-window" in x or "perfwalk-payload" in x for x in used.values()):
+                return False
+            limit_descriptors(pid, [fd for fd in range(len(used) + 2) if fd not in used][1], limit)
+            return True
+        finally:
+            rig.kill(pid, signal.SIGCONT)
+    rig.wait_for("a symbolizer without work", leave_one)
+    rig.wait_for("a window is lost", lambda: "cannot be encoded" in daemon.log()[log_from:])
     limit_descriptors(pid, limit, limit)
     sink.wait_for(n + 3)
-    counters = [{k: x for rp in v.message.resource_profiles for sp in rp.scope_profiles for profile in sp.profiles
-                 for k, x in v.table_attributes(profile.attribute_indices).items()} for v in sink.views()[n:]]
-    lost = next((c for c in counters if c.get("perfwalk.samples_dropped")), {})
-    rig.check(lost, f"symbolizer: {lost.get('perfwalk.samples_dropped')} samples were dropped, and are counted")
-    rig.check(lost["perfwalk.samples"] >= 1.5 * min(c["perfwalk.samples"] for c in counters),
-              f"symbolizer: so is what else happened in their window: {lost}")
+    counters = [({k: x for rp in v.message.resource_profiles for sp in rp.scope_profiles for profile in sp.profiles
+                  for k, x in v.table_attributes(profile.attribute_indices).items()}, sum(x[3] for x in v.samples()))
+                for v in sink.views()[n:]]
+    lost, there = next((c for c in counters if c[0].get("perfwalk.samples_dropped")), ({}, 0))
+    dropped = lost.get("perfwalk.samples_dropped")
+    rig.check(dropped, f"symbolizer: {dropped} samples were dropped, and are counted")
+    rig.check(lost["perfwalk.samples"] == there + dropped + lost["perfwalk.samples_filtered"],
+              f"symbolizer: so is what else happened in their window, beside {there} samples: {lost}")
 
 
 def run_out_of_descriptors(daemon, sink):
     """A symbolizer that cannot receive what comes leaves, for a new one."""
     before, log_from, n = daemon.role("symbolizer"), len(daemon.log()), sink.count()
     limit_descriptors(before, 3, 3)
-    rig.wait_for("a new symbolizer", lambda: daemon.role("symbolizer") not in (0, before), 10)
+    rig.wait_for("a new symbolizer", lambda: daemon.role("symbolizer") not in (0, before))
     told = daemon.log()[log_from:]
     rig.check("cannot be received: Too many open files" in told and "exited with status 1" in told,
               "symbolizer: out of descriptors it says so and leaves, and a new one is there")
     sink.wait_for(n + 3)
 
 
-def capture():
+def capture(chain):
     """A capture's files are the symbolizer's work: a new one has to come by them."""
     folded = rig.path("capture.folded")
     p = rig.start([rig.perfwalk(), "record", "-a", "-d", "10", "-o", folded], stdin=subprocess.DEVNULL,
@@ -93,21 +110,25 @@ def capture():
 
     def symbolizer():
         return next((c for c in rig.children_of(p.pid) if rig.comm_of(c) == rig.ROLES["symbolizer"]), 0)
+    rig.check("recording" in p.stderr.readline(), "a capture begins")
+    begin = rig.cpu_seconds(chain.pid)
     pid = rig.wait_for("the capture's symbolizer runs", symbolizer)
     time.sleep(8)
-    os.kill(pid, signal.SIGKILL)
-    _, err = p.communicate(timeout=60)
+    used = rig.cpu_seconds(chain.pid) - begin
+    rig.kill(pid, signal.SIGKILL)
+    _, err = p.communicate(timeout=120)
     rig.check(p.returncode == 0, f"record whose symbolizer was killed leaves with {p.returncode}: {err.strip()}")
     n = rig.total(s for s in rig.read_folded(folded) if s.comm == "chain")
-    # Two seconds were left after the kill: what the first one held has to be there too.
-    rig.check(n >= 300, f"its file holds {n} samples of the workload, also those of before")
+    # What the first one held has to be there too.
+    rig.check(n >= 0.8 * 99 * used > 0,
+              f"its file holds {n} samples of the workload, also those of the {used:.1f} s of CPU time before")
 
 
 def main():
     rig.need_root()
     directory = rig.build_workloads("chain")
     chain = rig.start(["./chain"], cwd=directory)
-    capture()
+    capture(chain)
     with Sink() as sink:
         daemon = rig.Daemon(f"""
 [profiler]
@@ -122,11 +143,12 @@ endpoint = {sink.endpoint}
         sink.wait_for(2)
         for name in ("profiler", "symbolizer", "exporter"):
             begin = time.time()
-            kill_one(daemon, sink, name)
+            away = kill_one(daemon, sink, name)
             sink.wait_for(sink.count() + 1)
-            # A window in which the reader died may be missing, and nothing more.
+            # A window in which the reader died may be missing, and nothing more: but that a busy host is slow to
+            # start another.
             holes = [g for g, when in gaps(windows(sink.views())) if when >= begin - INTERVAL]
-            rig.check(sum(holes) <= 1.5 * INTERVAL,
+            rig.check(sum(holes) <= 1.5 * INTERVAL + away,
                       f"{name}: {sum(holes):.2f} s are missing (at most one window of {INTERVAL:g} s)")
             rig.check(daemon.alive(), f"{name}: the broker lives")
         lose_a_window(daemon, sink)
@@ -143,9 +165,9 @@ endpoint = {sink.endpoint}
 
         roles = daemon.roles()
         rig.check(roles != first, "the roles have new process ids by now")
-        os.kill(daemon.pid, signal.SIGKILL)
+        rig.kill(daemon.pid, signal.SIGKILL)
         rig.wait_for("the others leave when the broker is killed",
-                     lambda: not any(rig.comm_of(pid) in rig.ROLES.values() for pid in roles.values()), 5)
+                     lambda: not any(rig.comm_of(pid) in rig.ROLES.values() for pid in roles.values()))
         rig.check(True, "the others leave when the broker is killed")
 
 
