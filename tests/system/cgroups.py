@@ -5,8 +5,8 @@ program moved into each, and one that is gone when anybody could ask, shows up u
 container.id, pod and unit."""
 import os
 import re
+import resource
 import subprocess
-import time
 
 import rig
 from cgroup_dirs import Cgroups, digits, mount_point, start_in
@@ -60,15 +60,19 @@ endpoint = {sink.endpoint}
         daemon.wait_up()
         sink.wait_for(1)
         late = {name: start_in(cgroups.make(name), ["nice", chain]) for name in list(CGROUPS)[4:]}
-        time.sleep(4)
+        rig.wait_for("some of their CPU time", lambda: all(
+            rig.cpu_seconds(p.pid) >= 40 / RATE for p in (*early.values(), *late.values())))
         check_list(early, late)
         for p in [*early.values(), *late.values()]:
             rig.end(p)
         # Dead before the rings are read, most of the time.
         short_id = digits("70")
-        short = [start_in(cgroups.make(f"docker/{short_id}"), ["timeout", "0.15", chain]) for _ in range(5)]
-        for p in short:
-            p.wait(10)
+        begin = used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        while used - begin < 20 / RATE:
+            short = [start_in(cgroups.make(f"docker/{short_id}"), ["timeout", "0.15", chain]) for _ in range(5)]
+            for p in short:
+                p.wait(rig.PATIENCE)
+            used = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         sink.wait_for(sink.count() + 3)
         status, _ = daemon.stop()
         views = sink.views()

@@ -26,7 +26,7 @@ def files(path):
 
 def report(*args, status=0):
     p = subprocess.run([rig.perfwalk(), "report", *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                       text=True, timeout=60, check=False)
+                       text=True, timeout=120, check=False)
     rig.check(p.returncode == status, f"report {' '.join(map(os.path.basename, args))} ends with {status}"
               + ("" if p.returncode == status else f", not {p.returncode}:\n{p.stdout}{p.stderr}"))
     return p.stdout if status == 0 else p.stderr
@@ -41,14 +41,14 @@ def samples(text):
 def main():
     rig.need_root()
     path = rig.path("store")
-    chain = rig.start([os.path.join(rig.build_workloads("chain"), "chain"), "60"], stdout=subprocess.DEVNULL)
+    chain = rig.start([os.path.join(rig.build_workloads("chain"), "chain"), "600"], stdout=subprocess.DEVNULL)
     daemon = rig.Daemon(CONFIG.format(path=path, max_bytes="1M"))
     daemon.wait_up()
     rig.check("report --last" in daemon.log(), "the daemon says where its profiles go")
     rig.wait_for("four profiles", lambda: len(files(path)) >= 4, 15)
 
     # Nothing is lost or kept twice when the process that writes dies.
-    os.kill(daemon.role("exporter"), signal.SIGKILL)
+    rig.kill(daemon.role("exporter"), signal.SIGKILL)
     n = len(files(path))
     rig.wait_for("profiles after kill -9", lambda: len(files(path)) >= n + 3, 20)
     daemon.stop()
@@ -108,10 +108,10 @@ def main():
     err = report("--last", "10m", "--store", fresh, status=1)
     rig.check("yet" in err and "reporter_interval" in err and "[export:" not in err, f"too early: {err.strip()}")
     rig.check("perfwalk ctl flush" in err, "and how to have one at once")
-    rig.start(["./chain"], cwd=rig.path("workloads"), stdout=subprocess.DEVNULL)
-    time.sleep(1)
+    chain = rig.start(["./chain"], cwd=rig.path("workloads"), stdout=subprocess.DEVNULL)
+    rig.wait_for("some CPU time", lambda: rig.cpu_seconds(chain.pid) >= 0.5)
     rig.wait_for("the control socket", lambda: os.path.exists(daemon.control))
-    subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, "flush"], check=True, timeout=40)
+    subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, "flush"], check=True, timeout=120)
     rig.wait_for("a profile", lambda: files(fresh), 15)
     rig.check(samples(report("--last", "10m", "--store", fresh)) > 0, "which works")
     daemon.stop()

@@ -137,7 +137,7 @@ def capture(name, seconds, directory, *what):
 
 def enough(name, directory, what):
     """Captures until there are enough samples: on a busy host a program gets less of the CPU."""
-    for seconds in (2, 6, 15):
+    for seconds in (2, 6, 15, 60):
         stacks = capture(name, seconds, directory, *what(seconds))
         if rig.total(stacks) >= WANTED:
             break
