@@ -4,7 +4,6 @@
 that forbid one, a receiver that is away for a while, SIGTERM in the middle of a window, and SIGHUP
 with a good and with a bad file."""
 import glob
-import os
 import signal
 import time
 
@@ -76,7 +75,7 @@ def away():
         daemon = rig.Daemon(config(port), "away")
         daemon.wait_up()
         first.wait_for(2)
-        seen = set(windows(first.views()))
+    seen = set(windows(first.views()))  # when no more can come
     time.sleep(4)
     with Sink(port) as second:
         second.wait_for(5, 60)
@@ -120,14 +119,14 @@ def reload():
         roles = daemon.wait_up()
         one.wait_for(2)
         rig.write("reload.conf", "[profiler]\nreporter_interval = never\n")
-        os.kill(daemon.pid, signal.SIGHUP)
+        rig.kill(daemon.pid, signal.SIGHUP)
         rig.wait_for("the log names the bad line", lambda: "reload.conf:2:" in daemon.log(), 5)
         n = one.count()
         one.wait_for(n + 2)
         rig.check(daemon.alive() and daemon.role("profiler") == roles["profiler"],
                   "SIGHUP with a bad file: everything goes on as before")
         rig.write("reload.conf", config(two.port, rate=97))
-        os.kill(daemon.pid, signal.SIGHUP)
+        rig.kill(daemon.pid, signal.SIGHUP)
         two.wait_for(4)
         rig.check(daemon.alive(), "SIGHUP with another file: the new receiver gets the profiles")
         n = one.count()
