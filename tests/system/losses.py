@@ -55,11 +55,15 @@ def kill_often(p, roles, target):
     killed = {role: {0} for role in roles}
     for _ in range(KILLS):
         role = random.choice(roles)
-        pid = rig.wait_for(f"another {role}", lambda: (lambda c: c if c not in killed[role] else 0)(child(p.pid, role)), 60)
+
+        def another(role=role):
+            pid = child(p.pid, role)
+            return pid if pid not in killed[role] else p.poll() is not None
+        pid = rig.wait_for(f"another {role}, or the end", another)
         time.sleep(random.uniform(0, 0.4))
-        if target.poll() is not None:
+        if pid is True or target.poll() is not None:
             break
-        os.kill(pid, signal.SIGKILL)
+        rig.kill(pid, signal.SIGKILL)
         killed[role].add(pid)
     return sum(len(x) - 1 for x in killed.values())
 
@@ -137,7 +141,7 @@ endpoint = {sink.endpoint}
         for _ in range(KILLS):
             pid = rig.wait_for("its processes", lambda: d.role(random.choice(roles)), 60)
             time.sleep(random.uniform(0, 0.4))
-            os.kill(pid, signal.SIGKILL)
+            rig.kill(pid, signal.SIGKILL)
             rig.wait_for("another one", lambda: pid not in rig.children_of(d.pid), 60)
         d.wait_up(60)
         rig.wait_for("a pause", lambda: ctl(d, "pause") is not None)

@@ -43,8 +43,8 @@ def hidden(program, directory):
             return next(line[len(name):].split()[0] for line in f if line.startswith(name))
     # The kernel gives /proc/PID of who is not dumpable to root.
     for name, pid in (("broker", p.pid), ("profiler", child(rig.ROLES["profiler"]))):
-        rig.check(os.stat(f"/proc/{pid}/environ").st_uid == 0 and limit(pid, "Max core file size") == "0",
-                  f"{name}: no core, and hidden from its own user")
+        rig.wait_for(f"{name}: no core, and hidden from its own user", lambda pid=pid:
+                     os.stat(f"/proc/{pid}/environ").st_uid == 0 and limit(pid, "Max core file size") == "0")
     rig.check(os.stat(f"/proc/{child('blip')}/environ").st_uid == NOBODY, "the command is not hidden")
     with open("/proc/self/limits", encoding="utf-8") as f:
         ours = next(line.split()[4] for line in f if line.startswith("Max core file size"))
@@ -52,8 +52,8 @@ def hidden(program, directory):
     with open(rig.perfwalk(), "rb") as f:
         if b"__asan_init" not in f.read():
             for role in ("profiler", "symbolizer"):
-                n = limit(child(rig.ROLES[role]), "Max processes")
-                rig.check(n == "0", f"{role}: it can start {n} processes")
+                rig.wait_for(f"{role}: it can start no process", lambda role=role:
+                             limit(child(rig.ROLES[role]), "Max processes") == "0")
     rig.end(p, signal.SIGINT)
 
 
