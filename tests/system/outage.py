@@ -46,7 +46,7 @@ endpoint = http://127.0.0.1:{self.port}
 
     def ctl(self, command):
         p = subprocess.run([rig.perfwalk(), "ctl", "-s", self.daemon.control, *rig.ctl_words(command)], capture_output=True,
-                           check=False, text=True, timeout=60)
+                           check=False, text=True, timeout=120)
         if p.returncode != 0:
             rig.fail(f"{self.name}: ctl {command}: {p.stderr}{self.daemon.log()[-2000:]}")
         return dict(line.split(" ", 1) for line in p.stdout.splitlines())
@@ -56,7 +56,7 @@ endpoint = http://127.0.0.1:{self.port}
         if pid:
             self.peak = max(self.peak, int(rig.status_of(pid).get("VmHWM", "0 kB").split()[0]))
         if self.killed and pid and time.monotonic() > self.next_kill:
-            os.kill(pid, signal.SIGKILL)
+            rig.kill(pid, signal.SIGKILL)
             self.kills += 1
             self.next_kill = time.monotonic() + KILL_EVERY * random.uniform(0.5, 1.5)
 
@@ -110,7 +110,7 @@ def back(runs):
     for run in runs:
         run.killed = False
         run.sinks.append(Sink(run.port))
-    deadline = time.monotonic() + 60 + SECONDS / 5
+    deadline = time.monotonic() + 150 + SECONDS / 5
     waiting = list(runs)
     while waiting and time.monotonic() < deadline:
         time.sleep(0.25)
@@ -151,7 +151,7 @@ def judge(run):
     # The window in which the clock is put back ends with its last sample.
     most = MAX_HOLE if run.name != "clock" else 0.25
     seconds = (reach - found[0][0]) / 1e9
-    rig.check(missing < most and len(found) > 0.9 * SECONDS,
+    rig.check(missing < most and seconds > 0.9 * SECONDS and len(found) > 0.5 * SECONDS,
               f"{run.name}: {len(found)} windows, {seconds:.1f} s without a hole ({missing:.3f} s)")
     order(run)
     rig.check(0 < run.peak < RSS_MAX_KIB,
@@ -165,7 +165,7 @@ def order(run):
     """What is live goes before what was on disk when the receiver was reached; each in its order."""
     reached = run.sinks[1].requests[0].time * 1e9
     begins = [window_of(b)[0] for b in dict.fromkeys(run.sinks[1].payloads())]
-    for what, some in (("from before", [b for b in begins if b < reached - 1.5e9]),
+    for what, some in (("from before", [b for b in begins if b < reached - 3e9]),
                        ("live", [b for b in begins if b > reached + 0.5e9])):
         wrong = disorder(some)
         for a, b in zip(some, some[1:]):

@@ -92,12 +92,12 @@ def away_and_killed(chain):
         first.wait_for(2)
     before = first.payloads()
     rig.check(not files(daemon), "nothing is written while the receiver takes what it gets")
-    kills, end = 0, time.monotonic() + 12
-    while time.monotonic() < end:
+    kills, begin = 0, time.monotonic()
+    while time.monotonic() < begin + 12 or (len(files(daemon)) < 5 and time.monotonic() < begin + rig.PATIENCE):
         time.sleep(4)
         pid = daemon.role("exporter")
         if pid:
-            os.kill(pid, signal.SIGKILL)
+            rig.kill(pid, signal.SIGKILL)
             kills += 1
     rig.wait_for("a new exporter", lambda: daemon.role("exporter"), 10)
     waiting = files(daemon)
@@ -142,7 +142,7 @@ def away_and_killed(chain):
 
 def killed(pids):
     for pid in pids:
-        os.kill(pid, signal.SIGKILL)
+        rig.kill(pid, signal.SIGKILL)
 
 
 def without_receiver():
@@ -151,13 +151,14 @@ def without_receiver():
     for i, what in enumerate(("SIGTERM", "SIGKILL of the broker", "SIGKILL of all")):
         daemon = rig.Daemon(config(port), f"restart{i}", spool=spool)
         pids = [daemon.pid, *daemon.wait_up().values()]
-        time.sleep(3.5)
+        n = stopped[-1][1] if stopped else 0
+        rig.wait_for("three more payloads on disk", lambda d=daemon, n=n: len(files(d)) >= n + 3)
         if i == 0:
             status, seconds = daemon.stop()
             rig.check(status == 0 and seconds < 4.5, f"without a receiver it leaves with {status} after {seconds:.2f} s")
         else:
             killed(pids if i == 2 else pids[:1])
-            daemon.process.wait(10)
+            daemon.process.wait(rig.PATIENCE)
             rig.wait_for("the other processes to leave", lambda p=pids: not any(map(rig.comm_of, p)), 10)
         stopped.append((time.time_ns(), len(files(daemon))))
         rig.check("lost" not in daemon.log() and "dropped" not in daemon.log(),
@@ -182,7 +183,7 @@ def broken_files():
     port, spool = rig.free_port(), rig.path("broken.spool")
     daemon = rig.Daemon(config(port), "broken0", spool=spool)
     daemon.wait_up()
-    time.sleep(3.5)
+    rig.wait_for("payloads on disk", lambda: len(files(daemon)) >= 3)
     daemon.stop()
     names = files(daemon)
     with open(os.path.join(spool, names[0]), "r+b") as f:
