@@ -47,6 +47,8 @@ UNWIND_TEST_COMPARE = $(UNWIND_TEST_PROC) $(CORPUS_ORACLE) tests/unit/unwind-com
 check_PROGRAMS += tests/unit/test-unwind-live
 tests_unit_test_unwind_live_SOURCES = tests/unit/test-unwind-live.c $(UNWIND_TEST_COMPARE)
 tests_unit_test_unwind_live_LDADD = tests/unit/libunwindtest.a $(UNWIND_TEST_LIBS)
+# It steps through the resolver of calls that are bound at their first use.
+tests_unit_test_unwind_live_LDFLAGS = $(AM_LDFLAGS) -Wl,-z,lazy
 
 check_PROGRAMS += tests/unit/test-unwind-walk
 tests_unit_test_unwind_walk_SOURCES = tests/unit/test-unwind-walk.c tests/unit/test.h \
