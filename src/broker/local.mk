@@ -33,6 +33,10 @@ check_PROGRAMS += tests/unit/test-peers
 tests_unit_test_peers_SOURCES = tests/unit/test-peers.c tests/unit/test.h
 tests_unit_test_peers_LDADD = $(tests_unit_test_supervisor_LDADD)
 
+check_PROGRAMS += tests/unit/test-broker-tree
+tests_unit_test_broker_tree_SOURCES = tests/unit/test-broker-tree.c tests/unit/test.h
+tests_unit_test_broker_tree_LDADD = $(tests_unit_test_supervisor_LDADD)
+
 check_PROGRAMS += tests/unit/test-filter
 tests_unit_test_filter_SOURCES = tests/unit/test-filter.c tests/unit/test.h
 tests_unit_test_filter_LDADD = libbroker.a libprocess.a libconfig.a libutil.a $(INIH_LIBS)
