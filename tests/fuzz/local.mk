@@ -7,6 +7,24 @@ tests_fuzz_replay_symbols_SOURCES = tests/fuzz/fuzz-symbols.c tests/fuzz/elf-par
 tests_fuzz_replay_symbols_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-symbols"'
 tests_fuzz_replay_symbols_LDADD = $(symbolize_test_libs)
 
+check_PROGRAMS += tests/fuzz/replay-demangle
+tests_fuzz_replay_demangle_SOURCES = tests/fuzz/fuzz-demangle.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_demangle_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-demangle"'
+tests_fuzz_replay_demangle_LDADD = $(symbolize_test_libs)
+EXTRA_DIST += tests/fuzz/corpus-demangle
+
+check_PROGRAMS += tests/fuzz/replay-kallsyms
+tests_fuzz_replay_kallsyms_SOURCES = tests/fuzz/fuzz-kallsyms.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_kallsyms_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-kallsyms"'
+tests_fuzz_replay_kallsyms_LDADD = $(symbolize_test_libs)
+EXTRA_DIST += tests/fuzz/corpus-kallsyms
+
+check_PROGRAMS += tests/fuzz/replay-perf-map
+tests_fuzz_replay_perf_map_SOURCES = tests/fuzz/fuzz-perf-map.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_perf_map_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-perf-map"'
+tests_fuzz_replay_perf_map_LDADD = $(symbolize_test_libs)
+EXTRA_DIST += tests/fuzz/corpus-perf-map
+
 # make fuzz: a minute for each target; make fuzz-long: two hours. FUZZ_TARGETS="NAME..." for some only.
 .PHONY: fuzz fuzz-long fuzz-programs
 fuzz:
