@@ -25,6 +25,18 @@ tests_fuzz_replay_perf_map_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/t
 tests_fuzz_replay_perf_map_LDADD = $(symbolize_test_libs)
 EXTRA_DIST += tests/fuzz/corpus-perf-map
 
+check_PROGRAMS += tests/fuzz/replay-host-text
+tests_fuzz_replay_host_text_SOURCES = tests/fuzz/fuzz-host-text.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_host_text_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-host-text"'
+tests_fuzz_replay_host_text_LDADD = libhost.a libutil.a $(ZLIB_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-host-text
+
+check_PROGRAMS += tests/fuzz/replay-records
+tests_fuzz_replay_records_SOURCES = tests/fuzz/fuzz-records.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_records_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-records"'
+tests_fuzz_replay_records_LDADD = libsample.a libutil.a $(ZLIB_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-records
+
 # make fuzz: a minute for each target; make fuzz-long: two hours. FUZZ_TARGETS="NAME..." for some only.
 .PHONY: fuzz fuzz-long fuzz-programs
 fuzz:

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libFuzzer target: texts of /proc and of container engines, by the first byte of the input: lines
+ * of maps, a cgroup file, paths of control groups, what an engine wrote down of a container, and
+ * any JSON.
+ */
+#include "src/host/host.h"
+#include "tests/fuzz/input.h"
+#include "util/json-read.h"
+
+#define ID "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+
+static void read_maps(uint8_t *text, size_t n)
+{
+	struct host_maps_line m;
+
+	while (n > 0) {
+		const uint8_t *end = memchr(text, '\n', n);
+		size_t length = end ? (size_t)(end - text) : n;
+		char *line = malloc(length); /* without room for one byte more */
+
+		if (length && !line)
+			abort();
+		if (length)
+			memcpy(line, text, length);
+		if (host_parse_maps_line(line, length, &m))
+			input_touch_text(m.path);
+		free(line);
+		text += length + (end != NULL);
+		n -= length + (end != NULL);
+	}
+}
+
+static void read_cgroup_path(const char *path)
+{
+	struct host_cgroup c = {0};
+
+	host_parse_cgroup_path(path, &c);
+	input_touch_text(c.container_id);
+	input_touch_text(c.pod_uid);
+	input_touch_text(c.unit);
+	input_touch_text(c.runtime);
+}
+
+static void read_json(const void *text, size_t n)
+{
+	struct json_reader j = json_reader_make(text, n);
+
+	for (size_t values = 0; json_reader_next(&j); values++) {
+		if (values > n || j.depth > JSON_MAX_DEPTH)
+			abort();
+		input_touch_text(j.value);
+		for (unsigned int i = 0; i <= JSON_MAX_KEYS; i++)
+			input_touch_text(j.keys[i]);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+	_cleanup_free_ char *text = n ? input_text(data + 1, n - 1) : NULL;
+	_cleanup_free_ uint8_t *bytes = malloc(n);
+	char path[256];
+
+	if (n < 2 || !bytes)
+		return 0;
+	memcpy(bytes, data + 1, n - 1);
+	switch (data[0] % 5) {
+	case 0:
+		read_maps(bytes, n - 1);
+		break;
+	case 1:
+		if (host_parse_cgroup_file(text, n - 1, path, sizeof(path)))
+			read_cgroup_path(path);
+		break;
+	case 2:
+		read_cgroup_path(text);
+		break;
+	case 3:
+		if (host_parse_container_state((const char *)data + 1, n - 1, ID, path,
+					       sizeof(path)))
+			input_touch_text(path);
+		break;
+	default:
+		read_json(data + 1, n - 1);
+	}
+	return 0;
+}
+
+#ifdef FUZZ_REPLAY
+#include "tests/fuzz/replay.h"
+
+int main(void)
+{
+	return replay_directory(FUZZ_REPLAY, 1 /* the kind stays */, 64, 200);
+}
+#endif
