@@ -37,6 +37,24 @@ tests_fuzz_replay_records_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/te
 tests_fuzz_replay_records_LDADD = libsample.a libutil.a $(ZLIB_LIBS)
 EXTRA_DIST += tests/fuzz/corpus-records
 
+check_PROGRAMS += tests/fuzz/replay-replies
+tests_fuzz_replay_replies_SOURCES = tests/fuzz/fuzz-replies.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_replies_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-replies"'
+tests_fuzz_replay_replies_LDADD = libexporter.a libproto.a libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-replies
+
+check_PROGRAMS += tests/fuzz/replay-rewrite
+tests_fuzz_replay_rewrite_SOURCES = tests/fuzz/fuzz-rewrite.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_rewrite_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-rewrite"'
+tests_fuzz_replay_rewrite_LDADD = libproto.a libproto-gen.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS) $(NETTLE_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-rewrite
+
+check_PROGRAMS += tests/fuzz/replay-spool
+tests_fuzz_replay_spool_SOURCES = tests/fuzz/fuzz-spool.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_spool_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-spool"'
+tests_fuzz_replay_spool_LDADD = libexporter.a libstore.a libutil.a $(ZLIB_LIBS) $(ZSTD_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-spool
+
 # make fuzz: a minute for each target; make fuzz-long: two hours. FUZZ_TARGETS="NAME..." for some only.
 .PHONY: fuzz fuzz-long fuzz-programs
 fuzz:
