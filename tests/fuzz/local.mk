@@ -55,6 +55,12 @@ tests_fuzz_replay_spool_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/test
 tests_fuzz_replay_spool_LDADD = libexporter.a libstore.a libutil.a $(ZLIB_LIBS) $(ZSTD_LIBS)
 EXTRA_DIST += tests/fuzz/corpus-spool
 
+check_PROGRAMS += tests/fuzz/replay-window
+tests_fuzz_replay_window_SOURCES = tests/fuzz/fuzz-window.c tests/fuzz/input.h tests/fuzz/replay.h $(render_synthetic)
+tests_fuzz_replay_window_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-window"'
+tests_fuzz_replay_window_LDADD = libscreen.a $(render_libs)
+EXTRA_DIST += tests/fuzz/corpus-window
+
 # make fuzz: a minute for each target; make fuzz-long: two hours. FUZZ_TARGETS="NAME..." for some only.
 .PHONY: fuzz fuzz-long fuzz-programs
 fuzz:
