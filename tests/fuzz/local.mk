@@ -61,6 +61,24 @@ tests_fuzz_replay_window_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tes
 tests_fuzz_replay_window_LDADD = libscreen.a $(render_libs)
 EXTRA_DIST += tests/fuzz/corpus-window
 
+check_PROGRAMS += tests/fuzz/replay-config
+tests_fuzz_replay_config_SOURCES = tests/fuzz/fuzz-config.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_config_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-config"'
+tests_fuzz_replay_config_LDADD = libconfig.a libutil.a $(INIH_LIBS) $(ZLIB_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-config
+
+check_PROGRAMS += tests/fuzz/replay-control
+tests_fuzz_replay_control_SOURCES = tests/fuzz/fuzz-control.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_control_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-control"'
+tests_fuzz_replay_control_LDADD = libbroker.a libopener.a libprocess.a libutil.a $(ZLIB_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-control
+
+check_PROGRAMS += tests/fuzz/replay-http
+tests_fuzz_replay_http_SOURCES = tests/fuzz/fuzz-http.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_http_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-http"'
+tests_fuzz_replay_http_LDADD = libhttp.a libutil.a $(ZLIB_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-http
+
 # make fuzz: a minute for each target; make fuzz-long: two hours. FUZZ_TARGETS="NAME..." for some only.
 .PHONY: fuzz fuzz-long fuzz-programs
 fuzz:
