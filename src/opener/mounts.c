@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "src/opener/internal.h"
+#include "src/opener/mount-line.h"
 #include "util/array.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
@@ -45,48 +46,6 @@ static struct {
 	uint32_t next;
 } kept;
 
-/* A line of mountinfo begins with these fields. */
-struct mount_line {
-	unsigned int major, minor;
-	const char *point;
-	size_t n_point;
-	const char *type;
-};
-
-/* The mount table writes a space as \\040. */
-static void unescape(char *text)
-{
-	char *to = text;
-
-	for (const char *at = text; *at; to++) {
-		unsigned int code;
-
-		if (*at == '\\' && sscanf(at + 1, "%3o", &code) == 1) {
-			*to = (char)code;
-			at += 4;
-		} else {
-			*to = *at++;
-		}
-	}
-	*to = '\0';
-}
-
-static bool parse_line(const char *line, struct mount_line *ret)
-{
-	const char *type = strstr(line, " - ");
-	int point = 0, end = 0;
-
-	if (!type ||
-	    sscanf(line, "%*d %*d %u:%u %*s %n%*s%n", &ret->major, &ret->minor, &point, &end) !=
-		    2 ||
-	    end <= point)
-		return false;
-	ret->point = line + point;
-	ret->n_point = (size_t)(end - point);
-	ret->type = type + 3;
-	return true;
-}
-
 /* Those whose files come from elsewhere, or are mounted when somebody looks at them. */
 static bool is_remote(const char *type)
 {
@@ -106,7 +65,7 @@ static void add_line(struct mounts *m, const char *line)
 	struct mount_point *p;
 	bool fuse;
 
-	if (!parse_line(line, &l))
+	if (!mount_line_parse(line, &l))
 		return;
 	fuse = strncmp(l.type, "fuse", 4) == 0;
 	/* A later mount on / hides an earlier one. */
@@ -122,7 +81,7 @@ static void add_line(struct mounts *m, const char *line)
 		m->too_long = true;
 		return;
 	}
-	unescape(p->path);
+	mount_line_unescape(p->path);
 }
 
 /* Takes whole lines; returns what is left of the last, moved to the front. */
