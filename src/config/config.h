@@ -97,6 +97,7 @@ struct config {
 	bool inline_frames;	       /* no; captures set it */
 	enum config_demangle demangle; /* full */
 	/* [limits] */
+	uint32_t cpu_ppm;		     /* of all CPUs of the host; 1000000: no limit; 2% */
 	uint64_t window_memory_bytes;	     /* 32 MiB */
 	uint64_t unwind_rows_bytes;	     /* 8 MiB */
 	uint64_t symbols_bytes;		     /* cached symbol tables and lines; 32 MiB */

@@ -157,6 +157,14 @@ static const struct config_key keys[] = {
 	{"debuginfod", "timeout", CONFIG_DURATION, AT(debuginfod_timeout_ns), "2m", NSEC_PER_SEC,
 	 60 * MIN, 0, false, "How long one download may take."},
 
+	{"limits", "cpu", CONFIG_SHARE, AT(cpu_ppm), "2%", 100, 1000000, 0, false,
+	 "CPU time of all processes of perfwalk together, as a part of all CPUs of the host. "
+	 "When they need more for a minute, the daemon does without something, one step at a "
+	 "time: source lines, inlined functions, names of functions that are rarely seen, large "
+	 "stack copies, then half, three quarters and seven eighths of the samples. It takes all "
+	 "of that back when there is room. The log, perfwalk ctl status, the metrics and the "
+	 "profiles say what is reduced. Samples are weighed by their rate, so sums stay right. 100% "
+	 "is no limit. It does not hold for record and top."},
 	{"limits", "window_memory", CONFIG_BYTES, AT(window_memory_bytes), "32M", MIB, 4 * GIB, 0,
 	 false, "Memory for the stacks and samples of one interval."},
 	{"limits", "unwind_rows", CONFIG_BYTES, AT(unwind_rows_bytes), "8M", MIB, 4 * GIB, 0, false,

@@ -13,6 +13,7 @@ enum config_type {
 	CONFIG_AUTO_BYTES,  /* uint32_t, with units; 0: auto */
 	CONFIG_BYTES,	    /* uint64_t, with units */
 	CONFIG_DURATION,    /* uint64_t nanoseconds */
+	CONFIG_SHARE,	    /* uint32_t, millionths; as a percentage */
 	CONFIG_WORD,	    /* char *: one word */
 	CONFIG_PATH,	    /* char *: absolute */
 	CONFIG_URL,	    /* char *: http(s), no query */

@@ -48,6 +48,8 @@ static const struct choices *choices_of(enum config_type type)
 	return type < ARRAY_SIZE(choices) && choices[type].n ? &choices[type] : NULL;
 }
 
+#define SHARE_PERCENT 10000 /* millionths */
+
 struct value_unit {
 	uint64_t factor;
 	const char *name;
@@ -62,10 +64,25 @@ static const struct value_unit time_units[] = {
 	{NSEC_PER_MSEC, "ms"},	    {NSEC_PER_USEC, "us"},    {1, "ns"},
 };
 
+/* Of millionths, without the zeros behind. */
+static void format_share(uint64_t v, char *buf, size_t size)
+{
+	int n = snprintf(buf, size, "%" PRIu64 ".%04" PRIu64, v / SHARE_PERCENT, v % SHARE_PERCENT);
+
+	while (n > 0 && buf[n - 1] == '0')
+		n--;
+	n -= n > 0 && buf[n - 1] == '.';
+	(void)snprintf(buf + n, size - (size_t)n, "%%");
+}
+
 static void format_number(const struct config_key *row, uint64_t v, char *buf, size_t size)
 {
 	const struct value_unit *u = row->type == CONFIG_DURATION ? time_units : byte_units;
 
+	if (row->type == CONFIG_SHARE) {
+		format_share(v, buf, size);
+		return;
+	}
 	if (row->type == CONFIG_COUNT || v == 0) {
 		(void)snprintf(buf, size, "%" PRIu64, v);
 		return;
@@ -88,6 +105,7 @@ const char *config_value_range(const struct config_key *row, char *buf, size_t s
 	case CONFIG_AUTO_BYTES:
 	case CONFIG_BYTES:
 	case CONFIG_DURATION:
+	case CONFIG_SHARE:
 		format_number(row, row->min, min, sizeof(min));
 		format_number(row, row->max, max, sizeof(max));
 		if (row->power_of_two)
@@ -109,12 +127,36 @@ static int number_expected(const struct config_key *row, char *error)
 {
 	const char *kind = row->type == CONFIG_COUNT	  ? "a whole number"
 			   : row->type == CONFIG_DURATION ? "a duration like 500ms, 10s, 5m, 1h"
+			   : row->type == CONFIG_SHARE	  ? "a percentage like 0.5% or 2%"
 							  : "a size like 65528, 512K, 32M, 1G";
 	char range[96];
 
 	(void)snprintf(error, CONFIG_ERROR_MAX, "expected %s; %s", kind,
 		       config_value_range(row, range, sizeof(range)));
 	return -EINVAL;
+}
+
+/* "2%", "0.05%": four digits behind the point at most. */
+static int parse_share(const char *text, uint64_t *ret)
+{
+	size_t whole = strspn(text, "0123456789"), part = 0;
+	uint64_t v = 0;
+
+	if (whole == 0 || whole > 3)
+		return -EINVAL;
+	for (size_t i = 0; i < whole; i++)
+		v = 10 * v + (uint64_t)(text[i] - '0');
+	text += whole;
+	if (*text == '.') {
+		text++;
+		part = strspn(text, "0123456789");
+		if (part == 0 || part > 4)
+			return -EINVAL;
+	}
+	for (size_t i = 0; i < 4; i++)
+		v = 10 * v + (i < part ? (uint64_t)(text[i] - '0') : 0);
+	*ret = v;
+	return strcmp(text + part, "%") == 0 ? 0 : -EINVAL;
 }
 
 static int parse_number(const struct config_key *row, const char *text, uint64_t *ret, char *error)
@@ -126,6 +168,8 @@ static int parse_number(const struct config_key *row, const char *text, uint64_t
 		r = text_parse_u64(text, row->min, row->max, &v);
 	else if (row->type == CONFIG_DURATION)
 		r = text_parse_duration_ns(text, &v);
+	else if (row->type == CONFIG_SHARE)
+		r = parse_share(text, &v);
 	else
 		r = text_parse_bytes(text, &v);
 	if (r < 0 || v < row->min || v > row->max || (row->multiple && v % row->multiple != 0) ||
@@ -343,6 +387,7 @@ int config_value_set(const struct config_key *row, void *base, const char *text,
 		}
 		__attribute__((fallthrough));
 	case CONFIG_COUNT:
+	case CONFIG_SHARE:
 		r = parse_number(row, text, &v, error);
 		if (r == 0)
 			*(uint32_t *)field = (uint32_t)v;
@@ -400,14 +445,17 @@ void config_value_print(const struct config_key *row, const void *base, FILE *ou
 		fputs(choices_of(row->type)->names[*(const unsigned int *)field], out);
 		break;
 	case CONFIG_COUNT:
+	case CONFIG_SHARE:
 	case CONFIG_AUTO_BYTES:
+		format_number(row, *(const uint32_t *)field, buf, sizeof(buf));
+		fputs(row->type == CONFIG_AUTO_BYTES && !*(const uint32_t *)field ? "auto" : buf,
+		      out);
+		break;
 	case CONFIG_BYTES:
 	case CONFIG_DURATION:
-		v = row->type == CONFIG_COUNT || row->type == CONFIG_AUTO_BYTES
-			    ? *(const uint32_t *)field
-			    : *(const uint64_t *)field;
+		memcpy(&v, field, sizeof(v));
 		format_number(row, v, buf, sizeof(buf));
-		fputs(row->type == CONFIG_AUTO_BYTES && !v ? "auto" : buf, out);
+		fputs(buf, out);
 		break;
 	case CONFIG_HEADERS:
 		for (size_t i = 0; i < x->n_headers; i++)
