@@ -24,38 +24,47 @@
 
 /* What a child with mounts of its own has, in memory that it shares with us. */
 struct shared {
-	struct message on_tmpfs, on_disk; /* files that it has mapped */
-	bool has_disk;
-	pid_t server;
-	int order[2], done[2]; /* pipes: a letter of what to do, and that it is done */
+	struct message on_tmpfs, on_disk, on_fuse; /* files that it has mapped */
+	bool has_disk, is_silent;
+	pid_t server, file_server;
+	pid_t others[OPENER_MAX_STUCK]; /* processes with its mounts */
+	int order[2], done[2];		/* pipes: a letter of what to do, and that it is done */
 };
 
 static char dir[] = "/tmp/perfwalk-mounts.XXXXXX";
 static struct shared *shared;
 
-/* Maps an ELF file of that path, and describes the mapping as the profiler would ask for it. */
-static void map_file(const char *path, struct message *ret)
-{
-	int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0700);
-	char begin[4096] = "\177ELF\2\1\1";
-	struct stat st;
-	void *map;
+#define FILE_BYTES 4096
 
-	begin[16] = 3; /* ET_DYN */
-	CHECK_INT(fd, >=, 0);
-	CHECK_INT(write(fd, begin, sizeof(begin)), ==, sizeof(begin));
-	map = mmap(NULL, sizeof(begin), PROT_READ, MAP_PRIVATE, fd, 0);
+/* Maps a file, and describes the mapping as the profiler would ask for it. */
+static void map_open_file(int fd, const char *path, struct message *ret)
+{
+	void *map = mmap(NULL, FILE_BYTES, PROT_READ, MAP_PRIVATE, fd, 0);
+	struct stat st;
+
 	CHECK(map != MAP_FAILED);
 	CHECK_INT(fstat(fd, &st), ==, 0);
 	(void)close(fd);
 	*ret = (struct message){.type = MESSAGE_ASK_FILE};
 	ret->ask_file.pid = (uint32_t)getpid();
 	ret->ask_file.start = (uintptr_t)map;
-	ret->ask_file.end = ret->ask_file.start + sizeof(begin);
+	ret->ask_file.end = ret->ask_file.start + FILE_BYTES;
 	ret->ask_file.major = major(st.st_dev);
 	ret->ask_file.minor = minor(st.st_dev);
 	ret->ask_file.inode = st.st_ino;
 	message_set_text(ret->ask_file.path, sizeof(ret->ask_file.path), path);
+}
+
+/* The same with an ELF file of that path, which is made. */
+static void map_file(const char *path, struct message *ret)
+{
+	int fd = open(path, O_CREAT | O_RDWR | O_CLOEXEC, 0700);
+	char begin[FILE_BYTES] = "\177ELF\2\1\1";
+
+	begin[16] = 3; /* ET_DYN */
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(write(fd, begin, sizeof(begin)), ==, sizeof(begin));
+	map_open_file(fd, path, ret);
 }
 
 /* More than 256 KiB of mount table. */
@@ -91,7 +100,70 @@ __attribute__((noreturn)) static void serve_silently(int fd)
 	_exit(0);
 }
 
-static bool mount_silent(const char *point)
+/* What it says of the root (node 1) and of its only file. */
+static struct fuse_attr attributes(uint64_t node)
+{
+	return (struct fuse_attr){.ino = node,
+				  .size = node == 1 ? 0 : FILE_BYTES,
+				  .mode = node == 1 ? S_IFDIR | 0755 : S_IFREG | 0755,
+				  .nlink = 1,
+				  .blksize = 4096};
+}
+
+/* Answers until it is told to be silent. */
+__attribute__((noreturn)) static void serve_file(int fd)
+{
+	static char request[1 << 17];
+	const struct fuse_in_header *in = (const void *)request;
+	struct {
+		struct fuse_out_header header;
+		union {
+			struct fuse_init_out init;
+			struct fuse_entry_out entry;
+			struct fuse_attr_out attr;
+			struct fuse_open_out open;
+		};
+	} out;
+
+	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (read(fd, request, sizeof(request)) > 0) {
+		size_t n = 0;
+
+		if (__atomic_load_n(&shared->is_silent, __ATOMIC_SEQ_CST) ||
+		    in->opcode == FUSE_FORGET || in->opcode == FUSE_BATCH_FORGET)
+			continue;
+		memset(&out, 0, sizeof(out));
+		out.header.unique = in->unique;
+		switch (in->opcode) {
+		case FUSE_INIT:
+			out.init =
+				(struct fuse_init_out){.major = 7, .minor = 23, .max_write = 4096};
+			n = sizeof(out.init);
+			break;
+		case FUSE_LOOKUP:
+			out.entry = (struct fuse_entry_out){
+				.nodeid = 2, .entry_valid = 60, .attr = attributes(2)};
+			n = sizeof(out.entry);
+			break;
+		case FUSE_GETATTR:
+			out.attr = (struct fuse_attr_out){.attr = attributes(in->nodeid)};
+			n = sizeof(out.attr);
+			break;
+		case FUSE_OPEN:
+			n = sizeof(out.open);
+			break;
+		default:
+			out.header.error = -ENOSYS;
+		}
+		out.header.len = (uint32_t)(sizeof(out.header) + n);
+		(void)!write(fd, &out, out.header.len);
+	}
+	_exit(0);
+}
+
+/* The server; 0: there is none. Both return from fork(), and share memory: who calls this writes
+ * there. */
+static pid_t mount_fuse(const char *point, void (*serve)(int fd))
 {
 	int fd = open("/dev/fuse", O_RDWR | O_CLOEXEC);
 	char options[64];
@@ -100,14 +172,67 @@ static bool mount_silent(const char *point)
 	(void)snprintf(options, sizeof(options), "fd=%d,rootmode=40000,user_id=0,group_id=0", fd);
 	if (fd < 0 || mkdir(point, 0700) < 0 ||
 	    mount("silent", point, "fuse", MS_NOSUID | MS_NODEV, options) < 0)
-		return false;
-	/* Both return from fork(), and share this memory: only the parent writes there. */
+		return 0;
 	server = fork();
 	if (server == 0)
-		serve_silently(fd);
+		serve(fd);
 	(void)close(fd);
+	return server > 0 ? server : 0;
+}
+
+static bool mount_silent(const char *point)
+{
+	pid_t server = mount_fuse(point, serve_silently);
+
 	shared->server = server;
 	return server > 0;
+}
+
+/* A file that is mapped from where nothing is mounted any more, and whose server is silent. */
+static bool map_and_unmount(const char *point)
+{
+	pid_t server = mount_fuse(point, serve_file);
+	char path[600];
+	int fd;
+
+	shared->file_server = server;
+	if (!server)
+		return false;
+	(void)snprintf(path, sizeof(path), "%s/file", point);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	CHECK_INT(fd, >=, 0);
+	map_open_file(fd, path, &shared->on_fuse);
+	CHECK_INT(umount2(point, MNT_DETACH), ==, 0);
+	__atomic_store_n(&shared->is_silent, true, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+/* The kernel asks this process what to mount where somebody else looks, and waits for the answer. */
+static bool mount_autofs(const char *point)
+{
+	char options[128];
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC) < 0 || mkdir(point, 0700) < 0 || setpgid(0, 0) < 0)
+		return false;
+	(void)snprintf(options, sizeof(options), "fd=%d,pgrp=%d,minproto=5,maxproto=5,indirect",
+		       ends[1], (int)getpgrp());
+	return mount("automount", point, "autofs", 0, options) == 0;
+}
+
+static void start_others(void)
+{
+	for (int i = 0; i < OPENER_MAX_STUCK; i++) {
+		pid_t pid = fork();
+
+		CHECK_INT(pid, >=, 0);
+		if (pid == 0) {
+			(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+			for (;;)
+				(void)pause();
+		}
+		shared->others[i] = pid;
+	}
 }
 
 static void in_the_child(void)
@@ -129,9 +254,19 @@ static void in_the_child(void)
 	}
 	CHECK_INT(write(shared->done[1], &done, 1), ==, 1);
 	while (read(shared->order[0], &order, 1) == 1) {
-		(void)snprintf(path, sizeof(path), "%s/silent fs", tmpfs);
+		(void)snprintf(path, sizeof(path), "%s/%s", tmpfs,
+			       order == 'f'   ? "silent fs"
+			       : order == 'a' ? "auto"
+					      : "away");
+		done = 'y';
 		if (order == 'f')
 			done = mount_silent(path) ? 'y' : 'n';
+		else if (order == 'a')
+			done = mount_autofs(path) ? 'y' : 'n';
+		else if (order == 'l')
+			done = map_and_unmount(path) ? 'y' : 'n';
+		else if (order == 'o')
+			start_others();
 		else
 			mount_many(tmpfs);
 		CHECK_INT(write(shared->done[1], &done, 1), ==, 1);
@@ -236,48 +371,158 @@ static void short_sleep(void)
 	(void)nanosleep(&t, NULL);
 }
 
-/* Whoever opens a file there waits for ever, in a way that the mount table does not tell. */
+/* What one gets once who tries it is stuck there. On a busy host one can be late before it gets
+ * there: killed, it goes, and the next one tries. */
+static void get_stuck(struct opener_helper *h, const struct message *ask)
+{
+	int r;
+
+	for (int n = 0; n < 20; n = r == -ENOTSUP ? n + 1 : 0) {
+		r = opener_helper_open(h, ask);
+		CHECK(r == -ETIMEDOUT || r == -ENOTSUP);
+		short_sleep();
+	}
+}
+
+/* One that this host has no time for is asked again. */
+static void check_opens(struct opener_helper *h, const struct message *ask)
+{
+	int r;
+
+	while ((r = opener_helper_open(h, ask)) == -ETIMEDOUT || r == -ENOTSUP)
+		short_sleep();
+	CHECK_INT(r, >=, 0);
+	(void)close(r);
+}
+
+/* A file of that process in the filesystem that does not answer, in a way that the mount table does
+ * not tell: a place where nothing is mapped, so the path is tried, and a device that is none of
+ * FUSE's. */
+static struct message silent_file(pid_t pid, uint32_t minor)
+{
+	struct message ask = shared->on_disk;
+
+	ask.ask_file.pid = (uint32_t)pid;
+	ask.ask_file.start = 0x1000;
+	ask.ask_file.end = 0x2000;
+	ask.ask_file.major = 8;
+	ask.ask_file.minor = minor;
+	(void)snprintf(ask.ask_file.path, sizeof(ask.ask_file.path), "%s/tmpfs/silent fs/x%u", dir,
+		       minor);
+	return ask;
+}
+
+static void map_own(struct message *ret)
+{
+	char path[256];
+
+	(void)snprintf(path, sizeof(path), "%s/own", dir);
+	map_file(path, ret);
+}
+
+static struct opener_helper *new_helper(void)
+{
+	struct opener_helper *h = NULL;
+
+	CHECK_INT(opener_helper_new(&h, sandbox_choose_mode(SANDBOX_ERRNO)), ==, 0);
+	return h;
+}
+
+/* The only one whose filesystem does not answer: others go on. */
 static void test_a_helper_that_is_stuck(void)
 {
-	struct message ask = shared->on_disk, own;
-	struct opener_helper *h = NULL;
-	char path[256];
+	struct message ask = silent_file((pid_t)shared->on_disk.ask_file.pid, 1), own;
+	struct opener_helper *h;
+
+	if (shared->server <= 0)
+		return;
+	h = new_helper();
+	map_own(&own);
+	get_stuck(h, &ask);
+	check_opens(h, &own);
+	CHECK_INT(opener_helper_open(h, &ask), ==, -ENOTSUP);
+	opener_helper_free(h);
+}
+
+static void test_as_many_as_may_be_stuck(void)
+{
+	struct message asks[OPENER_MAX_STUCK], own;
+	struct opener_helper *h;
 	int r;
 
 	if (shared->server <= 0)
 		return;
-	/* A place where nothing is mapped, so the path is tried, and a device that is none of
-	 * FUSE's. */
-	ask.ask_file.start = 0x1000;
-	ask.ask_file.end = 0x2000;
-	ask.ask_file.major = 8;
-	ask.ask_file.minor = 1;
-	(void)snprintf(ask.ask_file.path, sizeof(ask.ask_file.path), "%s/tmpfs/silent fs/x", dir);
-	(void)snprintf(path, sizeof(path), "%s/own", dir);
-	map_file(path, &own);
-
-	CHECK_INT(opener_helper_new(&h, sandbox_choose_mode(SANDBOX_ERRNO)), ==, 0);
-	/* On a busy host one can be late before it gets there: killed, it goes, and the next one
-	 * tries. One that is stuck there stays. */
-	for (int n = 0; n < 20; n = r == -ENOTSUP ? n + 1 : 0) {
-		r = opener_helper_open(h, &ask);
-		CHECK(r == -ETIMEDOUT || r == -ENOTSUP);
-		short_sleep();
+	h = new_helper();
+	map_own(&own);
+	CHECK(told('o'));
+	for (uint32_t i = 0; i < OPENER_MAX_STUCK; i++) {
+		check_opens(h, &own);
+		asks[i] = silent_file(shared->others[i], 2 + i);
+		get_stuck(h, &asks[i]);
 	}
-	/* Others go on; one that this host has no time for is asked again. */
-	while ((r = opener_helper_open(h, &own)) == -ETIMEDOUT || r == -ENOTSUP)
-		short_sleep();
-	CHECK_INT(r, >=, 0);
-	(void)close(r);
-	CHECK_INT(opener_helper_open(h, &ask), ==, -ENOTSUP);
+	/* Nothing is opened any more, for nobody. */
+	for (int i = 0; i < 20; i++)
+		CHECK_INT(opener_helper_open(h, &own), ==, -ENOTSUP);
+	CHECK_INT(opener_helper_pid(h), ==, 0);
 
-	/* With the server the wait ends: the same may be asked for again. */
+	/* With the server the wait of all ends. */
 	CHECK_INT(kill(shared->server, SIGKILL), ==, 0);
-	while ((r = opener_helper_open(h, &ask)) == -ENOTSUP || r == -ETIMEDOUT)
+	for (uint32_t i = 0; i < OPENER_MAX_STUCK; i++) {
+		while ((r = opener_helper_open(h, &asks[i])) == -ENOTSUP || r == -ETIMEDOUT)
+			short_sleep();
+		CHECK_INT(r, <, 0);
+	}
+	check_opens(h, &own);
+	opener_helper_free(h);
+}
+
+/* Not in any mount table any more. */
+static void test_unmounted_lazily(void)
+{
+	struct message own;
+	struct opener_helper *h;
+	int r;
+
+	if (!told('l')) {
+		fprintf(stderr, "SKIPPED: no FUSE here\n");
+		return;
+	}
+	opener_forget_mounts();
+	CHECK(!opener_device_blocks(shared->on_fuse.ask_file.pid, shared->on_fuse.ask_file.major,
+				    shared->on_fuse.ask_file.minor));
+	h = new_helper();
+	map_own(&own);
+	get_stuck(h, &shared->on_fuse);
+	check_opens(h, &own);
+	CHECK_INT(kill(shared->file_server, SIGKILL), ==, 0);
+	while ((r = opener_helper_open(h, &shared->on_fuse)) == -ENOTSUP || r == -ETIMEDOUT)
 		short_sleep();
 	CHECK_INT(r, <, 0);
 	opener_helper_free(h);
-	CHECK_INT(unlink(path), ==, 0);
+}
+
+/* Waits until an automounter answers. SIGKILL ends that wait, so nobody stays behind. */
+static void test_automounter_that_is_silent(void)
+{
+	struct message ask = silent_file((pid_t)shared->on_disk.ask_file.pid, 9), own;
+	struct opener_helper *h;
+
+	if (!told('a')) {
+		fprintf(stderr, "SKIPPED: no autofs here\n");
+		return;
+	}
+	h = new_helper();
+	map_own(&own);
+	(void)snprintf(ask.ask_file.path, sizeof(ask.ask_file.path), "%s/tmpfs/auto/host/x", dir);
+	for (int i = 0; i < 3; i++) {
+		int r;
+
+		while ((r = opener_helper_open(h, &ask)) == -ENOTSUP)
+			short_sleep();
+		CHECK_INT(r, ==, -ETIMEDOUT);
+		check_opens(h, &own);
+	}
+	opener_helper_free(h);
 }
 
 static void test_too_many_mounts(void)
@@ -329,6 +574,9 @@ int main(void)
 	RUN(test_ordinary_mounts);
 	RUN(test_a_silent_server);
 	RUN(test_a_helper_that_is_stuck);
+	RUN(test_as_many_as_may_be_stuck);
+	RUN(test_unmounted_lazily);
+	RUN(test_automounter_that_is_silent);
 	RUN(test_too_many_mounts);
 	(void)close(shared->order[1]);
 	CHECK_INT(waitpid(child, NULL, 0), ==, child);
