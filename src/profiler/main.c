@@ -49,6 +49,7 @@ struct profiler {
 	uint64_t window_start_unix_ns;
 	struct sample_place place; /* where the last window ended */
 	uint64_t clock_offset_ns;  /* wall time - perf clock */
+	bool finished; /* the last window is closed: nothing is read any more */
 	int stop_timer, flush_timer;
 	uint64_t flush_id;	  /* asked for; 0: none under way */
 	uint64_t paused_since_ns; /* 0: sampling goes on */
@@ -106,7 +107,7 @@ static void drain(struct profiler *p, bool flush)
 	uint64_t youngest_ns = 0;
 	struct record r;
 
-	if (!p->merger)
+	if (!p->merger || p->finished)
 		return;
 	role_job_begin(&p->role);
 	merger_begin(p->merger, flush);
@@ -479,6 +480,7 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		if (!p->replay) {
 			drain(p, true);
 			close_window(p);
+			p->finished = true;
 		}
 		loop_set_timer(p->role.loop, p->stop_timer, 0);
 		break;
