@@ -229,7 +229,7 @@ static int check_if_twice(const struct record_options *o, uint32_t i)
 		const struct broker_event *other = &o->events[j];
 
 		if (other->event.type == e->event.type && other->event.config == e->event.config &&
-		    strcmp(other->filter, e->filter) == 0)
+		    other->event.bytes == e->event.bytes && strcmp(other->filter, e->filter) == 0)
 			return options_complain(o->command, "-e", e->event.name,
 						"the event is given twice");
 		if (strcmp(other->event.name, e->event.name) == 0)
@@ -269,8 +269,8 @@ static int choose_distance(const struct record_options *o, struct broker_event *
 					      ? "-c of a clock is in nanoseconds, at least 100000; "
 						"for one of the others write EVENT/period=COUNT/"
 					      : "-c of a clock is in nanoseconds, at least 100000");
-	if (!e->period && !e->rate_hz && !time && !sample_event_is_hardware(&e->event))
-		e->period = 1; /* events that are rare enough to take each */
+	if (!e->period && !e->rate_hz)
+		e->period = sample_event_period(&e->event, false);
 	if (!e->rate_hz)
 		e->rate_hz = DEFAULT_HZ;
 	if (!e->stack_bytes)

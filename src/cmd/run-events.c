@@ -6,9 +6,7 @@
 
 _Static_assert(1 + CONFIG_MAX_EVENTS <= SAMPLE_MAX_EVENTS, "all events of a config have room");
 
-/* Of events that come in bursts, for which the kernel's control of a rate is a rough guess. */
-#define DEFAULT_PERIOD 100
-#define COUNTED_STACK  (8u << 10) /* more of them fit the ring at once */
+#define COUNTED_STACK (8u << 10) /* more of them fit the ring at once */
 
 struct reading {
 	const char *place;
@@ -39,7 +37,8 @@ static int check(const struct reading *r, const struct config_event *c,
 	for (uint32_t i = 1; i < r->n; i++) {
 		const struct sample_event *other = &r->events[i].event;
 
-		if (other->type == e->event.type && other->config == e->event.config)
+		if (other->type == e->event.type && other->config == e->event.config &&
+		    other->bytes == e->event.bytes)
 			return refuse(r, c,
 				      "another section has the same event by another name: "
 				      "leave one of them out");
@@ -72,9 +71,8 @@ static int add(struct reading *r, const struct config *config, const struct conf
 
 	if (sample_event_parse(c->name, &e.event, error, sizeof(error)) < 0)
 		return refuse(r, c, error);
-	if (!e.period && !c->samples_per_second && !sample_event_is_time(&e.event) &&
-	    !sample_event_is_hardware(&e.event))
-		e.period = DEFAULT_PERIOD;
+	if (!e.period && !c->samples_per_second)
+		e.period = sample_event_period(&e.event, true);
 	if (e.period && !e.stack_bytes && !config->stack_size_bytes)
 		e.stack_bytes = COUNTED_STACK;
 	if (e.period && sample_event_is_time(&e.event))

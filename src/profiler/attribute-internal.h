@@ -52,6 +52,7 @@ struct attribution {
 	struct code_unwinding *code;
 	struct profile profile;
 	uint64_t window, next_jit_uid, regs_mask;
+	uint64_t page_bytes; /* of a plain page */
 	bool frame_pointers; /* user stacks are the kernel's callchains */
 	bool foreign_vdso;   /* the processes had another than this one */
 	bool other_clock;    /* the times of records are not CLOCK_MONOTONIC's of this host */

@@ -89,17 +89,18 @@ static int open_vdso(struct attribution *a)
 static struct profile_type event_type(struct attribution *a, const struct setup_event *e)
 {
 	const struct sample_options *o = &e->options;
-	bool time = sample_event_is_time(&o->event);
+	bool time = sample_event_is_time(&o->event), bytes = o->event.bytes;
 
 	return (struct profile_type){
 		.period_ns = !time	 ? 0
 			     : o->period ? o->period
 					 : NSEC_PER_SEC / o->rate_hz,
-		.period_events = time	     ? 0
-				 : o->period ? o->period
-					     : 1,
+		.period_events = time		       ? 0
+				 : o->period && !bytes ? o->period
+						       : 1,
 		.event = strtab_put(&a->profile.strings, sample_event_name(o, &e->features)),
-		.weighted = !time && !o->period,
+		.unit = strtab_put(&a->profile.strings, bytes ? "bytes" : ""),
+		.weighted = bytes || (!time && !o->period),
 		.rate_hz = o->period ? 0 : o->rate_hz,
 		.stack_bytes = e->features.frame_pointers ? 0 : o->stack_bytes,
 	};
@@ -165,6 +166,7 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 	a->regs_mask = setup->events[0].options.regs_mask;
 	a->items.max = 1u << 20;
 	profile_init(&a->profile, setup->window_memory_bytes);
+	a->page_bytes = getauxval(AT_PAGESZ);
 	a->frame_pointers = features->frame_pointers;
 	a->other_clock = replay || !features->clockid;
 	if (replay) {
@@ -423,12 +425,28 @@ void attribution_finish_samples(struct attribution *a)
 		pending_finish(a->pending);
 }
 
+/* What a sample adds to its type. An event of bytes stands for so many pages of its page's size. */
+static int64_t sample_value(const struct attribution *a, const struct record *r)
+{
+	const struct sample_options *o = &a->setup->events[r->index].options;
+	uint64_t period = r->sample.period;
+
+	if (!a->weighted[r->index])
+		return 1;
+	if (a->replay || !o->event.bytes)
+		return (int64_t)period;
+	if (o->period)
+		period = o->period;
+	return profile_product((int64_t)period,
+			       r->sample.page_bytes ? r->sample.page_bytes : a->page_bytes);
+}
+
 static bool on_sample(struct attribution *a, const struct record *r)
 {
 	struct profile_sample s = {
 		/* Of the perf clock still; made wall time when the window closes. */
 		.time_unix_ns = r->time_ns,
-		.value = a->weighted[r->index] ? (int64_t)r->sample.period : 1,
+		.value = sample_value(a, r),
 		.stack = PROFILE_NONE,
 		.cpu = r->cpu,
 		.n = 1,

@@ -266,12 +266,17 @@ static void read_sample(const struct record_layout *l, struct cursor *c, uint16_
 	if (l->sample_type & PERF_SAMPLE_STACK_USER)
 		read_user_stack(c, r);
 	skip_late_fields(l, c);
-	/* The size of the interrupted registers is not ours to know: the id behind them is not
-	 * read. */
-	if ((l->sample_type & PERF_SAMPLE_CGROUP) && !(l->sample_type & PERF_SAMPLE_REGS_INTR)) {
-		skip_word_if(c, l->sample_type & PERF_SAMPLE_PHYS_ADDR);
+	/* The size of the interrupted registers is not ours to know: what stands behind them is
+	 * not read. */
+	if (l->sample_type & PERF_SAMPLE_REGS_INTR)
+		return;
+	if (!(l->sample_type & (PERF_SAMPLE_CGROUP | PERF_SAMPLE_DATA_PAGE_SIZE)))
+		return;
+	skip_word_if(c, l->sample_type & PERF_SAMPLE_PHYS_ADDR);
+	if (l->sample_type & PERF_SAMPLE_CGROUP)
 		r->sample.cgroup_id = cursor_u64(c);
-	}
+	if (l->sample_type & PERF_SAMPLE_DATA_PAGE_SIZE)
+		r->sample.page_bytes = cursor_u64(c);
 }
 
 static bool read_mmap(struct cursor *c, uint32_t type, uint16_t misc, struct record *r)

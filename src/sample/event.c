@@ -120,6 +120,9 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 	/* With it, the kernel makes every software event a sample, whatever the period is. */
 	if (!o->period)
 		ret->sample_type |= PERF_SAMPLE_PERIOD;
+	/* The kernel looks up the page at the address. */
+	if (o->event.bytes && f->page_size)
+		ret->sample_type |= PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE;
 	if (chain || f->frame_pointers) {
 		ret->sample_type |= PERF_SAMPLE_CALLCHAIN;
 		ret->exclude_callchain_kernel = !chain;

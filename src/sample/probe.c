@@ -83,6 +83,7 @@ static void probe_each(const struct probe *p)
 		{&f->clockid, KIND_SAMPLE, "clockid"},
 		{&f->ksymbol, KIND_SIDEBAND, "ksymbol"},
 		{&f->cgroup, KIND_SAMPLE, "cgroup"},
+		{&f->page_size, KIND_SAMPLE, "page size"},
 		{&f->build_id, KIND_SIDEBAND, "build_id"},
 		{&f->read_lost, KIND_SAMPLE, "read lost"},
 	};

@@ -32,6 +32,7 @@ struct sample_features {
 	bool ksymbol;	     /* PERF_RECORD_KSYMBOL, 5.1 */
 	bool kernel;	     /* kernel side may be sampled (paranoid <= 1 or privileged) */
 	bool hardware;	     /* cycles counted and really fired */
+	bool page_size;	     /* PERF_SAMPLE_DATA_PAGE_SIZE, 5.11; only probed for such an event */
 	bool user_stack;     /* REGS_USER and STACK_USER, 3.7 x86_64 */
 	bool frame_pointers; /* user stacks are the kernel's callchains: SAMPLE_STACKS_FP, or AUTO
 				without user_stack */
@@ -47,6 +48,7 @@ struct sample_event {
 	char name[96]; /* as perf prints it */
 	uint32_t type; /* PERF_TYPE_* */
 	uint64_t config;
+	bool bytes; /* each counts as many as the page has that it is of */
 };
 /* "page-faults", "r01c2", "sched:sched_switch". 0; -EINVAL: no event is called so; -ENOENT: a
  * tracepoint that is not there or cannot be looked up; error says which and what to do. */
@@ -65,6 +67,9 @@ int sample_filter_try(const struct sample_event *e, const char *filter, char *er
 #define SAMPLE_MAX_FILTER 512 /* with its end; the kernel itself takes a page */
 /* Its period is nanoseconds of a running CPU. */
 bool sample_event_is_time(const struct sample_event *e);
+/* How many of it lie between two samples if nobody says; 0: it is sampled at a rate. daemon: where
+ * it must stay cheap for ever. */
+uint64_t sample_event_period(const struct sample_event *e, bool daemon);
 /* It needs a counter of the processor. */
 bool sample_event_is_hardware(const struct sample_event *e);
 /* It happens inside the kernel only. */
@@ -252,6 +257,7 @@ struct record {
 	union {
 		struct {
 			uint64_t ip, period, cgroup_id;
+			uint64_t page_bytes; /* of the page at the data address; 0: not said */
 			uint64_t n_kernel;
 			const uint64_t *kernel; /* addresses, leaf first, context markers removed */
 			uint64_t n_user_chain;	/* of a callchain of the user side */

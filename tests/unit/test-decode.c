@@ -590,6 +590,37 @@ static void test_mutations(void)
 	CHECK(sum);
 }
 
+/* The size of the page stands behind the cgroup id, also where there is none. */
+static void test_page_size(void)
+{
+	static const uint64_t types[] = {PERF_SAMPLE_DATA_PAGE_SIZE,
+					 PERF_SAMPLE_DATA_PAGE_SIZE | PERF_SAMPLE_CGROUP};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct record_layout of = {.sample_type =
+						   PERF_SAMPLE_IP | PERF_SAMPLE_ADDR | types[i]};
+		struct builder b;
+		struct record r;
+
+		begin(&b, PERF_RECORD_SAMPLE, PERF_RECORD_MISC_USER);
+		put64(&b, 0x401000);
+		put64(&b, 0x7f0000000000);
+		if (i == 1)
+			put64(&b, 42);
+		put64(&b, 2 << 20);
+		end(&b);
+		CHECK(record_decode(&of, b.words, b.n, &r));
+		CHECK_INT(r.type, ==, RECORD_SAMPLE);
+		CHECK_INT(r.sample.ip, ==, 0x401000);
+		CHECK_INT(r.sample.cgroup_id, ==, i == 1 ? 42 : 0);
+		CHECK_INT(r.sample.page_bytes, ==, 2 << 20);
+		b.n -= 8;
+		end(&b);
+		CHECK(record_decode(&of, b.words, b.n, &r));
+		CHECK_INT(r.type, ==, RECORD_BAD);
+	}
+}
+
 int main(void)
 {
 	RUN(test_sample);
@@ -606,5 +637,6 @@ int main(void)
 	RUN(test_foreign_layout);
 	RUN(test_time_offset);
 	RUN(test_mutations);
+	RUN(test_page_size);
 	return 0;
 }
