@@ -101,6 +101,7 @@ EXTRA_DIST += \
 	tests/workloads/frames.expect \
 	tests/workloads/gopher.expect \
 	tests/workloads/gopher.go \
+	tests/workloads/growth.c \
 	tests/workloads/handler.c \
 	tests/workloads/handler.expect \
 	tests/workloads/host.c \

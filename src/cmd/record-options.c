@@ -24,6 +24,7 @@ enum {
 	OPT_CGROUP,
 	OPT_EVENT,
 	OPT_FILTER,
+	OPT_MEMORY,
 	OPT_COUNT,
 	OPT_FREQ,
 	OPT_DURATION,
@@ -54,6 +55,8 @@ static const struct option_spec option_table[] = {
 	 "the event to count (repeatable); default CPU time: see below", OPT_EVENT},
 	{0, "filter", "EXPRESSION", "only these of the tracepoint before it: 'prev_state == 2'",
 	 OPT_FILTER},
+	{0, "memory", NULL, "where memory grows: pages touched for the first time, in bytes",
+	 OPT_MEMORY},
 	{'c', "count", "COUNT", "take a sample every COUNT events, instead of -F", OPT_COUNT},
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
 	{'d', "duration", "TIME", "how long: 10, 10s, 2m; default until Ctrl-C, or COMMAND ends",
@@ -105,7 +108,8 @@ const struct command record_command = {
 		  "  .otlp .otlp.json           otlp, otlp-json (OpenTelemetry)\n"
 		  "Events: cpu-clock, task-clock, cycles, instructions, cache-misses, "
 		  "branch-misses, page-faults,\n"
-		  "context-switches, cpu-migrations, rNNN, SUBSYSTEM:TRACEPOINT.\n"
+		  "context-switches, cpu-migrations, memory_growth, rNNN, "
+		  "SUBSYSTEM:TRACEPOINT.\n"
 		  "Up to 6 at once: -e cpu-clock -e page-faults. -F, -c and --stack-size hold for "
 		  "all;\n"
 		  "EVENT/freq=HZ/, EVENT/period=COUNT/ and EVENT/stack-size=BYTES/ for one, and "
@@ -209,6 +213,8 @@ static int on_option(void *ctx, int id, const char *value)
 		return record_events_parse(o, value);
 	case OPT_FILTER:
 		return record_events_filter(o, value);
+	case OPT_MEMORY:
+		return record_events_parse(o, "memory_growth");
 	case OPT_COUNT:
 		if (text_parse_u64(value, 1, RECORD_MAX_COUNT, &o->period) < 0)
 			return options_complain(&record_command, "-c", value,
