@@ -85,6 +85,23 @@ static int add(struct reading *r, const struct config *config, const struct conf
 	return 0;
 }
 
+/* [profiler] memory_growth, unless a section says more of it. */
+static int add_memory_growth(struct reading *r, const struct config *c)
+{
+	char name[] = "memory_growth";
+	struct config_event e = {.name = name, .user = true, .kernel = true};
+
+	for (uint32_t i = 1; i < r->n; i++) {
+		if (r->events[i].event.bytes)
+			return 0;
+	}
+	if (r->n == SAMPLE_MAX_EVENTS)
+		return refuse(
+			r, &e,
+			"memory_growth of [profiler] is one event more than 5: leave one out");
+	return add(r, c, &e);
+}
+
 int run_events(const struct config *c, const char *place, struct broker_event *events,
 	       uint32_t *ret_n, FILE *errors)
 {
@@ -94,6 +111,8 @@ int run_events(const struct config *c, const char *place, struct broker_event *e
 	events[0] = (struct broker_event){.rate_hz = c->samples_per_second};
 	for (size_t i = 0; i < c->n_events; i++)
 		result = add(&r, c, &c->events[i]) < 0 ? -EINVAL : result;
+	if (result == 0 && c->memory_growth)
+		result = add_memory_growth(&r, c);
 	if (result == 0)
 		*ret_n = r.n;
 	return result;

@@ -87,6 +87,10 @@ static const struct config_key keys[] = {
 	 "it full are lost and counted."},
 	{"profiler", "kernel_stacks", CONFIG_BOOL, AT(kernel_stacks), "yes", 0, 0, 0, false,
 	 "Also record the kernel's part of each stack, if the kernel allows it."},
+	{"profiler", "memory_growth", CONFIG_BOOL, AT(memory_growth), "no", 0, 0, 0, false,
+	 "Also sample where memory grows: pages that programs touch for the first time, in bytes, "
+	 "one in 61 with its stack. It is the same as a section [event:memory_growth], which can "
+	 "have another period. perfwalk-record(1) says under --memory what counts."},
 	{"profiler", "max_frames", CONFIG_COUNT, AT(max_frames), "1024", 16, 16384, 0, false,
 	 "The most frames of one stack; frames beyond are reported as truncated."},
 

@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: src/sample src/profiler src/profile src/render
+"""Memory growth: pages touched for the first time, in bytes, by the stack that touched them. The truth is what the
+kernel says of the workload's mappings, plain pages and huge ones. Needs root."""
+import os
+import re
+import subprocess
+
+import rig
+from sink import Sink
+
+MIB = 1 << 20
+NAME = f"g{os.getpid()}"  # of the workload: another test may run one of its own
+
+
+def growth(directory, small, huge):
+    return [os.path.join(directory, NAME), str(small), str(huge)]
+
+
+def truth(text):
+    """(plain bytes, bytes in huge pages, all bytes where there may be huge ones) of the workload's line."""
+    m = re.search(r"^small (\d+) huge (\d+) of (\d+)$", text, re.M)
+    if not m:
+        rig.fail(f"the workload said nothing of itself: {text[-500:]!r}")
+    return tuple(map(int, m.groups()))
+
+
+def record(*args):
+    p = subprocess.run([rig.perfwalk(), "record", *args], capture_output=True, text=True, check=False, timeout=120,
+                       stdin=subprocess.DEVNULL)
+    rig.check(p.returncode == 0, f"record {' '.join(args[:4])}: {p.returncode} {p.stderr[-300:] if p.returncode else ''}")
+    return p.stdout
+
+
+def under(stacks, function):
+    return sum(s.n for s in stacks if function in s.user)
+
+
+def each_page(directory):
+    """With a period of 1 the bytes are those of the kernel, to the page."""
+    folded = rig.path("each.folded")
+    out = record("-e", "memory_growth/period=1/", "-o", folded, "--", *growth(directory, 4, 8))
+    small, in_huge, huge = truth(out)
+    stacks = rig.read_folded(folded)
+    rig.check(re.search(r"^  lost +0 ", out, re.M), "nothing is lost")
+    seen = under(stacks, "growth_small")
+    rig.check(seen == small == 4 * MIB, f"plain pages: {seen} bytes of {small}")
+    seen = under(stacks, "growth_huge")
+    rig.check(seen == huge, f"{in_huge} bytes in huge pages: {seen} bytes of {huge}")
+    rig.check(under(stacks, "growth_again") == 0, "what is used again is not touched for the first time")
+    rig.check(re.search(r"^Samples .*stand for [\d.]+ MiB of memory_growth$", out, re.M), "the summary has it in bytes")
+
+
+def sampled(directory):
+    """As a rule one page in 13 stands for all, in every output."""
+    names = [rig.path(f"memory.{suffix}") for suffix in ("folded", "pb.gz", "otlp", "html")]
+    out = record("--memory", *(x for name in names for x in ("-o", name)), "--", *growth(directory, 64, 0))
+    small, _, _ = truth(out)
+    seen = under(rig.read_folded(names[0]), "growth_small")
+    rig.check(abs(seen - small) < 0.02 * small, f"--memory: {seen} bytes of {small}")
+    for name in names[1:3]:
+        again = rig.path("again.folded")
+        p = subprocess.run([rig.perfwalk(), "report", name, "-o", again], capture_output=True, text=True, check=False)
+        rig.check(p.returncode == 0, f"report {name}: {p.stderr.strip()}")
+        rig.check(under(rig.read_folded(again), "growth_small") == seen, f"{name.rsplit('/', 1)[1]} has the same bytes")
+    with open(names[3], encoding="utf-8") as f:
+        page = f.read()
+    rig.check("memory_growth" in page and '"bytes"' in page, "the page says what is counted, and in what")
+
+
+def beside_time(directory):
+    out = record("-e", "cpu-clock", "--memory", "-o", rig.path("both.pb.gz"), "--", *growth(directory, 16, 0))
+    rig.check(re.search(r"^  memory_growth +[\d,]+ ", out, re.M) and "  cpu-clock " in out, "two types in one capture")
+
+
+CONFIG = """[profiler]
+reporter_interval = 1s
+memory_growth = yes
+[filter]
+include_comm = {comm}
+[export:sink]
+endpoint = {endpoint}
+"""
+
+
+def ctl(daemon, *args):
+    return subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, *args], capture_output=True, text=True,
+                          timeout=60, check=False)
+
+
+def values_of(daemon):
+    return dict(line.split(" ", 1) for line in ctl(daemon, "status", "--all").stdout.splitlines())
+
+
+def sums_of(view):
+    """Bytes of the type by the functions that are in their stacks."""
+    sums = {}
+    for rp in view.message.resource_profiles:
+        for profile in (p for sp in rp.scope_profiles for p in sp.profiles):
+            kind = view.strings[profile.sample_type.type_strindex], view.strings[profile.sample_type.unit_strindex]
+            for s in profile.samples if kind == ("memory_growth", "bytes") else ():
+                for function in set(view.frames(s.stack_index)):
+                    sums[function] = sums.get(function, 0) + sum(s.values)
+    return sums
+
+
+def daemon(directory):
+    """The daemon has it as a type of its profiles; pages of the whole host come by chance to be the 61st."""
+    with Sink() as sink:
+        d = rig.Daemon(CONFIG.format(comm=NAME, endpoint=sink.endpoint))
+        d.wait_up()
+        p = subprocess.run(growth(directory, 128, 0), capture_output=True, text=True, check=True, timeout=120)
+        rig.check(ctl(d, "flush").returncode == 0, "flush")
+        rig.wait_for("all payloads", lambda: int(values_of(d)["payloads"]) == sink.count() > 0, 60)
+        small, _, _ = truth(p.stdout)
+        seen = sum(sums_of(view).get("growth_small", 0) for view in sink.views())
+        lost = int(values_of(d)["event.memory_growth.samples_lost"]) * 61 * 4096
+        rig.check(0.75 * small < seen + lost and seen < 1.25 * small, f"the daemon: {seen} bytes of {small}, {lost} lost")
+        wrong = [x for x in sink.problems() if "C4" not in x]  # which is of CPU time alone
+        rig.check(not wrong, f"the receiver finds nothing wrong: {wrong[:3]}")
+        d.stop()
+
+
+def main():
+    rig.need_root()
+    directory = rig.build_workloads("growth")
+    os.rename(os.path.join(directory, "growth"), os.path.join(directory, NAME))
+    each_page(directory)
+    sampled(directory)
+    beside_time(directory)
+    daemon(directory)
+
+
+rig.run(main)
