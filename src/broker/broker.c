@@ -242,7 +242,8 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	if (r < 0)
 		return r;
 	if ((r = b->deadline_timer = loop_add_timer(loop, UINT64_MAX, 0, on_deadline, b)) < 0 ||
-	    (r = loop_add_timer(loop, HOTPLUG_NS, HOTPLUG_NS, broker_follow_hotplug, b)) < 0)
+	    (r = loop_add_timer(loop, HOTPLUG_NS, HOTPLUG_NS, broker_follow_hotplug, b)) < 0 ||
+	    (r = broker_start_budget(b)) < 0)
 		return r;
 	listen_for_metrics(b);
 	(void)broker_open_debug_cache(b);
@@ -403,6 +404,17 @@ static bool destinations_differ(const struct config *a, const struct config *b)
 	return a->n_exports != b->n_exports;
 }
 
+/* Who has to be told all anew leaves first. */
+static void begin_reopening(struct broker *b, uint32_t leave)
+{
+	/* What the profiler reads after its last window comes into no other. */
+	if (broker_is_sampling(b))
+		(void)broker_enable_events(b, false);
+	b->state = BROKER_REOPENING;
+	loop_set_timer(b->loop, b->deadline_timer, REOPEN_DEADLINE_NS);
+	supervisor_leave(b->supervisor, leave);
+}
+
 int broker_reload(struct broker *b, const struct config *config, const struct broker_event *events,
 		  uint32_t n)
 {
@@ -427,27 +439,23 @@ int broker_reload(struct broker *b, const struct config *config, const struct br
 	broker_forget_failed_dir(&b->debug_cache);
 	/* The symbolizer stays: it holds what the exporter has not settled and gives it to the new
 	 * one. */
-	if (supervisor_running(b->supervisor, peer_only(PEER_SYMBOLIZER))) {
-		int control = supervisor_control(b->supervisor, peer_only(PEER_SYMBOLIZER));
-
-		if (broker_set_up_symbolizer_again(b, control) < 0)
-			log_warning("the symbolizer does not accept the new config");
-	}
+	broker_tell_symbolizer_config(b);
 	b->forget_exports = other_exports;
 	if (other_exports && !supervisor_running(b->supervisor, peer_only(PEER_EXPORTER)))
 		forget_exports(b);
 	supervisor_restart(b->supervisor, peer_only(PEER_EXPORTER));
 	reload_metrics(b);
 	broker_reload_fetcher(b);
-	if (leave) {
-		/* What the profiler reads after its last window comes into no other. */
-		if (broker_is_sampling(b))
-			(void)broker_enable_events(b, false);
-		b->state = BROKER_REOPENING;
-		loop_set_timer(b->loop, b->deadline_timer, REOPEN_DEADLINE_NS);
-		supervisor_leave(b->supervisor, leave);
-	}
+	if (leave)
+		begin_reopening(b, leave);
 	return 0;
+}
+
+void broker_reopen(struct broker *b)
+{
+	memcpy(b->next_events, b->options.events, sizeof(b->next_events));
+	b->n_next_events = b->options.n_events;
+	begin_reopening(b, PEER_BIT(PEER_PROFILER));
 }
 
 int broker_pause(struct broker *b, bool pause)

@@ -3,6 +3,7 @@
 /* Inside of the broker: its state, and how the children are set up (setup.c). */
 #include "src/broker/broker.h"
 #include "src/broker/events.h"
+#include "src/broker/governor.h"
 #include "src/broker/peers.h"
 #include "src/broker/supervisor.h"
 #include "src/opener/listener.h"
@@ -68,6 +69,12 @@ struct broker {
 	uint32_t n_next_events;
 	bool adapt_stack_size; /* the profiler may have the stack copies made larger or smaller */
 	uint64_t resized_ns;   /* when it last did */
+	struct budget {
+		struct governor governor;
+		uint32_t reduced;	/* by enum reduction: what the daemon does without */
+		uint32_t used_ppm;	/* of all CPUs, in the last window */
+		uint64_t at_ns, cpu_ns; /* when this one began, and what was used by then */
+	} budget;
 };
 
 /* Chooses the users of the children (users.c). 0 or -errno, told. */
@@ -92,6 +99,19 @@ int broker_enable_events(struct broker *b, bool enable);
 void broker_resize_stacks(struct broker *b, uint32_t bytes);
 /* CPUs that went or came since the last look. */
 void broker_follow_hotplug(void *ctx);
+
+/* Looks after [limits] cpu (budget.c). 0 or -errno. */
+int broker_start_budget(struct broker *b);
+/* By how much it divides the rate of all events. */
+uint32_t broker_rate_divisor(const struct broker *b);
+/* The stack copies become as large as the budget allows: again, or no more. */
+void broker_limit_stacks(struct broker *b);
+/* The events are made anew, and a new profiler reads them. */
+void broker_reopen(struct broker *b);
+/* A running symbolizer takes what the config and the budget say now. */
+void broker_tell_symbolizer_config(struct broker *b);
+/* CPU time of all processes of the tree since its start, also of the dead. */
+uint64_t broker_cpu_ns(const struct broker *b);
 
 /* What all children have counted, also those that have died. */
 void broker_counts(const struct broker *b, struct status_counts *ret);
@@ -122,8 +142,6 @@ int broker_open_state_dir(struct broker *b, struct broker_state_dir *d, const ch
 			  bool shared, const char *what, const char *instead);
 /* A reload: what could not be opened is tried again. */
 void broker_forget_failed_dir(struct broker_state_dir *d);
-/* A running symbolizer takes the config of now. */
-int broker_set_up_symbolizer_again(struct broker *b, int control);
 /* Tells the profiler of a CPU; of the event that now samples into its ring, if it is another. */
 int broker_send_cpu(const struct broker *b, const struct cpu_events *c, bool came_online);
 int broker_send_event(const struct broker *b, const struct cpu_events *c);

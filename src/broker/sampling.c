@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "src/broker/internal.h"
+#include "src/process/statistics.h"
 #include "src/sample/stack-size.h"
 #include "util/clock.h"
 #include "util/log.h"
@@ -13,6 +14,7 @@
 /* Of what the profiler may ask for. */
 #define MIN_STACK_BYTES 1024
 #define MIN_RESIZE_NS	(500 * NSEC_PER_MSEC)
+#define LEAST_STACK	(8u << 10) /* where CPU time is short */
 #define FIXED_STACK	(32u << 10) /* where the size cannot be adapted */
 
 /* Only where each CPU has one event can it be replaced. */
@@ -23,6 +25,11 @@ static bool can_adapt(const struct broker *b, const struct events_targets *targe
 	       targets->n_pids == 0 && targets->n_cgroups <= 1;
 }
 
+static bool stacks_are_limited(const struct broker *b)
+{
+	return b->budget.reduced & REDUCED_BIT(REDUCED_STACKS);
+}
+
 static uint32_t first_stack_bytes(const struct broker *b, const struct broker_event *e)
 {
 	const struct config *c = b->options.config;
@@ -30,6 +37,8 @@ static uint32_t first_stack_bytes(const struct broker *b, const struct broker_ev
 
 	if (e->stack_bytes)
 		return e->stack_bytes;
+	if (b->adapt_stack_size && stacks_are_limited(b))
+		return LEAST_STACK;
 	if (c->stack_size_bytes)
 		return c->stack_size_bytes;
 	if (!b->adapt_stack_size)
@@ -41,12 +50,13 @@ static int probe_one(struct broker *b, uint32_t index, const struct events_targe
 {
 	const struct broker_options *o = &b->options;
 	const struct broker_event *e = &o->events[index];
+	uint32_t divisor = broker_rate_divisor(b);
 	const struct sample_options want = {
 		.event = e->event,
 		.index = index,
 		.filter = e->filter[0] ? e->filter : NULL,
-		.period = e->period,
-		.rate_hz = e->rate_hz,
+		.period = e->period * divisor,
+		.rate_hz = e->rate_hz > divisor ? e->rate_hz / divisor : e->rate_hz > 0,
 		.stacks = o->stacks,
 		.only_user = o->only_user || e->only_user,
 		.only_kernel = o->only_kernel || e->only_kernel,
@@ -96,24 +106,43 @@ int broker_enable(struct broker *b)
 	return b->options.enable_on_exec || b->paused ? 0 : broker_enable_events(b, true);
 }
 
+static void resize_stacks(struct broker *b, uint32_t bytes)
+{
+	struct events *e = &b->events[0];
+
+	if (!b->adapt_stack_size || b->state != BROKER_RUNNING ||
+	    events_resize_stacks(e, bytes, broker_is_sampling(b)) < 0)
+		return;
+	b->resized_ns = clock_monotonic_ns();
+	for (uint32_t i = 0; i < e->cpus.n; i++)
+		(void)broker_send_event(b, &e->cpus.items[i]);
+}
+
+static void tell_stack_size(const struct broker *b)
+{
+	struct message m = {.type = MESSAGE_STACK_SIZE};
+
+	m.stack_size.bytes = b->events[0].sample.stack_bytes;
+	(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
+}
+
 /* What the profiler asks for is checked: it is not trusted with more of the host than it has. */
 void broker_resize_stacks(struct broker *b, uint32_t bytes)
 {
-	struct message m = {.type = MESSAGE_STACK_SIZE};
-	struct events *e = &b->events[0];
-	const struct sample_options *o = &e->sample;
-	uint64_t now = clock_monotonic_ns();
+	const struct sample_options *o = &b->events[0].sample;
+	uint32_t max = stacks_are_limited(b) ? LEAST_STACK
+					     : stack_size_max(o->ring_bytes, o->rate_hz);
 
-	if (b->adapt_stack_size && b->state == BROKER_RUNNING && bytes % 8 == 0 &&
-	    bytes >= MIN_STACK_BYTES && bytes <= stack_size_max(o->ring_bytes, o->rate_hz) &&
-	    now - b->resized_ns >= MIN_RESIZE_NS &&
-	    events_resize_stacks(e, bytes, broker_is_sampling(b)) == 0) {
-		b->resized_ns = now;
-		for (uint32_t i = 0; i < e->cpus.n; i++)
-			(void)broker_send_event(b, &e->cpus.items[i]);
-	}
-	m.stack_size.bytes = o->stack_bytes;
-	(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
+	if (bytes % 8 == 0 && bytes >= MIN_STACK_BYTES && bytes <= max &&
+	    clock_monotonic_ns() - b->resized_ns >= MIN_RESIZE_NS)
+		resize_stacks(b, bytes);
+	tell_stack_size(b);
+}
+
+void broker_limit_stacks(struct broker *b)
+{
+	resize_stacks(b, first_stack_bytes(b, &b->options.events[0]));
+	tell_stack_size(b);
 }
 
 /* ---- Hotplug ---- */

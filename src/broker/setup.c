@@ -19,6 +19,7 @@
 #include "src/opener/state-dir.h"
 #include "src/process/sandbox.h"
 #include "src/process/setup.h"
+#include "src/process/statistics.h"
 #include "src/process/status-page.h"
 #include "src/profiler/setup.h"
 #include "src/screen/setup.h"
@@ -237,6 +238,8 @@ enum symbol_demangling broker_demangling(enum config_demangle style)
 static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 {
 	const struct config *c = b->options.config;
+	uint32_t reduced = b->budget.reduced;
+	char text[REDUCED_TEXT_MAX];
 	struct setup_symbolizer s = {
 		.common = common_setup(b, PEER_SYMBOLIZER),
 		.symbols_bytes = c->symbols_bytes,
@@ -250,8 +253,10 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 		.capture = b->options.capture,
 		.live = b->options.screen != NULL,
 		.color = b->options.color,
-		.lines = c->source_lines && lines_are_shown(b),
-		.inlined = c->inline_frames,
+		.lines = c->source_lines && lines_are_shown(b) &&
+			 !(reduced & REDUCED_BIT(REDUCED_LINES)),
+		.inlined = c->inline_frames && !(reduced & REDUCED_BIT(REDUCED_INLINES)),
+		.sparing = (reduced & REDUCED_BIT(REDUCED_NAMES)) != 0,
 		.demangle = broker_demangling(c->demangle),
 	};
 	int r;
@@ -264,6 +269,9 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 	if (r == 0)
 		r = setup_send_text(control, TEXT_SERVICE_NAME,
 				    c->service_name ? c->service_name : "", -1);
+	if (r == 0)
+		r = setup_send_text(control, TEXT_REDUCED,
+				    statistics_reduced(reduced, text, sizeof(text)), -1);
 	for (size_t i = 0; i < 2 * c->n_resource && r == 0; i++)
 		r = setup_send_text(control, TEXT_RESOURCE, c->resource[i], -1);
 	return r;
@@ -509,9 +517,15 @@ int broker_set_up_fetcher(void *ctx, struct peer_id who, int control, int status
 	return r < 0 ? r : setup_send_start(control);
 }
 
-int broker_set_up_symbolizer_again(struct broker *b, int control)
+void broker_tell_symbolizer_config(struct broker *b)
 {
-	int r = send_symbolizer_config(b, control, -1);
+	int control = supervisor_control(b->supervisor, peer_only(PEER_SYMBOLIZER)), r;
 
-	return r < 0 ? r : setup_send_start(control);
+	if (!supervisor_running(b->supervisor, peer_only(PEER_SYMBOLIZER)))
+		return;
+	r = send_symbolizer_config(b, control, -1);
+	if (r == 0)
+		r = setup_send_start(control);
+	if (r < 0)
+		log_warning("the symbolizer does not accept the new config");
 }

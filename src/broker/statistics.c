@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "src/broker/internal.h"
@@ -52,6 +53,19 @@ void broker_load(const struct broker *b, uint64_t *ret_cpu_ns, uint64_t *ret_rss
 	add_load(opener_helper_pid(supervisor_opener(b->supervisor)), ret_cpu_ns, ret_rss_bytes);
 	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);)
 		add_load(supervisor_pid(b->supervisor, who), ret_cpu_ns, ret_rss_bytes);
+}
+
+/* The children that were reaped are in the times of those. */
+uint64_t broker_cpu_ns(const struct broker *b)
+{
+	uint64_t sum = 0, cpu_ns, rss_bytes;
+	struct rusage dead;
+
+	if (getrusage(RUSAGE_CHILDREN, &dead) == 0)
+		sum = (uint64_t)(dead.ru_utime.tv_sec + dead.ru_stime.tv_sec) * NSEC_PER_SEC +
+		      (uint64_t)(dead.ru_utime.tv_usec + dead.ru_stime.tv_usec) * NSEC_PER_USEC;
+	broker_load(b, &cpu_ns, &rss_bytes);
+	return sum + cpu_ns;
 }
 
 void broker_counts(const struct broker *b, struct status_counts *ret)
@@ -163,6 +177,9 @@ void statistics_collect(const struct broker *b, struct statistics *ret)
 	ret->rate_hz = b->events[0].sample.rate_hz;
 	ret->stack_bytes =
 		b->events[0].features.frame_pointers ? 0 : b->events[0].sample.stack_bytes;
+	ret->cpu_used_ppm = b->budget.used_ppm;
+	ret->cpu_limit_ppm = b->options.config->cpu_ppm;
+	ret->reduced = b->budget.reduced;
 	ret->n_files_set_aside = supervisor_n_set_aside(b->supervisor);
 	ret->paused = b->paused;
 	ret->flushing = !broker_flushed(b);

@@ -126,6 +126,7 @@ static void print_events(const struct statistics *s, FILE *out)
 
 void broker_print_status(const struct broker *b, FILE *out)
 {
+	char text[REDUCED_TEXT_MAX];
 	struct statistics s;
 
 	statistics_collect(b, &s);
@@ -134,6 +135,9 @@ void broker_print_status(const struct broker *b, FILE *out)
 	(void)fprintf(out, "interval_seconds %.3f\n", (double)b->options.interval_ns / 1e9);
 	print_count(out, "stack_size", s.stack_bytes);
 	print_count(out, "cpus", s.n_cpus);
+	(void)fprintf(out, "cpu_percent %.3f\ncpu_limit_percent %.4g\nreduced %s\n",
+		      s.cpu_used_ppm / 1e4, s.cpu_limit_ppm / 1e4,
+		      s.reduced ? statistics_reduced(s.reduced, text, sizeof(text)) : "no");
 	(void)fprintf(out, "paused %s\n", s.paused ? "yes" : "no");
 	print_count(out, "samples", s.counts.samples);
 	print_count(out, "windows", s.counts.windows);
@@ -159,7 +163,7 @@ void broker_describe(const struct broker *b, char *buf, size_t size)
 	uint64_t queue = 0, spool = 0, spool_bytes = 0, dropped = 0;
 	const char *down = "";
 	struct statistics s;
-	char bytes[32];
+	char bytes[32], text[REDUCED_TEXT_MAX];
 	int n;
 
 	statistics_collect(b, &s);
@@ -174,6 +178,9 @@ void broker_describe(const struct broker *b, char *buf, size_t size)
 	n = snprintf(buf, size, "%u CPUs at %u Hz: %llu samples, %llu lost", s.n_cpus, s.rate_hz,
 		     (unsigned long long)(s.counts.samples - s.counts.filtered),
 		     (unsigned long long)s.counts.counters[PROFILE_SAMPLES_LOST]);
+	if (s.reduced && n >= 0 && (size_t)n < size)
+		n += snprintf(buf + n, size - (size_t)n, ", without %s",
+			      statistics_reduced(s.reduced, text, sizeof(text)));
 	if (s.paused && n >= 0 && (size_t)n < size)
 		n += snprintf(buf + n, size - (size_t)n, ", paused");
 	if (queue && n >= 0 && (size_t)n < size)

@@ -251,6 +251,10 @@ static void print_cost(const struct lines *l, FILE *out)
 		"Cost      %.2f s of CPU time (%.2f%% of one CPU), %s of memory, %llu processes\n",
 		cpu, 100 * cpu / (double)(uptime ? uptime : 1),
 		text_format_bytes(bytes, sizeof(bytes), rss), n);
+	(void)fprintf(out, "          lately %.2f%% of all CPUs, limit %s%%\n",
+		      strtod(get(l, "cpu_percent"), NULL), get(l, "cpu_limit_percent"));
+	if (strcmp(get(l, "reduced"), "no") != 0)
+		(void)fprintf(out, "          reduced to stay within it: %s\n", get(l, "reduced"));
 }
 
 void ctl_status_print(char *text, time_t now, FILE *out)
@@ -276,7 +280,7 @@ void ctl_status_print(char *text, time_t now, FILE *out)
 
 static void put_value(const struct status_line *line, FILE *out)
 {
-	static const char *const texts[] = {"version", "config", "event"};
+	static const char *const texts[] = {"version", "config", "event", "reduced"};
 	bool text = ends_with(line->name, ".state") || ends_with(line->name, ".seccomp") ||
 		    ends_with(line->name, ".network");
 

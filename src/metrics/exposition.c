@@ -169,6 +169,27 @@ static void print_debuginfod(const struct status_debuginfod *d, FILE *out)
 		    "Debug files removed to make room for newer ones.", d->evicted);
 }
 
+static void print_budget(const struct statistics *s, FILE *out)
+{
+	static const struct {
+		const char *what;
+		uint32_t bits;
+	} rows[] = {{"lines", REDUCED_BIT(REDUCED_LINES)},
+		    {"inlines", REDUCED_BIT(REDUCED_INLINES)},
+		    {"names", REDUCED_BIT(REDUCED_NAMES)},
+		    {"stacks", REDUCED_BIT(REDUCED_STACKS)},
+		    {"rate", REDUCED_RATE_BITS}};
+
+	begin(out, "cpu_usage_ratio", "gauge",
+	      "CPU time of all processes of perfwalk as a part of all CPUs, lately.");
+	(void)fprintf(out, "perfwalk_cpu_usage_ratio %.6f\n", s->cpu_used_ppm / 1e6);
+	begin(out, "cpu_limit_ratio", "gauge", "The limit of it, [limits] cpu; 1: none.");
+	(void)fprintf(out, "perfwalk_cpu_limit_ratio %.6f\n", s->cpu_limit_ppm / 1e6);
+	begin(out, "reduced", "gauge", "1 for what is reduced to stay within the limit.");
+	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
+		put_label(out, "reduced", "what", rows[i].what, (s->reduced & rows[i].bits) != 0);
+}
+
 static void print_state(const struct statistics *s, FILE *out)
 {
 	begin(out, "build_info", "gauge", "The version.");
@@ -180,6 +201,7 @@ static void print_state(const struct statistics *s, FILE *out)
 		  s->rate_hz);
 	put_gauge(out, "stack_size_bytes", "Bytes of the user stack copied with each sample.",
 		  s->stack_bytes);
+	print_budget(s, out);
 	put_gauge(out, "paused", "1 while perfwalk ctl pause stops sampling.", s->paused);
 	begin(out, "last_drain_timestamp_seconds", "gauge",
 	      "When the rings were last read, in Unix time; 0: not yet.");

@@ -101,6 +101,7 @@ enum text_kind {
 	TEXT_TITLE,
 	TEXT_SERVICE_NAME,
 	TEXT_FILTER,	    /* a rule, see filter-rule.h */
+	TEXT_REDUCED,	    /* what is done without, as statistics_reduced() says it */
 	TEXT_RESOURCE,	    /* keys and values in turn */
 	TEXT_OUTPUT_FORMAT, /* name of the format of the next output; else its suffix says */
 	TEXT_OUTPUT,	    /* path of an output file, with its descriptor */

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 
 #include "src/process/ask.h"
@@ -12,6 +13,25 @@ bool statistics_has(const struct statistics *s, uint32_t kind)
 			return true;
 	}
 	return false;
+}
+
+const char *statistics_reduced(uint32_t reduced, char *buf, size_t size)
+{
+	static const char *const names[] = {[REDUCED_LINES] = "lines",
+					    [REDUCED_INLINES] = "inlines",
+					    [REDUCED_NAMES] = "names",
+					    [REDUCED_STACKS] = "stacks"};
+	unsigned int rate = 1u << __builtin_popcount(reduced & REDUCED_RATE_BITS);
+	size_t n = 0;
+
+	buf[0] = '\0';
+	for (size_t i = 0; i < ARRAY_SIZE(names) && n < size; i++) {
+		if (reduced & REDUCED_BIT(i))
+			n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? "," : "", names[i]);
+	}
+	if (rate > 1 && n < size)
+		(void)snprintf(buf + n, size - n, "%srate/%u", n ? "," : "", rate);
+	return buf;
 }
 
 int statistics_ask(struct ask *ask, struct statistics *ret)

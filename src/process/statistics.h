@@ -17,6 +17,24 @@ struct ask;
 #define STATISTICS_BROKER	 PEER_N
 #define STATISTICS_OPENER	 (PEER_N + 1)
 
+/* What a daemon does without to stay within its CPU time, in the order of the steps. */
+enum reduction {
+	REDUCED_LINES,
+	REDUCED_INLINES,
+	REDUCED_NAMES,	 /* of functions that are rarely seen */
+	REDUCED_STACKS,	 /* their copies are small */
+	REDUCED_HALF,	 /* of the samples; each halves again */
+	REDUCED_QUARTER, /* are left */
+	REDUCED_EIGHTH,
+	REDUCED_N
+};
+#define REDUCED_BIT(r) (UINT32_C(1) << (r))
+#define REDUCED_RATE_BITS                                                                          \
+	(REDUCED_BIT(REDUCED_HALF) | REDUCED_BIT(REDUCED_QUARTER) | REDUCED_BIT(REDUCED_EIGHTH))
+#define REDUCED_TEXT_MAX 64
+/* "lines,names,rate/4" of a set of bits, "" of none. Returns buf. */
+const char *statistics_reduced(uint32_t reduced, char *buf, size_t size);
+
 struct statistics {
 	struct status_counts counts;
 	struct status_destination destinations[STATUS_MAX_DESTINATIONS];
@@ -36,6 +54,9 @@ struct statistics {
 	uint32_t n_processes;
 	uint32_t n_destinations, n_cpus, rate_hz, n_files_set_aside;
 	uint32_t stack_bytes;  /* copied with each sample; 0: none is */
+	/* CPU time of all CPUs, in millionths: in the last window, and what the config allows. */
+	uint32_t cpu_used_ppm, cpu_limit_ppm;
+	uint32_t reduced; /* by enum reduction */
 	bool paused, flushing; /* a window that was to end now is still on its way */
 	uint32_t n_events;
 	char events[STATUS_MAX_EVENTS][64]; /* their names, as status_counts.events counts them */

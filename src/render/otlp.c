@@ -45,7 +45,7 @@
 #define PREFIX_BYTES  11 /* tag and length of a message */
 
 #define CPU_MEMO 1024
-#define N_FACTS	 6
+#define N_FACTS	 7
 
 struct sample_slot {
 	uint32_t profile; /* running number of the Profile: slots of earlier ones do not match */
@@ -296,10 +296,18 @@ static uint64_t count_to_tell(const struct otlp *o, int c)
 	return n;
 }
 
+static void put_fact(struct otlp *o, const char *key, const char *text)
+{
+	if (text && *text)
+		o->attributes[o->n_attributes++] =
+			otlp_put_attribute_string(&o->frames.dictionary, key, text);
+}
+
 static void put_counters(struct otlp *o)
 {
 	uint32_t stack_bytes = o->p->types[o->type].stack_bytes;
 
+	put_fact(o, "perfwalk.reduced", o->info->reduced);
 	if (stack_bytes)
 		o->attributes[o->n_attributes++] = otlp_put_attribute_int(
 			&o->frames.dictionary, "perfwalk.stack_size", stack_bytes);
@@ -314,13 +322,6 @@ static void put_counters(struct otlp *o)
 		o->attributes[o->n_attributes++] = otlp_put_attribute_int(
 			&o->frames.dictionary, key, v > INT64_MAX ? INT64_MAX : (int64_t)v);
 	}
-}
-
-static void put_fact(struct otlp *o, const char *key, const char *text)
-{
-	if (text && *text)
-		o->attributes[o->n_attributes++] =
-			otlp_put_attribute_string(&o->frames.dictionary, key, text);
 }
 
 static void put_facts(struct otlp *o)

@@ -18,6 +18,7 @@ struct render_info {
 	const char *title;   /* what was captured: "perfwalk record -a -d 10" */
 	const char *sum; /* how it was added up: "samples of 10 ms and of 1 ms, by what they stand
 			    for" */
+	const char *reduced; /* of a daemon's quality: "lines,rate/2"; NULL or "": nothing */
 	uint32_t n_cpus;
 	const char *const
 		*resource_attributes; /* n pairs key, value: from the config, win over ours */

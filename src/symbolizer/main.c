@@ -78,6 +78,8 @@ static int on_text(void *ctx, const struct message *m, int fd)
 		return text_set(&s->info.title, text);
 	case TEXT_SERVICE_NAME:
 		return text_set(&s->info.service_name, text);
+	case TEXT_REDUCED:
+		return text_set(&s->info.reduced, text);
 	case TEXT_RESOURCE:
 		return add_resource(s, text);
 	default:
@@ -249,7 +251,7 @@ static bool set_naming(struct symbolizer *s)
 {
 	bool differs = namer_set_lines(s->namer, s->setup.lines, s->setup.inlined);
 
-	namer_set_window(s->namer, s->setup.window_ns);
+	namer_set_window(s->namer, s->setup.window_ns, s->setup.sparing);
 	return namer_set_demangling(s->namer, s->setup.demangle) || differs;
 }
 
@@ -397,6 +399,7 @@ int role_symbolizer_main(void)
 	free((void *)s.info.kernel_release);
 	free((void *)s.info.title);
 	free((void *)s.info.service_name);
+	free((void *)s.info.reduced);
 	for (uint32_t i = 0; i < s.n_outputs; i++) {
 		free(s.outputs[i].path);
 		(void)close_fd(s.outputs[i].fd);

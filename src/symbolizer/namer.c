@@ -40,6 +40,7 @@
 #define LINES_NS	 (1 * NSEC_PER_SEC) /* of the 3 s after which a file is set aside */
 #define MAX_LINE_BYTES	 (UINT64_C(16) << 20)
 #define NAMING_PERCENT	 25
+#define SPARING_PERCENT 1 /* where CPU time is short */
 #define MIN_SAVE_NS	 (10 * NSEC_PER_SEC) /* a first window, and what all have */
 #define PUT_OFF_SECONDS	 60		     /* between two messages */
 
@@ -549,10 +550,10 @@ static void name_in_time(struct namer *n, struct profile *p, uint32_t module, ui
 	role_job_end(n->role);
 }
 
-void namer_set_window(struct namer *n, uint64_t window_ns)
+void namer_set_window(struct namer *n, uint64_t window_ns, bool sparing)
 {
 	n->limited = window_ns > 0;
-	n->share.percent = NAMING_PERCENT;
+	n->share.percent = sparing ? SPARING_PERCENT : NAMING_PERCENT;
 	n->share.save_ns = window_ns > MIN_SAVE_NS ? window_ns : MIN_SAVE_NS;
 }
 

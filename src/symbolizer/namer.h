@@ -39,8 +39,9 @@ bool namer_set_lines(struct namer *n, bool lines, bool inlined);
 /* How mangled names are shown; in full at first. True as above. */
 bool namer_set_demangling(struct namer *n, enum symbol_demangling style);
 
-/* How long a window lasts, of which naming may take a quarter. 0, and at first: no limit. */
-void namer_set_window(struct namer *n, uint64_t window_ns);
+/* How long a window lasts, of which naming may take a quarter; sparing: one percent. 0, and at
+ * first: no limit. */
+void namer_set_window(struct namer *n, uint64_t window_ns, bool sparing);
 /* Names every frame of p's samples from first_sample on (of other types: of all) that has no name
  * yet, and gives their modules their ids. */
 void namer_name(struct namer *n, struct profile *p, uint32_t first_sample);

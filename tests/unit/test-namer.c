@@ -146,7 +146,7 @@ static void test_a_file_that_costs(void)
 	uint32_t first[2], second;
 
 	begin(&n);
-	namer_set_window(n, 10 * NSEC_PER_SEC);
+	namer_set_window(n, 10 * NSEC_PER_SEC, false);
 	give_file(n, 0);
 	give_file(n, 1);
 	first[0] = sample(0, 0, 100);
@@ -178,7 +178,7 @@ static void test_a_file_that_costs(void)
 	/* In a capture all names count. */
 	cost = file_names_cost(namer_files(n), uid_of(0));
 	cost->credit_ns = -(int64_t)(1000000 * NSEC_PER_SEC);
-	namer_set_window(n, 0);
+	namer_set_window(n, 0, false);
 	first[1] = sample(0, 3, 1);
 	namer_name(n, &p, 0);
 	check_name(first[1], "busy");
@@ -193,7 +193,7 @@ static void test_most_samples_first(void)
 	uint64_t job = status.job;
 
 	begin(&n);
-	namer_set_window(n, 10 * NSEC_PER_SEC);
+	namer_set_window(n, 10 * NSEC_PER_SEC, false);
 	for (unsigned int i = 0; i < N_FILES; i++)
 		give_file(n, i);
 	frames[0] = sample(0, 0, 2);
