@@ -463,7 +463,9 @@ class Daemon:
         self.control = path(f"{name}.control")
         os.makedirs(f"{self.config}.d", exist_ok=True)
         write(f"{name}.conf.d/spool.conf", f"[spool]\npath = {self.spool}\n[process]\ncontrol = {self.control}\n"
-              + (f"network_user = {NETWORK_USER}\n" if NETWORK_USER and "network_user" not in config else ""))
+              + (f"network_user = {NETWORK_USER}\n" if NETWORK_USER and "network_user" not in config else "")
+              # On a busy host with a high rate it would do with less, for reasons of its own.
+              + ("" if "[limits]\ncpu" in config else "[limits]\ncpu = 100%\n"))
         self.log_path = path(f"{name}.log")
         self.log_file = open(self.log_path, "ab")
         self.process = start([*argv_prefix, perfwalk(), "run", "-c", self.config],

@@ -40,6 +40,8 @@ def config(port, rate=49):
     return f"""[profiler]
 samples_per_second = {rate}
 reporter_interval = 1s
+[limits]
+cpu = 100%
 [export:sink]
 endpoint = http://127.0.0.1:{port}
 """
