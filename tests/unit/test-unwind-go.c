@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "tests/corpus/judge.h"
@@ -18,7 +19,9 @@
 #include "tests/unit/unwind-proc.h"
 #include "unwind/internal.h"
 
-#define ROUNDS 400
+#define ROUNDS	       400
+#define HANDLER_ROUNDS 100 /* in one of so many each thread is stepped into a signal handler */
+#define HANDLER_STEPS  60
 
 static const char source[] =
 	"import (\"fmt\"; \"os\"; \"reflect\"; \"sort\"; \"time\")\n"
@@ -141,6 +144,18 @@ static bool is_signal_return(struct target *t, uint64_t address)
 	       memcmp(there, code, sizeof(code)) == 0;
 }
 
+/* Ours ends in the outermost function of a handler. libdw may not see that one while it is entering
+ * another, and goes on to what was interrupted. */
+static bool leaves_handler(struct target *t, enum unwind_outcome outcome, const uint64_t *theirs,
+			   size_t n)
+{
+	for (size_t i = 0; i < n && outcome == UNWIND_COMPLETE; i++) {
+		if (is_signal_return(t, theirs[i]))
+			return true;
+	}
+	return false;
+}
+
 static void walk_thread(struct target *t, pid_t tid)
 {
 	static uint8_t stack[64 * 1024];
@@ -176,6 +191,8 @@ static void walk_thread(struct target *t, pid_t tid)
 	judge = (struct judge){&sample.regs, stack,    sample.n_stack, proc_find,
 			       proc_read,    &t->maps, PROC_MAX_FRAMES};
 	verdict = judge_walks(&judge, ours, n, outcome, theirs, n_theirs);
+	if (verdict == VERDICT_UNDECIDED && leaves_handler(t, outcome, theirs, n_theirs))
+		verdict = VERDICT_PAST_END;
 	t->t.verdicts[verdict]++;
 	t->t.handled +=
 		!same_stack && verdict != VERDICT_IDENTICAL && verdict != VERDICT_LOST_CALLERS;
@@ -184,7 +201,26 @@ static void walk_thread(struct target *t, pid_t tid)
 		show(outcome, ours, n, theirs, n_theirs);
 }
 
-static void visit_threads(struct target *t, pid_t pid)
+/* A signal, and stops at each instruction by which the thread enters its handler. */
+static void step_into_handler(struct target *t, pid_t pid, pid_t tid)
+{
+	int status, signal = SIGURG;
+
+	CHECK_INT(syscall(SYS_tgkill, pid, tid, SIGURG), ==, 0);
+	do {
+		if (ptrace(PTRACE_CONT, tid, NULL, NULL) < 0 ||
+		    waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status))
+			return;
+	} while (WSTOPSIG(status) != SIGURG);
+	for (int i = 0; i < HANDLER_STEPS; i++, signal = 0) {
+		if (ptrace(PTRACE_SINGLESTEP, tid, NULL, (void *)(intptr_t)signal) < 0 ||
+		    waitpid(tid, &status, __WALL) != tid || !WIFSTOPPED(status))
+			return;
+		walk_thread(t, tid);
+	}
+}
+
+static void visit_threads(struct target *t, pid_t pid, bool handlers)
 {
 	char path[64];
 	struct dirent *e;
@@ -199,8 +235,11 @@ static void visit_threads(struct target *t, pid_t pid)
 		if (tid <= 0 || ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
 			continue;
 		if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 &&
-		    waitpid(tid, NULL, __WALL) == tid)
+		    waitpid(tid, NULL, __WALL) == tid) {
 			walk_thread(t, tid);
+			if (handlers)
+				step_into_handler(t, pid, tid);
+		}
 		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
 	}
 	closedir(d);
@@ -230,7 +269,7 @@ static struct tally observe(const char *flags, enum way way)
 	CHECK(usable);
 	t->oracle = oracle_new_process(pid, NULL);
 	for (unsigned int i = 0; i < ROUNDS; i++) {
-		visit_threads(t, pid);
+		visit_threads(t, pid, i % HANDLER_ROUNDS == 0);
 		usleep(1000);
 	}
 	result = t->t;
