@@ -46,6 +46,11 @@ class Containers:
                            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 
+def own(name):
+    """A name that the containers of another run of this test have not."""
+    return f"{name}-{os.getpid()}"
+
+
 def make_rootfs():
     """A root file system of busybox and the workloads; nothing of the host's is in it."""
     root = rig.path("rootfs")
@@ -56,7 +61,7 @@ def make_rootfs():
     os.symlink("busybox", os.path.join(root, "bin", "sh"))
     built = rig.build_workloads("chain-static", "jit", "jitdump", "blip")
     for source, name in (("chain-static", "burner"), ("jit", "jitter"), ("jitdump", "dumper"), ("blip", "blip")):
-        shutil.copy(os.path.join(built, source), os.path.join(root, "bin", name))
+        shutil.copy(os.path.join(built, source), os.path.join(root, "bin", own(name)))
     return root
 
 
@@ -66,6 +71,7 @@ def seen(views, container):
 
 
 def check_container(views, container, program, path, n_wanted, share=0.8):
+    program = own(program)
     mine = seen(views, container)
     n = sum(x[3] for x in mine)
     rig.check(n >= n_wanted, f"{program}: {n} samples under container.id {container[:12]}... "
@@ -93,7 +99,7 @@ def check_names(views, container, name):
     out = rig.path("named.folded")
     r = rig.record("-F", "199", "-d", "1", "--container", name, "-o", out)
     comms = {s.comm for s in rig.read_folded(out)}
-    rig.check(r.status == 0 and comms == {"burner"} and f"podman {name}" in r.out,
+    rig.check(r.status == 0 and comms == {own("burner")} and f"podman {name}" in r.out,
               f"record --container {name}: {comms}")
 
 
@@ -102,8 +108,8 @@ def main():
     rig.need_programs("podman", "runc", "busybox")
     rootfs = make_rootfs()
     with Sink() as sink, Containers(rootfs) as containers:
-        host = rig.start([os.path.join(rootfs, "bin", "burner")])
-        early = containers.start("/bin/burner")  # runs before the profiler does
+        host = rig.start([os.path.join(rootfs, "bin", own("burner"))])
+        early = containers.start("/bin/" + own("burner"))  # runs before the profiler does
         daemon = rig.Daemon(f"""
 [profiler]
 samples_per_second = {RATE}
@@ -113,9 +119,9 @@ endpoint = {sink.endpoint}
 """)
         daemon.wait_up()
         sink.wait_for(1)
-        late = containers.start("/bin/jitter")
-        dumper = containers.start("/bin/dumper")
-        short = containers.start("/bin/blip", "400")
+        late = containers.start("/bin/" + own("jitter"))
+        dumper = containers.start("/bin/" + own("dumper"))
+        short = containers.start("/bin/" + own("blip"), "400")
         rig.wait_for("the short-lived container is gone", lambda: podman(
             "inspect", "--format", "{{.State.Status}}", short) == "exited", 30)
         sink.wait_for(sink.count() + 4)
