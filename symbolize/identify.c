@@ -19,12 +19,14 @@
 #include "symbolize/elf-image.h"
 #include "util/notes.h"
 
-#define HTL_PART       4096
-#define HTL_BYTES      16
-#define NT_GO_BUILD_ID 4
-#define MAX_COMMENT    65536
-#define MAX_CONSTANTS  (512u << 10) /* of 20 programs, each had such a path in its first 120 KiB */
-#define GO_BUILDINFO   "\xff Go buildinf:"
+#define HTL_PART	4096
+#define HTL_BYTES	16
+#define NT_GO_BUILD_ID	4
+#define MAX_COMMENT	65536
+#define MAX_CONSTANTS	(256u << 10) /* of 20 programs, each had such a path in its first 120 KiB */
+#define CONSTANTS_PIECE 65536
+#define MAX_CORE_PATH	256 /* from "library" to ".rs" */
+#define GO_BUILDINFO	"\xff Go buildinf:"
 
 static bool id_note(void *ctx, const struct note *note)
 {
@@ -94,17 +96,27 @@ static bool has_core_path(const char *text, size_t n)
 	return false;
 }
 
+/* Piece by piece: whoever has such a path has many of them, and most have the first one early. */
 static bool has_rust_constants(const struct elf_image *im)
 {
 	const struct elf_section *s = elf_image_find(im, ".rodata");
 	_cleanup_free_ char *text = NULL;
+	bool found = false;
 	size_t n;
 
 	if (!s || s->type == SHT_NOBITS)
 		return false;
 	n = s->size < MAX_CONSTANTS ? (size_t)s->size : MAX_CONSTANTS;
-	text = calloc(1, n + 1);
-	return text && elf_image_read(im, s->offset, text, n) == 0 && has_core_path(text, n);
+	text = malloc(CONSTANTS_PIECE + 1);
+	for (size_t at = 0; text && at < n && !found; at += CONSTANTS_PIECE - MAX_CORE_PATH) {
+		size_t piece = n - at < CONSTANTS_PIECE ? n - at : CONSTANTS_PIECE;
+
+		if (elf_image_read(im, s->offset + at, text, piece) < 0)
+			break;
+		text[piece] = '\0';
+		found = has_core_path(text, piece);
+	}
+	return found;
 }
 
 /* First and last 4096 bytes, which overlap or coincide in a short file, and the length. */
@@ -137,17 +149,37 @@ static int htlhash(const struct elf_image *file, char ret[2 * HTL_BYTES + 1])
 	return 0;
 }
 
+static int check_regular(int fd, struct stat *ret)
+{
+	if (fstat(fd, ret) < 0)
+		return -errno;
+	return S_ISREG(ret->st_mode) ? 0 : -EINVAL;
+}
+
+int symbol_file_build_id(int fd, uint8_t ret[64], size_t *ret_n)
+{
+	struct elf_image im = ELF_IMAGE_INIT;
+	struct stat st;
+	int r = check_regular(fd, &st);
+
+	if (r == 0)
+		r = elf_image_open_fd(&im, fd);
+	if (r < 0 && r != -ENOEXEC)
+		return r;
+	*ret_n = r == 0 ? elf_image_build_id(&im, ret) : 0;
+	elf_image_close(&im);
+	return 0;
+}
+
 int symbol_file_identify(int fd, struct symbol_file_id *ret)
 {
 	struct symbol_file_id id = {0};
 	struct elf_image im = ELF_IMAGE_INIT;
 	struct stat st;
-	int r;
+	int r = check_regular(fd, &st);
 
-	if (fstat(fd, &st) < 0)
-		return -errno;
-	if (!S_ISREG(st.st_mode))
-		return -EINVAL;
+	if (r < 0)
+		return r;
 	im.fd = fd;
 	im.n_bytes = (uint64_t)st.st_size;
 	r = htlhash(&im, id.htlhash);

@@ -65,10 +65,11 @@ static void publish(const struct fetcher *f)
 
 static bool on_belongs(int fd, const struct debug_id *id)
 {
-	struct symbol_file_id found;
+	uint8_t found[64];
+	size_t n;
 
-	return symbol_file_identify(fd, &found) == 0 && found.n_gnu == id->n &&
-	       memcmp(found.gnu, id->bytes, id->n) == 0;
+	return symbol_file_build_id(fd, found, &n) == 0 && n == id->n &&
+	       memcmp(found, id->bytes, n) == 0;
 }
 
 static void on_done(void *ctx, const struct debug_id *id, bool found)

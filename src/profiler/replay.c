@@ -369,9 +369,10 @@ static int ask_file(struct replay *r, enum recorded_place place, const struct ho
 
 static bool is_that_file(int fd, const struct perf_data_build_id *id)
 {
-	struct symbol_file_id found;
+	uint8_t found[64];
+	size_t n;
 
-	return symbol_file_identify(fd, &found) == 0 && same_id(id, found.gnu, found.n_gnu);
+	return symbol_file_build_id(fd, found, &n) == 0 && same_id(id, found, n);
 }
 
 static bool is_older(const struct replay *r, int fd)

@@ -173,11 +173,12 @@ static int lookup_name(struct kernel_names *k, uint64_t address, struct symbol *
 static bool use_file(struct kernel_names *k, int fd)
 {
 	_cleanup_close_ int file = fd;
-	struct symbol_file_id id;
+	uint8_t id[64];
+	size_t n;
 
-	if (file < 0 || symbol_file_identify(file, &id) < 0)
+	if (file < 0 || symbol_file_build_id(file, id, &n) < 0)
 		return false;
-	if (id.n_gnu != k->n_build_id || memcmp(id.gnu, k->build_id, id.n_gnu) != 0) {
+	if (n != k->n_build_id || memcmp(id, k->build_id, n) != 0) {
 		log_debug("the kernel's debug file is of another kernel than this one");
 		return false;
 	}
