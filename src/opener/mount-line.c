@@ -20,19 +20,28 @@ bool mount_line_parse(const char *line, struct mount_line *ret)
 	return true;
 }
 
+/* Three octal digits of one byte there; -1: none. */
+static int octal(const char *at)
+{
+	int v = 0;
+
+	for (int i = 0; i < 3; i++) {
+		if (at[i] < '0' || at[i] > '7')
+			return -1;
+		v = v * 8 + at[i] - '0';
+	}
+	return v <= 0xff ? v : -1;
+}
+
 void mount_line_unescape(char *text)
 {
 	char *to = text;
 
 	for (const char *at = text; *at; to++) {
-		unsigned int code;
+		int code = *at == '\\' ? octal(at + 1) : -1;
 
-		if (*at == '\\' && sscanf(at + 1, "%3o", &code) == 1) {
-			*to = (char)code;
-			at += 4;
-		} else {
-			*to = *at++;
-		}
+		*to = code >= 0 ? (char)code : *at;
+		at += code >= 0 ? 4 : 1;
 	}
 	*to = '\0';
 }
