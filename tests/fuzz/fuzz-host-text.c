@@ -5,6 +5,7 @@
  * any JSON.
  */
 #include "src/host/host.h"
+#include "src/opener/mount-line.h"
 #include "tests/fuzz/input.h"
 #include "util/json-read.h"
 
@@ -55,6 +56,26 @@ static void read_json(const void *text, size_t n)
 	}
 }
 
+static void read_mounts(char *text)
+{
+	for (const char *line; (line = strsep(&text, "\n"));) {
+		struct mount_line l;
+		char *point;
+
+		if (!mount_line_parse(line, &l))
+			continue;
+		input_sink += l.major + l.minor;
+		input_touch_text(l.type);
+		point = strndup(l.point, l.n_point);
+		if (!point)
+			abort();
+		mount_line_unescape(point);
+		if (strlen(point) > l.n_point)
+			abort();
+		free(point);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	_cleanup_free_ char *text = n ? input_text(data + 1, n - 1) : NULL;
@@ -64,7 +85,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	if (n < 2 || !bytes)
 		return 0;
 	memcpy(bytes, data + 1, n - 1);
-	switch (data[0] % 5) {
+	switch (data[0] % 6) {
 	case 0:
 		read_maps(bytes, n - 1);
 		break;
@@ -80,8 +101,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 					       sizeof(path)))
 			input_touch_text(path);
 		break;
-	default:
+	case 4:
 		read_json(data + 1, n - 1);
+		break;
+	default:
+		read_mounts(text);
 	}
 	return 0;
 }
