@@ -7,6 +7,7 @@
 
 #include "src/cmd/cmd.h"
 #include "src/cmd/running.h"
+#include "src/process/sandbox.h"
 #include "src/sample/sample.h"
 
 /* By their first letters further on. */
@@ -148,7 +149,7 @@ static int list_processes(struct running_list *list, char what)
 		print_processes(list);
 	else if (what == 'u')
 		print_units(list);
-	else if ((r = running_name_containers(list)) == 0)
+	else if ((r = running_name_containers(list, sandbox_choose_mode(SANDBOX_ERRNO))) == 0)
 		print_containers(list);
 	else
 		(void)fprintf(stderr, "perfwalk: list: privileges cannot be dropped: %s\n",

@@ -138,14 +138,19 @@ static void free_states(struct states *s)
 	array_deinit(&s->items);
 }
 
-static int drop_privileges(void)
+static int drop_privileges(enum sandbox_mode seccomp)
 {
 	struct privileges p;
+	int r;
 
 	(void)setup_choose_user(&p, "perfwalk");
 	p.parent_pid = (uint32_t)getppid();
 	p.max_open_files = 64;
-	return privileges_drop(&p);
+	r = privileges_drop(&p);
+	/* Where there are no filters, the rest has to do. */
+	if (r == 0)
+		(void)sandbox_filter_calls(PEER_SYMBOLIZER, seccomp);
+	return r;
 }
 
 static int compare_containers(const void *a, const void *b)
@@ -156,7 +161,7 @@ static int compare_containers(const void *a, const void *b)
 	return r ? r : x->pid < y->pid ? -1 : x->pid > y->pid;
 }
 
-int running_name_containers(struct running_list *list)
+int running_name_containers(struct running_list *list, enum sandbox_mode seccomp)
 {
 	struct states s = {.items = ARRAY_INIT(MAX_CONTAINERS)};
 	const char *last = "";
@@ -172,7 +177,7 @@ int running_name_containers(struct running_list *list)
 			read_state(&s, id);
 		last = id;
 	}
-	r = drop_privileges();
+	r = drop_privileges(seccomp);
 	for (uint32_t i = 0, k = 0; r == 0 && i < list->items.n && k < s.items.n; i++) {
 		struct running *e = &list->items.items[i];
 		const struct container_state *state = &s.items.items[k];
@@ -241,8 +246,9 @@ static int find_any(const struct config *c)
 
 	if (r == 0)
 		r = running_find(&list);
+	/* Without a filter: what decides is in files of /proc. */
 	if (r == 0 && f.asks_container)
-		r = running_name_containers(&list);
+		r = running_name_containers(&list, SANDBOX_NO);
 	for (uint32_t i = 0; i < list.items.n && r == 0; i++)
 		r = passes(&f, &list.items.items[i]);
 	running_deinit(&list);

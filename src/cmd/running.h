@@ -8,6 +8,7 @@
 
 #include "src/config/config.h"
 #include "src/host/host.h"
+#include "src/process/sandbox.h"
 #include "util/array.h"
 
 struct running {
@@ -25,8 +26,9 @@ struct running_list {
 int running_find(struct running_list *ret);
 void running_deinit(struct running_list *list);
 /* Finds the containers' names, and leaves the list sorted by container. Gives up all privileges for
- * good first: 0, or -errno when it cannot. */
-int running_name_containers(struct running_list *list);
+ * good first: 0, or -errno when it cannot; where seccomp says so also all system calls but those of
+ * who reads files that it has open, and prints. */
+int running_name_containers(struct running_list *list, enum sandbox_mode seccomp);
 /* The id of its container; "": it is in none. */
 const char *running_container(const struct running *e);
 /* Does anything run now that the filters of a config pick out? 1: it does; 0: nothing does; -errno:
