@@ -318,6 +318,34 @@ def profiles(port, pid):
     rig.say("ok: other seconds are refused with 400")
 
 
+def flushes():
+    """Whoever reaches the port may ask for profiles one after the other: that closes a window in 5 seconds, and no more."""
+    port, statuses = rig.free_port(), []
+    with Sink() as sink:
+        daemon = rig.Daemon(f"[profiler]\nreporter_interval = 60s\nsamples_per_second = {RATE}\n"
+                            f"[metrics]\nlisten = 127.0.0.1:{port}\n[export:sink]\nendpoint = {sink.endpoint}\n", "flushes")
+        daemon.wait_up()
+        healthy(port, "/readyz")
+        begin = time.monotonic()
+        before = values(port)[("windows_total",)]
+
+        def pull():
+            while time.monotonic() < begin + 15:
+                statuses.append(get(port, "/debug/pprof/profile?seconds=1")[0])
+                if statuses[-1] != 200:
+                    time.sleep(0.1)
+        threads = [threading.Thread(target=pull, daemon=True) for _ in range(4)]
+        for t in threads:
+            t.start()
+        for t in threads:
+            t.join()
+        closed = values(port)[("windows_total",)] - before
+        seconds = time.monotonic() - begin
+        rig.check(statuses.count(200) >= 3 and closed <= seconds / 5 + 1 + seconds / 60 + 1,
+                  f"{statuses.count(200)} profiles of a second within {seconds:.1f} s: {closed:.0f} windows were closed for them")
+        daemon.stop()
+
+
 # ---- Clients ----
 
 
@@ -522,6 +550,7 @@ def main():
     bad_clients(daemon, port)
     bad_days(daemon, port, sink)
     places(daemon, port)
+    flushes()
     with Sink() as other:
         without_library(re.search(r"\S*/libmicrohttpd\S*", libraries["metrics"])[0], other.endpoint)
         rig.check(other.count() > 0, "having sent what it had")
