@@ -282,11 +282,18 @@ def who_may_not(d):
 
 
 def set_aside(directory):
-    """A file at which the symbolizer dies is listed, also behind a reload, until it is said to be read again."""
-    with Sink() as sink:
-        d = rig.Daemon(CONFIG.format(interval="1h", endpoint=sink.endpoint))
+    """A file at which the symbolizer dies is listed, also behind a reload and by the next daemon, until it is said to be
+    read again."""
+    os.mkdir(rig.path("state"), 0o700)
+
+    def start(sink):
+        d = rig.Daemon(CONFIG.format(interval="1h", endpoint=sink.endpoint),
+                       env={**os.environ, "STATE_DIRECTORY": rig.path("state")})  # as systemd says it
         d.wait_up()
         rig.wait_for("the control socket", lambda: os.path.exists(d.control))
+        return d
+    with Sink() as sink:
+        d = start(sink)
 
         def listed():
             a = Answer("-s", d.control, "set-aside", lines=True)
@@ -309,8 +316,17 @@ def set_aside(directory):
         rig.check(re.fullmatch(wanted, listed()), f"set-aside says: {listed().strip()}")
         ctl(d, "reload")
         rig.check(re.fullmatch(wanted, listed()), "and so it does behind a reload")
+        d.stop()
+        d = start(sink)
+        rig.check(re.fullmatch(wanted, listed()), "and in the next daemon")
+        rig.end(d.process)
+        d = start(sink)
+        rig.check(re.fullmatch(wanted, listed()), "also when the one before was killed")
         rig.check(ctl(d, "clear-set-aside") == {"files_read_again": "1"} and listed() == "",
                   "clear-set-aside takes it back")
+        d.stop()
+        d = start(sink)
+        rig.check(listed() == "", f"for the next daemon, too: {listed()!r}")
         rig.end(p)
         os.unlink(name)
         d.stop()
