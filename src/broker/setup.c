@@ -155,6 +155,7 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 	struct setup_profiler s = {
 		.common = common_setup(b, PEER_PROFILER),
 		.n_events = b->options.n_events,
+		.of_tasks = b->options.n_pids > 0,
 		.interval_ns = b->options.interval_ns,
 		.window_memory_bytes = c->window_memory_bytes,
 		.unwind_rows_bytes = c->unwind_rows_bytes,

@@ -17,6 +17,20 @@ static const char *const marker_texts[PROFILE_N_MARKERS] = {
 	[PROFILE_MARKER_TOO_DEEP] = "[too deep]",
 	[PROFILE_MARKER_NO_USER_REGS] = "[no user registers]",
 	[PROFILE_MARKER_RUNTIME_LATE] = "[interpreter not read in time]",
+	[PROFILE_MARKER_WAIT] = "[wait]",
+	[PROFILE_MARKER_WAIT_LOCK] = "[wait: lock]",
+	[PROFILE_MARKER_WAIT_CONDITION] = "[wait: condition]",
+	[PROFILE_MARKER_WAIT_SLEEP] = "[wait: sleep]",
+	[PROFILE_MARKER_WAIT_POLL] = "[wait: poll]",
+	[PROFILE_MARKER_WAIT_NETWORK] = "[wait: network]",
+	[PROFILE_MARKER_WAIT_PIPE] = "[wait: pipe]",
+	[PROFILE_MARKER_WAIT_DISK] = "[wait: disk]",
+	[PROFILE_MARKER_WAIT_PAGE_FAULT] = "[wait: page fault]",
+	[PROFILE_MARKER_WAIT_CHILD] = "[wait: child]",
+	[PROFILE_MARKER_WAIT_SIGNAL] = "[wait: signal]",
+	[PROFILE_MARKER_WAIT_FILE_LOCK] = "[wait: file lock]",
+	[PROFILE_MARKER_WAIT_KERNEL_LOCK] = "[wait: kernel lock]",
+	[PROFILE_MARKER_NOT_SEEN] = "[not seen]",
 };
 
 static const char *const runtime_names[PROFILE_N_RUNTIMES] = {
@@ -64,6 +78,15 @@ static const char *const counter_names[PROFILE_N_COUNTERS] = {
 	[PROFILE_FRAMES_UNNAMED] = "frames_unnamed",
 	[PROFILE_FRAMES_PUT_OFF] = "frames_put_off",
 	[PROFILE_PAUSED_MS] = "paused_ms",
+	[PROFILE_SWITCHES] = "switches",
+	[PROFILE_SWITCHES_LOST] = "switches_lost",
+	[PROFILE_SWITCHES_BROKEN] = "switches_broken",
+	[PROFILE_RUNNING_US] = "threads_running_us",
+	[PROFILE_WAITING_US] = "threads_waiting_us",
+	[PROFILE_BLOCKED_US] = "threads_blocked_us",
+	[PROFILE_STOPPED_US] = "threads_stopped_us",
+	[PROFILE_UNKNOWN_US] = "threads_unknown_us",
+	[PROFILE_NOT_SEEN_US] = "threads_not_seen_us",
 };
 
 const char *profile_marker_text(uint64_t marker)

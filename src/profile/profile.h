@@ -63,6 +63,21 @@ enum profile_marker {
 	PROFILE_MARKER_TOO_DEEP,
 	PROFILE_MARKER_NO_USER_REGS, /* the kernel gave no user registers or no stack */
 	PROFILE_MARKER_RUNTIME_LATE, /* only native frames: the runtime's came too late */
+	/* Of a thread that waits: what for. The first one: not known, or not yet. */
+	PROFILE_MARKER_WAIT,
+	PROFILE_MARKER_WAIT_LOCK,
+	PROFILE_MARKER_WAIT_CONDITION,
+	PROFILE_MARKER_WAIT_SLEEP,
+	PROFILE_MARKER_WAIT_POLL,
+	PROFILE_MARKER_WAIT_NETWORK,
+	PROFILE_MARKER_WAIT_PIPE,
+	PROFILE_MARKER_WAIT_DISK,
+	PROFILE_MARKER_WAIT_PAGE_FAULT,
+	PROFILE_MARKER_WAIT_CHILD,
+	PROFILE_MARKER_WAIT_SIGNAL,
+	PROFILE_MARKER_WAIT_FILE_LOCK,
+	PROFILE_MARKER_WAIT_KERNEL_LOCK,
+	PROFILE_MARKER_NOT_SEEN, /* all there is: time of a thread in a place never sampled */
 	PROFILE_N_MARKERS
 };
 /* "[truncated stack]" ...; "" when out of range. */
@@ -198,6 +213,16 @@ enum profile_counter {
 	PROFILE_FRAMES_UNNAMED, /* distinct frames left without a name */
 	PROFILE_FRAMES_PUT_OFF, /* of these, those that there was no time for: a later window names them */
 	PROFILE_PAUSED_MS, /* for how long sampling was paused on demand */
+	/* Of off-CPU time: switches, and what the threads that switched did with their time. */
+	PROFILE_SWITCHES,
+	PROFILE_SWITCHES_LOST,	 /* the kernel had no room in a ring */
+	PROFILE_SWITCHES_BROKEN, /* the one before is missing */
+	PROFILE_RUNNING_US,
+	PROFILE_WAITING_US, /* for a CPU */
+	PROFILE_BLOCKED_US,
+	PROFILE_STOPPED_US,  /* by a signal or a debugger */
+	PROFILE_UNKNOWN_US,  /* switches are missing */
+	PROFILE_NOT_SEEN_US, /* of the blocked: no stack is known */
 	PROFILE_N_COUNTERS
 };
 /* "samples", "samples_lost" ...: stable names, used in summaries and exports. */
@@ -221,6 +246,10 @@ struct profile_type {
 };
 
 #define PROFILE_MAX_TYPES 8
+
+/* The event of a type whose samples are nanoseconds that threads were blocked, as OpenTelemetry
+ * calls it. */
+#define PROFILE_OFF_CPU "off_cpu"
 
 /*
  * The tables, and the samples of each type, of which there is one at least. Who reads one type

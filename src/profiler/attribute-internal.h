@@ -4,8 +4,10 @@
 #include "src/host/host.h"
 #include "src/profiler/attribute.h"
 #include "src/profiler/code-unwinding.h"
+#include "src/profiler/off-cpu.h"
 #include "src/profiler/pending.h"
 #include "src/profiler/replay.h"
+#include "src/profiler/switches.h"
 #include "src/sample/sample.h"
 #include "unwind/unwind.h"
 #include "util/array.h"
@@ -59,6 +61,9 @@ struct attribution {
 	/* By event: a sample stands for as many events as its record says. */
 	bool weighted[SAMPLE_MAX_EVENTS];
 	uint64_t *counters; /* of the type of the record that is being taken */
+	/* Of switches, which are no type of the profile. */
+	uint64_t switch_counters[PROFILE_N_COUNTERS];
+	struct off_cpu *off_cpu; /* NULL: it is not asked for */
 	uint32_t kernel_row, none_row, marker_row,
 		vdso_row; /* PROFILE_NONE: not in this window yet */
 	uint32_t max_frames;
@@ -102,3 +107,8 @@ uint32_t attribution_thread_row(struct attribution *a, const struct record *r,
  */
 uint32_t attribution_add_kernel_frames(struct attribution *a, const struct record *r);
 uint32_t attribution_add_user_frames(struct attribution *a, const struct record *r, uint32_t n);
+/* Both: how many. */
+uint32_t attribution_walk(struct attribution *a, const struct record *r);
+/* The row of a stack that was walked in this window or before; NULL: of one that nobody has seen.
+ * Its code is that of a->process now. PROFILE_NONE where it does not fit. */
+uint32_t attribution_known_stack(struct attribution *a, const struct switch_stack *known);

@@ -91,6 +91,14 @@ static struct profile_type event_type(struct attribution *a, const struct setup_
 	const struct sample_options *o = &e->options;
 	bool time = sample_event_is_time(&o->event), bytes = o->event.bytes;
 
+	if (o->use == SAMPLE_USE_BLOCKS)
+		return (struct profile_type){
+			.period_events = 1,
+			.event = strtab_put(&a->profile.strings, PROFILE_OFF_CPU),
+			.unit = strtab_put(&a->profile.strings, "nanoseconds"),
+			.weighted = true,
+			.stack_bytes = e->features.frame_pointers ? 0 : o->stack_bytes,
+		};
 	return (struct profile_type){
 		.period_ns = !time	 ? 0
 			     : o->period ? o->period
@@ -123,7 +131,12 @@ static void put_types(struct attribution *a)
 {
 	uint32_t n = a->replay ? 1 : a->setup->n_events;
 
+	memset(a->switch_counters, 0, sizeof(a->switch_counters));
 	for (uint32_t i = 0; i < n; i++) {
+		/* The last one; its samples are the time of the type before it. */
+		if (a->setup->events[i].options.use == SAMPLE_USE_SWITCHES)
+			continue;
+
 		struct profile_type t = a->replay ? recorded_type(a, replay_event(a->replay))
 						  : event_type(a, &a->setup->events[i]);
 
@@ -174,7 +187,7 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 		a->frame_pointers = !a->regs_mask;
 	}
 	a->walked = calloc(a->max_frames, sizeof(*a->walked));
-	a->frames = calloc(a->max_frames + MAX_KERNEL_FRAMES + 1, sizeof(*a->frames));
+	a->frames = calloc(a->max_frames + MAX_KERNEL_FRAMES + 2, sizeof(*a->frames));
 	unwind_limits.max_row_bytes = setup->unwind_rows_bytes;
 
 	r = a->walked && a->frames ? unwinder_new(&a->unwinder, &unwind_limits) : -ENOMEM;
@@ -200,6 +213,8 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 	}
 	if (a->unwinder)
 		unwinder_watch(a->unwinder, on_reading, a);
+	if (r == 0)
+		r = off_cpu_new(&a->off_cpu, a);
 	if (r == 0 && open_vdso(a) < 0)
 		log_debug("the vdso cannot be read: frames in it end a stack");
 	a->foreign_vdso = is_foreign_vdso(a);
@@ -215,6 +230,7 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 struct attribution *attribution_free(struct attribution *a)
 {
 	if (a) {
+		off_cpu_free(a->off_cpu);
 		host_free(a->host);
 		unwind_module_free(a->vdso);
 		code_unwinding_free(a->code);
@@ -325,13 +341,38 @@ void attribution_next_window(struct attribution *a)
 	array_clear(&a->items);
 }
 
+static uint64_t *counters_of(struct attribution *a, uint32_t event)
+{
+	return event < a->profile.n_types ? a->profile.types[event].counters : a->switch_counters;
+}
+
+const uint64_t *attribution_counters(struct attribution *a, uint32_t event)
+{
+	return counters_of(a, event);
+}
+
 void attribution_add_lost(struct attribution *a, struct sample_losses lost)
 {
-	for (uint32_t i = 0; i < a->profile.n_types; i++)
-		a->profile.types[i].counters[PROFILE_SAMPLES_LOST] += lost.samples[i];
+	for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++) {
+		counters_of(a, i)[PROFILE_SAMPLES_LOST] += lost.samples[i];
+		if (lost.samples[i] && a->setup->events[i].options.use == SAMPLE_USE_SWITCHES)
+			off_cpu_lost(a->off_cpu);
+	}
 	a->profile.counters[PROFILE_SIDEBAND_LOST] += lost.sideband;
 	if (lost.sideband)
 		host_on_lost(a->host);
+}
+
+void attribution_close(struct attribution *a, uint64_t time_ns, bool pause)
+{
+	uint64_t lost = a->switch_counters[PROFILE_SAMPLES_LOST];
+
+	if (!a->off_cpu)
+		return;
+	off_cpu_close(a->off_cpu, time_ns, pause);
+	a->profile.counters[PROFILE_SWITCHES_LOST] +=
+		lost - a->switch_counters[PROFILE_SWITCHES_LOST];
+	a->switch_counters[PROFILE_SWITCHES_LOST] = lost;
 }
 
 void attribution_doubt(struct attribution *a)
@@ -357,13 +398,11 @@ static bool has_user_side(const struct host_process *p, const struct record *r, 
 	return r->sample.user_abi != PERF_SAMPLE_REGS_ABI_NONE && r->sample.n_stack > 0;
 }
 
-/* Frames into a->frames: how many. */
-static uint32_t walk(struct attribution *a, const struct record *r, uint32_t *ret_n_kernel)
+uint32_t attribution_walk(struct attribution *a, const struct record *r)
 {
 	uint32_t n = attribution_add_kernel_frames(a, r);
 
 	a->n_walked = 0;
-	*ret_n_kernel = n;
 	return has_user_side(a->process, r, n) ? attribution_add_user_frames(a, r, n) : n;
 }
 
@@ -452,7 +491,7 @@ static bool on_sample(struct attribution *a, const struct record *r)
 		.n = 1,
 	};
 	struct host_process *p = host_process_get(a->host, r->pid, r->tid, r->time_ns);
-	uint32_t n = 0, n_kernel = 0;
+	uint32_t n = 0, n_kernel = (uint32_t)r->sample.n_kernel;
 
 	a->counters[PROFILE_SAMPLES]++;
 	a->process = p;
@@ -463,7 +502,7 @@ static bool on_sample(struct attribution *a, const struct record *r)
 	}
 	s.thread = attribution_thread_row(a, r, p);
 	if (s.thread != PROFILE_NONE)
-		n = walk(a, r, &n_kernel);
+		n = attribution_walk(a, r);
 	if (all_fit(a, n)) {
 		if (a->source && n > n_kernel && ask_source(a, r, &s, n, n_kernel))
 			return true;
@@ -488,12 +527,15 @@ static void on_mmap(struct attribution *a, const struct record *r)
 
 bool attribution_record(struct attribution *a, const struct record *r)
 {
-	a->counters = a->profile.types[r->index].counters;
+	a->counters = counters_of(a, r->index);
+	if (a->off_cpu)
+		off_cpu_record(a->off_cpu, r);
 	if (a->source)
 		pending_expire(a->pending, r->time_ns);
 	switch (r->type) {
 	case RECORD_SAMPLE:
-		return on_sample(a, r);
+		return a->setup->events[r->index].options.use != SAMPLE_USE_EVENT ||
+		       on_sample(a, r);
 	case RECORD_MMAP:
 		on_mmap(a, r);
 		break;

@@ -53,6 +53,15 @@ int attribution_set_source(struct attribution *a, const struct frame_source *sou
 bool attribution_add_frames(struct attribution *a, const struct frame_key *key,
 			    const struct runtime_frames *frames);
 
+/*
+ * What an event's records were, by profile_counter. The last event's may be of no type of the
+ * profile.
+ */
+const uint64_t *attribution_counters(struct attribution *a, uint32_t event);
+/* Before the window is read: time that threads were blocked up to time_ns (perf clock) becomes
+ * samples. pause: from here on nobody tells what they do. */
+void attribution_close(struct attribution *a, uint64_t time_ns, bool pause);
+
 /* The window now being filled. */
 struct profile *attribution_profile(struct attribution *a);
 /* Before the window is read: samples wait for nothing any more. */

@@ -472,3 +472,40 @@ uint32_t attribution_add_kernel_frames(struct attribution *a, const struct recor
 	}
 	return n;
 }
+
+/* Leaf first: the kernel's, the user's, and what is missing. */
+static uint32_t add_known(struct attribution *a, const struct switch_stack *known)
+{
+	uint32_t n = 0, row = known->n_kernel ? kernel_row(a) : PROFILE_NONE;
+
+	while (n < known->n_kernel) {
+		a->frames[n] = profile_add_frame(&a->profile, row, known->addresses[n]);
+		n++;
+	}
+	a->n_walked = 0;
+	for (uint32_t i = 0; i < known->n_user; i++) {
+		uint64_t address = known->addresses[known->n_kernel + i];
+		struct unwind_mapping m;
+
+		n = add_found(a, n, address,
+			      a->process && find_mapping(a, address, &m) ? &m : NULL);
+	}
+	if (known->marker < PROFILE_N_MARKERS)
+		a->frames[n++] = profile_add_frame(&a->profile, marker_row(a), known->marker);
+	if (known->reason < PROFILE_N_MARKERS)
+		a->frames[n++] = profile_add_frame(&a->profile, marker_row(a), known->reason);
+	return n;
+}
+
+uint32_t attribution_known_stack(struct attribution *a, const struct switch_stack *known)
+{
+	static const struct switch_stack not_seen = {.marker = PROFILE_MARKER_NOT_SEEN,
+						     .reason = PROFILE_N_MARKERS};
+	uint32_t n = add_known(a, known ? known : &not_seen);
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (a->frames[i] == PROFILE_NONE)
+			return PROFILE_NONE;
+	}
+	return profile_add_stack(&a->profile, a->frames, n, known ? known->n_kernel : 0);
+}

@@ -10,6 +10,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/handover.c src/profiler/handover.h \
 	src/profiler/join.c src/profiler/join.h \
 	src/profiler/main.c \
+	src/profiler/off-cpu.c src/profiler/off-cpu.h \
 	src/profiler/outside.c src/profiler/outside.h \
 	src/profiler/pending.c src/profiler/pending.h \
 	src/profiler/replay.c src/profiler/replay.h \

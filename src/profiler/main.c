@@ -27,9 +27,10 @@
 
 /* Rings wake us at their watermark; this is for quiet hosts, and for catching short-lived processes
  * while /proc still knows them. Each wake-up costs as much as a sample or two. */
-#define DRAIN_NS (200 * NSEC_PER_MSEC)
-#define STOP_NS	 (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
-#define MAX_CPUS 4096
+#define DRAIN_NS   (200 * NSEC_PER_MSEC)
+#define SETTLED_NS (10 * NSEC_PER_MSEC)
+#define STOP_NS	   (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
+#define MAX_CPUS   4096
 /* Of a file, between looks at the sockets: some milliseconds of walking. */
 #define REPLAY_SLICE   1024
 #define REPLAY_POLL_NS (1 * NSEC_PER_MSEC) /* while the symbolizer has a window */
@@ -49,7 +50,8 @@ struct profiler {
 	uint64_t window_start_unix_ns;
 	struct sample_place place; /* where the last window ended */
 	uint64_t clock_offset_ns;  /* wall time - perf clock */
-	bool finished; /* the last window is closed: nothing is read any more */
+	uint64_t drained_ns;	   /* up to that time (perf clock) all records have come */
+	bool finished;		   /* the last window is closed: nothing is read any more */
 	int stop_timer, flush_timer;
 	uint64_t flush_id;	  /* asked for; 0: none under way */
 	uint64_t paused_since_ns; /* 0: sampling goes on */
@@ -102,9 +104,21 @@ static void count_sample(struct profiler *p, const struct record *r)
 	counts->events[r->index].samples++;
 }
 
+/* A record may be on its way for a while: what is as young as that may still come. */
+static void note_drained(struct profiler *p, uint64_t begin_ns, uint64_t youngest_ns, bool flush)
+{
+	uint64_t limit = merger_limit(p->merger), now = begin_ns - (flush ? 0 : SETTLED_NS);
+
+	if (!p->setup.events[0].features.clockid)
+		now = youngest_ns;
+	now = now < limit ? now : limit;
+	now = now > youngest_ns ? now : youngest_ns;
+	p->drained_ns = now > p->drained_ns ? now : p->drained_ns;
+}
+
 static void drain(struct profiler *p, bool flush)
 {
-	uint64_t youngest_ns = 0;
+	uint64_t youngest_ns = 0, begin_ns = clock_monotonic_ns();
 	struct record r;
 
 	if (!p->merger || p->finished)
@@ -118,6 +132,7 @@ static void drain(struct profiler *p, bool flush)
 			merger_filter(p->merger);
 	}
 	role_job_end(&p->role);
+	note_drained(p, begin_ns, youngest_ns, flush);
 	learn_clock_offset(p, youngest_ns);
 	p->role.status->drained_ns = clock_monotonic_ns();
 	adapt_stack_size(p);
@@ -139,8 +154,11 @@ static void count_pause(struct profiler *p)
 
 static void pause_or_go_on(struct profiler *p, bool paused)
 {
-	if (paused && !p->paused_since_ns)
+	if (paused && !p->paused_since_ns) {
 		p->paused_since_ns = clock_monotonic_ns();
+		drain(p, true);
+		attribution_close(p->attribution, p->drained_ns, true);
+	}
 	if (paused)
 		return;
 	count_pause(p);
@@ -189,11 +207,13 @@ static struct place_of_event place_of(struct sample_tally t)
 	return (struct place_of_event){t.samples, t.filtered, t.lost};
 }
 
-static bool all_counted(const struct profile_type *t)
+/* Off-CPU time has as many samples as there are waits, whatever came from the rings. */
+static bool all_counted(const struct profile_type *t, const struct setup_event *e)
 {
-	return t->samples.n + t->counters[PROFILE_SAMPLES_FILTERED] +
-		       t->counters[PROFILE_SAMPLES_DROPPED] ==
-	       t->counters[PROFILE_SAMPLES];
+	return e->options.use != SAMPLE_USE_EVENT ||
+	       t->samples.n + t->counters[PROFILE_SAMPLES_FILTERED] +
+			       t->counters[PROFILE_SAMPLES_DROPPED] ==
+		       t->counters[PROFILE_SAMPLES];
 }
 
 /* All that was read from the rings is in a window, or is told to be missing. */
@@ -214,11 +234,14 @@ static void find_place(struct profiler *p, struct handover_window *w)
 		if (p->merger && p->role.status->counts.windows == 0)
 			*place = place_of(merger_start(p->merger, i));
 		w->begin.events[i] = *place;
-		if (i < prof->n_types) {
-			ensure(all_counted(&prof->types[i]));
-			place->samples += prof->types[i].counters[PROFILE_SAMPLES];
-			place->filtered += prof->types[i].counters[PROFILE_SAMPLES_FILTERED];
-			place->lost += prof->types[i].counters[PROFILE_SAMPLES_LOST];
+		if (i < prof->n_types || i < p->setup.n_events) {
+			const uint64_t *c = attribution_counters(p->attribution, i);
+
+			ensure(i >= prof->n_types ||
+			       all_counted(&prof->types[i], &p->setup.events[i]));
+			place->samples += c[PROFILE_SAMPLES];
+			place->filtered += c[PROFILE_SAMPLES_FILTERED];
+			place->lost += c[PROFILE_SAMPLES_LOST];
 		}
 		w->end.events[i] = *place;
 		ensure(place->filtered <= place->samples);
@@ -251,6 +274,7 @@ static void close_window(struct profiler *p)
 
 	if (p->merger)
 		attribution_add_lost(p->attribution, merger_read_lost(p->merger));
+	attribution_close(p->attribution, p->drained_ns, false);
 	attribution_finish_samples(p->attribution);
 	/* A file's window is as old as its samples: the loop below finds both its ends. */
 	if (p->replay)

@@ -17,6 +17,7 @@ struct setup_profiler {
 		struct sample_features features;
 	} events[SAMPLE_MAX_EVENTS];
 	uint32_t n_events;    /* 0: of a file */
+	bool of_tasks;	      /* events are of tasks, not of whole CPUs */
 	uint64_t interval_ns; /* of the windows */
 	uint64_t window_memory_bytes, unwind_rows_bytes;
 	uint32_t max_processes, max_open_files, max_frames;

@@ -39,7 +39,7 @@ struct thread {
 	uint32_t first_key; /* of its list; NONE: none */
 	/* What has no key. */
 	uint64_t unplaced_ns, n_unplaced;
-	bool used;
+	bool used, wanted;
 };
 
 struct known_stack {
@@ -62,7 +62,7 @@ struct key {
 };
 
 struct switches {
-	switches_tell_fn tell;
+	struct switches_callbacks callbacks;
 	void *ctx;
 	ARRAY(struct thread) threads;
 	ARRAY(struct key) keys;
@@ -82,14 +82,14 @@ enum switch_how switch_how(int64_t prev_state)
 	return prev_state & (STATE_STOPPED | STATE_IDLE) ? SWITCH_STOPPED : SWITCH_PREEMPTED;
 }
 
-int switches_new(struct switches **ret, const struct switches_limits *limits, switches_tell_fn tell,
-		 void *ctx)
+int switches_new(struct switches **ret, const struct switches_limits *limits,
+		 const struct switches_callbacks *callbacks, void *ctx)
 {
 	struct switches *s = calloc(1, sizeof(*s));
 
 	if (!s)
 		return -ENOMEM;
-	s->tell = tell;
+	s->callbacks = *callbacks;
 	s->ctx = ctx;
 	s->threads.max = limits->threads;
 	s->keys.max = limits->keys;
@@ -190,6 +190,7 @@ static void free_thread_row(struct switches *s, uint32_t row)
 
 static uint32_t add_thread(struct switches *s, const struct switch_out *o)
 {
+	bool (*wants)(void *, const struct switch_out *) = s->callbacks.wants;
 	uint32_t row = take_thread_row(s);
 
 	if (row == NONE)
@@ -200,7 +201,8 @@ static uint32_t add_thread(struct switches *s, const struct switch_out *o)
 						.key = NONE,
 						.sampled_key = NONE,
 						.first_key = NONE,
-						.used = true};
+						.used = true,
+						.wanted = !wants || wants(s->ctx, o)};
 	if (hash_index_add(&s->thread_index, hash_thread(o->id), row) < 0) {
 		free_thread_row(s, row);
 		return NONE;
@@ -208,7 +210,7 @@ static uint32_t add_thread(struct switches *s, const struct switch_out *o)
 	return row;
 }
 
-/* The thread of a switch. Its number may be another's by now whose end was not heard of. */
+/* The thread of a switch; NONE: its time is not taken. Its number may be another's by now whose end was not heard of. */
 static uint32_t thread_of(struct switches *s, const struct switch_out *o)
 {
 	uint32_t row = find_thread(s, o->id);
@@ -220,7 +222,12 @@ static uint32_t thread_of(struct switches *s, const struct switch_out *o)
 	if (row == NONE)
 		row = add_thread(s, o);
 	s->totals.n_refused += row == NONE;
-	return row;
+	return row != NONE && s->threads.items[row].wanted ? row : NONE;
+}
+
+bool switches_takes(struct switches *s, const struct switch_out *o)
+{
+	return thread_of(s, o) != NONE;
 }
 
 static uint32_t find_key(const struct switches *s, uint32_t thread, uint64_t sp, uint64_t ip)
@@ -302,7 +309,7 @@ static void tell(struct switches *s, const struct thread *t, const struct key *k
 	if (ns == 0 && n == 0)
 		return;
 	s->totals.not_seen_ns += stack ? 0 : ns;
-	s->tell(s->ctx, &w);
+	s->callbacks.tell(s->ctx, &w);
 }
 
 static uint64_t share(uint64_t whole, uint64_t part, uint64_t of)
@@ -455,10 +462,13 @@ void switches_out(struct switches *s, const struct switch_out *o)
 	uint32_t row = thread_of(s, o);
 	struct thread *t;
 
-	s->totals.n_switches++;
 	note_record(s, o->cpu, o->time_ns);
-	if (row == NONE)
+	if (row == NONE) {
+		if (o->how == SWITCH_DEAD)
+			switches_end(s, o->id);
 		return;
+	}
+	s->totals.n_switches++;
 	t = &s->threads.items[row];
 	/* It went on here, and nobody said so: after the CPU's last record. */
 	if (t->doing == BLOCKED || t->doing == PREEMPTED || t->doing == STOPPED) {
@@ -482,7 +492,7 @@ void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns
 	struct thread *t;
 
 	note_record(s, cpu, time_ns);
-	if (row == NONE)
+	if (row == NONE || !s->threads.items[row].wanted)
 		return;
 	t = &s->threads.items[row];
 	if (t->doing == RUNNING)

@@ -37,6 +37,8 @@ struct switch_out {
 /* Where a thread waits: addresses as the kernel gave them, leaf first. */
 struct switch_stack {
 	uint32_t n_kernel, n_user;
+	/* What it waits for, as far as its registers tell. No part of what makes stacks equal. */
+	uint32_t reason;
 	uint32_t marker; /* enum profile_marker; PROFILE_N_MARKERS: it reaches the thread's entry */
 	uint64_t addresses[]; /* the kernel's, then the user's */
 };
@@ -48,7 +50,12 @@ struct switch_wait {
 	uint64_t ns, n;			  /* of so many blocks that ended; 0: one still lasts */
 	uint64_t time_ns;		  /* of the last of them */
 };
-typedef void (*switches_tell_fn)(void *ctx, const struct switch_wait *wait);
+
+struct switches_callbacks {
+	void (*tell)(void *ctx, const struct switch_wait *wait);
+	/* Asked once of a thread, at its first switch; NULL: all are wanted. */
+	bool (*wants)(void *ctx, const struct switch_out *first);
+};
 
 /* Of all threads since the last switches_close(): what they did with their time. */
 struct switch_totals {
@@ -64,15 +71,18 @@ struct switches_limits {
 };
 
 struct switches;
-/* tell: called for what a thread's end, switches_pause() and switches_close() tell. 0 or -ENOMEM. */
-int switches_new(struct switches **ret, const struct switches_limits *limits, switches_tell_fn tell,
-		 void *ctx);
+/* tell is called by what ends a thread, and by switches_pause() and switches_close(). 0 or -ENOMEM.
+ */
+int switches_new(struct switches **ret, const struct switches_limits *limits,
+		 const struct switches_callbacks *callbacks, void *ctx);
 struct switches *switches_free(struct switches *s);
 
 /* A thread stops running. After SWITCH_DEAD it is forgotten, its time told. */
 void switches_out(struct switches *s, const struct switch_out *o);
 /* A thread goes on; one that never stopped is ignored. */
 void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns);
+/* Whether the thread's time is taken: for others no stack is needed. */
+bool switches_takes(struct switches *s, const struct switch_out *o);
 /* The stack of a block that just began, or is about to: o is that switch. Copied. */
 void switches_stack(struct switches *s, const struct switch_out *o,
 		    const struct switch_stack *stack);

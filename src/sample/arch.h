@@ -28,6 +28,8 @@ bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs,
 
 /* Stack pointer and program counter. */
 extern const uint32_t arch_sp, arch_ip;
+/* Of a system call; UINT32_MAX: not among the user's registers that are sampled. */
+extern const uint32_t arch_second_argument;
 
 /* The value of a register that is in mask. */
 static inline uint64_t arch_register(uint64_t mask, const uint64_t *regs, uint32_t reg)

@@ -273,6 +273,11 @@ static void release_held(struct merger *m)
 	m->held = NO_RING;
 }
 
+uint64_t merger_limit(const struct merger *m)
+{
+	return m->limit;
+}
+
 void merger_filter(struct merger *m)
 {
 	m->held_tally.filtered = m->held_tally.samples;

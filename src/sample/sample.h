@@ -322,6 +322,10 @@ struct sample_switch {
 bool sample_read_switch(const struct sample_options *o, const struct record *r,
 			struct sample_switch *ret);
 
+/* Of the system call that the thread of a sample with registers is in; if it is in none, anything.
+ * false: it cannot be told here. */
+bool sample_second_argument(const struct sample_options *o, const struct record *r, uint64_t *ret);
+
 /* Records lost, by kind of ring; those of samples by the event's index. */
 struct sample_losses {
 	uint64_t samples[SAMPLE_MAX_EVENTS], sideband;
@@ -360,6 +364,8 @@ void merger_begin(struct merger *m, bool flush);
 /* true and the next record; false: this drain is done. Releases the ring space of the record
  * returned before. */
 bool merger_next(struct merger *m, struct record *ret);
+/* Up to that time nothing more will come; UINT64_MAX: all there was at merger_begin() has. */
+uint64_t merger_limit(const struct merger *m);
 /* The sample returned last is not wanted. */
 void merger_filter(struct merger *m);
 /* Fullest sample ring at the last merger_begin(), in percent. */

@@ -53,3 +53,13 @@ bool sample_read_switch(const struct sample_options *o, const struct record *r,
 	ret->ip = regs ? arch_register(o->regs_mask, regs, arch_ip) : 0;
 	return true;
 }
+
+bool sample_second_argument(const struct sample_options *o, const struct record *r, uint64_t *ret)
+{
+	uint64_t bit = arch_second_argument < 64 ? UINT64_C(1) << arch_second_argument : 0;
+
+	if (!r->sample.user_regs || !(o->regs_mask & r->sample.user_regs_valid & bit))
+		return false;
+	*ret = arch_register(o->regs_mask, r->sample.user_regs, arch_second_argument);
+	return true;
+}

@@ -148,13 +148,15 @@ static void on_wait(void *ctx, const struct switch_wait *w)
 	t->of_stack[thread][w->stack->addresses[0]][w->stack->addresses[1]] += w->ns;
 }
 
+static const struct switches_callbacks callbacks = {.tell = on_wait};
+
 static struct switches *fresh(struct told *t)
 {
 	const struct switches_limits limits = {1000, 1000, 1 << 20};
 	struct switches *s = NULL;
 
 	memset(t, 0, sizeof(*t));
-	CHECK_INT(switches_new(&s, &limits, on_wait, t), ==, 0);
+	CHECK_INT(switches_new(&s, &limits, &callbacks, t), ==, 0);
 	return s;
 }
 
@@ -504,6 +506,37 @@ static void test_ends(void)
 	switches_free(s);
 }
 
+static bool wants_even(void *ctx, const struct switch_out *first)
+{
+	return first->id % 2 == 0;
+}
+
+/* Whose time is not taken is asked about once, and never told. */
+static void test_wanted(void)
+{
+	const struct switches_callbacks some = {.tell = on_wait, .wants = wants_even};
+	const struct switches_limits limits = {100, 100, 1 << 10};
+	struct told told = {.seen_ns = 0};
+	struct switches *s = NULL;
+
+	CHECK_INT(switches_new(&s, &limits, &some, &told), ==, 0);
+	for (uint32_t t = 0; t < 4; t++) {
+		struct switch_out o = out_of(&sleep_at_10);
+
+		o.id = o.tid = 100 + t;
+		CHECK_INT(switches_takes(s, &o), ==, t % 2 == 0);
+		switches_out(s, &o);
+		switches_in(s, o.id, 0, 60);
+		o.how = SWITCH_DEAD;
+		o.time_ns = 70;
+		switches_out(s, &o);
+	}
+	CHECK_INT(told.not_seen_of[0] + told.not_seen_of[2], ==, 100);
+	CHECK_INT(told.not_seen_ns, ==, 100);
+	CHECK_INT(switches_totals(s)->running_ns, ==, 20);
+	switches_free(s);
+}
+
 static void test_pause(void)
 {
 	struct told told;
@@ -530,7 +563,7 @@ static void test_limits(void)
 	struct told told = {.seen_ns = 0};
 	struct event e = sleep_at_10;
 
-	CHECK_INT(switches_new(&s, &limits, on_wait, &told), ==, 0);
+	CHECK_INT(switches_new(&s, &limits, &callbacks, &told), ==, 0);
 	for (e.thread = 0; e.thread < 3; e.thread++) {
 		for (e.place = 0; e.place < 2; e.place++) {
 			struct switch_out o;
@@ -572,6 +605,7 @@ int main(void)
 	RUN(test_carried_on);
 	RUN(test_broken_pairs);
 	RUN(test_ends);
+	RUN(test_wanted);
 	RUN(test_pause);
 	RUN(test_limits);
 	RUN(test_exact);

@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <linux/futex.h>
+
+#include "src/profiler/attribute-internal.h"
+#include "src/profiler/off-cpu.h"
+#include "src/profiler/switches.h"
+#include "util/clock.h"
+
+#define MAX_THREADS	262144
+#define MAX_KEYS	65536
+#define MAX_STACK_BYTES (UINT64_C(32) << 20)
+
+struct off_cpu {
+	struct attribution *a;
+	struct switches *switches;
+	const struct setup_event *events;
+	uint32_t all, blocks; /* indexes of the events: each switch; those with a stack */
+	uint64_t begin_ns;    /* of the window */
+	uint32_t own_pid, broker_pid;
+	struct switch_stack *scratch;
+};
+
+/* ---- Samples of the window ---- */
+
+static void tell_sample(struct off_cpu *o, const struct switch_wait *w, uint32_t thread,
+			uint32_t stack)
+{
+	struct profile *p = &o->a->profile;
+	const struct profile_sample s = {
+		.time_unix_ns = w->time_ns > o->begin_ns ? w->time_ns : o->begin_ns,
+		.value = w->ns <= INT64_MAX ? (int64_t)w->ns : INT64_MAX,
+		.thread = thread,
+		.stack = stack,
+		.cpu = w->cpu,
+		.n = w->n <= UINT32_MAX ? (uint32_t)w->n : 0,
+	};
+
+	if (thread == PROFILE_NONE || stack == PROFILE_NONE)
+		p->types[o->blocks].counters[PROFILE_SAMPLES_DROPPED]++;
+	else
+		(void)profile_add_sample_of(p, o->blocks, &s);
+}
+
+static void on_wait(void *ctx, const struct switch_wait *w)
+{
+	struct off_cpu *o = ctx;
+	struct attribution *a = o->a;
+	const struct record r = {.pid = w->pid, .tid = w->tid, .time_ns = w->time_ns};
+
+	a->counters = a->profile.types[o->blocks].counters;
+	a->process = host_process_get(a->host, w->pid, w->tid, w->time_ns);
+	a->time_ns = w->time_ns;
+	tell_sample(o, w, attribution_thread_row(a, &r, a->process),
+		    attribution_known_stack(a, w->stack));
+}
+
+/* ---- Whose time is taken ---- */
+
+/* Ours is not: we run because others do. */
+static bool is_ours(const struct off_cpu *o, const struct host_process *p)
+{
+	return p->pid == o->own_pid || p->pid == o->broker_pid ||
+	       (p->parent_pid == o->broker_pid && strcmp(p->comm, "perfwalk") == 0);
+}
+
+static bool wants(void *ctx, const struct switch_out *out)
+{
+	struct off_cpu *o = ctx;
+	struct attribution *a = o->a;
+	const struct record r = {.pid = out->pid, .tid = out->tid, .time_ns = out->time_ns};
+
+	a->process = host_process_get(a->host, out->pid, out->tid, out->time_ns);
+	a->time_ns = out->time_ns;
+	return a->process && !a->process->is_kernel && !is_ours(o, a->process) &&
+	       attribution_wants(a, &r, a->process);
+}
+
+/* ---- Life ---- */
+
+int off_cpu_new(struct off_cpu **ret, struct attribution *a)
+{
+	const struct switches_limits limits = {MAX_THREADS, MAX_KEYS, MAX_STACK_BYTES};
+	const struct switches_callbacks callbacks = {.tell = on_wait, .wants = wants};
+	uint32_t all = UINT32_MAX, blocks = UINT32_MAX;
+	struct off_cpu *o;
+
+	*ret = NULL;
+	for (uint32_t i = 0; i < a->setup->n_events; i++) {
+		if (a->setup->events[i].options.use == SAMPLE_USE_SWITCHES)
+			all = i;
+		if (a->setup->events[i].options.use == SAMPLE_USE_BLOCKS)
+			blocks = i;
+	}
+	if (all == UINT32_MAX || blocks == UINT32_MAX)
+		return 0;
+	o = calloc(1, sizeof(*o));
+	if (!o)
+		return -ENOMEM;
+	o->a = a;
+	o->events = a->setup->events;
+	o->all = all;
+	o->blocks = blocks;
+	o->own_pid = (uint32_t)getpid();
+	o->broker_pid = (uint32_t)getppid();
+	o->scratch = malloc(sizeof(*o->scratch) + (SAMPLE_MAX_KERNEL_FRAMES + a->max_frames) *
+							  sizeof(*o->scratch->addresses));
+	if (!o->scratch || switches_new(&o->switches, &limits, &callbacks, o) < 0) {
+		off_cpu_free(o);
+		return -ENOMEM;
+	}
+	*ret = o;
+	return 0;
+}
+
+struct off_cpu *off_cpu_free(struct off_cpu *o)
+{
+	if (o) {
+		switches_free(o->switches);
+		free(o->scratch);
+		free(o);
+	}
+	return NULL;
+}
+
+/* ---- Records ---- */
+
+/*
+ * A futex serves every wait of a program for another of its threads, and so the operation says what
+ * it is about: glibc locks with FUTEX_WAIT, and its conditions, semaphores and joins wait with
+ * FUTEX_WAIT_BITSET. In other system calls it is anything, which is found out by their names.
+ */
+static enum profile_marker guess_reason(const struct off_cpu *o, const struct record *r)
+{
+	uint64_t operation;
+
+	if (!sample_second_argument(&o->events[r->index].options, r, &operation))
+		return PROFILE_MARKER_WAIT;
+	switch (operation & ~(uint64_t)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME)) {
+	case FUTEX_WAIT:
+	case FUTEX_LOCK_PI:
+		return PROFILE_MARKER_WAIT_LOCK;
+	case FUTEX_WAIT_BITSET:
+		return PROFILE_MARKER_WAIT_CONDITION;
+	default:
+		return PROFILE_MARKER_WAIT;
+	}
+}
+
+/* What a walk left in the attribution, as addresses that outlive the window. */
+static void keep_stack(struct off_cpu *o, const struct record *r, uint32_t n)
+{
+	const struct attribution *a = o->a;
+	struct switch_stack *s = o->scratch;
+	uint32_t n_kernel = (uint32_t)r->sample.n_kernel;
+
+	*s = (struct switch_stack){.n_kernel = n_kernel,
+				   .n_user = a->n_walked,
+				   .reason = guess_reason(o, r),
+				   .marker = PROFILE_N_MARKERS};
+	for (uint32_t i = 0; i < n_kernel; i++)
+		s->addresses[i] = r->sample.kernel[i] - (i > 0);
+	for (uint32_t i = 0; i < a->n_walked; i++)
+		s->addresses[n_kernel + i] = a->walked[i].address;
+	if (n > n_kernel + a->n_walked && a->frames[n - 1] != PROFILE_NONE)
+		s->marker = (uint32_t)a->profile.frames.items[a->frames[n - 1]].address;
+}
+
+static struct switch_out out_of(const struct off_cpu *o, const struct record *r,
+				const struct sample_switch *sw)
+{
+	return (struct switch_out){
+		.time_ns = r->time_ns,
+		.sp = sw->sp,
+		.ip = sw->ip,
+		.id = o->a->setup->of_tasks ? r->tid : sw->prev_id,
+		.pid = r->pid,
+		.tid = r->tid,
+		.cpu = r->cpu,
+		.how = switch_how(sw->prev_state),
+	};
+}
+
+static void on_block(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
+{
+	const struct switch_out out = out_of(o, r, sw);
+	struct attribution *a = o->a;
+	uint32_t n;
+
+	a->counters[PROFILE_SAMPLES]++;
+	if (!sw->has_program || !switches_takes(o->switches, &out))
+		return;
+	a->process = host_process_get(a->host, r->pid, r->tid, r->time_ns);
+	a->time_ns = r->time_ns;
+	n = attribution_walk(a, r);
+	keep_stack(o, r, n);
+	switches_stack(o->switches, &out, o->scratch);
+}
+
+static void on_switch(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
+{
+	const struct switch_out out = out_of(o, r, sw);
+
+	o->a->counters[PROFILE_SAMPLES]++;
+	if (sw->has_program || out.how == SWITCH_DEAD)
+		switches_out(o->switches, &out);
+	if (!o->a->setup->of_tasks)
+		switches_in(o->switches, sw->next_id, r->cpu, r->time_ns);
+}
+
+static void on_sample(struct off_cpu *o, const struct record *r)
+{
+	struct sample_switch sw;
+
+	if (!sample_read_switch(&o->events[r->index].options, r, &sw))
+		o->a->counters[PROFILE_RECORDS_BAD]++;
+	else if (r->index == o->blocks)
+		on_block(o, r, &sw);
+	else
+		on_switch(o, r, &sw);
+}
+
+void off_cpu_record(struct off_cpu *o, const struct record *r)
+{
+	if (!o->begin_ns)
+		o->begin_ns = r->time_ns;
+	switch (r->type) {
+	case RECORD_SAMPLE:
+		if (r->index == o->all || r->index == o->blocks)
+			on_sample(o, r);
+		break;
+	case RECORD_SWITCH_IN:
+		switches_in(o->switches, r->tid, r->cpu, r->time_ns);
+		break;
+	case RECORD_LOST:
+		if (!r->from_sideband && r->index == o->all)
+			switches_lost(o->switches, r->cpu, r->time_ns);
+		break;
+	case RECORD_EXIT:
+		switches_end(o->switches, r->tid);
+		break;
+	case RECORD_COMM:
+		/* Another program: neither its stacks nor its name are those of before. */
+		if (r->comm.exec)
+			switches_end(o->switches, r->tid);
+		break;
+	default:
+		break;
+	}
+}
+
+void off_cpu_lost(struct off_cpu *o)
+{
+	switches_lost(o->switches, SWITCHES_ANY_CPU, 0);
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct profile_sample *x = a, *y = b;
+
+	return (x->time_unix_ns > y->time_unix_ns) - (x->time_unix_ns < y->time_unix_ns);
+}
+
+static void put_totals(struct off_cpu *o)
+{
+	const struct switch_totals *t = switches_totals(o->switches);
+	uint64_t *c = o->a->profile.types[o->blocks].counters;
+
+	c[PROFILE_SWITCHES] += t->n_switches;
+	c[PROFILE_SWITCHES_BROKEN] += t->n_broken;
+	c[PROFILE_RUNNING_US] += t->running_ns / NSEC_PER_USEC;
+	c[PROFILE_WAITING_US] += t->waiting_ns / NSEC_PER_USEC;
+	c[PROFILE_BLOCKED_US] += t->blocked_ns / NSEC_PER_USEC;
+	c[PROFILE_STOPPED_US] += t->stopped_ns / NSEC_PER_USEC;
+	c[PROFILE_UNKNOWN_US] += t->unknown_ns / NSEC_PER_USEC;
+	c[PROFILE_NOT_SEEN_US] += t->not_seen_ns / NSEC_PER_USEC;
+	switches_clear_totals(o->switches);
+}
+
+void off_cpu_close(struct off_cpu *o, uint64_t time_ns, bool pause)
+{
+	struct profile_type *t = &o->a->profile.types[o->blocks];
+
+	(pause ? switches_pause : switches_close)(o->switches, time_ns);
+	put_totals(o);
+	if (t->samples.n > 1)
+		qsort(t->samples.items, t->samples.n, sizeof(*t->samples.items), by_time);
+	o->begin_ns = time_ns;
+}

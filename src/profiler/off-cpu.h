@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Off-CPU time of the attribution: records of context switches into the table of waits
+ * (switches.h), and what that tells into samples of the window, each with a stack and nanoseconds.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct attribution;
+struct off_cpu;
+struct record;
+
+/* For attributions whose events are also those of switches; else *ret is NULL. 0 or -ENOMEM. */
+int off_cpu_new(struct off_cpu **ret, struct attribution *a);
+struct off_cpu *off_cpu_free(struct off_cpu *o);
+
+/* A record of a switch, with or without a stack, and what ends a thread or puts its time in doubt;
+ * the others are ignored. */
+void off_cpu_record(struct off_cpu *o, const struct record *r);
+/* The switches of some CPU were lost that no record has told. */
+void off_cpu_lost(struct off_cpu *o);
+/* The window ends: everything up to that time (perf clock) becomes samples. pause: switches are not
+ * told any more from here on. */
+void off_cpu_close(struct off_cpu *o, uint64_t time_ns, bool pause);
