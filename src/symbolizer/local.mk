@@ -16,6 +16,7 @@ libsymbolizer_a_SOURCES = \
 	src/symbolizer/results.c \
 	src/symbolizer/setup.h \
 	src/symbolizer/viewer.c src/symbolizer/viewer.h \
+	src/symbolizer/wait-reasons.c src/symbolizer/wait-reasons.h \
 	src/symbolizer/wanted.c src/symbolizer/wanted.h \
 	src/symbolizer/windows.c
 

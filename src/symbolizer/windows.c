@@ -13,6 +13,7 @@
 #include "src/render/render.h"
 #include "src/symbolizer/internal.h"
 #include "src/symbolizer/live.h"
+#include "src/symbolizer/wait-reasons.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
@@ -159,14 +160,25 @@ static void show_window(struct symbolizer *s)
 	end_window(s);
 }
 
+/* Of off-CPU time, whose samples are some more with this window. */
+static void put_reasons(struct profile *p, const uint32_t *n_before)
+{
+	for (uint32_t i = 0; i < p->n_types; i++) {
+		if (strcmp(profile_text(p, p->types[i].event), PROFILE_OFF_CPU) == 0)
+			wait_reasons_put(p, i, n_before[i]);
+	}
+}
+
 void symbolizer_take_window(struct symbolizer *s, int fd, const struct message *m,
 			    const struct arrivals_gap *gaps)
 {
 	struct profile *p = &s->profile;
-	uint32_t first = p->types[0].samples.n;
+	uint32_t first = p->types[0].samples.n, n_before[PROFILE_MAX_TYPES];
 	struct counted before;
 	int r;
 
+	for (uint32_t i = 0; i < PROFILE_MAX_TYPES; i++)
+		n_before[i] = i < p->n_types ? p->types[i].samples.n : 0;
 	counted_read(&before, p);
 	r = window_read(p, fd, s->uid_base);
 	if (r < 0) {
@@ -179,6 +191,7 @@ void symbolizer_take_window(struct symbolizer *s, int fd, const struct message *
 	if (r < 0)
 		return;
 	namer_name(s->namer, p, first);
+	put_reasons(p, n_before);
 	p->counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(p);
 	p->counters[PROFILE_FRAMES_PUT_OFF] = namer_n_put_off(s->namer);
 	s->counted.counters[PROFILE_FRAMES_UNNAMED] += p->counters[PROFILE_FRAMES_UNNAMED];
