@@ -24,7 +24,7 @@
 #define MAX_WINDOW_NS (10 * NSEC_PER_SEC) /* of a longer interval; a shorter one is a window */
 #define NO_LIMIT      1000000
 
-/* "without source lines" follows. */
+/* As the log says what is missing, or is there again. */
 static const char *const meanings[REDUCED_N] = {
 	[REDUCED_LINES] = "source lines",
 	[REDUCED_INLINES] = "inlined functions",
@@ -34,12 +34,6 @@ static const char *const meanings[REDUCED_N] = {
 	[REDUCED_QUARTER] = "half of the samples that were left",
 	[REDUCED_EIGHTH] = "half of the samples that were left",
 };
-
-static bool is_limited(const struct broker *b)
-{
-	return !b->options.capture && !b->options.screen && !b->options.input_path &&
-	       b->options.config->cpu_ppm < NO_LIMIT;
-}
 
 static bool can_halve(const struct broker *b, uint32_t times)
 {
@@ -85,7 +79,9 @@ static uint32_t first_steps(const struct broker *b, uint32_t n)
 
 static uint32_t count_steps(const struct broker *b)
 {
-	return is_limited(b) ? (uint32_t)__builtin_popcount(first_steps(b, REDUCED_N)) : 0;
+	return b->options.config->cpu_ppm < NO_LIMIT
+		       ? (uint32_t)__builtin_popcount(first_steps(b, REDUCED_N))
+		       : 0;
 }
 
 static void tell(const struct broker *b, uint32_t before)
@@ -160,7 +156,10 @@ static void on_look(void *ctx)
 
 int broker_start_budget(struct broker *b)
 {
-	int r = loop_add_timer(b->loop, LOOK_NS, LOOK_NS, on_look, b);
+	int r;
 
+	if (b->options.capture || b->options.screen)
+		return 0;
+	r = loop_add_timer(b->loop, LOOK_NS, LOOK_NS, on_look, b);
 	return r < 0 ? r : 0;
 }

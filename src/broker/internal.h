@@ -100,7 +100,7 @@ void broker_resize_stacks(struct broker *b, uint32_t bytes);
 /* CPUs that went or came since the last look. */
 void broker_follow_hotplug(void *ctx);
 
-/* Looks after [limits] cpu (budget.c). 0 or -errno. */
+/* Looks after [limits] cpu of a daemon (budget.c). 0 or -errno. */
 int broker_start_budget(struct broker *b);
 /* By how much it divides the rate of all events. */
 uint32_t broker_rate_divisor(const struct broker *b);
