@@ -153,6 +153,7 @@ cat >run.conf <<'CONF'
 reporter_interval = 2s
 [limits]
 symbolizer_file_timeout = 60s
+cpu = 100%
 [export:test]
 endpoint = http://127.0.0.1:4318
 profiles_endpoint = http://127.0.0.1:4318/cgi-bin/profiles
