@@ -25,6 +25,7 @@ failures=$logs/failures # a line for each, once more for the end: NAME<tab>LOG
 scratch=${TMPDIR:-/tmp}/perfwalk-tests.$$
 passed=0 failed=0 skipped=0
 running=
+among_others=
 step=0 steps=0
 
 # name:seconds it may take; twice as many before it is ended, for a busy host; in the order in which a failure tells most.
@@ -317,7 +318,8 @@ fetch() # NAME:SECONDS:SCRIPT:TESTS
 	esac
 }
 
-# Programs with compiled code have their maps in /tmp, wherever temporary files are.
+# Programs with compiled code have their maps in /tmp, wherever temporary files are. Not while other tests run: they
+# read those of programs that have ended.
 remove_perf_maps() # newer than FILE
 {
 	for map in $(find /tmp -maxdepth 1 -name 'perf-*.map' -newer "$1"); do
@@ -341,7 +343,7 @@ system_test() # NAME SECONDS BUILD
 	run "$limit" "$log" env TMPDIR="$own" python3 "$top/tests/system/$1.py"
 	status=$?
 	seconds=$(($(now) - begun))
-	remove_perf_maps "$own.begun"
+	[ -n "$among_others" ] || remove_perf_maps "$own.begun"
 	rm -rf "$own" "$own.begun"
 	case $status in
 	0) result pass $seconds "system $test" ;;
@@ -363,11 +365,13 @@ beside() # NAME:SECONDS:BUILD...
 	begin "$# system tests, $(($(nproc) + 1)) at a time"
 	export TEST_SCRATCH="$scratch" TEST_RESULTS="$logs/beside.log"
 	: >"$TEST_RESULTS"
+	touch "$scratch/beside.begun"
 	printf '%s\n' "$@" | sort -t: -k2,2nr >"$scratch/beside" # the longest first
 	setsid xargs -P $(($(nproc) + 1)) -I '{}' sh "$top/tests/run.sh" --beside '{}' <"$scratch/beside" &
 	running=$!
 	wait "$running"
 	running=
+	remove_perf_maps "$scratch/beside.begun"
 	passed=$((passed + $(grep -c '^PASS ' "$TEST_RESULTS")))
 	failed=$((failed + $(grep -c '^FAIL ' "$TEST_RESULTS")))
 	skipped=$((skipped + $(grep -c '^SKIP ' "$TEST_RESULTS")))
@@ -378,6 +382,7 @@ beside() # NAME:SECONDS:BUILD...
 # ---- The run ----
 
 if [ "${1:-}" = --beside ]; then
+	among_others=yes
 	scratch=$TEST_SCRATCH # the caller's, which removes it, and says that it was interrupted
 	trap - EXIT
 	trap '[ -z "$running" ] || kill -TERM "-$running"; exit 1' INT TERM HUP
