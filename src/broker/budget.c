@@ -132,7 +132,7 @@ static void begin_window(struct broker *b, uint64_t now)
 static void on_look(void *ctx)
 {
 	struct broker *b = ctx;
-	struct budget *u = &b->budget;
+	struct cpu_budget *u = &b->budget;
 	uint64_t now = clock_monotonic_ns(), passed = now - u->at_ns, cpu;
 	uint64_t window = b->options.interval_ns < MAX_WINDOW_NS ? b->options.interval_ns
 								 : MAX_WINDOW_NS;

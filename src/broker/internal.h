@@ -69,7 +69,7 @@ struct broker {
 	uint32_t n_next_events;
 	bool adapt_stack_size; /* the profiler may have the stack copies made larger or smaller */
 	uint64_t resized_ns;   /* when it last did */
-	struct budget {
+	struct cpu_budget {
 		struct governor governor;
 		uint32_t reduced;	/* by enum reduction: what the daemon does without */
 		uint32_t used_ppm;	/* of all CPUs, in the last window */

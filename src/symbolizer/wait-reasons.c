@@ -16,12 +16,12 @@
 
 #define FUTEX PROFILE_N_MARKERS /* of several reasons */
 
-struct rule {
+struct wait_rule {
 	const char *prefix;
 	uint32_t reason;
 };
 
-static const struct rule rules[] = {
+static const struct wait_rule rules[] = {
 	{"futex_", FUTEX},
 	{"__futex_", FUTEX},
 	{"do_futex", FUTEX},
