@@ -105,8 +105,9 @@ bool host_parse_maps_line(char *line, size_t n, struct host_maps_line *ret)
 			m.deleted = cut_suffix(path, &n_path, " (deleted)");
 		n_path = unescape_newlines(path, n_path);
 		memmove(path - 1, path, n_path);
-		path[n_path - 1] = '\0';
-		m.path = path - 1;
+		path--;
+		path[n_path] = '\0';
+		m.path = path;
 	}
 	*ret = m;
 	return true;
