@@ -7,12 +7,17 @@
 
 bool store_parse_name(const char *name, uint64_t *ret_time_unix_ns, uint32_t *ret_sum)
 {
-	int end = 0;
+	char again[STORE_NAME_MAX];
+	uint64_t time_unix_ns;
+	uint32_t sum;
 
-	return strlen(name) == 20 + 1 + 8 + strlen(STORE_SUFFIX) &&
-	       sscanf(name, "%20" SCNu64 "-%8" SCNx32 STORE_SUFFIX "%n", ret_time_unix_ns, ret_sum,
-		      &end) == 2 &&
-	       end > 0 && name[end] == '\0';
+	/* sscanf() takes blanks, signs and capitals, too. */
+	if (sscanf(name, "%20" SCNu64 "-%8" SCNx32, &time_unix_ns, &sum) != 2 ||
+	    strcmp(store_format_name(again, time_unix_ns, sum), name) != 0)
+		return false;
+	*ret_time_unix_ns = time_unix_ns;
+	*ret_sum = sum;
+	return true;
 }
 
 const char *store_format_name(char name[STORE_NAME_MAX], uint64_t time_unix_ns, uint32_t sum)
