@@ -545,4 +545,5 @@ endpoint = {sink.endpoint}
                   + "".join("\n    " + p for p in problems[:20]))
 
 
-rig.run(main)
+if __name__ == "__main__":
+    rig.run(main)
