@@ -88,3 +88,9 @@ fuzz-long:
 fuzz-programs:
 	$(MAKE) $(AM_MAKEFLAGS) $(BUILT_SOURCES)
 	$(MAKE) $(AM_MAKEFLAGS) $(FUZZ_PROGRAMS)
+
+# 2,000 mutants of ELF files through a daemon; make check has none of it, tests/run.sh 100.
+.PHONY: check-hostile
+check-hostile: perfwalk
+	HOSTILE_FILES=$${HOSTILE_FILES:-2000} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/hostile.py
+EXTRA_DIST += tests/system/hostile.py
