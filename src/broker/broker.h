@@ -24,6 +24,9 @@ struct broker;
 /* What is sampled, and how often. Zero but for the rate is the daemon's way. */
 struct broker_event {
 	struct sample_event event;
+	/* Off-CPU time takes two: blocks, and behind all others switches. */
+	enum sample_use use;
+	struct sample_switch_fields switch_fields;
 	uint64_t period; /* events between samples; 0: rate_hz */
 	uint32_t rate_hz;
 	/* 0: the config's. */

@@ -50,18 +50,22 @@ static int probe_one(struct broker *b, uint32_t index, const struct events_targe
 {
 	const struct broker_options *o = &b->options;
 	const struct broker_event *e = &o->events[index];
-	uint32_t divisor = broker_rate_divisor(b);
+	bool switches = e->use != SAMPLE_USE_EVENT; /* where a thread stops is in the kernel */
+	/* Times are sums over all switches. */
+	uint32_t divisor = switches ? 1 : broker_rate_divisor(b);
 	const struct sample_options want = {
 		.event = e->event,
+		.use = e->use,
+		.switch_fields = e->switch_fields,
 		.index = index,
 		.filter = e->filter[0] ? e->filter : NULL,
 		.period = e->period * divisor,
 		.rate_hz = e->rate_hz > divisor ? e->rate_hz / divisor : e->rate_hz > 0,
 		.stacks = o->stacks,
-		.only_user = o->only_user || e->only_user,
-		.only_kernel = o->only_kernel || e->only_kernel,
+		.only_user = !switches && (o->only_user || e->only_user),
+		.only_kernel = !switches && (o->only_kernel || e->only_kernel),
 		.stack_bytes = first_stack_bytes(b, e),
-		.regs_mask = sample_user_regs,
+		.regs_mask = e->use == SAMPLE_USE_SWITCHES ? sample_place_regs : sample_user_regs,
 		.kernel_stacks = o->config->kernel_stacks,
 		.ring_bytes = e->ring_bytes ? e->ring_bytes : o->config->ring_size_bytes,
 		.sideband_bytes = SIDEBAND_BYTES,

@@ -23,6 +23,10 @@
 #define RING_MAX_BYTES	    (UINT64_C(32) << 20)
 #define COUNTED_RINGS_BYTES (2 * RING_MAX_BYTES)
 #define MAX_TEXT	    1024
+#define BLOCKS_HZ	    199
+#define BLOCKS_STACK	    (UINT64_C(16) << 10)
+#define BLOCKS_RING_BYTES   (UINT64_C(4) << 20)
+#define SWITCHES_RING_BYTES (UINT64_C(2) << 20)
 
 static const char term_help[] =
 	"expected freq=HZ (1 to 10000), period=COUNT (from 1), stack-size=BYTES (1K to 65528), "
@@ -324,4 +328,48 @@ int record_events_check(struct record_options *o)
 	if (r == 0)
 		choose_rings(o);
 	return r;
+}
+
+/* A thread is followed from CPU to CPU, wherever it runs. */
+static int check_off_cpu(const struct record_options *o)
+{
+	static const enum config_filter refused[] = {CONFIG_FILTER_CPUS, CONFIG_FILTER_UNIT,
+						     CONFIG_FILTER_CONTAINER, CONFIG_FILTER_CGROUP};
+
+	for (size_t i = 0; i < ARRAY_SIZE(refused); i++) {
+		if (o->config->include[refused[i]])
+			return options_refuse(o->command,
+					      "--off-cpu goes with -a, -p, -t, -u, --comm and a "
+					      "COMMAND, not with -C, --unit, --container or "
+					      "--cgroup");
+	}
+	if (o->n_events + 2 > SAMPLE_MAX_EVENTS)
+		return options_refuse(o->command, "too many events: with --off-cpu 4 at most");
+	return 0;
+}
+
+int record_add_off_cpu(struct record_options *o)
+{
+	struct broker_event blocks = {
+		.use = SAMPLE_USE_BLOCKS,
+		.rate_hz = BLOCKS_HZ,
+		.stack_bytes = (uint32_t)(o->stack_bytes ? o->stack_bytes : BLOCKS_STACK),
+		.ring_bytes = BLOCKS_RING_BYTES};
+	struct broker_event switches = {.use = SAMPLE_USE_SWITCHES,
+					.period = 1,
+					.stack_bytes = 8,
+					.ring_bytes = SWITCHES_RING_BYTES};
+	char error[512];
+	int r = check_off_cpu(o);
+
+	if (r < 0)
+		return r;
+	r = sample_find_switches(&blocks.event, &blocks.switch_fields, error, sizeof(error));
+	if (r < 0)
+		return options_complain(o->command, "--off-cpu", "sched:sched_switch", error);
+	switches.event = blocks.event;
+	switches.switch_fields = blocks.switch_fields;
+	o->events[o->n_events++] = blocks;
+	o->events[o->n_events++] = switches;
+	return 0;
 }

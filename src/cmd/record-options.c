@@ -25,6 +25,7 @@ enum {
 	OPT_EVENT,
 	OPT_FILTER,
 	OPT_MEMORY,
+	OPT_OFF_CPU,
 	OPT_COUNT,
 	OPT_FREQ,
 	OPT_DURATION,
@@ -57,6 +58,8 @@ static const struct option_spec option_table[] = {
 	 OPT_FILTER},
 	{0, "memory", NULL, "where memory grows: pages touched for the first time, in bytes",
 	 OPT_MEMORY},
+	{0, "off-cpu", NULL, "besides, how long threads were blocked, where, and for what",
+	 OPT_OFF_CPU},
 	{'c', "count", "COUNT", "take a sample every COUNT events, instead of -F", OPT_COUNT},
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
 	{'d', "duration", "TIME", "how long: 10, 10s, 2m; default until Ctrl-C, or COMMAND ends",
@@ -116,6 +119,11 @@ const struct command record_command = {
 		  "come first;\n"
 		  "EVENT/filter=EXPRESSION/ is a filter of a tracepoint, EVENT/name=TEXT/ another "
 		  "name.\n"
+		  "--off-cpu adds off_cpu, the nanoseconds that threads were blocked; its stacks "
+		  "begin with what\n"
+		  "they waited for: [wait: lock], condition, sleep, poll, network, pipe, disk, "
+		  "page fault, child,\n"
+		  "signal, file lock, kernel lock.\n"
 		  "html, svg, folded and firefox hold the first event alone.\n"
 		  "Different filters (-u, --comm, --unit, --container, --cgroup, -C) must all "
 		  "match; several\n"
@@ -215,6 +223,9 @@ static int on_option(void *ctx, int id, const char *value)
 		return record_events_filter(o, value);
 	case OPT_MEMORY:
 		return record_events_parse(o, "memory_growth");
+	case OPT_OFF_CPU:
+		o->off_cpu = true;
+		return 0;
 	case OPT_COUNT:
 		if (text_parse_u64(value, 1, RECORD_MAX_COUNT, &o->period) < 0)
 			return options_complain(&record_command, "-c", value,
@@ -252,7 +263,9 @@ static int check_options(struct record_options *o, bool command)
 		return options_refuse(&record_command,
 				      "--quiet without -o gives no result; add -o FILE");
 	r = outputs_choose_formats(&o->outputs, &record_command, false);
-	return r < 0 ? r : record_events_check(o);
+	if (r == 0)
+		r = record_events_check(o);
+	return r == 0 && o->off_cpu ? record_add_off_cpu(o) : r;
 }
 
 int record_options_parse(struct record_options *o, int argc, char **argv, int *ret_first)

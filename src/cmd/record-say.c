@@ -54,9 +54,14 @@ void record_say_what_is_left_out(const struct record_options *o)
 	char left_out[SAMPLE_MAX_EVENTS * sizeof(o->events[0].event.name)] = "", names[256];
 	size_t n = 0;
 
-	for (uint32_t i = 1; i < o->n_events && n < sizeof(left_out); i++)
-		n += (size_t)snprintf(left_out + n, sizeof(left_out) - n, "%s%s", i > 1 ? ", " : "",
-				      o->events[i].event.name);
+	for (uint32_t i = 1; i < o->n_events && n < sizeof(left_out); i++) {
+		const struct broker_event *e = &o->events[i];
+
+		if (e->use != SAMPLE_USE_SWITCHES)
+			n += (size_t)snprintf(
+				left_out + n, sizeof(left_out) - n, "%s%s", i > 1 ? ", " : "",
+				e->use == SAMPLE_USE_BLOCKS ? "off_cpu" : e->event.name);
+	}
 	for (uint32_t i = 0; i < o->outputs.n && o->n_events > 1; i++) {
 		const struct format *f = outputs_format(&o->outputs, i);
 
@@ -84,21 +89,25 @@ size_t record_describe_event(const struct broker_event *e, char *buf, size_t siz
 /* ": cpu-clock at 99 Hz and page-faults (each one)". */
 static const char *describe_events(const struct record_options *o, char *buf, size_t size)
 {
+	uint32_t n_events = o->n_events - (o->off_cpu ? 2 : 0);
+	const char *blocked = o->off_cpu ? ", and how long threads are blocked," : "";
 	size_t n = 0;
 
 	/* CPU time, by what is found out later. */
 	if (!o->events[0].event.name[0]) {
-		(void)snprintf(buf, size, " at %u Hz", o->events[0].rate_hz);
+		(void)snprintf(buf, size, " at %u Hz%s", o->events[0].rate_hz, blocked);
 		return buf;
 	}
-	for (uint32_t i = 0; i < o->n_events && n < size; i++) {
+	for (uint32_t i = 0; i < n_events && n < size; i++) {
 		n += (size_t)snprintf(buf + n, size - n, "%s",
-				      i == 0		    ? ": "
-				      : i + 1 < o->n_events ? ", "
-							    : " and ");
+				      i == 0		 ? ": "
+				      : i + 1 < n_events ? ", "
+							 : " and ");
 		if (n < size)
 			n += record_describe_event(&o->events[i], buf + n, size - n);
 	}
+	if (n < size)
+		(void)snprintf(buf + n, size - n, "%s", blocked);
 	return buf;
 }
 
