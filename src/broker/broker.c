@@ -510,7 +510,7 @@ void broker_progress(const struct broker *b, uint64_t *ret_samples, uint64_t *re
 	broker_counts(b, &c);
 	*ret_samples = c.samples - c.filtered;
 	*ret_lost = c.counters[PROFILE_SAMPLES_LOST] + c.counters[PROFILE_SAMPLES_DROPPED] +
-		    c.counters[PROFILE_SAMPLES_DIED];
+		    c.counters[PROFILE_SAMPLES_DIED] + c.counters[PROFILE_SWITCHES_LOST];
 }
 
 void broker_tell_screen(struct broker *b, const struct message *m)

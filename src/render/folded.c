@@ -10,6 +10,7 @@
 
 #include "src/render/calltree.h"
 #include "src/render/render.h"
+#include "util/clock.h"
 
 struct folded_path {
 	char *text;
@@ -44,7 +45,8 @@ static int path_set(struct folded_path *path, uint32_t depth, const char *name)
 	return 0;
 }
 
-static int write_lines(const struct calltree *t, struct folded_path *path, FILE *out)
+/* unit: of the numbers that are written. */
+static int write_lines(const struct calltree *t, struct folded_path *path, int64_t unit, FILE *out)
 {
 	uint32_t depth = 0;
 
@@ -56,10 +58,17 @@ static int write_lines(const struct calltree *t, struct folded_path *path, FILE 
 
 		if (r < 0)
 			return r;
-		if (n->self > 0 && fprintf(out, "%s %" PRId64 "\n", path->text, n->self) < 0)
+		if (n->self >= unit &&
+		    fprintf(out, "%s %" PRId64 "\n", path->text, n->self / unit) < 0)
 			return -EIO;
 	}
 	return fflush(out) < 0 || ferror(out) ? -EIO : 0;
+}
+
+/* In microseconds, as other tools write such stacks: folded ones do not tell their unit. */
+static bool is_off_cpu(const struct profile *p)
+{
+	return strcmp(profile_text(p, p->types[0].event), PROFILE_OFF_CPU) == 0;
 }
 
 int render_folded(const struct profile *p, const struct render_info *info, FILE *out)
@@ -70,7 +79,7 @@ int render_folded(const struct profile *p, const struct render_info *info, FILE 
 
 	r = calltree_build(&t, p, CALLTREE_FOLDED | CALLTREE_INLINED);
 	if (r == 0)
-		r = write_lines(&t, &path, out);
+		r = write_lines(&t, &path, is_off_cpu(p) ? NSEC_PER_USEC : 1, out);
 	calltree_deinit(&t);
 	array_deinit(&path.ends);
 	free(path.text);

@@ -339,6 +339,13 @@ static void put_facts(struct otlp *o)
 			&o->frames.dictionary, "perfwalk.cpus", o->info->n_cpus);
 }
 
+/* Each block of off-CPU time is in it: there is no distance between samples. Backends know the type
+ * by that, too. */
+static bool has_no_period(const struct profile *p)
+{
+	return strcmp(profile_text(p, p->types[0].event), PROFILE_OFF_CPU) == 0;
+}
+
 /* What a Profile refers to is put when it begins: the dictionary's size is part of the bound. */
 static void put_profile_strings(struct otlp *o)
 {
@@ -349,8 +356,8 @@ static void put_profile_strings(struct otlp *o)
 	/* Where the kernel chose the distance, what a sample says is its events. */
 	o->sample_type.type = otlp_put_string(d, p->types[0].weighted ? name : "samples");
 	o->sample_type.unit = otlp_put_string(d, p->types[0].weighted ? unit : "count");
-	o->period_type.type = otlp_put_string(d, name);
-	o->period_type.unit = otlp_put_string(d, unit);
+	o->period_type.type = has_no_period(p) ? 0 : otlp_put_string(d, name);
+	o->period_type.unit = has_no_period(p) ? 0 : otlp_put_string(d, unit);
 	o->n_attributes = 0;
 	if (!o->tells_type[o->type])
 		put_counters(o);
@@ -368,7 +375,8 @@ static void fill_profile(struct otlp *o, PB(Profile) * profile, uint8_t id[16])
 	profile->sample_type->unit_strindex = o->sample_type.unit;
 	profile->period_type->type_strindex = o->period_type.type;
 	profile->period_type->unit_strindex = o->period_type.unit;
-	profile->period = profile_has_period(p) ? (int64_t)profile_period(p) : 0;
+	profile->period =
+		profile_has_period(p) && !has_no_period(p) ? (int64_t)profile_period(p) : 0;
 	profile->time_unix_nano = o->start_unix_ns;
 	profile->duration_nano = o->end_unix_ns - o->start_unix_ns;
 	profile->attribute_indices = o->attributes;

@@ -172,6 +172,8 @@ static const char *format_worth(const struct profile *p, int64_t total, char *bu
 
 	if (!total || (t->period_events == 1 && !t->weighted))
 		return NULL;
+	if (t->unit != STRID_EMPTY)
+		return amount_worth(buf, size, p, total);
 	if (t->period_ns) {
 		(void)snprintf(buf, size, "%.1f s of CPU time: %.2f CPUs busy", busy_ns / 1e9,
 			       window_ns ? busy_ns / (double)window_ns : 0);
@@ -238,6 +240,7 @@ static void put_losses(const struct page *pg)
 		{PROFILE_SAMPLES_DIED, "  lost with a process", "a process of perfwalk died"},
 		{PROFILE_SAMPLES_FILTERED, "  left out", "of other processes"},
 		{PROFILE_SAMPLES_THROTTLED, "  throttled", "times the kernel throttled sampling"},
+		{PROFILE_SWITCHES_LOST, "  switches lost", "the kernel's buffers were full"},
 		{PROFILE_RECORDS_BAD, "  bad records", "the kernel's, damaged and ignored"},
 		{PROFILE_SIDEBAND_LOST, "  lost records",
 		 "of starts and mappings: names may be missing"},
@@ -270,6 +273,44 @@ static void put_fact(const struct page *pg, const char *name, const char *value,
 	fprintf(pg->out, "%-22s%12s%s          ", name, value, style_on(pg, DIM));
 	put_fit(pg, why, pg->width - 44, false);
 	fprintf(pg->out, "%s\n", style_off(pg, DIM));
+}
+
+/* What all the threads did that were seen to switch: the parts add up to their time. */
+static void put_threads(const struct page *pg)
+{
+	static const struct {
+		enum profile_counter counter;
+		const char *name, *why;
+	} parts[] = {
+		{PROFILE_RUNNING_US, "  on a CPU", "from one switch to the next"},
+		{PROFILE_WAITING_US, "  waiting for a CPU", "they could have gone on"},
+		{PROFILE_BLOCKED_US, "  blocked", "until they ran again: this is off_cpu"},
+		{PROFILE_NOT_SEEN_US, "    [not seen]",
+		 "of these, in places without a sampled stack"},
+		{PROFILE_STOPPED_US, "  stopped", "by a signal or a debugger"},
+		{PROFILE_UNKNOWN_US, "  not known", "switches are missing, so it is in no part"},
+	};
+	const uint64_t *c = pg->counters;
+	uint64_t all = c[PROFILE_RUNNING_US] + c[PROFILE_WAITING_US] + c[PROFILE_BLOCKED_US] +
+		       c[PROFILE_STOPPED_US] + c[PROFILE_UNKNOWN_US];
+	char text[64], count[32], why[96];
+
+	if (!c[PROFILE_SWITCHES])
+		return;
+	(void)snprintf(why, sizeof(why), "of all threads, by %s context switches",
+		       format_count(count, c[PROFILE_SWITCHES]));
+	put_fact(pg, "Time of threads",
+		 amount_text(text, sizeof(text), (int64_t)(all * NSEC_PER_USEC), "nanoseconds"),
+		 why);
+	for (size_t i = 0; i < ARRAY_SIZE(parts); i++) {
+		uint64_t us = c[parts[i].counter];
+
+		if (us || parts[i].counter == PROFILE_BLOCKED_US)
+			put_fact(pg, parts[i].name,
+				 amount_text(text, sizeof(text), (int64_t)(us * NSEC_PER_USEC),
+					     "nanoseconds"),
+				 parts[i].why);
+	}
 }
 
 static bool copies_differ(const struct profile *p)
@@ -610,6 +651,7 @@ int render_summary(const struct profile *p, const struct render_info *info, FILE
 		put_head(&pg, info);
 		fputc('\n', out);
 		put_losses(&pg);
+		put_threads(&pg);
 		put_stacks(&pg);
 		r = put_where(&pg);
 	}
