@@ -49,3 +49,7 @@ tests_unit_test_symbolizer_SOURCES = tests/unit/test-symbolizer.c tests/unit/tes
 tests_unit_test_symbolizer_LDADD = libsymbolizer.a libscreen.a libimport.a librender.a libprocess.a \
 	libprofile.a libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
+
+check_PROGRAMS += tests/unit/test-wait-reasons
+tests_unit_test_wait_reasons_SOURCES = tests/unit/test-wait-reasons.c tests/unit/test.h
+tests_unit_test_wait_reasons_LDADD = libsymbolizer.a libprofile.a libutil.a
