@@ -382,30 +382,6 @@ void attribution_doubt(struct attribution *a)
 
 /* ---- Samples ---- */
 
-/*
- * Kernel threads have no user side; neither has a task whose memory is being torn down or replaced
- * (exit, execve): its registers speak of an address space that is gone, and nothing could be copied
- * from its stack.
- */
-static bool has_user_side(const struct host_process *p, const struct record *r, uint32_t n_kernel)
-{
-	if (!p || p->is_kernel)
-		return false;
-	if (n_kernel == 0)
-		return true;
-	if (r->sample.n_user_chain > 0)
-		return true;
-	return r->sample.user_abi != PERF_SAMPLE_REGS_ABI_NONE && r->sample.n_stack > 0;
-}
-
-uint32_t attribution_walk(struct attribution *a, const struct record *r)
-{
-	uint32_t n = attribution_add_kernel_frames(a, r);
-
-	a->n_walked = 0;
-	return has_user_side(a->process, r, n) ? attribution_add_user_frames(a, r, n) : n;
-}
-
 static bool all_fit(const struct attribution *a, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++) {

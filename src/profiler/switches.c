@@ -28,7 +28,7 @@
 
 enum doing { NOTHING_KNOWN, RUNNING, BLOCKED, PREEMPTED, STOPPED, LOST };
 
-struct switched_thread {
+struct switch_thread {
 	uint32_t id, pid, tid, cpu;
 	enum doing doing;
 	uint64_t since_ns; /* what was before is accounted for */
@@ -64,7 +64,7 @@ struct key {
 struct switches {
 	struct switches_callbacks callbacks;
 	void *ctx;
-	ARRAY(struct switched_thread) threads;
+	ARRAY(struct switch_thread) threads;
 	ARRAY(struct key) keys;
 	struct hash_index thread_index, key_index;
 	uint32_t free_thread, free_key, n_keys;
@@ -184,7 +184,7 @@ static uint32_t take_thread_row(struct switches *s)
 
 static void free_thread_row(struct switches *s, uint32_t row)
 {
-	s->threads.items[row] = (struct switched_thread){.first_key = s->free_thread};
+	s->threads.items[row] = (struct switch_thread){.first_key = s->free_thread};
 	s->free_thread = row;
 }
 
@@ -195,14 +195,14 @@ static uint32_t add_thread(struct switches *s, const struct switch_out *o)
 
 	if (row == NONE)
 		return NONE;
-	s->threads.items[row] = (struct switched_thread){.id = o->id,
-						.pid = o->pid,
-						.tid = o->tid,
-						.key = NONE,
-						.sampled_key = NONE,
-						.first_key = NONE,
-						.used = true,
-						.wanted = !wants || wants(s->ctx, o)};
+	s->threads.items[row] = (struct switch_thread){.id = o->id,
+						       .pid = o->pid,
+						       .tid = o->tid,
+						       .key = NONE,
+						       .sampled_key = NONE,
+						       .first_key = NONE,
+						       .used = true,
+						       .wanted = !wants || wants(s->ctx, o)};
 	if (hash_index_add(&s->thread_index, hash_thread(o->id), row) < 0) {
 		free_thread_row(s, row);
 		return NONE;
@@ -248,7 +248,7 @@ static uint32_t find_key(const struct switches *s, uint32_t thread, uint64_t sp,
 
 static uint32_t add_key(struct switches *s, uint32_t thread, uint64_t sp, uint64_t ip)
 {
-	struct switched_thread *t = &s->threads.items[thread];
+	struct switch_thread *t = &s->threads.items[thread];
 	uint32_t row = s->free_key;
 
 	if (row != NONE)
@@ -293,7 +293,7 @@ static void free_key_row(struct switches *s, uint32_t row)
 
 /* ---- What is told ---- */
 
-static void tell(struct switches *s, const struct switched_thread *t, const struct key *k,
+static void tell(struct switches *s, const struct switch_thread *t, const struct key *k,
 		 const struct switch_stack *stack, uint64_t ns, uint64_t n)
 {
 	const struct switch_wait w = {
@@ -325,7 +325,7 @@ static uint64_t weight(const struct known_stack *k, bool by_time)
 }
 
 /* The rests of the shares before go to those behind, so the sum is the whole. */
-static void tell_key(struct switches *s, const struct switched_thread *t, struct key *k)
+static void tell_key(struct switches *s, const struct switch_thread *t, struct key *k)
 {
 	uint64_t n_short = 0, long_ns = 0, at_short = 0, at_long = 0, short_sum, long_sum;
 	bool short_by_time, long_by_time;
@@ -367,7 +367,7 @@ static void tell_key(struct switches *s, const struct switched_thread *t, struct
 	k->short_ns = k->long_ns = k->n = 0;
 }
 
-static void tell_thread(struct switches *s, struct switched_thread *t)
+static void tell_thread(struct switches *s, struct switch_thread *t)
 {
 	for (uint32_t i = t->first_key; i != NONE; i = s->keys.items[i].next)
 		tell_key(s, t, &s->keys.items[i]);
@@ -377,13 +377,14 @@ static void tell_thread(struct switches *s, struct switched_thread *t)
 
 /* ---- Time ---- */
 
-static bool is_sampled(const struct switched_thread *t)
+static bool is_sampled(const struct switch_thread *t)
 {
 	return t->key != NONE && t->sampled_key == t->key;
 }
 
 /* A piece of a block, up to time_ns; the last one: it ended there. */
-static void credit(struct switches *s, struct switched_thread *t, uint64_t ns, uint64_t time_ns, bool last)
+static void credit(struct switches *s, struct switch_thread *t, uint64_t ns, uint64_t time_ns,
+		   bool last)
 {
 	struct key *k = t->key != NONE ? &s->keys.items[t->key] : NULL;
 	uint64_t whole = time_ns > t->out_ns ? time_ns - t->out_ns : 0;
@@ -411,7 +412,7 @@ static void credit(struct switches *s, struct switched_thread *t, uint64_t ns, u
 }
 
 /* What the thread has been doing is accounted for up to time_ns; last: it ends there. */
-static void account(struct switches *s, struct switched_thread *t, uint64_t time_ns, bool last)
+static void account(struct switches *s, struct switch_thread *t, uint64_t time_ns, bool last)
 {
 	uint64_t ns = time_ns > t->since_ns ? time_ns - t->since_ns : 0;
 
@@ -446,7 +447,7 @@ static void note_record(struct switches *s, uint32_t cpu, uint64_t time_ns)
 }
 
 /* Two of a kind in a row: the one between them is missing, and the time is anybody's. */
-static void doubt(struct switches *s, struct switched_thread *t)
+static void doubt(struct switches *s, struct switch_thread *t)
 {
 	s->totals.n_broken++;
 	t->doing = LOST;
@@ -460,7 +461,7 @@ void switches_out(struct switches *s, const struct switch_out *o)
 					  [SWITCH_DEAD] = STOPPED};
 	uint64_t before_ns = o->cpu < MAX_CPUS ? s->last_ns[o->cpu] : 0;
 	uint32_t row = thread_of(s, o);
-	struct switched_thread *t;
+	struct switch_thread *t;
 
 	note_record(s, o->cpu, o->time_ns);
 	if (row == NONE) {
@@ -489,7 +490,7 @@ void switches_out(struct switches *s, const struct switch_out *o)
 void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns)
 {
 	uint32_t row = find_thread(s, id);
-	struct switched_thread *t;
+	struct switch_thread *t;
 
 	note_record(s, cpu, time_ns);
 	if (row == NONE || !s->threads.items[row].wanted)
@@ -541,7 +542,7 @@ void switches_stack(struct switches *s, const struct switch_out *o,
 		    const struct switch_stack *stack)
 {
 	uint32_t row = thread_of(s, o), key = row != NONE ? key_of(s, row, o) : NONE, place;
-	struct switched_thread *t;
+	struct switch_thread *t;
 
 	if (key == NONE)
 		return;
@@ -558,7 +559,7 @@ void switches_stack(struct switches *s, const struct switch_out *o,
 	t->sampled = place;
 }
 
-static void lose_thread(struct switches *s, struct switched_thread *t)
+static void lose_thread(struct switches *s, struct switch_thread *t)
 {
 	account(s, t, t->cpu < MAX_CPUS ? s->last_ns[t->cpu] : 0, false);
 	t->doing = LOST;
@@ -568,7 +569,7 @@ static void lose_thread(struct switches *s, struct switched_thread *t)
 void switches_lost(struct switches *s, uint32_t cpu, uint64_t time_ns)
 {
 	for (uint32_t i = 0; i < s->threads.n; i++) {
-		struct switched_thread *t = &s->threads.items[i];
+		struct switch_thread *t = &s->threads.items[i];
 
 		if (t->used && t->doing != NOTHING_KNOWN &&
 		    (cpu == SWITCHES_ANY_CPU || t->cpu == cpu))
@@ -577,7 +578,7 @@ void switches_lost(struct switches *s, uint32_t cpu, uint64_t time_ns)
 	note_record(s, cpu, time_ns);
 }
 
-static void forget_keys(struct switches *s, struct switched_thread *t)
+static void forget_keys(struct switches *s, struct switch_thread *t)
 {
 	uint32_t next;
 
@@ -591,7 +592,7 @@ static void forget_keys(struct switches *s, struct switched_thread *t)
 void switches_end(struct switches *s, uint32_t id)
 {
 	uint32_t row = find_thread(s, id);
-	struct switched_thread *t;
+	struct switch_thread *t;
 
 	if (row == NONE)
 		return;
@@ -603,7 +604,7 @@ void switches_end(struct switches *s, uint32_t id)
 }
 
 /* Room for others: keys of which there was nothing to tell. */
-static void drop_idle_keys(struct switches *s, struct switched_thread *t)
+static void drop_idle_keys(struct switches *s, struct switch_thread *t)
 {
 	uint32_t *link = &t->first_key;
 
@@ -627,7 +628,7 @@ void switches_close(struct switches *s, uint64_t time_ns)
 	bool crowded = s->n_keys > s->keys.max / 2 || s->stack_bytes > s->max_stack_bytes / 2;
 
 	for (uint32_t i = 0; i < s->threads.n; i++) {
-		struct switched_thread *t = &s->threads.items[i];
+		struct switch_thread *t = &s->threads.items[i];
 
 		if (!t->used)
 			continue;
@@ -644,7 +645,7 @@ void switches_pause(struct switches *s, uint64_t time_ns)
 {
 	switches_close(s, time_ns);
 	for (uint32_t i = 0; i < s->threads.n; i++) {
-		struct switched_thread *t = &s->threads.items[i];
+		struct switch_thread *t = &s->threads.items[i];
 
 		t->doing = NOTHING_KNOWN;
 		t->key = t->sampled_key = NONE;
