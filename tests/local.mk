@@ -80,6 +80,7 @@ EXTRA_DIST += \
 	tests/system/store.py \
 	tests/system/supervision.py \
 	tests/system/top.py \
+	tests/system/offcpu.py \
 	tests/system/oldkernel.py \
 	tests/system/unprivileged.py \
 	tests/system/values.py \
@@ -126,7 +127,8 @@ EXTRA_DIST += \
 	tests/workloads/tiny.c \
 	tests/workloads/unwound.c \
 	tests/workloads/vdso.c \
-	tests/workloads/vdso.expect
+	tests/workloads/vdso.expect \
+	tests/workloads/waits.c
 
 # The README's two commands on a bare Debian, as root; FRESH_TESTS="NAME..." for some tests only.
 check-fresh:

@@ -29,7 +29,7 @@ among_others=
 step=0 steps=0
 
 # name:seconds it may take; twice as many before it is ended, for a busy host; in the order in which a failure tells most.
-SYSTEM_TESTS="checker:60 hygiene:60 hardening:60 since:60 manual:120 config:120 options:180 completion:60 outputs:300 check:60 captures:180 events:90 memory:60
+SYSTEM_TESTS="checker:60 hygiene:60 hardening:60 since:60 manual:120 config:120 options:180 completion:60 outputs:300 check:60 captures:180 events:90 memory:60 offcpu:90
 	top:90 ctl:60 stack_size:150 lines:90 demangle:60 jitdump:90 debugfiles:60 debuginfod:90 report:120 values:60 confidence:90 oracle:180 debug:90 workloads:600
 	perfdata:120 unprivileged:90 oldkernel:60
 	delivery:240 badserver:120 protocols:120 route:60 names:300
@@ -37,7 +37,7 @@ SYSTEM_TESTS="checker:60 hygiene:60 hardening:60 since:60 manual:120 config:120 
 # Those that know their own processes from others' and wait for what these do: one more at a time than there are
 # CPUs, for they sleep a lot. Then the others, one after the other: they look at the whole host, or share limits of
 # the user nobody.
-BESIDE="checker hygiene hardening since manual config completion events memory ctl lines demangle jitdump debugfiles debuginfod report values
+BESIDE="checker hygiene hardening since manual config completion events memory offcpu ctl lines demangle jitdump debugfiles debuginfod report values
 	confidence oracle debug workloads names delivery badserver protocols route metrics spool outage store supervision losses
 	notify unit limit noopen sandbox collector grpc containers copies install bundle"
 # And once more where memory errors end the program: everything a capture does, the daemon's ways,

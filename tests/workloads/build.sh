@@ -54,6 +54,8 @@ build()
 		c "$1" deep.c -fno-omit-frame-pointer ;;
 	counted)
 		c "$1" counted.c -pthread ;;
+	waits)
+		c "$1" waits.c -pthread ;;
 	chain-offset)
 		# The code is far from where its file offset says it would be.
 		c "$1" chain.c -Wl,--section-start=.text=0x3000000 ;;

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: src/sample src/profiler src/profile src/symbolizer src/render
+"""record --off-cpu: how long threads are blocked, where and for what. The truth is the workload's own clocks:
+wall time less CPU time around each wait. A block lasts until its thread runs again; what a thread waited for a
+CPU when it was preempted is no block, and rounds in which that happened are told apart. Needs root and tracefs."""
+import os
+import re
+import signal
+import subprocess
+
+import otlp
+import rig
+
+ROUNDS = 60
+NAME = f"w{os.getpid()}"
+# Kind of the workload: the reason that is told.
+REASONS = {"lock": "lock", "condition": "condition", "sleep": "sleep", "poll": "poll", "epoll": "poll", "pipe": "pipe",
+           "network": "network", "file_lock": "file lock", "signal": "signal", "child": "child"}
+MS = 1000  # of folded stacks, which are in microseconds
+
+
+def truth_of(text):
+    """{kind: (us that were blocked for sure, us of which some may have been spent waiting for a CPU)}."""
+    found = {k: (int(sure) / 1000, int(unsure) / 1000) for k, sure, unsure in re.findall(r"^(\w+) (\d+) (\d+)$", text, re.M)}
+    rig.check(set(found) == set(REASONS), f"the workload tells of each kind: {sorted(found)}")
+    return found
+
+
+def folded_of(name):
+    """The off-CPU stacks of a capture: (frames from the root on, us)."""
+    out = name + ".folded"
+    subprocess.run([rig.perfwalk(), "convert", "-e", "off_cpu", name, "-o", out], check=True, cwd=rig.workdir(),
+                   stdout=subprocess.DEVNULL)
+    stacks = []
+    with open(rig.path(out), encoding="utf-8") as f:
+        for line in f:
+            stack, us = line.rsplit(" ", 1)
+            comm, *frames = [re.sub(r"_\[[a-z]\]$", "", x) for x in stack.split(";")]
+            stacks += [(frames, int(us))] if comm == NAME else []
+    return stacks
+
+
+def told_of(stacks):
+    """{kind: us}, and {kind: us with the right reason}."""
+    told, right = dict.fromkeys(REASONS, 0), dict.fromkeys(REASONS, 0)
+    for frames, us in stacks:
+        for kind, reason in REASONS.items():
+            if f"wait_{kind}" in frames:
+                told[kind] += us
+                right[kind] += us if frames[0] == f"[wait: {reason}]" else 0
+    return told, right
+
+
+def off_by(told, sure, unsure):
+    """How far outside of what is possible."""
+    return max(sure - told, told - sure - unsure, 0)
+
+
+def check_accuracy(what, stacks, truth):
+    told, right = told_of(stacks)
+    errors = {k: off_by(told[k], *truth[k]) for k in REASONS}
+    all_us = sum(sure for sure, _ in truth.values())
+    rows = ", ".join(f"{k} {told[k] / MS:.0f} of {sum(truth[k]) / MS:.0f} ms" for k in REASONS)
+    rig.check(sum(errors.values()) <= 0.02 * all_us,
+              f"{what}: {100 * sum(errors.values()) / all_us:.2f}% off, weighted: {rows}")
+    for kind in REASONS:
+        rig.check(right[kind] >= 0.95 * told[kind] > 0, f"{what}: {kind}: {right[kind] / MS:.1f} of {told[kind] / MS:.1f} ms have "
+                  f"the reason {REASONS[kind]}")
+
+
+def number_of(text, unit):
+    return float(text) * {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit]
+
+
+def check_accounting(summary):
+    """The parts are the whole."""
+    rows = re.findall(r"^(Time of threads|  on a CPU|  waiting for a CPU|  blocked|  stopped|  not known) +([\d.]+) (s|ms|us|ns)\b",
+                      summary, re.M)
+    parts = {name.strip(): number_of(n, unit) for name, n, unit in rows}
+    whole = parts.pop("Time of threads", 0)
+    rig.check(whole > 0 and abs(sum(parts.values()) - whole) <= 0.01 * whole, f"the parts of {whole:.2f} s: {parts}")
+    return parts
+
+
+def of_a_command(program):
+    """All of the command's threads, and what they fork."""
+    p = subprocess.run([rig.perfwalk(), "record", "--off-cpu", "-o", "c.pb.gz", "-o", "c.otlp", "--", program, str(ROUNDS)],
+                       cwd=rig.workdir(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    rig.check(p.returncode == 0, f"record ends with 0, not {p.returncode}: {p.stderr[-500:]}")
+    truth = truth_of(p.stdout)
+    stacks = folded_of("c.pb.gz")
+    check_accuracy("a command", stacks, truth)
+    parts = check_accounting(p.stdout)
+    told = sum(us for _, us in stacks) / 1e6
+    rig.check(abs(told - parts["blocked"]) <= 0.01 * told + 0.01, f"blocked: {parts['blocked']:.2f} s, of the stacks {told:.2f} s")
+
+
+def wire_form():
+    """The one form that backends know as off-CPU time."""
+    with open(rig.path("c.otlp"), "rb") as f:
+        message = otlp.decode(f.read())
+    strings = message.dictionary.string_table
+    found, wrong = 0, []
+    for r in message.resource_profiles:
+        for p in (p for scope in r.scope_profiles for p in scope.profiles):
+            if strings[p.sample_type.type_strindex] != "off_cpu":
+                continue
+            found += 1
+            wrong += [x for x, bad in (
+                ("unit", strings[p.sample_type.unit_strindex] != "nanoseconds"),
+                ("period", p.period_type.type_strindex != 0 or p.period_type.unit_strindex != 0 or p.period != 0),
+                ("values", any(len(s.values) != 1 or s.timestamps_unix_nano for s in p.samples))) if bad]
+    rig.check(found > 0 and not wrong, f"{found} OTLP profiles of off_cpu in nanoseconds, without a period: {wrong}")
+
+
+def of_the_host(program):
+    """A thread's time is exact, however few of its stacks were seen among those of the host."""
+    fd = os.open(rig.path("h.txt"), os.O_RDWR | os.O_CREAT, 0o600)
+    p = rig.start([rig.perfwalk(), "record", "-a", "--comm", NAME, "--off-cpu", "-o", "h.pb.gz"], cwd=rig.workdir(),
+                  stdout=fd, stderr=fd)
+    rig.wait_for("the capture begins", lambda: b"recording" in os.pread(fd, 4096, 0), 30)
+    truth = truth_of(subprocess.run([program, str(ROUNDS)], stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout)
+    p.send_signal(signal.SIGINT)
+    rig.check(p.wait(60) == 0, "the capture ends")
+    stacks = folded_of("h.pb.gz")
+    told, _ = told_of(stacks)
+    unseen = sum(us for frames, us in stacks if frames == ["[not seen]"])
+    for kind in REASONS:
+        sure, unsure = truth[kind]
+        rig.check(told[kind] <= 1.02 * (sure + unsure) + 5 * MS, f"the host: {kind}: {told[kind] / MS:.1f} ms of {(sure + unsure) / MS:.1f}")
+    sure = sum(sure for sure, _ in truth.values())
+    rig.check(sum(us for _, us in stacks) >= 0.98 * sure, f"the host: {sum(us for _, us in stacks) / MS:.0f} ms in all, {unseen / MS:.0f} of "
+              f"them without a stack, for {sure / MS:.0f} ms of the waits alone")
+
+
+def refusals():
+    for args, word in ((["-C", "0"], "-C"), (["--cgroup", "/"], "--cgroup"),
+                       (["-e", "page-faults,minor-faults,cpu-clock,cs,major-faults"], "4 at most")):
+        p = subprocess.run([rig.perfwalk(), "record", "--off-cpu", *args, "-d", "1"], stdout=subprocess.PIPE,
+                           stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+        rig.check(p.returncode == 2 and word in p.stdout, f"refused: {' '.join(args)}: {p.stdout.strip()[:120]}")
+
+
+def main():
+    rig.need_root()
+    if not any(os.path.exists(f"{d}/events/sched/sched_switch/id") for d in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")):
+        rig.skip("tracefs is not mounted")
+    program = os.path.join(rig.build_workloads("waits"), NAME)
+    os.rename(os.path.join(os.path.dirname(program), "waits"), program)
+    refusals()
+    of_a_command(program)
+    wire_form()
+    of_the_host(program)
+
+
+rig.run(main)
