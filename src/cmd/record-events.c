@@ -26,6 +26,10 @@
 #define BLOCKS_HZ	    199
 #define BLOCKS_STACK	    (UINT64_C(16) << 10)
 #define BLOCKS_RING_BYTES   (UINT64_C(4) << 20)
+/* The kernel adapts the distance of samples to a rate while a task runs. One that sleeps for the
+ * most part would wait for ever for its next sample, if the rate were not beyond its bursts. */
+#define TASK_BLOCKS_HZ	    4000
+#define TASK_BLOCKS_STACK   (UINT64_C(8) << 10)
 #define SWITCHES_RING_BYTES (UINT64_C(2) << 20)
 
 static const char term_help[] =
@@ -348,13 +352,14 @@ static int check_off_cpu(const struct record_options *o)
 	return 0;
 }
 
-int record_add_off_cpu(struct record_options *o)
+int record_add_off_cpu(struct record_options *o, bool of_tasks)
 {
-	struct broker_event blocks = {
-		.use = SAMPLE_USE_BLOCKS,
-		.rate_hz = BLOCKS_HZ,
-		.stack_bytes = (uint32_t)(o->stack_bytes ? o->stack_bytes : BLOCKS_STACK),
-		.ring_bytes = BLOCKS_RING_BYTES};
+	uint64_t stack = of_tasks ? TASK_BLOCKS_STACK : BLOCKS_STACK;
+	struct broker_event blocks = {.use = SAMPLE_USE_BLOCKS,
+				      .rate_hz = of_tasks ? TASK_BLOCKS_HZ : BLOCKS_HZ,
+				      .stack_bytes =
+					      (uint32_t)(o->stack_bytes ? o->stack_bytes : stack),
+				      .ring_bytes = BLOCKS_RING_BYTES};
 	struct broker_event switches = {.use = SAMPLE_USE_SWITCHES,
 					.period = 1,
 					.stack_bytes = 8,

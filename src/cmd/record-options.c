@@ -265,7 +265,7 @@ static int check_options(struct record_options *o, bool command)
 	r = outputs_choose_formats(&o->outputs, &record_command, false);
 	if (r == 0)
 		r = record_events_check(o);
-	return r == 0 && o->off_cpu ? record_add_off_cpu(o) : r;
+	return r == 0 && o->off_cpu ? record_add_off_cpu(o, command || o->n_pids > 0) : r;
 }
 
 int record_options_parse(struct record_options *o, int argc, char **argv, int *ret_first)

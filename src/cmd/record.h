@@ -54,7 +54,7 @@ int record_events_parse(struct record_options *o, const char *value);
 int record_events_filter(struct record_options *o, const char *value);
 /* After all options: how often each event is sampled, and what room it has. 0; -EINVAL: told. */
 int record_events_check(struct record_options *o);
-/* After that: off-CPU time besides. 0; -EINVAL, -ENOENT: told. */
-int record_add_off_cpu(struct record_options *o);
+/* After that: off-CPU time besides, of tasks or of whole CPUs. 0; -EINVAL, -ENOENT: told. */
+int record_add_off_cpu(struct record_options *o, bool of_tasks);
 /* 1K to 65528. 0 or -EINVAL. */
 int record_parse_stack_bytes(const char *value, uint64_t *ret);

@@ -18,7 +18,8 @@
 
 #define NONE	   UINT32_MAX
 #define LONG_NS	   UINT64_C(10000000)
-#define MAX_STACKS 8 /* of a key */
+#define MAX_STACKS 8  /* of a key */
+#define WELL_KNOWN 16 /* samples of one stack, from which on only one in so many is looked at */
 #define MAX_CPUS   8192
 
 #define STATE_BLOCKED 0x3  /* S, D */
@@ -53,7 +54,7 @@ struct known_stack {
 struct key {
 	uint64_t sp, ip;
 	uint32_t thread, next; /* of the thread's list, and of those that are free */
-	uint32_t cpu, n_stacks;
+	uint32_t cpu, n_stacks, n_sampled;
 	struct known_stack *stacks;
 	/* To be told: of blocks without a stack of their own. */
 	uint64_t short_ns, long_ns, n;
@@ -225,11 +226,6 @@ static uint32_t thread_of(struct switches *s, const struct switch_out *o)
 	return row != NONE && s->threads.items[row].wanted ? row : NONE;
 }
 
-bool switches_takes(struct switches *s, const struct switch_out *o)
-{
-	return thread_of(s, o) != NONE;
-}
-
 static uint32_t find_key(const struct switches *s, uint32_t thread, uint64_t sp, uint64_t ip)
 {
 	uint64_t h = hash_key(thread, sp, ip);
@@ -289,6 +285,17 @@ static void free_key_row(struct switches *s, uint32_t row)
 	*k = (struct key){.next = s->free_key};
 	s->free_key = row;
 	s->n_keys--;
+}
+
+bool switches_wants_stack(struct switches *s, const struct switch_out *o)
+{
+	uint32_t row = thread_of(s, o), key = row != NONE ? find_key(s, row, o->sp, o->ip) : NONE;
+	struct key *k = key != NONE ? &s->keys.items[key] : NULL;
+
+	if (row == NONE)
+		return false;
+	return !k || k->n_stacks != 1 || k->n_sampled < WELL_KNOWN ||
+	       k->n_sampled++ % WELL_KNOWN == 0;
 }
 
 /* ---- What is told ---- */
@@ -555,6 +562,7 @@ void switches_stack(struct switches *s, const struct switch_out *o,
 	/* Of a block that is over: its record was lost, or came late. */
 	if (t->doing == BLOCKED && t->key != key)
 		return;
+	s->keys.items[key].n_sampled++;
 	t->sampled_key = key;
 	t->sampled = place;
 }

@@ -524,7 +524,7 @@ static void test_wanted(void)
 		struct switch_out o = out_of(&sleep_at_10);
 
 		o.id = o.tid = 100 + t;
-		CHECK_INT(switches_takes(s, &o), ==, t % 2 == 0);
+		CHECK_INT(switches_wants_stack(s, &o), ==, t % 2 == 0);
 		switches_out(s, &o);
 		switches_in(s, o.id, 0, 60);
 		o.how = SWITCH_DEAD;
@@ -534,6 +534,31 @@ static void test_wanted(void)
 	CHECK_INT(told.not_seen_of[0] + told.not_seen_of[2], ==, 100);
 	CHECK_INT(told.not_seen_ns, ==, 100);
 	CHECK_INT(switches_totals(s)->running_ns, ==, 20);
+	switches_free(s);
+}
+
+/* A stack that was always the same is looked at now and then; one of several each time. */
+static void test_well_known(void)
+{
+	struct switch_out o = out_of(&sleep_at_10);
+	struct event other = sleep_at_10;
+	struct told told;
+	struct switches *s = fresh(&told);
+	uint32_t n = 0;
+
+	for (int i = 0; i < 160; i++) {
+		bool wanted = switches_wants_stack(s, &o);
+
+		n += wanted;
+		if (wanted)
+			sample(s, &sleep_at_10, 2);
+	}
+	CHECK_INT(n, >=, 20);
+	CHECK_INT(n, <=, 30);
+	other.stack = 1;
+	sample(s, &other, 2);
+	for (int i = 0; i < 160; i++)
+		CHECK(switches_wants_stack(s, &o));
 	switches_free(s);
 }
 
@@ -606,6 +631,7 @@ int main(void)
 	RUN(test_broken_pairs);
 	RUN(test_ends);
 	RUN(test_wanted);
+	RUN(test_well_known);
 	RUN(test_pause);
 	RUN(test_limits);
 	RUN(test_exact);
