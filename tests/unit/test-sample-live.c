@@ -148,6 +148,9 @@ static uint64_t drain(struct session *s, bool flush, uint64_t *last, struct stor
 	merger_begin(s->m, flush);
 	while (merger_next(s->m, &r)) {
 		CHECK(r.type != RECORD_BAD);
+		if (r.time_ns < *last)
+			fprintf(stderr, "record %d of pid %u on CPU %u, of the side band: %d\n", r.type,
+				r.pid, r.cpu, r.from_sideband);
 		CHECK_INT(r.time_ns, >=, *last);
 		*last = r.time_ns;
 		if (r.type == RECORD_LOST)
