@@ -47,7 +47,7 @@ def daemon_part(program):
 samples_per_second = 199
 reporter_interval = 1s
 [filter]
-include_comm = blip
+include_comm = blip, chain
 [export:sink]
 endpoint = {sink.endpoint}
 """)
@@ -108,9 +108,12 @@ def record_part(program):
 
 def main():
     rig.need_root()
-    program = os.path.join(rig.build_workloads("blip"), "blip")
+    directory = rig.build_workloads("blip", "chain")
+    program = os.path.join(directory, "blip")
+    chain = rig.start([os.path.join(directory, "chain")])  # a window without samples is not sent
     rig.check(subprocess.run([program], check=False).returncode == 0, "the short-lived program runs")
     daemon_part(program)
+    rig.end(chain)
     full_part()
     record_part(program)
 
