@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # bundle.sh BINDIR SYSCONFDIR LIBDIR DOCDIR ARCHIVE LIBRARY...: what `make bundle` makes in the build directory:
 # what make install installs, with every library that perfwalk needs, the C library among them, in LIBDIR, and their
-# licences in DOCDIR/libraries. To be unpacked in / of any x86_64 Linux; nothing of what it brings is seen by other
-# programs. The LIBRARYs are loaded at run time: the program does not name them. The default config is in DOCDIR, so
-# that one that the host has is not overwritten.
+# licences in DOCDIR/libraries. To be unpacked in / of any Linux of the same processor; nothing of what it brings is
+# seen by other programs. The LIBRARYs are loaded at run time: the program does not name them. The default config is in
+# DOCDIR, so that one that the host has is not overwritten.
 set -eu
 
 bindir=$1 sysconfdir=$2 libdir=$3 docdir=$4 archive=$5
@@ -14,9 +14,23 @@ stage=$(mktemp -d)
 files=$(mktemp)
 trap 'rm -rf "$stage" "$files"' EXIT INT TERM
 
+loader=$(sh "$(dirname "$0")/loader.sh" perfwalk)
+
+# processor and word size
+kind_of() { readelf -h "$1" | sed -n 's/^ *\(Class\|Machine\)://p'; }
+
+# the first library of that name that perfwalk can load
+find_library()
+{
+	for candidate in $(PATH=$PATH:/sbin ldconfig -p | awk -v name="$1" '$1 == name { print $NF }'); do
+		[ "$(kind_of "$candidate")" != "$kind" ] || { echo "$candidate"; return; }
+	done
+}
+
+kind=$(kind_of perfwalk)
 loaded=
 for name; do
-	path=$(PATH=$PATH:/sbin ldconfig -p | awk -v name="$name" '$1 == name && /x86-64/ { print $NF; exit }')
+	path=$(find_library "$name")
 	if [ -z "$path" ]; then
 		echo "bundle: $name is not installed, and without it the bundle would lack a part of perfwalk; install its package" >&2
 		exit 1
@@ -35,9 +49,8 @@ fi
 	for path in $loaded; do
 		echo "$(basename "$path") $path"
 	done
-	echo "$needed" | awk '
-		$2 == "=>" { print $1, $3 }
-		$1 ~ /ld-linux/ { print "ld-linux-x86-64.so.2", $1 }'
+	echo "$(basename "$loader") $loader"
+	echo "$needed" | awk '$2 == "=>" { print $1, $3 }'
 } | sort -u >"$files"
 
 ${MAKE:-make} -s install DESTDIR="$stage" >/dev/null

@@ -3,7 +3,8 @@
 #
 # The rooms and what they may include: util at the bottom, unwind, symbolize and proto beside each
 # other above it, src on top, and inside src what the table below says. Fails on any other edge, on
-# a cycle among headers, and on a header that does not compile alone.
+# a cycle among headers, on a header that does not compile alone, and on a processor that is named
+# outside of arch-*.c.
 #
 # Part of `make check`, which runs it in the build directory with srcdir set; works by hand as well.
 set -u
@@ -116,6 +117,35 @@ for file in $(find util unwind symbolize proto src -name '*.h' ! -name '*.pb-c.h
 		echo "$file does not compile alone"
 		failed=1
 	fi
+done
+
+# What knows processors besides arch-*.c and arch.h, which may have them in comments only. Whoever adds
+# a file says why.
+knows_processors()
+{
+	# The same code for tests of the other processor's stacks, and the name that recordings have.
+	echo unwind/unwind.h unwind/explain.c unwind/recorded.c
+	# Its linkers mark data in code by symbols.
+	echo symbolize/symbol-file.c
+	# Names and numbers of system calls, and their registers.
+	echo src/process/sandbox-calls.c src/process/sandbox-internal.h src/process/sandbox-trap.c
+	# OpenTelemetry has names of its own for them.
+	echo src/render/otlp-resource.c
+}
+
+known=$(knows_processors)
+for file in $sources src/cmd/local.mk etc/*.sh; do
+	case $file in
+	*/arch.[ch] | */arch-*.[ch]) continue ;;
+	esac
+	named=$(grep -vE '^[[:space:]]*(/\*|\*|#[[:space:]]|#$)' "$file" | sed 's:/\*.*::' |
+		grep -nEi 'x86[_-]64|amd64|aarch64|arm64' | head -n 1)
+	case " $(echo $known) " in
+	*" $file "*)
+		[ -n "$named" ] || { echo "$file names no processor: take it off the list in $0"; failed=1; } ;;
+	*)
+		[ -z "$named" ] || { echo "$file names a processor, which is for arch-*.c to do: $named"; failed=1; } ;;
+	esac
 done
 
 echo "$n_edges includes and $n_headers headers looked at"

@@ -40,7 +40,9 @@ EXTRA_PROGRAMS += bundle/perfwalk
 CLEANFILES += bundle/perfwalk$(EXEEXT) $(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz
 bundle_perfwalk_SOURCES = $(perfwalk_SOURCES)
 bundle_perfwalk_LDADD = $(perfwalk_LDADD)
-bundle_perfwalk_LDFLAGS = $(AM_LDFLAGS) -Wl,--dynamic-linker=$(bundlelibdir)/ld-linux-x86-64.so.2 \
+EXTRA_bundle_perfwalk_DEPENDENCIES = perfwalk$(EXEEXT)
+bundle_perfwalk_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--dynamic-linker=$(bundlelibdir)/`$(SHELL) $(srcdir)/etc/loader.sh perfwalk$(EXEEXT) | sed 's:.*/::'` \
 	-Wl,-rpath,$(bundlelibdir) -Wl,--disable-new-dtags
 .PHONY: bundle
 bundle: all bundle/perfwalk$(EXEEXT)
