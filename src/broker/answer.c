@@ -154,8 +154,8 @@ static void answer_other(const struct answer_sources *s, struct peer_id who,
 }
 
 /*
- * Looking for the files of strangers takes what they make it take, and everybody waits meanwhile. A
- * file that is put off (-EAGAIN) is asked for again at a later sample.
+ * Strangers decide how long it takes to open their files, and all children wait meanwhile. A file
+ * that is put off (-EAGAIN) is asked for again at a later sample.
  */
 static int open_within_share(const struct answer_sources *s, const struct request *q,
 			     const struct message *ask, struct message *a)

@@ -24,8 +24,8 @@ struct answer_sources {
 	/* Answers a request that the opener knows nothing of; NULL: there is none. 0, or -errno,
 	 * and the child is told. */
 	int (*other)(void *ctx, struct peer_id who, const struct message *ask, struct message *ret);
-	/* A debug file that this host has not; NULL: there is no other place. A descriptor, or
-	 * -errno for the child to be told. */
+	/* Finds a debug file that this host lacks; NULL: there is no other place. A descriptor,
+	 * or -errno, which the child is told. */
 	int (*debug_file)(void *ctx, const struct message *ask);
 	void *ctx;
 };

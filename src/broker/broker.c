@@ -26,8 +26,8 @@
 
 #define HOTPLUG_NS     NSEC_PER_SEC
 #define FLUSH_EVERY_NS (5 * NSEC_PER_SEC) /* for pulled profiles */
-/* Of a reload: until the symbolizer has settled what the profiler gave it. More than the slowest
- * file may take. */
+/* How long a reload waits for the symbolizer to settle what the profiler gave it. Longer than
+ * the slowest file may take. */
 #define REOPEN_DEADLINE_NS (30 * NSEC_PER_SEC)
 #define EVERYBODY	   UINT32_MAX /* kinds */
 
@@ -108,8 +108,8 @@ static int on_ask(void *ctx, struct peer_id who, const struct message *ask, stru
 		memcpy(ret->answer_statistics.bytes, &s, sizeof(s));
 		return 0;
 	case MESSAGE_ASK_FLUSH:
-		/* Each makes a window, with naming, payloads and requests: whoever reaches the
-		 * socket must not have as many of them as he likes. */
+		/* Each flush costs a window: naming, payloads, requests. Clients of the socket
+		 * cannot have as many as they like. */
 		if (b->flushed_at_ns && clock_monotonic_ns() - b->flushed_at_ns < FLUSH_EVERY_NS)
 			return -EBUSY;
 		return broker_flush(b);
@@ -118,7 +118,7 @@ static int on_ask(void *ctx, struct peer_id who, const struct message *ask, stru
 	}
 }
 
-/* The socket is there, or it is said why not and everything else goes on. */
+/* Opens the socket, or logs why it cannot; everything else goes on. */
 static void listen_for_metrics(struct broker *b)
 {
 	const char *where = b->options.config->metrics_listen;
@@ -304,8 +304,8 @@ void broker_reap(struct broker *b)
 	supervisor_reap(b->supervisor);
 }
 
-/* The events are made anew for a new config; the profiler that read the old ones has left, with all
- * that was its to do done, and so has for new limits the symbolizer behind it. */
+/* Opens new events for a new config. The profiler that read the old ones has finished its work
+ * and left; so has the symbolizer, if its limits change. */
 static void reopen_events(struct broker *b, uint32_t kinds)
 {
 	int r;
@@ -322,7 +322,8 @@ static void reopen_events(struct broker *b, uint32_t kinds)
 	}
 }
 
-/* Whoever has left: what the last profiler had read and not handed over is missed then. */
+/* Tells the symbolizer how far the profilers have come, so it can count what the last one read
+ * and did not hand over. */
 static void tell_place(struct broker *b)
 {
 	struct message m = {.type = MESSAGE_PLACE};
@@ -407,7 +408,7 @@ static bool destinations_differ(const struct config *a, const struct config *b)
 /* Who has to be told all anew leaves first. */
 static void begin_reopening(struct broker *b, uint32_t leave)
 {
-	/* What the profiler reads after its last window comes into no other. */
+	/* Whatever the profiler read after its last window would be in none. */
 	if (broker_is_sampling(b))
 		(void)broker_enable_events(b, false);
 	b->state = BROKER_REOPENING;

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The broker at work, for the daemon and for captures alike: opens the events, starts the tree and
- * sets it up, follows CPU hotplug, stops child after child so that nothing under way is lost.
+ * The broker at work, for the daemon and for captures: it opens the events, starts and sets up the
+ * children, follows CPU hotplug, and stops one child after the other so that nothing under way is
+ * lost.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -102,7 +103,7 @@ int broker_pause(struct broker *b, bool pause);
 bool broker_is_paused(const struct broker *b);
 /* Ends the window now. 0, or -errno when there is no profiler to do it. */
 int broker_flush(struct broker *b);
-/* What broker_flush() was to end is handed over, down to the exporter. */
+/* The window that broker_flush() ended has been handed over, down to the exporter. */
 bool broker_flushed(const struct broker *b);
 /* Lines "name value": what status of perfwalk ctl shows of the tree. */
 void broker_print_status(const struct broker *b, FILE *out);

@@ -41,7 +41,7 @@ struct control {
 	struct client clients[MAX_CLIENTS];
 };
 
-/* The number in it says nothing of its own: of a daemon that was killed the lock is gone. */
+/* The number alone proves nothing: a daemon that was killed no longer holds the lock. */
 int control_lock(const char *path, pid_t *ret_pid)
 {
 	char name[PATH_MAX], text[24] = "", *slash;

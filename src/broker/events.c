@@ -178,10 +178,10 @@ static void limit_rings(struct events *e, uint64_t asked, uint64_t bytes)
 }
 
 /*
- * Without CAP_IPC_LOCK all rings come out of one quota: what the first got would be missing for the
- * others, which would lose most of their samples, or get no ring at all. So none gets more than
- * there is for each, on every CPU and for every event; and so do the stack copies, of which a ring
- * must hold some.
+ * Without CAP_IPC_LOCK all rings share one quota. If the first ones took all of it, the others
+ * would lose most of their samples or have no ring at all. So each ring, on every CPU and for every
+ * event, gets an equal share at most. The stack copies shrink with it, since a ring must hold some
+ * of them.
  */
 static int share_quota(struct events *e, uint32_t n_events, const int *cpus, int n, pid_t pid)
 {
@@ -507,10 +507,10 @@ void events_remove_cpu(struct events *e, int cpu)
 }
 
 /*
- * An event of a CPU that went away and came back is dead and says nothing of it (every kernel
- * measured, 3.10 to 7.2). A CPU that was offline at one look gets new events at its return. One
- * that went and came between two looks, or while the whole machine was suspended, is found by the
- * time its events have counted, which stands still from then on.
+ * When a CPU goes offline and comes back, its events are dead and do not say so (every kernel
+ * measured, 3.10 to 7.2). A CPU that was offline at one look gets new events when it returns. If it
+ * went and came back between two looks, or while the whole machine was suspended, the time that its
+ * events have counted stands still, which tells.
  */
 bool events_died(struct cpu_events *c)
 {

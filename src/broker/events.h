@@ -45,8 +45,8 @@ struct events {
 void events_init(struct events *e);
 void events_deinit(struct events *e);
 
-/* What the kernel can do of what is wanted. Errors of this and of events_open() are logged with
- * cause and remedy. 0 or -errno. */
+/* Finds out which of the wanted features the kernel has. Errors of this and of events_open() are
+ * logged with cause and remedy. 0 or -errno. */
 int events_probe(struct events *e, const struct sample_options *want);
 /* Opens n events of the same targets, disabled, on every online CPU that is asked for. 0; -ESRCH:
  * no such process; -ENODEV: none of the CPUs is online; -errno. */

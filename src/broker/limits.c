@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How much each kind of child may have, by the config: memory, descriptors, threads. */
+/* The limits of each kind of child, from the config: memory, descriptors, threads. */
 #include "config.h"
 
 #include "src/broker/internal.h"

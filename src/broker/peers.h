@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What is to be known of each kind of child, a row a kind: the supervisor starts, joins, stops and
- * restarts children by nothing else, and answers them what their row allows. The rows stand in the
- * order in which the children start.
+ * One row for each kind of child, with all that the supervisor knows of it: it starts, joins, stops
+ * and restarts children by these rows alone, and answers only the requests that they allow.
+ * Children start in the order of the rows.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,26 +25,26 @@ struct peer_row {
 	uint32_t feeds;
 	/* Kinds that have to be gone before it is asked to finish: they hand something to it. */
 	uint32_t stops_after;
-	/* Nothing is amiss without it, and nobody waits for it to finish: it holds nothing that
+	/* The tree works without it and does not wait for it to finish: it holds nothing that
 	 * could be lost. */
 	bool is_optional;
-	/* Work waits for it even while none of it runs: one that waits for its next start when it
-	 * is to finish is started once more, to do that. */
+	/* Work waits for it even while it does not run. If it waits for its next start when the
+	 * tree stops, it is started once more to finish that work. */
 	bool is_started_to_finish;
-	/* When memory is short, how much sooner than the broker the kernel is to kill it: more for
-	 * who reads hostile files and can be had again without a loss, less for who holds samples
-	 * that nobody else has. */
+	/* When memory is short, how much sooner than the broker the kernel kills it: more for a
+	 * child that reads hostile files and can be replaced without a loss, less for one that
+	 * holds samples no other has. */
 	int oom_score;
-	/* It is told of the files that a kind does not read for now: it hands files on. */
+	/* It hands files on, so it is told which files are set aside, and for whom. */
 	bool hears_of_files;
-	/* What frames of a file have none of when it does not read that file: "names". */
+	/* What the frames of a file lack when it does not read that file: "names". */
 	const char *finds;
-	/* Requests that it may make: whoever talks to a network or a terminal, or reads hostile
-	 * files, gets no further than what its own work needs. Without any it has no ask socket. */
+	/* The requests it may make: no more than its work needs, since it may talk to a network
+	 * or a terminal, or read hostile files. Without any it has no ask socket. */
 	uint64_t may_ask;
 	/* How many are wanted now; at most max. NULL: max. */
 	uint32_t (*count)(const void *ctx);
-	/* Changes limits, of which ret has those of all children. NULL: it has the same. */
+	/* Changes the limits of all children, in ret, to its own. NULL: it has the same limits. */
 	void (*limit)(const void *ctx, struct privileges *ret);
 	/* Sends the set-up of a child just started (ending with MESSAGE_START) down its control
 	 * socket. 0 or -errno, which counts as its death. */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The files that killed a child. A file that a child was reading when it died gets a strike; a
- * death by a fault or by our own time limit counts at once, one by somebody's SIGKILL (the OOM
- * killer, an operator) only when it happens twice at the same file (strikes.h). A file set aside is
- * named in the log, told to those who hand files on, and kept over a restart of the daemon.
+ * The files that killed a child. If a child dies while it reads a file, the file gets a strike. A
+ * death by a fault or by our own time limit counts at once; a SIGKILL from elsewhere (the OOM
+ * killer, an operator) counts only the second time at the same file (strikes.h). A file set aside
+ * is named in the log, reported to the children that hand files on, and remembered over a restart
+ * of the daemon.
  */
 #include "src/broker/strikes.h"
 
@@ -31,7 +32,7 @@ void quarantine_open(struct quarantine *q, const char *path, uint64_t period_ns,
 		     void (*tell)(void *ctx, const struct strike *k, bool lifted), void *ctx);
 /* A child died while it read a file. */
 enum strike_outcome quarantine_add(struct quarantine *q, const struct quarantine_death *death);
-/* Files whose time is up by now (CLOCK_MONOTONIC) are read again. Returns how many. */
+/* Lifts the quarantine of files whose time is up by now (CLOCK_MONOTONIC). Returns how many. */
 uint32_t quarantine_take_back(struct quarantine *q, uint64_t now);
 /* All of them are, as if nothing had happened. Returns how many. */
 uint32_t quarantine_forget(struct quarantine *q);

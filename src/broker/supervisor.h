@@ -31,8 +31,8 @@ struct supervisor_callbacks {
 	 * -errno, and the child is told. */
 	int (*answer)(void *ctx, struct peer_id who, const struct message *ask,
 		      struct message *ret);
-	/* A debug file that this host has not; NULL: there is no other place. A descriptor, or
-	 * -errno for the child to be told. */
+	/* Finds a debug file that this host lacks; NULL: there is no other place. A descriptor,
+	 * or -errno, which the child is told. */
 	int (*debug_file)(void *ctx, const struct message *ask);
 	/* A child left after supervisor_stop() (clean) or will not be started again (not clean,
 	 * unless nobody waits for it). */
