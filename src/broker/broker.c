@@ -170,6 +170,36 @@ static void on_deadline(void *ctx)
 	}
 }
 
+/* Who has to be told all anew leaves first. */
+static void begin_reopening(struct broker *b, uint32_t leave)
+{
+	/* Whatever the profiler read after its last window would be in none. */
+	if (broker_is_sampling(b))
+		(void)broker_enable_events(b, false);
+	b->state = BROKER_REOPENING;
+	loop_set_timer(b->loop, b->deadline_timer, REOPEN_DEADLINE_NS);
+	supervisor_leave(b->supervisor, leave);
+}
+
+static void on_budget(void *ctx)
+{
+	struct broker *b = ctx;
+
+	if (!broker_look_at_budget(b))
+		return;
+	memcpy(b->next_events, b->options.events, sizeof(b->next_events));
+	b->n_next_events = b->options.n_events;
+	begin_reopening(b, PEER_BIT(PEER_PROFILER));
+}
+
+static int watch_budget(struct broker *b)
+{
+	return b->options.capture || b->options.screen
+		       ? 0
+		       : loop_add_timer(b->loop, BROKER_BUDGET_LOOK_NS, BROKER_BUDGET_LOOK_NS,
+					on_budget, b);
+}
+
 /* Under systemd a daemon that dies is started again, and would meet the same files. */
 static char *strikes_path(const struct broker_options *options)
 {
@@ -243,7 +273,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 		return r;
 	if ((r = b->deadline_timer = loop_add_timer(loop, UINT64_MAX, 0, on_deadline, b)) < 0 ||
 	    (r = loop_add_timer(loop, HOTPLUG_NS, HOTPLUG_NS, broker_follow_hotplug, b)) < 0 ||
-	    (r = broker_start_budget(b)) < 0)
+	    (r = watch_budget(b)) < 0)
 		return r;
 	listen_for_metrics(b);
 	(void)broker_open_debug_cache(b);
@@ -405,17 +435,6 @@ static bool destinations_differ(const struct config *a, const struct config *b)
 	return a->n_exports != b->n_exports;
 }
 
-/* Who has to be told all anew leaves first. */
-static void begin_reopening(struct broker *b, uint32_t leave)
-{
-	/* Whatever the profiler read after its last window would be in none. */
-	if (broker_is_sampling(b))
-		(void)broker_enable_events(b, false);
-	b->state = BROKER_REOPENING;
-	loop_set_timer(b->loop, b->deadline_timer, REOPEN_DEADLINE_NS);
-	supervisor_leave(b->supervisor, leave);
-}
-
 int broker_reload(struct broker *b, const struct config *config, const struct broker_event *events,
 		  uint32_t n)
 {
@@ -450,13 +469,6 @@ int broker_reload(struct broker *b, const struct config *config, const struct br
 	if (leave)
 		begin_reopening(b, leave);
 	return 0;
-}
-
-void broker_reopen(struct broker *b)
-{
-	memcpy(b->next_events, b->options.events, sizeof(b->next_events));
-	b->n_next_events = b->options.n_events;
-	begin_reopening(b, PEER_BIT(PEER_PROFILER));
 }
 
 int broker_pause(struct broker *b, bool pause)

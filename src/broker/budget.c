@@ -15,12 +15,9 @@
 
 #include "src/broker/governor.h"
 #include "src/broker/internal.h"
-#include "src/process/statistics.h"
 #include "util/clock.h"
 #include "util/log.h"
-#include "util/loop.h"
 
-#define LOOK_NS	      NSEC_PER_SEC
 #define MAX_WINDOW_NS (10 * NSEC_PER_SEC) /* of a longer interval; a shorter one is a window */
 #define NO_LIMIT      1000000
 
@@ -114,13 +111,6 @@ static void apply(struct broker *b, uint32_t reduced)
 	broker_tell_symbolizer_config(b);
 	if (changed & REDUCED_BIT(REDUCED_STACKS))
 		broker_limit_stacks(b);
-	if (changed & REDUCED_RATE_BITS)
-		broker_reopen(b);
-}
-
-uint32_t broker_rate_divisor(const struct broker *b)
-{
-	return 1u << __builtin_popcount(b->budget.reduced & REDUCED_RATE_BITS);
 }
 
 static void begin_window(struct broker *b, uint64_t now)
@@ -129,22 +119,22 @@ static void begin_window(struct broker *b, uint64_t now)
 	b->budget.cpu_ns = broker_cpu_ns(b);
 }
 
-static void on_look(void *ctx)
+bool broker_look_at_budget(struct broker *b)
 {
-	struct broker *b = ctx;
 	struct cpu_budget *u = &b->budget;
 	uint64_t now = clock_monotonic_ns(), passed = now - u->at_ns, cpu;
 	uint64_t window = b->options.interval_ns < MAX_WINDOW_NS ? b->options.interval_ns
 								 : MAX_WINDOW_NS;
+	uint32_t before = u->reduced;
 	long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	double share;
 
 	if (!broker_is_sampling(b) || !u->at_ns) {
 		begin_window(b, now);
-		return;
+		return false;
 	}
-	if (passed + LOOK_NS / 2 < window)
-		return;
+	if (passed + BROKER_BUDGET_LOOK_NS / 2 < window)
+		return false;
 	cpu = broker_cpu_ns(b);
 	share = cpu > u->cpu_ns ? (double)(cpu - u->cpu_ns) / (double)passed : 0;
 	share /= n_cpus > 0 ? (double)n_cpus : 1;
@@ -152,14 +142,5 @@ static void on_look(void *ctx)
 	begin_window(b, now);
 	apply(b, first_steps(b, governor_decide(&u->governor, u->used_ppm,
 						b->options.config->cpu_ppm, count_steps(b))));
-}
-
-int broker_start_budget(struct broker *b)
-{
-	int r;
-
-	if (b->options.capture || b->options.screen)
-		return 0;
-	r = loop_add_timer(b->loop, LOOK_NS, LOOK_NS, on_look, b);
-	return r < 0 ? r : 0;
+	return ((before ^ u->reduced) & REDUCED_RATE_BITS) != 0;
 }

@@ -8,7 +8,9 @@
 #include "src/broker/supervisor.h"
 #include "src/opener/listener.h"
 #include "src/process/privileges.h"
+#include "src/process/statistics.h"
 #include "src/process/status-page.h"
+#include "util/clock.h"
 
 #define BROKER_MAX_CGROUPS   64
 #define BROKER_CAPTURE_BYTES (UINT64_C(1) << 30)  /* of a profile, of a capture */
@@ -100,14 +102,19 @@ void broker_resize_stacks(struct broker *b, uint32_t bytes);
 /* CPUs that went or came since the last look. */
 void broker_follow_hotplug(void *ctx);
 
-/* Looks after [limits] cpu of a daemon (budget.c). 0 or -errno. */
-int broker_start_budget(struct broker *b);
-/* By how much it divides the rate of all events. */
-uint32_t broker_rate_divisor(const struct broker *b);
+/*
+ * To be called so often in a daemon: measures its CPU time, and changes its quality to keep
+ * [limits] cpu (budget.c). Whether the rate of the events is another one now.
+ */
+#define BROKER_BUDGET_LOOK_NS NSEC_PER_SEC
+bool broker_look_at_budget(struct broker *b);
+/* By how much the budget divides the rate of all events. */
+static inline uint32_t broker_rate_divisor(const struct broker *b)
+{
+	return 1u << __builtin_popcount(b->budget.reduced & REDUCED_RATE_BITS);
+}
 /* The stack copies become as large as the budget allows: again, or no more. */
 void broker_limit_stacks(struct broker *b);
-/* The events are made anew, and a new profiler reads them. */
-void broker_reopen(struct broker *b);
 /* A running symbolizer takes what the config and the budget say now. */
 void broker_tell_symbolizer_config(struct broker *b);
 /* CPU time of all processes of the tree since its start, also of the dead. */
