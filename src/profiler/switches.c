@@ -46,7 +46,7 @@ struct switch_thread {
 struct known_stack {
 	struct switch_stack *stack;
 	/* Of the sampled blocks: for the others of the key. */
-	uint64_t n_short, long_ns;
+	uint64_t short_ns, long_ns;
 	/* To be told: these blocks' own time. */
 	uint64_t ns, n;
 };
@@ -324,18 +324,17 @@ static uint64_t share(uint64_t whole, uint64_t part, uint64_t of)
 	return (uint64_t)((unsigned __int128)whole * part / of);
 }
 
-/* Long blocks go by the time of those sampled, short ones by their number; a kind of which none
- * was sampled goes by the other. */
-static uint64_t weight(const struct known_stack *k, bool by_time)
+/* A kind of blocks of which none was sampled goes by the other. */
+static uint64_t weight(const struct known_stack *k, bool of_long)
 {
-	return by_time ? k->long_ns : k->n_short;
+	return of_long ? k->long_ns : k->short_ns;
 }
 
 /* The rests of the shares before go to those behind, so the sum is the whole. */
 static void tell_key(struct switches *s, const struct switch_thread *t, struct key *k)
 {
-	uint64_t n_short = 0, long_ns = 0, at_short = 0, at_long = 0, short_sum, long_sum;
-	bool short_by_time, long_by_time;
+	uint64_t short_ns = 0, long_ns = 0, at_short = 0, at_long = 0, short_sum, long_sum;
+	bool short_by_long, long_by_long;
 
 	if (k->n_stacks == 0) {
 		tell(s, t, k, NULL, k->short_ns + k->long_ns, k->n);
@@ -343,13 +342,13 @@ static void tell_key(struct switches *s, const struct switch_thread *t, struct k
 		return;
 	}
 	for (uint32_t i = 0; i < k->n_stacks; i++) {
-		n_short += k->stacks[i].n_short;
+		short_ns += k->stacks[i].short_ns;
 		long_ns += k->stacks[i].long_ns;
 	}
-	short_by_time = n_short == 0;
-	long_by_time = long_ns > 0;
-	short_sum = short_by_time ? long_ns : n_short;
-	long_sum = long_by_time ? long_ns : n_short;
+	short_by_long = short_ns == 0;
+	long_by_long = long_ns > 0;
+	short_sum = short_by_long ? long_ns : short_ns;
+	long_sum = long_by_long ? long_ns : short_ns;
 	for (uint32_t i = 0; i < k->n_stacks; i++) {
 		struct known_stack *known = &k->stacks[i];
 		uint64_t ns = known->ns, n = known->n, before = at_short;
@@ -359,12 +358,12 @@ static void tell_key(struct switches *s, const struct switch_thread *t, struct k
 			ns += i == 0 ? k->short_ns + k->long_ns : 0;
 			n += i == 0 ? k->n : 0;
 		} else {
-			at_short += weight(known, short_by_time);
+			at_short += weight(known, short_by_long);
 			ns += share(k->short_ns, at_short, short_sum) -
 			      share(k->short_ns, before, short_sum);
 			n += share(k->n, at_short, short_sum) - share(k->n, before, short_sum);
 			before = at_long;
-			at_long += weight(known, long_by_time);
+			at_long += weight(known, long_by_long);
 			ns += share(k->long_ns, at_long, long_sum) -
 			      share(k->long_ns, before, long_sum);
 		}
@@ -415,7 +414,7 @@ static void credit(struct switches *s, struct switch_thread *t, uint64_t ns, uin
 	if (last && whole >= LONG_NS)
 		known->long_ns += whole;
 	else if (last)
-		known->n_short++;
+		known->short_ns += whole;
 }
 
 /* What the thread has been doing is accounted for up to time_ns; last: it ends there. */
