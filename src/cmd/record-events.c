@@ -26,9 +26,11 @@
 #define BLOCKS_HZ	    199
 #define BLOCKS_STACK	    (UINT64_C(16) << 10)
 #define BLOCKS_RING_BYTES   (UINT64_C(4) << 20)
-/* The kernel adapts the distance of samples to a rate while a task runs. One that sleeps for the
- * most part would wait for ever for its next sample, if the rate were not beyond its bursts. */
-#define TASK_BLOCKS_HZ	    4000
+/*
+ * Of tasks, each block: the kernel adapts the distance of samples to a rate only while a task runs,
+ * and gives it on to new threads. One that began in a burst and then sleeps for the most part would
+ * never be sampled.
+ */
 #define TASK_BLOCKS_STACK   (UINT64_C(8) << 10)
 #define SWITCHES_RING_BYTES (UINT64_C(2) << 20)
 
@@ -356,7 +358,8 @@ int record_add_off_cpu(struct record_options *o, bool of_tasks)
 {
 	uint64_t stack = of_tasks ? TASK_BLOCKS_STACK : BLOCKS_STACK;
 	struct broker_event blocks = {.use = SAMPLE_USE_BLOCKS,
-				      .rate_hz = of_tasks ? TASK_BLOCKS_HZ : BLOCKS_HZ,
+				      .period = of_tasks,
+				      .rate_hz = of_tasks ? 0 : BLOCKS_HZ,
 				      .stack_bytes =
 					      (uint32_t)(o->stack_bytes ? o->stack_bytes : stack),
 				      .ring_bytes = BLOCKS_RING_BYTES};
