@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Files with the same contents share what is read of them: a library in the images of a hundred
- * containers has a hundred uids, and one table of symbols. A build id is a claim: files that make
- * the same one are compared to the last byte, once, so that nobody gives names to the frames of
- * another. That has a share of the time. Beyond it, each has a table of its own.
+ * Files with the same contents share one table of symbols: a library in the images of a hundred
+ * containers has a hundred uids, but one table. A build id is only a claim. Files with the same one
+ * are compared to the last byte, once, so that no file can name the frames of another. Comparing
+ * has a share of the time; beyond it, each file gets a table of its own.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -255,8 +255,8 @@ static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, con
 	return fd;
 }
 
-/* It is opened again for the next address, and its frames, and those of the same files, get new
- * names. */
+/* Opens it again for the next address. Its frames get new names, and so do those of files with
+ * the same contents. */
 static void reopen_module(struct file_names *n, struct module *m)
 {
 	struct contents *c = m->contents;
@@ -404,7 +404,7 @@ static struct contents *add_contents(struct file_names *n, const struct symbol_f
 	return c;
 }
 
-/* It was written to since, so what it shared with others may be its own by now. */
+/* It was written to since, so its contents may differ now from those it shared. */
 static bool has_changed(const struct module *m)
 {
 	struct file_identity now;
@@ -527,7 +527,7 @@ uint64_t file_names_bytes(const struct file_names *n)
 	return total;
 }
 
-/* The one not used for longest, of those that have lines, or of all. */
+/* The least recently used one, of those that have lines, or of all. */
 static struct contents *oldest_contents(const struct file_names *n, bool with_lines)
 {
 	struct contents *oldest = NULL;

@@ -31,22 +31,21 @@ struct file_names *file_names_free(struct file_names *n);
 /* Takes fd. A second one of the same uid replaces the first. pid: of a process that had it mapped,
  * 0: none that is known. */
 void file_names_add(struct file_names *n, uint64_t uid, uint32_t pid, const char *path, int fd);
-/* All are opened again when they are needed, since the limits are other ones now. */
+/* Closes all files, because the limits have changed; they are opened again when needed. */
 void file_names_close(struct file_names *n);
 
 /* A debug file that this host lacked has arrived, or no server has it. The frames of its module get
  * their names anew. */
 void file_names_debug_file_came(struct file_names *n, const uint8_t *build_id, size_t n_build_id,
 				bool found);
-/* The same for all that were waited for, or for all files: their debug files are asked for again.
- */
+/* Asks again for the debug files of all modules that wait for one, or of all modules. */
 void file_names_ask_again(struct file_names *n, bool all);
 /* Debug files that may come yet. */
 uint32_t file_names_n_awaited(const struct file_names *n);
 
 /* Marks this file as being read: if we die now, the broker sets it aside. */
 void file_names_point(struct file_names *n, uint64_t uid);
-/* What is identified from here on is used later than what was before. */
+/* Files identified from here on count as used later than those before. */
 void file_names_begin(struct file_names *n);
 /* NULL: there is no such module. Until the next file_names_add(). */
 const struct symbol_file_id *file_names_identify(struct file_names *n, uint64_t uid);
@@ -57,8 +56,8 @@ const char *file_names_path(struct file_names *n, uint64_t uid);
 /* Whether it is to be named anew; once. */
 bool file_names_take_renamed(struct file_names *n, uint64_t uid);
 
-/* What naming the frames of these contents may cost, and has. NULL: there is no such module. Until
- * the next file_names_add(). */
+/* What naming the frames of this module's file may cost, and has cost. NULL: there is no such
+ * module. Valid until the next file_names_add(). */
 struct time_share *file_names_cost(struct file_names *n, uint64_t uid);
 
 /* Gives back what can be read from the file again. */

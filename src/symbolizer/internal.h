@@ -56,28 +56,29 @@ struct symbolizer {
 /* ---- windows.c ---- */
 
 /*
- * A window in fd, of which m speaks, is named and goes where results go; what is missing before it
- * (gaps) is counted with it. A capture keeps it for its end.
+ * Names the window in fd, which m describes, and exports or shows it; a capture keeps it for the
+ * end. Counts with it what is missing before it (gaps).
  */
 void symbolizer_take_window(struct symbolizer *s, int fd, const struct message *m,
 			    const struct arrivals_gap *gaps);
-/* The window of that id is dealt with: the profiler is told once its payloads have left. Without
- * memory for it, it is settled as if they had. */
+/* The window of that id is dealt with: tells the profiler once its payloads have left, or at
+ * once if there is no memory to wait. */
 void symbolizer_settle(struct symbolizer *s, uint64_t id);
-/* What has not left for the exporter dies with us: the profiler keeps it until then. */
+/* Tells the profiler of windows whose payloads have left for the exporter. It keeps the others,
+ * which would die with us. */
 void symbolizer_settle_sent(struct symbolizer *s);
-/* Compilers write down what they made in large pieces, the last one at their end: names that only
- * came since are given to the frames of a capture. */
+/* JIT compilers write their names down in large pieces, the last one when they end. At the end
+ * of a capture, frames get the names that have come since. */
 void symbolizer_name_rest(struct symbolizer *s);
 /* Names and rows of earlier windows, but no counter. */
 void symbolizer_forget(struct symbolizer *s);
 
 /* ---- results.c ---- */
 
-/* perfwalk debug: the file is shown as it is, there is no profile. The exit code, or -errno. */
+/* perfwalk debug: prints the file as it is; there is no profile. The exit code, or -errno. */
 int symbolizer_show_debug(struct symbolizer *s);
-/* Recorded files are read when everything else is known, and take the place of this host. */
+/* Reads recorded files into the profile, once everything else is known. */
 int symbolizer_view_files(struct symbolizer *s);
-/* All outputs and what the command prints; which files were written into *ret. 0 or the first
- * error, each of which was logged. */
+/* Writes all outputs and what the command prints, and says in *ret which files are whole. 0 or
+ * the first error; each one was logged. */
 int symbolizer_render_all(struct symbolizer *s, struct message *ret);

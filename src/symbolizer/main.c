@@ -170,8 +170,8 @@ static void on_profiler(void *ctx, int fd, uint32_t events)
 /* ---- The end ---- */
 
 /*
- * Debug files that are under way at the end of a capture get a moment; of what they name, some may
- * want another one.
+ * A capture waits a moment at its end for debug files that are under way. The functions they name
+ * may need further ones.
  */
 static bool await_debug_files(struct symbolizer *s)
 {
@@ -271,7 +271,7 @@ static void reconfigure(struct symbolizer *s, const struct message *m)
 	}
 }
 
-/* The one before is dead; its last windows may still lie in its socket. */
+/* The previous profiler is dead; its last windows may still wait in its socket. */
 static void use_profiler(struct symbolizer *s, int sock)
 {
 	if (s->profiler_sock >= 0)
@@ -317,8 +317,8 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 }
 
 /*
- * Half of all for files of programs at most, and what is left for payloads, where the host allows
- * fewer descriptors than the broker wanted for us.
+ * If the host allows fewer descriptors than the broker asked for, files of programs get half of
+ * them at most, and payloads get the rest.
  */
 static void share_descriptors(const struct symbolizer *s, uint32_t *ret_files,
 			      uint32_t *ret_payloads)

@@ -34,8 +34,8 @@
 #include "util/time-share.h"
 
 #define VDSO_BYTES 8192
-/* So often what has no name is looked for again: there may have been no memory for a file's table,
- * or no answer in time where its debug file is. */
+/* After this many windows, frames without a name are tried again: perhaps there was no memory
+ * for a file's table, or no answer in time about its debug file. */
 #define NAMELESS_WINDOWS 64
 #define LINES_NS	 (1 * NSEC_PER_SEC) /* of the 3 s after which a file is set aside */
 #define MAX_LINE_BYTES	 (UINT64_C(16) << 20)
@@ -340,8 +340,8 @@ static void identify_module(struct namer *n, struct profile *p, uint32_t module)
 /* ---- Compiled code ---- */
 
 /*
- * Memory of compiled code is used again, so what is at an address depends on the time. A window has
- * an address once: the function of its last sample there is taken.
+ * JIT compilers reuse memory, so what is at an address depends on the time. A window has each
+ * address once: it gets the function of its last sample there.
  */
 static void note_time(struct namer *n, const struct profile *p, const struct profile_sample *s,
 		      uint64_t unix_offset)
@@ -413,8 +413,8 @@ static bool is_outdated(struct namer *n, const struct profile_module *row)
 	return row->kind == PROFILE_MODULE_FILE && file_names_take_renamed(n->files, row->uid);
 }
 
-/* Something else may be where a kernel module or a BPF program has been. Where nothing is now, what
- * was sampled there keeps its name. */
+/* Another kernel module or BPF program may lie where one was before. Where there is nothing now,
+ * samples keep the name they had. */
 static void rename_kernel_modules(struct namer *n, struct profile *p)
 {
 	for (uint32_t i = 0; i < p->frames.n; i++) {
@@ -454,8 +454,8 @@ static void forget_outdated(struct namer *n, struct profile *p)
 }
 
 /*
- * What can be read from the file again goes at once: the next file may be as large, and a daemon
- * waits for seconds with it otherwise.
+ * Gives memory back at once where the file can be read again: the next file may be as large, and
+ * the daemon would hold on to it for seconds.
  */
 static void name_module(struct namer *n, struct profile *p, uint32_t module, uint32_t *frames,
 			uint32_t n_frames)
@@ -481,7 +481,7 @@ static void name_module(struct namer *n, struct profile *p, uint32_t module, uin
 		log_debug("%s: %llu of its symbols, tables or units are left out: too many, too "
 			  "large or damaged",
 			  file_names_path(n->files, m->uid), (unsigned long long)refused);
-	/* Names of one file may have been inflated to as much as all tables may hold together: they
+	/* The inflated names of one file may take as much as all tables together may, so they
 	 * must not pile up until the window ends. */
 	if (n_frames && m->kind == PROFILE_MODULE_FILE) {
 		file_names_trim_file(n->files, m->uid);
@@ -500,7 +500,8 @@ static void begin_module(struct namer *n, const struct profile_module *m)
 		point_to_kernel(n);
 }
 
-/* A module of many samples and no end of cost is not to keep the others from being named. */
+/* A module with many samples that is very expensive to name must not keep the others from being
+ * named. */
 static bool begin_share(struct namer *n, const struct profile_module *m)
 {
 	uint64_t now = clock_monotonic_ns();

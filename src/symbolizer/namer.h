@@ -45,7 +45,7 @@ void namer_set_window(struct namer *n, uint64_t window_ns, bool sparing);
 /* Names every frame of p's samples from first_sample on (of other types: of all) that has no name
  * yet, and gives their modules their ids. */
 void namer_name(struct namer *n, struct profile *p, uint32_t first_sample);
-/* The frames that there was no time for in the last call of it: they want a name the next time. */
+/* How many frames the last namer_name() had no time for; the next one tries them again. */
 uint64_t namer_n_put_off(const struct namer *n);
 /* Names that a recorded file brought, from those as linked. */
 void namer_demangle_again(struct namer *n, struct profile *p);

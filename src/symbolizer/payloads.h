@@ -18,8 +18,8 @@ int payloads_new(struct payloads **ret, struct loop *loop, uint32_t max);
 struct payloads *payloads_free(struct payloads *p);
 /* A new exporter: fd becomes ours; everything unsettled is sent again. */
 void payloads_connect(struct payloads *p, int fd);
-/* Somebody else who gets all from now on, and settles nothing: fd becomes ours. What does not fit
- * its socket is not sent; ids follow each other, so that it knows. */
+/* A second receiver, which gets all payloads from now on and settles nothing; fd becomes ours. A
+ * payload that does not fit its socket is not sent; it notices the gap in the ids. */
 void payloads_mirror(struct payloads *p, int fd);
 /*
  * Copies the bytes into a sealed memfd and sends it. order grows from payload to payload, and is

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The end of a capture: one profile, recorded here or read from files, rendered as it was wanted. */
+/* The end of a capture: one profile, recorded here or read from files, is rendered. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "util/log.h"
 #include "util/text.h"
 
-/* A format that holds one type has the first: record has said so when it began. */
+/* A format that holds one type gets the first; record said so when it began. */
 static int render_profile(const struct symbolizer *s, const struct format *format, FILE *f)
 {
 	struct profile first;
@@ -33,8 +33,8 @@ static int render_to(struct symbolizer *s, const char *what, int fd, const struc
 	FILE *f = fdopen(fd, "we");
 	int r = f ? 0 : -errno;
 
-	/* One that died while it wrote has left a part of it. A pipe has no start and no end, and
-	 * standard output may be a file that others write to as well. */
+	/* A symbolizer that died while writing has left a part of the file. A pipe cannot be
+	 * rewound, and standard output may be a file that others write to as well. */
 	if (f && !format_is_standard_output(what) && lseek(fd, 0, SEEK_SET) == 0 &&
 	    ftruncate(fd, 0) < 0)
 		log_debug("%s cannot be truncated: %s", what, strerror(errno));
@@ -110,7 +110,7 @@ int symbolizer_view_files(struct symbolizer *s)
 {
 	int r;
 
-	/* A part of the daemon's profiles may begin with any of its events. */
+	/* Some of the daemon's profiles may begin with another of its events. */
 	if (s->setup.of_store && !s->viewer.event) {
 		s->viewer.facts.like_what = "cpu";
 		s->viewer.facts.like_unit = "nanoseconds";
@@ -163,7 +163,7 @@ int symbolizer_render_all(struct symbolizer *s, struct message *ret)
 		ret->result.output_errors[i] = r;
 		result = result < 0 ? result : r;
 	}
-	/* Of perf.data that could not be read no window has come, and its reader has said why. */
+	/* If perf.data could not be read, no window has come, and its reader has said why. */
 	if (s->summary_fd >= 0 && (s->setup.view == VIEW_NONE || s->viewer.n > 0 ||
 				   s->role.status->counts.windows_named > 0)) {
 		int r = print_text(s);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What is to be named in a window: frames of its samples without a name, module by module. */
+/* The frames of a window's samples that have no name yet, module by module. */
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -112,7 +112,7 @@ static void export_window(struct symbolizer *s)
 	if (r < 0)
 		log_error("%llu of a window's %u samples cannot be encoded: %s",
 			  (unsigned long long)(n - done.n_samples), n, strerror(-r));
-	/* The first payload has them; without one they go with the next window. */
+	/* The first payload carries the counters; without one they go with the next window. */
 	if (done.n_payloads > 0)
 		profile_clear_counters(p);
 	count(s, PROFILE_SAMPLES_DROPPED, n - done.n_samples);
@@ -120,9 +120,9 @@ static void export_window(struct symbolizer *s)
 }
 
 /*
- * A table that nobody takes is dropped and counted in the next: the view shows what is now.
- * Not inlined, as symbolizer_settle() is not: a message takes 8 KiB of the stack, and would do so below all
- * that names frames, so that a profile of ourselves has these stacks cut.
+ * A table that nobody takes is dropped, and the next one counts it: the view shows what is now.
+ * Not inlined, nor is symbolizer_settle(): a message takes 8 KiB of the stack. Below all that names
+ * frames, it would cut these stacks in a profile of ourselves.
  */
 static __attribute__((noinline)) int show_type(struct symbolizer *s, uint32_t type)
 {
@@ -203,7 +203,8 @@ void symbolizer_take_window(struct symbolizer *s, int fd, const struct message *
 		export_window(s);
 }
 
-/* The page first: who dies in between is sent a window that the next one knows. */
+/* The page first: if we die in between, the profiler sends the window again, and the next
+ * symbolizer knows it. */
 static __attribute__((noinline)) void settle_one(const struct symbolizer *s,
 						 const struct unsettled *u)
 {
