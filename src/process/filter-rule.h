@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A rule of which samples are wanted, and its text, which goes from the broker to the profiler. */
+/* A rule that says which samples are wanted, and its text form, in which it goes from the broker
+ * to the profiler. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -119,7 +119,8 @@ int privileges_keep_opening(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-/* What is written to it may end beyond any limit: the file has grown before, or is another's. */
+/* A write to it may end beyond any limit: the file has grown before, or belongs to another
+ * program. */
 static bool logs_to_file(void)
 {
 	struct stat out, err;

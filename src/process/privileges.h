@@ -36,19 +36,19 @@ int privileges_drop(const struct privileges *p);
 int privileges_keep_opening(void);
 
 /*
- * Into a network of its own that has nothing in it; sockets that are open stay in the one they were
- * made in. Needs CAP_SYS_ADMIN, so before the rest is given up. 0 or -errno.
+ * Moves this process into an empty network of its own; open sockets stay in the one they were made
+ * in. Needs CAP_SYS_ADMIN, so it comes before the rest is given up. 0 or -errno.
  */
 int privileges_leave_network(void);
 
 /*
- * Whether /proc/kallsyms, opened by us, hides addresses from who has no capabilities and reads it.
- * Since Linux 4.15 what counts is who opened it, before it was the reader (with kptr_restrict 1).
+ * Whether /proc/kallsyms, opened by us, hides addresses from a reader without capabilities. Since
+ * Linux 4.15 the one who opened it counts, before that the one who reads it (with kptr_restrict 1).
  */
 bool privileges_kallsyms_need_them(int fd);
 
-/* No core dump of this process, which holds credentials and stacks, and no look into its memory by
- * others of its user. What it has started before keeps both. */
+/* This process holds credentials and stacks: it leaves no core dump, and other processes of its
+ * user cannot look into its memory. Processes it started before are not protected. */
 void privileges_hide_memory(void);
 
 /* Raises the soft limit of open files to the hard one; the broker's, at start. */

@@ -33,8 +33,9 @@ typedef void (*role_message_fn)(void *ctx, const struct message *m, int fds[2]);
  */
 int role_start(struct role *r, enum peer who, void *setup, size_t n, role_text_fn text, void *ctx);
 /*
- * From here on the kernel refuses what the role does not need (sandbox.h): files, libraries and the
- * time zone are read before, and what strangers wrote after. role_listen() does it for who has not.
+ * From here on the kernel refuses what the role does not need (sandbox.h). Read files, libraries
+ * and the time zone before it, and what strangers wrote after it. role_listen() calls it if nobody
+ * has.
  */
 void role_confine(struct role *r);
 /* Before that: what it opens by name later. A file, and a directory that it has open. */
@@ -57,8 +58,9 @@ int role_drain_socket(int sock, role_message_fn fn, void *ctx);
 const char *role_receive_error(int r);
 
 /*
- * Who is to blame if this process dies or hangs: the status page names the file whose bytes are
- * being read, and tells one piece of work from the next, so that the broker can measure it.
+ * Tells the broker which file to blame if this process dies or hangs: the status page names the
+ * file whose bytes are being read. It also tells one piece of work from the next, so that the
+ * broker can measure each.
  */
 void role_job_begin(
 	struct role *r); /* work begins, on no file yet; also in the place of other work */

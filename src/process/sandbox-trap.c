@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * For tests: who makes a call that the filter refuses says which one, and exits, so that no test
- * can overlook it. The call is not made, so nobody gains anything by this mode.
+ * For tests: a process that makes a refused call names it and exits, so that no test can overlook
+ * it. The call itself is not made, so this mode weakens nothing.
  */
 #include <signal.h>
 #include <stddef.h>

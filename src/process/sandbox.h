@@ -2,8 +2,8 @@
 #pragma once
 /*
  * What the kernel lets a child do once it is set up: a list of system calls for each role, enforced
- * by a seccomp filter that cannot be taken off again. Who takes a child over through a hostile file
- * or server has the descriptors that the child has, and can open, start and signal nothing.
+ * by a seccomp filter that cannot be taken off again. An attacker who takes a child over through a
+ * hostile file or server has the child's descriptors, and can open, start and signal nothing.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,9 +23,9 @@ enum sandbox_mode {
 /* "no", "errno" ... */
 const char *sandbox_mode_name(enum sandbox_mode mode);
 /*
- * The mode that the children are to have: what PERFWALK_SECCOMP in the environment says, else what
- * is configured. A word that means nothing there is told and counts as none. SANDBOX_NO in a build
- * with sanitizers, whose run-time library calls what it likes.
+ * The mode for the children: PERFWALK_SECCOMP from the environment, else the configured one. An
+ * unknown word there is logged and ignored. SANDBOX_NO in a build with sanitizers, whose run-time
+ * library calls what it likes.
  */
 enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured);
 
@@ -62,10 +62,9 @@ int sandbox_files_read(int rules, const char *path);
 /* Lets it keep files in a directory that it has open. 0 or -errno. */
 int sandbox_files_keep(int rules, int directory);
 /*
- * Lets it connect to a port by TCP, whatever the address, from version 4 (Linux 6.7); before it
- * there is no such limit. What the resolver needs, and the proxies that the environment names, the
- * roles with the network have from the start. Nobody may wait for connections at a port. 0 or
- * -errno.
+ * Lets it connect to a port by TCP, whatever the address. Landlock enforces that from version 4 on
+ * (Linux 6.7). The roles with the network may reach the resolver, and the proxies that the
+ * environment names, from the start. No role may listen on a port. 0 or -errno.
  */
 int sandbox_files_connect(int rules, uint16_t port);
 /* The port of a server's URL, and of a proxy's: which one libcurl connects to. */

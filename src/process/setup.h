@@ -21,8 +21,8 @@ struct setup_common {
 };
 
 /*
- * The limits of a role that no setting changes, from one table: tasks, open files, the size of a
- * file. What a setting decides is the caller's to put over them.
+ * Sets the limits of a role that no setting changes, from one table: tasks, open files, the size of
+ * a file. The caller adds those that the config decides.
  */
 void setup_limit(struct privileges *p, enum peer who);
 
@@ -35,8 +35,9 @@ int setup_send_start(int control);
  * it is the named one, of its own. */
 bool setup_choose_user(struct privileges *ret, const char *name);
 /*
- * Who those with the network are: as root the named user, where there is one, so that nobody they
- * talk to gets near those who hold the stacks; else as user. true: it is the named one.
+ * The user of the children with the network: as root the named one, if it exists, so that an
+ * attacker from the network stays away from the children that hold the stacks; else the same as
+ * user. true: it is the named one.
  */
 bool setup_choose_network_user(struct privileges *ret, const struct privileges *user,
 			       const char *name);

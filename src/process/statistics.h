@@ -17,7 +17,7 @@ struct ask;
 #define STATISTICS_BROKER	 PEER_N
 #define STATISTICS_OPENER	 (PEER_N + 1)
 
-/* What a daemon does without to stay within its CPU time, in the order of the steps. */
+/* What the daemon gives up to stay within its CPU time, in the order of the steps. */
 enum reduction {
 	REDUCED_LINES,
 	REDUCED_INLINES,

@@ -22,7 +22,7 @@ struct sample_place {
 	} events[STATUS_MAX_EVENTS];
 };
 
-/* Upper bounds of the classes of status_export.latency; the last class has none. */
+/* Upper bounds of the buckets of status_export.latency; the last bucket has none. */
 extern const uint64_t status_latency_bounds_ns[STATUS_LATENCY_BUCKETS - 1];
 
 enum status_drop {

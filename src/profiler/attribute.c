@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of the attribution, and what becomes of each record. Whom a sample belongs to is the
- * matter of attribute-who.c, its code of code-rows.c, the files of the window of attribute-files.c.
+ * The life of the attribution, and what happens to each record. attribute-who.c finds out whom a
+ * sample belongs to, code-rows.c its code, and attribute-files.c has the files of the window.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -50,9 +50,9 @@ static void free_process_user(void *ctx, struct host_process *process)
 }
 
 /*
- * A file is blamed for nothing but what reading its bytes takes: each time has a job of its own,
- * and what lies between is on no file. Modules without an owner are the code that a process
- * compiled, of which its jitdump file tells; the owner of the vdso is the attribution itself.
+ * A file is blamed only while its bytes are read: each read is a job of its own, and work in
+ * between counts for no file. Modules without an owner are code that a process compiled, described
+ * by its jitdump file; the attribution itself owns the vdso.
  */
 static void on_reading(void *ctx, const void *owner, bool begins)
 {
@@ -84,8 +84,8 @@ static int open_vdso(struct attribution *a)
 	return r;
 }
 
-/* What a sample of an event is worth. Of time it stands for the period; of others for events, as
- * many as it says where the kernel chose the distance. */
+/* What a sample of an event is worth. A sample of time stands for its period. Any other stands
+ * for a number of events, which its record says if the kernel chose the period. */
 static struct profile_type event_type(struct attribution *a, const struct setup_event *e)
 {
 	const struct sample_options *o = &e->options;

@@ -34,7 +34,7 @@ struct attribution *attribution_free(struct attribution *a);
 bool attribution_record(struct attribution *a, const struct record *r);
 /* Losses that no record reports. Losses of the side band put in doubt what we know of processes. */
 void attribution_add_lost(struct attribution *a, struct sample_losses lost);
-/* Something was not recorded: what is known of processes is checked when they are sampled next. */
+/* Something was not recorded: checks what is known of each process when it is sampled next. */
 void attribution_doubt(struct attribution *a);
 /* A file is set aside for a process of the tree, or not any more (MESSAGE_QUARANTINE). */
 void attribution_quarantine(struct attribution *a, const struct message *m);
@@ -48,8 +48,8 @@ void attribution_watch_stacks(struct attribution *a, struct stack_size *watch);
 /* A second source of frames is asked about each sample with a user stack; borrowed. 0 or
  * -ENOMEM. */
 int attribution_set_source(struct attribution *a, const struct frame_source *source);
-/* What the source did not have yet when it was asked; none: there are no such frames. false: the
- * sample has not waited so long. */
+/* The frames that the source did not have yet when it was asked; none: there are no such frames.
+ * false: the sample did not wait that long. */
 bool attribution_add_frames(struct attribution *a, const struct frame_key *key,
 			    const struct runtime_frames *frames);
 

@@ -382,9 +382,8 @@ static uint32_t add_found(struct attribution *a, uint32_t n, uint64_t address,
 }
 
 /*
- * What the kernel found by following frame pointers. It does not say whether that led to the
- * thread's entry, so there is no marker and no count; code without frame pointers just is not
- * there.
+ * The frames that the kernel found by following frame pointers. It does not say whether it reached
+ * the thread's entry, so there is no marker and no count; code without frame pointers is missing.
  */
 static uint32_t add_user_chain(struct attribution *a, const struct record *r, uint32_t n)
 {
@@ -401,7 +400,7 @@ static uint32_t add_user_chain(struct attribution *a, const struct record *r, ui
 	return n;
 }
 
-/* Where it is may be known without a stack pointer that can be trusted; who called it is not. */
+/* Without a reliable stack pointer the program counter may be known, but not the callers. */
 static uint32_t add_without_stack(struct attribution *a, const struct unwind_regs *regs, uint32_t n)
 {
 	struct unwind_mapping m;

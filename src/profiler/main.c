@@ -140,7 +140,8 @@ static void drain(struct profiler *p, bool flush)
 		close_window(p);
 }
 
-/* What passed of a pause goes into the window that ends, and the next begins with the rest. */
+/* The part of a pause that has passed goes into the window that ends; the rest goes into the
+ * next. */
 static void count_pause(struct profiler *p)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -407,8 +408,9 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 		.sideband_ring_bytes = m->cpu.sideband_ring_bytes,
 	};
 	/*
-	 * A CPU that came online ran for a while with nobody to record its forks and execs. Its
-	 * events count by now: who was made before is known when all rings are read.
+	 * A CPU that came online ran for a while without events, so its forks and execs were not
+	 * recorded. Its events count by now: processes made before are known once all rings are
+	 * read.
 	 */
 	if (m->cpu.came_online && c->index == 0) {
 		drain(p, true);
@@ -435,7 +437,7 @@ static void remove_cpu(struct profiler *p, int cpu)
 	if (!find_cpu(p, 0, cpu) || find_cpu(p, 0, cpu)->sample_fd < 0)
 		return;
 	drain(p, true);
-	/* What its rings lost since the last window is known only as long as they are there. */
+	/* Its rings know what they lost since the last window, so read that before they go. */
 	attribution_add_lost(p->attribution, merger_read_lost(p->merger));
 	merger_remove_cpu(p->merger, cpu);
 	for (uint32_t i = 0; i < p->setup.n_events; i++)

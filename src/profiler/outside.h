@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the profiler cannot see by itself, asked of the broker: the host model's source. */
+/* Asks the broker what the profiler cannot see by itself: the source of the host model. */
 #include <stdbool.h>
 #include <stdint.h>
 
