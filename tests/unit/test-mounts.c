@@ -519,7 +519,8 @@ static void test_automounter_that_is_silent(void)
 
 		while ((r = opener_helper_open(h, &ask)) == -ENOTSUP)
 			short_sleep();
-		CHECK_INT(r, ==, -ETIMEDOUT);
+		/* -ENOENT: this kernel asks nobody for that. */
+		CHECK(r == -ETIMEDOUT || r == -ENOENT);
 		check_opens(h, &own);
 	}
 	opener_helper_free(h);
