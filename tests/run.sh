@@ -33,7 +33,7 @@ SYSTEM_TESTS="checker:60 hygiene:60 hardening:60 since:60 manual:120 config:120 
 	top:90 ctl:60 stack_size:150 lines:90 demangle:60 jitdump:90 debugfiles:60 debuginfod:90 report:120 values:60 confidence:90 oracle:180 debug:90 workloads:600
 	perfdata:120 unprivileged:90 oldkernel:60
 	delivery:240 badserver:120 protocols:120 route:60 names:300
-	metrics:150 spool:180 outage:300 store:150 supervision:180 losses:240 notify:60 unit:150 limit:240 noopen:180 sandbox:120 collector:900 grpc:180 containers:180 cgroups:90 churn:240 copies:60 bombs:240 hostile:400 install:600 bundle:240"
+	metrics:150 spool:180 outage:300 store:150 supervision:180 losses:240 notify:60 unit:150 limit:300 noopen:180 sandbox:120 collector:900 grpc:180 containers:180 cgroups:90 churn:240 copies:60 bombs:240 hostile:400 install:600 bundle:240"
 # Those that know their own processes from others' and wait for what these do: one more at a time than there are
 # CPUs, for they sleep a lot. Then the others, one after the other: they look at the whole host, or share limits of
 # the user nobody.
