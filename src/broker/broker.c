@@ -393,14 +393,21 @@ static void on_left(void *ctx, uint32_t kinds)
 	b->options.done(b->options.ctx, b->result);
 }
 
+static bool texts_differ(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "") != 0;
+}
+
 static bool events_differ(const struct config *a, const struct config *b)
 {
 	for (size_t i = 0; i < a->n_events && i < b->n_events; i++) {
 		const struct config_event *x = &a->events[i], *y = &b->events[i];
 
-		if (strcmp(x->name, y->name) != 0 || x->period != y->period ||
+		if (strcmp(x->name, y->name) != 0 || texts_differ(x->event, y->event) ||
+		    texts_differ(x->filter, y->filter) || x->period != y->period ||
 		    x->samples_per_second != y->samples_per_second || x->user != y->user ||
-		    x->kernel != y->kernel || x->stack_size_bytes != y->stack_size_bytes)
+		    x->kernel != y->kernel ||
+		    x->stack_size_bytes != y->stack_size_bytes)
 			return true;
 	}
 	return a->n_events != b->n_events;

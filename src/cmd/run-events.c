@@ -38,7 +38,7 @@ static int check(const struct reading *r, const struct config_event *c,
 		const struct sample_event *other = &r->events[i].event;
 
 		if (other->type == e->event.type && other->config == e->event.config &&
-		    other->bytes == e->event.bytes)
+		    other->bytes == e->event.bytes && strcmp(r->events[i].filter, e->filter) == 0)
 			return refuse(r, c,
 				      "another section has the same event by another name: "
 				      "leave one of them out");
@@ -57,6 +57,21 @@ static int check(const struct reading *r, const struct config_event *c,
 	return 0;
 }
 
+/* The kernel reads the filter here, where what is wrong can be told of its section. */
+static int set_filter(const struct reading *r, const struct config_event *c, struct broker_event *e)
+{
+	char error[1024];
+
+	if (!c->filter)
+		return 0;
+	if (strlen(c->filter) >= sizeof(e->filter))
+		return refuse(r, c, "filter: expected at most 511 characters");
+	memcpy(e->filter, c->filter, strlen(c->filter) + 1);
+	if (sample_filter_try(&e->event, e->filter, error, sizeof(error)) == -EINVAL)
+		return refuse(r, c, error);
+	return 0;
+}
+
 static int add(struct reading *r, const struct config *config, const struct config_event *c)
 {
 	struct broker_event e = {
@@ -69,8 +84,10 @@ static int add(struct reading *r, const struct config *config, const struct conf
 	};
 	char error[512];
 
-	if (sample_event_parse(c->name, &e.event, error, sizeof(error)) < 0)
+	if (sample_event_parse(c->event ? c->event : c->name, &e.event, error, sizeof(error)) < 0)
 		return refuse(r, c, error);
+	if (set_filter(r, c, &e) < 0)
+		return -EINVAL;
 	if (!e.period && !c->samples_per_second)
 		e.period = sample_event_period(&e.event, true);
 	if (e.period && !e.stack_bytes && !config->stack_size_bytes)
@@ -81,6 +98,8 @@ static int add(struct reading *r, const struct config *config, const struct conf
 			      "period");
 	if (check(r, c, &e) < 0)
 		return -EINVAL;
+	if (c->event)
+		(void)snprintf(e.event.name, sizeof(e.event.name), "%s", c->name);
 	r->events[r->n++] = e;
 	return 0;
 }

@@ -43,6 +43,8 @@ struct config_export {
 /* What is sampled besides CPU time. Which events there are is not for this room to know. */
 struct config_event {
 	char *name;		     /* NAME of [event:NAME] */
+	char *event;		     /* which; NULL: the name says */
+	char *filter;		     /* of a tracepoint; NULL: none */
 	uint32_t samples_per_second; /* 0: those of [profiler], or by period */
 	uint32_t period;	     /* events between samples; 0: by rate */
 	uint32_t stack_size_bytes;   /* 0, the default: that of [profiler] */

@@ -54,8 +54,10 @@ struct config *config_free(struct config *c)
 		free(c->exports[i].name);
 	}
 	free(c->exports);
-	for (size_t i = 0; i < c->n_events; i++)
+	for (size_t i = 0; i < c->n_events; i++) {
+		free_values(CONFIG_SECTION_EVENT, &c->events[i]);
 		free(c->events[i].name);
+	}
 	free(c->events);
 	for (size_t i = 0; i < 2 * c->n_resource; i++)
 		free(c->resource[i]);
@@ -117,6 +119,7 @@ int config_event_get(struct config *c, const char *name, struct config_event **r
 	*e = (struct config_event){.name = strdup(name)};
 	r = e->name ? config_set_defaults(CONFIG_SECTION_EVENT, e) : -ENOMEM;
 	if (r < 0) {
+		free_values(CONFIG_SECTION_EVENT, e);
 		free(e->name);
 		return r;
 	}

@@ -167,7 +167,8 @@ static const struct config_key keys[] = {
 	 "time: source lines, inlined functions, names of functions that are rarely seen, large "
 	 "stack copies, then half, three quarters and seven eighths of the samples. It takes all "
 	 "of that back when there is room. The log, perfwalk ctl status, the metrics and the "
-	 "profiles say what is reduced. Samples are weighed by their rate, so sums stay right. 100% "
+	 "profiles say what is reduced. Samples are weighed by their rate, so sums stay right. "
+	 "100% "
 	 "is no limit. It does not hold for record and top."},
 	{"limits", "window_memory", CONFIG_BYTES, AT(window_memory_bytes), "32M", MIB, 4 * GIB, 0,
 	 false, "Memory for the stacks and samples of one interval."},
@@ -246,6 +247,12 @@ static const struct config_key keys[] = {
 	{"log", "level", CONFIG_LOG_LEVEL, AT(log_level), "info", 0, 0, 0, false,
 	 "The least severe level of messages to write."},
 
+	{CONFIG_SECTION_EVENT, "event", CONFIG_WORD, AT_EVENT(event), NULL, 0, 0, 0, false,
+	 "The event, where NAME is a name of your own: two sections can then sample one "
+	 "tracepoint with different filters. By default NAME is the event."},
+	{CONFIG_SECTION_EVENT, "filter", CONFIG_TEXT, AT_EVENT(filter), NULL, 0, 0, 0, false,
+	 "Of a tracepoint, only what matches: prev_state == 2, for instance, as perfwalk-record(1) "
+	 "says under --filter. The kernel drops the rest before it copies a stack."},
 	{CONFIG_SECTION_EVENT, "samples_per_second", CONFIG_COUNT, AT_EVENT(samples_per_second),
 	 "0", 0, 1000, 0, false,
 	 "Samples a second on each CPU, for clocks and the processor's counters: the kernel "

@@ -15,6 +15,7 @@ enum config_type {
 	CONFIG_DURATION,    /* uint64_t nanoseconds */
 	CONFIG_SHARE,	    /* uint32_t, millionths; as a percentage */
 	CONFIG_WORD,	    /* char *: one word */
+	CONFIG_TEXT,	    /* char *: any text */
 	CONFIG_PATH,	    /* char *: absolute */
 	CONFIG_URL,	    /* char *: http(s), no query */
 	CONFIG_URL_EXACT,   /* char *: http(s), used as it is */

@@ -296,6 +296,8 @@ static int check_text(const struct config_key *row, const char *text, char *erro
 	case CONFIG_WORD:
 		return strpbrk(text, " \t") ? config_expected(error, "one word")
 					    : config_text_check(text, error);
+	case CONFIG_TEXT:
+		return config_text_check(text, error);
 	case CONFIG_URLS:
 		return check_urls(text, error);
 	case CONFIG_HOST:
@@ -313,6 +315,7 @@ static bool is_text(enum config_type type)
 	switch (type) {
 	case CONFIG_LISTEN:
 	case CONFIG_WORD:
+	case CONFIG_TEXT:
 	case CONFIG_PATH:
 	case CONFIG_URL:
 	case CONFIG_URL_EXACT:

@@ -275,6 +275,7 @@ def tracepoint(directory):
               f"three events, of a program that says {own} switches: {counter}, {point}")
     by_filter(mount)
     bad_filters(mount)
+    daemon_by_filter(mount)
 
 
 def by_filter(mount):
@@ -287,6 +288,23 @@ def by_filter(mount):
                      "sh", "-c", script, prefix=mount)
     sums = {e: s[""] for e, s in totals(perf_text(text)).items() if e != "cpu-clock"}
     rig.check(sums == {"three": 7, "five": 3, "syscalls:sys_enter_exit_group": 7}, f"filters keep what they name: {sums}")
+
+
+def daemon_by_filter(mount):
+    """One tracepoint under two names of the config, each with its filter; a daemon that sees tracefs."""
+    # Statuses that no other program of the host ends with at the moment, most likely.
+    events = "".join(f"[event:{name}]\nevent = syscalls:sys_enter_exit_group\nfilter = error_code == {code}\nperiod = 1\n"
+                     for name, code in (("three", 93), ("five", 95)))
+    store = rig.path("filter-store")
+    daemon = rig.Daemon(DAEMON.format(comm="sh", store=store, endpoint="http://127.0.0.1:9", events=events), "filtered",
+                        argv_prefix=mount)
+    daemon.wait_up()
+    subprocess.run(["sh", "-c", "for i in 1 2 3 4 5 6 7; do (exit 93); done; for i in 1 2 3; do (exit 95); done; exit 0"], check=True)
+    rig.check(ctl(daemon, "flush").returncode == 0, "flush")
+    said = values_of(daemon)
+    rig.check([said[f"event.{name}.samples"] for name in ("three", "five")] == ["7", "3"],
+              f"the daemon: {[x for x in said.items() if x[0].startswith('event.')]}")
+    daemon.stop()
 
 
 def bad_filters(mount):
@@ -467,7 +485,9 @@ def other_config(daemon, sink, directory, config):
                           ("[event:cpu-clock]", "[event:cpu-clock]: CPU time is sampled in any case"),
                           ("[event:faults]\n[event:page-faults]", "[event:page-faults]: another section has the same"),
                           ("[event:cs]\nkernel = no", "[event:cs]: it happens inside the kernel"),
-                          ("[event:task-clock]\nperiod = 1000000", "[event:task-clock]: a clock is sampled at a rate")):
+                          ("[event:task-clock]\nperiod = 1000000", "[event:task-clock]: a clock is sampled at a rate"),
+                          ("[event:x]\nevent = cs\nfilter = y == 1", "[event:x]: only tracepoints have fields"),
+                          ("[event:x]\nevent = cs\n[event:y]\nevent = context-switches", "[event:y]: another section")):
         with open(daemon.config, "w", encoding="utf-8") as f:
             f.write(DAEMON.format(events=events, **config))
         r = ctl(daemon, "reload")

@@ -337,7 +337,8 @@ static void test_events(void)
 {
 	_cleanup_(config_freep) struct config *c =
 		load_ok("[event:page-faults]\nperiod = 100\nkernel = no\n"
-			"[event:sched:sched_switch]\nuser = no\n"
+			"[event:sched:sched_switch]\nuser = no\nfilter = prev_state == 2\n"
+			"event = sched:sched_switch\n"
 			"[event:page-faults]\nstack_size = 8K\n");
 	_cleanup_free_ char *text = printed(c), *again = NULL;
 	_cleanup_(config_freep) struct config *d = load_ok(text);
@@ -350,6 +351,9 @@ static void test_events(void)
 	CHECK(c->events[0].user && !c->events[0].kernel);
 	CHECK_STR(c->events[1].name, "sched:sched_switch");
 	CHECK(!c->events[1].user && c->events[1].kernel);
+	CHECK_STR(c->events[1].filter, "prev_state == 2");
+	CHECK_STR(c->events[1].event, "sched:sched_switch");
+	CHECK(!c->events[0].filter && !c->events[0].event);
 	CHECK_INT(c->events[1].period, ==, 0);
 	CHECK_INT(c->events[1].stack_size_bytes, ==, 0);
 	again = printed(d);
@@ -450,7 +454,8 @@ static void test_values(void)
 		{"profiler", "ring_size = 64K", "a power of two, not '64K'"},
 		{"profiler", "kernel_stacks = maybe", "expected yes or no, not 'maybe'"},
 		{"limits", "window_memory = 99999999999999999999", "expected a size like"},
-		{"limits", "cpu = 2", "expected a percentage like 0.5% or 2%; 0.01% .. 100%, not '2'"},
+		{"limits", "cpu = 2",
+		 "expected a percentage like 0.5% or 2%; 0.01% .. 100%, not '2'"},
 		{"limits", "cpu = 0.001%", "0.01% .. 100%, not '0.001%'"},
 		{"limits", "cpu = 101%", "0.01% .. 100%, not '101%'"},
 		{"limits", "cpu = 1.%", "a percentage"},
