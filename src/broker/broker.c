@@ -24,7 +24,7 @@
 #include "util/loop.h"
 #include "util/text.h"
 
-#define HOTPLUG_NS     NSEC_PER_SEC
+#define LOOK_NS	       NSEC_PER_SEC
 #define FLUSH_EVERY_NS (5 * NSEC_PER_SEC) /* for pulled profiles */
 /* How long a reload waits for the symbolizer to settle what the profiler gave it. Longer than
  * the slowest file may take. */
@@ -272,7 +272,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	if (r < 0)
 		return r;
 	if ((r = b->deadline_timer = loop_add_timer(loop, UINT64_MAX, 0, on_deadline, b)) < 0 ||
-	    (r = loop_add_timer(loop, HOTPLUG_NS, HOTPLUG_NS, broker_follow_hotplug, b)) < 0 ||
+	    (r = loop_add_timer(loop, LOOK_NS, LOOK_NS, broker_look_after_events, b)) < 0 ||
 	    (r = watch_budget(b)) < 0)
 		return r;
 	listen_for_metrics(b);
@@ -406,7 +406,7 @@ static bool events_differ(const struct config *a, const struct config *b)
 		if (strcmp(x->name, y->name) != 0 || texts_differ(x->event, y->event) ||
 		    texts_differ(x->filter, y->filter) || x->period != y->period ||
 		    x->samples_per_second != y->samples_per_second || x->user != y->user ||
-		    x->kernel != y->kernel ||
+		    x->kernel != y->kernel || x->budget != y->budget ||
 		    x->stack_size_bytes != y->stack_size_bytes)
 			return true;
 	}

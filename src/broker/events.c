@@ -10,6 +10,7 @@
 #include "src/broker/events.h"
 #include "src/sample/stack-size.h"
 #include "util/cleanup.h"
+#include "util/clock.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -345,10 +346,72 @@ void events_close(struct events *e)
 	array_clear(&e->cpus);
 }
 
-int events_enable(const struct events *e, bool enable)
+/* ---- Budgets ---- */
+
+/* Of several cgroups each has an event of its own: they share what there is. */
+static uint32_t budget_of_each(const struct events *e)
+{
+	uint32_t n = e->targets.n_cgroups > 1 ? (uint32_t)e->targets.n_cgroups : 1;
+
+	return e->budget > n ? e->budget / n : 1;
+}
+
+static void count_standstill(struct events *e, struct cpu_events *c, bool used_up)
+{
+	uint64_t now = clock_monotonic_ns(), enabled = 0, passed;
+
+	if (sample_enabled_ns(&c->events, &enabled) < 0)
+		return;
+	passed = enabled - c->enabled_ns;
+	if (used_up && c->refilled_ns && now - c->refilled_ns > passed) {
+		e->stood_still_ns += now - c->refilled_ns - passed;
+		if (log_ratelimit(&e->used_up, TELL_SECONDS))
+			log_warning("%s has used up its budget of %u samples a second on CPU %d, "
+				    "and stood still for %llu ms: a larger period, a filter or a "
+				    "larger budget lets it see all of the time",
+				    e->sample.event.name, e->budget, c->events.cpu,
+				    (unsigned long long)((now - c->refilled_ns - passed) /
+							 NSEC_PER_MSEC));
+	}
+	c->refilled_ns = now;
+	c->enabled_ns = enabled;
+}
+
+static int refill(struct events *e, struct cpu_events *c)
+{
+	int r = sample_grant_cpu(&c->events, e->sample.period, budget_of_each(e));
+
+	if (r >= 0)
+		count_standstill(e, c, r > 0);
+	return r < 0 ? r : 0;
+}
+
+static int refill_all(struct events *e)
 {
 	int r = 0;
 
+	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
+		r = refill(e, &e->cpus.items[i]);
+	for (uint32_t i = 0; i < e->attached.n && r >= 0; i++)
+		r = sample_grant_cpu(&e->attached.items[i], e->sample.period, budget_of_each(e));
+	return r < 0 ? r : 0;
+}
+
+void events_refill(struct events *e)
+{
+	if (e->budget)
+		(void)refill_all(e);
+}
+
+int events_enable(struct events *e, bool enable)
+{
+	int r = 0;
+
+	if (e->budget && enable) {
+		for (uint32_t i = 0; i < e->cpus.n; i++)
+			e->cpus.items[i].refilled_ns = 0;
+		return refill_all(e);
+	}
 	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
 		r = sample_enable_cpu(&e->cpus.items[i].events, enable);
 	for (uint32_t i = 0; i < e->attached.n && r == 0; i++)
@@ -466,7 +529,9 @@ struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable)
 		return NULL;
 	c = &e->cpus.items[e->cpus.n - 1];
 	(void)attach_cgroups(e, &c->events);
-	if (enable)
+	if (enable && e->budget)
+		(void)refill_all(e);
+	else if (enable)
 		(void)enable_cpu(e, &c->events);
 	return c;
 }

@@ -20,6 +20,7 @@ struct cpu_events {
 	struct sample_cpu events;
 	struct ring sample, sideband; /* held only */
 	uint64_t enabled_ns;	      /* sample_enabled_ns() at the last look; 0: none yet */
+	uint64_t refilled_ns;	      /* when the budget was given anew; 0: not since it counts */
 };
 
 /* What is sampled; all borrowed for the life of the events. */
@@ -37,6 +38,11 @@ struct events {
 	struct events_targets targets; /* set before events_probe() */
 	struct sample_options sample;  /* as the kernel grants them */
 	struct sample_features features;
+	/* Samples a second of each CPU; 0: any. Only with a period and of no tasks. */
+	uint32_t budget;
+	uint64_t
+		stood_still_ns; /* all CPUs, since the budget was used up, until it was given anew */
+	struct log_ratelimit used_up;
 	ARRAY(struct cpu_events) cpus;
 	ARRAY(struct sample_cpu) attached; /* further tasks, sharing the rings */
 	struct log_ratelimit refused; /* of CPUs that came online; each is tried every second */
@@ -52,7 +58,9 @@ int events_probe(struct events *e, const struct sample_options *want);
  * no such process; -ENODEV: none of the CPUs is online; -errno. */
 int events_open(struct events *e, uint32_t n);
 void events_close(struct events *e);
-int events_enable(const struct events *e, bool enable);
+int events_enable(struct events *e, bool enable);
+/* Once a second, while they are enabled: the budget of the next. */
+void events_refill(struct events *e);
 
 /*
  * Opens on a CPU that came online: for tasks, for those of the targets and their descendants that

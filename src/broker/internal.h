@@ -99,8 +99,8 @@ static inline bool broker_is_sampling(const struct broker *b)
 int broker_enable_events(struct broker *b, bool enable);
 /* The profiler asks for stack copies of that size. */
 void broker_resize_stacks(struct broker *b, uint32_t bytes);
-/* CPUs that went or came since the last look. */
-void broker_follow_hotplug(void *ctx);
+/* Once a second: CPUs that went or came since the last look, and the budgets of events. */
+void broker_look_after_events(void *ctx);
 
 /*
  * To be called so often in a daemon: measures its CPU time, and changes its quality to keep

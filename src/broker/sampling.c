@@ -73,6 +73,8 @@ static int probe_one(struct broker *b, uint32_t index, const struct events_targe
 	};
 
 	b->events[index].targets = *targets;
+	b->events[index].budget = e->period && targets->n_pids == 0 ? e->budget : 0;
+	b->events[index].stood_still_ns = 0;
 	return events_probe(&b->events[index], &want);
 }
 
@@ -184,7 +186,13 @@ static void add_cpu(struct broker *b, int cpu)
 	}
 }
 
-void broker_follow_hotplug(void *ctx)
+static void refill_budgets(struct broker *b)
+{
+	for (uint32_t i = 0; broker_is_sampling(b) && i < b->options.n_events; i++)
+		events_refill(&b->events[i]);
+}
+
+void broker_look_after_events(void *ctx)
 {
 	struct broker *b = ctx;
 	struct events *e = &b->events[0];
@@ -207,4 +215,5 @@ void broker_follow_hotplug(void *ctx)
 	}
 	for (int i = 0; i < n; i++)
 		add_cpu(b, online[i]);
+	refill_budgets(b);
 }

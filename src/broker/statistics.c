@@ -79,6 +79,7 @@ void broker_counts(const struct broker *b, struct status_counts *ret)
 		ret->samples += read.samples;
 		ret->filtered += read.filtered;
 		ret->events[i].samples += read.samples;
+		ret->events[i].stood_still_ms = b->events[i].stood_still_ns / NSEC_PER_MSEC;
 	}
 	if (!supervisor_running(b->supervisor, peer_only(PEER_SYMBOLIZER)))
 		status_counts_add(ret, &b->last_symbolizer);

@@ -116,6 +116,7 @@ static void print_events(const struct statistics *s, FILE *out)
 			{"samples", e->samples},
 			{"samples_lost", e->lost},
 			{"throttled", e->throttled},
+			{"stood_still_ms", e->stood_still_ms},
 		};
 
 		for (size_t j = 0; j < ARRAY_SIZE(lines); j++)

@@ -6,7 +6,8 @@
 
 _Static_assert(1 + CONFIG_MAX_EVENTS <= SAMPLE_MAX_EVENTS, "all events of a config have room");
 
-#define COUNTED_STACK (8u << 10) /* more of them fit the ring at once */
+#define DEFAULT_BUDGET 1000	  /* the table's */
+#define COUNTED_STACK  (8u << 10) /* more of them fit the ring at once */
 
 struct reading {
 	const char *place;
@@ -76,6 +77,7 @@ static int add(struct reading *r, const struct config *config, const struct conf
 {
 	struct broker_event e = {
 		.period = c->period,
+		.budget = c->budget,
 		.rate_hz =
 			c->samples_per_second ? c->samples_per_second : config->samples_per_second,
 		.stack_bytes = c->stack_size_bytes,
@@ -108,7 +110,8 @@ static int add(struct reading *r, const struct config *config, const struct conf
 static int add_memory_growth(struct reading *r, const struct config *c)
 {
 	char name[] = "memory_growth";
-	struct config_event e = {.name = name, .user = true, .kernel = true};
+	struct config_event e = {
+		.name = name, .budget = DEFAULT_BUDGET, .user = true, .kernel = true};
 
 	for (uint32_t i = 1; i < r->n; i++) {
 		if (r->events[i].event.bytes)

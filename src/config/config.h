@@ -47,6 +47,7 @@ struct config_event {
 	char *filter;		     /* of a tracepoint; NULL: none */
 	uint32_t samples_per_second; /* 0: those of [profiler], or by period */
 	uint32_t period;	     /* events between samples; 0: by rate */
+	uint32_t budget;	     /* samples a second of each CPU, by period; 0: any */
 	uint32_t stack_size_bytes;   /* 0, the default: that of [profiler] */
 	bool user, kernel;	     /* yes: sampled there; one of them at least */
 };

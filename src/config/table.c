@@ -264,6 +264,12 @@ static const struct config_key keys[] = {
 	 "In place of a rate: a sample of each so many events. 1 samples every one, which costs "
 	 "much if the event happens often. 0, the default, is a rate for clocks and the "
 	 "processor's counters, and 100 for all other events."},
+	{CONFIG_SECTION_EVENT, "budget", CONFIG_COUNT, AT_EVENT(budget), "1000", 0, 1000000, 0,
+	 false,
+	 "The most samples a second on each CPU of an event with a period: one costs 10 to 20 "
+	 "microseconds, so 1000 are some 2% of a CPU. When they are used up the kernel stops the "
+	 "event until the next second; how long it stood still is counted, and logged once a "
+	 "minute. The samples stand for the rest of the time alone. 0 for no limit."},
 	{CONFIG_SECTION_EVENT, "stack_size", CONFIG_AUTO_BYTES, AT_EVENT(stack_size_bytes), "auto",
 	 KIB, 65528, 8, false,
 	 "Bytes of the user stack copied with each sample of this event. auto is the size of "

@@ -115,6 +115,20 @@ static void print_events(const struct statistics *s, FILE *out)
 	}
 }
 
+/* With a budget; in seconds of all CPUs. */
+static void print_standstill(const struct statistics *s, FILE *out)
+{
+	static const char family[] = "event_stood_still_seconds_total";
+	char name[256];
+
+	begin(out, family, "counter",
+	      "Time that the event stood still because its budget was used up, of all CPUs.");
+	for (uint32_t i = 0; i < s->n_events; i++)
+		(void)fprintf(out, "perfwalk_%s{event=\"%s\"} %.3f\n", family,
+			      escape(s->events[i], name, sizeof(name)),
+			      (double)s->counts.events[i].stood_still_ms / 1e3);
+}
+
 static void print_stacks(const struct statistics *s, FILE *out)
 {
 	const uint64_t *c = s->counts.counters;
@@ -352,6 +366,7 @@ void exposition_print(const struct statistics *s, const char *const *names, FILE
 	print_state(s, out);
 	print_samples(s, out);
 	print_events(s, out);
+	print_standstill(s, out);
 	print_stacks(s, out);
 	print_windows(s, out);
 	if (s->n_destinations > 0) {

@@ -48,6 +48,7 @@ struct status_counts {
 	uint64_t counters[STATUS_MAX_COUNTERS];
 	struct status_event { /* by index; symbolizer, but for samples, which are in the ledger */
 		uint64_t samples, lost, throttled;
+		uint64_t stood_still_ms; /* broker: without budget; of all CPUs */
 	} events[STATUS_MAX_EVENTS];
 	struct status_debuginfod { /* fetcher; see debuginfod_stats */
 		uint64_t fetched, bytes, missing, failures, refused, evicted;

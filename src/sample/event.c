@@ -404,6 +404,27 @@ int sample_enable_cpu(const struct sample_cpu *c, bool enable)
 	return 0;
 }
 
+int sample_grant_cpu(struct sample_cpu *c, uint64_t period, uint32_t n)
+{
+	int fd = sampling_fd(c);
+	struct {
+		uint64_t value, enabled_ns, lost;
+	} counts = {0};
+	uint64_t taken;
+	bool used_up;
+
+	if (read(fd, &counts, sizeof(counts)) < 0)
+		return -errno;
+	taken = counts.value / period;
+	used_up = c->granted > 0 && taken >= c->granted;
+	if (taken + n <= c->granted)
+		return sample_enable_cpu(c, true) < 0 ? -EIO : 0;
+	if (ioctl(fd, PERF_EVENT_IOC_REFRESH, (unsigned long)(taken + n - c->granted)) < 0)
+		return -errno;
+	c->granted = taken + n;
+	return used_up;
+}
+
 int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns)
 {
 	/* The kernel writes what read_format asked for, and nothing when that does not fit. */

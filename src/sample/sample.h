@@ -144,6 +144,8 @@ struct sample_cpu {
 	int event_fd;
 	uint64_t sample_ring_bytes,
 		sideband_ring_bytes; /* data area, a power of two; 0: not mapped yet */
+	/* Of an event with a budget: samples allowed since it was opened. */
+	uint64_t granted;
 };
 
 /* Capabilities that matter, by number: headers older than 5.8 do not name CAP_PERFMON. */
@@ -197,6 +199,13 @@ void sample_close_cpu(struct sample_cpu *c);
 int sample_replace_event(const struct sample_options *options,
 			 const struct sample_features *features, struct sample_cpu *c, bool enable);
 int sample_enable_cpu(const struct sample_cpu *c, bool enable);
+/*
+ * Lets a sample event take n samples from now on, and no more until the next call: then the kernel
+ * stops it. What is left of the last call is not added. It counts from now on, as after
+ * sample_enable_cpu(), which must not be called besides: it would lift the limit. Of a whole CPU
+ * (or cgroup) and with a period only. 1: all of the last call had been used up; 0; -errno.
+ */
+int sample_grant_cpu(struct sample_cpu *c, uint64_t period, uint32_t n);
 /*
  * For how long the events of this CPU have been counting. It grows with time while they are
  * enabled; it stands still for good once their CPU has gone offline, also when that came back,

@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 
 import otlp
 import rig
@@ -405,8 +406,10 @@ path = {store}
 endpoint = {endpoint}
 {events}
 """
+# Without a budget: the host may have more faults than that just now.
 EVENTS = """[event:page-faults]
 period = 10
+budget = 0
 stack_size = 1K
 kernel = no
 [event:task-clock]
@@ -469,6 +472,49 @@ def daemon_events(directory):
         daemon.stop()
 
 
+BUDGET = """[profiler]
+reporter_interval = 1s
+[filter]
+include_comm = {comm}
+[event:page-faults]
+period = 10
+budget = 50
+[export:sink]
+endpoint = {endpoint}
+"""
+
+
+def budget(directory):
+    """The kernel itself stops an event that has used up its budget of a second, says for how long, and lets it go on."""
+    with Sink() as sink:
+        begin = time.monotonic()
+        daemon = rig.Daemon(BUDGET.format(comm=NAME, endpoint=sink.endpoint), "budget")
+        daemon.wait_up()
+
+        def of_faults(what):
+            return int(values_of(daemon)[f"event.page-faults.{what}"])
+
+        subprocess.run([os.path.join(directory, NAME), "faults", "20000"], check=True)
+        rig.wait_for("the standstill", lambda: of_faults("stood_still_ms") > 0, 60)
+        first = of_faults("samples")
+        rig.check("page-faults has used up its budget of 50 samples a second on CPU" in daemon.log(), "it is said")
+        # It comes back: with 50 a second of each CPU, and not all at once.
+        rig.wait_for("further samples", lambda: subprocess.run(
+            [os.path.join(directory, NAME), "faults", "2000"], check=True) and of_faults("samples") > first, 60)
+        rig.check(ctl(daemon, "pause").returncode == 0 and ctl(daemon, "resume").returncode == 0, "a pause")
+        subprocess.run([os.path.join(directory, NAME), "faults", "20000"], check=True)
+        rig.check(ctl(daemon, "flush").returncode == 0, "flush")
+        n, seconds = of_faults("samples"), time.monotonic() - begin
+        # The second that began before us, the one that is under way, and one more after the pause.
+        most = 50 * os.cpu_count() * (seconds + 10)
+        rig.check(0 < n <= most, f"{n} samples in {seconds:.1f} s, at most {most:.0f}")
+        rig.wait_for("all payloads", lambda: all_sent(daemon, sink), 30)
+        periods = {p.period for view in sink.views() for rp in view.message.resource_profiles for sp in rp.scope_profiles
+                   for p in sp.profiles if view.strings[p.period_type.type_strindex] == "page-faults"}
+        rig.check(periods == {10}, f"each sample stands for its period, as without a budget: {periods}")
+        daemon.stop()
+
+
 def stored(store, sums):
     """What is kept on this host has them, too: the clock's unless another is asked for."""
     for args, event in ((), "cpu"), (("-e", "page-faults"), "page-faults"), (("-e", "task-clock"), "task-clock"):
@@ -496,7 +542,7 @@ def other_config(daemon, sink, directory, config):
                   f"refused: {words} {'' if words in log else log[-300:]}")
     rig.check("event.page-faults.samples" in values_of(daemon), "the events before are still sampled")
     with open(daemon.config, "w", encoding="utf-8") as f:
-        f.write(DAEMON.format(events="[event:context-switches]\nperiod = 1\n[event:page-faults]", **config))
+        f.write(DAEMON.format(events="[event:context-switches]\nperiod = 1\n[event:page-faults]\nbudget = 0", **config))
     profiler = daemon.role("profiler")
     rig.check(ctl(daemon, "reload").returncode == 0, "a reload with another event")
     rig.wait_for("another profiler", lambda: daemon.role("profiler") not in (0, profiler), 20)
@@ -543,6 +589,7 @@ def main():
     killed(directory)
     losses(directory)
     daemon_events(directory)
+    budget(directory)
     rig.apart(without_root, directory)
 
 

@@ -115,7 +115,10 @@ def daemon(directory):
         small, _, _ = truth(p.stdout)
         seen = sum(sums_of(view).get("growth_small", 0) for view in sink.views())
         lost = int(values_of(d)["event.memory_growth.samples_lost"]) * 61 * 4096
-        rig.check(0.75 * small < seen + lost and seen < 1.25 * small, f"the daemon: {seen} bytes of {small}, {lost} lost")
+        # On a busy host pages of others use up the budget that all have together.
+        stood_still = int(values_of(d)["event.memory_growth.stood_still_ms"])
+        rig.check((stood_still > 0 or 0.75 * small < seen + lost) and 0 < seen < 1.25 * small,
+                  f"the daemon: {seen} bytes of {small}, {lost} lost, stood still for {stood_still} ms")
         wrong = [x for x in sink.problems() if "C4" not in x]  # which is of CPU time alone
         rig.check(not wrong, f"the receiver finds nothing wrong: {wrong[:3]}")
         d.stop()

@@ -41,6 +41,7 @@ endpoint = {endpoint}
 # Each family there must be, and one of its labels.
 FAMILIES = {
     "event_samples": "event", "event_samples_lost": "event", "event_throttles": "event",
+    "event_stood_still_seconds": "event",
     "samples": None, "samples_lost": "reason", "samples_filtered": None, "user_stacks": None,
     "stacks_truncated": None, "unwind_errors": "cause", "windows": None, "payloads": None, "payload_bytes": None,
     "export_payloads_sent": "destination", "export_payloads_dropped": "reason", "export_retries": "destination",
