@@ -7,9 +7,11 @@
 # DOCDIR, so that one that the host has is not overwritten.
 set -eu
 
+umask 022
 bindir=$1 sysconfdir=$2 libdir=$3 docdir=$4 archive=$5
 licences=$docdir/libraries
 shift 5
+date=$(sh "$(dirname "$0")/source-date.sh" "$(dirname "$0")/..")
 stage=$(mktemp -d)
 files=$(mktemp)
 trap 'rm -rf "$stage" "$files"' EXIT INT TERM
@@ -51,7 +53,7 @@ fi
 	done
 	echo "$(basename "$loader") $loader"
 	echo "$needed" | awk '$2 == "=>" { print $1, $3 }'
-} | sort -u >"$files"
+} | LC_ALL=C sort -u >"$files"
 
 ${MAKE:-make} -s install DESTDIR="$stage" >/dev/null
 strip -o "$stage$bindir/perfwalk" bundle/perfwalk
@@ -74,5 +76,6 @@ done <"$files" >"$stage$licences/LIST"
 # Files, and the directories for what the daemon keeps, which are empty: others that the host has keep their owners
 # and modes.
 (cd "$stage" && find ./* -type f -o -type d -empty | LC_ALL=C sort) |
-	tar --owner=0 --group=0 --numeric-owner -C "$stage" -T - -cJf "$archive"
+	tar --format=posix --mtime="@$date" --owner=0 --group=0 --numeric-owner \
+		--pax-option=delete=atime,delete=ctime,exthdr.name=%d/PaxHeaders/%f -C "$stage" -T - -cJf "$archive"
 echo "$archive: $(du -h "$archive" | cut -f1), perfwalk with $(wc -l <"$files") libraries; unpack it with: tar -xJf $(basename "$archive") -C /"
