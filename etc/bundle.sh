@@ -4,7 +4,8 @@
 # what make install installs, with every library that perfwalk needs, the C library among them, in LIBDIR, and their
 # licences in DOCDIR/libraries. To be unpacked in / of any Linux of the same processor; nothing of what it brings is
 # seen by other programs. The LIBRARYs are loaded at run time: the program does not name them. The default config is in
-# DOCDIR, so that one that the host has is not overwritten.
+# DOCDIR, so that one that the host has is not overwritten. Beside the archive goes the list of its parts (SPDX), of the
+# version $VERSION, with $LIBIBERTY linked in.
 set -eu
 
 umask 022
@@ -73,6 +74,12 @@ while read -r name path; do
 		echo "$name (of no package)"
 	fi
 done <"$files" >"$stage$licences/LIST"
+# shellcheck disable=SC2046
+python3 "$(dirname "$0")/sbom.py" --version "$VERSION" --date "$date" --bundled --static "libiberty.a=$LIBIBERTY" \
+	"$stage$bindir/perfwalk" $(tr ' ' = <"$files") >"${archive%.tar.xz}.spdx.json" || {
+	echo "bundle: the list of parts, ${archive%.tar.xz}.spdx.json, cannot be made; it needs python3" >&2
+	exit 1
+}
 # Files, and the directories for what the daemon keeps, which are empty: others that the host has keep their owners
 # and modes.
 (cd "$stage" && find ./* -type f -o -type d -empty | LC_ALL=C sort) |

@@ -1,6 +1,6 @@
 # The default config, as the program prints it (a unit test compares).
 configfile = $(sysconfdir)/perfwalk/perfwalk.conf
-EXTRA_DIST += etc/bundle.sh etc/source-date.sh etc/loader.sh etc/perfwalk.conf etc/quickstart.sh LICENSE
+EXTRA_DIST += etc/bundle.sh etc/sbom.py etc/source-date.sh etc/loader.sh etc/perfwalk.conf etc/quickstart.sh LICENSE
 
 systemdunit_DATA = etc/perfwalk.service
 etc/perfwalk.service: $(srcdir)/etc/perfwalk.service.in Makefile
@@ -39,3 +39,11 @@ uninstall-hook:
 
 EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md tests/bench/host.py
 EXTRA_DIST += docs/SECURITY.md docs/daemon.md docs/figures.md docs/flamegraph.png docs/hosts.md docs/install.md docs/troubleshooting.md
+
+# What goes to others: the sources, the bundle with the list of its parts (SPDX), and the sums of all three.
+.PHONY: archives
+archives: dist bundle
+	sha256sum $(distdir).tar.xz $(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz \
+		$(PACKAGE)-bundle-$(VERSION)-$(host_cpu).spdx.json >SHA256SUMS.tmp && mv SHA256SUMS.tmp SHA256SUMS
+	@echo "$$(pwd): $$(wc -l <SHA256SUMS) files, and their sums in SHA256SUMS"
+CLEANFILES += SHA256SUMS

@@ -75,6 +75,7 @@ EXTRA_DIST += \
 	tests/system/rig.py \
 	tests/system/since.py \
 	tests/system/sink.py \
+	tests/system/spdx.py \
 	tests/system/spool.py tests/system/machine.py tests/system/unit.py tests/system/limit.py \
 	tests/system/stack_size.py \
 	tests/system/store.py \

@@ -37,7 +37,7 @@ perfwalk_LDADD = \
 # DT_RPATH, not DT_RUNPATH, because it also counts for the libraries' own libraries.
 bundlelibdir = $(libdir)/perfwalk
 EXTRA_PROGRAMS += bundle/perfwalk
-CLEANFILES += bundle/perfwalk$(EXEEXT) $(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz
+CLEANFILES += bundle/perfwalk$(EXEEXT) $(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz $(PACKAGE)-bundle-$(VERSION)-$(host_cpu).spdx.json
 bundle_perfwalk_SOURCES = $(perfwalk_SOURCES)
 bundle_perfwalk_LDADD = $(perfwalk_LDADD)
 EXTRA_bundle_perfwalk_DEPENDENCIES = perfwalk$(EXEEXT)
@@ -46,5 +46,5 @@ bundle_perfwalk_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,-rpath,$(bundlelibdir) -Wl,--disable-new-dtags
 .PHONY: bundle
 bundle: all bundle/perfwalk$(EXEEXT)
-	MAKE="$(MAKE)" $(SHELL) $(srcdir)/etc/bundle.sh $(bindir) $(sysconfdir) $(bundlelibdir) $(docdir) \
+	MAKE="$(MAKE)" VERSION=$(VERSION) LIBIBERTY="$$($(CC) -print-file-name=libiberty.a)" $(SHELL) $(srcdir)/etc/bundle.sh $(bindir) $(sysconfdir) $(bundlelibdir) $(docdir) \
 		$(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz $(LOADED_LIBRARIES)

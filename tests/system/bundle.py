@@ -4,6 +4,8 @@
 endpoint for metrics, https by the authorities where Red Hat keeps them."""
 import glob
 import gzip
+import hashlib
+import json
 import os
 import shutil
 import signal
@@ -12,6 +14,7 @@ import subprocess
 import urllib.request
 
 import rig
+import spdx
 from badserver import Server, answer, certificates
 
 ENTER = ("mount -t proc proc $0/proc && mount -t sysfs sys $0/sys && mount --rbind /dev $0/dev && "
@@ -43,6 +46,30 @@ def unpack(root):
     subprocess.run(["tar", "-xJf", archive, "-C", root], check=True)
     mode = stat.S_IMODE(os.stat(os.path.join(root, "usr/local")).st_mode)
     rig.check(mode == 0o2755, f"a directory that was there keeps its mode: {mode:o}")
+
+
+def check_parts(root, program):
+    """The list of parts tells of each file of the archive what it is, as the file itself and dpkg say."""
+    build = os.path.dirname(rig.perfwalk())
+    with open(max(glob.glob(os.path.join(build, "perfwalk-bundle-*.spdx.json")), key=os.path.getmtime), encoding="utf-8") as f:
+        document = json.load(f)
+    wrong = spdx.problems(document)
+    rig.check(not wrong, "the list of parts is SPDX 2.3" + "".join("\n    " + w for w in wrong[:20]))
+    parts = {p["packageFileName"]: p for p in document["packages"]}
+    with open(glob.glob(f"{root}/**/doc/perfwalk/libraries/LIST", recursive=True)[0], encoding="utf-8") as f:
+        listed = {line.split()[0]: line.split() for line in f}
+    rig.check(set(parts) == {"perfwalk", "libiberty.a", *listed}, f"it has {len(parts)} parts: the program and what it is made of")
+    libraries = os.path.join(os.path.dirname(os.path.dirname(program)), "lib/perfwalk")
+    for name, part in parts.items():
+        if name == "libiberty.a":
+            continue
+        with open(root + (program if name == "perfwalk" else f"{libraries}/{name}"), "rb") as f:
+            digest = hashlib.sha256(f.read()).hexdigest()
+        if part["checksums"] != [{"algorithm": "SHA256", "checksumValue": digest}]:
+            rig.fail(f"{name}: the file's sum is {digest}, not {part['checksums']}")
+        if len(listed.get(name, [])) == 3 and part["versionInfo"] != listed[name][2]:
+            rig.fail(f"{name}: its version is {listed[name][2]}, not {part['versionInfo']}")
+    rig.check(True, "each with its sum, and the version of its package")
 
 
 def inside(root, *argv):
@@ -110,6 +137,7 @@ def main():
     unpack(root)
     program = "/" + os.path.relpath(glob.glob(f"{root}/**/bin/perfwalk", recursive=True)[0], root)
     check_libraries(root, program)
+    check_parts(root, program)
     rig.start(["./chain"], cwd=rig.build_workloads("chain"))
     check_capture(root, program)
     check_daemon(root, program)
