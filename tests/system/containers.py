@@ -142,4 +142,5 @@ endpoint = {sink.endpoint}
               "a process of the host is under none of these ids")
 
 
-rig.run(main)
+if __name__ == "__main__":  # others import its parts
+    rig.run(main)
