@@ -75,6 +75,7 @@ EXTRA_DIST += \
 	tests/system/rig.py \
 	tests/system/since.py \
 	tests/system/sink.py \
+	tests/system/plot.py tests/system/soak.py \
 	tests/system/spdx.py \
 	tests/system/spool.py tests/system/machine.py tests/system/unit.py tests/system/limit.py \
 	tests/system/stack_size.py \
@@ -135,7 +136,11 @@ EXTRA_DIST += \
 check-fresh:
 	sh $(srcdir)/tests/fresh.sh $(FRESH_TESTS)
 
-.PHONY: check-fresh check-outage check-backends check-oracle check-trap
+# As long as one likes, beside bombs, outages, kills and reloads; SOAK_OUT=DIRECTORY gets its numbers and charts.
+check-soak: perfwalk
+	SOAK_MINUTES=$${SOAK_MINUTES:-360} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/soak.py
+
+.PHONY: check-soak check-fresh check-outage check-backends check-oracle check-trap
 # Ten minutes without a receiver; make check has none of it, tests/run.sh twenty seconds.
 check-outage: perfwalk
 	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py
