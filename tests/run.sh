@@ -30,7 +30,7 @@ step=0 steps=0
 
 # name:seconds it may take; twice as many before it is ended, for a busy host; in the order in which a failure tells most.
 SYSTEM_TESTS="checker:60 hygiene:60 hardening:60 since:60 manual:120 config:120 options:180 completion:60 outputs:300 check:60 captures:180 events:90 memory:60 offcpu:90
-	top:90 ctl:60 stack_size:150 lines:90 demangle:60 jitdump:90 debugfiles:60 debuginfod:90 report:120 values:60 confidence:90 oracle:180 debug:90 workloads:600
+	top:90 ctl:90 stack_size:150 lines:90 demangle:60 jitdump:90 debugfiles:60 debuginfod:90 report:120 values:60 confidence:90 oracle:180 debug:90 workloads:600
 	perfdata:120 unprivileged:90 oldkernel:60
 	delivery:240 badserver:120 protocols:120 route:60 names:300
 	metrics:150 spool:180 outage:300 store:150 supervision:180 losses:240 notify:60 unit:150 limit:300 noopen:180 sandbox:120 collector:900 grpc:180 containers:180 cgroups:90 churn:240 copies:60 bombs:240 hostile:400 install:600 bundle:240"
