@@ -87,7 +87,7 @@ def forms(sink):
     rig.check(parsed.keys() == raw.keys() and len(raw) > 60, f"JSON has all {len(raw)} names")
     kinds = {k: type(v) for k, v in parsed.items()}
     texts = {k for k, t in kinds.items() if t is str}
-    rig.check(texts == {"version", "config", "event", "export.sink.state", "export.gone.by.state"}
+    rig.check(texts == {"version", "config", "event", "reduced", "export.sink.state", "export.gone.by.state"}
               | {f"{name}.{what}" for name in rig.ROLES for what in ("seccomp", "network")} | {"opener.seccomp"} and
               kinds["paused"] is bool and all(t in (int, float) for k, t in kinds.items() if k not in texts | {"paused"}),
               "numbers are numbers")
