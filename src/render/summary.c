@@ -168,7 +168,7 @@ static const char *format_worth(const struct profile *p, int64_t total, char *bu
 	uint64_t window_ns = p->end_unix_ns - p->start_unix_ns;
 	const struct profile_type *t = &p->types[0];
 	double busy_ns = (double)total * (double)t->period_ns;
-	char count[128], event[96];
+	char count[32], event[96];
 
 	if (!total || (t->period_events == 1 && !t->weighted))
 		return NULL;
@@ -177,9 +177,6 @@ static const char *format_worth(const struct profile *p, int64_t total, char *bu
 	if (t->period_ns) {
 		(void)snprintf(buf, size, "%.1f s of CPU time: %.2f CPUs busy", busy_ns / 1e9,
 			       window_ns ? busy_ns / (double)window_ns : 0);
-	} else if (t->period_events && *profile_text(p, t->unit)) {
-		(void)snprintf(buf, size, "stand for %s",
-			       amount_worth(count, sizeof(count), p, total));
 	} else if (t->period_events) {
 		(void)text_clean(event, sizeof(event), profile_text(p, t->event), SIZE_MAX);
 		(void)snprintf(buf, size, "stand for %s %s",

@@ -48,7 +48,7 @@ def each_page(directory):
     seen = under(stacks, "growth_huge")
     rig.check(seen == huge, f"{in_huge} bytes in huge pages: {seen} bytes of {huge}")
     rig.check(under(stacks, "growth_again") == 0, "what is used again is not touched for the first time")
-    rig.check(re.search(r"^Samples .*stand for [\d.]+ MiB of memory_growth$", out, re.M), "the summary has it in bytes")
+    rig.check(re.search(r"^Samples +[\d,]+ +[\d.]+ MiB of memory_growth$", out, re.M), "the summary has it in bytes")
 
 
 def sampled(directory):
