@@ -34,6 +34,7 @@ ROLES = ("broker", "profiler", "symbolizer", "exporter")
 TOLD = ("samples_lost_with_process", "samples_dropped")  # of what was read from the rings
 RELOAD_EVERY, KILL_EVERY = 10, 20  # seconds; three children take turns
 OUTAGE, BETWEEN_OUTAGES = 20, 70
+# Few files are kept open, so that their number is reached before growth is measured.
 CONFIG = """
 [profiler]
 samples_per_second = 19
@@ -41,6 +42,8 @@ reporter_interval = 5s
 [symbolizer]
 lines = yes
 inline = yes
+[limits]
+max_open_files = 128
 [resource]
 soak.turn = {turn}
 [export:sink]
