@@ -38,7 +38,7 @@ uninstall-hook:
 	rmdir $(addprefix $(DESTDIR),$(sysconfdir)/perfwalk $(statedirs)) 2>/dev/null || :
 
 EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md tests/bench/host.py
-EXTRA_DIST += docs/SECURITY.md docs/daemon.md docs/figures.md docs/flamegraph.png docs/hosts.md docs/install.md docs/troubleshooting.md
+EXTRA_DIST += docs/SECURITY.md docs/daemon.md docs/figures.md docs/flamegraph.png docs/hosts.md docs/install.md docs/reliability.md docs/troubleshooting.md
 
 # What goes to others: the sources, the bundle with the list of its parts (SPDX), and the sums of all three.
 .PHONY: archives
