@@ -4,6 +4,7 @@ the host's. What it writes is gone with it. Needs root, overlayfs and cgroup2.
 
     machine = Machine({"etc/foo.conf": "text"}); machine.run("systemctl", "status")
 """
+import atexit
 import os
 import shutil
 import signal
@@ -26,7 +27,14 @@ mkdir "$1/groups"
 mount -t cgroup2 none "$1/groups"
 group=$1/groups$(sed -n 's/^0:://p' /proc/self/cgroup)/$2
 mkdir "$group"
-trap 'find "$group" -depth -type d -exec rmdir {} + 2>/dev/null; exit' EXIT TERM
+clean() {
+	for _ in $(seq 100); do # its last processes may still be on their way out
+		find "$group" -depth -type d -exec rmdir {} + 2>/dev/null || :
+		[ -d "$group" ] || exit 0
+		sleep 0.1
+	done
+}
+trap clean EXIT
 sh -c 'echo $$ >"$1/cgroup.procs" && shift && exec "$@"' sh "$group" \\
 	unshare --mount --pid --uts --ipc --cgroup --fork --kill-child sh -c "$INNER" sh "$1" &
 wait $!
@@ -86,6 +94,7 @@ class Machine:
                                      env={**os.environ, "INNER": INNER, "HIDDEN": " ".join(hidden)},
                                      stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.pid = rig.wait_for("systemd runs", self.find, 60)
+        atexit.register(self.halt)
         rig.wait_for("systemd has booted", lambda: self.try_run("systemctl", "is-active", "booted.target")[0] == 0, 90)
 
     def put(self, name, text):
@@ -140,5 +149,7 @@ class Machine:
         return 0
 
     def halt(self):
-        os.kill(self.pid, signal.SIGKILL)
-        self.process.wait(30)
+        """Also at the end of a test that fails: its control groups go with it."""
+        if self.process.poll() is None:
+            os.kill(self.pid, signal.SIGKILL)
+            self.process.wait(30)
