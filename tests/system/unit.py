@@ -180,10 +180,11 @@ def variant(machine, name, drop_in, root=True, graded=True):
         delivered(machine, sink, name)
         users(machine, name, root)
         rig.check(admin(machine) != graded, f"{name}: {'without' if graded else 'with'} CAP_SYS_ADMIN")
-        now = status(machine)
+        now = rig.wait_for(f"{name}: perfwalk ctl status", lambda: status(machine), 60)
         rig.check(now.get("rate_hz") == 49, f"{name}: perfwalk ctl status: {now.get('samples')} samples")
-        rig.check("samples" in machine.run("systemctl", "show", "-P", "StatusText", "perfwalk"),
-                  f"{name}: systemctl status tells of them")
+        rig.wait_for(f"{name}: systemctl status tells of them", lambda: "samples" in machine.run(
+            "systemctl", "show", "-P", "StatusText", "perfwalk"), 60)
+        rig.check(True, f"{name}: systemctl status tells of them")
         if graded:
             killed(machine, sink, name)
             reloaded(machine, sink, name)
