@@ -429,7 +429,6 @@ static void say_event(const struct check *c)
 		{c->features.mmap2, "mmap2"},
 		{c->features.comm_exec, "comm_exec"},
 		{c->features.clockid, "clockid"},
-		{c->features.ksymbol, "ksymbol"},
 		{c->features.cgroup, "cgroup"},
 		{c->features.build_id, "build id"},
 		{c->features.read_lost, "read lost"},

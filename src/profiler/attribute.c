@@ -542,7 +542,6 @@ bool attribution_record(struct attribution *a, const struct record *r)
 	case RECORD_BAD:
 		a->profile.counters[PROFILE_RECORDS_BAD]++;
 		break;
-	case RECORD_KSYMBOL:   /* the symbolizer reads kallsyms again on a miss */
 	case RECORD_SWITCH_IN: /* of a file; nobody asked for it */
 		break;
 	}

@@ -325,16 +325,6 @@ static void read_task(struct cursor *c, enum record_type type, struct record *r)
 	r->time_ns = cursor_u64(c);
 }
 
-static void read_ksymbol(struct cursor *c, struct record *r)
-{
-	r->type = RECORD_KSYMBOL;
-	r->ksymbol.address = cursor_u64(c);
-	r->ksymbol.length = cursor_u32(c);
-	(void)cursor_u16(c);
-	r->ksymbol.unregister = cursor_u16(c) & PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER;
-	r->ksymbol.name = cursor_string(c);
-}
-
 /* The body of anything but a sample. false: of no interest. */
 static bool read_event(struct cursor *c, const struct perf_event_header *h, struct record *r)
 {
@@ -358,9 +348,6 @@ static bool read_event(struct cursor *c, const struct perf_event_header *h, stru
 		r->type = RECORD_CGROUP;
 		r->cgroup.id = cursor_u64(c);
 		r->cgroup.path = cursor_string(c);
-		return true;
-	case PERF_RECORD_KSYMBOL:
-		read_ksymbol(c, r);
 		return true;
 	case PERF_RECORD_SWITCH:
 		r->type = RECORD_SWITCH_IN;
@@ -414,7 +401,7 @@ bool record_decode(const struct record_layout *l, const void *bytes, size_t n, s
 	/* Who the record is about stands in its body, if anywhere; the trailer names who wrote it.
 	 */
 	if (r.type == RECORD_LOST || r.type == RECORD_THROTTLE || r.type == RECORD_CGROUP ||
-	    r.type == RECORD_KSYMBOL || r.type == RECORD_SWITCH_IN) {
+	    r.type == RECORD_SWITCH_IN) {
 		r.pid = id.pid;
 		r.tid = id.tid;
 	}

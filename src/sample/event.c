@@ -157,7 +157,6 @@ void event_sideband_attr(const struct sample_options *o, const struct sample_fea
 	ret->comm_exec = f->comm_exec;
 	ret->task = 1;
 	ret->cgroup = f->cgroup;
-	ret->ksymbol = f->ksymbol && f->kernel && o->kernel_stacks && pid == -1;
 }
 
 void event_layout(const struct sample_options *o, const struct sample_features *f, bool sideband,

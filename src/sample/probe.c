@@ -81,7 +81,6 @@ static void probe_each(const struct probe *p)
 		{&f->mmap2, KIND_SIDEBAND, "mmap2"},
 		{&f->comm_exec, KIND_SIDEBAND, "comm_exec"},
 		{&f->clockid, KIND_SAMPLE, "clockid"},
-		{&f->ksymbol, KIND_SIDEBAND, "ksymbol"},
 		{&f->cgroup, KIND_SAMPLE, "cgroup"},
 		{&f->page_size, KIND_SAMPLE, "page size"},
 		{&f->build_id, KIND_SIDEBAND, "build_id"},

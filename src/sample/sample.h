@@ -29,7 +29,6 @@ struct sample_features {
 	bool cgroup;	     /* PERF_SAMPLE_CGROUP and PERF_RECORD_CGROUP, 5.7 */
 	bool read_lost;	     /* PERF_FORMAT_LOST, 6.0 (and 5.10 stable) */
 	bool build_id;	     /* MMAP2 with build ids, 5.12 -- only probed */
-	bool ksymbol;	     /* PERF_RECORD_KSYMBOL, 5.1 */
 	bool kernel;	     /* kernel side may be sampled (paranoid <= 1 or privileged) */
 	bool hardware;	     /* cycles counted and really fired */
 	bool page_size;	     /* PERF_SAMPLE_DATA_PAGE_SIZE, 5.11; only probed for such an event */
@@ -250,7 +249,6 @@ enum record_type {
 	RECORD_LOST, /* records lost, of which ring: from_sideband; may be 0, see merger_read_lost()
 		      */
 	RECORD_THROTTLE, /* the kernel paused this event; throttle_end: goes on */
-	RECORD_KSYMBOL,
 	RECORD_SWITCH_IN, /* of a task that is watched alone: it goes on */
 	RECORD_BAD,	  /* contradicts itself; skipped */
 };
@@ -311,12 +309,6 @@ struct record {
 		} cgroup;
 		uint64_t lost;
 		bool throttle_end;
-		struct {
-			uint64_t address;
-			uint32_t length;
-			bool unregister;
-			const char *name;
-		} ksymbol;
 	};
 };
 

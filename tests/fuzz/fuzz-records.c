@@ -31,9 +31,6 @@ static void touch(const struct record_layout *layout, const struct record *r)
 	case RECORD_CGROUP:
 		input_touch_text(r->cgroup.path);
 		break;
-	case RECORD_KSYMBOL:
-		input_touch_text(r->ksymbol.name);
-		break;
 	default:
 		break;
 	}

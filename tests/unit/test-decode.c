@@ -406,7 +406,7 @@ static void test_counts_and_marks(void)
 	CHECK_INT(r.pid, ==, 7);
 }
 
-static void test_cgroup_and_ksymbol(void)
+static void test_cgroup_and_switch(void)
 {
 	struct builder b;
 	struct record r;
@@ -419,19 +419,6 @@ static void test_cgroup_and_ksymbol(void)
 	CHECK_INT(r.type, ==, RECORD_CGROUP);
 	CHECK_INT(r.cgroup.id, ==, 77);
 	CHECK_STR(r.cgroup.path, "/a/b");
-
-	begin(&b, PERF_RECORD_KSYMBOL, 0);
-	put64(&b, 0xffffffffc0000000);
-	put32(&b, 64);
-	put16(&b, 1);
-	put16(&b, PERF_RECORD_KSYMBOL_FLAGS_UNREGISTER);
-	put_text(&b, "sym");
-	trailer(&b);
-	r = decode(&b);
-	CHECK_INT(r.type, ==, RECORD_KSYMBOL);
-	CHECK_INT(r.ksymbol.length, ==, 64);
-	CHECK(r.ksymbol.unregister);
-	CHECK_STR(r.ksymbol.name, "sym");
 
 	/* Only the return of a task is told: its going is a sample. */
 	begin(&b, PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT);
@@ -537,9 +524,6 @@ static uint64_t touch(const struct record *r)
 	case RECORD_CGROUP:
 		sum += strlen(r->cgroup.path);
 		break;
-	case RECORD_KSYMBOL:
-		sum += strlen(r->ksymbol.name);
-		break;
 	default:
 		break;
 	}
@@ -633,7 +617,7 @@ int main(void)
 	RUN(test_unterminated_path);
 	RUN(test_tasks);
 	RUN(test_counts_and_marks);
-	RUN(test_cgroup_and_ksymbol);
+	RUN(test_cgroup_and_switch);
 	RUN(test_foreign_layout);
 	RUN(test_time_offset);
 	RUN(test_mutations);

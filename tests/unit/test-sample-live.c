@@ -138,8 +138,7 @@ static void tell(struct story *s, pid_t child, const struct record *r)
 }
 
 /* Of all drains. Where the host takes a CPU away between a record's time and its coming, it comes
- * later than the merge waits for; on a host that is very busy. And where others listen as well, a
- * KSYMBOL record may end in zeros instead of its time. */
+ * later than the merge waits for; on a host that is very busy. */
 static uint64_t n_records, n_late;
 
 /* Drains all there is. Returns the records lost. */
