@@ -328,7 +328,7 @@ def main():
         if limit.path:
             found.append((not limit.killed(), f"calm: processes killed for want of memory within 512 MiB: {limit.killed()}"))
         for run in runs:
-            status, _ = run.daemon.stop(60)
+            status, _ = run.daemon.stop()
             found.append((status == 0 and not os.listdir(run.daemon.spool), f"{run.name}: leaves with {status}, its spool is empty"))
     finally:
         noise.stop.set()
