@@ -118,8 +118,10 @@ static bool call_read(const struct go_table *t, const struct go_function *f, int
 	uint64_t at = t->trees + tree +
 		      (uint64_t)(uint32_t)index * (is_118 ? CALL_BYTES_118 : CALL_BYTES_120);
 	const struct elf_bytes *b = &t->trees_bytes;
-	struct cursor c = cursor_make(b->data + (at < b->n ? at : b->n), at < b->n ? b->n - at : 0);
+	struct cursor c = cursor_make(NULL, 0);
 
+	if (at < b->n)
+		c = cursor_make(b->data + at, b->n - at);
 	if (!t->trees_bytes.data || f->n_funcdata <= FUNCDATA_INLINE_TREE || tree == UINT32_MAX)
 		return false;
 	/* parent, function, file and line until 1.19; else the function and padding */
