@@ -218,7 +218,7 @@ class Noise:
     def containers(self):
         podman = ["podman", "--runtime", "runc", "run", "--rm", "--cgroups=enabled", "--cgroup-manager=cgroupfs",
                   "--network=none", "--ulimit", "nofile=1024:1024", "--ulimit", "nproc=1024:1024", "--rootfs", self.rootfs]
-        self.run("containers", *podman, "/bin/blip", "200", seconds=300)
+        self.run("containers", *podman, f"/bin/{containers.own('blip')}", "200", seconds=300)
         self.stop.wait(10)
 
     def end(self):
