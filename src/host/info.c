@@ -14,6 +14,7 @@
 #define INFOS_PER_SECOND   512
 #define START_TICK_NS	   (10 * NSEC_PER_MSEC) /* what /proc rounds start times to */
 #define START_TOLERANCE_NS (50 * NSEC_PER_MSEC) /* of a start time taken from a fork record */
+#define CLOCK_TOLERANCE_NS (100 * NSEC_PER_MSEC)
 
 /* Start time in the clock of /proc from a time on the records' clock; 0 when they do not compare.
  */
@@ -29,14 +30,29 @@ uint64_t info_start_from_record(struct host *h, uint64_t time_ns)
 	return time_ns - time_ns % START_TICK_NS;
 }
 
-void info_set_start(struct process *p, uint64_t start_ns, bool exact)
+/*
+ * When the host booted, in Unix time. Two clocks cannot be read at one moment, and one of them is
+ * adjusted: it is taken anew only once that makes a difference, so that a process whose start is
+ * said twice has one start.
+ */
+static uint64_t boot_unix_ns(struct host *h)
 {
 	uint64_t real = clock_realtime_ns(), boot = clock_get_ns(CLOCK_BOOTTIME);
+	uint64_t now = real > boot ? real - boot : 0;
+	uint64_t change = now > h->boot_unix_ns ? now - h->boot_unix_ns : h->boot_unix_ns - now;
+
+	if (change > CLOCK_TOLERANCE_NS)
+		h->boot_unix_ns = now;
+	return h->boot_unix_ns;
+}
+
+void info_set_start(struct host *h, struct process *p, uint64_t start_ns, bool exact)
+{
+	bool is_past = start_ns && start_ns <= clock_get_ns(CLOCK_BOOTTIME);
 
 	p->pub.start_time_ns = start_ns;
 	p->start_is_exact = exact;
-	p->pub.start_unix_ns =
-		start_ns && boot >= start_ns && real > boot ? real - (boot - start_ns) : 0;
+	p->pub.start_unix_ns = is_past ? boot_unix_ns(h) + start_ns : 0;
 }
 
 static bool same_start(const struct process *p, uint64_t start_ns)
@@ -106,7 +122,7 @@ void info_fill(struct host *h, struct process *p, uint64_t time_ns)
 		p->info_known = false;
 		return;
 	}
-	info_set_start(p, info.start_ns, true);
+	info_set_start(h, p, info.start_ns, true);
 	p->pub.parent_pid = info.parent;
 	p->pub.is_kernel = info.is_kernel;
 	p->pub.mappings_known |= info.is_kernel;

@@ -103,7 +103,8 @@ struct host {
 	struct host_source source;
 	struct host_limits limits;
 	struct host_stats stats;
-	uint64_t time_ns;    /* youngest record time seen */
+	uint64_t time_ns; /* youngest record time seen */
+	uint64_t boot_unix_ns;
 	uint32_t generation; /* counts host_on_lost() */
 	uint32_t window;     /* counts host_collect() */
 	uint64_t next_file_uid;
@@ -158,7 +159,7 @@ void info_fill(struct host *h, struct process *p, uint64_t time_ns);
 enum info_identity info_check_identity(struct host *h, const struct process *p);
 /* The same after records were lost: the name and the program are taken anew, too. */
 enum info_identity info_check_again(struct host *h, struct process *p);
-void info_set_start(struct process *p, uint64_t start_ns, bool exact);
+void info_set_start(struct host *h, struct process *p, uint64_t start_ns, bool exact);
 /* Start time in the clock of /proc from a time on the records' clock; 0: they do not compare. */
 uint64_t info_start_from_record(struct host *h, uint64_t time_ns);
 /* path NULL: not known. */

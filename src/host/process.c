@@ -166,7 +166,7 @@ void host_on_fork(struct host *h, uint32_t pid, uint32_t tid, uint32_t parent_pi
 	parent = process_find(h, parent_pid);
 	if (parent)
 		inherit(h, p, parent);
-	info_set_start(p, info_start_from_record(h, time_ns), false);
+	info_set_start(h, p, info_start_from_record(h, time_ns), false);
 }
 
 void host_on_exit(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns)

@@ -393,6 +393,32 @@ static void test_stale_records_after_maps(void)
 	host_free(h);
 }
 
+/* A fork record and /proc tell the same start, which is then the same in Unix time. */
+static void test_one_start(void)
+{
+	uint64_t time = clock_monotonic_ns(), unix_ns;
+	struct host_process *p;
+	struct host *h;
+
+	source.now = now;
+	h = new_host();
+	source.now = NULL;
+	outside.now = time;
+	for (uint32_t pid = 20; pid < 40; pid++) {
+		host_on_fork(h, pid, pid, 10, 10, time);
+		p = host_process_peek(h, pid);
+		CHECK(p);
+		unix_ns = p->start_unix_ns;
+		CHECK_INT(unix_ns, >, 0);
+		outside.start_ns = p->start_time_ns;
+		outside.n_infos = 0;
+		p = host_process_get(h, pid, pid, time);
+		CHECK_INT(outside.n_infos, >, 0);
+		CHECK_INT(p->start_unix_ns, ==, unix_ns);
+	}
+	host_free(h);
+}
+
 static void test_pid_reuse(void)
 {
 	_cleanup_(host_freep) struct host *h = new_host();
@@ -927,6 +953,7 @@ int main(void)
 	RUN(test_short_lived_child_of_an_unknown_parent);
 	RUN(test_unmarked_exec);
 	RUN(test_stale_records_after_maps);
+	RUN(test_one_start);
 	RUN(test_pid_reuse);
 	RUN(test_pid_reused_before_first_sight);
 	RUN(test_lost_is_lazy);
