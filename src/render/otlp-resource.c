@@ -25,6 +25,14 @@
 #define KEY_SERVICE_NAME "service.name"
 #define DELETED		 " (deleted)"
 
+/* Its length without what the kernel appends to a deleted file's. */
+static size_t path_length(const char *path)
+{
+	size_t n = strlen(path), tail = strlen(DELETED);
+
+	return n > tail && strcmp(path + n - tail, DELETED) == 0 ? n - tail : n;
+}
+
 struct resource {
 	struct wire_buffer body;
 	const struct render_info *info;
@@ -147,11 +155,9 @@ static void add_process(struct resource *r, const struct profile *p, uint32_t pr
 	const struct profile_process *proc = &p->processes.items[process];
 	const char *comm = profile_text(p, proc->comm), *name;
 	char exe[FRAME_MAX_NAME];
-	size_t n;
 
-	n = text_clean(exe, sizeof(exe), profile_text(p, proc->executable_path), SIZE_MAX);
-	if (n > strlen(DELETED) && strcmp(exe + n - strlen(DELETED), DELETED) == 0)
-		exe[n - strlen(DELETED)] = '\0';
+	(void)text_clean(exe, sizeof(exe), profile_text(p, proc->executable_path), SIZE_MAX);
+	exe[path_length(exe)] = '\0';
 	name = frame_basename(exe);
 
 	if (*name)
@@ -207,13 +213,22 @@ static bool same_names(const struct profile_process *a, const struct profile_pro
 	       a->systemd_unit == b->systemd_unit;
 }
 
-static bool same_resource(const struct profile_process *a, const struct profile_process *b,
-			  bool by_name)
+/* A program that is deleted while it runs has two paths, but is exported with one. */
+static bool same_executable(const struct profile *p, strid a, strid b)
+{
+	const char *x = profile_text(p, a), *y = profile_text(p, b);
+	size_t n = path_length(x);
+
+	return a == b || (n == path_length(y) && memcmp(x, y, n) == 0);
+}
+
+static bool same_resource(const struct profile *p, const struct profile_process *a,
+			  const struct profile_process *b, bool by_name)
 {
 	return (!by_name || same_names(a, b)) && a->pid == b->pid &&
-	       a->start_time_unix_ns == b->start_time_unix_ns &&
-	       a->executable_path == b->executable_path && a->cgroup == b->cgroup &&
-	       a->container_id == b->container_id;
+	       a->start_time_unix_ns == b->start_time_unix_ns && a->cgroup == b->cgroup &&
+	       a->container_id == b->container_id &&
+	       same_executable(p, a->executable_path, b->executable_path);
 }
 
 uint32_t *otlp_group_resources(const struct profile *p, bool by_name)
@@ -227,7 +242,7 @@ uint32_t *otlp_group_resources(const struct profile *p, bool by_name)
 		uint32_t slot = hash_index_first(&index, hash), row;
 
 		while ((row = hash_index_row(&index, slot)) != HASH_INDEX_NONE &&
-		       !same_resource(&p->processes.items[row], proc, by_name))
+		       !same_resource(p, &p->processes.items[row], proc, by_name))
 			slot = hash_index_next(&index, slot);
 		first[i] = row == HASH_INDEX_NONE ? i : row;
 		if (row == HASH_INDEX_NONE && hash_index_add(&index, hash, i) < 0) {

@@ -964,11 +964,15 @@ static int count_resources(void *ctx, const uint8_t *bytes, size_t n, uint64_t n
 	return 0;
 }
 
-/* A process that renamed itself between two samples is two rows, but one resource. */
+/*
+ * A process that renamed itself between two samples, or whose program was deleted, is two rows, but
+ * one resource.
+ */
 static void test_renamed_process(void)
 {
 	struct profile_process renamed;
 	size_t before = 0, after = 0;
+	char deleted[256];
 	struct profile p;
 	uint32_t row;
 
@@ -976,6 +980,9 @@ static void test_renamed_process(void)
 	CHECK_INT(render_otlp(&p, &synthetic_info, NULL, count_resources, &before), ==, 0);
 	renamed = p.processes.items[p.threads.items[p.types[0].samples.items[0].thread].process];
 	renamed.comm = strtab_put(&p.strings, "other name");
+	(void)snprintf(deleted, sizeof(deleted), "%s (deleted)",
+		       profile_text(&p, renamed.executable_path));
+	renamed.executable_path = strtab_put(&p.strings, deleted);
 	row = profile_add_process(&p, &renamed);
 	CHECK_INT(row, ==, p.processes.n - 1);
 	p.types[0].samples.items[0].thread = profile_add_thread(&p, row, 4711, STRID_EMPTY);
