@@ -176,15 +176,15 @@ static struct switch_out out_of(const struct event *e)
 
 static void sample(struct switches *s, const struct event *e, uint32_t n_stacks)
 {
-	struct {
-		struct switch_stack head;
-		uint64_t room[2];
-	} stack = {.head = {.n_kernel = 1, .n_user = 1}};
+	struct switch_stack *stack = calloc(1, sizeof(*stack) + 2 * sizeof(stack->addresses[0]));
 	struct switch_out o = out_of(e);
 
-	stack.head.addresses[0] = e->place;
-	stack.head.addresses[1] = e->stack % n_stacks;
-	switches_stack(s, &o, &stack.head);
+	CHECK(stack);
+	stack->n_kernel = stack->n_user = 1;
+	stack->addresses[0] = e->place;
+	stack->addresses[1] = e->stack % n_stacks;
+	switches_stack(s, &o, stack);
+	free(stack);
 }
 
 /* The kernel tells that something was lost, but not yet of which CPU. */
