@@ -40,8 +40,8 @@ struct events {
 	struct sample_features features;
 	/* Samples a second of each CPU; 0: any. Only with a period and of no tasks. */
 	uint32_t budget;
-	uint64_t
-		stood_still_ns; /* all CPUs, since the budget was used up, until it was given anew */
+	/* All CPUs, since the budget was used up, until it was given anew. */
+	uint64_t stood_still_ns;
 	struct log_ratelimit used_up;
 	ARRAY(struct cpu_events) cpus;
 	ARRAY(struct sample_cpu) attached; /* further tasks, sharing the rings */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Landlock: which files a process may open by their names at all, whatever their modes say, and
- * which ports of TCP it may connect to. Linux 5.13 and later; each later version knows more rights, and what a kernel does not know is not
- * asked of it. System calls and flags are here as numbers: headers are older than kernels.
+ * which ports of TCP it may connect to. Linux 5.13 and later; each later version knows more rights,
+ * and what a kernel does not know is not asked of it. System calls and flags are here as numbers:
+ * headers are older than kernels.
  */
 #include "config.h"
 

@@ -211,7 +211,8 @@ enum profile_counter {
 	PROFILE_STACKS_TO_128_FRAMES,
 	PROFILE_STACKS_MORE_FRAMES,
 	PROFILE_FRAMES_UNNAMED, /* distinct frames left without a name */
-	PROFILE_FRAMES_PUT_OFF, /* of these, those that there was no time for: a later window names them */
+	/* Of these, those that there was no time for: a later window names them. */
+	PROFILE_FRAMES_PUT_OFF,
 	PROFILE_PAUSED_MS, /* for how long sampling was paused on demand */
 	/* Of off-CPU time: switches, and what the threads that switched did with their time. */
 	PROFILE_SWITCHES,

@@ -211,7 +211,8 @@ static uint32_t add_thread(struct switches *s, const struct switch_out *o)
 	return row;
 }
 
-/* The thread of a switch; NONE: its time is not taken. Its number may be another's by now whose end was not heard of. */
+/* The thread of a switch; NONE: its time is not taken. The end of the one that had its number
+ * before may have been lost. */
 static uint32_t thread_of(struct switches *s, const struct switch_out *o)
 {
 	uint32_t row = find_thread(s, o->id);

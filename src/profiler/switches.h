@@ -7,8 +7,8 @@
  * be copied at each switch, so it is learned once and kept with its key: thread, stack pointer and
  * program counter of the program at the switch. All time of a key goes to its stacks. A key of
  * several stacks is split as the time of the sampled ones among its blocks tells; blocks from 10 ms
- * on are many times rarer than short ones, so they are weighed apart. What no stack was ever sampled for is
- * told as such, never given to another.
+ * on are many times rarer than short ones, so they are weighed apart. What no stack was ever
+ * sampled for is told as such, never given to another.
  *
  * Who is not told of (kernel threads, the idle task, ourselves) has no time here. Times are
  * nanoseconds of any one clock. Everything is bounded; what finds no room is counted.

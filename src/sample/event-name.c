@@ -40,8 +40,8 @@ static const struct {
 	{"cpu-migrations", "migrations", SOFTWARE(CPU_MIGRATIONS)},
 	{"alignment-faults", NULL, SOFTWARE(ALIGNMENT_FAULTS)},
 	{"emulation-faults", NULL, SOFTWARE(EMULATION_FAULTS)},
-	/* None of perf's: pages touched for the first time. The kernel counts a minor fault when the
-	 * page is there, so its size can be asked for; those of page-faults come before. */
+	/* None of perf's: pages touched for the first time. The kernel counts a minor fault when
+	 * the page is there, so its size can be asked for; those of page-faults come before. */
 	{"memory_growth", "memory-growth", BYTES(PAGE_FAULTS_MIN)},
 	{"cycles", "cpu-cycles", HARDWARE(CPU_CYCLES)},
 	{"instructions", NULL, HARDWARE(INSTRUCTIONS)},

@@ -191,14 +191,13 @@ enum profile_marker wait_reason_find(const char *const *kernel, size_t n_kernel,
 static const char *frame_name(const struct profile *p, uint32_t frame)
 {
 	const struct profile_frame *f = &p->frames.items[frame];
+	uint32_t function;
 
-	/* The last one is the function that the address is in; those before it are inlined there. */
-	return f->n_lines ? profile_text(
-				    p, p->functions
-					       .items[p->lines.items[f->first_line + f->n_lines - 1]
-							      .function]
-					       .name)
-			  : NULL;
+	if (!f->n_lines)
+		return NULL;
+	/* The last line is of the function that the address is in; those before are inlined. */
+	function = p->lines.items[f->first_line + f->n_lines - 1].function;
+	return profile_text(p, p->functions.items[function].name);
 }
 
 static bool is_guess(const struct profile *p, uint32_t frame)

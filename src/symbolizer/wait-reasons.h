@@ -10,7 +10,8 @@
 #include "src/profile/profile.h"
 
 /* kernel: names of the kernel's functions, user: of the program's next to them, both leaf first;
- * NULL: unknown. guess: what the system call's arguments say, for futexes, which serve many purposes.
+ * NULL: unknown. guess: what the system call's arguments say, for futexes, which serve many
+ * purposes.
  * PROFILE_MARKER_WAIT: it is none that is known. */
 enum profile_marker wait_reason_find(const char *const *kernel, size_t n_kernel,
 				     const char *const *user, size_t n_user,
