@@ -49,7 +49,8 @@ tests_unit_test_sample_live_SOURCES = tests/unit/test-sample-live.c tests/unit/t
 tests_unit_test_sample_live_LDADD = libsample.a libutil.a
 
 check_PROGRAMS += tests/unit/test-switch-live
-tests_unit_test_switch_live_SOURCES = tests/unit/test-switch-live.c tests/unit/test.h
+tests_unit_test_switch_live_SOURCES = tests/unit/test-switch-live.c tests/unit/test.h \
+	tests/unit/tracefs.h
 tests_unit_test_switch_live_LDADD = libsample.a libutil.a
 
 check_PROGRAMS += tests/unit/test-stack-size
@@ -57,5 +58,6 @@ tests_unit_test_stack_size_SOURCES = tests/unit/test-stack-size.c tests/unit/tes
 tests_unit_test_stack_size_LDADD = libsample.a libutil.a
 
 check_PROGRAMS += tests/unit/test-tracepoint
-tests_unit_test_tracepoint_SOURCES = tests/unit/test-tracepoint.c tests/unit/test.h
+tests_unit_test_tracepoint_SOURCES = tests/unit/test-tracepoint.c tests/unit/test.h \
+	tests/unit/tracefs.h
 tests_unit_test_tracepoint_LDADD = libsample.a libutil.a

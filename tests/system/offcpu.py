@@ -143,8 +143,7 @@ def refusals():
 
 def main():
     rig.need_root()
-    if not any(os.path.exists(f"{d}/events/sched/sched_switch/id") for d in ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")):
-        rig.skip("tracefs is not mounted")
+    rig.need_tracefs()
     program = os.path.join(rig.build_workloads("waits"), NAME)
     os.rename(os.path.join(os.path.dirname(program), "waits"), program)
     refusals()

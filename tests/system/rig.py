@@ -120,6 +120,17 @@ def can_mount():
                           stderr=subprocess.DEVNULL).returncode == 0
 
 
+def need_tracefs():
+    """Where it is not mounted, the test begins once more, in a mount namespace that has it."""
+    if os.path.exists("/sys/kernel/tracing/events/sched/sched_switch/id"):
+        return
+    if os.environ.get("TEST_TRACEFS"):
+        skip("tracefs cannot be mounted")
+    os.environ["TEST_TRACEFS"] = "tried"
+    mount = '{ mount -t tracefs none /sys/kernel/tracing || :; } && exec "$0" "$@"'
+    os.execvp("unshare", ["unshare", "-m", "sh", "-c", mount, sys.executable, *sys.argv])
+
+
 def need_programs(*names):
     for name in names:
         if not shutil.which(name):

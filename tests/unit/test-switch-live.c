@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "src/sample/sample.h"
+#include "tests/unit/tracefs.h"
 #include "util/clock.h"
 
 #define MAX_CPUS 256
@@ -216,6 +217,7 @@ static void set_up(void)
 
 int main(void)
 {
+	mount_tracefs();
 	set_up();
 	RUN(test_whole_cpus);
 	RUN(test_task);

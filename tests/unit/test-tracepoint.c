@@ -5,6 +5,7 @@
 #include "src/sample/sample.h"
 #include "src/sample/tracepoint.h"
 #include "tests/unit/test.h"
+#include "tests/unit/tracefs.h"
 
 /* cat /sys/kernel/tracing/events/sched/sched_switch/format of Linux 6.18, x86_64. */
 static const char format[] =
@@ -153,6 +154,7 @@ static void test_filters(void)
 
 int main(void)
 {
+	mount_tracefs();
 	RUN(test_fields);
 	RUN(test_damaged_formats);
 	RUN(test_numbers);
