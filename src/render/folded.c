@@ -68,7 +68,10 @@ static int write_lines(const struct calltree *t, struct folded_path *path, int64
 /* In microseconds, as other tools write such stacks: folded ones do not tell their unit. */
 static bool is_off_cpu(const struct profile *p)
 {
-	return strcmp(profile_text(p, p->types[0].event), PROFILE_OFF_CPU) == 0;
+	const struct profile_type *t = &p->types[0];
+
+	return strcmp(profile_text(p, t->event), PROFILE_OFF_CPU) == 0 &&
+	       strcmp(profile_text(p, t->unit), "nanoseconds") == 0;
 }
 
 int render_folded(const struct profile *p, const struct render_info *info, FILE *out)

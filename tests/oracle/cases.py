@@ -321,7 +321,7 @@ class Kinds:
 
     SETS = (("pprof", (("samples", "count"), ("cpu", "nanoseconds"))), ("pprof", (("alloc_space", "bytes"),)),
             ("pprof", (("inuse_objects", "count"), ("inuse_space", "bytes"))), ("otlp", (("samples", "count"),)),
-            ("pprof", (("contentions", "count"), ("delay", "nanoseconds"))), ("otlp", (("off_cpu", "nanoseconds"),)))
+            ("pprof", (("contentions", "count"), ("delay", "nanoseconds"))), ("otlp", (("wait", "nanoseconds"),)))
 
     @staticmethod
     def make(rng):
@@ -413,6 +413,25 @@ class Twins:
         if all(s.stack for s in x.profile.samples):
             tool.run("diff", *names, *names, "-o", "two.folded")
             tool.run("report", "two.folded", status=1)
+
+
+@law(1)
+class OffCpu:
+    """Off-CPU time is exact, but in folded stacks, which have whole microseconds of each."""
+
+    @staticmethod
+    def make(rng):
+        return Case("offcpu", [Input(generate.profile(rng, "otlp", (("off_cpu", "nanoseconds"),)), "otlp", rng)])
+
+    @staticmethod
+    def check(case, tool):
+        x = case.inputs[0]
+        outs = tool.convert(tool.write(case.inputs), ("folded", "pprof", "otlp"))
+        samples, kind = read(x.profile, x.form), x.profile.types[0]
+        want = Counter({path: ns // 1000 for path, ns in folded_sums(samples).items() if ns >= 1000})
+        same("folded", want, folded.sums(outs["folded"]))
+        expect.check_pprof(samples, outs["pprof"], kind)
+        expect.check_otlp(samples, outs["otlp"])
 
 
 @law(1)

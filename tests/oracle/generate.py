@@ -79,7 +79,7 @@ SETS = {
               (("samples", "count"), ("alloc_space", "bytes")),
               (("samples", "count"), ("cpu", "nanoseconds"), ("alloc_space", "bytes"))),
     "otlp": ((("samples", "count"),), (("samples", "count"),), (("alloc_space", "bytes"),),
-             (("off_cpu", "nanoseconds"),)),
+             (("wait", "nanoseconds"),)),
     "folded": ((("samples", "count"),),),
 }
 
