@@ -21,6 +21,7 @@ enum frame_kind {
 	FRAME_MARKER,
 	FRAME_PROCESS,	   /* not of a stack: the process at the root of a call tree */
 	FRAME_INTERPRETED, /* a runtime's own frame */
+	FRAME_WAIT,	   /* what the stack waits for, at its root */
 	FRAME_N_KINDS
 };
 

@@ -73,7 +73,7 @@ static void put_color(const struct svg *s, const struct call_symbol *symbol)
 		[FRAME_NATIVE] = {39, 13, 82},	     [FRAME_KERNEL] = {212, 12, 62},
 		[FRAME_JIT] = {142, 14, 48},	     [FRAME_INLINED] = {52, 9, 68},
 		[FRAME_MARKER] = {345, 0, 68},	     [FRAME_PROCESS] = {225, 0, 12},
-		[FRAME_INTERPRETED] = {292, 10, 26},
+		[FRAME_INTERPRETED] = {292, 10, 26}, [FRAME_WAIT] = {225, 0, 12},
 	};
 	const char *name = strtab_get(&s->t->names, symbol->name);
 	const char *module = strtab_get(&s->t->names, symbol->module);

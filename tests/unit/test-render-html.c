@@ -9,6 +9,7 @@
 #include <stdbool.h>
 
 #include "src/render/calltree.h"
+#include "src/render/frame.h"
 #include "tests/unit/synthetic.h"
 #include "tests/unit/test.h"
 #include "util/cleanup.h"
@@ -253,6 +254,24 @@ static int write_page(const char *kind, const char *path)
 	return fclose(f) == 0 && r == 0 ? 0 : 1;
 }
 
+/* What a thread waits for stands at the root of its stack, and cuts nothing off. */
+static void test_kinds_of_markers(void)
+{
+	struct profile p;
+	uint32_t module = 0;
+
+	synthetic_small(&p);
+	while (p.modules.items[module].kind != PROFILE_MODULE_MARKER)
+		module++;
+	CHECK_INT(frame_kind(&p, profile_add_frame(&p, module, PROFILE_MARKER_TRUNCATED)), ==,
+		  FRAME_MARKER);
+	for (uint64_t m = PROFILE_MARKER_WAIT; m <= PROFILE_MARKER_WAIT_KERNEL_LOCK; m++)
+		CHECK_INT(frame_kind(&p, profile_add_frame(&p, module, m)), ==, FRAME_WAIT);
+	CHECK_INT(frame_kind(&p, profile_add_frame(&p, module, PROFILE_MARKER_NOT_SEEN)), ==,
+		  FRAME_MARKER);
+	profile_deinit(&p);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc == 4 && strcmp(argv[1], "--write") == 0)
@@ -262,5 +281,6 @@ int main(int argc, char **argv)
 	RUN(test_hostile);
 	RUN(test_diff);
 	RUN(test_broken_stream);
+	RUN(test_kinds_of_markers);
 	return 0;
 }

@@ -13,6 +13,7 @@ const kinds = [
 	{kind: INTERPRETED, name: 'interpreted', light: '#b78fbd', dark: '#713796', mark: 'dashed'},
 	{kind: MARKER, name: 'stack cut here', light: '#d4d8df', dark: '#3d434e'},
 	{kind: PROCESS, name: '', light: '#dfe3ea', dark: '#343b47'},
+	{kind: WAIT, name: '', light: '#cdd5e3', dark: '#3a4558'},
 	{kind: GROUP, name: '', light: '#e9ecf1', dark: '#2b313b'},
 ];
 const darkPreferred = matchMedia('(prefers-color-scheme: dark)');

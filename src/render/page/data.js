@@ -8,7 +8,7 @@
 const NONE = -1;
 // The kinds 0 to 6 are those of the file. The page makes groups, and takes for interpreted too what a
 // perf map names as such.
-const [NATIVE, KERNEL, JIT, INLINED, MARKER, PROCESS, INTERPRETED, GROUP] = [0, 1, 2, 3, 4, 5, 6, 7];
+const [NATIVE, KERNEL, JIT, INLINED, MARKER, PROCESS, INTERPRETED, WAIT, GROUP] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
 const sumOf = (column) => column.reduce((sum, n) => sum + n, 0);
 
