@@ -13,6 +13,8 @@
 #define MAX_CPUS 256
 #define N_SLEEPS 40
 #define SLEEP_NS (2 * NSEC_PER_MSEC)
+/* The alarm is set before the thread stops: as much as it needs in between is missing. */
+#define LEAST_NS (SLEEP_NS / 4 * 3)
 
 static struct sample_options options[2]; /* switches, and blocks with their stacks */
 static struct sample_features features[2];
@@ -85,12 +87,15 @@ static pid_t start_sleeper(int *ret_gate)
 
 struct tale {
 	uint64_t sp, ip, out_ns, n_blocks, n_sleeps, slept_ns, n_stacks, n_wrong;
+	/* Whether who stops is the one of whom the CPU's last record said that it goes on. */
+	uint64_t n_chained, n_holes;
+	uint32_t next[MAX_CPUS];
 	bool dead;
 };
 
 static void on_in(struct tale *t, uint64_t time_ns)
 {
-	if (t->out_ns && time_ns - t->out_ns >= SLEEP_NS) {
+	if (t->out_ns && time_ns - t->out_ns >= LEAST_NS) {
 		t->n_sleeps++;
 		t->slept_ns += time_ns - t->out_ns;
 	}
@@ -115,6 +120,13 @@ static void on_out(struct tale *t, const struct record *r, const struct sample_s
 	t->ip = sw->ip;
 }
 
+static void on_switch(struct tale *t, const struct record *r, const struct sample_switch *sw)
+{
+	CHECK_INT(r->cpu, <, MAX_CPUS);
+	*(t->next[r->cpu] == sw->prev_id ? &t->n_chained : &t->n_holes) += 1;
+	t->next[r->cpu] = sw->next_id;
+}
+
 static void listen_to(struct session *s, pid_t pid, bool flush, struct tale *t)
 {
 	struct sample_switch sw = {.prev_state = 0};
@@ -134,6 +146,7 @@ static void listen_to(struct session *s, pid_t pid, bool flush, struct tale *t)
 				       r.sample.n_kernel > 2;
 			continue;
 		}
+		on_switch(t, &r, &sw);
 		if (r.tid == (uint32_t)pid)
 			on_out(t, &r, &sw);
 		if (sw.next_id == (uint32_t)pid)
@@ -164,12 +177,13 @@ static void check_sleeper(bool task)
 		(unsigned long long)t.n_wrong, (unsigned long long)t.n_stacks);
 	/*
 	 * Before its turn it may have blocked, too. Whoever is preempted between setting the alarm
-	 * and sleeping sleeps for less. Of some threads of some hosts perf never tells that they
-	 * stop, nor who goes on then.
+	 * and sleeping sleeps for less. Of some threads perf may never tell that they stop, nor who
+	 * goes on then: seen of the idle one of a CPU that had been offline (Linux 6.18).
 	 */
-	CHECK_INT(t.n_sleeps, >=, N_SLEEPS / 2);
+	CHECK_INT(t.n_sleeps + (task ? 0 : t.n_holes), >=, N_SLEEPS / 4);
+	CHECK(task || t.n_chained > 0);
 	CHECK_INT(t.n_sleeps, <=, N_SLEEPS + 1);
-	CHECK_INT(t.slept_ns, >=, t.n_sleeps * SLEEP_NS);
+	CHECK_INT(t.slept_ns, >=, t.n_sleeps * LEAST_NS);
 	/* Page faults that wait are elsewhere, and then it is another place twice. */
 	CHECK_INT(t.n_wrong, <, t.n_blocks / 2);
 	/* On a busy host the stacks of whole CPUs may all be others'. */
