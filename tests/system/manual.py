@@ -84,6 +84,7 @@ def shorter(example, pid, daemon, store):
 
 def main():
     rig.need_root()
+    rig.need_tracefs()
     rig.need_programs("perf", "bash", "groff", "make")
     check_pages()
     programs = rig.build_workloads("chain", "blip")
