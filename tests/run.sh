@@ -8,6 +8,8 @@
 # tests need of others, once, and runs them: those that measure nothing side by side, the others one after
 # the other. One line when something begins, one per test; the last line counts them; exit status 1 when one
 # failed. What failed is listed again above it, with the ends of the logs.
+# A test that fails is run once more, alone: a neighbour may have taken the machine from it. When it passes then
+# it counts as passed, and is listed at the end, for it is to be mended.
 # With names, only these system tests run, after the first build; with --system, all of them. With --since, the
 # unit and system tests that what changed since the commit can break (tests/select.sh), after the first build;
 # or all.
@@ -22,10 +24,12 @@ top=$(cd "$(dirname "$0")/.." && pwd) || exit 1
 out=${TEST_BUILD:-$top/build-tests}
 logs=$out/logs
 failures=$logs/failures # a line for each, once more for the end: NAME<tab>LOG
+unsteady=$logs/unsteady # those that passed at the second time, in the same form
+again=$logs/again	# those of the tests side by side that failed: NAME:SECONDS:BUILD
 scratch=${TMPDIR:-/tmp}/perfwalk-tests.$$
 passed=0 failed=0 skipped=0
 running=
-among_others=
+among_others= second=
 step=0 steps=0
 
 # name:seconds it may take; twice as many before it is ended, for a busy host; in the order in which a failure tells most.
@@ -97,6 +101,13 @@ list_failures()
 
 finish()
 {
+	if [ -s "$unsteady" ]; then
+		say "Failed at first, and passed alone:"
+		head -n 20 "$unsteady" | while IFS='	' read -r name log; do
+			say "  $name  (see $log)"
+			log_end 5 "$log"
+		done
+	fi
 	list_failures
 	say "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
@@ -261,7 +272,7 @@ check()
 		case $verdict in
 		PASS:) result pass - "unit ($name) $test" ;;
 		SKIP:) result skip - "unit ($name) $test" "$(grep -h SKIP "$out/$name/$test.log" 2>/dev/null | head -n 1)" ;;
-		*) result fail - "unit ($name) $test" "${verdict%:}" "$out/$name/$test.log" ;;
+		*) check_again "$name" "$limit" "$test" "${verdict%:}" ;;
 		esac
 	done <<-END
 		$(grep -hE '^(PASS|FAIL|SKIP|XPASS|XFAIL|ERROR): ' "$log")
@@ -270,6 +281,21 @@ check()
 		result fail $seconds "make check ($name)" "$(ending $status $seconds "$limit"); see $log" "$log"
 		unended "$name"
 	fi
+}
+
+# A unit test that failed, alone.
+check_again() # NAME SECONDS TEST VERDICT
+{
+	first=$logs/check-$1-$(basename "$3").first.log of_all=$log
+	cp "$out/$1/$3.log" "$first" 2>/dev/null
+	if run "$2" "$logs/check-again.log" env TMPDIR="$scratch" make -C "$out/$1" check-TESTS TESTS="$3" \
+		LOG_COMPILER="timeout -k 5 $(($2 * 2 / 3))"; then
+		printf '%s\t%s\n' "unit ($1) $3" "$first" >>"$unsteady"
+		result pass - "unit ($1) $3" "failed at first"
+	else
+		result fail - "unit ($1) $3" "$4" "$out/$1/$3.log"
+	fi
+	limit=$2 log=$of_all
 }
 
 # The unit tests that had begun, and have not ended.
@@ -332,7 +358,12 @@ system_test() # NAME SECONDS BUILD
 {
 	test=$1 limit=$((2 * $2))
 	[ "$3" = gcc ] || test="$1 ($3)"
-	begin "system $test, at most $limit s"
+	if [ -n "$second" ]; then
+		say "once more: system $test"
+		begun=$(now)
+	else
+		begin "system $test, at most $limit s"
+	fi
 	PERFWALK=$out/$3/perfwalk
 	export PERFWALK
 	log=$logs/system-$1-$3.log
@@ -345,8 +376,22 @@ system_test() # NAME SECONDS BUILD
 	seconds=$(($(now) - begun))
 	[ -n "$among_others" ] || remove_perf_maps "$own.begun"
 	rm -rf "$own" "$own.begun"
+	if [ $status -ne 0 ] && [ $status -ne 77 ] && [ -z "$second" ]; then
+		mv "$log" "${log%.log}.first.log"
+		if [ -n "$among_others" ]; then
+			echo "$1:$2:$3" >>"$again"
+			printf 'AGAIN %5ss  system %s  (failed beside others)\n' $seconds "$test"
+		else
+			second=yes
+			system_test "$1" "$2" "$3"
+			second=
+		fi
+		return
+	fi
 	case $status in
-	0) result pass $seconds "system $test" ;;
+	0)
+		[ -z "$second" ] || printf '%s\t%s\n' "system $test" "${log%.log}.first.log" >>"$unsteady"
+		result pass $seconds "system $test" "${second:+failed at first}" ;;
 	77) result skip $seconds "system $test" "$(sed -n 's/^SKIP: //p' "$log" | tail -n 1)" ;;
 	*)
 		[ $status -eq 1 ] && how= || how="$(ending $status $seconds "$limit"); "
@@ -365,6 +410,7 @@ beside() # NAME:SECONDS:BUILD...
 	begin "$# system tests, $(($(nproc) + 1)) at a time"
 	export TEST_SCRATCH="$scratch" TEST_RESULTS="$logs/beside.log"
 	: >"$TEST_RESULTS"
+	: >"$again"
 	touch "$scratch/beside.begun"
 	printf '%s\n' "$@" | sort -t: -k2,2nr >"$scratch/beside" # the longest first
 	setsid xargs -P $(($(nproc) + 1)) -I '{}' sh "$top/tests/run.sh" --beside '{}' <"$scratch/beside" &
@@ -375,8 +421,13 @@ beside() # NAME:SECONDS:BUILD...
 	passed=$((passed + $(grep -c '^PASS ' "$TEST_RESULTS")))
 	failed=$((failed + $(grep -c '^FAIL ' "$TEST_RESULTS")))
 	skipped=$((skipped + $(grep -c '^SKIP ' "$TEST_RESULTS")))
-	ended=$(grep -cE '^(PASS|FAIL|SKIP) ' "$TEST_RESULTS")
+	ended=$(grep -cE '^(PASS|FAIL|SKIP|AGAIN) ' "$TEST_RESULTS")
 	[ "$ended" -eq $# ] || result fail $(($(now) - begun)) "$# tests side by side" "$ended of them ended"
+	second=yes
+	while IFS=: read -r name seconds build; do
+		system_test "$name" "$seconds" "$build"
+	done <"$again"
+	second=
 }
 
 # ---- The run ----
@@ -412,7 +463,7 @@ for name in "$@"; do
 		exit 2
 	}
 done
-mkdir -p "$logs" && : >"$failures" && remove_left_over && mkdir "$scratch" && chmod 755 "$scratch" || exit 1
+mkdir -p "$logs" && : >"$failures" && : >"$unsteady" && remove_left_over && mkdir "$scratch" && chmod 755 "$scratch" || exit 1
 PATH=$PATH:/usr/local/go/bin:$HOME/.cargo/bin:/usr/sbin:/sbin
 TEST_LOGS=$logs
 export PATH TEST_LOGS
