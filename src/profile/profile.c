@@ -675,6 +675,22 @@ const char *profile_type_name(const struct profile *p, uint32_t type)
 	return name;
 }
 
+bool profile_is_off_cpu(const struct profile *p, uint32_t type)
+{
+	const struct profile_type *t = &p->types[type];
+
+	return strcmp(profile_text(p, t->event), PROFILE_OFF_CPU) == 0 &&
+	       strcmp(profile_text(p, t->unit), "nanoseconds") == 0;
+}
+
+bool profile_is_wait(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = &p->frames.items[frame];
+
+	return p->modules.items[f->module].kind == PROFILE_MODULE_MARKER &&
+	       f->address >= PROFILE_MARKER_WAIT && f->address <= PROFILE_MARKER_WAIT_KERNEL_LOCK;
+}
+
 uint64_t profile_stacks_incomplete(const struct profile *p)
 {
 	uint64_t n = 0;

@@ -411,5 +411,10 @@ static inline const char *profile_text(const struct profile *p, strid id)
 	return strtab_get(&p->strings, id);
 }
 
+/* Are the samples of that type nanoseconds off the CPU? */
+bool profile_is_off_cpu(const struct profile *p, uint32_t type);
+/* Is the frame what a stack waits for, PROFILE_MARKER_WAIT and those behind it? */
+bool profile_is_wait(const struct profile *p, uint32_t frame);
+
 /* User stacks that did not reach their entry, from the counters. */
 uint64_t profile_stacks_incomplete(const struct profile *p);

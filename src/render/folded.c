@@ -65,24 +65,17 @@ static int write_lines(const struct calltree *t, struct folded_path *path, int64
 	return fflush(out) < 0 || ferror(out) ? -EIO : 0;
 }
 
-/* In microseconds, as other tools write such stacks: folded ones do not tell their unit. */
-static bool is_off_cpu(const struct profile *p)
-{
-	const struct profile_type *t = &p->types[0];
-
-	return strcmp(profile_text(p, t->event), PROFILE_OFF_CPU) == 0 &&
-	       strcmp(profile_text(p, t->unit), "nanoseconds") == 0;
-}
-
 int render_folded(const struct profile *p, const struct render_info *info, FILE *out)
 {
 	struct folded_path path = {.ends = ARRAY_INIT(UINT32_MAX)};
+	/* Off-CPU time as other tools write it: folded stacks do not tell their unit. */
+	int64_t unit = profile_is_off_cpu(p, 0) ? NSEC_PER_USEC : 1;
 	struct calltree t;
 	int r;
 
 	r = calltree_build(&t, p, CALLTREE_FOLDED | CALLTREE_INLINED);
 	if (r == 0)
-		r = write_lines(&t, &path, is_off_cpu(p) ? NSEC_PER_USEC : 1, out);
+		r = write_lines(&t, &path, unit, out);
 	calltree_deinit(&t);
 	array_deinit(&path.ends);
 	free(path.text);

@@ -6,23 +6,15 @@
 #include "src/render/frame.h"
 #include "util/text.h"
 
-static bool is_wait(const struct profile_frame *marker)
-{
-	return marker->address >= PROFILE_MARKER_WAIT &&
-	       marker->address <= PROFILE_MARKER_WAIT_KERNEL_LOCK;
-}
-
 enum frame_kind frame_kind(const struct profile *p, uint32_t frame)
 {
-	const struct profile_frame *f = &p->frames.items[frame];
-
-	switch (p->modules.items[f->module].kind) {
+	switch (p->modules.items[p->frames.items[frame].module].kind) {
 	case PROFILE_MODULE_KERNEL:
 		return FRAME_KERNEL;
 	case PROFILE_MODULE_JIT:
 		return FRAME_JIT;
 	case PROFILE_MODULE_MARKER:
-		return is_wait(f) ? FRAME_WAIT : FRAME_MARKER;
+		return profile_is_wait(p, frame) ? FRAME_WAIT : FRAME_MARKER;
 	case PROFILE_MODULE_RUNTIME:
 		return FRAME_INTERPRETED;
 	default:

@@ -343,7 +343,7 @@ static void put_facts(struct otlp *o)
  * by that, too. */
 static bool has_no_period(const struct profile *p)
 {
-	return strcmp(profile_text(p, p->types[0].event), PROFILE_OFF_CPU) == 0;
+	return profile_is_off_cpu(p, 0);
 }
 
 /* What a Profile refers to is put when it begins: the dictionary's size is part of the bound. */

@@ -200,14 +200,6 @@ static const char *frame_name(const struct profile *p, uint32_t frame)
 	return profile_text(p, p->functions.items[function].name);
 }
 
-static bool is_guess(const struct profile *p, uint32_t frame)
-{
-	const struct profile_frame *f = &p->frames.items[frame];
-
-	return p->modules.items[f->module].kind == PROFILE_MODULE_MARKER &&
-	       f->address >= PROFILE_MARKER_WAIT && f->address <= PROFILE_MARKER_WAIT_KERNEL_LOCK;
-}
-
 /* Of a stack whose outermost frame is the guess: the same with the reason in its place. */
 static uint32_t with_reason(struct profile *p, uint32_t stack)
 {
@@ -217,7 +209,7 @@ static uint32_t with_reason(struct profile *p, uint32_t stack)
 	enum profile_marker guess, reason;
 	size_t k = 0, u = 0;
 
-	if (n == 0 || n > ARRAY_SIZE(frames) || !is_guess(p, rows[n - 1]))
+	if (n == 0 || n > ARRAY_SIZE(frames) || !profile_is_wait(p, rows[n - 1]))
 		return stack;
 	guess = (enum profile_marker)p->frames.items[rows[n - 1]].address;
 	for (uint32_t i = 0; i < n_kernel && k < MAX_KERNEL; i++)

@@ -164,7 +164,7 @@ static void show_window(struct symbolizer *s)
 static void put_reasons(struct profile *p, const uint32_t *n_before)
 {
 	for (uint32_t i = 0; i < p->n_types; i++) {
-		if (strcmp(profile_text(p, p->types[i].event), PROFILE_OFF_CPU) == 0)
+		if (profile_is_off_cpu(p, i))
 			wait_reasons_put(p, i, n_before[i]);
 	}
 }
