@@ -24,7 +24,6 @@
 #include "util/loop.h"
 #include "util/text.h"
 
-#define LOOK_NS	       NSEC_PER_SEC
 #define FLUSH_EVERY_NS (5 * NSEC_PER_SEC) /* for pulled profiles */
 /* How long a reload waits for the symbolizer to settle what the profiler gave it. Longer than
  * the slowest file may take. */
@@ -181,23 +180,16 @@ static void begin_reopening(struct broker *b, uint32_t leave)
 	supervisor_leave(b->supervisor, leave);
 }
 
-static void on_budget(void *ctx)
+static void on_look(void *ctx)
 {
 	struct broker *b = ctx;
 
-	if (!broker_look_at_budget(b))
+	broker_look_after_events(b);
+	if (b->options.capture || b->options.screen || !broker_look_at_budget(b))
 		return;
 	memcpy(b->next_events, b->options.events, sizeof(b->next_events));
 	b->n_next_events = b->options.n_events;
 	begin_reopening(b, PEER_BIT(PEER_PROFILER));
-}
-
-static int watch_budget(struct broker *b)
-{
-	return b->options.capture || b->options.screen
-		       ? 0
-		       : loop_add_timer(b->loop, BROKER_BUDGET_LOOK_NS, BROKER_BUDGET_LOOK_NS,
-					on_budget, b);
 }
 
 /* Under systemd a daemon that dies is started again, and would meet the same files. */
@@ -272,8 +264,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	if (r < 0)
 		return r;
 	if ((r = b->deadline_timer = loop_add_timer(loop, UINT64_MAX, 0, on_deadline, b)) < 0 ||
-	    (r = loop_add_timer(loop, LOOK_NS, LOOK_NS, broker_look_after_events, b)) < 0 ||
-	    (r = watch_budget(b)) < 0)
+	    (r = loop_add_timer(loop, BROKER_LOOK_NS, BROKER_LOOK_NS, on_look, b)) < 0)
 		return r;
 	listen_for_metrics(b);
 	(void)broker_open_debug_cache(b);

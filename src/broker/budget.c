@@ -123,8 +123,8 @@ bool broker_look_at_budget(struct broker *b)
 {
 	struct cpu_budget *u = &b->budget;
 	uint64_t now = clock_monotonic_ns(), passed = now - u->at_ns, cpu;
-	uint64_t window = b->options.interval_ns < MAX_WINDOW_NS ? b->options.interval_ns
-								 : MAX_WINDOW_NS;
+	uint64_t window =
+		b->options.interval_ns < MAX_WINDOW_NS ? b->options.interval_ns : MAX_WINDOW_NS;
 	uint32_t before = u->reduced;
 	long n_cpus = sysconf(_SC_NPROCESSORS_ONLN);
 	double share;
@@ -133,7 +133,7 @@ bool broker_look_at_budget(struct broker *b)
 		begin_window(b, now);
 		return false;
 	}
-	if (passed + BROKER_BUDGET_LOOK_NS / 2 < window)
+	if (passed + BROKER_LOOK_NS / 2 < window)
 		return false;
 	cpu = broker_cpu_ns(b);
 	share = cpu > u->cpu_ns ? (double)(cpu - u->cpu_ns) / (double)passed : 0;

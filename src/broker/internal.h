@@ -99,14 +99,14 @@ static inline bool broker_is_sampling(const struct broker *b)
 int broker_enable_events(struct broker *b, bool enable);
 /* The profiler asks for stack copies of that size. */
 void broker_resize_stacks(struct broker *b, uint32_t bytes);
-/* Once a second: CPUs that went or came since the last look, and the budgets of events. */
-void broker_look_after_events(void *ctx);
-
+/* These two are called so often. */
+#define BROKER_LOOK_NS NSEC_PER_SEC
+/* CPUs that went or came since the last look, and the budgets of events. */
+void broker_look_after_events(struct broker *b);
 /*
- * To be called so often in a daemon: measures its CPU time, and changes its quality to keep
- * [limits] cpu (budget.c). Whether the rate of the events is another one now.
+ * Of a daemon: measures its CPU time, and changes its quality to keep [limits] cpu (budget.c).
+ * Whether the rate of the events is another one now.
  */
-#define BROKER_BUDGET_LOOK_NS NSEC_PER_SEC
 bool broker_look_at_budget(struct broker *b);
 /* By how much the budget divides the rate of all events. */
 static inline uint32_t broker_rate_divisor(const struct broker *b)

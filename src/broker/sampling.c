@@ -14,7 +14,7 @@
 /* Of what the profiler may ask for. */
 #define MIN_STACK_BYTES 1024
 #define MIN_RESIZE_NS	(500 * NSEC_PER_MSEC)
-#define LEAST_STACK	(8u << 10) /* where CPU time is short */
+#define LEAST_STACK	(8u << 10)  /* where CPU time is short */
 #define FIXED_STACK	(32u << 10) /* where the size cannot be adapted */
 
 /* Only where each CPU has one event can it be replaced. */
@@ -136,8 +136,8 @@ static void tell_stack_size(const struct broker *b)
 void broker_resize_stacks(struct broker *b, uint32_t bytes)
 {
 	const struct sample_options *o = &b->events[0].sample;
-	uint32_t max = stacks_are_limited(b) ? LEAST_STACK
-					     : stack_size_max(o->ring_bytes, o->rate_hz);
+	uint32_t max =
+		stacks_are_limited(b) ? LEAST_STACK : stack_size_max(o->ring_bytes, o->rate_hz);
 
 	if (bytes % 8 == 0 && bytes >= MIN_STACK_BYTES && bytes <= max &&
 	    clock_monotonic_ns() - b->resized_ns >= MIN_RESIZE_NS)
@@ -192,9 +192,8 @@ static void refill_budgets(struct broker *b)
 		events_refill(&b->events[i]);
 }
 
-void broker_look_after_events(void *ctx)
+void broker_look_after_events(struct broker *b)
 {
-	struct broker *b = ctx;
 	struct events *e = &b->events[0];
 	_cleanup_free_ int *online = calloc(EVENTS_MAX_CPUS, sizeof(*online));
 	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -1;
