@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aarch64: perf's register numbers are DWARF's (asm/perf_regs.h: x0 .. x29, lr, sp, pc), and the
- * code that is without CFI.
+ * aarch64: code without CFI. perf's register numbers (asm/perf_regs.h: x0 .. x29, lr, sp, pc) are
+ * those of DWARF.
  */
 #include "unwind/internal.h"
 
@@ -25,8 +25,8 @@ const uint8_t *const arch_sigreturn_code = sigreturn_code;
 const size_t arch_sigreturn_bytes = sizeof(sigreturn_code);
 
 /*
- * sp points at struct rt_sigframe: siginfo (128 bytes), then ucontext, whose sigcontext (16-byte
- * aligned, behind a 128-byte mask) is fault_address, regs[31], sp, pc (arch/arm64/kernel/signal.c).
+ * sp points at struct rt_sigframe (arch/arm64/kernel/signal.c): siginfo (128 bytes), then ucontext.
+ * Its sigcontext follows a 128-byte signal mask, 16-byte aligned: fault_address, regs[31], sp, pc.
  */
 void arch_sigreturn_rule(struct full_rule *ret)
 {
@@ -39,7 +39,7 @@ void arch_sigreturn_rule(struct full_rule *ret)
 	ret->cfa = ret->regs[ARCH_REG_SP];
 }
 
-/* The trampoline is the vdso's. */
+/* Not needed: the trampoline is in the vdso, and arch_sigreturn_rule() describes it. */
 bool arch_signal_frame(const struct stack_copy *stack, uint64_t sp, struct unwind_regs *ret)
 {
 	(void)stack;
@@ -50,7 +50,7 @@ bool arch_signal_frame(const struct stack_copy *stack, uint64_t sp, struct unwin
 
 bool arch_cfa_op_is_nop(uint8_t op)
 {
-	/* DW_CFA_AARCH64_negate_ra_state and .._with_pc: signatures are cut off anyway. */
+	/* DW_CFA_AARCH64_negate_ra_state and .._with_pc: the walk strips signatures in any case. */
 	return op == 0x2d || op == 0x2c;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * x86_64: psABI register numbers against perf's, and the code that linkers make without CFI.
- * The perf numbers are the kernel's ABI (asm/perf_regs.h): ax bx cx dx si di bp sp ip flags cs ss
- * ds es fs gs r8 .. r15.
+ * x86_64: psABI register numbers for perf's, and code that linkers make without CFI. The perf
+ * numbers are kernel ABI (asm/perf_regs.h): ax bx cx dx si di bp sp ip flags cs ss ds es fs gs r8
+ * .. r15.
  */
 #include "unwind/internal.h"
 
@@ -42,7 +42,7 @@ static bool starts_with(const uint8_t *code, size_t n, size_t at, const char *by
 #define ADD_SP_8  "\x48\x83\xc4\x08"
 #define PLT_ENTRY 16
 
-/* It is the C library's: glibc gives it CFI, of others see arch_signal_frame(). */
+/* The trampoline is in the C library. glibc's has CFI; for others see arch_signal_frame(). */
 const uint8_t *const arch_sigreturn_code = NULL;
 const size_t arch_sigreturn_bytes = 0;
 
@@ -52,15 +52,15 @@ void arch_sigreturn_rule(struct full_rule *ret)
 }
 
 /*
- * struct ucontext (asm-generic/ucontext.h, asm/sigcontext.h): flags of three bits, a link that is
- * always 0, the signal stack, then struct sigcontext_64, whose cs, gs and fs have one value in
- * 64-bit programs, and ss one, or 0 before Linux 4.6.
+ * struct ucontext (asm-generic/ucontext.h, asm/sigcontext.h): three flag bits, a link that is
+ * always 0, the signal stack, then struct sigcontext_64. In 64-bit programs its cs, gs and fs have
+ * one possible value each; ss has one too, or is 0 before Linux 4.6.
  */
 bool arch_signal_frame(const struct stack_copy *stack, uint64_t sp, struct unwind_regs *ret)
 {
 	enum { LINK = 8, CONTEXT = 40, FLAGS = CONTEXT + 17 * 8, SEGMENTS = FLAGS + 8 };
 	enum { KNOWN_FLAGS = 7, ALWAYS_SET = 2, USER_CS = 0x33, USER_SS = 0x2b };
-	/* DWARF's numbers, in the order of struct sigcontext_64. */
+	/* DWARF register numbers in the order of struct sigcontext_64. */
 	static const uint8_t order[UNWIND_N_REGS] = {8, 9, 10, 11, 12, 13, 14, 15, 5,
 						     4, 6, 3,  1,  0,  2,  7,  16};
 	const struct stack_copy copy = {stack->bytes, stack->start, stack->n, NULL};

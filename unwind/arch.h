@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the walk must know about the processor; one arch-*.c is compiled in. */
+/* What the walk needs to know about the processor. One arch-*.c is compiled in. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -14,18 +14,18 @@
 #define ARCH_REG_LR	 30
 #define ARCH_REG_SP	 UNWIND_REG_SP
 #define ARCH_REG_PC	 UNWIND_REG_PC
-/* CFI's column of the return address; it has none of the pc. */
+/* The column of the return address in CFI, which has no column for the pc. */
 #define ARCH_REG_RA	30
 #define ARCH_N_CFI_REGS 32
-/* A call leaves the return address in the link register; who calls on must save it. */
+/* A call puts the return address into the link register; a function that calls another saves it. */
 #define ARCH_HAS_LR true
-/* A return address may be signed (PAC): user addresses have 48 bits (52 only when asked for), the
- * signature is above them. */
+/* A return address may be signed (PAC). The signature is above the 48 bits of a user address
+ * (programs get 52 only if they ask). */
 #define ARCH_CODE_MASK UINT64_C(0x0000ffffffffffff)
-/* libdw's list of call-saved registers is right here; one of them, said again. */
+/* libdw's list of call-saved registers is right here, so this one is in it already. */
 #define ARCH_REG_UNLISTED 29
 #define ARCH_MAX_PAGE	  65536
-/* What Go counts code in: bytes of the shortest instruction. */
+/* Bytes of the shortest instruction, the unit of pcs in Go's tables. */
 #define ARCH_GO_QUANTUM 4
 #define ARCH_R_RELATIVE 1027 /* R_AARCH64_RELATIVE */
 
@@ -41,7 +41,7 @@
 #define ARCH_HAS_LR	  false
 #define ARCH_REG_LR	  0 /* none */
 #define ARCH_CODE_MASK	  UINT64_MAX
-/* A call-saved register (rbx) that libdw believes to be call-clobbered (up to 0.196 at least). */
+/* rbx is call-saved, but libdw takes it for call-clobbered (up to 0.196 at least). */
 #define ARCH_REG_UNLISTED 3
 #define ARCH_MAX_PAGE	  4096
 #define ARCH_GO_QUANTUM	  1
@@ -49,7 +49,7 @@
 
 #endif
 
-/* A function that has saved nothing yet has its return address at the CFA less a word, or in lr. */
+/* On entry to a function the return address is at CFA - 8, or in lr. */
 #define ARCH_RA_WORDS (ARCH_HAS_LR ? RULE_RA_IN_LR : -1)
 
 struct rule;
@@ -57,30 +57,29 @@ struct full_rule;
 
 enum stub_kind { STUB_PLT, STUB_INIT };
 
-/* Code that linkers make without CFI: the rule at byte `at` of a stub section (its code bytes are
- * given). false: not known. */
+/* The rule at byte `at` of a stub section, which linkers make without CFI; code: the bytes of the
+ * section. false: not known. */
 bool arch_stub_rule(enum stub_kind kind, const uint8_t *code, size_t n, size_t at,
 		    struct rule *ret);
 
 /*
- * The trampoline that signal handlers return to, where kernels give it no CFI (aarch64 since 5.8):
- * its instructions, NULL where CFI is there, and the rule by which it is left.
+ * The trampoline that signal handlers return to, where the kernel's has no CFI (aarch64 since 5.8):
+ * its instructions, NULL where it has CFI; and the rule that leads to the interrupted frame.
  */
 extern const uint8_t *const arch_sigreturn_code;
 extern const size_t arch_sigreturn_bytes;
 void arch_sigreturn_rule(struct full_rule *ret);
 
 /*
- * True: sp points at what the kernel pushes before it runs a signal handler, without the return
- * address (x86_64: so it is when the handler has returned); *ret: the registers that it
- * interrupted. For trampolines without CFI (musl's): the kernel's own words prove it.
+ * True: sp points at the signal frame that the kernel pushes before it runs a handler, after its
+ * return address (x86_64: where sp is once the handler has returned); *ret: the interrupted
+ * registers. For trampolines without CFI (musl's): the words that the kernel wrote prove it.
  */
 struct stack_copy;
 bool arch_signal_frame(const struct stack_copy *stack, uint64_t sp, struct unwind_regs *ret);
 
-/* The first bytes of a program's entry function that never returns and has no caller. */
+/* The first bytes of a program's entry function. It never returns and has no caller. */
 #define ARCH_ENTRY_BYTES 96
 
-/* CFI instructions of this processor that change nothing of what a walk reads; they have no
- * operands. */
+/* CFI instructions of this processor that change nothing a walk reads; they have no operands. */
 bool arch_cfa_op_is_nop(uint8_t op);

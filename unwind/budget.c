@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One byte budget covers the rows of all modules, the FDE indexes and the inflated .debug_frame
- * sections. When it is spent, whoever was used longest ago loses all of its rows at once (used is
- * also who is walked through without a look at its rows, because the cache knows them): what is
- * in the per-pc cache stays valid (entries are copies), and the rest can be made again.
+ * sections. When it is spent, the least recently used module loses all of its rows at once. (A walk
+ * that finds everything in the per-pc cache uses the module too.) Entries of the per-pc cache are
+ * copies and stay valid; the rest can be made again.
  */
 #include "unwind/internal.h"
 

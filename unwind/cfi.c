@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * CFI instructions -> rules, by libdw where they are not as simple as compact.c wants them.
+ * CFI instructions -> rules. libdw evaluates those that are too complex for compact.c.
  *
- * libdw never sees a stranger's file. dwarf_begin_elf() inflates every compressed debug section it
+ * libdw never sees a file of others. dwarf_begin_elf() inflates every compressed debug section it
  * finds, dwarf_getcfi_elf() on a file without a search table reads and keeps every FDE, and both
  * read mapped pages that may vanish. Instead there is one small ELF image in our own memory with an
  * .eh_frame section of one CIE, one FDE and a terminator; each vetted entry (entry.c, vet.c), from
  * .eh_frame or .debug_frame alike, is written there in its plainest form, with absolute addresses,
- * and dwarf_getcfi_elf() is asked about it. Nothing of libdw's stays behind: only our rules are
- * kept.
+ * and dwarf_getcfi_elf() is asked about it. Only our rules are kept, nothing that libdw allocated.
  */
 #include <dwarf.h>
 #include <elf.h>
@@ -125,7 +124,7 @@ static void write_entry(uint8_t *section, const struct cfi_entry *e)
 	*p++ = ARCH_REG_RA;
 	*p++ = 1;
 	*p++ = DW_EH_PE_absptr;
-	/* libdw's list of call-saved registers has a slip: 0 (rax) stands for 3 (rbx). */
+	/* libdw's list of call-saved registers has a mistake: it names 0 (rax) for 3 (rbx). */
 	*p++ = DW_CFA_same_value;
 	*p++ = ARCH_REG_UNLISTED;
 	p = put(p, e->cie_code, e->n_cie_code);
@@ -148,7 +147,7 @@ static bool fits_i32(uint64_t v)
 	return (int64_t)v == (int32_t)v;
 }
 
-/* register + offset, in libdw's two spellings. */
+/* register + offset, in either form that libdw uses. */
 static bool op_is_breg(const Dwarf_Op *op, uint8_t *ret_reg, uint64_t *ret_offset)
 {
 	if (op->atom >= DW_OP_breg0 && op->atom <= DW_OP_breg31) {
@@ -211,8 +210,8 @@ static struct reg_rule classify_cfa(struct full_rule *f, const Dwarf_Op *ops, si
 }
 
 /*
- * libdw's forms: [CFA, (+ number), (is a value)], [in register], and an expression, which begins
- * with [CFA] too, for the CFA is on its stack.
+ * libdw's forms: [CFA, (+ number), (is a value)], [in register], or an expression. An expression
+ * begins with [CFA] too, because it starts with the CFA on its stack.
  */
 static struct reg_rule classify_register(struct full_rule *f, const Dwarf_Op *ops, size_t n)
 {
@@ -272,7 +271,7 @@ static bool read_frame(struct full_rule *f, Dwarf_Frame *frame, uint64_t wanted)
 			f->regs[reg] = read_register(f, frame, reg);
 	}
 	if (ARCH_HAS_LR) {
-		/* The caller goes on where lr pointed at the call. */
+		/* The caller continues where lr pointed at the call. */
 		f->regs[ARCH_REG_PC] = f->regs[ARCH_REG_LR];
 		if (f->regs[ARCH_REG_PC].kind == REG_SAME)
 			f->regs[ARCH_REG_PC] = (struct reg_rule){REG_IN_REG, ARCH_REG_LR, 0, 0, 0};
@@ -280,7 +279,7 @@ static bool read_frame(struct full_rule *f, Dwarf_Frame *frame, uint64_t wanted)
 	return true;
 }
 
-/* Module-relative [start, end) around vaddr, cut to what 32 bits and the entry's own range hold. */
+/* Module-relative [start, end) around vaddr, cut to 32 bits and to the entry's own range. */
 static void set_range(const struct unwind_module *m, uint64_t vaddr, uint64_t start, uint64_t end,
 		      uint32_t *ret_start, uint32_t *ret_end)
 {
@@ -296,7 +295,7 @@ static void set_range(const struct unwind_module *m, uint64_t vaddr, uint64_t st
 	*ret_end = (uint32_t)(end - m->base);
 }
 
-/* The CFA is higher than CFI says (compact.c), and so all is further below it. */
+/* The CFA is higher than CFI says (compact.c), so all offsets from it are lower. */
 static void add_pushed(struct full_rule *f, int32_t pushed)
 {
 	if (f->cfa.kind != REG_IS_CFA || f->cfa.reg != ARCH_REG_SP || f->n_ops > 0 ||
@@ -339,8 +338,7 @@ static int run_entry(struct unwind_module *m, struct cfi_entry *e, uint64_t vadd
 	return 0;
 }
 
-/* .eh_frame first: it is what the program itself unwinds by; .debug_frame where that has nothing.
- */
+/* .eh_frame first: the program itself unwinds with it. .debug_frame where that has nothing. */
 static int find_entry(struct unwind_module *m, uint64_t vaddr, uint64_t *gap_start,
 		      uint64_t *gap_end)
 {
@@ -381,7 +379,7 @@ static struct rule compact(const struct full_rule *f)
 		return rule;
 	if (!compact_return_address(pc, &rule))
 		return rule;
-	/* Below sp: popped again (step.c). */
+	/* Below sp: it has been popped (step.c). */
 	if (ARCH_HAS_LR && pc->kind == REG_AT_CFA && f->cfa.reg == ARCH_REG_SP &&
 	    (int64_t)f->cfa.value + pc->value < 0)
 		return rule;
@@ -403,13 +401,13 @@ static void cut_gap(uint64_t vaddr, uint64_t start, uint64_t end, uint64_t *gap_
 		*gap_end = start;
 }
 
-/* The handler returns to the trampoline, so that its call would be right before. */
+/* The handler returns to the trampoline, as if the instruction before it had called the handler. */
 static bool in_sigreturn(const struct unwind_module *m, uint32_t rel)
 {
 	return m->sigreturn && rel + 1 >= m->sigreturn && rel < m->sigreturn + arch_sigreturn_bytes;
 }
 
-/* No CFI covers vaddr: linker-made code and the entry function have rules of their own. */
+/* No CFI covers vaddr: stubs made by linkers and the entry function have rules of their own. */
 static void gap_row(const struct unwind_module *m, uint64_t vaddr, uint64_t gap_start,
 		    uint64_t gap_end, struct row *ret)
 {

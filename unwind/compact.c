@@ -2,11 +2,11 @@
 /*
  * CFI instructions -> the compact rule, without libdw.
  *
- * A compact rule holds the CFA, the return address and the frame pointer; whatever the instructions
- * say of other registers is passed over. That is what nearly every row of compilers' code needs,
- * and setting up libdw for one row takes ten times as long as running the row. What is not that
- * simple in the row asked for (an expression, another register, a signal frame) is left to libdw,
- * and so is an entry with an instruction that is not known here: it decides what is damaged.
+ * A compact rule holds the CFA, the return address and the frame pointer, and ignores other
+ * registers. Nearly every row of compiled code needs no more, and setting up libdw for one row
+ * takes ten times as long as running the row. libdw gets the rows that are not so simple (an
+ * expression, another register, a signal frame) and the entries with an instruction unknown here;
+ * it decides what is damaged.
  *
  * All operands are read within the entry's private copy; the state is of fixed size.
  */
@@ -30,8 +30,8 @@ struct saved_reg {
 struct compact_state {
 	uint64_t cfa_reg;
 	int64_t cfa_offset;
-	bool cfa_known; /* it is that register + that offset */
-	bool sp_known;	/* the caller's sp is the CFA: nothing else was said */
+	bool cfa_known; /* the CFA is that register + that offset */
+	bool sp_known;	/* no instruction sets sp: the caller's sp is the CFA */
 	struct saved_reg fp, pc;
 };
 
@@ -83,7 +83,7 @@ static bool set_cfa(struct compact_run *r, uint64_t reg, int64_t offset)
 
 static bool restore(struct compact_run *r, uint64_t reg)
 {
-	if (r->in_cie) /* there is nothing yet to go back to */
+	if (r->in_cie) /* no initial row yet to restore from */
 		return false;
 	if (reg == ARCH_REG_FP)
 		r->now.fp = r->initial.fp;
@@ -189,7 +189,7 @@ static bool run_extended(struct compact_run *r, uint8_t op)
 	}
 }
 
-/* Until the row of pc is complete. */
+/* Runs instructions until the row of pc is complete. */
 static bool run_code(struct compact_run *r)
 {
 	uint64_t u;
@@ -290,10 +290,10 @@ static bool run_entry(struct compact_run *r, const struct cfi_entry *e, uint64_t
 }
 
 /*
- * What a function saves lies below its CFA, so CFI that says of lr, by sp, that it was saved above
- * it is of a function that is entered with a part of its frame pushed, and takes the CFA for lower
- * than it is: in all of its rows, those before and behind the save too. glibc's _dl_runtime_resolve
- * is such a one: the PLT has pushed lr.
+ * A function saves registers below its CFA. If CFI with a CFA from sp says that lr was saved above
+ * it, then a part of the frame was pushed before the function was entered, and CFI puts the CFA too
+ * low in all rows of the function, not only after the save. An example is _dl_runtime_resolve in
+ * glibc: the PLT has pushed lr.
  */
 int32_t compact_pushed_bytes(const struct cfi_entry *e)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A cut stack, continued.
+ * Continues a walk beyond the end of the stack copy.
  *
- * The kernel's callchain was made by following frame pointers in the whole stack, not in the copy.
- * What is known of it is which return addresses it found; where it was when it found them it does
- * not say. So it is followed again through the copy, as the kernel did it, until it stands where
- * the walk was cut: the two agree when each return address is the same and the frame pointer of the
- * cut frame is met. From there its next return address is the cut frame's, if the frame's rule says
- * that the return address is the word behind the saved frame pointer and the frame pointer points
- * at that one; and so on, as long as each function's rule says so. The first that says something
- * else, or nothing, ends it: no frame is guessed, and none is skipped.
+ * The kernel made its callchain by following frame pointers through the whole stack, not the copy.
+ * It gives the return addresses that it found, but not their stack addresses. So we follow the
+ * frame pointers again through the copy, as the kernel did, to the frame where the walk was cut.
+ * The two agree if each return address is the same and we meet the frame pointer of the cut frame.
+ * The next address of the chain is then the return address of the cut frame, if the frame's rule
+ * says that the frame pointer points at the saved frame pointer with the return address in the next
+ * word. We go on as long as the rule of each function says so, and stop at the first that does not:
+ * no frame is guessed, and none is skipped.
  *
- * In the same way callers on another stack are found that was never copied: those of a goroutine
- * that has gone to its thread's stack (systemstack), or to C (asmcgocall). Go's runtime leaves the
- * frame pointer on purpose at the record of the function that moved, on the stack that it left.
+ * The same finds callers on another stack, which is never copied: those of a goroutine that has
+ * switched to its thread's stack (systemstack) or to C (asmcgocall). Go's runtime deliberately
+ * keeps the frame pointer at the frame record of the function that switched, on the old stack.
  */
 #include "unwind/internal.h"
 
-/* { caller's fp, return address } is where fp points. */
+/* Does fp point at { caller's fp, return address }? */
 static bool is_frame_record(struct rule rule, bool called)
 {
 	int ra_words = ARCH_HAS_LR ? rule.ra_words : -1;
@@ -32,7 +32,7 @@ static bool is_frame_record(struct rule rule, bool called)
 	       rule.cfa_offset + rule.fp_words * 8 == 0;
 }
 
-/* Which entry of the chain is the cut frame's own address; false: they do not agree. */
+/* Finds the chain entry that is the cut frame's own address; false: chain and walk disagree. */
 static bool find_cut(const struct unwind_cut *cut, const uint64_t *chain, size_t n_chain,
 		     size_t *ret)
 {

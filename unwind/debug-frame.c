@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * .debug_frame, which is all the CFI that Go programs have, and they compress it.
+ * .debug_frame: the only CFI of Go programs, which compress it.
  *
  * Only this one section is inflated, at most max_inflate_bytes of it and never more than its header
  * promises, and only when .eh_frame has no FDE for a pc. zlib reads private copies of a few KiB,
- * made under the guard. The result counts against the rows' byte budget and leaves with the rows.
+ * made under the guard. The result counts against the byte budget of the rows and is evicted with
+ * them.
  */
 #include <elf.h>
 #include <zlib.h>
@@ -27,7 +28,7 @@ static int copy_chunk(void *arg)
 	return 0;
 }
 
-/* Takes the next bytes of the section; 0, or -EIO. */
+/* Copies the next bytes of the section; 0, or -EIO. */
 static int next_chunk(struct chunk *c, const struct window *raw, size_t *at)
 {
 	c->from = raw->data + *at;
@@ -36,7 +37,7 @@ static int next_chunk(struct chunk *c, const struct window *raw, size_t *at)
 	return guard_run(copy_chunk, c);
 }
 
-/* Size and kind of what is compressed; *at: behind the header. */
+/* Size and kind of the compressed data; *at: where the data begins, after the header. */
 static int read_header(const struct unwind_module *m, struct chunk *c, size_t *at, uint64_t *ret_n)
 {
 	const struct window *raw = &m->debug_raw;
@@ -53,7 +54,7 @@ static int read_header(const struct unwind_module *m, struct chunk *c, size_t *a
 		*ret_n = ch.ch_size;
 		return ch.ch_type == ELFCOMPRESS_ZLIB ? 0 : -EOPNOTSUPP;
 	}
-	/* Before there was a flag for it: "ZLIB" and the size, big endian. */
+	/* From before SHF_COMPRESSED: "ZLIB" and the size, big endian. */
 	if (c->n < 12 || memcmp(c->bytes, "ZLIB", 4) != 0)
 		return -EBADMSG;
 	*at = 12;
@@ -132,7 +133,7 @@ int debug_frame_load(struct unwind_module *m)
 	r = c ? inflate_section(m, c) : -ENOMEM;
 	if (r == 0)
 		return 0;
-	/* As if there were none: the frame pointer is asked, and the outcome says so. */
+	/* As if there were none: the walk tries the frame pointer, and the outcome says so. */
 	m->debug_frame.broken = true;
 	m->broken |= r == -EIO;
 	return -ENOENT;

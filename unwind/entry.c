@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From a pc to a private copy of the one CIE and FDE that describe it.
+ * From a pc to a private copy of the CIE and the FDE that describe it.
  *
- * .eh_frame_hdr's sorted table is used in place; without it (and for .debug_frame) one scan makes
- * an index of 8 bytes an FDE, which counts against the rows' byte budget. Both are hints only: the
- * FDE's own range decides whether it covers the pc.
+ * The sorted table of .eh_frame_hdr is used in place. Without it (and for .debug_frame) one scan
+ * makes an index of 8 bytes for each FDE, which counts against the byte budget of the rows. Both
+ * are only hints: the range in the FDE decides whether it covers the pc.
  *
  * All bytes are read under the guard and copied before they are checked: a file may also change
  * between check and use.
@@ -38,9 +38,9 @@ struct fde {
 	size_t n_code;
 };
 
-/* The head of an entry: length and id, 32- or 64-bit form. */
+/* The header of an entry: length and id, in the 32- or 64-bit form. */
 struct head {
-	struct cursor body; /* behind the id */
+	struct cursor body; /* after the id */
 	uint64_t id;
 	uint64_t id_offset; /* of the id field in the section */
 	uint64_t next;	    /* offset of the following entry */
@@ -114,7 +114,7 @@ static bool head_is_cie(const struct cfi_section *s, const struct head *h)
 	return h->id == (h->is_64 ? UINT64_MAX : UINT32_MAX);
 }
 
-/* An encoded pointer (LSB 10.5.1). Only what linkers write on this architecture. */
+/* An encoded pointer (LSB 10.5.1), in the encodings that linkers use on this architecture. */
 static bool read_encoded(const struct cfi_section *s, struct cursor *c, uint8_t encoding,
 			 uint64_t *ret)
 {
@@ -187,7 +187,7 @@ static bool read_augmentation(struct cursor *c, const char *text, struct cie *ci
 		case 'B': /* aarch64's key and tagged frames; they have no data */
 		case 'G':
 			break;
-		default: /* 'z' has told the size: what is unknown at the end can be passed over */
+		default: /* 'z' gave the size, so an unknown rest can be skipped */
 			return cursor_ok(&data);
 		}
 	}
@@ -211,7 +211,7 @@ static int read_cie(const struct cfi_section *s, uint64_t offset, struct cie *re
 	augmentation = cursor_string(c);
 	if (!augmentation || (version != 1 && version != 3 && version != 4))
 		return -EBADMSG;
-	/* Version 4: size of an address, size of a segment selector. */
+	/* Version 4 has the size of an address and of a segment selector. */
 	if (version == 4 && (cursor_u8(c) != 8 || cursor_u8(c) != 0))
 		return -EBADMSG;
 	if (!leb_read_u(c, &ret->code_align) || !leb_read_s(c, &ret->data_align))
@@ -227,7 +227,7 @@ static int read_cie(const struct cfi_section *s, uint64_t offset, struct cie *re
 	return cursor_ok(c) ? 0 : -EBADMSG;
 }
 
-/* cie: scratch, kept from one call to the next of a scan. */
+/* cie: the CIE read last; a scan keeps it from one call to the next. */
 static int read_fde_head(const struct cfi_section *s, struct head *h, struct cie *cie,
 			 struct fde *ret)
 {
@@ -316,7 +316,7 @@ static int build_index(struct unwind_module *m, struct cfi_section *s)
 
 	if (s->broken || s->data.n > MAX_SCAN_BYTES)
 		return -EBADMSG;
-	/* With an inflated section its index was made, and both were evicted together. */
+	/* The index of an inflated section is made and evicted with it. */
 	if (s->eh && !may_make(m->u, s))
 		return -EBADMSG;
 	s->broken = true;

@@ -9,10 +9,10 @@
 enum {
 	MAX_FRAMES = 1024,
 	MAX_PATH = 256,
-	MAX_DAMAGED = 256 * 1024, /* bytes of code without a rule that can be used */
+	MAX_DAMAGED = 256 * 1024, /* bytes of code without a usable rule */
 };
 
-/* By DWARF number; the column of the return address is called ra, as readelf does. */
+/* By DWARF number. The column of the return address is called ra, as in readelf. */
 static const char *const reg_names[UNWIND_N_REGS] = {
 #ifdef UNWIND_AARCH64
 	"x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",	 "x7",	"x8",  "x9",  "x10",
@@ -96,7 +96,7 @@ static void print_expression(FILE *out, const struct full_rule *f, const struct 
 	(void)fputc('}', out);
 }
 
-/* In readelf's letters: c is the CFA, [ ] what is saved there. */
+/* In the notation of readelf: c is the CFA, [ ] the value saved at that address. */
 static void print_rule(FILE *out, const struct full_rule *f, const struct reg_rule *r)
 {
 	switch (r->kind) {
@@ -157,7 +157,7 @@ static void print_full(FILE *out, const struct full_rule *f)
 		(void)fputs(" (signal frame)", out);
 }
 
-/* Where the return address is above the CFA, in words; 0: in the link register. */
+/* Words from the CFA to the return address; 0: it is in the link register. */
 static int return_words(struct rule rule)
 {
 	if (!ARCH_HAS_LR)
@@ -194,7 +194,7 @@ static void print_compact(FILE *out, struct rule rule)
 			      reg_names[ARCH_REG_FP], reg_names[ARCH_REG_FP]);
 		break;
 	case RULE_SIGNAL:
-		(void)fputs("what the kernel pushed for a signal handler", out);
+		(void)fputs("signal frame pushed by the kernel", out);
 		break;
 	case RULE_NONE:
 		(void)fputs("the file cannot be read", out);
@@ -223,7 +223,7 @@ static const char *stub_at(const struct unwind_module *m, uint64_t rel)
 	return NULL;
 }
 
-/* In the order in which the walk asks. */
+/* In the order in which the walk looks. */
 static void find_origin(struct unwind_module *m, uint64_t vaddr, struct rule rule,
 			struct origin *ret)
 {
@@ -283,7 +283,7 @@ static bool same_rule(struct rule a, struct rule b)
 	       a.cfa_offset == b.cfa_offset;
 }
 
-/* Rows of a byte (stubs, damaged entries) that say the same are one line. */
+/* Joins adjacent rows of one byte (stubs, damaged entries) with the same rule into one line. */
 static uint64_t list_row(struct listing *l, uint64_t at, uint64_t limit)
 {
 	struct unwind_module *m = l->m;
@@ -400,7 +400,7 @@ static void print_place(const struct telling *t, uint64_t address, const struct 
 	(void)fprintf(t->out, "%s+%#" PRIx64 "\n", path, address - m->bias);
 }
 
-/* A word of the stack, and what it is for. */
+/* Prints a word of the stack and what it is used for. */
 static void print_read(const struct telling *t, const struct walk_step *s, const char *what,
 		       uint64_t addr)
 {
@@ -433,7 +433,7 @@ static void print_reads(const struct telling *t, const struct walk_step *s, uint
 			continue;
 		if (r->kind == REG_AT_CFA && addr < sp && i != ARCH_REG_RA && !f->signal_frame)
 			(void)fprintf(t->out,
-				      "        keep  %-4s its slot is below sp: popped already\n",
+				      "        keep  %-4s its slot is below sp: already popped\n",
 				      column_name(i));
 		else
 			print_read(t, s, column_name(i), addr);
@@ -452,7 +452,7 @@ static bool find_cfa(const struct walk_step *s, const struct full_rule *f, uint6
 	       (f->cfa.kind == REG_AT_REG && stack_read(s->stack, *ret, ret));
 }
 
-/* The compact form in the words of the full one: what the walk reads is only this. */
+/* A compact rule as a full one, with only what the walk reads. */
 static struct full_rule widen(struct rule rule)
 {
 	struct full_rule f = {.cfa = {.kind = REG_IS_CFA,
@@ -531,9 +531,9 @@ static const char *const reasons[UNWIND_N_OUTCOMES] = {
 	[UNWIND_TRUNCATED] = "the next value lies beyond the copied stack, or on another stack",
 	[UNWIND_NO_MAPPING] = "no executable mapping covers the last address",
 	[UNWIND_NO_FILE] = "the file of the last frame could not be opened",
-	[UNWIND_NO_CFI] = "nothing describes the last frame, and its frame pointer does not hold",
-	[UNWIND_BAD_CFI] = "what describes the last frame is damaged or cannot be computed",
-	[UNWIND_NO_PROGRESS] = "the stack would not shrink: a loop, or a wrong rule",
+	[UNWIND_NO_CFI] = "no CFI covers the last frame, and its frame pointer is not usable",
+	[UNWIND_BAD_CFI] = "the CFI of the last frame is damaged or cannot be computed",
+	[UNWIND_NO_PROGRESS] = "the walk makes no progress: a loop, or a wrong rule",
 	[UNWIND_TOO_DEEP] = "more frames than are kept",
 };
 
@@ -555,7 +555,7 @@ void explain_sample(FILE *out, struct unwinder *u, struct recorded *r, uint32_t 
 	u->trace_ctx = &t;
 	outcome = recorded_walk(r, u, i, frames, MAX_FRAMES, &n);
 	u->trace = NULL;
-	/* A frame without a mapping has no rule to tell of. */
+	/* A frame without a mapping has no rule to print. */
 	if (n > 0 && frames[n - 1].tag == UINT32_MAX) {
 		(void)fprintf(out, "#%-3zu ", n - 1);
 		print_place(&t, frames[n - 1].address, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DWARF expressions of CFI (DWARF 5, 2.5.1): what procedure linkage tables, signal trampolines and
- * a few hand-written functions need. Bounded in operators, steps and stack; memory is the stack
- * copy.
+ * DWARF expressions of CFI (DWARF 5, 2.5.1), as procedure linkage tables, signal trampolines and a
+ * few hand-written functions need them. Operators, steps and stack are limited; the only memory is
+ * the stack copy.
  */
 #include <dwarf.h>
 
@@ -114,7 +114,7 @@ static void binary(struct machine *m, uint8_t atom)
 	case DW_OP_mul:
 		push(m, a * b);
 		break;
-	case DW_OP_div: /* signed; the one overflow is the lowest number by -1 */
+	case DW_OP_div: /* signed; only the lowest number divided by -1 overflows */
 		m->failed |= b == 0;
 		push(m, b == 0 ? 0 : b == UINT64_MAX ? 0 - a : (uint64_t)((int64_t)a / (int64_t)b));
 		break;
@@ -151,8 +151,7 @@ static enum step deref(struct machine *m, const struct expr_op *op, const struct
 	return STEP_OK;
 }
 
-/* The operator that starts at byte `offset` of the expression; n: just behind the last; -1: none.
- */
+/* The operator that starts at byte `offset` of the expression; n: the end; -1: none. */
 static int find_op(const struct expr_op *ops, unsigned int n, int64_t offset)
 {
 	for (unsigned int i = 0; i < n; i++) {

@@ -3,15 +3,15 @@
  * Go's own table of functions (.gopclntab), which every Go program keeps, stripped or not.
  *
  * It says what CFI cannot: which functions are the outermost of their stack (goexit, mstart,
- * rt0_go: above them lies garbage that looks like a return address to CFI), which move to another
- * stack somewhere (systemstack, mcall: behind that place the caller is not in the copy), and which
- * were put in where the program was interrupted (asyncPreempt). And where .debug_frame was
- * stripped, its pc-sp table is as good: the distance from sp to the return address at every pc.
+ * rt0_go: CFI takes the garbage above them for a return address), which switch to another stack
+ * somewhere (systemstack, mcall: after the switch the caller is not in the copy), and which the
+ * runtime injected where the program was interrupted (asyncPreempt). Where .debug_frame was
+ * stripped, its pc-sp table replaces it: the distance from sp to the return address at every pc.
  *
- * The table (util/go-functions.h) counts from the begin of the code. Where that is, its head says
- * until 1.25, but not in programs that are position independent. Otherwise it must be proven: in a
- * file that Go alone has linked, .text begins there and the entry is the first byte of a function;
- * where a C linker has put its own code in front (cgo), the runtime's moduledata says it.
+ * Addresses in the table (util/go-functions.h) are relative to the start of the code. Its header
+ * gives that start up to Go 1.25, except in position-independent programs. Otherwise it must be
+ * proven: in a file that only Go linked, .text begins there and the entry is the first byte of a
+ * function; where a C linker has put its own code first (cgo), the runtime's moduledata gives it.
  */
 #include "unwind/internal.h"
 #include "util/go-functions.h"
@@ -31,21 +31,21 @@ static bool is_named(const struct unwind_module *m, const struct go_function *f,
 	return strcmp(go_functions_string(g, g->names + f->name), wanted) == 0;
 }
 
-/* The runtime puts calls of these in where a signal stopped the program (sigctxt.pushCall). */
+/* The runtime injects calls to these where a signal stopped the program (sigctxt.pushCall). */
 static bool is_injected(const struct unwind_module *m, const struct go_function *f)
 {
 	return is_named(m, f, "runtime.asyncPreempt") || is_named(m, f, "runtime.sigpanic");
 }
 
-/* What a signal handler returns to: it leaves the signal stack, and the table does not say so. The
- * first name is that of older runtimes. */
+/* A signal handler returns to these. They leave the signal stack, which the table does not say.
+ * Older runtimes use the first name. */
 static bool is_sigreturn(const struct unwind_module *m, const struct go_function *f)
 {
 	return is_named(m, f, "runtime.sigreturn") ||
 	       is_named(m, f, "runtime.sigreturn__sigaction");
 }
 
-/* sp's distance from where it was at entry, and the pcs it holds for. */
+/* How far sp is below its value at entry, and the range of pcs for which that holds. */
 static bool run_pcsp(const struct unwind_module *m, const struct go_function *f, uint64_t vaddr,
 		     struct go_value *ret)
 {
@@ -53,15 +53,15 @@ static bool run_pcsp(const struct unwind_module *m, const struct go_function *f,
 	       ret->value >= 0 && ret->value < INT32_MAX - 8;
 }
 
-/* sp: how far it is below where it was at entry. */
+/* sp: how far it is below its value at entry. */
 static bool set_rule(struct rule *rule, const struct go_function *f, int32_t sp)
 {
 	rule->kind = RULE_SP;
 	rule->ra_words = ARCH_RA_WORDS;
 	rule->cfa_offset = ARCH_HAS_LR ? sp : sp + 8;
 	if (!ARCH_HAS_LR && sp >= 8 && !(f->flags & FLAG_ASM)) {
-		/* First of all the compiler pushes fp, and lets it point there
-		 * (cmd/internal/obj/x86); what is written by hand may not. */
+		/* The compiler first pushes fp and points it there (cmd/internal/obj/x86); assembly
+		 * may not. */
 		rule->ra_words = RULE_RA_BEHIND_FP;
 		rule->fp_words = -2;
 	}
@@ -83,7 +83,7 @@ struct lookup {
 
 static int look_up(void *arg)
 {
-	/* On another stack, and no way there. */
+	/* The caller is on another stack, and nothing says where. */
 	static const struct rule nowhere = {.kind = RULE_OTHER_STACK, .cfa_offset = INT32_MIN};
 	const struct lookup *l = arg;
 	struct go_rule *ret = l->ret;
@@ -124,7 +124,7 @@ int go_table_find(struct unwind_module *m, uint64_t vaddr, struct go_rule *ret)
 	return r;
 }
 
-/* Code between here and there: from the first function's begin to the last one's end. */
+/* Is [text, end of the last function) code of the file? */
 static bool text_is_code(const struct unwind_module *m, uint64_t text)
 {
 	uint64_t first = go_functions_begin(&m->go.functions, 0);
@@ -140,7 +140,7 @@ static bool text_is_code(const struct unwind_module *m, uint64_t text)
 	return false;
 }
 
-/* The entry is the first byte of a function there. */
+/* With the code at `text`, is the program's entry the first byte of a function? */
 static bool entry_is_function(const struct unwind_module *m, uint64_t text)
 {
 	uint64_t entry = m->entry - text;
@@ -159,7 +159,7 @@ static int use_text(struct unwind_module *m, uint64_t text)
 	return 0;
 }
 
-/* -ENOENT: what is here does not say where the code begins. */
+/* -ENOENT: nothing found yet says where the code begins. */
 static int init(void *arg)
 {
 	struct unwind_module *m = arg;
@@ -169,7 +169,7 @@ static int init(void *arg)
 	    m->go.functions.quantum != ARCH_GO_QUANTUM)
 		return -EBADMSG;
 	text = m->go.functions.text;
-	/* A C linker brings .eh_frame into the file. */
+	/* Only a C linker would have added .eh_frame. */
 	if (text == 0 && !m->eh_frame.data.data && entry_is_function(m, m->go.section_text))
 		text = m->go.section_text;
 	return text ? use_text(m, text) : -ENOENT;

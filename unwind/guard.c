@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A mapped file can be truncated by its owner at any time; a read of the lost part is then a
+ * The owner of a mapped file can truncate it at any time; a read of the lost part then raises
  * SIGBUS. Copying whole sections first would cost their memory (the CFI of one browser is 30 MB, of
  * which 0.2% is ever read), and reading by pread() would keep a descriptor for every file. So the
- * few places that read mapped bytes run under a guard: the handler jumps back there and the file is
- * marked broken. libdw never runs under a guard: it sees private copies only.
+ * few places that read mapped bytes run under a guard: the signal handler jumps back to it, and the
+ * file is marked broken. libdw never runs under a guard: it sees only private copies.
  *
- * The handler is process wide, installed once, and passes every SIGBUS that is not ours on to what
- * was installed before (or to the default, which ends the process).
+ * The handler is installed once for the whole process. It passes every SIGBUS that is not ours to
+ * the previous handler (or to the default, which ends the process).
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -32,7 +32,7 @@ static void on_sigbus(int sig, siginfo_t *info, void *context)
 	} else if (previous.sa_handler != SIG_DFL && previous.sa_handler != SIG_IGN) {
 		previous.sa_handler(sig);
 	} else {
-		/* A synchronous fault comes again at once and then takes the default way. */
+		/* A synchronous fault comes again at once, and then takes the default action. */
 		signal(SIGBUS, SIG_DFL);
 		if (info->si_code <= 0)
 			raise(SIGBUS);
