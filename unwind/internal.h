@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the files of this room share. Nobody outside includes it, unit tests excepted.
+ * Shared by the files of this room; only they and unit tests include it.
  *
  *	walk.c        the walk and the per-pc cache
  *	continue.c    cut stacks, by the kernel's callchain
@@ -30,7 +30,7 @@
 /*
  * The compact form of what CFI says at a pc, enough for nearly every frame: CFA = sp or fp +
  * offset, return address near it (x86_64: always at CFA - 8) or in the link register, the caller's
- * fp kept or saved. Everything else is RULE_FULL.
+ * fp still in fp or saved. Everything else is RULE_FULL.
  */
 enum rule_kind {
 	RULE_NONE, /* an empty cache entry */
@@ -39,35 +39,35 @@ enum rule_kind {
 	RULE_END,  /* the return address is undefined: the outermost frame */
 	RULE_FULL, /* look at the full rule */
 	/*
-	 * A function of Go's that moves to another stack at some place in it. The rule holds before
-	 * that place, and behind it if the function did not move after all (walk.c).
+	 * A Go function that switches to another stack somewhere. The rule holds before that point,
+	 * and after it if the function did not switch (walk.c).
 	 */
 	RULE_OTHER_STACK,
-	RULE_SP_TRAP,  /* as RULE_SP, of what nobody called: Go's runtime put it in between */
+	RULE_SP_TRAP,  /* as RULE_SP, for a call that Go's runtime injected */
 	RULE_GUESS_FP, /* no CFI here: try the frame pointer */
-	RULE_SIGNAL,   /* in no row: a signal handler has returned there (arch_signal_frame()) */
+	RULE_SIGNAL,   /* in no row: sp points at a signal frame (arch_signal_frame()) */
 	RULE_BAD,
 };
 struct rule {
 	uint8_t kind;
 	int8_t ra_words;  /* < 0: the return address is at CFA + 8 * this */
-	int16_t fp_words; /* the caller's fp is at CFA + 8 * this; 0: it is in fp still */
+	int16_t fp_words; /* the caller's fp is at CFA + 8 * this; 0: it is still in fp */
 	int32_t cfa_offset;
 };
 /*
- * ra_words: lr; the word behind the saved fp. The latter on x86_64, where it makes no difference to
- * a step: and fp points there as soon as the function calls another.
+ * Values of ra_words: the return address is in lr; it follows the saved fp. The second on x86_64,
+ * where a step takes it like any other, and fp points there at every call.
  */
 enum { RULE_RA_IN_LR = 0, RULE_RA_BEHIND_FP = 1 };
 
-/* [start, end) relative to the module's base, kept in a hash of 256-byte pages (rows.c). */
+/* Holds for [start, end), relative to the module's base. In a hash of 256-byte pages (rows.c). */
 struct row {
 	uint32_t start, end;
-	uint32_t page, next; /* where it was met; the next row of that chain + 1 */
+	uint32_t page, next; /* where a walk met it; the next row of that chain + 1 */
 	struct rule rule;
 };
 
-/* DWARF expression, already taken apart by libdw. */
+/* An operator of a DWARF expression, already decoded by libdw. */
 struct expr_op {
 	uint8_t atom, reg;
 	uint16_t offset; /* in the expression's bytes, for branches */
@@ -104,7 +104,7 @@ struct full_rule {
 	struct expr_op ops[EXPR_MAX_OPS];
 };
 
-/* A piece of the file that stays mapped: only what CFI needs, never the whole file. */
+/* A part of the file that stays mapped: only what CFI needs, never the whole file. */
 struct window {
 	const uint8_t *data;
 	size_t n;
@@ -127,7 +127,7 @@ enum {
 	MODULE_MAX_BUILD_ID = 64,
 	GO_MAX_PLACES = 6,
 };
-/* A section of linker-made code that has frames of its own kind: .plt*, .init, .fini. */
+/* A section of code made by the linker, with frames of its own kind: .plt*, .init, .fini. */
 struct stub_range {
 	uint32_t start, end;
 	uint32_t n_bytes;
@@ -135,7 +135,7 @@ struct stub_range {
 	const uint8_t *bytes; /* private copy, owned */
 };
 
-/* Where the FDEs of one CFI section are: the file's own table, or an index made by a scan. */
+/* Where an FDE is. A scan makes an index of these if the file has no table. */
 struct fde_ref {
 	uint32_t start; /* module-relative */
 	uint32_t offset;
@@ -162,7 +162,7 @@ struct unwind_module {
 	uint64_t base;	    /* lowest PT_LOAD address; rows are relative to it */
 	uint32_t span;	    /* bytes from base to the end of the last PT_LOAD */
 	uint64_t entry;	    /* e_entry */
-	uint32_t sigreturn; /* the trampoline of arch.h, relative to base; 0: none known */
+	uint32_t sigreturn; /* the signal trampoline (arch.h), relative to base; 0: none known */
 	struct segment segments[MODULE_MAX_SEGMENTS];
 	uint32_t n_segments;
 	struct stub_range stubs[MODULE_MAX_STUBS];
@@ -179,7 +179,7 @@ struct unwind_module {
 
 	struct {
 		struct window table; /* .gopclntab */
-		bool usable;	     /* it is known where the code begins */
+		bool usable;	     /* we know where the code begins */
 		struct go_functions functions;
 		uint64_t section_text;
 		struct section_place places[GO_MAX_PLACES]; /* where moduledata may be */
@@ -197,16 +197,16 @@ struct unwind_module {
 struct stack_copy {
 	const uint8_t *bytes;
 	uint64_t start, n; /* runtime address of bytes[0]; how many */
-	uint64_t *missing; /* set to the address of what was read last in vain; NULL: nobody asks */
+	uint64_t *missing; /* set to the address of the last failed read; NULL: not wanted */
 };
 struct cache_entry {
 	uint64_t key;
 	struct rule rule;
 };
 
-/* What a walk tells of each of its frames before it steps on, when somebody asks (explain.c). */
+/* What a walk reports about each frame before its step, to a trace function (explain.c). */
 struct walk_step {
-	size_t n; /* which frame; 0 a second time: the walk has started over, in full */
+	size_t n; /* which frame; 0 a second time: the walk restarted with full rules */
 	uint64_t address;
 	const struct unwind_mapping *mapping;
 	struct rule rule;
@@ -215,11 +215,11 @@ struct walk_step {
 	const struct stack_copy *stack;
 };
 
-/* Where a walk ended for want of stack bytes: the registers of its first and of its last frame. */
+/* A walk that ran out of stack bytes: the registers of its first and its last frame. */
 struct unwind_cut {
 	struct unwind_regs first, last;
 	struct stack_copy stack;
-	bool called; /* the last one had called another, and was not interrupted */
+	bool called; /* the last frame was calling, not interrupted */
 };
 
 struct unwinder {
@@ -244,9 +244,9 @@ struct unwinder {
 enum { FULL_CACHE_ENTRIES = 256 };
 
 /*
- * No file may make a walk long: in one walk at most so much CFI is run (a cold walk of a hundred
- * frames runs 20 KiB), and an index or an inflated section that was evicted is not made again for a
- * while. What is refused so is BAD_CFI for this walk and not remembered.
+ * No file may make a walk long: one walk runs at most so much CFI (a cold walk of a hundred frames
+ * runs 20 KiB), and an evicted index or inflated section is not made again for a while. A refusal
+ * is BAD_CFI for this walk only.
  */
 enum {
 	MAX_WORK_BYTES = 256 * 1024,
@@ -256,7 +256,7 @@ static inline bool work_exhausted(const struct unwinder *u)
 {
 	return u->work > MAX_WORK_BYTES;
 }
-/* Before an index or an inflated section is made: false, and the walk's work is over: not now. */
+/* May an index or an inflated section be made now? If not, the walk may run no more CFI. */
 static inline bool may_make(struct unwinder *u, struct cfi_section *s)
 {
 	if (s->made_at && u->stats.walks + 1 - s->made_at < REMAKE_WALKS) {
@@ -275,12 +275,13 @@ static inline void unwinder_forget(struct unwinder *u)
 	memset(u->cache, 0, u->limits.cache_entries * sizeof(*u->cache));
 	memset(u->full, 0, FULL_CACHE_ENTRIES * sizeof(*u->full));
 }
-/* module.c: takes m out of the list, its unwinder is going away; the rest of the list. */
+/* module.c: takes m out of the list of an unwinder that is freed; returns the rest of the list. */
 struct unwind_module *unwind_module_orphan(struct unwind_module *m);
 
 /*
- * entry.c: a private copy of one CIE + FDE; vet.c: its check: every instruction known and within
- * bounds, registers and remembered states limited, expressions of known operators only.
+ * entry.c makes a private copy of one CIE + FDE. vet.c checks it: every instruction is known and
+ * within bounds, registers and remembered states are limited, expressions have known operators
+ * only.
  */
 enum {
 	ENTRY_MAX_CIE_BYTES = 1024,
@@ -294,13 +295,13 @@ struct cfi_entry {
 	uint64_t code_align;
 	int64_t data_align;
 	bool signal_frame;
-	bool absolute; /* the FDE's addresses were plain 8 bytes */
+	bool absolute; /* the FDE's addresses were plain 8-byte numbers */
 	uint32_t n_cie_code, n_fde_code;
 	uint8_t cie_code[ENTRY_MAX_CIE_BYTES], fde_code[ENTRY_MAX_FDE_BYTES];
 };
 /*
- * 0: *ret is filled, not vetted yet. -ENOENT: no FDE covers vaddr; [*gap_start, *gap_end) is cut
- * down to the gap around it. -EBADMSG: damaged or beyond the limits. -EIO: the file shrank
+ * 0: *ret is filled, not vetted yet. -ENOENT: no FDE covers vaddr; [*gap_start, *gap_end) is
+ * narrowed to the gap around it. -EBADMSG: damaged or beyond the limits. -EIO: the file shrank
  * (m->broken).
  */
 int entry_find(struct unwind_module *m, struct cfi_section *s, uint64_t vaddr,
@@ -308,17 +309,17 @@ int entry_find(struct unwind_module *m, struct cfi_section *s, uint64_t vaddr,
 
 /* Finds out whether .eh_frame_hdr's table can be used. */
 void entry_use_header(struct unwind_module *m);
-/* Before libdw sees it: 0 or -EBADMSG; sets the range of the row around pc. */
+/* Checks an entry before libdw sees it: 0 or -EBADMSG. Sets the range of the row around pc. */
 int entry_vet(struct cfi_entry *e, uint64_t pc);
 /*
- * compact.c: the rule that holds at pc, which the entry covers, and its range. false: not as simple
- * as that, or damaged; what libdw says of the vetted entry counts.
+ * compact.c: the rule at pc, which the entry must cover, and its range. false: too complex or
+ * damaged; libdw's answer about the vetted entry decides.
  */
 bool compact_compile(const struct cfi_entry *e, uint64_t pc, struct rule *ret, uint64_t *ret_start,
 		     uint64_t *ret_end);
-/* Bytes that were pushed before the function was entered and that its CFI leaves out; 0: none. */
+/* Bytes pushed before the function was entered, which its CFI ignores; 0: none. */
 int32_t compact_pushed_bytes(const struct cfi_entry *e);
-/* Where the return address is, into rule, whose fp_words are known. false: not as simple. */
+/* Sets where the return address is in a rule that has its fp_words. false: too complex. */
 bool compact_return_address(const struct reg_rule *pc, struct rule *rule);
 bool leb_read_u(struct cursor *c, uint64_t *ret);
 bool leb_read_s(struct cursor *c, int64_t *ret);
@@ -328,14 +329,14 @@ enum debug_compression { DEBUG_PLAIN, DEBUG_ZLIB_CHDR, DEBUG_ZLIB_GNU };
 int debug_frame_load(struct unwind_module *m);
 
 /*
- * go-table.c: after the file's headers. True: moduledata is wanted, and go_table_use_module() to be
- * called with each section that may hold it until it has found it there.
+ * go-table.c: called after the file's headers are read. True: it needs moduledata; call
+ * go_table_use_module() with each section that may hold it, until one does.
  */
 bool go_table_init(struct unwind_module *m);
-/* Where the table begins in a section that is not its own; the section's end: it is not there. */
+/* Where the table begins in a section with other contents; the section's end: not there. */
 size_t go_table_locate(struct unwind_module *m, const struct window *section);
 bool go_table_use_module(struct unwind_module *m, const struct window *section, bool relocations);
-/* What Go's own table says of vaddr; 0, -ENOENT, -EIO. */
+/* What Go's table says about vaddr; 0, -ENOENT, -EIO. */
 struct go_rule {
 	uint64_t start, end;
 	struct rule rule;
@@ -345,24 +346,24 @@ int go_table_find(struct unwind_module *m, uint64_t vaddr, struct go_rule *ret);
 /* cfi.c */
 int cfi_init(struct unwinder *u);
 void cfi_deinit(struct unwinder *u);
-/* What holds at vaddr: always a row; damaged or missing CFI has its own kinds of rule. */
+/* The row at vaddr. There always is one: damaged or missing CFI has its own kinds of rule. */
 void cfi_compile_row(struct unwind_module *m, uint64_t vaddr, struct row *ret);
 /* The full rule; 0, -ENOENT or -EBADMSG. */
 int cfi_compile_full(struct unwind_module *m, uint64_t vaddr, struct full_rule *ret);
 
-/* What a row of a module costs. */
+/* Bytes that a row of a module counts for. */
 #define ROW_COST (sizeof(struct row) + sizeof(uint32_t))
 
 /* rows.c */
 const struct row *rows_find(const struct unwind_module *m, uint32_t rel);
-/* Also true without memory: the row is then just not kept. */
+/* If there is no memory, the row is just not kept. */
 void rows_add(struct unwind_module *m, uint32_t rel, const struct row *row);
 
 /* budget.c */
-/* All that counts against max_row_bytes; and the table of rows alone. */
+/* Frees all that counts against max_row_bytes; or only the table of rows. */
 void rows_drop(struct unwind_module *m);
 void rows_drop_table(struct unwind_module *m);
-/* Bytes for anything that counts against max_row_bytes; evicts others' rows. false: cannot be. */
+/* Reserves bytes against max_row_bytes; evicts other modules' rows. false: not possible. */
 bool rows_reserve(struct unwind_module *m, uint64_t bytes);
 void rows_release(struct unwind_module *m, uint64_t bytes);
 
@@ -380,7 +381,10 @@ static inline bool stack_read(const struct stack_copy *s, uint64_t addr, uint64_
 	return true;
 }
 
-/* STEP_NEEDS_REGS: a register that the compact walk does not carry along; walk again in full. */
+/*
+ * STEP_NEEDS_REGS: needs a register that the compact walk does not track; walk again with full
+ * rules.
+ */
 /* STEP_LOST_SP: pc is the caller's, nothing else is known. */
 enum step {
 	STEP_OK,
@@ -395,14 +399,14 @@ enum step {
 /* Evaluates ops over regs; false: beyond the limits or not computable. */
 enum step expr_run(const struct expr_op *ops, unsigned int n, const struct unwind_regs *regs,
 		   const struct stack_copy *stack, const uint64_t *cfa, uint64_t *ret);
-/* Replaces regs by the caller's. innermost: the frame was interrupted, not calling. */
+/* Replaces regs with the caller's. innermost: the frame was interrupted, not calling. */
 enum step step_full(const struct full_rule *f, const struct stack_copy *stack, bool innermost,
 		    struct unwind_regs *regs);
 
 /*
  * guard.c: runs fn(arg), which reads bytes of a mapped file that somebody else may truncate.
- * Returns what fn returns, or -EIO when the file had shrunk. fn must not hold anything that a jump
- * out of it would leak, and must not call foreign code.
+ * Returns what fn returns, or -EIO if the file had shrunk. fn must hold nothing that a jump out of
+ * it would leak, and must not call code of other libraries.
  */
 int guard_install(void);
 int guard_run(int (*fn)(void *arg), void *arg);

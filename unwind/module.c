@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An ELF file as the walk needs it: its segments, its build id and the few windows that hold CFI.
+ * An ELF file for the walk: its segments, its build id and the few mapped windows with CFI.
  *
- * Headers are read by pread() into bounded buffers and forgotten. Of the file only .eh_frame_hdr,
- * .eh_frame, .debug_frame stay mapped: a host has gigabytes of libraries, and an address space
- * limit should mean something. Section headers are used where they are, but a file stripped of them
- * is walked by its program headers alone.
+ * pread() reads the headers into bounded buffers, which are freed. Only .eh_frame_hdr, .eh_frame,
+ * .debug_frame and .gopclntab stay mapped: a host has gigabytes of libraries, and an address space
+ * limit should mean something. Section headers are used if the file has them; a file stripped of
+ * them is walked by its program headers alone.
  */
 #include <elf.h>
 #include <string.h>
@@ -26,7 +26,7 @@ enum {
 	MAX_VDSO_BYTES = 64 * 1024,
 	MAX_GO_PLACE = 64 * 1024 * 1024,
 };
-#define EITHER_SIDE (UINT64_C(1) << 31) /* of an .eh_frame without a file */
+#define EITHER_SIDE (UINT64_C(1) << 31) /* of an .eh_frame without a file, for code */
 
 /* A file or an image, read by offset. */
 struct module_source {
@@ -84,7 +84,7 @@ static void window_close(struct window *w)
 	*w = (struct window){NULL, 0, 0, NULL, 0};
 }
 
-/* 0: also when the range is not in the file, the window is empty then. */
+/* 0 also if the range is not in the file; the window is empty then. */
 static int window_open(struct window *w, const struct module_source *src, uint64_t addr,
 		       uint64_t offset, uint64_t n)
 {
@@ -231,7 +231,7 @@ static bool is_listed(const char *const *list, const char *name)
 	return *list;
 }
 
-/* One that may hold Go's moduledata. */
+/* Notes a section that may hold Go's moduledata. */
 static void note_place(struct unwind_module *m, const Elf64_Shdr *sh, const char *name)
 {
 	bool relocations = sh->sh_type == SHT_RELA;
@@ -258,7 +258,7 @@ static int use_section(struct unwind_module *m, const struct module_source *src,
 		return window_open(&m->eh_frame.data, src, sh->sh_addr, sh->sh_offset, sh->sh_size);
 	if (strcmp(name, ".eh_frame_hdr") == 0)
 		return window_open(&m->hdr, src, sh->sh_addr, sh->sh_offset, sh->sh_size);
-	/* The second one: position independent, until Go 1.25. */
+	/* The second name: position-independent programs up to Go 1.25. */
 	if (strcmp(name, ".gopclntab") == 0 || strcmp(name, ".data.rel.ro.gopclntab") == 0)
 		return window_open(&m->go.table, src, sh->sh_addr, sh->sh_offset, sh->sh_size);
 	if (strcmp(name, ".text") == 0)
@@ -275,7 +275,7 @@ static int use_section(struct unwind_module *m, const struct module_source *src,
 	return 0;
 }
 
-/* Damaged section headers are like none: 0. */
+/* 0 also for damaged section headers, which count as none. */
 static int read_sections(struct unwind_module *m, const struct module_source *src,
 			 const Elf64_Ehdr *eh)
 {
@@ -304,7 +304,9 @@ static int read_sections(struct unwind_module *m, const struct module_source *sr
 	return 0;
 }
 
-/* .eh_frame without section headers: from where its header says to the end of that segment. */
+/*
+ * .eh_frame without section headers: from the address in .eh_frame_hdr to the end of that segment.
+ */
 static int find_eh_frame(struct unwind_module *m, const struct module_source *src,
 			 const Elf64_Phdr *ph)
 {
@@ -334,7 +336,7 @@ static int find_eh_frame(struct unwind_module *m, const struct module_source *sr
 	return 0;
 }
 
-/* Go's table, where a C linker has made it a part of another section. */
+/* Go's table, where a C linker has merged it into another section. */
 static int find_go_table(struct unwind_module *m, const struct module_source *src)
 {
 	for (uint32_t i = 0; i < m->go.n_places && m->go.marked && !m->go.table.data; i++) {
@@ -355,7 +357,7 @@ static int find_go_table(struct unwind_module *m, const struct module_source *sr
 	return 0;
 }
 
-/* Where the code of Go begins, if its table needs to be told. */
+/* Where the code of Go begins, if the table itself does not say. */
 static int find_go_text(struct unwind_module *m, const struct module_source *src)
 {
 	bool wanted = go_table_init(m);
@@ -373,7 +375,7 @@ static int find_go_text(struct unwind_module *m, const struct module_source *src
 	return 0;
 }
 
-/* Only the vdso has one, and it is an image, of a few pages. */
+/* Only the vdso has one, and that is an image of a few pages. */
 static void find_sigreturn(struct unwind_module *m, const struct module_source *src)
 {
 	for (uint32_t i = 0; i < m->n_segments && arch_sigreturn_code && src->image; i++) {
@@ -414,7 +416,7 @@ static int read_module(struct unwind_module *m, const struct module_source *src)
 
 static uint32_t next_id(struct unwinder *u)
 {
-	/* After four thousand million modules the live ones are numbered anew. */
+	/* After four billion modules the live ones get new numbers. */
 	if (u->last_id == UINT32_MAX) {
 		u->last_id = 0;
 		for (struct unwind_module *m = u->modules; m; m = m->next)
@@ -424,7 +426,7 @@ static uint32_t next_id(struct unwinder *u)
 	return ++u->last_id;
 }
 
-/* Without anything in it yet; extra: bytes behind it, of the caller's. */
+/* An empty module; extra: bytes after it for the caller. */
 static struct unwind_module *module_alloc(struct unwinder *u, const char *name, size_t extra)
 {
 	_cleanup_(unwind_module_freep) struct unwind_module *m = calloc(1, sizeof(*m) + extra);
@@ -535,7 +537,7 @@ struct unwind_module *unwind_module_free(struct unwind_module *m)
 	return NULL;
 }
 
-/* Mappings begin at pages of the processor, not of the linker. */
+/* Mappings begin at page boundaries of the processor, not of the linker. */
 static bool segment_begins(const struct segment *s, uint64_t offset)
 {
 	return offset <= s->offset && s->offset - offset < ARCH_MAX_PAGE;
@@ -553,8 +555,8 @@ bool unwind_module_bias(const struct unwind_module *m, uint64_t start, uint64_t 
 	int best_score = 0;
 
 	/*
-	 * One page of the file may lie in two segments (the end of the code and the begin of the
-	 * data): the executable one is meant, and of two such the one that begins in this page.
+	 * One page of the file may lie in two segments (the end of the code and the start of the
+	 * data). The executable one is meant; if both are, the one that begins in this page.
 	 */
 	for (uint32_t i = 0; i < m->n_segments; i++) {
 		const struct segment *s = &m->segments[i];

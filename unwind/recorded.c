@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of recorded samples: see the header for what is in them. */
 #include <elf.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -18,13 +17,13 @@ static int complain(char *error, const char *what)
 
 /* Blocks */
 
-/* A binary: zeros, and the slices that follow in c. */
+/* Makes the image of a binary: zeros, with the slices that follow in c. */
 static int read_image(struct recorded *r, struct recorded_module *m, struct cursor *c, char *error)
 {
 	void *image;
 
 	if (m->size == 0 || m->size > RECORDED_MAX_IMAGE_BYTES - r->n_image_bytes)
-		return complain(error, "the binaries in it are larger than 4 GiB");
+		return complain(error, "the binaries in it add up to more than 4 GiB");
 	image = mmap(NULL, (size_t)m->size, PROT_READ | PROT_WRITE,
 		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	if (image == MAP_FAILED)
@@ -40,7 +39,7 @@ static int read_image(struct recorded *r, struct recorded_module *m, struct curs
 			return complain(error, "a slice of a binary lies outside the binary");
 		memcpy(m->image + offset, bytes, n);
 	}
-	/* Not counted as data any more. */
+	/* So that it no longer counts as data (RLIMIT_DATA). */
 	(void)mprotect(image, (size_t)m->size, PROT_READ);
 	return 0;
 }
@@ -79,7 +78,7 @@ static int read_mappings(struct recorded *r, struct cursor *c, char *error)
 		m->offset = cursor_u64(c);
 		m->module = cursor_u32(c);
 		if (!cursor_ok(c) || m->start < last || m->end <= m->start)
-			return complain(error, "its mappings are damaged");
+			return complain(error, "the mappings are damaged");
 		if (m->module >= r->modules.n && m->module != RECORDED_ANONYMOUS &&
 		    m->module != RECORDED_FILE_MISSING)
 			return complain(error, "a mapping names a module that the file lacks");
@@ -120,7 +119,7 @@ static int read_block(struct recorded *r, struct cursor *c, char *error)
 	struct cursor block;
 
 	if (!bytes)
-		return complain(error, "it ends in the middle of a block");
+		return complain(error, "the file ends in the middle of a block");
 	block = cursor_make(bytes, n);
 	switch (type) {
 	case RECORDED_MODULE:
@@ -209,7 +208,7 @@ int recorded_parse(struct recorded **ret, const uint8_t *bytes, size_t n,
 	return 0;
 }
 
-/* zlib hands on what is not compressed as it is. */
+/* gzread() passes data that is not compressed through unchanged. */
 static int read_all(struct recorded *r, gzFile f, char *error)
 {
 	size_t cap = 0;
@@ -224,13 +223,13 @@ static int read_all(struct recorded *r, gzFile f, char *error)
 
 			if (!bytes)
 				return cap >= RECORDED_MAX_BYTES
-					       ? complain(error, "it is larger than 64 MiB")
+					       ? complain(error, "the file is larger than 64 MiB")
 					       : -ENOMEM;
 			r->bytes = bytes;
 		}
 		got = gzread(f, r->bytes + r->n_bytes, (unsigned int)(cap - r->n_bytes));
 		if (got < 0)
-			return complain(error, "its compression is damaged");
+			return complain(error, "the compressed data is damaged");
 		if (got == 0)
 			break;
 		r->n_bytes += (size_t)got;
@@ -258,7 +257,7 @@ int recorded_read(struct recorded **ret, int fd, char error[RECORDED_ERROR_MAX])
 	e = read_all(r, f, error);
 	/* gzread() ends without an error where a stream was cut short. */
 	if (gzclose(f) == Z_BUF_ERROR && e == 0)
-		e = complain(error, "its compressed bytes end too early");
+		e = complain(error, "the compressed data ends too early");
 	if (e == 0)
 		e = parse(r, error);
 	if (e < 0)
@@ -303,7 +302,7 @@ int recorded_open(struct recorded *r, struct unwinder *u)
 		struct unwind_module *m =
 			map->module < r->modules.n ? r->modules.items[map->module].module : NULL;
 
-		/* As for a live process: what no program header covers has no module. */
+		/* As for a live process: a mapping that no program header covers has no module. */
 		if (m && !unwind_module_bias(m, map->start, map->offset, &map->bias))
 			map->module = RECORDED_FILE_MISSING;
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Recorded samples: what a walk had before it, in a file, so that it can be walked again anywhere.
+ * Recorded samples: the input of a walk in a file, to walk it again anywhere.
  *
- * A file holds registers, stack bytes and mappings of some samples, and of the binaries only the
- * bytes that a walk (ours or libdw's) reads: headers, the CFI of the walked addresses, the code
+ * A file holds the registers, stack bytes and mappings of some samples, and those bytes of the
+ * binaries that a walk (ours or libdw's) reads: headers, the CFI of the walked addresses, the code
  * around them. The rest of a binary reads as zeros.
  *
- * The format, version 1; numbers are little endian, a text ends with a 0 byte; the whole may be
- * compressed by gzip:
+ * The format, version 1. Numbers are little endian, a text ends with a 0 byte. The whole file may
+ * be compressed with gzip.
  *
  *	file      "PWSAMPLE", u32 version, u32 machine (e_machine of ELF), blocks until the end
  *	block     u32 type, u32 n, n bytes of one of these; other types are passed over
@@ -35,7 +35,6 @@
 #define RECORDED_VDSO	      1u
 enum recorded_block { RECORDED_MODULE = 1, RECORDED_MAPPINGS = 2, RECORDED_SAMPLE = 3 };
 
-/* Limits of what is read. */
 enum {
 	RECORDED_MAX_MODULES = 256,
 	RECORDED_MAX_MAPPINGS = 65536, /* of all blocks */
@@ -45,7 +44,7 @@ enum {
 #define RECORDED_MAX_IMAGE_BYTES (UINT64_C(4) << 30) /* of the binaries, zeros included */
 
 struct recorded_module {
-	const char *path; /* in the file's bytes, as are the build id and all else */
+	const char *path; /* points into the file's bytes, like the build id and the rest */
 	const uint8_t *build_id;
 	uint32_t n_build_id, flags;
 	uint64_t size;
@@ -58,7 +57,7 @@ struct recorded_mapping {
 	uint32_t module;
 };
 
-/* The mappings of some samples: [first, first + n) of all. */
+/* The mappings of some samples: rows [first, first + n) of all mappings. */
 struct recorded_maps {
 	uint32_t first, n;
 };
@@ -79,26 +78,26 @@ struct recorded {
 	ARRAY(struct recorded_mapping) mappings;
 	ARRAY(struct recorded_maps) maps;
 	ARRAY(struct recorded_sample) samples;
-	uint32_t current; /* maps that recorded_find() looks into */
+	uint32_t current; /* the maps that recorded_find() searches */
 };
 
 /*
- * Reads and checks all of it. 0, -ENOMEM, -errno of reading, or -EBADMSG; error then says what is
- * wrong. fd stays the caller's.
+ * Reads and checks the whole file. 0, -ENOMEM, -errno of reading, or -EBADMSG; then error says what
+ * is wrong. fd stays the caller's.
  */
 #define RECORDED_ERROR_MAX 128
 int recorded_read(struct recorded **ret, int fd, char error[RECORDED_ERROR_MAX]);
-/* The same of n bytes in memory, which are not compressed and stay the caller's. */
+/* The same for n bytes in memory, which are not compressed and stay the caller's. */
 int recorded_parse(struct recorded **ret, const uint8_t *bytes, size_t n,
 		   char error[RECORDED_ERROR_MAX]);
 struct recorded *recorded_free(struct recorded *r);
 DEFINE_CLEANUP(struct recorded *, recorded_free)
 
-/* Makes modules of the binaries, once; those that are none stay without. 0 or -ENOMEM. u must live
+/* Makes modules of the binaries, once; a file that is not ELF gets none. 0 or -ENOMEM. u must live
  * until recorded_free(). */
 int recorded_open(struct recorded *r, struct unwinder *u);
 
-/* The i-th sample walked, as unwind_walk(). Tags of frames are rows of r->mappings. */
+/* Walks the i-th sample, as unwind_walk() does. Tags of frames are rows of r->mappings. */
 enum unwind_outcome recorded_walk(struct recorded *r, struct unwinder *u, uint32_t i,
 				  struct unwind_frame *frames, size_t max_frames, size_t *ret_n);
 /* unwind_find_fn over a struct recorded and its current maps. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The rows of each module: an append-only array, found through a hash of 256-byte pages. A row that
- * spans several pages is entered again for each page in which it is met; so there is no sorting, no
- * moving and no search of what was never asked for.
+ * spans several pages is added again for each page in which a walk meets it. So nothing is sorted
+ * or moved, and no row is made that no walk needs.
  */
 #include "unwind/internal.h"
 
@@ -31,14 +31,14 @@ const struct row *rows_find(const struct unwind_module *m, uint32_t rel)
 	return NULL;
 }
 
-/* Doubles the table; chains are rebuilt from the page each row was met in. */
+/* Doubles the table and rebuilds the chains from the page in which each row was met. */
 static bool grow(struct unwind_module *m)
 {
 	uint32_t cap = m->cap_rows ? m->cap_rows * 2 : MIN_ROWS;
 	struct row *rows;
 	uint32_t *heads;
 
-	/* No more than half of the budget, lest one file throws out all others'. */
+	/* At most half of the budget, so that one file does not evict the rows of all others. */
 	if (cap > MAX_ROWS || cap * ROW_COST > m->u->limits.max_row_bytes / 2 ||
 	    !rows_reserve(m, (cap - m->cap_rows) * ROW_COST))
 		return false;
@@ -67,7 +67,7 @@ void rows_add(struct unwind_module *m, uint32_t rel, const struct row *row)
 	uint32_t *head;
 
 	if (m->n_rows == m->cap_rows && !grow(m)) {
-		/* At its own limit, or alone over the budget: begin again. */
+		/* At its own limit, or over the budget alone: drop all rows and start again. */
 		m->u->stats.rows_evicted += m->n_rows;
 		rows_drop_table(m);
 		if (!grow(m))

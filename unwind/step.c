@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One frame by a full rule: what the compact form cannot say. */
+/* One frame by a full rule, for what the compact form cannot express. */
 #include "unwind/internal.h"
 
 static enum step read_word(const struct stack_copy *stack, uint64_t addr, uint64_t *ret)
 {
 	if (stack_read(stack, addr, ret))
 		return STEP_OK;
-	/* Only what lies above the copy was cut off; anything else is not a stack address. */
+	/* The copy lacks only what lies above it; any other address is not in the stack. */
 	return addr >= stack->start ? STEP_TRUNCATED : STEP_BAD;
 }
 
@@ -41,8 +41,8 @@ struct frame {
 };
 
 /*
- * The caller's value of a register. A slot below sp is not saved any more (an epilogue has popped
- * it and compilers do not say so), or not a slot at all: the value is in the register still.
+ * The caller's value of a register. A slot below sp is no longer valid (an epilogue has popped it,
+ * and compilers do not say so) or never was a slot: the value is still in the register.
  */
 static enum step find_register(const struct frame *fr, unsigned int reg, uint64_t *ret)
 {
@@ -92,9 +92,9 @@ static enum step find_register(const struct frame *fr, unsigned int reg, uint64_
 }
 
 /*
- * The stack must shrink with every frame. Two exceptions: a function interrupted after it has
- * moved its return address from the stack to a register (vfork) or has not saved it yet (aarch64),
- * and a signal frame that returns to another stack, which lies outside of this copy.
+ * The stack must shrink with every frame. Two exceptions: a function interrupted after it has moved
+ * its return address from the stack to a register (vfork) or has not saved it yet (aarch64), and a
+ * signal frame that returns to another stack, outside of this copy.
  */
 static bool progresses(const struct frame *fr, bool innermost, uint64_t new_sp)
 {
@@ -140,7 +140,7 @@ static enum step find_caller(const struct full_rule *f, const struct stack_copy 
 			return step;
 	}
 	if (ARCH_HAS_LR && !f->signal_frame) {
-		/* What lr held when the caller called is not known any more. */
+		/* The value of lr at the caller's call is lost. */
 		after.valid &= ~UNWIND_REG_BIT(ARCH_REG_LR);
 		after.r[ARCH_REG_PC] &= ARCH_CODE_MASK;
 	}
@@ -151,9 +151,9 @@ static enum step find_caller(const struct full_rule *f, const struct stack_copy 
 }
 
 /*
- * A function that is about to leave for another frame: longjmp of aarch64 has loaded lr, and CFI
- * says so, but what it calls the CFA is the jump buffer, for there is no other name for the sp that
- * it loads last. The place it goes to is known then, and its frame is not.
+ * A function about to jump to another frame: longjmp of aarch64 has loaded lr, and its CFI says so,
+ * but gives the jump buffer as the CFA, because CFI cannot express the sp that is loaded last. Then
+ * we know the pc of the target, but not its frame.
  */
 static bool is_leaving(const struct full_rule *f, enum step step, bool innermost,
 		       const struct unwind_regs *regs)
