@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What libdw may be shown. libdw believes register numbers up to 134 million (2 GB of rules),
- * copies its state for every remembered one, and reads operands of bad expressions as they come; so
- * each instruction of an entry is walked over once before, with the operands' bounds checked.
+ * Checks an entry before libdw sees it. libdw accepts register numbers up to 134 million (2 GB of
+ * rules), copies its whole state at each remember_state, and does not check operands of bad
+ * expressions. So this goes through each instruction once before, and checks the bounds of its
+ * operands.
  */
 #include <dwarf.h>
 
 #include "unwind/internal.h"
 
-/* An expression of operators that expr.c knows, each whole. */
+/* Does expr.c know all operators of an expression, and are all complete? */
 static bool vet_expression(struct cursor c)
 {
 	unsigned int n_ops = 0;
@@ -98,7 +99,7 @@ struct vet {
 	struct cursor start, c;
 	bool in_cie;
 	int remembered;
-	uint64_t pc, loc; /* loc: what the row under construction begins with */
+	uint64_t pc, loc; /* loc: where the current row begins */
 	bool passed;	  /* loc has gone past pc */
 };
 
@@ -116,7 +117,7 @@ static bool advance(struct vet *v, uint64_t to)
 	return !v->in_cie;
 }
 
-/* Operands of the instructions that are not packed into the opcode's high bits. */
+/* Instructions without an operand in the high bits of the opcode. */
 static bool vet_extended(struct vet *v, uint8_t op)
 {
 	struct cursor *c = &v->c;
@@ -127,7 +128,7 @@ static bool vet_extended(struct vet *v, uint8_t op)
 	switch (op) {
 	case DW_CFA_nop:
 		return true;
-	case DW_CFA_set_loc: /* its operand is only right where the copy encodes like the file */
+	case DW_CFA_set_loc: /* its operand is right only if copy and file have the same encoding */
 		return v->e->absolute && advance(v, cursor_u64(c));
 	case DW_CFA_advance_loc1:
 		return advance(v, v->loc + v->e->code_align * cursor_u8(c));
@@ -169,7 +170,9 @@ static bool vet_extended(struct vet *v, uint8_t op)
 	default:
 		if (!arch_cfa_op_is_nop(op))
 			return false;
-		/* libdw takes some for another processor's of the same number. */
+		/*
+		 * libdw takes some of these for other processors' instructions of the same number.
+		 */
 		v->code[cursor_left(&v->start) - cursor_left(c) - 1] = DW_CFA_nop;
 		return true;
 	}
@@ -200,7 +203,7 @@ static bool vet_code(struct vet *v)
 		if (!good || !cursor_ok(&v->c))
 			return false;
 	}
-	/* A state that is remembered and never restored is left to libdw, which frees it. */
+	/* libdw frees a state that is remembered and never restored. */
 	return true;
 }
 

@@ -1,35 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The walk.
  *
- * Most of a host's frames come from few places, so a direct-mapped cache of 16-byte entries keyed
- * by (module, module-relative pc) stands in front of the rows: it survives exec, ASLR and dlopen
- * because its key knows no process, and needs no generations because modules' numbers are never
- * used twice. A hit costs the load of the entry, an add, and the load of the return address.
+ * Most frames of a host come from few places, so a direct-mapped cache of 16-byte entries keyed by
+ * (module, module-relative pc) is in front of the rows. It survives exec, ASLR and dlopen because
+ * its key holds no process, and needs no generations because no module number is used twice. A hit
+ * costs the load of the entry, an add, and the load of the return address.
  *
- * The compact walk carries pc, sp and fp only. A rule that wants another register (ld.so's lazy
- * resolver: CFA = rbx + 32) in a deeper frame makes the walk start over once, by full rules, which
- * restore every register that the callees saved. That is a few samples in ten thousand.
+ * The compact walk tracks only pc, sp and fp. A rule that wants another register (ld.so's lazy
+ * resolver: CFA = rbx + 32) in a deeper frame makes the walk start again, once, with full rules,
+ * which restore every register that the callees saved. That is a few samples in ten thousand.
  *
- * Measured and left out (captures of a mixed load, copies of 64 KiB cut to size, the walk of the
+ * Measured and rejected (captures of a mixed load, copies of 64 KiB cut to size, the walk of the
  * whole copy as the truth):
  *
- * - Cut stacks continued by the kernel's own chain of frame pointers wherever that agrees with all
- *   that was walked: wrong for more stacks than it was right for (184 of 518 against 159 with 8
- * KiB), since the next caller without a frame pointer is skipped. continue.c goes on only while
- * each frame's rule says that its caller is at the frame pointer. The chain costs the kernel as
- * much in every sample as 32 KiB more of a copy, so it is asked for with the largest copies only.
- * - The tail of the thread's last stack taken over where a frame is the same. It would skip three
- *   frames of five, but without a look at the words above 4 of 1000 such tails were stale, and with
- *   it the reads that make a first touch slow are not saved. Walking is a quarter of what the
- *   profiler does for a sample, interning the frames a fifteenth.
+ * - Continuing cut stacks with the kernel's chain of frame pointers wherever it agrees with the
+ *   whole walk: it was wrong for more stacks than it was right for (184 of 518 against 159 with 8
+ *   KiB), because it skips the next caller without a frame pointer. continue.c goes on only while
+ *   each frame's rule says that its caller is at the frame pointer. The chain costs the kernel as
+ *   much in every sample as 32 KiB more of a copy, so only the largest copies have it.
+ * - Reusing the tail of the thread's last stack where a frame is the same. It would skip three
+ *   frames of five. But without comparing the words above, 4 of 1000 such tails were stale; and
+ *   comparing them costs the reads that make a first touch slow. Walking is a quarter of the
+ *   profiler's work for a sample, interning the frames a fifteenth.
  */
 #include "unwind/internal.h"
 
 enum {
-	MAX_SIGNAL_FRAMES = 16, /* of one walk: they alone may move to another stack */
-	MAX_GUESS_DISTANCE = 8 * 1024 * 1024, /* a frame pointer this far above sp is one */
-	MAX_UNCOUNTED_BYTES = 64, /* that Go's assembler takes of the stack and does not count */
+	MAX_SIGNAL_FRAMES = 16, /* in one walk: only they may switch to another stack */
+	MAX_GUESS_DISTANCE = 8 * 1024 * 1024, /* a frame pointer is at most this far above sp */
+	MAX_UNCOUNTED_BYTES = 64, /* of stack that Go's assembler uses without counting them */
 	MIN_CACHE_ENTRIES = 256,
 };
 
@@ -49,11 +48,11 @@ struct walk {
 	struct memo memo[2];
 	unsigned int current; /* the memo used last */
 	bool full;
-	bool guessed; /* the previous step followed the frame pointer without CFI */
-	bool lost_sp; /* of this frame only the address is known */
+	bool guessed; /* the last step followed the frame pointer without CFI */
+	bool lost_sp; /* only the address of this frame is known */
 	unsigned int signal_frames;
 	size_t n_certain;	    /* frames up to a change of stacks; 0: all are certain */
-	struct unwind_regs certain; /* sp, and fp if it is the frame's own, of the last of them */
+	struct unwind_regs certain; /* the last one's sp, and fp if it is its own */
 	uint64_t hits, misses;
 };
 
@@ -238,8 +237,8 @@ static inline const struct memo *find_memo(struct walk *w, uint64_t addr)
 
 /*
  * Where fp and lr are saved at the bottom of a frame (aarch64), a step by the frame pointer alone
- * does not tell the caller's sp; but its fp, which then points at where its rule says that fp is
- * saved, tells its CFA.
+ * does not give the caller's sp. The caller's fp gives its CFA: it points at the slot where the
+ * caller's rule says that fp is saved.
  */
 static inline uint64_t cfa_by_sp(const struct walk *w, struct rule rule,
 				 const struct unwind_regs *regs)
@@ -255,7 +254,7 @@ static inline enum step step_compact(const struct stack_copy *stack, struct rule
 	uint64_t sp = regs->r[ARCH_REG_SP], ra;
 
 	if (ARCH_HAS_LR && rule.ra_words == RULE_RA_IN_LR) {
-		/* Only of a frame that has not called: behind it lr is not valid any more. */
+		/* Only in a frame that has not called: after a call lr is no longer valid. */
 		if (!(regs->valid & UNWIND_REG_BIT(ARCH_REG_LR)))
 			return STEP_NEEDS_REGS;
 		if (cfa < sp)
@@ -276,8 +275,8 @@ static inline enum step step_compact(const struct stack_copy *stack, struct rule
 	if (rule.fp_words != 0) {
 		uint64_t slot = cfa + (uint64_t)((int64_t)rule.fp_words * 8);
 
-		/* Below sp: popped already, and the register holds the caller's value (step.c). Go
-		 * saves it there on aarch64. */
+		/* Below sp: already popped, and the register holds the caller's value (step.c). On
+		 * aarch64 Go saves it there. */
 		if (slot >= (ARCH_HAS_LR ? stack->start : sp)) {
 			if (!stack_read(stack, slot, &regs->r[ARCH_REG_FP]))
 				return STEP_TRUNCATED;
@@ -297,9 +296,9 @@ static bool is_code(struct walk *w, uint64_t return_address)
 }
 
 /*
- * No CFI: JIT code, hand-written assembly, a stripped program. The frame pointer is believed when
- * it points into the rest of the stack and an address of code lies above it. A frame pointer of 0
- * in a frame that was itself reached by frame pointers is the psABI's mark of the outermost frame.
+ * No CFI: JIT code, hand-written assembly, a stripped program. We trust the frame pointer if it
+ * points into the rest of the stack and an address of code follows. In a frame that was itself
+ * reached by frame pointers, 0 marks the outermost frame (psABI).
  */
 static enum unwind_outcome step_guess_fp(struct walk *w, struct unwind_regs *regs)
 {
@@ -327,8 +326,8 @@ static enum unwind_outcome step_guess_fp(struct walk *w, struct unwind_regs *reg
 	return UNWIND_N_OUTCOMES;
 }
 
-/* A call through a bad pointer: nothing has run there, the return address is on top of the stack,
- * or in lr. */
+/* A call through a bad pointer: nothing has run there, so the return address is on top of the
+ * stack, or in lr. */
 static enum unwind_outcome step_bad_call(struct walk *w, struct unwind_regs *regs)
 {
 	uint64_t ra;
@@ -350,15 +349,16 @@ static enum unwind_outcome step_bad_call(struct walk *w, struct unwind_regs *reg
 }
 
 /*
- * A function of Go's that moves to another stack at some place; CFI is right until then, and
- * nothing says where that is. Behind it what looks like the caller is a word of the other stack. So
- * the walk goes on, but what it finds counts only if it gets to where stacks of Go end: an
- * outermost function, or another one that has moved. That does not happen by accident: each frame
- * in between would have to fit.
+ * A Go function that switches to another stack at some point. CFI is right before that point, but
+ * nothing says where it is. After it, what looks like the caller is a word of the other stack. So
+ * the walk goes on, but what it finds counts only if it reaches the end of a Go stack: an outermost
+ * function, or another one that has switched. That does not happen by accident: each frame in
+ * between would have to fit.
  *
- * One that has called must have moved before, or has seen that it need not: then the frame pointer,
- * which such a function saves and sets when it has a frame, is right above its frame, and gives the
- * caller where the function has also aligned sp. The stack that it would have left is far away.
+ * A function that is calling has already switched, or has seen that it need not. In the second case
+ * the frame pointer, which such a function saves and sets if it has a frame, is right above its
+ * frame and gives the caller even if the function has aligned sp. In the first case it points far
+ * away, to the old stack.
  */
 static enum step step_other_stack(struct walk *w, struct rule rule, bool innermost,
 				  struct unwind_regs *regs)
@@ -383,7 +383,7 @@ static enum step step_other_stack(struct walk *w, struct rule rule, bool innermo
 	return step_compact(&w->stack, rule, cfa, regs);
 }
 
-/* At the end of a walk: what does not count is forgotten, and the stack is one that goes on. */
+/* Ends a walk: drops the frames that do not count, and reports such a stack as truncated. */
 static enum unwind_outcome settle(struct walk *w, enum unwind_outcome outcome,
 				  struct unwind_regs *regs)
 {
@@ -403,7 +403,7 @@ static enum step step_by_full(struct walk *w, const struct full_rule *f, bool *i
 	if (f->signal_frame) {
 		if (++w->signal_frames > MAX_SIGNAL_FRAMES)
 			return STEP_NO_PROGRESS;
-		/* Nobody called the trampoline: its address is not behind a call, but exact. */
+		/* Nobody called the trampoline: its address is exact, not a return address. */
 		w->frames[w->n - 1].address = regs->r[ARCH_REG_PC];
 	}
 	step = step_full(f, &w->stack, *innermost, regs);
@@ -415,7 +415,7 @@ static enum step step_by_full(struct walk *w, const struct full_rule *f, bool *i
 	return step;
 }
 
-/* A signal handler returns to where no CFI is, but what the kernel pushed is on the stack. */
+/* A signal handler returns to code without CFI, but the kernel's signal frame is on the stack. */
 static bool is_signal_frame(struct walk *w, const struct unwind_regs *regs,
 			    struct unwind_regs *ret_before)
 {
@@ -424,7 +424,7 @@ static bool is_signal_frame(struct walk *w, const struct unwind_regs *regs,
 	if (!arch_signal_frame(&w->stack, sp, ret_before) ||
 	    !find_memo(w, ret_before->r[ARCH_REG_PC]))
 		return false;
-	/* Further up in this stack, or in another. */
+	/* Higher in this stack, or in another. */
 	return ret_before->r[ARCH_REG_SP] > sp ||
 	       ret_before->r[ARCH_REG_SP] - w->stack.start >= w->stack.n;
 }
@@ -434,7 +434,7 @@ static enum step step_signal_frame(struct walk *w, const struct unwind_regs *bef
 {
 	if (++w->signal_frames > MAX_SIGNAL_FRAMES)
 		return STEP_NO_PROGRESS;
-	w->frames[w->n - 1].address = regs->r[ARCH_REG_PC]; /* exact: nobody called it */
+	w->frames[w->n - 1].address = regs->r[ARCH_REG_PC]; /* exact: it was interrupted */
 	*regs = *before;
 	*innermost = true;
 	return STEP_OK;
@@ -456,7 +456,9 @@ static enum unwind_outcome step_outcome(enum step step)
 	}
 }
 
-/* STEP_NEEDS_REGS: start over in full. Else *ret: the outcome, UNWIND_N_OUTCOMES to go on. */
+/*
+ * STEP_NEEDS_REGS: start again with full rules. Else *ret: the outcome, UNWIND_N_OUTCOMES to go on.
+ */
 static inline enum step step_frame(struct walk *w, const struct memo *memo, uint64_t addr,
 				   bool *innermost, struct unwind_regs *regs,
 				   enum unwind_outcome *ret)
@@ -473,7 +475,7 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 	else if (memo->mapping.file_missing)
 		rule.kind = RULE_NONE;
 	if (rule.kind == RULE_FULL || (w->full && (rule.kind == RULE_SP || rule.kind == RULE_FP))) {
-		/* Linker-made code has a compact rule only. */
+		/* Stubs made by the linker have only a compact rule. */
 		full = find_full(w, m, (uint32_t)(addr - memo->base));
 		rule.kind = full ? RULE_FULL : rule.kind == RULE_FULL ? RULE_BAD : rule.kind;
 	}
@@ -547,7 +549,7 @@ static inline struct unwind_frame frame_at(uint64_t addr, const struct memo *mem
 	};
 }
 
-/* STEP_OK, or STEP_NEEDS_REGS of a walk that is not in full. */
+/* STEP_OK, or STEP_NEEDS_REGS in a walk with compact rules. */
 static enum step run(struct walk *w, const struct unwind_regs *first, enum unwind_outcome *ret)
 {
 	struct unwind_regs regs = *first;
@@ -590,7 +592,8 @@ static enum step run(struct walk *w, const struct unwind_regs *first, enum unwin
 								called || w->n_certain};
 			return STEP_OK;
 		}
-		/* A return address may be the first byte of the next function; its call is before.
+		/* A return address may be the first byte of the next function; the call is before
+		 * it.
 		 */
 		addr = regs.r[ARCH_REG_PC] - (innermost ? 0 : 1);
 	}
