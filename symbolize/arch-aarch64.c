@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Every stub loads its GOT slot into x17: adrp x16, page; ldr x17, [x16, offset]; add; br x17. With
- * BTI it begins with a landing pad, and with PAC it authenticates before it jumps; both fill it up
- * to 24 bytes. The first 32 bytes are what lazy stubs share (AAELF64, "Procedure linkage table").
+ * BTI it begins with a landing pad, and with PAC it authenticates before it jumps; both pad it to
+ * 24 bytes. The lazy stubs share the first 32 bytes (AAELF64, "Procedure linkage table").
  */
 #include <elf.h>
 #include <string.h>
@@ -26,7 +26,7 @@ static uint32_t word_at(const uint8_t *code, size_t n, size_t at)
 	return word;
 }
 
-/* adrp x16: the page, from the address of the instruction. */
+/* The page that adrp x16 at this address loads. */
 static uint64_t adrp_target(uint32_t word, uint64_t address)
 {
 	uint64_t pages = (uint64_t)(word >> 5 & 0x7ffff) << 2 | (word >> 29 & 3);

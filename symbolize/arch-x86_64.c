@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Linkers lay stubs out in half a dozen ways (lazy, bound at start, with landing pads for indirect
- * branch tracking, in two sections), but every stub either jumps through a GOT slot (ff 25 rel32)
- * or, in the lazy half of a split table, pushes the number of its relocation (68 imm32). So the
- * instructions are read instead of guessing the layout.
+ * Linkers have half a dozen layouts for stubs (lazy, bound at start, with landing pads for indirect
+ * branch tracking, in two sections). But every stub either jumps through a GOT slot (ff 25 rel32)
+ * or, in the lazy half of a split table, pushes the number of its relocation (68 imm32). So we read
+ * the instructions instead of guessing the layout.
  */
 #include <elf.h>
 #include <string.h>
 
 #include "symbolize/arch.h"
 
-/* Stubs are 16 bytes, but .plt.got has some of 8: a jump and two bytes to fill. */
+/* Stubs have 16 bytes, but some in .plt.got have 8: a jump and two bytes of padding. */
 static size_t stub_size(const uint8_t *code, size_t n)
 {
 	bool jump = n >= 8 && code[0] == 0xff && code[1] == 0x25;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What reading a file's tables depends on its processor for. Files of any of these are read on any
- * host; one arch-*.c has each.
+ * What the tables of an ELF file need to know about its processor. Any host reads the files of all
+ * these processors; each has an arch-*.c.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,7 +12,7 @@
 struct arch_stub {
 	size_t size; /* where the next one begins; never 0 */
 	enum {
-		ARCH_STUB_OTHER,      /* the part that lazy stubs share, or not known */
+		ARCH_STUB_OTHER,      /* the part that lazy stubs share, or unknown */
 		ARCH_STUB_SLOT,	      /* jumps through the GOT slot at address target */
 		ARCH_STUB_RELOCATION, /* pushes target, the number of its relocation */
 	} kind;
@@ -22,10 +22,10 @@ struct arch_stub {
 struct arch {
 	uint16_t machine; /* ELF64's e_machine */
 	const char *name; /* as uname says */
-	/* Relocations of GOT slots, and of words that are an address of the file itself. */
+	/* Relocation types of GOT slots, and of words that hold an address in the file itself. */
 	uint32_t r_jump_slot, r_glob_dat, r_irelative, r_relative;
-	/* Reads the stub whose first byte is code[0], linked at vaddr; n > 0 bytes are left of its
-	 * section. */
+	/* Reads the stub that begins at code[0] and is linked at vaddr; n > 0 bytes of its section
+	 * are left. */
 	void (*stub)(const uint8_t *code, size_t n, uint64_t vaddr, struct arch_stub *ret);
 };
 
@@ -33,5 +33,5 @@ extern const struct arch arch_x86_64, arch_aarch64;
 
 /* NULL: not known. */
 const struct arch *arch_find(uint16_t machine);
-/* That of this host. */
+/* The architecture of this host. */
 const struct arch *arch_here(void);

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compilers reuse memory, so a later function wins over earlier ones where they overlap. New ones
- * wait in a list. The list is searched from its end as long as it is short; else old rows and new
- * ones go through one sweep over all their bounds, with those that cover the current position in a
- * heap by their order. Out come rows that do not overlap; what is left of a partly covered function
- * keeps its name. Overwritten names are dropped with their rows, so a process that recompiles for
- * months stays as small as its code. Beyond the limits new functions are counted and refused.
+ * wait in a list. While it is short, a lookup searches it from its end. A long one is merged with
+ * the old rows in one sweep over all their bounds; a heap, ordered by arrival, holds the functions
+ * that cover the current position. The result is rows that do not overlap; the rest of a partly
+ * covered function keeps its name. Names of overwritten functions are dropped with their rows, so
+ * the table of a process that recompiles for months stays as small as its code. Functions beyond
+ * the limits are refused and counted.
  */
 #include "symbolize/code-table.h"
 
@@ -18,7 +19,7 @@
 
 #define FIRST_BYTES 65536
 #define MAX_PENDING 65536 /* functions that wait for a sweep */
-#define MAX_SEARCH  128	  /* searched as they are */
+#define MAX_SEARCH  128	  /* searched without a sweep */
 
 void code_table_init(struct code_table *t, uint64_t max_bytes)
 {
@@ -81,7 +82,7 @@ static uint64_t entry_end(const struct code_entry *e)
 	return e->start + e->size;
 }
 
-/* [from, to) is e's. Joined to the row before when that is the same piece. */
+/* Adds [from, to) as a row of e, or extends the row before if that is of the same function. */
 static void sweep_emit(struct code_sweep *w, const struct code_entry *e, uint64_t from, uint64_t to)
 {
 	struct code_entry *last = w->n_out ? &w->out[w->n_out - 1] : NULL;
@@ -99,7 +100,7 @@ static void sweep_emit(struct code_sweep *w, const struct code_entry *e, uint64_
 		e->n_more};
 }
 
-/* Everything from position up to bound, where the next one begins. */
+/* Adds rows from the position up to bound, where the next function begins. */
 static void sweep_advance(struct code_sweep *w, uint64_t position, uint64_t bound)
 {
 	while (position < bound && w->n_heap > 0) {
@@ -137,7 +138,7 @@ static int sweep_run(struct code_sweep *w, uint32_t n)
 	return 0;
 }
 
-/* Copies the names still in use to a new blob. Pieces of one function share one. */
+/* Copies the names in use to a new blob. Pieces of one function share a name. */
 static int names_compact(struct code_table *t, struct code_entry *rows, uint32_t n)
 {
 	_cleanup_free_ uint32_t *moved = calloc(t->n_blob / 2 + 1, sizeof(*moved));
@@ -149,7 +150,10 @@ static int names_compact(struct code_table *t, struct code_entry *rows, uint32_t
 		return -ENOMEM;
 	}
 	for (uint32_t i = 0; i < n; i++) {
-		/* A name has two bytes or more with its 0: half its offset is its own. */
+		/*
+		 * A name has at least two bytes with its 0, so half of its offset is a unique
+		 * index.
+		 */
 		uint32_t *to = &moved[rows[i].name / 2];
 		size_t len = strlen(t->blob + rows[i].name) + 1 + rows[i].n_more;
 
@@ -167,7 +171,7 @@ static int names_compact(struct code_table *t, struct code_entry *rows, uint32_t
 	return 0;
 }
 
-/* Brings the pending ones into the rows. 0 or -ENOMEM (then they still wait). */
+/* Merges the pending functions into the rows. 0 or -ENOMEM (then they stay pending). */
 static int code_table_settle(struct code_table *t)
 {
 	uint32_t n = t->rows.n + t->pending.n;
@@ -227,7 +231,7 @@ static bool blob_reserve(struct code_table *t, size_t n)
 	return true;
 }
 
-/* The same name and bytes as the function before: they are there once. */
+/* Does the last function have the same name and bytes? They are stored once. */
 static bool equals_last(const struct code_table *t, const char *name, size_t n_name,
 			const void *more, size_t n_more)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Functions that come and go: what a just-in-time compiler says of its code. Later ones win over
- * earlier ones that they overlap; see code-table.c.
+ * Functions that come and go, as a just-in-time compiler reports them. Later ones win over earlier
+ * ones that they overlap; see code-table.c.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,11 +13,14 @@
 #define CODE_MAX_ENTRIES (1u << 20)
 #define CODE_MAX_RANGE	 (UINT64_C(1) << 30)
 
-/* A function, or what is left of it: [start, start + size) of one that began skip bytes before. */
+/*
+ * A function, or a part that is left of it: [start, start + size), where the function began skip
+ * bytes before.
+ */
 struct code_entry {
 	uint64_t start;
-	uint32_t size, skip, whole; /* whole: the function's own size */
-	uint32_t name, n_more;	    /* offset in the blob; bytes behind the name's 0 */
+	uint32_t size, skip, whole; /* whole: the size of the whole function */
+	uint32_t name, n_more;	    /* offset in the blob; bytes after the name's 0 */
 };
 
 struct code_table {
@@ -35,17 +38,19 @@ void code_table_deinit(struct code_table *t);
 void code_table_clear(struct code_table *t);
 
 /*
- * A function of n_name > 0 bytes of name, none of them 0, and more bytes of the caller's that live
- * as long. 0 also when it is refused (counted): no size, a range over 1 GiB, more than 1 Mi
- * functions or more than max_bytes; -ENOMEM. Name and bytes that are equal to those of the function
- * before take no memory.
+ * Adds a function with a name of n_name > 0 bytes, none of them 0, and n_more other bytes for the
+ * caller, which live as long. 0, also when it is refused (counted): no size, a range over 1 GiB,
+ * more than 1 Mi functions or more than max_bytes; -ENOMEM. Name and bytes equal to those of the
+ * function before take no memory.
  */
 int code_table_add(struct code_table *t, uint64_t start, uint64_t size, const char *name,
 		   size_t n_name, const void *more, size_t n_more);
-/* The function at an address; until the next add or lookup. NULL: none, or no memory. */
+/* The function at an address, valid until the next add or lookup. NULL: none, or no memory. */
 const struct code_entry *code_table_lookup(struct code_table *t, uint64_t address);
 
-/* What of that function later ones have left around an address, which a look-up has found in it. */
+/*
+ * The part of e around an address that later functions have left; a lookup found the address in e.
+ */
 void code_table_piece(const struct code_table *t, const struct code_entry *e, uint64_t address,
 		      uint64_t *ret_start, uint64_t *ret_end);
 

@@ -11,8 +11,8 @@
 #define MAX_CRC_BYTES (UINT64_C(1) << 30) /* a second of reading */
 #define CRC_CHUNK     65536
 
-/* A section with the name of a file, which becomes *ret's, at its beginning: what is behind that.
- * Failed when there is no such section. */
+/* Copies the file name at the start of a section to *ret, and returns a cursor after it, failed if
+ * there is no such section. */
 static struct cursor link_section(const struct elf_image *im, const char *section,
 				  uint8_t bytes[DEBUG_LINK_MAX], struct debug_link *ret)
 {
@@ -72,8 +72,8 @@ static bool crc_matches(const struct elf_image *im, uint32_t crc)
 	return sum == crc;
 }
 
-/* im: NULL for a supplementary file. A build id is proof; only without one on either side the
- * checksum is. */
+/* Is this the file that link means? im: NULL for a supplementary file. A build id proves it; the
+ * checksum counts only if one side has no build id. */
 static bool file_belongs(const struct debug_link *link, const struct elf_image *im,
 			 const struct elf_image *file)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Where the debugging information of an ELF file is when it is not in the file itself: the separate
- * debug file, and the supplementary file of dwz. Found by the caller's function, proved here.
+ * Debugging information outside of the ELF file: the separate debug file, and the supplementary
+ * file of dwz. The caller's function finds a file; this room checks that it belongs to the program.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -19,14 +19,14 @@ struct debug_link {
 	size_t n_build_id; /* 0: not known */
 };
 
-/* To the separate debug file: .gnu_debuglink, and the build id that it has in common. */
+/* Reads the link to the separate debug file: .gnu_debuglink, and the build id that both have. */
 void debug_link_read(struct debug_link *ret, const struct elf_image *im);
-/* To the supplementary file: .gnu_debugaltlink. */
+/* Reads the link to the supplementary file: .gnu_debugaltlink. */
 void debug_link_read_alt(struct debug_link *ret, const struct elf_image *im);
 
 /*
- * Opens what link points to. 0: *ret is open, and its descriptor is the caller's; 1: there is none;
- * -ENOEXEC: what there is belongs to another file. im: the file that has the link.
+ * Opens the file that link names. 0: *ret is open, and the caller owns its descriptor; 1: there is
+ * no such file; -ENOEXEC: it belongs to another file. im: the file that has the link.
  */
 int debug_file_open(const struct debug_link *link, const struct elf_image *im,
 		    symbol_open_debug_fn open_debug, void *ctx, struct elf_image *ret);

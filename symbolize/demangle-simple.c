@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What people call a function: its path, without parameters, template arguments, result type and
- * qualifiers.
+ * Shortens a demangled name to the path of the function, without parameters, template arguments,
+ * result type and qualifiers.
  *
  *	std::vector<int, A>::push_back(int&&)		std::vector::push_back
  *	foo::bar()::{lambda(int)#1}::operator()() const	foo::bar::{lambda#1}::operator()
@@ -12,9 +12,9 @@
  *	core::ptr::drop_in_place::<alloc::string::String> core::ptr::drop_in_place
  *	std.algorithm.map!(int[]).map(int[]).front() const std.algorithm.map.map.front
  *
- * It is a pass over the demangled text, because libiberty's options cannot leave these out. The
- * text is the demangler's, but its words are those of the file: brackets need not match, so every
- * skip ends at the end of the text.
+ * This is a pass over the demangled text, because no option of libiberty leaves these out. The
+ * words in the text come from the file, so brackets need not match: every skip stops at the end of
+ * the text.
  */
 #include "symbolize/demangle-simple.h"
 
@@ -27,7 +27,7 @@
 
 struct writer {
 	char *text;
-	size_t start, n; /* start: behind words such as "virtual thunk to" */
+	size_t start, n; /* start: after words such as "virtual thunk to" */
 };
 
 static void put(struct writer *w, const char *p, size_t n)
@@ -47,8 +47,8 @@ static bool is_word(char c)
 }
 
 /*
- * Behind a text or a character in quotes; behind the quote itself when it begins none (a lifetime).
- * The demanglers do not mark quotes within a text: it ends at one behind which a list goes on.
+ * Skips a string or a character in quotes, or only the quote if it begins neither (a lifetime). The
+ * demanglers do not escape quotes within a string: it ends at a quote after which a list continues.
  */
 static const char *skip_quoted(const char *p)
 {
@@ -63,7 +63,7 @@ static const char *skip_quoted(const char *p)
 	return q;
 }
 
-/* Behind the bracket that closes the one at p. */
+/* Skips to after the bracket that closes the one at p. */
 static const char *skip_round(const char *p, bool quotes)
 {
 	size_t depth = 0;
@@ -100,7 +100,7 @@ static const char *skip_angle(const char *p, bool quotes)
 	return p;
 }
 
-/* " const", " &&" ... behind parameters: their length, 0 when it is something else. */
+/* The length of " const", " &&" ... after parameters; 0: p is at something else. */
 static size_t qualifier_length(const char *p)
 {
 	static const char *const words[] = {" const",	 " volatile",	" &&",	     " &",
@@ -134,7 +134,10 @@ static size_t thunk_length(const char *text)
 	return 0;
 }
 
-/* p stands behind "operator": what it is of is copied, a type up to its parameters. */
+/*
+ * Copies the rest of an operator's name; p is after "operator". A type is copied up to its
+ * parameters.
+ */
 static const char *put_operator(struct writer *w, const char *p)
 {
 	static const char *const symbols[] = {"\"\" ", "()", "[]", "<=>", "->*", "<<=", ">>=", "->",
@@ -175,8 +178,8 @@ static const char *put_braces(struct writer *w, const char *p)
 	return p;
 }
 
-/* Behind a space outside of all brackets; what stood before one that is no qualifier's was the type
- * of a result. */
+/* Handles a space outside of all brackets. If no qualifier follows, the text so far was the result
+ * type. */
 static const char *take_space(struct writer *w, const char *p)
 {
 	size_t n = qualifier_length(p);
@@ -225,7 +228,7 @@ static void simplify_cxx(struct writer *w, const char *p)
 
 /* ---- Rust ---- */
 
-/* The arguments of what stands before; "<T as Trait>" and "<impl T>" begin a path instead. */
+/* Are these generic arguments? "<T as Trait>" and "<impl T>" begin a path instead. */
 static bool is_generic(const struct writer *w, const char *p)
 {
 	char last = w->n ? w->text[w->n - 1] : ' ';
@@ -281,7 +284,7 @@ char *demangle_simplify(const char *text, enum demangle_language language)
 		simplify_d(&w, text);
 		break;
 	}
-	if (w.n == w.start) /* nothing is left of it */
+	if (w.n == w.start) /* nothing is left */
 		w.n = strlen(strcpy(w.text, text));
 	w.text[w.n] = 0;
 	return w.text;

@@ -3,15 +3,15 @@
  * Demangling by libiberty, with the bounds it lacks.
  *
  * Its recursion is limited, its output is not: a name of a hundred bytes can refer back to its own
- * parts so that the text doubles with each. For C++ and Rust the text arrives through a callback,
- * which leaves by longjmp when it has enough: those demanglers work on the stack, all that can
- * get lost is the buffer of one punycode identifier. D is demangled into an allocated string
- * without a callback, so there the number of back references is limited beforehand.
+ * parts so that the text doubles each time. For C++ and Rust the text arrives through a callback,
+ * which stops the demangler by longjmp when it has enough. Those demanglers work on the stack; a
+ * longjmp leaks at most the buffer of one punycode identifier. The demangler for D has no callback
+ * and allocates its result, so we limit the number of back references beforehand.
  *
- * People want to read what they wrote: parameters tell overloads apart and stay, the result type
- * of a template instance (which only those have in their names) goes, and so does the hash of
- * legacy Rust names. Suffixes of compiler-made copies read "f(int) [clone .cold]". Who wants it
- * shorter gets demangle-simple.c.
+ * People want to read what they wrote. Parameters tell overloads apart and stay. The result type of
+ * a template instance (no other names have one) is dropped, and so is the hash of legacy Rust
+ * names. Suffixes of copies that the compiler made read "f(int) [clone .cold]". For shorter names
+ * there is demangle-simple.c.
  */
 #include "symbolize/symbolize.h"
 
@@ -60,7 +60,7 @@ static void text_append(const char *piece, size_t n, void *ctx)
 typedef int (*demangle_fn)(const char *mangled, int options, demangle_callbackref callback,
 			   void *ctx);
 
-/* False: not mangled that way. What does not fit is cut off. */
+/* False: not mangled that way. A text that is too long is cut. */
 static bool demangle_bounded(demangle_fn fn, const char *name, struct text *t)
 {
 	t->n = 0;
@@ -86,7 +86,7 @@ static bool demangle_d(const char *name, struct text *t)
 	return true;
 }
 
-/* Behind a legacy Rust name, which ends in its hash: 17h, 16 hex digits, E. NULL: it is C++. */
+/* The end of a legacy Rust name, after its hash: 17h, 16 hex digits, E. NULL: it is C++. */
 static const char *rust_legacy_end(const char *name)
 {
 	for (const char *p = strstr(name, "17h"); p; p = strstr(p + 1, "17h")) {
@@ -99,8 +99,8 @@ static const char *rust_legacy_end(const char *name)
 }
 
 /*
- * name begins with _ and is a copy that may be cut. What is behind the mangled part is left in
- * *ret_suffix when the demangler does not speak of it itself.
+ * name begins with _ and is a copy that may be cut. *ret_suffix is the rest after the mangled part,
+ * if the demangler does not print it itself.
  */
 static bool demangle(char *name, const char **ret_suffix, struct text *t,
 		     enum demangle_language *ret_language)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Abbreviations: which attributes an entry has. The whole table of a unit is read when its entries
- * are walked; for its first entry alone, which is all the map of units needs, one is looked for.
+ * Abbreviations: which attributes an entry has. A walk over the entries of a unit reads the whole
+ * table of the unit. The map of units needs only the first entry, so it searches for that
+ * abbreviation alone.
  */
 #include <dwarf.h>
 
@@ -10,10 +11,10 @@
 /* A compiler makes some hundred abbreviations for a unit, with up to 20 attributes. */
 #define MAX_ABBREVS 65536
 #define MAX_SPECS   (1u << 20)
-/* Bytes of abbreviations before the one of a unit's first entry. */
+/* Bytes of abbreviations before that of a unit's first entry. */
 #define MAX_ROOT_SEARCH 65536
 
-/* One declaration, its code already read. 0; -ENOEXEC, -EFBIG, -ENOMEM. */
+/* Reads one declaration after its code. 0; -ENOEXEC, -EFBIG, -ENOMEM. */
 static int abbrev_read(struct cursor *c, const struct dwarf_unit *u, uint64_t code,
 		       struct dwarf_abbrevs *ret)
 {
@@ -108,7 +109,7 @@ const struct dwarf_abbrev *dwarf_abbrev_find(const struct dwarf_abbrevs *a, uint
 	return bsearch(&key, a->items.items, a->items.n, sizeof(key), compare_codes);
 }
 
-/* Behind a declaration whose code has been read; false: damaged. */
+/* Skips a declaration after its code; false: damaged. */
 static bool abbrev_skip(struct cursor *c)
 {
 	uint64_t name, form;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a lookup may cost, and what is not read. */
+/* How much work a lookup may do, and what is refused. */
 #include <errno.h>
 
 #include "symbolize/dwarf-internal.h"
 
-/* Lists that many entries share would be read many times: the sum has a limit too. */
+/* Many entries may share a list, which would be read many times. So the sum has a limit too. */
 bool dwarf_work(struct dwarf *d, uint64_t n)
 {
 	bool enough;

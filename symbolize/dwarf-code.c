@@ -2,14 +2,14 @@
 /*
  * Functions and inlined calls of one unit.
  *
- * The entries of a unit are walked once, front to back, with a bounded stack of what encloses
- * them; nothing recurses. Each function and inlined call that has code becomes a node that knows
- * the one it is inlined into. Their ranges nest, and are flattened into one map (dwarf-map.c): an
- * address is one binary search, its chain of callers a walk over parents. Names are not read before
- * somebody asks for them.
+ * One pass goes over the entries of a unit, with a bounded stack of the enclosing ones; nothing
+ * recurses. Each function and inlined call with code becomes a node that knows the one it is
+ * inlined into. Their ranges nest, and are flattened into one map (dwarf-map.c): an address takes
+ * one binary search, its chain of callers is a walk over parents. Names are read only when a lookup
+ * wants them.
  *
- * Most entries are types and variables. An abbreviation whose attributes all have a fixed size,
- * which most have, is passed over by one addition.
+ * Most entries are types and variables. Most abbreviations have only attributes of fixed size; one
+ * addition skips their entries.
  */
 #include <dwarf.h>
 
@@ -20,7 +20,7 @@
 #define MAX_ENTRIES  (1u << 23)
 #define MAX_NODES    (1u << 21)
 #define MAX_RANGES   (1u << 22)
-#define ENTRY_IS_ALT (UINT64_C(1) << 63) /* entries of two files, told apart */
+#define ENTRY_IS_ALT (UINT64_C(1) << 63) /* marks entries of the supplementary file */
 #define MAX_ORIGINS  16
 
 /* ---- The walk ---- */
@@ -47,8 +47,7 @@ static bool entry_skip(struct code_walk *w, struct cursor *c, const struct dwarf
 	return true;
 }
 
-/* Types never hold code, but may hold many entries: passes them over if the compiler says how far.
- */
+/* Types never hold code, but may hold many entries. Skips them if the compiler gives a sibling. */
 static bool entry_skip_children(struct code_walk *w, struct cursor *c, const struct dwarf_abbrev *a)
 {
 	struct dwarf_value v = {0}, sibling = {0};
@@ -63,7 +62,7 @@ static bool entry_skip_children(struct code_walk *w, struct cursor *c, const str
 			sibling = v;
 	}
 	target = dwarf_value_reference(w->u, &sibling);
-	/* Only forwards: a unit must come to its end. */
+	/* Only forwards, so that the pass over the unit ends. */
 	if (a->children && target < w->u->end && c->start + target > c->cur)
 		c->cur = c->start + target;
 	else if (a->children)
@@ -123,7 +122,7 @@ static uint32_t clamp(uint64_t v, uint32_t max)
 	return v <= max ? (uint32_t)v : 0;
 }
 
-/* A function or inlined call: a node if it has code. 0 or -errno. */
+/* Adds a node for a function or inlined call with code. 0 or -errno. */
 static int function_add(struct code_walk *w, struct cursor *c, const struct dwarf_abbrev *a,
 			uint64_t entry)
 {
@@ -139,7 +138,7 @@ static int function_add(struct code_walk *w, struct cursor *c, const struct dwar
 	r = dwarf_ranges_add(w->d, w->u, &f.low, &f.high, &f.ranges, w->code->nodes.n, &w->ranges);
 	if (r < 0)
 		return r;
-	/* An inlined call without code of its own may still hold others that have. */
+	/* An inlined call without code of its own may still contain others with code. */
 	if (inlined ? parent != DWARF_NONE : w->ranges.n > first) {
 		struct dwarf_node *n = array_push(&w->code->nodes);
 
@@ -170,7 +169,7 @@ static int walk_entries(struct code_walk *w)
 	if (!cursor_ok(&c))
 		return -ENOEXEC;
 	c.end = c.start + w->u->end;
-	w->around[w->depth++] = DWARF_NONE; /* the unit's own children have one above them */
+	w->around[w->depth++] = DWARF_NONE; /* around the unit's own children */
 	for (uint32_t n = 0; cursor_left(&c) > 0; n++) {
 		uint64_t entry = (uint64_t)(c.cur - c.start), code = dwarf_uleb(&c);
 		const struct dwarf_abbrev *a;
@@ -249,14 +248,14 @@ const struct dwarf_node *dwarf_code_node(const struct dwarf_code *c, uint32_t no
 
 /* ---- Names ---- */
 
-/* An entry, of this file or of its supplementary one. entry UINT64_MAX: none. */
+/* An entry of this file or of its supplementary file. entry UINT64_MAX: none. */
 struct dwarf_place {
 	struct dwarf *d;
-	struct dwarf_unit *u; /* that may hold it */
+	struct dwarf_unit *u; /* the unit that may hold it */
 	uint64_t entry;
 };
 
-/* Takes from one entry what is not known yet, and goes on to the entry it comes from. */
+/* Reads from one entry what is still missing, and moves to the entry it refers to as its origin. */
 static void entry_describe(struct dwarf_place *p, const char **name, const char **linkage_name,
 			   uint32_t *line)
 {
@@ -335,7 +334,7 @@ void dwarf_code_describe(struct dwarf *d, struct dwarf_unit *u, uint32_t node,
 	if (!in)
 		return;
 	function_describe(in == u ? d : u->split, in, in->offset + n->entry, ret);
-	if (in != u) /* entries of all split files are told apart by their skeletons */
+	if (in != u) /* the skeleton tells the entries of split files apart */
 		ret->entry |= (uint64_t)(u - d->units.items + 1) << 32;
 	*ret_name = strtab_put(&d->texts, ret->name ? ret->name : "");
 	if (*ret_name == STRID_EMPTY && ret->name && *ret->name)

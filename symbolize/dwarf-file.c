@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One file with DWARF, and what is kept of its units: making it, its bounds, its end. */
+/* A file with DWARF: opening and freeing it, and the limit on what is kept of its units. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,7 @@
 
 #define MAX_TEXTS_BYTES (UINT64_C(16) << 20) /* names and paths */
 
-/* As .debug_x, or as .zdebug_x: compressed by GNU tools of before 2015. */
+/* Finds .debug_x, or .zdebug_x, the compressed form of GNU tools before 2015. */
 static const struct elf_section *section_find(const struct elf_image *im, const char *name,
 					      bool *ret_zdebug)
 {
@@ -151,7 +151,6 @@ bool dwarf_unit_account(struct dwarf *d, struct dwarf_unit *u)
 	return true;
 }
 
-/* The units used least lately go, but never one of this turn. */
 void dwarf_units_evict(struct dwarf *d, size_t max_bytes)
 {
 	while (d->n_unit_bytes > max_bytes) {
