@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The line table of one unit: the program is run once, what remains is one sorted array of rows.
+ * The line table of one unit: its line number program runs once and leaves one sorted array of
+ * rows.
  *
- * Of several rows for one address the last one counts, as it does for debuggers. Sequences, each a
- * run of ascending addresses, come in any order and are sorted; one that was thrown away by the
- * linker (it begins at 0 or outside of the code), goes down or overlaps another is left out.
+ * If several rows have one address, the last one counts, as in debuggers. Sequences, each a run of
+ * ascending addresses, come in any order and are sorted. We leave out a sequence that the linker
+ * discarded (it begins at 0 or outside of the code), that descends or that overlaps another.
  */
 #include <dwarf.h>
 #include <stdio.h>
@@ -22,7 +23,7 @@
 
 struct line_program {
 	struct dwarf *d;
-	struct dwarf_unit unit; /* widths of this table, for reading forms */
+	struct dwarf_unit unit; /* address and offset size of this table, to read forms */
 	struct cursor c;
 	uint8_t min_inst, line_range, opcode_base, default_is_stmt;
 	int8_t line_base;
@@ -30,12 +31,12 @@ struct line_program {
 	uint8_t lengths[256];
 };
 
-/* DWARF 2 to 4: strings one after the other. */
+/* DWARF 2 to 4: a list of strings. */
 static int tables_read_old(struct line_program *p, struct cursor *h, struct dwarf_lines *l)
 {
 	const char *text;
 
-	(void)array_push(&l->dirs); /* 0: the compilation's own */
+	(void)array_push(&l->dirs); /* 0: the compilation directory */
 	while ((text = cursor_string(h)) && *text) {
 		struct dwarf_line_place *dir = array_push(&l->dirs);
 
@@ -60,7 +61,7 @@ static int tables_read_old(struct line_program *p, struct cursor *h, struct dwar
 	return cursor_ok(h) ? 0 : -ENOEXEC;
 }
 
-/* Where the text of a value is; offset UINT64_MAX: nowhere. */
+/* Where the text of a value is; offset UINT64_MAX: not a text. */
 static struct dwarf_line_place value_place(struct line_program *p, const struct cursor *h,
 					   const struct dwarf_value *v)
 {
@@ -183,7 +184,7 @@ struct raw_row {
 struct run {
 	ARRAY(struct raw_row) rows;
 	ARRAY(struct sequence) sequences;
-	uint32_t first; /* row of the sequence that is being made */
+	uint32_t first; /* first row of the current sequence */
 	bool descends;
 	/* Registers */
 	uint64_t address, file, column;
@@ -325,7 +326,7 @@ static int row_add(struct dwarf_lines *l, uint64_t address, uint32_t line, uint1
 	return 0;
 }
 
-/* Rows in the order of their addresses, with a last row behind each sequence. */
+/* Sorts the rows by address, with an end row after each sequence. */
 static int rows_finish(struct run *run, struct dwarf_lines *l)
 {
 	_cleanup_free_ struct sort_pair *pairs =
@@ -346,7 +347,7 @@ static int rows_finish(struct run *run, struct dwarf_lines *l)
 		if (s->start < end)
 			continue;
 		if (l->rows.n && s->start == end)
-			l->rows.n--; /* no gap: the mark of the end is not needed */
+			l->rows.n--; /* no gap: the end row is not needed */
 		for (uint32_t j = 0; j < s->n && r == 0; j++) {
 			const struct raw_row *raw = &run->rows.items[s->first + j];
 
@@ -424,7 +425,7 @@ static const char *place_text(struct dwarf *d, struct dwarf_line_place p)
 	return text ? text : "";
 }
 
-/* Appends a part of a path; one that begins with a slash begins it anew. */
+/* Appends a part of a path; an absolute part replaces the path. */
 static void path_append(char path[MAX_PATH], size_t *n, const char *part)
 {
 	int r;
@@ -440,7 +441,7 @@ static void path_append(char path[MAX_PATH], size_t *n, const char *part)
 		*n = *n + (size_t)r < MAX_PATH ? *n + (size_t)r : MAX_PATH - 1;
 }
 
-/* Apart from dwarf_lines_path(), for the path takes a page of stack to clear. */
+/* Not inlined into dwarf_lines_path(): clearing the path costs a page of stack. */
 static __attribute__((noinline)) strid path_make(struct dwarf *d, struct dwarf_unit *u,
 						 uint32_t file)
 {
@@ -451,7 +452,7 @@ static __attribute__((noinline)) strid path_make(struct dwarf *d, struct dwarf_u
 	size_t n = 0;
 
 	dwarf_unit_names(d, u, &unit_dir, &unit_name);
-	/* The first directory of DWARF 5 is the unit's own, which may be a relative one. */
+	/* In DWARF 5 the first directory is the compilation directory, which may be relative. */
 	if (l->version >= 5 && l->dirs.n)
 		path_append(path, &n, place_text(d, l->dirs.items[0]));
 	if (n == 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * From ranges that nest or overlap to one sorted array of the places where the innermost range
- * changes. Of two ranges the one that begins later is the inner one; of two that begin at the same
+ * Turns ranges that nest or overlap into one sorted array of the places where the innermost range
+ * changes. Of two ranges the one that begins later is the inner one; if both begin at the same
  * address, the one that was added later.
  */
 #include "symbolize/dwarf-internal.h"
@@ -33,7 +33,7 @@ static int change_add(struct dwarf_map *m, uint64_t address, uint32_t node)
 	return 0;
 }
 
-/* Closes what ends up to there. */
+/* Closes the ranges that end at or before `until`. */
 static int ranges_close(struct dwarf_map *m, open_ranges *open, uint64_t until)
 {
 	int r = 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Packages of split files (.dwp): the sections of many .dwo files laid end to end, and an index
- * that says for each unit, by its id, which part of each section was its own. A part is what the
- * section of the .dwo file was, so who gets the parts reads them like a .dwo file.
+ * Packages of split files (.dwp): the sections of many .dwo files one after another, and an index
+ * from the id of each unit to its part of each section. A part equals the section of the .dwo file,
+ * so the parts are read like a .dwo file.
  *
  * The index (.debug_cu_index) is a hash table with open addressing: ids, the rows they point to,
  * then a table of offsets and one of sizes with a column for each kind of section. Version 2 is
- * GNU's, for DWARF 4; version 5 is that of DWARF 5 (section 7.3.5), with other numbers for the
- * kinds. A package that is compressed as a whole is refused: no tool makes one.
+ * GNU's extension to DWARF 4; version 5 is that of DWARF 5 (section 7.3.5), with other numbers for
+ * the kinds. A package with compressed sections is refused: no tool makes one.
  */
 #include <elf.h>
 #include <errno.h>
@@ -16,18 +16,18 @@
 
 #define MAX_INDEX_BYTES (UINT64_C(64) << 20) /* half a million units */
 #define MAX_KINDS	16
-/* Tables are at most two thirds full: chains of ids that are not the wanted one are short. */
+/* Tables are at most two thirds full, so probing takes few steps. */
 #define MAX_PROBES 1024
 
 struct dwarf_package {
-	struct elf_image image; /* its descriptor is ours */
+	struct elf_image image; /* we own its descriptor */
 	struct elf_bytes index;
 	uint32_t version, n_kinds, n_units, n_slots;
 };
 
 static const struct {
 	const char *name;
-	uint8_t v2, v5; /* the number of its kind; 0: it has none, and is shared by all units */
+	uint8_t v2, v5; /* the number of the kind; 0: none, all units share the section */
 } package_sections[DWARF_N_SECTIONS] = {
 	[DWARF_INFO] = {".debug_info.dwo", 1, 1},
 	[DWARF_ABBREV] = {".debug_abbrev.dwo", 3, 3},
@@ -49,7 +49,7 @@ static int index_read(struct dwarf_package *p)
 	if (!cursor_ok(&c) || (p->version != 2 && p->version != 5) || p->n_kinds == 0 ||
 	    p->n_kinds > MAX_KINDS || p->n_slots == 0 || (p->n_slots & (p->n_slots - 1)))
 		return -ENOEXEC;
-	/* None of these can overflow: 32 bits each, and few kinds. */
+	/* This cannot overflow: each has 32 bits, and there are few kinds. */
 	n_bytes = (uint64_t)p->n_slots * 12 + (1 + 2 * (uint64_t)p->n_units) * p->n_kinds * 4;
 	return n_bytes <= cursor_left(&c) ? 0 : -ENOEXEC;
 }
@@ -103,7 +103,7 @@ const struct elf_image *dwarf_package_image(const struct dwarf_package *p)
 	return &p->image;
 }
 
-/* A number of the index behind its header; what is asked for has been found to be within. */
+/* A number of the index, after its header. The caller knows that it is within bounds. */
 static uint32_t index_u32(const struct dwarf_package *p, uint64_t at)
 {
 	uint32_t v;
@@ -129,7 +129,7 @@ static uint32_t index_find(const struct dwarf_package *p, uint64_t id)
 	return UINT32_MAX;
 }
 
-/* Offset and size of one kind of section in a row; false: the unit has none of it. */
+/* Offset and size of one kind of section in a row; false: the unit has no such section. */
 static bool row_read(const struct dwarf_package *p, uint32_t row, uint32_t kind,
 		     uint32_t *ret_offset, uint32_t *ret_size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Sections, numbers and attributes: the bytes of DWARF, each read within its bounds. */
+/* Sections, numbers and attributes of DWARF, all read within bounds. */
 #include <dwarf.h>
 #include <elf.h>
 

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Split DWARF: what gcc and clang put aside for -gsplit-dwarf.
+ * Split DWARF, from gcc and clang with -gsplit-dwarf.
  *
- * The program then holds a skeleton of each unit: its ranges, its line table, its addresses, and
- * the name of a file with the rest, which is a .dwo file, or a part of a package of all of them.
- * That file is a struct dwarf of its own, with the sections of a split file, that asks its main one
- * for addresses and (DWARF 4) ranges. It is opened for the first address in the unit, and proves
- * that it belongs there by an id of 64 bits. Its functions become the unit's like those of a unit
- * that is whole; only names are read from it later, so it can be closed at any time and opened
- * again. A skeleton is followed once: a split unit that names another file is not.
+ * The program holds a skeleton of each unit: its ranges, its line table, its addresses, and the
+ * name of a file with the rest. That is a .dwo file, or a part of a package of all of them. The
+ * split file is a struct dwarf of its own that asks its main file for addresses and (DWARF 4)
+ * ranges. A lookup opens it at the first address in the unit, and an id of 64 bits proves that it
+ * belongs there. Its functions become those of the unit. Only names are read from it later, so it
+ * can be closed at any time and opened again. We follow a skeleton once, and ignore a split unit
+ * that names another file.
  *
- * Where the rest is missing a skeleton may have its functions and inlined calls itself (clang,
- * -fsplit-dwarf-inlining); then these are read.
+ * If the split file is missing, we read the functions and inlined calls that the skeleton itself
+ * may have (clang, -fsplit-dwarf-inlining).
  */
 #include <dwarf.h>
 #include <elf.h>
@@ -21,7 +21,7 @@
 
 #define MAX_OPEN    64 /* split files; each has a descriptor */
 #define MAX_PATH    4096
-#define MAX_MISSING 64 /* one after the other; then no more are asked for: they are not here */
+#define MAX_MISSING 64 /* in a row; then we assume that this host has none, and stop asking */
 
 static const char *const split_sections[DWARF_N_SECTIONS] = {
 	[DWARF_INFO] = ".debug_info.dwo",	  [DWARF_ABBREV] = ".debug_abbrev.dwo",
@@ -34,7 +34,7 @@ static struct dwarf_unit *unit_of(const struct dwarf_unit *u)
 	return dwarf_unit_of_id(u->split, u->dwo_id);
 }
 
-/* What a split unit takes over from its skeleton. */
+/* Copies to a split unit what it inherits from its skeleton. */
 static void unit_join(const struct dwarf_unit *skeleton, struct dwarf_unit *u)
 {
 	u->addr_base = skeleton->addr_base;
@@ -43,7 +43,7 @@ static void unit_join(const struct dwarf_unit *skeleton, struct dwarf_unit *u)
 		u->rnglists_base = skeleton->rnglists_base;
 }
 
-/* Takes what has been opened if it holds the unit. */
+/* Uses the opened file if it holds the unit. */
 static struct dwarf_unit *split_take(struct dwarf *d, struct dwarf_unit *u, struct dwarf *split)
 {
 	struct dwarf_unit *found;
@@ -87,7 +87,7 @@ static struct dwarf_unit *open_in_package(struct dwarf *d, struct dwarf_unit *u)
 	return split_take(d, u, split);
 }
 
-/* Appends the parts of a path; ".." takes the last one away. False: too long. */
+/* Appends the parts of a path; ".." removes the last one. False: too long. */
 static bool path_append(char path[MAX_PATH], size_t *n, const char *parts)
 {
 	while (*(parts += strspn(parts, "/"))) {
@@ -109,7 +109,7 @@ static bool path_append(char path[MAX_PATH], size_t *n, const char *parts)
 	return true;
 }
 
-/* Where the compiler has put it; relative when it does not tell its directory; "" unknown. */
+/* Where the compiler has put the file; relative if it does not give its directory; "": unknown. */
 static const char *split_path(struct dwarf *d, const struct dwarf_unit *u, char path[MAX_PATH])
 {
 	const char *dir, *name;
@@ -122,9 +122,9 @@ static const char *split_path(struct dwarf *d, const struct dwarf_unit *u, char 
 }
 
 /*
- * A .dwo file of DWARF 5 has a section for each type unit, all of one name: the one that begins
- * with a unit of another type, from the end, where gcc has it; NULL: none. Compressed ones do not
- * show how they begin: the last one is it.
+ * A .dwo file of DWARF 5 has a section for each type unit, all with the same name. Returns the one
+ * that begins with a unit of another type, searched from the end, where gcc puts it; NULL: none.
+ * The start of a compressed section is unknown: then it is the last section.
  */
 static const struct elf_section *info_section(const struct elf_image *im)
 {
@@ -178,7 +178,7 @@ static struct dwarf_unit *open_alone(struct dwarf *d, struct dwarf_unit *u)
 	return split_take(d, u, split);
 }
 
-/* Makes room for another one: the file of the unit that was not used for longest goes. */
+/* Makes room for another split file: closes that of the least recently used unit. */
 static void splits_limit(struct dwarf *d)
 {
 	struct dwarf_unit *oldest = NULL;

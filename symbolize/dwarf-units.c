@@ -2,11 +2,11 @@
 /*
  * The units of a file and the map from addresses to them.
  *
- * The map is made of what each unit says of itself in its first entry. .debug_aranges would be a
- * shorter way, but compilers leave it out (clang) or incomplete (link-time optimisation), and to
- * know for which units it is missing every header must be read anyway. It is asked only for
- * units that say nothing of themselves, and for those of DWARF 2, which has no ranges. A header and
- * a first entry are one page of the file.
+ * The map comes from the first entry of each unit. .debug_aranges would be faster, but compilers
+ * omit it (clang) or leave it incomplete (link-time optimisation), and to know which units it lacks
+ * we would have to read every header anyway. We read it only for units without ranges in the first
+ * entry, and for those of DWARF 2, which has no ranges. A header and a first entry are one page of
+ * the file.
  */
 #include <dwarf.h>
 
@@ -16,11 +16,11 @@
 #define MAX_UNIT_RANGES (1u << 20)
 #define MAX_UNIT_BYTES	UINT32_MAX
 #define MAX_ARANGES	(1u << 20)
-/* What a range and a unit cost of the work, in bytes of abbreviations that take as long. */
+/* The work of a range and of a unit, in bytes of abbreviations that take as long. */
 #define RANGE_WORK 4
 #define UNIT_WORK  32
-/* All units: compilers put the entry that each begins with some 50 abbreviations, or a kilobyte,
- * into its table. */
+/* For all units together. Compilers put the abbreviation of the first entry some 50 abbreviations,
+ * or a kilobyte, into the table. */
 #define MAX_OPEN_WORK (UINT64_C(128) << 20)
 
 /* ---- Ranges ---- */
@@ -30,7 +30,7 @@ static int range_add(struct dwarf *d, uint64_t start, uint64_t end, uint32_t nod
 {
 	struct dwarf_range *r;
 
-	/* Linkers point what they have thrown away to 0, or to the last addresses. */
+	/* Linkers set the addresses of discarded code to 0, or to the highest addresses. */
 	if (start == 0 || start >= end || start < d->code_start || end > d->code_end)
 		return 0;
 	r = array_push(ret);
@@ -136,7 +136,7 @@ static int ranges_of_list(struct dwarf *d, const struct dwarf_unit *u, const str
 	uint64_t at = v->u;
 	struct cursor c;
 
-	/* What a split unit says counts from its skeleton's base, what that says itself does not.
+	/* Offsets in a split unit are relative to its skeleton's base; those in a skeleton are not.
 	 */
 	if (u->version < 5)
 		return ranges_walk(d, u, at + (d->main ? u->rnglists_base : 0), node, ret);
@@ -187,7 +187,7 @@ enum root_attribute {
 	ROOT_N
 };
 
-/* ROOT_N: an attribute that is of no interest. */
+/* ROOT_N: an attribute that we do not need. */
 static enum root_attribute root_attribute(uint16_t name)
 {
 	switch (name) {
@@ -277,8 +277,8 @@ void dwarf_unit_split_names(struct dwarf *d, const struct dwarf_unit *u, const c
 	root_texts(d, u, ROOT_DWO_NAME, ret_dir, ret_name);
 }
 
-/* Where the tables of a unit begin that does not say so: behind the header of their section, of
- * which before DWARF 5 there is none. A split unit never says so, it has the sections alone. */
+/* Where the tables of a unit begin if it does not say so: after the header of their section, which
+ * exists since DWARF 5. A split unit never says so, because it does not share its sections. */
 static void bases_assume(const struct dwarf *d, struct dwarf_unit *u)
 {
 	bool headers = u->version >= 5;
@@ -319,7 +319,9 @@ static int unit_describe(struct dwarf *d, struct dwarf_unit *u, uint32_t row, dw
 
 /* ---- All units ---- */
 
-/* The header at the cursor, which moves behind the unit. -ENOEXEC: the rest cannot be read. */
+/*
+ * Reads the header at the cursor, which moves to the next unit. -ENOEXEC: the rest is unreadable.
+ */
 static int unit_read(struct cursor *c, struct dwarf_unit *ret, uint8_t *ret_type)
 {
 	struct dwarf_unit u = {.offset = (uint64_t)(c->cur - c->start)};
@@ -355,7 +357,7 @@ static bool unit_usable(const struct dwarf_unit *u, uint8_t type)
 	       u->end - u->offset <= MAX_UNIT_BYTES && u->entries < u->end;
 }
 
-/* One set of .debug_aranges: for units that gave no ranges themselves. */
+/* Reads one set of .debug_aranges, for units without ranges of their own. */
 static void aranges_of_unit(struct dwarf *d, struct cursor *set, const bool *has_ranges,
 			    dwarf_ranges *ret)
 {
@@ -443,7 +445,7 @@ static int units_open(struct dwarf *d)
 	d->units.max = MAX_UNITS;
 	r = units_read(d, &ranges, &unknown);
 	if (r == -EFBIG) {
-		/* What was read is as good as ever. */
+		/* The units read so far are still good. */
 		d->n_refused++;
 		r = 0;
 	}

@@ -1,23 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * DWARF in the hands of strangers.
+ * Names and lines from DWARF of untrusted files.
  *
- * What is read, and when: nothing at the start; at the first address one page for each unit, which
- * gives the map from addresses to units; at the first address in a unit all entries and the line
- * program of that unit, of which two sorted arrays remain; at any later address three binary
- * searches, and the names of the functions found. What remains of units is kept within
- * limits.max_line_bytes, those not used for longest go first.
+ * Nothing is read at the start. The first lookup reads one page for each unit and makes the map
+ * from addresses to units. The first lookup in a unit reads all entries and the line program of
+ * that unit, and keeps two sorted arrays. Any later lookup takes three binary searches, and reads
+ * the names of the functions found. The arrays of all units stay within limits.max_line_bytes; the
+ * least recently used go first.
  *
- * Why not libdw, which walks CFI for us elsewhere: it inflates every section when it opens a file,
- * keeps whatever it decoded until the end, has no limit on rows, and decodes attributes one by one
- * through the abbreviation each time. Here work and memory are bounded by the limits of the parts
- * (dwarf-*.c), and a unit that is over one of them loses lines or inlined calls, nothing else does;
- * of too many units the first ones stay.
+ * Why not libdw, which reads CFI for us elsewhere: it inflates every section when it opens a file,
+ * keeps all that it decoded until the end, has no limit on rows, and decodes attributes one by one
+ * through the abbreviation each time. Here the limits of the parts (dwarf-*.c) bound work and
+ * memory. A unit that exceeds one loses its lines or inlined calls, and no other unit does; if
+ * there are too many units, the first ones are kept.
  *
- * Not read: type units, which have no code and name no functions. What -gsplit-dwarf put into other
- * files is read from there (dwarf-split.c). The supplementary file of dwz, where distributions put
- * what several files of a package have in common, is a second struct dwarf of which only entries
- * and names are wanted.
+ * Not read: type units, which have no code and name no functions. Split files (-gsplit-dwarf) are
+ * read by dwarf-split.c. The supplementary file of dwz holds what several files of a distribution's
+ * package have in common; it is a second struct dwarf, used only for its entries and names.
  */
 #include <dwarf.h>
 
@@ -77,8 +76,8 @@ uint64_t dwarf_refused(const struct dwarf *d)
 
 /* ---- Lookup ---- */
 
-/* Codes given out since DWARF 5 (dwarfstd.org/languages.html), which compilers use with it: gcc
- * from 15 on, zig. */
+/* Codes assigned after DWARF 5 (dwarfstd.org/languages.html), which compilers use with it: gcc
+ * since 15, zig. */
 enum {
 	LANGUAGE_ZIG = 0x27,
 	LANGUAGE_CXX17 = 0x2a,
@@ -138,7 +137,7 @@ static const char *language_name(uint16_t language)
 	}
 }
 
-/* Of a skeleton what it stands for, if that is there. */
+/* Loads a unit's code; for a skeleton that of its split unit, if the file is there. */
 static void code_load(struct dwarf *d, struct dwarf_unit *u)
 {
 	struct dwarf_unit *split = u->is_skeleton ? dwarf_split_open(d, u) : NULL;
@@ -178,7 +177,7 @@ static void lookup_begin(struct dwarf *d)
 	}
 }
 
-/* The chain of a unit's functions from the innermost one on, at most max of them. */
+/* The chain of a unit's functions, innermost first, at most max of them. */
 static size_t chain_make(struct dwarf *d, struct dwarf_unit *u, uint64_t vaddr,
 			 struct dwarf_frame *frames, size_t max)
 {
@@ -194,7 +193,7 @@ static size_t chain_make(struct dwarf *d, struct dwarf_unit *u, uint64_t vaddr,
 		const struct dwarf_node *at =
 			node == DWARF_NONE ? NULL : dwarf_code_node(u->code, node);
 
-		if (n == max) { /* the innermost one goes */
+		if (n == max) { /* drop the innermost one */
 			memmove(frames, frames + 1, (n - 1) * sizeof(*frames));
 			memmove(paths, paths + 1, (n - 1) * sizeof(*paths));
 			memmove(names, names + 1, (n - 1) * sizeof(*names));
@@ -214,7 +213,7 @@ static size_t chain_make(struct dwarf *d, struct dwarf_unit *u, uint64_t vaddr,
 		has_line = u->lines && line;
 		node = at->parent;
 	} while (true);
-	/* Only now: a text that is added moves the others. */
+	/* Only now, because adding a text may move the others. */
 	for (size_t i = 0; i < n; i++) {
 		frames[i].file = paths[i] == STRID_EMPTY ? NULL : strtab_get(&d->texts, paths[i]);
 		if (names[i] != STRID_EMPTY)
