@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Source lines and inlined callers of one ELF file, from DWARF 2 to 5. Knows nothing of symbol
- * tables; see dwarf.c for what is read when, and what is kept.
+ * Source lines and inlined callers of one ELF file, from DWARF 2 to 5. Does not use symbol tables;
+ * dwarf.c says what is read when, and what is kept.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,15 +15,15 @@ struct dwarf;
 
 /* One function of a chain. Texts are borrowed, valid until the next lookup, trim or free. */
 struct dwarf_frame {
-	const char *name; /* as linked where the compiler tells that name; NULL: not known */
+	const char *name; /* the linkage name if the compiler gives it; NULL: unknown */
 	const char *file; /* NULL: not known */
 	uint32_t line, column, start_line; /* 0: not known */
-	uint64_t entry; /* where the function is described, for telling it from others */
+	uint64_t entry; /* offset of the function's entry; tells functions apart */
 };
 
 /*
- * im: an open image, of whose descriptor a duplicate is kept. Addresses outside of [code_start,
- * code_end) are nobody's. 0; 1: there is no debugging information in it, *ret is NULL; -ENOMEM;
+ * im: an open image; a duplicate of its descriptor is kept. Addresses outside of [code_start,
+ * code_end) belong to no function. 0; 1: it has no debugging information, *ret is NULL; -ENOMEM;
  * -errno.
  */
 int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbol_limits *limits,
@@ -31,25 +31,28 @@ int dwarf_new(struct dwarf **ret, const struct elf_image *im, const struct symbo
 struct dwarf *dwarf_free(struct dwarf *d);
 DEFINE_CLEANUP(struct dwarf *, dwarf_free)
 
-/* May be NULL: then there are no split files. */
+/* Without open_split (NULL) there are no split files. */
 void dwarf_set_open_split(struct dwarf *d, symbol_open_split_fn open_split, void *ctx);
 
-/* Takes alt, opened of the supplementary file (.gnu_debugaltlink, made by dwz) with code 0, 0. */
+/*
+ * Takes ownership of alt, the supplementary file (.gnu_debugaltlink, made by dwz), opened with code
+ * 0, 0.
+ */
 void dwarf_set_alt(struct dwarf *d, struct dwarf *alt);
 
 /*
- * The chain at an address, innermost inlined function first, the function whose code it is last; at
- * most max frames, of which the outermost are kept. 0: *ret_n >= 1 frames; 1: nothing is known.
+ * The chain at an address: innermost inlined function first, the function that has the code last.
+ * At most max frames; the outermost are kept. 0: *ret_n >= 1 frames; 1: nothing is known.
  * *ret_language: "c", "c++", "go", "rust", "d", "fortran", "ada", "swift", "zig" or NULL; static.
  */
 int dwarf_lookup(struct dwarf *d, uint64_t vaddr, struct dwarf_frame *frames, size_t max,
 		 size_t *ret_n, const char **ret_language);
 
-/* Unmaps the file; what was made of it stays, within the limit. What there was no memory for is
+/* Unmaps the file. Tables made from it stay, within the limit. What failed for lack of memory is
  * tried again from now on. */
 void dwarf_trim(struct dwarf *d);
-/* Forgets everything that can be read again, and what could not be read. */
+/* Forgets everything that can be read again, and which parts could not be read. */
 void dwarf_forget(struct dwarf *d);
 size_t dwarf_bytes(const struct dwarf *d);
-/* Units and sections that were over a limit or damaged. */
+/* Units and sections that were damaged or exceeded a limit. */
 uint64_t dwarf_refused(const struct dwarf *d);

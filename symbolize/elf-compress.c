@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Compressed bytes of ELF files: sections in the form of the gABI (SHF_COMPRESSED, zlib or zstd)
- * and in that of GNU before it (.zdebug_*: "ZLIB", the size in big endian, zlib), and streams of xz
- * (.gnu_debugdata). What a header promises is checked before it is paid for.
+ * and in the older GNU form (.zdebug_*: "ZLIB", the size in big endian, zlib), and streams of xz
+ * (.gnu_debugdata). The size in a header is checked before memory is allocated for it.
  */
 #ifdef HAVE_CONFIG_H
 #include "config.h"
@@ -32,7 +32,10 @@
 #define XZ_FIRST_BYTES (UINT64_C(256) << 10)
 #define XZ_MAX_MEMORY  (UINT64_C(128) << 20) /* xz -9 needs 65 MiB */
 
-/* How many bytes one byte can stand for: a bigger promise is a lie told to make us allocate. */
+/*
+ * How many bytes one byte can inflate to. A header with a larger size is forged, to make us
+ * allocate.
+ */
 static uint64_t max_gain(uint32_t type)
 {
 	switch (type) {
@@ -47,8 +50,8 @@ static uint64_t max_gain(uint32_t type)
 	}
 }
 
-/* libdeflate takes less than half of zlib's time: of a C library whose debugging information is in
- * a file of its own, tens of milliseconds. */
+/* libdeflate takes less than half of zlib's time, which saves tens of milliseconds for the separate
+ * debug file of a C library. */
 static bool inflate_zlib(void *ret, size_t n, const void *data, size_t n_data)
 {
 #ifdef HAVE_LIBDEFLATE
@@ -66,7 +69,7 @@ static bool inflate_zlib(void *ret, size_t n, const void *data, size_t n_data)
 #endif
 }
 
-/* Exactly n bytes, or false. */
+/* Decompresses to exactly n bytes, or returns false. */
 static bool decompress(uint32_t type, void *ret, size_t n, const void *data, size_t n_data)
 {
 #ifdef HAVE_ZSTD
@@ -122,7 +125,7 @@ int elf_bytes_inflate(struct elf_bytes *b, bool is64, uint64_t max_bytes)
 }
 
 #ifdef HAVE_LZMA
-/* Its size is only known at the end: the buffer doubles. */
+/* The size is known only at the end, so the buffer doubles. */
 static int unxz(lzma_stream *s, struct elf_bytes *out, uint64_t max_bytes)
 {
 	size_t room = 0;

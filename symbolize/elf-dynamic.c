@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The dynamic symbol table as a loader finds it, by PT_DYNAMIC: for files whose section headers
- * were removed (sstrip, some packers). How many symbols there are is said nowhere: DT_HASH has a
- * chain for each, DT_GNU_HASH ends with the chain that begins last.
+ * The dynamic symbol table as a loader finds it, by PT_DYNAMIC, for files without section headers
+ * (sstrip and some packers remove them). The number of symbols follows from the hash tables:
+ * DT_HASH has a chain entry for each, DT_GNU_HASH ends with the chain that begins last.
  */
 #include <elf.h>
 
@@ -17,7 +17,7 @@ struct dynamic {
 	uint64_t symbols, strings, n_strings, hash, gnu_hash; /* addresses; 0: none */
 };
 
-/* Offset in the file of an address and the bytes from there to the end of its segment. */
+/* The file offset of an address, and the bytes from there to the end of its segment. */
 static bool address_locate(const struct elf_image *im, uint64_t address, uint64_t *ret_offset,
 			   uint64_t *ret_n)
 {
@@ -80,7 +80,7 @@ static void dynamic_read(const struct elf_image *im, const struct elf_segment *s
 	}
 }
 
-/* Symbols that DT_GNU_HASH reaches: one more than the last of the chain that begins last. */
+/* The number of symbols that DT_GNU_HASH reaches: the last chain ends with the last symbol. */
 static uint32_t gnu_hash_walk(struct cursor c, bool is64)
 {
 	uint32_t n_buckets = cursor_u32(&c), first = cursor_u32(&c), n_bloom = cursor_u32(&c);

@@ -2,13 +2,13 @@
 /*
  * Bounded ELF reading.
  *
- * Headers are copied out by pread; sections are mapped one by one. Why not libelf: it maps the
- * whole file (200 MB of address space for a compiler's library, in a process whose address space
- * is limited) or copies whole sections, and its checks are not ours. All that is wanted here is a
- * few tables, and each is checked against the size the file had when it was opened.
+ * Headers are copied by pread; sections are mapped one by one. Why not libelf: it maps the whole
+ * file (200 MB for a compiler's library, in a process with limited address space) or copies whole
+ * sections, and its checks are not ours. We need only a few tables, and check each against the size
+ * that the file had when it was opened.
  *
  * A mapping beats a copy because a lookup touches few pages of a string table of tens of megabytes.
- * Its price, a SIGBUS when the owner truncates the file, falls on a process that may die.
+ * Its price is a SIGBUS when the owner truncates the file; this process may die.
  */
 #include "symbolize/elf-image.h"
 
@@ -50,7 +50,7 @@ int elf_image_read(const struct elf_image *im, uint64_t offset, void *ret, size_
 			continue;
 		if (r < 0)
 			return -errno;
-		if (r == 0) /* shorter than it was */
+		if (r == 0) /* the file has shrunk */
 			return -ENOEXEC;
 		p += r;
 		offset += (uint64_t)r;
@@ -135,7 +135,7 @@ static int read_header(struct elf_image *im, struct header *ret)
 	return cursor_ok(&c) ? 0 : -ENOEXEC;
 }
 
-/* Counts that do not fit in the header are in section 0. Its absence is no error. */
+/* Counts that do not fit in the header are in section 0. It may be absent. */
 static void read_extended_counts(const struct elf_image *im, struct header *h)
 {
 	size_t size = im->is64 ? sizeof(Elf64_Shdr) : sizeof(Elf32_Shdr);
@@ -181,8 +181,8 @@ static int read_segments(struct elf_image *im, const struct header *h)
 	return 0;
 }
 
-/* Up to the last name that has an end: so each that begins within has one, and nobody looks for it
- * again at each of thousands of sections. */
+/* Cuts the names after the last 0. Then each name that begins within has an end, and this need not
+ * be checked again for each of thousands of sections. */
 static void read_names(struct elf_image *im, const struct elf_section *s)
 {
 	const uint8_t *last;
@@ -334,7 +334,7 @@ void elf_bytes_release(struct elf_bytes *b)
 	*b = (struct elf_bytes){0};
 }
 
-/* One area of notes; true: stopped by fn. */
+/* Reads one area of notes; true: fn stopped it. */
 static bool notes_at(const struct elf_image *im, uint64_t offset, uint64_t n, uint64_t align,
 		     elf_note_fn fn, void *ctx)
 {
@@ -362,7 +362,7 @@ void elf_image_each_note(const struct elf_image *im, elf_note_fn fn, void *ctx)
 	unsigned int n_areas = 0;
 
 	/* Sections first: a separate debug file's segments may point anywhere. sh_addralign is not
-	 * kept; a property note in a section of its own is skipped over by its first field alone.
+	 * kept; a property note in a section of its own is skipped by its first field.
 	 */
 	for (uint32_t i = 1; i < im->n_sections && n_areas < MAX_NOTE_AREAS; i++) {
 		const struct elf_section *s = &im->sections[i];

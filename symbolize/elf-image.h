@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The parts of an ELF file that naming needs, read through bounds: header, segments, sections, and
- * the bytes of a section. Both classes, the byte order of this host only.
+ * The parts of an ELF file that symbolization needs, read within bounds: header, segments,
+ * sections, and the bytes of a section. Both classes, but only the byte order of this host.
  *
- * Not a general ELF library: nothing is written, no type is converted but headers, and a section
- * is refused rather than repaired.
+ * Not a general ELF library: it writes nothing, converts only headers, and refuses a damaged
+ * section rather than repairing it.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ struct elf_bytes {
 };
 
 struct elf_image {
-	int fd;		       /* borrowed; -EBADF: memory, or no more bytes wanted */
+	int fd;		       /* borrowed; -EBADF: memory, or all bytes were read */
 	const uint8_t *memory; /* borrowed; NULL: fd */
 	uint64_t n_bytes;
 	bool is64;
@@ -44,16 +44,16 @@ struct elf_image {
 	struct elf_segment *segments;
 	struct elf_section *sections;
 	uint32_t n_segments, n_sections;
-	struct elf_bytes names; /* of the sections; n: behind the 0 of the last one */
+	struct elf_bytes names; /* of the sections; ends with the 0 of the last one */
 };
 #define ELF_IMAGE_INIT                                                                             \
 	{                                                                                          \
 		.fd = -EBADF                                                                       \
 	}
 
-/* 0, -ENOEXEC: not an ELF file of this byte order, or its header or segments are damaged; -ENOMEM;
- * -errno of reading. Damaged section headers count as none. The descriptor or image is borrowed for
- * as long as bytes are asked for. */
+/* 0; -ENOEXEC: not an ELF file of this byte order, or its header or segments are damaged; -ENOMEM;
+ * -errno of reading. Damaged section headers count as none. The descriptor or image is borrowed as
+ * long as the caller reads bytes. */
 int elf_image_open_fd(struct elf_image *im, int fd);
 int elf_image_open_memory(struct elf_image *im, const void *image, size_t n);
 void elf_image_close(struct elf_image *im);
@@ -69,31 +69,30 @@ const struct elf_section *elf_image_find(const struct elf_image *im, const char 
 const struct elf_section *elf_image_find_type(const struct elf_image *im, uint32_t type);
 
 /*
- * The bytes of a section, to be given back by elf_bytes_release(). They outlive the image and its
- * descriptor, but are those of the file: who changes it changes them, and who truncates it ends
- * the process that reads them (SIGBUS). -ENOEXEC: not within the file; -EFBIG: more than max_bytes.
+ * The bytes of a section; free them with elf_bytes_release(). They outlive the image and its
+ * descriptor, but still are the file: they change when it is written, and reading them after it was
+ * truncated is a SIGBUS. -ENOEXEC: not within the file; -EFBIG: more than max_bytes.
  */
 int elf_image_bytes(const struct elf_image *im, const struct elf_section *s, uint64_t max_bytes,
 		    struct elf_bytes *ret);
-/* Replaces a compressed section's bytes by their contents: zlib, also in the form of .zdebug_*, and
- * zstd. 0, -ENOEXEC: damaged, -EOPNOTSUPP: compressed by what this build does not have; -EFBIG:
- * more than max_bytes; -ENOMEM. */
+/* Decompresses a section in place: zlib, also in the form of .zdebug_*, and zstd. 0; -ENOEXEC:
+ * damaged; -EOPNOTSUPP: this build lacks the library; -EFBIG: more than max_bytes; -ENOMEM. */
 int elf_bytes_inflate(struct elf_bytes *b, bool is64, uint64_t max_bytes);
-/* The same for a stream of xz; -EFBIG also when the decoder wants more than 128 MiB. */
+/* The same for a stream of xz; -EFBIG also if the decoder needs more than 128 MiB. */
 int elf_bytes_unxz(struct elf_bytes *b, uint64_t max_bytes);
 /* Makes the pages present, so that one pass over them takes no faults. */
 void elf_bytes_populate(const struct elf_bytes *b);
-/* Lets the pages of a mapping go; the next access brings them back. */
+/* Gives the pages of a mapping back; the next access reads them again. */
 void elf_bytes_forget(const struct elf_bytes *b);
 void elf_bytes_release(struct elf_bytes *b);
 
 /* Called with each note (util/notes.h). Return true to stop. */
 typedef bool (*elf_note_fn)(void *ctx, const struct note *note);
-/* Notes of sections and segments, both when there are both. Bounded; damaged notes end theirs. */
+/* All notes of sections and segments, within limits. A damaged note ends its section or segment. */
 void elf_image_each_note(const struct elf_image *im, elf_note_fn fn, void *ctx);
 
 #define ELF_BUILD_ID_MAX 64
-/* NT_GNU_BUILD_ID: its length, 0 when there is none. */
+/* NT_GNU_BUILD_ID: returns its length; 0: none. */
 size_t elf_image_build_id(const struct elf_image *im, uint8_t ret[ELF_BUILD_ID_MAX]);
 
 /* elf-dynamic.c: where the dynamic symbols and their strings are, without section headers. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names out of .gopclntab (util/go-functions.h).
+ * Names from .gopclntab (util/go-functions.h).
  *
- * Two things are outside of it: the address of the code (in the header until 1.25, and even then
- * one that a loader fills in when the program is position independent), and the trees of inlined
- * calls (go:func.*, runtime/symtabinl.go). Both are named by the runtime's struct moduledata
- * (util/go-module.h). Without it there are no inlined calls, and code begins where .text does if
- * the functions agree with that.
+ * Two things are outside of it: the address of the code (in the header up to 1.25, where a loader
+ * fills it in if the program is position independent), and the trees of inlined calls (go:func.*,
+ * runtime/symtabinl.go). The runtime's struct moduledata (util/go-module.h) has both addresses.
+ * Without it there are no inlined calls, and code begins at .text if that agrees with the
+ * functions.
  *
- * The worst file costs some hundred microseconds an address.
+ * The worst file costs some hundred microseconds for each address.
  */
 #include "symbolize/arch.h"
 #include "symbolize/go-table.h"
@@ -29,20 +29,20 @@ enum {
 	MAX_RELOCATIONS = 1 << 22,
 };
 
-#define MAX_DATA (UINT64_C(64) << 20) /* of .data, to look for the module's data in */
+#define MAX_DATA (UINT64_C(64) << 20) /* of .data, to search for moduledata */
 
 struct go_table {
 	struct elf_bytes bytes;
 	uint64_t address; /* of the section */
 	struct go_functions functions;
 	struct elf_bytes trees_bytes;
-	uint64_t trees; /* of the address of go:func.* in trees_bytes; their ends: no inlined calls
+	uint64_t trees; /* offset of go:func.* in trees_bytes; its end: no inlined calls
 			 */
 };
 
 /* ---- Functions ---- */
 
-/* What a program of f says for pc; -1: nothing. */
+/* The value of one of f's tables at pc; -1: none. */
 static int32_t program_run(const struct go_table *t, const struct go_function *f, uint32_t program,
 			   uint64_t pc)
 {
@@ -96,7 +96,7 @@ static void position_find(const struct go_table *t, const struct go_function *f,
 
 struct inlined_call {
 	uint32_t name, parent_pc, start_line;
-	uint64_t entry; /* tells it from other functions */
+	uint64_t entry; /* tells functions apart */
 };
 
 /* The index of the innermost call inlined at pc; -1: none. */
@@ -214,7 +214,7 @@ static bool module_find(const struct go_table *t, const struct elf_image *im, st
 	return false;
 }
 
-/* The section that holds the trees of inlined calls. */
+/* Opens the section that holds the trees of inlined calls. */
 static void trees_open(struct go_table *t, const struct elf_image *im, uint64_t address,
 		       uint64_t max_bytes)
 {
@@ -238,7 +238,7 @@ static bool table_open(struct go_table *t, const struct elf_image *im, uint64_t 
 	struct go_functions *g = &t->functions;
 	struct go_module module;
 
-	/* Other machines count their programs in instructions of 2 or 4 bytes: not read here. */
+	/* Other machines count pcs in instructions of 2 or 4 bytes; this is not supported here. */
 	if (!go_functions_read(g, t->bytes.data, t->bytes.n) || g->quantum != 1)
 		return false;
 	if (module_find(t, im, &module)) {
@@ -254,14 +254,14 @@ static bool table_open(struct go_table *t, const struct elf_image *im, uint64_t 
 	return g->text && code && g->text >= code->addr && g->text - code->addr < code->size;
 }
 
-/* The one that the table is, or is in. */
+/* The section that is the table, or contains it. */
 static const struct elf_section *table_section(const struct elf_image *im)
 {
 	const struct elf_section *s = elf_image_find(im, ".gopclntab");
 
-	if (!s) /* position independent, until 1.25 */
+	if (!s) /* position independent, up to 1.25 */
 		s = elf_image_find(im, ".data.rel.ro.gopclntab");
-	if (!s && elf_image_find(im, GO_MODULE_MARK)) /* and linked by a C linker */
+	if (!s && elf_image_find(im, GO_MODULE_MARK)) /* the same, from a C linker */
 		s = elf_image_find(im, ".data.rel.ro");
 	return s;
 }

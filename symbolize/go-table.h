@@ -13,8 +13,8 @@
 
 struct go_table;
 
-/* Maps what is needed of im, whose descriptor is not used later. 0; 1: there is no such table, or
- * none of a format known here, *ret is NULL; -ENOMEM; -EFBIG: more than max_bytes. */
+/* Maps the sections of im that it needs; the descriptor is not used later. 0; 1: no such table, or
+ * an unknown format, *ret is NULL; -ENOMEM; -EFBIG: more than max_bytes. */
 int go_table_new(struct go_table **ret, const struct elf_image *im, uint64_t max_bytes);
 struct go_table *go_table_free(struct go_table *t);
 DEFINE_CLEANUP(struct go_table *, go_table_free)
@@ -22,7 +22,7 @@ DEFINE_CLEANUP(struct go_table *, go_table_free)
 /* The function at an address; its name is borrowed, valid until the table is freed. */
 bool go_table_lookup(struct go_table *t, uint64_t vaddr, const char **ret_name, uint64_t *ret_start,
 		     uint64_t *ret_size);
-/* The chain at an address, as dwarf_lookup() gives it; texts as above. 0: there is no function. */
+/* The chain at an address, as dwarf_lookup() gives it; texts as above. 0: no function. */
 size_t go_table_chain(struct go_table *t, uint64_t vaddr, struct dwarf_frame *frames, size_t max);
-/* Lets the pages of the file go; the next lookup brings them back. */
+/* Gives the pages of the file back; the next lookup reads them again. */
 void go_table_trim(struct go_table *t);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who a file is: build ids, and a hash that any file has. Reads notes, a few sections by name and
- * 8 KiB of the file; nothing is mapped but section names.
+ * Identifies a file: build ids, a hash that any file has, and its language. Reads notes, a few
+ * sections by name and 8 KiB of the file; maps only the section names.
  *
- * "rust" is what .comment says, where each compiler that had a part leaves its version: a library
- * of several languages with Rust in it says rust too. Older versions of rustc leave none, and
- * distributions remove the section. Then the constants tell: panics name the source file they come
- * from, and those of Rust's core library are all over a program in Rust, stripped or not. Only the
- * first part of them is read: a browser with some Rust in it stays what it is.
+ * "rust" comes from .comment, where each compiler involved leaves its version; so a library of
+ * several languages with Rust among them is rust too. Older versions of rustc leave none, and
+ * distributions remove the section. Then we look at the constants: panics name their source file,
+ * and paths of Rust's core library are all over a Rust program, stripped or not. We read only the
+ * first part of the constants, so that a browser with some Rust in it does not count as Rust.
  */
 #include "symbolize/symbolize.h"
 
@@ -23,7 +23,7 @@
 #define HTL_BYTES	16
 #define NT_GO_BUILD_ID	4
 #define MAX_COMMENT	65536
-#define MAX_CONSTANTS	(256u << 10) /* of 20 programs, each had such a path in its first 120 KiB */
+#define MAX_CONSTANTS	(256u << 10) /* each of 20 programs had such a path in the first 120 KiB */
 #define CONSTANTS_PIECE 65536
 #define MAX_CORE_PATH	256 /* from "library" to ".rs" */
 #define GO_BUILDINFO	"\xff Go buildinf:"
@@ -44,7 +44,7 @@ static bool id_note(void *ctx, const struct note *note)
 	return id->n_gnu && id->go[0];
 }
 
-/* Without section names the linker's block at the start of the data still tells. */
+/* Without section names the linker's block at the start of the data still shows it. */
 static bool has_go_buildinfo(const struct elf_image *im)
 {
 	uint8_t head[sizeof(GO_BUILDINFO) - 1];
@@ -77,7 +77,7 @@ static bool has_rustc_comment(const struct elf_image *im)
 }
 
 /* "/rustc/HASH/library/core/src/str/mod.rs", and "/rustc/HASH/src/libcore/str/mod.rs" before 1.47.
- * The text ends in a 0. */
+ * The text ends with a 0. */
 static bool has_core_path(const char *text, size_t n)
 {
 	static const char *const directories[] = {"library/core/src/", "src/libcore/"};
@@ -96,7 +96,10 @@ static bool has_core_path(const char *text, size_t n)
 	return false;
 }
 
-/* Piece by piece: whoever has such a path has many of them, and most have the first one early. */
+/*
+ * Reads piece by piece: a file with such a path has many of them, and most have the first one
+ * early.
+ */
 static bool has_rust_constants(const struct elf_image *im)
 {
 	const struct elf_section *s = elf_image_find(im, ".rodata");

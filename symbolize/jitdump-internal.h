@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the files of the jitdump reader share: jitdump.c reads the file and its functions,
- * jitdump-lines.c their source lines, jitdump-unwinding.c how they are unwound. */
+/* Shared by the files of the jitdump reader: jitdump.c reads the file and its functions,
+ * jitdump-lines.c their source lines, jitdump-unwinding.c their unwinding information. */
 #include <string.h>
 #include <sys/types.h>
 
@@ -13,7 +13,7 @@
 #define JITDUMP_MAX_LINES_BYTES	 (1u << 20)  /* of one function */
 #define JITDUMP_MAX_FRAMES_BYTES (64u << 10) /* of one record */
 
-/* From there on; behind the rows of a function are the names of its files. */
+/* A line from some offset on. The names of a function's files follow its rows. */
 struct line_row {
 	uint32_t at, line, column;
 	uint32_t file; /* from the end of the rows */
@@ -25,10 +25,10 @@ struct jitdump_lines {
 	ARRAY(char) files;
 };
 
-/* What an unwinding record says of the functions behind it. */
+/* An unwinding record, which holds for the functions that follow it. */
 struct jitdump_frames {
 	uint64_t serial;  /* of the record */
-	uint64_t address; /* of the .eh_frame; 0: behind the code of the one function it is for */
+	uint64_t address; /* of the .eh_frame; 0: after the code of the one function it is for */
 	uint8_t *bytes;	  /* the .eh_frame */
 	size_t n;
 };
@@ -40,7 +40,7 @@ struct jitdump {
 	struct jitdump_frames frames;
 	uint64_t n_frames;     /* unwinding records so far */
 	uint64_t offset;       /* of the next record; 0: the header comes */
-	uint64_t next_time_ns; /* its time, when it was too young; 0: not known */
+	uint64_t next_time_ns; /* its time, if it was too recent; 0: unknown */
 	dev_t dev;
 	ino_t ino;
 	const char *problem;
@@ -48,14 +48,14 @@ struct jitdump {
 	uint64_t n_bad;
 };
 
-/* A name, at most JITDUMP_MAX_NAME bytes of it; *ret_n 0: there is none. */
+/* Takes a name, at most JITDUMP_MAX_NAME bytes of it; *ret_n 0: none. */
 static inline const char *jitdump_take_name(struct cursor *c, size_t *ret_n)
 {
 	const char *name = (const char *)c->cur;
 
 	*ret_n = strnlen(name, cursor_left(c));
 	if (*ret_n == cursor_left(c))
-		*ret_n = 0; /* without an end */
+		*ret_n = 0; /* no terminating 0 */
 	else
 		(void)cursor_take(c, *ret_n + 1);
 	*ret_n = *ret_n < JITDUMP_MAX_NAME ? *ret_n : JITDUMP_MAX_NAME;
@@ -67,14 +67,17 @@ void jitdump_lines_deinit(struct jitdump_lines *l);
 void jitdump_lines_forget(struct jitdump_lines *l);
 /* The body of a JIT_CODE_DEBUG_INFO record. 0 or -ENOMEM. */
 int jitdump_read_lines(struct jitdump *j, struct cursor *c);
-/* They go behind the function's name: allocated, *ret_n bytes, 0 without lines. NULL: no memory. */
+/*
+ * Packs the lines to store them after the function's name: allocated, *ret_n bytes, 0 without
+ * lines. NULL: no memory.
+ */
 void *jitdump_pack_lines(const struct jitdump_lines *l, size_t *ret_n);
-/* The line at that place in the function, into ret, whose name is set. */
+/* Sets the line at an address of the function in ret, which has its name already. */
 void jitdump_find_line(const struct jitdump *j, const struct code_entry *e, uint64_t at,
 		       struct symbol *ret);
 
 /* The body of a JIT_CODE_UNWINDING_INFO record. 0 or -ENOMEM. */
 int jitdump_read_frames(struct jitdump *j, struct cursor *c);
 void jitdump_frames_forget(struct jitdump_frames *f);
-/* A function and what was read of its frames. 0 or -ENOMEM. */
+/* Adds a function with the unwinding record that was read for it. 0 or -ENOMEM. */
 int jitdump_add_frames(struct jitdump *j, uint64_t start, uint64_t size);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lines come in a record before their function's and are kept with its name. The addresses of
- * lines are those of the code; but V8 adds the size of an ELF header to them, which perf inject
- * would put before the code. Nothing in the file tells who wrote it. So: as long as no function had
- * a line in its first 64 bytes the addresses are taken to be of V8's kind.
+ * Lines come in a record before that of their function and are stored with its name. Their
+ * addresses are those of the code; but V8 adds the size of the ELF header that perf inject would
+ * put before the code. Nothing in the file says who wrote it. So we assume V8 as long as no
+ * function has had a line in its first 64 bytes.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ void jitdump_lines_forget(struct jitdump_lines *l)
 	array_clear(&l->files);
 }
 
-/* 0 and where it is among the files; 1: no room; -ENOMEM. */
+/* 0 and its offset among the files; 1: no room; -ENOMEM. */
 static int put_file(struct jitdump_lines *l, const char *name, size_t n, uint32_t *ret)
 {
 	uint32_t begin = l->files.n;
@@ -51,7 +51,7 @@ static int put_file(struct jitdump_lines *l, const char *name, size_t n, uint32_
 	return 0;
 }
 
-/* 0; 1: this line and those behind it cannot be used; -ENOMEM. */
+/* 0; 1: this line and those after it are unusable; -ENOMEM. */
 static int read_line(struct jitdump_lines *l, struct cursor *c)
 {
 	const struct line_row *last = l->rows.n ? &l->rows.items[l->rows.n - 1] : NULL;
@@ -67,7 +67,7 @@ static int read_line(struct jitdump_lines *l, struct cursor *c)
 	if (!cursor_ok(c) || n == 0 || at > CODE_MAX_RANGE || line.line == 0)
 		return 1;
 	line.at = (uint32_t)at;
-	/* A lone 0xff stands for the file of the line before. */
+	/* A lone 0xff means the file of the line before. */
 	if (!last ||
 	    (strcmp(name, "\xff") != 0 && strcmp(l->files.items + last->file, name) != 0)) {
 		r = put_file(l, name, n, &line.file);
@@ -108,7 +108,7 @@ int jitdump_read_lines(struct jitdump *j, struct cursor *c)
 	return 0;
 }
 
-/* As the number of rows, the rows, the files. */
+/* The format: the number of rows, the rows, the files. */
 void *jitdump_pack_lines(const struct jitdump_lines *l, size_t *ret_n)
 {
 	size_t n_rows = l->rows.n * sizeof(*l->rows.items);
@@ -126,7 +126,7 @@ void *jitdump_pack_lines(const struct jitdump_lines *l, size_t *ret_n)
 	return more;
 }
 
-/* The last row at or before the place in the function. */
+/* Finds the last row at or before the address. */
 void jitdump_find_line(const struct jitdump *j, const struct code_entry *e, uint64_t at,
 		       struct symbol *ret)
 {

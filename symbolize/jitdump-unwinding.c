@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Unwinding records: an .eh_frame and its header, for the functions behind them in the file.
+ * Unwinding records: an .eh_frame and its header, for the functions that follow them in the file.
  *
- * V8 and CPython write what perf inject makes a section of: first the .eh_frame, of the one
- * function that comes next, with addresses as if it stood behind that function's code, at the next
- * multiple of 8; then the header. LLVM writes the header first, as the specification says, and in
- * it where the .eh_frame stands in the process; that one is of all functions up to the next such
- * record. The two are told apart by the first word, which is the length of the first entry or the
- * beginning of a header: 1 and three encodings, a number beyond any length. A header alone is V8's
- * way to say that the code has frame pointers.
+ * V8 and CPython write what perf inject turns into a section: first the .eh_frame of the next
+ * function, with addresses as if it followed that function's code at the next multiple of 8; then
+ * the header. LLVM writes the header first, as the specification says, with the address of the
+ * .eh_frame in the process; it is for all functions up to the next such record. The first word
+ * tells the two apart: it is the length of the first entry, or the start of a header (1 and three
+ * encodings), a number beyond any length. With a header alone, V8 says that the code has frame
+ * pointers.
  *
- * The header's search table is not used: what the FDEs say of themselves counts (unwind/entry.c).
+ * The header's search table is not used: the ranges in the FDEs count (unwind/entry.c).
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 #define PE_UDATA8 0x04
 #define PE_SDATA8 0x0c
 
-/* In the table behind the "name" of a function, followed by the .eh_frame. */
+/* Follows the "name" of a function in the table, with the .eh_frame after it. */
 struct packed {
 	uint64_t serial, address;
 };
@@ -33,7 +33,7 @@ void jitdump_frames_forget(struct jitdump_frames *f)
 	*f = (struct jitdump_frames){0};
 }
 
-/* What the header says of the place of the .eh_frame; 0: nothing that is of use. */
+/* The address of the .eh_frame, from the header; 0: nothing usable. */
 static uint64_t header_address(const uint8_t *header, size_t n)
 {
 	struct cursor c = cursor_make(header, n);
@@ -54,7 +54,7 @@ int jitdump_read_frames(struct jitdump *j, struct cursor *c)
 	const uint8_t *bytes;
 	struct cursor first;
 
-	(void)cursor_u64(c); /* how much of it the process has mapped */
+	(void)cursor_u64(c); /* bytes of it that the process has mapped */
 	jitdump_frames_forget(&j->frames);
 	if (!cursor_ok(c) || n > cursor_left(c) || n_header > n) {
 		j->n_bad++;
@@ -100,7 +100,7 @@ int jitdump_add_frames(struct jitdump *j, uint64_t start, uint64_t size)
 		memcpy(more, &p, sizeof(p));
 		memcpy(more + sizeof(p), f->bytes, f->n);
 	}
-	/* Who unwinds needs no names. */
+	/* Unwinding needs no names. */
 	r = code_table_add(&j->table, start, size, "-", 1, more, n);
 	if (f->address == 0)
 		jitdump_frames_forget(&j->frames);

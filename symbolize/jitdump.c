@@ -3,10 +3,10 @@
  * The functions of a just-in-time compiler from its jit-PID.dump (tools/perf/Documentation/
  * jitdump-specification.txt in the Linux source, version 2), read while it is written.
  *
- * Records come in the order of their time stamps. Reading stops at the first one that is younger
- * than asked for, so a caller who goes forward in time step by step sees the code as it was at
- * each step. Of a record only the head is read and what is of use to the caller: names and lines,
- * or how the code is unwound; the code itself is skipped.
+ * Records are in the order of their time stamps. Reading stops at the first one later than the
+ * wanted time, so a caller that moves forward in time sees the code as it was at each step. Only
+ * the header of a record is read and what the caller uses: names and lines, or unwinding
+ * information. The code itself is skipped.
  */
 #include <elf.h>
 #include <errno.h>
@@ -29,13 +29,13 @@
 
 enum record_id { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO, CODE_CLOSE, CODE_UNWINDING_INFO };
 
-/* Read by one update. Who walks stacks has the rings to drain. */
+/* Bytes that one update reads. A process that walks stacks must drain its rings, too. */
 static const uint64_t update_bytes[] = {
 	[JITDUMP_NAMES] = UINT64_C(64) << 20,
 	[JITDUMP_UNWINDING] = UINT64_C(1) << 20,
 };
 
-/* What of the file is in memory, during an update. */
+/* The part of the file in memory during an update. */
 struct file_window {
 	int fd;
 	uint64_t n_file, begin, n_read;
@@ -92,13 +92,13 @@ static const uint8_t *window_at(struct file_window *w, uint64_t offset, size_t n
 	w->begin = offset;
 	w->n = (size_t)got;
 	w->n_read += w->n;
-	errno = EIO; /* shorter than it was a moment ago */
+	errno = EIO; /* the file has shrunk */
 	return n <= w->n ? w->bytes : NULL;
 }
 
 /* ---- Records ---- */
 
-/* With the lines read before it. */
+/* Adds a function with the lines read before it. */
 static int add_function(struct jitdump *j, uint64_t start, uint64_t size, const char *name,
 			size_t n_name)
 {
@@ -138,7 +138,7 @@ static int read_load(struct jitdump *j, struct cursor *c)
 	return r;
 }
 
-/* The function is copied: what is at its old place stays until something else is there. */
+/* Copies the function: the one at the old address stays until other code is there. */
 static int read_move(struct jitdump *j, struct cursor *c)
 {
 	_cleanup_free_ char *copy = NULL;
@@ -166,7 +166,7 @@ static int read_record(struct jitdump *j, uint32_t id, const uint8_t *body, size
 {
 	struct cursor c = cursor_make(body, n);
 
-	/* Before the first of these records there is nothing that other functions could hide. */
+	/* Before the first unwinding record no function needs to be known. */
 	if (j->use == JITDUMP_UNWINDING && j->n_frames == 0 && id != CODE_UNWINDING_INFO)
 		return 0;
 	switch ((enum record_id)id) {
@@ -218,7 +218,7 @@ static int read_header(struct jitdump *j, struct file_window *w)
 	if (magic == MAGIC_SWAPPED)
 		j->problem = "was written in another byte order";
 	else if (magic != MAGIC)
-		j->problem = "does not begin as a jitdump file does";
+		j->problem = "does not begin with the header of a jitdump file";
 	else if (version == 0 || version > 2)
 		j->problem = "has a version other than 1 and 2";
 	else if (machine != arch_here()->machine)
@@ -230,7 +230,10 @@ static int read_header(struct jitdump *j, struct file_window *w)
 	return j->problem ? -ENOEXEC : 0;
 }
 
-/* What of the record is of interest: all of it but code, and what the caller has no use for. */
+/*
+ * Bytes of a record to read: all but the code, and nothing of a record that the caller does not
+ * use.
+ */
 static size_t useful_bytes(const struct jitdump *j, uint32_t id, uint32_t size)
 {
 	bool names = j->use == JITDUMP_NAMES;
@@ -245,7 +248,7 @@ static size_t useful_bytes(const struct jitdump *j, uint32_t id, uint32_t size)
 	return size < most ? size : most;
 }
 
-/* 0; 1: no further record that is whole and old enough; -errno. */
+/* 0; 1: no further record that is complete and early enough; -errno. */
 static int next_record(struct jitdump *j, struct file_window *w, uint64_t until_ns)
 {
 	uint32_t id, size;
@@ -301,7 +304,7 @@ int jitdump_update(struct jitdump *j, int fd, uint64_t until_ns)
 	j->ino = st.st_ino;
 	if (j->problem)
 		return -ENOEXEC;
-	/* Known already: the next record is too young. */
+	/* The next record is known to be too recent. */
 	if (until_ns < j->next_time_ns)
 		return 0;
 	j->next_time_ns = 0;
