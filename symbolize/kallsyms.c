@@ -2,20 +2,20 @@
 /*
  * The kernel's functions from the text of /proc/kallsyms.
  *
- * Lines are "ADDRESS TYPE NAME[\t[MODULE]]", the kernel's own sorted, modules and BPF programs
- * behind them in their own order. There are no sizes: a function reaches to the next symbol of
- * any type. Where nothing follows closely, it must not name everything up to the next module:
+ * Lines are "ADDRESS TYPE NAME[\t[MODULE]]": those of the kernel proper, sorted, then modules and
+ * BPF programs in any order. There are no sizes: a function reaches to the next symbol of any type.
+ * But it must not name everything up to the next module if nothing follows closely:
  *	- data symbols and markers of an end (_etext) end a function and name nothing;
  *	- the last function of a module or of the kernel gets at most MAX_LAST bytes, any other at
  *	  most MAX_FUNCTION.
- * Of several names at one address, global ones win over local ones, then the one with fewer
+ * If one address has several names, global ones win over local ones, then the one with fewer
  * leading underscores, then the first: srso_alias_untrain_ret over _stext.
  *
- * One entry is 14 bytes and its name; all names lie in one blob, modules are numbers.
+ * One entry is 14 bytes and its name; all names are in one blob, modules are numbers.
  *
- * A text in a file, as perf keeps one, is only read where somebody asks: the kernel's own lines are
- * cut into parts that begin where the address changes, and a part becomes a table when an address
- * in it is looked up. /proc/kallsyms cannot be mapped; it is read as a whole.
+ * A copy of it in a regular file, as perf keeps one, is read only where a lookup needs it: the
+ * lines of the kernel proper are cut into parts that begin where the address changes, and the first
+ * lookup in a part makes a table of it. /proc/kallsyms cannot be mapped; it is read as a whole.
  */
 #include "symbolize/symbolize.h"
 
@@ -35,7 +35,7 @@
 #define MAX_FUNCTION (UINT64_C(1) << 20)
 #define MAX_LAST     (UINT64_C(64) << 10)
 #define PART_BYTES   8192
-#define MIN_PARTED   (UINT64_C(256) << 10) /* of a file; a smaller one is read as a whole */
+#define MIN_PARTED   (UINT64_C(256) << 10) /* of a file; smaller ones are read as a whole */
 
 struct kernel_module {
 	char name[MAX_MODULE];
@@ -43,13 +43,13 @@ struct kernel_module {
 
 struct part {
 	uint64_t start;
-	size_t offset; /* in the text; it reaches to that of the next */
+	size_t offset; /* in the text; the part ends where the next begins */
 	struct kallsyms *k;
 	bool loaded;
 };
 
 struct kallsyms {
-	char *text; /* of a file, mapped; NULL: the fields below are all there is */
+	char *text; /* a mapped file; NULL: only the fields below are used */
 	size_t n_text, n_kernel;
 	ARRAY(struct part) parts; /* of the kernel proper, sorted */
 	struct kallsyms *behind;  /* modules and programs; may be NULL */
@@ -64,7 +64,7 @@ struct kallsyms {
 	uint64_t n_refused;
 };
 
-/* While reading: name and module packed in the sort's value and extra. */
+/* While reading, name and module are in the value and extra of a sort pair. */
 struct kallsyms_reader {
 	struct kallsyms *k;
 	ARRAY(struct sort_pair) pairs;
@@ -109,7 +109,7 @@ static bool is_end_marker(const char *name, size_t n)
 	       memcmp(name + n - (sizeof(suffix) - 1), suffix, sizeof(suffix) - 1) == 0;
 }
 
-/* Lines of one module follow each other: the last one is nearly always it. */
+/* Lines of one module follow each other, so the last module is nearly always the right one. */
 static int module_intern(struct kallsyms_reader *rd, const char *name, size_t n, uint32_t *ret)
 {
 	struct kallsyms *k = rd->k;
@@ -145,7 +145,7 @@ static int blob_put(struct kallsyms_reader *rd, const char *name, size_t n, uint
 		k->blob = p;
 		rd->cap_blob = want;
 	}
-	if (k->n_blob == 0) /* offset 0 is nobody's name */
+	if (k->n_blob == 0) /* offset 0 is no name */
 		k->blob[k->n_blob++] = 0;
 	memcpy(k->blob + k->n_blob, name, n);
 	k->blob[k->n_blob + n] = 0;
@@ -154,7 +154,7 @@ static int blob_put(struct kallsyms_reader *rd, const char *name, size_t n, uint
 	return 0;
 }
 
-/* The digit + 1; 0: none. A comparison would be guessed wrong at every other digit of an address.
+/* The digit + 1; 0: not a digit. The branch predictor would miss a comparison at every other digit.
  */
 static const uint8_t hex_digit[256] = {
 	['0'] = 1,  ['1'] = 2,	['2'] = 3,  ['3'] = 4,	['4'] = 5,  ['5'] = 6,
@@ -179,7 +179,7 @@ static bool parse_hex(const char **p, const char *end, uint64_t *ret)
 	return at > start;
 }
 
-/* The parts of a line; false: damaged, or of no use. */
+/* The parts of a line; false: damaged, or not needed. */
 struct line {
 	uint64_t address;
 	const char *name, *module;
@@ -203,7 +203,7 @@ static bool line_parse(const char *p, const char *end, struct line *ret)
 		l.n_module = (size_t)(end - q) - 3;
 	}
 	*ret = l;
-	/* 'a' is no address, but the offset of a variable of each CPU. */
+	/* 'a' is not an address, but the offset of a per-CPU variable. */
 	return l.address && l.n_name && l.name[0] && (l.type | 0x20) != 'a' && l.type != 'U';
 }
 
@@ -240,7 +240,10 @@ static int reader_line(struct kallsyms_reader *rd, const char *p, const char *en
 	return 0;
 }
 
-/* All lines in the buffer; what is left is moved to its start. A line too long loses its end. */
+/*
+ * Reads all lines in the buffer and moves the rest to its start. A line that is too long loses its
+ * end.
+ */
 static int reader_lines(struct kallsyms_reader *rd, char *buffer, size_t *n, bool *skip)
 {
 	char *p = buffer, *end = buffer + *n, *newline;
@@ -272,7 +275,7 @@ static int reader_read(struct kallsyms_reader *rd, int fd)
 
 	if (!buffer)
 		return -ENOMEM;
-	/* Text is about three times what we keep: more than this is no kallsyms. */
+	/* Text is about three times what we keep: a longer one is not kallsyms. */
 	while (total / 4 <= rd->max_bytes) {
 		ssize_t got = read(fd, buffer + n, READ_BYTES - n);
 
@@ -297,7 +300,7 @@ static size_t leading_underscores(const char *name)
 	return strspn(name, "_");
 }
 
-/* True: a is the better one of two at one address. */
+/* True: a is the better of two symbols at one address. */
 static bool entry_better(const struct kallsyms *k, const struct sort_pair *a,
 			 const struct sort_pair *b)
 {
@@ -310,7 +313,7 @@ static bool entry_better(const struct kallsyms *k, const struct sort_pair *a,
 	return leading_underscores(k->blob + a->value) < leading_underscores(k->blob + b->value);
 }
 
-/* One entry an address; boundaries only where they end a function. */
+/* Keeps one entry for each address, and boundaries only where they end a function. */
 static uint32_t pairs_reduce(const struct kallsyms *k, struct sort_pair *pairs, uint32_t n)
 {
 	uint32_t kept = 0;
@@ -358,7 +361,9 @@ static int reader_finish(struct kallsyms_reader *rd)
 
 /* ---- Texts in files ---- */
 
-/* A table of some lines; end: where the next of them begins, 0: nowhere. NULL without memory. */
+/*
+ * Makes a table of some lines; end: the address of the line after them, 0: none. NULL: no memory.
+ */
 static struct kallsyms *lines_read(const char *p, size_t n, uint64_t end, uint64_t max_bytes)
 {
 	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));
@@ -389,7 +394,7 @@ static struct kallsyms *lines_read(const char *p, size_t n, uint64_t end, uint64
 	return r == 0 ? TAKE_PTR(k) : NULL;
 }
 
-/* Where the line behind p begins whose address is another one than that of the line before it. */
+/* The first line after p with another address than the line before it. */
 static const char *part_end(const char *start, const char *p, const char *end)
 {
 	uint64_t before, address;
@@ -436,7 +441,7 @@ static bool parts_cut(struct kallsyms *k)
 	return k->parts.n > 1;
 }
 
-/* NULL: not a file, or not one that can be read in parts. */
+/* NULL: not a regular file, or not one that can be read in parts. */
 static struct kallsyms *parted_new(int fd, uint64_t max_bytes)
 {
 	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));

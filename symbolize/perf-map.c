@@ -2,11 +2,11 @@
 /*
  * The functions of a just-in-time compiler, from the text it appends to /tmp/perf-PID.map.
  *
- * The last line is read even before its newline is there, and once more when the file has grown.
- * Others write the whole file anew, in its place (OpenJDK's Compiler.perfmap): it has only grown
- * if the bytes in front of what is new are still those that were read there.
- * Anybody may write such a file: a line says nothing that is not bounded (no line claims the
- * address space; zero sizes and wrapping ranges are skipped).
+ * The last line is read even before its newline is there, and again when the file has grown. Others
+ * rewrite the whole file in place (OpenJDK's Compiler.perfmap): it has only grown if the bytes
+ * before the new part are still the ones that were read there. Anybody may write such a file, so
+ * every number is bounded (no line claims the address space; zero sizes and wrapping ranges are
+ * skipped).
  */
 #include "symbolize/symbolize.h"
 
@@ -18,12 +18,12 @@
 
 #define READ_BYTES 65536
 #define MAX_LINE   8192 /* the rest of a name is dropped */
-#define TAIL_BYTES 64	/* with an address in them that is no other line's */
+#define TAIL_BYTES 64	/* with an address that no other line has */
 
 struct perf_map {
 	struct code_table table;
 	uint64_t offset;       /* of the first line that was not complete */
-	char tail[TAIL_BYTES]; /* what was read in front of that; at its end, if it is less */
+	char tail[TAIL_BYTES]; /* the bytes read before that, right-aligned */
 	uint64_t size_seen;
 	struct timespec mtime;
 	dev_t dev;
@@ -54,7 +54,7 @@ struct perf_map *perf_map_free(struct perf_map *m)
 
 /* ---- Reading ---- */
 
-/* Hex with or without 0x, and the blanks behind it. */
+/* Hex with or without 0x, and the blanks after it. */
 static bool parse_hex(const char **p, const char *end, uint64_t *ret)
 {
 	uint64_t v = 0;
@@ -99,8 +99,8 @@ static int map_line(struct perf_map *m, const char *p, const char *end)
 }
 
 /*
- * Lines of buffer[0..n), which lies at m->offset; *ret_used: how much of it is done with. A line
- * that fills the buffer is taken as far as it got, the rest is skipped.
+ * Reads the lines of buffer[0..n), which is at m->offset in the file; *ret_used: bytes consumed. A
+ * line that fills the buffer loses its rest.
  */
 static int map_lines(struct perf_map *m, const char *buffer, size_t n, size_t *ret_used)
 {
@@ -130,7 +130,7 @@ static void map_reset(struct perf_map *m)
 	m->skip = false;
 }
 
-/* n bytes of the buffer, which lies at m->offset, are done with. */
+/* Advances m->offset by n consumed bytes of the buffer. */
 static void map_advance(struct perf_map *m, const char *buffer, size_t n)
 {
 	size_t n_tail = n < TAIL_BYTES ? n : TAIL_BYTES;
@@ -140,7 +140,7 @@ static void map_advance(struct perf_map *m, const char *buffer, size_t n)
 	m->offset += n;
 }
 
-/* Whether the file is the one that was read, with nothing or something added to it. */
+/* Is this the file that was read before, perhaps with more appended? */
 static bool map_goes_on(const struct perf_map *m, int fd, const struct stat *st)
 {
 	size_t n = m->offset < TAIL_BYTES ? (size_t)m->offset : TAIL_BYTES;
@@ -177,7 +177,7 @@ static int map_read(struct perf_map *m, int fd)
 		if (r < 0)
 			return r;
 		if (used == 0) {
-			/* The end, perhaps with a line that is not complete yet. */
+			/* The end, perhaps of an incomplete line. */
 			m->more = false;
 			return m->skip ? 0 : map_line(m, buffer, buffer + n);
 		}

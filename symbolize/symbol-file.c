@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One ELF file's functions: which tables are read, and what in them counts as a function.
+ * The functions of one ELF file: which tables are read, and which symbols count as functions.
  *
  * Sources, in this order:
  *	1. .symtab of the file, which then holds everything;
@@ -9,21 +9,20 @@
  *	   and RHEL), which holds what .dynsym does not;
  *	4. .dynsym of the file, after 3, or when it is larger than what 1 or 2 gave (nothing, or a
  *	   .symtab that was stripped to a few names).
- * Then stub sections (symbol-plt.c), and Go's own table (go-table.c), which stripping leaves.
+ * Then stub sections (symbol-plt.c), and Go's own table (go-table.c), which stripping keeps.
  *
- * What is taken: FUNC and GNU_IFUNC symbols, and untyped ones (assembler), defined in a section
- * that is loaded and executable and really holds their address (so that _etext and __bss_start
- * name nothing), within an executable segment of the file itself. Names such as f.cold or
- * f.part.0 stay as they are: they are other code. Mapping symbols ($x, $d) are dropped.
+ * Functions are FUNC and GNU_IFUNC symbols, and untyped ones (assembler), that are defined in a
+ * loaded executable section which really holds their address (so _etext and __bss_start name
+ * nothing), within an executable segment of the file itself. Names such as f.cold or f.part.0 stay:
+ * they are other code. Mapping symbols ($x, $d) are dropped.
  *
- * All sections are mapped when the file is opened and read when the first address is asked for; the
- * descriptor is not kept. Names are copied out of the mapped string table when they are asked for;
- * it becomes resident in 64 KiB steps as they are read, and symbol_file_trim() lets it go.
+ * All sections are mapped when the file is opened and read at the first lookup; the descriptor is
+ * not kept. A lookup copies the name from the mapped string table, which becomes resident in 64 KiB
+ * steps; symbol_file_trim() gives it back.
  *
- * Lines come from DWARF (dwarf.c) of the file itself or of its debug file, whichever has it first;
- * without any, from Go's table.
- * The last function of a chain is named by the symbol tables where they can: they know aliases, and
- * parts such as f.cold, by the names that all other tools use.
+ * Lines come from DWARF (dwarf.c) of the file itself, else of its debug file; without any, from
+ * Go's table. The symbol tables name the last function of a chain if they can: they know aliases
+ * and parts such as f.cold by the names that all other tools use.
  */
 #include "symbolize/symbolize.h"
 
@@ -49,13 +48,14 @@ struct symbol_file {
 	void *ctx;
 	symbol_open_split_fn open_split;
 	void *split_ctx;
-	struct elf_image image, debug; /* their sections; no bytes are read of them later */
+	/* their section headers; no bytes are read from them later */
+	struct elf_image image, debug;
 	struct table_bytes fixed, dynamic, mini;
-	struct elf_bytes mini_image;		/* compressed; gone when the tables are built */
-	struct debug_link debug_link, alt_link; /* the second, of what gives the lines */
+	struct elf_bytes mini_image;		/* compressed; freed when the tables are built */
+	struct debug_link debug_link, alt_link; /* alt_link: from the file that has the lines */
 	struct symbol_table table;
 	struct symbol_plt plt;
-	struct dwarf *dwarf;	       /* NULL: no debugging information, or not yet */
+	struct dwarf *dwarf;	       /* NULL: no debugging information, or not opened yet */
 	struct go_table *go;	       /* NULL: not a Go program */
 	uint64_t code_start, code_end; /* all executable segments */
 	bool built;
@@ -68,7 +68,7 @@ static void table_bytes_release(struct table_bytes *b)
 	elf_bytes_release(&b->names);
 }
 
-/* Maps the symbol table of that type with its strings. Both or none. */
+/* Maps the symbol table of that type and its strings, or neither. */
 static void table_bytes_open(struct symbol_file *f, const struct elf_image *im, uint32_t type,
 			     struct table_bytes *ret)
 {
@@ -97,8 +97,8 @@ static void table_bytes_open(struct symbol_file *f, const struct elf_image *im, 
 }
 
 /*
- * What may still be inflated. One budget for all of a file: a kilobyte of it can stand for a
- * megabyte, and names stay as long as their file is read.
+ * Bytes that may still be inflated. All parts of a file share the budget: a kilobyte can inflate to
+ * a megabyte, and names stay as long as their file is used.
  */
 static uint64_t inflate_room(const struct symbol_file *f)
 {
@@ -130,7 +130,7 @@ static int table_bytes_inflate(struct symbol_file *f, const struct elf_image *im
 	return 0;
 }
 
-/* Strings of an image in memory that will go get memory of their own. */
+/* Copies the strings of an image in memory, because the image will be freed. */
 static int table_bytes_keep_names(struct table_bytes *b)
 {
 	struct elf_bytes own = {.n = b->names.n};
@@ -316,9 +316,9 @@ static bool section_holds(const struct elf_section *c, uint64_t address)
 }
 
 /*
- * False: not code. *ret_limit: the end of its section, 0 when that is not known. Tools that remove
- * sections leave the section numbers in .dynsym as they were, so a typed symbol may be found by its
- * address alone; an untyped one must be where it says.
+ * False: not code. *ret_limit: the end of its section, 0: unknown. Tools that remove sections do
+ * not update the section numbers in .dynsym, so the address alone is enough for a typed symbol; an
+ * untyped one must be in the section that it names.
  */
 static bool symbol_placed(const struct elf_image *im, const Elf64_Sym *s, uint64_t *ret_limit)
 {
@@ -328,7 +328,7 @@ static bool symbol_placed(const struct elf_image *im, const Elf64_Sym *s, uint64
 	*ret_limit = 0;
 	if (s->st_shndx == SHN_UNDEF || s->st_shndx == SHN_ABS || s->st_shndx == SHN_COMMON)
 		return false;
-	if (im->n_sections == 0) /* removed; the table still wants an executable segment */
+	if (im->n_sections == 0) /* removed; the table still requires an executable segment */
 		return typed;
 	if (s->st_shndx < im->n_sections && section_holds(&im->sections[s->st_shndx], s->st_value))
 		c = &im->sections[s->st_shndx];
@@ -353,7 +353,7 @@ static uint32_t symbol_rank(const Elf64_Sym *s)
 	return rank;
 }
 
-/* $x, $d, $a, $t with an optional .suffix: what kind of bytes follow, not a function. */
+/* $x, $d, $a, $t with an optional .suffix say what kind of bytes follow; they are not functions. */
 static bool symbol_is_mapping(const struct elf_image *im, const struct table_bytes *b,
 			      const Elf64_Sym *s)
 {
@@ -390,7 +390,7 @@ static int symbols_add(struct symbol_file *f, const struct elf_image *im,
 	return 0;
 }
 
-/* The symbols of .gnu_debugdata. Of the whole file inside only the strings stay. */
+/* Adds the symbols of .gnu_debugdata. Only the strings of the file inside are kept. */
 static int mini_build(struct symbol_file *f)
 {
 	struct elf_image im = ELF_IMAGE_INIT;
@@ -422,7 +422,7 @@ static int tables_build(struct symbol_file *f)
 		debug_open(f);
 	if (f->open_debug && f->dwarf)
 		alt_open(f);
-	/* Who defines no versions has no name that ends in one. */
+	/* In a file that defines no versions no name ends with one. */
 	f->table.versions = f->image.n_sections == 0 || elf_image_find(&f->image, ".gnu.version_d");
 	if (!own && f->fixed.symbols.data)
 		im = &f->debug;
@@ -434,7 +434,7 @@ static int tables_build(struct symbol_file *f)
 	    table_bytes_inflate(f, &f->image, &f->dynamic) == 0) {
 		size_t size = f->image.is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 
-		/* The stubs' names are there in any case. */
+		/* Names for stubs come from here in any case. */
 		symbol_table_set_names(&f->table, SYMBOL_NAMES_DYNAMIC, f->dynamic.names.data,
 				       f->dynamic.names.n);
 		if (f->mini.names.data || f->dynamic.symbols.n / size > f->table.candidates.n)
@@ -449,7 +449,7 @@ static void symbol_file_build(struct symbol_file *f)
 {
 	f->built = true;
 	if (tables_build(f) < 0) {
-		/* No memory: half a table would name wrongly. */
+		/* No memory: with half a table names would be wrong. */
 		symbol_plt_deinit(&f->plt);
 		symbol_table_deinit(&f->table);
 		f->n_refused++;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * name@plt. A stub's instructions say which GOT slot or which relocation it is for (arch-*.c), and
- * the relocation has the name. Slots of ifuncs carry the resolver's address in place of a symbol;
- * the table names that.
+ * Makes name@plt. The instructions of a stub say which GOT slot or which relocation it is for
+ * (arch-*.c), and the relocation has the name. Slots of ifuncs hold the resolver's address in place
+ * of a symbol; the symbol table names that.
  *
- * Done when an address first falls into a stub section: most files never need it, and the
- * relocations of a big one are megabytes.
+ * This is done at the first address in a stub section: most files never need it, and a big one has
+ * megabytes of relocations.
  */
 #include "symbolize/symbol-plt.h"
 
@@ -137,7 +137,7 @@ static const char *relocation_name(const struct symbol_plt *plt, struct symbol_t
 	return t->names[SYMBOL_NAMES_DYNAMIC].bytes + s.st_name;
 }
 
-/* The relocation behind a stub. */
+/* The relocation of a stub. */
 static bool stub_relocation(const struct symbol_plt *plt, const struct slots *slots,
 			    const struct arch_stub *stub, Elf64_Rela *ret)
 {
@@ -173,7 +173,7 @@ static void stubs_of_section(struct symbol_plt *plt, struct symbol_table *t,
 			name = relocation_name(plt, t, &r);
 		if (name)
 			n = snprintf(text, sizeof(text), "%.*s@plt", MAX_STUB_NAME / 2, name);
-		else if (at == 0) /* the part all lazy stubs share */
+		else if (at == 0) /* the part that all lazy stubs share */
 			n = snprintf(text, sizeof(text), ".plt");
 		if (n <= 0 || n >= MAX_STUB_NAME)
 			continue;

@@ -13,7 +13,7 @@ struct symbol_plt_stub {
 };
 
 struct symbol_plt {
-	const struct arch *arch; /* NULL: not a known one, there are no names */
+	const struct arch *arch; /* NULL: unknown, no names */
 	struct {
 		uint64_t vaddr;
 		struct elf_bytes code;
@@ -24,10 +24,10 @@ struct symbol_plt {
 	bool built;
 };
 
-/* Maps what stubs are named from; nothing is read yet. */
+/* Maps the tables that name stubs; reads nothing yet. */
 void symbol_plt_init(struct symbol_plt *plt, const struct elf_image *im, uint64_t max_bytes);
 void symbol_plt_deinit(struct symbol_plt *plt);
-/* Names are kept in t, whose SYMBOL_NAMES_DYNAMIC they come from. The first address within a stub
- * section builds the list. */
+/* Names come from SYMBOL_NAMES_DYNAMIC of t and are kept in t. The first lookup in a stub section
+ * builds the list. */
 bool symbol_plt_lookup(struct symbol_plt *plt, struct symbol_table *t, uint64_t vaddr,
 		       const char **ret_name, uint64_t *ret_start, uint64_t *ret_size);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sorted table.
+ * The sorted table of symbols.
  *
- * Addresses are turned into offsets in "code space", the executable segments laid end to end: 32
- * bits, and nothing can reach over the end of a segment. A row is 12 bytes in two arrays: the
- * starts alone, which the search reads, and {size, name}. A bucket index over equal pieces of code
- * space narrows the search to about eight neighbours, so that a lookup costs two or three cache
- * misses in place of seventeen.
+ * Addresses become offsets in "code space", the executable segments one after another: they fit 32
+ * bits, and nothing reaches over the end of a segment. A row is 12 bytes in two arrays: the starts
+ * alone, which the search reads, and {size, name}. A bucket index over equal pieces of code space
+ * narrows the search to about eight neighbours, so that a lookup costs two or three cache misses
+ * instead of seventeen.
  *
  * Rows do not overlap. Where symbols nest (assembler that marks inner loops), the innermost wins
- * and the outer one goes on in a *continuation* row behind it. So a lookup looks at one row.
+ * and the outer one goes on in a *continuation* row after it. So a lookup reads one row.
  *
- * Which of several names at one address a person would say:
+ * If one address has several names, the one that people use wins:
  *	1. one with a size over one without (labels);
  *	2. a function over an untyped symbol;
  *	3. global or weak over local (__GI_x, compiler copies);
@@ -19,17 +19,17 @@
  *	   5 because libc's plain names are the weak ones), not counting the _Z, _R or _D of mangled
  *	   names;
  *	5. global over weak;
- *	6. the shorter one, then the first in byte order, so that it is always the same.
- * 4 to 6 read names; they wait in a list of aliases until somebody asks for the address, because
- * reading the names of all aliases would bring most of the string table into memory.
+ *	6. the shorter one, then the first in byte order, so that the result never changes. 4 to 6
+ *	   compare names. Aliases wait in a list until a lookup of their address, because reading
+ *	   all their names would bring most of the string table into memory.
  *
- * A name stays where it is until somebody asks for it: the string table of a big file is ten times
- * the size of the rows, and each first look at a piece of it is a page fault. Then it is copied,
- * within the bounds of its table: the file is mapped, and whoever owns it can write over the 0 at
- * the end of a name meanwhile. Of a name nobody can read 64 KiB are kept.
+ * A name stays in the file until a lookup needs it: the string table of a big file is ten times the
+ * size of the rows, and each first access to a page of it is a page fault. The lookup copies the
+ * name within the bounds of its table, because the owner of the mapped file can overwrite the 0 at
+ * the end of a name. At most 64 KiB of a name are kept.
  *
- * A symbol without a size inside one with a size is a label and dropped. Elsewhere it reaches to
- * the next symbol or the end of its section.
+ * A symbol without a size inside one with a size is a label, and is dropped. Elsewhere it reaches
+ * to the next symbol or the end of its section.
  */
 #include "symbolize/symbol-table.h"
 
@@ -44,7 +44,7 @@
 #define CHUNK_BITS    14
 #define CHUNK_BYTES   (1u << CHUNK_BITS)
 #define MAX_CHUNKS    (1u << (NAME_BITS - CHUNK_BITS))
-#define MAX_NAME      8192u /* what is compared of one */
+#define MAX_NAME      8192u /* bytes compared of one name */
 #define MAX_KEPT_NAME 65536u
 #define MAX_KEPT      (32u << 20) /* all of them: a string table may be one string */
 #define MAX_ALIASES   64u	  /* compared at one address */
@@ -169,7 +169,10 @@ static void row_push(struct sweep *w, uint32_t code, uint32_t size, uint32_t nam
 	t->rows[t->n_rows++] = (struct symbol_row){size, name};
 }
 
-/* Closes all symbols that end at or before code; who goes on behind them gets a continuation. */
+/*
+ * Closes all symbols that end at or before code; a symbol that goes on after them gets a
+ * continuation row.
+ */
 static void sweep_close(struct sweep *w, uint32_t code)
 {
 	while (w->n_open > 0 && w->open[w->n_open - 1].end <= code) {
@@ -195,7 +198,7 @@ static void sweep_open(struct sweep *w, const struct sort_pair *c, uint32_t name
 
 	sweep_close(w, code);
 	if (w->n_open > 0 && !w->open[0].sized) {
-		/* One without a size is alone, and ends where the next begins. */
+		/* A symbol without a size is alone here, and ends where the next begins. */
 		t->rows[w->open[0].row].size = code - t->codes[w->open[0].row];
 		w->n_open = 0;
 	}
@@ -212,8 +215,8 @@ static void sweep_open(struct sweep *w, const struct sort_pair *c, uint32_t name
 }
 
 /*
- * The best of n candidates at one address, which are sorted by rank. Ties that only names can break
- * become aliases; the longest of them gives the size.
+ * The best of n candidates at one address, sorted by rank. Ties that only names can break become
+ * aliases; the longest of them gives the size.
  */
 static const struct sort_pair *group_choose(struct symbol_table *t, const struct sort_pair *group,
 					    size_t n, uint32_t *ret_name)
@@ -324,7 +327,7 @@ static uint32_t name_offset(uint32_t name)
 	return name & ((1u << NAME_BITS) - 1);
 }
 
-/* As far as it is kept. */
+/* A kept name, perhaps cut. */
 static const char *kept_text(const struct symbol_table *t, uint32_t name)
 {
 	uint32_t offset = name_offset(name);
@@ -332,7 +335,7 @@ static const char *kept_text(const struct symbol_table *t, uint32_t name)
 	return t->chunks.items[offset / CHUNK_BYTES] + offset % CHUNK_BYTES;
 }
 
-/* Where it begins, in bytes that may change, and how many there are. */
+/* The start of a name, in bytes that may change, and the bytes up to the end of its table. */
 static const char *name_bytes(const struct symbol_table *t, uint32_t name, size_t max, size_t *ret)
 {
 	enum symbol_names which = name_place(name);
@@ -342,7 +345,7 @@ static const char *name_bytes(const struct symbol_table *t, uint32_t name, size_
 	return t->names[which].bytes + name_offset(name);
 }
 
-/* Chunks in one piece of memory: only the first has an address. */
+/* Adds n chunks in one block of memory; only the first gets an address. */
 static char *chunks_push(struct symbol_table *t, uint32_t n)
 {
 	char *bytes = NULL;
@@ -362,7 +365,7 @@ static char *chunks_push(struct symbol_table *t, uint32_t n)
 	return bytes;
 }
 
-/* Keeps a copy; false when there is no room. */
+/* Keeps a copy; false: no room. */
 static bool name_keep(struct symbol_table *t, const char *text, size_t n, uint32_t *ret_name)
 {
 	uint32_t need = (uint32_t)(n / CHUNK_BYTES) + 1;
@@ -383,7 +386,7 @@ static bool name_keep(struct symbol_table *t, const char *text, size_t n, uint32
 		return false;
 	memcpy(to, text, n);
 	to[n] = '\0';
-	/* Nothing goes behind a name of several chunks: where it begins is all that is known. */
+	/* Nothing is stored after a name of several chunks, because only its start is known. */
 	t->n_chunk_used = need == 1 ? used + (uint32_t)n + 1 : CHUNK_BYTES;
 	*ret_name |= (uint32_t)SYMBOL_NAMES_OWN << NAME_BITS;
 	return true;
@@ -434,8 +437,8 @@ static bool alias_better(const struct symbol_table *t, const struct symbol_alias
 }
 
 /*
- * The name to say, with aliases decided and the version cut off; decided, and copied, once for each
- * row. All work here is bounded: a string table may be one string, and all symbols aliases of its
+ * The name of a row, chosen among aliases and without its version. It is chosen and copied once for
+ * each row. All work is bounded: a string table may be one string, and all symbols aliases of its
  * parts.
  */
 static const char *row_name(struct symbol_table *t, struct symbol_row *row)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Sorted table of the functions of one ELF file: fill (add_segment, then add), finish, look up.
- * Knows nothing of ELF beyond the meaning of a symbol; see symbol-table.c for the alias rule.
+ * Sorted table of the functions of one ELF file: fill it (add_segment, then add), finish, look up.
+ * It knows no ELF except the meaning of a symbol; symbol-table.c has the rule for aliases.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -12,8 +12,8 @@
 #include "util/array.h"
 #include "util/cleanup.h"
 
-/* Where names live. The table's own store holds those that were asked for, and those that are in no
- * file. */
+/* Where names are. The table's own store holds those that lookups returned, and those that are in
+ * no file. */
 enum symbol_names {
 	SYMBOL_NAMES_STATIC,  /* .strtab */
 	SYMBOL_NAMES_DYNAMIC, /* .dynstr */
@@ -21,9 +21,9 @@ enum symbol_names {
 	SYMBOL_NAMES_MINI, /* .strtab inside .gnu_debugdata */
 	N_SYMBOL_NAMES
 };
-#define SYMBOL_NAMES_MAX_BYTES (UINT64_C(1) << 29) /* what an offset in a row can reach */
+#define SYMBOL_NAMES_MAX_BYTES (UINT64_C(1) << 29) /* the limit of an offset in a row */
 
-/* Rank of an alias, the more the better; SYMBOL_GLOBAL counts only after the names are compared. */
+/* Rank of an alias, higher is better; SYMBOL_GLOBAL counts only after the names are compared. */
 enum symbol_rank {
 	SYMBOL_GLOBAL = 1 << 0,	  /* neither weak nor local */
 	SYMBOL_EXTERNAL = 1 << 1, /* not local */
@@ -33,7 +33,7 @@ enum symbol_rank {
 
 struct symbol_segment {
 	uint64_t vaddr;
-	uint32_t n_bytes, code; /* code: offset of its first byte among all segments' code */
+	uint32_t n_bytes, code; /* code: offset of its first byte in code space */
 };
 
 struct symbol_row {
@@ -48,10 +48,10 @@ struct symbol_alias {
 
 struct symbol_table {
 	ARRAY(struct symbol_segment) segments;
-	ARRAY(struct sort_pair) candidates; /* key: code and rank; gone after finish */
+	ARRAY(struct sort_pair) candidates; /* key: code and rank; freed by finish */
 	uint32_t *codes;		    /* sorted; rows[i] starts at codes[i] */
 	struct symbol_row *rows;
-	uint32_t *buckets; /* code >> shift -> first row at or behind */
+	uint32_t *buckets; /* code >> shift -> first row at or after */
 	uint32_t n_rows, n_buckets, shift;
 	ARRAY(struct symbol_alias) aliases;
 	struct {
@@ -60,7 +60,7 @@ struct symbol_table {
 	} names[N_SYMBOL_NAMES];
 	ARRAY(char *) chunks; /* own names */
 	uint32_t n_chunk_used;
-	bool versions;	    /* names may end in @VERSION, but those of .dynstr */
+	bool versions;	    /* names outside of .dynstr may end with @VERSION */
 	uint64_t n_refused; /* symbols and names beyond the limits */
 };
 
@@ -68,7 +68,9 @@ struct symbol_table {
 void symbol_table_init(struct symbol_table *t, uint32_t max_symbols);
 void symbol_table_deinit(struct symbol_table *t);
 
-/* Executable memory; symbols outside of all segments are not taken. All before the first add. */
+/*
+ * Adds executable memory; symbols outside of all segments are ignored. Call before the first add.
+ */
 void symbol_table_add_segment(struct symbol_table *t, uint64_t vaddr, uint64_t n_bytes);
 /* bytes: borrowed until deinit. An unterminated last string does not count. */
 void symbol_table_set_names(struct symbol_table *t, enum symbol_names which, const void *bytes,
@@ -79,17 +81,17 @@ void symbol_table_set_names(struct symbol_table *t, enum symbol_names which, con
  */
 int symbol_table_add(struct symbol_table *t, uint64_t vaddr, uint64_t size, uint64_t limit,
 		     enum symbol_names which, uint64_t name, uint32_t rank);
-/* Sorts; to be called once. 0, or -ENOMEM. */
+/* Sorts the table; call once. 0, or -ENOMEM. */
 int symbol_table_finish(struct symbol_table *t);
 
 /*
- * True: *ret_* set. The name is valid until deinit, and shorter than 64 KiB; not const because what
- * a lookup decides about names is kept.
+ * True: *ret_* set. The name is valid until deinit, and shorter than 64 KiB. t is not const because
+ * a lookup remembers the name it chose.
  */
 bool symbol_table_lookup(struct symbol_table *t, uint64_t vaddr, const char **ret_name,
 			 uint64_t *ret_start, uint64_t *ret_size);
 
-/* Keeps a text in the table's own store: a handle, or 0 without room. */
+/* Keeps a text in the table's own store; returns a handle, or 0: no room. */
 uint32_t symbol_table_keep_name(struct symbol_table *t, const char *text);
 const char *symbol_table_kept_name(const struct symbol_table *t, uint32_t name);
 
