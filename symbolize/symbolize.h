@@ -2,11 +2,11 @@
 #pragma once
 /*
  * Names for addresses: ELF symbol tables and DWARF (of the file or its separate debug file),
- * kallsyms, perf maps, jitdump; demangling. Runs in the process that may die: everything here reads
- * hostile bytes.
+ * kallsyms, perf maps, jitdump; demangling. Everything here reads hostile bytes, in a process that
+ * may die.
  *
- * Opens no file: descriptors come from the caller. Each source is a sorted table built once and
- * searched; nothing scans per address.
+ * Opens no file: descriptors come from the caller. Each source is a sorted table, built once and
+ * then searched; no lookup scans a file.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -17,14 +17,16 @@
 /* One function at an address. Strings are borrowed from the source, valid until it is freed; those
  * of symbol_file_lines() until the next call for that file. */
 struct symbol {
-	const char *name;	 /* as linked (mangled), without a @VERSION suffix; below 64 KiB */
+	/* linkage name (mangled), without a @VERSION suffix; below 64 KiB */
+	const char *name;
 	const char *module_name; /* kallsyms only: "ext4"; NULL for the kernel proper */
 	uint64_t start, size;	 /* ELF virtual address (kernel: absolute); size 0: not known */
 	const char *file;	 /* source file of the line, NULL: not known */
 	uint32_t line, start_line, column; /* 0: not known */
 	const char *language; /* "c", "c++", "go", "rust" ...; NULL: not known; static */
-	bool inlined; /* into the next one of the chain; start is a number then that no other
-			 inlined function of the file has */
+	/* into the next one of the chain; start is then a number that no other inlined function of
+	 * the file has */
+	bool inlined;
 };
 
 /*
@@ -37,23 +39,24 @@ typedef int (*symbol_open_debug_fn)(void *ctx, const uint8_t *build_id, size_t n
 				    const char *debuglink, uint32_t crc);
 
 /*
- * Called for the files that hold what -gsplit-dwarf took out of the program: with the path that a
- * unit gives, without "..", relative when it does not tell its directory; for the first address in
- * the unit and again after a trim; and once with NULL for the package of them all, PROGRAM.dwp.
- * Returns an open descriptor that the callee closes, or -1.
+ * Called for split files (-gsplit-dwarf), with the path that a unit gives, without "..", relative
+ * if the unit has no directory: at the first lookup in the unit and again after a trim. Called once
+ * with NULL for the package of them all, PROGRAM.dwp. Returns an open descriptor that the callee
+ * closes, or -1.
  */
 typedef int (*symbol_open_split_fn)(void *ctx, const char *path);
 
 struct symbol_limits {
 	uint64_t max_file_bytes; /* symbol and string tables read from one file; default 256 MiB */
-	uint64_t max_inflate_bytes;	  /* symbols and names of one file that were compressed, all
-				       together; default 64 MiB */
-	uint64_t max_inflate_dwarf_bytes; /* sections for lines, all inflated at one time; default
-					     256 MiB */
-	uint64_t max_table_bytes;	  /* one perf map or kallsyms; default 64 MiB */
+	/* compressed symbols and names of one file, all together; default 64 MiB */
+	uint64_t max_inflate_bytes;
+	/* sections for lines, inflated at one time; default 256 MiB */
+	uint64_t max_inflate_dwarf_bytes;
+	uint64_t max_table_bytes; /* one perf map or kallsyms; default 64 MiB */
 	uint64_t max_dwarf_bytes; /* sections mapped at one time for lines; default 512 MiB */
-	uint64_t max_line_bytes;  /* tables made of them; default 0: no lines, no inlined callers */
-	bool only_inlined;	  /* inlined callers, and line tables are not read */
+	/* tables made from them; default 0: no lines, no inlined callers */
+	uint64_t max_line_bytes;
+	bool only_inlined; /* read inlined callers, but no line tables */
 };
 #define SYMBOL_LIMITS_DEFAULT                                                                      \
 	{                                                                                          \
@@ -64,11 +67,11 @@ struct symbol_limits {
 /* ---- ELF files ---- */
 struct symbol_file;
 
-/* fd stays the caller's. 0, -ENOEXEC: not ELF or damaged, -ENOMEM, or -errno. The tables are built
- * by the first lookup. */
+/* fd stays the caller's. 0; -ENOEXEC: not ELF or damaged; -ENOMEM, or -errno. The first lookup
+ * builds the tables. */
 int symbol_file_new_fd(struct symbol_file **ret, int fd, const struct symbol_limits *limits,
 		       symbol_open_debug_fn open_debug, void *ctx);
-/* To be called before the first lookup. */
+/* Call before the first lookup. */
 void symbol_file_set_open_split(struct symbol_file *f, symbol_open_split_fn open_split, void *ctx);
 /* An image in memory (the vdso), borrowed. */
 int symbol_file_new_memory(struct symbol_file **ret, const void *image, size_t n,
@@ -77,35 +80,35 @@ struct symbol_file *symbol_file_free(struct symbol_file *f);
 DEFINE_CLEANUP(struct symbol_file *, symbol_file_free)
 
 /*
- * 0: found; 1: no function covers the address. A stub section such as .plt gives name@plt. The rule
- * for several names at one address is in symbol-table.c. Without memory for the tables no address
- * has a name.
+ * 0: found; 1: no function covers the address. A stub section such as .plt gives name@plt.
+ * symbol-table.c says which of several names at one address wins. Without memory for the tables no
+ * address has a name.
  */
 int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret);
 
 #define SYMBOL_MAX_CHAIN 64 /* longer chains of inlined calls lose their innermost functions */
 
 /*
- * All functions at an address, innermost inlined function first, the one whose code it is last,
- * each with its line: of the address itself, or of the call of the one before. max 1: only the
- * last. 0: *ret_n >= 1 functions; 1: no function covers the address. Without debugging information
- * (or limits.max_line_bytes) it is what symbol_file_lookup() says; with limits.only_inlined no
- * lines are told but those of declarations.
+ * All functions at an address: innermost inlined function first, the one that has the code last.
+ * Each has its line: that of the address, or of the call to the one before. max 1: only the last.
+ * 0: *ret_n >= 1 functions; 1: no function covers the address. Without debugging information (or
+ * limits.max_line_bytes) the result is that of symbol_file_lookup(); with limits.only_inlined the
+ * only lines are those of declarations.
  */
 int symbol_file_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chain, size_t max,
 		      size_t *ret_n);
 /* The lowest ELF virtual address of an executable segment. */
 uint64_t symbol_file_code_start(const struct symbol_file *f);
-/* Memory held by the tables, for the caller's budget; of these, what is for lines. */
+/* Memory of the tables, for the caller's budget; and the part of it that is for lines. */
 size_t symbol_file_bytes(const struct symbol_file *f);
 size_t symbol_file_line_bytes(const struct symbol_file *f);
-/* Gives back memory that can be read from the file again; worth a call after a burst of lookups,
- * and before the next file with a lot of debugging information. Lines that there was no memory for
+/* Gives back memory that can be read from the file again. Call it after a burst of lookups, and
+ * before the next file with a lot of debugging information. Lines that failed for lack of memory
  * are tried again from now on. */
 void symbol_file_trim(struct symbol_file *f);
-/* The same, with all that was made for lines. */
+/* The same, and frees all tables for lines. */
 void symbol_file_forget_lines(struct symbol_file *f);
-/* What was left out: symbols and tables over the limits, debug files that are not this file's. */
+/* What was left out: symbols and tables over the limits, debug files that belong to other files. */
 uint64_t symbol_file_refused(const struct symbol_file *f);
 
 /* Identities of a file for OTLP (specification: profiles/mappings). */
@@ -115,20 +118,18 @@ struct symbol_file_id {
 	char go[128];	  /* "" : no Go build id note */
 	char htlhash[33]; /* 32 hex digits: first 16 bytes of SHA-256(first 4096 + last 4096 bytes +
 			     length as BE64) */
-	const char
-		*language; /* "go", "rust" or NULL, as far as the file itself says; static string */
+	const char *language; /* "go", "rust" or NULL, from the file itself; static string */
 };
 /* 0 or -errno. Does not need a struct symbol_file; reads with pread. */
 int symbol_file_identify(int fd, struct symbol_file_id *ret);
-/* The NT_GNU_BUILD_ID alone, at a fraction of the cost: its length into *ret_n, 0 where there is
- * none. 0 or -errno. */
+/* Only the NT_GNU_BUILD_ID, at a fraction of the cost; *ret_n: its length, 0: none. 0 or -errno. */
 int symbol_file_build_id(int fd, uint8_t ret[64], size_t *ret_n);
 
 /* ---- Kernel ---- */
 struct kallsyms;
 
-/* Reads /proc/kallsyms' text from fd to its end. 0; 1: all addresses are zero (kptr_restrict hides
- * them) or there is no line at all: *ret is NULL; -errno. Damaged lines are skipped. */
+/* Reads the text of /proc/kallsyms from fd to its end. 0; 1: all addresses are zero (kptr_restrict
+ * hides them) or there is no line at all, *ret is NULL; -errno. Damaged lines are skipped. */
 int kallsyms_new_fd(struct kallsyms **ret, int fd, const struct symbol_limits *limits);
 struct kallsyms *kallsyms_free(struct kallsyms *k);
 DEFINE_CLEANUP(struct kallsyms *, kallsyms_free)
@@ -147,13 +148,13 @@ int perf_map_new(struct perf_map **ret, const struct symbol_limits *limits);
 struct perf_map *perf_map_free(struct perf_map *m);
 DEFINE_CLEANUP(struct perf_map *, perf_map_free)
 /*
- * Reads what fd holds beyond what was read before, at most max_table_bytes at a time; another file,
- * or one that was written anew, from its beginning. Later lines win over earlier ones they overlap.
- * 0, -EINVAL: not a regular file, -ENOMEM, or -errno; bad lines are skipped: no name, no size, a
- * range over 1 GiB. An update may end the life of names that lookups gave before.
+ * Reads what was appended since the last update, at most max_table_bytes at a time; reads another
+ * file, or a rewritten one, from its start. Later lines win over earlier ones they overlap. 0;
+ * -EINVAL: not a regular file; -ENOMEM, or -errno. Skips bad lines: no name, no size, a range over
+ * 1 GiB. An update may invalidate names from earlier lookups.
  */
 int perf_map_update(struct perf_map *m, int fd);
-/* 0; 1: no function there. start and size are those of the line, also where a later one hides a
+/* 0; 1: no function there. start and size are those of the line, even if later lines hide a
  * part. */
 int perf_map_lookup(struct perf_map *m, uint64_t address, struct symbol *ret);
 size_t perf_map_bytes(const struct perf_map *m);
@@ -164,38 +165,39 @@ uint64_t perf_map_refused(const struct perf_map *m);
 struct jitdump;
 enum jitdump_use { JITDUMP_NAMES, JITDUMP_UNWINDING };
 
-/* What it is used for is all that is kept of the file. */
+/* Only what this use needs of the file is kept. */
 int jitdump_new(struct jitdump **ret, const struct symbol_limits *limits, enum jitdump_use use);
 struct jitdump *jitdump_free(struct jitdump *j);
 DEFINE_CLEANUP(struct jitdump *, jitdump_free)
 /*
- * Reads the records that are whole and not younger than until_ns (CLOCK_MONOTONIC; of a file with
- * another clock, all), at most some 64 MiB at a time (JITDUMP_UNWINDING: 1 MiB, and the next call
- * goes on); what was read before is not read again,
- * unless the file is another one or shorter. 0, -ENOEXEC: it cannot be used, and jitdump_problem()
- * says why; -EINVAL: not a regular file; -ENOMEM, or -errno. An update may end the life of names
- * that lookups gave before.
+ * Reads the complete records up to until_ns (CLOCK_MONOTONIC; all records of a file with another
+ * clock), at most some 64 MiB at a time (JITDUMP_UNWINDING: 1 MiB, and the next call continues).
+ * Continues after the last update, or starts again if the file is another one or shorter. 0;
+ * -ENOEXEC: it cannot be used, and jitdump_problem() says why; -EINVAL: not a regular file;
+ * -ENOMEM, or -errno. An update may invalidate names from earlier lookups.
  */
 int jitdump_update(struct jitdump *j, int fd, uint64_t until_ns);
-/* "was written in another byte order" ...; static. NULL: nothing is wrong with it. */
+/* "was written in another byte order" ...; static. NULL: no problem. */
 const char *jitdump_problem(const struct jitdump *j);
-/* JITDUMP_NAMES: the newest function there, of all that was read, with its line. 0; 1: no function
- * there. */
+/* JITDUMP_NAMES: the newest function at the address, with its line. 0; 1: no function there. */
 int jitdump_lookup(struct jitdump *j, uint64_t address, struct symbol *ret);
-/* Of one function, or of all that were compiled together. Borrowed until the next update. */
+/*
+ * Unwinding information of one function, or of all that were compiled together. Borrowed until the
+ * next update.
+ */
 struct jitdump_unwinding {
-	uint64_t start, end; /* of the function, or what is left of it */
-	uint64_t serial;     /* the same: the same .eh_frame, if address is, too */
+	uint64_t start, end; /* of the function, or of the part that is left */
+	uint64_t serial;     /* equal serial and address: the same .eh_frame */
 	const uint8_t *eh_frame;
-	size_t n_eh_frame; /* at most 64 KiB; nobody has looked into it */
-	uint64_t address;  /* where it stands, as its relative addresses mean it */
+	size_t n_eh_frame; /* at most 64 KiB; not checked */
+	uint64_t address;  /* of the .eh_frame, for its relative addresses */
 };
-/* JITDUMP_UNWINDING: 0; 1: the newest function there has none, or there is no function. */
+/* JITDUMP_UNWINDING: 0; 1: no function there, or the newest one has no unwinding information. */
 int jitdump_lookup_unwinding(struct jitdump *j, uint64_t address, struct jitdump_unwinding *ret);
-/* Whether any function had some, so far. */
+/* Has any function had unwinding information so far? */
 bool jitdump_has_unwinding(const struct jitdump *j);
 size_t jitdump_bytes(const struct jitdump *j);
-/* Functions over the limits, as with perf maps; records that contradict themselves. */
+/* Functions over the limits, as for perf maps; records that contradict themselves. */
 uint64_t jitdump_refused(const struct jitdump *j);
 
 /* ---- Demangling: Itanium C++, Rust legacy and v0, D ---- */
@@ -205,8 +207,8 @@ enum symbol_demangling {
 	SYMBOL_DEMANGLE_NONE,
 };
 /*
- * The demangled form, allocated (free()), or NULL when the name is not mangled or is longer than 4
- * KiB. At most about 16 KiB, cut with "..."; the hash of legacy Rust names is not there; name@plt
- * stays at its end.
+ * The demangled name, allocated (free()), or NULL if the name is not mangled or longer than 4 KiB.
+ * At most about 16 KiB, cut with "...". It has no hash of legacy Rust names, and keeps @plt at its
+ * end.
  */
 char *symbol_demangle(const char *name, enum symbol_demangling style);

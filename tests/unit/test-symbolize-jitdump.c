@@ -201,7 +201,7 @@ static void test_problems(void)
 	int pair[2];
 
 	check_problem(0, 0x4454694A, "was written in another byte order");
-	check_problem(0, 0x464c457f, "does not begin as a jitdump file does");
+	check_problem(0, 0x464c457f, "does not begin with the header of a jitdump file");
 	check_problem(4, 3, "has a version other than 1 and 2");
 	check_problem(12, EM_S390, "has code for another architecture");
 	check_problem(8, 39, "has a header of impossible size");
