@@ -16,7 +16,6 @@ libbroker_a_SOURCES = \
 	src/broker/quarantine.c src/broker/quarantine.h \
 	src/broker/sampling.c \
 	src/broker/setup.c \
-	src/broker/spawn.c src/broker/spawn.h \
 	src/broker/statistics.c \
 	src/broker/status.c \
 	src/broker/strikes.c src/broker/strikes.h \

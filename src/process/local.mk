@@ -15,6 +15,7 @@ libprocess_a_SOURCES = \
 	src/process/sandbox-trap.c \
 	src/process/sandbox-try.c \
 	src/process/setup.c src/process/setup.h \
+	src/process/spawn.c src/process/spawn.h \
 	src/process/statistics.c src/process/statistics.h \
 	src/process/status-page.c src/process/status-page.h
 

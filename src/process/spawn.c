@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "src/broker/spawn.h"
 #include "src/process/message.h"
+#include "src/process/spawn.h"
 #include "util/cleanup.h"
 
 /* Whom the kernel kills first when memory is short. Worse is always allowed. */
