@@ -153,7 +153,14 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 	s->callbacks = *callbacks;
 	s->file_timeout_ns = file_timeout_ns;
 	s->opener_share.percent = OPENER_PERCENT;
-	if (opener_helper_new(&s->helper, callbacks->opener_seccomp) < 0)
+	s->exe_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
+	if (s->exe_fd < 0) {
+		r = -errno;
+		log_error("/proc/self/exe, of which the children are made, cannot be opened: %s",
+			  strerror(-r));
+		return r;
+	}
+	if (opener_helper_new(&s->helper, s->exe_fd, callbacks->opener_seccomp) < 0)
 		return -ENOMEM;
 	s->sources = (struct answer_sources){
 		.strikes = &s->quarantine.strikes,
@@ -166,17 +173,9 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 	};
 	quarantine_open(&s->quarantine, callbacks->strikes_path, callbacks->set_aside_ns,
 			tell_of_file, s);
-	s->exe_fd = -EBADF;
 	r = make_children(s, rows, n_rows);
 	if (r < 0)
 		return r;
-	s->exe_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
-	if (s->exe_fd < 0) {
-		r = -errno;
-		log_error("/proc/self/exe, of which the children are made, cannot be opened: %s",
-			  strerror(-r));
-		return r;
-	}
 	s->timer = loop_add_timer(loop, WATCH_NS, WATCH_NS, on_watch, s);
 	if (s->timer < 0)
 		return s->timer;

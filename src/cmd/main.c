@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "src/cmd/cmd.h"
+#include "src/opener/helper.h"
 #include "src/process/role.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -90,13 +91,13 @@ static void fill_standard_descriptors(void)
 
 /* As the supervisor names its children: "perfwalk: profiler", of a kind with several
  * "perfwalk: reader/3". */
-static bool is_role(const char *name, enum peer kind)
+static bool is_role(const char *name, const char *role)
 {
 	static const char prefix[] = "perfwalk: ";
-	size_t n = strlen(peer_name(kind));
+	size_t n = strlen(role);
 
 	return strncmp(name, prefix, strlen(prefix)) == 0 &&
-	       strncmp(name + strlen(prefix), peer_name(kind), n) == 0 &&
+	       strncmp(name + strlen(prefix), role, n) == 0 &&
 	       (!name[strlen(prefix) + n] || name[strlen(prefix) + n] == '/');
 }
 
@@ -104,9 +105,11 @@ int main(int argc, char **argv)
 {
 	fill_standard_descriptors();
 	for (int kind = 0; argc == 1 && kind < PEER_N; kind++) {
-		if (is_role(argv[0], (enum peer)kind))
+		if (is_role(argv[0], peer_name((enum peer)kind)))
 			return roles[kind]();
 	}
+	if (argc == 1 && is_role(argv[0], OPENER_NAME))
+		return opener_main();
 
 	log_open(NULL);
 	if (argc < 2) {

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -7,14 +6,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "src/opener/helper.h"
 #include "src/opener/internal.h"
-#include "src/process/privileges.h"
+#include "src/process/setup.h"
+#include "src/process/spawn.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/fdmsg.h"
@@ -22,6 +21,7 @@
 
 #define STARVING_NS   (5 * NSEC_PER_SEC)    /* who gets no CPU is not stuck */
 #define DEADLINE_NS   (200 * NSEC_PER_MSEC) /* who asks waits for 300 ms */
+#define START_NS      (5 * NSEC_PER_SEC)    /* none of a stranger's files is in the way of it */
 #define STUCK_SECONDS 60
 
 /* Whom a request is about. */
@@ -30,6 +30,7 @@ struct subject {
 };
 
 struct opener_helper {
+	int exe_fd; /* the caller's */
 	enum sandbox_mode seccomp;
 	pid_t pid; /* 0: there is none */
 	int sock;
@@ -38,100 +39,16 @@ struct opener_helper {
 		pid_t pid; /* 0: free */
 		struct subject subject;
 	} stuck[OPENER_MAX_STUCK];
-	struct log_ratelimit told;
+	struct log_ratelimit told, told_start;
 };
 
-/* ---- In the helper ---- */
-
-static int open_asked(const struct message *ask)
-{
-	struct file_identity id;
-
-	switch (ask->type) {
-	case MESSAGE_ASK_FILE:
-		return opener_mapped_file(ask, &id);
-	case MESSAGE_ASK_RECORDED_FILE:
-		return opener_recorded_file(ask, &id);
-	case MESSAGE_ASK_PERF_MAP:
-		return opener_perf_map(ask->ask_pid.pid);
-	case MESSAGE_ASK_DEBUG_FILE:
-		return opener_debug_file(ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
-					 ask->ask_debug_file.n_build_id, ask->ask_debug_file.path);
-	case MESSAGE_ASK_SPLIT_FILE:
-		return opener_split_file(ask->ask_split_file.path);
-	default:
-		return -EOPNOTSUPP;
-	}
-}
-
-/* Events, sockets and directories that must not outlive who owns them. */
-static void close_all_but(int keep)
-{
-	DIR *d = opendir("/proc/self/fd");
-	struct dirent *e;
-
-	while (d && (e = readdir(d))) {
-		int fd = atoi(e->d_name);
-
-		if (e->d_name[0] != '.' && fd > STDERR_FILENO && fd != keep && fd != dirfd(d))
-			(void)close(fd);
-	}
-	if (d)
-		(void)closedir(d);
-}
-
-/*
- * No Landlock: who is in it may not look into processes that are outside, which is what it is for.
- * Where there are no filters, the log of the others says so.
- */
-static void confine(enum sandbox_mode seccomp)
-{
-	int r = privileges_keep_opening();
-
-	if (r < 0)
-		log_warning("what opens files keeps all privileges: %s", strerror(-r));
-	r = sandbox_filter_calls(SANDBOX_OPENER, seccomp);
-	if (r < 0)
-		log_debug("no seccomp filter: %s", strerror(-r));
-}
-
-__attribute__((noreturn)) static void serve(int sock, pid_t parent, enum sandbox_mode seccomp)
-{
-	struct message ask, answer;
-	int fds[2];
-	sigset_t none;
-
-	(void)prctl(PR_SET_NAME, "pw-opener");
-	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-	(void)sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	/* To end in good order is for the others. */
-	(void)signal(SIGINT, SIG_IGN);
-	(void)signal(SIGTERM, SIG_IGN);
-	close_all_but(sock);
-	confine(seccomp);
-	while (getppid() == parent && message_recv(sock, &ask, fds, 0) > 0) {
-		int fd = open_asked(&ask);
-
-		(void)close_fd(fds[0]);
-		(void)close_fd(fds[1]);
-		answer = (struct message){.type = MESSAGE_ANSWER, .seq = ask.seq};
-		answer.answer.error = fd < 0 ? fd : 0;
-		if (message_send(sock, &answer, &fd, fd >= 0) < 0)
-			break;
-		(void)close_fd(fd);
-	}
-	_exit(0);
-}
-
-/* ---- In the process that asks ---- */
-
-int opener_helper_new(struct opener_helper **ret, enum sandbox_mode seccomp)
+int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode seccomp)
 {
 	struct opener_helper *h = calloc(1, sizeof(*h));
 
 	if (!h)
 		return -ENOMEM;
+	h->exe_fd = exe_fd;
 	h->seccomp = seccomp;
 	h->sock = -EBADF;
 	*ret = h;
@@ -155,16 +72,50 @@ struct opener_helper *opener_helper_free(struct opener_helper *h)
 	return NULL;
 }
 
+/* Whether it says in time that it takes requests. */
+static int wait_ready(int sock)
+{
+	uint64_t deadline = clock_monotonic_ns() + START_NS, now;
+	struct message m;
+	int fds[2], r;
+
+	while ((r = message_recv(sock, &m, fds, MSG_DONTWAIT)) == -EAGAIN) {
+		struct pollfd p = {.fd = sock, .events = POLLIN};
+
+		now = clock_monotonic_ns();
+		if (now >= deadline)
+			return -ETIMEDOUT;
+		(void)poll(&p, 1, (int)((deadline - now) / NSEC_PER_MSEC) + 1);
+	}
+	if (r <= 0)
+		return r < 0 ? r : -ECHILD;
+	return m.type == MESSAGE_START ? 0 : -EBADMSG;
+}
+
+static int set_up(const struct opener_helper *h)
+{
+	const struct setup_common setup = {
+		.privileges.parent_pid = (uint32_t)getpid(),
+		.log_level = log_get_level(),
+		.seccomp = h->seccomp,
+	};
+	int r = setup_send(h->sock, &setup, sizeof(setup), -1);
+
+	return r < 0 ? r : wait_ready(h->sock);
+}
+
+/* Of the very binary, and so with nothing of what this process has in memory. h->pid is set where
+ * there is a process, however far it came. */
 static int start(struct opener_helper *h)
 {
-	pid_t parent = getpid(), pid;
 	int pair[2], r = fdmsg_pair(pair, 0);
+	pid_t pid;
 
 	if (r < 0)
 		return r;
 	pid = fork();
 	if (pid == 0)
-		serve(pair[1], parent, h->seccomp);
+		spawn_exec(h->exe_fd, OPENER_NAME, 0, pair[1], -EBADF);
 	r = pid < 0 ? -errno : 0;
 	(void)close_fd(pair[1]);
 	if (r < 0) {
@@ -173,7 +124,7 @@ static int start(struct opener_helper *h)
 	}
 	h->pid = pid;
 	h->sock = pair[0];
-	return 0;
+	return set_up(h);
 }
 
 static void reap(struct opener_helper *h)
@@ -219,13 +170,23 @@ static struct stuck *find_place(struct opener_helper *h, const struct subject *s
 	return place;
 }
 
-/* It is on its own now; what it may still say nobody hears. */
-static void give_up(struct opener_helper *h, struct stuck *place, const struct subject *s)
+static void tell_stuck(struct opener_helper *h, const struct subject *s)
 {
 	if (log_ratelimit(&h->told, STUCK_SECONDS))
 		log_warning("a file of process %u (device %u:%u) cannot be opened in time; a "
 			    "filesystem that it uses does not answer",
 			    s->pid, s->major, s->minor);
+}
+
+static void tell_no_start(struct opener_helper *h, int r)
+{
+	if (log_ratelimit(&h->told_start, STUCK_SECONDS))
+		log_warning("the process that opens files cannot be started: %s", strerror(-r));
+}
+
+/* It is on its own now; what it may still say nobody hears. */
+static void give_up(struct opener_helper *h, struct stuck *place, const struct subject *s)
+{
 	(void)kill(h->pid, SIGKILL);
 	*place = (struct stuck){h->pid, *s};
 	h->sock = close_fd(h->sock);
@@ -298,10 +259,23 @@ enum sandbox_mode opener_helper_seccomp(const struct opener_helper *h)
 	return line && line[strlen("\nSeccomp:\t")] == '2' ? h->seccomp : SANDBOX_NO;
 }
 
+/* To the one that there is, by its answer. *ret_late: it has none yet. */
+static int request(struct opener_helper *h, const struct message *ask, bool *ret_late)
+{
+	struct message m = *ask;
+	int r;
+
+	m.seq = ++h->seq;
+	r = message_send(h->sock, &m, NULL, 0);
+	if (r == 0)
+		return receive(h, ret_late);
+	*ret_late = true;
+	return r;
+}
+
 int opener_helper_open(struct opener_helper *h, const struct message *ask)
 {
 	struct subject s = subject_of(ask);
-	struct message m = *ask;
 	struct stuck *place;
 	bool late = false;
 	int r;
@@ -311,15 +285,16 @@ int opener_helper_open(struct opener_helper *h, const struct message *ask)
 	if (!place)
 		return -ENOTSUP;
 	r = h->pid ? 0 : start(h);
-	if (r < 0)
+	if (r < 0) {
+		tell_no_start(h, r);
+		if (h->pid)
+			give_up(h, place, &s);
 		return r;
-	m.seq = ++h->seq;
-	r = message_send(h->sock, &m, NULL, 0);
-	if (r == 0)
-		r = receive(h, &late);
-	else
-		late = true;
-	if (late)
+	}
+	r = request(h, ask, &late);
+	if (late) {
+		tell_stuck(h, &s);
 		give_up(h, place, &s);
+	}
 	return r;
 }

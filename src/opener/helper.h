@@ -3,9 +3,9 @@
 /*
  * Opening with a deadline. A server that does not answer (FUSE, NFS, autofs) holds up whoever opens
  * a file of it, for ever, and not even SIGKILL ends that. So a process of its own opens what
- * strangers chose: a copy of this one, made for the first request, without its descriptors. Of its
- * capabilities it has those that it takes to look into other processes and to read, and its filter
- * of system calls lets it open nothing to be written.
+ * strangers chose: another start of this binary, at the first request, with nothing of what this
+ * process has in memory. Of its capabilities it has those that it takes to look into other
+ * processes and to read, and its filter of system calls lets it open nothing to be written.
  *
  * One that is late is killed, and another one takes its place. While it is not dead all requests
  * for the same process or device are refused; with OPENER_MAX_STUCK of them, all requests.
@@ -20,14 +20,19 @@
 
 struct opener_helper;
 
-int opener_helper_new(struct opener_helper **ret, enum sandbox_mode seccomp);
+/* The name of the process (src/process/spawn.h), and what it runs: its exit status. */
+#define OPENER_NAME "opener"
+int opener_main(void);
+
+/* exe_fd: the binary; the caller's, for as long as the helper. */
+int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode seccomp);
 /* Kills all. */
 struct opener_helper *opener_helper_free(struct opener_helper *h);
 
 /*
  * What opener_mapped_file(), opener_recorded_file(), opener_perf_map(), opener_debug_file() or
  * opener_split_file() says to a request, by its type. -ETIMEDOUT: nothing so far; -ENOTSUP:
- * somebody is still stuck there.
+ * somebody is still stuck there; another -errno, logged: there is no helper to be had.
  */
 int opener_helper_open(struct opener_helper *h, const struct message *ask);
 /* The one that takes requests now; 0: there is none. */

@@ -3,7 +3,7 @@ libopener_a_SOURCES = \
 	src/opener/container-state.c \
 	src/opener/contents.c \
 	src/opener/debug.c \
-	src/opener/helper.c src/opener/helper.h \
+	src/opener/helper.c src/opener/helper.h src/opener/helper-main.c \
 	src/opener/internal.h \
 	src/opener/listener.c src/opener/listener.h \
 	src/opener/mount-line.c src/opener/mount-line.h \

@@ -20,9 +20,8 @@ struct role_listener {
 	void *ctx;
 };
 
-static void ignore_signals(void)
+void role_ignore_signals(void)
 {
-	/* Orders come from the broker alone: a SIGTERM to the whole service is its to answer. */
 	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP, SIGPIPE, SIGQUIT,
 				      SIGUSR1, SIGUSR2, SIGXFSZ /* EFBIG says it better */};
 
@@ -122,7 +121,7 @@ int role_start(struct role *r, enum peer who, void *setup, size_t n, role_text_f
 
 	log_open(peer_name(who));
 	(void)prctl(PR_SET_NAME, strncat(comm, peer_name(who), sizeof(comm) - 4), 0, 0, 0);
-	ignore_signals();
+	role_ignore_signals();
 	*r = (struct role){.who = who, .files = -EBADF};
 	e = take_setup(r, setup, n);
 	if (e == 0)

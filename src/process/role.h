@@ -32,6 +32,8 @@ typedef void (*role_message_fn)(void *ctx, const struct message *m, int fds[2]);
  * 0 or -errno (logged).
  */
 int role_start(struct role *r, enum peer who, void *setup, size_t n, role_text_fn text, void *ctx);
+/* Orders come from the broker alone: a SIGTERM to the whole service is its to answer. */
+void role_ignore_signals(void);
 /*
  * From here on the kernel refuses what the role does not need (sandbox.h). Read files, libraries
  * and the time zone before it, and what strangers wrote after it. role_listen() calls it if nobody

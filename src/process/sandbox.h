@@ -10,7 +10,7 @@
 
 #include "src/process/message.h"
 
-/* In the place of a role: the helper of the broker that opens files (src/opener/helper.h). */
+/* In the place of a role: who opens files for the broker (src/opener/helper.h). */
 #define SANDBOX_OPENER PEER_N
 
 enum sandbox_mode {

@@ -17,6 +17,7 @@
 
 #include "src/broker/strikes-file.h"
 #include "src/broker/supervisor.h"
+#include "src/opener/helper.h"
 #include "src/process/message.h"
 #include "src/process/status-page.h"
 #include "tests/unit/test.h"
@@ -713,6 +714,8 @@ static void test_who_may_ask_for_what(void)
 
 int main(int argc, char **argv)
 {
+	if (strcmp(argv[0], "perfwalk: " OPENER_NAME) == 0)
+		return opener_main();
 	if (argc == 1 && strncmp(argv[0], "perfwalk: ", 10) == 0)
 		return child_main();
 	log_set_level(LOG_LEVEL_WARNING);

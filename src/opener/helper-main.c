@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the helper itself runs. */
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "src/opener/helper.h"
+#include "src/opener/opener.h"
+#include "src/process/privileges.h"
+#include "src/process/role.h"
+#include "src/process/setup.h"
+#include "util/cleanup.h"
+#include "util/log.h"
+
+static int open_asked(const struct message *ask)
+{
+	struct file_identity id;
+
+	switch (ask->type) {
+	case MESSAGE_ASK_FILE:
+		return opener_mapped_file(ask, &id);
+	case MESSAGE_ASK_RECORDED_FILE:
+		return opener_recorded_file(ask, &id);
+	case MESSAGE_ASK_PERF_MAP:
+		return opener_perf_map(ask->ask_pid.pid);
+	case MESSAGE_ASK_DEBUG_FILE:
+		return opener_debug_file(ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
+					 ask->ask_debug_file.n_build_id, ask->ask_debug_file.path);
+	case MESSAGE_ASK_SPLIT_FILE:
+		return opener_split_file(ask->ask_split_file.path);
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
+/*
+ * No Landlock: who is in it may not look into processes that are outside, which is what it is for.
+ * Where there are no filters, the log of the others says so.
+ */
+static void confine(enum sandbox_mode seccomp)
+{
+	int r = privileges_keep_opening();
+
+	if (r < 0)
+		log_warning("what opens files keeps all privileges: %s", strerror(-r));
+	r = sandbox_filter_calls(SANDBOX_OPENER, seccomp);
+	if (r < 0)
+		log_debug("no seccomp filter: %s", strerror(-r));
+}
+
+/* From the one message of its set-up. */
+static int take_setup(struct setup_common *ret)
+{
+	struct message m;
+	int fds[2], r = message_recv(PROTOCOL_CONTROL_FD, &m, fds, 0);
+
+	if (r <= 0)
+		return r == 0 ? -ECONNRESET : r;
+	(void)close_fd(fds[0]);
+	(void)close_fd(fds[1]);
+	if (m.type != MESSAGE_SETUP || m.setup.n != sizeof(*ret))
+		return -EBADMSG;
+	memcpy(ret, m.setup.bytes, sizeof(*ret));
+	return 0;
+}
+
+/* Who dies leaves no helper behind. */
+static int die_with(uint32_t parent_pid)
+{
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)
+		return -errno;
+	return (uint32_t)getppid() == parent_pid ? 0 : -ESRCH;
+}
+
+static void serve(uint32_t parent_pid)
+{
+	struct message ask, answer;
+	int fds[2];
+
+	while ((uint32_t)getppid() == parent_pid &&
+	       message_recv(PROTOCOL_CONTROL_FD, &ask, fds, 0) > 0) {
+		int fd = open_asked(&ask);
+
+		(void)close_fd(fds[0]);
+		(void)close_fd(fds[1]);
+		answer = (struct message){.type = MESSAGE_ANSWER, .seq = ask.seq};
+		answer.answer.error = fd < 0 ? fd : 0;
+		if (message_send(PROTOCOL_CONTROL_FD, &answer, &fd, fd >= 0) < 0)
+			break;
+		(void)close_fd(fd);
+	}
+}
+
+int opener_main(void)
+{
+	struct setup_common setup;
+	int r;
+
+	log_open(OPENER_NAME);
+	(void)prctl(PR_SET_NAME, "pw-" OPENER_NAME);
+	privileges_hide_memory();
+	role_ignore_signals();
+	r = take_setup(&setup);
+	if (r == 0)
+		r = die_with(setup.privileges.parent_pid);
+	if (r < 0) {
+		log_error("cannot start: %s", strerror(-r));
+		return 1;
+	}
+	log_set_level((enum log_level)setup.log_level);
+	confine(setup.seccomp < SANDBOX_N_MODES ? (enum sandbox_mode)setup.seccomp : SANDBOX_ERRNO);
+	if (setup_send_start(PROTOCOL_CONTROL_FD) == 0)
+		serve(setup.privileges.parent_pid);
+	return 0;
+}
