@@ -19,6 +19,7 @@
 #include "src/broker/quarantine.h"
 #include "src/broker/supervisor.h"
 #include "src/opener/helper.h"
+#include "src/process/sandbox.h"
 #include "src/process/spawn.h"
 #include "src/process/status-page.h"
 #include "util/clock.h"
@@ -389,7 +390,8 @@ static int start(struct supervisor *s, struct child *c)
 		goto out;
 	}
 	if (c->pid == 0)
-		spawn_exec(s->exe_fd, c->name, c->row->oom_score, control[1], ask[1]);
+		spawn_exec(s->exe_fd, c->name, sandbox_uses_network(c->id.kind), c->row->oom_score,
+			   control[1], ask[1]);
 
 	c->control = TAKE_FD(control[0]);
 	c->ask = TAKE_FD(ask[0]);

@@ -3,6 +3,8 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "src/process/message.h"
@@ -23,7 +25,36 @@ static void worsen_oom_score(int worse)
 	(void)!pwrite(fd, text, (size_t)n, 0);
 }
 
-void spawn_exec(int exe_fd, const char *name, int oom_score, int control, int ask)
+static bool begins(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool is_kept(const char *variable, bool network)
+{
+	static const char proxy[] = "_proxy";
+	size_t n = strcspn(variable, "="), n_proxy = strlen(proxy);
+
+	if (begins(variable, "OTEL_") || begins(variable, "DEBUGINFOD_"))
+		return false;
+	return network || n < n_proxy || strncasecmp(variable + n - n_proxy, proxy, n_proxy) != 0;
+}
+
+/* Variables that hold credentials, and that the child has no use for: the config has read them, and
+ * its set-up tells the child what concerns it. libcurl alone reads those of proxies. */
+static void leave_credentials(bool network)
+{
+	char **to = environ;
+
+	for (char **from = environ; from && *from; from++) {
+		if (is_kept(*from, network))
+			*to++ = *from;
+	}
+	if (to)
+		*to = NULL;
+}
+
+void spawn_exec(int exe_fd, const char *name, bool network, int oom_score, int control, int ask)
 {
 	char title[48];
 	char *argv[] = {title, NULL};
@@ -37,6 +68,7 @@ void spawn_exec(int exe_fd, const char *name, int oom_score, int control, int as
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	worsen_oom_score(oom_score);
+	leave_credentials(network);
 	/* None may sit where another is to go. */
 	exe = fcntl(exe_fd, F_DUPFD_CLOEXEC, 10);
 	control = fcntl(control, F_DUPFD_CLOEXEC, 10);

@@ -152,7 +152,7 @@ CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_CHECKPOINT_RESTORE = 2, 
 
 
 def check_opener():
-    """Who opens files for the others: a copy of the broker, with less rights. The status counts it."""
+    """Who opens files for the others, with less rights than the broker has. The status counts it."""
     chain = rig.start(["./chain"], cwd=rig.build_workloads("chain"))
     with Sink() as sink:
         daemon = rig.Daemon(config(sink), "opener", env={**os.environ, "PERFWALK_SECCOMP": ""})
@@ -174,6 +174,61 @@ def check_opener():
         # It works: what it has opened is named.
         rig.wait_for("a function of a program", lambda: any(b"chain_leaf" in body for body in sink.payloads()), 60)
         rig.check(rig.children_of(daemon.pid).count(pid) == 1, "and what it opened has its names")
+        daemon.stop()
+    rig.end(chain)
+
+
+def has_in_memory(pid, secrets):
+    """Which of them are anywhere in the memory of a process."""
+    found = set()
+    with open(f"/proc/{pid}/maps", encoding="utf-8", errors="surrogateescape") as maps, open(f"/proc/{pid}/mem", "rb", 0) as mem:
+        for line in maps:
+            words = line.split()
+            begin, end = (int(x, 16) for x in words[0].split("-"))
+            overlap = b""
+            while begin < end and words[1][0] == "r" and words[-1] not in ("[vvar]", "[vsyscall]"):
+                try:
+                    piece = os.pread(mem.fileno(), min(end - begin, 1 << 20), begin)
+                except OSError:
+                    break  # rings of events
+                if not piece:
+                    break
+                found |= {name for name, secret in secrets.items() if secret in overlap + piece}
+                begin, overlap = begin + len(piece), piece[-100:]
+    return found
+
+
+def look_into(daemon, name, secrets):
+    """The same of a role, and "looked"; None when it was not there all the time."""
+    pid = daemon.role(name)
+    try:
+        found = has_in_memory(pid, secrets) | {"looked"} if pid else None
+    except OSError:
+        return None
+    return found if daemon.role(name) == pid else None
+
+
+def check_secrets():
+    """Credentials of the config and of the environment are in the memory of the broker and of those who need them."""
+    chain = rig.start(["./chain"], cwd=rig.build_workloads("chain"))
+    secrets = {name: os.urandom(16).hex().encode() for name in ("header", "variable", "proxy")}
+    text = {name: secret.decode() for name, secret in secrets.items()}
+    with Sink() as sink:
+        environment = {**os.environ, "OTEL_EXPORTER_OTLP_HEADERS": f"authorization={text['variable']}",
+                       "HTTPS_PROXY": f"http://user:{text['proxy']}@127.0.0.1:1"}
+        # The variables are about the destination of that name.
+        daemon = rig.Daemon(config(sink, cache="secrets.cache") + f"headers = authorization={text['header']}\n[export:otel]\n"
+                            f"endpoint = {sink.endpoint}\n", "secrets", env=environment)
+        roles = roles_of(daemon)
+        for pid in roles.values():
+            wait_filter(pid, FILTER)
+        rig.wait_for("a function of a program", lambda: any(b"chain_leaf" in body for body in sink.payloads()))
+        rig.check(has_in_memory(daemon.pid, secrets) == set(secrets), f"the broker has {', '.join(secrets)}: they can be found")
+        may = {"exporter": set(secrets), "fetcher": {"proxy"}}
+        for name in (*roles, "opener"):
+            found = rig.wait_for(f"the memory of the {name}", lambda: look_into(daemon, name, secrets))
+            found.discard("looked")
+            rig.check(found == may.get(name, set()), f"{name}: of the credentials {', '.join(sorted(found)) or 'none'} in its memory")
         daemon.stop()
     rig.end(chain)
 
@@ -360,6 +415,7 @@ def main():
     check_network()
     check_status()
     check_opener()
+    check_secrets()
     check_commands()
     check_order()
     check_lacking()
