@@ -11,6 +11,7 @@ perfwalk_SOURCES = \
 	src/cmd/main.c \
 	src/cmd/notify.c src/cmd/notify.h \
 	src/cmd/options.c src/cmd/options.h \
+	src/cmd/off-cpu-events.c src/cmd/off-cpu-events.h \
 	src/cmd/outputs.c src/cmd/outputs.h \
 	src/cmd/record-events.c \
 	src/cmd/record-options.c \

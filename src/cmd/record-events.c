@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "src/cmd/cmd.h"
+#include "src/cmd/off-cpu-events.h"
 #include "src/cmd/record.h"
 #include "util/clock.h"
 #include "util/text.h"
@@ -23,15 +24,7 @@
 #define RING_MAX_BYTES	    (UINT64_C(32) << 20)
 #define COUNTED_RINGS_BYTES (2 * RING_MAX_BYTES)
 #define MAX_TEXT	    1024
-#define BLOCKS_HZ	    199
-#define BLOCKS_STACK	    (UINT64_C(16) << 10)
 #define BLOCKS_RING_BYTES   (UINT64_C(4) << 20)
-/*
- * Of tasks, each block: the kernel adapts the distance of samples to a rate only while a task runs,
- * and gives it on to new threads. One that began in a burst and then sleeps for the most part would
- * never be sampled.
- */
-#define TASK_BLOCKS_STACK   (UINT64_C(8) << 10)
 #define SWITCHES_RING_BYTES (UINT64_C(2) << 20)
 
 static const char term_help[] =
@@ -349,35 +342,26 @@ static int check_off_cpu(const struct record_options *o)
 					      "COMMAND, not with -C, --unit, --container or "
 					      "--cgroup");
 	}
-	if (o->n_events + 2 > SAMPLE_MAX_EVENTS)
+	if (o->n_events + OFF_CPU_N_EVENTS > SAMPLE_MAX_EVENTS)
 		return options_refuse(o->command, "too many events: with --off-cpu 4 at most");
 	return 0;
 }
 
 int record_add_off_cpu(struct record_options *o, bool of_tasks)
 {
-	uint64_t stack = of_tasks ? TASK_BLOCKS_STACK : BLOCKS_STACK;
-	struct broker_event blocks = {.use = SAMPLE_USE_BLOCKS,
-				      .period = of_tasks,
-				      .rate_hz = of_tasks ? 0 : BLOCKS_HZ,
-				      .stack_bytes =
-					      (uint32_t)(o->stack_bytes ? o->stack_bytes : stack),
-				      .ring_bytes = BLOCKS_RING_BYTES};
-	struct broker_event switches = {.use = SAMPLE_USE_SWITCHES,
-					.period = 1,
-					.stack_bytes = 8,
-					.ring_bytes = SWITCHES_RING_BYTES};
+	struct broker_event *events = &o->events[o->n_events];
 	char error[512];
 	int r = check_off_cpu(o);
 
 	if (r < 0)
 		return r;
-	r = sample_find_switches(&blocks.event, &blocks.switch_fields, error, sizeof(error));
+	r = off_cpu_events(events, of_tasks, error, sizeof(error));
 	if (r < 0)
 		return options_complain(o->command, "--off-cpu", "sched:sched_switch", error);
-	switches.event = blocks.event;
-	switches.switch_fields = blocks.switch_fields;
-	o->events[o->n_events++] = blocks;
-	o->events[o->n_events++] = switches;
+	if (o->stack_bytes)
+		events[0].stack_bytes = (uint32_t)o->stack_bytes;
+	events[0].ring_bytes = BLOCKS_RING_BYTES;
+	events[1].ring_bytes = SWITCHES_RING_BYTES;
+	o->n_events += OFF_CPU_N_EVENTS;
 	return 0;
 }

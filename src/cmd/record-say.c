@@ -58,9 +58,8 @@ void record_say_what_is_left_out(const struct record_options *o)
 		const struct broker_event *e = &o->events[i];
 
 		if (e->use != SAMPLE_USE_SWITCHES)
-			n += (size_t)snprintf(
-				left_out + n, sizeof(left_out) - n, "%s%s", i > 1 ? ", " : "",
-				e->use == SAMPLE_USE_BLOCKS ? "off_cpu" : e->event.name);
+			n += (size_t)snprintf(left_out + n, sizeof(left_out) - n, "%s%s",
+					      i > 1 ? ", " : "", e->event.name);
 	}
 	for (uint32_t i = 0; i < o->outputs.n && o->n_events > 1; i++) {
 		const struct format *f = outputs_format(&o->outputs, i);

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The two events of off-CPU time: blocks, with stacks, and behind all others switches. */
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "src/broker/broker.h"
+
+#define OFF_CPU_N_EVENTS 2
+
+/* of_tasks: not of whole CPUs. Without ring sizes: the config's hold. 0; -ENOENT with what is
+ * missing, and what to do, in error. */
+int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, char *error,
+		   size_t n_error);
