@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "src/cmd/off-cpu-events.h"
 #include "src/cmd/run-events.h"
 
 _Static_assert(1 + CONFIG_MAX_EVENTS <= SAMPLE_MAX_EVENTS, "all events of a config have room");
@@ -124,6 +125,29 @@ static int add_memory_growth(struct reading *r, const struct config *c)
 	return add(r, c, &e);
 }
 
+static int refuse_off_cpu(const struct reading *r, const char *why)
+{
+	(void)fprintf(r->errors, "%s: [off_cpu]: enabled: %s\n", r->place, why);
+	return -EINVAL;
+}
+
+/* A thread is followed from CPU to CPU, wherever it runs. */
+static int add_off_cpu(struct reading *r, const struct config *c)
+{
+	char error[512];
+
+	if (c->include[CONFIG_FILTER_CPUS] || c->exclude[CONFIG_FILTER_CPUS])
+		return refuse_off_cpu(r, "threads go from CPU to CPU: leave include_cpus and "
+					 "exclude_cpus of [filter] out");
+	if (r->n + OFF_CPU_N_EVENTS > SAMPLE_MAX_EVENTS)
+		return refuse_off_cpu(r, "too many events: it goes with three [event:NAME] "
+					 "sections at most, one of them memory_growth");
+	if (off_cpu_events(&r->events[r->n], false, error, sizeof(error)) < 0)
+		return refuse_off_cpu(r, error);
+	r->n += OFF_CPU_N_EVENTS;
+	return 0;
+}
+
 int run_events(const struct config *c, const char *place, struct broker_event *events,
 	       uint32_t *ret_n, FILE *errors)
 {
@@ -135,6 +159,8 @@ int run_events(const struct config *c, const char *place, struct broker_event *e
 		result = add(&r, c, &c->events[i]) < 0 ? -EINVAL : result;
 	if (result == 0 && c->memory_growth)
 		result = add_memory_growth(&r, c);
+	if (result == 0 && c->off_cpu)
+		result = add_off_cpu(&r, c);
 	if (result == 0)
 		*ret_n = r.n;
 	return result;

@@ -292,9 +292,11 @@ static void say_started(const struct daemon_run *d)
 	size_t n_more = 0;
 
 	(void)snprintf(where, sizeof(where), " to %zu destination%s", n, n == 1 ? "" : "s");
-	for (uint32_t i = 1; i < d->n_events && n_more < sizeof(more); i++)
-		n_more += (size_t)snprintf(more + n_more, sizeof(more) - n_more, " and %s",
-					   d->events[i].event.name);
+	for (uint32_t i = 1; i < d->n_events && n_more < sizeof(more); i++) {
+		if (d->events[i].use != SAMPLE_USE_SWITCHES) /* what off_cpu is made of */
+			n_more += (size_t)snprintf(more + n_more, sizeof(more) - n_more, " and %s",
+						   d->events[i].event.name);
+	}
 	log_info("profiling %s: %u CPUs at %u Hz, %s%s, a profile every %s%s",
 		 has_filter(d->config) ? "the selection of [filter]" : "the whole host",
 		 broker_n_cpus(d->broker), d->config->samples_per_second,

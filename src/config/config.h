@@ -93,6 +93,8 @@ struct config {
 	bool kernel_stacks;	   /* yes */
 	bool memory_growth;	   /* no; as [event:memory_growth] */
 	uint32_t max_frames;	   /* 1024 */
+	/* [off_cpu] */
+	bool off_cpu; /* no; enabled */
 	/* [event:NAME] */
 	struct config_event *events;
 	size_t n_events;

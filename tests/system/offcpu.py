@@ -10,6 +10,7 @@ import subprocess
 
 import otlp
 import rig
+from sink import Sink
 
 ROUNDS = 60
 NAME = f"w{os.getpid()}"
@@ -141,6 +142,75 @@ def refusals():
         rig.check(p.returncode == 2 and word in p.stdout, f"refused: {' '.join(args)}: {p.stdout.strip()[:120]}")
 
 
+CONFIG = """[profiler]
+reporter_interval = 1s
+[off_cpu]
+enabled = {enabled}
+[filter]
+include_comm = {name}
+[export:sink]
+endpoint = {endpoint}
+"""
+
+
+def ctl(d, *args):
+    return subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, *args], capture_output=True, text=True, timeout=60, check=False)
+
+
+def values_of(d):
+    return dict(line.split(" ", 1) for line in ctl(d, "status", "--all").stdout.splitlines())
+
+
+def exported_by(sink):
+    """The stacks of all payloads, from the root on, with us; and how many profiles had some."""
+    stacks, n = [], 0
+    for view in sink.views():
+        for profile in (p for r in view.message.resource_profiles for s in r.scope_profiles for p in s.profiles):
+            if view.strings[profile.sample_type.type_strindex] != "off_cpu":
+                continue
+            n += 1
+            stacks += [(view.frames(s.stack_index)[::-1], sum(s.values) / 1000) for s in profile.samples]
+    return stacks, n
+
+
+def of_the_daemon(program):
+    """Blocks that span windows are in each with their part, so the sum over all windows is exact."""
+    with Sink() as sink:
+        config = {"name": NAME, "endpoint": sink.endpoint}
+        d = rig.Daemon(CONFIG.format(enabled="no", **config))
+        d.wait_up()
+        rig.check("event.off_cpu.samples" not in values_of(d), "without [off_cpu] there is none")
+        rig.write("daemon.conf", CONFIG.format(enabled="yes", **config))
+        p = ctl(d, "reload")
+        rig.check(p.returncode == 0, f"a reload: {p.stderr.strip()}")
+        rig.wait_for("a profiler that follows switches", lambda: int(values_of(d).get("event.switches.samples", 0)) > 0, 60)
+        truth = truth_of(subprocess.run([program, str(ROUNDS)], stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout)
+        rig.check(ctl(d, "flush").returncode == 0, "flush")
+        rig.wait_for("all payloads", lambda: int(values_of(d)["payloads"]) == sink.count() > 0, 60)
+        stacks, n = exported_by(sink)
+        values = values_of(d)
+        told, _ = told_of(stacks)
+        for kind in REASONS:
+            rig.check(told[kind] <= 1.02 * sum(truth[kind]) + 5 * MS, f"the daemon: {kind}: {told[kind] / MS:.1f} ms of "
+                      f"{sum(truth[kind]) / MS:.1f}")
+        us, sure = sum(us for _, us in stacks), sum(sure for sure, _ in truth.values())
+        lost = int(values["switches_lost"])
+        rig.check(us >= 0.98 * sure or lost, f"the daemon: {us / MS:.0f} ms in {n} profiles, of the waits {sure / MS:.0f}; {lost} switches lost")
+        blocked = int(values["threads_blocked_us"])
+        rig.check(abs(us - blocked) <= 0.001 * us + 1000, f"the daemon says itself that {blocked / MS:.0f} ms are blocked")
+        rig.check(not sink.problems(), f"the receiver finds nothing wrong: {sink.problems()[:3]}")
+        d.stop()
+
+
+def refused_configs():
+    for more, word in (("[filter]\ninclude_cpus = 0\n", "include_cpus"),
+                       ("[event:page-faults]\n[event:context-switches]\n[event:cpu-migrations]\n[event:major-faults]\n", "too many")):
+        rig.write("refused.conf", "[off_cpu]\nenabled = yes\n" + more)
+        p = subprocess.run([rig.perfwalk(), "run", "-c", rig.path("refused.conf"), "--check-config"], capture_output=True, text=True,
+                           timeout=60, check=False)
+        rig.check(p.returncode == 2 and "[off_cpu]" in p.stderr and word in p.stderr, f"refused: {p.stderr.strip()[:150]}")
+
+
 def main():
     rig.need_root()
     rig.need_tracefs()
@@ -150,6 +220,8 @@ def main():
     of_a_command(program)
     wire_form()
     of_the_host(program)
+    refused_configs()
+    of_the_daemon(program)
 
 
 rig.run(main)
