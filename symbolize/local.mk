@@ -26,6 +26,7 @@ libsymbolize_a_SOURCES = \
 	symbolize/jitdump-unwinding.c \
 	symbolize/kallsyms.c \
 	symbolize/perf-map.c \
+	symbolize/probe-place.c symbolize/probe-place.h \
 	symbolize/sort.c symbolize/sort.h \
 	symbolize/symbol-file.c \
 	symbolize/symbol-plt.c symbolize/symbol-plt.h \
@@ -44,7 +45,10 @@ check_PROGRAMS += \
 	tests/unit/test-symbolize-jitdump \
 	tests/unit/test-symbolize-kallsyms \
 	tests/unit/test-symbolize-perf-map \
+	tests/unit/test-probe-place \
 	tests/unit/test-symbolize-demangle
+tests_unit_test_probe_place_SOURCES = tests/unit/test-probe-place.c
+tests_unit_test_probe_place_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_compressed_SOURCES = tests/unit/test-symbolize-compressed.c
 tests_unit_test_symbolize_compressed_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_elf_SOURCES = tests/unit/test-symbolize-elf.c

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Places in this very program: what is found by reading its file must be where the kernel has
+ * mapped the function, of which the program knows the address.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+
+#include "symbolize/probe-place.h"
+#include "tests/unit/test.h"
+
+void probe_target(void);
+void probe_target(void)
+{
+	__asm__ volatile("" ::: "memory");
+}
+
+int probe_data = 1;
+
+extern uint16_t probe_watchers; /* who watches the marker */
+extern const char probe_site_1[], probe_site_2[];
+
+/* Two places of one marker, as sys/sdt.h makes them; the second watched, the base moved by 0x100 as
+ * prelink would have it. */
+#define NOTE(site, base, counter, name)                                                            \
+	".balign 4\n.4byte 8, 2f - 1f, 3\n.asciz \"stapsdt\"\n"                                    \
+	"1: .8byte " site ", " base ", " counter "\n.asciz \"unit\"\n.asciz \"" name               \
+	"\"\n.asciz \"\"\n2:\n.balign 4\n"
+__asm__(".text\n.globl probe_site_1, probe_site_2\nprobe_site_1: nop\nprobe_site_2: nop\n"
+	".data\n.globl probe_watchers\nprobe_watchers: .2byte 0\n"
+	".section .stapsdt.base,\"aG\",\"progbits\",.stapsdt.base,comdat\n"
+	"test_base: .space 1\n"
+	".section .note.stapsdt,\"\",\"note\"\n" NOTE("probe_site_1", "test_base", "0", "step")
+		NOTE("probe_site_2 - 0x100", "test_base - 0x100", "probe_watchers - 0x100", "step")
+			NOTE("probe_site_1", "test_base", "0", "other") ".text\n");
+
+static int chosen(void)
+{
+	return 1;
+}
+static int (*choose(void))(void)
+{
+	return chosen;
+}
+int probe_indirect(void) __attribute__((ifunc("choose")));
+
+/* Where the kernel says that the byte at an address is in the file. */
+static uint64_t offset_of(const void *p)
+{
+	uintptr_t address = (uintptr_t)p;
+	FILE *f = fopen("/proc/self/maps", "re");
+	unsigned long start, end, offset;
+	char line[512];
+
+	CHECK(f);
+	while (fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &offset) == 3 &&
+		    address >= start && address < end) {
+			(void)fclose(f);
+			return offset + (address - start);
+		}
+	}
+	CHECK(!"mapped");
+	return 0;
+}
+
+static struct probe_place places[PROBE_PLACES_MAX];
+static char error[1024];
+
+static int find(const char *what, bool marker)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), r;
+
+	CHECK(fd >= 0);
+	error[0] = '\0';
+	r = probe_find_places(fd, what, marker, NULL, NULL, places, error, sizeof(error));
+	(void)close(fd);
+	return r;
+}
+
+static void test_function(void)
+{
+	CHECK_INT(find("probe_target", false), ==, 1);
+	CHECK_INT(places[0].offset, ==, offset_of((const void *)(uintptr_t)probe_target));
+	CHECK_INT(places[0].counter, ==, 0);
+	CHECK_INT(find("probe_target+0x2", false), ==, 1);
+	CHECK_INT(places[0].offset, ==, offset_of((const void *)(uintptr_t)probe_target) + 2);
+	CHECK_INT(find("chosen", false), ==, 1);
+	CHECK_INT(places[0].offset, ==, offset_of((const void *)(uintptr_t)chosen));
+}
+
+static void test_address(void)
+{
+	extern const char __executable_start[];
+	char text[32];
+
+	(void)snprintf(text, sizeof(text), "0x%llx",
+		       (unsigned long long)((uintptr_t)probe_target -
+					    (uintptr_t)__executable_start));
+	/* A program at a fixed place has other addresses in its file. */
+	if ((uintptr_t)__executable_start < UINT64_C(0x10000000))
+		return;
+	CHECK_INT(find(text, false), ==, 1);
+	CHECK_INT(places[0].offset, ==, offset_of((const void *)(uintptr_t)probe_target));
+}
+
+static void check_refused(const char *what, bool marker, int expected, const char *why)
+{
+	CHECK_INT(find(what, marker), ==, expected);
+	if (!strstr(error, why)) {
+		fprintf(stderr, "%s: \"%s\" does not say \"%s\"\n", what, error, why);
+		exit(1);
+	}
+}
+
+static void test_refused(void)
+{
+	check_refused("probe_tarket", false, -ENOENT, "did you mean probe_target?");
+	check_refused("probe_data", false, -ENOENT, "is data");
+	check_refused("fopen", false, -ENOENT, "another file has");
+	check_refused("probe_indirect", false, -EOPNOTSUPP, "IFUNC");
+	check_refused("0x7", false, -ENOENT, "no code at 0x7");
+	check_refused("probe_target+0x99999999", false, -ENOENT, "no code at");
+	check_refused("unit:stop", true, -ENOENT, "did you mean unit:step?");
+	check_refused("probe_target", true, -ENOENT, "no marker");
+}
+
+static void test_marker(void)
+{
+	CHECK_INT(find("unit:step", true), ==, 2);
+	CHECK_INT(places[0].offset, ==, offset_of(probe_site_1));
+	CHECK_INT(places[0].counter, ==, 0);
+	CHECK_INT(places[1].offset, ==, offset_of(probe_site_2));
+	CHECK_INT(places[1].counter, ==, offset_of(&probe_watchers));
+	CHECK_INT(find("unit:other", true), ==, 1);
+}
+
+static void test_list(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char *text = NULL;
+	size_t n;
+	FILE *f = open_memstream(&text, &n);
+
+	CHECK(fd >= 0 && f);
+	CHECK_INT(probe_list_markers(fd, f), ==, 2);
+	CHECK_INT(fclose(f), ==, 0);
+	CHECK_STR(text, "unit:other\nunit:step\n");
+	free(text);
+	(void)close(fd);
+}
+
+/* Every byte may be another one: nothing but an error, or places in the file, may come of it. */
+static void test_damaged(void)
+{
+	int fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC), copy = fileno(tmpfile());
+	static uint8_t bytes[64 << 10];
+	ssize_t n = pread(fd, bytes, sizeof(bytes), 0);
+
+	CHECK(n > 0 && copy >= 0);
+	for (ssize_t i = 16; i < 1024 && i < n; i += 3) {
+		uint8_t before = bytes[i];
+
+		bytes[i] = (uint8_t)(before ^ 0xff);
+		CHECK_INT(pwrite(copy, bytes, (size_t)n, 0), ==, n);
+		bytes[i] = before;
+		for (int marker = 0; marker < 2; marker++) {
+			int r = probe_find_places(copy, marker ? "unit:step" : "probe_target",
+						  marker, NULL, NULL, places, error, sizeof(error));
+
+			for (int k = 0; k < r; k++)
+				CHECK_INT(places[k].offset, <, n);
+		}
+	}
+	(void)close(fd);
+}
+
+int main(void)
+{
+	CHECK_INT(probe_indirect() + probe_data + probe_watchers, ==, 2);
+	probe_target();
+	RUN(test_function);
+	RUN(test_address);
+	RUN(test_refused);
+	RUN(test_marker);
+	RUN(test_list);
+	RUN(test_damaged);
+	return 0;
+}
