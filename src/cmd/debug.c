@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perfwalk debug: what the unwinder knows of a binary, and how it walked a recorded sample. The
+ * perfwalk debug: what the unwinder knows of a binary, how it walked a recorded sample, and where a
+ * probe of user code goes. The
  * file is opened here and read by a child without privileges, as those of perfwalk convert are.
  */
 #include <errno.h>
@@ -13,14 +14,15 @@
 #include "src/cmd/view.h"
 #include "src/symbolizer/setup.h"
 
-static const char *const words[] = {"sample", "unwind"};
+static const char *const words[] = {"function", "marker", "sample", "unwind"};
 
 const struct command debug_command = {
 	.words = words,
 	.n_words = ARRAY_SIZE(words),
 	.name = "debug",
-	.usage = "debug sample FILE [N] | debug unwind FILE [ADDRESS]",
-	.summary = "show how a recorded sample is walked, and the unwind rows of a binary",
+	.usage = "debug sample FILE [N] | debug unwind FILE [ADDRESS] | debug function FILE NAME | "
+		 "debug marker FILE [PROVIDER:NAME]",
+	.summary = "show how a recorded sample is walked, the unwind rows of a binary, its markers",
 	.epilog = "sample: each frame of the N-th sample (the first is 0; without N, all) of a "
 		  "file of\n"
 		  "recorded samples: the rule, its source, the bytes of the stack that were read, "
@@ -33,10 +35,16 @@ const struct command debug_command = {
 		  "A row is CFA=... and the registers that differ from the caller's: [c-16] means "
 		  "saved\n"
 		  "16 bytes below the CFA, {...} is a DWARF expression.\n"
+		  "function, marker: where -e uprobe:FILE:NAME and -e usdt:FILE:PROVIDER:NAME set "
+		  "probes: the\n"
+		  "offset in the file, and that of the counter of those who watch it (0: none). "
+		  "marker without a\n"
+		  "name lists all USDT markers of the file.\n"
 		  "\n"
 		  "Examples:\n"
 		  "  perfwalk debug unwind /usr/bin/true\n"
-		  "  perfwalk debug sample plt.samples.gz 3\n",
+		  "  perfwalk debug sample plt.samples.gz 3\n"
+		  "  perfwalk debug marker /usr/bin/python3\n",
 };
 
 static int complain(const char *what, const char *text)
@@ -56,35 +64,42 @@ static int parse_number(const char *text, uint64_t *ret)
 	return errno || end == text || *end || *text == '-' ? -EINVAL : 0;
 }
 
+static const struct {
+	enum view_mode mode;
+	const char *missing;  /* when no file is named */
+	const char *expected; /* as the second argument; NULL: a name */
+} things[] = {
+	{VIEW_DEBUG_FUNCTION, "function needs a program or library, and a function", NULL},
+	{VIEW_DEBUG_MARKER, "marker needs a program or library", NULL},
+	{VIEW_DEBUG_SAMPLE, "sample needs a file of recorded samples",
+	 "expected the number of a sample, at least 0"},
+	{VIEW_DEBUG_UNWIND, "unwind needs a program or library",
+	 "expected an address such as 0x27249"},
+};
+
 int debug_main(int argc, char **argv)
 {
 	struct view v = {
 		.command = &debug_command, .session = SESSION_INIT, .table_fd = STDOUT_FILENO};
-	static const enum view_mode modes[] = {VIEW_DEBUG_SAMPLE, VIEW_DEBUG_UNWIND};
-	int first, r = options_parse(&debug_command, argc, argv, NULL, NULL, &first);
+	int first, r = options_parse(&debug_command, argc, argv, NULL, NULL, &first), i;
 
 	if (r > 0)
 		return EXIT_CODE_OK;
-	if (r == 0)
-		r = options_choose(&debug_command, "command", argv[first]);
-	if (r < 0)
+	i = r == 0 ? options_choose(&debug_command, "command", argv[first]) : r;
+	if (i < 0)
 		return EXIT_CODE_USAGE;
 	argc -= first;
 	argv += first;
-	v.setup.view = modes[r];
-	if (argc < 2)
-		return complain(v.setup.view == VIEW_DEBUG_SAMPLE
-					? "sample needs a file of recorded samples"
-					: "unwind needs a program or library",
-				NULL);
+	v.setup.view = things[i].mode;
+	if (argc < 2 || (argc < 3 && things[i].mode == VIEW_DEBUG_FUNCTION))
+		return complain(things[i].missing, NULL);
 	if (argc > 3)
-		return complain("takes one file and one number", argv[3]);
-	if (argc == 3 && parse_number(argv[2], &v.setup.which) < 0)
-		return complain(v.setup.view == VIEW_DEBUG_SAMPLE
-					? "expected the number of a sample, at least 0"
-					: "expected an address such as 0x27249",
-				argv[2]);
-	v.setup.has_which = argc == 3;
+		return complain("takes one file and one number or name", argv[3]);
+	if (argc == 3 && !things[i].expected)
+		v.symbol = argv[2];
+	else if (argc == 3 && parse_number(argv[2], &v.setup.which) < 0)
+		return complain(things[i].expected, argv[2]);
+	v.setup.has_which = argc == 3 && things[i].expected;
 	v.inputs[0] = argv[1];
 	v.input_fds[0] = -EBADF;
 	v.n_inputs = 1;

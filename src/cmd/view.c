@@ -86,6 +86,8 @@ static int open_inputs(struct view *v)
 {
 	if (v->last_ns)
 		return open_store(v);
+	if (v->inputs_are_open)
+		return 0;
 	for (uint32_t i = 0; i < v->n_inputs; i++) {
 		int fd = open(v->inputs[i], O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
 		struct stat st;

@@ -4,10 +4,12 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "src/process/ask.h"
 #include "src/process/file-identity.h"
 #include "src/process/role.h"
 #include "src/symbolizer/debug-show.h"
 #include "src/symbolizer/setup.h"
+#include "symbolize/probe-place.h"
 #include "unwind/explain.h"
 #include "unwind/recorded.h"
 #include "util/log.h"
@@ -65,22 +67,77 @@ static int show_rows(struct unwinder *u, const char *path, int fd, const uint64_
 	return e;
 }
 
-int debug_show(struct role *role, enum view_mode mode, const char *path, int fd,
-	       const uint64_t *which, FILE *out)
+static int open_debug(void *ctx, const uint8_t *build_id, size_t n_build_id, const char *link,
+		      uint32_t crc)
+{
+	const struct debug_request *q = ctx;
+	struct message m = {.type = MESSAGE_ASK_DEBUG_FILE};
+
+	if (n_build_id > sizeof(m.ask_debug_file.build_id))
+		return -1;
+	m.ask_debug_file.n_build_id = (uint32_t)n_build_id;
+	if (n_build_id)
+		memcpy(m.ask_debug_file.build_id, build_id, n_build_id);
+	if (link)
+		message_set_text(m.ask_debug_file.path, sizeof(m.ask_debug_file.path), link);
+	return ask_descriptor(q->ask, &m);
+}
+
+static int show_markers(const struct debug_request *q, FILE *out)
+{
+	int r = probe_list_markers(q->fd, out);
+
+	if (r < 0)
+		log_error("%s is not an ELF program or library, or it is damaged", q->path);
+	else if (r == 0)
+		log_info("%s has no USDT markers", q->path);
+	return r < 0 ? r : 0;
+}
+
+/* perfwalk reads these lines itself, too (src/cmd/uprobes.c). */
+static int show_places(const struct debug_request *q, FILE *out)
+{
+	struct probe_place places[PROBE_PLACES_MAX];
+	char error[1024] = "";
+	int n;
+
+	if (!q->what)
+		return show_markers(q, out);
+	n = probe_find_places(q->fd, q->what, q->mode == VIEW_DEBUG_MARKER, open_debug, (void *)q,
+			      places, error, sizeof(error));
+	if (n < 0 && q->errors_too)
+		(void)fprintf(out, "error: %s\n", error);
+	else if (n < 0)
+		log_error("%s: %s", q->path, error);
+	for (int i = 0; i < n; i++)
+		(void)fprintf(out, "%#" PRIx64 " %#" PRIx64 "\n", places[i].offset,
+			      places[i].counter);
+	return n < 0 ? n : 0;
+}
+
+static int show(const struct debug_request *q, FILE *out)
 {
 	_cleanup_(unwinder_freep) struct unwinder *u = NULL;
-	struct file_identity id;
 	int r = unwinder_new(&u, NULL);
 
 	if (r < 0) {
 		log_error("cannot start: %s", strerror(-r));
 		return r;
 	}
+	return q->mode == VIEW_DEBUG_SAMPLE ? show_samples(u, q->path, q->fd, q->which, out)
+					    : show_rows(u, q->path, q->fd, q->which, out);
+}
+
+int debug_show(struct role *role, const struct debug_request *q, FILE *out)
+{
+	bool places = q->mode == VIEW_DEBUG_FUNCTION || q->mode == VIEW_DEBUG_MARKER;
+	struct file_identity id;
+	int r;
+
 	role_job_begin(role);
-	if (file_identity_get(fd, &id) == 0)
-		role_job_read(role, &id, path);
-	r = mode == VIEW_DEBUG_SAMPLE ? show_samples(u, path, fd, which, out)
-				      : show_rows(u, path, fd, which, out);
+	if (file_identity_get(q->fd, &id) == 0)
+		role_job_read(role, &id, q->path);
+	r = places ? show_places(q, out) : show(q, out);
 	role_job_end(role);
 	return r;
 }

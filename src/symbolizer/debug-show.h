@@ -1,16 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Inside of perfwalk debug: what the child does. */
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
 #include "src/symbolizer/setup.h"
 
+struct ask;
 struct role;
 
-/*
- * Prints samples or rows of an open file; which: only that sample, or the row at that address. 0 or
- * -errno, logged with path and cause. fd stays the caller's.
- */
-int debug_show(struct role *role, enum view_mode mode, const char *path, int fd,
-	       const uint64_t *which, FILE *out);
+struct debug_request {
+	enum view_mode mode;
+	const char *path;
+	int fd;		       /* of path */
+	const uint64_t *which; /* only that sample, or the row at that address; NULL: all */
+	const char *what;      /* of which the places are wanted; NULL: none */
+	bool errors_too;       /* what is wrong with what is printed, too, and not logged */
+	struct ask *ask;       /* for separate debug files */
+};
+
+/* Prints samples, rows or places of an open file. 0 or -errno, logged with path and cause. The
+ * request is the caller's. */
+int debug_show(struct role *role, const struct debug_request *request, FILE *out);

@@ -96,10 +96,15 @@ static int print_text(struct symbolizer *s)
 int symbolizer_show_debug(struct symbolizer *s)
 {
 	const struct setup_symbolizer *setup = &s->setup;
+	const struct debug_request request = {.mode = (enum view_mode)setup->view,
+					      .path = s->viewer.inputs[0].path,
+					      .fd = s->viewer.inputs[0].fd,
+					      .which = setup->has_which ? &setup->which : NULL,
+					      .what = s->viewer.symbol,
+					      .errors_too = setup->errors_too,
+					      .ask = &s->ask};
 	FILE *f = fdopen(TAKE_FD(s->summary_fd), "we");
-	int r = f ? debug_show(&s->role, (enum view_mode)setup->view, s->viewer.inputs[0].path,
-			       s->viewer.inputs[0].fd, setup->has_which ? &setup->which : NULL, f)
-		  : -EBADF;
+	int r = f ? debug_show(&s->role, &request, f) : -EBADF;
 
 	if (f)
 		(void)fclose(f);

@@ -32,6 +32,7 @@ struct setup_symbolizer {
 	uint32_t view; /* enum view_mode */
 	bool of_store; /* its input is the local store: of CPU time, if nothing else is asked for */
 	struct render_report_options report;
+	bool errors_too; /* what is wrong goes where the table goes, behind "error: " */
 	bool has_which; /* of the samples one, of the rows the one at an address */
 	uint64_t which;
 };
@@ -44,6 +45,10 @@ enum view_mode {
 	VIEW_DIFF,	   /* of the first and the second */
 	VIEW_DEBUG_SAMPLE, /* how recorded samples are walked */
 	VIEW_DEBUG_UNWIND, /* the rows of a binary */
+	/* Where a probe of user code goes in it: a function, a marker (TEXT_SYMBOL), or without a
+	 * name all markers. */
+	VIEW_DEBUG_FUNCTION,
+	VIEW_DEBUG_MARKER,
 };
 
 _Static_assert(sizeof(struct setup_symbolizer) <= PROTOCOL_BLOB_MAX, "fits a message");
