@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * An entry is kept as its encoding, and the encoding is its identity: what it refers to was put
- * before and is known by index, equal values have equal indices, so equal entries have equal bytes.
- * One hash of bytes serves all seven tables, their sizes are known at every moment (the renderer
+ * An entry is stored encoded, and the encoding is its identity: the entries it refers to were put
+ * before and are known by index, and equal values have equal indices, so equal entries have equal
+ * bytes. One hash of bytes serves all seven tables, their sizes are always known (the renderer
  * splits by them), and writing the dictionary is seven copies.
  *
- * An entry is packed straight behind the last one and taken back when it turns out to be there
- * already. The zero value encodes to no bytes, which makes it entry 0 without a special case.
+ * An entry is packed right after the last one, and removed if the table already has it. The zero
+ * value encodes to no bytes, which makes it entry 0 without a special case.
  */
 #include "proto/otlp-dictionary.h"
 #include "proto/otlp-profiles.pb-c.h"
@@ -14,8 +14,7 @@
 
 #define PB(name) Opentelemetry__Proto__Profiles__V1development__##name
 
-/* One body of encoded bytes, at the end of the table's buffer behind its prefix, becomes an entry.
- */
+/* Makes an entry of the encoded bytes at the end of the table's buffer, after their prefix. */
 static int32_t intern(struct otlp_dictionary *d, struct otlp_table *t, size_t start, size_t n)
 {
 	const uint8_t *body = t->bytes.bytes + t->bytes.n - n;
@@ -144,7 +143,7 @@ int32_t otlp_put_mapping(struct otlp_dictionary *d, const struct otlp_mapping *m
 {
 	PB(Mapping) pb = OPENTELEMETRY__PROTO__PROFILES__V1DEVELOPMENT__MAPPING__INIT;
 
-	/* A range is either one or not known. */
+	/* An unknown range stays unset. */
 	if (m->memory_start < m->memory_limit) {
 		pb.memory_start = m->memory_start;
 		pb.memory_limit = m->memory_limit;

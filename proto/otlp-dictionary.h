@@ -3,9 +3,9 @@
 /*
  * The dictionary of an OTLP profiles message: seven tables, built from plain values.
  *
- * Each put returns the index of an equal entry or of a new one, so no table has duplicates; entry
- * 0 of each is the zero value and stands for "unset". What a caller puts he must also refer to:
- * the dictionary does not drop entries nobody uses.
+ * Each put returns the index of an equal entry or of a new one, so no table has duplicates; entry 0
+ * of each is the zero value and means "unset". A caller must refer to what it puts: the dictionary
+ * keeps unused entries.
  *
  * The error is sticky: after a failed allocation puts return 0 and otlp_dictionary_ok() is false.
  */
@@ -34,7 +34,7 @@ struct otlp_entry {
 };
 
 struct otlp_table {
-	struct wire_buffer bytes; /* the entries as they go on the wire */
+	struct wire_buffer bytes; /* the entries in wire format */
 	ARRAY(struct otlp_entry) entries;
 	struct hash_index index;
 };
@@ -69,17 +69,20 @@ struct otlp_location {
 	int32_t attribute; /* 0: none */
 };
 
-/* Longest string, with its 0; longer ones are cut. */
+/* The longest string, with its 0; longer ones are cut. */
 #define OTLP_MAX_STRING 4096
-/* Lines of one location; of more the outermost are kept, the physical function among them. */
+/*
+ * The most lines of one location. If there are more, the outermost are kept, with the physical
+ * function.
+ */
 #define OTLP_MAX_LINES 256
 
 void otlp_dictionary_init(struct otlp_dictionary *d);
 void otlp_dictionary_deinit(struct otlp_dictionary *d);
-/* To the zero entries alone; call it before the first put too. The memory is kept. */
+/* Leaves only the zero entries, and keeps the memory. Call it before the first put, too. */
 void otlp_dictionary_clear(struct otlp_dictionary *d);
 
-/* Any bytes up to the first 0; they become valid UTF-8 without control characters. */
+/* Puts any bytes up to the first 0, as valid UTF-8 without control characters. */
 int32_t otlp_put_string(struct otlp_dictionary *d, const char *text);
 int32_t otlp_put_attribute_string(struct otlp_dictionary *d, const char *key, const char *value);
 int32_t otlp_put_attribute_int(struct otlp_dictionary *d, const char *key, int64_t value);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The generated descriptors tell names and types, so a field that is added to the schema comes out
- * here by itself.
+ * Names and types come from the generated descriptors, so a new field of the schema needs no change
+ * here.
  *
  * The rules of the mapping: names in lowerCamelCase; 64-bit integers as strings; numbers for enums;
  * trace, span and profile ids in hexadecimal, other bytes in base64; unset fields are left out.
  *
- * Nothing is unpacked. The entries of a repeated field are one array in JSON but may stand anywhere
- * in the message, so each field of a descriptor is one pass over the message's bytes; passing over
- * an entry is a jump. Memory does not grow with the message, and the depth is that of the schema,
- * cut at MAX_DEPTH.
+ * Nothing is unpacked. The entries of a repeated field are one array in JSON but may be anywhere in
+ * the message, so each field of a descriptor is one pass over the message's bytes; skipping an
+ * entry is a jump. Memory does not grow with the message. The depth is that of the schema, at most
+ * MAX_DEPTH.
  */
 #include "proto/otlp-json.h"
 
@@ -133,7 +133,7 @@ static int put_value(FILE *out, const ProtobufCFieldDescriptor *fd, const struct
 	return 0;
 }
 
-/* The elements of a packed field. */
+/* Writes the elements of a packed field. */
 static int put_packed(FILE *out, const ProtobufCFieldDescriptor *fd, const struct wire_field *f,
 		      const char **comma)
 {
@@ -163,7 +163,8 @@ static int put_repeated(FILE *out, const ProtobufCFieldDescriptor *fd, const str
 	return put_value(out, fd, f, depth);
 }
 
-/* One field: every occurrence when it is repeated, else the last one, which is the one that counts.
+/* Writes one field: every occurrence if it is repeated, else the last one, which counts in
+ * protobuf.
  */
 static int put_field(FILE *out, const ProtobufCFieldDescriptor *fd, struct cursor c,
 		     const char **comma, unsigned int depth)

@@ -7,14 +7,14 @@
 #include "util/json-read.h"
 #include "util/text.h"
 
-/* A number and a text: both messages are that, one of them inside an envelope. */
+/* Both messages are a number and a text, one of them inside an envelope. */
 struct response_outcome {
 	int64_t number;
 	const uint8_t *text;
 	size_t n_text;
 };
 
-/* Reads field 1 (varint) and field 2 (string); as in every protobuf reader the last one wins. */
+/* Reads field 1 (varint) and field 2 (string). As in every protobuf reader, the last one wins. */
 static int read_outcome(const uint8_t *bytes, size_t n, struct response_outcome *o)
 {
 	struct cursor c = cursor_make(n ? bytes : (const uint8_t *)"", n);
@@ -42,7 +42,7 @@ static void give_text(const struct response_outcome *o, char *message, size_t si
 int otlp_response_parse(const uint8_t *bytes, size_t n, int64_t *ret_rejected, char *message,
 			size_t size)
 {
-	/* An empty body may come as a null pointer, to which not even 0 may be added. */
+	/* An empty body may be a null pointer, and adding even 0 to that is undefined. */
 	struct cursor c = cursor_make(n ? bytes : (const uint8_t *)"", n);
 	struct response_outcome o = {0};
 	struct wire_field f;
@@ -58,7 +58,7 @@ int otlp_response_parse(const uint8_t *bytes, size_t n, int64_t *ret_rejected, c
 	return 0;
 }
 
-/* 64-bit integers are strings in protobuf's JSON, and its readers are told to take numbers, too. */
+/* 64-bit integers are strings in protobuf's JSON, but readers must accept numbers, too. */
 int otlp_response_parse_json(const uint8_t *bytes, size_t n, int64_t *ret_rejected, char *message,
 			     size_t size)
 {
@@ -105,7 +105,7 @@ static uint64_t duration_ns(const struct wire_field *duration)
 		else if (f.number == 2 && f.type == WIRE_VARINT)
 			nanos = f.value;
 	}
-	/* Negative and absurd ones count as a day: who retries has a bound of his own. */
+	/* Negative and absurd delays count as a day; the caller has a limit of its own. */
 	if (seconds > 86400)
 		seconds = 86400;
 	return seconds * UINT64_C(1000000000) + (nanos < UINT64_C(1000000000) ? nanos : 0);

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What an OTLP server answers: readers of the two small messages a client looks into. The bytes
- * are a stranger's; protobuf-c's unpack, which recurses without a limit, never sees them.
+ * The answers of an OTLP server: readers of the two small messages that matter to a client. The
+ * bytes are untrusted, so protobuf-c's unpack, which recurses without a limit, never sees them.
  *
- * All return 0, or -EBADMSG when the bytes are not the message (the results are then untouched).
- * Unknown fields are stepped over. message: the server's text, made safe to print (text_clean())
- * and cut to size bytes with its 0; "" when there is none. size must not be 0.
+ * All return 0, or -EBADMSG if the bytes are not the message (then the results are untouched). They
+ * skip unknown fields. message: the server's text, made safe to print (text_clean()) and cut to
+ * size bytes with its 0; "": none. size must not be 0.
  */
 #include <stddef.h>
 #include <stdint.h>
 
 /*
  * ExportProfilesServiceResponse. ret_rejected: number of Profile messages the server refused; 0
- * with a message is a warning, 0 and "" is full success (also what an empty body says).
+ * with a message is a warning, 0 and "" is full success (as is an empty body).
  */
 int otlp_response_parse(const uint8_t *bytes, size_t n, int64_t *ret_rejected, char *message,
 			size_t size);
-/* The same in JSON, as it answers a request in JSON. */
+/* The same in JSON, the answer to a request in JSON. */
 int otlp_response_parse_json(const uint8_t *bytes, size_t n, int64_t *ret_rejected, char *message,
 			     size_t size);
 

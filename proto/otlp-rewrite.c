@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two passes over the message for each half or dialect. The first marks the dictionary's entries
- * that the half's samples need, and what those need in turn; the second writes, with the numbers
- * that the marked entries have when the others are left out.
+ * Two passes over the message for each half or dialect. The first marks the dictionary entries that
+ * the samples of the half need, and what those need in turn. The second writes the message with the
+ * numbers that the marked entries have once the others are gone.
  *
- * Which fields hold numbers of entries, and of which table, is a table itself (rules). Entries
- * refer to each other in one direction only (stack, location, function, string), so walking from
- * one to the next ends after a few steps whatever the bytes say. Resources and scopes are copied as
- * they are: what we write there holds no such numbers, since many servers do not resolve them.
+ * A table (rules) says which fields hold numbers of entries, and of which dictionary table. Entries
+ * refer to each other in one direction only (stack, location, function, string), so following them
+ * ends after a few steps whatever the bytes say. Resources and scopes are copied unchanged: we
+ * write no such numbers there, since many servers do not resolve them.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@
 #include "proto/wire-read.h"
 #include "util/cleanup.h"
 
-/* What a message is. The first are the dictionary's tables, by their field numbers. */
+/* Kinds of messages. The first are the dictionary's tables, by their field numbers. */
 enum kind {
 	MAPPING = 1,
 	LOCATION,
@@ -36,7 +36,10 @@ enum kind {
 	ANY_VALUE,
 };
 
-/* A field that is a number, or a list of them, of an entry of a table; or a message with such. */
+/*
+ * A field that holds the number of a table's entry, or a list of them, or a message with such
+ * fields.
+ */
 static const struct rewrite_rule {
 	uint8_t kind, field, to;
 } rules[] = {
@@ -63,7 +66,7 @@ static const uint32_t child_field[] = {1, 2, 2};
 struct rewrite_entry {
 	const uint8_t *bytes;
 	uint32_t n;
-	uint32_t number; /* in the half; before: whether it is marked */
+	uint32_t number; /* in the half; before that: is it marked? */
 };
 
 struct rewrite_table {
@@ -75,11 +78,11 @@ struct split {
 	const uint8_t *dictionary;
 	size_t n_dictionary;
 	struct rewrite_table tables[N_TABLES];
-	uint64_t from, to; /* the half: places in the order of all samples */
-	uint64_t at;	   /* of the sample that comes next */
+	uint64_t from, to; /* the half: a range in the order of all samples */
+	uint64_t at;	   /* number of the next sample */
 	bool marking;
 	enum otlp_dialect dialect;
-	struct wire_buffer levels[N_LEVELS]; /* of the messages in progress: each is in the next */
+	struct wire_buffer levels[N_LEVELS]; /* of the current messages: each is in the next */
 	struct wire_buffer samples, message, dictionary_out;
 };
 
@@ -127,7 +130,7 @@ static void put_varint(struct wire_buffer *b, uint64_t v)
 static int walk(struct split *s, enum kind kind, const uint8_t *bytes, size_t n,
 		struct wire_buffer *out);
 
-/* 0, its number in the half in *ret; or what is wrong with it. */
+/* Marks an entry, or sets *ret to its number in the half. 0 or -errno. */
 static int refer(struct split *s, enum kind table, uint64_t index, uint32_t *ret)
 {
 	struct rewrite_table *t = &s->tables[table];
@@ -154,7 +157,7 @@ static int refer_list(struct split *s, enum kind table, const struct wire_field 
 	size_t n = 0;
 	uint32_t number;
 
-	/* Twice: the length of what is written comes before it. */
+	/* Twice, because the length comes before the bytes. */
 	for (int pass = 0; pass < (out ? 2 : 1); pass++) {
 		if (pass == 1)
 			wire_put_prefix(out, f->number, n);
@@ -209,13 +212,13 @@ static const struct rewrite_rule *rule_of(enum kind kind, uint32_t field)
 	return NULL;
 }
 
-/* Lists of values may hold numbers of strings deeper than is looked here; we write none. */
+/* Lists of values may hold numbers of strings deeper than we look; we write none. */
 static bool is_known(enum kind kind, const struct wire_field *f)
 {
 	return kind != ANY_VALUE || (f->number != 5 && f->number != 6);
 }
 
-/* One field, begin to end with its tag: marks what it refers to (out NULL), or writes it. */
+/* Marks what a field refers to (out NULL), or writes the field with its tag. */
 static int walk_field(struct split *s, enum kind kind, const struct wire_field *f,
 		      const uint8_t *begin, const uint8_t *end, struct wire_buffer *out)
 {
@@ -288,13 +291,16 @@ static void clear_marks(struct split *s)
 	}
 }
 
-/* How often the entries of a table are written. */
+/* How many copies of a table's entries are written. */
 static uint32_t copies(const struct split *s, int table)
 {
 	return table == FUNCTION && s->dialect == OTLP_PARCA ? 2 : 1;
 }
 
-/* In the old order; of copies, the last counts. Entry 0, the zero value, stays where it is. */
+/*
+ * Numbers the marked entries in the old order; the last of several copies counts. Entry 0, the zero
+ * value, stays.
+ */
 static void number_entries(struct split *s)
 {
 	for (int t = 0; t < N_TABLES; t++) {
@@ -337,7 +343,10 @@ static int write_dictionary(struct split *s)
 
 /* --- samples and what is around them ------------------------------------------------------- */
 
-/* A Profile's samples that are in the half. > 0: there are some; *ret_whole: none came before. */
+/*
+ * Handles the samples of a Profile that are in the half. > 0: there are some; *ret_whole: none of
+ * its samples came before the half.
+ */
 static int put_samples(struct split *s, const struct wire_field *profile, bool *ret_whole)
 {
 	struct cursor c = cursor_of(profile->bytes, profile->n);
@@ -369,8 +378,8 @@ static int put_samples(struct split *s, const struct wire_field *profile, bool *
 	return cursor_ok(&c) ? any : -EBADMSG;
 }
 
-/* Where a Profile is cut, the second part is another one: its id is its own, and what the first
- * said of the whole is not said twice. */
+/* Where a Profile is cut, the second part is another Profile: it has an id of its own, and does not
+ * repeat what the first says about the whole. */
 static void put_profile_id(struct wire_buffer *out)
 {
 	uint8_t id[PROFILE_ID_BYTES];
@@ -404,7 +413,7 @@ static int put_profile(struct split *s, const struct wire_field *profile, struct
 	return s->samples.failed ? -ENOMEM : 1;
 }
 
-/* What differs from one process of a program to the next. */
+/* Is this an attribute that differs between processes of a program? */
 static bool is_of_process(const struct wire_field *attribute)
 {
 	static const char *const keys[] = {"process.pid", "process.creation.time"};
@@ -420,7 +429,7 @@ static bool is_of_process(const struct wire_field *attribute)
 	return false;
 }
 
-/* A Resource without these. */
+/* Writes a Resource without these attributes. */
 static int put_resource(struct split *s, const struct wire_field *resource, struct wire_buffer *out)
 {
 	struct cursor c = cursor_of(resource->bytes, resource->n);
@@ -438,7 +447,7 @@ static int put_resource(struct split *s, const struct wire_field *resource, stru
 	return s->message.failed ? -ENOMEM : 0;
 }
 
-/* A field that is copied as it is, but for what a dialect has otherwise. */
+/* Copies a field, unless the dialect has it otherwise. */
 static int put_other(struct split *s, size_t level, const struct wire_field *f,
 		     const uint8_t *begin, const uint8_t *end, struct wire_buffer *out)
 {
@@ -451,7 +460,7 @@ static int put_other(struct split *s, size_t level, const struct wire_field *f,
 	return 0;
 }
 
-/* > 0: something of it is in the half. */
+/* > 0: a part of it is in the half. */
 static int put_level(struct split *s, size_t level, const struct wire_field *in,
 		     struct wire_buffer *out)
 {
@@ -511,11 +520,11 @@ static int make_half(struct split *s, const struct wire_field *request, struct w
 /* --- where to cut -------------------------------------------------------------------------- */
 
 struct measure {
-	uint64_t n, bytes, count;      /* samples, their bytes, what they stand for */
+	uint64_t n, bytes, count;      /* samples, their bytes, the events they stand for */
 	uint64_t until_bytes, until_n; /* stop after so many */
 };
 
-/* What a Sample stands for. */
+/* The number of events that a Sample stands for. */
 static uint64_t count_of(const struct wire_field *sample)
 {
 	struct cursor c = cursor_of(sample->bytes, sample->n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * An ExportProfilesServiceRequest written again: cut in two, for a server that takes no message of
- * its size, or in the dialect of a server. Reads and writes the bytes field by field.
+ * Rewrites an ExportProfilesServiceRequest: cuts it in two for a server that refuses its size, or
+ * adapts it to a server's dialect. Reads and writes the bytes field by field.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -10,34 +10,35 @@
 #include "proto/wire-write.h"
 
 struct otlp_half {
-	struct wire_buffer bytes; /* wire_buffer_deinit() by the caller, also after a failure */
+	struct wire_buffer bytes; /* the caller calls wire_buffer_deinit(), also after a failure */
 	uint64_t n_samples;	  /* their timestamps, or the sum of their values */
 };
 
 /*
- * In two. The rules that the whole one held to hold for both: each half has the resources and
- * scopes of its own samples, and a dictionary of what these refer to, no more.
+ * Cuts a request of n bytes in two, at half the bytes of all samples. Each half is a valid request:
+ * it has the resources and scopes of its own samples, and a dictionary of what these refer to, no
+ * more.
  *
- * Of n bytes; half of what all the samples take up goes to either. 0; -ENODATA: there is but one
- * sample, or none; -EBADMSG: not such a message; -ENOMEM.
+ * 0; -ENODATA: it has less than two samples; -EBADMSG: not such a message; -ENOMEM.
  */
 int otlp_split(const uint8_t *bytes, size_t n, struct otlp_half ret[2]);
 
 enum otlp_dialect {
-	OTLP_PLAIN, /* what the specification says */
+	OTLP_PLAIN, /* the specification */
 	/*
-	 * Pyroscope makes labels, and a series for each set of them, of all that a resource says.
-	 * What tells the processes of a program apart stays out of it: a series for each process
-	 * ever would soon be more than it takes.
+	 * Pyroscope makes labels of all attributes of a resource, and a series for each set of
+	 * labels. We omit the attributes that differ between processes of a program, because a
+	 * series for every process would soon exceed its limits.
 	 */
 	OTLP_PYROSCOPE,
 	/*
-	 * Parca (pkg/profile/encode.go, seen up to 0.28) takes the function before the one that a
-	 * line says. Each function stands in its table twice, and lines say the second.
+	 * Parca (pkg/profile/encode.go, seen up to 0.28) uses the function before the one that a
+	 * line names. So each function is in its table twice, and lines name the second.
 	 */
 	OTLP_PARCA,
 };
 
-/* 0; -EBADMSG: not such a message; -ENOMEM. *ret is wire_buffer_deinit()'s, also after a failure.
+/* 0; -EBADMSG: not such a message; -ENOMEM. The caller calls wire_buffer_deinit(ret), also after a
+ * failure.
  */
 int otlp_adapt(const uint8_t *bytes, size_t n, enum otlp_dialect dialect, struct wire_buffer *ret);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * One field of a protobuf message at a time, read through a cursor. Nothing here recurses: who
- * wants to look into a nested message makes a cursor of its bytes, as deep as he means to go.
+ * Reads a protobuf message field by field through a cursor. Nothing here recurses: to read a nested
+ * message, a caller makes a cursor of its bytes.
  *
  *	struct cursor c = cursor_make(bytes, n);
  *	struct wire_field f;
@@ -46,7 +46,7 @@ static inline uint64_t wire_read_varint(struct cursor *c)
 	return 0;
 }
 
-/* false at the end and on an error: cursor_ok() tells. Groups count as an error: proto3 has none.
+/* false at the end and on an error; cursor_ok() says which. A group is an error: proto3 has none.
  */
 static inline bool wire_read_field(struct cursor *c, struct wire_field *ret)
 {

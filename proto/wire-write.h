@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Protobuf messages written piece by piece into one growing buffer: single fields by hand, whole
- * messages by their generated encoder. Concatenated fields are a message, so a message larger than
- * any one structure is built of many small ones.
+ * Writes protobuf messages piece by piece into a growing buffer: single fields by hand, whole
+ * messages with their generated encoder. Concatenated fields are a message, so a large message is
+ * built from many small ones.
  *
  * The error is sticky: after a failed allocation nothing is written any more, wire_buffer_ok() is
  * false, and the writer checks once at its end.
@@ -21,7 +21,7 @@ struct wire_buffer {
 
 void wire_buffer_deinit(struct wire_buffer *b);
 
-/* Empties it and keeps the memory; a failure is forgotten. */
+/* Empties the buffer, keeps its memory and clears a failure. */
 static inline void wire_buffer_clear(struct wire_buffer *b)
 {
 	b->n = 0;
@@ -33,7 +33,9 @@ static inline bool wire_buffer_ok(const struct wire_buffer *b)
 	return !b->failed;
 }
 
-/* Room for n more bytes, of which the caller writes some and adds them to b->n; NULL: failed. */
+/*
+ * Makes room for n more bytes. The caller writes some and adds their number to b->n; NULL: failed.
+ */
 uint8_t *wire_reserve(struct wire_buffer *b, size_t n);
 
 static inline size_t wire_varint_size(uint64_t v)
@@ -50,7 +52,7 @@ static inline size_t wire_prefix_size(size_t n)
 /* All field numbers here are 1 to 15: one byte of tag. */
 void wire_put_prefix(struct wire_buffer *b, uint32_t field, size_t n);
 void wire_put_bytes(struct wire_buffer *b, uint32_t field, const void *bytes, size_t n);
-/* The message as a field of the one being written. */
+/* Writes the message as a field of the current one. */
 void wire_put_message(struct wire_buffer *b, uint32_t field, const ProtobufCMessage *m);
-/* Only its fields, without a prefix: they become fields of the message being written. */
+/* Writes only its fields, without a prefix: they become fields of the current message. */
 void wire_put_fields(struct wire_buffer *b, const ProtobufCMessage *m);

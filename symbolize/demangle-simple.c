@@ -7,8 +7,9 @@
  *	foo::bar()::{lambda(int)#1}::operator()() const	foo::bar::{lambda#1}::operator()
  *	auto f<int>(int)::{lambda()#1}::operator()()	f::{lambda#1}::operator()
  *	std::operator<< <char>(std::ostream&)		std::operator<<
- *	v8::(anonymous namespace)::run(int) [clone .cold] v8::(anonymous namespace)::run [clone
- *.cold] <alloc::vec::Vec<T> as core::fmt::Debug>::fmt	<alloc::vec::Vec as core::fmt::Debug>::fmt
+ *	v8::(anonymous namespace)::run(int) [clone .cold]
+ *					v8::(anonymous namespace)::run [clone .cold]
+ *	<alloc::vec::Vec<T> as core::fmt::Debug>::fmt	<alloc::vec::Vec as core::fmt::Debug>::fmt
  *	core::ptr::drop_in_place::<alloc::string::String> core::ptr::drop_in_place
  *	std.algorithm.map!(int[]).map(int[]).front() const std.algorithm.map.map.front
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Where a server listens, as configs write it. */
+/* Addresses of servers, as they are written in configs. */
 #include <stdbool.h>
 #include <sys/socket.h>
 
@@ -9,16 +9,16 @@ struct address {
 	socklen_t n;
 };
 
-/* "127.0.0.1:9464", "[::1]:9464", "localhost:9464" (127.0.0.1), "unix:/path/of/socket": an address
- * and no other name is looked up. 0 or -EINVAL. */
+/* "127.0.0.1:9464", "[::1]:9464", "localhost:9464" (127.0.0.1), "unix:/path/of/socket": an address;
+ * no name is looked up. 0 or -EINVAL. */
 int address_parse(const char *text, struct address *ret);
-/* Nobody on another host can get there: loopback, or a path. */
+/* Other hosts cannot reach it: loopback, or a path. */
 bool address_is_local(const struct address *a);
 
-/* How far an address leads from here. */
+/* How far away an address is. */
 enum address_reach {
 	ADDRESS_NETWORK,
-	ADDRESS_HOST, /* this one, also a path */
-	ADDRESS_LINK, /* its neighbours, and a cloud's own services: 169.254.0.0/16, fe80::/10 */
+	ADDRESS_HOST, /* this host, or a path */
+	ADDRESS_LINK, /* link-local, also a cloud's own services: 169.254.0.0/16, fe80::/10 */
 };
 enum address_reach address_reach(const struct sockaddr *sa);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Growable typed array with a limit that it is born with:
+ * Growable typed array with a limit that is set when it is made:
  *
  *	ARRAY(struct foo) foos = ARRAY_INIT(max);
  *	struct foo *f = array_push(&foos);	// zeroed; NULL: limit or no memory

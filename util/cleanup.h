@@ -29,7 +29,10 @@ static inline void cleanup_free(void *p)
 	free(*(void **)p);
 }
 
-/* Closes fd if it is one; errno is kept. Always returns -EBADF, to be assigned back. */
+/*
+ * Closes fd unless it is negative, and keeps errno. Always returns -EBADF, for the caller to
+ * assign.
+ */
 static inline int close_fd(int fd)
 {
 	if (fd >= 0) {

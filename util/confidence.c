@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A profile is a count: of n samples, k had the function. Had the samples fallen elsewhere at
- * random, k would be another number, and the interval says how far off: Wilson's score interval,
- * which stays within 0 and 1 and holds for small counts, where p ± 2 standard errors does not.
+ * A profile is a count: k of n samples had the function. Other random samples would have given
+ * another k, and the interval says how different: Wilson's score interval, which stays within 0 and
+ * 1 and is right for small counts, where p ± 2 standard errors is not.
  *
- * Samples with values of their own (bytes, events, time) tell less than as many equal ones: one
- * large value moves the share by itself. With sums S and sums of squares Q, of the part (1) and of
- * the rest (2), the variance of the share p = S1/S is, linearized,
+ * Samples with values of their own (bytes, events, time) say less than as many equal ones: a single
+ * large value moves the share. With sums S and sums of squares Q of the part (1) and of the rest
+ * (2), the linearized variance of the share p = S1/S is
  *
  *	((1-p)² Q1 + p² Q2) / S²  =  p (1-p) f / S,   f = (1-p) Q1/S1 + p Q2/S2
  *
- * and for equal samples p (1-p) / n. So the part's share is as sure as one of n = S/f equal
- *samples. Where the part is all or nothing f is not defined: then it is Q/S, and n is S²/Q, the
- *effective size by Kish.
+ * and for equal samples p (1-p) / n. So the share is as certain as that of n = S/f equal samples. If
+ * the part is all or nothing, f is not defined: then it is Q/S, and n is S²/Q, the effective size by
+ * Kish.
  *
- * Two shares are compared by Fisher's exact test of the four counts, in its mid-p form: the exact
- * test of so few different outcomes would be too careful. The values of both captures are first
- *made 1 in the mean, since they may be in different units, and their common f makes counts of them.
- *Where the counts are large, the normal distribution is the same and ends sooner.
+ * Fisher's exact test of the four counts compares two shares, in its mid-p form: with so few
+ * possible outcomes the plain exact test would be too conservative. The values of both captures are
+ * first scaled to a mean of 1, since their units may differ, and their common f turns them into
+ * counts. If the counts are large, the normal distribution gives the same result sooner.
  *
- * None of this knows of what is not chance: samples of one thread follow one another, and a clock
- * can run in step with what it samples.
+ * None of this covers what is not chance: samples of one thread follow one another, and a clock can
+ * run in step with what it samples.
  */
 #include "util/confidence.h"
 
@@ -30,13 +30,13 @@
 
 #include "util/cleanup.h"
 
-#define Z 1.959963984540054 /* of the normal distribution, 2.5% lie beyond it */
-/* Beyond this variance of a count (a standard deviation of 1000) it is taken as normal, and so
- * among more samples than lgamma() has digits for. */
+#define Z 1.959963984540054 /* 2.5% of the normal distribution lie beyond it */
+/* Counts with a greater variance (a standard deviation of 1000) are taken as normal, and so are
+ * counts of more samples than lgamma() has digits for. */
 #define NORMAL_VARIANCE 1e6
 #define NORMAL_N	1e12
 
-/* f of the essay. */
+/* The f of the comment above. */
 static double unevenness(struct weight part, struct weight whole)
 {
 	double share = part.sum / whole.sum, rest = whole.sum - part.sum;
@@ -69,8 +69,8 @@ bool confidence_interval(struct weight part, struct weight whole, double *ret_lo
 
 /* ---- Two shares ---- */
 
-/* Of n[0] + n[1] samples k[0] + k[1] are of the part: how likely is it that, if they are spread at
- * random, k[1] of these are among the n[1]? All are whole numbers. */
+/* k[0] + k[1] of n[0] + n[1] samples belong to the part. If they are spread at random, how likely
+ * is it that k[1] of them are among the n[1]? All are whole numbers. */
 static double spread_probability(const double k[2], const double n[2])
 {
 	double all = n[0] + n[1], part = k[0] + k[1];
@@ -80,8 +80,8 @@ static double spread_probability(const double k[2], const double n[2])
 		   lgamma(part + 1) + lgamma(all - part + 1));
 }
 
-/* Is there any spread of the part with a p-value below the level? The two extreme ones have the
- * least. */
+/* Does any split of the part have a p-value below the level? The two extreme splits have the
+ * lowest. */
 static bool can_differ(const double k[2], const double n[2])
 {
 	double part = k[0] + k[1];
@@ -97,15 +97,15 @@ static bool can_differ(const double k[2], const double n[2])
 	return false;
 }
 
-/* Twice the smaller tail, of whose first term half counts. */
+/* Twice the smaller tail; its first term counts half. */
 static double exact_p_value(const double k[2], const double n[2])
 {
 	double part = k[0] + k[1], rest = n[0] + n[1] - part;
-	int more = k[1] * n[0] > k[0] * n[1]; /* which side has more than its part */
+	int more = k[1] * n[0] > k[0] * n[1]; /* the side with more than its share */
 	double x = k[more], y = k[!more];
 	double term = spread_probability(k, n), tail = term / 2;
 
-	/* One more there is one fewer here; the terms only become smaller. */
+	/* One more on one side is one less on the other; the terms only become smaller. */
 	while (y > 0 && x < n[more] && term > tail * 1e-16) {
 		term *= y / (x + 1) * (n[more] - x) / (n[!more] - y + 1);
 		x++;

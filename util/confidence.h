@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * How sure a share of samples is: its 95% interval, and whether two shares differ by more than
- * chance. The essay is in confidence.c.
+ * How certain a share of samples is: its 95% interval, and whether two shares differ by more than
+ * chance. confidence.c explains the methods.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
 #define CONFIDENCE_ALPHA 0.05 /* 1 less the confidence of 95% */
 
-/* Values of samples, added up, and their squares. Of samples that count 1 each, both are their
- * number. */
+/* The sum of the values of samples, and the sum of their squares. If each sample counts 1, both are
+ * the number of samples. */
 struct weight {
 	double sum, squares;
 };
@@ -26,12 +26,12 @@ static inline void weight_add(struct weight *to, struct weight w)
 	to->squares += w.squares;
 }
 
-/* The number of equal samples that would tell as much of the share that part has of whole; whole is
- * not empty. */
+/* The number of equal samples that would give the share of part in whole as precisely; whole is not
+ * empty. */
 double confidence_effective_n(struct weight part, struct weight whole);
 
-/* Wilson's 95% interval for the share that part has of whole, as numbers from 0 to 1. false: there
- * is no sample in whole. */
+/* Wilson's 95% interval for the share of part in whole, as numbers from 0 to 1. false: whole has no
+ * sample. */
 bool confidence_interval(struct weight part, struct weight whole, double *ret_low,
 			 double *ret_high);
 
@@ -43,7 +43,7 @@ bool confidence_interval(struct weight part, struct weight whole, double *ret_lo
 double confidence_p_value(const struct weight part[2], const struct weight whole[2],
 			  const double n_samples[2]);
 
-/* Corrects n p-values for their number (Benjamini and Hochberg): of those that are then below
- * CONFIDENCE_ALPHA that part is expected to be chance. NAN becomes 1, and does not count. 0 or
+/* Corrects n p-values for their number (Benjamini and Hochberg): CONFIDENCE_ALPHA is the expected
+ * part of false ones among those that are then below it. NAN becomes 1, and does not count. 0 or
  * -ENOMEM. */
 int confidence_correct(double *p, uint32_t n);
