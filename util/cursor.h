@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Bounded byte cursor: the only way to read bytes that a stranger wrote.
+ * Bounded byte cursor: the only way to read untrusted bytes.
  *
- * The width is part of the bounds check, the error is sticky: after the first failed read every
- * further read gives 0 and cursor_ok() is false, so a parser checks once at its end.
- * Little endian and native alignment rules do not matter: all reads are by memcpy.
+ * The error is sticky: after the first failed read every further read gives 0 and cursor_ok() is
+ * false, so a parser checks once at its end. Alignment does not matter, because all reads use
+ * memcpy.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,7 +34,7 @@ static inline size_t cursor_left(const struct cursor *c)
 	return c->failed ? 0 : (size_t)(c->end - c->cur);
 }
 
-/* n bytes in place, or NULL (and the error set) when fewer are left. */
+/* n bytes in place, or NULL (and the error set) if fewer are left. */
 static inline const void *cursor_take(struct cursor *c, size_t n)
 {
 	const void *p = c->cur;
@@ -70,7 +70,7 @@ CURSOR_DEFINE_READ(u32, uint32_t)
 CURSOR_DEFINE_READ(u64, uint64_t)
 #undef CURSOR_DEFINE_READ
 
-/* The string up to its 0 byte, within the cursor; moves behind the 0. NULL when unterminated. */
+/* The string up to its 0 byte, in place; the cursor moves past the 0. NULL: not terminated. */
 static inline const char *cursor_string(struct cursor *c)
 {
 	const uint8_t *p = c->cur, *nul;

@@ -13,7 +13,7 @@ int disk_reserve_check(int fd, uint64_t bytes)
 	uint64_t reserve, available;
 
 	if (fstatvfs(fd, &v) < 0 || v.f_blocks == 0)
-		return 0; /* the write will tell */
+		return 0; /* the write will fail if the disk is full */
 	reserve = (uint64_t)v.f_blocks * v.f_frsize / RESERVE_PART;
 	if (reserve > RESERVE_BYTES)
 		reserve = RESERVE_BYTES;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What our files leave free on a disk for everybody else: a twentieth of it, at most 1 GiB. */
+/* The part of a disk that our files leave free for others: a twentieth of it, at most 1 GiB. */
 #include <stdint.h>
 
-/* -ENOSPC: with so many bytes more on the disk of fd the reserve would be touched. Else 0, also
- * where nobody can tell. */
+/* -ENOSPC: that many more bytes on the disk of fd would use the reserve. Else 0, also if the disk's
+ * size is unknown. */
 int disk_reserve_check(int fd, uint64_t bytes);

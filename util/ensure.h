@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What always holds, said as code: an invariant of our own, never of what comes from outside.
- * Checked where WITH_CHECKS is defined (configure --enable-checks; --enable-sanitizers does so):
- * the process says what does not hold, and aborts. Elsewhere it costs nothing, and the condition is
- * only compiled.
+ * Assertions about our own invariants, never about input. They are checked if WITH_CHECKS is
+ * defined (configure --enable-checks or --enable-sanitizers): the process prints the condition that
+ * does not hold, and aborts. Otherwise they are compiled but cost nothing.
  */
 #ifdef WITH_CHECKS
 #include <stdio.h>

@@ -101,7 +101,7 @@ bool go_functions_find(const struct go_functions *t, uint64_t vaddr, struct go_f
 	f.n_pcdata = cursor_u32(&c);
 	f.unit = cursor_u32(&c);
 	f.start_line = t->magic == GO_MAGIC_120 ? cursor_u32(&c) : 0;
-	(void)cursor_u8(&c); /* which of the runtime's own it is */
+	(void)cursor_u8(&c); /* function ID: which function of the runtime it is */
 	f.flags = cursor_u8(&c);
 	(void)cursor_u8(&c); /* padding */
 	f.n_funcdata = cursor_u8(&c);
@@ -133,7 +133,7 @@ bool go_functions_run(const struct go_functions *t, const struct go_function *f,
 {
 	struct cursor c = bytes_at(t, t->programs + program);
 	uint64_t start, at = f->start;
-	uint32_t value = UINT32_MAX, change, advance; /* begins with -1 */
+	uint32_t value = UINT32_MAX, change, advance; /* starts at -1 */
 
 	if (program == 0)
 		return false;

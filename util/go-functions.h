@@ -3,15 +3,16 @@
 /*
  * Go's own table of functions (.gopclntab), which every Go program keeps, stripped or not.
  *
- * Formats of Go 1.18 (magic ..f0) and 1.20 (..f1) on, as in cmd/internal/objabi, runtime/symtab.go
- * and runtime2.go of Go's source. It is a header and five tables, which refer to each other by
- * offset: functions by address, names, files, files of compile units, and programs that give a
- * value (line, file, distance of the stack pointer) for each pc of a function. Functions count from
- * the begin of the code, runtime.text. Where that is, the header says until 1.25, but not in a
- * program that is position independent; else the runtime's moduledata does (go-module.h).
+ * Formats since Go 1.18 (magic ..f0) and since 1.20 (..f1), as in cmd/internal/objabi,
+ * runtime/symtab.go and runtime2.go of Go's source: a header and five tables that refer to each
+ * other by offset. They hold functions by address, names, files, files of compile units, and
+ * programs that give a value (line, file, distance of the stack pointer) for each pc of a function.
+ * Addresses of functions are relative to the start of the code, runtime.text. The header has that
+ * address up to 1.25, except in position-independent programs; the runtime's moduledata always has
+ * it (go-module.h).
  *
- * Nothing is copied: a lookup is a binary search in the bytes, and a program is tens of bytes. All
- * is bounded, whatever the bytes are.
+ * Nothing is copied: a lookup is a binary search in the bytes, and a program has tens of bytes. All
+ * work is bounded, whatever the bytes are.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -26,28 +27,28 @@ struct go_functions {
 	const uint8_t *data; /* borrowed */
 	size_t n;
 	uint32_t magic, n_funcs;
-	uint8_t quantum;			       /* bytes that programs count pcs in */
+	uint8_t quantum;			       /* bytes of a pc unit in programs */
 	uint64_t names, units, files, programs, funcs; /* offsets in data */
-	uint64_t text;				       /* what functions count from */
+	uint64_t text;				       /* the start of the code */
 };
 
 /* One function, of struct _func. */
 struct go_function {
 	uint64_t start, end; /* addresses */
-	uint64_t arrays;     /* offset of what is behind it: pcdata, then funcdata, of 4 bytes */
+	uint64_t arrays;     /* offset of what follows it: pcdata, then funcdata, of 4 bytes */
 	uint32_t name;
 	uint32_t sp_program, file_program, line_program;
-	uint32_t n_pcdata, unit, start_line; /* start_line: 0 until 1.19 */
+	uint32_t n_pcdata, unit, start_line; /* start_line: 0 up to 1.19 */
 	uint8_t flags, n_funcdata;
 };
 
-/* Reads the header of n bytes of a table. ret->text is what it says, 0: nothing. False: no table,
- * or none of a format known here. */
+/* Reads the header of a table of n bytes. ret->text is 0 if the header does not give it. False: not
+ * a table, or an unknown format. */
 bool go_functions_read(struct go_functions *ret, const uint8_t *data, size_t n);
 
 /* The 4 bytes at an offset of the table; 0 beyond its end. */
 uint32_t go_functions_u32(const struct go_functions *t, uint64_t offset);
-/* The string at an offset of the table, borrowed from its bytes; "" where there is none. */
+/* The string at an offset of the table, borrowed from its bytes; "": none. */
 const char *go_functions_string(const struct go_functions *t, uint64_t offset);
 
 /* Row of the last function that begins at or before offset (from text); n_funcs: none. */
@@ -59,8 +60,8 @@ bool go_functions_find(const struct go_functions *t, uint64_t vaddr, struct go_f
 
 struct go_value {
 	int32_t value;
-	uint64_t start, end; /* the pcs it holds for */
+	uint64_t start, end; /* the pcs that have the value */
 };
-/* What a program of f says of pc, within that many steps. False: nothing. */
+/* Runs a program of f, at most that many steps, for its value at pc. False: none. */
 bool go_functions_run(const struct go_functions *t, const struct go_function *f, uint32_t program,
 		      uint64_t pc, uint32_t max_steps, struct go_value *ret);

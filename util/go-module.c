@@ -10,12 +10,12 @@ const char *const go_module_relocation_sections[] = {".rela.dyn", ".rela", NULL}
 
 size_t go_module_find_table(const uint8_t *bytes, size_t n, uint64_t address)
 {
-	static const uint8_t magic[] = {0xff, 0xff, 0xff, 0, 0}; /* behind f0 of 1.18, f1 of 1.20 */
+	static const uint8_t magic[] = {0xff, 0xff, 0xff, 0, 0}; /* after f0 (1.18) or f1 (1.20) */
 
 	for (size_t at = -address & 7; n >= 8 && at <= n - 8; at += 8) {
 		const uint8_t *head = bytes + at;
 
-		/* Then the bytes of an instruction, which callers check, and those of a pointer */
+		/* Then the size of an instruction, which callers check, and that of a pointer */
 		if ((head[0] & 0xfe) == 0xf0 && memcmp(head + 1, magic, sizeof(magic)) == 0 &&
 		    head[7] == 8)
 			return at;
@@ -23,7 +23,7 @@ size_t go_module_find_table(const uint8_t *bytes, size_t n, uint64_t address)
 	return n;
 }
 
-/* True: these words are the module's, as far as they can be checked. */
+/* Are these words a moduledata, as far as they can be checked? */
 static bool is_module(const struct go_module_key *key, const struct go_module *m)
 {
 	return m->words[0] == key->table && m->words[GO_MODULE_NAMES] == key->names &&
@@ -52,7 +52,7 @@ static bool relocation_read(const uint8_t *bytes, size_t i, uint32_t relative, E
 	return ELF64_R_TYPE(ret->r_info) == relative;
 }
 
-/* Linkers sort them by the address that they are for. */
+/* Linkers sort relocations by address. */
 bool go_module_find_relocated(const struct go_module_key *key, const uint8_t *bytes, size_t n,
 			      uint32_t relative, struct go_module *ret)
 {

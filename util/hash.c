@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Open addressing with linear probing at a load of at most 2/3; removal shifts the cluster back,
- * so there are no tombstones and a table that lives for months does not silt up.
+ * Open addressing with linear probing at a load of at most 2/3; removal shifts the cluster back, so
+ * there are no tombstones, and a table does not get slower over months.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ uint64_t hash_bytes(const void *data, size_t n, uint64_t seed)
 		h ^= h >> 35;
 	}
 	w = 0;
-	if (n) /* of an empty array there may be no address */
+	if (n) /* the address of an empty array may be NULL */
 		memcpy(&w, p, n);
 	return hash_u64(h ^ w);
 }
@@ -90,7 +90,7 @@ bool hash_index_remove(struct hash_index *ix, uint64_t hash, uint32_t row)
 			return false;
 	}
 
-	/* Move back every later entry of the cluster whose home does not lie behind the hole. */
+	/* Move every later entry of the cluster back unless its home is after the hole. */
 	hole = i;
 	for (;;) {
 		uint32_t home;

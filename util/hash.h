@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Hashing, and an index from hash to a row number of somebody else's table.
+ * Hashing, and an index from a hash to a row of a table that the caller owns.
  *
- * The index holds no keys: the owner of the rows compares. Typical interning:
+ * The index holds no keys: the caller compares rows. Typical interning:
  *
  *	uint64_t h = hash_bytes(key, n, 0);
  *	uint32_t slot = hash_index_first(&ix, h), row;
@@ -35,7 +35,7 @@ static inline uint64_t hash_combine(uint64_t a, uint64_t b)
 	return hash_u64(a + UINT64_C(0x9e3779b97f4a7c15) + (b ^ (a >> 29)));
 }
 
-/* Any bytes; not meant to resist an attacker who chooses keys: tables are bounded instead. */
+/* Hashes any bytes. It does not resist an attacker who chooses keys; tables are bounded instead. */
 uint64_t hash_bytes(const void *data, size_t n, uint64_t seed);
 
 #define HASH_INDEX_NONE UINT32_MAX
@@ -45,7 +45,7 @@ struct hash_index {
 		uint32_t hash; /* the key's hash, folded to 32 bits */
 		uint32_t row;
 	} * slots;
-	uint32_t mask; /* number of slots - 1; 0 when nothing is allocated */
+	uint32_t mask; /* number of slots - 1; 0: nothing allocated */
 	uint32_t n;    /* rows in the index */
 };
 
@@ -56,7 +56,7 @@ struct hash_index {
 
 void hash_index_deinit(struct hash_index *ix);
 void hash_index_clear(struct hash_index *ix);
-/* 0 or -ENOMEM. The caller has looked before that no equal row is in the index. */
+/* 0 or -ENOMEM. The caller knows that the index has no equal row. */
 int hash_index_add(struct hash_index *ix, uint64_t hash, uint32_t row);
 /* Removes the entry for (hash, row); false if there is none. */
 bool hash_index_remove(struct hash_index *ix, uint64_t hash, uint32_t row);

@@ -3,7 +3,7 @@
 
 #include "util/json-read.h"
 
-/* A character behind \u: ASCII as itself, all others are no matter to anybody here. */
+/* A character after \u: ASCII as itself; no caller needs any others. */
 static char read_code(struct json_reader *j)
 {
 	unsigned int code = 0;
@@ -30,7 +30,7 @@ static char read_escape(struct json_reader *j)
 	return strchr("/\"\\", c) ? c : '?';
 }
 
-/* The string whose first quote was read. */
+/* Reads a string after its first quote. */
 static bool read_string(struct json_reader *j, char ret[JSON_MAX_TEXT])
 {
 	size_t n = 0;
@@ -50,7 +50,7 @@ static bool read_string(struct json_reader *j, char ret[JSON_MAX_TEXT])
 	return j->at++ < j->end;
 }
 
-/* A number or a word that begins with c. */
+/* Reads a number or a word that begins with c. */
 static void read_word(struct json_reader *j, char c)
 {
 	size_t n = 0;
@@ -75,7 +75,7 @@ static bool enter(struct json_reader *j, bool is_object)
 	return true;
 }
 
-/* One token. *ret_value: it was a value. false: there is none, or none that can be read. */
+/* Reads one token. *ret_value: it was a value. false: no token, or an unreadable one. */
 static bool read_token(struct json_reader *j, bool *ret_value)
 {
 	char c = *j->at++;

@@ -9,7 +9,7 @@
 #include "util/log.h"
 #include "util/text.h"
 
-/* The log is the one piece of process-wide state: threading it through every call buys nothing. */
+/* The log is process-wide state: passing it through every call would gain nothing. */
 static const char *log_role;
 static enum log_level log_max = LOG_LEVEL_INFO;
 static bool log_to_journal;
@@ -57,7 +57,7 @@ void log_write(enum log_level level, const char *format, ...)
 	va_end(ap);
 	if (m < 0)
 		text[n] = '\0';
-	/* Strangers chose the names in it, and it may go to a terminal. */
+	/* The names in it are untrusted, and it may go to a terminal. */
 	n = (int)text_clean(line, sizeof(text), text, sizeof(text) - 1);
 	line[n++] = '\n';
 

@@ -30,12 +30,12 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
 	} while (0)
 
 /*
- * At most one line an interval from one place: `if (log_ratelimit(&state, 60))`. When it says true,
- * state->reported is the number of calls held back since it last did.
+ * Limits a log line to one in each interval: `if (log_ratelimit(&state, 60))`. When it returns
+ * true, state->reported is the number of calls suppressed since the last time.
  */
 struct log_ratelimit {
 	uint64_t last_ns;
-	uint32_t held; /* since then */
+	uint32_t held; /* calls suppressed since then */
 	uint32_t reported;
 };
 bool log_ratelimit(struct log_ratelimit *state, unsigned int interval_seconds);

@@ -23,7 +23,7 @@ struct loop {
 	int epoll_fd;
 	bool exiting;
 	int code;
-	struct loop_source *sources; /* by descriptor, of which RLIMIT_NOFILE is the bound */
+	struct loop_source *sources; /* by descriptor, which RLIMIT_NOFILE limits */
 	int n_sources;
 	struct timer timers[MAX_TIMERS];
 	int n_timers;
@@ -128,7 +128,7 @@ static void run_timers(struct loop *l)
 
 		if (t->due_ns > now)
 			continue;
-		/* A late timer is not made up for: the next one is a whole interval from now. */
+		/* A late timer does not catch up: the next one is a whole interval from now. */
 		t->due_ns = t->interval_ns ? now + t->interval_ns : UINT64_MAX;
 		t->fn(t->ctx);
 	}

@@ -20,19 +20,19 @@ int loop_new(struct loop **ret);
 struct loop *loop_free(struct loop *l);
 DEFINE_CLEANUP(struct loop *, loop_free)
 
-/* Watches fd (borrowed); one registration a descriptor. 0 or -errno. */
+/* Watches fd (borrowed), which can be added only once. 0 or -errno. */
 int loop_add_fd(struct loop *l, int fd, uint32_t events, loop_fd_fn fn, void *ctx);
-/* Before fd is closed. A callback not yet run for it in this round will not run. */
+/* Call before fd is closed. A pending callback for it will not run. */
 void loop_remove_fd(struct loop *l, int fd);
 
-/* Runs fn every interval_ns from now on; 0 interval: once, at delay. Returns an id >= 0 or -errno.
+/* Runs fn after delay_ns and then every interval_ns (0: only once). Returns an id >= 0 or -errno.
  */
 int loop_add_timer(struct loop *l, uint64_t delay_ns, uint64_t interval_ns, loop_timer_fn fn,
 		   void *ctx);
-/* Moves a timer: next due in delay_ns; UINT64_MAX: not until moved again. */
+/* Sets when a timer is due next: in delay_ns; UINT64_MAX: not until it is set again. */
 void loop_set_timer(struct loop *l, int id, uint64_t delay_ns);
 
-/* Until loop_exit(); returns its code, or -errno. */
+/* Runs until loop_exit(); returns its code, or -errno. */
 int loop_run(struct loop *l);
 void loop_exit(struct loop *l, int code);
 bool loop_exiting(const struct loop *l);

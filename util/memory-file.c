@@ -38,7 +38,7 @@ int memory_file_new(const char *name)
 
 int memory_file_seal(int fd)
 {
-	/* A file of another kind (EPERM), or a kernel without seals (EINVAL). */
+	/* Not a memfd (EPERM), or a kernel without seals (EINVAL), is no error. */
 	return fcntl(fd, F_ADD_SEALS, SEALS) < 0 && errno != EINVAL && errno != EPERM ? -errno : 0;
 }
 

@@ -24,7 +24,7 @@ void strtab_clear(struct strtab *t)
 	hash_index_clear(&t->index);
 }
 
-/* Room for one more string of n bytes; ids start at 1, offsets[0] belongs to the empty string. */
+/* Makes room for one more string of n bytes. Ids start at 1, offsets[0] is the empty string. */
 static int reserve(struct strtab *t, size_t n)
 {
 	if (t->n_bytes + n + 1 > t->cap_bytes) {

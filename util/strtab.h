@@ -21,15 +21,15 @@ struct strtab {
 	uint64_t n_refused;
 };
 
-/* max_bytes: limit on the texts; at most 4 GiB. Nothing is allocated yet. */
+/* max_bytes: limit of all strings together, at most 4 GiB. Allocates nothing yet. */
 void strtab_init(struct strtab *t, size_t max_bytes);
 void strtab_deinit(struct strtab *t);
 /* Forgets all strings (every id but 0 becomes invalid) and keeps the memory. */
 void strtab_clear(struct strtab *t);
 
 /*
- * Id of the text of n bytes, cut at its first 0 byte. When the table is full or memory is short
- * the text is refused and counted, and the id of the empty string is returned.
+ * The id of the text of n bytes, cut at its first 0 byte. If the table is full or memory is short,
+ * the text is refused and counted, and the result is the id of the empty string.
  */
 strid strtab_put_n(struct strtab *t, const char *text, size_t n);
 strid strtab_put(struct strtab *t, const char *text);

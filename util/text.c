@@ -11,7 +11,7 @@
 #include "util/hash.h"
 #include "util/text.h"
 
-/* Length of the valid UTF-8 character at p (n bytes left), 0 when it is none (RFC 3629 table). */
+/* Length of the UTF-8 character at p (n bytes left), 0: not valid (RFC 3629 table). */
 static size_t utf8_char(const unsigned char *p, size_t n)
 {
 	size_t len;
@@ -47,14 +47,14 @@ size_t text_clean(char *dst, size_t size, const char *src, size_t n)
 	if (size == 0)
 		return 0;
 	n = strnlen(src, n);
-	/* Nearly every text is plain ASCII: copied as far as it is. */
+	/* Nearly every text is plain ASCII: a fast copy of that part. */
 	while (n > 0 && out + 1 < size && *p >= 0x20 && *p < 0x7f) {
 		dst[out++] = (char)*p++;
 		n--;
 	}
 	while (n > 0) {
 		size_t len = utf8_char(p, n);
-		/* C1 controls (U+0080..U+009F) move terminals too. */
+		/* C1 controls (U+0080..U+009F) control terminals, too. */
 		bool bad = len == 0 || p[0] < 0x20 || p[0] == 0x7f || (p[0] == 0xc2 && p[1] < 0xa0);
 
 		if (out + (bad ? 1 : len) >= size)
@@ -225,7 +225,7 @@ uint16_t text_url_port(const char *url)
 		if (*at == '@')
 			host = at + 1;
 	}
-	/* Colons in brackets are of the address. */
+	/* Colons in brackets belong to the address. */
 	colon = memrchr(host, ':', (size_t)(end - host));
 	if (!colon || memchr(colon, ']', (size_t)(end - colon)) ||
 	    (size_t)(end - colon) > sizeof(digits))
@@ -278,7 +278,7 @@ const char *text_format_duration(char *buf, size_t size, uint64_t ns)
 	return buf;
 }
 
-/* Levenshtein distance, for words of config keys' length only; longer ones count as far apart. */
+/* Levenshtein distance, for words as long as config keys; longer ones count as far apart. */
 static size_t edit_distance(const char *a, const char *b)
 {
 	size_t row[65], na = strlen(a), nb = strlen(b);

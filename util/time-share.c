@@ -24,7 +24,7 @@ bool time_share_begin(struct time_share *s, uint64_t now_ns)
 	return s->credit_ns > 0;
 }
 
-/* Waiting counts less than work: on a busy host most of it is nobody's doing. */
+/* Waiting counts less than CPU time: on a busy host most of it has other causes. */
 void time_share_end(struct time_share *s, uint64_t now_ns)
 {
 	uint64_t took = (now_ns - s->begin_wall_ns) / WAITING_DIVISOR;
@@ -32,6 +32,6 @@ void time_share_end(struct time_share *s, uint64_t now_ns)
 
 	if (took < cpu)
 		took = cpu;
-	/* After a stop of the whole host nobody waits for long. */
+	/* Limited, because the whole host may have been suspended. */
 	s->credit_ns -= took < DEBT_MAX_NS ? (int64_t)took : (int64_t)DEBT_MAX_NS;
 }
