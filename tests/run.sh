@@ -32,21 +32,71 @@ running=
 among_others= second=
 step=0 steps=0
 
-# name:seconds it may take; twice as many before it is ended, for a busy host; in the order in which a failure tells most.
-SYSTEM_TESTS="checker:60 hygiene:60 hardening:60 since:60 manual:120 config:120 options:180 completion:60 outputs:300 check:60 captures:180 events:90 memory:60 offcpu:90
-	top:90 ctl:90 stack_size:150 lines:90 demangle:60 jitdump:90 debugfiles:60 debuginfod:90 report:120 values:60 confidence:90 oracle:180 debug:90 workloads:600
-	perfdata:120 unprivileged:90 oldkernel:60
-	delivery:240 badserver:120 protocols:120 route:60 names:300
-	metrics:150 spool:180 outage:300 store:150 supervision:180 losses:240 notify:60 unit:150 limit:300 noopen:180 sandbox:120 collector:900 grpc:180 containers:180 cgroups:90 churn:240 copies:60 bombs:240 hostile:400 install:600 bundle:240"
-# Those that know their own processes from others' and wait for what these do: one more at a time than there are
-# CPUs, for they sleep a lot. Then the others, one after the other: they look at the whole host, or share limits of
-# the user nobody.
-BESIDE="checker hygiene hardening since manual config completion events memory offcpu ctl lines demangle jitdump debugfiles debuginfod report values
-	confidence oracle debug workloads names delivery badserver protocols route metrics spool outage store supervision losses
-	notify unit limit noopen sandbox collector grpc containers copies install bundle"
-# And once more where memory errors end the program: everything a capture does, the daemon's ways,
-# and hostile files.
-SANITIZED_TESTS="options:300 delivery:300 bombs:300"
+# The system tests, a row for each: its name; the seconds it may take (twice as many before it is ended, for a busy
+# host); how it runs; and, if it runs once more where memory errors end the program, the seconds it may take there:
+# these cover everything a capture does, the daemon's ways, and hostile files.
+# "beside": several at once, in this order, which has the longest first. Such a test knows its own processes from
+# others' and waits for what these do. "alone": after them, one by one, for it looks at the whole host, or shares
+# limits of the user nobody.
+SYSTEM_TESTS="
+	limit         300  beside
+	workloads     600  beside
+	names         300  beside
+	oracle        180  beside
+	install       600  beside
+	spool         180  beside
+	losses        240  beside
+	metrics       150  beside
+	delivery      240  beside  300
+	outage        300  beside
+	debuginfod     90  beside
+	jitdump        90  beside
+	supervision   180  beside
+	badserver     120  beside
+	confidence     90  beside
+	containers    180  beside
+	manual        120  beside
+	events         90  beside
+	unit          150  beside
+	sandbox       120  beside
+	bundle        240  beside
+	values         60  beside
+	grpc          180  beside
+	lines          90  beside
+	ctl            90  beside
+	store         150  beside
+	protocols     120  beside
+	report        120  beside
+	notify         60  beside
+	route          60  beside
+	noopen        180  beside
+	debugfiles     60  beside
+	collector     900  beside
+	copies         60  beside
+	demangle       60  beside
+	hardening      60  beside
+	offcpu         90  beside
+	since          60  beside
+	hygiene        60  beside
+	completion     60  beside
+	memory         60  beside
+	debug          90  beside
+	config        120  beside
+	checker        60  beside
+	options       180  alone   300
+	outputs       300  alone
+	check          60  alone
+	captures      180  alone
+	top            90  alone
+	stack_size    150  alone
+	perfdata      120  alone
+	unprivileged   90  alone
+	oldkernel      60  alone
+	cgroups        90  alone
+	churn         240  alone
+	bombs         240  alone   300
+	hostile       400  alone
+"
 # What tests need that no package has, name:seconds:script:tests. It is fetched and built before them, once.
 PARTS="collector:1800:build-collector.sh:outputs,protocols,collector,grpc
 	viewers:600:build-viewers.sh:outputs promtool:120:fetch-promtool.sh:metrics"
@@ -312,6 +362,18 @@ unended() # NAME
 
 # ---- System tests ----
 
+test_names() { echo "$SYSTEM_TESTS" | awk 'NF { print $1 }'; }
+
+# rows HOW BUILD [NAME...]: the tests that run so with this build, each as NAME:SECONDS:BUILD; of these names alone.
+rows()
+{
+	how=$1 with=$2
+	shift 2
+	echo "$SYSTEM_TESTS" | awk -v how="$how" -v with="$with" -v names=" $* " '
+		{ seconds = with == "gcc" ? $2 : $4 }
+		NF && $3 == how && seconds && (names == "  " || index(names, " " $1 " ")) { print $1 ":" seconds ":" with }'
+}
+
 # Is the system test among those that were asked for?
 is_chosen() # NAME NAMES-ASKED-FOR...
 {
@@ -399,11 +461,6 @@ system_test() # NAME SECONDS BUILD
 	esac
 }
 
-is_beside() # NAME
-{
-	case " $(echo $BESIDE) " in *" $1 "*) ;; *) return 1 ;; esac
-}
-
 # Several at once; each is a run of this script, which writes its line to $TEST_RESULTS as well.
 beside() # NAME:SECONDS:BUILD...
 {
@@ -412,7 +469,7 @@ beside() # NAME:SECONDS:BUILD...
 	: >"$TEST_RESULTS"
 	: >"$again"
 	touch "$scratch/beside.begun"
-	printf '%s\n' "$@" | sort -t: -k2,2nr >"$scratch/beside" # the longest first
+	printf '%s\n' "$@" >"$scratch/beside"
 	setsid xargs -P $(($(nproc) + 1)) -I '{}' sh "$top/tests/run.sh" --beside '{}' <"$scratch/beside" &
 	running=$!
 	wait "$running"
@@ -454,12 +511,11 @@ if [ "${1:-}" = --since ]; then
 fi
 if [ "${1:-}" = --system ] && [ $# -eq 1 ]; then
 	# shellcheck disable=SC2046
-	set -- $(for item in $SYSTEM_TESTS; do echo "${item%:*}"; done)
+	set -- $(test_names)
 fi
 for name in "$@"; do
-	known=$(for item in $SYSTEM_TESTS; do echo "${item%:*}"; done)
-	echo "$known" | grep -qxFe "$name" || {
-		say "$name: no such system test; there are:" $known >&2
+	test_names | grep -qxFe "$name" || {
+		say "$name: no such system test; there are:" $(test_names) >&2
 		exit 2
 	}
 done
@@ -503,14 +559,9 @@ if [ -n "$since" ]; then
 	say "Selected:" $(echo "$selected" | sed 's/^[a-z]* //')
 fi
 
-chosen=$(for item in $SYSTEM_TESTS; do is_chosen "${item%:*}" "$@" && echo "$item"; done)
 parts=$(parts "$@")
-together=$(for item in $chosen; do is_beside "${item%:*}" && echo "$item:gcc"; done)
-alone=$(for item in $chosen; do is_beside "${item%:*}" || echo "$item:gcc"; done)
-if [ -n "$all" ]; then
-	together="$together $(for item in $SANITIZED_TESTS; do is_beside "${item%:*}" && echo "$item:sanitizers"; done)"
-	alone="$alone $(for item in $SANITIZED_TESTS; do is_beside "${item%:*}" || echo "$item:sanitizers"; done)"
-fi
+together=$(rows beside gcc "$@"; [ -z "$all" ] || rows beside sanitizers)
+alone=$(rows alone gcc "$@"; [ -z "$all" ] || rows alone sanitizers)
 # shellcheck disable=SC2086
 steps=$(($(printf '%s\n' $alone $parts | wc -l) + 0${together:+1}))
 if [ -n "$all" ]; then

@@ -28,7 +28,7 @@ def units(room):
 
 def every_test_is_known():
     with open(os.path.join(rig.TOP, "tests", "run.sh"), encoding="utf-8") as f:
-        tests = set(re.findall(r"([a-z_]+):\d+", re.search(r'^SYSTEM_TESTS="(.*?)"', f.read(), re.M | re.S)[1]))
+        tests = set(re.findall(r"^\t(\w+) +\d", re.search(r'^SYSTEM_TESTS="(.*?)"', f.read(), re.M | re.S)[1], re.M))
     said = {}
     for name in glob.glob(os.path.join(rig.HERE, "*.py")):
         with open(name, encoding="utf-8") as f:
