@@ -201,7 +201,8 @@ class Noise:
     def deletions(self):
         """A program of its own path, taken away while it runs."""
         name = rig.path(f"gone-{self.counts['deleted files']}")
-        shutil.copy(os.path.join(self.directory, "blip"), name)
+        # Not by this process: what its threads start meanwhile has the file open for writing, which then cannot run.
+        subprocess.run(["cp", os.path.join(self.directory, "blip"), name], check=True)
         p = subprocess.Popen([name, "300"], start_new_session=True)
         os.unlink(name)
         p.wait(600)
