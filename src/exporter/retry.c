@@ -9,11 +9,12 @@
 
 /*
  * Exponential back-off with full jitter: the n-th delay is drawn from the whole of 0 to
- * min(1 s * 2^(n-1), 30 s), so that the hosts which lost the same server spread out at once.
- * 30 s at most: half a minute after the server is back, all of them are.
+ * 1 s * 2^(n-1), so that the hosts which lost the same server spread out at once. Those that come
+ * to 60 s are drawn from the upper half of it: a minute after the server is back all hosts are,
+ * and while it is away none asks more than twice a minute.
  */
 #define RETRY_FIRST_NS (1 * NSEC_PER_SEC)
-#define RETRY_LAST_NS  (30 * NSEC_PER_SEC)
+#define RETRY_LAST_NS  (60 * NSEC_PER_SEC)
 #define RETRY_LEAST_NS (50 * NSEC_PER_MSEC)
 
 /* No server gets to silence a profiler for longer by one header. */
@@ -60,8 +61,8 @@ uint64_t retry_delay_ns(unsigned int failures)
 
 	for (unsigned int i = 1; i < failures && bound < RETRY_LAST_NS; i++)
 		bound *= 2;
-	if (bound > RETRY_LAST_NS)
-		bound = RETRY_LAST_NS;
+	if (bound >= RETRY_LAST_NS)
+		return RETRY_LAST_NS - retry_random_below(RETRY_LAST_NS / 2);
 	return RETRY_LEAST_NS + retry_random_below(bound - RETRY_LEAST_NS);
 }
 

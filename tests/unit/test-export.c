@@ -1433,8 +1433,8 @@ static void test_unreachable(void)
 	CHECK_INT(exporter_stats(e, 0)->bytes_sent, ==, 0);
 	log_check("export:dns: http://nothing.invalid cannot take profiles: ", 1);
 	log_check("export:tls: https://127.0.0.1", 1);
-	(void)snprintf(url, sizeof(url), "https://127.0.0.1:%d cannot take profiles: no answer in time",
-		       port);
+	(void)snprintf(url, sizeof(url),
+		       "https://127.0.0.1:%d cannot take profiles: no answer in time", port);
 	log_check(url, 1);
 	log_check("export:dns: 1 payload(s) could not be delivered", 1);
 	log_check("export:tls: 1 payload(s) could not be delivered", 1);
@@ -1445,12 +1445,14 @@ static void test_retry_delays(void)
 {
 	static const struct {
 		unsigned int failures;
-		uint64_t bound_ms;
-	} bounds[] = {{1, 1000},  {2, 2000},   {3, 4000},	   {5, 16000},
-		      {6, 30000}, {40, 30000}, {UINT32_MAX, 30000}};
+		uint64_t least_ms, bound_ms;
+	} bounds[] = {
+		{1, 50, 1000},	{2, 50, 2000},	   {3, 50, 4000},      {5, 50, 16000},
+		{6, 50, 32000}, {7, 30000, 60000}, {40, 30000, 60000}, {UINT32_MAX, 30000, 60000}};
 
 	for (size_t i = 0; i < ARRAY_SIZE(bounds); i++) {
 		uint64_t least = UINT64_MAX, most = 0;
+		uint64_t tenth_ms = (bounds[i].bound_ms - bounds[i].least_ms) / 10;
 
 		for (int j = 0; j < 500; j++) {
 			uint64_t d = retry_delay_ns(bounds[i].failures);
@@ -1458,11 +1460,27 @@ static void test_retry_delays(void)
 			least = d < least ? d : least;
 			most = d > most ? d : most;
 		}
-		CHECK_INT(least, >=, 50 * NSEC_PER_MSEC);
+		CHECK_INT(least, >=, bounds[i].least_ms * NSEC_PER_MSEC);
 		CHECK_INT(most, <=, bounds[i].bound_ms * NSEC_PER_MSEC);
 		/* Spread over the whole: 500 draws miss either tenth once in 10^22 runs. */
-		CHECK_INT(least, <, bounds[i].bound_ms * NSEC_PER_MSEC / 5);
-		CHECK_INT(most, >, bounds[i].bound_ms * NSEC_PER_MSEC * 9 / 10);
+		CHECK_INT(least, <, (bounds[i].least_ms + tenth_ms) * NSEC_PER_MSEC);
+		CHECK_INT(most, >, (bounds[i].bound_ms - tenth_ms) * NSEC_PER_MSEC);
+	}
+}
+
+/* Hours without a server, by the delays alone: after a minute or two at most two attempts in each. */
+static void test_attempts_of_hours(void)
+{
+	for (int host = 0; host < 200; host++) {
+		uint64_t now = 0, last[2] = {0};
+
+		for (unsigned int failures = 1; now < 3600 * NSEC_PER_SEC; failures++) {
+			now += retry_delay_ns(failures);
+			/* Three of them take a minute. */
+			if (failures > 8)
+				CHECK_INT(now - last[failures % 2], >, 60 * NSEC_PER_SEC);
+			last[failures % 2] = now;
+		}
 	}
 }
 
@@ -1522,6 +1540,7 @@ int main(void)
 		      0);
 	CHECK(shared != MAP_FAILED);
 	RUN(test_retry_delays);
+	RUN(test_attempts_of_hours);
 	RUN(test_retry_after);
 	RUN(test_encodings);
 	RUN(test_bad_destinations);
