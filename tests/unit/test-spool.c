@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/ptrace.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -282,6 +283,23 @@ static void test_age(void)
 
 /* One byte of a file, wherever it is, is noticed: in the header at the start, else when it is read.
  */
+static ssize_t read_at(int dir_fd, const char *name, uint8_t *to, size_t n)
+{
+	int fd = openat(dir_fd, name, O_RDONLY | O_CLOEXEC);
+	ssize_t r = read(fd, to, n);
+
+	(void)close(fd);
+	return r;
+}
+
+static void write_at(int dir_fd, const char *name, const uint8_t *bytes, size_t n)
+{
+	int fd = openat(dir_fd, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	CHECK_INT(write(fd, bytes, n), ==, n);
+	(void)close(fd);
+}
+
 static void test_flips(void)
 {
 	struct spool_file *f = NULL;
@@ -302,20 +320,13 @@ static void test_flips(void)
 
 		(void)run("rm -f *.bad%s", "");
 		fd = openat(AT_FDCWD, dir, O_DIRECTORY | O_RDONLY);
-		if (at == 0) {
-			int file = openat(fd, "00000000000000000001.otlp", O_RDONLY);
-
-			CHECK_INT(read(file, whole, sizeof(whole)), ==, n);
-			(void)close(file);
-		}
-		int file =
-			openat(fd, "00000000000000000001.otlp", O_WRONLY | O_CREAT | O_TRUNC, 0600);
-
+		if (at == 0)
+			CHECK_INT(read_at(fd, "00000000000000000001.otlp", whole, sizeof(whole)),
+				  ==, n);
 		byte = whole[at];
 		whole[at] ^= (uint8_t)(1u << (at % 8));
-		CHECK_INT(write(file, whole, n), ==, n);
+		write_at(fd, "00000000000000000001.otlp", whole, n);
 		whole[at] = byte;
-		(void)close(file);
 		(void)close(fd);
 		s = open_any();
 		f = spool_next(s, NULL);
@@ -327,6 +338,53 @@ static void test_flips(void)
 		CHECK_INT(count_files("bad$"), ==, 1);
 		CHECK_INT(count_files("otlp$"), ==, 0);
 	}
+}
+
+/* What a disk keeps of a file when the power goes: a part of it, and zeros or old bytes behind. */
+static void test_torn(void)
+{
+	static const char *const name = "00000000000000000001.otlp";
+	uint8_t whole[256], torn[256];
+	struct spool_file *f = NULL;
+	struct spool *s;
+	size_t n;
+	int fd;
+
+	new_dir();
+	s = open_any();
+	CHECK_INT(put(s, 3, 100, &f), ==, 0);
+	n = f->bytes;
+	spool_free(s);
+	fd = open(dir, O_DIRECTORY | O_RDONLY | O_CLOEXEC);
+	CHECK_INT(read_at(fd, name, whole, sizeof(whole)), ==, n);
+	for (size_t i = 0; i < 3 * n; i++) {
+		size_t kept = i / 3;
+		uint8_t *body;
+
+		fill(torn, n, i);
+		if (i % 3 == 1)
+			memset(torn, 0, n);
+		memcpy(torn, whole, kept);
+		if (i % 32 == 0)
+			(void)run("rm -f *.bad%s", "");
+		write_at(fd, name, torn, i % 3 ? n : kept);
+		s = open_any();
+		f = spool_next(s, NULL);
+		/* A last byte that happens to be the right one. */
+		if (memcmp(torn, whole, n) == 0 && i % 3) {
+			CHECK(f && spool_get(s, f, &body) == 0);
+			free(body);
+		} else {
+			CHECK_INT(f ? spool_get(s, f, &body) : -EBADMSG, ==, -EBADMSG);
+			CHECK_INT(spool_n_corrupt(s), ==, 1);
+		}
+		/* It goes on. */
+		CHECK_INT(put(s, 5, 100, &f), ==, 0);
+		check_file(s, f);
+		spool_remove(s, f);
+		spool_free(s);
+	}
+	(void)close(fd);
 }
 
 static void test_damage(void)
@@ -471,6 +529,55 @@ static void check_after_crash(struct ledger *l)
 	CHECK_INT(count_files("tmp$"), ==, 0);
 }
 
+/* Lets a child work for so many entries to and returns from system calls, and kills it there. */
+static bool work_until(struct ledger *l, unsigned int n_stops)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		if (ptrace(PTRACE_TRACEME, 0, NULL, NULL) < 0)
+			_exit(77);
+		(void)raise(SIGSTOP);
+		work(l);
+	}
+	CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+	for (unsigned int i = 0; i < n_stops && WIFSTOPPED(status); i++) {
+		CHECK_INT(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), ==, 0);
+		CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+	}
+	if (WIFSTOPPED(status)) {
+		(void)kill(pid, SIGKILL);
+		CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+		return true;
+	}
+	CHECK_INT(WEXITSTATUS(status), ==, 77);
+	return false;
+}
+
+/* Before and after each system call of a few puts and removals, none left out. */
+static void test_crash_at_each_call(void)
+{
+	struct ledger *l =
+		mmap(NULL, sizeof(*l), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned int n = 0;
+
+	CHECK(l != MAP_FAILED);
+	do {
+		CHECK_INT(n, <, 2000);
+		new_dir();
+		memset(l, 0, sizeof(*l));
+		if (!work_until(l, ++n)) {
+			fprintf(stderr, "  left out: no process may be traced here\n");
+			break;
+		}
+		check_after_crash(l);
+	} while (l->acknowledged < 5 || l->sent < 4);
+	fprintf(stderr, "  killed at %u places, %" PRIu64 " puts, %" PRIu64 " sent\n", n,
+		l->acknowledged, l->sent);
+	(void)munmap(l, sizeof(*l));
+}
+
 static void test_crashes(void)
 {
 	struct ledger *l =
@@ -481,7 +588,7 @@ static void test_crashes(void)
 	new_dir();
 	srand(1);
 	/* More rounds where the child hardly ever gets to run in its time. */
-	for (int i = 0; i < 300 || (i < 10000 && (n_puts <= 10 || l->sent <= 5)); i++) {
+	for (int i = 0; i < 100 || (i < 10000 && (n_puts <= 10 || l->sent <= 5)); i++) {
 		uint64_t before = l->acknowledged;
 		pid_t pid = fork();
 		int status;
@@ -577,8 +684,10 @@ int main(void)
 	RUN(test_limits);
 	RUN(test_age);
 	RUN(test_flips);
+	RUN(test_torn);
 	RUN(test_damage);
 	RUN(test_many);
+	RUN(test_crash_at_each_call);
 	RUN(test_crashes);
 	RUN(test_full_disk);
 	RUN(test_no_directory);
