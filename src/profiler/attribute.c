@@ -264,6 +264,12 @@ void attribution_watch_stacks(struct attribution *a, struct stack_size *watch)
 	a->stack_size = watch;
 }
 
+void attribution_watch_gaps(struct attribution *a, const struct ledger *l)
+{
+	if (a->off_cpu && !a->other_clock)
+		off_cpu_watch_gaps(a->off_cpu, l);
+}
+
 int attribution_set_source(struct attribution *a, const struct frame_source *source)
 {
 	const struct pending_limits limits = {MAX_PENDING, MAX_PENDING_BYTES, source->wait_ns};

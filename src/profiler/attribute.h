@@ -45,6 +45,9 @@ void attribution_put_host(struct attribution *a, const struct perf_data_host *ho
 /* Told of each stack that is walked; borrowed. NULL: nobody is. */
 void attribution_watch_stacks(struct attribution *a, struct stack_size *watch);
 
+/* Where it is written when the events of switches stood still; borrowed. */
+void attribution_watch_gaps(struct attribution *a, const struct ledger *l);
+
 /* A second source of frames is asked about each sample with a user stack; borrowed. 0 or
  * -ENOMEM. */
 int attribution_set_source(struct attribution *a, const struct frame_source *source);

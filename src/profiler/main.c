@@ -573,6 +573,8 @@ static int new_merger(struct profiler *p)
 		r = merger_new(&p->merger, &e[0].options, &e[0].features);
 	if (r == 0)
 		merger_keep_ledger(p->merger, p->ledger);
+	if (r == 0)
+		attribution_watch_gaps(p->attribution, p->ledger);
 	for (uint32_t i = 1; i < p->setup.n_events && r == 0; i++)
 		r = merger_add_event(p->merger, &e[i].options, &e[i].features);
 	return r;

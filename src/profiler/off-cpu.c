@@ -8,6 +8,7 @@
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/off-cpu.h"
 #include "src/profiler/switches.h"
+#include "src/sample/ledger.h"
 #include "util/clock.h"
 
 #define MAX_THREADS	262144
@@ -21,6 +22,8 @@ struct off_cpu {
 	uint32_t all, blocks; /* indexes of the events: each switch; those with a stack */
 	uint64_t begin_ns;    /* of the window */
 	uint32_t own_pid, broker_pid;
+	const struct ledger *ledger;   /* NULL: nobody stops the events */
+	uint64_t next_gap, gap_end_ns; /* of its gaps; up to where they were told */
 	struct switch_stack *scratch;
 };
 
@@ -211,10 +214,37 @@ static void on_switch(struct off_cpu *o, const struct record *r, const struct sa
 		switches_in(o->switches, sw->next_id, r->cpu, r->time_ns);
 }
 
+/* Those before time_ns, as far as it. */
+static void take_gaps(struct off_cpu *o, uint64_t time_ns)
+{
+	struct ledger_gap g;
+	int r;
+
+	while (o->ledger && (r = ledger_gap(o->ledger, o->next_gap, &g)) != -EAGAIN) {
+		uint64_t begin = g.begin_ns > o->gap_end_ns ? g.begin_ns : o->gap_end_ns;
+		uint64_t end = g.end_ns && g.end_ns < time_ns ? g.end_ns : time_ns;
+
+		if (r < 0) {
+			switches_lost(o->switches, SWITCHES_ANY_CPU, 0);
+			o->next_gap = ledger_n_gaps(o->ledger);
+			continue;
+		}
+		if (g.begin_ns >= time_ns)
+			return;
+		if (end > begin)
+			switches_gap(o->switches, begin, end);
+		o->gap_end_ns = end;
+		if (!g.end_ns || g.end_ns > time_ns)
+			return;
+		o->next_gap++;
+	}
+}
+
 static void on_sample(struct off_cpu *o, const struct record *r)
 {
 	struct sample_switch sw;
 
+	take_gaps(o, r->time_ns);
 	if (!sample_read_switch(&o->events[r->index].options, r, &sw))
 		o->a->counters[PROFILE_RECORDS_BAD]++;
 	else if (r->index == o->blocks)
@@ -252,6 +282,12 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 	}
 }
 
+void off_cpu_watch_gaps(struct off_cpu *o, const struct ledger *l)
+{
+	o->ledger = l;
+	o->next_gap = ledger_n_gaps(l);
+}
+
 void off_cpu_lost(struct off_cpu *o)
 {
 	switches_lost(o->switches, SWITCHES_ANY_CPU, 0);
@@ -284,6 +320,7 @@ void off_cpu_close(struct off_cpu *o, uint64_t time_ns, bool pause)
 {
 	struct profile_type *t = &o->a->profile.types[o->blocks];
 
+	take_gaps(o, time_ns);
 	(pause ? switches_pause : switches_close)(o->switches, time_ns);
 	put_totals(o);
 	if (t->samples.n > 1)

@@ -8,11 +8,14 @@
 #include <stdint.h>
 
 struct attribution;
+struct ledger;
 struct off_cpu;
 struct record;
 
 /* For attributions whose events are also those of switches; else *ret is NULL. 0 or -ENOMEM. */
 int off_cpu_new(struct off_cpu **ret, struct attribution *a);
+/* Where it is written when the events stood still; borrowed. */
+void off_cpu_watch_gaps(struct off_cpu *o, const struct ledger *l);
 struct off_cpu *off_cpu_free(struct off_cpu *o);
 
 /* A record of a switch, with or without a stack, and what ends a thread or puts its time in doubt;

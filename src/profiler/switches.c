@@ -41,6 +41,7 @@ struct switch_thread {
 	/* What has no key. */
 	uint64_t unplaced_ns, n_unplaced;
 	bool used, wanted;
+	bool assumed; /* that it does so: there was a gap since */
 };
 
 struct known_stack {
@@ -456,7 +457,7 @@ static void note_record(struct switches *s, uint32_t cpu, uint64_t time_ns)
 /* Two of a kind in a row: the one between them is missing, and the time is anybody's. */
 static void doubt(struct switches *s, struct switch_thread *t)
 {
-	s->totals.n_broken++;
+	s->totals.n_broken += !t->assumed;
 	t->doing = LOST;
 }
 
@@ -480,7 +481,8 @@ void switches_out(struct switches *s, const struct switch_out *o)
 	t = &s->threads.items[row];
 	/* It went on here, and nobody said so: after the CPU's last record. */
 	if (t->doing == BLOCKED || t->doing == PREEMPTED || t->doing == STOPPED) {
-		account(s, t, before_ns, true);
+		if (!t->assumed)
+			account(s, t, before_ns, true);
 		doubt(s, t);
 	}
 	account(s, t, o->time_ns, true);
@@ -491,6 +493,7 @@ void switches_out(struct switches *s, const struct switch_out *o)
 	t->doing = next[o->how];
 	t->since_ns = t->out_ns = o->time_ns;
 	t->cpu = o->cpu;
+	t->assumed = false;
 	t->key = o->how == SWITCH_BLOCKED ? key_of(s, row, o) : NONE;
 }
 
@@ -509,6 +512,7 @@ void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns
 	t->doing = RUNNING;
 	t->since_ns = time_ns;
 	t->cpu = cpu;
+	t->assumed = false;
 	t->key = t->sampled_key = NONE;
 }
 
@@ -584,6 +588,20 @@ void switches_lost(struct switches *s, uint32_t cpu, uint64_t time_ns)
 			lose_thread(s, t);
 	}
 	note_record(s, cpu, time_ns);
+}
+
+void switches_gap(struct switches *s, uint64_t begin_ns, uint64_t end_ns)
+{
+	for (uint32_t i = 0; i < s->threads.n; i++) {
+		struct switch_thread *t = &s->threads.items[i];
+
+		if (!t->used || t->doing == NOTHING_KNOWN || t->since_ns >= end_ns)
+			continue;
+		account(s, t, begin_ns, false);
+		s->totals.unknown_ns += end_ns - t->since_ns;
+		t->since_ns = end_ns;
+		t->assumed = true;
+	}
 }
 
 static void forget_keys(struct switches *s, struct switch_thread *t)

@@ -60,7 +60,7 @@ struct switches_callbacks {
 /* Of all threads since the last switches_close(): what they did with their time. */
 struct switch_totals {
 	uint64_t running_ns, waiting_ns, blocked_ns, stopped_ns;
-	uint64_t unknown_ns;  /* records were lost, or contradict each other */
+	uint64_t unknown_ns;  /* of gaps; records were lost, or contradict each other */
 	uint64_t not_seen_ns; /* of blocked_ns: told without a stack */
 	uint64_t n_switches, n_broken, n_refused;
 };
@@ -93,6 +93,11 @@ void switches_stack(struct switches *s, const struct switch_out *o,
  */
 #define SWITCHES_ANY_CPU UINT32_MAX
 void switches_lost(struct switches *s, uint32_t cpu, uint64_t time_ns);
+/*
+ * No switch was told of from begin_ns to end_ns. What was done there is not known; behind it each
+ * thread is taken to do what it did before, until its next switch says otherwise.
+ */
+void switches_gap(struct switches *s, uint64_t begin_ns, uint64_t end_ns);
 /* The thread, or the program in it, is gone: tells its time, forgets it. */
 void switches_end(struct switches *s, uint32_t id);
 /* Tells everything up to this time. Blocks that last are told so far, and go on. */

@@ -13,7 +13,11 @@
 #define MAX_CPUS 4096
 #define NOWHERE	 UINT64_MAX /* the tail of a slot that is being written */
 
+#define MAX_GAPS 64
+
 struct ledger {
+	struct ledger_gap gaps[MAX_GAPS];
+	uint64_t n_gaps;
 	uint32_t n_cpus; /* entries beyond were never written: they take no memory */
 	struct ledger_entry entries[MAX_CPUS][SAMPLE_MAX_EVENTS + 1];
 };
@@ -114,6 +118,42 @@ void ledger_write(struct ledger_entry *e, struct ledger_slot *s)
 	to->lost_earlier = s->lost_earlier;
 	to->event_id = s->event_id;
 	__atomic_store_n(&to->tail, s->tail, __ATOMIC_RELEASE);
+}
+
+/* The reader may write here, too, which harms nobody but itself. */
+void ledger_begin_gap(struct ledger *l, uint64_t time_ns)
+{
+	struct ledger_gap *g = &l->gaps[l->n_gaps % MAX_GAPS];
+
+	__atomic_store_n(&g->end_ns, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&g->begin_ns, time_ns, __ATOMIC_RELEASE);
+}
+
+void ledger_end_gap(struct ledger *l, uint64_t time_ns)
+{
+	struct ledger_gap *g = &l->gaps[l->n_gaps % MAX_GAPS], *next;
+
+	next = &l->gaps[(l->n_gaps + 1) % MAX_GAPS];
+	__atomic_store_n(&next->begin_ns, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&g->end_ns, time_ns, __ATOMIC_RELEASE);
+	__atomic_store_n(&l->n_gaps, l->n_gaps + 1, __ATOMIC_RELEASE);
+}
+
+uint64_t ledger_n_gaps(const struct ledger *l)
+{
+	return __atomic_load_n(&l->n_gaps, __ATOMIC_ACQUIRE);
+}
+
+int ledger_gap(const struct ledger *l, uint64_t i, struct ledger_gap *ret)
+{
+	const struct ledger_gap *g = &l->gaps[i % MAX_GAPS];
+	uint64_t n = ledger_n_gaps(l);
+
+	if (n - i >= MAX_GAPS && n > i)
+		return -ESTALE;
+	ret->begin_ns = __atomic_load_n(&g->begin_ns, __ATOMIC_ACQUIRE);
+	ret->end_ns = i < n ? __atomic_load_n(&g->end_ns, __ATOMIC_ACQUIRE) : 0;
+	return i > n || ret->begin_ns == 0 ? -EAGAIN : 0;
 }
 
 struct sample_tally ledger_tally(const struct ledger_entry *e)

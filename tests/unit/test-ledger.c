@@ -130,6 +130,32 @@ static void test_refused(void)
 	CHECK(ftruncate(fd, 0) < 0 || (fcntl(fd, F_GET_SEALS) & F_SEAL_SHRINK) == 0);
 }
 
+static void test_gaps(void)
+{
+	_cleanup_(ledger_unmapp) struct ledger *l = NULL;
+	int fd = ledger_new(&l);
+	struct ledger_gap g;
+
+	CHECK(fd >= 0);
+	CHECK_INT(ledger_gap(l, 0, &g), ==, -EAGAIN);
+	for (uint64_t i = 0; i < 200; i++) {
+		CHECK_INT(ledger_n_gaps(l), ==, i);
+		CHECK_INT(ledger_gap(l, i, &g), ==, -EAGAIN);
+		ledger_begin_gap(l, 10 * i + 1);
+		CHECK_INT(ledger_gap(l, i, &g), ==, 0);
+		CHECK_INT(g.begin_ns, ==, 10 * i + 1);
+		CHECK_INT(g.end_ns, ==, 0);
+		ledger_end_gap(l, 10 * i + 5);
+		CHECK_INT(ledger_gap(l, i, &g), ==, 0);
+		CHECK_INT(g.begin_ns, ==, 10 * i + 1);
+		CHECK_INT(g.end_ns, ==, 10 * i + 5);
+	}
+	CHECK_INT(ledger_gap(l, 190, &g), ==, 0);
+	CHECK_INT(g.end_ns, ==, 1905);
+	CHECK_INT(ledger_gap(l, 100, &g), ==, -ESTALE);
+	CHECK_INT(close_fd(fd), <, 0);
+}
+
 int main(void)
 {
 	RUN(test_either_tail);
@@ -137,5 +163,6 @@ int main(void)
 	RUN(test_other_ring);
 	RUN(test_sum);
 	RUN(test_refused);
+	RUN(test_gaps);
 	return 0;
 }

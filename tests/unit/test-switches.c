@@ -624,6 +624,99 @@ static void test_limits(void)
 	switches_free(s);
 }
 
+/* ---- Gaps ---- */
+
+/* What a thread was blocked outside of the gap, and how far off one can be who did not look into
+ * it: until its next switch behind. */
+static void find_outside(uint32_t thread, uint64_t begin, uint64_t end, uint64_t *ret_ns,
+			 uint64_t *ret_doubt)
+{
+	uint64_t since = 0;
+	bool blocked = false, switched = false;
+
+	*ret_ns = *ret_doubt = 0;
+	for (uint32_t i = 0; i < schedule.n; i++) {
+		const struct event *e = &schedule.events[i];
+		uint64_t until = least(e->time_ns, schedule.end_ns);
+
+		if (e->thread != thread && i + 1 < schedule.n)
+			continue;
+		if (e->thread != thread)
+			until = schedule.end_ns;
+		if (since && blocked && since < until)
+			*ret_ns += until - since -
+				   (since < end && until > begin
+					    ? least(until, end) - (since > begin ? since : begin)
+					    : 0);
+		if (switched && since < end && until > end)
+			*ret_doubt = until - end;
+		switched = until >= begin && until < end;
+		blocked = e->out && (e->state & 3);
+		since = until;
+		if (until == schedule.end_ns)
+			return;
+	}
+}
+
+static uint64_t replay_around(struct switches *s, uint64_t begin, uint64_t end)
+{
+	uint64_t first[N_THREADS] = {0}, all = 0;
+	bool told = false;
+
+	for (uint32_t i = 0; i < schedule.n && schedule.events[i].time_ns < schedule.end_ns; i++) {
+		const struct event *e = &schedule.events[i];
+		struct switch_out o = out_of(e);
+
+		if (e->time_ns >= begin && e->time_ns < end)
+			continue;
+		if (e->time_ns >= end && !told)
+			switches_gap(s, begin, end);
+		told |= e->time_ns >= end;
+		if (e->out)
+			switches_out(s, &o);
+		else
+			switches_in(s, o.id, e->cpu, e->time_ns);
+		if (!first[e->thread])
+			first[e->thread] = e->time_ns;
+	}
+	if (!told)
+		switches_gap(s, begin, end);
+	switches_close(s, schedule.end_ns);
+	for (uint32_t t = 0; t < N_THREADS; t++)
+		all += first[t] ? schedule.end_ns - first[t] : 0;
+	return all;
+}
+
+/* Whoever did not switch in it lost nothing but the time of the gap itself. */
+static void test_gap(void)
+{
+	uint32_t n_exact = 0;
+
+	for (seed = 1; seed <= N_SCHEDULES; seed++) {
+		uint64_t keep = seed, begin, end, all;
+		struct told told;
+		struct switches *s = fresh(&told);
+
+		plan(&schedule, true);
+		begin = schedule.end_ns / 3;
+		end = begin + random_below(schedule.end_ns / 3);
+		all = replay_around(s, begin, end);
+		CHECK_INT(sum(switches_totals(s)), ==, all);
+		CHECK_INT(switches_totals(s)->n_broken, ==, 0);
+		for (uint32_t t = 0; t < N_THREADS; t++) {
+			uint64_t truth, doubt, is = told.not_seen_of[t];
+
+			find_outside(t, begin, end, &truth, &doubt);
+			CHECK_INT(is, <=, truth + doubt);
+			CHECK_INT(truth, <=, is + doubt);
+			n_exact += doubt == 0;
+		}
+		switches_free(s);
+		seed = keep;
+	}
+	CHECK(n_exact > 100);
+}
+
 int main(void)
 {
 	RUN(test_states);
@@ -638,5 +731,6 @@ int main(void)
 	RUN(test_all_of_a_key);
 	RUN(test_split);
 	RUN(test_losses);
+	RUN(test_gap);
 	return 0;
 }
