@@ -185,7 +185,10 @@ static void on_look(void *ctx)
 	struct broker *b = ctx;
 
 	broker_look_after_events(b);
-	if (b->options.capture || b->options.screen || !broker_look_at_budget(b))
+	if (b->options.capture || b->options.screen)
+		return;
+	broker_look_at_switches(b);
+	if (!broker_look_at_budget(b))
 		return;
 	memcpy(b->next_events, b->options.events, sizeof(b->next_events));
 	b->n_next_events = b->options.n_events;
@@ -264,6 +267,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	if (r < 0)
 		return r;
 	if ((r = b->deadline_timer = loop_add_timer(loop, UINT64_MAX, 0, on_deadline, b)) < 0 ||
+	    (r = broker_add_turns(b)) < 0 ||
 	    (r = loop_add_timer(loop, BROKER_LOOK_NS, BROKER_LOOK_NS, on_look, b)) < 0)
 		return r;
 	listen_for_metrics(b);
@@ -409,9 +413,9 @@ static bool sampling_differs(const struct config *a, const struct config *b)
 	return a->samples_per_second != b->samples_per_second || events_differ(a, b) ||
 	       a->reporter_interval_ns != b->reporter_interval_ns ||
 	       a->stack_size_bytes != b->stack_size_bytes || a->memory_growth != b->memory_growth ||
-	       a->off_cpu != b->off_cpu ||
-	       a->ring_size_bytes != b->ring_size_bytes || a->kernel_stacks != b->kernel_stacks ||
-	       a->max_frames != b->max_frames || a->window_memory_bytes != b->window_memory_bytes ||
+	       a->off_cpu != b->off_cpu || a->ring_size_bytes != b->ring_size_bytes ||
+	       a->kernel_stacks != b->kernel_stacks || a->max_frames != b->max_frames ||
+	       a->window_memory_bytes != b->window_memory_bytes ||
 	       a->unwind_rows_bytes != b->unwind_rows_bytes || !filter_texts_equal(a, b) ||
 	       a->max_processes != b->max_processes || a->max_open_files != b->max_open_files;
 }

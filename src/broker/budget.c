@@ -102,8 +102,10 @@ static void tell(const struct broker *b, uint32_t before)
 
 static void apply(struct broker *b, uint32_t reduced)
 {
-	uint32_t before = b->budget.reduced, changed = before ^ reduced;
+	uint32_t before = b->budget.reduced, changed;
 
+	reduced |= before & REDUCED_SWITCHES_BITS;
+	changed = before ^ reduced;
 	b->budget.reduced = reduced;
 	if (!changed)
 		return;

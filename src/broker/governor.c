@@ -59,3 +59,18 @@ uint32_t governor_decide(struct governor *g, uint32_t cost, uint32_t limit, uint
 		step_up(g);
 	return g->step;
 }
+
+uint32_t halving_decide(struct halving *h, uint64_t cost, uint64_t limit, uint32_t max)
+{
+	uint32_t times = 0;
+
+	while (times < max && cost >> times > limit)
+		times++;
+	h->calm = times < h->times ? h->calm + 1 : 0;
+	if (times > h->times)
+		h->times = times;
+	if (h->calm < HALVING_CALM)
+		return h->times;
+	h->calm = 0;
+	return --h->times;
+}

@@ -34,3 +34,14 @@ struct governor {
  * and not 0. n_steps: how many there are now. Returns the step from now on, 0 .. n_steps.
  */
 uint32_t governor_decide(struct governor *g, uint32_t cost, uint32_t limit, uint32_t n_steps);
+
+/*
+ * What can be done half of the time, a quarter ... and whose cost is known at each look: it is
+ * halved as often as it must be at once, and once less after some looks that allow it.
+ */
+#define HALVING_CALM 10
+struct halving {
+	uint32_t times, calm; /* looks in a row that allow one less; both 0 at first */
+};
+/* cost: of all of the time. Returns the times from now on, max at most. */
+uint32_t halving_decide(struct halving *h, uint64_t cost, uint64_t limit, uint32_t max);

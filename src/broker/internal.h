@@ -77,6 +77,15 @@ struct broker {
 		uint32_t used_ppm;	/* of all CPUs, in the last window */
 		uint64_t at_ns, cpu_ns; /* when this one began, and what was used by then */
 	} budget;
+	struct switch_turns {
+		struct halving halving;
+		bool off;	     /* the switches stand still now, to go on again */
+		uint64_t changed_ns; /* when that began, or they went on; 0: not at all yet */
+		uint64_t counted_ns; /* for how long they counted since the last look, until then */
+		uint64_t looked_ns;
+		uint64_t n_records; /* of them, by the last look */
+		int timer;
+	} turns;
 };
 
 /* Chooses the users of the children (users.c). 0 or -errno, told. */
@@ -108,6 +117,11 @@ void broker_look_after_events(struct broker *b);
  * Whether the rate of the events is another one now.
  */
 bool broker_look_at_budget(struct broker *b);
+int broker_add_turns(struct broker *b);
+/* Of a daemon with off-CPU time (turns.c): as many switches are followed as its CPU time allows. */
+void broker_look_at_switches(struct broker *b);
+/* Before events are let count, or after they were stopped: the turns begin anew. */
+void broker_begin_turns(struct broker *b);
 /* By how much the budget divides the rate of all events. */
 static inline uint32_t broker_rate_divisor(const struct broker *b)
 {

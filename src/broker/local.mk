@@ -22,6 +22,7 @@ libbroker_a_SOURCES = \
 	src/broker/strikes-file.c src/broker/strikes-file.h \
 	src/broker/supervisor.c src/broker/supervisor.h \
 	src/broker/targets.c \
+	src/broker/turns.c \
 	src/broker/users.c
 
 check_PROGRAMS += tests/unit/test-supervisor

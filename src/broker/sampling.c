@@ -101,6 +101,8 @@ int broker_enable_events(struct broker *b, bool enable)
 	uint32_t n = b->options.n_events;
 	int r = 0;
 
+	if (enable)
+		broker_begin_turns(b);
 	for (uint32_t i = 0; i < n && r == 0; i++)
 		r = events_enable(&b->events[enable ? i : n - 1 - i], enable);
 	return r;

@@ -19,8 +19,7 @@ int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, cha
 				      .period = of_tasks,
 				      .rate_hz = of_tasks ? 0 : BLOCKS_HZ,
 				      .stack_bytes = of_tasks ? TASK_BLOCKS_STACK : BLOCKS_STACK};
-	struct broker_event switches = {
-		.use = SAMPLE_USE_SWITCHES, .period = 1, .stack_bytes = 8};
+	struct broker_event switches = {.use = SAMPLE_USE_SWITCHES, .period = 1, .stack_bytes = 8};
 	int r = sample_find_switches(&blocks.event, &blocks.switch_fields, error, n_error);
 
 	if (r < 0)

@@ -21,8 +21,8 @@
 static const struct config_section sections[] = {
 	{"profiler", "What is sampled, and how often.", NULL, NULL},
 	{"off_cpu",
-	 "How long threads are blocked, where, and what for, besides what they do on the CPU.", NULL,
-	 NULL},
+	 "How long threads are blocked, where, and what for, besides what they do on the CPU.",
+	 NULL, NULL},
 	{"filter",
 	 "What is sampled on the host. A sample is kept if it matches at least one item of "
 	 "every include list that is set, and no item of any exclude list. Excluded samples are "
@@ -101,7 +101,9 @@ static const struct config_key keys[] = {
 	 "Also export the time that threads are blocked, as profiles of the type off_cpu in "
 	 "nanoseconds. Every context switch is recorded, which costs a third of a microsecond "
 	 "each, and 199 stacks a second on each CPU at most. A block that lasts longer than an "
-	 "interval is in each of them with the part that it has of it. perfwalk-record(1) says "
+	 "interval is in each of them with the part that it has of it. More "
+	 "switches than half of [limits] cpu allows are followed in turns, a part of the time "
+	 "only, as the log, ctl status and the profiles say. perfwalk-record(1) says "
 	 "under --off-cpu what counts. Needs tracefs (/sys/kernel/tracing); include_cpus and "
 	 "exclude_cpus do not go with it, and at most three [event:NAME] sections do."},
 

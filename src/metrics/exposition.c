@@ -188,11 +188,10 @@ static void print_budget(const struct statistics *s, FILE *out)
 	static const struct {
 		const char *what;
 		uint32_t bits;
-	} rows[] = {{"lines", REDUCED_BIT(REDUCED_LINES)},
-		    {"inlines", REDUCED_BIT(REDUCED_INLINES)},
-		    {"names", REDUCED_BIT(REDUCED_NAMES)},
-		    {"stacks", REDUCED_BIT(REDUCED_STACKS)},
-		    {"rate", REDUCED_RATE_BITS}};
+	} rows[] = {
+		{"lines", REDUCED_BIT(REDUCED_LINES)}, {"inlines", REDUCED_BIT(REDUCED_INLINES)},
+		{"names", REDUCED_BIT(REDUCED_NAMES)}, {"stacks", REDUCED_BIT(REDUCED_STACKS)},
+		{"rate", REDUCED_RATE_BITS},	       {"switches", REDUCED_SWITCHES_BITS}};
 
 	begin(out, "cpu_usage_ratio", "gauge",
 	      "CPU time of all processes of perfwalk as a part of all CPUs, lately.");

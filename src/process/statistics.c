@@ -22,6 +22,7 @@ const char *statistics_reduced(uint32_t reduced, char *buf, size_t size)
 					    [REDUCED_NAMES] = "names",
 					    [REDUCED_STACKS] = "stacks"};
 	unsigned int rate = 1u << __builtin_popcount(reduced & REDUCED_RATE_BITS);
+	unsigned int turns = 1u << __builtin_popcount(reduced & REDUCED_SWITCHES_BITS);
 	size_t n = 0;
 
 	buf[0] = '\0';
@@ -30,7 +31,9 @@ const char *statistics_reduced(uint32_t reduced, char *buf, size_t size)
 			n += (size_t)snprintf(buf + n, size - n, "%s%s", n ? "," : "", names[i]);
 	}
 	if (rate > 1 && n < size)
-		(void)snprintf(buf + n, size - n, "%srate/%u", n ? "," : "", rate);
+		n += (size_t)snprintf(buf + n, size - n, "%srate/%u", n ? "," : "", rate);
+	if (turns > 1 && n < size)
+		(void)snprintf(buf + n, size - n, "%sswitches/%u", n ? "," : "", turns);
 	return buf;
 }
 

@@ -18,6 +18,7 @@ struct ask;
 #define STATISTICS_OPENER	 (PEER_N + 1)
 
 /* What the daemon gives up to stay within its CPU time, in the order of the steps. */
+#define REDUCED_MAX_HALVINGS 6
 enum reduction {
 	REDUCED_LINES,
 	REDUCED_INLINES,
@@ -26,12 +27,16 @@ enum reduction {
 	REDUCED_HALF,	 /* of the samples; each halves again */
 	REDUCED_QUARTER, /* are left */
 	REDUCED_EIGHTH,
-	REDUCED_N
+	REDUCED_N,
+	/* Switches are followed half of the time; each halves again. Not in that order. */
+	REDUCED_SWITCHES = REDUCED_N,
+	REDUCED_SWITCHES_LAST = REDUCED_SWITCHES + REDUCED_MAX_HALVINGS - 1
 };
 #define REDUCED_BIT(r) (UINT32_C(1) << (r))
 #define REDUCED_RATE_BITS                                                                          \
 	(REDUCED_BIT(REDUCED_HALF) | REDUCED_BIT(REDUCED_QUARTER) | REDUCED_BIT(REDUCED_EIGHTH))
-#define REDUCED_TEXT_MAX 64
+#define REDUCED_SWITCHES_BITS (((UINT32_C(1) << REDUCED_MAX_HALVINGS) - 1) << REDUCED_SWITCHES)
+#define REDUCED_TEXT_MAX      64
 /* "lines,names,rate/4" of a set of bits, "" of none. Returns buf. */
 const char *statistics_reduced(uint32_t reduced, char *buf, size_t size);
 
@@ -53,10 +58,10 @@ struct statistics {
 	} processes[STATISTICS_MAX_PROCESSES]; /* n_processes: by kind and index, the broker last */
 	uint32_t n_processes;
 	uint32_t n_destinations, n_cpus, rate_hz, n_files_set_aside;
-	uint32_t stack_bytes;  /* copied with each sample; 0: none is */
+	uint32_t stack_bytes; /* copied with each sample; 0: none is */
 	/* CPU time of all CPUs, in millionths: in the last window, and what the config allows. */
 	uint32_t cpu_used_ppm, cpu_limit_ppm;
-	uint32_t reduced; /* by enum reduction */
+	uint32_t reduced;      /* by enum reduction */
 	bool paused, flushing; /* a window that was to end now is still on its way */
 	uint32_t n_events;
 	char events[STATUS_MAX_EVENTS][64]; /* their names, as status_counts.events counts them */

@@ -146,6 +146,8 @@ CONFIG = """[profiler]
 reporter_interval = 1s
 [off_cpu]
 enabled = {enabled}
+[limits]
+cpu = {limit}
 [filter]
 include_comm = {name}
 [export:sink]
@@ -177,10 +179,10 @@ def of_the_daemon(program):
     """Blocks that span windows are in each with their part, so the sum over all windows is exact."""
     with Sink() as sink:
         config = {"name": NAME, "endpoint": sink.endpoint}
-        d = rig.Daemon(CONFIG.format(enabled="no", **config))
+        d = rig.Daemon(CONFIG.format(enabled="no", limit="100%", **config))
         d.wait_up()
         rig.check("event.off_cpu.samples" not in values_of(d), "without [off_cpu] there is none")
-        rig.write("daemon.conf", CONFIG.format(enabled="yes", **config))
+        rig.write("daemon.conf", CONFIG.format(enabled="yes", limit="100%", **config))
         p = ctl(d, "reload")
         rig.check(p.returncode == 0, f"a reload: {p.stderr.strip()}")
         rig.wait_for("a profiler that follows switches", lambda: int(values_of(d).get("event.switches.samples", 0)) > 0, 60)
@@ -198,8 +200,26 @@ def of_the_daemon(program):
         rig.check(us >= 0.98 * sure or lost, f"the daemon: {us / MS:.0f} ms in {n} profiles, of the waits {sure / MS:.0f}; {lost} switches lost")
         blocked = int(values["threads_blocked_us"])
         rig.check(abs(us - blocked) <= 0.001 * us + 1000, f"the daemon says itself that {blocked / MS:.0f} ms are blocked")
+        in_turns(d, CONFIG.format(enabled="yes", limit=f"{max(0.1 / os.cpu_count(), 0.01):.3f}%", **config), program, sink)
         rig.check(not sink.problems(), f"the receiver finds nothing wrong: {sink.problems()[:3]}")
         d.stop()
+
+
+def in_turns(d, config, program, sink):
+    """So many switches cost more than that limit: they are followed in turns, which is said, and the rest is not known."""
+    rig.write("daemon.conf", config)
+    load = rig.start([program, "100000"], stdout=subprocess.DEVNULL)
+    rig.check(ctl(d, "reload").returncode == 0, "a reload for a lower limit")
+    rig.wait_for("switches in turns", lambda: "switches/" in values_of(d)["reduced"], 60)
+    before = values_of(d)
+
+    def grown():
+        now = values_of(d)
+        return {x: int(now[f"threads_{x}_us"]) - int(before[f"threads_{x}_us"]) for x in ("unknown", "blocked")}
+    rig.wait_for("threads that are blocked, and times when nobody looked", lambda: all(us > 0 for us in grown().values()), 90)
+    rig.check("quality goes down: off-CPU time" in d.log(), f"the log says so: {values_of(d)['reduced']}, us {grown()}")
+    rig.wait_for("profiles say so", lambda: any(b"switches/" in body for body in sink.payloads()), 60)
+    load.kill()
 
 
 def refused_configs():

@@ -123,8 +123,8 @@ static void test_steady(void)
 	uint32_t n = 0, before = 0;
 
 	for (int i = 0; i < 100000; i++) {
-		uint32_t step = governor_decide(&g, g.step >= 3 ? LIMIT / 5 : 2 * LIMIT, LIMIT,
-						MAX_STEPS);
+		uint32_t step =
+			governor_decide(&g, g.step >= 3 ? LIMIT / 5 : 2 * LIMIT, LIMIT, MAX_STEPS);
 
 		n += step != before;
 		before = step;
@@ -155,6 +155,28 @@ static void test_fewer_steps(void)
 	CHECK_INT(governor_decide(&g, LIMIT, LIMIT, 0), ==, 0);
 }
 
+/* Down at once, as far as it must; up one by one, each after a while. */
+static void test_halving(void)
+{
+	struct halving h = {.times = 0};
+	int looks = 0;
+
+	CHECK_INT(halving_decide(&h, LIMIT, LIMIT, 6), ==, 0);
+	CHECK_INT(halving_decide(&h, 5 * LIMIT, LIMIT, 6), ==, 3);
+	CHECK_INT(halving_decide(&h, 1000 * LIMIT, LIMIT, 6), ==, 6);
+	for (uint32_t times = 6; times > 1; looks++) {
+		uint32_t now = halving_decide(&h, 2 * LIMIT, LIMIT, 6);
+
+		CHECK(now == times || now + 1 == times);
+		times = now;
+	}
+	CHECK_INT(looks, ==, 5 * HALVING_CALM);
+	for (int i = 1; i < HALVING_CALM; i++)
+		CHECK_INT(halving_decide(&h, LIMIT, LIMIT, 6), ==, 1);
+	CHECK_INT(halving_decide(&h, 2 * LIMIT, LIMIT, 6), ==, 1);
+	CHECK_INT(halving_decide(&h, LIMIT, LIMIT, 6), ==, 1);
+}
+
 int main(void)
 {
 	RUN(test_model);
@@ -163,5 +185,6 @@ int main(void)
 	RUN(test_steady);
 	RUN(test_there_and_back);
 	RUN(test_fewer_steps);
+	RUN(test_halving);
 	return 0;
 }

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Off-CPU time costs something at each context switch, and how many of these there are is up to the
+ * programs of the host. So the daemon follows them in turns where there are too many: a tenth of a
+ * second of two, of four ... The profiler knows from the ledger when they stood still, and tells
+ * that time as not known.
+ *
+ * The cost is estimated, for the kernel's part of it is the time of the programs that switch. It
+ * may take half of [limits] cpu.
+ */
+#include "config.h"
+
+#include "src/broker/internal.h"
+#include "src/sample/ledger.h"
+#include "util/log.h"
+#include "util/loop.h"
+
+#define TURN_NS	       (100 * NSEC_PER_MSEC)
+#define COST_OF_SWITCH 650 /* ns: 350 in the kernel, the rest to read and pair it */
+#define NO_LIMIT       1000000
+#define TELL_SECONDS   60
+
+static struct events *find_switches(struct broker *b)
+{
+	for (uint32_t i = 0; i < b->options.n_events; i++) {
+		if (b->options.events[i].use == SAMPLE_USE_SWITCHES)
+			return &b->events[i];
+	}
+	return NULL;
+}
+
+/* Both events of off-CPU time. */
+static void enable_all(struct broker *b, bool enable)
+{
+	for (uint32_t i = 0; i < b->options.n_events; i++) {
+		if (b->options.events[i].use != SAMPLE_USE_EVENT)
+			(void)events_enable(&b->events[i], enable);
+	}
+}
+
+static void change(struct broker *b, bool off)
+{
+	struct switch_turns *t = &b->turns;
+	uint64_t now;
+
+	if (off == t->off)
+		return;
+	if (off)
+		enable_all(b, false);
+	now = clock_monotonic_ns();
+	if (off) {
+		ledger_begin_gap(b->ledger, now);
+		t->counted_ns += now - t->changed_ns;
+	} else {
+		ledger_end_gap(b->ledger, now);
+		enable_all(b, true);
+	}
+	t->off = off;
+	t->changed_ns = now;
+}
+
+static void on_turn(void *ctx)
+{
+	struct broker *b = ctx;
+	struct switch_turns *t = &b->turns;
+	uint64_t others = (UINT64_C(1) << t->halving.times) - 1;
+
+	if (!broker_is_sampling(b) || !find_switches(b))
+		return;
+	change(b, !t->off && others > 0);
+	if (t->off || others > 0)
+		loop_set_timer(b->loop, t->timer, t->off ? others * TURN_NS : TURN_NS);
+}
+
+static uint64_t count_records(const struct broker *b, const struct events *e)
+{
+	const struct sample_tally n = ledger_sum(b->ledger, e->sample.index);
+
+	return n.samples + n.lost;
+}
+
+void broker_begin_turns(struct broker *b)
+{
+	struct switch_turns *t = &b->turns;
+	const struct events *e = find_switches(b);
+
+	if (!e)
+		return;
+	if (t->off)
+		ledger_end_gap(b->ledger, clock_monotonic_ns());
+	t->off = false;
+	t->counted_ns = 0;
+	t->looked_ns = t->changed_ns = clock_monotonic_ns();
+	t->n_records = count_records(b, e);
+	if (t->halving.times > 0)
+		loop_set_timer(b->loop, t->timer, TURN_NS);
+}
+
+static void tell(struct broker *b, uint64_t per_second)
+{
+	uint32_t bits = (1u << b->turns.halving.times) - 1;
+	uint32_t before = b->budget.reduced & REDUCED_SWITCHES_BITS;
+
+	b->budget.reduced = (b->budget.reduced & ~REDUCED_SWITCHES_BITS) | bits << REDUCED_SWITCHES;
+	if (bits << REDUCED_SWITCHES > before)
+		log_warning("quality goes down: off-CPU time is taken 1/%u of the time, for there "
+			    "are %llu context switches a second (half of [limits] cpu, %.4g%%, is "
+			    "for them)",
+			    bits + 1, (unsigned long long)per_second,
+			    b->options.config->cpu_ppm / 1e4);
+	else
+		log_info("quality goes up: off-CPU time is taken %s%u of the time again, of %llu "
+			 "context switches a second",
+			 bits ? "1/" : "", bits + 1, (unsigned long long)per_second);
+	broker_tell_symbolizer_config(b);
+}
+
+void broker_look_at_switches(struct broker *b)
+{
+	struct switch_turns *t = &b->turns;
+	const struct events *e = find_switches(b);
+	uint64_t now = clock_monotonic_ns(), n, counted, per_second, limit;
+	uint32_t before = t->halving.times;
+
+	/* The ledger's gaps are told by the clock of the records, where it can be chosen. */
+	if (!e || !broker_is_sampling(b) || !e->features.clockid)
+		return;
+	if (!t->changed_ns)
+		broker_begin_turns(b);
+	n = count_records(b, e);
+	counted = t->counted_ns + (t->off ? 0 : now - t->changed_ns);
+	if (now - t->looked_ns < BROKER_LOOK_NS / 2 || counted < TURN_NS / 2)
+		return;
+	per_second = (uint64_t)((double)(n - t->n_records) * 1e9 / (double)counted);
+	t->n_records = n;
+	t->looked_ns = now;
+	t->counted_ns = 0;
+	t->changed_ns = t->off ? t->changed_ns : now;
+	limit = (uint64_t)e->cpus.n * b->options.config->cpu_ppm * 1000 / 2; /* ns a second */
+	if (b->options.config->cpu_ppm == NO_LIMIT)
+		limit = UINT64_MAX;
+	if (halving_decide(&t->halving, per_second * COST_OF_SWITCH, limit, REDUCED_MAX_HALVINGS) ==
+	    before)
+		return;
+	tell(b, per_second);
+	if (before == 0)
+		loop_set_timer(b->loop, t->timer, TURN_NS);
+}
+
+int broker_add_turns(struct broker *b)
+{
+	b->turns.timer = loop_add_timer(b->loop, UINT64_MAX, 0, on_turn, b);
+	return b->turns.timer < 0 ? b->turns.timer : 0;
+}
