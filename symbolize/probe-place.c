@@ -275,16 +275,16 @@ static void explain_missing(const struct search *s, char *error, size_t n_error)
 		near = text_nearest(s->name, (const char *const *)s->names.items, s->names.n);
 	if (s->has_data)
 		(void)snprintf(error, n_error, "%s is data there, not a function", s->name);
-	else if (near)
-		(void)snprintf(error, n_error,
-			       "it has no function %s (did you mean %s?); one that the compiler "
-			       "inlined everywhere has no place of its own",
-			       s->name, near);
 	else if (s->is_elsewhere)
 		(void)snprintf(error, n_error,
 			       "it calls %s, which another file has: name that library (ldd "
 			       "lists them)",
 			       s->name);
+	else if (near)
+		(void)snprintf(error, n_error,
+			       "it has no function %s (did you mean %s?); one that the compiler "
+			       "inlined everywhere has no place of its own",
+			       s->name, near);
 	else if (!s->has_symtab)
 		(void)snprintf(error, n_error,
 			       "it has no function %s among those it exports, and is stripped of "
@@ -501,7 +501,7 @@ static void explain_no_marker(const struct markers *s, char *error, size_t n_err
 			       "a library of its has them");
 	else
 		(void)snprintf(error, n_error,
-			       "it has no marker %s%s%s%s; perfwalk debug probe FILE lists all",
+			       "it has no marker %s%s%s%s; perfwalk debug marker FILE lists all",
 			       s->wanted, near ? " (did you mean " : "", near ? near : "",
 			       near ? "?)" : "");
 }
