@@ -110,6 +110,22 @@ int opener_regular_file(const char *path)
 	return path_fd < 0 ? -errno : opener_reopen_regular(path_fd, &st);
 }
 
+int opener_file_of_process(uint32_t pid, const char *path)
+{
+	_cleanup_close_ int root = -EBADF, path_fd = -EBADF;
+	struct stat st;
+
+	if (!pid) {
+		path_fd = open(path, O_PATH | O_CLOEXEC);
+		return path_fd < 0 ? -errno : opener_reopen_regular(path_fd, &st);
+	}
+	root = opener_open_proc(pid, "root", O_PATH | O_DIRECTORY);
+	if (root < 0)
+		return root;
+	path_fd = opener_resolve(root, path, IN_ROOT);
+	return path_fd < 0 ? path_fd : opener_reopen_regular(path_fd, &st);
+}
+
 static int open_map_files(const struct message *ask, struct stat *st)
 {
 	_cleanup_close_ int path_fd = -EBADF;

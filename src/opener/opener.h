@@ -74,6 +74,10 @@ int opener_container_state(const char *id);
 /* A regular file of the host, opened as all are here: for paths that are our own. */
 int opener_regular_file(const char *path);
 
+/* The regular file of a path that the user chose, as process pid sees it (0: as we do); links are
+ * followed, but never out of the root of a process. */
+int opener_file_of_process(uint32_t pid, const char *path);
+
 /* Facts of /proc/PID/stat and /proc/PID/exe into an answer. 0 or -errno. */
 int opener_process(uint32_t pid, struct message *answer);
 /* Effective user of a process. 0 or -errno. */
