@@ -11,6 +11,7 @@
 
 #include "src/sample/event.h"
 #include "src/sample/tracepoint.h"
+#include "src/sample/uprobe.h"
 #include "util/cleanup.h"
 #include "util/text.h"
 
@@ -155,6 +156,8 @@ int sample_event_parse(const char *text, struct sample_event *ret, char *error, 
 {
 	const char *names[ARRAY_SIZE(known_events)], *near, *colon = strchr(text, ':');
 
+	if (strncmp(text, "uprobe:", 7) == 0 || strncmp(text, "usdt:", 5) == 0)
+		return uprobe_parse(text, ret, error, n_error);
 	if (colon && is_known(text, (size_t)(colon - text))) {
 		snprintf(error, n_error,
 			 "events take no modifiers here: use --all-user or --all-kernel");
@@ -177,8 +180,7 @@ int sample_event_parse(const char *text, struct sample_event *ret, char *error, 
 	snprintf(error, n_error,
 		 "unknown event%s%s%s; cpu-clock, task-clock, cycles, instructions, cache-misses, "
 		 "branch-misses, LLC-load-misses, page-faults, context-switches, cpu-migrations, "
-		 "rNNN or "
-		 "SUBSYSTEM:TRACEPOINT",
+		 "rNNN, SUBSYSTEM:TRACEPOINT, uprobe:/PATH:FUNCTION or usdt:/PATH:PROVIDER:NAME",
 		 near ? " (did you mean " : "", near ? near : "", near ? "?)" : "");
 	return -EINVAL;
 }
@@ -207,8 +209,19 @@ bool sample_event_is_hardware(const struct sample_event *e)
 
 bool sample_event_is_kernel(const struct sample_event *e)
 {
-	return e->name[0] &&
+	return e->name[0] && !e->uprobe &&
 	       (e->type == PERF_TYPE_TRACEPOINT ||
 		(e->type == PERF_TYPE_SOFTWARE && (e->config == PERF_COUNT_SW_CONTEXT_SWITCHES ||
 						   e->config == PERF_COUNT_SW_CPU_MIGRATIONS)));
+}
+
+bool sample_event_equal(const struct sample_event *a, const struct sample_event *b)
+{
+	return a->type == b->type && a->config == b->config && a->bytes == b->bytes &&
+	       a->uprobe == b->uprobe;
+}
+
+uint32_t sample_event_sites(const struct sample_event *e)
+{
+	return e->uprobe ? e->uprobe->n_sites : 1;
 }

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "src/sample/event.h"
+#include "src/sample/uprobe.h"
 #include "util/cleanup.h"
 
 #define MAX_STACK_BYTES 65528 /* the kernel refuses more */
@@ -86,6 +87,14 @@ static void switches_attr(const struct sample_options *o, const struct sample_fe
 	ret->context_switch = pid != -1;
 }
 
+static void set_event(const struct sample_event *e, uint32_t site, struct perf_event_attr *attr)
+{
+	attr->type = e->type;
+	attr->config = e->config;
+	if (e->uprobe)
+		uprobe_attr(e->uprobe, site, attr);
+}
+
 void event_sample_attr(const struct sample_options *o, const struct sample_features *f, pid_t pid,
 		       struct perf_event_attr *ret)
 {
@@ -102,8 +111,7 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 		ret->type = PERF_TYPE_HARDWARE;
 		ret->config = PERF_COUNT_HW_CPU_CYCLES;
 	} else if (o->event.name[0]) {
-		ret->type = o->event.type;
-		ret->config = o->event.config;
+		set_event(&o->event, o->site, ret);
 	}
 	/* A halted CPU has no cycles but does have time; some PMUs refuse the bit. */
 	ret->exclude_idle = !is_auto_cycles(o, f) && sample_event_is_time(&o->event);
@@ -328,7 +336,7 @@ int sample_open_cpu(const struct sample_options *o, const struct sample_features
 
 	sample_fd = open_sample_event(o, f, cpu, pid);
 	r = sample_fd;
-	if (r >= 0 && o->index == 0) {
+	if (r >= 0 && o->index == 0 && o->site == 0) {
 		event_sideband_attr(o, f, pid, &attr);
 		sideband_fd = event_open(&attr, pid, cpu, f->cloexec);
 		r = sideband_fd;
@@ -459,9 +467,11 @@ static int open_on_ourselves(struct perf_event_attr *attr)
 /* Descriptor of an event that counts nothing, or -errno, as the kernel says. */
 static int open_to_try(const struct sample_event *e)
 {
-	struct perf_event_attr attr = {
-		.size = sizeof(attr), .type = e->type, .config = e->config, .disabled = 1};
-	int fd = open_on_ourselves(&attr);
+	struct perf_event_attr attr = {.size = sizeof(attr), .disabled = 1};
+	int fd;
+
+	set_event(e, 0, &attr);
+	fd = open_on_ourselves(&attr);
 
 	/* Who may not see the kernel may still count in user code. */
 	if (fd == -EACCES || fd == -EPERM) {
@@ -483,7 +493,7 @@ int sample_filter_try(const struct sample_event *e, const char *filter, char *er
 	_cleanup_close_ int fd = -EBADF;
 	int r;
 
-	if (e->type != PERF_TYPE_TRACEPOINT) {
+	if (e->type != PERF_TYPE_TRACEPOINT || e->uprobe) {
 		snprintf(error, n_error, "only tracepoints have fields to filter by");
 		return -EINVAL;
 	}

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "src/sample/event.h"
+#include "src/sample/uprobe.h"
 #include "util/cleanup.h"
 
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
@@ -195,6 +196,11 @@ void event_explain(int error, pid_t pid, int cpu, const struct sample_options *o
 	if (!size)
 		return;
 	sample_read_circumstances(&c);
+	if (o->event.uprobe && error != -ESRCH && error != -ENODEV && error != -EMFILE &&
+	    error != -ENFILE && error != -ENOMEM) {
+		uprobe_explain(o->event.uprobe, error, buf, size);
+		return;
+	}
 	switch (error) {
 	case -EACCES:
 	case -EPERM:

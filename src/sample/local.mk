@@ -17,7 +17,8 @@ libsample_a_SOURCES = \
 	src/sample/source.c src/sample/source.h \
 	src/sample/stack-size.c src/sample/stack-size.h \
 	src/sample/switch.c \
-	src/sample/tracepoint.c src/sample/tracepoint.h
+	src/sample/tracepoint.c src/sample/tracepoint.h \
+	src/sample/uprobe.c src/sample/uprobe.h
 
 if AARCH64
 libsample_a_SOURCES += src/sample/arch-aarch64.c

@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 
 #include "src/sample/event.h"
+#include "src/sample/uprobe.h"
 #include "util/cleanup.h"
 #include "util/log.h"
 
@@ -184,6 +185,17 @@ static void warn_of_hang(const struct sample_features *f)
 		    name.release);
 }
 
+/* A thread that is followed by perf's own probe could make no thread and no child any more. */
+static int check_uprobe(const struct sample_options *o, pid_t pid, char *error, size_t n_error)
+{
+	if (!o->event.uprobe || !o->event.uprobe->by_path || pid == -1 || o->this_thread)
+		return 0;
+	snprintf(error, n_error,
+		 "probes of user code follow a process and its children only with tracefs: mount "
+		 "-t tracefs none /sys/kernel/tracing; or sample the whole host");
+	return -EOPNOTSUPP;
+}
+
 static int first_online_cpu(void)
 {
 	_cleanup_free_ int *cpus = calloc(EVENT_MAX_CPUS, sizeof(*cpus));
@@ -198,7 +210,11 @@ int sample_probe(const struct sample_options *options, pid_t pid, struct sample_
 		.paranoid = (int)event_read_number("/proc/sys/kernel/perf_event_paranoid", INT_MIN),
 	};
 	struct probe p = {options, &features, pid, first_online_cpu()};
-	int r = probe_plainest(&p);
+	int r = check_uprobe(options, pid, error, n_error);
+
+	if (r < 0)
+		return r;
+	r = probe_plainest(&p);
 
 	if (r >= 0) {
 		probe_each(&p);

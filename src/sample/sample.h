@@ -41,6 +41,8 @@ struct sample_features {
 	uint64_t kernel_regs_valid;
 };
 
+struct sample_uprobe;
+
 /* What is counted, as perf_event_attr has it. Without a name: time, by cycles where the hardware
  * counts them and they fire, else by cpu-clock. */
 struct sample_event {
@@ -48,8 +50,12 @@ struct sample_event {
 	uint32_t type; /* PERF_TYPE_* */
 	uint64_t config;
 	bool bytes; /* each counts as many as the page has that it is of */
+	/* A probe of user code, whose places have types and numbers of their own. Borrowed; NULL:
+	 * it is none. */
+	const struct sample_uprobe *uprobe;
 };
-/* "page-faults", "r01c2", "sched:sched_switch". 0; -EINVAL: no event is called so; -ENOENT: a
+/* "page-faults", "r01c2", "sched:sched_switch"; "uprobe:..." and "usdt:...", which are still to be
+ * placed (uprobe.h). 0; -EINVAL: no event is called so; -ENOENT: a
  * tracepoint that is not there or cannot be looked up; error says which and what to do. */
 int sample_event_parse(const char *text, struct sample_event *ret, char *error, size_t n_error);
 /* The kernel's generic events that have names, one after the other; NULL behind the last. */
@@ -63,6 +69,8 @@ int sample_event_try(const struct sample_event *e);
  */
 int sample_filter_try(const struct sample_event *e, const char *filter, char *error,
 		      size_t n_error);
+/* How many events of perf it takes: a probe of user code one for each place. */
+uint32_t sample_event_sites(const struct sample_event *e);
 #define SAMPLE_MAX_FILTER 512 /* with its end; the kernel itself takes a page */
 /* Its period is nanoseconds of a running CPU. */
 bool sample_event_is_time(const struct sample_event *e);
@@ -73,6 +81,8 @@ uint64_t sample_event_period(const struct sample_event *e, bool daemon);
 bool sample_event_is_hardware(const struct sample_event *e);
 /* It happens inside the kernel only. */
 bool sample_event_is_kernel(const struct sample_event *e);
+/* Both are the same event, whatever they are called. */
+bool sample_event_equal(const struct sample_event *a, const struct sample_event *b);
 
 /* What an event is sampled for. */
 enum sample_use {
@@ -107,6 +117,7 @@ struct sample_options {
 	enum sample_use use;
 	struct sample_switch_fields switch_fields; /* of both uses of switches */
 	uint32_t index; /* among those sampled together; 0 alone brings the side band */
+	uint32_t site;	/* of a probe of user code: at which of its places; 0 alone brings it */
 	/* Of a tracepoint: the kernel drops what does not match. NULL: none. Borrowed. */
 	const char *filter;
 	uint64_t period;  /* a sample every so many events; 0: rate_hz */

@@ -39,6 +39,26 @@ static int read_text(const char *path, char *buf, size_t size)
 	return got > 0 ? -E2BIG : (int)n;
 }
 
+int tracefs_open(const char *file, int flags)
+{
+	int r = -ENODEV;
+
+	for (size_t i = 0; i < ARRAY_SIZE(roots); i++) {
+		char path[256];
+		int fd;
+
+		(void)snprintf(path, sizeof(path), "%s/events", roots[i]);
+		if (access(path, F_OK) < 0)
+			continue;
+		(void)snprintf(path, sizeof(path), "%s/%s", roots[i], file);
+		fd = open(path, flags | O_CLOEXEC);
+		if (fd >= 0)
+			return fd;
+		r = -errno;
+	}
+	return r;
+}
+
 int tracepoint_read(const char *name, const char *file, char *buf, size_t size)
 {
 	const char *colon = strchr(name, ':');

@@ -16,6 +16,9 @@ struct tracepoint_field {
 	bool is_signed;
 };
 
+/* A file of tracefs, wherever that is mounted: a descriptor; -ENODEV: it is not mounted, or hidden
+ * from this user; other -errno. */
+int tracefs_open(const char *file, int flags);
 /*
  * Reads events/SUBSYSTEM/NAME/FILE of tracefs ("id", "format"), wherever that is mounted. name:
  * "SUBSYSTEM:NAME". The text, terminated, of that many bytes; -ENOENT: there is no such
