@@ -103,6 +103,44 @@ static int map_rings(const struct events *e, struct cpu_events *c, bool may_shri
 	return (r == -EPERM || r == -ENOMEM) && !may_shrink ? -ENOBUFS : r;
 }
 
+/* One more event of a CPU: it writes into the rings that are there. */
+static int attach_site(struct events *e, const struct sample_options *o,
+		       const struct sample_cpu *to, pid_t tid)
+{
+	struct sample_cpu *c = array_push(&e->attached);
+	char error[512] = "";
+	int r;
+
+	if (!c)
+		return -ENOMEM;
+	r = sample_open_cpu(o, &e->features, to->cpu, tid, to, c, error, sizeof(error));
+	if (r < 0) {
+		e->attached.n--;
+		if (r != -ESRCH && r != -ENODEV)
+			tell_refusal(e, error, r);
+	}
+	return r;
+}
+
+/* From that place of a probe on; other events have one. */
+static int attach_sites(struct events *e, struct sample_options o, const struct sample_cpu *to,
+			pid_t tid, uint32_t first)
+{
+	uint32_t n = sample_event_sites(&o.event);
+	int r = 0;
+
+	for (o.site = first; o.site < n && r == 0; o.site++)
+		r = attach_site(e, &o, to, tid);
+	return r;
+}
+
+/* One more task, or cgroup, of a CPU. */
+static int attach(struct events *e, const struct sample_options *o, const struct sample_cpu *to,
+		  pid_t tid)
+{
+	return attach_sites(e, *o, to, tid, 0);
+}
+
 static int open_cpu(struct events *e, int cpu, pid_t pid, bool may_shrink)
 {
 	struct sample_options o = options_of(e, 0);
@@ -121,7 +159,7 @@ static int open_cpu(struct events *e, int cpu, pid_t pid, bool may_shrink)
 	}
 	r = map_rings(e, c, may_shrink);
 	if (r == 0)
-		return 0;
+		return attach_sites(e, o, &c->events, pid, 1);
 	close_cpu(c);
 	e->cpus.n--;
 	if (r != -ENOBUFS) {
@@ -208,25 +246,6 @@ static int share_quota(struct events *e, uint32_t n_events, const int *cpus, int
 	}
 	if ((r == 0 || r == -ENODEV) && bytes < asked[largest])
 		warn_of_quota(&e[largest], asked[largest], stack);
-	return r;
-}
-
-/* One more task, or cgroup, of a CPU: its events write into the rings that are there. */
-static int attach(struct events *e, const struct sample_options *o, const struct sample_cpu *to,
-		  pid_t tid)
-{
-	struct sample_cpu *c = array_push(&e->attached);
-	char error[512] = "";
-	int r;
-
-	if (!c)
-		return -ENOMEM;
-	r = sample_open_cpu(o, &e->features, to->cpu, tid, to, c, error, sizeof(error));
-	if (r < 0) {
-		e->attached.n--;
-		if (r != -ESRCH && r != -ENODEV)
-			tell_refusal(e, error, r);
-	}
 	return r;
 }
 
@@ -348,11 +367,13 @@ void events_close(struct events *e)
 
 /* ---- Budgets ---- */
 
-/* Of several cgroups each has an event of its own: they share what there is. */
+/* Each of several cgroups, and each place of a probe, has an event of its own: they share what there
+ * is. */
 static uint32_t budget_of_each(const struct events *e)
 {
 	uint32_t n = e->targets.n_cgroups > 1 ? (uint32_t)e->targets.n_cgroups : 1;
 
+	n *= sample_event_sites(&e->sample.event);
 	return e->budget > n ? e->budget / n : 1;
 }
 

@@ -171,6 +171,7 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 	for (uint32_t i = 0; i < s.n_events; i++) {
 		s.events[i].options = b->events[i].sample;
 		s.events[i].options.filter = NULL; /* an address here means nothing there */
+		s.events[i].options.event.uprobe = NULL;
 		s.events[i].features = b->events[i].features;
 	}
 	r = setup_send(control, &s, sizeof(s), status_fd);
