@@ -85,6 +85,7 @@ EXTRA_DIST += \
 	tests/system/offcpu.py \
 	tests/system/oldkernel.py \
 	tests/system/unprivileged.py \
+	tests/system/uprobes.py \
 	tests/system/values.py \
 	tests/system/workloads.py \
 	tests/unit/test.h
@@ -106,6 +107,7 @@ EXTRA_DIST += \
 	tests/workloads/gopher.go \
 	tests/workloads/growth.c \
 	tests/workloads/handler.c \
+	tests/workloads/marked.c \
 	tests/workloads/handler.expect \
 	tests/workloads/host.c \
 	tests/workloads/host.expect \

@@ -76,6 +76,7 @@ SYSTEM_TESTS="
 	demangle       60  beside
 	hardening      60  beside
 	offcpu         90  beside
+	uprobes        90  beside
 	since          60  beside
 	hygiene        60  beside
 	completion     60  beside

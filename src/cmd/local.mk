@@ -22,6 +22,7 @@ perfwalk_SOURCES = \
 	src/cmd/running.c src/cmd/running.h \
 	src/cmd/session.c src/cmd/session.h \
 	src/cmd/top.c \
+	src/cmd/uprobes.c src/cmd/uprobes.h \
 	src/cmd/view-perf-data.c src/cmd/view-perf-data.h \
 	src/cmd/view-options.c \
 	src/cmd/view.c src/cmd/view.h

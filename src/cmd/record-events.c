@@ -13,6 +13,8 @@
 #include "src/cmd/cmd.h"
 #include "src/cmd/off-cpu-events.h"
 #include "src/cmd/record.h"
+#include "src/cmd/uprobes.h"
+#include "src/sample/uprobe.h"
 #include "util/clock.h"
 #include "util/text.h"
 
@@ -146,7 +148,7 @@ static int add_event(struct record_options *o, const struct given_event *given)
 static int parse_one(struct record_options *o, char *text, const char *value)
 {
 	struct given_event given = {.label = ""};
-	char *slash = strchr(text, '/'), *end = slash;
+	char *slash = strchr(text + uprobe_prefix(text), '/'), *end = slash;
 	char error[512];
 
 	if (slash) {
@@ -165,7 +167,9 @@ static int parse_one(struct record_options *o, char *text, const char *value)
 /* Where the event ends that begins here: at a comma that is not between slashes. */
 static size_t event_length(const char *text)
 {
-	size_t n = strcspn(text, ",/");
+	size_t n = uprobe_prefix(text);
+
+	n += strcspn(text + n, ",/");
 
 	if (text[n] == '/') {
 		n += 1 + length_until(text + n + 1, "/");
@@ -231,8 +235,8 @@ static int check_if_twice(const struct record_options *o, uint32_t i)
 	for (uint32_t j = 0; j < i; j++) {
 		const struct broker_event *other = &o->events[j];
 
-		if (other->event.type == e->event.type && other->event.config == e->event.config &&
-		    other->event.bytes == e->event.bytes && strcmp(other->filter, e->filter) == 0)
+		if (sample_event_equal(&other->event, &e->event) &&
+		    strcmp(other->filter, e->filter) == 0)
 			return options_complain(o->command, "-e", e->event.name,
 						"the event is given twice");
 		if (strcmp(other->event.name, e->event.name) == 0)
@@ -243,12 +247,25 @@ static int check_if_twice(const struct record_options *o, uint32_t i)
 	return 0;
 }
 
+static int check_one(const struct record_options *o, const struct broker_event *e)
+{
+	pid_t pid = o->n_pids > 0 ? o->pids[0] : 0;
+	char error[1200];
+
+	if (o->only_kernel && e->event.uprobe)
+		return options_complain(o->command, "-e", e->event.name,
+					"it happens in user code, which --all-kernel leaves out");
+	if (uprobes_place(&e->event, pid, error, sizeof(error)) < 0)
+		return options_complain(o->command, "-e", e->event.name, error);
+	return check_filter(o, e);
+}
+
 static int check_events(struct record_options *o)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < o->n_events && r == 0; i++) {
-		r = check_filter(o, &o->events[i]);
+		r = check_one(o, &o->events[i]);
 		if (o->labels[i][0])
 			memcpy(o->events[i].event.name, o->labels[i], sizeof(o->labels[i]));
 	}

@@ -4,6 +4,7 @@
 
 #include "src/cmd/off-cpu-events.h"
 #include "src/cmd/run-events.h"
+#include "src/cmd/uprobes.h"
 
 _Static_assert(1 + CONFIG_MAX_EVENTS <= SAMPLE_MAX_EVENTS, "all events of a config have room");
 
@@ -39,8 +40,8 @@ static int check(const struct reading *r, const struct config_event *c,
 	for (uint32_t i = 1; i < r->n; i++) {
 		const struct sample_event *other = &r->events[i].event;
 
-		if (other->type == e->event.type && other->config == e->event.config &&
-		    other->bytes == e->event.bytes && strcmp(r->events[i].filter, e->filter) == 0)
+		if (sample_event_equal(other, &e->event) &&
+		    strcmp(r->events[i].filter, e->filter) == 0)
 			return refuse(r, c,
 				      "another section has the same event by another name: "
 				      "leave one of them out");
@@ -85,9 +86,13 @@ static int add(struct reading *r, const struct config *config, const struct conf
 		.only_user = !c->kernel,
 		.only_kernel = !c->user,
 	};
-	char error[512];
+	char error[1200];
 
 	if (sample_event_parse(c->event ? c->event : c->name, &e.event, error, sizeof(error)) < 0)
+		return refuse(r, c, error);
+	if (e.event.uprobe && !c->user)
+		return refuse(r, c, "it happens in user code, so with user = no there is none");
+	if (uprobes_place(&e.event, 0, error, sizeof(error)) < 0)
 		return refuse(r, c, error);
 	if (set_filter(r, c, &e) < 0)
 		return -EINVAL;

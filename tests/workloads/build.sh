@@ -54,6 +54,8 @@ build()
 		c "$1" deep.c -fno-omit-frame-pointer ;;
 	counted)
 		c "$1" counted.c -pthread ;;
+	marked)
+		c "$1" marked.c -pthread ;;
 	waits)
 		c "$1" waits.c -pthread ;;
 	chain-offset)
