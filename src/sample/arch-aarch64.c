@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * aarch64's kernel_entry saves every register, so all of them are expected to be right inside the
- * kernel, too. x0 and x8 are the system call's own: the result, and the number.
+ * aarch64's kernel_entry saves every register, so all of them should be right inside the kernel,
+ * too, except x0 and x8, the result and the number of the system call.
  */
 #include <asm/perf_regs.h>
 #include <sys/syscall.h>
@@ -9,7 +9,7 @@
 #include "src/sample/arch.h"
 #include "src/sample/sample.h"
 
-/* x16 and up: PLT stubs and trampolines use x16 and x17, x19 .. x28 are call-saved. */
+/* x16 and up: PLT stubs and trampolines use x16 and x17; x19 .. x28 are call-saved. */
 const uint64_t sample_user_regs = UINT64_C(0x1ffff0000);
 const uint64_t sample_place_regs = UINT64_C(1) << PERF_REG_ARM64_SP | UINT64_C(1)
 									      << PERF_REG_ARM64_PC;
@@ -20,7 +20,7 @@ const char sample_arch_name[] = "aarch64";
 #define BIT(reg)    (UINT64_C(1) << (reg))
 #define FIRST_KNOWN 16
 #define LAST_KNOWN  30
-/* The value of register n; the low half is n, set by the assembly below. */
+/* The value of register n; the assembly below sets the low half to n. */
 #define KNOWN(n) (UINT64_C(0x5ca10000) + (n))
 
 #define SET(n) "mov x" #n ", #" #n "\n\tmovk x" #n ", #0x5ca1, lsl #16\n\t"
@@ -31,7 +31,7 @@ const char sample_arch_name[] = "aarch64";
 	SET(24) SET(25) SET(26) SET(27) SET(28) SET(29) SET(30)
 /* clang-format on */
 
-/* x18 is the platform's: nobody may touch it. */
+/* x18 is reserved for the platform: this must not change it. */
 __attribute__((noinline)) void arch_run_known(struct arch_known *k)
 {
 	__asm__ volatile("mov x0, %[k]\n\t"
@@ -73,7 +73,7 @@ bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs,
 
 	if (!(mask & BIT(PERF_REG_ARM64_PC)))
 		return false;
-	/* Of a call it is what the call returns to. */
+	/* In a system call it is the address that the call returns to. */
 	pc = arch_register(mask, regs, PERF_REG_ARM64_PC);
 	if (pc <= k->begin || pc > k->end)
 		return false;

@@ -18,7 +18,7 @@ const char sample_arch_name[] = "x86_64";
 #define KNOWN(n)  (UINT64_C(0x5ca1ab1e00) + (n))
 #define KNOWN_ASM "0x5ca1ab1e"
 
-/* What the loop below puts into each register. */
+/* The values that the loop below puts into each register. */
 static const struct {
 	uint32_t reg;
 	uint64_t value;
@@ -33,7 +33,7 @@ static const struct {
 
 __attribute__((noinline)) void arch_run_known(struct arch_known *k)
 {
-	__asm__ volatile("sub $128, %%rsp\n\t" /* leave the red zone alone */
+	__asm__ volatile("sub $128, %%rsp\n\t" /* skip the red zone */
 			 "push %%rbx\n\tpush %%rbp\n\tpush %%r12\n\tpush %%r13\n\t"
 			 "push %%r14\n\tpush %%r15\n\t"
 			 "movabs $" KNOWN_ASM "01, %%rbx\n\tmovabs $" KNOWN_ASM "02, %%rbp\n\t"
@@ -68,7 +68,7 @@ bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs,
 
 	if (!(mask & BIT(IP)))
 		return false;
-	/* Of a call it is what the call returns to. */
+	/* In a system call it is the address that the call returns to. */
 	ip = arch_register(mask, regs, PERF_REG_X86_IP);
 	if (ip <= k->begin || ip > k->end)
 		return false;
@@ -84,7 +84,7 @@ bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs,
 	return true;
 }
 
-/* Checked registers; rax, rcx, r11 and the flags are the system call's own, never the task's. */
+/* The checked registers. A system call overwrites rax, rcx, r11 and the flags. */
 uint64_t arch_checkable(void)
 {
 	uint64_t valid = BIT(IP) | BIT(SP) | BIT(DI);

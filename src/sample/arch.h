@@ -1,34 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What this room must know about the processor; one arch-*.c is compiled in. Registers are perf's
- * (asm/perf_regs.h), bits as in sample_regs_user.
+ * What this room needs to know about the processor. One arch-*.c is compiled in. Register numbers
+ * are perf's (asm/perf_regs.h), bits as in sample_regs_user.
  */
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What the loop below stood at; offsets are used in its assembly. */
+/* State of the loop below; its assembly uses the offsets. */
 struct arch_known {
 	uint64_t n_calls;
-	uint64_t sp, begin, end; /* of the calls: the stack pointer, and the code */
+	uint64_t sp, begin, end; /* the stack pointer during the calls; the range of their code */
 };
 
-/* Makes n_calls short system calls with known values in the registers; before each it spends some
- * time with another stack pointer, about as long as a call. */
+/* Makes n_calls short system calls with known values in the registers. Before each, it spends about
+ * as long as a call with another stack pointer. */
 void arch_run_known(struct arch_known *k);
 
-/* Registers that the loop tells the value of, or that every kernel saves. */
+/* Registers that the loop gives a known value, or that every kernel saves. */
 uint64_t arch_checkable(void);
-/* Of these, those trusted where too few samples came to tell. */
+/* Of these, the ones trusted if there were too few samples to decide. */
 uint64_t arch_unproved(void);
 
-/* Clears in *valid what a sample inside the kernel shows wrongly; regs: the registers of mask.
- * false: it was not taken inside the loop's calls. */
+/* Clears in *valid the registers that a sample inside the kernel shows wrong; regs: the registers
+ * in mask. false: the sample was not taken inside the loop's calls. */
 bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs, uint64_t *valid);
 
 /* Stack pointer and program counter. */
 extern const uint32_t arch_sp, arch_ip;
-/* Of a system call; UINT32_MAX: not among the user's registers that are sampled. */
+/* Register of a system call's second argument; UINT32_MAX: it is not sampled. */
 extern const uint32_t arch_second_argument;
 
 /* The value of a register that is in mask. */

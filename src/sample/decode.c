@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A record is a header {type, misc, size} and a body whose shape follows from the event's
- * attributes; with sample_id_all every record but a sample ends in a trailer of who, when and
- * where.
+ * A record is a header {type, misc, size} and a body; the event's attributes define its layout.
+ * With sample_id_all every record but a sample ends with a trailer: the thread, the time, the CPU.
  *
- * The writer is the kernel, or a file that claims to be one: every count in a record is checked
- * against the record's own size, and nothing outside of its bytes is ever looked at.
+ * Records come from the kernel, or from a file of unknown origin: every count in a record is
+ * checked against the record's size, and nothing outside of its bytes is read.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -88,7 +87,10 @@ static const void *take_items(struct cursor *c, uint64_t n, size_t size)
 	return cursor_take(c, (size_t)n * size);
 }
 
-/* Only a group says more than the sample itself, and only with ids whose values they are. */
+/*
+ * Only the values of a group add anything to the sample, and only if ids say which event each value
+ * belongs to.
+ */
 static void read_values(const struct record_layout *l, struct cursor *c, struct record *r)
 {
 	const uint64_t wanted = PERF_FORMAT_GROUP | PERF_FORMAT_ID;
@@ -114,7 +116,7 @@ static bool is_context_marker(uint64_t address)
 	return address >= (uint64_t)PERF_CONTEXT_MAX;
 }
 
-/* The run of addresses behind the marker, in place; NULL: none. */
+/* The addresses that follow the marker, in place; NULL: none. */
 static const uint64_t *find_run(const uint64_t *chain, uint64_t n, uint64_t marker, uint64_t max,
 				uint64_t *ret_n)
 {
@@ -131,8 +133,8 @@ static const uint64_t *find_run(const uint64_t *chain, uint64_t n, uint64_t mark
 }
 
 /*
- * A chain is runs of addresses, each behind a marker that says whose they are. The user's is there
- * only when the kernel was to follow frame pointers.
+ * A chain has a marker before the kernel's addresses and one before the user's. User addresses are
+ * there only if the kernel was asked to follow frame pointers.
  */
 static void read_callchain(struct cursor *c, struct record *r)
 {
@@ -164,9 +166,9 @@ static void skip_branch_stack(const struct record_layout *l, struct cursor *c)
 }
 
 /*
- * Inside the kernel only the registers that this kernel was seen to report rightly count. 4.x
- * kernels, and samples by NMI on all, write -1 for what was not saved: such a value is never
- * trusted, whatever the start-up check found.
+ * Inside the kernel only those registers count that the self-check found right on this kernel. 4.x
+ * kernels, and samples by NMI on all kernels, write -1 for a register that was not saved: such a
+ * value is never trusted, whatever the self-check found.
  */
 static uint64_t valid_registers(const struct record_layout *l, const struct record *r)
 {
@@ -189,7 +191,7 @@ static void read_user_regs(const struct record_layout *l, struct cursor *c, stru
 	const uint64_t *regs;
 
 	r->sample.user_abi = cursor_u64(c);
-	/* Kernel threads have no user side: the abi stands alone. */
+	/* Kernel threads have no user side: only the abi is there. */
 	if (r->sample.user_abi == PERF_SAMPLE_REGS_ABI_NONE)
 		return;
 	regs = take_items(c, (uint64_t)__builtin_popcountll(l->regs_mask), 8);
@@ -204,7 +206,7 @@ static void read_user_stack(struct cursor *c, struct record *r)
 	uint64_t size = cursor_u64(c), copied;
 	const uint8_t *stack;
 
-	/* Without a stack there is no word for the size really copied. */
+	/* Without a stack the word for the copied size is missing. */
 	if (!size)
 		return;
 	stack = take_items(c, size, 1);
@@ -218,7 +220,7 @@ static void read_user_stack(struct cursor *c, struct record *r)
 	r->sample.max_stack = size;
 }
 
-/* The one-word fields that stand between the stack and the cgroup id. */
+/* Skips the one-word fields between the stack and the cgroup id. */
 static void skip_late_fields(const struct record_layout *l, struct cursor *c)
 {
 	skip_word_if(c, l->sample_type & (PERF_SAMPLE_WEIGHT | PERF_SAMPLE_WEIGHT_STRUCT));
@@ -258,7 +260,7 @@ static void read_sample(const struct record_layout *l, struct cursor *c, uint16_
 		read_raw(c, r);
 	if (l->sample_type & PERF_SAMPLE_BRANCH_STACK)
 		skip_branch_stack(l, c);
-	/* Only a record with a lying RAW size gets here unaligned. */
+	/* Only a record with a wrong RAW size is not aligned here. */
 	if ((uintptr_t)c->cur & 7)
 		c->failed = true;
 	if (l->sample_type & PERF_SAMPLE_REGS_USER)
@@ -266,8 +268,7 @@ static void read_sample(const struct record_layout *l, struct cursor *c, uint16_
 	if (l->sample_type & PERF_SAMPLE_STACK_USER)
 		read_user_stack(c, r);
 	skip_late_fields(l, c);
-	/* The size of the interrupted registers is not ours to know: what stands behind them is
-	 * not read. */
+	/* The size of the interrupted registers is unknown, so fields after them are not read. */
 	if (l->sample_type & PERF_SAMPLE_REGS_INTR)
 		return;
 	if (!(l->sample_type & (PERF_SAMPLE_CGROUP | PERF_SAMPLE_DATA_PAGE_SIZE)))
@@ -325,7 +326,7 @@ static void read_task(struct cursor *c, enum record_type type, struct record *r)
 	r->time_ns = cursor_u64(c);
 }
 
-/* The body of anything but a sample. false: of no interest. */
+/* Reads the body of anything but a sample. false: a record that we do not need. */
 static bool read_event(struct cursor *c, const struct perf_event_header *h, struct record *r)
 {
 	switch (h->type) {
@@ -398,7 +399,8 @@ bool record_decode(const struct record_layout *l, const void *bytes, size_t n, s
 		goto bad;
 	if (!wanted)
 		return false;
-	/* Who the record is about stands in its body, if anywhere; the trailer names who wrote it.
+	/* The body, if anything, says which task the record is about; the trailer has the task that
+	 * was running.
 	 */
 	if (r.type == RECORD_LOST || r.type == RECORD_THROTTLE || r.type == RECORD_CGROUP ||
 	    r.type == RECORD_SWITCH_IN) {

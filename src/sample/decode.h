@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Bytes of one perf record -> struct record. Also used for records that come from a file. */
+/* Bytes of one perf record -> struct record. Also for records from a file. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "src/sample/sample.h"
 
-/* What decides the shape of the records of one event: the fields of its perf_event_attr. */
+/* The fields of perf_event_attr that define the layout of an event's records. */
 struct record_layout {
 	uint64_t sample_type, read_format, branch_type, regs_mask;
 	uint64_t kernel_regs_valid; /* struct sample_features */
@@ -15,15 +15,15 @@ struct record_layout {
 };
 
 /*
- * Decodes one whole record of n bytes, its header included; bytes is 8-aligned and the pointers in
- * ret lead into it. Never fails: what contradicts itself becomes RECORD_BAD. false: a record that
- * says nothing to us (ret is not touched then).
+ * Decodes one record of n bytes with its header; bytes is 8-aligned, and the pointers in ret point
+ * into it. Never fails: a record that contradicts itself becomes RECORD_BAD. false: a record that
+ * we do not need (ret is untouched).
  */
 bool record_decode(const struct record_layout *layout, const void *bytes, size_t n,
 		   struct record *ret);
 
 /*
- * Where the time stands in a record of that type and size, from its start; 0: nowhere. For the
- * merge, which must not decode a record to know its turn.
+ * The offset of the time in a record of that type and size; 0: none. So the merge can order records
+ * without decoding them.
  */
 size_t record_time_offset(const struct record_layout *layout, uint32_t type, size_t n);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Events by the names that perf gives them: the kernel's generic events (linux/perf_event.h, the
- * same on every machine, though not every machine counts them), raw numbers of the processor's
- * manual, and tracepoints, whose numbers stand in tracefs and differ from boot to boot.
+ * Events by their names in perf: the kernel's generic events (linux/perf_event.h; the same on every
+ * machine, though not every machine counts them), raw numbers from the processor's manual, and
+ * tracepoints, which have numbers in tracefs that differ from boot to boot.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -19,15 +19,16 @@
 #define SOFTWARE(name) PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##name, false
 #define BYTES(name)    PERF_TYPE_SOFTWARE, PERF_COUNT_SW_##name, true
 
-/* Of events that come in bursts, for which the kernel's control of a rate is a rough guess. */
+/* For events that come in bursts: the kernel's rate control adapts too slowly for these. */
 #define DAEMON_PERIOD 100
-/* Prime: what touches as many pages again and again is not always seen at the same one. Of pages of
- * 4 KiB a sample stands for 52 KiB, and for 244 KiB in the daemon. */
+/* Primes, so that a loop that touches the same number of pages again and again is not always
+ * sampled at the same page. With pages of 4 KiB a sample stands for 52 KiB, and for 244 KiB in the
+ * daemon. */
 #define BYTES_PERIOD	    13
 #define BYTES_DAEMON_PERIOD 61
 
 static const struct {
-	const char *name, *other; /* perf list's "OR" */
+	const char *name, *other; /* the second name in perf list */
 	uint32_t type;
 	uint64_t config;
 	bool bytes;
@@ -41,8 +42,8 @@ static const struct {
 	{"cpu-migrations", "migrations", SOFTWARE(CPU_MIGRATIONS)},
 	{"alignment-faults", NULL, SOFTWARE(ALIGNMENT_FAULTS)},
 	{"emulation-faults", NULL, SOFTWARE(EMULATION_FAULTS)},
-	/* None of perf's: pages touched for the first time. The kernel counts a minor fault when
-	 * the page is there, so its size can be asked for; those of page-faults come before. */
+	/* Not in perf: pages touched for the first time. The kernel counts a minor fault when the
+	 * page is mapped, so a sample can have its size; page-faults counts it earlier. */
 	{"memory_growth", "memory-growth", BYTES(PAGE_FAULTS_MIN)},
 	{"cycles", "cpu-cycles", HARDWARE(CPU_CYCLES)},
 	{"instructions", NULL, HARDWARE(INSTRUCTIONS)},
@@ -65,8 +66,8 @@ static void set(struct sample_event *ret, const char *name, uint32_t type, uint6
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
 }
 
-/* The kernel's caches by perf's names, in the order of their numbers; then what is done with them,
- * and how it ends: L1-dcache-loads, LLC-load-misses. */
+/* The kernel's caches by their names in perf, in the order of their numbers; then the operations
+ * and the results: L1-dcache-loads, LLC-load-misses. */
 static const char *const caches[] = {"L1-dcache", "L1-icache", "LLC", "dTLB",
 				     "iTLB",	  "branch",    "node"};
 static const struct {
@@ -96,7 +97,7 @@ static bool parse_cache(const char *text, struct sample_event *ret)
 	return false;
 }
 
-/* rNNN: hexadecimal, as the manual of the processor has it. */
+/* rNNN: hexadecimal, from the processor's manual. */
 static bool parse_raw(const char *text, struct sample_event *ret)
 {
 	size_t n = strlen(text);

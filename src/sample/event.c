@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two events per CPU. The sample event counts (cycles or cpu-clock) and writes samples; the side
- * band is a software event that never fires and only carries mappings, names, forks, exits and
- * cgroups, in a ring of its own, so that a flood of stacks cannot push out what explains them.
+ * Two events per CPU. The sample event counts (cycles or cpu-clock) and writes samples. The side
+ * band is a software event that never fires: it only carries mappings, names, forks, exits and
+ * cgroups. It has a ring of its own, so that a flood of stacks cannot push out the records that
+ * explain them.
  *
  * Both have the same trailer and the same clock: their records can be ordered against each other.
  */
@@ -22,16 +23,16 @@
 
 #define MAX_STACK_BYTES 65528 /* the kernel refuses more */
 
-/* Everything that a side-band record's trailer and a sample have in common. */
+/* The fields that the trailer of a side-band record shares with a sample. */
 #define COMMON_SAMPLE_TYPE (PERF_SAMPLE_TID | PERF_SAMPLE_TIME | PERF_SAMPLE_CPU)
 
 uint32_t sample_rate_now(const struct sample_options *options)
 {
 	/*
-	 * The kernel lowers this number by itself when samples took too long; opening with more is
-	 * EINVAL, so it is read each time. At the number itself the event would be throttled at
-	 * nearly every tick, and Linux 6.16 and 6.17 can hang when a cpu-clock event is: half of
-	 * it keeps clear of both.
+	 * The kernel lowers this limit by itself when samples take too long, and a higher rate is
+	 * EINVAL, so it is read each time. At the limit itself the kernel would throttle the event
+	 * at nearly every tick, and Linux 6.16 and 6.17 can hang when they throttle a cpu-clock
+	 * event. Half of the limit avoids both.
 	 */
 	long max = event_read_number("/proc/sys/kernel/perf_event_max_sample_rate", 100000) / 2;
 	uint32_t rate = options->rate_hz ? options->rate_hz : 1;
@@ -50,8 +51,8 @@ static void common_attr(const struct sample_features *f, pid_t pid, struct perf_
 {
 	*ret = (struct perf_event_attr){
 		.type = PERF_TYPE_SOFTWARE,
-		/* Everything we set lies in the first 96 bytes, which 3.10 knows; a longer attr
-		 * would be refused there if its tail were not zero. */
+		/* All fields we set are in the first 96 bytes, which 3.10 knows. It would refuse a
+		 * longer attr with a tail that is not zero. */
 		.size = PERF_ATTR_SIZE_VER3,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.disabled = 1,
@@ -60,8 +61,8 @@ static void common_attr(const struct sample_features *f, pid_t pid, struct perf_
 		.exclude_hv = 1,
 		.exclude_guest = 1,
 		.sample_id_all = 1,
-		/* With wakeup_watermark left 0 the kernel wakes us at half of the ring as it was
-		 * mapped, also when the ring had to shrink. */
+		/* With wakeup_watermark 0 the kernel wakes us at half of the mapped ring, also if
+		 * the ring had to shrink. */
 		.watermark = 1,
 		.sample_type = COMMON_SAMPLE_TYPE,
 		.use_clockid = f->clockid,
@@ -71,8 +72,8 @@ static void common_attr(const struct sample_features *f, pid_t pid, struct perf_
 	};
 }
 
-/* Every switch, and for a task alone its returns, too, which are no switches of its own. A
- * callchain would cost more than all the rest. */
+/* Samples every switch. A single task needs its returns to the CPU, too (context_switch), since
+ * those are switches of other tasks. A callchain would cost more than all the rest. */
 static void switches_attr(const struct sample_options *o, const struct sample_features *f,
 			  pid_t pid, struct perf_event_attr *ret)
 {
@@ -113,7 +114,7 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 	} else if (o->event.name[0]) {
 		set_event(&o->event, o->site, ret);
 	}
-	/* A halted CPU has no cycles but does have time; some PMUs refuse the bit. */
+	/* A halted CPU counts time but no cycles, and some PMUs refuse the bit. */
 	ret->exclude_idle = !is_auto_cycles(o, f) && sample_event_is_time(&o->event);
 	ret->exclude_user = o->only_kernel;
 	ret->exclude_kernel |= o->only_user;
@@ -125,18 +126,18 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 		ret->sample_freq = sample_rate_now(o);
 	ret->enable_on_exec = o->enable_on_exec && pid != -1;
 	ret->sample_type |= PERF_SAMPLE_IP;
-	/* With it, the kernel makes every software event a sample, whatever the period is. */
+	/* With the address, the kernel samples every software event, whatever the period is. */
 	if (!o->period)
 		ret->sample_type |= PERF_SAMPLE_PERIOD;
-	/* The kernel looks up the page at the address. */
+	/* The kernel needs the address to find the page. */
 	if (o->event.bytes && f->page_size)
 		ret->sample_type |= PERF_SAMPLE_ADDR | PERF_SAMPLE_DATA_PAGE_SIZE;
 	if (chain || f->frame_pointers) {
 		ret->sample_type |= PERF_SAMPLE_CALLCHAIN;
 		ret->exclude_callchain_kernel = !chain;
-		/* The user side is walked from the stack copy; following frame pointers through
-		 * code that has none costs as much as that copy. Beyond the largest copy it is all
-		 * there is. */
+		/* We walk the user side in the stack copy; if the kernel also followed frame
+		 * pointers, that would cost as much as the copy. Only its chain goes beyond the
+		 * largest copy. */
 		ret->exclude_callchain_user = !f->frame_pointers && stack < MAX_STACK_BYTES;
 	}
 	if (f->user_stack && !f->frame_pointers) {
@@ -154,7 +155,7 @@ void event_sideband_attr(const struct sample_options *o, const struct sample_fea
 			 struct perf_event_attr *ret)
 {
 	common_attr(f, pid, ret);
-	/* Without the dummy event (3.10): a cpu-clock without a period counts and never fires. */
+	/* Without the dummy event (3.10): a cpu-clock without a period counts but never fires. */
 	if (f->dummy)
 		ret->config = PERF_COUNT_SW_DUMMY;
 	ret->inherit = pid != -1 && !o->this_thread;
@@ -185,7 +186,7 @@ void event_layout(const struct sample_options *o, const struct sample_features *
 	};
 }
 
-/* pid: with PERF_FLAG_PID_CGROUP the descriptor of a cgroup's directory. */
+/* pid: with PERF_FLAG_PID_CGROUP a descriptor of a cgroup's directory. */
 static int open_flags(struct perf_event_attr *attr, pid_t pid, int cpu, bool cloexec,
 		      unsigned long flags)
 {
@@ -211,7 +212,7 @@ static int set_filter(int fd, const char *filter)
 	return filter && ioctl(fd, PERF_EVENT_IOC_SET_FILTER, filter) < 0 ? -errno : 0;
 }
 
-/* The allowed rate may fall between our reading it and the open: then read it again. */
+/* The kernel may lower the allowed rate between our read and the open: then read it again. */
 static int open_at_rate(const struct sample_options *o, const struct sample_features *f, int cpu,
 			pid_t pid)
 {
@@ -231,8 +232,8 @@ static int open_at_rate(const struct sample_options *o, const struct sample_feat
 }
 
 /*
- * Of all switches, those of threads that wait for something (S, D). "Not R" would let those pass
- * that were preempted (R+), idle threads of the kernel (I) and the dead.
+ * Passes switches of threads that start to wait for something (S, D). "Not R" would also pass
+ * preempted threads (R+), idle kernel threads (I) and dead ones.
  */
 static const char *event_filter(const struct sample_options *o)
 {
@@ -253,7 +254,7 @@ static int share_ring(int fd, int with)
 	return ioctl(fd, PERF_EVENT_IOC_SET_OUTPUT, with) < 0 ? -errno : 0;
 }
 
-/* "0-3,8": how many, or -errno. */
+/* Parses "0-3,8" and returns the number of CPUs, or -errno. */
 static int parse_cpus(const char *text, int *cpus, size_t max)
 {
 	char *p = (char *)text;
@@ -277,7 +278,7 @@ static int parse_cpus(const char *text, int *cpus, size_t max)
 	return n_cpus ? (int)n_cpus : -EPROTO;
 }
 
-/* Lines "cpu7 ..." of /proc/stat, one for each CPU that is online. */
+/* Reads the lines "cpu7 ..." of /proc/stat, one for each online CPU. */
 static int online_cpus_of_stat(int *cpus, size_t max)
 {
 	FILE *f = fopen("/proc/stat", "re");
@@ -322,7 +323,7 @@ static bool is_online(int cpu)
 		if (cpus[i] == cpu)
 			return true;
 	}
-	/* Without the list nothing is known against it. */
+	/* Without the list, assume that it is online. */
 	return n <= 0;
 }
 
@@ -346,7 +347,7 @@ int sample_open_cpu(const struct sample_options *o, const struct sample_features
 		if (r >= 0 && sideband_fd >= 0)
 			r = share_ring(sideband_fd, attach->sideband_fd);
 	}
-	/* A number beyond all CPUs of this machine is EINVAL to the kernel. */
+	/* For a number above all CPUs of this machine the kernel returns EINVAL. */
 	if (r == -EINVAL && !is_online(cpu))
 		r = -ENODEV;
 	if (r < 0) {
@@ -385,7 +386,7 @@ int sample_replace_event(const struct sample_options *o, const struct sample_fea
 		r = share_ring(fd, c->sample_fd);
 	if (r < 0)
 		return r;
-	/* Off before on: no time is sampled twice. */
+	/* Disable the old one first, so that no time is sampled twice. */
 	(void)ioctl(sampling_fd(c), PERF_EVENT_IOC_DISABLE, 0);
 	if (enable && ioctl(fd, PERF_EVENT_IOC_ENABLE, 0) < 0) {
 		r = -errno;
@@ -399,7 +400,7 @@ int sample_replace_event(const struct sample_options *o, const struct sample_fea
 
 int sample_enable_cpu(const struct sample_cpu *c, bool enable)
 {
-	/* The side band first on, last off: no sample without what explains it. */
+	/* Enable the side band first and disable it last, so that it covers every sample. */
 	const int fds[2] = {enable ? c->sideband_fd : sampling_fd(c),
 			    enable ? sampling_fd(c) : c->sideband_fd};
 	unsigned long request = enable ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
@@ -434,7 +435,7 @@ int sample_grant_cpu(struct sample_cpu *c, uint64_t period, uint32_t n)
 
 int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns)
 {
-	/* The kernel writes what read_format asked for, and nothing when that does not fit. */
+	/* The kernel writes the fields of read_format, or nothing if they do not fit. */
 	struct {
 		uint64_t value, enabled_ns, lost;
 	} counts;
@@ -444,7 +445,7 @@ int sample_enabled_ns(const struct sample_cpu *c, uint64_t *ret_ns)
 	if (n < 0)
 		return -errno;
 	if (n < (ssize_t)(2 * sizeof(uint64_t)))
-		return -ENODATA; /* end of file: the event is in error */
+		return -ENODATA; /* end of file: the event is in an error state */
 	*ret_ns = counts.enabled_ns;
 	return 0;
 }
@@ -456,7 +457,7 @@ const char *sample_event_name(const struct sample_options *o, const struct sampl
 	return f->hardware ? "cycles" : "cpu-clock";
 }
 
-/* Before 3.14 PERF_FLAG_FD_CLOEXEC itself is what is invalid. */
+/* Before 3.14 PERF_FLAG_FD_CLOEXEC itself is invalid. */
 static int open_on_ourselves(struct perf_event_attr *attr)
 {
 	int fd = event_open(attr, 0, -1, true);
@@ -464,7 +465,7 @@ static int open_on_ourselves(struct perf_event_attr *attr)
 	return fd == -EINVAL ? event_open(attr, 0, -1, false) : fd;
 }
 
-/* Descriptor of an event that counts nothing, or -errno, as the kernel says. */
+/* Opens the event without counting: a descriptor, or the kernel's -errno. */
 static int open_to_try(const struct sample_event *e)
 {
 	struct perf_event_attr attr = {.size = sizeof(attr), .disabled = 1};
@@ -473,7 +474,7 @@ static int open_to_try(const struct sample_event *e)
 	set_event(e, 0, &attr);
 	fd = open_on_ourselves(&attr);
 
-	/* Who may not see the kernel may still count in user code. */
+	/* A user who may not see the kernel may still count in user code. */
 	if (fd == -EACCES || fd == -EPERM) {
 		attr.exclude_kernel = 1;
 		fd = open_on_ourselves(&attr);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Inside of src/sample: attributes, plain opening, and what an error means. */
+/* Private to src/sample: attributes, plain opening, and the meaning of errors. */
 #include <sys/types.h>
 
 #include "src/sample/decode.h"
@@ -16,28 +16,28 @@ void event_sample_attr(const struct sample_options *options, const struct sample
 void event_sideband_attr(const struct sample_options *options,
 			 const struct sample_features *features, pid_t pid,
 			 struct perf_event_attr *ret);
-/* How the records of either are laid out. */
+/* The record layout of either event. */
 void event_layout(const struct sample_options *options, const struct sample_features *features,
 		  bool sideband, struct record_layout *ret);
 /* Descriptor, close-on-exec, or -errno. cloexec: the kernel knows PERF_FLAG_FD_CLOEXEC. */
 int event_open(struct perf_event_attr *attr, pid_t pid, int cpu, bool cloexec);
-/* A decimal number in a small file; fallback when there is none. */
+/* Reads a decimal number from a small file; fallback: there is none. */
 long event_read_number(const char *path, long fallback);
 
-/* Text for the user: cause, value read, remedy. error is what opening gave (negative errno). */
+/* Text for the user: cause, current value, remedy. error: the -errno of opening. */
 void event_explain(int error, pid_t pid, int cpu, const struct sample_options *options, char *buf,
 		   size_t size);
 
-/* The same of what tracepoint_read() of its "id" gave (above 0: a text without a number). */
+/* The same for the result of tracepoint_read() of "id" (above 0: a text without a number). */
 void event_explain_tracepoint(int error, const char *name, char *buf, size_t size);
-/* The same of PERF_EVENT_IOC_SET_FILTER for a tracepoint, whose name is that of the event. */
+/* The same for PERF_EVENT_IOC_SET_FILTER of a tracepoint, which the event names. */
 void event_explain_filter(int error, const struct sample_event *e, const char *filter, char *buf,
 			  size_t size);
 
 /*
- * One short recording of this very task: proves that the event fires, and finds which user
- * registers a sample inside the kernel reports rightly. Number of samples seen, or -errno.
- * ret_regs: untouched when nothing was sampled inside the kernel.
+ * Records this task for a moment: proves that the event fires, and finds which user registers are
+ * right in a sample inside the kernel. Returns the number of samples, or -errno. ret_regs is
+ * untouched if no sample was inside the kernel.
  */
 int event_self_check(const struct sample_options *options, const struct sample_features *features,
 		     uint64_t *ret_regs);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Why a tracepoint cannot be had, and what is wrong with a filter, of which the kernel says no more
- * to perf than an error number. */
+/* Why a tracepoint is not available, and what is wrong with a filter. The kernel gives only an
+ * error number. */
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +19,7 @@
 #define MAX_FIELDS     64
 #define MAX_NAME       64
 
-/* "none integrity [confidentiality]": the mode in force stands in brackets. */
+/* "none integrity [confidentiality]": the current mode is in brackets. */
 static bool is_locked_down(void)
 {
 	_cleanup_close_ int fd = open("/sys/kernel/security/lockdown", O_RDONLY | O_CLOEXEC);
@@ -30,7 +30,7 @@ static bool is_locked_down(void)
 	return strstr(text, "[confidentiality]") != NULL;
 }
 
-/* The tracepoint of the same subsystem whose name is nearest, into ret. */
+/* Sets ret to the tracepoint of the same subsystem with the nearest name. */
 static bool find_neighbour(const char *name, char *ret, size_t n_ret)
 {
 	int n_subsystem = (int)strcspn(name, ":");
@@ -113,7 +113,7 @@ static bool is_field(const struct field_names *fields, const char *name)
 	return false;
 }
 
-/* Every filter may use these, which no format lists. */
+/* Every filter may use these; no format file lists them. */
 static const char *const common[] = {"comm", "COMM", "cpu", "CPU", "stacktrace", "STACKTRACE"};
 
 static bool is_common(const char *name)
@@ -125,7 +125,7 @@ static bool is_common(const char *name)
 	return false;
 }
 
-/* Behind a text in quotes that begins here. */
+/* Skips a text in quotes. */
 static const char *skip_quoted(const char *p)
 {
 	char quote = *p++;
@@ -135,7 +135,7 @@ static const char *skip_quoted(const char *p)
 	return *p ? p + 1 : p;
 }
 
-/* The first word with an operator behind it that is no field into ret. */
+/* Sets ret to the first word that is followed by an operator but is not a field. */
 static bool find_unknown(const char *filter, const struct field_names *fields, char *ret,
 			 size_t n_ret)
 {
@@ -162,7 +162,7 @@ static bool find_unknown(const char *filter, const struct field_names *fields, c
 	return false;
 }
 
-/* "prev_comm, prev_pid": those of the event itself, without what all events have. */
+/* "prev_comm, prev_pid": the event's own fields, without those that all events have. */
 static void list_fields(const struct field_names *fields, char *buf, size_t size)
 {
 	size_t n = 0;

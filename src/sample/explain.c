@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What went wrong when an event was opened: the cause, the value that was read on this machine,
- * and what to do about it. One errno has many causes here; the system is asked which it was.
+ * Why an event could not be opened: the cause, the value on this machine, and the remedy. One errno
+ * has many causes here, so we check the system for each.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,7 +21,7 @@
 
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
 
-/* The kernel answers a NULL attribute with EFAULT, or EACCES; EPERM and ENOSYS are a filter's. */
+/* For a NULL attribute the kernel returns EFAULT or EACCES; EPERM and ENOSYS come from a filter. */
 static int filter_answer(void)
 {
 	long r = syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0UL);
@@ -67,11 +67,11 @@ void sample_read_circumstances(struct sample_circumstances *ret)
 	ret->seccomp_refusal = ret->seccomp > 0 ? filter_answer() : 0;
 }
 
-/* Root is not enough for those that are root already. */
+/* The remedy for a process that is root already must be another one. */
 static const char *become_root(void)
 {
 	return geteuid() == 0 ? "run it with all capabilities (in a container: --privileged; "
-				 "in the systemd unit: by its drop-in old-kernel.conf)"
+				"in the systemd unit: by its drop-in old-kernel.conf)"
 			      : "run as root";
 }
 

@@ -11,14 +11,14 @@
 #include "util/memory-file.h"
 
 #define MAX_CPUS 4096
-#define NOWHERE	 UINT64_MAX /* the tail of a slot that is being written */
+#define NOWHERE	 UINT64_MAX /* the tail of a slot while it is written */
 
 #define MAX_GAPS 64
 
 struct ledger {
 	struct ledger_gap gaps[MAX_GAPS];
 	uint64_t n_gaps;
-	uint32_t n_cpus; /* entries beyond were never written: they take no memory */
+	uint32_t n_cpus; /* later entries were never written and take no memory */
 	struct ledger_entry entries[MAX_CPUS][SAMPLE_MAX_EVENTS + 1];
 };
 
@@ -41,7 +41,7 @@ int ledger_new(struct ledger **ret)
 		return fd;
 	if (ftruncate(fd, sizeof(struct ledger)) < 0)
 		return -errno;
-	/* As with a status page: one that is cut off under us is a SIGBUS. */
+	/* As for a status page: if others could truncate it, we would get a SIGBUS. */
 	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	r = map(fd, ret);
 	return r < 0 ? r : TAKE_FD(fd);
@@ -100,7 +100,7 @@ void ledger_adopt(struct ledger_entry *e, uint64_t ring_id, uint64_t tail, struc
 		s = latest(e);
 		*ret = (struct ledger_slot){.turn = s->turn, .tally = s->tally, .tail = tail};
 	}
-	/* What was on its way, if anything was, holds for nobody from here on. */
+	/* An unfinished write of the reader before is void from here on. */
 	ledger_write(e, ret);
 	__atomic_store_n(&e->ring_id, ring_id, __ATOMIC_RELEASE);
 }

@@ -1,57 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What has been read from the rings, in memory that outlives its reader: the next one knows to the
- * last sample how far the one before came.
+ * Counts of what has been read from the rings, in memory that outlives the reader: the next reader
+ * knows to the sample how far the last one came.
  *
- * Each ring has two slots. Before the reader moves the tail of a ring it writes what holds from
- * then on into the slot that does not hold now, with the new tail in it: so at any moment the slot
- * with the tail of the ring holds, wherever the reader was killed.
+ * Each ring has two slots. Before the reader moves the tail of a ring, it writes the new counts and
+ * the new tail into the slot that is not current. So the slot with the ring's tail is always the
+ * current one, wherever the reader was killed.
  */
 #include <stdint.h>
 
 #include "util/cleanup.h"
 
-/* Since the ledger was made. */
+/* Counts since the ledger was made. */
 struct sample_tally {
 	uint64_t samples;  /* read from the rings */
-	uint64_t filtered; /* of these, not wanted */
-	uint64_t lost;	   /* never came into a ring, as the kernel says */
+	uint64_t filtered; /* of these, excluded by a filter */
+	uint64_t lost;	   /* never reached a ring, says the kernel */
 };
 
 struct ledger_slot {
-	uint64_t tail;		   /* of the ring */
-	uint64_t turn;		   /* grows: of two slots with that tail the later one holds */
-	struct sample_tally tally; /* of this ring, and of those before it in its place */
-	/* Of this ring: by its records; told in tally; of its events before the one with
-	 * event_id. */
+	uint64_t tail; /* of the ring */
+	/* grows: if both slots have that tail, the later one is current */
+	uint64_t turn;
+	struct sample_tally tally; /* of this ring and of earlier rings in its place */
+	/* Lost in this ring: according to its records; counted in tally; by events before the one
+	 * with event_id. */
 	uint64_t lost_recorded, lost_told, lost_earlier;
-	uint64_t event_id; /* of the event that samples into it; 0: not known */
+	uint64_t event_id; /* of the event that samples into it; 0: unknown */
 };
 
 struct ledger_entry {
-	uint64_t ring_id; /* the kernel's id of the event whose ring it is; 0: not known */
+	uint64_t ring_id; /* the kernel's id of the event that owns the ring; 0: unknown */
 	struct ledger_slot slots[2];
 };
 
 struct ledger;
 
-/* New, and mapped: a descriptor for others, or -errno. */
+/* Makes and maps a ledger. Returns a descriptor for other processes, or -errno. */
 int ledger_new(struct ledger **ret);
-/* The ledger in fd, which stays the caller's. 0; -EBADMSG: it is none; -errno. */
+/* Maps the ledger in fd, which stays the caller's. 0; -EBADMSG: not a ledger; -errno. */
 int ledger_map(int fd, struct ledger **ret);
 struct ledger *ledger_unmap(struct ledger *l);
 DEFINE_CLEANUP(struct ledger *, ledger_unmap)
 
-/* The entry of a ring: of an event (its index), or SAMPLE_MAX_EVENTS for the side band. NULL: there
- * is no such CPU or event. */
+/* The entry of a ring. index: the event, or SAMPLE_MAX_EVENTS for the side band. NULL: no such CPU
+ * or event. */
 struct ledger_entry *ledger_entry(struct ledger *l, uint32_t index, int cpu);
 /*
- * What holds for a ring with that id and tail. Where another ring was before in its place the tally
- * goes on, and the rest begins anew.
+ * Sets *ret to the current slot for a ring with that id and tail. If another ring was in its place
+ * before, the tally continues and the rest starts again.
  */
 void ledger_adopt(struct ledger_entry *e, uint64_t ring_id, uint64_t tail, struct ledger_slot *ret);
-/* What will hold once the tail of the ring is s->tail; s->turn grows. */
+/* Writes the slot that becomes current once the tail of the ring is s->tail; increments s->turn. */
 void ledger_write(struct ledger_entry *e, struct ledger_slot *s);
 
 /*
