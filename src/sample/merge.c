@@ -3,17 +3,16 @@
  * A few rings per CPU (one of samples for each event, one side band), each in time order by itself,
  * read as one sequence: a heap of rings, keyed by the time of the record at their tail.
  *
- * Why the order can be trusted. A drain looks at the rings as they were at its begin. The heads of
- * the sample rings are taken before those of the side band, so whatever a sample in view may need
- * (its process's mappings, made before it) is in view too. The other way round, a side-band record
- * (an exec, an unmap) must not be told before an older sample that is still being written on
- * another CPU: so records younger than the youngest in view, less a guard, wait for the next drain.
- * When no ring moved since the last one, a whole poll interval has passed and nothing is waited
- * for. Nearly full sample rings are read to their end: a sample out of turn is better than one
- * lost.
+ * Why the order is right. A drain reads the rings as they were at its start. It takes the heads of
+ * the sample rings before those of the side band, so all records that a sample in view may need
+ * (mappings made before it) are in view, too. On the other hand, a side-band record (an exec, an
+ * unmap) must not come before an older sample that another CPU is still writing: so records later
+ * than the latest in view, less a guard, wait for the next drain. If no ring moved since the last
+ * drain, a whole poll interval has passed, and nothing waits. Nearly full sample rings are read to
+ * their end: a sample out of order is better than a lost one.
  *
- * A record stays in the ring while the caller has it; its space goes back to the kernel with the
- * next merger_next(). The one record that wraps is copied.
+ * A record stays in the ring while the caller uses it; the next merger_next() gives its space back
+ * to the kernel. A record that wraps is copied.
  */
 #include <errno.h>
 #include <string.h>
@@ -24,7 +23,7 @@
 #include "util/array.h"
 #include "util/ensure.h"
 
-#define MAX_RINGS	 65536 /* 8192 CPUs a kernel can be built for, with all events */
+#define MAX_RINGS	 65536 /* for 8192 CPUs, the most a kernel can be built for */
 #define MAX_RECORD_BYTES 65536 /* the size is 16 bits wide */
 #define URGENT_PERCENT	 75
 #define NO_RING		 UINT32_MAX
@@ -37,11 +36,11 @@ struct merger {
 	ARRAY(struct source) sources;
 	uint32_t *heap; /* of sources with records left, oldest first */
 	uint32_t n_heap, cap_heap;
-	uint64_t limit; /* younger records wait */
+	uint64_t limit; /* later records wait */
 	uint32_t held;	/* source whose record the caller has, or NO_RING */
 	uint64_t held_tail;
-	struct sample_tally held_tally; /* what it adds */
-	struct ledger *ledger;		/* NULL: none is kept */
+	struct sample_tally held_tally; /* what that record adds */
+	struct ledger *ledger;		/* NULL: not wanted */
 	struct sample_tally start[SAMPLE_MAX_EVENTS];
 	unsigned int fill_percent;
 	uint64_t wrapped[MAX_RECORD_BYTES / sizeof(uint64_t)];
@@ -54,7 +53,7 @@ static const struct record_layout *layout_of(const struct merger *m, const struc
 
 /* ---- The heap ---- */
 
-/* At the same time, what explains a sample comes first. */
+/* At the same time, the side band comes before samples. */
 static bool source_before(const struct merger *m, uint32_t a, uint32_t b)
 {
 	const struct source *x = &m->sources.items[a], *y = &m->sources.items[b];
@@ -155,7 +154,7 @@ static void tally_add(struct sample_tally *to, const struct sample_tally *from)
 	to->lost += from->lost;
 }
 
-/* The start is known to the last sample once it is known what holds for each ring. */
+/* Adds the ledger's counts of each ring to the start, so that it is exact to the sample. */
 static void begin_source(struct merger *m, struct source *s)
 {
 	uint32_t index = s->sideband ? SAMPLE_MAX_EVENTS : s->index;
@@ -357,7 +356,7 @@ static void decode_next(struct merger *m, struct source *s, struct record *ret, 
 	m->held_tail = s->ring.tail + s->next.size;
 	bytes = source_bytes(s, m->wrapped);
 	*ret_wanted = record_decode(layout_of(m, s), bytes, s->next.size, ret);
-	/* LOST_SAMPLES tells of samples that never came near the ring: read(2) does not. */
+	/* LOST_SAMPLES counts samples that never reached the ring; read(2) does not count them. */
 	if (*ret_wanted && s->next.type == PERF_RECORD_LOST && ret->type == RECORD_LOST) {
 		s->now.lost_recorded += ret->lost;
 		ret->lost = source_lost_news(s);
@@ -386,7 +385,7 @@ bool merger_next(struct merger *m, struct record *ret)
 			ret->index = s->index;
 		}
 		m->held = m->heap[0];
-		/* The heap looks ahead of the record held; next_time is the next one's then. */
+		/* The heap looks beyond the held record; then next_time is that of the next one. */
 		if (wanted && ret->type == RECORD_BAD)
 			ret->time_ns = s->next_time;
 		if (!source_peek(layout_of(m, s), s, m->held_tail))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What this kernel can do is found by opening disabled events, one feature at a time on top of the
+ * Finds out what this kernel can do by opening disabled events: one feature at a time, added to the
  * plainest event. Versions are never read: vendors' kernels have newer features than their version
- * says, and stable ones lack older ones. What passed alone is tried once more together.
+ * says, and stable kernels lack older ones. Features that passed alone are then tried together.
  */
 #include <errno.h>
 #include <limits.h>
@@ -33,7 +33,9 @@ static int try_open(const struct probe *p, enum event_kind kind, int cpu)
 		event_sample_attr(p->options, p->features, p->pid, &attr);
 	else
 		event_sideband_attr(p->options, p->features, p->pid, &attr);
-	/* Only probed: records with a build id have no inode to know the file by. */
+	/*
+	 * Only probed: records with a build id have no inode, which we need to identify the file.
+	 */
 	attr.build_id = kind == KIND_SIDEBAND && p->features->build_id;
 	fd = event_open(&attr, p->pid, cpu, p->features->cloexec);
 	if (fd < 0)
@@ -61,7 +63,7 @@ static int probe_plainest(const struct probe *p)
 		r = try_open(p, KIND_SAMPLE, p->cpu);
 	}
 	if (r == -EACCES || r == -EPERM) {
-		/* Above paranoid 1 one's own processes may still be sampled in user mode. */
+		/* Above paranoid 1 a user may still sample their own processes in user mode. */
 		f->kernel = false;
 		r = try_open(p, KIND_SAMPLE, p->cpu);
 	}
@@ -71,7 +73,7 @@ static int probe_plainest(const struct probe *p)
 static void probe_each(const struct probe *p)
 {
 	struct sample_features *f = p->features;
-	/* Oldest first: dropped from the end should they not go together. */
+	/* Oldest first: if they do not work together, features are dropped from the end. */
 	struct {
 		bool *feature;
 		enum event_kind kind;
@@ -97,7 +99,7 @@ static void probe_each(const struct probe *p)
 		*ladder[i - 1].feature = false;
 }
 
-/* Every CPU must have it: mixed processors have counters on some of their CPUs only. */
+/* Every CPU must have it: hybrid processors have some counters only on some CPUs. */
 static int open_everywhere(const struct probe *p)
 {
 	_cleanup_free_ int *cpus = calloc(EVENT_MAX_CPUS, sizeof(*cpus));
@@ -114,7 +116,7 @@ static int open_everywhere(const struct probe *p)
 	return n < 0 ? n : 0;
 }
 
-/* Cycles, if they really fire; by the same recording, the registers to trust. */
+/* Uses cycles if they really fire; the same recording finds the registers to trust. */
 static int probe_cycles(const struct probe *p)
 {
 	struct sample_features *f = p->features;
@@ -134,8 +136,8 @@ static int probe_cycles(const struct probe *p)
 }
 
 /*
- * An event that was asked for by its name must be there on every CPU; whether it fires is for the
- * workload to say. Which registers a sample inside the kernel has is found with the clock.
+ * An event that the user named must exist on every CPU; whether it fires depends on the workload.
+ * The clock finds out which registers a sample inside the kernel has.
  */
 static int probe_event(const struct probe *p)
 {
@@ -154,7 +156,7 @@ static int probe_event(const struct probe *p)
 	clock.event = (struct sample_event){0};
 	r = event_self_check(&clock, f, &f->kernel_regs_valid);
 	if (r <= 0)
-		log_debug("cpu-clock gave no sample of ourselves: %s", strerror(-r));
+		log_debug("cpu-clock gave no sample of this process: %s", strerror(-r));
 	return 0;
 }
 
@@ -172,7 +174,7 @@ static int choose_stacks(const struct probe *p, char *error, size_t n_error)
 	return -EOPNOTSUPP;
 }
 
-/* The only use of a version: a warning about a defect that cannot be tried without the damage. */
+/* The only use of a version: a warning about a bug that a trial would trigger. */
 static void warn_of_hang(const struct sample_features *f)
 {
 	struct utsname name;

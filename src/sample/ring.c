@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The ring is mapped once and as it is. Mapping its data twice in a row, so that no record wraps,
- * stopped working with Linux 6.17; the merge copies the one record that wraps instead.
+ * The ring is mapped once. Mapping its data twice in a row, so that no record wraps, stopped
+ * working with Linux 6.17; instead the merge copies a record that wraps.
  *
- * Reader and kernel meet in two words of the control page: the kernel moves data_head after the
- * bytes are written, we move data_tail after they are read (perf_event_open(2), "MMAP layout").
+ * Reader and kernel share two words of the control page: the kernel moves data_head after it has
+ * written, we move data_tail after we have read (perf_event_open(2), "MMAP layout").
  */
 #include <errno.h>
 #include <sys/mman.h>
@@ -47,7 +47,7 @@ int ring_map(struct ring *r, int fd, uint64_t *bytes, bool may_shrink)
 		size /= 2;
 	}
 	*r = (struct ring){.fd = fd, .page = p, .data_bytes = size};
-	/* Before 4.1 the page does not say where the data are: behind it. */
+	/* Before 4.1 the page does not say where the data are: they follow it. */
 	offset = r->page->data_offset ? r->page->data_offset : page;
 	if (offset != page) {
 		(void)munmap(p, page + size);
@@ -55,7 +55,7 @@ int ring_map(struct ring *r, int fd, uint64_t *bytes, bool may_shrink)
 		return -EPROTO;
 	}
 	r->data = (uint8_t *)p + offset;
-	/* Not 0: a reader before us may have died with records left to read. */
+	/* Not 0: an earlier reader may have died with unread records. */
 	r->tail = __atomic_load_n(&r->page->data_tail, __ATOMIC_RELAXED);
 	*bytes = size;
 	return 0;
