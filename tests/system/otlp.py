@@ -124,6 +124,12 @@ WIRE = {"int32": VARINT, "int64": VARINT, "uint32": VARINT, "uint64": VARINT, "b
 EMPTY = {"string": "", "bytes": b"", "double": 0.0, "bool": False}
 
 
+# Of each message what a field holds that is not there, and the fields that are lists.
+NOTHING = {kind: {name: None if of in SCHEMA else EMPTY.get(of, 0) for name, of, repeated in fields.values() if not repeated}
+           for kind, fields in SCHEMA.items()}
+REPEATED = {kind: [name for name, _, repeated in fields.values() if repeated] for kind, fields in SCHEMA.items()}
+
+
 class WireError(Exception):
     """The bytes are not such a message."""
 
@@ -132,11 +138,11 @@ class Message:
     """A decoded message: one attribute per field of the schema, and which fields were there."""
 
     def __init__(self, kind):
+        self.__dict__.update(NOTHING[kind])
         self.kind = kind
         self.present = set()
-        for name, kind_of_field, repeated in SCHEMA[kind].values():
-            empty = None if kind_of_field in SCHEMA else EMPTY.get(kind_of_field, 0)
-            setattr(self, name, [] if repeated else empty)
+        for name in REPEATED[kind]:
+            setattr(self, name, [])
 
     def key(self):
         """Everything in it, comparable: equal keys are equal messages."""
@@ -199,59 +205,57 @@ def decode(data, kind="ProfilesData", depth=0):
     if depth > 32:
         raise WireError("nested deeper than 32 messages")
     message = Message(kind)
+    fields, found, present = SCHEMA[kind], message.__dict__, message.present
     at, end = 0, len(data)
     while at < end:
-        tag, at = varint(data, at, end)
+        tag, at = (data[at], at + 1) if data[at] < 0x80 else varint(data, at, end)
         number, wire = tag >> 3, tag & 7
-        if number not in SCHEMA[kind]:
+        if number not in fields:
             raise WireError(f"{kind} has no field {number}")
-        name, field_kind, repeated = SCHEMA[kind][number]
-        where = f"{kind}.{name}"
+        name, field_kind, repeated = fields[number]
         wanted = WIRE.get(field_kind, LEN)
-        values = []
         if wire == LEN:
-            n, at = varint(data, at, end)
+            n, at = (data[at], at + 1) if at < end and data[at] < 0x80 else varint(data, at, end)
             if n > end - at:
-                raise WireError(f"{where} runs past the end")
+                raise WireError(f"{kind}.{name} runs past the end")
             piece, at = data[at:at + n], at + n
             if wanted == LEN:
-                values.append(length_delimited(field_kind, piece, depth))
+                values = (length_delimited(field_kind, piece, depth),)
             elif repeated:
-                values = packed(piece, field_kind, where)
+                values = packed(piece, field_kind, f"{kind}.{name}")
             else:
-                raise WireError(f"{where} has wire type 2, not {wanted}")
+                raise WireError(f"{kind}.{name} has wire type 2, not {wanted}")
         elif wire != wanted:
-            raise WireError(f"{where} has wire type {wire}, not {wanted}")
+            raise WireError(f"{kind}.{name} has wire type {wire}, not {wanted}")
         elif wire == VARINT:
-            raw, at = varint(data, at, end)
-            values.append(scalar(field_kind, raw))
+            raw, at = (data[at], at + 1) if at < end and data[at] < 0x80 else varint(data, at, end)
+            values = (raw if raw < 0x80 and field_kind != "bool" else scalar(field_kind, raw),)
         else:
             if end - at < 8:
-                raise WireError(f"{where} runs past the end")
-            form = "<d" if field_kind == "double" else "<Q"
-            values.append(struct.unpack_from(form, data, at)[0])
+                raise WireError(f"{kind}.{name} runs past the end")
+            values = struct.unpack_from("<d" if field_kind == "double" else "<Q", data, at)
             at += 8
         if repeated:
-            getattr(message, name).extend(values)
+            found[name].extend(values)
         else:
-            if name in message.present and field_kind in SCHEMA:
-                raise WireError(f"{where} is there twice")
-            setattr(message, name, values[-1])
-        message.present.add(name)
+            if name in present and field_kind in SCHEMA:
+                raise WireError(f"{kind}.{name} is there twice")
+            found[name] = values[-1]
+        present.add(name)
     return message
 
 
 def packed(data, kind, where):
+    if WIRE[kind] == I64:
+        if len(data) % 8:
+            raise WireError(f"{where} is packed into odd bytes")
+        return struct.unpack(f"<{len(data) // 8}Q", data)
+    if kind != "bool" and data.isascii():  # each byte is a number
+        return data
     values, at = [], 0
     while at < len(data):
-        if WIRE[kind] == VARINT:
-            raw, at = varint(data, at, len(data))
-            values.append(scalar(kind, raw))
-        else:
-            if len(data) - at < 8:
-                raise WireError(f"{where} is packed into odd bytes")
-            values.append(struct.unpack_from("<Q", data, at)[0])
-            at += 8
+        raw, at = varint(data, at, len(data))
+        values.append(scalar(kind, raw))
     return values
 
 
