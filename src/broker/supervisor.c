@@ -413,6 +413,8 @@ static int start(struct supervisor *s, struct child *c)
 		(void)kill(c->pid, SIGKILL);
 	}
 	introduce(s, c);
+	if (c->row->may_ask & ASK_BIT(MESSAGE_ASK_FILE))
+		opener_helper_prepare(s->helper);
 	r = 0;
 out:
 	for (int i = 0; i < 2; i++) {

@@ -33,6 +33,7 @@ struct opener_helper {
 	int exe_fd; /* the caller's */
 	enum sandbox_mode seccomp;
 	pid_t pid; /* 0: there is none */
+	bool ready; /* it has said so */
 	int sock;
 	uint32_t seq;
 	struct stuck {
@@ -99,9 +100,8 @@ static int set_up(const struct opener_helper *h)
 		.log_level = log_get_level(),
 		.seccomp = h->seccomp,
 	};
-	int r = setup_send(h->sock, &setup, sizeof(setup), -1);
 
-	return r < 0 ? r : wait_ready(h->sock);
+	return setup_send(h->sock, &setup, sizeof(setup), -1);
 }
 
 /* Of the very binary, and so with nothing of what this process has in memory. h->pid is set where
@@ -124,7 +124,19 @@ static int start(struct opener_helper *h)
 	}
 	h->pid = pid;
 	h->sock = pair[0];
+	h->ready = false;
 	return set_up(h);
+}
+
+/* There is one that takes requests. */
+static int get_ready(struct opener_helper *h)
+{
+	int r = h->pid ? 0 : start(h);
+
+	if (r == 0 && !h->ready)
+		r = wait_ready(h->sock);
+	h->ready = r == 0;
+	return r;
 }
 
 static void reap(struct opener_helper *h)
@@ -273,6 +285,14 @@ static int request(struct opener_helper *h, const struct message *ask, bool *ret
 	return r;
 }
 
+void opener_helper_prepare(struct opener_helper *h)
+{
+	int r = h->pid ? 0 : start(h);
+
+	if (r < 0)
+		tell_no_start(h, r);
+}
+
 int opener_helper_open(struct opener_helper *h, const struct message *ask)
 {
 	struct subject s = subject_of(ask);
@@ -284,7 +304,7 @@ int opener_helper_open(struct opener_helper *h, const struct message *ask)
 	place = find_place(h, &s);
 	if (!place)
 		return -ENOTSUP;
-	r = h->pid ? 0 : start(h);
+	r = get_ready(h);
 	if (r < 0) {
 		tell_no_start(h, r);
 		if (h->pid)

@@ -3,9 +3,9 @@
 /*
  * Opening with a deadline. A server that does not answer (FUSE, NFS, autofs) holds up whoever opens
  * a file of it, for ever, and not even SIGKILL ends that. So a process of its own opens what
- * strangers chose: another start of this binary, at the first request, with nothing of what this
- * process has in memory. Of its capabilities it has those that it takes to look into other
- * processes and to read, and its filter of system calls lets it open nothing to be written.
+ * strangers chose: another start of this binary, with nothing of what this process has in memory.
+ * Of its capabilities it has those that it takes to look into other processes and to read, and its
+ * filter of system calls lets it open nothing to be written.
  *
  * One that is late is killed, and another one takes its place. While it is not dead all requests
  * for the same process or device are refused; with OPENER_MAX_STUCK of them, all requests.
@@ -29,6 +29,8 @@ int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode 
 /* Kills all. */
 struct opener_helper *opener_helper_free(struct opener_helper *h);
 
+/* Starts the process before the first request, which would otherwise, and does not wait for it. */
+void opener_helper_prepare(struct opener_helper *h);
 /*
  * What opener_mapped_file(), opener_recorded_file(), opener_perf_map(), opener_debug_file() or
  * opener_split_file() says to a request, by its type. -ETIMEDOUT: nothing so far; -ENOTSUP:
