@@ -10,6 +10,7 @@ import stat
 import struct
 import subprocess
 import time
+import zlib
 
 import otlp
 import rig
@@ -84,10 +85,46 @@ def once(sequence):
     return [x for x in sequence if not (x in seen or seen.add(x))]
 
 
+class Marked:
+    """A program with a secret on its stack, which is in the bytes that are copied with each of its samples."""
+
+    def __init__(self):
+        self.mark = os.urandom(16).hex().encode()
+        self.process = rig.start([os.path.join(rig.build_workloads("secret"), "secret")], stdin=subprocess.PIPE)
+        self.process.stdin.write(self.mark + b"\n")
+        self.process.stdin.flush()
+
+    def check(self, views, places):
+        """It was sampled down to main, which lies behind the secret on the stack; and none of the places has that."""
+        whole = sum(x[3] for v in views for x in v.samples() if x[0].get("process.pid") == self.process.pid
+                    and rig.contains_path(x[2], ["main", "secret_caller", "secret_leaf"]))
+        rig.check(whole > 5, f"{whole} stacks of a program were walked over a secret that lies on them")
+        for what, contents in places.items():
+            # Whole, or the words of it that registers hold.
+            pieces = [self.mark[i:i + 8] for i in range(0, 32, 8)]
+            found = [piece for content in contents for piece in pieces if piece in content or piece[::-1] in content]
+            if what != "the log":
+                rig.check(any(b"secret_leaf" in c for c in contents), f"{what}: they can be read, and tell of it")
+            rig.check(contents and not found, f"it is nowhere in {len(contents)} of {what}, {sum(map(len, contents))} bytes")
+
+
+def contents_of(directory):
+    """Of all its files, as they are and without their compression."""
+    found = []
+    for name in os.listdir(directory):
+        with open(os.path.join(directory, name), "rb") as f:
+            found.append(f.read())
+        at = found[-1].find(b"\x1f\x8b\x08")
+        if at >= 0:
+            found.append(zlib.decompressobj(31).decompress(found[-1][at:]))
+    return found
+
+
 def away_and_killed(chain):
+    marked, store = Marked(), rig.path("away.store")
     with Sink() as first:
         port = first.port
-        daemon = rig.Daemon(config(port), "away")
+        daemon = rig.Daemon(config(port, f"[store]\nenabled = yes\npath = {store}\n"), "away")
         daemon.wait_up()
         first.wait_for(2)
     before = first.payloads()
@@ -104,6 +141,7 @@ def away_and_killed(chain):
     kept = read_spool(daemon)
     rig.check(kills >= 2 and len(waiting) >= 5,
               f"{len(waiting)} payloads are on disk after 12 s without a receiver and {kills} SIGKILLs")
+    places = {"the spool's files": contents_of(daemon.spool), "the store's files": contents_of(store)}
     s = os.stat(daemon.spool)
     owners = {os.stat(os.path.join(daemon.spool, n)).st_uid for n in waiting}
     rig.check(stat.S_IMODE(s.st_mode) == 0o700 and s.st_uid != 0 and owners == {s.st_uid},
@@ -136,6 +174,9 @@ def away_and_killed(chain):
         rig.check(told == came, f"{came} samples came of {told} that were counted into the files")
         rig.check(samples_of(second, chain.pid) > 20 and not files(daemon, ""),
                   f"{samples_of(second, chain.pid)} of the workload; nothing is left in the directory")
+    rig.end(marked.process)
+    marked.check(first.views() + second.views(), {
+        **places, "the payloads": every, "the log": [daemon.log().encode()]})
     rig.check("are kept in" in daemon.log() and "the spool is empty again" in daemon.log(),
               "the log says that the spool is in use, and that it is empty again")
 
