@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: src/process src/opener src/profiler src/symbolizer
 """The profiler and the symbolizer open no file and no socket after start-up: strace watches both
-for several windows, while processes and files come and go that they have to learn about."""
+for several windows, while processes and files come and go that they have to learn about. And what the broker asks of
+perf events all the time is nothing that is known to hang a kernel."""
 import os
 import re
 import subprocess
@@ -17,18 +18,57 @@ FORBIDDEN = ("open openat openat2 open_by_handle_at creat socket socketpair conn
              "pidfd_getfd kill tkill tgkill").split()
 
 
+# What may be asked of an event that is open. Linux 6.16 and 6.17 hang where a clock stops itself, within its own timer: so
+# do REFRESH, and a rate near the one at which the kernel throttles. PERIOD is not needed; nor is a program of BPF.
+ALLOWED = {"PERF_EVENT_IOC_ENABLE", "PERF_EVENT_IOC_DISABLE", "PERF_EVENT_IOC_ID", "PERF_EVENT_IOC_SET_OUTPUT",
+           "PERF_EVENT_IOC_SET_FILTER"}
+CLOCKS = re.compile("PERF_COUNT_SW_(CPU|TASK)_CLOCK")
+
+
+def most_samples():
+    """A second: above that the kernel throttles. It may lower this by itself."""
+    with open("/proc/sys/kernel/perf_event_max_sample_rate", encoding="ascii") as f:
+        return int(f.read())
+
+
+def check_ioctls(lines, most):
+    """perf_event_open() and ioctl() of the broker, in their order."""
+    opened, asked, rates, bad = {}, {}, set(), []
+    for line in lines:
+        m = re.match(r"(\w+)\((.*)\) += (\d+)", line)
+        if m and m[1] == "perf_event_open":
+            opened[m[3]] = m[2]
+            rates |= {int(x) for x in re.findall(r"sample_freq=(\d+)", m[2])}
+        elif m and m[1] == "ioctl" and m[2].split(",")[0] in opened:
+            fd, request = re.match(r"(\d+), ([^,]+)", m[2]).groups()
+            attr = opened[fd]
+            asked[request] = asked.get(request, 0) + 1
+            stops = request == "PERF_EVENT_IOC_REFRESH" and "sample_period" in attr and not CLOCKS.search(attr)
+            if request not in ALLOWED and not stops:
+                bad.append(line)
+    said = ", ".join(f"{n} {request}" for request, n in sorted(asked.items()))
+    rig.check(not bad, f"nothing that hangs a kernel is asked of {len(opened)} events: {said}"
+              + "".join("\n    " + x for x in bad[:5]))
+    rig.check({"PERF_EVENT_IOC_ENABLE", "PERF_EVENT_IOC_REFRESH"} <= set(asked), "an event with a budget is among them")
+    rig.check(rates and max(rates) <= most / 2, f"rates of {sorted(rates)} Hz, where the kernel throttles above {most}")
+
+
 def main():
     rig.need_root()
     rig.need_programs("strace")
     directory = rig.build_workloads("chain", "host", "cxx", "blip", "jit", "unwound")
     with Sink() as sink:
+        most = most_samples()
+        asked = rig.path("broker.strace")  # by a tracer (-D) that is not in its place, nor of the others
         daemon = rig.Daemon(f"""
 [profiler]
 samples_per_second = 99
 reporter_interval = 1s
+[event:page-faults]
+budget = 10
 [export:sink]
 endpoint = {sink.endpoint}
-""")
+""", argv_prefix=["strace", "-D", "-qq", "-v", "-e", "trace=perf_event_open,ioctl", "-o", asked])
         roles = daemon.wait_up()
         sink.wait_for(1)
         traces = {}
@@ -79,6 +119,9 @@ endpoint = {sink.endpoint}
             unix = {line.split()[6] for line in f}
         foreign = [s for s in sockets if s.startswith("socket:") and s[8:-1] not in unix]
         rig.check(not foreign, "their sockets are the tree's own")
+        daemon.stop()
+        with open(asked, encoding="utf-8", errors="replace") as f:
+            check_ioctls(f.read().splitlines(), most)
 
 
 rig.run(main)
