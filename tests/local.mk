@@ -55,6 +55,7 @@ EXTRA_DIST += \
 	tests/system/grpc_server.py \
 	tests/system/hardening.py \
 	tests/system/hygiene.py \
+	tests/system/inside.py \
 	tests/system/bundle.py tests/system/install.py \
 	tests/system/jitdump.py \
 	tests/system/lines.py \
@@ -143,7 +144,7 @@ check-fresh:
 check-soak: perfwalk
 	SOAK_MINUTES=$${SOAK_MINUTES:-360} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/soak.py
 
-.PHONY: check-soak check-fresh check-outage check-backends check-oracle check-trap
+.PHONY: check-soak check-fresh check-outage check-backends check-oracle check-trap check-unit
 # Ten minutes without a receiver; make check has none of it, tests/run.sh twenty seconds.
 check-outage: perfwalk
 	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py
@@ -151,6 +152,15 @@ check-outage: perfwalk
 # All system tests, in which a system call that a filter refuses is named; TRAP_TESTS="NAME..." for some tests only.
 check-trap:
 	PERFWALK_SECCOMP=trap sh $(srcdir)/tests/run.sh $${TRAP_TESTS:---system}
+
+# Those with a daemon, which systemd runs by the unit in a machine that it has booted (tests/system/inside.py), first as it
+# is and then without root; TEST_UNITS="perfwalk.service old-kernel.conf", UNIT_TESTS="NAME..." for some of them only.
+check-unit:
+	for unit in $${TEST_UNITS:-perfwalk.service rootless.conf}; do \
+		TEST_UNIT=$$unit sh $(srcdir)/tests/run.sh $${UNIT_TESTS:-$(UNIT_TESTS)} || exit 1; \
+	done
+UNIT_TESTS = delivery ctl metrics supervision spool outage cgroups store protocols grpc events limit losses stack_size memory \
+	badserver route debuginfod demangle manual bombs churn hostile
 
 # Servers of others, which it takes minutes to build.
 check-backends: perfwalk

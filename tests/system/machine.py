@@ -53,7 +53,12 @@ mount -o remount,ro,bind proc/sys
 mount -t sysfs -o ro none sys
 mount -t cgroup2 none sys/fs/cgroup
 mount -t tmpfs none run
-mount -t tmpfs none tmp
+mount -t tmpfs -o mode=1777 none tmp
+for name in $SHARED; do
+	mkdir -p ".$name"
+	mount --bind "$name" ".$name"
+done
+mount -t tracefs none sys/kernel/tracing || : # tests that need it say so
 mount -t tmpfs -o mode=755 none dev
 mkdir dev/pts dev/shm
 mount -t devpts -o newinstance,ptmxmode=0666 none dev/pts
@@ -71,9 +76,9 @@ exec chroot . env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin container=other /usr/lib
 
 
 class Machine:
-    def __init__(self, files, hidden=()):
+    def __init__(self, files, hidden=(), shared=()):
         """files: names below / and what they hold: a text, or a list of the file to copy. hidden: what of this host's is
-        not there."""
+        not there. shared: its directories that are there, wherever they are."""
         rig.need_root()
         rig.need_programs("systemctl", "unshare", "nsenter")
         if not rig.can_mount():
@@ -91,7 +96,8 @@ class Machine:
         with open(self.log, "wb") as log:
             self.process = rig.start(["unshare", "--mount", "sh", "-c", OUTER, "sh", self.directory,
                                       f"perfwalk-test.{os.getpid()}"],
-                                     env={**os.environ, "INNER": INNER, "HIDDEN": " ".join(hidden)},
+                                     env={**os.environ, "INNER": INNER, "HIDDEN": " ".join(hidden),
+                                          "SHARED": " ".join(shared)},
                                      stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.pid = rig.wait_for("systemd runs", self.find, 60)
         atexit.register(self.halt)

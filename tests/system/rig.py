@@ -22,6 +22,8 @@ import time
 import traceback
 
 sys.dont_write_bytecode = True
+import inside  # noqa: E402  (leaves no file either)
+
 os.environ.pop("DEBUGINFOD_URLS", None)  # names come from this host, but for the test of the others
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -93,6 +95,8 @@ def check_sandbox():
 def run(main):
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     try:
+        if inside.wanted() and not inside.is_inside():
+            inside.enter()
         main()
         check_sandbox()
     except Skip as e:
@@ -481,9 +485,12 @@ class Daemon:
               + ("" if "[limits]\ncpu" in config else "[limits]\ncpu = 100%\n"))
         self.log_path = path(f"{name}.log")
         self.log_file = open(self.log_path, "ab")
-        self.process = start([*argv_prefix, perfwalk(), "run", "-c", self.config],
-                             stdin=subprocess.DEVNULL, stdout=self.log_file, stderr=self.log_file,
-                             **options)
+        argv = [*argv_prefix, perfwalk(), "run", "-c", self.config]
+        if inside.is_inside():
+            self.process = inside.Service(argv, self.log_path, **options)
+            _started.append(self.process)
+        else:
+            self.process = start(argv, stdin=subprocess.DEVNULL, stdout=self.log_file, stderr=self.log_file, **options)
         self.pid = self.process.pid
 
     def log(self):

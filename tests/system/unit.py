@@ -10,6 +10,7 @@ import signal
 import time
 
 import rig
+from inside import source, unit
 from machine import Machine
 from sink import Sink
 
@@ -21,19 +22,6 @@ PATH = ["main", "chain_one", "chain_two", "chain_three", "chain_four", "chain_fi
 CAP_SYS_ADMIN = 1 << 21
 MOST_EXPOSED = 40  # tenths
 ROLES = ("profiler", "symbolizer", "exporter")
-
-
-def source(name):
-    with open(os.path.join(rig.TOP, "etc", name), encoding="utf-8") as f:
-        return f.read()
-
-
-def unit():
-    """As `make install` writes it for the prefix /usr/local."""
-    text = source("perfwalk.service.in")
-    for name, value in (("bindir", "/usr/local/bin"), ("localstatedir", "/var"), ("pkgdatadir", "/usr/local/share/perfwalk")):
-        text = text.replace(f"@{name}@", value)
-    return text
 
 
 def config(port, rate=49):
