@@ -76,9 +76,9 @@ static void give_file(struct namer *n, unsigned int file)
 	file_names_add(namer_files(n), uid_of(file), 0, path, fd);
 }
 
-static void begin(struct namer **ret)
+static void begin_with(struct namer **ret, uint64_t max_table_bytes)
 {
-	CHECK_INT(namer_new(ret, &role, &ask, 1 << 26, 16, false, closed, NULL), ==, 0);
+	CHECK_INT(namer_new(ret, &role, &ask, max_table_bytes, 16, false, closed, NULL), ==, 0);
 	profile_init(&p, 1 << 26);
 	for (unsigned int i = 0; i < N_FILES; i++) {
 		struct profile_module m = {
@@ -86,6 +86,11 @@ static void begin(struct namer **ret)
 
 		modules[i] = profile_add_module(&p, &m);
 	}
+}
+
+static void begin(struct namer **ret)
+{
+	begin_with(ret, 1 << 26);
 }
 
 /* A frame in that file, an instruction further than others: samples of it alone. */
@@ -185,6 +190,67 @@ static void test_a_file_that_costs(void)
 	profile_deinit(&p);
 }
 
+/* When somebody last began to look names up in a file: each time adds to its cost. */
+static uint64_t begun(struct namer *n, unsigned int file)
+{
+	struct time_share *cost = file_names_cost(namer_files(n), uid_of(file));
+
+	return cost ? cost->begin_wall_ns : 0;
+}
+
+/* How often a file is looked into, in so many windows with a sample of each of these frames. */
+static unsigned int looks(struct namer *n, unsigned int n_windows, const uint32_t *frames,
+			  unsigned int n_frames)
+{
+	unsigned int n_looks = 0;
+
+	for (unsigned int i = 0; i < n_windows; i++) {
+		uint64_t before[N_FILES];
+
+		profile_clear_samples(&p);
+		for (unsigned int j = 0; j < n_frames; j++) {
+			struct profile_sample s = {
+				.value = 1, .stack = profile_add_stack(&p, &frames[j], 1, 0)};
+
+			CHECK(profile_add_sample(&p, &s));
+		}
+		for (unsigned int j = 0; j < N_FILES; j++)
+			before[j] = begun(n, j);
+		namer_name(n, &p, 0);
+		for (unsigned int j = 0; j < N_FILES; j++)
+			n_looks += begun(n, j) != before[j];
+	}
+	return n_looks;
+}
+
+/*
+ * The profile keeps frames without a name of files whose processes are gone, and their tables were
+ * dropped for want of memory. Nobody samples them: nobody reads their files, in any window. Such
+ * that are sampled all the time are looked up again once in many windows.
+ */
+static void test_files_long_gone(void)
+{
+	_cleanup_(namer_freep) struct namer *n = NULL;
+	uint32_t named, nameless[N_FILES];
+
+	begin_with(&n, 1);
+	namer_set_window(n, 3600 * NSEC_PER_SEC, false);
+	for (unsigned int i = 0; i < N_FILES; i++) {
+		give_file(n, i);
+		nameless[i] = sample(i, UINT64_C(1) << 32, 1);
+	}
+	named = sample(0, 0, 1);
+	CHECK_INT(looks(n, 1, nameless, N_FILES), ==, N_FILES);
+	CHECK_INT(looks(n, 1, &named, 1), ==, 1);
+	check_name(named, "busy");
+	check_name(nameless[0], "none");
+
+	CHECK_INT(looks(n, 500, &named, 1), ==, 0);
+	CHECK_INT(looks(n, 500, nameless, N_FILES), <=, 10 * N_FILES);
+	check_name(nameless[0], "none");
+	profile_deinit(&p);
+}
+
 /* The file of the most samples is named first, however the rows lie. */
 static void test_most_samples_first(void)
 {
@@ -247,6 +313,7 @@ int main(void)
 	build();
 	RUN(test_only_of_this_window);
 	RUN(test_a_file_that_costs);
+	RUN(test_files_long_gone);
 	RUN(test_most_samples_first);
 	RUN(test_frames_of_a_runtime);
 	return 0;
