@@ -48,7 +48,7 @@ def main():
     burner = rig.start([program])
     for style, want in NAMES.items():
         folded, pprof = rig.path(f"{style}.folded"), rig.path(f"{style}.pb.gz")
-        r = rig.record("-p", burner.pid, "-F", 199, "-d", "1", "--demangle", style, "-o", folded, "-o", pprof)
+        r = rig.record_cpu(0.5, [burner.pid], "-p", burner.pid, "-F", 199, "--demangle", style, "-o", folded, "-o", pprof)
         rig.check(r.status == 0, f"record --demangle {style}" + ("" if r.status == 0 else r.text()))
         rig.check(*leaf_is(rig.read_folded(folded), want))
         with gzip.open(pprof) as f:
