@@ -128,6 +128,10 @@ static void print_events(void)
 	(void)printf("%-20s %-9s %s\n", "rNNN", "hardware", "a number from the processor's manual");
 	(void)printf("%-20s %-9s %s\n", "SUBSYSTEM:NAME", "tracepoint",
 		     "such as sched:sched_switch; they are listed in /sys/kernel/tracing/events");
+	(void)printf("%-20s %-9s %s\n", "uprobe:/PATH:NAME", "function",
+		     "each call, such as uprobe:/usr/lib/libx.so:x_open");
+	(void)printf("%-20s %-9s %s\n", "usdt:/PATH:P:NAME", "marker",
+		     "perfwalk debug marker FILE lists those of a file");
 }
 
 static int list_processes(struct running_list *list, char what)

@@ -262,7 +262,9 @@ static const struct config_key keys[] = {
 
 	{CONFIG_SECTION_EVENT, "event", CONFIG_WORD, AT_EVENT(event), NULL, 0, 0, 0, false,
 	 "The event, where NAME is a name of your own: two sections can then sample one "
-	 "tracepoint with different filters. By default NAME is the event."},
+	 "tracepoint with different filters. By default NAME is the event. uprobe:/PATH:FUNCTION "
+	 "and usdt:/PATH:PROVIDER:NAME are functions and markers of programs; reload the config "
+	 "when their file was replaced."},
 	{CONFIG_SECTION_EVENT, "filter", CONFIG_TEXT, AT_EVENT(filter), NULL, 0, 0, 0, false,
 	 "Of a tracepoint, only what matches: prev_state == 2, for instance, as perfwalk-record(1) "
 	 "says under --filter. The kernel drops the rest before it copies a stack."},

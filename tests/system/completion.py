@@ -46,7 +46,7 @@ CTL = {"status", "flush", "reload", "pause", "resume", "set-aside", "clear-set-a
 
 def check_values(offered):
     """Words behind commands, and behind options, are those that the program itself names."""
-    events = {x.split()[0] for x in output("list", "events").splitlines()} - {"CACHE-ACCESSES", "rNNN", "SUBSYSTEM:NAME"}
+    events = {x.split()[0] for x in output("list", "events").splitlines()} - {"CACHE-ACCESSES", "rNNN", "SUBSYSTEM:NAME", "uprobe:/PATH:NAME", "usdt:/PATH:P:NAME"}
     told = rig.Record([rig.perfwalk(), "record", "--format", "x"], 10).err
     formats = set(told.partition("the formats are ")[2].strip().split(", "))
     rig.check(len(events) > 10 and len(formats) > 8, f"{len(events)} events, {len(formats)} formats")
