@@ -1,6 +1,6 @@
 # The default config, as the program prints it (a unit test compares).
 configfile = $(sysconfdir)/perfwalk/perfwalk.conf
-EXTRA_DIST += etc/bundle.sh etc/sbom.py etc/source-date.sh etc/loader.sh etc/perfwalk.conf etc/quickstart.sh LICENSE
+EXTRA_DIST += etc/bundle.sh etc/bundle-tree.sh etc/sbom.py etc/source-date.sh etc/loader.sh etc/perfwalk.conf etc/quickstart.sh LICENSE
 
 systemdunit_DATA = etc/perfwalk.service
 etc/perfwalk.service: $(srcdir)/etc/perfwalk.service.in Makefile
