@@ -3,8 +3,8 @@ configfile = $(sysconfdir)/perfwalk/perfwalk.conf
 EXTRA_DIST += etc/bundle.sh etc/bundle-tree.sh etc/sbom.py etc/source-date.sh etc/loader.sh etc/perfwalk.conf etc/quickstart.sh LICENSE
 
 systemdunit_DATA = etc/perfwalk.service
-etc/perfwalk.service: $(srcdir)/etc/perfwalk.service.in Makefile
-	$(AM_V_GEN)$(MKDIR_P) etc && sed -e 's|@bindir[@]|$(bindir)|g' -e 's|@localstatedir[@]|$(localstatedir)|g' \
+etc/perfwalk.service packages/perfwalk.service: $(srcdir)/etc/perfwalk.service.in Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && sed -e 's|@bindir[@]|$(bindir)|g' -e 's|@localstatedir[@]|$(localstatedir)|g' \
 		-e 's|@pkgdatadir[@]|$(pkgdatadir)|g' \
 		$(srcdir)/etc/perfwalk.service.in > $@.tmp && mv $@.tmp $@
 CLEANFILES += etc/perfwalk.service
@@ -39,6 +39,34 @@ uninstall-hook:
 
 EXTRA_DIST += etc/perfwalk.service.in etc/perfwalk.sysusers ARCHITECTURE.md CONTRIBUTING.md tests/bench/host.py
 EXTRA_DIST += docs/SECURITY.md docs/daemon.md docs/figures.md docs/flamegraph.png docs/hosts.md docs/install.md docs/reliability.md docs/troubleshooting.md
+
+# Packages of both families, of one tree for the prefix /usr: the bundle's (etc/packages/build.sh). The program has to
+# have been compiled for /etc and /var.
+PACKAGE_RELEASE = 1
+package_dirs = prefix=/usr exec_prefix=/usr bindir=/usr/bin libdir=/usr/lib datarootdir=/usr/share datadir=/usr/share \
+	mandir=/usr/share/man docdir=/usr/share/doc/$(PACKAGE) sysconfdir=/etc localstatedir=/var
+package_build = $(SHELL) $(srcdir)/etc/packages/build.sh
+package_names = $(PACKAGE) $(VERSION) $(PACKAGE_RELEASE) $(host_cpu)
+.PHONY: deb rpm package-tree
+package-tree: all
+	@test '$(sysconfdir) $(localstatedir)' = '/etc /var' || { \
+		echo "make deb rpm: this build has its config in $(sysconfdir), its state in $(localstatedir);" \
+			"configure one with --prefix=/usr" >&2; exit 1; }
+	rm -rf packages/tree
+	$(MAKE) -s $(package_dirs) packages/perfwalk$(EXEEXT) packages/perfwalk.service
+	MAKE="$(MAKE) $(package_dirs)" VERSION=$(VERSION) LIBIBERTY="$$($(CC) -print-file-name=libiberty.a)" \
+		$(SHELL) $(srcdir)/etc/bundle-tree.sh packages/tree packages/perfwalk$(EXEEXT) /usr/bin /usr/lib/$(PACKAGE) \
+		/usr/share/doc/$(PACKAGE) $(PACKAGE)-$(VERSION)-$(host_cpu).spdx.json $(LOADED_LIBRARIES)
+	$(package_build) tree $(package_names)
+deb rpm: package-tree
+	$(package_build) $@ $(package_names)
+clean-local:
+	rm -rf packages/tree packages/debug
+CLEANFILES += packages/perfwalk.service $(PACKAGE)*.deb $(PACKAGE)*.rpm $(PACKAGE)-$(VERSION)-$(host_cpu).spdx.json
+EXTRA_DIST += etc/perfwalk.tmpfiles etc/packages/build.sh etc/packages/copyright etc/packages/description \
+	etc/packages/lintian-overrides etc/packages/rpmlint.toml etc/packages/steps.sh \
+	etc/packages/deb/postinst etc/packages/deb/postrm \
+	etc/packages/deb/prerm etc/packages/rpm/post etc/packages/rpm/postun etc/packages/rpm/preun
 
 # What goes to others: the sources, the bundle with the list of its parts (SPDX), and the sums of all three.
 .PHONY: archives

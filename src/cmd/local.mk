@@ -46,6 +46,15 @@ EXTRA_bundle_perfwalk_DEPENDENCIES = perfwalk$(EXEEXT)
 bundle_perfwalk_LDFLAGS = $(AM_LDFLAGS) \
 	-Wl,--dynamic-linker=$(bundlelibdir)/`$(SHELL) $(srcdir)/etc/loader.sh perfwalk$(EXEEXT) | sed 's:.*/::'` \
 	-Wl,-rpath,$(bundlelibdir) -Wl,--disable-new-dtags
+# The same for the packages, where these have it (etc/local.mk).
+EXTRA_PROGRAMS += packages/perfwalk
+CLEANFILES += packages/perfwalk$(EXEEXT)
+packages_perfwalk_SOURCES = $(perfwalk_SOURCES)
+packages_perfwalk_LDADD = $(perfwalk_LDADD)
+EXTRA_packages_perfwalk_DEPENDENCIES = perfwalk$(EXEEXT)
+packages_perfwalk_LDFLAGS = $(AM_LDFLAGS) \
+	-Wl,--dynamic-linker=/usr/lib/perfwalk/`$(SHELL) $(srcdir)/etc/loader.sh perfwalk$(EXEEXT) | sed 's:.*/::'` \
+	-Wl,-rpath,/usr/lib/perfwalk -Wl,--disable-new-dtags
 .PHONY: bundle
 bundle: all bundle/perfwalk$(EXEEXT)
 	MAKE="$(MAKE)" VERSION=$(VERSION) LIBIBERTY="$$($(CC) -print-file-name=libiberty.a)" $(SHELL) $(srcdir)/etc/bundle.sh $(bindir) $(sysconfdir) $(bundlelibdir) $(docdir) \
