@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A recording of ourselves, some 12 ms long, a few times that where samples come slowly, that
- * answers two questions no version number answers.
+ * Records this process for some 12 ms, or a few times that if samples come slowly, to answer two
+ * questions that no version number answers.
  *
- * Does the event fire? Virtual machines exist that let a cycles event be opened and never raise
- * its interrupt.
+ * Does the event fire? On some virtual machines a cycles event opens but never raises its
+ * interrupt.
  *
  * Which user registers are right in a sample taken inside the kernel? A system call on an old
- * kernel does not save all of them: what a sample then shows is -1 (4.x), or whatever stood in that
- * place of the kernel's stack, without a mark (3.10). So registers are set to known values around
- * short system calls, and a register that was wrong once is not trusted in such samples again. Up
- * to 4.0 the stack pointer of a system call is what the last interrupt of the thread has left
- * there, mostly the right one by chance: so between the calls the loop is somewhere else with its
- * stack.
+ * kernel does not save all of them: the sample then has -1 (4.x), or whatever was at that place in
+ * the kernel's stack (3.10). So we set registers to known values around short system calls, and do
+ * not trust a register in such samples once it was wrong. Up to 4.0 the stack pointer in a system
+ * call is the one that the thread's last interrupt saved, which is often right by chance: so the
+ * loop uses another stack pointer between the calls.
  */
 #include <errno.h>
 #include <string.h>
@@ -48,7 +47,7 @@ static int judge_ring(const struct ring *ring, const struct record_layout *layou
 	uint64_t valid = arch_checkable();
 	int n_samples = 0, n_judged = 0;
 
-	/* The ring was new and nobody moved its tail: no record wraps. */
+	/* The ring was new and its tail has not moved, so no record wraps. */
 	while (at + sizeof(struct perf_event_header) <= head && head <= ring->data_bytes) {
 		const struct perf_event_header *h = (const void *)(ring->data + at);
 		struct record r;
@@ -69,8 +68,8 @@ static int judge_ring(const struct ring *ring, const struct record_layout *layou
 }
 
 /*
- * Samples come slowly where the kernel has lowered the rate it allows, and where timers are coarse
- * as in emulated machines: then one round has too few to trust a register.
+ * Samples come slowly if the kernel has lowered the allowed rate, or if timers are coarse as in
+ * emulated machines. Then one round has too few samples to trust a register.
  */
 static int record_and_judge(int fd, const struct ring *ring, const struct record_layout *layout,
 			    uint64_t *ret_regs)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One ring as the merge sees it: where it stands, and what its next record is. */
+/* One ring in the merge: its position and its next record. */
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ void source_store_tail(struct source *s, uint64_t tail)
 	__atomic_store_n(&s->ring.page->data_tail, tail, __ATOMIC_RELEASE);
 }
 
-/* Headers and times are 8 bytes at multiples of 8: they never wrap. */
+/* Headers and times are 8 bytes at multiples of 8, so they never wrap. */
 static uint64_t ring_word(const struct ring *r, uint64_t at)
 {
 	uint64_t v;
@@ -58,7 +58,7 @@ bool source_peek(const struct record_layout *layout, struct source *s, uint64_t 
 		s->next.size = 0;
 		return true;
 	}
-	/* A record without a time of its own keeps its place behind the one before it. */
+	/* A record without a time keeps its place after the one before it. */
 	at = record_time_offset(layout, s->next.type, s->next.size);
 	if (at)
 		s->next_time = ring_word(&s->ring, tail + at);
@@ -89,7 +89,7 @@ void source_read_lost(struct source *s)
 		s->lost_read = counts.lost + s->now.lost_earlier;
 }
 
-/* The kernel's name of an event, for as long as the host runs; 0: not to be had (before 3.12). */
+/* The kernel's id of an event, unique until reboot; 0: unknown (before 3.12). */
 static uint64_t event_id(int fd)
 {
 	uint64_t id = 0;
@@ -105,7 +105,7 @@ void source_begin(struct source *s)
 	if (s->entry)
 		ledger_adopt(s->entry, id, s->ring.tail, &s->now);
 	s->event_fd = s->ring.fd;
-	/* Another event is in its place since: we hear of it next. */
+	/* Another event has replaced it, which source_replace_event() will bring. */
 	if (s->now.event_id && s->now.event_id != id)
 		s->event_fd = -1;
 	else
@@ -117,7 +117,7 @@ void source_replace_event(struct source *s, int event_fd, bool read_lost)
 {
 	uint64_t id = event_id(event_fd);
 
-	/* Not new with a profiler that was started again. */
+	/* For a restarted profiler the event may not be new. */
 	if (!id || id != s->now.event_id) {
 		if (read_lost)
 			source_read_lost(s);
