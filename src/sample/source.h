@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Inside of src/sample: one ring of the merge. */
+/* Private to src/sample: one ring of the merge. */
 #include "src/sample/decode.h"
 #include "src/sample/ledger.h"
 #include "src/sample/sample.h"
@@ -15,29 +15,35 @@ struct source {
 	/* The record at ring.tail. */
 	uint64_t next_time;
 	struct perf_event_header next;
-	int event_fd; /* whose count read(2) tells: ring.fd, or the event in its place; -1: neither */
-	uint64_t lost_read;	    /* as it said last, with those of the events before it */
-	struct ledger_entry *entry; /* NULL: no ledger is kept */
-	struct ledger_slot now;	    /* what is to hold, each lost record told once */
+	/* the event to read lost counts from: ring.fd, or its replacement; -1: neither */
+	int event_fd;
+	uint64_t lost_read;	    /* its last result, plus the counts of the events before it */
+	struct ledger_entry *entry; /* NULL: no ledger */
+	struct ledger_slot now;	    /* the next slot to write; each lost record is counted once */
 };
 
-/* Goes on where the ledger says that the reader before us was. */
+/* Continues where the previous reader was, according to the ledger. */
 void source_begin(struct source *s);
 uint64_t source_load_head(const struct source *s);
-/* What lies before tail has been read, and is in now: the kernel may write there. */
+/*
+ * Moves the tail: all before it has been read and counted in now, so the kernel may overwrite it.
+ */
 void source_store_tail(struct source *s, uint64_t tail);
 /*
- * Header and time of the record at tail into next and next_time. false: nothing left before head. A
- * header that cannot be true makes the rest unreadable: it is told as a record of size 0.
+ * Header and time of the record at tail into next and next_time. false: nothing left before head.
+ * An impossible header makes the rest unreadable: it is returned as a record of size 0.
  */
 bool source_peek(const struct record_layout *layout, struct source *s, uint64_t tail);
-/* The youngest time between tail and head, by the headers alone. */
+/* The latest time between tail and head, from the headers alone. */
 uint64_t source_youngest(const struct record_layout *layout, const struct source *s);
-/* The bytes of next, which is at ring.tail; in wrapped (room for any record) when it wraps. */
+/* The bytes of next, which is at ring.tail; copied to wrapped (room for any record) if it wraps. */
 const void *source_bytes(const struct source *s, void *wrapped);
-/* Count of read(2), for events opened with PERF_FORMAT_LOST, into lost_read. */
+/* Sets lost_read from read(2), for events opened with PERF_FORMAT_LOST. */
 void source_read_lost(struct source *s);
-/* Another event writes into the ring: what it counts is added to what is known. */
+/* Another event writes into the ring; its lost count will be added to those so far. */
 void source_replace_event(struct source *s, int event_fd, bool read_lost);
-/* What its records and read(2) know and was not told yet; told from now on. */
+/*
+ * Lost records, from records and read(2), that were not reported yet. They count as reported from
+ * now on.
+ */
 uint64_t source_lost_news(struct source *s);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A larger copy costs room in the ring and time at every sample, also of the stacks that do not
- * need it; a smaller one cuts stacks. Four sizes, and these rules, each looked at once a period of
- * some hundred user stacks:
+ * A larger copy takes room in the ring and time in every sample, even if its stack does not need
+ * it; a smaller one cuts stacks. There are four sizes and these rules, applied once in each period
+ * of some hundred user stacks:
  *
- * - grow when 2% of the stacks are cut by the end of the copy, and on while that has not saved a
- *   quarter of those;
- * - go back when no size has (a recursion without an end): no new attempt before half as many more
- *   are cut as then;
- * - shrink when for some periods in a row not one in 200 needed more than the next smaller size.
+ * - grow if 2% of the stacks are cut by the end of the copy, and grow further until that has saved
+ *   a quarter of those;
+ * - go back if no size saves so many (an endless recursion), and try again only when half as many
+ *   more are cut as then;
+ * - shrink if for some periods in a row less than one in 200 needed more than the next smaller
+ *   size.
  *
- * Between 2% and 0.5% nothing happens. A shrink that is taken back doubles the number of calm
+ * Between 2% and 0.5% nothing changes. A shrink that has to be undone doubles the number of calm
  * periods that the next one needs, so that a load that comes and goes does not change the events
- * over and over: shrinks are the fewer the longer it goes on, and no more than three growths come
- * between two of them.
+ * over and over: shrinks become rarer, with at most three growths between two of them.
  *
  * The rings must hold a quarter of a second of a busy CPU: they are read every 200 ms, and when
  * they are half full.
@@ -26,14 +26,14 @@ enum {
 	MIN_STACKS = 256,
 	FIRST_CALM = 4, /* periods */
 	MAX_CALM = 1 << 20,
-	RECORD_BYTES = 1024, /* of a sample besides its stack, roughly */
-	MIN_RECORDS = 16,    /* of a ring, at any rate */
+	RECORD_BYTES = 1024, /* of a sample without its stack, roughly */
+	MIN_RECORDS = 16,    /* of a ring, at least */
 };
 #define MIN_PERIOD_NS (1 * NSEC_PER_SEC)
 #define GROW_SHARE    0.02
 #define SHRINK_SHARE  0.005
 
-/* The kernel takes no more than the largest. */
+/* The kernel copies no more than the largest. */
 static const uint32_t sizes[] = {8 << 10, STACK_SIZE_FIRST, 32 << 10, STACK_SIZE_LARGEST};
 
 static unsigned int index_of(uint32_t bytes)
@@ -90,7 +90,7 @@ static uint32_t larger(const struct stack_size *s)
 
 void stack_size_count(struct stack_size *s, uint64_t max_stack, uint64_t depth_bytes, bool cut)
 {
-	/* Samples of the size before are in the rings for a while. */
+	/* The rings still hold samples of the previous size. */
 	if (max_stack > s->bytes || max_stack <= s->bytes / 4 * 3)
 		return;
 	s->n++;
@@ -105,7 +105,9 @@ static uint32_t ask(struct stack_size *s, uint32_t bytes)
 	return bytes;
 }
 
-/* Larger copies were tried: true and *ret, the next size or back, if they do not pay yet. */
+/*
+ * Judges a trial of larger copies. true: they do not pay yet; *ret: the next size, or the old one.
+ */
 static bool judge_trial(struct stack_size *s, double cut, uint32_t *ret)
 {
 	uint32_t from = s->trial_from;
@@ -166,7 +168,7 @@ uint32_t stack_size_decide(struct stack_size *s, uint64_t now_ns)
 
 void stack_size_set(struct stack_size *s, uint32_t bytes)
 {
-	/* Refused: what was to be tried is not on trial. */
+	/* Refused: the trial is over. */
 	if (bytes != s->asked)
 		s->trial_from = 0;
 	s->asked = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sched:sched_switch, which says of each context switch who stops running, and who goes on. */
+/* sched:sched_switch: for each context switch the thread that stops running and the next one. */
 #include <errno.h>
 #include <stdio.h>
 

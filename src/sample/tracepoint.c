@@ -4,7 +4,7 @@
  *
  *	field:pid_t prev_pid;	offset:24;	size:4;	signed:1;
  *
- * The declaration is C's: the name is its last word, before any "[16]".
+ * The declaration is in C: the name is its last word, before any "[16]".
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "src/sample/tracepoint.h"
 #include "util/cleanup.h"
 
-#define MAX_OFFSET 65536 /* no record is longer */
+#define MAX_OFFSET 65536 /* no record is larger */
 
 static const char *const roots[] = {"/sys/kernel/tracing", "/sys/kernel/debug/tracing"};
 
@@ -86,7 +86,7 @@ int tracepoint_read(const char *name, const char *file, char *buf, size_t size)
 	return mounted ? -ENOENT : -ENODEV;
 }
 
-/* "\toffset:24;": the number, up to MAX_OFFSET. */
+/* Reads the number of "\toffset:24;", up to MAX_OFFSET. */
 static bool find_number(const char *line, const char *end, const char *key, uint32_t *ret)
 {
 	const char *at = memmem(line, (size_t)(end - line), key, strlen(key));
@@ -132,7 +132,7 @@ bool tracepoint_find_field(const char *format, const char *name, struct tracepoi
 		if (!find_number(semicolon, end, "\toffset:", &f.offset) ||
 		    !find_number(semicolon, end, "\tsize:", &f.size))
 			return false;
-		/* Not said before Linux 2.6.32. */
+		/* Missing before Linux 2.6.32. */
 		(void)find_number(semicolon, end, "\tsigned:", &is_signed);
 		f.is_signed = is_signed != 0;
 		*ret = f;
