@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a cgroup path tells: the container, the pod, the systemd unit.
+ * Finds the container, the pod and the systemd unit in a cgroup path.
  *
  *	/docker/<id>                                               docker, cgroupfs driver
  *	/system.slice/docker-<id>.scope                            docker, systemd driver
@@ -11,8 +11,8 @@
  *	/machine.slice/libpod-<id>.scope[/container], /libpod_parent/libpod-<id>
  *	/ecs/<task>/<id>, with <id> of 64 or of 32 hex digits and "-<digits>"
  *
- * The innermost of each counts: what runs in a container in a container belongs to the inner one.
- * A path is text that a container may have chosen: only hex digits become an id.
+ * The innermost of each counts: a process in nested containers belongs to the inner one. A
+ * container may choose its path, so only hex digits become an id.
  */
 #include <stdio.h>
 #include <string.h>
@@ -66,7 +66,7 @@ static size_t count_hex(const char *s, size_t n)
 	return i;
 }
 
-/* 64 hex digits, or the 32 and a decimal number of ECS on Fargate. */
+/* 64 hex digits, or 32 and a decimal number (ECS on Fargate). */
 static bool is_container_id(struct component c)
 {
 	size_t hex = count_hex(c.text, c.n), i;
@@ -88,7 +88,7 @@ static const struct {
 	{"crio-", "cri-o"},    {"libpod-payload-", "podman"},	  {"libpod-", "podman"},
 };
 
-/* The directory a bare id stands in. */
+/* The parent directory of a bare id. */
 static const struct {
 	const char *parent, *runtime;
 } parents[] = {
@@ -97,7 +97,7 @@ static const struct {
 	{"nerdctl", "containerd"},
 };
 
-/* What stands between the colons of "<slice>:<this>:<id>". */
+/* The middle of "<slice>:<this>:<id>". */
 static const struct {
 	const char *name, *runtime;
 } colon_names[] = {
@@ -134,7 +134,7 @@ static bool parse_colon_form(struct component c, struct host_cgroup *ret)
 	return true;
 }
 
-/* c as a container's own directory; outer: the component before it. */
+/* Is c the directory of a container? outer: the component before it. */
 static bool parse_container(struct component c, struct component outer, struct host_cgroup *ret)
 {
 	struct component id;
@@ -200,7 +200,7 @@ static bool parse_unit(struct component c, char *ret, size_t size)
 	return true;
 }
 
-/* Keeps the innermost components when there are too many. */
+/* Keeps the innermost components if there are too many. */
 static size_t split(const char *path, struct component ret[MAX_COMPONENTS])
 {
 	size_t n = 0;
@@ -244,7 +244,7 @@ void host_parse_cgroup_path(const char *path, struct host_cgroup *ret)
 	}
 }
 
-/* Container before unit before anything but the root. */
+/* Rank of a path: a container, then a unit, then anything but the root. */
 static int telling(const char *path)
 {
 	struct host_cgroup cg;
@@ -253,7 +253,7 @@ static int telling(const char *path)
 	return cg.container_id[0] ? 3 : cg.unit[0] ? 2 : path[0] && strcmp(path, "/") != 0;
 }
 
-/* "ID:CONTROLLERS:PATH"; version 2 is "0::PATH". The path, terminated in place, or NULL. */
+/* The path of "ID:CONTROLLERS:PATH" (version 2: "0::PATH"), terminated in place, or NULL. */
 static char *line_path(char *line, size_t n)
 {
 	char *first = memchr(line, ':', n), *second;
@@ -278,7 +278,7 @@ bool host_parse_cgroup_file(char *text, size_t n, char *path, size_t size)
 		size_t line = end ? (size_t)(end - text) : n;
 		char *candidate;
 
-		/* A last line without its newline may be cut: there is no byte to end it at. */
+		/* A last line without a newline may be cut, and has no byte for the 0. */
 		if (!end)
 			break;
 		*end = '\0';
@@ -287,7 +287,7 @@ bool host_parse_cgroup_file(char *text, size_t n, char *path, size_t size)
 			struct component c = {candidate, strlen(candidate)};
 			int rank;
 
-			/* A cgroup removed under its last task. */
+			/* A cgroup that was removed before its last task exited. */
 			if (ends_with(c, " (deleted)"))
 				candidate[c.n -= strlen(" (deleted)")] = '\0';
 			rank = telling(candidate);

@@ -2,12 +2,13 @@
 /*
  * cgroups, known by their kernel id (from samples, Linux 5.7) or by path (from /proc/TID/cgroup).
  *
- * The id of a sample is exact at the time of the sample. It is one of the perf_event hierarchy,
- * though: with cgroup v1 or hybrid, systemd's units and some runtimes' containers are not there and
- * the id says "/". So an id that tells neither container nor unit gives way to the thread's file.
+ * The id of a sample is exact at the time of the sample. But it belongs to the perf_event
+ * hierarchy: with cgroup v1 or hybrid, systemd's units and the containers of some runtimes are not
+ * in there and the path is "/". So if an id gives neither container nor unit, we read the thread's
+ * file.
  *
- * The file is read once a process (threads share their process's cgroups but for rare v1 set-ups),
- * again after exec, when a runtime has moved its child, and again some windows later.
+ * The file is read once for each process (threads share the cgroups of their process except in rare
+ * v1 set-ups), again after exec, when a runtime has moved its child, and again some windows later.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,7 +23,7 @@
 #define IDLE_WINDOWS	 10
 #define MAX_PATH_BYTES	 4096
 #define MAX_FILE_BYTES	 32768
-#define MAX_STATE_BYTES	 (1 << 20) /* docker's config: some 10 KiB, with many labels more */
+#define MAX_STATE_BYTES	 (1 << 20) /* docker's config: some 10 KiB, more with many labels */
 #define MAX_NAME_BYTES	 512
 
 static struct cgroup *cgroup_of(struct host_cgroup *cg)
@@ -58,7 +59,7 @@ static void sweep(struct host *h, uint32_t idle_windows)
 	}
 }
 
-/* id 0: known by path. Replaces nothing: the caller has looked before. */
+/* id 0: known by path. The caller knows that there is no equal entry. */
 static struct cgroup *new_cgroup(struct host *h, uint64_t id, const char *path)
 {
 	struct cgroup *cg = h->stats.cgroups < MAX_CGROUPS ? calloc(1, sizeof(*cg)) : NULL;
@@ -123,7 +124,7 @@ static struct cgroup *find_by_path(struct host *h, const char *path)
 	return NULL;
 }
 
-/* An entry that processes still point at leaves the index and waits for them to go. */
+/* Removes an entry from the index; if processes still point at it, it is freed after they exit. */
 static void drop_id(struct host *h, struct cgroup *cg)
 {
 	(void)hash_index_remove(&h->cgroup_id_index, hash_u64(cg->pub.id), cg->row);
@@ -141,7 +142,7 @@ void host_on_cgroup(struct host *h, uint64_t id, const char *path)
 	(void)text_clean(clean, sizeof(clean), path, strlen(path));
 	if (cg && strcmp(cg->pub.path, clean) == 0)
 		return;
-	/* The number was given to a new cgroup, or could not be told before. */
+	/* The kernel gave the id to a new cgroup, or the path was not available before. */
 	if (cg)
 		drop_id(h, cg);
 	(void)new_cgroup(h, id, clean);
@@ -212,7 +213,7 @@ static ssize_t read_all(int fd, char *buffer, size_t size)
 	return (ssize_t)n;
 }
 
-/* The cgroup of a thread from its file, into the process. */
+/* Reads the cgroup of a thread from its file, for the process. */
 static void read_file(struct host *h, struct process *p, uint32_t tid)
 {
 	_cleanup_close_ int fd = -EBADF;
@@ -232,7 +233,8 @@ static void read_file(struct host *h, struct process *p, uint32_t tid)
 	n = text ? read_all(fd, text, MAX_FILE_BYTES) : -1;
 	if (n <= 0 || !host_parse_cgroup_file(text, (size_t)n, path, sizeof(path)))
 		return;
-	/* Hierarchies are listed newest first and version 2 is the oldest: if first, it is alone.
+	/* The newest hierarchy comes first and version 2 is the oldest: if it is first, it is
+	 * alone.
 	 */
 	h->only_v2 = n >= 3 && memcmp(text, "0::", 3) == 0;
 	cg = find_by_path(h, path);
@@ -302,7 +304,7 @@ void cgroup_free_all(struct host *h)
 
 void cgroup_collect(struct host *h)
 {
-	/* Nothing to gain from a walk over a small table. */
+	/* Cleaning a small table gains nothing. */
 	if (h->stats.cgroups > MAX_CGROUPS / 8)
 		sweep(h, IDLE_WINDOWS);
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The name of a container, out of what its engine wrote down of it:
+ * The name of a container, from the state files of its engine:
  *
  *	docker's config.v2.json		"Name" at the top; "Config": {"Labels": {...}}
  *	an OCI bundle's config.json	"annotations": {...}, of containerd, nerdctl and cri-o
  *	conmon's command line		... -n NAME ...
  *
- * With Kubernetes, labels and annotations say namespace, pod and container: "NAMESPACE/POD/NAME".
+ * With Kubernetes, labels and annotations give namespace, pod and container: "NAMESPACE/POD/NAME".
  */
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ struct parts {
 	char name[MAX_TEXT], pod[MAX_TEXT], namespace[MAX_TEXT];
 };
 
-/* The labels and annotations that name something, and where it goes. */
+/* The labels and annotations with names, and the field for each. */
 static const struct {
 	const char *key;
 	size_t offset;
@@ -50,7 +50,7 @@ static void take(const struct json_reader *j, struct parts *p)
 	}
 }
 
-/* Words with a 0 behind each. Somebody else's process may have the pid by now. */
+/* Words, each with a 0 after it. Another process may have the pid by now. */
 static void read_command_line(const char *text, size_t n, const char *id, struct parts *p)
 {
 	const char *previous = "", *slash;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Mapped files. A file is its device, inode and inode generation; /proc/PID/maps does not show the
- * generation, so without one the path must be the same too (an inode number alone may have passed
- * to another file since).
+ * generation; without it the path must be the same, too, because another file may have the inode
+ * number by now.
  *
- * Descriptors are opened at first use, so that the file can still be read when its process is gone
- * or its name is; so many are held, the least recently used is closed first. Entries without a
- * mapping stay for some windows: the next short-lived process maps the same libraries.
+ * Descriptors are opened at first use, so that the file can still be read when its process or its
+ * name is gone. Their number is limited; the least recently used is closed first. Entries without a
+ * mapping stay for some windows, because the next short-lived process maps the same libraries.
  */
 #include <errno.h>
 #include <string.h>
@@ -14,9 +14,9 @@
 
 #include "src/host/internal.h"
 
-#define IDLE_WINDOWS   10 /* entries nobody maps are kept that long */
-#define UID_ROW_BITS   16 /* of a uid, the row: found without an index */
-#define MAX_FAILURES   4  /* processes through which opening is tried */
+#define IDLE_WINDOWS   10 /* how long entries without a mapping are kept */
+#define UID_ROW_BITS   16 /* the row is a part of the uid, so no index is needed */
+#define MAX_FAILURES   4  /* try to open a file through so many processes */
 #define MAX_PATH_BYTES 4096
 
 static struct file *file_of(struct host_file *f)
@@ -84,14 +84,14 @@ int host_file_open(struct host *h, struct host_process *p, struct host_mapping *
 	fd = h->source.open_file ? h->source.open_file(h->source.ctx, p->pid, p->parent_pid,
 						       m->start, m->end, &f->pub.key, f->pub.path)
 				 : -ENOSYS;
-	if (fd == -EAGAIN) { /* too many files at a time */
+	if (fd == -EAGAIN) { /* too many open requests */
 		f->pub.tried = false;
 		h->stats.deferred++;
 		return -1;
 	}
 	if (fd < 0) {
 		h->stats.file_open_failed++;
-		/* No answer in time says nothing of the process: it may be asked for again. */
+		/* A timeout says nothing about the process, so try it again. */
 		if (fd != -ETIMEDOUT)
 			f->failed_pid = p->pid;
 		f->n_failed++;
@@ -134,7 +134,7 @@ static void free_file(struct host *h, struct file *f)
 	free(f);
 }
 
-/* Frees what nobody maps and nobody used for the given number of windows. */
+/* Frees entries without a mapping that were not used for that many windows. */
 static void sweep(struct host *h, uint32_t idle_windows)
 {
 	for (uint32_t row = 0; row < h->files.items.n; row++) {
@@ -145,7 +145,7 @@ static void sweep(struct host *h, uint32_t idle_windows)
 	}
 }
 
-/* The newest that matches: of two with one inode number and path the older is gone. */
+/* The newest match: if two have the same inode number and path, the older file is gone. */
 static struct file *find_file(struct host *h, const struct host_file_key *key, const char *path)
 {
 	uint64_t hash = key_hash(key);
@@ -181,7 +181,7 @@ static struct file *new_file(struct host *h, const struct host_file_key *key, co
 {
 	struct file *f;
 
-	/* Once a window, so that a flood of new files does not make each walk the table. */
+	/* Once a window, so that not every file of a flood walks the table. */
 	if (h->stats.files >= h->limits.max_files && h->full_window != h->window + 1) {
 		h->full_window = h->window + 1;
 		sweep(h, 2);
@@ -243,7 +243,7 @@ void file_free_all(struct host *h)
 void file_collect(struct host *h)
 {
 	sweep(h, IDLE_WINDOWS);
-	/* Mapped but long unused: the descriptor goes, the entry stays. */
+	/* Mapped but long unused: close the descriptor, keep the entry. */
 	while (h->lru_last && h->window - h->lru_last->last_window >= IDLE_WINDOWS)
 		close_file(h, h->lru_last);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The host model as a whole: its birth with all limits, its collection, its end. */
+/* The host model as a whole: making it with all limits, collection, freeing it. */
 #include <errno.h>
 
 #include "src/host/internal.h"
@@ -11,7 +11,8 @@
 #define DEFAULT_FILES	   16384
 #define DEFAULT_OPEN_FILES 1024
 #define MAPS_PERCENT	   5
-#define MAPS_SAVE_NS	   (4 * NSEC_PER_SEC) /* 0.2 s at once: the rings hold little more */
+/* 0.2 s at once: the rings hold little more than that */
+#define MAPS_SAVE_NS (4 * NSEC_PER_SEC)
 
 static void set_default(uint32_t *limit, uint32_t value)
 {
@@ -40,7 +41,7 @@ int host_new(struct host **ret, const struct host_source *source, const struct h
 	h->free_thread = UINT32_MAX;
 	h->maps_share.percent = MAPS_PERCENT;
 	h->maps_share.save_ns = MAPS_SAVE_NS;
-	/* 0 is "never" to those who remember a window. */
+	/* 0 means "never" where a window number is stored. */
 	h->window = 1;
 	*ret = h;
 	return 0;
@@ -72,7 +73,9 @@ struct host *host_free(struct host *h)
 
 void host_on_lost(struct host *h)
 {
-	/* Whoever is used next with an older number is looked at again: nothing is walked here. */
+	/*
+	 * A process with an older number is checked when it is next used; no table is walked here.
+	 */
 	h->generation++;
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Facts of a process from /proc, and its identity: a pid is a number that is given out again, the
- * pid with the start time is the process. /proc speaks of the moment it is read, records of an
- * earlier one; the start time tells whether both mean the same process.
+ * Facts about a process from /proc, and its identity: the kernel reuses pids, so the pid with the
+ * start time is the process. /proc is about now, records are about an earlier moment; the start
+ * time says whether both mean the same process.
  */
 #include <limits.h>
 #include <string.h>
@@ -12,12 +12,10 @@
 #include "util/text.h"
 
 #define INFOS_PER_SECOND   512
-#define START_TICK_NS	   (10 * NSEC_PER_MSEC) /* what /proc rounds start times to */
-#define START_TOLERANCE_NS (50 * NSEC_PER_MSEC) /* of a start time taken from a fork record */
+#define START_TICK_NS	   (10 * NSEC_PER_MSEC) /* /proc rounds start times to this */
+#define START_TOLERANCE_NS (50 * NSEC_PER_MSEC) /* of a start time from a fork record */
 #define CLOCK_TOLERANCE_NS (100 * NSEC_PER_MSEC)
 
-/* Start time in the clock of /proc from a time on the records' clock; 0 when they do not compare.
- */
 uint64_t info_start_from_record(struct host *h, uint64_t time_ns)
 {
 	uint64_t boot, monotonic;
@@ -31,9 +29,9 @@ uint64_t info_start_from_record(struct host *h, uint64_t time_ns)
 }
 
 /*
- * When the host booted, in Unix time. Two clocks cannot be read at one moment, and one of them is
- * adjusted: it is taken anew only once that makes a difference, so that a process whose start is
- * said twice has one start.
+ * When the host booted, in Unix time. Two clocks cannot be read at the same moment, and one of them
+ * is adjusted. So this changes only if the difference matters, and a process has the same start
+ * each time it is computed.
  */
 static uint64_t boot_unix_ns(struct host *h)
 {
@@ -102,8 +100,8 @@ void info_set_exe(struct process *p, const char *path)
 }
 
 /*
- * What /proc says at first sight of a process. It speaks of now, the sample of then: a process
- * that started later has only the pid in common with the one sampled, which is left nameless.
+ * Reads /proc at first sight of a process. If the process in /proc started after the sample, it
+ * only has the same pid as the sampled one, which then gets no name.
  */
 void info_fill(struct host *h, struct process *p, uint64_t time_ns)
 {
@@ -118,7 +116,7 @@ void info_fill(struct host *h, struct process *p, uint64_t time_ns)
 	    info.start_ns > info_start_from_record(h, time_ns) + START_TOLERANCE_NS) {
 		h->stats.reused_pids++;
 		process_mark_exited(h, p, time_ns);
-		/* A later sample of this number may well be of the one that is there now. */
+		/* A later sample of this pid may be of the process that is there now. */
 		p->info_known = false;
 		return;
 	}
@@ -131,7 +129,7 @@ void info_fill(struct host *h, struct process *p, uint64_t time_ns)
 		info_set_exe(p, info.exe);
 }
 
-/* An exec among the lost records: the process is the same, its program is not. */
+/* An exec was among the lost records: the same process runs another program. */
 static void notice_exec(struct process *p, const struct info *info)
 {
 	const char *known = p->pub.executable_path;
