@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Inside of src/host: the tables behind host.h and what its files ask of each other. A process is
- * one idea in four files, which need each other: process.c (its life), info.c (what /proc says of
- * it), mapping.c (its mappings), thread.c (its threads).
+ * Private to src/host: the tables of the model and the functions that its files share. Four files
+ * that need each other are about processes: process.c (their life), info.c (their facts from
+ * /proc), mapping.c (their mappings), thread.c (their threads).
  */
 #include "src/host/host.h"
 #include "util/array.h"
@@ -19,11 +19,14 @@ struct mapset {
 struct mapset *mapset_new(uint32_t max);
 struct mapset *mapset_ref(struct mapset *set);
 struct mapset *mapset_unref(struct host *h, struct mapset *set);
-/* A private copy when others share it; NULL without memory. Takes the caller's reference over. */
+/*
+ * The set itself, or a private copy if others share it; NULL: no memory. Takes the caller's
+ * reference.
+ */
 struct mapset *mapset_own(struct host *h, struct mapset *set);
 /*
- * Adds m, whose file reference goes to the set (or is dropped when refused, false), and cuts away
- * what it covers. The set must be unshared.
+ * Adds m and removes the parts of mappings that it covers. Takes the file reference of m, also if
+ * it refuses m (false). The set must be unshared.
  */
 bool mapset_insert(struct host *h, struct mapset *set, const struct host_mapping *m);
 /* Index of the mapping at pc, or UINT32_MAX. */
@@ -31,24 +34,25 @@ uint32_t mapset_find(const struct mapset *set, uint64_t pc);
 
 /* ---- Tables' rows ---- */
 struct process {
-	struct host_process pub; /* first: the caller's pointer is ours */
+	struct host_process pub; /* first, so that the caller's pointer is ours */
 	struct mapset *set;
-	struct cgroup *own_cgroup; /* from its cgroup file, or its parent's until that is read */
+	struct cgroup *own_cgroup; /* from its cgroup file, or the parent's until that is read */
 	uint32_t row;
-	uint32_t last_hit;   /* index in the set: most samples fall where the last one did */
-	uint32_t generation; /* behind the host's: records were lost since, doubtful */
+	/* index in the set: most samples hit the same mapping as the last one */
+	uint32_t last_hit;
+	uint32_t generation; /* less than the host's: records were lost since */
 	uint32_t exit_window;
 	uint32_t cgroup_window; /* when its cgroup file was read */
 	uint64_t exit_ns;
-	uint64_t maps_time_ns;		      /* records up to here are already in the mappings */
+	uint64_t maps_time_ns;		      /* the mappings include all records up to this time */
 	uint64_t next_read_ns, read_delay_ns; /* back-off of maps reads */
-	uint64_t next_whole_ns; /* many mappings: when all may be read again, by the wall clock */
+	uint64_t next_whole_ns; /* many mappings: when to read all again, on the wall clock */
 	struct process *next_exited;
-	bool info_known;     /* or not available: not asked again */
+	bool info_known;     /* or not available: do not ask again */
 	bool start_is_exact; /* from /proc, not from the fork record */
-	bool doubtful;	     /* mappings to be re-read on next use */
+	bool doubtful;	     /* read the mappings again at the next use */
 	bool exe_pending;    /* the next file mapped is the executable */
-	bool leader_exited;  /* the main thread's exit was recorded; others may go on */
+	bool leader_exited;  /* the main thread has exited; others may go on */
 	bool cgroup_read;
 	bool in_exited_list;
 };
@@ -62,22 +66,22 @@ struct thread {
 };
 
 struct file {
-	struct host_file pub; /* first: the caller's pointer is ours */
+	struct host_file pub; /* first, so that the caller's pointer is ours */
 	uint32_t row;
 	uint32_t last_window;
-	uint32_t failed_pid; /* the process through which opening failed last */
+	uint32_t failed_pid; /* opening failed last through this process */
 	uint32_t n_failed;
 	bool indexed;
-	struct file *lru_prev, *lru_next; /* of open ones, most recent first */
+	struct file *lru_prev, *lru_next; /* of open files, most recent first */
 };
 
 struct cgroup {
-	struct host_cgroup pub; /* first: the caller's pointer is ours */
+	struct host_cgroup pub; /* first, so that the caller's pointer is ours */
 	uint32_t row;
 	uint32_t n_refs;
 	uint32_t last_window;
-	bool failed; /* id could not be told; stays to be not asked again soon */
-	bool by_id;  /* in which index it is */
+	bool failed; /* the id has no path; stays, so that we do not ask again soon */
+	bool by_id;  /* in the index by id, not by path */
 	bool name_asked;
 	uint32_t name_window; /* when */
 };
@@ -94,7 +98,7 @@ uint32_t host_rows_add(struct host_rows *r, void *item);
 void host_rows_remove(struct host_rows *r, uint32_t row);
 void host_rows_deinit(struct host_rows *r);
 
-/* So many questions of one kind a second, on the records' clock. */
+/* Limits questions of one kind to so many a second, on the records' clock. */
 struct budget {
 	uint64_t tokens, last_ns;
 };
@@ -103,13 +107,13 @@ struct host {
 	struct host_source source;
 	struct host_limits limits;
 	struct host_stats stats;
-	uint64_t time_ns; /* youngest record time seen */
+	uint64_t time_ns; /* latest record time seen */
 	uint64_t boot_unix_ns;
 	uint32_t generation; /* counts host_on_lost() */
 	uint32_t window;     /* counts host_collect() */
 	uint64_t next_file_uid;
 	struct host_rows processes, files, cgroups;
-	struct hash_index process_index; /* by pid, the living incarnation */
+	struct hash_index process_index; /* by pid, living processes */
 	struct hash_index file_index;	 /* by device and inode */
 	struct hash_index cgroup_id_index, cgroup_path_index;
 	ARRAY(struct thread) threads;
@@ -119,8 +123,8 @@ struct host {
 	struct process *exited;		/* list through next_exited */
 	struct file *lru_first, *lru_last;
 	uint32_t full_window; /* the window in which the file table was swept last, + 1 */
-	uint32_t sweep_row;   /* where the check of doubtful processes goes on */
-	bool only_v2; /* no cgroup v1 hierarchy: the id of a sample is all there is to know */
+	uint32_t sweep_row;   /* where the check of doubtful processes continues */
+	bool only_v2;	      /* no cgroup v1 hierarchy: the id of a sample says everything */
 	struct budget info_budget, cgroup_budget;
 	struct time_share maps_share;
 };
@@ -128,53 +132,58 @@ struct host {
 /* rows.c */
 void host_see_time(struct host *h, uint64_t time_ns);
 bool host_budget_take(struct host *h, struct budget *b, uint64_t per_second);
-/* The clock that costs are measured with. */
+/* The clock for measuring costs. */
 uint64_t host_wall_ns(struct host *h);
-/* Begins a question when something is left of the share; false: it is put off, and counted. */
+/* Begins a question if some of the share is left; false: it is postponed, and counted. */
 bool host_share_begin(struct host *h, struct time_share *s);
 void host_share_end(struct host *h, struct time_share *s);
-/* Now on the records' clock: the source's, else the youngest record's time. */
+/* The current time on the records' clock: from the source, else that of the latest record. */
 uint64_t host_now(struct host *h);
 
 /* process.c */
 struct process *process_find(struct host *h, uint32_t pid);
-/* The process a side-band record is about: with limits.recorded made known by it; else NULL. */
+/*
+ * The process of a side-band record, or NULL: unknown. With limits.recorded the record makes it
+ * known.
+ */
 struct process *process_of_record(struct host *h, uint32_t pid);
 void process_free(struct host *h, struct process *p);
-/* Leaves the table to a new incarnation; freed by a later host_collect(). */
+/*
+ * Removes the process from the index for a new one with its pid; a later host_collect() frees it.
+ */
 void process_retire(struct host *h, struct process *p);
 void process_set_maps(struct process *p, struct mapset *set);
-/* What it writes down of its compiled code is not looked at any more. */
+/* Closes its perf map and jitdump file. */
 void process_close_code(struct process *p);
-/* Gone at that time; freed by a later host_collect(), found until then. */
+/* The process exited at that time. It is found until a later host_collect() frees it. */
 void process_mark_exited(struct host *h, struct process *p, uint64_t time_ns);
 void process_collect(struct host *h);
 
 /* info.c */
 enum info_identity { INFO_SAME, INFO_OTHER, INFO_GONE };
-/* A question to process_info() fits in the budget. */
+/* Does a question to process_info() fit in the budget? */
 bool info_may_ask(struct host *h);
-/* Asks for what is not known at first sight of a process, at a record of that time. */
+/* Asks for unknown facts at first sight of a process, at a record of that time. */
 void info_fill(struct host *h, struct process *p, uint64_t time_ns);
 enum info_identity info_check_identity(struct host *h, const struct process *p);
-/* The same after records were lost: the name and the program are taken anew, too. */
+/* The same after records were lost: reads the name and the program again, too. */
 enum info_identity info_check_again(struct host *h, struct process *p);
 void info_set_start(struct host *h, struct process *p, uint64_t start_ns, bool exact);
-/* Start time in the clock of /proc from a time on the records' clock; 0: they do not compare. */
+/* Converts a time on the records' clock to a start time as in /proc; 0: not possible. */
 uint64_t info_start_from_record(struct host *h, uint64_t time_ns);
-/* path NULL: not known. */
+/* path NULL: unknown. */
 void info_set_exe(struct process *p, const char *path);
 
 /* thread.c */
 void thread_set_comm(struct host *h, uint32_t pid, uint32_t tid, const char *comm);
 void thread_on_fork(struct host *h, struct process *p, uint32_t tid, uint32_t parent_tid);
 void thread_on_exit(struct host *h, uint32_t tid);
-/* Of that process, and its exit was recorded; false once it is forgotten. */
+/* Has this thread of that process exited? false once it is forgotten. */
 bool thread_exited(struct host *h, uint32_t pid, uint32_t tid);
 void thread_collect(struct host *h);
 
 /* file.c */
-/* The file with one more reference, NULL: refused. key NULL: without identity, never shared. */
+/* The file with one more reference; NULL: refused. key NULL: unknown identity, not shared. */
 struct host_file *file_get(struct host *h, const struct host_file_key *key, const char *path);
 void file_unref(struct host *h, struct host_file *f);
 void file_used(struct host *h, struct host_file *f);
@@ -183,11 +192,11 @@ void file_collect(struct host *h);
 
 /* mapping.c */
 enum host_mapping_kind mapping_kind(const char *path, bool has_inode);
-/* Reads the process's maps if it is time to; false: it was not, or they cannot be read. */
+/* Reads the process's maps if they are due; false: they are not, or cannot be read. */
 bool mapping_refresh(struct host *h, struct process *p);
 
 /* cgroup.c */
-/* What a process is told to be in, and what its file (or its parent's) says. NULL: nothing. */
+/* Set the cgroup of a process from a sample, and from its file (or its parent's). NULL: none. */
 void cgroup_set(struct process *p, struct host_cgroup *cg);
 void cgroup_set_own(struct process *p, struct host_cgroup *cg);
 void cgroup_free_all(struct host *h);

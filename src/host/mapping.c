@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Mappings of processes: told by mmap records, read from /proc/PID/maps at first sight of a
- * process, after lost records, and on a miss. A read speaks of the moment it is made: mmap records
- * older than that are already in it and are ignored.
+ * Mappings of processes, from mmap records, and from /proc/PID/maps at first sight of a process,
+ * after lost records, and on a miss. A read includes all older mmap records, so these are ignored.
  *
- * Misses can be had in any number (a program that jumps into unmapped memory, a JIT that hides its
- * mappings), so a fruitless read doubles the delay before the next of that process, a fruitful one
- * resets it; and all processes together have a share of the wall clock, since what a read takes is
- * for the process to choose. One with very many mappings is read once in 10 s at most. Between,
- * the kernel is asked for the mapping at one address, where it can answer that (Linux 6.11).
+ * A process can cause any number of misses (it jumps into unmapped memory, or its JIT hides
+ * mappings), so a read without a result doubles the delay before the next read of that process, and
+ * a useful one resets it. And all processes together get a share of the wall clock, since a process
+ * decides how long a read takes. The maps of a process with very many mappings are read at most
+ * every 10 s. In between we ask the kernel for the mapping at one address, if it supports that
+ * (Linux 6.11).
  */
 #include <errno.h>
 #include <limits.h>
@@ -24,14 +24,14 @@
 #define MAX_MAPS_BYTES	  (UINT64_C(32) << 20) /* 65530 mappings of 500 bytes */
 #define MAPS_CHUNK_BYTES  65536
 #define MANY_MAPPINGS	  4096
-#define WHOLE_READ_NS	  (10 * NSEC_PER_SEC) /* from one read of many mappings to the next */
+#define WHOLE_READ_NS	  (10 * NSEC_PER_SEC) /* between two reads of many mappings */
 
 /* struct procmap_query of <linux/fs.h>, since Linux 6.11. */
 struct maps_query {
 	uint64_t size, flags, address;
 	uint64_t start, end, vma_flags, page_size, file_offset, inode;
 	uint32_t major, minor, n_name, n_build_id;
-	uint64_t name, build_id; /* addresses of ours */
+	uint64_t name, build_id; /* addresses of our buffers */
 };
 #define MAPS_QUERY	      _IOWR('f', 17, struct maps_query)
 #define MAPS_QUERY_EXECUTABLE 0x04
@@ -44,7 +44,7 @@ static bool starts_with(const char *s, const char *prefix)
 
 enum host_mapping_kind mapping_kind(const char *path, bool has_inode)
 {
-	/* Files of the kernel's own making that back anonymous memory. */
+	/* Files that the kernel makes for anonymous memory. */
 	static const char *const anonymous[] = {"//anon", "/dev/zero", "/SYSV", "/anon_hugepage",
 						"/[aio]"};
 
@@ -59,7 +59,7 @@ enum host_mapping_kind mapping_kind(const char *path, bool has_inode)
 	return HOST_MAPPING_FILE;
 }
 
-/* Adds one mapping to an unshared set; a file that the table refuses leaves it anonymous. */
+/* Adds one mapping to an unshared set, as anonymous if the table refuses its file. */
 static void add_mapping(struct host *h, struct mapset *set, const struct host_mapping *range,
 			const struct host_file_key *key, const char *path)
 {
@@ -92,7 +92,7 @@ static void add_line(struct host *h, struct mapset *set, char *line, size_t n)
 		add_read(h, set, &l);
 }
 
-/* Whole lines of buffer go into set; returns what is left of the last, moved to the front. */
+/* Adds the complete lines of buffer to set, and moves the rest to the front; returns its length. */
 static size_t add_lines(struct host *h, struct mapset *set, char *buffer, size_t n,
 			uint64_t *n_lines)
 {
@@ -127,7 +127,7 @@ static int read_maps_text(struct host *h, int fd, struct mapset *set, uint64_t *
 		if (got < 0)
 			return -errno;
 		if (got == 0)
-			/* A process without memory has no lines: it exits, or is a kernel thread.
+			/* A process without memory has no lines: it is exiting, or a kernel thread.
 			 */
 			return total ? 0 : -ESRCH;
 		total += (uint64_t)got;
@@ -139,7 +139,7 @@ static int read_maps_text(struct host *h, int fd, struct mapset *set, uint64_t *
 	return 0;
 }
 
-/* What the caller found out about a mapping holds as long as the mapping is the same. */
+/* Keeps what the caller knows about mappings that are still the same. */
 static void keep_biases(struct mapset *set, const struct mapset *old)
 {
 	for (uint32_t i = 0; i < set->maps.n; i++) {
@@ -160,7 +160,7 @@ static int open_maps(struct host *h, const struct process *p)
 	return h->source.open_maps ? h->source.open_maps(h->source.ctx, p->pub.pid) : -ENOSYS;
 }
 
-/* The pid may have passed on between our knowing it and the open. */
+/* The pid may belong to another process by the time of the open. */
 static bool is_another(struct host *h, const struct process *p)
 {
 	return p->pub.start_time_ns && info_check_identity(h, p) != INFO_SAME;
@@ -195,7 +195,7 @@ static int read_maps(struct host *h, struct process *p)
 	return 0;
 }
 
-/* The executable mapping at pc as the kernel has it now. name: of PATH_MAX bytes. */
+/* Asks the kernel for the executable mapping at pc. name: PATH_MAX bytes. */
 static int query_maps(int fd, uint64_t pc, struct host_maps_line *ret, char *name)
 {
 	static const char deleted[] = " (deleted)";
@@ -226,7 +226,7 @@ static int query_maps(int fd, uint64_t pc, struct host_maps_line *ret, char *nam
 	return 0;
 }
 
-/* As long as it is the same one, what is known of it stays as it is. */
+/* Adds the mapping, unless it is the one we know already. */
 static int add_queried(struct host *h, struct process *p, const struct host_maps_line *l)
 {
 	uint32_t i = p->set ? mapset_find(p->set, l->start) : UINT32_MAX;
@@ -248,7 +248,7 @@ static int add_queried(struct host *h, struct process *p, const struct host_maps
 	return mapset_find(set, l->start) == UINT32_MAX ? -ENOSPC : 0;
 }
 
-/* Takes the mapping at pc into what is known of the process. */
+/* Asks for the mapping at pc and adds it to the process. */
 static int query_mapping(struct host *h, struct process *p, uint64_t pc)
 {
 	_cleanup_close_ int fd = open_maps(h, p);
@@ -266,14 +266,14 @@ static int query_mapping(struct host *h, struct process *p, uint64_t pc)
 	return add_queried(h, p, &line);
 }
 
-/* A question about the mappings of p fits in, now. */
+/* May we ask about the mappings of p now? */
 static bool may_ask(struct host *h, const struct process *p)
 {
 	return !p->pub.exited && !p->pub.is_kernel && h->time_ns >= p->next_read_ns &&
 	       host_share_begin(h, &h->maps_share);
 }
 
-/* The next question of this process waits twice as long, unless this one is worth it. */
+/* Doubles the delay before the next question, unless this one brings something. */
 static void back_off(struct host *h, struct process *p)
 {
 	p->read_delay_ns = p->read_delay_ns ? p->read_delay_ns * 2 : MIN_READ_DELAY_NS;
@@ -296,7 +296,7 @@ static bool read_again(struct host *h, struct process *p)
 	return true;
 }
 
-/* Many mappings, and read in whole not long ago. */
+/* Does p have many mappings that were all read recently? */
 static bool is_read_enough(struct host *h, const struct process *p)
 {
 	return p->next_whole_ns && host_wall_ns(h) < p->next_whole_ns;
@@ -314,7 +314,7 @@ bool mapping_refresh(struct host *h, struct process *p)
 	return is_new;
 }
 
-/* The same for the sake of one address. */
+/* The same for one address. */
 static bool refresh_at(struct host *h, struct process *p, uint64_t pc)
 {
 	bool is_new;
@@ -345,10 +345,12 @@ void host_on_mmap(struct host *h, uint32_t pid, uint64_t start, uint64_t length,
 	struct mapset *set;
 
 	host_see_time(h, time_ns);
-	/* Not known yet: all is read at its first sample. */
+	/* Unknown yet: its first sample reads all mappings. */
 	if (!p || m.end <= m.start || (p->maps_time_ns && time_ns <= p->maps_time_ns))
 		return;
-	/* To move thousands of entries for each record is a way to be kept busy: read them once. */
+	/*
+	 * Each record would move thousands of entries, which an attacker could use: read them once.
+	 */
 	if (p->pub.n_mappings >= MANY_MAPPINGS && !h->limits.recorded) {
 		p->doubtful = true;
 		return;
@@ -367,12 +369,12 @@ void host_on_mmap(struct host *h, uint32_t pid, uint64_t start, uint64_t length,
 	p->last_hit = UINT32_MAX;
 	if (m.kind != HOST_MAPPING_FILE)
 		return;
-	/* A path without its inode is not an identity; maps has it, if the process lives. */
+	/* A path without its inode is not an identity; maps has the inode, if the process lives. */
 	if (!key)
 		p->doubtful = true;
 	if (p->exe_pending) {
 		p->exe_pending = false;
-		/* "/" is a file on a mount that is gone (runc's copy of itself): no name. */
+		/* "/" is a file on a mount that is gone (runc's copy of itself): it has no name. */
 		info_set_exe(p, strcmp(path, "/") == 0 ? NULL : path);
 	}
 }
@@ -407,7 +409,8 @@ struct host_mapping *host_mapping_find(struct host *h, struct host_process *pub,
 	if (!m)
 		m = find(h, p, pc);
 	if (m && is_new) {
-		/* It was worth it: the next miss need not wait long, or not at all after a query.
+		/* It brought something: the next miss waits only briefly, or not at all after a
+		 * query.
 		 */
 		p->read_delay_ns = 0;
 		p->next_read_ns = is_read_enough(h, p) ? 0 : h->time_ns + MIN_READ_DELAY_NS;

@@ -12,7 +12,7 @@
 
 #include "src/host/internal.h"
 
-/* Digits of base 10 or 16; false: none, or more than 64 bits. */
+/* Reads digits of base 10 or 16; false: none, or more than 64 bits. */
 static bool take_number(const char **p, const char *end, unsigned int base, uint64_t *ret)
 {
 	const char *begin = *p;
@@ -46,7 +46,7 @@ static bool take_char(const char **p, const char *end, char c)
 	return true;
 }
 
-/* In place; what is written never overtakes what is read. */
+/* Works in place: the result is never longer. */
 static size_t unescape_newlines(char *s, size_t n)
 {
 	size_t to = 0;
@@ -97,7 +97,7 @@ bool host_parse_maps_line(char *line, size_t n, struct host_maps_line *ret)
 	while (p < end && *p == ' ')
 		p++;
 	if (p < end) {
-		/* There is room for the 0: at least one blank stood before the path. */
+		/* There is room for the 0, since a blank came before the path. */
 		char *path = line + (p - line);
 
 		n_path = strnlen(path, (size_t)(end - p));

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The executable mappings of one address space: an array sorted by start without overlaps, so that
- * a look-up is a binary search. A new mapping cuts what it covers, as mmap(2) with MAP_FIXED does,
- * and as the bss of a program cuts the file mapping it lies over.
+ * a look-up is a binary search. A new mapping replaces what it covers, as mmap(2) with MAP_FIXED
+ * does, and as the bss of a program does with the file mapping below it.
  *
- * Forks share one set by reference count: a fork bomb costs a pointer a process.
+ * Forks share a set by reference count, so a process of a fork bomb costs a pointer.
  */
 #include <string.h>
 
@@ -65,7 +65,7 @@ struct mapset *mapset_own(struct host *h, struct mapset *set)
 	return copy;
 }
 
-/* First mapping that ends behind address. */
+/* The first mapping that ends after address. */
 static uint32_t lower_bound(const struct mapset *set, uint64_t address)
 {
 	uint32_t low = 0, high = set->maps.n;
@@ -130,7 +130,7 @@ static uint32_t cut_range(struct host *h, struct mapset *set, uint64_t start, ui
 		items[first].end = start;
 		first++;
 		if (right.end > end) {
-			/* A hole in its middle: the right part is a mapping of its own. */
+			/* A hole in the middle: the right part becomes a mapping of its own. */
 			cut_front(&right, end);
 			if (!insert_at(set, first, &right))
 				h->stats.refused_mappings++;
@@ -147,7 +147,9 @@ static uint32_t cut_range(struct host *h, struct mapset *set, uint64_t start, ui
 	return first;
 }
 
-/* Generated code is mapped and protected piece by piece; without a file the pieces are one. */
+/*
+ * JIT memory is mapped and protected piece by piece; without a file the pieces become one mapping.
+ */
 static bool grow_neighbour(struct mapset *set, uint32_t at, const struct host_mapping *m)
 {
 	struct host_mapping *items = set->maps.items;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes. The table has at most one living incarnation of a pid in its index; an older one whose
- * pid was taken again waits, out of the index, for the collection.
+ * Processes. The index has at most one process for a pid; an older one with a reused pid is not in
+ * the index and waits for the collection.
  *
- * Every fork seen makes an entry, known parent or not: a process that lives for milliseconds is
- * gone when its samples are read, and what its fork, exec and mmap records said is all there will
- * ever be. Facts from /proc are asked for once, at a sample, and only for what no record told.
+ * Every fork record makes an entry, whether the parent is known or not: a process that lives for
+ * milliseconds is gone when its samples are read, and then its fork, exec and mmap records are all
+ * we have. Facts from /proc are read once, at a sample, and only those that no record gave.
  *
- * What a missed record may have changed is not repaired at once: host_on_lost() only moves a
- * counter, and a process that is behind it has its identity (start time), its program and its
- * mappings checked when it is sampled next.
+ * Lost records are not repaired at once: host_on_lost() only increments a counter. When a process
+ * with an older number is sampled next, its identity (start time), its program and its mappings are
+ * checked.
  */
 #include <string.h>
 
@@ -136,9 +136,12 @@ static void inherit(struct host *h, struct process *p, const struct process *par
 	p->pub.is_kernel = parent->pub.is_kernel;
 	p->pub.mappings_known = parent->pub.mappings_known;
 	p->doubtful = parent->doubtful || parent->generation != h->generation;
-	/* Without a clock to derive its start time from, /proc is asked for that. */
+	/* Without a clock to derive its start time from, ask /proc. */
 	p->info_known = parent->info_known && (h->source.now || h->limits.recorded);
-	/* A child that is to be elsewhere is moved before it runs its program: read at its exec. */
+	/*
+	 * A child that a runtime moves is moved before it runs its program; its exec reads the file
+	 * again.
+	 */
 	cgroup_set_own(p, parent->pub.cgroup);
 	p->cgroup_read = parent->cgroup_read;
 	p->cgroup_window = h->window;
@@ -179,21 +182,21 @@ void host_on_exit(struct host *h, uint32_t pid, uint32_t tid, uint64_t time_ns)
 	if (!p)
 		return;
 	p->leader_exited |= pid == tid;
-	/* The main thread may go before the others; see revive(). */
+	/* The main thread may exit before the others; see revive(). */
 	if (p->leader_exited)
 		process_mark_exited(h, p, time_ns);
 }
 
-/* The address space is a new one: nothing of the old holds. */
+/* The address space is new: drop all about the old one. */
 static void on_exec(struct host *h, struct process *p, uint64_t time_ns)
 {
-	/* Another thread's exec ends the main thread and takes its number. */
+	/* A thread that calls exec ends the main thread and takes its tid. */
 	p->pub.exited = p->leader_exited = false;
 	p->pub.is_kernel = false;
 	p->info_known |= p->pub.start_time_ns != 0;
 	p->cgroup_read = false;
 	if (p->maps_time_ns && time_ns <= p->maps_time_ns)
-		return; /* the maps read since show the new program already */
+		return; /* maps were read later and show the new program */
 	mapset_unref(h, p->set);
 	process_set_maps(p, NULL);
 	p->pub.mappings_known = true;
@@ -221,7 +224,7 @@ void host_on_comm(struct host *h, uint32_t pid, uint32_t tid, const char *comm, 
 		on_exec(h, p, time_ns);
 	else if (tid == pid && h->limits.exec_unmarked)
 		p->doubtful = true;
-	/* exec ends all other threads and gives its caller the main thread's number. */
+	/* exec ends all other threads and gives its caller the main thread's tid. */
 	if (tid == pid || exec)
 		(void)text_clean(p->pub.comm, sizeof(p->pub.comm), comm, strlen(comm));
 	else
@@ -230,17 +233,17 @@ void host_on_comm(struct host *h, uint32_t pid, uint32_t tid, const char *comm, 
 
 /* ---- Look-up ---- */
 
-/* Its exit was recorded. */
+/* Was the exit of this task recorded? */
 static bool task_exited(struct host *h, const struct process *p, uint32_t tid)
 {
 	return tid == p->pub.pid ? p->leader_exited : thread_exited(h, p->pub.pid, tid);
 }
 
 /*
- * A sample after an exit. Of another thread: those go on without the main one. Of the task itself:
- * its exit is recorded before its memory is given back (since about Linux 6.16), and what is
- * sampled in between is the last of it. A thread whose exit we could not keep is taken for a living
- * one, so a process without a main thread is also asked about at the collection.
+ * A sample after an exit. If it is of another thread: threads go on without the main one. If it is
+ * of the task itself: the kernel records the exit before it frees the memory (since about Linux
+ * 6.16), and these are the last samples. If we could not store the exit of a thread, it counts as
+ * alive, so the collection checks processes without a main thread, too.
  */
 static void revive(struct host *h, struct process *p, uint32_t tid, uint64_t time_ns)
 {
@@ -252,7 +255,7 @@ static void revive(struct host *h, struct process *p, uint32_t tid, uint64_t tim
 		p->pub.exited = false;
 }
 
-/* Records were lost: is this still the process we knew? NULL: no, and it has been retired. */
+/* Records were lost: is this still the same process? NULL: no, and it has been retired. */
 static struct process *recheck(struct host *h, struct process *p)
 {
 	if (p->generation == h->generation || p->pub.exited)
@@ -262,7 +265,7 @@ static struct process *recheck(struct host *h, struct process *p)
 	p->generation = h->generation;
 	p->doubtful = true;
 	p->next_read_ns = p->read_delay_ns = 0;
-	/* Gone: what was known of it is the best there is. */
+	/* Gone: keep what we know. */
 	if (info_check_again(h, p) != INFO_OTHER)
 		return p;
 	process_retire(h, p);
@@ -270,8 +273,8 @@ static struct process *recheck(struct host *h, struct process *p)
 }
 
 /*
- * A process that was forked by one we had never seen and is gone before /proc could be asked: it
- * ran its parent's program, and the parent is likely still there to tell of it.
+ * A process with an unknown parent that exited before we could read /proc: it ran its parent's
+ * program, and the parent is likely still there.
  */
 static void adopt(struct host *h, struct process *p, uint64_t time_ns)
 {
@@ -342,7 +345,7 @@ static void free_exited(struct host *h)
 	}
 }
 
-/* Whose exit may not be told any more would stay here for good: some are asked about. */
+/* A process with a lost exit record would stay forever, so some are checked each time. */
 static bool is_doubtful(const struct host *h, const struct process *p)
 {
 	return !p->pub.exited && (p->leader_exited || p->generation != h->generation);
@@ -364,7 +367,7 @@ static void sweep_doubtful(struct host *h)
 		case INFO_SAME:
 			break;
 		case INFO_GONE:
-			/* Its last samples may still be on their way. */
+			/* Its last samples may still arrive. */
 			process_mark_exited(h, p, h->time_ns);
 			break;
 		case INFO_OTHER:

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What all tables of the model stand on: rows with stable numbers, the clock of the records, and
+ * The base of all tables of the model: rows with stable numbers, the clock of the records, and
  * budgets.
  *
- * Questions to the outside (maps, process facts, cgroups) cost a round trip and are asked at a
+ * Questions to the broker (maps, process facts, cgroups) cost a round trip and are asked at a
  * sample. Process facts and cgroups have a budget of so many a second each, on the records' clock.
- * What maps cost is for the process to choose: they have a share of the wall clock. A question over
- * budget is put off to a later sample of the same process, and counted.
+ * A process decides how much its maps cost, so these have a share of the wall clock. A question
+ * over budget is postponed to a later sample of the same process, and counted.
  */
 #include "src/host/internal.h"
 #include "util/clock.h"
@@ -23,7 +23,7 @@ uint32_t host_rows_add(struct host_rows *r, void *item)
 	} else {
 		void **place;
 
-		/* The spare list must be able to take every row: removal cannot fail. */
+		/* The spare list must have room for every row, because removal cannot fail. */
 		if (!array_reserve_one((void **)&r->spare.items, r->items.n, &r->spare.cap,
 				       r->spare.max, sizeof(*r->spare.items)))
 			return UINT32_MAX;
@@ -53,7 +53,7 @@ void host_rows_deinit(struct host_rows *r)
 
 void host_rows_init(struct host_rows *r)
 {
-	/* The tables themselves are limited by what they count; this only bounds the rows. */
+	/* The tables have their own limits; this only bounds the row numbers. */
 	r->items.max = r->spare.max = UINT32_MAX / 2;
 }
 

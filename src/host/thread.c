@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names of threads other than main ones (their name is the process's). An entry is made by a
- * thread's fork or name record, or at its first sample, and goes with its exit record, one window
- * later. A tid whose exit was missed is told by its process's pid.
+ * Names of threads other than main threads (which have the name of the process). A thread's fork or
+ * name record, or its first sample, makes an entry; it is freed one window after the exit record.
+ * If the exit was lost, the pid in the entry shows that the tid was reused.
  */
 #include <limits.h>
 #include <string.h>
@@ -33,7 +33,9 @@ static void thread_drop(struct host *h, uint32_t row)
 	h->stats.threads--;
 }
 
-/* The entry of that very thread, an older one under its number emptied. NULL: table full. */
+/*
+ * The entry of that thread; an entry of an older thread with its tid is cleared. NULL: table full.
+ */
 static struct thread *thread_get(struct host *h, uint32_t pid, uint32_t tid)
 {
 	uint32_t row = thread_find(h, tid);
@@ -79,7 +81,7 @@ void thread_on_fork(struct host *h, struct process *p, uint32_t tid, uint32_t pa
 	char comm[17];
 	struct thread *t;
 
-	/* A thread starts with the name of the one that made it; nothing known: asked for later. */
+	/* A thread starts with the name of its creator. Unknown: we ask for it later. */
 	memcpy(comm, p->pub.comm, sizeof(comm));
 	if (row != UINT32_MAX && h->threads.items[row].pid == p->pub.pid)
 		memcpy(comm, h->threads.items[row].comm, sizeof(comm));
@@ -88,7 +90,7 @@ void thread_on_fork(struct host *h, struct process *p, uint32_t tid, uint32_t pa
 	t = thread_get(h, p->pub.pid, tid);
 	if (!t)
 		return;
-	/* A new life of the number, whatever was known under it. */
+	/* A new thread with this tid: forget the old one. */
 	t->dead = false;
 	memcpy(t->comm, comm, sizeof(comm));
 }
@@ -120,7 +122,7 @@ bool thread_exited(struct host *h, uint32_t pid, uint32_t tid)
 	return row != UINT32_MAX && h->threads.items[row].pid == pid && h->threads.items[row].dead;
 }
 
-/* A thread from before our time: asked for once. */
+/* A thread that started before us: ask for its name once. */
 static void learn_comm(struct host *h, const struct process *p, uint32_t tid)
 {
 	uint64_t start_ns = 0;
@@ -155,8 +157,7 @@ const char *host_thread_name(struct host *h, struct host_process *p, uint32_t ti
 	return h->threads.items[row].comm;
 }
 
-/* Exits among lost records leave entries behind: those whose process is gone go when it is tight.
- */
+/* Lost exit records leave entries without a process: frees these when the table is nearly full. */
 static void sweep_orphans(struct host *h)
 {
 	for (uint32_t row = 0; row < h->threads.n; row++) {
