@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The events of a perf.data file. A record does not say how it is laid out: the event it is of
- * does, and that is known by an id in the record, which stands where the event's own layout puts
- * it. perf solves the riddle by giving several events one place for the id (SAMPLE_IDENTIFIER:
- * first in a sample, last in everything else) or one layout.
+ * The events of a perf.data file. A record does not describe its own layout: its event does. An id
+ * in the record names the event, but its place depends on the event's layout. perf solves this by
+ * giving several events one place for the id (SAMPLE_IDENTIFIER: first in a sample, last in all
+ * other records) or one layout.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define GROUP_READ (PERF_FORMAT_GROUP | PERF_FORMAT_ID)
 
-/* Marks of events that a file may not have: their samples say what perf_event_open does not. */
+/* Does the event take samples with an address? The dummy event only carries the side band. */
 static bool is_sampling(const struct perf_event_attr *a)
 {
 	return !(a->type == PERF_TYPE_SOFTWARE && a->config == PERF_COUNT_SW_DUMMY) &&
@@ -30,7 +30,9 @@ int perf_data_add_attr(struct perf_data *d, const uint8_t *bytes, size_t n, cons
 	a = array_push(&d->attrs);
 	if (!a)
 		return d->attrs.n == d->attrs.max ? -E2BIG : -ENOMEM;
-	/* An attr of a newer perf is longer; what its tail says does not move what we read. */
+	/*
+	 * An attr of a newer perf is longer, but the additional fields do not change what we read.
+	 */
 	memcpy(&a->attr, bytes, n < sizeof(a->attr) ? n : sizeof(a->attr));
 	a->layout = (struct record_layout){
 		.sample_type = a->attr.sample_type,
@@ -59,7 +61,7 @@ static int compare_ids(const void *x, const void *y)
 	return a->id < b->id ? -1 : a->id > b->id;
 }
 
-/* Where the id stands, if all events agree on it. */
+/* Finds the place of the id, if all events agree on it. */
 static bool place_ids(struct perf_data *d)
 {
 	const uint64_t type = d->attrs.items[0].attr.sample_type;
@@ -123,7 +125,7 @@ uint32_t perf_data_attr_of(const struct perf_data *d, const uint8_t *record, siz
 	if (at + sizeof(id) > n)
 		return UINT32_MAX;
 	memcpy(&id, record + at, sizeof(id));
-	/* What perf made up itself (the mappings of processes there before) carries no id. */
+	/* Records that perf synthesized (mappings of earlier processes) have no id. */
 	return id ? perf_data_find_id(d, id) : type == PERF_RECORD_SAMPLE ? UINT32_MAX : 0;
 }
 
@@ -160,7 +162,7 @@ static void describe(struct perf_data *d)
 		e->period_events = 1;
 		return;
 	}
-	/* As in a capture of our own: cycles at a rate are a way to sample time. */
+	/* As in our own captures: cycles at a rate are a way to sample time. */
 	if (a->attr.freq && n && n <= NSEC_PER_SEC) {
 		e->rate_hz = (uint32_t)n;
 		if (counts_time(&a->attr) || is_cycles(&a->attr)) {
@@ -185,7 +187,7 @@ static bool is_named(const struct perf_data_attr *a, const char *name)
 	       (!a->name[n] || a->name[n] == ':' || a->name[n] == '/');
 }
 
-/* No event has the name that was asked for. */
+/* No event has the wanted name. */
 static int refuse_name(const struct perf_data *d, char *error, size_t n_error)
 {
 	int at = snprintf(error, n_error, "it has no samples of an event \"%s\"; there are",
@@ -200,7 +202,7 @@ static int refuse_name(const struct perf_data *d, char *error, size_t n_error)
 	return -EBADMSG;
 }
 
-#define EXACT_NAME 2 /* more than stacks count for */
+#define EXACT_NAME 2 /* counts more than having stacks */
 
 int perf_data_choose(struct perf_data *d, char *error, size_t n_error)
 {
@@ -240,8 +242,8 @@ int perf_data_choose(struct perf_data *d, char *error, size_t n_error)
 		d->by_id = place_ids(d);
 		if (!d->by_id) {
 			(void)snprintf(error, n_error,
-				       "its %u events have records of different shape, and nothing "
-				       "in a record tells them apart: record one event (-e)",
+				       "its %u events have records of different layout, and no "
+				       "id in a record tells them apart: record one event (-e)",
 				       d->attrs.n);
 			return -EOPNOTSUPP;
 		}

@@ -19,10 +19,10 @@ enum {
 };
 
 #define BUILD_ID_FIELD	   24	  /* 20 bytes, padded */
-#define MISC_BUILD_ID_SIZE 0x8000 /* the byte behind the 20 says how many count */
+#define MISC_BUILD_ID_SIZE 0x8000 /* the byte after the 20 says how many count */
 #define MAX_EVENTS	   1024
 
-/* A length, which counts padding, and so many bytes with a 0 among them. */
+/* Reads a length, which includes padding, and so many bytes with a 0 among them. */
 static const char *read_string(struct cursor *c)
 {
 	uint32_t n = cursor_u32(c);
@@ -149,7 +149,7 @@ void perf_data_name_attr(const struct perf_event_attr *attr, char *name, size_t 
 	(void)snprintf(name, size, "event %u:%#llx", attr->type, (unsigned long long)attr->config);
 }
 
-/* The same events again, in the same order, with their names. */
+/* Reads the list of the same events, in the same order, with their names. */
 static void read_event_desc(struct perf_data *d, struct cursor *c)
 {
 	uint32_t n = cursor_u32(c), attr_size = cursor_u32(c);
@@ -185,7 +185,7 @@ int perf_data_feature(struct perf_data *d, uint32_t feature, struct cursor c)
 		read_text(&c, d->host.arch, sizeof(d->host.arch));
 		return 0;
 	case FEATURE_NRCPUS:
-		(void)cursor_u32(&c); /* that could be; then those that were */
+		(void)cursor_u32(&c); /* number of configured CPUs; then of online ones */
 		d->host.n_cpus = cursor_u32(&c);
 		return 0;
 	case FEATURE_EVENT_DESC:

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * perf record -z. What the kernel wrote goes through one zstd stream, cut into COMPRESSED records
- * without regard to where its own records end; perf's own records stand between them as they are.
- * All of it is inflated at once, within a limit, as if it had been written so.
+ * perf record -z. The kernel's records go through one zstd stream, which is cut into COMPRESSED
+ * records at any byte; perf's own records are between them, uncompressed. All of it is inflated at
+ * once, within a limit, into the form of an uncompressed file.
  */
 #include "config.h"
 
@@ -21,7 +21,7 @@
 
 DEFINE_CLEANUP(ZSTD_DStream *, ZSTD_freeDStream)
 
-/* Room for n more bytes. */
+/* Makes room for n more bytes. */
 static int reserve(struct perf_data *d, uint64_t n)
 {
 	uint64_t cap = d->cap_inflated ? d->cap_inflated : FIRST_BYTES;
@@ -60,12 +60,12 @@ static int inflate_part(struct perf_data *d, ZSTD_DStream *stream, const uint8_t
 		if (ZSTD_isError(left))
 			return -EBADMSG;
 		d->n_inflated += out.pos;
-		/* A full buffer may not be all that this input gives. */
+		/* If the buffer is full, this input may give more. */
 	} while (in.pos < in.size || out.pos == out.size);
 	return 0;
 }
 
-/* What was inflated so far ends with a whole record; *whole: where the last such ends. */
+/* Does the inflated data end with a complete record? *whole: the end of the last complete one. */
 static bool is_whole(const struct perf_data *d, uint64_t *whole)
 {
 	struct perf_event_header h;
@@ -89,7 +89,7 @@ static int inflate_record(struct perf_data *d, ZSTD_DStream *stream, const uint8
 	if (h->type == PERF_DATA_COMPRESSED)
 		return inflate_part(d, stream, record + skip, h->size - skip);
 	if (h->type == PERF_DATA_COMPRESSED2) {
-		/* This form says how much of it counts: its end is padding. */
+		/* This form gives the size of the data; the rest is padding. */
 		skip += sizeof(n);
 		if (h->size < skip)
 			return -EBADMSG;
@@ -98,7 +98,7 @@ static int inflate_record(struct perf_data *d, ZSTD_DStream *stream, const uint8
 			return -EBADMSG;
 		return inflate_part(d, stream, record + skip, (size_t)n);
 	}
-	/* In the middle of a record there is no place for another; none of perf's own is missed. */
+	/* It cannot go into the middle of another record; we do not need any of perf's own. */
 	if (h->type == PERF_DATA_AUXTRACE || h->type == PERF_DATA_TRACING_DATA ||
 	    !is_whole(d, whole))
 		return 0;
@@ -135,7 +135,7 @@ int perf_data_inflate(struct perf_data *d, char *error, size_t n_error)
 			(unsigned long long)(MAX_INFLATED_BYTES >> 20));
 	if (r < 0)
 		return r;
-	/* A file that is damaged there is damaged now at its end. */
+	/* A file that is damaged there now ends there. */
 	if (d->at < d->data_end && !d->stats.cut_bytes)
 		d->stats.bad_at = d->at;
 	d->records = d->inflated;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records in the order of time. perf copies the ring of one CPU after the other and writes a mark
- * when it has been through all (FINISHED_ROUND): what is older than the youngest record before the
- * previous mark can then have no predecessor that is still to come. So between two marks records
- * are noted (time and place, not copied), sorted, and told up to that time.
+ * Records in the order of time. perf copies the rings of the CPUs one after another and writes a
+ * mark after a round over all of them (FINISHED_ROUND). After a mark, no record to come is older
+ * than the latest record before the previous mark. So records between two marks are noted (time and
+ * place, not copied), sorted, and returned up to that time.
  *
- * A file without marks is one round. So many records can wait, then the older half is told; a
- * record that comes too late is told at once, and counted.
+ * A file without marks is one round. The number of waiting records is limited; at the limit the
+ * older half is returned. A record that comes too late is returned at once, and counted.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -25,8 +25,8 @@ static void note_lost(struct perf_data *d, uint32_t type, const uint8_t *record,
 		(void)cursor_u64(&c);
 	lost = cursor_u64(&c);
 	/*
-	 * LOST counts the records that found a ring full; LOST_SAMPLES the samples of one event
-	 * that did, by another count of the same (or samples the PMU had no room for).
+	 * LOST counts the records that found a ring full. LOST_SAMPLES is another count of the
+	 * samples of one event among these (or of samples that the PMU dropped).
 	 */
 	if (type == PERF_RECORD_LOST)
 		d->lost_records += lost;
@@ -57,7 +57,7 @@ static bool note_kernel(struct perf_data *d, const uint8_t *record, size_t n)
 	return true;
 }
 
-/* Does anybody want to hear of it? What is only counted is counted here. */
+/* Is the record needed? Counts those that are only counted. */
 static bool is_wanted(struct perf_data *d, uint32_t type, const uint8_t *record, size_t n,
 		      uint32_t attr)
 {
@@ -116,11 +116,11 @@ static int compare_pending(const void *x, const void *y)
 
 	if (a->time_ns != b->time_ns)
 		return a->time_ns < b->time_ns ? -1 : 1;
-	/* Of one time, as they stand in the file. */
+	/* At the same time: in the order of the file. */
 	return a->bytes < b->bytes ? -1 : a->bytes > b->bytes;
 }
 
-/* Merges runs that follow each other, two by two. How many runs there are then. */
+/* Merges adjacent runs, two by two. Returns the new number of runs. */
 static uint32_t merge_runs(const struct perf_data_pending *from, struct perf_data_pending *to,
 			   uint32_t n)
 {
@@ -146,7 +146,7 @@ static uint32_t merge_runs(const struct perf_data_pending *from, struct perf_dat
 	return n_runs;
 }
 
-/* Each CPU's records are in order: merging these few runs takes a tenth of sorting so many records.
+/* The records of each CPU are in order: merging these few runs takes a tenth of the time of a sort.
  */
 static void sort_pending(struct perf_data *d)
 {
@@ -169,7 +169,7 @@ static void sort_pending(struct perf_data *d)
 		memcpy(d->pending.items, spare, n * sizeof(*spare));
 }
 
-/* What was told goes; what is not younger than limit may be told. */
+/* Drops the returned records and sorts those up to limit, which may be returned. */
 static void make_ready(struct perf_data *d, uint64_t limit)
 {
 	uint32_t n = d->pending.n, low = 0;
@@ -198,7 +198,7 @@ static void drop_told(struct perf_data *d)
 	d->n_ready = d->next_ready = 0;
 }
 
-/* Notes records until some may be told. 1; 0: that was all. */
+/* Notes records until some may be returned. 1; 0: no more records. */
 static int fill(struct perf_data *d, char *error, size_t n_error)
 {
 	drop_told(d);
@@ -208,7 +208,7 @@ static int fill(struct perf_data *d, char *error, size_t n_error)
 		int r = 0;
 
 		if (!step) {
-			/* One that is cut ends within a record. */
+			/* A file that is cut ends within a record. */
 			if (d->at < d->data_end && !d->stats.cut_bytes)
 				d->stats.bad_at = d->at;
 			d->data_end = d->at;
@@ -241,7 +241,7 @@ static int fill(struct perf_data *d, char *error, size_t n_error)
 	return 1;
 }
 
-/* A sample of an event without stacks says where it was taken, if nothing else. */
+/* A sample of an event without stacks has at least its address. */
 static void put_ip(struct record *r)
 {
 	if (r->sample.n_kernel || r->sample.n_user_chain)
@@ -255,7 +255,7 @@ static void put_ip(struct record *r)
 	}
 }
 
-/* false: of no use. */
+/* false: not needed. */
 static bool decode(struct perf_data *d, const struct perf_data_pending *p, struct record *ret)
 {
 	const uint8_t *bytes = p->bytes;
@@ -276,7 +276,7 @@ static bool decode(struct perf_data *d, const struct perf_data_pending *p, struc
 	}
 	if (ret->type == RECORD_SAMPLE && !d->event.regs_mask)
 		put_ip(ret);
-	/* Of a process that was there before: a name and mappings of its own follow. */
+	/* A process from before the recording: its own name and mappings follow. */
 	if (ret->type == RECORD_FORK && ret->pid != ret->task.parent_pid &&
 	    (h.misc & MISC_FORK_SYNTHESIZED || !p->time_ns))
 		return false;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The header of perf.data. A file has a table of sections; a pipe has a magic and its own size,
- * and everything else comes as records among the others, build ids at the very end: so a pipe's
- * records are stepped over once before any of them is told.
+ * The header of perf.data. A file has a table of sections. A pipe has only a magic and a size; all
+ * else comes as records among the others, with build ids at the very end. So we go through a pipe's
+ * records once before we return any of them.
  */
 #include <errno.h>
 #include <stdarg.h>
@@ -33,7 +33,7 @@ __attribute__((format(printf, 4, 5))) static int refuse(char *error, size_t n_er
 	return code;
 }
 
-/* The bytes of a section {offset, size}, or the error when it is not wholly there. */
+/* The bytes of a section {offset, size}, or a failed cursor if some of them are missing. */
 static struct cursor section(const struct perf_data *d, struct cursor *table)
 {
 	uint64_t offset = cursor_u64(table), size = cursor_u64(table);
@@ -55,7 +55,7 @@ static int read_attrs(struct perf_data *d, struct cursor attrs, uint64_t attr_si
 	if (!cursor_ok(&attrs) || attr_size < PERF_ATTR_SIZE_VER0 + SECTION_BYTES ||
 	    attr_size > 4096)
 		return refuse(error, n_error, -EBADMSG,
-			      "its header is damaged: the table of events lies outside of the "
+			      "its header is damaged: the table of events is outside of the "
 			      "file; record it again");
 	while (cursor_left(&attrs) >= attr_size) {
 		const uint8_t *attr = cursor_take(&attrs, (size_t)attr_size);
@@ -74,7 +74,7 @@ static int read_attrs(struct perf_data *d, struct cursor attrs, uint64_t attr_si
 	return 0;
 }
 
-/* Feature sections come behind the data, one for each bit in the header, in their order. */
+/* Feature sections follow the data, one for each bit in the header, in their order. */
 static int read_features(struct perf_data *d, uint64_t at, const uint64_t bits[N_FEATURES / 64])
 {
 	struct cursor table = cursor_make(d->bytes, (size_t)d->n_bytes);
@@ -103,7 +103,7 @@ static int read_file_header(struct perf_data *d, struct cursor c, char *error, s
 
 	d->data_start = cursor_u64(&c);
 	size = cursor_u64(&c);
-	(void)cursor_u64(&c); /* event types: not written any more */
+	(void)cursor_u64(&c); /* event types: no longer written */
 	(void)cursor_u64(&c);
 	cursor_read(&c, bits, sizeof(bits));
 	if (!cursor_ok(&c))
@@ -116,9 +116,12 @@ static int read_file_header(struct perf_data *d, struct cursor c, char *error, s
 	if (!d->attrs.n || d->data_start > d->n_bytes)
 		return refuse(
 			error, n_error, -EBADMSG, "its header is damaged: %s; record it again",
-			d->attrs.n ? "the records lie outside of the file" : "it lists no event");
+			d->attrs.n ? "the records are outside of the file" : "it lists no event");
 	d->data_end = d->n_bytes;
-	/* perf fills the size in when it ends: one that was killed leaves 0, and no features. */
+	/*
+	 * perf writes the size when it ends: if it was killed, the size is 0, and there are no
+	 * features.
+	 */
 	if (size && size <= d->n_bytes - d->data_start)
 		d->data_end = d->data_start + size;
 	else if (size)
@@ -207,7 +210,7 @@ static int check_magic(const uint8_t *bytes, size_t n, char *error, size_t n_err
 			      "it has the form of perf before Linux 3.0; record it with a newer "
 			      "perf");
 	if (n < PERF_DATA_PIPE_HEADER || memcmp(bytes, magic, 8) != 0)
-		return refuse(error, n_error, -EBADMSG, "it is not a file that perf record wrote");
+		return refuse(error, n_error, -EBADMSG, "it is not a file of perf record");
 	return 0;
 }
 

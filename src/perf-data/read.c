@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Groups that are read at their leader's samples (`perf record -e '{cycles,faults}:S'`). The other
- * members take no samples: each of the leader's says how far every counter of the group is. How far
- * one went since its counter was read last is the period of a sample of its own, of the same place;
- * where it stood still there is none. perf script counts so.
+ * Groups that are read at the samples of their leader (`perf record -e '{cycles,faults}:S'`). The
+ * other members take no samples: each sample of the leader has the values of all counters of the
+ * group. The growth of a counter since the last read is the period of a sample of its own, at the
+ * same place; without growth there is no sample. perf script does the same.
  */
 #include <errno.h>
 
 #include "src/perf-data/internal.h"
 
-/* The counter of this id, or of one task of it, as last read; NULL: too many, or no memory. */
+/* The last value of the counter with this id (and task); NULL: too many, or no memory. */
 static struct perf_data_counter *find_counter(struct perf_data *d, uint64_t id, uint32_t tid)
 {
 	uint64_t hash = hash_combine(id, tid);

@@ -13,7 +13,7 @@ uint64_t perf_data_step(const struct perf_data *d, uint64_t at)
 	size = h.size;
 	if (size < sizeof(h) || size > left)
 		return 0;
-	/* Payloads that the record's own 16 bits of size do not count. */
+	/* Payloads that the record's 16-bit size does not include. */
 	if (h.type == PERF_DATA_AUXTRACE && size >= sizeof(h) + sizeof(uint64_t)) {
 		uint64_t payload;
 

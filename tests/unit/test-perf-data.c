@@ -600,7 +600,7 @@ static void test_refusals(void)
 	n_file = 0;
 	refused(-EBADMSG, "empty");
 	put("something else, and long enough", 31);
-	refused(-EBADMSG, "not a file that perf record wrote");
+	refused(-EBADMSG, "not a file of perf record");
 	n_file = 0;
 	put("2ELIFREP", 8);
 	refused(-EOPNOTSUPP, "big-endian");
