@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A label is four fields and an end: key, 's' or 'n', the text or the number, the unit. The bytes
- * that end a field and a label are control characters, which no clean text has.
+ * A label has four fields and an end: key, 's' or 'n', the text or the number, the unit. Control
+ * characters end fields and labels, since no clean text has them.
  */
 #include <inttypes.h>
 #include <stdlib.h>

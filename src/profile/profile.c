@@ -4,7 +4,7 @@
 
 #include "src/profile/profile.h"
 
-/* Of max_bytes, what the texts alone may take. */
+/* The share of max_bytes that texts may take. */
 #define STRINGS_SHARE 4
 
 static const char *const marker_texts[PROFILE_N_MARKERS] = {
@@ -117,7 +117,7 @@ void profile_init(struct profile *p, uint64_t max_bytes)
 {
 	*p = (struct profile){.max_bytes = max_bytes};
 	strtab_init(&p->strings, max_bytes / STRINGS_SHARE);
-	/* The byte budget is what bounds the tables; row numbers must not reach PROFILE_NONE. */
+	/* The byte budget bounds the tables; row numbers must not reach PROFILE_NONE. */
 	p->modules.max = p->processes.max = p->threads.max = p->frames.max = p->functions.max =
 		p->lines.max = p->stacks.max = p->stack_frames.max = PROFILE_NONE - 1;
 	for (uint32_t i = 0; i < PROFILE_MAX_TYPES; i++)
@@ -169,7 +169,7 @@ void profile_clear(struct profile *p)
 	p->host_name = p->kernel_release = STRID_EMPTY;
 }
 
-/* What is in use, not what is allocated: an emptied profile keeps its memory but is not full. */
+/* Bytes in use, not allocated: an emptied profile keeps its memory but is not full. */
 static size_t bytes_used(const struct profile *p)
 {
 	size_t n_samples = profile_n_samples(p);
@@ -203,8 +203,8 @@ static bool full(const struct profile *p, size_t more)
 }
 
 /*
- * One interning loop for all tables. `equal` is an expression over `row`; the macro jumps to the
- * code after it with row == PROFILE_NONE when nothing matched.
+ * One interning loop for all tables. `equal` is an expression over `row`; after the macro row is
+ * PROFILE_NONE if nothing matched.
  */
 #define FIND_ROW(ix, hash, row, equal)                                                             \
 	for (uint32_t slot_ = hash_index_first(ix, hash);                                          \
@@ -214,7 +214,7 @@ static bool full(const struct profile *p, size_t more)
 			break;                                                                     \
 	}
 
-/* Appends *value to an array and its index; PROFILE_NONE when full or without memory. */
+/* Appends *value to an array and its index; PROFILE_NONE: full or no memory. */
 #define ADD_ROW(p, array, ix, hash, value)                                                         \
 	({                                                                                         \
 		uint32_t row_ = PROFILE_NONE;                                                      \
@@ -278,7 +278,7 @@ uint32_t profile_add_runtime(struct profile *p, enum profile_runtime runtime)
 	return profile_add_module(p, &m);
 }
 
-/* A container has one name, which may be found later; without its id the name is all there is. */
+/* A container has one name, which may be found later; without an id only the name identifies it. */
 static bool same_container(const struct profile_process *a, const struct profile_process *b)
 {
 	return a->container_id == b->container_id &&
@@ -305,7 +305,7 @@ uint32_t profile_add_process(struct profile *p, const struct profile_process *pr
 	FIND_ROW(&p->process_index, hash, row, process_equal(&p->processes.items[row], proc));
 	if (row == PROFILE_NONE)
 		return ADD_ROW(p, &p->processes, &p->process_index, hash, proc);
-	/* The container's id is in its cgroup's path; its name may be found later. */
+	/* The cgroup's path has the container's id; its name may be found later. */
 	take_string(&p->processes.items[row].container_name, proc->container_name);
 	return row;
 }
@@ -365,7 +365,7 @@ uint32_t profile_add_named_frame(struct profile *p, uint32_t module, uint64_t ad
 	if (full(p, sizeof(f) + n * sizeof(*lines)))
 		return PROFILE_NONE;
 	row = ADD_ROW(p, &p->frames, &p->frame_index, hash, &f);
-	/* One whose lines did not fit is never given out; nothing refers to its row. */
+	/* A frame whose lines did not fit is never returned; nothing refers to its row. */
 	return row == PROFILE_NONE || n == 0 || profile_name_frame(p, row, lines, n) ? row
 										     : PROFILE_NONE;
 }

@@ -21,13 +21,13 @@ enum section {
 	SECTION_MODULES,
 	SECTION_PROCESSES,
 	SECTION_THREADS,
-	SECTION_FUNCTIONS, /* of frames that come with their names; and so are the lines */
+	SECTION_FUNCTIONS, /* of frames that come with names, like the lines */
 	SECTION_LINES,
 	SECTION_FRAMES,
 	SECTION_STACKS,
 	SECTION_STACK_FRAMES,
 	SECTION_TYPES,
-	SECTION_SAMPLES, /* of one type after the other */
+	SECTION_SAMPLES, /* type by type */
 	N_SECTIONS
 };
 
@@ -38,7 +38,7 @@ struct window_type {
 	uint64_t counters[PROFILE_N_COUNTERS];
 };
 
-/* The item sizes in the header are the check that both sides agree on the structs. */
+/* The item sizes in the header check that both sides have the same structs. */
 static const uint32_t item_sizes[N_SECTIONS] = {
 	[SECTION_STRINGS] = 1,
 	[SECTION_MODULES] = sizeof(struct profile_module),
@@ -99,7 +99,7 @@ static const void *section_data(const struct profile *p, enum section s, uint32_
 		*ret_n = p->stack_frames.n;
 		return p->stack_frames.items;
 	case SECTION_TYPES:
-	case SECTION_SAMPLES: /* collected by the writer */
+	case SECTION_SAMPLES: /* the writer collects these */
 	case N_SECTIONS:
 		break;
 	}
@@ -200,7 +200,7 @@ int window_write(const struct profile *p)
 	return e < 0 ? e : TAKE_FD(fd);
 }
 
-/* A window being read: its sections in place, and the rows they became in the target. */
+/* A window being read: its sections in place, and their rows in the target. */
 struct reader {
 	struct profile *p;
 	struct window_header h;
@@ -208,7 +208,7 @@ struct reader {
 	uint64_t uid_base;
 	strid *strings; /* [0 .. n_strings] */
 	uint32_t *rows[N_SECTIONS];
-	uint32_t *stack; /* room for the frames of one */
+	uint32_t *stack; /* room for the frames of one stack */
 	uint32_t types[PROFILE_MAX_TYPES];
 };
 
@@ -266,7 +266,7 @@ static bool map_string(const struct reader *r, strid *id)
 	return true;
 }
 
-/* A row number of the window; PROFILE_NONE afterwards: that row did not fit. */
+/* Maps a row number of the window to the target; PROFILE_NONE: that row did not fit. */
 static bool map_row(const struct reader *r, enum section s, uint32_t *row)
 {
 	if (*row >= r->h.sections[s].n)
@@ -275,7 +275,7 @@ static bool map_row(const struct reader *r, enum section s, uint32_t *row)
 	return true;
 }
 
-/* *ret of each of these: the row that an item becomes, PROFILE_NONE where it does not fit. */
+/* Each of these sets *ret to the row of an item in the target, PROFILE_NONE: it does not fit. */
 static int read_process(struct reader *r, const void *item, uint32_t *ret)
 {
 	struct profile_process v = *(const struct profile_process *)item;
@@ -328,7 +328,7 @@ static int read_function(struct reader *r, const void *item, uint32_t *ret)
 	return 0;
 }
 
-/* A frame of module, which names itself. */
+/* Reads a frame that comes with its names. */
 static int read_named_frame(struct reader *r, uint32_t module, const struct profile_frame *v,
 			    uint32_t *ret)
 {
@@ -361,7 +361,7 @@ static int read_frame(struct reader *r, const void *item, uint32_t *ret)
 		return 0;
 	if (r->p->modules.items[module].kind == PROFILE_MODULE_RUNTIME)
 		return read_named_frame(r, module, v, ret);
-	/* The profiler knows no names of code in files. */
+	/* The profiler has no names for code in files. */
 	if (v->n_lines > 0)
 		return -EBADMSG;
 	*ret = profile_add_frame(r->p, module, v->address);
@@ -414,8 +414,8 @@ static bool same_type(const struct profile_type *a, const struct profile_type *b
 	       a->period_events == b->period_events && a->weighted == b->weighted;
 }
 
-/* Which of the profile's types a type of the window is; a new one where no samples are of it yet.
- * The first of an empty profile is the window's first. PROFILE_NONE: too many. */
+/* The profile's type for a type of the window, added if needed. The first type of an empty profile
+ * becomes the window's first. PROFILE_NONE: too many. */
 static uint32_t find_type(struct profile *p, const struct profile_type *facts)
 {
 	for (uint32_t i = 0; i < p->n_types; i++) {
@@ -535,7 +535,7 @@ static int read_all(struct reader *r, const uint8_t *map, uint64_t size)
 	return 0;
 }
 
-/* n bytes that nobody can change any more; to be unmapped. */
+/* Maps or copies n bytes, so that nobody can change them. The caller unmaps them. */
 static int map_sealed(int fd, size_t n, uint8_t **ret)
 {
 	bool sealed = memory_file_is_sealed(fd);
@@ -545,7 +545,7 @@ static int map_sealed(int fd, size_t n, uint8_t **ret)
 
 	if (map == MAP_FAILED)
 		return -errno;
-	/* Its writer could change or shrink it under us: a copy. */
+	/* Its writer could change or shrink it meanwhile: copy it. */
 	while (!sealed && done < n) {
 		ssize_t got = pread(fd, map + done, n - done, (off_t)done);
 
@@ -561,7 +561,7 @@ static int map_sealed(int fd, size_t n, uint8_t **ret)
 	return 0;
 }
 
-/* What is there of samples before a window is read. */
+/* The samples and counters of the profile before a window is read. */
 struct extent {
 	uint64_t n_dropped;
 	struct {
