@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Frames in a profile are places in code, and get their names later. Here names come first, often
- * without a place: a frame is what its file says of it, names included, and several files that say
- * the same of it share the frame.
+ * In a captured profile frames are places in code and get names later. Here frames come with names,
+ * often without a place: all that a file says about a frame identifies it, names included. Files
+ * that say the same share the frame.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -91,13 +91,13 @@ static uint32_t add_module(struct import *im, const struct import_frame *f)
 		m.uid = PROFILE_UID_MARKER;
 		break;
 	case PROFILE_MODULE_FILE:
-		/* Of one path there may be several builds. */
+		/* A path may have several builds. */
 		m.uid = PROFILE_UID_FIRST_FILE + 1 + m.path +
 			((uint64_t)import_text(im, f->build_id) << 32);
 		m.language = import_text(im, f->language);
 		read_build_id(&m, f->build_id);
 		break;
-	default: /* all code made at run time, whosoever's */
+	default: /* all JIT code, of any process */
 		m.uid = PROFILE_UID_FIRST_FILE;
 	}
 	return profile_add_module(im->p, &m);
@@ -124,7 +124,7 @@ static uint32_t marker_frame(struct import *im)
 	return profile_add_frame(im->p, add_module(im, &f), PROFILE_MARKER_TRUNCATED);
 }
 
-/* In the place of functions that are cut out of a chain of inlined ones. */
+/* Stands for functions that were cut from a chain of inlined ones. */
 static uint32_t marker_function(struct import *im)
 {
 	const struct import_frame none = {.kind = PROFILE_MODULE_MARKER};
@@ -133,7 +133,7 @@ static uint32_t marker_function(struct import *im)
 	return add_function(im, &none, &l);
 }
 
-/* Of too long a chain the outermost function is kept, and as many of the innermost as fit. */
+/* If a chain is too long, keeps the outermost function and as many of the innermost as fit. */
 static bool put_lines(struct import *im, const struct import_frame *f, struct profile_line *lines,
 		      uint32_t n)
 {
@@ -178,7 +178,7 @@ void import_begin_stack(struct import *im)
 	im->stack_is_cut = false;
 }
 
-/* A frame whose chain of inlined functions was cut when it was made. */
+/* Was the frame's chain of inlined functions cut when it was made? */
 static bool is_cut(const struct import *im, uint32_t frame)
 {
 	const struct profile_frame *f = &im->p->frames.items[frame];
@@ -216,7 +216,7 @@ void import_drop_leaves(struct import *im, uint32_t n)
 			im->stack.n * sizeof(*im->stack.items));
 }
 
-/* What was cut by others has its marker already, and is in their counters. */
+/* Stacks that the writer cut have a marker already, and are in its counters. */
 static void count_cut(struct import *im, uint64_t n)
 {
 	im->n_cut += n;
@@ -261,14 +261,14 @@ static void take_text(char **field, const char *text, size_t n)
 		*field = strndup(text, n);
 }
 
-/* There is one for each kind of values, in their order. */
+/* There is one comment for each kind of values, in their order. */
 static void comment_event(struct import *im, const char *name, uint32_t rate_hz)
 {
 	if (im->n_event_comments++ == im->kind)
 		import_name_event(im, name, rate_hz);
 }
 
-/* Counters stand behind the event whose they are. */
+/* Counters follow the event they belong to. */
 static bool is_of_kind(const struct import *im)
 {
 	return im->n_event_comments == 0 || im->n_event_comments - 1 == im->kind;
@@ -298,7 +298,7 @@ void import_comment(struct import *im, const char *text)
 	} else if (strncmp(text, "host ", 5) == 0 && linux_) {
 		const char *release = linux_ + 8, *cpus = strstr(release, ", ");
 
-		/* "?" is what the writer did not know. */
+		/* "?" means that the writer did not know. */
 		if (strncmp(text + 5, "?,", 2) != 0)
 			take_text(&im->facts->host_name, text + 5, (size_t)(linux_ - text - 5));
 		if (*release != '?')

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the readers of src/import/ share: rows of a profile for frames that come with names. */
+/* Shared by the readers of src/import/: rows of a profile for frames that come with names. */
 #include "src/import/import.h"
 #include "util/cursor.h"
 
-/* What is beyond is left out and counted, and the marker of a truncated stack is in its place. */
+/* Frames beyond these limits are left out and counted; a truncation marker replaces them. */
 #define IMPORT_MAX_CHAIN  256  /* inlined functions of one frame */
 #define IMPORT_MAX_FRAMES 4096 /* of one stack, from the leaf */
 
-/* Different measures, in the order of the file; what does not fit is not named. */
+/* Different measures, in the order of the file; those that do not fit are not listed. */
 struct import_list {
 	struct import_measure items[16];
 	uint32_t n;
@@ -17,24 +17,24 @@ struct import_list {
 struct import {
 	struct profile *p;
 	struct import_facts *facts;
-	ARRAY(uint32_t) stack; /* of the sample that is being read, leaf first */
+	ARRAY(uint32_t) stack; /* of the current sample, leaf first */
 	bool stack_is_cut;
-	uint32_t cut_function; /* stands for those that are cut out of a chain; or PROFILE_NONE */
-	uint64_t n_cut;	       /* samples whose stacks were cut */
-	uint64_t n_samples;    /* that were added */
-	uint64_t n_uncounted;  /* of them, those of a writer that has no counters */
-	bool uncounted;	       /* the values that are being read are of such a one */
-	const char *event;     /* the kind of values wanted; NULL: see import_fd() */
-	struct import_list kinds;   /* of values that the file has */
-	struct import_list others;  /* those of them that are left out */
-	uint64_t n_event, n_others; /* profiles of the kind wanted, and others */
-	uint32_t kind;		    /* of pprof's values: which it is, not counting "samples" */
-	uint32_t n_event_comments;  /* that were read */
-	strid shape[4]; /* of OTLP profiles wanted: type and unit of the values, of the period */
-	/* The values that are being read. */
+	uint32_t cut_function;	    /* stands for functions cut from a chain; or PROFILE_NONE */
+	uint64_t n_cut;		    /* samples whose stacks were cut */
+	uint64_t n_samples;	    /* samples added */
+	uint64_t n_uncounted;	    /* of these, samples of a writer without counters */
+	bool uncounted;		    /* the current values come from such a writer */
+	const char *event;	    /* the wanted kind of values; NULL: see import_fd() */
+	struct import_list kinds;   /* kinds of values in the file */
+	struct import_list others;  /* kinds that are left out */
+	uint64_t n_event, n_others; /* profiles of the wanted kind, and others */
+	uint32_t kind;		    /* pprof: the number of the kind, without "samples" */
+	uint32_t n_event_comments;  /* comments read */
+	strid shape[4]; /* OTLP: type and unit of the wanted values, and of the period */
+	/* The current values. */
 	bool took;	/* they are the first ones of the profile */
 	bool counted;	/* they are numbers of samples */
-	uint64_t scale; /* what each of them is worth in the profile */
+	uint64_t scale; /* value of each in the profile */
 	int outcome;	/* enum import_outcome, or 0 */
 	char *error;	/* IMPORT_ERROR_MAX bytes: text of the outcome or the error */
 };
@@ -56,40 +56,40 @@ struct import_frame {
 	uint32_t n;			 /* more than IMPORT_MAX_CHAIN are cut */
 };
 
-/* All return PROFILE_NONE or a negative error when the profile is full: -ENOMEM. */
+/* All return PROFILE_NONE or -ENOMEM if the profile is full. */
 uint32_t import_add_frame(struct import *im, const struct import_frame *f);
 /* Begins a stack; frames come leaf first. */
 void import_begin_stack(struct import *im);
 int import_push(struct import *im, uint32_t frame);
-/* Takes the first n frames off the stack, from the leaf on. */
+/* Removes the first n frames of the stack, from the leaf on. */
 void import_drop_leaves(struct import *im, uint32_t n);
-/* Adds what was pushed as a sample, of values that were begun; n: how many samples
- * the value adds up, of numbers of samples that number; 0: not known. */
+/* Adds the pushed stack as a sample of the current values. n: the number of samples in the value
+ * (if the values are numbers of samples, the same number); 0: unknown. */
 int import_add_sample(struct import *im, uint32_t thread, int64_t value, int64_t n,
 		      uint64_t time_unix_ns, uint32_t cpu);
 /* ---- values.c ---- */
 
 /* Clean text in the profile's strings; NULL: "". */
 strid import_text(struct import *im, const char *text);
-/* Of values of that type, and of numbers of samples that stand for a period of that type. */
+/* The measure of values of that type, and of numbers of samples with a period of that type. */
 struct import_measure import_measure_values(struct import *im, const char *type, const char *unit);
 struct import_measure import_measure_samples(struct import *im, const char *period_type,
 					     const char *period_unit, int64_t period);
 bool import_measure_equal(const struct import_measure *a, const struct import_measure *b);
-/* That which the profile holds, or should hold if it is in the file? */
+/* Is it the measure of the profile, or the preferred one of an empty profile? */
 bool import_measure_fits(const struct import *im, const struct import_measure *m);
-/* Is a kind of that name and unit what is wanted: NAME, NAME:UNIT or NAME/UNIT? */
+/* Does wanted (NAME, NAME:UNIT or NAME/UNIT) mean the kind with that name and unit? */
 bool import_is_called(const char *wanted, const char *name, const char *unit);
 /*
- * Begins values of that measure: 1; 0: the profile holds others, they are to be left out; -EBADMSG:
- * what it holds does not say what it is, and cannot be added to; or -ENOMEM.
+ * Begins values of that measure: 1; 0: the profile has another measure, leave them out; -EBADMSG:
+ * the measure of the profile is unknown, so nothing can be added; or -ENOMEM.
  */
 int import_begin_values(struct import *im, const struct import_measure *m);
-/* Of numbers that nothing is known of. 0 or -EBADMSG. */
+/* Begins counts with an unknown measure. 0 or -EBADMSG. */
 int import_begin_unknown(struct import *im);
-/* The event as the file calls it, "cpu-clock", and the rate; NULL, 0: it does not say. */
+/* The event's name in the file, "cpu-clock", and the rate; NULL, 0: the file does not say. */
 void import_name_event(struct import *im, const char *name, uint32_t rate_hz);
-/* Samples were taken from start on, for so long; 0: it is not known when. 0 or -ENOMEM. */
+/* Adds a time in which samples were taken; start 0: unknown. 0 or -ENOMEM. */
 int import_add_time(struct import *im, uint64_t start_unix_ns, uint64_t duration_ns);
 void import_note(struct import *im, enum import_outcome outcome, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -100,22 +100,25 @@ const char *import_list_text(const struct import *im, const struct import_list *
 
 /* ---- builder.c ---- */
 
-/* f->kind and f->runtime by the module's name as tools write it. */
+/* Sets f->kind and f->runtime from the module's name, as tools write it. */
 void import_set_kind(struct import_frame *f);
-/* True: the name of a marker of ours. */
+/* Is this the name of one of our markers? */
 bool import_is_marker(const char *name, uint64_t *ret_marker);
-/* "host NAME, Linux RELEASE, N CPUs ..." and "counter: N" as our pprof files have them. */
+/* Reads a comment of our pprof files: "host NAME, Linux RELEASE, N CPUs ..." or "counter: N". */
 void import_comment(struct import *im, const char *text);
 #define IMPORT_EVENT_MAX 64
-/* "cpu-clock at 99 Hz", "page-faults, one of 10": the event; rate 0: by period. false: none. */
+/*
+ * Reads the event of "cpu-clock at 99 Hz" or "page-faults, one of 10"; rate 0: by period. false:
+ * none.
+ */
 bool import_comment_event(const char *text, char name[IMPORT_EVENT_MAX], uint32_t *ret_rate_hz);
 void import_counter(struct import *im, const char *name, uint64_t n);
 
-/* error = text; -EBADMSG. */
+/* Sets the error text; returns -EBADMSG. */
 int import_damaged(struct import *im, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 int import_read_folded(struct import *im, const uint8_t *bytes, size_t n);
 int import_read_pprof(struct import *im, const uint8_t *bytes, size_t n);
-/* One message. */
+/* Reads one message. */
 int import_read_otlp(struct import *im, const uint8_t *bytes, size_t n);

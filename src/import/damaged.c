@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How every reader says that a file is damaged. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Folded stacks. The first name of a line is the process, as stackcollapse-perf.pl and we write it.
- * The usual suffixes say what a frame is: _[k] the kernel's, _[j] made at run time, _[i] inlined
- * into the frame before it.
+ * Folded stacks. The first name of a line is the process, as in the output of stackcollapse-perf.pl
+ * and ours. The usual suffixes say what a frame is: _[k] kernel, _[j] JIT code, _[i] inlined into
+ * the frame before it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -33,10 +33,10 @@ static struct folded_name name_split(char *text)
 	return f;
 }
 
-/* A function and what is inlined into it; innermost first. */
+/* A function and those inlined into it; innermost first. */
 struct folded_frame {
 	struct import_line lines[IMPORT_MAX_CHAIN + 1];
-	uint32_t n; /* more than there is room for: the last one is the outermost */
+	uint32_t n; /* if more than fit, the last one is the outermost */
 };
 
 static int push_frame(struct import *im, struct folded_frame *names, char suffix)
@@ -52,14 +52,14 @@ static int push_frame(struct import *im, struct folded_frame *names, char suffix
 		f.kind = PROFILE_MODULE_MARKER;
 		f.address = marker;
 	}
-	/* A name that is not there is that of a frame all the same. */
+	/* An empty name is a frame, too. */
 	if (f.n == 1 && !*names->lines[0].name)
 		f.n = 0;
 	names->n = 0;
 	return import_push(im, import_add_frame(im, &f));
 }
 
-/* Pushes the names of n bytes, leaf first; they are cut apart in place. */
+/* Pushes the names in n bytes, leaf first; splits them in place. */
 static int push_names(struct import *im, char *names, size_t n)
 {
 	struct folded_frame frame;
@@ -111,7 +111,7 @@ struct folded_line {
 	uint64_t number;
 };
 
-/* Length of the line without the number at its end and the blanks before it; 0: there is none. */
+/* Length of the line without the number at its end and the blanks before it; 0: no number. */
 static size_t without_number(const struct folded_line *l, size_t n)
 {
 	size_t at = n;
@@ -131,7 +131,7 @@ static bool is_comment(const struct folded_line *l)
 	return *l->bytes == '#' && (l->n == 1 || l->bytes[1] == ' ' || !without_number(l, l->n));
 }
 
-/* The next line that is not empty and no comment, without what is white at its end. */
+/* The next line that is neither empty nor a comment, without trailing blanks. */
 static bool next_line(const uint8_t *bytes, size_t n, struct folded_line *l)
 {
 	while (l->next < n) {
@@ -149,7 +149,7 @@ static bool next_line(const uint8_t *bytes, size_t n, struct folded_line *l)
 	return false;
 }
 
-/* Every line has two counts, before and after: what difffolded.pl and perfwalk diff write. */
+/* Has every line two counts, before and after, as difffolded.pl and perfwalk diff write them? */
 static bool is_difference(const uint8_t *bytes, size_t n)
 {
 	struct folded_line l = {.next = 0};

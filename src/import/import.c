@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which reader a file is for, and its bytes: mapped, or inflated within a limit. */
+/* Chooses the reader of a file, and maps its bytes or inflates them within a limit. */
 #include "src/import/import.h"
 
 #include <errno.h>
@@ -31,7 +31,7 @@ enum import_kind import_detect(const void *head, size_t n, const char *path)
 		return IMPORT_PERF_DATA;
 	if (n >= 6 && *(const uint8_t *)head == 0 &&
 	    memcmp((const char *)head + 4, "\x1f\x8b", 2) == 0)
-		return IMPORT_OTLP; /* as the local store gives them */
+		return IMPORT_OTLP; /* as in the local store */
 	if (has_suffix(path, length, ".gz"))
 		length -= 3;
 	if (has_suffix(path, length, ".otlp") || has_suffix(path, length, ".otlp.pb"))
@@ -41,7 +41,7 @@ enum import_kind import_detect(const void *head, size_t n, const char *path)
 	if (gzip || has_suffix(path, length, ".pb") || has_suffix(path, length, ".pprof") ||
 	    has_suffix(path, length, ".prof"))
 		return IMPORT_PPROF;
-	/* Text, as far as one can see. */
+	/* Does it look like text? */
 	for (size_t i = 0; i < n; i++) {
 		if (((const uint8_t *)head)[i] < ' ' && !strchr("\t\r\n", ((const char *)head)[i]))
 			return IMPORT_UNKNOWN;
@@ -63,7 +63,7 @@ static int failed(struct import *im, int e)
 	return e;
 }
 
-/* All of it, in a buffer that doubles. */
+/* Inflates all of it into a buffer that doubles. */
 static int gunzip(struct import *im, const uint8_t *bytes, size_t n, uint64_t max_bytes,
 		  uint8_t **ret, size_t *ret_n)
 {
@@ -99,14 +99,14 @@ static int gunzip(struct import *im, const uint8_t *bytes, size_t n, uint64_t ma
 			room += more;
 		}
 		r = inflate(&z, Z_NO_FLUSH);
-		/* Some writers put one gzip member behind another. */
+		/* Some writers append gzip members. */
 		if (r == Z_STREAM_END && z.avail_in > 0)
 			r = inflateReset(&z);
 	} while (r == Z_OK);
 	*ret_n = room - z.avail_out;
 	(void)inflateEnd(&z);
 	if (r != Z_STREAM_END)
-		return import_damaged(im, "its compression (gzip) is damaged, or it is truncated");
+		return import_damaged(im, "its compressed data (gzip) is damaged or truncated");
 	*ret = TAKE_PTR(out);
 	return 0;
 }
@@ -125,7 +125,7 @@ static int read_message(struct import *im, const uint8_t *bytes, size_t n, uint6
 	return import_read_otlp(im, bytes, n);
 }
 
-/* A message begins with the tag of one of its two fields, a length hardly with these. */
+/* A message begins with the tag of one of its two fields; a length hardly begins with these. */
 static int read_messages(struct import *im, const uint8_t *bytes, size_t n, uint64_t max_bytes)
 {
 	size_t at = 0;
@@ -169,7 +169,7 @@ static int read_bytes(struct import *im, enum import_kind kind, const uint8_t *b
 				  "(.otlp), folded stacks (.folded)");
 }
 
-/* Profiles of other kinds than the one that is added up. */
+/* Reports profiles of kinds other than the wanted one. */
 static int say_left_out(struct import *im)
 {
 	char kinds[256], others[256];
@@ -234,7 +234,7 @@ static int import_bytes(struct import *im, enum import_kind kind, const uint8_t 
 		(void)snprintf(im->error, IMPORT_ERROR_MAX,
 			       "it does not fit into the memory for it (%llu MiB)",
 			       (unsigned long long)im->p->max_bytes >> 20);
-	/* Files that do not count their samples, or not all of them. */
+	/* Some files do not count their samples, or not all of them. */
 	known += im->n_uncounted;
 	im->p->counters[PROFILE_SAMPLES] += im->n_uncounted;
 	if (im->p->counters[PROFILE_SAMPLES] - known < im->n_samples - im->n_uncounted)

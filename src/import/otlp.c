@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OTLP profiles (v1development): ProfilesData, which an ExportProfilesServiceRequest equals on the
- * wire. All samples refer to the one dictionary of their message, so that is read first; a location
- * becomes a frame when a stack first needs it.
+ * OTLP profiles (v1development): ProfilesData, or ExportProfilesServiceRequest, which has the same
+ * wire format. All samples refer to the dictionary of their message, so that is read first; a
+ * location becomes a frame when a stack first needs it.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -29,8 +29,8 @@ struct otlp_file {
 	ARRAY(struct span) tables[N_TABLES];
 	uint32_t *frames; /* by location */
 	char *texts[16];
-	struct profile_process process; /* of the resource that is being read */
-	ARRAY(uint64_t) times;		/* of the sample that is being read */
+	struct profile_process process; /* of the current resource */
+	ARRAY(uint64_t) times;		/* of the current sample */
 };
 
 enum text_place {
@@ -90,7 +90,7 @@ static const char *text_of(struct otlp_file *o, enum text_place place, uint64_t 
 	return keep_text(o, place, index ? row(o, T_STRING, index) : NULL);
 }
 
-/* Key and value of an attribute of the dictionary; text NULL: it is a number. */
+/* Key and value of an attribute of the dictionary; text NULL: a number. */
 static const char *attribute_of(struct otlp_file *o, uint64_t index, const char **ret_text,
 				uint64_t *ret_number)
 {
@@ -153,11 +153,11 @@ static int mapping_attribute(struct otlp_file *o, void *ctx, uint64_t index)
 	return 0;
 }
 
-/* Code that a runtime has compiled is in its process's memory, or in what it calls a mapping; its
- * other frames are nowhere. */
+/* Code that a runtime compiled is in anonymous memory, or in a mapping that the writer named; its
+ * other frames have no address. */
 static void set_runtime(struct import_frame *f, enum profile_runtime runtime)
 {
-	if (f->kind == PROFILE_MODULE_RUNTIME) /* so it calls its mapping */
+	if (f->kind == PROFILE_MODULE_RUNTIME) /* the writer named the mapping so */
 		return;
 	f->kind = f->module || f->address ? PROFILE_MODULE_JIT : PROFILE_MODULE_RUNTIME;
 	f->runtime = runtime;
@@ -223,14 +223,14 @@ static uint32_t location_frame(struct otlp_file *o, uint64_t index)
 
 		if (f.number != 3 || f.type != WIRE_BYTES)
 			continue;
-		/* Of too many lines the last is the outermost function. */
+		/* If there are too many lines, the last is the outermost function. */
 		if (frame.n > IMPORT_MAX_CHAIN)
 			frame.n--;
 		text = texts + 3 * frame.n;
 		function = row(o, T_FUNCTION, number_of(&line, 1));
 		if (!function)
 			continue;
-		for (int i = 0; i < 3; i++) /* of one before that had no name */
+		for (int i = 0; i < 3; i++) /* fields may be left from a line without a name */
 			free(text[i]);
 		text[0] = text_copy(o, number_of(function, 1));
 		text[1] = text_copy(o, number_of(function, 2));
@@ -248,7 +248,7 @@ static uint32_t location_frame(struct otlp_file *o, uint64_t index)
 	if (frame.n == 1 && import_is_marker(lines[0].name, &frame.address))
 		frame.kind = PROFILE_MODULE_MARKER;
 	else if (frame.kind == PROFILE_MODULE_MARKER)
-		frame.kind = PROFILE_MODULE_FILE; /* of another profiler */
+		frame.kind = PROFILE_MODULE_FILE; /* from another profiler */
 	o->frames[index] = import_add_frame(o->im, &frame);
 	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
 		free(texts[i]);
@@ -309,7 +309,7 @@ static int count_value(struct otlp_file *o, void *ctx, uint64_t value)
 struct timed {
 	size_t i;
 	uint32_t thread, cpu;
-	int64_t n; /* samples of each value; 0: not known */
+	int64_t n; /* samples of each value; 0: unknown */
 };
 
 static int add_timed(struct otlp_file *o, void *ctx, uint64_t value)
@@ -346,8 +346,8 @@ static int times_read(struct otlp_file *o, const struct span *sample)
 }
 
 /*
- * Each timestamp is a sample of its own; the values are theirs in turn, or 1 each. Another number
- * of values is against the rules: their sum is what is kept.
+ * Each timestamp is a sample of its own, with the value at its position, or 1. Another number of
+ * values violates the specification; then the sum of the values is distributed.
  */
 static int add_samples(struct otlp_file *o, const struct span *sample, uint32_t thread,
 		       uint32_t cpu, uint64_t fallback_time)
@@ -368,7 +368,7 @@ static int add_samples(struct otlp_file *o, const struct span *sample, uint32_t 
 	t.n = v.n == n_times || v.n == 0;
 	if (v.n == n_times)
 		return each_number(o, sample, 4, add_timed, &t);
-	/* The first ones take what is left over. */
+	/* The first ones get the remainder. */
 	for (int64_t n = (int64_t)n_times; t.i < n_times && r == 0;) {
 		int64_t left = v.sum % n, at = (int64_t)t.i;
 		int64_t more = at < profile_size(left) ? (left < 0 ? -1 : 1) : 0;
@@ -439,7 +439,7 @@ static int profile_attribute(struct otlp_file *o, void *ctx, uint64_t index)
 	return 0;
 }
 
-/* What the values of a Profile are called. */
+/* Type and unit of the values of a Profile. */
 struct otlp_kind {
 	const char *type, *unit, *period_type, *period_unit;
 	bool counted; /* numbers of samples */
@@ -468,7 +468,7 @@ static struct otlp_kind kind_of(struct otlp_file *o, const struct span *profile)
 	return k;
 }
 
-/* By what its values are called, or by what its samples are taken of. */
+/* Does the name mean the type of its values, or the event of its samples? */
 static bool is_called(const struct otlp_kind *k, const char *name)
 {
 	return import_is_called(name, k->type, k->unit) ||
@@ -492,7 +492,7 @@ static int match_event(struct otlp_file *o, void *ctx, uint64_t index)
 	return 0;
 }
 
-/* Files of ours call time "cpu": the first Profile of a type has its event's own name. */
+/* Our files call time "cpu", but the first Profile of a type has the name of its event. */
 static bool is_of_event(struct otlp_file *o, const struct span *profile, const char *name)
 {
 	struct event_search s = {.wanted = name};
@@ -501,8 +501,8 @@ static bool is_of_event(struct otlp_file *o, const struct span *profile, const c
 }
 
 /*
- * Of one file all that is read has the same types of values and of periods: numbers of samples and
- * the time that they stand for would be the same twice.
+ * All Profiles read from a file must have the same types of values and periods. Otherwise numbers
+ * of samples and their time would count twice.
  */
 static bool is_wanted(struct otlp_file *o, const struct span *profile, const struct otlp_kind *k,
 		      const struct import_measure *m)
@@ -523,7 +523,7 @@ static bool is_wanted(struct otlp_file *o, const struct span *profile, const str
 	return wanted;
 }
 
-/* 1: its samples are to be read; 0: they are left out. */
+/* 1: read its samples; 0: leave them out. */
 static int begin_profile(struct otlp_file *o, const struct span *profile)
 {
 	struct otlp_kind k = kind_of(o, profile);
@@ -559,7 +559,7 @@ static int profile_read(struct otlp_file *o, const struct span *profile)
 	r = begin_profile(o, profile);
 	if (r <= 0)
 		return r;
-	/* The attributes know the event's own name, the period's type is only "cpu". */
+	/* The attributes have the name of the event; the period's type is only "cpu". */
 	r = each_number(o, profile, 11, profile_attribute, NULL);
 	if (r == 0)
 		r = import_add_time(o->im, time, number_of(profile, 4));
@@ -574,7 +574,7 @@ static int profile_read(struct otlp_file *o, const struct span *profile)
 
 /* ---- Resources ---- */
 
-/* Namespace, pod and container, in whatever order they are given, make one name. */
+/* Joins namespace, pod and container, which come in any order, to one name. */
 static strid join_name(struct otlp_file *o, strid name, const char *part)
 {
 	const char *before = profile_text(o->im->p, name);
@@ -638,7 +638,7 @@ static void resource_read(struct otlp_file *o, const struct span *resource)
 	}
 }
 
-/* Profiles of perfwalk's have counters, in the first of many; those of others have none. */
+/* Profiles of perfwalk have counters, in the first of many; others have none. */
 static int scope_read(struct otlp_file *o, const struct span *scope)
 {
 	const struct span facts = bytes_of(scope, 1), name = bytes_of(&facts, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A pprof file while it is read: pprof.c reads its tables, pprof-samples.c finds its samples,
+/* State of reading a pprof file: pprof.c reads its tables, pprof-samples.c finds its samples,
  * pprof-values.c chooses among their values. */
 #include "proto/wire-read.h"
 #include "src/import/builder.h"
@@ -10,18 +10,18 @@
 #define PPROF_MAX_TYPES	   64
 #define PPROF_MAX_COMMENTS 256
 
-/* What of a location drop_frames drops with its callees. */
+/* The part of a location that drop_frames drops with its callees. */
 enum pprof_pruned {
 	PPROF_NOT_PRUNED,
 	PPROF_PRUNED,	      /* all of it */
-	PPROF_PRUNED_BENEATH, /* functions inlined into it, which are gone already */
+	PPROF_PRUNED_BENEATH, /* functions inlined into it, already removed */
 };
 
 struct pprof_entry {
 	uint64_t id;
 	const uint8_t *bytes;
 	size_t n;
-	uint32_t frame; /* of a location; PROFILE_NONE: not made yet */
+	uint32_t frame; /* row of a location; PROFILE_NONE: not made yet */
 	uint8_t pruned; /* of a location: enum pprof_pruned */
 };
 
@@ -43,28 +43,30 @@ struct pprof_file {
 	struct pprof_table mappings, locations, functions;
 	struct pprof_type types[PPROF_MAX_TYPES], period_type;
 	uint32_t n_types;
-	/* Of a sample's values: the one that is taken, and the number of samples; n_types: none. */
+	/* Of a sample's values: the chosen one, and the number of samples; n_types: none. */
 	uint32_t chosen, samples;
 	uint64_t comments[PPROF_MAX_COMMENTS];
 	uint32_t n_comments;
-	uint32_t event_kind; /* whose event is the one wanted; UINT32_MAX: none */
+	uint32_t event_kind; /* the kind with the wanted event; UINT32_MAX: none */
 	uint64_t time, duration, period, default_index;
 	char *default_type; /* NULL: none */
 	uint64_t drop_index, keep_index;
 	struct pprof_prune prune;
 	ARRAY(uint8_t)
-	pruned;		/* of the sample that is being read, by location: enum pprof_pruned */
+	pruned;		/* of the current sample, by location: enum pprof_pruned */
 	char *texts[6]; /* strings are not terminated in the file */
 };
 
-/* The file is damaged where c stands, or truncated there. -EBADMSG. */
+/* Reports that the file is damaged or truncated at c. -EBADMSG. */
 int pprof_damaged_at(struct pprof_file *pp, const struct cursor *c);
-/* Calls fn for each sample until it does not return 0; what it returned, or -EBADMSG. */
+/*
+ * Calls fn for each sample until it returns another value than 0. Returns that value, or -EBADMSG.
+ */
 int pprof_each_sample(struct pprof_file *pp,
 		      int (*fn)(struct pprof_file *pp, void *ctx, const struct wire_field *sample),
 		      void *ctx);
-/* The values of a sample, one for each type; those that are missing are 0. */
+/* Reads the values of a sample, one for each type; missing ones are 0. */
 void pprof_read_values(const struct pprof_file *pp, const struct wire_field *sample,
 		       int64_t values[PPROF_MAX_TYPES]);
-/* Chooses what is read of the values: 1; 0: there is nothing in it that is wanted; or -errno. */
+/* Chooses among the values: 1; 0: the file has none of the wanted kind; or -errno. */
 int pprof_choose_values(struct pprof_file *pp);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The expressions are Go's; they are translated to POSIX extended ones, which mean the same but for
- * the notation of groups, of some classes, and of lazy repetition, which changes nothing where
- * the whole name has to match. What has no such translation is refused.
+ * The regular expressions are Go's and are translated to POSIX extended ones. These differ only in
+ * the notation of groups, of some classes, and of lazy repetition, which makes no difference if the
+ * whole name must match. An expression without a translation is refused.
  */
 #include "src/import/pprof-prune.h"
 
@@ -16,7 +16,7 @@
 
 #define MAX_EXPRESSION 65536
 
-/* What follows a backslash, outside of brackets; NULL: it has no translation. */
+/* Translates a backslash escape outside of brackets; NULL: no translation. */
 static const char *translate_escape(char c, char buf[3])
 {
 	if (c == 'd')
@@ -134,7 +134,7 @@ void pprof_prune_deinit(struct pprof_prune *p)
 	*p = (struct pprof_prune){.on = false};
 }
 
-/* Without the point that some platforms put before names, and without arguments. */
+/* Removes the dot that some platforms put before names, and arguments. */
 static void simplify(char *buf, size_t size, const char *name)
 {
 	static const char *const reserved[] = {"(anonymous namespace)", "operator()"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The samples of a pprof file, one after the other. */
+/* Goes through the samples of a pprof file. */
 #include <string.h>
 
 #include "src/import/pprof-internal.h"

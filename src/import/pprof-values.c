@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which of the values of a pprof's samples are read: those asked for by name, else those of the
- * kind that is being added up, else the default ones, else the last, as pprof does.
+ * Chooses among the values of pprof samples: those named by the user, else those of the kind that
+ * the profile has, else the default ones, else the last, as pprof does.
  *
- * Where each sample's value is the number of its samples times the file's period, as in CPU
- * profiles, the number is read with the period: it says the same, and how many samples there were.
+ * If each value is the number of samples times the file's period, as in CPU profiles, the number is
+ * read with the period: that says the same, and also how many samples there were.
  */
 #include <errno.h>
 #include <string.h>
@@ -47,9 +47,9 @@ static int check_product(struct pprof_file *pp, void *ctx, const struct wire_fie
 
 struct choice {
 	struct pprof_file *pp;
-	uint32_t samples, period_type; /* types; NO_TYPE: there is none */
+	uint32_t samples, period_type; /* types; NO_TYPE: none */
 	struct import_measure
-		counted; /* samples that stand for the period; period 0: they do not */
+		counted; /* samples that stand for the period; period 0: no such samples */
 };
 
 static int choice_init(struct choice *c, struct pprof_file *pp)
@@ -74,7 +74,7 @@ static int choice_init(struct choice *c, struct pprof_file *pp)
 	return r < 0 ? r : 0;
 }
 
-/* What a type's values measure. as_values: even if samples and their period say the same. */
+/* The measure of a type's values. as_values: also if samples and their period say the same. */
 static struct import_measure measure_of(const struct choice *c, uint32_t type, bool as_values,
 					uint32_t *ret_type)
 {
@@ -136,7 +136,7 @@ static uint32_t find_wanted(const struct choice *c)
 	return find_default(c->pp);
 }
 
-/* What is not read of each sample. */
+/* Reports the values that are not read. */
 static void say_choice(const struct choice *c, const struct import_measure *chosen)
 {
 	struct import *im = c->pp->im;
