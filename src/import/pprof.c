@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pprof. Tables and samples may come in any order, and refer to each other by ids of the writer's
- * choice: a first pass notes where each entry is, a second one reads the samples, making a frame of
- * a location when it is first used.
+ * pprof. Tables and samples may come in any order, and refer to each other by any ids. A first pass
+ * notes where each entry is; a second one reads the samples and makes a frame of a location when it
+ * is first used.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -74,7 +74,7 @@ static void table_deinit(struct pprof_table *t)
 	hash_index_deinit(&t->index);
 }
 
-/* A string as text, in one of a few places; NULL: none, or the empty one. */
+/* A string as text, in one of a few buffers; NULL: none, or empty. */
 static const char *text_of(struct pprof_file *pp, unsigned int place, uint64_t index)
 {
 	const struct pprof_entry *e;
@@ -200,7 +200,7 @@ static void mapping_read(struct pprof_file *pp, uint64_t id, struct import_frame
 	import_set_kind(ret);
 }
 
-/* The outermost function that is dropped takes what is inlined into it along. */
+/* The outermost function that is dropped takes those inlined into it with it. */
 static enum pprof_pruned prune_lines(const struct pprof_file *pp, struct import_frame *f)
 {
 	for (uint32_t i = f->n; i-- > 0;) {
@@ -265,7 +265,10 @@ static int push_location(struct pprof_file *pp, uint64_t id)
 	return pp->prune.on && !pruned ? -ENOMEM : import_push(pp->im, e->frame);
 }
 
-/* From the root on the first that is dropped, but not before one that is not. */
+/*
+ * Going from the root to the leaf, drops the first function that matches drop_frames after one that
+ * does not, with its callees.
+ */
 static void prune_stack(struct pprof_file *pp)
 {
 	bool found_other = false;
@@ -285,12 +288,12 @@ static void prune_stack(struct pprof_file *pp)
 struct sample_labels {
 	strid comm, thread, container, container_name, unit;
 	uint64_t pid, tid;
-	FILE *others; /* NULL: there are none */
+	FILE *others; /* NULL: no other labels */
 	char *others_text;
 	size_t n_others;
 };
 
-/* The field for a label that perfwalk writes too; NULL: it is another's. */
+/* The field for a label that perfwalk writes, too; NULL: a label of others. */
 static strid *known_text(struct sample_labels *l, const char *key)
 {
 	const struct {
@@ -348,7 +351,7 @@ static void take_label(struct pprof_file *pp, const struct wire_field *f, struct
 		keep_label(l, &label);
 }
 
-/* Ends the labels of a sample: the row of its thread. */
+/* Ends the labels of a sample; returns the row of its thread. */
 static uint32_t thread_row(struct pprof_file *pp, struct sample_labels *l)
 {
 	struct profile *p = pp->im->p;
@@ -461,7 +464,7 @@ static int prune_begin(struct pprof_file *pp)
 			    : r;
 }
 
-/* Files of ours call time "cpu": the event's own name is in a comment, one for each kind. */
+/* Our files call time "cpu"; a comment for each kind has the name of the event. */
 static uint32_t find_event_kind(struct pprof_file *pp)
 {
 	char name[IMPORT_EVENT_MAX];
@@ -479,7 +482,7 @@ static uint32_t find_event_kind(struct pprof_file *pp)
 	return UINT32_MAX;
 }
 
-/* 1: there is something in it to be read. */
+/* 1: the file has values to read. */
 static int head_take(struct pprof_file *pp)
 {
 	const char *text;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the values of files are, and which of them are added up.
+ * The values of files: what they measure, and which of them are added up.
  *
- * A measure is what is counted (cpu, inuse_space) and its unit. Files give it either as numbers of
- * samples, each of which stands for a period of the unit, or as values in the unit itself. Only
- * equal measures are added: samples of one period as numbers of samples, everything else in the
- * unit, so neither the order of the files nor their periods change a sum.
+ * A measure is the counted thing (cpu, inuse_space) and its unit. Files have either numbers of
+ * samples, with a period in the unit, or values in the unit itself. Only equal measures are added:
+ * samples of one period as numbers of samples, everything else in the unit. So neither the order of
+ * the files nor their periods change a sum.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -44,7 +44,7 @@ static const struct unit_name {
 	{"by", "bytes", 1},
 	{"byte", "bytes", 1},
 	{"bytes", "bytes", 1},
-	/* pprof's, of 1024, too. */
+	/* pprof's kb is 1024, too. */
 	{"kb", "bytes", 1 << 10},
 	{"kib", "bytes", 1 << 10},
 	{"kiby", "bytes", 1 << 10},
@@ -142,7 +142,7 @@ static int cannot_tell(struct import *im, const struct import_measure *m, const 
 		whose, profile_text(im->p, m->what), profile_text(im->p, m->unit));
 }
 
-/* The first values make the profile what it is. */
+/* The first values give the profile its measure. */
 static void take(struct import *im, const struct import_measure *m)
 {
 	bool time = strcmp(profile_text(im->p, m->unit), "nanoseconds") == 0;
@@ -164,7 +164,7 @@ static void take(struct import *im, const struct import_measure *m)
 		t->rate_hz = (uint32_t)((UINT64_C(1000000000) + m->period / 2) / m->period);
 }
 
-/* For the head of what is added up. */
+/* For the heading of the output. */
 static void remember_period(struct import_facts *f, uint64_t period)
 {
 	for (uint32_t i = 0; i < f->n_periods; i++)
@@ -215,7 +215,7 @@ void import_name_event(struct import *im, const char *name, uint32_t rate_hz)
 		t->rate_hz = rate_hz ? rate_hz : t->rate_hz;
 		return;
 	}
-	/* Of several events or rates it is none of them. */
+	/* With several events or rates the profile has none. */
 	if (event != STRID_EMPTY && event != t->event)
 		t->event = im->facts->measure.what;
 	if (rate_hz && rate_hz != t->rate_hz)
@@ -226,14 +226,17 @@ void import_name_event(struct import *im, const char *name, uint32_t rate_hz)
 
 #define MAX_SPANS 4096
 
-/* Puts a span among the others: [at, end) of them overlap it, or touch it, and become one. */
+/* Adds a span: those that overlap or touch it, [at, end), become one with it. */
 static int put_span(struct import_facts *f, struct import_span span)
 {
 	uint32_t at = f->n_spans, end;
 
 	while (at && f->spans[at - 1].end_unix_ns >= span.start_unix_ns)
 		at--;
-	/* Of too many the two next to each other are one: what lies between is taken as sampled. */
+	/*
+	 * If there are too many, it merges with its neighbour, and the time between counts as
+	 * sampled.
+	 */
 	if (at == MAX_SPANS)
 		at--;
 	for (end = at; end < f->n_spans && (f->spans[end].start_unix_ns <= span.end_unix_ns ||
@@ -275,7 +278,7 @@ int import_add_time(struct import *im, uint64_t start_unix_ns, uint64_t duration
 	return r;
 }
 
-/* ---- What is said of it ---- */
+/* ---- Messages ---- */
 
 void import_note(struct import *im, enum import_outcome outcome, const char *format, ...)
 {
