@@ -9,7 +9,7 @@ static int64_t number_of(const struct profile_sample *s)
 	return s->value < 0 ? -(int64_t)s->n : s->n;
 }
 
-/* Samples that a value adds up; of a difference that is not known. */
+/* The number of samples in a value; unknown for a difference. */
 static double count_of(const struct profile *p, const struct profile_sample *s)
 {
 	return s->value < 0 ? 0 : p->types[0].weighted ? s->n : (double)s->value;

@@ -10,15 +10,14 @@
 struct aggregate_row {
 	uint32_t thread, stack;
 	int64_t value;	/* sum of the samples' values */
-	int64_t n;	/* samples as far as known, below 0 with the value */
+	int64_t n;	/* number of samples if known; below 0 if the value is */
 	double squares; /* sum of the squares of the values; see struct sampling */
 };
 
 /*
- * How many samples there were, by which the confidence in a share is found. A file may hold values
- * without the number of samples behind them: then nothing is known. It may hold sums of several
- * samples with their number: then the spread of the values within a sum is taken to be that between
- * the sums, which is not smaller.
+ * The number of samples, for the confidence of shares. A file may have values without a number of
+ * samples: then it is unknown. It may have sums of several samples with their number: then we
+ * assume that the values within a sum vary as much as the sums, which is not less.
  */
 struct sampling {
 	bool known;
@@ -26,7 +25,7 @@ struct sampling {
 	double spread; /* variance of the value of a sample */
 };
 struct sampling profile_sampling(const struct profile *p);
-/* The sum of the squares of the values that a sample of the profile adds up. */
+/* The sum of the squares of the values within a sample of the profile. */
 double sampling_squares(const struct sampling *how, const struct profile *p,
 			const struct profile_sample *s);
 

@@ -8,7 +8,7 @@
 #include "util/cleanup.h"
 #include "util/text.h"
 
-/* Three digits, and more where the unit ends. */
+/* Three digits, more for the largest unit. */
 static const char *time_text(char *buf, size_t size, double ns)
 {
 	static const struct {

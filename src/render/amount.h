@@ -6,8 +6,8 @@
 
 struct profile;
 
-/* unit: as of profiles, "nanoseconds", "bytes" or any other; returns buf. */
+/* unit: that of a profile, "nanoseconds", "bytes" or any other; returns buf. */
 const char *amount_text(char *buf, size_t size, int64_t value, const char *unit);
-/* What a sum of the profile's values is worth: "2.20 s of cpu", "26.3 MiB of inuse_space". NULL: it
- * is not known what they stand for. */
+/* A sum of the profile's values in its unit: "2.20 s of cpu", "26.3 MiB of inuse_space". NULL: the
+ * unit is unknown. */
 const char *amount_worth(char *buf, size_t size, const struct profile *p, int64_t value);

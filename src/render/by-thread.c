@@ -14,7 +14,7 @@ static int compare_times(const void *a, const void *b, void *ctx)
 	return x != y ? (x < y ? -1 : 1) : (i > j) - (i < j);
 }
 
-/* Threads whose samples are labelled differently are rows of their own, and one thread. */
+/* A thread with differently labelled samples has several rows, but is one thread. */
 static int find_same(struct by_thread *b, const struct profile *p)
 {
 	struct hash_index ix = HASH_INDEX_INIT;

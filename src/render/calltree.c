@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each unique frame is turned into symbols once (rows of places, outermost first), each
- * unique (thread, stack) is walked once, and a child is found by hashing (parent, symbol). Nodes
- * are only appended, so totals are one pass from the last row to the first, and nothing recurses
- * however deep the stacks are.
+ * Each unique frame becomes symbols once (rows of places, outermost first), each unique (thread,
+ * stack) is followed once, and a hash of (parent, symbol) finds a child. Nodes are only appended,
+ * so totals take one pass from the last row to the first, and nothing recurses, however deep the
+ * stacks are.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -24,8 +24,8 @@ struct builder {
 	struct hash_index symbol_index, node_index;
 	uint32_t *first_place;	    /* by frame: row of places + 1, 0: not seen yet */
 	uint32_t *process_place;    /* by process: row of places + 1 */
-	ARRAY(uint32_t) last_child; /* by node: where a path went on from it last */
-	ARRAY(uint32_t) last_path;  /* by symbol: the path that counted it last + 1 */
+	ARRAY(uint32_t) last_child; /* by node: the child that the last path took */
+	ARRAY(uint32_t) last_path;  /* by symbol: the last path that counted it + 1 */
 	uint32_t path;
 };
 
@@ -98,7 +98,7 @@ static void put_source(struct builder *b, uint32_t symbol, const struct profile_
 	s->line = f->start_line;
 }
 
-/* The place of a frame's line; line NULL: the frame has no name. */
+/* Adds the place of a frame's line; line NULL: the frame has no name. */
 static int push_frame_place(struct builder *b, uint32_t frame, const struct profile_line *line,
 			    enum frame_kind kind)
 {
@@ -118,7 +118,7 @@ static int push_frame_place(struct builder *b, uint32_t frame, const struct prof
 	return push_place(b, symbol, frame, line ? line->line : 0);
 }
 
-/* The places of a frame, outermost first: n of them, of which there is always at least one. */
+/* The places of a frame, outermost first; there is always at least one. */
 static int frame_places(struct builder *b, uint32_t frame, uint32_t *ret, uint32_t *ret_n)
 {
 	const struct profile_frame *f = &b->p->frames.items[frame];
@@ -182,7 +182,7 @@ static int descend(struct builder *b, uint32_t place, uint32_t *node)
 	uint32_t slot, row = b->last_child.items[*node];
 	uint64_t hash;
 
-	/* Most paths begin as the one before. */
+	/* Most paths begin like the one before. */
 	if (row && b->t->nodes.items[row].symbol == symbol) {
 		*node = row;
 		return 0;

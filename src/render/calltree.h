@@ -11,12 +11,12 @@
 #include "util/array.h"
 #include "util/strtab.h"
 
-/* Symbols of equal name in different modules are different, processes of equal name are told
- * apart by their owner (container, unit). Without it only name and kind count. */
+/* Symbols with the same name in different modules differ, and processes with the same name but
+ * different owners (container, unit) do. Without it only name and kind count. */
 #define CALLTREE_MODULES 0x1u
 /* Names for folded stacks: ';' becomes ':', kernel, JIT and inlined names get their suffix. */
 #define CALLTREE_FOLDED 0x2u
-/* Inlined functions are a kind of their own; else they are one with the functions themselves. */
+/* Inlined functions are a kind of their own; else they are merged with the functions themselves. */
 #define CALLTREE_INLINED 0x4u
 /* Remember the node of each sample. */
 #define CALLTREE_SAMPLES 0x8u
@@ -27,13 +27,14 @@
 #define CALLTREE_NONE	   UINT32_MAX
 
 struct call_symbol {
-	strid name, module;   /* of the tree's names; clean UTF-8 */
-	strid file;	      /* source file, "" unknown; only with CALLTREE_MODULES */
-	uint32_t line;	      /* in which the function begins, 0 unknown */
-	uint32_t kind;	      /* enum frame_kind */
-	uint32_t n_processes; /* FRAME_PROCESS: how many of that name and owner had samples */
-	int64_t self, total;  /* total counts a recursive function once a stack */
-	double self_squares, total_squares; /* of the same values, as aggregate_row's */
+	strid name, module; /* strings of the tree's names; clean UTF-8 */
+	strid file;	    /* source file, "" unknown; only with CALLTREE_MODULES */
+	uint32_t line;	    /* where the function begins, 0 unknown */
+	uint32_t kind;	    /* enum frame_kind */
+	/* FRAME_PROCESS: processes with that name and owner that had samples */
+	uint32_t n_processes;
+	int64_t self, total;		    /* total counts a recursive function once a stack */
+	double self_squares, total_squares; /* of the same values, as in aggregate_row */
 };
 
 /* A function at an address: one for each function of each frame. */
@@ -42,8 +43,9 @@ struct call_place {
 };
 
 struct call_node {
-	uint32_t symbol;		    /* CALLTREE_NONE: the root */
-	uint32_t place;			    /* the first that led here, CALLTREE_NONE: the root */
+	uint32_t symbol; /* CALLTREE_NONE: the root */
+	/* the first place that led here, CALLTREE_NONE: the root */
+	uint32_t place;
 	uint32_t parent, first_child, next; /* CALLTREE_NONE: none; siblings are sorted by name */
 	int64_t self, total;
 };
@@ -57,12 +59,12 @@ struct calltree {
 	uint32_t *sample_nodes; /* by sample of the profile; NULL without CALLTREE_SAMPLES */
 	struct sampling sampling;
 	double squares; /* of all values */
-	int64_t n_cut;	/* value booked on a caller because the tree was full */
+	int64_t n_cut;	/* value counted for a caller because the tree was full */
 };
 
 /* 0 or -ENOMEM. The caller calls calltree_deinit() either way. */
 int calltree_build(struct calltree *t, const struct profile *p, unsigned int flags);
 void calltree_deinit(struct calltree *t);
 
-/* The node after n in preorder, CALLTREE_NONE at the end; *depth (0 at the root) goes along. */
+/* The node after n in preorder, CALLTREE_NONE at the end; updates *depth (0 at the root). */
 uint32_t calltree_next(const struct calltree *t, uint32_t n, uint32_t *depth);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two captures, by each function's share of either: captures of different length or load compare by
- * what part of their time a function took, in percentage points. A change that chance alone makes
- * as easily is marked as noise: by an exact test of the numbers of samples (util/confidence.c),
- * which is corrected for the number of functions, since of many one always stands out.
+ * Compares two captures by the share of each function, in percentage points, so that captures of
+ * different length or load are comparable. A change that chance alone explains is marked as noise:
+ * by an exact test of the numbers of samples (util/confidence.c), corrected for the number of
+ * functions, since among many one always stands out.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -33,7 +33,7 @@ struct diff {
 	rows; /* by key - 1: keys are given out in order, 0 is the empty text */
 	struct weight whole[2];
 	double n_samples[2];
-	bool known[2]; /* n_samples is: noise can be told if both are */
+	bool known[2]; /* n_samples is known: if both are, noise can be recognized */
 	bool counts;   /* the files say that their numbers count samples or events */
 };
 
@@ -57,7 +57,7 @@ static struct diff_row *row_of(struct diff *d, const struct calltree *t,
 	return r;
 }
 
-/* Folded stacks know no modules: then names alone are compared. */
+/* Folded stacks have no modules: then only names are compared. */
 static bool knows_modules(const struct profile *p)
 {
 	for (uint32_t i = 0; i < p->modules.n; i++)
@@ -99,8 +99,8 @@ static bool can_test(const struct diff *d)
 	return d->known[0] && d->known[1];
 }
 
-/* How likely chance alone makes such a change, corrected: of the rows with less than
- * CONFIDENCE_ALPHA that part is expected to be noise. */
+/* The corrected probability that chance alone makes such a change: CONFIDENCE_ALPHA is the expected
+ * part of noise among the rows with less. */
 static int test_column(struct diff *d, int column)
 {
 	_cleanup_free_ double *p = malloc(((size_t)d->rows.n + 1) * sizeof(*p));
@@ -116,7 +116,7 @@ static int test_column(struct diff *d, int column)
 	return r;
 }
 
-/* Shares, and what of their changes is noise. */
+/* Computes shares, and which of their changes are noise. */
 static int compare_sides(struct diff *d)
 {
 	int r = 0;

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The processed profile format of the Firefox Profiler (docs-developer/ in its sources; types in
- * src/types/profile.ts), version 61: the first in which functions, frames and stacks are shared by
- * all threads, and one that every later profiler upgrades from. Its tables are columns, one JSON
- * array each.
+ * src/types/profile.ts), version 61: the first in which all threads share functions, frames and
+ * stacks. Every later profiler can upgrade it. Its tables are columns, one JSON array each.
  *
- * A frame of it is a place (places.h); a stack is a node {prefix, frame} of a tree, made here once
- * for each different path. Processes that changed their name or cgroup are rows of their own with
- * the same pid: they get a suffix, "100.1", because the pid is what the timeline groups by.
+ * Its frames are places (places.h); a stack is a node {prefix, frame} of a tree, made here once for
+ * each different path. A process that changed its name or cgroup has several rows with the same
+ * pid: they get a suffix, "100.1", because the timeline groups by pid.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -51,7 +50,7 @@ struct firefox {
 	uint32_t *leaves;	       /* by stack: its node, PROFILE_NONE: empty */
 	uint32_t *resources, *modules; /* by module: its resource; by resource: its module */
 	uint32_t n_resources;
-	uint32_t *pid_numbers; /* by process: how many rows of its pid came before */
+	uint32_t *pid_numbers; /* by process: number of earlier rows with its pid */
 };
 
 /* ---- Tables ---- */
@@ -141,7 +140,7 @@ static int number_pids(struct firefox *x)
 			slot = hash_index_next(&index, slot);
 		}
 		x->pid_numbers[i] = last == PROFILE_NONE ? 0 : x->pid_numbers[last] + 1;
-		/* One entry a pid: a pid with many rows must not become a long chain. */
+		/* One entry for each pid: a pid with many rows must not become a long chain. */
 		if (last != PROFILE_NONE)
 			(void)hash_index_remove(&index, hash, last);
 		r = hash_index_add(&index, hash, i);
@@ -152,7 +151,7 @@ static int number_pids(struct firefox *x)
 
 /* ---- Columns ---- */
 
-/* The text of cell number row. */
+/* Writes the cell of a row. */
 typedef void (*put_cell)(const struct firefox *x, uint32_t row);
 
 static void put_column(const struct firefox *x, const char *name, uint32_t n, put_cell put)
@@ -229,7 +228,10 @@ static void frame_address(const struct firefox *x, uint32_t row)
 {
 	uint64_t address = x->p->frames.items[x->places.places.items[row].frame].address;
 
-	/* Relative to a library, and exact as a JavaScript number; others mean nothing later. */
+	/*
+	 * Relative to a library, and exact as a JavaScript number; other addresses mean nothing
+	 * later.
+	 */
 	if (module_of_place(x, row)->kind == PROFILE_MODULE_FILE && address < UINT64_C(1) << 53)
 		(void)fprintf(x->out, "%" PRIu64, address);
 	else
@@ -352,7 +354,7 @@ static void put_shared(const struct firefox *x)
 	(void)fputs(",\n\"nativeSymbols\":{\"libIndex\":[],\"address\":[],\"name\":[],"
 		    "\"functionSize\":[],\"length\":0},\n\"sources\":{",
 		    x->out);
-	/* A source for each string, of which only those that are files are ever referred to. */
+	/* A source for each string; only those that are files are referred to. */
 	put_column(x, "id", n_strings, cell_null);
 	put_column(x, "filename", n_strings, cell_row);
 	put_column(x, "startLine", n_strings, cell_one);
@@ -371,7 +373,7 @@ static void put_shared(const struct firefox *x)
 	(void)fputs("]}", x->out);
 }
 
-/* The build id as Breakpad writes it: the first 16 bytes as a GUID, and the age 0. */
+/* The build id in Breakpad's form: the first 16 bytes as a GUID, and the age 0. */
 static void put_breakpad_id(FILE *out, const struct profile_module *m)
 {
 	static const uint8_t order[16] = {3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -463,7 +465,7 @@ static void put_meta(const struct firefox *x)
 	(void)fputc('}', x->out);
 }
 
-/* Milliseconds since the start of the profile, as all times in it. */
+/* Milliseconds since the start of the profile, like all times in it. */
 static void put_time(const struct firefox *x, uint64_t unix_ns)
 {
 	uint64_t ns = unix_ns > x->p->start_unix_ns ? unix_ns - x->p->start_unix_ns : 0;
@@ -490,8 +492,8 @@ static void put_samples(const struct firefox *x, uint32_t thread)
 		(void)fputs(i > first ? "," : "", x->out);
 		put_time(x, samples[x->by_thread.order[i]].time_unix_ns);
 	}
-	/* A sample is a period of CPU time, however long the thread slept before it; of other
-	 * events it is none. */
+	/* A sample is a period of CPU time, however long the thread slept before it; other events
+	 * have no time. */
 	if (x->p->types[0].period_ns)
 		(void)fputs("],\n\"threadCPUDelta\":[", x->out);
 	for (uint32_t i = first; i < end && x->p->types[0].period_ns; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * One line for each node with samples of its own: the path to it is kept in one buffer that grows
- * and is cut back as the walk goes down and up, so a line costs its own length.
+ * Writes one line for each node with samples of its own. The path to it is in a buffer that grows
+ * and shrinks as the walk goes down and up, so a line costs its own length.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -45,7 +45,7 @@ static int path_set(struct folded_path *path, uint32_t depth, const char *name)
 	return 0;
 }
 
-/* unit: of the numbers that are written. */
+/* unit: divides the numbers. */
 static int write_lines(const struct calltree *t, struct folded_path *path, int64_t unit, FILE *out)
 {
 	uint32_t depth = 0;
@@ -68,7 +68,7 @@ static int write_lines(const struct calltree *t, struct folded_path *path, int64
 int render_folded(const struct profile *p, const struct render_info *info, FILE *out)
 {
 	struct folded_path path = {.ends = ARRAY_INIT(UINT32_MAX)};
-	/* Off-CPU time as other tools write it: folded stacks do not tell their unit. */
+	/* Off-CPU time in the unit of other tools, because folded stacks do not say their unit. */
 	int64_t unit = profile_is_off_cpu(p, 0) ? NSEC_PER_USEC : 1;
 	struct calltree t;
 	int r;

@@ -8,7 +8,7 @@
 #include "src/render/render.h"
 #include "util/log.h"
 
-/* The first suffix that matches counts: .otlp.json stands before .json. */
+/* The first matching suffix counts, so .otlp.json is before .json. */
 const struct format formats[] = {
 	{".html", "html", "flame graph page, self-contained", true, true, FORMAT_REFUSES,
 	 render_html, render_html_diff},

@@ -10,7 +10,7 @@ struct gzip {
 	z_stream z;
 };
 
-/* 0, or -1 when out failed. */
+/* 0, or -1: out failed. */
 static int compress_some(struct gzip *g, const char *bytes, size_t n, int flush)
 {
 	uint8_t buf[16384];
@@ -57,7 +57,7 @@ FILE *gzip_open(FILE *out)
 	if (!g)
 		return NULL;
 	g->out = out;
-	/* 16 + window bits: a gzip header and not zlib's. Level 6 is what gzip does. */
+	/* 16 + window bits: a gzip header, not zlib's. Level 6 is gzip's default. */
 	if (deflateInit2(&g->z, 6, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(g);
 		return NULL;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A stream that compresses what is written to it. */
+/* A stream that compresses its data. */
 #include <stdio.h>
 
 /*
- * NULL without memory. fclose() of it ends the gzip member and fails when out did; it does not
- * close out, which is the caller's and must live longer.
+ * NULL: no memory. fclose() ends the gzip member and fails if out did. It does not close out, which
+ * belongs to the caller and must live longer.
  */
 FILE *gzip_open(FILE *out);

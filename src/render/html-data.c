@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Strings are JSON; every number that there are many of is in a column: LEB128 numbers one after
- * the other, in base64. Columns of neighbouring values hold differences (zigzag), so most entries
- * take one byte. That is 5 to 10 bytes for a node of the tree and about as many for a sample, and a
- * browser decodes it faster than it parses the same as JSON.
+ * Strings are JSON. Numbers are in columns: LEB128 numbers in base64. Columns of similar values
+ * hold differences (zigzag), so most entries take one byte. A node of the tree takes 5 to 10 bytes
+ * and a sample about as many, and a browser decodes this faster than JSON.
  *
- * The tree is in preorder. A node says which place (a function at an address) first led to it and
- * how many levels it lies above a child of the node before it. Values are in the samples alone:
- * node, time, thread, CPU. So the page can add up any part of them.
+ * The tree is in preorder. A node has the place (a function at an address) that first led to it and
+ * how many levels it is above a child of the node before it. Only samples have values: node, time,
+ * thread, CPU. So the page can add up any part of them.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -58,7 +57,7 @@ static void put_meta(FILE *out, const struct profile *p, const struct render_inf
 struct column {
 	FILE *out;
 	size_t n;
-	int64_t last;	   /* of put_difference() */
+	int64_t last;	   /* last value of put_difference() */
 	uint8_t buf[3072]; /* a multiple of 3: pieces of base64 can follow one another */
 };
 
@@ -143,7 +142,7 @@ static uint64_t place_address(const struct profile *p, const struct call_place *
 	return place->frame == PROFILE_NONE ? 0 : p->frames.items[place->frame].address;
 }
 
-/* Addresses in two halves: JavaScript's numbers are exact up to 53 bits. */
+/* Addresses are split in two halves: JavaScript's numbers are exact up to 53 bits. */
 static void put_places(FILE *out, const struct profile *p, const struct calltree *t)
 {
 	struct column c;
@@ -168,7 +167,7 @@ static void put_places(FILE *out, const struct profile *p, const struct calltree
 	fputs("}", out);
 }
 
-/* order: gets the number in preorder of each node, the root's is 0. */
+/* Sets order to the number of each node in preorder; the root's is 0. */
 static void put_nodes(FILE *out, const struct calltree *t, uint32_t *order)
 {
 	uint32_t depth = 0, last = 0, n = 0;
@@ -226,7 +225,7 @@ static void put_samples(FILE *out, const struct profile *p, const struct calltre
 	for (uint32_t i = 0; i < n; i++)
 		column_put(&c, order[t->sample_nodes[i]]);
 	column_end(&c);
-	/* In microseconds from the start of the capture. */
+	/* Microseconds since the start of the capture. */
 	column_begin(&c, out, ",time");
 	for (uint32_t i = 0; i < n; i++)
 		column_put_difference(&c,
@@ -244,7 +243,7 @@ static void put_samples(FILE *out, const struct profile *p, const struct calltre
 	for (uint32_t i = 0; i < n; i++)
 		column_put(&c, (uint64_t)samples[i].value);
 	column_end(&c);
-	/* How many samples the values add up; otherwise that is the values. */
+	/* The numbers of samples in the values; otherwise these are the values. */
 	if (p->types[0].weighted) {
 		column_begin(&c, out, ",count");
 		for (uint32_t i = 0; i < n; i++)

@@ -9,6 +9,6 @@
 #include "src/profile/profile.h"
 #include "src/render/render.h"
 
-/* Of the first type. before: it is the older capture of a comparison. 0 or -ENOMEM; errors of the
- * stream stay in it. */
+/* Writes the first type. before: this is the older capture of a comparison. 0 or -ENOMEM; errors
+ * stay with the stream. */
 int html_put_data(FILE *out, const struct profile *p, const struct render_info *info, bool before);

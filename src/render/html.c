@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The flame graph page: one file without any reference to another. Its sources are in page/, as a
- * template, a style sheet and the parts of a script; the build makes C strings of them.
+ * The flame graph page: one file that refers to no other. Its sources are in page/, a template, a
+ * style sheet and the parts of a script; the build makes C strings of them.
  *
- * The data (html-data.c) goes in as a JSON block, one object for each type of a capture, or for
- * each of two captures that are compared. Names come from strangers. They are JSON strings in which
- * everything that HTML or JavaScript could take for markup is escaped, the script only ever shows
- * them as text, and the page's Content-Security-Policy names our one script and style sheet by
- * hash: nothing else runs, loads or is sent anywhere, whatever is in the data.
+ * The data (html-data.c) is a JSON block, with one object for each type of a capture, or for each
+ * of two compared captures. Names are untrusted. They are JSON strings in which everything that
+ * HTML or JavaScript could take for markup is escaped, and the script shows them only as text. The
+ * page's Content-Security-Policy allows our script and style sheet by hash: nothing else runs,
+ * loads or is sent anywhere, whatever is in the data.
  */
 #include <errno.h>
 #include <nettle/base64.h>
@@ -19,7 +19,7 @@
 #include "src/render/page-html.h"
 #include "src/render/page-js.h"
 
-/* The source expression by which the policy names an inline script or style. */
+/* The policy's source expression for an inline script or style. */
 static void put_hash(FILE *out, const char *text)
 {
 	uint8_t digest[SHA256_DIGEST_SIZE];
@@ -33,7 +33,7 @@ static void put_hash(FILE *out, const char *text)
 	fprintf(out, "'sha256-%s'", encoded);
 }
 
-/* before: NULL, or the capture that p is compared with. */
+/* before: NULL, or the capture to compare p with. */
 static int put_captures(FILE *out, const struct profile *p, const struct profile *before,
 			const struct render_info *info)
 {
@@ -64,7 +64,7 @@ static int render_page(const struct profile *p, const struct profile *before,
 	const char *at = page_html;
 	int r = 0;
 
-	/* The marks occur once each, in this order. */
+	/* Each mark occurs once, in this order. */
 	for (size_t i = 0; i < sizeof(marks) / sizeof(marks[0]) && r == 0; i++) {
 		const char *mark = strstr(at, marks[i]);
 

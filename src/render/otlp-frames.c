@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Modules, functions, frames and stacks as dictionary entries. Every row is turned into an entry
- * once a payload and remembered by its row number, so the steady cost of a sample is one look-up
- * of its stack.
+ * Modules, functions, frames and stacks as dictionary entries. Each row becomes an entry once in a
+ * payload and is remembered by its row number, so a sample costs one look-up of its stack.
  *
  * Two rules of the receivers shape this:
  *
- * A Mapping must carry a build id of some kind. A module without any (the kernel without notes,
- * JIT code, a file that was gone) has none: its locations say mapping 0, "unknown", and the name
- * of an unnamed frame carries the module. That is so for receivers only: a file keeps such a
- * module as a Mapping that has just a name, or it would lose the modules of most imported files.
+ * A Mapping must have a build id of some kind. A module without one (the kernel without notes, JIT
+ * code, a file that was gone) gets no Mapping: its locations have mapping 0, "unknown", and the
+ * names of unnamed frames have the module. In files, such a module is a Mapping with only a name,
+ * because otherwise the modules of most imported files would be lost.
  *
- * A mapping counts as symbolized only when all its locations have lines. So either no location of
- * it has lines, which leaves its naming to a backend that has symbols for the build id; or, as soon
- * as one of its frames could be named here, all have, the others by "[module+0xaddress]".
+ * A mapping counts as symbolized only if all its locations have lines. So if we could name one of
+ * its frames, all its locations have lines, the others with "[module+0xaddress]". Otherwise none
+ * has, and a backend with symbols for the build id can name them.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -40,7 +39,7 @@ void otlp_frames_begin(struct otlp_frames *f)
 	otlp_dictionary_clear(&f->dictionary);
 }
 
-/* Has it a name of its own? */
+/* Does the module have a name of its own? */
 static bool is_named(const struct profile_module *m)
 {
 	return m->kind == PROFILE_MODULE_FILE
@@ -82,8 +81,8 @@ static int32_t put_module(struct otlp_frames *f, uint32_t module)
 }
 
 /*
- * A program in several containers is several modules, but one Mapping when they differ in their uid
- * alone. So which modules are one is for the dictionary to say.
+ * A program in several containers is several modules, but one Mapping if only their uids differ. So
+ * the dictionary decides which modules are one.
  */
 static int find_named_mappings(struct otlp_frames *f)
 {
@@ -134,7 +133,7 @@ static int32_t put_function(struct otlp_frames *f, uint32_t function)
 	return otlp_memo_set(f, memo, otlp_put_function(&f->dictionary, &pb));
 }
 
-/* The runtime whose code a process generates, as far as its executable tells. */
+/* The runtime that generates a process's code, as far as its executable shows. */
 static const char *jit_frame_type(const struct profile *p, uint32_t process)
 {
 	static const struct {
@@ -154,7 +153,7 @@ static const char *jit_frame_type(const struct profile *p, uint32_t process)
 	return "native";
 }
 
-/* Of the function whose code it is, else of the module. */
+/* The language of the function that has the code, else of the module. */
 static const char *frame_language(const struct profile *p, const struct profile_frame *f)
 {
 	strid language = STRID_EMPTY;
@@ -228,7 +227,7 @@ static int32_t put_frame(struct otlp_frames *f, uint32_t frame)
 	return otlp_memo_set(f, memo, otlp_put_location(&f->dictionary, &location));
 }
 
-/* The location of a marker that is no frame of the profile. */
+/* The location of a marker that is not a frame of the profile. */
 static int32_t put_marker(struct otlp_frames *f, enum profile_marker marker)
 {
 	struct otlp_line line;
