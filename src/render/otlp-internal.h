@@ -3,29 +3,29 @@
 /*
  * The parts of the OTLP rendering: the resource of a process (otlp-resource.c), the order of the
  * samples (otlp-order.c), frames and stacks as dictionary entries (otlp-frames.c), and the payloads
- * made of them (otlp.c).
+ * (otlp.c).
  */
 #include "proto/otlp-dictionary.h"
 #include "proto/wire-write.h"
 #include "src/profile/profile.h"
 #include "src/render/render.h"
 
-/* The semantic conventions that the attribute keys are from. */
+/* The version of the semantic conventions that define the attribute keys. */
 #define OTLP_SCHEMA_URL "https://opentelemetry.io/schemas/1.37.0"
 
 /* ---- resource ---- */
 
 /*
  * Writes the Resource of a process as field 1 of the message in b. runs_user_code: some of its
- * stacks are not the kernel's alone. 0 or -ENOMEM.
+ * stacks have user frames. 0 or -ENOMEM.
  */
 int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
 			const struct render_info *info, uint32_t process, bool runs_user_code);
 
 /*
- * For each process of p the first one whose resource is the same: a process that renamed itself is
- * two rows of the profile but one resource, or two with by_name: so are processes that differ in
- * the names of container and unit. Allocated; NULL without memory.
+ * For each process of p the first one with the same resource: a process that renamed itself is two
+ * rows of the profile but one resource. With by_name it is two, and processes also differ by the
+ * names of container and unit. Allocated; NULL: no memory.
  */
 uint32_t *otlp_group_resources(const struct profile *p, bool by_name);
 
@@ -33,7 +33,7 @@ uint32_t *otlp_group_resources(const struct profile *p, bool by_name);
 
 struct otlp_type {
 	struct profile view; /* the profile as one of this type alone */
-	uint32_t first;	     /* number of its first sample: they are counted on from type to type */
+	uint32_t first;	     /* number of its first sample, counted through all types */
 	bool aggregated;     /* some sample's value is not 1 */
 };
 
@@ -49,16 +49,16 @@ struct otlp_order {
 /* by_name: as otlp_group_resources() has it. 0 or -ENOMEM; otlp_order_deinit() either way. */
 int otlp_order_init(struct otlp_order *o, const struct profile *p, bool by_name);
 void otlp_order_deinit(struct otlp_order *o);
-/* What is at a position below n_samples. */
+/* The type and the sample at a position below n_samples. */
 uint32_t otlp_order_type(const struct otlp_order *o, uint32_t position);
 uint32_t otlp_order_process(const struct otlp_order *o, uint32_t position);
 const struct profile_sample *otlp_order_sample(const struct otlp_order *o, uint32_t position);
 
 /* ---- frames ---- */
 
-/* What the dictionary of the present payload has for a row of the profile. */
+/* The entry of the current payload's dictionary for a row of the profile. */
 struct otlp_memo {
-	uint32_t payload; /* the payload it was found in: of another one it says nothing */
+	uint32_t payload; /* valid only in this payload */
 	int32_t index;
 };
 
@@ -79,12 +79,12 @@ void otlp_frames_deinit(struct otlp_frames *f);
 void otlp_frames_begin(struct otlp_frames *f);
 
 /*
- * Index of a stack. max_frames: of a deeper one the frames next to the leaf are kept and a marker
- * says so. Errors are the dictionary's.
+ * Index of a stack. max_frames: a deeper stack keeps the frames next to the leaf, and gets a
+ * marker. Errors stay with the dictionary.
  */
 int32_t otlp_put_profile_stack(struct otlp_frames *f, uint32_t stack, uint32_t max_frames);
 
-/* Remembered index of a row in this payload; false: not put yet. */
+/* The remembered index of a row in this payload; false: not put yet. */
 static inline bool otlp_memo_get(const struct otlp_frames *f, const struct otlp_memo *m,
 				 int32_t *ret)
 {

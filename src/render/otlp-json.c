@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * OTLP in JSON: the binary payload is made first, then written again as text. So what a payload
- * says is decided in one place.
+ * OTLP in JSON: makes the binary payload first, then converts it to text, so that one place decides
+ * what a payload says.
  */
 #include <errno.h>
 
 #include "proto/otlp-json.h"
 #include "src/render/render.h"
 
-/* A file is one message whatever its size, as the binary one is (render_otlp_file()). */
+/* A file is one message of any size, like the binary one (render_otlp_file()). */
 #define FILE_MAX_BYTES ((size_t)1 << 30)
 
 struct json_sink {
@@ -33,7 +33,7 @@ int render_otlp_json_file(const struct profile *p, const struct render_info *inf
 	struct json_sink s = {.out = out};
 	int r = render_otlp(p, info, &options, write_payload, &s);
 
-	/* No sample, no payload: the empty message. */
+	/* Without samples there is no payload: write the empty message. */
 	(void)fputs(s.written ? "\n" : "{}\n", out);
 	if (r == 0 && (fflush(out) != 0 || ferror(out)))
 		r = -EIO;

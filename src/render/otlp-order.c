@@ -41,7 +41,10 @@ const struct profile_sample *otlp_order_sample(const struct otlp_order *o, uint3
 	return sample_of(o, o->numbers[position]);
 }
 
-/* The first process that has samples of the first type: a reader may take the first Profile's. */
+/*
+ * The first process with samples of the first type, because a reader may use the first Profile's
+ * type.
+ */
 static uint32_t leading_process(const struct otlp_order *o)
 {
 	uint32_t leading = o->p->processes.n;
@@ -54,7 +57,7 @@ static uint32_t leading_process(const struct otlp_order *o)
 	return leading < o->p->processes.n ? leading : 0;
 }
 
-/* Samples by process; within a process in their own order, which is by type and that of time. */
+/* Sorts samples by process; within a process they stay in order, by type and time. */
 static int sort_by_process(struct otlp_order *o, bool by_name)
 {
 	const struct profile *p = o->p;

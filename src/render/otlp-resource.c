@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The Resource: who spent the time. Keys and texts are written out in every Resource, never as
- * indices into the string table: backends that cannot resolve those refuse the whole payload.
+ * The Resource: the process that spent the time. Keys and texts are written out in every Resource,
+ * never as indices into the string table: backends that cannot resolve those refuse the whole
+ * payload.
  *
  * service.name is what people look for first. In this order: the configured name, the configured
  * resource attribute, the executable's base name, "kernel" for all kernel threads together (a
  * service for each kworker would be thousands of series), and the comm of a process whose
- * executable could not be read. The specification's "unknown_service:" prefix is for a program
- * that does not know what it is; a host profiler does know the executable and says so. Only a
- * process of a recorded file may have no name at all: it is the "unknown_service".
+ * executable could not be read. The specification's "unknown_service:" prefix is for a program that
+ * does not know its own name, but a host profiler knows the executable. Only a process of a
+ * recorded file may have no name at all: it is the "unknown_service".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,7 +26,7 @@
 #define KEY_SERVICE_NAME "service.name"
 #define DELETED		 " (deleted)"
 
-/* Its length without what the kernel appends to a deleted file's. */
+/* Length of a path without the kernel's " (deleted)". */
 static size_t path_length(const char *path)
 {
 	size_t n = strlen(path), tail = strlen(DELETED);
@@ -63,7 +64,7 @@ static void put_text(struct resource *r, const char *key, const char *text)
 	put_key_value(r, key, &v);
 }
 
-/* Whether pair i of the configured ones has this key, or one after it has. */
+/* Does one of the configured pairs from i on have this key? */
 static bool configured_from(const struct render_info *info, size_t i, const char *key)
 {
 	for (; i < info->n_resource_attributes; i++) {
@@ -80,7 +81,7 @@ static bool configured(const struct resource *r, const char *key)
 	return configured_from(r->info, 0, key);
 }
 
-/* One of our own: only with a value, and only where the config has nothing to say. */
+/* Adds an attribute of ours if it has a value and the config does not set it. */
 static void add_text(struct resource *r, const char *key, const char *text)
 {
 	if (text && *text && !configured(r, key))
@@ -129,7 +130,7 @@ static void add_configured(struct resource *r)
 	}
 }
 
-/* A name of Kubernetes has parts, for each of which the conventions have a word. */
+/* A Kubernetes name has parts; the conventions have a key for each. */
 static void add_container_name(struct resource *r, const char *name)
 {
 	static const char *const keys[] = {"k8s.namespace.name", "k8s.pod.name",
@@ -178,7 +179,7 @@ static void add_process(struct resource *r, const struct profile *p, uint32_t pr
 	add_text(r, "systemd.unit", profile_text(p, proc->systemd_unit));
 }
 
-/* The names of architectures that the conventions use; others go out as the kernel says them. */
+/* Names of architectures in the conventions; others stay as in the kernel. */
 static const char *convention_arch(const char *arch)
 {
 	if (arch && strcmp(arch, "x86_64") == 0)
@@ -206,7 +207,7 @@ int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
 	return ok && wire_buffer_ok(b) ? 0 : -ENOMEM;
 }
 
-/* The names: of a recorded file, where pid and container do not say all. */
+/* Compares names, for recorded files, where pid and container may be missing. */
 static bool same_names(const struct profile_process *a, const struct profile_process *b)
 {
 	return a->comm == b->comm && a->container_name == b->container_name &&

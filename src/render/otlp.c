@@ -3,21 +3,20 @@
  * A profile as OTLP payloads. Each has one ResourceProfiles per process with one Profile in it for
  * each type of samples, and a dictionary with what these refer to and nothing else.
  *
- * Samples go in process by process, and type by type within a process (otlp-order.c). Of a Profile
- * those of equal identity (stack, thread, CPU, all by index in the dictionary) become one
- * Sample with many timestamps.
- * Before a payload takes a sample its size is known to within a few bytes a Sample; where the next
- * one would not fit the payload is built again without it, so that the dictionary has no entry of
- * the refused sample. That costs a second pass over payloads that are followed by another, and
- * nothing for the usual single one.
+ * Samples are added process by process, and type by type within a process (otlp-order.c). In a
+ * Profile, samples with the same identity (stack, thread, CPU, all by index in the dictionary)
+ * become one Sample with many timestamps. The size of a payload is always known to within a few
+ * bytes for each Sample. If the next sample would not fit, the payload is built again without it,
+ * so that the dictionary has no entry of the refused sample. That costs a second pass over payloads
+ * that are followed by another, and nothing for the usual single one.
  *
- * Shape: timestamps only, each worth 1. When some sample's value is not 1 (an imported profile)
- * all Samples of its type carry one aggregated value instead, never a value for each timestamp:
- * Pyroscope refuses those.
+ * Samples have only timestamps, each worth 1. If the value of some sample is not 1 (an imported
+ * profile), all Samples of its type have one aggregated value instead, never a value for each
+ * timestamp: Pyroscope refuses those.
  *
- * The counters of a type are attributes "perfwalk.NAME" of its first Profile only, those of no type
- * and of types without a sample of the very first, so that whoever adds up all that was received
- * counts every loss once.
+ * The counters of a type are attributes "perfwalk.NAME" of its first Profile only. Counters of no
+ * type, and of types without a sample, are attributes of the very first Profile. So a receiver that
+ * adds up all Profiles counts every loss once.
  */
 #include <errno.h>
 #include <limits.h>
@@ -38,8 +37,8 @@
 #define DEFAULT_MAX_BYTES   ((4u << 20) - (64u << 10))
 #define DEFAULT_MAX_SAMPLES 16000u
 
-/* Upper bounds for the encoding of what has no size yet: a Sample without its timestamps (tags,
- * lengths, a stack, three attributes, a value) and a Profile's own fields and envelopes. */
+/* Upper bounds for parts that are not encoded yet: a Sample without its timestamps (tags, lengths,
+ * a stack, three attributes, a value) and a Profile's own fields and envelopes. */
 #define SAMPLE_BYTES  64
 #define PROFILE_BYTES 640
 #define PREFIX_BYTES  11 /* tag and length of a message */
@@ -48,7 +47,7 @@
 #define N_FACTS	 7
 
 struct sample_slot {
-	uint32_t profile; /* running number of the Profile: slots of earlier ones do not match */
+	uint32_t profile; /* number of the Profile: slots of earlier ones do not match */
 	int32_t stack, tid, name, cpu;
 	uint32_t first_stamp, last_stamp, n; /* rows of stamps */
 	int64_t value;
@@ -74,20 +73,20 @@ struct otlp {
 
 	/* The payload */
 	struct wire_buffer out;
-	bool told_common, told_type[PROFILE_MAX_TYPES];	  /* by the payloads before it */
-	bool tells_common, tells_type[PROFILE_MAX_TYPES]; /* by it, too */
+	bool told_common, told_type[PROFILE_MAX_TYPES];	  /* in earlier payloads */
+	bool tells_common, tells_type[PROFILE_MAX_TYPES]; /* in this payload */
 	uint32_t max_frames;
 
-	/* The ResourceProfiles in progress, and the Profiles of it that are complete */
+	/* The current ResourceProfiles, and its complete Profiles */
 	uint32_t process;
 	struct wire_buffer resource, heads,
-		samples; /* heads: their fields other than the samples */
+		samples; /* heads: all fields of these except the samples */
 	struct {
 		size_t n_head, n_samples;
 	} parts[PROFILE_MAX_TYPES];
 	uint32_t n_parts;
 
-	/* The Profile in progress */
+	/* The current Profile */
 	uint32_t type, profile;
 	struct otlp_value_type {
 		int32_t type, unit;
@@ -143,7 +142,7 @@ static int32_t put_cpu(struct otlp *o, uint32_t cpu)
 	return cpu < CPU_MEMO ? otlp_memo_set(&o->frames, &o->cpus[cpu], index) : index;
 }
 
-/* The slot of this identity in the Profile in progress. 1: it would be one too many; or -ENOMEM. */
+/* The slot with this identity in the current Profile. 1: it would be one too many; or -ENOMEM. */
 static int find_slot(struct otlp *o, const struct sample_slot *key, struct sample_slot **ret)
 {
 	uint64_t hash =
@@ -211,7 +210,7 @@ static int add_sample(struct otlp *o, const struct profile_sample *sample)
 	return o->order.types[o->type].aggregated ? 0 : add_stamp(o, slot, sample->time_unix_ns);
 }
 
-/* Never less than what the payload would take if it ended here. */
+/* An upper bound of the payload's size if it ended here. */
 static size_t payload_bound(const struct otlp *o)
 {
 	return o->out.n + o->resource.n + o->heads.n + o->samples.n + o->n_parts * PREFIX_BYTES +
@@ -239,7 +238,7 @@ static int compare_times(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* The timestamps of a slot, sorted, in scratch. */
+/* Collects the timestamps of a slot in scratch, sorted. */
 static int gather_stamps(struct otlp *o, const struct sample_slot *s)
 {
 	bool sorted = true;
@@ -283,7 +282,7 @@ static int write_samples(struct otlp *o)
 	return wire_buffer_ok(&o->samples) ? 0 : -ENOMEM;
 }
 
-/* What nobody else tells goes with the first Profile. */
+/* Counters that belong to no other Profile go with the first one. */
 static uint64_t count_to_tell(const struct otlp *o, int c)
 {
 	uint64_t n = o->p->types[o->type].counters[c];
@@ -339,21 +338,23 @@ static void put_facts(struct otlp *o)
 			&o->frames.dictionary, "perfwalk.cpus", o->info->n_cpus);
 }
 
-/* Each block of off-CPU time is in it: there is no distance between samples. Backends know the type
- * by that, too. */
+/* Off-CPU time includes every block, so it has no period. Backends recognize the type by that,
+ * too. */
 static bool has_no_period(const struct profile *p)
 {
 	return profile_is_off_cpu(p, 0);
 }
 
-/* What a Profile refers to is put when it begins: the dictionary's size is part of the bound. */
+/*
+ * Puts the strings of a Profile when it begins, because the bound includes the dictionary's size.
+ */
 static void put_profile_strings(struct otlp *o)
 {
 	const struct profile *p = &o->order.types[o->type].view;
 	const char *name = profile_type_name(o->p, o->type), *unit = profile_period_unit(p);
 	struct otlp_dictionary *d = &o->frames.dictionary;
 
-	/* Where the kernel chose the distance, what a sample says is its events. */
+	/* If the kernel chose the period, the value of a sample is a number of events. */
 	o->sample_type.type = otlp_put_string(d, p->types[0].weighted ? name : "samples");
 	o->sample_type.unit = otlp_put_string(d, p->types[0].weighted ? unit : "count");
 	o->period_type.type = has_no_period(p) ? 0 : otlp_put_string(d, name);
@@ -366,7 +367,7 @@ static void put_profile_strings(struct otlp *o)
 	o->tells_common = o->tells_type[o->type] = true;
 }
 
-/* The fields of a Profile other than its samples. id: 16 bytes for it. */
+/* Sets the fields of a Profile except its samples. id: 16 bytes for its id. */
 static void fill_profile(struct otlp *o, PB(Profile) * profile, uint8_t id[16])
 {
 	const struct profile *p = &o->order.types[o->type].view;
@@ -381,14 +382,14 @@ static void fill_profile(struct otlp *o, PB(Profile) * profile, uint8_t id[16])
 	profile->duration_nano = o->end_unix_ns - o->start_unix_ns;
 	profile->attribute_indices = o->attributes;
 	profile->n_attribute_indices = o->n_attributes;
-	/* No id is better than one that is not unique. */
+	/* No id is better than an id that is not unique. */
 	if (getrandom(id, 16, GRND_NONBLOCK) == 16) {
 		profile->profile_id.data = id;
 		profile->profile_id.len = 16;
 	}
 }
 
-/* Completes the Profile in progress: its samples go to those of the process, behind them. */
+/* Completes the current Profile: appends its samples to those of the process. */
 static int end_profile(struct otlp *o)
 {
 	PB(ValueType) sample_type = PB_INIT(VALUE_TYPE), period_type = PB_INIT(VALUE_TYPE);
@@ -417,7 +418,7 @@ static void copy_bytes(struct wire_buffer *to, const uint8_t *bytes, size_t n)
 	to->n += n;
 }
 
-/* Of the Profiles in their envelope. */
+/* The size of the Profiles in their envelope. */
 static size_t parts_size(const struct otlp *o)
 {
 	size_t size = 0;
@@ -446,8 +447,8 @@ static void write_parts(struct otlp *o)
 }
 
 /*
- * Writes the ResourceProfiles of the process in progress, envelope by envelope: the generated
- * encoder writes what is small, the samples are copied in behind their Profile's other fields.
+ * Writes the ResourceProfiles of the current process, envelope by envelope. The generated encoder
+ * writes the small parts; the samples are copied after the other fields of their Profile.
  */
 static int write_process(struct otlp *o)
 {
@@ -483,7 +484,7 @@ static void begin_profile(struct otlp *o, uint32_t type)
 	put_profile_strings(o);
 }
 
-/* Begins the ResourceProfiles of the process that the sample at this position is of. */
+/* Begins the ResourceProfiles of the process of the sample at this position. */
 static int begin_process(struct otlp *o, uint32_t position, uint32_t end)
 {
 	PB(ResourceProfiles) rp = PB_INIT(RESOURCE_PROFILES);
@@ -508,7 +509,7 @@ static int begin_process(struct otlp *o, uint32_t position, uint32_t end)
 	return wire_buffer_ok(&o->resource) ? 0 : -ENOMEM;
 }
 
-/* Goes on to the Profile that the sample at this position is of. */
+/* Moves on to the Profile of the sample at this position. */
 static int reach_profile(struct otlp *o, uint32_t position, uint32_t end)
 {
 	uint32_t type = otlp_order_type(&o->order, position);
@@ -529,8 +530,8 @@ static int reach_profile(struct otlp *o, uint32_t position, uint32_t end)
 }
 
 /*
- * Builds a payload of the samples at [first, end), or of as many of them as fit; *ret_n says how
- * many. When they did not all fit the payload is no good and is built again with those that did.
+ * Builds a payload of the samples at [first, end), or of as many of them as fit, *ret_n. If they
+ * did not all fit, the payload is unusable; the caller builds it again with those that did.
  */
 static int build_payload(struct otlp *o, uint32_t first, uint32_t end, uint32_t *ret_n)
 {
@@ -562,8 +563,8 @@ static int build_payload(struct otlp *o, uint32_t first, uint32_t end, uint32_t 
 }
 
 /*
- * One payload that begins with the sample at first. A single sample whose stack alone is too large
- * goes out with the frames next to its leaf, as many as fit, and a marker.
+ * Makes one payload that begins with the sample at first. A single sample with a stack that is too
+ * large keeps the frames next to its leaf, as many as fit, and gets a marker.
  */
 static int next_payload(struct otlp *o, uint32_t first, uint32_t *ret_n)
 {
@@ -655,7 +656,7 @@ static int write_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_s
 {
 	struct file_sink *sink = ctx;
 
-	if (sink->n++) /* a file holds one message */
+	if (sink->n++) /* a file has one message */
 		return -EFBIG;
 	return fwrite(bytes, 1, n, sink->out) == n ? 0 : -EIO;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The text of `perf script`, for what reads that: a head line a sample, a line a frame from the
- * leaf on, an empty line. There is no specification; kept is what its parsers (stackcollapse-perf,
- * speedscope, Firefox Profiler) look for. They take the head apart at blanks and the first number,
- * so a blank before a digit in a thread's name becomes '_', and so does every blank in a path.
- * Blanks around the pid, as perf has them, let them see a name of one letter. Samples of several
- * events stand among each other by time; each names its event. A sample of more than one count (of
- * an imported profile) is one entry with that many periods.
+ * The text of `perf script`, for its parsers: for each sample a head line, a line for each frame
+ * from the leaf on, and an empty line. There is no specification; the format has what the parsers
+ * look for (stackcollapse-perf, speedscope, Firefox Profiler). They split the head at blanks and
+ * the first number, so a blank before a digit in a thread's name becomes '_', and so does every
+ * blank in a path. Blanks around the pid, as in perf, let them recognize a name of one letter.
+ * Samples of several events are mixed, in the order of time; each names its event. A sample with a
+ * value above 1 (of an imported profile) is one entry with that many periods.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "util/clock.h"
 #include "util/text.h"
 
-/* The thread's name; of one without, the process's. */
+/* The thread's name, else the process's. */
 static void put_comm(FILE *out, const struct profile *p, const struct profile_thread *t)
 {
 	const char *name = profile_text(p, t->name);
@@ -57,7 +57,7 @@ static void put_module(FILE *out, const struct profile *p, uint32_t module, uint
 	(void)text_clean(clean, sizeof(clean), name, SIZE_MAX);
 	for (char *c = clean; *c; c++)
 		*c = *c == ' ' || *c == '(' || *c == ')' ? '_' : *c;
-	/* A kernel module's name stands in brackets, as perf has it. */
+	/* A kernel module's name is in brackets, as in perf. */
 	(void)fprintf(out, kernel && *clean != '[' ? "([%s])\n" : "(%s)\n", clean);
 }
 
@@ -107,7 +107,7 @@ static void put_sample(FILE *out, const struct profile *p, const struct profile_
 	(void)fputc('\n', out);
 }
 
-/* Which type's next sample is the oldest; PROFILE_NONE: there is none left. */
+/* The type with the oldest next sample; PROFILE_NONE: no samples left. */
 static uint32_t next_type(const struct profile *views, uint32_t n, const uint32_t *at)
 {
 	uint32_t best = PROFILE_NONE;

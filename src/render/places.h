@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * The frames of a profile as formats see them that know functions and places in them, but no
- * frames that are several functions at once: each frame is one place for every function inlined
- * there and one for the function itself. Functions of equal name, module and file are one.
+ * The frames of a profile for formats with functions and places in them, but without frames that
+ * are several functions at once. Each frame becomes a place for every function inlined there and
+ * one for the function itself. Functions with the same name, module and file are one.
  */
 #include "src/profile/profile.h"
 #include "src/render/frame.h"
@@ -11,7 +11,7 @@
 #include "util/strtab.h"
 
 struct place_function {
-	strid name, file;  /* of the list's strings; clean UTF-8; file "" when not known */
+	strid name, file;  /* strings of the list; clean UTF-8; file "": unknown */
 	uint32_t module;   /* row of the profile */
 	uint32_t function; /* row of the profile, or PROFILE_NONE */
 	enum frame_kind kind;

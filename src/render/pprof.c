@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * pprof: one Profile message, gzipped. Its tables are repeated fields of the outermost message, so
- * an entry is written as soon as it is known and nothing but the numbers given out is kept: memory
- * does not grow with the file.
+ * an entry is written as soon as it is known, and only its number is kept: memory does not grow
+ * with the file.
  *
- * Of several types of samples each has a column of values. A Sample message is of one type, and
- * has zeros in the columns of the others. The number of samples, where it is known, is the first
- * type's alone: readers tell columns apart by name, and that of each type would be "samples".
+ * If there are several types of samples, each has a column of values. A Sample message is of one
+ * type, and has zeros in the columns of the others. Only the first type has a column for the number
+ * of samples, if it is known: readers distinguish columns by name, and each type would have one
+ * called "samples".
  *
  * The Profile's own fields come first; strings are numbered as they are first used, and written
  * then, so entry 0 (the empty string) is the first thing in the file.
@@ -34,26 +35,26 @@
 enum { F_SAMPLE_TYPE = 1, F_SAMPLE, F_MAPPING, F_LOCATION, F_FUNCTION, F_STRING };
 
 #define MAX_LINES	 256
-#define MAX_LABELS	 64 /* of other writers, of a sample */
+#define MAX_LABELS	 64 /* labels of other writers in a sample */
 #define MAX_STRING_BYTES (UINT64_C(1) << 30)
 #define MAX_COLUMNS	 (1 + PROFILE_MAX_TYPES)
 #define FLUSH_BYTES	 (64u << 10)
 
 struct pprof {
-	const struct profile *p; /* as one of the type that is being written */
+	const struct profile *p; /* a view of the current type */
 	const struct render_info *info;
 	FILE *out;
 	z_stream z;
 	struct wire_buffer pending; /* encoded, not yet compressed */
 	struct strtab strings;
 	uint32_t n_strings; /* written */
-	/* By row: id given out, 0: not yet. Locations and functions of unnamed frames follow. */
+	/* By row: the id, 0: none yet. Locations and functions of unnamed frames follow. */
 	uint32_t *mapping_ids, *function_ids, *location_ids;
 	uint32_t n_mappings, n_functions, n_locations;
 	bool *module_has_names, *module_lacks_names;
 	ARRAY(uint64_t) stack; /* scratch */
 	bool with_samples;
-	uint32_t n_columns, column; /* of values; that of the type that is being written */
+	uint32_t n_columns, column; /* columns of values; that of the current type */
 	int error;
 };
 
@@ -89,7 +90,7 @@ static int64_t put_clean(struct pprof *pp, const char *clean)
 {
 	strid id = strtab_put(&pp->strings, clean);
 
-	/* Ids are given out in order, so a new one is the next to be written. */
+	/* Ids are in order, so a new one is the next to write. */
 	if (id > pp->n_strings) {
 		wire_put_bytes(&pp->pending, F_STRING, clean, strlen(clean));
 		pp->n_strings = id;
@@ -129,8 +130,7 @@ static uint32_t put_mapping(struct pprof *pp, uint32_t module)
 	pb.file_offset = m->file_offset;
 	pb.filename = put_string(pp, *path ? path : frame_module_name(pp->p, module));
 	pb.build_id = put_string(pp, hex);
-	/* "Has" promises that nothing is left to look up; a tool would look in vain for the rest
-	 * too. */
+	/* "Has" promises that nothing is left to look up; a tool would not find the rest either. */
 	pb.has_functions = pp->module_has_names[module];
 	pb.has_filenames = pb.has_line_numbers = pb.has_inline_frames =
 		pp->module_has_names[module] && !pp->module_lacks_names[module];
@@ -156,7 +156,7 @@ static uint32_t put_function(struct pprof *pp, uint32_t function)
 	return pp->function_ids[function];
 }
 
-/* A function for a frame that has none. */
+/* A function for a frame without one. */
 static uint32_t put_fallback_function(struct pprof *pp, uint32_t frame)
 {
 	PB(Function) pb = PB_INIT(FUNCTION);
@@ -200,7 +200,10 @@ static uint32_t put_location(struct pprof *pp, uint32_t frame)
 	return pp->location_ids[frame];
 }
 
-/* pprof takes the first mapping for the main program: the executable of the busiest process. */
+/*
+ * pprof takes the first mapping for the main program, so it is the executable of the busiest
+ * process.
+ */
 static int put_main_mapping(struct pprof *pp, const struct aggregate *a)
 {
 	const struct profile *p = pp->p;
@@ -229,7 +232,7 @@ static int put_main_mapping(struct pprof *pp, const struct aggregate *a)
 	return 0;
 }
 
-/* The labels of another writer's file. */
+/* Adds the labels of another writer's file. */
 static size_t put_other_labels(struct pprof *pp, const char *text, PB(Label) * labels,
 			       PB(Label) * *pointers)
 {
@@ -252,7 +255,7 @@ static size_t put_other_labels(struct pprof *pp, const char *text, PB(Label) * l
 	return n;
 }
 
-/* Labels of a sample: whose it is, as far as it is known, and those that its file had besides. */
+/* Labels of a sample: its process and thread as far as known, and other labels of its file. */
 static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 			 PB(Label) * *pointers)
 {
@@ -287,7 +290,7 @@ static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 	return n + put_other_labels(pp, profile_text(pp->p, t->labels), labels + n, pointers + n);
 }
 
-/* Of values that do not say so, nobody knows how many samples they add up. */
+/* Is the number of samples in the values known? */
 static bool knows_samples(const struct profile *p)
 {
 	const struct profile_type *t = &p->types[0];
@@ -316,7 +319,10 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 		}
 		*id = put_location(pp, frames[i]);
 	}
-	/* Samples of a chosen distance, or of one that the kernel chose and that is their value. */
+	/*
+	 * Samples with a fixed period, or with a period that the kernel chose and that is their
+	 * value.
+	 */
 	values[pp->column] = profile_product(row->value, profile_period(pp->p));
 	if (pp->with_samples)
 		values[0] = pp->p->types[0].weighted ? row->n : row->value;
@@ -360,8 +366,8 @@ static size_t put_counters(struct pprof *pp, const struct profile *p, int64_t *c
 	return n;
 }
 
-/* One comment for each fact of the capture and for each loss, those of an event behind the event's:
- * pprof -comments shows them. */
+/* One comment for each fact of the capture and for each loss; losses of an event follow its
+ * comment. pprof -comments shows them. */
 static size_t put_comments(struct pprof *pp, int64_t *comments)
 {
 	const struct render_info *info = pp->info;
@@ -401,7 +407,7 @@ static void put_head(struct pprof *pp)
 	PB(Profile) pb = PB_INIT(PROFILE);
 
 	wire_put_bytes(&pp->pending, F_STRING, "", 0);
-	/* The number of samples, and what they stand for, where these are known. */
+	/* The number of samples and their period, if these are known. */
 	if (pp->with_samples)
 		put_type(pp, &types[pp->n_columns], "samples", "count");
 	if (profile_has_period(pp->p)) {
@@ -452,8 +458,8 @@ static int pprof_init(struct pprof *pp)
 		else
 			pp->module_lacks_names[f->module] = true;
 	}
-	/* 16 + window bits: a gzip header and not zlib's. Level 1 as of Go's own profiles: level 6
-	 * makes 6% less in more than twice the time. */
+	/* 16 + window bits: a gzip header, not zlib's. Level 1 as in Go's own profiles: level 6
+	 * saves 6% in more than twice the time. */
 	return deflateInit2(&pp->z, 1, Z_DEFLATED, 16 + MAX_WBITS, 8, Z_DEFAULT_STRATEGY) == Z_OK
 		       ? 0
 		       : -ENOMEM;
@@ -472,7 +478,7 @@ static void pprof_deinit(struct pprof *pp)
 	free(pp->module_lacks_names);
 }
 
-/* What comes of the first type that has samples begins the tables. */
+/* The first type with samples begins the tables. */
 static int put_samples(struct pprof *pp)
 {
 	struct aggregate a;

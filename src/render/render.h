@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Renderings of a profile: every output perfwalk has is one of these. They read the profile and
- * write bytes; they know nothing of files or networks beyond the stream or sink given.
+ * Renderings of a profile, one for each output format. They read the profile and write bytes to a
+ * stream or sink; they know nothing about files or networks.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -11,14 +11,14 @@
 
 struct profile;
 
-/* Facts about the host and the capture that outputs carry; all strings borrowed, NULL: unknown. */
+/* Facts about the host and the capture for outputs; all strings are borrowed, NULL: unknown. */
 struct render_info {
 	const char *host_name, *host_id, *host_arch, *kernel_release;
 	const char *version; /* perfwalk's */
-	const char *title;   /* what was captured: "perfwalk record -a -d 10" */
+	const char *title;   /* the command of the capture: "perfwalk record -a -d 10" */
 	const char *sum; /* how it was added up: "samples of 10 ms and of 1 ms, by what they stand
 			    for" */
-	const char *reduced; /* of a daemon's quality: "lines,rate/2"; NULL or "": nothing */
+	const char *reduced; /* reduced quality of a daemon: "lines,rate/2"; NULL or "": none */
 	uint32_t n_cpus;
 	const char *const
 		*resource_attributes; /* n pairs key, value: from the config, win over ours */
@@ -32,9 +32,9 @@ struct render_info {
 /* Folded stacks, "comm;root;...;leaf N", kernel frames with suffix _[k], JIT frames with _[j],
  * inlined functions with _[i]. */
 int render_folded(const struct profile *p, const struct render_info *info, FILE *out);
-/* What a difference loses there: the stacks whose sum is below 0, and the sum of these. */
+/* The part of a difference that this format loses: the stacks with a sum below 0, and their sum. */
 int render_folded_below_zero(const struct profile *p, uint64_t *ret_n, int64_t *ret_sum);
-/* Self-contained flame graph page, on which one of the types is chosen. */
+/* Self-contained flame graph page, with a choice among the types. */
 int render_html(const struct profile *p, const struct render_info *info, FILE *out);
 /* Two captures on one page: width from after, colour from the change of the share of all samples.
  * info: of the newer one, with the comparison's title; rate, times and counters are each profile's
@@ -43,7 +43,7 @@ int render_html_diff(const struct profile *before, const struct profile *after,
 		     const struct render_info *info, FILE *out);
 /* Gzipped pprof (profile.proto). */
 int render_pprof(const struct profile *p, const struct render_info *info, FILE *out);
-/* The flame graph as a picture: SVG without a script. */
+/* Flame graph as a picture: SVG without a script. */
 int render_svg(const struct profile *p, const struct render_info *info, FILE *out);
 /* speedscope's file format: the sum of all processes, and each thread in the order of time. */
 int render_speedscope(const struct profile *p, const struct render_info *info, FILE *out);
@@ -52,12 +52,12 @@ int render_firefox(const struct profile *p, const struct render_info *info, FILE
 int render_firefox_gzip(const struct profile *p, const struct render_info *info, FILE *out);
 /* Text as `perf script` prints it. */
 int render_perf_script(const struct profile *p, const struct render_info *info, FILE *out);
-/* The readable summary at the end of a capture: samples, losses by cause, top functions by process
- * and container. color: ANSI. width: columns of the terminal. */
+/* The summary at the end of a capture: samples, losses by cause, top functions by process and
+ * container. color: ANSI. width: columns of the terminal. */
 int render_summary(const struct profile *p, const struct render_info *info, FILE *out, int color,
 		   unsigned int width);
 
-/* What a row of a report is made of. */
+/* Keys of a report's rows. */
 enum render_report_key {
 	REPORT_COMM,
 	REPORT_CONTAINER,
@@ -71,18 +71,18 @@ enum render_report_key {
 const char *render_report_key_name(enum render_report_key key); /* "comm", "container" ... */
 
 struct render_report_options {
-	uint32_t n_keys;	     /* 0: comm, module (where some is known) and symbol */
+	uint32_t n_keys;	     /* 0: comm, module (if any is known) and symbol */
 	uint8_t keys[REPORT_N_KEYS]; /* enum render_report_key, in the order of the columns */
 	uint32_t max_rows;	     /* or trees; 0: all */
 	double min_percent;	     /* rows with less are summed up */
-	/* Trees instead of the table: of symbol, else of each of the first rows. */
+	/* Trees instead of the table: for symbol, else for each of the first rows. */
 	bool callers, callees;
 	bool by_total; /* sorted by total, not by self */
-	bool no_total; /* self alone, and no column for the total */
+	bool no_total; /* no column for the total */
 	bool csv;      /* tab-separated values */
 	bool color;
 	bool confidence;       /* with the 95% intervals of the shares */
-	uint32_t width;	       /* columns of the terminal; 0: there is none, nothing is cut */
+	uint32_t width;	       /* columns of the terminal; 0: no terminal, cut nothing */
 	const char *symbol;    /* extended regular expression; NULL or "": every function */
 	const char *comm;      /* glob; NULL or "": every process */
 	const char *container; /* glob for ids, whole or as shown; NULL or "": everything */
@@ -90,8 +90,8 @@ struct render_report_options {
 /* Functions, modules, processes ... by self and total. -EINVAL: a bad expression. */
 int render_report(const struct profile *p, const struct render_info *info,
 		  const struct render_report_options *options, FILE *out);
-/* What grew and shrank from one capture to the other, by function; of the options max_rows,
- * min_percent, csv, color and width count. */
+/* What grew and shrank between two captures, by function. Uses the options max_rows, min_percent,
+ * csv, color and width. */
 int render_diff(const struct profile *before, const struct profile *after,
 		const struct render_report_options *options, FILE *out);
 /* Folded stacks with two counts each, before and after, as difffolded.pl writes them. */
@@ -102,18 +102,19 @@ int render_otlp_file(const struct profile *p, const struct render_info *info, FI
 
 /*
  * OTLP: the profile as one or more ExportProfilesServiceRequest payloads (wire-identical to
- * ProfilesData), each at most max_bytes and each complete in itself. sink gets each in turn
- * (bytes borrowed for the call, n_samples in it) and returns 0 or -errno, which ends the rendering.
+ * ProfilesData), each at most max_bytes and each complete in itself. sink gets each in turn (bytes
+ * are borrowed for the call, n_samples: samples in it) and returns 0 or -errno, which ends the
+ * rendering.
  */
 typedef int (*render_otlp_sink)(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples);
 struct render_otlp_options {
 	size_t max_bytes;     /* 0: 4 MiB less 64 KiB */
 	uint32_t max_samples; /* Sample entries of one Profile; 0: 16000 */
 	/*
-	 * For files: what a capture says about itself and has no place in the format goes into
-	 * attributes too, "perfwalk.title", "perfwalk.event", "perfwalk.kernel_release" and
-	 * "perfwalk.cpus" of the first Profile of each type, "perfwalk.comm" of each; processes
-	 * that changed their comm are as many ResourceProfiles.
+	 * For files: facts about the capture without a place in the format become attributes:
+	 * "perfwalk.title", "perfwalk.event", "perfwalk.kernel_release" and "perfwalk.cpus" of the
+	 * first Profile of each type, "perfwalk.comm" of each Profile. A process that changed its
+	 * comm has a ResourceProfiles for each.
 	 */
 	bool facts;
 };
