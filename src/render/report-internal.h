@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Inside of the report: what a frame and a thread are called by the keys chosen (report-keys.c),
+ * Private to the report: the values of the chosen keys for a frame and a thread (report-keys.c),
  * and the trees of callers and callees (report-tree.c). report.c counts, and prints the table.
  */
 #include <regex.h>
@@ -13,13 +13,13 @@
 #include "src/render/table.h"
 #include "util/hash.h"
 
-#define REPORT_SEPARATOR '\t' /* of the values of several keys in one text */
+#define REPORT_SEPARATOR '\t' /* between the values of several keys in one text */
 
 struct report_entry {
 	uint32_t owner, place; /* strids of values */
 	int64_t self, total;
-	double self_squares, total_squares; /* as aggregate_row's */
-	uint64_t seen;			    /* number of the row that was counted last */
+	double self_squares, total_squares; /* as in aggregate_row */
+	uint64_t seen;			    /* number of the row counted last */
 };
 
 /* Functions of a frame, innermost first. */
@@ -45,15 +45,15 @@ struct report {
 	ARRAY(struct report_node) nodes; /* the first is the root */
 	struct hash_index node_index;	 /* by parent and place */
 	uint32_t *owners;		 /* by thread: strid + 1, 0: not known yet */
-	int64_t total;			 /* of the sizes: what shares are of */
+	int64_t total;			 /* of the sizes: 100% of the shares */
 	double squares;
 	bool by_owner, by_place, has_symbol;
 	regex_t symbol;
-	/* Trees of this entry alone; NULL: of what matches symbol. */
+	/* Only trees of this entry; NULL: of the functions that match symbol. */
 	const struct report_entry *only;
 };
 
-/* A share of all that is wanted. */
+/* The share of a value among all wanted samples. */
 static inline struct table_estimate report_estimate(const struct report *r, int64_t value,
 						    double squares)
 {
@@ -63,25 +63,25 @@ static inline struct table_estimate report_estimate(const struct report *r, int6
 
 /* ---- Keys ---- */
 
-/* Keys are of the owner (comm, container ...), the others of the place (module, symbol, line). */
+/* Is this a key of the owner (comm, container ...), not of the place (module, symbol, line)? */
 bool report_key_is_owner(enum render_report_key key);
 const char *report_key_title(enum render_report_key key);
 
-/* The values of the owner's keys for a thread, as a strid; STRID_EMPTY where none was chosen. */
+/* The values of the owner's keys for a thread, as a strid; STRID_EMPTY: none was chosen. */
 uint32_t report_owner(struct report *r, uint32_t thread);
-/* Whether the options take that process and container. */
+/* Do the options select that process and container? */
 bool report_row_wanted(const struct report *r, const struct aggregate_row *row);
-/* Calls fn for each function of the stack, leaf first, until it does not return 0; at: number from
- * there. What fn returned last, or -ENOMEM. */
+/* Calls fn for each function of the stack, leaf first, until it returns another value than 0; at:
+ * number from the leaf. Returns what fn returned last, or -ENOMEM. */
 int report_each_place(struct report *r, uint32_t stack,
 		      int (*fn)(struct report *r, void *ctx, uint32_t place, uint32_t at),
 		      void *ctx);
-/* The value of the key symbol among those of a place; its length. */
+/* The value of the key symbol of a place; returns its length. */
 size_t report_symbol_of(const struct report *r, uint32_t place, const char **ret);
-/* Is it what trees are made of: the one entry's place, or a symbol that matches? */
+/* Do trees begin at this place: that of the entry, or one with a matching symbol? */
 bool report_place_matches(const struct report *r, uint32_t place);
 
 /* ---- Trees ---- */
 
-/* The trees asked for; what: of which functions. 0 or -ENOMEM. */
+/* Prints the wanted trees; what: names their functions. 0 or -ENOMEM. */
 int report_print_trees(struct report *r, struct table *t, const char *what);

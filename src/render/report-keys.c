@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What keys say of a thread and of a frame. Values are interned, so a function of a stack costs a
- * hash of two numbers: the owner's and the place's. Places are cached by frame.
+ * The values of the keys for threads and frames. Values are interned, so a function of a stack
+ * costs a hash of two numbers: the owner's and the place's. Places are cached by frame.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -104,7 +104,7 @@ static void place_value(const struct report *r, enum render_report_key key, uint
 	}
 }
 
-/* The values of the keys of one sort, with separators between. */
+/* The values of the owner's or the place's keys, with separators between. */
 static uint32_t put_values(struct report *r, bool owner, uint32_t row,
 			   const struct profile_line *line)
 {
@@ -175,7 +175,7 @@ bool report_row_wanted(const struct report *r, const struct aggregate_row *row)
 	(void)frame_process_name(r->p, process, text, sizeof(text));
 	if (comm && *comm && fnmatch(comm, text, 0) != 0)
 		return false;
-	/* As it is, or as it is shown. */
+	/* The whole id, or as it is displayed. */
 	(void)snprintf(text, sizeof(text), "%.*s", CONTAINER_DIGITS, id);
 	return !container || !*container || fnmatch(container, id, 0) == 0 ||
 	       fnmatch(container, text, 0) == 0 || fnmatch(container, name, 0) == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Who calls what, as trees. One is built for each thing asked for, from the stacks in which it is:
- * a child is found by hashing (parent, place), as deep as MAX_DEPTH.
+ * Trees of callers and callees. Each is built from the stacks that contain its function: a hash of
+ * (parent, place) finds a child, down to MAX_DEPTH.
  */
 #include <errno.h>
 #include <math.h>
@@ -108,8 +108,8 @@ static int tree_build(struct report *r, bool callers)
 	return e;
 }
 
-/* The child that comes after last (0: the first one), the largest first, equals in the order of
- * their rows; 0: none is left. */
+/* The child after last (0: the first one), the largest first, equal ones in the order of their
+ * rows; 0: no more. */
 static uint32_t next_child(const struct report *r, uint32_t node, uint32_t last)
 {
 	int64_t limit = last ? profile_size(r->nodes.items[last].value) : INT64_MAX;
@@ -147,7 +147,7 @@ static void tree_print(const struct report *r, struct table *t, uint32_t parent,
 	}
 }
 
-/* what: of which functions. */
+/* what: names the functions of the tree. */
 static int print_tree(struct report *r, struct table *t, bool callers, const char *what)
 {
 	int e = tree_build(r, callers);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Tables of a profile, like perf report's: what shares the same values of the keys is one row. Keys
- * that say whose a sample is (comm, container, unit, thread) hold for a whole stack, those that say
- * where (module, symbol, line) for each function of it; a row's total counts a sample once, however
- * often it recurs in the stack.
+ * Tables of a profile, like those of perf report: equal values of the keys make one row. Keys of
+ * the owner (comm, container, unit, thread) are the same for a whole stack, keys of the place
+ * (module, symbol, line) differ for each function in it. A row's total counts a sample once,
+ * however often the row recurs in the stack.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static int count_rows(struct report *r)
 
 /* ---- The table ---- */
 
-/* The largest first; of those of one size what grew before what shrank. */
+/* The largest first; of the same size growth before shrinkage. */
 static int by_size(int64_t x, int64_t y)
 {
 	int64_t p = profile_size(x), q = profile_size(y);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * speedscope's own file format (https://www.speedscope.app/file-format-schema.json). It knows one
- * thread a profile, so the first profile is the sum of all processes, its stacks begun by the
- * process, for the views without time; then each thread follows as it ran, the busiest first. Of
- * several types of samples each has its own sum and threads, with its event in their names.
+ * speedscope's own file format (https://www.speedscope.app/file-format-schema.json). A profile in
+ * it is one thread. So the first profile is the sum of all processes, with the process at the root,
+ * for the views without time; then follows each thread in the order of time, the busiest first.
+ * Each type of samples has its own sum and threads, with its event in their names.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,11 +19,11 @@
 #define MAX_THREADS 4096 /* profiles in the file; the sum has all of them */
 
 struct speedscope {
-	const struct profile *p; /* as one of the type that is being written */
+	const struct profile *p; /* a view of the current type */
 	const struct render_info *info;
 	FILE *out;
 	struct places places;
-	const char *type; /* its name; NULL: it is the only one */
+	const char *type; /* its name; NULL: the only type */
 	struct aggregate sum;
 	struct by_thread by_thread;
 	uint32_t *busiest; /* threads */
@@ -67,7 +67,7 @@ static void put_frames(struct speedscope *s)
 	(void)fputs("]}", s->out);
 }
 
-/* Root to leaf. process: its row begins the stack, or PROFILE_NONE. */
+/* From root to leaf. process: the row at the root, or PROFILE_NONE. */
 static void put_stack(struct speedscope *s, uint32_t stack, uint32_t process)
 {
 	const char *comma = "";
@@ -96,7 +96,7 @@ static void begin_profile(struct speedscope *s, const char *name, int64_t total)
 	char typed[640];
 
 	(void)snprintf(typed, sizeof(typed), "%.120s: %s", s->type ? s->type : "", name);
-	/* Of the units that it knows these are the ones we keep; all else are numbers. */
+	/* We keep these of its units; all else are plain numbers. */
 	if (strcmp(unit, "nanoseconds") != 0 && strcmp(unit, "bytes") != 0)
 		unit = "none";
 	(void)fputs("{\"type\":\"sampled\",\"name\":", s->out);

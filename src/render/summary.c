@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The page a capture ends with. It answers, in this order: what was measured, how much of it can
- * be trusted (every loss with its cause), and where the time went. The functions come from the
- * call tree; a loss of zero is left out, except samples lost, whose zero is news.
+ * The summary at the end of a capture. It says, in this order, what was measured, how reliable it
+ * is (every loss with its cause), and where the time went. The functions come from the call tree. A
+ * loss of zero is left out, except lost samples, since zero is worth saying there.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 #include "util/text.h"
 
 #define N_FUNCTIONS 15
-#define N_OTHERS    5 /* functions of each event behind the first */
+#define N_OTHERS    5 /* functions of each event after the first */
 #define N_PROCESSES 10
 #define N_OWNERS    8
 #define MIN_WIDTH   60
@@ -82,7 +82,7 @@ static void put_heading(const struct page *pg, const char *format, ...)
 	fprintf(pg->out, "%s\n", style_off(pg, BOLD));
 }
 
-/* An event, and how far its samples are from each other. */
+/* An event and its period. */
 static void put_event(const struct page *pg, const struct profile *p)
 {
 	const struct profile_type *t = &p->types[0];
@@ -142,7 +142,7 @@ static void put_head(const struct page *pg, const struct render_info *info)
 	fputc('\n', pg->out);
 }
 
-/* "  name   1,234  12.3%  why", the share and the reason as far as there are any. */
+/* " name 1,234 12.3% why", with share and reason if there are any. */
 static void put_count(const struct page *pg, enum style s, const char *name, uint64_t n,
 		      uint64_t base, const char *why)
 {
@@ -162,7 +162,7 @@ static void put_count(const struct page *pg, enum style s, const char *name, uin
 	fputc('\n', pg->out);
 }
 
-/* What the samples of an event stand for; NULL: nothing is known of it, or for themselves. */
+/* The worth of an event's samples; NULL: unknown, or just their number. */
 static const char *format_worth(const struct profile *p, int64_t total, char *buf, size_t size)
 {
 	uint64_t window_ns = p->end_unix_ns - p->start_unix_ns;
@@ -187,7 +187,7 @@ static const char *format_worth(const struct profile *p, int64_t total, char *bu
 	return buf;
 }
 
-/* What a type's samples stand for, and those that are missing; NULL: nothing to say. */
+/* The worth of a type's samples, and those that are missing; NULL: nothing to say. */
 static const char *format_type(const struct profile *p, int64_t total, char *buf, size_t size)
 {
 	uint64_t lost = p->types[0].counters[PROFILE_SAMPLES_LOST] +
@@ -208,7 +208,7 @@ static const char *format_type(const struct profile *p, int64_t total, char *buf
 	return *buf ? buf : NULL;
 }
 
-/* Of several events each, in their order. */
+/* A line for each of several events, in their order. */
 static void put_types(const struct page *pg)
 {
 	for (uint32_t i = 0; i < pg->p->n_types && pg->p->n_types > 1; i++) {
@@ -233,12 +233,12 @@ static void put_losses(const struct page *pg)
 		const char *name, *why;
 	} losses[] = {
 		{PROFILE_SAMPLES_LOST, "  lost", "the kernel's buffers were full"},
-		{PROFILE_SAMPLES_DROPPED, "  dropped", "no memory was left for them"},
+		{PROFILE_SAMPLES_DROPPED, "  dropped", "no memory left for them"},
 		{PROFILE_SAMPLES_DIED, "  lost with a process", "a process of perfwalk died"},
 		{PROFILE_SAMPLES_FILTERED, "  left out", "of other processes"},
 		{PROFILE_SAMPLES_THROTTLED, "  throttled", "times the kernel throttled sampling"},
 		{PROFILE_SWITCHES_LOST, "  switches lost", "the kernel's buffers were full"},
-		{PROFILE_RECORDS_BAD, "  bad records", "the kernel's, damaged and ignored"},
+		{PROFILE_RECORDS_BAD, "  bad records", "damaged records of the kernel, ignored"},
 		{PROFILE_SIDEBAND_LOST, "  lost records",
 		 "of starts and mappings: names may be missing"},
 	};
@@ -264,7 +264,7 @@ static void put_losses(const struct page *pg)
 	}
 }
 
-/* A line of the stacks that is no count of them. */
+/* A line about stacks that is not a count. */
 static void put_fact(const struct page *pg, const char *name, const char *value, const char *why)
 {
 	fprintf(pg->out, "%-22s%12s%s          ", name, value, style_on(pg, DIM));
@@ -272,7 +272,7 @@ static void put_fact(const struct page *pg, const char *name, const char *value,
 	fprintf(pg->out, "%s\n", style_off(pg, DIM));
 }
 
-/* What all the threads did that were seen to switch: the parts add up to their time. */
+/* The states of all threads that switched: the parts add up to their time. */
 static void put_threads(const struct page *pg)
 {
 	static const struct {
@@ -319,7 +319,7 @@ static bool copies_differ(const struct profile *p)
 	return false;
 }
 
-/* What smaller copies of the stacks would have been good for, where all were of one size. */
+/* How many stacks smaller copies would hold, if all copies had the same size. */
 static void put_copies(const struct page *pg)
 {
 	const uint64_t *within = &pg->counters[PROFILE_STACKS_WITHIN_8K];
@@ -339,7 +339,7 @@ static void put_copies(const struct page *pg)
 	put_fact(pg, "  copied", text_format_bytes(value, sizeof(value), bytes), why);
 }
 
-/* How many frames a stack has. */
+/* The number of frames in a stack. */
 static void put_frames(const struct page *pg)
 {
 	const uint64_t *frames = &pg->counters[PROFILE_STACKS_TO_8_FRAMES];
@@ -374,7 +374,7 @@ static void put_stacks(const struct page *pg)
 		{PROFILE_STACKS_LEFT, "  on another stack",
 		 "continue on a stack that is not copied"},
 		{PROFILE_STACKS_UNREADABLE, "  unreadable", "the kernel could not copy enough"},
-		{PROFILE_STACKS_NO_MAPPING, "  no mapping", "code that lies in no known file"},
+		{PROFILE_STACKS_NO_MAPPING, "  no mapping", "code in no known file"},
 		{PROFILE_STACKS_NO_FILE, "  no file", "the file of the code cannot be read"},
 		{PROFILE_STACKS_NO_CFI, "  no unwind info", "its file has none for the code"},
 		{PROFILE_STACKS_BAD_CFI, "  bad unwind info", "damaged, or of an unknown kind"},
@@ -425,7 +425,7 @@ static int compare_self(const void *a, const void *b, void *ctx)
 	return strcmp(strtab_get(&t->names, x->name), strtab_get(&t->names, y->name));
 }
 
-/* Of several events each table says whose it is. */
+/* With several events, each table names its event. */
 static int put_functions(const struct page *pg, uint32_t max, bool several)
 {
 	const struct calltree *t = pg->t;
@@ -474,7 +474,7 @@ static int compare_groups(const void *a, const void *b)
 	return (x->node > y->node) - (x->node < y->node);
 }
 
-/* The processes (nodes below the root), each with the function it spends most time in itself. */
+/* The processes (nodes below the root), each with the function that has most self time in it. */
 static int find_groups(const struct calltree *t, struct group *groups, uint32_t *ret_n)
 {
 	_cleanup_free_ int64_t *self = calloc((size_t)t->symbols.n + 1, sizeof(*self));
@@ -594,7 +594,7 @@ static int put_where(const struct page *pg)
 		return -ENOMEM;
 	if (!pg->total) {
 		if (pg->p->n_types == 1 || profile_n_samples(pg->p) == 0)
-			fputs("\nNo samples: nothing that was selected ran.\n", pg->out);
+			fputs("\nNo samples: none of the selected tasks ran.\n", pg->out);
 		return 0;
 	}
 	r = put_functions(pg, N_FUNCTIONS, pg->p->n_types > 1);
@@ -606,7 +606,7 @@ static int put_where(const struct page *pg)
 	return put_owners(pg, groups, n);
 }
 
-/* A short table of each event behind the first. */
+/* A short table for each event after the first. */
 static int put_others(const struct page *pg)
 {
 	int r = 0;

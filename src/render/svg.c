@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A flame graph as a picture: one SVG file without a script or a reference to another file, for
- * places that show pictures only. The root is at the bottom and callers are below what they called;
- * each box has its name, samples and share as a tooltip (title). Colours are those of the page:
- * a hue for the kind of code, moved a little by the module.
+ * places that only show pictures. The root is at the bottom and callers are below their callees;
+ * each box has its name, samples and share as a tooltip (title). Colours are those of the page: a
+ * hue for the kind of code, varied a little by the module.
  *
  * Boxes narrower than MIN_WIDTH are left out: nobody could see or hit them, and they are most of a
- * large capture. Their sum is said at the top, so that nothing is hidden.
+ * large capture. The picture says their sum at the top, so that nothing is hidden.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -33,10 +33,10 @@ struct svg {
 	double *left; /* by node, in samples from the left */
 	uint32_t n_rows;
 	uint32_t n_hidden;
-	double scale; /* pixels a sample */
+	double scale; /* pixels for a sample */
 };
 
-/* Text of an element or attribute. XML has no U+FFFE and U+FFFF at all. */
+/* Text of an element or attribute. XML does not allow U+FFFE and U+FFFF. */
 static void put_text(FILE *out, const char *clean)
 {
 	for (const unsigned char *c = (const unsigned char *)clean; *c; c++) {
@@ -145,8 +145,8 @@ static void put_box(struct svg *s, uint32_t node, uint32_t depth)
 	(void)fputs("</g>\n", s->out);
 }
 
-/* Where each box begins: its parent's begin and the siblings before it. A parent has a smaller row
- * than its children, so one pass in preorder does. */
+/* Where each box begins: at its parent's start plus the siblings before it. A parent has a smaller
+ * row than its children, so one pass in preorder is enough. */
 static void place_boxes(struct svg *s)
 {
 	uint32_t depth = 0;

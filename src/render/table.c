@@ -50,7 +50,7 @@ static const char *on(const struct table *t, const char *code)
 #define DIM  "\033[2m"
 #define OFF  "\033[0m"
 
-/* Columns of n bytes of UTF-8. */
+/* Terminal columns of n bytes of UTF-8. */
 static int text_columns(const char *text, size_t n)
 {
 	int columns = 0;
@@ -72,7 +72,7 @@ void table_put_fit(FILE *out, const char *text, size_t n, int width, bool pad)
 		      pad && columns < width ? width - columns : 0, "");
 }
 
-/* Nothing of an empty text. */
+/* Prints nothing for an empty text. */
 static void put_clean(struct table *t, const char *before, const char *text)
 {
 	char clean[512];
@@ -83,7 +83,10 @@ static void put_clean(struct table *t, const char *before, const char *text)
 	(void)fprintf(t->out, "%s%s", before, clean);
 }
 
-/* Of values of their own the samples' number says little; of others too, when all are added up. */
+/*
+ * If samples have values of their own, their number says little; so it does if files were added up
+ * by value.
+ */
 static void put_worth(struct table *t, const struct profile *p)
 {
 	char text[256];
@@ -172,7 +175,7 @@ void table_intervals(struct table *t, const struct profile *p, bool known, struc
 			      profile_has_period(p) ? "" : ", if that is what the file counts");
 }
 
-/* "3.10-4.20" to the right of its column. */
+/* "3.10-4.20", right-aligned in its column. */
 static void put_interval(const struct table *t, const struct table_estimate *e)
 {
 	char text[32];
@@ -216,7 +219,7 @@ void table_column(struct table *t, const char *title)
 		t->columns[t->n_columns++] = title;
 }
 
-/* Shares and their intervals take this much of a line, whatever is in the others. */
+/* Columns of a line for shares and their intervals. */
 static int shares_width(const struct table *t)
 {
 	int n = t->totals ? 2 : 1;
@@ -224,7 +227,7 @@ static int shares_width(const struct table *t)
 	return 1 + 9 * n + (t->intervals ? n * (INTERVAL_WIDTH + 2) : 0);
 }
 
-/* Columns of a column that is not the last. */
+/* Width of a column that is not the last. */
 static int column_width(const struct table *t, unsigned int column)
 {
 	int shares = t->intervals ? shares_width(t) : 16;

@@ -20,13 +20,13 @@ struct table {
 	FILE *out;
 	unsigned int width;
 	bool color, csv;
-	bool unlimited; /* no terminal: nothing is cut at the end of a line */
+	bool unlimited; /* no terminal: do not cut lines */
 	const char *columns[TABLE_MAX_COLUMNS];
-	int widest[TABLE_MAX_COLUMNS]; /* in columns of the terminal, of what was measured */
+	int widest[TABLE_MAX_COLUMNS]; /* widest cell so far, in terminal columns */
 	unsigned int n_columns, at;
 	bool totals;
 	bool intervals, known; /* there are columns for them; their bounds are known */
-	int room;	       /* of the current line */
+	int room;	       /* columns left in the current line */
 };
 
 /* A share in per cent, and its 95% interval. */
@@ -36,34 +36,34 @@ struct table_estimate {
 
 /* width: columns of the terminal, 0: none. */
 void table_init(struct table *t, FILE *out, unsigned int width, bool color, bool csv);
-/* What was measured, and how much of it can be trusted. */
+/* Prints what was measured, and how reliable it is. */
 void table_facts(struct table *t, const struct profile *p, const struct render_info *info);
-/* From now on there are 95% intervals beside the shares, if the samples allow: says what they rest
- * on, or why there are none. */
+/* Adds 95% intervals to the shares from now on, if possible: prints their basis, or why there are
+ * none. */
 void table_intervals(struct table *t, const struct profile *p, bool known, struct weight whole);
 void table_heading(struct table *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void table_note(struct table *t, const char *text);
 
-/* Columns by their titles, then every cell's measure (at from 0 in each row), then the head, then
- * rows. totals: there is one as well as self. */
+/* Call table_column() for each title, then measure every cell (at: column, from 0), then print the
+ * head, then rows. totals: with a total besides self. */
 void table_column(struct table *t, const char *title);
 void table_measure(struct table *t, const char *text, size_t n);
 void table_head(struct table *t, bool totals);
 void table_begin(struct table *t, struct table_estimate self, struct table_estimate total,
 		 int64_t value);
-/* n bytes of clean UTF-8; the last column gets the rest of the line. */
+/* Prints n bytes of clean UTF-8; the last column gets the rest of the line. */
 void table_cell(struct table *t, const char *text, size_t n);
 void table_end(struct table *t);
-/* What follows is grey, or as usual again. */
+/* Makes the following text grey, or normal again. */
 void table_dim(struct table *t, bool dim);
 void table_rest(struct table *t, uint32_t n_rows, double self);
-/* same: the percentage is that of the line before, and not said again. */
+/* same: the percentage equals that of the line before and is left out. */
 void table_tree_line(struct table *t, struct table_estimate e, uint32_t depth, bool same,
 		     const char *text, size_t n);
 
-/* n bytes of UTF-8 in width columns, every character taken as one wide: cut and ended with an
+/* Prints n bytes of UTF-8 in width columns, with every character one column wide: cut with an
  * ellipsis, or (pad) padded. */
 void table_put_fit(FILE *out, const char *text, size_t n, int width, bool pad);
-/* Per cent; 0 of nothing. */
+/* Percent; 0 if whole is 0. */
 double table_share(double part, double whole);
 struct table_estimate table_estimate(struct weight part, struct weight whole);
