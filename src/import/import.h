@@ -16,8 +16,9 @@ enum import_kind {
 	IMPORT_UNKNOWN,
 	IMPORT_FOLDED, /* FlameGraph's: "frame;frame;frame COUNT" lines, process first, leaf last */
 	IMPORT_PPROF,  /* profile.proto, gzipped or not */
-	IMPORT_OTLP,   /* ProfilesData or ExportProfilesServiceRequest of v1development, gzipped or
-			  not; also several, each behind its length in four bytes, big endian */
+	/* ProfilesData or ExportProfilesServiceRequest of v1development, gzipped or not; also
+	 * several, each after its length in four bytes, big endian */
+	IMPORT_OTLP,
 	IMPORT_PERF_DATA, /* the profiler reads these */
 };
 

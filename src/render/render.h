@@ -16,8 +16,7 @@ struct render_info {
 	const char *host_name, *host_id, *host_arch, *kernel_release;
 	const char *version; /* perfwalk's */
 	const char *title;   /* the command of the capture: "perfwalk record -a -d 10" */
-	const char *sum; /* how it was added up: "samples of 10 ms and of 1 ms, by what they stand
-			    for" */
+	const char *sum; /* how files were added up: "samples of 10 ms and of 1 ms, by weight" */
 	const char *reduced; /* reduced quality of a daemon: "lines,rate/2"; NULL or "": none */
 	uint32_t n_cpus;
 	const char *const

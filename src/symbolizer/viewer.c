@@ -176,7 +176,7 @@ static char *say_sum(const struct import_facts *f, const struct profile *p)
 	out = open_memstream(&text, &n);
 	if (!out)
 		return NULL;
-	(void)fputs("added up by what they stand for:", out);
+	(void)fputs("added up by their weight:", out);
 	for (uint32_t i = 0; i < f->n_periods; i++) {
 		(void)fputs(i ? ", " : " ", out);
 		if (f->periods[i])

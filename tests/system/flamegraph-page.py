@@ -230,7 +230,7 @@ def test_paper():
         print('SKIP: paper: pdftotext (poppler-utils) is not installed', file=sys.stderr)
         check('every part is tested where CI=true', os.environ.get('CI') == 'true', False)
         return
-    for kind, fragment, words in (('small', '#theme=dark', ['native', 'kernel', 'stack cut here']), ('big', '#shape=flame', ['deeper levels are not on paper']),
+    for kind, fragment, words in (('small', '#theme=dark', ['native', 'kernel', 'stack cut here']), ('big', '#shape=flame', ['deeper levels are not printed']),
                                   ('big', '#tab=functions', ['4,300 samples']), ('diff', '', ['less', 'after', 'before'])):
         b.open(os.path.join(work, kind + '.html'), fragment)
         paper = os.path.join(work, 'paper.pdf')

@@ -2,8 +2,8 @@
 //
 // Part 6: colours. One for each kind of frame, chosen so that they differ for the three kinds of
 // colour blindness and in grey (tests/system/flamegraph-page.py has the figures), and a mark of its
-// own at the edge, which also tells kinds apart where colour means a change. The module moves the
-// lightness a little. Frames that stand for a missing part of a stack are hatched.
+// own at the edge, which distinguishes kinds where colour means a change. The module varies the
+// lightness a little. Frames for a missing part of a stack are hatched.
 
 const kinds = [
 	{kind: NATIVE, name: 'native', light: '#e8a850', dark: '#a55a12'},
@@ -49,7 +49,7 @@ function symbolColour(symbol) {
 			: shade(kindColour(kind), 0.98 + 0.04 * hashText(symbols.module[symbol]));
 	return frameColours[symbol + 1];
 }
-// Less is blue, more is orange, by how much of the larger of both shares is gone or new.
+// Less is blue, more is orange; the strength is the change relative to the larger share.
 function changeColour(before, after) {
 	const change = (after - before) / Math.max(before, after, 1e-9);
 	const strength = Math.min(1, Math.abs(change));
@@ -103,7 +103,7 @@ function readTheme() {
 	theme = {panel: get('--panel'), text: get('--text'), muted: get('--muted'), line: get('--line'), accent: get('--accent'),
 		 mono: get('--mono'), match: isDark() ? '#d13cb4' : '#ff7ae0', mark: isDark() ? '#ffffff8c' : '#1b202980', rest: isDark() ? '#ffffff14' : '#00000012'};
 }
-// Empty to busy, in one direction of lightness.
+// From empty to busy the lightness only grows or only falls.
 function heatColour(share) {
 	const from = isDark() ? [30, 36, 46] : [238, 241, 246];
 	const to = isDark() ? [255, 190, 92] : [150, 34, 8];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 4: how sure a share is, and whether two differ by more than chance: as util/confidence.c has
-// it, where it is explained. A weight is {sum, squares}: of values added up, and of their squares.
+// Part 4: how certain a share is, and whether two differ by more than chance. util/confidence.c
+// explains the methods. A weight is {sum, squares}: the sum of values, and of their squares.
 
 const weightAt = (column, i) => ({sum: column.sum[i], squares: column.squares[i]});
 const Z = 1.959963984540054;
@@ -18,7 +18,7 @@ function unevenness(part, whole) {
 		return whole.squares / whole.sum;
 	return ((1 - share) * part.squares) / part.sum + (share * restSquares) / rest;
 }
-// Wilson's 95% interval, as numbers from 0 to 1; null where there is no sample.
+// Wilson's 95% interval, as numbers from 0 to 1; null: no sample.
 function interval(part, whole) {
 	if (!(whole.sum > 0))
 		return null;
@@ -66,7 +66,7 @@ function exactPValue(k, n) {
 	}
 	return 2 * Math.min(tail, Math.abs(1 - tail));
 }
-// Of the complementary error function, to seven digits (Abramowitz and Stegun 7.1.26).
+// The complementary error function, to seven digits (Abramowitz and Stegun 7.1.26).
 function normalPValue(z) {
 	const x = z / Math.SQRT2;
 	const t = 1 / (1 + 0.3275911 * x);
@@ -102,8 +102,8 @@ function pValue(parts, wholes, means = captures.map((c) => c.mean)) {
 
 // ---- Many of them ----
 
-// 1 where a change is noise, by Benjamini and Hochberg's method; null where that is not known. columns:
-// of weights, by row, for each capture; wholes: what they are parts of.
+// 1: the change is noise, by Benjamini and Hochberg's method; null: unknown. columns: weights by
+// row, for each capture; wholes: the totals of these.
 function findNoise(columns, wholes) {
 	if (!comparing || !counted)
 		return null;
@@ -117,7 +117,7 @@ function findNoise(columns, wholes) {
 	});
 	return Uint8Array.from(p, (x) => (limit > 0 && x <= limit ? 0 : 1));
 }
-// "3.1–4.2%"; '' where it is not known.
+// "3.1–4.2%"; '': unknown.
 function intervalText(part, whole) {
 	const bounds = counted ? interval(part, whole) : null;
 	const digits = bounds && bounds[1] < 0.01 ? 2 : 1;

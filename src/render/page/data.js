@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The flame graph page, part 1: the data in the page as typed arrays. There is one capture, of one
-// of its events, or two that are compared (the newer first), with one table of symbols for both.
-// Names come from strangers: they are only ever drawn or set as text, never as markup.
+// The flame graph page, part 1: the page's data as typed arrays. There is one capture, of one
+// of its events, or two to compare (the newer first), with one table of symbols for both.
+// Names are untrusted: they are only drawn or set as text, never as markup.
 'use strict';
 
 const NONE = -1;
-// The kinds 0 to 6 are those of the file. The page makes groups, and takes for interpreted too what a
-// perf map names as such.
+// The kinds 0 to 6 are those of the data. The page adds groups, and counts as interpreted also names
+// that perf maps give to interpreted code.
 const [NATIVE, KERNEL, JIT, INLINED, MARKER, PROCESS, INTERPRETED, WAIT, GROUP] = [0, 1, 2, 3, 4, 5, 6, 7, 8];
 
 const sumOf = (column) => column.reduce((sum, n) => sum + n, 0);
@@ -55,7 +55,7 @@ function symbolOf(name, module, kind, file, line) {
 	}
 	return symbol;
 }
-// What perf maps of CPython, V8 and the JVM call code that is not compiled.
+// Names of interpreted code in perf maps of CPython, V8 and the JVM.
 const interpretedName = /^(py::|(JS|Function|LazyCompile|Script|Eval):~|Interpreter$)/;
 
 function decodeSymbols(raw) {
@@ -108,7 +108,7 @@ function decodeSamples(raw) {
 	const {n, node, time, thread, cpu} = raw.samples;
 	const value = decodeColumn(raw.samples.value, n);
 	const {weighted, spread} = raw.meta;
-	// What a value adds up, and the sum of the squares: of samples that count 1 each both are the value.
+	// The samples in a value, and the sum of their squares: if each counts 1, both are the value.
 	const count = weighted ? decodeColumn(raw.samples.count, n) : value;
 
 	return {n, node: Int32Array.from(decodeColumn(node, n)), time: decodeColumn(time, n, true),
@@ -130,7 +130,7 @@ function decodeCapture(raw) {
 	}
 	return {meta: raw.meta, counters: raw.counters, total: raw.total, cut: raw.cut, places,
 		tree: decodeTree(raw, places), samples, threads,
-		// What has no times of its own has the same for all.
+		// Without times of their own, all samples have the same time.
 		timed: last > first, first, last,
 		mean: sumOf(samples.value) / sumOf(samples.count)};
 }
@@ -140,12 +140,12 @@ function isUnnamed(symbol) {
 
 const inFile = JSON.parse(document.getElementById('data').textContent);
 const comparing = inFile.some((raw) => raw.meta.before);
-// Else each is of another event, and one is shown. All that is shown is in the address, so another
-// event is another load of the page.
+// Otherwise each is another event, and one is shown. The URL holds the view, so choosing another
+// event loads the page again.
 const events = comparing ? [] : inFile.map((raw) => raw.meta.event);
 const eventIn = (fragment) => Math.max(0, events.indexOf(new URLSearchParams(fragment.slice(1)).get('event')));
 const shownEvent = eventIn(location.hash);
 const captures = (comparing ? inFile : [inFile[shownEvent]]).map(decodeCapture);
-// Is the number of samples known of all?
+// Is the number of samples known in all?
 const counted = captures.every((c) => c.meta.counted);
 const nodesInFile = captures.reduce((sum, c) => sum + c.tree.n - 1, 0);

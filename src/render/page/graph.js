@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 7: a tree on a canvas. Of the view only what is wider than half a pixel and inside the
-// window is drawn. What the canvas shows is told in words by the element that onFocus fills.
-// On paper a canvas is as wide as the paper, and as high as PAPER_WIDTH pixels of width leave room
-// for; what is deeper is for a zoom.
+// Part 7: a tree on a canvas. Only frames that are wider than half a pixel and inside the window
+// are drawn. The element that onFocus fills says in words what the canvas shows.
+// On paper a canvas is as wide as the paper, and as high as fits with a width of PAPER_WIDTH
+// pixels; deeper frames need a zoom.
 
 const ROW = 19;        // height of a frame in CSS pixels
 const MIN_WIDTH = 0.5; // narrower frames are not drawn
@@ -33,7 +33,7 @@ class Graph {
 
 		Object.assign(this, {view, zoom, upward, rootName, selected: NONE, hover: NONE});
 		this.resize();
-		// Another selection of the same tree is looked at where it was.
+		// Another selection of the same tree keeps its scroll position.
 		if (other)
 			this.pane.scrollTop = upward ? this.pane.scrollHeight : 0;
 	}
@@ -91,7 +91,7 @@ class Graph {
 		}
 		return node;
 	}
-	// Where a frame is in the window: for a test that clicks it. null when it is not to be seen.
+	// The place of a frame in the window, for a test that clicks it. null: not visible.
 	boxOf(node) {
 		const box = this.canvas.getBoundingClientRect();
 		const left = (this.view.x[node] - this.view.x[this.zoom]) * this.scale;
@@ -104,7 +104,7 @@ class Graph {
 		const {scrollTop} = this.pane;
 		const fromRoot = this.upward ? this.spacer.offsetHeight - scrollTop : scrollTop;
 
-		// The height comes first: a scroll bar takes from the width.
+		// The height comes first, because a scroll bar reduces the width.
 		this.spacer.style.height = '0';
 		this.canvas.style.height = '10px';
 		this.pane.style.setProperty('--content', `${this.contentHeight + 2}px`);

@@ -35,13 +35,13 @@ class HeatMap {
 		this.canvas.id = name ? `heat-${name}` : 'heat';
 		this.canvas.tabIndex = 0;
 		this.canvas.setAttribute('role', 'application');
-		this.canvas.setAttribute('aria-label', `Heat map of the time of the capture ${name}: drag to select; left and right arrow select a column, up and down a cell, with Shift more`);
+		this.canvas.setAttribute('aria-label', `Heat map of the time of the capture ${name}: drag to select; left and right arrow select a column, up and down a cell, Shift extends the range`);
 		this.pen = this.canvas.getContext('2d');
 		this.words = make('span', undefined, 'muted');
 		this.scale = make('span', undefined, 'scale');
 		this.rangeWords = make('b');
 		this.rangeWords.setAttribute('aria-live', 'polite');
-		this.clear = makeButton('Whole capture', () => this.onRange(null), 'the whole capture again (r)');
+		this.clear = makeButton('Whole capture', () => this.onRange(null), 'select the whole capture (r)');
 		const text = make('p');
 
 		text.append(name ? make('b', name + ' ') : '', this.words, ' ', this.scale, ' ', this.rangeWords, ' ', this.clear);
@@ -51,7 +51,7 @@ class HeatMap {
 	get range() {
 		return state.ranges[this.number];
 	}
-	// Counts what the filter lets through, whatever the range.
+	// Counts the samples that pass the filter, in any range.
 	count(samples) {
 		const {time, value} = captures[this.number].samples;
 
@@ -67,7 +67,7 @@ class HeatMap {
 		this.most = this.cells.reduce((m, n) => Math.max(m, n), 0);
 		this.draw();
 	}
-	// As many seconds a column as the width asks for.
+	// The width decides how many seconds a column has.
 	measure() {
 		const room = this.paper ? HEAT_PAPER : this.box.clientWidth || 1200;
 		const column = 1e6 * (heatColumns.find((t) => (this.length / (t * 1e6)) * HEAT_MIN <= room) || this.length / 1e6);
@@ -200,7 +200,7 @@ class HeatMap {
 		});
 		canvas.addEventListener('pointerleave', () => placeTip(null));
 		canvas.addEventListener('pointerup', () => {
-			// A click without a drag is the whole column.
+			// A click without a drag selects the whole column.
 			const column = Math.floor(this.from / HEAT_ROWS) * HEAT_ROWS;
 
 			if (this.from !== NONE && this.from === this.to)

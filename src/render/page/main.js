@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 11: what follows from what. A change of the tree (split, shape, order) builds a view; a
+// Part 11: the control flow. A change of the tree (split, shape, order) builds a view; a
 // change of the selection (filter, range) adds up anew; both end in show().
 
 const trees = new Map(); // split and shape to tree
-let active = [];         // by capture: the samples selected
+let active = [];         // by capture: the selected samples
 let baseWeights = [];    // by capture: their weights by node of its tree
 let wholes = [];         // by capture: their weight
 let match = null;        // by symbol, 1: matches the search
-let searchFault = '';    // what is wrong with the search
+let searchFault = '';    // why the search expression is invalid
 const heatMaps = [];
 let focusGraph = null;   // the graph that the details are about
 let focusNode = NONE;
@@ -117,7 +117,7 @@ function showSandwich() {
 
 	callees.show(below);
 	callers.show(buildCallers(symbol, baseWeights), {upward: true});
-	// Each takes what the other leaves.
+	// Each gets the room that the other leaves.
 	callees.resize();
 	byId('sandwich-title').textContent = `${symbols.name[symbol]}: ${count(below.total[0])} ${unit} (${percent(below.total[0], wholes[0].sum)}), self ${count(below.self[0])}`;
 }
@@ -149,7 +149,7 @@ function show() {
 	showMatched();
 	showDetails(state.tab === 'sandwich' ? callees : graph, NONE);
 }
-// Takes over what is to be different and shows it. The selection is added up only if it is another.
+// Applies a change of the state and shows it. Sums are made again only if the selection changed.
 function change(what) {
 	const began = performance.now();
 	const selected = 'filter' in what || 'ranges' in what;
@@ -227,7 +227,7 @@ function valueWords(view, node) {
 
 	return `${words}; before ${count(view.totals[1][node])} (${(100 * shares[1]).toFixed(1)}%), change ${points(shares[0] - shares[1])} points`;
 }
-// How sure the share is. In the order of time a node is one stretch of it, and no share.
+// The confidence of the share. In the order of time a node is a part of the time, not a share.
 function confidenceWords(view, node) {
 	const roots = view.weights.map((column) => weightAt(column, 0));
 	const [after, before] = view.weights.map((column, i) => intervalText(weightAt(column, node), roots[i]));
@@ -334,7 +334,7 @@ function copyText(text) {
 	const area = make('textarea', text);
 	const back = document.activeElement;
 
-	// The clipboard interface is not there for files in every browser; this command is.
+	// Not every browser has the clipboard interface for files, but all have this command.
 	area.className = 'copying';
 	document.body.append(area);
 	area.select();
@@ -365,8 +365,8 @@ function sandwichOfFocus() {
 
 // ---- Controls ----
 
-// What there is to choose, largest first, with its share of the range; of a comparison also what is
-// in the older capture alone.
+// The choices, largest first, with their share of the range; for a comparison also those that are
+// only in the older capture.
 function fillFilters() {
 	const list = byId('filter');
 	const chosen = captures.map((c, i) => selectSamples(c, null, state.ranges[i]));
@@ -397,7 +397,7 @@ function fillFilters() {
 	}
 	showFilter();
 }
-// The one that is chosen, even if the range has nothing of it.
+// The current choice, even if the range has no samples of it.
 function showFilter() {
 	const list = byId('filter');
 	const value = state.filter ? `${state.filter.kind}:${state.filter.key}` : '';
@@ -519,7 +519,7 @@ function printWhole(on) {
 	const left = graph.view ? Math.ceil((graph.contentHeight - graph.tall) / ROW) : 0;
 
 	byId('paper').hidden = !on || state.tab !== 'graph' || !left;
-	byId('paper').textContent = `${count(left)} deeper levels are not on paper: zoom in for them.`;
+	byId('paper').textContent = `${count(left)} deeper levels are not printed: zoom in to print them.`;
 	state.theme = kept;
 }
 function listen() {
@@ -547,7 +547,7 @@ function listen() {
 	window.addEventListener('afterprint', () => printWhole(false));
 	darkPreferred.addEventListener('change', applyTheme);
 }
-// What is selected and zoomed to stays, as far as it is there.
+// Selection and zoom stay, as far as they exist.
 function showEvent(event) {
 	state.event = event;
 	writeFragment();
@@ -564,7 +564,7 @@ function restore() {
 	change({filter: state.filter, ranges: state.ranges});
 }
 
-// What a test, or a curious reader at the console, may look at.
+// For tests and for readers at the console.
 const page = {state, graph, graphs, callers, callees, captures, symbols, heatMaps, lastMs: 0, copied: '', kinds, interval, pValue};
 window.perfwalk = page;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 5: what is shown, and that as the fragment of the address: a view can be shared as a link.
+// Part 5: the state of the view, also as the fragment of the URL, so that a link can share a view.
 
 const tabs = ['graph', 'functions', 'sandwich', 'modules', 'containers'].concat(comparing ? ['changes'] : []);
 const choices = {
@@ -60,7 +60,7 @@ function readRange(c, text) {
 
 	return time && c.timed && Number(time[1]) < Number(time[2]) ? [time[1] * 1e6, time[2] * 1e6] : null;
 }
-// Whatever is not understood stays as it was at first.
+// Unknown values keep their defaults.
 function readFragment() {
 	const p = new URLSearchParams(location.hash.slice(1));
 	const only = /^(process|thread|container|cpu):([^]*)$/.exec(p.get('only') || '');
@@ -90,10 +90,10 @@ function percent(part, whole) {
 function points(change) {
 	return `${change > 0 ? '+' : change < 0 ? '−' : '±'}${Math.abs(100 * change).toFixed(2)}`;
 }
-// A weighted sample is as many as the events it stands for, or as its unit.
+// A weighted sample counts its events, or its value in the unit.
 const unit = !captures[0].meta.weighted ? 'samples'
 	: {nanoseconds: 'ns', bytes: 'bytes'}[captures[0].meta.unit] || 'events';
-// Samples with values of their own are worth fewer equal ones.
+// Samples with values of their own count as fewer equal ones.
 function sampleWords({sum, squares}) {
 	return captures[0].meta.weighted ? `samples worth ${count(Math.round((sum * sum) / squares))} equal ones` : `${count(sum)} samples`;
 }
@@ -103,13 +103,13 @@ function bytes(n) {
 
 	return `${i ? (n / 1024 ** i).toFixed(1) : n} ${names[i]}`;
 }
-// Of the raw data of an event that is not shown.
+// The total of an event that is not shown, from its raw data.
 function eventWords({meta, total}) {
 	const words = meta.periodNs || meta.periodEvents ? worth(total, meta).replace(` ${meta.event}`, '') : count(total);
 
 	return `${meta.event}: ${words}${meta.periodNs ? ' of CPU time' : ''}`;
 }
-// What samples are worth: time, bytes, or events that were counted.
+// The worth of samples: time, bytes, or counted events.
 function worth(samples, meta = captures[0].meta) {
 	const s = (samples * (meta.periodNs || meta.periodEvents)) / 1e9;
 

@@ -48,7 +48,7 @@ function weighByNode(c, active, nodes, n) {
 	return {sum, squares: c.meta.weighted ? sumByNode(active, nodes, n, c.samples.squares) : sum};
 }
 
-// Self and total by key of a node: a key counts once a stack, where it is outermost.
+// Self and total by key of a node: a key counts once in a stack, where it is outermost.
 function sumByKey(c, self, keyOf, nKeys) {
 	const {tree} = c;
 	const total = accumulate(tree, self);
@@ -98,7 +98,7 @@ function keysOfModules() {
 	});
 	return moduleKeys;
 }
-// As weighByKey(), with the keys' names.
+// Like weighByKey(), with the names of the keys.
 function weighContainers(active) {
 	const keys = new Map();
 	const keyOf = captures.map((c) => c.threads.map(({owner}) => {
@@ -117,7 +117,7 @@ function weighContainers(active) {
 
 // ---- Around one function ----
 
-// weights: by node of each capture's tree. A recursive function is where it is outermost.
+// weights: by node of each capture's tree. A recursive function counts where it is outermost.
 function buildCallees(symbol, weights) {
 	const builder = new TreeBuilder(1024, symbol);
 	const nodes = captures.map((c, number) => {
@@ -160,7 +160,7 @@ function buildCallers(symbol, weights) {
 
 	return finishAround(builder, nodes, totals);
 }
-// nodes: of the new tree, by node of each capture's, NONE: it is not in it.
+// nodes: the node of the new tree by node of each capture's tree; NONE: not in it.
 function finishAround(builder, nodes, weights) {
 	const view = builder.finish({inverted: false});
 	const gather = (nodeOf, column) => {
@@ -185,18 +185,18 @@ function finishAround(builder, nodes, weights) {
 
 const escapeExpression = (text) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
 
-// bad: what is wrong with an expression that is none, and is looked for as it stands.
+// bad: why the text is not an expression; then it is searched as plain text.
 function compileSearch(text) {
 	try {
 		return {expression: new RegExp(text, 'i'), bad: ''};
 	} catch (e) {
-		// "Invalid regular expression: /(/i: Unterminated group", and in other words elsewhere.
+		// "Invalid regular expression: /(/i: Unterminated group"; other browsers word it differently.
 		const why = e.message.replace(/^.*\/[a-z]*: /, '').toLowerCase();
 
 		return {expression: new RegExp(escapeExpression(text), 'i'), bad: `not a regular expression (${why}), searched as plain text`};
 	}
 }
-// The samples with a match anywhere in the stack, of those in the node zoomed to.
+// The samples with a match anywhere in the stack, among those in the zoomed node.
 function sumMatched(view, zoom, match) {
 	const state = new Uint8Array(view.n); // 1: inside the zoom, 2: below a match
 	let sum = 0;

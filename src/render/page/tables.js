@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Part 9: tables of functions, modules and containers, and what a comparison finds new and gone.
+// Part 9: tables of functions, modules and containers, and of new and gone ones in a comparison.
 
 const MAX_ROWS = 300;
 
@@ -16,25 +16,25 @@ function shareCell(weight, whole, largest) {
 		cell.title = `of ${sampleWords(whole)}, 95% interval ${sure}`;
 	return cell;
 }
-// Grey and with a ~ when it is noise.
+// Grey and with a ~ if it is noise.
 function changeCell({change, noise}) {
 	const cell = make('td', points(change) + (noise && change ? ' ~' : '\u00a0\u00a0'),
 			  `number ${noise ? 'muted' : change > 0.0005 ? 'more' : change < -0.0005 ? 'less' : 'muted'}`);
 
 	if (noise && change)
-		cell.title = 'within noise: by chance alone shares of so few samples differ as much';
+		cell.title = 'within noise: shares of so few samples differ as much by chance';
 	return cell;
 }
 const columnWords = {
 	self: ['Self', 'samples taken in the function itself'],
 	total: ['Total', 'samples with the function anywhere in the stack'],
-	change: ['Change', 'percentage points of all samples, of the newer capture against the older'],
+	change: ['Change', 'percentage points of all samples, newer capture minus older'],
 	name: ['Name', ''],
 	module: ['Module', ''],
 };
 
-// rows: {name, module, self, total, change, symbol ...}, of a whole of this weight. An element of its
-// own, not yet in the page.
+// rows: {name, module, self, total, change, symbol ...}; whole: their weight. Returns an element
+// that is not yet in the page.
 function makeTable(columns, rows, whole, onSort, onRow) {
 	const table = make('table');
 	const head = make('tr');
@@ -91,7 +91,7 @@ function tableNote(shown, all, what) {
 	return make('p', shown > MAX_ROWS ? `${note}; the first ${MAX_ROWS} are listed` : note, 'note muted');
 }
 
-// sums: as of weighByKey(), for each capture; wholes: all samples of each. noise: of the change, by key.
+// sums: from weighByKey(), for each capture; wholes: all samples of each. noise: by key.
 function rowOf(key, sums, wholes, noise) {
 	const [after, before] = sums.map(({self}, i) => self.sum[key] / (wholes[i].sum || 1));
 
@@ -120,7 +120,7 @@ function namedRows(names, sums, wholes) {
 const moduleRows = (sums, wholes) => namedRows(moduleNames, sums, wholes);
 const containerRows = ({names, sums}, wholes) => namedRows(names, sums, wholes);
 
-// What is new, what is gone, and what changed most of the rest.
+// New and gone functions, and those that changed most.
 function makeChanges(sums, wholes, onRow) {
 	const rows = functionRows(sums, wholes);
 	const there = (number, row) => sums[number].total.sum[row.symbol] > 0;

@@ -55,7 +55,7 @@ class TreeBuilder {
 		this.parent = [NONE];
 		this.depth = [0];
 		this.place = [NONE];
-		this.capture = [0]; // whose place it is
+		this.capture = [0]; // the capture of its place
 	}
 	append(parent, symbol, place, capture) {
 		this.parent.push(parent);
@@ -86,7 +86,7 @@ const splits = {
 	process: (c, i) => [c.threads[c.samples.thread[i]].process],
 	thread: (c, i) => {
 		const t = c.threads[c.samples.thread[i]];
-		// Another run has other numbers: compared are names.
+		// Another run has other numbers, so names are compared.
 		const name = comparing ? t.name : `${t.name || 'thread'} (${t.tid})`;
 
 		return [t.process, symbolOf(name, comparing ? '' : `pid ${t.pid}`, GROUP)];
@@ -152,7 +152,7 @@ function placeInverted(builder, tree, number) {
 	};
 }
 function buildTree(split, inverted) {
-	// The tree of the file is this one already.
+	// This is the tree of the file.
 	if (split === 'process' && !inverted && !comparing) {
 		const {n, symbol, parent, depth, place} = captures[0].tree;
 
@@ -169,7 +169,7 @@ function buildTree(split, inverted) {
 	return builder.finish({sampleNodes, inverted});
 }
 
-// Time from left to right: neighbours share what their stacks have in common, nothing else does.
+// Time from left to right: only neighbours share the common part of their stacks.
 function buildTimeline(split, active) {
 	const c = captures[0];
 	const builder = new TreeBuilder(active.length * 8);
