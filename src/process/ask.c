@@ -9,7 +9,7 @@
 
 #define DEADLINE_NS (300 * NSEC_PER_MSEC)
 
-/* Answers to requests given up: thrown away, newest last. */
+/* Receives an answer; drops late answers to earlier requests. */
 static int receive(struct ask *a, struct message *m, int *ret_fd)
 {
 	for (;;) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Asking the broker: one request, one answer, a deadline. A broker that does not answer in time is
- * not waited for again until its late answer has arrived, so a stuck filesystem costs one deadline
- * and not one per file.
+ * Asking the broker: one request, one answer, a deadline. After a timeout there is no further wait
+ * until the late answer has arrived, so a stuck filesystem costs one deadline, not one for each
+ * file.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,10 +18,10 @@ struct ask {
 };
 
 /*
- * Both send m (type and body filled) to the broker and receive the answer into m. -errno: what the
- * answer says; -ETIMEDOUT, -EBADMSG, or that of the socket.
+ * Both send m (with type and body set) to the broker and receive the answer into m. -errno: the
+ * error in the answer; -ETIMEDOUT, -EBADMSG, or that of the socket.
  */
-/* For requests that are answered by a descriptor, which is returned and the caller's. */
+/* For requests with a descriptor as the answer; returns it, and the caller owns it. */
 int ask_descriptor(struct ask *a, struct message *m);
-/* For requests that are answered by values alone: 0. */
+/* For requests with values as the answer: 0. */
 int ask_values(struct ask *a, struct message *m);

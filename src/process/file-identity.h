@@ -3,8 +3,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Identity of a file's content, by fstat. With a size of FILE_GROWS that of a file which is written
- * to all the time: equal to any content of it. */
+/* Identity of a file's content, from fstat. A size of FILE_GROWS means a file that grows: equal to
+ * any content of it. */
 struct file_identity {
 	uint64_t dev, ino, size, mtime_ns;
 };
@@ -17,5 +17,5 @@ static inline bool file_identity_equal(const struct file_identity *a, const stru
 		(a->size == b->size && a->mtime_ns == b->mtime_ns));
 }
 
-/* fstat as an identity. 0 or -errno. */
+/* The identity from fstat. 0 or -errno. */
 int file_identity_get(int fd, struct file_identity *ret);

@@ -53,7 +53,7 @@ void filter_cgroup_path(const char *text, char *ret, size_t size)
 
 	if (strncmp(text, CGROUP_MOUNT, n) == 0 && (text[n] == '/' || !text[n])) {
 		text += n;
-		/* With version 1 a directory for each hierarchy comes first. */
+		/* With version 1 the first directory is the hierarchy. */
 		if (*text && statfs(CGROUP_MOUNT, &fs) == 0 && fs.f_type == TMPFS_MAGIC)
 			text += 1 + strcspn(text + 1, "/");
 	}

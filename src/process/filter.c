@@ -36,7 +36,9 @@ void filter_deinit(struct filter *f)
 	array_deinit(&f->rules);
 }
 
-/* A unit is any directory of the path: what runs in a service of a user runs in the user's. */
+/*
+ * A unit is any directory of the path: a process in a user's service is also in the user's slice.
+ */
 static bool unit_matches(const char *glob, const char *path)
 {
 	char part[256];
@@ -60,7 +62,9 @@ static bool begins_with(const char *text, const char *prefix)
 	return strncmp(text, prefix, strlen(prefix)) == 0;
 }
 
-/* The id, the name, or what follows a slash of it: the pod, or the container within. */
+/*
+ * Matches the id, the name, or the part of the name after a slash: the pod, or the container in it.
+ */
 static bool container_matches(const char *prefix, const struct filter_subject *s)
 {
 	if (s->container_id && s->container_id[0] && begins_with(s->container_id, prefix))
@@ -100,7 +104,7 @@ bool filter_passes(const struct filter *f, const struct filter_subject *s)
 	for (uint32_t i = 0; i < f->rules.n; i++) {
 		const struct filter_rule *rule = &f->rules.items[i];
 
-		/* One of a list is enough; the rest of it need not be looked at. */
+		/* One match of a list is enough. */
 		if ((!rule->exclude && found[rule->kind]) || !matches(rule, s))
 			continue;
 		if (rule->exclude)

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What may pass between the processes: fixed-size messages over SOCK_SEQPACKET pairs, each type
- * with its own size and its own number of descriptors. A message of another size, an unknown type
- * or a wrong number of descriptors is an error of the peer and ends the connection.
+ * Messages between the processes: fixed-size messages over SOCK_SEQPACKET pairs. Each type has its
+ * own size and number of descriptors. A message of another size, an unknown type or a wrong number
+ * of descriptors is an error of the peer and ends the connection.
  *
- * Sockets of a child:
- *	control	(fd 3)	broker -> child: set-up, peers, orders; child -> broker: results
- *	ask	(fd 4)	child -> broker: one request, one answer (same seq); of those who ask
- *	peers		profiler -> symbolizer -> exporter, screen and metrics, handed out by the
- *			broker in MESSAGE_PEER
+ * Sockets of a child: control (fd 3) broker -> child: set-up, peers, orders; child -> broker:
+ * results ask (fd 4) child -> broker: one request, one answer (same seq); only children that ask
+ * peers profiler -> symbolizer -> exporter, screen and metrics, the broker sends
+ *			them in MESSAGE_PEER
  *
- * Same machine, same binary: native layout. Different trust: receivers check every field they use.
+ * Both sides are the same binary on one machine: native layout. But a peer may be compromised:
+ * receivers check every field they use.
  */
 #include <limits.h>
 #include <stdbool.h>
@@ -38,24 +38,23 @@ enum message_type {
 	MESSAGE_FILE,	   /* a descriptor of the set-up: an output file, kallsyms */
 	MESSAGE_START,	   /* the set-up is complete */
 	MESSAGE_PEER,	   /* fd: the socket to a neighbour, new after its restart */
-	MESSAGE_CPU_ADD,   /* fds: sample event; of the first event the side band, too */
-	MESSAGE_CPU_EVENT, /* fd: another sample event, which writes into the CPU's ring now */
+	MESSAGE_CPU_ADD,   /* fds: sample event, and the side band of the first event */
+	MESSAGE_CPU_EVENT, /* fd: the new sample event that writes into the CPU's ring */
 	MESSAGE_CPU_REMOVE,
-	MESSAGE_QUARANTINE, /* this file is set aside, or not any more */
-	MESSAGE_FLUSH, /* end the window now; status_page.flushed tells when it is handed over */
-	MESSAGE_PAUSE, /* the events stand still, or go on */
-	MESSAGE_LOG_LEVEL, /* the profiler logs more, or less */
-	MESSAGE_LOAD,	   /* what the processes of the tree cost, for the screen */
+	MESSAGE_QUARANTINE, /* this file is set aside, or no longer */
+	MESSAGE_FLUSH, /* end the window now; status_page.flushed says when it was handed over */
+	MESSAGE_PAUSE, /* the events are paused or resumed */
+	MESSAGE_LOG_LEVEL, /* a new log level for the profiler */
+	MESSAGE_LOAD,	   /* the cost of all processes, for the screen */
 	MESSAGE_RESIZE,	   /* the terminal has another size */
-	MESSAGE_FETCH,	   /* the fetcher is to get a debug file */
-	MESSAGE_PLACE,	   /* how far the profiler had come that has left, to the symbolizer */
-	MESSAGE_STOP,	   /* finish what is under way and leave */
+	MESSAGE_FETCH,	   /* download a debug file */
+	MESSAGE_PLACE,	   /* to the symbolizer: where the profiler that has exited was */
+	MESSAGE_STOP,	   /* finish the current work and exit */
 	/* child -> broker */
 	MESSAGE_STACK_SIZE, /* the profiler wants stack copies of another size; the answer, behind
 			       the new events, is the size in force */
-	MESSAGE_RESULT,	    /* the symbolizer has written all outputs of a capture; the screen has
-			       ended: the user wants no more */
-	MESSAGE_FETCHED,    /* by the fetcher, and handed on to the symbolizer */
+	MESSAGE_RESULT,	 /* the symbolizer has written all outputs; the user has quit the screen */
+	MESSAGE_FETCHED, /* from the fetcher, passed on to the symbolizer */
 	/* asks and their answers */
 	MESSAGE_ASK_MAPS,
 	MESSAGE_ASK_FILE,
@@ -67,10 +66,10 @@ enum message_type {
 	MESSAGE_ASK_PERF_MAP,
 	MESSAGE_ASK_DEBUG_FILE,
 	MESSAGE_ASK_SPLIT_FILE,
-	MESSAGE_ASK_RECORDED_FILE, /* of a process that a perf.data file tells of */
+	MESSAGE_ASK_RECORDED_FILE, /* of a process in a perf.data file */
 	MESSAGE_ASK_STATISTICS,	   /* of the whole tree */
 	MESSAGE_ASK_FLUSH,	   /* end the window now */
-	MESSAGE_ANSWER,		   /* error; fd when one was asked for */
+	MESSAGE_ANSWER,		   /* error; fd if the request was for one */
 	MESSAGE_ANSWER_TEXT,	   /* cgroup path */
 	MESSAGE_ANSWER_PROCESS,
 	MESSAGE_ANSWER_USER,
@@ -79,21 +78,21 @@ enum message_type {
 	MESSAGE_MODULE,	  /* fd: the file of a module uid */
 	MESSAGE_PERF_MAP, /* fd: the perf map of a process */
 	MESSAGE_JITDUMP,  /* fd: the jitdump file of a process */
-	MESSAGE_KALLSYMS, /* fd: kallsyms as it was in a recording, instead of this host's */
+	MESSAGE_KALLSYMS, /* fd: the kallsyms of a recording, instead of this host's */
 	MESSAGE_WINDOW,	  /* fd: a closed window */
 	/* symbolizer -> profiler */
 	MESSAGE_WINDOW_DONE,
 	MESSAGE_MODULE_GONE, /* the module's descriptor was closed; send it again when it is needed
 			      */
 	/* symbolizer -> screen */
-	MESSAGE_TABLE, /* fd: what a window has for a live view (src/screen/wire.h) */
-	/* symbolizer -> exporter and back; to metrics one way, with ids that follow each other */
+	MESSAGE_TABLE, /* fd: the table of a window for a live view (src/screen/wire.h) */
+	/* symbolizer -> exporter and back; to metrics only one way, with consecutive ids */
 	MESSAGE_PAYLOAD, /* fd: a finished request */
 	MESSAGE_PAYLOAD_DONE,
 	MESSAGE_N_TYPES
 };
 
-/* Which text a MESSAGE_TEXT or MESSAGE_FILE carries; the meaning of index is the kind's. */
+/* The kind of a MESSAGE_TEXT or MESSAGE_FILE; it defines the meaning of index. */
 enum text_kind {
 	TEXT_HOST_NAME,
 	TEXT_HOST_ID,
@@ -101,9 +100,9 @@ enum text_kind {
 	TEXT_TITLE,
 	TEXT_SERVICE_NAME,
 	TEXT_FILTER,	    /* a rule, see filter-rule.h */
-	TEXT_REDUCED,	    /* what is done without, as statistics_reduced() says it */
+	TEXT_REDUCED,	    /* the reduced quality, from statistics_reduced() */
 	TEXT_RESOURCE,	    /* keys and values in turn */
-	TEXT_OUTPUT_FORMAT, /* name of the format of the next output; else its suffix says */
+	TEXT_OUTPUT_FORMAT, /* name of the format of the next output, instead of its suffix */
 	TEXT_OUTPUT,	    /* path of an output file, with its descriptor */
 	TEXT_KALLSYMS,	    /* with its descriptor */
 	TEXT_SUMMARY,	    /* standard output, with its descriptor */
@@ -123,7 +122,7 @@ enum text_kind {
 	TEXT_EXPORT_PROXY,
 	TEXT_KERNEL_NOTES, /* with its descriptor */
 	TEXT_STORE,	   /* path of the store, with its descriptor */
-	TEXT_LISTEN,	   /* where metrics are asked for, with the socket */
+	TEXT_LISTEN,	   /* address of the metrics server, with the socket */
 	TEXT_SPOOL,	   /* path of the spool, with its descriptor; before the destinations */
 	TEXT_DEBUGINFOD,   /* URL of a server */
 	TEXT_DEBUG_CACHE,  /* path of the cache of debug files, with its descriptor */
@@ -131,11 +130,11 @@ enum text_kind {
 	TEXT_N_KINDS
 };
 
-/* Where a file is looked for that was mapped when and where a perf.data file was recorded. */
+/* Where to look for a file that was mapped in a perf.data recording. */
 enum recorded_place {
 	RECORDED_CACHE,	   /* perf's own store, ~/.debug, by build id */
-	RECORDED_KALLSYMS, /* there too, by the kernel's build id: what /proc/kallsyms said */
-	RECORDED_PATH,	   /* its path: the caller checks the build id; without one the inode */
+	RECORDED_KALLSYMS, /* the same, by the kernel's build id: a copy of /proc/kallsyms */
+	RECORDED_PATH,	   /* its path: the caller checks the build id, else the inode */
 	RECORDED_PERF_MAP, /* /tmp/perf-PID.map */
 	RECORDED_N_PLACES
 };
@@ -152,13 +151,13 @@ enum peer {
 /* "profiler" ... */
 const char *peer_name(enum peer who);
 
-/* One process of the tree. Of some kinds there are several, with indexes from 0. */
+/* One process of the tree. Some kinds have several, with indexes from 0. */
 struct peer_id {
 	enum peer kind;
 	uint32_t index;
 };
 
-/* Of a kind of which there is one. */
+/* The only process of a kind. */
 static inline struct peer_id peer_only(enum peer kind)
 {
 	return (struct peer_id){kind, 0};
@@ -182,14 +181,14 @@ struct message {
 		struct {
 			int32_t cpu;
 			uint32_t index;	      /* of the event; all of a CPU are removed together */
-			uint32_t came_online; /* added: its events were not there before */
+			uint32_t came_online; /* added: the CPU has just come online */
 			uint32_t reserved;
 			uint64_t sample_ring_bytes, sideband_ring_bytes;
 		} cpu;
 		struct {
 			struct file_identity file;
-			uint32_t for_peer; /* enum peer: who shall not read it any more */
-			uint32_t lifted;   /* 1: who may read it again */
+			uint32_t for_peer; /* enum peer: the process that must not read it */
+			uint32_t lifted;   /* 1: it may read it again */
 		} quarantine;
 		struct {
 			uint64_t id; /* of the request, growing */
@@ -205,11 +204,12 @@ struct message {
 		} stack_size;
 		struct {
 			uint64_t cpu_ns,
-				rss_bytes; /* of all together; CPU time since their starts */
+				/* sums over all processes; CPU time since their starts */
+				rss_bytes;
 		} load;
 		struct {
-			int32_t code;	  /* 0, or -errno of what went wrong */
-			uint32_t written; /* outputs that are whole: bit i is the i-th */
+			int32_t code;	  /* 0 or -errno */
+			uint32_t written; /* complete outputs: bit i is the i-th */
 			int32_t output_errors[PROTOCOL_MAX_OUTPUTS]; /* -errno of others; 0: not
 								     * begun */
 		} result;
@@ -230,11 +230,11 @@ struct message {
 			char id[65];
 		} ask_container;
 		struct {
-			uint32_t pid;	     /* whose root is looked into first; 0: nobody's */
+			uint32_t pid;	     /* look in its root first; 0: none */
 			uint32_t n_build_id; /* 0: none */
 			uint8_t build_id[64];
-			uint32_t fetch; /* 1: -EINPROGRESS when a server is asked for it */
-			char path[PROTOCOL_PATH_MAX]; /* as opener_debug_file() takes it */
+			uint32_t fetch;		      /* 1: may ask a server: -EINPROGRESS */
+			char path[PROTOCOL_PATH_MAX]; /* for opener_debug_file() */
 		} ask_debug_file;
 		struct {
 			int32_t error; /* fetched: -errno when it is not there, or not yet */
@@ -255,8 +255,9 @@ struct message {
 			char path[PROTOCOL_PATH_MAX];
 		} ask_recorded_file;
 		struct {
-			int32_t error; /* 0 or -errno; -EUCLEAN: the file is set aside for who asks
-					*/
+			int32_t error; /* 0 or -errno; -EUCLEAN: the file is set aside for this
+					 * process
+					 */
 		} answer;
 		struct {
 			int32_t error;
@@ -292,27 +293,27 @@ struct message {
 		struct {
 			uint64_t id;
 			uint64_t n_samples; /* payload */
-			uint64_t made_ns;   /* payload: when, by the monotonic clock */
+			uint64_t made_ns;   /* payload: its time on CLOCK_MONOTONIC */
 			uint64_t order;	    /* payload: see payloads_push() */
 		} item;			    /* window done, module gone, payload, payload done */
 		struct {
 			uint64_t id;
 			uint64_t n_samples;
 			struct sample_place begin, end;
-			/* Samples in windows that this profiler gave up. */
+			/* Samples in windows that this profiler dropped. */
 			uint64_t n_dropped[STATUS_MAX_EVENTS];
 		} window;
 		struct sample_place place;
 	};
 };
 
-/* The wire size of a type, and the range of descriptors it carries. */
+/* The wire size of a type. */
 size_t message_size(uint32_t type);
 
 /* Sends m (of its type's size). fds are the caller's. 0, -EAGAIN on a full non-blocking socket,
  * -errno. */
 int message_send(int sock, const struct message *m, const int *fds, size_t n_fds);
-/* The same, but never waits: -EAGAIN where the peer does not read. */
+/* The same, but never waits: -EAGAIN if the peer does not read. */
 int message_try_send(int sock, const struct message *m, const int *fds, size_t n_fds);
 
 /*
@@ -323,5 +324,5 @@ int message_recv(int sock, struct message *m, int ret_fds[2], int flags);
 
 /* Copies text into a fixed field, cut to fit, always terminated and zero-filled. */
 void message_set_text(char *field, size_t size, const char *text);
-/* True when a fixed text field is terminated within its size. */
+/* True: the fixed text field is terminated within its size. */
 bool message_text_ok(const char *field, size_t size);

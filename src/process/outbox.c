@@ -34,7 +34,7 @@ int outbox_new(struct outbox **ret, struct loop *loop, const struct outbox_callb
 	o->sock = -EBADF;
 	o->entries.max = max_entries;
 	o->max_bytes = max_bytes;
-	/* The ids of two senders must not meet in one receiver. */
+	/* Two senders must not send the same ids to one receiver. */
 	o->last_id = clock_monotonic_ns();
 	o->timer = loop_add_timer(loop, UINT64_MAX, 0, on_retry, o);
 	if (o->timer < 0) {
@@ -88,8 +88,8 @@ static void pump(struct outbox *o)
 			e->sent = true;
 			continue;
 		}
-		/* A full socket, too many descriptors in flight, short memory: later. The broker
-		 * reconnects only to a receiver that was restarted, so nobody else tries again. */
+		/* A full socket, too many descriptors in flight or short memory: retry later. The
+		 * broker reconnects only to a restarted receiver, so nobody else retries. */
 		if (r == -EPIPE || r == -ECONNRESET)
 			disconnect(o);
 		else

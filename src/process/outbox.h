@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a process has finished and the next one has not settled yet: kept in order, sent without
- * ever blocking, and sent again to a new receiver when the old one ends. Bounded in number and
- * bytes: the oldest entry goes first.
+ * Finished items that the next process has not settled yet. They are kept in order, sent without
+ * blocking, and sent again to a new receiver when the old one dies. Bounded in number and bytes:
+ * the oldest entry is dropped first.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,24 +19,25 @@ struct outbox_entry {
 	uint64_t id; /* rises by one from entry to entry */
 	uint64_t n_samples, bytes, made_ns /* CLOCK_MONOTONIC */;
 	int fd;	    /* of the contents */
-	void *more; /* the owner's; given back by forget() */
+	void *more; /* the owner's; forget() gives it back */
 	uint32_t
-		n_out; /* the owner's: what has gone out ahead of it; 0 again with a new receiver */
+		/* the owner's: what it has sent before the entry; 0 again with a new receiver */
+		n_out;
 	bool sent, settled;
 };
 
 struct outbox_callbacks {
-	/* Sends an entry, with what has to go ahead of it. 0 or -errno: it is called again, after
-	 * a pause unless the connection broke. */
+	/* Sends an entry, after all that it depends on. 0, or -errno: it is called again, after a
+	 * pause unless the connection broke. */
 	int (*send)(void *ctx, int sock, struct outbox_entry *e);
 	/* An entry is removed: settled, dropped for room, or at the end. NULL: nothing to do. */
 	void (*forget)(void *ctx, struct outbox_entry *e);
-	/* An entry has to make room. */
+	/* An entry is dropped to make room. */
 	void (*dropped)(void *ctx, const struct outbox_entry *e);
 	/* A message from the receiver that settles no entry. NULL: none is expected. */
 	void (*message)(void *ctx, const struct message *m);
 	enum message_type done; /* the message that settles entry m->item.id */
-	bool keep_settled;	/* they stay, and are sent again to a new receiver */
+	bool keep_settled;	/* settled entries stay, and are sent again to a new receiver */
 	void *ctx;
 };
 
@@ -45,7 +46,7 @@ int outbox_new(struct outbox **ret, struct loop *loop, const struct outbox_callb
 struct outbox *outbox_free(struct outbox *o);
 DEFINE_CLEANUP(struct outbox *, outbox_free)
 
-/* A new receiver: sock becomes the outbox's. Every entry is sent again. */
+/* A new receiver: takes sock, and sends every entry again. */
 void outbox_connect(struct outbox *o, int sock);
 /* Takes fd and more, and sends the entry if it can. The entry, borrowed until the next call;
  * NULL: no memory, and fd and more stay the caller's. */

@@ -48,13 +48,13 @@ static int set_limit(int resource, uint64_t value)
 
 	if (getrlimit((__rlimit_resource_t)resource, &have) < 0)
 		return -errno;
-	/* Only ever downwards: raising needs CAP_SYS_RESOURCE, which a container's root lacks. */
+	/* Only lowers limits: raising needs CAP_SYS_RESOURCE, which root in a container lacks. */
 	if (have.rlim_max != RLIM_INFINITY && value > have.rlim_max)
 		want.rlim_cur = want.rlim_max = have.rlim_max;
 	return setrlimit((__rlimit_resource_t)resource, &want) < 0 ? -errno : 0;
 }
 
-/* So much of it has addresses that are not 0 (those of variables of a CPU begin there). */
+/* The first addresses may be 0 (per-CPU variables), but not all of so many bytes. */
 #define KALLSYMS_LOOK_BYTES 4096
 
 bool privileges_kallsyms_need_them(int fd)
@@ -71,7 +71,7 @@ bool privileges_kallsyms_need_them(int fd)
 	if (syscall(SYS_capset, &header, less) < 0)
 		return false;
 	m = pread(fd, without, sizeof(without), 0);
-	/* Back to what it was, which is always allowed. */
+	/* Restoring is always allowed. */
 	(void)syscall(SYS_capset, &header, have);
 	return m != n || memcmp(with, without, (size_t)n) != 0;
 }
@@ -100,7 +100,7 @@ int privileges_keep_opening(void)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct have[2] = {{0}, {0}}, keep[2] = {{0}, {0}};
-	/* The last is for /proc/PID/map_files; CAP_SYS_ADMIN was before Linux 5.9. */
+	/* The last is for /proc/PID/map_files; before Linux 5.9 that was CAP_SYS_ADMIN. */
 	int wanted[] = {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH, CAP_CHECKPOINT_RESTORE};
 
 	if (syscall(SYS_capget, &header, have) < 0)
@@ -119,8 +119,7 @@ int privileges_keep_opening(void)
 	return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) < 0 ? -errno : 0;
 }
 
-/* A write to it may end beyond any limit: the file has grown before, or belongs to another
- * program. */
+/* A log file may be larger than any limit: it has grown before, or other programs write to it. */
 static bool logs_to_file(void)
 {
 	struct stat out, err;
@@ -150,14 +149,14 @@ int privileges_drop(const struct privileges *p)
 	}
 
 	if (p->uid != (uint32_t)-1) {
-		/* The bounding set needs CAP_SETPCAP, so before the rest; EINVAL ends the list. */
+		/* The bounding set needs CAP_SETPCAP, so it comes first; EINVAL ends the list. */
 		for (unsigned long cap = 0; prctl(PR_CAPBSET_DROP, cap, 0, 0, 0) == 0; cap++)
 			;
 		if (setgroups(0, NULL) < 0 || setresgid(p->gid, p->gid, p->gid) < 0 ||
 		    setresuid(p->uid, p->uid, p->uid) < 0)
 			return -errno;
 		if (setresuid(0, 0, 0) == 0)
-			return -EPERM; /* it came back: refuse to run */
+			return -EPERM; /* we could become root again: refuse to run */
 	}
 	r = drop_capabilities();
 	if (r == 0 && p->no_tasks)
@@ -168,7 +167,7 @@ int privileges_drop(const struct privileges *p)
 		return -errno;
 	(void)prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 
-	/* Changing credentials clears this, hence last; the parent may be gone already. */
+	/* Changing credentials clears this, so it comes last; the parent may be gone already. */
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) < 0)
 		return -errno;
 	if ((uint32_t)getppid() != p->parent_pid)

@@ -22,8 +22,8 @@ struct role_listener {
 
 void role_ignore_signals(void)
 {
-	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP, SIGPIPE, SIGQUIT,
-				      SIGUSR1, SIGUSR2, SIGXFSZ /* EFBIG says it better */};
+	static const int ignored[] = {SIGINT,  SIGTERM, SIGHUP,	 SIGPIPE,
+				      SIGQUIT, SIGUSR1, SIGUSR2, SIGXFSZ /* EFBIG is enough */};
 
 	for (size_t i = 0; i < ARRAY_SIZE(ignored); i++)
 		(void)signal(ignored[i], SIG_IGN);
@@ -48,7 +48,7 @@ static int take_setup(struct role *r, void *setup, size_t n)
 	r->seccomp = common->seccomp < SANDBOX_N_MODES ? (enum sandbox_mode)common->seccomp
 						       : SANDBOX_ERRNO;
 	e = status_page_map(status_fd, &r->status);
-	/* Without root nobody can have one; what has no socket() needs none. */
+	/* Without root there is no empty network; a role without socket() does not need one. */
 	if (e == 0 && common->privileges.uid != (uint32_t)-1 && !sandbox_uses_network(r->who))
 		r->no_network = privileges_leave_network() == 0;
 	if (e == 0)
@@ -165,7 +165,7 @@ static void on_control(void *ctx, int fd, uint32_t events)
 
 	if (r == 0)
 		return;
-	/* Without the broker nobody is left to work for. */
+	/* Without the broker there is nothing to do. */
 	if (r == -EPIPE)
 		log_warning("the broker has ended; exiting");
 	else
@@ -174,7 +174,7 @@ static void on_control(void *ctx, int fd, uint32_t events)
 	loop_exit(l->role->loop, 1);
 }
 
-/* Without a filter the rest of what keeps a child in is still there. */
+/* Without a filter the other restrictions of a child still hold. */
 static void confine_calls(struct role *r)
 {
 	int e;
@@ -207,7 +207,7 @@ void role_confine(struct role *r)
 {
 	if (r->confined)
 		return;
-	tzset(); /* the first date that is printed would open /etc/localtime */
+	tzset(); /* printing the first date would open /etc/localtime */
 	confine_files(r);
 	confine_calls(r);
 	r->confined = true;
@@ -237,7 +237,7 @@ void role_job_begin(struct role *r)
 
 void role_job_read(struct role *r, const struct file_identity *id, const char *path)
 {
-	/* Who dies right here has read neither the one before nor this one. */
+	/* If the process dies right here, it has read neither the previous file nor this one. */
 	__atomic_store_n(&r->status->reading, 0, __ATOMIC_SEQ_CST);
 	r->status->file.identity = *id;
 	message_set_text(r->status->file.path, sizeof(r->status->file.path), path);
