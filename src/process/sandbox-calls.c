@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What each role calls after its set-up, found by running all system tests in the mode "trap". A
- * row is there because something needs it; where that is not plain, the row says what.
+ * The system calls of each role after its set-up, found by running all system tests in the mode
+ * "trap". Each row is needed; where the reason is not obvious, the row gives it.
  *
- * What opens, connects, starts, signals or traces is in no row of the roles that read hostile files
- * or draw on a terminal. The two that use the network open files and sockets, because the resolver
- * and the TLS library do, and start threads, because a name is resolved in one. The opener opens
- * what it is told, but only to read.
+ * The roles that read hostile files or draw on a terminal have no call that opens, connects,
+ * starts, signals or traces. The two that use the network open files and sockets, because the
+ * resolver and the TLS library do, and start threads, because names are resolved in one. The opener
+ * opens the requested files, but only to read.
  */
 #include <asm/ioctls.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "src/process/sandbox-internal.h"
 #include "util/cleanup.h"
 
-/* Of newer kernels than the headers that this is built with. */
+/* Calls that may be newer than the headers. */
 #ifndef SYS_rseq
 #ifdef __x86_64__
 #define SYS_rseq 334
@@ -114,7 +114,7 @@
 		    0x02000000u /* CLONE_NEWCGROUP */))
 #define THREAD_VALUE ((uint32_t)(CLONE_THREAD | CLONE_VM | CLONE_SIGHAND))
 
-/* Of the flags of an open those that write, make, or empty a file. */
+/* The flags of an open that write, create or truncate a file. */
 #define OPEN_MASK ((uint32_t)(O_ACCMODE | O_CREAT | O_TRUNC | 020000000u /* __O_TMPFILE */))
 
 /* One mapping of /proc/PID/maps; in <linux/fs.h> since Linux 6.11. */
@@ -132,7 +132,7 @@ static const struct sandbox_call calls[] = {
 	CALL(ALL, sendmsg),
 	CALL(ALL, read),
 	CALL(ALL, write),
-	CALL(ALL, readv), /* as musl's stdio reads */
+	CALL(ALL, readv), /* musl's stdio */
 	CALL(ALL, writev),
 	CALL(ALL, pread64),
 	CALL(ALL, close),
@@ -174,7 +174,7 @@ static const struct sandbox_call calls[] = {
 	/* Reading limits, of ourselves. */
 	{SYS_prlimit64, ALL, 0, {{0, UINT32_MAX, 0}, {2, UINT64_MAX, 0}}},
 	CALL(ALL, getrlimit),
-	/* Is it a terminal? So musl asks of each file that stdio is to write. */
+	/* musl's stdio checks whether a file that it writes is a terminal. */
 	ONLY(ALL, ioctl, 1, TIOCGWINSZ),
 	CALL(ALL, exit),
 	CALL(ALL, exit_group),
@@ -190,7 +190,7 @@ static const struct sandbox_call calls[] = {
 	CALL(S, pwrite64),
 	CALL(S, dup), /* compressed files are read through a copy of their descriptor */
 
-	/* ---- Standard output of those who print: is it a terminal? ---- */
+	/* ---- For roles that print: is standard output a terminal? ---- */
 	ONLY(S | V, ioctl, 1, TCGETS),
 	ONLY(V, ioctl, 1, TCSETS),
 	ONLY(V, ioctl, 1, TCSETSW),
@@ -212,7 +212,7 @@ static const struct sandbox_call calls[] = {
 	/* ---- Those with the network: libcurl, the resolver, TLS, and their directories ---- */
 	ONLY(NET, socket, 0, AF_INET),
 	ONLY(NET, socket, 0, AF_INET6),
-	/* The resolver would ask the kernel for addresses of this host, and caches of names. */
+	/* The resolver tries to ask the kernel for this host's addresses, and name caches. */
 	FAIL(NET, socket, EAFNOSUPPORT),
 	CALL(NET, socketpair), /* of the threads that resolve */
 	CALL(NET, connect),
@@ -227,7 +227,8 @@ static const struct sandbox_call calls[] = {
 	CALL(NET, eventfd2),
 	CALL(NET, pipe2),
 	BITS(NET, clone, 0, THREAD_MASK, THREAD_VALUE),
-	FAIL(NET, clone3, ENOSYS), /* its flags cannot be seen here: libraries use clone() */
+	/* a filter cannot see its flags; libraries fall back to clone() */
+	FAIL(NET, clone3, ENOSYS),
 	CALL(NET, set_robust_list),
 	CALL(NET, membarrier), /* musl, when a module with thread-local variables is loaded */
 	CALL(NET, rseq),
@@ -250,7 +251,9 @@ static const struct sandbox_call calls[] = {
 	CALL(NET, fsync),
 	CALL(NET, fdatasync),
 	CALL(NET, fallocate),
-	/* Modules of the resolver are loaded when a name is asked for; nothing writable is run. */
+	/*
+	 * The resolver loads modules when it looks up a name; writable memory is never executable.
+	 */
 	{SYS_mmap, NET, 0, {{2, PROT_EXEC | PROT_WRITE, PROT_EXEC}, {3, MAP_ANONYMOUS, 0}}},
 	CALL(F, flock),
 	CALL(F, utimensat),
@@ -269,8 +272,8 @@ static const struct sandbox_call calls[] = {
 	/*
 	 * ---- The opener's, from its first request on: looks, opens to read, passes on ----
 	 *
-	 * What openat2() is to do stands in memory, where a filter cannot see it: without that call
-	 * the opener goes from one directory to the next by itself.
+	 * The arguments of openat2() are in memory, where a filter cannot see them: without that
+	 * call the opener walks from directory to directory by itself.
 	 */
 	BITS(O, openat, 2, OPEN_MASK, O_RDONLY),
 	FAIL(O, openat2, ENOSYS),

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Landlock: which files a process may open by their names at all, whatever their modes say, and
- * which ports of TCP it may connect to. Linux 5.13 and later; each later version knows more rights,
- * and what a kernel does not know is not asked of it. System calls and flags are here as numbers:
- * headers are older than kernels.
+ * Landlock: which files a process may open by name, whatever their modes are, and to which TCP
+ * ports it may connect. Linux 5.13 and later; each later version has more rights, and we use only
+ * those that the kernel has. System calls and flags are numbers here, because headers may be older
+ * than the kernel.
  */
 #include "config.h"
 
@@ -60,7 +60,7 @@ struct port_rule {
 	uint64_t access, port;
 };
 
-/* What the resolver and the TLS library read, where distributions have it. */
+/* Files of the resolver and the TLS library, in the places of all distributions. */
 static const char *const system_paths[] = {
 	"/etc",
 	"/usr",
@@ -105,7 +105,7 @@ static int add(int rules, int fd, uint64_t access)
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
-	if (!S_ISDIR(st.st_mode)) /* the others are refused for a file */
+	if (!S_ISDIR(st.st_mode)) /* other rights are refused for a file */
 		rule.access &= ACCESS_EXECUTE | ACCESS_READ_FILE | ACCESS_WRITE_FILE;
 	return syscall(SYS_landlock_add_rule, rules, RULE_PATH_BENEATH, &rule, 0) < 0 ? -errno : 0;
 }
@@ -128,7 +128,7 @@ int sandbox_files_read(int rules, const char *path)
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
 		char *slash = names[i] ? strrchr(names[i], '/') : NULL;
 
-		/* Its directory: it may be replaced by another file of that name. */
+		/* The directory, because another file may replace this one. */
 		if (slash && slash != names[i])
 			*slash = '\0';
 		if (slash)
@@ -175,7 +175,7 @@ uint16_t sandbox_proxy_port(const char *url)
 	return port_of(url, 1080);
 }
 
-/* As libcurl reads them. */
+/* As libcurl does. */
 static void add_proxies(int rules)
 {
 	static const char *const variables[] = {"http_proxy", "https_proxy", "HTTPS_PROXY",
@@ -195,7 +195,7 @@ static void add_system(int rules)
 
 	for (size_t i = 0; i < ARRAY_SIZE(system_paths); i++)
 		(void)add_path(rules, system_paths[i]);
-	/* Often a link to where somebody else writes it anew. */
+	/* Often a link to a file that is rewritten. */
 	(void)sandbox_files_read(rules, "/etc/resolv.conf");
 	for (size_t i = 0; i < ARRAY_SIZE(variables); i++) {
 		const char *path = getenv(variables[i]);
@@ -229,7 +229,7 @@ int sandbox_files_new(enum peer who)
 	if (network) {
 		add_system(rules);
 		add_proxies(rules);
-		/* For answers that are too long for UDP. */
+		/* For DNS answers that are too long for UDP. */
 		(void)sandbox_files_connect(rules, DNS_PORT);
 	}
 	return rules;

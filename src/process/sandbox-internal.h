@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The table of system calls, and the filter that is made of it: inside of the sandbox. */
+/* Private to the sandbox: the table of system calls, and the filter made from it. */
 #include <linux/filter.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,34 +13,36 @@
 struct sandbox_call {
 	int number;
 	uint32_t roles; /* 1 << enum peer */
-	int error;	/* 0: allowed; else what it fails with, in every mode: its caller copes */
+	/* 0: allowed; else it fails with this in every mode, which its caller handles */
+	int error;
 	struct sandbox_check {
 		uint32_t argument;    /* 0 .. 5 */
 		uint64_t mask;	      /* 0: no check */
 		uint64_t value;	      /* of the argument & mask */
-	} checks[SANDBOX_MAX_CHECKS]; /* the row is about calls that pass all of them */
+	} checks[SANDBOX_MAX_CHECKS]; /* the row matches calls that pass all checks */
 };
 
-/* All rows. Of several rows for one call the first that fits counts; without one it is refused. */
+/* All rows. The first row that matches a call counts; without one the call is refused. */
 const struct sandbox_call *sandbox_calls(size_t *ret_n);
 /*
- * The filter of a role: the kernel runs it at each system call. refusal is its answer
- * (SECCOMP_RET_*) to what no row allows. The number of instructions; -E2BIG when max are too few.
+ * Makes the filter of a role, which the kernel runs at each system call. refusal: its result
+ * (SECCOMP_RET_*) for calls that no row allows. Returns the number of instructions; -E2BIG: more
+ * than max.
  */
 int sandbox_program(const struct sandbox_call *calls, size_t n_calls, enum peer who,
 		    uint32_t refusal, struct sock_filter *ret, size_t max);
 
-/* Whether the role has to make files by name where it would otherwise make them in memory. */
+/* Must the role create files by name, because the kernel has no memfd? */
 bool sandbox_makes_files(enum peer who);
-/* SIGSYS, which the mode "trap" makes of a refused call, names it and ends the process. */
+/* Handles the SIGSYS that a refused call raises in the mode "trap": names the call and exits. */
 void sandbox_trap_calls(void);
 
-/* Calls with greater numbers are younger than the table: libraries have other ways without them. */
+/* Calls with greater numbers are newer than the table: libraries work without them. */
 #define SANDBOX_NEWEST_CALL 470
 
 #if defined(__x86_64__)
 #define SANDBOX_ARCH AUDIT_ARCH_X86_64
-/* Numbers from here on are calls of the x32 ABI, which the table does not know. */
+/* Numbers from here on are calls of the x32 ABI, which the table does not have. */
 #define SANDBOX_FIRST_FOREIGN 0x40000000u
 #elif defined(__aarch64__)
 #define SANDBOX_ARCH	      AUDIT_ARCH_AARCH64

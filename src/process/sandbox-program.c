@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The filter is a binary search over the numbers of the calls: the kernel runs it at each system
- * call, and seven steps are fewer than a hundred. A leaf holds all rows of one call.
+ * The filter is a binary search over the numbers of the calls, because the kernel runs it at each
+ * system call: seven steps instead of a hundred. A leaf has all rows of one call.
  */
 #include <errno.h>
 #include <linux/audit.h>
@@ -34,7 +34,9 @@ static void put(struct program *p, struct sock_filter instruction)
 	p->n++;
 }
 
-/* Half of an argument; jumps out of the row when it differs. Returns the jump, SIZE_MAX: none. */
+/*
+ * Checks half of an argument; jumps out of the row if it differs. Returns the jump, SIZE_MAX: none.
+ */
 static size_t put_half(struct program *p, uint32_t at, uint32_t mask, uint32_t value)
 {
 	if (!mask)
@@ -66,7 +68,7 @@ static void put_row(struct program *p, const struct sandbox_call *row)
 	}
 }
 
-/* The calls of rows[first] up to rows[end - 1]. */
+/* Writes the search for the calls of rows[first] to rows[end - 1]. */
 static void put_tree(struct program *p, size_t first, size_t end)
 {
 	size_t middle = first + (end - first) / 2, jump;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * For tests: a process that makes a refused call names it and exits, so that no test can overlook
- * it. The call itself is not made, so this mode weakens nothing.
+ * it. The call itself is not executed, so this mode weakens nothing.
  */
 #include <signal.h>
 #include <stddef.h>
@@ -13,7 +13,7 @@
 #include "util/cleanup.h"
 #include "util/log.h"
 
-#define EXIT_TRAPPED 159 /* as a shell says of SIGSYS */
+#define EXIT_TRAPPED 159 /* as in a shell after SIGSYS */
 
 static const struct {
 	int number;
@@ -42,7 +42,7 @@ static unsigned long argument(const ucontext_t *u, int i)
 #endif
 }
 
-/* A signal of the call itself: whatever it interrupts was about to enter the kernel. */
+/* The call itself raises this signal, so it interrupts only code that enters the kernel. */
 static void on_refusal(int sig, siginfo_t *info, void *context)
 {
 	const ucontext_t *u = context;

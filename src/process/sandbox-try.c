@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Whether this host enforces the sandbox: a process of ours takes it on, and tries to get out. */
+/* Tests whether this host enforces the sandbox: a child process enters it and tries to get out. */
 #include "config.h"
 
 #include <errno.h>
@@ -69,11 +69,11 @@ static long try_perf_event_open(void)
 	return syscall(SYS_perf_event_open, NULL, 0, -1, -1, 0);
 }
 
-/* Without a filter each has another outcome than EPERM, or gets through. */
+/* Without a filter each of these has a result other than EPERM, or succeeds. */
 static const struct {
 	const char *name;
 	long (*make)(void);
-	uint32_t may; /* the roles that do that */
+	uint32_t may; /* the roles that may do that */
 } tries[] = {
 	{"open", try_open, NETWORK | 1u << SANDBOX_OPENER},
 	{"open to write", try_open_to_write, NETWORK},

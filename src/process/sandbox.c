@@ -16,7 +16,7 @@
 #include "util/cleanup.h"
 #include "util/log.h"
 
-/* Linux 4.14; before it the kernel takes its bits as SECCOMP_RET_KILL, which ends the thread. */
+/* Linux 4.14; older kernels take its bits for SECCOMP_RET_KILL, which ends the thread. */
 #ifndef SECCOMP_RET_KILL_PROCESS
 #define SECCOMP_RET_KILL_PROCESS 0x80000000u
 #endif
@@ -95,7 +95,7 @@ int sandbox_filter_calls(enum peer who, enum sandbox_mode mode)
 	if (n < 0)
 		return n;
 	program.len = (unsigned short)n;
-	/* The call is of Linux 3.17, prctl() of 3.5; both do the same. */
+	/* The call is from Linux 3.17, prctl() from 3.5; both do the same. */
 	if (syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0)
 		return 0;
 	return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0) < 0 ? -errno : 0;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the kernel lets a child do once it is set up: a list of system calls for each role, enforced
- * by a seccomp filter that cannot be taken off again. An attacker who takes a child over through a
- * hostile file or server has the child's descriptors, and can open, start and signal nothing.
+ * The sandbox of a child after its set-up: a list of system calls for each role, enforced by a
+ * seccomp filter that cannot be removed. An attacker who controls a child through a hostile file or
+ * server has the child's descriptors, but can open, start and signal nothing.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -15,8 +15,8 @@
 
 enum sandbox_mode {
 	SANDBOX_NO,
-	SANDBOX_ERRNO, /* a call that is not in the list fails with EPERM */
-	SANDBOX_KILL,  /* and ends the process by SIGSYS */
+	SANDBOX_ERRNO, /* a call outside of the list fails with EPERM */
+	SANDBOX_KILL,  /* it kills the process by SIGSYS */
 	SANDBOX_TRAP,  /* for tests: the process names the call in the log and exits */
 	SANDBOX_N_MODES
 };
@@ -24,15 +24,15 @@ enum sandbox_mode {
 const char *sandbox_mode_name(enum sandbox_mode mode);
 /*
  * The mode for the children: PERFWALK_SECCOMP from the environment, else the configured one. An
- * unknown word there is logged and ignored. SANDBOX_NO in a build with sanitizers, whose run-time
- * library calls what it likes.
+ * unknown value there is logged and ignored. SANDBOX_NO in a build with sanitizers, because their
+ * run-time library needs other calls.
  */
 enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured);
 
 /*
- * Puts the filter of that role on this thread and all that it starts; NO_NEW_PRIVS must be set.
- * 0; -ENOSYS or -EINVAL where the kernel has no seccomp filters, or another -errno: there is none.
- * Nor is there one before Linux 3.17 (no memfd_create) for those who then make files in /dev/shm.
+ * Installs the filter of that role for this thread and all that it starts; NO_NEW_PRIVS must be
+ * set. 0; -ENOSYS or -EINVAL: the kernel has no seccomp filters; or another -errno. Before Linux
+ * 3.17 (no memfd_create) roles that create files in /dev/shm get no filter.
  */
 int sandbox_filter_calls(enum peer who, enum sandbox_mode mode);
 
@@ -46,46 +46,48 @@ static inline bool sandbox_uses_network(enum peer who)
 }
 
 /*
- * Files by name (Landlock). A set of rules is begun, grows, and is enforced on this thread and all
- * that it starts: then nothing else can be opened, made or removed, and no signal reaches a process
- * outside. Descriptors that are open stay as they are. What the roles with the network have from
- * the start is what the resolver and the TLS library read; the others have nothing.
+ * Files by name (Landlock). Make a set of rules, add to it, then enforce it for this thread and all
+ * that it starts: then nothing else can be opened, created or removed, and no signal reaches other
+ * processes. Open descriptors are not affected. The rules of the roles with the network begin with
+ * the files of the resolver and the TLS library; those of the others are empty.
  */
 
-/* The version of Landlock that this kernel has, 1 ..., or -errno: -ENOSYS, -EOPNOTSUPP: none,
- * as for a build with sanitizers. */
+/* The kernel's version of Landlock, 1 ..., or -errno; -ENOSYS, -EOPNOTSUPP: none, or a build with
+ * sanitizers. */
 int sandbox_files_version(void);
-/* The rules of a role: a descriptor, or -errno. */
+/* Makes the rules of a role: a descriptor, or -errno. */
 int sandbox_files_new(enum peer who);
-/* Lets it read a file, and what takes its place there. rules < 0: there are none. 0 or -errno. */
+/* Allows reading a file, and a file that replaces it. rules < 0: none. 0 or -errno. */
 int sandbox_files_read(int rules, const char *path);
-/* Lets it keep files in a directory that it has open. 0 or -errno. */
+/* Allows files in an open directory. 0 or -errno. */
 int sandbox_files_keep(int rules, int directory);
 /*
- * Lets it connect to a port by TCP, whatever the address. Landlock enforces that from version 4 on
- * (Linux 6.7). The roles with the network may reach the resolver, and the proxies that the
- * environment names, from the start. No role may listen on a port. 0 or -errno.
+ * Allows TCP connections to a port at any address. Landlock enforces that since version 4 (Linux
+ * 6.7). The rules of the roles with the network begin with the resolver and the proxies in the
+ * environment. No role may listen on a port. 0 or -errno.
  */
 int sandbox_files_connect(int rules, uint16_t port);
-/* The port of a server's URL, and of a proxy's: which one libcurl connects to. */
+/* The port that libcurl connects to for a server's or a proxy's URL. */
 uint16_t sandbox_server_port(const char *url);
 uint16_t sandbox_proxy_port(const char *url);
-/* The version in force, or -errno (rules < 0: that). The descriptor stays the caller's. */
+/*
+ * Enforces the rules. The version in force, or -errno (rules if < 0). The descriptor stays the
+ * caller's.
+ */
 int sandbox_files_enforce(int rules);
 
-/* What came of an attempt to get out. */
+/* The result of an attempt to get out. */
 struct sandbox_tried {
-	int32_t seccomp_error; /* 0, or -errno: there is no filter, and nothing was tried */
+	int32_t seccomp_error; /* 0, or -errno: no filter, and nothing was tried */
 	int32_t landlock;      /* its version, or -errno */
-	uint32_t passed;       /* 0: nothing got through; else see sandbox_tried_name() */
+	uint32_t passed;       /* 0: nothing succeeded; else see sandbox_tried_name() */
 };
 
 /*
- * In a process of its own: takes on the filter and the rules of the role, then tries to open a
- * file, connect, run a program, trace, signal, mount, and to get a BPF program and a perf event. 0
- * or
- * -errno.
+ * Starts a process that enforces the filter and the rules of the role on itself, then tries to open
+ * a file, connect, run a program, trace, signal, mount, load a BPF program and open a perf event. 0
+ * or -errno.
  */
 int sandbox_try(enum peer who, struct sandbox_tried *ret);
-/* One of those that got through; NULL: none did. */
+/* The name of one attempt that succeeded; NULL: none. */
 const char *sandbox_tried_name(uint32_t passed);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What the tree knows of itself at one moment: counts since the start of the daemon, also of
- * children that have died, and how things stand. The broker fills it in and prints it as lines for
- * perfwalk ctl, the metrics child as Prometheus text.
+ * The state of all processes at one moment: counts since the start of the daemon, including
+ * children that have died, and current values. The broker fills it in and prints it for perfwalk
+ * ctl; the metrics process prints it as Prometheus text.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -13,18 +13,18 @@
 
 struct ask;
 
-#define STATISTICS_MAX_PROCESSES 50 /* the broker, its children, and who opens their files */
+#define STATISTICS_MAX_PROCESSES 50 /* the broker, its children, and the opener */
 #define STATISTICS_BROKER	 PEER_N
 #define STATISTICS_OPENER	 (PEER_N + 1)
 
-/* What the daemon gives up to stay within its CPU time, in the order of the steps. */
+/* Reductions of quality to stay within the CPU limit, in the order of the steps. */
 #define REDUCED_MAX_HALVINGS 6
 enum reduction {
 	REDUCED_LINES,
 	REDUCED_INLINES,
-	REDUCED_NAMES,	 /* of functions that are rarely seen */
-	REDUCED_STACKS,	 /* their copies are small */
-	REDUCED_HALF,	 /* of the samples; each halves again */
+	REDUCED_NAMES,	 /* names of rare functions */
+	REDUCED_STACKS,	 /* small stack copies */
+	REDUCED_HALF,	 /* half of the samples; each further one halves them again */
 	REDUCED_QUARTER, /* are left */
 	REDUCED_EIGHTH,
 	REDUCED_N,
@@ -44,32 +44,36 @@ struct statistics {
 	struct status_counts counts;
 	struct status_destination destinations[STATUS_MAX_DESTINATIONS];
 	uint64_t store_files, store_bytes;
-	uint64_t start_unix_ns;	    /* of the broker */
-	uint64_t drained_before_ns; /* since the profiler has read all rings; UINT64_MAX: not yet */
+	uint64_t start_unix_ns; /* of the broker */
+	/* since the profiler last read all rings; UINT64_MAX: not yet */
+	uint64_t drained_before_ns;
 	struct statistics_process {
-		char name[16]; /* "broker", "profiler"; of a kind with several "reader/3" */
+		char name[16]; /* "broker", "profiler"; "reader/3" for a kind with several */
 		uint64_t cpu_ns, rss_bytes;
-		uint32_t pid; /* 0: does not run */
+		uint32_t pid; /* 0: not running */
 		uint32_t starts;
 		uint8_t kind;		       /* enum peer, or one of the two above */
-		uint8_t wanted;		       /* 1: it is to run */
-		uint8_t ready;		       /* 1: through its start */
-		struct status_sandbox sandbox; /* once it is ready; not the broker's */
+		uint8_t wanted;		       /* 1: it should run */
+		uint8_t ready;		       /* 1: it has started */
+		struct status_sandbox sandbox; /* valid once it is ready; not for the broker */
 	} processes[STATISTICS_MAX_PROCESSES]; /* n_processes: by kind and index, the broker last */
 	uint32_t n_processes;
 	uint32_t n_destinations, n_cpus, rate_hz, n_files_set_aside;
 	uint32_t stack_bytes; /* copied with each sample; 0: none is */
-	/* CPU time of all CPUs, in millionths: in the last window, and what the config allows. */
+	/*
+	 * CPU time as a part of all CPUs, in millionths: in the last window, and the configured
+	 * limit.
+	 */
 	uint32_t cpu_used_ppm, cpu_limit_ppm;
 	uint32_t reduced;      /* by enum reduction */
-	bool paused, flushing; /* a window that was to end now is still on its way */
+	bool paused, flushing; /* a flushed window is still on its way */
 	uint32_t n_events;
-	char events[STATUS_MAX_EVENTS][64]; /* their names, as status_counts.events counts them */
+	char events[STATUS_MAX_EVENTS][64]; /* names of the events in status_counts.events */
 };
 
 _Static_assert(sizeof(struct statistics) <= PROTOCOL_STATISTICS_MAX, "fits a message");
 
-/* Whether a process of that kind (enum peer) was ever started. */
+/* Was a process of that kind (enum peer) ever started? */
 bool statistics_has(const struct statistics *s, uint32_t kind);
-/* By a child that the broker answers this: 0 or -errno. */
+/* Asks the broker, from a child that may: 0 or -errno. */
 int statistics_ask(struct ask *ask, struct statistics *ret);

@@ -45,7 +45,10 @@ int status_page_new(struct status_page **ret)
 		return fd;
 	if (ftruncate(fd, sizeof(struct status_page)) < 0)
 		return -errno;
-	/* A page that is cut off under us is a SIGBUS. EINVAL: a file of /dev/shm has no seals. */
+	/*
+	 * If others could truncate the page, we would get a SIGBUS. EINVAL: a file in /dev/shm has
+	 * no seals.
+	 */
 	(void)fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
 	p = mmap(NULL, sizeof(struct status_page), PROT_READ, MAP_SHARED, fd, 0);
 	if (p == MAP_FAILED)
