@@ -13,12 +13,12 @@
 #define STATUS_MAX_DESTINATIONS 16
 #define STATUS_LATENCY_BUCKETS	12
 
-/* How many of all samples that the kernel took since the start are behind us, by event. */
+/* A position among all samples since the start, by event. */
 struct sample_place {
 	struct place_of_event {
-		uint64_t samples;  /* that came into a ring */
-		uint64_t filtered; /* of these, not wanted */
-		uint64_t lost;	   /* that did not */
+		uint64_t samples;  /* written to a ring */
+		uint64_t filtered; /* of these, excluded by filters */
+		uint64_t lost;	   /* lost before a ring */
 	} events[STATUS_MAX_EVENTS];
 };
 
@@ -37,18 +37,19 @@ enum status_drop {
 const char *status_drop_name(enum status_drop why); /* "queue_full" ... */
 
 /*
- * What has happened since the start of a child. Each field is one child's to count, and all are
- * uint64_t: so those of all children, also of the dead, add up to those of the tree.
+ * Counts since the start of a child. Each field belongs to one child, and all are uint64_t, so the
+ * counts of all children, dead ones included, can be added up.
  */
 struct status_counts {
-	uint64_t samples, filtered; /* profiler, of a file: those of rings are in the ledger */
+	uint64_t samples, filtered; /* profiler, from a file: samples of rings are in the ledger */
 	uint64_t windows;	    /* profiler, closed */
-	uint64_t windows_named, payloads, payload_bytes; /* symbolizer: what it made of them */
+	/* symbolizer: windows named, payloads made */
+	uint64_t windows_named, payloads, payload_bytes;
 	/* By enum profile_counter; symbolizer: of settled windows. */
 	uint64_t counters[STATUS_MAX_COUNTERS];
-	struct status_event { /* by index; symbolizer, but for samples, which are in the ledger */
+	struct status_event { /* by index; symbolizer, except samples, which are in the ledger */
 		uint64_t samples, lost, throttled;
-		uint64_t stood_still_ms; /* broker: without budget; of all CPUs */
+		uint64_t stood_still_ms; /* broker: time without budget, over all CPUs */
 	} events[STATUS_MAX_EVENTS];
 	struct status_debuginfod { /* fetcher; see debuginfod_stats */
 		uint64_t fetched, bytes, missing, failures, refused, evicted;
@@ -58,7 +59,8 @@ struct status_counts {
 		uint64_t sent, samples_sent, bytes_sent; /* payloads; as sent */
 		uint64_t dropped[STATUS_N_DROPS];	 /* payloads */
 		uint64_t samples_dropped, profiles_rejected;
-		uint64_t failures, retries;		  /* attempts; those to come again */
+		/* failed attempts; those to be repeated */
+		uint64_t failures, retries;
 		uint64_t spooled, split;		  /* payloads */
 		uint64_t latency[STATUS_LATENCY_BUCKETS]; /* requests by status_latency_bounds_ns */
 		uint64_t latency_sum_ns;
@@ -69,28 +71,28 @@ void status_counts_add(struct status_counts *to, const struct status_counts *fro
 
 struct status_page {
 	struct status_counts counts;
-	/* Symbolizer: where the next window begins that it has not settled. The one that counts is
-	 * places[turn & 1]: it is never half written. */
+	/* Symbolizer: the start of the first window that it has not settled. places[turn & 1] is
+	 * the valid one: it is never half written. */
 	struct sample_place places[2];
 	uint64_t turn;
 	uint64_t flushed; /* the last MESSAGE_FLUSH whose window the symbolizer has settled */
 	struct status_destination {
 		uint64_t queue_payloads, queue_bytes, spool_payloads, spool_bytes; /* now */
-		uint64_t down;	   /* 1: the last attempt got no answer, or a refusal for now */
-		uint64_t since_ns; /* CLOCK_MONOTONIC when that began, or ended; 0: none was made */
+		uint64_t down;	   /* 1: the last attempt failed and will be repeated */
+		uint64_t since_ns; /* CLOCK_MONOTONIC when down last changed; 0: no attempt yet */
 	} destinations[STATUS_MAX_DESTINATIONS]; /* in the order of the set-up */
 	uint64_t store_files, store_bytes;
 	uint64_t drained_ns; /* CLOCK_MONOTONIC when the profiler had last read all rings */
-	uint64_t job;	     /* grows with each piece of work that may not last; odd: during it */
-	uint32_t reading;    /* 1: bytes of file are being read right now */
-	uint32_t ready;	     /* the child is through its start */
+	uint64_t job;	     /* grows with each piece of work with a time limit; odd: during it */
+	uint32_t reading;    /* 1: reading bytes of file right now */
+	uint32_t ready;	     /* the child has started */
 	struct status_sandbox {
 		uint8_t seccomp;    /* enum sandbox_mode */
-		uint8_t landlock;   /* its version; 0: not in force */
-		uint8_t no_network; /* 1: it is in a network of its own, with nothing in it */
+		uint8_t landlock;   /* its version; 0: not enforced */
+		uint8_t no_network; /* 1: it is in an empty network namespace */
 		uint8_t reserved;
 		uint32_t uid;
-	} sandbox; /* once it is ready */
+	} sandbox; /* valid once it is ready */
 	struct status_file {
 		struct file_identity identity;
 		char path[104];
