@@ -3,11 +3,12 @@
 #
 # All tests: sh tests/run.sh [NAME... | --system | --since COMMIT]
 #
-# Installs what is missing (Debian, through apt), builds three times out of the tree (gcc, clang,
-# gcc with sanitizers; warnings are errors), runs the unit tests of gcc's builds, fetches what the system
-# tests need of others, once, and runs them: those that measure nothing side by side, the others one after
-# the other. One line when something begins, one per test; the last line counts them; exit status 1 when one
-# failed. What failed is listed again above it, with the ends of the logs.
+# Installs what is missing (Debian, through apt), builds out of the tree, fetches what the system tests need of
+# others, once, and runs them: those that measure nothing side by side, the others one after the other. They wait
+# more than they work, so beside the first run gcc's unit tests, the builds with clang and with sanitizers (warnings
+# are errors in all), and the sanitizers' unit tests. One line when something begins, one per test; then the slowest;
+# the last line counts them; exit status 1 when one failed. What failed is listed again above it, with the ends of
+# the logs.
 # A test that fails is run once more, alone: a neighbour may have taken the machine from it. When it passes then
 # it counts as passed, and is listed at the end, for it is to be mended.
 # With names, only these system tests run, after the first build; with --system, all of them. With --since, the
@@ -25,10 +26,10 @@ out=${TEST_BUILD:-$top/build-tests}
 logs=$out/logs
 failures=$logs/failures # a line for each, once more for the end: NAME<tab>LOG
 unsteady=$logs/unsteady # those that passed at the second time, in the same form
-again=$logs/again	# those of the tests side by side that failed: NAME:SECONDS:BUILD
+again=$logs/again	# of those that failed beside others: what runs each once more
+results=$logs/results	# the line of each
 scratch=${TMPDIR:-/tmp}/perfwalk-tests.$$
-passed=0 failed=0 skipped=0
-running=
+running= builds=
 among_others= second=
 step=0 steps=0
 
@@ -112,23 +113,28 @@ begin()
 	begun=$(now)
 }
 
+# line VERDICT SECONDS NAME [REASON [LOG]]: for the results and for the reader, in one piece, as several write.
+line()
+{
+	text=$(printf '%-4s %6ss  %s' "$1" "$2" "$3${4:+  ($4)}")
+	say "$text" >>"$results"
+	say "$text${5:+
+$(log_end 15 "$5")}"
+}
+
 result() # pass|fail|skip SECONDS NAME [REASON [LOG]]
 {
-	case $1 in
-	skip)
-		if [ "${CI:-}" = true ]; then
-			result fail "$2" "$3" "skipped, which CI does not allow: ${4:-}"
-			return
-		fi
-		skipped=$((skipped + 1)) ;;
-	pass) passed=$((passed + 1)) ;;
-	fail)
-		failed=$((failed + 1))
-		printf '%s\t%s\n' "$3${4:+  ($4)}" "${5:-}" >>"$failures" ;;
-	esac
-	printf '%s %6ss  %s%s\n' "$(echo "$1" | tr a-z A-Z)" "$2" "$3" "${4:+  ($4)}"
-	[ -z "${5:-}" ] || log_end 15 "$5"
+	if [ "$1" = skip ] && [ "${CI:-}" = true ]; then
+		result fail "$2" "$3" "skipped, which CI does not allow: ${4:-}"
+		return
+	fi
+	[ "$1" != fail ] || printf '%s\t%s\n' "$3${4:+  ($4)}" "${5:-}" >>"$failures"
+	verdict=$(echo "$1" | tr a-z A-Z)
+	shift
+	line "$verdict" "$@"
 }
+
+count() { grep -c "^$1 " "$results"; }
 
 # The last lines of a log, set in, so that none is taken for a result.
 log_end() # LINES LOG
@@ -150,6 +156,12 @@ list_failures()
 	[ "$n" -le 60 ] || say "  and $((n - 60)) more"
 }
 
+list_slowest()
+{
+	say "The slowest:"
+	sed -n 's/^[A-Z]*  *\([0-9][0-9]*s  .*\)/\1/p' "$results" | sed 's/  (.*//' | sort -rn | head -n 10 | sed 's/^/  /'
+}
+
 finish()
 {
 	if [ -s "$unsteady" ]; then
@@ -159,16 +171,22 @@ finish()
 			log_end 5 "$log"
 		done
 	fi
+	[ "$(count PASS)" -le 10 ] || list_slowest
 	list_failures
-	say "$passed passed, $failed failed, $skipped skipped"
-	[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+	say "$(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped"
+	[ "$(count FAIL)" -eq 0 ] && [ "$(count PASS)" -gt 0 ]
 	exit $?
 }
 
-# Ends what is running, by its process group, before leaving.
+# Ends what is running, by its process groups, before leaving.
 interrupted()
 {
-	[ -n "$running" ] && kill -TERM "-$running" 2>/dev/null && sleep 2 && kill -KILL "-$running" 2>/dev/null
+	for signal in TERM KILL; do
+		for group in $running $builds; do
+			kill -"$signal" "-$group" 2>/dev/null
+		done
+		[ $signal = KILL ] || [ -z "$running$builds" ] || sleep 2
+	done
 	result fail 0 "interrupted"
 	finish
 }
@@ -282,7 +300,8 @@ install_missing()
 
 # ---- Builds and their unit tests ----
 
-# build NAME SECONDS CONFIGURE-OPTIONS...: configures, and compiles in $out/NAME; with $unit the unit tests too.
+# build NAME SECONDS CONFIGURE-OPTIONS...: configures, and compiles in $out/NAME; the unit tests too where $unit says
+# "to run", or "to compile", without making programs of them.
 build()
 {
 	name=$1 limit=$2
@@ -291,7 +310,10 @@ build()
 	mkdir -p "$out/$name"
 	if run "$limit" "$logs/build-$name.log" sh -c 'cd "$1" && top=$2 && shift 2 &&
 		{ [ config.status -nt "$top/configure" ] || "$top/configure" -C "$@"; } &&
-		make -j"$(nproc)" && { [ -z "$unit" ] || make -j"$(nproc)" check TESTS=; }' \
+		make -j"$(nproc)" && case $unit in
+		"to run") make -j"$(nproc)" check TESTS= ;;
+		"to compile") make -j"$(nproc)" check TESTS= CCLD=true ;;
+		esac' \
 		sh "$out/$name" "$top" --enable-werror "$@"; then
 		result pass $(($(now) - begun)) "build with $name"
 		return 0
@@ -323,7 +345,12 @@ check()
 		case $verdict in
 		PASS:) result pass - "unit ($name) $test" ;;
 		SKIP:) result skip - "unit ($name) $test" "$(grep -h SKIP "$out/$name/$test.log" 2>/dev/null | head -n 1)" ;;
-		*) check_again "$name" "$limit" "$test" "${verdict%:}" ;;
+		*)
+			if [ -n "$among_others" ]; then
+				once_more "unit ($name) $test" - check_again "$name" "$limit" "$test" "${verdict%:}"
+			else
+				check_again "$name" "$limit" "$test" "${verdict%:}"
+			fi ;;
 		esac
 	done <<-END
 		$(grep -hE '^(PASS|FAIL|SKIP|XPASS|XFAIL|ERROR): ' "$log")
@@ -332,6 +359,14 @@ check()
 		result fail $seconds "make check ($name)" "$(ending $status $seconds "$limit"); see $log" "$log"
 		unended "$name"
 	fi
+}
+
+# What failed beside others, for the time when none is there: once_more NAME SECONDS FUNCTION ARGUMENT...
+once_more()
+{
+	line AGAIN "$2" "$1" "failed beside others"
+	shift 2
+	echo "$*" >>"$again"
 }
 
 # A unit test that failed, alone.
@@ -442,8 +477,7 @@ system_test() # NAME SECONDS BUILD
 	if [ $status -ne 0 ] && [ $status -ne 77 ] && [ -z "$second" ]; then
 		mv "$log" "${log%.log}.first.log"
 		if [ -n "$among_others" ]; then
-			echo "$1:$2:$3" >>"$again"
-			printf 'AGAIN %5ss  system %s  (failed beside others)\n' $seconds "$test"
+			once_more "system $test" $seconds system_test "$@"
 		else
 			second=yes
 			system_test "$1" "$2" "$3"
@@ -462,45 +496,74 @@ system_test() # NAME SECONDS BUILD
 	esac
 }
 
-# Several at once; each is a run of this script, which writes its line to $TEST_RESULTS as well.
+# What needs no more of the machine than the system tests leave.
+other_builds()
+{
+	check gcc 1200
+	# For its warnings, which do not depend on -O2, nor on debugging information.
+	unit="to compile"
+	build clang 1800 CC=clang CFLAGS=-O1
+	# A report has the lines of its functions with -g1 too. Compiling takes less than half the time of -g -O2.
+	unit="to run"
+	build sanitizers 1800 CC=gcc CFLAGS="-O1 -g1" --enable-sanitizers || return 0
+	check sanitizers 1800
+	for test in $(rows beside sanitizers); do
+		test_beside "$test"
+	done
+}
+
+test_beside() # NAME:SECONDS:BUILD
+{
+	item=${1#*:}
+	system_test "${1%%:*}" $((2 * ${item%:*})) "${item#*:}" # twice the time: it has a part of the machine
+}
+
+# Several at once, each by a run of this script; and of all tests the other builds, by one more.
 beside() # NAME:SECONDS:BUILD...
 {
-	begin "$# system tests, $(($(nproc) + 1)) at a time"
-	export TEST_SCRATCH="$scratch" TEST_RESULTS="$logs/beside.log"
-	: >"$TEST_RESULTS"
+	at_once=$(($(nproc) + 2))
+	begin "$# system tests, $at_once at a time${all:+; beside them the unit tests, and the builds with clang and sanitizers}"
+	export TEST_SCRATCH="$scratch"
 	: >"$again"
 	touch "$scratch/beside.begun"
+	if [ -n "$all" ]; then
+		setsid sh "$top/tests/run.sh" --builds &
+		builds=$!
+	fi
 	printf '%s\n' "$@" >"$scratch/beside"
-	setsid xargs -P $(($(nproc) + 1)) -I '{}' sh "$top/tests/run.sh" --beside '{}' <"$scratch/beside" &
+	setsid xargs -P $at_once -I '{}' sh "$top/tests/run.sh" --beside '{}' <"$scratch/beside" &
 	running=$!
 	wait "$running"
 	running=
+	for item in "$@"; do
+		name="system ${item%%:*}"
+		grep -qE "^[A-Z]+ +[0-9]+s  $name(  |\$)" "$results" || result fail $(($(now) - begun)) "$name" "did not end"
+	done
+	[ -z "$builds" ] || wait "$builds" || result fail $(($(now) - begun)) "unit tests and builds" "did not end"
+	builds=
 	remove_perf_maps "$scratch/beside.begun"
-	passed=$((passed + $(grep -c '^PASS ' "$TEST_RESULTS")))
-	failed=$((failed + $(grep -c '^FAIL ' "$TEST_RESULTS")))
-	skipped=$((skipped + $(grep -c '^SKIP ' "$TEST_RESULTS")))
-	ended=$(grep -cE '^(PASS|FAIL|SKIP|AGAIN) ' "$TEST_RESULTS")
-	[ "$ended" -eq $# ] || result fail $(($(now) - begun)) "$# tests side by side" "$ended of them ended"
 	second=yes
-	while IFS=: read -r name seconds build; do
-		system_test "$name" "$seconds" "$build"
+	while read -r call; do
+		$call
 	done <"$again"
 	second=
 }
 
 # ---- The run ----
 
-if [ "${1:-}" = --beside ]; then
+case ${1:-} in
+--beside | --builds)
 	among_others=yes
 	scratch=$TEST_SCRATCH # the caller's, which removes it, and says that it was interrupted
 	trap - EXIT
 	trap '[ -z "$running" ] || kill -TERM "-$running"; exit 1' INT TERM HUP
-	rest=${2#*:}
-	# Twice the time: it has a part of the machine.
-	system_test "${2%%:*}" $((2 * ${rest%:*})) "${rest#*:}" >"$scratch/$2.result"
-	tee -a "$TEST_RESULTS" <"$scratch/$2.result"
-	exit 0
-fi
+	if [ "$1" = --builds ]; then
+		other_builds
+	else
+		test_beside "$2"
+	fi
+	exit 0 ;;
+esac
 
 since=
 if [ "${1:-}" = --since ]; then
@@ -520,7 +583,7 @@ for name in "$@"; do
 		exit 2
 	}
 done
-mkdir -p "$logs" && : >"$failures" && : >"$unsteady" && remove_left_over && mkdir "$scratch" && chmod 755 "$scratch" || exit 1
+mkdir -p "$logs" && : >"$failures" && : >"$unsteady" && : >"$results" && remove_left_over && mkdir "$scratch" && chmod 755 "$scratch" || exit 1
 PATH=$PATH:/usr/local/go/bin:$HOME/.cargo/bin:/usr/sbin:/sbin
 TEST_LOGS=$logs
 export PATH TEST_LOGS
@@ -561,30 +624,24 @@ if [ -n "$since" ]; then
 fi
 
 parts=$(parts "$@")
-together=$(rows beside gcc "$@"; [ -z "$all" ] || rows beside sanitizers)
+together=$(rows beside gcc "$@")
 alone=$(rows alone gcc "$@"; [ -z "$all" ] || rows alone sanitizers)
 # shellcheck disable=SC2086
 steps=$(($(printf '%s\n' $alone $parts | wc -l) + 0${together:+1}))
 if [ -n "$all" ]; then
-	steps=$((steps + 5))
+	steps=$((steps + 1))
 	cpus=$(nproc)
-	say "All tests: on $cpus CPUs about $((12 + 24 / cpus)) minutes; the first time $((2 + 16 / cpus)) more, for packages and modules."
+	say "All tests: on $cpus CPUs about $((5 + 20 / cpus)) minutes; the first time $((2 + 16 / cpus)) more, for packages and modules."
 elif [ -n "$since" ]; then
 	steps=$((steps + 0${units:+1}))
 else
 	steps=$((steps + 1))
 fi
 
-unit=$all
+unit=${all:+to run}
 [ -n "$since" ] || build gcc 900 CC=gcc || finish
-if [ -n "$all" ]; then
-	check gcc 600
-	build clang 900 CC=clang CFLAGS=-O1 # for its warnings, which do not depend on -O2
-	build sanitizers 900 CC=gcc --enable-sanitizers && check sanitizers 900
-elif [ -n "$units" ]; then
-	# shellcheck disable=SC2086
-	check gcc 600 $units
-fi
+# shellcheck disable=SC2086
+[ -z "$units" ] || check gcc 600 $units
 
 for part in $parts; do
 	fetch "$part"
