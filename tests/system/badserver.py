@@ -351,7 +351,7 @@ def main():
     rig.need_root()
     rig.need_programs("openssl")
     ca, contexts = certificates()
-    rig.start(["sh", "-c", "while :; do :; done"])  # something to send
+    rig.start(["./chain", "30"], cwd=rig.build_workloads("chain"))  # something to send
     for number, begin in enumerate(range(0, len(ROWS), BATCH)):
         batch(number, ROWS[begin:begin + BATCH], ca, contexts)
 

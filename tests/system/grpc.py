@@ -145,7 +145,7 @@ def check_request(call):
 
 def scripted_server():
     """Each row is a destination of its own; a daemon has room for 16."""
-    burner = rig.start(["sh", "-c", "while :; do :; done"])  # something to send
+    burner = rig.start(["./chain", "30"], cwd=rig.build_workloads("chain"))  # something to send
     for batch in (ROWS[:14], ROWS[14:]):
         servers = [Server([script], then={"status": 0}) for _, script, _, _ in batch]
         daemon = rig.Daemon("[profiler]\nreporter_interval = 1s\n[spool]\nenabled = no\n" + "".join(

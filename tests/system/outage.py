@@ -198,7 +198,7 @@ def main():
     if subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={DISK}", "tmpfs", full], check=False).returncode != 0:
         rig.skip("no tmpfs can be mounted here")
     try:
-        rig.start(["nice", "-n", "5", "./chain"], cwd=rig.build_workloads("chain"), stdout=subprocess.DEVNULL)
+        rig.start(["nice", "-n", "5", "./chain", "30"], cwd=rig.build_workloads("chain"), stdout=subprocess.DEVNULL)
         env, clock = clock_of_its_own()
         runs = [Run("alone"), Run("killed", killed=True), Run("full", spool=full),
                 Run("clock", env=env)]

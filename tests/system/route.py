@@ -251,7 +251,7 @@ def main():
     rig.need_root()
     rig.need_programs("openssl")
     ca, contexts = certificates()
-    rig.start(["sh", "-c", "while :; do :; done"])  # something to send
+    rig.start(["./chain", "30"], cwd=rig.build_workloads("chain"))  # something to send
     by_configuration(ca, contexts)
     by_environment(ca, contexts)
     by_otel_variables(ca, contexts)

@@ -297,7 +297,7 @@ def not_ours():
 def main():
     rig.need_root()
     directory = rig.build_workloads("chain")
-    chain = rig.start(["./chain"], cwd=directory)
+    chain = rig.start(["./chain", "30"], cwd=directory)
     away_and_killed(chain)
     without_receiver()
     broken_files()

@@ -85,7 +85,7 @@ def main():
     with open(big, "wb") as f:
         f.write(os.urandom(1 << 20))
     os.chown(big, os.stat(path).st_uid, os.stat(path).st_gid)
-    rig.start(["./chain"], cwd=rig.path("workloads"), stdout=subprocess.DEVNULL)  # an idle host may have no profile for long
+    rig.start(["./chain", "30"], cwd=rig.path("workloads"), stdout=subprocess.DEVNULL)  # an idle host may have no profile for long
     daemon = rig.Daemon(CONFIG.format(path=path, max_bytes="1M"), name="trim")
     rig.wait_for("the oldest file to go", lambda: not os.path.exists(big), 15)
     daemon.stop()

@@ -2,6 +2,7 @@
 /* A chain of plain calls, each with locals of its own on the stack. Also built static and stripped.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "common.h"
 
@@ -58,11 +59,16 @@ KNOWN int chain_one(int n)
 	return r + 1;
 }
 
-int main(void)
+/* chain [PERCENT]: that much of a CPU, or all of one. */
+int main(int argc, char **argv)
 {
+	const int percent = argc > 1 ? atoi(argv[1]) : 100;
 	volatile int sink = 0;
 
-	for (;;)
+	for (;;) {
 		sink += chain_one(5);
+		if (percent < 100)
+			rest(percent);
+	}
 	return sink;
 }

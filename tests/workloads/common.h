@@ -5,6 +5,7 @@
  * cloned or merged. A call that must stay a real frame is followed by KEEP_FRAME, so that the
  * compiler cannot turn it into a jump.
  */
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -26,6 +27,20 @@ static inline uint64_t thread_cpu_ns(void)
 
 	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* Sleeps each time the thread has had 20 ms of CPU, so long that it gets PERCENT of one at most:
+ * others have the rest, where a test only wants that something is recorded. */
+static inline void rest(int percent)
+{
+	static __thread uint64_t rested_ns;
+	const uint64_t had_ns = thread_cpu_ns() - rested_ns;
+	struct timespec t = {.tv_nsec = (long)had_ns * (100 - percent) / percent};
+
+	if (had_ns < 20000000)
+		return;
+	(void)nanosleep(&t, NULL);
+	rested_ns = thread_cpu_ns();
 }
 
 /* Burns CPU in the caller's own frame until this place has had PERCENT of all the CPU time of its
