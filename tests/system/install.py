@@ -91,7 +91,7 @@ def check_uninstall(build, root, config):
 
 
 def check_archive(build):
-    make("dist", cwd=build)
+    make("dist", "XZ_OPT=-0", cwd=build)
     archive = max(glob.glob(os.path.join(build, "perfwalk-[0-9]*.tar.*")), key=os.path.getmtime)
     subprocess.run(["tar", "-C", rig.workdir(), "-xf", archive], check=True)
     tree = rig.path(os.path.basename(archive).split(".tar.")[0])
