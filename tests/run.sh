@@ -29,7 +29,7 @@ unsteady=$logs/unsteady # those that passed at the second time, in the same form
 again=$logs/again	# of those that failed beside others: what runs each once more
 results=$logs/results	# the line of each
 scratch=${TMPDIR:-/tmp}/perfwalk-tests.$$
-running= builds=
+running= builds= tests=
 among_others= second=
 step=0 steps=0
 
@@ -301,7 +301,7 @@ install_missing()
 # ---- Builds and their unit tests ----
 
 # build NAME SECONDS CONFIGURE-OPTIONS...: configures, and compiles in $out/NAME; the unit tests too where $unit says
-# "to run", or "to compile", without making programs of them.
+# "to run"; or "to read", where the compiler says what is wrong with them, and makes nothing of them.
 build()
 {
 	name=$1 limit=$2
@@ -309,10 +309,11 @@ build()
 	begin "build with $name"
 	mkdir -p "$out/$name"
 	if run "$limit" "$logs/build-$name.log" sh -c 'cd "$1" && top=$2 && shift 2 &&
-		{ [ config.status -nt "$top/configure" ] || "$top/configure" -C "$@"; } &&
+		{ [ config.status -nt "$top/configure" ] || "$top/configure" -C "$@" ||
+			{ rm -f config.cache && "$top/configure" -C "$@"; }; } && # the cache of other options
 		make -j"$(nproc)" && case $unit in
 		"to run") make -j"$(nproc)" check TESTS= ;;
-		"to compile") make -j"$(nproc)" check TESTS= CCLD=true ;;
+		"to read") make -j"$(nproc)" check TESTS= CC="$(sed -n "s/^CC = //p" Makefile) -fsyntax-only" CCLD=: AR=: RANLIB=: ;;
 		esac' \
 		sh "$out/$name" "$top" --enable-werror "$@"; then
 		result pass $(($(now) - begun)) "build with $name"
@@ -322,8 +323,8 @@ build()
 	return 1
 }
 
-# check NAME SECONDS [PROGRAM...]: make check, of these programs alone; each of them counts. Some wait more than
-# they work. Each has a limit of its own, and a process group: one that hangs, or that ends its whole group, is
+# check NAME SECONDS [PROGRAM...]: make check, of these programs alone, or of $tests; each of them counts. Some wait
+# more than they work. Each has a limit of its own, and a process group: one that hangs, or that ends its whole group, is
 # one failure with a log.
 check()
 {
@@ -333,7 +334,8 @@ check()
 	touch "$scratch/check.begun"
 	set -- LOG_COMPILER="timeout -k 5 $((limit * 2 / 3))" "$@"
 	if [ $# -eq 1 ]; then
-		run "$limit" "$log" env TMPDIR="$scratch" make -C "$out/$name" -j$(($(nproc) + 1)) -k check "$1"
+		run "$limit" "$log" env TMPDIR="$scratch" make -C "$out/$name" -j$(($(nproc) + 1)) -k check "$1" \
+			${tests:+"TESTS=$tests"}
 	else
 		run "$limit" "$log" env TMPDIR="$scratch" sh -c 'cd "$1" && jobs=$2 compiler=$3 && shift 3 &&
 			make -j"$jobs" "$@" && make -j"$jobs" -k check-TESTS "$compiler" TESTS="$*"' \
@@ -499,13 +501,17 @@ system_test() # NAME SECONDS BUILD
 # What needs no more of the machine than the system tests leave.
 other_builds()
 {
+	# The page of the flame graph has its time by the clock: it is tried when nothing else runs, and once. What
+	# writes it is under sanitizers in test-render-html.
+	tests='$(check_PROGRAMS) $(dist_check_SCRIPTS)'
 	check gcc 1200
 	# For its warnings, which do not depend on -O2, nor on debugging information.
-	unit="to compile"
+	unit="to read"
 	build clang 1800 CC=clang CFLAGS=-O1
 	# A report has the lines of its functions with -g1 too. Compiling takes less than half the time of -g -O2.
 	unit="to run"
 	build sanitizers 1800 CC=gcc CFLAGS="-O1 -g1" --enable-sanitizers || return 0
+	tests='$(check_PROGRAMS)' # the scripts look at sources
 	check sanitizers 1800
 	for test in $(rows beside sanitizers); do
 		test_beside "$test"
@@ -629,7 +635,7 @@ alone=$(rows alone gcc "$@"; [ -z "$all" ] || rows alone sanitizers)
 # shellcheck disable=SC2086
 steps=$(($(printf '%s\n' $alone $parts | wc -l) + 0${together:+1}))
 if [ -n "$all" ]; then
-	steps=$((steps + 1))
+	steps=$((steps + 2))
 	cpus=$(nproc)
 	say "All tests: on $cpus CPUs about $((5 + 20 / cpus)) minutes; the first time $((2 + 16 / cpus)) more, for packages and modules."
 elif [ -n "$since" ]; then
@@ -648,6 +654,7 @@ for part in $parts; do
 done
 # shellcheck disable=SC2086
 [ -z "$together" ] || beside $together
+[ -z "$all" ] || check gcc 600 tests/system/flamegraph-page.sh
 for item in $alone; do
 	rest=${item#*:}
 	system_test "${item%%:*}" "${rest%:*}" "${rest#*:}"
