@@ -51,6 +51,7 @@ SYSTEM_TESTS="
 	delivery      240  beside  300
 	outage        300  beside
 	debuginfod     90  beside
+	captures      180  beside
 	jitdump        90  beside
 	supervision   180  beside
 	badserver     120  beside
@@ -62,6 +63,7 @@ SYSTEM_TESTS="
 	sandbox       120  beside
 	bundle        240  beside
 	values         60  beside
+	hostile       400  beside
 	grpc          180  beside
 	lines          90  beside
 	ctl            90  beside
@@ -71,6 +73,7 @@ SYSTEM_TESTS="
 	notify         60  beside
 	route          60  beside
 	noopen        180  beside
+	cgroups        90  beside
 	debugfiles     60  beside
 	collector     900  beside
 	copies         60  beside
@@ -88,16 +91,13 @@ SYSTEM_TESTS="
 	options       180  alone   300
 	outputs       300  alone
 	check          60  alone
-	captures      180  alone
 	top            90  alone
 	stack_size    150  alone
 	perfdata      120  alone
 	unprivileged   90  alone
 	oldkernel      60  alone
-	cgroups        90  alone
 	churn         240  alone
 	bombs         240  alone   300
-	hostile       400  alone
 "
 # What tests need that no package has, name:seconds:script:tests. It is fetched and built before them, once.
 PARTS="collector:1800:build-collector.sh:outputs,protocols,collector,grpc
