@@ -79,6 +79,18 @@ tests_fuzz_replay_http_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests
 tests_fuzz_replay_http_LDADD = libhttp.a libutil.a $(ZLIB_LIBS)
 EXTRA_DIST += tests/fuzz/corpus-http
 
+check_PROGRAMS += tests/fuzz/replay-messages
+tests_fuzz_replay_messages_SOURCES = tests/fuzz/fuzz-messages.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_messages_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-messages"'
+tests_fuzz_replay_messages_LDADD = libbroker.a libopener.a libprofiler.a libprocess.a libutil.a $(ZLIB_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-messages
+
+check_PROGRAMS += tests/fuzz/replay-strikes
+tests_fuzz_replay_strikes_SOURCES = tests/fuzz/fuzz-strikes.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_strikes_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-strikes"'
+tests_fuzz_replay_strikes_LDADD = libbroker.a libprocess.a libutil.a $(ZLIB_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-strikes
+
 # make fuzz: a minute for each target; make fuzz-long: two hours. FUZZ_TARGETS="NAME..." for some only.
 .PHONY: fuzz fuzz-long fuzz-programs
 fuzz:
