@@ -150,6 +150,11 @@ int broker_set_up_screen(void *ctx, struct peer_id who, int control, int status_
 int broker_set_up_metrics(void *ctx, struct peer_id who, int control, int status_fd);
 int broker_set_up_fetcher(void *ctx, struct peer_id who, int control, int status_fd);
 /* peer_row.limit of each kind that needs other limits than all. */
+/*
+ * How many files the profiler may hold open: what the config says, or, where the host allows few
+ * descriptors, half of what its rings leave. The rest is for windows that wait.
+ */
+uint32_t broker_files_of_profiler(const struct broker *b);
 void broker_limit_profiler(const void *ctx, struct privileges *ret);
 void broker_limit_symbolizer(const void *ctx, struct privileges *ret);
 void broker_limit_exporter(const void *ctx, struct privileges *ret);

@@ -2,6 +2,8 @@
 /* The limits of each kind of child, from the config: memory, descriptors, threads. */
 #include "config.h"
 
+#include <sys/resource.h>
+
 #include "src/broker/internal.h"
 #include "src/config/config.h"
 #include "src/metrics/setup.h"
@@ -14,23 +16,47 @@
  * somebody makes us allocate is refused before the kernel kills one of us for it. */
 #define DATA_BYTES     (UINT64_C(64) << 20)  /* of any child */
 #define PROFILER_BYTES (UINT64_C(128) << 20) /* tables of processes, files and threads */
+/* Its descriptors apart from files, rings and windows; and files that it can hardly do without. */
+#define PROFILER_DESCRIPTORS 16
+#define PROFILER_MIN_FILES   4
 /* So much of its address space may be no file. */
 #define SYMBOLIZER_DATA(address_space) ((address_space) / 8 * 3)
+
+static uint32_t n_rings(const struct broker *b)
+{
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < b->options.n_events; i++)
+		n += b->events[i].cpus.n;
+	return n;
+}
+
+uint32_t broker_files_of_profiler(const struct broker *b)
+{
+	struct rlimit l = {.rlim_cur = 0};
+	uint64_t others, left;
+
+	(void)getrlimit(RLIMIT_NOFILE, &l);
+	others = 2 * (uint64_t)n_rings(b) + PROFILER_DESCRIPTORS;
+	left = l.rlim_cur > others ? (l.rlim_cur - others) / 2 : 0;
+	if (left < PROFILER_MIN_FILES)
+		left = PROFILER_MIN_FILES;
+	return left < b->options.config->max_open_files ? (uint32_t)left
+							: b->options.config->max_open_files;
+}
 
 /* Files are mapped whole, so address space is no measure of its memory. */
 void broker_limit_profiler(const void *ctx, struct privileges *ret)
 {
 	const struct broker *b = ctx;
 	const struct config *c = b->options.config;
-	uint32_t n_rings = 0;
 
-	for (uint32_t i = 0; i < b->options.n_events; i++)
-		n_rings += 3 * b->events[i].cpus.n;
 	ret->max_data = 4 * c->window_memory_bytes + c->unwind_rows_bytes + PROFILER_BYTES;
 	/* What a window is made of is in that memory as well. */
 	ret->max_file_bytes = 4 * c->window_memory_bytes;
+	/* The third is another event that takes the place of one, for a while. */
 	ret->max_open_files =
-		c->max_open_files + HANDOVER_MAX_WINDOWS + n_rings + SETUP_OTHER_DESCRIPTORS;
+		c->max_open_files + HANDOVER_MAX_WINDOWS + 3 * n_rings(b) + SETUP_OTHER_DESCRIPTORS;
 }
 
 void broker_limit_symbolizer(const void *ctx, struct privileges *ret)

@@ -160,7 +160,7 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		.window_memory_bytes = c->window_memory_bytes,
 		.unwind_rows_bytes = c->unwind_rows_bytes,
 		.max_processes = c->max_processes,
-		.max_open_files = c->max_open_files,
+		.max_open_files = broker_files_of_profiler(b),
 		.max_frames = c->max_frames,
 		.capture = b->options.capture,
 		.paused = b->paused,

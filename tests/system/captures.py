@@ -573,12 +573,84 @@ def nobody_reads(directory):
         os.unlink(out)
 
 
+# A host of many CPUs: events of those that are not there are events of those that are, without what they tell of processes.
+MANY = r"""
+#include <dlfcn.h>
+#include <linux/perf_event.h>
+#include <stdarg.h>
+#include <sys/syscall.h>
+long syscall(long number, ...)
+{
+	static long (*real)(long, ...);
+	struct perf_event_attr attr;
+	va_list l;
+	long a[6];
+
+	va_start(l, number);
+	for (int i = 0; i < 6; i++)
+		a[i] = va_arg(l, long);
+	va_end(l);
+	if (!real)
+		real = (long (*)(long, ...))dlsym(RTLD_NEXT, "syscall");
+	if (number == SYS_perf_event_open && (int)a[2] >= HERE) {
+		__builtin_memcpy(&attr, (void *)a[0], ((struct perf_event_attr *)a[0])->size);
+		attr.mmap = attr.mmap2 = attr.comm = attr.task = 0;
+		a[0] = (long)&attr;
+		a[2] = (int)a[2] % HERE;
+	}
+	return real(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+"""
+
+
+def many_cpus(directory):
+    """Two descriptors for each CPU, and few for all else."""
+    cpus = sorted(os.sched_getaffinity(0))
+    with open("/proc/meminfo", encoding="ascii") as f:
+        free = next(int(line.split()[1]) for line in f if line.startswith("MemAvailable"))
+    if cpus != list(range(os.cpu_count())) or not rig.can_mount():
+        rig.leave_out("a host of many CPUs: not all CPUs may be used, or nothing can be mounted")
+        return
+    n = 512 if free > 2 << 20 else 64
+    subprocess.run(["gcc", "-shared", "-fPIC", "-w", "-D_GNU_SOURCE", f"-DHERE={len(cpus)}", "-o", rig.path("many.so"),
+                    rig.write("many.c", MANY)], check=True)
+    script = ('mount --make-rprivate / && mount --bind "$1" /sys/devices/system/cpu/online && export LD_PRELOAD="$2" && '
+              'ulimit -n "$3" && shift 3 && exec "$@"')
+    limit, log, out = 2 * n + 64, rig.path("many.log"), rig.path("many.folded")
+    with open(log, "w", encoding="utf-8") as f:
+        p = rig.start(["unshare", "-m", "sh", "-c", script, "sh", rig.write("online", f"0-{n - 1}\n"), rig.path("many.so"),
+                       str(limit), rig.perfwalk(), "record", "-a", "-F", "10", "-d", "600", "-o", out], stdin=subprocess.DEVNULL,
+                      stdout=f, stderr=f)
+
+    def said():
+        with open(log, encoding="utf-8") as f:
+            return f.read()
+
+    def descriptors(pid):
+        found = [os.readlink(f"/proc/{pid}/fd/{fd}") for fd in os.listdir(f"/proc/{pid}/fd")]
+        return len(found), sum("perf_event" in x for x in found)
+    rig.wait_for("it records", lambda: "recording" in said() or p.poll() is not None)
+    rig.check(f"on {n} CPUs" in said(), f"a host of {n} CPUs, with {limit} descriptors" + ("" if p.poll() is None else said()))
+    profiler = rig.wait_for("the profiler", lambda: next((c for c in rig.children_of(p.pid) if rig.comm_of(c) ==
+                                                          rig.ROLES["profiler"]), 0))
+    rig.wait_for("the profiler has all events", lambda: descriptors(profiler)[1] == 2 * n)
+    for name, pid in (("broker", p.pid), ("profiler", profiler)):
+        every, events = descriptors(pid)
+        rig.check(events <= 2 * n and every <= limit, f"{name}: {every} descriptors, {events} of them of events")
+    chain = rig.start(["./chain"], cwd=directory, stdout=subprocess.DEVNULL)
+    rig.wait_for("some CPU time", lambda: rig.cpu_seconds(chain.pid) > 0.5)
+    p.send_signal(signal.SIGINT)
+    rig.check(p.wait(rig.PATIENCE) == 0, "SIGINT ends it" + ("" if p.returncode == 0 else said()))
+    seen = rig.total(s for s in rig.read_folded(out) if s.comm == "chain")
+    rig.check(seen > n / 4, f"{seen} samples of a program")
+
+
 def main():
     rig.need_root()
     rig.need_programs("unshare", "taskset", "bash")
     directory = rig.build_workloads("chain", "chain-fp", "recurse", "frames", "blip", "counted")
     for test in (targets, users, groups, hotplug, events, modes, busy_host, many_processes, strict, short_command,
-                 target_dies, disk, nobody_reads, daemon):
+                 target_dies, disk, nobody_reads, daemon, many_cpus):
         begin = time.monotonic()
         test(directory)
         rig.end_started()
