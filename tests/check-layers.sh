@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# The rooms and what they may include: util at the bottom, unwind, symbolize and proto beside each
-# other above it, src on top, and inside src what the table below says. Fails on any other edge, on
+# The rooms and what they may include: util at the bottom, unwind, symbolize, runtimes and proto beside
+# each other above it, src on top, and inside src what the table below says. Fails on any other edge, on
 # a cycle among headers, on a header that does not compile alone, and on a processor that is named
 # outside of arch-*.c.
 #
@@ -20,7 +20,7 @@ allowed()
 {
 	case $1 in
 	util) echo "" ;;
-	unwind | symbolize | proto) echo "util" ;;
+	unwind | symbolize | proto | runtimes) echo "util" ;;
 	src/process) echo "util" ;;
 	src/opener) echo "util src/process" ;;
 	src/sample | src/host | src/profile | src/config) echo "util" ;;
@@ -31,7 +31,7 @@ allowed()
 	src/import) echo "util proto src/profile" ;;
 	src/broker) echo "util src/process src/opener src/sample src/config src/profile" ;;
 	src/profiler)
-		echo util unwind symbolize src/process src/sample src/perf-data src/host \
+		echo util unwind symbolize runtimes src/process src/sample src/perf-data src/host \
 			src/profile ;;
 	src/symbolizer)
 		echo util unwind symbolize src/process src/profile src/render src/import \
@@ -55,7 +55,7 @@ room_of()
 	esac
 }
 
-sources=$(find util unwind symbolize proto src -name '*.[ch]' ! -name '*.pb-c.[ch]' | sort)
+sources=$(find util unwind symbolize runtimes proto src -name '*.[ch]' ! -name '*.pb-c.[ch]' | sort)
 [ -n "$sources" ] || { echo "no sources below $(pwd)"; exit 99; }
 
 n_edges=0
@@ -93,7 +93,7 @@ done
 # Cycles among headers: remove headers that include no header that is left, until nothing changes.
 left=$(mktemp) || exit 99
 trap 'rm -f "$left" "$left.new"' EXIT
-for file in $(find util unwind symbolize proto src -name '*.h' ! -name '*.pb-c.h'); do
+for file in $(find util unwind symbolize runtimes proto src -name '*.h' ! -name '*.pb-c.h'); do
 	echo "$file $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file" | tr '\n' ' ')"
 done >"$left"
 while :; do
@@ -109,7 +109,7 @@ if [ -s "$left" ]; then
 fi
 
 n_headers=0
-for file in $(find util unwind symbolize proto src -name '*.h' ! -name '*.pb-c.h' | sort); do
+for file in $(find util unwind symbolize runtimes proto src -name '*.h' ! -name '*.pb-c.h' | sort); do
 	n_headers=$((n_headers + 1))
 	# shellcheck disable=SC2086
 	if ! echo "#include \"$file\"" | ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -I. -I"$build" \

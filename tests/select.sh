@@ -27,7 +27,7 @@ units_with() # WORD...
 # Rooms with a file that includes one of the room's.
 includers() # ROOM
 {
-	grep -rl --include='*.[ch]' "^#[[:space:]]*include \"$1/" unwind symbolize proto src | sed 's|/[^/]*$||' | sort -u
+	grep -rl --include='*.[ch]' "^#[[:space:]]*include \"$1/" unwind symbolize runtimes proto src | sed 's|/[^/]*$||' | sort -u
 }
 
 named() { sed -n 's|^tests/system/\(.*\)\.py$|system \1|p'; }
@@ -92,7 +92,7 @@ select_for() # PATH
 	tests/system/flamegraph-page.* | tests/system/browser.py) page; module "$(basename "${1%.*}")" ;;
 	tests/system/*.py) module "$(basename "$1" .py)" ;;
 	tests/system/*.sh) systems_with "$(basename "$1")" ;;
-	unwind/* | symbolize/* | proto/*) room "${1%%/*}" ;;
+	unwind/* | symbolize/* | runtimes/* | proto/*) room "${1%%/*}" ;;
 	src/*/*) room "$(echo "$1" | cut -d/ -f1,2)" ;;
 	*) all ;;
 	esac

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <elf.h>
+
+#include "runtimes/image.h"
+
+enum {
+	MAX_SEGMENTS = 64,
+	MAX_DYNAMIC = 256,
+	MAX_CHAIN = 1024, /* of a hash bucket: real ones have a few */
+};
+#define MAX_IMAGE (UINT64_C(4) << 30)
+
+static bool is_library(const Elf64_Ehdr *e)
+{
+	return memcmp(e->e_ident, ELFMAG, SELFMAG) == 0 && e->e_ident[EI_CLASS] == ELFCLASS64 &&
+	       e->e_ident[EI_DATA] == ELFDATA2LSB && e->e_phentsize == sizeof(Elf64_Phdr) &&
+	       e->e_phnum > 0 && e->e_phnum <= MAX_SEGMENTS;
+}
+
+/* The ends of what is loaded, and where the dynamic section is; false: not sound. */
+static bool read_segments(struct image *i, const Elf64_Ehdr *e, Elf64_Phdr *ret_dynamic)
+{
+	uint64_t low = UINT64_MAX, high = 0;
+	Elf64_Phdr p;
+
+	ret_dynamic->p_memsz = 0;
+	for (uint16_t k = 0; k < e->e_phnum; k++) {
+		if (!memory_read(i->memory, i->base + e->e_phoff + k * sizeof(p), &p, sizeof(p)))
+			return false;
+		if (p.p_type == PT_DYNAMIC)
+			*ret_dynamic = p;
+		if (p.p_type != PT_LOAD)
+			continue;
+		if (p.p_offset == 0)
+			i->bias = i->base - p.p_vaddr;
+		if (p.p_vaddr < low)
+			low = p.p_vaddr;
+		if (p.p_vaddr + p.p_memsz > high)
+			high = p.p_vaddr + p.p_memsz;
+	}
+	if (low >= high || high - low > MAX_IMAGE || ret_dynamic->p_memsz == 0)
+		return false;
+	i->start = i->bias + low;
+	i->end = i->bias + high;
+	return true;
+}
+
+/* The loader has made them addresses, or it has not (the vdso, musl). */
+static uint64_t relocated(const struct image *i, uint64_t value)
+{
+	return value >= i->start && value < i->end ? value : value + i->bias;
+}
+
+bool image_open(struct image *ret, struct memory *memory, uint64_t base)
+{
+	struct image i = {.memory = memory, .base = base};
+	Elf64_Phdr dynamic;
+	Elf64_Ehdr e;
+
+	if (!memory_read(memory, base, &e, sizeof(e)) || !is_library(&e) ||
+	    !read_segments(&i, &e, &dynamic))
+		return false;
+	for (uint64_t k = 0; k < MAX_DYNAMIC && k < dynamic.p_memsz / sizeof(Elf64_Dyn); k++) {
+		Elf64_Dyn d;
+
+		if (!memory_read(memory, i.bias + dynamic.p_vaddr + k * sizeof(d), &d, sizeof(d)) ||
+		    d.d_tag == DT_NULL)
+			break;
+		if (d.d_tag == DT_SYMTAB)
+			i.symbols = relocated(&i, d.d_un.d_ptr);
+		else if (d.d_tag == DT_STRTAB)
+			i.strings = relocated(&i, d.d_un.d_ptr);
+		else if (d.d_tag == DT_STRSZ)
+			i.n_strings = d.d_un.d_val;
+		else if (d.d_tag == DT_GNU_HASH)
+			i.gnu_hash = relocated(&i, d.d_un.d_ptr);
+		else if (d.d_tag == DT_HASH)
+			i.hash = relocated(&i, d.d_un.d_ptr);
+	}
+	if (!i.symbols || !i.strings || (!i.gnu_hash && !i.hash))
+		return false;
+	*ret = i;
+	return true;
+}
+
+static uint64_t symbol_value(const struct image *i, uint32_t index, const char *name)
+{
+	char text[128];
+	Elf64_Sym s;
+
+	if (!memory_read(i->memory, i->symbols + index * sizeof(s), &s, sizeof(s)) ||
+	    s.st_shndx == SHN_UNDEF || s.st_name >= i->n_strings ||
+	    !memory_text(i->memory, i->strings + s.st_name, text, sizeof(text)) ||
+	    strcmp(text, name) != 0)
+		return 0;
+	return i->bias + s.st_value;
+}
+
+static uint64_t find_by_gnu_hash(const struct image *i, const char *name)
+{
+	uint32_t head[4], bucket, hash = 5381, h; /* buckets, first, words of the filter */
+	uint64_t buckets, chain;
+
+	for (const char *c = name; *c; c++)
+		hash = hash * 33 + (uint8_t)*c;
+	if (!memory_read(i->memory, i->gnu_hash, head, sizeof(head)) || head[0] == 0)
+		return 0;
+	buckets = i->gnu_hash + sizeof(head) + (uint64_t)head[2] * 8;
+	chain = buckets + (uint64_t)head[0] * 4;
+	if (!memory_read(i->memory, buckets + (uint64_t)(hash % head[0]) * 4, &bucket,
+			 sizeof(bucket)) ||
+	    bucket < head[1])
+		return 0;
+	for (uint32_t k = 0; k < MAX_CHAIN; k++) {
+		uint64_t value;
+
+		if (!memory_read(i->memory, chain + ((uint64_t)bucket + k - head[1]) * 4, &h,
+				 sizeof(h)))
+			return 0;
+		value = (h | 1) == (hash | 1) ? symbol_value(i, bucket + k, name) : 0;
+		if (value || (h & 1))
+			return value;
+	}
+	return 0;
+}
+
+/* The System V ABI's table. */
+static uint64_t find_by_hash(const struct image *i, const char *name)
+{
+	uint32_t head[2], index, hash = 0; /* buckets, symbols */
+	uint64_t at;
+
+	for (const char *c = name; *c; c++) {
+		hash = (hash << 4) + (uint8_t)*c;
+		hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
+	}
+	if (!memory_read(i->memory, i->hash, head, sizeof(head)) || head[0] == 0)
+		return 0;
+	at = i->hash + sizeof(head) + (uint64_t)(hash % head[0]) * 4;
+	for (uint32_t k = 0; k < MAX_CHAIN; k++) {
+		uint64_t value;
+
+		if (!memory_read(i->memory, at, &index, sizeof(index)) || index == 0 ||
+		    index >= head[1])
+			return 0;
+		value = symbol_value(i, index, name);
+		if (value)
+			return value;
+		at = i->hash + sizeof(head) + ((uint64_t)head[0] + index) * 4;
+	}
+	return 0;
+}
+
+uint64_t image_symbol(const struct image *i, const char *name)
+{
+	return i->gnu_hash ? find_by_gnu_hash(i, name) : find_by_hash(i, name);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Exported symbols of a library as it is mapped in a process, by its own dynamic tables. */
+#include "runtimes/memory.h"
+
+struct image {
+	struct memory *memory; /* borrowed */
+	uint64_t base;	       /* runtime address of its first byte */
+	uint64_t bias;	       /* runtime address - ELF virtual address */
+	uint64_t start, end;   /* runtime addresses of all that is loaded */
+	uint64_t symbols, strings, n_strings;
+	uint64_t gnu_hash, hash; /* 0: it does not have that one */
+};
+
+/* base: where the file's first byte is mapped. false: not a library with a table of symbols. */
+bool image_open(struct image *ret, struct memory *memory, uint64_t base);
+/* The address of an exported symbol; 0: there is none. */
+uint64_t image_symbol(const struct image *image, const char *name);
