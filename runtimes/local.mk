@@ -1,6 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Frames of interpreters and of code that is compiled at run time, through reads of memory.
 RUNTIMES_SOURCES = \
+	runtimes/arch.h \
+	runtimes/hotspot-code.c \
+	runtimes/hotspot-internal.h \
+	runtimes/hotspot-method.c \
+	runtimes/hotspot-tables.c \
+	runtimes/hotspot-tables.h \
+	runtimes/hotspot-walk.c \
+	runtimes/hotspot.c \
+	runtimes/hotspot.h \
 	runtimes/image.c \
 	runtimes/image.h \
 	runtimes/memory.c \
@@ -8,7 +17,26 @@ RUNTIMES_SOURCES = \
 
 noinst_LIBRARIES += libruntimes.a
 libruntimes_a_SOURCES = $(RUNTIMES_SOURCES)
+if AARCH64
+libruntimes_a_SOURCES += runtimes/arch-aarch64.c
+else
+libruntimes_a_SOURCES += runtimes/arch-x86_64.c
+endif
 
 check_PROGRAMS += tests/unit/test-runtimes
 tests_unit_test_runtimes_SOURCES = tests/unit/test-runtimes.c tests/unit/test.h
 tests_unit_test_runtimes_LDADD = libruntimes.a libutil.a -ldl
+
+# Recorded reads of real processes: tests/runtimes/record PID SAMPLES FILE >FILE.expect, of
+# `java Mix` (default flags, 64 MiB of heap) some seconds after its start.
+RUNTIMES_RECORDED = hotspot-11 hotspot-17 hotspot-21 hotspot-25
+EXTRA_DIST += $(RUNTIMES_RECORDED:%=tests/data/runtimes/%.gz) $(RUNTIMES_RECORDED:%=tests/data/runtimes/%.expect) \
+	tests/runtimes/Mix.java
+EXTRA_PROGRAMS += tests/runtimes/record
+tests_runtimes_record_SOURCES = tests/runtimes/record.c tests/runtimes/recording.h
+tests_runtimes_record_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
+CLEANFILES += tests/runtimes/record$(EXEEXT)
+
+check_PROGRAMS += tests/unit/test-hotspot
+tests_unit_test_hotspot_SOURCES = tests/unit/test-hotspot.c tests/runtimes/recording.h tests/unit/test.h
+tests_unit_test_hotspot_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * HotSpot on x86_64 (frame_x86.hpp, macroAssembler_x86.cpp, c1_MacroAssembler_x86.cpp).
+ *
+ * A method saves rbp behind its return address: push rbp; sub rsp, N; or sub rsp, N first, and then
+ * a move. It leaves by add rsp, N; pop rbp; a poll; ret.
+ */
+#include "runtimes/arch.h"
+
+const bool arch_has_hotspot = true;
+
+enum { RAX = 0, RBX = 3, RBP = 6, R13 = 13 };
+
+/* The interpreter's frame, in words from rbp. */
+enum { SLOT_METHOD = -3, SLOT_BCP = -8 };
+
+/* How many bytes of a poll stand at code; 0: none. */
+static size_t poll_bytes(const uint8_t *code, size_t n)
+{
+	/* cmp rsp, [r15 + disp8 or disp32]; ja (17 on) */
+	if (n >= 10 && code[0] == 0x49 && code[1] == 0x3b && code[2] == 0x67 && code[4] == 0x0f &&
+	    code[5] == 0x87)
+		return 10;
+	if (n >= 13 && code[0] == 0x49 && code[1] == 0x3b && code[2] == 0xa7 && code[7] == 0x0f &&
+	    code[8] == 0x87)
+		return 13;
+	if (n >= 6 && code[0] == 0x0f && code[1] == 0x87) /* its ja alone */
+		return 6;
+	/* mov r10, [r15 + disp8 or disp32]; test [r10], eax (11) */
+	if (n >= 7 && code[0] == 0x4d && code[1] == 0x8b && code[2] == 0x57 && code[4] == 0x41 &&
+	    code[5] == 0x85 && code[6] == 0x02)
+		return 7;
+	if (n >= 10 && code[0] == 0x4d && code[1] == 0x8b && code[2] == 0x97 && code[7] == 0x41 &&
+	    code[8] == 0x85 && code[9] == 0x02)
+		return 10;
+	if (n >= 3 && code[0] == 0x41 && code[1] == 0x85 && code[2] == 0x02)
+		return 3;
+	/* test eax, [rip + disp32] */
+	if (n >= 6 && code[0] == 0x85 && code[1] == 0x05)
+		return 6;
+	return 0;
+}
+
+/* Whether nothing but a return follows, which may look whether a safepoint is wanted. */
+static bool returns(const uint8_t *code, size_t n)
+{
+	size_t poll = poll_bytes(code, n);
+
+	return n > poll && (code[poll] == 0xc3 || code[poll] == 0xc2);
+}
+
+/* The bytes of an instruction in front of those that make the frame: a look at the end of the
+ * stack (mov [rsp - N], eax), a place to be patched; 0: neither. */
+static size_t filler_bytes(const uint8_t *code, size_t n)
+{
+	static const struct {
+		uint8_t n_opcode, n;
+		uint8_t opcode[4];
+	} fillers[] = {
+		{3, 7, {0x89, 0x84, 0x24}},
+		{4, 5, {0x0f, 0x1f, 0x44, 0x00}},
+		{3, 7, {0x0f, 0x1f, 0x80}},
+		{2, 2, {0x66, 0x90}},
+	};
+
+	for (size_t i = 0; i < sizeof(fillers) / sizeof(fillers[0]); i++) {
+		if (n >= fillers[i].n && memcmp(code, fillers[i].opcode, fillers[i].n_opcode) == 0)
+			return fillers[i].n;
+	}
+	return 0;
+}
+
+/* sub rsp, imm8 or imm32; 0: another instruction. */
+static size_t sub_bytes(const uint8_t *code, size_t n)
+{
+	if (n >= 4 && code[0] == 0x48 && code[1] == 0x83 && code[2] == 0xec)
+		return 4;
+	return n >= 7 && code[0] == 0x48 && code[1] == 0x81 && code[2] == 0xec ? 7 : 0;
+}
+
+/* What of a frame the n bytes of code have made. */
+static enum frame_shape prologue_shape(const uint8_t *code, size_t n)
+{
+	size_t i = 0, step;
+
+	while ((step = filler_bytes(code + i, n - i)) > 0)
+		i += step;
+	if (n > i && code[i] == 0x55) { /* push rbp */
+		i++;
+		if (n - i >= 3 && memcmp(code + i, "\x48\x8b\xec", 3) == 0)
+			i += 3; /* mov rbp, rsp */
+		return sub_bytes(code + i, n - i) ? SHAPE_FULL : SHAPE_PUSHED;
+	}
+	step = sub_bytes(code + i, n - i);
+	if (step == 0)
+		return SHAPE_NONE;
+	i += step;
+	/* mov [rsp + N], rbp */
+	return (n - i >= 5 && memcmp(code + i, "\x48\x89\x6c\x24", 4) == 0) ||
+			       (n - i >= 8 && memcmp(code + i, "\x48\x89\xac\x24", 4) == 0)
+		       ? SHAPE_FULL
+		       : SHAPE_NOT_SAVED;
+}
+
+enum frame_shape arch_frame_shape(const uint8_t *code, size_t n_before, size_t n, bool complete)
+{
+	const uint8_t *at = code + n_before;
+
+	if (n > 0 && returns(at, n))
+		return SHAPE_NONE;
+	/* pop rbp; before it: add rsp, imm. */
+	if (n > 1 && at[0] == 0x5d && returns(at + 1, n - 1))
+		return SHAPE_PUSHED;
+	return complete ? SHAPE_FULL : prologue_shape(code, n_before);
+}
+
+bool arch_is_call(const uint8_t *before, size_t n)
+{
+	const uint8_t *end = before + n;
+
+	/* call rel32; call reg; call [reg + disp8]; call [reg + disp32], [rip + disp32] */
+	return (n >= 5 && end[-5] == 0xe8) ||
+	       (n >= 2 && end[-2] == 0xff && (end[-1] & 0xf8) == 0xd0) ||
+	       (n >= 3 && end[-3] == 0xff && (end[-2] & 0x38) == 0x10) ||
+	       (n >= 6 && end[-6] == 0xff && (end[-5] & 0x38) == 0x10);
+}
+
+bool arch_interpreted(const struct hotspot *h, const struct runtime_stack *stack, uint64_t fp,
+		      struct interpreted *ret)
+{
+	uint64_t slot = (uint64_t)hs(h, HS_SENDER_SP_SLOT) * 8;
+
+	if (fp % 8 != 0 ||
+	    !runtime_stack_u64(stack, fp + (uint64_t)(int64_t)(SLOT_METHOD * 8), &ret->method) ||
+	    !runtime_stack_u64(stack, fp + (uint64_t)(int64_t)(SLOT_BCP * 8), &ret->bcp) ||
+	    !runtime_stack_u64(stack, fp + slot, &ret->caller_sp) ||
+	    !runtime_stack_u64(stack, fp, &ret->caller_fp) ||
+	    !runtime_stack_u64(stack, fp + 8, &ret->caller_pc))
+		return false;
+	/* Where the caller's stack ended before the arguments were moved. */
+	if (ret->caller_sp < fp + 16)
+		ret->caller_sp = fp + 16;
+	return true;
+}
+
+/*
+ * rbx is the method, and r13 the caller's sp until rbp is the frame's. The return address is on top
+ * of the stack, then in rax while room is made for locals, and then behind the saved rbp. The frame
+ * is made from there downwards: with all its slots it is one for arch_interpreted().
+ */
+bool arch_entering(const struct hotspot *h, const struct runtime_stack *stack,
+		   const struct runtime_regs *regs, struct interpreted *ret)
+{
+	uint64_t sp = regs->sp, fp = regs->r[RBP], top = 0, next = 0;
+
+	*ret = (struct interpreted){
+		.method = regs->r[RBX],
+		.caller_sp = regs->r[R13],
+		.caller_fp = fp,
+	};
+	(void)(runtime_stack_u64(stack, sp, &top) && runtime_stack_u64(stack, sp + 8, &next));
+	if (fp - sp <= (uint64_t)-SLOT_BCP * 8) {
+		if (!runtime_stack_u64(stack, fp, &ret->caller_fp) ||
+		    !runtime_stack_u64(stack, fp + 8, &ret->caller_pc))
+			return false;
+		if (fp > sp && !runtime_stack_u64(stack, fp - 8, &ret->caller_sp))
+			return false;
+		if (ret->caller_sp < fp + 16)
+			ret->caller_sp = fp + 16;
+	} else if (hotspot_has(h, top)) {
+		ret->caller_pc = top;
+	} else if (top == fp && hotspot_has(h, next)) {
+		ret->caller_pc = next;
+	} else {
+		ret->caller_pc = regs->r[RAX];
+	}
+	if (ret->caller_sp <= sp)
+		ret->caller_sp = sp + 8;
+	return hotspot_has(h, ret->caller_pc);
+}
+
+uint64_t arch_bcp(const struct runtime_regs *regs)
+{
+	return regs->r[R13];
+}
+
+bool arch_fp_frame(const struct runtime_stack *stack, uint64_t at, struct interpreted *ret)
+{
+	if (!runtime_stack_u64(stack, at, &ret->caller_fp) ||
+	    !runtime_stack_u64(stack, at + 8, &ret->caller_pc))
+		return false;
+	ret->caller_sp = at + 16;
+	return true;
+}
+
+bool arch_return(const struct runtime_stack *stack, uint64_t sp, uint64_t *ret_pc, uint64_t *ret_sp)
+{
+	if (!runtime_stack_u64(stack, sp, ret_pc))
+		return false;
+	*ret_sp = sp + 8;
+	return true;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What the runtimes do differently on each processor. */
+#include "runtimes/hotspot-internal.h"
+
+/* Whether frames of HotSpot's code are known here. */
+extern const bool arch_has_hotspot;
+
+/* How a frame of fixed size stands at pc, behind which code has n bytes. Not complete: it may be in
+ * the prologue, which is the n_before bytes in front of pc, from the entry on. */
+enum frame_shape arch_frame_shape(const uint8_t *code, size_t n_before, size_t n, bool complete);
+/* Whether the bytes in front of a return address are a call. */
+bool arch_is_call(const uint8_t *before, size_t n);
+
+/* The frame at fp; false: the stack copy has not all of it. */
+bool arch_interpreted(const struct hotspot *h, const struct runtime_stack *stack, uint64_t fp,
+		      struct interpreted *ret);
+/* In a method's entry, before it has a frame: what its registers tell. false: not even a return
+ * address. */
+bool arch_entering(const struct hotspot *h, const struct runtime_stack *stack,
+		   const struct runtime_regs *regs, struct interpreted *ret);
+/* The interpreter's place in the bytecodes, in its innermost frame. */
+uint64_t arch_bcp(const struct runtime_regs *regs);
+/* The frame that saved its caller's fp at `at` and stands above it: {pc, sp, fp}. */
+bool arch_fp_frame(const struct runtime_stack *stack, uint64_t at, struct interpreted *ret);
+/* The return address on top of the stack, and the sp behind it. */
+bool arch_return(const struct runtime_stack *stack, uint64_t sp, uint64_t *ret_pc,
+		 uint64_t *ret_sp);

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Method* -> names and lines. A Method points to its ConstMethod, that to its ConstantPool, and
+ * that to its class, whose own ConstantPool points back: no other bytes do that, so memory that was
+ * a method once is not taken for one. What was learned is used again only if the Method and the
+ * whole head of its ConstMethod are the same still.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtimes/hotspot-internal.h"
+#include "util/hash.h"
+
+enum {
+	MAX_HEAD = 128,
+	MAX_SYMBOL = 1024, /* longer names are cut */
+	MAX_LINES_BYTES = 8192,
+	TAG_UTF8 = 1, /* JVM_CONSTANT_Utf8 */
+};
+
+struct method {
+	uint64_t at, const_method, constants, holder;
+	uint8_t head[MAX_HEAD]; /* of the ConstMethod */
+	uint64_t identity;
+	uint32_t code_size, name_index;
+};
+
+static uint32_t u16_at(const uint8_t *bytes, int64_t at)
+{
+	uint16_t v;
+
+	memcpy(&v, bytes + at, sizeof(v));
+	return v;
+}
+
+static uint32_t u32_at(const uint8_t *bytes, int64_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, bytes + at, sizeof(v));
+	return v;
+}
+
+static uint64_t u64_at(const uint8_t *bytes, int64_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, bytes + at, sizeof(v));
+	return v;
+}
+
+/* The Method and its ConstMethod, which are not proven by that. */
+static bool read_heads(struct hotspot *h, uint64_t at, struct method *ret)
+{
+	uint8_t bytes[MAX_HEAD];
+	int64_t n = hs(h, HS_METHOD_CONST) + 8, n_head = hs(h, HS_CONST_BYTES);
+
+	if (!at || at % 8 || n > MAX_HEAD || n_head > MAX_HEAD || n_head < 16 ||
+	    hs(h, HS_CONST_CONSTANTS) + 8 > n_head || hs(h, HS_CONST_CODE_SIZE) + 2 > n_head ||
+	    hs(h, HS_CONST_NAME_INDEX) + 2 > n_head || hs(h, HS_CONST_FLAGS) + 4 > n_head)
+		return false;
+	ret->at = at;
+	if (!memory_read(&h->memory, at, bytes, (size_t)n))
+		return false;
+	ret->const_method = u64_at(bytes, hs(h, HS_METHOD_CONST));
+	if (!ret->const_method || ret->const_method % 8 ||
+	    !memory_read(&h->memory, ret->const_method, ret->head, (size_t)n_head))
+		return false;
+	ret->constants = u64_at(ret->head, hs(h, HS_CONST_CONSTANTS));
+	ret->code_size = u16_at(ret->head, hs(h, HS_CONST_CODE_SIZE));
+	ret->name_index = u16_at(ret->head, hs(h, HS_CONST_NAME_INDEX));
+	/* The vtable and the pointers; counters and compiled code of a method change. */
+	ret->identity = hash_bytes(ret->head, (size_t)n_head,
+				   hash_combine(u64_at(bytes, 0), ret->const_method));
+	return true;
+}
+
+/*
+ * Its class has a pool that points back: mostly the same. Methods that HotSpot makes for method
+ * handles have a small one of their own, and those of a class that was redefined their old one.
+ */
+static bool prove(struct hotspot *h, struct method *m)
+{
+	uint64_t back, holder_at = (uint64_t)hs(h, HS_POOL_HOLDER);
+
+	if (!m->constants || m->constants % 8)
+		return false;
+	m->holder = memory_u64(&h->memory, m->constants + holder_at);
+	if (!m->holder || m->holder % 8)
+		return false;
+	back = memory_u64(&h->memory, m->holder + (uint64_t)hs(h, HS_CLASS_CONSTANTS));
+	return back == m->constants ||
+	       (back && back % 8 == 0 && memory_u64(&h->memory, back + holder_at) == m->holder);
+}
+
+/* ---- Texts ---- */
+
+/* A Symbol's text, cut to fit; false: it is none. */
+static bool read_symbol(struct hotspot *h, uint64_t at, char *ret, size_t size)
+{
+	uint8_t head[16];
+	int64_t body = hs(h, HS_SYMBOL_BODY);
+	size_t n;
+
+	if (!at || at % 8 || body > 16 || hs(h, HS_SYMBOL_LENGTH) + 2 > body ||
+	    !memory_read(&h->memory, at, head, (size_t)body))
+		return false;
+	n = u16_at(head, hs(h, HS_SYMBOL_LENGTH));
+	if (n >= size)
+		n = size - 1;
+	ret[n] = '\0';
+	return n > 0 && memory_read(&h->memory, at + (uint64_t)body, ret, n) && !memchr(ret, 0, n);
+}
+
+/* Entry `index` of the constant pool, which must be a text. */
+static bool read_constant(struct hotspot *h, const struct method *m, uint32_t index, char *ret,
+			  size_t size)
+{
+	uint64_t tags = memory_u64(&h->memory, m->constants + (uint64_t)hs(h, HS_POOL_TAGS));
+	uint32_t length;
+	uint8_t tag;
+
+	if (index == 0 ||
+	    !memory_read(&h->memory, m->constants + (uint64_t)hs(h, HS_POOL_LENGTH), &length,
+			 sizeof(length)) ||
+	    index >= length ||
+	    !memory_read(&h->memory, tags + (uint64_t)hs(h, HS_BYTES_DATA) + index, &tag, 1) ||
+	    tag != TAG_UTF8)
+		return false;
+	return read_symbol(h,
+			   memory_u64(&h->memory, m->constants + (uint64_t)hs(h, HS_POOL_BYTES) +
+							  (uint64_t)index * 8),
+			   ret, size);
+}
+
+/* Whether text is an address as HotSpot puts behind the name of a hidden class: "/0x000..", "+0x". */
+static bool is_hidden_suffix(const char *text)
+{
+	return (*text == '/' || *text == '+') && strncmp(text + 1, "0x", 2) == 0 &&
+	       strspn(text + 3, "0123456789abcdef") == strlen(text + 3) && text[3];
+}
+
+/* "java/util/Map$1" -> "java.util.Map$1", without what differs from run to run. */
+static void make_class_name(char *name)
+{
+	for (char *c = name; *c; c++) {
+		if (is_hidden_suffix(c)) {
+			*c = '\0';
+			return;
+		}
+		if (*c == '/')
+			*c = '.';
+	}
+}
+
+static bool put_names(struct hotspot *h, const struct method *m, struct hotspot_frame *ret)
+{
+	char name[MAX_SYMBOL + 1], class[MAX_SYMBOL + 1], text[2 * MAX_SYMBOL + 2];
+	uint32_t source = 0;
+	uint8_t bytes[2];
+
+	if (!read_symbol(h, memory_u64(&h->memory, m->holder + (uint64_t)hs(h, HS_CLASS_NAME)),
+			 class, sizeof(class)) ||
+	    !read_constant(h, m, m->name_index, name, sizeof(name)))
+		return false;
+	make_class_name(class);
+	(void)snprintf(text, sizeof(text), "%s.%s", class, name);
+	ret->function = strtab_put(&h->texts, text);
+	if (hs_known(h, HS_POOL_SOURCE_FILE_INDEX) &&
+	    memory_read(&h->memory, m->constants + (uint64_t)hs(h, HS_POOL_SOURCE_FILE_INDEX),
+			bytes, 2))
+		source = u16_at(bytes, 0);
+	else if (hs_known(h, HS_CLASS_SOURCE_FILE_INDEX) &&
+		 memory_read(&h->memory, m->holder + (uint64_t)hs(h, HS_CLASS_SOURCE_FILE_INDEX),
+			     bytes, 2))
+		source = u16_at(bytes, 0);
+	if (source && read_constant(h, m, source, name, sizeof(name)))
+		ret->file = strtab_put(&h->texts, name);
+	return ret->function != STRID_EMPTY;
+}
+
+/* ---- Lines ---- */
+
+/*
+ * UNSIGNED5 (compressedStream.cpp, unsigned5.hpp): up to five bytes of six bits, of which those of
+ * 192 and more are not the last. Since JDK 20 no byte is 0.
+ */
+bool hotspot_read_number(const struct hotspot *h, const uint8_t *bytes, size_t n, size_t *at,
+			 uint32_t *ret)
+{
+	uint32_t excluded = h->major >= 20 ? 1 : 0, sum = 0;
+
+	for (unsigned int i = 0; i < 5; i++) {
+		uint32_t b;
+
+		if (*at >= n || bytes[*at] < excluded)
+			return false;
+		b = bytes[(*at)++];
+		sum += (b - excluded) << (6 * i);
+		if (b < 192)
+			break;
+	}
+	*ret = sum;
+	return true;
+}
+
+static int32_t signed_number(uint32_t v)
+{
+	return (int32_t)(v >> 1) ^ -(int32_t)(v & 1);
+}
+
+/* The compressed table behind the bytecodes: steps in bci and line. */
+static void find_line(struct hotspot *h, const struct method *m, int32_t bci,
+		      struct hotspot_frame *ret)
+{
+	uint8_t bytes[MAX_LINES_BYTES];
+	uint64_t table = m->const_method + (uint64_t)hs(h, HS_CONST_BYTES) + m->code_size;
+	uint32_t flags = u32_at(m->head, hs(h, HS_CONST_FLAGS)), number;
+	int64_t at_bci = 0, line = 0;
+	size_t n = 0, at = 0;
+
+	if (!(flags & (uint32_t)hs(h, HS_HAS_LINES)))
+		return;
+	/* It says nowhere how long it is. */
+	while (n < sizeof(bytes) && memory_read(&h->memory, table + n, bytes + n, 256)) {
+		n += 256;
+		if (memchr(bytes + n - 256, 0, 256))
+			break;
+	}
+	while (at < n && bytes[at] != 0) {
+		uint8_t b = bytes[at++];
+
+		if (b != 0xff) {
+			at_bci += b >> 3;
+			line += b & 7;
+		} else {
+			if (!hotspot_read_number(h, bytes, n, &at, &number))
+				return;
+			at_bci += signed_number(number);
+			if (!hotspot_read_number(h, bytes, n, &at, &number))
+				return;
+			line += signed_number(number);
+		}
+		if (at_bci < 0 || at_bci > UINT16_MAX || line < 0 || line > UINT16_MAX)
+			return;
+		if (ret->start_line == 0 || line < ret->start_line)
+			ret->start_line = (uint32_t)line;
+		if (bci >= 0 && at_bci <= bci)
+			ret->line = (uint32_t)line;
+		else if (bci >= 0)
+			return;
+	}
+}
+
+bool hotspot_method_frame(struct hotspot *h, uint64_t at, int32_t bci, struct hotspot_frame *ret)
+{
+	uint64_t key = hash_combine(at, (uint32_t)bci);
+	struct spot *s = &h->spots[key % HOTSPOT_N_SPOTS];
+	struct hotspot_frame frame = {.function = STRID_EMPTY};
+	struct method m;
+
+	if (!read_heads(h, at, &m))
+		return false;
+	if (s->method == at && s->bci == bci) {
+		if (s->identity == m.identity) {
+			*ret = s->frame;
+			return true;
+		}
+		h->stats.stale++;
+	}
+	h->stats.learned++;
+	if (bci >= (int32_t)m.code_size || !prove(h, &m) || !put_names(h, &m, &frame))
+		return false;
+	find_line(h, &m, bci, &frame);
+	*s = (struct spot){at, m.identity, bci, frame};
+	*ret = frame;
+	return true;
+}
+
+int32_t hotspot_method_bci(struct hotspot *h, uint64_t at, uint64_t bcp)
+{
+	struct method m;
+	uint64_t bci;
+
+	if (!read_heads(h, at, &m))
+		return -1;
+	bci = bcp - m.const_method - (uint64_t)hs(h, HS_CONST_BYTES);
+	return bci < m.code_size ? (int32_t)bci : -1;
+}

@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steps. What proves one:
+ *
+ * - compiled code: the return address is one that has debug information, or it is behind a call
+ *   instruction where a callee without any (a stub, a native function) was called; and whoever
+ *   called compiled code is in the code cache, too, because nobody else can.
+ * - the interpreter: the frame has a method in it that hotspot-method.c proves.
+ * - the call stub, through which all calls from native code come: its return address is known.
+ * - other stubs: what is taken for their return address is behind a call in the code cache.
+ */
+#include "runtimes/arch.h"
+
+#define MAX_FRAME_BYTES (UINT64_C(1) << 20)
+
+struct step {
+	struct hotspot *h;
+	const struct runtime_stack *stack;
+	struct runtime_regs *regs;
+	struct hotspot_frame *frames;
+	size_t max, n;
+};
+
+static void put(struct step *s, const struct hotspot_frame *f)
+{
+	if (s->n < s->max)
+		s->frames[s->n++] = *f;
+}
+
+static void put_places(struct step *s, const struct code *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		put(s, &s->h->places.items[c->first + i]);
+}
+
+static bool is_entry(const struct hotspot *h, uint64_t pc)
+{
+	for (uint32_t i = 0; i < h->entries.n; i++) {
+		if (pc >= h->entries.items[i].start && pc < h->entries.items[i].end)
+			return true;
+	}
+	return false;
+}
+
+/* A stack grows down, so that a caller's frame is above. */
+static enum hotspot_step go(struct step *s, const struct interpreted *to, bool java)
+{
+	struct runtime_regs *r = s->regs;
+
+	if (to->caller_sp <= r->sp || to->caller_sp - r->sp > MAX_FRAME_BYTES ||
+	    to->caller_sp % 8 != 0 || to->caller_pc == 0)
+		return HOTSPOT_UNPROVEN;
+	r->pc = to->caller_pc;
+	r->sp = to->caller_sp;
+	r->fp = to->caller_fp;
+	r->innermost = false;
+	r->called_java = java;
+	return HOTSPOT_STEP;
+}
+
+/* Only code of the cache calls such code. */
+static enum hotspot_step go_java(struct step *s, const struct interpreted *to, bool java)
+{
+	if (!hotspot_has(s->h, to->caller_pc))
+		return HOTSPOT_UNPROVEN;
+	return go(s, to, java);
+}
+
+/* ---- Compiled code, and stubs with a frame of fixed size ---- */
+
+static enum hotspot_step step_framed(struct step *s, const struct blob *b, enum frame_shape shape,
+				     bool java)
+{
+	struct interpreted to = {.caller_fp = s->regs->fp};
+	uint64_t sp = s->regs->sp, cfa = sp + (uint64_t)b->frame_words * 8;
+
+	if (shape == SHAPE_NONE || shape == SHAPE_PUSHED)
+		cfa = sp + (shape == SHAPE_NONE ? 8 : 16);
+	if (cfa < sp + 8)
+		return HOTSPOT_UNPROVEN;
+	if (!runtime_stack_u64(s->stack, cfa - 8, &to.caller_pc))
+		return HOTSPOT_TRUNCATED;
+	to.caller_sp = cfa;
+	if ((shape == SHAPE_FULL || shape == SHAPE_PUSHED) && cfa >= sp + 16 &&
+	    !runtime_stack_u64(s->stack, cfa - 16, &to.caller_fp))
+		return HOTSPOT_TRUNCATED;
+	return go_java(s, &to, java);
+}
+
+static enum hotspot_step step_compiled(struct step *s, enum pc_use use)
+{
+	const struct code *c = hotspot_code_find(s->h, s->regs->pc, use);
+	struct blob blob;
+	enum frame_shape shape;
+	uint64_t pc;
+
+	if (!c)
+		return HOTSPOT_UNPROVEN;
+	blob = c->blob;
+	shape = use == PC_INTERRUPTED ? (enum frame_shape)c->shape : SHAPE_FULL;
+	if (use != PC_INTERRUPTED && (s->regs->pc == blob.deopt || s->regs->pc == blob.deopt_mh)) {
+		/* It will be executed by the interpreter; its place was put aside. */
+		if (!runtime_stack_u64(s->stack, s->regs->sp + blob.orig_pc_offset, &pc))
+			return HOTSPOT_TRUNCATED;
+		c = pc >= blob.code_begin && pc < blob.code_end
+			    ? hotspot_code_find(s->h, pc, PC_CALLED_JAVA)
+			    : NULL;
+		if (!c || c->blob.at != blob.at)
+			return HOTSPOT_UNPROVEN;
+	}
+	put_places(s, c);
+	return step_framed(s, &blob, shape, true);
+}
+
+/* ---- The interpreter ---- */
+
+static bool put_interpreted(struct step *s, uint64_t method, uint64_t bcp)
+{
+	struct hotspot_frame f;
+
+	if (!hotspot_method_frame(s->h, method, hotspot_method_bci(s->h, method, bcp), &f))
+		return false;
+	f.level = HOTSPOT_INTERPRETED;
+	put(s, &f);
+	return true;
+}
+
+static enum hotspot_step step_interpreted(struct step *s)
+{
+	struct runtime_regs *r = s->regs;
+	bool entry = r->innermost && is_entry(s->h, r->pc);
+	struct interpreted f, entering;
+	uint64_t bcp;
+	bool has_frame = r->fp >= r->sp && r->fp - r->sp < MAX_FRAME_BYTES &&
+			 arch_interpreted(s->h, s->stack, r->fp, &f);
+
+	/* On entry the frame at fp may be the caller's still. */
+	if (entry && arch_entering(s->h, s->stack, r, &entering) &&
+	    (!has_frame || f.method != entering.method) && put_interpreted(s, entering.method, 0))
+		return go_java(s, &entering, true);
+	if (!has_frame)
+		return r->fp - s->stack->start >= s->stack->n && r->fp > r->sp &&
+				       r->fp - r->sp < MAX_FRAME_BYTES
+			       ? HOTSPOT_TRUNCATED
+			       : HOTSPOT_UNPROVEN;
+	bcp = f.bcp;
+	if (r->innermost && hotspot_method_bci(s->h, f.method, arch_bcp(r)) >= 0)
+		bcp = arch_bcp(r);
+	if (!put_interpreted(s, f.method, bcp))
+		return HOTSPOT_UNPROVEN;
+	return go_java(s, &f, true);
+}
+
+/* ---- Stubs ---- */
+
+/* Whether pc may be where a stub returns to. */
+static bool is_caller(struct step *s, uint64_t pc)
+{
+	const struct hotspot *h = s->h;
+	const struct code *c;
+
+	/* HotSpot's own threads call some. */
+	if (pc >= h->image.start && pc < h->image.end)
+		return hotspot_is_behind_call(s->h, pc);
+	c = hotspot_has(h, pc) ? hotspot_code_find(s->h, pc, PC_CALLED) : NULL;
+	return c && c->blob.kind != BLOB_FRAMELESS;
+}
+
+static enum hotspot_step step_frameless(struct step *s)
+{
+	struct interpreted to = {.caller_fp = s->regs->fp};
+
+	if (!s->regs->innermost)
+		return HOTSPOT_UNPROVEN;
+	if (!arch_return(s->stack, s->regs->sp, &to.caller_pc, &to.caller_sp))
+		return HOTSPOT_TRUNCATED;
+	return is_caller(s, to.caller_pc) ? go(s, &to, true) : HOTSPOT_UNPROVEN;
+}
+
+static enum hotspot_step step_stub(struct step *s, bool continuation)
+{
+	struct runtime_regs *r = s->regs;
+	struct interpreted to = {.caller_fp = r->fp};
+
+	if (r->pc == s->h->call_stub_return)
+		return arch_fp_frame(s->stack, r->fp, &to) ? go(s, &to, false) : HOTSPOT_TRUNCATED;
+	if (r->innermost && arch_return(s->stack, r->sp, &to.caller_pc, &to.caller_sp) &&
+	    is_caller(s, to.caller_pc))
+		return go(s, &to, false);
+	if (r->fp >= r->sp && r->fp - r->sp < MAX_FRAME_BYTES &&
+	    arch_fp_frame(s->stack, r->fp, &to) && is_caller(s, to.caller_pc) && !continuation)
+		return go(s, &to, false);
+	return continuation ? HOTSPOT_ELSEWHERE : HOTSPOT_UNPROVEN;
+}
+
+/* ---- All ---- */
+
+static enum hotspot_step step(struct step *s)
+{
+	struct runtime_regs *r = s->regs;
+	enum pc_use use = r->innermost	   ? PC_INTERRUPTED
+			  : r->called_java ? PC_CALLED_JAVA
+					   : PC_CALLED;
+	enum frame_shape shape;
+	const struct code *c;
+	struct blob blob;
+
+	if (r->pc >= s->h->interpreter.start && r->pc < s->h->interpreter.end)
+		return step_interpreted(s);
+	c = hotspot_code_find(s->h, r->pc, use);
+	if (!c)
+		return HOTSPOT_UNPROVEN;
+	blob = c->blob;
+	switch (blob.kind) {
+	case BLOB_NMETHOD:
+	case BLOB_NATIVE:
+		return step_compiled(s, use);
+	case BLOB_FRAMELESS:
+		put_places(s, c);
+		return step_frameless(s);
+	case BLOB_STUBS:
+	case BLOB_CONTINUATION:
+		put_places(s, c);
+		return step_stub(s, blob.kind == BLOB_CONTINUATION);
+	case BLOB_FRAMED:
+		shape = use == PC_INTERRUPTED ? (enum frame_shape)c->shape : SHAPE_FULL;
+		put_places(s, c);
+		return step_framed(s, &blob, shape, false);
+	default:
+		return HOTSPOT_UNPROVEN;
+	}
+}
+
+enum hotspot_step hotspot_step(struct hotspot *h, const struct runtime_stack *stack,
+			       struct runtime_regs *regs, struct hotspot_frame *frames, size_t max,
+			       size_t *ret_n)
+{
+	struct step s = {h, stack, regs, frames, max, 0};
+	enum hotspot_step r = step(&s);
+
+	if (r == HOTSPOT_UNPROVEN && (h->memory.reads_left == 0 || h->memory.bytes_left < 512))
+		r = HOTSPOT_SPENT;
+	h->stats.steps++;
+	h->stats.failed[r]++;
+	*ret_n = s.n;
+	return r;
+}

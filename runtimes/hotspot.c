@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "runtimes/arch.h"
+
+enum {
+	OPEN_READS = 20000, /* real ones: 4000 */
+	OPEN_BYTES = 16 << 20,
+	MAX_CODE_CACHE = 2047 << 20, /* ReservedCodeCacheSize is below 2 GiB */
+	MAX_INTERPRETER = 16 << 20,
+	MAX_CODELETS = 8192,
+	FIRST_VERSION = 9, /* before, the code cache was one heap, and blobs looked otherwise */
+};
+
+static const uint32_t tried[] = {11, 17, 21, 25};
+
+static const char *const level_names[HOTSPOT_N_LEVELS] = {
+	[HOTSPOT_INTERPRETED] = "interpreted",
+	[HOTSPOT_C1] = "C1",
+	[HOTSPOT_C1_COUNTS] = "C1, counting",
+	[HOTSPOT_C1_PROFILES] = "C1, profiling",
+	[HOTSPOT_C2] = "C2",
+	[HOTSPOT_NATIVE] = "native",
+	[HOTSPOT_STUB] = "stub",
+};
+
+const char *hotspot_level_name(enum hotspot_level level)
+{
+	return (unsigned int)level < HOTSPOT_N_LEVELS ? level_names[level] : "";
+}
+
+bool hotspot_is_library(const char *path)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && strcmp(name, "/libjvm.so") == 0;
+}
+
+/* ---- What is learned of a process once ---- */
+
+static bool read_version(struct hotspot *h)
+{
+	uint64_t release;
+
+	if (!memory_read(&h->memory, (uint64_t)hs(h, HS_VM_MAJOR), &h->major, sizeof(h->major)))
+		return false;
+	release = hs_known(h, HS_VM_RELEASE)
+			  ? memory_u64(&h->memory, (uint64_t)hs(h, HS_VM_RELEASE))
+			  : 0;
+	if (!release || !memory_text(&h->memory, release, h->release, sizeof(h->release)))
+		h->release[0] = '\0';
+	for (char *c = h->release; *c; c++) {
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	}
+	return true;
+}
+
+/* The pieces of the interpreter: in which of them methods are entered. */
+static bool read_interpreter(struct hotspot *h, struct memory *m)
+{
+	uint64_t queue = memory_u64(m, (uint64_t)hs(h, HS_INTERPRETER_CODE)), at;
+	uint32_t n, size;
+	char text[48];
+
+	h->interpreter.start = memory_u64(m, queue + (uint64_t)hs(h, HS_QUEUE_BUFFER));
+	if (!queue || !memory_read(m, queue + (uint64_t)hs(h, HS_QUEUE_LIMIT), &n, sizeof(n)) ||
+	    n == 0 || n > MAX_INTERPRETER || h->interpreter.start < h->low ||
+	    h->interpreter.start + n > h->high)
+		return false;
+	h->interpreter.end = at = h->interpreter.start;
+	h->interpreter.end += n;
+	for (int i = 0; i < MAX_CODELETS && at < h->interpreter.end; i++) {
+		struct code_range *r;
+
+		if (!memory_read(m, at + (uint64_t)hs(h, HS_CODELET_SIZE), &size, sizeof(size)) ||
+		    size < (uint64_t)hs(h, HS_CODELET_BYTES) || size > h->interpreter.end - at)
+			break;
+		if (memory_text(m, memory_u64(m, at + (uint64_t)hs(h, HS_CODELET_DESCRIPTION)),
+				text, sizeof(text)) &&
+		    strstr(text, "method entry point")) {
+			r = array_push(&h->entries);
+			if (!r)
+				return false;
+			*r = (struct code_range){at, at + size};
+		}
+		at += size;
+	}
+	return true;
+}
+
+static int read_process(struct hotspot *h, const char **ret_why)
+{
+	struct memory_pages *pages;
+	bool ok;
+
+	if (!read_version(h)) {
+		*ret_why = "its version cannot be read";
+		return -ENOTSUP;
+	}
+	if (h->major < FIRST_VERSION) {
+		*ret_why = "versions before 9 keep their code in another way";
+		return -ENOTSUP;
+	}
+	h->low = memory_u64(&h->memory, (uint64_t)hs(h, HS_LOW_BOUND));
+	h->high = memory_u64(&h->memory, (uint64_t)hs(h, HS_HIGH_BOUND));
+	h->call_stub_return = memory_u64(&h->memory, (uint64_t)hs(h, HS_CALL_STUB_RETURN));
+	if (h->low >= h->high || h->low == UINT64_MAX || !h->call_stub_return)
+		return -EAGAIN;
+	if (h->high - h->low > MAX_CODE_CACHE) {
+		*ret_why = "its code cache is larger than any can be";
+		return -ENOTSUP;
+	}
+	pages = memory_pages_new(&h->memory);
+	if (!pages)
+		return -ENOMEM;
+	ok = hotspot_code_heaps(h) && read_interpreter(h, memory_of_pages(pages));
+	free(pages);
+	return ok ? 0 : -EAGAIN;
+}
+
+int hotspot_new(struct hotspot **ret, const struct memory *memory, uint64_t image,
+		const char **ret_why)
+{
+	_cleanup_(hotspot_freep) struct hotspot *h = calloc(1, sizeof(*h));
+	int r;
+
+	*ret_why = "";
+	if (!h)
+		return -ENOMEM;
+	h->memory = *memory;
+	h->entries.max = 256;
+	h->places.max = HOTSPOT_MAX_PLACES;
+	strtab_init(&h->texts, HOTSPOT_MAX_TEXT);
+	hotspot_begin(h, OPEN_READS, OPEN_BYTES);
+	if (!arch_has_hotspot) {
+		*ret_why = "its frames on this processor are not known";
+		return -ENOTSUP;
+	}
+	if (!image_open(&h->image, &h->memory, image))
+		return -ENOENT;
+	r = hotspot_tables_read(&h->tables, &h->image, ret_why);
+	if (r == 0)
+		r = read_process(h, ret_why);
+	if (r < 0)
+		return r;
+	h->codes = calloc(HOTSPOT_N_CODES, sizeof(*h->codes));
+	h->spots = calloc(HOTSPOT_N_SPOTS, sizeof(*h->spots));
+	if (!h->codes || !h->spots)
+		return -ENOMEM;
+	*ret = TAKE_PTR(h);
+	/* What was copied points to the other place. */
+	(*ret)->image.memory = &(*ret)->memory;
+	return 0;
+}
+
+struct hotspot *hotspot_free(struct hotspot *h)
+{
+	if (h) {
+		array_deinit(&h->entries);
+		array_deinit(&h->places);
+		strtab_deinit(&h->texts);
+		free(h->codes);
+		free(h->spots);
+		free(h);
+	}
+	return NULL;
+}
+
+/* ---- For its user ---- */
+
+bool hotspot_has(const struct hotspot *h, uint64_t pc)
+{
+	return pc >= h->low && pc < h->high;
+}
+
+const char *hotspot_release(const struct hotspot *h)
+{
+	return h->release;
+}
+
+bool hotspot_is_tried(const struct hotspot *h)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tried); i++) {
+		if (h->major == tried[i])
+			return true;
+	}
+	return false;
+}
+
+const char *hotspot_text(const struct hotspot *h, strid id)
+{
+	return strtab_get(&h->texts, id);
+}
+
+const struct hotspot_stats *hotspot_stats(const struct hotspot *h)
+{
+	return &h->stats;
+}
+
+void hotspot_begin(struct hotspot *h, uint32_t reads, uint64_t bytes)
+{
+	h->memory.reads_left = reads;
+	h->memory.bytes_left = bytes;
+	/* Frames of a walk refer to both: room is made between walks. */
+	if (h->codes &&
+	    (h->places.n > HOTSPOT_MAX_PLACES * 3 / 4 ||
+	     strtab_bytes(&h->texts) > HOTSPOT_MAX_TEXT * 3 / 4 || h->texts.n_refused > 0)) {
+		memset(h->codes, 0, HOTSPOT_N_CODES * sizeof(*h->codes));
+		memset(h->spots, 0, HOTSPOT_N_SPOTS * sizeof(*h->spots));
+		array_clear(&h->places);
+		strtab_clear(&h->texts);
+		h->texts.n_refused = 0;
+	}
+}
+
+void hotspot_explain(const struct hotspot *h, FILE *out)
+{
+	(void)fprintf(out, "HotSpot %s%s\n", *h->release ? h->release : "of unknown release",
+		      hotspot_is_tried(h) ? "" : " (untested version)");
+	(void)fprintf(out, "libjvm.so at %#" PRIx64 "\n", h->image.base);
+	(void)fprintf(out, "code cache %#" PRIx64 "-%#" PRIx64 "\n", h->low, h->high);
+	for (uint32_t i = 0; i < h->n_heaps; i++)
+		(void)fprintf(out, "  heap %#" PRIx64 "-%#" PRIx64 ", segments of %u bytes\n",
+			      h->heaps[i].low, h->heaps[i].high, 1u << h->heaps[i].log2_segment);
+	(void)fprintf(out, "interpreter %#" PRIx64 "-%#" PRIx64 ", %u method entries\n",
+		      h->interpreter.start, h->interpreter.end, h->entries.n);
+	(void)fprintf(out, "from the tables that libjvm.so exports:\n");
+	for (unsigned int i = 0; i < HS_N_VALUES; i++) {
+		if (!h->tables.known[i])
+			(void)fprintf(out, "  %-44s not in this version\n", hotspot_value_name(i));
+		else if (i <= HS_VM_MAJOR)
+			(void)fprintf(out, "  %-44s at libjvm.so + %#" PRIx64 "\n",
+				      hotspot_value_name(i),
+				      (uint64_t)h->tables.value[i] - h->image.base);
+		else
+			(void)fprintf(out, "  %-44s %" PRId64 "\n", hotspot_value_name(i),
+				      h->tables.value[i]);
+	}
+}

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Records what a walk through Java frames reads of a live process:
+ *
+ *	record PID SAMPLES FILE
+ *
+ * Stops threads of the process (ptrace) until SAMPLES were in Java code, walks their stacks, and
+ * writes the reads and the samples (recording.h) to FILE.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "tests/runtimes/recording.h"
+
+enum { STACK_BYTES = 24576, LINE = 64, MAX_LINES = 1 << 20 };
+
+static int memory_fd;
+/* Read so far, in lines: addresses, and one copy each, of the time when it was read first. */
+static uint64_t *lines;
+static uint8_t (*contents)[LINE];
+static size_t n_lines;
+
+static bool keep_line(uint64_t at)
+{
+	for (size_t i = n_lines; i-- > 0;) {
+		if (lines[i] == at)
+			return true;
+	}
+	if (n_lines == MAX_LINES || pread(memory_fd, contents[n_lines], LINE, (off_t)at) != LINE)
+		return false;
+	lines[n_lines++] = at;
+	return true;
+}
+
+static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	if (pread(memory_fd, ret, n, (off_t)address) != (ssize_t)n)
+		return false;
+	for (uint64_t at = address / LINE * LINE; at < address + n; at += LINE) {
+		if (!keep_line(at))
+			return false;
+	}
+	return true;
+}
+
+static uint64_t find_image(const char *pid)
+{
+	char path[64], line[4096];
+	uint64_t image = 0;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/maps", pid);
+	f = fopen(path, "r");
+	while (f && !image && fgets(line, sizeof(line), f)) {
+		char *name = strchr(line, '/');
+
+		line[strcspn(line, "\n")] = '\0';
+		if (name && hotspot_is_library(name))
+			image = strtoull(line, NULL, 16);
+	}
+	if (f)
+		(void)fclose(f);
+	return image;
+}
+
+static bool take(pid_t tid, struct hotspot *h, struct recorded_walk *ret)
+{
+	static uint8_t stack[STACK_BYTES];
+	struct user_regs_struct u;
+	int status;
+	ssize_t n;
+	bool ok = false;
+
+	if (ptrace(PTRACE_SEIZE, tid, 0, 0) < 0)
+		return false;
+	if (ptrace(PTRACE_INTERRUPT, tid, 0, 0) == 0 && waitpid(tid, &status, __WALL) == tid &&
+	    ptrace(PTRACE_GETREGS, tid, 0, &u) == 0 && hotspot_has(h, u.rip)) {
+		const uint64_t r[RECORDING_REGS] = {u.rax, u.rdx, u.rcx, u.rbx, u.rsi, u.rdi,
+						    u.rbp, u.rsp, u.r8,	 u.r9,	u.r10, u.r11,
+						    u.r12, u.r13, u.r14, u.r15, u.rip};
+		uint8_t *copy;
+
+		n = pread(memory_fd, stack, sizeof(stack), (off_t)u.rsp);
+		copy = n > 0 ? malloc((size_t)n) : NULL;
+		if (copy) {
+			memcpy(ret->r, r, sizeof(r));
+			memcpy(copy, stack, (size_t)n);
+			ret->stack = copy;
+			ret->n = (uint32_t)n;
+			(void)recording_walk(h, ret, stdout);
+			ok = true;
+		}
+	}
+	(void)ptrace(PTRACE_DETACH, tid, 0, 0);
+	return ok;
+}
+
+static uint32_t take_all(const char *pid, struct hotspot *h, struct recorded_walk *samples,
+			 uint32_t wanted)
+{
+	uint32_t n = 0;
+	char path[64];
+
+	(void)snprintf(path, sizeof(path), "/proc/%s/task", pid);
+	while (n < wanted) {
+		DIR *d = opendir(path);
+
+		if (!d)
+			break;
+		for (struct dirent *e; n < wanted && (e = readdir(d));)
+			n += e->d_name[0] != '.' && take(atoi(e->d_name), h, &samples[n]);
+		(void)closedir(d);
+		(void)usleep(20000);
+	}
+	return n;
+}
+
+static int compare_lines(const void *a, const void *b)
+{
+	uint64_t x = lines[*(const size_t *)a], y = lines[*(const size_t *)b];
+
+	return (x > y) - (x < y);
+}
+
+static void write_all(const char *path, uint64_t image, const struct recorded_walk *samples,
+		      uint32_t n_samples)
+{
+	size_t *order = calloc(n_lines, sizeof(*order));
+	uint32_t n_ranges = 0;
+	gzFile f = gzopen(path, "wb9");
+
+	for (size_t i = 0; i < n_lines; i++)
+		order[i] = i;
+	qsort(order, n_lines, sizeof(*order), compare_lines);
+	for (size_t i = 0; i < n_lines; i++)
+		n_ranges += i == 0 || lines[order[i]] != lines[order[i - 1]] + LINE;
+	(void)gzwrite(f, &image, 8);
+	(void)gzwrite(f, &n_ranges, 4);
+	(void)gzwrite(f, &n_samples, 4);
+	for (size_t i = 0, k; i < n_lines; i = k) {
+		uint32_t n;
+
+		for (k = i + 1; k < n_lines && lines[order[k]] == lines[order[k - 1]] + LINE;)
+			k++;
+		n = (uint32_t)(k - i) * LINE;
+		(void)gzwrite(f, &lines[order[i]], 8);
+		(void)gzwrite(f, &n, 4);
+		for (size_t j = i; j < k; j++)
+			(void)gzwrite(f, contents[order[j]], LINE);
+	}
+	for (uint32_t i = 0; i < n_samples; i++) {
+		(void)gzwrite(f, samples[i].r, sizeof(samples[i].r));
+		(void)gzwrite(f, &samples[i].n, 4);
+		(void)gzwrite(f, samples[i].stack, samples[i].n);
+	}
+	(void)gzclose(f);
+	free(order);
+}
+
+int main(int argc, char **argv)
+{
+	static struct recorded_walk samples[RECORDING_MAX_SAMPLES];
+	const struct memory memory = {.read = read_memory};
+	struct hotspot *h;
+	const char *why;
+	char path[64];
+	uint32_t n;
+	int r;
+
+	if (argc != 4)
+		return 2;
+	lines = calloc(MAX_LINES, sizeof(*lines));
+	contents = calloc(MAX_LINES, LINE);
+	(void)snprintf(path, sizeof(path), "/proc/%s/mem", argv[1]);
+	memory_fd = open(path, O_RDONLY);
+	r = hotspot_new(&h, &memory, find_image(argv[1]), &why);
+	if (r < 0) {
+		(void)fprintf(stderr, "%s: %s %s\n", argv[1], strerror(-r), why);
+		return 1;
+	}
+	n = take_all(argv[1], h, samples, (uint32_t)atoi(argv[2]));
+	write_all(argv[3], find_image(argv[1]), samples, n);
+	(void)hotspot_free(h);
+	return 0;
+}
