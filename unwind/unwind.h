@@ -46,10 +46,10 @@ const char *unwind_outcome_name(enum unwind_outcome outcome);
 #if defined(__aarch64__) || defined(UNWIND_FOR_AARCH64)
 #define UNWIND_AARCH64
 #define UNWIND_N_REGS 33
-enum { UNWIND_REG_SP = 31, UNWIND_REG_PC = 32 };
+enum { UNWIND_REG_FP = 29, UNWIND_REG_SP = 31, UNWIND_REG_PC = 32 };
 #else
 #define UNWIND_N_REGS 17
-enum { UNWIND_REG_SP = 7, UNWIND_REG_PC = 16 };
+enum { UNWIND_REG_FP = 6, UNWIND_REG_SP = 7, UNWIND_REG_PC = 16 };
 #endif
 #define UNWIND_REG_BIT(reg) (UINT64_C(1) << (reg))
 #define UNWIND_ALL_REGS	    (UNWIND_REG_BIT(UNWIND_N_REGS) - 1)
@@ -132,6 +132,29 @@ typedef void (*unwind_reading_fn)(void *ctx, const void *owner, bool begins);
 void unwinder_watch(struct unwinder *u, unwind_reading_fn reading, void *ctx);
 /* The same for bytes that the caller itself reads for a walk. */
 void unwinder_tell_reading(const struct unwinder *u, const void *owner, bool begins);
+
+/*
+ * Code without a module may be a runtime's, which knows its own frames (src/profiler/runtimes.h).
+ * It is asked at each frame in such code, before the frame pointer is tried.
+ */
+struct unwind_foreign {
+	size_t n; /* which frame: 0 is the innermost; of a walk that starts over they come again */
+	bool innermost; /* it was interrupted, and has not called another: all registers count */
+	bool by_cfi;	/* its callee was native code */
+	const uint8_t *stack; /* as in unwind_walk() */
+	uint64_t start, n_stack;
+};
+enum unwind_answer {
+	UNWIND_NOT_MINE, /* as if nobody had been asked */
+	UNWIND_STEPPED,	 /* regs are the caller's: pc, sp and fp */
+	UNWIND_ENDED,	 /* the walk ends, *ret_outcome says why */
+};
+/* UNWIND_TRUNCATED: *ret_missing is the address that it wanted next. */
+typedef enum unwind_answer (*unwind_foreign_fn)(void *ctx, const struct unwind_foreign *frame,
+						struct unwind_regs *regs,
+						enum unwind_outcome *ret_outcome,
+						uint64_t *ret_missing);
+void unwinder_ask_foreign(struct unwinder *u, unwind_foreign_fn foreign, void *ctx);
 
 /*
  * Makes a module from an ELF file (fd, read through a private mapping; fd stays the caller's and

@@ -50,6 +50,7 @@ struct walk {
 	bool full;
 	bool guessed; /* the last step followed the frame pointer without CFI */
 	bool lost_sp; /* only the address of this frame is known */
+	bool foreign; /* the previous step was made by whoever knows a runtime's frames */
 	unsigned int signal_frames;
 	size_t n_certain;	    /* frames up to a change of stacks; 0: all are certain */
 	struct unwind_regs certain; /* the last one's sp, and fp if it is its own */
@@ -127,6 +128,12 @@ void unwinder_tell_reading(const struct unwinder *u, const void *owner, bool beg
 {
 	if (u->reading)
 		u->reading(u->reading_ctx, owner, begins);
+}
+
+void unwinder_ask_foreign(struct unwinder *u, unwind_foreign_fn foreign, void *ctx)
+{
+	u->foreign = foreign;
+	u->foreign_ctx = ctx;
 }
 
 /* Rules */
@@ -440,6 +447,32 @@ static enum step step_signal_frame(struct walk *w, const struct unwind_regs *bef
 	return STEP_OK;
 }
 
+/* A runtime's own frame: false, it is none. */
+static __attribute__((noinline)) bool
+step_foreign(struct walk *w, bool *innermost, struct unwind_regs *regs, enum unwind_outcome *ret)
+{
+	const struct unwind_foreign frame = {
+		.n = w->n - 1,
+		.innermost = *innermost,
+		.by_cfi = !w->foreign,
+		.stack = w->stack.bytes,
+		.start = w->stack.start,
+		.n_stack = w->stack.n,
+	};
+	enum unwind_answer answer;
+
+	*ret = UNWIND_N_OUTCOMES;
+	answer = w->u->foreign(w->u->foreign_ctx, &frame, regs, ret, w->stack.missing);
+	if (answer == UNWIND_NOT_MINE)
+		return false;
+	w->foreign = answer == UNWIND_STEPPED;
+	w->guessed = false;
+	*innermost = false;
+	regs->valid &= UNWIND_REG_BIT(ARCH_REG_SP) | UNWIND_REG_BIT(ARCH_REG_FP) |
+		       UNWIND_REG_BIT(ARCH_REG_PC);
+	return true;
+}
+
 static enum unwind_outcome step_outcome(enum step step)
 {
 	switch (step) {
@@ -470,6 +503,9 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 	struct unwind_regs before;
 	enum step step;
 
+	if (!m && w->u->foreign && step_foreign(w, innermost, regs, ret))
+		return STEP_OK;
+	w->foreign = false;
 	if (m)
 		rule = find_rule(w, m, addr - memo->base);
 	else if (memo->mapping.file_missing)
@@ -560,6 +596,7 @@ static enum step run(struct walk *w, const struct unwind_regs *first, enum unwin
 	w->signal_frames = 0;
 	w->guessed = false;
 	w->lost_sp = false;
+	w->foreign = false;
 	w->n_certain = 0;
 	for (;;) {
 		const struct memo *memo = find_memo(w, addr);
