@@ -25,6 +25,8 @@ static int open_asked(const struct message *ask)
 		return opener_recorded_file(ask, &id);
 	case MESSAGE_ASK_PERF_MAP:
 		return opener_perf_map(ask->ask_pid.pid);
+	case MESSAGE_ASK_MEMORY:
+		return opener_memory(ask->ask_pid.pid);
 	case MESSAGE_ASK_DEBUG_FILE:
 		return opener_debug_file(ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
 					 ask->ask_debug_file.n_build_id, ask->ask_debug_file.path);

@@ -154,6 +154,7 @@ static struct subject subject_of(const struct message *ask)
 		return (struct subject){ask->ask_file.pid, ask->ask_file.major,
 					ask->ask_file.minor};
 	case MESSAGE_ASK_PERF_MAP:
+	case MESSAGE_ASK_MEMORY:
 		return (struct subject){ask->ask_pid.pid, 0, 0};
 	case MESSAGE_ASK_DEBUG_FILE:
 		return (struct subject){ask->ask_debug_file.pid, 0, 0};

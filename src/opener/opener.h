@@ -36,6 +36,13 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret);
 int opener_perf_map(uint32_t pid);
 
 /*
+ * /proc/PID/mem, to be read only, of a process that has executed code of a Java runtime's library
+ * mapped (libjvm.so): no other's memory is for anybody to see. -ENOENT: it has none. -EACCES,
+ * -EPERM: who is not root may look into processes of its own only, and not into all.
+ */
+int opener_memory(uint32_t pid);
+
+/*
  * Separate debug file by build id (/usr/lib/debug/.build-id; n 0: none), else by its path below
  * /usr/lib/debug, out of which no link leads (path "": none); an absolute one that
  * ends in .debug also as it is, and in .debug of its directory. In the root of a process (0: none)

@@ -64,6 +64,7 @@ enum message_type {
 	MESSAGE_ASK_PROCESS,
 	MESSAGE_ASK_USER,
 	MESSAGE_ASK_PERF_MAP,
+	MESSAGE_ASK_MEMORY, /* of a process that has a runtime's library mapped */
 	MESSAGE_ASK_DEBUG_FILE,
 	MESSAGE_ASK_SPLIT_FILE,
 	MESSAGE_ASK_RECORDED_FILE, /* of a process in a perf.data file */
@@ -220,7 +221,7 @@ struct message {
 			char path[PROTOCOL_PATH_MAX];
 		} ask_file;
 		struct {
-			uint32_t pid;  /* maps, perf map, process, user; cgroup: a tid */
+			uint32_t pid;  /* maps, perf map, memory, process, user; cgroup: a tid */
 			uint32_t copy; /* maps: what it says now, in a file of its own */
 		} ask_pid;
 		struct {
