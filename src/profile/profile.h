@@ -63,6 +63,8 @@ enum profile_marker {
 	PROFILE_MARKER_TOO_DEEP,
 	PROFILE_MARKER_NO_USER_REGS, /* the kernel gave no user registers or no stack */
 	PROFILE_MARKER_RUNTIME_LATE, /* native frames only: the runtime's came too late */
+	PROFILE_MARKER_RUNTIME_UNPROVEN,  /* what it keeps now does not explain the stack */
+	PROFILE_MARKER_RUNTIME_ELSEWHERE, /* the callers of a virtual thread, in the heap */
 	/* What a thread waits for. The first one: unknown, or not yet known. */
 	PROFILE_MARKER_WAIT,
 	PROFILE_MARKER_WAIT_LOCK,
@@ -193,6 +195,7 @@ enum profile_counter {
 	PROFILE_STACKS_BAD_CFI,
 	PROFILE_STACKS_NO_PROGRESS,
 	PROFILE_STACKS_TOO_DEEP,
+	PROFILE_STACKS_UNPROVEN, /* in a runtime's code, whose frames are not those that it keeps */
 	PROFILE_STACKS_NO_REGS,
 	/* continued beyond the copy, as far as frame pointers were proven right */
 	PROFILE_STACKS_CONTINUED,

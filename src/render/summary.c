@@ -380,6 +380,7 @@ static void put_stacks(const struct page *pg)
 		{PROFILE_STACKS_BAD_CFI, "  bad unwind info", "damaged, or of an unknown kind"},
 		{PROFILE_STACKS_NO_PROGRESS, "  broken", "lead back to where they were"},
 		{PROFILE_STACKS_TOO_DEEP, "  too deep", "more frames than are kept"},
+		{PROFILE_STACKS_UNPROVEN, "  not proven", "a runtime's frames had changed"},
 		{PROFILE_STACKS_NO_REGS, "  no registers", "the kernel gave none of the program"},
 	};
 	const uint64_t *c = pg->counters;

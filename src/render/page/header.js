@@ -18,6 +18,7 @@ const losses = [
 	['stacks_bad_cfi', 'stacks', 'stacks that led to damaged unwind information'],
 	['stacks_no_progress', 'stacks', 'stacks that lead back to themselves'],
 	['stacks_too_deep', 'stacks', 'stacks with more frames than are kept'],
+	['stacks_unproven', 'stacks', 'stacks whose runtime’s frames could not be proven'],
 	['stacks_no_regs', 'stacks', 'samples without user registers'],
 	['stacks_runtime_late', 'stacks', 'stacks whose interpreter’s frames were not read in time'],
 	['frames_unnamed', '', 'distinct addresses that no symbol covers'],
