@@ -30,7 +30,7 @@ perfwalk_SOURCES = \
 perfwalk_LDADD = \
 	libmetrics.a libbroker.a libprofiler.a libsymbolizer.a libexporter.a libfetcher.a libscreen.a \
 	libconfig.a libopener.a libstore.a libhttp.a libimport.a librender.a libperf-data.a \
-	libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a libproto.a \
+	libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a \
 	libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(INIH_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
 

@@ -7,6 +7,7 @@
 #include "src/profiler/off-cpu.h"
 #include "src/profiler/pending.h"
 #include "src/profiler/replay.h"
+#include "src/profiler/runtimes.h"
 #include "src/profiler/switches.h"
 #include "src/sample/sample.h"
 #include "unwind/unwind.h"
@@ -40,6 +41,8 @@ struct process_state {
 	/* Of the file behind jitdump_fd of the process. NULL: none was opened. */
 	char *jitdump_path;
 	struct file_identity jitdump;
+	struct process_runtime *runtime; /* NULL: it has none, or is not known to have one */
+	uint32_t n_runtime_mappings;	 /* so many it had when that was looked for */
 };
 
 struct attribution {
@@ -52,6 +55,7 @@ struct attribution {
 	struct unwinder *unwinder;
 	struct unwind_module *vdso;
 	struct code_unwinding *code;
+	struct runtimes *runtimes; /* NULL: of a file, there is no memory to be read */
 	struct profile profile;
 	uint64_t window, next_jit_uid, regs_mask;
 	uint64_t page_bytes; /* of a plain page */
@@ -107,6 +111,8 @@ uint32_t attribution_thread_row(struct attribution *a, const struct record *r,
  */
 uint32_t attribution_add_kernel_frames(struct attribution *a, const struct record *r);
 uint32_t attribution_add_user_frames(struct attribution *a, const struct record *r, uint32_t n);
+/* Lets the walk ask for frames of runtimes. 0 or -ENOMEM. */
+int attribution_new_runtimes(struct attribution *a);
 /* Both: how many. */
 uint32_t attribution_walk(struct attribution *a, const struct record *r);
 /* The row of a stack that was walked in this window or before; NULL: of one that nobody has seen.

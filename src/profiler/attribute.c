@@ -41,6 +41,8 @@ static void free_process_user(void *ctx, struct host_process *process)
 	const struct attribution *a = ctx;
 	struct process_state *s = process->user;
 
+	if (s)
+		s->runtime = runtimes_free_process(a->runtimes, s->runtime);
 	if (s && s->jitdump_path) {
 		code_unwinding_forget(a->code, process->pid, process->start_unix_ns);
 		free(s->jitdump_path);
@@ -187,12 +189,15 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 		a->frame_pointers = !a->regs_mask;
 	}
 	a->walked = calloc(a->max_frames, sizeof(*a->walked));
-	a->frames = calloc(a->max_frames + MAX_KERNEL_FRAMES + 2, sizeof(*a->frames));
+	a->frames = calloc(a->max_frames + MAX_KERNEL_FRAMES + FRAME_SOURCE_MAX_FRAMES + 2,
+			   sizeof(*a->frames));
 	unwind_limits.max_row_bytes = setup->unwind_rows_bytes;
 
 	r = a->walked && a->frames ? unwinder_new(&a->unwinder, &unwind_limits) : -ENOMEM;
 	if (r == 0)
 		r = code_unwinding_new(&a->code, a->unwinder);
+	if (r == 0 && !replay)
+		r = attribution_new_runtimes(a);
 	if (r == 0) {
 		const struct host_source source =
 			replay ? replay_source(replay) : outside_source(ask, features->clockid);
@@ -234,6 +239,7 @@ struct attribution *attribution_free(struct attribution *a)
 		host_free(a->host);
 		unwind_module_free(a->vdso);
 		code_unwinding_free(a->code);
+		runtimes_free(a->runtimes);
 		unwinder_free(a->unwinder);
 		profile_deinit(&a->profile);
 		array_deinit(&a->items);

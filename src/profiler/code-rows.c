@@ -12,6 +12,7 @@
 
 #include "src/process/file-identity.h"
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/join.h"
 #include "src/profiler/outside.h"
 #include "src/sample/stack-size.h"
 #include "util/log.h"
@@ -299,6 +300,93 @@ static uint32_t add_marker(struct attribution *a, uint32_t n, enum profile_marke
 	return n + 1;
 }
 
+/* ---- Frames of runtimes ---- */
+
+/* The library's file must be open: the broker has found then that it keeps nobody waiting. */
+static struct process_runtime *find_runtime(struct attribution *a)
+{
+	struct host_process *p = a->process;
+
+	for (uint32_t i = 0; i < p->n_mappings; i++) {
+		struct host_mapping *m = &p->mappings[i];
+		const struct host_file_key *key;
+		const struct file_state *file;
+
+		if (m->kind != HOST_MAPPING_FILE || !runtimes_is_library(m->file->path))
+			continue;
+		key = &m->file->key;
+		file = open_file(a, m);
+		if (!file || !file->module)
+			return NULL;
+		return runtimes_add_process(a->runtimes, p->pid, m->start - m->file_offset,
+					    key->major, key->minor);
+	}
+	return NULL;
+}
+
+/* Looked for only once a frame is in code of no file, and once more when there are new mappings. */
+static struct process_runtime *runtime_of(struct attribution *a)
+{
+	struct process_state *s = attribution_process_state(a->process);
+
+	if (!s || s->runtime || s->n_runtime_mappings == a->process->n_mappings)
+		return s ? s->runtime : NULL;
+	s->n_runtime_mappings = a->process->n_mappings;
+	s->runtime = find_runtime(a);
+	return s->runtime;
+}
+
+static enum unwind_answer step_runtime(void *ctx, const struct unwind_foreign *frame,
+				       struct unwind_regs *regs, enum unwind_outcome *ret_outcome,
+				       uint64_t *ret_missing)
+{
+	struct attribution *a = ctx;
+	struct process_runtime *runtime = runtime_of(a);
+
+	return runtime ? runtimes_step(a->runtimes, runtime, frame, regs, ret_outcome, ret_missing)
+		       : UNWIND_NOT_MINE;
+}
+
+static int open_memory(void *ctx, uint32_t pid)
+{
+	return outside_open_memory(ctx, pid);
+}
+
+static int open_maps(void *ctx, uint32_t pid)
+{
+	return outside_open_maps(ctx, pid);
+}
+
+int attribution_new_runtimes(struct attribution *a)
+{
+	const struct runtimes_source source = {a->ask, open_memory, open_maps};
+	int r = runtimes_new(&a->runtimes, &source);
+
+	if (r == 0)
+		unwinder_ask_foreign(a->unwinder, step_runtime, a);
+	return r;
+}
+
+/* The i-th frame of the walk, or what a runtime says that it is. */
+static uint32_t add_walked(struct attribution *a, uint32_t n, size_t i)
+{
+	const struct unwind_frame *f = &a->walked[i];
+	const struct runtime_frame *frames = NULL;
+	size_t n_frames = 0;
+
+	if (a->runtimes)
+		frames = runtimes_frames(a->runtimes, i, &n_frames);
+	for (size_t k = 0; k < n_frames; k++)
+		a->frames[n++] = join_runtime_row(&a->profile, &frames[k]);
+	if (n_frames == 0)
+		a->frames[n++] =
+			profile_add_frame(&a->profile, f->tag == UINT32_MAX ? none_row(a) : f->tag,
+					  f->address - f->bias);
+	return n;
+}
+
+/* ---- The user's frames ---- */
+
 static const struct {
 	enum profile_marker marker;
 	enum profile_counter counter;
@@ -425,8 +513,12 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 		return add_without_stack(a, &regs, n);
 	a->counters[PROFILE_USER_STACKS]++;
 	code_unwinding_begin(a->code);
+	if (a->runtimes)
+		runtimes_begin(a->runtimes);
 	outcome = unwind_walk(a->unwinder, &regs, r->sample.stack, r->sample.n_stack, find_mapping,
 			      a, a->walked, a->max_frames, &n_walked);
+	if (a->runtimes)
+		runtimes_end(a->runtimes);
 	tell_stack_size(a, outcome, r);
 	n_copied = n_walked;
 	if (outcome == UNWIND_TRUNCATED && r->sample.n_user_chain > 0)
@@ -434,15 +526,13 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 					  find_mapping, a, a->walked, a->max_frames, &n_walked);
 	a->counters[PROFILE_STACKS_CONTINUED] += n_walked > n_copied;
 	a->n_walked = (uint32_t)n_walked;
-	for (size_t i = 0; i < n_walked; i++) {
-		const struct unwind_frame *f = &a->walked[i];
-
-		a->frames[n++] =
-			profile_add_frame(&a->profile, f->tag == UINT32_MAX ? none_row(a) : f->tag,
-					  f->address - f->bias);
-	}
+	for (size_t i = 0; i < n_walked; i++)
+		n = add_walked(a, n, i);
 	count_reach(a, n_walked > n_copied ? UNWIND_TRUNCATED : outcome, n_walked);
-	if (outcome == UNWIND_TRUNCATED)
+	if (a->runtimes && outcome != UNWIND_COMPLETE &&
+	    runtimes_marker(a->runtimes) != PROFILE_N_MARKERS)
+		n = add_marker(a, n, runtimes_marker(a->runtimes), PROFILE_STACKS_UNPROVEN);
+	else if (outcome == UNWIND_TRUNCATED)
 		n = add_marker(a, n, PROFILE_MARKER_TRUNCATED, why_truncated(a, r));
 	else if (outcome != UNWIND_COMPLETE)
 		n = add_marker(a, n, outcomes[outcome].marker, outcomes[outcome].counter);

@@ -37,7 +37,7 @@ static strid put_name(struct profile *p, const char *text)
 	return strtab_put_n(&p->strings, clean, n);
 }
 
-static uint32_t runtime_row(struct profile *p, const struct runtime_frame *f)
+uint32_t join_runtime_row(struct profile *p, const struct runtime_frame *f)
 {
 	struct profile_function function = {.start_line = f->start_line};
 	struct profile_line line = {.line = f->line};
@@ -91,7 +91,7 @@ static void push_runtime(struct merge *m)
 
 	if (f->sp_end > f->sp && f->sp_end > m->hide_end)
 		m->hide_end = f->sp_end;
-	push(m, runtime_row(m->j->p, f));
+	push(m, join_runtime_row(m->j->p, f));
 }
 
 static void push_native(struct merge *m, uint32_t row, uint64_t sp)

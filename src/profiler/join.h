@@ -19,6 +19,9 @@ struct joiner {
 	uint32_t max;
 };
 
+/* The row of one frame; PROFILE_NONE: it does not fit. */
+uint32_t join_runtime_row(struct profile *p, const struct runtime_frame *f);
+
 /* max_rows: of the stacks that will be given. 0 or -ENOMEM. */
 int joiner_init(struct joiner *j, struct profile *p, uint32_t max_rows);
 void joiner_deinit(struct joiner *j);

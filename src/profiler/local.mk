@@ -14,13 +14,14 @@ libprofiler_a_SOURCES = \
 	src/profiler/outside.c src/profiler/outside.h \
 	src/profiler/pending.c src/profiler/pending.h \
 	src/profiler/replay.c src/profiler/replay.h \
+	src/profiler/runtimes.c src/profiler/runtimes.h \
 	src/profiler/setup.h \
 	src/profiler/switches.c src/profiler/switches.h
 
 check_PROGRAMS += tests/unit/test-code-unwinding
 tests_unit_test_code_unwinding_SOURCES = tests/unit/test-code-unwinding.c tests/unit/test.h \
 	tests/unit/jitdump-file.h
-tests_unit_test_code_unwinding_LDADD = libprofiler.a libsymbolize.a libunwind.a libutil.a \
+tests_unit_test_code_unwinding_LDADD = libprofiler.a libsymbolize.a libunwind.a libruntimes.a libutil.a \
 	$(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-handover
@@ -34,12 +35,12 @@ tests_unit_test_pending_LDADD = libprofiler.a libprofile.a libutil.a
 check_PROGRAMS += tests/unit/test-frame-source
 tests_unit_test_frame_source_SOURCES = tests/unit/test-frame-source.c tests/unit/test.h
 tests_unit_test_frame_source_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \
-	libprofile.a libsymbolize.a libunwind.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
+	libprofile.a libsymbolize.a libunwind.a libruntimes.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-profiler
 tests_unit_test_profiler_SOURCES = tests/unit/test-profiler.c tests/unit/test.h
 tests_unit_test_profiler_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \
-	libprofile.a libsymbolize.a libunwind.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
+	libprofile.a libsymbolize.a libunwind.a libruntimes.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-switches
 tests_unit_test_switches_SOURCES = tests/unit/test-switches.c tests/unit/test.h

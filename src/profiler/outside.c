@@ -144,3 +144,13 @@ int outside_user(struct ask *ask, uint32_t pid, uint32_t *ret_uid)
 	*ret_uid = m.answer_user.uid;
 	return 0;
 }
+
+int outside_open_memory(struct ask *ask, uint32_t pid)
+{
+	return open_of_pid(ask, MESSAGE_ASK_MEMORY, pid);
+}
+
+int outside_open_maps(struct ask *ask, uint32_t pid)
+{
+	return open_maps(ask, pid);
+}

@@ -14,3 +14,7 @@ struct host_source outside_source(struct ask *ask, bool records_are_monotonic);
 int outside_open_perf_map(struct ask *ask, uint32_t pid);
 /* The effective user of a process. 0 or -errno. */
 int outside_user(struct ask *ask, uint32_t pid, uint32_t *ret_uid);
+/* The memory of a process with a runtime's library, and what it has mapped now: an owned descriptor
+ * or -errno. */
+int outside_open_memory(struct ask *ask, uint32_t pid);
+int outside_open_maps(struct ask *ask, uint32_t pid);
