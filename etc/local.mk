@@ -68,10 +68,15 @@ EXTRA_DIST += etc/perfwalk.tmpfiles etc/packages/build.sh etc/packages/copyright
 	etc/packages/deb/postinst etc/packages/deb/postrm \
 	etc/packages/deb/prerm etc/packages/rpm/post etc/packages/rpm/postun etc/packages/rpm/preun
 
-# What goes to others: the sources, the bundle with the list of its parts (SPDX), and the sums of all three.
+# What goes to others: the sources, the bundle and the packages with the lists of their parts (SPDX), and the sums of
+# all. SIGN=KEY signs these by gpg.
 .PHONY: archives
-archives: dist bundle
+archives: dist bundle deb rpm
 	sha256sum $(distdir).tar.xz $(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz \
-		$(PACKAGE)-bundle-$(VERSION)-$(host_cpu).spdx.json >SHA256SUMS.tmp && mv SHA256SUMS.tmp SHA256SUMS
-	@echo "$$(pwd): $$(wc -l <SHA256SUMS) files, and their sums in SHA256SUMS"
-CLEANFILES += SHA256SUMS
+		$(PACKAGE)-bundle-$(VERSION)-$(host_cpu).spdx.json $(PACKAGE)-$(VERSION)-$(host_cpu).spdx.json \
+		$(PACKAGE)*_$(VERSION)-$(PACKAGE_RELEASE)_*.deb $(PACKAGE)*-$(VERSION)-$(PACKAGE_RELEASE).$(host_cpu).rpm \
+		>SHA256SUMS.tmp && mv SHA256SUMS.tmp SHA256SUMS
+	rm -f SHA256SUMS.asc
+	test -z "$(SIGN)" || gpg --batch --yes --armor --local-user "$(SIGN)" --output SHA256SUMS.asc --detach-sign SHA256SUMS
+	@echo "$$(pwd): $$(wc -l <SHA256SUMS) files, and their sums in SHA256SUMS$(if $(SIGN),, (not signed; SIGN=KEY signs it))"
+CLEANFILES += SHA256SUMS SHA256SUMS.asc
