@@ -56,7 +56,7 @@ EXTRA_DIST += \
 	tests/system/hardening.py \
 	tests/system/hygiene.py \
 	tests/system/inside.py \
-	tests/system/bundle.py tests/system/install.py \
+	tests/system/bundle.py tests/system/install.py tests/system/packages.py \
 	tests/system/jitdump.py \
 	tests/system/lines.py \
 	tests/system/manual.py \
@@ -140,11 +140,15 @@ EXTRA_DIST += \
 check-fresh:
 	sh $(srcdir)/tests/fresh.sh $(FRESH_TESTS)
 
+# The packages on Debian's releases, as root: python3 tests/system/packages.py has it shorter.
+check-packages: perfwalk
+	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/packages.py $${PACKAGES_HOSTS:-bullseye bookworm trixie}
+
 # As long as one likes, beside bombs, outages, kills and reloads; SOAK_OUT=DIRECTORY gets its numbers and charts.
 check-soak: perfwalk
 	SOAK_MINUTES=$${SOAK_MINUTES:-360} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/soak.py
 
-.PHONY: check-soak check-fresh check-outage check-backends check-oracle check-trap check-unit
+.PHONY: check-soak check-fresh check-packages check-outage check-backends check-oracle check-trap check-unit
 # Ten minutes without a receiver; make check has none of it, tests/run.sh twenty seconds.
 check-outage: perfwalk
 	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py

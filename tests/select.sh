@@ -76,7 +76,7 @@ select_for() # PATH
 	*.md | NEWS | LICENSE | docs/* | .clang-format | .gitignore) ;;
 	man/*.[158]) printf 'system %s\n' manual install ;;
 	*/*.mk | *.am | *.in) all ;;
-	etc/*) printf 'system %s\n' config completion manual install unit ;;
+	etc/*) printf 'system %s\n' config completion manual install packages unit ;;
 	tests/check-layers.sh | tests/fresh.sh | tests/bench/* | tests/emulated/* | tests/kernels/*) ;;
 	tests/corpus/*.sh | tests/corpus/src/* | tests/fuzz/*.sh) ;;
 	tests/unit/test.h) all ;;

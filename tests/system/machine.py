@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small machine that systemd has booted: this host's files under an overlay, in namespaces of its own; the network is
-the host's. What it writes is gone with it. Needs root, overlayfs and cgroup2.
+"""A small machine that systemd has booted: this host's files, or other ones, under an overlay, in namespaces of its own;
+the network is the host's. What it writes is gone with it. Needs root, overlayfs and cgroup2.
 
     machine = Machine({"etc/foo.conf": "text"}); machine.run("systemctl", "status")
 """
@@ -9,6 +9,7 @@ import os
 import shutil
 import signal
 import subprocess
+import tempfile
 
 import rig
 
@@ -43,7 +44,7 @@ INNER = """
 set -e
 mount -t tmpfs none "$1/written"
 mkdir "$1/written/upper" "$1/written/work" "$1/written/root"
-mount -t overlay none -o "lowerdir=/,upperdir=$1/written/upper,workdir=$1/written/work" "$1/written/root"
+mount -t overlay none -o "lowerdir=$BASE,upperdir=$1/written/upper,workdir=$1/written/work" "$1/written/root"
 cd "$1/written/root"
 rm -rf $HIDDEN
 cp -RP "$1/files/." .
@@ -76,14 +77,15 @@ exec chroot . env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin container=other /usr/lib
 
 
 class Machine:
-    def __init__(self, files, hidden=(), shared=()):
-        """files: names below / and what they hold: a text, or a list of the file to copy. hidden: what of this host's is
-        not there. shared: its directories that are there, wherever they are."""
+    def __init__(self, files, hidden=(), shared=(), base="/"):
+        """files: names below / and what they hold: a text, or a list of the file to copy. base: the root of the files that
+        are there, of this host or of another. hidden: what of them is not. shared: this host's directories that are there,
+        wherever they are."""
         rig.need_root()
         rig.need_programs("systemctl", "unshare", "nsenter")
         if not rig.can_mount():
             rig.skip("nothing can be mounted here")
-        self.directory = rig.path("machine")
+        self.directory = tempfile.mkdtemp(prefix="machine", dir=rig.workdir())
         for name in ("files", "written"):
             os.makedirs(os.path.join(self.directory, name))
         for unit in MASKED:
@@ -92,11 +94,11 @@ class Machine:
         self.put("etc/machine-id", "0123456789abcdef0123456789abcdef\n")
         for name, text in files.items():
             self.put(name, text)
-        self.log = rig.path("machine.log")
+        self.log = self.directory + ".log"
         with open(self.log, "wb") as log:
             self.process = rig.start(["unshare", "--mount", "sh", "-c", OUTER, "sh", self.directory,
                                       f"perfwalk-test.{os.getpid()}"],
-                                     env={**os.environ, "INNER": INNER, "HIDDEN": " ".join(hidden),
+                                     env={**os.environ, "INNER": INNER, "HIDDEN": " ".join(hidden), "BASE": base,
                                           "SHARED": " ".join(shared)},
                                      stdin=subprocess.DEVNULL, stdout=log, stderr=log)
         self.pid = rig.wait_for("systemd runs", self.find, 60)

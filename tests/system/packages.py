@@ -1,0 +1,323 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: -
+"""The packages of `make deb rpm`, each on a small machine that systemd has booted: installed, run, upgraded with an
+edited configuration, removed and purged; with a drop-in where the kernel is old; what they hold, and their debugging
+information. The machine has this host's files; python3 packages.py SUITE... (make check-packages) takes those of
+Debian's releases as well, made by debootstrap, has lintian and rpmlint look at the packages, and builds them a second
+time in another place."""
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+
+import rig
+from machine import Machine
+from sink import Sink
+
+CONFIG = "/etc/perfwalk/perfwalk.conf"
+DROP_IN = "/etc/systemd/system/perfwalk.service.d/old-kernel.conf"
+STORE = "/var/lib/perfwalk"
+CHANGED = "# Another default.\n"
+HELD = ["/usr/bin/perfwalk", "/usr/lib/perfwalk/libc.so.6", "/usr/lib/systemd/system/perfwalk.service", CONFIG,
+        "/usr/lib/sysusers.d/perfwalk.conf", "/usr/lib/tmpfiles.d/perfwalk.conf", "/etc/perfwalk/perfwalk.conf.d",
+        "/usr/share/perfwalk/perfwalk.service.d/old-kernel.conf", "/usr/share/man/man1/perfwalk.1.gz",
+        "/usr/share/man/man5/perfwalk.conf.5.gz", "/usr/share/bash-completion/completions/perfwalk",
+        "/usr/share/zsh/site-functions/_perfwalk", "/usr/share/doc/perfwalk/copyright",
+        "/usr/share/doc/perfwalk/libraries/LIST"]
+PATH = ["main", "chain_one", "chain_two"]
+
+
+class Deb:
+    name = "deb"
+    pattern = "perfwalk{}_{}-{}_*.deb"
+    debug = "-dbgsym"
+    hidden = []
+    starts = True  # Debian's daemons run once they are installed
+    kept, new = CONFIG, CONFIG + ".dpkg-dist"
+    # The host's pages of manual are of no interest here.
+    install = ["dpkg", "--no-triggers", "--force-confold", "-i"]
+    remove = ["dpkg", "--no-triggers", "-r", "perfwalk"]
+    purge = ["dpkg", "--no-triggers", "-P", "perfwalk"]
+    listed = ["dpkg-deb", "--fsys-tarfile"]
+
+
+class Rpm:
+    name = "rpm"
+    pattern = "perfwalk{}-{}-{}.*.rpm"
+    debug = "-debuginfo"
+    # As on RHEL 7: users and directories are then made by other programs.
+    hidden = ["usr/bin/systemd-sysusers", "usr/bin/systemd-tmpfiles", "bin/systemd-sysusers", "bin/systemd-tmpfiles"]
+    starts = False
+    kept, new = CONFIG + ".rpmsave", CONFIG + ".rpmnew"
+    # A Debian's rpm knows of no package that brings a shell.
+    install = ["rpm", "--dbpath", "/var/lib/rpm", "-U", "--nodeps", "--oldpackage", "--replacepkgs"]
+    remove = ["rpm", "--dbpath", "/var/lib/rpm", "-e", "perfwalk"]
+    purge = None
+    listed = ["rpm2cpio"]
+
+
+def build_directory():
+    return os.path.dirname(rig.perfwalk())
+
+
+def run(*argv, cwd=None, **more):
+    p = subprocess.run(argv, cwd=cwd, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                       errors="replace", check=False, env={**os.environ, **more})
+    if p.returncode:
+        rig.fail(f"{' '.join(argv)}: exit status {p.returncode}: {p.stdout[-2000:]}")
+    return p.stdout
+
+
+def variable(name):
+    with open(os.path.join(build_directory(), "Makefile"), encoding="utf-8") as f:
+        return re.search(rf"^{name} = (.*)$", f.read(), re.M)[1]
+
+
+def found(family, release, debug=""):
+    return glob.glob(os.path.join(build_directory(), family.pattern.format(debug, variable("VERSION"), release)))[0]
+
+
+def build(families, level):
+    """Release 1, and 2 with another default configuration, out of the build directory's way."""
+    names = [f.name for f in families]
+    run("make", "-s", *names, f"PACKAGE_XZ={level}", cwd=build_directory())
+    with open(os.path.join(build_directory(), "packages/tree" + CONFIG), "a", encoding="utf-8") as f:
+        f.write(CHANGED)
+    for name in names:
+        run("sh", os.path.join(rig.TOP, "etc/packages/build.sh"), name, "perfwalk", variable("VERSION"), "2",
+            variable("host_cpu"), cwd=build_directory(), PACKAGE_XZ="0")
+    packages = {}
+    for family in families:
+        for key, path in ((1, found(family, 1)), (2, found(family, 2)), ("debug", found(family, 1, family.debug))):
+            directory = rig.path(f"{family.name}-{key}")
+            os.mkdir(directory)
+            packages[family.name, key] = shutil.move(path, directory)
+        os.remove(found(family, 2, family.debug))
+    return packages
+
+
+def unpack(family, package, directory):
+    os.makedirs(directory)
+    with subprocess.Popen([*family.listed, package], stdout=subprocess.PIPE) as p:
+        subprocess.run(["tar", "-xf", "-"] if family is Deb else ["busybox", "cpio", "-id"], cwd=directory, stdin=p.stdout,
+                       stderr=subprocess.DEVNULL, check=True)
+    return directory
+
+
+def notes(path):
+    return re.findall(r"Build ID: (\w+)", run("readelf", "-n", path))
+
+
+def check_contents(family, packages):
+    name = family.name
+    root = unpack(family, packages[name, 1], rig.path(f"{name}-unpacked"))
+    missing = [path for path in HELD if not os.path.exists(root + path)]
+    rig.check(not missing, f"{name}: it holds all of {len(HELD)} that it has to" + "".join("\n    " + m for m in missing))
+    debug = unpack(family, packages[name, "debug"], rig.path(f"{name}-debug-unpacked"))
+    (build_id,) = notes(root + "/usr/bin/perfwalk")
+    path = f"{debug}/usr/lib/debug/.build-id/{build_id[:2]}/{build_id[2:]}.debug"
+    rig.check(os.path.exists(path) and notes(path) == [build_id], f"{name}: debugging information of this program")
+    rig.check("DW_AT_name" in run("readelf", "--debug-dump=info", "--dwarf-depth=2", path), f"{name}: DWARF is in it")
+
+
+def config(port):
+    return f"""# Edited.
+[profiler]
+samples_per_second = 97
+reporter_interval = 1s
+[limits]
+cpu = 100%
+[export:sink]
+endpoint = http://127.0.0.1:{port}
+"""
+
+
+def is_active(machine):
+    return machine.try_run("systemctl", "is-active", "perfwalk")[0] == 0
+
+
+def main_pid(machine):
+    return int(machine.run("systemctl", "show", "--property=MainPID", "perfwalk").strip().partition("=")[2])
+
+
+def there(machine, path):
+    return machine.try_run("test", "-e", path)[0] == 0
+
+
+def install(machine, family, release):
+    machine.run(*family.install, f"/srv/{release}.{family.name}", timeout=300)
+
+
+def check_installed(machine, family, what):
+    install(machine, family, 1)
+    rig.check(is_active(machine) == family.starts, f"{what}: installed, and it {'runs' if family.starts else 'does not run yet'}")
+    for user in ("perfwalk", "perfwalk-net"):
+        machine.run("id", "-u", user)
+    mode = machine.run("stat", "-c", "%a %u", STORE).strip()
+    rig.check(mode == "755 0", f"{what}: both users, and {STORE}: {mode}")
+    rig.check(not there(machine, DROP_IN), f"{what}: no drop-in for this kernel")
+
+
+def check_capture(machine, what):
+    machine.run("perfwalk", "record", "-a", "-d", "2", "-F", "199", "-o", "/srv/o.folded", timeout=120)
+    mine = [s for s in rig.parse_folded(machine.run("cat", "/srv/o.folded")) if s.comm == "burner" and s.user]
+    n, right = rig.total(mine), rig.total(s for s in mine if rig.contains_path(s.user, PATH))
+    rig.check(n > 0 and right >= 0.9 * n, f"{what}: a capture: {right} of {n} stacks with names")
+
+
+def delivered(machine, sink, what):
+    begin = sink.count()
+
+    def come():
+        if not is_active(machine):
+            rig.fail(f"{what}: it does not run:\n" + machine.try_run("journalctl", "-u", "perfwalk", "-o", "cat")[1])
+        return any(rig.contains_path(x[2], PATH) for view in sink.views()[begin:] for x in view.samples())
+    rig.wait_for(f"{what}: stacks with names", come, 90)
+    rig.check(True, f"{what}: the daemon sends stacks with names")
+
+
+def check_upgrade(machine, family, what):
+    """What ran runs on, as another process, with the edited configuration; what was stopped stays so."""
+    before = main_pid(machine)
+    edited = machine.run("cat", CONFIG)
+    install(machine, family, 2)
+    rig.wait_for(f"{what}: the upgrade restarts it", lambda: is_active(machine) and main_pid(machine) not in (0, before), 60)
+    rig.check(machine.run("cat", CONFIG) == edited, f"{what}: an upgrade restarts it, and leaves the edited configuration")
+    rig.check(machine.run("cat", family.new).endswith(CHANGED), f"{what}: the new default is beside it: {family.new}")
+    machine.run("systemctl", "stop", "perfwalk")
+    install(machine, family, 1)
+    rig.check(not is_active(machine), f"{what}: what was stopped stays so")
+
+
+def check_old_kernel(machine, family, what):
+    """The kernel says that it is an old one."""
+    machine.write("/usr/sbin/uname", "#!/bin/sh\necho 5.4.0-42-generic\n")
+    machine.run("chmod", "755", "/usr/sbin/uname")
+    install(machine, family, 1)
+    said = machine.run("systemctl", "show", "--property=CapabilityBoundingSet", "perfwalk")
+    rig.check("cap_sys_admin" in said, f"{what}: on an old kernel the unit has its drop-in")
+    machine.run("rm", "/usr/sbin/uname")
+    install(machine, family, 1)
+    said = machine.run("systemctl", "show", "--property=CapabilityBoundingSet", "perfwalk")
+    rig.check("cap_sys_admin" not in said and not there(machine, DROP_IN), f"{what}: and has it no longer on a newer one")
+
+
+def check_removal(machine, family, what):
+    machine.run("systemctl", "start", "perfwalk")
+    machine.write(f"{STORE}/spool/kept", "spooled\n")
+    edited = machine.run("cat", CONFIG)
+    machine.run(*family.remove, timeout=300)
+    rig.check(not is_active(machine) and not there(machine, "/usr/bin/perfwalk") and not there(machine, "/usr/lib/perfwalk"),
+              f"{what}: removed, and nothing runs")
+    rig.check(machine.run("cat", family.kept) == edited and there(machine, f"{STORE}/spool/kept"),
+              f"{what}: the edited configuration is there, {family.kept}, and the spool")
+    if family.purge:
+        machine.run(*family.purge, timeout=300)
+        rig.check(not there(machine, CONFIG) and not there(machine, STORE), f"{what}: purged, and nothing is left")
+
+
+def on_machine(family, packages, base, what):
+    chain = os.path.join(rig.build_workloads("chain-static"), "chain-static")
+    machine = Machine({"srv/burner": [chain], f"srv/1.{family.name}": [packages[family.name, 1]],
+                       f"srv/2.{family.name}": [packages[family.name, 2]]}, base=base,
+                      hidden=[*family.hidden, "usr/sbin/policy-rc.d", "etc/perfwalk", "var/lib/perfwalk", "var/cache/perfwalk",
+                              "etc/systemd/system/perfwalk.service*"])
+    machine.run("systemd-run", "--scope", "sh", "-c", "/srv/burner >/dev/null 2>&1 &")
+    try:
+        check_installed(machine, family, what)
+        check_capture(machine, what)
+        with Sink() as sink:
+            machine.write(CONFIG, config(sink.port))
+            machine.run("systemctl", "restart", "perfwalk")
+            delivered(machine, sink, what)
+            check_upgrade(machine, family, what)
+        check_old_kernel(machine, family, what)
+        check_removal(machine, family, what)
+    finally:
+        machine.halt()
+
+
+def debootstrap(suite):
+    """Of Debian's release, with systemd and rpm; its mirror is what this host's apt has."""
+    rig.need_programs("debootstrap", "apt-get")
+    mirrors = run("apt-get", "indextargets", "--format", "$(ORIGIN) $(REPO_URI)", "Created-By: Packages")
+    (mirror, *_) = [line.split()[1] for line in mirrors.splitlines() if line.startswith("Debian ")]
+    root = rig.path(suite)
+    run("debootstrap", "--variant=minbase", "--include=systemd,rpm", suite, root, mirror)
+    return root
+
+
+def check_lint(families, packages):
+    for family, tool in ((Deb, ["lintian", "--allow-root", "--fail-on", "error,warning"]),
+                         (Rpm, ["rpmlint", "-c", os.path.join(rig.TOP, "etc/packages/rpmlint.toml")])):
+        if family not in families or not shutil.which(tool[0]):
+            rig.leave_out(f"{tool[0]} is not installed")
+            continue
+        said = run(*tool, packages[family.name, 1], packages[family.name, "debug"])
+        rig.check(family is Deb or "0 errors, 0 warnings" in said, f"{tool[0]} finds nothing that has no name in its list")
+
+
+def check_same_bytes(families, packages, level):
+    """Another clone, in a path of another length."""
+    if run("git", "-C", rig.TOP, "status", "--porcelain", "-uno"):
+        rig.leave_out("a second build: what is not committed would not be in it")
+        return
+    clone = rig.path("another/place/of/the/sources")
+    run("git", "clone", "-q", rig.TOP, clone)
+    run("autoreconf", "-fi", cwd=clone)
+    options = run("./config.status", "--config", cwd=build_directory()).strip()
+    os.makedirs(clone + "/out")
+    run("sh", "-c", f"../configure {options} && make -j2 && make {' '.join(f.name for f in families)} PACKAGE_XZ={level}",
+        cwd=clone + "/out")
+    for (name, key), path in packages.items():
+        if key == 2:
+            continue
+        with open(path, "rb") as a, open(f"{clone}/out/{os.path.basename(path)}", "rb") as b:
+            rig.check(a.read() == b.read(), f"{name}: {os.path.basename(path)} has the same bytes from another place")
+
+
+def check_signature():
+    """By a key that lives no longer than the test."""
+    if not shutil.which("gpg"):
+        rig.leave_out("gpg is not installed")
+        return
+    home = rig.path("keys")
+    os.mkdir(home, 0o700)
+    key = ("--batch", "--passphrase", "", "--quick-generate-key", "test@perfwalk.invalid", "default", "sign", "1d")
+    run("gpg", *key, GNUPGHOME=home)
+    run("make", "-s", "archives", "SIGN=test@perfwalk.invalid", "PACKAGE_XZ=0", cwd=build_directory(), GNUPGHOME=home)
+    run("gpg", "--verify", "SHA256SUMS.asc", "SHA256SUMS", cwd=build_directory(), GNUPGHOME=home)
+    files = run("sha256sum", "-c", "SHA256SUMS", cwd=build_directory()).splitlines()
+    rig.check(len(files) == 8, "make archives: 8 files with their sums, which are signed:" + "".join("\n    " + f for f in files))
+    run("gpgconf", "--kill", "all", GNUPGHOME=home)
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("busybox")
+    if not os.path.exists(os.path.join(build_directory(), "Makefile")):
+        rig.skip("the program under test is not in its build directory")
+    suites = sys.argv[1:]
+    families = []
+    for family, tool in ((Deb, "dpkg-deb"), (Rpm, "rpmbuild")):
+        if shutil.which(tool):
+            families.append(family)
+        else:
+            rig.leave_out(f"{tool} is not installed")
+    level = "6" if suites else "0"
+    packages = build(families, level)
+    for family in families:
+        check_contents(family, packages)
+    if suites:
+        check_lint(families, packages)
+        check_same_bytes(families, packages, level)
+        check_signature()
+    for base in suites or ["/"]:
+        root = base if base.startswith("/") else debootstrap(base)
+        for family in families:
+            on_machine(family, packages, root, f"{base} {family.name}" if suites else family.name)
+
+
+rig.run(main)
