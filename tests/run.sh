@@ -62,6 +62,7 @@ SYSTEM_TESTS="
 	unit          150  beside
 	sandbox       120  beside
 	bundle        240  beside
+	packages      300  beside
 	values         60  beside
 	hostile       400  beside
 	grpc          180  beside
@@ -248,7 +249,7 @@ NEEDED="gcc:gcc groff:groff-base capsh:libcap2-bin g++:g++ clang:clang make:make
 	setsid:util-linux busybox:busybox-static podman:podman runc:runc xz:xz-utils git:git
 	rustc:rustc go:golang-go node:nodejs npm:npm chromium|chromium-headless-shell:chromium-headless-shell zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils systemd-analyze:systemd
 	=ca-certificates =libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
-	openssl:openssl =python3-h2 =python3-prometheus-client
+	openssl:openssl rpmbuild:rpm =python3-h2 =python3-prometheus-client
 	llvm-symbolizer-19:llvm-19 dwz:dwz debuginfod:debuginfod
 	=liblzma-dev =libzstd-dev =libdeflate-dev =nettle-dev musl-gcc:musl-tools =libiberty-dev =libncurses-dev =libmicrohttpd-dev =libc6-dev"
 
