@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the engines write down what a container is called. No engine is asked: its socket is a way
- * to be root, and it may be busy. Only their own directories are looked into, which are root's, by
- * an id that is nothing but digits; what is in the files is for somebody else to read, since labels
- * and environments in them are the users'.
+ * Where container engines store the name of a container. We do not ask the engine: access to its
+ * socket is as good as root, and it may be busy. We open files only in the engines' own
+ * directories, which belong to root, by an id of digits. Another process reads the files, since
+ * users choose the labels and environments in them.
  *
  *	docker		/var/lib/docker/containers/ID/config.v2.json
  *	containerd	/run/containerd/io.containerd.runtime.v2.task/NAMESPACE/ID/config.json (also
  *			under a kubelet)
- *	cri-o		/run/containers/storage/DRIVER-containers/ID/userdata/config.json
- *	podman		the command line of the container's conmon, whose pid is in conmon.pid there
+ *	cri-o /run/containers/storage/DRIVER-containers/ID/userdata/config.json podman the command
+ *	line of the container's conmon, with its pid from conmon.pid there
  *			(podman's own config.json has no name in it)
  */
 #include <dirent.h>
@@ -57,7 +57,7 @@ static int open_containerd(const char *id)
 	return fd;
 }
 
-/* The command line of the process whose number is in the file. */
+/* Opens the command line of the process with the pid in that file. */
 static int open_command_line(const char *pid_file)
 {
 	_cleanup_close_ int fd = opener_regular_file(pid_file);
@@ -86,7 +86,7 @@ static int open_conmon(const char *id)
 	for (size_t i = 0; i < ARRAY_SIZE(drivers) && fd < 0; i++) {
 		char path[256];
 
-		/* cri-o's says pod and name; podman has none here, but elsewhere. */
+		/* cri-o's has pod and name; podman has the name elsewhere. */
 		(void)snprintf(path, sizeof(path), STORAGE "/%s-containers/%s/userdata/config.json",
 			       drivers[i], id);
 		fd = opener_regular_file(path);

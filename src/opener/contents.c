@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a file must begin with before a child gets it. A child that was taken over names any path
- * it likes; the kinds of file that a profiler reads hold no secrets, and the first bytes tell them
- * from those that do.
+ * Checks the first bytes of a file before a child gets it. A compromised child can ask for any
+ * path. The kinds of files that a profiler reads hold no secrets, and their first bytes distinguish
+ * them from others.
  */
 #include <ctype.h>
 #include <elf.h>
@@ -16,7 +16,7 @@
 #include "src/opener/internal.h"
 #include "util/cleanup.h"
 
-/* A core file is an ELF file as well, but one with the memory of a process in it. */
+/* A core file is an ELF file, too, but contains the memory of a process. */
 static bool is_elf(const unsigned char *head, size_t n)
 {
 	const unsigned char *type = head + EI_NIDENT;
@@ -27,12 +27,12 @@ static bool is_elf(const unsigned char *head, size_t n)
 
 static bool is_jitdump(const unsigned char *head, size_t n)
 {
-	/* In the byte order of who wrote it: who reads it tells of one that is not ours. */
+	/* In the byte order of the writer; the reader reports a wrong byte order. */
 	return n >= 4 && (memcmp(head, "JiTD", 4) == 0 || memcmp(head, "DTiJ", 4) == 0);
 }
 
-/* Writers of jitdump files fill a buffer before the first byte is there, so an empty one counts if
- * its own name, which no link hides, is that of a jitdump file. */
+/* Writers of jitdump files fill a buffer before they write the first byte. So an empty file counts
+ * if its real name, without links, is that of a jitdump file. */
 static bool is_named_jitdump(int fd)
 {
 	char link[32], path[PROTOCOL_PATH_MAX];
@@ -44,12 +44,12 @@ static bool is_named_jitdump(int fd)
 	n = readlink(link, path, sizeof(path) - 1);
 	path[n > 0 ? n : 0] = '\0';
 	name = strrchr(path, '/');
-	/* A deleted one has " (deleted)" behind its name. */
+	/* The name of a deleted file ends with " (deleted)". */
 	return name && sscanf(name, "/jit-%*[0-9].dump%n", &end) == 0 && end > 0 &&
 	       (name[end] == '\0' || name[end] == ' ');
 }
 
-/* Lines that begin with an address: a perf map, a copy of kallsyms. One may be still empty. */
+/* Lines that begin with an address: a perf map, a copy of kallsyms. It may still be empty. */
 static bool is_addresses(const unsigned char *head, size_t n)
 {
 	return n == 0 || isxdigit(head[0]) != 0;

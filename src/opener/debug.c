@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Separate debug files: of the process's own root first, then the host's.
+ * Separate debug files, first in the process's own root, then in the host's.
  *
- * In the root of a process all directories are that process's to choose. What is opened there is
- * found without leaving that root and without crossing into another mount, because the path could
- * lead into a filesystem that never answers; a root that is itself FUSE (rootless containers) is
- * not searched. Before Linux 3.15 mounts cannot be told, and only the host's files are there. Next
- * to the program, where any name may stand, no link is followed at all.
+ * A process controls all directories in its root. So the search does not leave that root and does
+ * not cross into another mount, because the path could lead into a filesystem that never answers; a
+ * root that is itself FUSE (rootless containers) is not searched. Before Linux 3.15 we cannot
+ * detect mounts, and use only the host's files. Next to the program, where any file may be, no link
+ * is followed at all.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,10 +20,10 @@
 #include "src/opener/internal.h"
 #include "util/cleanup.h"
 
-#define DEBUG_DIRECTORY "/usr/lib/debug" /* where all distributions put them */
+#define DEBUG_DIRECTORY "/usr/lib/debug" /* the place of all distributions */
 #define IN_ROOT		(RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV)
 
-/* A regular file below root. */
+/* Opens a regular file below root. */
 static int open_below(int root, const char *path, uint64_t resolve)
 {
 	_cleanup_close_ int fd = opener_resolve(root, path, resolve);
@@ -32,7 +32,7 @@ static int open_below(int root, const char *path, uint64_t resolve)
 	return fd < 0 ? fd : opener_check_contents(opener_reopen_regular(fd, &st), OPENER_ELF);
 }
 
-/* The root of a process; *ret_ours: it is the one we have. -1: there is none that is safe. */
+/* Opens the root of a process; *ret_ours: it is our own. -1: no safe root. */
 static int open_root(uint32_t pid, bool *ret_ours)
 {
 	_cleanup_close_ int root = -EBADF;
@@ -70,8 +70,8 @@ static int open_in_root(int root, const uint8_t *build_id, size_t n, const char 
 	return open_below(root, name, IN_ROOT);
 }
 
-/* Where a debuglink's file may be besides: next to the program, or in .debug there. Who asks must
- * not come by other files in this way, so it has to be named as debug files are. */
+/* A debuglink's file may also be next to the program, or in .debug there. The name must be that of
+ * a debug file, so that no other files can be requested this way. */
 static int open_beside(int root, const char *path)
 {
 	const char *name = strrchr(path, '/'), *suffix = strrchr(path, '.');
@@ -85,7 +85,7 @@ static int open_beside(int root, const char *path)
 	return fd >= 0 ? fd : open_below(root, path, IN_ROOT | RESOLVE_NO_SYMLINKS);
 }
 
-/* The mappings of a chrooted process are told with the path of its root before theirs. */
+/* Paths of a chrooted process's mappings begin with the path of its root. */
 static const char *path_in_root(uint32_t pid, const char *path)
 {
 	char link[32], prefix[PROTOCOL_PATH_MAX];
@@ -135,7 +135,7 @@ int opener_cached_debug_file(int dir, const uint8_t *build_id, size_t n)
 		return -errno;
 	fd = opener_reopen_regular(path_fd, &st);
 	if (fd >= 0 && (st.st_uid != owner.st_uid || st.st_nlink != 1))
-		return -EACCES; /* a second name of a file that is none of its */
+		return -EACCES; /* a second name of a file that is not its own */
 	return opener_check_contents(TAKE_FD(fd), OPENER_ELF);
 }
 

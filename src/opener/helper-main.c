@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the helper itself runs. */
+/* The main function of the helper. */
 #include <errno.h>
 #include <signal.h>
 #include <string.h>
@@ -38,21 +38,21 @@ static int open_asked(const struct message *ask)
 }
 
 /*
- * No Landlock: who is in it may not look into processes that are outside, which is what it is for.
- * Where there are no filters, the log of the others says so.
+ * No Landlock: it would forbid access to other processes, which the helper needs. If the kernel has
+ * no filters, the log of the other children says so.
  */
 static void confine(enum sandbox_mode seccomp)
 {
 	int r = privileges_keep_opening();
 
 	if (r < 0)
-		log_warning("what opens files keeps all privileges: %s", strerror(-r));
+		log_warning("the process that opens files keeps all privileges: %s", strerror(-r));
 	r = sandbox_filter_calls(SANDBOX_OPENER, seccomp);
 	if (r < 0)
 		log_debug("no seccomp filter: %s", strerror(-r));
 }
 
-/* From the one message of its set-up. */
+/* Takes the one message of its set-up. */
 static int take_setup(struct setup_common *ret)
 {
 	struct message m;
@@ -68,7 +68,7 @@ static int take_setup(struct setup_common *ret)
 	return 0;
 }
 
-/* Who dies leaves no helper behind. */
+/* The helper must not outlive the broker. */
 static int die_with(uint32_t parent_pid)
 {
 	if (prctl(PR_SET_PDEATHSIG, SIGKILL) < 0)

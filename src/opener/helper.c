@@ -19,12 +19,12 @@
 #include "util/fdmsg.h"
 #include "util/log.h"
 
-#define STARVING_NS   (5 * NSEC_PER_SEC)    /* who gets no CPU is not stuck */
-#define DEADLINE_NS   (200 * NSEC_PER_MSEC) /* who asks waits for 300 ms */
-#define START_NS      (5 * NSEC_PER_SEC)    /* none of a stranger's files is in the way of it */
+#define STARVING_NS   (5 * NSEC_PER_SEC)    /* a helper that gets no CPU is not stuck */
+#define DEADLINE_NS   (200 * NSEC_PER_MSEC) /* the asker waits for 300 ms */
+#define START_NS      (5 * NSEC_PER_SEC)    /* a start opens no untrusted files */
 #define STUCK_SECONDS 60
 
-/* Whom a request is about. */
+/* The process and device of a request. */
 struct subject {
 	uint32_t pid, major, minor; /* 0: none; 0, 0: not known */
 };
@@ -32,8 +32,8 @@ struct subject {
 struct opener_helper {
 	int exe_fd; /* the caller's */
 	enum sandbox_mode seccomp;
-	pid_t pid; /* 0: there is none */
-	bool ready; /* it has said so */
+	pid_t pid;  /* 0: there is none */
+	bool ready; /* it takes requests */
 	int sock;
 	uint32_t seq;
 	struct stuck {
@@ -61,7 +61,7 @@ struct opener_helper *opener_helper_free(struct opener_helper *h)
 	if (!h)
 		return NULL;
 	for (int i = 0; i < OPENER_MAX_STUCK; i++) {
-		if (h->stuck[i].pid) /* not to be waited for */
+		if (h->stuck[i].pid) /* do not wait for it */
 			(void)waitpid(h->stuck[i].pid, NULL, WNOHANG);
 	}
 	if (h->pid) {
@@ -73,7 +73,7 @@ struct opener_helper *opener_helper_free(struct opener_helper *h)
 	return NULL;
 }
 
-/* Whether it says in time that it takes requests. */
+/* Waits until it says that it takes requests, with a deadline. */
 static int wait_ready(int sock)
 {
 	uint64_t deadline = clock_monotonic_ns() + START_NS, now;
@@ -104,8 +104,8 @@ static int set_up(const struct opener_helper *h)
 	return setup_send(h->sock, &setup, sizeof(setup), -1);
 }
 
-/* Of the very binary, and so with nothing of what this process has in memory. h->pid is set where
- * there is a process, however far it came. */
+/* Starts the same binary again, so that the helper has nothing of this process's memory. h->pid is
+ * set if there is a process, even if its start failed later. */
 static int start(struct opener_helper *h)
 {
 	int pair[2], r = fdmsg_pair(pair, 0);
@@ -128,7 +128,7 @@ static int start(struct opener_helper *h)
 	return set_up(h);
 }
 
-/* There is one that takes requests. */
+/* Makes sure that a helper takes requests. */
 static int get_ready(struct opener_helper *h)
 {
 	int r = h->pid ? 0 : start(h);
@@ -169,7 +169,7 @@ static bool is_same(const struct subject *a, const struct subject *b)
 	       ((a->major || a->minor) && a->major == b->major && a->minor == b->minor);
 }
 
-/* Where the next late one is noted; NULL: s has to be refused. */
+/* The entry for the next late helper; NULL: refuse s. */
 static struct stuck *find_place(struct opener_helper *h, const struct subject *s)
 {
 	struct stuck *place = NULL;
@@ -197,7 +197,7 @@ static void tell_no_start(struct opener_helper *h, int r)
 		log_warning("the process that opens files cannot be started: %s", strerror(-r));
 }
 
-/* It is on its own now; what it may still say nobody hears. */
+/* Abandons the helper and its answer. */
 static void give_up(struct opener_helper *h, struct stuck *place, const struct subject *s)
 {
 	(void)kill(h->pid, SIGKILL);
@@ -206,7 +206,7 @@ static void give_up(struct opener_helper *h, struct stuck *place, const struct s
 	h->pid = 0;
 }
 
-/* It would go on if it were given a CPU, so it waits for nobody's answer. */
+/* Is it runnable? Then it only needs a CPU, and waits for no server. */
 static bool is_running(pid_t pid)
 {
 	char path[32], text[512], *end;
@@ -223,7 +223,7 @@ static bool is_running(pid_t pid)
 	return end && end[1] == ' ' && end[2] == 'R';
 }
 
-/* Its descriptor, or error. *ret_late: it has none yet. */
+/* Receives its descriptor or error. *ret_late: not answered yet. */
 static int receive(struct opener_helper *h, bool *ret_late)
 {
 	uint64_t begin = clock_monotonic_ns(), deadline = begin + DEADLINE_NS, now;
@@ -272,7 +272,7 @@ enum sandbox_mode opener_helper_seccomp(const struct opener_helper *h)
 	return line && line[strlen("\nSeccomp:\t")] == '2' ? h->seccomp : SANDBOX_NO;
 }
 
-/* To the one that there is, by its answer. *ret_late: it has none yet. */
+/* Sends a request to the current helper. *ret_late: not answered yet. */
 static int request(struct opener_helper *h, const struct message *ask, bool *ret_late)
 {
 	struct message m = *ask;

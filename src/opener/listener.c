@@ -46,7 +46,7 @@ static int make_directory(const char *path)
 	*slash = '\0';
 	if (mkdir(directory, 0755) < 0)
 		return errno == EEXIST ? 0 : -errno;
-	/* For all to pass, whatever the umask: the socket itself says who may. */
+	/* Everybody may pass, whatever the umask is: the mode of the socket decides. */
 	return chmod(directory, 0755) < 0 ? -errno : 0;
 }
 
@@ -80,7 +80,7 @@ static int bind_port(const struct listener *l, char *error, size_t n_error)
 {
 	int on = 1, r;
 
-	/* A port of a daemon that has just left. */
+	/* A daemon that has just exited may have used the port. */
 	(void)setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	r = bind(l->fd, (const struct sockaddr *)&l->address.sa, l->address.n) < 0 ? -errno : 0;
 	return r < 0 ? say(error, n_error, "listening on it fails", r) : 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A socket that clients connect to, made by the broker: who serves it may be a child. */
+/* A socket for clients. The broker makes it; a child may serve it. */
 #include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
@@ -10,7 +10,7 @@
 struct listener {
 	int fd; /* -EBADF: none */
 	struct address address;
-	bool bound; /* a path is there that is ours to remove */
+	bool bound; /* we have to remove the path */
 };
 #define LISTENER_NONE                                                                              \
 	{                                                                                          \
@@ -18,10 +18,10 @@ struct listener {
 	}
 
 /*
- * Listens at the address, close-on-exec and non-blocking. A path gets its directory, the mode 0600,
- * and with a gid ((gid_t)-1: none) that group and 0660; a socket there that nobody answers on was
- * left behind by a daemon that was killed, and is replaced. 0, or -errno with the reason in error:
- * -EADDRINUSE when somebody listens there.
+ * Listens at the address, close-on-exec and non-blocking. For a path it makes the directory, and
+ * sets the mode 0600, or with a gid ((gid_t)-1: none) that group and 0660. It replaces a socket on
+ * which nobody answers, left by a daemon that was killed. 0, or -errno with the reason in error:
+ * -EADDRINUSE: somebody listens there.
  */
 int listener_open(struct listener *ret, const struct address *address, gid_t gid, char *error,
 		  size_t n_error);

@@ -20,7 +20,7 @@ bool mount_line_parse(const char *line, struct mount_line *ret)
 	return true;
 }
 
-/* Three octal digits of one byte there; -1: none. */
+/* The byte in three octal digits at that place; -1: none. */
 static int octal(const char *at)
 {
 	int v = 0;

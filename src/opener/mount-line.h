@@ -6,12 +6,12 @@
 
 struct mount_line {
 	unsigned int major, minor;
-	const char *point; /* n_point bytes in the line, as they are written there */
+	const char *point; /* n_point bytes in the line, still escaped */
 	size_t n_point;
-	const char *type; /* in the line, which goes on behind it */
+	const char *type; /* in the line, not terminated */
 };
 
-/* A line without its end. false: not such a line. */
+/* Parses a line without its newline. false: not such a line. */
 bool mount_line_parse(const char *line, struct mount_line *ret);
-/* In place: the mount table writes a space as \\040. */
+/* Works in place: the mount table has \\040 for a space. */
 void mount_line_unescape(char *text);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which mounts of a process are FUSE, told from its mount table: reading that asks no server. A
- * container can have 100 000 mounts, so the table of another namespace is read no further than some
- * thousand mounts, once in a second for all processes that have the same one; what lies beyond is
- * taken to block. The table of our own namespace is for root to fill.
+ * Finds the FUSE mounts of a process in its mount table; reading that asks no server. A container
+ * can have 100 000 mounts, so we read at most some thousand mounts of another namespace, at most
+ * once a second for all its processes; mounts beyond that count as blocking. Only root can add
+ * mounts to our own namespace.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -28,14 +28,14 @@
 struct mount_point {
 	unsigned int major, minor;
 	char *path;
-	bool is_fuse; /* else another one with a server */
+	bool is_fuse; /* else another filesystem with a server */
 };
 
-/* The table as a process sees it: one namespace and one root. */
+/* The table of a namespace and a root. */
 struct mounts {
 	char ns[64], root[256];
 	uint64_t until_ns;
-	bool gone;	/* the process has none */
+	bool gone;	/* the process is gone */
 	bool too_long;	/* there may be more */
 	bool root_fuse; /* of the process */
 	ARRAY(struct mount_point) points;
@@ -46,7 +46,7 @@ static struct {
 	uint32_t next;
 } kept;
 
-/* Those whose files come from elsewhere, or are mounted when somebody looks at them. */
+/* Is it a network filesystem, or one that is mounted on access? */
 static bool is_remote(const char *type)
 {
 	static const char *const types[] = {"autofs ", "nfs ",	"nfs4 ", "cifs ",  "smb3 ",
@@ -84,7 +84,7 @@ static void add_line(struct mounts *m, const char *line)
 	mount_line_unescape(p->path);
 }
 
-/* Takes whole lines; returns what is left of the last, moved to the front. */
+/* Adds complete lines; moves the rest to the front and returns its length. */
 static size_t add_lines(struct mounts *m, char *text, size_t n)
 {
 	char *from = text, *end;
@@ -140,7 +140,7 @@ static void forget(struct mounts *m)
 	*m = (struct mounts){.points.max = UINT16_MAX};
 }
 
-/* Until the next call. pid 0: ours. */
+/* The mounts of a process, valid until the next call. pid 0: ours. */
 static const struct mounts *mounts_of(uint32_t pid)
 {
 	uint64_t now = clock_monotonic_ns();
@@ -169,8 +169,7 @@ bool opener_device_blocks(uint32_t pid, uint32_t major, uint32_t minor)
 {
 	const struct mounts *m;
 
-	/* Disks have a major number. Nothing is on 0:0, which is what is asked about a file that is
-	 * known by its build id. */
+	/* Disks have a major number. Requests for a file by build id have 0:0; no mount is there. */
 	if (major || !minor)
 		return false;
 	m = mounts_of(pid);
@@ -206,7 +205,7 @@ bool opener_path_may_wait(const char *path)
 	const struct mounts *m = mounts_of(0);
 
 	for (uint32_t i = 0; i < m->points.n; i++) {
-		/* All of a host without a disk is on one. */
+		/* The root of a diskless host is one. */
 		if (strcmp(m->points.items[i].path, "/") != 0 &&
 		    lies_below(path, m->points.items[i].path))
 			return true;

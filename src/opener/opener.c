@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Opening what a stranger chose, as root.
+ * Opens files at untrusted paths, as root.
  *
  * A path of a profiled process may be a FIFO (open blocks), a device (open has side effects), a
- * symlink out of its container, or a file on a FUSE mount whose server never answers (open and
- * even fstat hang, unkillably). So: O_PATH first, which opens nothing; statx of that must say
- * regular file; the mount must not be FUSE; then a real open through /proc/self/fd of the very
- * same inode. Paths are resolved inside the process's own root (resolve.c). What hangs in spite of
- * all that hangs in a process of its own (helper.c).
+ * symlink out of its container, or a file on a FUSE mount whose server never answers (open and even
+ * fstat hang, unkillably). So we first use O_PATH, which opens nothing; statx of that must say
+ * regular file, and the mount must not be FUSE; then we really open the same inode through
+ * /proc/self/fd. Paths are resolved inside the process's own root (resolve.c). If an open blocks in
+ * spite of that, it only blocks a helper process (helper.c).
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -69,7 +69,7 @@ int opener_cgroup(uint32_t tid)
 	return opener_open_proc(tid, "cgroup", O_RDONLY);
 }
 
-/* As fstat(), with what is known here already: no server is asked. */
+/* Like fstat(), but with cached attributes: asks no server. */
 static int stat_cached(int fd, struct stat *ret)
 {
 	struct statx x;
@@ -140,7 +140,7 @@ static int open_map_files(const struct message *ask, struct stat *st)
 	return opener_reopen_regular(path_fd, st);
 }
 
-/* An overlay shows its own device number in fstat and the lower one in maps, or the reverse. */
+/* An overlay has its own device number in fstat and the lower one in maps, or the reverse. */
 static bool hides_device(int fd)
 {
 	struct statfs fs;
@@ -149,7 +149,7 @@ static bool hides_device(int fd)
 	       (fs.f_type == OVERLAYFS_SUPER_MAGIC || fs.f_type == BTRFS_SUPER_MAGIC);
 }
 
-/* pid 0: our own root. Only there the device must match whatever the filesystem. */
+/* pid 0: our own root. Only there the device must match on every filesystem. */
 static int open_in_root(uint32_t pid, const struct message *ask, struct stat *st)
 {
 	_cleanup_close_ int root = pid ? opener_open_proc(pid, "root", O_PATH | O_DIRECTORY)
@@ -190,15 +190,15 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret)
 	fd = open_map_files(ask, &st);
 	if (fd < 0 && ask->ask_file.path[0] == '/')
 		fd = open_in_root(ask->ask_file.pid, ask, &st);
-	/* The process is gone: its parent, or we, may see the same file under the same name. */
+	/* The process is gone: its parent or we may have the same file at the same path. */
 	if (fd < 0 && fd != -ESTALE && ask->ask_file.path[0] == '/') {
 		const uint32_t others[] = {ask->ask_file.alternate_pid, 0};
 
 		for (size_t i = 0; i < ARRAY_SIZE(others); i++) {
 			int other = -ENOENT;
 
-			/* In our root the path of a stranger may mean something else, and lead into
-			 * what its process never saw. */
+			/* In our root an untrusted path may mean another file, and lead to places
+			 * that the process cannot see. */
 			if (others[i] || (i == 1 && !opener_path_may_wait(ask->ask_file.path)))
 				other = open_in_root(others[i], ask, &st);
 
@@ -263,7 +263,7 @@ static int find_recorded(const struct message *ask)
 		return fd < 0 ? -errno : fd;
 	case RECORDED_PERF_MAP:
 		(void)snprintf(path, sizeof(path), "/tmp/perf-%u.map", ask->ask_recorded_file.pid);
-		/* /tmp is everybody's: a link there is not followed. */
+		/* Anybody can write to /tmp: do not follow a link there. */
 		fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 		return fd < 0 ? -errno : fd;
 	default:
@@ -305,7 +305,9 @@ int opener_recorded_file(const struct message *ask, struct file_identity *ret)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-/* The value of one "Key:\t..." line of /proc/PID/status, its last word (NSpid lists all levels). */
+/*
+ * The value of a line "Key:\t..." of /proc/PID/status, or its last word (NSpid lists all levels).
+ */
 static int status_value(uint32_t pid, const char *key, bool last_word, char *value, size_t size)
 {
 	_cleanup_close_ int fd = opener_open_proc(pid, "status", O_RDONLY);
@@ -337,10 +339,11 @@ static int status_value(uint32_t pid, const char *key, bool last_word, char *val
 }
 
 /*
- * In /tmp of the root of that process; 0: our own. Everybody writes there: the map itself may be no
- * link, and it is the process's user's, or root's, who often makes it for others. Where the mounts
- * are of the process's making any file of root's can be mounted over that name; so can a filesystem
- * that never answers, which links to /tmp would lead to without being seen in the mount table.
+ * Opens the map in /tmp of the root of that process; 0: our own. Anybody can write there: so the
+ * map must not be a link, and must belong to the process's user or to root, who often makes it for
+ * others. If the process controls its mounts, it can mount any file of root over that name, or a
+ * filesystem that never answers, to which links from /tmp would lead without showing in the mount
+ * table.
  */
 static int open_perf_map(uint32_t root_pid, const char *pid, uid_t owner)
 {
@@ -362,7 +365,7 @@ static int open_perf_map(uint32_t root_pid, const char *pid, uid_t owner)
 	if (dir < 0)
 		return dir;
 	path_fd = opener_resolve(dir, name, no_links | RESOLVE_NO_XDEV);
-	mounted_over = path_fd == -EXDEV; /* or, before Linux 3.15, not known */
+	mounted_over = path_fd == -EXDEV; /* or unknown, before Linux 3.15 */
 	if (mounted_over)
 		path_fd = opener_resolve(dir, name, no_links);
 	if (path_fd < 0)
@@ -382,8 +385,8 @@ int opener_perf_map(uint32_t pid)
 	int fd;
 
 	(void)snprintf(our_pid, sizeof(our_pid), "%u", pid);
-	/* Before Linux 4.1 there is no NSpid line; then the process is taken to see its own pid as
-	 * we do. */
+	/* Before Linux 4.1 there is no NSpid line; then we assume that the process has the pid that
+	 * we see. */
 	if (status_value(pid, "\nNSpid:", true, ns_pid, sizeof(ns_pid)) < 0)
 		(void)snprintf(ns_pid, sizeof(ns_pid), "%u", pid);
 	if (status_value(pid, "\nUid:", false, uid, sizeof(uid)) < 0)
@@ -392,7 +395,7 @@ int opener_perf_map(uint32_t pid)
 	fd = open_perf_map(pid, ns_pid, owner);
 	if (fd >= 0 || strcmp(ns_pid, our_pid) == 0)
 		return fd;
-	/* An agent outside of the container knows it by our pid. */
+	/* An agent outside of the container uses the pid that we see. */
 	fd = open_perf_map(pid, our_pid, owner);
 	return fd >= 0 ? fd : open_perf_map(0, our_pid, owner);
 }
@@ -406,7 +409,7 @@ int opener_split_file(const char *path)
 	if (path[0] != '/' || n < 5 ||
 	    (strcmp(path + n - 4, ".dwo") != 0 && strcmp(path + n - 4, ".dwp") != 0))
 		return -EINVAL;
-	/* The mount table that opener_path_blocks() looks into has no "..". */
+	/* The mount table that opener_path_blocks() searches has no "..". */
 	if (strstr(path, "/../"))
 		return -EXDEV;
 	if (opener_path_blocks(0, path))
@@ -426,7 +429,10 @@ int opener_user(uint32_t pid, uint32_t *ret_uid)
 
 	if (r < 0)
 		return r;
-	/* Line breaks in the name, which stands before it, are escaped. Real, then effective. */
+	/*
+	 * The name before it has its line breaks escaped. First the real uid, then the effective
+	 * one.
+	 */
 	line = strstr(text, "\nUid:");
 	return line && sscanf(line, "\nUid: %*u %u", ret_uid) == 1 ? 0 : -EBADMSG;
 }
@@ -442,7 +448,7 @@ int opener_process(uint32_t pid, struct message *answer)
 
 	if (r < 0)
 		return r;
-	/* The name may hold any byte, also ") R 1 ": the last parenthesis is the real one. */
+	/* The name may contain any byte, also ") R 1 ": the last parenthesis is the real one. */
 	open_paren = strchr(text, '(');
 	close_paren = strrchr(text, ')');
 	if (!open_paren || !close_paren || close_paren < open_paren ||
@@ -463,7 +469,7 @@ int opener_process(uint32_t pid, struct message *answer)
 	(void)snprintf(link, sizeof(link), "/proc/%u/exe", pid);
 	n = readlink(link, exe, sizeof(exe) - 1);
 	exe[n > 0 ? n : 0] = '\0';
-	/* The name of what lay on a mount that is gone is "/": that names no program. */
+	/* The name of a file on a mount that is gone is "/", which is no program. */
 	if (n > 0 && exe[n - 1] == '/')
 		exe[0] = '\0';
 	if (n > 10 && strcmp(exe + n - 10, " (deleted)") == 0)
@@ -475,8 +481,8 @@ int opener_process(uint32_t pid, struct message *answer)
 
 /*
  * A cgroup id is the file handle of its directory (kernfs, FILEID_KERNFS), so the kernel itself
- * turns it into a path: no scan of the tree, and the cgroup of a process that is gone still has
- * its name while the directory stands.
+ * turns it into a path: without a scan of the tree, and also for a process that is gone, as long as
+ * the directory exists.
  */
 static int path_by_handle(const char *mount, uint64_t id, char *path, size_t size)
 {
@@ -508,7 +514,7 @@ static int path_by_handle(const char *mount, uint64_t id, char *path, size_t siz
 
 int opener_cgroup_path(uint64_t id, char *path, size_t size)
 {
-	/* The ids of samples are of the perf_event hierarchy where it is mounted (v1), else of v2.
+	/* The ids in samples belong to the perf_event hierarchy if it is mounted (v1), else to v2.
 	 */
 	static const char *const mounts[] = {
 		"/sys/fs/cgroup/perf_event",
