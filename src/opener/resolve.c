@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Paths inside a root that is not ours, or of somebody else's making: openat2(2) (Linux 5.6), and
- * the same by hand where the kernel has none. By hand each component is opened relative to the one
- * before, no link is followed by the kernel, and what ".." leads back to is a descriptor that was
- * held on the way: whoever moves directories about meanwhile cannot lead us out. Nothing is asked
- * of a file, since its filesystem may be one that never answers; links and mounts tell by
- * themselves.
+ * Resolves untrusted paths, or paths inside another root: with openat2(2) (Linux 5.6), or by hand
+ * on older kernels. By hand each component is opened relative to the one before, the kernel follows
+ * no link, and ".." returns to a descriptor that was kept on the way: so moving directories
+ * meanwhile cannot lead us out of the root. The files themselves are not accessed, since their
+ * filesystem may never answer; links and mounts can be recognized without that.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,8 +26,8 @@ struct path_walk {
 	int held[MAX_DEPTH]; /* below root, outermost first */
 	unsigned int n, n_links;
 	uint64_t resolve;
-	long mount;			  /* of root, when no other will do */
-	char rest[2 * PROTOCOL_PATH_MAX]; /* still to go */
+	long mount;			  /* of root, if crossing mounts is forbidden */
+	char rest[2 * PROTOCOL_PATH_MAX]; /* the rest of the path */
 };
 
 static int top(const struct path_walk *w)
@@ -42,7 +41,7 @@ static void pop(struct path_walk *w, unsigned int to)
 		(void)close(w->held[--w->n]);
 }
 
-/* Off the front of rest, "." for a slash at the end; false: there is none, or (*error) it is too
+/* Takes the next component from rest, "." for a slash at the end; false: none, or (*error) too
  * long. */
 static bool next_component(struct path_walk *w, char *ret, size_t size, int *error)
 {
@@ -57,7 +56,7 @@ static bool next_component(struct path_walk *w, char *ret, size_t size, int *err
 	return true;
 }
 
-/* 1: it is no link. Else what it says is put in front of rest. */
+/* 1: not a link. Else puts the link's target before rest. */
 static int follow(struct path_walk *w, int fd)
 {
 	char target[PROTOCOL_PATH_MAX], rest[sizeof(w->rest)];
@@ -77,7 +76,7 @@ static int follow(struct path_walk *w, int fd)
 	return 0;
 }
 
-/* Which mount it is on, asking no server; -1: this kernel does not tell (before 3.15). */
+/* The mount of a file, without asking a server; -1: unknown (before 3.15). */
 static long mount_id(int fd)
 {
 	char path[48], text[128];
@@ -95,7 +94,7 @@ static long mount_id(int fd)
 	return id ? strtol(id + strlen("mnt_id:"), NULL, 10) : -1;
 }
 
-/* "." and ".." are in directories only. */
+/* Only directories have "." and "..". */
 static int step_to_dots(struct path_walk *w, const char *component)
 {
 	int fd = openat(top(w), ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -157,7 +156,7 @@ int opener_resolve(int root, const char *path, uint64_t resolve)
 
 	if (fd >= 0)
 		return fd;
-	/* EPERM: an old seccomp filter that does not know the call. */
+	/* EPERM: an old seccomp filter without the call. */
 	return errno == ENOSYS || errno == EPERM ? opener_resolve_by_hand(root, path, resolve)
 						 : -errno;
 }

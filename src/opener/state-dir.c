@@ -21,7 +21,7 @@ static int say(char *error, size_t n_error, int r, const char *what)
 	return r;
 }
 
-/* The parents are for all to pass, as far as the umask lets them. */
+/* Makes the parents with access for all, as far as the umask allows. */
 static int make_parents(char *path)
 {
 	for (char *p = path + 1; (p = strchr(p, '/')); p++) {
@@ -52,8 +52,8 @@ static int is_empty(int fd)
 }
 
 /*
- * Nobody's file but the former owner's changes hands, whatever name it has: it is opened, looked at
- * and given away by one descriptor. true: all have.
+ * Only files of the former owner get the new owner: opening, checking and changing a file use one
+ * descriptor, so names do not matter. true: all files have the new owner.
  */
 static bool give_files(int directory, uint32_t former, uint32_t uid, uint32_t gid)
 {
@@ -80,8 +80,8 @@ static bool give_files(int directory, uint32_t former, uint32_t uid, uint32_t gi
 }
 
 /*
- * Root's own directory is given away only when there is nothing in it: a path like /var/lib, set by
- * mistake, must not come to belong to perfwalk.
+ * A directory of root changes its owner only if it is empty: a path like /var/lib, set by mistake,
+ * must not become perfwalk's.
  */
 static int own(int fd, const struct state_owner *owner, char *error, size_t n_error)
 {
@@ -103,7 +103,7 @@ static int own(int fd, const struct state_owner *owner, char *error, size_t n_er
 	}
 	if ((st.st_mode & 07777) != 0700 && fchmod(fd, 0700) < 0)
 		return say(error, n_error, -errno, "its mode cannot be set to 0700");
-	/* The directory last: what was not finished is begun again. */
+	/* The directory comes last, so that an unfinished change is repeated. */
 	if (former && !give_files(fd, owner->former, uid, gid))
 		return say(error, n_error, -EPERM,
 			   "files in it cannot be given to perfwalk's user; chown -R it");
@@ -113,7 +113,7 @@ static int own(int fd, const struct state_owner *owner, char *error, size_t n_er
 	return 0;
 }
 
-/* The children of a broker that was killed die a moment after it, and have copies of its lock. */
+/* The children of a killed broker die a moment after it, and have copies of its lock. */
 static int lock(int fd, bool shared)
 {
 	for (int i = 0; flock(fd, (shared ? LOCK_SH : LOCK_EX) | LOCK_NB) < 0; i++) {
@@ -133,7 +133,7 @@ int state_dir_open(const char *path, const struct state_owner *owner, bool share
 
 	if (!copy)
 		return say(error, n_error, -ENOMEM, "it cannot be created");
-	/* A symbolic link with a slash behind it would be followed. */
+	/* A symbolic link with a slash after it would be followed. */
 	for (size_t n = strlen(copy); n > 1 && copy[n - 1] == '/';)
 		copy[--n] = '\0';
 	r = make_parents(copy);
