@@ -14,7 +14,7 @@
 
 int curl_api_load(struct curl_api *ret, char *error, size_t n_error)
 {
-	/* The ABI is the same whichever TLS library stands behind it. */
+	/* The ABI is the same with every TLS library. */
 	static const char *const names[] = {CURL_SONAME, "libcurl-gnutls.so.4"};
 #define CURL_NAME(name) "curl_" #name,
 	static const char *const functions[] = {CURL_FUNCTIONS(CURL_NAME)};
@@ -53,7 +53,7 @@ CURLcode curl_api_set_protocols(const struct curl_api *api, CURL *easy, const ch
 				     is_safe ? "https" : "http,https");
 #endif
 	if (r == CURLE_UNKNOWN_OPTION) {
-		/* By their numbers: newer headers warn of the names. */
+		/* By number, because newer headers warn about the names. */
 		r = api->easy_setopt(easy, (CURLoption)181 /* CURLOPT_PROTOCOLS */,
 				     (long)(CURLPROTO_HTTP | CURLPROTO_HTTPS));
 		if (r == CURLE_OK)
@@ -66,7 +66,7 @@ CURLcode curl_api_set_protocols(const struct curl_api *api, CURL *easy, const ch
 
 CURLcode curl_api_set_authorities(const struct curl_api *api, CURL *easy)
 {
-#if LIBCURL_VERSION_NUM >= 0x075400 /* 7.84: it tells of its file */
+#if LIBCURL_VERSION_NUM >= 0x075400 /* 7.84: it can name its file */
 	static const char *const places[] = {
 		"/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Alpine, Arch */
 		"/etc/pki/tls/certs/ca-bundle.crt",   /* Red Hat, Fedora */

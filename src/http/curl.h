@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * libcurl, loaded when it is needed. perfwalk is one program in several roles and two of them speak
- * HTTP; linked in, libcurl and the 30 libraries behind it would cost each role 6 MB resident and
- * each start 9 ms (measured on Debian 12).
+ * libcurl, loaded when needed. perfwalk is one program with several roles, and two of them are HTTP
+ * clients. If it were linked, libcurl and the 30 libraries it needs would cost each role 6 MB
+ * resident and each start 9 ms (measured on Debian 12).
  */
 #include <curl/curl.h>
 #include <stddef.h>
 
-/* Each a pointer to the function that its name says, with the prototype of the real header. */
+/* Pointers to the functions of these names, with the prototypes of the real header. */
 #define CURL_FUNCTIONS(F)                                                                          \
 	F(easy_cleanup)                                                                            \
 	F(easy_getinfo)                                                                            \
@@ -37,12 +37,11 @@ struct curl_api {
 /* Loads and initialises the library; it stays loaded. 0; -ENOENT or -EIO with a message in error.
  */
 int curl_api_load(struct curl_api *ret, char *error, size_t n_error);
-/* Of a handle, for that URL: http and https alone. Where a server sends it on to, https stays
- * https. */
+/* Allows only http and https for a handle and its URL. A redirect from https must stay https. */
 CURLcode curl_api_set_protocols(const struct curl_api *api, CURL *easy, const char *url);
 /*
- * Of a handle, where no certificate is configured: the system's authorities. Only where libcurl's
- * own file is not there: one that came from another distribution (make bundle) looks in that one's
- * place.
+ * Sets the system's certificate authorities for a handle without a configured certificate. Needed
+ * if libcurl's own file does not exist, because a libcurl of another distribution (make bundle)
+ * looks in that distribution's place.
  */
 CURLcode curl_api_set_authorities(const struct curl_api *api, CURL *easy);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * libmicrohttpd, loaded by the one process that serves, as libcurl is by the exporter: with the TLS
- * library behind it, it would cost every process of the tree some megabytes.
+ * libmicrohttpd, loaded only by the process that serves, as libcurl by the exporter: with its TLS
+ * library it would cost every process some megabytes.
  */
 #include <stddef.h>
 
 #if __has_include(<microhttpd.h>)
 #include <microhttpd.h>
 
-/* Each a pointer to the function that its name says, with the prototype of the real header. */
+/* Pointers to the functions of these names, with the prototypes of the real header. */
 #define MICROHTTPD_FUNCTIONS(F)                                                                    \
 	F(add_response_header)                                                                     \
 	F(create_response_from_buffer)                                                             \

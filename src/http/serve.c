@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * libmicrohttpd without threads of its own: its epoll descriptor is one of our loop's. A request
- * that is answered later suspends its connection, which libmicrohttpd does not look at until it is
- * resumed; so a second's tick looks whether its client is still there. The same tick ends
- * connections by age: a time-out on inactivity alone is fed by one byte every few seconds.
+ * libmicrohttpd without threads of its own: our loop watches its epoll descriptor. A request that
+ * is answered later suspends its connection, and libmicrohttpd ignores that until it is resumed; so
+ * a timer checks every second whether the client is still there. The same timer closes connections
+ * by age: a client could avoid a time-out on inactivity by one byte every few seconds.
  *
- * A page in somebody's browser can be made to send requests here under a name of its own (DNS
- * rebinding) and to read the answer. So a request through a port must name an address or localhost
- * as its host.
+ * A web page can make a browser send requests here under the page's own host name (DNS rebinding)
+ * and read the answer. So a request through a port must have an address or localhost as its host.
  */
 #include "config.h"
 
@@ -34,7 +33,7 @@
 #define TICK_NS		 NSEC_PER_SEC
 
 enum serve_state {
-	STATE_NEW,     /* the head is there */
+	STATE_NEW,     /* the head has arrived */
 	STATE_ASKED,   /* the callback runs */
 	STATE_WAITING, /* suspended */
 	STATE_READY,   /* response is set */
@@ -61,7 +60,7 @@ struct serve {
 	struct MHD_Daemon *daemon;
 	int epoll_fd, run_timer;
 	bool is_port, stopping;
-	bool closed; /* a connection, since the last run */
+	bool closed; /* a connection was closed since the last run */
 	struct serve_client clients[SERVE_MAX_CONNECTIONS];
 };
 
@@ -89,8 +88,8 @@ static void run(struct serve *s)
 	(void)s->mhd.run(s->daemon);
 	if (s->mhd.get_timeout(s->daemon, &ms) == MHD_YES)
 		loop_set_timer(s->loop, s->run_timer, ms * NSEC_PER_MSEC);
-	/* At its limit libmicrohttpd listens no more, and looks only at the beginning of a run
-	 * whether it is there: without another one nobody would come in ever again. */
+	/* At its limit libmicrohttpd stops listening, and checks the limit only at the start of a
+	 * run: without another run it would never accept a client again. */
 	if (s->closed)
 		loop_set_timer(s->loop, s->run_timer, 0);
 	s->closed = false;
@@ -174,7 +173,7 @@ const char *serve_query(const struct serve_exchange *x, const char *name)
 
 /* ---- Requests ---- */
 
-/* "localhost", "127.0.0.1:9464", "[::1]" and their like. */
+/* Is it "localhost", "127.0.0.1:9464", "[::1]" or the like? */
 static bool is_address(const char *host)
 {
 	char name[INET6_ADDRSTRLEN + 2];
@@ -200,9 +199,9 @@ static const char *header(const struct serve_exchange *x, const char *name)
 	return x->serve->mhd.lookup_connection_value(x->connection, MHD_HEADER_KIND, name);
 }
 
-/* A browser does so at the word of whatever page it shows. The page cannot read the answer, but
- * what it asked for has been done. Browsers before 2023 say the origin alone, and of some requests
- * nothing. */
+/* Any page can make a browser send a request. The page cannot read the answer, but the request has
+ * been executed. Browsers before 2023 send only the origin, and with some requests not even
+ * that. */
 static bool is_of_another_site(const struct serve_exchange *x, const char *host)
 {
 	const char *site = header(x, "Sec-Fetch-Site"), *origin = header(x, "Origin"), *name;
@@ -231,7 +230,7 @@ static void ask(struct serve_exchange *x, const char *path, const char *method)
 		s->callbacks.request(s->callbacks.ctx, x, path);
 }
 
-/* Called when the head is there, at its end, and once more after each resumption. */
+/* Called when the head has arrived, at the end of the request, and after each resumption. */
 static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, const char *path,
 				  const char *method, const char *version, const char *body,
 				  size_t *n_body, void **state)
@@ -247,7 +246,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *connection, 
 			return MHD_NO;
 		*x = (struct serve_exchange){.serve = s, .connection = connection};
 		*state = c->exchange = x;
-		/* Nothing with a body is read further than to its head. */
+		/* A body is never read. */
 		if (strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0)
 			return MHD_YES;
 	}
@@ -311,7 +310,7 @@ static void look_after(struct serve *s, struct serve_client *c, uint64_t now)
 	if (!waits && now >= c->deadline_ns) {
 		(void)shutdown(p.fd, SHUT_RDWR);
 	} else if (waits && poll(&p, 1, 0) > 0) {
-		/* Nobody reads it; with it the exchange ends as all do. */
+		/* Nobody reads this, but it ends the exchange in the normal way. */
 		serve_answer_text(c->exchange, MHD_HTTP_SERVICE_UNAVAILABLE, "gone");
 	}
 }
@@ -383,12 +382,12 @@ struct serve *serve_free(struct serve *s)
 {
 	if (!s)
 		return NULL;
-	/* Suspended connections must not be when the daemon stops. */
+	/* The daemon must not stop with suspended connections. */
 	for (size_t i = 0; i < SERVE_MAX_CONNECTIONS; i++) {
 		struct serve_exchange *x = s->clients[i].exchange;
 
 		if (x && x->state == STATE_WAITING)
-			serve_answer_text(x, MHD_HTTP_SERVICE_UNAVAILABLE, "perfwalk is leaving");
+			serve_answer_text(x, MHD_HTTP_SERVICE_UNAVAILABLE, "perfwalk is stopping");
 	}
 	if (s->daemon) {
 		(void)s->mhd.run(s->daemon);

@@ -11,7 +11,7 @@ bool store_parse_name(const char *name, uint64_t *ret_time_unix_ns, uint32_t *re
 	uint64_t time_unix_ns;
 	uint32_t sum;
 
-	/* sscanf() takes blanks, signs and capitals, too. */
+	/* sscanf() accepts blanks, signs and capitals, too. */
 	if (sscanf(name, "%20" SCNu64 "-%8" SCNx32, &time_unix_ns, &sum) != 2 ||
 	    strcmp(store_format_name(again, time_unix_ns, sum), name) != 0)
 		return false;

@@ -72,8 +72,8 @@ static int copy(int out, int in, uint64_t n)
 	return 0;
 }
 
-/* A file that the daemon removes meanwhile is none. The directory is the unprivileged user's: what
- * is no file must not hold us up when it is opened. */
+/* A file that the daemon removes meanwhile is skipped. The directory belongs to an unprivileged
+ * user, so opening something that is not a file must not block us. */
 static int append(int out, int dir_fd, const char *name, uint64_t *room)
 {
 	_cleanup_close_ int fd =
