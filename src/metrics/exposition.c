@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A family is its HELP and TYPE and then its lines, one for each value of its labels. Names end in
- * their unit, those of counters in _total; times are seconds.
+ * A family has HELP, TYPE and a line for each value of its labels. Names end with the unit, those
+ * of counters with _total; times are in seconds.
  */
 #include "config.h"
 
@@ -44,7 +44,7 @@ static void put_gauge(FILE *out, const char *name, const char *help, uint64_t n)
 	put(out, name, n);
 }
 
-/* A name of the config's, as a label's value. */
+/* Escapes a name from the config for a label's value. */
 static const char *escape(const char *text, char *buf, size_t size)
 {
 	size_t n = 0;
@@ -86,7 +86,7 @@ static void print_samples(const struct statistics *s, FILE *out)
 		      (double)c[PROFILE_PAUSED_MS] / 1e3);
 }
 
-/* By event: the sums are the families without the label. */
+/* By event; the families without the label have the sums. */
 static void print_events(const struct statistics *s, FILE *out)
 {
 	static const struct {
@@ -115,7 +115,7 @@ static void print_events(const struct statistics *s, FILE *out)
 	}
 }
 
-/* With a budget; in seconds of all CPUs. */
+/* Events with a budget; in seconds, summed over all CPUs. */
 static void print_standstill(const struct statistics *s, FILE *out)
 {
 	static const char family[] = "event_stood_still_seconds_total";
@@ -174,7 +174,7 @@ static void print_debuginfod(const struct status_debuginfod *d, FILE *out)
 	put_counter(out, "debuginfod_bytes_total", "Bytes of all debug files fetched, kept or not.",
 		    d->bytes);
 	put_counter(out, "debuginfod_missing_total",
-		    "Debug files that no server has, or only beyond the limits.", d->missing);
+		    "Debug files that no server has, or that exceed the limits.", d->missing);
 	put_counter(out, "debuginfod_failures_total",
 		    "Requests for debug files that failed or had no usable answer.", d->failures);
 	put_counter(out, "debuginfod_refused_total",
@@ -194,11 +194,11 @@ static void print_budget(const struct statistics *s, FILE *out)
 		{"rate", REDUCED_RATE_BITS},	       {"switches", REDUCED_SWITCHES_BITS}};
 
 	begin(out, "cpu_usage_ratio", "gauge",
-	      "CPU time of all processes of perfwalk as a part of all CPUs, lately.");
+	      "CPU time of all processes of perfwalk as a part of all CPUs, in the last window.");
 	(void)fprintf(out, "perfwalk_cpu_usage_ratio %.6f\n", s->cpu_used_ppm / 1e6);
 	begin(out, "cpu_limit_ratio", "gauge", "The limit of it, [limits] cpu; 1: none.");
 	(void)fprintf(out, "perfwalk_cpu_limit_ratio %.6f\n", s->cpu_limit_ppm / 1e6);
-	begin(out, "reduced", "gauge", "1 for what is reduced to stay within the limit.");
+	begin(out, "reduced", "gauge", "1 for each reduction of quality to stay within the limit.");
 	for (size_t i = 0; i < ARRAY_SIZE(rows); i++)
 		put_label(out, "reduced", "what", rows[i].what, (s->reduced & rows[i].bits) != 0);
 }

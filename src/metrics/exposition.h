@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Prometheus text format 0.0.4 of what the tree knows of itself. */
+/* The statistics in the Prometheus text format 0.0.4. */
 #include <stdio.h>
 
 struct statistics;

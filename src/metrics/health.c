@@ -7,7 +7,7 @@
 #include "src/process/statistics.h"
 #include "util/clock.h"
 
-/* They are read every 200 ms; a busy host may keep the profiler waiting for a while. */
+/* The rings are read every 200 ms; a busy host may delay the profiler. */
 #define STALE_NS (5 * NSEC_PER_SEC)
 
 bool health_is_alive(const struct statistics *s, char *why, size_t size)
@@ -51,7 +51,7 @@ bool health_is_ready(const struct statistics *s, const char *const *names, char 
 		return false;
 	}
 	n = snprintf(why, size, "ok: %u CPUs are sampled", s->n_cpus);
-	/* A destination that is away is what queue and spool are for. */
+	/* An unreachable destination is not a failure: queue and spool are for that. */
 	for (uint32_t i = 0; i < s->n_destinations; i++) {
 		if (s->destinations[i].down && n >= 0 && (size_t)n < size)
 			n += snprintf(why + n, size - (size_t)n,

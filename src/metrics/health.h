@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* Whether the tree does its work: what /healthz and /readyz say. */
+/* The answers of /healthz and /readyz. */
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -8,5 +8,5 @@ struct statistics;
 
 /* Every process runs, and the rings were read just now. why: one line, in either case. */
 bool health_is_alive(const struct statistics *s, char *why, size_t size);
-/* It also samples, and what it samples can be handed on. names: of the destinations. */
+/* It also samples, and can pass on its samples. names: of the destinations. */
 bool health_is_ready(const struct statistics *s, const char *const *names, char *why, size_t size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The metrics process: answers over HTTP how the tree is doing, and with profiles of the next
- * seconds. It is a child of its own so that it can say so when the exporter is the one in trouble,
- * holds no credentials, and sees of the samples what leaves the host anyway.
+ * The metrics process: serves metrics, health and profiles of the next seconds over HTTP. It is a
+ * separate child, so that it can report trouble of the exporter. It holds no credentials, and sees
+ * only the samples that leave the host anyway.
  */
 #include "config.h"
 
@@ -25,7 +25,7 @@
 #include "util/loop.h"
 #include "util/text.h"
 
-/* However often somebody asks, the broker is not asked more often. */
+/* The shortest time between two requests to the broker, however many clients ask. */
 #define FRESH_NS (50 * NSEC_PER_MSEC)
 
 struct metrics {
@@ -39,9 +39,9 @@ struct metrics {
 	char *names[STATUS_MAX_DESTINATIONS];
 	uint32_t n_names;
 	int listen_fd, symbolizer_sock;
-	uint64_t last_payload; /* 0: none yet of this symbolizer */
+	uint64_t last_payload; /* 0: none from this symbolizer yet */
 	struct statistics statistics;
-	uint64_t statistics_ns; /* when they were asked for; 0: they are not there */
+	uint64_t statistics_ns; /* when they were read; 0: not read */
 };
 
 /* ---- Answers ---- */
@@ -55,7 +55,7 @@ static const struct statistics *ask_statistics(struct metrics *m)
 	m->statistics_ns = 0;
 	if (statistics_ask(&m->ask, &m->statistics) < 0)
 		return NULL;
-	/* Each of them has a name here, also in the moment of a reload. */
+	/* During a reload there may be more destinations than names. */
 	if (m->statistics.n_destinations > m->n_names)
 		m->statistics.n_destinations = m->n_names;
 	m->statistics_ns = now;
@@ -151,7 +151,7 @@ static void on_symbolizer(void *ctx, int fd, uint32_t events)
 	if (role_drain_socket(fd, on_payload, m) == 0)
 		return;
 	disconnect(m);
-	/* The window it was at comes again, and what it had made of it may be here. */
+	/* The new symbolizer repeats the current window, and we may already have payloads of it. */
 	pulls_fail(m->pulls, "the symbolizer ended meanwhile; try again");
 }
 
@@ -208,7 +208,7 @@ static int on_text(void *ctx, const struct message *msg, int fd)
 	}
 }
 
-/* Without it everything else goes on: the broker lets us go. */
+/* All else works without this process: the broker lets it exit. */
 static int give_up(struct metrics *m, int error, const char *why)
 {
 	struct message msg = {.type = MESSAGE_RESULT};

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pull begins and ends in the midst of windows. It takes the payloads of all windows that are
- * closed from its beginning on; at its end it has the window that is open closed at once, waits
- * until that one has come through the symbolizer, and leaves out the samples that are not of its
- * time. So there is no second set of events, and the destinations get a profile more, and no sample
- * less or twice.
+ * A pull begins and ends in the middle of windows. It takes the payloads of all windows that close
+ * after its start; at its end it has the current window closed at once, waits until the symbolizer
+ * has processed it, and leaves out samples from other times. So it needs no second set of events;
+ * the destinations get one more profile, and lose or repeat no sample.
  */
 #include "config.h"
 
@@ -29,8 +28,7 @@
 
 #define POLL_NS (20 * NSEC_PER_MSEC)
 #define BUSY_NS (100 * NSEC_PER_MSEC)
-/* For the last window to come: the one before may be some seconds old only, and a large file may
- * hold up the symbolizer. */
+/* Time for the last window to arrive: a large file may delay the symbolizer. */
 #define FLUSH_NS	  (20 * NSEC_PER_SEC)
 #define MAX_PAYLOAD_BYTES (UINT64_C(16) << 20)
 #define HTTP_OK		  200
@@ -77,7 +75,7 @@ static void clear(struct pull *u)
 	profile_deinit(&u->profile);
 	import_facts_deinit(&u->facts);
 	profile_init(&u->profile, 0);
-	/* CPU time; other events are in payloads, too. */
+	/* CPU time only; payloads have other events, too. */
 	u->facts = (struct import_facts){
 		.like_what = "cpu", .like_unit = "nanoseconds", .like_only = true};
 }
@@ -190,7 +188,7 @@ void pulls_payload(struct pulls *p, int fd)
 
 /* ---- The end ---- */
 
-/* Leaves what was sampled in its time. */
+/* Keeps only samples from its time. */
 static void cut(struct pull *u, const struct statistics *s)
 {
 	struct profile *p = &u->profile;
@@ -216,7 +214,7 @@ static void cut(struct pull *u, const struct statistics *s)
 	p->gaps_ns = 0;
 	p->start_unix_ns = u->begin_unix_ns;
 	p->end_unix_ns = u->end_unix_ns;
-	/* Not a single payload: nothing ran. */
+	/* No payload at all: nothing ran. */
 	if (!type->period_ns && !type->period_events && s->rate_hz) {
 		type->rate_hz = s->rate_hz;
 		type->period_ns = NSEC_PER_SEC / s->rate_hz;
@@ -254,7 +252,7 @@ static void answer(struct pulls *p, struct pull *u)
 	serve_answer(u->x, &a, body, n);
 }
 
-/* It serves all that have come to their end. */
+/* One flush serves all pulls that have ended. */
 static void note_flush(struct pulls *p)
 {
 	uint64_t now = clock_realtime_ns();
@@ -265,7 +263,7 @@ static void note_flush(struct pulls *p)
 				       p->pulls[i].due_ns <= clock_monotonic_ns();
 }
 
-/* Looks after one that is due: when to look again, from now. */
+/* Advances a pull that is due; returns when to call again, from now. */
 static uint64_t advance(struct pulls *p, struct pull *u)
 {
 	struct message m = {.type = MESSAGE_ASK_FLUSH};
@@ -276,8 +274,7 @@ static uint64_t advance(struct pulls *p, struct pull *u)
 		return UINT64_MAX;
 	}
 	if (!u->flushed) {
-		/* Not when there was one some seconds ago: what it closed was closed before our
-		 * end. */
+		/* Refused shortly after another flush, which closed a window before our end. */
 		if (ask_values(p->options.ask, &m) < 0)
 			return BUSY_NS;
 		note_flush(p);
