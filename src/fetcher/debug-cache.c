@@ -60,8 +60,8 @@ static uint64_t time_ns(const struct timespec *t)
 	return (uint64_t)t->tv_sec * NSEC_PER_SEC + (uint64_t)t->tv_nsec;
 }
 
-/* The broker opens them, and may not write down that it did: the file system has it, as a rule to
- * the day. */
+/* The broker opens the files and cannot record that here; the file system does, usually to the
+ * day. */
 static uint64_t last_use_ns(const struct stat *st)
 {
 	uint64_t read = time_ns(&st->st_atim), written = time_ns(&st->st_mtim);
@@ -92,7 +92,7 @@ int debug_cache_begin(const struct debug_cache *c, const struct debug_id *id)
 		return r;
 	fd = openat(c->dir_fd, part_name(name, id),
 		    O_RDWR | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0600);
-	/* The lock says that somebody is still writing it. */
+	/* A lock means that somebody is still writing it. */
 	return fd < 0 || flock(fd, LOCK_EX | LOCK_NB) < 0 ? -errno : TAKE_FD(fd);
 }
 
@@ -107,7 +107,7 @@ int debug_cache_commit(struct debug_cache *c, const struct debug_id *id, int fd)
 {
 	char part[NAME_BYTES], name[NAME_BYTES];
 
-	/* The name must not be on disk before what it stands for. */
+	/* The name must not be on disk before the contents. */
 	if (fdatasync(fd) < 0 || renameat(c->dir_fd, part_name(part, id), c->dir_fd,
 					  file_name(name, id, ".debug")) < 0) {
 		int r = -errno;
@@ -154,7 +154,7 @@ static bool is_abandoned(const struct debug_cache *c, const char *name)
 	return fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0;
 }
 
-/* False: it is none of ours, or it has gone. */
+/* False: not one of ours, or gone. */
 static bool read_entry(const struct debug_cache *c, const char *name, struct cached_file *ret)
 {
 	bool part = ends_in(name, ".part"), missing = ends_in(name, ".missing");
@@ -169,7 +169,7 @@ static bool read_entry(const struct debug_cache *c, const char *name, struct cac
 		return false;
 	}
 	(void)snprintf(ret->name, sizeof(ret->name), "%s", name);
-	ret->time_ns = part ? UINT64_MAX : last_use_ns(&st); /* the last to go */
+	ret->time_ns = part ? UINT64_MAX : last_use_ns(&st); /* evicted last */
 	ret->n_bytes = (uint64_t)st.st_size;
 	return true;
 }
@@ -180,7 +180,7 @@ static void sort(struct cached_file *items, uint32_t n)
 		qsort(items, n, sizeof(*items), by_time);
 }
 
-/* Each build id that a container shows leaves one: an inode that nobody uses. */
+/* Each unknown build id of a container adds one, an inode that nobody needs. */
 static void trim_missing(const struct debug_cache *c, struct cached_file *items, uint32_t n)
 {
 	sort(items, n);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Debug files by build id in one directory: each whole or not there, bounded in bytes, those not
- * used for longest first to go; and of which build ids it is known that there is none. All of it is
+ * Debug files by build id in one directory, each complete or absent. Bounded in bytes; the least
+ * recently used are removed first. It also remembers build ids without a debug file. All state is
  * in the names of the files (IDENTITY.debug, IDENTITY.missing, IDENTITY.PID.part), so that several
- * processes can use the directory at a time.
+ * processes can use the directory at the same time.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -19,7 +19,7 @@ struct debug_id {
 
 struct debug_cache {
 	int dir_fd;			/* borrowed */
-	uint64_t max_bytes, missing_ns; /* of all files; for how long a miss is believed */
+	uint64_t max_bytes, missing_ns; /* of all files; how long a miss is valid */
 	uint64_t n_evicted;
 };
 
@@ -34,16 +34,16 @@ static inline bool debug_id_equal(const struct debug_id *a, const struct debug_i
 }
 
 enum debug_cache_answer debug_cache_find(const struct debug_cache *c, const struct debug_id *id);
-/* A file to be written, that only debug_cache_commit() makes visible: a descriptor of the caller's,
- * or -errno; -ENOSPC: only the reserve of free space is left (util/disk-reserve.h). Ends with
- * commit or abandon. */
+/* Opens a new file for writing, which debug_cache_commit() makes visible. The caller owns the
+ * descriptor; -errno; -ENOSPC: only the reserve of free space is left (util/disk-reserve.h). End it
+ * with commit or abandon. */
 int debug_cache_begin(const struct debug_cache *c, const struct debug_id *id);
-/* fd is whole: it goes to disk, takes its name, and others go beyond max_bytes. 0 or -errno,
- * abandoned then. */
+/* fd is complete: writes it to disk, gives it its name, and removes others beyond max_bytes. 0, or
+ * -errno and it is abandoned. */
 int debug_cache_commit(struct debug_cache *c, const struct debug_id *id, int fd);
 void debug_cache_abandon(const struct debug_cache *c, const struct debug_id *id);
-/* Nobody has it; what goes in debug_cache_trim() goes. 0 or -errno. */
+/* Remembers that no server has it, and trims the cache. 0 or -errno. */
 int debug_cache_put_missing(struct debug_cache *c, const struct debug_id *id);
-/* Those not used for longest go beyond max_bytes; misses that are not believed any more or
- * are the oldest of more than 4096, and what a process that was killed had begun, go too. */
+/* Removes the least recently used files beyond max_bytes, expired misses and the oldest beyond
+ * 4096, and unfinished files of killed processes. */
 void debug_cache_trim(struct debug_cache *c);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A request goes through the servers in their order until one has the file. Each that says no (404)
- * is done with; one that fails is passed over for a while, with one line in the log, however many
- * files were to come from it. When all have said no, the cache remembers that. When some were
- * passed over, the request waits until the first of them is to be asked again; after MAX_ATTEMPTS
- * of its own that failed it is given up as if they had said no.
+ * A request goes to the servers in their order until one has the file. A server that says no (404)
+ * is not asked again; one that fails is skipped for a while, with one line in the log, however many
+ * files were requested. If all say no, the cache remembers that. If some were skipped, the request
+ * waits until the first of them may be asked again. After MAX_ATTEMPTS failed attempts it is given
+ * up as if they had said no.
  */
 #include <errno.h>
 #include <signal.h>
@@ -27,7 +27,7 @@
 #define MAX_REDIRECTS	   3
 #define DOWN_MIN_NS	   (30 * NSEC_PER_SEC)
 #define DOWN_MAX_NS	   (600 * NSEC_PER_SEC)
-#define MISSING_NS	   (600 * NSEC_PER_SEC) /* as elfutils' client has it */
+#define MISSING_NS	   (600 * NSEC_PER_SEC) /* as in elfutils' client */
 #define CONNECT_TIMEOUT_MS 5000L
 
 struct server {
@@ -39,19 +39,19 @@ struct download {
 	TAILQ_ENTRY(download) link;
 	struct debuginfod *client;
 	struct debug_id id;
-	uint32_t server;   /* to be asked next, or now; n_servers: all have had their turn */
-	uint32_t attempts; /* that failed */
+	uint32_t server;   /* the next or current server; n_servers: all have been asked */
+	uint32_t attempts; /* failed attempts */
 	uint64_t not_before_ns;
 	bool looked_up; /* in the cache */
-	bool skipped;	/* a server that may have it has not said so */
+	bool skipped;	/* a server that may have it was skipped */
 	bool told;
-	/* While it is under way: */
-	CURL *easy; /* NULL: it is not */
+	/* During the download: */
+	CURL *easy; /* NULL: no download */
 	int fd, write_error;
 	uint64_t started_ns;
 	bool too_large;
 	enum address_reach reach; /* of the server, or its proxy */
-	bool leads_astray;	  /* and was refused */
+	bool leads_astray;	  /* a redirect was refused */
 	uint64_t n_bytes;
 	char error[CURL_ERROR_SIZE];
 };
@@ -64,7 +64,7 @@ struct debuginfod {
 	struct debuginfod_stats stats;
 	CURLM *multi;
 	int curl_timer, retry_timer;
-	bool disk_failed; /* and it was said */
+	bool disk_failed; /* and was logged */
 	struct server *servers;
 	uint32_t n_servers, n_requests, n_transfers;
 	char agent[64];
@@ -122,7 +122,7 @@ static void tell(struct download *r, bool found)
 {
 	struct debuginfod *d = r->client;
 
-	/* What could not be had so far may still come. */
+	/* A file that was not available may still come. */
 	if (!r->told || found)
 		d->options.done(d->options.ctx, &r->id, found);
 	r->told = true;
@@ -184,10 +184,10 @@ static const char *why_not_followed(const struct download *r, CURLcode code)
 	long error = 0;
 
 	if (r->leads_astray)
-		return "it leads to this host or its own link";
+		return "it leads to this host or to a link-local address";
 	(void)d->curl.easy_getinfo(r->easy, CURLINFO_OS_ERRNO, &error);
 	if (code == CURLE_COULDNT_CONNECT && error == EACCES)
-		return "it leads to a port that is none of the configured servers', nor 80 or 443";
+		return "it leads to a port other than 80, 443 and those of the configured servers";
 	return r->error[0] ? r->error : d->curl.easy_strerror(code);
 }
 
@@ -213,7 +213,7 @@ static void attempt_failed(struct download *r, CURLcode code, long status)
 					      : d->curl.easy_strerror(code));
 }
 
-/* The file came. False: it is not what was asked for. */
+/* Keeps a downloaded file. False: it is not the requested file. */
 static bool keep(struct debuginfod *d, struct download *r)
 {
 	int error;
@@ -256,7 +256,7 @@ static void finish(struct download *r, CURLcode code)
 			attempt_failed(r, code, status);
 	}
 	end_transfer(r);
-	/* What cannot be written is not asked of the others. */
+	/* If it cannot be written, the other servers need not be asked. */
 	r->server = r->write_error ? d->n_servers : r->server + 1;
 	if (kept) {
 		tell(r, true);
@@ -315,7 +315,7 @@ static size_t on_body(char *data, size_t size, size_t n, void *user)
 			e = set(r->easy, (option), (value));                                       \
 	} while (0)
 
-/* A redirect leads no nearer to this host than the server is that was asked, or its proxy. */
+/* A redirect must not lead nearer to this host than the requested server or its proxy is. */
 static curl_socket_t on_open_socket(void *ctx, curlsocktype purpose, struct curl_sockaddr *address)
 {
 	struct download *r = ctx;
@@ -344,7 +344,8 @@ static CURLcode set_options(struct download *r, const char *url)
 	SET(CURLOPT_USERAGENT, d->agent);
 	SET(CURLOPT_NOSIGNAL, 1L);
 	SET(CURLOPT_FAILONERROR, 1L);
-	SET(CURLOPT_FOLLOWLOCATION, 1L); /* as other clients do; one server stands for several */
+	/* as other clients do; one server may redirect to others */
+	SET(CURLOPT_FOLLOWLOCATION, 1L);
 	SET(CURLOPT_MAXREDIRS, (long)MAX_REDIRECTS);
 	SET(CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
 	SET(CURLOPT_OPENSOCKETDATA, r);
@@ -391,7 +392,7 @@ static void start(struct debuginfod *d, struct download *r)
 
 /* ---- Requests ---- */
 
-/* Over servers that are left alone now. False: there is none left. */
+/* Skips servers that are not to be asked now. False: no servers left. */
 static bool find_server(const struct debuginfod *d, struct download *r, uint64_t now)
 {
 	while (r->server < d->n_servers && d->servers[r->server].down_until_ns > now) {
@@ -435,7 +436,7 @@ static bool look_up(struct debuginfod *d, struct download *r)
 	return true;
 }
 
-/* Starts what is due, as far as that is allowed. */
+/* Starts downloads that are due, within the limit. */
 static void kick(struct debuginfod *d)
 {
 	uint64_t now = clock_monotonic_ns(), first = UINT64_MAX;
@@ -453,7 +454,7 @@ static void kick(struct debuginfod *d)
 				first = first < now + NSEC_PER_SEC ? first : now + NSEC_PER_SEC;
 			} else if (d->n_transfers < MAX_TRANSFERS) {
 				start(d, r);
-				/* If that failed, its round ends with the next turn. */
+				/* If that failed, it is handled in the next turn of the loop. */
 				first = r->easy ? first : now;
 			}
 		} else if (r->not_before_ns < first) {
@@ -473,7 +474,7 @@ void debuginfod_request(struct debuginfod *d, const struct debug_id *id)
 	TAILQ_FOREACH(r, &d->requests, link)
 	{
 		if (debug_id_equal(&r->id, id)) {
-			/* Who asks again has missed the answer. */
+			/* A repeated request means that the answer was lost. */
 			r->told = false;
 			return;
 		}

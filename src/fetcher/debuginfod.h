@@ -2,10 +2,9 @@
 #pragma once
 /*
  * Debug files from debuginfod servers (debuginfod(8): GET /buildid/IDENTITY/debuginfo) into a
- * cache. Asks the servers one after the other, in the order in which they are given, a few files at
- * a time, over libcurl in the caller's event loop; nothing blocks but writing to the disk. A server
- * that does not answer is left alone for a while, and what only it could have is asked for again
- * then.
+ * cache. Asks the servers in their order, a few files at a time, with libcurl in the caller's event
+ * loop; only writing to disk blocks. A server that does not answer is skipped for a while; files
+ * that only it may have are requested again later.
  */
 #include <stdbool.h>
 #include <stddef.h>
@@ -21,22 +20,22 @@ struct debuginfod_options {
 	const char *const *urls; /* n; http or https; borrowed for debuginfod_new() only */
 	size_t n_urls;
 	int cache_fd;		/* of a directory; stays the caller's */
-	const char *cache_path; /* for messages; borrowed for as long as it lives */
+	const char *cache_path; /* for messages; borrowed until debuginfod_free() */
 	uint64_t max_cache_bytes, max_file_bytes;
 	uint64_t timeout_ns; /* of one download */
-	/* Whether it is the file with that build id; false: the server has another one there. */
+	/* Is it the file with that build id? false: the server sent another one. */
 	bool (*belongs)(int fd, const struct debug_id *id);
-	/* A request has an outcome: the file is in the cache now, or is not available, or not yet;
-	 * then it may still follow. Not called from debuginfod_request(). */
+	/* Called with the outcome of a request: the file is in the cache, or is not available (it
+	 * may still follow). Not called from debuginfod_request(). */
 	void (*done)(void *ctx, const struct debug_id *id, bool found);
 	void *ctx;
 };
 
 struct debuginfod_stats {
-	uint64_t fetched, bytes; /* files; as they came, all of them */
-	uint64_t missing;	 /* that no server has, or none that fits the limits */
-	uint64_t failures;	 /* requests without an answer, or with one that says nothing */
-	uint64_t refused;	 /* with too many under way */
+	uint64_t fetched, bytes; /* files; bytes of all downloads */
+	uint64_t missing;	 /* no server has them, or they exceed the limits */
+	uint64_t failures;	 /* requests without a usable answer */
+	uint64_t refused;	 /* too many at once */
 	uint64_t evicted;	 /* by this process */
 };
 
@@ -47,7 +46,7 @@ int debuginfod_new(struct debuginfod **ret, struct loop *loop,
 struct debuginfod *debuginfod_free(struct debuginfod *d);
 DEFINE_CLEANUP(struct debuginfod *, debuginfod_free)
 
-/* Asks for a file, unless that is under way; done() follows. */
+/* Requests a file, unless it is already requested; done() follows. */
 void debuginfod_request(struct debuginfod *d, const struct debug_id *id);
 /* Valid until the next call. */
 const struct debuginfod_stats *debuginfod_stats(struct debuginfod *d);

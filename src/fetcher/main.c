@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The fetcher: gets debug files from debuginfod servers into a directory, out of which the broker
- * opens them for the symbolizer. It has the network and that directory, and sees neither profiles
- * nor credentials; build ids are all that it is told.
+ * The fetcher: downloads debug files from debuginfod servers into a directory, from which the
+ * broker opens them for the symbolizer. It has the network and that directory, and sees neither
+ * profiles nor credentials, only build ids.
  */
 #include "config.h"
 
@@ -102,7 +102,7 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	}
 }
 
-/* Without it everything else goes on: the broker lets us go. */
+/* All else works without the fetcher: the broker lets it exit. */
 static void give_up(int error, const char *why)
 {
 	struct message m = {.type = MESSAGE_RESULT};
@@ -131,7 +131,7 @@ static int set_up(struct fetcher *f)
 
 	if (f->cache_fd < 0 || f->n_urls == 0)
 		return -EBADMSG;
-	/* Where redirects lead to. */
+	/* The usual ports of redirects. */
 	role_use_port(&f->role, 80);
 	role_use_port(&f->role, 443);
 	r = debuginfod_new(&f->client, f->role.loop, &options, PACKAGE_VERSION, error,

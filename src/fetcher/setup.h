@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the broker tells the fetcher at its start, and what it has to know of it. */
+/* The set-up of the fetcher, and its limits for the broker. */
 #include <stdbool.h>
 #include <stdint.h>
 

@@ -297,7 +297,7 @@ def check_redirects(receiver):
     same.answers[program.id] = lambda handler: (whole(program.debug) if handler.path.endswith("?moved")
                                                 else redirect("", "?moved"))(handler)
     servers, prefix = [link, port], []
-    wanted = {link: "leads to this host or its own link"}
+    wanted = {link: "leads to this host or to a link-local address"}
     if rig.can_mount():
         # The authorities that the fetcher trusts are the host's.
         authority, contexts = certificates()
@@ -309,7 +309,7 @@ def check_redirects(receiver):
     else:
         rig.leave_out("from https to http: nothing can be mounted")
     if landlock_version() >= 4:
-        wanted[port] = "leads to a port that is none of the configured servers'"
+        wanted[port] = "leads to a port other than 80, 443 and those of the configured servers"
     else:
         rig.leave_out("to another port: this kernel's Landlock knows no ports (Linux 6.7)")
     d = rig.Daemon(CONFIG.format(urls=" ".join(s.url for s in [*servers, same]), cache=rig.path("redirects.cache"), more="",
