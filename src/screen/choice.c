@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a view shows of all that there is: both the lists and the tree ask here. */
+/* Which rows a view shows; the lists and the tree use this. */
 #include <stdio.h>
 #include <string.h>
 

@@ -14,7 +14,7 @@
 #define COMM_COLUMNS 15 /* TASK_COMM_LEN, without its 0 */
 #define WIDE	     100
 
-/* Columns of the character at text and its bytes; what cannot be shown is one '?'. */
+/* Columns and bytes of the character at text; unprintable ones become '?'. */
 static unsigned int next_char(const char *text, mbstate_t *state, const char **ret_out,
 			      size_t *ret_n, size_t *ret_out_n)
 {
@@ -45,7 +45,7 @@ size_t top_layout_fit(char *buf, size_t size, const char *text, unsigned int col
 		unsigned int w = next_char(text, &state, &out, &n, &out_n);
 
 		if (used + w > columns || at + out_n >= size) {
-			/* The last character makes way for the mark. */
+			/* The mark replaces the last character. */
 			if (last_w > 0) {
 				at = last;
 				buf[at++] = '~';
@@ -83,7 +83,7 @@ static double share(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * (double)part / (double)whole : 0;
 }
 
-/* "   3.1-4.2" with a space before it; "" when not asked for. */
+/* " 3.1-4.2" with a space before it; "": not wanted. */
 static const char *interval(char *buf, size_t size, const struct top_view *v, uint64_t part,
 			    const struct top_table *t)
 {
@@ -162,7 +162,7 @@ void top_layout_head(char *buf, unsigned int columns, const struct top_view *v,
 	}
 }
 
-/* A column a level; what is deeper than a third of the line says how deep it is. */
+/* One column for each level; beyond a third of the line it prints the depth instead. */
 static void put_node(char *buf, unsigned int columns, const struct top_view *v,
 		     const struct top_table *t, const struct top_row *r)
 {
@@ -189,7 +189,7 @@ void top_layout_row(char *buf, unsigned int columns, const struct top_view *v,
 {
 	const struct top_row *r = &t->rows.items[row];
 	double self = share(r->self, t->counts.n_samples), seconds = seconds_of(t);
-	/* As top has it: of one CPU. Of what is counted, how many a second. */
+	/* As in top: percent of one CPU. For counted events: events per second. */
 	double each = t->period_events ? (double)t->period_events : (double)t->period_ns / 1e7;
 	double cpu = seconds > 0 ? (double)r->self * each / seconds : 0;
 	const char *owner = strtab_get(&t->strings, r->owner);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The lines of a live view as text, at most so many columns wide (LC_CTYPE decides how wide a
- * character is), for a terminal and for a pipe alike. */
+/* The lines of a live view as text, limited in columns (LC_CTYPE defines the width of a character),
+ * for terminals and pipes. */
 #include "src/screen/view.h"
 
 #define TOP_LINE_MAX 4096 /* bytes of a line, with its 0 */
 
 struct top_facts {
 	const char *host;  /* clean */
-	const char *event; /* what is sampled, and how often; NULL: CPU time, at rate_hz */
+	const char *event; /* the event and its period; NULL: CPU time, at rate_hz */
 	uint32_t rate_hz, n_cpus;
 	uint64_t window_ns;
-	double own_cpu;		/* per cent of one CPU, of all of perfwalk's processes */
+	double own_cpu;		/* percent of one CPU, all processes of perfwalk */
 	uint64_t own_rss_bytes; /* likewise */
 	bool paused;
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The screen of perfwalk top: tables of the symbolizer's in, lines of text out. It shows names that
- * strangers chose, so it is a child without privileges like the others.
+ * The screen of perfwalk top: reads tables from the symbolizer, prints lines of text. It handles
+ * untrusted names, so it is a child without privileges like the others.
  */
 #include "config.h"
 
@@ -27,7 +27,7 @@ struct screen {
 	struct role role;
 	struct setup_screen setup;
 	struct top_model models[SCREEN_MAX_EVENTS]; /* of each event */
-	const struct top_table *sum;		    /* what is shown; it stays while paused */
+	const struct top_table *sum;		    /* the shown sum; unchanged during a pause */
 	struct top_ui ui;
 	struct top_facts facts;
 	char host[256];
@@ -48,7 +48,7 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	return 0;
 }
 
-/* The user wants no more, nobody reads it, or (code -errno) it cannot be: the broker ends all. */
+/* The user quit, the output was closed, or (code -errno) it failed: the broker ends all. */
 static void say_done(int code)
 {
 	struct message m = {.type = MESSAGE_RESULT};
@@ -108,7 +108,7 @@ static void on_keys(void *ctx, int fd, uint32_t events)
 			say_done(0);
 			return;
 		}
-		/* The next key is about what this one shows. */
+		/* The next key refers to what this one shows. */
 		show_event(s, s->ui.event);
 		top_ui_update(&s->ui, s->sum);
 	}
@@ -130,7 +130,7 @@ static int open_terminal(struct screen *s)
 			  "terminfo entry (ncurses-term), or use --batch",
 			  type ? type : "");
 		say_done(r);
-		return 0; /* until told to leave */
+		return 0; /* until the broker says stop */
 	}
 	terminal_draw(&s->ui, &s->facts);
 	return loop_add_fd(s->role.loop, STDIN_FILENO, EPOLLIN, on_keys, s);
@@ -206,7 +206,7 @@ static void take_load(struct screen *s, const struct message *m)
 {
 	uint64_t now = clock_monotonic_ns(), cpu = m->load.cpu_ns;
 
-	/* Less than before: one of the processes is a new one. */
+	/* Less than before: a process was restarted. */
 	if (s->load.at_ns && cpu >= s->load.cpu_ns && now > s->load.at_ns)
 		s->facts.own_cpu =
 			100.0 * (double)(cpu - s->load.cpu_ns) / (double)(now - s->load.at_ns);
@@ -246,8 +246,8 @@ static int set_up(struct screen *s)
 {
 	int r = 0;
 
-	/* Not killed with the broker: the terminal is to be left as it was. The control socket
-	 * tells that the broker is gone. */
+	/* Do not die with the broker, so that the terminal can be restored. The control socket
+	 * shows that the broker is gone. */
 	(void)prctl(PR_SET_PDEATHSIG, 0, 0, 0, 0);
 	s->ui.view.kind =
 		s->setup.view < TOP_VIEW_N ? (enum top_view_kind)s->setup.view : TOP_VIEW_FUNCTIONS;

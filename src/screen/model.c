@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Each interval keeps its own strings, and the sum is made anew for each refresh: nothing has to be
- * taken out of a table, so one that runs for weeks holds no more than its window.
+ * Each interval has its own strings, and each refresh makes a new sum: nothing is removed from a
+ * table, so a view that runs for weeks holds no more than its window.
  */
 #include "src/screen/model.h"
 
@@ -132,7 +132,7 @@ uint32_t top_table_node(struct top_table *t, uint32_t parent, uint32_t row)
 	return t->nodes.n - 1;
 }
 
-/* The row of the key, or NULL: counted. */
+/* The row of the key; NULL: full, counted. */
 static struct top_row *intern_row(struct top_table *t, const struct top_key *key)
 {
 	uint64_t refused = t->strings.n_refused;
@@ -142,7 +142,7 @@ static struct top_row *intern_row(struct top_table *t, const struct top_key *key
 	ids.module = strtab_put(&t->strings, key->module);
 	ids.comm = strtab_put(&t->strings, key->comm);
 	ids.owner = strtab_put(&t->strings, key->owner);
-	/* A text that was refused would be booked on somebody without a name. */
+	/* A refused text would add to a row without a name. */
 	if (t->strings.n_refused != refused) {
 		t->n_refused++;
 		return NULL;
@@ -161,7 +161,7 @@ int top_table_add(struct top_table *t, const struct top_key *key, uint64_t self,
 	return 0;
 }
 
-/* rows: the sum's row of each of t, TOP_NO_NODE: refused. */
+/* rows: the row in sum for each row of t; TOP_NO_NODE: refused. */
 static void add_nodes(struct top_table *sum, const struct top_table *t, const uint32_t *rows)
 {
 	_cleanup_free_ uint32_t *nodes = calloc((size_t)t->nodes.n + 1, sizeof(*nodes));
@@ -252,7 +252,7 @@ void top_table_sort(struct top_table *t, enum top_sort sort)
 {
 	struct order order = {&t->strings, sort};
 
-	if (t->rows.n) /* the index knows the old order */
+	if (t->rows.n) /* the index has the old order */
 		qsort_r(t->rows.items, t->rows.n, sizeof(*t->rows.items), compare, &order);
 }
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * What a live view shows: the functions of the intervals that a sliding window still covers, each
- * by the process it ran in, and who called them. An interval counts whole until its end is older
- * than the window.
+ * The data of a live view: the functions in the intervals of a sliding window, by process, and
+ * their callers. An interval counts completely until its end is older than the window.
  */
 #include <stdint.h>
 
@@ -12,7 +11,7 @@
 #include "util/strtab.h"
 
 #define TOP_MAX_INTERVALS 64
-#define TOP_MAX_ROWS	  (1u << 16) /* of an interval, and of the sum */
+#define TOP_MAX_ROWS	  (1u << 16) /* in an interval, and in the sum */
 #define TOP_MAX_NODES	  (1u << 17) /* likewise */
 #define TOP_MAX_STRINGS	  (8u << 20) /* bytes, likewise */
 
@@ -22,14 +21,15 @@ struct top_row {
 	uint32_t mark;	      /* the caller's: 0 in a new row */
 	uint64_t self, total; /* samples; total counts a recursive function once a stack */
 	/* Of rows that show a tree: */
-	uint64_t path; /* names its node, in other sums too */
+	uint64_t path; /* identifies its node, in other sums, too */
 	uint32_t depth;
 	enum top_fold { TOP_LEAF, TOP_CLOSED, TOP_OPEN } fold;
 };
 
 #define TOP_NO_NODE UINT32_MAX
 
-/* A function where it was called from. The outermost node is the process: a row without function.
+/* A function at its place in the call tree. The outermost node is the process: a row without
+ * function.
  */
 struct top_node {
 	uint32_t parent;      /* node, smaller than this one; TOP_NO_NODE: a process */
@@ -37,7 +37,7 @@ struct top_node {
 	uint64_t self, total; /* samples */
 };
 
-/* The same with texts in place of ids. */
+/* The same with texts instead of ids. */
 struct top_key {
 	const char *function, *module, *comm, *owner;
 	uint32_t pid;
@@ -45,7 +45,7 @@ struct top_key {
 
 struct top_counts {
 	uint64_t n_samples, n_lost;
-	uint64_t n_user_stacks, n_incomplete; /* of them: do not reach their entry */
+	uint64_t n_user_stacks, n_incomplete; /* of these, the ones that do not reach their entry */
 };
 
 enum top_sort { TOP_SORT_SELF, TOP_SORT_TOTAL };
@@ -57,7 +57,7 @@ struct top_table {
 	ARRAY(struct top_node) nodes;
 	struct hash_index node_index;
 	struct top_counts counts;
-	/* What a sample stands for: CPU time, or events; the other is 0. */
+	/* The period of a sample: CPU time, or events; the other is 0. */
 	uint64_t period_ns, period_events;
 	uint64_t n_refused; /* additions that did not fit */
 	uint64_t start_ns, end_ns;
@@ -72,19 +72,22 @@ struct top_model {
 void top_model_init(struct top_model *m);
 void top_model_deinit(struct top_model *m);
 
-/* A new, empty interval to fill; the oldest one makes way when there are TOP_MAX_INTERVALS. */
+/* A new, empty interval; with TOP_MAX_INTERVALS it replaces the oldest one. */
 struct top_table *top_model_begin(struct top_model *m, uint64_t start_ns, uint64_t end_ns);
 void top_table_init(struct top_table *t);
 void top_table_deinit(struct top_table *t);
 void top_table_clear(struct top_table *t); /* keeps the memory */
 /* Adds to the row of the key. 0, or -ENOSPC: full, counted in n_refused. */
 int top_table_add(struct top_table *t, const struct top_key *key, uint64_t self, uint64_t total);
-/* The row with the ids and pid of key, new if need be, until the next one; NULL: full, counted. */
+/*
+ * The row with the ids and pid of key, added if needed, valid until the next one; NULL: full,
+ * counted.
+ */
 struct top_row *top_table_row(struct top_table *t, const struct top_row *key);
-/* The node of a row below parent, new if need be; TOP_NO_NODE: full, counted. */
+/* The node of a row below parent, added if needed; TOP_NO_NODE: full, counted. */
 uint32_t top_table_node(struct top_table *t, uint32_t parent, uint32_t row);
-/* Rows largest first, then by the other value, then by name. For a table without nodes, to which
- * nothing is added any more. */
+/* Sorts rows: largest first, then by the other value, then by name. Only for a complete table
+ * without nodes. */
 void top_table_sort(struct top_table *t, enum top_sort sort);
 
 /* Forgets the intervals that ended at or before now_ns - window_ns and adds up the rest. The result

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the broker tells the screen at its start, and what it has to know of it. */
+/* The set-up of the screen, and its limits for the broker. */
 #include <stdbool.h>
 #include <stdint.h>
 #include <termios.h>
@@ -10,17 +10,16 @@
 
 #define SCREEN_MAX_EVENTS 6
 
-/* Of perfwalk top: what it shows first, and on what. */
+/* For perfwalk top: the first view, and the terminal. */
 struct setup_screen {
 	struct setup_common common;
-	struct termios termios; /* of the terminal as it was */
+	struct termios termios; /* the terminal's original settings */
 	uint64_t window_ns;
 	uint32_t rate_hz, n_cpus;
-	uint32_t iterations; /* leave after so many tables; 0: never */
+	uint32_t iterations; /* exit after so many tables; 0: never */
 	uint32_t view, sort; /* enum top_view_kind, enum top_sort */
 	uint32_t width;	     /* batch: columns */
-	/* What is sampled, a table each, in their order: "page-faults (each one)". n_events 0: CPU
-	 * time at rate_hz. */
+	/* The events, each with a table: "page-faults (each one)". n_events 0: CPU time at rate_hz. */
 	uint32_t n_events;
 	char events[SCREEN_MAX_EVENTS][112];
 	bool confidence; /* with the intervals of the shares */

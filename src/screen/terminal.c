@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ncurses restores the terminal when its process ends in order. When it does not, another one does,
- * which has no ncurses at hand: by the settings it remembers and the sequences that all terminals
- * with an alternate screen share.
+ * ncurses restores the terminal if its process exits normally. Otherwise another process does,
+ * without ncurses: with the saved settings, and with escape sequences that all terminals with an
+ * alternate screen share.
  *
- * The process here is not in the terminal's session, so the keys that stop and abort would stop and
- * abort others: they are switched off, but for Ctrl-C, which reaches the command.
+ * This process is not in the terminal's session, so the keys to stop and abort would affect other
+ * processes: they are disabled, except Ctrl-C, which the command handles.
  */
 #include "config.h"
 
@@ -40,7 +40,7 @@ void terminal_restore(const struct termios *before)
 	if (!terminal_get(&now) || same(&now, before))
 		return;
 	(void)tcsetattr(STDIN_FILENO, TCSANOW, before);
-	/* One whose reader hangs takes nothing. */
+	/* A terminal whose reader hangs accepts nothing. */
 	if (poll(&p, 1, 0) == 1 && (p.revents & POLLOUT) &&
 	    write(STDOUT_FILENO, sequences, sizeof(sequences) - 1) < 0)
 		errno = 0;
@@ -68,7 +68,7 @@ static void set_keys(void)
 	if (tcgetattr(STDIN_FILENO, &t) < 0)
 		return;
 	t.c_cc[VSUSP] = t.c_cc[VQUIT] = _POSIX_VDISABLE;
-	t.c_iflag &= ~(tcflag_t)(IXON | IXOFF); /* Ctrl-S would hold up the drawing */
+	t.c_iflag &= ~(tcflag_t)(IXON | IXOFF); /* Ctrl-S would block drawing */
 	(void)tcsetattr(STDIN_FILENO, TCSANOW, &t);
 	(void)def_prog_mode();
 }
@@ -87,7 +87,7 @@ int terminal_open(const struct termios *before, bool color)
 {
 	const char *move;
 
-	terminal_restore(before); /* from one that died in it */
+	terminal_restore(before); /* in case a process died without restoring it */
 	(void)setlocale(LC_CTYPE, "");
 	screen = newterm(NULL, stdout, stdin);
 	if (!screen)
@@ -156,7 +156,7 @@ int terminal_key(void)
 		if (keys[i].curses == c)
 			return keys[i].ours;
 	}
-	return c < 256 ? c : 0; /* keys that mean nothing here */
+	return c < 256 ? c : 0; /* keys without a meaning here */
 }
 
 static void put(void *ctx, unsigned int y, enum top_style style, const char *text)

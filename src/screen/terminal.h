@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* The terminal on standard input and output, by ncurses. One of it. */
+/* The terminal on standard input and output, with ncurses. There is only one. */
 #include <stdbool.h>
 #include <termios.h>
 
@@ -8,19 +8,19 @@
 
 /* Was this program built with ncurses? */
 bool terminal_supported(void);
-/* Its settings, zero-filled; false when standard input and output are not both a terminal. */
+/* Its settings, zero-filled; false: standard input or output is not a terminal. */
 bool terminal_get(struct termios *ret);
 /*
- * Puts back what terminal_get() gave, and the ordinary screen, if they are not there: for whoever
- * survives the process that had opened it. Never blocks.
+ * Restores the settings of terminal_get(), and the normal screen, if needed: for a process that
+ * survives the one that opened the terminal. Never blocks.
  */
 void terminal_restore(const struct termios *before);
 
-/* Takes the terminal. 0; -ENOTTY: of no known type, or one that cannot do it; -EOPNOTSUPP. */
+/* Takes the terminal. 0; -ENOTTY: unknown type, or not capable; -EOPNOTSUPP. */
 int terminal_open(const struct termios *before, bool color);
 void terminal_close(void); /* if it is open */
 /* After a change of its size. */
 void terminal_resize(void);
-/* The next key waiting: a byte or enum top_key_code; -1: none. */
+/* The next pending key: a byte or enum top_key_code; -1: none. */
 int terminal_key(void);
 void terminal_draw(struct top_ui *ui, const struct top_facts *facts);

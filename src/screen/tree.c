@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The sum is made anew at each refresh, and its node numbers with it: what stays is a path, a hash
- * of the texts from the process down to the node. Hashes are made for what is shown only.
+ * Each refresh makes a new sum with new node numbers. Only a path stays the same: a hash of the
+ * texts from the process down to the node. Hashes are computed only for shown nodes.
  */
 #include "src/screen/tree.h"
 
@@ -9,7 +9,7 @@
 
 #include "util/cleanup.h"
 
-#define ALL_OPEN_SHARE 100 /* the part of all samples from which a node is shown: a hundredth */
+#define ALL_OPEN_SHARE 100 /* nodes with at least a hundredth of all samples are shown */
 
 struct tree {
 	const struct top_view *v;
@@ -84,7 +84,7 @@ void top_tree_set_open(struct top_view *v, uint64_t path, bool open)
 		return;
 	}
 	if (v->open.n == v->open.max)
-		array_clear(&v->open); /* all of it is of processes long gone, most likely */
+		array_clear(&v->open); /* most likely all of processes that are long gone */
 	at = find_open(v, path);
 	if (!array_push(&v->open))
 		return;
@@ -167,7 +167,7 @@ static bool shown(const struct tree *t, uint32_t node)
 	return n->parent != TOP_NO_NODE || top_view_wants(t->v, t->sum, row_of(t->sum, node));
 }
 
-/* The children of a node that are shown, largest first: their number. */
+/* Sorts the shown children of a node, largest first; returns their number. */
 static uint32_t sort_children(const struct tree *t, uint32_t node)
 {
 	uint32_t n = 0;
@@ -185,7 +185,7 @@ static strid copy(const struct tree *t, strid id)
 	return strtab_put(&t->out->strings, strtab_get(&t->sum->strings, id));
 }
 
-/* Is it open? false also when there is no room for it. */
+/* Adds the row of a node. Is it open? false also if there is no room. */
 static bool put_node(const struct tree *t, uint32_t node, uint64_t path, uint32_t depth)
 {
 	const struct top_node *n = &t->sum->nodes.items[node];
@@ -220,7 +220,7 @@ struct tree_waiting {
 	uint64_t parent; /* its path */
 };
 
-/* In preorder: a node waits with the path of its parent until those before it are done. */
+/* In preorder: a node waits, with the path of its parent, until the nodes before it are done. */
 static void put_all(const struct tree *t)
 {
 	ARRAY(struct tree_waiting) stack = ARRAY_INIT(TOP_MAX_NODES);
@@ -266,7 +266,7 @@ void top_tree_open_chain(struct top_view *v, const struct top_table *sum, uint64
 	_cleanup_free_ uint64_t *paths = calloc((size_t)n + 1, sizeof(*paths));
 
 	top_tree_set_open(v, path, true);
-	/* Of what has most of its parent's samples there is one child. */
+	/* At most one child has most of its parent's samples. */
 	for (uint32_t i = 0; paths && i < n; i++) {
 		const struct top_node *node = &sum->nodes.items[i];
 		bool process = node->parent == TOP_NO_NODE;

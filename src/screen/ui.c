@@ -26,7 +26,7 @@ static const char *const help_lines[] = {
 	"  q      quit",
 	"",
 	"  SELF%, TOTAL% and SHARE% are of all samples of the window, of all CPUs.",
-	"  95% ranges: how far off the shares may be, by the number of samples.",
+	"  95% ranges: how much the shares may be off by chance.",
 	"  lost: samples the kernel had no room for. cut short: stacks whose outer",
 	"  callers are unknown, so totals of these are too small.",
 	"  any key returns",
@@ -69,7 +69,7 @@ static void select_row(struct top_ui *ui, uint32_t i)
 	uint32_t n = ui->shown.rows.n;
 
 	ui->selected = n == 0 ? 0 : i < n ? i : n - 1;
-	/* At the top it is the largest that is wanted, whoever that is. */
+	/* At the top, the selection stays on the largest row, whichever that is. */
 	ui->selected_hash = ui->selected > 0 ? row_hash(ui, ui->selected) : 0;
 }
 
@@ -98,7 +98,7 @@ static bool has_functions(enum top_view_kind kind)
 	return kind == TOP_VIEW_FUNCTIONS || kind == TOP_VIEW_TREE;
 }
 
-/* What was jumped to stays between its functions and its tree. */
+/* The selected process or container stays when switching between functions and tree. */
 static void show_kind(struct top_ui *ui, enum top_view_kind kind)
 {
 	if (!has_functions(kind) || !has_functions(ui->view.kind))
@@ -123,7 +123,7 @@ static void jump(struct top_ui *ui)
 	ui->view.one_owner = ui->back == TOP_VIEW_CONTAINERS;
 	(void)snprintf(ui->view.owner, sizeof(ui->view.owner), "%s",
 		       strtab_get(&t->strings, r->owner));
-	/* The filter picked out the process; its functions are wanted all. */
+	/* The filter found the process; show all its functions. */
 	top_view_clear_filter(&ui->view);
 }
 
@@ -148,7 +148,7 @@ static void select_parent(struct top_ui *ui)
 	ui->selected_hash = rows[at].path;
 }
 
-/* open: it, or else (what is open already) what is below; closed: it, or else what it is in. */
+/* open: opens the node, or moves below an open one; else closes it, or moves to its parent. */
 static void fold(struct top_ui *ui, bool open)
 {
 	const struct top_row *r = &ui->shown.rows.items[ui->selected];
@@ -167,7 +167,7 @@ static void fold(struct top_ui *ui, bool open)
 		select_parent(ui);
 		return;
 	}
-	/* The top row stays where it is, whatever is opened there. */
+	/* The top row stays in place, even if it is opened. */
 	ui->selected_hash = r->path;
 }
 
@@ -196,7 +196,7 @@ static void edit_key(struct top_ui *ui, int key)
 		ui->first = 0;
 		break;
 	case TOP_KEY_BACKSPACE:
-		/* A whole character. */
+		/* Deletes a whole character. */
 		while (n > 0 && (ui->edit[n - 1] & 0xc0) == 0x80)
 			n--;
 		ui->edit[n > 0 ? n - 1 : 0] = '\0';

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* What the keys of a live view do and what is on its screen; knows no terminal. */
+/* The keys of a live view and the contents of its screen, without a terminal. */
 #include "src/screen/layout.h"
 
-/* Keys that are no character. */
+/* Keys that are not characters. */
 enum top_key_code {
 	TOP_KEY_UP = 0x10000,
 	TOP_KEY_DOWN,
@@ -31,12 +31,12 @@ enum top_style {
 struct top_ui {
 	struct top_view view;
 	struct top_table shown;	  /* the rows of view */
-	enum top_view_kind back;  /* where a jump came from */
+	enum top_view_kind back;  /* the view before a jump */
 	uint32_t selected, first; /* row, and row at the top of the list */
 	uint64_t selected_hash;	  /* of its texts, to find it again */
 	uint32_t page;		  /* rows of the list when it was last drawn */
-	uint64_t opening;	  /* path in the tree, to be opened with the next sum; 0 */
-	uint32_t event, n_events; /* which of them is shown */
+	uint64_t opening;	  /* path in the tree to open with the next sum; 0: none */
+	uint32_t event, n_events; /* the shown event */
 	bool paused, help, editing;
 	char edit[TOP_FILTER_MAX];
 	char message[128];
@@ -45,9 +45,9 @@ struct top_ui {
 void top_ui_init(struct top_ui *ui);
 void top_ui_deinit(struct top_ui *ui);
 
-/* Rows from a new sum, or the same one for another view; the selected row is found again. */
+/* Makes the rows from a new sum, or from the same one for another view; keeps the selected row. */
 void top_ui_update(struct top_ui *ui, const struct top_table *sum);
-/* false: the user quits. After it top_ui_update() shows what the key did. */
+/* Handles a key; call top_ui_update() after it. false: the user quits. */
 bool top_ui_key(struct top_ui *ui, int key);
 
 /* Calls put for each line of a screen of rows by columns; text is valid for the call. */

@@ -85,10 +85,10 @@ static void make_list(const struct top_view *v, const struct top_table *sum, str
 		const struct top_row *r = &sum->rows.items[i];
 		struct top_key k = key_of(v, sum, r);
 
-		/* A row without function stands for the process of a tree. */
+		/* A row without function is the process of a tree. */
 		if (r->function == STRID_EMPTY || !top_view_wants(v, sum, r))
 			continue;
-		/* Each sample is in one row's self: its sum is what a process had in all. */
+		/* Each sample is in one row's self, so their sum is the total of a process. */
 		if ((functions || r->self > 0) && top_view_matches(v, &k))
 			(void)top_table_add(out, &k, r->self, functions ? r->total : r->self);
 	}

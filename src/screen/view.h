@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
-/* A look at the sliding sum: by function, process or container or as a tree, of some of it, sorted.
+/* A view of the sliding sum: by function, process or container, or as a tree; filtered and sorted.
  */
 #include <regex.h>
 #include <stdbool.h>
@@ -23,29 +23,30 @@ struct top_view {
 	enum top_view_kind kind;
 	enum top_sort sort;
 	bool confidence; /* with the 95% intervals of the shares */
-	/* Only these, when one was jumped to. */
+	/* Only this process or owner, after a jump. */
 	bool one_process, one_owner;
 	uint32_t pid;
 	char owner[256];
 	/* Extended regular expression on the texts of a row; "": all rows. */
 	char filter[TOP_FILTER_MAX];
 	regex_t regex;
-	/* Of the tree: the paths of what is open, sorted. */
+	/* Tree: the paths of open nodes, sorted. */
 	ARRAY(uint64_t) open;
-	bool all_open; /* whatever has a hundredth of the samples, and nothing else */
+	/* all nodes with at least a hundredth of the samples are open, and no others */
+	bool all_open;
 };
 
-/* Takes a new filter; error says what is wrong with a bad one, which changes nothing. 0 or -EINVAL.
- */
+/* Sets a new filter. 0, or -EINVAL: nothing changes, and error says why. */
 int top_view_set_filter(struct top_view *v, const char *filter, char *error, size_t size);
 void top_view_clear_filter(struct top_view *v);
 void top_view_init(struct top_view *v);
 void top_view_deinit(struct top_view *v);
 
-/* Fills out (emptied first) with the rows of sum as v wants them; a row has only the texts of its
- * kind. Counts and times are those of all of sum. Rows of a tree are in the order of the screen. */
+/* Fills out (emptied first) with the rows of sum for the view v; a row has only the texts of its
+ * kind. Counts and times are those of the whole sum. Rows of a tree are in the order of the
+ * screen. */
 void top_view_make(const struct top_view *v, const struct top_table *sum, struct top_table *out);
 
-/* Does this row show what v is about, and does its text match the filter? */
+/* Does v select this row, and does its text match the filter? */
 bool top_view_wants(const struct top_view *v, const struct top_table *sum, const struct top_row *r);
 bool top_view_matches(const struct top_view *v, const struct top_key *k);

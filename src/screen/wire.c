@@ -24,7 +24,7 @@ struct wire_header {
 	uint64_t n_rows, n_nodes; /* nodes follow the rows */
 };
 
-/* What stands before the four texts of a row. */
+/* The fixed part of a row, before its four texts. */
 struct wire_row {
 	uint64_t self, total, pid;
 };
@@ -83,7 +83,7 @@ int top_table_write(const struct top_table *t)
 	return r < 0 ? r : TAKE_FD(fd);
 }
 
-/* All of it, copied: whoever holds the other end cannot change it any more. */
+/* Copies all of it, so that the sender can no longer change it. */
 static int read_bytes(int fd, uint8_t **ret, size_t *ret_n)
 {
 	_cleanup_free_ uint8_t *bytes = NULL;
@@ -140,7 +140,7 @@ static int read_row(struct top_table *t, struct cursor *c)
 	return 0;
 }
 
-/* Texts that became equal when they were cleaned have one row: then theirs may be another one. */
+/* Cleaning may make the texts of two rows equal, which then share a row with another number. */
 static int read_node(struct top_table *t, uint64_t n_rows, uint32_t number, struct cursor *c)
 {
 	struct top_node node;

@@ -5,6 +5,6 @@
 
 /* A descriptor of the table in sealed memory, or -errno. */
 int top_table_write(const struct top_table *t);
-/* Adds rows, counts and times of the table behind fd to t (empty before): texts are made clean
- * again, since they are for a terminal. 0; -EBADMSG: not one; -EFBIG; -errno. */
+/* Adds rows, counts and times of the table in fd to t (empty before). Texts are cleaned again,
+ * since they are for a terminal. 0; -EBADMSG: not a table; -EFBIG; -errno. */
 int top_table_read(struct top_table *t, int fd);
