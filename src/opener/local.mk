@@ -14,8 +14,8 @@ libopener_a_SOURCES = \
 	src/opener/resolve.c \
 	src/opener/state-dir.c src/opener/state-dir.h
 
-check_PROGRAMS += tests/unit/test-broker tests/unit/test-mounts
-tests_unit_test_broker_SOURCES = tests/unit/test-broker.c tests/unit/test.h
-tests_unit_test_broker_LDADD = libopener.a libprocess.a libutil.a
+check_PROGRAMS += tests/unit/test-opener tests/unit/test-mounts
+tests_unit_test_opener_SOURCES = tests/unit/test-opener.c tests/unit/test.h
+tests_unit_test_opener_LDADD = libopener.a libprocess.a libutil.a
 tests_unit_test_mounts_SOURCES = tests/unit/test-mounts.c tests/unit/test.h
 tests_unit_test_mounts_LDADD = libopener.a libprocess.a libutil.a

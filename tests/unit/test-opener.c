@@ -23,7 +23,7 @@
 #include "util/cleanup.h"
 #include "util/fdmsg.h"
 
-static char dir[] = "/tmp/perfwalk-broker.XXXXXX";
+static char dir[] = "/tmp/perfwalk-opener.XXXXXX";
 
 static void path_in(char *buf, size_t size, const char *name)
 {
@@ -340,7 +340,7 @@ static void test_a_hostile_name_in_stat(void)
 	CHECK_INT(m.answer_process.parent_pid, ==, getpid());
 	CHECK_INT(m.answer_process.is_kernel, ==, 0);
 	CHECK_INT(m.answer_process.start_time_ns, >, 0);
-	CHECK(strstr(m.answer_process.executable_path, "test-broker"));
+	CHECK(strstr(m.answer_process.executable_path, "test-opener"));
 	(void)kill(pid, SIGKILL);
 	(void)waitpid(pid, &status, 0);
 	CHECK_INT(opener_process((uint32_t)pid, &m), <, 0);
