@@ -261,44 +261,38 @@ def targets(directory):
 
 def tracepoint(directory):
     """The scheduler's tracepoint and its counter tell of the same moments."""
-    mount = ["unshare", "-m", "sh", "-c",
-             '{ [ -e /sys/kernel/tracing/events ] || mount -t tracefs none /sys/kernel/tracing; } && exec "$0" "$@"']
-    if subprocess.run([*mount, "test", "-e", "/sys/kernel/tracing/events/sched/sched_switch/id"], check=False,
-                      stderr=subprocess.DEVNULL).returncode != 0:
-        rig.skip("tracefs cannot be mounted")
     text = rig.path("switches.perf.txt")
     out, _ = capture("-e", "cpu-clock", "-e", "context-switches,sched:sched_switch", "-o", text, "--",
-                     os.path.join(directory, NAME), "switches", "300", prefix=mount)
+                     os.path.join(directory, NAME), "switches", "300")
     own = int(re.search(r"^switches (\d+)$", out, re.M)[1])
     sums = {e: s[""] for e, s in totals(perf_text(text), NAME).items() if e != "cpu-clock"}
     counter, point = sums.pop("context-switches", 0), sums.pop("sched:sched_switch", 0)
     rig.check(not sums and own <= counter <= own + 300 and abs(counter - point) <= 3,
               f"three events, of a program that says {own} switches: {counter}, {point}")
-    by_filter(mount)
-    bad_filters(mount)
-    daemon_by_filter(mount)
+    by_filter()
+    bad_filters()
+    daemon_by_filter()
 
 
-def by_filter(mount):
+def by_filter():
     """Of programs that end with one status or another, the kernel takes those that a filter names."""
     text = rig.path("filtered.perf.txt")
     script = "for i in 1 2 3 4 5 6 7; do (exit 3); done; for i in 1 2 3; do (exit 5); done; exit 0"
     event = "syscalls:sys_enter_exit_group/filter=error_code==%d,name=%s/"
     out, _ = capture("-e", "cpu-clock", "-e", event % (3, "three"), "-e", event % (5, "five"), "-e",
                      "syscalls:sys_enter_exit_group", "--filter", "error_code >= 3", "--filter", "error_code < 5", "-o", text, "--",
-                     "sh", "-c", script, prefix=mount)
+                     "sh", "-c", script)
     sums = {e: s[""] for e, s in totals(perf_text(text)).items() if e != "cpu-clock"}
     rig.check(sums == {"three": 7, "five": 3, "syscalls:sys_enter_exit_group": 7}, f"filters keep what they name: {sums}")
 
 
-def daemon_by_filter(mount):
-    """One tracepoint under two names of the config, each with its filter; a daemon that sees tracefs."""
+def daemon_by_filter():
+    """One tracepoint under two names of the config, each with its filter."""
     # Statuses that no other program of the host ends with at the moment, most likely.
     events = "".join(f"[event:{name}]\nevent = syscalls:sys_enter_exit_group\nfilter = error_code == {code}\nperiod = 1\n"
                      for name, code in (("three", 93), ("five", 95)))
     store = rig.path("filter-store")
-    daemon = rig.Daemon(DAEMON.format(comm="sh", store=store, endpoint="http://127.0.0.1:9", events=events), "filtered",
-                        argv_prefix=mount)
+    daemon = rig.Daemon(DAEMON.format(comm="sh", store=store, endpoint="http://127.0.0.1:9", events=events), "filtered")
     daemon.wait_up()
     subprocess.run(["sh", "-c", "for i in 1 2 3 4 5 6 7; do (exit 93); done; for i in 1 2 3; do (exit 95); done; exit 0"], check=True)
     rig.check(ctl(daemon, "flush").returncode == 0, "flush")
@@ -308,11 +302,11 @@ def daemon_by_filter(mount):
     daemon.stop()
 
 
-def bad_filters(mount):
+def bad_filters():
     for event, words in (("sched:sched_switch/filter=prev_stat==2/", "no field of sched:sched_switch: prev_stat (did you mean prev_state?)"),
                          ("sched:sched_switch/filter=prev_state==/", "(Invalid argument): a filter is FIELD OPERATOR VALUE"),
                          ("sched:sched_swich", "did you mean sched:sched_switch?")):
-        r = subprocess.run([*mount, rig.perfwalk(), "record", "-e", event, "-d", "1", "-o", rig.path("no.pb.gz")],
+        r = subprocess.run([rig.perfwalk(), "record", "-e", event, "-d", "1", "-o", rig.path("no.pb.gz")],
                            capture_output=True, text=True, check=False)
         rig.check(r.returncode == 2 and words in r.stderr, f"{event}: {r.stderr.strip()[:160]}")
 
@@ -580,13 +574,14 @@ def without_root(directory):
 
 def main():
     rig.need_root()
+    rig.need_tracefs()
     directory = rig.build_workloads("counted")
     os.rename(os.path.join(directory, "counted"), os.path.join(directory, NAME))
     refusals()
     formats(directory)
     distances(directory)
     targets(directory)
-    rig.apart(tracepoint, directory)
+    tracepoint(directory)
     killed(directory)
     losses(directory)
     daemon_events(directory)
