@@ -407,15 +407,27 @@ static int refill(struct events *e, struct cpu_events *c)
 	return r < 0 ? r : 0;
 }
 
+/* cpu: theirs alone; -1: all. */
+static int refill_attached(struct events *e, int cpu)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < e->attached.n && r >= 0; i++) {
+		struct sample_cpu *c = &e->attached.items[i];
+
+		if (cpu < 0 || c->cpu == cpu)
+			r = sample_grant_cpu(c, e->sample.period, budget_of_each(e));
+	}
+	return r < 0 ? r : 0;
+}
+
 static int refill_all(struct events *e)
 {
 	int r = 0;
 
 	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
 		r = refill(e, &e->cpus.items[i]);
-	for (uint32_t i = 0; i < e->attached.n && r >= 0; i++)
-		r = sample_grant_cpu(&e->attached.items[i], e->sample.period, budget_of_each(e));
-	return r < 0 ? r : 0;
+	return r < 0 ? r : refill_attached(e, -1);
 }
 
 void events_refill(struct events *e)
@@ -550,10 +562,10 @@ struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable)
 		return NULL;
 	c = &e->cpus.items[e->cpus.n - 1];
 	(void)attach_cgroups(e, &c->events);
-	if (enable && e->budget)
-		(void)refill_all(e);
-	else if (enable)
+	if (enable && !e->budget)
 		(void)enable_cpu(e, &c->events);
+	else if (enable && refill(e, c) == 0)
+		(void)refill_attached(e, cpu);
 	return c;
 }
 
