@@ -13,10 +13,12 @@ libprofiler_a_SOURCES = \
 	src/profiler/off-cpu.c src/profiler/off-cpu.h \
 	src/profiler/outside.c src/profiler/outside.h \
 	src/profiler/pending.c src/profiler/pending.h \
+	src/profiler/profiler.h \
 	src/profiler/replay.c src/profiler/replay.h \
 	src/profiler/runtimes.c src/profiler/runtimes.h \
 	src/profiler/setup.h \
-	src/profiler/switches.c src/profiler/switches.h
+	src/profiler/switches.c src/profiler/switches.h \
+	src/profiler/windows.c
 
 check_PROGRAMS += tests/unit/test-code-unwinding
 tests_unit_test_code_unwinding_SOURCES = tests/unit/test-code-unwinding.c tests/unit/test.h \

@@ -1,97 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The profiler: drains the rings, walks the stacks, adds them up, closes windows. Nothing slow
- * happens here: what it must ask for has a deadline, what it hands over never blocks, and names are
- * somebody else's work.
+ * The role: what it samples or reads, when it does, and what the broker tells it.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "src/process/ask.h"
-#include "src/process/role.h"
 #include "src/process/status-page.h"
-#include "src/profile/window.h"
-#include "src/profiler/attribute.h"
-#include "src/process/filter.h"
-#include "src/profiler/handover.h"
-#include "src/profiler/replay.h"
-#include "src/profiler/setup.h"
-#include "src/sample/sample.h"
-#include "src/sample/stack-size.h"
+#include "src/profiler/profiler.h"
 #include "util/clock.h"
-#include "util/ensure.h"
 #include "util/log.h"
 #include "util/loop.h"
 #include "util/text.h"
 
 /* Rings wake us at their watermark; this is for quiet hosts, and for catching short-lived processes
  * while /proc still knows them. Each wake-up costs as much as a sample or two. */
-#define DRAIN_NS   (200 * NSEC_PER_MSEC)
-#define SETTLED_NS (10 * NSEC_PER_MSEC)
-#define STOP_NS	   (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
-#define MAX_CPUS   4096
+#define DRAIN_NS (200 * NSEC_PER_MSEC)
+#define STOP_NS	 (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
+#define MAX_CPUS 4096
 /* Of a file, between looks at the sockets: some milliseconds of walking. */
 #define REPLAY_SLICE   1024
 #define REPLAY_POLL_NS (1 * NSEC_PER_MSEC) /* while the symbolizer has a window */
 
-struct profiler {
-	struct role role;
-	struct setup_profiler setup;
-	struct ask ask;
-	struct filter filter;
-	struct merger *merger;
-	struct ledger *ledger; /* of its rings */
-	int ledger_fd;
-	struct attribution *attribution;
-	struct handover *handover;
-	struct sample_cpu *cpus; /* by event and CPU number; descriptors are ours */
-	struct stack_size stack_size;
-	uint64_t window_start_unix_ns;
-	struct sample_place place; /* where the last window ended */
-	uint64_t clock_offset_ns;  /* wall time - perf clock */
-	uint64_t drained_ns;	   /* up to that time (perf clock) all records have come */
-	bool finished;		   /* the last window is closed: nothing is read any more */
-	int stop_timer, flush_timer;
-	uint64_t flush_id;	  /* asked for; 0: none under way */
-	uint64_t paused_since_ns; /* 0: sampling goes on */
-	bool offset_known;	  /* of this window, or (of a file, or a clock of ours) for good */
-	/* A perf.data file instead of the rings */
-	char *input_path, *input_event;
-	int input_fd, kallsyms_fd, kernel_notes_fd;
-	struct replay *replay; /* NULL: the host is live */
-	int replay_timer;
-};
-
-static void close_window(struct profiler *p);
-
-/* The broker owns the events: it makes others, or says that it does not. */
-static void adapt_stack_size(struct profiler *p)
+static void on_flush_timer(void *ctx)
 {
-	struct message m = {.type = MESSAGE_STACK_SIZE};
+	struct profiler *p = ctx;
 
-	if (!p->setup.adapt_stack_size)
+	if (!handover_settled(p->handover))
 		return;
-	m.stack_size.bytes = stack_size_decide(&p->stack_size, clock_monotonic_ns());
-	if (m.stack_size.bytes && message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0) < 0)
-		stack_size_set(&p->stack_size, p->stack_size.bytes);
+	p->role.status->flushed = p->flush_id;
+	loop_set_timer(p->role.loop, p->flush_timer, UINT64_MAX);
 }
 
-/*
- * Without a clock of our choice (before Linux 4.1) the age of the youngest record of a drain is the
- * best guess at how the clocks differ, and the least of a window the best of these. Each window has
- * its own: the clocks drift, and one of them is set.
- */
-static void learn_clock_offset(struct profiler *p, uint64_t youngest_ns)
-{
-	uint64_t offset_ns = clock_realtime_ns() - youngest_ns;
-
-	if (p->setup.events[0].features.clockid || !youngest_ns)
-		return;
-	if (!p->offset_known || offset_ns < p->clock_offset_ns)
-		p->clock_offset_ns = offset_ns;
-	p->offset_known = true;
-}
+/* ---- A perf.data file ---- */
 
 /* Of a file: those of the rings are in the ledger. */
 static void count_sample(struct profiler *p, const struct record *r)
@@ -104,200 +45,6 @@ static void count_sample(struct profiler *p, const struct record *r)
 	counts->events[r->index].samples++;
 }
 
-/* A record may be on its way for a while: what is as young as that may still come. */
-static void note_drained(struct profiler *p, uint64_t begin_ns, uint64_t youngest_ns, bool flush)
-{
-	uint64_t limit = merger_limit(p->merger), now = begin_ns - (flush ? 0 : SETTLED_NS);
-
-	if (!p->setup.events[0].features.clockid)
-		now = youngest_ns;
-	now = now < limit ? now : limit;
-	now = now > youngest_ns ? now : youngest_ns;
-	p->drained_ns = now > p->drained_ns ? now : p->drained_ns;
-}
-
-static void drain(struct profiler *p, bool flush)
-{
-	uint64_t youngest_ns = 0, begin_ns = clock_monotonic_ns();
-	struct record r;
-
-	if (!p->merger || p->finished)
-		return;
-	role_job_begin(&p->role);
-	merger_begin(p->merger, flush);
-	while (merger_next(p->merger, &r)) {
-		if (r.time_ns > youngest_ns)
-			youngest_ns = r.time_ns;
-		if (!attribution_record(p->attribution, &r))
-			merger_filter(p->merger);
-	}
-	role_job_end(&p->role);
-	note_drained(p, begin_ns, youngest_ns, flush);
-	learn_clock_offset(p, youngest_ns);
-	p->role.status->drained_ns = clock_monotonic_ns();
-	adapt_stack_size(p);
-	if (profile_nearly_full(attribution_profile(p->attribution)))
-		close_window(p);
-}
-
-/* The part of a pause that has passed goes into the window that ends; the rest goes into the
- * next. */
-static void count_pause(struct profiler *p)
-{
-	uint64_t now = clock_monotonic_ns();
-
-	if (!p->paused_since_ns)
-		return;
-	attribution_profile(p->attribution)->counters[PROFILE_PAUSED_MS] +=
-		(now - p->paused_since_ns) / NSEC_PER_MSEC;
-	p->paused_since_ns = now;
-}
-
-static void pause_or_go_on(struct profiler *p, bool paused)
-{
-	if (paused && !p->paused_since_ns) {
-		p->paused_since_ns = clock_monotonic_ns();
-		drain(p, true);
-		attribution_close(p->attribution, p->drained_ns, true);
-	}
-	if (paused)
-		return;
-	count_pause(p);
-	p->paused_since_ns = 0;
-}
-
-static void on_flush_timer(void *ctx)
-{
-	struct profiler *p = ctx;
-
-	if (!handover_settled(p->handover))
-		return;
-	p->role.status->flushed = p->flush_id;
-	loop_set_timer(p->role.loop, p->flush_timer, UINT64_MAX);
-}
-
-static void set_replay_facts(struct profiler *p)
-{
-	if (!p->offset_known) {
-		p->clock_offset_ns = replay_clock_offset_ns(p->replay);
-		p->offset_known = true;
-	}
-	p->window_start_unix_ns = UINT64_MAX;
-	attribution_put_host(p->attribution, replay_host(p->replay));
-}
-
-/* From the clock of the events to the wall's; the window grows to hold all samples. */
-static void place_in_time(struct profiler *p, struct profile *prof)
-{
-	for (uint32_t type = 0; type < prof->n_types; type++) {
-		const struct profile_type *of = &prof->types[type];
-
-		for (uint32_t i = 0; i < of->samples.n; i++) {
-			uint64_t t = of->samples.items[i].time_unix_ns += p->clock_offset_ns;
-
-			if (t < prof->start_unix_ns)
-				prof->start_unix_ns = t;
-			if (t >= prof->end_unix_ns)
-				prof->end_unix_ns = t + 1;
-		}
-	}
-}
-
-static struct place_of_event place_of(struct sample_tally t)
-{
-	return (struct place_of_event){t.samples, t.filtered, t.lost};
-}
-
-/* Off-CPU time has as many samples as there are waits, whatever came from the rings. */
-static bool all_counted(const struct profile_type *t, const struct setup_event *e)
-{
-	return e->options.use != SAMPLE_USE_EVENT ||
-	       t->samples.n + t->counters[PROFILE_SAMPLES_FILTERED] +
-			       t->counters[PROFILE_SAMPLES_DROPPED] ==
-		       t->counters[PROFILE_SAMPLES];
-}
-
-/* All that was read from the rings is in a window, or is told to be missing. */
-static bool agrees(const struct place_of_event *place, struct sample_tally t)
-{
-	return place->samples == t.samples && place->filtered == t.filtered &&
-	       place->lost == t.lost;
-}
-
-/* By event, from the end of the last window to here. */
-static void find_place(struct profiler *p, struct handover_window *w)
-{
-	const struct profile *prof = attribution_profile(p->attribution);
-
-	for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++) {
-		struct place_of_event *place = &p->place.events[i];
-
-		if (p->merger && p->role.status->counts.windows == 0)
-			*place = place_of(merger_start(p->merger, i));
-		w->begin.events[i] = *place;
-		if (i < prof->n_types || i < p->setup.n_events) {
-			const uint64_t *c = attribution_counters(p->attribution, i);
-
-			ensure(i >= prof->n_types ||
-			       all_counted(&prof->types[i], &p->setup.events[i]));
-			place->samples += c[PROFILE_SAMPLES];
-			place->filtered += c[PROFILE_SAMPLES_FILTERED];
-			place->lost += c[PROFILE_SAMPLES_LOST];
-		}
-		w->end.events[i] = *place;
-		ensure(place->filtered <= place->samples);
-		ensure(!p->merger || agrees(place, ledger_sum(p->ledger, i)));
-	}
-}
-
-static void hand_over(struct profiler *p, struct profile *prof)
-{
-	struct handover_window w = {.n_samples = profile_n_samples(prof)};
-	struct handover_item *items;
-	uint32_t n_items;
-
-	find_place(p, &w);
-	w.fd = window_write(prof);
-	if (w.fd < 0) {
-		log_error("a window of %llu samples is lost: %s", (unsigned long long)w.n_samples,
-			  strerror(-w.fd));
-		handover_give_up(p->handover, &w);
-		return;
-	}
-	items = attribution_window_items(p->attribution, &n_items);
-	handover_push(p->handover, &w, items, n_items);
-}
-
-static void close_window(struct profiler *p)
-{
-	struct profile *prof = attribution_profile(p->attribution);
-	uint64_t now = clock_realtime_ns();
-
-	if (p->merger)
-		attribution_add_lost(p->attribution, merger_read_lost(p->merger));
-	attribution_close(p->attribution, p->drained_ns, false);
-	attribution_finish_samples(p->attribution);
-	/* A file's window is as old as its samples: the loop below finds both its ends. */
-	if (p->replay)
-		set_replay_facts(p);
-	prof->start_unix_ns = p->window_start_unix_ns;
-	prof->end_unix_ns = p->replay ? 0 : now;
-	place_in_time(p, prof);
-	if (!p->replay && !p->setup.events[0].features.frame_pointers)
-		prof->types[0].stack_bytes = p->setup.events[0].options.stack_bytes;
-	count_pause(p);
-	hand_over(p, prof);
-	p->role.status->counts.windows++;
-	attribution_next_window(p->attribution);
-	p->window_start_unix_ns = now;
-	if (p->setup.events[0].features.clockid)
-		p->clock_offset_ns = clock_realtime_ns() - clock_monotonic_ns();
-	else if (!p->replay)
-		p->offset_known = false;
-}
-
-/* ---- A perf.data file ---- */
-
 /* The broker stops us then, or all, by what the result says. */
 static void end_replay(struct profiler *p, int result)
 {
@@ -309,7 +56,7 @@ static void end_replay(struct profiler *p, int result)
 			p->attribution,
 			(struct sample_losses){.samples = {replay_stats(p->replay)->lost}});
 		replay_report(p->replay);
-		close_window(p);
+		profiler_close_window(p);
 	}
 	m.result.code = result;
 	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
@@ -344,13 +91,13 @@ static void on_replay_timer(void *ctx)
 		return;
 	}
 	if (profile_nearly_full(attribution_profile(p->attribution)))
-		close_window(p);
+		profiler_close_window(p);
 	loop_set_timer(p->role.loop, p->replay_timer, 0);
 }
 
 static void on_drain_timer(void *ctx)
 {
-	drain(ctx, false);
+	profiler_drain(ctx, false);
 }
 
 static void on_ring(void *ctx, int fd, uint32_t events)
@@ -360,15 +107,15 @@ static void on_ring(void *ctx, int fd, uint32_t events)
 	/* An event whose task is gone reports an error for ever. */
 	if (events & (EPOLLHUP | EPOLLERR))
 		loop_remove_fd(p->role.loop, fd);
-	drain(p, false);
+	profiler_drain(p, false);
 }
 
 static void on_window_timer(void *ctx)
 {
 	struct profiler *p = ctx;
 
-	drain(p, false);
-	close_window(p);
+	profiler_drain(p, false);
+	profiler_close_window(p);
 }
 
 /* Everything handed over and settled: nothing is left to do. */
@@ -413,7 +160,7 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 	 * read.
 	 */
 	if (m->cpu.came_online && c->index == 0) {
-		drain(p, true);
+		profiler_drain(p, true);
 		attribution_doubt(p->attribution);
 	}
 	r = merger_add_cpu(p->merger, c);
@@ -436,7 +183,7 @@ static void remove_cpu(struct profiler *p, int cpu)
 {
 	if (!find_cpu(p, 0, cpu) || find_cpu(p, 0, cpu)->sample_fd < 0)
 		return;
-	drain(p, true);
+	profiler_drain(p, true);
 	/* Its rings know what they lost since the last window, so read that before they go. */
 	attribution_add_lost(p->attribution, merger_read_lost(p->merger));
 	merger_remove_cpu(p->merger, cpu);
@@ -491,21 +238,21 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		attribution_quarantine(p->attribution, m);
 		break;
 	case MESSAGE_FLUSH:
-		drain(p, true);
-		close_window(p);
+		profiler_drain(p, true);
+		profiler_close_window(p);
 		p->flush_id = m->flush.id;
 		loop_set_timer(p->role.loop, p->flush_timer, 0);
 		break;
 	case MESSAGE_PAUSE:
-		pause_or_go_on(p, m->pause.paused != 0);
+		profiler_pause(p, m->pause.paused != 0);
 		break;
 	case MESSAGE_LOG_LEVEL:
 		log_set_level((enum log_level)m->log.level);
 		break;
 	case MESSAGE_STOP:
 		if (!p->replay) {
-			drain(p, true);
-			close_window(p);
+			profiler_drain(p, true);
+			profiler_close_window(p);
 			p->finished = true;
 		}
 		loop_set_timer(p->role.loop, p->stop_timer, 0);
@@ -652,7 +399,7 @@ static int set_up(struct profiler *p)
 	    (r = p->stop_timer =
 		     loop_add_timer(p->role.loop, UINT64_MAX, STOP_NS, on_stop_timer, p)) < 0)
 		return r;
-	pause_or_go_on(p, p->setup.paused);
+	profiler_pause(p, p->setup.paused);
 	return role_listen(&p->role, on_control, p);
 }
 

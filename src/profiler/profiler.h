@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The profiler: drains the rings, walks the stacks, adds them up, closes windows. Nothing slow
+ * happens here: what it must ask for has a deadline, what it hands over never blocks, and names are
+ * somebody else's work.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/process/ask.h"
+#include "src/process/filter.h"
+#include "src/process/role.h"
+#include "src/profiler/attribute.h"
+#include "src/profiler/handover.h"
+#include "src/profiler/replay.h"
+#include "src/profiler/setup.h"
+#include "src/sample/sample.h"
+#include "src/sample/stack-size.h"
+
+struct profiler {
+	struct role role;
+	struct setup_profiler setup;
+	struct ask ask;
+	struct filter filter;
+	struct merger *merger;
+	struct ledger *ledger; /* of its rings */
+	int ledger_fd;
+	struct attribution *attribution;
+	struct handover *handover;
+	struct sample_cpu *cpus; /* by event and CPU number; descriptors are ours */
+	struct stack_size stack_size;
+	uint64_t window_start_unix_ns;
+	struct sample_place place; /* where the last window ended */
+	uint64_t clock_offset_ns;  /* wall time - perf clock */
+	uint64_t drained_ns;	   /* up to that time (perf clock) all records have come */
+	bool finished;		   /* the last window is closed: nothing is read any more */
+	int stop_timer, flush_timer;
+	uint64_t flush_id;	  /* asked for; 0: none under way */
+	uint64_t paused_since_ns; /* 0: sampling goes on */
+	bool offset_known;	  /* of this window, or (of a file, or a clock of ours) for good */
+	/* A perf.data file instead of the rings */
+	char *input_path, *input_event;
+	int input_fd, kallsyms_fd, kernel_notes_fd;
+	struct replay *replay; /* NULL: the host is live */
+	int replay_timer;
+};
+
+/*
+ * Takes what has come into the rings, in the order of time. flush: also what is so young that older
+ * records may still follow. Nothing before there are rings, or after the last window.
+ */
+void profiler_drain(struct profiler *p, bool flush);
+
+/* Hands over what was taken since the window before, and begins the next. */
+void profiler_close_window(struct profiler *p);
+
+/* Sampling stops, or goes on; how long it stood is told in the windows. */
+void profiler_pause(struct profiler *p, bool paused);

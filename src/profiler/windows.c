@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* From the rings to windows: what was drained, what time it is of, and that nothing is missing. */
+#include <string.h>
+
+#include "src/process/status-page.h"
+#include "src/profile/window.h"
+#include "src/profiler/profiler.h"
+#include "util/clock.h"
+#include "util/ensure.h"
+#include "util/log.h"
+
+#define SETTLED_NS (10 * NSEC_PER_MSEC)
+
+/* The broker owns the events: it makes others, or says that it does not. */
+static void adapt_stack_size(struct profiler *p)
+{
+	struct message m = {.type = MESSAGE_STACK_SIZE};
+
+	if (!p->setup.adapt_stack_size)
+		return;
+	m.stack_size.bytes = stack_size_decide(&p->stack_size, clock_monotonic_ns());
+	if (m.stack_size.bytes && message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0) < 0)
+		stack_size_set(&p->stack_size, p->stack_size.bytes);
+}
+
+/*
+ * Without a clock of our choice (before Linux 4.1) the age of the youngest record of a drain is the
+ * best guess at how the clocks differ, and the least of a window the best of these. Each window has
+ * its own: the clocks drift, and one of them is set.
+ */
+static void learn_clock_offset(struct profiler *p, uint64_t youngest_ns)
+{
+	uint64_t offset_ns = clock_realtime_ns() - youngest_ns;
+
+	if (p->setup.events[0].features.clockid || !youngest_ns)
+		return;
+	if (!p->offset_known || offset_ns < p->clock_offset_ns)
+		p->clock_offset_ns = offset_ns;
+	p->offset_known = true;
+}
+
+/* A record may be on its way for a while: what is as young as that may still come. */
+static void note_drained(struct profiler *p, uint64_t begin_ns, uint64_t youngest_ns, bool flush)
+{
+	uint64_t limit = merger_limit(p->merger), now = begin_ns - (flush ? 0 : SETTLED_NS);
+
+	if (!p->setup.events[0].features.clockid)
+		now = youngest_ns;
+	now = now < limit ? now : limit;
+	now = now > youngest_ns ? now : youngest_ns;
+	p->drained_ns = now > p->drained_ns ? now : p->drained_ns;
+}
+
+void profiler_drain(struct profiler *p, bool flush)
+{
+	uint64_t youngest_ns = 0, begin_ns = clock_monotonic_ns();
+	struct record r;
+
+	if (!p->merger || p->finished)
+		return;
+	role_job_begin(&p->role);
+	merger_begin(p->merger, flush);
+	while (merger_next(p->merger, &r)) {
+		if (r.time_ns > youngest_ns)
+			youngest_ns = r.time_ns;
+		if (!attribution_record(p->attribution, &r))
+			merger_filter(p->merger);
+	}
+	role_job_end(&p->role);
+	note_drained(p, begin_ns, youngest_ns, flush);
+	learn_clock_offset(p, youngest_ns);
+	p->role.status->drained_ns = clock_monotonic_ns();
+	adapt_stack_size(p);
+	if (profile_nearly_full(attribution_profile(p->attribution)))
+		profiler_close_window(p);
+}
+
+/* The part of a pause that has passed goes into the window that ends; the rest goes into the
+ * next. */
+static void count_pause(struct profiler *p)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (!p->paused_since_ns)
+		return;
+	attribution_profile(p->attribution)->counters[PROFILE_PAUSED_MS] +=
+		(now - p->paused_since_ns) / NSEC_PER_MSEC;
+	p->paused_since_ns = now;
+}
+
+void profiler_pause(struct profiler *p, bool paused)
+{
+	if (paused && !p->paused_since_ns) {
+		p->paused_since_ns = clock_monotonic_ns();
+		profiler_drain(p, true);
+		attribution_close(p->attribution, p->drained_ns, true);
+	}
+	if (paused)
+		return;
+	count_pause(p);
+	p->paused_since_ns = 0;
+}
+
+static void set_replay_facts(struct profiler *p)
+{
+	if (!p->offset_known) {
+		p->clock_offset_ns = replay_clock_offset_ns(p->replay);
+		p->offset_known = true;
+	}
+	p->window_start_unix_ns = UINT64_MAX;
+	attribution_put_host(p->attribution, replay_host(p->replay));
+}
+
+/* From the clock of the events to the wall's; the window grows to hold all samples. */
+static void place_in_time(struct profiler *p, struct profile *prof)
+{
+	for (uint32_t type = 0; type < prof->n_types; type++) {
+		const struct profile_type *of = &prof->types[type];
+
+		for (uint32_t i = 0; i < of->samples.n; i++) {
+			uint64_t t = of->samples.items[i].time_unix_ns += p->clock_offset_ns;
+
+			if (t < prof->start_unix_ns)
+				prof->start_unix_ns = t;
+			if (t >= prof->end_unix_ns)
+				prof->end_unix_ns = t + 1;
+		}
+	}
+}
+
+static struct place_of_event place_of(struct sample_tally t)
+{
+	return (struct place_of_event){t.samples, t.filtered, t.lost};
+}
+
+/* Off-CPU time has as many samples as there are waits, whatever came from the rings. */
+static bool all_counted(const struct profile_type *t, const struct setup_event *e)
+{
+	return e->options.use != SAMPLE_USE_EVENT ||
+	       t->samples.n + t->counters[PROFILE_SAMPLES_FILTERED] +
+			       t->counters[PROFILE_SAMPLES_DROPPED] ==
+		       t->counters[PROFILE_SAMPLES];
+}
+
+/* All that was read from the rings is in a window, or is told to be missing. */
+static bool agrees(const struct place_of_event *place, struct sample_tally t)
+{
+	return place->samples == t.samples && place->filtered == t.filtered &&
+	       place->lost == t.lost;
+}
+
+/* By event, from the end of the last window to here. */
+static void find_place(struct profiler *p, struct handover_window *w)
+{
+	const struct profile *prof = attribution_profile(p->attribution);
+
+	for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++) {
+		struct place_of_event *place = &p->place.events[i];
+
+		if (p->merger && p->role.status->counts.windows == 0)
+			*place = place_of(merger_start(p->merger, i));
+		w->begin.events[i] = *place;
+		if (i < prof->n_types || i < p->setup.n_events) {
+			const uint64_t *c = attribution_counters(p->attribution, i);
+
+			ensure(i >= prof->n_types ||
+			       all_counted(&prof->types[i], &p->setup.events[i]));
+			place->samples += c[PROFILE_SAMPLES];
+			place->filtered += c[PROFILE_SAMPLES_FILTERED];
+			place->lost += c[PROFILE_SAMPLES_LOST];
+		}
+		w->end.events[i] = *place;
+		ensure(place->filtered <= place->samples);
+		ensure(!p->merger || agrees(place, ledger_sum(p->ledger, i)));
+	}
+}
+
+static void hand_over(struct profiler *p, struct profile *prof)
+{
+	struct handover_window w = {.n_samples = profile_n_samples(prof)};
+	struct handover_item *items;
+	uint32_t n_items;
+
+	find_place(p, &w);
+	w.fd = window_write(prof);
+	if (w.fd < 0) {
+		log_error("a window of %llu samples is lost: %s", (unsigned long long)w.n_samples,
+			  strerror(-w.fd));
+		handover_give_up(p->handover, &w);
+		return;
+	}
+	items = attribution_window_items(p->attribution, &n_items);
+	handover_push(p->handover, &w, items, n_items);
+}
+
+void profiler_close_window(struct profiler *p)
+{
+	struct profile *prof = attribution_profile(p->attribution);
+	uint64_t now = clock_realtime_ns();
+
+	if (p->merger)
+		attribution_add_lost(p->attribution, merger_read_lost(p->merger));
+	attribution_close(p->attribution, p->drained_ns, false);
+	attribution_finish_samples(p->attribution);
+	/* A file's window is as old as its samples: the loop below finds both its ends. */
+	if (p->replay)
+		set_replay_facts(p);
+	prof->start_unix_ns = p->window_start_unix_ns;
+	prof->end_unix_ns = p->replay ? 0 : now;
+	place_in_time(p, prof);
+	if (!p->replay && !p->setup.events[0].features.frame_pointers)
+		prof->types[0].stack_bytes = p->setup.events[0].options.stack_bytes;
+	count_pause(p);
+	hand_over(p, prof);
+	p->role.status->counts.windows++;
+	attribution_next_window(p->attribution);
+	p->window_start_unix_ns = now;
+	if (p->setup.events[0].features.clockid)
+		p->clock_offset_ns = clock_realtime_ns() - clock_monotonic_ns();
+	else if (!p->replay)
+		p->offset_known = false;
+}
