@@ -37,8 +37,8 @@ step=0 steps=0
 # host); how it runs; and, if it runs once more where memory errors end the program, the seconds it may take there:
 # these cover everything a capture does, the daemon's ways, and hostile files.
 # "beside": several at once, in this order, which has the longest first. Such a test knows its own processes from
-# others' and waits for what these do. "alone": after them, one by one, for it looks at the whole host, or shares
-# limits of the user nobody.
+# others' and waits for what these do. "by-two": after them, with one other at most, for its clocks do not bear
+# more. "alone": then, one by one, for it looks at the whole host, or shares limits of the user nobody.
 SYSTEM_TESTS="
 	limit         300  beside
 	workloads     600  beside
@@ -89,15 +89,15 @@ SYSTEM_TESTS="
 	debug          90  beside
 	config        120  beside
 	checker        60  beside
-	options       180  alone   300
-	outputs       300  alone
+	churn         240  by-two
+	options       180  by-two  300
+	outputs       300  by-two
+	stack_size    150  by-two
+	oldkernel      60  by-two
 	check          60  alone
 	top            90  alone
-	stack_size    150  alone
 	perfdata      120  alone
 	unprivileged   90  alone
-	oldkernel      60  alone
-	churn         240  alone
 	bombs         240  alone   300
 "
 # What tests need that no package has, name:seconds:script:tests. It is fetched and built before them, once.
@@ -332,6 +332,7 @@ check()
 	begin "unit tests ($1)"
 	name=$1 limit=$2 log=$logs/check-$1.log
 	shift 2
+	[ $# -eq 0 ] || log=$logs/check-$name-some.log
 	touch "$scratch/check.begun"
 	set -- LOG_COMPILER="timeout -k 5 $((limit * 2 / 3))" "$@"
 	if [ $# -eq 1 ]; then
@@ -455,10 +456,14 @@ remove_perf_maps() # newer than FILE
 	done
 }
 
+shown() # NAME BUILD
+{
+	[ "$2" = gcc ] && echo "$1" || echo "$1 ($2)"
+}
+
 system_test() # NAME SECONDS BUILD
 {
-	test=$1 limit=$((2 * $2))
-	[ "$3" = gcc ] || test="$1 ($3)"
+	test=$(shown "$1" "$3") limit=$((2 * $2))
 	if [ -n "$second" ]; then
 		say "once more: system $test"
 		begun=$(now)
@@ -526,26 +531,22 @@ test_beside() # NAME:SECONDS:BUILD
 	system_test "${1%%:*}" $((2 * ${item%:*})) "${item#*:}" # twice the time: it has a part of the machine
 }
 
-# Several at once, each by a run of this script; and of all tests the other builds, by one more.
-beside() # NAME:SECONDS:BUILD...
+# Several at once, each by a run of this script.
+side_by_side() # AT-ONCE NAME:SECONDS:BUILD...
 {
-	at_once=$(($(nproc) + 2))
-	begin "$# system tests, $at_once at a time${all:+; beside them the unit tests, and the builds with clang and sanitizers}"
-	export TEST_SCRATCH="$scratch"
-	: >"$again"
+	at_once=$1
+	shift
+	begin "$# system tests, $at_once at a time${builds:+; beside them the unit tests, and the builds with clang and sanitizers}"
 	touch "$scratch/beside.begun"
-	if [ -n "$all" ]; then
-		setsid sh "$top/tests/run.sh" --builds &
-		builds=$!
-	fi
 	printf '%s\n' "$@" >"$scratch/beside"
-	setsid xargs -P $at_once -I '{}' sh "$top/tests/run.sh" --beside '{}' <"$scratch/beside" &
+	setsid xargs -P "$at_once" -I '{}' sh "$top/tests/run.sh" --beside '{}' <"$scratch/beside" &
 	running=$!
 	wait "$running"
 	running=
 	for item in "$@"; do
-		name="system ${item%%:*}"
-		grep -qE "^[A-Z]+ +[0-9]+s  $name(  |\$)" "$results" || result fail $(($(now) - begun)) "$name" "did not end"
+		name="system $(shown "${item%%:*}" "${item##*:}")"
+		sed 's/^[A-Z]*  *[0-9]*s  //; s/  (.*//' "$results" | grep -qxF "$name" ||
+			result fail $(($(now) - begun)) "$name" "did not end"
 	done
 	[ -z "$builds" ] || wait "$builds" || result fail $(($(now) - begun)) "unit tests and builds" "did not end"
 	builds=
@@ -554,6 +555,7 @@ beside() # NAME:SECONDS:BUILD...
 	while read -r call; do
 		$call
 	done <"$again"
+	: >"$again"
 	second=
 }
 
@@ -591,10 +593,10 @@ for name in "$@"; do
 		exit 2
 	}
 done
-mkdir -p "$logs" && : >"$failures" && : >"$unsteady" && : >"$results" && remove_left_over && mkdir "$scratch" && chmod 755 "$scratch" || exit 1
+mkdir -p "$logs" && : >"$failures" && : >"$unsteady" && : >"$results" && : >"$again" && remove_left_over && mkdir "$scratch" && chmod 755 "$scratch" || exit 1
 PATH=$PATH:/usr/local/go/bin:$HOME/.cargo/bin:/usr/sbin:/sbin
-TEST_LOGS=$logs
-export PATH TEST_LOGS
+TEST_LOGS=$logs TEST_SCRATCH=$scratch
+export PATH TEST_LOGS TEST_SCRATCH
 all=
 [ $# -gt 0 ] || [ -n "$since" ] || all=yes
 
@@ -633,9 +635,10 @@ fi
 
 parts=$(parts "$@")
 together=$(rows beside gcc "$@")
+by_two=$(rows by-two gcc "$@"; [ -z "$all" ] || rows by-two sanitizers)
 alone=$(rows alone gcc "$@"; [ -z "$all" ] || rows alone sanitizers)
 # shellcheck disable=SC2086
-steps=$(($(printf '%s\n' $alone $parts | wc -l) + 0${together:+1}))
+steps=$(($(printf '%s\n' $alone $parts | wc -l) + 0${together:+1} + 0${by_two:+1}))
 if [ -n "$all" ]; then
 	steps=$((steps + 2))
 	cpus=$(nproc)
@@ -654,8 +657,14 @@ unit=${all:+to run}
 for part in $parts; do
 	fetch "$part"
 done
+if [ -n "$all" ]; then
+	setsid sh "$top/tests/run.sh" --builds &
+	builds=$!
+fi
 # shellcheck disable=SC2086
-[ -z "$together" ] || beside $together
+[ -z "$together" ] || side_by_side $(($(nproc) + 2)) $together
+# shellcheck disable=SC2086
+[ -z "$by_two" ] || side_by_side 2 $by_two
 [ -z "$all" ] || check gcc 600 tests/system/flamegraph-page.sh
 for item in $alone; do
 	rest=${item#*:}
