@@ -56,11 +56,13 @@ fi
 ${MAKE:-make} -s install DESTDIR="$stage" >/dev/null
 strip -o "$stage$bindir/perfwalk" "$program"
 mkdir -p "$stage$libdir" "$stage$licences"
+# Debian's packages know files by the names from before /lib and /usr/lib became one. dpkg is slow: it is asked once.
+# shellcheck disable=SC2046
+owners=$(dpkg -S $(while read -r name path; do realpath "$path"; done <"$files" | sed 'p; s|^/usr||') 2>/dev/null) || :
 while read -r name path; do
 	cp -L "$path" "$stage$libdir/$name"
-	# Debian's packages know files by the names from before /lib and /usr/lib became one.
 	path=$(realpath "$path")
-	package=$(dpkg -S "$path" "${path#/usr}" 2>/dev/null | sed -n '1s/:.*//p') || package=
+	package=$(echo "$owners" | awk -v path="$path" '$NF == path || "/usr" $NF == path { sub("[:,].*", ""); print; exit }')
 	licence=/usr/share/doc/$package/copyright
 	if [ -n "$package" ] && [ -e "$licence" ]; then
 		cp -L "$licence" "$stage$licences/$package"
