@@ -92,9 +92,9 @@ SYSTEM_TESTS="
 	churn         240  by-two
 	options       180  by-two  300
 	outputs       300  by-two
-	stack_size    150  by-two
 	oldkernel      60  by-two
 	check          60  alone
+	stack_size    150  alone
 	top            90  alone
 	perfdata      120  alone
 	unprivileged   90  alone
