@@ -4,9 +4,13 @@
 that forbid one, a receiver that is away for a while, SIGTERM in the middle of a window, and SIGHUP
 with a good and with a bad file."""
 import glob
+import os
 import signal
+import subprocess
 import time
 
+import inside
+import otlp
 import rig
 from sink import Sink, windows
 
@@ -138,6 +142,67 @@ def reload():
         daemon.stop()
 
 
+def ctl(daemon, *words):
+    """The exit status, and the lines of the answer as a dictionary; what it says on errors is in "error"."""
+    p = subprocess.run([rig.perfwalk(), "ctl", "-s", daemon.control, *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       check=False, text=True, timeout=120)
+    return p.returncode, {"error": p.stderr, **dict(line.split(" ", 1) for line in p.stdout.splitlines() if " " in line)}
+
+
+def reload_now(daemon):
+    """Once the reload before is done; the exit status."""
+    return rig.wait_for("the reload before", lambda: (lambda a: None if "previous request" in a[1]["error"] else a)(
+        ctl(daemon, "reload")))[0]
+
+
+def reloads(n):
+    """Good and bad files in turns, while all is busy: each is taken or refused, and nothing is lost on the way."""
+    with Sink() as sink:
+        # Small samples: rings that hold seconds of them, on a busy host too.
+        good = [config(sink.port, rate=97, extra="[profiler]\nstack_size = 1K\n"),
+                config(sink.port, rate=99, extra="[profiler]\nstack_size = 1K\n[limits]\nmax_processes = 10000\n")]
+        bad = ["[profiler]\nsamples_per_second = often\n", "[export:sink]\nendpoint = nowhere\n"]
+        daemon = rig.Daemon(good[0], "reloads")
+
+        def cost():
+            daemon.wait_up()
+            sink.wait_for(sink.count() + 2)
+            return rig.n_descriptors(daemon.pid), rig.anon_kib(daemon.pid)
+        cost()
+        found = []
+        for i in range(n):
+            if i == 6:  # each kind was there
+                found.append(cost())
+            rig.write("reloads.conf", (good[i // 2 % 2], bad[i // 2 % 2])[i % 2])
+            status = reload_now(daemon)
+            if status != i % 2:
+                rig.fail(f"reload {i + 1}: exit status {status}: {daemon.log()[-500:]}")
+        rig.check(daemon.alive() and daemon.role("exporter"), f"{n} reloads: {(n + 1) // 2} taken, {n // 2} refused")
+        found.append(cost())
+        rig.check(found[1][0] <= found[0][0] + 4 and found[1][1] < found[0][1] + 1024,
+                  f"broker: descriptors and KiB of its own memory after 6 and after all: {found}")
+        ctl(daemon, "pause")
+        ctl(daemon, "flush")
+        said = []
+
+        def settled():
+            told = ctl(daemon, "status", "--all")[1]
+            # A payload whose answer has not come before the exporter left comes again.
+            came = sum(x[3] for body in set(sink.payloads()) for x in otlp.View(otlp.decode(body)).samples())
+            said.append((told, came))
+            return came + int(told["samples_dropped"]) >= int(told["samples"])
+        try:
+            rig.wait_for("all samples", settled)
+        finally:
+            told, came = said[-1]
+            rig.say(f"{told['samples']} samples were taken, {came} came, {told['samples_dropped']} dropped; {told['payloads']} "
+                    f"payloads, {sink.count()} at the receiver")
+        lost = {k: int(told[k]) for k in ("samples_lost_with_process", "export.sink.samples_dropped", "samples_lost")}
+        rig.check(came + inside.outside(told) == int(told["samples"]) and sum(lost.values()) == lost["samples_lost"],
+                  f"nothing was lost or dropped but what a busy host leaves in full rings: {lost}")
+        daemon.stop()
+
+
 def main():
     rig.need_root()
     directory = rig.build_workloads("chain")
@@ -147,6 +212,7 @@ def main():
     away()
     flush(chain)
     reload()
+    reloads(int(os.environ.get("RELOADS", "12")))
 
 
 rig.run(main)
