@@ -15,6 +15,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "src/broker/answer.h"
 #include "src/broker/strikes-file.h"
 #include "src/broker/supervisor.h"
 #include "src/opener/helper.h"
@@ -25,6 +26,7 @@
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
+#include "util/time-share.h"
 
 #define FILE_INO   4711
 #define FILE_AGAIN 4712
@@ -712,6 +714,46 @@ static void test_who_may_ask_for_what(void)
 	log_set_level(LOG_LEVEL_WARNING);
 }
 
+/* One request, as a child that may make these makes it: the error of its answer. */
+static int error_of(const struct answer_sources *sources, uint32_t type, struct message ask)
+{
+	struct peer_row row = {.kind = PEER_PROFILER,
+			       .may_ask = ASK_BIT(MESSAGE_ASK_FILE) |
+					  ASK_BIT(MESSAGE_ASK_PERF_MAP) |
+					  ASK_BIT(MESSAGE_ASK_MAPS)};
+	struct asker asker = {.row = &row, .id = peer_only(PEER_PROFILER), .name = "profiler"};
+	struct message answer;
+	int ends[2], fds[2] = {-EBADF, -EBADF};
+
+	ask.type = type;
+	CHECK_INT(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends), ==, 0);
+	CHECK_INT(message_try_send(ends[0], &ask, NULL, 0), ==, 0);
+	CHECK_INT(answer_asks(sources, &asker, ends[1]), ==, 0);
+	CHECK_INT(message_recv(ends[0], &answer, fds, 0), >, 0);
+	for (int i = 0; i < 2; i++) {
+		(void)close_fd(fds[i]);
+		(void)close_fd(ends[i]);
+	}
+	return answer.answer.error;
+}
+
+/* Files of strangers that took too long to open are put off; what is short is not. */
+static void test_files_have_a_share_of_the_time(void)
+{
+	struct time_share share = {.percent = 10,
+				   .last_ns = clock_monotonic_ns(),
+				   .credit_ns = -(int64_t)(1000000 * NSEC_PER_SEC)};
+	const struct answer_sources sources = {.share = &share};
+	struct message ask = {.type = MESSAGE_ASK_FILE};
+
+	ask.ask_file.pid = (uint32_t)getpid();
+	CHECK_INT(error_of(&sources, MESSAGE_ASK_FILE, ask), ==, -EAGAIN);
+	CHECK_INT(error_of(&sources, MESSAGE_ASK_PERF_MAP, ask), ==, -EAGAIN);
+	ask = (struct message){.type = MESSAGE_ASK_MAPS};
+	ask.ask_pid.pid = (uint32_t)getpid();
+	CHECK_INT(error_of(&sources, MESSAGE_ASK_MAPS, ask), ==, 0);
+}
+
 int main(int argc, char **argv)
 {
 	if (strcmp(argv[0], "perfwalk: " OPENER_NAME) == 0)
@@ -738,5 +780,6 @@ int main(int argc, char **argv)
 	RUN(test_last_words);
 	RUN(test_stop_behind_a_restart);
 	RUN(test_who_may_ask_for_what);
+	RUN(test_files_have_a_share_of_the_time);
 	return 0;
 }
