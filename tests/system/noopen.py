@@ -68,7 +68,7 @@ reporter_interval = 1s
 budget = 10
 [export:sink]
 endpoint = {sink.endpoint}
-""", argv_prefix=["strace", "-D", "-qq", "-v", "-e", "trace=perf_event_open,ioctl", "-o", asked])
+""", argv_prefix=["strace", "-D", "-q", "-v", "-e", "trace=perf_event_open,ioctl", "-o", asked])
         roles = daemon.wait_up()
         sink.wait_for(1)
         traces = {}
@@ -120,8 +120,13 @@ endpoint = {sink.endpoint}
         foreign = [s for s in sockets if s.startswith("socket:") and s[8:-1] not in unix]
         rig.check(not foreign, "their sockets are the tree's own")
         daemon.stop()
-        with open(asked, encoding="utf-8", errors="replace") as f:
-            check_ioctls(f.read().splitlines(), most)
+
+        def traced():
+            """All of it: the tracer writes the end after the daemon has left."""
+            with open(asked, encoding="utf-8", errors="replace") as f:
+                lines = f.read().splitlines()
+            return lines if lines and lines[-1].startswith("+++ exited") else None
+        check_ioctls(rig.wait_for("what strace has seen", traced), most)
 
 
 rig.run(main)
