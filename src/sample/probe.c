@@ -187,11 +187,43 @@ static void warn_of_hang(const struct sample_features *f)
 		    name.release);
 }
 
-/* A thread that is followed by perf's own probe could make no thread and no child any more. */
-static int check_uprobe(const struct sample_options *o, pid_t pid, char *error, size_t n_error)
+/*
+ * Keeps a probe set in every process, as long as this one lives: for events of single tasks. The
+ * kernel swaps those of threads of one origin when it switches between them, but not for whom the
+ * probe is set, and takes it away from a process of which another thread ends.
+ */
+static int keep_uprobe(struct sample_uprobe *u, int cpu)
 {
-	if (!o->event.uprobe || !o->event.uprobe->by_path || pid == -1 || o->this_thread)
+	for (uint32_t i = 0; i < u->n_sites; i++) {
+		struct perf_event_attr attr = {
+			.size = PERF_ATTR_SIZE_VER3, .sample_period = 1, .disabled = 1};
+
+		if (u->sites[i].keeper_fd >= 0)
+			continue;
+		uprobe_attr(u, i, &attr);
+		u->sites[i].keeper_fd = event_open(&attr, -1, cpu, true);
+		if (u->sites[i].keeper_fd < 0)
+			return u->sites[i].keeper_fd;
+	}
+	return 0;
+}
+
+/* A thread that is followed by perf's own probe could make no thread and no child any more. */
+static int check_uprobe(const struct sample_options *o, pid_t pid, int cpu, char *error,
+			size_t n_error)
+{
+	/* Ours, if it is to be opened. */
+	struct sample_uprobe *u = (struct sample_uprobe *)o->event.uprobe;
+	int r;
+
+	if (!u || pid == -1)
 		return 0;
+	if (!u->by_path || o->this_thread) {
+		r = keep_uprobe(u, cpu);
+		if (r < 0)
+			uprobe_explain(u, r, error, n_error);
+		return r;
+	}
 	snprintf(error, n_error,
 		 "probes of user code follow a process and its children only with tracefs: mount "
 		 "-t tracefs none /sys/kernel/tracing; or sample the whole host");
@@ -212,7 +244,7 @@ int sample_probe(const struct sample_options *options, pid_t pid, struct sample_
 		.paranoid = (int)event_read_number("/proc/sys/kernel/perf_event_paranoid", INT_MIN),
 	};
 	struct probe p = {options, &features, pid, first_online_cpu()};
-	int r = check_uprobe(options, pid, error, n_error);
+	int r = check_uprobe(options, pid, p.cpu, error, n_error);
 
 	if (r < 0)
 		return r;

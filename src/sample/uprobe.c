@@ -182,8 +182,16 @@ static void remove_events(bool ours)
 		remove_line(line, ours);
 }
 
+static void close_keepers(struct sample_uprobe *u)
+{
+	for (uint32_t i = 0; i < u->n_sites; i++)
+		u->sites[i].keeper_fd = close_fd(u->sites[i].keeper_fd);
+}
+
 static void at_exit(void)
 {
+	for (struct sample_uprobe *u = all; u; u = u->next)
+		close_keepers(u);
 	if (getpid() == owner)
 		remove_events(true);
 }
@@ -333,11 +341,14 @@ int uprobe_place(struct sample_uprobe *u, int fd, const struct uprobe_site *site
 		return 0;
 	if (r == 0) {
 		/* What is open keeps its events of before: they go when this process ends. */
+		close_keepers(u);
 		(void)close_fd(u->fd);
 		u->fd = TAKE_FD(file);
 		(void)snprintf(u->fd_path, sizeof(u->fd_path), "/proc/self/fd/%d", u->fd);
 		memcpy(u->sites, sites, n * sizeof(*sites));
 		u->n_sites = n;
+		for (uint32_t i = 0; i < n; i++)
+			u->sites[i].keeper_fd = -EBADF;
 		r = add_to_tracefs(u);
 		if (r == -ENODEV || r == -ENOENT || r == -EACCES || r == -EPERM) {
 			r_pmu = use_pmu(u);

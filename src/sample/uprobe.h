@@ -24,6 +24,7 @@ struct uprobe_site {
 	uint64_t offset;  /* in the file */
 	uint64_t counter; /* of who watches it, in the file; 0: none */
 	uint64_t config;  /* of the event */
+	int keeper_fd;	  /* an event of all processes (probe.c); -1: none */
 };
 
 /* Lives as long as the process. */
