@@ -19,7 +19,7 @@ failed=0
 allowed()
 {
 	case $1 in
-	util) echo "" ;;
+	util | alloc) echo "" ;;
 	unwind | symbolize | proto | runtimes) echo "util" ;;
 	src/process) echo "util" ;;
 	src/opener) echo "util src/process" ;;
@@ -55,7 +55,7 @@ room_of()
 	esac
 }
 
-sources=$(find util unwind symbolize runtimes proto src -name '*.[ch]' ! -name '*.pb-c.[ch]' | sort)
+sources=$(find alloc util unwind symbolize runtimes proto src -name '*.[ch]' ! -name '*.pb-c.[ch]' | sort)
 [ -n "$sources" ] || { echo "no sources below $(pwd)"; exit 99; }
 
 n_edges=0
@@ -93,7 +93,7 @@ done
 # Cycles among headers: remove headers that include no header that is left, until nothing changes.
 left=$(mktemp) || exit 99
 trap 'rm -f "$left" "$left.new"' EXIT
-for file in $(find util unwind symbolize runtimes proto src -name '*.h' ! -name '*.pb-c.h'); do
+for file in $(find alloc util unwind symbolize runtimes proto src -name '*.h' ! -name '*.pb-c.h'); do
 	echo "$file $(sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$file" | tr '\n' ' ')"
 done >"$left"
 while :; do
@@ -109,7 +109,7 @@ if [ -s "$left" ]; then
 fi
 
 n_headers=0
-for file in $(find util unwind symbolize runtimes proto src -name '*.h' ! -name '*.pb-c.h' | sort); do
+for file in $(find alloc util unwind symbolize runtimes proto src -name '*.h' ! -name '*.pb-c.h' | sort); do
 	n_headers=$((n_headers + 1))
 	# shellcheck disable=SC2086
 	if ! echo "#include \"$file\"" | ${CC:-cc} -std=gnu11 -D_GNU_SOURCE -I. -I"$build" \
