@@ -50,7 +50,7 @@ static int probe_one(struct broker *b, uint32_t index, const struct events_targe
 {
 	const struct broker_options *o = &b->options;
 	const struct broker_event *e = &o->events[index];
-	bool switches = e->use != SAMPLE_USE_EVENT; /* where a thread stops is in the kernel */
+	bool switches = sample_use_is_switches(e->use); /* where a thread stops is in the kernel */
 	/* Times are sums over all switches. */
 	uint32_t divisor = switches ? 1 : broker_rate_divisor(b);
 	const struct sample_options want = {

@@ -33,7 +33,7 @@ static struct events *find_switches(struct broker *b)
 static void enable_all(struct broker *b, bool enable)
 {
 	for (uint32_t i = 0; i < b->options.n_events; i++) {
-		if (b->options.events[i].use != SAMPLE_USE_EVENT)
+		if (sample_use_is_switches(b->options.events[i].use))
 			(void)events_enable(&b->events[i], enable);
 	}
 }

@@ -2,6 +2,7 @@
 #pragma once
 /* Inside of the attribution: its state, and what attribute.c asks of the files beside it. */
 #include "src/host/host.h"
+#include "src/profiler/allocations.h"
 #include "src/profiler/attribute.h"
 #include "src/profiler/code-unwinding.h"
 #include "src/profiler/off-cpu.h"
@@ -68,6 +69,7 @@ struct attribution {
 	/* Of switches, which are no type of the profile. */
 	uint64_t switch_counters[PROFILE_N_COUNTERS];
 	struct off_cpu *off_cpu; /* NULL: it is not asked for */
+	struct allocations *allocations; /* NULL: the same */
 	uint32_t kernel_row, none_row, marker_row,
 		vdso_row; /* PROFILE_NONE: not in this window yet */
 	uint32_t max_frames;

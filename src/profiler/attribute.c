@@ -93,6 +93,14 @@ static struct profile_type event_type(struct attribution *a, const struct setup_
 	const struct sample_options *o = &e->options;
 	bool time = sample_event_is_time(&o->event), bytes = o->event.bytes;
 
+	if (o->use == SAMPLE_USE_PICKED || o->use == SAMPLE_USE_ENDED)
+		return (struct profile_type){
+			.period_events = 1,
+			.event = strtab_put(&a->profile.strings, o->event.name),
+			.unit = strtab_put(&a->profile.strings, "bytes"),
+			.weighted = true,
+			.stack_bytes = o->use == SAMPLE_USE_PICKED ? o->stack_bytes : 0,
+		};
 	if (o->use == SAMPLE_USE_BLOCKS)
 		return (struct profile_type){
 			.period_events = 1,
@@ -148,6 +156,8 @@ static void put_types(struct attribution *a)
 		else
 			(void)profile_add_type(&a->profile, &t);
 	}
+	if (a->allocations)
+		allocations_put_types(a->allocations);
 }
 
 static bool is_foreign_vdso(const struct attribution *a)
@@ -220,6 +230,8 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 		unwinder_watch(a->unwinder, on_reading, a);
 	if (r == 0)
 		r = off_cpu_new(&a->off_cpu, a);
+	if (r == 0)
+		r = allocations_new(&a->allocations, a);
 	if (r == 0 && open_vdso(a) < 0)
 		log_debug("the vdso cannot be read: frames in it end a stack");
 	a->foreign_vdso = is_foreign_vdso(a);
@@ -236,6 +248,7 @@ struct attribution *attribution_free(struct attribution *a)
 {
 	if (a) {
 		off_cpu_free(a->off_cpu);
+		allocations_free(a->allocations);
 		host_free(a->host);
 		unwind_module_free(a->vdso);
 		code_unwinding_free(a->code);
@@ -387,6 +400,12 @@ void attribution_close(struct attribution *a, uint64_t time_ns, bool pause)
 	a->switch_counters[PROFILE_SWITCHES_LOST] = lost;
 }
 
+void attribution_end(struct attribution *a, uint64_t time_ns)
+{
+	if (a->allocations)
+		allocations_end(a->allocations, time_ns);
+}
+
 void attribution_doubt(struct attribution *a)
 {
 	host_on_lost(a->host);
@@ -518,6 +537,8 @@ bool attribution_record(struct attribution *a, const struct record *r)
 	a->counters = counters_of(a, r->index);
 	if (a->off_cpu)
 		off_cpu_record(a->off_cpu, r);
+	if (a->allocations)
+		allocations_record(a->allocations, r);
 	if (a->source)
 		pending_expire(a->pending, r->time_ns);
 	switch (r->type) {

@@ -65,6 +65,9 @@ const uint64_t *attribution_counters(struct attribution *a, uint32_t event);
  * samples. pause: from here on nobody tells what they do. */
 void attribution_close(struct attribution *a, uint64_t time_ns, bool pause);
 
+/* Before the last window is read: what is in use then. */
+void attribution_end(struct attribution *a, uint64_t time_ns);
+
 /* The window now being filled. */
 struct profile *attribution_profile(struct attribution *a);
 /* Before the window is read: samples wait for nothing any more. */

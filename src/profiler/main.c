@@ -252,6 +252,7 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_STOP:
 		if (!p->replay) {
 			profiler_drain(p, true);
+			attribution_end(p->attribution, p->drained_ns);
 			profiler_close_window(p);
 			p->finished = true;
 		}

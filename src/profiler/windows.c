@@ -163,7 +163,7 @@ static void find_place(struct profiler *p, struct handover_window *w)
 		if (i < prof->n_types || i < p->setup.n_events) {
 			const uint64_t *c = attribution_counters(p->attribution, i);
 
-			ensure(i >= prof->n_types ||
+			ensure(i >= prof->n_types || i >= p->setup.n_events ||
 			       all_counted(&prof->types[i], &p->setup.events[i]));
 			place->samples += c[PROFILE_SAMPLES];
 			place->filtered += c[PROFILE_SAMPLES_FILTERED];

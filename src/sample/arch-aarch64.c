@@ -14,6 +14,7 @@ const uint64_t sample_user_regs = UINT64_C(0x1ffff0000);
 const uint64_t sample_place_regs = UINT64_C(1) << PERF_REG_ARM64_SP | UINT64_C(1)
 									      << PERF_REG_ARM64_PC;
 const uint32_t arch_second_argument = UINT32_MAX;
+const uint32_t arch_arguments[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
 const uint32_t arch_sp = PERF_REG_ARM64_SP, arch_ip = PERF_REG_ARM64_PC;
 const char sample_arch_name[] = "aarch64";
 

@@ -30,6 +30,8 @@ bool arch_judge(const struct arch_known *k, uint64_t mask, const uint64_t *regs,
 extern const uint32_t arch_sp, arch_ip;
 /* Register of a system call's second argument; UINT32_MAX: it is not sampled. */
 extern const uint32_t arch_second_argument;
+/* Of a function; UINT32_MAX: the same. */
+extern const uint32_t arch_arguments[4];
 
 /* The value of a register that is in mask. */
 static inline uint64_t arch_register(uint64_t mask, const uint64_t *regs, uint32_t reg)

@@ -91,7 +91,16 @@ enum sample_use {
 	 * stack. */
 	SAMPLE_USE_SWITCHES,
 	SAMPLE_USE_BLOCKS,
+	/* Markers of the allocation library: a block that was picked, with its stack; and behind it
+	 * in the list of events the end of such a block, with registers. */
+	SAMPLE_USE_PICKED,
+	SAMPLE_USE_ENDED,
 };
+/* Both events of off-CPU time. */
+static inline bool sample_use_is_switches(enum sample_use use)
+{
+	return use == SAMPLE_USE_SWITCHES || use == SAMPLE_USE_BLOCKS;
+}
 
 /* The fields of sched:sched_switch: the thread that stops running, why, and the next one. */
 struct sample_switch_fields {
@@ -343,6 +352,11 @@ bool sample_read_switch(const struct sample_options *o, const struct record *r,
 /* The second argument of the system call that the sampled thread is in; any value if it is in none.
  * Needs registers. false: not known on this processor. */
 bool sample_second_argument(const struct sample_options *o, const struct record *r, uint64_t *ret);
+/* Of a function that has just been called. false: they cannot be told of this record, or here. */
+#define SAMPLE_N_ARGUMENTS 4
+bool sample_arguments(const struct sample_options *o, const struct record *r,
+		      uint64_t ret[SAMPLE_N_ARGUMENTS]);
+bool sample_has_arguments(void);
 
 /* Lost records by kind of ring; lost samples by the event's index. */
 struct sample_losses {

@@ -63,3 +63,21 @@ bool sample_second_argument(const struct sample_options *o, const struct record 
 	*ret = arch_register(o->regs_mask, r->sample.user_regs, arch_second_argument);
 	return true;
 }
+
+bool sample_has_arguments(void)
+{
+	return arch_arguments[0] < 64;
+}
+
+bool sample_arguments(const struct sample_options *o, const struct record *r,
+		      uint64_t ret[SAMPLE_N_ARGUMENTS])
+{
+	for (uint32_t i = 0; i < SAMPLE_N_ARGUMENTS; i++) {
+		uint32_t reg = arch_arguments[i];
+
+		if (!r->sample.user_regs || reg >= 64 || !(o->regs_mask >> reg & 1))
+			return false;
+		ret[i] = arch_register(o->regs_mask, r->sample.user_regs, reg);
+	}
+	return true;
+}

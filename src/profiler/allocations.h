@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Allocations of the attribution: blocks that the allocation library picked (alloc/), as bytes and
+ * objects that were allocated, and of those that nobody freed, as bytes and objects in use. What is
+ * in use is told when its process ends, or the capture does.
+ */
+#include <stdint.h>
+
+struct allocations;
+struct attribution;
+struct record;
+
+/* The types behind those of the events: objects allocated, objects in use. */
+#define ALLOCATIONS_MORE_TYPES 2
+
+/* For attributions whose events are those of allocations; else *ret is NULL. 0 or -ENOMEM. */
+int allocations_new(struct allocations **ret, struct attribution *a);
+struct allocations *allocations_free(struct allocations *l);
+/* Of a window that begins, behind the types of all events. */
+void allocations_put_types(struct allocations *l);
+
+/* A block that was picked or ends, and what ends a process; others are ignored. */
+void allocations_record(struct allocations *l, const struct record *r);
+/* The capture ends: tells what is in use then (perf clock). */
+void allocations_end(struct allocations *l, uint64_t time_ns);
