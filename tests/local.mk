@@ -26,6 +26,7 @@ EXTRA_DIST += \
 	tests/oracle/viewers.py \
 	tests/oracle/wire.py \
 	tests/system/oracle.py \
+	tests/system/allocations.py \
 	tests/system/badserver.py tests/system/protocols.py tests/system/route.py tests/system/sandbox.py tests/system/otelcol.py \
 	tests/system/bombs.py \
 	tests/system/backends.py \
@@ -110,7 +111,9 @@ EXTRA_DIST += \
 	tests/workloads/handler.c \
 	tests/workloads/marked.c \
 	tests/workloads/handler.expect \
+	tests/workloads/heap.c \
 	tests/workloads/host.c \
+	tests/workloads/liar.c \
 	tests/workloads/host.expect \
 	tests/workloads/jit.c \
 	tests/workloads/jit.expect \

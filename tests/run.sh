@@ -82,6 +82,7 @@ SYSTEM_TESTS="
 	hardening      60  beside
 	offcpu         90  beside
 	uprobes        90  beside
+	allocations    90  beside
 	since          60  beside
 	hygiene        60  beside
 	completion     60  beside

@@ -1,5 +1,6 @@
 bin_PROGRAMS = perfwalk
 perfwalk_SOURCES = \
+	src/cmd/allocations.c src/cmd/allocations.h \
 	src/cmd/check.c \
 	src/cmd/cmd.h \
 	src/cmd/completion.c \

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "src/cmd/allocations.h"
 #include "src/cmd/cmd.h"
 #include "src/cmd/off-cpu-events.h"
 #include "src/cmd/record.h"
@@ -200,6 +201,31 @@ int record_events_parse(struct record_options *o, const char *value)
 	return r;
 }
 
+int record_add_allocations(struct record_options *o)
+{
+	static const char *const names[ALLOCATIONS_N_EVENTS] = {"alloc_space", "inuse_space"};
+	struct broker_event events[ALLOCATIONS_N_EVENTS];
+	char error[512];
+	int r;
+
+	if (o->allocations)
+		return 0;
+	o->allocations = true;
+	if (o->n_events + ALLOCATIONS_N_EVENTS > SAMPLE_MAX_EVENTS)
+		return options_refuse(o->command, "too many events: with --alloc 4 at most");
+	if (allocations_events(events, error, sizeof(error)) < 0)
+		return options_refuse(o->command, "--alloc: %s", error);
+	for (uint32_t i = 0; i < ALLOCATIONS_N_EVENTS; i++) {
+		struct given_event given = {.event = events[i]};
+
+		(void)snprintf(given.label, sizeof(given.label), "%s", names[i]);
+		r = add_event(o, &given);
+		if (r < 0)
+			return r;
+	}
+	return 0;
+}
+
 int record_events_filter(struct record_options *o, const char *value)
 {
 	char *filter = o->n_events ? o->events[o->n_events - 1].filter : NULL;
@@ -359,6 +385,9 @@ static int check_off_cpu(const struct record_options *o)
 					      "COMMAND, not with -C, --unit, --container or "
 					      "--cgroup");
 	}
+	if (o->allocations)
+		return options_refuse(o->command,
+				      "--off-cpu and --alloc exclude each other: choose one");
 	if (o->n_events + OFF_CPU_N_EVENTS > SAMPLE_MAX_EVENTS)
 		return options_refuse(o->command, "too many events: with --off-cpu 4 at most");
 	return 0;

@@ -25,6 +25,7 @@ enum {
 	OPT_EVENT,
 	OPT_FILTER,
 	OPT_MEMORY,
+	OPT_ALLOC,
 	OPT_OFF_CPU,
 	OPT_COUNT,
 	OPT_FREQ,
@@ -58,6 +59,8 @@ static const struct option_spec option_table[] = {
 	 OPT_FILTER},
 	{0, "memory", NULL, "where memory grows: pages touched for the first time, in bytes",
 	 OPT_MEMORY},
+	{0, "alloc", NULL, "memory allocated and in use, by a library loaded into COMMAND",
+	 OPT_ALLOC},
 	{0, "off-cpu", NULL, "besides, how long threads were blocked, where, and for what",
 	 OPT_OFF_CPU},
 	{'c', "count", "COUNT", "take a sample every COUNT events, instead of -F", OPT_COUNT},
@@ -121,6 +124,9 @@ const struct command record_command = {
 		  "come first;\n"
 		  "EVENT/filter=EXPRESSION/ is a filter of a tracepoint, EVENT/name=TEXT/ another "
 		  "name.\n"
+		  "--alloc loads a library into COMMAND that picks a block every 512 KiB or "
+		  "PERFWALK_ALLOC_BYTES,\n"
+		  "and adds alloc_space, inuse_space, alloc_objects and inuse_objects.\n"
 		  "--off-cpu adds off_cpu, the nanoseconds that threads were blocked; its stacks "
 		  "begin with what\n"
 		  "they waited for: [wait: lock], condition, sleep, poll, network, pipe, disk, "
@@ -225,6 +231,8 @@ static int on_option(void *ctx, int id, const char *value)
 		return record_events_filter(o, value);
 	case OPT_MEMORY:
 		return record_events_parse(o, "memory_growth");
+	case OPT_ALLOC:
+		return record_add_allocations(o);
 	case OPT_OFF_CPU:
 		o->off_cpu = true;
 		return 0;

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "src/broker/broker.h"
+#include "src/cmd/allocations.h"
 #include "src/cmd/cmd.h"
 #include "src/cmd/record.h"
 #include "src/cmd/session.h"
@@ -48,7 +49,7 @@ struct record_run {
 
 /* ---- The command ---- */
 
-static void exec_command(char **argv, int gate, int exec_fd)
+static void exec_command(char **argv, bool allocations, int gate, int exec_fd)
 {
 	sigset_t none;
 	char byte;
@@ -57,6 +58,8 @@ static void exec_command(char **argv, int gate, int exec_fd)
 	(void)sigemptyset(&none);
 	(void)sigprocmask(SIG_SETMASK, &none, NULL);
 	(void)signal(SIGPIPE, SIG_DFL);
+	if (allocations)
+		allocations_preload();
 	/* One byte: go. End of file: perfwalk gave up. */
 	if (read(gate, &byte, 1) != 1)
 		_exit(EXIT_CODE_OWN_FAILURE);
@@ -92,7 +95,7 @@ static int start_command(struct record_run *r, char **argv)
 		return -errno;
 	if (pid == 0) {
 		(void)close(r->command_gate);
-		exec_command(argv, gate, result);
+		exec_command(argv, r->options.allocations, gate, result);
 	}
 	r->command = pid;
 	r->options.pids[0] = r->command;

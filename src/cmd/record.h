@@ -31,6 +31,7 @@ struct record_options {
 	uint64_t rate_hz, period, stack_bytes;
 	enum config_demangle demangle;
 	bool off_cpu; /* its events are the last two */
+	bool allocations;
 	bool all, user_only, no_lines, no_inline, strict, quiet, verbose;
 };
 
@@ -52,6 +53,8 @@ void record_say_started(const struct record_options *o, bool command, unsigned i
 int record_events_parse(struct record_options *o, const char *value);
 /* A value of --filter: for the event given last. 0; -EINVAL: told. */
 int record_events_filter(struct record_options *o, const char *value);
+/* The events of allocations. 0; -EINVAL: told. */
+int record_add_allocations(struct record_options *o);
 /* After all options: how often each event is sampled, and what room it has. 0; -EINVAL: told. */
 int record_events_check(struct record_options *o);
 /* After that: off-CPU time besides, of tasks or of whole CPUs. 0; -EINVAL, -ENOENT: told. */

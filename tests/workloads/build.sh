@@ -54,6 +54,10 @@ build()
 		c "$1" deep.c -fno-omit-frame-pointer ;;
 	counted)
 		c "$1" counted.c -pthread ;;
+	liar)
+		c "$1" liar.c -ldl ;;
+	heap)
+		c "$1" heap.c -pthread ;;
 	marked)
 		c "$1" marked.c -pthread ;;
 	waits)

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The allocation library and its markers. */
+#include <stddef.h>
+
+#include "src/broker/broker.h"
+
+#define ALLOCATIONS_N_EVENTS 2
+
+/* Where the library is: what was installed, or beside the program. 0 or -errno. */
+int allocations_library(char *path, size_t size);
+/* The events of its markers, still to be placed. 0; -errno: error says cause and remedy. */
+int allocations_events(struct broker_event ret[ALLOCATIONS_N_EVENTS], char *error, size_t n_error);
+/* In the child that becomes the command: the library is loaded into what it executes. */
+void allocations_preload(void);

@@ -1,0 +1,112 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: src/profiler src/sample src/cmd alloc
+"""record --alloc: bytes and objects that were allocated and that are in use, by path, against what the
+workload itself counts. Which blocks are picked is chance; so is by how much a sum may be wrong, and a bound
+of five standard deviations is computed for each. Needs root."""
+import glob
+import math
+import os
+import re
+import subprocess
+
+import rig
+
+MEAN = 65536
+KINDS = ("alloc_space", "inuse_space", "alloc_objects", "inuse_objects")
+
+
+def capture(*command, environment=None, status=0):
+    name = rig.path("allocations.perf.txt")
+    p = subprocess.run([rig.perfwalk(), "record", "--alloc", "-o", name, "--", *command], stdout=subprocess.PIPE,
+                       stderr=subprocess.PIPE, text=True, timeout=120, check=False,
+                       env={**os.environ, "PERFWALK_ALLOC_BYTES": str(MEAN), **(environment or {})})
+    if p.returncode != status:
+        rig.fail(f"record --alloc {' '.join(command)}: {p.returncode}\n{p.stdout}{p.stderr}")
+    rig.check(re.search(r"^  lost +0 ", p.stdout, re.M), "nothing was lost")
+    return p.stdout, sums(name)
+
+
+def sums(name):
+    """{type: {function the block was allocated in: sum}}"""
+    found = {kind: {} for kind in KINDS}
+    with open(name, encoding="utf-8") as f:
+        entries = f.read().split("\n\n")
+    for entry in entries:
+        lines = [x for x in entry.splitlines() if not x.startswith("#")]
+        m = re.fullmatch(r".+? +\d+/\d+ +\[\d+\] [\d.]+: +(\d+) (\S+):", lines[0]) if lines else None
+        if m and m[2] in found:
+            path = lines[1].split()[1].split("+")[0]
+            found[m[2]][path] = found[m[2]].get(path, 0) + int(m[1])
+    return found
+
+
+def truth(text):
+    """[(path, size, blocks allocated, blocks in use)]"""
+    return [(m[1], *map(int, m.groups()[1:]))
+            for m in re.finditer(r"^(allocate_\w+) size (\d+) allocated (\d+) in-use (\d+)$", text, re.M)]
+
+
+def compare(text, found, times=1):
+    worst = 0, ""
+    paths = truth(text)
+    rig.check(len(paths) == 6 * times, f"{len(paths)} paths")
+    for path, size, allocated, in_use in paths[:6]:
+        picked = 1 - math.exp(-size / MEAN)  # how likely a block is
+        for kind in KINDS:
+            n = times * (allocated if kind.startswith("alloc") else in_use)
+            unit = size if kind.endswith("space") else 1
+            # So many of n are picked, each told for 1 / picked; objects as whole numbers.
+            sd = unit * math.sqrt(n * (1 - picked) / picked + n * picked / 4)
+            z = (found[kind].get(path, 0) - n * unit) / sd
+            worst = max(worst, (abs(z), f"{kind} of {path} is {found[kind].get(path, 0)}, not {n * unit}"))
+    rig.check(worst[0] < 5, f"all {6 * len(KINDS)} sums are right; the worst is {worst[0]:.1f} standard deviations off: "
+              f"{worst[1]}")
+
+
+def library():
+    """Of the program under test: beside it, or installed."""
+    here = os.path.join(os.path.dirname(rig.perfwalk()), "alloc", "libperfwalk-alloc.so")
+    return here if os.path.exists(here) else glob.glob("/usr/*lib*/perfwalk/libperfwalk-alloc.so")[0]
+
+
+def check_running(heap):
+    """One that was started with the library, and does not end."""
+    name = rig.path("running.perf.txt")
+    said = []
+
+    def go():
+        p = rig.start([heap, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                      env={**os.environ, "LD_PRELOAD": library(), "PERFWALK_ALLOC_BYTES": str(MEAN)})
+        while not said or not said[-1].startswith("allocate_grown"):
+            said.append(p.stdout.readline())
+        return True
+
+    rig.record("-a", "--alloc", "-o", name, until=go)
+    compare("".join(said), sums(name))
+
+
+def main():
+    rig.need_root()
+    rig.need_tracefs()
+    if not os.path.exists("/sys/kernel/tracing/uprobe_events"):
+        rig.skip("this kernel has no uprobes")
+    if os.uname().machine != "x86_64":
+        rig.skip("--alloc is for x86_64 so far")
+    directory = rig.build_workloads("heap", "liar")
+    heap = os.path.join(directory, "heap")
+    text, found = capture(heap)
+    compare(text, found)
+    rig.check(not any(path.startswith(("malloc", "perfwalk_")) for kind in KINDS for path in found[kind]),
+              "no stack begins in the library")
+    text, found = capture("sh", "-c", '"$0" & "$0"; wait', heap)
+    compare(text, found, 2)
+    rig.say("a shell, and what it forks and executes")
+    check_running(heap)
+    text, found = capture(os.path.join(directory, "liar"))
+    total = sum(found["alloc_space"].values())
+    rig.check("lied" in text and total < 400 * 2 ** 49, f"who calls the markers with nonsense is counted so: {total} bytes")
+    nm = subprocess.run(["readelf", "-d", library()], stdout=subprocess.PIPE, text=True, check=True).stdout
+    rig.check("NEEDED" not in nm, "the library needs no other")
+
+
+rig.run(main)
