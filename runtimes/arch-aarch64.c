@@ -40,3 +40,16 @@ bool arch_return(const struct runtime_stack *stack, uint64_t sp, uint64_t *ret_p
 {
 	return false;
 }
+
+/* struct user_regs_struct: x0 to x30, sp, pc. */
+bool runtime_regs_from_ptrace(const void *prstatus, size_t n, struct runtime_regs *ret)
+{
+	if (n < RUNTIME_N_REGS * sizeof(ret->r[0]))
+		return false;
+	*ret = (struct runtime_regs){.innermost = true};
+	memcpy(ret->r, prstatus, sizeof(ret->r));
+	ret->pc = ret->r[32];
+	ret->sp = ret->r[31];
+	ret->fp = ret->r[29];
+	return true;
+}

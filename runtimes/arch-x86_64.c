@@ -9,7 +9,7 @@
 
 const bool arch_has_hotspot = true;
 
-enum { RAX = 0, RBX = 3, RBP = 6, R13 = 13 };
+enum { RAX = 0, RBX = 3, RBP = 6, RSP = 7, R13 = 13, RIP = 16 };
 
 /* The interpreter's frame, in words from rbp. */
 enum { SLOT_METHOD = -3, SLOT_BCP = -8 };
@@ -198,5 +198,23 @@ bool arch_return(const struct runtime_stack *stack, uint64_t sp, uint64_t *ret_p
 	if (!runtime_stack_u64(stack, sp, ret_pc))
 		return false;
 	*ret_sp = sp + 8;
+	return true;
+}
+
+/* struct user_regs_struct, in words. */
+bool runtime_regs_from_ptrace(const void *prstatus, size_t n, struct runtime_regs *ret)
+{
+	static const uint8_t place[] = {10, 12, 11, 5, 13, 14, 4, 19, 9, 8, 7, 6, 3, 2, 1, 0, 16};
+	uint64_t words[27];
+
+	if (n < sizeof(words))
+		return false;
+	memcpy(words, prstatus, sizeof(words));
+	*ret = (struct runtime_regs){.innermost = true};
+	for (size_t i = 0; i < sizeof(place); i++)
+		ret->r[i] = words[place[i]];
+	ret->pc = ret->r[RIP];
+	ret->sp = ret->r[RSP];
+	ret->fp = ret->r[RBP];
 	return true;
 }

@@ -82,6 +82,8 @@ struct runtime_regs {
 	/* Of its callee: it is one of HotSpot's frames that go by its calling convention. */
 	bool called_java;
 };
+/* Of a thread that ptrace has stopped: what PTRACE_GETREGSET says for NT_PRSTATUS, n bytes. */
+bool runtime_regs_from_ptrace(const void *prstatus, size_t n, struct runtime_regs *ret);
 
 enum hotspot_step {
 	HOTSPOT_STEP,	   /* regs are the caller's, frames has what was executing there */

@@ -34,7 +34,7 @@ allowed()
 		echo util unwind symbolize runtimes src/process src/sample src/perf-data src/host \
 			src/profile ;;
 	src/symbolizer)
-		echo util unwind symbolize src/process src/profile src/render src/import \
+		echo util unwind symbolize runtimes src/process src/profile src/render src/import \
 			src/screen ;;
 	src/exporter) echo "util proto src/process src/http src/store" ;;
 	src/fetcher) echo "util symbolize src/process src/http" ;;

@@ -11,17 +11,18 @@
 #include <unistd.h>
 
 #include "src/cmd/cmd.h"
+#include "src/cmd/debug-runtime.h"
 #include "src/cmd/view.h"
 #include "src/symbolizer/setup.h"
 
-static const char *const words[] = {"function", "marker", "sample", "unwind"};
+static const char *const words[] = {"function", "marker", "runtime", "sample", "unwind"};
 
 const struct command debug_command = {
 	.words = words,
 	.n_words = ARRAY_SIZE(words),
 	.name = "debug",
 	.usage = "debug sample FILE [N] | debug unwind FILE [ADDRESS] | debug function FILE NAME | "
-		 "debug marker FILE [PROVIDER:NAME]",
+		 "debug marker FILE [PROVIDER:NAME] | debug runtime PID",
 	.summary = "show how a recorded sample is walked, the unwind rows of a binary, its markers",
 	.epilog = "sample: each frame of the N-th sample (the first is 0; without N, all) of a "
 		  "file of\n"
@@ -40,11 +41,18 @@ const struct command debug_command = {
 		  "offset in the file, and that of the counter of those who watch it (0: none). "
 		  "marker without a\n"
 		  "name lists all USDT markers of the file.\n"
+		  "runtime: of a Java process, which HotSpot it is, where each offset that its "
+		  "frames are "
+		  "found by\n"
+		  "comes from, and the stack of a thread in Java code, all of which are stopped "
+		  "for a "
+		  "moment.\n"
 		  "\n"
 		  "Examples:\n"
 		  "  perfwalk debug unwind /usr/bin/true\n"
 		  "  perfwalk debug sample plt.samples.gz 3\n"
-		  "  perfwalk debug marker /usr/bin/python3\n",
+		  "  perfwalk debug marker /usr/bin/python3\n"
+		  "  perfwalk debug runtime 4711\n",
 };
 
 static int complain(const char *what, const char *text)
@@ -71,6 +79,7 @@ static const struct {
 } things[] = {
 	{VIEW_DEBUG_FUNCTION, "function needs a program or library, and a function", NULL},
 	{VIEW_DEBUG_MARKER, "marker needs a program or library", NULL},
+	{VIEW_DEBUG_RUNTIME, "runtime needs the number of a process", NULL},
 	{VIEW_DEBUG_SAMPLE, "sample needs a file of recorded samples",
 	 "expected the number of a sample, at least 0"},
 	{VIEW_DEBUG_UNWIND, "unwind needs a program or library",
@@ -95,6 +104,9 @@ int debug_main(int argc, char **argv)
 		return complain(things[i].missing, NULL);
 	if (argc > 3)
 		return complain("takes one file and one number or name", argv[3]);
+	if (things[i].mode == VIEW_DEBUG_RUNTIME)
+		return argc > 2 ? complain("runtime takes one process", argv[2])
+				: debug_runtime(&v, argv[1]);
 	if (argc == 3 && !things[i].expected)
 		v.symbol = argv[2];
 	else if (argc == 3 && parse_number(argv[2], &v.setup.which) < 0)

@@ -7,6 +7,7 @@ perfwalk_SOURCES = \
 	src/cmd/ctl.c \
 	src/cmd/ctl-status.c src/cmd/ctl-status.h \
 	src/cmd/debug.c \
+	src/cmd/debug-runtime.c src/cmd/debug-runtime.h \
 	src/cmd/exit-code.c \
 	src/cmd/list.c \
 	src/cmd/main.c \

@@ -23,3 +23,9 @@ struct debug_request {
 /* Prints samples, rows or places of an open file. 0 or -errno, logged with path and cause. The
  * request is the caller's. */
 int debug_show(struct role *role, const struct debug_request *request, FILE *out);
+
+/*
+ * VIEW_DEBUG_RUNTIME: memory and threads as in setup.h, both the caller's; threads -1: there are
+ * none. name: of the process.
+ */
+int debug_show_runtime(const char *name, int memory, uint64_t image, int threads, FILE *out);

@@ -3,6 +3,7 @@ libsymbolizer_a_SOURCES = \
 	src/symbolizer/arrivals.c src/symbolizer/arrivals.h \
 	src/symbolizer/code-names.c src/symbolizer/code-names.h \
 	src/symbolizer/counted.c src/symbolizer/counted.h \
+	src/symbolizer/debug-runtime.c \
 	src/symbolizer/debug-show.c src/symbolizer/debug-show.h \
 	src/symbolizer/file-compare.c src/symbolizer/file-compare.h \
 	src/symbolizer/file-names.c src/symbolizer/file-names.h \
@@ -47,7 +48,7 @@ tests_unit_test_arrivals_LDADD = libsymbolizer.a
 check_PROGRAMS += tests/unit/test-symbolizer
 tests_unit_test_symbolizer_SOURCES = tests/unit/test-symbolizer.c tests/unit/test.h
 tests_unit_test_symbolizer_LDADD = libsymbolizer.a libscreen.a libimport.a librender.a libprocess.a \
-	libprofile.a libsymbolize.a libunwind.a libproto.a libproto-gen.a libutil.a \
+	libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
 
 check_PROGRAMS += tests/unit/test-wait-reasons

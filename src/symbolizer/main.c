@@ -212,7 +212,7 @@ static void leave_if_done(struct symbolizer *s)
 	if (s->setup.capture && s->viewer.n == 0 && await_debug_files(s))
 		return;
 	if (s->setup.view >= VIEW_DEBUG_SAMPLE)
-		m.result.code = s->viewer.n == 1 ? symbolizer_show_debug(s) : -EINVAL;
+		m.result.code = s->viewer.n >= 1 ? symbolizer_show_debug(s) : -EINVAL;
 	else if (s->setup.view != VIEW_NONE)
 		m.result.code = symbolizer_view_files(s);
 	if (s->setup.capture && m.result.code == 0)

@@ -104,8 +104,13 @@ int symbolizer_show_debug(struct symbolizer *s)
 					      .errors_too = setup->errors_too,
 					      .ask = &s->ask};
 	FILE *f = fdopen(TAKE_FD(s->summary_fd), "we");
-	int r = f ? debug_show(&s->role, &request, f) : -EBADF;
+	int r = -EBADF;
 
+	if (f && setup->view == VIEW_DEBUG_RUNTIME)
+		r = debug_show_runtime(request.path, request.fd, setup->which,
+				       s->viewer.n > 1 ? s->viewer.inputs[1].fd : -1, f);
+	else if (f)
+		r = debug_show(&s->role, &request, f);
 	if (f)
 		(void)fclose(f);
 	return r;

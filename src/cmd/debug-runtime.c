@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The threads stand still while the child reads their stacks, and go on when this process has
+ * ended, however it ends.
+ */
+#include <dirent.h>
+#include <elf.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "src/cmd/cmd.h"
+#include "src/cmd/debug-runtime.h"
+#include "src/cmd/view.h"
+#include "src/opener/opener.h"
+#include "util/log.h"
+#include "util/memory-file.h"
+#include "util/text.h"
+
+enum { MAX_THREADS = 256 };
+
+static int refuse(uint32_t pid, int error)
+{
+	if (error == -ENOENT && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
+		log_error("there is no process %u", pid);
+	else if (error == -ENOENT)
+		log_error("process %u has no runtime that perfwalk knows: no libjvm.so is mapped "
+			  "(only Java's is known)",
+			  pid);
+	else if (error == -EACCES || error == -EPERM)
+		log_error("process %u: its memory may not be read: run as root, or as its user "
+			  "where the kernel lets a user look into processes (kernel.yama."
+			  "ptrace_scope)",
+			  pid);
+	else
+		log_error("process %u: its memory cannot be read: %s", pid, strerror(-error));
+	return error == -EACCES || error == -EPERM ? EXIT_CODE_NOT_PERMITTED : EXIT_CODE_FAILURE;
+}
+
+/* Where the library's first byte is: its first mapping. */
+static uint64_t find_image(uint32_t pid)
+{
+	_cleanup_close_ int fd = opener_maps(pid, false);
+	_cleanup_free_ char *line = NULL;
+	size_t size = 0;
+	uint64_t image = 0;
+	FILE *f = fd >= 0 ? fdopen(fd, "re") : NULL;
+
+	if (!f)
+		return 0;
+	fd = -EBADF;
+	while (!image && getline(&line, &size, f) > 0) {
+		if (strstr(line, "/libjvm.so\n") || strstr(line, "/libjvm.so (deleted)\n"))
+			image = strtoull(line, NULL, 16);
+	}
+	(void)fclose(f);
+	return image;
+}
+
+/* Stops a thread and appends its registers. */
+static void stop(pid_t tid, int threads)
+{
+	uint8_t row[STOPPED_BYTES] = {0};
+	struct iovec regs = {row + 8, sizeof(row) - 8};
+	uint32_t number = (uint32_t)tid, n;
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0 ||
+	    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 || waitpid(tid, &status, __WALL) != tid ||
+	    ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &regs) < 0)
+		return;
+	n = (uint32_t)regs.iov_len;
+	memcpy(row, &number, sizeof(number));
+	memcpy(row + 4, &n, sizeof(n));
+	(void)!write(threads, row, sizeof(row));
+}
+
+/* A file of their registers, or -errno. */
+static int stop_threads(uint32_t pid)
+{
+	_cleanup_close_ int fd = memory_file_new("perfwalk-threads");
+	char path[64];
+	DIR *d;
+	int n = 0;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/task", pid);
+	d = fd >= 0 ? opendir(path) : NULL;
+	for (struct dirent *e; d && n < MAX_THREADS && (e = readdir(d));) {
+		if (e->d_name[0] == '.')
+			continue;
+		stop((pid_t)atoi(e->d_name), fd);
+		n++;
+	}
+	if (d)
+		(void)closedir(d);
+	return TAKE_FD(fd);
+}
+
+int debug_runtime(struct view *v, const char *text)
+{
+	uint64_t number;
+	uint32_t pid;
+	int fd;
+
+	if (text_parse_u64(text, 1, INT32_MAX, &number) < 0) {
+		(void)options_refuse(v->command,
+				     "expected the number of a process: %s; see perfwalk debug "
+				     "--help",
+				     text);
+		return EXIT_CODE_USAGE;
+	}
+	pid = (uint32_t)number;
+	fd = opener_memory(pid);
+	if (fd < 0)
+		return refuse(pid, fd);
+	v->setup.view = VIEW_DEBUG_RUNTIME;
+	v->setup.which = find_image(pid);
+	v->inputs_are_open = true;
+	v->inputs[0] = text;
+	v->input_fds[0] = fd;
+	v->n_inputs = 1;
+	fd = stop_threads(pid);
+	if (fd >= 0) {
+		v->inputs[1] = "threads";
+		v->input_fds[1] = fd;
+		v->n_inputs = 2;
+	}
+	return view_run(v);
+}

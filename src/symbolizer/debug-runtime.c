@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* perfwalk debug runtime in the child without privileges. */
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "runtimes/hotspot.h"
+#include "src/symbolizer/debug-show.h"
+#include "util/log.h"
+
+enum { STACK_BYTES = 65536, MAX_FRAMES = 64, MAX_READS = 20000, MAX_BYTES = 16 << 20 };
+
+static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	const int *fd = ctx;
+
+	return address <= INT64_MAX && pread(*fd, ret, n, (off_t)address) == (ssize_t)n;
+}
+
+static const char *why_ended(enum hotspot_step step)
+{
+	switch (step) {
+	case HOTSPOT_STEP:
+		return "native code called it";
+	case HOTSPOT_TRUNCATED:
+		return "the stack is larger than what is copied of it";
+	case HOTSPOT_ELSEWHERE:
+		return "its callers are in the heap (a virtual thread)";
+	case HOTSPOT_SPENT:
+		return "it took too many reads";
+	default:
+		return "what HotSpot keeps does not explain the stack";
+	}
+}
+
+static void print_frame(const struct hotspot *h, const struct hotspot_frame *f, FILE *out)
+{
+	const char *file = hotspot_text(h, f->file);
+
+	(void)fprintf(out, "  %s", hotspot_text(h, f->function));
+	if (*file && f->line)
+		(void)fprintf(out, " (%s:%" PRIu32 ")", file, f->line);
+	else if (*file)
+		(void)fprintf(out, " (%s)", file);
+	(void)fprintf(out, ", %s%s\n", hotspot_level_name((enum hotspot_level)f->level),
+		      f->inlined ? ", inlined" : "");
+}
+
+static void show_stack(struct hotspot *h, int memory, struct runtime_regs *regs, FILE *out)
+{
+	static uint8_t copy[STACK_BYTES];
+	struct runtime_stack stack = {.bytes = copy, .start = regs->sp};
+	enum hotspot_step step = HOTSPOT_STEP;
+
+	/* It ends somewhere above. */
+	for (size_t n = sizeof(copy); n >= 64 && stack.n == 0; n /= 2)
+		stack.n = read_memory(&memory, regs->sp, copy, n) ? n : 0;
+	hotspot_begin(h, MAX_READS, MAX_BYTES);
+	while (step == HOTSPOT_STEP && hotspot_has(h, regs->pc)) {
+		struct hotspot_frame frames[MAX_FRAMES];
+		size_t n;
+
+		step = hotspot_step(h, &stack, regs, frames, MAX_FRAMES, &n);
+		for (size_t i = 0; i < n; i++)
+			print_frame(h, &frames[i], out);
+	}
+	(void)fprintf(out, "  = %s\n", why_ended(step));
+}
+
+/* The first thread that is in Java code. */
+static void show_threads(struct hotspot *h, int memory, int threads, FILE *out)
+{
+	uint8_t thread[STOPPED_BYTES];
+	uint32_t tid, n, n_threads = 0;
+	struct runtime_regs regs;
+
+	for (; threads >= 0 && pread(threads, thread, sizeof(thread),
+				     (off_t)n_threads * STOPPED_BYTES) == (ssize_t)sizeof(thread);
+	     n_threads++) {
+		memcpy(&tid, thread, sizeof(tid));
+		memcpy(&n, thread + 4, sizeof(n));
+		if (n > sizeof(thread) - 8 || !runtime_regs_from_ptrace(thread + 8, n, &regs) ||
+		    !hotspot_has(h, regs.pc))
+			continue;
+		(void)fprintf(out, "thread %" PRIu32 ", stopped for a moment:\n", tid);
+		show_stack(h, memory, &regs, out);
+		return;
+	}
+	if (n_threads)
+		(void)fprintf(out,
+			      "none of %" PRIu32 " threads was in Java code: no stack is shown\n",
+			      n_threads);
+	else
+		(void)fprintf(out, "its threads may not be stopped: no stack is shown\n");
+}
+
+int debug_show_runtime(const char *name, int memory, uint64_t image, int threads, FILE *out)
+{
+	const struct memory reads = {.read = read_memory, .ctx = &memory};
+	_cleanup_(hotspot_freep) struct hotspot *h = NULL;
+	const char *why;
+	int r = hotspot_new(&h, &reads, image, &why);
+
+	if (r == -ENOENT)
+		log_error("%s: its libjvm.so is no HotSpot's: it exports no tables of where it "
+			  "keeps what",
+			  name);
+	else if (r == -ENOTSUP)
+		log_error("%s: this HotSpot is not understood: %s", name, why);
+	else if (r == -EAGAIN)
+		log_error("%s: HotSpot has not started yet; ask again in a second", name);
+	else if (r < 0)
+		log_error("%s cannot be looked into: %s", name, strerror(-r));
+	if (r < 0)
+		return r;
+	hotspot_explain(h, out);
+	show_threads(h, memory, threads, out);
+	return 0;
+}
