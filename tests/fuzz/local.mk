@@ -73,6 +73,12 @@ tests_fuzz_replay_control_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/te
 tests_fuzz_replay_control_LDADD = libbroker.a libopener.a libprocess.a libutil.a $(ZLIB_LIBS)
 EXTRA_DIST += tests/fuzz/corpus-control
 
+check_PROGRAMS += tests/fuzz/replay-hotspot
+tests_fuzz_replay_hotspot_SOURCES = tests/fuzz/fuzz-hotspot.c tests/fuzz/input.h tests/fuzz/replay.h \
+	tests/runtimes/recording.h
+tests_fuzz_replay_hotspot_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/data/runtimes"'
+tests_fuzz_replay_hotspot_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
+
 check_PROGRAMS += tests/fuzz/replay-http
 tests_fuzz_replay_http_SOURCES = tests/fuzz/fuzz-http.c tests/fuzz/input.h tests/fuzz/replay.h
 tests_fuzz_replay_http_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-http"'
