@@ -58,6 +58,7 @@ EXTRA_DIST += \
 	tests/system/hygiene.py \
 	tests/system/inside.py \
 	tests/system/bundle.py tests/system/install.py tests/system/packages.py \
+	tests/system/java.py \
 	tests/system/jitdump.py \
 	tests/system/lines.py \
 	tests/system/manual.py \
@@ -92,6 +93,7 @@ EXTRA_DIST += \
 	tests/system/workloads.py \
 	tests/unit/test.h
 EXTRA_DIST += \
+	tests/workloads/Calls.java \
 	tests/workloads/blip.c \
 	tests/workloads/build.sh \
 	tests/workloads/chain-stripped.expect \
@@ -176,3 +178,9 @@ check-backends: perfwalk
 # Generated files against the model of tests/oracle, as long as one likes; a seed repeats a run.
 check-oracle: perfwalk
 	ORACLE_SECONDS=$${ORACLE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/oracle.py
+
+# Chains of calls of Java programs as they are and as perfwalk sees them, longer than the run of all tests does it;
+# JAVA="/usr/lib/jvm/a/bin/java /usr/lib/jvm/b/bin/java" for several versions.
+.PHONY: check-runtimes
+check-runtimes: perfwalk
+	JAVA_SECONDS=$${JAVA_SECONDS:-20} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/java.py

@@ -53,6 +53,7 @@ SYSTEM_TESTS="
 	debuginfod     90  beside
 	captures      180  beside
 	jitdump        90  beside
+	java          180  beside
 	supervision   180  beside
 	badserver     120  beside
 	confidence     90  beside
@@ -248,7 +249,7 @@ now() { date +%s; }
 NEEDED="gcc:gcc groff:groff-base capsh:libcap2-bin g++:g++ clang:clang make:make autoreconf:autoconf automake:automake pkg-config:pkg-config
 	protoc-c:protobuf-c-compiler protoc:protobuf-compiler python3:python3 strace:strace readelf:binutils perf:linux-perf
 	setsid:util-linux busybox:busybox-static podman:podman runc:runc xz:xz-utils git:git
-	rustc:rustc go:golang-go node:nodejs npm:npm chromium|chromium-headless-shell:chromium-headless-shell zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils systemd-analyze:systemd
+	rustc:rustc go:golang-go node:nodejs npm:npm javac:default-jdk-headless chromium|chromium-headless-shell:chromium-headless-shell zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils systemd-analyze:systemd
 	=ca-certificates =libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
 	openssl:openssl rpmbuild:rpm =python3-h2 =python3-prometheus-client
 	llvm-symbolizer-19:llvm-19 dwz:dwz debuginfod:debuginfod

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: runtimes unwind src/profiler src/opener src/broker src/cmd
+"""Frames of Java threads, without an agent and without flags: a program of known chains of calls is walked from
+its innermost method down to native code, interpreted and by each compiler, also where native code calls Java
+again. `JAVA="PATH..."` names other programs than the host's java."""
+import os
+import re
+import shutil
+import subprocess
+
+import rig
+
+DEPTH = 20
+APART = ["-XX:CompileCommand=quiet", "-XX:CompileCommand=dontinline,Calls*::*"]
+# Which of the methods that were put into each other is executing is known at safepoints only: the innermost ones
+# may be others of the same compiled code, but each is one that its caller calls.
+MODES = {
+    "interpreted": (["-Xint"], False),
+    "by C1": (["-XX:TieredStopAtLevel=1", *APART], False),
+    "by C2": (["-XX:-TieredCompilation", *APART], False),
+    "inlined": ([], True),
+}
+SECONDS = float(os.environ.get("JAVA_SECONDS", "1.5"))
+
+# What may stand behind Calls.turn.
+CHAINS = [
+    ["Calls.deep"] * (DEPTH + 1) + ["Calls.spin"],
+    ["Calls.outer", "Calls.middle", "Calls.inner", "Calls.spin"],
+    ["Calls.reflected", "Calls.spin"],
+    ["Calls$Square.area", "Calls.spin"], ["Calls$Circle.area", "Calls.spin"], ["Calls$Line.area", "Calls.spin"],
+]
+
+
+def is_legal(methods):
+    """Whether these methods of Calls, root to leaf, are one of the chains, or the beginning of one."""
+    if methods[:2] != ["Calls.main", "Calls.turn"][:len(methods[:2])]:
+        return False
+    return any(chain[:len(methods[2:])] == methods[2:] for chain in CHAINS)
+
+
+def has_legal_calls(methods):
+    """Whether each of these methods of Calls, root to leaf, is called by the one before."""
+    legal = {("Calls.main", "Calls.turn")}
+    for chain in CHAINS:
+        legal |= set(zip(["Calls.turn"] + chain, chain))
+    return methods[:1] == ["Calls.main"] and all(call in legal for call in zip(methods, methods[1:]))
+
+
+def build():
+    out = rig.path("classes")
+    os.makedirs(out, exist_ok=True)
+    source = os.path.join(rig.WORKLOADS, "Calls.java")
+    p = subprocess.run(["javac", "--release", "11", "-d", out, source], stdout=subprocess.PIPE,
+                       stderr=subprocess.STDOUT, text=True, check=False)
+    if p.returncode != 0:
+        rig.fail(f"Calls.java does not compile:\n{p.stdout}")
+    return out
+
+
+def check_stacks(what, stacks, inlined):
+    """The chains of the thread that runs main(), and how many were whole."""
+    n = whole = reflected = 0
+    wrong = []
+    for s in stacks:
+        ours = [f for f in s.user if re.match(r"Calls[.$]", f)]
+        if not ours and not any("[anon]" in f or "not proven" in f or "not read" in f for f in s.user):
+            continue # HotSpot's own threads; its beginning
+        n += s.n
+        if not s.complete() or not ours or ours[0] != "Calls.main":
+            continue
+        if not (has_legal_calls(ours) if inlined else is_legal(ours)) or "call_stub" not in s.user[:s.user.index("Calls.main")]:
+            wrong.append(s)
+            continue
+        whole += s.n
+        if "Calls.reflected" in ours:
+            # Through native code and back.
+            between = s.user[s.user.index("Calls.turn"):s.user.index("Calls.reflected")]
+            reflected += s.n * any("JavaCalls::call" in f for f in between)
+    lacking = [s for s in stacks if not s.complete()]
+    rig.check(n > 50, f"{what}: {n} samples in Java code" +
+              ("" if n > 50 else "\n" + "\n".join(str(s.user) for s in stacks[:20])))
+    rig.check(not wrong, f"{what}: no chain that the program does not have" +
+              ("" if not wrong else "\n" + "\n".join(str((s.user, s.n)) for s in wrong[:5])))
+    rig.check(whole > 0.9 * n, f"{what}: {whole} of them from main() to the innermost method" +
+              ("" if whole > 0.9 * n else "\n" + "\n".join(str((s.user, s.n)) for s in lacking[:10])))
+    return reflected
+
+
+def check_mode(java, classes, what, options, inlined):
+    p = rig.start([java, "-Xmx64m", "-Dsun.reflect.inflationThreshold=2147483647", *options, "-cp", classes, "Calls"])
+    rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 1)
+    folded = rig.path("java.folded")
+    rig.record_cpu(SECONDS, [p.pid], "-p", p.pid, "-F", 199, "-o", folded)
+    rig.end(p)
+    return check_stacks(what, rig.read_folded(folded), inlined)
+
+
+def debug(pid):
+    p = subprocess.run([rig.perfwalk(), "debug", "runtime", str(pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                       text=True, timeout=120, check=False)
+    return p.returncode, p.stdout, p.stderr
+
+
+def check_debug(java, classes):
+    """perfwalk debug runtime of a Java process, of another one, and of none."""
+    version = subprocess.run([java, "-version"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                             check=False).stdout
+    p = rig.start([java, "-Xint", "-Xmx64m", "-cp", classes, "Calls"])
+    rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 1)
+    found = []
+
+    def shows_stack():
+        """The thread may be in native code when it is stopped."""
+        found[:] = debug(p.pid)
+        return found[0] != 0 or "Calls.main (Calls.java:" in found[1]
+    rig.wait_for("a stack", shows_stack)
+    status, out, err = found
+    release = re.search(r"^HotSpot (\S+)", out, re.M)
+    rig.check(status == 0 and release and release[1] in version, f"debug runtime: HotSpot {release and release[1]}{err}")
+    rig.check(re.search(r"CodeBlob::_size +\d+", out), "debug runtime: where it has its offsets from")
+    rig.check(status_of_threads(p.pid), "debug runtime: all threads go on")
+    rig.end(p)
+    status, out, err = debug(os.getpid())
+    rig.check(status == 1 and "no libjvm.so is mapped" in err, f"debug runtime of another program: {err.strip()}")
+    status, out, err = debug("soon")
+    rig.check(status == 2 and "soon" in err, f"debug runtime of no process: {err.strip()}")
+
+
+def status_of_threads(pid):
+    """Whether none is stopped."""
+    for tid in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{tid}/stat", encoding="utf-8") as f:
+            if f.read().rpartition(")")[2].split()[0] in "tT":
+                return False
+    return True
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("java", "javac")
+    classes = build()
+    reflected = 0
+    for java in os.environ.get("JAVA", shutil.which("java")).split():
+        for what, mode in MODES.items():
+            reflected += check_mode(java, classes, what, *mode)
+        check_debug(java, classes)
+        rig.check(reflected > 0, f"{reflected} samples in a method that native code called")
+
+
+rig.run(main)
