@@ -46,6 +46,7 @@ struct check {
 	int host, own, rings; /* 0 or -errno of opening: all CPUs, ourselves, the rings */
 	uint64_t ring_bytes;  /* the smallest that was given */
 	int cpus[EVENTS_MAX_CPUS], n_cpus;
+	char commands[1024]; /* what gets what is missing, a line each */
 };
 
 const struct command check_command = {
@@ -76,6 +77,27 @@ static void line(enum level level, const char *name, const char *format, ...)
 static void fix(const char *text)
 {
 	(void)printf("%-22s -> %s\n", "", text);
+}
+
+/* A command to copy, for the end. What only the caller of a container can give has none. */
+static void command(struct check *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void command(struct check *c, const char *format, ...)
+{
+	size_t n = strlen(c->commands);
+	va_list ap;
+	int length;
+
+	length = snprintf(c->commands + n, sizeof(c->commands) - n, "    %s",
+			  geteuid() == 0 ? "" : "sudo ");
+	va_start(ap, format);
+	if (length > 0 && n + (size_t)length < sizeof(c->commands))
+		(void)vsnprintf(c->commands + n + length, sizeof(c->commands) - n - (size_t)length,
+				format, ap);
+	va_end(ap);
+	n = strlen(c->commands);
+	if (n + 1 < sizeof(c->commands))
+		memcpy(c->commands + n, "\n", 2);
 }
 
 static long read_number(const char *path, long fallback)
@@ -164,7 +186,7 @@ static bool counts(const struct check *c, int capability)
 	       !in_namespace("/proc/self/ns/user", FIRST_USER_NAMESPACE);
 }
 
-static void say_paranoid(const struct check *c)
+static void say_paranoid(struct check *c)
 {
 	long paranoid = c->circumstances.paranoid;
 	bool admin = counts(c, SAMPLE_CAP_SYS_ADMIN);
@@ -200,6 +222,8 @@ static void say_paranoid(const struct check *c)
 				     "--privileged, or "
 				     "--cap-add), or: sysctl kernel.perf_event_paranoid=0"
 				   : "run as root, or: sysctl kernel.perf_event_paranoid=0");
+		if (geteuid() != 0 && !c->circumstances.seccomp_refusal)
+			command(c, "perfwalk record -a");
 	}
 }
 
@@ -239,7 +263,7 @@ static void say_proc(void)
 	fix("run as root, or mount /proc with gid= of one of your groups");
 }
 
-static void say_sys(void)
+static void say_sys(struct check *c)
 {
 	struct statfs fs;
 
@@ -248,9 +272,10 @@ static void say_sys(void)
 	line(NOTE, "/sys",
 	     "is not mounted: no tracepoints, no --cgroup, and fewer names of groups");
 	fix("mount -t sysfs sysfs /sys");
+	command(c, "mount -t sysfs sysfs /sys");
 }
 
-static void say_descriptors(const struct check *c)
+static void say_descriptors(struct check *c)
 {
 	struct rlimit limit = {0};
 	unsigned long long need = 4ULL * (unsigned long long)c->n_cpus + 64;
@@ -261,10 +286,11 @@ static void say_descriptors(const struct check *c)
 	line(BAD, "open files", "at most %llu, and %d CPUs need about %llu",
 	     (unsigned long long)limit.rlim_max, c->n_cpus, need);
 	fix("raise ulimit -Hn, or LimitNOFILE= of the unit");
+	command(c, "prlimit --pid $$ --nofile=%llu", need);
 }
 
 /* Only for -e SUBSYSTEM:NAME. */
-static void say_tracepoints(void)
+static void say_tracepoints(struct check *c)
 {
 	static const char *const places[] = {"/sys/kernel/tracing/events",
 					     "/sys/kernel/debug/tracing/events"};
@@ -277,6 +303,8 @@ static void say_tracepoints(void)
 	}
 	line(NOTE, "tracepoints", "is not readable: -e SUBSYSTEM:NAME does not work");
 	fix("run as root; where it is not mounted: mount -t tracefs none /sys/kernel/tracing");
+	if (geteuid() == 0 && access("/sys/kernel/tracing", F_OK) == 0)
+		command(c, "mount -t tracefs none /sys/kernel/tracing");
 }
 
 static void say_seccomp(const struct check *c)
@@ -492,13 +520,14 @@ static void say_rings(const struct check *c)
 	fix("run as root, give CAP_IPC_LOCK, or raise ulimit -l or kernel.perf_event_mlock_kb");
 }
 
-static void say_rate(void)
+static void say_rate(struct check *c)
 {
 	long max = read_number("/proc/sys/kernel/perf_event_max_sample_rate", -1);
 
 	if (max > 0 && max < 2 * RATE_HZ) {
 		line(NOTE, "rate", "kernel.perf_event_max_sample_rate is %ld: fewer samples", max);
 		fix("sysctl kernel.perf_event_max_sample_rate=10000");
+		command(c, "sysctl kernel.perf_event_max_sample_rate=10000");
 	} else
 		line(OK, "rate", "kernel.perf_event_max_sample_rate is %ld", max);
 }
@@ -548,6 +577,8 @@ int check_main(int argc, char **argv)
 		     "is not mounted: perfwalk finds processes and their files there");
 		fix("mount -t proc proc /proc");
 		(void)puts("\nperfwalk does not work here: /proc is not mounted.");
+		command(c, "mount -t proc proc /proc");
+		(void)printf("What is missing comes with:\n%s", c->commands);
 		return EXIT_CODE_NOT_SUPPORTED;
 	}
 	log_set_level(LOG_LEVEL_WARNING);
@@ -563,13 +594,16 @@ int check_main(int argc, char **argv)
 	say_lockdown();
 	say_namespaces();
 	say_proc();
-	say_sys();
+	say_sys(c);
 	say_kernel_names();
 	say_cgroups(c);
 	say_descriptors(c);
-	say_tracepoints();
-	say_rate();
+	say_tracepoints(c);
+	say_rate(c);
 	say_event(c);
 	say_rings(c);
-	return verdict(c);
+	r = verdict(c);
+	if (*c->commands)
+		(void)printf("What is missing comes with:\n%s", c->commands);
+	return r;
 }
