@@ -133,7 +133,7 @@ static bool read_constant(struct hotspot *h, const struct method *m, uint32_t in
 			   ret, size);
 }
 
-/* Whether text is an address as HotSpot puts behind the name of a hidden class: "/0x000..", "+0x". */
+/* Is text an address, as HotSpot appends it to the name of a hidden class: "/0x000..", "+0x"? */
 static bool is_hidden_suffix(const char *text)
 {
 	return (*text == '/' || *text == '+') && strncmp(text + 1, "0x", 2) == 0 &&

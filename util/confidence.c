@@ -10,9 +10,9 @@
  *
  *	((1-p)² Q1 + p² Q2) / S²  =  p (1-p) f / S,   f = (1-p) Q1/S1 + p Q2/S2
  *
- * and for equal samples p (1-p) / n. So the share is as certain as that of n = S/f equal samples. If
- * the part is all or nothing, f is not defined: then it is Q/S, and n is S²/Q, the effective size by
- * Kish.
+ * and for equal samples p (1-p) / n. So the share is as certain as that of n = S/f equal samples.
+ * If the part is all or nothing, f is not defined: then it is Q/S, and n is S²/Q, the effective
+ * size by Kish.
  *
  * Fisher's exact test of the four counts compares two shares, in its mid-p form: with so few
  * possible outcomes the plain exact test would be too conservative. The values of both captures are

@@ -367,8 +367,8 @@ void events_close(struct events *e)
 
 /* ---- Budgets ---- */
 
-/* Each of several cgroups, and each place of a probe, has an event of its own: they share what there
- * is. */
+/* Each of several cgroups, and each place of a probe, has an event of its own. They share the
+ * budget. */
 static uint32_t budget_of_each(const struct events *e)
 {
 	uint32_t n = e->targets.n_cgroups > 1 ? (uint32_t)e->targets.n_cgroups : 1;

@@ -169,7 +169,7 @@ bool opener_device_blocks(uint32_t pid, uint32_t major, uint32_t minor)
 {
 	const struct mounts *m;
 
-	/* Disks have a major number. Requests for a file by build id have 0:0; no mount is there. */
+	/* Disks have a major number. Requests by build id have 0:0, where no mount is. */
 	if (major || !minor)
 		return false;
 	m = mounts_of(pid);

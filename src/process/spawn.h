@@ -8,11 +8,11 @@
  */
 
 /*
- * Of a process that has just been forked: becomes the child of that name. exe_fd: the binary.
- * network: it is one of those that use it (sandbox.h), so it gets the variables of proxies; no child
- * gets those from which the config takes credentials. oom_score: so much sooner than the broker the kernel kills it. control, ask: its ends of the two
- * sockets, which it gets as PROTOCOL_CONTROL_FD and PROTOCOL_ASK_FD; ask negative: it may not ask.
- * Exits with status 125 where that fails.
+ * Call in a process that has just been forked: executes the child of that name. exe_fd: the binary.
+ * network: the child uses it (sandbox.h), so it gets the proxy variables; no child gets variables
+ * with credentials for the config. oom_score: added to the broker's, so that the kernel kills the
+ * child first. control, ask: its ends of the two sockets, which become PROTOCOL_CONTROL_FD and
+ * PROTOCOL_ASK_FD; ask negative: it may not ask. On failure it exits with status 125.
  */
 void spawn_exec(int exe_fd, const char *name, bool network, int oom_score, int control, int ask)
 	__attribute__((noreturn));

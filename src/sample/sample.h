@@ -53,9 +53,9 @@ struct sample_event {
 	 * not a probe. */
 	const struct sample_uprobe *uprobe;
 };
-/* Parses "page-faults", "r01c2", "sched:sched_switch"; "uprobe:..." and "usdt:...", which still have
- * to be placed (uprobe.h). 0; -EINVAL: no such event; -ENOENT: no such tracepoint, or tracefs is
- * unreadable; error says which and what to do. */
+/* Parses "page-faults", "r01c2", "sched:sched_switch"; also "uprobe:..." and "usdt:...", which
+ * still need their places (uprobe.h). 0; -EINVAL: no such event; -ENOENT: no such tracepoint, or
+ * tracefs is unreadable; error says which and what to do. */
 int sample_event_parse(const char *text, struct sample_event *ret, char *error, size_t n_error);
 /* The names of the kernel's generic events, one by one; NULL after the last. */
 const char *sample_event_known(unsigned int i);
@@ -126,9 +126,8 @@ struct sample_options {
 	enum sample_use use;
 	struct sample_switch_fields switch_fields; /* of both uses of switches */
 	uint32_t index; /* among those sampled together; only 0 has the side band */
-	uint32_t
-		site; /* of a probe of user code: the number of its place; only 0 has the side band */
-	/* Filter of a tracepoint: the kernel drops events that do not match. NULL: none. Borrowed. */
+	uint32_t site;	/* of a probe of user code: its place; only 0 has the side band */
+	/* Filter of a tracepoint: the kernel drops other events. NULL: none. Borrowed. */
 	const char *filter;
 	uint64_t period;  /* a sample every so many events; 0: rate_hz */
 	uint32_t rate_hz; /* clamped to half of perf_event_max_sample_rate as it is now */

@@ -113,7 +113,7 @@ int uprobe_parse(const char *text, struct sample_event *ret, char *error, size_t
 			 marker ? "a marker is usdt:/PATH:PROVIDER:NAME, such as "
 				  "usdt:/usr/lib/libx.so:x:begin; perfwalk debug marker FILE lists "
 				  "those of a file"
-				: "a probe is uprobe:/PATH:FUNCTION, with +OFFSET behind it or not, "
+				: "a probe is uprobe:/PATH:FUNCTION, with or without +OFFSET, "
 				  "such as uprobe:/usr/lib/libx.so:x_open");
 		return -EINVAL;
 	}

@@ -19,7 +19,7 @@ struct setup_screen {
 	uint32_t iterations; /* exit after so many tables; 0: never */
 	uint32_t view, sort; /* enum top_view_kind, enum top_sort */
 	uint32_t width;	     /* batch: columns */
-	/* The events, each with a table: "page-faults (each one)". n_events 0: CPU time at rate_hz. */
+	/* The events, a table each: "page-faults (each one)". n_events 0: CPU time at rate_hz. */
 	uint32_t n_events;
 	char events[SCREEN_MAX_EVENTS][112];
 	bool confidence; /* with the intervals of the shares */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Recorded reads of a process's memory, and samples that were walked with them (record.c). In a file
- * (compressed by gzip), all little endian:
+ * Recorded reads of a process's memory, and samples that were walked with them (record.c). The file
+ * is compressed by gzip, and little endian:
  *
  *	u64 image; u32 number of ranges, u32 number of samples
  *	ranges: u64 address, u32 n, n bytes; sorted

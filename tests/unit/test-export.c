@@ -1468,7 +1468,7 @@ static void test_retry_delays(void)
 	}
 }
 
-/* Hours without a server, by the delays alone: after a minute or two at most two attempts in each. */
+/* Hours without a server, by the delays alone: after a minute at most two attempts in each. */
 static void test_attempts_of_hours(void)
 {
 	for (int host = 0; host < 200; host++) {

@@ -207,7 +207,7 @@ static bool map_and_unmount(const char *point)
 	return true;
 }
 
-/* The kernel asks this process what to mount where somebody else looks, and waits for the answer. */
+/* The kernel asks this process what to mount on an access, and waits for the answer. */
 static bool mount_autofs(const char *point)
 {
 	char options[128];

@@ -154,7 +154,8 @@ static uint64_t drain(struct session *s, bool flush, uint64_t *last, struct stor
 		CHECK(r.type != RECORD_BAD);
 		n_records++;
 		if (r.time_ns < *last) {
-			fprintf(stderr, "record %d of pid %u on CPU %u: %" PRIu64 " after %" PRIu64 "\n",
+			fprintf(stderr,
+				"record %d of pid %u on CPU %u: %" PRIu64 " after %" PRIu64 "\n",
 				r.type, r.pid, r.cpu, r.time_ns, *last);
 			n_late++;
 		} else {

@@ -38,7 +38,7 @@ struct schedule {
 	struct event events[MAX_EVENTS];
 	uint32_t n;
 	uint64_t end_ns;
-	/* What was blocked until end_ns, and what else was done since each thread's first switch. */
+	/* Time blocked until end_ns, and other time since each thread's first switch. */
 	uint64_t blocked[N_THREADS][N_PLACES], blocks[N_THREADS][N_PLACES];
 	uint64_t of_stack[N_THREADS][N_PLACES][N_STACKS];
 	uint64_t running, waiting, stopped, all;

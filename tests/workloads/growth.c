@@ -17,7 +17,8 @@
 static char *map(size_t n, int advice)
 {
 	/* Huge pages begin at multiples of their size. */
-	char *p = mmap(NULL, n + 2 * MIB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS;
+	char *p = mmap(NULL, n + 2 * MIB, PROT_READ | PROT_WRITE, flags, -1, 0);
 
 	if (p == MAP_FAILED)
 		exit(1);

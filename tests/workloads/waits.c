@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads that block, each in a function and for a reason of its own, for as many rounds as the
- * argument says. Each tells at the end how long it was blocked by its own clocks: wall time less CPU
- * time. A round in which it was preempted, and so waited for a CPU, too, is told apart: KIND SURE
- * UNSURE, in nanoseconds.
+ * argument says. Each prints at the end how long it was blocked by its own clocks: wall time less
+ * CPU time. A round in which it was preempted, and so waited for a CPU, too, is told apart: KIND
+ * SURE UNSURE, in nanoseconds.
  */
 #define _GNU_SOURCE
 #include <errno.h>
