@@ -37,7 +37,7 @@ struct found {
 	bool is_default; /* of the versions of a name: the one that new programs get */
 };
 
-struct search {
+struct place_search {
 	const struct elf_image *image; /* the file itself */
 	const char *name;
 	uint64_t offset; /* from the start of the function */
@@ -50,7 +50,7 @@ struct search {
 	ARRAY(char *) names; /* of functions, for a hint */
 };
 
-static bool same_name(const struct search *s, const char *name, size_t n)
+static bool same_name(const struct place_search *s, const char *name, size_t n)
 {
 	_cleanup_free_ char *linked = NULL, *full = NULL, *simple = NULL;
 	size_t n_given = strlen(s->name);
@@ -71,7 +71,7 @@ static bool same_name(const struct search *s, const char *name, size_t n)
 	       (strncmp(full, s->name, n_given) == 0 && full[n_given] == '(');
 }
 
-static void keep_found(struct search *s, uint64_t address, uint32_t type, bool is_default)
+static void keep_found(struct place_search *s, uint64_t address, uint32_t type, bool is_default)
 {
 	for (uint32_t i = 0; i < s->n_found; i++) {
 		if (s->found[i].address != address)
@@ -116,7 +116,7 @@ static const struct elf_segment *segment_of(const struct elf_image *im, uint64_t
 }
 
 /* hidden: an older version of the name. */
-static void look_at(struct search *s, const Elf64_Sym *symbol, const char *name, bool hidden)
+static void look_at(struct place_search *s, const Elf64_Sym *symbol, const char *name, bool hidden)
 {
 	unsigned int type = ELF64_ST_TYPE(symbol->st_info);
 	size_t n = strcspn(name, "@");
@@ -187,7 +187,7 @@ static int open_table(const struct elf_image *im, uint32_t type, struct elf_byte
 }
 
 /* true: there is such a table. */
-static bool search_table(struct search *s, const struct elf_image *im, uint32_t type)
+static bool search_table(struct place_search *s, const struct elf_image *im, uint32_t type)
 {
 	struct elf_bytes symbols = {0}, names = {0}, versions = {0};
 	size_t size = im->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
@@ -209,7 +209,7 @@ static bool search_table(struct search *s, const struct elf_image *im, uint32_t 
 }
 
 /* The symbols of .gnu_debugdata. */
-static void search_mini(struct search *s, const struct elf_image *im)
+static void search_mini(struct place_search *s, const struct elf_image *im)
 {
 	const struct elf_section *section = elf_image_find(im, ".gnu_debugdata");
 	struct elf_image inside = ELF_IMAGE_INIT;
@@ -225,7 +225,7 @@ static void search_mini(struct search *s, const struct elf_image *im)
 	elf_bytes_release(&b);
 }
 
-static void search_debug_file(struct search *s, symbol_open_debug_fn open_debug, void *ctx)
+static void search_debug_file(struct place_search *s, symbol_open_debug_fn open_debug, void *ctx)
 {
 	struct elf_image debug = ELF_IMAGE_INIT;
 	struct debug_link link;
@@ -240,7 +240,7 @@ static void search_debug_file(struct search *s, symbol_open_debug_fn open_debug,
 	elf_image_close(&debug);
 }
 
-static void search_all(struct search *s, symbol_open_debug_fn open_debug, void *ctx)
+static void search_all(struct place_search *s, symbol_open_debug_fn open_debug, void *ctx)
 {
 	s->has_symtab |= search_table(s, s->image, SHT_SYMTAB);
 	(void)search_table(s, s->image, SHT_DYNSYM);
@@ -251,7 +251,7 @@ static void search_all(struct search *s, symbol_open_debug_fn open_debug, void *
 }
 
 /* Of versions of one name the default; else all. */
-static void prefer_default(struct search *s)
+static void prefer_default(struct place_search *s)
 {
 	uint32_t n = 0;
 
@@ -267,7 +267,7 @@ static void prefer_default(struct search *s)
 	}
 }
 
-static void explain_missing(const struct search *s, char *error, size_t n_error)
+static void explain_missing(const struct place_search *s, char *error, size_t n_error)
 {
 	const char *near = NULL;
 
@@ -297,7 +297,7 @@ static void explain_missing(const struct search *s, char *error, size_t n_error)
 			       s->name);
 }
 
-static void explain_several(const struct search *s, char *error, size_t n_error)
+static void explain_several(const struct place_search *s, char *error, size_t n_error)
 {
 	size_t n = (size_t)snprintf(error, n_error,
 				    "%u functions are called %s: name one by its address,",
@@ -310,7 +310,8 @@ static void explain_several(const struct search *s, char *error, size_t n_error)
 		(void)snprintf(error + n, n_error - n, " ...");
 }
 
-static int choose_function(struct search *s, uint64_t *ret_address, char *error, size_t n_error)
+static int choose_function(struct place_search *s, uint64_t *ret_address, char *error,
+			   size_t n_error)
 {
 	prefer_default(s);
 	if (s->n_found == 0) {
@@ -363,7 +364,7 @@ static int find_function(const struct elf_image *im, const char *what,
 			 symbol_open_debug_fn open_debug, void *ctx, uint64_t *ret_address,
 			 char *error, size_t n_error)
 {
-	struct search s = {.image = im};
+	struct place_search s = {.image = im};
 	char name[MAX_WHAT];
 	int r;
 
@@ -491,9 +492,8 @@ static void markers_deinit(struct markers *s)
 
 static void explain_no_marker(const struct markers *s, char *error, size_t n_error)
 {
-	const char *near = s->names.n ? text_nearest(s->wanted,
-						     (const char *const *)s->names.items, s->names.n)
-				      : NULL;
+	const char *const *names = (const char *const *)s->names.items;
+	const char *near = s->names.n ? text_nearest(s->wanted, names, s->names.n) : NULL;
 
 	if (s->n_all == 0)
 		(void)snprintf(error, n_error,
