@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0
 # What the scripts of both families share. Each step says what did not work and goes on: a package that stops half-way
 # is worse than a daemon that says what it lacks.
 
