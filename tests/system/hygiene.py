@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # Rooms: any
 """The tree itself: licence lines, no marks of unfinished work, no traces of one developer's machine,
-no name of a struct used twice, every configuration key and every option in the manual, the default
-configuration complete, and every header within its layer (tests/check-layers.sh). Needs no root."""
+no line of C or Markdown longer than 100 columns, no name of a struct used twice, every configuration
+key and every option in the manual and no others, and the default configuration complete. Needs no
+root."""
 import os
 import re
 import subprocess
@@ -60,10 +61,27 @@ def sources():
     none(offenders([f for f in files if f.endswith((".c", ".h"))], r"[ \t]+$"), "no blanks at line ends")
     none([f for f in files if f.endswith((".c", ".h")) and not f.startswith("tests/")
           and read(f).count("\n") > 900], "no source file of more than 900 lines")
+    long_lines(files)
     for name in ("README.md", "ARCHITECTURE.md", "CONTRIBUTING.md", "NEWS", "LICENSE"):
         rig.check(read(name).strip(), f"{name} is there and not empty")
     for word in ("sh etc/quickstart.sh", "sh tests/run.sh"):
         rig.check(word in read("README.md"), f"README.md gives the command {word}")
+
+
+def long_lines(files):
+    """Three kinds of lines may be longer: rows of tables in Markdown, strings that are one line of
+    output, and long names of the generated code of proto/."""
+    found, n = [], 0
+    for name in files:
+        if not name.endswith((".c", ".h", ".md")):
+            continue
+        for number, line in enumerate(read(name).splitlines(), 1):
+            n += 1
+            if len(line.expandtabs(8)) > 100 and not re.search(
+                    r"^\||^\s*\"|\w{60}", line):
+                found.append(f"{name}:{number}: {line.strip()[:60]}")
+    rig.check(n > 100000, f"C and Markdown have {n} lines")
+    none(found, "they end at column 100")
 
 
 def tags():
@@ -126,6 +144,13 @@ def documentation():
         rig.say(f"{command} --help knows {' '.join(sorted(options))}")
         none(sorted(o for o in options if not re.search(rf"{o}(?![\w-])", page)),
              f"perfwalk-{command}(1) explains every option")
+        described = set()
+        for line in re.findall(r"^\.It (-.*)", page, re.M):
+            described.update(re.findall(r"(?<!\S)(--?[a-zA-Z][\w-]*)", line.replace(" , ", " ")))
+        whole = subprocess.run([rig.perfwalk(), command, "--help"], stdout=subprocess.PIPE, text=True,
+                               check=True).stdout
+        none(sorted(o for o in described if not re.search(rf"(?<![\w-]){o}(?![\w-])", whole)),
+             f"perfwalk-{command}(1) explains no other option ({len(described)})")
         rig.check(".Sh EXAMPLES\n.Dl " in page, f"perfwalk-{command}(1) has examples")
     p = subprocess.run([rig.perfwalk(), "run", "--check-config", "-c",
                         os.path.join(rig.TOP, "etc", "perfwalk.conf")], stderr=subprocess.PIPE, text=True,
