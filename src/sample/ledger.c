@@ -114,7 +114,7 @@ void ledger_write(struct ledger_entry *e, struct ledger_slot *s)
 	to->turn = s->turn;
 	to->tally = s->tally;
 	to->lost_recorded = s->lost_recorded;
-	to->lost_told = s->lost_told;
+	to->lost_reported = s->lost_reported;
 	to->lost_earlier = s->lost_earlier;
 	to->event_id = s->event_id;
 	__atomic_store_n(&to->tail, s->tail, __ATOMIC_RELEASE);

@@ -26,7 +26,7 @@ struct ledger_slot {
 	struct sample_tally tally; /* of this ring and of earlier rings in its place */
 	/* Lost in this ring: according to its records; counted in tally; by events before the one
 	 * with event_id. */
-	uint64_t lost_recorded, lost_told, lost_earlier;
+	uint64_t lost_recorded, lost_reported, lost_earlier;
 	uint64_t event_id; /* of the event that samples into it; 0: unknown */
 };
 

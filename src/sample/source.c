@@ -110,7 +110,7 @@ void source_begin(struct source *s)
 		s->event_fd = -1;
 	else
 		s->now.event_id = id;
-	s->lost_read = s->now.lost_told;
+	s->lost_read = s->now.lost_reported;
 }
 
 void source_replace_event(struct source *s, int event_fd, bool read_lost)
@@ -130,8 +130,8 @@ void source_replace_event(struct source *s, int event_fd, bool read_lost)
 uint64_t source_lost_news(struct source *s)
 {
 	uint64_t known = s->now.lost_recorded > s->lost_read ? s->now.lost_recorded : s->lost_read;
-	uint64_t news = known - s->now.lost_told;
+	uint64_t news = known - s->now.lost_reported;
 
-	s->now.lost_told = known;
+	s->now.lost_reported = known;
 	return news;
 }

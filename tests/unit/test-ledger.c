@@ -10,14 +10,14 @@
 #define MAX_CPU 4095
 
 static void check_adopted(struct ledger_entry *e, uint64_t id, uint64_t tail, uint64_t samples,
-			  uint64_t lost_told)
+			  uint64_t lost_reported)
 {
 	struct ledger_slot s;
 
 	ledger_adopt(e, id, tail, &s);
 	CHECK_INT(s.tail, ==, tail);
 	CHECK_INT(s.tally.samples, ==, samples);
-	CHECK_INT(s.lost_told, ==, lost_told);
+	CHECK_INT(s.lost_reported, ==, lost_reported);
 }
 
 /* The reader dies before it moves the tail, or behind. */
@@ -36,7 +36,7 @@ static void test_either_tail(void)
 
 		s.tail = i * 48;
 		s.tally.samples = i;
-		s.lost_told = 2 * i;
+		s.lost_reported = 2 * i;
 		ledger_write(e, &s);
 		copy = *e;
 		check_adopted(&copy, 77, (i - 1) * 48, i - 1, 2 * (i - 1));
@@ -79,7 +79,8 @@ static void test_other_ring(void)
 
 	CHECK_INT(fd, >=, 0);
 	ledger_adopt(e, 5, 0, &s);
-	s = (struct ledger_slot){.turn = s.turn, .tail = 800, .tally = {20, 5, 3}, .lost_told = 3};
+	s = (struct ledger_slot){
+		.turn = s.turn, .tail = 800, .tally = {20, 5, 3}, .lost_reported = 3};
 	ledger_write(e, &s);
 	check_adopted(e, 6, 0, 20, 0);
 	check_adopted(e, 6, 0, 20, 0);
