@@ -73,8 +73,8 @@ struct otlp {
 
 	/* The payload */
 	struct wire_buffer out;
-	bool told_common, told_type[PROFILE_MAX_TYPES];	  /* in earlier payloads */
-	bool tells_common, tells_type[PROFILE_MAX_TYPES]; /* in this payload */
+	bool common_written, type_written[PROFILE_MAX_TYPES]; /* in earlier payloads */
+	bool writes_common, writes_type[PROFILE_MAX_TYPES];   /* in this payload */
 	uint32_t max_frames;
 
 	/* The current ResourceProfiles, and its complete Profiles */
@@ -283,11 +283,11 @@ static int write_samples(struct otlp *o)
 }
 
 /* Counters that belong to no other Profile go with the first one. */
-static uint64_t count_to_tell(const struct otlp *o, int c)
+static uint64_t count_to_write(const struct otlp *o, int c)
 {
 	uint64_t n = o->p->types[o->type].counters[c];
 
-	if (o->tells_common)
+	if (o->writes_common)
 		return n;
 	n += o->p->counters[c];
 	for (uint32_t i = 0; i < o->p->n_types; i++)
@@ -311,7 +311,7 @@ static void put_counters(struct otlp *o)
 		o->attributes[o->n_attributes++] = otlp_put_attribute_int(
 			&o->frames.dictionary, "perfwalk.stack_size", stack_bytes);
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
-		uint64_t v = count_to_tell(o, c);
+		uint64_t v = count_to_write(o, c);
 		char key[64];
 
 		if (!v && c != PROFILE_SAMPLES && c != PROFILE_SAMPLES_LOST)
@@ -328,7 +328,7 @@ static void put_facts(struct otlp *o)
 	const struct profile *p = &o->order.types[o->type].view;
 
 	put_fact(o, "perfwalk.comm", profile_text(p, p->processes.items[o->process].comm));
-	if (o->tells_type[o->type])
+	if (o->writes_type[o->type])
 		return;
 	put_fact(o, "perfwalk.title", o->info->title);
 	put_fact(o, "perfwalk.event", profile_text(p, p->types[0].event));
@@ -360,11 +360,11 @@ static void put_profile_strings(struct otlp *o)
 	o->period_type.type = has_no_period(p) ? 0 : otlp_put_string(d, name);
 	o->period_type.unit = has_no_period(p) ? 0 : otlp_put_string(d, unit);
 	o->n_attributes = 0;
-	if (!o->tells_type[o->type])
+	if (!o->writes_type[o->type])
 		put_counters(o);
 	if (o->facts)
 		put_facts(o);
-	o->tells_common = o->tells_type[o->type] = true;
+	o->writes_common = o->writes_type[o->type] = true;
 }
 
 /* Sets the fields of a Profile except its samples. id: 16 bytes for its id. */
@@ -540,8 +540,8 @@ static int build_payload(struct otlp *o, uint32_t first, uint32_t end, uint32_t 
 	otlp_frames_begin(&o->frames);
 	wire_buffer_clear(&o->out);
 	hash_index_clear(&o->slot_index);
-	o->tells_common = o->told_common;
-	memcpy(o->tells_type, o->told_type, sizeof(o->tells_type));
+	o->writes_common = o->common_written;
+	memcpy(o->writes_type, o->type_written, sizeof(o->writes_type));
 	o->process = PROFILE_NONE;
 	for (uint32_t i = first; i < end; i++) {
 		r = reach_profile(o, i, end);
@@ -637,8 +637,8 @@ int render_otlp(const struct profile *p, const struct render_info *info,
 		r = next_payload(&o, first, &n);
 		if (r == 0)
 			r = sink(ctx, o.out.bytes, o.out.n, n);
-		o.told_common = o.tells_common;
-		memcpy(o.told_type, o.tells_type, sizeof(o.told_type));
+		o.common_written = o.writes_common;
+		memcpy(o.type_written, o.writes_type, sizeof(o.type_written));
 	}
 	otlp_deinit(&o);
 	return r;
