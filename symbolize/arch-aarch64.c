@@ -39,7 +39,7 @@ static uint64_t adrp_target(uint32_t word, uint64_t address)
 static void read_stub(const uint8_t *code, size_t n, uint64_t vaddr, struct arch_stub *ret)
 {
 	size_t at = word_at(code, n, 0) == BTI_C ? 4 : 0;
-	uint32_t adrp = word_at(code, n, at), ldr = word_at(code, n, at + 4), behind;
+	uint32_t adrp = word_at(code, n, at), ldr = word_at(code, n, at + 4), next;
 
 	*ret = (struct arch_stub){.size = SHORT_SIZE};
 	if (word_at(code, n, at) == SAVE) {
@@ -48,8 +48,8 @@ static void read_stub(const uint8_t *code, size_t n, uint64_t vaddr, struct arch
 	}
 	if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
 		return;
-	behind = word_at(code, n, SHORT_SIZE);
-	if (at || behind == NOP || word_at(code, n, 12) == AUTIA1716)
+	next = word_at(code, n, SHORT_SIZE);
+	if (at || next == NOP || word_at(code, n, 12) == AUTIA1716)
 		ret->size = LONG_SIZE;
 	ret->kind = ARCH_STUB_SLOT;
 	ret->target = adrp_target(adrp, vaddr + at) + (uint64_t)(ldr >> 10 & 0xfff) * 8;

@@ -52,7 +52,7 @@ struct kallsyms {
 	char *text; /* a mapped file; NULL: only the fields below are used */
 	size_t n_text, n_kernel;
 	ARRAY(struct part) parts; /* of the kernel proper, sorted */
-	struct kallsyms *behind;  /* modules and programs; may be NULL */
+	struct kallsyms *added;	  /* modules and programs; may be NULL */
 	uint64_t max_bytes;
 	uint64_t *starts; /* sorted */
 	uint32_t *names;  /* offset in the blob; 0: a boundary, no function */
@@ -88,7 +88,7 @@ struct kallsyms *kallsyms_free(struct kallsyms *k)
 	for (uint32_t i = 0; i < k->parts.n; i++)
 		kallsyms_free(k->parts.items[i].k);
 	array_deinit(&k->parts);
-	kallsyms_free(k->behind);
+	kallsyms_free(k->added);
 	if (k->text)
 		(void)munmap(k->text, k->n_text);
 	free(k);
@@ -460,8 +460,7 @@ static struct kallsyms *parted_new(int fd, uint64_t max_bytes)
 	if (!parts_cut(k))
 		return NULL;
 	if (k->n_kernel < k->n_text)
-		k->behind =
-			lines_read(k->text + k->n_kernel, k->n_text - k->n_kernel, 0, max_bytes);
+		k->added = lines_read(k->text + k->n_kernel, k->n_text - k->n_kernel, 0, max_bytes);
 	return TAKE_PTR(k);
 }
 
@@ -494,7 +493,7 @@ static int parts_lookup(const struct kallsyms *k, uint64_t address, struct symbo
 	table = low ? part_table(k, low - 1) : NULL;
 	if (table && kallsyms_lookup(table, address, ret) == 0)
 		return 0;
-	return k->behind ? kallsyms_lookup(k->behind, address, ret) : 1;
+	return k->added ? kallsyms_lookup(k->added, address, ret) : 1;
 }
 
 int kallsyms_new_fd(struct kallsyms **ret, int fd, const struct symbol_limits *limits)
@@ -580,7 +579,7 @@ uint64_t kallsyms_text_start(const struct kallsyms *k)
 
 size_t kallsyms_bytes(const struct kallsyms *k)
 {
-	size_t n = k->behind ? kallsyms_bytes(k->behind) : 0;
+	size_t n = k->added ? kallsyms_bytes(k->added) : 0;
 
 	for (uint32_t i = 0; i < k->parts.n; i++)
 		n += sizeof(*k->parts.items) +

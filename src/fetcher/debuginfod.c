@@ -44,7 +44,7 @@ struct download {
 	uint64_t not_before_ns;
 	bool looked_up; /* in the cache */
 	bool skipped;	/* a server that may have it was skipped */
-	bool told;
+	bool reported;
 	/* During the download: */
 	CURL *easy; /* NULL: no download */
 	int fd, write_error;
@@ -123,9 +123,9 @@ static void tell(struct download *r, bool found)
 	struct debuginfod *d = r->client;
 
 	/* A file that was not available may still come. */
-	if (!r->told || found)
+	if (!r->reported || found)
 		d->options.done(d->options.ctx, &r->id, found);
-	r->told = true;
+	r->reported = true;
 }
 
 static void drop(struct debuginfod *d, struct download *r)
@@ -475,7 +475,7 @@ void debuginfod_request(struct debuginfod *d, const struct debug_id *id)
 	{
 		if (debug_id_equal(&r->id, id)) {
 			/* A repeated request means that the answer was lost. */
-			r->told = false;
+			r->reported = false;
 			return;
 		}
 	}

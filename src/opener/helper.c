@@ -40,7 +40,7 @@ struct opener_helper {
 		pid_t pid; /* 0: free */
 		struct subject subject;
 	} stuck[OPENER_MAX_STUCK];
-	struct log_ratelimit told, told_start;
+	struct log_ratelimit late_log, start_log;
 };
 
 int opener_helper_new(struct opener_helper **ret, int exe_fd, enum sandbox_mode seccomp)
@@ -185,7 +185,7 @@ static struct stuck *find_place(struct opener_helper *h, const struct subject *s
 
 static void tell_stuck(struct opener_helper *h, const struct subject *s)
 {
-	if (log_ratelimit(&h->told, STUCK_SECONDS))
+	if (log_ratelimit(&h->late_log, STUCK_SECONDS))
 		log_warning("a file of process %u (device %u:%u) cannot be opened in time; a "
 			    "filesystem that it uses does not answer",
 			    s->pid, s->major, s->minor);
@@ -193,7 +193,7 @@ static void tell_stuck(struct opener_helper *h, const struct subject *s)
 
 static void tell_no_start(struct opener_helper *h, int r)
 {
-	if (log_ratelimit(&h->told_start, STUCK_SECONDS))
+	if (log_ratelimit(&h->start_log, STUCK_SECONDS))
 		log_warning("the process that opens files cannot be started: %s", strerror(-r));
 }
 

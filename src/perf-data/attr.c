@@ -66,7 +66,7 @@ static bool place_ids(struct perf_data *d)
 {
 	const uint64_t type = d->attrs.items[0].attr.sample_type;
 	bool identifier = true, same = true;
-	size_t at = sizeof(struct perf_event_header), behind = 8;
+	size_t at = sizeof(struct perf_event_header), from_end = 8;
 
 	for (uint32_t i = 0; i < d->attrs.n; i++) {
 		const struct perf_event_attr *a = &d->attrs.items[i].attr;
@@ -77,7 +77,7 @@ static bool place_ids(struct perf_data *d)
 	}
 	if (identifier) {
 		d->id_offset = at;
-		d->id_from_end = d->attrs.items[0].attr.sample_id_all ? behind : 0;
+		d->id_from_end = d->attrs.items[0].attr.sample_id_all ? from_end : 0;
 		return true;
 	}
 	if (!same || !(type & PERF_SAMPLE_ID))
@@ -87,9 +87,9 @@ static bool place_ids(struct perf_data *d)
 	at += type & PERF_SAMPLE_TIME ? 8 : 0;
 	at += type & PERF_SAMPLE_ADDR ? 8 : 0;
 	d->id_offset = at;
-	behind += type & PERF_SAMPLE_STREAM_ID ? 8 : 0;
-	behind += type & PERF_SAMPLE_CPU ? 8 : 0;
-	d->id_from_end = d->attrs.items[0].attr.sample_id_all ? behind : 0;
+	from_end += type & PERF_SAMPLE_STREAM_ID ? 8 : 0;
+	from_end += type & PERF_SAMPLE_CPU ? 8 : 0;
+	d->id_from_end = d->attrs.items[0].attr.sample_id_all ? from_end : 0;
 	return true;
 }
 

@@ -43,7 +43,7 @@ enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured)
 	return SANDBOX_NO;
 #else
 	const char *wanted = secure_getenv("PERFWALK_SECCOMP");
-	static bool told;
+	static bool warned;
 
 	if (!wanted || !*wanted)
 		return configured;
@@ -51,10 +51,10 @@ enum sandbox_mode sandbox_choose_mode(enum sandbox_mode configured)
 		if (strcmp(wanted, mode_names[i]) == 0)
 			return (enum sandbox_mode)i;
 	}
-	if (!told)
+	if (!warned)
 		log_warning("PERFWALK_SECCOMP is \"%s\": expected errno, kill or no; it is ignored",
 			    wanted);
-	told = true;
+	warned = true;
 	return configured;
 #endif
 }
