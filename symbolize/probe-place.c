@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Functions are looked for in .symtab and .dynsym of the file, in .gnu_debugdata, and if none of
- * them has the name, in the separate debug file. Addresses are those of the file itself; a debug
- * file has the same.
+ * A function is searched in .symtab and .dynsym of the file, in .gnu_debugdata, and if none of them
+ * has the name, in the separate debug file, which has the same addresses.
  *
- * A marker's note has three addresses as the linker knew them: of the marker, of .stapsdt.base, and
- * of the semaphore. prelink moves the file, and does not know these: where .stapsdt.base is now
- * tells by how much.
+ * A marker's note has three addresses from link time: of the marker, of .stapsdt.base, and of the
+ * semaphore. prelink moves the file without updating them; the current address of .stapsdt.base
+ * shows by how much.
  */
 #include "symbolize/probe-place.h"
 
@@ -24,8 +23,8 @@
 
 #define MAX_TABLE_BYTES (UINT64_C(512) << 20)
 #define MAX_MINI_BYTES	(UINT64_C(256) << 20)
-#define MAX_NAMES	(1u << 16) /* among which one is looked for that is nearly right */
-#define MAX_FOUND	8	   /* places of a name that are told */
+#define MAX_NAMES	(1u << 16) /* searched for a similar name */
+#define MAX_FOUND	8	   /* places of a name in a message */
 #define MAX_WHAT	4096
 #define NOTE_STAPSDT	3
 
@@ -34,7 +33,7 @@
 struct found {
 	uint64_t address;
 	uint32_t type;	 /* STT_ */
-	bool is_default; /* of the versions of a name: the one that new programs get */
+	bool is_default; /* the default version of the name, which new programs get */
 };
 
 struct place_search {

@@ -225,7 +225,7 @@ struct unwind_cut {
 struct unwinder {
 	void (*trace)(void *ctx, const struct walk_step *step); /* NULL: nobody asks */
 	void *trace_ctx;
-	unwind_foreign_fn foreign; /* NULL: nobody knows */
+	unwind_foreign_fn foreign; /* NULL: none */
 	void *foreign_ctx;
 	unwind_reading_fn reading; /* NULL: nobody asks */
 	void *reading_ctx;

@@ -134,18 +134,19 @@ void unwinder_watch(struct unwinder *u, unwind_reading_fn reading, void *ctx);
 void unwinder_tell_reading(const struct unwinder *u, const void *owner, bool begins);
 
 /*
- * Code without a module may be a runtime's, which knows its own frames (src/profiler/runtimes.h).
- * It is asked at each frame in such code, before the frame pointer is tried.
+ * Code without a module may belong to a runtime that knows its own frames
+ * (src/profiler/runtimes.h). The walk calls this function at each frame in such code, before it
+ * tries the frame pointer.
  */
 struct unwind_foreign {
-	size_t n; /* which frame: 0 is the innermost; of a walk that starts over they come again */
-	bool innermost; /* it was interrupted, and has not called another: all registers count */
+	size_t n;	/* which frame: 0 is the innermost; a walk that starts again repeats them */
+	bool innermost; /* it was interrupted, not calling: all registers are valid */
 	bool by_cfi;	/* its callee was native code */
 	const uint8_t *stack; /* as in unwind_walk() */
 	uint64_t start, n_stack;
 };
 enum unwind_answer {
-	UNWIND_NOT_MINE, /* as if nobody had been asked */
+	UNWIND_NOT_MINE, /* not a frame of this runtime */
 	UNWIND_STEPPED,	 /* regs are the caller's: pc, sp and fp */
 	UNWIND_ENDED,	 /* the walk ends, *ret_outcome says why */
 };

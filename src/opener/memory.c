@@ -61,8 +61,8 @@ static int has_library(int maps)
 	return -ENOENT;
 }
 
-/* The process's own directory stands for it, whoever gets its number. If it becomes another program
- * in between, the memory is that of the first one, which is gone. */
+/* The directory stays that of this process, even if its pid is reused. If it executes another
+ * program in between, the memory is that of the first one, which is gone. */
 int opener_memory(uint32_t pid)
 {
 	_cleanup_close_ int dir = opener_open_proc(pid, "", O_PATH | O_DIRECTORY);

@@ -191,7 +191,7 @@ static void confine_calls(struct role *r)
 		r->status->sandbox.seccomp = (uint8_t)r->seccomp;
 }
 
-/* Kernels before 5.13 have none, and many are built without: that is told in the status alone. */
+/* Kernels before 5.13 have no Landlock, and many are built without it: only the status says so. */
 static void confine_files(struct role *r)
 {
 	int e = sandbox_files_enforce(r->files);

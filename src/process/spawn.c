@@ -40,8 +40,8 @@ static bool is_kept(const char *variable, bool network)
 	return network || n < n_proxy || strncasecmp(variable + n - n_proxy, proxy, n_proxy) != 0;
 }
 
-/* Variables that hold credentials, and that the child has no use for: the config has read them, and
- * its set-up tells the child what concerns it. libcurl alone reads those of proxies. */
+/* Removes variables with credentials that the child does not need: the config has read them, and
+ * the set-up has what the child needs. Only libcurl reads the proxy variables. */
 static void leave_credentials(bool network)
 {
 	char **to = environ;

@@ -120,7 +120,7 @@ void ledger_write(struct ledger_entry *e, struct ledger_slot *s)
 	__atomic_store_n(&to->tail, s->tail, __ATOMIC_RELEASE);
 }
 
-/* The reader may write here, too, which harms nobody but itself. */
+/* The reader can write here, too, but harms only itself. */
 void ledger_begin_gap(struct ledger *l, uint64_t time_ns)
 {
 	struct ledger_gap *g = &l->gaps[l->n_gaps % MAX_GAPS];

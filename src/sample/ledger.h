@@ -56,17 +56,17 @@ void ledger_adopt(struct ledger_entry *e, uint64_t ring_id, uint64_t tail, struc
 void ledger_write(struct ledger_entry *e, struct ledger_slot *s);
 
 /*
- * When the events of switches stood still, by CLOCK_MONOTONIC: whoever stops them says so before
- * they go on, so that it is known to the reader of any record from after it.
+ * A time, by CLOCK_MONOTONIC, in which the events of switches were stopped. The broker writes it
+ * before it starts them again, so a reader of any later record knows of it.
  */
 struct ledger_gap {
-	uint64_t begin_ns, end_ns; /* end 0: it is not over */
+	uint64_t begin_ns, end_ns; /* end 0: not over yet */
 };
 void ledger_begin_gap(struct ledger *l, uint64_t time_ns);
 void ledger_end_gap(struct ledger *l, uint64_t time_ns);
-/* How many are over. */
+/* The number of gaps that are over. */
 uint64_t ledger_n_gaps(const struct ledger *l);
-/* The i-th, from 0. 0; -EAGAIN: it has not begun; -ESTALE: it is not kept any more. */
+/* The i-th gap, from 0. 0; -EAGAIN: it has not begun; -ESTALE: it is no longer kept. */
 int ledger_gap(const struct ledger *l, uint64_t i, struct ledger_gap *ret);
 
 /* Of one ring, and of all of an event: as the slots written last say. */
