@@ -224,7 +224,7 @@ static void limit_rings(struct events *e, uint64_t asked, uint64_t bytes)
  */
 static int share_quota(struct events *e, uint32_t n_events, const int *cpus, int n, pid_t pid)
 {
-	uint64_t asked[SAMPLE_MAX_EVENTS], bytes;
+	uint64_t asked[SAMPLE_MAX_EVENTS] = {0}, bytes;
 	uint32_t largest = 0, stack;
 	int r;
 
