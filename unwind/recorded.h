@@ -29,7 +29,7 @@
 #include "util/array.h"
 
 #define RECORDED_MAGIC	      "PWSAMPLE"
-#define RECORDED_VERSION      1
+#define RECORDED_VERSION      1u
 #define RECORDED_ANONYMOUS    UINT32_MAX
 #define RECORDED_FILE_MISSING (UINT32_MAX - 1)
 #define RECORDED_VDSO	      1u
