@@ -63,6 +63,7 @@ class Ledger:
     def read_all(self):
         while True:
             self.read(self.queue.get())
+            self.queue.task_done()
 
     def read(self, body):
         key = hashlib.sha256(body).digest()
@@ -270,7 +271,9 @@ def settle(run):
     told = rig.wait_for(f"{run.name}: a status", run.status, 60)
     truth = int(told["samples"]) - int(told["samples_filtered"])
     deadline = time.monotonic() + 600
-    while run.ledger.settled() < truth and time.monotonic() < deadline and run.daemon.alive():
+    # On a busy host what came may wait much longer to be read here.
+    while run.ledger.settled() < truth and run.daemon.alive() and (
+            run.ledger.queue.unfinished_tasks or time.monotonic() < deadline):
         time.sleep(0.5)
     return rig.wait_for(f"{run.name}: a status", run.status, 60)
 
