@@ -64,16 +64,19 @@ int opener_helper_open(struct opener_helper *h, const struct message *ask)
 
 /* ---- What is sent ---- */
 
-/* The first mapping of this program. */
+/* The first mapping of a file: a sanitizer's memory may come before it. */
 static void find_own(void)
 {
 	char line[PROTOCOL_PATH_MAX + 128];
-	unsigned long start, end, inode;
+	unsigned long start, end, inode = 0;
 	FILE *f = fopen("/proc/self/maps", "re");
 
-	if (!f || !fgets(line, sizeof(line), f) ||
-	    sscanf(line, "%lx-%lx %*s %*s %x:%x %lu %4095s", &start, &end, &own_major, &own_minor,
-		   &inode, own_path) != 6)
+	while (f && !inode && fgets(line, sizeof(line), f)) {
+		if (sscanf(line, "%lx-%lx %*s %*s %x:%x %lu %4095s", &start, &end, &own_major,
+			   &own_minor, &inode, own_path) != 6)
+			inode = 0;
+	}
+	if (!inode)
 		abort();
 	own_start = start;
 	own_end = end;
