@@ -149,11 +149,16 @@ check-fresh:
 check-packages: perfwalk
 	PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/packages.py $${PACKAGES_HOSTS:-bullseye bookworm trixie}
 
+# A static analyser over the program: cppcheck, or ANALYSE_TOOLS="gcc clang"; ANALYSE_FILES="..." for some only.
+analyse: $(BUILT_SOURCES)
+	python3 $(srcdir)/tests/analyse/run.py $(srcdir) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS)
+EXTRA_DIST += tests/analyse/run.py tests/analyse/known.txt tests/analyse/bug.c
+
 # As long as one likes, beside bombs, outages, kills and reloads; SOAK_OUT=DIRECTORY gets its numbers and charts.
 check-soak: perfwalk
 	SOAK_MINUTES=$${SOAK_MINUTES:-360} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/soak.py
 
-.PHONY: check-soak check-fresh check-packages check-outage check-backends check-oracle check-trap check-unit
+.PHONY: analyse check-soak check-fresh check-packages check-outage check-backends check-oracle check-trap check-unit
 # Ten minutes without a receiver; make check has none of it, tests/run.sh twenty seconds.
 check-outage: perfwalk
 	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py
