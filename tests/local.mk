@@ -8,6 +8,7 @@ EXTRA_DIST += \
 	tests/kernels/guest.sh \
 	tests/kernels/run.sh \
 	tests/fresh.sh \
+	tests/reproducible.sh \
 	tests/links.mk \
 	tests/run.sh \
 	tests/select.sh \
@@ -154,11 +155,15 @@ analyse: $(BUILT_SOURCES)
 	python3 $(srcdir)/tests/analyse/run.py $(srcdir) $(DEFS) $(DEFAULT_INCLUDES) $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS)
 EXTRA_DIST += tests/analyse/run.py tests/analyse/known.txt tests/analyse/bug.c
 
+# Two whole builds of HEAD in different places and surroundings, compared byte by byte.
+check-reproducible:
+	sh $(srcdir)/tests/reproducible.sh
+
 # As long as one likes, beside bombs, outages, kills and reloads; SOAK_OUT=DIRECTORY gets its numbers and charts.
 check-soak: perfwalk
 	SOAK_MINUTES=$${SOAK_MINUTES:-360} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/soak.py
 
-.PHONY: analyse check-soak check-fresh check-packages check-outage check-backends check-oracle check-trap check-unit
+.PHONY: analyse check-soak check-fresh check-reproducible check-packages check-outage check-backends check-oracle check-trap check-unit
 # Ten minutes without a receiver; make check has none of it, tests/run.sh twenty seconds.
 check-outage: perfwalk
 	OUTAGE_SECONDS=$${OUTAGE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/outage.py
