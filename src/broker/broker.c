@@ -515,8 +515,7 @@ int broker_flush(struct broker *b)
 void broker_user(const struct broker *b, uid_t *ret_uid, gid_t *ret_gid)
 {
 	*ret_uid = b->privileges.uid;
-	/* Not group nogroup: unrelated programs run in it. */
-	*ret_gid = b->has_user ? b->privileges.gid : (gid_t)-1;
+	*ret_gid = b->group;
 }
 
 void broker_progress(const struct broker *b, uint64_t *ret_samples, uint64_t *ret_lost)

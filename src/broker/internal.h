@@ -39,6 +39,7 @@ struct broker {
 	struct supervisor *supervisor;
 	char *strikes_path;		       /* NULL: there is none */
 	struct privileges privileges, network; /* network: of those who have it */
+	gid_t group;			       /* whose members may use the sockets; -1: nobody */
 	bool has_user;			       /* the one of the config, not one in its place */
 	bool *cpus;			       /* EVENTS_MAX_CPUS: which are wanted; NULL: all */
 	int cgroup_fds[BROKER_MAX_CGROUPS];    /* what the kernel itself samples only; n_cgroups */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Who the children are. */
 #include <errno.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "src/broker/internal.h"
 #include "src/config/config.h"
@@ -42,6 +44,22 @@ static const char *with_credentials(const struct config *c)
 	return NULL;
 }
 
+/* Not group nogroup: unrelated programs run in it. Nor that of a person who starts a daemon: the
+ * user of the config has a group for this. */
+static gid_t group_of_sockets(const struct broker *b)
+{
+	const char *name = b->options.config->user, *found = NULL;
+	uint32_t uid, gid;
+
+	if (b->has_user)
+		return b->privileges.gid;
+	if (b->privileges.uid == (uint32_t)-1 && name &&
+	    privileges_find_user(name, &uid, &gid, &found) == 0 && strcmp(name, found) == 0 &&
+	    uid == geteuid())
+		return gid;
+	return (gid_t)-1;
+}
+
 /*
  * Other programs run as nobody as well: they can signal our processes, and put into the spool what
  * then goes out with the operator's credentials.
@@ -53,6 +71,7 @@ int broker_choose_users(struct broker *b)
 	bool has_network_user;
 
 	b->has_user = setup_choose_user(&b->privileges, c->user);
+	b->group = group_of_sockets(b);
 	has_network_user = setup_choose_network_user(&b->network, &b->privileges, c->network_user);
 	/* A capture sends nothing, and is over soon. */
 	if (b->privileges.uid == (uint32_t)-1 || b->options.capture || b->options.screen)

@@ -109,10 +109,11 @@ def commands(directory):
     with Sink() as sink:
         d = rig.Daemon(CONFIG.format(interval="1h", endpoint=sink.endpoint))
         d.wait_up()
-        rig.wait_for("the control socket", lambda: os.path.exists(d.control))
+        rig.wait_for("the control socket, for a group", lambda: os.path.exists(d.control)
+                     and stat.S_IMODE(os.stat(d.control).st_mode) == 0o660)
         mode, owner = os.stat(d.control), int(rig.status_of(d.pid)["Uid"].split()[0])
-        rig.check(stat.S_IMODE(mode.st_mode) == (0o600 if owner else 0o660) and mode.st_uid == owner,
-                  f"the socket is the daemon's, and as root's a group's: {stat.S_IMODE(mode.st_mode):o}, group {mode.st_gid}")
+        rig.check(stat.S_IMODE(mode.st_mode) == 0o660 and mode.st_uid == owner,
+                  f"the socket is the daemon's and a group's: {stat.S_IMODE(mode.st_mode):o}, group {mode.st_gid}")
         chain = rig.start(["./chain"], cwd=directory)
         rig.wait_for("samples, of the program too", lambda: rig.cpu_seconds(chain.pid) >= 0.5 and
                      int(ctl(d, "status")["samples"]) >= 100)
