@@ -12,6 +12,7 @@ import stat
 import subprocess
 import time
 
+import inside
 import rig
 from sink import Sink
 
@@ -106,14 +107,15 @@ def named(views, name):
 
 
 def commands(directory):
+    if inside.wanted() == "rootless.conf":
+        rig.leave_out("whom root's daemon serves")
+        return
     with Sink() as sink:
         d = rig.Daemon(CONFIG.format(interval="1h", endpoint=sink.endpoint))
         d.wait_up()
-        rig.wait_for("the control socket, for a group", lambda: os.path.exists(d.control)
-                     and stat.S_IMODE(os.stat(d.control).st_mode) == 0o660)
-        mode, owner = os.stat(d.control), int(rig.status_of(d.pid)["Uid"].split()[0])
-        rig.check(stat.S_IMODE(mode.st_mode) == 0o660 and mode.st_uid == owner,
-                  f"the socket is the daemon's and a group's: {stat.S_IMODE(mode.st_mode):o}, group {mode.st_gid}")
+        mode = rig.wait_for("the control socket, for a group", lambda: os.path.exists(d.control)
+                            and (lambda s: s if stat.S_IMODE(s.st_mode) == 0o660 else None)(os.stat(d.control)))
+        rig.check(mode.st_uid == 0, f"the socket is root's and a group's: {stat.S_IMODE(mode.st_mode):o}, group {mode.st_gid}")
         chain = rig.start(["./chain"], cwd=directory)
         rig.wait_for("samples, of the program too", lambda: rig.cpu_seconds(chain.pid) >= 0.5 and
                      int(ctl(d, "status")["samples"]) >= 100)

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import stat
 import time
 
 import rig
@@ -169,6 +170,11 @@ def variant(machine, name, drop_in, root=True, graded=True):
         rig.check(admin(machine) != graded, f"{name}: {'without' if graded else 'with'} CAP_SYS_ADMIN")
         now = rig.wait_for(f"{name}: perfwalk ctl status", lambda: status(machine), 60)
         rig.check(now.get("rate_hz") == 49, f"{name}: perfwalk ctl status: {now.get('samples')} samples")
+        own = rig.status_of(role(machine, "symbolizer"))
+        socket = rig.wait_for(f"{name}: the control socket is for a group", lambda: (lambda s: s if stat.S_IMODE(s.st_mode) == 0o660
+                                                                                    else None)(
+            os.stat(f"/proc/{machine.pid}/root/run/perfwalk/control")))
+        rig.check(socket.st_gid == int(own["Gid"].split()[0]), f"{name}: the control socket is for perfwalk's group")
         rig.wait_for(f"{name}: systemctl status tells of them", lambda: "samples" in machine.run(
             "systemctl", "show", "-P", "StatusText", "perfwalk"), 60)
         rig.check(True, f"{name}: systemctl status tells of them")
