@@ -7,8 +7,7 @@ else
 alloc_arch = alloc/arch-x86_64.c
 endif
 ALLOC_FLAGS = -std=gnu11 -O2 -Wall -Wextra -fPIC -shared -nostdlib -fvisibility=hidden -fno-builtin \
-	-fno-stack-protector -fno-tree-loop-distribute-patterns -fasynchronous-unwind-tables \
-	-Wl,-z,now -Wl,-z,relro -Wl,--build-id -Wl,-soname,libperfwalk-alloc.so
+	-fno-stack-protector -fasynchronous-unwind-tables -Wl,-z,defs -Wl,-z,now -Wl,-z,relro -Wl,--build-id -Wl,-soname,libperfwalk-alloc.so
 alloclibdir = $(libdir)/perfwalk
 alloclib_DATA = alloc/libperfwalk-alloc.so
 CLEANFILES += alloc/libperfwalk-alloc.so
