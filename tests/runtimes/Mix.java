@@ -1,4 +1,4 @@
-import java.util.*;
+/* SPDX-License-Identifier: Apache-2.0 */ import java.util.*; /* its lines are in the recordings */
 import java.util.function.*;
 public class Mix {
     interface Shape { long area(int k); }

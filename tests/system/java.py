@@ -87,7 +87,8 @@ def check_stacks(what, stacks, inlined):
 
 
 def check_mode(java, classes, what, options, inlined):
-    p = rig.start([java, "-Xmx64m", "-Dsun.reflect.inflationThreshold=2147483647", *options, "-cp", classes, "Calls"])
+    p = rig.start([java, "-Xmx64m", "-Dsun.reflect.inflationThreshold=2147483647",
+                   "-Djdk.reflect.useNativeAccessorOnly=true", *options, "-cp", classes, "Calls"])
     rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 1)
     folded = rig.path("java.folded")
     rig.record_cpu(SECONDS, [p.pid], "-p", p.pid, "-F", 199, "-o", folded)

@@ -2,7 +2,8 @@
 /*
  * Java threads in known chains of calls, in turns: a recursion of known depth; small methods that a
  * compiler puts into each other; a method that native code calls (reflection, with
- * -Dsun.reflect.inflationThreshold=2147483647); and one behind an interface with three classes.
+ * -Dsun.reflect.inflationThreshold=2147483647, since 18 -Djdk.reflect.useNativeAccessorOnly=true);
+ * and one behind an interface with three classes.
  */
 import java.lang.reflect.Method;
 
