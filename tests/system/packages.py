@@ -250,7 +250,7 @@ def debootstrap(suite):
 
 
 def check_lint(families, packages):
-    for family, tool in ((Deb, ["lintian", "--allow-root", "--fail-on", "error,warning"]),
+    for family, tool in ((Deb, ["lintian", "--fail-on", "error,warning"]),
                          (Rpm, ["rpmlint", "-c", os.path.join(rig.TOP, "etc/packages/rpmlint.toml")])):
         if family not in families or not shutil.which(tool[0]):
             rig.leave_out(f"{tool[0]} is not installed")
