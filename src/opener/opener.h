@@ -85,6 +85,12 @@ int opener_regular_file(const char *path);
  * followed, but never out of the root of a process. */
 int opener_file_of_process(uint32_t pid, const char *path);
 
+/*
+ * The stack of a thread that is blocked where the request says, from its stack pointer on: a memory
+ * file that begins with a struct blocked_thread. -ESTALE: it stands elsewhere; -EAGAIN: it runs.
+ */
+int opener_blocked(const struct message *ask);
+
 /* Sets an answer to the facts in /proc/PID/stat and /proc/PID/exe. 0 or -errno. */
 int opener_process(uint32_t pid, struct message *answer);
 /* Effective user of a process. 0 or -errno. */

@@ -68,6 +68,7 @@ enum message_type {
 	MESSAGE_ASK_DEBUG_FILE,
 	MESSAGE_ASK_SPLIT_FILE,
 	MESSAGE_ASK_RECORDED_FILE, /* of a process in a perf.data file */
+	MESSAGE_ASK_BLOCKED,	   /* the stack of a thread; fd: a struct blocked_thread, and it */
 	MESSAGE_ASK_STATISTICS,	   /* of the whole tree */
 	MESSAGE_ASK_FLUSH,	   /* end the window now */
 	MESSAGE_ANSWER,		   /* error; fd if the request was for one */
@@ -256,6 +257,11 @@ struct message {
 			char path[PROTOCOL_PATH_MAX];
 		} ask_recorded_file;
 		struct {
+			uint32_t pid, tid;
+			uint64_t sp, ip;	    /* where it stands */
+			uint32_t n_bytes, reserved; /* of the stack; up to BLOCKED_MAX_BYTES */
+		} ask_blocked;
+		struct {
 			int32_t error; /* 0 or -errno; -EUCLEAN: the file is set aside for this
 					 * process
 					 */
@@ -306,6 +312,15 @@ struct message {
 		} window;
 		struct sample_place place;
 	};
+};
+
+/* Of a thread that was blocked: the beginning of a file, with n_bytes of its stack behind it. */
+#define BLOCKED_MAX_BYTES 65536
+struct blocked_thread {
+	int64_t call; /* the system call that it is in; -1: none */
+	uint64_t args[6];
+	char wchan[64]; /* the kernel's function, as /proc/PID/wchan has it; "": not known */
+	uint64_t n_bytes;
 };
 
 /* The wire size of a type. */

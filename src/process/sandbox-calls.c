@@ -281,7 +281,8 @@ static const struct sandbox_call calls[] = {
 	CALL(O, sendmsg),
 	CALL(O, read),
 	CALL(O, pread64),
-	CALL(O, write), /* the log */
+	CALL(O, write), /* the log; what a blocked thread's stack holds */
+	CALL(O, memfd_create),
 	CALL(O, close),
 	CALL(O, fstat),
 	CALL(O, statx),

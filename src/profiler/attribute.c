@@ -289,6 +289,12 @@ void attribution_watch_gaps(struct attribution *a, const struct ledger *l)
 		off_cpu_watch_gaps(a->off_cpu, l);
 }
 
+void attribution_read_late(struct attribution *a, uint64_t time_ns)
+{
+	if (a->off_cpu)
+		off_cpu_read_late(a->off_cpu, time_ns);
+}
+
 int attribution_set_source(struct attribution *a, const struct frame_source *source)
 {
 	const struct pending_limits limits = {MAX_PENDING, MAX_PENDING_BYTES, source->wait_ns};

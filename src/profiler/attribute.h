@@ -48,6 +48,9 @@ void attribution_watch_stacks(struct attribution *a, struct stack_size *watch);
 /* Where it is written when the events of switches stood still; borrowed. */
 void attribution_watch_gaps(struct attribution *a, const struct ledger *l);
 
+/* All records up to that time were taken: what stands still can be looked at now. */
+void attribution_read_late(struct attribution *a, uint64_t time_ns);
+
 /* A second source of frames is asked about each sample with a user stack; borrowed. 0 or
  * -ENOMEM. */
 int attribution_set_source(struct attribution *a, const struct frame_source *source);

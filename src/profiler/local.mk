@@ -5,6 +5,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/attribute-files.c \
 	src/profiler/attribute-internal.h \
 	src/profiler/attribute-who.c \
+	src/profiler/blocked-call.c src/profiler/blocked-call.h \
 	src/profiler/code-rows.c \
 	src/profiler/code-unwinding.c src/profiler/code-unwinding.h \
 	src/profiler/frame-source.h \
@@ -48,3 +49,7 @@ tests_unit_test_profiler_LDADD = libprofiler.a libperf-data.a libprocess.a libho
 check_PROGRAMS += tests/unit/test-switches
 tests_unit_test_switches_SOURCES = tests/unit/test-switches.c tests/unit/test.h
 tests_unit_test_switches_LDADD = libprofiler.a libutil.a
+
+check_PROGRAMS += tests/unit/test-blocked-call
+tests_unit_test_blocked_call_SOURCES = tests/unit/test-blocked-call.c tests/unit/test.h
+tests_unit_test_blocked_call_LDADD = libprofiler.a libutil.a

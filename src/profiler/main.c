@@ -97,7 +97,14 @@ static void on_replay_timer(void *ctx)
 
 static void on_drain_timer(void *ctx)
 {
-	profiler_drain(ctx, false);
+	struct profiler *p = ctx;
+
+	profiler_drain(p, false);
+	if (!p->merger || p->finished || p->paused_since_ns)
+		return;
+	role_job_begin(&p->role);
+	attribution_read_late(p->attribution, p->drained_ns);
+	role_job_end(&p->role);
 }
 
 static void on_ring(void *ctx, int fd, uint32_t events)

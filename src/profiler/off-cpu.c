@@ -3,10 +3,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <linux/futex.h>
+#include <linux/perf_event.h>
 
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/blocked-call.h"
 #include "src/profiler/off-cpu.h"
+#include "src/profiler/outside.h"
 #include "src/profiler/switches.h"
 #include "src/sample/ledger.h"
 #include "util/clock.h"
@@ -14,6 +16,14 @@
 #define MAX_THREADS	262144
 #define MAX_KEYS	65536
 #define MAX_STACK_BYTES (UINT64_C(32) << 20)
+
+/* Late reads: as many between two drains, and as long, at most. */
+#define MAX_LATE    32
+#define LATE_NS	    (20 * NSEC_PER_MSEC)
+#define LATE_BYTES  (32u << 10)
+#define LONG_ENOUGH (10 * NSEC_PER_MSEC) /* shorter blocks are over before they are read */
+
+_Static_assert(SWITCH_REGS == SAMPLE_SPOT_REGS, "a block keeps them");
 
 struct off_cpu {
 	struct attribution *a;
@@ -25,6 +35,14 @@ struct off_cpu {
 	const struct ledger *ledger;   /* NULL: nobody stops the events */
 	uint64_t next_gap, gap_end_ns; /* of its gaps; up to where they were told */
 	struct switch_stack *scratch;
+	/* Stacks that were read late; it is to be found out whether that was in time. */
+	struct late {
+		struct switch_out block;
+		uint64_t read_ns;
+		int fd;
+	} late[MAX_LATE];
+	uint32_t n_late;
+	uint8_t *late_bytes;
 };
 
 /* ---- Samples of the window ---- */
@@ -111,7 +129,9 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 	o->broker_pid = (uint32_t)getppid();
 	o->scratch = malloc(sizeof(*o->scratch) + (SAMPLE_MAX_KERNEL_FRAMES + a->max_frames) *
 							  sizeof(*o->scratch->addresses));
-	if (!o->scratch || switches_new(&o->switches, &limits, &callbacks, o) < 0) {
+	o->late_bytes = malloc(LATE_BYTES);
+	if (!o->scratch || !o->late_bytes ||
+	    switches_new(&o->switches, &limits, &callbacks, o) < 0) {
 		off_cpu_free(o);
 		return -ENOMEM;
 	}
@@ -123,6 +143,9 @@ struct off_cpu *off_cpu_free(struct off_cpu *o)
 {
 	if (o) {
 		switches_free(o->switches);
+		for (uint32_t i = 0; i < o->n_late; i++)
+			(void)close(o->late[i].fd);
+		free(o->late_bytes);
 		free(o->scratch);
 		free(o);
 	}
@@ -131,30 +154,20 @@ struct off_cpu *off_cpu_free(struct off_cpu *o)
 
 /* ---- Records ---- */
 
-/*
- * A futex serves every wait of a program for another of its threads, and so the operation says what
- * it is about: glibc locks with FUTEX_WAIT, and its conditions, semaphores and joins wait with
- * FUTEX_WAIT_BITSET. In other system calls it is anything, which is found out by their names.
- */
+/* A guess, for it may be another call's argument: the kernel's names decide. */
 static enum profile_marker guess_reason(const struct off_cpu *o, const struct record *r)
 {
 	uint64_t operation;
 
-	if (!sample_second_argument(&o->events[r->index].options, r, &operation))
+	if (r->sample.n_kernel == 0 ||
+	    !sample_second_argument(&o->events[r->index].options, r, &operation))
 		return PROFILE_MARKER_WAIT;
-	switch (operation & ~(uint64_t)(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME)) {
-	case FUTEX_WAIT:
-	case FUTEX_LOCK_PI:
-		return PROFILE_MARKER_WAIT_LOCK;
-	case FUTEX_WAIT_BITSET:
-		return PROFILE_MARKER_WAIT_CONDITION;
-	default:
-		return PROFILE_MARKER_WAIT;
-	}
+	return futex_call_reason(operation);
 }
 
 /* What a walk left in the attribution, as addresses that outlive the window. */
-static void keep_stack(struct off_cpu *o, const struct record *r, uint32_t n)
+static void keep_stack(struct off_cpu *o, const struct record *r, uint32_t n,
+		       enum profile_marker reason)
 {
 	const struct attribution *a = o->a;
 	struct switch_stack *s = o->scratch;
@@ -162,7 +175,7 @@ static void keep_stack(struct off_cpu *o, const struct record *r, uint32_t n)
 
 	*s = (struct switch_stack){.n_kernel = n_kernel,
 				   .n_user = a->n_walked,
-				   .reason = guess_reason(o, r),
+				   .reason = reason,
 				   .marker = PROFILE_N_MARKERS};
 	for (uint32_t i = 0; i < n_kernel; i++)
 		s->addresses[i] = r->sample.kernel[i] - (i > 0);
@@ -175,7 +188,7 @@ static void keep_stack(struct off_cpu *o, const struct record *r, uint32_t n)
 static struct switch_out out_of(const struct off_cpu *o, const struct record *r,
 				const struct sample_switch *sw)
 {
-	return (struct switch_out){
+	struct switch_out out = {
 		.time_ns = r->time_ns,
 		.sp = sw->sp,
 		.ip = sw->ip,
@@ -185,6 +198,9 @@ static struct switch_out out_of(const struct off_cpu *o, const struct record *r,
 		.cpu = r->cpu,
 		.how = switch_how(sw->prev_state),
 	};
+
+	memcpy(out.regs, sw->spot.regs, sizeof(out.regs));
+	return out;
 }
 
 static void on_block(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
@@ -199,7 +215,7 @@ static void on_block(struct off_cpu *o, const struct record *r, const struct sam
 	a->process = host_process_get(a->host, r->pid, r->tid, r->time_ns);
 	a->time_ns = r->time_ns;
 	n = attribution_walk(a, r);
-	keep_stack(o, r, n);
+	keep_stack(o, r, n, guess_reason(o, r));
 	switches_stack(o->switches, &out, o->scratch);
 }
 
@@ -279,6 +295,85 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 		break;
 	default:
 		break;
+	}
+}
+
+/* ---- Late reads ---- */
+
+/*
+ * Who blocks seldom and for long is sampled last of all, and stands still: its stack can be read
+ * meanwhile. The registers are those of its switch, as far as they are recorded; that it did not
+ * go on before the read was over is known once the switches up to then are.
+ */
+static void add_late(struct off_cpu *o, const struct late *l)
+{
+	struct attribution *a = o->a;
+	struct blocked_thread t;
+	uint64_t regs[64] = {0};
+	struct record r = {.type = RECORD_SAMPLE,
+			   .index = o->blocks,
+			   .time_ns = l->read_ns,
+			   .pid = l->block.pid,
+			   .tid = l->block.tid,
+			   .cpu = l->block.cpu};
+	struct sample_spot spot;
+	uint32_t n;
+
+	if (pread(l->fd, &t, sizeof(t), 0) != sizeof(t) || t.n_bytes > LATE_BYTES ||
+	    pread(l->fd, o->late_bytes, t.n_bytes, sizeof(t)) != (ssize_t)t.n_bytes)
+		return;
+	t.wchan[sizeof(t.wchan) - 1] = '\0';
+	memcpy(spot.regs, l->block.regs, sizeof(spot.regs));
+	r.sample.user_abi = PERF_SAMPLE_REGS_ABI_64;
+	r.sample.user_regs_valid = sample_spot_to_regs(&spot, regs);
+	r.sample.user_regs = regs;
+	r.sample.stack = o->late_bytes;
+	r.sample.n_stack = t.n_bytes;
+	r.sample.max_stack = LATE_BYTES;
+	a->counters = a->profile.types[o->blocks].counters;
+	a->process = host_process_get(a->host, r.pid, r.tid, r.time_ns);
+	a->time_ns = r.time_ns;
+	n = attribution_walk(a, &r);
+	if (a->n_walked == 0)
+		return;
+	keep_stack(o, &r, n, blocked_call_reason(t.call, t.args, t.wchan));
+	switches_stack(o->switches, &l->block, o->scratch);
+}
+
+static void judge_late(struct off_cpu *o, uint64_t time_ns)
+{
+	uint32_t n_kept = 0;
+
+	for (uint32_t i = 0; i < o->n_late; i++) {
+		struct late *l = &o->late[i];
+
+		if (l->read_ns > time_ns) {
+			o->late[n_kept++] = *l;
+			continue;
+		}
+		if (switches_lasted(o->switches, &l->block, l->read_ns))
+			add_late(o, l);
+		(void)close(l->fd);
+	}
+	o->n_late = n_kept;
+}
+
+void off_cpu_read_late(struct off_cpu *o, uint64_t time_ns)
+{
+	uint64_t begin = clock_monotonic_ns();
+
+	if (o->a->other_clock || o->a->frame_pointers)
+		return;
+	judge_late(o, time_ns);
+	while (o->n_late < MAX_LATE && clock_monotonic_ns() - begin < LATE_NS) {
+		struct late *l = &o->late[o->n_late];
+
+		if (switches_unseen(o->switches, time_ns, LONG_ENOUGH, &l->block, 1) == 0)
+			return;
+		l->fd = outside_open_blocked(o->a->ask, l->block.pid, l->block.tid, l->block.sp,
+					     l->block.ip, LATE_BYTES);
+		l->read_ns = clock_monotonic_ns();
+		o->n_late += l->fd >= 0;
 	}
 }
 

@@ -21,6 +21,9 @@ struct off_cpu *off_cpu_free(struct off_cpu *o);
 /* A record of a switch, with or without a stack, and what ends a thread or puts its time in doubt;
  * the others are ignored. */
 void off_cpu_record(struct off_cpu *o, const struct record *r);
+/* Every switch up to that time has been told of: looks after threads that are blocked for long and
+ * of whose stack nothing is known. */
+void off_cpu_read_late(struct off_cpu *o, uint64_t time_ns);
 /* The switches of some CPU were lost that no record has told. */
 void off_cpu_lost(struct off_cpu *o);
 /* The window ends: everything up to that time (perf clock) becomes samples. pause: switches are not

@@ -154,3 +154,16 @@ int outside_open_maps(struct ask *ask, uint32_t pid)
 {
 	return open_maps(ask, pid);
 }
+
+int outside_open_blocked(struct ask *ask, uint32_t pid, uint32_t tid, uint64_t sp, uint64_t ip,
+			 uint32_t n_bytes)
+{
+	struct message m = {.type = MESSAGE_ASK_BLOCKED};
+
+	m.ask_blocked.pid = pid;
+	m.ask_blocked.tid = tid;
+	m.ask_blocked.sp = sp;
+	m.ask_blocked.ip = ip;
+	m.ask_blocked.n_bytes = n_bytes;
+	return ask_descriptor(ask, &m);
+}

@@ -21,6 +21,7 @@
 #define MAX_STACKS 8  /* of a key */
 #define WELL_KNOWN 16 /* samples of one stack, from which on only one in so many is looked at */
 #define MAX_CPUS   8192
+#define MAX_OFFERS 3 /* of a place */
 
 #define STATE_BLOCKED 0x3  /* S, D */
 #define STATE_STOPPED 0xc  /* T, t */
@@ -38,6 +39,9 @@ struct switch_thread {
 	/* A stack that was sampled of this block, or the next. */
 	uint32_t sampled_key, sampled;
 	uint32_t first_key; /* of its list; NONE: none */
+	/* The block that was offered last, by when it began; 0: none. When it ended; 0: not yet. */
+	uint64_t offered_ns, offered_end_ns;
+	uint64_t regs[SWITCH_REGS]; /* of the block */
 	/* What has no key. */
 	uint64_t unplaced_ns, n_unplaced;
 	bool used, wanted;
@@ -55,7 +59,7 @@ struct known_stack {
 struct key {
 	uint64_t sp, ip;
 	uint32_t thread, next; /* of the thread's list, and of those that are free */
-	uint32_t cpu, n_stacks, n_sampled;
+	uint32_t cpu, n_stacks, n_sampled, n_offers;
 	struct known_stack *stacks;
 	/* To be told: of blocks without a stack of their own. */
 	uint64_t short_ns, long_ns, n;
@@ -70,6 +74,7 @@ struct switches {
 	ARRAY(struct key) keys;
 	struct hash_index thread_index, key_index;
 	uint32_t free_thread, free_key, n_keys;
+	uint32_t next_offer; /* the thread to look at first */
 	uint64_t stack_bytes, max_stack_bytes;
 	uint64_t *last_ns; /* by CPU: of its last record */
 	struct switch_totals totals;
@@ -458,6 +463,7 @@ static void note_record(struct switches *s, uint32_t cpu, uint64_t time_ns)
 static void doubt(struct switches *s, struct switch_thread *t)
 {
 	s->totals.n_broken += !t->assumed;
+	t->offered_ns = 0;
 	t->doing = LOST;
 }
 
@@ -494,6 +500,7 @@ void switches_out(struct switches *s, const struct switch_out *o)
 	t->since_ns = t->out_ns = o->time_ns;
 	t->cpu = o->cpu;
 	t->assumed = false;
+	memcpy(t->regs, o->regs, sizeof(t->regs));
 	t->key = o->how == SWITCH_BLOCKED ? key_of(s, row, o) : NONE;
 }
 
@@ -508,6 +515,8 @@ void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns
 	t = &s->threads.items[row];
 	if (t->doing == RUNNING)
 		doubt(s, t);
+	if (t->offered_ns == t->out_ns && !t->offered_end_ns)
+		t->offered_end_ns = time_ns;
 	account(s, t, time_ns, true);
 	t->doing = RUNNING;
 	t->since_ns = time_ns;
@@ -571,10 +580,53 @@ void switches_stack(struct switches *s, const struct switch_out *o,
 	t->sampled = place;
 }
 
+uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
+			 struct switch_out *ret, uint32_t n)
+{
+	uint32_t n_found = 0;
+
+	for (uint32_t i = 0; i < s->threads.n && n_found < n; i++) {
+		uint32_t row = s->next_offer < s->threads.n ? s->next_offer : 0;
+		struct switch_thread *t = &s->threads.items[row];
+		struct key *k = t->key != NONE ? &s->keys.items[t->key] : NULL;
+
+		s->next_offer = row + 1;
+		if (!t->used || t->doing != BLOCKED || !k || k->n_stacks > 0 ||
+		    k->n_offers == MAX_OFFERS || t->sampled_key == t->key ||
+		    t->out_ns + min_ns > time_ns)
+			continue;
+		k->n_offers++;
+		t->offered_ns = t->out_ns;
+		t->offered_end_ns = 0;
+		ret[n_found] = (struct switch_out){.time_ns = t->out_ns,
+						   .sp = k->sp,
+						   .ip = k->ip,
+						   .id = t->id,
+						   .pid = t->pid,
+						   .tid = t->tid,
+						   .cpu = t->cpu,
+						   .how = SWITCH_BLOCKED};
+		memcpy(ret[n_found++].regs, t->regs, sizeof(t->regs));
+	}
+	return n_found;
+}
+
+bool switches_lasted(const struct switches *s, const struct switch_out *block, uint64_t time_ns)
+{
+	uint32_t row = find_thread(s, block->id);
+	const struct switch_thread *t = row != NONE ? &s->threads.items[row] : NULL;
+
+	if (!t || t->pid != block->pid || t->offered_ns != block->time_ns)
+		return false;
+	return t->offered_end_ns ? t->offered_end_ns > time_ns
+				 : t->doing == BLOCKED && t->out_ns == block->time_ns;
+}
+
 static void lose_thread(struct switches *s, struct switch_thread *t)
 {
 	account(s, t, t->cpu < MAX_CPUS ? s->last_ns[t->cpu] : 0, false);
 	t->doing = LOST;
+	t->offered_ns = 0;
 	t->key = t->sampled_key = NONE;
 }
 

@@ -26,12 +26,15 @@ enum switch_how {
 };
 enum switch_how switch_how(int64_t prev_state);
 
+#define SWITCH_REGS 4
+
 struct switch_out {
 	uint64_t time_ns, sp, ip;
 	uint32_t id;	   /* of the thread, as switches_in() will have it */
 	uint32_t pid, tid; /* as others know it */
 	uint32_t cpu;
 	enum switch_how how;
+	uint64_t regs[SWITCH_REGS]; /* of the program, for whoever walks its stack later */
 };
 
 /* Where a thread waits: addresses as the kernel gave them, leaf first. */
@@ -87,6 +90,14 @@ bool switches_wants_stack(struct switches *s, const struct switch_out *o);
 /* The stack of a block that just began, or is about to: o is that switch. Copied. */
 void switches_stack(struct switches *s, const struct switch_out *o,
 		    const struct switch_stack *stack);
+/*
+ * Up to n threads that have been blocked for min_ns or more at time_ns, in places of which no stack
+ * is known; others at the next call. Each place is offered a few times at most.
+ */
+uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
+			 struct switch_out *ret, uint32_t n);
+/* Whether a block that was offered lasted beyond time_ns, up to which every switch was told of. */
+bool switches_lasted(const struct switches *s, const struct switch_out *block, uint64_t time_ns);
 /*
  * Records of a CPU were lost between the last one told of it and this time: what its threads did
  * since is not known until their next switch. SWITCHES_ANY_CPU: nobody knows which one lost them.

@@ -11,8 +11,9 @@
 
 /* x16 and up: PLT stubs and trampolines use x16 and x17; x19 .. x28 are call-saved. */
 const uint64_t sample_user_regs = UINT64_C(0x1ffff0000);
-const uint64_t sample_place_regs = UINT64_C(1) << PERF_REG_ARM64_SP | UINT64_C(1)
-									      << PERF_REG_ARM64_PC;
+const uint64_t sample_place_regs =
+	UINT64_C(1) << PERF_REG_ARM64_SP | UINT64_C(1) << PERF_REG_ARM64_PC |
+	UINT64_C(1) << PERF_REG_ARM64_X29 | UINT64_C(1) << PERF_REG_ARM64_LR;
 const uint32_t arch_second_argument = UINT32_MAX;
 const uint32_t arch_arguments[4] = {UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX};
 const uint32_t arch_sp = PERF_REG_ARM64_SP, arch_ip = PERF_REG_ARM64_PC;

@@ -148,7 +148,7 @@ struct sample_options {
 
 /* The registers of this processor that a stack walk starts with, as perf's bits. */
 extern const uint64_t sample_user_regs;
-/* Of these, the registers that identify a place in a program. */
+/* Of these, the registers that identify a place in a program, and that a stack walk can start with. */
 extern const uint64_t sample_place_regs;
 /* "x86_64", "aarch64": as uname says. */
 extern const char sample_arch_name[];
@@ -335,6 +335,14 @@ struct record {
 	};
 };
 
+/* sample_place_regs of a thread, in their order. */
+#define SAMPLE_SPOT_REGS 4
+struct sample_spot {
+	uint64_t regs[SAMPLE_SPOT_REGS];
+};
+/* The same as sample_user_regs, zeros in the others; room for 64. Returns which are valid. */
+uint64_t sample_spot_to_regs(const struct sample_spot *spot, uint64_t *regs);
+
 /*
  * A context switch from sched:sched_switch, and the place in its program where the thread stopped.
  */
@@ -343,6 +351,7 @@ struct sample_switch {
 	uint32_t prev_id, next_id; /* threads, in the host's pid namespace; 0: the idle task */
 	bool has_program;	   /* it is not a kernel thread */
 	uint64_t sp, ip;
+	struct sample_spot spot;
 };
 /* Reads a switch from a sample of either use. false: its payload is too short. */
 bool sample_read_switch(const struct sample_options *o, const struct record *r,

@@ -36,6 +36,17 @@ static bool get(const struct record *r, const struct tracepoint_field *f, int64_
 	return tracepoint_get(f, r->sample.raw, r->sample.n_raw, ret);
 }
 
+static void read_spot(uint64_t mask, const uint64_t *regs, struct sample_spot *ret)
+{
+	uint32_t n = 0;
+
+	for (uint64_t left = sample_place_regs; left; left &= left - 1) {
+		uint32_t reg = (uint32_t)__builtin_ctzll(left);
+
+		ret->regs[n++] = mask >> reg & 1 ? arch_register(mask, regs, reg) : 0;
+	}
+}
+
 bool sample_read_switch(const struct sample_options *o, const struct record *r,
 			struct sample_switch *ret)
 {
@@ -51,7 +62,22 @@ bool sample_read_switch(const struct sample_options *o, const struct record *r,
 	ret->has_program = regs != NULL;
 	ret->sp = regs ? arch_register(o->regs_mask, regs, arch_sp) : 0;
 	ret->ip = regs ? arch_register(o->regs_mask, regs, arch_ip) : 0;
+	ret->spot = (struct sample_spot){{0}};
+	if (regs)
+		read_spot(o->regs_mask, regs, &ret->spot);
 	return true;
+}
+
+uint64_t sample_spot_to_regs(const struct sample_spot *spot, uint64_t *regs)
+{
+	uint32_t n = 0, k = 0;
+
+	for (uint32_t reg = 0; reg < 64; reg++) {
+		if (!(sample_user_regs >> reg & 1))
+			continue;
+		regs[n++] = sample_place_regs >> reg & 1 ? spot->regs[k++] : 0;
+	}
+	return sample_place_regs;
 }
 
 bool sample_second_argument(const struct sample_options *o, const struct record *r, uint64_t *ret)

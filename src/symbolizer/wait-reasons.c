@@ -186,6 +186,14 @@ enum profile_marker wait_reason_find(const char *const *kernel, size_t n_kernel,
 	return PROFILE_MARKER_WAIT;
 }
 
+enum profile_marker wait_reason_of_call(const char *const *user, size_t n_user,
+					enum profile_marker reason)
+{
+	bool futex = reason == PROFILE_MARKER_WAIT_LOCK || reason == PROFILE_MARKER_WAIT_CONDITION;
+
+	return futex ? futex_reason(user, n_user, reason) : reason;
+}
+
 /* ---- Of a profile ---- */
 
 static const char *frame_name(const struct profile *p, uint32_t frame)
@@ -216,7 +224,9 @@ static uint32_t with_reason(struct profile *p, uint32_t stack)
 		kernel[k++] = frame_name(p, rows[i]);
 	for (uint32_t i = n_kernel; i + 1 < n && u < MAX_USER; i++)
 		user[u++] = frame_name(p, rows[i]);
-	reason = wait_reason_find(kernel, k, user, u, guess);
+	/* A stack that was read late has none of the kernel's: its system call said it. */
+	reason = n_kernel ? wait_reason_find(kernel, k, user, u, guess)
+			  : wait_reason_of_call(user, u, guess);
 	memcpy(frames, rows, n * sizeof(*frames));
 	at = profile_add_frame(p, p->frames.items[rows[n - 1]].module, reason);
 	if (at == PROFILE_NONE)

@@ -17,5 +17,9 @@ enum profile_marker wait_reason_find(const char *const *kernel, size_t n_kernel,
 				     const char *const *user, size_t n_user,
 				     enum profile_marker guess);
 
+/* The same where the kernel's names are not known, but what its system call waits for. */
+enum profile_marker wait_reason_of_call(const char *const *user, size_t n_user,
+					enum profile_marker reason);
+
 /* Of the samples of off-CPU time from the first one on, whose frames have their names. */
 void wait_reasons_put(struct profile *p, uint32_t type, uint32_t first_sample);

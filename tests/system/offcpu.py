@@ -129,6 +129,11 @@ def of_the_host(program):
     for kind in REASONS:
         sure, unsure = truth[kind]
         rig.check(told[kind] <= 1.02 * (sure + unsure) + 5 * MS, f"the host: {kind}: {told[kind] / MS:.1f} ms of {(sure + unsure) / MS:.1f}")
+    # It blocks once, until all others are done: read late, if not sampled by chance.
+    joins = sum(us for frames, us in stacks if "main" in frames and frames[0] == "[wait: condition]")
+    longest = max(sum(t) for t in truth.values())
+    rig.check(joins >= 0.9 * longest, f"the host: the main thread waits for the others for {joins / MS:.0f} ms; the longest of them "
+              f"waits for {longest / MS:.0f} ms")
     sure = sum(sure for sure, _ in truth.values())
     rig.check(sum(us for _, us in stacks) >= 0.98 * sure, f"the host: {sum(us for _, us in stacks) / MS:.0f} ms in all, {unseen / MS:.0f} of "
               f"them without a stack, for {sure / MS:.0f} ms of the waits alone")

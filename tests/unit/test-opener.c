@@ -8,6 +8,7 @@
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <signal.h>
@@ -700,6 +701,95 @@ static void remove_all(void)
 	(void)rmdir(dir);
 }
 
+/* ---- Blocked threads ---- */
+
+#define MARK "what only the stack of the child holds"
+
+/* Waits for a byte, with something to be found again on its stack. */
+static pid_t start_reader(int *ret_feed)
+{
+	int feed[2];
+	pid_t pid;
+
+	CHECK_INT(pipe(feed), ==, 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		char text[sizeof(MARK)], c;
+
+		memcpy(text, MARK, sizeof(MARK));
+		__asm__ volatile("" : : "r"(text) : "memory"); /* it is really there */
+		(void)close(feed[1]);
+		_exit(read(feed[0], &c, 1) == 1 ? 0 : 1);
+	}
+	(void)close(feed[0]);
+	*ret_feed = feed[1];
+	return pid;
+}
+
+/* Where the kernel says that it stands in read(2); false: it cannot be told here. */
+static bool find_place(pid_t pid, struct message *ask)
+{
+	unsigned long long call, a[6], sp, ip;
+	char text[256];
+
+	*ask = (struct message){.type = MESSAGE_ASK_BLOCKED};
+	ask->ask_blocked.pid = ask->ask_blocked.tid = (uint32_t)pid;
+	ask->ask_blocked.n_bytes = BLOCKED_MAX_BYTES;
+	for (;;) {
+		if (opener_read_proc((uint32_t)pid, "syscall", text, sizeof(text)) < 0)
+			return false;
+		if (sscanf(text, "%llu %llx %llx %llx %llx %llx %llx %llx %llx", &call, &a[0],
+			   &a[1], &a[2], &a[3], &a[4], &a[5], &sp, &ip) == 9 &&
+		    call == SYS_read)
+			break;
+		(void)usleep(1000);
+	}
+	ask->ask_blocked.sp = sp;
+	ask->ask_blocked.ip = ip;
+	return true;
+}
+
+static void test_stacks_of_blocked_threads(void)
+{
+	struct message ask, other;
+	struct blocked_thread t;
+	static char stack[BLOCKED_MAX_BYTES]; /* not on top of the mark */
+	int feed, fd, status;
+	pid_t pid = start_reader(&feed);
+
+	if (!find_place(pid, &ask)) {
+		SKIP("/proc/PID/syscall cannot be read");
+		(void)close(feed);
+		return;
+	}
+	fd = opener_blocked(&ask);
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(pread(fd, &t, sizeof(t), 0), ==, (long long)sizeof(t));
+	CHECK(t.n_bytes > 0 && t.n_bytes <= sizeof(stack));
+	CHECK_INT(pread(fd, stack, t.n_bytes, sizeof(t)), ==, (long long)t.n_bytes);
+	CHECK(memmem(stack, t.n_bytes, MARK, sizeof(MARK)));
+	CHECK_INT(t.args[2], ==, 1);
+	(void)close(fd);
+	/* Nobody gets at other memory than that. */
+	other = ask;
+	other.ask_blocked.sp -= 8;
+	CHECK_INT(opener_blocked(&other), ==, -ESTALE);
+	other = ask;
+	other.ask_blocked.ip += 1;
+	CHECK_INT(opener_blocked(&other), ==, -ESTALE);
+	other = ask;
+	other.ask_blocked.n_bytes = BLOCKED_MAX_BYTES + 1;
+	CHECK_INT(opener_blocked(&other), ==, -EINVAL);
+	other = ask;
+	other.ask_blocked.tid = (uint32_t)getpid();
+	CHECK_INT(opener_blocked(&other), <, 0);
+	CHECK_INT(write(feed, "", 1), ==, 1);
+	CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+	CHECK_INT(opener_blocked(&ask), <, 0);
+	(void)close(feed);
+}
+
 int main(void)
 {
 	CHECK(mkdtemp(dir));
@@ -721,5 +811,6 @@ int main(void)
 	RUN(test_cached_debug_files);
 	RUN(test_paths_inside_a_root);
 	RUN(test_state_directory);
+	RUN(test_stacks_of_blocked_threads);
 	return 0;
 }

@@ -624,6 +624,59 @@ static void test_limits(void)
 	switches_free(s);
 }
 
+/* ---- Late reads ---- */
+
+/* Offered is who is blocked for long without a stack, each place a few times; and it is known
+ * whether a block was over before. */
+static void test_late(void)
+{
+	struct told told;
+	struct switches *s = fresh(&told);
+	struct switch_out block, again;
+	struct event e = {.time_ns = 1000, .thread = 3, .place = 2, .out = true, .state = 1};
+	struct switch_out o = out_of(&e);
+
+	o.regs[2] = 77;
+	switches_out(s, &o);
+	CHECK_INT(switches_unseen(s, 1999, 1000, &block, 1), ==, 0);
+	CHECK_INT(switches_unseen(s, 2000, 1000, &block, 1), ==, 1);
+	CHECK_INT(block.time_ns, ==, 1000);
+	CHECK_INT(block.id, ==, o.id);
+	CHECK_INT(block.sp, ==, o.sp);
+	CHECK_INT(block.ip, ==, o.ip);
+	CHECK_INT(block.regs[2], ==, 77);
+	CHECK(switches_lasted(s, &block, 5000));
+	/* It ends, and the next block begins: what is known of the one before stays. */
+	switches_in(s, o.id, 0, 6000);
+	CHECK(switches_lasted(s, &block, 5999));
+	CHECK(!switches_lasted(s, &block, 6000));
+	o.time_ns = 7000;
+	switches_out(s, &o);
+	CHECK(switches_lasted(s, &block, 5999));
+	CHECK(!switches_lasted(s, &block, 6000));
+	CHECK_INT(switches_unseen(s, 9000, 1000, &again, 1), ==, 1);
+	CHECK(!switches_lasted(s, &block, 5999));
+	CHECK(switches_lasted(s, &again, 8000));
+	/* Records were lost: it may have run. */
+	switches_lost(s, SWITCHES_ANY_CPU, 9000);
+	CHECK(!switches_lasted(s, &again, 8000));
+	/* Known by now, and so not offered any more. */
+	o.time_ns = 10000;
+	switches_out(s, &o);
+	e.time_ns = 10000;
+	sample(s, &e, 1);
+	CHECK_INT(switches_unseen(s, 99000, 1000, &again, 1), ==, 0);
+	/* Elsewhere, but nobody can read it. */
+	o.sp = 0x9000;
+	for (int i = 0; i < 10; i++) {
+		switches_in(s, o.id, 0, 100000 + 10000 * (uint64_t)i);
+		o.time_ns = 101000 + 10000 * (uint64_t)i;
+		switches_out(s, &o);
+		CHECK_INT(switches_unseen(s, o.time_ns + 5000, 1000, &again, 1), ==, i < 3);
+	}
+	switches_free(s);
+}
+
 /* ---- Gaps ---- */
 
 /* What a thread was blocked outside of the gap, and how far off one can be who did not look into
@@ -732,5 +785,6 @@ int main(void)
 	RUN(test_split);
 	RUN(test_losses);
 	RUN(test_gap);
+	RUN(test_late);
 	return 0;
 }

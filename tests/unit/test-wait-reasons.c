@@ -172,9 +172,24 @@ static void test_profile(void)
 	profile_deinit(&p);
 }
 
+/* Without the kernel's names the call has said it, but for what a futex is part of. */
+static void test_late(void)
+{
+	static const char *const user[] = {"syscall", "std::condition_variable::wait"};
+
+	CHECK_INT(wait_reason_of_call(user, 2, PROFILE_MARKER_WAIT_LOCK), ==,
+		  PROFILE_MARKER_WAIT_CONDITION);
+	CHECK_INT(wait_reason_of_call(user, 1, PROFILE_MARKER_WAIT_LOCK), ==,
+		  PROFILE_MARKER_WAIT_LOCK);
+	CHECK_INT(wait_reason_of_call(user, 2, PROFILE_MARKER_WAIT_POLL), ==,
+		  PROFILE_MARKER_WAIT_POLL);
+	CHECK_INT(wait_reason_of_call(NULL, 0, PROFILE_MARKER_WAIT), ==, PROFILE_MARKER_WAIT);
+}
+
 int main(void)
 {
 	RUN(test_chains);
 	RUN(test_profile);
+	RUN(test_late);
 	return 0;
 }

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What a thread waits for, by the system call that it stands in. */
+#include <stdint.h>
+
+#include "src/profile/profile.h"
+
+/* A futex's, by its operation: what programs use it for. PROFILE_MARKER_WAIT: it is another. */
+enum profile_marker futex_call_reason(uint64_t operation);
+/* call -1: none, as at a page fault. wchan: the kernel's function; "": not known. */
+enum profile_marker blocked_call_reason(int64_t call, const uint64_t args[6], const char *wchan);
