@@ -430,6 +430,12 @@ int sample_grant_cpu(struct sample_cpu *c, uint64_t period, uint32_t n)
 	if (ioctl(fd, PERF_EVENT_IOC_REFRESH, (unsigned long)(taken + n - c->granted)) < 0)
 		return -errno;
 	c->granted = taken + n;
+	/*
+	 * A tracepoint's event that used up its samples is enabled again by that, but goes on
+	 * being stopped (seen on Linux 6.18): a new period, if the same, starts it.
+	 */
+	if (used_up)
+		(void)ioctl(fd, PERF_EVENT_IOC_PERIOD, &period);
 	return used_up;
 }
 
