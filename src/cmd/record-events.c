@@ -347,10 +347,23 @@ static void choose_rings(struct record_options *o)
 	}
 }
 
+/* Off-CPU time is there besides CPU time, unless -e says of what else. */
+static void put_cpu_time(struct record_options *o)
+{
+	if (!o->off_cpu || o->events_given || o->n_events != 1)
+		return;
+	o->events[1] = o->events[0];
+	memcpy(o->labels[1], o->labels[0], sizeof(o->labels[1]));
+	o->events[0] = (struct broker_event){.period = 0};
+	o->labels[0][0] = '\0';
+	o->n_events = 2;
+}
+
 int record_events_check(struct record_options *o)
 {
 	int r = 0;
 
+	put_cpu_time(o);
 	if (o->period && o->rate_hz)
 		return options_refuse(o->command,
 				      "-c and -F exclude each other: a period or a rate");

@@ -226,6 +226,7 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_CGROUP:
 		return include(o, "--cgroup", CONFIG_FILTER_CGROUP, value);
 	case OPT_EVENT:
+		o->events_given = true;
 		return record_events_parse(o, value);
 	case OPT_FILTER:
 		return record_events_filter(o, value);

@@ -32,6 +32,7 @@ struct record_options {
 	enum config_demangle demangle;
 	bool off_cpu; /* its events are the last two */
 	bool allocations;
+	bool events_given; /* by -e */
 	bool all, user_only, no_lines, no_inline, strict, quiet, verbose;
 };
 

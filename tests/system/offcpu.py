@@ -96,6 +96,14 @@ def of_a_command(program):
     rig.check(abs(told - parts["blocked"]) <= 0.01 * told + 0.01, f"blocked: {parts['blocked']:.2f} s, of the stacks {told:.2f} s")
 
 
+def beside_memory(program):
+    """Both options add to CPU time; neither takes its place."""
+    p = subprocess.run([rig.perfwalk(), "record", "--off-cpu", "--memory", "-o", "m.pb.gz", "--", program, "3"], cwd=rig.workdir(),
+                       capture_output=True, text=True, timeout=120, check=False)
+    types = re.findall(r"^  (cpu-clock|cycles|memory_growth|off_cpu) +[\d,]+", p.stdout, re.M)
+    rig.check(types[1:] == ["memory_growth", "off_cpu"] and types[0] in ("cpu-clock", "cycles"), f"--off-cpu --memory: {types}")
+
+
 def wire_form():
     """The one form that backends know as off-CPU time."""
     with open(rig.path("c.otlp"), "rb") as f:
@@ -244,6 +252,7 @@ def main():
     refusals()
     of_a_command(program)
     wire_form()
+    beside_memory(program)
     of_the_host(program)
     refused_configs()
     of_the_daemon(program)
