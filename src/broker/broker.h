@@ -29,7 +29,8 @@ struct broker_event {
 	enum sample_use use;
 	struct sample_switch_fields switch_fields;
 	uint64_t period; /* events between samples; 0: rate_hz */
-	uint32_t budget; /* samples a second of each CPU, with a period; 0: any */
+	/* Samples a second of each CPU, with a period; of blocks, a quarter of one. 0: any. */
+	uint32_t budget;
 	uint32_t rate_hz;
 	/* 0: the config's. */
 	uint32_t stack_bytes;

@@ -402,7 +402,8 @@ static int refill(struct events *e, struct cpu_events *c)
 {
 	int r = sample_grant_cpu(&c->events, e->sample.period, budget_of_each(e));
 
-	if (r >= 0)
+	/* Stacks of blocks are examples; the times are those of all. */
+	if (r >= 0 && e->sample.use == SAMPLE_USE_EVENT)
 		count_standstill(e, c, r > 0);
 	return r < 0 ? r : 0;
 }

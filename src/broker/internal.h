@@ -85,7 +85,7 @@ struct broker {
 		uint64_t counted_ns; /* for how long they counted since the last look, until then */
 		uint64_t looked_ns;
 		uint64_t n_records; /* of them, by the last look */
-		int timer;
+		int timer, grant_timer;
 	} turns;
 };
 

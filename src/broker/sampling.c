@@ -190,8 +190,10 @@ static void add_cpu(struct broker *b, int cpu)
 
 static void refill_budgets(struct broker *b)
 {
-	for (uint32_t i = 0; broker_is_sampling(b) && i < b->options.n_events; i++)
-		events_refill(&b->events[i]);
+	for (uint32_t i = 0; broker_is_sampling(b) && i < b->options.n_events; i++) {
+		if (b->options.events[i].use == SAMPLE_USE_EVENT)
+			events_refill(&b->events[i]);
+	}
 }
 
 void broker_look_after_events(struct broker *b)

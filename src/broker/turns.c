@@ -16,6 +16,7 @@
 #include "util/loop.h"
 
 #define TURN_NS	       (100 * NSEC_PER_MSEC)
+#define GRANT_NS       (250 * NSEC_PER_MSEC)
 #define COST_OF_SWITCH 650 /* ns: 350 in the kernel, the rest to read and pair it */
 #define NO_LIMIT       1000000
 #define TELL_SECONDS   60
@@ -72,6 +73,21 @@ static void on_turn(void *ctx)
 		loop_set_timer(b->loop, t->timer, t->off ? others * TURN_NS : TURN_NS);
 }
 
+/* Some more blocks may be sampled. */
+static void on_grant(void *ctx)
+{
+	struct broker *b = ctx;
+
+	if (!find_switches(b))
+		return;
+	for (uint32_t i = 0; i < b->options.n_events; i++) {
+		if (b->options.events[i].use == SAMPLE_USE_BLOCKS && broker_is_sampling(b) &&
+		    !b->turns.off)
+			events_refill(&b->events[i]);
+	}
+	loop_set_timer(b->loop, b->turns.grant_timer, GRANT_NS);
+}
+
 static uint64_t count_records(const struct broker *b, const struct events *e)
 {
 	const struct sample_tally n = ledger_sum(b->ledger, e->sample.index);
@@ -94,6 +110,7 @@ void broker_begin_turns(struct broker *b)
 	t->n_records = count_records(b, e);
 	if (t->halving.times > 0)
 		loop_set_timer(b->loop, t->timer, TURN_NS);
+	loop_set_timer(b->loop, t->grant_timer, GRANT_NS);
 }
 
 static void tell(struct broker *b, uint64_t per_second)
@@ -149,6 +166,10 @@ void broker_look_at_switches(struct broker *b)
 
 int broker_add_turns(struct broker *b)
 {
-	b->turns.timer = loop_add_timer(b->loop, UINT64_MAX, 0, on_turn, b);
-	return b->turns.timer < 0 ? b->turns.timer : 0;
+	int r;
+
+	if ((r = b->turns.timer = loop_add_timer(b->loop, UINT64_MAX, 0, on_turn, b)) < 0 ||
+	    (r = b->turns.grant_timer = loop_add_timer(b->loop, UINT64_MAX, 0, on_grant, b)) < 0)
+		return r;
+	return 0;
 }

@@ -3,7 +3,11 @@
 
 #include <stdio.h>
 
-#define BLOCKS_HZ    199
+/*
+ * Of whole CPUs, the first of each quarter of a second. At a rate the kernel would adapt the
+ * distance of samples to bursts, and take a few a second where threads block now and then.
+ */
+#define BLOCKS_GRANT 50
 #define BLOCKS_STACK (16u << 10)
 /*
  * Of tasks, each block: the kernel adapts the distance of samples to a rate only while a task runs,
@@ -16,8 +20,8 @@ int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, cha
 		   size_t n_error)
 {
 	struct broker_event blocks = {.use = SAMPLE_USE_BLOCKS,
-				      .period = of_tasks,
-				      .rate_hz = of_tasks ? 0 : BLOCKS_HZ,
+				      .period = 1,
+				      .budget = of_tasks ? 0 : BLOCKS_GRANT,
 				      .stack_bytes = of_tasks ? TASK_BLOCKS_STACK : BLOCKS_STACK};
 	struct broker_event switches = {.use = SAMPLE_USE_SWITCHES, .period = 1, .stack_bytes = 8};
 	int r = sample_find_switches(&blocks.event, &blocks.switch_fields, error, n_error);

@@ -100,7 +100,7 @@ static const struct config_key keys[] = {
 	{"off_cpu", "enabled", CONFIG_BOOL, AT(off_cpu), "no", 0, 0, 0, false,
 	 "Also export the time that threads are blocked, as profiles of the type off_cpu in "
 	 "nanoseconds. Every context switch is recorded, which costs a third of a microsecond "
-	 "each, and 199 stacks a second on each CPU at most. A block that lasts longer than an "
+	 "each, and 200 stacks a second on each CPU at most. A block that lasts longer than an "
 	 "interval is in each of them with the part that it has of it. More "
 	 "switches than half of [limits] cpu allows are followed in turns, a part of the time "
 	 "only, as the log, ctl status and the profiles say. perfwalk-record(1) says "
