@@ -210,7 +210,7 @@ static void on_block(struct off_cpu *o, const struct record *r, const struct sam
 	uint32_t n;
 
 	a->counters[PROFILE_SAMPLES]++;
-	if (!sw->has_program || !switches_wants_stack(o->switches, &out))
+	if (!sw->has_program || !switches_offer_stack(o->switches, &out))
 		return;
 	a->process = host_process_get(a->host, r->pid, r->tid, r->time_ns);
 	a->time_ns = r->time_ns;

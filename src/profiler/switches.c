@@ -294,7 +294,7 @@ static void free_key_row(struct switches *s, uint32_t row)
 	s->n_keys--;
 }
 
-bool switches_wants_stack(struct switches *s, const struct switch_out *o)
+bool switches_offer_stack(struct switches *s, const struct switch_out *o)
 {
 	uint32_t row = thread_of(s, o), key = row != NONE ? find_key(s, row, o->sp, o->ip) : NONE;
 	struct key *k = key != NONE ? &s->keys.items[key] : NULL;

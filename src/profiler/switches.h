@@ -84,9 +84,12 @@ struct switches *switches_free(struct switches *s);
 void switches_out(struct switches *s, const struct switch_out *o);
 /* A thread goes on; one that never stopped is ignored. */
 void switches_in(struct switches *s, uint32_t id, uint32_t cpu, uint64_t time_ns);
-/* Whether anything may be learned of the stack of that block: its thread's time is taken, and the
- * place is not known well. */
-bool switches_wants_stack(struct switches *s, const struct switch_out *o);
+/*
+ * The stack of that block is at hand: true if it is to be told by switches_stack(), because its
+ * thread's time is taken, and the place is not known well. Of a place that is, one in so many is
+ * wanted all the same: so each offer counts.
+ */
+bool switches_offer_stack(struct switches *s, const struct switch_out *o);
 /* The stack of a block that just began, or is about to: o is that switch. Copied. */
 void switches_stack(struct switches *s, const struct switch_out *o,
 		    const struct switch_stack *stack);

@@ -524,7 +524,7 @@ static void test_wanted(void)
 		struct switch_out o = out_of(&sleep_at_10);
 
 		o.id = o.tid = 100 + t;
-		CHECK_INT(switches_wants_stack(s, &o), ==, t % 2 == 0);
+		CHECK_INT(switches_offer_stack(s, &o), ==, t % 2 == 0);
 		switches_out(s, &o);
 		switches_in(s, o.id, 0, 60);
 		o.how = SWITCH_DEAD;
@@ -547,7 +547,7 @@ static void test_well_known(void)
 	uint32_t n = 0;
 
 	for (int i = 0; i < 160; i++) {
-		bool wanted = switches_wants_stack(s, &o);
+		bool wanted = switches_offer_stack(s, &o);
 
 		n += wanted;
 		if (wanted)
@@ -558,7 +558,7 @@ static void test_well_known(void)
 	other.stack = 1;
 	sample(s, &other, 2);
 	for (int i = 0; i < 160; i++)
-		CHECK(switches_wants_stack(s, &o));
+		CHECK(switches_offer_stack(s, &o));
 	switches_free(s);
 }
 
