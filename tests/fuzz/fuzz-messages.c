@@ -52,6 +52,8 @@ int opener_helper_open(struct opener_helper *h, const struct message *ask)
 		return opener_recorded_file(ask, &id);
 	case MESSAGE_ASK_PERF_MAP:
 		return opener_perf_map(ask->ask_pid.pid);
+	case MESSAGE_ASK_MEMORY:
+		return opener_memory(ask->ask_pid.pid);
 	case MESSAGE_ASK_DEBUG_FILE:
 		return opener_debug_file(ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
 					 ask->ask_debug_file.n_build_id, ask->ask_debug_file.path);
@@ -107,6 +109,7 @@ static void fill(struct message *m)
 	case MESSAGE_ASK_PROCESS:
 	case MESSAGE_ASK_USER:
 	case MESSAGE_ASK_PERF_MAP:
+	case MESSAGE_ASK_MEMORY:
 		m->ask_pid.pid = (uint32_t)getpid();
 		break;
 	case MESSAGE_ASK_CONTAINER:
