@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "src/broker/internal.h"
+#include "src/opener/helper.h"
 #include "src/process/statistics.h"
 #include "src/profile/profile.h"
 #include "tests/unit/test.h"
@@ -426,11 +427,12 @@ static void check_and_kill_symbolizer(void)
 
 	check_progress(70);
 	statistics_collect(world.broker, &s);
-	CHECK_INT(s.n_processes, ==, 3);
+	CHECK_INT(s.n_processes, ==, 4);
 	CHECK_STR(s.processes[0].name, "profiler");
 	CHECK(s.processes[0].ready && s.processes[0].wanted && s.processes[0].starts == 1);
 	CHECK_INT(s.processes[1].pid, ==, last_value(PEER_SYMBOLIZER, STARTED));
-	CHECK_STR(s.processes[2].name, "broker");
+	CHECK_STR(s.processes[2].name, OPENER_NAME);
+	CHECK_STR(s.processes[3].name, "broker");
 	broker_load(world.broker, &cpu_ns, &rss_bytes);
 	CHECK_INT(cpu_ns, >, 0);
 	CHECK_INT(rss_bytes, >, 0);
@@ -647,6 +649,8 @@ int main(int argc, char **argv)
 {
 	int fd;
 
+	if (argc == 1 && strcmp(argv[0], "perfwalk: " OPENER_NAME) == 0)
+		return opener_main(); /* the real one: it is no peer */
 	if (argc == 1 && strncmp(argv[0], "perfwalk: ", 10) == 0)
 		return child_main(argv[0] + 10);
 	log_set_level(LOG_LEVEL_ERROR);
