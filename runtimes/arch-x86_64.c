@@ -167,16 +167,16 @@ bool arch_entering(const struct hotspot *h, const struct runtime_stack *stack,
 			return false;
 		if (ret->caller_sp < fp + 16)
 			ret->caller_sp = fp + 16;
-	} else if (hotspot_has(h, top)) {
+	} else if (hs_is_code(h, top)) {
 		ret->caller_pc = top;
-	} else if (top == fp && hotspot_has(h, next)) {
+	} else if (top == fp && hs_is_code(h, next)) {
 		ret->caller_pc = next;
 	} else {
 		ret->caller_pc = regs->r[RAX];
 	}
 	if (ret->caller_sp <= sp)
 		ret->caller_sp = sp + 8;
-	return hotspot_has(h, ret->caller_pc);
+	return hs_is_code(h, ret->caller_pc);
 }
 
 uint64_t arch_bcp(const struct runtime_regs *regs)

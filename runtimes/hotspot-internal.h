@@ -119,6 +119,11 @@ static inline bool hs_known(const struct hotspot *h, enum hotspot_value v)
 	return h->tables.known[v];
 }
 
+static inline bool hs_is_code(const struct hotspot *h, uint64_t pc)
+{
+	return pc >= h->low && pc < h->high;
+}
+
 /* hotspot-method.c. method: unproven. bci < 0: none. false: it is no method, or bci is not in it.
  */
 bool hotspot_method_frame(struct hotspot *h, uint64_t method, int32_t bci,

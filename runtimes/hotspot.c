@@ -173,7 +173,7 @@ struct hotspot *hotspot_free(struct hotspot *h)
 
 bool hotspot_has(const struct hotspot *h, uint64_t pc)
 {
-	return pc >= h->low && pc < h->high;
+	return hs_is_code(h, pc);
 }
 
 const char *hotspot_release(const struct hotspot *h)
