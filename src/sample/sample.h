@@ -148,7 +148,7 @@ struct sample_options {
 
 /* The registers of this processor that a stack walk starts with, as perf's bits. */
 extern const uint64_t sample_user_regs;
-/* Of these, the registers that identify a place in a program, and that a stack walk can start with. */
+/* Of these, the registers that identify a place in a program; a stack walk can start with them. */
 extern const uint64_t sample_place_regs;
 /* "x86_64", "aarch64": as uname says. */
 extern const char sample_arch_name[];

@@ -50,7 +50,7 @@ enum view_mode {
 	VIEW_DEBUG_FUNCTION,
 	VIEW_DEBUG_MARKER,
 	/* What is known of a process's runtime: of its memory, with its library at address `which`,
-	 * and, as a second input, the registers of threads that are stopped (STOPPED_BYTES each). */
+	 * and, as a second input, the registers of stopped threads (STOPPED_BYTES each). */
 	VIEW_DEBUG_RUNTIME,
 };
 #define STOPPED_BYTES 1024 /* u32 tid, u32 n, n bytes as PTRACE_GETREGSET gives them */
