@@ -19,8 +19,8 @@
 #define TELL_SECONDS 60
 
 /* A block that was picked, and has not ended. */
-struct live {
-	struct live *next;
+struct live_block {
+	struct live_block *next;
 	uint64_t address, time_ns;
 	double bytes, objects; /* for how many it stands */
 	uint32_t pid, tid, cpu;
@@ -31,7 +31,7 @@ struct allocations {
 	struct attribution *a;
 	uint32_t picked, ended; /* indexes of the events, and of their types */
 	uint32_t objects;	/* of the types behind */
-	struct live *chains[N_CHAINS];
+	struct live_block *chains[N_CHAINS];
 	uint32_t n_live;
 	uint64_t random;
 	struct log_ratelimit full;
@@ -61,9 +61,9 @@ int allocations_new(struct allocations **ret, struct attribution *a)
 	return 0;
 }
 
-static void forget(struct allocations *l, struct live **place)
+static void forget(struct allocations *l, struct live_block **place)
 {
-	struct live *e = *place;
+	struct live_block *e = *place;
 
 	*place = e->next;
 	free(e->stack);
@@ -111,7 +111,7 @@ static int64_t round_by_chance(struct allocations *l, double v)
 }
 
 /* Bytes into the type of an event, objects into the one that belongs to it. */
-static void add(struct allocations *l, uint32_t event, const struct live *e, uint64_t time_ns,
+static void add(struct allocations *l, uint32_t event, const struct live_block *e, uint64_t time_ns,
 		uint32_t thread, uint32_t stack)
 {
 	struct profile *p = &l->a->profile;
@@ -129,7 +129,7 @@ static void add(struct allocations *l, uint32_t event, const struct live *e, uin
 		(void)profile_add_sample_of(p, l->objects + (event == l->ended), &s);
 }
 
-static void tell_live(struct allocations *l, const struct live *e, uint64_t time_ns)
+static void tell_live(struct allocations *l, const struct live_block *e, uint64_t time_ns)
 {
 	struct attribution *a = l->a;
 	const struct record r = {.pid = e->pid, .tid = e->tid, .time_ns = time_ns};
@@ -143,7 +143,7 @@ static void tell_live(struct allocations *l, const struct live *e, uint64_t time
 
 /* ---- Blocks ---- */
 
-static struct live **chain_of(struct allocations *l, uint32_t pid, uint64_t address)
+static struct live_block **chain_of(struct allocations *l, uint32_t pid, uint64_t address)
 {
 	uint64_t key = (address ^ (uint64_t)pid << 48) * UINT64_C(0x9e3779b97f4a7c15);
 
@@ -153,7 +153,7 @@ static struct live **chain_of(struct allocations *l, uint32_t pid, uint64_t addr
 /* One that ended, or that begins where another's end was lost. */
 static void end_block(struct allocations *l, uint32_t pid, uint64_t address)
 {
-	for (struct live **p = chain_of(l, pid, address); *p; p = &(*p)->next) {
+	for (struct live_block **p = chain_of(l, pid, address); *p; p = &(*p)->next) {
 		if ((*p)->address == address && (*p)->pid == pid) {
 			forget(l, p);
 			return;
@@ -165,7 +165,7 @@ static void end_block(struct allocations *l, uint32_t pid, uint64_t address)
 static void end_process(struct allocations *l, const struct record *r, bool tell)
 {
 	for (uint32_t i = 0; i < N_CHAINS && l->n_live; i++) {
-		for (struct live **p = &l->chains[i]; *p;) {
+		for (struct live_block **p = &l->chains[i]; *p;) {
 			if ((*p)->pid != r->pid) {
 				p = &(*p)->next;
 				continue;
@@ -195,9 +195,10 @@ static struct switch_stack *keep_stack(const struct attribution *a, uint32_t ski
 	return s;
 }
 
-static void keep_block(struct allocations *l, const struct live *block, uint32_t skip, uint32_t n)
+static void keep_block(struct allocations *l, const struct live_block *block, uint32_t skip,
+		       uint32_t n)
 {
-	struct live **chain = chain_of(l, block->pid, block->address), *e = NULL;
+	struct live_block **chain = chain_of(l, block->pid, block->address), *e = NULL;
 
 	if (l->n_live < MAX_LIVE)
 		e = malloc(sizeof(*e));
@@ -232,11 +233,11 @@ static bool is_library(const struct attribution *a, uint32_t frame)
 
 static void on_picked(struct allocations *l, const struct record *r, const uint64_t args[4])
 {
-	struct live block = {.address = args[0],
-			     .time_ns = r->time_ns,
-			     .pid = r->pid,
-			     .tid = r->tid,
-			     .cpu = r->cpu};
+	struct live_block block = {.address = args[0],
+				   .time_ns = r->time_ns,
+				   .pid = r->pid,
+				   .tid = r->tid,
+				   .cpu = r->cpu};
 	uint64_t bytes = args[1], mean = args[2];
 	struct attribution *a = l->a;
 	uint32_t skip = 0, thread, stack = PROFILE_NONE, n;
