@@ -130,8 +130,8 @@ EXTRA_DIST += \
 	tests/workloads/pyloop.expect \
 	tests/workloads/pyloop.py \
 	tests/workloads/recurse.c \
-	tests/workloads/secret.c \
 	tests/workloads/recurse.expect \
+	tests/workloads/secret.c \
 	tests/workloads/rusty.expect \
 	tests/workloads/rusty.rs \
 	tests/workloads/stages.c \

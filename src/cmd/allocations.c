@@ -51,9 +51,10 @@ int allocations_events(struct broker_event ret[ALLOCATIONS_N_EVENTS], char *erro
 	int r = allocations_library(library, sizeof(library));
 
 	if (r < 0) {
-		(void)snprintf(error, n_error,
-			       "the allocation library is not installed: there is no " ALLOC_LIBRARY_DIR
-			       "/" LIBRARY);
+		(void)snprintf(
+			error, n_error,
+			"the allocation library is not installed: there is no " ALLOC_LIBRARY_DIR
+			"/" LIBRARY);
 		return r;
 	}
 	if (!sample_has_arguments()) {
@@ -76,8 +77,8 @@ void allocations_preload(void)
 	char library[PATH_MAX];
 
 	if (allocations_library(library, sizeof(library)) < 0 ||
-	    asprintf(&both, "%s%s%s", library, before && *before ? ":" : "",
-		     before ? before : "") < 0)
+	    asprintf(&both, "%s%s%s", library, before && *before ? ":" : "", before ? before : "") <
+		    0)
 		return;
 	(void)setenv("LD_PRELOAD", both, 1);
 }

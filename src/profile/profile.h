@@ -61,8 +61,8 @@ enum profile_marker {
 	PROFILE_MARKER_BAD_CFI,
 	PROFILE_MARKER_NO_PROGRESS,
 	PROFILE_MARKER_TOO_DEEP,
-	PROFILE_MARKER_NO_USER_REGS, /* the kernel gave no user registers or no stack */
-	PROFILE_MARKER_RUNTIME_LATE, /* native frames only: the runtime's came too late */
+	PROFILE_MARKER_NO_USER_REGS,	  /* the kernel gave no user registers or no stack */
+	PROFILE_MARKER_RUNTIME_LATE,	  /* native frames only: the runtime's came too late */
 	PROFILE_MARKER_RUNTIME_UNPROVEN,  /* what it keeps now does not explain the stack */
 	PROFILE_MARKER_RUNTIME_ELSEWHERE, /* the callers of a virtual thread, in the heap */
 	/* What a thread waits for. The first one: unknown, or not yet known. */

@@ -68,7 +68,7 @@ struct attribution {
 	uint64_t *counters; /* of the type of the record that is being taken */
 	/* Of switches, which are no type of the profile. */
 	uint64_t switch_counters[PROFILE_N_COUNTERS];
-	struct off_cpu *off_cpu; /* NULL: it is not asked for */
+	struct off_cpu *off_cpu;	 /* NULL: it is not asked for */
 	struct allocations *allocations; /* NULL: the same */
 	uint32_t kernel_row, none_row, marker_row,
 		vdso_row; /* PROFILE_NONE: not in this window yet */

@@ -33,7 +33,7 @@ struct setup_symbolizer {
 	bool of_store; /* its input is the local store: of CPU time, if nothing else is asked for */
 	struct render_report_options report;
 	bool errors_too; /* what is wrong goes where the table goes, behind "error: " */
-	bool has_which; /* of the samples one, of the rows the one at an address */
+	bool has_which;	 /* of the samples one, of the rows the one at an address */
 	uint64_t which;
 };
 

@@ -336,8 +336,8 @@ static unsigned int n_descriptors(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-	static void (*const receivers[])(struct input *in, int pair[2]) = {to_broker, to_child,
-									   to_profiler};
+	static void (*const receivers[])(struct input * in, int pair[2]) = {to_broker, to_child,
+									    to_profiler};
 	struct input in = {data, data + n};
 	unsigned int n_before;
 	int pair[2];

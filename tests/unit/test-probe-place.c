@@ -95,9 +95,9 @@ static void test_address(void)
 	extern const char __executable_start[];
 	char text[32];
 
-	(void)snprintf(text, sizeof(text), "0x%llx",
-		       (unsigned long long)((uintptr_t)probe_target -
-					    (uintptr_t)__executable_start));
+	(void)snprintf(
+		text, sizeof(text), "0x%llx",
+		(unsigned long long)((uintptr_t)probe_target - (uintptr_t)__executable_start));
 	/* A program at a fixed place has other addresses in its file. */
 	if ((uintptr_t)__executable_start < UINT64_C(0x10000000))
 		return;
