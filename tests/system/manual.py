@@ -12,7 +12,7 @@ import rig
 
 # What needs a terminal, or is the daemon itself, which the others talk to.
 ELSEWHERE = {"perfwalk top": "top.py", "perfwalk top -p 1234 -d 1": "top.py", "perfwalk run -c /etc/perfwalk/perfwalk.conf": "delivery.py",
-             "sudo perfwalk record -a -d 10 -o out.html": "the same without sudo"}
+             "perfwalk debug runtime 1234": "java.py", "sudo perfwalk record -a -d 10 -o out.html": "the same without sudo"}
 
 CONFIG = """[profiler]
 reporter_interval = 1s
