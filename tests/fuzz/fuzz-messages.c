@@ -54,6 +54,8 @@ int opener_helper_open(struct opener_helper *h, const struct message *ask)
 		return opener_perf_map(ask->ask_pid.pid);
 	case MESSAGE_ASK_MEMORY:
 		return opener_memory(ask->ask_pid.pid);
+	case MESSAGE_ASK_BLOCKED:
+		return opener_blocked(ask);
 	case MESSAGE_ASK_DEBUG_FILE:
 		return opener_debug_file(ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
 					 ask->ask_debug_file.n_build_id, ask->ask_debug_file.path);
