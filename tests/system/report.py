@@ -251,7 +251,7 @@ def bad_files(files):
     raw = gzip.decompress(good)
     cases = {
         "empty.pb.gz": (b"", "it is empty"),
-        "cut.pb.gz": (good[:len(good) // 2], "damaged, or it is truncated"),
+        "cut.pb.gz": (good[:len(good) // 2], "is damaged or truncated"),
         "cut.pb": (raw[:-1], "truncated at byte"),
         "noise.pb": (os.urandom(500), "not a pprof file"),
         "bomb.pb.gz": (gzip.compress(bytes(1200 << 20), 1), "inflates to more than"),
