@@ -52,7 +52,7 @@ def check_values(offered):
     rig.check(len(events) > 10 and len(formats) > 8, f"{len(events)} events, {len(formats)} formats")
     for words, wanted in ((("ctl", ""), CTL), (("ctl", "re"), {"reload", "resume"}), (("ctl", "-a", ""), CTL),
                           (("list", ""), {"events", "containers", "units", "processes"}),
-                          (("completion", ""), {"bash", "zsh"}), (("debug", ""), {"function", "marker", "sample", "unwind"}),
+                          (("completion", ""), {"bash", "zsh"}), (("debug", ""), {"function", "marker", "runtime", "sample", "unwind"}),
                           (("record", "-e", ""), events), (("record", "--event", "page"), {"page-faults"}),
                           (("record", "--format", ""), formats), (("record", "-a", "--format", "ht"), {"html"}),
                           (("convert", "x.folded", "--format", ""), formats),

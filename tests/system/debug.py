@@ -114,7 +114,7 @@ def bad_files():
     good = gzip.decompress(packed)
     cases = {
         "noise": (os.urandom(300), "not a file of recorded samples"),
-        "cut.gz": (packed[:len(packed) // 2], "end too early"),
+        "cut.gz": (packed[:len(packed) // 2], "ends too early"),
         "cut": (good[:-1], "in the middle of a block"),
         "version": (good[:8] + b"\x09" + good[9:], "version 9"),
         "machine": (good[:12] + b"\x28" + good[13:], "ELF machine 40; this perfwalk walks those of x86_64"),
