@@ -52,7 +52,7 @@ const struct command debug_command = {
 		  "  perfwalk debug unwind /usr/bin/true\n"
 		  "  perfwalk debug sample plt.samples.gz 3\n"
 		  "  perfwalk debug marker /usr/bin/python3\n"
-		  "  perfwalk debug runtime 4711\n",
+		  "  perfwalk debug runtime 1234\n",
 };
 
 static int complain(const char *what, const char *text)
