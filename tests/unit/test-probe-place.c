@@ -39,7 +39,7 @@ static int chosen(void)
 {
 	return 1;
 }
-static int (*choose(void))(void)
+__attribute__((used)) static int (*choose(void))(void)
 {
 	return chosen;
 }
