@@ -46,6 +46,7 @@ SYSTEM_TESTS="
 	oracle        180  beside
 	install       600  beside
 	spool         180  beside
+	packages      300  beside
 	losses        240  beside
 	metrics       150  beside
 	delivery      240  beside  300
@@ -63,7 +64,6 @@ SYSTEM_TESTS="
 	unit          150  beside
 	sandbox       120  beside
 	bundle        240  beside
-	packages      300  beside
 	values         60  beside
 	hostile       400  beside
 	grpc          180  beside

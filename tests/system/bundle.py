@@ -36,8 +36,9 @@ def make_root():
 
 def unpack(root):
     build = os.path.dirname(rig.perfwalk())
-    p = subprocess.run(["make", "-s", "bundle"], cwd=build, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                       check=False, stdin=subprocess.DEVNULL, env={**os.environ, "XZ_OPT": "-0"})
+    with rig.make_alone():
+        p = subprocess.run(["make", "-s", "bundle"], cwd=build, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                           check=False, stdin=subprocess.DEVNULL, env={**os.environ, "XZ_OPT": "-0"})
     rig.check(p.returncode == 0, f"make bundle: {p.stdout.strip()[-600:]}")
     archive = max(glob.glob(os.path.join(build, "perfwalk-bundle-*.tar.xz")), key=os.path.getmtime)
     names = subprocess.run(["tar", "-tJf", archive], stdout=subprocess.PIPE, text=True, check=True).stdout.split()

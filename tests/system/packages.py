@@ -82,7 +82,8 @@ def found(family, release, debug=""):
 def build(families, level):
     """Release 1, and 2 with another default configuration, out of the build directory's way."""
     names = [f.name for f in families]
-    run("make", "-s", *names, f"PACKAGE_XZ={level}", cwd=build_directory())
+    with rig.make_alone():
+        run("make", "-s", *names, f"PACKAGE_XZ={level}", cwd=build_directory())
     with open(os.path.join(build_directory(), "packages/tree" + CONFIG), "a", encoding="utf-8") as f:
         f.write(CHANGED)
     for name in names:

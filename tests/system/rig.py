@@ -6,7 +6,9 @@ A test is a script with a main() that calls check(); run(main) turns the outcome
 status: 0, 1, or 77 for a skip with its reason. Everything a test starts dies with it.
 """
 import atexit
+import contextlib
 import ctypes
+import fcntl
 import mmap
 import os
 import pwd
@@ -111,6 +113,14 @@ def run(main):
     if _left_out:
         say("SKIP: in part: " + "; ".join(_left_out))
     sys.exit(77 if _left_out else 0)
+
+
+@contextlib.contextmanager
+def make_alone():
+    """While another test makes something in the program's build directory, as well, this waits."""
+    with open(os.path.join(os.path.dirname(perfwalk()), "Makefile"), "rb") as f:
+        fcntl.flock(f, fcntl.LOCK_EX)
+        yield
 
 
 def need_root():
