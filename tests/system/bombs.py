@@ -476,8 +476,7 @@ inline = yes
 endpoint = {sink.endpoint}
 """)
         roles = daemon.wait_up()
-        with open(rig.perfwalk(), "rb") as f:  # with sanitizers, what was freed is kept for a while
-            sanitized = b"__asan_init" in f.read()
+        sanitized = rig.is_sanitized()
         # As the unit has it. Memory of what runs with sanitizers is another matter.
         limit = MemoryLimit(f"perfwalk-bombs-{os.getpid()}", (4096 if sanitized else 512) << 20)
         if limit.path:

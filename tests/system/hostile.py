@@ -253,8 +253,7 @@ inline = yes
 endpoint = {sink.endpoint}
 """)
         roles = daemon.wait_up(60)
-        with open(rig.perfwalk(), "rb") as f:
-            sanitized = b"__asan_init" in f.read()
+        sanitized = rig.is_sanitized()
         limit = MemoryLimit(f"perfwalk-hostile-{os.getpid()}", (4096 if sanitized else 512) << 20)
         if limit.path:
             atexit.register(limit.remove)

@@ -385,6 +385,12 @@ def anon_kib(pid):
     return int(status_of(pid).get("RssAnon", "0 kB").split()[0])
 
 
+def is_sanitized():
+    """Memory that is freed stays with the sanitizers for a while, so bounds of memory do not hold."""
+    with open(perfwalk(), "rb") as f:
+        return b"__asan_init" in f.read()
+
+
 def n_descriptors(pid):
     try:
         return len(os.listdir(f"/proc/{pid}/fd"))
