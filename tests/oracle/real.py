@@ -241,12 +241,13 @@ def firefox(rng, tool):
 # ---- A capture ----
 
 LONG = "f" * 2101
+# Each turn is of another length: turns as long as a period would always be sampled in the same function.
 CAPTURED = f"""
 static volatile int x;
-__attribute__((noinline)) void {LONG}1(void) {{ for (int i = 0; i < 200000; i++) x += i; }}
-__attribute__((noinline)) void {LONG}2(void) {{ for (int i = 0; i < 100000; i++) x += i; }}
-__attribute__((noinline)) void both(void) {{ {LONG}1(); x++; {LONG}2(); x++; }}
-int main(void) {{ for (int i = 0; i < 900; i++) both(); return 0; }}
+__attribute__((noinline)) void {LONG}1(int n) {{ for (int i = 0; i < 2 * n; i++) x += i; }}
+__attribute__((noinline)) void {LONG}2(int n) {{ for (int i = 0; i < n; i++) x += i; }}
+__attribute__((noinline)) void both(int n) {{ {LONG}1(n); x++; {LONG}2(n); x++; }}
+int main(void) {{ for (int i = 0; i < 900; i++) both(50000 + i * 7919 % 100000); return 0; }}
 """
 
 
