@@ -186,12 +186,11 @@ static struct switch_stack *keep_stack(const struct attribution *a, uint32_t ski
 
 	if (!s)
 		return NULL;
-	*s = (struct switch_stack){
-		.n_user = n_user, .reason = PROFILE_N_MARKERS, .marker = PROFILE_N_MARKERS};
+	*s = (struct switch_stack){.n_user = n_user,
+				   .reason = PROFILE_N_MARKERS,
+				   .marker = attribution_last_marker(a, n)};
 	for (uint32_t i = 0; i < n_user; i++)
 		s->addresses[i] = a->walked[skip + i].address;
-	if (n > a->n_walked && a->frames[n - 1] != PROFILE_NONE)
-		s->marker = (uint32_t)a->profile.frames.items[a->frames[n - 1]].address;
 	return s;
 }
 

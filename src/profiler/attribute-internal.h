@@ -117,6 +117,8 @@ uint32_t attribution_add_user_frames(struct attribution *a, const struct record 
 int attribution_new_runtimes(struct attribution *a);
 /* Both: how many. */
 uint32_t attribution_walk(struct attribution *a, const struct record *r);
+/* The marker that the n frames of a walk end with; PROFILE_N_MARKERS: none. */
+uint32_t attribution_last_marker(const struct attribution *a, uint32_t n);
 /* The row of a stack that was walked in this window or before; NULL: of one that nobody has seen.
  * Its code is that of a->process now. PROFILE_NONE where it does not fit. */
 uint32_t attribution_known_stack(struct attribution *a, const struct switch_stack *known);

@@ -300,6 +300,16 @@ static uint32_t add_marker(struct attribution *a, uint32_t n, enum profile_marke
 	return n + 1;
 }
 
+uint32_t attribution_last_marker(const struct attribution *a, uint32_t n)
+{
+	const struct profile_frame *f;
+
+	if (n == 0 || a->frames[n - 1] == PROFILE_NONE)
+		return PROFILE_N_MARKERS;
+	f = &a->profile.frames.items[a->frames[n - 1]];
+	return f->module == a->marker_row ? (uint32_t)f->address : PROFILE_N_MARKERS;
+}
+
 /* ---- Frames of runtimes ---- */
 
 /* The library's file must be open: the broker has found then that it keeps nobody waiting. */

@@ -176,13 +176,11 @@ static void keep_stack(struct off_cpu *o, const struct record *r, uint32_t n,
 	*s = (struct switch_stack){.n_kernel = n_kernel,
 				   .n_user = a->n_walked,
 				   .reason = reason,
-				   .marker = PROFILE_N_MARKERS};
+				   .marker = attribution_last_marker(a, n)};
 	for (uint32_t i = 0; i < n_kernel; i++)
 		s->addresses[i] = r->sample.kernel[i] - (i > 0);
 	for (uint32_t i = 0; i < a->n_walked; i++)
 		s->addresses[n_kernel + i] = a->walked[i].address;
-	if (n > n_kernel + a->n_walked && a->frames[n - 1] != PROFILE_NONE)
-		s->marker = (uint32_t)a->profile.frames.items[a->frames[n - 1]].address;
 }
 
 static struct switch_out out_of(const struct off_cpu *o, const struct record *r,
