@@ -19,9 +19,9 @@
  *	   5 because libc's plain names are the weak ones), not counting the _Z, _R or _D of mangled
  *	   names;
  *	5. global over weak;
- *	6. the shorter one, then the first in byte order, so that the result never changes. 4 to 6
- *	   compare names. Aliases wait in a list until a lookup of their address, because reading
- *	   all their names would bring most of the string table into memory.
+ *	6. the shorter one, then the first in byte order, so that the result never changes.
+ * 4 to 6 compare names. Aliases wait in a list until a lookup of their address, because reading all
+ * their names would bring most of the string table into memory.
  *
  * A name stays in the file until a lookup needs it: the string table of a big file is ten times the
  * size of the rows, and each first access to a page of it is a page fault. The lookup copies the

@@ -8,8 +8,8 @@
  *	docker		/var/lib/docker/containers/ID/config.v2.json
  *	containerd	/run/containerd/io.containerd.runtime.v2.task/NAMESPACE/ID/config.json (also
  *			under a kubelet)
- *	cri-o /run/containers/storage/DRIVER-containers/ID/userdata/config.json podman the command
- *	line of the container's conmon, with its pid from conmon.pid there
+ *	cri-o		/run/containers/storage/DRIVER-containers/ID/userdata/config.json
+ *	podman		the command line of the container's conmon; conmon.pid there has its pid
  *			(podman's own config.json has no name in it)
  */
 #include <dirent.h>

@@ -36,10 +36,9 @@ struct opener_helper *opener_helper_free(struct opener_helper *h);
 void opener_helper_prepare(struct opener_helper *h);
 /*
  * Answers a request by its type: the result of opener_mapped_file(), opener_recorded_file(),
- * opener_perf_map(), opener_debug_file(), opener_split_file() or opener_blocked(). -ETIMEDOUT: no
- * answer in time;
- * -ENOTSUP: an earlier helper is still stuck there; another -errno, logged: no helper could be
- * started.
+ * opener_perf_map(), opener_memory(), opener_debug_file(), opener_split_file() or opener_blocked().
+ * -ETIMEDOUT: no answer in time; -ENOTSUP: an earlier helper is still stuck there; another -errno,
+ * logged: no helper could be started.
  */
 int opener_helper_open(struct opener_helper *h, const struct message *ask);
 /* The current helper; 0: none. */

@@ -5,9 +5,10 @@
  * own size and number of descriptors. A message of another size, an unknown type or a wrong number
  * of descriptors is an error of the peer and ends the connection.
  *
- * Sockets of a child: control (fd 3) broker -> child: set-up, peers, orders; child -> broker:
- * results ask (fd 4) child -> broker: one request, one answer (same seq); only children that ask
- * peers profiler -> symbolizer -> exporter, screen and metrics, the broker sends
+ * Sockets of a child:
+ *	control	(fd 3)	broker -> child: set-up, peers, orders; child -> broker: results
+ *	ask	(fd 4)	child -> broker: one request, one answer (same seq); only children that ask
+ *	peers		profiler -> symbolizer -> exporter, screen and metrics; the broker sends
  *			them in MESSAGE_PEER
  *
  * Both sides are the same binary on one machine: native layout. But a peer may be compromised:
