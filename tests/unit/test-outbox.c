@@ -18,7 +18,7 @@ static struct {
 	struct loop *loop;
 	struct outbox *outbox;
 	int sock; /* the receiver's */
-	uint64_t n_received, last_id, n_dropped, n_forgotten;
+	uint64_t n_received, last_id, n_dropped, n_forgotten, n_turns_idle;
 	uint64_t settle_until; /* of the entries received */
 } world;
 
@@ -98,12 +98,15 @@ static void end(void)
 
 static void on_turn(void *ctx)
 {
+	uint64_t before = world.n_received;
+
 	receive();
+	world.n_turns_idle += world.n_received == before;
 	if (world.n_forgotten == N_MANY)
 		loop_exit(world.loop, 0);
 }
 
-/* The socket is full again and again: all come, each once, in order. */
+/* The socket is full again and again: all come, each once, in order, as fast as they are settled. */
 static void test_slow_receiver(void)
 {
 	begin(N_MANY, UINT64_MAX);
@@ -115,6 +118,7 @@ static void test_slow_receiver(void)
 	CHECK_INT(loop_run(world.loop), ==, 0);
 	CHECK_INT(world.n_received, ==, N_MANY);
 	CHECK_INT(world.n_dropped, ==, 0);
+	CHECK_INT(world.n_turns_idle, <, 10);
 	CHECK(outbox_all_settled(world.outbox));
 	end();
 }
