@@ -5,7 +5,9 @@
  * A payload goes there when it has waited for some seconds, at once when the destination has been
  * failing for as long, when the queue in memory is full, and at the end. Oldest first, the one that
  * is being sent included: so whatever a crash leaves in memory alone is younger than what is on
- * disk, and the order is kept. As soon as it is on disk it is settled for who gave it to us.
+ * disk, and the order is kept. As soon as it is on disk it is settled for who gave it to us. Those
+ * that are due go in batches, which share the flush of the directory: an exporter that does not live
+ * long has to settle all that came since the last one.
  *
  * From there it is sent at a limited rate behind what is live, since all hosts that lost the same
  * server get it back at the same moment. Its file goes when the server has answered.
@@ -22,8 +24,6 @@
 #include "util/clock.h"
 
 #define SPOOL_AFTER_NS (3 * NSEC_PER_SEC)
-/* Flushes of one turn: other destinations wait behind them. */
-#define PUTS_PER_TURN 16
 /* Between two payloads from disk: 50 ms on average, so 20 a second, spread by chance. */
 #define GAP_LEAST_NS (25 * NSEC_PER_MSEC)
 #define GAP_MORE_NS  (50 * NSEC_PER_MSEC)
@@ -84,7 +84,8 @@ bool backlog_has(const struct destination *d, const struct payload *p)
 	return false;
 }
 
-bool backlog_put(struct destination *d, struct entry *x)
+/* x stays in the queue. */
+static bool write_down(struct destination *d, struct entry *x)
 {
 	struct spool *s = d->exporter->spool;
 	struct spool_item item = {
@@ -99,11 +100,14 @@ bool backlog_put(struct destination *d, struct entry *x)
 	if (!s || x->never_on_disk || !spool_usable(s, clock_monotonic_ns()))
 		return false;
 	item.body = payload_body(x->payload, d->encoding, &item.n_body);
-	r = spool_put(s, x->seq, &item, x, &x->file);
-	if (r < 0) {
-		x->never_on_disk = r == -EFBIG;
-		return false;
-	}
+	r = spool_write(s, x->seq, &item, x, &x->file);
+	x->never_on_disk = r == -EFBIG;
+	return r == 0;
+}
+
+/* It is safe now. */
+static void move_to_disk(struct destination *d, struct entry *x)
+{
 	TAILQ_REMOVE(&d->queue, x, link);
 	insert(d, x);
 	d->stats.payloads_spooled++;
@@ -115,7 +119,29 @@ bool backlog_put(struct destination *d, struct entry *x)
 	if (!d->backlog_told)
 		report_spooling(d);
 	d->backlog_told = true;
-	return true;
+}
+
+/* n > 0 were written. */
+static bool commit(struct destination *d, struct entry **written, uint32_t n)
+{
+	struct spool *s = d->exporter->spool;
+	struct spool_file *newest = written[n - 1]->file;
+	bool ok = spool_commit(s) == 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (ok)
+			move_to_disk(d, written[i]);
+		else
+			written[i]->file = NULL;
+	}
+	if (ok)
+		spool_keep_limits(s, newest);
+	return ok;
+}
+
+bool backlog_put(struct destination *d, struct entry *x)
+{
+	return write_down(d, x) && commit(d, &x, 1);
 }
 
 void backlog_move(struct destination *d, struct entry *x, struct entry *after)
@@ -130,28 +156,42 @@ static uint64_t due_ns(const struct destination *d, const struct entry *x)
 	const struct exporter *e = d->exporter;
 	uint64_t due = x->queued_ns + SPOOL_AFTER_NS, retry = spool_retry_ns(e->spool);
 
-	if (d->spooling || (e->hurry_ns && d->down))
+	if (d->spooling || x->payload->made_ns < d->back_ns || (e->hurry_ns && d->down))
 		due = 0;
 	else if (e->hurry_ns && e->hurry_spool_ns < due)
 		due = e->hurry_spool_ns;
 	return due > retry ? due : retry;
 }
 
-void backlog_put_due(struct destination *d, uint64_t now)
+/* At most max payloads that are due. Returns how many are safe now. */
+static uint32_t put_batch(struct destination *d, uint64_t now, uint32_t max)
 {
-	struct entry *x, *next;
-	int n = 0;
+	struct entry *x, *written[SPOOL_BATCH];
+	uint32_t n = 0;
 
-	if (!d->exporter->spool)
-		return;
-	for (x = TAILQ_FIRST(&d->queue); x && n < PUTS_PER_TURN; x = next) {
-		next = TAILQ_NEXT(x, link);
+	TAILQ_FOREACH(x, &d->queue, link)
+	{
 		if (x->never_on_disk)
 			continue;
-		if (due_ns(d, x) > now || (!backlog_put(d, x) && !x->never_on_disk))
-			return;
-		n++;
+		if (n == max || due_ns(d, x) > now)
+			break;
+		if (write_down(d, x))
+			written[n++] = x;
+		else if (!x->never_on_disk)
+			break;
+		/* What has to go for it can go only once it is safe. */
+		if (!spool_fits(d->exporter->spool))
+			break;
 	}
+	return n > 0 && commit(d, written, n) ? n : 0;
+}
+
+void backlog_put_due(struct destination *d, uint64_t now)
+{
+	uint32_t left = d->exporter->spool ? SPOOL_BATCH : 0, n;
+
+	for (; left > 0 && (n = put_batch(d, now, left)) > 0; left -= n)
+		;
 }
 
 uint64_t backlog_due_ns(const struct destination *d)

@@ -194,8 +194,7 @@ static struct entry *put(struct destination *d, struct payload *p, uint64_t seq,
 		TAILQ_INSERT_TAIL(&d->queue, x, link);
 	d->stats.queue_payloads++;
 	d->stats.queue_bytes += n;
-	if ((n > d->max_queue_bytes || d->spooling || p->made_ns < d->back_ns) &&
-	    !backlog_put(d, x) && n > d->max_queue_bytes) {
+	if (n > d->max_queue_bytes && !backlog_put(d, x)) {
 		drop(d, x, &d->stats.payloads_dropped_queue_full);
 		report_queue_full(d);
 		return NULL;

@@ -21,7 +21,7 @@
 #include "util/text.h"
 
 #define MAX_HEADERS	   64
-#define PAYLOADS_A_TURN	   8	/* each may be compressed and flushed to disk: requests wait */
+#define PAYLOADS_A_TURN	   16	/* each may be compressed and written to disk: requests wait */
 #define PAYLOADS_IN_SOCKET 4096 /* more than fit into its buffer */
 
 struct exporter_role {

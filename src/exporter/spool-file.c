@@ -13,9 +13,9 @@
  *
  * Little-endian; sums are CRC-32. The file's length has to be what its header says.
  *
- * It is written under a temporary name, flushed, renamed, and then the directory is flushed: at any
- * moment a name that ends in .otlp stands for a complete file. A flush of the directory that fails
- * takes the file back, for then nobody can say whether it would be there after a power cut.
+ * It is written under a temporary name, flushed and renamed: at any moment a name that ends in .otlp
+ * stands for a complete file. The flush of the directory, without which a power cut may take the
+ * name, is the spool's: it takes most of the time, and one serves many files.
  */
 #include <endian.h>
 #include <errno.h>
@@ -198,14 +198,8 @@ int spool_file_write(int dir_fd, uint64_t seq, const struct spool_header *h, con
 	r = write_temporary(dir_fd, temporary, h, body);
 	if (r == 0 && renameat(dir_fd, temporary, dir_fd, name) < 0)
 		r = -errno;
-	if (r < 0) {
+	if (r < 0)
 		(void)unlinkat(dir_fd, temporary, 0);
-		return r;
-	}
-	if (fsync(dir_fd) < 0) {
-		r = -errno;
-		(void)unlinkat(dir_fd, name, 0);
-	}
 	return r;
 }
 

@@ -31,8 +31,8 @@ uint64_t spool_file_bytes(const struct spool_header *h);
 /* The sum of a body, as the header holds it. */
 uint32_t spool_file_crc(const uint8_t *body, size_t n);
 
-/* Writes the whole file and makes it last: when 0 is returned it survives the machine. -errno:
- * there is none. */
+/* Writes the whole file; once the directory is flushed, it survives the machine. -errno: there is
+ * none. */
 int spool_file_write(int dir_fd, uint64_t seq, const struct spool_header *h, const uint8_t *body);
 
 /*

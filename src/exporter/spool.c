@@ -24,6 +24,7 @@
 #include "util/array.h"
 #include "util/clock.h"
 #include "util/disk-reserve.h"
+#include "util/ensure.h"
 #include "util/log.h"
 #include "util/text.h"
 
@@ -56,6 +57,8 @@ struct spool {
 	struct strtab names; /* of destinations */
 	struct bad_file bad[BAD_MAX];
 	uint32_t n_bad, n_corrupt;
+	struct spool_file *written[SPOOL_BATCH]; /* and not safe yet */
+	uint32_t n_written;
 	bool failing;
 	uint64_t retry_ns; /* while failing: not before */
 	struct log_ratelimit corrupt;
@@ -194,7 +197,7 @@ static struct spool_file *oldest_idle(const struct spool *s)
 	return f;
 }
 
-static bool fits(const struct spool *s)
+bool spool_fits(const struct spool *s)
 {
 	return s->bytes <= s->limits.max_bytes && s->n_files <= s->limits.max_files;
 }
@@ -203,9 +206,9 @@ static void keep_limits(struct spool *s)
 {
 	struct spool_file *f;
 
-	while (!fits(s) && s->n_bad > 0)
+	while (!spool_fits(s) && s->n_bad > 0)
 		remove_bad(s, 0);
-	while (!fits(s) && (f = oldest_idle(s)))
+	while (!spool_fits(s) && (f = oldest_idle(s)))
 		give_up(s, f, SPOOL_LOSS_FULL);
 }
 
@@ -295,8 +298,8 @@ static struct spool_file *file_of(struct spool *s, uint64_t seq, const struct sp
 	return f;
 }
 
-int spool_put(struct spool *s, uint64_t seq, const struct spool_item *item, void *owner,
-	      struct spool_file **ret)
+int spool_write(struct spool *s, uint64_t seq, const struct spool_item *item, void *owner,
+		struct spool_file **ret)
 {
 	struct spool_header h = {
 		.id = item->id,
@@ -309,6 +312,7 @@ int spool_put(struct spool *s, uint64_t seq, const struct spool_item *item, void
 	struct spool_file *f;
 	int r;
 
+	ensure(s->n_written < SPOOL_BATCH);
 	(void)snprintf(h.destination, sizeof(h.destination), "%s", item->destination);
 	if (spool_file_bytes(&h) > s->limits.max_bytes)
 		return -EFBIG;
@@ -318,17 +322,58 @@ int spool_put(struct spool *s, uint64_t seq, const struct spool_item *item, void
 	r = disk_reserve_check(s->dir_fd, f->bytes);
 	if (r == 0)
 		r = spool_file_write(s->dir_fd, seq, &h, item->body);
-	if (note_outcome(s, r) < 0) {
+	if (r < 0) {
 		free(f);
-		return r;
+		return note_outcome(s, r);
 	}
 	f->owner = owner;
-	insert(s, f);
-	/* Older ones go only now that the new one is safe: a disk that cannot be written costs
-	 * nothing that is on it. */
 	f->busy = true;
+	insert(s, f);
+	s->written[s->n_written++] = f;
+	*ret = f;
+	return 0;
+}
+
+/* If the flush fails, nobody can say which files would be there after a power cut. */
+int spool_commit(struct spool *s)
+{
+	int r = 0;
+
+	if (s->n_written == 0)
+		return 0;
+	if (fsync(s->dir_fd) < 0)
+		r = -errno;
+	for (uint32_t i = 0; i < s->n_written; i++) {
+		s->written[i]->busy = false;
+		if (r < 0)
+			spool_remove(s, s->written[i]);
+	}
+	s->n_written = 0;
+	return note_outcome(s, r);
+}
+
+/* Older ones go only once the new one is safe: a disk that cannot be written costs nothing that is
+ * on it. */
+void spool_keep_limits(struct spool *s, struct spool_file *newest)
+{
+	bool busy = newest->busy;
+
+	newest->busy = true;
 	keep_limits(s);
-	f->busy = false;
+	newest->busy = busy;
+}
+
+int spool_put(struct spool *s, uint64_t seq, const struct spool_item *item, void *owner,
+	      struct spool_file **ret)
+{
+	struct spool_file *f;
+	int r = spool_write(s, seq, item, owner, &f);
+
+	if (r == 0)
+		r = spool_commit(s);
+	if (r < 0)
+		return r;
+	spool_keep_limits(s, f);
 	*ret = f;
 	return 0;
 }

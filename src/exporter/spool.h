@@ -42,7 +42,7 @@ struct spool_file {
 	uint32_t crc;	  /* of the body */
 	strid destination;
 	enum encoding encoding;
-	bool busy;   /* its owner is sending it: the limits pass it over */
+	bool busy;   /* being sent or not safe yet: the limits pass it over */
 	void *owner; /* NULL: no destination of that name */
 };
 
@@ -72,10 +72,21 @@ const char *spool_destination(const struct spool *s, const struct spool_file *f)
 /* A place in the order, for a payload that has just come. */
 uint64_t spool_take_seq(struct spool *s);
 /*
- * Writes a payload down at its place. When this returns 0 it is safe on disk, and the oldest files
- * beyond the limits have been given up for it. -EFBIG: beyond the limits by itself; another -errno:
- * it cannot be written, which the log is told of once until it can again.
+ * Writes a payload down at its place, to be made safe by spool_commit(), at most SPOOL_BATCH at a
+ * time; its file is busy until then. -EFBIG: beyond the limits by itself; another -errno: it cannot
+ * be written, which the log is told of once until it can again.
  */
+int spool_write(struct spool *s, uint64_t seq, const struct spool_item *item, void *owner,
+		struct spool_file **ret);
+#define SPOOL_BATCH 16
+/* When this returns 0, all that was written is safe on disk. -errno: all of it is taken back, and
+ * its files are no more. */
+int spool_commit(struct spool *s);
+/* Whether the limits allow what there is. */
+bool spool_fits(const struct spool *s);
+/* Gives up the oldest files beyond the limits, but not newest. */
+void spool_keep_limits(struct spool *s, struct spool_file *newest);
+/* All of this for one payload. */
 int spool_put(struct spool *s, uint64_t seq, const struct spool_item *item, void *owner,
 	      struct spool_file **ret);
 /*

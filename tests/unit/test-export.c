@@ -1043,6 +1043,7 @@ static void spool_while_away(struct export_destination d[2])
 		CHECK(!turn(e, 20));
 	}
 	CHECK_INT(exporter_submit(e, 3, make_text_fd("payload3"), 10, NOW), ==, 0);
+	(void)exporter_dispatch(e);
 	CHECK_INT(n_spool_files(), ==, 4);
 	turn_until(e, &exporter_stats(e, 1)->payloads_sent, 4);
 	CHECK(!turn(e, 100));
@@ -1199,6 +1200,7 @@ static void test_split(void)
 	use_spool(e, 1 << 20);
 	e->destinations[3].spooling = true;
 	CHECK_INT(exporter_submit(e, 9, make_profile_fd(8, 2000), 16000, NOW), ==, 0);
+	(void)exporter_dispatch(e);
 	CHECK_INT(n_spool_files(), ==, 1);
 	idle = turn(e, PATIENCE_MS);
 	log_end();

@@ -97,7 +97,10 @@ static void fill(uint8_t *to, size_t n, uint64_t id)
 	}
 }
 
-static int put_at(struct spool *s, uint64_t id, size_t n, uint64_t time_unix_ns,
+typedef int (*put_fn)(struct spool *s, uint64_t seq, const struct spool_item *item, void *owner,
+		      struct spool_file **ret);
+
+static int put_by(put_fn fn, struct spool *s, uint64_t id, size_t n, uint64_t time_unix_ns,
 		  struct spool_file **ret)
 {
 	uint8_t *body = malloc(n);
@@ -113,9 +116,20 @@ static int put_at(struct spool *s, uint64_t id, size_t n, uint64_t time_unix_ns,
 	int r;
 
 	fill(body, n, id);
-	r = spool_put(s, spool_take_seq(s), &item, NULL, ret);
+	r = fn(s, spool_take_seq(s), &item, NULL, ret);
 	free(body);
 	return r;
+}
+
+static int put_at(struct spool *s, uint64_t id, size_t n, uint64_t time_unix_ns,
+		  struct spool_file **ret)
+{
+	return put_by(spool_put, s, id, n, time_unix_ns, ret);
+}
+
+static int write_down(struct spool *s, uint64_t id, size_t n, struct spool_file **ret)
+{
+	return put_by(spool_write, s, id, n, clock_realtime_ns(), ret);
 }
 
 static int put(struct spool *s, uint64_t id, size_t n, struct spool_file **ret)
@@ -248,6 +262,48 @@ static void test_limits(void)
 	CHECK_INT(n_lost[SPOOL_LOSS_FULL], ==, 5);
 	spool_free(s);
 	CHECK_INT(count_files("otlp$"), ==, 4);
+}
+
+/* Of what is not safe yet nothing is given up, nor anything for it; without a flush none of it
+ * stays. */
+static void test_batch(void)
+{
+	struct spool_file *f[4], *g;
+	struct spool *s;
+	int fd;
+
+	new_dir();
+	s = open_with(UINT64_C(1) << 30, 0, 3);
+	CHECK_INT(put(s, 0, 10, &f[0]), ==, 0);
+	for (uint64_t i = 1; i < 4; i++) {
+		CHECK(spool_fits(s));
+		CHECK_INT(write_down(s, i, 10, &f[i]), ==, 0);
+		CHECK(f[i]->busy);
+	}
+	CHECK(!spool_fits(s));
+	CHECK_INT(count_files("otlp$"), ==, 4);
+	CHECK_INT(spool_commit(s), ==, 0);
+	CHECK(!f[1]->busy && !f[3]->busy);
+	CHECK_INT(n_lost[SPOOL_LOSS_FULL], ==, 0);
+	spool_keep_limits(s, f[3]);
+	CHECK_INT(n_lost[SPOOL_LOSS_FULL], ==, 1);
+	CHECK(spool_next(s, NULL) == f[1]);
+	spool_free(s);
+
+	new_dir();
+	CHECK_INT(fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), >=, 0); /* cannot be flushed */
+	CHECK_INT(spool_open(&s, fd, dir, &(struct spool_limits){1 << 20, 0, 0}, on_lost, &n_lost),
+		  ==, 0);
+	CHECK_INT(write_down(s, 1, 10, &g), ==, 0);
+	CHECK_INT(write_down(s, 2, 10, &g), ==, 0);
+	CHECK_INT(count_files("otlp$"), ==, 2);
+	CHECK_INT(spool_commit(s), ==, -EBADF);
+	CHECK_INT(count_files("."), ==, 0);
+	CHECK_INT(spool_n_files(s), ==, 0);
+	CHECK_INT(put(s, 3, 10, &g), ==, -EBADF);
+	CHECK_INT(count_files("."), ==, 0);
+	CHECK(!spool_usable(s, clock_monotonic_ns()));
+	spool_free(s);
 }
 
 static void test_age(void)
@@ -482,17 +538,25 @@ struct ledger {
 	uint64_t removing;     /* being removed right now: may be there or not */
 };
 
-/* Puts and removes for ever, as the exporter does. */
+#define BATCH 3
+
+/* Puts and removes for ever, as the exporter does: one, or some at a time. */
 static void work(struct ledger *l)
 {
 	struct spool *s = open_any();
 	struct spool_file *f = NULL;
 
 	for (;;) {
-		if (put(s, l->next, 1 + (l->next * 7919) % 30000, &f) < 0)
+		uint64_t n = l->next % 2 ? BATCH : 1;
+
+		for (uint64_t i = l->next; i < l->next + n; i++) {
+			if (write_down(s, i, 1 + (i * 7919) % 30000, &f) < 0)
+				_exit(1);
+		}
+		if (spool_commit(s) < 0)
 			_exit(1);
-		__atomic_store_n(&l->acknowledged, l->next + 1, __ATOMIC_SEQ_CST);
-		l->next++;
+		l->next += n;
+		__atomic_store_n(&l->acknowledged, l->next, __ATOMIC_SEQ_CST);
 		/* Removes a little more slowly than it puts. */
 		f = spool_next(s, NULL);
 		if (l->next % 4 && f) {
@@ -520,9 +584,9 @@ static void check_after_crash(struct ledger *l)
 		check_file(s, f);
 		expected++;
 	}
-	/* All that was acknowledged, and perhaps the one that was about to be. */
+	/* All that was acknowledged, and perhaps those that were about to be. */
 	CHECK_INT(expected, >=, l->acknowledged);
-	CHECK_INT(expected, <=, l->acknowledged + 1);
+	CHECK_INT(expected, <=, l->acknowledged + BATCH);
 	l->next = expected;
 	l->acknowledged = expected;
 	spool_free(s);
@@ -682,6 +746,7 @@ int main(void)
 	RUN(test_round_trip);
 	RUN(test_order);
 	RUN(test_limits);
+	RUN(test_batch);
 	RUN(test_age);
 	RUN(test_flips);
 	RUN(test_torn);
