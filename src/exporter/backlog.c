@@ -116,9 +116,11 @@ static void move_to_disk(struct destination *d, struct entry *x)
 		x->file->busy = true;
 	else
 		entry_land(d, x);
-	if (!d->backlog_told)
+	/* Before its first answer a destination may be well: what comes may be old. */
+	if (!d->backlog_told && (d->down || d->up_since_ns)) {
 		report_spooling(d);
-	d->backlog_told = true;
+		d->backlog_told = true;
+	}
 }
 
 /* n > 0 were written. */
@@ -150,13 +152,18 @@ void backlog_move(struct destination *d, struct entry *x, struct entry *after)
 	TAILQ_INSERT_AFTER(&d->backlog, after, x, link);
 }
 
-/* When x has to be on disk. */
+/*
+ * When x has to be on disk. To an exporter that has reached nobody yet it may have come late, as the
+ * one before died with it: if that one did not live for seconds, this one may not either.
+ */
 static uint64_t due_ns(const struct destination *d, const struct entry *x)
 {
 	const struct exporter *e = d->exporter;
-	uint64_t due = x->queued_ns + SPOOL_AFTER_NS, retry = spool_retry_ns(e->spool);
+	uint64_t made = x->payload->made_ns, retry = spool_retry_ns(e->spool);
+	uint64_t since = !d->up_since_ns && made < x->queued_ns ? made : x->queued_ns;
+	uint64_t due = since + SPOOL_AFTER_NS;
 
-	if (d->spooling || x->payload->made_ns < d->back_ns || (e->hurry_ns && d->down))
+	if (d->spooling || made < d->back_ns || (e->hurry_ns && d->down))
 		due = 0;
 	else if (e->hurry_ns && e->hurry_spool_ns < due)
 		due = e->hurry_spool_ns;

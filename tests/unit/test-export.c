@@ -1052,6 +1052,29 @@ static void spool_while_away(struct export_destination d[2])
 	CHECK_INT(exporter_stats(e, 1)->payloads_spooled, ==, 0);
 }
 
+/* The exporter before died young, and this one may, too: what was made seconds ago is settled at the
+ * first turns, though nothing has failed yet. */
+static void spool_what_came_late(const struct export_destination *d)
+{
+	_cleanup_(exporter_freep) struct exporter *e = exporter_of(d, 1);
+	const struct export_stats *s = exporter_stats(e, 0);
+	uint64_t made_ns = NOW - 10 * NSEC_PER_SEC;
+
+	use_spool(e, 1 << 20);
+	for (uint64_t i = 0; i < SPOOL_BATCH + 4; i++)
+		CHECK_INT(exporter_submit(e, i, make_text_fd("old"), 10, made_ns + i), ==, 0);
+	CHECK_INT(n_spool_files(), ==, 0);
+	(void)exporter_dispatch(e);
+	CHECK_INT(n_done, ==, SPOOL_BATCH);
+	CHECK_INT(n_spool_files(), ==, SPOOL_BATCH);
+	(void)exporter_dispatch(e);
+	CHECK_INT(n_done, ==, SPOOL_BATCH + 4);
+	CHECK_INT(s->payloads_spooled, ==, SPOOL_BATCH + 4);
+	CHECK_INT(s->spool_payloads, ==, SPOOL_BATCH + 4);
+	check_sum(s);
+	in_spool("rm *.otlp");
+}
+
 /* Killed before it could say that 3 is settled: it is handed over again, and known. */
 static void spool_again(struct export_destination d[2])
 {
@@ -1088,6 +1111,7 @@ static void test_spool(void)
 	(void)snprintf(urls[1], sizeof(urls[1]), "http://127.0.0.1:%d/1", port);
 	d[0].endpoint = urls[0];
 	d[1].endpoint = urls[1];
+	spool_what_came_late(d);
 	log_begin();
 	spool_while_away(d);
 	spool_again(d);
