@@ -19,7 +19,10 @@ libprofiler_a_SOURCES = \
 	src/profiler/replay.c src/profiler/replay.h \
 	src/profiler/runtimes.c src/profiler/runtimes.h \
 	src/profiler/setup.h \
+	src/profiler/switch-places.c \
+	src/profiler/switch-stacks.c \
 	src/profiler/switches.c src/profiler/switches.h \
+	src/profiler/switches-internal.h \
 	src/profiler/windows.c
 
 check_PROGRAMS += tests/unit/test-code-unwinding

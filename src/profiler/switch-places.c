@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The places where threads block, with their time and the stacks that were sampled there. Those of
+ * a thread are a list, so that its end costs no search.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/profiler/switches-internal.h"
+
+#define LONG_NS	   UINT64_C(10000000)
+#define MAX_STACKS 8 /* of a key */
+
+static size_t stack_size(const struct switch_stack *stack)
+{
+	return sizeof(*stack) +
+	       ((size_t)stack->n_kernel + stack->n_user) * sizeof(*stack->addresses);
+}
+
+void switches_free_stacks(struct switches *s, struct key *k)
+{
+	for (uint32_t i = 0; i < k->n_stacks; i++) {
+		s->stack_bytes -= stack_size(k->stacks[i].stack);
+		free(k->stacks[i].stack);
+	}
+	free(k->stacks);
+	k->stacks = NULL;
+	k->n_stacks = 0;
+}
+
+static uint64_t hash_key(uint32_t thread, uint64_t sp, uint64_t ip)
+{
+	return hash_combine(hash_combine(thread, sp), ip);
+}
+
+uint32_t switches_find_key(const struct switches *s, uint32_t thread, uint64_t sp, uint64_t ip)
+{
+	uint64_t h = hash_key(thread, sp, ip);
+	uint32_t slot = hash_index_first(&s->key_index, h), row;
+
+	while ((row = hash_index_row(&s->key_index, slot)) != HASH_INDEX_NONE) {
+		const struct key *k = &s->keys.items[row];
+
+		if (hash_index_match(&s->key_index, slot, h) && k->thread == thread &&
+		    k->sp == sp && k->ip == ip)
+			return row;
+		slot = hash_index_next(&s->key_index, slot);
+	}
+	return SWITCHES_NONE;
+}
+
+static uint32_t add_key(struct switches *s, uint32_t thread, uint64_t sp, uint64_t ip)
+{
+	struct switch_thread *t = &s->threads.items[thread];
+	uint32_t row = s->free_key;
+
+	if (row != SWITCHES_NONE)
+		s->free_key = s->keys.items[row].next;
+	else
+		row = array_push(&s->keys) ? s->keys.n - 1 : SWITCHES_NONE;
+	if (row == SWITCHES_NONE)
+		return SWITCHES_NONE;
+	s->keys.items[row] = (struct key){
+		.sp = sp, .ip = ip, .thread = thread, .next = t->first_key, .used = true};
+	if (hash_index_add(&s->key_index, hash_key(thread, sp, ip), row) < 0) {
+		s->keys.items[row] = (struct key){.next = s->free_key};
+		s->free_key = row;
+		return SWITCHES_NONE;
+	}
+	t->first_key = row;
+	s->n_keys++;
+	return row;
+}
+
+uint32_t switches_key_of(struct switches *s, uint32_t thread, const struct switch_out *o)
+{
+	uint32_t row = switches_find_key(s, thread, o->sp, o->ip);
+
+	if (row == SWITCHES_NONE)
+		row = add_key(s, thread, o->sp, o->ip);
+	s->totals.n_refused += row == SWITCHES_NONE;
+	return row;
+}
+
+/* Not out of its thread's list: that is the caller's. */
+static void free_key_row(struct switches *s, uint32_t row)
+{
+	struct key *k = &s->keys.items[row];
+
+	(void)hash_index_remove(&s->key_index, hash_key(k->thread, k->sp, k->ip), row);
+	switches_free_stacks(s, k);
+	*k = (struct key){.next = s->free_key};
+	s->free_key = row;
+	s->n_keys--;
+}
+
+/* ---- What is told ---- */
+
+static void tell(struct switches *s, const struct switch_thread *t, const struct key *k,
+		 const struct switch_stack *stack, uint64_t ns, uint64_t n)
+{
+	const struct switch_wait w = {
+		.pid = t->pid,
+		.tid = t->tid,
+		.cpu = k ? k->cpu : t->cpu,
+		.stack = stack,
+		.ns = ns,
+		.n = n,
+		.time_ns = k ? k->time_ns : t->out_ns,
+	};
+
+	if (ns == 0 && n == 0)
+		return;
+	s->totals.not_seen_ns += stack ? 0 : ns;
+	s->callbacks.tell(s->ctx, &w);
+}
+
+static uint64_t share(uint64_t whole, uint64_t part, uint64_t of)
+{
+	return (uint64_t)((unsigned __int128)whole * part / of);
+}
+
+/* A kind of blocks of which none was sampled goes by the other. */
+static uint64_t weight(const struct known_stack *k, bool of_long)
+{
+	return of_long ? k->long_ns : k->short_ns;
+}
+
+/* The rests of the shares before go to those behind, so the sum is the whole. */
+static void tell_key(struct switches *s, const struct switch_thread *t, struct key *k)
+{
+	uint64_t short_ns = 0, long_ns = 0, at_short = 0, at_long = 0, short_sum, long_sum;
+	bool short_by_long, long_by_long;
+
+	if (k->n_stacks == 0) {
+		tell(s, t, k, NULL, k->short_ns + k->long_ns, k->n);
+		k->short_ns = k->long_ns = k->n = 0;
+		return;
+	}
+	for (uint32_t i = 0; i < k->n_stacks; i++) {
+		short_ns += k->stacks[i].short_ns;
+		long_ns += k->stacks[i].long_ns;
+	}
+	short_by_long = short_ns == 0;
+	long_by_long = long_ns > 0;
+	short_sum = short_by_long ? long_ns : short_ns;
+	long_sum = long_by_long ? long_ns : short_ns;
+	for (uint32_t i = 0; i < k->n_stacks; i++) {
+		struct known_stack *known = &k->stacks[i];
+		uint64_t ns = known->ns, n = known->n, before = at_short;
+
+		/* Sampled, but the block lasts: it is all that is known of the key. */
+		if (short_sum == 0 && long_sum == 0) {
+			ns += i == 0 ? k->short_ns + k->long_ns : 0;
+			n += i == 0 ? k->n : 0;
+		} else {
+			at_short += weight(known, short_by_long);
+			ns += share(k->short_ns, at_short, short_sum) -
+			      share(k->short_ns, before, short_sum);
+			n += share(k->n, at_short, short_sum) - share(k->n, before, short_sum);
+			before = at_long;
+			at_long += weight(known, long_by_long);
+			ns += share(k->long_ns, at_long, long_sum) -
+			      share(k->long_ns, before, long_sum);
+		}
+		tell(s, t, k, known->stack, ns, n);
+		known->ns = known->n = 0;
+	}
+	k->short_ns = k->long_ns = k->n = 0;
+}
+
+void switches_tell_thread(struct switches *s, struct switch_thread *t)
+{
+	for (uint32_t i = t->first_key; i != SWITCHES_NONE; i = s->keys.items[i].next)
+		tell_key(s, t, &s->keys.items[i]);
+	tell(s, t, NULL, NULL, t->unplaced_ns, t->n_unplaced);
+	t->unplaced_ns = t->n_unplaced = 0;
+}
+
+static bool is_sampled(const struct switch_thread *t)
+{
+	return t->key != SWITCHES_NONE && t->sampled_key == t->key;
+}
+
+/* A piece of a block, up to time_ns; the last one: it ended there. */
+void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, uint64_t time_ns,
+		     bool last)
+{
+	struct key *k = t->key != SWITCHES_NONE ? &s->keys.items[t->key] : NULL;
+	uint64_t whole = time_ns > t->out_ns ? time_ns - t->out_ns : 0;
+	struct known_stack *known;
+
+	if (!k) {
+		t->unplaced_ns += ns;
+		t->n_unplaced += last;
+		return;
+	}
+	k->cpu = t->cpu;
+	k->time_ns = t->out_ns;
+	if (!is_sampled(t)) {
+		*(whole >= LONG_NS ? &k->long_ns : &k->short_ns) += ns;
+		k->n += last;
+		return;
+	}
+	known = &k->stacks[t->sampled];
+	known->ns += ns;
+	known->n += last;
+	if (last && whole >= LONG_NS)
+		known->long_ns += whole;
+	else if (last)
+		known->short_ns += whole;
+}
+
+static bool stacks_equal(const struct switch_stack *a, const struct switch_stack *b)
+{
+	return a->n_kernel == b->n_kernel && a->n_user == b->n_user && a->marker == b->marker &&
+	       memcmp(a->addresses, b->addresses,
+		      ((size_t)a->n_kernel + a->n_user) * sizeof(*a->addresses)) == 0;
+}
+
+/* Its place among those of the key; SWITCHES_NONE: there is no room for one more. */
+uint32_t switches_put_stack(struct switches *s, struct key *k, const struct switch_stack *stack)
+{
+	size_t size = stack_size(stack);
+	struct known_stack *stacks;
+	struct switch_stack *copy;
+
+	for (uint32_t i = 0; i < k->n_stacks; i++) {
+		if (stacks_equal(k->stacks[i].stack, stack))
+			return i;
+	}
+	if (k->n_stacks == MAX_STACKS || s->stack_bytes + size > s->max_stack_bytes)
+		return SWITCHES_NONE;
+	stacks = realloc(k->stacks, (k->n_stacks + 1) * sizeof(*stacks));
+	if (!stacks)
+		return SWITCHES_NONE;
+	k->stacks = stacks;
+	copy = malloc(size);
+	if (!copy)
+		return SWITCHES_NONE;
+	memcpy(copy, stack, size);
+	s->stack_bytes += size;
+	stacks[k->n_stacks] = (struct known_stack){.stack = copy};
+	return k->n_stacks++;
+}
+
+void switches_forget_keys(struct switches *s, struct switch_thread *t)
+{
+	uint32_t next;
+
+	for (uint32_t i = t->first_key; i != SWITCHES_NONE; i = next) {
+		next = s->keys.items[i].next;
+		free_key_row(s, i);
+	}
+	t->first_key = t->key = t->sampled_key = SWITCHES_NONE;
+}
+
+void switches_drop_idle_keys(struct switches *s, struct switch_thread *t)
+{
+	uint32_t *link = &t->first_key;
+
+	while (*link != SWITCHES_NONE) {
+		uint32_t row = *link;
+		struct key *k = &s->keys.items[row];
+
+		if (row == t->key || k->time_ns != 0) {
+			link = &k->next;
+			continue;
+		}
+		*link = k->next;
+		if (t->sampled_key == row)
+			t->sampled_key = SWITCHES_NONE;
+		free_key_row(s, row);
+	}
+}

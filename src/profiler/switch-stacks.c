@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Of which blocks a stack is wanted, and to which block a stack belongs.
+ *
+ * Both events of a switch, the record of the switch itself and its sampled stack, may come in
+ * either order. A sampled stack belongs to the block that lasts, or, while the thread still runs,
+ * to the one about to begin.
+ */
+#include <string.h>
+
+#include "src/profiler/switches-internal.h"
+
+#define WELL_KNOWN 16 /* samples of one stack, from which on only one in so many is looked at */
+#define MAX_OFFERS 3  /* of a place */
+
+bool switches_offer_stack(struct switches *s, const struct switch_out *o)
+{
+	uint32_t row = switches_thread_of(s, o), key;
+	struct key *k;
+
+	if (row == SWITCHES_NONE)
+		return false;
+	key = switches_find_key(s, row, o->sp, o->ip);
+	k = key != SWITCHES_NONE ? &s->keys.items[key] : NULL;
+	return !k || k->n_stacks != 1 || k->n_sampled < WELL_KNOWN ||
+	       k->n_sampled++ % WELL_KNOWN == 0;
+}
+
+void switches_stack(struct switches *s, const struct switch_out *o,
+		    const struct switch_stack *stack)
+{
+	uint32_t row = switches_thread_of(s, o), key = SWITCHES_NONE, place;
+	struct switch_thread *t;
+
+	if (row != SWITCHES_NONE)
+		key = switches_key_of(s, row, o);
+	if (key == SWITCHES_NONE)
+		return;
+	place = switches_put_stack(s, &s->keys.items[key], stack);
+	t = &s->threads.items[row];
+	if (place == SWITCHES_NONE) {
+		s->totals.n_refused++;
+		return;
+	}
+	/* Of a block that is over: its record was lost, or came late. */
+	if (t->doing == BLOCKED && t->key != key)
+		return;
+	s->keys.items[key].n_sampled++;
+	t->sampled_key = key;
+	t->sampled = place;
+}
+
+uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
+			 struct switch_out *ret, uint32_t n)
+{
+	uint32_t n_found = 0;
+
+	for (uint32_t i = 0; i < s->threads.n && n_found < n; i++) {
+		uint32_t row = s->next_offer < s->threads.n ? s->next_offer : 0;
+		struct switch_thread *t = &s->threads.items[row];
+		struct key *k = t->key != SWITCHES_NONE ? &s->keys.items[t->key] : NULL;
+
+		s->next_offer = row + 1;
+		if (!t->used || t->doing != BLOCKED || !k || k->n_stacks > 0 ||
+		    k->n_offers == MAX_OFFERS || t->sampled_key == t->key ||
+		    t->out_ns + min_ns > time_ns)
+			continue;
+		k->n_offers++;
+		t->offered_ns = t->out_ns;
+		t->offered_end_ns = 0;
+		ret[n_found] = (struct switch_out){.time_ns = t->out_ns,
+						   .sp = k->sp,
+						   .ip = k->ip,
+						   .id = t->id,
+						   .pid = t->pid,
+						   .tid = t->tid,
+						   .cpu = t->cpu,
+						   .how = SWITCH_BLOCKED};
+		memcpy(ret[n_found++].regs, t->regs, sizeof(t->regs));
+	}
+	return n_found;
+}
+
+bool switches_lasted(const struct switches *s, const struct switch_out *block, uint64_t time_ns)
+{
+	uint32_t row = switches_find_thread(s, block->id);
+	const struct switch_thread *t = row != SWITCHES_NONE ? &s->threads.items[row] : NULL;
+
+	if (!t || t->pid != block->pid || t->offered_ns != block->time_ns)
+		return false;
+	return t->offered_end_ns ? t->offered_end_ns > time_ns
+				 : t->doing == BLOCKED && t->out_ns == block->time_ns;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Inside of switches.h: two tables, threads with what they do now (switches.c), and keys, the
+ * places where they block, with their time (switch-places.c).
+ */
+#include "src/profiler/switches.h"
+#include "util/array.h"
+#include "util/hash.h"
+
+#define SWITCHES_NONE UINT32_MAX /* no row */
+
+enum doing { NOTHING_KNOWN, RUNNING, BLOCKED, PREEMPTED, STOPPED, LOST };
+
+struct switch_thread {
+	uint32_t id, pid, tid, cpu;
+	enum doing doing;
+	uint64_t since_ns; /* what was before is accounted for */
+	uint64_t out_ns;   /* when it stopped running */
+	uint32_t key;	   /* of the block; SWITCHES_NONE: there was no room */
+	/* A stack that was sampled of this block, or the next. */
+	uint32_t sampled_key, sampled;
+	uint32_t first_key; /* of its list; SWITCHES_NONE: none */
+	/* The block that was offered last, by when it began; 0: none. When it ended; 0: not yet. */
+	uint64_t offered_ns, offered_end_ns;
+	uint64_t regs[SWITCH_REGS]; /* of the block */
+	/* What has no key. */
+	uint64_t unplaced_ns, n_unplaced;
+	bool used, wanted;
+	bool assumed; /* that it does so: there was a gap since */
+};
+
+struct known_stack {
+	struct switch_stack *stack;
+	/* Of the sampled blocks: for the others of the key. */
+	uint64_t short_ns, long_ns;
+	/* To be told: these blocks' own time. */
+	uint64_t ns, n;
+};
+
+struct key {
+	uint64_t sp, ip;
+	uint32_t thread, next; /* of the thread's list, and of those that are free */
+	uint32_t cpu, n_stacks, n_sampled, n_offers;
+	struct known_stack *stacks;
+	/* To be told: of blocks without a stack of their own. */
+	uint64_t short_ns, long_ns, n;
+	uint64_t time_ns;
+	bool used;
+};
+
+struct switches {
+	struct switches_callbacks callbacks;
+	void *ctx;
+	ARRAY(struct switch_thread) threads;
+	ARRAY(struct key) keys;
+	struct hash_index thread_index, key_index;
+	uint32_t free_thread, free_key, n_keys;
+	uint32_t next_offer; /* the thread to look at first */
+	uint64_t stack_bytes, max_stack_bytes;
+	uint64_t *last_ns; /* by CPU: of its last record */
+	struct switch_totals totals;
+};
+
+/* ---- switch-places.c ---- */
+
+/* The key of a thread's place; SWITCHES_NONE: there is none. */
+uint32_t switches_find_key(const struct switches *s, uint32_t thread, uint64_t sp, uint64_t ip);
+/* The same, made if there was none; SWITCHES_NONE: there is no room, which is counted. */
+uint32_t switches_key_of(struct switches *s, uint32_t thread, const struct switch_out *o);
+/* Tells all time of the thread that was not told yet. */
+void switches_tell_thread(struct switches *s, struct switch_thread *t);
+/* A piece of a block, up to time_ns; last: it ended there. */
+void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, uint64_t time_ns,
+		     bool last);
+/* The stack's place among those of the key; SWITCHES_NONE: there is no room for one more. */
+uint32_t switches_put_stack(struct switches *s, struct key *k, const struct switch_stack *stack);
+void switches_forget_keys(struct switches *s, struct switch_thread *t);
+/* Makes room for others: drops the keys of which there was nothing to tell. */
+void switches_drop_idle_keys(struct switches *s, struct switch_thread *t);
+void switches_free_stacks(struct switches *s, struct key *k);
+
+/* ---- switches.c ---- */
+
+/* SWITCHES_NONE: not known. */
+uint32_t switches_find_thread(const struct switches *s, uint32_t id);
+/* The thread of a switch; SWITCHES_NONE: its time is not taken. */
+uint32_t switches_thread_of(struct switches *s, const struct switch_out *o);
