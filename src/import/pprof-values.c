@@ -28,6 +28,15 @@ static uint32_t find_type(const struct pprof_file *pp, const char *name, const c
 	return NO_TYPE;
 }
 
+/* The number of blocks in the off-CPU time behind it: no kind of its own. */
+static bool counts_blocks(const struct pprof_file *pp, uint32_t type)
+{
+	const struct pprof_type *t = &pp->types[type];
+
+	return strcmp(text(t->name), "contentions") == 0 && strcmp(text(t->unit), "count") == 0 &&
+	       type + 1 < pp->n_types && strcmp(text(t[1].name), PROFILE_OFF_CPU) == 0;
+}
+
 struct product {
 	uint32_t factor, product; /* types */
 	uint64_t scale, period;
@@ -90,19 +99,26 @@ static struct import_measure measure_of(const struct choice *c, uint32_t type, b
 	return import_measure_values(c->pp->im, t->name, t->unit);
 }
 
+/* A type that only counts what is in another one. */
+static bool is_number(const struct choice *c, uint32_t type)
+{
+	return type == c->samples || counts_blocks(c->pp, type);
+}
+
 static uint32_t find_called(const struct choice *c, uint32_t from)
 {
 	const struct pprof_file *pp = c->pp;
-	uint32_t type = NO_TYPE;
+	uint32_t kind = 0;
 
 	for (uint32_t i = from; i < pp->n_types; i++)
 		if (import_is_called(pp->im->event, text(pp->types[i].name),
 				     text(pp->types[i].unit)))
 			return i;
-	/* All types but the number of samples are kinds. */
-	if (pp->event_kind < pp->n_types)
-		type = pp->event_kind + (pp->event_kind >= c->samples);
-	return type < pp->n_types ? type : NO_TYPE;
+	/* All types but numbers are kinds. */
+	for (uint32_t i = 0; i < pp->n_types; i++)
+		if (!is_number(c, i) && kind++ == pp->event_kind)
+			return i;
+	return NO_TYPE;
 }
 
 static uint32_t find_fitting(const struct choice *c)
@@ -147,7 +163,7 @@ static void say_choice(const struct choice *c, const struct import_measure *chos
 	for (uint32_t i = 0; i < c->pp->n_types; i++) {
 		struct import_measure m = measure_of(c, i, false, &type);
 
-		if (i != c->samples && !import_measure_equal(&m, chosen) &&
+		if (!is_number(c, i) && !import_measure_equal(&m, chosen) &&
 		    (!im->event || import_is_called(im->event, text(c->pp->types[i].name),
 						    text(c->pp->types[i].unit))))
 			import_list_add(&others, &m);
@@ -175,7 +191,7 @@ int pprof_choose_values(struct pprof_file *pp)
 	if (r < 0 || type == NO_TYPE)
 		return r;
 	m = measure_of(&c, type, im->event != NULL, &pp->chosen);
-	pp->samples = c.samples;
+	pp->samples = type > 0 && counts_blocks(pp, type - 1) ? type - 1 : c.samples;
 	r = import_begin_values(im, &m);
 	if (r == 0)
 		return import_damaged(im,
@@ -185,7 +201,9 @@ int pprof_choose_values(struct pprof_file *pp)
 				      profile_text(im->p, im->facts->measure.what),
 				      profile_text(im->p, im->facts->measure.unit));
 	im->n_event = r > 0;
-	im->kind = type > c.samples ? type - 1 : type;
+	im->kind = 0;
+	for (uint32_t i = 0; i < type; i++)
+		im->kind += !is_number(&c, i);
 	if (r > 0)
 		say_choice(&c, &m);
 	return r;

@@ -7,7 +7,8 @@
  * If there are several types of samples, each has a column of values. A Sample message is of one
  * type, and has zeros in the columns of the others. Only the first type has a column for the number
  * of samples, if it is known: readers distinguish columns by name, and each type would have one
- * called "samples".
+ * called "samples". Off-CPU time has a column "contentions" before its own, as the profiles of Go's
+ * runtime have before their delays: the number of blocks.
  *
  * The Profile's own fields come first; strings are numbered as they are first used, and written
  * then, so entry 0 (the empty string) is the first thing in the file.
@@ -37,7 +38,7 @@ enum { F_SAMPLE_TYPE = 1, F_SAMPLE, F_MAPPING, F_LOCATION, F_FUNCTION, F_STRING 
 #define MAX_LINES	 256
 #define MAX_LABELS	 64 /* labels of other writers in a sample */
 #define MAX_STRING_BYTES (UINT64_C(1) << 30)
-#define MAX_COLUMNS	 (1 + PROFILE_MAX_TYPES)
+#define MAX_COLUMNS	 (1 + 2 * PROFILE_MAX_TYPES)
 #define FLUSH_BYTES	 (64u << 10)
 
 struct pprof {
@@ -52,9 +53,9 @@ struct pprof {
 	uint32_t *mapping_ids, *function_ids, *location_ids;
 	uint32_t n_mappings, n_functions, n_locations;
 	bool *module_has_names, *module_lacks_names;
-	ARRAY(uint64_t) stack; /* scratch */
-	bool with_samples;
-	uint32_t n_columns, column; /* columns of values; that of the current type */
+	ARRAY(uint64_t) stack;		/* scratch */
+	bool with_samples, with_blocks; /* the column before that of the current type */
+	uint32_t n_columns, column;	/* columns of values; that of the current type */
 	int error;
 };
 
@@ -301,6 +302,19 @@ static bool knows_samples(const struct profile *p)
 	return true;
 }
 
+/* Is the number of blocks in off-CPU time known? One that has not ended counts 0. */
+static bool knows_blocks(const struct profile *p)
+{
+	const struct profile_type *t = &p->types[0];
+
+	if (!profile_is_off_cpu(p, 0) || !profile_has_period(p))
+		return false;
+	for (uint32_t i = 0; i < t->samples.n; i++)
+		if (t->samples.items[i].n)
+			return true;
+	return false;
+}
+
 static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 {
 	uint32_t n;
@@ -326,6 +340,8 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 	values[pp->column] = profile_product(row->value, profile_period(pp->p));
 	if (pp->with_samples)
 		values[0] = pp->p->types[0].weighted ? row->n : row->value;
+	if (pp->with_blocks)
+		values[pp->column - 1] = row->n;
 	pb.location_id = pp->stack.items;
 	pb.n_location_id = n;
 	pb.value = values;
@@ -410,6 +426,8 @@ static void put_head(struct pprof *pp)
 	/* The number of samples and their period, if these are known. */
 	if (pp->with_samples)
 		put_type(pp, &types[pp->n_columns], "samples", "count");
+	if (knows_blocks(pp->p))
+		put_type(pp, &types[pp->n_columns], "contentions", "count");
 	if (profile_has_period(pp->p)) {
 		pb.period_type = &types[pp->n_columns];
 		put_type(pp, pb.period_type, profile_period_type(pp->p),
@@ -421,6 +439,8 @@ static void put_head(struct pprof *pp)
 		struct profile view;
 
 		profile_view(pp->p, i, &view);
+		if (knows_blocks(&view))
+			put_type(pp, &types[pp->n_columns], "contentions", "count");
 		put_type(pp, &types[pp->n_columns], profile_type_name(pp->p, i),
 			 profile_period_unit(&view));
 	}
@@ -439,7 +459,7 @@ static int pprof_init(struct pprof *pp)
 {
 	const struct profile *p = pp->p;
 
-	pp->with_samples = knows_samples(p);
+	pp->with_samples = knows_samples(p) && !knows_blocks(p);
 	strtab_init(&pp->strings, MAX_STRING_BYTES);
 	pp->stack.max = UINT32_MAX;
 	pp->mapping_ids = calloc((size_t)p->modules.n + 1, sizeof(*pp->mapping_ids));
@@ -500,12 +520,14 @@ int render_pprof(const struct profile *p, const struct render_info *info, FILE *
 
 	if (r == 0) {
 		put_head(&pp);
-		pp.column = pp.n_columns - p->n_types;
+		pp.column = pp.with_samples && profile_has_period(p);
 		for (uint32_t i = 0; i < p->n_types && !pp.error; i++) {
 			struct profile view;
 
 			profile_view(p, i, &view);
 			pp.p = &view;
+			pp.with_blocks = knows_blocks(&view);
+			pp.column += pp.with_blocks;
 			r = put_samples(&pp);
 			pp.with_samples = false;
 			pp.column++;
