@@ -26,7 +26,8 @@ librender_a_SOURCES = \
 	src/render/report-tree.c \
 	src/render/speedscope.c \
 	src/render/summary.c src/render/svg.c \
-	src/render/table.c src/render/table.h
+	src/render/table.c src/render/table.h \
+	src/render/waits.c src/render/waits.h
 
 # The page's sources as C strings.
 render_page = src/render/page-css.h src/render/page-html.h src/render/page-js.h

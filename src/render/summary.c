@@ -14,6 +14,7 @@
 #include "src/render/calltree.h"
 #include "src/render/render.h"
 #include "src/render/table.h"
+#include "src/render/waits.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 #include "util/text.h"
@@ -607,6 +608,25 @@ static int put_where(const struct page *pg)
 	return put_owners(pg, groups, n);
 }
 
+static unsigned int tree_flags(const struct profile *p)
+{
+	return CALLTREE_MODULES | (profile_is_off_cpu(p, 0) ? CALLTREE_CALLERS : 0);
+}
+
+/* What threads waited for, the most first. */
+static void put_reasons(const struct page *pg)
+{
+	struct wait_sum sums[WAITS_MAX_REASONS];
+	uint32_t n = waits_by_reason(pg->p, sums);
+	char count[32], time[72];
+
+	put_heading(pg, "  Share       Time       Waits  Waited for");
+	for (uint32_t i = 0; i < n; i++)
+		fprintf(pg->out, "%6.1f%% %10s %11s  %s\n", table_share(sums[i].ns, pg->total),
+			amount_text(time, sizeof(time), sums[i].ns, "nanoseconds"),
+			format_count(count, sums[i].n), profile_marker_text(sums[i].marker));
+}
+
 /* A short table for each event after the first. */
 static int put_others(const struct page *pg)
 {
@@ -620,13 +640,15 @@ static int put_others(const struct page *pg)
 		profile_view(pg->p, i, &view);
 		if (view.types[0].samples.n == 0)
 			continue;
-		r = calltree_build(&t, &view, CALLTREE_MODULES);
+		r = calltree_build(&t, &view, tree_flags(&view));
 		if (r == 0) {
 			other.p = &view;
 			other.t = &t;
 			other.total = t.nodes.items[0].total;
 			r = put_functions(&other, N_OTHERS, true);
 		}
+		if (r == 0 && profile_is_off_cpu(&view, 0))
+			put_reasons(&other);
 		calltree_deinit(&t);
 	}
 	return r;
@@ -642,7 +664,7 @@ int render_summary(const struct profile *p, const struct render_info *info, FILE
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++)
 		pg.counters[c] = profile_counter(p, (enum profile_counter)c);
 	pg.width = width < MIN_WIDTH ? MIN_WIDTH : width > MAX_WIDTH ? MAX_WIDTH : (int)width;
-	r = calltree_build(&t, p, CALLTREE_MODULES);
+	r = calltree_build(&t, p, tree_flags(p));
 	if (r == 0) {
 		pg.t = &t;
 		pg.total = t.nodes.items[0].total;

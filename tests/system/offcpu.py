@@ -27,10 +27,10 @@ def truth_of(text):
     return found
 
 
-def folded_of(name):
-    """The off-CPU stacks of a capture: (frames from the root on, us)."""
+def folded_of(name, event="off_cpu"):
+    """The off-CPU stacks of a capture: (frames from the root on, us, or blocks)."""
     out = name + ".folded"
-    subprocess.run([rig.perfwalk(), "convert", "-e", "off_cpu", name, "-o", out], check=True, cwd=rig.workdir(),
+    subprocess.run([rig.perfwalk(), "convert", "-e", event, name, "-o", out], check=True, cwd=rig.workdir(),
                    stdout=subprocess.DEVNULL)
     stacks = []
     with open(rig.path(out), encoding="utf-8") as f:
@@ -69,6 +69,23 @@ def check_accuracy(what, stacks, truth):
                   f"the reason {REASONS[kind]}")
 
 
+def check_blocks(stacks):
+    """These block once a round, and seldom once more."""
+    for kind in ("sleep", "poll", "signal", "child"):
+        n = sum(n for frames, n in stacks if f"wait_{kind}" in frames)
+        rig.check(ROUNDS <= n <= ROUNDS + ROUNDS // 4, f"{kind}: {n} contentions in {ROUNDS} rounds")
+
+
+def check_tables(summary, stacks):
+    """The summary names what the program called, and adds up by reason."""
+    functions = summary.split("Function, by off_cpu")[1].split("Waited for")[0]
+    rig.check("schedule" not in functions and "clock_nanosleep" in functions, f"functions that block: {functions.split()[2::4]}")
+    for share, reason in re.findall(r"^ *([\d.]+)% +[\d.]+ \w+ +[\d,]+  (\[[\w: ]+\])$", summary, re.M):
+        us = sum(us for frames, us in stacks if frames[0] == reason)
+        want = 100 * us / sum(us for _, us in stacks)
+        rig.check(abs(float(share) - want) <= 0.5, f"{reason}: {share}% in the summary, {want:.1f}% of the stacks")
+
+
 def number_of(text, unit):
     return float(text) * {"s": 1, "ms": 1e-3, "us": 1e-6, "ns": 1e-9}[unit]
 
@@ -91,6 +108,8 @@ def of_a_command(program):
     truth = truth_of(p.stdout)
     stacks = folded_of("c.pb.gz")
     check_accuracy("a command", stacks, truth)
+    check_blocks(folded_of("c.pb.gz", "contentions"))
+    check_tables(p.stdout, stacks)
     parts = check_accounting(p.stdout)
     told = sum(us for _, us in stacks) / 1e6
     rig.check(abs(told - parts["blocked"]) <= 0.01 * told + 0.01, f"blocked: {parts['blocked']:.2f} s, of the stacks {told:.2f} s")
