@@ -207,8 +207,8 @@ static bool track(const void *p)
 	return false;
 }
 
-/* Before the block ends: then nobody else has its address yet. */
-__attribute__((noinline)) static void forget(const void *p)
+/* Before the block ends: then nobody else has its address yet. Whether it was tracked. */
+__attribute__((noinline)) static bool forget(const void *p)
 {
 	uint32_t b = bucket_of(p);
 
@@ -219,15 +219,23 @@ __attribute__((noinline)) static void forget(const void *p)
 						 __ATOMIC_RELAXED))
 			continue;
 		(void)__atomic_fetch_sub(&filter[b], 1, __ATOMIC_RELAXED);
-		perfwalk_free_sample(p);
-		return;
+		perfwalk_free_sample(p, 0);
+		return true;
 	}
+	return false;
 }
 
-static inline void ends(const void *p)
+static inline bool ends(const void *p)
 {
-	if (unlikely(__atomic_load_n(&filter[bucket_of(p)], __ATOMIC_RELAXED)))
-		forget(p);
+	return unlikely(__atomic_load_n(&filter[bucket_of(p)], __ATOMIC_RELAXED)) && forget(p);
+}
+
+/* It did not end after all. Where the table has no room for it any more, its end stays told. */
+__attribute__((noinline)) static void goes_on(const void *p)
+{
+	if (track(p))
+		perfwalk_free_sample(p, 1);
+	__asm__ volatile("");
 }
 
 /* ---- Picking ---- */
@@ -287,7 +295,7 @@ __attribute__((noinline)) static bool pick(size_t n)
 __attribute__((noinline)) static void tell(void *p, size_t n)
 {
 	if (p && !in_arena(p))
-		perfwalk_alloc_sample(p, n, mean, track(p));
+		perfwalk_alloc_sample(p, n, mean, track(p) ? (uintptr_t)table : 0);
 	/* The marker is no last call: whoever walks the stack finds this function. */
 	__asm__ volatile("");
 }
@@ -321,7 +329,7 @@ PUBLIC void free(void *p)
 {
 	if (unlikely(in_arena(p)))
 		return;
-	ends(p);
+	(void)ends(p);
 	next_free(p);
 }
 
@@ -348,20 +356,31 @@ static void *leave_arena(const char *p, size_t n)
 	return copy;
 }
 
+/* One of which a picked block is the old or the new one. */
+__attribute__((noinline)) static void *realloc_told(void *p, size_t n, bool tracked, bool picked)
+{
+	void *moved = next_realloc(p, n);
+
+	/* Of no bytes it is a free(), or fails, as the C library likes: taken for the first. */
+	if (tracked && !moved && n)
+		goes_on(p);
+	if (picked)
+		tell(moved, n);
+	return moved;
+}
+
 /* The end of one block and the beginning of another. */
 PUBLIC void *realloc(void *p, size_t n)
 {
-	void *moved;
+	bool tracked, picked;
 
 	if (unlikely(p && in_arena(p)))
 		return leave_arena(p, n);
-	if (p)
-		ends(p);
-	if (likely(!is_picked(n)))
+	tracked = p && ends(p);
+	picked = is_picked(n);
+	if (likely(!tracked && !picked))
 		return next_realloc(p, n);
-	moved = next_realloc(p, n);
-	tell(moved, n);
-	return moved;
+	return realloc_told(p, n, tracked, picked);
 }
 
 static void fail(int error)

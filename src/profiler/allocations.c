@@ -7,33 +7,24 @@
 #include <string.h>
 
 #include "src/profiler/attribute-internal.h"
+#include "src/profiler/live-blocks.h"
 #include "src/profiler/switches.h"
 #include "util/log.h"
 
-#define LIBRARY	     "libperfwalk-alloc.so"
-#define N_CHAINS     65536
-#define MAX_LIVE     262144
-#define MAX_BYTES    (UINT64_C(1) << 48) /* of a block: who calls the marker may say anything */
-#define MIN_MEAN     (UINT64_C(1) << 12)
-#define MAX_MEAN     (UINT64_C(1) << 30)
-#define TELL_SECONDS 60
-
-/* A block that was picked, and has not ended. */
-struct live_block {
-	struct live_block *next;
-	uint64_t address, time_ns;
-	double bytes, objects; /* for how many it stands */
-	uint32_t pid, tid, cpu;
-	struct switch_stack *stack;
-};
+#define MAX_LIVE	262144
+#define MAX_STACK_BYTES (UINT64_C(24) << 20)
+#define MAX_BYTES	(UINT64_C(1) << 48) /* of a block: who calls the marker may say anything */
+#define MIN_MEAN	(UINT64_C(1) << 12)
+#define MAX_MEAN	(UINT64_C(1) << 30)
+#define TELL_SECONDS	60
 
 struct allocations {
 	struct attribution *a;
 	uint32_t picked, ended; /* indexes of the events, and of their types */
 	uint32_t objects;	/* of the types behind */
-	struct live_block *chains[N_CHAINS];
-	uint32_t n_live;
-	uint64_t random;
+	struct live_blocks *blocks;
+	struct switch_stack *stack; /* of the block that is taken; room for max_frames */
+	uint64_t random, time_ns;   /* time_ns: at which what is in use is told */
 	struct log_ratelimit full;
 };
 
@@ -41,6 +32,7 @@ int allocations_new(struct allocations **ret, struct attribution *a)
 {
 	uint32_t picked = UINT32_MAX;
 	struct allocations *l;
+	int r;
 
 	*ret = NULL;
 	for (uint32_t i = 0; i < a->setup->n_events; i++) {
@@ -55,29 +47,24 @@ int allocations_new(struct allocations **ret, struct attribution *a)
 	l->a = a;
 	l->picked = picked;
 	l->ended = picked + 1;
-	l->objects = a->setup->n_events;
 	l->random = UINT64_C(0x9e3779b97f4a7c15);
+	l->stack = malloc(sizeof(*l->stack) + a->max_frames * sizeof(*l->stack->addresses));
+	r = l->stack ? live_blocks_new(&l->blocks, MAX_LIVE, MAX_STACK_BYTES) : -ENOMEM;
+	if (r < 0) {
+		allocations_free(l);
+		return r;
+	}
 	*ret = l;
 	return 0;
 }
 
-static void forget(struct allocations *l, struct live_block **place)
-{
-	struct live_block *e = *place;
-
-	*place = e->next;
-	free(e->stack);
-	free(e);
-	l->n_live--;
-}
-
 struct allocations *allocations_free(struct allocations *l)
 {
-	for (uint32_t i = 0; l && i < N_CHAINS; i++) {
-		while (l->chains[i])
-			forget(l, &l->chains[i]);
+	if (l) {
+		live_blocks_free(l->blocks);
+		free(l->stack);
+		free(l);
 	}
-	free(l);
 	return NULL;
 }
 
@@ -85,6 +72,7 @@ void allocations_put_types(struct allocations *l)
 {
 	static const char *const names[ALLOCATIONS_MORE_TYPES] = {"alloc_objects", "inuse_objects"};
 
+	l->objects = l->a->profile.n_types;
 	for (uint32_t i = 0; i < ALLOCATIONS_MORE_TYPES; i++) {
 		const struct profile_type t = {
 			.period_events = 1,
@@ -111,135 +99,110 @@ static int64_t round_by_chance(struct allocations *l, double v)
 }
 
 /* Bytes into the type of an event, objects into the one that belongs to it. */
-static void add(struct allocations *l, uint32_t event, const struct live_block *e, uint64_t time_ns,
-		uint32_t thread, uint32_t stack)
+static void add(struct allocations *l, uint32_t event, const struct profile_sample *where,
+		double bytes, double objects)
 {
 	struct profile *p = &l->a->profile;
-	struct profile_sample s = {
-		.time_unix_ns = time_ns, .thread = thread, .stack = stack, .cpu = e->cpu, .n = 1};
+	struct profile_sample s = *where;
 
-	if (thread == PROFILE_NONE || stack == PROFILE_NONE) {
+	if (s.thread == PROFILE_NONE || s.stack == PROFILE_NONE) {
 		p->types[event].counters[PROFILE_SAMPLES_DROPPED]++;
 		return;
 	}
-	s.value = (int64_t)(e->bytes + 0.5);
-	(void)profile_add_sample_of(p, event, &s);
-	s.value = round_by_chance(l, e->objects);
+	s.value = (int64_t)(bytes + 0.5);
+	if (s.value > 0)
+		(void)profile_add_sample_of(p, event, &s);
+	s.value = round_by_chance(l, objects);
 	if (s.value > 0)
 		(void)profile_add_sample_of(p, l->objects + (event == l->ended), &s);
 }
 
-static void tell_live(struct allocations *l, const struct live_block *e, uint64_t time_ns)
+/* ---- In use ---- */
+
+static void tell_place(void *ctx, const struct live_place *place)
 {
+	struct allocations *l = ctx;
 	struct attribution *a = l->a;
-	const struct record r = {.pid = e->pid, .tid = e->tid, .time_ns = time_ns};
+	const struct record r = {.pid = place->pid, .tid = place->tid, .time_ns = l->time_ns};
+	struct profile_sample s = {.time_unix_ns = l->time_ns, .cpu = place->cpu, .n = 1};
 
 	a->counters = a->profile.types[l->ended].counters;
-	a->process = host_process_get(a->host, e->pid, e->tid, time_ns);
-	a->time_ns = time_ns;
-	add(l, l->ended, e, time_ns, attribution_thread_row(a, &r, a->process),
-	    attribution_known_stack(a, e->stack));
-}
-
-/* ---- Blocks ---- */
-
-static struct live_block **chain_of(struct allocations *l, uint32_t pid, uint64_t address)
-{
-	uint64_t key = (address ^ (uint64_t)pid << 48) * UINT64_C(0x9e3779b97f4a7c15);
-
-	return &l->chains[key >> 48];
-}
-
-/* One that ended, or that begins where another's end was lost. */
-static void end_block(struct allocations *l, uint32_t pid, uint64_t address)
-{
-	for (struct live_block **p = chain_of(l, pid, address); *p; p = &(*p)->next) {
-		if ((*p)->address == address && (*p)->pid == pid) {
-			forget(l, p);
-			return;
-		}
-	}
+	a->process = host_process_get(a->host, place->pid, place->tid, l->time_ns);
+	a->time_ns = l->time_ns;
+	s.thread = attribution_thread_row(a, &r, a->process);
+	s.stack = attribution_known_stack(a, place->stack);
+	add(l, l->ended, &s, place->bytes, place->objects);
 }
 
 /* The process ends, or another program takes its place. tell: with what it has. */
 static void end_process(struct allocations *l, const struct record *r, bool tell)
 {
-	for (uint32_t i = 0; i < N_CHAINS && l->n_live; i++) {
-		for (struct live_block **p = &l->chains[i]; *p;) {
-			if ((*p)->pid != r->pid) {
-				p = &(*p)->next;
-				continue;
-			}
-			if (tell)
-				tell_live(l, *p, r->time_ns);
-			forget(l, p);
-		}
-	}
+	l->time_ns = r->time_ns;
+	if (tell)
+		live_blocks_each_of(l->blocks, r->pid, tell_place, l);
+	live_blocks_end_process(l->blocks, r->pid);
 }
+
+static void tell_all(struct allocations *l, uint64_t time_ns)
+{
+	l->time_ns = time_ns;
+	live_blocks_each(l->blocks, tell_place, l);
+}
+
+void allocations_close(struct allocations *l, uint64_t time_ns)
+{
+	if (!l->a->setup->capture)
+		tell_all(l, time_ns);
+}
+
+void allocations_end(struct allocations *l, uint64_t time_ns)
+{
+	if (l->a->setup->capture)
+		tell_all(l, time_ns);
+}
+
+/* ---- Blocks ---- */
 
 /* What a walk left in the attribution, but for the library's own frames, as addresses that outlive
  * the window. */
-static struct switch_stack *keep_stack(const struct attribution *a, uint32_t skip, uint32_t n)
-{
-	uint32_t n_user = a->n_walked - skip;
-	struct switch_stack *s = malloc(sizeof(*s) + n_user * sizeof(*s->addresses));
-
-	if (!s)
-		return NULL;
-	*s = (struct switch_stack){.n_user = n_user,
-				   .reason = PROFILE_N_MARKERS,
-				   .marker = attribution_last_marker(a, n)};
-	for (uint32_t i = 0; i < n_user; i++)
-		s->addresses[i] = a->walked[skip + i].address;
-	return s;
-}
-
-static void keep_block(struct allocations *l, const struct live_block *block, uint32_t skip,
+static void keep_block(struct allocations *l, const struct live_block_facts *block, uint32_t skip,
 		       uint32_t n)
 {
-	struct live_block **chain = chain_of(l, block->pid, block->address), *e = NULL;
+	const struct attribution *a = l->a;
+	struct switch_stack *s = l->stack;
 
-	if (l->n_live < MAX_LIVE)
-		e = malloc(sizeof(*e));
-	if (e) {
-		*e = *block;
-		e->stack = keep_stack(l->a, skip, n);
-		e->next = *chain;
-	}
-	if (!e || !e->stack) {
-		free(e);
-		if (log_ratelimit(&l->full, TELL_SECONDS))
-			log_warning("%u sampled blocks are in use: further ones are counted as "
-				    "allocated, not as in use",
-				    l->n_live);
-		return;
-	}
-	*chain = e;
-	l->n_live++;
+	*s = (struct switch_stack){.n_user = a->n_walked - skip,
+				   .reason = PROFILE_N_MARKERS,
+				   .marker = attribution_last_marker(a, n)};
+	for (uint32_t i = 0; i < s->n_user; i++)
+		s->addresses[i] = a->walked[skip + i].address;
+	if (!live_blocks_add(l->blocks, block, s) && log_ratelimit(&l->full, TELL_SECONDS))
+		log_warning("%u sampled blocks are in use: further ones are counted as allocated, "
+			    "not as in use",
+			    live_blocks_count(l->blocks));
 }
 
 static bool is_library(const struct attribution *a, uint32_t frame)
 {
 	const struct profile *p = &a->profile;
-	const char *path, *slash;
 
-	if (frame == PROFILE_NONE)
-		return false;
-	path = profile_text(p, p->modules.items[p->frames.items[frame].module].path);
-	slash = strrchr(path, '/');
-	return strcmp(slash ? slash + 1 : path, LIBRARY) == 0;
+	return frame != PROFILE_NONE &&
+	       allocations_is_library(
+		       profile_text(p, p->modules.items[p->frames.items[frame].module].path));
 }
 
 static void on_picked(struct allocations *l, const struct record *r, const uint64_t args[4])
 {
-	struct live_block block = {.address = args[0],
-				   .time_ns = r->time_ns,
-				   .pid = r->pid,
-				   .tid = r->tid,
-				   .cpu = r->cpu};
+	struct live_block_facts block = {.address = args[0],
+					 .time_ns = r->time_ns,
+					 .pid = r->pid,
+					 .tid = r->tid,
+					 .cpu = r->cpu};
+	struct profile_sample s = {
+		.time_unix_ns = r->time_ns, .stack = PROFILE_NONE, .cpu = r->cpu, .n = 1};
 	uint64_t bytes = args[1], mean = args[2];
 	struct attribution *a = l->a;
-	uint32_t skip = 0, thread, stack = PROFILE_NONE, n;
+	uint32_t skip = 0, n;
 
 	if (!bytes || bytes > MAX_BYTES || mean < MIN_MEAN || mean > MAX_MEAN) {
 		a->profile.counters[PROFILE_RECORDS_BAD]++;
@@ -254,16 +217,17 @@ static void on_picked(struct allocations *l, const struct record *r, const uint6
 		a->counters[PROFILE_SAMPLES_FILTERED]++;
 		return;
 	}
-	thread = attribution_thread_row(a, r, a->process);
+	s.thread = attribution_thread_row(a, r, a->process);
 	n = attribution_walk(a, r);
 	while (skip < a->n_walked && skip + 1 < n && is_library(a, a->frames[skip]))
 		skip++;
 	if (n > skip)
-		stack = profile_add_stack(&a->profile, a->frames + skip, n - skip, 0);
-	add(l, l->picked, &block, r->time_ns, thread, stack);
-	end_block(l, r->pid, args[0]);
+		s.stack = profile_add_stack(&a->profile, a->frames + skip, n - skip, 0);
+	add(l, l->picked, &s, block.bytes, block.objects);
 	if (args[3])
 		keep_block(l, &block, skip, n);
+	else
+		live_blocks_end(l->blocks, r->pid, r->tid, args[0]);
 }
 
 static void on_sample(struct allocations *l, const struct record *r)
@@ -276,8 +240,10 @@ static void on_sample(struct allocations *l, const struct record *r)
 		a->profile.counters[PROFILE_RECORDS_BAD]++;
 	else if (r->index == l->picked)
 		on_picked(l, r, args);
+	else if (args[1])
+		live_blocks_undo_end(l->blocks, r->pid, r->tid, args[0]);
 	else
-		end_block(l, r->pid, args[0]);
+		live_blocks_end(l->blocks, r->pid, r->tid, args[0]);
 }
 
 void allocations_record(struct allocations *l, const struct record *r)
@@ -289,7 +255,7 @@ void allocations_record(struct allocations *l, const struct record *r)
 		break;
 	case RECORD_EXIT:
 		if (r->pid == r->tid)
-			end_process(l, r, true);
+			end_process(l, r, l->a->setup->capture);
 		break;
 	case RECORD_COMM:
 		if (r->comm.exec)
@@ -300,12 +266,9 @@ void allocations_record(struct allocations *l, const struct record *r)
 	}
 }
 
-void allocations_end(struct allocations *l, uint64_t time_ns)
+bool allocations_is_library(const char *path)
 {
-	for (uint32_t i = 0; i < N_CHAINS && l->n_live; i++) {
-		while (l->chains[i]) {
-			tell_live(l, l->chains[i], time_ns);
-			forget(l, &l->chains[i]);
-		}
-	}
+	const char *slash = strrchr(path, '/');
+
+	return strcmp(slash ? slash + 1 : path, ALLOCATIONS_LIBRARY) == 0;
 }

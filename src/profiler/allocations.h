@@ -2,9 +2,11 @@
 #pragma once
 /*
  * Allocations of the attribution: blocks that the allocation library picked (alloc/), as bytes and
- * objects that were allocated, and of those that nobody freed, as bytes and objects in use. What is
- * in use is told when its process ends, or the capture does.
+ * objects that were allocated, and of those that nobody freed, as bytes and objects in use. A
+ * capture tells what is in use when a process ends, or the capture does; the daemon what is in use
+ * at the end of each window.
  */
+#include <stdbool.h>
 #include <stdint.h>
 
 struct allocations;
@@ -20,7 +22,12 @@ struct allocations *allocations_free(struct allocations *l);
 /* Of a window that begins, behind the types of all events. */
 void allocations_put_types(struct allocations *l);
 
+#define ALLOCATIONS_LIBRARY "libperfwalk-alloc.so"
+/* Is that the name of the library? */
+bool allocations_is_library(const char *path);
 /* A block that was picked or ends, and what ends a process; others are ignored. */
 void allocations_record(struct allocations *l, const struct record *r);
-/* The capture ends: tells what is in use then (perf clock). */
+/* The window ends: the daemon tells what is in use then (perf clock). */
+void allocations_close(struct allocations *l, uint64_t time_ns);
+/* The capture ends: tells what is in use then. */
 void allocations_end(struct allocations *l, uint64_t time_ns);

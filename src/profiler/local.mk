@@ -11,6 +11,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/frame-source.h \
 	src/profiler/handover.c src/profiler/handover.h \
 	src/profiler/join.c src/profiler/join.h \
+	src/profiler/live-blocks.c src/profiler/live-blocks.h \
 	src/profiler/main.c \
 	src/profiler/off-cpu.c src/profiler/off-cpu.h \
 	src/profiler/outside.c src/profiler/outside.h \
@@ -56,3 +57,7 @@ tests_unit_test_switches_LDADD = libprofiler.a libutil.a
 check_PROGRAMS += tests/unit/test-blocked-call
 tests_unit_test_blocked_call_SOURCES = tests/unit/test-blocked-call.c tests/unit/test.h
 tests_unit_test_blocked_call_LDADD = libprofiler.a libutil.a
+
+check_PROGRAMS += tests/unit/test-live-blocks
+tests_unit_test_live_blocks_SOURCES = tests/unit/test-live-blocks.c tests/unit/test.h
+tests_unit_test_live_blocks_LDADD = libprofiler.a libutil.a

@@ -3,9 +3,10 @@
  * Allocates known sizes on known paths, in two threads, and says what it allocated and still has:
  * "PATH size SIZE allocated N in-use N", where each path has one size of block. Blocks of "crossed"
  * are freed by another thread than the one that allocated them, half of those of "grown" end by
- * realloc(). With an argument it ends with its standard input.
+ * realloc(), and the others are left by one that fails. With an argument it ends with its standard input.
  */
 #include <pthread.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,6 +24,7 @@
 #define N_CLEARED 2000
 #define N_GROWN	  500
 
+static volatile size_t too_many = SIZE_MAX / 2;
 static void *kept_small[N_SMALL], *kept_medium[N_MEDIUM], *kept_large[N_LARGE];
 static void *kept_crossed[N_CROSSED], *kept_cleared[N_CLEARED], *kept_grown[N_GROWN];
 
@@ -104,6 +106,9 @@ static void *second(void *arg)
 	for (int i = 0; i < N_GROWN; i++) {
 		kept_grown[i] = allocate_grown(NULL);
 		kept_grown[i] = allocate_grown(kept_grown[i]);
+		/* No memory has so many, and what is there stays. */
+		if (realloc(kept_grown[i], too_many))
+			abort();
 	}
 	return arg;
 }

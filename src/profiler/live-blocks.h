@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Blocks of memory in use, by process and address. Those that one thread allocated with the same
+ * stack share a place, which keeps their sums: what is in use is told place by place.
+ *
+ * Bounded by the number of blocks and by the bytes of their stacks; what finds no room is refused.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+struct switch_stack;
+
+struct live_block_facts {
+	uint64_t address, time_ns; /* when it was allocated */
+	double bytes, objects;	   /* for how many it stands */
+	uint32_t pid, tid, cpu;	   /* who allocated it, and where */
+};
+
+/* What a thread has in use of one stack. */
+struct live_place {
+	uint32_t pid, tid, cpu;
+	double bytes, objects;
+	const struct switch_stack *stack; /* borrowed */
+};
+
+struct live_blocks;
+/* 0 or -ENOMEM. */
+int live_blocks_new(struct live_blocks **ret, uint32_t max_blocks, uint64_t max_stack_bytes);
+struct live_blocks *live_blocks_free(struct live_blocks *b);
+
+/* A block begins; where there is one already, its end was missed. The stack (without kernel frames)
+ * is copied. false: there is no room. */
+bool live_blocks_add(struct live_blocks *b, const struct live_block_facts *facts,
+		     const struct switch_stack *stack);
+/* A block ends; one that is not known is ignored. tid: who says so. */
+void live_blocks_end(struct live_blocks *b, uint32_t pid, uint32_t tid, uint64_t address);
+/* The end that this thread told last did not happen. */
+void live_blocks_undo_end(struct live_blocks *b, uint32_t pid, uint32_t tid, uint64_t address);
+/* Of a process: ends the blocks from before time_ns that is_live does not know. How many. */
+uint32_t live_blocks_prune(struct live_blocks *b, uint32_t pid, uint64_t time_ns,
+			   bool (*is_live)(void *ctx, uint64_t address), void *ctx);
+void live_blocks_end_process(struct live_blocks *b, uint32_t pid);
+
+/* Calls fn for each place that has blocks, of one process or of all. fn must not change them. */
+void live_blocks_each_of(const struct live_blocks *b, uint32_t pid,
+			 void (*fn)(void *ctx, const struct live_place *place), void *ctx);
+void live_blocks_each(const struct live_blocks *b,
+		      void (*fn)(void *ctx, const struct live_place *place), void *ctx);
+/* How many blocks there are. */
+uint32_t live_blocks_count(const struct live_blocks *b);
+/* The process after that one, in no order; first: UINT32_MAX. UINT32_MAX: there are no more. */
+uint32_t live_blocks_next_process(const struct live_blocks *b, uint32_t pid);
