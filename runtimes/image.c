@@ -83,7 +83,8 @@ bool image_open(struct image *ret, struct memory *memory, uint64_t base)
 	return true;
 }
 
-static uint64_t symbol_value(const struct image *i, uint32_t index, const char *name)
+/* false: the symbol of that index is another. */
+static bool is_symbol(const struct image *i, uint32_t index, const char *name, Elf64_Sym *ret)
 {
 	char text[128];
 	Elf64_Sym s;
@@ -92,11 +93,12 @@ static uint64_t symbol_value(const struct image *i, uint32_t index, const char *
 	    s.st_shndx == SHN_UNDEF || s.st_name >= i->n_strings ||
 	    !memory_text(i->memory, i->strings + s.st_name, text, sizeof(text)) ||
 	    strcmp(text, name) != 0)
-		return 0;
-	return i->bias + s.st_value;
+		return false;
+	*ret = s;
+	return true;
 }
 
-static uint64_t find_by_gnu_hash(const struct image *i, const char *name)
+static bool find_by_gnu_hash(const struct image *i, const char *name, Elf64_Sym *ret)
 {
 	uint32_t head[4], bucket, hash = 5381, h; /* buckets, first, words of the filter */
 	uint64_t buckets, chain;
@@ -104,28 +106,27 @@ static uint64_t find_by_gnu_hash(const struct image *i, const char *name)
 	for (const char *c = name; *c; c++)
 		hash = hash * 33 + (uint8_t)*c;
 	if (!memory_read(i->memory, i->gnu_hash, head, sizeof(head)) || head[0] == 0)
-		return 0;
+		return false;
 	buckets = i->gnu_hash + sizeof(head) + (uint64_t)head[2] * 8;
 	chain = buckets + (uint64_t)head[0] * 4;
 	if (!memory_read(i->memory, buckets + (uint64_t)(hash % head[0]) * 4, &bucket,
 			 sizeof(bucket)) ||
 	    bucket < head[1])
-		return 0;
+		return false;
 	for (uint32_t k = 0; k < MAX_CHAIN; k++) {
-		uint64_t value;
-
 		if (!memory_read(i->memory, chain + ((uint64_t)bucket + k - head[1]) * 4, &h,
 				 sizeof(h)))
-			return 0;
-		value = (h | 1) == (hash | 1) ? symbol_value(i, bucket + k, name) : 0;
-		if (value || (h & 1))
-			return value;
+			return false;
+		if ((h | 1) == (hash | 1) && is_symbol(i, bucket + k, name, ret))
+			return true;
+		if (h & 1)
+			return false;
 	}
-	return 0;
+	return false;
 }
 
 /* The System V ABI's table. */
-static uint64_t find_by_hash(const struct image *i, const char *name)
+static bool find_by_hash(const struct image *i, const char *name, Elf64_Sym *ret)
 {
 	uint32_t head[2], index, hash = 0; /* buckets, symbols */
 	uint64_t at;
@@ -135,23 +136,39 @@ static uint64_t find_by_hash(const struct image *i, const char *name)
 		hash = (hash ^ (hash >> 24 & 0xf0)) & 0x0fffffff;
 	}
 	if (!memory_read(i->memory, i->hash, head, sizeof(head)) || head[0] == 0)
-		return 0;
+		return false;
 	at = i->hash + sizeof(head) + (uint64_t)(hash % head[0]) * 4;
 	for (uint32_t k = 0; k < MAX_CHAIN; k++) {
-		uint64_t value;
-
 		if (!memory_read(i->memory, at, &index, sizeof(index)) || index == 0 ||
 		    index >= head[1])
-			return 0;
-		value = symbol_value(i, index, name);
-		if (value)
-			return value;
+			return false;
+		if (is_symbol(i, index, name, ret))
+			return true;
 		at = i->hash + sizeof(head) + ((uint64_t)head[0] + index) * 4;
 	}
-	return 0;
+	return false;
+}
+
+static bool find_symbol(const struct image *i, const char *name, Elf64_Sym *ret)
+{
+	return i->gnu_hash ? find_by_gnu_hash(i, name, ret) : find_by_hash(i, name, ret);
 }
 
 uint64_t image_symbol(const struct image *i, const char *name)
 {
-	return i->gnu_hash ? find_by_gnu_hash(i, name) : find_by_hash(i, name);
+	Elf64_Sym s;
+
+	return find_symbol(i, name, &s) ? i->bias + s.st_value : 0;
+}
+
+bool image_symbol_range(const struct image *i, const char *name, uint64_t *ret_start,
+			uint64_t *ret_end)
+{
+	Elf64_Sym s;
+
+	if (!find_symbol(i, name, &s))
+		return false;
+	*ret_start = i->bias + s.st_value;
+	*ret_end = *ret_start + s.st_size;
+	return true;
 }

@@ -16,3 +16,6 @@ struct image {
 bool image_open(struct image *ret, struct memory *memory, uint64_t base);
 /* The address of an exported symbol; 0: there is none. */
 uint64_t image_symbol(const struct image *image, const char *name);
+/* The addresses [start, end) of an exported function or variable; false: there is none. */
+bool image_symbol_range(const struct image *image, const char *name, uint64_t *ret_start,
+			uint64_t *ret_end);
