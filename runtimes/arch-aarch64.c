@@ -53,3 +53,29 @@ bool runtime_regs_from_ptrace(const void *prstatus, size_t n, struct runtime_reg
 	ret->fp = ret->r[29];
 	return true;
 }
+
+/* ---- CPython ---- */
+
+bool arch_thread_number(struct memory *m, uint64_t thread, uint32_t *ret)
+{
+	enum { GLIBC_TID = 0xd0 };
+
+	return thread && thread % 8 == 0 && memory_read(m, thread + GLIBC_TID, ret, sizeof(*ret));
+}
+
+/* adrp x0, page; ldr x0, [x0, offset]; ret */
+uint64_t arch_returned_variable(struct memory *m, uint64_t function)
+{
+	uint32_t code[3];
+	uint64_t pages;
+
+	if (!function || !memory_read(m, function, code, sizeof(code)) ||
+	    (code[0] & 0x9f00001f) != 0x90000000 || (code[1] & 0xffc003ff) != 0xf9400000 ||
+	    code[2] != 0xd65f03c0)
+		return 0;
+	pages = (code[0] >> 29 & 3) | (code[0] >> 5 & 0x7ffff) << 2;
+	if (pages & 0x100000)
+		pages |= ~UINT64_C(0x1fffff);
+	return (function & ~UINT64_C(0xfff)) + (pages << 12) +
+	       (uint64_t)(code[1] >> 10 & 0xfff) * 8;
+}

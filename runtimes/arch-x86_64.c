@@ -218,3 +218,34 @@ bool runtime_regs_from_ptrace(const void *prstatus, size_t n, struct runtime_reg
 	ret->fp = ret->r[RBP];
 	return true;
 }
+
+/* ---- CPython ---- */
+
+bool arch_thread_number(struct memory *m, uint64_t thread, uint32_t *ret)
+{
+	enum { GLIBC_TID = 0x2d0, MUSL_TID = 0x30 };
+	uint64_t words[3]; /* both point to themselves; glibc a second time */
+
+	if (!thread || thread % 8 || !memory_read(m, thread, words, sizeof(words)) ||
+	    words[0] != thread)
+		return false;
+	return memory_read(m, thread + (words[2] == thread ? GLIBC_TID : MUSL_TID), ret,
+			   sizeof(*ret));
+}
+
+/* mov rax, [rip + disp32]; ret */
+uint64_t arch_returned_variable(struct memory *m, uint64_t function)
+{
+	static const uint8_t branch_target[] = {0xf3, 0x0f, 0x1e, 0xfa};
+	uint8_t code[12], *c = code;
+	int32_t distance;
+
+	if (!function || !memory_read(m, function, code, sizeof(code)))
+		return 0;
+	if (memcmp(c, branch_target, sizeof(branch_target)) == 0)
+		c += sizeof(branch_target);
+	if (c[0] != 0x48 || c[1] != 0x8b || c[2] != 0x05 || c[7] != 0xc3)
+		return 0;
+	memcpy(&distance, c + 3, sizeof(distance));
+	return function + (uint64_t)(c - code) + 7 + (uint64_t)(int64_t)distance;
+}

@@ -26,3 +26,12 @@ bool arch_fp_frame(const struct runtime_stack *stack, uint64_t at, struct interp
 /* The return address on top of the stack, and the sp behind it. */
 bool arch_return(const struct runtime_stack *stack, uint64_t sp, uint64_t *ret_pc,
 		 uint64_t *ret_sp);
+
+/*
+ * The number of a thread whose pthread_self() is `thread`, by glibc's and by musl's struct; false:
+ * it cannot be read, or there is none of the two.
+ */
+bool arch_thread_number(struct memory *m, uint64_t thread, uint32_t *ret);
+/* The address of the variable that a function does nothing but return; 0: it does something else.
+ */
+uint64_t arch_returned_variable(struct memory *m, uint64_t function);
