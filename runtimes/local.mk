@@ -2,6 +2,8 @@
 # Frames of interpreters and of code that is compiled at run time, through reads of memory.
 RUNTIMES_SOURCES = \
 	runtimes/arch.h \
+	runtimes/cpython-code.c \
+	runtimes/cpython-internal.h \
 	runtimes/cpython-tables.c \
 	runtimes/cpython-tables.h \
 	runtimes/cpython.c \

@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Code objects are freed and their memory is used for others, so that what is remembered of one is
+ * compared with its type, its pointers and its first line before it is believed: once in each walk.
+ */
+#include "runtimes/cpython-internal.h"
+
+enum {
+	MAX_CHARACTERS = 512, /* of a name, or of a path: its end */
+	MAX_BYTECODE = 64 << 20,
+	MAX_COPIES = 65536,
+};
+
+/* ---- Texts ---- */
+
+static size_t put_utf8(char *to, uint32_t c)
+{
+	if (c >= 0x110000 || (c >= 0xd800 && c < 0xe000) || c == 0)
+		c = 0xfffd;
+	if (c < 0x80) {
+		to[0] = (char)c;
+		return 1;
+	}
+	if (c < 0x800) {
+		to[0] = (char)(0xc0 | c >> 6);
+		to[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c < 0x10000) {
+		to[0] = (char)(0xe0 | c >> 12);
+		to[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		to[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	to[0] = (char)(0xf0 | c >> 18);
+	to[1] = (char)(0x80 | (c >> 12 & 0x3f));
+	to[2] = (char)(0x80 | (c >> 6 & 0x3f));
+	to[3] = (char)(0x80 | (c & 0x3f));
+	return 4;
+}
+
+/* n characters of that many bytes each, as UTF-8. */
+static strid put_characters(struct cpython *p, const uint8_t *bytes, size_t n, size_t width)
+{
+	char text[MAX_CHARACTERS * 4];
+	size_t n_text = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		uint32_t c = 0;
+
+		memcpy(&c, bytes + i * width, width);
+		n_text += put_utf8(text + n_text, c);
+	}
+	return strtab_put_n(&p->texts, text, n_text);
+}
+
+/* Bits of a text's state: what makes it immortal, 3 of the width, compact, ASCII. */
+static uint32_t state_bits(const struct cpython *p, const uint8_t *head)
+{
+	uint32_t state = py_u32(head, py(p, PY_TEXT_STATE));
+
+	return state >> (p->tables.free_threaded && p->tables.minor >= 14 ? 8 : 2);
+}
+
+/* The text object at `at`: of a long one the beginning or the end. false: it is none. */
+static bool read_text(struct cpython *p, uint64_t at, bool its_end, strid *ret)
+{
+	uint8_t head[PYTHON_OBJECT_BYTES], bytes[MAX_CHARACTERS * 4];
+	uint32_t state, width;
+	uint64_t n, data;
+
+	if (at == 0 || at % 8 != 0 ||
+	    !memory_read(&p->memory, at, head, (size_t)py(p, PY_TEXT_ASCII)) ||
+	    py_u64(head, py(p, PY_OBJECT_TYPE)) != p->text_type)
+		return false;
+	state = state_bits(p, head);
+	width = state & 7;
+	n = py_u64(head, py(p, PY_TEXT_LENGTH));
+	/* Others than compact ones nobody has made for code since 3.3. */
+	if (!(state & 8) || (width != 1 && width != 2 && width != 4) || n > (UINT64_C(1) << 40))
+		return false;
+	data = at + (uint64_t)py(p, state & 16 ? PY_TEXT_ASCII : PY_TEXT_OTHER);
+	if (n > MAX_CHARACTERS) {
+		data += its_end ? (n - MAX_CHARACTERS) * width : 0;
+		n = MAX_CHARACTERS;
+	}
+	if (!memory_read(&p->memory, data, bytes, n * width))
+		return false;
+	*ret = put_characters(p, bytes, n, width);
+	return true;
+}
+
+/* ---- Lines ---- */
+
+/* Pairs of steps: in bytecode, and in lines (up to 3.9; lnotab_notes.txt). */
+static uint32_t find_in_lnotab(const uint8_t *table, size_t n, int64_t line, int32_t place)
+{
+	int32_t at = 0;
+
+	for (size_t i = 0; i + 2 <= n; i += 2) {
+		at += table[i];
+		if (at > place)
+			break;
+		line += (int8_t)table[i + 1];
+	}
+	return line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+}
+
+/* Pairs as well, with the length of each line's bytecode (3.10). */
+static uint32_t find_in_ranges(const uint8_t *table, size_t n, int64_t line, int32_t place)
+{
+	int32_t end = 0;
+
+	if (place < 0)
+		return (uint32_t)line;
+	for (size_t i = 0; i + 2 <= n; i += 2) {
+		int8_t step = (int8_t)table[i + 1];
+
+		end += table[i];
+		if (step != -128)
+			line += step;
+		if (place < end)
+			return step != -128 && line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+	}
+	return 0;
+}
+
+/* A number of 6 bits in each byte, the lowest first. */
+static int64_t location_number(const uint8_t *table, size_t n, size_t at)
+{
+	uint64_t v = 0;
+
+	for (unsigned int shift = 0; at < n && shift < 36; shift += 6) {
+		v |= (uint64_t)(table[at] & 0x3f) << shift;
+		if (!(table[at++] & 0x40))
+			break;
+	}
+	return v & 1 ? -(int64_t)(v >> 1) : (int64_t)(v >> 1);
+}
+
+/* Entries of a first byte, which says kind and length, and others without bit 7 (since 3.11;
+ * locations.md). */
+static uint32_t find_in_locations(const uint8_t *table, size_t n, int64_t line, int32_t place)
+{
+	enum { ONE_LINE = 10, NO_COLUMNS = 13, LONG = 14, NONE = 15 };
+	int32_t end = 0;
+	size_t at = 0;
+
+	if (place < 0)
+		return (uint32_t)line;
+	while (at < n) {
+		uint8_t kind = table[at] >> 3 & 15;
+
+		end += ((table[at] & 7) + 1) * 2;
+		if (kind == NO_COLUMNS || kind == LONG)
+			line += location_number(table, n, at + 1);
+		else if (kind >= ONE_LINE && kind < NO_COLUMNS)
+			line += kind - ONE_LINE;
+		if (place < end)
+			return kind != NONE && line > 0 && line <= INT32_MAX ? (uint32_t)line : 0;
+		for (at++; at < n && !(table[at] & 0x80);)
+			at++;
+	}
+	return 0;
+}
+
+uint32_t cpython_find_line(uint32_t minor, const uint8_t *table, size_t n, uint32_t first_line,
+			   int32_t place)
+{
+	if (minor < 10)
+		return find_in_lnotab(table, n, first_line, place);
+	if (minor == 10)
+		return find_in_ranges(table, n, first_line, place);
+	return find_in_locations(table, n, first_line, place);
+}
+
+static uint32_t read_line(struct cpython *p, const struct python_code *c, int32_t place)
+{
+	uint8_t head[PYTHON_OBJECT_BYTES];
+	uint64_t n;
+
+	if (!memory_read(&p->memory, c->lines, head, (size_t)py(p, PY_BYTES_DATA)) ||
+	    py_u64(head, py(p, PY_OBJECT_TYPE)) != p->bytes_type)
+		return 0;
+	n = py_u64(head, py(p, PY_OBJECT_SIZE));
+	if (n > CPYTHON_WINDOW)
+		n = CPYTHON_WINDOW;
+	if (!memory_read(&p->memory, c->lines + (uint64_t)py(p, PY_BYTES_DATA), p->table, n))
+		return 0;
+	return cpython_find_line(p->tables.minor, p->table, n, c->start_line, place);
+}
+
+static uint32_t line_at(struct cpython *p, const struct python_code *c, int32_t place)
+{
+	uint64_t key = hash_combine(c->at, (uint32_t)place);
+	struct python_line *l = &p->lines[key % CPYTHON_N_LINES];
+
+	if (l->code == c->at && l->identity == c->identity && l->place == place)
+		return l->line;
+	*l = (struct python_line){c->at, c->identity, place, read_line(p, c, place)};
+	return l->line;
+}
+
+/* ---- Code objects ---- */
+
+/* What does not change while the object is the same one. */
+static uint64_t identify(const struct cpython *p, const uint8_t *head)
+{
+	uint64_t h =
+		hash_combine(py_u64(head, py(p, PY_CODE_NAME)), py_u64(head, py(p, PY_CODE_FILE)));
+
+	h = hash_combine(h, py_u64(head, py(p, PY_CODE_LINES)));
+	h = hash_combine(h, py_u32(head, py(p, PY_CODE_FIRST_LINE)));
+	return p->tables.minor < 11 ? h : hash_combine(h, py_u64(head, py(p, PY_OBJECT_SIZE)));
+}
+
+static bool learn(struct cpython *p, uint64_t at, const uint8_t *head, struct python_code *ret)
+{
+	struct python_code c = {.at = at, .identity = identify(p, head)};
+	uint64_t units = py_u64(head, py(p, PY_OBJECT_SIZE));
+
+	c.lines = py_u64(head, py(p, PY_CODE_LINES));
+	c.start_line = py_u32(head, py(p, PY_CODE_FIRST_LINE));
+	if (c.start_line > INT32_MAX)
+		return false;
+	if (py_known(p, PY_CODE_BYTECODE)) {
+		if (units == 0 || units > MAX_BYTECODE / 2)
+			return false;
+		c.bytecode = at + (uint64_t)py(p, PY_CODE_BYTECODE);
+		c.n_bytecode = (uint32_t)units * 2;
+	}
+	if (!read_text(p, py_u64(head, py(p, PY_CODE_NAME)), false, &c.function) ||
+	    !read_text(p, py_u64(head, py(p, PY_CODE_FILE)), true, &c.file) ||
+	    c.function == STRID_EMPTY)
+		return false;
+	*ret = c;
+	p->stats.learned++;
+	return true;
+}
+
+static struct python_code *find_code(struct cpython *p, uint64_t at)
+{
+	struct python_code *c = &p->codes[hash_u64(at) % CPYTHON_N_CODES];
+	uint8_t head[PYTHON_CODE_BYTES];
+
+	if (c->at == at && c->walk == p->walk)
+		return c;
+	if (at == 0 || at % 8 != 0 || !memory_read(&p->memory, at, head, p->n_code) ||
+	    py_u64(head, py(p, PY_OBJECT_TYPE)) != p->code_type)
+		return NULL;
+	if (c->at == at && c->identity != identify(p, head)) {
+		p->stats.stale++;
+		c->at = 0;
+	}
+	if (c->at != at && !learn(p, at, head, c))
+		return NULL;
+	c->walk = p->walk;
+	return c;
+}
+
+/* Without the one lock each thread executes a copy of the bytecode: where the one begins. */
+static uint64_t find_copy(struct cpython *p, const struct python_code *c, uint32_t copy)
+{
+	uint64_t array = memory_u64(&p->memory, c->at + (uint64_t)py(p, PY_CODE_COPIES));
+	uint64_t n = array ? memory_u64(&p->memory, array) : 0;
+
+	return copy < n && copy < MAX_COPIES
+		       ? memory_u64(&p->memory, array + 8 + (uint64_t)copy * 8)
+		       : 0;
+}
+
+/* Bytes from the beginning of the bytecode, -1 in front of it; false: nowhere in it. */
+static bool find_place(struct cpython *p, const struct python_code *c, uint64_t place,
+		       uint32_t copy, int32_t *ret)
+{
+	int32_t number = (int32_t)place;
+	uint64_t at = place - c->bytecode;
+
+	if (!py_known(p, PY_CODE_BYTECODE)) {
+		*ret = number < 0 ? -1 : p->tables.minor == 10 ? number * 2 : number;
+		return number >= -1 && number < MAX_BYTECODE / 2;
+	}
+	if (at >= c->n_bytecode && at != (uint64_t)-2 && py_known(p, PY_FRAME_COPY))
+		at = place - find_copy(p, c, copy);
+	*ret = at == (uint64_t)-2 ? -1 : (int32_t)at;
+	return at == (uint64_t)-2 || (at < c->n_bytecode && at % 2 == 0);
+}
+
+bool cpython_code_frame(struct cpython *p, uint64_t at, uint64_t place, uint32_t copy,
+			struct cpython_frame *ret)
+{
+	const struct python_code *c = find_code(p, at);
+	int32_t in_code;
+
+	if (!c || !find_place(p, c, place, copy, &in_code))
+		return false;
+	ret->function = c->function;
+	ret->file = c->file;
+	ret->start_line = c->start_line;
+	ret->line = line_at(p, c, in_code);
+	return true;
+}

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Inside of cpython.h:
+ *
+ *	cpython.c	  a process: what is learned of it once; the texts
+ *	cpython-tables.c  where this release keeps what
+ *	cpython-thread.c  tid -> states of the thread
+ *	cpython-walk.c	  the chain of frames
+ *	cpython-code.c	  code object -> names and lines
+ *	arch-*.c	  where libc keeps a tid; jumps
+ */
+#include "runtimes/cpython-tables.h"
+#include "runtimes/cpython.h"
+#include "util/array.h"
+
+enum {
+	CPYTHON_N_CODES = 4096, /* remembered: code objects, */
+	CPYTHON_N_LINES = 8192, /* places in them, */
+	CPYTHON_N_THREADS = 512,
+	CPYTHON_MAX_STATES = 4, /* of one thread: one of each interpreter */
+	CPYTHON_MAX_RANGES = 4,
+	CPYTHON_MAX_TEXT = 1 << 20,
+	CPYTHON_WINDOW = 65536,
+};
+
+/* What is remembered of a code object. */
+struct python_code {
+	uint64_t at, identity;
+	uint64_t lines, bytecode; /* addresses */
+	uint32_t n_bytecode;	  /* bytes; 0: not known */
+	uint32_t start_line;
+	strid function, file;
+	uint32_t walk; /* in which it was last proven */
+};
+
+/* Of a place in one. */
+struct python_line {
+	uint64_t code, identity;
+	int32_t place; /* bytes of bytecode in front of it; -1: none yet */
+	uint32_t line;
+};
+
+/* Of a thread: its state, or that there was none while the newest state was `newest`. */
+struct python_thread {
+	uint32_t tid;
+	uint32_t n_believed; /* so often */
+	uint64_t state, newest;
+};
+
+/* A thread's state and its bytes. */
+struct python_state {
+	uint64_t at;
+	uint8_t bytes[PYTHON_THREAD_BYTES];
+};
+
+struct cpython {
+	struct memory memory;
+	struct image image;
+	struct cpython_tables tables;
+	char release[32];
+	uint64_t code_type, text_type, bytes_type, frame_type, none;
+	size_t n_state, n_frame, n_code; /* bytes to read of each */
+	uint64_t eval[CPYTHON_MAX_RANGES][2];
+	uint32_t n_eval;
+	/* Threads. */
+	uint64_t interp;    /* the newest interpreter; 0: not known */
+	bool only_one;	    /* it is the only one */
+	uint64_t next_scan; /* where a search of its threads goes on that had no budget left */
+	struct python_thread threads[CPYTHON_N_THREADS];
+	struct python_state states[CPYTHON_MAX_STATES];
+	/* Of code. */
+	struct python_code *codes;
+	struct python_line *lines;
+	uint32_t walk;
+	struct strtab texts;
+	uint8_t *window; /* CPYTHON_WINDOW bytes each: a piece of a data stack, */
+	uint8_t *table;	 /* and a table of lines */
+	struct cpython_stats stats;
+};
+
+static inline int32_t py(const struct cpython *p, enum cpython_value v)
+{
+	return p->tables.value[v];
+}
+
+static inline bool py_known(const struct cpython *p, enum cpython_value v)
+{
+	return p->tables.value[v] >= 0;
+}
+
+static inline uint64_t py_u64(const uint8_t *bytes, int32_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, bytes + at, sizeof(v));
+	return v;
+}
+
+static inline uint32_t py_u32(const uint8_t *bytes, int32_t at)
+{
+	uint32_t v;
+
+	memcpy(&v, bytes + at, sizeof(v));
+	return v;
+}
+
+/*
+ * cpython-thread.c. The states of a thread into p->states, innermost first, *ret_n of them.
+ * CPYTHON_WHOLE, else why there are none.
+ */
+enum cpython_walk_result cpython_find_states(struct cpython *p, uint32_t tid, size_t *ret_n);
+
+/*
+ * cpython-code.c. place: as the frame has it; copy: which of the bytecode's copies it is in. Fills
+ * in texts and lines; false: at is no code object, or the place is not in it.
+ */
+bool cpython_code_frame(struct cpython *p, uint64_t at, uint64_t place, uint32_t copy,
+			struct cpython_frame *ret);
+/* The line at a place of a table of n bytes; 0: none. For releases of that minor version. */
+uint32_t cpython_find_line(uint32_t minor, const uint8_t *table, size_t n, uint32_t first_line,
+			   int32_t place);
+
+/* cpython-walk.c. Appends the frames of a state to *n of them. */
+enum cpython_walk_result cpython_walk_state(struct cpython *p, const struct python_state *state,
+					    struct cpython_frame *frames, size_t max, size_t *n);
