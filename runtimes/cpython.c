@@ -1,50 +1,162 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
-#include <string.h>
 
-#include "runtimes/cpython.h"
+#include "runtimes/cpython-internal.h"
 
-struct cpython {
-	struct memory memory;
-	struct strtab texts;
-	struct cpython_stats stats;
+enum {
+	OPEN_READS = 4000, /* real ones: 250 */
+	OPEN_BYTES = 4 << 20,
 };
+
+/* ---- Recognising ---- */
+
+static const char *skip_digits(const char *text)
+{
+	return text + strspn(text, "0123456789");
+}
 
 bool cpython_is_image(const char *path)
 {
-	const char *name = strrchr(path, '/');
+	static const char library[] = "/libpython3.", program[] = "/python3.";
+	const char *name = strrchr(path, '/'), *minor, *rest;
+	bool is_library = name && strncmp(name, library, sizeof(library) - 1) == 0;
 
-	return name &&
-	       (strncmp(name, "/libpython3.", 12) == 0 || strncmp(name, "/python3.", 9) == 0);
+	if (!is_library && !(name && strncmp(name, program, sizeof(program) - 1) == 0))
+		return false;
+	minor = name + (is_library ? sizeof(library) : sizeof(program)) - 1;
+	rest = skip_digits(minor);
+	if (rest == minor)
+		return false;
+	/* Kinds of builds: m, d, t ... */
+	rest += strspn(rest, "abcdefghijklmnopqrstuvwxyz");
+	return is_library ? strncmp(rest, ".so", 3) == 0 : *rest == '\0';
+}
+
+/* ---- What is learned of a process once ---- */
+
+static bool find_types(struct cpython *p)
+{
+	p->code_type = image_symbol(&p->image, "PyCode_Type");
+	p->text_type = image_symbol(&p->image, "PyUnicode_Type");
+	p->bytes_type = image_symbol(&p->image, "PyBytes_Type");
+	p->frame_type = image_symbol(&p->image, "PyFrame_Type");
+	p->none = image_symbol(&p->image, "_Py_NoneStruct");
+	return p->code_type && p->text_type && p->bytes_type && p->frame_type && p->none;
+}
+
+/* Bytes up to the end of the last of some fields. */
+static size_t extent(const struct cpython *p, enum cpython_value first, enum cpython_value last)
+{
+	int32_t n = py(p, PY_OBJECT_TYPE) + 8;
+
+	for (unsigned int v = first; v <= last; v++) {
+		if (py(p, v) + 8 > n)
+			n = py(p, v) + 8;
+	}
+	return (size_t)n;
+}
+
+static void measure(struct cpython *p)
+{
+	size_t n = extent(p, PY_OBJECT_TYPE, PY_OBJECT_SIZE);
+
+	p->n_state = extent(p, PY_THREAD_PREVIOUS, PY_THREAD_CHUNK);
+	p->n_frame = extent(p, PY_FRAME_PREVIOUS, PY_FRAME_COPY);
+	/* Of the bytecode only the address counts. */
+	p->n_code = extent(p, PY_CODE_FILE, PY_CODE_LINES);
+	p->n_code = p->n_code > n ? p->n_code : n;
+}
+
+/* "3.11.7", "3.14.0b2", "3.13.1, free-threaded" */
+static void print_release(struct cpython *p)
+{
+	uint32_t v = p->tables.version, level = v >> 4 & 15;
+	char micro[16] = "", pre[8] = "";
+
+	if (v & 0xff)
+		(void)snprintf(micro, sizeof(micro), ".%u", v >> 8 & 0xff);
+	if (level >= 0xa && level < 0xf)
+		(void)snprintf(pre, sizeof(pre), "%s%u",
+			       level == 0xa   ? "a"
+			       : level == 0xb ? "b"
+					      : "rc",
+			       v & 15);
+	(void)snprintf(p->release, sizeof(p->release), "3.%u%s%s%s", p->tables.minor, micro, pre,
+		       p->tables.free_threaded ? "t" : "");
+}
+
+static int read_image(struct cpython *p, uint64_t image, const char **ret_why)
+{
+	int r;
+
+	if (!image_open(&p->image, &p->memory, image))
+		return -ENOENT;
+	r = cpython_tables_read(&p->tables, &p->image, ret_why);
+	if (r < 0)
+		return r;
+	if (!find_types(p)) {
+		*ret_why = "it does not export its types";
+		return -ENOTSUP;
+	}
+	measure(p);
+	print_release(p);
+	p->n_eval = image_symbol_range(&p->image, "_PyEval_EvalFrameDefault", &p->eval[0][0],
+				       &p->eval[0][1]);
+	return memory_u64(&p->memory, p->tables.interpreters) ? 0 : -EAGAIN;
 }
 
 int cpython_new(struct cpython **ret, const struct memory *memory, uint64_t image,
 		const char **ret_why)
 {
-	(void)ret;
-	(void)memory;
-	(void)image;
+	_cleanup_(cpython_freep) struct cpython *p = calloc(1, sizeof(*p));
+	int r;
+
 	*ret_why = "";
-	return -ENOENT;
+	if (!p)
+		return -ENOMEM;
+	p->memory = *memory;
+	strtab_init(&p->texts, CPYTHON_MAX_TEXT);
+	cpython_begin(p, OPEN_READS, OPEN_BYTES);
+	r = read_image(p, image, ret_why);
+	if (r < 0)
+		return r;
+	p->codes = calloc(CPYTHON_N_CODES, sizeof(*p->codes));
+	p->lines = calloc(CPYTHON_N_LINES, sizeof(*p->lines));
+	p->window = malloc(CPYTHON_WINDOW);
+	p->table = malloc(CPYTHON_WINDOW);
+	if (!p->codes || !p->lines || !p->window || !p->table)
+		return -ENOMEM;
+	*ret = TAKE_PTR(p);
+	return 0;
 }
 
 struct cpython *cpython_free(struct cpython *p)
 {
-	free(p);
+	if (p) {
+		strtab_deinit(&p->texts);
+		free(p->codes);
+		free(p->lines);
+		free(p->window);
+		free(p->table);
+		free(p);
+	}
 	return NULL;
 }
 
+/* ---- For its user ---- */
+
 const char *cpython_release(const struct cpython *p)
 {
-	(void)p;
-	return "";
+	return p->release;
 }
 
 bool cpython_is_tried(const struct cpython *p)
 {
-	(void)p;
-	return false;
+	/* Final releases: offsets were published, and changed, before. */
+	return !p->tables.free_threaded &&
+	       ((p->tables.version & 0xff) == 0 || (p->tables.version & 0xf0) == 0xf0);
 }
 
 const char *cpython_text(const struct cpython *p, strid id)
@@ -52,40 +164,80 @@ const char *cpython_text(const struct cpython *p, strid id)
 	return strtab_get(&p->texts, id);
 }
 
+const struct cpython_stats *cpython_stats(const struct cpython *p)
+{
+	return &p->stats;
+}
+
 void cpython_begin(struct cpython *p, uint32_t reads, uint64_t bytes)
 {
 	p->memory.reads_left = reads;
 	p->memory.bytes_left = bytes;
+	/* Frames of a walk refer to it: room is made between walks. */
+	if (p->codes &&
+	    (strtab_bytes(&p->texts) > CPYTHON_MAX_TEXT * 3 / 4 || p->texts.n_refused > 0)) {
+		memset(p->codes, 0, CPYTHON_N_CODES * sizeof(*p->codes));
+		strtab_clear(&p->texts);
+		p->texts.n_refused = 0;
+	}
+}
+
+static enum cpython_walk_result walk(struct cpython *p, uint32_t tid, struct cpython_frame *frames,
+				     size_t max, size_t *ret_n)
+{
+	size_t n_states;
+	enum cpython_walk_result r = cpython_find_states(p, tid, &n_states);
+
+	for (size_t i = 0; i < n_states && r == CPYTHON_WHOLE; i++)
+		r = cpython_walk_state(p, &p->states[i], frames, max, ret_n);
+	return r == CPYTHON_WHOLE && *ret_n == 0 ? CPYTHON_NO_THREAD : r;
 }
 
 enum cpython_walk_result cpython_walk(struct cpython *p, uint32_t tid, uint64_t thread_pointer,
 				      struct cpython_frame *frames, size_t max, size_t *ret_n)
 {
-	(void)p;
-	(void)tid;
+	uint32_t reads = p->memory.reads_left;
+	uint64_t bytes = p->memory.bytes_left;
+	enum cpython_walk_result r;
+
 	(void)thread_pointer;
-	(void)frames;
-	(void)max;
 	*ret_n = 0;
-	return CPYTHON_NO_THREAD;
+	p->walk++;
+	r = walk(p, tid, frames, max < CPYTHON_MAX_FRAMES ? max : CPYTHON_MAX_FRAMES, ret_n);
+	p->stats.walks++;
+	p->stats.results[r]++;
+	p->stats.reads += reads - p->memory.reads_left;
+	p->stats.bytes += bytes - p->memory.bytes_left;
+	return r;
 }
 
 bool cpython_eval_range(const struct cpython *p, size_t i, uint64_t *ret_start, uint64_t *ret_end)
 {
-	(void)p;
-	(void)i;
-	(void)ret_start;
-	(void)ret_end;
-	return false;
+	if (i >= p->n_eval)
+		return false;
+	*ret_start = p->eval[i][0];
+	*ret_end = p->eval[i][1];
+	return true;
 }
 
 void cpython_explain(const struct cpython *p, FILE *out)
 {
-	(void)p;
-	(void)fprintf(out, "CPython\n");
-}
+	uint64_t start, end;
 
-const struct cpython_stats *cpython_stats(const struct cpython *p)
-{
-	return &p->stats;
+	(void)fprintf(out, "CPython %s%s\n", p->release,
+		      cpython_is_tried(p) ? "" : " (untested version)");
+	(void)fprintf(out, "its image at %#" PRIx64 "\n", p->image.base);
+	for (size_t i = 0; cpython_eval_range(p, i, &start, &end); i++)
+		(void)fprintf(out,
+			      "evaluation of frames at its image + %#" PRIx64 "-%#" PRIx64 "\n",
+			      start - p->image.base, end - p->image.base);
+	(void)fprintf(out, "%s:\n",
+		      p->tables.published ? "from what the interpreter publishes in _PyRuntime"
+					  : "from the table for this minor version");
+	for (unsigned int i = 0; i < PY_N_VALUES; i++) {
+		if (py_known(p, i))
+			(void)fprintf(out, "  %-34s %d\n", cpython_value_name(i), py(p, i));
+		else
+			(void)fprintf(out, "  %-34s not in this version\n", cpython_value_name(i));
+	}
 }

@@ -6,6 +6,8 @@ RUNTIMES_SOURCES = \
 	runtimes/cpython-internal.h \
 	runtimes/cpython-tables.c \
 	runtimes/cpython-tables.h \
+	runtimes/cpython-thread.c \
+	runtimes/cpython-walk.c \
 	runtimes/cpython.c \
 	runtimes/cpython.h \
 	runtimes/hotspot-code.c \

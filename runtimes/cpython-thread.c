@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A thread's state is found in the lists of interpreters and of their threads, and remembered by
+ * the thread's number while it is in the list and says so. New states come to the front of a list.
+ */
+#include "runtimes/arch.h"
+#include "runtimes/cpython-internal.h"
+
+enum {
+	MAX_INTERPRETERS = 64,
+	MAX_THREADS = 8192, /* of an interpreter */
+	BELIEVE = 32,	    /* that often: that a thread has no state */
+};
+
+static uint64_t state_u64(const struct cpython *p, const struct python_state *s,
+			  enum cpython_value v)
+{
+	return py_u64(s->bytes, py(p, v));
+}
+
+static bool read_state(struct cpython *p, uint64_t at, uint64_t interp, struct python_state *ret)
+{
+	ret->at = at;
+	return at % 8 == 0 && memory_read(&p->memory, at, ret->bytes, p->n_state) &&
+	       state_u64(p, ret, PY_THREAD_INTERP) == interp;
+}
+
+/* What libc says is asked where CPython does not say it, and after a fork, when it may say what
+ * was before. */
+static bool is_of_thread(struct cpython *p, const struct python_state *s, uint32_t tid, bool ask)
+{
+	uint32_t number;
+
+	if (py_known(p, PY_THREAD_NATIVE_ID) && state_u64(p, s, PY_THREAD_NATIVE_ID) == tid)
+		return true;
+	return ask && arch_thread_number(&p->memory, state_u64(p, s, PY_THREAD_ID), &number) &&
+	       number == tid;
+}
+
+/* Whether a state that was read is in the list of its interpreter still. */
+static bool is_listed(struct cpython *p, const struct python_state *s, uint64_t interp)
+{
+	uint64_t previous = state_u64(p, s, PY_THREAD_PREVIOUS);
+
+	if (previous)
+		return memory_u64(&p->memory, previous + (uint64_t)py(p, PY_THREAD_NEXT)) == s->at;
+	return memory_u64(&p->memory, interp + (uint64_t)py(p, PY_INTERP_THREADS)) == s->at;
+}
+
+static struct python_thread *remembered(struct cpython *p, uint32_t tid)
+{
+	return &p->threads[hash_u64(tid) % CPYTHON_N_THREADS];
+}
+
+static void remember(struct cpython *p, const struct python_state *s)
+{
+	uint64_t tid = py_known(p, PY_THREAD_NATIVE_ID) ? state_u64(p, s, PY_THREAD_NATIVE_ID) : 0;
+
+	if (tid && tid <= INT32_MAX)
+		*remembered(p, (uint32_t)tid) =
+			(struct python_thread){.tid = (uint32_t)tid, .state = s->at};
+}
+
+static bool is_spent(const struct cpython *p)
+{
+	return p->memory.reads_left == 0 || p->memory.bytes_left < p->n_state;
+}
+
+/* Looks through the threads of an interpreter, from one of them on. */
+static enum cpython_walk_result scan(struct cpython *p, uint64_t interp, uint64_t first,
+				     uint32_t tid, bool ask, size_t *n)
+{
+	struct python_state *s = &p->states[*n];
+	uint64_t at = first;
+
+	for (int i = 0; i < MAX_THREADS && at; i++) {
+		if (!read_state(p, at, interp, s)) {
+			p->next_scan = is_spent(p) ? at : 0;
+			return is_spent(p) ? CPYTHON_SPENT : CPYTHON_UNPROVEN;
+		}
+		remember(p, s);
+		if (is_of_thread(p, s, tid, ask)) {
+			*remembered(p, tid) = (struct python_thread){.tid = tid, .state = at};
+			(*n)++;
+			return CPYTHON_WHOLE;
+		}
+		at = state_u64(p, s, PY_THREAD_NEXT);
+	}
+	return CPYTHON_NO_THREAD;
+}
+
+/* Of one interpreter, whose list may be so long that it is looked through in several walks. */
+static enum cpython_walk_result scan_one(struct cpython *p, uint32_t tid, size_t *n)
+{
+	uint64_t newest = memory_u64(&p->memory, p->interp + (uint64_t)py(p, PY_INTERP_THREADS));
+	bool says = py_known(p, PY_THREAD_NATIVE_ID);
+	enum cpython_walk_result r = CPYTHON_NO_THREAD;
+
+	if (p->next_scan) {
+		r = scan(p, p->interp, p->next_scan, tid, !says, n);
+		if (r != CPYTHON_SPENT)
+			p->next_scan = 0;
+		return r == CPYTHON_UNPROVEN ? CPYTHON_NO_THREAD : r;
+	}
+	r = scan(p, p->interp, newest, tid, !says, n);
+	if (r == CPYTHON_NO_THREAD && says)
+		r = scan(p, p->interp, newest, tid, true, n);
+	if (r == CPYTHON_NO_THREAD)
+		*remembered(p, tid) =
+			(struct python_thread){.tid = tid, .n_believed = BELIEVE, .newest = newest};
+	return r;
+}
+
+/* A thread may have a state in each: the newest interpreter is the first, and called by others. */
+static enum cpython_walk_result scan_all(struct cpython *p, uint32_t tid, size_t *n)
+{
+	uint64_t interp = p->interp;
+
+	for (int i = 0; i < MAX_INTERPRETERS && interp && *n < CPYTHON_MAX_STATES; i++) {
+		uint64_t first =
+			memory_u64(&p->memory, interp + (uint64_t)py(p, PY_INTERP_THREADS));
+		enum cpython_walk_result r = scan(p, interp, first, tid, true, n);
+
+		p->next_scan = 0;
+		if (r != CPYTHON_WHOLE && r != CPYTHON_NO_THREAD)
+			return r;
+		interp = memory_u64(&p->memory, interp + (uint64_t)py(p, PY_INTERP_NEXT));
+	}
+	return *n ? CPYTHON_WHOLE : CPYTHON_NO_THREAD;
+}
+
+static enum cpython_walk_result find_remembered(struct cpython *p, uint32_t tid, size_t *n)
+{
+	struct python_thread *t = remembered(p, tid);
+	struct python_state *s = &p->states[0];
+
+	if (t->tid != tid)
+		return CPYTHON_UNPROVEN;
+	if (t->state && read_state(p, t->state, p->interp, s) && is_of_thread(p, s, tid, true) &&
+	    is_listed(p, s, p->interp)) {
+		*n = 1;
+		return CPYTHON_WHOLE;
+	}
+	if (!t->state && t->n_believed > 0 &&
+	    t->newest == memory_u64(&p->memory, p->interp + (uint64_t)py(p, PY_INTERP_THREADS))) {
+		t->n_believed--;
+		return CPYTHON_NO_THREAD;
+	}
+	t->tid = 0;
+	return CPYTHON_UNPROVEN;
+}
+
+/* Whether the first interpreter is the only one. New ones come to the front. */
+static bool look_at_interpreters(struct cpython *p)
+{
+	uint64_t first = memory_u64(&p->memory, p->tables.interpreters);
+
+	if (first != p->interp || !p->only_one) {
+		if (first != p->interp) {
+			memset(p->threads, 0, sizeof(p->threads));
+			p->next_scan = 0;
+		}
+		p->interp = first;
+		p->only_one = first &&
+			      memory_u64(&p->memory, first + (uint64_t)py(p, PY_INTERP_NEXT)) == 0;
+	}
+	return first != 0;
+}
+
+enum cpython_walk_result cpython_find_states(struct cpython *p, uint32_t tid, size_t *ret_n)
+{
+	enum cpython_walk_result r;
+
+	*ret_n = 0;
+	if (!look_at_interpreters(p))
+		return is_spent(p) ? CPYTHON_SPENT : CPYTHON_NO_THREAD;
+	if (!p->only_one)
+		return scan_all(p, tid, ret_n);
+	r = find_remembered(p, tid, ret_n);
+	return r == CPYTHON_UNPROVEN ? scan_one(p, tid, ret_n) : r;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The chain of frames. Up to 3.10 a frame is an object, and each has a native call of the
+ * evaluation function. Since 3.11 frames are structs in a stack of data (those of generators are
+ * in their objects), and one native call evaluates many: the outermost one says so itself (3.11),
+ * or behind it comes a frame without code that lies on the native stack.
+ */
+#include "runtimes/cpython-internal.h"
+
+enum {
+	MAX_CHUNKS = 16,
+	MAX_CHUNK_BYTES = 1 << 20,
+	OWNED_BY_C_STACK = 3, /* in 3.12 */
+	FIRST_STRUCTS = 11,
+};
+/* References have their kind in the lowest bits since 3.14. */
+#define TAG_BITS UINT64_C(3)
+
+struct chain {
+	struct cpython *p;
+	struct cpython_frame *frames;
+	size_t max, n, first; /* frames[first] is the first of this state */
+	/* Of the data stack: p->window has n_window bytes that were at `window`. */
+	uint64_t chunk, window, n_window;
+	uint32_t n_chunks;
+	uint64_t cframe; /* of the native call that evaluates the next frame; 0: not known */
+	/* Of the search for a loop: an address that was met, and how far it is away. */
+	uint64_t met;
+	uint32_t since, power;
+};
+
+/* What is read of a frame. */
+struct python_frame {
+	uint64_t at, previous, code, place;
+	uint32_t copy;
+	uint8_t owner;
+	bool is_entry;
+};
+
+/* ---- Reading them ---- */
+
+static bool is_in_window(const struct chain *c, uint64_t at)
+{
+	return at >= c->window && at - c->window < c->n_window &&
+	       c->n_window - (at - c->window) >= c->p->n_frame;
+}
+
+/* Older frames of the same chunk are in front of this one: all of them are read at once. */
+static bool load_window(struct chain *c, uint64_t at)
+{
+	uint64_t end = at + c->p->n_frame, start = c->chunk;
+
+	if (at <= c->chunk || at - c->chunk > MAX_CHUNK_BYTES)
+		return false;
+	if (end - start > CPYTHON_WINDOW)
+		start = end - CPYTHON_WINDOW;
+	c->n_window = 0;
+	if (!memory_read(&c->p->memory, start, c->p->window, end - start))
+		return false;
+	c->window = start;
+	c->n_window = end - start;
+	return true;
+}
+
+static bool read_bytes(struct chain *c, uint64_t at, uint8_t *ret)
+{
+	if (!is_in_window(c, at) && c->chunk && !load_window(c, at) && c->n_chunks < MAX_CHUNKS) {
+		/* In the chunk before, or in none. */
+		uint64_t previous = c->n_window && c->window == c->chunk
+					    ? py_u64(c->p->window, 0)
+					    : memory_u64(&c->p->memory, c->chunk);
+
+		if (at > previous && at - previous <= MAX_CHUNK_BYTES) {
+			c->chunk = previous;
+			c->n_chunks++;
+			(void)load_window(c, at);
+		}
+	}
+	if (is_in_window(c, at)) {
+		memcpy(ret, c->p->window + (at - c->window), c->p->n_frame);
+		return true;
+	}
+	return memory_read(&c->p->memory, at, ret, c->p->n_frame);
+}
+
+static bool read_frame(struct chain *c, uint64_t at, struct python_frame *ret)
+{
+	const struct cpython *p = c->p;
+	uint8_t bytes[PYTHON_FRAME_BYTES];
+
+	if (at % 8 != 0 || !read_bytes(c, at, bytes))
+		return false;
+	*ret = (struct python_frame){.at = at};
+	ret->previous = py_u64(bytes, py(p, PY_FRAME_PREVIOUS));
+	ret->code = py_u64(bytes, py(p, PY_FRAME_CODE));
+	if (p->tables.minor < FIRST_STRUCTS) {
+		ret->place = py_u32(bytes, py(p, PY_FRAME_PLACE));
+		ret->is_entry = true;
+		return py_u64(bytes, py(p, PY_OBJECT_TYPE)) == p->frame_type;
+	}
+	ret->place = py_u64(bytes, py(p, PY_FRAME_PLACE));
+	ret->owner = bytes[py(p, PY_FRAME_OWNER)];
+	ret->copy = py_known(p, PY_FRAME_COPY) ? py_u32(bytes, py(p, PY_FRAME_COPY)) : 0;
+	ret->is_entry =
+		py_known(p, PY_FRAME_IS_ENTRY) && (bytes[py(p, PY_FRAME_IS_ENTRY)] & 1) != 0;
+	ret->code &= ~TAG_BITS;
+	return true;
+}
+
+/* ---- Following them ---- */
+
+static void set_entry(struct chain *c, uint64_t native)
+{
+	if (c->n > c->first && !c->frames[c->n - 1].entry) {
+		c->frames[c->n - 1].entry = true;
+		c->frames[c->n - 1].native = native;
+	}
+}
+
+/* A frame that only says where a native call begins. */
+static bool is_shim(const struct cpython *p, const struct python_frame *f)
+{
+	if (p->tables.minor < 12)
+		return false;
+	return p->tables.minor == 12 ? f->owner == OWNED_BY_C_STACK
+				     : f->code == 0 || f->code == p->none;
+}
+
+/* In 3.11 the native calls are a chain of their own. */
+static void pass_cframe(struct chain *c)
+{
+	set_entry(c, c->cframe);
+	if (c->cframe)
+		c->cframe = memory_u64(&c->p->memory,
+				       c->cframe + (uint64_t)py(c->p, PY_CFRAME_PREVIOUS));
+}
+
+static bool put(struct chain *c, const struct python_frame *f)
+{
+	struct cpython_frame frame = {.address = f->at};
+
+	if (!cpython_code_frame(c->p, f->code, f->place, f->copy, &frame))
+		return false;
+	c->frames[c->n++] = frame;
+	if (f->is_entry)
+		pass_cframe(c);
+	return true;
+}
+
+/* Brent's: of addresses that repeat, one that is kept while steps double is met again. */
+static bool is_loop(struct chain *c, uint64_t at)
+{
+	if (at == c->met)
+		return true;
+	if (c->since++ == c->power) {
+		c->power *= 2;
+		c->since = 0;
+		c->met = at;
+	}
+	return false;
+}
+
+static enum cpython_walk_result failure(const struct cpython *p)
+{
+	return p->memory.reads_left == 0 || p->memory.bytes_left < CPYTHON_WINDOW / 8
+		       ? CPYTHON_SPENT
+		       : CPYTHON_UNPROVEN;
+}
+
+static enum cpython_walk_result follow(struct chain *c, uint64_t at)
+{
+	struct python_frame f;
+
+	/* Shims count as well. */
+	for (int i = 0; at && i < 2 * CPYTHON_MAX_FRAMES; i++) {
+		if (c->n == c->max)
+			return CPYTHON_CUT;
+		if (is_loop(c, at))
+			return CPYTHON_UNPROVEN;
+		if (!read_frame(c, at, &f))
+			return failure(c->p);
+		if (is_shim(c->p, &f))
+			set_entry(c, at);
+		else if (!put(c, &f))
+			return failure(c->p);
+		at = f.previous;
+	}
+	if (at)
+		return CPYTHON_CUT;
+	set_entry(c, 0);
+	return CPYTHON_WHOLE;
+}
+
+/* Its innermost frame: in its state, or in what its innermost native call keeps; 0: none. */
+static bool first_frame(struct chain *c, const struct python_state *s, uint64_t *ret)
+{
+	const struct cpython *p = c->p;
+	uint8_t bytes[32];
+
+	if (!py_known(p, PY_THREAD_CFRAME)) {
+		*ret = py_u64(s->bytes, py(p, PY_THREAD_FRAME));
+		return true;
+	}
+	c->cframe = py_u64(s->bytes, py(p, PY_THREAD_CFRAME));
+	if (!memory_read(&c->p->memory, c->cframe, bytes, 24))
+		return false;
+	*ret = py_u64(bytes, py(p, PY_CFRAME_FRAME));
+	return true;
+}
+
+enum cpython_walk_result cpython_walk_state(struct cpython *p, const struct python_state *s,
+					    struct cpython_frame *frames, size_t max, size_t *n)
+{
+	struct chain c = {.p = p, .frames = frames, .max = max, .n = *n, .first = *n, .power = 16};
+	enum cpython_walk_result r;
+	uint64_t at;
+
+	if (py_known(p, PY_THREAD_CHUNK))
+		c.chunk = py_u64(s->bytes, py(p, PY_THREAD_CHUNK));
+	if (!first_frame(&c, s, &at))
+		return failure(p);
+	r = follow(&c, at);
+	*n = c.n;
+	return r;
+}
