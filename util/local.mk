@@ -12,6 +12,7 @@ libutil_a_SOURCES = \
 	util/go-functions.c util/go-functions.h \
 	util/go-module.c util/go-module.h \
 	util/hash.c util/hash.h \
+	util/heap.c util/heap.h \
 	util/json.c util/json.h \
 	util/json-read.c util/json-read.h \
 	util/library.c util/library.h \
@@ -28,6 +29,10 @@ tests_unit_test_util_SOURCES = tests/unit/test-util.c tests/unit/test.h
 tests_unit_test_util_LDADD = libutil.a
 tests_unit_test_notes_SOURCES = tests/unit/test-notes.c tests/unit/test.h
 tests_unit_test_notes_LDADD = libutil.a $(ELFUTILS_LIBS)
+
+check_PROGRAMS += tests/unit/test-heap
+tests_unit_test_heap_SOURCES = tests/unit/test-heap.c tests/unit/test.h
+tests_unit_test_heap_LDADD = libutil.a
 
 check_PROGRAMS += tests/unit/test-confidence
 tests_unit_test_confidence_SOURCES = tests/unit/test-confidence.c tests/unit/test.h

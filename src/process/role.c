@@ -9,6 +9,7 @@
 
 #include "src/process/role.h"
 #include "src/process/status-page.h"
+#include "util/heap.h"
 #include "util/log.h"
 #include "util/loop.h"
 
@@ -119,6 +120,7 @@ int role_start(struct role *r, enum peer who, void *setup, size_t n, role_text_f
 	char comm[16] = "pw-";
 	int e;
 
+	heap_return_large_blocks();
 	log_open(peer_name(who));
 	(void)prctl(PR_SET_NAME, strncat(comm, peer_name(who), sizeof(comm) - 4), 0, 0, 0);
 	role_ignore_signals();

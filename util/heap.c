@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <malloc.h>
+
+#include "util/heap.h"
+
+/* A mapping costs a page fault for each 4 KiB, as does what is new on the heap. */
+#define LARGE_BYTES (256 << 10)
+#define SPARE_BYTES (1 << 20) /* at the end of the heap */
+
+void heap_return_large_blocks(void)
+{
+	/* Each by itself ends the guessing of both. */
+#ifdef M_MMAP_THRESHOLD
+	(void)mallopt(M_MMAP_THRESHOLD, LARGE_BYTES);
+#endif
+#ifdef M_TRIM_THRESHOLD
+	(void)mallopt(M_TRIM_THRESHOLD, SPARE_BYTES);
+#endif
+}

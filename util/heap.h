@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* How malloc() and free() deal with large blocks. */
+
+/*
+ * From here on a large block goes back to the kernel when it is freed. Without this glibc takes the
+ * largest block that was ever freed, up to 32 MiB, for the size up to which blocks lie on its heap.
+ * The heap shrinks only at its end: one table that stays behind a section that was inflated keeps
+ * megabytes for the life of the process. Other C libraries need no telling.
+ */
+void heap_return_large_blocks(void);
