@@ -208,6 +208,19 @@ void destination_put(struct destination *d, struct payload *p)
 		(void)put(d, p, take_seq(d), clock_monotonic_ns(), false);
 }
 
+void destination_cannot_take(struct destination *d, uint64_t n_samples, int error)
+{
+	d->stats.payloads++;
+	d->stats.samples += n_samples;
+	d->stats.samples_dropped += n_samples;
+	if (error == -EFBIG)
+		d->stats.payloads_dropped_too_large++;
+	else if (error == -ENOMEM)
+		d->stats.payloads_dropped_queue_full++;
+	else
+		d->stats.payloads_dropped_corrupt++;
+}
+
 /* Ours until it has been put, as in exporter_submit(). whole: its file on disk; NULL: none. */
 static void put_part(struct destination *d, struct payload *p, uint64_t seq, uint64_t queued_ns,
 		     struct entry *whole)

@@ -197,6 +197,8 @@ int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples,
 	for (size_t i = 0; i < e->n_destinations; i++)
 		encodings |= 1u << e->destinations[i].encoding;
 	r = payload_new(&p, owned, encodings);
+	for (size_t i = 0; r < 0 && i < e->n_destinations; i++)
+		destination_cannot_take(&e->destinations[i], n_samples, r);
 	if (r < 0)
 		return r;
 	p->id = id;

@@ -121,6 +121,8 @@ int destination_init(struct destination *d, struct exporter *e,
 void destination_deinit(struct destination *d);
 /* Queues a reference to p, or counts it as dropped. */
 void destination_put(struct destination *d, struct payload *p);
+/* Counts a payload that cannot even be read, for that error, as dropped. */
+void destination_cannot_take(struct destination *d, uint64_t n_samples, int error);
 /* Sends what is due. */
 void destination_kick(struct destination *d, uint64_t now);
 /* The request under way has ended. */

@@ -1358,9 +1358,14 @@ static void test_submit_errors(void)
 	CHECK_INT(ftruncate(fd, (64 << 20) + 1), ==, 0);
 	CHECK_INT(exporter_submit(e, 1, fd, 1, NOW), ==, -EFBIG);
 	CHECK_INT(fcntl(fd, F_GETFD), ==, -1);
-	CHECK_INT(exporter_submit(e, 1, memfd_create("empty", 0), 1, NOW), ==, -ENODATA);
-	CHECK_INT(exporter_submit(e, 1, -1, 1, NOW), ==, -EBADF);
-	CHECK_INT(exporter_stats(e, 0)->payloads, ==, 0);
+	CHECK_INT(exporter_submit(e, 1, memfd_create("empty", 0), 20, NOW), ==, -ENODATA);
+	CHECK_INT(exporter_submit(e, 1, -1, 300, NOW), ==, -EBADF);
+	/* No sample is lost without a count. */
+	CHECK_INT(exporter_stats(e, 0)->payloads_dropped_too_large, ==, 1);
+	CHECK_INT(exporter_stats(e, 0)->payloads_dropped_corrupt, ==, 2);
+	CHECK_INT(exporter_stats(e, 0)->samples_dropped, ==, 321);
+	CHECK_INT(exporter_stats(e, 0)->samples, ==, 321);
+	check_sum(exporter_stats(e, 0));
 	CHECK(exporter_idle(e));
 }
 
