@@ -17,3 +17,10 @@ void heap_return_large_blocks(void)
 	(void)mallopt(M_TRIM_THRESHOLD, SPARE_BYTES);
 #endif
 }
+
+void heap_return_pages(void)
+{
+#ifdef __GLIBC__
+	(void)malloc_trim(SPARE_BYTES);
+#endif
+}

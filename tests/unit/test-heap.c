@@ -34,6 +34,8 @@ static void *block(size_t n)
 
 	CHECK(p != NULL);
 	memset(p, 1, n);
+	/* Somebody may read it: one that is freed unread might never be made. */
+	__asm__ volatile("" : : "r"(p) : "memory");
 	return p;
 }
 
@@ -79,10 +81,33 @@ static void test_large_blocks(void)
 	CHECK_INT(grown_kib(true), <, 2048);
 }
 
+/* Tables of many files, of which a few stay, everywhere on the heap. */
+static void test_pages(void)
+{
+	enum { N = 1000 };
+	static void *blocks[N];
+	long before = resident_kib(), all, left;
+
+	for (size_t i = 0; i < N; i++)
+		blocks[i] = block(100 << 10);
+	all = resident_kib() - before;
+	for (size_t i = 0; i < N; i++) {
+		if (i % 20 != 19)
+			free(blocks[i]);
+	}
+	left = resident_kib() - before;
+	CHECK_INT(left, >, all / 2);
+	heap_return_pages();
+	CHECK_INT(resident_kib() - before, <, all / 10);
+	for (size_t i = 19; i < N; i += 20)
+		free(blocks[i]);
+}
+
 int main(void)
 {
 #ifndef WITH_SANITIZERS /* they have a heap of their own */
 	RUN(test_large_blocks);
+	RUN(test_pages);
 #endif
 	return 0;
 }
