@@ -15,11 +15,13 @@
 #include "src/symbolizer/live.h"
 #include "src/symbolizer/wait-reasons.h"
 #include "util/clock.h"
+#include "util/heap.h"
 #include "util/log.h"
 #include "util/loop.h"
 
 #define SETTLE_NS   (20 * NSEC_PER_MSEC) /* between looks at what is sent */
 #define PARTS_SHIFT 16			 /* payloads of a window */
+#define HEAP_NS	    (30 * NSEC_PER_SEC)	 /* between returns of unused pages */
 
 struct export_progress {
 	struct symbolizer *symbolizer;
@@ -91,6 +93,18 @@ void symbolizer_forget(struct symbolizer *s)
 	namer_forget_rows(s->namer);
 }
 
+/* Tables of files come and go, each of thousands of blocks, and what stays lies everywhere between:
+ * the heap would keep the most that it ever held. */
+static void return_memory(struct symbolizer *s)
+{
+	uint64_t now = clock_monotonic_ns();
+
+	if (now - s->heap_ns < HEAP_NS)
+		return;
+	s->heap_ns = now;
+	heap_return_pages();
+}
+
 /* Made ready for the next window: names stay with their frames. */
 static void end_window(struct symbolizer *s)
 {
@@ -98,6 +112,7 @@ static void end_window(struct symbolizer *s)
 	s->profile.start_unix_ns = s->profile.end_unix_ns = 0;
 	if (!profile_has_room(&s->profile, s->profile.max_bytes / 2))
 		symbolizer_forget(s);
+	return_memory(s);
 }
 
 static void export_window(struct symbolizer *s)
