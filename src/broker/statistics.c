@@ -161,6 +161,8 @@ void statistics_collect(const struct broker *b, struct statistics *ret)
 {
 	const struct status_page *exporter =
 		supervisor_status(b->supervisor, peer_only(PEER_EXPORTER));
+	const struct status_page *profiler =
+		supervisor_status(b->supervisor, peer_only(PEER_PROFILER));
 	uint64_t now = clock_monotonic_ns(), drained = broker_drained_ns(b);
 
 	memset(ret, 0, sizeof(*ret)); /* it is sent as it is, padding and all */
@@ -169,6 +171,8 @@ void statistics_collect(const struct broker *b, struct statistics *ret)
 	ret->store_files = exporter->store_files;
 	ret->store_bytes = exporter->store_bytes;
 	ret->start_unix_ns = b->start_unix_ns;
+	ret->drain_gap_ns = profiler->drain_gap_ns;
+	ret->drain_cpu_ns = profiler->drain_cpu_ns;
 	ret->drained_before_ns = !drained ? UINT64_MAX : now > drained ? now - drained : 0;
 	add_processes(b->supervisor, ret);
 	ret->n_destinations = (uint32_t)(b->options.config->n_exports < STATUS_MAX_DESTINATIONS

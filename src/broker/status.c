@@ -144,6 +144,8 @@ void broker_print_status(const struct broker *b, FILE *out)
 	print_count(out, "windows", s.counts.windows);
 	print_count(out, "payloads", s.counts.payloads);
 	print_count(out, "files_set_aside", s.n_files_set_aside);
+	print_count(out, "drain_gap_max_ms", s.drain_gap_ns / NSEC_PER_MSEC);
+	print_count(out, "drain_cpu_max_ms", s.drain_cpu_ns / NSEC_PER_MSEC);
 	/* Of windows that are closed. */
 	for (int c = PROFILE_SAMPLES + 1; c < PROFILE_N_COUNTERS; c++)
 		print_count(out, profile_counter_name((enum profile_counter)c),

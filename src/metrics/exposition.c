@@ -44,6 +44,12 @@ static void put_gauge(FILE *out, const char *name, const char *help, uint64_t n)
 	put(out, name, n);
 }
 
+static void put_seconds(FILE *out, const char *name, const char *help, uint64_t ns)
+{
+	begin(out, name, "gauge", help);
+	(void)fprintf(out, "perfwalk_%s %.3f\n", name, (double)ns / 1e9);
+}
+
 /* Escapes a name from the config for a label's value. */
 static const char *escape(const char *text, char *buf, size_t size)
 {
@@ -222,6 +228,13 @@ static void print_state(const struct statistics *s, FILE *out)
 		      s->drained_before_ns == UINT64_MAX
 			      ? 0.0
 			      : (double)(clock_realtime_ns() - s->drained_before_ns) / 1e9);
+	put_seconds(out, "drain_gap_max_seconds",
+		    "Longest time between two reads of all rings, since the profiler started.",
+		    s->drain_gap_ns);
+	put_seconds(out, "drain_cpu_max_seconds",
+		    "Most CPU time of the profiler between two reads of all rings, since it "
+		    "started.",
+		    s->drain_cpu_ns);
 }
 
 /* ---- Destinations ---- */

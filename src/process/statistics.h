@@ -47,6 +47,7 @@ struct statistics {
 	uint64_t start_unix_ns; /* of the broker */
 	/* since the profiler last read all rings; UINT64_MAX: not yet */
 	uint64_t drained_before_ns;
+	uint64_t drain_gap_ns, drain_cpu_ns; /* of the profiler, as in its status page */
 	struct statistics_process {
 		char name[16]; /* "broker", "profiler"; "reader/3" for a kind with several */
 		uint64_t cpu_ns, rss_bytes;

@@ -83,9 +83,11 @@ struct status_page {
 	} destinations[STATUS_MAX_DESTINATIONS]; /* in the order of the set-up */
 	uint64_t store_files, store_bytes;
 	uint64_t drained_ns; /* CLOCK_MONOTONIC when the profiler had last read all rings */
-	uint64_t job;	     /* grows with each piece of work with a time limit; odd: during it */
-	uint32_t reading;    /* 1: reading bytes of file right now */
-	uint32_t ready;	     /* the child has started */
+	/* The most between two such moments: of time, and of its own CPU time. */
+	uint64_t drain_gap_ns, drain_cpu_ns;
+	uint64_t job;	  /* grows with each piece of work with a time limit; odd: during it */
+	uint32_t reading; /* 1: reading bytes of file right now */
+	uint32_t ready;	  /* the child has started */
 	struct status_sandbox {
 		uint8_t seccomp;    /* enum sandbox_mode */
 		uint8_t landlock;   /* its version; 0: not enforced */

@@ -34,6 +34,7 @@ struct profiler {
 	struct sample_place place; /* where the last window ended */
 	uint64_t clock_offset_ns;  /* wall time - perf clock */
 	uint64_t drained_ns;	   /* up to that time (perf clock) all records have come */
+	uint64_t drained_cpu_ns;   /* CPU time of this process at its last drain */
 	bool finished;		   /* the last window is closed: nothing is read any more */
 	int stop_timer, flush_timer;
 	uint64_t flush_id;	  /* asked for; 0: none under way */

@@ -51,6 +51,20 @@ static void note_drained(struct profiler *p, uint64_t begin_ns, uint64_t younges
 	p->drained_ns = now > p->drained_ns ? now : p->drained_ns;
 }
 
+/* The rings fill up meanwhile. On a busy host only the CPU time is ours to answer for. */
+static void note_pause(struct profiler *p)
+{
+	uint64_t now = clock_monotonic_ns(), cpu = clock_get_ns(CLOCK_THREAD_CPUTIME_ID);
+	struct status_page *s = p->role.status;
+
+	if (s->drained_ns && now - s->drained_ns > s->drain_gap_ns)
+		s->drain_gap_ns = now - s->drained_ns;
+	if (s->drained_ns && cpu - p->drained_cpu_ns > s->drain_cpu_ns)
+		s->drain_cpu_ns = cpu - p->drained_cpu_ns;
+	s->drained_ns = now;
+	p->drained_cpu_ns = cpu;
+}
+
 void profiler_drain(struct profiler *p, bool flush)
 {
 	uint64_t youngest_ns = 0, begin_ns = clock_monotonic_ns();
@@ -69,7 +83,7 @@ void profiler_drain(struct profiler *p, bool flush)
 	role_job_end(&p->role);
 	note_drained(p, begin_ns, youngest_ns, flush);
 	learn_clock_offset(p, youngest_ns);
-	p->role.status->drained_ns = clock_monotonic_ns();
+	note_pause(p);
 	adapt_stack_size(p);
 	if (profile_nearly_full(attribution_profile(p->attribution)))
 		profiler_close_window(p);

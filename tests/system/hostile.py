@@ -27,6 +27,7 @@ SEED = int(os.environ.get("HOSTILE_SEED", "1"))
 RATE = 199
 FILE_MS = 50  # CPU time in each file: some ten samples
 BATCH = 25    # files of a process
+DRAIN_CPU_MS = 250  # of the profiler, between two reads of the rings
 AT_A_TIME = 4
 MAX_BASE_BYTES = 96 << 10
 N_HOST_BASES = 24
@@ -273,6 +274,8 @@ endpoint = {sink.endpoint}
         watch()
         rig.check(daemon.alive(), f"the broker lives after {end - begin:.0f} s")
         rig.check(daemon.role("exporter") == roles["exporter"], "the exporter is the same as before")
+        cpu = int(daemon.status()["drain_cpu_max_ms"])
+        rig.check(sanitized or cpu <= DRAIN_CPU_MS, f"the rings wait for {cpu} ms of the profiler's work at most (limit {DRAIN_CPU_MS})")
         check_deaths(daemon.log())
         if limit.path:
             rig.check(not limit.killed(), f"processes killed for want of memory within 512 MiB: {limit.killed()}")

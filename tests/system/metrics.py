@@ -48,6 +48,7 @@ FAMILIES = {
     "export_payloads_sent": "destination", "export_payloads_dropped": "reason", "export_retries": "destination",
     "export_queue_payloads": "destination", "export_queue_bytes": "destination", "export_spool_bytes": "destination",
     "export_spool_files": "destination", "export_request_duration_seconds": "destination",
+    "drain_gap_max_seconds": None, "drain_cpu_max_seconds": None,
     "store_samples_lost": None, "process_cpu_seconds": "role", "process_resident_memory_bytes": "role",
 }
 

@@ -63,6 +63,8 @@ def watched():
     rig.kill(profiler, signal.SIGCONT)
     manager.wait_for("WATCHDOG=1", n + 2)
     rig.check(daemon.role("profiler") == profiler, "when it goes on, it does again")
+    gap, cpu = (int(daemon.status()[f"drain_{x}_max_ms"]) for x in ("gap", "cpu"))
+    rig.check(gap > 1000 and cpu < gap, f"the rings were left alone for {gap} ms at most, {cpu} ms of them its own work")
 
     rig.kill(daemon.pid, signal.SIGHUP)
     manager.wait_for("READY=1", 2)

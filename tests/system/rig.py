@@ -516,6 +516,13 @@ class Daemon:
     def alive(self):
         return self.process.poll() is None
 
+    def status(self):
+        """What perfwalk ctl status --all says: value by name."""
+        p = subprocess.run([perfwalk(), "ctl", "-s", self.control, *ctl_words("status")], capture_output=True, text=True, check=False)
+        if p.returncode != 0:
+            fail(f"ctl status: {p.stderr}{self.log()[-2000:]}")
+        return dict(line.split(" ", 1) for line in p.stdout.splitlines() if " " in line)
+
     def role(self, name):
         """The process id of a role, or 0."""
         for pid in children_of(self.pid):
