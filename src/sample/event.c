@@ -360,6 +360,7 @@ int sample_open_cpu(const struct sample_options *o, const struct sample_features
 		.sample_fd = TAKE_FD(sample_fd),
 		.sideband_fd = TAKE_FD(sideband_fd),
 		.event_fd = -EBADF,
+		.uprobe = o->event.uprobe,
 	};
 	return 0;
 }

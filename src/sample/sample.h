@@ -166,6 +166,7 @@ struct sample_cpu {
 		sideband_ring_bytes; /* data area, a power of two; 0: not mapped yet */
 	/* For an event with a budget: samples allowed since it was opened. */
 	uint64_t granted;
+	const struct sample_uprobe *uprobe; /* of its event; NULL: it is no probe. Borrowed */
 };
 
 /* Capabilities that matter, by number: headers older than 5.8 do not name CAP_PERFMON. */

@@ -361,6 +361,41 @@ int uprobe_place(struct sample_uprobe *u, int fd, const struct uprobe_site *site
 	return r;
 }
 
+int uprobe_new_copy(struct sample_uprobe **ret, const struct sample_uprobe *of, int fd, char *error,
+		    size_t n_error)
+{
+	struct sample_uprobe *u = calloc(1, sizeof(*u));
+	int r;
+
+	if (!u) {
+		(void)close_fd(fd);
+		(void)snprintf(error, n_error, "%s", strerror(ENOMEM));
+		return -ENOMEM;
+	}
+	u->path = of->path;
+	u->what = of->what;
+	u->marker = of->marker;
+	u->fd = -EBADF;
+	r = uprobe_place(u, fd, of->sites, of->n_sites, error, n_error);
+	if (r < 0)
+		(void)uprobe_free_copy(u);
+	else
+		*ret = u;
+	return r;
+}
+
+struct sample_uprobe *uprobe_free_copy(struct sample_uprobe *u)
+{
+	if (!u)
+		return NULL;
+	close_keepers(u);
+	for (uint32_t i = 0; u->placed && !u->by_path && i < u->n_sites; i++)
+		remove_site(u, i);
+	(void)close_fd(u->fd);
+	free(u);
+	return NULL;
+}
+
 void uprobe_explain(const struct sample_uprobe *u, int error, char *buf, size_t size)
 {
 	if (error == -EACCES || error == -EPERM)

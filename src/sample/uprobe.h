@@ -59,6 +59,15 @@ int uprobe_parse(const char *text, struct sample_event *ret, char *error, size_t
 int uprobe_place(struct sample_uprobe *u, int fd, const struct uprobe_site *sites, uint32_t n,
 		 char *error, size_t n_error);
 
+/*
+ * A probe at the same places of another file, which the caller knows to have the same contents (fd:
+ * taken over, also on failure). Its events come before it, and go before it. 0; -errno: error says
+ * cause and remedy.
+ */
+int uprobe_new_copy(struct sample_uprobe **ret, const struct sample_uprobe *of, int fd, char *error,
+		    size_t n_error);
+struct sample_uprobe *uprobe_free_copy(struct sample_uprobe *u);
+
 /* What its events are opened with. */
 void uprobe_attr(const struct sample_uprobe *u, uint32_t site, struct perf_event_attr *attr);
 /* Text for the user: why an event of it cannot be opened. */
