@@ -112,6 +112,8 @@ static int on_ask(void *ctx, struct peer_id who, const struct message *ask, stru
 		if (b->flushed_at_ns && clock_monotonic_ns() - b->flushed_at_ns < FLUSH_EVERY_NS)
 			return -EBUSY;
 		return broker_flush(b);
+	case MESSAGE_ASK_COPY:
+		return broker_add_copy(b, ask);
 	default:
 		return -EOPNOTSUPP;
 	}
@@ -288,6 +290,7 @@ struct broker *broker_free(struct broker *b)
 		free(b->strikes_path);
 		for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++)
 			events_deinit(&b->events[i]);
+		broker_forget_copies(b);
 		broker_forget_targets(b);
 		(void)close_fd(b->spool.fd);
 		free(b->spool.path);
@@ -413,7 +416,8 @@ static bool sampling_differs(const struct config *a, const struct config *b)
 	return a->samples_per_second != b->samples_per_second || events_differ(a, b) ||
 	       a->reporter_interval_ns != b->reporter_interval_ns ||
 	       a->stack_size_bytes != b->stack_size_bytes || a->memory_growth != b->memory_growth ||
-	       a->off_cpu != b->off_cpu || a->ring_size_bytes != b->ring_size_bytes ||
+	       a->off_cpu != b->off_cpu || a->alloc != b->alloc ||
+	       a->alloc_budget != b->alloc_budget || a->ring_size_bytes != b->ring_size_bytes ||
 	       a->kernel_stacks != b->kernel_stacks || a->max_frames != b->max_frames ||
 	       a->window_memory_bytes != b->window_memory_bytes ||
 	       a->unwind_rows_bytes != b->unwind_rows_bytes || !filter_texts_equal(a, b) ||

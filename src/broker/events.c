@@ -24,12 +24,14 @@ void events_init(struct events *e)
 	*e = (struct events){0};
 	e->cpus.max = EVENTS_MAX_CPUS;
 	e->attached.max = EVENTS_MAX_TASKS;
+	e->copies.max = EVENTS_MAX_COPIES;
 }
 
 void events_deinit(struct events *e)
 {
 	events_close(e);
 	array_deinit(&e->attached);
+	array_deinit(&e->copies);
 	array_deinit(&e->cpus);
 }
 
@@ -363,6 +365,7 @@ void events_close(struct events *e)
 		close_cpu(&e->cpus.items[i]);
 	array_clear(&e->attached);
 	array_clear(&e->cpus);
+	array_clear(&e->copies);
 }
 
 /* ---- Budgets ---- */
@@ -388,11 +391,14 @@ static void count_standstill(struct events *e, struct cpu_events *c, bool used_u
 		e->stood_still_ns += now - c->refilled_ns - passed;
 		if (log_ratelimit(&e->used_up, TELL_SECONDS))
 			log_warning("%s has used up its budget of %u samples a second on CPU %d, "
-				    "and stood still for %llu ms: a larger period, a filter or a "
-				    "larger budget lets it see all of the time",
+				    "and stood still for %llu ms: %s lets it see all of the time",
 				    e->sample.event.name, e->budget, c->events.cpu,
 				    (unsigned long long)((now - c->refilled_ns - passed) /
-							 NSEC_PER_MSEC));
+							 NSEC_PER_MSEC),
+				    e->sample.use == SAMPLE_USE_EVENT
+					    ? "a larger period, a filter or a larger budget"
+					    : "a larger PERFWALK_ALLOC_BYTES of the programs or a "
+					      "larger budget in [alloc]");
 	}
 	c->refilled_ns = now;
 	c->enabled_ns = enabled;
@@ -403,7 +409,7 @@ static int refill(struct events *e, struct cpu_events *c)
 	int r = sample_grant_cpu(&c->events, e->sample.period, budget_of_each(e));
 
 	/* Stacks of blocks are examples; the times are those of all. */
-	if (r >= 0 && e->sample.use == SAMPLE_USE_EVENT)
+	if (r >= 0 && !sample_use_is_switches(e->sample.use))
 		count_standstill(e, c, r > 0);
 	return r < 0 ? r : 0;
 }
@@ -545,6 +551,62 @@ static int enable_cpu(const struct events *e, const struct sample_cpu *c)
 	return r;
 }
 
+/* ---- Probes of other files ---- */
+
+static int attach_copy(struct events *e, const struct sample_uprobe *copy,
+		       const struct sample_cpu *to)
+{
+	struct sample_options o = options_of(e, 0);
+
+	o.event.uprobe = copy;
+	return attach_sites(e, o, to, -1, 0);
+}
+
+static int enable_copy(struct events *e, const struct sample_uprobe *copy)
+{
+	int r = 0;
+
+	for (uint32_t i = 0; i < e->attached.n && r >= 0; i++) {
+		struct sample_cpu *c = &e->attached.items[i];
+
+		if (c->uprobe != copy)
+			continue;
+		r = e->budget ? sample_grant_cpu(c, e->sample.period, budget_of_each(e))
+			      : sample_enable_cpu(c, true);
+	}
+	return r < 0 ? r : 0;
+}
+
+int events_add_copy(struct events *e, const struct sample_uprobe *copy, bool enable)
+{
+	const struct sample_uprobe **place = array_push(&e->copies);
+	int r = place ? 0 : -E2BIG;
+
+	if (place)
+		*place = copy;
+	for (uint32_t i = 0; i < e->cpus.n && r == 0; i++)
+		r = attach_copy(e, copy, &e->cpus.items[i].events);
+	if (r == 0 && enable)
+		r = enable_copy(e, copy);
+	if (r < 0)
+		events_remove_copy(e, copy);
+	return r;
+}
+
+void events_remove_copy(struct events *e, const struct sample_uprobe *copy)
+{
+	for (uint32_t i = e->attached.n; i-- > 0;) {
+		if (e->attached.items[i].uprobe != copy)
+			continue;
+		sample_close_cpu(&e->attached.items[i]);
+		e->attached.items[i] = e->attached.items[--e->attached.n];
+	}
+	for (uint32_t i = e->copies.n; i-- > 0;) {
+		if (e->copies.items[i] == copy)
+			e->copies.items[i] = e->copies.items[--e->copies.n];
+	}
+}
+
 struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable)
 {
 	struct cpu_events *c;
@@ -563,6 +625,8 @@ struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable)
 		return NULL;
 	c = &e->cpus.items[e->cpus.n - 1];
 	(void)attach_cgroups(e, &c->events);
+	for (uint32_t i = 0; i < e->copies.n; i++)
+		(void)attach_copy(e, e->copies.items[i], &c->events);
 	if (enable && !e->budget)
 		(void)enable_cpu(e, &c->events);
 	else if (enable && refill(e, c) == 0)

@@ -13,8 +13,9 @@
 #include "util/array.h"
 #include "util/log.h"
 
-#define EVENTS_MAX_CPUS	 4096
-#define EVENTS_MAX_TASKS 65536
+#define EVENTS_MAX_CPUS	  4096
+#define EVENTS_MAX_TASKS  65536
+#define EVENTS_MAX_COPIES 16
 
 struct cpu_events {
 	struct sample_cpu events;
@@ -45,6 +46,8 @@ struct events {
 	struct log_ratelimit used_up;
 	ARRAY(struct cpu_events) cpus;
 	ARRAY(struct sample_cpu) attached; /* further tasks, sharing the rings */
+	/* Further probes of its kind, sharing the rings. Borrowed. */
+	ARRAY(const struct sample_uprobe *) copies;
 	struct log_ratelimit refused; /* of CPUs that came online; each is tried every second */
 };
 
@@ -61,6 +64,11 @@ void events_close(struct events *e);
 int events_enable(struct events *e, bool enable);
 /* Once a second, while they are enabled: the budget of the next. */
 void events_refill(struct events *e);
+
+/* The same probe in another file, on all CPUs, as long as the events are open; each has the budget
+ * again. Until it is removed it must exist. 0; -errno, logged. enable: it counts at once. */
+int events_add_copy(struct events *e, const struct sample_uprobe *copy, bool enable);
+void events_remove_copy(struct events *e, const struct sample_uprobe *copy);
 
 /*
  * Opens on a CPU that came online: for tasks, for those of the targets and their descendants that

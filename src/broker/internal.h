@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Inside of the broker: its state, and how the children are set up (setup.c). */
+#include <sys/stat.h>
+
 #include "src/broker/broker.h"
 #include "src/broker/events.h"
 #include "src/broker/governor.h"
@@ -72,6 +74,15 @@ struct broker {
 	uint32_t n_next_events;
 	bool adapt_stack_size; /* the profiler may have the stack copies made larger or smaller */
 	uint64_t resized_ns;   /* when it last did */
+	/* Of the allocation library: files with its contents, each with the same two probes. */
+	struct library_copy {
+		struct stat st;
+		bool overlay; /* another container's file may be the same one in a lower layer */
+		uint32_t pid; /* who had it mapped last, as far as is known */
+		struct sample_uprobe *picked, *ended;
+	} copies[EVENTS_MAX_COPIES];
+	uint32_t n_copies;
+	struct log_ratelimit copies_full;
 	struct cpu_budget {
 		struct governor governor;
 		uint32_t reduced;	/* by enum reduction: what the daemon does without */
@@ -132,6 +143,16 @@ static inline uint32_t broker_rate_divisor(const struct broker *b)
 void broker_limit_stacks(struct broker *b);
 /* A running symbolizer takes what the config and the budget say now. */
 void broker_tell_symbolizer_config(struct broker *b);
+/*
+ * A process has that file mapped, called as the allocation library: it is sampled, too, if it has
+ * the contents of ours (copies.c). 0, also if it is already; -ENOENT: allocations are not sampled,
+ * or of single processes only; -ESTALE: it is another version; -E2BIG: too many; -errno.
+ */
+int broker_add_copy(struct broker *b, const struct message *ask);
+/* Those whose processes are gone; all; and those of events that were opened anew. */
+void broker_look_after_copies(struct broker *b);
+void broker_forget_copies(struct broker *b);
+void broker_attach_copies(struct broker *b);
 /* CPU time of all processes of the tree since its start, also of the dead. */
 uint64_t broker_cpu_ns(const struct broker *b);
 

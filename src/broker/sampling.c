@@ -51,8 +51,8 @@ static int probe_one(struct broker *b, uint32_t index, const struct events_targe
 	const struct broker_options *o = &b->options;
 	const struct broker_event *e = &o->events[index];
 	bool switches = sample_use_is_switches(e->use); /* where a thread stops is in the kernel */
-	/* Times are sums over all switches. */
-	uint32_t divisor = switches ? 1 : broker_rate_divisor(b);
+	/* Times are sums over all switches; the programs themselves pick blocks at their rate. */
+	uint32_t divisor = e->use == SAMPLE_USE_EVENT ? broker_rate_divisor(b) : 1;
 	const struct sample_options want = {
 		.event = e->event,
 		.use = e->use,
@@ -86,7 +86,10 @@ int broker_open_events(struct broker *b)
 	b->adapt_stack_size = can_adapt(b, &targets);
 	for (uint32_t i = 0; i < b->options.n_events && r == 0; i++)
 		r = probe_one(b, i, &targets);
-	return r < 0 ? r : events_open(b->events, b->options.n_events);
+	r = r < 0 ? r : events_open(b->events, b->options.n_events);
+	if (r == 0)
+		broker_attach_copies(b);
+	return r;
 }
 
 void broker_close_events(struct broker *b)
@@ -191,7 +194,7 @@ static void add_cpu(struct broker *b, int cpu)
 static void refill_budgets(struct broker *b)
 {
 	for (uint32_t i = 0; broker_is_sampling(b) && i < b->options.n_events; i++) {
-		if (b->options.events[i].use == SAMPLE_USE_EVENT)
+		if (!sample_use_is_switches(b->options.events[i].use))
 			events_refill(&b->events[i]);
 	}
 }
@@ -218,5 +221,6 @@ void broker_look_after_events(struct broker *b)
 	}
 	for (int i = 0; i < n; i++)
 		add_cpu(b, online[i]);
+	broker_look_after_copies(b);
 	refill_budgets(b);
 }

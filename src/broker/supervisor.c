@@ -664,7 +664,7 @@ uint32_t supervisor_forget_strikes(struct supervisor *s)
 	return quarantine_forget(&s->quarantine);
 }
 
-const struct opener_helper *supervisor_opener(const struct supervisor *s)
+struct opener_helper *supervisor_opener(const struct supervisor *s)
 {
 	return s->helper;
 }

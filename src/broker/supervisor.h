@@ -113,7 +113,7 @@ const struct strikes *supervisor_strikes(const struct supervisor *s);
 /* All of them are read again at once, as if nothing had happened. Returns how many. */
 uint32_t supervisor_forget_strikes(struct supervisor *s);
 /* Who opens files for the children. Borrowed. */
-const struct opener_helper *supervisor_opener(const struct supervisor *s);
+struct opener_helper *supervisor_opener(const struct supervisor *s);
 /* The process id of a running child; 0 without one. */
 pid_t supervisor_pid(const struct supervisor *s, struct peer_id who);
 /* The control socket of a running child, borrowed; negative without one. */

@@ -47,6 +47,7 @@ static const struct {
 	[MESSAGE_ASK_DEBUG_FILE] = {BODY(ask_debug_file), 0, 0},
 	[MESSAGE_ASK_SPLIT_FILE] = {BODY(ask_split_file), 0, 0},
 	[MESSAGE_ASK_RECORDED_FILE] = {BODY(ask_recorded_file), 0, 0},
+	[MESSAGE_ASK_COPY] = {BODY(ask_file), 0, 0},
 	[MESSAGE_ASK_BLOCKED] = {BODY(ask_blocked), 0, 0},
 	[MESSAGE_ASK_STATISTICS] = {HEADER, 0, 0},
 	[MESSAGE_ASK_FLUSH] = {HEADER, 0, 0},

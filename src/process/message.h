@@ -69,6 +69,7 @@ enum message_type {
 	MESSAGE_ASK_DEBUG_FILE,
 	MESSAGE_ASK_SPLIT_FILE,
 	MESSAGE_ASK_RECORDED_FILE, /* of a process in a perf.data file */
+	MESSAGE_ASK_COPY, /* sample a copy of the allocation library, mapped there, too */
 	MESSAGE_ASK_BLOCKED,	   /* the stack of a thread; fd: a struct blocked_thread, and it */
 	MESSAGE_ASK_STATISTICS,	   /* of the whole tree */
 	MESSAGE_ASK_FLUSH,	   /* end the window now */

@@ -8,6 +8,7 @@
 
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/live-blocks.h"
+#include "src/profiler/outside.h"
 #include "src/profiler/switches.h"
 #include "util/log.h"
 
@@ -16,6 +17,7 @@
 #define MAX_BYTES	(UINT64_C(1) << 48) /* of a block: who calls the marker may say anything */
 #define MIN_MEAN	(UINT64_C(1) << 12)
 #define MAX_MEAN	(UINT64_C(1) << 30)
+#define MAX_COPIES	64
 #define TELL_SECONDS	60
 
 struct allocations {
@@ -26,6 +28,11 @@ struct allocations {
 	struct switch_stack *stack; /* of the block that is taken; room for max_frames */
 	uint64_t random, time_ns;   /* time_ns: at which what is in use is told */
 	struct log_ratelimit full;
+	/* Files of the library's name that were asked for in this window. */
+	struct asked_copy {
+		struct host_file_key key;
+		uint64_t window;
+	} asked[MAX_COPIES];
 };
 
 int allocations_new(struct allocations **ret, struct attribution *a)
@@ -266,9 +273,49 @@ void allocations_record(struct allocations *l, const struct record *r)
 	}
 }
 
+/* ---- Copies of the library ---- */
+
 bool allocations_is_library(const char *path)
 {
 	const char *slash = strrchr(path, '/');
 
 	return strcmp(slash ? slash + 1 : path, ALLOCATIONS_LIBRARY) == 0;
+}
+
+/* Once a window: the process that it was asked for by may be gone. So many files at most. */
+static bool is_to_be_asked(struct allocations *l, const struct host_file_key *key)
+{
+	struct asked_copy *place = NULL;
+
+	for (uint32_t i = 0; i < MAX_COPIES; i++) {
+		struct asked_copy *c = &l->asked[i];
+
+		if (c->window != l->a->window)
+			place = c;
+		else if (c->key.inode == key->inode && c->key.major == key->major &&
+			 c->key.minor == key->minor)
+			return false;
+	}
+	if (place)
+		*place = (struct asked_copy){*key, l->a->window};
+	return place != NULL;
+}
+
+void allocations_mapped(struct allocations *l, uint32_t pid, uint64_t start, uint64_t end,
+			const struct host_file_key *key, const char *path)
+{
+	if (is_to_be_asked(l, key))
+		(void)outside_library_copy(l->a->ask, pid, start, end, key, path);
+}
+
+void allocations_look(struct allocations *l, const struct host_process *p)
+{
+	for (uint32_t i = 0; i < p->n_mappings; i++) {
+		const struct host_mapping *m = &p->mappings[i];
+
+		if (m->kind == HOST_MAPPING_FILE && m->file &&
+		    allocations_is_library(m->file->path))
+			allocations_mapped(l, p->pid, m->start, m->end, &m->file->key,
+					   m->file->path);
+	}
 }

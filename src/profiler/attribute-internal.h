@@ -44,6 +44,9 @@ struct process_state {
 	struct file_identity jitdump;
 	struct process_runtime *runtime; /* NULL: it has none, or is not known to have one */
 	uint32_t n_runtime_mappings;	 /* so many it had when that was looked for */
+	/* The same of the allocation library, and when. */
+	uint32_t n_library_mappings;
+	uint64_t library_window;
 };
 
 struct attribution {

@@ -374,7 +374,11 @@ void attribution_next_window(struct attribution *a)
 
 static uint64_t *counters_of(struct attribution *a, uint32_t event)
 {
-	return event < a->profile.n_types ? a->profile.types[event].counters : a->switch_counters;
+	if (event >= a->profile.n_types ||
+	    (event < a->setup->n_events &&
+	     a->setup->events[event].options.use == SAMPLE_USE_SWITCHES))
+		return a->switch_counters;
+	return a->profile.types[event].counters;
 }
 
 const uint64_t *attribution_counters(struct attribution *a, uint32_t event)
@@ -398,6 +402,8 @@ void attribution_close(struct attribution *a, uint64_t time_ns, bool pause)
 {
 	uint64_t lost = a->switch_counters[PROFILE_SAMPLES_LOST];
 
+	if (a->allocations && !pause)
+		allocations_close(a->allocations, time_ns);
 	if (!a->off_cpu)
 		return;
 	off_cpu_close(a->off_cpu, time_ns, pause);
@@ -493,6 +499,19 @@ static int64_t sample_value(const struct attribution *a, const struct record *r)
 			       r->sample.page_bytes ? r->sample.page_bytes : a->page_bytes);
 }
 
+/* Once a window, and when it has more mapped. */
+static void look_for_library(struct attribution *a, struct host_process *p)
+{
+	struct process_state *s = p ? attribution_process_state(p) : NULL;
+
+	if (!a->allocations || !s ||
+	    (s->library_window == a->window && s->n_library_mappings == p->n_mappings))
+		return;
+	s->library_window = a->window;
+	s->n_library_mappings = p->n_mappings;
+	allocations_look(a->allocations, p);
+}
+
 static bool on_sample(struct attribution *a, const struct record *r)
 {
 	struct profile_sample s = {
@@ -516,6 +535,7 @@ static bool on_sample(struct attribution *a, const struct record *r)
 	s.thread = attribution_thread_row(a, r, p);
 	if (s.thread != PROFILE_NONE)
 		n = attribution_walk(a, r);
+	look_for_library(a, p);
 	if (all_fit(a, n)) {
 		if (a->source && n > n_kernel && ask_source(a, r, &s, n, n_kernel))
 			return true;
@@ -536,6 +556,9 @@ static void on_mmap(struct attribution *a, const struct record *r)
 
 	host_on_mmap(a->host, r->pid, r->mmap.start, r->mmap.length, r->mmap.file_offset,
 		     is_key ? &key : NULL, r->mmap.path, r->time_ns);
+	if (a->allocations && is_key && allocations_is_library(r->mmap.path))
+		allocations_mapped(a->allocations, r->pid, r->mmap.start,
+				   r->mmap.start + r->mmap.length, &key, r->mmap.path);
 }
 
 bool attribution_record(struct attribution *a, const struct record *r)

@@ -49,19 +49,26 @@ static int open_cgroup(void *ctx, uint32_t tid)
 	return open_of_pid(ctx, MESSAGE_ASK_CGROUP, tid);
 }
 
+/* What is asked of a mapping's file. */
+static void set_file(struct message *m, uint32_t pid, uint64_t start, uint64_t end,
+		     const struct host_file_key *key, const char *path)
+{
+	m->ask_file.pid = pid;
+	m->ask_file.start = start;
+	m->ask_file.end = end;
+	m->ask_file.major = key->major;
+	m->ask_file.minor = key->minor;
+	m->ask_file.inode = key->inode;
+	message_set_text(m->ask_file.path, sizeof(m->ask_file.path), path);
+}
+
 static int open_file(void *ctx, uint32_t pid, uint32_t alternate_pid, uint64_t start, uint64_t end,
 		     const struct host_file_key *key, const char *path)
 {
 	struct message m = {.type = MESSAGE_ASK_FILE};
 
-	m.ask_file.pid = pid;
+	set_file(&m, pid, start, end, key, path);
 	m.ask_file.alternate_pid = alternate_pid;
-	m.ask_file.start = start;
-	m.ask_file.end = end;
-	m.ask_file.major = key->major;
-	m.ask_file.minor = key->minor;
-	m.ask_file.inode = key->inode;
-	message_set_text(m.ask_file.path, sizeof(m.ask_file.path), path);
 	return ask_descriptor(ctx, &m);
 }
 
@@ -166,4 +173,13 @@ int outside_open_blocked(struct ask *ask, uint32_t pid, uint32_t tid, uint64_t s
 	m.ask_blocked.ip = ip;
 	m.ask_blocked.n_bytes = n_bytes;
 	return ask_descriptor(ask, &m);
+}
+
+int outside_library_copy(struct ask *ask, uint32_t pid, uint64_t start, uint64_t end,
+			 const struct host_file_key *key, const char *path)
+{
+	struct message m = {.type = MESSAGE_ASK_COPY};
+
+	set_file(&m, pid, start, end, key, path);
+	return ask_values(ask, &m);
 }
