@@ -84,6 +84,7 @@ SYSTEM_TESTS="
 	offcpu         90  beside
 	uprobes        90  beside
 	allocations    90  beside
+	preloaded     120  beside
 	since          60  beside
 	hygiene        60  beside
 	completion     60  beside

@@ -70,6 +70,12 @@ int allocations_events(struct broker_event ret[ALLOCATIONS_N_EVENTS], char *erro
 	return r;
 }
 
+void allocations_name(struct broker_event *e)
+{
+	(void)snprintf(e->event.name, sizeof(e->event.name), "%s",
+		       e->use == SAMPLE_USE_PICKED ? "alloc_space" : "inuse_space");
+}
+
 void allocations_preload(void)
 {
 	const char *before = getenv("LD_PRELOAD");

@@ -203,7 +203,6 @@ int record_events_parse(struct record_options *o, const char *value)
 
 int record_add_allocations(struct record_options *o)
 {
-	static const char *const names[ALLOCATIONS_N_EVENTS] = {"alloc_space", "inuse_space"};
 	struct broker_event events[ALLOCATIONS_N_EVENTS];
 	char error[512];
 	int r;
@@ -216,9 +215,11 @@ int record_add_allocations(struct record_options *o)
 	if (allocations_events(events, error, sizeof(error)) < 0)
 		return options_refuse(o->command, "--alloc: %s", error);
 	for (uint32_t i = 0; i < ALLOCATIONS_N_EVENTS; i++) {
+		struct broker_event named = events[i];
 		struct given_event given = {.event = events[i]};
 
-		(void)snprintf(given.label, sizeof(given.label), "%s", names[i]);
+		allocations_name(&named);
+		(void)snprintf(given.label, sizeof(given.label), "%s", named.event.name);
 		r = add_event(o, &given);
 		if (r < 0)
 			return r;

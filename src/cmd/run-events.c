@@ -2,14 +2,17 @@
 #include <errno.h>
 #include <string.h>
 
+#include "src/cmd/allocations.h"
 #include "src/cmd/off-cpu-events.h"
 #include "src/cmd/run-events.h"
 #include "src/cmd/uprobes.h"
 
 _Static_assert(1 + CONFIG_MAX_EVENTS <= SAMPLE_MAX_EVENTS, "all events of a config have room");
 
-#define DEFAULT_BUDGET 1000	  /* the table's */
-#define COUNTED_STACK  (8u << 10) /* more of them fit the ring at once */
+#define DEFAULT_BUDGET	  1000	     /* the table's */
+#define COUNTED_STACK	  (8u << 10) /* more of them fit the ring at once */
+#define ALLOCATIONS_STACK (16u << 10)
+#define ENDS_TO_BLOCKS	  4 /* they bring no stack, and each that is missed is taken for a leak */
 
 struct reading {
 	const char *place;
@@ -153,6 +156,35 @@ static int add_off_cpu(struct reading *r, const struct config *c)
 	return 0;
 }
 
+static int refuse_alloc(const struct reading *r, const char *why)
+{
+	(void)fprintf(r->errors, "%s: [alloc]: enabled: %s\n", r->place, why);
+	return -EINVAL;
+}
+
+static int add_alloc(struct reading *r, const struct config *c)
+{
+	struct broker_event *events = &r->events[r->n];
+	char error[1200];
+
+	if (r->n + ALLOCATIONS_N_EVENTS > SAMPLE_MAX_EVENTS)
+		return refuse_alloc(r, "too many events: it goes with three [event:NAME] sections "
+				       "at most, with one if [off_cpu] is enabled, and "
+				       "memory_growth is one of them");
+	if (allocations_events(events, error, sizeof(error)) < 0)
+		return refuse_alloc(r, error);
+	for (uint32_t i = 0; i < ALLOCATIONS_N_EVENTS; i++) {
+		if (uprobes_place(&events[i].event, 0, error, sizeof(error)) < 0)
+			return refuse_alloc(r, error);
+		allocations_name(&events[i]);
+	}
+	events[0].stack_bytes = c->stack_size_bytes ? 0 : ALLOCATIONS_STACK;
+	events[0].budget = c->alloc_budget;
+	events[1].budget = ENDS_TO_BLOCKS * c->alloc_budget;
+	r->n += ALLOCATIONS_N_EVENTS;
+	return 0;
+}
+
 int run_events(const struct config *c, const char *place, struct broker_event *events,
 	       uint32_t *ret_n, FILE *errors)
 {
@@ -164,6 +196,8 @@ int run_events(const struct config *c, const char *place, struct broker_event *e
 		result = add(&r, c, &c->events[i]) < 0 ? -EINVAL : result;
 	if (result == 0 && c->memory_growth)
 		result = add_memory_growth(&r, c);
+	if (result == 0 && c->alloc)
+		result = add_alloc(&r, c);
 	if (result == 0 && c->off_cpu)
 		result = add_off_cpu(&r, c);
 	if (result == 0)

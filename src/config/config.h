@@ -95,6 +95,9 @@ struct config {
 	uint32_t max_frames;	   /* 1024 */
 	/* [off_cpu] */
 	bool off_cpu; /* no; enabled */
+	/* [alloc] */
+	bool alloc;	       /* no; enabled */
+	uint32_t alloc_budget; /* 1000 */
 	/* [event:NAME] */
 	struct config_event *events;
 	size_t n_events;

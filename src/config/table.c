@@ -23,6 +23,9 @@ static const struct config_section sections[] = {
 	{"off_cpu",
 	 "How long threads are blocked, where, and what for, besides what they do on the CPU.",
 	 NULL, NULL},
+	{"alloc",
+	 "What programs allocate with malloc and its kin, by call path, and what they have in use.",
+	 NULL, NULL},
 	{"filter",
 	 "What is sampled on the host. A sample is kept if it matches at least one item of "
 	 "every include list that is set, and no item of any exclude list. Excluded samples are "
@@ -106,6 +109,16 @@ static const struct config_key keys[] = {
 	 "only, as the log, ctl status and the profiles say. perfwalk-record(1) says "
 	 "under --off-cpu what counts. Needs tracefs (/sys/kernel/tracing); include_cpus and "
 	 "exclude_cpus do not go with it, and at most three [event:NAME] sections do."},
+
+	{"alloc", "enabled", CONFIG_BOOL, AT(alloc), "no", 0, 0, 0, false,
+	 "Also export what programs allocate, and what they have in use, as profiles of the types "
+	 "alloc_space, alloc_objects, inuse_space and inuse_objects: of all processes that were "
+	 "started with libperfwalk-alloc.so in LD_PRELOAD, also in containers and with copies of "
+	 "it. perfwalk.conf(5) says how to preload it. At most three [event:NAME] sections go "
+	 "with it."},
+	{"alloc", "budget", CONFIG_COUNT, AT(alloc_budget), "1000", 1, 100000, 0, false,
+	 "Sampled blocks a second of each CPU at most. When a second's budget is used up, "
+	 "allocations are not seen for the rest of it, which the log and ctl status say."},
 
 	{"filter", "include_comm", CONFIG_GLOBS, AT(include[CONFIG_FILTER_COMM]), NULL, 0, 0, 0,
 	 false,

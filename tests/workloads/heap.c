@@ -3,7 +3,8 @@
  * Allocates known sizes on known paths, in two threads, and says what it allocated and still has:
  * "PATH size SIZE allocated N in-use N", where each path has one size of block. Blocks of "crossed"
  * are freed by another thread than the one that allocated them, half of those of "grown" end by
- * realloc(), and the others are left by one that fails. With an argument it ends with its standard input.
+ * realloc(), and the others are left by one that fails. With an argument it ends with its standard
+ * input.
  */
 #include <pthread.h>
 #include <stdint.h>

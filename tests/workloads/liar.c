@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Calls the markers of the allocation library itself, with whatever comes to its mind; with an argument
- * it never ends. */
+/* Calls the markers of the allocation library itself, with whatever comes to its mind; with an
+ * argument it never ends. */
 #include <dlfcn.h>
 #include <stdint.h>
 #include <stdio.h>
