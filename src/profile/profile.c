@@ -451,6 +451,7 @@ void profile_set_type(struct profile *p, uint32_t type, const struct profile_typ
 
 	memcpy(&t.samples, &p->types[type].samples, sizeof(t.samples));
 	memcpy(t.counters, p->types[type].counters, sizeof(t.counters));
+	t.variance = p->types[type].variance;
 	p->types[type] = t;
 }
 
@@ -459,6 +460,7 @@ uint32_t profile_add_type(struct profile *p, const struct profile_type *facts)
 	if (p->n_types == PROFILE_MAX_TYPES)
 		return PROFILE_NONE;
 	memset(p->types[p->n_types].counters, 0, sizeof(p->types[0].counters));
+	p->types[p->n_types].variance = 0;
 	profile_set_type(p, p->n_types, facts);
 	return p->n_types++;
 }
@@ -471,6 +473,7 @@ void profile_clear_samples(struct profile *p)
 		for (int c = 0; c < PROFILE_N_COUNTERS; c++)
 			p->counters[c] += t->counters[c];
 		memset(t->counters, 0, sizeof(t->counters));
+		t->variance = 0;
 		array_clear(&t->samples);
 	}
 	p->n_types = 1;

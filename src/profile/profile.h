@@ -245,6 +245,9 @@ struct profile_type {
 	bool weighted;
 	uint32_t rate_hz;     /* 0: by period, not by rate */
 	uint32_t stack_bytes; /* the most copied of each user stack; 0: none, or unknown */
+	/* Of the sum of the values, where these are estimates, in squares of their unit; 0: it is
+	 * not known. It adds up as counters do. */
+	double variance;
 	uint64_t counters[PROFILE_N_COUNTERS]; /* those that belong to this type */
 	ARRAY(struct profile_sample) samples;
 };
@@ -322,7 +325,7 @@ uint32_t profile_add_stack(struct profile *p, const uint32_t *frames, uint32_t n
 /* false: full; counted in PROFILE_SAMPLES_DROPPED. */
 bool profile_add_sample_of(struct profile *p, uint32_t type, const struct profile_sample *s);
 bool profile_add_sample(struct profile *p, const struct profile_sample *s); /* of the first type */
-/* Copies the facts; the type keeps its samples and counters. */
+/* Copies the facts; the type keeps its samples, counters and variance. */
 void profile_set_type(struct profile *p, uint32_t type, const struct profile_type *facts);
 /* Adds a type without samples, with all counters 0. Its number; PROFILE_NONE: too many. */
 uint32_t profile_add_type(struct profile *p, const struct profile_type *facts);

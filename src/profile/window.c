@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -35,6 +36,7 @@ struct window_type {
 	uint64_t period_ns, period_events;
 	strid event, unit;
 	uint32_t weighted, rate_hz, stack_bytes, n_samples;
+	double variance;
 	uint64_t counters[PROFILE_N_COUNTERS];
 };
 
@@ -123,6 +125,7 @@ static uint32_t collect_types(const struct profile *p, struct window_type *types
 			.rate_hz = t->rate_hz,
 			.stack_bytes = t->stack_bytes,
 			.n_samples = t->samples.n,
+			.variance = t->variance,
 		};
 		memcpy(types[i].counters, t->counters, sizeof(t->counters));
 		n_samples += t->samples.n;
@@ -492,9 +495,19 @@ static int read_types(struct reader *r)
 	return left == 0 ? 0 : -EBADMSG;
 }
 
+/* Of a window that is not trusted. */
+static void add_variance(struct profile *p, uint32_t type, double variance)
+{
+	if (type != PROFILE_NONE && isfinite(variance) && variance > 0)
+		p->types[type].variance += variance;
+}
+
 static void add_counters(struct reader *r)
 {
 	const struct window_type *types = r->sections[SECTION_TYPES];
+
+	for (uint32_t i = 0; i < r->h.sections[SECTION_TYPES].n; i++)
+		add_variance(r->p, r->types[i], types[i].variance);
 
 	for (int c = 0; c < PROFILE_N_COUNTERS; c++) {
 		r->p->counters[c] += r->h.counters[c];

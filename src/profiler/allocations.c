@@ -105,10 +105,12 @@ static int64_t round_by_chance(struct allocations *l, double v)
 	return (int64_t)whole + ((double)(l->random >> 11) * 0x1p-53 < v - whole);
 }
 
-/* Bytes into the type of an event, objects into the one that belongs to it. */
+/* Bytes into the type of an event, objects into the one that belongs to it. what: their sums, and
+ * how far these may be off. */
 static void add(struct allocations *l, uint32_t event, const struct profile_sample *where,
-		double bytes, double objects)
+		const struct live_place *what)
 {
+	uint32_t type_of_objects = l->objects + (event == l->ended);
 	struct profile *p = &l->a->profile;
 	struct profile_sample s = *where;
 
@@ -116,12 +118,25 @@ static void add(struct allocations *l, uint32_t event, const struct profile_samp
 		p->types[event].counters[PROFILE_SAMPLES_DROPPED]++;
 		return;
 	}
-	s.value = (int64_t)(bytes + 0.5);
-	if (s.value > 0)
-		(void)profile_add_sample_of(p, event, &s);
-	s.value = round_by_chance(l, objects);
-	if (s.value > 0)
-		(void)profile_add_sample_of(p, l->objects + (event == l->ended), &s);
+	s.value = (int64_t)(what->bytes + 0.5);
+	if (s.value > 0 && profile_add_sample_of(p, event, &s))
+		p->types[event].variance += what->bytes_variance;
+	s.value = round_by_chance(l, what->objects);
+	if (s.value > 0 && profile_add_sample_of(p, type_of_objects, &s))
+		p->types[type_of_objects].variance += what->objects_variance;
+}
+
+static void add_block(struct allocations *l, const struct profile_sample *where,
+		      const struct live_block_facts *block)
+{
+	const struct live_place what = {
+		.bytes = block->bytes,
+		.objects = block->objects,
+		.bytes_variance = live_block_bytes_variance(block->bytes, block->objects),
+		.objects_variance = live_block_objects_variance(block->objects),
+	};
+
+	add(l, l->picked, where, &what);
 }
 
 /* ---- In use ---- */
@@ -138,7 +153,7 @@ static void tell_place(void *ctx, const struct live_place *place)
 	a->time_ns = l->time_ns;
 	s.thread = attribution_thread_row(a, &r, a->process);
 	s.stack = attribution_known_stack(a, place->stack);
-	add(l, l->ended, &s, place->bytes, place->objects);
+	add(l, l->ended, &s, place);
 }
 
 /* The process ends, or another program takes its place. tell: with what it has. */
@@ -230,7 +245,7 @@ static void on_picked(struct allocations *l, const struct record *r, const uint6
 		skip++;
 	if (n > skip)
 		s.stack = profile_add_stack(&a->profile, a->frames + skip, n - skip, 0);
-	add(l, l->picked, &s, block.bytes, block.objects);
+	add_block(l, &s, &block);
 	if (args[3])
 		keep_block(l, &block, skip, n);
 	else

@@ -195,6 +195,14 @@ static struct live_block *find_block(const struct live_blocks *b, uint32_t pid, 
 	return e;
 }
 
+static void add_to_place(struct live_place *p, const struct live_block *e, double sign)
+{
+	p->bytes += sign * e->bytes;
+	p->objects += sign * e->objects;
+	p->bytes_variance += sign * live_block_bytes_variance(e->bytes, e->objects);
+	p->objects_variance += sign * live_block_objects_variance(e->objects);
+}
+
 static void begin(struct live_blocks *b, struct live_block *e)
 {
 	struct live_block **chain = block_chain(b, e->place->pub.pid, e->address);
@@ -202,8 +210,7 @@ static void begin(struct live_blocks *b, struct live_block *e)
 	b->n_live++;
 	PUSH(*chain, e, next, link);
 	PUSH(e->place->blocks, e, next_of_place, link_of_place);
-	e->place->pub.bytes += e->bytes;
-	e->place->pub.objects += e->objects;
+	add_to_place(&e->place->pub, e, 1);
 }
 
 static void end(struct live_blocks *b, struct live_block *e)
@@ -211,8 +218,7 @@ static void end(struct live_blocks *b, struct live_block *e)
 	b->n_live--;
 	REMOVE(e, next, link);
 	REMOVE(e, next_of_place, link_of_place);
-	e->place->pub.bytes -= e->bytes;
-	e->place->pub.objects -= e->objects;
+	add_to_place(&e->place->pub, e, -1);
 }
 
 static void drop(struct live_blocks *b, struct live_block *e)

@@ -21,8 +21,20 @@ struct live_block_facts {
 struct live_place {
 	uint32_t pid, tid, cpu;
 	double bytes, objects;
+	/* Of these sums, as estimates. */
+	double bytes_variance, objects_variance;
 	const struct switch_stack *stack; /* borrowed */
 };
+
+/* Of what a block stands for: it was picked with a likelihood of 1 / objects. */
+static inline double live_block_bytes_variance(double bytes, double objects)
+{
+	return bytes * bytes * (1 - 1 / objects);
+}
+static inline double live_block_objects_variance(double objects)
+{
+	return objects * objects - objects;
+}
 
 struct live_blocks;
 /* 0 or -ENOMEM. */

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include "util/clock.h"
 #include "util/text.h"
 
+#define SIGMAS	    1.96 /* of an estimate: 95% of them are less off */
 #define N_FUNCTIONS 15
 #define N_OTHERS    5 /* functions of each event after the first */
 #define N_PROCESSES 10
@@ -200,6 +202,9 @@ static const char *format_type(const struct profile *p, int64_t total, char *buf
 	if (!format_worth(p, total, buf, size))
 		buf[0] = '\0';
 	n = strlen(buf);
+	if (n && p->types[0].variance > 0)
+		n += (size_t)snprintf(buf + n, size - n, " \302\261 %.2g%%",
+				      100 * SIGMAS * sqrt(p->types[0].variance) / (double)total);
 	if (lost)
 		n += (size_t)snprintf(buf + n, size - n, "%s%s lost", n ? "; " : "",
 				      format_count(count, lost));

@@ -63,6 +63,22 @@ def compare(text, found, times=1):
               f"{worst[1]}")
 
 
+def check_errors(summary, text):
+    """How far the totals may be off is that of a model which knows what was allocated."""
+    for kind in KINDS:
+        m = re.search(rf"^  {kind} .* ± ([\d.e+]+)%", summary, re.M)
+        if not m:
+            rig.fail(f"the summary says of {kind} how far it may be off:\n{summary}")
+        total = variance = 0
+        for _, size, allocated, in_use in truth(text):
+            picked, n = 1 - math.exp(-size / MEAN), allocated if kind.startswith("alloc") else in_use
+            unit = size if kind.endswith("space") else 1
+            total += n * unit
+            variance += n * unit ** 2 * (1 - picked) / picked
+        percent = 196 * math.sqrt(variance) / total
+        rig.check(0.6 * percent < float(m[1]) < 1.5 * percent, f"{kind} may be off by {m[1]}%, by a model {percent:.1f}%")
+
+
 def library():
     """Of the program under test: beside it, or installed."""
     here = os.path.join(os.path.dirname(rig.perfwalk()), "alloc", "libperfwalk-alloc.so")
@@ -96,6 +112,7 @@ def main():
     heap = os.path.join(directory, "heap")
     text, found = capture(heap)
     compare(text, found)
+    check_errors(text, text)
     rig.check(not any(path.startswith(("malloc", "perfwalk_")) for kind in KINDS for path in found[kind]),
               "no stack begins in the library")
     text, found = capture("sh", "-c", '"$0" & "$0"; wait', heap)
