@@ -10,20 +10,45 @@
 
 #define MAX_MAPS_BYTES (UINT64_C(32) << 20)
 
-static const char library[] = "/libjvm.so";
+/* Whether a name is "PREFIX3.N", what stands for builds of another kind, and maybe ".so...". */
+static bool is_python(const char *name, size_t n, const char *prefix, bool library)
+{
+	size_t n_prefix = strlen(prefix), at = n_prefix;
+
+	if (n <= n_prefix || memcmp(name, prefix, n_prefix) != 0)
+		return false;
+	while (at < n && name[at] >= '0' && name[at] <= '9')
+		at++;
+	if (at == n_prefix)
+		return false;
+	while (at < n && name[at] >= 'a' && name[at] <= 'z')
+		at++;
+	return library ? n - at >= 3 && memcmp(name + at, ".so", 3) == 0 : at == n;
+}
+
+int opener_rank_runtime(const char *path, size_t n)
+{
+	static const char deleted[] = " (deleted)", java[] = "libjvm.so";
+	size_t n_deleted = sizeof(deleted) - 1;
+	const char *slash = memrchr(path, '/', n), *name = slash ? slash + 1 : path;
+
+	n -= (size_t)(name - path);
+	if (n > n_deleted && memcmp(name + n - n_deleted, deleted, n_deleted) == 0)
+		n -= n_deleted;
+	if (!slash)
+		return 0;
+	if (n == sizeof(java) - 1 && memcmp(name, java, n) == 0)
+		return 3;
+	return is_python(name, n, "libpython3.", true) ? 2 : is_python(name, n, "python3.", false);
+}
 
 /* A line of maps: "START-END r-xp OFFSET DEVICE INODE   PATH", whose path may have been deleted. */
 static bool is_library(const char *line, size_t n)
 {
-	static const char deleted[] = " (deleted)";
 	const char *permissions = memchr(line, ' ', n);
-	size_t n_library = sizeof(library) - 1, n_deleted = sizeof(deleted) - 1;
 
-	if (!permissions || (size_t)(permissions - line) + 5 > n || permissions[3] != 'x')
-		return false;
-	if (n > n_deleted && memcmp(line + n - n_deleted, deleted, n_deleted) == 0)
-		n -= n_deleted;
-	return n > n_library && memcmp(line + n - n_library, library, n_library) == 0;
+	return permissions && (size_t)(permissions - line) + 5 <= n && permissions[3] == 'x' &&
+	       opener_rank_runtime(line, n) > 0;
 }
 
 /* In text of maps: whole lines of it; *left is what is left of it, and moved to its beginning. */

@@ -36,9 +36,15 @@ int opener_mapped_file(const struct message *ask, struct file_identity *ret);
 int opener_perf_map(uint32_t pid);
 
 /*
- * /proc/PID/mem, to be read only, of a process that has executed code of a Java runtime's library
- * mapped (libjvm.so): no other's memory is for anybody to see. -ENOENT: it has none. -EACCES,
- * -EPERM: who is not root may look into processes of its own only, and not into all.
+ * Whether a mapped file of that path, n bytes, is one of a runtime whose frames are found in
+ * memory: 0, no; of several in one process the one with the highest rank. 3: HotSpot (libjvm.so);
+ * 2: CPython (libpython3.N.so); 1: its program (python3.N), which may need that library.
+ */
+int opener_rank_runtime(const char *path, size_t n);
+/*
+ * /proc/PID/mem, to be read only, of a process that has code of such a file mapped: no other's
+ * memory is for anybody to see. -ENOENT: it has none. -EACCES, -EPERM: who is not root may look
+ * into processes of its own only, and not into all.
  */
 int opener_memory(uint32_t pid);
 
