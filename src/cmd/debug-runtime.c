@@ -30,8 +30,8 @@ static int refuse(uint32_t pid, int error)
 	if (error == -ENOENT && kill((pid_t)pid, 0) < 0 && errno == ESRCH)
 		log_error("there is no process %u", pid);
 	else if (error == -ENOENT)
-		log_error("process %u has no runtime that perfwalk knows: no libjvm.so is mapped "
-			  "(only Java's is known)",
+		log_error("process %u has no runtime that perfwalk knows: none of libjvm.so "
+			  "(Java), libpython3.N.so and python3.N (Python) is mapped",
 			  pid);
 	else if (error == -EACCES || error == -EPERM)
 		log_error("process %u: its memory may not be read: run as root, or as its user "
@@ -43,41 +43,64 @@ static int refuse(uint32_t pid, int error)
 	return error == -EACCES || error == -EPERM ? EXIT_CODE_NOT_PERMITTED : EXIT_CODE_FAILURE;
 }
 
-/* Where the library's first byte is: its first mapping. */
+/* Where the first byte of the runtime's file is: its first mapping. */
 static uint64_t find_image(uint32_t pid)
 {
 	_cleanup_close_ int fd = opener_maps(pid, false);
 	_cleanup_free_ char *line = NULL;
 	size_t size = 0;
 	uint64_t image = 0;
+	int rank = 0;
 	FILE *f = fd >= 0 ? fdopen(fd, "re") : NULL;
 
 	if (!f)
 		return 0;
 	fd = -EBADF;
-	while (!image && getline(&line, &size, f) > 0) {
-		if (strstr(line, "/libjvm.so\n") || strstr(line, "/libjvm.so (deleted)\n"))
+	while (getline(&line, &size, f) > 0) {
+		int its = opener_rank_runtime(line, strcspn(line, "\n"));
+
+		if (its > rank) {
+			rank = its;
 			image = strtoull(line, NULL, 16);
+		}
 	}
 	(void)fclose(f);
 	return image;
 }
 
+/* The number of a thread in the pid namespace of its process, which its runtime knows it by. Before
+ * Linux 4.1 the kernel does not say it. */
+static uint32_t own_number(uint32_t pid, pid_t tid)
+{
+	char path[64], line[256], *last;
+	uint32_t number = (uint32_t)tid;
+	FILE *f;
+
+	(void)snprintf(path, sizeof(path), "/proc/%u/task/%d/status", pid, (int)tid);
+	f = fopen(path, "re");
+	while (f && fgets(line, sizeof(line), f)) {
+		if (strncmp(line, "NSpid:", 6) == 0 && (last = strrchr(line, '\t')))
+			number = (uint32_t)strtoul(last, NULL, 10);
+	}
+	if (f)
+		(void)fclose(f);
+	return number;
+}
+
 /* Stops a thread and appends its registers. */
-static void stop(pid_t tid, int threads)
+static void stop(uint32_t pid, pid_t tid, int threads)
 {
 	uint8_t row[STOPPED_BYTES] = {0};
-	struct iovec regs = {row + 8, sizeof(row) - 8};
-	uint32_t number = (uint32_t)tid, n;
+	struct iovec regs = {row + STOPPED_HEAD, sizeof(row) - STOPPED_HEAD};
+	uint32_t head[3] = {(uint32_t)tid, own_number(pid, tid), 0};
 	int status;
 
 	if (ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0 ||
 	    ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) < 0 || waitpid(tid, &status, __WALL) != tid ||
 	    ptrace(PTRACE_GETREGSET, tid, (void *)(uintptr_t)NT_PRSTATUS, &regs) < 0)
 		return;
-	n = (uint32_t)regs.iov_len;
-	memcpy(row, &number, sizeof(number));
-	memcpy(row + 4, &n, sizeof(n));
+	head[2] = (uint32_t)regs.iov_len;
+	memcpy(row, head, sizeof(head));
 	(void)!write(threads, row, sizeof(row));
 }
 
@@ -94,7 +117,7 @@ static int stop_threads(uint32_t pid)
 	for (struct dirent *e; d && n < MAX_THREADS && (e = readdir(d));) {
 		if (e->d_name[0] == '.')
 			continue;
-		stop((pid_t)atoi(e->d_name), fd);
+		stop(pid, (pid_t)atoi(e->d_name), fd);
 		n++;
 	}
 	if (d)

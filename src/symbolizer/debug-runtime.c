@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "runtimes/cpython.h"
 #include "runtimes/hotspot.h"
 #include "src/symbolizer/debug-show.h"
 #include "util/log.h"
@@ -68,22 +69,39 @@ static void show_stack(struct hotspot *h, int memory, struct runtime_regs *regs,
 	(void)fprintf(out, "  = %s\n", why_ended(step));
 }
 
+/* A stopped thread as setup.h has it. */
+struct stopped {
+	uint32_t tid, own, n;
+	uint8_t regs[STOPPED_BYTES - STOPPED_HEAD];
+};
+
+/* The i-th one; false: there are no more. */
+static bool read_stopped(int threads, uint32_t i, struct stopped *ret)
+{
+	uint8_t row[STOPPED_BYTES];
+
+	if (threads < 0 ||
+	    pread(threads, row, sizeof(row), (off_t)i * STOPPED_BYTES) != (ssize_t)sizeof(row))
+		return false;
+	memcpy(&ret->tid, row, sizeof(ret->tid));
+	memcpy(&ret->own, row + 4, sizeof(ret->own));
+	memcpy(&ret->n, row + 8, sizeof(ret->n));
+	memcpy(ret->regs, row + STOPPED_HEAD, sizeof(ret->regs));
+	return true;
+}
+
 /* The first thread that is in Java code. */
 static void show_threads(struct hotspot *h, int memory, int threads, FILE *out)
 {
-	uint8_t thread[STOPPED_BYTES];
-	uint32_t tid, n, n_threads = 0;
+	uint32_t n_threads = 0;
 	struct runtime_regs regs;
+	struct stopped s;
 
-	for (; threads >= 0 && pread(threads, thread, sizeof(thread),
-				     (off_t)n_threads * STOPPED_BYTES) == (ssize_t)sizeof(thread);
-	     n_threads++) {
-		memcpy(&tid, thread, sizeof(tid));
-		memcpy(&n, thread + 4, sizeof(n));
-		if (n > sizeof(thread) - 8 || !runtime_regs_from_ptrace(thread + 8, n, &regs) ||
+	for (; read_stopped(threads, n_threads, &s); n_threads++) {
+		if (s.n > sizeof(s.regs) || !runtime_regs_from_ptrace(s.regs, s.n, &regs) ||
 		    !hotspot_has(h, regs.pc))
 			continue;
-		(void)fprintf(out, "thread %" PRIu32 ", stopped for a moment:\n", tid);
+		(void)fprintf(out, "thread %" PRIu32 ", stopped for a moment:\n", s.tid);
 		show_stack(h, memory, &regs, out);
 		return;
 	}
@@ -95,26 +113,103 @@ static void show_threads(struct hotspot *h, int memory, int threads, FILE *out)
 		(void)fprintf(out, "its threads may not be stopped: no stack is shown\n");
 }
 
-int debug_show_runtime(const char *name, int memory, uint64_t image, int threads, FILE *out)
+static int show_hotspot(const char *name, int memory, uint64_t image, int threads, FILE *out)
 {
 	const struct memory reads = {.read = read_memory, .ctx = &memory};
 	_cleanup_(hotspot_freep) struct hotspot *h = NULL;
 	const char *why;
 	int r = hotspot_new(&h, &reads, image, &why);
 
-	if (r == -ENOENT)
-		log_error("%s: its libjvm.so is no HotSpot's: it exports no tables of where it "
-			  "keeps what",
-			  name);
-	else if (r == -ENOTSUP)
+	if (r == -ENOTSUP)
 		log_error("%s: this HotSpot is not understood: %s", name, why);
 	else if (r == -EAGAIN)
 		log_error("%s: HotSpot has not started yet; ask again in a second", name);
-	else if (r < 0)
+	else if (r < 0 && r != -ENOENT)
 		log_error("%s cannot be looked into: %s", name, strerror(-r));
 	if (r < 0)
 		return r;
 	hotspot_explain(h, out);
 	show_threads(h, memory, threads, out);
 	return 0;
+}
+
+/* ---- CPython ---- */
+
+static const char *why_python_ended(enum cpython_walk_result result)
+{
+	switch (result) {
+	case CPYTHON_WHOLE:
+		return "the thread's first frame";
+	case CPYTHON_CUT:
+		return "more frames than a walk takes";
+	case CPYTHON_NO_THREAD:
+		return "the thread runs no Python";
+	case CPYTHON_SPENT:
+		return "it took too many reads";
+	default:
+		return "what CPython keeps is no chain of frames";
+	}
+}
+
+static void show_python_stack(struct cpython *p, uint32_t tid, FILE *out)
+{
+	static struct cpython_frame frames[CPYTHON_MAX_FRAMES];
+	enum cpython_walk_result result;
+	size_t n;
+
+	cpython_begin(p, MAX_READS, MAX_BYTES);
+	result = cpython_walk(p, tid, 0, frames, CPYTHON_MAX_FRAMES, &n);
+	for (size_t i = 0; i < n; i++) {
+		const char *file = cpython_text(p, frames[i].file);
+
+		(void)fprintf(out, "  %s", cpython_text(p, frames[i].function));
+		if (frames[i].line)
+			(void)fprintf(out, " (%s:%" PRIu32 ")", file, frames[i].line);
+		else
+			(void)fprintf(out, " (%s)", file);
+		(void)fprintf(out, "%s\n", frames[i].entry ? ", native code called it" : "");
+	}
+	(void)fprintf(out, "  = %s\n", why_python_ended(result));
+}
+
+static int show_cpython(const char *name, int memory, uint64_t image, int threads, FILE *out)
+{
+	const struct memory reads = {.read = read_memory, .ctx = &memory};
+	_cleanup_(cpython_freep) struct cpython *p = NULL;
+	struct stopped s;
+	uint32_t i = 0;
+	const char *why;
+	int r = cpython_new(&p, &reads, image, &why);
+
+	if (r == -ENOTSUP)
+		log_error("%s: this CPython is not understood: %s", name, why);
+	else if (r == -EAGAIN)
+		log_error("%s: Python has not started yet; ask again in a second", name);
+	else if (r < 0 && r != -ENOENT)
+		log_error("%s cannot be looked into: %s", name, strerror(-r));
+	if (r < 0)
+		return r;
+	cpython_explain(p, out);
+	for (; read_stopped(threads, i, &s); i++) {
+		(void)fprintf(out, "thread %" PRIu32 ", stopped for a moment:\n", s.tid);
+		show_python_stack(p, s.own, out);
+	}
+	if (i == 0)
+		(void)fprintf(out, "its threads may not be stopped: no stack is shown\n");
+	return 0;
+}
+
+/* ---- All ---- */
+
+int debug_show_runtime(const char *name, int memory, uint64_t image, int threads, FILE *out)
+{
+	int r = show_hotspot(name, memory, image, threads, out);
+
+	if (r == -ENOENT)
+		r = show_cpython(name, memory, image, threads, out);
+	if (r == -ENOENT)
+		log_error("%s: its libjvm.so, libpython or python exports neither HotSpot's tables "
+			  "nor CPython's _PyRuntime",
+			  name);
+	return r;
 }

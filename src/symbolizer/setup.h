@@ -49,10 +49,13 @@ enum view_mode {
 	 * name all markers. */
 	VIEW_DEBUG_FUNCTION,
 	VIEW_DEBUG_MARKER,
-	/* What is known of a process's runtime: of its memory, with its library at address `which`,
+	/* What is known of a process's runtime: of its memory, with its file at address `which`,
 	 * and, as a second input, the registers of stopped threads (STOPPED_BYTES each). */
 	VIEW_DEBUG_RUNTIME,
 };
-#define STOPPED_BYTES 1024 /* u32 tid, u32 n, n bytes as PTRACE_GETREGSET gives them */
+/* u32 tid, u32 its number in the process's pid namespace, u32 n, and behind 16 bytes n of them as
+ * PTRACE_GETREGSET gives them. */
+#define STOPPED_BYTES 1024
+#define STOPPED_HEAD  16
 
 _Static_assert(sizeof(struct setup_symbolizer) <= PROTOCOL_BLOB_MAX, "fits a message");
