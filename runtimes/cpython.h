@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Stacks of Python threads in CPython 3.6 to 3.14, read from outside. The process may run on
+ * Stacks of Python threads in CPython 3.6 to 3.15, read from outside. The process may run on
  * meanwhile or be hostile: a walk is bounded, and what it read are bytes until each frame has been
  * proven to be one (its code object has the type of code objects, its position is inside the
  * bytecode). But only a stack that was read while the thread stood still is the stack of one

@@ -60,6 +60,7 @@ EXTRA_DIST += \
 	tests/system/inside.py \
 	tests/system/bundle.py tests/system/install.py tests/system/packages.py \
 	tests/system/java.py \
+	tests/system/cpython.py \
 	tests/system/jitdump.py \
 	tests/system/lines.py \
 	tests/system/manual.py \
@@ -95,6 +96,7 @@ EXTRA_DIST += \
 	tests/unit/test.h
 EXTRA_DIST += \
 	tests/workloads/Calls.java \
+	tests/workloads/chains.py \
 	tests/workloads/blip.c \
 	tests/workloads/build.sh \
 	tests/workloads/chain-stripped.expect \
@@ -189,8 +191,9 @@ check-backends: perfwalk
 check-oracle: perfwalk
 	ORACLE_SECONDS=$${ORACLE_SECONDS:-600} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/oracle.py
 
-# Chains of calls of Java programs as they are and as perfwalk sees them, longer than the run of all tests does it;
-# JAVA="/usr/lib/jvm/a/bin/java /usr/lib/jvm/b/bin/java" for several versions.
+# Chains of calls of Java and Python programs as they are and as perfwalk sees them, longer than the run of all tests
+# does it; JAVA="/usr/lib/jvm/a/bin/java /usr/lib/jvm/b/bin/java" and PYTHON="PATH..." for several versions.
 .PHONY: check-runtimes
 check-runtimes: perfwalk
+	PYTHON_STOPS=$${PYTHON_STOPS:-500} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/cpython.py
 	JAVA_SECONDS=$${JAVA_SECONDS:-20} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/java.py

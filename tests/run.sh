@@ -55,6 +55,7 @@ SYSTEM_TESTS="
 	captures      180  beside
 	jitdump        90  beside
 	java          180  beside
+	cpython       240  beside
 	supervision   180  beside
 	badserver     120  beside
 	confidence     90  beside
