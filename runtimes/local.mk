@@ -41,10 +41,10 @@ RUNTIMES_RECORDED = hotspot-11 hotspot-17 hotspot-21 hotspot-25
 EXTRA_DIST += $(RUNTIMES_RECORDED:%=tests/data/runtimes/%.gz) $(RUNTIMES_RECORDED:%=tests/data/runtimes/%.expect) \
 	tests/runtimes/Mix.java
 EXTRA_PROGRAMS += tests/runtimes/record
-tests_runtimes_record_SOURCES = tests/runtimes/record.c tests/runtimes/recording.h
+tests_runtimes_record_SOURCES = tests/runtimes/record.c tests/runtimes/recorded-hotspot.h tests/runtimes/recording.h
 tests_runtimes_record_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 CLEANFILES += tests/runtimes/record$(EXEEXT)
 
 check_PROGRAMS += tests/unit/test-hotspot
-tests_unit_test_hotspot_SOURCES = tests/unit/test-hotspot.c tests/runtimes/recording.h tests/unit/test.h
+tests_unit_test_hotspot_SOURCES = tests/unit/test-hotspot.c tests/runtimes/recorded-hotspot.h tests/runtimes/recording.h tests/unit/test.h
 tests_unit_test_hotspot_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)

@@ -6,7 +6,7 @@
  */
 #include "runtimes/hotspot-internal.h"
 #include "tests/fuzz/input.h"
-#include "tests/runtimes/recording.h"
+#include "tests/runtimes/recorded-hotspot.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -75,7 +75,7 @@ EXTRA_DIST += tests/fuzz/corpus-control
 
 check_PROGRAMS += tests/fuzz/replay-hotspot
 tests_fuzz_replay_hotspot_SOURCES = tests/fuzz/fuzz-hotspot.c tests/fuzz/input.h tests/fuzz/replay.h \
-	tests/runtimes/recording.h
+	tests/runtimes/recorded-hotspot.h tests/runtimes/recording.h
 tests_fuzz_replay_hotspot_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/data/runtimes"'
 tests_fuzz_replay_hotspot_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 

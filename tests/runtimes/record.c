@@ -15,7 +15,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "tests/runtimes/recording.h"
+#include "tests/runtimes/recorded-hotspot.h"
 
 enum { STACK_BYTES = 24576, LINE = 64, MAX_LINES = 1 << 20 };
 

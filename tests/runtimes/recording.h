@@ -7,13 +7,14 @@
  *	u64 image; u32 number of ranges, u32 number of samples
  *	ranges: u64 address, u32 n, n bytes; sorted
  *	samples: u64 registers[17] by DWARF number, u32 n, n bytes of stack
+ *
+ * recorded-*.h walk them.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "runtimes/hotspot.h"
 #include "util/cursor.h"
 
 enum { RECORDING_MAX_RANGES = 65536, RECORDING_MAX_SAMPLES = 256, RECORDING_REGS = 17 };
@@ -91,45 +92,6 @@ static inline bool recording_read(void *ctx, uint64_t address, void *to, size_t 
 		return false;
 	memcpy(to, r->ranges[low].bytes + (address - r->ranges[low].at), n);
 	return true;
-}
-
-static inline const char *recording_step_name(enum hotspot_step step)
-{
-	static const char *const names[HOTSPOT_N_STEPS] = {
-		[HOTSPOT_STEP] = "native code",	     [HOTSPOT_TRUNCATED] = "end of the copy",
-		[HOTSPOT_UNPROVEN] = "not proven",   [HOTSPOT_ELSEWHERE] = "in the heap",
-		[HOTSPOT_SPENT] = "budget is spent",
-	};
-
-	return names[step];
-}
-
-/* Walks from Java code down to native code, and prints each frame. */
-static inline enum hotspot_step recording_walk(struct hotspot *h, const struct recorded_walk *w,
-					       FILE *out)
-{
-	const struct runtime_stack stack = {w->stack, w->r[7], w->n, NULL};
-	struct runtime_regs regs = {
-		.pc = w->r[16], .sp = w->r[7], .fp = w->r[6], .innermost = true};
-	enum hotspot_step step = HOTSPOT_STEP;
-
-	memcpy(regs.r, w->r, sizeof(w->r));
-	hotspot_begin(h, 4000, 1 << 20);
-	while (step == HOTSPOT_STEP && hotspot_has(h, regs.pc)) {
-		struct hotspot_frame frames[64];
-		size_t n;
-
-		step = hotspot_step(h, &stack, &regs, frames, 64, &n);
-		for (size_t i = 0; i < n; i++)
-			(void)fprintf(out, "  %s (%s:%u, from %u) %s%s\n",
-				      hotspot_text(h, frames[i].function),
-				      hotspot_text(h, frames[i].file), frames[i].line,
-				      frames[i].start_line,
-				      hotspot_level_name((enum hotspot_level)frames[i].level),
-				      frames[i].inlined ? ", inlined" : "");
-	}
-	(void)fprintf(out, "  = %s\n", recording_step_name(step));
-	return step;
 }
 
 static inline void recording_deinit(struct recording *r)

@@ -7,7 +7,7 @@
 #include <zlib.h>
 
 #include "runtimes/hotspot-internal.h"
-#include "tests/runtimes/recording.h"
+#include "tests/runtimes/recorded-hotspot.h"
 #include "tests/unit/test.h"
 
 static const char *const versions[] = {"11", "17", "21", "25"};
