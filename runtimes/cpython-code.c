@@ -174,31 +174,41 @@ uint32_t cpython_find_line(uint32_t minor, const uint8_t *table, size_t n, uint3
 	return find_in_locations(table, n, first_line, place);
 }
 
-static uint32_t read_line(struct cpython *p, const struct python_code *c, int32_t place)
+/* false: the table cannot be read. */
+static bool read_line(struct cpython *p, const struct python_code *c, int32_t place, uint32_t *ret)
 {
 	uint8_t head[PYTHON_OBJECT_BYTES];
 	uint64_t n;
 
 	if (!memory_read(&p->memory, c->lines, head, (size_t)py(p, PY_BYTES_DATA)) ||
 	    py_u64(head, py(p, PY_OBJECT_TYPE)) != p->bytes_type)
-		return 0;
+		return false;
 	n = py_u64(head, py(p, PY_OBJECT_SIZE));
 	if (n > CPYTHON_WINDOW)
 		n = CPYTHON_WINDOW;
 	if (!memory_read(&p->memory, c->lines + (uint64_t)py(p, PY_BYTES_DATA), p->table, n))
-		return 0;
-	return cpython_find_line(p->tables.minor, p->table, n, c->start_line, place);
+		return false;
+	*ret = cpython_find_line(p->tables.minor, p->table, n, c->start_line, place);
+	return true;
 }
 
-static uint32_t line_at(struct cpython *p, const struct python_code *c, int32_t place)
+/* false: the budget is spent. */
+static bool find_line(struct cpython *p, const struct python_code *c, int32_t place, uint32_t *ret)
 {
 	uint64_t key = hash_combine(c->at, (uint32_t)place);
 	struct python_line *l = &p->lines[key % CPYTHON_N_LINES];
 
-	if (l->code == c->at && l->identity == c->identity && l->place == place)
-		return l->line;
-	*l = (struct python_line){c->at, c->identity, place, read_line(p, c, place)};
-	return l->line;
+	if (l->code != c->at || l->identity != c->identity || l->place != place) {
+		struct python_line found = {c->at, c->identity, place, 0};
+
+		/* A frame without a line is one, but not for want of reads: the next walk has it.
+		 */
+		if (!read_line(p, c, place, &found.line) && cpython_is_spent(p))
+			return false;
+		*l = found;
+	}
+	*ret = l->line;
+	return true;
 }
 
 /* ---- Code objects ---- */
@@ -297,6 +307,5 @@ bool cpython_code_frame(struct cpython *p, uint64_t at, uint64_t place, uint32_t
 	ret->function = c->function;
 	ret->file = c->file;
 	ret->start_line = c->start_line;
-	ret->line = line_at(p, c, in_code);
-	return true;
+	return find_line(p, c, in_code, &ret->line);
 }

@@ -105,6 +105,12 @@ static inline uint32_t py_u32(const uint8_t *bytes, int32_t at)
 	return v;
 }
 
+/* Whether a read may have failed for want of budget. */
+static inline bool cpython_is_spent(const struct cpython *p)
+{
+	return p->memory.reads_left == 0 || p->memory.bytes_left < CPYTHON_WINDOW;
+}
+
 /*
  * cpython-thread.c. The states of a thread into p->states, innermost first, *ret_n of them.
  * CPYTHON_WHOLE, else why there are none.

@@ -61,11 +61,6 @@ static void remember(struct cpython *p, const struct python_state *s)
 			(struct python_thread){.tid = (uint32_t)tid, .state = s->at};
 }
 
-static bool is_spent(const struct cpython *p)
-{
-	return p->memory.reads_left == 0 || p->memory.bytes_left < p->n_state;
-}
-
 /* Looks through the threads of an interpreter, from one of them on. */
 static enum cpython_walk_result scan(struct cpython *p, uint64_t interp, uint64_t first,
 				     uint32_t tid, bool ask, size_t *n)
@@ -75,8 +70,8 @@ static enum cpython_walk_result scan(struct cpython *p, uint64_t interp, uint64_
 
 	for (int i = 0; i < MAX_THREADS && at; i++) {
 		if (!read_state(p, at, interp, s)) {
-			p->next_scan = is_spent(p) ? at : 0;
-			return is_spent(p) ? CPYTHON_SPENT : CPYTHON_UNPROVEN;
+			p->next_scan = cpython_is_spent(p) ? at : 0;
+			return CPYTHON_UNPROVEN;
 		}
 		remember(p, s);
 		if (is_of_thread(p, s, tid, ask)) {
@@ -97,15 +92,16 @@ static enum cpython_walk_result scan_one(struct cpython *p, uint32_t tid, size_t
 	enum cpython_walk_result r = CPYTHON_NO_THREAD;
 
 	if (p->next_scan) {
-		r = scan(p, p->interp, p->next_scan, tid, !says, n);
-		if (r != CPYTHON_SPENT)
-			p->next_scan = 0;
+		uint64_t from = p->next_scan;
+
+		p->next_scan = 0;
+		r = scan(p, p->interp, from, tid, !says, n);
 		return r == CPYTHON_UNPROVEN ? CPYTHON_NO_THREAD : r;
 	}
 	r = scan(p, p->interp, newest, tid, !says, n);
 	if (r == CPYTHON_NO_THREAD && says)
 		r = scan(p, p->interp, newest, tid, true, n);
-	if (r == CPYTHON_NO_THREAD)
+	if (r == CPYTHON_NO_THREAD && !cpython_is_spent(p))
 		*remembered(p, tid) =
 			(struct python_thread){.tid = tid, .n_believed = BELIEVE, .newest = newest};
 	return r;
@@ -122,7 +118,7 @@ static enum cpython_walk_result scan_all(struct cpython *p, uint32_t tid, size_t
 		enum cpython_walk_result r = scan(p, interp, first, tid, true, n);
 
 		p->next_scan = 0;
-		if (r != CPYTHON_WHOLE && r != CPYTHON_NO_THREAD)
+		if (r == CPYTHON_UNPROVEN)
 			return r;
 		interp = memory_u64(&p->memory, interp + (uint64_t)py(p, PY_INTERP_NEXT));
 	}
@@ -153,18 +149,21 @@ static enum cpython_walk_result find_remembered(struct cpython *p, uint32_t tid,
 /* Whether the first interpreter is the only one. New ones come to the front. */
 static bool look_at_interpreters(struct cpython *p)
 {
-	uint64_t first = memory_u64(&p->memory, p->tables.interpreters);
+	uint64_t first, next;
 
-	if (first != p->interp || !p->only_one) {
-		if (first != p->interp) {
-			memset(p->threads, 0, sizeof(p->threads));
-			p->next_scan = 0;
-		}
-		p->interp = first;
-		p->only_one = first &&
-			      memory_u64(&p->memory, first + (uint64_t)py(p, PY_INTERP_NEXT)) == 0;
+	if (!memory_read(&p->memory, p->tables.interpreters, &first, sizeof(first)) || !first)
+		return false;
+	if (first == p->interp && p->only_one)
+		return true;
+	if (!memory_read(&p->memory, first + (uint64_t)py(p, PY_INTERP_NEXT), &next, sizeof(next)))
+		return false;
+	if (first != p->interp || (next == 0) != p->only_one) {
+		memset(p->threads, 0, sizeof(p->threads));
+		p->next_scan = 0;
 	}
-	return first != 0;
+	p->interp = first;
+	p->only_one = next == 0;
+	return true;
 }
 
 enum cpython_walk_result cpython_find_states(struct cpython *p, uint32_t tid, size_t *ret_n)
@@ -173,7 +172,7 @@ enum cpython_walk_result cpython_find_states(struct cpython *p, uint32_t tid, si
 
 	*ret_n = 0;
 	if (!look_at_interpreters(p))
-		return is_spent(p) ? CPYTHON_SPENT : CPYTHON_NO_THREAD;
+		return CPYTHON_NO_THREAD;
 	if (!p->only_one)
 		return scan_all(p, tid, ret_n);
 	r = find_remembered(p, tid, ret_n);

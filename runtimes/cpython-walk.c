@@ -160,13 +160,6 @@ static bool is_loop(struct chain *c, uint64_t at)
 	return false;
 }
 
-static enum cpython_walk_result failure(const struct cpython *p)
-{
-	return p->memory.reads_left == 0 || p->memory.bytes_left < CPYTHON_WINDOW / 8
-		       ? CPYTHON_SPENT
-		       : CPYTHON_UNPROVEN;
-}
-
 static enum cpython_walk_result follow(struct chain *c, uint64_t at)
 {
 	struct python_frame f;
@@ -178,11 +171,11 @@ static enum cpython_walk_result follow(struct chain *c, uint64_t at)
 		if (is_loop(c, at))
 			return CPYTHON_UNPROVEN;
 		if (!read_frame(c, at, &f))
-			return failure(c->p);
+			return CPYTHON_UNPROVEN;
 		if (is_shim(c->p, &f))
 			set_entry(c, at);
 		else if (!put(c, &f))
-			return failure(c->p);
+			return CPYTHON_UNPROVEN;
 		at = f.previous;
 	}
 	if (at)
@@ -218,7 +211,7 @@ enum cpython_walk_result cpython_walk_state(struct cpython *p, const struct pyth
 	if (py_known(p, PY_THREAD_CHUNK))
 		c.chunk = py_u64(s->bytes, py(p, PY_THREAD_CHUNK));
 	if (!first_frame(&c, s, &at))
-		return failure(p);
+		return CPYTHON_UNPROVEN;
 	r = follow(&c, at);
 	*n = c.n;
 	return r;

@@ -190,7 +190,9 @@ static enum cpython_walk_result walk(struct cpython *p, uint32_t tid, struct cpy
 
 	for (size_t i = 0; i < n_states && r == CPYTHON_WHOLE; i++)
 		r = cpython_walk_state(p, &p->states[i], frames, max, ret_n);
-	return r == CPYTHON_WHOLE && *ret_n == 0 ? CPYTHON_NO_THREAD : r;
+	if (r == CPYTHON_WHOLE && *ret_n == 0)
+		r = CPYTHON_NO_THREAD;
+	return r != CPYTHON_WHOLE && r != CPYTHON_CUT && cpython_is_spent(p) ? CPYTHON_SPENT : r;
 }
 
 enum cpython_walk_result cpython_walk(struct cpython *p, uint32_t tid, uint64_t thread_pointer,
