@@ -40,11 +40,19 @@ tests_unit_test_runtimes_LDADD = libruntimes.a libutil.a -ldl
 RUNTIMES_RECORDED = hotspot-11 hotspot-17 hotspot-21 hotspot-25
 EXTRA_DIST += $(RUNTIMES_RECORDED:%=tests/data/runtimes/%.gz) $(RUNTIMES_RECORDED:%=tests/data/runtimes/%.expect) \
 	tests/runtimes/Mix.java
+# Likewise of `chains.py parked FILE generators sort_key letters far_lines tasks` (tests/workloads).
+CPYTHON_RECORDED = 3.6 3.7 3.8 3.9 3.10 3.11 3.12 3.13 3.14 3.15
+EXTRA_DIST += $(CPYTHON_RECORDED:%=tests/data/cpython/%.gz) $(CPYTHON_RECORDED:%=tests/data/cpython/%.expect)
 EXTRA_PROGRAMS += tests/runtimes/record
-tests_runtimes_record_SOURCES = tests/runtimes/record.c tests/runtimes/recorded-hotspot.h tests/runtimes/recording.h
+tests_runtimes_record_SOURCES = tests/runtimes/record.c tests/runtimes/recorded-cpython.h \
+	tests/runtimes/recorded-hotspot.h tests/runtimes/recording.h
 tests_runtimes_record_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
 CLEANFILES += tests/runtimes/record$(EXEEXT)
 
 check_PROGRAMS += tests/unit/test-hotspot
 tests_unit_test_hotspot_SOURCES = tests/unit/test-hotspot.c tests/runtimes/recorded-hotspot.h tests/runtimes/recording.h tests/unit/test.h
 tests_unit_test_hotspot_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)
+
+check_PROGRAMS += tests/unit/test-cpython
+tests_unit_test_cpython_SOURCES = tests/unit/test-cpython.c tests/runtimes/recorded-cpython.h tests/runtimes/recording.h tests/unit/test.h
+tests_unit_test_cpython_LDADD = libruntimes.a libutil.a $(ZLIB_LIBS)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Records what a walk through Java frames reads of a live process:
+ * Records what walks through Java's or Python's frames read of a live process:
  *
  *	record PID SAMPLES FILE
  *
- * Stops threads of the process (ptrace) until SAMPLES were in Java code, walks their stacks, and
- * writes the reads and the samples (recording.h) to FILE.
+ * Java: stops threads of the process (ptrace) until SAMPLES were in Java code, and walks their
+ * stacks. Python: walks the stacks of all threads, at most SAMPLES, of a process that somebody has
+ * stopped. Writes the reads and the samples (recording.h) to FILE, and prints the walks.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "tests/runtimes/recorded-cpython.h"
 #include "tests/runtimes/recorded-hotspot.h"
 
 enum { STACK_BYTES = 24576, LINE = 64, MAX_LINES = 1 << 20 };
@@ -48,7 +50,8 @@ static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 	return true;
 }
 
-static uint64_t find_image(const char *pid)
+/* Where a file of a process is whose path is as it should be; 0: there is none. */
+static uint64_t find_image(const char *pid, bool (*is_wanted)(const char *path))
 {
 	char path[64], line[4096];
 	uint64_t image = 0;
@@ -60,12 +63,18 @@ static uint64_t find_image(const char *pid)
 		char *name = strchr(line, '/');
 
 		line[strcspn(line, "\n")] = '\0';
-		if (name && hotspot_is_library(name))
+		if (name && is_wanted(name))
 			image = strtoull(line, NULL, 16);
 	}
 	if (f)
 		(void)fclose(f);
 	return image;
+}
+
+/* And not only a program that needs it. */
+static bool is_python_library(const char *path)
+{
+	return cpython_is_image(path) && strstr(path, ".so");
 }
 
 static bool take(pid_t tid, struct hotspot *h, struct recorded_walk *ret)
@@ -162,15 +171,57 @@ static void write_all(const char *path, uint64_t image, const struct recorded_wa
 	free(order);
 }
 
-int main(int argc, char **argv)
+static void record_java(const char *pid, uint32_t wanted, const char *file, uint64_t image)
 {
 	static struct recorded_walk samples[RECORDING_MAX_SAMPLES];
 	const struct memory memory = {.read = read_memory};
 	struct hotspot *h;
 	const char *why;
+	int r = hotspot_new(&h, &memory, image, &why);
+
+	if (r < 0) {
+		(void)fprintf(stderr, "%s: %s %s\n", pid, strerror(-r), why);
+		exit(1);
+	}
+	write_all(file, image, samples, take_all(pid, h, samples, wanted));
+	(void)hotspot_free(h);
+}
+
+static void record_python(const char *pid, uint32_t wanted, const char *file, uint64_t image)
+{
+	static struct recorded_walk samples[RECORDING_MAX_SAMPLES];
+	const struct memory memory = {.read = read_memory};
+	struct cpython *p;
+	const char *why;
+	uint32_t n = 0;
 	char path[64];
-	uint32_t n;
-	int r;
+	DIR *d;
+	int r = cpython_new(&p, &memory, image, &why);
+
+	if (r < 0) {
+		(void)fprintf(stderr, "%s: %s %s\n", pid, strerror(-r), why);
+		exit(1);
+	}
+	(void)snprintf(path, sizeof(path), "/proc/%s/task", pid);
+	d = opendir(path);
+	for (struct dirent *e; d && n < wanted && (e = readdir(d));) {
+		if (e->d_name[0] == '.')
+			continue;
+		samples[n].r[RECORDED_TID] = (uint64_t)atoi(e->d_name);
+		samples[n].stack = (const uint8_t *)"";
+		(void)recorded_walk_python(p, &samples[n++], stdout);
+	}
+	if (d)
+		(void)closedir(d);
+	write_all(file, image, samples, n);
+	(void)cpython_free(p);
+}
+
+int main(int argc, char **argv)
+{
+	char path[64];
+	uint64_t java, python;
+	uint32_t wanted;
 
 	if (argc != 4)
 		return 2;
@@ -178,13 +229,14 @@ int main(int argc, char **argv)
 	contents = calloc(MAX_LINES, LINE);
 	(void)snprintf(path, sizeof(path), "/proc/%s/mem", argv[1]);
 	memory_fd = open(path, O_RDONLY);
-	r = hotspot_new(&h, &memory, find_image(argv[1]), &why);
-	if (r < 0) {
-		(void)fprintf(stderr, "%s: %s %s\n", argv[1], strerror(-r), why);
-		return 1;
-	}
-	n = take_all(argv[1], h, samples, (uint32_t)atoi(argv[2]));
-	write_all(argv[3], find_image(argv[1]), samples, n);
-	(void)hotspot_free(h);
+	wanted = (uint32_t)atoi(argv[2]);
+	java = find_image(argv[1], hotspot_is_library);
+	python = find_image(argv[1], is_python_library);
+	if (!python)
+		python = find_image(argv[1], cpython_is_image);
+	if (java)
+		record_java(argv[1], wanted, argv[3], java);
+	else
+		record_python(argv[1], wanted, argv[3], python);
 	return 0;
 }

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python threads in known and odd chains of calls. For CPython 3.6 and later.
 
-chains.py parked FILE   every thread waits; FILE gets {tid: [[function, file, line], ...]}, innermost first, as the
+chains.py parked FILE [CHAIN...]
+                        every thread waits; FILE gets {tid: [[function, file, line], ...]}, innermost first, as the
                         interpreter itself sees them, then the program waits until its input ends
 chains.py forked FILE   the same in a child
 chains.py nested FILE   in an interpreter within the interpreter
@@ -333,9 +334,9 @@ def busy(name):
 
 
 def main():
-    mode, name = sys.argv[1:]
+    mode, name, *chains = sys.argv[1:]
     if mode == "parked":
-        parked(name, CHAINS)
+        parked(name, [c for c in CHAINS if not chains or c.__name__ in chains])
     else:
         {"forked": forked, "nested": nested, "busy": busy}[mode](name)
 

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Walks of recorded Python threads, whose numbers are their samples' first registers. */
+#include "runtimes/cpython.h"
+#include "tests/runtimes/recording.h"
+
+enum { RECORDED_TID = 0 };
+
+static inline const char *recorded_result_name(enum cpython_walk_result result)
+{
+	static const char *const names[CPYTHON_N_RESULTS] = {
+		[CPYTHON_WHOLE] = "whole",	     [CPYTHON_CUT] = "cut",
+		[CPYTHON_NO_THREAD] = "no thread",   [CPYTHON_UNPROVEN] = "not proven",
+		[CPYTHON_SPENT] = "budget is spent",
+	};
+
+	return names[result];
+}
+
+/* Prints each frame. */
+static inline enum cpython_walk_result
+recorded_walk_python(struct cpython *p, const struct recorded_walk *w, FILE *out)
+{
+	static struct cpython_frame frames[CPYTHON_MAX_FRAMES];
+	enum cpython_walk_result result;
+	size_t n;
+
+	cpython_begin(p, 4000, 1 << 20);
+	result = cpython_walk(p, (uint32_t)w->r[RECORDED_TID], 0, frames, CPYTHON_MAX_FRAMES, &n);
+	for (size_t i = 0; i < n; i++)
+		(void)fprintf(out, "  %s (%s:%u, from %u)%s%s\n",
+			      cpython_text(p, frames[i].function), cpython_text(p, frames[i].file),
+			      frames[i].line, frames[i].start_line, frames[i].entry ? " entry" : "",
+			      frames[i].native ? " with its native frame" : "");
+	(void)fprintf(out, "  = %s\n", recorded_result_name(result));
+	return result;
+}

@@ -1,0 +1,461 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Walks through Python's frames with recorded reads of CPython 3.6 to 3.15 (tests/data/cpython): the
+ * frames are those that the interpreters themselves said when they were recorded. Then the memory
+ * lies: chains that loop, pointers to nowhere, names of 4 GiB.
+ */
+#include <errno.h>
+#include <zlib.h>
+
+#include "runtimes/cpython-internal.h"
+#include "tests/runtimes/recorded-cpython.h"
+#include "tests/unit/test.h"
+
+static const char *const versions[] = {"3.6",  "3.7",  "3.8",  "3.9",  "3.10",
+				       "3.11", "3.12", "3.13", "3.14", "3.15"};
+enum { N_VERSIONS = 10, MAX_FILE = 4 << 20 };
+
+static uint8_t *bytes;
+static struct recording recorded;
+static struct cpython *python;
+static struct cpython_frame frames[CPYTHON_MAX_FRAMES];
+static size_t n_frames;
+
+static char *load(const char *version, const char *suffix, size_t *ret_n)
+{
+	const char *top = getenv("srcdir");
+	char path[4096], *text = calloc(1, MAX_FILE);
+	gzFile f;
+	int n;
+
+	(void)snprintf(path, sizeof(path), "%s/tests/data/cpython/%s.%s", top ? top : ".", version,
+		       suffix);
+	f = gzopen(path, "rb");
+	CHECK(f && text);
+	n = gzread(f, text, MAX_FILE - 1);
+	CHECK_INT(n, >, 0);
+	(void)gzclose(f);
+	*ret_n = (size_t)n;
+	return text;
+}
+
+static int start(const char **ret_why)
+{
+	const struct memory memory = {.read = recording_read, .ctx = &recorded};
+
+	python = cpython_free(python);
+	return cpython_new(&python, &memory, recorded.image, ret_why);
+}
+
+static void open_version(const char *version)
+{
+	const char *why;
+	size_t n;
+
+	bytes = (uint8_t *)load(version, "gz", &n);
+	CHECK(recording_parse(&recorded, bytes, n));
+	CHECK_INT(start(&why), ==, 0);
+	CHECK(cpython_is_tried(python));
+	CHECK(strncmp(cpython_release(python), version, strlen(version)) == 0);
+}
+
+static void close_version(void)
+{
+	python = cpython_free(python);
+	recording_deinit(&recorded);
+	free(bytes);
+}
+
+/* What all samples' walks print; free(). */
+static char *walk_all(void)
+{
+	char *text = NULL;
+	size_t n = 0;
+	FILE *f = open_memstream(&text, &n);
+
+	for (uint32_t i = 0; i < recorded.n_samples; i++)
+		(void)recorded_walk_python(python, &recorded.samples[i], f);
+	CHECK_INT(fclose(f), ==, 0);
+	return text;
+}
+
+/* The first thread's frames. */
+static enum cpython_walk_result walk_first(uint32_t reads)
+{
+	cpython_begin(python, reads, 1 << 20);
+	return cpython_walk(python, (uint32_t)recorded.samples[0].r[RECORDED_TID], 0, frames,
+			    CPYTHON_MAX_FRAMES, &n_frames);
+}
+
+/* The bytes of the range that holds an address. */
+static uint8_t *bytes_at(uint64_t at)
+{
+	for (uint32_t i = 0; i < recorded.n_ranges; i++) {
+		const struct recorded_range *r = &recorded.ranges[i];
+
+		if (at >= r->at && at - r->at < r->n)
+			return bytes + (r->bytes - bytes) + (at - r->at);
+	}
+	return NULL;
+}
+
+static uint64_t u64_at(uint64_t at)
+{
+	return py_u64(bytes_at(at), 0);
+}
+
+static void put_u64(uint64_t at, uint64_t value)
+{
+	CHECK(bytes_at(at) != NULL);
+	memcpy(bytes_at(at), &value, sizeof(value));
+}
+
+static uint64_t field(uint64_t of, enum cpython_value v)
+{
+	return of + (uint64_t)py(python, v);
+}
+
+static uint64_t code_of(const struct cpython_frame *f)
+{
+	return u64_at(field(f->address, PY_FRAME_CODE)) & ~UINT64_C(3);
+}
+
+/* ---- What was recorded ---- */
+
+static void test_recorded(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++) {
+		size_t n;
+		char *expected = load(versions[v], "expect", &n), *cold, *warm;
+
+		open_version(versions[v]);
+		cold = walk_all();
+		CHECK_STR(cold, expected);
+		warm = walk_all();
+		CHECK_STR(warm, expected);
+		free(cold);
+		free(warm);
+		free(expected);
+		close_version();
+	}
+}
+
+/* What is remembered costs a look at each code object's head once in a walk, and the frames: one
+ * read of all, or one for each object. */
+static void test_remembered(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++) {
+		uint64_t learned, reads;
+
+		open_version(versions[v]);
+		free(walk_all());
+		learned = cpython_stats(python)->learned;
+		CHECK_INT(learned, >, 20);
+		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		reads = cpython_stats(python)->reads;
+		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_INT(n_frames, >, 30);
+		CHECK_INT(cpython_stats(python)->reads - reads, <,
+			  python->tables.minor < 11 ? n_frames + 16 : 18);
+		CHECK_INT(cpython_stats(python)->learned, ==, learned);
+		CHECK_INT(cpython_stats(python)->stale, ==, 0);
+		close_version();
+	}
+}
+
+static void test_entries(void)
+{
+	uint64_t start_of, end;
+
+	for (int v = 0; v < N_VERSIONS; v++) {
+		uint32_t n = 0;
+
+		open_version(versions[v]);
+		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		for (size_t i = 0; i < n_frames; i++) {
+			n += frames[i].entry;
+			CHECK_INT(frames[i].native != 0, ==,
+				  frames[i].entry && python->tables.minor >= 11);
+		}
+		CHECK(frames[n_frames - 1].entry);
+		if (python->tables.minor < 11)
+			CHECK_INT(n, ==, n_frames);
+		else
+			CHECK_INT(n, ==, 1);
+		CHECK(cpython_eval_range(python, 0, &start_of, &end) && start_of < end);
+		CHECK(!cpython_eval_range(python, 100, &start_of, &end));
+		close_version();
+	}
+}
+
+static void test_unknown_thread(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++) {
+		uint64_t reads;
+
+		open_version(versions[v]);
+		for (int i = 0; i < 3; i++) {
+			reads = cpython_stats(python)->reads;
+			cpython_begin(python, 1000, 1 << 20);
+			CHECK_INT(cpython_walk(python, 999999, 0, frames, 8, &n_frames), ==,
+				  CPYTHON_NO_THREAD);
+			CHECK_INT(n_frames, ==, 0);
+		}
+		/* It is believed for a while. */
+		CHECK_INT(cpython_stats(python)->reads - reads, <, 4);
+		close_version();
+	}
+}
+
+static void test_budget(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++) {
+		bool cut = false;
+
+		open_version(versions[v]);
+		for (uint32_t reads = 0; reads < 60; reads++) {
+			enum cpython_walk_result r = walk_first(reads);
+
+			CHECK(r == CPYTHON_SPENT || r == CPYTHON_WHOLE);
+			cut = cut || r == CPYTHON_SPENT;
+		}
+		CHECK(cut);
+		cpython_begin(python, 1000, 1 << 20);
+		CHECK_INT(cpython_walk(python, (uint32_t)recorded.samples[0].r[RECORDED_TID], 0,
+				       frames, 5, &n_frames),
+			  ==, CPYTHON_CUT);
+		CHECK_INT(n_frames, ==, 5);
+		close_version();
+	}
+}
+
+/* ---- What changes, or lies ---- */
+
+/* With the memory of one range gone, walks end; no function appears that was in none before. */
+static void test_missing(void)
+{
+	const char *why;
+	int ended = 0;
+
+	open_version("3.12");
+	char *before = walk_all();
+
+	for (uint32_t gone = 0; gone < recorded.n_ranges; gone++) {
+		uint32_t n = recorded.ranges[gone].n;
+		char *after;
+
+		recorded.ranges[gone].n = 0;
+		if (start(&why) == 0) {
+			after = walk_all();
+			ended += strcmp(after, before) != 0;
+			for (char *line = strtok(after, "\n"); line; line = strtok(NULL, "\n")) {
+				char name[256];
+
+				if (sscanf(line, "  %255[^( ] (", name) == 1 && name[0] != '=')
+					CHECK(strstr(before, name) != NULL);
+			}
+			free(after);
+		}
+		recorded.ranges[gone].n = n;
+	}
+	CHECK_INT(ended, >, 10);
+	free(before);
+	close_version();
+}
+
+/* A code object that was freed, and another one that now is where it was. */
+static void test_reused(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++) {
+		uint64_t code, other;
+
+		open_version(versions[v]);
+		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_STR(cpython_text(python, frames[1].function), "recursion");
+		code = code_of(&frames[1]);
+		other = code_of(&frames[n_frames - 1]);
+		put_u64(field(code, PY_CODE_NAME), u64_at(field(other, PY_CODE_NAME)));
+		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_STR(cpython_text(python, frames[1].function), "<module>");
+		CHECK_INT(cpython_stats(python)->stale, ==, 1);
+		close_version();
+	}
+}
+
+static void test_loops(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++) {
+		for (size_t from = 1; from < 30; from += 7) {
+			open_version(versions[v]);
+			CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+			put_u64(field(frames[from].address, PY_FRAME_PREVIOUS),
+				frames[from / 2].address);
+			CHECK_INT(walk_first(1000), ==, CPYTHON_UNPROVEN);
+			CHECK_INT(n_frames, <, 200);
+			close_version();
+		}
+	}
+}
+
+/* Pointers to nowhere, not aligned, into the middle of something else: what comes before stays. */
+static void test_wild(void)
+{
+	static const uint64_t wild[] = {8, 0x4141414141414141, 0x4141414141414140, UINT64_MAX,
+					UINT64_MAX - 15};
+
+	for (int v = 0; v < N_VERSIONS; v++) {
+		for (size_t i = 0; i < sizeof(wild) / sizeof(*wild); i++) {
+			open_version(versions[v]);
+			CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+			put_u64(field(frames[20].address, PY_FRAME_PREVIOUS), wild[i]);
+			CHECK_INT(walk_first(1000), ==, CPYTHON_UNPROVEN);
+			CHECK_INT(n_frames, ==, 21);
+			put_u64(field(frames[10].address, PY_FRAME_CODE), wild[i]);
+			CHECK_INT(walk_first(1000), ==, CPYTHON_UNPROVEN);
+			CHECK_INT(n_frames, ==, 10);
+			put_u64(field(frames[4].address, PY_FRAME_CODE),
+				u64_at(field(code_of(&frames[4]), PY_CODE_NAME)));
+			CHECK_INT(walk_first(1000), ==, CPYTHON_UNPROVEN);
+			CHECK_INT(n_frames, ==, 4);
+			close_version();
+		}
+	}
+}
+
+/* Texts and tables that say to be larger than anything, in objects that nobody has read before. */
+static void test_huge(void)
+{
+	static const uint64_t sizes[] = {UINT64_C(1) << 32, UINT64_C(1) << 40, UINT64_MAX,
+					 UINT64_MAX / 2};
+	const char *why;
+
+	for (int v = 0; v < N_VERSIONS; v++) {
+		for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
+			uint64_t code;
+
+			open_version(versions[v]);
+			CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+			code = code_of(&frames[1]);
+			put_u64(field(u64_at(field(code, PY_CODE_LINES)), PY_OBJECT_SIZE),
+				sizes[i]);
+			CHECK_INT(start(&why), ==, 0);
+			CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+			CHECK_INT(frames[1].line, ==, 0);
+			put_u64(field(u64_at(field(code, PY_CODE_NAME)), PY_TEXT_LENGTH), sizes[i]);
+			CHECK_INT(start(&why), ==, 0);
+			CHECK_INT(walk_first(1000), ==, CPYTHON_UNPROVEN);
+			CHECK_INT(n_frames, ==, 1);
+			CHECK_INT(cpython_stats(python)->bytes, <, 200000);
+			close_version();
+		}
+	}
+}
+
+/* A list of threads that does not end: each walk has its budget, and the next goes on there. */
+static void test_endless_threads(void)
+{
+	for (int v = 0; v < N_VERSIONS; v++) {
+		uint64_t first;
+
+		open_version(versions[v]);
+		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		first = u64_at(field(python->interp, PY_INTERP_THREADS));
+		put_u64(field(first, PY_THREAD_NEXT), first);
+		for (int i = 0; i < 5; i++) {
+			enum cpython_walk_result r;
+
+			cpython_begin(python, 500, 1 << 20);
+			r = cpython_walk(python, 999999, 0, frames, 8, &n_frames);
+			CHECK(r == CPYTHON_SPENT || r == CPYTHON_NO_THREAD);
+		}
+		close_version();
+	}
+}
+
+static void check_refused(const char *version, uint64_t at, uint64_t value, const char *expected)
+{
+	const char *why = "";
+
+	open_version(version);
+	put_u64(python->tables.interpreters - (uint64_t)py(python, PY_INTERPRETERS) + at, value);
+	CHECK_INT(start(&why), ==, -ENOTSUP);
+	CHECK(strstr(why, expected) != NULL);
+	recording_deinit(&recorded);
+	free(bytes);
+}
+
+static void test_refused(void)
+{
+	static const uint8_t words[] = {5,  8,	9,  20, 21, 22, 23, 24, 25, 26, 29, 30, 31,
+					33, 35, 37, 38, 39, 43, 45, 65, 66, 68, 69, 70};
+
+	check_refused("3.13", 8, 0x032000f0, "newer than any");
+	check_refused("3.14", 8, 0x040e00f0, "newer than any");
+	for (size_t i = 0; i < sizeof(words); i++)
+		check_refused("3.13", words[i] * 8, UINT64_MAX - 4, "too large");
+}
+
+/* ---- Lines ---- */
+
+/* Each of the three kinds of tables of: line 10 for 4 bytes, line 12 for 2, nothing for 2, line 9.
+ */
+static void test_lines(void)
+{
+	static const uint8_t lnotab[] = {4, 2, 2, 0xfd};
+	static const uint8_t ranges[] = {4, 0, 2, 2, 2, 0x80, 4, 0xfd};
+	/* A short form, one of two lines further, none, a long one of 3 lines back. */
+	static const uint8_t locations[] = {0x81, 0, 0xe0, 5, 6, 0xf8, 0xf1, 7, 1, 2, 3};
+	static const uint32_t expected[] = {10, 10, 12, 0, 9, 9};
+
+	for (int32_t unit = 0; unit < 6; unit++) {
+		uint32_t line = expected[unit];
+
+		CHECK_INT(cpython_find_line(10, ranges, sizeof(ranges), 10, unit * 2), ==, line);
+		CHECK_INT(cpython_find_line(11, locations, sizeof(locations), 10, unit * 2), ==,
+			  line);
+		if (line)
+			CHECK_INT(cpython_find_line(9, lnotab, sizeof(lnotab), 10, unit * 2), ==,
+				  line);
+	}
+	for (uint32_t minor = 6; minor < 16; minor++) {
+		CHECK_INT(cpython_find_line(minor, ranges, sizeof(ranges), 10, -1), ==, 10);
+		CHECK_INT(cpython_find_line(minor, NULL, 0, 10, 4), ==, minor < 10 ? 10 : 0);
+	}
+	CHECK_INT(cpython_find_line(10, ranges, sizeof(ranges), 10, 99), ==, 0);
+	CHECK_INT(cpython_find_line(11, locations, sizeof(locations), 10, 99), ==, 0);
+}
+
+static void test_names(void)
+{
+	static const char *const images[] = {"/usr/lib/libpython3.11.so.1.0", "/a/libpython3.6m.so",
+					     "/usr/bin/python3.12", "/x/libpython3.13t.so.1.0",
+					     "/x/python3.7m"};
+	static const char *const others[] = {"/usr/lib/libpython3.so",	   "/usr/bin/python3",
+					     "/usr/lib/libpython2.7.so",   "python3.11",
+					     "/usr/bin/python3.11-config", "/usr/bin/python3.",
+					     "/usr/lib/libpython3.11.a"};
+
+	for (size_t i = 0; i < sizeof(images) / sizeof(*images); i++)
+		CHECK(cpython_is_image(images[i]));
+	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++)
+		CHECK(!cpython_is_image(others[i]));
+}
+
+int main(void)
+{
+	RUN(test_recorded);
+	RUN(test_remembered);
+	RUN(test_entries);
+	RUN(test_unknown_thread);
+	RUN(test_budget);
+	RUN(test_missing);
+	RUN(test_reused);
+	RUN(test_loops);
+	RUN(test_wild);
+	RUN(test_huge);
+	RUN(test_endless_threads);
+	RUN(test_refused);
+	RUN(test_lines);
+	RUN(test_names);
+	return 0;
+}
