@@ -6,9 +6,9 @@
 # Installs what is missing (Debian, through apt), builds out of the tree, fetches what the system tests need of
 # others, once, and runs them: those that measure nothing side by side, the others one after the other. They wait
 # more than they work, so beside the first run gcc's unit tests, the builds with clang and with sanitizers, and the
-# sanitizers' unit tests. Warnings of gcc and clang are errors. One line when something begins, one per test; then the
-# slowest; the last line counts them; exit status 1 when one failed. What failed is listed again above it, with the
-# ends of the logs.
+# sanitizers' unit tests. Warnings of gcc and clang are errors. One line when something begins, one per test, with its
+# seconds and those of CPU time; then those that took most of it; the last line counts them; exit status 1 when one
+# failed. What failed is listed again above it, with the ends of the logs.
 # A test that fails is run once more, alone: a neighbour may have taken the machine from it. When it passes then
 # it counts as passed, and is listed at the end, for it is to be mended.
 # With names, only these system tests run, after the first build; with --system, all of them. With --since, the
@@ -32,6 +32,7 @@ scratch=${TMPDIR:-/tmp}/perfwalk-tests.$$
 running= builds= tests=
 among_others= second=
 step=0 steps=0
+cpu=0 begun_cpu=0
 
 # The system tests, a row for each: its name; the seconds it may take (twice as many before it is ended, for a busy
 # host); how it runs; and, if it runs once more where memory errors end the program, the seconds it may take there:
@@ -115,13 +116,34 @@ begin()
 {
 	step=$((step + 1))
 	[ "$steps" -eq 0 ] || printf '[%*d/%d] %s\n' ${#steps} $step "$steps" "$1"
-	begun=$(now)
+	start_clocks
 }
 
-# line VERDICT SECONDS NAME [REASON [LOG]]: for the results and for the reader, in one piece, as several write.
+start_clocks()
+{
+	begun=$(now)
+	read_cpu
+	begun_cpu=$cpu
+}
+
+# Sets cpu to the CPU seconds of all that this shell has run and waited for. (In a substitution, times would tell
+# of another shell.)
+read_cpu()
+{
+	times >"$scratch/times.$$"
+	cpu=$(tr ms '  ' <"$scratch/times.$$" | awk 'NR == 2 { printf "%.0f", 60 * ($1 + $3) + $2 + $4 }')
+}
+
+# line VERDICT SECONDS NAME [REASON [LOG]]: for the results and for the reader, in one piece, as several write. Beside
+# the seconds go those of CPU time since start_clocks.
 line()
 {
-	text=$(printf '%-4s %6ss  %s' "$1" "$2" "$3${4:+  ($4)}")
+	took=-
+	if [ "$2" != - ]; then
+		read_cpu
+		took=$((cpu - begun_cpu))
+	fi
+	text=$(printf '%-4s %6ss %5ss  %s' "$1" "$2" "$took" "$3${4:+  ($4)}")
 	say "$text" >>"$results"
 	say "$text${5:+
 $(log_end 15 "$5")}"
@@ -161,10 +183,13 @@ list_failures()
 	[ "$n" -le 60 ] || say "  and $((n - 60)) more"
 }
 
-list_slowest()
+# As most wait for what others do, it is the sum of CPU time that counts.
+list_dearest()
 {
-	say "The slowest:"
-	sed -n 's/^[A-Z]*  *\([0-9][0-9]*s  .*\)/\1/p' "$results" | sed 's/  (.*//' | sort -rn | head -n 10 | sed 's/^/  /'
+	read_cpu
+	say "In $(($(now) - begun_all)) s they took $cpu s of CPU time; most of it, beside the seconds from begin to end:"
+	sed -n 's/^[A-Z]*  *\([0-9][0-9]*s  *[0-9][0-9]*s  .*\)/\1/p' "$results" | sed 's/  (.*//' | sort -k2rn | head -n 10 |
+		sed 's/^/  /'
 }
 
 finish()
@@ -176,7 +201,7 @@ finish()
 			log_end 5 "$log"
 		done
 	fi
-	[ "$(count PASS)" -le 10 ] || list_slowest
+	[ "$(count PASS)" -le 10 ] || list_dearest
 	list_failures
 	say "$(count PASS) passed, $(count FAIL) failed, $(count SKIP) skipped"
 	[ "$(count FAIL)" -eq 0 ] && [ "$(count PASS)" -gt 0 ]
@@ -363,6 +388,7 @@ check()
 	done <<-END
 		$(grep -hE '^(PASS|FAIL|SKIP|XPASS|XFAIL|ERROR): ' "$log")
 	END
+	line ALL $seconds "unit tests ($name)"
 	if [ "$status" -ne 0 ] && ! grep -qE '^(FAIL|ERROR): ' "$log"; then
 		result fail $seconds "make check ($name)" "$(ending $status $seconds "$limit"); see $log" "$log"
 		unended "$name"
@@ -470,7 +496,7 @@ system_test() # NAME SECONDS BUILD
 	test=$(shown "$1" "$3") limit=$((2 * $2))
 	if [ -n "$second" ]; then
 		say "once more: system $test"
-		begun=$(now)
+		start_clocks
 	else
 		begin "system $test, at most $limit s"
 	fi
@@ -549,7 +575,7 @@ side_by_side() # AT-ONCE NAME:SECONDS:BUILD...
 	running=
 	for item in "$@"; do
 		name="system $(shown "${item%%:*}" "${item##*:}")"
-		sed 's/^[A-Z]*  *[0-9]*s  //; s/  (.*//' "$results" | grep -qxF "$name" ||
+		sed 's/^[A-Z]*  *[0-9]*s  *[0-9]*s  //; s/  (.*//' "$results" | grep -qxF "$name" ||
 			result fail $(($(now) - begun)) "$name" "did not end"
 	done
 	[ -z "$builds" ] || wait "$builds" || result fail $(($(now) - begun)) "unit tests and builds" "did not end"
@@ -604,8 +630,10 @@ export PATH TEST_LOGS TEST_SCRATCH
 all=
 [ $# -gt 0 ] || [ -n "$since" ] || all=yes
 
+start_clocks
+begun_all=$begun
 install_missing || result fail 0 "install what is missing"
-begun=$(now)
+start_clocks
 if [ "$top/configure" -nt "$top/configure.ac" ] && [ "$top/configure" -nt "$top/Makefile.am" ]; then
 	:
 elif run 300 "$logs/autoreconf.log" autoreconf -fi "$top"; then
