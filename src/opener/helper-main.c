@@ -14,31 +14,6 @@
 #include "util/cleanup.h"
 #include "util/log.h"
 
-static int open_asked(const struct message *ask)
-{
-	struct file_identity id;
-
-	switch (ask->type) {
-	case MESSAGE_ASK_FILE:
-		return opener_mapped_file(ask, &id);
-	case MESSAGE_ASK_RECORDED_FILE:
-		return opener_recorded_file(ask, &id);
-	case MESSAGE_ASK_PERF_MAP:
-		return opener_perf_map(ask->ask_pid.pid);
-	case MESSAGE_ASK_MEMORY:
-		return opener_memory(ask->ask_pid.pid);
-	case MESSAGE_ASK_DEBUG_FILE:
-		return opener_debug_file(ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
-					 ask->ask_debug_file.n_build_id, ask->ask_debug_file.path);
-	case MESSAGE_ASK_SPLIT_FILE:
-		return opener_split_file(ask->ask_split_file.path);
-	case MESSAGE_ASK_BLOCKED:
-		return opener_blocked(ask);
-	default:
-		return -EOPNOTSUPP;
-	}
-}
-
 /*
  * No Landlock: it would forbid access to other processes, which the helper needs. If the kernel has
  * no filters, the log of the other children says so.
@@ -85,7 +60,7 @@ static void serve(uint32_t parent_pid)
 
 	while ((uint32_t)getppid() == parent_pid &&
 	       message_recv(PROTOCOL_CONTROL_FD, &ask, fds, 0) > 0) {
-		int fd = open_asked(&ask);
+		int fd = opener_asked_file(&ask);
 
 		(void)close_fd(fds[0]);
 		(void)close_fd(fds[1]);

@@ -35,8 +35,7 @@ struct opener_helper *opener_helper_free(struct opener_helper *h);
 /* Starts the process without waiting for it, so that the first request need not start it. */
 void opener_helper_prepare(struct opener_helper *h);
 /*
- * Answers a request by its type: the result of opener_mapped_file(), opener_recorded_file(),
- * opener_perf_map(), opener_memory(), opener_debug_file(), opener_split_file() or opener_blocked().
+ * Answers a request: the result of opener_asked_file().
  * -ETIMEDOUT: no answer in time; -ENOTSUP: an earlier helper is still stuck there; another -errno,
  * logged: no helper could be started.
  */

@@ -1,5 +1,6 @@
 noinst_LIBRARIES += libopener.a
 libopener_a_SOURCES = \
+	src/opener/asked.c \
 	src/opener/blocked.c \
 	src/opener/container-state.c \
 	src/opener/contents.c \

@@ -97,6 +97,13 @@ int opener_file_of_process(uint32_t pid, const char *path);
  */
 int opener_blocked(const struct message *ask);
 
+/*
+ * What a request asks for by its type: the result of opener_mapped_file(), opener_recorded_file(),
+ * opener_perf_map(), opener_memory(), opener_debug_file(), opener_split_file() or opener_blocked().
+ * -EOPNOTSUPP: a request of another type.
+ */
+int opener_asked_file(const struct message *ask);
+
 /* Sets an answer to the facts in /proc/PID/stat and /proc/PID/exe. 0 or -errno. */
 int opener_process(uint32_t pid, struct message *answer);
 /* Effective user of a process. 0 or -errno. */

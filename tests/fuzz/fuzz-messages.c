@@ -43,27 +43,7 @@ static unsigned int take(struct input *in)
 /* In the place of the process that opens with a deadline: nothing here waits for ever. */
 int opener_helper_open(struct opener_helper *h, const struct message *ask)
 {
-	struct file_identity id;
-
-	switch (ask->type) {
-	case MESSAGE_ASK_FILE:
-		return opener_mapped_file(ask, &id);
-	case MESSAGE_ASK_RECORDED_FILE:
-		return opener_recorded_file(ask, &id);
-	case MESSAGE_ASK_PERF_MAP:
-		return opener_perf_map(ask->ask_pid.pid);
-	case MESSAGE_ASK_MEMORY:
-		return opener_memory(ask->ask_pid.pid);
-	case MESSAGE_ASK_BLOCKED:
-		return opener_blocked(ask);
-	case MESSAGE_ASK_DEBUG_FILE:
-		return opener_debug_file(ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
-					 ask->ask_debug_file.n_build_id, ask->ask_debug_file.path);
-	case MESSAGE_ASK_SPLIT_FILE:
-		return opener_split_file(ask->ask_split_file.path);
-	default:
-		abort(); /* it is asked for these alone */
-	}
+	return opener_asked_file(ask);
 }
 
 /* ---- What is sent ---- */
