@@ -133,6 +133,8 @@ EXTRA_DIST += \
 	tests/workloads/pyloop.py \
 	tests/workloads/recurse.c \
 	tests/workloads/recurse.expect \
+	tests/workloads/registers.c \
+	tests/workloads/registers.expect \
 	tests/workloads/secret.c \
 	tests/workloads/rusty.expect \
 	tests/workloads/rusty.rs \

@@ -110,6 +110,7 @@ for variant, after in (("deleted", os.unlink), ("replaced", replace_by_another),
     workload(f"chain-{variant}", build=["chain", "recurse"], expect="chain", by_exec=False, after=after)
 workload("recurse")
 workload("frames")
+workload("registers")
 workload("handler")
 workload("host", "./host", "./plugin.so")
 workload("stages", "./stages", "./chain", build=["stages", "chain"], by_pid=False)

@@ -33,7 +33,7 @@ c() # OUTPUT SOURCE FLAGS...
 build()
 {
 	case $1 in
-	chain | recurse | frames | handler | vdso | stages | deep | growth | secret)
+	chain | recurse | registers | frames | handler | vdso | stages | deep | growth | secret)
 		c "$1" "$1.c" ;;
 	chain-static)
 		c "$1" chain.c -static ;;
