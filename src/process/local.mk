@@ -4,6 +4,8 @@ libprocess_a_SOURCES = \
 	src/process/file-identity.c src/process/file-identity.h \
 	src/process/filter.c src/process/filter.h \
 	src/process/filter-rule.c src/process/filter-rule.h \
+	src/process/frame-record.h \
+	src/process/frame-ring.c src/process/frame-ring.h \
 	src/process/message.c src/process/message.h \
 	src/process/outbox.c src/process/outbox.h \
 	src/process/privileges.c src/process/privileges.h \
@@ -34,3 +36,7 @@ tests_unit_test_outbox_LDADD = libprocess.a libutil.a
 check_PROGRAMS += tests/unit/test-sandbox
 tests_unit_test_sandbox_SOURCES = tests/unit/test-sandbox.c tests/unit/test.h
 tests_unit_test_sandbox_LDADD = libprocess.a libutil.a
+
+check_PROGRAMS += tests/unit/test-frame-ring
+tests_unit_test_frame_ring_SOURCES = tests/unit/test-frame-ring.c tests/unit/test.h
+tests_unit_test_frame_ring_LDADD = libprocess.a libutil.a
