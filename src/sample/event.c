@@ -108,6 +108,10 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 		return;
 	}
 	common_attr(f, pid, ret);
+	if (o->wake_each) {
+		ret->watermark = 0;
+		ret->wakeup_events = 1;
+	}
 	if (is_auto_cycles(o, f)) {
 		ret->type = PERF_TYPE_HARDWARE;
 		ret->config = PERF_COUNT_HW_CPU_CYCLES;

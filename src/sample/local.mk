@@ -10,6 +10,7 @@ libsample_a_SOURCES = \
 	src/sample/ledger.c src/sample/ledger.h \
 	src/sample/merge.c src/sample/merge.h \
 	src/sample/number.c \
+	src/sample/peek.c src/sample/peek.h \
 	src/sample/probe.c \
 	src/sample/ring.c \
 	src/sample/sample.h \
@@ -62,3 +63,7 @@ check_PROGRAMS += tests/unit/test-tracepoint
 tests_unit_test_tracepoint_SOURCES = tests/unit/test-tracepoint.c tests/unit/test.h \
 	tests/unit/tracefs.h
 tests_unit_test_tracepoint_LDADD = libsample.a libutil.a
+
+check_PROGRAMS += tests/unit/test-peek
+tests_unit_test_peek_SOURCES = tests/unit/test-peek.c tests/unit/test.h
+tests_unit_test_peek_LDADD = libsample.a libutil.a

@@ -144,6 +144,7 @@ struct sample_options {
 				    refuses */
 	uint64_t sideband_bytes; /* 0: 256 KiB */
 	bool enable_on_exec;	 /* with a pid: start counting when it calls exec */
+	bool wake_each;		 /* who polls the event wakes at each sample, not at half a ring */
 };
 
 /* The registers of this processor that a stack walk starts with, as perf's bits. */

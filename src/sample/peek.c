@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A position of our own goes from record to record. The kernel overwrites nothing that the owner
+ * has not read; but what the owner has read may be overwritten while we look at it, so a record
+ * counts only if it was still there afterwards.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/sample/event.h"
+#include "src/sample/peek.h"
+
+struct peek {
+	struct ring ring;
+	uint64_t at;
+	size_t ids, time, cpu, least; /* offsets in a sample; its least size */
+};
+
+/* In the order in which the kernel writes them (perf_event_open(2), PERF_RECORD_SAMPLE). */
+static void find_offsets(struct peek *p, uint64_t type)
+{
+	size_t at = sizeof(struct perf_event_header);
+
+	at += type & PERF_SAMPLE_IDENTIFIER ? 8 : 0;
+	at += type & PERF_SAMPLE_IP ? 8 : 0;
+	p->ids = at;
+	p->time = at + 8;
+	at += 16;
+	at += type & PERF_SAMPLE_ADDR ? 8 : 0;
+	at += type & PERF_SAMPLE_ID ? 8 : 0;
+	at += type & PERF_SAMPLE_STREAM_ID ? 8 : 0;
+	p->cpu = at;
+	p->least = at + 8;
+}
+
+static uint64_t load_head(const struct peek *p)
+{
+	return __atomic_load_n(&p->ring.page->data_head, __ATOMIC_ACQUIRE);
+}
+
+int peek_new(struct peek **ret, const struct sample_options *options,
+	     const struct sample_features *features, int fd, uint64_t ring_bytes)
+{
+	struct peek *p = calloc(1, sizeof(*p));
+	struct record_layout layout;
+	int r;
+
+	if (!p)
+		return -ENOMEM;
+	event_layout(options, features, false, &layout);
+	find_offsets(p, layout.sample_type);
+	r = ring_map(&p->ring, fd, &ring_bytes, false);
+	if (r < 0) {
+		free(p);
+		return r;
+	}
+	p->at = load_head(p);
+	*ret = p;
+	return 0;
+}
+
+struct peek *peek_free(struct peek *p)
+{
+	if (p)
+		ring_unmap(&p->ring);
+	free(p);
+	return NULL;
+}
+
+/* Words are 8 bytes at multiples of 8, so they never wrap. */
+static uint64_t word_at(const struct peek *p, uint64_t at)
+{
+	uint64_t v;
+
+	memcpy(&v, p->ring.data + (at & (p->ring.data_bytes - 1)), sizeof(v));
+	return v;
+}
+
+static struct peek_sample sample_at(const struct peek *p, uint64_t at)
+{
+	uint64_t ids = word_at(p, at + p->ids);
+
+	return (struct peek_sample){
+		.time_ns = word_at(p, at + p->time),
+		.pid = (uint32_t)ids,
+		.tid = (uint32_t)(ids >> 32),
+		.cpu = (uint32_t)word_at(p, at + p->cpu),
+	};
+}
+
+bool peek_newest(struct peek *p, struct peek_sample *ret, uint32_t *ret_older)
+{
+	uint64_t head = load_head(p), begin = p->at;
+	struct peek_sample newest = {.time_ns = 0};
+	struct perf_event_header h;
+	uint32_t n = 0;
+
+	*ret_older = 0;
+	if (head - begin > p->ring.data_bytes)
+		begin = head;
+	for (p->at = head; begin != head; begin += h.size) {
+		uint64_t word = word_at(p, begin);
+
+		memcpy(&h, &word, sizeof(h));
+		if (h.size < sizeof(h) || h.size % 8 || h.size > head - begin)
+			return false;
+		if (h.type != PERF_RECORD_SAMPLE || h.size < p->least)
+			continue;
+		newest = sample_at(p, begin);
+		n++;
+	}
+	/* All of it may have been overwritten meanwhile; begin and head are equal now. */
+	if (n == 0 || load_head(p) - p->at > p->ring.data_bytes / 2)
+		return false;
+	*ret = newest;
+	*ret_older = n - 1;
+	return true;
+}

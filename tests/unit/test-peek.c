@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The newest sample of a ring of this process, against what the owner of the ring reads there: each
+ * sample wakes who polls, is the last one by then, and stays where it is.
+ */
+#include <poll.h>
+
+#include "src/sample/peek.h"
+#include "tests/unit/test.h"
+#include "util/clock.h"
+
+enum { N_SAMPLES = 40, WATCHER_STACK = 4096 };
+
+static struct sample_options options = {
+	.rate_hz = 199,
+	.stack_bytes = WATCHER_STACK,
+	.kernel_stacks = true,
+	.ring_bytes = 4 << 20,
+	.this_thread = true,
+	.wake_each = true,
+};
+static struct sample_features features;
+static char error[512];
+
+/* Uses the CPU until the kernel says that there is something. */
+static void wait_for_sample(int fd)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	uint64_t end = clock_monotonic_ns() + 60 * NSEC_PER_SEC;
+
+	while (poll(&p, 1, 0) == 0)
+		CHECK_INT(clock_monotonic_ns(), <, end);
+}
+
+static void test_newest(void)
+{
+	struct peek_sample seen[N_SAMPLES];
+	struct sample_cpu cpu;
+	struct peek *peek;
+	struct merger *m;
+	struct record r;
+	uint32_t n_older, n_all = 0, n = 0, k = 0;
+
+	options.regs_mask = sample_user_regs;
+	if (sample_probe(&options, 0, &features, error, sizeof(error)) < 0)
+		SKIP("%s", error);
+	CHECK_INT(sample_open_cpu(&options, &features, -1, 0, NULL, &cpu, error, sizeof(error)), ==,
+		  0);
+	CHECK_INT(merger_new(&m, &options, &features), ==, 0);
+	cpu.sample_ring_bytes = options.ring_bytes;
+	cpu.sideband_ring_bytes = 1 << 18;
+	CHECK_INT(merger_add_cpu(m, &cpu), ==, 0);
+	CHECK_INT(peek_new(&peek, &options, &features, cpu.sample_fd, cpu.sample_ring_bytes), ==,
+		  0);
+	CHECK(!peek_newest(peek, &seen[0], &n_older));
+	CHECK_INT(sample_enable_cpu(&cpu, true), ==, 0);
+	while (n < N_SAMPLES) {
+		wait_for_sample(cpu.sample_fd);
+		if (!peek_newest(peek, &seen[n], &n_older))
+			continue;
+		CHECK_INT(seen[n].pid, ==, getpid());
+		CHECK_INT(seen[n].tid, ==, getpid());
+		if (features.clockid)
+			CHECK_INT(seen[n].time_ns, <=, clock_monotonic_ns());
+		n_all += 1 + n_older;
+		n++;
+	}
+	CHECK_INT(sample_enable_cpu(&cpu, false), ==, 0);
+	/* The owner finds all of them, in this order, and none in front of the first. */
+	merger_begin(m, true);
+	while (merger_next(m, &r)) {
+		if (r.type != RECORD_SAMPLE || k == N_SAMPLES)
+			continue;
+		n_all--;
+		if (r.time_ns != seen[k].time_ns)
+			continue;
+		CHECK_INT(r.cpu, ==, seen[k].cpu);
+		k++;
+	}
+	CHECK_INT(k, ==, N_SAMPLES);
+	CHECK_INT(n_all, ==, 0);
+	CHECK(!peek_newest(peek, &seen[0], &n_older) || seen[0].time_ns > seen[1].time_ns);
+	peek_free(peek);
+	merger_free(m);
+	sample_close_cpu(&cpu);
+}
+
+int main(void)
+{
+	RUN(test_newest);
+	return 0;
+}
