@@ -378,6 +378,18 @@ static int open_perf_map(uint32_t root_pid, const char *pid, uid_t owner)
 	return opener_check_contents(TAKE_FD(fd), OPENER_ADDRESSES);
 }
 
+int opener_own_pid(uint32_t pid, uint32_t *ret)
+{
+	char text[16];
+	int r = status_value(pid, "\nNSpid:", true, text, sizeof(text));
+
+	if (r < 0 && r != -ENOENT)
+		return r;
+	/* Before Linux 4.1 there is no such line. */
+	*ret = r < 0 ? pid : (uint32_t)strtoul(text, NULL, 10);
+	return 0;
+}
+
 int opener_perf_map(uint32_t pid)
 {
 	char ns_pid[16], our_pid[16], uid[16];

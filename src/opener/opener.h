@@ -48,6 +48,9 @@ int opener_rank_runtime(const char *path, size_t n);
  */
 int opener_memory(uint32_t pid);
 
+/* The pid that a process has in its own pid namespace. 0; -ESRCH; another -errno. */
+int opener_own_pid(uint32_t pid, uint32_t *ret);
+
 /*
  * Separate debug file by build id (/usr/lib/debug/.build-id; n 0: none), else by its path below
  * /usr/lib/debug, without links that lead out of it (path "": none); an absolute path that ends
