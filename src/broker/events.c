@@ -634,22 +634,40 @@ struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable)
 	return c;
 }
 
-int events_resize_stacks(struct events *e, uint32_t stack_bytes, bool enable)
+static bool can_replace(const struct events *e)
 {
-	struct sample_options o;
+	return e->targets.n_pids == 0 && e->targets.n_cgroups <= 1;
+}
 
-	if (e->targets.n_pids > 0 || e->targets.n_cgroups > 1)
-		return -ENOTSUP;
-	e->sample.stack_bytes = stack_bytes;
-	o = options_of(e, 0);
+/* On a CPU where that fails it stays as it was, in what the caller says. */
+static void replace_all(struct events *e, bool enable, const char *what)
+{
+	const struct sample_options o = options_of(e, 0);
+
 	for (uint32_t i = 0; i < e->cpus.n; i++) {
 		struct sample_cpu *c = &e->cpus.items[i].events;
 		int r = sample_replace_event(&o, &e->features, c, enable);
 
 		if (r < 0)
-			log_warning("CPU %d: stack copies keep their size: %s", c->cpu,
-				    strerror(-r));
+			log_warning("CPU %d: %s: %s", c->cpu, what, strerror(-r));
 	}
+}
+
+int events_resize_stacks(struct events *e, uint32_t stack_bytes, bool enable)
+{
+	if (!can_replace(e))
+		return -ENOTSUP;
+	e->sample.stack_bytes = stack_bytes;
+	replace_all(e, enable, "stack copies keep their size");
+	return 0;
+}
+
+int events_wake_each(struct events *e, bool wake, bool enable)
+{
+	if (!can_replace(e))
+		return -ENOTSUP;
+	e->sample.wake_each = wake;
+	replace_all(e, enable, "its samples wake no reader, or too many");
 	return 0;
 }
 

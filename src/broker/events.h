@@ -82,6 +82,8 @@ struct cpu_events *events_add_cpu(struct events *e, int cpu, bool enable);
  * cgroups are sampled, whose events cannot be replaced one by one.
  */
 int events_resize_stacks(struct events *e, uint32_t stack_bytes, bool enable);
+/* The same for events that wake whoever polls them at each sample, or no more. */
+int events_wake_each(struct events *e, bool wake, bool enable);
 /* Closes; the last one takes its row. Nothing when it is not there. */
 void events_remove_cpu(struct events *e, int cpu);
 /* Called at each look at enabled events: has the CPU been offline since the last one? */
