@@ -454,7 +454,9 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 		.record = r,
 		.frames = a->walked,
 		.n = a->n_walked,
+		.whole = attribution_last_marker(a, n) == PROFILE_N_MARKERS,
 	};
+	enum profile_marker marker = PROFILE_N_MARKERS;
 	struct runtime_frames frames = {.n = 0};
 	enum frame_source_answer answer = a->source->ask(a->source->ctx, &sample, &frames);
 
@@ -466,7 +468,16 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 		pending_add(a->pending, &sample.key, r->index, s, &stack);
 		return true;
 	}
-	s->stack = joiner_stack(&a->joiner, &stack, &frames, PROFILE_N_MARKERS, r->index);
+	if (answer == FRAME_SOURCE_MISSED || answer == FRAME_SOURCE_UNPROVEN) {
+		marker = answer == FRAME_SOURCE_MISSED ? PROFILE_MARKER_RUNTIME_LATE
+						       : PROFILE_MARKER_RUNTIME_UNPROVEN;
+		frames.n = 0;
+		/* One that lacks native frames is counted for that. */
+		if (sample.whole)
+			a->counters[answer == FRAME_SOURCE_MISSED ? PROFILE_STACKS_RUNTIME_LATE
+								  : PROFILE_STACKS_UNPROVEN]++;
+	}
+	s->stack = joiner_stack(&a->joiner, &stack, &frames, marker, r->index);
 	add(a, r->index, s);
 	return true;
 }

@@ -37,6 +37,7 @@ struct runtime_frame {
 struct runtime_frames {
 	const struct runtime_frame *items;
 	size_t n;
+	bool cut; /* there are more, which were left out */
 };
 
 /* A sample as it was walked; all is borrowed for the call. */
@@ -46,12 +47,17 @@ struct frame_source_sample {
 	const struct record *record;
 	const struct unwind_frame *frames; /* native ones, innermost first */
 	size_t n;
+	bool whole; /* up to the thread's entry */
 };
 
 enum frame_source_answer {
 	FRAME_SOURCE_NONE, /* the sample is none of its runtimes' */
 	FRAME_SOURCE_READY,
 	FRAME_SOURCE_LATER, /* attribution_add_frames() will bring them */
+	/* There are none, and the stack says so: nobody has read them in time, or what was read
+	 * does not explain the stack. */
+	FRAME_SOURCE_MISSED,
+	FRAME_SOURCE_UNPROVEN,
 };
 
 struct frame_source {

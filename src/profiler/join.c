@@ -132,7 +132,7 @@ uint32_t joiner_stack(struct joiner *j, const struct walked_stack *stack,
 		push_runtime(&m);
 	for (uint32_t i = stack->n_kernel + stack->n_native; i < stack->n; i++)
 		push(&m, stack->rows[i]);
-	if (deep) {
+	if (deep || frames->cut) {
 		j->p->types[type].counters[PROFILE_STACKS_TOO_DEEP]++;
 		push(&m, marker_row(j->p, PROFILE_MARKER_TOO_DEEP));
 	}
