@@ -91,6 +91,7 @@ struct config {
 	uint32_t stack_size_bytes; /* 0, the default: auto; else a multiple of 8, 1 KiB .. 65528 */
 	uint64_t ring_size_bytes;  /* per CPU; power of two pages; 2 MiB */
 	bool kernel_stacks;	   /* yes */
+	bool interpreters;	   /* yes */
 	bool memory_growth;	   /* no; as [event:memory_growth] */
 	uint32_t max_frames;	   /* 1024 */
 	/* [off_cpu] */

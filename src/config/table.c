@@ -93,6 +93,11 @@ static const struct config_key keys[] = {
 	 "it full are lost and counted."},
 	{"profiler", "kernel_stacks", CONFIG_BOOL, AT(kernel_stacks), "yes", 0, 0, 0, false,
 	 "Also record the kernel's part of each stack, if the kernel allows it."},
+	{"profiler", "interpreters", CONFIG_BOOL, AT(interpreters), "yes", 0, 0, 0, false,
+	 "Read the stacks of Python programs at the moment of each sample, by a process on each "
+	 "CPU "
+	 "that runs while there are such programs. The functions then stand in the stacks between "
+	 "those of the interpreter."},
 	{"profiler", "memory_growth", CONFIG_BOOL, AT(memory_growth), "no", 0, 0, 0, false,
 	 "Also sample where memory grows: pages that programs touch for the first time, in bytes, "
 	 "one in 61 with its stack. It is the same as a section [event:memory_growth], which can "
