@@ -14,6 +14,7 @@ include src/profiler/local.mk
 include src/symbolizer/local.mk
 include src/exporter/local.mk
 include src/fetcher/local.mk
+include src/reader/local.mk
 include src/metrics/local.mk
 include src/screen/local.mk
 include src/cmd/local.mk

@@ -30,7 +30,7 @@ perfwalk_SOURCES = \
 	src/cmd/view.c src/cmd/view.h
 # In layer order: what is above needs what is below.
 perfwalk_LDADD = \
-	libmetrics.a libbroker.a libprofiler.a libsymbolizer.a libexporter.a libfetcher.a libscreen.a \
+	libmetrics.a libbroker.a libreader.a libprofiler.a libsymbolizer.a libexporter.a libfetcher.a libscreen.a \
 	libconfig.a libopener.a libstore.a libhttp.a libimport.a librender.a libperf-data.a \
 	libprocess.a libhost.a libsample.a libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a \
 	libproto-gen.a libutil.a \

@@ -33,6 +33,7 @@ static int (*const roles[PEER_N])(void) = {
 	[PEER_PROFILER] = role_profiler_main, [PEER_SYMBOLIZER] = role_symbolizer_main,
 	[PEER_EXPORTER] = role_exporter_main, [PEER_SCREEN] = role_screen_main,
 	[PEER_METRICS] = role_metrics_main,   [PEER_FETCHER] = role_fetcher_main,
+	[PEER_READER] = role_reader_main,
 };
 
 static int complete(int argc, char **argv)

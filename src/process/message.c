@@ -31,6 +31,10 @@ static const struct {
 	[MESSAGE_RESIZE] = {HEADER, 0, 0},
 	[MESSAGE_PLACE] = {BODY(place), 0, 0},
 	[MESSAGE_FETCH] = {BODY(fetch), 0, 0},
+	[MESSAGE_CLIENT] = {BODY(client), 1, 1},
+	[MESSAGE_INTERPRETER] = {BODY(client), 0, 0},
+	[MESSAGE_CLIENT_GONE] = {BODY(client), 0, 0},
+	[MESSAGE_FRAMES] = {HEADER, 1, 1},
 	[MESSAGE_FETCHED] = {BODY(fetch), 0, 0},
 	[MESSAGE_STOP] = {HEADER, 0, 0},
 	[MESSAGE_STACK_SIZE] = {BODY(stack_size), 0, 0},
@@ -129,6 +133,7 @@ const char *peer_name(enum peer who)
 		[PEER_PROFILER] = "profiler", [PEER_SYMBOLIZER] = "symbolizer",
 		[PEER_EXPORTER] = "exporter", [PEER_SCREEN] = "screen",
 		[PEER_METRICS] = "metrics",   [PEER_FETCHER] = "fetcher",
+		[PEER_READER] = "reader",
 	};
 
 	return names[who];

@@ -8,8 +8,8 @@
  * Sockets of a child:
  *	control	(fd 3)	broker -> child: set-up, peers, orders; child -> broker: results
  *	ask	(fd 4)	child -> broker: one request, one answer (same seq); only children that ask
- *	peers		profiler -> symbolizer -> exporter, screen and metrics; the broker sends
- *			them in MESSAGE_PEER
+ *	peers		readers -> profiler -> symbolizer -> exporter, screen and metrics; the
+ *			broker sends them in MESSAGE_PEER
  *
  * Both sides are the same binary on one machine: native layout. But a peer may be compromised:
  * receivers check every field they use.
@@ -49,6 +49,7 @@ enum message_type {
 	MESSAGE_LOAD,	   /* the cost of all processes, for the screen */
 	MESSAGE_RESIZE,	   /* the terminal has another size */
 	MESSAGE_FETCH,	   /* download a debug file */
+	MESSAGE_CLIENT,	   /* to a reader: a process whose stacks to read; fd: its memory */
 	MESSAGE_PLACE,	   /* to the symbolizer: where the profiler that has exited was */
 	MESSAGE_STOP,	   /* finish the current work and exit */
 	/* child -> broker */
@@ -56,6 +57,8 @@ enum message_type {
 			       the new events, is the size in force */
 	MESSAGE_RESULT,	 /* the symbolizer has written all outputs; the user has quit the screen */
 	MESSAGE_FETCHED, /* from the fetcher, passed on to the symbolizer */
+	MESSAGE_INTERPRETER, /* the profiler has seen one in a process */
+	MESSAGE_CLIENT_GONE, /* that has it no more; passed on to the readers */
 	/* asks and their answers */
 	MESSAGE_ASK_MAPS,
 	MESSAGE_ASK_FILE,
@@ -78,6 +81,8 @@ enum message_type {
 	MESSAGE_ANSWER_PROCESS,
 	MESSAGE_ANSWER_USER,
 	MESSAGE_ANSWER_STATISTICS, /* struct statistics (statistics.h) as a blob */
+	/* reader -> profiler */
+	MESSAGE_FRAMES, /* fd: the ring with all that it says (frame-ring.h) */
 	/* profiler -> symbolizer */
 	MESSAGE_MODULE,	  /* fd: the file of a module uid */
 	MESSAGE_PERF_MAP, /* fd: the perf map of a process */
@@ -150,6 +155,7 @@ enum peer {
 	PEER_SCREEN,
 	PEER_METRICS,
 	PEER_FETCHER,
+	PEER_READER,
 	PEER_N
 };
 /* "profiler" ... */
@@ -227,6 +233,11 @@ struct message {
 			uint32_t pid;  /* maps, perf map, memory, process, user; cgroup: a tid */
 			uint32_t copy; /* maps: what it says now, in a file of its own */
 		} ask_pid;
+		struct {
+			uint32_t pid;	  /* in our pid namespace */
+			uint32_t own_pid; /* in its own; client only */
+			uint64_t image;	  /* where the first byte of the interpreter's file is */
+		} client;		  /* also interpreter, client gone */
 		struct {
 			uint64_t id;
 		} ask_cgroup_path;

@@ -77,3 +77,4 @@ int role_exporter_main(void);
 int role_screen_main(void);
 int role_metrics_main(void);
 int role_fetcher_main(void);
+int role_reader_main(void);

@@ -60,9 +60,10 @@
 #define F   (1u << PEER_FETCHER)
 #define M   (1u << PEER_METRICS)
 #define V   (1u << PEER_SCREEN)
+#define R   (1u << PEER_READER)
 #define O   (1u << SANDBOX_OPENER)
 #define NET (E | F)
-#define ALL (P | S | E | F | M | V)
+#define ALL (P | S | E | F | M | V | R)
 
 #define CALL(roles, name)                                                                          \
 	{                                                                                          \

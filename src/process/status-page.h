@@ -54,6 +54,12 @@ struct status_counts {
 	struct status_debuginfod { /* fetcher; see debuginfod_stats */
 		uint64_t fetched, bytes, missing, failures, refused, evicted;
 	} debuginfod;
+	struct status_reader {	      /* readers, all together */
+		uint64_t reads;	      /* samples of interpreters */
+		uint64_t late;	      /* of these, too late or not at all */
+		uint64_t refused;     /* read, but the profiler had no room */
+		uint64_t passed_over; /* samples that came while it was at another */
+	} reader;
 	uint64_t store_samples_lost; /* exporter, this and the rest */
 	struct status_export {
 		uint64_t sent, samples_sent, bytes_sent; /* payloads; as sent */
@@ -85,9 +91,11 @@ struct status_page {
 	uint64_t drained_ns; /* CLOCK_MONOTONIC when the profiler had last read all rings */
 	/* The most between two such moments: of time, and of its own CPU time. */
 	uint64_t drain_gap_ns, drain_cpu_ns;
-	uint64_t job;	  /* grows with each piece of work with a time limit; odd: during it */
-	uint32_t reading; /* 1: reading bytes of file right now */
-	uint32_t ready;	  /* the child has started */
+	uint64_t job;	     /* grows with each piece of work with a time limit; odd: during it */
+	uint32_t reading;    /* 1: reading bytes of file right now */
+	uint32_t ready;	     /* the child has started */
+	uint32_t process;    /* whose memory it reads right now; 0: none's */
+	uint32_t reserved;
 	struct status_sandbox {
 		uint8_t seccomp;    /* enum sandbox_mode */
 		uint8_t landlock;   /* its version; 0: not enforced */

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "runtimes/cpython.h"
+#include "src/reader/clients.h"
+#include "src/reader/setup.h"
+#include "src/reader/teller.h"
+#include "util/clock.h"
+#include "util/log.h"
+
+/* Of one walk: of a deep stack that was never seen. What is learned is kept. */
+#define MAX_READS    1500
+#define MAX_BYTES    (UINT64_C(1) << 20)
+#define MIN_DELAY_NS (20 * NSEC_PER_MSEC)
+#define MAX_DELAY_NS (60 * NSEC_PER_SEC)
+
+struct client {
+	struct clients *all;
+	uint32_t pid, own_pid; /* pid 0: free */
+	uint64_t image;
+	int memory;
+	struct cpython *cpython; /* NULL: not understood yet, or not at all */
+	uint64_t next_try_ns, delay_ns;
+	bool hopeless, told;
+};
+
+struct clients {
+	clients_reading_fn reading;
+	void *ctx;
+	struct client items[READERS_MAX_CLIENTS];
+	struct cpython_frame frames[FRAME_RECORD_MAX_FRAMES];
+};
+
+int clients_new(struct clients **ret, clients_reading_fn reading, void *ctx)
+{
+	struct clients *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return -ENOMEM;
+	c->reading = reading;
+	c->ctx = ctx;
+	*ret = c;
+	return 0;
+}
+
+static void end(struct client *client)
+{
+	cpython_free(client->cpython);
+	if (client->pid)
+		(void)close_fd(client->memory);
+	*client = (struct client){.pid = 0};
+}
+
+struct clients *clients_free(struct clients *c)
+{
+	for (int i = 0; c && i < READERS_MAX_CLIENTS; i++)
+		end(&c->items[i]);
+	free(c);
+	return NULL;
+}
+
+struct client *clients_find(const struct clients *c, uint32_t pid)
+{
+	for (int i = 0; pid && i < READERS_MAX_CLIENTS; i++) {
+		if (c->items[i].pid == pid)
+			return (struct client *)&c->items[i];
+	}
+	return NULL;
+}
+
+int clients_add(struct clients *c, const struct message *m, int owned_fd)
+{
+	struct client *client = clients_find(c, m->client.pid);
+
+	for (int i = 0; !client && i < READERS_MAX_CLIENTS; i++) {
+		if (!c->items[i].pid)
+			client = &c->items[i];
+	}
+	if (!client || !m->client.pid) {
+		(void)close_fd(owned_fd);
+		return -ENOSPC;
+	}
+	end(client);
+	*client = (struct client){
+		.all = c,
+		.pid = m->client.pid,
+		.own_pid = m->client.own_pid,
+		.image = m->client.image,
+		.memory = owned_fd,
+		.delay_ns = MIN_DELAY_NS,
+	};
+	return 0;
+}
+
+void clients_remove(struct clients *c, uint32_t pid)
+{
+	struct client *client = clients_find(c, pid);
+
+	if (client)
+		end(client);
+}
+
+void clients_forget_told(struct clients *c)
+{
+	for (int i = 0; i < READERS_MAX_CLIENTS; i++)
+		c->items[i].told = false;
+}
+
+/* ---- Reading ---- */
+
+static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
+{
+	const struct client *client = ctx;
+
+	return address <= INT64_MAX && pread(client->memory, ret, n, (off_t)address) == (ssize_t)n;
+}
+
+static void give_up(struct client *client, const char *why)
+{
+	client->hopeless = true;
+	log_debug("process %u: its Python frames are not read: %s", client->pid, why);
+}
+
+/* An interpreter that has just begun is tried again, with back-off. */
+static bool is_open(struct client *client)
+{
+	const struct memory memory = {.read = read_memory, .ctx = client};
+	const char *why = "";
+	uint64_t now;
+	int r;
+
+	if (client->cpython || client->hopeless)
+		return client->cpython != NULL;
+	now = clock_monotonic_ns();
+	if (now < client->next_try_ns)
+		return false;
+	client->next_try_ns = now + client->delay_ns;
+	if (client->delay_ns < MAX_DELAY_NS)
+		client->delay_ns *= 2;
+	r = cpython_new(&client->cpython, &memory, client->image, &why);
+	if (r == -ENOTSUP)
+		give_up(client, why);
+	else if (r == -ENOENT)
+		give_up(client, "there is no CPython in it");
+	else if (r == 0)
+		log_debug("process %u: CPython %s%s", client->pid, cpython_release(client->cpython),
+			  cpython_is_tried(client->cpython) ? "" : ", an untested version");
+	return r == 0;
+}
+
+static void tell_code(struct client *client, struct teller *t)
+{
+	struct frame_record_code code = {.type = FRAME_RECORD_CODE, .pid = client->pid};
+
+	while (code.n < FRAME_RECORD_MAX_RANGES &&
+	       cpython_eval_range(client->cpython, code.n, &code.ranges[code.n].start,
+				  &code.ranges[code.n].end))
+		code.n++;
+	client->told = teller_code(t, &code);
+}
+
+static void fill(struct client *client, struct teller *t, size_t n, struct frame_record_stack *ret)
+{
+	const struct cpython_frame *f = client->all->frames;
+
+	ret->n = (uint32_t)n;
+	for (size_t i = 0; i < n; i++, f++) {
+		ret->frames[i] = (struct frame_record_frame){
+			.function = teller_text(t, cpython_text(client->cpython, f->function)),
+			.file = teller_text(t, cpython_text(client->cpython, f->file)),
+			.line = f->line,
+			.start_line = f->start_line,
+			.address = f->address | f->entry,
+		};
+	}
+}
+
+static const uint32_t results[CPYTHON_N_RESULTS] = {
+	[CPYTHON_WHOLE] = FRAME_RECORD_WHOLE,	 [CPYTHON_CUT] = FRAME_RECORD_CUT,
+	[CPYTHON_NO_THREAD] = FRAME_RECORD_NONE, [CPYTHON_UNPROVEN] = FRAME_RECORD_UNPROVEN,
+	[CPYTHON_SPENT] = FRAME_RECORD_LATE,
+};
+
+/* Threads of a process that is alone in its pid namespace with us have the ids that we see. */
+static uint32_t own_tid(const struct client *client, uint32_t tid)
+{
+	return tid == client->pid ? client->own_pid : tid;
+}
+
+void client_read(struct client *client, uint32_t tid, struct teller *t,
+		 struct frame_record_stack *ret)
+{
+	struct clients *c = client->all;
+	size_t n = 0;
+
+	ret->n = 0;
+	ret->result = FRAME_RECORD_LATE;
+	c->reading(c->ctx, client->pid, true);
+	if (is_open(client)) {
+		cpython_begin(client->cpython, MAX_READS, MAX_BYTES);
+		ret->result = results[cpython_walk(client->cpython, own_tid(client, tid), 0,
+						   c->frames, FRAME_RECORD_MAX_FRAMES, &n)];
+	}
+	c->reading(c->ctx, client->pid, false);
+	if (client->hopeless)
+		ret->result = FRAME_RECORD_NONE;
+	if (!client->cpython)
+		return;
+	if (!client->told)
+		tell_code(client, t);
+	if (ret->result == FRAME_RECORD_WHOLE || ret->result == FRAME_RECORD_CUT)
+		fill(client, t, n, ret);
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * The processes whose interpreters are read. Their memory comes as descriptors from the broker;
+ * whatever is in it is a stranger's, and reading it may never end: the broker watches that.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/process/frame-record.h"
+#include "src/process/message.h"
+
+struct clients;
+struct client;
+struct teller;
+
+/* Before and after a process's memory is read. */
+typedef void (*clients_reading_fn)(void *ctx, uint32_t pid, bool begins);
+
+int clients_new(struct clients **ret, clients_reading_fn reading, void *ctx);
+struct clients *clients_free(struct clients *c);
+
+/* MESSAGE_CLIENT, in the place of one with the same pid; owned_fd: its memory. 0; -ENOSPC. */
+int clients_add(struct clients *c, const struct message *m, int owned_fd);
+void clients_remove(struct clients *c, uint32_t pid);
+/* NULL: it is none. */
+struct client *clients_find(const struct clients *c, uint32_t pid);
+/* All that was told through a teller before is to be told again. */
+void clients_forget_told(struct clients *c);
+
+/* The stack of a thread now: fills ret but for its key, and tells its texts. */
+void client_read(struct client *client, uint32_t tid, struct teller *t,
+		 struct frame_record_stack *ret);

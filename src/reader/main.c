@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The role: it sleeps until its CPU is sampled. Then it runs at once, in front of the thread that
+ * was sampled, which stands where it was: what it reads of that thread now is the state at the
+ * sample. So all that is not needed for that is left to others: it walks no native stack, and takes
+ * nothing out of the ring.
+ *
+ * It must not cost the host more than it is worth: a share of the wall clock for its reads, and the
+ * kernel ends it if it runs without a pause.
+ */
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "src/process/role.h"
+#include "src/reader/clients.h"
+#include "src/reader/setup.h"
+#include "src/reader/teller.h"
+#include "src/sample/peek.h"
+#include "util/clock.h"
+#include "util/log.h"
+#include "util/loop.h"
+#include "util/time-share.h"
+
+/* A thread that was sampled longer ago has gone on, or is about to. */
+#define MAX_AGE_NS (2 * NSEC_PER_MSEC)
+/* Of one CPU. */
+#define SHARE_PERCENT 5
+
+struct reader {
+	struct role role;
+	struct setup_reader setup;
+	struct peek *peek;
+	int event, profiler; /* sockets and events; negative: none */
+	struct clients *clients;
+	struct teller *teller; /* NULL: nobody listens */
+	struct time_share share;
+	struct frame_record_stack stack;
+};
+
+static void on_reading(void *ctx, uint32_t pid, bool begins)
+{
+	struct reader *r = ctx;
+
+	r->role.status->process = begins ? pid : 0;
+	if (begins)
+		role_job_begin(&r->role);
+	else
+		role_job_end(&r->role);
+}
+
+/* The thread is as it was sampled, as far as anybody can tell by the time. */
+static bool is_in_time(const struct reader *r, const struct peek_sample *s)
+{
+	return !r->setup.features.clockid || clock_monotonic_ns() - s->time_ns < MAX_AGE_NS;
+}
+
+static void read_stack(struct reader *r, struct client *client, const struct peek_sample *s)
+{
+	struct status_reader *counts = &r->role.status->counts.reader;
+
+	r->stack.type = FRAME_RECORD_STACK;
+	r->stack.result = FRAME_RECORD_LATE;
+	r->stack.n = 0;
+	r->stack.time_ns = s->time_ns;
+	r->stack.pid = s->pid;
+	r->stack.tid = s->tid;
+	teller_begin(r->teller);
+	if (is_in_time(r, s) && time_share_begin(&r->share, clock_monotonic_ns())) {
+		client_read(client, s->tid, r->teller, &r->stack);
+		time_share_end(&r->share, clock_monotonic_ns());
+		if (!is_in_time(r, s))
+			r->stack.result = FRAME_RECORD_LATE;
+	}
+	counts->reads++;
+	counts->late += r->stack.result == FRAME_RECORD_LATE;
+	counts->refused += !teller_stack(r->teller, &r->stack);
+}
+
+static void on_sample(void *ctx, int fd, uint32_t events)
+{
+	struct reader *r = ctx;
+	struct peek_sample s;
+	struct client *client;
+	uint32_t n_older;
+
+	/* An event whose task is gone reports an error for ever. */
+	if (events & (EPOLLHUP | EPOLLERR))
+		loop_remove_fd(r->role.loop, fd);
+	if (!r->teller)
+		return;
+	if (peek_newest(r->peek, &s, &n_older)) {
+		client = clients_find(r->clients, s.pid);
+		if (client)
+			read_stack(r, client, &s);
+		r->role.status->counts.reader.passed_over += n_older;
+	}
+}
+
+/* ---- Who it talks to ---- */
+
+static void leave_profiler(struct reader *r)
+{
+	loop_remove_fd(r->role.loop, r->profiler);
+	r->profiler = close_fd(r->profiler);
+	r->teller = teller_free(r->teller);
+}
+
+static void on_profiler(void *ctx, int fd, uint32_t events)
+{
+	/* It says nothing: it is gone. */
+	leave_profiler(ctx);
+}
+
+static void join_profiler(struct reader *r, int owned_fd)
+{
+	const struct message m = {.type = MESSAGE_FRAMES};
+	int ring, e;
+
+	leave_profiler(r);
+	r->profiler = owned_fd;
+	ring = teller_new(&r->teller);
+	clients_forget_told(r->clients);
+	e = ring < 0 ? ring : message_send(r->profiler, &m, &ring, 1);
+	if (e == 0)
+		e = loop_add_fd(r->role.loop, r->profiler, EPOLLIN, on_profiler, r);
+	(void)close_fd(ring);
+	if (e == 0)
+		return;
+	log_warning("no frames can be handed over: %s", strerror(-e));
+	leave_profiler(r);
+}
+
+static void watch(struct reader *r, const struct message *m, int owned_fd)
+{
+	int e;
+
+	loop_remove_fd(r->role.loop, r->event);
+	r->peek = peek_free(r->peek);
+	(void)close_fd(r->event);
+	r->event = owned_fd;
+	e = peek_new(&r->peek, &r->setup.options, &r->setup.features, r->event,
+		     m->cpu.sample_ring_bytes);
+	if (e == 0)
+		e = loop_add_fd(r->role.loop, r->event, EPOLLIN, on_sample, r);
+	if (e < 0)
+		log_warning("the samples of CPU %d cannot be watched: %s", m->cpu.cpu,
+			    strerror(-e));
+}
+
+static void on_control(void *ctx, const struct message *m, int fds[2])
+{
+	struct reader *r = ctx;
+
+	switch (m->type) {
+	case MESSAGE_PEER:
+		join_profiler(r, TAKE_FD(fds[0]));
+		break;
+	case MESSAGE_CPU_ADD:
+		watch(r, m, TAKE_FD(fds[0]));
+		break;
+	case MESSAGE_CLIENT:
+		(void)clients_add(r->clients, m, TAKE_FD(fds[0]));
+		break;
+	case MESSAGE_CLIENT_GONE:
+		clients_remove(r->clients, m->client.pid);
+		break;
+	case MESSAGE_STOP:
+		loop_exit(r->role.loop, 0);
+		break;
+	default:
+		break;
+	}
+	(void)close_fd(fds[0]);
+	(void)close_fd(fds[1]);
+}
+
+static int on_text(void *ctx, const struct message *m, int fd)
+{
+	(void)close_fd(fd);
+	return 0;
+}
+
+/* The first warning of the kernel that it runs without a pause: the second one ends it. */
+static void on_overrun(int signal)
+{
+	_exit(1);
+}
+
+int role_reader_main(void)
+{
+	struct reader *r = calloc(1, sizeof(*r));
+	int e;
+
+	if (!r)
+		return 1;
+	r->event = r->profiler = -EBADF;
+	r->share.percent = SHARE_PERCENT;
+	r->share.save_ns = NSEC_PER_SEC;
+	e = role_start(&r->role, PEER_READER, &r->setup, sizeof(r->setup), on_text, r);
+	(void)signal(SIGXCPU, on_overrun);
+	if (e == 0)
+		e = clients_new(&r->clients, on_reading, r);
+	if (e == 0)
+		e = role_listen(&r->role, on_control, r);
+	if (e == 0)
+		e = loop_run(r->role.loop);
+	if (r->role.loop)
+		leave_profiler(r);
+	peek_free(r->peek);
+	(void)close_fd(r->event);
+	clients_free(r->clients);
+	loop_free(r->role.loop);
+	free(r);
+	return e == 0 ? 0 : 1;
+}

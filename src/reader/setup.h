@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* The set-up of a reader, of which there is one for each CPU (its index). */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/process/message.h"
+#include "src/process/setup.h"
+#include "src/sample/sample.h"
+
+#define READERS_MAX	    256
+#define READERS_MAX_CLIENTS 64
+
+struct setup_reader {
+	struct setup_common common;
+	/* Of the event whose samples wake it. */
+	struct sample_options options;
+	struct sample_features features;
+	bool realtime; /* it preempts what was sampled */
+};
+
+_Static_assert(sizeof(struct setup_reader) <= PROTOCOL_BLOB_MAX, "fits a message");

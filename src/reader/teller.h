@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* What a reader tells the profiler, through a ring of frames; texts are told once each. */
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "src/process/frame-record.h"
+
+struct teller;
+
+/* The descriptor of the ring, which is the caller's, or -errno. */
+int teller_new(struct teller **ret);
+struct teller *teller_free(struct teller *t);
+
+/* The number of a text, which is told first if it is new; 0: it is empty, or there is no room. */
+uint32_t teller_text(struct teller *t, const char *text);
+/* Before the texts of a stack: makes room for as many as it may have. */
+void teller_begin(struct teller *t);
+/* Both: false: the ring is full. */
+bool teller_stack(struct teller *t, const struct frame_record_stack *stack);
+bool teller_code(struct teller *t, const struct frame_record_code *code);
