@@ -7,6 +7,7 @@
 #include "src/profiler/code-unwinding.h"
 #include "src/profiler/off-cpu.h"
 #include "src/profiler/pending.h"
+#include "src/profiler/readers.h"
 #include "src/profiler/replay.h"
 #include "src/profiler/runtimes.h"
 #include "src/profiler/switches.h"
@@ -47,6 +48,8 @@ struct process_state {
 	/* The same of the allocation library, and when. */
 	uint32_t n_library_mappings;
 	uint64_t library_window;
+	struct interpreter *interpreter; /* the same of one that the readers read */
+	uint32_t n_interpreter_mappings;
 };
 
 struct attribution {
@@ -60,6 +63,8 @@ struct attribution {
 	struct unwind_module *vdso;
 	struct code_unwinding *code;
 	struct runtimes *runtimes; /* NULL: of a file, there is no memory to be read */
+	struct readers *readers;   /* borrowed; NULL: no interpreter is read */
+	struct frame_source readers_source;
 	struct profile profile;
 	uint64_t window, next_jit_uid, regs_mask;
 	uint64_t page_bytes; /* of a plain page */
@@ -118,6 +123,8 @@ uint32_t attribution_add_kernel_frames(struct attribution *a, const struct recor
 uint32_t attribution_add_user_frames(struct attribution *a, const struct record *r, uint32_t n);
 /* Lets the walk ask for frames of runtimes. 0 or -ENOMEM. */
 int attribution_new_runtimes(struct attribution *a);
+/* Whether the process of the sample has an interpreter that the readers read: tells them. */
+void attribution_look_for_interpreter(struct attribution *a);
 /* Both: how many. */
 uint32_t attribution_walk(struct attribution *a, const struct record *r);
 /* The marker that the n frames of a walk end with; PROFILE_N_MARKERS: none. */

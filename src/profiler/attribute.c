@@ -43,6 +43,8 @@ static void free_process_user(void *ctx, struct host_process *process)
 
 	if (s)
 		s->runtime = runtimes_free_process(a->runtimes, s->runtime);
+	if (s && s->interpreter)
+		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);
 	if (s && s->jitdump_path) {
 		code_unwinding_forget(a->code, process->pid, process->start_unix_ns);
 		free(s->jitdump_path);
@@ -308,6 +310,23 @@ int attribution_set_source(struct attribution *a, const struct frame_source *sou
 	return r;
 }
 
+static enum frame_source_answer ask_readers(void *ctx, const struct frame_source_sample *sample,
+					    struct runtime_frames *ret)
+{
+	const struct attribution *a = ctx;
+	const struct process_state *s = sample->process->user;
+
+	return s && s->interpreter ? readers_ask(a->readers, s->interpreter, sample, ret)
+				   : FRAME_SOURCE_NONE;
+}
+
+int attribution_set_readers(struct attribution *a, struct readers *readers)
+{
+	a->readers = readers;
+	a->readers_source = (struct frame_source){.ask = ask_readers, .ctx = a};
+	return attribution_set_source(a, &a->readers_source);
+}
+
 static void log_window(const struct attribution *a)
 {
 	const struct unwind_stats *u = unwinder_stats(a->unwinder);
@@ -548,7 +567,9 @@ static bool on_sample(struct attribution *a, const struct record *r)
 		n = attribution_walk(a, r);
 	look_for_library(a, p);
 	if (all_fit(a, n)) {
-		if (a->source && n > n_kernel && ask_source(a, r, &s, n, n_kernel))
+		if (a->readers && p)
+			attribution_look_for_interpreter(a);
+		if (a->source && p && n > n_kernel && ask_source(a, r, &s, n, n_kernel))
 			return true;
 		s.stack = profile_add_stack(&a->profile, a->frames, n, n_kernel);
 	}

@@ -16,6 +16,7 @@
 struct filter;
 struct frame_key;
 struct frame_source;
+struct readers;
 struct runtime_frames;
 struct stack_size;
 struct record;
@@ -58,6 +59,10 @@ int attribution_set_source(struct attribution *a, const struct frame_source *sou
  * false: the sample did not wait that long. */
 bool attribution_add_frames(struct attribution *a, const struct frame_key *key,
 			    const struct runtime_frames *frames);
+
+/* Readers of interpreters, which are told of processes; borrowed. They are a second source. 0 or
+ * -ENOMEM. */
+int attribution_set_readers(struct attribution *a, struct readers *readers);
 
 /*
  * What an event's records were, by profile_counter. The last event's may be of no type of the

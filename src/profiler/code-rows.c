@@ -346,6 +346,41 @@ static struct process_runtime *runtime_of(struct attribution *a)
 	return s->runtime;
 }
 
+/* NULL: there is none. A program may only load it from a library. */
+static const struct host_mapping *find_interpreter(const struct host_process *p)
+{
+	const struct host_mapping *program = NULL;
+
+	for (uint32_t i = 0; i < p->n_mappings; i++) {
+		const struct host_mapping *m = &p->mappings[i];
+
+		if (m->kind != HOST_MAPPING_FILE || !readers_is_interpreter(m->file->path))
+			continue;
+		if (strstr(m->file->path, "/libpython"))
+			return m;
+		program = program ? program : m;
+	}
+	return program;
+}
+
+/* Looked for when there are new mappings: a process that executes another program has others. */
+void attribution_look_for_interpreter(struct attribution *a)
+{
+	struct process_state *s = attribution_process_state(a->process);
+	const struct host_mapping *m;
+	uint64_t image;
+
+	if (!s || a->process->exited || s->n_interpreter_mappings == a->process->n_mappings)
+		return;
+	s->n_interpreter_mappings = a->process->n_mappings;
+	m = find_interpreter(a->process);
+	image = m ? m->start - m->file_offset : 0;
+	if (s->interpreter && interpreter_image(s->interpreter) != image)
+		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);
+	if (m && !s->interpreter)
+		s->interpreter = readers_add_interpreter(a->readers, a->process->pid, image);
+}
+
 static enum unwind_answer step_runtime(void *ctx, const struct unwind_foreign *frame,
 				       struct unwind_regs *regs, enum unwind_outcome *ret_outcome,
 				       uint64_t *ret_missing)

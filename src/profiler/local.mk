@@ -17,6 +17,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/outside.c src/profiler/outside.h \
 	src/profiler/pending.c src/profiler/pending.h \
 	src/profiler/profiler.h \
+	src/profiler/readers.c src/profiler/readers.h \
 	src/profiler/replay.c src/profiler/replay.h \
 	src/profiler/runtimes.c src/profiler/runtimes.h \
 	src/profiler/setup.h \
@@ -61,3 +62,6 @@ tests_unit_test_blocked_call_LDADD = libprofiler.a libutil.a
 check_PROGRAMS += tests/unit/test-live-blocks
 tests_unit_test_live_blocks_SOURCES = tests/unit/test-live-blocks.c tests/unit/test.h
 tests_unit_test_live_blocks_LDADD = libprofiler.a libutil.a
+check_PROGRAMS += tests/unit/test-readers
+tests_unit_test_readers_SOURCES = tests/unit/test-readers.c tests/unit/test.h
+tests_unit_test_readers_LDADD = libprofiler.a libprocess.a libsample.a libruntimes.a libutil.a

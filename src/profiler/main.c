@@ -8,6 +8,7 @@
 
 #include "src/process/status-page.h"
 #include "src/profiler/profiler.h"
+#include "src/profiler/readers.h"
 #include "util/clock.h"
 #include "util/log.h"
 #include "util/loop.h"
@@ -15,9 +16,11 @@
 
 /* Rings wake us at their watermark; this is for quiet hosts, and for catching short-lived processes
  * while /proc still knows them. Each wake-up costs as much as a sample or two. */
-#define DRAIN_NS (200 * NSEC_PER_MSEC)
-#define STOP_NS	 (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
-#define MAX_CPUS 4096
+#define DRAIN_NS     (200 * NSEC_PER_MSEC)
+#define MIN_DRAIN_NS (5 * NSEC_PER_MSEC)
+#define RECORD_BYTES 2048		  /* of a sample without its stack */
+#define STOP_NS	     (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
+#define MAX_CPUS     4096
 /* Of a file, between looks at the sockets: some milliseconds of walking. */
 #define REPLAY_SLICE   1024
 #define REPLAY_POLL_NS (1 * NSEC_PER_MSEC) /* while the symbolizer has a window */
@@ -95,11 +98,23 @@ static void on_replay_timer(void *ctx)
 	loop_set_timer(p->role.loop, p->replay_timer, 0);
 }
 
+/* So long that no ring of samples is more than half full by then: some of them are not polled. */
+static uint64_t drain_ns(const struct profiler *p)
+{
+	const struct sample_options *o = &p->setup.events[0].options;
+	uint64_t record = o->stack_bytes + RECORD_BYTES;
+	uint64_t ns = o->period ? DRAIN_NS
+				: o->ring_bytes / 2 * NSEC_PER_SEC / (record * (o->rate_hz + 1));
+
+	return ns < MIN_DRAIN_NS ? MIN_DRAIN_NS : ns < DRAIN_NS ? ns : DRAIN_NS;
+}
+
 static void on_drain_timer(void *ctx)
 {
 	struct profiler *p = ctx;
 
 	profiler_drain(p, false);
+	loop_set_timer(p->role.loop, p->drain_timer, drain_ns(p));
 	if (!p->merger || p->finished || p->paused_since_ns)
 		return;
 	role_job_begin(&p->role);
@@ -171,7 +186,8 @@ static void add_cpu(struct profiler *p, const struct message *m, int fds[2])
 		attribution_doubt(p->attribution);
 	}
 	r = merger_add_cpu(p->merger, c);
-	if (r == 0)
+	/* Each sample of such events would wake us; there is the timer. */
+	if (r == 0 && !(p->setup.of_tasks && p->setup.events[c->index].options.wake_each))
 		r = loop_add_fd(p->role.loop, c->sample_fd, EPOLLIN, on_ring, p);
 	if (r < 0)
 		log_error("CPU %d is not sampled: its ring cannot be mapped: %s", c->cpu,
@@ -227,8 +243,17 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 
 	switch (m->type) {
 	case MESSAGE_PEER:
-		handover_connect(p->handover, fds[0]);
+		if (m->peer.peer != PEER_READER)
+			handover_connect(p->handover, fds[0]);
+		else if (p->readers)
+			readers_join(p->readers, m->peer.index, fds[0]);
+		else
+			(void)close_fd(fds[0]);
 		return;
+	case MESSAGE_CLIENT_GONE:
+		if (p->readers)
+			readers_refuse(p->readers, m->client.pid);
+		break;
 	case MESSAGE_CPU_ADD:
 		add_cpu(p, m, fds);
 		return;
@@ -270,6 +295,27 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	}
 	(void)close_fd(fds[0]);
 	(void)close_fd(fds[1]);
+}
+
+static void on_reader_joined(void *ctx, int cpu, bool joined)
+{
+	struct profiler *p = ctx;
+	const struct sample_cpu *c = find_cpu(p, 0, cpu);
+
+	if (!c || c->sample_fd < 0 || p->setup.of_tasks)
+		return;
+	if (joined)
+		loop_remove_fd(p->role.loop, c->sample_fd);
+	else
+		(void)loop_add_fd(p->role.loop, c->sample_fd, EPOLLIN, on_ring, p);
+}
+
+static int set_up_readers(struct profiler *p)
+{
+	const struct readers_callbacks callbacks = {on_reader_joined, p};
+	int r = readers_new(&p->readers, p->role.loop, &callbacks);
+
+	return r < 0 ? r : attribution_set_readers(p->attribution, p->readers);
 }
 
 static int on_text(void *ctx, const struct message *m, int fd)
@@ -340,7 +386,8 @@ static int start_draining(struct profiler *p)
 	int r;
 
 	if ((r = new_merger(p)) < 0 ||
-	    (r = loop_add_timer(p->role.loop, DRAIN_NS, DRAIN_NS, on_drain_timer, p)) < 0 ||
+	    (r = p->drain_timer =
+		     loop_add_timer(p->role.loop, drain_ns(p), DRAIN_NS, on_drain_timer, p)) < 0 ||
 	    (r = loop_add_timer(p->role.loop, p->setup.interval_ns, p->setup.interval_ns,
 				on_window_timer, p)) < 0)
 		return r;
@@ -400,7 +447,8 @@ static int set_up(struct profiler *p)
 			p->setup.events[0].options.ring_bytes, p->setup.events[0].options.rate_hz);
 	if (p->setup.adapt_stack_size)
 		attribution_watch_stacks(p->attribution, &p->stack_size);
-	if ((r = handover_new(&p->handover, p->role.loop, &callbacks)) < 0 ||
+	if ((p->setup.interpreters && !p->replay && (r = set_up_readers(p)) < 0) ||
+	    (r = handover_new(&p->handover, p->role.loop, &callbacks)) < 0 ||
 	    (r = p->replay ? start_replay(p) : start_draining(p)) < 0 ||
 	    (r = p->flush_timer =
 		     loop_add_timer(p->role.loop, UINT64_MAX, STOP_NS, on_flush_timer, p)) < 0 ||
@@ -432,6 +480,7 @@ int role_profiler_main(void)
 	ledger_unmap(p.ledger);
 	(void)close_fd(p.ledger_fd);
 	attribution_free(p.attribution);
+	readers_free(p.readers);
 	filter_deinit(&p.filter);
 	replay_free(p.replay);
 	free(p.input_path);

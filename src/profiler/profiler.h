@@ -28,6 +28,7 @@ struct profiler {
 	int ledger_fd;
 	struct attribution *attribution;
 	struct handover *handover;
+	struct readers *readers; /* NULL: no interpreters are read */
 	struct sample_cpu *cpus; /* by event and CPU number; descriptors are ours */
 	struct stack_size stack_size;
 	uint64_t window_start_unix_ns;
@@ -36,7 +37,7 @@ struct profiler {
 	uint64_t drained_ns;	   /* up to that time (perf clock) all records have come */
 	uint64_t drained_cpu_ns;   /* CPU time of this process at its last drain */
 	bool finished;		   /* the last window is closed: nothing is read any more */
-	int stop_timer, flush_timer;
+	int drain_timer, stop_timer, flush_timer;
 	uint64_t flush_id;	  /* asked for; 0: none under way */
 	uint64_t paused_since_ns; /* 0: sampling goes on */
 	bool offset_known;	  /* of this window, or (of a file, or a clock of ours) for good */

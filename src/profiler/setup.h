@@ -24,6 +24,7 @@ struct setup_profiler {
 	bool capture;	       /* windows are kept until the end */
 	bool paused;	       /* no event counts now */
 	bool adapt_stack_size; /* the broker takes MESSAGE_STACK_SIZE */
+	bool interpreters;     /* and MESSAGE_INTERPRETER */
 };
 
 _Static_assert(sizeof(struct setup_profiler) <= PROTOCOL_BLOB_MAX, "fits a message");

@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "runtimes/cpython.h"
+#include "src/process/frame-record.h"
+#include "src/process/frame-ring.h"
+#include "src/process/message.h"
+#include "src/process/role.h"
+#include "src/profiler/readers.h"
+#include "src/sample/sample.h"
+#include "util/loop.h"
+#include "util/log.h"
+#include "util/strtab.h"
+
+enum {
+	MAX_CPUS = 256,
+	MAX_INTERPRETERS = 64,
+	MAX_EVAL_FRAMES = 512,
+	MAX_MESSAGES = 16, /* of a reader at a time */
+};
+#define MAX_TEXT_BYTES (UINT64_C(4) << 20)
+
+struct interpreter {
+	uint32_t pid;
+	uint64_t image;
+	bool refused;
+	uint32_t n_ranges;
+	struct frame_record_range ranges[FRAME_RECORD_MAX_RANGES];
+};
+
+/* The reader of one CPU, as it is seen here. */
+struct reader_of_cpu {
+	int sock; /* negative: there is none */
+	struct frame_ring *ring;
+	struct strtab texts;
+	int peeked; /* bytes of the oldest record, in buf; 0: not looked at yet */
+	uint64_t *buf;
+};
+
+struct readers {
+	struct loop *loop;
+	struct readers_callbacks callbacks;
+	struct reader_of_cpu cpus[MAX_CPUS];
+	struct interpreter *interpreters[MAX_INTERPRETERS];
+	struct runtime_frame frames[FRAME_RECORD_MAX_FRAMES];
+	struct log_ratelimit broken;
+};
+
+/* ---- Readers ---- */
+
+static void leave(struct readers *r, uint32_t cpu)
+{
+	struct reader_of_cpu *c = &r->cpus[cpu];
+
+	if (c->sock < 0)
+		return;
+	loop_remove_fd(r->loop, c->sock);
+	c->sock = close_fd(c->sock);
+	c->ring = frame_ring_free(c->ring);
+	strtab_deinit(&c->texts);
+	free(c->buf);
+	c->buf = NULL;
+	r->callbacks.joined(r->callbacks.ctx, (int)cpu, false);
+}
+
+static void take_ring(struct reader_of_cpu *c, int fd)
+{
+	c->ring = frame_ring_free(c->ring);
+	strtab_clear(&c->texts);
+	c->peeked = 0;
+	if (!c->buf)
+		c->buf = malloc(FRAME_RING_MAX_RECORD);
+	if (!c->buf || frame_ring_map(&c->ring, fd) < 0)
+		log_warning("what a reader says cannot be read");
+}
+
+static struct reader_of_cpu *find_sock(struct readers *r, int sock)
+{
+	for (uint32_t i = 0; i < MAX_CPUS; i++) {
+		if (r->cpus[i].sock == sock)
+			return &r->cpus[i];
+	}
+	return NULL;
+}
+
+static void on_reader(void *ctx, int fd, uint32_t events)
+{
+	struct readers *r = ctx;
+	struct reader_of_cpu *c = find_sock(r, fd);
+	struct message m;
+	int fds[2], e = -EAGAIN;
+
+	for (int i = 0; i < MAX_MESSAGES && (e = message_recv(fd, &m, fds, MSG_DONTWAIT)) > 0;
+	     i++) {
+		if (m.type == MESSAGE_FRAMES)
+			take_ring(c, fds[0]);
+		(void)close_fd(fds[0]);
+		(void)close_fd(fds[1]);
+	}
+	if (e <= 0 && e != -EAGAIN)
+		leave(r, (uint32_t)(c - r->cpus));
+}
+
+void readers_join(struct readers *r, uint32_t cpu, int owned_sock)
+{
+	_cleanup_close_ int sock = owned_sock;
+	struct reader_of_cpu *c = &r->cpus[cpu];
+
+	if (cpu >= MAX_CPUS || sock < 0)
+		return;
+	leave(r, cpu);
+	if (loop_add_fd(r->loop, sock, EPOLLIN, on_reader, r) < 0)
+		return;
+	c->sock = TAKE_FD(sock);
+	strtab_init(&c->texts, MAX_TEXT_BYTES);
+	r->callbacks.joined(r->callbacks.ctx, (int)cpu, true);
+}
+
+int readers_new(struct readers **ret, struct loop *loop, const struct readers_callbacks *callbacks)
+{
+	struct readers *r = calloc(1, sizeof(*r));
+
+	if (!r)
+		return -ENOMEM;
+	r->loop = loop;
+	r->callbacks = *callbacks;
+	for (int i = 0; i < MAX_CPUS; i++)
+		r->cpus[i].sock = -EBADF;
+	*ret = r;
+	return 0;
+}
+
+struct readers *readers_free(struct readers *r)
+{
+	for (uint32_t i = 0; r && i < MAX_CPUS; i++)
+		leave(r, i);
+	free(r);
+	return NULL;
+}
+
+/* ---- Interpreters ---- */
+
+bool readers_is_interpreter(const char *path)
+{
+	return cpython_is_image(path);
+}
+
+static void tell(const struct interpreter *i, enum message_type type)
+{
+	struct message m = {.type = type};
+
+	m.client.pid = i->pid;
+	m.client.image = i->image;
+	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
+}
+
+static struct interpreter **find_place(struct readers *r, uint32_t pid)
+{
+	for (int k = 0; k < MAX_INTERPRETERS; k++) {
+		if (pid ? r->interpreters[k] && r->interpreters[k]->pid == pid
+			: !r->interpreters[k])
+			return &r->interpreters[k];
+	}
+	return NULL;
+}
+
+struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uint64_t image)
+{
+	struct interpreter **place = find_place(r, 0), *i = place ? calloc(1, sizeof(*i)) : NULL;
+
+	if (!i)
+		return NULL;
+	*i = (struct interpreter){.pid = pid, .image = image};
+	*place = i;
+	tell(i, MESSAGE_INTERPRETER);
+	return i;
+}
+
+struct interpreter *readers_free_interpreter(struct readers *r, struct interpreter *i)
+{
+	for (int k = 0; i && k < MAX_INTERPRETERS; k++) {
+		if (r->interpreters[k] == i)
+			r->interpreters[k] = NULL;
+	}
+	if (i && !i->refused)
+		tell(i, MESSAGE_CLIENT_GONE);
+	free(i);
+	return NULL;
+}
+
+uint64_t interpreter_image(const struct interpreter *i)
+{
+	return i->image;
+}
+
+void readers_refuse(struct readers *r, uint32_t pid)
+{
+	struct interpreter **place = pid ? find_place(r, pid) : NULL;
+
+	if (place)
+		(*place)->refused = true;
+}
+
+/* ---- Records ---- */
+
+static void take_text(struct reader_of_cpu *c, const void *bytes, size_t n)
+{
+	const struct frame_record_text *t = bytes;
+	size_t n_text = n - offsetof(struct frame_record_text, text);
+
+	if (n >= offsetof(struct frame_record_text, text) && t->n <= n_text)
+		(void)strtab_put_n(&c->texts, t->text, t->n);
+}
+
+static void take_code(struct readers *r, const void *bytes, size_t n)
+{
+	const struct frame_record_code *code = bytes;
+	struct interpreter **place =
+		n == sizeof(*code) && code->pid ? find_place(r, code->pid) : NULL;
+
+	if (!place || code->n > FRAME_RECORD_MAX_RANGES)
+		return;
+	(*place)->n_ranges = code->n;
+	memcpy((*place)->ranges, code->ranges, sizeof(code->ranges));
+}
+
+static bool is_stack(const struct frame_record_stack *s, size_t n)
+{
+	size_t head = offsetof(struct frame_record_stack, frames);
+
+	return n >= head && s->type == FRAME_RECORD_STACK && s->n <= FRAME_RECORD_MAX_FRAMES &&
+	       s->result < FRAME_RECORD_N_RESULTS && n == head + s->n * sizeof(s->frames[0]);
+}
+
+static void drop(struct reader_of_cpu *c)
+{
+	frame_ring_drop(c->ring);
+	c->peeked = 0;
+}
+
+/* The oldest stack that is in the ring; all before it is dealt with. NULL: there is none. */
+static const struct frame_record_stack *next_stack(struct readers *r, struct reader_of_cpu *c)
+{
+	while (c->ring) {
+		uint32_t type;
+
+		if (c->peeked == 0)
+			c->peeked = frame_ring_peek(c->ring, c->buf);
+		if (c->peeked < (int)sizeof(type))
+			break;
+		memcpy(&type, c->buf, sizeof(type));
+		if (is_stack((const void *)c->buf, (size_t)c->peeked))
+			return (const void *)c->buf;
+		if (type == FRAME_RECORD_TEXT)
+			take_text(c, c->buf, (size_t)c->peeked);
+		else if (type == FRAME_RECORD_CODE)
+			take_code(r, c->buf, (size_t)c->peeked);
+		else if (type == FRAME_RECORD_FORGET)
+			strtab_clear(&c->texts);
+		drop(c);
+	}
+	return NULL;
+}
+
+/* That of one sample, until the next call of drop(). Those of samples before it are of no use. */
+static const struct frame_record_stack *find_stack(struct readers *r, struct reader_of_cpu *c,
+						   const struct frame_key *key, uint32_t pid)
+{
+	const struct frame_record_stack *s;
+
+	while ((s = next_stack(r, c)) && s->time_ns < key->time_ns)
+		drop(c);
+	return s && s->time_ns == key->time_ns && s->tid == key->tid && s->pid == pid ? s : NULL;
+}
+
+/* ---- Places, and proof ---- */
+
+struct placing {
+	const struct frame_source_sample *sample;
+	const struct interpreter *interpreter;
+	const struct frame_record_stack *stack;
+	struct runtime_frame *frames;
+	uint32_t next; /* of the stack's frames */
+	size_t from;   /* the native frame behind the last evaluation */
+};
+
+static uint64_t address_of(const struct frame_record_frame *f)
+{
+	return f->address & ~UINT64_C(1);
+}
+
+static bool is_evaluation(const struct placing *p, size_t i)
+{
+	uint64_t address = p->sample->frames[i].address;
+
+	for (uint32_t k = 0; k < p->interpreter->n_ranges; k++) {
+		if (address >= p->interpreter->ranges[k].start &&
+		    address < p->interpreter->ranges[k].end)
+			return true;
+	}
+	return false;
+}
+
+static bool is_in_registers(const struct record *r, uint64_t value)
+{
+	uint32_t n = r->sample.user_regs ? (uint32_t)__builtin_popcountll(sample_user_regs) : 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (r->sample.user_regs[i] == value)
+			return true;
+	}
+	return false;
+}
+
+/* In the copy of the stack between these addresses; *ret_all: it has all of it. */
+static bool is_on_stack(const struct placing *p, uint64_t low, uint64_t high, uint64_t value,
+			bool *ret_all)
+{
+	const struct record *r = p->sample->record;
+	uint64_t start = p->sample->frames[0].sp, end = start + r->sample.n_stack, word;
+
+	*ret_all = low >= start && high <= end && high > low;
+	low = low < start ? start : (low + 7) & ~UINT64_C(7);
+	high = high > end ? end : high;
+	for (; low + sizeof(word) <= high; low += sizeof(word)) {
+		memcpy(&word, r->sample.stack + (low - start), sizeof(word));
+		if (word == value)
+			return true;
+	}
+	return false;
+}
+
+/* Native frame i evaluates the next frame of the stack: the evaluation has it somewhere in its own
+ * part of the native stack, or its callees have saved it in theirs. */
+static bool is_proven(const struct placing *p, size_t i)
+{
+	const struct unwind_frame *frames = p->sample->frames;
+	uint64_t value = address_of(&p->stack->frames[p->next]);
+	uint64_t high = i + 1 < p->sample->n ? frames[i + 1].sp : UINT64_MAX;
+	bool all;
+
+	if (p->from == 0 && is_in_registers(p->sample->record, value))
+		return true;
+	return is_on_stack(p, frames[p->from].sp, high, value, &all) || !all;
+}
+
+static void place_call(struct placing *p, uint64_t sp)
+{
+	bool entry = false;
+
+	while (!entry && p->next < p->stack->n) {
+		entry = p->stack->frames[p->next].address & 1;
+		p->frames[p->next++].sp = sp;
+	}
+}
+
+/* Whether the native stack has these frames, and no others. */
+static enum frame_source_answer place(struct placing *p)
+{
+	const struct frame_source_sample *s = p->sample;
+
+	for (size_t i = 0; i < s->n; i++) {
+		if (!is_evaluation(p, i))
+			continue;
+		if (s->frames[i].sp == 0)
+			break;
+		if (p->next == p->stack->n || !is_proven(p, i))
+			return FRAME_SOURCE_UNPROVEN;
+		place_call(p, s->frames[i].sp);
+		p->from = i + 1;
+	}
+	if (p->from == 0 && p->stack->n == 0)
+		return FRAME_SOURCE_NONE;
+	if (p->from == 0 || (s->whole && p->next < p->stack->n))
+		return FRAME_SOURCE_UNPROVEN;
+	/* The native stack was not followed that far. */
+	while (p->next < p->stack->n)
+		p->frames[p->next++].sp = UINT64_MAX;
+	return FRAME_SOURCE_READY;
+}
+
+static void name(const struct reader_of_cpu *c, const struct frame_record_stack *s,
+		 struct runtime_frame *ret)
+{
+	for (uint32_t i = 0; i < s->n; i++) {
+		const struct frame_record_frame *f = &s->frames[i];
+
+		ret[i] = (struct runtime_frame){
+			.runtime = PROFILE_RUNTIME_CPYTHON,
+			.function = strtab_get(&c->texts, f->function),
+			.file = strtab_get(&c->texts, f->file),
+			.line = f->line,
+			.start_line = f->start_line,
+		};
+	}
+}
+
+enum frame_source_answer readers_ask(struct readers *r, const struct interpreter *i,
+				     const struct frame_source_sample *sample,
+				     struct runtime_frames *ret)
+{
+	struct placing p = {.sample = sample, .interpreter = i, .frames = r->frames};
+	struct reader_of_cpu *c = sample->key.cpu < MAX_CPUS ? &r->cpus[sample->key.cpu] : NULL;
+	enum frame_source_answer answer;
+
+	if (i->refused || sample->record->index != 0)
+		return FRAME_SOURCE_NONE;
+	p.stack = c ? find_stack(r, c, &sample->key, i->pid) : NULL;
+	if (!p.stack || p.stack->result == FRAME_RECORD_LATE)
+		return FRAME_SOURCE_MISSED;
+	if (p.stack->result == FRAME_RECORD_NONE)
+		return FRAME_SOURCE_NONE;
+	if (p.stack->result == FRAME_RECORD_UNPROVEN)
+		return FRAME_SOURCE_UNPROVEN;
+	name(c, p.stack, r->frames);
+	answer = place(&p);
+	*ret = (struct runtime_frames){r->frames, p.stack->n, p.stack->result == FRAME_RECORD_CUT};
+	drop(c);
+	return answer;
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * A second source of frames: the readers, one on each CPU, that read an interpreter's stack at the
+ * moment of a sample. Here their frames find their samples, by CPU, thread and time, and their
+ * places in the native stack.
+ *
+ * A stack is believed only if the native one speaks for it: each native call of the interpreter's
+ * evaluation function has on its stack, or in a register, the address of the frame that it
+ * executes.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "src/profiler/frame-source.h"
+
+struct host_process;
+struct interpreter; /* in one process; readers_free_interpreter() */
+struct loop;
+struct message;
+struct readers;
+
+struct readers_callbacks {
+	/* While a CPU has a reader (joined), each of its samples would wake who polls its ring. */
+	void (*joined)(void *ctx, int cpu, bool joined);
+	void *ctx;
+};
+
+int readers_new(struct readers **ret, struct loop *loop, const struct readers_callbacks *callbacks);
+struct readers *readers_free(struct readers *r);
+/* A socket to the reader of a CPU, new after its restart. */
+void readers_join(struct readers *r, uint32_t cpu, int owned_sock);
+/* For attribution_set_source(); lives as long as r. */
+const struct frame_source *readers_source(const struct readers *r);
+
+/* Whether a mapped file of that path is an interpreter that they can read. */
+bool readers_is_interpreter(const char *path);
+/*
+ * Tells the broker of a process whose interpreter's file has its first byte at image. NULL: there
+ * are enough of them.
+ */
+struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uint64_t image);
+struct interpreter *readers_free_interpreter(struct readers *r, struct interpreter *i);
+uint64_t interpreter_image(const struct interpreter *i);
+/* The broker says that it cannot be read. */
+void readers_refuse(struct readers *r, uint32_t pid);
+
+/* The frames of a sample in that process. */
+enum frame_source_answer readers_ask(struct readers *r, const struct interpreter *i,
+				     const struct frame_source_sample *sample,
+				     struct runtime_frames *ret);

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames of made-up readers find their samples, and their places between native frames; and what
+ * the native stack does not speak for is not believed.
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "src/host/host.h"
+#include "src/process/frame-record.h"
+#include "src/process/frame-ring.h"
+#include "src/process/message.h"
+#include "src/profiler/readers.h"
+#include "src/sample/sample.h"
+#include "tests/unit/test.h"
+#include "util/fdmsg.h"
+#include "util/loop.h"
+
+enum {
+	PID = 4711,
+	CPU = 3,
+	EVAL = 0x500000, /* the evaluation function */
+	STACK = 0x7f0000,
+	FRAME = 64, /* bytes of each native frame */
+	N_NATIVE = 8,
+	OBJECT = 0x9000, /* the interpreter's i-th frame is at i * 16 behind */
+};
+
+static struct readers *readers;
+static struct interpreter *interpreter;
+static struct frame_ring *ring; /* the reader's side */
+static int told = -1;		/* what the profiler tells the broker */
+static uint64_t words[N_NATIVE * FRAME / 8], time_ns = 1000;
+static struct unwind_frame frames[N_NATIVE];
+static struct record record;
+static struct loop *loop;
+static int n_joined;
+
+static void on_joined(void *ctx, int cpu, bool joined)
+{
+	CHECK_INT(cpu, ==, CPU);
+	n_joined += joined ? 1 : -1;
+}
+
+/* Native frames 1 and 5 evaluate: 5 called 1. */
+static bool evaluates(size_t i)
+{
+	return i == 1 || i == 5;
+}
+
+static void make_native(void)
+{
+	memset(words, 0, sizeof(words));
+	for (size_t i = 0; i < N_NATIVE; i++)
+		frames[i] = (struct unwind_frame){
+			.address = evaluates(i) ? EVAL + 10 : 0x1000 * i + 7,
+			.sp = STACK + i * FRAME,
+		};
+	record = (struct record){.type = RECORD_SAMPLE};
+	record.sample.stack = (const uint8_t *)words;
+	record.sample.n_stack = sizeof(words);
+}
+
+static uint64_t object(uint32_t i)
+{
+	return OBJECT + i * 16;
+}
+
+/* Where native frame i has that word. */
+static void put_anchor(size_t i, uint64_t value)
+{
+	words[(i * FRAME + 24) / 8] = value;
+}
+
+static void put_text(const char *text)
+{
+	struct frame_record_text t = {.type = FRAME_RECORD_TEXT, .n = (uint32_t)strlen(text)};
+
+	memcpy(t.text, text, t.n);
+	CHECK(frame_ring_put(ring, &t, offsetof(struct frame_record_text, text) + t.n));
+}
+
+static void put_code(void)
+{
+	const struct frame_record_code code = {
+		.type = FRAME_RECORD_CODE,
+		.pid = PID,
+		.n = 1,
+		.ranges = {{EVAL, EVAL + 100}},
+	};
+
+	CHECK(frame_ring_put(ring, &code, sizeof(code)));
+}
+
+/* Four frames: 0 and 1 in one native call, 2 and 3 in the one that called it. */
+static void put_stack(uint64_t at_ns, uint32_t n, enum frame_record_result result)
+{
+	struct frame_record_stack s = {
+		.type = FRAME_RECORD_STACK,
+		.result = result,
+		.time_ns = at_ns,
+		.pid = PID,
+		.tid = PID,
+		.n = n,
+	};
+
+	for (uint32_t i = 0; i < n; i++)
+		s.frames[i] = (struct frame_record_frame){
+			.function = 1 + i % 2,
+			.line = 10 + i,
+			.address = object(i) | (i % 2),
+		};
+	CHECK(frame_ring_put(
+		ring, &s, offsetof(struct frame_record_stack, frames) + n * sizeof(s.frames[0])));
+}
+
+static enum frame_source_answer ask_at(uint64_t at_ns, bool whole, struct runtime_frames *ret)
+{
+	const struct frame_source_sample sample = {
+		.key = {.time_ns = at_ns, .cpu = CPU, .tid = PID},
+		.record = &record,
+		.frames = frames,
+		.n = N_NATIVE,
+		.whole = whole,
+	};
+
+	return readers_ask(readers, interpreter, &sample, ret);
+}
+
+/* Of the next sample, whose frames are there. */
+static enum frame_source_answer ask(uint32_t n, enum frame_record_result result, bool whole,
+				    struct runtime_frames *ret)
+{
+	put_stack(++time_ns, n, result);
+	return ask_at(time_ns, whole, ret);
+}
+
+static void make_whole(void)
+{
+	make_native();
+	put_anchor(1, object(0));
+	put_anchor(5, object(2));
+}
+
+static void test_places(void)
+{
+	struct runtime_frames got;
+
+	make_whole();
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
+	CHECK_INT(got.n, ==, 4);
+	CHECK(!got.cut);
+	for (uint32_t i = 0; i < 4; i++) {
+		CHECK_INT(got.items[i].sp, ==, frames[i < 2 ? 1 : 5].sp);
+		CHECK_STR(got.items[i].function, i % 2 ? "two" : "one");
+		CHECK_INT(got.items[i].line, ==, 10 + i);
+		CHECK_INT(got.items[i].runtime, ==, PROFILE_RUNTIME_CPYTHON);
+	}
+	CHECK_INT(ask(4, FRAME_RECORD_CUT, true, &got), ==, FRAME_SOURCE_READY);
+	CHECK(got.cut);
+}
+
+/* Each word that speaks for the frames taken away or moved; one frame more or less. */
+static void test_proof(void)
+{
+	struct runtime_frames got;
+
+	make_whole();
+	put_anchor(1, object(1));
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
+	make_whole();
+	put_anchor(5, 0);
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
+	put_anchor(7, object(2)); /* of who called it */
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
+	put_anchor(3, object(2)); /* a callee has saved it */
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
+	make_whole();
+	CHECK_INT(ask(2, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
+	CHECK_INT(ask(6, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
+	CHECK_INT(ask(0, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_UNPROVEN);
+}
+
+/* What is beyond the native stack that could be followed stands outside of all that is known. */
+static void test_incomplete(void)
+{
+	struct runtime_frames got;
+
+	make_whole();
+	CHECK_INT(ask(6, FRAME_RECORD_WHOLE, false, &got), ==, FRAME_SOURCE_READY);
+	CHECK_INT(got.items[3].sp, ==, frames[5].sp);
+	CHECK_INT(got.items[4].sp, ==, UINT64_MAX);
+	/* The copy ends before the word of the outer call: nothing speaks against it. */
+	record.sample.n_stack = 5 * FRAME;
+	put_anchor(5, 0);
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, false, &got), ==, FRAME_SOURCE_READY);
+	put_anchor(1, 0);
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, false, &got), ==, FRAME_SOURCE_UNPROVEN);
+}
+
+/* By time, CPU, thread and process; each of them, and in their order. */
+static void test_keys(void)
+{
+	struct runtime_frames got;
+
+	make_whole();
+	put_stack(2000, 4, FRAME_RECORD_WHOLE);
+	put_stack(2010, 4, FRAME_RECORD_LATE);
+	put_stack(2020, 0, FRAME_RECORD_NONE);
+	put_stack(2030, 0, FRAME_RECORD_UNPROVEN);
+	put_stack(2040, 4, FRAME_RECORD_WHOLE);
+	CHECK_INT(ask_at(1999, true, &got), ==, FRAME_SOURCE_MISSED);
+	CHECK_INT(ask_at(2000, true, &got), ==, FRAME_SOURCE_READY);
+	CHECK_INT(ask_at(2000, true, &got), ==, FRAME_SOURCE_MISSED);
+	CHECK_INT(ask_at(2010, true, &got), ==, FRAME_SOURCE_MISSED);
+	CHECK_INT(ask_at(2020, true, &got), ==, FRAME_SOURCE_NONE);
+	CHECK_INT(ask_at(2030, true, &got), ==, FRAME_SOURCE_UNPROVEN);
+	CHECK_INT(ask_at(2041, true, &got), ==, FRAME_SOURCE_MISSED);
+	time_ns = 3000;
+}
+
+/* Records that are none, between those that are. */
+static void test_hostile(void)
+{
+	struct runtime_frames got;
+	uint32_t junk[64];
+
+	make_whole();
+	for (uint32_t i = 0; i < 64; i++) {
+		memset(junk, (int)(i * 37), sizeof(junk));
+		junk[0] = i % 6;
+		junk[1] = i % 3 ? UINT32_MAX : i;
+		if (junk[0] == FRAME_RECORD_FORGET)
+			junk[0] = 99;
+		CHECK(frame_ring_put(ring, junk, 4 + 4 * i % 250));
+	}
+	/* What looks like a text took a number. */
+	CHECK(frame_ring_put(ring, &(uint32_t){FRAME_RECORD_FORGET}, 4));
+	put_text("one");
+	put_text("two");
+	put_code();
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_READY);
+	CHECK_STR(got.items[0].function, "one");
+}
+
+/* MESSAGE_N_TYPES: nothing. */
+static void expect_told(uint32_t type)
+{
+	struct message m;
+	int fds[2];
+
+	CHECK_INT(message_recv(told, &m, fds, MSG_DONTWAIT), ==,
+		  type < MESSAGE_N_TYPES ? 1 : -EAGAIN);
+	if (type == MESSAGE_N_TYPES)
+		return;
+	CHECK_INT(m.type, ==, type);
+	CHECK_INT(m.client.pid, ==, PID);
+}
+
+/* A process that the broker does not let them read is like any other. */
+static void test_refused(void)
+{
+	struct runtime_frames got;
+
+	interpreter = readers_add_interpreter(readers, PID, 0x1000);
+	CHECK(interpreter);
+	expect_told(MESSAGE_INTERPRETER);
+	readers_refuse(readers, PID);
+	make_whole();
+	CHECK_INT(ask(4, FRAME_RECORD_WHOLE, true, &got), ==, FRAME_SOURCE_NONE);
+	readers_free_interpreter(readers, interpreter);
+	expect_told(MESSAGE_N_TYPES);
+}
+
+static int reader = -1; /* its socket */
+
+static void on_end(void *ctx)
+{
+	loop_exit(loop, 0);
+}
+
+/* The ring has come. */
+static void on_ready(void *ctx)
+{
+	interpreter = readers_add_interpreter(readers, PID, 0x1000);
+	CHECK(interpreter);
+	expect_told(MESSAGE_INTERPRETER);
+	put_text("one");
+	put_text("two");
+	put_code();
+	RUN(test_places);
+	RUN(test_proof);
+	RUN(test_incomplete);
+	RUN(test_hostile);
+	RUN(test_keys);
+	readers_free_interpreter(readers, interpreter);
+	expect_told(MESSAGE_CLIENT_GONE);
+	RUN(test_refused);
+	(void)close(reader);
+	CHECK_INT(loop_add_timer(loop, 0, 0, on_end, NULL), >=, 0);
+}
+
+int main(void)
+{
+	const struct readers_callbacks callbacks = {on_joined, NULL};
+	const struct message m = {.type = MESSAGE_FRAMES};
+	int pair[2], control[2], fd;
+
+	CHECK_INT(fdmsg_pair(control, 0), ==, 0);
+	told = dup(control[1]);
+	CHECK_INT(dup2(control[0], PROTOCOL_CONTROL_FD), ==, PROTOCOL_CONTROL_FD);
+	CHECK_INT(loop_new(&loop), ==, 0);
+	CHECK_INT(readers_new(&readers, loop, &callbacks), ==, 0);
+	CHECK_INT(fdmsg_pair(pair, 1), ==, 0);
+	reader = pair[1];
+	readers_join(readers, CPU, pair[0]);
+	CHECK_INT(n_joined, ==, 1);
+	fd = frame_ring_new(&ring);
+	if (fd == -ENOTSUP)
+		SKIP("this kernel has no seals");
+	CHECK_INT(fd, >=, 0);
+	CHECK_INT(message_send(reader, &m, &fd, 1), ==, 0);
+	CHECK_INT(loop_add_timer(loop, 0, 0, on_ready, NULL), >=, 0);
+	CHECK_INT(loop_run(loop), ==, 0);
+	/* Its reader has gone. */
+	CHECK_INT(n_joined, ==, 0);
+	frame_ring_free(ring);
+	readers_free(readers);
+	loop_free(loop);
+	return 0;
+}
