@@ -36,6 +36,10 @@ static void on_message(void *ctx, struct peer_id who, const struct message *m)
 
 	if (m->type == MESSAGE_STACK_SIZE && who.kind == PEER_PROFILER)
 		broker_resize_stacks(b, m->stack_size.bytes);
+	if (m->type == MESSAGE_INTERPRETER && who.kind == PEER_PROFILER)
+		broker_add_client(b, m);
+	if (m->type == MESSAGE_CLIENT_GONE && who.kind == PEER_PROFILER)
+		broker_remove_client(b, m->client.pid);
 	if (m->type == MESSAGE_FETCHED && who.kind == PEER_FETCHER)
 		broker_tell_fetched(b, m);
 	if (m->type != MESSAGE_RESULT)
@@ -78,6 +82,10 @@ static void on_died(void *ctx, struct peer_id who)
 	struct broker *b = ctx;
 	const struct status_page *page = supervisor_status(b->supervisor, who);
 
+	if (!supervisor_stopping(b->supervisor, who))
+		broker_set_aside_process(b, who, page->process);
+	if (who.kind == PEER_PROFILER)
+		broker_forget_clients(b);
 	if (who.kind == PEER_SYMBOLIZER && b->options.capture) {
 		b->last_symbolizer = page->counts;
 		return;
@@ -187,6 +195,7 @@ static void on_look(void *ctx)
 	struct broker *b = ctx;
 
 	broker_look_after_events(b);
+	broker_look_after_readers(b);
 	if (b->options.capture || b->options.screen)
 		return;
 	broker_look_at_switches(b);
@@ -287,6 +296,8 @@ struct broker *broker_free(struct broker *b)
 {
 	if (b) {
 		supervisor_free(b->supervisor);
+		while (b->readers.n_clients > 0)
+			(void)close_fd(b->readers.clients[--b->readers.n_clients].memory);
 		free(b->strikes_path);
 		for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++)
 			events_deinit(&b->events[i]);
@@ -418,8 +429,8 @@ static bool sampling_differs(const struct config *a, const struct config *b)
 	       a->stack_size_bytes != b->stack_size_bytes || a->memory_growth != b->memory_growth ||
 	       a->off_cpu != b->off_cpu || a->alloc != b->alloc ||
 	       a->alloc_budget != b->alloc_budget || a->ring_size_bytes != b->ring_size_bytes ||
-	       a->kernel_stacks != b->kernel_stacks || a->max_frames != b->max_frames ||
-	       a->window_memory_bytes != b->window_memory_bytes ||
+	       a->kernel_stacks != b->kernel_stacks || a->interpreters != b->interpreters ||
+	       a->max_frames != b->max_frames || a->window_memory_bytes != b->window_memory_bytes ||
 	       a->unwind_rows_bytes != b->unwind_rows_bytes || !filter_texts_equal(a, b) ||
 	       a->max_processes != b->max_processes || a->max_open_files != b->max_open_files;
 }

@@ -55,7 +55,7 @@ uint64_t effort_measure(struct effort *e, pid_t pid, const struct status_page *s
 		return 0;
 	}
 	passed = now - e->seen_ns < 2 * e->watch_ns ? now - e->seen_ns : 2 * e->watch_ns;
-	if (status->reading && is_waiting(pid))
+	if ((status->reading || status->process) && is_waiting(pid))
 		e->spent_ns += passed;
 	else if (cpu > e->cpu_ns)
 		e->spent_ns += cpu - e->cpu_ns;

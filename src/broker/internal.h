@@ -12,6 +12,7 @@
 #include "src/process/privileges.h"
 #include "src/process/statistics.h"
 #include "src/process/status-page.h"
+#include "src/reader/setup.h"
 #include "util/clock.h"
 
 #define BROKER_MAX_CGROUPS   64
@@ -22,6 +23,9 @@
 #define BROKER_DATA_BYTES (UINT64_C(32) << 20)
 
 struct statistics;
+
+/* Of a reader: 64 KiB of a client usually, never more than 2 MiB. */
+#define READER_DATA_BYTES (UINT64_C(48) << 20)
 
 enum broker_state {
 	BROKER_STARTING,  /* the events do not count yet */
@@ -98,6 +102,19 @@ struct broker {
 		uint64_t n_records; /* of them, by the last look */
 		int timer, grant_timer;
 	} turns;
+	struct broker_readers {
+		struct broker_client {	       /* a process with an interpreter */
+			uint32_t pid, own_pid; /* own: in its own pid namespace */
+			uint64_t image;
+			int memory;
+		} clients[READERS_MAX_CLIENTS];
+		uint32_t n_clients;
+		bool running;
+		uint64_t idle_since_ns;
+		uint32_t set_aside[64]; /* processes that kept a reader waiting: a ring */
+		uint32_t n_set_aside;
+		struct log_ratelimit refused, not_in_front;
+	} readers;
 };
 
 /* Chooses the users of the children (users.c). 0 or -errno, told. */
@@ -171,6 +188,8 @@ int broker_set_up_exporter(void *ctx, struct peer_id who, int control, int statu
 int broker_set_up_screen(void *ctx, struct peer_id who, int control, int status_fd);
 int broker_set_up_metrics(void *ctx, struct peer_id who, int control, int status_fd);
 int broker_set_up_fetcher(void *ctx, struct peer_id who, int control, int status_fd);
+int broker_set_up_reader(void *ctx, struct peer_id who, int control, int status_fd);
+struct setup_common broker_common_setup(const struct broker *b, enum peer kind);
 /* peer_row.limit of each kind that needs other limits than all. */
 /*
  * How many files the profiler may hold open: what the config says, or, where the host allows few
@@ -182,6 +201,7 @@ void broker_limit_symbolizer(const void *ctx, struct privileges *ret);
 void broker_limit_exporter(const void *ctx, struct privileges *ret);
 void broker_limit_fetcher(const void *ctx, struct privileges *ret);
 void broker_limit_metrics(const void *ctx, struct privileges *ret);
+void broker_limit_reader(const void *ctx, struct privileges *ret);
 /* Sets the limits of a kind. */
 void broker_limit(const struct broker *b, enum peer kind, struct privileges *ret);
 /* Opened once for each path that is configured, and tried once a reload; told when it cannot be.
@@ -193,6 +213,16 @@ void broker_forget_failed_dir(struct broker_state_dir *d);
 /* Tells the profiler of a CPU; of the event that now samples into its ring, if it is another. */
 int broker_send_cpu(const struct broker *b, const struct cpu_events *c, bool came_online);
 int broker_send_event(const struct broker *b, const struct cpu_events *c);
+
+/* The profiler has seen an interpreter in a process, or sees it no more (readers.c). */
+void broker_add_client(struct broker *b, const struct message *from);
+void broker_remove_client(struct broker *b, uint32_t pid);
+/* The profiler that knew them is gone. */
+void broker_forget_clients(struct broker *b);
+/* Starts readers, or lets them go. Called when there is a client, and every second. */
+void broker_look_after_readers(struct broker *b);
+/* A child did not come to an end with that process's memory; 0: with none's. */
+void broker_set_aside_process(struct broker *b, struct peer_id who, uint32_t pid);
 
 /* The fetcher's cache, where the config wants one (fetch.c): its descriptor, negative without
  * one. */

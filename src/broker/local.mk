@@ -15,6 +15,7 @@ libbroker_a_SOURCES = \
 	src/broker/limits.c \
 	src/broker/peers.c src/broker/peers.h \
 	src/broker/quarantine.c src/broker/quarantine.h \
+	src/broker/readers.c \
 	src/broker/sampling.c \
 	src/broker/setup.c \
 	src/broker/statistics.c \

@@ -2,6 +2,7 @@
 /* The kinds of children that a broker has. Another one is a row here, and its main. */
 #include "src/broker/internal.h"
 #include "src/broker/peers.h"
+#include "src/reader/setup.h"
 #include "util/cleanup.h"
 
 static uint32_t count_screens(const void *ctx)
@@ -30,6 +31,12 @@ static uint32_t count_metrics(const void *ctx)
 	const struct broker *b = ctx;
 
 	return b->metrics.fd >= 0;
+}
+
+/* They are started for CPUs, while there is something to read (readers.c). */
+static uint32_t count_readers(const void *ctx)
+{
+	return 0;
 }
 
 const struct peer_row peer_rows[] = {
@@ -87,6 +94,17 @@ const struct peer_row peer_rows[] = {
 			   ASK_BIT(MESSAGE_ASK_RECORDED_FILE),
 		.limit = broker_limit_profiler,
 		.set_up = broker_set_up_profiler,
+	},
+	{
+		.kind = PEER_READER,
+		.max = READERS_MAX,
+		.feeds = PEER_BIT(PEER_PROFILER),
+		.is_optional = true,
+		.oom_score = 600,
+		.finds = "frames",
+		.count = count_readers,
+		.limit = broker_limit_reader,
+		.set_up = broker_set_up_reader,
 	},
 	{
 		.kind = PEER_METRICS,

@@ -70,6 +70,9 @@ static int probe_one(struct broker *b, uint32_t index, const struct events_targe
 		.ring_bytes = e->ring_bytes ? e->ring_bytes : o->config->ring_size_bytes,
 		.sideband_bytes = SIDEBAND_BYTES,
 		.enable_on_exec = o->enable_on_exec,
+		/* Events of tasks cannot be replaced later. */
+		.wake_each =
+			index == 0 && o->config->interpreters && targets->n_pids > 0 && !e->period,
 	};
 
 	b->events[index].targets = *targets;
@@ -173,6 +176,7 @@ static void remove_cpu(struct broker *b, int cpu)
 
 	m.cpu.cpu = cpu;
 	(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
+	supervisor_kill(b->supervisor, (struct peer_id){PEER_READER, (uint32_t)cpu});
 	for (uint32_t i = 0; i < b->options.n_events; i++)
 		events_remove_cpu(&b->events[i], cpu);
 }

@@ -43,7 +43,7 @@ enum sandbox_mode broker_seccomp(const struct broker *b)
 	return sandbox_choose_mode(seccomp_modes[b->options.config->seccomp]);
 }
 
-static struct setup_common common_setup(const struct broker *b, enum peer kind)
+struct setup_common broker_common_setup(const struct broker *b, enum peer kind)
 {
 	struct setup_common c = {.privileges =
 					 sandbox_uses_network(kind) ? b->network : b->privileges,
@@ -153,7 +153,7 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 	struct broker *b = ctx;
 	const struct config *c = b->options.config;
 	struct setup_profiler s = {
-		.common = common_setup(b, PEER_PROFILER),
+		.common = broker_common_setup(b, PEER_PROFILER),
 		.n_events = b->options.n_events,
 		.of_tasks = b->options.n_pids > 0,
 		.interval_ns = b->options.interval_ns,
@@ -165,6 +165,7 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 		.capture = b->options.capture,
 		.paused = b->paused,
 		.adapt_stack_size = b->adapt_stack_size,
+		.interpreters = c->interpreters && !b->options.input_path,
 	};
 	int r = 0;
 
@@ -243,7 +244,7 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 	uint32_t reduced = b->budget.reduced;
 	char text[REDUCED_TEXT_MAX];
 	struct setup_symbolizer s = {
-		.common = common_setup(b, PEER_SYMBOLIZER),
+		.common = broker_common_setup(b, PEER_SYMBOLIZER),
 		.symbols_bytes = c->symbols_bytes,
 		.profile_bytes =
 			b->options.capture ? BROKER_CAPTURE_BYTES : 2 * c->window_memory_bytes,
@@ -412,7 +413,7 @@ int broker_set_up_exporter(void *ctx, struct peer_id who, int control, int statu
 	struct broker *b = ctx;
 	const struct config *c = b->options.config;
 	struct setup_exporter s = {
-		.common = common_setup(b, PEER_EXPORTER),
+		.common = broker_common_setup(b, PEER_EXPORTER),
 		.spool_max_bytes = c->spool_max_bytes,
 		.spool_max_age_ns = c->spool_max_age_ns,
 		.store_max_bytes = c->store_max_bytes,
@@ -453,7 +454,7 @@ int broker_set_up_screen(void *ctx, struct peer_id who, int control, int status_
 	if (!b->options.screen)
 		return -EINVAL;
 	s = *b->options.screen;
-	s.common = common_setup(b, PEER_SCREEN);
+	s.common = broker_common_setup(b, PEER_SCREEN);
 	s.n_cpus = b->events[0].cpus.n;
 	r = setup_send(control, &s, sizeof(s), status_fd);
 	if (r == 0)
@@ -465,7 +466,7 @@ int broker_set_up_metrics(void *ctx, struct peer_id who, int control, int status
 {
 	const struct broker *b = ctx;
 	const struct config *c = b->options.config;
-	struct setup_metrics s = {.common = common_setup(b, PEER_METRICS),
+	struct setup_metrics s = {.common = broker_common_setup(b, PEER_METRICS),
 				  .profile_bytes = BROKER_PULL_BYTES,
 				  .n_cpus = b->events[0].cpus.n};
 	int r;
@@ -501,7 +502,7 @@ int broker_set_up_fetcher(void *ctx, struct peer_id who, int control, int status
 	const struct broker *b = ctx;
 	const struct config *c = b->options.config;
 	struct setup_fetcher s = {
-		.common = common_setup(b, PEER_FETCHER),
+		.common = broker_common_setup(b, PEER_FETCHER),
 		.cache_bytes = c->debuginfod_cache_bytes,
 		.max_file_bytes = c->debuginfod_max_file_bytes,
 		.timeout_ns = c->debuginfod_timeout_ns,

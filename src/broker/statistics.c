@@ -117,6 +117,29 @@ static void add_child(const struct supervisor *s, struct peer_id who, struct sta
 		p->sandbox = supervisor_status(s, who)->sandbox;
 }
 
+/* One line for all of them; by itself nothing wants them. */
+static void add_readers(const struct supervisor *s, struct statistics *ret)
+{
+	struct statistics_process *p = NULL, one;
+	struct peer_id who;
+
+	for (uint32_t at = 0; supervisor_next(s, &at, &who);) {
+		pid_t pid = supervisor_pid(s, who);
+
+		if (who.kind != PEER_READER || !pid)
+			continue;
+		if (!p) {
+			p = add_process(ret, "readers", PEER_READER, pid);
+			p->sandbox = supervisor_status(s, who)->sandbox;
+			p->ready = supervisor_status(s, who)->ready;
+		} else if (read_load(pid, &one.cpu_ns, &one.rss_bytes) == 0) {
+			p->cpu_ns += one.cpu_ns;
+			p->rss_bytes += one.rss_bytes;
+		}
+		p->starts += (uint32_t)supervisor_starts(s, who);
+	}
+}
+
 /* It is there from the first request on, and by itself nothing wants it. */
 static void add_opener(const struct opener_helper *opener, struct statistics *ret)
 {
@@ -135,6 +158,10 @@ static void add_processes(const struct supervisor *s, struct statistics *ret)
 	struct peer_id who;
 
 	for (int kind = 0; kind < PEER_N; kind++) {
+		if (kind == PEER_READER) {
+			add_readers(s, ret);
+			continue;
+		}
 		for (uint32_t at = 0; supervisor_next(s, &at, &who);) {
 			if ((int)who.kind == kind)
 				add_child(s, who, ret);
@@ -145,7 +172,8 @@ static void add_processes(const struct supervisor *s, struct statistics *ret)
 	broker->starts = broker->wanted = broker->ready = 1;
 }
 
-_Static_assert(SUPERVISOR_MAX_CHILDREN + 2 == STATISTICS_MAX_PROCESSES, "all have a row");
+_Static_assert(SUPERVISOR_MAX_CHILDREN - READERS_MAX + 3 <= STATISTICS_MAX_PROCESSES,
+	       "all have a row, and the readers one");
 
 bool broker_flushed(const struct broker *b)
 {

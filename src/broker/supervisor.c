@@ -251,7 +251,8 @@ static void blame_file(struct supervisor *s, struct child *c, int wait_status)
 	};
 
 	if (!c->status->reading) {
-		grow_patience(s, c);
+		if (!c->status->process) /* or it is to blame */
+			grow_patience(s, c);
 		return;
 	}
 	death.file.path[sizeof(death.file.path) - 1] = '\0';
@@ -679,6 +680,13 @@ pid_t supervisor_pid(const struct supervisor *s, struct peer_id who)
 bool supervisor_running(const struct supervisor *s, struct peer_id who)
 {
 	return supervisor_pid(s, who) != 0;
+}
+
+bool supervisor_is_there(const struct supervisor *s, struct peer_id who)
+{
+	const struct child *c = find_child(s, who);
+
+	return c && is_there(c);
 }
 
 static void describe_death(int status, char *buf, size_t size)

@@ -53,7 +53,7 @@ struct supervisor_callbacks {
 };
 
 /* Of all kinds together. */
-#define SUPERVISOR_MAX_CHILDREN 48
+#define SUPERVISOR_MAX_CHILDREN 272
 
 /*
  * rows: n kinds, borrowed; the ctx of their functions is that of the callbacks. file_timeout_ns:
@@ -92,6 +92,8 @@ bool supervisor_wanted(const struct supervisor *s, struct peer_id who);
 /* It was asked to finish, and has not yet. */
 bool supervisor_stopping(const struct supervisor *s, struct peer_id who);
 bool supervisor_running(const struct supervisor *s, struct peer_id who);
+/* It runs, or died and will be started again. */
+bool supervisor_is_there(const struct supervisor *s, struct peer_id who);
 
 /* After SIGCHLD: reaps children of the tree, and no others. */
 void supervisor_reap(struct supervisor *s);

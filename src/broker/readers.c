@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The readers of interpreters' stacks, one on each CPU. The profiler says which processes have an
+ * interpreter; only while there is one do readers run, and do samples wake them. A process whose
+ * memory keeps one of them waiting is never read again.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <sched.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "src/broker/internal.h"
+#include "src/config/config.h"
+#include "src/opener/helper.h"
+#include "src/opener/opener.h"
+#include "src/reader/setup.h"
+#include "util/log.h"
+
+#define IDLE_NS	   (30 * NSEC_PER_SEC) /* without clients, before the readers leave */
+#define OVERRUN_US UINT64_C(100000)    /* of CPU time without a pause */
+#define PRIORITY   1
+#define SECONDS	   600
+
+/* ---- Clients ---- */
+
+static struct broker_client *find_client(struct broker *b, uint32_t pid)
+{
+	for (uint32_t i = 0; i < b->readers.n_clients; i++) {
+		if (b->readers.clients[i].pid == pid)
+			return &b->readers.clients[i];
+	}
+	return NULL;
+}
+
+static int send_client(const struct broker_client *c, int control)
+{
+	struct message m = {.type = MESSAGE_CLIENT};
+
+	m.client.pid = c->pid;
+	m.client.own_pid = c->own_pid;
+	m.client.image = c->image;
+	return message_send(control, &m, &c->memory, 1);
+}
+
+static bool is_reader(const struct broker *b, struct peer_id who)
+{
+	return who.kind == PEER_READER && supervisor_running(b->supervisor, who);
+}
+
+static void tell_readers(const struct broker *b, const struct broker_client *c)
+{
+	struct message gone = {.type = MESSAGE_CLIENT_GONE};
+	struct peer_id who;
+
+	gone.client.pid = c->pid;
+	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);) {
+		if (!is_reader(b, who))
+			continue;
+		if (c->memory >= 0)
+			(void)send_client(c, supervisor_control(b->supervisor, who));
+		else
+			(void)supervisor_send(b->supervisor, who, &gone, NULL, 0);
+	}
+}
+
+static void refuse_client(struct broker *b, uint32_t pid, int error)
+{
+	struct message m = {.type = MESSAGE_CLIENT_GONE};
+
+	m.client.pid = pid;
+	(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
+	if ((error == -EACCES || error == -EPERM) && log_ratelimit(&b->readers.refused, SECONDS))
+		log_warning("the memory of process %u may not be read, so its Python functions "
+			    "have no names: that needs root, or CAP_SYS_PTRACE",
+			    pid);
+	else
+		log_debug("process %u: its interpreter is not read: %s", pid, strerror(-error));
+}
+
+static bool is_set_aside(const struct broker *b, uint32_t pid)
+{
+	for (uint32_t i = 0; i < ARRAY_SIZE(b->readers.set_aside); i++) {
+		if (b->readers.set_aside[i] == pid)
+			return true;
+	}
+	return false;
+}
+
+static int open_client(struct broker *b, const struct message *from, struct broker_client *ret)
+{
+	struct message ask = {.type = MESSAGE_ASK_MEMORY};
+
+	if (from->client.pid == 0 || from->client.pid > INT32_MAX)
+		return -EINVAL;
+	if (is_set_aside(b, from->client.pid))
+		return -EUCLEAN;
+	if (!find_client(b, from->client.pid) && b->readers.n_clients == READERS_MAX_CLIENTS)
+		return -ENOSPC;
+	ask.ask_pid.pid = from->client.pid;
+	*ret = (struct broker_client){.pid = from->client.pid, .image = from->client.image};
+	if (opener_own_pid(ret->pid, &ret->own_pid) < 0)
+		return -ESRCH;
+	ret->memory = opener_helper_open(supervisor_opener(b->supervisor), &ask);
+	return ret->memory < 0 ? ret->memory : 0;
+}
+
+void broker_add_client(struct broker *b, const struct message *from)
+{
+	struct broker_client client, *place;
+	bool wanted = b->options.config->interpreters && !b->events[0].sample.period;
+	int r = wanted ? open_client(b, from, &client) : -EOPNOTSUPP;
+
+	if (r < 0) {
+		refuse_client(b, from->client.pid, r);
+		return;
+	}
+	place = find_client(b, client.pid);
+	if (place)
+		(void)close_fd(place->memory);
+	else
+		place = &b->readers.clients[b->readers.n_clients++];
+	*place = client;
+	tell_readers(b, place);
+	broker_look_after_readers(b);
+}
+
+void broker_remove_client(struct broker *b, uint32_t pid)
+{
+	struct broker_client *c = find_client(b, pid);
+
+	if (!c)
+		return;
+	c->memory = close_fd(c->memory);
+	tell_readers(b, c);
+	*c = b->readers.clients[--b->readers.n_clients];
+	b->readers.idle_since_ns = clock_monotonic_ns();
+}
+
+/* ---- Readers ---- */
+
+static const struct cpu_events *find_cpu(const struct broker *b, uint32_t cpu)
+{
+	for (uint32_t i = 0; i < b->events[0].cpus.n; i++) {
+		if (b->events[0].cpus.items[i].events.cpu == (int)cpu)
+			return &b->events[0].cpus.items[i];
+	}
+	return NULL;
+}
+
+/*
+ * It runs in front of everything else on its CPU, and there alone: else the sampled thread goes on
+ * before it is read. One that does not pause is ended by the kernel.
+ */
+static bool put_in_front(struct broker *b, pid_t pid, uint32_t cpu)
+{
+	const struct sched_param param = {.sched_priority = PRIORITY};
+	const struct rlimit overrun = {OVERRUN_US, 2 * OVERRUN_US};
+	cpu_set_t set;
+	int r;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	(void)sched_setaffinity(pid, sizeof(set), &set);
+	if (prlimit(pid, RLIMIT_RTTIME, &overrun, NULL) == 0 &&
+	    sched_setscheduler(pid, SCHED_FIFO, &param) == 0)
+		return true;
+	r = -errno;
+	if (log_ratelimit(&b->readers.not_in_front, SECONDS))
+		log_warning("interpreters are read late, and most of their stacks are not proven: "
+			    "the reader may not have a real-time priority: %s; that needs root, "
+			    "CAP_SYS_NICE or LimitRTPRIO=1",
+			    strerror(-r));
+	return false;
+}
+
+void broker_limit_reader(const void *ctx, struct privileges *ret)
+{
+	ret->max_data = READER_DATA_BYTES;
+}
+
+int broker_set_up_reader(void *ctx, struct peer_id who, int control, int status_fd)
+{
+	struct broker *b = ctx;
+	const struct cpu_events *c = find_cpu(b, who.index);
+	struct message cpu = {.type = MESSAGE_CPU_ADD};
+	struct setup_reader s = {
+		.common = broker_common_setup(b, PEER_READER),
+		.options = b->events[0].sample,
+		.features = b->events[0].features,
+	};
+	int r;
+
+	if (!c)
+		return -ENODEV;
+	s.options.filter = NULL; /* an address here means nothing there */
+	s.options.event.uprobe = NULL;
+	s.realtime = put_in_front(b, supervisor_pid(b->supervisor, who), who.index);
+	r = setup_send(control, &s, sizeof(s), status_fd);
+	if (r == 0)
+		r = setup_send_start(control);
+	cpu.cpu.cpu = c->events.cpu;
+	cpu.cpu.sample_ring_bytes = c->events.sample_ring_bytes;
+	if (r == 0)
+		r = message_send(control, &cpu, &c->events.sample_fd, 1);
+	for (uint32_t i = 0; i < b->readers.n_clients && r == 0; i++)
+		r = send_client(&b->readers.clients[i], control);
+	return r;
+}
+
+static void wake_readers(struct broker *b, bool wake)
+{
+	struct events *e = &b->events[0];
+
+	if (e->sample.wake_each == wake || events_wake_each(e, wake, broker_is_sampling(b)) < 0)
+		return;
+	for (uint32_t i = 0; i < e->cpus.n; i++)
+		(void)broker_send_event(b, &e->cpus.items[i]);
+}
+
+static void start_readers(struct broker *b)
+{
+	const struct events *e = &b->events[0];
+
+	wake_readers(b, true);
+	for (uint32_t i = 0; i < e->cpus.n; i++) {
+		struct peer_id who = {PEER_READER, (uint32_t)e->cpus.items[i].events.cpu};
+
+		if (who.index < READERS_MAX && !supervisor_is_there(b->supervisor, who))
+			(void)supervisor_start(b->supervisor, who);
+	}
+}
+
+static void stop_readers(struct broker *b)
+{
+	struct peer_id who;
+
+	for (uint32_t at = 0; supervisor_next(b->supervisor, &at, &who);) {
+		if (who.kind == PEER_READER && supervisor_is_there(b->supervisor, who))
+			supervisor_kill(b->supervisor, who);
+	}
+	wake_readers(b, false);
+}
+
+void broker_look_after_readers(struct broker *b)
+{
+	struct broker_readers *r = &b->readers;
+
+	if (b->state != BROKER_RUNNING)
+		return;
+	if (r->n_clients > 0) {
+		r->running = true;
+		start_readers(b);
+	} else if (r->running && clock_monotonic_ns() - r->idle_since_ns > IDLE_NS) {
+		r->running = false;
+		stop_readers(b);
+	}
+}
+
+void broker_forget_clients(struct broker *b)
+{
+	struct broker_readers *r = &b->readers;
+
+	while (r->n_clients > 0)
+		(void)close_fd(r->clients[--r->n_clients].memory);
+	r->running = false;
+	stop_readers(b);
+}
+
+void broker_set_aside_process(struct broker *b, struct peer_id who, uint32_t pid)
+{
+	struct broker_readers *r = &b->readers;
+
+	if (pid == 0)
+		return;
+	log_warning("the %s ended while it read the memory of process %u, which is not read any "
+		    "more",
+		    supervisor_name(b->supervisor, who), pid);
+	r->set_aside[r->n_set_aside++ % ARRAY_SIZE(r->set_aside)] = pid;
+	broker_remove_client(b, pid);
+	refuse_client(b, pid, -EUCLEAN);
+}
