@@ -83,6 +83,8 @@ static const struct option_spec option_table[] = {
 	 FLAG(user_only)},
 	{0, "no-lines", NULL, "no source files and lines", FLAG(no_lines)},
 	{0, "no-inline", NULL, "no frames for inlined functions", FLAG(no_inline)},
+	{0, "no-interpreters", NULL, "do not read the stacks of Python programs",
+	 FLAG(no_interpreters)},
 	{0, "demangle", "STYLE", "names of C++, Rust and D: full (the default), simple or none",
 	 OPT_DEMANGLE},
 	{0, "strict", NULL, "exit with 5 if any sample was lost or dropped", FLAG(strict)},

@@ -33,7 +33,7 @@ struct record_options {
 	bool off_cpu; /* its events are the last two */
 	bool allocations;
 	bool events_given; /* by -e */
-	bool all, user_only, no_lines, no_inline, strict, quiet, verbose;
+	bool all, user_only, no_lines, no_inline, no_interpreters, strict, quiet, verbose;
 };
 
 /*
