@@ -75,6 +75,7 @@ EXTRA_DIST += \
 	tests/system/outage.py \
 	tests/system/perfdata.py \
 	tests/system/pprof_file.py \
+	tests/system/python.py \
 	tests/system/report.py \
 	tests/system/outputs.py \
 	tests/system/rig.py \
@@ -99,6 +100,7 @@ EXTRA_DIST += \
 	tests/workloads/chains.py \
 	tests/workloads/blip.c \
 	tests/workloads/build.sh \
+	tests/workloads/calls.py \
 	tests/workloads/chain-stripped.expect \
 	tests/workloads/chain.c \
 	tests/workloads/chain.expect \
@@ -199,3 +201,5 @@ check-oracle: perfwalk
 check-runtimes: perfwalk
 	PYTHON_STOPS=$${PYTHON_STOPS:-500} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/cpython.py
 	JAVA_SECONDS=$${JAVA_SECONDS:-20} PERFWALK=$(abs_builddir)/perfwalk python3 $(srcdir)/tests/system/java.py
+	PYTHON_SECONDS=$${PYTHON_SECONDS:-11} PYTHON_RATE=997 PERFWALK=$(abs_builddir)/perfwalk \
+		python3 $(srcdir)/tests/system/python.py

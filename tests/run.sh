@@ -57,6 +57,7 @@ SYSTEM_TESTS="
 	jitdump        90  beside
 	java          180  beside
 	cpython       240  beside
+	python        180  beside
 	supervision   180  beside
 	badserver     120  beside
 	confidence     90  beside

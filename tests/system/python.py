@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: runtimes src/reader src/profiler src/sample src/opener src/broker src/cmd
+"""Frames of Python, without an agent and without flags: a program of known chains of calls is read at each sample. The
+innermost function of a chain calls a C function of its own, so that the native part of the very same stack says which
+one it must be. `PYTHON="PATH..."` names other programs than the host's python3."""
+import os
+import re
+import shutil
+import subprocess
+
+import rig
+
+SECONDS = float(os.environ.get("PYTHON_SECONDS", "2"))
+RATE = os.environ.get("PYTHON_RATE", "199")
+LATE = "[interpreter not read in time]"
+UNPROVEN = "[runtime frames not proven]"
+
+LEAVES = ["chain_sort", "chain_join", "chain_crc", "chain_pow", "chain_replace", "chain_loop"]
+# What may stand between chain_turn and one of those.
+CALLERS = [[], ["chain_outer", "chain_middle", "chain_inner"], ["chain_deep"] * 21, ["chain_callback", "chain_called"],
+           ["chain_consume", "chain_generate"], ["chain_by_key", "chain_key"], ["chain_shape", "chain_area"], ["chain_catch", "chain_raise"]]
+CHAINS = [["chain_main", "chain_turn"] + callers + [leaf] for callers in CALLERS for leaf in LEAVES]
+# Native functions that only one of them calls, behind the evaluation of Python code.
+NATIVE = {
+    "chain_sort": r"(list_sort_impl|binarysort|merge_collapse|merge_at|gallop_|unsafe_long_compare|count_run)",
+    "chain_join": r"_?PyUnicode_Join",
+    "chain_crc": r"(zlib_)?crc32",
+    "chain_pow": r"(long_pow|x_mul|k_mul|x_divrem|l_mod|l_divmod|long_divrem)",
+    "chain_replace": r"(unicode_replace|replace$|replace_|anylib_)",
+}
+PREFIXES = {tuple(chain[:n]) for chain in CHAINS for n in range(len(chain) + 1)}
+
+
+def plain(frame):
+    """The function's own name: since 3.11 those of its classes and functions stand in front."""
+    return re.sub(r"_\[.\]$", "", frame).rpartition(".")[2]
+
+
+def verdict(frames):
+    """"right", "late", "unproven", or "wrong"; None: not of the part that is known."""
+    if LATE in frames:
+        return "late"
+    if UNPROVEN in frames:
+        return "unproven"
+    names = [plain(f) for f in frames]
+    ours = [n for n in names if n.startswith("chain_")]
+    if not ours:
+        return None
+    if tuple(ours) not in PREFIXES:
+        return "wrong"
+    inside = names[len(names) - names[::-1].index(ours[-1]):]
+    for leaf, pattern in NATIVE.items():
+        if any(re.match(pattern, n) for n in inside) and ours[-1] not in (leaf, "chain_by_key", "chain_callback"):
+            return "wrong"
+    return "right"
+
+
+def judge(stacks):
+    counts = {"right": 0, "late": 0, "unproven": 0, "wrong": 0}
+    wrong = []
+    for s in stacks:
+        v = verdict(s.user)
+        if v:
+            counts[v] += s.n
+        if v == "wrong":
+            wrong.append((s.n, s.user))
+    return counts, wrong
+
+
+def check_version(python, threads):
+    what = f"{os.path.basename(python)}, {threads} threads"
+    program = os.path.join(rig.WORKLOADS, "calls.py")
+    p = rig.start([python, program, str(threads)])
+    rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 0.3)
+    folded = rig.path("python.folded")
+    rig.record_cpu(SECONDS, [p.pid], "-p", p.pid, "-F", RATE, "-o", folded)
+    rig.end(p)
+    counts, wrong = judge(rig.read_folded(folded))
+    n = sum(counts.values())
+    text = f"{what}: {n} samples: " + ", ".join(f"{v} {k}" for k, v in counts.items())
+    # The readers begin once there is somebody to be read; and the host may be busy.
+    rig.check(n > 50 and counts["right"] > 0.5 * n, text)
+    rig.check(counts["wrong"] <= 1 + n // 2000, f"{what}: {counts['wrong']} with a chain that the program does not have"
+              + "".join(f"\n{w}" for w in wrong[:5]))
+
+
+def check_switch(python):
+    p = rig.start([python, os.path.join(rig.WORKLOADS, "calls.py"), "1"])
+    rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 0.3)
+    folded = rig.path("native.folded")
+    rig.record_cpu(0.3, [p.pid], "-p", p.pid, "-F", RATE, "--no-interpreters", "-o", folded)
+    rig.end(p)
+    frames = {f for s in rig.read_folded(folded) for f in s.user}
+    rig.check(any("PyEval_EvalFrame" in f for f in frames) and not any(f.startswith("chain_") for f in frames)
+              and LATE not in frames, "--no-interpreters: native frames alone")
+
+
+def main():
+    rig.need_root()
+    rig.need_programs("python3")
+    pythons = os.environ.get("PYTHON", os.path.realpath(shutil.which("python3"))).split()
+    for python in pythons:
+        for threads in (1, 3):
+            check_version(python, threads)
+    check_switch(pythons[0])
+
+
+rig.run(main)
