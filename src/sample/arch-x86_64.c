@@ -10,7 +10,7 @@
 /* ax bx cx dx si di bp sp ip, r8 .. r15 */
 const uint64_t sample_user_regs = 0xff01ff;
 const uint64_t sample_place_regs = UINT64_C(1) << PERF_REG_X86_SP | UINT64_C(1) << PERF_REG_X86_IP |
-				   UINT64_C(1) << PERF_REG_X86_BP;
+				   UINT64_C(1) << PERF_REG_X86_BP | UINT64_C(1) << PERF_REG_X86_DI;
 const uint32_t arch_second_argument = PERF_REG_X86_SI;
 const uint32_t arch_arguments[4] = {PERF_REG_X86_DI, PERF_REG_X86_SI, PERF_REG_X86_DX,
 				    PERF_REG_X86_CX};

@@ -151,7 +151,7 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 	}
 	if (f->cgroup)
 		ret->sample_type |= PERF_SAMPLE_CGROUP;
-	if (o->use == SAMPLE_USE_BLOCKS)
+	if (o->use == SAMPLE_USE_BLOCKS || o->use == SAMPLE_USE_WAKEUPS)
 		ret->sample_type |= PERF_SAMPLE_RAW;
 }
 
@@ -241,7 +241,9 @@ static int open_at_rate(const struct sample_options *o, const struct sample_feat
  */
 static const char *event_filter(const struct sample_options *o)
 {
-	return o->use == SAMPLE_USE_BLOCKS ? "prev_state & 3 && prev_pid != 0" : o->filter;
+	return o->use == SAMPLE_USE_BLOCKS    ? "prev_state & 3 && prev_pid != 0"
+	       : o->use == SAMPLE_USE_WAKEUPS ? SAMPLE_WAKEUPS_FILTER
+					      : o->filter;
 }
 
 static int open_sample_event(const struct sample_options *o, const struct sample_features *f,

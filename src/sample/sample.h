@@ -91,25 +91,34 @@ enum sample_use {
 	 * stack. */
 	SAMPLE_USE_SWITCHES,
 	SAMPLE_USE_BLOCKS,
+	/* Besides, from sched:sched_waking: the stack of a thread that ends another one's block. */
+	SAMPLE_USE_WAKEUPS,
 	/* Markers of the allocation library: a block that was picked, with its stack; and behind it
 	 * in the list of events the end of such a block, with registers. */
 	SAMPLE_USE_PICKED,
 	SAMPLE_USE_ENDED,
 };
-/* Both events of off-CPU time. */
+/* The events of off-CPU time. */
 static inline bool sample_use_is_switches(enum sample_use use)
 {
-	return use == SAMPLE_USE_SWITCHES || use == SAMPLE_USE_BLOCKS;
+	return use == SAMPLE_USE_SWITCHES || use == SAMPLE_USE_BLOCKS || use == SAMPLE_USE_WAKEUPS;
 }
 
 /* The fields of sched:sched_switch: the thread that stops running, why, and the next one. */
 struct sample_switch_fields {
 	struct tracepoint_field prev_pid, prev_state, next_pid;
+	struct tracepoint_field woken; /* of sched:sched_waking */
 };
 /* Finds the event of both uses and its fields. 0; -ENOENT: this kernel has none, or tracefs is not
  * mounted or not readable for this user; error says what to do. */
 int sample_find_switches(struct sample_event *ret, struct sample_switch_fields *ret_fields,
 			 char *error, size_t n_error);
+
+/* The same for wake-ups, and the filter that leaves out those by interrupts, in which the stack is
+ * that of any thread. */
+int sample_find_wakeups(struct sample_event *ret, struct sample_switch_fields *ret_fields,
+			char *error, size_t n_error);
+#define SAMPLE_WAKEUPS_FILTER "!(common_flags & 24)"
 
 /* How user stacks are walked. AUTO: DWARF if the kernel gives registers and stack, else FP. */
 enum sample_stacks {
@@ -149,7 +158,8 @@ struct sample_options {
 
 /* The registers of this processor that a stack walk starts with, as perf's bits. */
 extern const uint64_t sample_user_regs;
-/* Of these, the registers that identify a place in a program; a stack walk can start with them. */
+/* Of these, the registers that identify a place in a program, so that a stack walk can start with
+ * them, and the first argument of a system call, where it is sampled. */
 extern const uint64_t sample_place_regs;
 /* "x86_64", "aarch64": as uname says. */
 extern const char sample_arch_name[];
@@ -353,11 +363,15 @@ struct sample_switch {
 	uint32_t prev_id, next_id; /* threads, in the host's pid namespace; 0: the idle task */
 	bool has_program;	   /* it is not a kernel thread */
 	uint64_t sp, ip;
+	uint64_t argument; /* of the system call, the first; any value in none; 0: not known */
 	struct sample_spot spot;
 };
 /* Reads a switch from a sample of either use. false: its payload is too short. */
 bool sample_read_switch(const struct sample_options *o, const struct record *r,
 			struct sample_switch *ret);
+
+/* The thread that is woken, as in struct sample_switch. false: its payload is too short. */
+bool sample_read_wakeup(const struct sample_options *o, const struct record *r, uint32_t *ret_id);
 
 /* The second argument of the system call that the sampled thread is in; any value if it is in none.
  * Needs registers. false: not known on this processor. */

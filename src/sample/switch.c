@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sched:sched_switch: for each context switch the thread that stops running and the next one. */
+/* sched:sched_switch: for each context switch the thread that stops running and the next one.
+ * sched:sched_waking: the thread that is woken; the one that runs wakes it. */
 #include <errno.h>
 #include <stdio.h>
 
@@ -7,7 +8,15 @@
 #include "src/sample/sample.h"
 #include "src/sample/tracepoint.h"
 
-#define NAME "sched:sched_switch"
+#define NAME	"sched:sched_switch"
+#define WAKEUPS "sched:sched_waking"
+
+static int cannot_be(const char *name, const char *what, char *error, size_t n_error)
+{
+	(void)snprintf(error, n_error, "the format of %s in /sys/kernel/tracing cannot be %s", name,
+		       what);
+	return -ENOENT;
+}
 
 int sample_find_switches(struct sample_event *ret, struct sample_switch_fields *ret_fields,
 			 char *error, size_t n_error)
@@ -21,12 +30,25 @@ int sample_find_switches(struct sample_event *ret, struct sample_switch_fields *
 	r = tracepoint_read(NAME, "format", format, sizeof(format));
 	if (r < 0 || !tracepoint_find_field(format, "prev_pid", &f.prev_pid) ||
 	    !tracepoint_find_field(format, "prev_state", &f.prev_state) ||
-	    !tracepoint_find_field(format, "next_pid", &f.next_pid)) {
-		(void)snprintf(error, n_error,
-			       "the format of " NAME " in /sys/kernel/tracing cannot be %s",
-			       r < 0 ? "read" : "understood");
-		return -ENOENT;
-	}
+	    !tracepoint_find_field(format, "next_pid", &f.next_pid))
+		return cannot_be(NAME, r < 0 ? "read" : "understood", error, n_error);
+	f.woken = (struct tracepoint_field){0};
+	*ret_fields = f;
+	return 0;
+}
+
+int sample_find_wakeups(struct sample_event *ret, struct sample_switch_fields *ret_fields,
+			char *error, size_t n_error)
+{
+	char format[TRACEPOINT_MAX_FORMAT_BYTES];
+	struct sample_switch_fields f = {.woken = {0}};
+	int r = sample_event_parse(WAKEUPS, ret, error, n_error);
+
+	if (r < 0)
+		return r;
+	r = tracepoint_read(WAKEUPS, "format", format, sizeof(format));
+	if (r < 0 || !tracepoint_find_field(format, "pid", &f.woken))
+		return cannot_be(WAKEUPS, r < 0 ? "read" : "understood", error, n_error);
 	*ret_fields = f;
 	return 0;
 }
@@ -62,9 +84,22 @@ bool sample_read_switch(const struct sample_options *o, const struct record *r,
 	ret->has_program = regs != NULL;
 	ret->sp = regs ? arch_register(o->regs_mask, regs, arch_sp) : 0;
 	ret->ip = regs ? arch_register(o->regs_mask, regs, arch_ip) : 0;
+	ret->argument = regs && arch_arguments[0] < 64 && o->regs_mask >> arch_arguments[0] & 1
+				? arch_register(o->regs_mask, regs, arch_arguments[0])
+				: 0;
 	ret->spot = (struct sample_spot){{0}};
 	if (regs)
 		read_spot(o->regs_mask, regs, &ret->spot);
+	return true;
+}
+
+bool sample_read_wakeup(const struct sample_options *o, const struct record *r, uint32_t *ret_id)
+{
+	int64_t id;
+
+	if (r->type != RECORD_SAMPLE || !r->sample.raw || !get(r, &o->switch_fields.woken, &id))
+		return false;
+	*ret_id = (uint32_t)id;
 	return true;
 }
 
