@@ -28,28 +28,28 @@ void switches_free_stacks(struct switches *s, struct key *k)
 	k->n_stacks = 0;
 }
 
-static uint64_t hash_key(uint32_t thread, uint64_t sp, uint64_t ip)
+static uint64_t hash_key(uint32_t thread, uint64_t sp, uint64_t ip, uint64_t object)
 {
-	return hash_combine(hash_combine(thread, sp), ip);
+	return hash_combine(hash_combine(hash_combine(thread, sp), ip), object);
 }
 
-uint32_t switches_find_key(const struct switches *s, uint32_t thread, uint64_t sp, uint64_t ip)
+uint32_t switches_find_key(const struct switches *s, uint32_t thread, const struct switch_out *o)
 {
-	uint64_t h = hash_key(thread, sp, ip);
+	uint64_t h = hash_key(thread, o->sp, o->ip, o->object);
 	uint32_t slot = hash_index_first(&s->key_index, h), row;
 
 	while ((row = hash_index_row(&s->key_index, slot)) != HASH_INDEX_NONE) {
 		const struct key *k = &s->keys.items[row];
 
 		if (hash_index_match(&s->key_index, slot, h) && k->thread == thread &&
-		    k->sp == sp && k->ip == ip)
+		    k->sp == o->sp && k->ip == o->ip && k->object == o->object)
 			return row;
 		slot = hash_index_next(&s->key_index, slot);
 	}
 	return SWITCHES_NONE;
 }
 
-static uint32_t add_key(struct switches *s, uint32_t thread, uint64_t sp, uint64_t ip)
+static uint32_t add_key(struct switches *s, uint32_t thread, const struct switch_out *o)
 {
 	struct switch_thread *t = &s->threads.items[thread];
 	uint32_t row = s->free_key;
@@ -60,9 +60,13 @@ static uint32_t add_key(struct switches *s, uint32_t thread, uint64_t sp, uint64
 		row = array_push(&s->keys) ? s->keys.n - 1 : SWITCHES_NONE;
 	if (row == SWITCHES_NONE)
 		return SWITCHES_NONE;
-	s->keys.items[row] = (struct key){
-		.sp = sp, .ip = ip, .thread = thread, .next = t->first_key, .used = true};
-	if (hash_index_add(&s->key_index, hash_key(thread, sp, ip), row) < 0) {
+	s->keys.items[row] = (struct key){.sp = o->sp,
+					  .ip = o->ip,
+					  .object = o->object,
+					  .thread = thread,
+					  .next = t->first_key,
+					  .used = true};
+	if (hash_index_add(&s->key_index, hash_key(thread, o->sp, o->ip, o->object), row) < 0) {
 		s->keys.items[row] = (struct key){.next = s->free_key};
 		s->free_key = row;
 		return SWITCHES_NONE;
@@ -74,10 +78,10 @@ static uint32_t add_key(struct switches *s, uint32_t thread, uint64_t sp, uint64
 
 uint32_t switches_key_of(struct switches *s, uint32_t thread, const struct switch_out *o)
 {
-	uint32_t row = switches_find_key(s, thread, o->sp, o->ip);
+	uint32_t row = switches_find_key(s, thread, o);
 
 	if (row == SWITCHES_NONE)
-		row = add_key(s, thread, o->sp, o->ip);
+		row = add_key(s, thread, o);
 	s->totals.n_refused += row == SWITCHES_NONE;
 	return row;
 }
@@ -87,7 +91,7 @@ static void free_key_row(struct switches *s, uint32_t row)
 {
 	struct key *k = &s->keys.items[row];
 
-	(void)hash_index_remove(&s->key_index, hash_key(k->thread, k->sp, k->ip), row);
+	(void)hash_index_remove(&s->key_index, hash_key(k->thread, k->sp, k->ip, k->object), row);
 	switches_free_stacks(s, k);
 	*k = (struct key){.next = s->free_key};
 	s->free_key = row;
@@ -103,6 +107,7 @@ static void tell(struct switches *s, const struct switch_thread *t, const struct
 		.pid = t->pid,
 		.tid = t->tid,
 		.cpu = k ? k->cpu : t->cpu,
+		.object = k ? k->object : 0,
 		.stack = stack,
 		.ns = ns,
 		.n = n,
@@ -113,6 +118,18 @@ static void tell(struct switches *s, const struct switch_thread *t, const struct
 		return;
 	s->totals.not_seen_ns += stack ? 0 : ns;
 	s->callbacks.tell(s->ctx, &w);
+}
+
+/* So much of it is one block, the longest. */
+static void tell_apart(struct switches *s, const struct switch_thread *t, const struct key *k,
+		       const struct switch_stack *stack, uint64_t ns, uint64_t n, uint64_t longest)
+{
+	if (s->callbacks.longest_apart && n > 1 && longest > 0 && longest < ns) {
+		tell(s, t, k, stack, longest, 1);
+		ns -= longest;
+		n--;
+	}
+	tell(s, t, k, stack, ns, n);
 }
 
 static uint64_t share(uint64_t whole, uint64_t part, uint64_t of)
@@ -133,8 +150,8 @@ static void tell_key(struct switches *s, const struct switch_thread *t, struct k
 	bool short_by_long, long_by_long;
 
 	if (k->n_stacks == 0) {
-		tell(s, t, k, NULL, k->short_ns + k->long_ns, k->n);
-		k->short_ns = k->long_ns = k->n = 0;
+		tell_apart(s, t, k, NULL, k->short_ns + k->long_ns, k->n, k->longest_ns);
+		k->short_ns = k->long_ns = k->n = k->longest_ns = 0;
 		return;
 	}
 	for (uint32_t i = 0; i < k->n_stacks; i++) {
@@ -148,6 +165,7 @@ static void tell_key(struct switches *s, const struct switch_thread *t, struct k
 	for (uint32_t i = 0; i < k->n_stacks; i++) {
 		struct known_stack *known = &k->stacks[i];
 		uint64_t ns = known->ns, n = known->n, before = at_short;
+		uint64_t longest = known->longest_ns;
 
 		/* Sampled, but the block lasts: it is all that is known of the key. */
 		if (short_sum == 0 && long_sum == 0) {
@@ -163,10 +181,13 @@ static void tell_key(struct switches *s, const struct switch_thread *t, struct k
 			ns += share(k->long_ns, at_long, long_sum) -
 			      share(k->long_ns, before, long_sum);
 		}
-		tell(s, t, k, known->stack, ns, n);
-		known->ns = known->n = 0;
+		/* Whose the others are is not known; most places have one stack. */
+		if (i == 0 && k->longest_ns > longest)
+			longest = k->longest_ns;
+		tell_apart(s, t, k, known->stack, ns, n, longest);
+		known->ns = known->n = known->longest_ns = 0;
 	}
-	k->short_ns = k->long_ns = k->n = 0;
+	k->short_ns = k->long_ns = k->n = k->longest_ns = 0;
 }
 
 void switches_tell_thread(struct switches *s, struct switch_thread *t)
@@ -200,11 +221,15 @@ void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, u
 	if (!is_sampled(t)) {
 		*(whole >= LONG_NS ? &k->long_ns : &k->short_ns) += ns;
 		k->n += last;
+		if (last && ns > k->longest_ns)
+			k->longest_ns = ns;
 		return;
 	}
 	known = &k->stacks[t->sampled];
 	known->ns += ns;
 	known->n += last;
+	if (last && ns > known->longest_ns)
+		known->longest_ns = ns;
 	if (last && whole >= LONG_NS)
 		known->long_ns += whole;
 	else if (last)

@@ -20,7 +20,7 @@ bool switches_offer_stack(struct switches *s, const struct switch_out *o)
 
 	if (row == SWITCHES_NONE)
 		return false;
-	key = switches_find_key(s, row, o->sp, o->ip);
+	key = switches_find_key(s, row, o);
 	k = key != SWITCHES_NONE ? &s->keys.items[key] : NULL;
 	return !k || k->n_stacks != 1 || k->n_sampled < WELL_KNOWN ||
 	       k->n_sampled++ % WELL_KNOWN == 0;
@@ -71,6 +71,7 @@ uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 		ret[n_found] = (struct switch_out){.time_ns = t->out_ns,
 						   .sp = k->sp,
 						   .ip = k->ip,
+						   .object = k->object,
 						   .id = t->id,
 						   .pid = t->pid,
 						   .tid = t->tid,
@@ -79,6 +80,21 @@ uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 		memcpy(ret[n_found++].regs, t->regs, sizeof(t->regs));
 	}
 	return n_found;
+}
+
+const struct switch_stack *switches_waits(const struct switches *s, uint32_t id,
+					  uint64_t *ret_object, uint32_t *ret_pid)
+{
+	uint32_t row = switches_find_thread(s, id);
+	const struct switch_thread *t = row != SWITCHES_NONE ? &s->threads.items[row] : NULL;
+	const struct key *k =
+		t && t->doing == BLOCKED && t->key != SWITCHES_NONE ? &s->keys.items[t->key] : NULL;
+
+	if (!k || k->n_stacks == 0)
+		return NULL;
+	*ret_object = k->object;
+	*ret_pid = t->pid;
+	return k->stacks[t->sampled_key == t->key ? t->sampled : 0].stack;
 }
 
 bool switches_lasted(const struct switches *s, const struct switch_out *block, uint64_t time_ns)

@@ -34,17 +34,17 @@ struct known_stack {
 	struct switch_stack *stack;
 	/* Of the sampled blocks: for the others of the key. */
 	uint64_t short_ns, long_ns;
-	/* To be told: these blocks' own time. */
-	uint64_t ns, n;
+	/* To be told: these blocks' own time, and that of the longest which ended. */
+	uint64_t ns, n, longest_ns;
 };
 
 struct key {
-	uint64_t sp, ip;
+	uint64_t sp, ip, object;
 	uint32_t thread, next; /* of the thread's list, and of those that are free */
 	uint32_t cpu, n_stacks, n_sampled, n_offers;
 	struct known_stack *stacks;
 	/* To be told: of blocks without a stack of their own. */
-	uint64_t short_ns, long_ns, n;
+	uint64_t short_ns, long_ns, n, longest_ns;
 	uint64_t time_ns;
 	bool used;
 };
@@ -65,7 +65,7 @@ struct switches {
 /* ---- switch-places.c ---- */
 
 /* The key of a thread's place; SWITCHES_NONE: there is none. */
-uint32_t switches_find_key(const struct switches *s, uint32_t thread, uint64_t sp, uint64_t ip);
+uint32_t switches_find_key(const struct switches *s, uint32_t thread, const struct switch_out *o);
 /* The same, made if there was none; SWITCHES_NONE: there is no room, which is counted. */
 uint32_t switches_key_of(struct switches *s, uint32_t thread, const struct switch_out *o);
 /* Tells all time of the thread that was not told yet. */

@@ -34,6 +34,7 @@ struct switch_out {
 	uint32_t pid, tid; /* as others know it */
 	uint32_t cpu;
 	enum switch_how how;
+	uint64_t object; /* what it waits for, and part of the place; 0: not known, or not asked */
 	uint64_t regs[SWITCH_REGS]; /* of the program, for whoever walks its stack later */
 };
 
@@ -49,6 +50,7 @@ struct switch_stack {
 /* Some time of a thread in a place. */
 struct switch_wait {
 	uint32_t pid, tid, cpu;
+	uint64_t object;
 	const struct switch_stack *stack; /* borrowed; NULL: none was seen */
 	uint64_t ns, n;			  /* of so many blocks that ended; 0: one still lasts */
 	uint64_t time_ns;		  /* of the last of them */
@@ -56,6 +58,8 @@ struct switch_wait {
 
 struct switches_callbacks {
 	void (*tell)(void *ctx, const struct switch_wait *wait);
+	/* The longest block of a place is told apart from the others. */
+	bool longest_apart;
 	/* Asked once of a thread, at its first switch; NULL: all are wanted. */
 	bool (*wants)(void *ctx, const struct switch_out *first);
 };
@@ -101,6 +105,9 @@ uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 			 struct switch_out *ret, uint32_t n);
 /* Whether a block that was offered lasted beyond time_ns, up to which every switch was told of. */
 bool switches_lasted(const struct switches *s, const struct switch_out *block, uint64_t time_ns);
+/* What the thread waits for now, as far as its stack is known; NULL: nothing, or nobody knows. */
+const struct switch_stack *switches_waits(const struct switches *s, uint32_t id,
+					  uint64_t *ret_object, uint32_t *ret_pid);
 /*
  * Records of a CPU were lost between the last one told of it and this time: what its threads did
  * since is not known until their next switch. SWITCHES_ANY_CPU: nobody knows which one lost them.
