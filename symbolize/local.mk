@@ -1,6 +1,7 @@
 noinst_LIBRARIES += libsymbolize.a
 libsymbolize_a_SOURCES = \
 	symbolize/code-table.c symbolize/code-table.h \
+	symbolize/data-symbol.c \
 	symbolize/debug-file.c symbolize/debug-file.h \
 	symbolize/demangle.c \
 	symbolize/demangle-simple.c symbolize/demangle-simple.h \

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Variables are looked up seldom, so each look-up reads the file's tables once and keeps nothing. */
+#include <elf.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "symbolize/elf-image.h"
+#include "symbolize/symbolize.h"
+
+struct data_search {
+	uint64_t vaddr, start, size;
+	char *name;
+	size_t n_name;
+	bool found;
+};
+
+static Elf64_Sym decode(const uint8_t *p, bool is64)
+{
+	Elf64_Sym s;
+	Elf32_Sym t;
+
+	if (is64) {
+		memcpy(&s, p, sizeof(s));
+		return s;
+	}
+	memcpy(&t, p, sizeof(t));
+	return (Elf64_Sym){.st_name = t.st_name,
+			   .st_info = t.st_info,
+			   .st_shndx = t.st_shndx,
+			   .st_value = t.st_value,
+			   .st_size = t.st_size};
+}
+
+static void search_symbols(struct data_search *d, const struct elf_image *im,
+			   const struct elf_bytes *symbols, const struct elf_bytes *names)
+{
+	size_t size = im->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
+
+	for (size_t at = size; symbols->n >= size && at <= symbols->n - size; at += size) {
+		Elf64_Sym s = decode(symbols->data + at, im->is64);
+
+		if (ELF64_ST_TYPE(s.st_info) != STT_OBJECT || s.st_shndx == SHN_UNDEF ||
+		    d->vaddr - s.st_value >= s.st_size || s.st_name == 0 || s.st_name >= names->n ||
+		    (d->found && s.st_size >= d->size))
+			continue;
+		(void)snprintf(d->name, d->n_name, "%.*s", (int)(names->n - s.st_name),
+			       (const char *)names->data + s.st_name);
+		d->start = s.st_value;
+		d->size = s.st_size;
+		d->found = true;
+	}
+}
+
+static void search_table(struct data_search *d, const struct elf_image *im, uint32_t type,
+			 uint64_t max_bytes)
+{
+	const struct elf_section *s = elf_image_find_type(im, type);
+	struct elf_bytes symbols = {.data = NULL}, names = {.data = NULL};
+
+	if (d->found || !s || s->link >= im->n_sections)
+		return;
+	if (elf_image_bytes(im, s, max_bytes, &symbols) == 0 &&
+	    elf_image_bytes(im, &im->sections[s->link], max_bytes, &names) == 0 &&
+	    !symbols.compressed && !names.compressed && names.n <= INT32_MAX)
+		search_symbols(d, im, &symbols, &names);
+	elf_bytes_release(&symbols);
+	elf_bytes_release(&names);
+}
+
+int symbol_find_data(int fd, const struct symbol_limits *limits, uint64_t vaddr, char *name,
+		     size_t n_name, uint64_t *ret_start)
+{
+	struct data_search d = {.vaddr = vaddr, .name = name, .n_name = n_name};
+	struct elf_image im = ELF_IMAGE_INIT;
+	int r = elf_image_open_fd(&im, fd);
+
+	if (r == 0) {
+		search_table(&d, &im, SHT_SYMTAB, limits->max_file_bytes);
+		search_table(&d, &im, SHT_DYNSYM, limits->max_file_bytes);
+		elf_image_close(&im);
+	}
+	if (r == 0 && d.found)
+		*ret_start = d.start;
+	return r < 0 ? r : !d.found;
+}
