@@ -32,6 +32,7 @@ static const char *const marker_texts[PROFILE_N_MARKERS] = {
 	[PROFILE_MARKER_WAIT_SIGNAL] = "[wait: signal]",
 	[PROFILE_MARKER_WAIT_FILE_LOCK] = "[wait: file lock]",
 	[PROFILE_MARKER_WAIT_KERNEL_LOCK] = "[wait: kernel lock]",
+	[PROFILE_MARKER_WOKEN] = "[woken]",
 	[PROFILE_MARKER_NOT_SEEN] = "[not seen]",
 };
 
@@ -687,6 +688,18 @@ bool profile_is_off_cpu(const struct profile *p, uint32_t type)
 
 	return strcmp(profile_text(p, t->event), PROFILE_OFF_CPU) == 0 &&
 	       strcmp(profile_text(p, t->unit), "nanoseconds") == 0;
+}
+
+bool profile_is_wakeups(const struct profile *p, uint32_t type)
+{
+	return strcmp(profile_text(p, p->types[type].event), PROFILE_WAKEUPS) == 0;
+}
+
+bool profile_is_marked(const struct profile *p, uint32_t frame)
+{
+	uint32_t kind = p->modules.items[p->frames.items[frame].module].kind;
+
+	return kind == PROFILE_MODULE_MARKER || kind == PROFILE_MODULE_DATA;
 }
 
 bool profile_is_wait(const struct profile *p, uint32_t frame)

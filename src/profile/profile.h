@@ -26,6 +26,8 @@ enum profile_module_kind {
 	PROFILE_MODULE_JIT, /* executable anonymous memory of one process; addresses are absolute */
 	PROFILE_MODULE_NONE,   /* in no mapping; addresses are absolute */
 	PROFILE_MODULE_MARKER, /* not code: address is an enum profile_marker */
+	/* Not code, but what threads wait for; addresses as in a file, or absolute. */
+	PROFILE_MODULE_DATA,
 	/* A runtime's own frames, such as an interpreter's: they come with names, and their address
 	 * is 0. */
 	PROFILE_MODULE_RUNTIME,
@@ -79,6 +81,7 @@ enum profile_marker {
 	PROFILE_MARKER_WAIT_SIGNAL,
 	PROFILE_MARKER_WAIT_FILE_LOCK,
 	PROFILE_MARKER_WAIT_KERNEL_LOCK,
+	PROFILE_MARKER_WOKEN, /* the stack of a thread that ends a wait, and what was waited for */
 	/* the whole stack: time of a thread at a place that was never sampled */
 	PROFILE_MARKER_NOT_SEEN,
 	PROFILE_N_MARKERS
@@ -100,6 +103,9 @@ enum profile_uid {
 	PROFILE_UID_FIRST_RUNTIME, /* + enum profile_runtime */
 	PROFILE_UID_FIRST_FILE = 32,
 };
+
+/* Of PROFILE_MODULE_DATA: the rest is the uid of the file's code, or another number. */
+#define PROFILE_UID_DATA (UINT64_C(1) << 60)
 
 struct profile_module {
 	uint64_t uid; /* from the profiler, unique in its lifetime; identifies the file's descriptor
@@ -257,6 +263,8 @@ struct profile_type {
 /* The event of off-CPU time, with OpenTelemetry's name: its samples are nanoseconds that threads
  * were blocked. */
 #define PROFILE_OFF_CPU "off_cpu"
+/* That of sampled wake-ups: the stacks of threads that end another one's wait for a lock. */
+#define PROFILE_WAKEUPS "lock_wakeups"
 
 /*
  * The tables, and the samples of each type; there is at least one type. A reader of a single type
@@ -423,7 +431,10 @@ static inline const char *profile_text(const struct profile *p, strid id)
 }
 
 /* Are the samples of that type nanoseconds off the CPU? */
+/* Not code: a marker, or what is waited for. */
+bool profile_is_marked(const struct profile *p, uint32_t frame);
 bool profile_is_off_cpu(const struct profile *p, uint32_t type);
+bool profile_is_wakeups(const struct profile *p, uint32_t type);
 /* Does the frame say what a thread waits for (PROFILE_MARKER_WAIT and those after it)? */
 bool profile_is_wait(const struct profile *p, uint32_t frame);
 

@@ -113,6 +113,7 @@ static int build_resources(struct firefox *x)
 	for (uint32_t i = 0; i < p->modules.n; i++) {
 		x->resources[i] = PROFILE_NONE;
 		if (p->modules.items[i].kind == PROFILE_MODULE_MARKER ||
+		    p->modules.items[i].kind == PROFILE_MODULE_DATA ||
 		    p->modules.items[i].kind == PROFILE_MODULE_NONE)
 			continue;
 		x->resources[i] = x->n_resources;

@@ -15,6 +15,8 @@ enum frame_kind frame_kind(const struct profile *p, uint32_t frame)
 		return FRAME_JIT;
 	case PROFILE_MODULE_MARKER:
 		return profile_is_wait(p, frame) ? FRAME_WAIT : FRAME_MARKER;
+	case PROFILE_MODULE_DATA:
+		return FRAME_WAIT;
 	case PROFILE_MODULE_RUNTIME:
 		return FRAME_INTERPRETED;
 	default:
@@ -36,6 +38,7 @@ const char *frame_module_name(const struct profile *p, uint32_t module)
 
 	switch (m->kind) {
 	case PROFILE_MODULE_FILE:
+	case PROFILE_MODULE_DATA:
 		return *path ? frame_basename(path) : "[unknown]";
 	case PROFILE_MODULE_VDSO:
 		return "[vdso]";
@@ -84,6 +87,15 @@ size_t frame_fallback_name(const struct profile *p, uint32_t frame, char *buf, s
 	case PROFILE_MODULE_VDSO:
 		(void)snprintf(name, sizeof(name), "[vdso+0x%" PRIx64 "]", f->address);
 		text = name;
+		break;
+	case PROFILE_MODULE_DATA:
+		text = name;
+		if (*module == '[') /* "[heap]" */
+			(void)snprintf(name, sizeof(name), "[lock 0x%" PRIx64 " %.*s", f->address,
+				       FRAME_MAX_NAME - 32, module + 1);
+		else
+			(void)snprintf(name, sizeof(name), "[lock %.*s+0x%" PRIx64 "]",
+				       FRAME_MAX_NAME - 32, module, f->address);
 		break;
 	case PROFILE_MODULE_MARKER:
 		text = profile_marker_text(f->address);

@@ -175,6 +175,7 @@ static const char *frame_type(const struct profile *p, const struct profile_fram
 	case PROFILE_MODULE_KERNEL:
 		return "kernel";
 	case PROFILE_MODULE_MARKER:
+	case PROFILE_MODULE_DATA:
 		return "abort-marker";
 	case PROFILE_MODULE_JIT:
 		return jit_frame_type(p, m->process);
@@ -209,7 +210,7 @@ static int32_t put_frame(struct otlp_frames *f, uint32_t frame)
 	location.mapping = put_module(f, fr->module);
 	location.attribute = otlp_put_attribute_string(&f->dictionary, "profile.frame.type",
 						       frame_type(f->p, fr));
-	if (m->kind == PROFILE_MODULE_MARKER)
+	if (profile_is_marked(f->p, frame))
 		location.address = 0;
 	for (uint32_t i = 0; i < n; i++) {
 		const struct profile_line *l =

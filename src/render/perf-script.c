@@ -48,7 +48,7 @@ static void put_module(FILE *out, const struct profile *p, uint32_t module, uint
 		return;
 	}
 	name = frame_function_module(p, module, function);
-	if (m->kind == PROFILE_MODULE_MARKER)
+	if (m->kind == PROFILE_MODULE_MARKER || m->kind == PROFILE_MODULE_DATA)
 		name = "perfwalk";
 	else if (kernel && *name == '[')
 		name = "[kernel.kallsyms]";
@@ -64,7 +64,7 @@ static void put_module(FILE *out, const struct profile *p, uint32_t module, uint
 static void put_frame(FILE *out, const struct profile *p, uint32_t frame)
 {
 	const struct profile_frame *f = &p->frames.items[frame];
-	bool marker = p->modules.items[f->module].kind == PROFILE_MODULE_MARKER;
+	bool marker = profile_is_marked(p, frame);
 	uint64_t address = marker ? 0 : f->address;
 	char name[FRAME_MAX_NAME];
 

@@ -116,8 +116,8 @@ static uint32_t put_mapping(struct pprof *pp, uint32_t module)
 	char hex[2 * PROFILE_MAX_BUILD_ID + 1] = "";
 	PB(Mapping) pb = PB_INIT(MAPPING);
 
-	if (m->kind == PROFILE_MODULE_MARKER || m->kind == PROFILE_MODULE_NONE ||
-	    (m->kind == PROFILE_MODULE_FILE && !*path))
+	if (m->kind == PROFILE_MODULE_MARKER || m->kind == PROFILE_MODULE_DATA ||
+	    m->kind == PROFILE_MODULE_NONE || (m->kind == PROFILE_MODULE_FILE && !*path))
 		return 0;
 	if (pp->mapping_ids[module])
 		return pp->mapping_ids[module];
@@ -194,7 +194,7 @@ static uint32_t put_location(struct pprof *pp, uint32_t frame)
 	}
 	pb.id = pp->location_ids[frame] = ++pp->n_locations;
 	pb.mapping_id = put_mapping(pp, f->module);
-	pb.address = pp->p->modules.items[f->module].kind == PROFILE_MODULE_MARKER ? 0 : f->address;
+	pb.address = profile_is_marked(pp->p, frame) ? 0 : f->address;
 	pb.line = pointers;
 	pb.n_line = n ? n : 1;
 	put_message(pp, F_LOCATION, &pb.base);

@@ -486,6 +486,15 @@ bool file_names_take_renamed(struct file_names *n, uint64_t uid)
 	return renamed;
 }
 
+int file_names_data(struct file_names *n, uint64_t uid, uint64_t vaddr, char *name, size_t n_name,
+		    uint64_t *ret_start)
+{
+	const struct module *m = find_module(n, uid);
+
+	return m && m->fd >= 0 ? symbol_find_data(m->fd, n->limits, vaddr, name, n_name, ret_start)
+			       : 1;
+}
+
 const char *file_names_path(struct file_names *n, uint64_t uid)
 {
 	const struct module *m = find_module(n, uid);

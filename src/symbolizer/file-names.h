@@ -51,6 +51,9 @@ void file_names_begin(struct file_names *n);
 const struct symbol_file_id *file_names_identify(struct file_names *n, uint64_t uid);
 /* NULL: there is no such module, or it cannot be read. Until the next call of a function here. */
 struct symbol_file *file_names_symbols(struct file_names *n, uint64_t uid);
+/* symbol_find_data() in the module's file; 1 also without that module. */
+int file_names_data(struct file_names *n, uint64_t uid, uint64_t vaddr, char *name, size_t n_name,
+		    uint64_t *ret_start);
 /* Empty: not known. */
 const char *file_names_path(struct file_names *n, uint64_t uid);
 /* Whether it is to be named anew; once. */

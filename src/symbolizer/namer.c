@@ -40,7 +40,7 @@
 #define LINES_NS	 (1 * NSEC_PER_SEC) /* of the 3 s after which a file is set aside */
 #define MAX_LINE_BYTES	 (UINT64_C(16) << 20)
 #define NAMING_PERCENT	 25
-#define SPARING_PERCENT 1 /* where CPU time is short */
+#define SPARING_PERCENT	 1		     /* where CPU time is short */
 #define MIN_SAVE_NS	 (10 * NSEC_PER_SEC) /* a first window, and what all have */
 #define PUT_OFF_SECONDS	 60		     /* between two messages */
 
@@ -67,6 +67,7 @@ struct namer {
 	bool kernel_renamed;		  /* its frames are to be named anew */
 	struct symbol_file *vdso;
 	struct function_rows functions;
+	char data_name[512]; /* of the variable that was looked up last */
 };
 
 /* It is to blame for what reading it takes. */
@@ -267,6 +268,26 @@ static int kernel_lookup(struct namer *n, uint64_t address, struct symbol *chain
 	return r;
 }
 
+/* "[lock NAME+0x8]"; the tables of variables are read for each anew, for locks are few. */
+static int data_lookup(struct namer *n, const struct profile_module *row, uint64_t address,
+		       struct symbol *ret)
+{
+	char name[256];
+	uint64_t start;
+	int r = file_names_data(n->files, row->uid & ~PROFILE_UID_DATA, address, name, sizeof(name),
+				&start);
+	_cleanup_free_ char *demangled =
+		r == 0 ? symbol_demangle(name, n->functions.demangling) : NULL;
+
+	if (r != 0)
+		return 1;
+	(void)snprintf(n->data_name, sizeof(n->data_name),
+		       address > start ? "[lock %s+0x%llx]" : "[lock %s]",
+		       demangled ? demangled : name, (unsigned long long)(address - start));
+	*ret = (struct symbol){.name = n->data_name, .start = address};
+	return 0;
+}
+
 /* The functions at a frame's address, as symbol_file_lines() gives them. */
 static int frame_lookup(struct namer *n, const struct profile *p, const struct profile_frame *f,
 			struct symbol *chain, size_t *ret_n)
@@ -288,6 +309,8 @@ static int frame_lookup(struct namer *n, const struct profile *p, const struct p
 	case PROFILE_MODULE_FILE:
 		file = file_names_symbols(n->files, row->uid);
 		return file ? file_lookup(n, file, f->address, chain, ret_n) : 1;
+	case PROFILE_MODULE_DATA:
+		return data_lookup(n, row, f->address, chain);
 	default:
 		return 1;
 	}
@@ -494,8 +517,8 @@ static void name_module(struct namer *n, struct profile *p, uint32_t module, uin
 static void begin_module(struct namer *n, const struct profile_module *m)
 {
 	role_job_begin(n->role);
-	if (m->kind == PROFILE_MODULE_FILE)
-		file_names_point(n->files, m->uid);
+	if (m->kind == PROFILE_MODULE_FILE || m->kind == PROFILE_MODULE_DATA)
+		file_names_point(n->files, m->uid & ~PROFILE_UID_DATA);
 	else if (m->kind == PROFILE_MODULE_KERNEL)
 		point_to_kernel(n);
 }

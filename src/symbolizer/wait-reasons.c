@@ -127,6 +127,7 @@ static const struct {
 	{"mutex_timedlock", PROFILE_MARKER_WAIT_LOCK},
 	{"lll_lock", PROFILE_MARKER_WAIT_LOCK},
 	{"lock_contended", PROFILE_MARKER_WAIT_LOCK},
+	{"PyThread_acquire_lock", PROFILE_MARKER_WAIT_LOCK},
 	{"rwlock", PROFILE_MARKER_WAIT_LOCK},
 };
 
@@ -158,6 +159,11 @@ static bool any_begins(const char *const *names, size_t n_names, const char *con
 static enum profile_marker futex_reason(const char *const *user, size_t n_user,
 					enum profile_marker guess)
 {
+	/* Python's global lock is made of a condition. */
+	for (size_t i = 0; i < n_user; i++) {
+		if (user[i] && begins(user[i], "take_gil"))
+			return PROFILE_MARKER_WAIT_LOCK;
+	}
 	for (size_t i = 0; i < n_user; i++) {
 		for (size_t k = 0; user[i] && k < ARRAY_SIZE(user_parts); k++) {
 			if (strstr(user[i], user_parts[k].part))
@@ -208,6 +214,11 @@ static const char *frame_name(const struct profile *p, uint32_t frame)
 	return profile_text(p, p->functions.items[function].name);
 }
 
+static bool is_data(const struct profile *p, uint32_t frame)
+{
+	return p->modules.items[p->frames.items[frame].module].kind == PROFILE_MODULE_DATA;
+}
+
 /* Of a stack whose outermost frame is the guess: the same with the reason in its place. */
 static uint32_t with_reason(struct profile *p, uint32_t stack)
 {
@@ -222,8 +233,10 @@ static uint32_t with_reason(struct profile *p, uint32_t stack)
 	guess = (enum profile_marker)p->frames.items[rows[n - 1]].address;
 	for (uint32_t i = 0; i < n_kernel && k < MAX_KERNEL; i++)
 		kernel[k++] = frame_name(p, rows[i]);
-	for (uint32_t i = n_kernel; i + 1 < n && u < MAX_USER; i++)
-		user[u++] = frame_name(p, rows[i]);
+	for (uint32_t i = n_kernel; i + 1 < n && u < MAX_USER; i++) {
+		if (!profile_is_marked(p, rows[i]))
+			user[u++] = frame_name(p, rows[i]);
+	}
 	/* A stack that was read late has none of the kernel's: its system call said it. */
 	reason = n_kernel ? wait_reason_find(kernel, k, user, u, guess)
 			  : wait_reason_of_call(user, u, guess);
@@ -231,6 +244,9 @@ static uint32_t with_reason(struct profile *p, uint32_t stack)
 	at = profile_add_frame(p, p->frames.items[rows[n - 1]].module, reason);
 	if (at == PROFILE_NONE)
 		return stack;
+	/* What it waited for is told of locks alone. */
+	if (n > 1 && reason != PROFILE_MARKER_WAIT_LOCK && is_data(p, rows[n - 2]))
+		n--;
 	frames[n - 1] = at;
 	at = profile_add_stack(p, frames, n, n_kernel);
 	return at == PROFILE_NONE ? stack : at;

@@ -61,8 +61,7 @@ static uint64_t count_new_unnamed(const struct profile *p, uint32_t stack, bool 
 	for (uint32_t j = 0; j < n; j++) {
 		const struct profile_frame *f = &p->frames.items[frames[j]];
 
-		unnamed += !seen[frames[j]] && f->n_lines == 0 &&
-			   p->modules.items[f->module].kind != PROFILE_MODULE_MARKER;
+		unnamed += !seen[frames[j]] && f->n_lines == 0 && !profile_is_marked(p, frames[j]);
 		seen[frames[j]] = true;
 	}
 	return unnamed;
