@@ -81,8 +81,10 @@ static void on_grant(void *ctx)
 	if (!find_switches(b))
 		return;
 	for (uint32_t i = 0; i < b->options.n_events; i++) {
-		if (b->options.events[i].use == SAMPLE_USE_BLOCKS && broker_is_sampling(b) &&
-		    !b->turns.off)
+		enum sample_use use = b->options.events[i].use;
+
+		if ((use == SAMPLE_USE_BLOCKS || use == SAMPLE_USE_WAKEUPS) &&
+		    broker_is_sampling(b) && !b->turns.off)
 			events_refill(&b->events[i]);
 	}
 	loop_set_timer(b->loop, b->turns.grant_timer, GRANT_NS);

@@ -132,3 +132,12 @@ uint32_t attribution_last_marker(const struct attribution *a, uint32_t n);
 /* The row of a stack that was walked in this window or before; NULL: of one that nobody has seen.
  * Its code is that of a->process now. PROFILE_NONE where it does not fit. */
 uint32_t attribution_known_stack(struct attribution *a, const struct switch_stack *known);
+/* The same with a frame between the entry and the reason; object PROFILE_NONE: there is none. */
+uint32_t attribution_waiting_stack(struct attribution *a, const struct switch_stack *known,
+				   uint32_t object);
+/* The module row of an executable mapping of a->process, and what its addresses have more than
+ * those of the file. false: there is none, or it is no file's. */
+bool attribution_code_row(struct attribution *a, uint64_t start, uint32_t *ret_row,
+			  uint64_t *ret_bias);
+/* The row of a marker; PROFILE_NONE where it does not fit. */
+uint32_t attribution_marker(struct attribution *a, enum profile_marker marker);

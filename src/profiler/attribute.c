@@ -103,6 +103,12 @@ static struct profile_type event_type(struct attribution *a, const struct setup_
 			.weighted = true,
 			.stack_bytes = o->use == SAMPLE_USE_PICKED ? o->stack_bytes : 0,
 		};
+	if (o->use == SAMPLE_USE_WAKEUPS)
+		return (struct profile_type){
+			.period_events = 1,
+			.event = strtab_put(&a->profile.strings, o->event.name),
+			.stack_bytes = e->features.frame_pointers ? 0 : o->stack_bytes,
+		};
 	if (o->use == SAMPLE_USE_BLOCKS)
 		return (struct profile_type){
 			.period_events = 1,
@@ -201,7 +207,7 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 		a->frame_pointers = !a->regs_mask;
 	}
 	a->walked = calloc(a->max_frames, sizeof(*a->walked));
-	a->frames = calloc(a->max_frames + MAX_KERNEL_FRAMES + FRAME_SOURCE_MAX_FRAMES + 2,
+	a->frames = calloc(a->max_frames + MAX_KERNEL_FRAMES + FRAME_SOURCE_MAX_FRAMES + 3,
 			   sizeof(*a->frames));
 	unwind_limits.max_row_bytes = setup->unwind_rows_bytes;
 

@@ -292,6 +292,24 @@ static bool find_mapping(void *ctx, uint64_t pc, struct unwind_mapping *ret)
 	return true;
 }
 
+bool attribution_code_row(struct attribution *a, uint64_t start, uint32_t *ret_row,
+			  uint64_t *ret_bias)
+{
+	struct unwind_mapping m;
+
+	if (!a->process || !find_mapping(a, start, &m) || m.tag == PROFILE_NONE ||
+	    a->profile.modules.items[m.tag].kind != PROFILE_MODULE_FILE)
+		return false;
+	*ret_row = m.tag;
+	*ret_bias = m.bias;
+	return true;
+}
+
+uint32_t attribution_marker(struct attribution *a, enum profile_marker marker)
+{
+	return profile_add_frame(&a->profile, marker_row(a), marker);
+}
+
 static uint32_t add_marker(struct attribution *a, uint32_t n, enum profile_marker marker,
 			   enum profile_counter counter)
 {
@@ -632,7 +650,7 @@ uint32_t attribution_walk(struct attribution *a, const struct record *r)
 }
 
 /* Leaf first: the kernel's, the user's, and what is missing. */
-static uint32_t add_known(struct attribution *a, const struct switch_stack *known)
+static uint32_t add_known(struct attribution *a, const struct switch_stack *known, uint32_t object)
 {
 	uint32_t n = 0, row = known->n_kernel ? kernel_row(a) : PROFILE_NONE;
 
@@ -650,20 +668,28 @@ static uint32_t add_known(struct attribution *a, const struct switch_stack *know
 	}
 	if (known->marker < PROFILE_N_MARKERS)
 		a->frames[n++] = profile_add_frame(&a->profile, marker_row(a), known->marker);
+	if (object != PROFILE_NONE)
+		a->frames[n++] = object;
 	if (known->reason < PROFILE_N_MARKERS)
 		a->frames[n++] = profile_add_frame(&a->profile, marker_row(a), known->reason);
 	return n;
 }
 
-uint32_t attribution_known_stack(struct attribution *a, const struct switch_stack *known)
+uint32_t attribution_waiting_stack(struct attribution *a, const struct switch_stack *known,
+				   uint32_t object)
 {
 	static const struct switch_stack not_seen = {.marker = PROFILE_MARKER_NOT_SEEN,
 						     .reason = PROFILE_N_MARKERS};
-	uint32_t n = add_known(a, known ? known : &not_seen);
+	uint32_t n = add_known(a, known ? known : &not_seen, known ? object : PROFILE_NONE);
 
 	for (uint32_t i = 0; i < n; i++) {
 		if (a->frames[i] == PROFILE_NONE)
 			return PROFILE_NONE;
 	}
 	return profile_add_stack(&a->profile, a->frames, n, known ? known->n_kernel : 0);
+}
+
+uint32_t attribution_known_stack(struct attribution *a, const struct switch_stack *known)
+{
+	return attribution_waiting_stack(a, known, PROFILE_NONE);
 }

@@ -12,6 +12,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/handover.c src/profiler/handover.h \
 	src/profiler/join.c src/profiler/join.h \
 	src/profiler/live-blocks.c src/profiler/live-blocks.h \
+	src/profiler/lock-places.c src/profiler/lock-places.h \
 	src/profiler/main.c \
 	src/profiler/off-cpu.c src/profiler/off-cpu.h \
 	src/profiler/outside.c src/profiler/outside.h \

@@ -7,6 +7,7 @@
 
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/blocked-call.h"
+#include "src/profiler/lock-places.h"
 #include "src/profiler/off-cpu.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/switches.h"
@@ -23,14 +24,18 @@
 #define LATE_BYTES  (32u << 10)
 #define LONG_ENOUGH (10 * NSEC_PER_MSEC) /* shorter blocks are over before they are read */
 
+#define MIN_FUTEX 4096
+
 _Static_assert(SWITCH_REGS == SAMPLE_SPOT_REGS, "a block keeps them");
 
 struct off_cpu {
 	struct attribution *a;
 	struct switches *switches;
 	const struct setup_event *events;
-	uint32_t all, blocks; /* indexes of the events: each switch; those with a stack */
-	uint64_t begin_ns;    /* of the window */
+	/* Indexes of the events: each switch; those with a stack; wake-ups (UINT32_MAX: none). */
+	uint32_t all, blocks, wakeups;
+	struct lock_places *locks; /* NULL: nobody asks for locks */
+	uint64_t begin_ns;	   /* of the window */
 	uint32_t own_pid, broker_pid;
 	const struct ledger *ledger;   /* NULL: nobody stops the events */
 	uint64_t next_gap, gap_end_ns; /* of its gaps; up to where they were told */
@@ -66,17 +71,45 @@ static void tell_sample(struct off_cpu *o, const struct switch_wait *w, uint32_t
 		(void)profile_add_sample_of(p, o->blocks, &s);
 }
 
+static bool is_futex(uint32_t reason)
+{
+	return reason == PROFILE_MARKER_WAIT_LOCK || reason == PROFILE_MARKER_WAIT_CONDITION;
+}
+
 static void on_wait(void *ctx, const struct switch_wait *w)
 {
 	struct off_cpu *o = ctx;
 	struct attribution *a = o->a;
 	const struct record r = {.pid = w->pid, .tid = w->tid, .time_ns = w->time_ns};
 
+	uint32_t object = PROFILE_NONE;
+
 	a->counters = a->profile.types[o->blocks].counters;
 	a->process = host_process_get(a->host, w->pid, w->tid, w->time_ns);
 	a->time_ns = w->time_ns;
+	if (o->locks && a->process && w->stack && is_futex(w->stack->reason))
+		object = lock_places_frame(o->locks, a->process, w->object);
 	tell_sample(o, w, attribution_thread_row(a, &r, a->process),
-		    attribution_known_stack(a, w->stack));
+		    attribution_waiting_stack(a, w->stack, object));
+}
+
+/* The first n frames of the attribution. */
+static void tell_wakeup(struct off_cpu *o, const struct record *r, uint32_t n)
+{
+	struct attribution *a = o->a;
+	struct profile *p = &a->profile;
+	struct profile_sample s = {.time_unix_ns = r->time_ns, .value = 1, .cpu = r->cpu};
+	bool fits = true;
+
+	for (uint32_t i = 0; i < n; i++)
+		fits &= a->frames[i] != PROFILE_NONE;
+	s.thread = attribution_thread_row(a, r, a->process);
+	s.stack = fits ? profile_add_stack(p, a->frames, n, (uint32_t)r->sample.n_kernel)
+		       : PROFILE_NONE;
+	if (s.thread == PROFILE_NONE || s.stack == PROFILE_NONE)
+		a->counters[PROFILE_SAMPLES_DROPPED]++;
+	else
+		(void)profile_add_sample_of(p, o->wakeups, &s);
 }
 
 /* ---- Whose time is taken ---- */
@@ -105,8 +138,8 @@ static bool wants(void *ctx, const struct switch_out *out)
 int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 {
 	const struct switches_limits limits = {MAX_THREADS, MAX_KEYS, MAX_STACK_BYTES};
-	const struct switches_callbacks callbacks = {.tell = on_wait, .wants = wants};
-	uint32_t all = UINT32_MAX, blocks = UINT32_MAX;
+	struct switches_callbacks callbacks = {.tell = on_wait, .wants = wants};
+	uint32_t all = UINT32_MAX, blocks = UINT32_MAX, wakeups = UINT32_MAX;
 	struct off_cpu *o;
 
 	*ret = NULL;
@@ -115,6 +148,8 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 			all = i;
 		if (a->setup->events[i].options.use == SAMPLE_USE_BLOCKS)
 			blocks = i;
+		if (a->setup->events[i].options.use == SAMPLE_USE_WAKEUPS)
+			wakeups = i;
 	}
 	if (all == UINT32_MAX || blocks == UINT32_MAX)
 		return 0;
@@ -125,12 +160,15 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 	o->events = a->setup->events;
 	o->all = all;
 	o->blocks = blocks;
+	o->wakeups = wakeups;
+	callbacks.longest_apart = wakeups != UINT32_MAX;
 	o->own_pid = (uint32_t)getpid();
 	o->broker_pid = (uint32_t)getppid();
 	o->scratch = malloc(sizeof(*o->scratch) + (SAMPLE_MAX_KERNEL_FRAMES + a->max_frames) *
 							  sizeof(*o->scratch->addresses));
 	o->late_bytes = malloc(LATE_BYTES);
 	if (!o->scratch || !o->late_bytes ||
+	    (wakeups != UINT32_MAX && lock_places_new(&o->locks, a) < 0) ||
 	    switches_new(&o->switches, &limits, &callbacks, o) < 0) {
 		off_cpu_free(o);
 		return -ENOMEM;
@@ -143,6 +181,7 @@ struct off_cpu *off_cpu_free(struct off_cpu *o)
 {
 	if (o) {
 		switches_free(o->switches);
+		lock_places_free(o->locks);
 		for (uint32_t i = 0; i < o->n_late; i++)
 			(void)close(o->late[i].fd);
 		free(o->late_bytes);
@@ -183,6 +222,12 @@ static void keep_stack(struct off_cpu *o, const struct record *r, uint32_t n,
 		s->addresses[n_kernel + i] = a->walked[i].address;
 }
 
+/* What may be a futex. */
+static uint64_t object_of(uint64_t argument)
+{
+	return argument >= MIN_FUTEX && argument % 4 == 0 && argument >> 56 == 0 ? argument : 0;
+}
+
 static struct switch_out out_of(const struct off_cpu *o, const struct record *r,
 				const struct sample_switch *sw)
 {
@@ -195,6 +240,7 @@ static struct switch_out out_of(const struct off_cpu *o, const struct record *r,
 		.tid = r->tid,
 		.cpu = r->cpu,
 		.how = switch_how(sw->prev_state),
+		.object = o->locks ? object_of(sw->argument) : 0,
 	};
 
 	memcpy(out.regs, sw->spot.regs, sizeof(out.regs));
@@ -215,6 +261,34 @@ static void on_block(struct off_cpu *o, const struct record *r, const struct sam
 	n = attribution_walk(a, r);
 	keep_stack(o, r, n, guess_reason(o, r));
 	switches_stack(o->switches, &out, o->scratch);
+	if (o->locks && out.object && a->process && is_futex(o->scratch->reason))
+		lock_places_see(o->locks, a->process, out.object);
+}
+
+/* Who ends the wait of another thread for a lock: by its stack, whoever holds the lock. */
+static void on_wakeup(struct off_cpu *o, const struct record *r)
+{
+	struct attribution *a = o->a;
+	const struct switch_stack *stack;
+	struct host_process *waker;
+	uint32_t id, pid, n;
+	uint64_t object;
+
+	a->counters[PROFILE_SAMPLES]++;
+	if (!sample_read_wakeup(&o->events[r->index].options, r, &id)) {
+		a->counters[PROFILE_RECORDS_BAD]++;
+		return;
+	}
+	stack = switches_waits(o->switches, id, &object, &pid);
+	waker = host_process_get(a->host, r->pid, r->tid, r->time_ns);
+	if (!stack || !object || !is_futex(stack->reason) || !waker || waker->pid != pid)
+		return;
+	a->process = waker;
+	a->time_ns = r->time_ns;
+	n = attribution_walk(a, r);
+	a->frames[n++] = lock_places_frame(o->locks, waker, object);
+	a->frames[n++] = attribution_marker(a, PROFILE_MARKER_WOKEN);
+	tell_wakeup(o, r, n);
 }
 
 static void on_switch(struct off_cpu *o, const struct record *r, const struct sample_switch *sw)
@@ -259,7 +333,9 @@ static void on_sample(struct off_cpu *o, const struct record *r)
 	struct sample_switch sw;
 
 	take_gaps(o, r->time_ns);
-	if (!sample_read_switch(&o->events[r->index].options, r, &sw))
+	if (r->index == o->wakeups)
+		on_wakeup(o, r);
+	else if (!sample_read_switch(&o->events[r->index].options, r, &sw))
 		o->a->counters[PROFILE_RECORDS_BAD]++;
 	else if (r->index == o->blocks)
 		on_block(o, r, &sw);
@@ -273,7 +349,7 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 		o->begin_ns = r->time_ns;
 	switch (r->type) {
 	case RECORD_SAMPLE:
-		if (r->index == o->all || r->index == o->blocks)
+		if (r->index == o->all || r->index == o->blocks || r->index == o->wakeups)
 			on_sample(o, r);
 		break;
 	case RECORD_SWITCH_IN:
@@ -336,6 +412,8 @@ static void add_late(struct off_cpu *o, const struct late *l)
 		return;
 	keep_stack(o, &r, n, blocked_call_reason(t.call, t.args, t.wchan));
 	switches_stack(o->switches, &l->block, o->scratch);
+	if (o->locks && l->block.object && a->process && is_futex(o->scratch->reason))
+		lock_places_see(o->locks, a->process, l->block.object);
 }
 
 static void judge_late(struct off_cpu *o, uint64_t time_ns)
