@@ -14,9 +14,13 @@
 #include <stdlib.h>
 
 #include "src/render/calltree.h"
+#include "src/render/amount.h"
 #include "src/render/html-data.h"
+#include "src/render/waits.h"
 #include "util/json.h"
 #include "util/cleanup.h"
+
+#define MAX_LOCKS 1000
 
 static void put_member(FILE *out, const char *key, const char *text)
 {
@@ -253,7 +257,38 @@ static void put_samples(FILE *out, const struct profile *p, const struct calltre
 	fputs("}", out);
 }
 
-int html_put_data(FILE *out, const struct profile *p, const struct render_info *info, bool before)
+/* [name, waits, ns, time in words, longest in words, who waited, who released] of each lock. */
+static int put_locks(FILE *out, const struct profile *p)
+{
+	_cleanup_free_ struct lock_sum *locks = NULL;
+	char text[FRAME_MAX_NAME];
+	uint32_t n = 0;
+	int r = waits_by_lock(p, &locks, &n);
+
+	if (r < 0 || n == 0)
+		return r;
+	fputs(",\n\"locks\":[", out);
+	for (uint32_t i = 0; i < n && i < MAX_LOCKS; i++) {
+		const struct lock_sum *l = &locks[i];
+
+		fputs(i ? ",[" : "[", out);
+		json_put_string(out, waits_frame_name(p, l->frame, text, sizeof(text)));
+		fprintf(out, ",%" PRIu64 ",%" PRId64 ",", l->n, l->ns);
+		json_put_string(out, amount_text(text, sizeof(text), l->ns, "nanoseconds"));
+		fputc(',', out);
+		json_put_string(out, amount_text(text, sizeof(text), l->longest_ns, "nanoseconds"));
+		fputc(',', out);
+		json_put_string(out, waits_frame_name(p, l->waiter, text, sizeof(text)));
+		fputc(',', out);
+		json_put_string(out, waits_frame_name(p, l->releaser, text, sizeof(text)));
+		fputc(']', out);
+	}
+	fputc(']', out);
+	return 0;
+}
+
+int html_put_data(FILE *out, const struct profile *p, const struct profile *all,
+		  const struct render_info *info, bool before)
 {
 	_cleanup_free_ uint32_t *order = NULL;
 	struct calltree t;
@@ -274,6 +309,7 @@ int html_put_data(FILE *out, const struct profile *p, const struct render_info *
 		put_nodes(out, &t, order);
 		put_threads(out, p);
 		put_samples(out, p, &t, order);
+		r = all && profile_is_off_cpu(p, 0) ? put_locks(out, all) : 0;
 		fputs("}", out);
 	}
 	calltree_deinit(&t);

@@ -9,6 +9,8 @@
 #include "src/profile/profile.h"
 #include "src/render/render.h"
 
-/* Writes the first type. before: this is the older capture of a comparison. 0 or -ENOMEM; errors
- * stay with the stream. */
-int html_put_data(FILE *out, const struct profile *p, const struct render_info *info, bool before);
+/* Writes the first type. before: this is the older capture of a comparison. all: the profile with
+ * all types, for tables of several; NULL: there are none. 0 or -ENOMEM; errors stay with the
+ * stream. */
+int html_put_data(FILE *out, const struct profile *p, const struct profile *all,
+		  const struct render_info *info, bool before);

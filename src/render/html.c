@@ -46,11 +46,11 @@ static int put_captures(FILE *out, const struct profile *p, const struct profile
 
 		profile_view(p, i, &view);
 		fputs(i ? ",\n" : "", out);
-		r = html_put_data(out, &view, info, false);
+		r = html_put_data(out, &view, p, info, false);
 	}
 	if (r == 0 && before) {
 		fputs(",\n", out);
-		r = html_put_data(out, before, info->before ? info->before : &unknown, true);
+		r = html_put_data(out, before, NULL, info->before ? info->before : &unknown, true);
 	}
 	fputs("]", out);
 	return r;

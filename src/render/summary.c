@@ -25,6 +25,7 @@
 #define N_OTHERS    5 /* functions of each event after the first */
 #define N_PROCESSES 10
 #define N_OWNERS    8
+#define N_LOCKS	    15
 #define MIN_WIDTH   60
 #define MAX_WIDTH   400
 
@@ -632,6 +633,41 @@ static void put_reasons(const struct page *pg)
 			format_count(count, sums[i].n), profile_marker_text(sums[i].marker));
 }
 
+static void put_lock(const struct page *pg, const struct lock_sum *l, int width)
+{
+	char text[FRAME_MAX_NAME], count[32];
+
+	fprintf(pg->out, "%8s %10s", format_count(count, l->n),
+		amount_text(text, sizeof(text), l->ns, "nanoseconds"));
+	fprintf(pg->out, " %10s  ", amount_text(text, sizeof(text), l->longest_ns, "nanoseconds"));
+	put_fit(pg, waits_frame_name(pg->p, l->frame, text, sizeof(text)), width, true);
+	fputs("  ", pg->out);
+	put_fit(pg, waits_frame_name(pg->p, l->waiter, text, sizeof(text)), width, true);
+	fputs("  ", pg->out);
+	put_fit(pg, waits_frame_name(pg->p, l->releaser, text, sizeof(text)), width, false);
+	fputc('\n', pg->out);
+}
+
+/* The locks that were waited for most. */
+static int put_locks(const struct page *pg)
+{
+	_cleanup_free_ struct lock_sum *locks = NULL;
+	int width = (pg->width - 36) / 3;
+	uint32_t n = 0;
+	int r = waits_by_lock(pg->p, &locks, &n);
+
+	if (r < 0 || n == 0)
+		return r;
+	put_heading(pg, "   Waits       Time    Longest  %-*s  %-*s  %s", width, "Lock", width,
+		    "Who waited", "Who released");
+	for (uint32_t i = 0; i < n && i < N_LOCKS; i++)
+		put_lock(pg, &locks[i], width);
+	if (n > N_LOCKS)
+		fprintf(pg->out, "%sand %" PRIu32 " more%s\n", style_on(pg, DIM), n - N_LOCKS,
+			style_off(pg, DIM));
+	return 0;
+}
+
 /* A short table for each event after the first. */
 static int put_others(const struct page *pg)
 {
@@ -643,7 +679,8 @@ static int put_others(const struct page *pg)
 		struct calltree t;
 
 		profile_view(pg->p, i, &view);
-		if (view.types[0].samples.n == 0)
+		/* Wake-ups are in the table of locks. */
+		if (view.types[0].samples.n == 0 || profile_is_wakeups(&view, 0))
 			continue;
 		r = calltree_build(&t, &view, tree_flags(&view));
 		if (r == 0) {
@@ -683,6 +720,8 @@ int render_summary(const struct profile *p, const struct render_info *info, FILE
 	calltree_deinit(&t);
 	if (r == 0)
 		r = put_others(&pg);
+	if (r == 0)
+		r = put_locks(&pg);
 	if (r == 0 && (fflush(out) != 0 || ferror(out)))
 		r = -EIO;
 	return r;

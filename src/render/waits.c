@@ -1,7 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "src/render/frame.h"
 #include "src/render/waits.h"
+#include "util/array.h"
+#include "util/cleanup.h"
 
 /* What the outermost frame of the stack says. */
 static enum profile_marker reason_of(const struct profile *p, uint32_t stack)
@@ -44,4 +51,248 @@ uint32_t waits_by_reason(const struct profile *p, struct wait_sum ret[WAITS_MAX_
 	}
 	qsort(ret, n, sizeof(*ret), compare_sums);
 	return n;
+}
+
+/* ---- Locks ---- */
+
+#define MAX_OPEN 4096
+
+/* A wait, or a wake-up. */
+struct lock_use {
+	uint32_t process, frame, caller;
+	bool release;
+	int64_t ns, longest_ns;
+	uint64_t n;
+};
+typedef ARRAY(struct lock_use) lock_uses;
+
+/* A wait that went on when its window ended. */
+struct open_wait {
+	uint32_t thread, frame;
+	int64_t ns;
+};
+typedef ARRAY(struct open_wait) open_waits;
+
+static const char *function_name(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = &p->frames.items[frame];
+
+	return f->n_lines
+		       ? profile_text(
+				 p, p->functions.items[p->lines.items[f->first_line].function].name)
+		       : "";
+}
+
+/* Of the way from a program's own function to the futex. */
+static bool is_inside_of_lock(const struct profile *p, uint32_t frame)
+{
+	static const char *const modules[] = {"libc.so", "libc-", "libpthread", "ld-"};
+	static const char *const names[] = {"lock",	"futex",    "Lock",    "mutex",	  "Mutex",
+					    "sem_wait", "sem_post", "gthread", "acquire", "PyCOND"};
+	const char *module = frame_module_name(p, p->frames.items[frame].module);
+	const char *name = function_name(p, frame);
+
+	for (size_t i = 0; i < ARRAY_SIZE(modules); i++)
+		if (strncmp(module, modules[i], strlen(modules[i])) == 0)
+			return true;
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
+		if (strstr(name, names[i]))
+			return true;
+	return false;
+}
+
+/* The innermost frame outside of the lock's own code, else the innermost of the program. */
+static uint32_t find_caller(const struct profile *p, uint32_t stack)
+{
+	uint32_t n, first = p->stacks.items[stack].n_kernel;
+	const uint32_t *frames = profile_stack_frames(p, stack, &n);
+
+	for (uint32_t i = first; i < n && !profile_is_marked(p, frames[i]); i++)
+		if (*function_name(p, frames[i]) && !is_inside_of_lock(p, frames[i]))
+			return frames[i];
+	return first < n && !profile_is_marked(p, frames[first]) ? frames[first] : PROFILE_NONE;
+}
+
+/* The frame of the lock, next to the reason; PROFILE_NONE: the stack is no wait for a lock. */
+static uint32_t find_lock(const struct profile *p, uint32_t stack)
+{
+	uint32_t n;
+	const uint32_t *frames = profile_stack_frames(p, stack, &n);
+
+	if (n < 2 ||
+	    p->modules.items[p->frames.items[frames[n - 2]].module].kind != PROFILE_MODULE_DATA)
+		return PROFILE_NONE;
+	return frames[n - 2];
+}
+
+/* How long the longest wait in the sample was, with what windows before have of it. */
+static int64_t longest_of(open_waits *open, const struct profile_sample *s, uint32_t frame)
+{
+	int64_t ns = s->n == 1 ? s->value : 0;
+	struct open_wait *w = NULL;
+
+	for (uint32_t i = 0; i < open->n && !w; i++)
+		if (open->items[i].thread == s->thread && open->items[i].frame == frame)
+			w = &open->items[i];
+	if (s->n > 0 && w) {
+		ns = profile_sum(ns, w->ns);
+		*w = open->items[--open->n];
+	} else if (s->n == 0 && (w || (w = array_push(open)))) {
+		ns = profile_sum(w->ns, s->value);
+		*w = (struct open_wait){s->thread, frame, ns};
+	}
+	return ns;
+}
+
+static int add_uses(const struct profile *p, const struct profile_type *t, bool release,
+		    lock_uses *uses)
+{
+	open_waits open = ARRAY_INIT(MAX_OPEN);
+
+	for (uint32_t i = 0; i < t->samples.n; i++) {
+		const struct profile_sample *s = &t->samples.items[i];
+		uint32_t lock = find_lock(p, s->stack);
+		struct lock_use *u = lock == PROFILE_NONE ? NULL : array_push(uses);
+
+		if (lock == PROFILE_NONE)
+			continue;
+		if (!u) {
+			array_deinit(&open);
+			return -ENOMEM;
+		}
+		*u = (struct lock_use){.process = p->threads.items[s->thread].process,
+				       .frame = lock,
+				       .caller = find_caller(p, s->stack),
+				       .release = release,
+				       .ns = release ? 0 : s->value,
+				       .longest_ns = release ? 0 : longest_of(&open, s, lock),
+				       .n = release ? 1 : s->n};
+	}
+	array_deinit(&open);
+	return 0;
+}
+
+/* Equal functions are one, wherever in them the calls are. */
+static uint32_t function_of(const struct profile *p, uint32_t frame)
+{
+	const struct profile_frame *f = frame == PROFILE_NONE ? NULL : &p->frames.items[frame];
+
+	return f && f->n_lines ? p->lines.items[f->first_line].function : frame;
+}
+
+static int compare_u32(uint32_t x, uint32_t y)
+{
+	return (x > y) - (x < y);
+}
+
+/* A process may have several rows, with other facts of it. */
+static uint32_t pid_of(const struct profile *p, const struct lock_use *u)
+{
+	return p->processes.items[u->process].pid;
+}
+
+static int compare_uses(const void *a, const void *b, void *ctx)
+{
+	const struct profile *p = ctx;
+	const struct lock_use *x = a, *y = b;
+	int r = compare_u32(pid_of(p, x), pid_of(p, y));
+
+	if (r == 0)
+		r = compare_u32(x->frame, y->frame);
+	if (r == 0)
+		r = compare_u32(x->release, y->release);
+	return r ? r : compare_u32(function_of(p, x->caller), function_of(p, y->caller));
+}
+
+static bool same_caller(const struct profile *p, const struct lock_use *x, const struct lock_use *y)
+{
+	return compare_uses(x, y, (void *)(uintptr_t)p) == 0;
+}
+
+/* The uses from *at on that are of one lock. */
+static struct lock_sum sum_lock(const struct profile *p, const lock_uses *uses, uint32_t *at)
+{
+	const struct lock_use *first = &uses->items[*at];
+	struct lock_sum sum = {.process = first->process,
+			       .frame = first->frame,
+			       .waiter = PROFILE_NONE,
+			       .releaser = PROFILE_NONE};
+	int64_t most_ns = -1;
+	uint64_t most_n = 0;
+
+	while (*at < uses->n && pid_of(p, &uses->items[*at]) == pid_of(p, first) &&
+	       uses->items[*at].frame == sum.frame) {
+		const struct lock_use *caller = &uses->items[*at], *u;
+		int64_t ns = 0;
+		uint64_t n = 0;
+
+		for (; *at < uses->n && same_caller(p, u = &uses->items[*at], caller); ++*at) {
+			ns += u->ns;
+			n += u->n;
+			if (u->longest_ns > sum.longest_ns)
+				sum.longest_ns = u->longest_ns;
+		}
+		if (caller->release && n > most_n) {
+			most_n = n;
+			sum.releaser = caller->caller;
+		} else if (!caller->release && ns > most_ns) {
+			most_ns = ns;
+			sum.waiter = caller->caller;
+		}
+		sum.ns += ns;
+		*(caller->release ? &sum.n_releases : &sum.n) += n;
+	}
+	return sum;
+}
+
+static int compare_locks(const void *a, const void *b)
+{
+	const struct lock_sum *x = a, *y = b;
+
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return compare_u32(x->frame, y->frame);
+}
+
+int waits_by_lock(const struct profile *p, struct lock_sum **ret, uint32_t *ret_n)
+{
+	lock_uses uses = ARRAY_INIT(UINT32_MAX / 2);
+	struct lock_sum *sums = NULL;
+	uint32_t n = 0;
+	int r = 0;
+
+	for (uint32_t i = 0; i < p->n_types && r == 0; i++) {
+		if (profile_is_off_cpu(p, i) || profile_is_wakeups(p, i))
+			r = add_uses(p, &p->types[i], !profile_is_off_cpu(p, i), &uses);
+	}
+	if (r == 0 && uses.n > 0) {
+		qsort_r(uses.items, uses.n, sizeof(*uses.items), compare_uses,
+			(void *)(uintptr_t)p);
+		sums = malloc(uses.n * sizeof(*sums));
+		r = sums ? 0 : -ENOMEM;
+	}
+	for (uint32_t i = 0; r == 0 && i < uses.n;) {
+		sums[n] = sum_lock(p, &uses, &i);
+		n += sums[n].n > 0 || sums[n].ns > 0; /* else it was no lock, but a condition */
+	}
+	array_deinit(&uses);
+	if (r < 0)
+		return r;
+	qsort(sums, n, sizeof(*sums), compare_locks);
+	*ret = sums;
+	*ret_n = n;
+	return 0;
+}
+
+const char *waits_frame_name(const struct profile *p, uint32_t frame, char *buf, size_t size)
+{
+	const struct profile_frame *f = frame == PROFILE_NONE ? NULL : &p->frames.items[frame];
+
+	if (!f)
+		(void)snprintf(buf, size, "-");
+	else if (f->n_lines)
+		(void)frame_function_name(p, p->lines.items[f->first_line].function, buf, size);
+	else
+		(void)frame_fallback_name(p, frame, buf, size);
+	return buf;
 }

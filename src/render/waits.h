@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Sums of off-CPU time, by what threads waited for. */
+#include <stddef.h>
 #include <stdint.h>
 
 #include "src/profile/profile.h"
@@ -14,3 +15,22 @@ struct wait_sum {
 #define WAITS_MAX_REASONS PROFILE_N_MARKERS
 /* Of the first type, which is off-CPU time, the most time first. Their number; none is of 0 ns. */
 uint32_t waits_by_reason(const struct profile *p, struct wait_sum ret[WAITS_MAX_REASONS]);
+
+/* Contended waits for a lock of a process. */
+struct lock_sum {
+	uint32_t process, frame; /* rows of the profile; the frame names the lock */
+	int64_t ns, longest_ns;
+	uint64_t n, n_releases;
+	/* Frames whose functions waited for most of the time, and released it most often as far as
+	 * wake-ups were sampled; PROFILE_NONE: not known. */
+	uint32_t waiter, releaser;
+};
+
+/*
+ * p: with off-CPU time and wake-ups, if they were recorded, among its types. The locks, that of the
+ * most time first: allocated, NULL without any. 0 or -ENOMEM.
+ */
+int waits_by_lock(const struct profile *p, struct lock_sum **ret, uint32_t *ret_n);
+
+/* The function of a frame that a sum names, or the lock; "-": PROFILE_NONE. Returns buf. */
+const char *waits_frame_name(const struct profile *p, uint32_t frame, char *buf, size_t size);

@@ -128,7 +128,7 @@ function decodeCapture(raw) {
 		first = Math.min(first, samples.time[i]);
 		last = Math.max(last, samples.time[i]);
 	}
-	return {meta: raw.meta, counters: raw.counters, total: raw.total, cut: raw.cut, places,
+	return {meta: raw.meta, counters: raw.counters, total: raw.total, cut: raw.cut, places, locks: raw.locks,
 		tree: decodeTree(raw, places), samples, threads,
 		// Without times of their own, all samples have the same time.
 		timed: last > first, first, last,

@@ -87,6 +87,12 @@ function showTable(tab) {
 	byId('table').replaceChildren(tableNote(found.length, rows.length, tab),
 		makeTable(columns, found, wholes[0], (sort) => change({sort}), {functions: openSandwich, modules: openModule, containers: openContainer}[tab]));
 }
+function showLocks() {
+	const {locks} = captures[0];
+
+	byId('table').replaceChildren(make('p', `${count(locks.length)} locks in the whole capture`, 'note muted'),
+		makeLocks(locks, (name) => change({tab: 'graph', search: escapeExpression(name)})));
+}
 function showChanges() {
 	const keys = functionKeys();
 	const sums = captures.map((c, i) => weighByKey(c, baseWeights[i], keys, keys.length));
@@ -144,6 +150,8 @@ function show() {
 		showSandwich();
 	else if (state.tab === 'changes')
 		showChanges();
+	else if (state.tab === 'locks')
+		showLocks();
 	else
 		showTable(state.tab);
 	showMatched();

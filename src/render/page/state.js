@@ -2,7 +2,7 @@
 //
 // Part 5: the state of the view, also as the fragment of the URL, so that a link can share a view.
 
-const tabs = ['graph', 'functions', 'sandwich', 'modules', 'containers'].concat(comparing ? ['changes'] : []);
+const tabs = ['graph', 'functions', 'sandwich', 'modules', 'containers'].concat(comparing ? ['changes'] : captures[0].locks ? ['locks'] : []);
 const choices = {
 	event: events,
 	tab: tabs,

@@ -120,6 +120,28 @@ function namedRows(names, sums, wholes) {
 const moduleRows = (sums, wholes) => namedRows(moduleNames, sums, wholes);
 const containerRows = ({names, sums}, wholes) => namedRows(names, sums, wholes);
 
+// The locks of the whole capture: which, how often and how long they were waited for, and by whom.
+function makeLocks(locks, onRow) {
+	const table = make('table');
+	const head = make('tr');
+	const body = make('tbody');
+
+	for (const [text, className] of [['Lock', ''], ['Waits', 'number'], ['Time', 'number'], ['Longest', 'number'], ['Who waited', ''], ['Who released', '']])
+		head.append(make('th', text, className));
+	for (const [name, waits, , time, longest, waiter, releaser] of locks.slice(0, MAX_ROWS)) {
+		const line = make('tr');
+		const cell = make('td', undefined, 'name');
+
+		cell.append(makeButton(name, () => onRow(name)));
+		line.append(cell, make('td', count(waits), 'number'), make('td', time, 'number'), make('td', longest, 'number'),
+			    make('td', waiter), make('td', releaser));
+		body.append(line);
+	}
+	table.append(make('thead'), body);
+	table.tHead.append(head);
+	return table;
+}
+
 // New and gone functions, and those that changed most.
 function makeChanges(sums, wholes, onRow) {
 	const rows = functionRows(sums, wholes);
