@@ -88,6 +88,7 @@ EXTRA_DIST += \
 	tests/system/store.py \
 	tests/system/supervision.py \
 	tests/system/top.py \
+	tests/system/locks.py \
 	tests/system/offcpu.py \
 	tests/system/oldkernel.py \
 	tests/system/unprivileged.py \
@@ -129,10 +130,12 @@ EXTRA_DIST += \
 	tests/workloads/jsloop.js \
 	tests/workloads/lacking.c \
 	tests/workloads/libc.c \
+	tests/workloads/locks.c \
 	tests/workloads/outer.c \
 	tests/workloads/plugin.c \
 	tests/workloads/pyloop.expect \
 	tests/workloads/pyloop.py \
+	tests/workloads/pylocks.py \
 	tests/workloads/recurse.c \
 	tests/workloads/recurse.expect \
 	tests/workloads/registers.c \

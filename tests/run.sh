@@ -85,6 +85,7 @@ SYSTEM_TESTS="
 	demangle       60  beside
 	hardening      60  beside
 	offcpu         90  beside
+	locks          60  beside
 	uprobes        90  beside
 	allocations    90  beside
 	preloaded     120  beside

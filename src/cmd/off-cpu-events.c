@@ -36,3 +36,18 @@ int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, cha
 	ret[1] = switches;
 	return 0;
 }
+
+int off_cpu_wakeups(struct broker_event *ret, bool of_tasks, char *error, size_t n_error)
+{
+	struct broker_event wakeups = {.use = SAMPLE_USE_WAKEUPS,
+				       .period = 1,
+				       .budget = of_tasks ? 0 : BLOCKS_GRANT,
+				       .stack_bytes = TASK_BLOCKS_STACK};
+	int r = sample_find_wakeups(&wakeups.event, &wakeups.switch_fields, error, n_error);
+
+	if (r < 0)
+		return r;
+	(void)snprintf(wakeups.event.name, sizeof(wakeups.event.name), "lock_wakeups");
+	*ret = wakeups;
+	return 0;
+}

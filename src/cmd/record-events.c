@@ -402,8 +402,22 @@ static int check_off_cpu(const struct record_options *o)
 	if (o->allocations)
 		return options_refuse(o->command,
 				      "--off-cpu and --alloc exclude each other: choose one");
-	if (o->n_events + OFF_CPU_N_EVENTS > SAMPLE_MAX_EVENTS)
-		return options_refuse(o->command, "too many events: with --off-cpu 4 at most");
+	if (o->n_events + OFF_CPU_N_EVENTS + o->locks > SAMPLE_MAX_EVENTS)
+		return options_refuse(o->command, "too many events: with %s at most",
+				      o->locks ? "--locks 3" : "--off-cpu 4");
+	return 0;
+}
+
+/* Between the others, which begin at events. */
+static int add_wakeups(struct record_options *o, struct broker_event *events, bool of_tasks)
+{
+	char error[512];
+
+	events[2] = events[1];
+	if (off_cpu_wakeups(&events[1], of_tasks, error, sizeof(error)) < 0)
+		return options_complain(o->command, "--locks", "sched:sched_waking", error);
+	events[1].ring_bytes = BLOCKS_RING_BYTES;
+	o->n_events++;
 	return 0;
 }
 
@@ -423,5 +437,5 @@ int record_add_off_cpu(struct record_options *o, bool of_tasks)
 	events[0].ring_bytes = BLOCKS_RING_BYTES;
 	events[1].ring_bytes = SWITCHES_RING_BYTES;
 	o->n_events += OFF_CPU_N_EVENTS;
-	return 0;
+	return o->locks ? add_wakeups(o, events, of_tasks) : 0;
 }

@@ -27,6 +27,7 @@ enum {
 	OPT_MEMORY,
 	OPT_ALLOC,
 	OPT_OFF_CPU,
+	OPT_LOCKS,
 	OPT_COUNT,
 	OPT_FREQ,
 	OPT_DURATION,
@@ -63,6 +64,8 @@ static const struct option_spec option_table[] = {
 	 OPT_ALLOC},
 	{0, "off-cpu", NULL, "besides, how long threads were blocked, where, and for what",
 	 OPT_OFF_CPU},
+	{0, "locks", NULL, "the same, and which locks they waited for, and who released these",
+	 OPT_LOCKS},
 	{'c', "count", "COUNT", "take a sample every COUNT events, instead of -F", OPT_COUNT},
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
 	{'d', "duration", "TIME", "how long: 10, 10s, 2m; default until Ctrl-C, or COMMAND ends",
@@ -238,6 +241,9 @@ static int on_option(void *ctx, int id, const char *value)
 		return record_add_allocations(o);
 	case OPT_OFF_CPU:
 		o->off_cpu = true;
+		return 0;
+	case OPT_LOCKS:
+		o->off_cpu = o->locks = true;
 		return 0;
 	case OPT_COUNT:
 		if (text_parse_u64(value, 1, RECORD_MAX_COUNT, &o->period) < 0)

@@ -57,7 +57,7 @@ void record_say_what_is_left_out(const struct record_options *o)
 	for (uint32_t i = 1; i < o->n_events && n < sizeof(left_out); i++) {
 		const struct broker_event *e = &o->events[i];
 
-		if (e->use != SAMPLE_USE_SWITCHES)
+		if (e->use != SAMPLE_USE_SWITCHES && e->use != SAMPLE_USE_WAKEUPS)
 			n += (size_t)snprintf(left_out + n, sizeof(left_out) - n, "%s%s",
 					      i > 1 ? ", " : "", e->event.name);
 	}
@@ -88,8 +88,10 @@ size_t record_describe_event(const struct broker_event *e, char *buf, size_t siz
 /* ": cpu-clock at 99 Hz and page-faults (each one)". */
 static const char *describe_events(const struct record_options *o, char *buf, size_t size)
 {
-	uint32_t n_events = o->n_events - (o->off_cpu ? 2 : 0);
-	const char *blocked = o->off_cpu ? ", and how long threads are blocked," : "";
+	uint32_t n_events = o->n_events - (o->off_cpu ? 2 : 0) - o->locks;
+	const char *blocked = o->locks	   ? ", how long threads are blocked, and their locks,"
+			      : o->off_cpu ? ", and how long threads are blocked,"
+					   : "";
 	size_t n = 0;
 
 	/* CPU time, by what is found out later. */

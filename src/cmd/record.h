@@ -30,7 +30,8 @@ struct record_options {
 	/* Of events that have none of their own; 0: not given. */
 	uint64_t rate_hz, period, stack_bytes;
 	enum config_demangle demangle;
-	bool off_cpu; /* its events are the last two */
+	bool off_cpu; /* its events are the last ones */
+	bool locks;   /* of these, too */
 	bool allocations;
 	bool events_given; /* by -e */
 	bool all, user_only, no_lines, no_inline, no_interpreters, strict, quiet, verbose;

@@ -60,8 +60,8 @@ build()
 		c "$1" heap.c -pthread ;;
 	marked)
 		c "$1" marked.c -pthread ;;
-	waits)
-		c "$1" waits.c -pthread ;;
+	waits | locks)
+		c "$1" "$1.c" -pthread ;;
 	chain-offset)
 		# The code is far from where its file offset says it would be.
 		c "$1" chain.c -Wl,--section-start=.text=0x3000000 ;;

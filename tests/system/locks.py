@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: src/sample src/profiler src/profile src/symbolizer src/render src/cmd symbolize
+"""record --locks: waits for each lock, their time, the longest, who waited and who released. The truth is the kernel's
+count of each thread's voluntary switches and the workload's own clocks. Needs root and tracefs."""
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+
+import rig
+
+ROUNDS = 200
+NAME = f"l{os.getpid()}"
+UNITS = {"s": 1e9, "ms": 1e6, "us": 1e3, "ns": 1}
+# The lock, as it is named, of each kind.
+LOCKS = {"pool": r"\[lock pool_mutex\]", "journal": r"\[lock journal\+0x40\]", "heap": r"\[lock 0x[0-9a-f]+ heap\]"}
+
+
+def truth_of(text):
+    """{kind: (waits, ns for sure, ns of which some may have been spent waiting for a CPU, the longest)}."""
+    found = {k: tuple(map(int, n)) for k, *n in re.findall(r"^(\w+) (\d+) (\d+) (\d+) (\d+) 0x", text, re.M)}
+    rig.check(set(found) == set(LOCKS), f"the workload tells of each lock: {found}")
+    return found
+
+
+def table_of(page):
+    """The page's table: {lock: (waits, ns, longest in ns, who waited, who released)}."""
+    with open(rig.path(page), encoding="utf-8") as f:
+        data = re.search(r'<script [^>]*id="data"[^>]*>(.*?)</script>', f.read(), re.S).group(1)
+    rows = [row for capture in json.loads(data) for row in capture.get("locks", [])]
+    return {name: (waits, ns, time_of(longest), waiter, releaser) for name, waits, ns, _, longest, waiter, releaser in rows}
+
+
+def time_of(text):
+    n, unit = text.split()
+    return float(n) * UNITS[unit]
+
+
+def check_locks(what, table, truth, slack=0):
+    for kind, pattern in LOCKS.items():
+        found = [(name, row) for name, row in table.items() if re.fullmatch(pattern, name)]
+        rig.check(len(found) == 1, f"{what}: one lock is {kind}: {[name for name, _ in found]}")
+        waits, ns, longest, waiter, releaser = found[0][1]
+        n, sure, unsure, most = truth[kind]
+        rig.check(abs(waits - n) <= 0.03 * n + slack, f"{what}: {kind}: {waits} waits of {n}")
+        rig.check(0.97 * sure <= ns <= 1.03 * (sure + unsure), f"{what}: {kind}: {ns / 1e6:.1f} ms of {sure / 1e6:.1f} to "
+                  f"{(sure + unsure) / 1e6:.1f}")
+        # Of the workload it is the longest by itself; a thread that waits twice in a row is left out there.
+        rig.check(longest >= 0.97 * most - 1e6, f"{what}: {kind}: the longest of {longest / 1e6:.2f} ms, by itself {most / 1e6:.2f}")
+        rig.check((waiter, releaser) == (f"take_{kind}", f"give_{kind}"), f"{what}: {kind}: {waiter} waits, {releaser} releases")
+
+
+def of_a_command(program):
+    p = subprocess.run([rig.perfwalk(), "record", "--locks", "-o", "c.html", "--", program, str(ROUNDS)], cwd=rig.workdir(),
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    rig.check(p.returncode == 0, f"record ends with 0, not {p.returncode}: {p.stderr[-500:]}")
+    table, truth = table_of("c.html"), truth_of(p.stdout)
+    check_locks("a command", table, truth)
+    rows = re.findall(r"^ *([\d,]+) +([\d.]+ \w+) +([\d.]+ \w+)  (\[lock .{10})", p.stdout, re.M)
+    rig.check(len(rows) == len(table) and all(int(n.replace(",", "")) in [row[0] for row in table.values()] for n, *_ in rows),
+              f"the summary has the same locks: {rows}")
+
+
+def of_the_host(program):
+    """The start of the workload may be missing, if its first switches come before those of the capture."""
+    fd = os.open(rig.path("h.txt"), os.O_RDWR | os.O_CREAT, 0o600)
+    p = rig.start([rig.perfwalk(), "record", "-a", "--comm", NAME, "--locks", "-o", "h.html"], cwd=rig.workdir(), stdout=fd, stderr=fd)
+    rig.wait_for("the capture begins", lambda: b"recording" in os.pread(fd, 4096, 0), 30)
+    truth = truth_of(subprocess.run([program, str(ROUNDS)], stdout=subprocess.PIPE, text=True, check=True, timeout=120).stdout)
+    p.send_signal(signal.SIGINT)
+    rig.check(p.wait(60) == 0, "the capture ends")
+    table = table_of("h.html")
+    for kind, pattern in LOCKS.items():
+        waits = sum(row[0] for name, row in table.items() if re.fullmatch(pattern, name))
+        rig.check(0.5 * truth[kind][0] <= waits <= 1.03 * truth[kind][0] + 2, f"the host: {kind}: {waits} waits of {truth[kind][0]}")
+
+
+def of_python():
+    """A lock of Python's own, in memory that its threads share."""
+    script = os.path.join(rig.WORKLOADS, "pylocks.py")
+    p = subprocess.run([rig.perfwalk(), "record", "--locks", "-o", "p.html", "--", sys.executable, script, "100"], cwd=rig.workdir(),
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    truth = re.search(r"^python (\d+) (\d+)$", p.stdout, re.M)
+    rig.check(p.returncode == 0 and truth, f"Python's workload ends with 0, not {p.returncode}: {p.stderr[-300:]}")
+    waits, ns = map(int, truth.groups())
+    near = [(name, row) for name, row in table_of("p.html").items() if abs(row[0] - waits) <= 0.03 * waits and abs(row[1] - ns) <= 0.03 * ns]
+    rig.check(near, f"a lock has Python's {waits} waits and {ns / 1e6:.1f} ms, within 3%: {near}")
+
+
+def refusals():
+    for args, word in ((["-C", "0"], "-C"), (["-e", "page-faults,cs,minor-faults,cpu-clock"], "3 at most")):
+        p = subprocess.run([rig.perfwalk(), "record", "--locks", *args, "-d", "1"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                           text=True, timeout=60, check=False)
+        rig.check(p.returncode == 2 and word in p.stdout, f"refused: {' '.join(args)}: {p.stdout.strip()[:120]}")
+
+
+def main():
+    rig.need_root()
+    rig.need_tracefs()
+    program = os.path.join(rig.build_workloads("locks"), NAME)
+    os.rename(os.path.join(os.path.dirname(program), "locks"), program)
+    refusals()
+    of_a_command(program)
+    of_the_host(program)
+    of_python()
+
+
+rig.run(main)
