@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Variables are looked up seldom, so each look-up reads the file's tables once and keeps nothing. */
+/* Variables are looked up seldom, so each look-up reads all symbols and keeps nothing. */
 #include <elf.h>
 #include <stdio.h>
 #include <string.h>

@@ -112,8 +112,8 @@ void symbol_file_forget_lines(struct symbol_file *f);
 uint64_t symbol_file_refused(const struct symbol_file *f);
 
 /*
- * The variable at an ELF virtual address, by the symbol tables of the file itself: its linkage name,
- * cut if need be, and where it begins. 0; 1: there is none; -errno. Reads all symbols.
+ * The variable at an ELF virtual address, by the symbol tables of the file itself: its linkage
+ * name, cut if need be, and where it begins. 0; 1: there is none; -errno. Reads all symbols.
  */
 int symbol_find_data(int fd, const struct symbol_limits *limits, uint64_t vaddr, char *name,
 		     size_t n_name, uint64_t *ret_start);
