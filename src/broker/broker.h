@@ -35,6 +35,7 @@ struct broker_event {
 	/* 0: the config's. */
 	uint32_t stack_bytes;
 	uint64_t ring_bytes;
+	bool wall;			/* of blocks: all time of threads is wanted */
 	bool only_user, only_kernel;	/* also where the options do not say so of all */
 	char filter[SAMPLE_MAX_FILTER]; /* of a tracepoint; "": none */
 };

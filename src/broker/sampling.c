@@ -58,6 +58,7 @@ static int probe_one(struct broker *b, uint32_t index, const struct events_targe
 		.use = e->use,
 		.switch_fields = e->switch_fields,
 		.index = index,
+		.wall = e->wall,
 		.filter = e->filter[0] ? e->filter : NULL,
 		.period = e->period * divisor,
 		.rate_hz = e->rate_hz > divisor ? e->rate_hz / divisor : e->rate_hz > 0,

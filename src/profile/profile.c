@@ -32,6 +32,8 @@ static const char *const marker_texts[PROFILE_N_MARKERS] = {
 	[PROFILE_MARKER_WAIT_SIGNAL] = "[wait: signal]",
 	[PROFILE_MARKER_WAIT_FILE_LOCK] = "[wait: file lock]",
 	[PROFILE_MARKER_WAIT_KERNEL_LOCK] = "[wait: kernel lock]",
+	[PROFILE_MARKER_ON_CPU] = "[on CPU]",
+	[PROFILE_MARKER_RUNNABLE] = "[waiting for a CPU]",
 	[PROFILE_MARKER_WOKEN] = "[woken]",
 	[PROFILE_MARKER_NOT_SEEN] = "[not seen]",
 };
@@ -687,6 +689,14 @@ bool profile_is_off_cpu(const struct profile *p, uint32_t type)
 	const struct profile_type *t = &p->types[type];
 
 	return strcmp(profile_text(p, t->event), PROFILE_OFF_CPU) == 0 &&
+	       strcmp(profile_text(p, t->unit), "nanoseconds") == 0;
+}
+
+bool profile_is_wall(const struct profile *p, uint32_t type)
+{
+	const struct profile_type *t = &p->types[type];
+
+	return strcmp(profile_text(p, t->event), PROFILE_WALL) == 0 &&
 	       strcmp(profile_text(p, t->unit), "nanoseconds") == 0;
 }
 

@@ -81,6 +81,9 @@ enum profile_marker {
 	PROFILE_MARKER_WAIT_SIGNAL,
 	PROFILE_MARKER_WAIT_FILE_LOCK,
 	PROFILE_MARKER_WAIT_KERNEL_LOCK,
+	/* Of wall time: it runs; it could, but another thread has the CPU. */
+	PROFILE_MARKER_ON_CPU,
+	PROFILE_MARKER_RUNNABLE,
 	PROFILE_MARKER_WOKEN, /* the stack of a thread that ends a wait, and what was waited for */
 	/* the whole stack: time of a thread at a place that was never sampled */
 	PROFILE_MARKER_NOT_SEEN,
@@ -265,6 +268,8 @@ struct profile_type {
 #define PROFILE_OFF_CPU "off_cpu"
 /* That of sampled wake-ups: the stacks of threads that end another one's wait for a lock. */
 #define PROFILE_WAKEUPS "lock_wakeups"
+/* That of wall time: its samples are nanoseconds of threads, whatever they did. */
+#define PROFILE_WALL "wall"
 
 /*
  * The tables, and the samples of each type; there is at least one type. A reader of a single type
@@ -434,6 +439,7 @@ static inline const char *profile_text(const struct profile *p, strid id)
 /* Not code: a marker, or what is waited for. */
 bool profile_is_marked(const struct profile *p, uint32_t frame);
 bool profile_is_off_cpu(const struct profile *p, uint32_t type);
+bool profile_is_wall(const struct profile *p, uint32_t type);
 bool profile_is_wakeups(const struct profile *p, uint32_t type);
 /* Does the frame say what a thread waits for (PROFILE_MARKER_WAIT and those after it)? */
 bool profile_is_wait(const struct profile *p, uint32_t frame);

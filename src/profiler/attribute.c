@@ -166,6 +166,8 @@ static void put_types(struct attribution *a)
 	}
 	if (a->allocations)
 		allocations_put_types(a->allocations);
+	if (a->off_cpu)
+		off_cpu_put_types(a->off_cpu);
 }
 
 static bool is_foreign_vdso(const struct attribution *a)

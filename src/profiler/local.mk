@@ -26,6 +26,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/switch-stacks.c \
 	src/profiler/switches.c src/profiler/switches.h \
 	src/profiler/switches-internal.h \
+	src/profiler/wall-time.c src/profiler/wall-time.h \
 	src/profiler/windows.c
 
 check_PROGRAMS += tests/unit/test-code-unwinding

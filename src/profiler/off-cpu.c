@@ -11,6 +11,7 @@
 #include "src/profiler/off-cpu.h"
 #include "src/profiler/outside.h"
 #include "src/profiler/switches.h"
+#include "src/profiler/wall-time.h"
 #include "src/sample/ledger.h"
 #include "util/clock.h"
 
@@ -35,6 +36,7 @@ struct off_cpu {
 	/* Indexes of the events: each switch; those with a stack; wake-ups (UINT32_MAX: none). */
 	uint32_t all, blocks, wakeups;
 	struct lock_places *locks; /* NULL: nobody asks for locks */
+	struct wall_time *wall;	   /* NULL: nor for wall time */
 	uint64_t begin_ns;	   /* of the window */
 	uint32_t own_pid, broker_pid;
 	const struct ledger *ledger;   /* NULL: nobody stops the events */
@@ -91,6 +93,26 @@ static void on_wait(void *ctx, const struct switch_wait *w)
 		object = lock_places_frame(o->locks, a->process, w->object);
 	tell_sample(o, w, attribution_thread_row(a, &r, a->process),
 		    attribution_waiting_stack(a, w->stack, object));
+}
+
+static void on_other(void *ctx, const struct switch_other *other)
+{
+	struct off_cpu *o = ctx;
+	const struct thread_time t = {.pid = other->pid,
+				      .tid = other->tid,
+				      .cpu = other->cpu,
+				      .running_ns = other->running_ns,
+				      .waiting_ns = other->waiting_ns,
+				      .time_ns = other->time_ns > o->begin_ns ? other->time_ns
+									      : o->begin_ns};
+
+	wall_time_add(o->wall, &t);
+}
+
+void off_cpu_put_types(struct off_cpu *o)
+{
+	if (o->wall)
+		wall_time_put_type(o->wall);
 }
 
 /* The first n frames of the attribution. */
@@ -167,7 +189,10 @@ int off_cpu_new(struct off_cpu **ret, struct attribution *a)
 	o->scratch = malloc(sizeof(*o->scratch) + (SAMPLE_MAX_KERNEL_FRAMES + a->max_frames) *
 							  sizeof(*o->scratch->addresses));
 	o->late_bytes = malloc(LATE_BYTES);
+	if (a->setup->events[blocks].options.wall)
+		callbacks.tell_other = on_other;
 	if (!o->scratch || !o->late_bytes ||
+	    (callbacks.tell_other && wall_time_new(&o->wall, a) < 0) ||
 	    (wakeups != UINT32_MAX && lock_places_new(&o->locks, a) < 0) ||
 	    switches_new(&o->switches, &limits, &callbacks, o) < 0) {
 		off_cpu_free(o);
@@ -182,6 +207,7 @@ struct off_cpu *off_cpu_free(struct off_cpu *o)
 	if (o) {
 		switches_free(o->switches);
 		lock_places_free(o->locks);
+		wall_time_free(o->wall);
 		for (uint32_t i = 0; i < o->n_late; i++)
 			(void)close(o->late[i].fd);
 		free(o->late_bytes);
@@ -494,6 +520,8 @@ void off_cpu_close(struct off_cpu *o, uint64_t time_ns, bool pause)
 	take_gaps(o, time_ns);
 	(pause ? switches_pause : switches_close)(o->switches, time_ns);
 	put_totals(o);
+	if (o->wall)
+		wall_time_fill(o->wall, o->blocks);
 	if (t->samples.n > 1)
 		qsort(t->samples.items, t->samples.n, sizeof(*t->samples.items), by_time);
 	o->begin_ns = time_ns;

@@ -14,6 +14,8 @@ struct record;
 
 /* For attributions whose events are also those of switches; else *ret is NULL. 0 or -ENOMEM. */
 int off_cpu_new(struct off_cpu **ret, struct attribution *a);
+/* Types of a window that begins, behind those of events. */
+void off_cpu_put_types(struct off_cpu *o);
 /* Where it is written when the events stood still; borrowed. */
 void off_cpu_watch_gaps(struct off_cpu *o, const struct ledger *l);
 struct off_cpu *off_cpu_free(struct off_cpu *o);

@@ -195,7 +195,14 @@ void switches_tell_thread(struct switches *s, struct switch_thread *t)
 	for (uint32_t i = t->first_key; i != SWITCHES_NONE; i = s->keys.items[i].next)
 		tell_key(s, t, &s->keys.items[i]);
 	tell(s, t, NULL, NULL, t->unplaced_ns, t->n_unplaced);
-	t->unplaced_ns = t->n_unplaced = 0;
+	if (s->callbacks.tell_other && (t->running_ns || t->waiting_ns))
+		s->callbacks.tell_other(s->ctx, &(struct switch_other){.pid = t->pid,
+								       .tid = t->tid,
+								       .cpu = t->cpu,
+								       .running_ns = t->running_ns,
+								       .waiting_ns = t->waiting_ns,
+								       .time_ns = t->since_ns});
+	t->unplaced_ns = t->n_unplaced = t->running_ns = t->waiting_ns = 0;
 }
 
 static bool is_sampled(const struct switch_thread *t)

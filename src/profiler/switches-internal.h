@@ -26,6 +26,7 @@ struct switch_thread {
 	uint64_t regs[SWITCH_REGS]; /* of the block */
 	/* What has no key. */
 	uint64_t unplaced_ns, n_unplaced;
+	uint64_t running_ns, waiting_ns; /* to be told */
 	bool used, wanted;
 	bool assumed; /* that it does so: there was a gap since */
 };

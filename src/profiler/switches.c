@@ -156,6 +156,7 @@ static void account(struct switches *s, struct switch_thread *t, uint64_t time_n
 		break;
 	case RUNNING:
 		s->totals.running_ns += ns;
+		t->running_ns += ns;
 		break;
 	case BLOCKED:
 		s->totals.blocked_ns += ns;
@@ -163,6 +164,7 @@ static void account(struct switches *s, struct switch_thread *t, uint64_t time_n
 		break;
 	case PREEMPTED:
 		s->totals.waiting_ns += ns;
+		t->waiting_ns += ns;
 		break;
 	case STOPPED:
 		s->totals.stopped_ns += ns;

@@ -56,8 +56,17 @@ struct switch_wait {
 	uint64_t time_ns;		  /* of the last of them */
 };
 
+struct switch_other {
+	uint32_t pid, tid, cpu;
+	uint64_t running_ns, waiting_ns; /* on a CPU; waiting for one */
+	uint64_t time_ns;		 /* of its last switch */
+};
+
 struct switches_callbacks {
 	void (*tell)(void *ctx, const struct switch_wait *wait);
+	/* Time of a thread that is no block, since it was told last; with it, and not if there is
+	 * none. NULL: nobody wants to know. */
+	void (*tell_other)(void *ctx, const struct switch_other *other);
 	/* The longest block of a place is told apart from the others. */
 	bool longest_apart;
 	/* Asked once of a thread, at its first switch; NULL: all are wanted. */

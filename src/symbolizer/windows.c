@@ -178,7 +178,7 @@ static void show_window(struct symbolizer *s)
 static void put_reasons(struct profile *p, const uint32_t *n_before)
 {
 	for (uint32_t i = 0; i < p->n_types; i++) {
-		if (profile_is_off_cpu(p, i))
+		if (profile_is_off_cpu(p, i) || profile_is_wall(p, i))
 			wait_reasons_put(p, i, n_before[i]);
 	}
 }
