@@ -6,6 +6,12 @@
 #include "src/render/frame.h"
 #include "util/text.h"
 
+/* What a thread does, like what it waits for. */
+static bool is_state(uint64_t marker)
+{
+	return marker >= PROFILE_MARKER_ON_CPU && marker <= PROFILE_MARKER_WOKEN;
+}
+
 enum frame_kind frame_kind(const struct profile *p, uint32_t frame)
 {
 	switch (p->modules.items[p->frames.items[frame].module].kind) {
@@ -14,7 +20,9 @@ enum frame_kind frame_kind(const struct profile *p, uint32_t frame)
 	case PROFILE_MODULE_JIT:
 		return FRAME_JIT;
 	case PROFILE_MODULE_MARKER:
-		return profile_is_wait(p, frame) ? FRAME_WAIT : FRAME_MARKER;
+		return profile_is_wait(p, frame) || is_state(p->frames.items[frame].address)
+			       ? FRAME_WAIT
+			       : FRAME_MARKER;
 	case PROFILE_MODULE_DATA:
 		return FRAME_WAIT;
 	case PROFILE_MODULE_RUNTIME:

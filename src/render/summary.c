@@ -26,6 +26,7 @@
 #define N_PROCESSES 10
 #define N_OWNERS    8
 #define N_LOCKS	    15
+#define N_THREADS   15
 #define MIN_WIDTH   60
 #define MAX_WIDTH   400
 
@@ -668,6 +669,41 @@ static int put_locks(const struct page *pg)
 	return 0;
 }
 
+static void put_thread(const struct page *pg, const struct thread_sum *s)
+{
+	const struct profile_thread *t = &pg->p->threads.items[s->thread];
+	char text[72], name[FRAME_MAX_NAME], full[FRAME_MAX_NAME + 32];
+
+	fprintf(pg->out, "%9s", amount_text(text, sizeof(text), s->ns, "nanoseconds"));
+	fprintf(pg->out, " %9s", amount_text(text, sizeof(text), s->running_ns, "nanoseconds"));
+	fprintf(pg->out, " %9s", amount_text(text, sizeof(text), s->runnable_ns, "nanoseconds"));
+	fprintf(pg->out, " %9s  %-20s ",
+		amount_text(text, sizeof(text), s->blocked_ns, "nanoseconds"),
+		s->blocked_ns ? profile_marker_text(s->reason) : "");
+	(void)text_clean(name, sizeof(name), profile_text(pg->p, t->name), SIZE_MAX);
+	(void)snprintf(full, sizeof(full), "%s (%" PRIu32 ")", name, t->tid);
+	put_fit(pg, full, pg->width - 62, false);
+	fputc('\n', pg->out);
+}
+
+/* What the threads did that ran most. */
+static int put_thread_times(const struct page *pg)
+{
+	_cleanup_free_ struct thread_sum *threads = NULL;
+	uint32_t n = 0;
+	int r = waits_by_thread(pg->p, &threads, &n);
+
+	if (r < 0)
+		return r;
+	put_heading(pg, "     Time    On CPU   Waiting   Blocked  %-20s Thread", "Mostly for");
+	for (uint32_t i = 0; i < n && i < N_THREADS; i++)
+		put_thread(pg, &threads[i]);
+	if (n > N_THREADS)
+		fprintf(pg->out, "%sand %" PRIu32 " more%s\n", style_on(pg, DIM), n - N_THREADS,
+			style_off(pg, DIM));
+	return 0;
+}
+
 /* A short table for each event after the first. */
 static int put_others(const struct page *pg)
 {
@@ -679,12 +715,15 @@ static int put_others(const struct page *pg)
 		struct calltree t;
 
 		profile_view(pg->p, i, &view);
+		other.p = &view;
+		if (view.types[0].samples.n > 0 && profile_is_wall(&view, 0))
+			r = put_thread_times(&other);
 		/* Wake-ups are in the table of locks. */
-		if (view.types[0].samples.n == 0 || profile_is_wakeups(&view, 0))
+		if (view.types[0].samples.n == 0 || profile_is_wall(&view, 0) ||
+		    profile_is_wakeups(&view, 0))
 			continue;
 		r = calltree_build(&t, &view, tree_flags(&view));
 		if (r == 0) {
-			other.p = &view;
 			other.t = &t;
 			other.total = t.nodes.items[0].total;
 			r = put_functions(&other, N_OTHERS, true);

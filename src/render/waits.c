@@ -18,7 +18,8 @@ static enum profile_marker reason_of(const struct profile *p, uint32_t stack)
 	const struct profile_frame *f = n ? &p->frames.items[frames[n - 1]] : NULL;
 
 	if (!f || p->modules.items[f->module].kind != PROFILE_MODULE_MARKER ||
-	    (!profile_is_wait(p, frames[n - 1]) && f->address != PROFILE_MARKER_NOT_SEEN))
+	    (!profile_is_wait(p, frames[n - 1]) && f->address != PROFILE_MARKER_NOT_SEEN &&
+	     f->address != PROFILE_MARKER_ON_CPU && f->address != PROFILE_MARKER_RUNNABLE))
 		return PROFILE_MARKER_WAIT;
 	return (enum profile_marker)f->address;
 }
@@ -87,8 +88,12 @@ static const char *function_name(const struct profile *p, uint32_t frame)
 static bool is_inside_of_lock(const struct profile *p, uint32_t frame)
 {
 	static const char *const modules[] = {"libc.so", "libc-", "libpthread", "ld-"};
-	static const char *const names[] = {"lock",	"futex",    "Lock",    "mutex",	  "Mutex",
-					    "sem_wait", "sem_post", "gthread", "acquire", "PyCOND"};
+	static const char *const names[] = {
+		"pthread_",	 "__pthread_",	   "___pthread_", "lll_",	"__lll_",
+		"futex",	 "__futex",	   "sem_",	  "__new_sem_", "__gthr",
+		"std::",	 "sync.(",	   "runtime.",	  "PyThread_",	"PyCOND_",
+		"acquire_timed", "lock_PyThread_",
+	};
 	const char *module = frame_module_name(p, p->frames.items[frame].module);
 	const char *name = function_name(p, frame);
 
@@ -96,7 +101,7 @@ static bool is_inside_of_lock(const struct profile *p, uint32_t frame)
 		if (strncmp(module, modules[i], strlen(modules[i])) == 0)
 			return true;
 	for (size_t i = 0; i < ARRAY_SIZE(names); i++)
-		if (strstr(name, names[i]))
+		if (strncmp(name, names[i], strlen(names[i])) == 0)
 			return true;
 	return false;
 }
@@ -295,4 +300,91 @@ const char *waits_frame_name(const struct profile *p, uint32_t frame, char *buf,
 	else
 		(void)frame_fallback_name(p, frame, buf, size);
 	return buf;
+}
+
+/* ---- Threads ---- */
+
+struct thread_use {
+	uint32_t pid, tid, thread;
+	enum profile_marker state;
+	int64_t ns;
+};
+
+static int compare_thread_uses(const void *a, const void *b)
+{
+	const struct thread_use *x = a, *y = b;
+	int r = compare_u32(x->pid, y->pid);
+
+	if (r == 0)
+		r = compare_u32(x->tid, y->tid);
+	return r ? r : compare_u32(x->state, y->state);
+}
+
+/* The uses from *at on that are of one thread, which are sorted by state. */
+static struct thread_sum sum_thread(const struct thread_use *uses, uint32_t n, uint32_t *at)
+{
+	const struct thread_use *first = &uses[*at];
+	struct thread_sum sum = {.thread = first->thread, .reason = PROFILE_MARKER_WAIT};
+	int64_t most = 0, ns;
+
+	while (*at < n && uses[*at].pid == first->pid && uses[*at].tid == first->tid) {
+		enum profile_marker state = uses[*at].state;
+
+		for (ns = 0; *at < n && uses[*at].pid == first->pid &&
+			     uses[*at].tid == first->tid && uses[*at].state == state;
+		     ++*at)
+			ns = profile_sum(ns, uses[*at].ns);
+		sum.ns = profile_sum(sum.ns, ns);
+		if (state == PROFILE_MARKER_ON_CPU) {
+			sum.running_ns = ns;
+		} else if (state == PROFILE_MARKER_RUNNABLE) {
+			sum.runnable_ns = ns;
+		} else {
+			sum.blocked_ns = profile_sum(sum.blocked_ns, ns);
+			sum.reason = ns > most ? state : sum.reason;
+			most = ns > most ? ns : most;
+		}
+	}
+	return sum;
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+	const struct thread_sum *x = a, *y = b;
+
+	if (x->running_ns != y->running_ns)
+		return x->running_ns > y->running_ns ? -1 : 1;
+	if (x->ns != y->ns)
+		return x->ns > y->ns ? -1 : 1;
+	return compare_u32(x->thread, y->thread);
+}
+
+int waits_by_thread(const struct profile *p, struct thread_sum **ret, uint32_t *ret_n)
+{
+	const struct profile_type *t = &p->types[0];
+	_cleanup_free_ struct thread_use *uses = calloc((size_t)t->samples.n + 1, sizeof(*uses));
+	struct thread_sum *sums = calloc((size_t)t->samples.n + 1, sizeof(*sums));
+	uint32_t n = 0;
+
+	if (!uses || !sums) {
+		free(sums);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < t->samples.n; i++) {
+		const struct profile_sample *s = &t->samples.items[i];
+		const struct profile_thread *thread = &p->threads.items[s->thread];
+
+		uses[i] = (struct thread_use){.pid = p->processes.items[thread->process].pid,
+					      .tid = thread->tid,
+					      .thread = s->thread,
+					      .state = reason_of(p, s->stack),
+					      .ns = s->value};
+	}
+	qsort(uses, t->samples.n, sizeof(*uses), compare_thread_uses);
+	for (uint32_t i = 0; i < t->samples.n;)
+		sums[n++] = sum_thread(uses, t->samples.n, &i);
+	qsort(sums, n, sizeof(*sums), compare_threads);
+	*ret = sums;
+	*ret_n = n;
+	return 0;
 }

@@ -32,5 +32,16 @@ struct lock_sum {
  */
 int waits_by_lock(const struct profile *p, struct lock_sum **ret, uint32_t *ret_n);
 
+/* What a thread did with its time. */
+struct thread_sum {
+	uint32_t thread; /* row of the profile */
+	int64_t ns, running_ns, runnable_ns, blocked_ns;
+	enum profile_marker reason; /* of most of what it was blocked */
+};
+
+/* Of the first type, which is wall time: the threads, the one with the most time on a CPU first.
+ * Allocated, NULL without any. 0 or -ENOMEM. */
+int waits_by_thread(const struct profile *p, struct thread_sum **ret, uint32_t *ret_n);
+
 /* The function of a frame that a sum names, or the lock; "-": PROFILE_NONE. Returns buf. */
 const char *waits_frame_name(const struct profile *p, uint32_t frame, char *buf, size_t size);

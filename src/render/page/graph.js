@@ -175,6 +175,8 @@ class Graph {
 	fillOf(node) {
 		const v = this.view;
 
+		if (!comparing && byState && v.symbol[node] !== NONE)
+			return stateColour(v, node);
 		if (!comparing || v.symbol[node] === NONE)
 			return symbolColour(v.symbol[node]);
 		if (v.noise && v.noise[node])

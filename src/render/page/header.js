@@ -129,8 +129,10 @@ function showLegend() {
 	const changes = comparing ? [['less', changeColour(1, 0)], [counted ? 'as before, or noise' : 'as before', changeColour(1, 1)], ['more', changeColour(0, 1)]] : [];
 	const marks = kinds.filter((k) => k.name && there.has(k.kind) && (!comparing || k.mark))
 		.map((k) => [k.name, comparing ? changeColour(1, 1) : kindColour(k.kind), k.kind === MARKER ? 'hatched' : k.mark || '']);
+	const named = new Set(Array.from(symbols.name, (_, symbol) => stateOf(symbol)));
+	const states = Object.keys(stateColours).filter((name) => named.has(name)).map((name) => [name, stateColours[name][isDark() ? 1 : 0], '']);
 
-	byId('legend').replaceChildren(...changes.concat(marks).map(([name, colour, mark]) => {
+	byId('legend').replaceChildren(...(byState ? states : changes.concat(marks)).map(([name, colour, mark]) => {
 		const item = make('span');
 		const box = make('i', undefined, mark);
 

@@ -16,7 +16,7 @@ const choices = {
 const state = {
 	event: events[0],
 	tab: 'graph',
-	split: 'process',
+	split: !comparing && captures[0].meta.event === 'wall' ? 'thread' : 'process',
 	order: 'heavy',
 	shape: 'icicle',
 	width: 'after',
