@@ -94,6 +94,7 @@ EXTRA_DIST += \
 	tests/system/unprivileged.py \
 	tests/system/uprobes.py \
 	tests/system/values.py \
+	tests/system/wall.py \
 	tests/system/workloads.py \
 	tests/unit/test.h
 EXTRA_DIST += \

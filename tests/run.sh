@@ -86,6 +86,7 @@ SYSTEM_TESTS="
 	hardening      60  beside
 	offcpu         90  beside
 	locks          60  beside
+	wall           60  beside
 	uprobes        90  beside
 	allocations    90  beside
 	preloaded     120  beside

@@ -436,6 +436,7 @@ int record_add_off_cpu(struct record_options *o, bool of_tasks)
 		events[0].stack_bytes = (uint32_t)o->stack_bytes;
 	events[0].ring_bytes = BLOCKS_RING_BYTES;
 	events[1].ring_bytes = SWITCHES_RING_BYTES;
+	events[0].wall = o->wall;
 	o->n_events += OFF_CPU_N_EVENTS;
 	return o->locks ? add_wakeups(o, events, of_tasks) : 0;
 }

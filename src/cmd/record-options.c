@@ -28,6 +28,8 @@ enum {
 	OPT_ALLOC,
 	OPT_OFF_CPU,
 	OPT_LOCKS,
+	OPT_WALL,
+	OPT_EVERYTHING,
 	OPT_COUNT,
 	OPT_FREQ,
 	OPT_DURATION,
@@ -66,6 +68,9 @@ static const struct option_spec option_table[] = {
 	 OPT_OFF_CPU},
 	{0, "locks", NULL, "the same, and which locks they waited for, and who released these",
 	 OPT_LOCKS},
+	{0, "wall", NULL,
+	 "besides, all time of each thread: on a CPU, waiting for one, and blocked", OPT_WALL},
+	{0, "everything", NULL, "CPU time, --wall, --locks and --memory together", OPT_EVERYTHING},
 	{'c', "count", "COUNT", "take a sample every COUNT events, instead of -F", OPT_COUNT},
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},
 	{'d', "duration", "TIME", "how long: 10, 10s, 2m; default until Ctrl-C, or COMMAND ends",
@@ -242,6 +247,12 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_OFF_CPU:
 		o->off_cpu = true;
 		return 0;
+	case OPT_WALL:
+		o->off_cpu = o->wall = true;
+		return 0;
+	case OPT_EVERYTHING:
+		o->off_cpu = o->locks = o->wall = true;
+		return o->everything++ ? 0 : record_events_parse(o, "memory_growth");
 	case OPT_LOCKS:
 		o->off_cpu = o->locks = true;
 		return 0;

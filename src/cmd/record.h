@@ -32,8 +32,10 @@ struct record_options {
 	enum config_demangle demangle;
 	bool off_cpu; /* its events are the last ones */
 	bool locks;   /* of these, too */
+	bool wall;    /* and all that threads do, as one type */
 	bool allocations;
-	bool events_given; /* by -e */
+	unsigned int everything; /* how often that was said */
+	bool events_given;	 /* by -e */
 	bool all, user_only, no_lines, no_inline, no_interpreters, strict, quiet, verbose;
 };
 

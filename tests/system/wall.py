@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: Apache-2.0
+# Rooms: src/sample src/profiler src/profile src/symbolizer src/render src/cmd
+"""record --wall: what a thread did with all of its time, by its own clocks; --everything has it beside the other kinds.
+Needs root and tracefs."""
+import re
+import subprocess
+import sys
+
+import rig
+
+# Burns CPU time, then sleeps: prints how long each was, by the clocks of the only thread.
+SCRIPT = """
+import time
+began = time.thread_time_ns()
+while time.thread_time_ns() - began < 700_000_000:
+    sum(range(1000))
+wall, cpu = time.perf_counter_ns(), time.thread_time_ns()
+for _ in range(10):
+    time.sleep(0.05)
+slept = time.perf_counter_ns() - wall - (time.thread_time_ns() - cpu)
+print("truth", time.thread_time_ns(), slept)
+"""
+
+
+def number_of(text):
+    n, unit = text.split()
+    return float(n) * {"s": 1e6, "ms": 1e3, "us": 1, "ns": 1e-3}[unit]
+
+
+def states_of(name):
+    """{the outermost frame: us}, and us on a CPU with a stack."""
+    subprocess.run([rig.perfwalk(), "convert", "-e", "wall", name, "-o", "w.folded"], check=True, cwd=rig.workdir(),
+                   stdout=subprocess.DEVNULL)
+    states, with_stack = {}, 0
+    with open(rig.path("w.folded"), encoding="utf-8") as f:
+        for line in f:
+            stack, us = line.rsplit(" ", 1)
+            frames = stack.split(";")[1:]
+            states[frames[0]] = states.get(frames[0], 0) + int(us)
+            with_stack += int(us) if frames[0] == "[on CPU]" and len(frames) > 1 else 0
+    return states, with_stack
+
+
+def of_a_thread():
+    p = subprocess.run([rig.perfwalk(), "record", "--wall", "-o", "w.pb.gz", "--", sys.executable, "-c", SCRIPT], cwd=rig.workdir(),
+                       stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    truth = re.search(r"^truth (\d+) (\d+)$", p.stdout, re.M)
+    rig.check(p.returncode == 0 and truth, f"record ends with 0, not {p.returncode}: {p.stderr[-300:]}")
+    cpu, slept = (int(x) / 1000 for x in truth.groups())
+    states, with_stack = states_of("w.pb.gz")
+    # The end of the interpreter is not in its own count; the fork before its first switch is not in ours.
+    rig.check(0.97 * cpu - 5000 <= states["[on CPU]"] <= 1.03 * cpu + 30000, f"on a CPU: {states['[on CPU]']:.0f} us of {cpu:.0f}")
+    rig.check(with_stack >= 0.9 * states["[on CPU]"], f"of these {with_stack} us have a stack")
+    sleep = states["[wait: sleep]"]
+    waited = states.get("[waiting for a CPU]", 0)
+    rig.check(slept - waited - 5000 <= sleep <= slept + 5000, f"asleep: {sleep} us of {slept:.0f}, waiting for a CPU {waited}")
+    whole = number_of(re.search(r"^Time of threads +([\d.]+ \w+)", p.stdout, re.M).group(1))
+    unknown = sum(number_of(x) for x in re.findall(r"^  (?:not known|stopped) +([\d.]+ \w+)", p.stdout, re.M))
+    rig.check(abs(sum(states.values()) + unknown - whole) <= 0.01 * whole, f"all of {whole:.0f} us: {states}")
+    rows = re.findall(r"^ *([\d.]+ \w+) +([\d.]+ \w+) +([\d.]+ \w+) +([\d.]+ \w+)  (\[[\w: ]+\]|) +.* \(\d+\)$", p.stdout, re.M)
+    rig.check(rows and all(abs(number_of(r[0]) - sum(map(number_of, r[1:4]))) <= 0.01 * number_of(r[0]) + 1 for r in rows),
+              f"the summary's threads add up: {rows}")
+    rig.check(rows[0][4] == "[wait: sleep]", f"the thread that ran most slept most: {rows[0]}")
+
+
+def everything():
+    p = subprocess.run([rig.perfwalk(), "record", "--everything", "-o", "e.html", "--", sys.executable, "-c", "import json"],
+                       cwd=rig.workdir(), capture_output=True, text=True, timeout=120, check=False)
+    types = re.findall(r"^  ([\w-]+) +[\d,]+(?:  |$)", p.stdout, re.M)
+    rig.check(p.returncode == 0 and types[0] in ("cpu-clock", "cycles") and types[1:5] == ["memory_growth", "off_cpu", "lock_wakeups", "wall"],
+              f"--everything: {types}: {p.stderr[-200:]}")
+
+
+def main():
+    rig.need_root()
+    rig.need_tracefs()
+    of_a_thread()
+    everything()
+
+
+rig.run(main)
