@@ -101,6 +101,7 @@ static const struct request {
 	[MESSAGE_ASK_RECORDED_FILE] = {MESSAGE_ANSWER, open_with_help, true, false},
 	[MESSAGE_ASK_DEBUG_FILE] = {MESSAGE_ANSWER, open_debug_file, true, false},
 	[MESSAGE_ASK_SPLIT_FILE] = {MESSAGE_ANSWER, open_split_file, false, false},
+	[MESSAGE_ASK_TABLE] = {MESSAGE_ANSWER, open_with_help, false, true},
 	[MESSAGE_ASK_BLOCKED] = {MESSAGE_ANSWER, open_with_help, false, true},
 	[MESSAGE_ASK_COPY] = {MESSAGE_ANSWER, NULL, false, false},
 	[MESSAGE_ASK_STATISTICS] = {MESSAGE_ANSWER, NULL, false, false},

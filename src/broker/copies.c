@@ -43,8 +43,8 @@ static bool is_overlay(int fd)
 }
 
 /*
- * A file of a lower layer is one file, to which the probe belongs, under the devices of all overlays
- * that have it. It has its own number there, and its own times.
+ * A file of a lower layer is one file, to which the probe belongs, under the devices of all
+ * overlays that have it. It has its own number there, and its own times.
  */
 static bool is_same(const struct stat *a, const struct stat *b, bool overlay)
 {

@@ -89,7 +89,7 @@ const struct peer_row peer_rows[] = {
 			   ASK_BIT(MESSAGE_ASK_CONTAINER) | ASK_BIT(MESSAGE_ASK_PROCESS) |
 			   ASK_BIT(MESSAGE_ASK_USER) | ASK_BIT(MESSAGE_ASK_PERF_MAP) |
 			   ASK_BIT(MESSAGE_ASK_MEMORY) | ASK_BIT(MESSAGE_ASK_BLOCKED) |
-			   ASK_BIT(MESSAGE_ASK_COPY) |
+			   ASK_BIT(MESSAGE_ASK_COPY) | ASK_BIT(MESSAGE_ASK_TABLE) |
 			   /* While it reads a recording. */
 			   ASK_BIT(MESSAGE_ASK_RECORDED_FILE),
 		.limit = broker_limit_profiler,

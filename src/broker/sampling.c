@@ -196,11 +196,25 @@ static void add_cpu(struct broker *b, int cpu)
 	}
 }
 
+/* Blocks that ended meanwhile the profiler takes for some in use: it looks where they are. */
+static void tell_stood_still(struct broker *b)
+{
+	const struct message m = {.type = MESSAGE_STOOD_STILL};
+
+	(void)supervisor_try_send(b->supervisor, peer_only(PEER_PROFILER), &m);
+}
+
 static void refill_budgets(struct broker *b)
 {
 	for (uint32_t i = 0; broker_is_sampling(b) && i < b->options.n_events; i++) {
-		if (!sample_use_is_switches(b->options.events[i].use))
-			events_refill(&b->events[i]);
+		uint64_t before = b->events[i].stood_still_ns;
+
+		if (sample_use_is_switches(b->options.events[i].use))
+			continue;
+		events_refill(&b->events[i]);
+		if (b->options.events[i].use == SAMPLE_USE_ENDED &&
+		    b->events[i].stood_still_ns > before)
+			tell_stood_still(b);
 	}
 }
 

@@ -16,6 +16,8 @@ int opener_asked_file(const struct message *ask)
 		return opener_perf_map(ask->ask_pid.pid);
 	case MESSAGE_ASK_MEMORY:
 		return opener_memory(ask->ask_pid.pid);
+	case MESSAGE_ASK_TABLE:
+		return opener_library_table(ask->ask_table.pid, ask->ask_table.address);
 	case MESSAGE_ASK_DEBUG_FILE:
 		return opener_debug_file(ask->ask_debug_file.pid, ask->ask_debug_file.build_id,
 					 ask->ask_debug_file.n_build_id, ask->ask_debug_file.path);

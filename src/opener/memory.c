@@ -2,12 +2,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/opener/internal.h"
 #include "util/cleanup.h"
+#include "util/memory-file.h"
 
+#define MAX_BSS_BYTES  UINT64_C(0x200000) /* of the allocation library, behind its file */
 #define MAX_MAPS_BYTES (UINT64_C(32) << 20)
 
 /* Whether a name is "PREFIX3.N", what stands for builds of another kind, and maybe ".so...". */
@@ -43,7 +46,7 @@ int opener_rank_runtime(const char *path, size_t n)
 }
 
 /* A line of maps: "START-END r-xp OFFSET DEVICE INODE   PATH", whose path may have been deleted. */
-static bool is_library(const char *line, size_t n)
+static bool is_runtime(const char *line, size_t n)
 {
 	const char *permissions = memchr(line, ' ', n);
 
@@ -51,13 +54,33 @@ static bool is_library(const char *line, size_t n)
 	       opener_rank_runtime(line, n) > 0;
 }
 
-/* In text of maps: whole lines of it; *left is what is left of it, and moved to its beginning. */
-static bool find_library(char *text, size_t n, size_t *left)
+/* The allocation library, with its table in it or close behind. */
+static bool has_table(const char *line, size_t n, uint64_t table)
+{
+	static const char name[] = "/libperfwalk-alloc.so", deleted[] = " (deleted)";
+	size_t n_name = sizeof(name) - 1, n_deleted = sizeof(deleted) - 1;
+	uint64_t start, end;
+	char *after;
+
+	start = strtoull(line, &after, 16);
+	end = *after == '-' ? strtoull(after + 1, NULL, 16) : 0;
+	if (end < start || table < start ||
+	    table - start + LIBRARY_TABLE_BYTES > end - start + MAX_BSS_BYTES)
+		return false;
+	if (n > n_deleted && memcmp(line + n - n_deleted, deleted, n_deleted) == 0)
+		n -= n_deleted;
+	return n > n_name && memcmp(line + n - n_name, name, n_name) == 0;
+}
+
+/* In text of maps: whole lines of it; table 0: a runtime's library. *left is what is left of it, and moved to its beginning. */
+static bool find_library(char *text, size_t n, uint64_t table, size_t *left)
 {
 	char *line = text, *end = text + n, *newline;
 
 	while ((newline = memchr(line, '\n', (size_t)(end - line)))) {
-		if (is_library(line, (size_t)(newline - line)))
+		size_t length = (size_t)(newline - line);
+
+		if (table ? has_table(line, length, table) : is_runtime(line, length))
 			return true;
 		line = newline + 1;
 	}
@@ -66,7 +89,7 @@ static bool find_library(char *text, size_t n, size_t *left)
 	return false;
 }
 
-static int has_library(int maps)
+static int has_library(int maps, uint64_t table)
 {
 	char text[16384];
 	size_t n = 0;
@@ -80,7 +103,7 @@ static int has_library(int maps)
 		if (got == 0)
 			break;
 		total += (uint64_t)got;
-		if (find_library(text, n + (size_t)got, &n))
+		if (find_library(text, n + (size_t)got, table, &n))
 			return 0;
 	}
 	return -ENOENT;
@@ -88,7 +111,7 @@ static int has_library(int maps)
 
 /* The directory stays that of this process, even if its pid is reused. If it executes another
  * program in between, the memory is that of the first one, which is gone. */
-int opener_memory(uint32_t pid)
+static int open_memory(uint32_t pid, uint64_t table)
 {
 	_cleanup_close_ int dir = opener_open_proc(pid, "", O_PATH | O_DIRECTORY);
 	_cleanup_close_ int memory = -EBADF, maps = -EBADF;
@@ -102,6 +125,26 @@ int opener_memory(uint32_t pid)
 	maps = openat(dir, "maps", O_RDONLY | O_CLOEXEC);
 	if (maps < 0)
 		return -errno;
-	r = has_library(maps);
+	r = has_library(maps, table);
 	return r < 0 ? r : TAKE_FD(memory);
+}
+
+int opener_memory(uint32_t pid)
+{
+	return open_memory(pid, 0);
+}
+
+int opener_library_table(uint32_t pid, uint64_t address)
+{
+	_cleanup_close_ int memory = address ? open_memory(pid, address) : -EINVAL, fd = -EBADF;
+	_cleanup_free_ uint8_t *table = malloc(LIBRARY_TABLE_BYTES);
+
+	if (memory < 0 || !table)
+		return memory < 0 ? memory : -ENOMEM;
+	if (pread(memory, table, LIBRARY_TABLE_BYTES, (off_t)address) != LIBRARY_TABLE_BYTES)
+		return -EFAULT;
+	fd = memory_file_new("perfwalk-table");
+	if (fd < 0)
+		return fd;
+	return write(fd, table, LIBRARY_TABLE_BYTES) == LIBRARY_TABLE_BYTES ? TAKE_FD(fd) : -EIO;
 }

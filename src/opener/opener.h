@@ -52,6 +52,13 @@ int opener_memory(uint32_t pid);
 int opener_own_pid(uint32_t pid, uint32_t *ret);
 
 /*
+ * The table of the allocation library (alloc/) at that address: the blocks of a process whose end
+ * the library will tell, as a memory file of LIBRARY_TABLE_BYTES. -ENOENT: no file of that name is
+ * mapped there, or close before.
+ */
+int opener_library_table(uint32_t pid, uint64_t address);
+
+/*
  * Separate debug file by build id (/usr/lib/debug/.build-id; n 0: none), else by its path below
  * /usr/lib/debug, without links that lead out of it (path "": none); an absolute path that ends
  * with .debug is also tried itself, and in .debug of its directory. First in the root of a process

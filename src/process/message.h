@@ -45,13 +45,14 @@ enum message_type {
 	MESSAGE_QUARANTINE, /* this file is set aside, or no longer */
 	MESSAGE_FLUSH, /* end the window now; status_page.flushed says when it was handed over */
 	MESSAGE_PAUSE, /* the events are paused or resumed */
-	MESSAGE_LOG_LEVEL, /* a new log level for the profiler */
-	MESSAGE_LOAD,	   /* the cost of all processes, for the screen */
-	MESSAGE_RESIZE,	   /* the terminal has another size */
-	MESSAGE_FETCH,	   /* download a debug file */
-	MESSAGE_CLIENT,	   /* to a reader: a process whose stacks to read; fd: its memory */
-	MESSAGE_PLACE,	   /* to the symbolizer: where the profiler that has exited was */
-	MESSAGE_STOP,	   /* finish the current work and exit */
+	MESSAGE_LOG_LEVEL,   /* a new log level for the profiler */
+	MESSAGE_LOAD,	     /* the cost of all processes, for the screen */
+	MESSAGE_RESIZE,	     /* the terminal has another size */
+	MESSAGE_FETCH,	     /* download a debug file */
+	MESSAGE_STOOD_STILL, /* the ends of blocks were not seen for a while */
+	MESSAGE_CLIENT,	     /* to a reader: a process whose stacks to read; fd: its memory */
+	MESSAGE_PLACE,	     /* to the symbolizer: where the profiler that has exited was */
+	MESSAGE_STOP,	     /* finish the current work and exit */
 	/* child -> broker */
 	MESSAGE_STACK_SIZE, /* the profiler wants stack copies of another size; the answer, behind
 			       the new events, is the size in force */
@@ -72,12 +73,13 @@ enum message_type {
 	MESSAGE_ASK_DEBUG_FILE,
 	MESSAGE_ASK_SPLIT_FILE,
 	MESSAGE_ASK_RECORDED_FILE, /* of a process in a perf.data file */
-	MESSAGE_ASK_COPY, /* sample a copy of the allocation library, mapped there, too */
-	MESSAGE_ASK_BLOCKED,	   /* the stack of a thread; fd: a struct blocked_thread, and it */
-	MESSAGE_ASK_STATISTICS,	   /* of the whole tree */
-	MESSAGE_ASK_FLUSH,	   /* end the window now */
-	MESSAGE_ANSWER,		   /* error; fd if the request was for one */
-	MESSAGE_ANSWER_TEXT,	   /* cgroup path */
+	MESSAGE_ASK_COPY,	   /* sample a copy of the allocation library, mapped there, too */
+	MESSAGE_ASK_TABLE,   /* of the allocation library in a process; fd: LIBRARY_TABLE_BYTES */
+	MESSAGE_ASK_BLOCKED, /* the stack of a thread; fd: a struct blocked_thread, and it */
+	MESSAGE_ASK_STATISTICS, /* of the whole tree */
+	MESSAGE_ASK_FLUSH,	/* end the window now */
+	MESSAGE_ANSWER,		/* error; fd if the request was for one */
+	MESSAGE_ANSWER_TEXT,	/* cgroup path */
 	MESSAGE_ANSWER_PROCESS,
 	MESSAGE_ANSWER_USER,
 	MESSAGE_ANSWER_STATISTICS, /* struct statistics (statistics.h) as a blob */
@@ -275,6 +277,10 @@ struct message {
 			uint32_t n_bytes, reserved; /* of the stack; up to BLOCKED_MAX_BYTES */
 		} ask_blocked;
 		struct {
+			uint64_t address;
+			uint32_t pid, reserved;
+		} ask_table;
+		struct {
 			int32_t error; /* 0 or -errno; -EUCLEAN: the file is set aside for this
 					 * process
 					 */
@@ -326,6 +332,9 @@ struct message {
 		struct sample_place place;
 	};
 };
+
+/* The addresses of the blocks that the allocation library tracks, 0 where there is none. */
+#define LIBRARY_TABLE_BYTES (1 << 20)
 
 /* Of a thread that was blocked: the beginning of a file, with n_bytes of its stack behind it. */
 #define BLOCKED_MAX_BYTES 65536

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "src/profiler/attribute-internal.h"
 #include "src/profiler/live-blocks.h"
@@ -27,6 +28,8 @@ struct allocations {
 	struct live_blocks *blocks;
 	struct switch_stack *stack; /* of the block that is taken; room for max_frames */
 	uint64_t random, time_ns;   /* time_ns: at which what is in use is told */
+	bool last;		    /* window of a capture */
+	bool ends_missing;
 	struct log_ratelimit full;
 	/* Files of the library's name that were asked for in this window. */
 	struct asked_copy {
@@ -165,30 +168,85 @@ static void end_process(struct allocations *l, const struct record *r, bool tell
 	live_blocks_end_process(l->blocks, r->pid);
 }
 
-static void tell_all(struct allocations *l, uint64_t time_ns)
+void allocations_end(struct allocations *l)
 {
-	l->time_ns = time_ns;
-	live_blocks_each(l->blocks, tell_place, l);
+	l->last = true;
+}
+
+/* ---- Ends that nobody saw ---- */
+
+void allocations_miss_ends(struct allocations *l)
+{
+	l->ends_missing = true;
+}
+
+static int compare_addresses(const void *a, const void *b)
+{
+	const uint64_t *x = a, *y = b;
+
+	return (*x > *y) - (*x < *y);
+}
+
+struct library_table {
+	uint64_t *addresses; /* sorted */
+	size_t n;
+};
+
+static bool is_in_table(void *ctx, uint64_t address)
+{
+	const struct library_table *t = ctx;
+
+	return bsearch(&address, t->addresses, t->n, sizeof(address), compare_addresses) != NULL;
+}
+
+/* A block is in the table before it is told, so what is known and not there has ended. */
+static void look_into_table(struct allocations *l, uint32_t pid, uint64_t *addresses)
+{
+	uint64_t table = live_blocks_table(l->blocks, pid);
+	_cleanup_close_ int fd = table ? outside_open_table(l->a->ask, pid, table) : -ENOENT;
+	struct library_table t = {.addresses = addresses};
+	uint32_t n;
+
+	if (fd < 0 || pread(fd, addresses, LIBRARY_TABLE_BYTES, 0) != (ssize_t)LIBRARY_TABLE_BYTES)
+		return;
+	for (size_t i = 0; i < LIBRARY_TABLE_BYTES / sizeof(*addresses); i++) {
+		if (addresses[i])
+			addresses[t.n++] = addresses[i];
+	}
+	qsort(addresses, t.n, sizeof(*addresses), compare_addresses);
+	n = live_blocks_prune(l->blocks, pid, UINT64_MAX, is_in_table, &t);
+	log_debug("process %u: %u blocks had ended unseen", pid, n);
+}
+
+static void find_ended(struct allocations *l)
+{
+	_cleanup_free_ uint64_t *addresses = malloc(LIBRARY_TABLE_BYTES);
+	uint32_t pid = UINT32_MAX, next = live_blocks_next_process(l->blocks, pid);
+
+	while (addresses && next != UINT32_MAX) {
+		pid = next;
+		next = live_blocks_next_process(l->blocks, pid);
+		look_into_table(l, pid, addresses);
+	}
+	l->ends_missing = false;
 }
 
 void allocations_close(struct allocations *l, uint64_t time_ns)
 {
-	if (!l->a->setup->capture)
-		tell_all(l, time_ns);
-}
-
-void allocations_end(struct allocations *l, uint64_t time_ns)
-{
-	if (l->a->setup->capture)
-		tell_all(l, time_ns);
+	if (l->a->setup->capture && !l->last)
+		return;
+	if (l->ends_missing || l->a->profile.types[l->ended].counters[PROFILE_SAMPLES_LOST])
+		find_ended(l);
+	l->time_ns = time_ns;
+	live_blocks_each(l->blocks, tell_place, l);
 }
 
 /* ---- Blocks ---- */
 
 /* What a walk left in the attribution, but for the library's own frames, as addresses that outlive
  * the window. */
-static void keep_block(struct allocations *l, const struct live_block_facts *block, uint32_t skip,
-		       uint32_t n)
+static void keep_block(struct allocations *l, const struct live_block_facts *block, uint64_t table,
+		       uint32_t skip, uint32_t n)
 {
 	const struct attribution *a = l->a;
 	struct switch_stack *s = l->stack;
@@ -198,7 +256,9 @@ static void keep_block(struct allocations *l, const struct live_block_facts *blo
 				   .marker = attribution_last_marker(a, n)};
 	for (uint32_t i = 0; i < s->n_user; i++)
 		s->addresses[i] = a->walked[skip + i].address;
-	if (!live_blocks_add(l->blocks, block, s) && log_ratelimit(&l->full, TELL_SECONDS))
+	if (live_blocks_add(l->blocks, block, s))
+		live_blocks_set_table(l->blocks, block->pid, table);
+	else if (log_ratelimit(&l->full, TELL_SECONDS))
 		log_warning("%u sampled blocks are in use: further ones are counted as allocated, "
 			    "not as in use",
 			    live_blocks_count(l->blocks));
@@ -247,7 +307,7 @@ static void on_picked(struct allocations *l, const struct record *r, const uint6
 		s.stack = profile_add_stack(&a->profile, a->frames + skip, n - skip, 0);
 	add_block(l, &s, &block);
 	if (args[3])
-		keep_block(l, &block, skip, n);
+		keep_block(l, &block, args[3], skip, n);
 	else
 		live_blocks_end(l->blocks, r->pid, r->tid, args[0]);
 }

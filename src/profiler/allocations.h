@@ -35,7 +35,10 @@ void allocations_look(struct allocations *l, const struct host_process *p);
 
 /* A block that was picked or ends, and what ends a process; others are ignored. */
 void allocations_record(struct allocations *l, const struct record *r);
+/* Ends of blocks were not seen. At the end of the window the library's own table tells which blocks
+ * are in use; the same if records were lost. */
+void allocations_miss_ends(struct allocations *l);
 /* The window ends: the daemon tells what is in use then (perf clock). */
 void allocations_close(struct allocations *l, uint64_t time_ns);
-/* The capture ends: tells what is in use then. */
-void allocations_end(struct allocations *l, uint64_t time_ns);
+/* The capture ends, with the window that is closed next: that tells what is in use then. */
+void allocations_end(struct allocations *l);

@@ -439,10 +439,16 @@ void attribution_close(struct attribution *a, uint64_t time_ns, bool pause)
 	a->switch_counters[PROFILE_SWITCHES_LOST] = lost;
 }
 
-void attribution_end(struct attribution *a, uint64_t time_ns)
+void attribution_end(struct attribution *a)
 {
 	if (a->allocations)
-		allocations_end(a->allocations, time_ns);
+		allocations_end(a->allocations);
+}
+
+void attribution_miss_ends(struct attribution *a)
+{
+	if (a->allocations)
+		allocations_miss_ends(a->allocations);
 }
 
 void attribution_doubt(struct attribution *a)

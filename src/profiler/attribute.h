@@ -73,8 +73,10 @@ const uint64_t *attribution_counters(struct attribution *a, uint32_t event);
  * samples. pause: from here on nobody tells what they do. */
 void attribution_close(struct attribution *a, uint64_t time_ns, bool pause);
 
-/* Before the last window is read: what is in use then. */
-void attribution_end(struct attribution *a, uint64_t time_ns);
+/* Ends of blocks were not seen. */
+void attribution_miss_ends(struct attribution *a);
+/* Before the last window is closed: it tells what is in use then. */
+void attribution_end(struct attribution *a);
 
 /* The window now being filled. */
 struct profile *attribution_profile(struct attribution *a);

@@ -35,6 +35,7 @@ struct block_place {
 struct live_process {
 	struct live_process *next, **link;
 	struct block_place *places;
+	uint64_t table;
 	uint32_t pid;
 };
 
@@ -348,6 +349,21 @@ void live_blocks_end_process(struct live_blocks *b, uint32_t pid)
 {
 	if (find_process(b, pid))
 		(void)live_blocks_prune(b, pid, UINT64_MAX, NULL, NULL);
+}
+
+void live_blocks_set_table(struct live_blocks *b, uint32_t pid, uint64_t table)
+{
+	struct live_process *p = find_process(b, pid);
+
+	if (p)
+		p->table = table;
+}
+
+uint64_t live_blocks_table(const struct live_blocks *b, uint32_t pid)
+{
+	const struct live_process *p = find_process(b, pid);
+
+	return p ? p->table : 0;
 }
 
 struct live_blocks *live_blocks_free(struct live_blocks *b)

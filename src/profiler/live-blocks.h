@@ -53,6 +53,9 @@ void live_blocks_undo_end(struct live_blocks *b, uint32_t pid, uint32_t tid, uin
 uint32_t live_blocks_prune(struct live_blocks *b, uint32_t pid, uint64_t time_ns,
 			   bool (*is_live)(void *ctx, uint64_t address), void *ctx);
 void live_blocks_end_process(struct live_blocks *b, uint32_t pid);
+/* Where the process itself keeps them, as it says; only of one that has blocks. 0: not known. */
+void live_blocks_set_table(struct live_blocks *b, uint32_t pid, uint64_t table);
+uint64_t live_blocks_table(const struct live_blocks *b, uint32_t pid);
 
 /* Calls fn for each place that has blocks, of one process or of all. fn must not change them. */
 void live_blocks_each_of(const struct live_blocks *b, uint32_t pid,

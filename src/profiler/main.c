@@ -275,6 +275,9 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		p->flush_id = m->flush.id;
 		loop_set_timer(p->role.loop, p->flush_timer, 0);
 		break;
+	case MESSAGE_STOOD_STILL:
+		attribution_miss_ends(p->attribution);
+		break;
 	case MESSAGE_PAUSE:
 		profiler_pause(p, m->pause.paused != 0);
 		break;
@@ -284,7 +287,7 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_STOP:
 		if (!p->replay) {
 			profiler_drain(p, true);
-			attribution_end(p->attribution, p->drained_ns);
+			attribution_end(p->attribution);
 			profiler_close_window(p);
 			p->finished = true;
 		}

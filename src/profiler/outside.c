@@ -183,3 +183,12 @@ int outside_library_copy(struct ask *ask, uint32_t pid, uint64_t start, uint64_t
 	set_file(&m, pid, start, end, key, path);
 	return ask_values(ask, &m);
 }
+
+int outside_open_table(struct ask *ask, uint32_t pid, uint64_t address)
+{
+	struct message m = {.type = MESSAGE_ASK_TABLE};
+
+	m.ask_table.pid = pid;
+	m.ask_table.address = address;
+	return ask_descriptor(ask, &m);
+}

@@ -21,6 +21,8 @@ int outside_user(struct ask *ask, uint32_t pid, uint32_t *ret_uid);
  * or -errno. */
 int outside_open_memory(struct ask *ask, uint32_t pid);
 int outside_open_maps(struct ask *ask, uint32_t pid);
+/* The table of the allocation library in a process: an owned descriptor or -errno. */
+int outside_open_table(struct ask *ask, uint32_t pid, uint64_t address);
 /* A file of the allocation library's name is mapped there: it is sampled, too, if it is a copy.
  * 0 or -errno. */
 int outside_library_copy(struct ask *ask, uint32_t pid, uint64_t start, uint64_t end,
