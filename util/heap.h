@@ -10,6 +10,6 @@
  */
 void heap_return_large_blocks(void);
 
-/* Gives back the pages of the heap that no block lies on, wherever they are. Takes a millisecond for
- * thousands of free blocks; what is allocated next may take page faults. */
+/* Gives back the pages of the heap that no block lies on, wherever they are. Takes a millisecond
+ * for thousands of free blocks; what is allocated next may take page faults. */
 void heap_return_pages(void);

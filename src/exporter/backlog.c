@@ -6,8 +6,8 @@
  * failing for as long, when the queue in memory is full, and at the end. Oldest first, the one that
  * is being sent included: so whatever a crash leaves in memory alone is younger than what is on
  * disk, and the order is kept. As soon as it is on disk it is settled for who gave it to us. Those
- * that are due go in batches, which share the flush of the directory: an exporter that does not live
- * long has to settle all that came since the last one.
+ * that are due go in batches, which share the flush of the directory: an exporter that does not
+ * live long has to settle all that came since the last one.
  *
  * From there it is sent at a limited rate behind what is live, since all hosts that lost the same
  * server get it back at the same moment. Its file goes when the server has answered.
@@ -153,8 +153,8 @@ void backlog_move(struct destination *d, struct entry *x, struct entry *after)
 }
 
 /*
- * When x has to be on disk. To an exporter that has reached nobody yet it may have come late, as the
- * one before died with it: if that one did not live for seconds, this one may not either.
+ * When x has to be on disk. To an exporter that has reached nobody yet it may have come late, as
+ * the one before died with it: if that one did not live for seconds, this one may not either.
  */
 static uint64_t due_ns(const struct destination *d, const struct entry *x)
 {

@@ -106,9 +106,10 @@ int exporter_set_spool(struct exporter *e, const struct export_spool *spool);
  * Queues one payload (a complete ExportProfilesServiceRequest) for all destinations, read from the
  * start of fd here and now, and compressed once for each encoding that is wanted. The exporter owns
  * fd from here on, also on failure. 0; -EFBIG beyond 64 MiB; -ENODATA when empty; another -errno.
- * On failure nothing is queued or reported to done, and each destination counts it as dropped: as too
- * large, without memory as if the queue were full, else as damaged. made_ns: when it was made, by the monotonic clock. What was made before a destination was
- * reached again goes behind what is on disk for it, whenever it comes.
+ * On failure nothing is queued or reported to done, and each destination counts it as dropped: too
+ * large, or the queue full (without memory), or damaged. made_ns: when it was made, by the
+ * monotonic clock. What was made before a destination was reached again goes behind what is on disk
+ * for it, whenever it comes.
  */
 int exporter_submit(struct exporter *e, uint64_t id, int fd, uint64_t n_samples, uint64_t made_ns);
 

@@ -1052,8 +1052,8 @@ static void spool_while_away(struct export_destination d[2])
 	CHECK_INT(exporter_stats(e, 1)->payloads_spooled, ==, 0);
 }
 
-/* The exporter before died young, and this one may, too: what was made seconds ago is settled at the
- * first turns, though nothing has failed yet. */
+/* The exporter before died young, and this one may, too: what was made seconds ago is settled at
+ * the first turns, though nothing has failed yet. */
 static void spool_what_came_late(const struct export_destination *d)
 {
 	_cleanup_(exporter_freep) struct exporter *e = exporter_of(d, 1);

@@ -106,7 +106,7 @@ static void on_turn(void *ctx)
 		loop_exit(world.loop, 0);
 }
 
-/* The socket is full again and again: all come, each once, in order, as fast as they are settled. */
+/* The socket is full again and again: all come, each once, in order, as they are settled. */
 static void test_slow_receiver(void)
 {
 	begin(N_MANY, UINT64_MAX);
