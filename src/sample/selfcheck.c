@@ -24,7 +24,7 @@
 
 #define CHECK_RATE_HZ	     10000
 #define CHECK_CPU_NS	     (12 * NSEC_PER_MSEC)
-#define CHECK_WALL_NS	     (300 * NSEC_PER_MSEC)
+#define CHECK_WALL_NS	     (5 * NSEC_PER_SEC) /* on a host so busy that we get 2% of a CPU */
 #define CHECK_ROUNDS	     8
 #define CHECK_RING_BYTES     UINT64_C(65536)
 #define CHECK_KERNEL_SAMPLES 20 /* fewer prove nothing */
