@@ -20,6 +20,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 import time
 
 import rig
@@ -355,13 +356,22 @@ def write(name, text):
 
 
 def sources(full):
-    room = "*" if full else "dwarf*"
-    return sorted(glob.glob(os.path.join(rig.TOP, "symbolize", room + ".c"))
+    if not full:  # the addresses are 2,000 in any case
+        return [os.path.join(rig.TOP, "symbolize", f"dwarf-{name}.c") for name in ("code", "line", "units")]
+    return sorted(glob.glob(os.path.join(rig.TOP, "symbolize", "*.c"))
                   + glob.glob(os.path.join(rig.TOP, "util", "[hst]*.c")))
 
 
+_building = collections.defaultdict(threading.Lock)
+
+
 def build(name, cc, flags, full, link=()):
-    """A shared object of C and C++, in a directory of its own."""
+    """A shared object of C and C++, in a directory of its own; what was built under that name is taken."""
+    with _building[name]:
+        return build_alone(name, cc, flags, full, link)
+
+
+def build_alone(name, cc, flags, full, link):
     directory = path(name)
     made = os.path.join(directory, name + ".so")
     if os.path.exists(made):
@@ -375,6 +385,13 @@ def build(name, cc, flags, full, link=()):
     objects = [os.path.splitext(os.path.basename(f))[0] + ".o" for f in c] + ["shop.o"]
     run(cxx, *common, "-shared", "-Wl,--build-id=sha1", *link, "-o", made, *objects, "-lz", cwd=directory)
     return made
+
+
+def build_plain(name, full):
+    """For forms of what has been linked: a copy of gcc's DWARF 5, in a directory of its own."""
+    made = build("gcc_DWARF_5", "gcc", ["-gdwarf-5"], full)
+    os.makedirs(path(name), exist_ok=True)
+    return shutil.copy(made, path(name, name + ".so"))
 
 
 def copy(file, suffix):
@@ -410,7 +427,7 @@ def form_split(cc, *flags, package=None):
 
 def form_compressed(kind):
     def make(name, full):
-        file = build("compressed_" + kind, "gcc", ["-gdwarf-5"], full)
+        file = build_plain("compressed_" + kind, full)
         small = copy(file, ".small")
         run("objcopy", f"--compress-debug-sections={kind}", file, small)
         return [Case(name, small, truth=file)]
@@ -418,13 +435,13 @@ def form_compressed(kind):
 
 
 def form_separate(_, full):
-    file = build("separate", "gcc", ["-gdwarf-5"], full)
+    file = build_plain("separate", full)
     bare, debug = separate(file, "--compress-debug-sections=zlib")
     return [Case("separate debug file", bare, truth=file, given=[debug])]
 
 
 def form_dwz(_, full):
-    file = build("dwz", "gcc", ["-gdwarf-5"], full)
+    file = build_plain("dwz", full)
     packed = copy(file, ".packed")
     run("dwz", packed)
     bare, debug = separate(file)
@@ -436,7 +453,7 @@ def form_dwz(_, full):
 
 def form_symbols(_, full):
     """No lines: .symtab alone, what .gnu_debugdata has, .dynsym alone."""
-    file = build("symbols", "gcc", ["-gdwarf-5"], full)
+    file = build_plain("symbols", full)
     bare, debug = separate(file)
     stripped, mini, names = copy(file, ".stripped"), copy(file, ".mini"), file + ".names"
     run("strip", stripped)
