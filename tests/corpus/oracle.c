@@ -78,14 +78,27 @@ static const Dwfl_Thread_Callbacks thread_callbacks = {
 	.set_initial_registers = set_registers,
 };
 
+/* A program may map a relocatable file, and libdw then asks where its sections are: nowhere. */
+static int no_section_address(Dwfl_Module *module, void **user, const char *name, Dwarf_Addr base,
+			      const char *section, GElf_Word index, const GElf_Shdr *header,
+			      Dwarf_Addr *ret)
+{
+	(void)module, (void)user, (void)name, (void)base;
+	(void)section, (void)index, (void)header;
+	*ret = (Dwarf_Addr)-1;
+	return DWARF_CB_OK;
+}
+
 static const Dwfl_Callbacks given_files = {
 	.find_elf = dwfl_build_id_find_elf,
 	.find_debuginfo = no_debuginfo,
+	.section_address = no_section_address,
 };
 
 static const Dwfl_Callbacks files_of_process = {
 	.find_elf = dwfl_linux_proc_find_elf,
 	.find_debuginfo = no_debuginfo,
+	.section_address = no_section_address,
 };
 
 static struct oracle *begin(pid_t pid, const Dwfl_Callbacks *callbacks)
