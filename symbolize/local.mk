@@ -50,13 +50,13 @@ check_PROGRAMS += \
 	tests/unit/test-symbolize-demangle
 tests_unit_test_probe_place_SOURCES = tests/unit/test-probe-place.c
 tests_unit_test_probe_place_LDADD = $(symbolize_test_libs)
-tests_unit_test_symbolize_compressed_SOURCES = tests/unit/test-symbolize-compressed.c
+tests_unit_test_symbolize_compressed_SOURCES = tests/unit/test-symbolize-compressed.c tests/unit/compile.h
 tests_unit_test_symbolize_compressed_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_elf_SOURCES = tests/unit/test-symbolize-elf.c
 tests_unit_test_symbolize_elf_LDADD = $(symbolize_test_libs)
-tests_unit_test_symbolize_dwarf_SOURCES = tests/unit/test-symbolize-dwarf.c
+tests_unit_test_symbolize_dwarf_SOURCES = tests/unit/test-symbolize-dwarf.c tests/unit/compile.h
 tests_unit_test_symbolize_dwarf_LDADD = $(symbolize_test_libs)
-tests_unit_test_symbolize_dwarf_hostile_SOURCES = tests/unit/test-symbolize-dwarf-hostile.c
+tests_unit_test_symbolize_dwarf_hostile_SOURCES = tests/unit/test-symbolize-dwarf-hostile.c tests/unit/compile.h
 tests_unit_test_symbolize_dwarf_hostile_LDADD = $(symbolize_test_libs)
 tests_unit_test_symbolize_go_SOURCES = tests/unit/test-symbolize-go.c
 tests_unit_test_symbolize_go_LDADD = $(symbolize_test_libs)

@@ -366,6 +366,7 @@ check()
 	shift 2
 	[ $# -eq 0 ] || log=$logs/check-$name-some.log
 	touch "$scratch/check.begun"
+	export TEST_COMPILED="$scratch/compiled" # what one build's tests compile is there for the next one's
 	set -- LOG_COMPILER="timeout -k 5 $((limit * 2 / 3))" "$@"
 	if [ $# -eq 1 ]; then
 		run "$limit" "$log" env TMPDIR="$scratch" make -C "$out/$name" -j$(($(nproc) + 1)) -k check "$1" \

@@ -79,7 +79,7 @@ bench-unwind: tests/bench/unwind-bench$(EXEEXT)
 	$(SHELL) $(srcdir)/tests/bench/unwind.sh ./tests/bench/unwind-bench$(EXEEXT)
 
 check_PROGRAMS += tests/unit/test-unwind-go
-tests_unit_test_unwind_go_SOURCES = tests/unit/test-unwind-go.c $(UNWIND_TEST_PROC) $(CORPUS_ORACLE)
+tests_unit_test_unwind_go_SOURCES = tests/unit/test-unwind-go.c tests/unit/compile.h $(UNWIND_TEST_PROC) $(CORPUS_ORACLE)
 tests_unit_test_unwind_go_LDADD = $(UNWIND_TEST_LIBS)
 
 check_PROGRAMS += tests/unit/test-unwind-compact

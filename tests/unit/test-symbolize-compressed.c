@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "symbolize/symbolize.h"
+#include "tests/unit/compile.h"
 #include "tests/unit/test.h"
 
 static char dir[] = "/tmp/symbolize-compressed-XXXXXX";
@@ -225,9 +226,9 @@ static void test_mini_damaged(void)
 		struct symbol_file *f;
 		struct symbol s;
 
-		CHECK(run("%s && strip --strip-all -o bomb plain && "
-			  "objcopy --add-section .gnu_debugdata=bytes bomb",
-			  bombs[i]));
+		CHECK_INT(test_compile(dir, "bytes", "%s", bombs[i]), ==, 0);
+		CHECK(run("strip --strip-all -o bomb plain && "
+			  "objcopy --add-section .gnu_debugdata=bytes bomb"));
 		f = open_file("bomb", UINT64_C(16) << 20);
 		CHECK_INT(symbol_file_lookup(f, exported, &s), ==, 0);
 		CHECK_STR(s.name, "exported");
@@ -292,8 +293,10 @@ static void test_dwz(void)
 	(void)snprintf(path, sizeof(path), "%s/shapes.cc", dir);
 	f = fopen(path, "w");
 	CHECK(f && fputs(shapes, f) >= 0 && fclose(f) == 0);
-	CHECK(run(
-		"g++ -O2 -g -DWHICH=1 -o one shapes.cc && g++ -O2 -g -DWHICH=2 -o two shapes.cc"));
+	CHECK_INT(test_compile(dir, "one two",
+			       "g++ -O2 -g -DWHICH=1 -o one shapes.cc && "
+			       "g++ -O2 -g -DWHICH=2 -o two shapes.cc"),
+		  ==, 0);
 	CHECK(run("cp one one.before && dwz -m common -M /usr/lib/debug/.dwz/common one two"));
 	CHECK(run("readelf -S one | grep -q gnu_debugaltlink"));
 

@@ -16,6 +16,7 @@
 #include <time.h>
 
 #include "symbolize/symbolize.h"
+#include "tests/unit/compile.h"
 #include "tests/unit/test.h"
 
 #define MAX_CPU_MS   2000
@@ -214,11 +215,12 @@ static void test_bombs(void)
 		pid_t pid;
 
 		write_file("bomb.s", bombs[i].source);
-		CHECK_INT(
-			run("gcc -nostdlib -static -Wl,-Ttext=0x401000 -Wl,-e,bomb -o bomb bomb.s"),
-			==, 0);
-		if (*bombs[i].objcopy)
-			CHECK_INT(run("%s bomb", bombs[i].objcopy), ==, 0);
+		CHECK_INT(test_compile(dir, "bomb",
+				       "gcc -nostdlib -static -Wl,-Ttext=0x401000 -Wl,-e,bomb "
+				       "-o bomb bomb.s%s%s%s",
+				       *bombs[i].objcopy ? " && " : "", bombs[i].objcopy,
+				       *bombs[i].objcopy ? " bomb" : ""),
+			  ==, 0);
 		pid = fork();
 		CHECK_INT(pid, >=, 0);
 		if (pid == 0) {
@@ -358,7 +360,7 @@ static void damage(const char *compiler, const char *flags)
 		fprintf(stderr, "	%s is not installed\n", compiler);
 		return;
 	}
-	CHECK_INT(run("%s -O2 %s -o prog prog.cc", compiler, flags), ==, 0);
+	CHECK_INT(test_compile(dir, "prog", "%s -O2 %s -o prog prog.cc", compiler, flags), ==, 0);
 	image_read(&im, "prog");
 	bytes = malloc(im.n);
 	CHECK(bytes != NULL);
@@ -473,9 +475,10 @@ static void index_lies(const struct image *program, int fd, const char *name)
 /* A unit beyond the limit of what is inflated. */
 static void split_inflates(const struct image *program, int fd)
 {
-	CHECK_INT(run("head -c 400000000 /dev/zero >zeros && objcopy --update-section "
-		      ".debug_info.dwo=zeros prog.dwo huge.dwo && objcopy "
-		      "--compress-debug-sections=zlib huge.dwo && rm zeros"),
+	CHECK_INT(test_compile(dir, "huge.dwo",
+			       "head -c 400000000 /dev/zero >zeros && objcopy --update-section "
+			       ".debug_info.dwo=zeros prog.dwo huge.dwo && objcopy "
+			       "--compress-debug-sections=zlib huge.dwo && rm zeros"),
 		  ==, 0);
 	CHECK_INT(count_inlined(program, fd, open_file("huge.dwo"), -1), ==,
 		  count_inlined(program, fd, -1, -1));
@@ -488,8 +491,10 @@ static void test_split(void)
 	int fd;
 
 	for (int version = 4; version <= 5; version++) {
-		CHECK_INT(run("g++ -O2 -gsplit-dwarf -gdwarf-%d -c prog.cc && g++ -o split prog.o",
-			      version),
+		CHECK_INT(test_compile(dir, "prog.dwo split",
+				       "g++ -O2 -gsplit-dwarf -gdwarf-%d -c prog.cc && "
+				       "g++ -o split prog.o",
+				       version),
 			  ==, 0);
 		image_read(&program, "split");
 		fd = open_file("split");

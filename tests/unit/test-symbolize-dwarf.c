@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "symbolize/symbolize.h"
+#include "tests/unit/compile.h"
 #include "tests/unit/test.h"
 
 #define N_ADDRESSES 1000 /* `make check-names` asks for 10,000 */
@@ -420,8 +421,9 @@ static void compare_form(const char *compiler, const char *flags)
 		return;
 	}
 	(void)snprintf(what, sizeof(what), "%s %s", compiler, flags);
-	CHECK_INT(run("%s %s -o prog %s", compiler, flags, cxx ? "prog.cc" : "prog.c other.c"), ==,
-		  0);
+	CHECK_INT(test_compile(dir, "prog", "%s %s -o prog %s", compiler, flags,
+			       cxx ? "prog.cc" : "prog.c other.c"),
+		  ==, 0);
 	compare(what, "prog", "prog", NULL, NULL, N_ADDRESSES);
 }
 
@@ -461,7 +463,8 @@ static void test_debug_file(void)
 {
 	int asked = 0;
 
-	CHECK_INT(run("g++ -g -O2 -Wl,--build-id=sha1 -o full prog.cc"), ==, 0);
+	CHECK_INT(test_compile(dir, "full", "g++ -g -O2 -Wl,--build-id=sha1 -o full prog.cc"), ==,
+		  0);
 	CHECK_INT(run("objcopy --only-keep-debug --compress-debug-sections=zlib full prog.debug && "
 		      "objcopy --strip-debug full prog"),
 		  ==, 0);
@@ -544,11 +547,10 @@ static void test_budget(void)
 	size_t most = 0, largest = 0;
 	int fd;
 
-	CHECK_INT(run("for i in 0 1 2 3 4 5 6 7 8 9; do sed \"s/func/f$i&/g; s/hot/h$i/g; "
-		      "s/main/m$i/g\" "
-		      "prog.c >many$i.c && gcc -g -O2 -fPIC -c many$i.c; done && gcc -g -O2 "
-		      "-shared -o "
-		      "many -fPIC many?.o"),
+	CHECK_INT(test_compile(dir, "many",
+			       "for i in 0 1 2 3 4 5 6 7 8 9; do sed \"s/func/f$i&/g; s/hot/h$i/g; "
+			       "s/main/m$i/g\" prog.c >many$i.c && gcc -g -O2 -fPIC -c many$i.c; "
+			       "done && gcc -g -O2 -shared -o many -fPIC many?.o"),
 		  ==, 0);
 	f = open_lines("many", NULL, NULL);
 	fd = open_file("many");

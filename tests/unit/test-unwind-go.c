@@ -15,6 +15,7 @@
 
 #include "tests/corpus/judge.h"
 #include "tests/corpus/oracle.h"
+#include "tests/unit/compile.h"
 #include "tests/unit/test.h"
 #include "tests/unit/unwind-proc.h"
 #include "unwind/internal.h"
@@ -58,7 +59,6 @@ static int run(const char *command)
 
 static void build(bool cgo, const char *flags, char *ret_path, size_t size)
 {
-	char command[512];
 	FILE *f;
 
 	(void)snprintf(ret_path, size, "%s/main.go", dir);
@@ -66,11 +66,9 @@ static void build(bool cgo, const char *flags, char *ret_path, size_t size)
 	CHECK(f && fprintf(f, "package main\n%s%s", cgo ? "import \"C\"\n" : "", source) > 0 &&
 	      fclose(f) == 0);
 	(void)snprintf(ret_path, size, "%s/prog", dir);
-	(void)snprintf(
-		command, sizeof(command),
-		"cd %s && GO111MODULE=off GOFLAGS= CGO_ENABLED=%d go build %s -o prog main.go >&2",
-		dir, cgo, flags);
-	if (run(command) != 0)
+	if (test_compile(dir, "prog",
+			 "GO111MODULE=off GOFLAGS= CGO_ENABLED=%d go build %s -o prog main.go >&2",
+			 cgo, flags) != 0)
 		SKIP("go cannot build a program here");
 }
 
