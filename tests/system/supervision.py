@@ -127,7 +127,7 @@ def capture(chain):
 def main():
     rig.need_root()
     directory = rig.build_workloads("chain")
-    chain = rig.start(["./chain"], cwd=directory)
+    chain = rig.start(["./chain", "30"], cwd=directory)
     capture(chain)
     with Sink() as sink:
         daemon = rig.Daemon(f"""
