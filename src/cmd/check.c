@@ -307,6 +307,24 @@ static void say_tracepoints(struct check *c)
 		command(c, "mount -t tracefs none /sys/kernel/tracing");
 }
 
+/* Every context switch is needed, so the trial is that of the whole host. */
+static void say_off_cpu(const struct check *c)
+{
+	struct sample_switch_fields fields;
+	struct sample_event event;
+	char error[512];
+	int r = sample_find_switches(&event, &fields, error, sizeof(error));
+
+	if (r == 0 && c->host == 0 && (r = sample_event_try(&event)) == 0) {
+		line(OK, "off-CPU time", "record --off-cpu, --locks and --wall work");
+		return;
+	}
+	line(NOTE, "off-CPU time", "record --off-cpu, --locks and --wall do not work: %s",
+	     c->host < 0	     ? "they need events of the whole host"
+	     : r < 0 && r != -ENOENT ? strerror(-r)
+				     : "sched:sched_switch is not found, see tracepoints");
+}
+
 static void say_seccomp(const struct check *c)
 {
 	int e = c->circumstances.seccomp_refusal;
@@ -599,6 +617,7 @@ int check_main(int argc, char **argv)
 	say_cgroups(c);
 	say_descriptors(c);
 	say_tracepoints(c);
+	say_off_cpu(c);
 	say_rate(c);
 	say_event(c);
 	say_rings(c);

@@ -71,7 +71,7 @@ def causes(program):
                   f"paranoid {value}: {p.returncode}, {p.stderr.strip()[:150]!r}")
     not_mounted(program)
     p = run(program, "check")
-    for name in ("paranoid", "capabilities", "seccomp", "sandbox", "lockdown", "pid namespace", "kernel names", "cgroups",
+    for name in ("paranoid", "capabilities", "off-CPU time", "seccomp", "sandbox", "lockdown", "pid namespace", "kernel names", "cgroups",
                  "PMU", "kernel features", "rings", "rate"):
         rig.check(re.search(rf"^(ok|note|BAD) +{name} ", p.stdout, re.M), f"it speaks of {name}")
 
