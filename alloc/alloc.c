@@ -312,6 +312,21 @@ static inline bool is_picked(size_t n)
 	return pick(n);
 }
 
+/* Those of musl call each other by these names: what is picked once, or was not, is not picked
+ * again. What is left then. */
+static inline uint64_t pause_picking(void)
+{
+	uint64_t left = self.left;
+
+	self.left = UINT64_MAX;
+	return left;
+}
+
+static inline void resume_picking(uint64_t left)
+{
+	self.left = left;
+}
+
 /* ---- What programs call ---- */
 
 PUBLIC void *malloc(size_t n)
@@ -336,12 +351,13 @@ PUBLIC void free(void *p)
 PUBLIC void *calloc(size_t n, size_t size)
 {
 	size_t bytes;
-	void *p;
+	bool picked = !__builtin_mul_overflow(n, size, &bytes) && is_picked(bytes);
+	uint64_t left = pause_picking();
+	void *p = next_calloc(n, size);
 
-	if (__builtin_mul_overflow(n, size, &bytes) || !is_picked(bytes))
-		return next_calloc(n, size);
-	p = next_calloc(n, size);
-	tell(p, bytes);
+	resume_picking(left);
+	if (unlikely(picked))
+		tell(p, bytes);
 	return p;
 }
 
@@ -357,10 +373,12 @@ static void *leave_arena(const char *p, size_t n)
 }
 
 /* One of which a picked block is the old or the new one. */
-__attribute__((noinline)) static void *realloc_told(void *p, size_t n, bool tracked, bool picked)
+static inline void *realloc_told(void *p, size_t n, bool tracked, bool picked)
 {
+	uint64_t left = pause_picking();
 	void *moved = next_realloc(p, n);
 
+	resume_picking(left);
 	/* Of no bytes it is a free(), or fails, as the C library likes: taken for the first. */
 	if (tracked && !moved && n)
 		goes_on(p);
@@ -372,15 +390,12 @@ __attribute__((noinline)) static void *realloc_told(void *p, size_t n, bool trac
 /* The end of one block and the beginning of another. */
 PUBLIC void *realloc(void *p, size_t n)
 {
-	bool tracked, picked;
+	bool tracked;
 
 	if (unlikely(p && in_arena(p)))
 		return leave_arena(p, n);
 	tracked = p && ends(p);
-	picked = is_picked(n);
-	if (likely(!tracked && !picked))
-		return next_realloc(p, n);
-	return realloc_told(p, n, tracked, picked);
+	return realloc_told(p, n, tracked, is_picked(n));
 }
 
 static void fail(int error)
@@ -408,9 +423,11 @@ PUBLIC int posix_memalign(void **ret, size_t align, size_t n);
 PUBLIC int posix_memalign(void **ret, size_t align, size_t n)
 {
 	bool picked = is_picked(n);
+	uint64_t left = pause_picking();
 	int r = is_found() && next_posix_memalign ? next_posix_memalign(ret, align, n)
 						  : OUT_OF_MEMORY;
 
+	resume_picking(left);
 	if (picked && r == 0)
 		tell(*ret, n);
 	return r;
@@ -419,8 +436,10 @@ PUBLIC int posix_memalign(void **ret, size_t align, size_t n)
 static void *aligned(void *(*next)(size_t align, size_t n), size_t align, size_t n)
 {
 	bool picked = is_picked(n);
+	uint64_t left = pause_picking();
 	void *p = next ? next(align, n) : NULL;
 
+	resume_picking(left);
 	if (!next)
 		fail(INVALID);
 	if (picked)
@@ -444,8 +463,10 @@ PUBLIC void *valloc(size_t n);
 PUBLIC void *valloc(size_t n)
 {
 	bool picked = is_picked(n);
+	uint64_t left = pause_picking();
 	void *p = is_found() && next_valloc ? next_valloc(n) : NULL;
 
+	resume_picking(left);
 	if (picked)
 		tell(p, n);
 	return p;

@@ -7,6 +7,7 @@ import glob
 import math
 import os
 import re
+import shutil
 import subprocess
 
 import rig
@@ -61,6 +62,44 @@ def compare(text, found, times=1):
             worst = max(worst, (abs(z), f"{kind} of {path} is {found[kind].get(path, 0)}, not {n * unit}"))
     rig.check(worst[0] < 5, f"all {6 * len(KINDS)} sums are right; the worst is {worst[0]:.1f} standard deviations off: "
               f"{worst[1]}")
+
+
+def check_musl():
+    """A program of another C library, whose functions call each other by the names that the library has."""
+    if not shutil.which("musl-gcc"):
+        rig.say("left out: musl-gcc is not installed")
+        return
+    heap = rig.path("heap-musl")
+    subprocess.run(["musl-gcc", "-O1", "-pthread", "-o", heap, os.path.join(rig.WORKLOADS, "heap.c")], check=True)
+    text, found = capture(heap)
+    compare(text, found)
+
+
+def library_for(compiler):
+    """The library, as the makefile has it built."""
+    with open(os.path.join(rig.TOP, "alloc", "local.mk"), encoding="utf-8") as f:
+        text = f.read().replace("\\\n", " ")
+    name, arch = rig.path(f"{compiler}.so"), "aarch64" if "aarch64" in compiler else "x86_64"
+    of_arch = re.search(rf"{arch}\.c\n(?:#.*\n)?ALLOC_ARCH_FLAGS =(.*)", text)[1]
+    flags = re.search(r"^ALLOC_FLAGS = (.*)", text, re.M)[1] + of_arch
+    subprocess.run([compiler, *flags.split(), f"-I{rig.TOP}", "-o", name,
+                    *(os.path.join(rig.TOP, "alloc", f"{x}.c") for x in ("alloc", f"arch-{arch}"))], check=True)
+    return name
+
+
+def check_told(compiler, *emulator):
+    """What the library tells its markers, without a kernel that sets probes: so on other processors, too."""
+    missing = [x for x in (compiler, *emulator[:1]) if not shutil.which(x)]
+    if missing:
+        rig.say(f"left out: {missing[0]} is not installed")
+        return
+    name = rig.path(f"told-{compiler}")
+    subprocess.run([compiler, "-O1", "-rdynamic", "-o", name, os.path.join(rig.WORKLOADS, "told.c"), "-lm"], check=True)
+    preload = library_for("gcc" if compiler == "musl-gcc" else compiler)
+    p = subprocess.run([*emulator, *(("-E", f"LD_PRELOAD={preload}", "-E", f"PERFWALK_ALLOC_BYTES={MEAN}") if emulator else ()), name],
+                       stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False, timeout=120,
+                       env=os.environ if emulator else {**os.environ, "LD_PRELOAD": preload, "PERFWALK_ALLOC_BYTES": str(MEAN)})
+    rig.check(p.returncode == 0, f"{compiler}: {p.stdout.strip()}")
 
 
 def check_errors(summary, text):
@@ -119,6 +158,10 @@ def main():
     compare(text, found, 2)
     rig.say("a shell, and what it forks and executes")
     check_running(heap)
+    check_musl()
+    check_told("gcc")
+    check_told("musl-gcc")
+    check_told("aarch64-linux-gnu-gcc", "qemu-aarch64", "-L", "/usr/aarch64-linux-gnu")
     text, found = capture(os.path.join(directory, "liar"))
     total = sum(found["alloc_space"].values())
     rig.check("lied" in text and total < 400 * 2 ** 49, f"who calls the markers with nonsense is counted so: {total} bytes")
