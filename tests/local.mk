@@ -28,6 +28,7 @@ EXTRA_DIST += \
 	tests/oracle/wire.py \
 	tests/system/oracle.py \
 	tests/system/allocations.py \
+	tests/system/preloaded.py \
 	tests/system/badserver.py tests/system/protocols.py tests/system/route.py tests/system/sandbox.py tests/system/otelcol.py \
 	tests/system/bombs.py \
 	tests/system/backends.py \
@@ -123,6 +124,7 @@ EXTRA_DIST += \
 	tests/workloads/heap.c \
 	tests/workloads/host.c \
 	tests/workloads/liar.c \
+	tests/workloads/told.c \
 	tests/workloads/host.expect \
 	tests/workloads/jit.c \
 	tests/workloads/jit.expect \
