@@ -79,3 +79,22 @@ uint64_t arch_returned_variable(struct memory *m, uint64_t function)
 	return (function & ~UINT64_C(0xfff)) + (pages << 12) +
 	       (uint64_t)(code[1] >> 10 & 0xfff) * 8;
 }
+
+/* b; b.cond */
+bool arch_jump(const uint8_t *code, size_t n, size_t at, int64_t *ret)
+{
+	uint32_t word;
+	int64_t distance;
+
+	if (at % 4 != 0 || n - at < 4)
+		return false;
+	memcpy(&word, code + at, sizeof(word));
+	if ((word & 0xfc000000) == 0x14000000)
+		distance = (int32_t)(word << 6) >> 6;
+	else if ((word & 0xff000010) == 0x54000000)
+		distance = (int32_t)(word << 8) >> 13;
+	else
+		return false;
+	*ret = (int64_t)at + distance * 4;
+	return true;
+}

@@ -249,3 +249,16 @@ uint64_t arch_returned_variable(struct memory *m, uint64_t function)
 	memcpy(&distance, c + 3, sizeof(distance));
 	return function + (uint64_t)(c - code) + 7 + (uint64_t)(int64_t)distance;
 }
+
+/* jmp rel32; jcc rel32 */
+bool arch_jump(const uint8_t *code, size_t n, size_t at, int64_t *ret)
+{
+	size_t opcode = n - at >= 6 && code[at] == 0x0f && (code[at + 1] & 0xf0) == 0x80 ? 2 : 1;
+	int32_t distance;
+
+	if (n - at < 6 || (opcode == 1 && code[at] != 0xe9))
+		return false;
+	memcpy(&distance, code + at + opcode, sizeof(distance));
+	*ret = (int64_t)(at + opcode + 4) + distance;
+	return true;
+}

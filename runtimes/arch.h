@@ -35,3 +35,9 @@ bool arch_thread_number(struct memory *m, uint64_t thread, uint32_t *ret);
 /* The address of the variable that a function does nothing but return; 0: it does something else.
  */
 uint64_t arch_returned_variable(struct memory *m, uint64_t function);
+/*
+ * The distance from code to where the instruction at code + at jumps to, n bytes behind; false: it
+ * is no jump, or one that is not written with a distance of 4 bytes. `at` may be in the middle of
+ * an instruction, so that some jumps are not real.
+ */
+bool arch_jump(const uint8_t *code, size_t n, size_t at, int64_t *ret);

@@ -7,6 +7,7 @@
  *	cpython-tables.c  where this release keeps what
  *	cpython-thread.c  tid -> states of the thread
  *	cpython-walk.c	  the chain of frames
+ *	cpython-eval.c	  where the code of the evaluation function is
  *	cpython-code.c	  code object -> names and lines
  *	arch-*.c	  where libc keeps a tid; jumps
  */
@@ -130,3 +131,6 @@ uint32_t cpython_find_line(uint32_t minor, const uint8_t *table, size_t n, uint3
 /* cpython-walk.c. Appends the frames of a state to *n of them. */
 enum cpython_walk_result cpython_walk_state(struct cpython *p, const struct python_state *state,
 					    struct cpython_frame *frames, size_t max, size_t *n);
+
+/* cpython-eval.c. Fills in p->eval. */
+void cpython_find_eval(struct cpython *p);

@@ -6,7 +6,7 @@
 #include "runtimes/cpython-internal.h"
 
 enum {
-	OPEN_READS = 4000, /* real ones: 250 */
+	OPEN_READS = 20000, /* real ones: 1000 */
 	OPEN_BYTES = 4 << 20,
 };
 
@@ -102,9 +102,10 @@ static int read_image(struct cpython *p, uint64_t image, const char **ret_why)
 	}
 	measure(p);
 	print_release(p);
-	p->n_eval = image_symbol_range(&p->image, "_PyEval_EvalFrameDefault", &p->eval[0][0],
-				       &p->eval[0][1]);
-	return memory_u64(&p->memory, p->tables.interpreters) ? 0 : -EAGAIN;
+	if (!memory_u64(&p->memory, p->tables.interpreters))
+		return -EAGAIN;
+	cpython_find_eval(p);
+	return 0;
 }
 
 int cpython_new(struct cpython **ret, const struct memory *memory, uint64_t image,

@@ -29,6 +29,8 @@ static bool read_segments(struct image *i, const Elf64_Ehdr *e, Elf64_Phdr *ret_
 			return false;
 		if (p.p_type == PT_DYNAMIC)
 			*ret_dynamic = p;
+		if (p.p_type == PT_GNU_EH_FRAME)
+			i->frame_table = p.p_vaddr;
 		if (p.p_type != PT_LOAD)
 			continue;
 		if (p.p_offset == 0)
@@ -40,6 +42,8 @@ static bool read_segments(struct image *i, const Elf64_Ehdr *e, Elf64_Phdr *ret_
 	}
 	if (low >= high || high - low > MAX_IMAGE || ret_dynamic->p_memsz == 0)
 		return false;
+	if (i->frame_table)
+		i->frame_table += i->bias;
 	i->start = i->bias + low;
 	i->end = i->bias + high;
 	return true;
@@ -171,4 +175,67 @@ bool image_symbol_range(const struct image *i, const char *name, uint64_t *ret_s
 	*ret_start = i->bias + s.st_value;
 	*ret_end = *ret_start + s.st_size;
 	return true;
+}
+
+/* ---- Call frame information ---- */
+
+/* A row of .eh_frame_hdr's table: distances from its beginning to a function and its FDE. */
+struct frame_row {
+	int32_t function, fde;
+};
+
+/* The last row whose function does not begin behind pc. */
+static bool find_row(const struct image *i, uint32_t n, int64_t pc, struct frame_row *ret)
+{
+	uint32_t low = 0;
+	struct frame_row row;
+
+	while (low < n) {
+		uint32_t middle = low + (n - low) / 2;
+
+		if (!memory_read(i->memory, i->frame_table + 12 + (uint64_t)middle * sizeof(row),
+				 &row, sizeof(row)))
+			return false;
+		if (row.function <= pc) {
+			*ret = row;
+			low = middle + 1;
+		} else {
+			n = middle;
+		}
+	}
+	return low > 0;
+}
+
+/* Of the forms that there are the one that all linkers write, and FDEs of the one that compilers
+ * do. */
+bool image_code_range(const struct image *i, uint64_t pc, uint64_t *ret_start, uint64_t *ret_end)
+{
+	enum { PC_RELATIVE_4 = 0x1b, UNSIGNED_4 = 3, TABLE_RELATIVE_4 = 0x3b, MAX_ROWS = 1 << 22 };
+	struct {
+		uint8_t version, pointer, count, table;
+		int32_t frames;
+		uint32_t n;
+	} head;
+	struct {
+		uint32_t length, cie;
+		int32_t start;
+		uint32_t n;
+	} fde;
+	struct frame_row row;
+	uint64_t at;
+
+	if (!i->frame_table || pc < i->start || pc >= i->end ||
+	    !memory_read(i->memory, i->frame_table, &head, sizeof(head)) || head.version != 1 ||
+	    head.pointer != PC_RELATIVE_4 || head.count != UNSIGNED_4 ||
+	    head.table != TABLE_RELATIVE_4 || head.n > MAX_ROWS ||
+	    !find_row(i, head.n, (int64_t)(pc - i->frame_table), &row))
+		return false;
+	at = i->frame_table + (uint64_t)(int64_t)row.fde;
+	if (!memory_read(i->memory, at, &fde, sizeof(fde)) ||
+	    at + 8 + (uint64_t)(int64_t)fde.start !=
+		    i->frame_table + (uint64_t)(int64_t)row.function)
+		return false;
+	*ret_start = i->frame_table + (uint64_t)(int64_t)row.function;
+	*ret_end = *ret_start + fde.n;
+	return pc < *ret_end;
 }

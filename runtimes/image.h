@@ -10,6 +10,7 @@ struct image {
 	uint64_t start, end;   /* runtime addresses of all that is loaded */
 	uint64_t symbols, strings, n_strings;
 	uint64_t gnu_hash, hash; /* 0: it does not have that one */
+	uint64_t frame_table;	 /* .eh_frame_hdr; 0: it has none */
 };
 
 /* base: where the file's first byte is mapped. false: not a library with a table of symbols. */
@@ -19,3 +20,7 @@ uint64_t image_symbol(const struct image *image, const char *name);
 /* The addresses [start, end) of an exported function or variable; false: there is none. */
 bool image_symbol_range(const struct image *image, const char *name, uint64_t *ret_start,
 			uint64_t *ret_end);
+/* The addresses [start, end) of the function, or part of one, that pc is in, by the call frame
+ * information; false: none is known. */
+bool image_code_range(const struct image *image, uint64_t pc, uint64_t *ret_start,
+		      uint64_t *ret_end);

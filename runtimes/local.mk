@@ -3,6 +3,7 @@
 RUNTIMES_SOURCES = \
 	runtimes/arch.h \
 	runtimes/cpython-code.c \
+	runtimes/cpython-eval.c \
 	runtimes/cpython-internal.h \
 	runtimes/cpython-tables.c \
 	runtimes/cpython-tables.h \
