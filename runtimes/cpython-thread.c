@@ -26,12 +26,14 @@ static bool read_state(struct cpython *p, uint64_t at, uint64_t interp, struct p
 }
 
 /* What libc says is asked where CPython does not say it, and after a fork, when it may say what
- * was before. */
+ * was before. The thread pointer is a thread's address for libc on some processors. */
 static bool is_of_thread(struct cpython *p, const struct python_state *s, uint32_t tid, bool ask)
 {
 	uint32_t number;
 
 	if (py_known(p, PY_THREAD_NATIVE_ID) && state_u64(p, s, PY_THREAD_NATIVE_ID) == tid)
+		return true;
+	if (p->thread_pointer && state_u64(p, s, PY_THREAD_ID) == p->thread_pointer)
 		return true;
 	return ask && arch_thread_number(&p->memory, state_u64(p, s, PY_THREAD_ID), &number) &&
 	       number == tid;

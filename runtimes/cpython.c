@@ -203,7 +203,7 @@ enum cpython_walk_result cpython_walk(struct cpython *p, uint32_t tid, uint64_t 
 	uint64_t bytes = p->memory.bytes_left;
 	enum cpython_walk_result r;
 
-	(void)thread_pointer;
+	p->thread_pointer = thread_pointer;
 	*ret_n = 0;
 	p->walk++;
 	r = walk(p, tid, frames, max < CPYTHON_MAX_FRAMES ? max : CPYTHON_MAX_FRAMES, ret_n);
