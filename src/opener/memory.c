@@ -72,7 +72,8 @@ static bool has_table(const char *line, size_t n, uint64_t table)
 	return n > n_name && memcmp(line + n - n_name, name, n_name) == 0;
 }
 
-/* In text of maps: whole lines of it; table 0: a runtime's library. *left is what is left of it, and moved to its beginning. */
+/* In text of maps: whole lines of it; table 0: a runtime's library. *left is what is left of it,
+ * and moved to its beginning. */
 static bool find_library(char *text, size_t n, uint64_t table, size_t *left)
 {
 	char *line = text, *end = text + n, *newline;
