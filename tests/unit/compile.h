@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Programs that a test compiles for itself. It takes most of the time of such a test, and every build
- * runs the test: where TEST_COMPILED names a directory, what one build compiled the next one takes.
+ * Programs that a test compiles for itself. It takes most of the time of such a test, and every
+ * build runs the test: where TEST_COMPILED names a directory, what one build compiled the next one
+ * takes.
  */
 #include <stdarg.h>
 #include <stdio.h>

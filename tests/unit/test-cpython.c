@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Walks through Python's frames with recorded reads of CPython 3.6 to 3.15 (tests/data/cpython): the
- * frames are those that the interpreters themselves said when they were recorded. Then the memory
- * lies: chains that loop, pointers to nowhere, names of 4 GiB.
+ * Walks through Python's frames with recorded reads of CPython 3.6 to 3.15 (tests/data/cpython):
+ * the frames are those that the interpreters themselves said when they were recorded. Then the
+ * memory lies: chains that loop, pointers to nowhere, names of 4 GiB.
  */
 #include <errno.h>
 #include <zlib.h>
