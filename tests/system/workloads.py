@@ -15,32 +15,33 @@ import re
 import shutil
 import subprocess
 import sys
-import time
 
 import rig
 from expect import Expectation, in_order
 
 RATE = 999
 WANTED = 500  # user samples
+CPU_SECONDS = (1, 3, 10)  # of a capture; the next when there are fewer samples
 
 TABLE = {}
 
 
 class Workload:
     """argv runs in the build directory. before(file) is done to a copy of the program before it
-    runs, after(file) while it does. more(directory) judges what the expectation cannot say."""
+    runs, after(file) while it does. more(directory) judges what the expectation cannot say. in_stages:
+    its CPU time is that of several processes."""
 
-    def __init__(self, name, argv, build, expect, by_exec, by_pid, before, after, more):
+    def __init__(self, name, argv, build, expect, by_exec, by_pid, before, after, more, in_stages):
         self.name, self.argv, self.build = name, argv, build
         self.by_exec, self.by_pid, self.before, self.after = by_exec, by_pid, before, after
-        self.more = more
+        self.more, self.in_stages = more, in_stages
         self.expect = os.path.join(rig.WORKLOADS, f"{expect}.expect")
 
 
 def workload(name, *argv, build=None, expect=None, by_exec=True, by_pid=True, before=None, after=None,
-             more=None):
+             more=None, in_stages=False):
     TABLE[name] = Workload(name, argv or (f"./{name}",), build or [name], expect or name,
-                           by_exec, by_pid, before, after, more)
+                           by_exec, by_pid, before, after, more, in_stages)
 
 
 def split_debug_file(file):
@@ -83,7 +84,7 @@ def judge_throw(directory):
     p = rig.start(["./cxx", "landing"], cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
     lost = {int(address, 16) for address in p.stdout.readline().split()}
     out = rig.path("throw.perf.txt")
-    r = rig.record("-F", RATE, "-d", 5, "-o", out, "--no-inline", "-p", p.pid)
+    r = rig.record_cpu(2, [p.pid], "-F", RATE, "-o", out, "--no-inline", "-p", p.pid)
     rig.end(p)
     rig.check(r.status == 0 and lost, f"{len(lost)} instructions of libgcc run without its return address"
               if r.status == 0 else r.text())
@@ -113,7 +114,7 @@ workload("frames")
 workload("registers")
 workload("handler")
 workload("host", "./host", "./plugin.so")
-workload("stages", "./stages", "./chain", build=["stages", "chain"], by_pid=False)
+workload("stages", "./stages", "./chain", build=["stages", "chain"], by_pid=False, in_stages=True)
 workload("vdso")
 workload("jit")
 workload("cxx", more=judge_throw)
@@ -127,19 +128,14 @@ workload("jsloop", "node", "--perf-basic-prof", "--interpreted-frames-native-sta
          "--no-turbo-inlining", "jsloop.js")
 
 
-def capture(name, seconds, directory, *what):
-    """One capture; the user stacks in it."""
+def enough(name, record):
+    """The user stacks of a capture with enough samples: by the program's CPU time, as a busy host gives it less."""
     out = rig.path(f"{name}.folded")
-    r = rig.record("-F", RATE, "-o", out, *what, cwd=directory)
-    # 124: the command's own status, when timeout(1) ended it.
-    rig.check(r.status in (0, 124), f"a capture of {seconds} s" if r.status in (0, 124) else r.text())
-    return [s for s in rig.read_folded(out) if s.user]
-
-
-def enough(name, directory, what):
-    """Captures until there are enough samples: on a busy host a program gets less of the CPU."""
-    for seconds in (2, 6, 15, 60):
-        stacks = capture(name, seconds, directory, *what(seconds))
+    for seconds in CPU_SECONDS:
+        r = record(seconds, out)
+        # 124, 137: the command's own status, when timeout(1) or its limit ended it.
+        rig.check(r.status in (0, 124, 137), f"a capture of {seconds} s" if r.status in (0, 124, 137) else r.text())
+        stacks = [s for s in rig.read_folded(out) if s.user]
         if rig.total(stacks) >= WANTED:
             break
     rig.check(rig.total(stacks) >= WANTED, f"{rig.total(stacks)} user samples (wanted {WANTED})")
@@ -154,13 +150,24 @@ def judge(stacks, expectation):
     return good
 
 
+def run_by_exec(w, directory):
+    """Captures it from its exec on, until it has had its CPU time, which the kernel limits."""
+    def record(seconds, out):
+        limit = ["sh", "-c", f'ulimit -t {seconds} && exec "$@"', "sh"]
+        if w.in_stages:
+            limit = ["timeout", 2 * seconds]
+        return rig.record("-F", RATE, "-o", out, "--", *limit, *w.argv, cwd=directory)
+    return [s for s in enough(w.name, record) if s.comm not in ("sh", "timeout")]
+
+
 def run_by_pid(w, directory, program):
     """Starts it, does to its file what is to be done, captures it by its process id."""
     p = rig.start(w.argv, cwd=directory, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-    time.sleep(0.5)
+    rig.wait_for("it runs", lambda: rig.cpu_seconds(p.pid) >= 0.3)
     if w.after:
         w.after(program)
-    stacks = enough(w.name, directory, lambda seconds: ["-d", seconds, "-p", p.pid])
+    stacks = enough(w.name, lambda seconds, out: rig.record_cpu(
+        seconds, [p.pid], "-F", RATE, "-o", out, "-p", p.pid, cwd=directory))
     rig.end(p)
     return stacks
 
@@ -177,8 +184,7 @@ def one(name):
     good = True
     if w.by_exec:
         rig.say(f"{name}: from its exec on")
-        stacks = enough(name, directory, lambda seconds: ["--", "timeout", seconds, *w.argv])
-        good = judge([s for s in stacks if s.comm != "timeout"], expectation)
+        good = judge(run_by_exec(w, directory), expectation)
     if w.by_pid:
         rig.say(f"{name}: while it runs")
         good = judge(run_by_pid(w, directory, program), expectation) and good
