@@ -4,6 +4,7 @@
 while the windows go on; servers that are dead, slow, lie or send elsewhere cost nobody anything but names; what was
 fetched and what is missing is remembered, within bounds."""
 import ctypes
+import functools
 import http.server
 import os
 import re
@@ -131,18 +132,20 @@ def real_server(directory):
     return server, f"http://127.0.0.1:{port}"
 
 
+@functools.lru_cache(maxsize=None)
+def tells(body, name):
+    """Whether a window has the functions of the program; with the lines of inner(). None: it has none of its samples."""
+    view = otlp.view_of(body)
+    stacks = [frames for resource, _, frames, _ in view.samples() if resource.get("process.executable.name") == name]
+    lines = {line.line for location in view.dictionary.location_table for line in location.lines
+             if view.strings[view.dictionary.function_table[line.function_index].name_strindex] == "inner"}
+    return any("outer" in frames for frames in stacks) and bool(lines & set(INNER_LINES)) if stacks else None
+
+
 def named(receiver, program):
-    """Whether the last window with the program has its functions; with the lines of inner()."""
-    for body in reversed(receiver.payloads()):
-        view = otlp.View(otlp.decode(body))
-        stacks = [frames for resource, _, frames, _ in view.samples()
-                  if resource.get("process.executable.name") == program.name]
-        if not stacks:
-            continue
-        lines = {line.line for location in view.dictionary.location_table for line in location.lines
-                 if view.strings[view.dictionary.function_table[line.function_index].name_strindex] == "inner"}
-        return any("outer" in frames for frames in stacks) and bool(lines & set(INNER_LINES))
-    return False
+    """Whether the last window with the program tells of it."""
+    told = (tells(body, program.name) for body in reversed(receiver.payloads()))
+    return next((x for x in told if x is not None), False)
 
 
 def daemon(receiver, name, urls, more="", cache=None, timeout="1s"):
@@ -363,7 +366,7 @@ def kernel_debug_file():
 
 def kernel_lines(receiver):
     """Those of do_syscall_64 in the last window."""
-    view = otlp.View(otlp.decode(receiver.payloads()[-1])) if receiver.payloads() else None
+    view = otlp.view_of(receiver.payloads()[-1]) if receiver.payloads() else None
     functions = view.dictionary.function_table if view else []
     return {(view.strings[functions[line.function_index].filename_strindex].rsplit("/")[-1], line.line)
             for location in (view.dictionary.location_table if view else []) for line in location.lines

@@ -188,7 +188,7 @@ def reloads(n):
         def settled():
             told = ctl(daemon, "status", "--all")[1]
             # A payload whose answer has not come before the exporter left comes again.
-            came = sum(x[3] for body in set(sink.payloads()) for x in otlp.View(otlp.decode(body)).samples())
+            came = sum(x[3] for body in set(sink.payloads()) for x in otlp.view_of(body).samples())
             said.append((told, came))
             return came + int(told["samples_dropped"]) >= int(told["samples"])
         try:

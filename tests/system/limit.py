@@ -3,7 +3,6 @@
 """[limits] cpu: with a limit that the daemon cannot keep it does without one thing after the other, and says so in the
 log, by perfwalk ctl status, in the metrics and in the profiles; with one that it can keep it takes all of that back. The
 CPU time of a load by its own clock is in the profiles at each rate."""
-import functools
 import json
 import os
 import signal
@@ -58,14 +57,9 @@ print(b"".join(iter(lambda: s.recv(65536), b"")).decode())""", rig.path("metrics
     return [line for line in p.stdout.splitlines() if line.startswith("perfwalk_" + name)]
 
 
-@functools.lru_cache(maxsize=None)
-def view_of(body):
-    return otlp.View(otlp.decode(body))
-
-
 def each_profile(sink, begin):
     for body in sink.payloads()[begin:]:
-        view = view_of(body)
+        view = otlp.view_of(body)
         for rp in view.message.resource_profiles:
             resource = otlp.attributes(rp.resource, view.strings)
             for sp in rp.scope_profiles:

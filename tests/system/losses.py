@@ -118,7 +118,7 @@ def received(sink):
     had come) is counted once."""
     sums = dict.fromkeys(("samples_lost", "samples_lost_with_process", "samples_dropped", "kept"), 0)
     for body in set(sink.payloads()):
-        view = otlp.View(otlp.decode(body))
+        view = otlp.view_of(body)
         sums["kept"] += sum(x[3] for x in view.samples())
         for profile in (p for rp in view.message.resource_profiles for sp in rp.scope_profiles for p in sp.profiles):
             for k, v in view.table_attributes(profile.attribute_indices).items():

@@ -127,7 +127,7 @@ def formats(port):
 
 
 def samples_in(sink):
-    return sum(x[3] for body in sink.payloads() for x in otlp.View(otlp.decode(body)).samples())
+    return sum(x[3] for body in sink.payloads() for x in otlp.view_of(body).samples())
 
 
 def agreement(daemon, port, sink):

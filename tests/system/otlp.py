@@ -3,6 +3,7 @@
 and a table of the messages. It shares nothing with perfwalk's encoder or its .proto files, and it
 accepts nothing the table does not know, so a renumbered or misplaced field cannot pass.
 """
+import functools
 import struct
 
 # message: {field number: (name, type, repeated)}; a type that is a key of this table is a message.
@@ -333,3 +334,9 @@ class View:
                             continue
                         yield (resource, self.table_attributes(s.attribute_indices),
                                self.frames(s.stack_index), n)
+
+
+@functools.lru_cache(maxsize=None)
+def view_of(body):
+    """The view of a payload. Tests ask for it again and again while they wait, and decoding takes long."""
+    return View(decode(body))

@@ -141,7 +141,7 @@ class Sink:
         rig.wait_for(f"{n} requests at the receiver", lambda: self.count() >= n, seconds)
 
     def views(self):
-        return [otlp.View(otlp.decode(body)) for body in self.payloads()]
+        return [otlp.view_of(body) for body in self.payloads()]
 
     def problems(self, **options):
         """Everything wrong with what came, headers and bodies."""

@@ -39,7 +39,7 @@ def files(daemon, suffix=".otlp"):
 
 def begin_of(body):
     """When the window of one payload began."""
-    return windows([otlp.View(otlp.decode(body))])[0][0]
+    return windows([otlp.view_of(body)])[0][0]
 
 
 def holes(found):
@@ -66,12 +66,12 @@ def read_spool(daemon):
 
 
 def n_samples_in(body):
-    return sum(x[3] for x in otlp.View(otlp.decode(body)).samples())
+    return sum(x[3] for x in otlp.view_of(body).samples())
 
 
 def samples_of(sink, pid):
     """Samples of a process in what was accepted, each payload counted once."""
-    return sum(x[3] for body in set(sink.payloads()) for x in otlp.View(otlp.decode(body)).samples()
+    return sum(x[3] for body in set(sink.payloads()) for x in otlp.view_of(body).samples()
                if x[0].get("process.pid") == pid)
 
 
