@@ -206,7 +206,7 @@ def reloads(n):
 def main():
     rig.need_root()
     directory = rig.build_workloads("chain")
-    chain = rig.start(["./chain"], cwd=directory)
+    chain = rig.start(["./chain", "30"], cwd=directory)
     retries()
     refusals()
     away()

@@ -259,7 +259,7 @@ endpoint = {sink.endpoint}
         if limit.path:
             atexit.register(limit.remove)
             limit.take([daemon.pid, *roles.values()])
-        honest = rig.start(["./chain"], cwd=directory)
+        honest = rig.start(["./chain", "30"], cwd=directory)
         sink.wait_for(1, 60)
         peak = {}
 

@@ -89,7 +89,7 @@ def main():
     check_pages()
     programs = rig.build_workloads("chain", "blip")
     directory = prepare(programs)
-    chain = rig.start([f"{programs}/chain"], stdout=subprocess.DEVNULL)
+    chain = rig.start([f"{programs}/chain", "30"], stdout=subprocess.DEVNULL)
     store = rig.path("store")
     daemon = rig.Daemon(CONFIG.format(path=store))
     daemon.wait_up()

@@ -533,7 +533,7 @@ def main():
     rig.need_root()
     if not text_string_to_metric_families:
         rig.skip("python3-prometheus-client is not installed")
-    chain = rig.start(["./chain"], cwd=rig.build_workloads("chain"), stdout=subprocess.DEVNULL)
+    chain = rig.start(["./chain", "50"], cwd=rig.build_workloads("chain"), stdout=subprocess.DEVNULL)
     port = rig.free_port()
     sink = Sink()
     daemon = rig.Daemon(CONFIG.format(rate=RATE, listen=f"127.0.0.1:{port}", endpoint=sink.endpoint), "metrics")

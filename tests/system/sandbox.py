@@ -153,7 +153,7 @@ CAP_DAC_READ_SEARCH, CAP_SYS_PTRACE, CAP_SYS_ADMIN, CAP_CHECKPOINT_RESTORE = 2, 
 
 def check_opener():
     """Who opens files for the others, with less rights than the broker has. The status counts it."""
-    chain = rig.start(["./chain"], cwd=rig.build_workloads("chain"))
+    chain = rig.start(["./chain", "30"], cwd=rig.build_workloads("chain"))
     with Sink() as sink:
         daemon = rig.Daemon(config(sink), "opener", env={**os.environ, "PERFWALK_SECCOMP": ""})
         roles_of(daemon)
@@ -210,7 +210,7 @@ def look_into(daemon, name, secrets):
 
 def check_secrets():
     """Credentials of the config and of the environment are in the memory of the broker and of those who need them."""
-    chain = rig.start(["./chain"], cwd=rig.build_workloads("chain"))
+    chain = rig.start(["./chain", "30"], cwd=rig.build_workloads("chain"))
     secrets = {name: os.urandom(16).hex().encode() for name in ("header", "variable", "proxy")}
     text = {name: secret.decode() for name, secret in secrets.items()}
     with Sink() as sink:

@@ -12,10 +12,20 @@ __attribute__((noinline)) unsigned long outer(unsigned long a)
 	return inner(a) ^ 5;
 }
 
+#include <stdlib.h>
+#include "common.h"
+
 volatile unsigned long total;
 
-int main(void)
+/* outer [PERCENT]: that much of a CPU, or all of one. */
+int main(int argc, char **argv)
 {
-	for (;;)
-		total = outer(total);
+	const int percent = argc > 1 ? atoi(argv[1]) : 100;
+
+	for (;;) {
+		for (int i = 0; i < 100; i++)
+			total = outer(total);
+		if (percent < 100)
+			rest(percent);
+	}
 }
