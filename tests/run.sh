@@ -5,10 +5,10 @@
 #
 # Installs what is missing (Debian, through apt), builds out of the tree, fetches what the system tests need of
 # others, once, and runs them: those that measure nothing side by side, the others one after the other. They wait
-# more than they work, so beside the first run gcc's unit tests, the builds with clang and with sanitizers, and the
-# sanitizers' unit tests. Warnings of gcc and clang are errors. One line when something begins, one per test, with its
-# seconds and those of CPU time; then those that took most of it; the last line counts them; exit status 1 when one
-# failed. What failed is listed again above it, with the ends of the logs.
+# more than they work, so beside the first run gcc's unit tests, the build with sanitizers, and the sanitizers' unit
+# tests. Warnings of gcc, and of clang in the test install, are errors. One line when something begins, one per test,
+# with its seconds and those of CPU time; then those that took most of it; the last line counts them; exit status 1
+# when one failed. What failed is listed again above it, with the ends of the logs.
 # A test that fails is run once more, alone: a neighbour may have taken the machine from it. When it passes then
 # it counts as passed, and is listed at the end, for it is to be mended.
 # With names, only these system tests run, after the first build; with --system, all of them. With --since, the
@@ -333,8 +333,7 @@ install_missing()
 
 # ---- Builds and their unit tests ----
 
-# build NAME SECONDS CONFIGURE-OPTIONS...: configures, and compiles in $out/NAME; the unit tests too where $unit says
-# "to run"; or "to read", where the compiler says what is wrong with them, and makes nothing of them.
+# build NAME SECONDS CONFIGURE-OPTIONS...: configures, and compiles in $out/NAME; the unit tests too where $unit is set.
 build()
 {
 	name=$1 limit=$2
@@ -344,10 +343,7 @@ build()
 	if run "$limit" "$logs/build-$name.log" sh -c 'cd "$1" && top=$2 && shift 2 &&
 		{ [ config.status -nt "$top/configure" ] || "$top/configure" -C "$@" ||
 			{ rm -f config.cache && "$top/configure" -C "$@"; }; } && # the cache of other options
-		make -j"$(nproc)" && case $unit in
-		"to run") make -j"$(nproc)" check TESTS= ;;
-		"to read") make -j"$(nproc)" check TESTS= CC="$(sed -n "s/^CC = //p" Makefile) -fsyntax-only" CCLD=: AR=: RANLIB=: ;;
-		esac' \
+		make -j"$(nproc)" && { [ -z "$unit" ] || make -j"$(nproc)" check TESTS=; }' \
 		sh "$out/$name" "$top" --enable-werror "$@"; then
 		result pass $(($(now) - begun)) "build with $name"
 		return 0
@@ -545,12 +541,9 @@ other_builds()
 	# writes it is under sanitizers in test-render-html.
 	tests='$(check_PROGRAMS) $(dist_check_SCRIPTS)'
 	check gcc 1200
-	# For its warnings, which do not depend on -O2, nor on debugging information.
-	unit="to read"
-	build clang 1800 CC=clang CFLAGS=-O1
 	# A report has the lines of its functions with -g1 too. Compiling takes less than half the time of -g -O2. Of
 	# code that -O1 and the sanitizers leave longer gcc warns without need, as its manual says.
-	unit="to run"
+	unit=yes
 	build sanitizers 1800 CC=gcc CFLAGS="-O1 -g1 -Wno-error" --enable-sanitizers || return 0
 	tests='$(check_PROGRAMS)' # the scripts look at sources
 	check sanitizers 1800
@@ -570,7 +563,7 @@ side_by_side() # AT-ONCE NAME:SECONDS:BUILD...
 {
 	at_once=$1
 	shift
-	begin "$# system tests, $at_once at a time${builds:+; beside them the unit tests, and the builds with clang and sanitizers}"
+	begin "$# system tests, $at_once at a time${builds:+; beside them the unit tests, and the build with sanitizers}"
 	touch "$scratch/beside.begun"
 	printf '%s\n' "$@" >"$scratch/beside"
 	setsid xargs -P "$at_once" -I '{}' sh "$top/tests/run.sh" --beside '{}' <"$scratch/beside" &
@@ -685,7 +678,7 @@ else
 	steps=$((steps + 1))
 fi
 
-unit=${all:+to run}
+unit=$all
 [ -n "$since" ] || build gcc 900 CC=gcc || finish
 # shellcheck disable=SC2086
 [ -z "$units" ] || check gcc 600 $units
