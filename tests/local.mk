@@ -4,6 +4,11 @@ TESTS += $(dist_check_SCRIPTS)
 
 include tests/fuzz/local.mk
 
+# What unit tests alone link, which other CFLAGS than theirs may be for.
+.PHONY: check-libraries
+check-libraries: $(BUILT_SOURCES)
+	$(MAKE) $(AM_MAKEFLAGS) $(check_LIBRARIES)
+
 EXTRA_DIST += \
 	tests/kernels/guest.sh \
 	tests/kernels/run.sh \

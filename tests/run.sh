@@ -333,7 +333,8 @@ install_missing()
 
 # ---- Builds and their unit tests ----
 
-# build NAME SECONDS CONFIGURE-OPTIONS...: configures, and compiles in $out/NAME; the unit tests too where $unit is set.
+# build NAME SECONDS CONFIGURE-OPTIONS...: configures, and compiles in $out/NAME; where $unit has CFLAGS for them, the
+# unit tests too, which need not be as fast as what they test.
 build()
 {
 	name=$1 limit=$2
@@ -343,7 +344,8 @@ build()
 	if run "$limit" "$logs/build-$name.log" sh -c 'cd "$1" && top=$2 && shift 2 &&
 		{ [ config.status -nt "$top/configure" ] || "$top/configure" -C "$@" ||
 			{ rm -f config.cache && "$top/configure" -C "$@"; }; } && # the cache of other options
-		make -j"$(nproc)" && { [ -z "$unit" ] || make -j"$(nproc)" check TESTS=; }' \
+		make -j"$(nproc)" && { [ -z "$unit" ] ||
+			{ make -j"$(nproc)" check-libraries && make -j"$(nproc)" check TESTS= CFLAGS="$unit"; }; }' \
 		sh "$out/$name" "$top" --enable-werror "$@"; then
 		result pass $(($(now) - begun)) "build with $name"
 		return 0
@@ -541,10 +543,10 @@ other_builds()
 	# writes it is under sanitizers in test-render-html.
 	tests='$(check_PROGRAMS) $(dist_check_SCRIPTS)'
 	check gcc 1200
-	# A report has the lines of its functions with -g1 too. Compiling takes less than half the time of -g -O2. Of
-	# code that -O1 and the sanitizers leave longer gcc warns without need, as its manual says.
-	unit=yes
-	build sanitizers 1800 CC=gcc CFLAGS="-O1 -g1 -Wno-error" --enable-sanitizers || return 0
+	# A report has the lines of its functions with -g1 too. Compiling takes as long as -g -O2 without sanitizers. Of code
+	# that -Og and the sanitizers leave longer gcc warns without need, as its manual says.
+	unit="-Og -g1 -Wno-error"
+	build sanitizers 1800 CC=gcc CFLAGS="$unit" --enable-sanitizers || return 0
 	# They wait, so beside the unit tests, to whose CPU time theirs counts.
 	rows beside sanitizers | xargs -I '{}' sh "$top/tests/run.sh" --beside '{}' &
 	beside=$!
@@ -672,14 +674,14 @@ steps=$(($(printf '%s\n' $alone $parts | wc -l) + 0${together:+1} + 0${by_two:+1
 if [ -n "$all" ]; then
 	steps=$((steps + 2))
 	cpus=$(nproc)
-	say "All tests: on $cpus CPUs about $((4 + 36 / cpus)) minutes; the first time $((2 + 16 / cpus)) more, for packages and modules."
+	say "All tests: on $cpus CPUs about $((4 + 27 / cpus)) minutes; the first time $((2 + 16 / cpus)) more, for packages and modules."
 elif [ -n "$since" ]; then
 	steps=$((steps + 0${units:+1}))
 else
 	steps=$((steps + 1))
 fi
 
-unit=$all
+unit=${all:+-O1 -g1}
 [ -n "$since" ] || build gcc 900 CC=gcc || finish
 # shellcheck disable=SC2086
 [ -z "$units" ] || check gcc 600 $units
