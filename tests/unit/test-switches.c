@@ -770,6 +770,111 @@ static void test_gap(void)
 	CHECK(n_exact > 100);
 }
 
+/* ---- What blocks wait for ---- */
+
+enum { N_OBJECTS = 3 };
+
+struct told_objects {
+	uint64_t ns[N_OBJECTS], n[N_OBJECTS], single[N_OBJECTS]; /* single: the largest of n 1 */
+	uint64_t running_ns, waiting_ns;
+};
+
+static void on_object(void *ctx, const struct switch_wait *w)
+{
+	struct told_objects *t = ctx;
+
+	CHECK_INT(w->object, <, N_OBJECTS);
+	t->ns[w->object] += w->ns;
+	t->n[w->object] += w->n;
+	if (w->n == 1 && w->ns > t->single[w->object])
+		t->single[w->object] = w->ns;
+}
+
+static void on_other(void *ctx, const struct switch_other *other)
+{
+	struct told_objects *t = ctx;
+
+	t->running_ns += other->running_ns;
+	t->waiting_ns += other->waiting_ns;
+}
+
+/* One thread at one place: each object has its own blocks, and the longest is told apart. */
+static void test_objects(void)
+{
+	const struct switches_callbacks all = {
+		.tell = on_object, .tell_other = on_other, .longest_apart = true};
+	const struct switches_limits limits = {10, 10, 1 << 20};
+
+	for (seed = 1; seed <= N_SCHEDULES; seed++) {
+		uint64_t keep = seed, now = 1000, running = 0, waiting = 0;
+		struct told_objects truth = {.running_ns = 0}, told = {.running_ns = 0};
+		struct switch_out o = {
+			.sp = 1, .ip = 2, .id = 5, .pid = 5, .tid = 5, .time_ns = now};
+		struct switches *s = NULL;
+
+		CHECK_INT(switches_new(&s, &limits, &all, &told), ==, 0);
+		for (int i = 0; i < 50; i++) {
+			uint64_t ns = 1 + random_below(20000000);
+
+			o.how = random_below(4) ? SWITCH_BLOCKED : SWITCH_PREEMPTED;
+			o.object = random_below(N_OBJECTS);
+			o.time_ns = now;
+			switches_out(s, &o);
+			switches_in(s, o.id, 0, now + ns);
+			if (o.how == SWITCH_BLOCKED) {
+				truth.ns[o.object] += ns;
+				truth.n[o.object]++;
+				if (ns > truth.single[o.object])
+					truth.single[o.object] = ns;
+			} else {
+				waiting += ns;
+			}
+			now += ns + 77;
+			running += 77;
+		}
+		switches_close(s, now);
+		for (uint32_t i = 0; i < N_OBJECTS; i++) {
+			CHECK_INT(told.ns[i], ==, truth.ns[i]);
+			CHECK_INT(told.n[i], ==, truth.n[i]);
+			CHECK_INT(told.single[i], ==, truth.single[i]);
+		}
+		CHECK_INT(told.running_ns, ==, running);
+		CHECK_INT(told.waiting_ns, ==, waiting);
+		switches_free(s);
+		seed = keep;
+	}
+}
+
+/* Whom a wake-up is for: known while the thread is blocked where a stack was seen. */
+static void test_waits(void)
+{
+	struct switch_out o = {.time_ns = 1000,
+			       .sp = 1,
+			       .ip = 2,
+			       .object = 64,
+			       .id = 5,
+			       .pid = 7,
+			       .tid = 5,
+			       .how = SWITCH_BLOCKED};
+	const struct switch_stack stack = {.reason = 3};
+	uint64_t object = 0;
+	uint32_t pid = 0;
+	struct told told;
+	struct switches *s = fresh(&told);
+
+	CHECK(!switches_waits(s, 5, &object, &pid));
+	switches_out(s, &o);
+	CHECK(!switches_waits(s, 5, &object, &pid));
+	switches_stack(s, &o, &stack);
+	CHECK(switches_waits(s, 5, &object, &pid));
+	CHECK_INT(switches_waits(s, 5, &object, &pid)->reason, ==, 3);
+	CHECK_INT(object, ==, 64);
+	CHECK_INT(pid, ==, 7);
+	switches_in(s, 5, 0, 2000);
+	CHECK(!switches_waits(s, 5, &object, &pid));
+	switches_free(s);
+}
+
 int main(void)
 {
 	RUN(test_states);
@@ -786,5 +891,7 @@ int main(void)
 	RUN(test_losses);
 	RUN(test_gap);
 	RUN(test_late);
+	RUN(test_objects);
+	RUN(test_waits);
 	return 0;
 }
