@@ -6,7 +6,7 @@
 #include "runtimes/cpython-internal.h"
 
 enum {
-	OPEN_READS = 20000, /* real ones: 1000 */
+	OPEN_READS = 20000, /* real ones: 200 */
 	OPEN_BYTES = 4 << 20,
 };
 
