@@ -162,11 +162,11 @@ def main():
     seed = int(os.environ.get("LOSSES_SEED", time.time_ns() % 1000000))
     random.seed(seed)
     rig.say(f"LOSSES_SEED={seed}")
-    directory = rig.build_workloads("counted")
+    directory = rig.build_workloads("counted", "chain")
     check_sum(directory, ["profiler"])
     check_sum(directory, ["symbolizer"])
     check_sum(directory, ["profiler", "symbolizer"])
-    rig.start([os.path.join(directory, "counted"), "threads"], stdout=subprocess.DEVNULL)
+    rig.start([os.path.join(directory, "chain"), "30"], stdout=subprocess.DEVNULL)
     for roles in (["profiler"], ["symbolizer"], ["exporter"], ["profiler", "symbolizer"]):
         daemon(roles)
 
