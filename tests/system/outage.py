@@ -131,14 +131,18 @@ def end_sampling(run):
 
 def judge(run):
     """What was made is what came."""
-    made = int(run.ctl("status")["payloads"])
-    rig.wait_for(f"{run.name}: the last payload", lambda: len(set(run.bodies())) >= made, 20)
+    status = run.ctl("status")
+    made, taken = int(status["payloads"]), int(status["samples"]) - inside.outside(status)
+    rig.wait_for(f"{run.name}: the last payload", lambda: sum(read(b)[1] for b in set(run.bodies())) >= taken, 20)
     time.sleep(0.3)
     status = run.ctl("status")
     bodies = run.bodies()
     once = list(dict.fromkeys(bodies))
     came = sum(read(b)[1] for b in once)
-    rig.check(len(once) == made, f"{run.name}: {made} payloads were made, {len(once)} came")
+    # One that dies of a file that somebody else cuts short meanwhile has made some that the next makes again.
+    died = run.daemon.log().count("symbolizer (pid ")
+    rig.check(len(once) == made or died and len(once) < made,
+              f"{run.name}: {made} payloads were made, {len(once)} came; {died} symbolizers died")
     rig.check(came + inside.outside(status) == int(status["samples"]), f"{run.name}: {status['samples']} samples were taken, {came} came")
     lost = {k: status[k] for k in ("samples_lost", *([] if inside.is_inside() else ["samples_dropped"]), "export.sink.payloads_dropped",
                                    "export.sink.samples_dropped")}
