@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Has the markers of the allocation library in its own place, and so hears what it tells without a
- * kernel that can set probes: what was allocated and is in use by that, and what really is. Run
- * with PERFWALK_ALLOC_BYTES=65536; linked with -rdynamic, so that the library finds the markers.
+ * kernel that can set probes. Says how far that is from what was really allocated and is in use.
+ * Run it with PERFWALK_ALLOC_BYTES=65536; linked with -rdynamic, so that the library finds the
+ * markers.
  */
 #include <math.h>
 #include <stdint.h>
