@@ -6,6 +6,7 @@
 #include "src/cmd/off-cpu-events.h"
 #include "src/cmd/run-events.h"
 #include "src/cmd/uprobes.h"
+#include "src/sample/uprobe.h"
 
 _Static_assert(1 + CONFIG_MAX_EVENTS <= SAMPLE_MAX_EVENTS, "all events of a config have room");
 
@@ -174,8 +175,16 @@ static int add_alloc(struct reading *r, const struct config *c)
 	if (allocations_events(events, error, sizeof(error)) < 0)
 		return refuse_alloc(r, error);
 	for (uint32_t i = 0; i < ALLOCATIONS_N_EVENTS; i++) {
+		int e;
+
 		if (uprobes_place(&events[i].event, 0, error, sizeof(error)) < 0)
 			return refuse_alloc(r, error);
+		/* Here it is a config that is refused, and later the end of the daemon. */
+		e = sample_event_try(&events[i].event);
+		if (e < 0) {
+			uprobe_explain(events[i].event.uprobe, e, error, sizeof(error));
+			return refuse_alloc(r, error);
+		}
 		allocations_name(&events[i]);
 	}
 	events[0].stack_bytes = c->stack_size_bytes ? 0 : ALLOCATIONS_STACK;
