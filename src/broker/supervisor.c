@@ -197,6 +197,15 @@ static void disconnect(struct supervisor *s, struct child *c)
 	c->ask = close_fd(c->ask);
 }
 
+/* A process that waits for a filesystem which does not answer cannot be killed. */
+static void wait_a_while(pid_t pid)
+{
+	const struct timespec pause = {.tv_nsec = 5 * NSEC_PER_MSEC};
+
+	for (int i = 0; i < 400 && waitpid(pid, NULL, WNOHANG) == 0; i++)
+		(void)nanosleep(&pause, NULL);
+}
+
 struct supervisor *supervisor_free(struct supervisor *s)
 {
 	if (!s)
@@ -207,7 +216,7 @@ struct supervisor *supervisor_free(struct supervisor *s)
 		/* First: a child that is still there would tell of a broker that has gone. */
 		if (c->pid > 0) {
 			(void)kill(c->pid, SIGKILL);
-			(void)waitpid(c->pid, NULL, 0);
+			wait_a_while(c->pid);
 		}
 		disconnect(s, c);
 		(void)close_fd(c->status_fd);
