@@ -36,7 +36,7 @@ allowed()
 	src/symbolizer)
 		echo util unwind symbolize runtimes src/process src/profile src/render src/import \
 			src/screen ;;
-	src/reader) echo "util runtimes src/process src/sample" ;;
+	src/reader) echo "util runtimes src/process src/sample src/host" ;;
 	src/exporter) echo "util proto src/process src/http src/store" ;;
 	src/fetcher) echo "util symbolize src/process src/http" ;;
 	src/metrics) echo "util src/process src/http src/profile src/render src/import" ;;

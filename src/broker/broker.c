@@ -296,8 +296,12 @@ struct broker *broker_free(struct broker *b)
 {
 	if (b) {
 		supervisor_free(b->supervisor);
-		while (b->readers.n_clients > 0)
-			(void)close_fd(b->readers.clients[--b->readers.n_clients].memory);
+		while (b->readers.n_clients > 0) {
+			const struct broker_client *c = &b->readers.clients[--b->readers.n_clients];
+
+			(void)close_fd(c->memory);
+			(void)close_fd(c->maps);
+		}
 		free(b->strikes_path);
 		for (uint32_t i = 0; i < SAMPLE_MAX_EVENTS; i++)
 			events_deinit(&b->events[i]);

@@ -106,7 +106,8 @@ struct broker {
 		struct broker_client {	       /* a process with an interpreter */
 			uint32_t pid, own_pid; /* own: in its own pid namespace */
 			uint64_t image;
-			int memory;
+			uint32_t major, minor;
+			int memory, maps;
 		} clients[READERS_MAX_CLIENTS];
 		uint32_t n_clients;
 		bool running;

@@ -35,6 +35,12 @@ static struct broker_client *find_client(struct broker *b, uint32_t pid)
 	return NULL;
 }
 
+static void close_client(struct broker_client *c)
+{
+	c->memory = close_fd(c->memory);
+	c->maps = close_fd(c->maps);
+}
+
 static int send_client(const struct broker_client *c, int control)
 {
 	struct message m = {.type = MESSAGE_CLIENT};
@@ -42,7 +48,9 @@ static int send_client(const struct broker_client *c, int control)
 	m.client.pid = c->pid;
 	m.client.own_pid = c->own_pid;
 	m.client.image = c->image;
-	return message_send(control, &m, &c->memory, 1);
+	m.client.major = c->major;
+	m.client.minor = c->minor;
+	return message_send(control, &m, (const int[]){c->memory, c->maps}, 2);
 }
 
 static bool is_reader(const struct broker *b, struct peer_id who)
@@ -100,11 +108,22 @@ static int open_client(struct broker *b, const struct message *from, struct brok
 	if (!find_client(b, from->client.pid) && b->readers.n_clients == READERS_MAX_CLIENTS)
 		return -ENOSPC;
 	ask.ask_pid.pid = from->client.pid;
-	*ret = (struct broker_client){.pid = from->client.pid, .image = from->client.image};
+	*ret = (struct broker_client){
+		.pid = from->client.pid,
+		.image = from->client.image,
+		.major = from->client.major,
+		.minor = from->client.minor,
+	};
 	if (opener_own_pid(ret->pid, &ret->own_pid) < 0)
 		return -ESRCH;
 	ret->memory = opener_helper_open(supervisor_opener(b->supervisor), &ask);
-	return ret->memory < 0 ? ret->memory : 0;
+	if (ret->memory < 0)
+		return ret->memory;
+	ret->maps = opener_maps(ret->pid, false);
+	if (ret->maps >= 0)
+		return 0;
+	(void)close_fd(ret->memory);
+	return ret->maps;
 }
 
 void broker_add_client(struct broker *b, const struct message *from)
@@ -119,7 +138,7 @@ void broker_add_client(struct broker *b, const struct message *from)
 	}
 	place = find_client(b, client.pid);
 	if (place)
-		(void)close_fd(place->memory);
+		close_client(place);
 	else
 		place = &b->readers.clients[b->readers.n_clients++];
 	*place = client;
@@ -133,7 +152,7 @@ void broker_remove_client(struct broker *b, uint32_t pid)
 
 	if (!c)
 		return;
-	c->memory = close_fd(c->memory);
+	close_client(c);
 	tell_readers(b, c);
 	*c = b->readers.clients[--b->readers.n_clients];
 	b->readers.idle_since_ns = clock_monotonic_ns();
@@ -264,7 +283,7 @@ void broker_forget_clients(struct broker *b)
 	struct broker_readers *r = &b->readers;
 
 	while (r->n_clients > 0)
-		(void)close_fd(r->clients[--r->n_clients].memory);
+		close_client(&r->clients[--r->n_clients]);
 	r->running = false;
 	stop_readers(b);
 }

@@ -31,7 +31,7 @@ static const struct {
 	[MESSAGE_RESIZE] = {HEADER, 0, 0},
 	[MESSAGE_PLACE] = {BODY(place), 0, 0},
 	[MESSAGE_FETCH] = {BODY(fetch), 0, 0},
-	[MESSAGE_CLIENT] = {BODY(client), 1, 1},
+	[MESSAGE_CLIENT] = {BODY(client), 2, 2},
 	[MESSAGE_INTERPRETER] = {BODY(client), 0, 0},
 	[MESSAGE_CLIENT_GONE] = {BODY(client), 0, 0},
 	[MESSAGE_FRAMES] = {HEADER, 1, 1},

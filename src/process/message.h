@@ -50,7 +50,7 @@ enum message_type {
 	MESSAGE_RESIZE,	     /* the terminal has another size */
 	MESSAGE_FETCH,	     /* download a debug file */
 	MESSAGE_STOOD_STILL, /* the ends of blocks were not seen for a while */
-	MESSAGE_CLIENT,	     /* to a reader: a process whose stacks to read; fd: its memory */
+	MESSAGE_CLIENT,	     /* to a reader: a process to read; fds: its memory and maps */
 	MESSAGE_PLACE,	     /* to the symbolizer: where the profiler that has exited was */
 	MESSAGE_STOP,	     /* finish the current work and exit */
 	/* child -> broker */
@@ -239,7 +239,8 @@ struct message {
 			uint32_t pid;	  /* in our pid namespace */
 			uint32_t own_pid; /* in its own; client only */
 			uint64_t image;	  /* where the first byte of the interpreter's file is */
-		} client;		  /* also interpreter, client gone */
+			uint32_t major, minor; /* of that file's filesystem, which answers */
+		} client;		       /* also interpreter, client gone */
 		struct {
 			uint64_t id;
 		} ask_cgroup_path;

@@ -365,12 +365,12 @@ static struct process_runtime *runtime_of(struct attribution *a)
 }
 
 /* NULL: there is none. A program may only load it from a library. */
-static const struct host_mapping *find_interpreter(const struct host_process *p)
+static struct host_mapping *find_interpreter(const struct host_process *p)
 {
-	const struct host_mapping *program = NULL;
+	struct host_mapping *program = NULL;
 
 	for (uint32_t i = 0; i < p->n_mappings; i++) {
-		const struct host_mapping *m = &p->mappings[i];
+		struct host_mapping *m = &p->mappings[i];
 
 		if (m->kind != HOST_MAPPING_FILE || !readers_is_interpreter(m->file->path))
 			continue;
@@ -385,18 +385,22 @@ static const struct host_mapping *find_interpreter(const struct host_process *p)
 void attribution_look_for_interpreter(struct attribution *a)
 {
 	struct process_state *s = attribution_process_state(a->process);
-	const struct host_mapping *m;
+	const struct file_state *file;
+	struct host_mapping *m;
 	uint64_t image;
 
 	if (!s || a->process->exited || s->n_interpreter_mappings == a->process->n_mappings)
 		return;
 	s->n_interpreter_mappings = a->process->n_mappings;
 	m = find_interpreter(a->process);
-	image = m ? m->start - m->file_offset : 0;
+	/* The broker has found then that its filesystem keeps nobody waiting. */
+	file = m ? open_file(a, m) : NULL;
+	image = file && file->module ? m->start - m->file_offset : 0;
 	if (s->interpreter && interpreter_image(s->interpreter) != image)
 		s->interpreter = readers_free_interpreter(a->readers, s->interpreter);
-	if (m && !s->interpreter)
-		s->interpreter = readers_add_interpreter(a->readers, a->process->pid, image);
+	if (image && !s->interpreter)
+		s->interpreter = readers_add_interpreter(a->readers, a->process->pid, image,
+							 m->file->key.major, m->file->key.minor);
 }
 
 static enum unwind_answer step_runtime(void *ctx, const struct unwind_foreign *frame,

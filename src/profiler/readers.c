@@ -26,6 +26,7 @@ enum {
 struct interpreter {
 	uint32_t pid;
 	uint64_t image;
+	uint32_t major, minor; /* the device of its file */
 	bool refused;
 	uint32_t n_ranges;
 	struct frame_record_range ranges[FRAME_RECORD_MAX_RANGES];
@@ -154,6 +155,8 @@ static void tell(const struct interpreter *i, enum message_type type)
 
 	m.client.pid = i->pid;
 	m.client.image = i->image;
+	m.client.major = i->major;
+	m.client.minor = i->minor;
 	(void)message_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
 }
 
@@ -167,13 +170,14 @@ static struct interpreter **find_place(struct readers *r, uint32_t pid)
 	return NULL;
 }
 
-struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uint64_t image)
+struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uint64_t image,
+					    uint32_t major, uint32_t minor)
 {
 	struct interpreter **place = find_place(r, 0), *i = place ? calloc(1, sizeof(*i)) : NULL;
 
 	if (!i)
 		return NULL;
-	*i = (struct interpreter){.pid = pid, .image = image};
+	*i = (struct interpreter){.pid = pid, .image = image, .major = major, .minor = minor};
 	*place = i;
 	tell(i, MESSAGE_INTERPRETER);
 	return i;

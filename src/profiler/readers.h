@@ -36,10 +36,11 @@ const struct frame_source *readers_source(const struct readers *r);
 /* Whether a mapped file of that path is an interpreter that they can read. */
 bool readers_is_interpreter(const char *path);
 /*
- * Tells the broker of a process whose interpreter's file has its first byte at image. NULL: there
- * are enough of them.
+ * Tells the broker of a process whose interpreter's file has its first byte at image, and is on
+ * that device. NULL: there are enough of them.
  */
-struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uint64_t image);
+struct interpreter *readers_add_interpreter(struct readers *r, uint32_t pid, uint64_t image,
+					    uint32_t major, uint32_t minor);
 struct interpreter *readers_free_interpreter(struct readers *r, struct interpreter *i);
 uint64_t interpreter_image(const struct interpreter *i);
 /* The broker says that it cannot be read. */

@@ -5,6 +5,7 @@
 
 #include "runtimes/cpython.h"
 #include "src/reader/clients.h"
+#include "src/reader/ranges.h"
 #include "src/reader/setup.h"
 #include "src/reader/teller.h"
 #include "util/clock.h"
@@ -21,6 +22,7 @@ struct client {
 	uint32_t pid, own_pid; /* pid 0: free */
 	uint64_t image;
 	int memory;
+	struct ranges ranges;	 /* of it that may be read */
 	struct cpython *cpython; /* NULL: not understood yet, or not at all */
 	uint64_t next_try_ns, delay_ns;
 	bool hopeless, told;
@@ -48,8 +50,10 @@ int clients_new(struct clients **ret, clients_reading_fn reading, void *ctx)
 static void end(struct client *client)
 {
 	cpython_free(client->cpython);
-	if (client->pid)
+	if (client->pid) {
 		(void)close_fd(client->memory);
+		ranges_deinit(&client->ranges);
+	}
 	*client = (struct client){.pid = 0};
 }
 
@@ -70,7 +74,7 @@ struct client *clients_find(const struct clients *c, uint32_t pid)
 	return NULL;
 }
 
-int clients_add(struct clients *c, const struct message *m, int owned_fd)
+int clients_add(struct clients *c, const struct message *m, int owned_memory, int owned_maps)
 {
 	struct client *client = clients_find(c, m->client.pid);
 
@@ -79,7 +83,8 @@ int clients_add(struct clients *c, const struct message *m, int owned_fd)
 			client = &c->items[i];
 	}
 	if (!client || !m->client.pid) {
-		(void)close_fd(owned_fd);
+		(void)close_fd(owned_memory);
+		(void)close_fd(owned_maps);
 		return -ENOSPC;
 	}
 	end(client);
@@ -88,9 +93,10 @@ int clients_add(struct clients *c, const struct message *m, int owned_fd)
 		.pid = m->client.pid,
 		.own_pid = m->client.own_pid,
 		.image = m->client.image,
-		.memory = owned_fd,
+		.memory = owned_memory,
 		.delay_ns = MIN_DELAY_NS,
 	};
+	ranges_init(&client->ranges, owned_maps, m->client.major, m->client.minor);
 	return 0;
 }
 
@@ -112,9 +118,10 @@ void clients_forget_told(struct clients *c)
 
 static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 {
-	const struct client *client = ctx;
+	struct client *client = ctx;
 
-	return address <= INT64_MAX && pread(client->memory, ret, n, (off_t)address) == (ssize_t)n;
+	return address <= INT64_MAX && ranges_have(&client->ranges, address, n) &&
+	       pread(client->memory, ret, n, (off_t)address) == (ssize_t)n;
 }
 
 static void give_up(struct client *client, const char *why)

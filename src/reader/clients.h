@@ -20,8 +20,8 @@ typedef void (*clients_reading_fn)(void *ctx, uint32_t pid, bool begins);
 int clients_new(struct clients **ret, clients_reading_fn reading, void *ctx);
 struct clients *clients_free(struct clients *c);
 
-/* MESSAGE_CLIENT, in the place of one with the same pid; owned_fd: its memory. 0; -ENOSPC. */
-int clients_add(struct clients *c, const struct message *m, int owned_fd);
+/* MESSAGE_CLIENT, in the place of one with the same pid; owned: its memory and maps. 0; -ENOSPC. */
+int clients_add(struct clients *c, const struct message *m, int owned_memory, int owned_maps);
 void clients_remove(struct clients *c, uint32_t pid);
 /* NULL: it is none. */
 struct client *clients_find(const struct clients *c, uint32_t pid);

@@ -161,7 +161,7 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		watch(r, m, TAKE_FD(fds[0]));
 		break;
 	case MESSAGE_CLIENT:
-		(void)clients_add(r->clients, m, TAKE_FD(fds[0]));
+		(void)clients_add(r->clients, m, TAKE_FD(fds[0]), TAKE_FD(fds[1]));
 		break;
 	case MESSAGE_CLIENT_GONE:
 		clients_remove(r->clients, m->client.pid);

@@ -262,7 +262,7 @@ static void test_refused(void)
 {
 	struct runtime_frames got;
 
-	interpreter = readers_add_interpreter(readers, PID, 0x1000);
+	interpreter = readers_add_interpreter(readers, PID, 0x1000, 8, 1);
 	CHECK(interpreter);
 	expect_told(MESSAGE_INTERPRETER);
 	readers_refuse(readers, PID);
@@ -282,7 +282,7 @@ static void on_end(void *ctx)
 /* The ring has come. */
 static void on_ready(void *ctx)
 {
-	interpreter = readers_add_interpreter(readers, PID, 0x1000);
+	interpreter = readers_add_interpreter(readers, PID, 0x1000, 8, 1);
 	CHECK(interpreter);
 	expect_told(MESSAGE_INTERPRETER);
 	put_text("one");

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+#include <unistd.h>
+
+#include "src/host/host.h"
+#include "src/reader/ranges.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+
+/* It is read in front of everything else on the CPU. */
+enum { MAX_RANGES = 16384, MAX_BYTES = 1 << 20, CHUNK_BYTES = 65536 };
+#define MIN_DELAY_NS (20 * NSEC_PER_MSEC)
+#define MAX_DELAY_NS (60 * NSEC_PER_SEC)
+
+void ranges_init(struct ranges *r, int owned_maps, uint32_t major, uint32_t minor)
+{
+	*r = (struct ranges){.maps = owned_maps, .major = major, .minor = minor};
+	r->delay_ns = MIN_DELAY_NS;
+	r->known.max = MAX_RANGES;
+}
+
+void ranges_deinit(struct ranges *r)
+{
+	r->maps = close_fd(r->maps);
+	array_deinit(&r->known);
+}
+
+static void add_range(struct ranges *r, const struct host_maps_line *l)
+{
+	struct readable_range *last = r->known.n ? &r->known.items[r->known.n - 1] : NULL;
+
+	if (l->inode != 0 && (l->major != r->major || l->minor != r->minor))
+		return;
+	/* The kernel's own: devices have a name in brackets, which no memory of a program has. */
+	if (l->inode == 0 && strcmp(l->path, "[vvar]") == 0)
+		return;
+	if (last && last->end == l->start) {
+		last->end = l->end;
+		return;
+	}
+	last = array_push(&r->known);
+	if (last)
+		*last = (struct readable_range){l->start, l->end};
+}
+
+/* Lines of text, of which the last may be cut off; how many bytes of it are left. */
+static size_t add_lines(struct ranges *r, char *text, size_t n)
+{
+	char *line = text, *end = text + n, *newline;
+
+	while ((newline = memchr(line, '\n', (size_t)(end - line)))) {
+		struct host_maps_line l;
+
+		if (host_parse_maps_line(line, (size_t)(newline - line), &l))
+			add_range(r, &l);
+		line = newline + 1;
+	}
+	memmove(text, line, (size_t)(end - line));
+	return (size_t)(end - line);
+}
+
+static void read_maps(struct ranges *r)
+{
+	_cleanup_free_ char *text = malloc(CHUNK_BYTES);
+	size_t n = 0, total = 0;
+	ssize_t got;
+
+	array_clear(&r->known);
+	if (!text || lseek(r->maps, 0, SEEK_SET) < 0)
+		return;
+	while (total < MAX_BYTES && n < CHUNK_BYTES &&
+	       (got = read(r->maps, text + n, CHUNK_BYTES - n)) > 0) {
+		total += (size_t)got;
+		n = add_lines(r, text, n + (size_t)got);
+	}
+}
+
+static bool find(const struct ranges *r, uint64_t address, size_t n)
+{
+	uint32_t low = 0, high = r->known.n;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (r->known.items[middle].end <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low < r->known.n && address >= r->known.items[low].start &&
+	       n <= r->known.items[low].end - address;
+}
+
+bool ranges_have(struct ranges *r, uint64_t address, size_t n)
+{
+	uint64_t now;
+
+	if (find(r, address, n))
+		return true;
+	now = clock_monotonic_ns();
+	if (now < r->next_ns)
+		return false;
+	read_maps(r);
+	if (find(r, address, n))
+		r->delay_ns = MIN_DELAY_NS;
+	else if (r->delay_ns < MAX_DELAY_NS)
+		r->delay_ns *= 2;
+	r->next_ns = now + r->delay_ns;
+	return find(r, address, n);
+}
