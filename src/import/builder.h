@@ -35,8 +35,10 @@ struct import {
 	bool took;	/* they are the first ones of the profile */
 	bool counted;	/* they are numbers of samples */
 	uint64_t scale; /* value of each in the profile */
-	int outcome;	/* enum import_outcome, or 0 */
-	char *error;	/* IMPORT_ERROR_MAX bytes: text of the outcome or the error */
+	/* OTLP: the moment of the amounts in use that were read; 0: none were */
+	uint64_t in_use_unix_ns;
+	int outcome; /* enum import_outcome, or 0 */
+	char *error; /* IMPORT_ERROR_MAX bytes: text of the outcome or the error */
 };
 
 struct import_line {

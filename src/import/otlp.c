@@ -549,6 +549,23 @@ static int begin_profile(struct otlp_file *o, const struct span *profile)
 	return r;
 }
 
+/* What is in use at one moment is no part of what is at another, as what is counted would be. */
+static int check_moment(struct otlp_file *o, uint64_t start_unix_ns)
+{
+	struct import *im = o->im;
+	const char *what = profile_text(im->p, im->facts->measure.what);
+
+	if (strncmp(what, "inuse_", strlen("inuse_")) != 0)
+		return 0;
+	if (im->in_use_unix_ns && im->in_use_unix_ns != start_unix_ns)
+		return import_damaged(im,
+				      "it has %s of several moments, which do not add up: choose "
+				      "one (with --last, a time below the interval)",
+				      what);
+	im->in_use_unix_ns = start_unix_ns;
+	return 0;
+}
+
 static int profile_read(struct otlp_file *o, const struct span *profile)
 {
 	struct cursor c = cursor_make(profile->bytes, profile->n);
@@ -558,6 +575,9 @@ static int profile_read(struct otlp_file *o, const struct span *profile)
 
 	r = begin_profile(o, profile);
 	if (r <= 0)
+		return r;
+	r = check_moment(o, time);
+	if (r < 0)
 		return r;
 	/* The attributes have the name of the event; the period's type is only "cpu". */
 	r = each_number(o, profile, 11, profile_attribute, NULL);

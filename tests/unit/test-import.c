@@ -3,6 +3,7 @@
  * What the renderings write, the readers read: folded stacks of a profile that went through a
  * format are those of the profile. Then the same bytes damaged in thousands of ways.
  */
+#include <errno.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <zlib.h>
@@ -308,14 +309,16 @@ struct otlp_case {
 	size_t n_values;
 	uint64_t times[4];
 	size_t n_times;
+	uint64_t start;
 };
 
-enum { S_NONE, S_SAMPLES, S_COUNT, S_CPU, S_NANOSECONDS, S_N };
+enum { S_NONE, S_SAMPLES, S_COUNT, S_CPU, S_NANOSECONDS, S_INUSE_SPACE, S_BYTES, S_N };
 
 /* A request of n profiles, each with one sample of a stack without frames. */
 static uint8_t *otlp_bytes(const struct otlp_case *cases, size_t n, size_t *ret_n)
 {
-	static char texts[S_N][16] = {"", "samples", "count", "cpu", "nanoseconds"};
+	static char texts[S_N][16] = {
+		"", "samples", "count", "cpu", "nanoseconds", "inuse_space", "bytes"};
 	char *strings[S_N];
 	OTLP(ProfilesDictionary) d = OTLP_INIT(PROFILES_DICTIONARY);
 	OTLP(ResourceProfiles) rp = OTLP_INIT(RESOURCE_PROFILES), *rps = &rp;
@@ -349,6 +352,7 @@ static uint8_t *otlp_bytes(const struct otlp_case *cases, size_t n, size_t *ret_
 		profiles[i].sample_type = &types[i];
 		profiles[i].period_type = &periods[i];
 		profiles[i].period = c->period;
+		profiles[i].time_unix_nano = c->start;
 		profiles[i].samples = &sample_rows[i];
 		profiles[i].n_samples = 1;
 		profile_rows[i] = &profiles[i];
@@ -478,6 +482,36 @@ static void test_otlp_types(void)
 	profile_deinit(&p);
 }
 
+/* Amounts in use at one moment add up, those of several do not. */
+static void test_otlp_in_use(void)
+{
+	static const struct otlp_case first = {S_INUSE_SPACE, S_BYTES, .values = {300},
+					       .n_values = 1, .start = 10},
+				      second = {S_INUSE_SPACE, S_BYTES, .values = {500},
+						.n_values = 1, .start = 20};
+	const struct otlp_case same[2] = {first, first}, different[2] = {first, second};
+	char error[IMPORT_ERROR_MAX] = "";
+	struct import_facts facts = {0};
+	struct profile p;
+	int64_t sum = 0;
+	uint8_t *bytes;
+	size_t n;
+
+	read_otlp(same, 2, NULL, &p);
+	for (uint32_t i = 0; i < p.types[0].samples.n; i++)
+		sum += p.types[0].samples.items[i].value;
+	CHECK_INT(sum, ==, 600);
+	profile_deinit(&p);
+
+	bytes = otlp_bytes(different, 2, &n);
+	profile_init(&p, UINT64_C(1) << 24);
+	CHECK_INT(import_bytes(&p, &facts, IMPORT_OTLP, bytes, n, error), ==, -EBADMSG);
+	CHECK(strstr(error, "inuse_space of several moments"));
+	free(bytes);
+	import_facts_deinit(&facts);
+	profile_deinit(&p);
+}
+
 /* Bytes changed, cut, and doubled: an answer or an error, never more memory than allowed. */
 static void damage(enum import_kind kind, const uint8_t *bytes, size_t n)
 {
@@ -568,6 +602,7 @@ int main(void)
 	RUN(test_otlp_without_ids);
 	RUN(test_otlp_values);
 	RUN(test_otlp_types);
+	RUN(test_otlp_in_use);
 	RUN(test_damaged);
 	return 0;
 }
