@@ -18,7 +18,8 @@ UNPROVEN = "[runtime frames not proven]"
 LEAVES = ["chain_sort", "chain_join", "chain_crc", "chain_pow", "chain_replace", "chain_loop"]
 # What may stand between chain_turn and one of those.
 CALLERS = [[], ["chain_outer", "chain_middle", "chain_inner"], ["chain_deep"] * 21, ["chain_callback", "chain_called"],
-           ["chain_consume", "chain_generate"], ["chain_by_key", "chain_key"], ["chain_shape", "chain_area"], ["chain_catch", "chain_raise"]]
+           ["chain_consume", "chain_generate"], ["chain_by_key", "chain_key"], ["chain_shape", "chain_area"],
+           ["chain_catch", "chain_raise"]]
 CHAINS = [["chain_main", "chain_turn"] + callers + [leaf] for callers in CALLERS for leaf in LEAVES]
 # Native functions that only one of them calls, behind the evaluation of Python code.
 NATIVE = {
