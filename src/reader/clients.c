@@ -17,7 +17,7 @@
 #define MIN_DELAY_NS (20 * NSEC_PER_MSEC)
 #define MAX_DELAY_NS (60 * NSEC_PER_SEC)
 
-struct client {
+struct reader_client {
 	struct clients *all;
 	uint32_t pid, own_pid; /* pid 0: free */
 	uint64_t image;
@@ -31,7 +31,7 @@ struct client {
 struct clients {
 	clients_reading_fn reading;
 	void *ctx;
-	struct client items[READERS_MAX_CLIENTS];
+	struct reader_client items[READERS_MAX_CLIENTS];
 	struct cpython_frame frames[FRAME_RECORD_MAX_FRAMES];
 };
 
@@ -47,14 +47,14 @@ int clients_new(struct clients **ret, clients_reading_fn reading, void *ctx)
 	return 0;
 }
 
-static void end(struct client *client)
+static void end(struct reader_client *client)
 {
 	cpython_free(client->cpython);
 	if (client->pid) {
 		(void)close_fd(client->memory);
 		ranges_deinit(&client->ranges);
 	}
-	*client = (struct client){.pid = 0};
+	*client = (struct reader_client){.pid = 0};
 }
 
 struct clients *clients_free(struct clients *c)
@@ -65,18 +65,18 @@ struct clients *clients_free(struct clients *c)
 	return NULL;
 }
 
-struct client *clients_find(const struct clients *c, uint32_t pid)
+struct reader_client *clients_find(const struct clients *c, uint32_t pid)
 {
 	for (int i = 0; pid && i < READERS_MAX_CLIENTS; i++) {
 		if (c->items[i].pid == pid)
-			return (struct client *)&c->items[i];
+			return (struct reader_client *)&c->items[i];
 	}
 	return NULL;
 }
 
 int clients_add(struct clients *c, const struct message *m, int owned_memory, int owned_maps)
 {
-	struct client *client = clients_find(c, m->client.pid);
+	struct reader_client *client = clients_find(c, m->client.pid);
 
 	for (int i = 0; !client && i < READERS_MAX_CLIENTS; i++) {
 		if (!c->items[i].pid)
@@ -88,7 +88,7 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		return -ENOSPC;
 	}
 	end(client);
-	*client = (struct client){
+	*client = (struct reader_client){
 		.all = c,
 		.pid = m->client.pid,
 		.own_pid = m->client.own_pid,
@@ -102,7 +102,7 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 
 void clients_remove(struct clients *c, uint32_t pid)
 {
-	struct client *client = clients_find(c, pid);
+	struct reader_client *client = clients_find(c, pid);
 
 	if (client)
 		end(client);
@@ -118,20 +118,20 @@ void clients_forget_told(struct clients *c)
 
 static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 {
-	struct client *client = ctx;
+	struct reader_client *client = ctx;
 
 	return address <= INT64_MAX && ranges_have(&client->ranges, address, n) &&
 	       pread(client->memory, ret, n, (off_t)address) == (ssize_t)n;
 }
 
-static void give_up(struct client *client, const char *why)
+static void give_up(struct reader_client *client, const char *why)
 {
 	client->hopeless = true;
 	log_debug("process %u: its Python frames are not read: %s", client->pid, why);
 }
 
 /* An interpreter that has just begun is tried again, with back-off. */
-static bool is_open(struct client *client)
+static bool is_open(struct reader_client *client)
 {
 	const struct memory memory = {.read = read_memory, .ctx = client};
 	const char *why = "";
@@ -157,7 +157,7 @@ static bool is_open(struct client *client)
 	return r == 0;
 }
 
-static void tell_code(struct client *client, struct teller *t)
+static void tell_code(struct reader_client *client, struct teller *t)
 {
 	struct frame_record_code code = {.type = FRAME_RECORD_CODE, .pid = client->pid};
 
@@ -168,7 +168,8 @@ static void tell_code(struct client *client, struct teller *t)
 	client->told = teller_code(t, &code);
 }
 
-static void fill(struct client *client, struct teller *t, size_t n, struct frame_record_stack *ret)
+static void fill(struct reader_client *client, struct teller *t, size_t n,
+		 struct frame_record_stack *ret)
 {
 	const struct cpython_frame *f = client->all->frames;
 
@@ -191,12 +192,12 @@ static const uint32_t results[CPYTHON_N_RESULTS] = {
 };
 
 /* Threads of a process that is alone in its pid namespace with us have the ids that we see. */
-static uint32_t own_tid(const struct client *client, uint32_t tid)
+static uint32_t own_tid(const struct reader_client *client, uint32_t tid)
 {
 	return tid == client->pid ? client->own_pid : tid;
 }
 
-void client_read(struct client *client, uint32_t tid, struct teller *t,
+void client_read(struct reader_client *client, uint32_t tid, struct teller *t,
 		 struct frame_record_stack *ret)
 {
 	struct clients *c = client->all;

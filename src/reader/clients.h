@@ -11,7 +11,7 @@
 #include "src/process/message.h"
 
 struct clients;
-struct client;
+struct reader_client;
 struct teller;
 
 /* Before and after a process's memory is read. */
@@ -24,10 +24,10 @@ struct clients *clients_free(struct clients *c);
 int clients_add(struct clients *c, const struct message *m, int owned_memory, int owned_maps);
 void clients_remove(struct clients *c, uint32_t pid);
 /* NULL: it is none. */
-struct client *clients_find(const struct clients *c, uint32_t pid);
+struct reader_client *clients_find(const struct clients *c, uint32_t pid);
 /* All that was told through a teller before is to be told again. */
 void clients_forget_told(struct clients *c);
 
 /* The stack of a thread now: fills ret but for its key, and tells its texts. */
-void client_read(struct client *client, uint32_t tid, struct teller *t,
+void client_read(struct reader_client *client, uint32_t tid, struct teller *t,
 		 struct frame_record_stack *ret);

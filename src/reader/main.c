@@ -28,7 +28,7 @@
 /* Of one CPU. */
 #define SHARE_PERCENT 5
 
-struct reader {
+struct reader_role {
 	struct role role;
 	struct setup_reader setup;
 	struct peek *peek;
@@ -41,7 +41,7 @@ struct reader {
 
 static void on_reading(void *ctx, uint32_t pid, bool begins)
 {
-	struct reader *r = ctx;
+	struct reader_role *r = ctx;
 
 	r->role.status->process = begins ? pid : 0;
 	if (begins)
@@ -51,12 +51,13 @@ static void on_reading(void *ctx, uint32_t pid, bool begins)
 }
 
 /* The thread is as it was sampled, as far as anybody can tell by the time. */
-static bool is_in_time(const struct reader *r, const struct peek_sample *s)
+static bool is_in_time(const struct reader_role *r, const struct peek_sample *s)
 {
 	return !r->setup.features.clockid || clock_monotonic_ns() - s->time_ns < MAX_AGE_NS;
 }
 
-static void read_stack(struct reader *r, struct client *client, const struct peek_sample *s)
+static void read_stack(struct reader_role *r, struct reader_client *client,
+		       const struct peek_sample *s)
 {
 	struct status_reader *counts = &r->role.status->counts.reader;
 
@@ -80,9 +81,9 @@ static void read_stack(struct reader *r, struct client *client, const struct pee
 
 static void on_sample(void *ctx, int fd, uint32_t events)
 {
-	struct reader *r = ctx;
+	struct reader_role *r = ctx;
 	struct peek_sample s;
-	struct client *client;
+	struct reader_client *client;
 	uint32_t n_older;
 
 	/* An event whose task is gone reports an error for ever. */
@@ -100,7 +101,7 @@ static void on_sample(void *ctx, int fd, uint32_t events)
 
 /* ---- Who it talks to ---- */
 
-static void leave_profiler(struct reader *r)
+static void leave_profiler(struct reader_role *r)
 {
 	loop_remove_fd(r->role.loop, r->profiler);
 	r->profiler = close_fd(r->profiler);
@@ -113,7 +114,7 @@ static void on_profiler(void *ctx, int fd, uint32_t events)
 	leave_profiler(ctx);
 }
 
-static void join_profiler(struct reader *r, int owned_fd)
+static void join_profiler(struct reader_role *r, int owned_fd)
 {
 	const struct message m = {.type = MESSAGE_FRAMES};
 	int ring, e;
@@ -132,7 +133,7 @@ static void join_profiler(struct reader *r, int owned_fd)
 	leave_profiler(r);
 }
 
-static void watch(struct reader *r, const struct message *m, int owned_fd)
+static void watch(struct reader_role *r, const struct message *m, int owned_fd)
 {
 	int e;
 
@@ -151,7 +152,7 @@ static void watch(struct reader *r, const struct message *m, int owned_fd)
 
 static void on_control(void *ctx, const struct message *m, int fds[2])
 {
-	struct reader *r = ctx;
+	struct reader_role *r = ctx;
 
 	switch (m->type) {
 	case MESSAGE_PEER:
@@ -190,7 +191,7 @@ static void on_overrun(int signal)
 
 int role_reader_main(void)
 {
-	struct reader *r = calloc(1, sizeof(*r));
+	struct reader_role *r = calloc(1, sizeof(*r));
 	int e;
 
 	if (!r)
