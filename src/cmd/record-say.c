@@ -52,6 +52,8 @@ void record_say_if_nothing_matches(const struct record_options *o)
 void record_say_what_is_left_out(const struct record_options *o)
 {
 	char left_out[SAMPLE_MAX_EVENTS * sizeof(o->events[0].event.name)] = "", names[256];
+	/* That of CPU time is found out later. */
+	const char *first = *o->events[0].event.name ? o->events[0].event.name : "CPU time";
 	size_t n = 0;
 
 	for (uint32_t i = 1; i < o->n_events && n < sizeof(left_out); i++) {
@@ -59,7 +61,7 @@ void record_say_what_is_left_out(const struct record_options *o)
 
 		if (e->use != SAMPLE_USE_SWITCHES && e->use != SAMPLE_USE_WAKEUPS)
 			n += (size_t)snprintf(left_out + n, sizeof(left_out) - n, "%s%s",
-					      i > 1 ? ", " : "", e->event.name);
+					      n ? ", " : "", e->event.name);
 	}
 	for (uint32_t i = 0; i < o->outputs.n && o->n_events > 1; i++) {
 		const struct format *f = outputs_format(&o->outputs, i);
@@ -67,8 +69,8 @@ void record_say_what_is_left_out(const struct record_options *o)
 		if (!f->all_types)
 			log_warning("%s will hold %s alone, without %s: %s has one event; these "
 				    "formats hold all: %s",
-				    o->outputs.items[i].path, o->events[0].event.name, left_out,
-				    f->name, format_names_of_all_types(names, sizeof(names)));
+				    o->outputs.items[i].path, first, left_out, f->name,
+				    format_names_of_all_types(names, sizeof(names)));
 	}
 }
 
