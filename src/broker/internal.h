@@ -114,7 +114,7 @@ struct broker {
 		uint64_t idle_since_ns;
 		uint32_t set_aside[64]; /* processes that kept a reader waiting: a ring */
 		uint32_t n_set_aside;
-		struct log_ratelimit refused, not_in_front;
+		struct log_ratelimit refused, not_in_front, no_room;
 	} readers;
 };
 

@@ -22,6 +22,9 @@
 #define IDLE_NS	   (30 * NSEC_PER_SEC) /* without clients, before the readers leave */
 #define OVERRUN_US UINT64_C(100000)    /* of CPU time without a pause */
 #define PRIORITY   1
+/* Of each CPU: the event that wakes, two sockets, the status page, and as many while it starts. */
+#define READER_DESCRIPTORS 8
+#define SPARE_DESCRIPTORS  64
 #define SECONDS	   600
 
 /* ---- Clients ---- */
@@ -126,10 +129,29 @@ static int open_client(struct broker *b, const struct message *from, struct brok
 	return ret->maps;
 }
 
+/* The readers must leave descriptors for all else. Those in use have the lowest numbers. */
+static bool is_room(struct broker *b)
+{
+	uint64_t n = b->events[0].cpus.n * (uint64_t)READER_DESCRIPTORS;
+	_cleanup_close_ int next = b->readers.running ? -EBADF : dup(STDIN_FILENO);
+	struct rlimit l = {0};
+
+	if (b->readers.running)
+		return true;
+	(void)getrlimit(RLIMIT_NOFILE, &l);
+	if (next >= 0 && l.rlim_cur >= (uint64_t)next + n + SPARE_DESCRIPTORS)
+		return true;
+	if (log_ratelimit(&b->readers.no_room, SECONDS))
+		log_warning("Python functions have no names: their readers need %llu descriptors, "
+			    "and the limit is %llu (ulimit -n, LimitNOFILE=)",
+			    (unsigned long long)n, (unsigned long long)l.rlim_cur);
+	return false;
+}
+
 void broker_add_client(struct broker *b, const struct message *from)
 {
 	struct broker_client client, *place;
-	bool wanted = b->options.config->interpreters && !b->events[0].sample.period;
+	bool wanted = b->options.config->interpreters && !b->events[0].sample.period && is_room(b);
 	int r = wanted ? open_client(b, from, &client) : -EOPNOTSUPP;
 
 	if (r < 0) {
