@@ -68,8 +68,9 @@ static int write_lines(const struct calltree *t, struct folded_path *path, int64
 int render_folded(const struct profile *p, const struct render_info *info, FILE *out)
 {
 	struct folded_path path = {.ends = ARRAY_INIT(UINT32_MAX)};
-	/* Off-CPU time in the unit of other tools, because folded stacks do not say their unit. */
-	int64_t unit = profile_is_off_cpu(p, 0) || profile_is_wall(p, 0) ? NSEC_PER_USEC : 1;
+	/* Times of threads in the unit of other tools, because folded stacks do not say theirs. */
+	bool micro = p->types[0].weighted && (profile_is_off_cpu(p, 0) || profile_is_wall(p, 0));
+	int64_t unit = micro ? NSEC_PER_USEC : 1;
 	struct calltree t;
 	int r;
 

@@ -211,11 +211,15 @@ def units():
     """Bytes and times stay what they are."""
     heap = pprof("bytes.pb", [(["a"], [2, 3 << 20])], [("inuse_objects", "count"), ("inuse_space", "bytes")])
     for unit, scale in (("microseconds", 1000), ("milliseconds", NS), ("seconds", 10**9)):
-        f = pprof(f"{unit}.pb", [(["a"], [3, 30])], [COUNT, ("wall", unit)], ("wall", unit, 10))
+        f = pprof(f"{unit}.pb", [(["a"], [3, 30])], [COUNT, ("delay", unit)], ("delay", unit, 10))
         expect({"a": 3}, f"{unit}: samples", f)
-        expect({"a": 30 * scale}, f"{unit}: nanoseconds", f, "-e", "wall")
-        run("convert", f, "-o", rig.path("wall.pb.gz"))
-        expect({"a": 30 * scale}, "and again", rig.path("wall.pb.gz"), "-e", "wall:nanoseconds")
+        expect({"a": 30 * scale}, f"{unit}: nanoseconds", f, "-e", "delay")
+        run("convert", f, "-o", rig.path("delay.pb.gz"))
+        expect({"a": 30 * scale}, "and again", rig.path("delay.pb.gz"), "-e", "delay:nanoseconds")
+    for time in ("off_cpu", "wall"):
+        f = pprof(f"{time}.pb", [(["a"], [3, 30000])], [COUNT, (time, "nanoseconds")], (time, "nanoseconds", 10000))
+        expect({"a": 3}, f"{time}: samples", f)
+        expect({"a": 30}, f"{time}: microseconds", f, "-e", time)
     f = pprof("no-period.pb", [(["a"], [3, 30 * NS])], [COUNT, CPU])
     expect({"a": 30 * NS}, "a time without a period", f)
     for file, text in ((heap, b"bytes"), (f, b"nanoseconds")):
