@@ -283,7 +283,8 @@ int waits_by_lock(const struct profile *p, struct lock_sum **ret, uint32_t *ret_
 	array_deinit(&uses);
 	if (r < 0)
 		return r;
-	qsort(sums, n, sizeof(*sums), compare_locks);
+	if (n > 0)
+		qsort(sums, n, sizeof(*sums), compare_locks);
 	*ret = sums;
 	*ret_n = n;
 	return 0;
