@@ -84,6 +84,7 @@ static void fill(struct message *m)
 {
 	switch (m->type) {
 	case MESSAGE_ASK_FILE:
+	case MESSAGE_ASK_COPY:
 		fill_file(m);
 		break;
 	case MESSAGE_ASK_MAPS:
@@ -92,6 +93,7 @@ static void fill(struct message *m)
 	case MESSAGE_ASK_USER:
 	case MESSAGE_ASK_PERF_MAP:
 	case MESSAGE_ASK_MEMORY:
+	case MESSAGE_ASK_TABLE:
 		m->ask_pid.pid = (uint32_t)getpid();
 		break;
 	case MESSAGE_ASK_CONTAINER:
@@ -190,7 +192,8 @@ static unsigned int read_answers(int sock)
 static int answer_other(void *ctx, struct peer_id who, const struct message *ask,
 			struct message *ret)
 {
-	if (ask->type != MESSAGE_ASK_STATISTICS && ask->type != MESSAGE_ASK_FLUSH)
+	if (ask->type != MESSAGE_ASK_STATISTICS && ask->type != MESSAGE_ASK_FLUSH &&
+	    ask->type != MESSAGE_ASK_COPY)
 		abort();
 	return 0;
 }

@@ -22,6 +22,7 @@ user = bin
 [profiler]
 samples_per_second = 99
 reporter_interval = {interval}
+interpreters = no
 [export:sink]
 endpoint = {endpoint}
 """
