@@ -25,7 +25,7 @@
 /* Of each CPU: the event that wakes, two sockets, the status page, and as many while it starts. */
 #define READER_DESCRIPTORS 8
 #define SPARE_DESCRIPTORS  64
-#define SECONDS	   600
+#define SECONDS		   600
 
 /* ---- Clients ---- */
 
