@@ -39,7 +39,7 @@ cpu=0 begun_cpu=0
 # these cover everything a capture does, the daemon's ways, and hostile files.
 # "beside": several at once, in this order, which has the longest first. Such a test knows its own processes from
 # others' and waits for what these do. "by-two": after them, with one other at most, for its clocks do not bear
-# more. "alone": then, one by one, for it looks at the whole host, or shares limits of the user nobody.
+# more, or it counts what some of those do, too. "alone": then, one by one, for it looks at the whole host, or shares limits of the user nobody.
 SYSTEM_TESTS="
 	limit         300  beside
 	workloads     600  beside
@@ -89,7 +89,6 @@ SYSTEM_TESTS="
 	wall           60  beside
 	uprobes        90  beside
 	allocations    90  beside
-	preloaded     120  beside
 	since          60  beside
 	hygiene        60  beside
 	completion     60  beside
@@ -98,6 +97,7 @@ SYSTEM_TESTS="
 	config        120  beside
 	checker        60  beside
 	churn         240  by-two
+	preloaded     120  by-two
 	options       180  by-two  300
 	outputs       300  by-two
 	oldkernel      60  by-two

@@ -27,17 +27,17 @@ def capture(*command, environment=None, status=0):
     return p.stdout, sums(name)
 
 
-def sums(name):
-    """{type: {function the block was allocated in: sum}}"""
+def sums(name, pid=None):
+    """{type: {function the block was allocated in: sum}}, of one process or of all."""
     found = {kind: {} for kind in KINDS}
     with open(name, encoding="utf-8") as f:
         entries = f.read().split("\n\n")
     for entry in entries:
         lines = [x for x in entry.splitlines() if not x.startswith("#")]
-        m = re.fullmatch(r".+? +\d+/\d+ +\[\d+\] [\d.]+: +(\d+) (\S+):", lines[0]) if lines else None
-        if m and m[2] in found:
+        m = re.fullmatch(r".+? +(\d+)/\d+ +\[\d+\] [\d.]+: +(\d+) (\S+):", lines[0]) if lines else None
+        if m and m[3] in found and pid in (None, int(m[1])):
             path = lines[1].split()[1].split("+")[0]
-            found[m[2]][path] = found[m[2]].get(path, 0) + int(m[1])
+            found[m[3]][path] = found[m[3]].get(path, 0) + int(m[2])
     return found
 
 
@@ -127,9 +127,10 @@ def library():
 def check_running(heap):
     """One that was started with the library, and does not end."""
     name = rig.path("running.perf.txt")
-    said = []
+    said, p = [], None
 
     def go():
+        nonlocal p
         p = rig.start([heap, "wait"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                       env={**os.environ, "LD_PRELOAD": library(), "PERFWALK_ALLOC_BYTES": str(MEAN)})
         while not said or not said[-1].startswith("allocate_grown"):
@@ -137,7 +138,7 @@ def check_running(heap):
         return True
 
     rig.record("-a", "--alloc", "-o", name, until=go)
-    compare("".join(said), sums(name))
+    compare("".join(said), sums(name, p.pid))
 
 
 def main():
