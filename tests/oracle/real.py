@@ -212,16 +212,17 @@ def firefox(rng, tool):
         return run("node", cli, *args, env=environment)
 
     def load():
-        q = subprocess.run(["node", cli, "load", tool.path("out.json.gz")], capture_output=True, text=True, timeout=60,
-                           env=environment, check=False)
+        # Its daemon has half a second to come up: in front of others, where that is allowed.
+        q = subprocess.run(["nice", "-n", "-15", "node", cli, "load", tool.path("out.json.gz")], capture_output=True, text=True,
+                           timeout=60, env=environment, check=False)
         late = re.search(r"still be running as pid (\d+)", q.stdout + q.stderr)
         if late:
             os.kill(int(late[1]), signal.SIGKILL)
         return q.returncode == 0
 
     try:
-        end = time.monotonic() + 60
-        while not load() and time.monotonic() < end:  # its daemon has half a second to come up
+        end = time.monotonic() + 120
+        while not load() and time.monotonic() < end:
             pass
         if time.monotonic() > end:
             raise Missing("the profiler's daemon does not come up")
