@@ -181,6 +181,12 @@ static bool is_foreign_vdso(const struct attribution *a)
 	return !replay_vdso_is_ours(a->replay, id, n);
 }
 
+/* Of a walked stack: the kernel's frames, the walk's with those of runtimes, and markers. */
+static uint32_t max_rows(const struct attribution *a)
+{
+	return a->max_frames + MAX_KERNEL_FRAMES + FRAME_SOURCE_MAX_FRAMES + 3;
+}
+
 int attribution_new(struct attribution **ret, struct role *role, struct ask *ask,
 		    const struct setup_profiler *setup, const struct filter *filter,
 		    struct replay *replay)
@@ -209,8 +215,8 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 		a->frame_pointers = !a->regs_mask;
 	}
 	a->walked = calloc(a->max_frames, sizeof(*a->walked));
-	a->frames = calloc(a->max_frames + MAX_KERNEL_FRAMES + FRAME_SOURCE_MAX_FRAMES + 3,
-			   sizeof(*a->frames));
+	/* Also for a stack that the joiner made, and one marker more. */
+	a->frames = calloc(max_rows(a) + FRAME_SOURCE_MAX_FRAMES + 3, sizeof(*a->frames));
 	unwind_limits.max_row_bytes = setup->unwind_rows_bytes;
 
 	r = a->walked && a->frames ? unwinder_new(&a->unwinder, &unwind_limits) : -ENOMEM;
@@ -308,7 +314,7 @@ void attribution_read_late(struct attribution *a, uint64_t time_ns)
 int attribution_set_source(struct attribution *a, const struct frame_source *source)
 {
 	const struct pending_limits limits = {MAX_PENDING, MAX_PENDING_BYTES, source->wait_ns};
-	int r = joiner_init(&a->joiner, &a->profile, a->max_frames + MAX_KERNEL_FRAMES + 1);
+	int r = joiner_init(&a->joiner, &a->profile, max_rows(a));
 
 	a->sps = calloc(a->max_frames, sizeof(*a->sps));
 	if (r == 0)
@@ -495,6 +501,9 @@ static bool ask_source(struct attribution *a, const struct record *r, struct pro
 
 	if (answer == FRAME_SOURCE_NONE)
 		return false;
+	/* Java's inlined frames stand there, too, so nobody can tell the places of others. */
+	if (answer == FRAME_SOURCE_READY && n - n_kernel - !sample.whole != a->n_walked)
+		answer = FRAME_SOURCE_UNPROVEN;
 	for (uint32_t i = 0; i < a->n_walked; i++)
 		a->sps[i] = a->walked[i].sp;
 	if (answer == FRAME_SOURCE_LATER) {

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "src/profiler/join.h"
+#include "util/ensure.h"
 #include "util/text.h"
 
 #define MAX_NAME 4096
@@ -82,6 +83,7 @@ struct merge {
 
 static void push(struct merge *m, uint32_t row)
 {
+	ensure(m->n < m->j->max);
 	m->j->rows[m->n++] = row;
 }
 
