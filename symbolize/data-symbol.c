@@ -38,12 +38,15 @@ static void search_symbols(struct data_search *d, const struct elf_image *im,
 
 	for (size_t at = size; symbols->n >= size && at <= symbols->n - size; at += size) {
 		Elf64_Sym s = decode(symbols->data + at, im->is64);
+		size_t n;
 
 		if (ELF64_ST_TYPE(s.st_info) != STT_OBJECT || s.st_shndx == SHN_UNDEF ||
 		    d->vaddr - s.st_value >= s.st_size || s.st_name == 0 || s.st_name >= names->n ||
 		    (d->found && s.st_size >= d->size))
 			continue;
-		(void)snprintf(d->name, d->n_name, "%.*s", (int)(names->n - s.st_name),
+		/* Of a name without an end no more is read than can be kept. */
+		n = names->n - s.st_name < d->n_name ? names->n - s.st_name : d->n_name;
+		(void)snprintf(d->name, d->n_name, "%.*s", (int)n,
 			       (const char *)names->data + s.st_name);
 		d->start = s.st_value;
 		d->size = s.st_size;
