@@ -159,8 +159,10 @@ def reloads(n):
     """Good and bad files in turns, while all is busy: each is taken or refused, and nothing is lost on the way."""
     with Sink() as sink:
         # Small samples: rings that hold seconds of them, on a busy host too.
-        good = [config(sink.port, rate=97, extra="[profiler]\nstack_size = 1K\n"),
-                config(sink.port, rate=99, extra="[profiler]\nstack_size = 1K\n[limits]\nmax_processes = 10000\n")]
+        # And no readers of interpreters: their number follows what else runs.
+        more = "[profiler]\nstack_size = 1K\ninterpreters = no\n"
+        good = [config(sink.port, rate=97, extra=more),
+                config(sink.port, rate=99, extra=more + "[limits]\nmax_processes = 10000\n")]
         bad = ["[profiler]\nsamples_per_second = often\n", "[export:sink]\nendpoint = nowhere\n"]
         daemon = rig.Daemon(good[0], "reloads")
 
