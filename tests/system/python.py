@@ -9,6 +9,7 @@ import shutil
 import subprocess
 
 import rig
+from sink import Sink
 
 SECONDS = float(os.environ.get("PYTHON_SECONDS", "2"))
 RATE = os.environ.get("PYTHON_RATE", "199")
@@ -96,6 +97,65 @@ def check_switch(python):
               and LATE not in frames, "--no-interpreters: native frames alone")
 
 
+class Seen:
+    """What the receiver has of one process: how many samples of whole chains."""
+
+    def __init__(self, sink):
+        self.sink, self.n, self.whole = sink, 0, 0
+
+    def more(self, pid):
+        views = self.sink.views()
+        for view in views[self.n:]:
+            for resource, _, frames, n in view.samples():
+                if int(resource.get("process.pid", 0)) == pid and verdict(frames) == "right":
+                    self.whole += n
+        self.n = len(views)
+        return self.whole
+
+    def wait_for_more(self, what, pid):
+        had = self.more(pid)
+        rig.wait_for(what, lambda: self.more(pid) > had + 20, 60)
+
+
+def readers_of(d):
+    return [pid for pid in rig.children_of(d.pid) if rig.comm_of(pid) == "pw-reader"]
+
+
+def reload(d):
+    """Whether it was taken; the one before may not be done yet."""
+    def ask():
+        p = subprocess.run([rig.perfwalk(), "ctl", "-s", d.control, "reload"], capture_output=True, text=True, check=False)
+        return None if "previous request" in p.stderr else p
+    return rig.wait_for("the reload before", ask).returncode == 0
+
+
+def check_daemon(python):
+    """Windows of the daemon have the chains, also after a reader was killed and after reloads, which leave nothing."""
+    with Sink() as sink:
+        text = (f"[profiler]\nsamples_per_second = {{}}\nreporter_interval = 1s\n[export:sink]\nendpoint = {sink.endpoint}\n")
+        d = rig.Daemon(text.format(97), "python")
+        d.wait_up()
+        p = rig.start([python, os.path.join(rig.WORKLOADS, "calls.py"), "1"])
+        seen = Seen(sink)
+        seen.wait_for_more("chains of Python in the daemon's windows", p.pid)
+        cpus = len(os.sched_getaffinity(0))
+        rig.check(len(readers_of(d)) == cpus, f"readers: {len(readers_of(d))}, one on each of {cpus} CPUs")
+        for pid in readers_of(d):
+            rig.kill(pid, 9)
+        seen.wait_for_more("chains after all readers were killed", p.pid)
+        descriptors = []
+        for i in range(16):
+            if i in (2, 15):
+                seen.wait_for_more(f"chains after {i} reloads", p.pid)
+                descriptors.append(rig.n_descriptors(d.pid))
+            rig.write("python.conf", text.format(97 + i % 2 * 2))
+            rig.check(reload(d), f"reload {i + 1}")
+        # Other interpreters of the host come and go, two for each.
+        rig.check(descriptors[1] < descriptors[0] + 24, f"descriptors after 2 and 15 reloads: {descriptors}")
+        rig.end(p)
+        d.stop()
+
+
 def main():
     rig.need_root()
     rig.need_programs("python3")
@@ -104,6 +164,7 @@ def main():
         for threads in (1, 3):
             check_version(python, threads)
     check_switch(pythons[0])
+    check_daemon(pythons[0])
 
 
 rig.run(main)
