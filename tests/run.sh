@@ -39,7 +39,8 @@ cpu=0 begun_cpu=0
 # these cover everything a capture does, the daemon's ways, and hostile files.
 # "beside": several at once, in this order, which has the longest first. Such a test knows its own processes from
 # others' and waits for what these do. "by-two": after them, with one other at most, for its clocks do not bear
-# more, or it counts what some of those do, too. "alone": then, one by one, for it looks at the whole host, or shares limits of the user nobody.
+# more, or it counts what some of those do, too. "alone": then, one by one, for it looks at the whole host, or shares
+# limits of the user nobody.
 SYSTEM_TESTS="
 	limit         300  beside
 	workloads     600  beside
