@@ -14,30 +14,13 @@ struct data_search {
 	bool found;
 };
 
-static Elf64_Sym decode(const uint8_t *p, bool is64)
-{
-	Elf64_Sym s;
-	Elf32_Sym t;
-
-	if (is64) {
-		memcpy(&s, p, sizeof(s));
-		return s;
-	}
-	memcpy(&t, p, sizeof(t));
-	return (Elf64_Sym){.st_name = t.st_name,
-			   .st_info = t.st_info,
-			   .st_shndx = t.st_shndx,
-			   .st_value = t.st_value,
-			   .st_size = t.st_size};
-}
-
 static void search_symbols(struct data_search *d, const struct elf_image *im,
 			   const struct elf_bytes *symbols, const struct elf_bytes *names)
 {
 	size_t size = im->is64 ? sizeof(Elf64_Sym) : sizeof(Elf32_Sym);
 
 	for (size_t at = size; symbols->n >= size && at <= symbols->n - size; at += size) {
-		Elf64_Sym s = decode(symbols->data + at, im->is64);
+		Elf64_Sym s = elf_symbol(symbols->data + at, im->is64);
 		size_t n;
 
 		if (ELF64_ST_TYPE(s.st_info) != STT_OBJECT || s.st_shndx == SHN_UNDEF ||

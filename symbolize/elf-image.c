@@ -284,6 +284,24 @@ const struct elf_section *elf_image_find_type(const struct elf_image *im, uint32
 	return NULL;
 }
 
+Elf64_Sym elf_symbol(const uint8_t *p, bool is64)
+{
+	Elf64_Sym s;
+	Elf32_Sym t;
+
+	if (is64) {
+		memcpy(&s, p, sizeof(s));
+		return s;
+	}
+	memcpy(&t, p, sizeof(t));
+	return (Elf64_Sym){.st_name = t.st_name,
+			   .st_info = t.st_info,
+			   .st_other = t.st_other,
+			   .st_shndx = t.st_shndx,
+			   .st_value = t.st_value,
+			   .st_size = t.st_size};
+}
+
 int elf_image_bytes(const struct elf_image *im, const struct elf_section *s, uint64_t max_bytes,
 		    struct elf_bytes *ret)
 {

@@ -7,6 +7,7 @@
  * Not a general ELF library: it writes nothing, converts only headers, and refuses a damaged
  * section rather than repairing it.
  */
+#include <elf.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -75,6 +76,8 @@ const struct elf_section *elf_image_find_type(const struct elf_image *im, uint32
  */
 int elf_image_bytes(const struct elf_image *im, const struct elf_section *s, uint64_t max_bytes,
 		    struct elf_bytes *ret);
+/* A symbol of a table's bytes, of either class: those of 32 bits are made longer. */
+Elf64_Sym elf_symbol(const uint8_t *p, bool is64);
 /* Decompresses a section in place: zlib, also in the form of .zdebug_*, and zstd. 0; -ENOEXEC:
  * damaged; -EOPNOTSUPP: this build lacks the library; -EFBIG: more than max_bytes; -ENOMEM. */
 int elf_bytes_inflate(struct elf_bytes *b, bool is64, uint64_t max_bytes);

@@ -84,22 +84,6 @@ static void keep_found(struct place_search *s, uint64_t address, uint32_t type, 
 		s->found[s->n_found++] = (struct found){address, type, is_default};
 }
 
-static Elf64_Sym symbol_at(const uint8_t *p, bool is64)
-{
-	Elf64_Sym s;
-	Elf32_Sym t;
-
-	if (is64) {
-		memcpy(&s, p, sizeof(s));
-		return s;
-	}
-	memcpy(&t, p, sizeof(t));
-	return (Elf64_Sym){.st_name = t.st_name,
-			   .st_info = t.st_info,
-			   .st_shndx = t.st_shndx,
-			   .st_value = t.st_value};
-}
-
 static const struct elf_segment *segment_of(const struct elf_image *im, uint64_t address,
 					    uint32_t flags)
 {
@@ -195,7 +179,7 @@ static bool search_table(struct place_search *s, const struct elf_image *im, uin
 	if (r == 0 && type == SHT_DYNSYM)
 		read_versions(im, &versions);
 	for (size_t i = 1; r == 0 && i < symbols.n / size; i++) {
-		Elf64_Sym symbol = symbol_at(symbols.data + i * size, im->is64);
+		Elf64_Sym symbol = elf_symbol(symbols.data + i * size, im->is64);
 		const char *name = (const char *)names.data + symbol.st_name;
 
 		if (symbol.st_name < names.n && memchr(name, 0, names.n - symbol.st_name))

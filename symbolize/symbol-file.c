@@ -290,24 +290,6 @@ static void alt_open(struct symbol_file *f)
 
 /* ---- Reading symbols ---- */
 
-static Elf64_Sym symbol_decode(const uint8_t *p, bool is64)
-{
-	Elf64_Sym s;
-	Elf32_Sym t;
-
-	if (is64) {
-		memcpy(&s, p, sizeof(s));
-		return s;
-	}
-	memcpy(&t, p, sizeof(t));
-	return (Elf64_Sym){.st_name = t.st_name,
-			   .st_info = t.st_info,
-			   .st_other = t.st_other,
-			   .st_shndx = t.st_shndx,
-			   .st_value = t.st_value,
-			   .st_size = t.st_size};
-}
-
 static bool section_holds(const struct elf_section *c, uint64_t address)
 {
 	uint64_t code = SHF_ALLOC | SHF_EXECINSTR;
@@ -371,7 +353,7 @@ static int symbols_add(struct symbol_file *f, const struct elf_image *im,
 	symbol_table_set_names(&f->table, which, b->names.data, b->names.n);
 	elf_bytes_populate(&b->symbols);
 	for (size_t at = size; b->symbols.n - at >= size && at < b->symbols.n; at += size) {
-		Elf64_Sym s = symbol_decode(b->symbols.data + at, im->is64);
+		Elf64_Sym s = elf_symbol(b->symbols.data + at, im->is64);
 		unsigned int type = ELF64_ST_TYPE(s.st_info);
 		uint64_t limit;
 		int r;
