@@ -12,6 +12,7 @@ libhost_a_SOURCES = \
 	src/host/mapping.c \
 	src/host/mapset.c \
 	src/host/process.c \
+	src/host/readable.c src/host/readable.h \
 	src/host/rows.c \
 	src/host/thread.c
 

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #include "runtimes/hotspot.h"
-#include "src/host/host.h"
+#include "src/host/readable.h"
 #include "src/profiler/runtimes.h"
 #include "util/array.h"
 #include "util/clock.h"
@@ -14,9 +14,7 @@
 
 enum {
 	MAX_PROCESSES = 256, /* each has a descriptor open, and up to 2 MiB */
-	MAX_RANGES = 16384,
 	MAX_MAPS_BYTES = 8 << 20,
-	CHUNK_BYTES = 65536,
 	/* Of one walk. A deep stack of code never seen takes more: what is learned is kept, and a
 	 * later sample of it gets further. */
 	MAX_READS = 2000,
@@ -28,22 +26,16 @@ enum {
 #define MIN_DELAY_NS (100 * NSEC_PER_MSEC)
 #define MAX_DELAY_NS (60 * NSEC_PER_SEC)
 
-/* [start, end) may be read. */
-struct range {
-	uint64_t start, end;
-};
-
 struct process_runtime {
 	struct runtimes *all;
-	uint32_t pid, major, minor;
+	uint32_t pid;
 	uint64_t image;
 	int memory; /* -EBADF: not open */
 	struct hotspot *hotspot;
-	/* When to try again: to open it, and to read its maps. */
-	uint64_t next_open_ns, next_maps_ns, open_delay_ns, maps_delay_ns;
+	uint64_t next_open_ns, open_delay_ns; /* when to try again */
 	uint32_t n_vain;
 	bool hopeless; /* not understood, or not permitted */
-	ARRAY(struct range) ranges;
+	struct readable readable;
 };
 
 struct runtimes {
@@ -87,6 +79,13 @@ bool runtimes_is_library(const char *path)
 	return hotspot_is_library(path);
 }
 
+static int maps_of(void *ctx)
+{
+	const struct process_runtime *p = ctx;
+
+	return p->all->source.open_maps(p->all->source.ctx, p->pid);
+}
+
 struct process_runtime *runtimes_add_process(struct runtimes *r, uint32_t pid, uint64_t image,
 					     uint32_t major, uint32_t minor)
 {
@@ -99,13 +98,15 @@ struct process_runtime *runtimes_add_process(struct runtimes *r, uint32_t pid, u
 	*p = (struct process_runtime){
 		.all = r,
 		.pid = pid,
-		.major = major,
-		.minor = minor,
 		.image = image,
 		.memory = -EBADF,
 		.open_delay_ns = MIN_DELAY_NS,
-		.maps_delay_ns = MIN_DELAY_NS,
-		.ranges.max = MAX_RANGES,
+		.readable = {.open_maps = maps_of,
+			     .ctx = p,
+			     .major = major,
+			     .minor = minor,
+			     .max_bytes = MAX_MAPS_BYTES,
+			     .min_delay_ns = MIN_DELAY_NS},
 	};
 	r->n_processes++;
 	return p;
@@ -118,106 +119,20 @@ struct process_runtime *runtimes_free_process(struct runtimes *r, struct process
 			r->n = 0;
 		hotspot_free(p->hotspot);
 		(void)close_fd(p->memory);
-		array_deinit(&p->ranges);
+		readable_deinit(&p->readable);
 		free(p);
 		r->n_processes--;
 	}
 	return NULL;
 }
 
-/* ---- What may be read ---- */
-
-static void add_range(struct process_runtime *p, const struct host_maps_line *l)
-{
-	struct range *last = p->ranges.n ? &p->ranges.items[p->ranges.n - 1] : NULL;
-
-	if (l->inode != 0 && (l->major != p->major || l->minor != p->minor))
-		return;
-	/* The kernel's own: devices have a name in brackets, which no memory of a program has. */
-	if (l->inode == 0 && strcmp(l->path, "[vvar]") == 0)
-		return;
-	if (last && last->end == l->start) {
-		last->end = l->end;
-		return;
-	}
-	last = array_push(&p->ranges);
-	if (last)
-		*last = (struct range){l->start, l->end};
-}
-
-/* Lines of text, of which the last may be cut off; how many bytes of it are left. */
-static size_t add_lines(struct process_runtime *p, char *text, size_t n)
-{
-	char *line = text, *end = text + n, *newline;
-
-	while ((newline = memchr(line, '\n', (size_t)(end - line)))) {
-		struct host_maps_line l;
-
-		if (host_parse_maps_line(line, (size_t)(newline - line), &l))
-			add_range(p, &l);
-		line = newline + 1;
-	}
-	memmove(text, line, (size_t)(end - line));
-	return (size_t)(end - line);
-}
-
-static void read_maps(struct process_runtime *p)
-{
-	_cleanup_close_ int fd = p->all->source.open_maps(p->all->source.ctx, p->pid);
-	_cleanup_free_ char *text = malloc(CHUNK_BYTES);
-	size_t n = 0, total = 0;
-	ssize_t got;
-
-	array_clear(&p->ranges);
-	if (fd < 0 || !text)
-		return;
-	while (total < MAX_MAPS_BYTES && n < CHUNK_BYTES &&
-	       (got = read(fd, text + n, CHUNK_BYTES - n)) > 0) {
-		total += (size_t)got;
-		n = add_lines(p, text, n + (size_t)got);
-	}
-}
-
-static bool find_range(const struct process_runtime *p, uint64_t address, size_t n)
-{
-	uint32_t low = 0, high = p->ranges.n;
-
-	while (low < high) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (p->ranges.items[middle].end <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low < p->ranges.n && address >= p->ranges.items[low].start &&
-	       n <= p->ranges.items[low].end - address;
-}
-
-/* New memory is not in what is known: it is read again, with back-off. */
-static bool may_read(struct process_runtime *p, uint64_t address, size_t n)
-{
-	uint64_t now;
-
-	if (find_range(p, address, n))
-		return true;
-	now = clock_monotonic_ns();
-	if (now < p->next_maps_ns)
-		return false;
-	read_maps(p);
-	if (find_range(p, address, n))
-		p->maps_delay_ns = MIN_DELAY_NS;
-	else if (p->maps_delay_ns < MAX_DELAY_NS)
-		p->maps_delay_ns *= 2;
-	p->next_maps_ns = now + p->maps_delay_ns;
-	return find_range(p, address, n);
-}
+/* ---- Reading ---- */
 
 static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 {
 	struct process_runtime *p = ctx;
 
-	return address <= INT64_MAX && may_read(p, address, n) &&
+	return address <= INT64_MAX && readable_has(&p->readable, address, n) &&
 	       pread(p->memory, ret, n, (off_t)address) == (ssize_t)n;
 }
 
@@ -269,7 +184,7 @@ static void count_vain(struct process_runtime *p)
 	p->n_vain = 0;
 	p->hotspot = hotspot_free(p->hotspot);
 	p->memory = close_fd(p->memory);
-	p->next_maps_ns = 0;
+	p->readable.next_ns = 0;
 	p->next_open_ns = clock_monotonic_ns() + p->open_delay_ns;
 }
 

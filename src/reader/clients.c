@@ -1,29 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "runtimes/cpython.h"
+#include "src/host/readable.h"
 #include "src/reader/clients.h"
-#include "src/reader/ranges.h"
 #include "src/reader/setup.h"
 #include "src/reader/teller.h"
 #include "util/clock.h"
 #include "util/log.h"
 
 /* Of one walk: of a deep stack that was never seen. What is learned is kept. */
-#define MAX_READS    1500
-#define MAX_BYTES    (UINT64_C(1) << 20)
-#define MIN_DELAY_NS (20 * NSEC_PER_MSEC)
-#define MAX_DELAY_NS (60 * NSEC_PER_SEC)
+#define MAX_READS 1500
+#define MAX_BYTES (UINT64_C(1) << 20)
+/* They are read in front of everything else on the CPU. */
+#define MAX_MAPS_BYTES (1 << 20)
+#define MIN_DELAY_NS   (20 * NSEC_PER_MSEC)
+#define MAX_DELAY_NS   (60 * NSEC_PER_SEC)
 
 struct reader_client {
 	struct clients *all;
 	uint32_t pid, own_pid; /* pid 0: free */
 	uint64_t image;
-	int memory;
-	struct ranges ranges;	 /* of it that may be read */
-	struct cpython *cpython; /* NULL: not understood yet, or not at all */
+	int memory, maps;
+	struct readable readable; /* of it */
+	struct cpython *cpython;  /* NULL: not understood yet, or not at all */
 	uint64_t next_try_ns, delay_ns;
 	bool hopeless, told;
 };
@@ -52,7 +55,8 @@ static void end(struct reader_client *client)
 	cpython_free(client->cpython);
 	if (client->pid) {
 		(void)close_fd(client->memory);
-		ranges_deinit(&client->ranges);
+		(void)close_fd(client->maps);
+		readable_deinit(&client->readable);
 	}
 	*client = (struct reader_client){.pid = 0};
 }
@@ -72,6 +76,14 @@ struct reader_client *clients_find(const struct clients *c, uint32_t pid)
 			return (struct reader_client *)&c->items[i];
 	}
 	return NULL;
+}
+
+static int maps_of(void *ctx)
+{
+	const struct reader_client *client = ctx;
+
+	return lseek(client->maps, 0, SEEK_SET) < 0 ? -errno
+						    : fcntl(client->maps, F_DUPFD_CLOEXEC, 0);
 }
 
 int clients_add(struct clients *c, const struct message *m, int owned_memory, int owned_maps)
@@ -94,9 +106,15 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 		.own_pid = m->client.own_pid,
 		.image = m->client.image,
 		.memory = owned_memory,
+		.maps = owned_maps,
 		.delay_ns = MIN_DELAY_NS,
+		.readable = {.open_maps = maps_of,
+			     .ctx = client,
+			     .major = m->client.major,
+			     .minor = m->client.minor,
+			     .max_bytes = MAX_MAPS_BYTES,
+			     .min_delay_ns = MIN_DELAY_NS},
 	};
-	ranges_init(&client->ranges, owned_maps, m->client.major, m->client.minor);
 	return 0;
 }
 
@@ -120,7 +138,7 @@ static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 {
 	struct reader_client *client = ctx;
 
-	return address <= INT64_MAX && ranges_have(&client->ranges, address, n) &&
+	return address <= INT64_MAX && readable_has(&client->readable, address, n) &&
 	       pread(client->memory, ret, n, (off_t)address) == (ssize_t)n;
 }
 

@@ -16,13 +16,17 @@ struct readable_range {
 	uint64_t start, end;
 };
 
-struct ranges {
-	int maps; /* owned: /proc/PID/maps */
-	uint32_t major, minor;
+struct readable {
+	/* Filled in by the caller. */
+	int (*open_maps)(void *ctx); /* an owned descriptor or -errno, read from its beginning */
+	void *ctx;
+	uint32_t major, minor; /* of the filesystem */
+	size_t max_bytes;      /* of text of maps */
+	uint64_t min_delay_ns; /* the first back-off */
+	/* Starts as zeros. */
 	uint64_t next_ns, delay_ns;
 	ARRAY(struct readable_range) known;
 };
 
-void ranges_init(struct ranges *r, int owned_maps, uint32_t major, uint32_t minor);
-void ranges_deinit(struct ranges *r);
-bool ranges_have(struct ranges *r, uint64_t address, size_t n);
+void readable_deinit(struct readable *r);
+bool readable_has(struct readable *r, uint64_t address, size_t n);

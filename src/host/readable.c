@@ -1,31 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "src/host/host.h"
-#include "src/reader/ranges.h"
+#include "src/host/readable.h"
 #include "util/cleanup.h"
 #include "util/clock.h"
 
-/* It is read in front of everything else on the CPU. */
-enum { MAX_RANGES = 16384, MAX_BYTES = 1 << 20, CHUNK_BYTES = 65536 };
-#define MIN_DELAY_NS (20 * NSEC_PER_MSEC)
+enum { MAX_RANGES = 16384, CHUNK_BYTES = 65536 };
 #define MAX_DELAY_NS (60 * NSEC_PER_SEC)
 
-void ranges_init(struct ranges *r, int owned_maps, uint32_t major, uint32_t minor)
+void readable_deinit(struct readable *r)
 {
-	*r = (struct ranges){.maps = owned_maps, .major = major, .minor = minor};
-	r->delay_ns = MIN_DELAY_NS;
-	r->known.max = MAX_RANGES;
-}
-
-void ranges_deinit(struct ranges *r)
-{
-	r->maps = close_fd(r->maps);
 	array_deinit(&r->known);
 }
 
-static void add_range(struct ranges *r, const struct host_maps_line *l)
+static void add_range(struct readable *r, const struct host_maps_line *l)
 {
 	struct readable_range *last = r->known.n ? &r->known.items[r->known.n - 1] : NULL;
 
@@ -44,7 +35,7 @@ static void add_range(struct ranges *r, const struct host_maps_line *l)
 }
 
 /* Lines of text, of which the last may be cut off; how many bytes of it are left. */
-static size_t add_lines(struct ranges *r, char *text, size_t n)
+static size_t add_lines(struct readable *r, char *text, size_t n)
 {
 	char *line = text, *end = text + n, *newline;
 
@@ -59,23 +50,25 @@ static size_t add_lines(struct ranges *r, char *text, size_t n)
 	return (size_t)(end - line);
 }
 
-static void read_maps(struct ranges *r)
+static void read_maps(struct readable *r)
 {
+	_cleanup_close_ int fd = r->open_maps(r->ctx);
 	_cleanup_free_ char *text = malloc(CHUNK_BYTES);
 	size_t n = 0, total = 0;
 	ssize_t got;
 
 	array_clear(&r->known);
-	if (!text || lseek(r->maps, 0, SEEK_SET) < 0)
+	r->known.max = MAX_RANGES;
+	if (fd < 0 || !text)
 		return;
-	while (total < MAX_BYTES && n < CHUNK_BYTES &&
-	       (got = read(r->maps, text + n, CHUNK_BYTES - n)) > 0) {
+	while (total < r->max_bytes && n < CHUNK_BYTES &&
+	       (got = read(fd, text + n, CHUNK_BYTES - n)) > 0) {
 		total += (size_t)got;
 		n = add_lines(r, text, n + (size_t)got);
 	}
 }
 
-static bool find(const struct ranges *r, uint64_t address, size_t n)
+static bool find(const struct readable *r, uint64_t address, size_t n)
 {
 	uint32_t low = 0, high = r->known.n;
 
@@ -91,7 +84,7 @@ static bool find(const struct ranges *r, uint64_t address, size_t n)
 	       n <= r->known.items[low].end - address;
 }
 
-bool ranges_have(struct ranges *r, uint64_t address, size_t n)
+bool readable_has(struct readable *r, uint64_t address, size_t n)
 {
 	uint64_t now;
 
@@ -101,8 +94,8 @@ bool ranges_have(struct ranges *r, uint64_t address, size_t n)
 	if (now < r->next_ns)
 		return false;
 	read_maps(r);
-	if (find(r, address, n))
-		r->delay_ns = MIN_DELAY_NS;
+	if (r->delay_ns < r->min_delay_ns || find(r, address, n))
+		r->delay_ns = r->min_delay_ns;
 	else if (r->delay_ns < MAX_DELAY_NS)
 		r->delay_ns *= 2;
 	r->next_ns = now + r->delay_ns;
