@@ -206,18 +206,31 @@ def dumps(name):
     return chains
 
 
-def check_busy(version, python):
-    """Stopped anywhere: a signal that comes meanwhile is handled before the program executes anything else."""
+def start_busy(python):
     p, name = start(python, "busy")
     rig.wait_for("the program to work", lambda: rig.cpu_seconds(p.pid) > 0.3)
-    wrong, seen = [], set()
-    for i in range(STOPS):
+    return p, name
+
+
+def check_busy(version, python):
+    """Stopped anywhere: a signal that comes meanwhile is handled before the program executes anything else."""
+    p, name = start_busy(python)
+    wrong, seen, n_dumps, n_crashes = [], set(), 0, 0
+    for _ in range(STOPS):
         stop(p.pid)
         got, ended = debug(p.pid)[1][p.pid]
         rig.kill(p.pid, signal.SIGUSR1)
         rig.kill(p.pid, signal.SIGCONT)
-        rig.wait_for("faulthandler", lambda n=i: len(dumps(name)) > n)
-        expected = dumps(name)[i]
+        rig.wait_for("faulthandler", lambda: len(dumps(name)) > n_dumps or p.poll() is not None)
+        if p.poll() is not None:
+            # The handler of 3.13.0 reads frames that are still being made, and crashes in one of a hundred stops.
+            n_crashes += 1
+            if p.returncode != -signal.SIGSEGV or n_crashes > STOPS / 5:
+                rig.fail(f"{version}: the program ended with {p.returncode}")
+            (p, name), n_dumps = start_busy(python), 0
+            continue
+        expected = dumps(name)[n_dumps]
+        n_dumps += 1
         # It says no qualified names.
         short = [[re.sub(r".*\.(?=[^.]+$)", "", f[0]), f[1], f[2]] for f in got]
         seen.add(str(short))
