@@ -23,6 +23,8 @@
 #define ROUNDS	       400
 #define HANDLER_ROUNDS 100 /* in one of so many each thread is stepped into a signal handler */
 #define HANDLER_STEPS  60
+#define MAX_THREADS    64
+#define PAUSE_US       300 /* the program runs for so long between two rounds */
 
 static const char source[] =
 	"import (\"fmt\"; \"os\"; \"reflect\"; \"sort\"; \"time\")\n"
@@ -218,29 +220,45 @@ static void step_into_handler(struct target *t, pid_t pid, pid_t tid)
 	}
 }
 
-static void visit_threads(struct target *t, pid_t pid, bool handlers)
+/* Seizes all threads, so that the program takes no CPU time while they are walked. */
+static size_t stop_threads(pid_t pid, pid_t *ret_tids)
 {
 	char path[64];
 	struct dirent *e;
+	size_t n = 0, n_stopped = 0;
 	DIR *d;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
 	d = opendir(path);
 	CHECK(d != NULL);
-	while ((e = readdir(d))) {
+	while ((e = readdir(d)) && n < MAX_THREADS) {
 		pid_t tid = atoi(e->d_name);
 
-		if (tid <= 0 || ptrace(PTRACE_SEIZE, tid, NULL, NULL) < 0)
-			continue;
-		if (ptrace(PTRACE_INTERRUPT, tid, NULL, NULL) == 0 &&
-		    waitpid(tid, NULL, __WALL) == tid) {
-			walk_thread(t, tid);
-			if (handlers)
-				step_into_handler(t, pid, tid);
-		}
-		(void)ptrace(PTRACE_DETACH, tid, NULL, NULL);
+		if (tid > 0 && ptrace(PTRACE_SEIZE, tid, NULL, NULL) == 0)
+			ret_tids[n++] = tid;
 	}
 	closedir(d);
+	for (size_t i = 0; i < n; i++)
+		(void)ptrace(PTRACE_INTERRUPT, ret_tids[i], NULL, NULL);
+	for (size_t i = 0; i < n; i++) {
+		if (waitpid(ret_tids[i], NULL, __WALL) == ret_tids[i])
+			ret_tids[n_stopped++] = ret_tids[i];
+	}
+	return n_stopped;
+}
+
+static void visit_threads(struct target *t, pid_t pid, bool handlers)
+{
+	pid_t tids[MAX_THREADS];
+	size_t n = stop_threads(pid, tids);
+
+	for (size_t i = 0; i < n; i++) {
+		walk_thread(t, tids[i]);
+		if (handlers)
+			step_into_handler(t, pid, tids[i]);
+	}
+	for (size_t i = 0; i < n; i++)
+		(void)ptrace(PTRACE_DETACH, tids[i], NULL, NULL);
 }
 
 enum way { BY_GO_TABLE, BY_DEBUG_FRAME, BY_GO_TABLE_OF_CGO };
@@ -268,7 +286,7 @@ static struct tally observe(const char *flags, enum way way)
 	t->oracle = oracle_new_process(pid, NULL);
 	for (unsigned int i = 0; i < ROUNDS; i++) {
 		visit_threads(t, pid, i % HANDLER_ROUNDS == 0);
-		usleep(1000);
+		usleep(PAUSE_US);
 	}
 	result = t->t;
 	fprintf(stderr,
