@@ -4,6 +4,7 @@ libbroker_a_SOURCES = \
 	src/broker/broker.c src/broker/broker.h \
 	src/broker/budget.c \
 	src/broker/copies.c \
+	src/broker/child.c src/broker/child.h \
 	src/broker/control.c src/broker/control.h \
 	src/broker/effort.c src/broker/effort.h \
 	src/broker/events.c src/broker/events.h \

@@ -7,20 +7,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 
 #include "src/broker/answer.h"
-#include "src/broker/effort.h"
+#include "src/broker/child.h"
 #include "src/broker/quarantine.h"
 #include "src/broker/supervisor.h"
 #include "src/opener/helper.h"
-#include "src/process/sandbox.h"
-#include "src/process/spawn.h"
 #include "src/process/status-page.h"
 #include "util/clock.h"
 #include "util/fdmsg.h"
@@ -29,32 +25,8 @@
 #include "util/text.h"
 #include "util/time-share.h"
 
-#define BACKOFF_MIN_NS (50 * NSEC_PER_MSEC)
-#define BACKOFF_MAX_NS (30 * NSEC_PER_SEC)
-#define BACKOFF_RESET_NS                                                                           \
-	(30 * NSEC_PER_SEC) /* a child that lived this long starts at the minimum again */
-#define WATCH_NS       (250 * NSEC_PER_MSEC)
 #define MAX_PATIENCE   3  /* eight times the time */
 #define OPENER_PERCENT 10 /* of the wall clock, for files of strangers */
-#define SEND_TIMEOUT_S 5
-
-struct child {
-	struct peer_id id;
-	const struct peer_row *row;
-	char name[16];
-	pid_t pid; /* 0: not running */
-	int control, ask, status_fd;
-	struct status_page *status;
-	uint64_t started_ns, backoff_ns; /* started_ns: or tried to */
-	uint64_t start_at_ns;		 /* 0: not waiting */
-	uint64_t n_starts;
-	uint32_t patience; /* the time for one file is doubled so often */
-	struct effort effort;
-	struct asker asker;
-	bool stopping, restart, killed_by_us;
-	bool unwanted; /* supervisor_kill(): who called it has said why */
-	bool deaf;     /* it was killed because it does not read what it is sent */
-};
 
 struct supervisor {
 	struct loop *loop;
@@ -85,23 +57,6 @@ static struct child *find_child(const struct supervisor *s, struct peer_id who)
 	return NULL;
 }
 
-static void add_children(struct supervisor *s, const struct peer_row *row)
-{
-	for (uint32_t i = 0; i < row->max; i++) {
-		struct child *c = &s->children[s->n_children++];
-
-		*c = (struct child){
-			.id = {row->kind, i},
-			.row = row,
-			.control = -EBADF,
-			.ask = -EBADF,
-			.status_fd = -EBADF,
-		};
-		(void)snprintf(c->name, sizeof(c->name), row->max > 1 ? "%s/%u" : "%s",
-			       peer_name(row->kind), i);
-	}
-}
-
 static int make_children(struct supervisor *s, const struct peer_row *rows, size_t n_rows)
 {
 	uint32_t n = 0;
@@ -114,8 +69,10 @@ static int make_children(struct supervisor *s, const struct peer_row *rows, size
 	s->children = calloc(n + 1, sizeof(*s->children));
 	if (!s->children)
 		return -ENOMEM;
-	for (size_t i = 0; i < n_rows; i++)
-		add_children(s, &rows[i]);
+	for (size_t i = 0; i < n_rows; i++) {
+		for (uint32_t k = 0; k < rows[i].max; k++)
+			child_init(&s->children[s->n_children++], &rows[i], k);
+	}
 	return 0;
 }
 
@@ -177,7 +134,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 	r = make_children(s, rows, n_rows);
 	if (r < 0)
 		return r;
-	s->timer = loop_add_timer(loop, WATCH_NS, WATCH_NS, on_watch, s);
+	s->timer = loop_add_timer(loop, CHILD_WATCH_NS, CHILD_WATCH_NS, on_watch, s);
 	if (s->timer < 0)
 		return s->timer;
 	*ret = TAKE_PTR(s);
@@ -197,31 +154,13 @@ static void disconnect(struct supervisor *s, struct child *c)
 	c->ask = close_fd(c->ask);
 }
 
-/* A process that waits for a filesystem which does not answer cannot be killed. */
-static void wait_a_while(pid_t pid)
-{
-	const struct timespec pause = {.tv_nsec = 5 * NSEC_PER_MSEC};
-
-	for (int i = 0; i < 400 && waitpid(pid, NULL, WNOHANG) == 0; i++)
-		(void)nanosleep(&pause, NULL);
-}
-
 struct supervisor *supervisor_free(struct supervisor *s)
 {
 	if (!s)
 		return NULL;
 	for (uint32_t i = 0; i < s->n_children; i++) {
-		struct child *c = &s->children[i];
-
-		/* First: a child that is still there would tell of a broker that has gone. */
-		if (c->pid > 0) {
-			(void)kill(c->pid, SIGKILL);
-			wait_a_while(c->pid);
-		}
-		disconnect(s, c);
-		(void)close_fd(c->status_fd);
-		if (c->status)
-			(void)munmap(c->status, sizeof(*c->status));
+		child_deinit(&s->children[i]);
+		disconnect(s, &s->children[i]);
 	}
 	opener_helper_free(s->helper);
 	free(s->children);
@@ -238,7 +177,7 @@ static void grow_patience(struct supervisor *s, struct child *c)
 {
 	char had[32];
 
-	if (!c->killed_by_us || c->patience == MAX_PATIENCE)
+	if (!c->took_too_long || c->patience == MAX_PATIENCE)
 		return;
 	log_warning("the %s took more than %s while reading no file; it gets twice the time from "
 		    "now on",
@@ -256,7 +195,7 @@ static void blame_file(struct supervisor *s, struct child *c, int wait_status)
 		.finds = c->row->finds ? c->row->finds : "names",
 		/* Read once: a process that the child left behind may still write there. */
 		.file = c->status->file,
-		.took_too_long = c->killed_by_us,
+		.took_too_long = c->took_too_long,
 	};
 
 	if (!c->status->reading) {
@@ -300,17 +239,6 @@ static void join_neighbours(struct supervisor *s, const struct child *c)
 	}
 }
 
-/* Who does not read makes everybody wait: no timers, no other child, until the watchdog acts. */
-static int sent(struct child *c, int r)
-{
-	if (r != -EAGAIN || c->deaf || !c->pid)
-		return r;
-	log_warning("the %s (pid %d) does not read its messages: killing it", c->name, (int)c->pid);
-	c->deaf = true;
-	(void)kill(c->pid, SIGKILL);
-	return r;
-}
-
 static struct child *child_of_fd(const struct supervisor *s, int fd)
 {
 	for (uint32_t i = 0; i < s->n_children; i++) {
@@ -327,7 +255,7 @@ static void on_ask(void *ctx, int fd, uint32_t events)
 	int r = answer_asks(&s->sources, &c->asker, fd);
 
 	if (r < 0) {
-		(void)sent(c, r);
+		(void)child_sent(c, r);
 		loop_remove_fd(s->loop, fd); /* its death follows as SIGCHLD */
 	}
 }
@@ -355,19 +283,6 @@ static void on_control(void *ctx, int fd, uint32_t events)
 		loop_remove_fd(s->loop, fd);
 }
 
-/* Made for its first start, and kept for those that follow. */
-static int make_page(struct child *c)
-{
-	if (c->status_fd >= 0)
-		return 0;
-	c->status_fd = status_page_new(&c->status);
-	if (c->status_fd < 0)
-		log_error("no memory to share with the children: %s; before Linux 3.17 a file in "
-			  "/dev/shm or /tmp is needed for that",
-			  strerror(-c->status_fd));
-	return c->status_fd < 0 ? c->status_fd : 0;
-}
-
 /* What the set-up of a new child is followed by. */
 static void introduce(struct supervisor *s, const struct child *c)
 {
@@ -381,36 +296,10 @@ static void introduce(struct supervisor *s, const struct child *c)
 
 static int start(struct supervisor *s, struct child *c)
 {
-	struct timeval patience = {.tv_sec = SEND_TIMEOUT_S};
-	int control[2] = {-EBADF, -EBADF}, ask[2] = {-EBADF, -EBADF}, r;
+	int r = child_start(c, s->exe_fd);
 
-	c->start_at_ns = 0;
-	c->started_ns = clock_monotonic_ns();
-	r = make_page(c);
-	if (r == 0)
-		r = fdmsg_pair(control, 0);
-	if (r == 0 && c->row->may_ask)
-		r = fdmsg_pair(ask, 0);
 	if (r < 0)
-		goto out;
-	c->pid = fork();
-	if (c->pid < 0) {
-		r = -errno;
-		c->pid = 0;
-		goto out;
-	}
-	if (c->pid == 0)
-		spawn_exec(s->exe_fd, c->name, sandbox_uses_network(c->id.kind), c->row->oom_score,
-			   control[1], ask[1]);
-
-	c->control = TAKE_FD(control[0]);
-	c->ask = TAKE_FD(ask[0]);
-	c->n_starts++;
-	c->effort = (struct effort){.watch_ns = WATCH_NS};
-	c->stopping = c->restart = c->killed_by_us = c->unwanted = c->deaf = false;
-	c->asker = (struct asker){.row = c->row, .id = c->id, .name = c->name, .pid = c->pid};
-	/* A set-up is more than the socket holds: it is waited for, but not for ever. */
-	(void)setsockopt(c->control, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
+		return r;
 	r = loop_add_fd(s->loop, c->control, EPOLLIN, on_control, s);
 	if (r == 0 && c->ask >= 0)
 		r = loop_add_fd(s->loop, c->ask, EPOLLIN, on_ask, s);
@@ -425,13 +314,7 @@ static int start(struct supervisor *s, struct child *c)
 	introduce(s, c);
 	if (c->row->may_ask & ASK_BIT(MESSAGE_ASK_FILE))
 		opener_helper_prepare(s->helper);
-	r = 0;
-out:
-	for (int i = 0; i < 2; i++) {
-		(void)close_fd(control[i]);
-		(void)close_fd(ask[i]);
-	}
-	return r;
+	return 0;
 }
 
 int supervisor_start(struct supervisor *s, struct peer_id who)
@@ -468,19 +351,13 @@ int supervisor_start_kinds(struct supervisor *s, uint32_t kinds)
 	return r;
 }
 
-/* The time between starts that come to nothing grows. Returns it. */
+/* Returns the delay. */
 static uint64_t start_later(struct supervisor *s, struct child *c)
 {
-	uint64_t now = clock_monotonic_ns();
+	uint64_t delay = child_start_later(c);
 
-	if (now - c->started_ns >= BACKOFF_RESET_NS || !c->backoff_ns)
-		c->backoff_ns = BACKOFF_MIN_NS;
-	else if (c->backoff_ns < BACKOFF_MAX_NS)
-		c->backoff_ns =
-			c->backoff_ns * 2 < BACKOFF_MAX_NS ? c->backoff_ns * 2 : BACKOFF_MAX_NS;
-	c->start_at_ns = now + c->backoff_ns;
-	loop_set_timer(s->loop, s->timer, c->backoff_ns < WATCH_NS ? c->backoff_ns : WATCH_NS);
-	return c->backoff_ns;
+	loop_set_timer(s->loop, s->timer, delay < CHILD_WATCH_NS ? delay : CHILD_WATCH_NS);
+	return delay;
 }
 
 /* No process or no descriptor to be had now: it is tried again. */
@@ -499,9 +376,7 @@ int supervisor_send(struct supervisor *s, struct peer_id who, const struct messa
 {
 	struct child *c = find_child(s, who);
 
-	if (!c || c->control < 0 || c->deaf)
-		return -ENOTCONN;
-	return sent(c, message_send(c->control, m, fds, n_fds));
+	return c ? child_send(c, m, fds, n_fds) : -ENOTCONN;
 }
 
 int supervisor_try_send(struct supervisor *s, struct peer_id who, const struct message *m)
@@ -531,18 +406,13 @@ static void stop(struct supervisor *s, struct child *c)
 	(void)supervisor_send(s, c->id, &m, NULL, 0);
 }
 
-static bool is_there(const struct child *c)
-{
-	return c->pid || c->start_at_ns;
-}
-
 /* Of these kinds there is a child that is waited for. */
 static bool any_there(const struct supervisor *s, uint32_t kinds)
 {
 	for (uint32_t i = 0; i < s->n_children; i++) {
 		const struct child *c = &s->children[i];
 
-		if (is_there(c) && !c->row->is_optional && (kinds & PEER_BIT(c->id.kind)))
+		if (child_is_there(c) && !c->row->is_optional && (kinds & PEER_BIT(c->id.kind)))
 			return true;
 	}
 	return false;
@@ -557,7 +427,7 @@ static void stop_next(struct supervisor *s)
 	for (uint32_t i = 0; i < s->n_children && s->leaving; i++) {
 		struct child *c = &s->children[i];
 
-		if (is_there(c) && !c->stopping && (s->leaving & PEER_BIT(c->id.kind)) &&
+		if (child_is_there(c) && !c->stopping && (s->leaving & PEER_BIT(c->id.kind)) &&
 		    !any_there(s, c->row->stops_after & s->leaving))
 			stop(s, c);
 	}
@@ -695,29 +565,7 @@ bool supervisor_is_there(const struct supervisor *s, struct peer_id who)
 {
 	const struct child *c = find_child(s, who);
 
-	return c && is_there(c);
-}
-
-static void describe_death(int status, char *buf, size_t size)
-{
-	if (WIFSIGNALED(status))
-		(void)snprintf(buf, size, "was killed by signal %d (%s)", WTERMSIG(status),
-			       strsignal(WTERMSIG(status)));
-	else
-		(void)snprintf(buf, size, "exited with status %d", WEXITSTATUS(status));
-}
-
-/* What the last one said must not be taken for the new one's. */
-static void take_down_page(struct supervisor *s, const struct child *c)
-{
-	struct status_page *status;
-
-	if (s->callbacks.died)
-		s->callbacks.died(s->callbacks.ctx, c->id);
-	if (status_page_map(c->status_fd, &status) == 0) {
-		memset(status, 0, sizeof(*status));
-		(void)munmap(status, sizeof(*status));
-	}
+	return c && child_is_there(c);
 }
 
 static void on_death(struct supervisor *s, struct child *c, int status)
@@ -732,12 +580,14 @@ static void on_death(struct supervisor *s, struct child *c, int status)
 	clean = c->stopping && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	if (!c->restart && !c->deaf && !s->callbacks.once)
 		blame_file(s, c, status);
-	take_down_page(s, c);
+	if (s->callbacks.died)
+		s->callbacks.died(s->callbacks.ctx, c->id);
+	child_clear_page(c);
 	c->pid = 0;
 	disconnect(s, c);
 	if (c->stopping && !c->restart) {
 		if (!clean) {
-			describe_death(status, how, sizeof(how));
+			child_describe_death(status, how, sizeof(how));
 			log_write(s->callbacks.once || c->unwanted ? LOG_LEVEL_DEBUG
 								   : LOG_LEVEL_WARNING,
 				  "%s (pid %d) %s while stopping", c->name, (int)pid, how);
@@ -754,7 +604,7 @@ static void on_death(struct supervisor *s, struct child *c, int status)
 		return;
 	}
 
-	describe_death(status, how, sizeof(how));
+	child_describe_death(status, how, sizeof(how));
 	log_warning("%s (pid %d) %s; a new one starts in %s", c->name, (int)pid, how,
 		    text_format_duration(delay, sizeof(delay), start_later(s, c)));
 }
@@ -782,10 +632,10 @@ static void on_watch(void *ctx)
 
 		if (!c->pid && c->start_at_ns && now >= c->start_at_ns) {
 			start_or_later(s, c);
-		} else if (c->pid && !c->killed_by_us &&
+		} else if (c->pid && !c->took_too_long &&
 			   effort_measure(&c->effort, c->pid, c->status, now) >
 				   s->file_timeout_ns << c->patience) {
-			c->killed_by_us = true;
+			c->took_too_long = true;
 			(void)kill(c->pid, SIGKILL);
 		}
 	}
