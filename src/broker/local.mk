@@ -1,6 +1,7 @@
 noinst_LIBRARIES += libbroker.a
 libbroker_a_SOURCES = \
 	src/broker/answer.c src/broker/answer.h \
+	src/broker/blame.c src/broker/blame.h \
 	src/broker/broker.c src/broker/broker.h \
 	src/broker/budget.c \
 	src/broker/copies.c \

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A child that dies takes nothing with it but its own state: neighbours hold what it had not
- * settled and hand it over again through the new socket. If it died while reading bytes of a file
- * (its status page says of which), the file gets a strike (quarantine.h).
+ * settled and hand it over again through the new socket. blame.h says what becomes of the file that
+ * it was reading.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 
 #include "src/broker/answer.h"
+#include "src/broker/blame.h"
 #include "src/broker/child.h"
-#include "src/broker/quarantine.h"
 #include "src/broker/supervisor.h"
 #include "src/opener/helper.h"
 #include "src/process/status-page.h"
@@ -25,18 +25,16 @@
 #include "util/text.h"
 #include "util/time-share.h"
 
-#define MAX_PATIENCE   3  /* eight times the time */
 #define OPENER_PERCENT 10 /* of the wall clock, for files of strangers */
 
 struct supervisor {
 	struct loop *loop;
 	struct supervisor_callbacks callbacks;
-	uint64_t file_timeout_ns;
 	int exe_fd, timer;
 	struct child *children; /* by row, then by index */
 	uint32_t n_children;
 	uint32_t leaving; /* kinds, of supervisor_leave() */
-	struct quarantine quarantine;
+	struct blame blame;
 	struct time_share opener_share;
 	struct opener_helper *helper;
 	struct answer_sources sources;
@@ -109,7 +107,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 		return -ENOMEM;
 	s->loop = loop;
 	s->callbacks = *callbacks;
-	s->file_timeout_ns = file_timeout_ns;
+	s->blame.file_timeout_ns = file_timeout_ns;
 	s->opener_share.percent = OPENER_PERCENT;
 	s->exe_fd = open("/proc/self/exe", O_PATH | O_CLOEXEC);
 	if (s->exe_fd < 0) {
@@ -121,7 +119,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 	if (opener_helper_new(&s->helper, s->exe_fd, callbacks->opener_seccomp) < 0)
 		return -ENOMEM;
 	s->sources = (struct answer_sources){
-		.strikes = &s->quarantine.strikes,
+		.strikes = &s->blame.quarantine.strikes,
 		.share = &s->opener_share,
 		.helper = s->helper,
 		.recording = callbacks->recording,
@@ -129,7 +127,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 		.debug_file = callbacks->debug_file,
 		.ctx = callbacks->ctx,
 	};
-	quarantine_open(&s->quarantine, callbacks->strikes_path, callbacks->set_aside_ns,
+	quarantine_open(&s->blame.quarantine, callbacks->strikes_path, callbacks->set_aside_ns,
 			tell_of_file, s);
 	r = make_children(s, rows, n_rows);
 	if (r < 0)
@@ -143,7 +141,7 @@ int supervisor_new(struct supervisor **ret, struct loop *loop, const struct peer
 
 void supervisor_set_file_timeout(struct supervisor *s, uint64_t file_timeout_ns)
 {
-	s->file_timeout_ns = file_timeout_ns;
+	s->blame.file_timeout_ns = file_timeout_ns;
 }
 
 static void disconnect(struct supervisor *s, struct child *c)
@@ -167,47 +165,6 @@ struct supervisor *supervisor_free(struct supervisor *s)
 	(void)close_fd(s->exe_fd);
 	free(s);
 	return NULL;
-}
-
-/*
- * The time was up, and there is no file to set aside that would make it shorter the next time: a
- * starved or very slow machine. Without more time the next one would end in the same way.
- */
-static void grow_patience(struct supervisor *s, struct child *c)
-{
-	char had[32];
-
-	if (!c->took_too_long || c->patience == MAX_PATIENCE)
-		return;
-	log_warning("the %s took more than %s while reading no file; it gets twice the time from "
-		    "now on",
-		    c->name,
-		    text_format_duration(had, sizeof(had), s->file_timeout_ns << c->patience));
-	c->patience++;
-}
-
-/* The file the dead child was reading, if its page names one. */
-static void blame_file(struct supervisor *s, struct child *c, int wait_status)
-{
-	struct quarantine_death death = {
-		.who = c->id.kind,
-		.name = c->name,
-		.finds = c->row->finds ? c->row->finds : "names",
-		/* Read once: a process that the child left behind may still write there. */
-		.file = c->status->file,
-		.took_too_long = c->took_too_long,
-	};
-
-	if (!c->status->reading) {
-		if (!c->status->process) /* or it is to blame */
-			grow_patience(s, c);
-		return;
-	}
-	death.file.path[sizeof(death.file.path) - 1] = '\0';
-	death.fault = WIFSIGNALED(wait_status) && WTERMSIG(wait_status) != SIGKILL &&
-		      WTERMSIG(wait_status) != SIGTERM;
-	if (quarantine_add(&s->quarantine, &death) == STRIKE_BEFORE)
-		grow_patience(s, c);
 }
 
 static void join(struct supervisor *s, const struct child *a, const struct child *b)
@@ -289,7 +246,7 @@ static void introduce(struct supervisor *s, const struct child *c)
 	const struct strike *k;
 
 	for (uint32_t i = 0;
-	     c->row->hears_of_files && (k = strikes_next(&s->quarantine.strikes, &i));)
+	     c->row->hears_of_files && (k = strikes_next(&s->blame.quarantine.strikes, &i));)
 		tell_child(s, c, k, false);
 	join_neighbours(s, c);
 }
@@ -529,19 +486,19 @@ uint32_t supervisor_n_set_aside(const struct supervisor *s)
 {
 	uint32_t n = 0, at = 0;
 
-	while (strikes_next(&s->quarantine.strikes, &at))
+	while (strikes_next(&s->blame.quarantine.strikes, &at))
 		n++;
 	return n;
 }
 
 const struct strikes *supervisor_strikes(const struct supervisor *s)
 {
-	return &s->quarantine.strikes;
+	return &s->blame.quarantine.strikes;
 }
 
 uint32_t supervisor_forget_strikes(struct supervisor *s)
 {
-	return quarantine_forget(&s->quarantine);
+	return quarantine_forget(&s->blame.quarantine);
 }
 
 struct opener_helper *supervisor_opener(const struct supervisor *s)
@@ -579,7 +536,7 @@ static void on_death(struct supervisor *s, struct child *c, int status)
 		;
 	clean = c->stopping && WIFEXITED(status) && WEXITSTATUS(status) == 0;
 	if (!c->restart && !c->deaf && !s->callbacks.once)
-		blame_file(s, c, status);
+		blame_death(&s->blame, c, status);
 	if (s->callbacks.died)
 		s->callbacks.died(s->callbacks.ctx, c->id);
 	child_clear_page(c);
@@ -626,18 +583,14 @@ static void on_watch(void *ctx)
 	struct supervisor *s = ctx;
 	uint64_t now = clock_monotonic_ns();
 
-	(void)quarantine_take_back(&s->quarantine, now);
+	(void)quarantine_take_back(&s->blame.quarantine, now);
 	for (uint32_t i = 0; i < s->n_children; i++) {
 		struct child *c = &s->children[i];
 
-		if (!c->pid && c->start_at_ns && now >= c->start_at_ns) {
+		if (!c->pid && c->start_at_ns && now >= c->start_at_ns)
 			start_or_later(s, c);
-		} else if (c->pid && !c->took_too_long &&
-			   effort_measure(&c->effort, c->pid, c->status, now) >
-				   s->file_timeout_ns << c->patience) {
-			c->took_too_long = true;
-			(void)kill(c->pid, SIGKILL);
-		}
+		else if (c->pid)
+			blame_watch(&s->blame, c, now);
 	}
 }
 
