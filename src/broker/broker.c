@@ -77,6 +77,31 @@ static void forget_exports(struct broker *b)
 	b->forget_exports = false;
 }
 
+static void symbolizer_died(struct broker *b, const struct status_page *page)
+{
+	struct supervisor *s = b->supervisor;
+	const struct peer_id exporter = peer_only(PEER_EXPORTER);
+
+	custody_symbolizer_died(
+		&b->custody, &page->custody, supervisor_starts(s, peer_only(PEER_SYMBOLIZER)),
+		supervisor_running(s, exporter) ? supervisor_starts(s, exporter) : 0);
+	if (page->turn == 0)
+		return;
+	b->place = page->places[page->turn & 1];
+	b->custody.counted = page->lost;
+}
+
+static void exporter_died(struct broker *b, const struct status_page *page)
+{
+	struct message m = {.type = MESSAGE_LOST};
+
+	custody_exporter_died(&b->custody, &page->custody);
+	m.lost.n_samples = b->custody.lost;
+	(void)supervisor_send(b->supervisor, peer_only(PEER_SYMBOLIZER), &m, NULL, 0);
+	if (b->forget_exports)
+		forget_exports(b);
+}
+
 static void on_died(void *ctx, struct peer_id who)
 {
 	struct broker *b = ctx;
@@ -91,10 +116,10 @@ static void on_died(void *ctx, struct peer_id who)
 		return;
 	}
 	status_counts_add(&b->counts_of_the_dead, &page->counts);
-	if (who.kind == PEER_SYMBOLIZER && page->turn > 0)
-		b->place = page->places[page->turn & 1];
-	if (who.kind == PEER_EXPORTER && b->forget_exports)
-		forget_exports(b);
+	if (who.kind == PEER_SYMBOLIZER)
+		symbolizer_died(b, page);
+	if (who.kind == PEER_EXPORTER)
+		exporter_died(b, page);
 	if (who.kind == PEER_FETCHER)
 		broker_tell_fetched(b, NULL);
 }

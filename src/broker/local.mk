@@ -7,6 +7,7 @@ libbroker_a_SOURCES = \
 	src/broker/copies.c \
 	src/broker/child.c src/broker/child.h \
 	src/broker/control.c src/broker/control.h \
+	src/broker/custody.c src/broker/custody.h \
 	src/broker/effort.c src/broker/effort.h \
 	src/broker/events.c src/broker/events.h \
 	src/broker/fetch.c \
@@ -33,6 +34,10 @@ check_PROGRAMS += tests/unit/test-supervisor
 tests_unit_test_supervisor_SOURCES = tests/unit/test-supervisor.c tests/unit/test.h
 tests_unit_test_supervisor_LDADD = libbroker.a libconfig.a libopener.a libprocess.a libsample.a \
 	libprofile.a libutil.a $(INIH_LIBS)
+
+check_PROGRAMS += tests/unit/test-custody
+tests_unit_test_custody_SOURCES = tests/unit/test-custody.c tests/unit/test.h
+tests_unit_test_custody_LDADD = libbroker.a libutil.a
 
 check_PROGRAMS += tests/unit/test-peers
 tests_unit_test_peers_SOURCES = tests/unit/test-peers.c tests/unit/test.h

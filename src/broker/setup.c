@@ -253,6 +253,8 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 		.n_cpus = b->events[0].cpus.n,
 		.terminal_width = b->options.terminal_width,
 		.place = b->place,
+		.lost = b->custody.lost,
+		.lost_counted = b->custody.counted,
 		.capture = b->options.capture,
 		.live = b->options.screen != NULL,
 		.color = b->options.color,

@@ -176,9 +176,11 @@ static void join(struct supervisor *s, const struct child *a, const struct child
 		return;
 	m.peer.peer = b->id.kind;
 	m.peer.index = b->id.index;
+	m.peer.start = b->n_starts;
 	(void)supervisor_send(s, a->id, &m, &pair[0], 1);
 	m.peer.peer = a->id.kind;
 	m.peer.index = a->id.index;
+	m.peer.start = a->n_starts;
 	(void)supervisor_send(s, b->id, &m, &pair[1], 1);
 	(void)close_fd(pair[0]);
 	(void)close_fd(pair[1]);

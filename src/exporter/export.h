@@ -81,9 +81,9 @@ struct export_stats {
 
 /*
  * Called when a payload is settled everywhere (sent, or safe in the spool, or dropped and counted):
- * id as given. From exporter_dispatch() only; may call exporter_submit().
+ * id and n_samples as given. From exporter_dispatch() only; may call exporter_submit().
  */
-typedef void (*export_done_fn)(void *ctx, uint64_t id);
+typedef void (*export_done_fn)(void *ctx, uint64_t id, uint64_t n_samples);
 
 /*
  * Loads libcurl and sets the destinations up; connects to none yet. SIGPIPE is ignored from here

@@ -163,7 +163,7 @@ static void call_done(struct exporter *e)
 	for (; p; p = next) {
 		next = p->next;
 		if (e->done)
-			e->done(e->ctx, p->id);
+			e->done(e->ctx, p->id, p->n_samples);
 		payload_release(p);
 	}
 }

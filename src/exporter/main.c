@@ -35,7 +35,10 @@ struct exporter_role {
 	int spool_fd, store_fd;
 	struct store *store; /* NULL: none */
 	int symbolizer_sock, timer;
-	uint64_t next_order; /* payloads of a lower one have come */
+	uint64_t symbolizer;	       /* its start */
+	uint64_t next_order;	       /* payloads of a lower one have come */
+	uint64_t n_pending;	       /* samples of payloads that are not settled */
+	uint64_t last_id, last_orphan; /* that came; of the symbolizers that are gone */
 	bool stopping;
 };
 
@@ -120,14 +123,24 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	}
 }
 
-static void on_done(void *ctx, uint64_t id)
+static void say_done(const struct exporter_role *e, uint64_t id)
 {
-	struct exporter_role *e = ctx;
 	struct message m = {.type = MESSAGE_PAYLOAD_DONE};
 
 	m.item.id = id;
 	if (e->symbolizer_sock >= 0)
 		(void)message_send(e->symbolizer_sock, &m, NULL, 0);
+}
+
+static void on_done(void *ctx, uint64_t id, uint64_t n_samples)
+{
+	struct exporter_role *e = ctx;
+
+	e->n_pending -= n_samples;
+	if (id <= e->last_orphan)
+		e->role.status->custody.orphans -= n_samples;
+	else
+		say_done(e, id);
 }
 
 static void publish_destination(const struct exporter_role *e, uint32_t i)
@@ -215,7 +228,7 @@ static void on_payload(void *ctx, const struct message *m, int fds[2])
 	/* The symbolizer before had sent it and died before it was settled. */
 	if (m->item.order < e->next_order) {
 		(void)close_fd(fds[0]);
-		on_done(e, m->item.id);
+		say_done(e, m->item.id);
 		return;
 	}
 	e->next_order = m->item.order + 1;
@@ -223,25 +236,38 @@ static void on_payload(void *ctx, const struct message *m, int fds[2])
 		(void)store_put(e->store, fds[0], m->item.n_samples); /* it says what it loses */
 	if (!e->exporter) {
 		(void)close_fd(fds[0]);
-		on_done(e, m->item.id);
+		say_done(e, m->item.id);
 		return;
 	}
 	r = exporter_submit(e->exporter, m->item.id, fds[0], m->item.n_samples, m->item.made_ns);
 	if (r < 0) {
 		log_error("a payload of %llu samples is lost: %s",
 			  (unsigned long long)m->item.n_samples, strerror(-r));
-		on_done(e, m->item.id);
+		say_done(e, m->item.id);
+		return;
 	}
+	e->n_pending += m->item.n_samples;
+	e->last_id = m->item.id;
+}
+
+/* All that it had sent has been read: what is not settled is in no memory but ours. */
+static void finish_symbolizer(struct exporter_role *e)
+{
+	struct status_custody *page = &e->role.status->custody;
+
+	loop_remove_fd(e->role.loop, e->symbolizer_sock);
+	e->symbolizer_sock = close_fd(e->symbolizer_sock);
+	e->last_orphan = e->last_id;
+	page->orphans = e->n_pending;
+	page->symbolizer = e->symbolizer;
 }
 
 static void on_symbolizer(void *ctx, int fd, uint32_t events)
 {
 	struct exporter_role *e = ctx;
 
-	if (role_read_messages(fd, PAYLOADS_A_TURN, on_payload, e) < 0) {
-		loop_remove_fd(e->role.loop, fd);
-		e->symbolizer_sock = close_fd(e->symbolizer_sock);
-	}
+	if (role_read_messages(fd, PAYLOADS_A_TURN, on_payload, e) < 0)
+		finish_symbolizer(e);
 	dispatch(e);
 }
 
@@ -254,9 +280,9 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 			/* What the old one had sent is still in its socket. */
 			(void)role_read_messages(e->symbolizer_sock, PAYLOADS_IN_SOCKET, on_payload,
 						 e);
-			loop_remove_fd(e->role.loop, e->symbolizer_sock);
-			(void)close_fd(e->symbolizer_sock);
+			finish_symbolizer(e);
 		}
+		e->symbolizer = m->peer.start;
 		e->symbolizer_sock = TAKE_FD(fds[0]);
 		(void)loop_add_fd(e->role.loop, e->symbolizer_sock, EPOLLIN, on_symbolizer, e);
 	} else if (m->type == MESSAGE_STOP) {

@@ -30,6 +30,7 @@ static const struct {
 	[MESSAGE_LOAD] = {BODY(load), 0, 0},
 	[MESSAGE_RESIZE] = {HEADER, 0, 0},
 	[MESSAGE_PLACE] = {BODY(place), 0, 0},
+	[MESSAGE_LOST] = {BODY(lost), 0, 0},
 	[MESSAGE_FETCH] = {BODY(fetch), 0, 0},
 	[MESSAGE_CLIENT] = {BODY(client), 2, 2},
 	[MESSAGE_INTERPRETER] = {BODY(client), 0, 0},

@@ -52,6 +52,7 @@ enum message_type {
 	MESSAGE_STOOD_STILL, /* the ends of blocks were not seen for a while */
 	MESSAGE_CLIENT,	     /* to a reader: a process to read; fds: its memory and maps */
 	MESSAGE_PLACE,	     /* to the symbolizer: where the profiler that has exited was */
+	MESSAGE_LOST,	     /* to the symbolizer: samples lost with the payloads they were in */
 	MESSAGE_STOP,	     /* finish the current work and exit */
 	/* child -> broker */
 	MESSAGE_STACK_SIZE, /* the profiler wants stack copies of another size; the answer, behind
@@ -189,6 +190,7 @@ struct message {
 		} text;
 		struct {
 			uint32_t peer, index; /* enum peer; as in peer_id */
+			uint64_t start;	      /* how often it has been started by now */
 		} peer;
 		struct {
 			int32_t cpu;
@@ -331,6 +333,9 @@ struct message {
 			uint64_t n_dropped[STATUS_MAX_EVENTS];
 		} window;
 		struct sample_place place;
+		struct {
+			uint64_t n_samples; /* since the start of the broker */
+		} lost;
 	};
 };
 

@@ -78,7 +78,7 @@ struct outbox *outbox_free(struct outbox *o)
 	return NULL;
 }
 
-static void pump(struct outbox *o)
+static void send_entries(struct outbox *o)
 {
 	for (uint32_t i = 0; o->sock >= 0 && i < o->entries.n; i++) {
 		struct outbox_entry *e = &o->entries.items[i];
@@ -96,6 +96,13 @@ static void pump(struct outbox *o)
 			loop_set_timer(o->loop, o->timer, RETRY_NS);
 		return;
 	}
+}
+
+static void pump(struct outbox *o)
+{
+	send_entries(o);
+	if (o->callbacks.changed)
+		o->callbacks.changed(o->callbacks.ctx);
 }
 
 static void on_retry(void *ctx)
@@ -183,6 +190,11 @@ const struct outbox_entry *outbox_push(struct outbox *o, int fd, uint64_t bytes,
 	ensure(o->entries.n < 2 || e[-1].id < e->id);
 	pump(o);
 	return e;
+}
+
+const struct outbox_entry *outbox_at(const struct outbox *o, uint32_t i)
+{
+	return i < o->entries.n ? &o->entries.items[i] : NULL;
 }
 
 bool outbox_all_sent(const struct outbox *o)

@@ -34,6 +34,8 @@ struct outbox_callbacks {
 	void (*forget)(void *ctx, struct outbox_entry *e);
 	/* An entry is dropped to make room. */
 	void (*dropped)(void *ctx, const struct outbox_entry *e);
+	/* Entries may have been sent or settled, or are to be sent again. NULL: nothing to do. */
+	void (*changed)(void *ctx);
 	/* A message from the receiver that settles no entry. NULL: none is expected. */
 	void (*message)(void *ctx, const struct message *m);
 	enum message_type done; /* the message that settles entry m->item.id */
@@ -53,4 +55,6 @@ void outbox_connect(struct outbox *o, int sock);
 const struct outbox_entry *outbox_push(struct outbox *o, int fd, uint64_t bytes, uint64_t n_samples,
 				       void *more);
 bool outbox_all_sent(const struct outbox *o);
+/* Entry i, oldest first, borrowed until the next call; NULL: there is none. */
+const struct outbox_entry *outbox_at(const struct outbox *o, uint32_t i);
 bool outbox_all_settled(const struct outbox *o);

@@ -81,6 +81,17 @@ struct status_page {
 	 * the valid one: it is never half written. */
 	struct sample_place places[2];
 	uint64_t turn;
+	uint64_t lost; /* symbolizer: of MESSAGE_LOST, counted with settled windows */
+	/*
+	 * Who has payloads, in samples (src/broker/custody.h). Symbolizer: those of settled windows
+	 * that the exporter has not settled; of these, not sent to the one of that start. Exporter:
+	 * in memory, of symbolizers that are gone; the start of the last of these that it has read
+	 * to the end.
+	 */
+	struct status_custody {
+		uint64_t unsettled, unsent, exporter;
+		uint64_t orphans, symbolizer;
+	} custody;
 	uint64_t flushed; /* the last MESSAGE_FLUSH whose window the symbolizer has settled */
 	struct status_destination {
 		uint64_t queue_payloads, queue_bytes, spool_payloads, spool_bytes; /* now */
@@ -91,10 +102,10 @@ struct status_page {
 	uint64_t drained_ns; /* CLOCK_MONOTONIC when the profiler had last read all rings */
 	/* The most between two such moments: of time, and of its own CPU time. */
 	uint64_t drain_gap_ns, drain_cpu_ns;
-	uint64_t job;	     /* grows with each piece of work with a time limit; odd: during it */
-	uint32_t reading;    /* 1: reading bytes of file right now */
-	uint32_t ready;	     /* the child has started */
-	uint32_t process;    /* whose memory it reads right now; 0: none's */
+	uint64_t job;	  /* grows with each piece of work with a time limit; odd: during it */
+	uint32_t reading; /* 1: reading bytes of file right now */
+	uint32_t ready;	  /* the child has started */
+	uint32_t process; /* whose memory it reads right now; 0: none's */
 	uint32_t reserved;
 	struct status_sandbox {
 		uint8_t seccomp;    /* enum sandbox_mode */

@@ -8,7 +8,7 @@ static uint64_t above(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-static uint64_t n_samples(const struct sample_place *p)
+uint64_t arrivals_samples_at(const struct sample_place *p)
 {
 	uint64_t n = 0;
 
@@ -40,10 +40,10 @@ void arrivals_new_profiler(struct arrivals *a)
 bool arrivals_window(struct arrivals *a, const struct message *m, struct arrivals_gap *ret)
 {
 	const struct sample_place *begin = &m->window.begin, *end = &m->window.end;
-	uint64_t expected = n_samples(&a->expected);
+	uint64_t expected = arrivals_samples_at(&a->expected);
 
 	memset(ret, 0, STATUS_MAX_EVENTS * sizeof(*ret));
-	if (n_samples(begin) < expected && n_samples(end) <= expected)
+	if (arrivals_samples_at(begin) < expected && arrivals_samples_at(end) <= expected)
 		return false;
 	for (int i = 0; i < STATUS_MAX_EVENTS; i++)
 		find_gap(&a->expected.events[i], &begin->events[i],
@@ -55,7 +55,7 @@ bool arrivals_window(struct arrivals *a, const struct message *m, struct arrival
 
 uint64_t arrivals_n_samples(const struct arrivals *a)
 {
-	return n_samples(&a->expected);
+	return arrivals_samples_at(&a->expected);
 }
 
 void arrivals_end(struct arrivals *a, const struct sample_place *end, struct arrivals_gap *ret)

@@ -26,6 +26,8 @@ void arrivals_new_profiler(struct arrivals *a);
 /* A window has come: what is missing in front of it, for each of STATUS_MAX_EVENTS. false: it came
  * before, and is to be ignored. */
 bool arrivals_window(struct arrivals *a, const struct message *window, struct arrivals_gap *ret);
+/* Before that place, of all events. */
+uint64_t arrivals_samples_at(const struct sample_place *p);
 /* How many samples are behind us, in windows or missing. */
 uint64_t arrivals_n_samples(const struct arrivals *a);
 /* No window comes any more, and the profilers had come that far. */

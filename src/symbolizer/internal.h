@@ -21,6 +21,7 @@ struct unsettled {
 	uint64_t id;
 	struct sample_place end;
 	struct counted counted;
+	uint64_t lost;
 };
 
 struct symbolizer {
@@ -43,6 +44,7 @@ struct symbolizer {
 	uint32_t n_outputs;
 	ARRAY(struct unsettled) unsettled; /* in their order */
 	struct counted counted;		   /* of what is not settled */
+	uint64_t lost;			   /* of MESSAGE_LOST, counted */
 	struct viewer viewer;
 	struct top_table table; /* live */
 	int summary_fd, kallsyms_fd, notes_fd, profiler_sock, screen_sock, leave_timer,
@@ -71,6 +73,8 @@ void symbolizer_settle_sent(struct symbolizer *s);
 /* JIT compilers write their names down in large pieces, the last one when they end. At the end
  * of a capture, frames get the names that have come since. */
 void symbolizer_name_rest(struct symbolizer *s);
+/* So many samples are lost, since the start of the broker: the next window counts the new ones. */
+void symbolizer_count_lost(struct symbolizer *s, uint64_t n_samples);
 /* Names and rows of earlier windows, but no counter. */
 void symbolizer_forget(struct symbolizer *s);
 

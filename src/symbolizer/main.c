@@ -295,7 +295,7 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	} else if (m->type == MESSAGE_PEER && m->peer.peer == PEER_METRICS) {
 		payloads_mirror(s->payloads, TAKE_FD(fds[0]));
 	} else if (m->type == MESSAGE_PEER) {
-		payloads_connect(s->payloads, TAKE_FD(fds[0]));
+		payloads_connect(s->payloads, TAKE_FD(fds[0]), m->peer.start);
 	} else if (m->type == MESSAGE_FETCHED && m->fetch.n <= sizeof(m->fetch.build_id)) {
 		if (m->fetch.n == 0)
 			namer_ask_again(s->namer, m->fetch.error == 0);
@@ -305,6 +305,8 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 		leave_if_done(s);
 	} else if (m->type == MESSAGE_PLACE) {
 		s->last = m->place;
+	} else if (m->type == MESSAGE_LOST) {
+		symbolizer_count_lost(s, m->lost.n_samples);
 	} else if (m->type == MESSAGE_STOP) {
 		s->stopping = true;
 		loop_set_timer(s->role.loop, s->leave_timer, 0);
@@ -352,12 +354,15 @@ static int set_up(struct symbolizer *s)
 	profile_init(&s->profile, s->setup.profile_bytes);
 	if ((r = namer_new(&s->namer, &s->role, &s->ask, s->setup.symbols_bytes, max_files,
 			   s->setup.view != VIEW_NONE, on_module_closed, s)) < 0 ||
-	    (r = payloads_new(&s->payloads, s->role.loop, max_payloads)) < 0 ||
+	    (r = payloads_new(&s->payloads, s->role.loop, max_payloads, &s->role.status->custody)) <
+		    0 ||
 	    (r = s->leave_timer =
 		     loop_add_timer(s->role.loop, UINT64_MAX, LEAVE_NS, on_leave_timer, s)) < 0 ||
 	    (r = s->settle_timer =
 		     loop_add_timer(s->role.loop, UINT64_MAX, 0, on_settle_timer, s)) < 0)
 		return r;
+	s->lost = s->setup.lost_counted;
+	symbolizer_count_lost(s, s->setup.lost);
 	(void)set_naming(s);
 	namer_set_kernel(s->namer, TAKE_FD(s->kallsyms_fd), TAKE_FD(s->notes_fd));
 	return role_listen(&s->role, on_control, s);

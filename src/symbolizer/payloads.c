@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "src/process/outbox.h"
+#include "src/process/status-page.h"
 #include "src/symbolizer/payloads.h"
 #include "util/log.h"
 #include "util/memory-file.h"
@@ -12,7 +13,31 @@ struct payloads {
 	struct outbox *outbox;
 	int mirror_sock;
 	uint64_t dropped;
+	uint64_t settled_order; /* below: of settled windows */
+	struct status_custody *custody;
 };
+
+static uint64_t order_of(const struct outbox_entry *e)
+{
+	return *(const uint64_t *)e->more;
+}
+
+/* What would be lost with us, and with the exporter. */
+static void publish(void *ctx)
+{
+	struct payloads *p = ctx;
+	const struct outbox_entry *e;
+	uint64_t unsettled = 0, unsent = 0;
+
+	for (uint32_t i = 0; (e = outbox_at(p->outbox, i)); i++) {
+		uint64_t n = order_of(e) < p->settled_order ? e->n_samples : 0;
+
+		unsettled += n;
+		unsent += e->sent ? 0 : n;
+	}
+	p->custody->unsent = unsent;
+	p->custody->unsettled = unsettled;
+}
 
 static int send_to(int sock, const struct outbox_entry *e)
 {
@@ -21,13 +46,18 @@ static int send_to(int sock, const struct outbox_entry *e)
 	m.item.id = e->id;
 	m.item.n_samples = e->n_samples;
 	m.item.made_ns = e->made_ns;
-	m.item.order = *(const uint64_t *)e->more;
+	m.item.order = order_of(e);
 	return message_send(sock, &m, &e->fd, 1);
 }
 
 static int on_send(void *ctx, int sock, struct outbox_entry *e)
 {
-	return send_to(sock, e);
+	struct payloads *p = ctx;
+	int r = send_to(sock, e);
+
+	if (r == 0 && order_of(e) < p->settled_order)
+		p->custody->unsent -= e->n_samples;
+	return r;
 }
 
 static void on_forget(void *ctx, struct outbox_entry *e)
@@ -44,13 +74,15 @@ static void on_dropped(void *ctx, const struct outbox_entry *e)
 	p->dropped += e->n_samples;
 }
 
-int payloads_new(struct payloads **ret, struct loop *loop, uint32_t max)
+int payloads_new(struct payloads **ret, struct loop *loop, uint32_t max,
+		 struct status_custody *custody)
 {
 	struct payloads *p = calloc(1, sizeof(*p));
 	const struct outbox_callbacks callbacks = {
 		.send = on_send,
 		.forget = on_forget,
 		.dropped = on_dropped,
+		.changed = publish,
 		.done = MESSAGE_PAYLOAD_DONE,
 		.ctx = p,
 	};
@@ -59,6 +91,7 @@ int payloads_new(struct payloads **ret, struct loop *loop, uint32_t max)
 	if (!p)
 		return -ENOMEM;
 	p->mirror_sock = -EBADF;
+	p->custody = custody;
 	r = outbox_new(&p->outbox, loop, &callbacks, max, PAYLOADS_MAX_BYTES);
 	if (r < 0) {
 		free(p);
@@ -78,8 +111,10 @@ struct payloads *payloads_free(struct payloads *p)
 	return NULL;
 }
 
-void payloads_connect(struct payloads *p, int fd)
+void payloads_connect(struct payloads *p, int fd, uint64_t start)
 {
+	p->custody->unsent = p->custody->unsettled;
+	p->custody->exporter = start;
 	outbox_connect(p->outbox, fd);
 }
 
@@ -130,6 +165,12 @@ int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_sa
 	if (p->mirror_sock >= 0 && send_to(p->mirror_sock, e) == -EPIPE)
 		p->mirror_sock = close_fd(p->mirror_sock);
 	return 0;
+}
+
+void payloads_settle_windows(struct payloads *p, uint64_t order)
+{
+	p->settled_order = order;
+	publish(p);
 }
 
 bool payloads_all_sent(const struct payloads *p)

@@ -12,12 +12,15 @@
 
 struct loop;
 struct payloads;
+struct status_custody;
 
-/* max: of payloads, at most PAYLOADS_MAX; each is a descriptor. */
-int payloads_new(struct payloads **ret, struct loop *loop, uint32_t max);
+/* max: of payloads, at most PAYLOADS_MAX; each is a descriptor. custody (borrowed) is kept up to
+ * date. */
+int payloads_new(struct payloads **ret, struct loop *loop, uint32_t max,
+		 struct status_custody *custody);
 struct payloads *payloads_free(struct payloads *p);
-/* A new exporter: fd becomes ours; everything unsettled is sent again. */
-void payloads_connect(struct payloads *p, int fd);
+/* A new exporter, of that start: fd becomes ours; everything unsettled is sent again. */
+void payloads_connect(struct payloads *p, int fd, uint64_t start);
 /* A second receiver, which gets all payloads from now on and settles nothing; fd becomes ours. A
  * payload that does not fit its socket is not sent; it notices the gap in the ids. */
 void payloads_mirror(struct payloads *p, int fd);
@@ -27,6 +30,8 @@ void payloads_mirror(struct payloads *p, int fd);
  */
 int payloads_push(struct payloads *p, const void *bytes, size_t n, uint64_t n_samples,
 		  uint64_t order);
+/* Nobody else has what is in payloads of a lower order any more. */
+void payloads_settle_windows(struct payloads *p, uint64_t order);
 /* Everything there is was at least sent (not necessarily settled). */
 bool payloads_all_sent(const struct payloads *p);
 /* Samples of payloads that were given up since the last call. */

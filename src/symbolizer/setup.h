@@ -21,6 +21,8 @@ struct setup_symbolizer {
 				 */
 	uint64_t window_ns;	/* from one window to the next; 0: all frames get their names */
 	struct sample_place place; /* where the next window begins */
+	/* Samples, as MESSAGE_LOST says; of these, counted by those before. */
+	uint64_t lost, lost_counted;
 	uint32_t max_open_files, n_cpus, terminal_width;
 	bool capture; /* record: one profile, rendered at the end; else OTLP per window */
 	bool live;    /* top: a table per window for the screen */

@@ -52,6 +52,13 @@ static void count(struct symbolizer *s, enum profile_counter c, uint64_t n)
 	s->counted.counters[c] += n;
 }
 
+void symbolizer_count_lost(struct symbolizer *s, uint64_t n_samples)
+{
+	if (n_samples > s->lost)
+		count(s, PROFILE_SAMPLES_DIED, n_samples - s->lost);
+	s->lost = n_samples;
+}
+
 static uint64_t count_new_unnamed(const struct profile *p, uint32_t stack, bool *seen)
 {
 	uint64_t unnamed = 0;
@@ -217,6 +224,12 @@ void symbolizer_take_window(struct symbolizer *s, int fd, const struct message *
 		export_window(s);
 }
 
+/* Payloads of the windows before that place are below it. */
+static uint64_t first_order(uint64_t n_samples)
+{
+	return (n_samples + 1) << PARTS_SHIFT;
+}
+
 /* The page first: if we die in between, the profiler sends the window again, and the next
  * symbolizer knows it. */
 static __attribute__((noinline)) void settle_one(const struct symbolizer *s,
@@ -225,7 +238,9 @@ static __attribute__((noinline)) void settle_one(const struct symbolizer *s,
 	struct message done = {.type = MESSAGE_WINDOW_DONE};
 	struct status_page *page = s->role.status;
 
+	payloads_settle_windows(s->payloads, first_order(arrivals_samples_at(&u->end)));
 	counted_publish(&u->counted, &page->counts);
+	page->lost = u->lost;
 	page->places[(page->turn + 1) & 1] = u->end;
 	__atomic_store_n(&page->turn, page->turn + 1, __ATOMIC_RELEASE);
 	done.item.id = u->id;
@@ -245,7 +260,8 @@ void symbolizer_settle_sent(struct symbolizer *s)
 
 void symbolizer_settle(struct symbolizer *s, uint64_t id)
 {
-	struct unsettled now = {.id = id, .end = s->arrivals.expected, .counted = s->counted};
+	struct unsettled now = {
+		.id = id, .end = s->arrivals.expected, .counted = s->counted, .lost = s->lost};
 	struct unsettled *u = array_push(&s->unsettled);
 
 	s->counted = (struct counted){0};

@@ -2,7 +2,8 @@
 # Rooms: src/sample src/broker src/process src/profiler src/symbolizer src/exporter
 """Nothing is lost in silence, whoever dies: the profiler and the symbolizer are killed again and again while page
 faults are recorded, each one. What is kept and what is told to be lost are what the kernel counted, to the last one.
-The same of the daemon and its exporter: what was read from the rings came to the receiver, or is told to it.
+The same of the daemon and its exporter: what was read from the rings came to the receiver, or is told to it. So are
+payloads that only the symbolizer and the exporter had, when both of them die.
 LOSSES_SEED=N repeats a run's moments. Needs root."""
 import ctypes
 import os
@@ -143,18 +144,60 @@ endpoint = {sink.endpoint}
             time.sleep(random.uniform(0, 0.4))
             rig.kill(pid, signal.SIGKILL)
             rig.wait_for("another one", lambda: pid not in rig.children_of(d.pid), 60)
-        d.wait_up(60)
-        rig.wait_for("a pause", lambda: ctl(d, "pause") is not None)
-        rig.wait_for("what is left", lambda: ctl(d, "flush") is not None, 60)
-        told = status(d)
-        truth = int(told["samples"]) - int(told["samples_filtered"])
-        sums = rig.wait_for("all of it", lambda: (lambda s: s if s["kept"] + s["samples_lost_with_process"] +
-                                                  s["samples_dropped"] >= truth else None)(received(sink)), 20)
-        rig.check(sums["kept"] + sums["samples_lost_with_process"] + sums["samples_dropped"] == truth,
-                  f"{' and '.join(roles)}: the receiver has {sums} of {truth}")
-        for name in ("samples_lost", "samples_lost_with_process", "samples_dropped"):
-            rig.check(sums[name] == int(told[name]), f"ctl status says the same: {name} {told[name]}")
-        rig.check(d.stop()[0] == 0, "it leaves with 0")
+        check_received(d, sink, roles, ("samples_lost", "samples_lost_with_process", "samples_dropped"))
+
+
+def check_received(d, sink, roles, same):
+    """Those counters are the same at the receiver and here. Returns what was lost with a process."""
+    d.wait_up(60)
+    rig.wait_for("a pause", lambda: ctl(d, "pause") is not None)
+    rig.wait_for("what is left", lambda: ctl(d, "flush") is not None, 60)
+    told = status(d)
+    truth = int(told["samples"]) - int(told["samples_filtered"])
+    sums = rig.wait_for("all of it", lambda: (lambda s: s if s["kept"] + s["samples_lost_with_process"] +
+                                              s["samples_dropped"] >= truth else None)(received(sink)), 20)
+    rig.check(sums["kept"] + sums["samples_lost_with_process"] + sums["samples_dropped"] == truth,
+              f"{' and '.join(roles)}: the receiver has {sums} of {truth}")
+    for name in same:
+        rig.check(sums[name] == int(told[name]), f"ctl status says the same: {name} {told[name]}")
+    rig.check(d.stop()[0] == 0, "it leaves with 0")
+    return sums["samples_lost_with_process"]
+
+
+def kill_both(d):
+    """With no time for another exporter between."""
+    os.kill(d.pid, signal.SIGSTOP)
+    for role in ("exporter", "symbolizer"):
+        rig.kill(d.role(role), signal.SIGKILL)
+    os.kill(d.pid, signal.SIGCONT)
+
+
+def kill_in_turn(d):
+    """The exporter has what the first symbolizer made, and the second one has not."""
+    for role in ("symbolizer", "exporter"):
+        pid = d.role(role)
+        rig.kill(pid, signal.SIGKILL)
+        rig.wait_for(f"another {role}", lambda role=role, pid=pid: d.role(role) not in (0, pid), 60)
+
+
+def custody(kill):
+    """Payloads wait in the exporter's memory alone; who else had them dies as well."""
+    with Sink() as sink:
+        sink.answers = [(503, {"Retry-After": "1"}, b"")] * 1000
+        d = rig.Daemon(f"""
+[profiler]
+samples_per_second = 499
+reporter_interval = 1s
+[export:sink]
+endpoint = {sink.endpoint}
+""", name=kill.__name__)
+        d.wait_up()
+        rig.wait_for("payloads in the exporter", lambda: int(status(d)["export.sink.queue_payloads"]) >= 3, 60)
+        kill(d)
+        sink.answers = []
+        # What the kernel lost was told in payloads, too.
+        lost = check_received(d, sink, [kill.__name__], ("samples_lost_with_process", "samples_dropped"))
+        rig.check(lost > 0, f"{lost} samples were lost with their payloads")
 
 
 def main():
@@ -169,6 +212,8 @@ def main():
     rig.start([os.path.join(directory, "chain"), "30"], stdout=subprocess.DEVNULL)
     for roles in (["profiler"], ["symbolizer"], ["exporter"], ["profiler", "symbolizer"]):
         daemon(roles)
+    for kill in (kill_both, kill_in_turn):
+        custody(kill)
 
 
 rig.run(main)

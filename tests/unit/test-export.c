@@ -363,7 +363,7 @@ static int make_text_fd(const char *text)
 static unsigned int n_done;
 static uint64_t done_ids[64];
 
-static void on_done(void *ctx, uint64_t id)
+static void on_done(void *ctx, uint64_t id, uint64_t n_samples)
 {
 	CHECK(ctx == &n_done);
 	CHECK_INT(n_done, <, 64);
