@@ -31,6 +31,8 @@ void counted_add_since(struct counted *c, const struct profile *p, const struct 
 
 void counted_publish(const struct counted *c, struct status_counts *to)
 {
+	to->payloads += c->payloads;
+	to->payload_bytes += c->payload_bytes;
 	for (int i = 0; i < PROFILE_N_COUNTERS; i++)
 		to->counters[i] += c->counters[i];
 	for (int i = 0; i < STATUS_MAX_EVENTS; i++) {

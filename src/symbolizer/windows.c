@@ -31,15 +31,15 @@ struct export_progress {
 static int on_payload(void *ctx, const uint8_t *bytes, size_t n, uint64_t n_samples)
 {
 	struct export_progress *done = ctx;
-	struct status_counts *counts = &done->symbolizer->role.status->counts;
+	struct counted *counted = &done->symbolizer->counted;
 	uint64_t window = arrivals_n_samples(&done->symbolizer->arrivals);
 	int r = payloads_push(done->symbolizer->payloads, bytes, n, n_samples,
 			      window << PARTS_SHIFT | done->n_payloads);
 
 	if (r < 0)
 		return r;
-	counts->payloads++;
-	counts->payload_bytes += n;
+	counted->payloads++;
+	counted->payload_bytes += n;
 	done->n_payloads++;
 	done->n_samples += n_samples;
 	return 0;

@@ -213,6 +213,7 @@ static void test_settles_what_is_sent(void)
 	wait_for_windows(2);
 	check_silent(it.profiler); /* the first one is through */
 	CHECK_INT(counter(PROFILE_SAMPLES), ==, 0);
+	CHECK_INT(it.status->counts.payloads, ==, 0); /* another symbolizer would make them again */
 	give_peer(PEER_EXPORTER, &it.exporter);
 	expect(it.exporter, MESSAGE_PAYLOAD, &m);
 	CHECK_INT(m.item.n_samples, ==, N_SAMPLES);
@@ -220,6 +221,7 @@ static void test_settles_what_is_sent(void)
 	expect_settled(1);
 	expect_settled(2);
 	CHECK_INT(counter(PROFILE_SAMPLES), ==, 2 * N_SAMPLES);
+	CHECK_INT(it.status->counts.payloads, ==, 2);
 	CHECK_INT(it.status->places[it.status->turn & 1].events[0].samples, ==, 2 * N_SAMPLES);
 	stop(&m);
 }
