@@ -6,6 +6,7 @@
 
 #include "symbolize/elf-image.h"
 #include "symbolize/symbolize.h"
+#include "util/mapped-file.h"
 
 struct data_search {
 	uint64_t vaddr, start, size;
@@ -58,6 +59,7 @@ int symbol_find_data(int fd, const struct symbol_limits *limits, uint64_t vaddr,
 {
 	struct data_search d = {.vaddr = vaddr, .name = name, .n_name = n_name};
 	struct elf_image im = ELF_IMAGE_INIT;
+	uint64_t n_short = mapped_file_n_short();
 	int r = elf_image_open_fd(&im, fd);
 
 	if (r == 0) {
@@ -65,6 +67,8 @@ int symbol_find_data(int fd, const struct symbol_limits *limits, uint64_t vaddr,
 		search_table(&d, &im, SHT_DYNSYM, limits->max_file_bytes);
 		elf_image_close(&im);
 	}
+	if (mapped_file_n_short() != n_short)
+		return -EIO;
 	if (r == 0 && d.found)
 		*ret_start = d.start;
 	return r < 0 ? r : !d.found;

@@ -8,16 +8,15 @@
  * that the file had when it was opened.
  *
  * A mapping beats a copy because a lookup touches few pages of a string table of tens of megabytes.
- * Its price is a SIGBUS when the owner truncates the file; this process may die.
  */
 #include "symbolize/elf-image.h"
 
 #include <elf.h>
 #include <endian.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "util/cursor.h"
+#include "util/mapped-file.h"
 #include "util/notes.h"
 
 /* Linkers make 10 to 15 segments and 30 to 40 sections. */
@@ -305,7 +304,6 @@ Elf64_Sym elf_symbol(const uint8_t *p, bool is64)
 int elf_image_bytes(const struct elf_image *im, const struct elf_section *s, uint64_t max_bytes,
 		    struct elf_bytes *ret)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), skip = s->offset & (page - 1);
 	struct elf_bytes b = {.n = s->size, .compressed = s->flags & SHF_COMPRESSED};
 
 	if (s->type == SHT_NOBITS || s->size == 0 || s->offset > im->n_bytes ||
@@ -316,12 +314,11 @@ int elf_image_bytes(const struct elf_image *im, const struct elf_section *s, uin
 	if (im->memory) {
 		b.data = im->memory + s->offset;
 	} else {
-		b.n_map = s->size + skip;
-		b.map = mmap(NULL, b.n_map, PROT_READ, MAP_PRIVATE, im->fd,
-			     (off_t)(s->offset - skip));
-		if (b.map == MAP_FAILED)
-			return -errno;
-		b.data = (const uint8_t *)b.map + skip;
+		int r = mapped_file_new(&b.file, im->fd, s->offset, s->size);
+
+		if (r < 0)
+			return r;
+		b.data = mapped_file_bytes(b.file);
 	}
 	*ret = b;
 	return 0;
@@ -329,25 +326,19 @@ int elf_image_bytes(const struct elf_image *im, const struct elf_section *s, uin
 
 void elf_bytes_populate(const struct elf_bytes *b)
 {
-#ifdef MADV_POPULATE_READ
-	if (b->map)
-		(void)madvise(b->map, b->n_map, MADV_POPULATE_READ); /* 5.14; else faults do it */
-#else
-	if (b->map)
-		(void)madvise(b->map, b->n_map, MADV_WILLNEED);
-#endif
+	if (b->file)
+		mapped_file_populate(b->file);
 }
 
 void elf_bytes_forget(const struct elf_bytes *b)
 {
-	if (b->map)
-		(void)madvise(b->map, b->n_map, MADV_DONTNEED);
+	if (b->file)
+		mapped_file_forget(b->file);
 }
 
 void elf_bytes_release(struct elf_bytes *b)
 {
-	if (b->map)
-		(void)munmap(b->map, b->n_map);
+	mapped_file_free(b->file);
 	free(b->heap);
 	*b = (struct elf_bytes){0};
 }

@@ -30,9 +30,8 @@ struct elf_section {
 struct elf_bytes {
 	const uint8_t *data;
 	size_t n;
-	void *map; /* what to unmap, NULL: nothing */
-	size_t n_map;
-	void *heap; /* what to free, NULL: nothing */
+	struct mapped_file *file; /* NULL: not mapped */
+	void *heap;		  /* what to free, NULL: nothing */
 	bool compressed;
 };
 
@@ -72,7 +71,7 @@ const struct elf_section *elf_image_find_type(const struct elf_image *im, uint32
 /*
  * The bytes of a section; free them with elf_bytes_release(). They outlive the image and its
  * descriptor, but still are the file: they change when it is written, and reading them after it was
- * truncated is a SIGBUS. -ENOEXEC: not within the file; -EFBIG: more than max_bytes.
+ * truncated gives zeros (util/mapped-file.h). -ENOEXEC: not within the file; -EFBIG: more than max_bytes.
  */
 int elf_image_bytes(const struct elf_image *im, const struct elf_section *s, uint64_t max_bytes,
 		    struct elf_bytes *ret);

@@ -22,11 +22,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 
 #include "symbolize/sort.h"
 #include "util/array.h"
+#include "util/mapped-file.h"
 
 #define READ_BYTES   65536
 #define MAX_LINE     1024 /* the kernel's names have at most 511 bytes */
@@ -49,7 +49,8 @@ struct part {
 };
 
 struct kallsyms {
-	char *text; /* a mapped file; NULL: only the fields below are used */
+	struct mapped_file *file; /* NULL: only the fields below text are used */
+	const char *text;
 	size_t n_text, n_kernel;
 	ARRAY(struct part) parts; /* of the kernel proper, sorted */
 	struct kallsyms *added;	  /* modules and programs; may be NULL */
@@ -89,8 +90,7 @@ struct kallsyms *kallsyms_free(struct kallsyms *k)
 		kallsyms_free(k->parts.items[i].k);
 	array_deinit(&k->parts);
 	kallsyms_free(k->added);
-	if (k->text)
-		(void)munmap(k->text, k->n_text);
+	mapped_file_free(k->file);
 	free(k);
 	return NULL;
 }
@@ -445,23 +445,22 @@ static bool parts_cut(struct kallsyms *k)
 static struct kallsyms *parted_new(int fd, uint64_t max_bytes)
 {
 	_cleanup_(kallsyms_freep) struct kallsyms *k = calloc(1, sizeof(*k));
+	uint64_t n_short = mapped_file_n_short();
 	struct stat st;
-	void *text;
 
 	if (!k || fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || (uint64_t)st.st_size < MIN_PARTED ||
 	    (uint64_t)st.st_size > max_bytes)
 		return NULL;
-	text = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (text == MAP_FAILED)
+	if (mapped_file_new(&k->file, fd, 0, (size_t)st.st_size) < 0)
 		return NULL;
-	k->text = text;
+	k->text = mapped_file_bytes(k->file);
 	k->n_text = (size_t)st.st_size;
 	k->max_bytes = max_bytes;
 	if (!parts_cut(k))
 		return NULL;
 	if (k->n_kernel < k->n_text)
 		k->added = lines_read(k->text + k->n_kernel, k->n_text - k->n_kernel, 0, max_bytes);
-	return TAKE_PTR(k);
+	return mapped_file_n_short() == n_short ? TAKE_PTR(k) : NULL;
 }
 
 static const struct kallsyms *part_table(const struct kallsyms *k, uint32_t i)
@@ -469,11 +468,14 @@ static const struct kallsyms *part_table(const struct kallsyms *k, uint32_t i)
 	struct part *part = &k->parts.items[i];
 	bool last = i + 1 == k->parts.n;
 	size_t end = last ? k->n_kernel : part[1].offset;
+	uint64_t n_short = mapped_file_n_short();
 
 	if (!part->loaded)
 		part->k = lines_read(k->text + part->offset, end - part->offset,
 				     last ? 0 : part[1].start, k->max_bytes);
 	part->loaded = true;
+	if (mapped_file_n_short() != n_short)
+		part->k = kallsyms_free(part->k);
 	return part->k;
 }
 

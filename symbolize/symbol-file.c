@@ -35,6 +35,7 @@
 #include "symbolize/go-table.h"
 #include "symbolize/symbol-plt.h"
 #include "symbolize/symbol-table.h"
+#include "util/mapped-file.h"
 
 #define MAX_SECTIONS_TRIED 128
 
@@ -59,6 +60,7 @@ struct symbol_file {
 	struct go_table *go;	       /* NULL: not a Go program */
 	uint64_t code_start, code_end; /* all executable segments */
 	bool built;
+	bool is_short;	    /* it was cut while it was read: what it says is wrong */
 	uint64_t n_refused; /* tables */
 };
 
@@ -192,10 +194,21 @@ static int symbol_file_new(struct symbol_file **ret, struct symbol_file *f)
 	return 0;
 }
 
+/* It gives no names any more, if a file has been cut short since. */
+static bool check_short(struct symbol_file *f, uint64_t n_short)
+{
+	if (mapped_file_n_short() == n_short)
+		return f->is_short;
+	f->is_short = true;
+	f->n_refused++;
+	return true;
+}
+
 int symbol_file_new_fd(struct symbol_file **ret, int fd, const struct symbol_limits *limits,
 		       symbol_open_debug_fn open_debug, void *ctx)
 {
 	struct symbol_file *f = calloc(1, sizeof(*f));
+	uint64_t n_short = mapped_file_n_short();
 	int r;
 
 	if (!f)
@@ -209,7 +222,9 @@ int symbol_file_new_fd(struct symbol_file **ret, int fd, const struct symbol_lim
 		free(f);
 		return r;
 	}
-	return symbol_file_new(ret, f);
+	r = symbol_file_new(ret, f);
+	(void)check_short(f, n_short);
+	return r;
 }
 
 int symbol_file_new_memory(struct symbol_file **ret, const void *image, size_t n,
@@ -443,7 +458,7 @@ static void symbol_file_build(struct symbol_file *f)
 	elf_image_close(&f->debug);
 }
 
-int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret)
+static int lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret)
 {
 	struct symbol s = {0};
 
@@ -457,13 +472,25 @@ int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret
 	return 0;
 }
 
-int symbol_file_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chain, size_t max,
+int symbol_file_lookup(struct symbol_file *f, uint64_t vaddr, struct symbol *ret)
+{
+	uint64_t n_short = mapped_file_n_short();
+	struct symbol s;
+	int r = f->is_short ? 1 : lookup(f, vaddr, &s);
+
+	if (check_short(f, n_short) || r != 0)
+		return 1;
+	*ret = s;
+	return 0;
+}
+
+static int find_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chain, size_t max,
 		      size_t *ret_n)
 {
 	struct dwarf_frame frames[SYMBOL_MAX_CHAIN];
 	const char *language = NULL;
 	struct symbol s = {0};
-	bool named = symbol_file_lookup(f, vaddr, &s) == 0;
+	bool named = lookup(f, vaddr, &s) == 0;
 	size_t n = 0;
 
 	max = max < SYMBOL_MAX_CHAIN ? max : SYMBOL_MAX_CHAIN;
@@ -497,6 +524,15 @@ int symbol_file_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chai
 	}
 	*ret_n = n;
 	return 0;
+}
+
+int symbol_file_lines(struct symbol_file *f, uint64_t vaddr, struct symbol *chain, size_t max,
+		      size_t *ret_n)
+{
+	uint64_t n_short = mapped_file_n_short();
+	int r = f->is_short ? 1 : find_lines(f, vaddr, chain, max, ret_n);
+
+	return check_short(f, n_short) ? 1 : r;
 }
 
 uint64_t symbol_file_code_start(const struct symbol_file *f)

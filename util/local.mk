@@ -18,6 +18,7 @@ libutil_a_SOURCES = \
 	util/library.c util/library.h \
 	util/log.c util/log.h \
 	util/loop.c util/loop.h \
+	util/mapped-file.c util/mapped-file.h \
 	util/memory-file.c util/memory-file.h \
 	util/notes.c util/notes.h \
 	util/strtab.c util/strtab.h \

@@ -6,9 +6,12 @@
  * sanitizer sees a read one byte too far.
  */
 #include <elf.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 #include <zlib.h>
 
 #include "symbolize/symbolize.h"
@@ -501,6 +504,128 @@ static void test_long_names(void)
 	free(e.bytes);
 }
 
+enum { N_LONG = 256, LONG_NAME = 100, N_ROUNDS = 300 }; /* names of several pages */
+
+static void long_name(int i, char ret[LONG_NAME])
+{
+	memset(ret, 'n', LONG_NAME);
+	(void)snprintf(ret, 12, "f%09d_", i);
+	ret[11] = 'n';
+	ret[LONG_NAME - 1] = '\0';
+}
+
+static struct elf build_pages(void)
+{
+	static char strings[1 + N_LONG * LONG_NAME];
+	static Elf64_Sym symbols[1 + N_LONG];
+
+	for (int i = 0; i < N_LONG; i++) {
+		symbols[i + 1] =
+			(Elf64_Sym)FUNCTION((uint32_t)(1 + i * LONG_NAME), (uint64_t)i * 16, 16);
+		long_name(i, strings + 1 + i * LONG_NAME);
+	}
+	return build(symbols, ARRAY_SIZE(symbols), strings, sizeof(strings));
+}
+
+static int cut_fd;
+static size_t cut_to;
+
+static void write_again(const struct elf *e)
+{
+	CHECK_INT(pwrite(cut_fd, e->bytes, e->n, 0), ==, (ssize_t)e->n);
+}
+
+static void cut(int sig)
+{
+	(void)!ftruncate(cut_fd, (off_t)cut_to);
+}
+
+/* Each function has its name or none: how many have it. */
+static int look_at_all(struct symbol_file *f)
+{
+	char name[LONG_NAME];
+	struct symbol s;
+	int n = 0;
+
+	for (int i = 0; i < N_LONG; i++) {
+		if (symbol_file_lookup(f, CODE + (uint64_t)i * 16, &s) != 0)
+			continue;
+		long_name(i, name);
+		CHECK_STR(s.name, name);
+		n++;
+	}
+	return n;
+}
+
+static struct symbol_file *open_cut(void)
+{
+	struct symbol_file *f;
+
+	CHECK_INT(symbol_file_new_fd(&f, cut_fd, &limits, NULL, NULL), ==, 0);
+	return f;
+}
+
+/* Its owner cuts a file short that is mapped: before its tables are read, and when they have been.
+ * A file whose first pages are left is whole again for who opens it next. */
+static void test_cut_short(void)
+{
+	struct elf e = build_pages();
+	struct symbol_file *f;
+	struct symbol s;
+
+	cut_fd = memfd_create("cut", MFD_CLOEXEC);
+	for (cut_to = 0; cut_to < e.n; cut_to += 4096) {
+		write_again(&e);
+		f = open_cut();
+		cut(0);
+		(void)look_at_all(f);
+		f = symbol_file_free(f);
+
+		write_again(&e);
+		f = open_cut();
+		CHECK_INT(symbol_file_lookup(f, CODE, &s), ==, 0);
+		cut(0);
+		(void)look_at_all(f);
+		f = symbol_file_free(f);
+	}
+	write_again(&e);
+	f = open_cut();
+	CHECK_INT(look_at_all(f), ==, N_LONG);
+	symbol_file_free(f);
+	free(e.bytes);
+	(void)close(cut_fd);
+}
+
+/* The same at moments of chance. */
+static void test_cut_at_any_moment(void)
+{
+	struct elf e = build_pages();
+	int n_partly = 0;
+
+	cut_fd = memfd_create("cut", MFD_CLOEXEC);
+	CHECK(signal(SIGALRM, cut) != SIG_ERR);
+	for (int i = 0; i < N_ROUNDS; i++) {
+		struct itimerval when = {.it_value.tv_usec = 1 + i * 7 % 400};
+		struct symbol_file *f;
+		int n;
+
+		write_again(&e);
+		cut_to = (size_t)(rand() % (int)(e.n / 4096)) * 4096;
+		CHECK_INT(setitimer(ITIMER_REAL, &when, NULL), ==, 0);
+		if (symbol_file_new_fd(&f, cut_fd, &limits, NULL, NULL) == 0) {
+			n = look_at_all(f);
+			n_partly += n > 0 && n < N_LONG;
+			symbol_file_free(f);
+		}
+		when.it_value.tv_usec = 0;
+		(void)setitimer(ITIMER_REAL, &when, NULL);
+	}
+	(void)signal(SIGALRM, SIG_DFL);
+	printf("cut between two look-ups in %d of %d rounds\n", n_partly, N_ROUNDS);
+	free(e.bytes);
+	(void)close(cut_fd);
+}
+
 /* Deeply nested and overlapping symbols. */
 static void test_nesting(void)
 {
@@ -617,6 +742,8 @@ int main(void)
 	RUN(test_alias_bomb);
 	RUN(test_names_change);
 	RUN(test_long_names);
+	RUN(test_cut_short);
+	RUN(test_cut_at_any_moment);
 	RUN(test_nesting);
 	RUN(test_compressed);
 	RUN(test_compressed_together);
