@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <zlib.h>
 
 #include "src/import/builder.h"
 #include "util/cleanup.h"
+#include "util/mapped-file.h"
 
 #define FIRST_BYTES (UINT64_C(1) << 20)
 
@@ -250,8 +250,9 @@ int import_fd(struct profile *p, struct import_facts *facts, int fd, enum import
 			    .event = event,
 			    .cut_function = PROFILE_NONE,
 			    .error = error};
+	_cleanup_(mapped_file_freep) struct mapped_file *file = NULL;
+	uint64_t n_short = mapped_file_n_short();
 	struct stat st;
-	void *map;
 	int r;
 
 	if (fstat(fd, &st) < 0)
@@ -263,12 +264,13 @@ int import_fd(struct profile *p, struct import_facts *facts, int fd, enum import
 			       (unsigned long long)max_bytes >> 20);
 		return -EFBIG;
 	}
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (map == MAP_FAILED)
-		return failed(&im, -errno);
+	r = mapped_file_new(&file, fd, 0, (size_t)st.st_size);
+	if (r < 0)
+		return failed(&im, r);
 	im.stack.max = UINT32_MAX / 2;
-	r = import_bytes(&im, kind, map, (size_t)st.st_size, max_bytes);
-	(void)munmap(map, (size_t)st.st_size);
+	r = import_bytes(&im, kind, mapped_file_bytes(file), (size_t)st.st_size, max_bytes);
 	array_deinit(&im.stack);
-	return r;
+	return mapped_file_n_short() == n_short
+		       ? r
+		       : import_damaged(&im, "it was cut short while it was read");
 }

@@ -17,7 +17,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -29,6 +28,7 @@
 #include "util/clock.h"
 #include "util/hash.h"
 #include "util/log.h"
+#include "util/mapped-file.h"
 #include "util/notes.h"
 
 #define MAX_KEYS	65536
@@ -41,6 +41,7 @@
 struct replay {
 	struct ask *ask;
 	const char *path;
+	struct mapped_file *file;
 	const void *bytes;
 	size_t n_bytes;
 	struct perf_data *data;
@@ -176,7 +177,7 @@ bool replay_vdso_is_ours(const struct replay *r, const uint8_t *build_id, size_t
 static int map_file(struct replay *r, int fd)
 {
 	struct stat st;
-	void *bytes;
+	int e;
 
 	if (fstat(fd, &st) < 0)
 		return -errno;
@@ -184,11 +185,10 @@ static int map_file(struct replay *r, int fd)
 	r->n_bytes = (size_t)st.st_size;
 	if (!r->n_bytes)
 		return 0;
-	bytes = mmap(NULL, r->n_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (bytes == MAP_FAILED)
-		return -errno;
-	r->bytes = bytes;
-	return 0;
+	e = mapped_file_new(&r->file, fd, 0, r->n_bytes);
+	if (e == 0)
+		r->bytes = mapped_file_bytes(r->file);
+	return e;
 }
 
 int replay_new(struct replay **ret, const struct replay_options *o)
@@ -224,8 +224,7 @@ struct replay *replay_free(struct replay *r)
 		perf_data_free(r->data);
 		(void)close_fd(r->kallsyms);
 		(void)close_fd(r->kallsyms_copy);
-		if (r->bytes)
-			(void)munmap((void *)r->bytes, r->n_bytes);
+		mapped_file_free(r->file);
 		array_deinit(&r->ids);
 		hash_index_deinit(&r->id_index);
 		free(r);
@@ -236,8 +235,13 @@ struct replay *replay_free(struct replay *r)
 int replay_next(struct replay *r, struct record *ret)
 {
 	char error[ERROR_BYTES] = "";
+	uint64_t n_short = mapped_file_n_short();
 	int e = perf_data_next(r->data, ret, error, sizeof(error));
 
+	if (mapped_file_n_short() != n_short) {
+		log_error("%s was cut short while it was read", r->path);
+		return -EIO;
+	}
 	if (e < 0)
 		log_error("%s cannot be converted: %s", r->path, error[0] ? error : strerror(-e));
 	else if (e > 0 && ret->time_ns > r->max_time_ns)
