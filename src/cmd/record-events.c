@@ -201,6 +201,14 @@ int record_events_parse(struct record_options *o, const char *value)
 	return r;
 }
 
+int record_add_memory_growth(struct record_options *o)
+{
+	if (o->memory_growth)
+		return 0;
+	o->memory_growth = true;
+	return record_events_parse(o, "memory_growth");
+}
+
 int record_add_allocations(struct record_options *o)
 {
 	struct broker_event events[ALLOCATIONS_N_EVENTS];

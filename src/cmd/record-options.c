@@ -241,7 +241,7 @@ static int on_option(void *ctx, int id, const char *value)
 	case OPT_FILTER:
 		return record_events_filter(o, value);
 	case OPT_MEMORY:
-		return record_events_parse(o, "memory_growth");
+		return record_add_memory_growth(o);
 	case OPT_ALLOC:
 		return record_add_allocations(o);
 	case OPT_OFF_CPU:
@@ -252,7 +252,7 @@ static int on_option(void *ctx, int id, const char *value)
 		return 0;
 	case OPT_EVERYTHING:
 		o->off_cpu = o->locks = o->wall = true;
-		return o->everything++ ? 0 : record_events_parse(o, "memory_growth");
+		return record_add_memory_growth(o);
 	case OPT_LOCKS:
 		o->off_cpu = o->locks = true;
 		return 0;

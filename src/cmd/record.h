@@ -30,12 +30,11 @@ struct record_options {
 	/* Of events that have none of their own; 0: not given. */
 	uint64_t rate_hz, period, stack_bytes;
 	enum config_demangle demangle;
-	bool off_cpu; /* its events are the last ones */
-	bool locks;   /* of these, too */
-	bool wall;    /* and all that threads do, as one type */
-	bool allocations;
-	unsigned int everything; /* how often that was said */
-	bool events_given;	 /* by -e */
+	bool off_cpu;			 /* its events are the last ones */
+	bool locks;			 /* of these, too */
+	bool wall;			 /* and all that threads do, as one type */
+	bool allocations, memory_growth; /* their events are there already */
+	bool events_given;		 /* by -e */
 	bool all, user_only, no_lines, no_inline, no_interpreters, strict, quiet, verbose;
 };
 
@@ -57,7 +56,9 @@ void record_say_started(const struct record_options *o, bool command, unsigned i
 int record_events_parse(struct record_options *o, const char *value);
 /* A value of --filter: for the event given last. 0; -EINVAL: told. */
 int record_events_filter(struct record_options *o, const char *value);
-/* The events of allocations. 0; -EINVAL: told. */
+/* The event of memory growth, once. 0; -EINVAL: told. */
+int record_add_memory_growth(struct record_options *o);
+/* The events of allocations, once. 0; -EINVAL: told. */
 int record_add_allocations(struct record_options *o);
 /* After all options: how often each event is sampled, and what room it has. 0; -EINVAL: told. */
 int record_events_check(struct record_options *o);

@@ -70,7 +70,7 @@ def of_a_thread():
 
 
 def everything():
-    p = subprocess.run([rig.perfwalk(), "record", "--everything", "-o", "e.html", "--", sys.executable, "-c", "import json"],
+    p = subprocess.run([rig.perfwalk(), "record", "--everything", "--memory", "-o", "e.html", "--", sys.executable, "-c", "import json"],
                        cwd=rig.workdir(), capture_output=True, text=True, timeout=120, check=False)
     types = re.findall(r"^  ([\w-]+) +[\d,]+(?:  |$)", p.stdout, re.M)
     rig.check(p.returncode == 0 and types[0] in ("cpu-clock", "cycles") and types[1:5] == ["memory_growth", "off_cpu", "lock_wakeups", "wall"],
