@@ -35,6 +35,7 @@ static const char *const marker_texts[PROFILE_N_MARKERS] = {
 	[PROFILE_MARKER_ON_CPU] = "[on CPU]",
 	[PROFILE_MARKER_RUNNABLE] = "[waiting for a CPU]",
 	[PROFILE_MARKER_WOKEN] = "[woken]",
+	[PROFILE_MARKER_IDLE] = "[idle]",
 	[PROFILE_MARKER_NOT_SEEN] = "[not seen]",
 };
 
@@ -93,6 +94,7 @@ static const char *const counter_names[PROFILE_N_COUNTERS] = {
 	[PROFILE_STOPPED_US] = "threads_stopped_us",
 	[PROFILE_UNKNOWN_US] = "threads_unknown_us",
 	[PROFILE_NOT_SEEN_US] = "threads_not_seen_us",
+	[PROFILE_IDLE_US] = "threads_idle_us",
 };
 
 const char *profile_marker_text(uint64_t marker)

@@ -85,6 +85,7 @@ enum profile_marker {
 	PROFILE_MARKER_ON_CPU,
 	PROFILE_MARKER_RUNNABLE,
 	PROFILE_MARKER_WOKEN, /* the stack of a thread that ends a wait, and what was waited for */
+	PROFILE_MARKER_IDLE,  /* it waits for work */
 	/* the whole stack: time of a thread at a place that was never sampled */
 	PROFILE_MARKER_NOT_SEEN,
 	PROFILE_N_MARKERS
@@ -236,6 +237,7 @@ enum profile_counter {
 	PROFILE_STOPPED_US,  /* by a signal or a debugger */
 	PROFILE_UNKNOWN_US,  /* switches are missing */
 	PROFILE_NOT_SEEN_US, /* blocked, but the stack is unknown */
+	PROFILE_IDLE_US,     /* blocked, waiting for work: left out of the samples */
 	PROFILE_N_COUNTERS
 };
 /* "samples", "samples_lost" ...: stable names, used in summaries and exports. */

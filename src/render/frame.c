@@ -9,7 +9,7 @@
 /* What a thread does, like what it waits for. */
 static bool is_state(uint64_t marker)
 {
-	return marker >= PROFILE_MARKER_ON_CPU && marker <= PROFILE_MARKER_WOKEN;
+	return marker >= PROFILE_MARKER_ON_CPU && marker <= PROFILE_MARKER_IDLE;
 }
 
 enum frame_kind frame_kind(const struct profile *p, uint32_t frame)

@@ -8,6 +8,7 @@ libsymbolizer_a_SOURCES = \
 	src/symbolizer/file-compare.c src/symbolizer/file-compare.h \
 	src/symbolizer/file-names.c src/symbolizer/file-names.h \
 	src/symbolizer/function-rows.c src/symbolizer/function-rows.h \
+	src/symbolizer/idle.c src/symbolizer/idle.h \
 	src/symbolizer/internal.h \
 	src/symbolizer/kernel-names.c src/symbolizer/kernel-names.h \
 	src/symbolizer/live.c src/symbolizer/live.h \
@@ -50,6 +51,10 @@ tests_unit_test_symbolizer_SOURCES = tests/unit/test-symbolizer.c tests/unit/tes
 tests_unit_test_symbolizer_LDADD = libsymbolizer.a libscreen.a libimport.a librender.a libprocess.a \
 	libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a libproto-gen.a libutil.a \
 	$(ELFUTILS_LIBS) $(PROTOBUF_C_LIBS) $(SYMBOLIZE_LIBS) $(NCURSES_LIBS) -ldl
+
+check_PROGRAMS += tests/unit/test-idle
+tests_unit_test_idle_SOURCES = tests/unit/test-idle.c tests/unit/test.h
+tests_unit_test_idle_LDADD = libsymbolizer.a libprofile.a libutil.a
 
 check_PROGRAMS += tests/unit/test-wait-reasons
 tests_unit_test_wait_reasons_SOURCES = tests/unit/test-wait-reasons.c tests/unit/test.h
