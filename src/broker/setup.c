@@ -261,6 +261,7 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 		.lines = c->source_lines && lines_are_shown(b) &&
 			 !(reduced & REDUCED_BIT(REDUCED_LINES)),
 		.inlined = c->inline_frames && !(reduced & REDUCED_BIT(REDUCED_INLINES)),
+		.show_idle = c->off_cpu_idle,
 		.sparing = (reduced & REDUCED_BIT(REDUCED_NAMES)) != 0,
 		.demangle = broker_demangling(c->demangle),
 	};

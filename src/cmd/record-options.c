@@ -70,6 +70,8 @@ static const struct option_spec option_table[] = {
 	 OPT_LOCKS},
 	{0, "wall", NULL,
 	 "besides, all time of each thread: on a CPU, waiting for one, and blocked", OPT_WALL},
+	{0, "idle", NULL, "off-CPU and wall time also of threads that only waited for work",
+	 FLAG(idle)},
 	{0, "everything", NULL, "CPU time, --wall, --locks and --memory together", OPT_EVERYTHING},
 	{'c', "count", "COUNT", "take a sample every COUNT events, instead of -F", OPT_COUNT},
 	{'F', "freq", "HZ", "samples a second on each CPU; default 99", OPT_FREQ},

@@ -115,6 +115,11 @@ static const struct config_key keys[] = {
 	 "under --off-cpu what counts. Needs tracefs (/sys/kernel/tracing); include_cpus and "
 	 "exclude_cpus do not go with it, and at most three [event:NAME] sections do."},
 
+	{"off_cpu", "idle", CONFIG_BOOL, AT(off_cpu_idle), "no", 0, 0, 0, false,
+	 "Also export the time of idle threads, below [idle]: of those that wait for work in one "
+	 "place for more than 90% of the interval, and go on less than once a second. Otherwise "
+	 "only its sum is told (perfwalk.threads_idle_us)."},
+
 	{"alloc", "enabled", CONFIG_BOOL, AT(alloc), "no", 0, 0, 0, false,
 	 "Also export what programs allocate, and what they have in use, as profiles of the types "
 	 "alloc_space, alloc_objects, inuse_space and inuse_objects: of all processes that were "

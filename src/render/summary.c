@@ -292,6 +292,8 @@ static void put_threads(const struct page *pg)
 		{PROFILE_BLOCKED_US, "  blocked", "until they ran again: this is off_cpu"},
 		{PROFILE_NOT_SEEN_US, "    [not seen]",
 		 "of these, in places without a sampled stack"},
+		{PROFILE_IDLE_US, "    [idle]",
+		 "of these, left out: they waited for work (--idle shows them)"},
 		{PROFILE_STOPPED_US, "  stopped", "by a signal or a debugger"},
 		{PROFILE_UNKNOWN_US, "  not known", "switches are missing, so it is in no part"},
 	};

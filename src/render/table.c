@@ -9,6 +9,7 @@
 #include "src/render/amount.h"
 #include "src/render/frame.h"
 #include "src/render/render.h"
+#include "util/clock.h"
 #include "util/text.h"
 
 #define NO_WIDTH       (1 << 24)
@@ -98,6 +99,18 @@ static void put_worth(struct table *t, const struct profile *p)
 		(void)fprintf(t->out, " with values of their own: %s", text);
 }
 
+/* What was left out of off-CPU time. */
+static void put_idle(struct table *t, const struct profile *p)
+{
+	uint64_t us = profile_counter(p, PROFILE_IDLE_US);
+	char text[72];
+
+	if (us)
+		(void)fprintf(t->out, ", without %s of idle threads",
+			      amount_text(text, sizeof(text), (int64_t)(us * NSEC_PER_USEC),
+					  "nanoseconds"));
+}
+
 static void put_losses(struct table *t, const struct profile *p)
 {
 	uint64_t n_samples = profile_counter(p, PROFILE_SAMPLES);
@@ -110,6 +123,7 @@ static void put_losses(struct table *t, const struct profile *p)
 
 	(void)fprintf(t->out, "%" PRIu64 " samples", n_samples);
 	put_worth(t, p);
+	put_idle(t, p);
 	(void)fprintf(t->out, ", %" PRIu64 " lost (%.1f%%)", n_missing,
 		      table_share(n_missing, n_samples + n_lost));
 	if (n_stacks)

@@ -19,7 +19,8 @@ static enum profile_marker reason_of(const struct profile *p, uint32_t stack)
 
 	if (!f || p->modules.items[f->module].kind != PROFILE_MODULE_MARKER ||
 	    (!profile_is_wait(p, frames[n - 1]) && f->address != PROFILE_MARKER_NOT_SEEN &&
-	     f->address != PROFILE_MARKER_ON_CPU && f->address != PROFILE_MARKER_RUNNABLE))
+	     f->address != PROFILE_MARKER_IDLE && f->address != PROFILE_MARKER_ON_CPU &&
+	     f->address != PROFILE_MARKER_RUNNABLE))
 		return PROFILE_MARKER_WAIT;
 	return (enum profile_marker)f->address;
 }

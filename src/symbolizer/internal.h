@@ -75,6 +75,8 @@ void symbolizer_settle_sent(struct symbolizer *s);
 void symbolizer_name_rest(struct symbolizer *s);
 /* So many samples are lost, since the start of the broker: the next window counts the new ones. */
 void symbolizer_count_lost(struct symbolizer *s, uint64_t n_samples);
+/* What becomes of threads that waited for work, once the samples of their time are complete. */
+void symbolizer_fold_idle(struct symbolizer *s);
 /* Names and rows of earlier windows, but no counter. */
 void symbolizer_forget(struct symbolizer *s);
 

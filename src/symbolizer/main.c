@@ -215,6 +215,8 @@ static void leave_if_done(struct symbolizer *s)
 		m.result.code = s->viewer.n >= 1 ? symbolizer_show_debug(s) : -EINVAL;
 	else if (s->setup.view != VIEW_NONE)
 		m.result.code = symbolizer_view_files(s);
+	else if (s->setup.capture)
+		symbolizer_fold_idle(s);
 	if (s->setup.capture && m.result.code == 0)
 		m.result.code = symbolizer_render_all(s, &m);
 	else if (!s->setup.capture && !payloads_all_sent(s->payloads))

@@ -28,6 +28,7 @@ struct setup_symbolizer {
 	bool live;    /* top: a table per window for the screen */
 	bool color;
 	bool lines, inlined; /* source lines, inlined functions as frames */
+	bool show_idle;	     /* off-CPU time of threads that wait for work, too */
 	bool sparing;	     /* names of what is seen often alone: naming gets little time */
 	bool demangle_again; /* names of recorded files, too */
 	enum symbol_demangling demangle;

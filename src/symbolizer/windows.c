@@ -11,6 +11,7 @@
 #include "src/process/status-page.h"
 #include "src/profile/window.h"
 #include "src/render/render.h"
+#include "src/symbolizer/idle.h"
 #include "src/symbolizer/internal.h"
 #include "src/symbolizer/live.h"
 #include "src/symbolizer/wait-reasons.h"
@@ -190,6 +191,15 @@ static void put_reasons(struct profile *p, const uint32_t *n_before)
 	}
 }
 
+void symbolizer_fold_idle(struct symbolizer *s)
+{
+	struct profile *p = &s->profile;
+	uint64_t before = profile_counter(p, PROFILE_IDLE_US);
+
+	idle_fold(p, s->setup.show_idle);
+	s->counted.counters[PROFILE_IDLE_US] += profile_counter(p, PROFILE_IDLE_US) - before;
+}
+
 void symbolizer_take_window(struct symbolizer *s, int fd, const struct message *m,
 			    const struct arrivals_gap *gaps)
 {
@@ -213,6 +223,8 @@ void symbolizer_take_window(struct symbolizer *s, int fd, const struct message *
 		return;
 	namer_name(s->namer, p, first);
 	put_reasons(p, n_before);
+	if (!s->setup.capture)
+		symbolizer_fold_idle(s);
 	p->counters[PROFILE_FRAMES_UNNAMED] = count_unnamed(p);
 	p->counters[PROFILE_FRAMES_PUT_OFF] = namer_n_put_off(s->namer);
 	s->counted.counters[PROFILE_FRAMES_UNNAMED] += p->counters[PROFILE_FRAMES_UNNAMED];

@@ -121,7 +121,7 @@ def documentation():
          "etc/perfwalk.conf shows every key")
     overview = manual("perfwalk.1")
     markers = re.findall(r'\[PROFILE_MARKER_\w+\] = "(.*)"', read("src/profile/profile.c"))
-    waits = [m for m in markers if re.match(r"\[wait\b|\[waiting|\[on CPU\]|\[woken\]|\[not seen\]", m)]
+    waits = [m for m in markers if re.match(r"\[wait\b|\[waiting|\[on CPU\]|\[woken\]|\[idle\]|\[not seen\]", m)]
     record = manual("perfwalk-record.1")
     none([m for m in waits if m.strip("[]").replace("wait: ", "") not in record], "perfwalk-record(1) names each reason of a wait, and each state")
     markers = [m for m in markers if m not in waits]

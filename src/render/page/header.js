@@ -67,6 +67,8 @@ function addFacts(list, c, label) {
 	if (meta.durationNs)
 		add((meta.durationNs / 1e9).toFixed(1), 's');
 	add(count(c.total), meta.periodNs || meta.periodEvents ? `${unit} (${worth(c.total, meta)}${meta.periodEvents ? '' : ' of CPU time'})` : unit);
+	if (c.counters.threads_idle_us)
+		add(worth(c.counters.threads_idle_us * 1000, {periodEvents: 1, unit: 'nanoseconds'}), 'of idle threads left out (record --idle shows them)');
 	if (meta.startMs)
 		list.append(make('span', new Date(meta.startMs).toISOString().replace('T', ' ').slice(0, 19) + ' UTC'));
 }
