@@ -141,6 +141,7 @@ EXTRA_DIST += \
 	tests/workloads/locks.c \
 	tests/workloads/outer.c \
 	tests/workloads/plugin.c \
+	tests/workloads/pool.c \
 	tests/workloads/pyloop.expect \
 	tests/workloads/pyloop.py \
 	tests/workloads/pylocks.py \

@@ -27,7 +27,7 @@ def truth_of(text):
     return found
 
 
-def folded_of(name, event="off_cpu"):
+def folded_of(name, event="off_cpu", of=NAME):
     """The off-CPU stacks of a capture: (frames from the root on, us, or blocks)."""
     out = name + ".folded"
     subprocess.run([rig.perfwalk(), "convert", "-e", event, name, "-o", out], check=True, cwd=rig.workdir(),
@@ -37,7 +37,7 @@ def folded_of(name, event="off_cpu"):
         for line in f:
             stack, us = line.rsplit(" ", 1)
             comm, *frames = [re.sub(r"_\[[a-z]\]$", "", x) for x in stack.split(";")]
-            stacks += [(frames, int(us))] if comm == NAME else []
+            stacks += [(frames, int(us))] if comm == of else []
     return stacks
 
 
@@ -121,6 +121,42 @@ def beside_memory(program):
                        capture_output=True, text=True, timeout=120, check=False)
     types = re.findall(r"^  (cpu-clock|cycles|memory_growth|off_cpu) +[\d,]+", p.stdout, re.M)
     rig.check(types[1:] == ["memory_growth", "off_cpu"] and types[0] in ("cpu-clock", "cycles"), f"--off-cpu --memory: {types}")
+
+
+def idle_stacks(seconds, *options):
+    """(whole of off-CPU time by what the stack says, the same of wall time, idle seconds that the summary tells)."""
+    program = os.path.join(rig.build_workloads("pool"), "pool")
+    for _ in range(5):
+        p = subprocess.run([rig.perfwalk(), "record", "--wall", *options, "-o", "i.pb.gz", "--", program, str(seconds * 1000)],
+                           cwd=rig.workdir(), capture_output=True, text=True, timeout=120, check=False)
+        rig.check(p.returncode == 0, f"record ends with 0, not {p.returncode}: {p.stderr[-500:]}")
+        whole = float(re.search(r" for ([\d.]+) s on ", p.stdout)[1])
+        # On a busy host the capture may be longer than the program's life: then nothing holds a thread for most of it.
+        if int(p.stdout.split("\n", 1)[0]) >= 950 * whole:
+            break
+    sums = []
+    for event in ("off_cpu", "wall"):
+        sums.append({})
+        for frames, us in folded_of("i.pb.gz", event, "pool"):
+            key = next((f for f in frames if f.startswith(("idle_", "busy_"))), frames[0])
+            sums[-1].setdefault(key, [0, frames[0]])[0] += us
+    told = re.search(r"^    \[idle\] +([\d.]+) (s|ms) ", p.stdout, re.M)
+    return *sums, number_of(*told.groups()) if told else 0
+
+
+def idle_threads(seconds=3):
+    """Those that wait for work are left out, with their sum told; a switch shows them."""
+    off, wall, told = idle_stacks(seconds)
+    busy = {"busy_client": "[wait: network]", "busy_locker": "[wait: lock]", "busy_ticker": "[wait: condition]"}
+    rig.check({k: off.get(k, (0, ""))[1] for k in busy} == busy, f"waits of others stay: {off}")
+    rig.check(not any(k.startswith(("idle", "[idle")) for k in off), "idle threads are in no stack of off_cpu")
+    rig.check(3 * 0.9 * seconds <= told <= 3 * 1.6 * seconds, f"three idle threads for {seconds} s: {told} s are told")
+    rig.check(abs(wall["[idle]"][0] / 1e6 - told) <= 0.01 * told, f"wall time keeps them as one frame: {wall['[idle]'][0] / 1e6} s")
+    off, wall, told = idle_stacks(seconds, "--idle")
+    for what, sums in (("off_cpu", off), ("wall", wall)):
+        rig.check(all(sums[k][1] == "[idle]" for k in ("idle_worker", "idle_server")) and all(sums[k][1] == busy[k] for k in busy),
+                  f"--idle: {what}: {sums}")
+    rig.check(told == 0, "--idle: nothing is left out")
 
 
 def wire_form():
@@ -272,6 +308,7 @@ def main():
     of_a_command(program)
     wire_form()
     beside_memory(program)
+    idle_threads()
     of_the_host(program)
     refused_configs()
     of_the_daemon(program)
