@@ -30,7 +30,7 @@ void time_share_end(struct time_share *s, uint64_t now_ns)
 	uint64_t took = (now_ns - s->begin_wall_ns) / WAITING_DIVISOR;
 	uint64_t cpu = clock_get_ns(CLOCK_THREAD_CPUTIME_ID) - s->begin_cpu_ns;
 
-	if (took < cpu)
+	if (s->only_cpu || took < cpu)
 		took = cpu;
 	/* Limited, because the whole host may have been suspended. */
 	s->credit_ns -= took < DEBT_MAX_NS ? (int64_t)took : (int64_t)DEBT_MAX_NS;

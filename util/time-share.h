@@ -11,6 +11,7 @@
 struct time_share {
 	uint32_t percent; /* of the wall clock */
 	uint64_t save_ns; /* the share of this much time can be saved up; 0: 10 s */
+	bool only_cpu;	  /* CPU time alone costs; the work may be anything since its beginning */
 	uint64_t last_ns; /* 0: no work yet */
 	int64_t credit_ns;
 	uint64_t begin_wall_ns, begin_cpu_ns; /* of the current work */

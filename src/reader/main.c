@@ -25,8 +25,9 @@
 
 /* A thread that was sampled longer ago has gone on, or is about to. */
 #define MAX_AGE_NS (2 * NSEC_PER_MSEC)
-/* Of one CPU. */
-#define SHARE_PERCENT 5
+/* Of one CPU: of the reader's whole CPU time, which is looked at once in so many reads. */
+#define SHARE_PERCENT	   5
+#define READS_OF_ONE_SHARE 16
 
 struct reader_role {
 	struct role role;
@@ -36,6 +37,8 @@ struct reader_role {
 	struct clients *clients;
 	struct teller *teller; /* NULL: nobody listens */
 	struct time_share share;
+	uint32_t n_shared; /* reads */
+	bool may_read;
 	struct frame_record_stack stack;
 };
 
@@ -56,6 +59,19 @@ static bool is_in_time(const struct reader_role *r, const struct peek_sample *s)
 	return !r->setup.features.clockid || clock_monotonic_ns() - s->time_ns < MAX_AGE_NS;
 }
 
+static bool may_read(struct reader_role *r)
+{
+	uint64_t now;
+
+	if (r->n_shared++ % READS_OF_ONE_SHARE != 0)
+		return r->may_read;
+	now = clock_monotonic_ns();
+	if (r->n_shared > 1)
+		time_share_end(&r->share, now);
+	r->may_read = time_share_begin(&r->share, now);
+	return r->may_read;
+}
+
 static void read_stack(struct reader_role *r, struct reader_client *client,
 		       const struct peek_sample *s)
 {
@@ -68,9 +84,8 @@ static void read_stack(struct reader_role *r, struct reader_client *client,
 	r->stack.pid = s->pid;
 	r->stack.tid = s->tid;
 	teller_begin(r->teller);
-	if (is_in_time(r, s) && time_share_begin(&r->share, clock_monotonic_ns())) {
+	if (is_in_time(r, s) && may_read(r)) {
 		client_read(client, s->tid, r->teller, &r->stack);
-		time_share_end(&r->share, clock_monotonic_ns());
 		if (!is_in_time(r, s))
 			r->stack.result = FRAME_RECORD_LATE;
 	}
@@ -199,6 +214,7 @@ int role_reader_main(void)
 		return 1;
 	r->event = r->profiler = -EBADF;
 	r->share.percent = SHARE_PERCENT;
+	r->share.only_cpu = true;
 	r->share.save_ns = NSEC_PER_SEC;
 	e = role_start(&r->role, PEER_READER, &r->setup, sizeof(r->setup), on_text, r);
 	(void)signal(SIGXCPU, on_overrun);

@@ -517,6 +517,10 @@ static void test_time_share(void)
 		time_share_end(&share, begin + 8 * NSEC_PER_SEC);
 	}
 	CHECK(!time_share_begin(&share, begin));
+	share = (struct time_share){.percent = 10, .only_cpu = true};
+	CHECK(time_share_begin(&share, begin));
+	time_share_end(&share, begin + 400 * NSEC_PER_SEC);
+	CHECK(time_share_begin(&share, begin)); /* waiting alone was free */
 
 	/* Over a long time no more than its part, and nearly that. */
 	share = (struct time_share){.percent = 10};
