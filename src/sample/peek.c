@@ -8,12 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "src/sample/arch.h"
 #include "src/sample/event.h"
 #include "src/sample/peek.h"
 
+enum { MAX_RECORD = 65536 }; /* its size has 16 bits */
+
 struct peek {
 	struct ring ring;
-	uint64_t at;
+	struct record_layout layout;
+	uint64_t at, newest; /* where the last record ends, and where the last sample begins */
+	uint64_t *copy;	     /* of a record that wraps */
 	size_t ids, time, cpu, least; /* offsets in a sample; its least size */
 };
 
@@ -43,27 +48,30 @@ int peek_new(struct peek **ret, const struct sample_options *options,
 	     const struct sample_features *features, int fd, uint64_t ring_bytes)
 {
 	struct peek *p = calloc(1, sizeof(*p));
-	struct record_layout layout;
 	int r;
 
 	if (!p)
 		return -ENOMEM;
-	event_layout(options, features, false, &layout);
-	find_offsets(p, layout.sample_type);
-	r = ring_map(&p->ring, fd, &ring_bytes, false);
+	event_layout(options, features, false, &p->layout);
+	find_offsets(p, p->layout.sample_type);
+	p->copy = malloc(MAX_RECORD);
+	r = p->copy ? ring_map(&p->ring, fd, &ring_bytes, false) : -ENOMEM;
 	if (r < 0) {
+		free(p->copy);
 		free(p);
 		return r;
 	}
-	p->at = load_head(p);
+	p->at = p->newest = load_head(p);
 	*ret = p;
 	return 0;
 }
 
 struct peek *peek_free(struct peek *p)
 {
-	if (p)
+	if (p) {
 		ring_unmap(&p->ring);
+		free(p->copy);
+	}
 	free(p);
 	return NULL;
 }
@@ -108,12 +116,53 @@ bool peek_newest(struct peek *p, struct peek_sample *ret, uint32_t *ret_older)
 		if (h.type != PERF_RECORD_SAMPLE || h.size < p->least)
 			continue;
 		newest = sample_at(p, begin);
+		p->newest = begin;
 		n++;
 	}
-	/* All of it may have been overwritten meanwhile; begin and head are equal now. */
-	if (n == 0 || load_head(p) - p->at > p->ring.data_bytes / 2)
+	if (n == 0 || !peek_is_there(p))
 		return false;
 	*ret = newest;
 	*ret_older = n - 1;
 	return true;
+}
+
+/* A part of it may have been overwritten meanwhile. */
+bool peek_is_there(const struct peek *p)
+{
+	return load_head(p) - p->newest <= p->ring.data_bytes / 2;
+}
+
+static const void *whole_record(struct peek *p, size_t n)
+{
+	size_t offset = p->newest & (p->ring.data_bytes - 1), first = p->ring.data_bytes - offset;
+
+	if (n <= first)
+		return p->ring.data + offset;
+	memcpy(p->copy, p->ring.data + offset, first);
+	memcpy((uint8_t *)p->copy + first, p->ring.data, n - first);
+	return p->copy;
+}
+
+bool peek_record(struct peek *p, struct record *ret)
+{
+	struct perf_event_header h;
+	uint64_t word = word_at(p, p->newest);
+
+	memcpy(&h, &word, sizeof(h));
+	return h.type == PERF_RECORD_SAMPLE && h.size >= p->least && h.size <= p->ring.data_bytes &&
+	       record_decode(&p->layout, whole_record(p, h.size), h.size, ret) &&
+	       ret->type == RECORD_SAMPLE;
+}
+
+const uint8_t *peek_stack(const struct peek *p, const struct record *r, uint64_t *ret_start,
+			  uint64_t *ret_n)
+{
+	uint64_t mask = p->layout.regs_mask;
+
+	if (r->sample.n_stack == 0 || !r->sample.user_regs ||
+	    !(mask & r->sample.user_regs_valid & UINT64_C(1) << arch_sp))
+		return NULL;
+	*ret_start = arch_register(mask, r->sample.user_regs, arch_sp);
+	*ret_n = r->sample.n_stack;
+	return r->sample.stack;
 }

@@ -24,3 +24,16 @@ struct peek *peek_free(struct peek *p);
  * *ret_older: how many others came since the last call.
  */
 bool peek_newest(struct peek *p, struct peek_sample *ret, uint32_t *ret_older);
+
+/*
+ * The whole sample that peek_newest() found last, until its next call; false: it contradicts
+ * itself. Its pointers lead into the ring: what they lead to was there only if peek_is_there() is
+ * true afterwards.
+ */
+bool peek_record(struct peek *p, struct record *ret);
+bool peek_is_there(const struct peek *p);
+
+/* The thread's stack from its stack pointer on, as the sample has it: *ret_n bytes of it at
+ * address *ret_start. NULL: the sample has none. */
+const uint8_t *peek_stack(const struct peek *p, const struct record *r, uint64_t *ret_start,
+			  uint64_t *ret_n);

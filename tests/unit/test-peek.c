@@ -32,14 +32,25 @@ static void wait_for_sample(int fd)
 		CHECK_INT(clock_monotonic_ns(), <, end);
 }
 
+/* Callers stand still above us: what the copy of the stack has of them is still there. */
+static bool has_stack(const struct peek *p, const struct record *r)
+{
+	uint64_t here = (uintptr_t)__builtin_frame_address(0), start, n;
+	const uint8_t *bytes = peek_stack(p, r, &start, &n);
+
+	if (!bytes || start > here + 512 || here + 512 + 64 > start + n)
+		return false;
+	return memcmp(bytes + (here + 512 - start), (const void *)(uintptr_t)(here + 512), 64) == 0;
+}
+
 static void test_newest(void)
 {
 	struct peek_sample seen[N_SAMPLES];
 	struct sample_cpu cpu;
 	struct peek *peek;
 	struct merger *m;
-	struct record r;
-	uint32_t n_older, n_all = 0, n = 0, k = 0;
+	struct record r, whole;
+	uint32_t n_older, n_all = 0, n = 0, k = 0, n_stacks = 0;
 
 	options.regs_mask = sample_user_regs;
 	if (sample_probe(&options, 0, &features, error, sizeof(error)) < 0)
@@ -63,6 +74,11 @@ static void test_newest(void)
 		if (features.clockid)
 			CHECK_INT(seen[n].time_ns, <=, clock_monotonic_ns());
 		n_all += 1 + n_older;
+		CHECK(peek_record(peek, &whole));
+		CHECK_INT(whole.time_ns, ==, seen[n].time_ns);
+		CHECK_INT(whole.tid, ==, seen[n].tid);
+		n_stacks += has_stack(peek, &whole);
+		CHECK(peek_is_there(peek));
 		n++;
 	}
 	CHECK_INT(sample_enable_cpu(&cpu, false), ==, 0);
@@ -78,6 +94,7 @@ static void test_newest(void)
 		k++;
 	}
 	CHECK_INT(k, ==, N_SAMPLES);
+	CHECK_INT(n_stacks, >, N_SAMPLES / 2);
 	CHECK_INT(n_all, ==, 0);
 	CHECK(!peek_newest(peek, &seen[0], &n_older) || seen[0].time_ns > seen[1].time_ns);
 	peek_free(peek);
