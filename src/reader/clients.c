@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "runtimes/cpython.h"
@@ -34,6 +35,7 @@ struct reader_client {
 struct clients {
 	clients_reading_fn reading;
 	void *ctx;
+	const struct client_sample *sample; /* while it is read */
 	struct reader_client items[READERS_MAX_CLIENTS];
 	struct cpython_frame frames[FRAME_RECORD_MAX_FRAMES];
 };
@@ -134,10 +136,21 @@ void clients_forget_told(struct clients *c)
 
 /* ---- Reading ---- */
 
+/* The thread stands still: its stack is as the sample has it. */
+static bool is_copied(const struct client_sample *s, uint64_t address, size_t n)
+{
+	return s && address >= s->start && n <= s->n_stack && address - s->start <= s->n_stack - n;
+}
+
 static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 {
 	struct reader_client *client = ctx;
+	const struct client_sample *s = client->all->sample;
 
+	if (is_copied(s, address, n)) {
+		memcpy(ret, s->stack + (address - s->start), n);
+		return true;
+	}
 	return address <= INT64_MAX && readable_has(&client->readable, address, n) &&
 	       pread(client->memory, ret, n, (off_t)address) == (ssize_t)n;
 }
@@ -215,7 +228,7 @@ static uint32_t own_tid(const struct reader_client *client, uint32_t tid)
 	return tid == client->pid ? client->own_pid : tid;
 }
 
-void client_read(struct reader_client *client, uint32_t tid, struct teller *t,
+void client_read(struct reader_client *client, const struct client_sample *sample, struct teller *t,
 		 struct frame_record_stack *ret)
 {
 	struct clients *c = client->all;
@@ -225,9 +238,11 @@ void client_read(struct reader_client *client, uint32_t tid, struct teller *t,
 	ret->result = FRAME_RECORD_LATE;
 	c->reading(c->ctx, client->pid, true);
 	if (is_open(client)) {
+		c->sample = sample;
 		cpython_begin(client->cpython, MAX_READS, MAX_BYTES);
-		ret->result = results[cpython_walk(client->cpython, own_tid(client, tid), 0,
+		ret->result = results[cpython_walk(client->cpython, own_tid(client, sample->tid), 0,
 						   c->frames, FRAME_RECORD_MAX_FRAMES, &n)];
+		c->sample = NULL;
 	}
 	c->reading(c->ctx, client->pid, false);
 	if (client->hopeless)

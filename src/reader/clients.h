@@ -28,6 +28,13 @@ struct reader_client *clients_find(const struct clients *c, uint32_t pid);
 /* All that was told through a teller before is to be told again. */
 void clients_forget_told(struct clients *c);
 
-/* The stack of a thread now: fills ret but for its key, and tells its texts. */
-void client_read(struct reader_client *client, uint32_t tid, struct teller *t,
+/* What was sampled: a thread, and the copy of its native stack from `start` on; n_stack 0: none. */
+struct client_sample {
+	uint32_t tid;
+	uint64_t start, n_stack;
+	const uint8_t *stack;
+};
+
+/* The thread's stack of frames now: fills ret but for its key, and tells its texts. */
+void client_read(struct reader_client *client, const struct client_sample *sample, struct teller *t,
 		 struct frame_record_stack *ret);

@@ -72,6 +72,18 @@ static bool may_read(struct reader_role *r)
 	return r->may_read;
 }
 
+/* What the sample itself has must be there to the end. */
+static bool read_client(struct reader_role *r, struct reader_client *client, uint32_t tid)
+{
+	struct client_sample sample = {.tid = tid};
+	struct record record;
+
+	if (peek_record(r->peek, &record))
+		sample.stack = peek_stack(r->peek, &record, &sample.start, &sample.n_stack);
+	client_read(client, &sample, r->teller, &r->stack);
+	return peek_is_there(r->peek);
+}
+
 static void read_stack(struct reader_role *r, struct reader_client *client,
 		       const struct peek_sample *s)
 {
@@ -84,11 +96,9 @@ static void read_stack(struct reader_role *r, struct reader_client *client,
 	r->stack.pid = s->pid;
 	r->stack.tid = s->tid;
 	teller_begin(r->teller);
-	if (is_in_time(r, s) && may_read(r)) {
-		client_read(client, s->tid, r->teller, &r->stack);
-		if (!is_in_time(r, s))
-			r->stack.result = FRAME_RECORD_LATE;
-	}
+	if (is_in_time(r, s) && may_read(r) &&
+	    (!read_client(r, client, s->tid) || !is_in_time(r, s)))
+		r->stack.result = FRAME_RECORD_LATE;
 	counts->reads++;
 	counts->late += r->stack.result == FRAME_RECORD_LATE;
 	counts->refused += !teller_stack(r->teller, &r->stack);
