@@ -19,6 +19,7 @@ enum {
 	CPYTHON_N_CODES = 4096, /* remembered: code objects, */
 	CPYTHON_N_LINES = 8192, /* places in them, */
 	CPYTHON_N_THREADS = 512,
+	CPYTHON_STRICT = 256,	/* walks, of a process that was not known before */
 	CPYTHON_MAX_STATES = 4, /* of one thread: one of each interpreter */
 	CPYTHON_MAX_RANGES = 4,
 	CPYTHON_MAX_TEXT = 1 << 20,
@@ -32,7 +33,8 @@ struct python_code {
 	uint32_t n_bytecode;	  /* bytes; 0: not known */
 	uint32_t start_line;
 	strid function, file;
-	uint32_t walk; /* in which it was last proven */
+	uint32_t walk;	     /* in which it was last proven */
+	uint32_t n_believed; /* so often it may be used without */
 };
 
 /* Of a place in one. */
@@ -45,8 +47,9 @@ struct python_line {
 /* Of a thread: its state, or that there was none while the newest state was `newest`. */
 struct python_thread {
 	uint32_t tid;
-	uint32_t n_believed; /* so often */
+	uint32_t n_believed; /* so often: that there is none; or without a look at the list */
 	uint64_t state, newest;
+	uint64_t number; /* of the thread for libc, as its state says */
 };
 
 /* A thread's state and its bytes. */
@@ -74,7 +77,7 @@ struct cpython {
 	/* Of code. */
 	struct python_code *codes;
 	struct python_line *lines;
-	uint32_t walk;
+	uint32_t walk, strict; /* for so many more walks no code object is believed unread */
 	struct strtab texts;
 	uint8_t *window; /* CPYTHON_WINDOW bytes each: a piece of a data stack, */
 	uint8_t *table;	 /* and a table of lines */
@@ -114,16 +117,21 @@ static inline bool cpython_is_spent(const struct cpython *p)
 }
 
 /*
- * cpython-thread.c. The states of a thread into p->states, innermost first, *ret_n of them.
- * CPYTHON_WHOLE, else why there are none.
+ * cpython-thread.c. The state that the thread had last, into p->states[0], without a look at the
+ * lists: one read. false: it does not say so any more, or it was believed often enough.
+ */
+bool cpython_believe_state(struct cpython *p, uint32_t tid);
+/*
+ * The states of a thread into p->states, innermost first, *ret_n of them. CPYTHON_WHOLE, else why
+ * there are none.
  */
 enum cpython_walk_result cpython_find_states(struct cpython *p, uint32_t tid, size_t *ret_n);
 
 /*
- * cpython-code.c. place: as the frame has it; copy: which of the bytecode's copies it is in. Fills
- * in texts and lines; false: at is no code object, or the place is not in it.
+ * cpython-code.c. place: as the frame has it; copy: which of the bytecode's copies it is in; prove:
+ * what is remembered of the code object is never believed unread. Fills in texts and lines; false: at is no code object, or the place is not in it.
  */
-bool cpython_code_frame(struct cpython *p, uint64_t at, uint64_t place, uint32_t copy,
+bool cpython_code_frame(struct cpython *p, uint64_t at, uint64_t place, uint32_t copy, bool prove,
 			struct cpython_frame *ret);
 /* The line at a place of a table of n bytes; 0: none. For releases of that minor version. */
 uint32_t cpython_find_line(uint32_t minor, const uint8_t *table, size_t n, uint32_t first_line,

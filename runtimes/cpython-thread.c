@@ -9,7 +9,7 @@
 enum {
 	MAX_INTERPRETERS = 64,
 	MAX_THREADS = 8192, /* of an interpreter */
-	BELIEVE = 32,	    /* that often: that a thread has no state */
+	BELIEVE = 32,	    /* that often: that a thread has no state, or the same one */
 };
 
 static uint64_t state_u64(const struct cpython *p, const struct python_state *s,
@@ -136,6 +136,8 @@ static enum cpython_walk_result find_remembered(struct cpython *p, uint32_t tid,
 		return CPYTHON_UNPROVEN;
 	if (t->state && read_state(p, t->state, p->interp, s) && is_of_thread(p, s, tid, true) &&
 	    is_listed(p, s, p->interp)) {
+		t->n_believed = BELIEVE;
+		t->number = state_u64(p, s, PY_THREAD_ID);
 		*n = 1;
 		return CPYTHON_WHOLE;
 	}
@@ -146,6 +148,23 @@ static enum cpython_walk_result find_remembered(struct cpython *p, uint32_t tid,
 	}
 	t->tid = 0;
 	return CPYTHON_UNPROVEN;
+}
+
+/*
+ * A state that is not in use any more has no frame. One of another interpreter, which may be new,
+ * would have other frames than the native stack: whoever compares them sees that.
+ */
+bool cpython_believe_state(struct cpython *p, uint32_t tid)
+{
+	struct python_thread *t = remembered(p, tid);
+	struct python_state *s = &p->states[0];
+
+	if (!p->only_one || t->tid != tid || !t->state || t->n_believed == 0)
+		return false;
+	t->n_believed--;
+	return read_state(p, t->state, p->interp, s) &&
+	       state_u64(p, s, PY_THREAD_ID) == t->number &&
+	       (!py_known(p, PY_THREAD_NATIVE_ID) || is_of_thread(p, s, tid, false));
 }
 
 /* Whether the first interpreter is the only one. New ones come to the front. */

@@ -129,6 +129,7 @@ int cpython_new(struct cpython **ret, const struct memory *memory, uint64_t imag
 	p->table = malloc(CPYTHON_WINDOW);
 	if (!p->codes || !p->lines || !p->window || !p->table)
 		return -ENOMEM;
+	p->strict = CPYTHON_STRICT;
 	*ret = TAKE_PTR(p);
 	return 0;
 }
@@ -187,8 +188,15 @@ static enum cpython_walk_result walk(struct cpython *p, uint32_t tid, struct cpy
 				     size_t max, size_t *ret_n)
 {
 	size_t n_states;
-	enum cpython_walk_result r = cpython_find_states(p, tid, &n_states);
+	enum cpython_walk_result r;
 
+	if (cpython_believe_state(p, tid)) {
+		r = cpython_walk_state(p, &p->states[0], frames, max, ret_n);
+		if ((r == CPYTHON_WHOLE && *ret_n > 0) || r == CPYTHON_CUT)
+			return r;
+		*ret_n = 0;
+	}
+	r = cpython_find_states(p, tid, &n_states);
 	for (size_t i = 0; i < n_states && r == CPYTHON_WHOLE; i++)
 		r = cpython_walk_state(p, &p->states[i], frames, max, ret_n);
 	if (r == CPYTHON_WHOLE && *ret_n == 0)
@@ -206,6 +214,7 @@ enum cpython_walk_result cpython_walk(struct cpython *p, uint32_t tid, uint64_t 
 	p->thread_pointer = thread_pointer;
 	*ret_n = 0;
 	p->walk++;
+	p->strict -= p->strict > 0;
 	r = walk(p, tid, frames, max < CPYTHON_MAX_FRAMES ? max : CPYTHON_MAX_FRAMES, ret_n);
 	p->stats.walks++;
 	p->stats.results[r]++;

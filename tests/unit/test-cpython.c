@@ -163,6 +163,41 @@ static void test_remembered(void)
 	}
 }
 
+/* In a process that was walked often, frames that are where they were cost nothing more. */
+static void test_believed(void)
+{
+	char function[256];
+
+	for (int v = 0; v < N_VERSIONS; v++) {
+		uint64_t reads, name, of, other;
+
+		open_version(versions[v]);
+		for (int i = 0; i < CPYTHON_STRICT + 2; i++)
+			CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		reads = cpython_stats(python)->reads;
+		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_INT(cpython_stats(python)->reads - reads, <=,
+			  python->tables.minor < 11 ? n_frames + 2 : 5);
+		/* Another code object is where the outermost frame's was: it is seen in time, and
+		 * from then on at once. */
+		of = field(code_of(&frames[n_frames - 1]), PY_CODE_NAME);
+		other = field(code_of(&frames[0]), PY_CODE_NAME);
+		(void)snprintf(function, sizeof(function), "%s",
+			       cpython_text(python, frames[0].function));
+		name = u64_at(of);
+		CHECK(name != u64_at(other));
+		put_u64(of, u64_at(other));
+		for (int i = 0; i < 17; i++)
+			CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_STR(cpython_text(python, frames[n_frames - 1].function), function);
+		put_u64(of, name);
+		CHECK_INT(walk_first(1000), ==, CPYTHON_WHOLE);
+		CHECK_STR(cpython_text(python, frames[n_frames - 1].function), "<module>");
+		CHECK_INT(cpython_stats(python)->stale, ==, 2);
+		close_version();
+	}
+}
+
 static void test_entries(void)
 {
 	uint64_t start_of, end;
@@ -451,6 +486,7 @@ int main(void)
 {
 	RUN(test_recorded);
 	RUN(test_remembered);
+	RUN(test_believed);
 	RUN(test_entries);
 	RUN(test_unknown_thread);
 	RUN(test_budget);
