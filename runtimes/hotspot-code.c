@@ -276,9 +276,9 @@ static bool find_pc_desc(struct hotspot *h, const struct blob *b, uint64_t pc, b
 	return scope >= 0;
 }
 
-static bool push_place(struct hotspot *h, struct code *c, const struct hotspot_frame *f)
+static bool push_place(struct hotspot *h, struct code *c, const struct stepped_frame *f)
 {
-	struct hotspot_frame *place = array_push(&h->places);
+	struct stepped_frame *place = array_push(&h->places);
 
 	if (!place)
 		return false;
@@ -289,7 +289,7 @@ static bool push_place(struct hotspot *h, struct code *c, const struct hotspot_f
 
 static bool push_method(struct hotspot *h, struct code *c, uint64_t method, int32_t bci)
 {
-	struct hotspot_frame f;
+	struct stepped_frame f;
 
 	if (!hotspot_method_frame(h, method, bci, &f))
 		return false;
@@ -398,7 +398,7 @@ static enum frame_shape shape_of(struct hotspot *h, const struct blob *b, uint64
 
 static bool learn(struct hotspot *h, struct code *c, uint64_t pc, enum pc_use use)
 {
-	struct hotspot_frame stub = {.level = HOTSPOT_STUB};
+	struct stepped_frame stub = {.level = HOTSPOT_STUB};
 	struct code fresh = {.pc = pc, .use = (uint8_t)use, .first = h->places.n};
 
 	h->stats.learned++;

@@ -87,7 +87,7 @@ struct code {
 struct spot {
 	uint64_t method, identity;
 	int32_t bci;
-	struct hotspot_frame frame;
+	struct stepped_frame frame;
 };
 
 struct hotspot {
@@ -104,7 +104,7 @@ struct hotspot {
 	ARRAY(struct code_range) entries; /* of methods, in the interpreter */
 	struct code *codes;
 	struct spot *spots;
-	ARRAY(struct hotspot_frame) places;
+	ARRAY(struct stepped_frame) places;
 	struct strtab texts;
 	struct hotspot_stats stats;
 };
@@ -127,7 +127,7 @@ static inline bool hs_is_code(const struct hotspot *h, uint64_t pc)
 /* hotspot-method.c. method: unproven. bci < 0: none. false: it is no method, or bci is not in it.
  */
 bool hotspot_method_frame(struct hotspot *h, uint64_t method, int32_t bci,
-			  struct hotspot_frame *ret);
+			  struct stepped_frame *ret);
 /* Of a method in the interpreter: the bci of an address in its bytecodes; -1: it is not there. */
 int32_t hotspot_method_bci(struct hotspot *h, uint64_t method, uint64_t bcp);
 /* HotSpot's compressed numbers; *at moves on. false: bytes are missing. */
@@ -147,15 +147,3 @@ struct interpreted {
 	uint64_t method, bcp;
 	uint64_t caller_pc, caller_sp, caller_fp;
 };
-static inline bool runtime_stack_u64(const struct runtime_stack *s, uint64_t address, uint64_t *ret)
-{
-	uint64_t at = address - s->start;
-
-	if (at >= s->n || s->n - at < sizeof(*ret)) {
-		if (s->missing)
-			*s->missing = address;
-		return false;
-	}
-	memcpy(ret, s->bytes + at, sizeof(*ret));
-	return true;
-}

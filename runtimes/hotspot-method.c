@@ -153,7 +153,7 @@ static void make_class_name(char *name)
 	}
 }
 
-static bool put_names(struct hotspot *h, const struct method *m, struct hotspot_frame *ret)
+static bool put_names(struct hotspot *h, const struct method *m, struct stepped_frame *ret)
 {
 	char name[MAX_SYMBOL + 1], class[MAX_SYMBOL + 1], text[2 * MAX_SYMBOL + 2];
 	uint32_t source = 0;
@@ -211,7 +211,7 @@ static int32_t signed_number(uint32_t v)
 
 /* The compressed table behind the bytecodes: steps in bci and line. */
 static void find_line(struct hotspot *h, const struct method *m, int32_t bci,
-		      struct hotspot_frame *ret)
+		      struct stepped_frame *ret)
 {
 	uint8_t bytes[MAX_LINES_BYTES];
 	uint64_t table = m->const_method + (uint64_t)hs(h, HS_CONST_BYTES) + m->code_size;
@@ -252,11 +252,11 @@ static void find_line(struct hotspot *h, const struct method *m, int32_t bci,
 	}
 }
 
-bool hotspot_method_frame(struct hotspot *h, uint64_t at, int32_t bci, struct hotspot_frame *ret)
+bool hotspot_method_frame(struct hotspot *h, uint64_t at, int32_t bci, struct stepped_frame *ret)
 {
 	uint64_t key = hash_combine(at, (uint32_t)bci);
 	struct spot *s = &h->spots[key % HOTSPOT_N_SPOTS];
-	struct hotspot_frame frame = {.function = STRID_EMPTY};
+	struct stepped_frame frame = {.function = STRID_EMPTY};
 	struct method m;
 
 	if (!read_heads(h, at, &m))

@@ -17,11 +17,11 @@ struct step {
 	struct hotspot *h;
 	const struct runtime_stack *stack;
 	struct runtime_regs *regs;
-	struct hotspot_frame *frames;
+	struct stepped_frame *frames;
 	size_t max, n;
 };
 
-static void put(struct step *s, const struct hotspot_frame *f)
+static void put(struct step *s, const struct stepped_frame *f)
 {
 	if (s->n < s->max)
 		s->frames[s->n++] = *f;
@@ -43,32 +43,32 @@ static bool is_entry(const struct hotspot *h, uint64_t pc)
 }
 
 /* A stack grows down, so that a caller's frame is above. */
-static enum hotspot_step go(struct step *s, const struct interpreted *to, bool java)
+static enum runtime_step go(struct step *s, const struct interpreted *to, bool java)
 {
 	struct runtime_regs *r = s->regs;
 
 	if (to->caller_sp <= r->sp || to->caller_sp - r->sp > MAX_FRAME_BYTES ||
 	    to->caller_sp % 8 != 0 || to->caller_pc == 0)
-		return HOTSPOT_UNPROVEN;
+		return RUNTIME_UNPROVEN;
 	r->pc = to->caller_pc;
 	r->sp = to->caller_sp;
 	r->fp = to->caller_fp;
 	r->innermost = false;
-	r->called_java = java;
-	return HOTSPOT_STEP;
+	r->called_own = java;
+	return RUNTIME_STEP;
 }
 
 /* Only code of the cache calls such code. */
-static enum hotspot_step go_java(struct step *s, const struct interpreted *to, bool java)
+static enum runtime_step go_java(struct step *s, const struct interpreted *to, bool java)
 {
 	if (!hotspot_has(s->h, to->caller_pc))
-		return HOTSPOT_UNPROVEN;
+		return RUNTIME_UNPROVEN;
 	return go(s, to, java);
 }
 
 /* ---- Compiled code, and stubs with a frame of fixed size ---- */
 
-static enum hotspot_step step_framed(struct step *s, const struct blob *b, enum frame_shape shape,
+static enum runtime_step step_framed(struct step *s, const struct blob *b, enum frame_shape shape,
 				     bool java)
 {
 	struct interpreted to = {.caller_fp = s->regs->fp};
@@ -77,17 +77,17 @@ static enum hotspot_step step_framed(struct step *s, const struct blob *b, enum 
 	if (shape == SHAPE_NONE || shape == SHAPE_PUSHED)
 		cfa = sp + (shape == SHAPE_NONE ? 8 : 16);
 	if (cfa < sp + 8)
-		return HOTSPOT_UNPROVEN;
+		return RUNTIME_UNPROVEN;
 	if (!runtime_stack_u64(s->stack, cfa - 8, &to.caller_pc))
-		return HOTSPOT_TRUNCATED;
+		return RUNTIME_TRUNCATED;
 	to.caller_sp = cfa;
 	if ((shape == SHAPE_FULL || shape == SHAPE_PUSHED) && cfa >= sp + 16 &&
 	    !runtime_stack_u64(s->stack, cfa - 16, &to.caller_fp))
-		return HOTSPOT_TRUNCATED;
+		return RUNTIME_TRUNCATED;
 	return go_java(s, &to, java);
 }
 
-static enum hotspot_step step_compiled(struct step *s, enum pc_use use)
+static enum runtime_step step_compiled(struct step *s, enum pc_use use)
 {
 	const struct code *c = hotspot_code_find(s->h, s->regs->pc, use);
 	struct blob blob;
@@ -95,18 +95,18 @@ static enum hotspot_step step_compiled(struct step *s, enum pc_use use)
 	uint64_t pc;
 
 	if (!c)
-		return HOTSPOT_UNPROVEN;
+		return RUNTIME_UNPROVEN;
 	blob = c->blob;
 	shape = use == PC_INTERRUPTED ? (enum frame_shape)c->shape : SHAPE_FULL;
 	if (use != PC_INTERRUPTED && (s->regs->pc == blob.deopt || s->regs->pc == blob.deopt_mh)) {
 		/* It will be executed by the interpreter; its place was put aside. */
 		if (!runtime_stack_u64(s->stack, s->regs->sp + blob.orig_pc_offset, &pc))
-			return HOTSPOT_TRUNCATED;
+			return RUNTIME_TRUNCATED;
 		c = pc >= blob.code_begin && pc < blob.code_end
 			    ? hotspot_code_find(s->h, pc, PC_CALLED_JAVA)
 			    : NULL;
 		if (!c || c->blob.at != blob.at)
-			return HOTSPOT_UNPROVEN;
+			return RUNTIME_UNPROVEN;
 	}
 	put_places(s, c);
 	return step_framed(s, &blob, shape, true);
@@ -116,7 +116,7 @@ static enum hotspot_step step_compiled(struct step *s, enum pc_use use)
 
 static bool put_interpreted(struct step *s, uint64_t method, uint64_t bcp)
 {
-	struct hotspot_frame f;
+	struct stepped_frame f;
 
 	if (!hotspot_method_frame(s->h, method, hotspot_method_bci(s->h, method, bcp), &f))
 		return false;
@@ -125,7 +125,7 @@ static bool put_interpreted(struct step *s, uint64_t method, uint64_t bcp)
 	return true;
 }
 
-static enum hotspot_step step_interpreted(struct step *s)
+static enum runtime_step step_interpreted(struct step *s)
 {
 	struct runtime_regs *r = s->regs;
 	bool entry = r->innermost && is_entry(s->h, r->pc);
@@ -141,13 +141,13 @@ static enum hotspot_step step_interpreted(struct step *s)
 	if (!has_frame)
 		return r->fp - s->stack->start >= s->stack->n && r->fp > r->sp &&
 				       r->fp - r->sp < MAX_FRAME_BYTES
-			       ? HOTSPOT_TRUNCATED
-			       : HOTSPOT_UNPROVEN;
+			       ? RUNTIME_TRUNCATED
+			       : RUNTIME_UNPROVEN;
 	bcp = f.bcp;
 	if (r->innermost && hotspot_method_bci(s->h, f.method, arch_bcp(r)) >= 0)
 		bcp = arch_bcp(r);
 	if (!put_interpreted(s, f.method, bcp))
-		return HOTSPOT_UNPROVEN;
+		return RUNTIME_UNPROVEN;
 	return go_java(s, &f, true);
 }
 
@@ -166,41 +166,41 @@ static bool is_caller(struct step *s, uint64_t pc)
 	return c && c->blob.kind != BLOB_FRAMELESS;
 }
 
-static enum hotspot_step step_frameless(struct step *s)
+static enum runtime_step step_frameless(struct step *s)
 {
 	struct interpreted to = {.caller_fp = s->regs->fp};
 
 	if (!s->regs->innermost)
-		return HOTSPOT_UNPROVEN;
+		return RUNTIME_UNPROVEN;
 	if (!arch_return(s->stack, s->regs->sp, &to.caller_pc, &to.caller_sp))
-		return HOTSPOT_TRUNCATED;
-	return is_caller(s, to.caller_pc) ? go(s, &to, true) : HOTSPOT_UNPROVEN;
+		return RUNTIME_TRUNCATED;
+	return is_caller(s, to.caller_pc) ? go(s, &to, true) : RUNTIME_UNPROVEN;
 }
 
-static enum hotspot_step step_stub(struct step *s, bool continuation)
+static enum runtime_step step_stub(struct step *s, bool continuation)
 {
 	struct runtime_regs *r = s->regs;
 	struct interpreted to = {.caller_fp = r->fp};
 
 	if (r->pc == s->h->call_stub_return)
-		return arch_fp_frame(s->stack, r->fp, &to) ? go(s, &to, false) : HOTSPOT_TRUNCATED;
+		return arch_fp_frame(s->stack, r->fp, &to) ? go(s, &to, false) : RUNTIME_TRUNCATED;
 	if (r->innermost && arch_return(s->stack, r->sp, &to.caller_pc, &to.caller_sp) &&
 	    is_caller(s, to.caller_pc))
 		return go(s, &to, false);
 	if (r->fp >= r->sp && r->fp - r->sp < MAX_FRAME_BYTES &&
 	    arch_fp_frame(s->stack, r->fp, &to) && is_caller(s, to.caller_pc) && !continuation)
 		return go(s, &to, false);
-	return continuation ? HOTSPOT_ELSEWHERE : HOTSPOT_UNPROVEN;
+	return continuation ? RUNTIME_ELSEWHERE : RUNTIME_UNPROVEN;
 }
 
 /* ---- All ---- */
 
-static enum hotspot_step step(struct step *s)
+static enum runtime_step step(struct step *s)
 {
 	struct runtime_regs *r = s->regs;
-	enum pc_use use = r->innermost	   ? PC_INTERRUPTED
-			  : r->called_java ? PC_CALLED_JAVA
-					   : PC_CALLED;
+	enum pc_use use = r->innermost	  ? PC_INTERRUPTED
+			  : r->called_own ? PC_CALLED_JAVA
+					  : PC_CALLED;
 	enum frame_shape shape;
 	const struct code *c;
 	struct blob blob;
@@ -209,7 +209,7 @@ static enum hotspot_step step(struct step *s)
 		return step_interpreted(s);
 	c = hotspot_code_find(s->h, r->pc, use);
 	if (!c)
-		return HOTSPOT_UNPROVEN;
+		return RUNTIME_UNPROVEN;
 	blob = c->blob;
 	switch (blob.kind) {
 	case BLOB_NMETHOD:
@@ -227,19 +227,19 @@ static enum hotspot_step step(struct step *s)
 		put_places(s, c);
 		return step_framed(s, &blob, shape, false);
 	default:
-		return HOTSPOT_UNPROVEN;
+		return RUNTIME_UNPROVEN;
 	}
 }
 
-enum hotspot_step hotspot_step(struct hotspot *h, const struct runtime_stack *stack,
-			       struct runtime_regs *regs, struct hotspot_frame *frames, size_t max,
+enum runtime_step hotspot_step(struct hotspot *h, const struct runtime_stack *stack,
+			       struct runtime_regs *regs, struct stepped_frame *frames, size_t max,
 			       size_t *ret_n)
 {
 	struct step s = {h, stack, regs, frames, max, 0};
-	enum hotspot_step r = step(&s);
+	enum runtime_step r = step(&s);
 
-	if (r == HOTSPOT_UNPROVEN && (h->memory.reads_left == 0 || h->memory.bytes_left < 512))
-		r = HOTSPOT_SPENT;
+	if (r == RUNTIME_UNPROVEN && (h->memory.reads_left == 0 || h->memory.bytes_left < 512))
+		r = RUNTIME_SPENT;
 	h->stats.steps++;
 	h->stats.failed[r]++;
 	*ret_n = s.n;

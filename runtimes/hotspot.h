@@ -19,8 +19,8 @@
 #include <stdio.h>
 
 #include "runtimes/memory.h"
+#include "runtimes/stack.h"
 #include "util/cleanup.h"
-#include "util/strtab.h"
 
 struct hotspot;
 
@@ -56,44 +56,9 @@ enum hotspot_level {
 };
 const char *hotspot_level_name(enum hotspot_level level);
 
-/* Texts: hotspot_text(). They are a stranger's words, in HotSpot's UTF-8. */
-struct hotspot_frame {
-	strid function; /* "java.util.HashMap.put" */
-	strid file;	/* "HashMap.java"; empty: not known */
-	uint32_t line, start_line;
-	uint8_t level; /* enum hotspot_level */
-	bool inlined;  /* into the next one */
-};
-/* Valid until the next step. */
+/* A frame's text: in HotSpot's UTF-8, valid until the next step. */
 const char *hotspot_text(const struct hotspot *h, strid id);
 
-/* The copy of a stack: n bytes that were at start. */
-struct runtime_stack {
-	const uint8_t *bytes;
-	uint64_t start, n;
-	uint64_t *missing; /* set to the address of what was read last in vain; NULL: nobody asks */
-};
-/* Registers by DWARF number; in a frame that has called another only pc, sp and fp count. */
-enum { RUNTIME_N_REGS = 33 };
-struct runtime_regs {
-	uint64_t r[RUNTIME_N_REGS];
-	uint64_t pc, sp, fp;
-	bool innermost; /* interrupted: r holds */
-	/* Of its callee: it is one of HotSpot's frames that go by its calling convention. */
-	bool called_java;
-};
-/* Of a thread that ptrace has stopped: what PTRACE_GETREGSET says for NT_PRSTATUS, n bytes. */
-bool runtime_regs_from_ptrace(const void *prstatus, size_t n, struct runtime_regs *ret);
-
-enum hotspot_step {
-	HOTSPOT_STEP,	   /* regs are the caller's, frames has what was executing there */
-	HOTSPOT_TRUNCATED, /* the stack copy ends */
-	HOTSPOT_UNPROVEN,  /* what is there now does not explain the stack */
-	/* The callers are in the heap: of a virtual thread that was put off and goes on */
-	HOTSPOT_ELSEWHERE,
-	HOTSPOT_SPENT, /* the budget of this walk */
-	HOTSPOT_N_STEPS
-};
 /* Before each walk: its budget, in reads and bytes. */
 void hotspot_begin(struct hotspot *h, uint32_t reads, uint64_t bytes);
 /*
@@ -101,8 +66,8 @@ void hotspot_begin(struct hotspot *h, uint32_t reads, uint64_t bytes);
  * frames (innermost first, at most max; more are left out), *ret_n of them, also where the step to
  * its caller fails: none then if it is not known either.
  */
-enum hotspot_step hotspot_step(struct hotspot *h, const struct runtime_stack *stack,
-			       struct runtime_regs *regs, struct hotspot_frame *frames, size_t max,
+enum runtime_step hotspot_step(struct hotspot *h, const struct runtime_stack *stack,
+			       struct runtime_regs *regs, struct stepped_frame *frames, size_t max,
 			       size_t *ret_n);
 
 /* What it is and where each offset came from, for people. */
@@ -111,6 +76,6 @@ void hotspot_explain(const struct hotspot *h, FILE *out);
 struct hotspot_stats {
 	uint64_t steps, learned, stale; /* stale: a remembered address had other contents */
 	uint64_t reads, bytes;
-	uint64_t failed[HOTSPOT_N_STEPS];
+	uint64_t failed[RUNTIME_N_STEPS];
 };
 const struct hotspot_stats *hotspot_stats(const struct hotspot *h);

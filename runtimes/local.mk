@@ -22,7 +22,8 @@ RUNTIMES_SOURCES = \
 	runtimes/image.c \
 	runtimes/image.h \
 	runtimes/memory.c \
-	runtimes/memory.h
+	runtimes/memory.h \
+	runtimes/stack.h
 
 noinst_LIBRARIES += libruntimes.a
 libruntimes_a_SOURCES = $(RUNTIMES_SOURCES)

@@ -45,7 +45,7 @@ struct runtimes {
 	bool walking, refused; /* this walk reads; its share is spent */
 	/* Of the walk. */
 	struct {
-		struct hotspot_frame frame;
+		struct stepped_frame frame;
 		uint32_t index;
 	} frames[FRAME_SOURCE_MAX_FRAMES];
 	uint32_t n, next;
@@ -220,7 +220,7 @@ static bool may_walk(struct runtimes *r, struct process_runtime *p)
 	return true;
 }
 
-static void keep(struct runtimes *r, size_t index, const struct hotspot_frame *frames, size_t n)
+static void keep(struct runtimes *r, size_t index, const struct stepped_frame *frames, size_t n)
 {
 	/* A walk that starts over. */
 	while (r->n > 0 && r->frames[r->n - 1].index >= index)
@@ -249,10 +249,10 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 		.pc = regs->r[UNWIND_REG_PC],
 		.sp = regs->r[UNWIND_REG_SP],
 		.innermost = frame->innermost,
-		.called_java = !frame->by_cfi,
+		.called_own = !frame->by_cfi,
 	};
-	struct hotspot_frame frames[MAX_INLINED];
-	enum hotspot_step step;
+	struct stepped_frame frames[MAX_INLINED];
+	enum runtime_step step;
 	size_t n;
 
 	if (!may_walk(r, p))
@@ -268,19 +268,19 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 	r->hotspot = p->hotspot;
 	keep(r, frame->n, frames, n);
 	switch (step) {
-	case HOTSPOT_STEP:
+	case RUNTIME_STEP:
 		p->n_vain = 0;
 		regs->r[UNWIND_REG_PC] = now.pc;
 		regs->r[UNWIND_REG_SP] = now.sp;
 		regs->r[UNWIND_REG_FP] = now.fp;
 		regs->valid |= UNWIND_REG_BIT(UNWIND_REG_FP);
 		return UNWIND_STEPPED;
-	case HOTSPOT_TRUNCATED:
+	case RUNTIME_TRUNCATED:
 		*ret_outcome = UNWIND_TRUNCATED;
 		return UNWIND_ENDED;
-	case HOTSPOT_ELSEWHERE:
+	case RUNTIME_ELSEWHERE:
 		return end(r, PROFILE_MARKER_RUNTIME_ELSEWHERE, UNWIND_NO_CFI, ret_outcome);
-	case HOTSPOT_SPENT:
+	case RUNTIME_SPENT:
 		return end(r, PROFILE_MARKER_RUNTIME_LATE, UNWIND_NO_CFI, ret_outcome);
 	default:
 		count_vain(p);
@@ -296,7 +296,7 @@ const struct runtime_frame *runtimes_frames(struct runtimes *r, size_t index, si
 		r->next++;
 	for (; r->hotspot && r->next < r->n && r->frames[r->next].index == index && n < MAX_INLINED;
 	     r->next++) {
-		const struct hotspot_frame *f = &r->frames[r->next].frame;
+		const struct stepped_frame *f = &r->frames[r->next].frame;
 
 		r->answer[n++] = (struct runtime_frame){
 			.runtime = PROFILE_RUNTIME_JVM,

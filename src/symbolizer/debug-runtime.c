@@ -19,23 +19,23 @@ static bool read_memory(void *ctx, uint64_t address, void *ret, size_t n)
 	return address <= INT64_MAX && pread(*fd, ret, n, (off_t)address) == (ssize_t)n;
 }
 
-static const char *why_ended(enum hotspot_step step)
+static const char *why_ended(enum runtime_step step)
 {
 	switch (step) {
-	case HOTSPOT_STEP:
+	case RUNTIME_STEP:
 		return "native code called it";
-	case HOTSPOT_TRUNCATED:
+	case RUNTIME_TRUNCATED:
 		return "the stack is larger than what is copied of it";
-	case HOTSPOT_ELSEWHERE:
+	case RUNTIME_ELSEWHERE:
 		return "its callers are in the heap (a virtual thread)";
-	case HOTSPOT_SPENT:
+	case RUNTIME_SPENT:
 		return "it took too many reads";
 	default:
 		return "what HotSpot keeps does not explain the stack";
 	}
 }
 
-static void print_frame(const struct hotspot *h, const struct hotspot_frame *f, FILE *out)
+static void print_frame(const struct hotspot *h, const struct stepped_frame *f, FILE *out)
 {
 	const char *file = hotspot_text(h, f->file);
 
@@ -52,14 +52,14 @@ static void show_stack(struct hotspot *h, int memory, struct runtime_regs *regs,
 {
 	static uint8_t copy[STACK_BYTES];
 	struct runtime_stack stack = {.bytes = copy, .start = regs->sp};
-	enum hotspot_step step = HOTSPOT_STEP;
+	enum runtime_step step = RUNTIME_STEP;
 
 	/* It ends somewhere above. */
 	for (size_t n = sizeof(copy); n >= 64 && stack.n == 0; n /= 2)
 		stack.n = read_memory(&memory, regs->sp, copy, n) ? n : 0;
 	hotspot_begin(h, MAX_READS, MAX_BYTES);
-	while (step == HOTSPOT_STEP && hotspot_has(h, regs->pc)) {
-		struct hotspot_frame frames[MAX_FRAMES];
+	while (step == RUNTIME_STEP && hotspot_has(h, regs->pc)) {
+		struct stepped_frame frames[MAX_FRAMES];
 		size_t n;
 
 		step = hotspot_step(h, &stack, regs, frames, MAX_FRAMES, &n);

@@ -4,30 +4,30 @@
 #include "runtimes/hotspot.h"
 #include "tests/runtimes/recording.h"
 
-static inline const char *recording_step_name(enum hotspot_step step)
+static inline const char *recording_step_name(enum runtime_step step)
 {
-	static const char *const names[HOTSPOT_N_STEPS] = {
-		[HOTSPOT_STEP] = "native code",	     [HOTSPOT_TRUNCATED] = "end of the copy",
-		[HOTSPOT_UNPROVEN] = "not proven",   [HOTSPOT_ELSEWHERE] = "in the heap",
-		[HOTSPOT_SPENT] = "budget is spent",
+	static const char *const names[RUNTIME_N_STEPS] = {
+		[RUNTIME_STEP] = "native code",	     [RUNTIME_TRUNCATED] = "end of the copy",
+		[RUNTIME_UNPROVEN] = "not proven",   [RUNTIME_ELSEWHERE] = "in the heap",
+		[RUNTIME_SPENT] = "budget is spent",
 	};
 
 	return names[step];
 }
 
 /* Walks from Java code down to native code, and prints each frame. */
-static inline enum hotspot_step recording_walk(struct hotspot *h, const struct recorded_walk *w,
+static inline enum runtime_step recording_walk(struct hotspot *h, const struct recorded_walk *w,
 					       FILE *out)
 {
 	const struct runtime_stack stack = {w->stack, w->r[7], w->n, NULL};
 	struct runtime_regs regs = {
 		.pc = w->r[16], .sp = w->r[7], .fp = w->r[6], .innermost = true};
-	enum hotspot_step step = HOTSPOT_STEP;
+	enum runtime_step step = RUNTIME_STEP;
 
 	memcpy(regs.r, w->r, sizeof(w->r));
 	hotspot_begin(h, 4000, 1 << 20);
-	while (step == HOTSPOT_STEP && hotspot_has(h, regs.pc)) {
-		struct hotspot_frame frames[64];
+	while (step == RUNTIME_STEP && hotspot_has(h, regs.pc)) {
+		struct stepped_frame frames[64];
 		size_t n;
 
 		step = hotspot_step(h, &stack, &regs, frames, 64, &n);

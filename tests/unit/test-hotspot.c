@@ -219,7 +219,7 @@ static void test_spent(void)
 	const struct recorded_walk *w;
 	struct runtime_stack stack;
 	struct runtime_regs regs;
-	struct hotspot_frame frames[8];
+	struct stepped_frame frames[8];
 	size_t n;
 
 	open_version("17");
@@ -229,7 +229,7 @@ static void test_spent(void)
 		.pc = w->r[16], .sp = w->r[7], .fp = w->r[6], .innermost = true};
 	memcpy(regs.r, w->r, sizeof(w->r));
 	hotspot_begin(hotspot, 3, 1000);
-	CHECK_INT(hotspot_step(hotspot, &stack, &regs, frames, 8, &n), ==, HOTSPOT_SPENT);
+	CHECK_INT(hotspot_step(hotspot, &stack, &regs, frames, 8, &n), ==, RUNTIME_SPENT);
 	CHECK_INT(regs.pc, ==, w->r[16]);
 	close_version();
 }
