@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Labels of pprof samples that mean nothing to us, as one text in a thread's row. They pass from
- * one pprof to the next, and distinguish samples.
+ * Keys with values as one text: in a thread's row the labels of pprof samples that mean nothing to
+ * us, which pass from one pprof to the next and distinguish samples; in a process's row its resource
+ * attributes, where a number of the unit "bool" is a truth value.
  */
 #include <stdbool.h>
 #include <stddef.h>

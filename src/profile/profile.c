@@ -295,11 +295,19 @@ static bool same_container(const struct profile_process *a, const struct profile
 		 (a->container_name == STRID_EMPTY || b->container_name == STRID_EMPTY)));
 }
 
+/* It may say who it is some time after its first sample. */
+static bool same_attributes(const struct profile_process *a, const struct profile_process *b)
+{
+	return a->attributes == b->attributes || a->attributes == STRID_EMPTY ||
+	       b->attributes == STRID_EMPTY;
+}
+
 static bool process_equal(const struct profile_process *a, const struct profile_process *b)
 {
 	return a->pid == b->pid && a->start_time_unix_ns == b->start_time_unix_ns &&
 	       a->comm == b->comm && a->executable_path == b->executable_path &&
-	       a->cgroup == b->cgroup && a->systemd_unit == b->systemd_unit && same_container(a, b);
+	       a->cgroup == b->cgroup && a->systemd_unit == b->systemd_unit &&
+	       same_container(a, b) && same_attributes(a, b);
 }
 
 uint32_t profile_add_process(struct profile *p, const struct profile_process *proc)
@@ -315,6 +323,7 @@ uint32_t profile_add_process(struct profile *p, const struct profile_process *pr
 		return ADD_ROW(p, &p->processes, &p->process_index, hash, proc);
 	/* The cgroup's path has the container's id; its name may be found later. */
 	take_string(&p->processes.items[row].container_name, proc->container_name);
+	take_string(&p->processes.items[row].attributes, proc->attributes);
 	return row;
 }
 

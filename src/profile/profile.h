@@ -140,6 +140,8 @@ struct profile_process {
 	strid pod_uid;		 /* Kubernetes, from the cgroup path; "" none */
 	strid systemd_unit;	 /* "nginx.service", "user@1000.service" or "" */
 	strid cgroup;		 /* path in the kernel */
+	/* What it says of itself, by the keys of resource attributes, in the form of labels.h. */
+	strid attributes;
 };
 
 struct profile_thread {
@@ -318,7 +320,7 @@ bool profile_has_room(const struct profile *p, uint64_t max_bytes);
  * cgroup, container, unit); thread by (process, tid, name, labels); frame by (module, address);
  * function by (name, system_name, file, start_line, module_name, language); stack by its frames. An
  * existing row does not change, except that empty fields of a module are filled, and the container
- * name of a process.
+ * name and the attributes of a process. Rows of a process that has changed its attributes differ.
  */
 uint32_t profile_add_module(struct profile *p, const struct profile_module *m);
 /* The module of a runtime's frames; its path is "[cpython]" ... */

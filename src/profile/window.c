@@ -13,7 +13,7 @@
 #include "util/cursor.h"
 #include "util/memory-file.h"
 
-#define WINDOW_MAGIC UINT64_C(0x33776e776b6c6177) /* "walkwnw3" */
+#define WINDOW_MAGIC UINT64_C(0x34776e776b6c6177) /* "walkwnw4" */
 #define WINDOW_MAX   (UINT64_C(1) << 30)
 #define MAX_LINES    256 /* of a frame */
 
@@ -286,7 +286,8 @@ static int read_process(struct reader *r, const void *item, uint32_t *ret)
 	if (!map_string(r, &v.comm) || !map_string(r, &v.executable_path) ||
 	    !map_string(r, &v.container_id) || !map_string(r, &v.container_runtime) ||
 	    !map_string(r, &v.container_name) || !map_string(r, &v.pod_uid) ||
-	    !map_string(r, &v.systemd_unit) || !map_string(r, &v.cgroup))
+	    !map_string(r, &v.systemd_unit) || !map_string(r, &v.cgroup) ||
+	    !map_string(r, &v.attributes))
 		return -EBADMSG;
 	*ret = profile_add_process(r->p, &v);
 	return 0;
