@@ -10,6 +10,11 @@
 int opener_open_proc(uint32_t pid, const char *name, int flags);
 /* Reads the start of such a file as a string. 0 or -errno; -ESRCH also if it is empty. */
 int opener_read_proc(uint32_t pid, const char *name, char *text, size_t size);
+/*
+ * Looks for a line of /proc/PID/maps (n characters, no newline): 0, or -ENOENT: none is wanted;
+ * -errno.
+ */
+int opener_find_line(int maps, bool (*wanted)(const char *line, size_t n, void *ctx), void *ctx);
 /* Really opens the file of an O_PATH descriptor, once it is known to be harmless. */
 int opener_reopen_regular(int path_fd, struct stat *ret_st);
 /* O_PATH descriptor of path inside root, or -errno. resolve: RESOLVE_IN_ROOT and others of

@@ -72,16 +72,24 @@ static bool has_table(const char *line, size_t n, uint64_t table)
 	return n > n_name && memcmp(line + n - n_name, name, n_name) == 0;
 }
 
-/* In text of maps: whole lines of it; table 0: a runtime's library. *left is what is left of it,
- * and moved to its beginning. */
-static bool find_library(char *text, size_t n, uint64_t table, size_t *left)
+/* What is looked for: a runtime's library (table 0), or the allocation library with its table. */
+static bool is_library(const char *line, size_t n, void *ctx)
+{
+	const uint64_t *table = ctx;
+
+	return *table ? has_table(line, n, *table) : is_runtime(line, n);
+}
+
+/* In text of maps: whole lines of it. *left is what is left of it, and moved to its beginning. */
+static bool find_line(char *text, size_t n, bool (*wanted)(const char *line, size_t n, void *ctx),
+		      void *ctx, size_t *left)
 {
 	char *line = text, *end = text + n, *newline;
 
 	while ((newline = memchr(line, '\n', (size_t)(end - line)))) {
 		size_t length = (size_t)(newline - line);
 
-		if (table ? has_table(line, length, table) : is_runtime(line, length))
+		if (wanted(line, length, ctx))
 			return true;
 		line = newline + 1;
 	}
@@ -90,7 +98,7 @@ static bool find_library(char *text, size_t n, uint64_t table, size_t *left)
 	return false;
 }
 
-static int has_library(int maps, uint64_t table)
+int opener_find_line(int maps, bool (*wanted)(const char *line, size_t n, void *ctx), void *ctx)
 {
 	char text[16384];
 	size_t n = 0;
@@ -104,7 +112,7 @@ static int has_library(int maps, uint64_t table)
 		if (got == 0)
 			break;
 		total += (uint64_t)got;
-		if (find_library(text, n + (size_t)got, table, &n))
+		if (find_line(text, n + (size_t)got, wanted, ctx, &n))
 			return 0;
 	}
 	return -ENOENT;
@@ -126,7 +134,7 @@ static int open_memory(uint32_t pid, uint64_t table)
 	maps = openat(dir, "maps", O_RDONLY | O_CLOEXEC);
 	if (maps < 0)
 		return -errno;
-	r = has_library(maps, table);
+	r = opener_find_line(maps, is_library, &table);
 	return r < 0 ? r : TAKE_FD(memory);
 }
 
