@@ -23,6 +23,8 @@ int opener_asked_file(const struct message *ask)
 					 ask->ask_debug_file.n_build_id, ask->ask_debug_file.path);
 	case MESSAGE_ASK_SPLIT_FILE:
 		return opener_split_file(ask->ask_split_file.path);
+	case MESSAGE_ASK_CONTEXT:
+		return opener_context(ask);
 	case MESSAGE_ASK_BLOCKED:
 		return opener_blocked(ask);
 	default:

@@ -160,6 +160,8 @@ static struct subject subject_of(const struct message *ask)
 		return (struct subject){ask->ask_debug_file.pid, 0, 0};
 	case MESSAGE_ASK_TABLE:
 		return (struct subject){ask->ask_table.pid, 0, 0};
+	case MESSAGE_ASK_CONTEXT:
+		return (struct subject){ask->ask_context.pid, 0, 0};
 	case MESSAGE_ASK_BLOCKED:
 		return (struct subject){ask->ask_blocked.pid, 0, 0};
 	default:

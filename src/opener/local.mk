@@ -4,6 +4,7 @@ libopener_a_SOURCES = \
 	src/opener/blocked.c \
 	src/opener/container-state.c \
 	src/opener/contents.c \
+	src/opener/context.c \
 	src/opener/debug.c \
 	src/opener/helper.c src/opener/helper.h src/opener/helper-main.c \
 	src/opener/internal.h \
@@ -16,7 +17,9 @@ libopener_a_SOURCES = \
 	src/opener/resolve.c \
 	src/opener/state-dir.c src/opener/state-dir.h
 
-check_PROGRAMS += tests/unit/test-opener tests/unit/test-mounts
+check_PROGRAMS += tests/unit/test-opener tests/unit/test-mounts tests/unit/test-context
+tests_unit_test_context_SOURCES = tests/unit/test-context.c tests/unit/context-publisher.h tests/unit/test.h
+tests_unit_test_context_LDADD = libopener.a libprocess.a libutil.a
 tests_unit_test_opener_SOURCES = tests/unit/test-opener.c tests/unit/test.h
 tests_unit_test_opener_LDADD = libopener.a libprocess.a libutil.a
 tests_unit_test_mounts_SOURCES = tests/unit/test-mounts.c tests/unit/test.h

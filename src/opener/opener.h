@@ -108,8 +108,17 @@ int opener_file_of_process(uint32_t pid, const char *path);
 int opener_blocked(const struct message *ask);
 
 /*
+ * What a process says of itself, as a memory file that begins with a struct context_file: named
+ * variables of its environment, if asked for, and the payload of its process context (OTEP 4719).
+ * -ESRCH: another process has the pid now; -ENOENT: it says nothing. Without the environment also
+ * -EALREADY: it is the context that is known; -EAGAIN: it was being written; -EBADMSG: it is none.
+ */
+int opener_context(const struct message *ask);
+
+/*
  * What a request asks for by its type: the result of opener_mapped_file(), opener_recorded_file(),
- * opener_perf_map(), opener_memory(), opener_debug_file(), opener_split_file() or opener_blocked().
+ * opener_perf_map(), opener_memory(), opener_debug_file(), opener_split_file(), opener_blocked() or
+ * opener_context().
  * -EOPNOTSUPP: a request of another type.
  */
 int opener_asked_file(const struct message *ask);

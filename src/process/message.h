@@ -70,7 +70,8 @@ enum message_type {
 	MESSAGE_ASK_PROCESS,
 	MESSAGE_ASK_USER,
 	MESSAGE_ASK_PERF_MAP,
-	MESSAGE_ASK_MEMORY, /* of a process that has a runtime's library mapped */
+	MESSAGE_ASK_MEMORY,  /* of a process that has a runtime's library mapped */
+	MESSAGE_ASK_CONTEXT, /* what a process says of itself; fd: a struct context_file, and it */
 	MESSAGE_ASK_DEBUG_FILE,
 	MESSAGE_ASK_SPLIT_FILE,
 	MESSAGE_ASK_RECORDED_FILE, /* of a process in a perf.data file */
@@ -284,6 +285,12 @@ struct message {
 			uint32_t pid, reserved;
 		} ask_table;
 		struct {
+			uint64_t start_time_ns; /* of the process, since boot; 0: not known */
+			uint64_t published_ns;	/* of the context that is known; 0: none is */
+			uint32_t pid;
+			uint32_t environment; /* 1: wanted, too */
+		} ask_context;
+		struct {
 			int32_t error; /* 0 or -errno; -EUCLEAN: the file is set aside for this
 					 * process
 					 */
@@ -341,6 +348,17 @@ struct message {
 
 /* The addresses of the blocks that the allocation library tracks, 0 where there is none. */
 #define LIBRARY_TABLE_BYTES (1 << 20)
+
+/* What a process says of itself: the beginning of a file, with variables of its environment, each
+ * with its 0, and the payload of its process context behind it. */
+#define CONTEXT_MAX_ENVIRONMENT 16384
+#define CONTEXT_MAX_PAYLOAD	65536
+struct context_file {
+	uint64_t published_ns; /* the context's stamp */
+	int32_t error;	       /* there is no payload: -ENOENT: no context; -EALREADY; others */
+	uint32_t n_environment, n_payload;
+	uint32_t reserved;
+};
 
 /* Of a thread that was blocked: the beginning of a file, with n_bytes of its stack behind it. */
 #define BLOCKED_MAX_BYTES 65536
