@@ -320,3 +320,43 @@ const char *text_nearest(const char *word, const char *const *candidates, size_t
 	}
 	return found;
 }
+
+char *text_strip(char *s)
+{
+	size_t n;
+
+	s += strspn(s, " \t");
+	for (n = strlen(s); n > 0 && (s[n - 1] == ' ' || s[n - 1] == '\t');)
+		s[--n] = '\0';
+	return s;
+}
+
+static int hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return c - '0';
+	c |= 0x20;
+	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+bool text_decode_percent(char *s)
+{
+	char *out = s;
+
+	for (; *s; s++) {
+		int high, low;
+
+		if (*s != '%') {
+			*out++ = *s;
+			continue;
+		}
+		high = hex_digit(s[1]);
+		low = high < 0 ? -1 : hex_digit(s[2]);
+		if (low < 0 || (high | low) == 0)
+			return false;
+		*out++ = (char)(high << 4 | low);
+		s += 2;
+	}
+	*out = '\0';
+	return true;
+}

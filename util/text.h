@@ -19,6 +19,11 @@ size_t text_clean(char *dst, size_t size, const char *src, size_t n);
 size_t text_shorten(char *dst, size_t size, const char *src, const char *whole);
 #define TEXT_CUT_BYTES 22 /* the end of a cut name and its 0 */
 
+/* Cuts blanks and tabs at both ends, in place; returns where it begins then. */
+char *text_strip(char *s);
+/* Decodes %XX in place; false for a broken one, and for %00, which no text can hold. */
+bool text_decode_percent(char *s);
+
 /* Both NULL, or the same text. */
 bool text_equal(const char *a, const char *b);
 /* Replaces *field (char ** or const char **; an allocated text, or NULL) with a copy of text. 0, or

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 
 #include "src/config/table.h"
+#include "util/text.h"
 
 #define HEADERS_MAX	       64
 #define HEADERS_FILE_MAX_BYTES (64u * 1024)
@@ -75,48 +76,6 @@ int config_header_add(struct config_export *x, char *line)
 	return 0;
 }
 
-static int hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
-/* Decodes %XX in place; false for a broken one, and for %00, which no value can hold. */
-static bool percent_decode(char *s)
-{
-	char *out = s;
-
-	for (; *s; s++) {
-		int high, low;
-
-		if (*s != '%') {
-			*out++ = *s;
-			continue;
-		}
-		high = hex_digit(s[1]);
-		low = high < 0 ? -1 : hex_digit(s[2]);
-		if (low < 0 || (high | low) == 0)
-			return false;
-		*out++ = (char)(high << 4 | low);
-		s += 2;
-	}
-	*out = '\0';
-	return true;
-}
-
-/* Cuts blanks at both ends. */
-static char *strip(char *s)
-{
-	size_t n;
-
-	s += strspn(s, " \t");
-	for (n = strlen(s); n > 0 && (s[n - 1] == ' ' || s[n - 1] == '\t');)
-		s[--n] = '\0';
-	return s;
-}
-
 int config_list_parse(char *text, char *error,
 		      int (*add)(void *ctx, const char *key, const char *value, char *error),
 		      void *ctx)
@@ -125,7 +84,7 @@ int config_list_parse(char *text, char *error,
 		char *equals, *key, *value;
 		int r;
 
-		item = strip(item);
+		item = text_strip(item);
 		if (!*item)
 			continue; /* a comma too many, at the end for instance, harms nobody */
 		equals = strchr(item, '=');
@@ -134,9 +93,9 @@ int config_list_parse(char *text, char *error,
 					       "name=value pairs separated by commas (a comma in a "
 					       "value is written %2C)");
 		*equals = '\0';
-		key = strip(item);
-		value = strip(equals + 1);
-		if (!*key || !percent_decode(value))
+		key = text_strip(item);
+		value = text_strip(equals + 1);
+		if (!*key || !text_decode_percent(value))
 			return config_expected(error,
 					       "name=value pairs with two hexadecimal digits "
 					       "after each % of a value (a % itself is %25)");
@@ -197,14 +156,14 @@ static int read_header_line(struct config_export *x, char *line, char *error)
 
 	if (n > 0 && line[n - 1] == '\r')
 		line[n - 1] = '\0';
-	line = strip(line);
+	line = text_strip(line);
 	if (!*line || *line == '#' || *line == ';')
 		return 0;
 	colon = strchr(line, ':');
 	if (!colon)
 		return config_expected(error, "Name: value");
 	*colon = '\0';
-	value = strip(colon + 1);
+	value = text_strip(colon + 1);
 	r = config_header_make(line, value, &made, error);
 	if (r == 0)
 		r = config_header_add(x, made);
