@@ -210,6 +210,13 @@ void host_parse_cgroup_path(const char *path, struct host_cgroup *ret);
 /* The path in the text of /proc/PID/cgroup (v1, v2, hybrid) that says most. false: none. */
 bool host_parse_cgroup_file(char *text, size_t n, char *path, size_t size);
 /*
+ * Calls fn for each pair of an OTEL_RESOURCE_ATTRIBUTES, "key=value,key=value" with %XX. 0;
+ * -EBADMSG: one is wrong, which discards all, as the specification says, and fn was not called.
+ */
+int host_parse_resource_variable(const char *text,
+				 void (*fn)(void *ctx, const char *key, const char *value),
+				 void *ctx);
+/*
  * The name of the container with that id, from the text of a file that opener_container_state()
  * opens. false: none.
  */

@@ -4,6 +4,7 @@ libhost_a_SOURCES = \
 	src/host/cgroup-path.c \
 	src/host/cgroup.c \
 	src/host/container-name.c \
+	src/host/environment.c \
 	src/host/file.c \
 	src/host/host.c src/host/host.h \
 	src/host/info.c \
