@@ -18,6 +18,7 @@ libproto_a_SOURCES = \
 	proto/otlp-json.c proto/otlp-json.h \
 	proto/otlp-response.c proto/otlp-response.h \
 	proto/otlp-rewrite.c proto/otlp-rewrite.h \
+	proto/process-context.c proto/process-context.h \
 	proto/wire-read.h \
 	proto/wire-write.c proto/wire-write.h
 
@@ -32,3 +33,7 @@ EXTRA_DIST += $(proto_files)
 check_PROGRAMS += tests/unit/test-otlp-response
 tests_unit_test_otlp_response_SOURCES = tests/unit/test-otlp-response.c tests/unit/test.h
 tests_unit_test_otlp_response_LDADD = libproto.a libproto-gen.a libutil.a $(PROTOBUF_C_LIBS)
+
+check_PROGRAMS += tests/unit/test-process-context
+tests_unit_test_process_context_SOURCES = tests/unit/test-process-context.c tests/unit/test.h
+tests_unit_test_process_context_LDADD = libproto.a libutil.a

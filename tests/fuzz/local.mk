@@ -31,6 +31,12 @@ tests_fuzz_replay_host_text_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/
 tests_fuzz_replay_host_text_LDADD = libhost.a libopener.a libutil.a $(ZLIB_LIBS)
 EXTRA_DIST += tests/fuzz/corpus-host-text
 
+check_PROGRAMS += tests/fuzz/replay-context
+tests_fuzz_replay_context_SOURCES = tests/fuzz/fuzz-context.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_context_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-context"'
+tests_fuzz_replay_context_LDADD = libproto.a libproto-gen.a libhost.a libutil.a $(PROTOBUF_C_LIBS) $(ZLIB_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-context
+
 check_PROGRAMS += tests/fuzz/replay-records
 tests_fuzz_replay_records_SOURCES = tests/fuzz/fuzz-records.c tests/fuzz/input.h tests/fuzz/replay.h
 tests_fuzz_replay_records_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-records"'
