@@ -250,6 +250,14 @@ static int open_ledger(struct broker *b)
 	return b->ledger_fd < 0 ? b->ledger_fd : 0;
 }
 
+static void say_what_is_out_of_sight(const struct broker_options *o)
+{
+	if (!o->input_path && o->n_pids == 0 && !sample_sees_all_processes())
+		log_warning("this is not the host's pid namespace: of processes outside it only "
+			    "the kernel's part is recorded, without their names; in a container: "
+			    "--pid=host, in Kubernetes: hostPID: true");
+}
+
 int broker_new(struct broker **ret, struct loop *loop, const struct broker_options *options)
 {
 	_cleanup_(broker_freep) struct broker *b = calloc(1, sizeof(*b));
@@ -293,6 +301,7 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 	r = options->input_path ? 0 : broker_open_events(b);
 	if (r < 0)
 		return r;
+	say_what_is_out_of_sight(options);
 	callbacks.strikes_path = b->strikes_path = strikes_path(options);
 	r = options->input_path ? 0 : open_ledger(b);
 	if (r < 0)

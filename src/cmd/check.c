@@ -32,9 +32,8 @@
 #define STACK_BYTES 32768
 #define RING_BYTES  (UINT64_C(2) << 20)
 
-/* Inode numbers of the first namespaces, fixed in the kernel (include/linux/proc_ns.h). */
+/* The inode number is fixed in the kernel (include/linux/proc_ns.h). */
 #define FIRST_USER_NAMESPACE 0xEFFFFFFDu
-#define FIRST_PID_NAMESPACE  0xEFFFFFFCu
 
 enum level { OK, NOTE, BAD };
 
@@ -172,18 +171,17 @@ static void try_events(struct check *c)
 
 /* ---- Saying ---- */
 
-static bool in_namespace(const char *path, unsigned int first)
+static bool in_user_namespace(void)
 {
 	struct stat st;
 
-	return stat(path, &st) == 0 && st.st_ino != first;
+	return stat("/proc/self/ns/user", &st) == 0 && st.st_ino != FIRST_USER_NAMESPACE;
 }
 
 /* Capabilities of a rootless container are of no use to perf events. */
 static bool counts(const struct check *c, int capability)
 {
-	return sample_has_capability(&c->circumstances, capability) &&
-	       !in_namespace("/proc/self/ns/user", FIRST_USER_NAMESPACE);
+	return sample_has_capability(&c->circumstances, capability) && !in_user_namespace();
 }
 
 static void say_paranoid(struct check *c)
@@ -412,13 +410,13 @@ static void say_lockdown(void)
 
 static void say_namespaces(void)
 {
-	if (in_namespace("/proc/self/ns/user", FIRST_USER_NAMESPACE)) {
+	if (in_user_namespace()) {
 		line(NOTE, "user namespace", "not the host's: capabilities in it have no effect");
 		fix("run as root of the host, not in a rootless container");
 	}
-	if (in_namespace("/proc/self/ns/pid", FIRST_PID_NAMESPACE)) {
+	if (!sample_sees_all_processes()) {
 		line(NOTE, "pid namespace", "not the host's: processes outside have no names");
-		fix("in a container: --pid=host");
+		fix("in a container: --pid=host; in Kubernetes: hostPID: true");
 	} else
 		line(OK, "pid namespace", "the host's");
 }

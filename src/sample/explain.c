@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <sys/vfs.h>
@@ -20,6 +21,9 @@
 #include "util/cleanup.h"
 
 #define PARANOID "/proc/sys/kernel/perf_event_paranoid"
+
+/* The inode number is fixed in the kernel (include/linux/proc_ns.h). */
+#define FIRST_PID_NAMESPACE 0xEFFFFFFCu
 
 /* For a NULL attribute the kernel returns EFAULT or EACCES; EPERM and ENOSYS come from a filter. */
 static int filter_answer(void)
@@ -44,6 +48,13 @@ bool sample_has_proc(void)
 	struct statfs fs;
 
 	return statfs("/proc", &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC;
+}
+
+bool sample_sees_all_processes(void)
+{
+	struct stat st;
+
+	return stat("/proc/self/ns/pid", &st) < 0 || st.st_ino == FIRST_PID_NAMESPACE;
 }
 
 void sample_read_circumstances(struct sample_circumstances *ret)

@@ -208,6 +208,8 @@ bool sample_has_proc(void);
 #define SAMPLE_NO_PROC                                                                             \
 	"/proc is not mounted, where processes and their files are found: mount -t proc proc "     \
 	"/proc"
+/* Is this the host's pid namespace? In another one the samples of processes outside have no pid. */
+bool sample_sees_all_processes(void);
 
 static inline bool sample_has_capability(const struct sample_circumstances *c, int capability)
 {

@@ -42,6 +42,10 @@ def causes(program):
     p = run("prlimit", "--nofile=20:20", program, "check")
     shown(p, "BAD", "open files", "LimitNOFILE")
     shown(run("unshare", "-p", "-f", "--mount-proc", program, "check"), "note", "pid namespace", "--pid=host")
+    for options, says in ((["-a"], True), (["-p", "1"], False)):
+        p = run("unshare", "-p", "-f", "--mount-proc", "sh", "-c", f"{program} record {' '.join(options)} -d 1 --format folded -o -; exit 0")
+        rig.check(("not the host's pid namespace" in p.stderr) == says,
+                  f"record {' '.join(options)} in another pid namespace: a warning: {says}; {p.stderr[:60]!r}")
     p = run("unshare", "-U", "-r", program, "check")
     if "unshare failed" in p.stderr:
         rig.leave_out("user namespaces: " + p.stderr.strip())
