@@ -68,6 +68,14 @@ EXTRA_DIST += etc/perfwalk.tmpfiles etc/packages/build.sh etc/packages/copyright
 	etc/packages/deb/postinst etc/packages/deb/postrm \
 	etc/packages/deb/prerm etc/packages/rpm/post etc/packages/rpm/postun etc/packages/rpm/preun
 
+# A container image of the bundle (etc/image/Containerfile), in the store of podman, buildah or docker and as an archive.
+IMAGE = localhost/$(PACKAGE):$(VERSION)
+.PHONY: image
+image: bundle
+	$(SHELL) $(srcdir)/etc/image/build.sh $(PACKAGE)-bundle-$(VERSION)-$(host_cpu).tar.xz $(IMAGE) $(VERSION) $(host_cpu)
+CLEANFILES += $(PACKAGE)-image-*.tar.gz
+EXTRA_DIST += etc/image/Containerfile etc/image/Containerfile.debian etc/image/build.sh
+
 # What goes to others: the sources, the bundle and the packages with the lists of their parts (SPDX), and the sums of
 # all. SIGN=KEY signs these by gpg.
 .PHONY: archives

@@ -1,0 +1,68 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# build.sh BUNDLE TAG VERSION PROCESSOR: what `make image` makes in the build directory: the image TAG of the archive of
+# `make bundle`, in the store of podman (or of $IMAGE_BUILDER: buildah, docker), and as an archive for `podman load` and
+# `docker load`, perfwalk-image-VERSION-PROCESSOR.tar.gz. No registry is asked. An image is as old as the sources.
+set -eu
+
+umask 022
+bundle=$1 tag=$2 version=$3 processor=$4
+name=perfwalk
+here=$(cd "$(dirname "$0")" && pwd)
+date=$(sh "$here/../source-date.sh" "$here/../..")
+archive=$name-image-$version-$processor.tar.gz
+authorities=/etc/ssl/certs/ca-certificates.crt
+context=$(mktemp -d)
+trap 'rm -rf "$context"' EXIT INT TERM
+
+builder=${IMAGE_BUILDER:-}
+for candidate in podman buildah docker; do
+	[ -n "$builder" ] || ! command -v $candidate >/dev/null || builder=$candidate
+done
+[ -n "$builder" ] || { echo "make image: podman, buildah or docker builds images, and none is installed" >&2; exit 1; }
+
+lay_out()
+{
+	root=$context/root
+	mkdir -p "$root/etc/$name/$name.conf.d" "$root/etc/ssl/certs" "$root/run" "$root/tmp" "$root/var/tmp" \
+		"$root/var/cache/$name" "$root/var/lib/$name"
+	chmod 1777 "$root/tmp" "$root/var/tmp"
+	tar -xJf "$bundle" -C "$root" --exclude '*/man' --exclude '*/completions' --exclude '*/site-functions' \
+		--exclude '*/systemd' --exclude '*/sysusers.d'
+	cp "$(find "$root" -name "$name.conf" -path '*/doc/*')" "$root/etc/$name/"
+	printf '%s\n' root:x:0:0::/:/sbin/nologin $name:x:60801:60801::/:/sbin/nologin \
+		$name-net:x:60802:60802::/:/sbin/nologin >"$root/etc/passwd"
+	printf '%s\n' root:x:0: $name:x:60801: $name-net:x:60802: >"$root/etc/group"
+	echo 'hosts: files dns' >"$root/etc/nsswitch.conf"
+	[ ! -e $authorities ] || cp -L $authorities "$root/$authorities"
+	find "$root" -depth -exec touch -hd "@$date" {} +
+}
+
+build()
+{
+	cp "$here/Containerfile" "$context/"
+	case $builder in
+	podman) podman build -q --layers=false --format docker --timestamp "$date" --build-arg VERSION="$version" -t "$tag" "$context" ;;
+	buildah) buildah build -q --layers=false --format docker --timestamp "$date" --build-arg VERSION="$version" -t "$tag" "$context" ;;
+	*) DOCKER_BUILDKIT=1 SOURCE_DATE_EPOCH=$date $builder build -q -f "$context/Containerfile" \
+		--build-arg VERSION="$version" -t "$tag" "$context" ;;
+	esac >/dev/null
+}
+
+save()
+{
+	case $builder in
+	buildah) buildah push -q "$tag" "docker-archive:$archive.tmp:$tag" ;;
+	podman) podman save -q -o "$archive.tmp" "$tag" ;;
+	*) "$builder" save -o "$archive.tmp" "$tag" ;;
+	esac
+	gzip -9n <"$archive.tmp" >"$archive.new"
+	rm "$archive.tmp"
+	mv "$archive.new" "$archive"
+}
+
+lay_out
+build
+rm -f "$archive.tmp"
+save
+echo "$archive: $(du -h "$archive" | cut -f1), and in the store of $builder as $tag"
