@@ -64,7 +64,7 @@ EXTRA_DIST += \
 	tests/system/hardening.py \
 	tests/system/hygiene.py \
 	tests/system/inside.py \
-	tests/system/bundle.py tests/system/install.py tests/system/packages.py \
+	tests/system/bundle.py tests/system/image.py tests/system/install.py tests/system/packages.py \
 	tests/system/java.py \
 	tests/system/cpython.py \
 	tests/system/jitdump.py \

@@ -68,6 +68,7 @@ SYSTEM_TESTS="
 	unit          150  beside
 	sandbox       120  beside
 	bundle        240  beside
+	image         240  beside
 	values         60  beside
 	hostile       400  beside
 	grpc          180  beside
@@ -110,7 +111,7 @@ SYSTEM_TESTS="
 	bombs         240  alone   300
 "
 # What tests need that no package has, name:seconds:script:tests. It is fetched and built before them, once.
-PARTS="collector:1800:build-collector.sh:outputs,protocols,collector,grpc
+PARTS="collector:1800:build-collector.sh:outputs,protocols,collector,grpc,image
 	viewers:600:build-viewers.sh:outputs promtool:120:fetch-promtool.sh:metrics"
 
 say() { printf '%s\n' "$*"; }
