@@ -52,6 +52,7 @@ SYSTEM_TESTS="
 	losses        240  beside
 	metrics       150  beside
 	delivery      240  beside  300
+	bombs         240  beside  300
 	outage        300  beside
 	debuginfod     90  beside
 	captures      180  beside
@@ -108,7 +109,6 @@ SYSTEM_TESTS="
 	top            90  alone
 	perfdata      120  alone
 	unprivileged   90  alone
-	bombs         240  alone   300
 "
 # What tests need that no package has, name:seconds:script:tests. It is fetched and built before them, once.
 PARTS="collector:1800:build-collector.sh:outputs,protocols,collector,grpc,image

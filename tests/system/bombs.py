@@ -7,6 +7,7 @@ map or jitdump is a FIFO, endless, false or grows by the megabyte. They run as p
 privileged grows or dies, and each bomb is named in the log once at most."""
 import atexit
 import os
+import shutil
 import struct
 import subprocess
 import time
@@ -19,12 +20,15 @@ from sink import Sink, windows
 GIB = 1 << 30
 RATE = 99
 AFTER_KIB = 80 << 10  # symbols may take 32 MiB; the kernel's names take ten
+PREFIX = f"b{os.getpid()}"  # of the names of all programs here: the daemon samples no others
+BOMB_CPU = 0.15  # seconds that each bomb gets at least: some fifteen samples
 
 SOURCE = r"""
 #include <stdint.h>
+#include <unistd.h>
 __attribute__((noinline, noclone, used, aligned(4096))) void bomb_hot(void)
 {
-	for (uint64_t i = 0; i < 100000000; i++)
+	for (uint64_t i = 0; i < 10000000; i++)
 		__asm__ volatile("" : "+r"(i));
 	__asm__ volatile(".skip 256, 0x90"); /* what says that it covers 128 bytes is within the code */
 }
@@ -32,7 +36,7 @@ int main(void)
 {
 	for (;;) {
 		bomb_hot();
-		__asm__ volatile("" ::: "memory");
+		usleep(150000); /* all bombs together take less than a CPU */
 	}
 }
 """
@@ -212,7 +216,8 @@ int main(int argc, char **argv)
 {
 	uint32_t header[10] = {0x4A695444, 1, 40, 62, 0, getpid()};
 	uint32_t records[][4] = {{0, 16}, {1, 0}, {2, 0xffffffff}, {0, 24}};
-	static const uint8_t loop[] = {0xeb, 0xfe};
+	/* mov ecx, 10000000; again: dec ecx; jnz again; ret */
+	static const uint8_t loop[] = {0xb9, 0x80, 0x96, 0x98, 0x00, 0xff, 0xc9, 0x75, 0xfc, 0xc3};
 	int growing = argc > 2, fd;
 	char name[256];
 
@@ -228,7 +233,10 @@ int main(int argc, char **argv)
 	memcpy(code, loop, sizeof(loop));
 	if (growing && fork() == 0)
 		grow(fd, (uint64_t)code);
-	((void (*)(void))code)();
+	for (;;) {
+		((void (*)(void))code)();
+		usleep(150000);
+	}
 }
 """
 
@@ -294,6 +302,10 @@ class Elf:
         os.chmod(name, 0o755)
 
 
+def bomb_path(name):
+    return rig.path(f"{PREFIX}_{name}")
+
+
 def hot(name):
     """The address of bomb_hot."""
     out = subprocess.run(["nm", name], stdout=subprocess.PIPE, text=True, check=True).stdout
@@ -317,7 +329,7 @@ def build():
     bombs = {}
 
     def bomb(name):
-        bombs[name] = rig.path(f"bomb_{name}")
+        bombs[name] = bomb_path(name)
         return bombs[name]
 
     for name, base in (("info", plain), ("info_nocfi", nocfi)):
@@ -406,10 +418,10 @@ def build_tables(plain, bomb):
 
 def build_dwarf(plain, bomb):
     add_section(plain, bomb("zstd"), ".debug_info")
-    add_section(rig.path("bomb_zstd"), rig.path("bomb_zstd"), ".debug_abbrev")
-    e = Elf(rig.path("bomb_zstd"))
+    add_section(bomb_path("zstd"), bomb_path("zstd"), ".debug_abbrev")
+    e = Elf(bomb_path("zstd"))
     e.replace(".debug_info", zstd_zeros(2 * GIB))
-    e.write(rig.path("bomb_zstd"))
+    e.write(bomb_path("zstd"))
     for name, unit in DWARF.items():
         cc("-o", bomb(name), rig.path("bomb.c"), rig.write(f"{name}.S", UNIT.format(**unit)))
     for name, rule in CFI.items():
@@ -428,7 +440,7 @@ def build_split(two_gib, bomb):
     e.write(rig.path("split.dwo"))
     os.unlink(rig.path("split_fifo.dwo"))
     os.mkfifo(rig.path("split_fifo.dwo"))
-    package = rig.path("bomb_package.dwp")
+    package = bomb_path("package") + ".dwp"
     add_section(rig.path("package.dwo"), package, ".debug_cu_index")
     e = Elf(package)
     e.replace(".debug_cu_index", struct.pack("<IIII", 2, 8, 0x7fffffff, 0x80000000) + bytes(64), compressed=False)
@@ -438,11 +450,11 @@ def build_split(two_gib, bomb):
 
 def start_perf_map_bombs(directory):
     """Programs that run code of their own, with something else where their perf map should be."""
-    jit = os.path.join(directory, "jit")
+    jit = shutil.copy(os.path.join(directory, "jit"), bomb_path("jit"))
     os.mkdir(rig.path("dumps"), 0o777)
-    cc("-w", "-o", rig.path("bomb_jitdump"), rig.write("jitdump.c", JITDUMP))
-    return {"false jitdump": rig.start([rig.path("bomb_jitdump"), rig.path("dumps")]),
-            "growing jitdump": rig.start([rig.path("bomb_jitdump"), rig.path("dumps"), "growing"]),
+    cc("-w", "-o", bomb_path("jitdump"), rig.write("jitdump.c", JITDUMP))
+    return {"false jitdump": rig.start([bomb_path("jitdump"), rig.path("dumps")]),
+            "growing jitdump": rig.start([bomb_path("jitdump"), rig.path("dumps"), "growing"]),
             "fifo map": rig.start(["sh", "-c", 'mkfifo /tmp/perf-$$.map && exec "$0" silent', jit]),
             "endless map": rig.start(["sh", "-c", 'truncate -s 64G /tmp/perf-$$.map && exec "$0" silent',
                                       jit])}
@@ -470,6 +482,8 @@ def main():
 [profiler]
 samples_per_second = {RATE}
 reporter_interval = 1s
+[filter]
+include_comm = {PREFIX}*
 [symbolizer]
 lines = yes
 inline = yes
@@ -483,14 +497,14 @@ endpoint = {sink.endpoint}
         if limit.path:
             atexit.register(limit.remove)
             limit.take([daemon.pid, *roles.values()])
-        honest = rig.start(["./chain"], cwd=directory)
+        honest = rig.start([shutil.copy(os.path.join(directory, "chain"), bomb_path("honest")), "30"])
         sink.wait_for(2)
         begin, cpu_before = time.time(), rig.cpu_seconds(honest.pid)
         running = {name: rig.start([file]) for name, file in bombs.items()}
         silent = start_perf_map_bombs(directory)
         deadline = time.monotonic() + 20
         peak = {}
-        while time.monotonic() < deadline:
+        while time.monotonic() < deadline or min(rig.cpu_seconds(p.pid) for p in running.values()) < BOMB_CPU:
             for name, pid in [("broker", daemon.pid), *daemon.roles().items()]:
                 peak[name] = max(peak.get(name, 0), rig.anon_kib(pid))
             time.sleep(0.1)
@@ -501,7 +515,7 @@ endpoint = {sink.endpoint}
             rig.end(p)
         sink.wait_for(sink.count() + 4, 30)
         # Frames without a name are still known; nobody runs in them any more. Who looked them up again would
-        # do so in each window. Other new programs of the host cost something, too, but not for ever.
+        # do so in each window.
         used = []
         while len(used) < 12 and min(used, default=5) >= 0.3:
             before = rig.cpu_seconds(daemon.role("symbolizer"))
@@ -542,7 +556,7 @@ endpoint = {sink.endpoint}
                             f"{hot} of them in bomb_hot by name")
             lines = [line for line in daemon.log().splitlines()
                      if os.path.basename(bombs[name]) in line and f"{bombs[name]}_" not in line
-                     and not any(other != name and other.startswith(name) and f"bomb_{other}" in line
+                     and not any(other != name and other.startswith(name) and bombs[other] in line
                                  for other in bombs)]
             rig.check(len(lines) <= 1, f"{name}: named in the log {len(lines)} times"
                       + "".join("\n    " + line for line in lines[:5]))
