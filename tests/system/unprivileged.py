@@ -9,29 +9,34 @@ import subprocess
 
 import rig
 
-NOBODY = 65534
+# The quota of locked memory is the user's: that of nobody may be in use by another test, and Linux 6.18 charges a user
+# for the second mapping of a ring, for ever.
+STRANGER, OTHER = 100000 + os.getpid(), 200000000 + os.getpid()
+NOGROUP = 65534
+
+
+def become(uid):
+    return ["setpriv", f"--reuid={uid}", f"--regid={NOGROUP}", "--clear-groups", "--inh-caps=-all"]
 
 
 def as_user(uid, *command):
-    out = rig.path("nobody")
-    os.chown(out, uid, 65534)
-    become = ["setpriv", f"--reuid={uid}", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
-    p = rig.start([*become, *command], cwd=out, stdin=subprocess.DEVNULL, text=True,
+    out = rig.path("theirs")
+    os.chown(out, uid, NOGROUP)
+    p = rig.start([*become(uid), *command], cwd=out, stdin=subprocess.DEVNULL, text=True,
                   stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                   env={"PATH": os.environ["PATH"], "HOME": out})
     text, err = p.communicate(timeout=120)
     return p.returncode, text, err
 
 
-def as_nobody(program, *args):
-    return as_user(NOBODY, program, *args)
+def as_stranger(program, *args):
+    return as_user(STRANGER, program, *args)
 
 
 def hidden(program, directory):
     """Nobody of the same user looks into the memory of the processes, and they leave no core; the command may."""
-    out = rig.path("nobody")
-    p = rig.start(["setpriv", f"--reuid={NOBODY}", "--regid=65534", "--clear-groups", "--inh-caps=-all", program,
-                   "record", "-o", "hidden.folded", "--", os.path.join(directory, "blip"), "4000"], cwd=out,
+    p = rig.start([*become(STRANGER), program, "record", "-o", "hidden.folded", "--",
+                   os.path.join(directory, "blip"), "4000"], cwd=rig.path("theirs"),
                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def child(name):
@@ -45,7 +50,7 @@ def hidden(program, directory):
     for name, pid in (("broker", p.pid), ("profiler", child(rig.ROLES["profiler"]))):
         rig.wait_for(f"{name}: no core, and hidden from its own user", lambda pid=pid:
                      os.stat(f"/proc/{pid}/environ").st_uid == 0 and limit(pid, "Max core file size") == "0")
-    rig.check(os.stat(f"/proc/{child('blip')}/environ").st_uid == NOBODY, "the command is not hidden")
+    rig.check(os.stat(f"/proc/{child('blip')}/environ").st_uid == STRANGER, "the command is not hidden")
     with open("/proc/self/limits", encoding="utf-8") as f:
         ours = next(line.split()[4] for line in f if line.startswith("Max core file size"))
     rig.check(limit(child("blip"), "Max core file size") == ours, f"its limit is what it was: {ours}")
@@ -59,12 +64,11 @@ def hidden(program, directory):
 
 def share_quota(program, directory):
     """As with systemd's and the kernel's older default, 64 KiB beside perf_event_mlock_kb."""
-    uid = 100000 + os.getpid()  # Linux 6.18 charges a user for the second mapping of a ring, for ever
-    status, text, err = as_user(uid, "prlimit", "--memlock=65536:65536", program, "record", "-F", "199", "-o",
+    status, text, err = as_user(OTHER, "prlimit", "--memlock=65536:65536", program, "record", "-F", "199", "-o",
                                 "quota.folded", "--", os.path.join(directory, "blip"), "1500")
     rig.check(status == 0 and "the kernel allows rings of" in err,
               f"with little locked memory: exit status {status}, {err.strip()[:200]!r}")
-    n = rig.total(rig.read_folded(rig.path("nobody", "quota.folded")))
+    n = rig.total(rig.read_folded(rig.path("theirs", "quota.folded")))
     lost = [line for line in text.splitlines() if line.split()[:1] == ["lost"]]
     rig.check(n >= 100 and lost and lost[0].split()[1] == "0", f"{n} samples, and of lost ones {lost}")
 
@@ -73,25 +77,25 @@ def main():
     rig.need_root()
     rig.need_programs("setpriv", "prlimit")
     directory = rig.build_workloads("chain", "blip")
-    os.mkdir(rig.path("nobody"))
+    os.mkdir(rig.path("theirs"))
     program = rig.perfwalk_for_others()
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="utf-8") as f:
         paranoid = int(f.read())
 
-    status, _, err = as_nobody(program, "record", "-a", "-d", "1", "-o", "all.folded")
+    status, _, err = as_stranger(program, "record", "-a", "-d", "1", "-o", "all.folded")
     if paranoid >= 1:
         rig.check(status == 3 and any(w in err for w in ("root", "CAP_PERFMON", "perf_event_paranoid")),
                   f"record -a: exit status {status}, {err.strip()[-300:]!r}")
-        rig.check(not os.path.exists(rig.path("nobody", "all.folded")), "record -a: no file is left behind")
+        rig.check(not os.path.exists(rig.path("theirs", "all.folded")), "record -a: no file is left behind")
 
     command = [os.path.join(directory, "blip"), "1500"]
-    status, text, err = as_nobody(program, "record", "-F", "499", "-o", "own.folded", "--", *command)
+    status, text, err = as_stranger(program, "record", "-F", "499", "-o", "own.folded", "--", *command)
     if paranoid > 2:
         rig.check(status == 125 and "perf_event_paranoid" in err,  # 3 could be the command's own
                   f"record -- CMD with perf_event_paranoid {paranoid}: {status}, {err.strip()[-300:]!r}")
         return
     rig.check(status == 0, f"record -- CMD leaves with {status}" + ("" if status == 0 else f"\n{text}{err}"))
-    stacks = [s for s in rig.read_folded(rig.path("nobody", "own.folded")) if s.user]
+    stacks = [s for s in rig.read_folded(rig.path("theirs", "own.folded")) if s.user]
     n = rig.total(stacks)
     right = rig.total(s for s in stacks if rig.contains_path(s.user, ["_start", "...", "main", "blip_burn"]))
     rig.check(n >= 200 and right >= 0.9 * n, f"{right} of {n} samples run from _start to main > blip_burn")
@@ -102,12 +106,12 @@ def main():
     hidden(program, directory)
     share_quota(program, directory)
 
-    chain = rig.start(["./chain"], cwd=directory)  # root's
-    status, _, err = as_nobody(program, "record", "-p", str(chain.pid), "-d", "1", "-o", "x.folded")
+    chain = rig.start(["./chain", "30"], cwd=directory)  # root's
+    status, _, err = as_stranger(program, "record", "-p", str(chain.pid), "-d", "1", "-o", "x.folded")
     rig.check(status == 3, f"record -p of another user's process: exit status {status}, "
                            f"{err.strip()[-300:]!r}")
     conf = rig.write("run.conf", "[export:x]\nendpoint = http://127.0.0.1:4318\n")
-    status, _, err = as_nobody(program, "run", "-c", conf)
+    status, _, err = as_stranger(program, "run", "-c", conf)
     rig.check(status == 3 and err.strip(), f"run: exit status {status}, {err.strip()[-300:]!r}")
 
 
