@@ -4,11 +4,11 @@
 # All tests: sh tests/run.sh [NAME... | --system | --since COMMIT]
 #
 # Installs what is missing (Debian, through apt), builds out of the tree, fetches what the system tests need of
-# others, once, and runs them: those that measure nothing side by side, the others one after the other. They wait
-# more than they work, so beside the first run gcc's unit tests, the build with sanitizers, and the sanitizers' unit
-# tests. Warnings of gcc, and of clang in the test install, are errors. One line when something begins, one per test,
-# with its seconds and those of CPU time; then those that took most of it; the last line counts them; exit status 1
-# when one failed. What failed is listed again above it, with the ends of the logs.
+# others, once, and runs them: most side by side, the others by two. They wait more than they work, so beside the
+# first run gcc's unit tests, the build with sanitizers, and the sanitizers' unit tests. Warnings of gcc, and of clang
+# in the test install, are errors. One line when something begins, one per test, with its seconds and those of CPU
+# time; then those that took most of it; the last line counts them; exit status 1 when one failed. What failed is
+# listed again above it, with the ends of the logs.
 # A test that fails is run once more, alone: a neighbour may have taken the machine from it. When it passes then
 # it counts as passed, and is listed at the end, for it is to be mended.
 # With names, only these system tests run, after the first build; with --system, all of them. With --since, the
@@ -39,8 +39,7 @@ cpu=0 begun_cpu=0
 # these cover everything a capture does, the daemon's ways, and hostile files.
 # "beside": several at once, in this order, which has the longest first. Such a test knows its own processes from
 # others' and waits for what these do. "by-two": after them, with one other at most, for its clocks do not bear
-# more, or it counts what some of those do, too. "alone": then, one by one, for it looks at the whole host, or shares
-# limits of the user nobody.
+# more, or it looks at the whole host.
 SYSTEM_TESTS="
 	limit         300  beside
 	workloads     600  beside
@@ -99,16 +98,16 @@ SYSTEM_TESTS="
 	debug          90  beside
 	config        120  beside
 	checker        60  beside
+	check          60  beside
+	unprivileged   90  beside
 	churn         240  by-two
+	perfdata      120  by-two
+	top            90  by-two
+	stack_size    150  by-two
 	preloaded     120  by-two
 	options       180  by-two  300
 	outputs       300  by-two
 	oldkernel      60  by-two
-	check          60  alone
-	stack_size    150  alone
-	top            90  alone
-	perfdata      120  alone
-	unprivileged   90  alone
 "
 # What tests need that no package has, name:seconds:script:tests. It is fetched and built before them, once.
 PARTS="collector:1800:build-collector.sh:outputs,protocols,collector,grpc,image
@@ -498,12 +497,8 @@ shown() # NAME BUILD
 system_test() # NAME SECONDS BUILD
 {
 	test=$(shown "$1" "$3") limit=$((2 * $2))
-	if [ -n "$second" ]; then
-		say "once more: system $test"
-		start_clocks
-	else
-		begin "system $test, at most $limit s"
-	fi
+	[ -z "$second" ] || say "once more: system $test"
+	start_clocks
 	PERFWALK=$out/$3/perfwalk
 	export PERFWALK
 	log=$logs/system-$1-$3.log
@@ -518,13 +513,7 @@ system_test() # NAME SECONDS BUILD
 	rm -rf "$own" "$own.begun"
 	if [ $status -ne 0 ] && [ $status -ne 77 ] && [ -z "$second" ]; then
 		mv "$log" "${log%.log}.first.log"
-		if [ -n "$among_others" ]; then
-			once_more "system $test" $seconds system_test "$@"
-		else
-			second=yes
-			system_test "$1" "$2" "$3"
-			second=
-		fi
+		once_more "system $test" $seconds system_test "$@"
 		return
 	fi
 	case $status in
@@ -670,9 +659,8 @@ fi
 parts=$(parts "$@")
 together=$(rows beside gcc "$@")
 by_two=$(rows by-two gcc "$@"; [ -z "$all" ] || rows by-two sanitizers)
-alone=$(rows alone gcc "$@"; [ -z "$all" ] || rows alone sanitizers)
 # shellcheck disable=SC2086
-steps=$(($(printf '%s\n' $alone $parts | wc -l) + 0${together:+1} + 0${by_two:+1}))
+steps=$(($(printf '%s\n' $parts | grep -c .) + 0${together:+1} + 0${by_two:+1}))
 if [ -n "$all" ]; then
 	steps=$((steps + 2))
 	cpus=$(nproc)
@@ -700,8 +688,4 @@ fi
 # shellcheck disable=SC2086
 [ -z "$by_two" ] || side_by_side 2 $by_two
 [ -z "$all" ] || check gcc 600 tests/system/flamegraph-page.sh
-for item in $alone; do
-	rest=${item#*:}
-	system_test "${item%%:*}" "${rest%:*}" "${rest#*:}"
-done
 finish

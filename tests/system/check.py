@@ -84,7 +84,7 @@ def not_mounted(program):
     """Without /sys everything goes on; without /proc nothing can, and everybody says so."""
     def without(what, *args):
         return run("unshare", "-m", "sh", "-c", f"mount --make-rprivate / && umount -R -l {what} && shift && "
-                   'exec timeout -s KILL 20 "$@"', "sh", what, program, *args)
+                   'exec timeout -s KILL 60 "$@"', "sh", what, program, *args)
 
     p = without("/sys", "check")
     shown(p, "note", "/sys", "mount -t sysfs")
