@@ -218,13 +218,15 @@ static void refill_budgets(struct broker *b)
 	}
 }
 
-void broker_look_after_events(struct broker *b)
+static void follow_hotplug(struct broker *b)
 {
 	struct events *e = &b->events[0];
 	_cleanup_free_ int *online = calloc(EVENTS_MAX_CPUS, sizeof(*online));
 	int n = online ? sample_online_cpus(online, EVENTS_MAX_CPUS) : -1;
 
-	if (n <= 0 || b->options.input_path || b->state != BROKER_RUNNING)
+	/* Without a profiler nobody reads the rings of a CPU that has gone: they are kept for the
+	 * next one. */
+	if (n <= 0 || !supervisor_running(b->supervisor, peer_only(PEER_PROFILER)))
 		return;
 	/* Events of tasks sleep while their CPU is offline, and go on when it is back. */
 	for (uint32_t i = b->options.n_pids > 0 ? 0 : e->cpus.n; i-- > 0;) {
@@ -240,6 +242,13 @@ void broker_look_after_events(struct broker *b)
 	}
 	for (int i = 0; i < n; i++)
 		add_cpu(b, online[i]);
+}
+
+void broker_look_after_events(struct broker *b)
+{
+	if (b->options.input_path || b->state != BROKER_RUNNING)
+		return;
+	follow_hotplug(b);
 	broker_look_after_copies(b);
 	refill_budgets(b);
 }

@@ -101,6 +101,48 @@ def check_sum(directory, roles):
               f"{' and '.join(roles)}: {kept} kept, {told}, of {truth}: {truth - kept - sum(told.values())} are missing")
 
 
+def offline(directory):
+    """A CPU goes offline while no profiler runs: what is in its ring is for the next one. (For perfwalk alone: a list
+    of CPUs in its own mount namespace says so.)"""
+    n, name, online, cpu = 300, rig.path("calls.perf.txt"), rig.path("online"), max(os.sched_getaffinity(0))
+    program = os.path.join(directory, "counted")
+    with open("/sys/devices/system/cpu/online", encoding="utf-8") as f:
+        text = f.read()
+    if cpu == 0:
+        return rig.say("one CPU: none can go offline")
+
+    def write(cpus):
+        with open(online, "w", encoding="utf-8") as f:
+            f.write(cpus)
+    write(text)
+    target = rig.start(["taskset", "-c", str(cpu), program, "both", "1", "0", str(n)], stdin=subprocess.PIPE,
+                       stdout=subprocess.DEVNULL, text=True)
+    p = rig.start(["unshare", "-m", "sh", "-c", 'mount --bind "$0" /sys/devices/system/cpu/online && '
+                   "{ [ -d /sys/kernel/tracing/events ] || mount -t tracefs none /sys/kernel/tracing; } && exec \"$@\"",
+                   online, rig.perfwalk(), "record", "-e", f"uprobe:{program}:counted_touch", "-o", name],
+                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    says(p, "recording")
+    for _ in range(7):  # the next one starts after 3.2 s
+        rig.kill(rig.wait_for("a profiler", lambda: child(p.pid, "profiler"), 60), signal.SIGKILL)
+        rig.wait_for("its end", lambda: not child(p.pid, "profiler"), 60)
+    target.communicate("\n", 60)
+    write("".join(f"{x}," for x in range(cpu)))
+    says(p, f"CPU {cpu} went offline")
+    write(text)
+    says(p, f"CPU {cpu} came online")
+    p.send_signal(signal.SIGINT)
+    out = p.communicate(timeout=120)[0]
+    told = sum(counted(out, x) for x in ("lost", "lost with a process", "dropped"))
+    with open(name, encoding="utf-8") as f:
+        kept = sum("counted_touch:" in x for x in f)
+    rig.check(kept + told == n, f"a CPU that went offline without a profiler: {kept} calls kept, {told} told to be lost, of {n}")
+
+
+def says(p, text):
+    line = next((x for x in p.stderr if text in x), None)
+    rig.check(line, f"it says: {line.strip() if line else None}")
+
+
 # ---- The daemon ----
 
 
@@ -209,6 +251,7 @@ def main():
     check_sum(directory, ["profiler"])
     check_sum(directory, ["symbolizer"])
     check_sum(directory, ["profiler", "symbolizer"])
+    offline(directory)
     rig.start([os.path.join(directory, "chain"), "30"], stdout=subprocess.DEVNULL)
     for roles in (["profiler"], ["symbolizer"], ["exporter"], ["profiler", "symbolizer"]):
         daemon(roles)
