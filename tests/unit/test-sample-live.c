@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -421,6 +422,46 @@ static void test_second_reader(void)
 	end_session(&s);
 }
 
+#define CHECK_CPU_NS  (12 * NSEC_PER_MSEC) /* of CPU time, and of all time */
+#define CHECK_WALL_NS (5 * NSEC_PER_SEC)
+
+static void stop_here(int sig)
+{
+	(void)raise(SIGSTOP);
+}
+
+/* Stopped in the middle of the check. Where the limit holds, it ends with less CPU time. */
+static void check_and_be_stopped(void)
+{
+	const struct itimerval when = {.it_value.tv_usec = 2000};
+	uint64_t regs, cpu_ns = clock_get_ns(CLOCK_PROCESS_CPUTIME_ID);
+
+	if (signal(SIGPROF, stop_here) == SIG_ERR || setitimer(ITIMER_PROF, &when, NULL) < 0 ||
+	    event_self_check(&options, &features, &regs) < 0)
+		_exit(2);
+	_exit(clock_get_ns(CLOCK_PROCESS_CPUTIME_ID) - cpu_ns < CHECK_CPU_NS ? 0 : 1);
+}
+
+/* On a host so busy that it gets no CPU, the self-check ends all the same. */
+static void test_self_check_is_limited(void)
+{
+	const struct timespec pause = {.tv_sec = CHECK_WALL_NS / NSEC_PER_SEC,
+				       .tv_nsec = 100 * NSEC_PER_MSEC};
+	pid_t pid = fork();
+	int status;
+
+	CHECK_INT(pid, >=, 0);
+	if (pid == 0)
+		check_and_be_stopped();
+	CHECK_INT(waitpid(pid, &status, WUNTRACED), ==, pid);
+	CHECK(WIFSTOPPED(status));
+	(void)nanosleep(&pause, NULL);
+	CHECK_INT(kill(pid, SIGCONT), ==, 0);
+	CHECK_INT(waitpid(pid, &status, 0), ==, pid);
+	CHECK(WIFEXITED(status));
+	CHECK_INT(WEXITSTATUS(status), ==, 0);
+}
+
 int main(void)
 {
 	RUN(test_probe);
@@ -431,6 +472,7 @@ int main(void)
 	RUN(test_own_task_with_inherit);
 	RUN(test_attached_task);
 	RUN(test_second_reader);
+	RUN(test_self_check_is_limited);
 	fprintf(stderr, "%" PRIu64 " of %" PRIu64 " records came late\n", n_late, n_records);
 	CHECK_INT(n_late * 100, <=, n_records);
 	return 0;
