@@ -2,7 +2,7 @@
 /*
  * libFuzzer target: an ELF file, with its debug file and what was split off it, one behind the
  * other (elf-parts.h). Its identity is taken, and addresses in and around its code are looked up,
- * for functions and for lines, between trims.
+ * for functions and for lines, between trims; and addresses behind it, for variables.
  *
  * seeds-symbols.sh makes the seeds.
  */
@@ -92,6 +92,22 @@ static void look_up_all(struct symbol_file *f)
 	sink += symbol_file_bytes(f) + symbol_file_line_bytes(f) + symbol_file_refused(f);
 }
 
+/* Variables lie some pages behind the code. */
+static void find_data(int fd, const struct symbol_limits *limits, uint64_t code_start)
+{
+	uint64_t start;
+	char name[64];
+
+	for (uint64_t at = 0x1000; at <= 0x4000; at += 0x800) {
+		memset(name, 'n', sizeof(name));
+		if (symbol_find_data(fd, limits, code_start + at, name, sizeof(name), &start) != 0)
+			continue;
+		if (start > code_start + at || strlen(name) >= sizeof(name))
+			abort();
+		sink += strlen(name);
+	}
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
 	const struct symbol_limits limits = {
@@ -117,6 +133,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 		if (in.n_parts > 1)
 			symbol_file_set_open_split(f, open_split, &in);
 		look_up_all(f);
+		find_data(fd, &limits, symbol_file_code_start(f));
 	}
 	f = symbol_file_free(f);
 	(void)close_fd(fd);

@@ -103,6 +103,12 @@ tests_fuzz_replay_messages_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/t
 tests_fuzz_replay_messages_LDADD = libbroker.a libopener.a libprofiler.a libprocess.a libutil.a $(ZLIB_LIBS)
 EXTRA_DIST += tests/fuzz/corpus-messages
 
+check_PROGRAMS += tests/fuzz/replay-readers
+tests_fuzz_replay_readers_SOURCES = tests/fuzz/fuzz-readers.c tests/fuzz/input.h tests/fuzz/replay.h
+tests_fuzz_replay_readers_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-readers"'
+tests_fuzz_replay_readers_LDADD = libprofiler.a libprocess.a libsample.a libruntimes.a libutil.a $(ZLIB_LIBS)
+EXTRA_DIST += tests/fuzz/corpus-readers
+
 check_PROGRAMS += tests/fuzz/replay-strikes
 tests_fuzz_replay_strikes_SOURCES = tests/fuzz/fuzz-strikes.c tests/fuzz/input.h tests/fuzz/replay.h
 tests_fuzz_replay_strikes_CPPFLAGS = $(AM_CPPFLAGS) -DFUZZ_REPLAY='"$(srcdir)/tests/fuzz/corpus-strikes"'
