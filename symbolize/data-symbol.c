@@ -25,8 +25,8 @@ static void search_symbols(struct data_search *d, const struct elf_image *im,
 		size_t n;
 
 		if (ELF64_ST_TYPE(s.st_info) != STT_OBJECT || s.st_shndx == SHN_UNDEF ||
-		    d->vaddr - s.st_value >= s.st_size || s.st_name == 0 || s.st_name >= names->n ||
-		    (d->found && s.st_size >= d->size))
+		    d->vaddr < s.st_value || d->vaddr - s.st_value >= s.st_size || s.st_name == 0 ||
+		    s.st_name >= names->n || (d->found && s.st_size >= d->size))
 			continue;
 		/* Of a name without an end no more is read than can be kept. */
 		n = names->n - s.st_name < d->n_name ? names->n - s.st_name : d->n_name;
