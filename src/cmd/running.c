@@ -215,6 +215,7 @@ static bool thread_passes(const struct filter *f, struct filter_subject *s, uint
 		comm[strcspn(comm, "\n")] = '\0';
 		s->thread = comm;
 		found = filter_passes(f, s);
+		s->thread = NULL;
 	}
 	if (d)
 		(void)closedir(d);

@@ -272,7 +272,7 @@ static int add_path(struct builder *b, const struct aggregate_row *row, uint32_t
 		uint32_t n;
 
 		r = frame_places(b, frames[i], &place, &n);
-		for (uint32_t j = 0; j < n && r >= 0; j++) {
+		for (uint32_t j = 0; r >= 0 && j < n; j++) {
 			symbol = b->t->places.items[place + j].symbol;
 			count_symbol(b, symbol, row);
 			r = full ? 1 : descend(b, place + j, &node);

@@ -568,7 +568,7 @@ static int build_payload(struct otlp *o, uint32_t first, uint32_t end, uint32_t 
  */
 static int next_payload(struct otlp *o, uint32_t first, uint32_t *ret_n)
 {
-	uint32_t end = o->order.n_samples, n;
+	uint32_t end = o->order.n_samples, n = 0;
 	int r;
 
 	o->max_frames = UINT32_MAX;

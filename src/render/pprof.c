@@ -499,7 +499,7 @@ static void pprof_deinit(struct pprof *pp)
 }
 
 /* The first type with samples begins the tables. */
-static int put_samples(struct pprof *pp)
+static void put_samples(struct pprof *pp)
 {
 	struct aggregate a;
 	int r = aggregate_build(&a, pp->p, NULL);
@@ -510,7 +510,6 @@ static int put_samples(struct pprof *pp)
 	for (uint32_t i = 0; i < a.rows.n && !pp->error; i++)
 		put_sample(pp, &a.rows.items[i]);
 	aggregate_deinit(&a);
-	return pp->error;
 }
 
 int render_pprof(const struct profile *p, const struct render_info *info, FILE *out)
@@ -528,7 +527,7 @@ int render_pprof(const struct profile *p, const struct render_info *info, FILE *
 			pp.p = &view;
 			pp.with_blocks = knows_blocks(&view);
 			pp.column += pp.with_blocks;
-			r = put_samples(&pp);
+			put_samples(&pp);
 			pp.with_samples = false;
 			pp.column++;
 		}

@@ -99,7 +99,7 @@ static void place_value(const struct report *r, enum render_report_key key, uint
 	default:
 		file = line ? profile_text(p, p->functions.items[line->function].file) : "";
 		(void)text_clean(name, sizeof(name), frame_basename(file), SIZE_MAX);
-		if (*name)
+		if (line && *name)
 			(void)snprintf(buf, size, "%s:%" PRIu32, name, line->line);
 	}
 }
