@@ -327,7 +327,8 @@ static void read_task(struct cursor *c, enum record_type type, struct record *r)
 }
 
 /* Reads the body of anything but a sample. false: a record that we do not need. */
-static bool read_event(struct cursor *c, const struct perf_event_header *h, struct record *r)
+static bool read_event(const struct record_layout *l, struct cursor *c,
+		       const struct perf_event_header *h, struct record *r)
 {
 	switch (h->type) {
 	case PERF_RECORD_MMAP:
@@ -351,8 +352,13 @@ static bool read_event(struct cursor *c, const struct perf_event_header *h, stru
 		r->cgroup.path = cursor_string(c);
 		return true;
 	case PERF_RECORD_SWITCH:
-		r->type = RECORD_SWITCH_IN;
-		return !(h->misc & PERF_RECORD_MISC_SWITCH_OUT);
+		if (!(h->misc & PERF_RECORD_MISC_SWITCH_OUT)) {
+			r->type = RECORD_SWITCH_IN;
+			return true;
+		}
+		r->type = RECORD_SWITCH_OUT;
+		r->preempted = h->misc & PERF_RECORD_MISC_SWITCH_OUT_PREEMPT;
+		return l->switches_out;
 	case PERF_RECORD_LOST:
 	case PERF_RECORD_LOST_SAMPLES:
 		r->type = RECORD_LOST;
@@ -394,7 +400,7 @@ bool record_decode(const struct record_layout *l, const void *bytes, size_t n, s
 	end = cursor_make((const uint8_t *)bytes + n - trailer, trailer);
 	c.end -= trailer;
 	read_trailer(l, &end, &id);
-	wanted = read_event(&c, &h, &r);
+	wanted = read_event(l, &c, &h, &r);
 	if (!cursor_ok(&c))
 		goto bad;
 	if (!wanted)
@@ -403,7 +409,7 @@ bool record_decode(const struct record_layout *l, const void *bytes, size_t n, s
 	 * was running.
 	 */
 	if (r.type == RECORD_LOST || r.type == RECORD_THROTTLE || r.type == RECORD_CGROUP ||
-	    r.type == RECORD_SWITCH_IN) {
+	    r.type == RECORD_SWITCH_IN || r.type == RECORD_SWITCH_OUT) {
 		r.pid = id.pid;
 		r.tid = id.tid;
 	}

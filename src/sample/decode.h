@@ -12,6 +12,7 @@ struct record_layout {
 	uint64_t sample_type, read_format, branch_type, regs_mask;
 	uint64_t kernel_regs_valid; /* struct sample_features */
 	bool sample_id_all;
+	bool switches_out; /* records of tasks that stop are wanted, too */
 };
 
 /*

@@ -73,7 +73,9 @@ static void common_attr(const struct sample_features *f, pid_t pid, struct perf_
 }
 
 /* Samples every switch. A single task needs its returns to the CPU, too (context_switch), since
- * those are switches of other tasks. A callchain would cost more than all the rest. */
+ * those are switches of other tasks. A callchain would cost more than all the rest. Plain switches
+ * are records alone, of an event that never happens: of two software events that happen at once, the
+ * kernel writes damaged samples (seen on Linux 6.18). */
 static void switches_attr(const struct sample_options *o, const struct sample_features *f,
 			  pid_t pid, struct perf_event_attr *ret)
 {
@@ -83,9 +85,13 @@ static void switches_attr(const struct sample_options *o, const struct sample_fe
 	ret->inherit = pid != -1 && !o->this_thread;
 	ret->enable_on_exec = o->enable_on_exec && pid != -1;
 	ret->sample_period = 1;
+	ret->context_switch = pid != -1;
+	if (o->switch_fields.plain) {
+		ret->config = PERF_COUNT_SW_DUMMY;
+		return;
+	}
 	ret->sample_type |= PERF_SAMPLE_RAW | PERF_SAMPLE_REGS_USER;
 	ret->sample_regs_user = o->regs_mask;
-	ret->context_switch = pid != -1;
 }
 
 static void set_event(const struct sample_event *e, uint32_t site, struct perf_event_attr *attr)
@@ -151,7 +157,8 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 	}
 	if (f->cgroup)
 		ret->sample_type |= PERF_SAMPLE_CGROUP;
-	if (o->use == SAMPLE_USE_BLOCKS || o->use == SAMPLE_USE_WAKEUPS)
+	if ((o->use == SAMPLE_USE_BLOCKS || o->use == SAMPLE_USE_WAKEUPS) &&
+	    !o->switch_fields.plain)
 		ret->sample_type |= PERF_SAMPLE_RAW;
 }
 
@@ -187,6 +194,8 @@ void event_layout(const struct sample_options *o, const struct sample_features *
 		.regs_mask = attr.sample_regs_user,
 		.kernel_regs_valid = f->kernel_regs_valid,
 		.sample_id_all = true,
+		.switches_out =
+			!sideband && o->use == SAMPLE_USE_SWITCHES && o->switch_fields.plain,
 	};
 }
 
@@ -241,7 +250,8 @@ static int open_at_rate(const struct sample_options *o, const struct sample_feat
  */
 static const char *event_filter(const struct sample_options *o)
 {
-	return o->use == SAMPLE_USE_BLOCKS    ? "prev_state & 3 && prev_pid != 0"
+	return o->switch_fields.plain	      ? NULL
+	       : o->use == SAMPLE_USE_BLOCKS  ? "prev_state & 3 && prev_pid != 0"
 	       : o->use == SAMPLE_USE_WAKEUPS ? SAMPLE_WAKEUPS_FILTER
 					      : o->filter;
 }

@@ -108,11 +108,22 @@ static inline bool sample_use_is_switches(enum sample_use use)
 struct sample_switch_fields {
 	struct tracepoint_field prev_pid, prev_state, next_pid;
 	struct tracepoint_field woken; /* of sched:sched_waking */
+	/* There is no tracepoint: SWITCHES are the records of switches that every user may have of
+	 * own tasks, and BLOCKS is the software event context-switches. */
+	bool plain;
 };
 /* Finds the event of both uses and its fields. 0; -ENOENT: this kernel has none, or tracefs is not
  * mounted or not readable for this user; error says what to do. */
 int sample_find_switches(struct sample_event *ret, struct sample_switch_fields *ret_fields,
 			 char *error, size_t n_error);
+
+/*
+ * Of tasks, without tracefs, from Linux 4.17 on (-ENOENT before): the record of a switch says that
+ * a thread stops, and whether it could go on. Where it stops only a sample says, and these are of
+ * the kernel: without the right to sample it there are none.
+ */
+int sample_find_plain_switches(struct sample_event *ret, struct sample_switch_fields *ret_fields,
+			       char *error, size_t n_error);
 
 /* The same for wake-ups, and the filter that leaves out those by interrupts, in which the stack is
  * that of any thread. */
@@ -289,7 +300,9 @@ enum record_type {
 		      */
 	RECORD_THROTTLE,  /* the kernel paused this event; throttle_end: it resumed it */
 	RECORD_SWITCH_IN, /* of a task that is sampled alone: it runs again */
-	RECORD_BAD,	  /* contradicts itself; skipped */
+	/* The same: it stops; preempted: it could go on. Only of plain switches. */
+	RECORD_SWITCH_OUT,
+	RECORD_BAD, /* contradicts itself; skipped */
 };
 
 /* Pointers are borrowed from the ring (or the merger's buffer) until the next call. */
@@ -300,6 +313,7 @@ struct record {
 	uint32_t pid, tid; /* in our pid namespace; (uint32_t)-1: the task is gone */
 	uint32_t cpu;
 	bool from_sideband;
+	bool preempted; /* RECORD_SWITCH_OUT */
 	union {
 		struct {
 			uint64_t ip, period, cgroup_id;
@@ -357,9 +371,13 @@ struct sample_spot {
 };
 /* The same as sample_user_regs, zeros in the others; room for 64. Returns which are valid. */
 uint64_t sample_spot_to_regs(const struct sample_spot *spot, uint64_t *regs);
+/* The same of a place alone: stack pointer and program counter. */
+uint64_t sample_place_to_regs(uint64_t sp, uint64_t ip, uint64_t *regs);
 
 /*
  * A context switch from sched:sched_switch, and the place in its program where the thread stopped.
+ * Of plain switches prev_state is that of a thread that blocks, and next_id is 0: a record of its
+ * own follows.
  */
 struct sample_switch {
 	int64_t prev_state;

@@ -3,6 +3,7 @@
  * sched:sched_waking: the thread that is woken; the one that runs wakes it. */
 #include <errno.h>
 #include <stdio.h>
+#include <sys/utsname.h>
 
 #include "src/sample/arch.h"
 #include "src/sample/sample.h"
@@ -33,8 +34,25 @@ int sample_find_switches(struct sample_event *ret, struct sample_switch_fields *
 	    !tracepoint_find_field(format, "next_pid", &f.next_pid))
 		return cannot_be(NAME, r < 0 ? "read" : "understood", error, n_error);
 	f.woken = (struct tracepoint_field){0};
+	f.plain = false;
 	*ret_fields = f;
 	return 0;
+}
+
+int sample_find_plain_switches(struct sample_event *ret, struct sample_switch_fields *ret_fields,
+			       char *error, size_t n_error)
+{
+	unsigned int major = 0, minor = 0;
+	struct utsname name;
+
+	/* Until then a thread that is preempted looks like one that blocks. */
+	if (uname(&name) < 0 || sscanf(name.release, "%u.%u", &major, &minor) != 2 || major < 4 ||
+	    (major == 4 && minor < 17)) {
+		(void)snprintf(error, n_error, "without tracepoints it needs Linux 4.17");
+		return -ENOENT;
+	}
+	*ret_fields = (struct sample_switch_fields){.plain = true};
+	return sample_event_parse("context-switches", ret, error, n_error);
 }
 
 int sample_find_wakeups(struct sample_event *ret, struct sample_switch_fields *ret_fields,
@@ -74,10 +92,13 @@ bool sample_read_switch(const struct sample_options *o, const struct record *r,
 {
 	const struct sample_switch_fields *f = &o->switch_fields;
 	const uint64_t *regs = r->sample.user_regs;
-	int64_t prev, next;
+	int64_t prev = r->tid, next = 0;
 
-	if (r->type != RECORD_SAMPLE || !r->sample.raw || !get(r, &f->prev_pid, &prev) ||
-	    !get(r, &f->prev_state, &ret->prev_state) || !get(r, &f->next_pid, &next))
+	ret->prev_state = 1;
+	if (r->type != RECORD_SAMPLE ||
+	    (!f->plain &&
+	     (!r->sample.raw || !get(r, &f->prev_pid, &prev) ||
+	      !get(r, &f->prev_state, &ret->prev_state) || !get(r, &f->next_pid, &next))))
 		return false;
 	ret->prev_id = (uint32_t)prev;
 	ret->next_id = (uint32_t)next;
@@ -113,6 +134,17 @@ uint64_t sample_spot_to_regs(const struct sample_spot *spot, uint64_t *regs)
 		regs[n++] = sample_place_regs >> reg & 1 ? spot->regs[k++] : 0;
 	}
 	return sample_place_regs;
+}
+
+uint64_t sample_place_to_regs(uint64_t sp, uint64_t ip, uint64_t *regs)
+{
+	uint32_t n = 0;
+
+	for (uint32_t reg = 0; reg < 64; reg++) {
+		if (sample_user_regs >> reg & 1)
+			regs[n++] = reg == arch_sp ? sp : reg == arch_ip ? ip : 0;
+	}
+	return UINT64_C(1) << arch_sp | UINT64_C(1) << arch_ip;
 }
 
 bool sample_second_argument(const struct sample_options *o, const struct record *r, uint64_t *ret)

@@ -420,10 +420,23 @@ static void test_cgroup_and_switch(void)
 	CHECK_INT(r.cgroup.id, ==, 77);
 	CHECK_STR(r.cgroup.path, "/a/b");
 
-	/* Only the return of a task is told: its going is a sample. */
+	/* Only the return of a task is told, where its going is a sample. */
 	begin(&b, PERF_RECORD_SWITCH, PERF_RECORD_MISC_SWITCH_OUT);
 	trailer(&b);
 	CHECK(!record_decode(&layout, b.words, b.n, &r));
+	for (int preempted = 0; preempted < 2; preempted++) {
+		struct record_layout both = layout;
+
+		both.switches_out = true;
+		begin(&b, PERF_RECORD_SWITCH,
+		      PERF_RECORD_MISC_SWITCH_OUT |
+			      (preempted ? PERF_RECORD_MISC_SWITCH_OUT_PREEMPT : 0));
+		trailer(&b);
+		CHECK(record_decode(&both, b.words, b.n, &r));
+		CHECK_INT(r.type, ==, RECORD_SWITCH_OUT);
+		CHECK_INT(r.preempted, ==, preempted);
+		CHECK_INT(r.tid, ==, 8);
+	}
 	begin(&b, PERF_RECORD_SWITCH, 0);
 	trailer(&b);
 	r = decode(&b);
