@@ -143,6 +143,19 @@ static uint64_t weight(const struct known_stack *k, bool of_long)
 	return of_long ? k->long_ns : k->short_ns;
 }
 
+/* Of no short block anybody knows the stack, and long ones are elsewhere. */
+static void tell_short(struct switches *s, const struct switch_thread *t, struct key *k)
+{
+	uint64_t sampled_ns = 0;
+
+	for (uint32_t i = 0; i < k->n_stacks; i++)
+		sampled_ns += k->stacks[i].short_ns;
+	if (!switches_is_anywhere(k) || sampled_ns > 0)
+		return;
+	tell(s, t, k, NULL, k->short_ns, k->n);
+	k->short_ns = k->n = 0;
+}
+
 /* The rests of the shares before go to those behind, so the sum is the whole. */
 static void tell_key(struct switches *s, const struct switch_thread *t, struct key *k)
 {
@@ -154,6 +167,7 @@ static void tell_key(struct switches *s, const struct switch_thread *t, struct k
 		k->short_ns = k->long_ns = k->n = k->longest_ns = 0;
 		return;
 	}
+	tell_short(s, t, k);
 	for (uint32_t i = 0; i < k->n_stacks; i++) {
 		short_ns += k->stacks[i].short_ns;
 		long_ns += k->stacks[i].long_ns;
@@ -237,10 +251,10 @@ void switches_credit(struct switches *s, struct switch_thread *t, uint64_t ns, u
 	known->n += last;
 	if (last && ns > known->longest_ns)
 		known->longest_ns = ns;
-	if (last && whole >= LONG_NS)
-		known->long_ns += whole;
-	else if (last)
-		known->short_ns += whole;
+	/* Who is looked at now and then is found in a block the more likely the longer it is. */
+	if (last)
+		*(whole >= LONG_NS ? &known->long_ns : &known->short_ns) +=
+			switches_is_anywhere(k) ? 1 : whole;
 }
 
 static bool stacks_equal(const struct switch_stack *a, const struct switch_stack *b)

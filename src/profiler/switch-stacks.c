@@ -50,6 +50,14 @@ void switches_stack(struct switches *s, const struct switch_out *o,
 	t->sampled = place;
 }
 
+/* Or there is no use in trying once more. */
+static bool is_known(const struct switch_thread *t, const struct key *k)
+{
+	if (switches_is_anywhere(k))
+		return t->offered_ns == t->out_ns;
+	return k->n_stacks > 0 || k->n_offers == MAX_OFFERS;
+}
+
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 			 struct switch_out *ret, uint32_t n)
 {
@@ -61,9 +69,9 @@ uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 		struct key *k = t->key != SWITCHES_NONE ? &s->keys.items[t->key] : NULL;
 
 		s->next_offer = row + 1;
-		if (!t->used || t->doing != BLOCKED || !k || k->n_stacks > 0 ||
-		    k->n_offers == MAX_OFFERS || t->sampled_key == t->key ||
-		    t->out_ns + min_ns > time_ns)
+		if (!t->used || t->doing != BLOCKED || !k || is_known(t, k) ||
+		    t->sampled_key == t->key ||
+		    t->out_ns + (switches_is_anywhere(k) ? 0 : min_ns) > time_ns)
 			continue;
 		k->n_offers++;
 		t->offered_ns = t->out_ns;

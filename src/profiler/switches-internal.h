@@ -33,7 +33,8 @@ struct switch_thread {
 
 struct known_stack {
 	struct switch_stack *stack;
-	/* Of the sampled blocks: for the others of the key. */
+	/* Of the sampled blocks, for the others of the key: their time; or, where places are not
+	 * known, their number. */
 	uint64_t short_ns, long_ns;
 	/* To be told: these blocks' own time, and that of the longest which ended. */
 	uint64_t ns, n, longest_ns;
@@ -49,6 +50,12 @@ struct key {
 	uint64_t time_ns;
 	bool used;
 };
+
+/* It is the whole thread's, for nobody knows where it blocks. */
+static inline bool switches_is_anywhere(const struct key *k)
+{
+	return k->sp == 0 && k->ip == 0;
+}
 
 struct switches {
 	struct switches_callbacks callbacks;

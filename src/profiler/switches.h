@@ -8,7 +8,8 @@
  * program counter of the program at the switch. All time of a key goes to its stacks. A key of
  * several stacks is split as the time of the sampled ones among its blocks tells; blocks from 10 ms
  * on are many times rarer than short ones, so they are weighed apart. What no stack was ever
- * sampled for is told as such, never given to another.
+ * sampled for is told as such, never given to another. Where nobody knows where threads stop, each
+ * has one key: its long blocks are split among the stacks that were read of some of them.
  *
  * Who is not told of (kernel threads, the idle task, ourselves) has no time here. Times are
  * nanoseconds of any one clock. Everything is bounded; what finds no room is counted.
@@ -29,9 +30,9 @@ enum switch_how switch_how(int64_t prev_state);
 #define SWITCH_REGS 4
 
 struct switch_out {
-	uint64_t time_ns, sp, ip;
-	uint32_t id;	   /* of the thread, as switches_in() will have it */
-	uint32_t pid, tid; /* as others know it */
+	uint64_t time_ns, sp, ip; /* 0, 0: nobody knows where it stops */
+	uint32_t id;		  /* of the thread, as switches_in() will have it */
+	uint32_t pid, tid;	  /* as others know it */
 	uint32_t cpu;
 	enum switch_how how;
 	uint64_t object; /* what it waits for, and part of the place; 0: not known, or not asked */
@@ -108,7 +109,8 @@ void switches_stack(struct switches *s, const struct switch_out *o,
 		    const struct switch_stack *stack);
 /*
  * Up to n threads that have been blocked for min_ns or more at time_ns, in places of which no stack
- * is known; others at the next call. Each place is offered a few times at most.
+ * is known; others at the next call. Each place is offered a few times at most, or each block once
+ * where places are not known.
  */
 uint32_t switches_unseen(struct switches *s, uint64_t time_ns, uint64_t min_ns,
 			 struct switch_out *ret, uint32_t n);

@@ -677,6 +677,52 @@ static void test_late(void)
 	switches_free(s);
 }
 
+/* Where nobody knows where threads block, each block is offered, however short it is; and no stack
+ * of long blocks is given to short ones. */
+static void test_anywhere(void)
+{
+	struct told told;
+	struct switches *s = fresh(&told);
+	struct switch_out o = {.time_ns = 1000, .id = 100, .pid = 7, .tid = 100}, block, again;
+	struct switch_stack *stack = calloc(1, sizeof(*stack) + 2 * sizeof(stack->addresses[0]));
+
+	CHECK(stack);
+	stack->n_kernel = stack->n_user = 1;
+	/* A short block that nobody saw. */
+	switches_out(s, &o);
+	switches_in(s, 100, 0, 1300);
+	/* Two long ones, the first of them seen. */
+	o.time_ns = 2000;
+	switches_out(s, &o);
+	CHECK_INT(switches_unseen(s, 2001, 1000, &block, 1), ==, 1);
+	CHECK_INT(switches_unseen(s, 3000, 1000, &again, 1), ==, 0);
+	CHECK(switches_lasted(s, &block, 2500));
+	switches_stack(s, &block, stack);
+	switches_in(s, 100, 0, 40002000);
+	o.time_ns = 40003000;
+	switches_out(s, &o);
+	switches_in(s, 100, 0, 60003000);
+	switches_close(s, 60004000);
+	CHECK_INT(told.ns[0][0], ==, 60000000);
+	CHECK_INT(told.n[0][0], ==, 1);
+	CHECK_INT(told.not_seen_of[0], ==, 300);
+	/* Now a short one is seen, too, elsewhere: the short ones are like it. */
+	o.time_ns = 60005000;
+	switches_out(s, &o);
+	CHECK_INT(switches_unseen(s, 60005001, 1000, &block, 1), ==, 1);
+	stack->addresses[0] = 1;
+	switches_stack(s, &block, stack);
+	switches_in(s, 100, 0, 60005100);
+	o.time_ns = 60006000;
+	switches_out(s, &o);
+	switches_in(s, 100, 0, 60006700);
+	switches_close(s, 60007000);
+	CHECK_INT(told.ns[0][1], ==, 800);
+	CHECK_INT(told.not_seen_of[0], ==, 300);
+	free(stack);
+	switches_free(s);
+}
+
 /* ---- Gaps ---- */
 
 /* What a thread was blocked outside of the gap, and how far off one can be who did not look into
@@ -891,6 +937,7 @@ int main(void)
 	RUN(test_losses);
 	RUN(test_gap);
 	RUN(test_late);
+	RUN(test_anywhere);
 	RUN(test_objects);
 	RUN(test_waits);
 	return 0;
