@@ -2,7 +2,8 @@
 /*
  * The stack of a thread that stands still. Whose memory can be read in this way is what a sample
  * would have shown, too: above the stack pointer of a thread that is blocked, as far as a copy of
- * the stack goes. Who asks says where the thread stands, and gets nothing if that is not so.
+ * the stack goes. Who asks says where the thread stands, and gets nothing if that is not so. Without
+ * root, when all that can be read is our own user's, it need not be said.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +17,7 @@
 #include "util/memory-file.h"
 
 /* "running", "-1 SP PC" outside of system calls, or "CALL ARG0 .. ARG5 SP PC". */
-static int parse_call(const char *text, struct blocked_thread *t, uint64_t *sp, uint64_t *ip)
+static int parse_call(const char *text, struct blocked_thread *t)
 {
 	unsigned long long v[8];
 	long long call;
@@ -28,24 +29,25 @@ static int parse_call(const char *text, struct blocked_thread *t, uint64_t *sp, 
 	t->call = n == 9 ? call : -1;
 	for (int i = 0; i < 6 && n == 9; i++)
 		t->args[i] = v[i];
-	*sp = n == 9 ? v[6] : v[0];
-	*ip = n == 9 ? v[7] : v[1];
+	t->sp = n == 9 ? v[6] : v[0];
+	t->ip = n == 9 ? v[7] : v[1];
 	return 0;
 }
 
 static int check_place(const struct message *ask, struct blocked_thread *t)
 {
 	char name[32], text[256];
-	uint64_t sp = 0, ip = 0;
 	int r;
 
 	(void)snprintf(name, sizeof(name), "task/%u/syscall", ask->ask_blocked.tid);
 	r = opener_read_proc(ask->ask_blocked.pid, name, text, sizeof(text));
 	if (r == 0)
-		r = parse_call(text, t, &sp, &ip);
+		r = parse_call(text, t);
 	if (r < 0)
 		return r;
-	return sp == ask->ask_blocked.sp && ip == ask->ask_blocked.ip ? 0 : -ESTALE;
+	if (!ask->ask_blocked.sp && !ask->ask_blocked.ip && geteuid() != 0)
+		return 0;
+	return t->sp == ask->ask_blocked.sp && t->ip == ask->ask_blocked.ip ? 0 : -ESTALE;
 }
 
 /* The kernel's function that it stands in; "" where that cannot be told. */
@@ -74,7 +76,7 @@ int opener_blocked(const struct message *ask)
 	memory = opener_open_proc(ask->ask_blocked.pid, "mem", O_RDONLY);
 	if (memory < 0)
 		return memory;
-	got = pread(memory, stack, n, (off_t)ask->ask_blocked.sp);
+	got = pread(memory, stack, n, (off_t)t.sp);
 	if (got <= 0)
 		return got < 0 ? -errno : -ESRCH;
 	t.n_bytes = (uint64_t)got;

@@ -365,6 +365,7 @@ struct context_file {
 struct blocked_thread {
 	int64_t call; /* the system call that it is in; -1: none */
 	uint64_t args[6];
+	uint64_t sp, ip;
 	char wchan[64]; /* the kernel's function, as /proc/PID/wchan has it; "": not known */
 	uint64_t n_bytes;
 };

@@ -18,6 +18,7 @@
  * while /proc still knows them. Each wake-up costs as much as a sample or two. */
 #define DRAIN_NS     (200 * NSEC_PER_MSEC)
 #define MIN_DRAIN_NS (5 * NSEC_PER_MSEC)
+#define LOOK_NS	     (40 * NSEC_PER_MSEC)
 #define RECORD_BYTES 2048		  /* of a sample without its stack */
 #define STOP_NS	     (10 * NSEC_PER_MSEC) /* between looks at whether all is settled */
 #define MAX_CPUS     4096
@@ -98,6 +99,15 @@ static void on_replay_timer(void *ctx)
 	loop_set_timer(p->role.loop, p->replay_timer, 0);
 }
 
+/* No switch says where a thread blocks: whoever is blocked is looked at now and then. */
+static bool looks_for_blocked(const struct profiler *p)
+{
+	const struct setup_event *last = &p->setup.events[p->setup.n_events - 1];
+
+	return last->options.use == SAMPLE_USE_SWITCHES && last->options.switch_fields.plain &&
+	       !last->features.kernel;
+}
+
 /* So long that no ring of samples is more than half full by then: some of them are not polled. */
 static uint64_t drain_ns(const struct profiler *p)
 {
@@ -106,6 +116,8 @@ static uint64_t drain_ns(const struct profiler *p)
 	uint64_t ns = o->period ? DRAIN_NS
 				: o->ring_bytes / 2 * NSEC_PER_SEC / (record * (o->rate_hz + 1));
 
+	if (looks_for_blocked(p) && ns > LOOK_NS)
+		ns = LOOK_NS;
 	return ns < MIN_DRAIN_NS ? MIN_DRAIN_NS : ns < DRAIN_NS ? ns : DRAIN_NS;
 }
 

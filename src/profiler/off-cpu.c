@@ -26,6 +26,7 @@
 #define LONG_ENOUGH (10 * NSEC_PER_MSEC) /* shorter blocks are over before they are read */
 
 #define MIN_FUTEX 4096
+#define MAX_SPOTS 256
 
 _Static_assert(SWITCH_REGS == SAMPLE_SPOT_REGS, "a block keeps them");
 
@@ -50,6 +51,8 @@ struct off_cpu {
 	} late[MAX_LATE];
 	uint32_t n_late;
 	uint8_t *late_bytes;
+	/* Plain switches: the last place that was sampled on a CPU, by its number. */
+	struct switch_out spots[MAX_SPOTS];
 };
 
 /* ---- Samples of the window ---- */
@@ -280,6 +283,8 @@ static void on_block(struct off_cpu *o, const struct record *r, const struct sam
 	uint32_t n;
 
 	a->counters[PROFILE_SAMPLES]++;
+	if (o->events[o->blocks].options.switch_fields.plain && sw->has_program)
+		o->spots[r->cpu % MAX_SPOTS] = out;
 	if (!sw->has_program || !switches_offer_stack(o->switches, &out))
 		return;
 	a->process = host_process_get(a->host, r->pid, r->tid, r->time_ns);
@@ -326,6 +331,20 @@ static void on_switch(struct off_cpu *o, const struct record *r, const struct sa
 		switches_out(o->switches, &out);
 	if (!o->a->setup->of_tasks)
 		switches_in(o->switches, sw->next_id, r->cpu, r->time_ns);
+}
+
+/* A plain switch: a sample before it may have said where. */
+static void on_switch_out(struct off_cpu *o, const struct record *r)
+{
+	struct switch_out *spot = &o->spots[r->cpu % MAX_SPOTS], out = *spot;
+
+	if (out.pid != r->pid || out.tid != r->tid)
+		out = (struct switch_out){
+			.id = r->tid, .pid = r->pid, .tid = r->tid, .cpu = r->cpu};
+	out.time_ns = r->time_ns;
+	out.how = r->preempted ? SWITCH_PREEMPTED : SWITCH_BLOCKED;
+	*spot = (struct switch_out){.pid = 0};
+	switches_out(o->switches, &out);
 }
 
 /* Those before time_ns, as far as it. */
@@ -381,6 +400,9 @@ void off_cpu_record(struct off_cpu *o, const struct record *r)
 	case RECORD_SWITCH_IN:
 		switches_in(o->switches, r->tid, r->cpu, r->time_ns);
 		break;
+	case RECORD_SWITCH_OUT:
+		on_switch_out(o, r);
+		break;
 	case RECORD_LOST:
 		if (!r->from_sideband && r->index == o->all)
 			switches_lost(o->switches, r->cpu, r->time_ns);
@@ -425,7 +447,8 @@ static void add_late(struct off_cpu *o, const struct late *l)
 	t.wchan[sizeof(t.wchan) - 1] = '\0';
 	memcpy(spot.regs, l->block.regs, sizeof(spot.regs));
 	r.sample.user_abi = PERF_SAMPLE_REGS_ABI_64;
-	r.sample.user_regs_valid = sample_spot_to_regs(&spot, regs);
+	r.sample.user_regs_valid = l->block.ip ? sample_spot_to_regs(&spot, regs)
+					       : sample_place_to_regs(t.sp, t.ip, regs);
 	r.sample.user_regs = regs;
 	r.sample.stack = o->late_bytes;
 	r.sample.n_stack = t.n_bytes;
