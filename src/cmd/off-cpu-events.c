@@ -26,6 +26,9 @@ int off_cpu_events(struct broker_event ret[OFF_CPU_N_EVENTS], bool of_tasks, cha
 	struct broker_event switches = {.use = SAMPLE_USE_SWITCHES, .period = 1, .stack_bytes = 8};
 	int r = sample_find_switches(&blocks.event, &blocks.switch_fields, error, n_error);
 
+	if (of_tasks && (r < 0 || sample_event_try(&blocks.event) < 0))
+		r = sample_find_plain_switches(&blocks.event, &blocks.switch_fields, error,
+					       n_error);
 	if (r < 0)
 		return r;
 	switches.event = blocks.event;

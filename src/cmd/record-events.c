@@ -440,6 +440,7 @@ int record_add_off_cpu(struct record_options *o, bool of_tasks)
 	r = off_cpu_events(events, of_tasks, error, sizeof(error));
 	if (r < 0)
 		return options_complain(o->command, "--off-cpu", "sched:sched_switch", error);
+	record_say_if_plain(&events[0]);
 	if (o->stack_bytes)
 		events[0].stack_bytes = (uint32_t)o->stack_bytes;
 	events[0].ring_bytes = BLOCKS_RING_BYTES;

@@ -49,6 +49,20 @@ void record_say_if_nothing_matches(const struct record_options *o)
 			    filters, list);
 }
 
+void record_say_if_plain(const struct broker_event *blocks)
+{
+	struct sample_circumstances c;
+
+	if (!blocks->switch_fields.plain)
+		return;
+	sample_read_circumstances(&c);
+	if (c.paranoid > 1 && !sample_has_capability(&c, SAMPLE_CAP_PERFMON) &&
+	    !sample_has_capability(&c, SAMPLE_CAP_SYS_ADMIN))
+		log_warning("stacks of blocked threads are only those that are read while a thread "
+			    "stands still, the rest is [not seen]: run as root, or: sysctl "
+			    "kernel.perf_event_paranoid=1");
+}
+
 void record_say_what_is_left_out(const struct record_options *o)
 {
 	char left_out[SAMPLE_MAX_EVENTS * sizeof(o->events[0].event.name)] = "", names[256];

@@ -47,6 +47,8 @@ int record_options_parse(struct record_options *o, int argc, char **argv, int *r
 void record_say_if_nothing_matches(const struct record_options *o);
 /* Outputs that hold one event of several: a warning each. */
 void record_say_what_is_left_out(const struct record_options *o);
+/* Blocks without a tracepoint: which stacks will not be there. */
+void record_say_if_plain(const struct broker_event *blocks);
 /* "cpu-clock at 99 Hz", "page-faults (each one)": as snprintf(). */
 size_t record_describe_event(const struct broker_event *e, char *buf, size_t size);
 /* What is recorded, how often, on how many CPUs. */

@@ -202,6 +202,49 @@ def of_the_host(program):
               f"them without a stack, for {sure / MS:.0f} ms of the waits alone")
 
 
+UNMOUNTED = ["unshare", "-m", "sh", "-c", 'umount /sys/kernel/tracing && exec "$0" "$@"']
+NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"]
+
+
+def without_tracefs(program):
+    """The records of switches that the kernel has of tasks, and samples of its own event, tell the same."""
+    p = subprocess.run([*UNMOUNTED, rig.perfwalk(), "record", "--off-cpu", "-o", "p.pb.gz", "--", program, str(ROUNDS)],
+                       cwd=rig.workdir(), capture_output=True, text=True, timeout=120, check=False)
+    rig.check(p.returncode == 0 and "bad records" not in p.stdout, f"without tracefs: {p.returncode}: {p.stderr[-300:]}")
+    stacks = folded_of("p.pb.gz")
+    check_accuracy("without tracefs", stacks, truth_of(p.stdout))
+    check_blocks(folded_of("p.pb.gz", "contentions"))
+    check_accounting(p.stdout)
+    p = subprocess.run([*UNMOUNTED, rig.perfwalk(), "record", "--off-cpu", "-a", "-d", "1"], capture_output=True, text=True,
+                       timeout=60, check=False)
+    rig.check(p.returncode == 2 and "mount -t tracefs" in p.stderr, f"not of the host: {p.stderr.strip()[:200]}")
+
+
+def without_root(program):
+    """Times are exact, and stacks those of threads that were looked at while they stood still."""
+    out = rig.path("nobody")
+    os.mkdir(out)
+    os.chown(out, 65534, 65534)
+    with open("/proc/sys/kernel/perf_event_paranoid", encoding="utf-8") as f:
+        if int(f.read()) > 2:
+            rig.say("nobody may sample here: left out")
+            return
+    p = subprocess.run([*NOBODY, rig.perfwalk_for_others(), "record", "--off-cpu", "-o", "u.pb.gz", "--", program, str(ROUNDS)],
+                       cwd=out, capture_output=True, text=True, timeout=120, check=False, env={"PATH": os.environ["PATH"], "HOME": out})
+    rig.check(p.returncode == 0, f"without root: {p.returncode}: {p.stderr[-300:]}")
+    truth, stacks = truth_of(p.stdout), folded_of("nobody/u.pb.gz")
+    told, right = told_of(stacks)
+    for kind in REASONS:
+        rig.check(told[kind] <= 1.02 * sum(truth[kind]) + 5 * MS and right[kind] == told[kind], f"without root: {kind}: "
+                  f"{told[kind] / MS:.1f} ms of {sum(truth[kind]) / MS:.1f}, all for the right reason")
+    sure, longest = sum(sure for sure, _ in truth.values()), max(sum(t) for t in truth.values())
+    rig.check(sum(us for _, us in stacks) >= 0.98 * sure, f"without root: {sum(us for _, us in stacks) / MS:.0f} ms in all, for "
+              f"{sure / MS:.0f} ms of the waits alone")
+    joins = sum(us for frames, us in stacks if "main" in frames and frames[0] == "[wait: condition]")
+    rig.check(joins >= 0.9 * longest, f"without root: the longest wait is seen: {joins / MS:.0f} ms of {longest / MS:.0f}")
+    check_accounting(p.stdout)
+
+
 def refusals():
     for args, word in ((["-C", "0"], "-C"), (["--cgroup", "/"], "--cgroup"),
                        (["-e", "page-faults,minor-faults,cpu-clock,cs,major-faults"], "4 at most")):
@@ -309,6 +352,8 @@ def main():
     wire_form()
     beside_memory(program)
     idle_threads()
+    without_tracefs(program)
+    without_root(program)
     of_the_host(program)
     refused_configs()
     of_the_daemon(program)
