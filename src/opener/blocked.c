@@ -2,8 +2,8 @@
 /*
  * The stack of a thread that stands still. Whose memory can be read in this way is what a sample
  * would have shown, too: above the stack pointer of a thread that is blocked, as far as a copy of
- * the stack goes. Who asks says where the thread stands, and gets nothing if that is not so. Without
- * root, when all that can be read is our own user's, it need not be said.
+ * the stack goes. Who asks says where the thread stands, and gets nothing if that is not so.
+ * Without root, when all that can be read is our own user's, it need not be said.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -74,8 +74,8 @@ static void common_attr(const struct sample_features *f, pid_t pid, struct perf_
 
 /* Samples every switch. A single task needs its returns to the CPU, too (context_switch), since
  * those are switches of other tasks. A callchain would cost more than all the rest. Plain switches
- * are records alone, of an event that never happens: of two software events that happen at once, the
- * kernel writes damaged samples (seen on Linux 6.18). */
+ * are records alone, of an event that never happens: of two software events that happen at once,
+ * the kernel writes damaged samples (seen on Linux 6.18). */
 static void switches_attr(const struct sample_options *o, const struct sample_features *f,
 			  pid_t pid, struct perf_event_attr *ret)
 {
