@@ -23,6 +23,7 @@
 
 #include "src/broker/events.h"
 #include "src/cmd/cmd.h"
+#include "src/cmd/profile-types.h"
 #include "src/process/sandbox.h"
 #include "util/cleanup.h"
 #include "util/log.h"
@@ -305,22 +306,21 @@ static void say_tracepoints(struct check *c)
 		command(c, "mount -t tracefs none /sys/kernel/tracing");
 }
 
-/* Every context switch is needed, so the trial is that of the whole host. */
-static void say_off_cpu(const struct check *c)
+/* Each type of profiles: where, why not elsewhere, and what changes that. */
+static void say_types(void)
 {
-	struct sample_switch_fields fields;
-	struct sample_event event;
-	char error[512];
-	int r = sample_find_switches(&event, &fields, error, sizeof(error));
+	struct profile_reached types[PROFILE_TYPES_N];
 
-	if (r == 0 && c->host == 0 && (r = sample_event_try(&event)) == 0) {
-		line(OK, "off-CPU time", "record --off-cpu, --locks and --wall work");
-		return;
+	profile_types_find(types);
+	for (int i = 0; i < PROFILE_TYPES_N; i++) {
+		const struct profile_reached *t = &types[i];
+
+		line(t->reach == REACH_HOST ? OK : NOTE, t->name, "record%s%s: %s%s%s",
+		     *t->options ? " " : "", t->options, profile_reach_text(t->reach),
+		     *t->why ? "; " : "", t->why);
+		if (t->mend)
+			fix(t->mend);
 	}
-	line(NOTE, "off-CPU time", "record --off-cpu, --locks and --wall do not work: %s",
-	     c->host < 0	     ? "they need events of the whole host"
-	     : r < 0 && r != -ENOENT ? strerror(-r)
-				     : "sched:sched_switch is not found, see tracepoints");
 }
 
 static void say_seccomp(const struct check *c)
@@ -615,7 +615,7 @@ int check_main(int argc, char **argv)
 	say_cgroups(c);
 	say_descriptors(c);
 	say_tracepoints(c);
-	say_off_cpu(c);
+	say_types();
 	say_rate(c);
 	say_event(c);
 	say_rings(c);

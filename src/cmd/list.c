@@ -6,20 +6,22 @@
 #include <string.h>
 
 #include "src/cmd/cmd.h"
+#include "src/cmd/profile-types.h"
 #include "src/cmd/running.h"
 #include "src/process/sandbox.h"
 #include "src/sample/sample.h"
 
 /* By their first letters further on. */
-static const char *const kinds[] = {"events", "containers", "units", "processes"};
+static const char *const kinds[] = {"events", "types", "containers", "units", "processes"};
 
 const struct command list_command = {
 	.name = "list",
-	.usage = "list events|containers|units|processes",
+	.usage = "list events|types|containers|units|processes",
 	.summary = "list what record can sample on this host",
 	.words = kinds,
 	.n_words = ARRAY_SIZE(kinds),
-	.epilog = "events: for -e; containers: for --container; units: for --unit; processes: for "
+	.epilog = "events: for -e; types: of profiles, and what they need here; containers: for "
+		  "--container; units: for --unit; processes: for "
 		  "-p.\n"
 		  "\nExamples:\n  perfwalk list events\n  perfwalk list containers\n",
 };
@@ -134,6 +136,22 @@ static void print_events(void)
 		     "perfwalk debug marker FILE lists those of a file");
 }
 
+static void print_types(void)
+{
+	struct profile_reached types[PROFILE_TYPES_N];
+
+	profile_types_find(types);
+	(void)printf("%-14s %-40s %s\n", "TYPE", "OPTIONS", "HERE");
+	for (int i = 0; i < PROFILE_TYPES_N; i++) {
+		const struct profile_reached *t = &types[i];
+
+		(void)printf("%-14s %-40s %s%s%s\n", t->name, *t->options ? t->options : "-",
+			     profile_reach_text(t->reach), *t->why ? "; " : "", t->why);
+		if (t->mend)
+			(void)printf("%-14s -> %s\n", "", t->mend);
+	}
+}
+
 static int list_processes(struct running_list *list, char what)
 {
 	int r;
@@ -173,6 +191,8 @@ int list_main(int argc, char **argv)
 		return EXIT_CODE_USAGE;
 	if (argv[first][0] == 'e') {
 		print_events();
+	} else if (argv[first][0] == 't') {
+		print_types();
 	} else {
 		r = list_processes(&list, argv[first][0]);
 		running_deinit(&list);

@@ -15,6 +15,7 @@ perfwalk_SOURCES = \
 	src/cmd/options.c src/cmd/options.h \
 	src/cmd/off-cpu-events.c src/cmd/off-cpu-events.h \
 	src/cmd/outputs.c src/cmd/outputs.h \
+	src/cmd/profile-types.c src/cmd/profile-types.h \
 	src/cmd/record-events.c \
 	src/cmd/record-options.c \
 	src/cmd/record-say.c \

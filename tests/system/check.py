@@ -75,7 +75,7 @@ def causes(program):
                   f"paranoid {value}: {p.returncode}, {p.stderr.strip()[:150]!r}")
     not_mounted(program)
     p = run(program, "check")
-    for name in ("paranoid", "capabilities", "off-CPU time", "seccomp", "sandbox", "lockdown", "pid namespace", "kernel names", "cgroups",
+    for name in ("paranoid", "capabilities", "CPU time", "off-CPU time", "locks", "memory growth", "allocations", "seccomp", "sandbox", "lockdown", "pid namespace", "kernel names", "cgroups",
                  "PMU", "kernel features", "rings", "rate"):
         rig.check(re.search(rf"^(ok|note|BAD) +{name} ", p.stdout, re.M), f"it speaks of {name}")
 
@@ -105,6 +105,29 @@ def not_mounted(program):
     rig.check(p.returncode == 125 and "mount -t proc proc /proc" in p.stderr, f"no /proc: {p.returncode}")
 
 
+def types(program):
+    """What `list types` says of each type, record then does: of the whole host, of a command, or not at all."""
+    directory = rig.path("types")
+    os.mkdir(directory)
+    os.chmod(directory, 0o777)
+    mounted = ["unshare", "-m", "sh", "-c", 'mount -t tracefs none /sys/kernel/tracing; exec "$0" "$@"']
+    for who, become in (("root", []), ("root with tracefs", mounted), ("nobody", NOBODY)):
+        def tried(*args, become=become):
+            p = subprocess.run([*become, program, "record", "-o", "t.pb.gz", *args], cwd=directory, capture_output=True, timeout=120,
+                               env={"PATH": os.environ["PATH"], "HOME": directory}, check=False)
+            if os.path.exists(f"{directory}/t.pb.gz"):
+                os.remove(f"{directory}/t.pb.gz")
+            return p.returncode == 0
+        said = re.findall(r"^(\w[\w -]*?) +(-|--[a-z-]+)[ ,].*? (the whole host|own processes and commands|not here)",
+                          run(*become, program, "list", "types").stdout, re.M)
+        rig.check(len(said) == 5, f"{who}: the types: {[name for name, _, _ in said]}")
+        for name, option, reach in said:
+            options = [] if option == "-" else [option]
+            host, own = tried(*options, "-a", "-d", "100ms"), tried(*options, "--", "true")
+            rig.check((host, own) == (reach == "the whole host", reach != "not here"),
+                      f"{who}: {name}: {reach}; record: the host {host}, a command {own}")
+
+
 def paranoid_here():
     with open("/proc/sys/kernel/perf_event_paranoid", encoding="ascii") as f:
         return int(f.read())
@@ -129,6 +152,7 @@ def main():
     else:
         rig.check(p.returncode == 0, f"nobody: {verdict(p)}")
     causes(program)
+    types(program)
     p = run(program, "check", "now")
     rig.check(p.returncode == 2 and "no arguments" in p.stderr, f"an argument: {p.stderr.strip()}")
     rig.need_programs("podman", "runc")

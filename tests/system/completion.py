@@ -51,7 +51,7 @@ def check_values(offered):
     formats = set(told.partition("the formats are ")[2].strip().split(", "))
     rig.check(len(events) > 10 and len(formats) > 8, f"{len(events)} events, {len(formats)} formats")
     for words, wanted in ((("ctl", ""), CTL), (("ctl", "re"), {"reload", "resume"}), (("ctl", "-a", ""), CTL),
-                          (("list", ""), {"events", "containers", "units", "processes"}),
+                          (("list", ""), {"events", "types", "containers", "units", "processes"}),
                           (("completion", ""), {"bash", "zsh"}), (("debug", ""), {"function", "marker", "runtime", "sample", "unwind"}),
                           (("record", "-e", ""), events), (("record", "--event", "page"), {"page-faults"}),
                           (("record", "--format", ""), formats), (("record", "-a", "--format", "ht"), {"html"}),

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/* Which types of profiles perfwalk record can make here, by trying. */
+#include <stddef.h>
+
+enum profile_reach {
+	REACH_HOST, /* of the whole host, and so of anything */
+	REACH_OWN,  /* of own processes and commands (-p, -t, COMMAND) */
+	REACH_NONE,
+};
+
+struct profile_reached {
+	const char *name, *options; /* "off-CPU time", "--off-cpu, --wall" */
+	enum profile_reach reach;
+	char why[1024];	  /* not the whole host: the cause; else "" */
+	const char *mend; /* a command that changes that; NULL: none is known */
+};
+
+#define PROFILE_TYPES_N 5
+void profile_types_find(struct profile_reached ret[PROFILE_TYPES_N]);
+/* "the whole host" ... */
+const char *profile_reach_text(enum profile_reach reach);
