@@ -220,6 +220,8 @@ int broker_send_event(const struct broker *b, const struct cpu_events *c);
 /* The profiler has seen an interpreter in a process, or sees it no more (readers.c). */
 void broker_add_client(struct broker *b, const struct message *from);
 void broker_remove_client(struct broker *b, uint32_t pid);
+/* A reader asks for a thread's own number. */
+void broker_tell_own_tid(struct broker *b, struct peer_id who, uint32_t tid);
 /* The profiler that knew them is gone. */
 void broker_forget_clients(struct broker *b);
 /* Starts readers, or lets them go. Called when there is a client, and every second. */

@@ -180,6 +180,16 @@ void broker_remove_client(struct broker *b, uint32_t pid)
 	b->readers.idle_since_ns = clock_monotonic_ns();
 }
 
+void broker_tell_own_tid(struct broker *b, struct peer_id who, uint32_t tid)
+{
+	struct message m = {.type = MESSAGE_THREAD};
+
+	m.client.pid = tid;
+	if (tid == 0 || tid > INT32_MAX || opener_own_pid(tid, &m.client.own_pid) < 0)
+		m.client.own_pid = 0;
+	(void)supervisor_try_send(b->supervisor, who, &m);
+}
+
 /* ---- Readers ---- */
 
 static const struct cpu_events *find_cpu(const struct broker *b, uint32_t cpu)

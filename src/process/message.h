@@ -61,6 +61,8 @@ enum message_type {
 	MESSAGE_FETCHED, /* from the fetcher, passed on to the symbolizer */
 	MESSAGE_INTERPRETER, /* the profiler has seen one in a process */
 	MESSAGE_CLIENT_GONE, /* that has it no more; passed on to the readers */
+	MESSAGE_THREAD,	     /* a reader asks for the number of a thread in its own pid namespace;
+				and the answer */
 	/* asks and their answers */
 	MESSAGE_ASK_MAPS,
 	MESSAGE_ASK_FILE,
@@ -239,11 +241,11 @@ struct message {
 			uint32_t copy; /* maps: what it says now, in a file of its own */
 		} ask_pid;
 		struct {
-			uint32_t pid;	  /* in our pid namespace */
-			uint32_t own_pid; /* in its own; client only */
+			uint32_t pid;	  /* in our pid namespace; thread: its tid */
+			uint32_t own_pid; /* in its own; client and thread only; 0: not known */
 			uint64_t image;	  /* where the first byte of the interpreter's file is */
 			uint32_t major, minor; /* of that file's filesystem, which answers */
-		} client;		       /* also interpreter, client gone */
+		} client;		       /* also interpreter, client gone, thread */
 		struct {
 			uint64_t id;
 		} ask_cgroup_path;

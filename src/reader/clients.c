@@ -8,6 +8,7 @@
 #include "runtimes/cpython.h"
 #include "src/host/readable.h"
 #include "src/reader/clients.h"
+#include "src/reader/own-tids.h"
 #include "src/reader/setup.h"
 #include "src/reader/teller.h"
 #include "util/clock.h"
@@ -33,21 +34,22 @@ struct reader_client {
 };
 
 struct clients {
-	clients_reading_fn reading;
-	void *ctx;
+	struct clients_callbacks callbacks;
+	struct own_tids own_tids;
 	const struct client_sample *sample; /* while it is read */
 	struct reader_client items[READERS_MAX_CLIENTS];
 	struct cpython_frame frames[FRAME_RECORD_MAX_FRAMES];
 };
 
-int clients_new(struct clients **ret, clients_reading_fn reading, void *ctx)
+int clients_new(struct clients **ret, const struct clients_callbacks *callbacks)
 {
 	struct clients *c = calloc(1, sizeof(*c));
 
 	if (!c)
 		return -ENOMEM;
-	c->reading = reading;
-	c->ctx = ctx;
+	c->callbacks = *callbacks;
+	c->own_tids.ask = callbacks->ask_own_tid;
+	c->own_tids.ctx = callbacks->ctx;
 	*ret = c;
 	return 0;
 }
@@ -126,6 +128,11 @@ void clients_remove(struct clients *c, uint32_t pid)
 
 	if (client)
 		end(client);
+}
+
+void clients_tell_own_tid(struct clients *c, uint32_t tid, uint32_t own)
+{
+	own_tids_put(&c->own_tids, tid, own);
 }
 
 void clients_forget_told(struct clients *c)
@@ -222,29 +229,34 @@ static const uint32_t results[CPYTHON_N_RESULTS] = {
 	[CPYTHON_SPENT] = FRAME_RECORD_LATE,
 };
 
-/* Threads of a process that is alone in its pid namespace with us have the ids that we see. */
+/* 0: not known yet. In our pid namespace threads have the numbers that we see. */
 static uint32_t own_tid(const struct reader_client *client, uint32_t tid)
 {
-	return tid == client->pid ? client->own_pid : tid;
+	if (tid == client->pid || client->own_pid == client->pid)
+		return tid == client->pid ? client->own_pid : tid;
+	return own_tids_find(&client->all->own_tids, tid, clock_monotonic_ns());
 }
 
 void client_read(struct reader_client *client, const struct client_sample *sample, struct teller *t,
 		 struct frame_record_stack *ret)
 {
 	struct clients *c = client->all;
+	uint32_t tid = own_tid(client, sample->tid);
 	size_t n = 0;
 
 	ret->n = 0;
 	ret->result = FRAME_RECORD_LATE;
-	c->reading(c->ctx, client->pid, true);
+	if (!tid)
+		return;
+	c->callbacks.reading(c->callbacks.ctx, client->pid, true);
 	if (is_open(client)) {
 		c->sample = sample;
 		cpython_begin(client->cpython, MAX_READS, MAX_BYTES);
-		ret->result = results[cpython_walk(client->cpython, own_tid(client, sample->tid), 0,
-						   c->frames, FRAME_RECORD_MAX_FRAMES, &n)];
+		ret->result = results[cpython_walk(client->cpython, tid, 0, c->frames,
+						   FRAME_RECORD_MAX_FRAMES, &n)];
 		c->sample = NULL;
 	}
-	c->reading(c->ctx, client->pid, false);
+	c->callbacks.reading(c->callbacks.ctx, client->pid, false);
 	if (client->hopeless)
 		ret->result = FRAME_RECORD_NONE;
 	if (!client->cpython)

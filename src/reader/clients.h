@@ -14,10 +14,15 @@ struct clients;
 struct reader_client;
 struct teller;
 
-/* Before and after a process's memory is read. */
-typedef void (*clients_reading_fn)(void *ctx, uint32_t pid, bool begins);
+struct clients_callbacks {
+	/* Before and after a process's memory is read. */
+	void (*reading)(void *ctx, uint32_t pid, bool begins);
+	/* For clients_tell_own_tid(). */
+	void (*ask_own_tid)(void *ctx, uint32_t tid);
+	void *ctx;
+};
 
-int clients_new(struct clients **ret, clients_reading_fn reading, void *ctx);
+int clients_new(struct clients **ret, const struct clients_callbacks *callbacks);
 struct clients *clients_free(struct clients *c);
 
 /* MESSAGE_CLIENT, in the place of one with the same pid; owned: its memory and maps. 0; -ENOSPC. */
@@ -25,6 +30,8 @@ int clients_add(struct clients *c, const struct message *m, int owned_memory, in
 void clients_remove(struct clients *c, uint32_t pid);
 /* NULL: it is none. */
 struct reader_client *clients_find(const struct clients *c, uint32_t pid);
+/* A thread's number in its own pid namespace; 0: there is none. */
+void clients_tell_own_tid(struct clients *c, uint32_t tid, uint32_t own);
 /* All that was told through a teller before is to be told again. */
 void clients_forget_told(struct clients *c);
 

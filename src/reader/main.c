@@ -53,6 +53,14 @@ static void on_reading(void *ctx, uint32_t pid, bool begins)
 		role_job_end(&r->role);
 }
 
+static void ask_own_tid(void *ctx, uint32_t tid)
+{
+	struct message m = {.type = MESSAGE_THREAD};
+
+	m.client.pid = tid;
+	(void)message_try_send(PROTOCOL_CONTROL_FD, &m, NULL, 0);
+}
+
 /* The thread is as it was sampled, as far as anybody can tell by the time. */
 static bool is_in_time(const struct reader_role *r, const struct peek_sample *s)
 {
@@ -193,6 +201,9 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_CLIENT_GONE:
 		clients_remove(r->clients, m->client.pid);
 		break;
+	case MESSAGE_THREAD:
+		clients_tell_own_tid(r->clients, m->client.pid, m->client.own_pid);
+		break;
 	case MESSAGE_STOP:
 		loop_exit(r->role.loop, 0);
 		break;
@@ -218,6 +229,7 @@ static void on_overrun(int signal)
 int role_reader_main(void)
 {
 	struct reader_role *r = calloc(1, sizeof(*r));
+	const struct clients_callbacks callbacks = {on_reading, ask_own_tid, r};
 	int e;
 
 	if (!r)
@@ -229,7 +241,7 @@ int role_reader_main(void)
 	e = role_start(&r->role, PEER_READER, &r->setup, sizeof(r->setup), on_text, r);
 	(void)signal(SIGXCPU, on_overrun);
 	if (e == 0)
-		e = clients_new(&r->clients, on_reading, r);
+		e = clients_new(&r->clients, &callbacks);
 	if (e == 0)
 		e = role_listen(&r->role, on_control, r);
 	if (e == 0)

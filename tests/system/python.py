@@ -69,13 +69,20 @@ def judge(stacks):
     return counts, wrong
 
 
-def check_version(python, threads):
-    what = f"{os.path.basename(python)}, {threads} threads"
-    program = os.path.join(rig.WORKLOADS, "calls.py")
-    p = rig.start([python, program, str(threads)])
-    rig.wait_for("the program to run", lambda: rig.cpu_seconds(p.pid) > 0.3)
+def start(python, threads, apart):
+    """The program, and its pid; apart: its threads have other numbers than here."""
+    command = [python, os.path.join(rig.WORKLOADS, "calls.py"), str(threads)]
+    p = rig.start((["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"] if apart else []) + command)
+    pid = rig.wait_for("the program", lambda: rig.children_of(p.pid))[0] if apart else p.pid
+    rig.wait_for("the program to run", lambda: rig.cpu_seconds(pid) > 0.3)
+    return p, pid
+
+
+def check_version(python, threads, apart=False):
+    what = f"{os.path.basename(python)}, {threads} threads" + (", in a pid namespace" if apart else "")
+    p, pid = start(python, threads, apart)
     folded = rig.path("python.folded")
-    rig.record_cpu(SECONDS, [p.pid], "-p", p.pid, "-F", RATE, "-o", folded)
+    rig.record_cpu(SECONDS, [pid], "-p", pid, "-F", RATE, "-o", folded)
     rig.end(p)
     counts, wrong = judge(rig.read_folded(folded))
     n = sum(counts.values())
@@ -163,6 +170,7 @@ def main():
     for python in pythons:
         for threads in (1, 3):
             check_version(python, threads)
+    check_version(pythons[0], 3, True)
     check_switch(pythons[0])
     check_daemon(pythons[0])
 
