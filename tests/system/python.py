@@ -84,8 +84,9 @@ def check_version(python, threads, apart=False):
     folded = rig.path("python.folded")
     rig.record_cpu(SECONDS, [pid], "-p", pid, "-F", RATE, "-o", folded)
     rig.end(p)
-    counts, wrong = judge(rig.read_folded(folded))
-    n = sum(counts.values())
+    stacks = rig.read_folded(folded)
+    counts, wrong = judge(stacks)
+    n = sum(s.n for s in stacks)
     text = f"{what}: {n} samples: " + ", ".join(f"{v} {k}" for k, v in counts.items())
     # The readers begin once there is somebody to be read; and the host may be busy.
     rig.check(n > 50 and counts["right"] > 0.5 * n, text)
