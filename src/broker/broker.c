@@ -40,6 +40,8 @@ static void on_message(void *ctx, struct peer_id who, const struct message *m)
 		broker_add_client(b, m);
 	if (m->type == MESSAGE_CLIENT_GONE && who.kind == PEER_PROFILER)
 		broker_remove_client(b, m->client.pid);
+	if (m->type == MESSAGE_LOOK && who.kind == PEER_PROFILER)
+		broker_has_looked(b);
 	if (m->type == MESSAGE_THREAD && who.kind == PEER_READER)
 		broker_tell_own_tid(b, who, m->client.pid);
 	if (m->type == MESSAGE_FETCHED && who.kind == PEER_FETCHER)

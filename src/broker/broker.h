@@ -74,6 +74,9 @@ struct broker_options {
 	/* What is made of it, if not a capture's outputs (report); NULL. */
 	const struct setup_symbolizer *view;
 	const char *view_symbol, *view_comm, *view_container;
+	/* Called when the events count (with enable_on_exec: when they may), of a capture perhaps
+	 * only after broker_enable(); NULL. */
+	void (*begun)(void *ctx);
 	/* Called once, when all children are gone: 0, or -errno of what went wrong. */
 	void (*done)(void *ctx, int result);
 	void *ctx;
@@ -88,7 +91,8 @@ int broker_new(struct broker **ret, struct loop *loop, const struct broker_optio
 struct broker *broker_free(struct broker *b);
 DEFINE_CLEANUP(struct broker *, broker_free)
 
-/* Lets the events count (with enable_on_exec: the kernel does). */
+/* Lets the events count (with enable_on_exec: the kernel does): of a capture once it knows the
+ * interpreters that run already. */
 int broker_enable(struct broker *b);
 /* Finishes what is under way, then done(). */
 void broker_stop(struct broker *b);

@@ -118,6 +118,11 @@ struct broker {
 		uint32_t n_set_aside;
 		struct log_ratelimit refused, not_in_front, no_room;
 	} readers;
+	struct broker_foresight {
+		uint64_t until_ns; /* sampling begins then at the latest; 0: it has begun */
+		bool looked, running;
+		int timer;
+	} foresight;
 };
 
 /* Chooses the users of the children (users.c). 0 or -errno, told. */
@@ -134,7 +139,7 @@ int broker_open_events(struct broker *b);
 void broker_close_events(struct broker *b);
 static inline bool broker_is_sampling(const struct broker *b)
 {
-	return b->state == BROKER_RUNNING && !b->paused;
+	return b->state == BROKER_RUNNING && !b->paused && !b->foresight.until_ns;
 }
 /* Lets them count, or stand still. 0 or -errno. */
 int broker_enable_events(struct broker *b, bool enable);
@@ -220,6 +225,15 @@ int broker_send_event(const struct broker *b, const struct cpu_events *c);
 /* The profiler has seen an interpreter in a process, or sees it no more (readers.c). */
 void broker_add_client(struct broker *b, const struct message *from);
 void broker_remove_client(struct broker *b, uint32_t pid);
+/*
+ * foresee.c. Before a capture's first sample the profiler looks for interpreters: broker_begin()
+ * comes later. false: there is nothing to wait for.
+ */
+bool broker_foresee(struct broker *b);
+void broker_has_looked(struct broker *b);
+/* sampling.c: sampling begins now. 0 or -errno. */
+int broker_begin(struct broker *b);
+
 /* A reader asks for a thread's own number. */
 void broker_tell_own_tid(struct broker *b, struct peer_id who, uint32_t tid);
 /* The profiler that knew them is gone. */

@@ -11,6 +11,7 @@ libbroker_a_SOURCES = \
 	src/broker/effort.c src/broker/effort.h \
 	src/broker/events.c src/broker/events.h \
 	src/broker/fetch.c \
+	src/broker/foresee.c \
 	src/broker/filter-texts.c src/broker/filter-texts.h \
 	src/broker/governor.c src/broker/governor.h \
 	src/broker/internal.h \

@@ -115,10 +115,22 @@ int broker_enable_events(struct broker *b, bool enable)
 	return r;
 }
 
+int broker_begin(struct broker *b)
+{
+	bool enable = !b->options.enable_on_exec && !b->paused;
+	int r = enable ? broker_enable_events(b, true) : 0;
+
+	if (r == 0 && b->options.begun)
+		b->options.begun(b->options.ctx);
+	return r;
+}
+
 int broker_enable(struct broker *b)
 {
 	b->state = BROKER_RUNNING;
-	return b->options.enable_on_exec || b->paused ? 0 : broker_enable_events(b, true);
+	if (!b->options.enable_on_exec && !b->paused && broker_foresee(b))
+		return 0;
+	return broker_begin(b);
 }
 
 static void resize_stacks(struct broker *b, uint32_t bytes)

@@ -250,6 +250,16 @@ static void on_signal(void *ctx, const struct signalfd_siginfo *s)
 
 /* ---- Start and end ---- */
 
+static void on_begun(void *session)
+{
+	struct record_run *r = ((const struct session *)session)->ctx;
+
+	r->start_ns = clock_monotonic_ns();
+	if (r->options.duration_ns)
+		(void)loop_add_timer(r->session.loop, r->options.duration_ns, 0, on_duration, r);
+	(void)loop_add_timer(r->session.loop, PROGRESS_NS, PROGRESS_NS, on_progress, r);
+}
+
 static uint32_t written_outputs(const struct record_run *r)
 {
 	return r->broker ? broker_written_outputs(r->broker) : 0;
@@ -290,6 +300,7 @@ static int set_up(struct record_run *r, struct broker_options *o)
 	r->config->inline_frames = !r->options.no_inline;
 	r->config->demangle = r->options.demangle;
 	o->config = r->config;
+	o->begun = on_begun;
 	e = session_open(&r->session, NULL, on_signal, r);
 	if (e < 0)
 		return e;
@@ -309,7 +320,6 @@ static int run(struct record_run *r, struct broker_options *o)
 	e = broker_new(&r->broker, r->session.loop, o);
 	if (e < 0)
 		return e;
-	r->start_ns = clock_monotonic_ns();
 	e = broker_enable(r->broker);
 	if (e < 0)
 		return e;
@@ -317,9 +327,6 @@ static int run(struct record_run *r, struct broker_options *o)
 	    (e = loop_add_fd(r->session.loop, r->exec_fd, EPOLLIN, on_exec, r)) < 0)
 		return e;
 	release_command(r);
-	if (r->options.duration_ns)
-		(void)loop_add_timer(r->session.loop, r->options.duration_ns, 0, on_duration, r);
-	(void)loop_add_timer(r->session.loop, PROGRESS_NS, PROGRESS_NS, on_progress, r);
 	if (r->command <= 0)
 		say_started(r);
 	return session_run(&r->session);

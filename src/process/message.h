@@ -51,6 +51,8 @@ enum message_type {
 	MESSAGE_FETCH,	     /* download a debug file */
 	MESSAGE_STOOD_STILL, /* the ends of blocks were not seen for a while */
 	MESSAGE_CLIENT,	     /* to a reader: a process to read; fds: its memory and maps */
+	MESSAGE_LOOK,	     /* at a process, before its first sample; pid 0: the last of them, and
+				the answer when that is done */
 	MESSAGE_PLACE,	     /* to the symbolizer: where the profiler that has exited was */
 	MESSAGE_LOST,	     /* to the symbolizer: samples lost with the payloads they were in */
 	MESSAGE_STOP,	     /* finish the current work and exit */
@@ -245,7 +247,7 @@ struct message {
 			uint32_t own_pid; /* in its own; client and thread only; 0: not known */
 			uint64_t image;	  /* where the first byte of the interpreter's file is */
 			uint32_t major, minor; /* of that file's filesystem, which answers */
-		} client;		       /* also interpreter, client gone, thread */
+		} client;		       /* also interpreter, client gone, thread, look */
 		struct {
 			uint64_t id;
 		} ask_cgroup_path;

@@ -600,6 +600,19 @@ static bool on_sample(struct attribution *a, const struct record *r)
 	return true;
 }
 
+void attribution_look_at(struct attribution *a, uint32_t pid, uint64_t time_ns)
+{
+	struct host_process *p = host_process_get(a->host, pid, pid, time_ns);
+
+	if (!p || !a->readers)
+		return;
+	a->process = p;
+	a->time_ns = time_ns;
+	/* No code is there: all mappings are read. */
+	(void)host_mapping_find(a->host, p, 0, time_ns);
+	attribution_look_for_interpreter(a);
+}
+
 static void on_mmap(struct attribution *a, const struct record *r)
 {
 	struct host_file_key key = {r->mmap.major, r->mmap.minor, r->mmap.inode,

@@ -73,6 +73,8 @@ const uint64_t *attribution_counters(struct attribution *a, uint32_t event);
  * samples. pause: from here on nobody tells what they do. */
 void attribution_close(struct attribution *a, uint64_t time_ns, bool pause);
 
+/* Looks for an interpreter in a process that may not have been sampled yet. */
+void attribution_look_at(struct attribution *a, uint32_t pid, uint64_t time_ns);
 /* Ends of blocks were not seen. */
 void attribution_miss_ends(struct attribution *a);
 /* Before the last window is closed: it tells what is in use then. */

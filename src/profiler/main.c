@@ -249,6 +249,14 @@ static void set_stack_size(struct profiler *p, uint32_t bytes)
 	stack_size_set(&p->stack_size, bytes);
 }
 
+static void look_at(struct profiler *p, const struct message *m)
+{
+	if (m->client.pid)
+		attribution_look_at(p->attribution, m->client.pid, clock_monotonic_ns());
+	else
+		(void)message_send(PROTOCOL_CONTROL_FD, m, NULL, 0);
+}
+
 static void on_control(void *ctx, const struct message *m, int fds[2])
 {
 	struct profiler *p = ctx;
@@ -265,6 +273,9 @@ static void on_control(void *ctx, const struct message *m, int fds[2])
 	case MESSAGE_CLIENT_GONE:
 		if (p->readers)
 			readers_refuse(p->readers, m->client.pid);
+		break;
+	case MESSAGE_LOOK:
+		look_at(p, m);
 		break;
 	case MESSAGE_CPU_ADD:
 		add_cpu(p, m, fds);

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A capture begins when the interpreters that run already are known and have their readers. Else
+ * the frames of its first quarter of a second would be missing: the profiler learns of a process by
+ * its samples, and then readers have to start.
+ */
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "src/broker/internal.h"
+#include "src/reader/setup.h"
+#include "util/cleanup.h"
+#include "util/loop.h"
+
+#define LOOK_NS	    (5 * NSEC_PER_MSEC)
+#define MAX_WAIT_NS (500 * NSEC_PER_MSEC)
+
+/* Programs that are worth a look, which the profiler takes then. */
+static bool is_likely(pid_t pid)
+{
+	static const char python[] = "python3";
+	char path[64], target[4096];
+	const char *name;
+	ssize_t n;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
+	n = readlink(path, target, sizeof(target) - 1);
+	if (n <= 0)
+		return false;
+	target[n] = '\0';
+	name = strrchr(target, '/');
+	return name && strncmp(name + 1, python, sizeof(python) - 1) == 0;
+}
+
+static void send_look(struct broker *b, pid_t pid)
+{
+	struct message m = {.type = MESSAGE_LOOK};
+
+	m.client.pid = (uint32_t)pid;
+	(void)supervisor_send(b->supervisor, peer_only(PEER_PROFILER), &m, NULL, 0);
+}
+
+static uint32_t look_at_host(struct broker *b)
+{
+	DIR *d = opendir("/proc");
+	const struct dirent *entry;
+	uint32_t n = 0;
+
+	while (d && n < READERS_MAX_CLIENTS && (entry = readdir(d))) {
+		pid_t pid = (pid_t)strtol(entry->d_name, NULL, 10);
+
+		if (pid <= 0 || !is_likely(pid))
+			continue;
+		send_look(b, pid);
+		n++;
+	}
+	if (d)
+		(void)closedir(d);
+	return n;
+}
+
+static uint32_t look_at_all(struct broker *b)
+{
+	size_t n = b->options.n_pids;
+
+	if (n == 0)
+		return look_at_host(b);
+	for (size_t i = 0; i < n && i < READERS_MAX_CLIENTS; i++)
+		send_look(b, b->options.pids[i]);
+	return (uint32_t)n;
+}
+
+static bool are_readers_running(const struct broker *b)
+{
+	const struct events *e = &b->events[0];
+
+	for (uint32_t i = 0; i < e->cpus.n; i++) {
+		struct peer_id who = {PEER_READER, (uint32_t)e->cpus.items[i].events.cpu};
+
+		if (who.index < READERS_MAX && !supervisor_running(b->supervisor, who))
+			return false;
+	}
+	return true;
+}
+
+static void begin(struct broker *b)
+{
+	int r;
+
+	loop_set_timer(b->loop, b->foresight.timer, UINT64_MAX);
+	b->foresight.until_ns = 0;
+	if (b->state != BROKER_RUNNING)
+		return;
+	r = broker_begin(b);
+	if (r == 0)
+		return;
+	b->result = r;
+	broker_stop(b);
+}
+
+/* Once more after the last reader has started: it has to meet the profiler. */
+static void on_look(void *ctx)
+{
+	struct broker *b = ctx;
+	bool met = b->foresight.running;
+
+	b->foresight.running =
+		b->foresight.looked && b->readers.n_clients > 0 && are_readers_running(b);
+	if ((met && b->foresight.running) || clock_monotonic_ns() > b->foresight.until_ns)
+		begin(b);
+}
+
+void broker_has_looked(struct broker *b)
+{
+	b->foresight.looked = true;
+	if (b->foresight.until_ns && b->readers.n_clients == 0)
+		begin(b);
+}
+
+bool broker_foresee(struct broker *b)
+{
+	if (!b->options.capture || b->options.input_path || !b->options.config->interpreters ||
+	    b->events[0].sample.period || look_at_all(b) == 0)
+		return false;
+	b->foresight.timer = loop_add_timer(b->loop, LOOK_NS, LOOK_NS, on_look, b);
+	if (b->foresight.timer < 0)
+		return false;
+	b->foresight.until_ns = clock_monotonic_ns() + MAX_WAIT_NS;
+	send_look(b, 0);
+	return true;
+}
