@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Frames of interpreters and of code that is compiled at run time, through reads of memory.
 RUNTIMES_SOURCES = \
+	runtimes/arch-v8.h \
 	runtimes/arch.h \
 	runtimes/cpython-code.c \
 	runtimes/cpython-eval.c \
@@ -23,14 +24,16 @@ RUNTIMES_SOURCES = \
 	runtimes/image.h \
 	runtimes/memory.c \
 	runtimes/memory.h \
-	runtimes/stack.h
+	runtimes/stack.h \
+	runtimes/v8-tables.c \
+	runtimes/v8-tables.h
 
 noinst_LIBRARIES += libruntimes.a
 libruntimes_a_SOURCES = $(RUNTIMES_SOURCES)
 if AARCH64
-libruntimes_a_SOURCES += runtimes/arch-aarch64.c
+libruntimes_a_SOURCES += runtimes/arch-aarch64.c runtimes/arch-v8-aarch64.c
 else
-libruntimes_a_SOURCES += runtimes/arch-x86_64.c
+libruntimes_a_SOURCES += runtimes/arch-v8-x86_64.c runtimes/arch-x86_64.c
 endif
 
 check_PROGRAMS += tests/unit/test-runtimes

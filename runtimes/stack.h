@@ -56,6 +56,7 @@ enum runtime_step {
 	RUNTIME_UNPROVEN,  /* what is there now does not explain the stack */
 	/* The callers are in the heap: of a virtual thread that was put off and goes on */
 	RUNTIME_ELSEWHERE,
-	RUNTIME_SPENT, /* the budget of this walk */
+	RUNTIME_SPENT,	  /* the budget of this walk */
+	RUNTIME_NOT_MINE, /* nothing there is the runtime's */
 	RUNTIME_N_STEPS
 };

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Frames of V8 on aarch64 are not known yet: nothing here is called. */
+#include "runtimes/arch-v8.h"
+
+const bool arch_has_v8 = false;
+
+enum v8_shape arch_v8_shape(const uint8_t *before, size_t n_before, const uint8_t *code, size_t n)
+{
+	return V8_SHAPE_FULL;
+}
+
+uint64_t arch_v8_bytecode(const struct runtime_regs *regs)
+{
+	return 0;
+}
+
+uint64_t arch_v8_offset(const struct runtime_regs *regs)
+{
+	return 0;
+}
+
+uint64_t arch_v8_function(const struct runtime_regs *regs)
+{
+	return 0;
+}
+
+bool arch_v8_is_call(const uint8_t *before, size_t n)
+{
+	return false;
+}
