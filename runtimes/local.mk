@@ -25,8 +25,13 @@ RUNTIMES_SOURCES = \
 	runtimes/memory.c \
 	runtimes/memory.h \
 	runtimes/stack.h \
+	runtimes/v8-bytecode.c \
+	runtimes/v8-heap.c \
+	runtimes/v8-internal.h \
+	runtimes/v8-lines.c \
 	runtimes/v8-tables.c \
-	runtimes/v8-tables.h
+	runtimes/v8-tables.h \
+	runtimes/v8.h
 
 noinst_LIBRARIES += libruntimes.a
 libruntimes_a_SOURCES = $(RUNTIMES_SOURCES)

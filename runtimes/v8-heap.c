@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Objects of V8's heap (src/objects). Whatever is at an address may have been moved or freed. */
+#include "runtimes/v8-internal.h"
+
+enum {
+	STRING_CHARS = 16,
+	STRING_LENGTH = 12,
+	STRING_DATA = 24, /* of an external one; a sliced one's offset */
+	ARRAY_LENGTH = 8,
+	ARRAY_DATA = 16,
+	FIRST_NOT_STRING = 128, /* type & 7: how it is kept, & 8: one byte a character */
+	ONE_BYTE = 8,
+	UNCACHED = 16,
+	MAX_CHARS = 512, /* of a string that is read at once */
+	MAX_NESTED = 8,
+	CHUNK = 4096,
+};
+enum { SEQUENTIAL, CONS, EXTERNAL, SLICED, THIN = 5 };
+
+uint64_t v8_word(struct v8 *v, uint64_t object, uint64_t offset)
+{
+	return v8_is_object(object) ? memory_u64(&v->memory, object - 1 + offset) : 0;
+}
+
+int32_t v8_type(struct v8 *v, uint64_t object)
+{
+	uint64_t map = v8_word(v, object, 0);
+	uint16_t type;
+
+	if (!v8_is_object(map) ||
+	    !memory_read(&v->memory, map - 1 + v8_value(v, V8_MAP_TYPE), &type, sizeof(type)))
+		return -1;
+	return type;
+}
+
+size_t v8_bytes(struct v8 *v, uint64_t array, uint8_t *ret, size_t size)
+{
+	uint64_t length = v8_word(v, array, ARRAY_LENGTH);
+	size_t n = v8_is_smi(length) && v8_smi(length) > 0 ? (size_t)v8_smi(length) : 0;
+
+	n = n < size ? n : size;
+	return n && memory_read(&v->memory, array - 1 + ARRAY_DATA, ret, n) ? n : 0;
+}
+
+uint64_t v8_element(struct v8 *v, uint64_t array, uint32_t index)
+{
+	uint64_t length = v8_word(v, array, ARRAY_LENGTH);
+
+	if (!v8_is_smi(length) || v8_smi(length) < 0 || index >= (uint32_t)v8_smi(length))
+		return 0;
+	return v8_word(v, array, ARRAY_DATA + (uint64_t)index * 8);
+}
+
+/* ---- Strings ---- */
+
+bool v8_is_string(struct v8 *v, uint64_t object)
+{
+	int32_t type = v8_type(v, object);
+
+	return type >= 0 && type < FIRST_NOT_STRING;
+}
+
+/* The characters of a string that lie in one piece. */
+struct piece {
+	uint64_t chars;
+	uint32_t n;
+	bool wide;
+};
+
+/* A flat string: its parts are in one place, wherever that is. false: it is none. */
+static bool find_piece(struct v8 *v, uint64_t string, struct piece *ret)
+{
+	uint64_t from = 0;
+	uint32_t length = 0;
+
+	for (int i = 0; i < MAX_NESTED; i++) {
+		int32_t type = v8_type(v, string);
+		uint32_t n;
+
+		if (type < 0 || type >= FIRST_NOT_STRING ||
+		    !memory_read(&v->memory, string - 1 + STRING_LENGTH, &n, sizeof(n)) ||
+		    n > INT32_MAX)
+			return false;
+		length = i == 0 ? n : length;
+		ret->wide = !(type & ONE_BYTE);
+		if ((type & 7) == SEQUENTIAL || ((type & 7) == EXTERNAL && !(type & UNCACHED))) {
+			ret->chars = (type & 7) == SEQUENTIAL ? string - 1 + STRING_CHARS
+							      : v8_word(v, string, STRING_DATA);
+			ret->chars += from * (ret->wide ? 2 : 1);
+			ret->n = length;
+			return from + length <= n;
+		}
+		if ((type & 7) == SLICED)
+			from += (uint64_t)(uint32_t)v8_smi(v8_word(v, string, STRING_DATA));
+		else if ((type & 7) != THIN && (type & 7) != CONS)
+			return false;
+		else if ((type & 7) == CONS && v8_word(v, v8_word(v, string, 24), 8) >> 32 != 0)
+			return false;
+		string = v8_word(v, string, STRING_CHARS);
+	}
+	return false;
+}
+
+static size_t put_character(char *to, size_t left, uint32_t c)
+{
+	if (c < 0x80 && left > 1) {
+		to[0] = (char)c;
+		return 1;
+	}
+	if (c >= 0x80 && c < 0x800 && left > 2) {
+		to[0] = (char)(0xc0 | c >> 6);
+		to[1] = (char)(0x80 | (c & 0x3f));
+		return 2;
+	}
+	if (c >= 0x800 && c <= UINT16_MAX && left > 3) {
+		to[0] = (char)(0xe0 | c >> 12);
+		to[1] = (char)(0x80 | (c >> 6 & 0x3f));
+		to[2] = (char)(0x80 | (c & 0x3f));
+		return 3;
+	}
+	return 0;
+}
+
+void v8_string(struct v8 *v, uint64_t string, char *ret, size_t size)
+{
+	uint8_t bytes[MAX_CHARS * 2];
+	struct piece p;
+	size_t at = 0, step = 1;
+
+	ret[0] = '\0';
+	if (!find_piece(v, string, &p))
+		return;
+	p.n = p.n < MAX_CHARS ? p.n : MAX_CHARS;
+	if (!memory_read(&v->memory, p.chars, bytes, (size_t)p.n * (p.wide ? 2 : 1)))
+		return;
+	for (uint32_t i = 0; i < p.n && step > 0; i++) {
+		uint32_t c = p.wide ? bytes[2 * i] | (uint32_t)bytes[2 * i + 1] << 8 : bytes[i];
+
+		/* Half of a character beyond the basic plane: there is no UTF-8 for it. */
+		if (c >= 0xd800 && c < 0xe000)
+			c = 0xfffd;
+		step = put_character(ret + at, size - at, c ? c : '?');
+		at += step;
+	}
+	ret[at] = '\0';
+}
+
+static uint32_t count_newlines(const uint8_t *bytes, uint32_t n, bool wide)
+{
+	uint32_t lines = 0;
+
+	for (uint32_t i = 0; i < n; i++) {
+		if (wide)
+			lines += bytes[2 * i] == '\n' && bytes[2 * i + 1] == 0;
+		else
+			lines += bytes[i] == '\n';
+	}
+	return lines;
+}
+
+bool v8_count_lines(struct v8 *v, uint64_t string, uint32_t from, uint32_t n, uint32_t *ret)
+{
+	struct piece p;
+
+	*ret = 0;
+	if (!find_piece(v, string, &p) || from > p.n || n > p.n - from)
+		return false;
+	while (n > 0) {
+		uint8_t bytes[CHUNK];
+		uint32_t width = p.wide ? 2 : 1, step = n < CHUNK / width ? n : CHUNK / width;
+
+		if (!memory_read(&v->memory, p.chars + (uint64_t)from * width, bytes,
+				 (size_t)step * width))
+			return false;
+		*ret += count_newlines(bytes, step, p.wide);
+		from += step;
+		n -= step;
+	}
+	return true;
+}
+
+/* ---- Numbers ---- */
+
+static bool read_number(const uint8_t *bytes, size_t n, size_t *at, uint64_t *ret)
+{
+	unsigned int shift = 0;
+
+	*ret = 0;
+	while (*at < n && shift < 64) {
+		uint8_t b = bytes[(*at)++];
+
+		*ret |= (uint64_t)(b & 0x7f) << shift;
+		if (!(b & 0x80))
+			return true;
+		shift += 7;
+	}
+	return false;
+}
+
+/* The sign is the lowest bit. */
+bool v8_read_signed(const uint8_t *bytes, size_t n, size_t *at, int64_t *ret)
+{
+	uint64_t u;
+
+	if (!read_number(bytes, n, at, &u))
+		return false;
+	*ret = (int64_t)(u >> 1) ^ -(int64_t)(u & 1);
+	return true;
+}
+
+bool v8_read_unsigned(const uint8_t *bytes, size_t n, size_t *at, uint32_t *ret)
+{
+	uint64_t u;
+
+	if (!read_number(bytes, n, at, &u) || u > UINT32_MAX)
+		return false;
+	*ret = (uint32_t)u;
+	return true;
+}

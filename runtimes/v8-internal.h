@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+/*
+ * Inside of v8.h:
+ *
+ *	v8.c		a process: what is learned of it once; the texts
+ *	v8-tables.c	offsets and numbers of a version
+ *	v8-heap.c	objects: types, numbers, strings
+ *	v8-lines.c	places in a script -> lines
+ *	v8-function.c	SharedFunctionInfo -> names and lines
+ *	v8-bytecode.c	places in bytecode and in baseline code
+ *	v8-code.c	pc -> code -> functions in it
+ *	v8-walk.c	the steps
+ *	arch-v8-*.c	prologues, epilogues, registers
+ *
+ * An object's address is tagged: 1 is added to it. A small integer stands in the upper half.
+ */
+#include "runtimes/arch-v8.h"
+#include "runtimes/v8-tables.h"
+#include "runtimes/v8.h"
+#include "util/array.h"
+
+enum {
+	V8_MAX_INLINED = 64, /* functions at one pc */
+	V8_N_CODES = 2048,   /* remembered: pcs of compiled code, */
+	V8_N_SPOTS = 4096,   /* places in functions, */
+	V8_N_ARRAYS = 1024,  /* bytecode arrays and their functions, */
+	V8_N_SCRIPTS = 64,   /* and lines of scripts */
+	V8_LINE_STEPS = 256, /* of a script, so many characters apart: */
+	V8_LINE_STEP = 8192,
+	V8_MAX_PLACES = 16384,
+	V8_MAX_TEXT = 1 << 20,
+};
+
+/* A function in a script, as it is there now. */
+struct v8_function {
+	uint64_t shared, name, script, identity;
+	int32_t script_id, start; /* its first character in the script; < 0: not known */
+};
+
+/* A place in a function, and what is said of it. */
+struct v8_spot {
+	uint64_t shared, identity;
+	int32_t position;
+	struct stepped_frame frame;
+};
+
+/* Code, as it is there now. */
+struct v8_code {
+	uint64_t at; /* tagged */
+	uint64_t start, deopt, positions;
+	uint32_t size, kind;
+};
+
+/* A function at a pc. */
+struct v8_place {
+	uint64_t shared;
+	int32_t position; /* < 0: not known */
+};
+
+/* Of code: characters from the beginning of the script, < 0: not known; and in which function that
+ * was inlined there, < 0: none. */
+struct v8_position {
+	int32_t script_offset, inlining;
+};
+
+/* What is remembered of a pc. */
+struct v8_known_code {
+	uint64_t pc;
+	struct v8_code code; /* at 0: there is none */
+	uint32_t first, n;   /* rows of places, of optimized code */
+	uint32_t n_uses;
+	uint8_t innermost, shape; /* enum v8_shape */
+};
+
+/* The lines of a script up to some place: how many end before each step. */
+struct v8_lines {
+	uint64_t script, source;
+	int32_t id;
+	uint32_t n; /* steps */
+	uint32_t before[V8_LINE_STEPS];
+};
+
+struct v8 {
+	struct memory memory;
+	struct image image;
+	struct v8_tables tables;
+	char release[32];
+	uint8_t *bytecode_sizes; /* 3 rows; NULL: not exported */
+	uint32_t n_bytecodes;
+	struct v8_known_code *codes;
+	struct v8_spot *spots;
+	struct {
+		uint64_t array, shared;
+	} * arrays;
+	struct v8_lines *lines;
+	uint8_t table[32768]; /* of positions, as it was read last */
+	ARRAY(struct v8_place) places;
+	struct strtab texts;
+	/* Of the handler that was interrupted: where the interpreter was. */
+	uint64_t leaf_bytecode, leaf_offset;
+	struct v8_stats stats;
+};
+
+static inline uint64_t v8_value(const struct v8 *v, enum v8_value value)
+{
+	return (uint64_t)(int64_t)v->tables.value[value];
+}
+
+static inline bool v8_is_object(uint64_t word)
+{
+	return (word & 3) == 1 && word > 4096 && word < UINT64_C(1) << 47;
+}
+
+static inline bool v8_is_smi(uint64_t word)
+{
+	return (word & UINT32_MAX) == 0;
+}
+
+static inline int32_t v8_smi(uint64_t word)
+{
+	return (int32_t)(word >> 32);
+}
+
+/* v8-heap.c. The type of an object; < 0: it is none. */
+int32_t v8_type(struct v8 *v, uint64_t object);
+static inline bool v8_has_type(struct v8 *v, uint64_t object, enum v8_value type)
+{
+	return v8_type(v, object) == v->tables.value[type];
+}
+uint64_t v8_word(struct v8 *v, uint64_t object, uint64_t offset);
+/* The bytes of an array of bytes, at most size of them; how many. */
+size_t v8_bytes(struct v8 *v, uint64_t array, uint8_t *ret, size_t size);
+/* One of an array's objects; 0: it has not so many. */
+uint64_t v8_element(struct v8 *v, uint64_t array, uint32_t index);
+bool v8_is_string(struct v8 *v, uint64_t object);
+/* A string in UTF-8, cut to fit; "" if it is none. */
+void v8_string(struct v8 *v, uint64_t string, char *ret, size_t size);
+/* How many lines end in n characters of a string from `from` on; false: they cannot be read. */
+bool v8_count_lines(struct v8 *v, uint64_t string, uint32_t from, uint32_t n, uint32_t *ret);
+/* Numbers of V8's tables, 7 bits a byte; *at moves on. */
+bool v8_read_signed(const uint8_t *bytes, size_t n, size_t *at, int64_t *ret);
+bool v8_read_unsigned(const uint8_t *bytes, size_t n, size_t *at, uint32_t *ret);
+
+/* v8-lines.c. The line of a character in a script, from 1 on; 0: not known. */
+uint32_t v8_line(struct v8 *v, const struct v8_function *f, int32_t position);
+
+/* v8-function.c. shared: unproven. position < 0: not known. false: it is no function. */
+bool v8_function_frame(struct v8 *v, uint64_t shared, int32_t position, struct stepped_frame *ret);
+/* The function whose bytecode an array is; function: what the frame has for it, which may have
+ * moved. 0: none is proven. */
+uint64_t v8_function_of(struct v8 *v, uint64_t function, uint64_t bytecode);
+
+/* v8-bytecode.c. What a table of positions says of a place in code: of the last one before it. */
+struct v8_position v8_position_of(uint64_t raw);
+bool v8_position_find(struct v8 *v, uint64_t table, int64_t offset, struct v8_position *ret);
+/* The place in the script of a place in bytecode; < 0: not known. */
+int32_t v8_bytecode_position(struct v8 *v, uint64_t bytecode, int32_t offset);
+/* The place in bytecode of a pc behind a call in baseline code; < 0: not known. */
+int32_t v8_baseline_offset(struct v8 *v, const struct v8_code *code, uint64_t bytecode,
+			   uint64_t pc);
+
+/* v8-code.c. What is at pc; NULL: no code that can be proven. Valid until the next call. */
+const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermost);
