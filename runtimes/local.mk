@@ -26,6 +26,8 @@ RUNTIMES_SOURCES = \
 	runtimes/memory.h \
 	runtimes/stack.h \
 	runtimes/v8-bytecode.c \
+	runtimes/v8-code.c \
+	runtimes/v8-function.c \
 	runtimes/v8-heap.c \
 	runtimes/v8-internal.h \
 	runtimes/v8-lines.c \

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pc -> code -> the functions that are executing there.
+ *
+ * Instructions are an object of V8's heap, whose head stands in front of them and leads to its
+ * Code, which leads back: what looks like a head by accident does not. Code moves and is freed, so
+ * it is read at each use and compared.
+ */
+#include "runtimes/v8-internal.h"
+#include "util/hash.h"
+
+enum {
+	ALIGNMENT = 16, /* of heads */
+	SCAN_BYTES = 128 << 10,
+	CHUNK = 8192,
+	MAX_HEAD = 256,
+	MAX_CODE = 16 << 20,
+	CODE_BYTES = 64,
+	SHAPE_BYTES = 64,
+	KIND_MASK = 15,
+	INLINING_BYTES = 16,
+	USES_OF_NONE = 256, /* of the knowledge that there is no code */
+};
+
+static uint64_t word_at(const uint8_t *bytes, uint64_t offset, size_t n)
+{
+	uint64_t word = 0;
+
+	if (offset + n <= CODE_BYTES)
+		memcpy(&word, bytes + offset, n);
+	return word;
+}
+
+/* Code at an address, as it is now. */
+static bool read_code(struct v8 *v, uint64_t at, struct v8_code *ret)
+{
+	uint8_t bytes[CODE_BYTES];
+
+	if (!v8_has_type(v, at, V8_TYPE_CODE) ||
+	    !memory_read(&v->memory, at - 1, bytes, sizeof(bytes)))
+		return false;
+	*ret = (struct v8_code){
+		.at = at,
+		.start = v->tables.inline_code ? at - 1 + v8_value(v, V8_CODE_START)
+					       : word_at(bytes, v8_value(v, V8_CODE_START), 8),
+		.deopt = word_at(bytes, v8_value(v, V8_CODE_DEOPT), 8),
+		.positions = word_at(bytes, v8_value(v, V8_CODE_POSITIONS), 8),
+		.size = (uint32_t)word_at(bytes, v8_value(v, V8_CODE_SIZE), 4),
+		.kind = (uint32_t)word_at(bytes, v8_value(v, V8_CODE_FLAGS), 4) & KIND_MASK,
+	};
+	return ret->size <= MAX_CODE;
+}
+
+static bool is_same(const struct v8_code *a, const struct v8_code *b)
+{
+	return a->at == b->at && a->start == b->start && a->size == b->size &&
+	       a->deopt == b->deopt && a->positions == b->positions && a->kind == b->kind;
+}
+
+/* Whether the head of instructions at an address is that of code around pc. */
+static bool is_head(struct v8 *v, uint64_t at, const uint64_t *words, uint64_t pc,
+		    struct v8_code *ret)
+{
+	uint64_t code = v->tables.inline_code ? at + 1 : words[1];
+
+	if (!v8_is_object(words[0]) || !v8_is_object(code) ||
+	    !v8_has_type(v, at + 1, V8_TYPE_STREAM) || !read_code(v, code, ret))
+		return false;
+	return ret->start > at && ret->start - at <= MAX_HEAD && pc >= ret->start &&
+	       pc <= ret->start + ret->size;
+}
+
+static bool find_code(struct v8 *v, uint64_t pc, struct v8_code *ret)
+{
+	uint8_t chunk[CHUNK];
+	uint64_t words[2], low = 0;
+
+	/* Chunks end where pages do: what is below may not be there. */
+	for (uint64_t at = (pc & ~(uint64_t)(ALIGNMENT - 1)) - ALIGNMENT; pc - at < SCAN_BYTES;
+	     at -= ALIGNMENT) {
+		if (low == 0 || at < low) {
+			low = at & ~(uint64_t)(CHUNK - 1);
+			if (!memory_read(&v->memory, low, chunk, at + ALIGNMENT - low))
+				return false;
+		}
+		memcpy(words, chunk + (at - low), sizeof(words));
+		if (is_head(v, at, words, pc, ret))
+			return true;
+	}
+	return false;
+}
+
+/* ---- The functions at a pc of optimized code ---- */
+
+static bool push_place(struct v8 *v, struct v8_known_code *k, uint64_t shared, int32_t position)
+{
+	struct v8_place *p = array_push(&v->places);
+
+	if (!p)
+		return false;
+	*p = (struct v8_place){shared, position};
+	k->n++;
+	return true;
+}
+
+/* A function in an array, which may hold it weakly or in a wrapper. */
+static uint64_t function_in(struct v8 *v, uint64_t array, uint32_t index)
+{
+	uint64_t object = v8_element(v, array, index);
+
+	if ((object & 3) == 3)
+		object -= 2;
+	return v8_has_type(v, object, V8_TYPE_SHARED) ? object : v8_word(v, object, 8);
+}
+
+/* What was inlined at a place of the code, and where that was called, up to the code's own. */
+static bool push_inlined(struct v8 *v, struct v8_known_code *k, struct v8_position *at)
+{
+	uint64_t literals = v8_element(v, k->code.deopt, (uint32_t)v8_value(v, V8_DEOPT_LITERALS));
+	uint64_t inlinings =
+		v8_element(v, k->code.deopt, (uint32_t)v8_value(v, V8_DEOPT_INLININGS));
+
+	for (int i = 0; at->inlining >= 0; i++) {
+		uint64_t raw[2], offset = 16 + (uint64_t)at->inlining * INLINING_BYTES;
+		uint64_t length = v8_word(v, inlinings, 8);
+		uint32_t literal;
+
+		if (i == V8_MAX_INLINED || !v8_is_smi(length) ||
+		    offset > (uint64_t)(uint32_t)v8_smi(length) ||
+		    !memory_read(&v->memory, inlinings - 1 + offset, raw, sizeof(raw)))
+			return false;
+		literal = (uint32_t)raw[1];
+		if (!push_place(v, k, function_in(v, literals, literal), at->script_offset))
+			return false;
+		*at = v8_position_of(raw[0]);
+	}
+	return true;
+}
+
+/*
+ * Calls have positions, other instructions only some: of interrupted code just the function is
+ * certain that the code was made of.
+ */
+static bool push_functions(struct v8 *v, struct v8_known_code *k)
+{
+	struct v8_position at = {-1, -1};
+	uint64_t own = function_in(v, k->code.deopt, (uint32_t)v8_value(v, V8_DEOPT_SHARED));
+
+	if (!k->innermost &&
+	    v8_position_find(v, k->code.positions, (int64_t)(k->pc - k->code.start) - 1, &at) &&
+	    !push_inlined(v, k, &at))
+		return false;
+	return push_place(v, k, own, at.script_offset);
+}
+
+static enum v8_shape shape_of(struct v8 *v, const struct v8_code *c, uint64_t pc)
+{
+	uint8_t bytes[2 * SHAPE_BYTES] = {0};
+	uint64_t n_before = pc - c->start, n = c->start + c->size - pc;
+
+	n_before = n_before < SHAPE_BYTES ? n_before : SHAPE_BYTES;
+	n = n < SHAPE_BYTES ? n : SHAPE_BYTES;
+	if (!memory_read(&v->memory, pc - n_before, bytes, (size_t)(n_before + n)))
+		return V8_SHAPE_FULL;
+	return arch_v8_shape(bytes, (size_t)n_before, bytes + n_before, (size_t)n);
+}
+
+/* ---- What is remembered ---- */
+
+static bool learn(struct v8 *v, struct v8_known_code *k, uint64_t pc, bool innermost)
+{
+	struct v8_known_code fresh = {.pc = pc, .innermost = innermost, .first = v->places.n};
+
+	v->stats.learned++;
+	k->pc = 0;
+	if (!find_code(v, pc, &fresh.code)) {
+		fresh.code.at = 0;
+		/* Not because of the budget. */
+		if (v->memory.reads_left > 0 && v->memory.bytes_left > CHUNK)
+			*k = fresh;
+		return false;
+	}
+	if (fresh.code.kind > (uint32_t)v8_value(v, V8_KIND_BASELINE) &&
+	    !push_functions(v, &fresh)) {
+		v->places.n = fresh.first;
+		return false;
+	}
+	if (innermost)
+		fresh.shape = (uint8_t)shape_of(v, &fresh.code, pc);
+	*k = fresh;
+	return true;
+}
+
+const struct v8_known_code *v8_code_find(struct v8 *v, uint64_t pc, bool innermost)
+{
+	struct v8_known_code *k = &v->codes[hash_combine(pc, innermost) % V8_N_CODES];
+	struct v8_code now;
+
+	if (k->pc == pc && k->innermost == innermost) {
+		if (k->code.at == 0 && k->n_uses++ < USES_OF_NONE)
+			return NULL;
+		if (k->code.at && read_code(v, k->code.at, &now) && is_same(&now, &k->code))
+			return k;
+		v->stats.stale++;
+	}
+	return learn(v, k, pc, innermost) ? k : NULL;
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * SharedFunctionInfo -> names and lines. A script's number is never used twice in an isolate, and a
+ * function has its place in the script to itself: with both the same, it is the same function,
+ * wherever it was moved to, and whatever had its address before.
+ */
+#include "runtimes/v8-internal.h"
+#include "util/hash.h"
+
+enum {
+	SHARED_BYTES = 64,
+	SCOPE_WORDS = 12,
+	SCOPE_HEAD = 4,	       /* map, flags, number of parameters, number of names */
+	MAX_INLINE_NAMES = 75, /* more are in a table */
+	MAX_NAMES = 1 << 16,
+	MAX_NAME = 256,
+};
+
+/* ---- ScopeInfo: the name, and the place in the script ---- */
+
+/* Two small integers in a row, the last ones of their run: where the function begins and ends. */
+static int32_t find_place(const uint64_t *words, size_t n)
+{
+	for (size_t i = 0; i + 1 < n; i++) {
+		size_t end = i;
+
+		while (end < n && v8_is_smi(words[end]))
+			end++;
+		if (end - i >= 2)
+			return v8_smi(words[end - 2]) < v8_smi(words[end - 1])
+				       ? v8_smi(words[end - 2])
+				       : -1;
+	}
+	return -1;
+}
+
+static void read_scope(struct v8 *v, uint64_t scope, struct v8_function *f)
+{
+	uint64_t words[SCOPE_WORDS], n = v8_word(v, scope, 24), at = SCOPE_HEAD * 8;
+	uint64_t place = v8_value(v, V8_SCOPE_PLACE);
+
+	if (!v8_is_smi(n) || v8_smi(n) < 0 || v8_smi(n) > MAX_NAMES)
+		return;
+	if (place)
+		at = place + 16;
+	/* A name and its properties each. */
+	at += v8_smi(n) < MAX_INLINE_NAMES ? (uint64_t)v8_smi(n) * 16 : 8 + (uint64_t)v8_smi(n) * 8;
+	if (!memory_read(&v->memory, scope - 1 + at, words, sizeof(words)))
+		return;
+	for (int i = 0; i < 3 && !f->name; i++) {
+		if (v8_is_string(v, words[i]))
+			f->name = words[i];
+	}
+	f->start = place ? v8_smi(v8_word(v, scope, place)) : find_place(words, SCOPE_WORDS);
+}
+
+/* ---- Functions ---- */
+
+static uint64_t word_at(const uint8_t *bytes, uint64_t offset)
+{
+	uint64_t word = 0;
+
+	if (offset + sizeof(word) <= SHARED_BYTES)
+		memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+static bool read_function(struct v8 *v, uint64_t shared, struct v8_function *ret)
+{
+	struct v8_function f = {.shared = shared, .start = -1};
+	uint8_t bytes[SHARED_BYTES];
+	uint64_t name, id;
+
+	if (!v8_has_type(v, shared, V8_TYPE_SHARED) ||
+	    !memory_read(&v->memory, shared - 1, bytes, sizeof(bytes)))
+		return false;
+	name = word_at(bytes, v8_value(v, V8_SHARED_NAME));
+	f.script = word_at(bytes, v8_value(v, V8_SHARED_SCRIPT));
+	if (!v8_has_type(v, f.script, V8_TYPE_SCRIPT)) /* the debugger's, or a built-in function */
+		f.script = 0;
+	id = f.script ? v8_word(v, f.script, v8_value(v, V8_SCRIPT_ID)) : 0;
+	f.script_id = v8_is_smi(id) ? v8_smi(id) : 0;
+	if (v8_has_type(v, name, V8_TYPE_SCOPE))
+		read_scope(v, name, &f);
+	else if (v8_is_string(v, name))
+		f.name = name;
+	/* A string has its hash in front: with the length, that tells it from others. */
+	f.identity =
+		hash_combine(hash_combine(shared, f.script),
+			     hash_combine((uint64_t)(uint32_t)f.script_id << 32 | (uint32_t)f.start,
+					  hash_combine(f.name, v8_word(v, f.name, 8))));
+	*ret = f;
+	return true;
+}
+
+static void name_function(struct v8 *v, const struct v8_function *f, struct stepped_frame *ret)
+{
+	char text[MAX_NAME];
+	uint64_t name = f->script ? v8_word(v, f->script, v8_value(v, V8_SCRIPT_NAME)) : 0;
+
+	v8_string(v, f->name, text, sizeof(text));
+	ret->function = strtab_put(&v->texts, *text ? text : "(anonymous)");
+	v8_string(v, name, text, sizeof(text));
+	ret->file = strtab_put(&v->texts, *text ? text : f->script ? "[eval]" : "");
+}
+
+bool v8_function_frame(struct v8 *v, uint64_t shared, int32_t position, struct stepped_frame *ret)
+{
+	struct v8_spot *s = &v->spots[hash_combine(shared, (uint32_t)position) % V8_N_SPOTS];
+	struct v8_function f;
+
+	if (!read_function(v, shared, &f))
+		return false;
+	if (s->shared == shared && s->position == position) {
+		if (s->identity == f.identity) {
+			*ret = s->frame;
+			return true;
+		}
+		v->stats.stale++;
+	}
+	v->stats.learned++;
+	*ret = (struct stepped_frame){.level = V8_OPTIMIZED};
+	name_function(v, &f, ret);
+	ret->start_line = f.script ? v8_line(v, &f, f.start) : 0;
+	ret->line = f.script ? v8_line(v, &f, position) : 0;
+	/* What could not be read now may be, the next time. */
+	if (v->memory.reads_left > 0 && v->memory.bytes_left > 8192)
+		*s = (struct v8_spot){shared, f.identity, position, *ret};
+	return true;
+}
+
+/* ---- The function of a frame ---- */
+
+/* Whether that is the bytecode of a function. */
+static bool has_bytecode(struct v8 *v, uint64_t shared, uint64_t bytecode)
+{
+	uint64_t data;
+
+	if (!v8_has_type(v, shared, V8_TYPE_SHARED))
+		return false;
+	data = v8_word(v, shared, v8_value(v, V8_SHARED_DATA));
+	if (data == bytecode)
+		return true;
+	if (v8_has_type(v, data, V8_TYPE_CODE)) { /* baseline */
+		data = v8_word(v, data, v8_value(v, V8_CODE_DEOPT));
+		if (data == bytecode)
+			return true;
+	}
+	/* V8 9 has something in between for baseline code. */
+	if (v->tables.inline_code && v8_word(v, data, 16) == bytecode)
+		return true;
+	return v8_has_type(v, data, V8_TYPE_INTERPRETER_DATA) && v8_word(v, data, 8) == bytecode;
+}
+
+static bool is_function(struct v8 *v, uint64_t object)
+{
+	enum { N_FUNCTION_TYPES = 32 };
+	int32_t type = v8_type(v, object), first = v->tables.value[V8_TYPE_FUNCTION];
+
+	return type >= first && type < first + N_FUNCTION_TYPES;
+}
+
+uint64_t v8_function_of(struct v8 *v, uint64_t function, uint64_t bytecode)
+{
+	size_t i = hash_combine(bytecode, 0) % V8_N_ARRAYS;
+	uint64_t map = v8_word(v, function, 0), shared;
+
+	/* It was moved: it says where. */
+	if (map && !(map & 7))
+		function = map + 1;
+	if (is_function(v, function)) {
+		shared = v8_word(v, function, v8_value(v, V8_FUNCTION_SHARED));
+		if (has_bytecode(v, shared, bytecode)) {
+			v->arrays[i].array = bytecode;
+			v->arrays[i].shared = shared;
+			return shared;
+		}
+	}
+	if (v->arrays[i].array == bytecode && has_bytecode(v, v->arrays[i].shared, bytecode))
+		return v->arrays[i].shared;
+	return 0;
+}
