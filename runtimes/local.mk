@@ -33,6 +33,8 @@ RUNTIMES_SOURCES = \
 	runtimes/v8-lines.c \
 	runtimes/v8-tables.c \
 	runtimes/v8-tables.h \
+	runtimes/v8-walk.c \
+	runtimes/v8.c \
 	runtimes/v8.h
 
 noinst_LIBRARIES += libruntimes.a

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The steps (frame-constants.h). Above the return address and the caller's fp a frame has a context
+ * and a function, or, in code of V8's own, a small number that says which kind of frame it is. A
+ * function that is interpreted or runs as baseline code has its bytecode array there, too. So a
+ * step is proven by what stands at fp, and who calls it by the same in the next one.
+ */
+#include "runtimes/v8-internal.h"
+
+#define MAX_FRAME_BYTES (UINT64_C(1) << 20)
+
+enum { MAX_FRAME_TYPE = 64, SHAPE_BYTES = 64 };
+
+struct v8_walk {
+	struct v8 *v;
+	const struct runtime_stack *stack;
+	struct runtime_regs *regs;
+	struct stepped_frame *frames;
+	size_t max, n;
+};
+
+/* What stands at fp. */
+struct v8_frame {
+	uint64_t context, function, bytecode, offset;
+	uint64_t caller_fp, caller_pc;
+};
+
+static void put(struct v8_walk *w, const struct stepped_frame *f)
+{
+	if (w->n < w->max)
+		w->frames[w->n++] = *f;
+}
+
+/* A function, or that there is one. */
+static void put_function(struct v8_walk *w, uint64_t shared, int32_t position, enum v8_level level,
+			 bool inlined)
+{
+	struct stepped_frame f;
+
+	w->v->stats.functions++;
+	if (!shared || !v8_function_frame(w->v, shared, position, &f)) {
+		w->v->stats.unproven++;
+		f = (struct stepped_frame){
+			.function = strtab_put(&w->v->texts, "[JavaScript function not proven]")};
+	}
+	f.level = (uint8_t)level;
+	f.inlined = inlined;
+	put(w, &f);
+}
+
+/* ---- Frames by fp ---- */
+
+static bool read_frame(struct v8_walk *w, struct v8_frame *ret)
+{
+	uint64_t fp = w->regs->fp;
+	struct v8_frame f = {0};
+
+	if (fp < w->regs->sp || fp - w->regs->sp > MAX_FRAME_BYTES || fp % 8 != 0 ||
+	    !runtime_stack_u64(w->stack, fp, &f.caller_fp) ||
+	    !runtime_stack_u64(w->stack, fp + 8, &f.caller_pc) ||
+	    !runtime_stack_u64(w->stack, fp + v8_value(w->v, V8_FRAME_CONTEXT), &f.context) ||
+	    !runtime_stack_u64(w->stack, fp + v8_value(w->v, V8_FRAME_FUNCTION), &f.function))
+		return false;
+	/* A frame may be smaller. */
+	if (!runtime_stack_u64(w->stack, fp + v8_value(w->v, V8_FRAME_BYTECODE), &f.bytecode) ||
+	    !runtime_stack_u64(w->stack, fp + v8_value(w->v, V8_FRAME_OFFSET), &f.offset))
+		f.bytecode = f.offset = 0;
+	*ret = f;
+	return true;
+}
+
+/* Of a frame of V8's own: an even number instead of a context. */
+static bool is_typed(const struct v8_frame *f)
+{
+	return f->context % 2 == 0 && f->context > 0 && f->context / 2 < MAX_FRAME_TYPE;
+}
+
+static bool is_javascript(const struct v8_frame *f)
+{
+	return v8_is_object(f->context) && v8_is_object(f->function);
+}
+
+static enum runtime_step go(struct v8_walk *w, uint64_t pc, uint64_t sp, uint64_t fp)
+{
+	struct runtime_regs *r = w->regs;
+
+	if (sp <= r->sp || sp - r->sp > MAX_FRAME_BYTES || sp % 8 != 0 || pc == 0)
+		return RUNTIME_NOT_MINE;
+	r->pc = pc;
+	r->sp = sp;
+	r->fp = fp;
+	r->innermost = false;
+	r->called_own = true;
+	return RUNTIME_STEP;
+}
+
+static enum runtime_step go_by_fp(struct v8_walk *w, const struct v8_frame *f)
+{
+	return go(w, f->caller_pc, w->regs->fp + 16, f->caller_fp);
+}
+
+/* ---- Functions ---- */
+
+static bool is_interpreted(struct v8_walk *w, const struct v8_frame *f)
+{
+	return is_javascript(f) && v8_is_object(f->bytecode) &&
+	       v8_has_type(w->v, f->bytecode, V8_TYPE_BYTECODE);
+}
+
+/* An offset counts from the array's address, which is tagged. */
+static int32_t bytecode_offset(const struct v8_walk *w, uint64_t offset)
+{
+	return (int32_t)offset - ((int32_t)v8_value(w->v, V8_BYTECODE_DATA) - 1);
+}
+
+static void put_interpreted(struct v8_walk *w, const struct v8_frame *f)
+{
+	struct v8 *v = w->v;
+	int32_t offset =
+		v8_is_smi(f->offset) ? bytecode_offset(w, (uint32_t)v8_smi(f->offset)) : -1;
+
+	if (v->leaf_bytecode == f->bytecode)
+		offset = bytecode_offset(w, v->leaf_offset);
+	put_function(w, v8_function_of(v, f->function, f->bytecode),
+		     v8_bytecode_position(v, f->bytecode, offset), V8_INTERPRETED, false);
+}
+
+/* bytecode: of the code, or of the frame (V8 9). */
+static void put_baseline(struct v8_walk *w, const struct v8_known_code *k, uint64_t function,
+			 uint64_t bytecode)
+{
+	int32_t offset = -1;
+
+	if (v8_has_type(w->v, k->code.deopt, V8_TYPE_BYTECODE))
+		bytecode = k->code.deopt;
+	if (!k->innermost)
+		offset = v8_baseline_offset(w->v, &k->code, bytecode, w->regs->pc);
+	put_function(w, v8_function_of(w->v, function, bytecode),
+		     v8_bytecode_position(w->v, bytecode, offset), V8_BASELINE, false);
+}
+
+static void put_optimized(struct v8_walk *w, const struct v8_known_code *k)
+{
+	for (uint32_t i = 0; i < k->n; i++) {
+		struct v8_place p = w->v->places.items[k->first + i];
+
+		put_function(w, p.shared, p.position, V8_OPTIMIZED, i + 1 < k->n);
+	}
+}
+
+/* ---- Compiled code ---- */
+
+static enum runtime_step step_compiled(struct v8_walk *w, const struct v8_known_code *found)
+{
+	const struct v8_known_code k = *found;
+	uint32_t baseline = (uint32_t)v8_value(w->v, V8_KIND_BASELINE);
+	struct runtime_regs *r = w->regs;
+	uint64_t pc, words = k.shape == V8_SHAPE_PUSHED ? 1 : 0;
+	struct v8_frame f = {0};
+	bool framed = read_frame(w, &f);
+
+	if (k.code.kind < baseline) { /* of V8's own, such as a regular expression */
+		if (!framed)
+			return RUNTIME_NOT_MINE;
+	} else if (k.innermost && k.shape != V8_SHAPE_FULL) {
+		if (k.code.kind == baseline)
+			put_baseline(w, &k, arch_v8_function(r), 0);
+		else
+			put_optimized(w, &k);
+		if (!runtime_stack_u64(w->stack, r->sp + words * 8, &pc))
+			return RUNTIME_TRUNCATED;
+		return go(w, pc, r->sp + words * 8 + 8, r->fp);
+	} else if (k.code.kind == baseline) {
+		put_baseline(w, &k, f.function, f.bytecode);
+	} else {
+		put_optimized(w, &k);
+	}
+	if (!framed)
+		return r->fp - w->stack->start >= w->stack->n ? RUNTIME_TRUNCATED
+							      : RUNTIME_UNPROVEN;
+	return go_by_fp(w, &f);
+}
+
+/* ---- V8's own code: handlers of bytecode, built-in functions ---- */
+
+/* A built-in function without a frame, or before it has one: its caller's return address. */
+static bool find_return(struct v8_walk *w, uint64_t at, uint64_t *ret)
+{
+	const struct v8_known_code *k;
+	uint8_t before[8];
+
+	if (!runtime_stack_u64(w->stack, at, ret) || *ret < 4096)
+		return false;
+	k = v8_code_find(w->v, *ret, false);
+	if (k)
+		return k->code.kind >= (uint32_t)v8_value(w->v, V8_KIND_BASELINE);
+	return memory_read(&w->v->memory, *ret - sizeof(before), before, sizeof(before)) &&
+	       arch_v8_is_call(before, sizeof(before));
+}
+
+static enum v8_shape own_shape(struct v8_walk *w)
+{
+	uint8_t bytes[2 * SHAPE_BYTES];
+
+	if (!memory_read(&w->v->memory, w->regs->pc - SHAPE_BYTES, bytes, sizeof(bytes)))
+		return V8_SHAPE_FULL;
+	return arch_v8_shape(bytes, SHAPE_BYTES, bytes + SHAPE_BYTES, SHAPE_BYTES);
+}
+
+/*
+ * Interrupted in V8's own code, with the frame at fp. It is that code's own, or of the function that
+ * called it, as of a handler's: then it is the next one, and who called is on top of the stack.
+ */
+static enum runtime_step step_interrupted(struct v8_walk *w, const struct v8_frame *f)
+{
+	struct runtime_regs *r = w->regs;
+	enum v8_shape shape = own_shape(w);
+	uint64_t pc;
+
+	if (shape == V8_SHAPE_PUSHED && find_return(w, r->sp + 8, &pc))
+		return go(w, pc, r->sp + 16, r->fp);
+	if (is_interpreted(w, f)) {
+		w->v->leaf_bytecode = arch_v8_bytecode(r) == f->bytecode ? f->bytecode : 0;
+		w->v->leaf_offset = (uint32_t)arch_v8_offset(r);
+	}
+	if ((shape == V8_SHAPE_NONE || is_javascript(f)) && find_return(w, r->sp, &pc))
+		return go(w, pc, r->sp + 8, r->fp);
+	/* Its caller is the interpreter's loop, of which any place will do. */
+	if (is_interpreted(w, f))
+		return go(w, r->pc + 1, r->sp + 8, r->fp);
+	return go_by_fp(w, f);
+}
+
+static enum runtime_step step_own(struct v8_walk *w)
+{
+	struct stepped_frame wasm = {.level = V8_WASM};
+	struct v8_frame f;
+
+	if (!read_frame(w, &f))
+		return w->regs->fp > w->regs->sp && w->regs->fp - w->regs->sp < MAX_FRAME_BYTES &&
+				       w->regs->fp - w->stack->start >= w->stack->n
+			       ? RUNTIME_TRUNCATED
+			       : RUNTIME_NOT_MINE;
+	if (!is_typed(&f) && !is_javascript(&f))
+		return RUNTIME_NOT_MINE;
+	if (is_typed(&f) && f.context / 2 == v8_value(w->v, V8_FRAME_WASM)) {
+		wasm.function = strtab_put(&w->v->texts, "[WebAssembly]");
+		put(w, &wasm);
+		return go_by_fp(w, &f);
+	}
+	if (w->regs->innermost)
+		return step_interrupted(w, &f);
+	if (is_interpreted(w, &f))
+		put_interpreted(w, &f);
+	return go_by_fp(w, &f);
+}
+
+/* ---- All ---- */
+
+enum runtime_step v8_step(struct v8 *v, const struct runtime_stack *stack,
+			  struct runtime_regs *regs, struct stepped_frame *frames, size_t max,
+			  size_t *ret_n)
+{
+	struct v8_walk w = {v, stack, regs, frames, max, 0};
+	bool in_image = regs->pc >= v->image.start && regs->pc < v->image.end;
+	const struct v8_known_code *k =
+		in_image ? NULL : v8_code_find(v, regs->pc, regs->innermost);
+	enum runtime_step r;
+
+	if (regs->innermost)
+		v->leaf_bytecode = 0;
+	r = k ? step_compiled(&w, k) : step_own(&w);
+	if (r != RUNTIME_STEP && (v->memory.reads_left == 0 || v->memory.bytes_left < 4096))
+		r = RUNTIME_SPENT;
+	v->stats.steps++;
+	*ret_n = w.n;
+	return r;
+}

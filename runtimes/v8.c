@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "runtimes/v8-internal.h"
+
+enum {
+	OPEN_READS = 20000,
+	OPEN_BYTES = 16 << 20,
+	MAX_BYTECODES = 256,
+};
+
+static const uint32_t tried[][2] = {{9, 4}, {10, 2}, {11, 3}, {12, 4}, {13, 6}};
+
+static const char *const level_names[V8_N_LEVELS] = {
+	[V8_INTERPRETED] = "interpreted",
+	[V8_BASELINE] = "baseline",
+	[V8_OPTIMIZED] = "optimized",
+	[V8_WASM] = "WebAssembly",
+};
+
+const char *v8_level_name(enum v8_level level)
+{
+	return (unsigned int)level < V8_N_LEVELS ? level_names[level] : "";
+}
+
+bool v8_is_image(const char *path)
+{
+	static const char library[] = "libnode.so.";
+	const char *name = strrchr(path, '/');
+
+	return name && (strcmp(name, "/node") == 0 || strcmp(name, "/nodejs") == 0 ||
+			strncmp(name + 1, library, sizeof(library) - 1) == 0);
+}
+
+/* ---- What is learned of a process once ---- */
+
+/* The sizes of bytecodes, for each size of their operands. */
+static int read_bytecode_sizes(struct v8 *v)
+{
+	static const char name[] = "_ZN2v88internal11interpreter9Bytecodes14kBytecodeSizesE";
+	uint64_t start, end, n;
+
+	if (!image_symbol_range(&v->image, name, &start, &end))
+		return 0;
+	n = (end - start) / 3;
+	if (end <= start || n == 0 || n > MAX_BYTECODES)
+		return 0;
+	v->bytecode_sizes = malloc(n * 3);
+	if (!v->bytecode_sizes)
+		return -ENOMEM;
+	v->n_bytecodes = (uint32_t)n;
+	if (!memory_read(&v->memory, start, v->bytecode_sizes, n * 3))
+		v->n_bytecodes = 0;
+	return 0;
+}
+
+static int allocate(struct v8 *v)
+{
+	v->codes = calloc(V8_N_CODES, sizeof(*v->codes));
+	v->spots = calloc(V8_N_SPOTS, sizeof(*v->spots));
+	v->arrays = calloc(V8_N_ARRAYS, sizeof(*v->arrays));
+	v->lines = calloc(V8_N_SCRIPTS, sizeof(*v->lines));
+	return v->codes && v->spots && v->arrays && v->lines ? 0 : -ENOMEM;
+}
+
+int v8_new(struct v8 **ret, const struct memory *memory, uint64_t image, const char **ret_why)
+{
+	_cleanup_(v8_freep) struct v8 *v = calloc(1, sizeof(*v));
+	int r;
+
+	*ret_why = "";
+	if (!v)
+		return -ENOMEM;
+	v->memory = *memory;
+	v->places.max = V8_MAX_PLACES;
+	strtab_init(&v->texts, V8_MAX_TEXT);
+	v8_begin(v, OPEN_READS, OPEN_BYTES);
+	if (!image_open(&v->image, &v->memory, image))
+		return -ENOENT;
+	r = v8_tables_read(&v->tables, &v->image, ret_why);
+	if (r == 0 && !arch_has_v8) {
+		*ret_why = "its frames on this processor are not known";
+		r = -ENOTSUP;
+	}
+	if (r == 0)
+		r = read_bytecode_sizes(v);
+	if (r == 0)
+		r = allocate(v);
+	if (r < 0)
+		return r;
+	(void)snprintf(v->release, sizeof(v->release), "%" PRIu32 ".%" PRIu32 ".%" PRIu32,
+		       v->tables.version[0], v->tables.version[1], v->tables.version[2]);
+	*ret = TAKE_PTR(v);
+	/* What was copied points to the other place. */
+	(*ret)->image.memory = &(*ret)->memory;
+	return 0;
+}
+
+struct v8 *v8_free(struct v8 *v)
+{
+	if (v) {
+		array_deinit(&v->places);
+		strtab_deinit(&v->texts);
+		free(v->bytecode_sizes);
+		free(v->codes);
+		free(v->spots);
+		free(v->arrays);
+		free(v->lines);
+		free(v);
+	}
+	return NULL;
+}
+
+/* ---- For its user ---- */
+
+const char *v8_release(const struct v8 *v)
+{
+	return v->release;
+}
+
+bool v8_is_tried(const struct v8 *v)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(tried); i++) {
+		if (v->tables.version[0] == tried[i][0] && v->tables.version[1] == tried[i][1])
+			return true;
+	}
+	return false;
+}
+
+const char *v8_text(const struct v8 *v, strid id)
+{
+	return strtab_get(&v->texts, id);
+}
+
+const struct v8_stats *v8_stats(const struct v8 *v)
+{
+	return &v->stats;
+}
+
+void v8_begin(struct v8 *v, uint32_t reads, uint64_t bytes)
+{
+	v->memory.reads_left = reads;
+	v->memory.bytes_left = bytes;
+	v->leaf_bytecode = 0;
+	/* Frames of a walk refer to both: room is made between walks. */
+	if (v->codes && (v->places.n > V8_MAX_PLACES * 3 / 4 ||
+			 strtab_bytes(&v->texts) > V8_MAX_TEXT * 3 / 4 || v->texts.n_refused > 0)) {
+		memset(v->codes, 0, V8_N_CODES * sizeof(*v->codes));
+		memset(v->spots, 0, V8_N_SPOTS * sizeof(*v->spots));
+		array_clear(&v->places);
+		strtab_clear(&v->texts);
+		v->texts.n_refused = 0;
+	}
+}
+
+void v8_explain(const struct v8 *v, FILE *out)
+{
+	(void)fprintf(out, "V8 %s%s\n", v->release, v8_is_tried(v) ? "" : " (untested version)");
+	(void)fprintf(out, "image at %#" PRIx64 "-%#" PRIx64 "\n", v->image.start, v->image.end);
+	(void)fprintf(out, "sizes of %" PRIu32 " bytecodes%s\n", v->n_bytecodes,
+		      v->n_bytecodes ? "" : ": not exported, so baseline code has no lines");
+	for (unsigned int i = 0; i < V8_N_VALUES; i++)
+		(void)fprintf(out, "  %-32s %6" PRId32 " %s\n", v8_value_name(i),
+			      v->tables.value[i],
+			      v->tables.exported[i] ? "exported" : "known of this version");
+}
