@@ -29,10 +29,15 @@ static bool is_python(const char *name, size_t n, const char *prefix, bool libra
 	return library ? n - at >= 3 && memcmp(name + at, ".so", 3) == 0 : at == n;
 }
 
+static bool is(const char *name, size_t n, const char *wanted)
+{
+	return n == strlen(wanted) && memcmp(name, wanted, n) == 0;
+}
+
 int opener_rank_runtime(const char *path, size_t n)
 {
-	static const char deleted[] = " (deleted)", java[] = "libjvm.so";
-	size_t n_deleted = sizeof(deleted) - 1;
+	static const char deleted[] = " (deleted)", libnode[] = "libnode.so.";
+	size_t n_deleted = sizeof(deleted) - 1, n_libnode = sizeof(libnode) - 1;
 	const char *slash = memrchr(path, '/', n), *name = slash ? slash + 1 : path;
 
 	n -= (size_t)(name - path);
@@ -40,9 +45,13 @@ int opener_rank_runtime(const char *path, size_t n)
 		n -= n_deleted;
 	if (!slash)
 		return 0;
-	if (n == sizeof(java) - 1 && memcmp(name, java, n) == 0)
+	if (is(name, n, "libjvm.so"))
 		return 3;
-	return is_python(name, n, "libpython3.", true) ? 2 : is_python(name, n, "python3.", false);
+	if (is_python(name, n, "libpython3.", true) ||
+	    (n > n_libnode && memcmp(name, libnode, n_libnode) == 0))
+		return 2;
+	return is_python(name, n, "python3.", false) || is(name, n, "node") ||
+	       is(name, n, "nodejs");
 }
 
 /* A line of maps: "START-END r-xp OFFSET DEVICE INODE   PATH", whose path may have been deleted. */

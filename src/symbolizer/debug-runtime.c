@@ -7,6 +7,7 @@
 
 #include "runtimes/cpython.h"
 #include "runtimes/hotspot.h"
+#include "runtimes/v8.h"
 #include "src/symbolizer/debug-show.h"
 #include "util/log.h"
 
@@ -35,28 +36,33 @@ static const char *why_ended(enum runtime_step step)
 	}
 }
 
-static void print_frame(const struct hotspot *h, const struct stepped_frame *f, FILE *out)
+static void print_frame(const struct stepped_frame *f, const char *function, const char *file,
+			const char *level, FILE *out)
 {
-	const char *file = hotspot_text(h, f->file);
-
-	(void)fprintf(out, "  %s", hotspot_text(h, f->function));
+	(void)fprintf(out, "  %s", function);
 	if (*file && f->line)
 		(void)fprintf(out, " (%s:%" PRIu32 ")", file, f->line);
 	else if (*file)
 		(void)fprintf(out, " (%s)", file);
-	(void)fprintf(out, ", %s%s\n", hotspot_level_name((enum hotspot_level)f->level),
-		      f->inlined ? ", inlined" : "");
+	(void)fprintf(out, ", %s%s\n", level, f->inlined ? ", inlined" : "");
+}
+
+/* It ends somewhere above. */
+static struct runtime_stack copy_stack(int memory, uint64_t sp)
+{
+	static uint8_t copy[STACK_BYTES];
+	struct runtime_stack stack = {.bytes = copy, .start = sp};
+
+	for (size_t n = sizeof(copy); n >= 64 && stack.n == 0; n /= 2)
+		stack.n = read_memory(&memory, sp, copy, n) ? n : 0;
+	return stack;
 }
 
 static void show_stack(struct hotspot *h, int memory, struct runtime_regs *regs, FILE *out)
 {
-	static uint8_t copy[STACK_BYTES];
-	struct runtime_stack stack = {.bytes = copy, .start = regs->sp};
+	struct runtime_stack stack = copy_stack(memory, regs->sp);
 	enum runtime_step step = RUNTIME_STEP;
 
-	/* It ends somewhere above. */
-	for (size_t n = sizeof(copy); n >= 64 && stack.n == 0; n /= 2)
-		stack.n = read_memory(&memory, regs->sp, copy, n) ? n : 0;
 	hotspot_begin(h, MAX_READS, MAX_BYTES);
 	while (step == RUNTIME_STEP && hotspot_has(h, regs->pc)) {
 		struct stepped_frame frames[MAX_FRAMES];
@@ -64,7 +70,9 @@ static void show_stack(struct hotspot *h, int memory, struct runtime_regs *regs,
 
 		step = hotspot_step(h, &stack, regs, frames, MAX_FRAMES, &n);
 		for (size_t i = 0; i < n; i++)
-			print_frame(h, &frames[i], out);
+			print_frame(&frames[i], hotspot_text(h, frames[i].function),
+				    hotspot_text(h, frames[i].file),
+				    hotspot_level_name((enum hotspot_level)frames[i].level), out);
 	}
 	(void)fprintf(out, "  = %s\n", why_ended(step));
 }
@@ -199,6 +207,64 @@ static int show_cpython(const char *name, int memory, uint64_t image, int thread
 	return 0;
 }
 
+/* ---- V8 ---- */
+
+/* Whether the thread was in JavaScript. */
+static bool show_v8_stack(struct v8 *v, int memory, const struct stopped *s,
+			  struct runtime_regs *regs, FILE *out)
+{
+	struct runtime_stack stack = copy_stack(memory, regs->sp);
+	size_t n_shown = 0;
+
+	v8_begin(v, MAX_READS, MAX_BYTES);
+	for (enum runtime_step step = RUNTIME_STEP; step == RUNTIME_STEP;) {
+		struct stepped_frame frames[MAX_FRAMES];
+		size_t n;
+
+		step = v8_step(v, &stack, regs, frames, MAX_FRAMES, &n);
+		for (size_t i = 0; i < n; i++) {
+			if (n_shown++ == 0)
+				(void)fprintf(out, "thread %" PRIu32 ", stopped for a moment:\n",
+					      s->tid);
+			print_frame(&frames[i], v8_text(v, frames[i].function),
+				    v8_text(v, frames[i].file),
+				    v8_level_name((enum v8_level)frames[i].level), out);
+		}
+	}
+	return n_shown > 0;
+}
+
+static int show_v8(const char *name, int memory, uint64_t image, int threads, FILE *out)
+{
+	const struct memory reads = {.read = read_memory, .ctx = &memory};
+	_cleanup_(v8_freep) struct v8 *v = NULL;
+	struct runtime_regs regs;
+	struct stopped s;
+	uint32_t i = 0, n_shown = 0;
+	const char *why;
+	int r = v8_new(&v, &reads, image, &why);
+
+	if (r == -ENOTSUP)
+		log_error("%s: this V8 is not understood: %s", name, why);
+	else if (r < 0 && r != -ENOENT)
+		log_error("%s cannot be looked into: %s", name, strerror(-r));
+	if (r < 0)
+		return r;
+	v8_explain(v, out);
+	for (; read_stopped(threads, i, &s); i++) {
+		if (s.n <= sizeof(s.regs) && runtime_regs_from_ptrace(s.regs, s.n, &regs))
+			n_shown += show_v8_stack(v, memory, &s, &regs, out);
+	}
+	if (i == 0)
+		(void)fprintf(out, "its threads may not be stopped: no stack is shown\n");
+	else if (n_shown == 0)
+		(void)fprintf(out,
+			      "none of %" PRIu32 " threads was in JavaScript: no stack is "
+			      "shown\n",
+			      i);
+	return 0;
+}
+
 /* ---- All ---- */
 
 int debug_show_runtime(const char *name, int memory, uint64_t image, int threads, FILE *out)
@@ -208,8 +274,10 @@ int debug_show_runtime(const char *name, int memory, uint64_t image, int threads
 	if (r == -ENOENT)
 		r = show_cpython(name, memory, image, threads, out);
 	if (r == -ENOENT)
-		log_error("%s: its libjvm.so, libpython or python exports neither HotSpot's tables "
-			  "nor CPython's _PyRuntime",
+		r = show_v8(name, memory, image, threads, out);
+	if (r == -ENOENT)
+		log_error("%s: its libjvm.so, libpython, python or node exports none of HotSpot's "
+			  "tables, CPython's _PyRuntime and V8's version",
 			  name);
 	return r;
 }
