@@ -25,6 +25,8 @@ RUNTIMES_SOURCES = \
 	runtimes/memory.c \
 	runtimes/memory.h \
 	runtimes/stack.h \
+	runtimes/stepper.c \
+	runtimes/stepper.h \
 	runtimes/v8-bytecode.c \
 	runtimes/v8-code.c \
 	runtimes/v8-function.c \
