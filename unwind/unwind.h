@@ -134,9 +134,9 @@ void unwinder_watch(struct unwinder *u, unwind_reading_fn reading, void *ctx);
 void unwinder_tell_reading(const struct unwinder *u, const void *owner, bool begins);
 
 /*
- * Code without a module may belong to a runtime that knows its own frames
- * (src/profiler/runtimes.h). The walk calls this function at each frame in such code, before it
- * tries the frame pointer.
+ * Code without a module, or without call frame information, may belong to a runtime that knows its
+ * own frames (src/profiler/runtimes.h). The walk calls this function at each frame in such code,
+ * before it tries the frame pointer.
  */
 struct unwind_foreign {
 	size_t n;	/* which frame: 0 is the innermost; a walk that starts again repeats them */

@@ -499,24 +499,26 @@ static inline enum step step_frame(struct walk *w, const struct memo *memo, uint
 	struct unwind_module *m = memo->mapping.module;
 	struct rule rule = {.kind = RULE_GUESS_FP};
 	const struct full_rule *full = NULL;
-	bool was_innermost = *innermost;
+	bool was_innermost = *innermost, missing = !m && memo->mapping.file_missing;
 	struct unwind_regs before;
 	enum step step;
 
-	if (!m && w->u->foreign && step_foreign(w, innermost, regs, ret))
-		return STEP_OK;
-	w->foreign = false;
 	if (m)
 		rule = find_rule(w, m, addr - memo->base);
-	else if (memo->mapping.file_missing)
+	if (rule.kind == RULE_GUESS_FP && !missing && !was_innermost &&
+	    is_signal_frame(w, regs, &before))
+		rule.kind = RULE_SIGNAL;
+	else if (rule.kind == RULE_GUESS_FP && w->u->foreign &&
+		 step_foreign(w, innermost, regs, ret))
+		return STEP_OK;
+	else if (missing)
 		rule.kind = RULE_NONE;
+	w->foreign = false;
 	if (rule.kind == RULE_FULL || (w->full && (rule.kind == RULE_SP || rule.kind == RULE_FP))) {
 		/* Stubs made by the linker have only a compact rule. */
 		full = find_full(w, m, (uint32_t)(addr - memo->base));
 		rule.kind = full ? RULE_FULL : rule.kind == RULE_FULL ? RULE_BAD : rule.kind;
 	}
-	if (rule.kind == RULE_GUESS_FP && !was_innermost && is_signal_frame(w, regs, &before))
-		rule.kind = RULE_SIGNAL;
 	*innermost = false;
 	if (__builtin_expect(w->u->trace != NULL, 0))
 		w->u->trace(w->u->trace_ctx, &(struct walk_step){w->n - 1, addr, &memo->mapping,
