@@ -330,26 +330,34 @@ uint32_t attribution_last_marker(const struct attribution *a, uint32_t n)
 
 /* ---- Frames of runtimes ---- */
 
-/* The library's file must be open: the broker has found then that it keeps nobody waiting. */
-static struct process_runtime *find_runtime(struct attribution *a)
+/* NULL: none is mapped. */
+static struct host_mapping *find_runtime_file(const struct host_process *p)
 {
-	struct host_process *p = a->process;
+	struct host_mapping *found = NULL;
+	int rank = 0;
 
 	for (uint32_t i = 0; i < p->n_mappings; i++) {
 		struct host_mapping *m = &p->mappings[i];
-		const struct host_file_key *key;
-		const struct file_state *file;
+		int its = m->kind == HOST_MAPPING_FILE ? runtimes_rank(m->file->path) : 0;
 
-		if (m->kind != HOST_MAPPING_FILE || !runtimes_is_library(m->file->path))
-			continue;
-		key = &m->file->key;
-		file = open_file(a, m);
-		if (!file || !file->module)
-			return NULL;
-		return runtimes_add_process(a->runtimes, p->pid, m->start - m->file_offset,
-					    key->major, key->minor);
+		if (its > rank) {
+			found = m;
+			rank = its;
+		}
 	}
-	return NULL;
+	return found;
+}
+
+/* The runtime's file must be open: the broker has found then that it keeps nobody waiting. */
+static struct process_runtime *find_runtime(struct attribution *a)
+{
+	struct host_mapping *m = find_runtime_file(a->process);
+	const struct file_state *file = m ? open_file(a, m) : NULL;
+
+	if (!file || !file->module)
+		return NULL;
+	return runtimes_add_process(a->runtimes, a->process->pid, m->start - m->file_offset,
+				    m->file->key.major, m->file->key.minor);
 }
 
 /* Looked for only once a frame is in code of no file, and once more when there are new mappings. */

@@ -4,7 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "runtimes/hotspot.h"
+#include "runtimes/stepper.h"
 #include "src/host/readable.h"
 #include "src/profiler/runtimes.h"
 #include "util/array.h"
@@ -30,8 +30,8 @@ struct process_runtime {
 	struct runtimes *all;
 	uint32_t pid;
 	uint64_t image;
-	int memory; /* -EBADF: not open */
-	struct hotspot *hotspot;
+	int memory;			      /* -EBADF: not open */
+	struct stepper *stepper;	      /* NULL: not understood yet */
 	uint64_t next_open_ns, open_delay_ns; /* when to try again */
 	uint32_t n_vain;
 	bool hopeless; /* not understood, or not permitted */
@@ -49,7 +49,7 @@ struct runtimes {
 		uint32_t index;
 	} frames[FRAME_SOURCE_MAX_FRAMES];
 	uint32_t n, next;
-	struct hotspot *hotspot;
+	struct stepper *stepper;
 	struct runtime_frame answer[MAX_INLINED];
 	enum profile_marker marker;
 };
@@ -74,9 +74,9 @@ struct runtimes *runtimes_free(struct runtimes *r)
 	return NULL;
 }
 
-bool runtimes_is_library(const char *path)
+int runtimes_rank(const char *path)
 {
-	return hotspot_is_library(path);
+	return stepper_rank(path);
 }
 
 static int maps_of(void *ctx)
@@ -115,9 +115,9 @@ struct process_runtime *runtimes_add_process(struct runtimes *r, uint32_t pid, u
 struct process_runtime *runtimes_free_process(struct runtimes *r, struct process_runtime *p)
 {
 	if (p) {
-		if (r->hotspot && r->hotspot == p->hotspot)
+		if (r->stepper && r->stepper == p->stepper)
 			r->n = 0;
-		hotspot_free(p->hotspot);
+		stepper_free(p->stepper);
 		(void)close_fd(p->memory);
 		readable_deinit(&p->readable);
 		free(p);
@@ -142,7 +142,7 @@ static void give_up(struct process_runtime *p, const char *why)
 {
 	p->hopeless = true;
 	p->memory = close_fd(p->memory);
-	log_debug("process %u: its Java frames are not read: %s", p->pid, why);
+	log_debug("process %u: frames of its runtime are not read: %s", p->pid, why);
 }
 
 static bool is_open(struct process_runtime *p)
@@ -152,8 +152,8 @@ static bool is_open(struct process_runtime *p)
 	const char *why;
 	int r;
 
-	if (p->hotspot || p->hopeless)
-		return p->hotspot != NULL;
+	if (p->stepper || p->hopeless)
+		return p->stepper != NULL;
 	now = clock_monotonic_ns();
 	if (now < p->next_open_ns)
 		return false;
@@ -167,12 +167,15 @@ static bool is_open(struct process_runtime *p)
 			give_up(p, "its memory may not be read");
 		return false;
 	}
-	r = hotspot_new(&p->hotspot, &memory, p->image, &why);
+	r = stepper_new(&p->stepper, &memory, p->image, &why);
 	if (r == -ENOTSUP)
 		give_up(p, why);
+	else if (r == -ENOENT)
+		give_up(p, "there is none in it");
 	else if (r == 0)
-		log_debug("process %u: HotSpot %s%s", p->pid, hotspot_release(p->hotspot),
-			  hotspot_is_tried(p->hotspot) ? "" : ", an untested version");
+		log_debug("process %u: %s %s%s", p->pid, stepper_name(p->stepper),
+			  stepper_release(p->stepper),
+			  stepper_is_tried(p->stepper) ? "" : ", an untested version");
 	return r == 0;
 }
 
@@ -182,7 +185,11 @@ static void count_vain(struct process_runtime *p)
 	if (++p->n_vain < DEAD_AFTER)
 		return;
 	p->n_vain = 0;
-	p->hotspot = hotspot_free(p->hotspot);
+	if (p->all->stepper == p->stepper) {
+		p->all->stepper = NULL;
+		p->all->n = 0;
+	}
+	p->stepper = stepper_free(p->stepper);
 	p->memory = close_fd(p->memory);
 	p->readable.next_ns = 0;
 	p->next_open_ns = clock_monotonic_ns() + p->open_delay_ns;
@@ -193,7 +200,7 @@ static void count_vain(struct process_runtime *p)
 void runtimes_begin(struct runtimes *r)
 {
 	r->n = r->next = 0;
-	r->hotspot = NULL;
+	r->stepper = NULL;
 	r->refused = false;
 	r->marker = PROFILE_N_MARKERS;
 }
@@ -215,8 +222,8 @@ static bool may_walk(struct runtimes *r, struct process_runtime *p)
 		return false;
 	}
 	r->walking = true;
-	if (p->hotspot)
-		hotspot_begin(p->hotspot, MAX_READS, MAX_BYTES);
+	if (p->stepper)
+		stepper_begin(p->stepper, MAX_READS, MAX_BYTES);
 	return true;
 }
 
@@ -253,23 +260,30 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 	};
 	struct stepped_frame frames[MAX_INLINED];
 	enum runtime_step step;
+	uint64_t unproven;
 	size_t n;
 
 	if (!may_walk(r, p))
-		return p->hotspot && hotspot_has(p->hotspot, now.pc)
+		return p->stepper && stepper_may_have(p->stepper, now.pc)
 			       ? end(r, PROFILE_MARKER_RUNTIME_LATE, UNWIND_NO_CFI, ret_outcome)
 			       : UNWIND_NOT_MINE;
-	if (!is_open(p) || !hotspot_has(p->hotspot, now.pc))
+	if (!is_open(p) || !stepper_may_have(p->stepper, now.pc))
 		return UNWIND_NOT_MINE;
 	for (unsigned int i = 0; i < UNWIND_N_REGS; i++)
 		now.r[i] = regs->valid & UNWIND_REG_BIT(i) ? regs->r[i] : 0;
 	now.fp = now.r[UNWIND_REG_FP];
-	step = hotspot_step(p->hotspot, &stack, &now, frames, MAX_INLINED, &n);
-	r->hotspot = p->hotspot;
+	unproven = stepper_unproven(p->stepper);
+	step = stepper_step(p->stepper, &stack, &now, frames, MAX_INLINED, &n);
+	if (step == RUNTIME_NOT_MINE)
+		return UNWIND_NOT_MINE;
+	r->stepper = p->stepper;
 	keep(r, frame->n, frames, n);
+	if (stepper_unproven(p->stepper) != unproven)
+		count_vain(p);
+	else if (n > 0)
+		p->n_vain = 0;
 	switch (step) {
 	case RUNTIME_STEP:
-		p->n_vain = 0;
 		regs->r[UNWIND_REG_PC] = now.pc;
 		regs->r[UNWIND_REG_SP] = now.sp;
 		regs->r[UNWIND_REG_FP] = now.fp;
@@ -283,10 +297,14 @@ enum unwind_answer runtimes_step(struct runtimes *r, struct process_runtime *p,
 	case RUNTIME_SPENT:
 		return end(r, PROFILE_MARKER_RUNTIME_LATE, UNWIND_NO_CFI, ret_outcome);
 	default:
-		count_vain(p);
 		return end(r, PROFILE_MARKER_RUNTIME_UNPROVEN, UNWIND_NO_CFI, ret_outcome);
 	}
 }
+
+static const enum profile_runtime runtimes_of[STEPPER_N_KINDS] = {
+	[STEPPER_HOTSPOT] = PROFILE_RUNTIME_JVM,
+	[STEPPER_V8] = PROFILE_RUNTIME_V8JS,
+};
 
 const struct runtime_frame *runtimes_frames(struct runtimes *r, size_t index, size_t *ret_n)
 {
@@ -294,14 +312,14 @@ const struct runtime_frame *runtimes_frames(struct runtimes *r, size_t index, si
 
 	while (r->next < r->n && r->frames[r->next].index < index)
 		r->next++;
-	for (; r->hotspot && r->next < r->n && r->frames[r->next].index == index && n < MAX_INLINED;
+	for (; r->stepper && r->next < r->n && r->frames[r->next].index == index && n < MAX_INLINED;
 	     r->next++) {
 		const struct stepped_frame *f = &r->frames[r->next].frame;
 
 		r->answer[n++] = (struct runtime_frame){
-			.runtime = PROFILE_RUNTIME_JVM,
-			.function = hotspot_text(r->hotspot, f->function),
-			.file = hotspot_text(r->hotspot, f->file),
+			.runtime = runtimes_of[stepper_kind(r->stepper)],
+			.function = stepper_text(r->stepper, f->function),
+			.file = stepper_text(r->stepper, f->file),
 			.line = f->line,
 			.start_line = f->start_line,
 		};

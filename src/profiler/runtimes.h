@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /*
- * Frames that runtimes know by themselves (runtimes/): Java's so far. The unwinder asks at each
- * frame in code without a file; what it is told is kept until the next walk, with the names.
+ * Frames that runtimes know by themselves (runtimes/): Java's and JavaScript's. The unwinder asks at
+ * each frame in code without a file or without call frame information; what it is told is kept until the next walk, with the names.
  *
  * A process's memory is read through a descriptor of the broker's, late, while the process runs on.
  * Only memory is read that cannot keep us waiting: anonymous, or of a file on the filesystem of the
@@ -30,8 +30,9 @@ struct runtimes_source {
 int runtimes_new(struct runtimes **ret, const struct runtimes_source *source);
 struct runtimes *runtimes_free(struct runtimes *r);
 
-/* Whether a mapped file of that path is a runtime's library. */
-bool runtimes_is_library(const char *path);
+/* How telling the path of a mapped file is: of a process's files the one of the largest number is
+ * its runtime's; 0: it is none. */
+int runtimes_rank(const char *path);
 /*
  * A process with such a library, whose first byte is (or would be) mapped at image, from a file of
  * that device. NULL: no more of them, or no memory. What is read of it is read at its walks.
