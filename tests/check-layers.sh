@@ -31,8 +31,8 @@ allowed()
 	src/import) echo "util proto src/profile" ;;
 	src/broker) echo "util src/process src/opener src/sample src/config src/profile" ;;
 	src/profiler)
-		echo util unwind symbolize runtimes src/process src/sample src/perf-data src/host \
-			src/profile ;;
+		echo util unwind symbolize runtimes proto src/process src/sample src/perf-data \
+			src/host src/profile ;;
 	src/symbolizer)
 		echo util unwind symbolize runtimes src/process src/profile src/render src/import \
 			src/screen ;;

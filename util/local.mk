@@ -10,6 +10,7 @@ libutil_a_SOURCES = \
 	util/ensure.h \
 	util/fdmsg.c util/fdmsg.h \
 	util/go-functions.c util/go-functions.h \
+	util/globs.c util/globs.h \
 	util/go-module.c util/go-module.h \
 	util/hash.c util/hash.h \
 	util/heap.c util/heap.h \

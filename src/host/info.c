@@ -138,6 +138,7 @@ static void notice_exec(struct process *p, const struct info *info)
 	if (!info->exe[0] || (known && strcmp(known, info->exe) == 0))
 		return;
 	info_set_exe(p, info->exe);
+	p->pub.n_execs++;
 	process_close_code(p);
 }
 

@@ -192,6 +192,7 @@ static void on_exec(struct host *h, struct process *p, uint64_t time_ns)
 {
 	/* A thread that calls exec ends the main thread and takes its tid. */
 	p->pub.exited = p->leader_exited = false;
+	p->pub.n_execs++;
 	p->pub.is_kernel = false;
 	p->info_known |= p->pub.start_time_ns != 0;
 	p->cgroup_read = false;
