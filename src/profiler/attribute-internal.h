@@ -7,6 +7,7 @@
 #include "src/profiler/code-unwinding.h"
 #include "src/profiler/off-cpu.h"
 #include "src/profiler/pending.h"
+#include "src/profiler/process-said.h"
 #include "src/profiler/readers.h"
 #include "src/profiler/replay.h"
 #include "src/profiler/runtimes.h"
@@ -36,6 +37,8 @@ struct process_state {
 	uint32_t row, jit_row;
 	strid comm, path; /* of row: another one when these changed */
 	const struct host_cgroup *cgroup;
+	struct process_said said;
+	uint32_t said_version; /* of row */
 	/* For the filter. */
 	bool has_uid;
 	uint32_t uid;
@@ -59,6 +62,7 @@ struct attribution {
 	struct replay *replay; /* NULL: the host is live */
 	const struct setup_profiler *setup;
 	struct host *host;
+	struct sayings sayings;
 	struct unwinder *unwinder;
 	struct unwind_module *vdso;
 	struct code_unwinding *code;

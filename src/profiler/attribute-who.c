@@ -9,7 +9,7 @@
 #define USER_NS (2 * NSEC_PER_SEC)
 
 static uint32_t add_process(struct attribution *a, const char *comm, const struct host_process *p,
-			    const struct host_cgroup *cgroup)
+			    const struct host_cgroup *cgroup, const struct process_said *said)
 {
 	struct profile_process proc = {.comm = attribution_put_clean(a, comm)};
 	const char *name;
@@ -20,6 +20,9 @@ static uint32_t add_process(struct attribution *a, const char *comm, const struc
 		proc.executable_path =
 			attribution_put_clean(a, p->executable_path ? p->executable_path : "");
 	}
+	/* Its parts are clean. */
+	if (said && said->text)
+		proc.attributes = strtab_put_n(&a->profile.strings, said->text, said->n_text);
 	if (cgroup) {
 		proc.cgroup = attribution_put_clean(a, cgroup->path);
 		proc.container_id = attribution_put_clean(a, cgroup->container_id);
@@ -42,6 +45,7 @@ static uint32_t process_row(struct attribution *a, struct host_process *p, uint3
 
 	if (!s)
 		return PROFILE_NONE;
+	process_said_look(&s->said, &a->sayings, p, cgroup && cgroup->pod_uid[0], a->time_ns);
 	if (s->window != a->window)
 		s->jit_row = PROFILE_NONE;
 	/* Interned again at each sample (two short strings): an exec in the window is another row.
@@ -49,9 +53,10 @@ static uint32_t process_row(struct attribution *a, struct host_process *p, uint3
 	comm = attribution_put_clean(a, p->comm);
 	path = attribution_put_clean(a, p->executable_path ? p->executable_path : "");
 	if (s->window == a->window && s->row != PROFILE_NONE && s->comm == comm &&
-	    s->path == path && s->cgroup == cgroup)
+	    s->path == path && s->cgroup == cgroup && s->said_version == s->said.version)
 		return s->row;
-	s->row = add_process(a, p->comm, p, cgroup);
+	s->row = add_process(a, p->comm, p, cgroup, &s->said);
+	s->said_version = s->said.version;
 	s->jit_row = PROFILE_NONE;
 	s->window = a->window;
 	s->comm = comm;
@@ -116,8 +121,9 @@ bool attribution_wants(struct attribution *a, const struct record *r, struct hos
 uint32_t attribution_thread_row(struct attribution *a, const struct record *r,
 				struct host_process *p)
 {
-	uint32_t process = p ? process_row(a, p, r->tid, r->sample.cgroup_id)
-			     : add_process(a, r->pid == 0 ? "swapper" : "[exited]", NULL, NULL);
+	uint32_t process =
+		p ? process_row(a, p, r->tid, r->sample.cgroup_id)
+		  : add_process(a, r->pid == 0 ? "swapper" : "[exited]", NULL, NULL, NULL);
 
 	if (process == PROFILE_NONE)
 		return PROFILE_NONE;

@@ -38,9 +38,11 @@ static void free_file_user(void *ctx, struct host_file *file)
 
 static void free_process_user(void *ctx, struct host_process *process)
 {
-	const struct attribution *a = ctx;
+	struct attribution *a = ctx;
 	struct process_state *s = process->user;
 
+	if (s)
+		process_said_deinit(&s->said, &a->sayings);
 	if (s)
 		s->runtime = runtimes_free_process(a->runtimes, s->runtime);
 	if (s && s->interpreter)
@@ -202,6 +204,8 @@ int attribution_new(struct attribution **ret, struct role *role, struct ask *ask
 	a->ask = ask;
 	a->filter = filter;
 	a->replay = replay;
+	a->sayings.ask = replay ? NULL : ask;
+	a->sayings.interval_ns = setup->interval_ns;
 	a->setup = setup;
 	a->max_frames = setup->max_frames;
 	a->regs_mask = setup->events[0].options.regs_mask;
@@ -266,6 +270,7 @@ struct attribution *attribution_free(struct attribution *a)
 		off_cpu_free(a->off_cpu);
 		allocations_free(a->allocations);
 		host_free(a->host);
+		sayings_deinit(&a->sayings);
 		unwind_module_free(a->vdso);
 		code_unwinding_free(a->code);
 		runtimes_free(a->runtimes);

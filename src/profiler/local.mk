@@ -17,6 +17,7 @@ libprofiler_a_SOURCES = \
 	src/profiler/off-cpu.c src/profiler/off-cpu.h \
 	src/profiler/outside.c src/profiler/outside.h \
 	src/profiler/pending.c src/profiler/pending.h \
+	src/profiler/process-said.c src/profiler/process-said.h \
 	src/profiler/profiler.h \
 	src/profiler/readers.c src/profiler/readers.h \
 	src/profiler/replay.c src/profiler/replay.h \
@@ -46,12 +47,12 @@ tests_unit_test_pending_LDADD = libprofiler.a libprofile.a libutil.a
 check_PROGRAMS += tests/unit/test-frame-source
 tests_unit_test_frame_source_SOURCES = tests/unit/test-frame-source.c tests/unit/test.h
 tests_unit_test_frame_source_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \
-	libprofile.a libsymbolize.a libunwind.a libruntimes.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
+	libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
 
 check_PROGRAMS += tests/unit/test-profiler
 tests_unit_test_profiler_SOURCES = tests/unit/test-profiler.c tests/unit/test.h
 tests_unit_test_profiler_LDADD = libprofiler.a libperf-data.a libprocess.a libhost.a libsample.a \
-	libprofile.a libsymbolize.a libunwind.a libruntimes.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
+	libprofile.a libsymbolize.a libunwind.a libruntimes.a libproto.a libutil.a $(ELFUTILS_LIBS) $(SYMBOLIZE_LIBS)
 
 EXTRA_DIST += tests/bench/offcpu.py tests/bench/switches.c
 

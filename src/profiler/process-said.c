@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proto/process-context.h"
+#include "src/profile/labels.h"
+#include "src/profiler/outside.h"
+#include "src/profiler/process-said.h"
+#include "util/cleanup.h"
+#include "util/clock.h"
+#include "util/globs.h"
+#include "util/text.h"
+
+#define MAX_ATTRIBUTES	 64 /* of a process */
+#define MAX_KEY_BYTES	 128
+#define MAX_VALUE_BYTES	 1024
+#define MAX_TEXT_BYTES	 8192		       /* of a process */
+#define MAX_TOTAL_BYTES	 (UINT64_C(8) << 20)   /* of all */
+#define YOUNG_NS	 (100 * NSEC_PER_MSEC) /* too short a life to say much */
+#define FIRST_DELAY_NS	 (200 * NSEC_PER_MSEC)
+#define LONGEST_DELAY_NS (60 * NSEC_PER_SEC)
+
+/* The attributes of a process while they are collected. */
+struct collection {
+	struct sayings *of;
+	FILE *out;
+	char *text;
+	size_t n;
+	char keys[MAX_ATTRIBUTES][MAX_KEY_BYTES];
+	uint32_t n_keys;
+	char *service;
+	bool in_pod;
+};
+
+/* ---- One attribute ---- */
+
+static bool is_known(const struct collection *c, const char *key)
+{
+	for (uint32_t i = 0; i < c->n_keys; i++) {
+		if (strcmp(c->keys[i], key) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* Room for a label with these texts. */
+static bool has_room(const struct collection *c, size_t n)
+{
+	return c->n_keys < MAX_ATTRIBUTES && (size_t)ftell(c->out) + n + 32 <= MAX_TEXT_BYTES;
+}
+
+/* Clean texts. The first one of a key stays. */
+static void add(struct collection *c, const struct label *l)
+{
+	if (!*l->key || is_known(c, l->key) || !globs_allow(c->of->allow, c->of->deny, l->key))
+		return;
+	if (!has_room(c, strlen(l->key) + (l->text ? strlen(l->text) : 20))) {
+		c->of->n_refused++;
+		return;
+	}
+	(void)snprintf(c->keys[c->n_keys++], MAX_KEY_BYTES, "%s", l->key);
+	label_write(c->out, l);
+	if (l->text && strcmp(l->key, "service.name") == 0)
+		(void)text_set(&c->service, l->text);
+}
+
+/* Texts as they came; a longer one is left out, since half a name is another name. */
+static void add_text(struct collection *c, const char *key, const char *text)
+{
+	char clean_key[MAX_KEY_BYTES], clean[MAX_VALUE_BYTES];
+
+	if (strlen(key) >= MAX_KEY_BYTES || strlen(text) >= MAX_VALUE_BYTES) {
+		c->of->n_refused++;
+		return;
+	}
+	(void)text_clean(clean_key, sizeof(clean_key), key, SIZE_MAX);
+	(void)text_clean(clean, sizeof(clean), text, SIZE_MAX);
+	if (*clean)
+		add(c, &(struct label){.key = clean_key, .text = clean, .unit = ""});
+}
+
+/* ---- The process context ---- */
+
+static int take_attribute(void *ctx, const struct process_context_attribute *a)
+{
+	struct collection *c = ctx;
+	char key[MAX_KEY_BYTES], text[MAX_VALUE_BYTES];
+
+	if (!a->is_resource)
+		return 0;
+	if (a->n_key >= sizeof(key) || a->kind == PROCESS_CONTEXT_LIST ||
+	    (a->kind == PROCESS_CONTEXT_TEXT && a->n >= sizeof(text))) {
+		c->of->n_refused++;
+		return 0;
+	}
+	(void)text_clean(key, sizeof(key), (const char *)a->key, a->n_key);
+	if (a->kind == PROCESS_CONTEXT_TEXT) {
+		memcpy(text, a->bytes, a->n);
+		text[a->n] = '\0';
+		add_text(c, key, text);
+		return 0;
+	}
+	add(c, &(struct label){.key = key,
+			       .number = a->number,
+			       .unit = a->kind == PROCESS_CONTEXT_BOOL ? "bool" : ""});
+	return 0;
+}
+
+/* ---- The environment ---- */
+
+static void take_pair(void *ctx, const char *key, const char *value)
+{
+	add_text(ctx, key, value);
+}
+
+/* In a pod; elsewhere such a name can mean anything. */
+static const char *downward_key(const char *variable)
+{
+	static const struct {
+		const char *variable, *key;
+	} names[] = {
+		{"OTEL_RESOURCE_ATTRIBUTES_POD_NAME", "k8s.pod.name"},
+		{"K8S_POD_NAME", "k8s.pod.name"},
+		{"POD_NAME", "k8s.pod.name"},
+		{"OTEL_RESOURCE_ATTRIBUTES_NODE_NAME", "k8s.node.name"},
+		{"K8S_NODE_NAME", "k8s.node.name"},
+		{"NODE_NAME", "k8s.node.name"},
+		{"K8S_NAMESPACE_NAME", "k8s.namespace.name"},
+		{"POD_NAMESPACE", "k8s.namespace.name"},
+		{"K8S_CONTAINER_NAME", "k8s.container.name"},
+	};
+
+	for (size_t i = 0; i < ARRAY_SIZE(names); i++) {
+		if (strcmp(variable, names[i].variable) == 0)
+			return names[i].key;
+	}
+	return NULL;
+}
+
+/* The value of a variable among n bytes of them, or NULL. */
+static const char *find_variable(const char *text, size_t n, const char *name)
+{
+	size_t n_name = strlen(name);
+
+	for (size_t at = 0; at < n; at += strlen(text + at) + 1) {
+		if (strncmp(text + at, name, n_name) == 0 && text[at + n_name] == '=')
+			return text + at + n_name + 1;
+	}
+	return NULL;
+}
+
+/* text: n bytes, the last one a 0; may be changed. */
+static void take_environment(struct collection *c, char *text, size_t n)
+{
+	const char *service = find_variable(text, n, "OTEL_SERVICE_NAME");
+	const char *attributes = find_variable(text, n, "OTEL_RESOURCE_ATTRIBUTES");
+
+	if (service)
+		add_text(c, "service.name", service);
+	if (attributes)
+		(void)host_parse_resource_variable(attributes, take_pair, c);
+	for (size_t at = 0, next; c->in_pod && at < n; at = next) {
+		char *equals = strchr(text + at, '=');
+		const char *key;
+
+		next = at + strlen(text + at) + 1;
+		if (!equals)
+			continue;
+		*equals = '\0';
+		key = downward_key(text + at);
+		if (key)
+			add_text(c, key, equals + 1);
+	}
+}
+
+/* ---- A look ---- */
+
+/* Replaces the text if it is another one; takes those of the collection. */
+static void replace(struct process_said *s, struct collection *c)
+{
+	struct sayings *of = c->of;
+	bool same = s->n_text == c->n && (c->n == 0 || memcmp(s->text, c->text, c->n) == 0);
+
+	if (same)
+		return;
+	if (of->n_bytes - s->n_text + c->n > MAX_TOTAL_BYTES) {
+		of->n_refused += c->n_keys;
+		return;
+	}
+	of->n_bytes += c->n - s->n_text;
+	free(s->text);
+	free(s->service);
+	s->n_text = c->n;
+	s->text = TAKE_PTR(c->text);
+	s->service = TAKE_PTR(c->service);
+	s->version++;
+}
+
+/* The head is checked, since it came from another process. */
+static bool read_file(int fd, struct context_file *head, char **ret)
+{
+	char *bytes;
+	size_t n;
+
+	if (pread(fd, head, sizeof(*head), 0) != (ssize_t)sizeof(*head) ||
+	    head->n_environment > CONTEXT_MAX_ENVIRONMENT || head->n_payload > CONTEXT_MAX_PAYLOAD)
+		return false;
+	n = (size_t)head->n_environment + head->n_payload;
+	bytes = malloc(n + 1);
+	if (!bytes || pread(fd, bytes, n, sizeof(*head)) != (ssize_t)n ||
+	    (head->n_environment && bytes[head->n_environment - 1] != '\0')) {
+		free(bytes);
+		return false;
+	}
+	*ret = bytes;
+	return true;
+}
+
+static void take_all(struct process_said *s, struct collection *c, int fd)
+{
+	_cleanup_free_ char *bytes = NULL;
+	struct context_file head;
+
+	if (!read_file(fd, &head, &bytes))
+		return;
+	c->out = open_memstream(&c->text, &c->n);
+	if (!c->out)
+		return;
+	s->published_ns = head.error == 0 ? head.published_ns : 0;
+	if (head.error == 0)
+		(void)process_context_read((const uint8_t *)bytes + head.n_environment,
+					   head.n_payload, take_attribute, c);
+	take_environment(c, bytes, head.n_environment);
+	if (fclose(c->out) == 0)
+		replace(s, c);
+	free(c->text);
+	free(c->service);
+}
+
+/* All that it says. false: not now. */
+static bool ask_for_all(struct process_said *s, struct sayings *of, const struct host_process *p,
+			bool in_pod)
+{
+	_cleanup_free_ struct collection *c = calloc(1, sizeof(*c));
+	_cleanup_close_ int fd = outside_open_context(of->ask, p, 0, true);
+
+	if (!c || fd == -EAGAIN || fd == -ETIMEDOUT)
+		return false;
+	c->of = of;
+	c->in_pod = in_pod;
+	if (fd >= 0)
+		take_all(s, c, fd);
+	return true;
+}
+
+/* Whether it published another context since, or the one it had is gone. */
+static bool has_changed(const struct process_said *s, struct sayings *of,
+			const struct host_process *p)
+{
+	_cleanup_close_ int fd = outside_open_context(of->ask, p, s->published_ns, false);
+
+	return fd >= 0 || (fd == -ENOENT && s->published_ns != 0);
+}
+
+static bool is_young(const struct host_process *p)
+{
+	return p->start_time_ns && clock_get_ns(CLOCK_BOOTTIME) < p->start_time_ns + YOUNG_NS;
+}
+
+static uint64_t next_delay(const struct process_said *s, const struct sayings *of)
+{
+	uint64_t next = s->delay_ns ? 2 * s->delay_ns : FIRST_DELAY_NS;
+	uint64_t most = s->published_ns && of->interval_ns < LONGEST_DELAY_NS ? of->interval_ns
+									      : LONGEST_DELAY_NS;
+
+	return next < most ? next : most;
+}
+
+void process_said_look(struct process_said *s, struct sayings *of, const struct host_process *p,
+		       bool in_pod, uint64_t now_ns)
+{
+	if (s->looked && s->n_execs != p->n_execs)
+		*s = (struct process_said){.text = s->text,
+					   .n_text = s->n_text,
+					   .service = s->service,
+					   .version = s->version};
+	if (!of->ask || now_ns < s->next_ns || p->is_kernel || p->exited)
+		return;
+	if (is_young(p)) {
+		s->next_ns = now_ns + YOUNG_NS;
+		return;
+	}
+	s->next_ns = now_ns + FIRST_DELAY_NS;
+	if ((!s->looked || has_changed(s, of, p)) && !ask_for_all(s, of, p, in_pod))
+		return;
+	s->looked = true;
+	s->n_execs = p->n_execs;
+	s->delay_ns = next_delay(s, of);
+	s->next_ns = now_ns + s->delay_ns;
+}
+
+void process_said_deinit(struct process_said *s, struct sayings *of)
+{
+	of->n_bytes -= s->n_text;
+	free(s->text);
+	free(s->service);
+	*s = (struct process_said){0};
+}
+
+void sayings_deinit(struct sayings *s)
+{
+	free(s->allow);
+	free(s->deny);
+}
+
+const char *process_said_service(const struct process_said *s, const struct host_process *p)
+{
+	const char *path = p->executable_path, *slash = path ? strrchr(path, '/') : NULL;
+
+	return s->service ? s->service : slash ? slash + 1 : p->comm;
+}
