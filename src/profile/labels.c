@@ -58,3 +58,22 @@ bool label_read(const char **text, struct label *ret, char *buf, size_t size)
 		ret->number = strtoll(fields[2], NULL, 10);
 	return true;
 }
+
+bool label_find(const char *labels, const char *key, char *ret, size_t size)
+{
+	size_t n_key = strlen(key);
+
+	while (*labels) {
+		size_t n = strcspn(labels, "\x1e");
+
+		if (strncmp(labels, key, n_key) == 0 &&
+		    strncmp(labels + n_key, "\x1fs\x1f", 3) == 0) {
+			const char *text = labels + n_key + 3;
+
+			(void)snprintf(ret, size, "%.*s", (int)strcspn(text, ENDS), text);
+			return true;
+		}
+		labels += n + (labels[n] != '\0');
+	}
+	return false;
+}

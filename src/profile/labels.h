@@ -18,6 +18,8 @@ struct label {
 
 /* Appends a label; a blank replaces bytes that would end a field or a label. */
 void label_write(FILE *out, const struct label *l);
+/* The text of that key, cut to size; false: there is none. */
+bool label_find(const char *labels, const char *key, char *ret, size_t size);
 /*
  * Reads the next label from *text; false: none. The texts of ret are in buf, size bytes, which must
  * be at least as long as *text at first.
