@@ -5,11 +5,14 @@
  * payload.
  *
  * service.name is what people look for first. In this order: the configured name, the configured
- * resource attribute, the executable's base name, "kernel" for all kernel threads together (a
+ * resource attribute, what the process says of itself, the executable's base name, "kernel" for all kernel threads together (a
  * service for each kworker would be thousands of series), and the comm of a process whose
  * executable could not be read. The specification's "unknown_service:" prefix is for a program that
  * does not know its own name, but a host profiler knows the executable. Only a process of a
  * recorded file may have no name at all: it is the "unknown_service".
+ *
+ * Of any other key the configured value counts first, then what was seen of the process and the
+ * host, then what the process says of itself: nobody can take another one's pid or container.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,12 +21,17 @@
 #include <time.h>
 
 #include "proto/otlp-resource.pb-c.h"
+#include "src/profile/labels.h"
 #include "src/render/frame.h"
 #include "src/render/otlp-internal.h"
+#include "util/cleanup.h"
 #include "util/clock.h"
+#include "util/globs.h"
 #include "util/text.h"
 
 #define KEY_SERVICE_NAME "service.name"
+#define KEY_POD_NAME	 "k8s.pod.name"
+#define MAX_OURS	 32
 #define DELETED		 " (deleted)"
 
 /* Length of a path without the kernel's " (deleted)". */
@@ -37,6 +45,8 @@ static size_t path_length(const char *path)
 struct resource {
 	struct wire_buffer body;
 	const struct render_info *info;
+	const char *ours[MAX_OURS]; /* keys of what was seen, which have been written */
+	uint32_t n_ours;
 };
 
 static void put_key_value(struct resource *r, const char *key,
@@ -81,10 +91,33 @@ static bool configured(const struct resource *r, const char *key)
 	return configured_from(r->info, 0, key);
 }
 
-/* Adds an attribute of ours if it has a value and the config does not set it. */
+static bool is_ours(const struct resource *r, const char *key)
+{
+	for (uint32_t i = 0; i < r->n_ours; i++) {
+		if (strcmp(r->ours[i], key) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* May the attribute of what was seen be added, and was it not yet? Every service has a name. */
+static bool take_key(struct resource *r, const char *key)
+{
+	const struct render_info *info = r->info;
+
+	if (configured(r, key) || is_ours(r, key) || r->n_ours == MAX_OURS)
+		return false;
+	if (strcmp(key, KEY_SERVICE_NAME) != 0 &&
+	    !globs_allow(info->allowed_attributes, info->denied_attributes, key))
+		return false;
+	r->ours[r->n_ours++] = key;
+	return true;
+}
+
+/* Adds an attribute of ours if it has a value and the config does not set it. The key stays. */
 static void add_text(struct resource *r, const char *key, const char *text)
 {
-	if (text && *text && !configured(r, key))
+	if (text && *text && take_key(r, key))
 		put_text(r, key, text);
 }
 
@@ -93,11 +126,67 @@ static void add_int(struct resource *r, const char *key, int64_t n)
 	Opentelemetry__Proto__Common__V1__AnyValue v =
 		OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__INIT;
 
-	if (configured(r, key))
+	if (!take_key(r, key))
 		return;
 	v.value_case = OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_INT_VALUE;
 	v.int_value = n;
 	put_key_value(r, key, &v);
+}
+
+/* An attribute that the process has for itself. */
+static void add_said(struct resource *r, const struct label *l)
+{
+	Opentelemetry__Proto__Common__V1__AnyValue v =
+		OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__INIT;
+
+	if (configured(r, l->key) || is_ours(r, l->key))
+		return;
+	if (l->text) {
+		put_text(r, l->key, l->text);
+		return;
+	}
+	if (strcmp(l->unit, "bool") == 0) {
+		v.value_case = OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_BOOL_VALUE;
+		v.bool_value = l->number != 0;
+	} else {
+		v.value_case = OPENTELEMETRY__PROTO__COMMON__V1__ANY_VALUE__VALUE_INT_VALUE;
+		v.int_value = l->number;
+	}
+	put_key_value(r, l->key, &v);
+}
+
+/* They passed allow and deny where they were read. */
+static void add_all_said(struct resource *r, const char *labels)
+{
+	size_t size = strlen(labels) + 1;
+	_cleanup_free_ char *buf = malloc(size);
+	struct label l;
+
+	while (buf && label_read(&labels, &l, buf, size))
+		add_said(r, &l);
+}
+
+/*
+ * The pods of a Deployment are called DEPLOYMENT-HASH-XXXXX, with letters and digits that Kubernetes
+ * takes for them alone: no vowels, and none that look alike.
+ */
+static void add_deployment(struct resource *r, const char *pod)
+{
+	static const char safe[] = "bcdfghjklmnpqrstvwxz2456789";
+	char name[FRAME_MAX_NAME], *dash;
+
+	(void)snprintf(name, sizeof(name), "%s", pod);
+	dash = strrchr(name, '-');
+	if (!dash || strlen(dash + 1) != 5 || strspn(dash + 1, safe) != 5)
+		return;
+	*dash = '\0';
+	dash = strrchr(name, '-');
+	if (!dash || dash == name || strlen(dash + 1) < 6 || strlen(dash + 1) > 10 ||
+	    dash[1 + strspn(dash + 1, safe)])
+		return;
+	add_text(r, "k8s.replicaset.name", name);
+	*dash = '\0';
+	add_text(r, "k8s.deployment.name", name);
 }
 
 static void add_time(struct resource *r, const char *key, uint64_t unix_ns)
@@ -133,7 +222,7 @@ static void add_configured(struct resource *r)
 /* A Kubernetes name has parts; the conventions have a key for each. */
 static void add_container_name(struct resource *r, const char *name)
 {
-	static const char *const keys[] = {"k8s.namespace.name", "k8s.pod.name",
+	static const char *const keys[] = {"k8s.namespace.name", KEY_POD_NAME,
 					   "k8s.container.name"};
 
 	if (!strchr(name, '/')) {
@@ -146,6 +235,8 @@ static void add_container_name(struct resource *r, const char *name)
 
 		(void)text_clean(part, sizeof(part), name, n);
 		add_text(r, keys[i], part);
+		if (i == 1)
+			add_deployment(r, part);
 		name += n + (name[n] == '/');
 	}
 }
@@ -155,13 +246,16 @@ static void add_process(struct resource *r, const struct profile *p, uint32_t pr
 {
 	const struct profile_process *proc = &p->processes.items[process];
 	const char *comm = profile_text(p, proc->comm), *name;
-	char exe[FRAME_MAX_NAME];
+	const char *said = profile_text(p, proc->attributes);
+	char exe[FRAME_MAX_NAME], service[FRAME_MAX_NAME];
 
 	(void)text_clean(exe, sizeof(exe), profile_text(p, proc->executable_path), SIZE_MAX);
 	exe[path_length(exe)] = '\0';
 	name = frame_basename(exe);
 
-	if (*name)
+	if (label_find(said, KEY_SERVICE_NAME, service, sizeof(service)))
+		add_text(r, KEY_SERVICE_NAME, service);
+	else if (*name)
 		add_text(r, KEY_SERVICE_NAME, name);
 	else if (*comm)
 		add_text(r, KEY_SERVICE_NAME, runs_user_code ? comm : "kernel");
@@ -177,6 +271,16 @@ static void add_process(struct resource *r, const struct profile *p, uint32_t pr
 	add_text(r, "container.runtime.name", profile_text(p, proc->container_runtime));
 	add_text(r, "k8s.pod.uid", profile_text(p, proc->pod_uid));
 	add_text(r, "systemd.unit", profile_text(p, proc->systemd_unit));
+}
+
+static void add_what_it_says(struct resource *r, const char *said)
+{
+	char pod[FRAME_MAX_NAME];
+
+	/* Only Kubernetes' own name of a pod tells of a deployment. */
+	if (!is_ours(r, KEY_POD_NAME) && label_find(said, KEY_POD_NAME, pod, sizeof(pod)))
+		add_deployment(r, pod);
+	add_all_said(r, said);
 }
 
 /* Names of architectures in the conventions; others stay as in the kernel. */
@@ -201,6 +305,7 @@ int otlp_write_resource(struct wire_buffer *b, const struct profile *p,
 	add_text(&r, "host.id", info->host_id);
 	add_text(&r, "host.arch", convention_arch(info->host_arch));
 	add_text(&r, "os.type", "linux");
+	add_what_it_says(&r, profile_text(p, p->processes.items[process].attributes));
 	ok = wire_buffer_ok(&r.body);
 	wire_put_bytes(b, 1, r.body.bytes, r.body.n);
 	wire_buffer_deinit(&r.body);
@@ -228,7 +333,7 @@ static bool same_resource(const struct profile *p, const struct profile_process 
 {
 	return (!by_name || same_names(a, b)) && a->pid == b->pid &&
 	       a->start_time_unix_ns == b->start_time_unix_ns && a->cgroup == b->cgroup &&
-	       a->container_id == b->container_id &&
+	       a->container_id == b->container_id && a->attributes == b->attributes &&
 	       same_executable(p, a->executable_path, b->executable_path);
 }
 

@@ -22,7 +22,9 @@ struct render_info {
 	const char *const
 		*resource_attributes; /* n pairs key, value: from the config, win over ours */
 	size_t n_resource_attributes;
-	const char *service_name;	  /* overrides every service.name; NULL: per process */
+	const char *service_name; /* overrides every service.name; NULL: per process */
+	/* Globs of the keys of resource attributes that may be written; NULL: all, and none. */
+	const char *allowed_attributes, *denied_attributes;
 	const struct render_info *before; /* of a comparison's older capture; NULL: unknown */
 };
 
