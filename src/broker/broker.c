@@ -474,6 +474,8 @@ static bool sampling_differs(const struct config *a, const struct config *b)
 	       a->kernel_stacks != b->kernel_stacks || a->interpreters != b->interpreters ||
 	       a->max_frames != b->max_frames || a->window_memory_bytes != b->window_memory_bytes ||
 	       a->unwind_rows_bytes != b->unwind_rows_bytes || !filter_texts_equal(a, b) ||
+	       !text_equal(a->attributes_allow, b->attributes_allow) ||
+	       !text_equal(a->attributes_deny, b->attributes_deny) ||
 	       a->max_processes != b->max_processes || a->max_open_files != b->max_open_files;
 }
 

@@ -148,6 +148,17 @@ static int send_cpus(const struct broker *b, const struct events *e)
 	return r;
 }
 
+/* Which resource attributes may leave the host. */
+static int send_attribute_rules(const struct config *c, int control)
+{
+	int r = setup_send_text(control, TEXT_ALLOW, c->attributes_allow ? c->attributes_allow : "",
+				-1);
+
+	return r < 0 ? r
+		     : setup_send_text(control, TEXT_DENY,
+				       c->attributes_deny ? c->attributes_deny : "", -1);
+}
+
 int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int status_fd)
 {
 	struct broker *b = ctx;
@@ -179,6 +190,8 @@ int broker_set_up_profiler(void *ctx, struct peer_id who, int control, int statu
 	/* Groups that the kernel picks out need not be picked out again. */
 	if (r == 0)
 		r = filter_texts_each(c, b->n_cgroups == 0, send_filter, &control);
+	if (r == 0)
+		r = send_attribute_rules(c, control);
 	if (r == 0 && b->options.input_path)
 		r = send_input(b, control);
 	if (r == 0 && b->ledger)
@@ -278,6 +291,8 @@ static int send_symbolizer_config(struct broker *b, int control, int status_fd)
 	if (r == 0)
 		r = setup_send_text(control, TEXT_REDUCED,
 				    statistics_reduced(reduced, text, sizeof(text)), -1);
+	if (r == 0)
+		r = send_attribute_rules(c, control);
 	for (size_t i = 0; i < 2 * c->n_resource && r == 0; i++)
 		r = setup_send_text(control, TEXT_RESOURCE, c->resource[i], -1);
 	return r;

@@ -140,6 +140,8 @@ struct config {
 	uint64_t debuginfod_timeout_ns;	    /* 2 minutes */
 	/* [metrics] */
 	char *metrics_listen; /* NULL: nowhere */
+	/* [attributes] */
+	char *attributes_allow, *attributes_deny; /* globs; NULL: all, and none */
 	/* [resource] key = value */
 	char **resource; /* n_resource pairs: key, value, key, value ... */
 	size_t n_resource;

@@ -60,6 +60,13 @@ static const struct config_section sections[] = {
 	 "service.name gives all processes of the host one service instead of one for each "
 	 "program.",
 	 NULL, NULL},
+	{"attributes",
+	 "Which resource attributes are exported: those that perfwalk finds out, and those that "
+	 "processes say of themselves, in their OpenTelemetry process context and in "
+	 "OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES of their environment. service.name is "
+	 "always there, and attributes of [resource] are, too. perfwalk.conf(5) says which one "
+	 "wins.",
+	 NULL, NULL},
 	{"log", "Messages on standard error (under systemd, in the journal).", NULL, NULL},
 	{CONFIG_SECTION_EVENT,
 	 "An event that is sampled besides CPU time: page-faults, context-switches, "
@@ -279,6 +286,14 @@ static const struct config_key keys[] = {
 	 "Where to listen: unix:/run/perfwalk/metrics, 127.0.0.1:9464 or [::1]:9464; nowhere by "
 	 "default. Other hosts cannot connect. All users of this host can connect to a port, "
 	 "and see what everyone runs; the socket is for root and the group of the user above."},
+
+	{"attributes", "allow", CONFIG_GLOBS, AT(attributes_allow), NULL, 0, 0, 0, false,
+	 "Names of attributes, such as service.*, k8s.*; * ? [...] work. Others are left out. "
+	 "Without it all are allowed."},
+	{"attributes", "deny", CONFIG_GLOBS, AT(attributes_deny),
+	 "process.command*, process.environment_variable.*", 0, 0, 0, false,
+	 "Attributes to leave out, also of those allowed. By default command lines are, which some "
+	 "SDKs publish, and which may hold secrets."},
 
 	{"log", "level", CONFIG_LOG_LEVEL, AT(log_level), "info", 0, 0, 0, false,
 	 "The least severe level of messages to write."},

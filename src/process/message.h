@@ -117,6 +117,8 @@ enum text_kind {
 	TEXT_TITLE,
 	TEXT_SERVICE_NAME,
 	TEXT_FILTER,	    /* a rule, see filter-rule.h */
+	TEXT_ALLOW,	    /* globs of keys of resource attributes, "": all */
+	TEXT_DENY,	    /* the same of those that are left out */
 	TEXT_REDUCED,	    /* the reduced quality, from statistics_reduced() */
 	TEXT_RESOURCE,	    /* keys and values in turn */
 	TEXT_OUTPUT_FORMAT, /* name of the format of the next output, instead of its suffix */

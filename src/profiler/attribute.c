@@ -270,7 +270,6 @@ struct attribution *attribution_free(struct attribution *a)
 		off_cpu_free(a->off_cpu);
 		allocations_free(a->allocations);
 		host_free(a->host);
-		sayings_deinit(&a->sayings);
 		unwind_module_free(a->vdso);
 		code_unwinding_free(a->code);
 		runtimes_free(a->runtimes);
@@ -297,6 +296,12 @@ void attribution_put_host(struct attribution *a, const struct perf_data_host *ho
 	a->profile.host_name = attribution_put_clean(a, host->name);
 	a->profile.kernel_release = attribution_put_clean(a, host->release);
 	a->profile.n_cpus = host->n_cpus;
+}
+
+void attribution_choose_attributes(struct attribution *a, const char *allow, const char *deny)
+{
+	a->sayings.allow = allow;
+	a->sayings.deny = deny;
 }
 
 void attribution_watch_stacks(struct attribution *a, struct stack_size *watch)

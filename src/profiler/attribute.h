@@ -43,6 +43,10 @@ void attribution_quarantine(struct attribution *a, const struct message *m);
 /* Facts of the file's host into the window. */
 void attribution_put_host(struct attribution *a, const struct perf_data_host *host);
 
+/* Globs of the keys of resource attributes that processes may say of themselves, and may not; NULL:
+ * all, and none. Borrowed. */
+void attribution_choose_attributes(struct attribution *a, const char *allow, const char *deny);
+
 /* Told of each stack that is walked; borrowed. NULL: nobody is. */
 void attribution_watch_stacks(struct attribution *a, struct stack_size *watch);
 

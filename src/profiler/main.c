@@ -360,6 +360,10 @@ static int on_text(void *ctx, const struct message *m, int fd)
 	case TEXT_KERNEL_NOTES:
 		p->kernel_notes_fd = fd;
 		return 0;
+	case TEXT_ALLOW:
+		return text_set(&p->allowed_attributes, m->text.text);
+	case TEXT_DENY:
+		return text_set(&p->denied_attributes, m->text.text);
 	case TEXT_LEDGER:
 		p->ledger_fd = fd;
 		return 0;
@@ -469,6 +473,7 @@ static int set_up(struct profiler *p)
 	if (r < 0)
 		return r;
 	callbacks.ctx = p->attribution;
+	attribution_choose_attributes(p->attribution, p->allowed_attributes, p->denied_attributes);
 	stack_size_init(&p->stack_size, p->setup.events[0].options.stack_bytes,
 			p->setup.events[0].options.ring_bytes, p->setup.events[0].options.rate_hz);
 	if (p->setup.adapt_stack_size)
@@ -511,6 +516,8 @@ int role_profiler_main(void)
 	replay_free(p.replay);
 	free(p.input_path);
 	free(p.input_event);
+	free(p.allowed_attributes);
+	free(p.denied_attributes);
 	loop_free(p.role.loop);
 	free(p.cpus);
 	return r == 0 ? 0 : 1;

@@ -310,12 +310,6 @@ void process_said_deinit(struct process_said *s, struct sayings *of)
 	*s = (struct process_said){0};
 }
 
-void sayings_deinit(struct sayings *s)
-{
-	free(s->allow);
-	free(s->deny);
-}
-
 const char *process_said_service(const struct process_said *s, const struct host_process *p)
 {
 	const char *path = p->executable_path, *slash = path ? strrchr(path, '/') : NULL;

@@ -17,13 +17,12 @@
 
 /* Of all processes. */
 struct sayings {
-	struct ask *ask;      /* borrowed; NULL: they are not asked, since they are gone */
-	char *allow, *deny;   /* globs of keys; NULL: none */
-	uint64_t interval_ns; /* between looks at a context */
-	size_t n_bytes;	      /* held of all; bounded */
-	uint64_t n_refused;   /* attributes that did not fit */
+	struct ask *ask;	  /* borrowed; NULL: they are not asked, since they are gone */
+	const char *allow, *deny; /* globs of keys, borrowed; NULL: all, and none */
+	uint64_t interval_ns;	  /* between looks at a context */
+	size_t n_bytes;		  /* held of all; bounded */
+	uint64_t n_refused;	  /* attributes that did not fit */
 };
-void sayings_deinit(struct sayings *s);
 
 /* Of one process; {0} at first. */
 struct process_said {

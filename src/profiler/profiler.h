@@ -31,6 +31,7 @@ struct profiler {
 	struct readers *readers; /* NULL: no interpreters are read */
 	struct sample_cpu *cpus; /* by event and CPU number; descriptors are ours */
 	struct stack_size stack_size;
+	char *allowed_attributes, *denied_attributes; /* globs of their keys */
 	uint64_t window_start_unix_ns;
 	struct sample_place place; /* where the last window ended */
 	uint64_t clock_offset_ns;  /* wall time - perf clock */

@@ -78,6 +78,10 @@ static int on_text(void *ctx, const struct message *m, int fd)
 		return text_set(&s->info.title, text);
 	case TEXT_SERVICE_NAME:
 		return text_set(&s->info.service_name, text);
+	case TEXT_ALLOW:
+		return text_set(&s->info.allowed_attributes, text);
+	case TEXT_DENY:
+		return text_set(&s->info.denied_attributes, text);
 	case TEXT_REDUCED:
 		return text_set(&s->info.reduced, text);
 	case TEXT_RESOURCE:
@@ -403,6 +407,8 @@ int role_symbolizer_main(void)
 	array_deinit(&s.unsettled);
 	free((void *)s.info.host_name);
 	free((void *)s.info.host_id);
+	free((void *)s.info.allowed_attributes);
+	free((void *)s.info.denied_attributes);
 	free((void *)s.info.kernel_release);
 	free((void *)s.info.title);
 	free((void *)s.info.service_name);
