@@ -35,6 +35,8 @@ build()
 	case $1 in
 	chain | recurse | registers | frames | handler | vdso | stages | deep | growth | secret)
 		c "$1" "$1.c" ;;
+	published)
+		c "$1" published.c -D_GNU_SOURCE -pthread ;;
 	chain-static)
 		c "$1" chain.c -static ;;
 	chain-static-pie)

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Publishes a process context as OTEP 4719 says, and works:
+ *
+ *	published KEY=VALUE... [-- KEY=VALUE...]
+ *
+ * The attributes behind -- are published at SIGUSR1, instead of the first ones. It says "published"
+ * each time. With nothing before -- it publishes nothing until then.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "../unit/context-publisher.h"
+#include "common.h"
+
+static volatile sig_atomic_t again;
+
+static void on_signal(int number)
+{
+	again = 1;
+}
+
+/* A field of bytes; they are shorter than 16 KiB. Returns what is behind it. */
+static uint8_t *put_bytes(uint8_t *to, unsigned int field, const void *bytes, size_t n)
+{
+	*to++ = (uint8_t)(field << 3 | 2);
+	*to++ = (uint8_t)(n | 0x80);
+	*to++ = (uint8_t)(n >> 7);
+	memcpy(to, bytes, n);
+	return to + n;
+}
+
+/* A KeyValue with a text, as an attribute of a Resource. */
+static uint8_t *put_attribute(uint8_t *to, const char *pair)
+{
+	static uint8_t both[8192], value[4096];
+	const char *equals = strchr(pair, '=');
+	uint8_t *at;
+
+	if (!equals)
+		return to;
+	at = put_bytes(value, 1, equals + 1, strlen(equals + 1));
+	at = put_bytes(put_bytes(both, 1, pair, (size_t)(equals - pair)), 2, value,
+		       (size_t)(at - value));
+	return put_bytes(to, 1, both, (size_t)(at - both));
+}
+
+static void publish(char **pairs, int n)
+{
+	static struct published_header *header;
+	static uint8_t payloads[2][16384], resource[16000];
+	static int side;
+	uint8_t *at = resource;
+	struct timespec t;
+
+	if (!header)
+		header = published_map(1);
+	for (int i = 0; i < n; i++)
+		at = put_attribute(at, pairs[i]);
+	side = !side;
+	at = put_bytes(payloads[side], 1, resource, (size_t)(at - resource));
+	(void)clock_gettime(CLOCK_BOOTTIME, &t);
+	if (!header)
+		exit(77);
+	published_set(header, payloads[side], (uint32_t)(at - payloads[side]),
+		      (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec);
+	(void)puts("published");
+	(void)fflush(stdout);
+}
+
+KNOWN void published_work(void)
+{
+	SPIN(SPIN_SHORT);
+	KEEP_FRAME();
+}
+
+int main(int argc, char **argv)
+{
+	int n = 1;
+
+	(void)signal(SIGUSR1, on_signal);
+	while (n < argc && strcmp(argv[n], "--") != 0)
+		n++;
+	if (n > 1)
+		publish(argv + 1, n - 1);
+	for (;;) {
+		published_work();
+		rest(50);
+		if (again && n < argc)
+			publish(argv + n + 1, argc - n - 1);
+		again = 0;
+	}
+}
