@@ -19,6 +19,7 @@ enum {
 	OPT_CPU,
 	OPT_USER,
 	OPT_COMM,
+	OPT_SERVICE,
 	OPT_UNIT,
 	OPT_CONTAINER,
 	OPT_CGROUP,
@@ -52,6 +53,7 @@ static const struct option_spec option_table[] = {
 	{'u', "user", "USER[,USER...]", "only processes of these users, names or numbers",
 	 OPT_USER},
 	{0, "comm", "GLOB", "only processes or threads with a matching name", OPT_COMM},
+	{0, "service", "GLOB", "only processes of services with a matching name", OPT_SERVICE},
 	{0, "unit", "UNIT", "only this systemd unit; * ? [...] work", OPT_UNIT},
 	{0, "container", "ID|NAME", "only containers whose id or name begins with this",
 	 OPT_CONTAINER},
@@ -145,9 +147,9 @@ const struct command record_command = {
 		  "page fault, child,\n"
 		  "signal, file lock, kernel lock.\n"
 		  "html, svg, folded and firefox hold the first event alone.\n"
-		  "Different filters (-u, --comm, --unit, --container, --cgroup, -C) must all "
-		  "match; several\n"
-		  "values of one filter match if any does.\n"
+		  "Different filters (-u, --comm, --service, --unit, --container, --cgroup, -C) "
+		  "must all match;\n"
+		  "several values of one filter match if any does.\n"
 		  "Exit codes: 0 ok, 1 failure, 2 usage, 3 not permitted, 4 not supported here, 5 "
 		  "--strict\n"
 		  "and data was lost; with COMMAND its own status (128 plus the signal that ended "
@@ -231,6 +233,8 @@ static int on_option(void *ctx, int id, const char *value)
 		return include(o, "-u", CONFIG_FILTER_USER, value);
 	case OPT_COMM:
 		return include(o, "--comm", CONFIG_FILTER_COMM, value);
+	case OPT_SERVICE:
+		return include(o, "--service", CONFIG_FILTER_SERVICE, value);
 	case OPT_UNIT:
 		return include(o, "--unit", CONFIG_FILTER_UNIT, value);
 	case OPT_CONTAINER:

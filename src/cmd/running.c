@@ -260,7 +260,12 @@ static int find_any(const struct config *c)
 int running_any(const struct config *c)
 {
 	int status, r;
-	pid_t pid = fork();
+	pid_t pid;
+
+	/* That is in their memory. */
+	if (c->include[CONFIG_FILTER_SERVICE] || c->exclude[CONFIG_FILTER_SERVICE])
+		return -ENODATA;
+	pid = fork();
 
 	if (pid < 0)
 		return -errno;

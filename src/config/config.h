@@ -60,6 +60,7 @@ enum config_filter {
 	CONFIG_FILTER_CONTAINER, /* prefixes of ids and names */
 	CONFIG_FILTER_CGROUP,	 /* paths */
 	CONFIG_FILTER_CPUS,	 /* numbers and ranges */
+	CONFIG_FILTER_SERVICE,	 /* globs */
 	CONFIG_N_FILTERS
 };
 

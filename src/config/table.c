@@ -168,6 +168,12 @@ static const struct config_key keys[] = {
 	 "without /sys/fs/cgroup before it."},
 	{"filter", "exclude_cgroup", CONFIG_CGROUPS, AT(exclude[CONFIG_FILTER_CGROUP]), NULL, 0, 0,
 	 0, false, "The same for samples to exclude."},
+	{"filter", "include_service", CONFIG_GLOBS, AT(include[CONFIG_FILTER_SERVICE]), NULL, 0, 0,
+	 0, false,
+	 "Names of services, as in service.name: what a process says of itself, else the name of "
+	 "its executable; * ? [...] work."},
+	{"filter", "exclude_service", CONFIG_GLOBS, AT(exclude[CONFIG_FILTER_SERVICE]), NULL, 0, 0,
+	 0, false, "The same for samples to exclude."},
 	{"filter", "include_cpus", CONFIG_CPUS, AT(include[CONFIG_FILTER_CPUS]), NULL, 0, 0, 0,
 	 false, "Numbers and ranges of CPUs: 0-3,8. Other CPUs have no events at all."},
 	{"filter", "exclude_cpus", CONFIG_CPUS, AT(exclude[CONFIG_FILTER_CPUS]), NULL, 0, 0, 0,

@@ -14,7 +14,7 @@
 /* The second letter of a text; the first is + or -. */
 static const char kind_letters[FILTER_N_KINDS] = {
 	[FILTER_COMM] = 'n',	  [FILTER_USER] = 'u',	 [FILTER_UNIT] = 's',
-	[FILTER_CONTAINER] = 'c', [FILTER_CGROUP] = 'g',
+	[FILTER_CONTAINER] = 'c', [FILTER_CGROUP] = 'g', [FILTER_SERVICE] = 'v',
 };
 
 void filter_rule_print(enum filter_kind kind, bool exclude, const char *value,

@@ -15,6 +15,7 @@ enum filter_kind {
 	FILTER_UNIT,	  /* glob for a directory of the control group's path */
 	FILTER_CONTAINER, /* prefix of an id or name */
 	FILTER_CGROUP,	  /* path in the kernel */
+	FILTER_SERVICE,	  /* glob for the name of a service */
 	FILTER_N_KINDS
 };
 

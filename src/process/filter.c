@@ -25,6 +25,7 @@ int filter_add(struct filter *f, const char *text)
 	f->includes[rule.kind] |= !rule.exclude;
 	f->asks_user |= rule.kind == FILTER_USER;
 	f->asks_container |= rule.kind == FILTER_CONTAINER;
+	f->asks_service |= rule.kind == FILTER_SERVICE;
 	f->asks_cgroup |= rule.kind != FILTER_USER && rule.kind != FILTER_COMM;
 	return 0;
 }
@@ -91,6 +92,8 @@ static bool matches(const struct filter_rule *rule, const struct filter_subject 
 		return container_matches(rule->text, s);
 	case FILTER_CGROUP:
 		return s->cgroup && filter_cgroup_lies_in(s->cgroup, rule->text);
+	case FILTER_SERVICE:
+		return s->service && fnmatch(rule->text, s->service, 0) == 0;
 	case FILTER_N_KINDS:
 		break;
 	}

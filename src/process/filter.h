@@ -14,8 +14,8 @@
 
 struct filter {
 	ARRAY(struct filter_rule) rules;
-	bool includes[FILTER_N_KINDS];		     /* there is an include rule of that kind */
-	bool asks_user, asks_cgroup, asks_container; /* a rule needs this fact */
+	bool includes[FILTER_N_KINDS]; /* there is an include rule of that kind */
+	bool asks_user, asks_cgroup, asks_container, asks_service; /* a rule needs this fact */
 };
 
 /* The owner of a sample. */
@@ -24,6 +24,7 @@ struct filter_subject {
 	const char *cgroup;	   /* path; NULL: not known */
 	const char *container_id;  /* NULL: unknown; "": not in a container */
 	const char *container;	   /* name; NULL: not known */
+	const char *service;	   /* name; NULL: not known */
 	bool has_uid;
 	uint32_t uid;
 };

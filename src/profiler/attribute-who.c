@@ -36,6 +36,13 @@ static uint32_t add_process(struct attribution *a, const char *comm, const struc
 	return profile_add_process(&a->profile, &proc);
 }
 
+/* At what it says of itself, if it is time. */
+static void look_at(struct attribution *a, struct process_state *s, const struct host_process *p,
+		    const struct host_cgroup *cgroup)
+{
+	process_said_look(&s->said, &a->sayings, p, cgroup && cgroup->pod_uid[0], a->time_ns);
+}
+
 static uint32_t process_row(struct attribution *a, struct host_process *p, uint32_t tid,
 			    uint64_t cgroup_id)
 {
@@ -45,7 +52,7 @@ static uint32_t process_row(struct attribution *a, struct host_process *p, uint3
 
 	if (!s)
 		return PROFILE_NONE;
-	process_said_look(&s->said, &a->sayings, p, cgroup && cgroup->pod_uid[0], a->time_ns);
+	look_at(a, s, p, cgroup);
 	if (s->window != a->window)
 		s->jit_row = PROFILE_NONE;
 	/* Interned again at each sample (two short strings): an exec in the window is another row.
@@ -108,6 +115,11 @@ bool attribution_wants(struct attribution *a, const struct record *r, struct hos
 		}
 		if (a->filter->asks_cgroup)
 			cgroup = host_cgroup_get(a->host, p, r->tid, r->sample.cgroup_id);
+		s = a->filter->asks_service ? attribution_process_state(p) : NULL;
+		if (s) {
+			look_at(a, s, p, cgroup);
+			subject.service = process_said_service(&s->said, p);
+		}
 		if (cgroup) {
 			subject.cgroup = cgroup->path;
 			subject.container_id = cgroup->container_id;
