@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "src/import/builder.h"
+#include "src/profile/labels.h"
 #include "util/text.h"
 
 bool import_is_marker(const char *name, uint64_t *ret_marker)
@@ -311,4 +312,19 @@ void import_comment(struct import *im, const char *text)
 		(void)snprintf(name, sizeof(name), "%.*s", (int)(colon - text), text);
 		import_counter(im, name, strtoull(colon + 1, NULL, 10));
 	}
+}
+
+void import_keep_label(FILE **out, const struct label *l, char **ret_text, size_t *ret_n)
+{
+	char key[512], text[4096], unit[128];
+	const struct label clean = {
+		.key = key, .text = l->text ? text : NULL, .unit = unit, .number = l->number};
+
+	(void)text_clean(key, sizeof(key), l->key, SIZE_MAX);
+	(void)text_clean(text, sizeof(text), l->text ? l->text : "", SIZE_MAX);
+	(void)text_clean(unit, sizeof(unit), l->unit, SIZE_MAX);
+	if (!*out)
+		*out = open_memstream(ret_text, ret_n);
+	if (*out)
+		label_write(*out, &clean);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 /* Shared by the readers of src/import/: rows of a profile for frames that come with names. */
+#include <stdio.h>
+
 #include "src/import/import.h"
 #include "util/cursor.h"
 
@@ -101,6 +103,11 @@ const char *import_list_text(const struct import *im, const struct import_list *
 			     size_t size);
 
 /* ---- builder.c ---- */
+
+struct label;
+/* Adds a label whose texts are not clean yet to the end of a text; *out is opened when it is NULL,
+ * and then as ret_text and ret_n. */
+void import_keep_label(FILE **out, const struct label *l, char **ret_text, size_t *ret_n);
 
 /* Sets f->kind and f->runtime from the module's name, as tools write it. */
 void import_set_kind(struct import_frame *f);

@@ -311,23 +311,6 @@ static strid *known_text(struct sample_labels *l, const char *key)
 	return NULL;
 }
 
-static void keep_label(struct sample_labels *l, const struct label *label)
-{
-	char key[512], text[4096], unit[128];
-	const struct label clean = {.key = key,
-				    .text = label->text ? text : NULL,
-				    .unit = unit,
-				    .number = label->number};
-
-	(void)text_clean(key, sizeof(key), label->key, SIZE_MAX);
-	(void)text_clean(text, sizeof(text), label->text ? label->text : "", SIZE_MAX);
-	(void)text_clean(unit, sizeof(unit), label->unit, SIZE_MAX);
-	if (!l->others)
-		l->others = open_memstream(&l->others_text, &l->n_others);
-	if (l->others)
-		label_write(l->others, &clean);
-}
-
 static void take_label(struct pprof_file *pp, const struct wire_field *f, struct sample_labels *l)
 {
 	const char *unit;
@@ -348,7 +331,7 @@ static void take_label(struct pprof_file *pp, const struct wire_field *f, struct
 	else if (!label.text && strcmp(label.key, "tid") == 0)
 		l->tid = (uint64_t)label.number;
 	else
-		keep_label(l, &label);
+		import_keep_label(&l->others, &label, &l->others_text, &l->n_others);
 }
 
 /* Ends the labels of a sample; returns the row of its thread. */
