@@ -291,6 +291,9 @@ struct sample_labels {
 	FILE *others; /* NULL: no other labels */
 	char *others_text;
 	size_t n_others;
+	FILE *said; /* the same of the process */
+	char *said_text;
+	size_t n_said;
 };
 
 /* The field for a label that perfwalk writes, too; NULL: a label of others. */
@@ -330,16 +333,34 @@ static void take_label(struct pprof_file *pp, const struct wire_field *f, struct
 		l->pid = (uint64_t)label.number;
 	else if (!label.text && strcmp(label.key, "tid") == 0)
 		l->tid = (uint64_t)label.number;
+	else if (label.text && label_names_service(label.key))
+		import_keep_label(&l->said, &label, &l->said_text, &l->n_said);
 	else
 		import_keep_label(&l->others, &label, &l->others_text, &l->n_others);
+}
+
+/* Ends a text of labels, if there is one: true, and *ret is it. */
+static bool close_text(struct pprof_file *pp, FILE **out, char **text, strid *ret)
+{
+	bool ok;
+
+	if (!*out)
+		return true;
+	ok = fclose(*out) == 0;
+	*out = NULL;
+	*ret = ok ? strtab_put(&pp->im->p->strings, *text) : STRID_EMPTY;
+	return *ret != STRID_EMPTY;
 }
 
 /* Ends the labels of a sample; returns the row of its thread. */
 static uint32_t thread_row(struct pprof_file *pp, struct sample_labels *l)
 {
 	struct profile *p = pp->im->p;
+	strid said = STRID_EMPTY;
+	bool ok = close_text(pp, &l->said, &l->said_text, &said);
 	struct profile_process process = {
 		.pid = (uint32_t)l->pid,
+		.attributes = said,
 		.comm = l->comm,
 		.container_id = l->container,
 		.container_name = l->container_name,
@@ -348,14 +369,8 @@ static uint32_t thread_row(struct pprof_file *pp, struct sample_labels *l)
 	struct profile_thread t = {.process = profile_add_process(p, &process),
 				   .tid = (uint32_t)l->tid,
 				   .name = l->thread != STRID_EMPTY ? l->thread : l->comm};
-	bool ok = t.process != PROFILE_NONE;
 
-	if (l->others) {
-		ok &= fclose(l->others) == 0;
-		l->others = NULL;
-		t.labels = strtab_put(&p->strings, l->others_text);
-		ok &= t.labels != STRID_EMPTY;
-	}
+	ok &= t.process != PROFILE_NONE && close_text(pp, &l->others, &l->others_text, &t.labels);
 	return ok ? profile_add_labelled_thread(p, &t) : PROFILE_NONE;
 }
 
@@ -363,7 +378,10 @@ static void labels_deinit(struct sample_labels *l)
 {
 	if (l->others)
 		(void)fclose(l->others);
+	if (l->said)
+		(void)fclose(l->said);
 	free(l->others_text);
+	free(l->said_text);
 }
 
 /* Calls fn for each number of a repeated field, packed or not. */

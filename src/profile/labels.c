@@ -77,3 +77,15 @@ bool label_find(const char *labels, const char *key, char *ret, size_t size)
 	}
 	return false;
 }
+
+bool label_names_service(const char *key)
+{
+	static const char *const keys[] = {"service.name", "service.instance.id", "service.version",
+					   "deployment.environment.name"};
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		if (strcmp(key, keys[i]) == 0)
+			return true;
+	}
+	return false;
+}

@@ -18,6 +18,8 @@ struct label {
 
 /* Appends a label; a blank replaces bytes that would end a field or a label. */
 void label_write(FILE *out, const struct label *l);
+/* Is it a resource attribute that formats without resources have as a label of each sample? */
+bool label_names_service(const char *key);
 /* The text of that key, cut to size; false: there is none. */
 bool label_find(const char *labels, const char *key, char *ret, size_t size);
 /*

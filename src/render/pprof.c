@@ -37,6 +37,7 @@ enum { F_SAMPLE_TYPE = 1, F_SAMPLE, F_MAPPING, F_LOCATION, F_FUNCTION, F_STRING 
 
 #define MAX_LINES	 256
 #define MAX_LABELS	 64 /* labels of other writers in a sample */
+#define MAX_OWN_LABELS	 7
 #define MAX_STRING_BYTES (UINT64_C(1) << 30)
 #define MAX_COLUMNS	 (1 + 2 * PROFILE_MAX_TYPES)
 #define FLUSH_BYTES	 (64u << 10)
@@ -233,9 +234,9 @@ static int put_main_mapping(struct pprof *pp, const struct aggregate *a)
 	return 0;
 }
 
-/* Adds the labels of another writer's file. */
-static size_t put_other_labels(struct pprof *pp, const char *text, PB(Label) * labels,
-			       PB(Label) * *pointers)
+/* Adds labels that are in a text; wanted: by their keys; NULL: all. */
+static size_t put_other_labels(struct pprof *pp, const char *text, bool (*wanted)(const char *key),
+			       PB(Label) * labels, PB(Label) * *pointers)
 {
 	size_t size = strlen(text) + 1, n = 0;
 	char *buf = malloc(size);
@@ -244,6 +245,8 @@ static size_t put_other_labels(struct pprof *pp, const char *text, PB(Label) * l
 	if (!buf)
 		pp->error = -ENOMEM;
 	while (buf && n < MAX_LABELS && label_read(&text, &l, buf, size)) {
+		if (wanted && !wanted(l.key))
+			continue;
 		perftools__profiles__label__init(&labels[n]);
 		labels[n].key = put_string(pp, l.key);
 		labels[n].str = l.text ? put_string(pp, l.text) : 0;
@@ -288,7 +291,10 @@ static size_t put_labels(struct pprof *pp, uint32_t thread, PB(Label) * labels,
 		pointers[n] = &labels[n];
 		n++;
 	}
-	return n + put_other_labels(pp, profile_text(pp->p, t->labels), labels + n, pointers + n);
+	n += put_other_labels(pp, profile_text(pp->p, proc->attributes), label_names_service,
+			      labels + n, pointers + n);
+	return n +
+	       put_other_labels(pp, profile_text(pp->p, t->labels), NULL, labels + n, pointers + n);
 }
 
 /* Is the number of samples in the values known? */
@@ -319,7 +325,8 @@ static void put_sample(struct pprof *pp, const struct aggregate_row *row)
 {
 	uint32_t n;
 	const uint32_t *frames = profile_stack_frames(pp->p, row->stack, &n);
-	PB(Label) labels[7 + MAX_LABELS], *pointers[7 + MAX_LABELS];
+	PB(Label) labels[MAX_OWN_LABELS + 2 * MAX_LABELS];
+	PB(Label) * pointers[MAX_OWN_LABELS + 2 * MAX_LABELS];
 	PB(Sample) pb = PB_INIT(SAMPLE);
 	int64_t values[MAX_COLUMNS] = {0};
 
