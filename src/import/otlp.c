@@ -12,6 +12,7 @@
 
 #include "proto/wire-read.h"
 #include "src/import/builder.h"
+#include "src/profile/labels.h"
 #include "util/cleanup.h"
 
 /* Field numbers of ProfilesDictionary, less one. */
@@ -30,7 +31,10 @@ struct otlp_file {
 	uint32_t *frames; /* by location */
 	char *texts[16];
 	struct profile_process process; /* of the current resource */
-	ARRAY(uint64_t) times;		/* of the current sample */
+	FILE *said;			/* its other attributes, in the form of labels.h */
+	char *said_text;
+	size_t n_said;
+	ARRAY(uint64_t) times; /* of the current sample */
 };
 
 enum text_place {
@@ -606,7 +610,67 @@ static strid join_name(struct otlp_file *o, strid name, const char *part)
 	return keep(o, text);
 }
 
-static void resource_attribute(struct otlp_file *o, const struct span *attribute)
+/* An attribute without a field of its own: texts, numbers and truth values. */
+static void keep_attribute(struct otlp_file *o, const char *key, const char *text,
+			   const struct span *value)
+{
+	struct cursor c = cursor_make(value->bytes, value->n);
+	struct label l = {.key = key, .text = text, .unit = ""};
+	struct wire_field f;
+	bool known = text != NULL;
+
+	while (!text && wire_read_field(&c, &f)) {
+		known = f.type == WIRE_VARINT && (f.number == 2 || f.number == 3);
+		l.number = (int64_t)f.value;
+		l.unit = f.number == 2 ? "bool" : "";
+	}
+	if (known)
+		import_keep_label(&o->said, &l, &o->said_text, &o->n_said);
+}
+
+/* Does a resource's service have a name of its own, which does not follow from the process? */
+static bool is_own_name(struct otlp_file *o, const char *service)
+{
+	const char *path = profile_text(o->im->p, o->process.executable_path);
+	const char *slash = strrchr(path, '/');
+
+	return *service && strcmp(service, slash ? slash + 1 : path) != 0 &&
+	       strcmp(service, profile_text(o->im->p, o->process.comm)) != 0 &&
+	       strcmp(service, "kernel") != 0 && strcmp(service, "unknown_service") != 0;
+}
+
+static void end_resource(struct otlp_file *o, const char *service)
+{
+	if (is_own_name(o, service))
+		import_keep_label(
+			&o->said,
+			&(struct label){.key = "service.name", .text = service, .unit = ""},
+			&o->said_text, &o->n_said);
+	if (o->said && fclose(o->said) == 0)
+		o->process.attributes = strtab_put(&o->im->p->strings, o->said_text);
+	free(o->said_text);
+	o->said = NULL;
+	o->said_text = NULL;
+}
+
+/* Attributes that all have, or that follow from others. */
+static bool is_derived(const char *key)
+{
+	static const char *const keys[] = {"process.pid",	  "process.creation.time",
+					   "service.name",	  "host.name",
+					   "k8s.namespace.name",  "k8s.pod.name",
+					   "k8s.container.name",  "k8s.deployment.name",
+					   "k8s.replicaset.name", "os.type"};
+
+	for (size_t i = 0; i < ARRAY_SIZE(keys); i++) {
+		if (strcmp(key, keys[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static void resource_attribute(struct otlp_file *o, const struct span *attribute,
+			       char service[MAX_NAME_BYTES])
 {
 	const struct span name = bytes_of(attribute, 1), value = bytes_of(attribute, 2);
 	const struct span string = bytes_of(&value, 1);
@@ -627,14 +691,24 @@ static void resource_attribute(struct otlp_file *o, const struct span *attribute
 		{"systemd.unit", &p->systemd_unit},
 	};
 
+	bool known;
+
 	if (!key)
 		return;
-	for (size_t i = 0; i < ARRAY_SIZE(texts); i++)
-		if (strcmp(key, texts[i].key) == 0)
+	known = is_derived(key);
+	for (size_t i = 0; i < ARRAY_SIZE(texts); i++) {
+		if (strcmp(key, texts[i].key) == 0) {
 			*texts[i].field = keep(o, text);
+			known = true;
+		}
+	}
+	if (!known)
+		keep_attribute(o, key, text, &value);
 	if (strcmp(key, "k8s.namespace.name") == 0 || strcmp(key, "k8s.pod.name") == 0 ||
 	    strcmp(key, "k8s.container.name") == 0)
 		p->container_name = join_name(o, p->container_name, text);
+	if (strcmp(key, "service.name") == 0 && text)
+		(void)snprintf(service, MAX_NAME_BYTES, "%s", text);
 	if (strcmp(key, "process.pid") == 0)
 		p->pid = (uint32_t)number_of(&value, 3);
 	else if (strcmp(key, "service.name") == 0 && p->comm == STRID_EMPTY && text &&
@@ -647,6 +721,7 @@ static void resource_attribute(struct otlp_file *o, const struct span *attribute
 static void resource_read(struct otlp_file *o, const struct span *resource)
 {
 	struct cursor c = cursor_make(resource->bytes, resource->n);
+	char service[MAX_NAME_BYTES] = "";
 	struct wire_field f;
 
 	o->process = (struct profile_process){0};
@@ -654,8 +729,9 @@ static void resource_read(struct otlp_file *o, const struct span *resource)
 		const struct span attribute = {f.bytes, f.n};
 
 		if (f.number == 1 && f.type == WIRE_BYTES)
-			resource_attribute(o, &attribute);
+			resource_attribute(o, &attribute, service);
 	}
+	end_resource(o, service);
 }
 
 /* Profiles of perfwalk have counters, in the first of many; others have none. */
