@@ -58,6 +58,7 @@ EXTRA_DIST += \
 	tests/system/debuginfod.py \
 	tests/system/delivery.py \
 	tests/system/expect.py \
+	tests/system/newer-go.sh \
 	tests/system/fetch-promtool.sh \
 	tests/system/grpc.py \
 	tests/system/grpc_server.py \

@@ -1,11 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
 #
-# Builds an OpenTelemetry Collector with the OTLP receiver, the file exporter and the debug exporter
-# from its Go modules, once: the result is kept outside the tree, keyed by version, and its path is
-# the only line on standard output. Exit 77 with a reason on standard error when there is no Go; 1 when
-# the build fails. From 1.21 on Go fetches the version it needs itself, as a module; one that is older
-# (Debian 12 has 1.19) is told to fetch that module here.
+# Builds an OpenTelemetry Collector with the OTLP receiver, the exporters for files, OTLP/HTTP and
+# debugging, and queues on disk, from its Go modules, once: the result is kept outside the tree, keyed
+# by version and set of parts, and its path is the only line on standard output. Exit 77 with a reason
+# on standard error when there is no Go; 1 when the build fails.
 #
 # The builder writes the sources and then wants to tidy the modules, which needs one that only the
 # tests of a dependency use and that not every module proxy serves. That step may fail: the compiler,
@@ -15,7 +14,7 @@ set -u
 version=0.162.0
 stable=1.68.0
 go_minor=26
-cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perfwalk-tests/otelcol-$version
+cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/perfwalk-tests/otelcol-$version-2
 binary=$cache/otelcol
 
 if [ -x "$binary" ]; then
@@ -43,30 +42,19 @@ receivers:
   - gomod: go.opentelemetry.io/collector/receiver/otlpreceiver v$version
 exporters:
   - gomod: go.opentelemetry.io/collector/exporter/debugexporter v$version
+  - gomod: go.opentelemetry.io/collector/exporter/otlphttpexporter v$version
   - gomod: github.com/open-telemetry/opentelemetry-collector-contrib/exporter/fileexporter v$version
+extensions:
+  - gomod: github.com/open-telemetry/opentelemetry-collector-contrib/extension/storage/filestorage v$version
 providers:
   - gomod: go.opentelemetry.io/collector/confmap/provider/envprovider v$stable
   - gomod: go.opentelemetry.io/collector/confmap/provider/fileprovider v$stable
   - gomod: go.opentelemetry.io/collector/confmap/provider/yamlprovider v$stable
 END
 
-newer_go()
-{
-	toolchain=$(cd "$work" && go mod download -json \
-		"golang.org/toolchain@v0.0.1-go1.$go_minor.0.$(go env GOOS)-$(go env GOARCH)" |
-		sed -n 's/.*"Dir": "\(.*\)",*$/\1/p')
-	# Modules have no executable files.
-	[ -n "$toolchain" ] && chmod -R a+x "$toolchain/bin" "$toolchain/pkg/tool" || return 1
-	unset GOROOT
-	PATH=$toolchain/bin:$PATH
-}
-
 export GOFLAGS=-buildvcs=false
-minor=$(go env GOVERSION | sed -n 's/^go1\.\([0-9]*\).*/\1/p')
-[ "${minor:-0}" -ge 21 ] || newer_go >&2 || {
-	echo "go 1.${minor:-?} is too old, and go 1.$go_minor cannot be fetched" >&2
-	exit 1
-}
+. "$(dirname "$0")/newer-go.sh"
+need_go "$work" $go_minor >&2 || exit 1
 {
 	echo "building OpenTelemetry Collector $version into $cache (some minutes, once)"
 	GOBIN=$work go install "go.opentelemetry.io/collector/cmd/builder@v$version" &&
