@@ -11,7 +11,6 @@ import re
 import subprocess
 
 import otelcol
-import otlp
 import rig
 from containers import Containers, make_rootfs, own, podman
 
@@ -31,6 +30,10 @@ def build():
     rig.check(size < LARGEST_BYTES, f"the image has {size / 1e6:.1f} MB, compressed")
     said = json.loads(podman("inspect", TAG))[0]
     rig.check(said["Healthcheck"]["Test"][-2:] == ["ctl", "status"], "it has a health check")
+
+
+def remove():
+    subprocess.run(["podman", "rmi", "-f", TAG], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
 def documented_options():
@@ -57,7 +60,7 @@ def named(collector, container, name):
     """Samples with names under that container's id and name."""
     n = 0
     for message in collector.messages("all"):
-        for resource, _, frames, count in otlp.View(otlp.decode(message)).samples():
+        for resource, _, frames, count in otelcol.view(message).samples():
             if resource.get("container.id") == container and resource.get("container.name") == name and \
                     rig.contains_path(frames, PATH):
                 n += count
@@ -111,7 +114,7 @@ def main():
                                                        "in a container: --pid=host"])
         check_daemon(options)
     finally:
-        subprocess.run(["podman", "rmi", "-f", TAG], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        remove()
 
 
 if __name__ == "__main__":

@@ -14,7 +14,11 @@ import rig
 
 def count(messages):
     """Samples in them."""
-    return sum(n for m in messages for _, _, _, n in otlp.View(otlp.decode(m)).samples())
+    return sum(n for m in messages for _, _, _, n in view(m).samples())
+
+
+def view(message):
+    return otlp.View(otlp.decode(message))
 
 
 def binary():
