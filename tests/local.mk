@@ -58,14 +58,14 @@ EXTRA_DIST += \
 	tests/system/debuginfod.py \
 	tests/system/delivery.py \
 	tests/system/expect.py \
-	tests/system/newer-go.sh \
+	tests/system/fetch-deploy.sh tests/system/newer-go.sh \
 	tests/system/fetch-promtool.sh \
 	tests/system/grpc.py \
 	tests/system/grpc_server.py \
 	tests/system/hardening.py \
 	tests/system/hygiene.py \
 	tests/system/inside.py \
-	tests/system/bundle.py tests/system/image.py tests/system/install.py tests/system/packages.py \
+	tests/system/bundle.py tests/system/image.py tests/system/kubernetes.py tests/system/install.py tests/system/packages.py \
 	tests/system/java.py \
 	tests/system/cpython.py \
 	tests/system/jitdump.py \

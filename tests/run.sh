@@ -69,6 +69,7 @@ SYSTEM_TESTS="
 	sandbox       120  beside
 	bundle        240  beside
 	image         240  beside
+	kubernetes    240  beside
 	values         60  beside
 	hostile       400  beside
 	grpc          180  beside
@@ -110,8 +111,9 @@ SYSTEM_TESTS="
 	oldkernel      60  by-two
 "
 # What tests need that no package has, name:seconds:script:tests. It is fetched and built before them, once.
-PARTS="collector:1800:build-collector.sh:outputs,protocols,collector,grpc,image
-	viewers:600:build-viewers.sh:outputs promtool:120:fetch-promtool.sh:metrics"
+PARTS="collector:1800:build-collector.sh:outputs,protocols,collector,grpc,image,kubernetes
+	viewers:600:build-viewers.sh:outputs promtool:120:fetch-promtool.sh:metrics
+	deploy:1800:fetch-deploy.sh:kubernetes"
 
 say() { printf '%s\n' "$*"; }
 
@@ -279,10 +281,10 @@ now() { date +%s; }
 # what brings no command.
 NEEDED="gcc:gcc groff:groff-base capsh:libcap2-bin g++:g++ clang:clang make:make autoreconf:autoconf automake:automake pkg-config:pkg-config
 	protoc-c:protobuf-c-compiler protoc:protobuf-compiler python3:python3 strace:strace readelf:binutils perf:linux-perf
-	setsid:util-linux busybox:busybox-static podman:podman runc:runc xz:xz-utils git:git
+	setsid:util-linux busybox:busybox-static podman:podman runc:runc catatonit:catatonit xz:xz-utils git:git
 	rustc:rustc go:golang-go node:nodejs npm:npm javac:default-jdk-headless chromium|chromium-headless-shell:chromium-headless-shell zsh:zsh tmux:tmux script:bsdutils pdftotext:poppler-utils systemd-analyze:systemd
 	=ca-certificates =libdw-dev =libelf-dev =libprotobuf-c-dev =libcurl4-openssl-dev =libinih-dev =zlib1g-dev
-	openssl:openssl rpmbuild:rpm =python3-h2 =python3-prometheus-client
+	openssl:openssl rpmbuild:rpm =python3-h2 =python3-prometheus-client =python3-yaml =python3-venv
 	llvm-symbolizer-19:llvm-19 dwz:dwz debuginfod:debuginfod
 	=liblzma-dev =libzstd-dev =libdeflate-dev =nettle-dev musl-gcc:musl-tools =libiberty-dev =libncurses-dev =libmicrohttpd-dev =libc6-dev"
 
