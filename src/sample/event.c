@@ -102,8 +102,9 @@ static void set_event(const struct sample_event *e, uint32_t site, struct perf_e
 		uprobe_attr(e->uprobe, site, attr);
 }
 
-void event_sample_attr(const struct sample_options *o, const struct sample_features *f, pid_t pid,
-		       struct perf_event_attr *ret)
+/* All but the rate, which the kernel is asked for: a confined process cannot. */
+static void sample_attr(const struct sample_options *o, const struct sample_features *f, pid_t pid,
+			struct perf_event_attr *ret)
 {
 	uint32_t stack = o->stack_bytes > MAX_STACK_BYTES ? MAX_STACK_BYTES : o->stack_bytes & ~7u;
 
@@ -130,10 +131,7 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 	ret->exclude_kernel |= o->only_user;
 	ret->inherit = pid != -1 && !o->this_thread;
 	ret->freq = o->period == 0;
-	if (o->period)
-		ret->sample_period = o->period;
-	else
-		ret->sample_freq = sample_rate_now(o);
+	ret->sample_period = o->period;
 	ret->enable_on_exec = o->enable_on_exec && pid != -1;
 	ret->sample_type |= PERF_SAMPLE_IP;
 	/* With the address, the kernel samples every software event, whatever the period is. */
@@ -162,6 +160,14 @@ void event_sample_attr(const struct sample_options *o, const struct sample_featu
 		ret->sample_type |= PERF_SAMPLE_RAW;
 }
 
+void event_sample_attr(const struct sample_options *o, const struct sample_features *f, pid_t pid,
+		       struct perf_event_attr *ret)
+{
+	sample_attr(o, f, pid, ret);
+	if (ret->freq)
+		ret->sample_freq = sample_rate_now(o);
+}
+
 void event_sideband_attr(const struct sample_options *o, const struct sample_features *f, pid_t pid,
 			 struct perf_event_attr *ret)
 {
@@ -187,7 +193,7 @@ void event_layout(const struct sample_options *o, const struct sample_features *
 	if (sideband)
 		event_sideband_attr(o, f, -1, &attr);
 	else
-		event_sample_attr(o, f, -1, &attr);
+		sample_attr(o, f, -1, &attr);
 	*ret = (struct record_layout){
 		.sample_type = attr.sample_type,
 		.read_format = attr.read_format,
