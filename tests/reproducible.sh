@@ -6,7 +6,7 @@
 # Clones HEAD twice and builds each clone whole, in ways that differ in what a build must not depend on: where the
 # sources and the build are and how one finds the other, umask, locale, time zone (the local dates differ, whatever the
 # hour), home, and how many jobs there are. Compares what make install puts into DESTDIR, the program that it is
-# made of, and the archives of make archives: the sources, the bundle, and the list of its parts. Takes as long as
+# made of, and the archives of make archives: the sources, the bundle, the packages, and the lists of their parts. Takes as long as
 # four builds; $CC is the compiler, without ccache.
 #
 # REPRODUCIBLE_WORK=DIR is where the clones are: /var/tmp. They are removed, but for those that differ.
@@ -63,7 +63,7 @@ list() # BUILD DESTDIR
 {
 	(cd "$2" && find . -type f -printf 'installed %P %m\n' && find . -type l -printf 'installed %P -> %l\n')
 	(cd "$2" && find . -type f -exec sha256sum {} + | sed 's/^/sum of installed /')
-	(cd "$1" && sha256sum perfwalk bundle/perfwalk perfwalk-*.tar.xz perfwalk-*.spdx.json)
+	(cd "$1" && sha256sum perfwalk bundle/perfwalk perfwalk*.tar.xz perfwalk*.spdx.json perfwalk*.deb perfwalk*.rpm)
 }
 
 work=$(mktemp -d "${REPRODUCIBLE_WORK:-/var/tmp}/perfwalk-reproducible.XXXXXX") || exit 1
